@@ -1,0 +1,56 @@
+/* codec.h: integer lists to 32-bit words and back, a block at a time.
+ *
+ * A block is 1 to block_len integers coded together. Blocks are self-contained: word count, number of integers and the
+ * list's parameter are all that a decoder needs. A list's blocks lie one behind another, and an array of endpoints (in
+ * words from the list's start) tells them apart, as in Mallia et al. (CIKM 2019), section 3:
+ *
+ *     words      | block 0      | block 1    | block 2        | ...
+ *     ends        ends[0] -----^ ends[1] ---^ ends[2] -------^          block b is words [b ? ends[b-1] : 0, ends[b])
+ *
+ * The registry is the one list of codecs: build, bench, info, check, the tests and the documents read it.
+ */
+#ifndef GX_CODEC_H
+#define GX_CODEC_H
+
+#include "engine/gpuidx.h"
+
+#define GX_MAX_BLOCK 1024u  /* no codec's blocks are longer */
+#define GX_READ_SLACK 64u   /* decoders may read (and ignore) so many bytes past a block's last word */
+
+typedef struct gx_codec {
+    const char *name;       /* as users write it: "gpubp128" */
+    const char *title;      /* as papers write it: "GPU-BP128" */
+    const char *source;     /* paper and section */
+    uint8_t id;             /* in index files; never 0, never reused */
+    uint16_t block_len;     /* most integers in a block */
+    bool random_access;     /* at() costs O(1) */
+
+    /* The parameter of a whole list (Rice's and PForDelta's b, ...), 0..255, from its n values. NULL: none, pass 0. */
+    uint8_t (*param)(const uint32_t *values, uint64_t n);
+
+    /* Most words that n <= block_len integers can take. */
+    uint32_t (*max_words)(uint32_t n);
+
+    /* Encode in[n], 1 <= n <= block_len, any values; returns the words written to out[max_words(n)]. The bytes are a
+     * function of the values alone (golden bytes are tested). */
+    uint32_t (*encode)(const uint32_t *in, uint32_t n, uint8_t param, uint32_t *out);
+
+    /* Whether words[n_words] is a block that encode could have written, as far as structure goes (lengths that add up,
+     * selectors that exist). Asked by GX_CHECK_FULL; a false block is corrupt. Decoding is safe either way. */
+    bool (*valid)(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param);
+
+    /* Decode n integers to out[n] (may write up to block_len rounded up to 32). Whatever the bytes are, reads stay
+     * within words[n_words] + GX_READ_SLACK and writes within out. */
+    void (*decode)(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t *out);
+
+    /* The i-th integer alone, i < n. NULL: decode the block. */
+    uint32_t (*at)(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t i);
+} gx_codec;
+
+/* The registry, in order of id; ends at NULL. */
+extern const gx_codec *const gx_codecs[];
+
+const gx_codec *gx_codec_by_name(const char *name); /* NULL: none */
+const gx_codec *gx_codec_by_id(uint8_t id);         /* NULL: none */
+
+#endif

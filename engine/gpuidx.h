@@ -1,0 +1,186 @@
+/* gpuidx.h: the public interface of libgpuidx, whole.
+ *
+ *   corpus --gx_build--> index file --gx_index_open--> gx_index      immutable, shared by any number of threads
+ *                                                        |
+ *                                     gx_engine_open: the index on one engine (CPU, or one GPU's memory), shared
+ *                                                        |
+ *                                     gx_session_open: one thread's workspace; gx_search runs batches of queries
+ *
+ * Rules that hold everywhere
+ *   - Every function that can fail returns a gx_status. Where it takes a gx_error, the words go there (NULL: not
+ *     wanted). Out parameters are written on success only; pointers become NULL on failure.
+ *   - Whoever opens closes. Every close accepts NULL.
+ *   - The library prints nothing, exits never, has no global state and installs no signal handlers.
+ *   - Structures given by the caller begin with their size in bytes (sizeof), so that they can grow.
+ *   - Text is bytes, normally UTF-8; lengths are in bytes. Docids are dense numbers from 0.
+ */
+#ifndef GPUIDX_H
+#define GPUIDX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define GX_API __attribute__((visibility("default")))
+
+/* What went wrong, by kind. gx_status_exit gives the program's exit code of each. */
+typedef enum gx_status {
+    GX_OK = 0,
+    GX_EUSAGE,     /* an argument is out of its range */
+    GX_EINPUT,     /* a corpus, query log, qrels or run is malformed */
+    GX_ECORRUPT,   /* an index is damaged, truncated or of an unknown version */
+    GX_EIO,        /* the system refused to open, read or write */
+    GX_EEXISTS,    /* the output exists already */
+    GX_ENOTFOUND,  /* a file, or a named thing, is not there */
+    GX_ENOMEM,     /* no host memory */
+    GX_ENOGPU,     /* a GPU is required and none can be used */
+    GX_ECUDA,      /* the GPU failed, was lost, or is too small */
+    GX_ECANCELLED, /* the caller's cancel function said so */
+    GX_EDEADLINE,  /* the caller's deadline passed */
+    GX_EINTERNAL   /* a defect of this library */
+} gx_status;
+
+typedef struct gx_error {
+    gx_status status;
+    char text[1020]; /* what, where, why, and what to do; no newline at the end */
+} gx_error;
+
+GX_API const char *gx_status_name(gx_status st); /* "corrupt", "usage", ...; never NULL */
+GX_API int gx_status_exit(gx_status st);         /* 0, 2, 3, 4, 5, 6, 7 or 70 */
+GX_API const char *gx_version(void);             /* "0.1.0" */
+
+typedef struct gx_index gx_index;
+typedef struct gx_engine gx_engine;
+typedef struct gx_session gx_session;
+
+/* ---- the index ---- */
+
+/* How much of a file is verified before it is used. Each includes those before it. */
+typedef enum gx_check {
+    GX_CHECK_HEADER,    /* magic, version, sizes, section table and their checksum */
+    GX_CHECK_STRUCTURE, /* and everything that later reads rely on: offsets, counts, bounds. The least that opens. */
+    GX_CHECK_CHECKSUM,  /* and every section's checksum (the default) */
+    GX_CHECK_FULL       /* and every list decoded: docids rise and are < n_docs, tfs add up to the lengths */
+} gx_check;
+
+typedef struct gx_index_options {
+    size_t size;
+    gx_check check; /* default GX_CHECK_CHECKSUM */
+} gx_index_options;
+#define GX_INDEX_OPTIONS ((gx_index_options){sizeof(gx_index_options), GX_CHECK_CHECKSUM})
+
+/* Map the file and verify it. opt may be NULL. GX_ENOTFOUND, GX_EIO, GX_ECORRUPT, GX_ENOMEM. */
+GX_API gx_status gx_index_open(gx_index **out, const char *path, const gx_index_options *opt, gx_error *err);
+GX_API void gx_index_close(gx_index *ix);
+
+typedef struct gx_index_stats {
+    size_t size;
+    uint32_t n_docs, n_terms;
+    uint64_t n_postings, n_tokens; /* n_tokens: the sum of all document lengths, and of all tfs */
+    uint32_t block_len;
+    uint64_t file_bytes, device_bytes;
+} gx_index_stats;
+GX_API void gx_index_get_stats(const gx_index *ix, gx_index_stats *st); /* st->size set by the caller */
+
+/* Strings of a document. The bytes belong to the index (not NUL-terminated) and live as long as it.
+ * NULL and *len = 0 where there is none. docid < n_docs. */
+GX_API const char *gx_index_doc_id(const gx_index *ix, uint32_t docid, size_t *len);
+GX_API const char *gx_index_doc_title(const gx_index *ix, uint32_t docid, size_t *len);
+/* The docid of an external id, or UINT32_MAX. */
+GX_API uint32_t gx_index_find_doc(const gx_index *ix, const char *id, size_t len);
+
+/* ---- an index on an engine ---- */
+
+typedef enum gx_engine_kind {
+    GX_ENGINE_AUTO, /* a GPU where one can be used and the index fits; else the CPU */
+    GX_ENGINE_CPU,
+    GX_ENGINE_GPU
+} gx_engine_kind;
+
+typedef struct gx_engine_options {
+    size_t size;
+    gx_engine_kind kind;
+    int device;             /* CUDA's number of the GPU */
+    uint64_t device_memory; /* most bytes of GPU memory to use, 0: what is free less a reserve */
+    uint64_t map_memory;    /* most bytes of host memory for derived maps, UINT64_MAX: no limit */
+} gx_engine_options;
+#define GX_ENGINE_OPTIONS ((gx_engine_options){sizeof(gx_engine_options), GX_ENGINE_AUTO, 0, 0, UINT64_MAX})
+
+/* ix must outlive the engine. With GX_ENGINE_AUTO a CPU engine is opened where no GPU can be used, and why is put
+ * into err (status GX_OK). opt may be NULL. An engine is shared by any number of threads. */
+GX_API gx_status gx_engine_open(gx_engine **out, const gx_index *ix, const gx_engine_options *opt, gx_error *err);
+GX_API void gx_engine_close(gx_engine *en);
+GX_API gx_engine_kind gx_engine_get_kind(const gx_engine *en); /* GX_ENGINE_CPU or GX_ENGINE_GPU */
+GX_API const char *gx_engine_describe(const gx_engine *en);    /* "CPU (AVX-512)", "GPU 0: NVIDIA H100 80GB HBM3" */
+
+/* ---- searching ---- */
+
+typedef enum gx_op {
+    GX_OP_OR,    /* documents that hold any term */
+    GX_OP_AND,   /* documents that hold every term; none when a term is unknown */
+    GX_OP_AND_OR /* AND's answer when it has k results, else OR's (Ding et al. 2009, section 5) */
+} gx_op;
+
+/* Scorers by name: PRODUCT's table, and the manual page gpuidx-query(1). */
+typedef enum gx_preset {
+    GX_BM25,              /* idf tf / (tf + K), idf = ln(1 + (N - df + .5) / (df + .5)); k1 .9, b .4 */
+    GX_BM25_LUCENE,       /* the same with k1 1.2, b .75 */
+    GX_BM25_PISA,         /* max(1e-6, ln((N - df + .5) / (df + .5))) (k1 + 1) tf / (tf + K); .9, .4 */
+    GX_BM25_ATIRE,        /* ln(N / df) (k1 + 1) tf / (tf + K); .9, .4 */
+    GX_BM25_ROBERTSON,    /* max(0, ln((N - df + .5) / (df + .5))) (k1 + 1) tf / (tf + K); 1.2, .75 */
+    GX_BM25_LUCENE_LOSSY, /* GX_BM25 with Lucene's one-byte document lengths */
+    GX_N_PRESETS
+} gx_preset;
+
+/* name: "bm25", "bm25:lucene", ...; false if there is no such preset. */
+GX_API bool gx_preset_find(const char *name, gx_preset *out);
+GX_API const char *gx_preset_name(gx_preset p);
+
+#define GX_MAX_TERMS 1024u /* most different terms of one query */
+
+typedef struct gx_query_options {
+    size_t size;
+    gx_op op;
+    uint32_t k;       /* most results, >= 1 */
+    gx_preset preset;
+    float k1, b;      /* NaN: the preset's own. k1 finite >= 0, b in [0, 1] */
+    bool prune;       /* false: score every posting. The answer is the same */
+    bool count;       /* also count the matching documents, exactly (costs a pass over the lists) */
+    bool (*cancel)(void *user); /* asked now and then while a search runs; true stops it. May be NULL */
+    void *user;
+} gx_query_options;
+#define GX_QUERY_OPTIONS \
+    ((gx_query_options){sizeof(gx_query_options), GX_OP_OR, 10, GX_BM25, __builtin_nanf(""), __builtin_nanf(""), true, false, NULL, NULL})
+
+/* One query: text, analysed with the index's own analyzer. A repeated term counts as a weight. */
+typedef struct gx_query {
+    const char *text;
+    size_t len;
+} gx_query;
+
+/* Where the answers of n queries go: query i's are at [i * k, i * k + n_hits[i]), best first, by score and then by
+ * smaller docid. Each array is the caller's, [n * k] or [n]; n_matches may be NULL, as may scores. */
+typedef struct gx_results {
+    size_t size;
+    uint32_t *docids;
+    float *scores;
+    uint32_t *n_hits;
+    uint64_t *n_matches; /* with options.count, else untouched */
+} gx_results;
+
+GX_API gx_status gx_session_open(gx_session **out, gx_engine *en, gx_error *err);
+GX_API void gx_session_close(gx_session *s);
+
+/* Run n queries. A session serves one thread at a time. The primitive is the batch; one query is n = 1.
+ * GX_EUSAGE (k = 0, a query of more than GX_MAX_TERMS terms, bad k1 or b), GX_ENOMEM, GX_ECUDA, GX_ECANCELLED. */
+GX_API gx_status gx_search(gx_session *s, const gx_query *queries, uint32_t n, const gx_query_options *opt,
+                           const gx_results *out, gx_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,50 @@
+#include "engine/status.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+static const struct {
+    const char *name;
+    int exit;
+} words[] = {
+    [GX_OK] = {"ok", 0},
+    [GX_EUSAGE] = {"usage", 2},
+    [GX_EINPUT] = {"bad input", 3},
+    [GX_ECORRUPT] = {"corrupt index", 4},
+    [GX_EIO] = {"input/output error", 5},
+    [GX_EEXISTS] = {"exists already", 5},
+    [GX_ENOTFOUND] = {"not found", 5},
+    [GX_ENOMEM] = {"out of memory", 6},
+    [GX_ENOGPU] = {"no usable GPU", 7},
+    [GX_ECUDA] = {"GPU failure", 7},
+    [GX_ECANCELLED] = {"cancelled", 70},
+    [GX_EDEADLINE] = {"deadline passed", 70},
+    [GX_EINTERNAL] = {"internal error", 70},
+};
+
+const char *gx_status_name(gx_status st)
+{
+    return (unsigned)st < sizeof words / sizeof *words ? words[st].name : "unknown status";
+}
+
+int gx_status_exit(gx_status st)
+{
+    return (unsigned)st < sizeof words / sizeof *words ? words[st].exit : 70;
+}
+
+const char *gx_version(void)
+{
+    return GX_VERSION;
+}
+
+gx_status gx_fail(gx_error *err, gx_status st, const char *format, ...)
+{
+    if (err) {
+        va_list ap;
+        va_start(ap, format);
+        err->status = st;
+        vsnprintf(err->text, sizeof err->text, format, ap);
+        va_end(ap);
+    }
+    return st;
+}

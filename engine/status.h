@@ -1,0 +1,11 @@
+/* status.h: making gx_error texts, inside the library. */
+#ifndef GX_STATUS_H
+#define GX_STATUS_H
+
+#include "engine/gpuidx.h"
+
+/* Fill err (may be NULL) and return st, so that `return gx_fail(err, GX_EIO, "cannot open %s: %s", ...)` reads well. */
+__attribute__((format(printf, 3, 4)))
+gx_status gx_fail(gx_error *err, gx_status st, const char *format, ...);
+
+#endif

@@ -1,0 +1,87 @@
+/* index.h: an open index: the mapped file's sections as arrays, verified when it was opened.
+ *
+ * What the door checked (index.c, check.c) the rooms rely on: every pointer below spans its stated length; blocks and
+ * payload ranges of every list lie inside their arrays; ends rise; heads rise and are < n_docs. What only GX_CHECK_FULL
+ * establishes is that decoded docids rise and are < n_docs; engines therefore drop a decoded docid >= n_docs.
+ */
+#ifndef GX_INDEX_H
+#define GX_INDEX_H
+
+#include "codecs/codec.h"
+#include "index/format.h"
+
+typedef struct gx_strings {
+    const char *bytes;
+    const void *offsets; /* [n + 1] of width bytes */
+    uint32_t n, width;   /* width 4 or 8 */
+} gx_strings;
+
+static inline const char *gx_strings_get(const gx_strings *s, uint32_t i, size_t *len)
+{
+    uint64_t a, b;
+    if (s->width == 4) {
+        a = ((const uint32_t *)s->offsets)[i];
+        b = ((const uint32_t *)s->offsets)[i + 1];
+    } else {
+        a = ((const uint64_t *)s->offsets)[i];
+        b = ((const uint64_t *)s->offsets)[i + 1];
+    }
+    *len = (size_t)(b - a);
+    return s->bytes + a;
+}
+
+struct gx_analyzer;
+
+struct gx_index {
+    const uint8_t *file; /* the mapping, header first */
+    uint64_t file_bytes;
+    const gx_header *header;
+    const gx_section *sections; /* [header->n_sections] */
+
+    uint32_t n_docs, n_terms, block_len;
+    uint64_t n_blocks, n_postings, n_tokens;
+    double avgdl; /* n_tokens / n_docs; 1 when there are no documents or tokens */
+    uint32_t min_doc_len, max_doc_len;
+
+    const gx_list_entry *lists;  /* [n_terms] */
+    const uint32_t *heads;       /* [n_blocks] */
+    const uint32_t *docid_ends;  /* [n_blocks] */
+    const uint32_t *tf_ends;     /* [n_blocks] */
+    const uint32_t *payload;     /* [payload_words], and GX_READ_SLACK bytes more */
+    uint64_t payload_words;
+    const uint32_t *doc_lens;    /* [n_docs] */
+
+    gx_strings terms, doc_ids, titles; /* titles.n == 0: none are stored */
+    const uint32_t *term_hash;
+    uint32_t term_hash_bits;
+    struct gx_analyzer *analyzer; /* as recorded in META; thread-safe to use */
+    void *text; /* stored texts' state (documents.c), or NULL */
+};
+
+/* One list, ready to decode. */
+typedef struct gx_list {
+    uint32_t df, n_blocks, block_len;
+    const gx_codec *docids, *tfs;
+    uint8_t docid_param, tf_param;
+    const uint32_t *heads, *docid_ends, *tf_ends; /* [n_blocks] */
+    const uint32_t *payload;                      /* the list's first word */
+} gx_list;
+
+gx_list gx_index_list(const gx_index *ix, uint32_t term); /* term < n_terms */
+
+static inline uint32_t gx_list_block_n(const gx_list *l, uint32_t j) /* postings in block j */
+{
+    return j + 1 < l->n_blocks ? l->block_len : l->df - j * l->block_len;
+}
+
+/* Decode block j: docids[n] and, unless NULL, tfs[n], arrays of at least GX_MAX_BLOCK; returns n. */
+uint32_t gx_list_decode_docids(const gx_list *l, uint32_t j, uint32_t *docids);
+uint32_t gx_list_decode_tfs(const gx_list *l, uint32_t j, uint32_t *tfs);
+
+/* The term's id, or UINT32_MAX. */
+uint32_t gx_index_find_term(const gx_index *ix, const char *term, size_t len);
+
+/* The document's stored text, decompressed into *buf (grown with realloc; *cap its size); GX_ENOTFOUND if none is. */
+gx_status gx_index_doc_text(const gx_index *ix, uint32_t docid, char **buf, size_t *cap, size_t *len, gx_error *err);
+
+#endif

@@ -1,0 +1,63 @@
+/* bm25.h: a posting's impact, the one place where a score is computed; the same bits on host and device.
+ *
+ *   K      = c0 + c1 * dl                  c0 = k1 (1 - b), c1 = k1 b / avgdl
+ *   impact = max(1, round(w * tf / (tf + K)))     an unsigned integer
+ *   score  = sum of impacts over the query's terms     < 2^31
+ *
+ * w is the term's weight times a power of two that depends on the query and the collection's statistics alone
+ * (plan.c), so a sum's order never matters and engines agree to the bit. IEEE single precision, one written order,
+ * no contraction (-ffp-contract=off, --fmad=false), round to nearest even. The least impact is 1, so a document
+ * matches exactly when its score is not 0.
+ */
+#ifndef GX_BM25_H
+#define GX_BM25_H
+
+#include <stdint.h>
+#ifndef __CUDA_ARCH__
+#include <math.h>
+#endif
+
+#include "engine/hd.h"
+
+/* What turns a document's length into K. */
+typedef struct gx_norm {
+    float c0, c1;
+    uint32_t lossy; /* 1: the length is first rounded down to what Lucene's one-byte code keeps */
+} gx_norm;
+
+/* Lucene's SmallFloat.byte4ToInt(intToByte4(dl)): exact below 40, four significant bits above. */
+GX_HD uint32_t gx_lossy_length(uint32_t dl)
+{
+    if (dl < 40)
+        return dl;
+    uint32_t x = dl - 24, shift = 0; /* 24 values are kept as they are before the 4-bit floats begin */
+    while (x >> shift >= 16)
+        ++shift;
+    return ((x >> shift) << shift) + 24;
+}
+
+GX_HD float gx_bm25_K(gx_norm norm, uint32_t dl)
+{
+    const float len = (float)(norm.lossy ? gx_lossy_length(dl) : dl);
+#ifdef __CUDA_ARCH__
+    return __fadd_rn(norm.c0, __fmul_rn(norm.c1, len));
+#else
+    const float product = norm.c1 * len;
+    return norm.c0 + product;
+#endif
+}
+
+/* w finite >= 0, w < 2^30; tf >= 1; K >= 0. */
+GX_HD uint32_t gx_bm25_impact(float w, uint32_t tf, float K)
+{
+    const float f = (float)tf;
+#ifdef __CUDA_ARCH__
+    const uint32_t i = __float2uint_rn(__fdiv_rn(__fmul_rn(w, f), __fadd_rn(f, K)));
+#else
+    const float product = w * f, sum = f + K, x = product / sum;
+    const uint32_t i = (uint32_t)lrintf(x);
+#endif
+    return i ? i : 1;
+}
+
+#endif

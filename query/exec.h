@@ -1,0 +1,41 @@
+/* exec.h: the seam between the engines. Each has a table of the same five functions; session.c chooses one, and
+ * nothing above asks which. A state is an index made ready for an engine (uploaded; bounds and maps derived), shared
+ * by threads; an exec is one thread's workspace on it.
+ */
+#ifndef GX_EXEC_H
+#define GX_EXEC_H
+
+#include "index/index.h"
+#include "query/plan.h"
+
+/* The answer to one plan: keys (gx_key) falling, n <= plan.k of them. */
+typedef struct gx_hits {
+    uint64_t *keys; /* [plan.k], the caller's */
+    uint32_t n;
+} gx_hits;
+
+/* What a run did, added to by each run; for reports. All counts, summed over its queries. */
+typedef struct gx_work {
+    uint64_t postings;        /* sum of the plans' dfs: what an exhaustive engine touches */
+    uint64_t blocks;          /* sum of the plans' blocks */
+    uint64_t blocks_decoded;  /* of which docids were decoded (0 where an engine does not count) */
+    uint64_t lookups;         /* exact look-ups of a docid in a list */
+    uint64_t and_fell_to_or;  /* AND-then-OR queries that needed OR */
+    double seconds[4];        /* 0 plan and copy in, 1 search, 2 select, 3 copy out; 0 where not measured */
+} gx_work;
+
+typedef struct gx_exec_ops {
+    const char *name; /* "cpu", "gpu" */
+    gx_status (*state_open)(void **state, const gx_index *ix, const gx_engine_options *opt, gx_error *err);
+    void (*state_close)(void *state);
+    const char *(*describe)(const void *state);
+    gx_status (*exec_open)(void **exec, void *state, gx_error *err);
+    void (*exec_close)(void *exec);
+    /* Run n plans, any mixture of operators and k. hits[i] answers plans[i]. work may be NULL. */
+    gx_status (*run)(void *exec, const gx_plan *plans, uint32_t n, gx_hits *hits, gx_work *work, gx_error *err);
+} gx_exec_ops;
+
+extern const gx_exec_ops gx_exec_cpu;
+extern const gx_exec_ops gx_exec_cuda; /* where built with CUDA (GX_CUDA) */
+
+#endif

@@ -1,0 +1,15 @@
+/* test.h: what every test program includes. */
+#ifndef GX_TEST_H
+#define GX_TEST_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#endif
