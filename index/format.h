@@ -10,6 +10,7 @@
 #define GX_FORMAT_H
 
 #include <assert.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define GX_MAGIC "\x89GPUIDX\n"      /* 8 bytes, no terminator */
@@ -33,13 +34,32 @@ typedef struct gx_header {
     uint32_t n_docs, n_terms;
     uint64_t n_postings;       /* sum of dfs */
     uint64_t n_tokens;         /* sum of document lengths */
+    uint64_t sum_tfs;          /* sum of all tfs: n_tokens, unless lengths were imported that say otherwise */
     uint64_t n_blocks;         /* sum over lists of ceil(df / block_len); < 2^32 */
     uint64_t device_offset, device_bytes;
     gx_coding codings[GX_MAX_CODINGS];
     uint8_t reserved[112];
     uint64_t checksum;         /* XXH3-64 of header (this field 0) and section table */
 } gx_header;
+#define GX_AT(type, field, offset) static_assert(offsetof(type, field) == (offset), #type "." #field)
 static_assert(sizeof(gx_header) == 256, "header size");
+GX_AT(gx_header, version, 8);
+GX_AT(gx_header, header_bytes, 12);
+GX_AT(gx_header, uuid, 16);
+GX_AT(gx_header, file_bytes, 32);
+GX_AT(gx_header, n_sections, 40);
+GX_AT(gx_header, block_len, 44);
+GX_AT(gx_header, n_docs, 48);
+GX_AT(gx_header, n_terms, 52);
+GX_AT(gx_header, n_postings, 56);
+GX_AT(gx_header, n_tokens, 64);
+GX_AT(gx_header, sum_tfs, 72);
+GX_AT(gx_header, n_blocks, 80);
+GX_AT(gx_header, device_offset, 88);
+GX_AT(gx_header, device_bytes, 96);
+GX_AT(gx_header, codings, 104);
+GX_AT(gx_header, reserved, 136);
+GX_AT(gx_header, checksum, 248);
 
 #define GX_SECTION_REQUIRED 1u /* a reader that does not know the kind must refuse the file */
 #define GX_SECTION_DEVICE 2u
@@ -54,6 +74,12 @@ typedef struct gx_section {
     uint8_t reserved[24];
 } gx_section;
 static_assert(sizeof(gx_section) == 64, "section entry size");
+GX_AT(gx_section, flags, 4);
+GX_AT(gx_section, offset, 8);
+GX_AT(gx_section, bytes, 16);
+GX_AT(gx_section, checksum, 24);
+GX_AT(gx_section, param, 32);
+GX_AT(gx_section, reserved, 40);
 
 #define GX_KIND(a, b, c, d) ((uint32_t)(a) | (uint32_t)(b) << 8 | (uint32_t)(c) << 16 | (uint32_t)(d) << 24)
 enum gx_section_kind {
@@ -74,6 +100,17 @@ enum gx_section_kind {
 };
 /* Strings [n]: offsets [n + 1] of 4 or 8 bytes each, counted from the first string's first byte; then the bytes. */
 
+/* TEXT: param + 1 of these, then the frames' bytes. Frame i holds the texts of documents [first_doc, next first_doc) and is
+ * decompressed alone. Decompressed: u32 ends[n], counted from the first text's first byte, then the n texts. */
+typedef struct gx_text_frame {
+    uint64_t offset;    /* of the frame, from the first frame's first byte; the last entry's: where the last frame ends */
+    uint32_t first_doc; /* the last entry's: n_docs */
+    uint32_t raw_bytes; /* decompressed, ends included; the last entry's: 0 */
+} gx_text_frame;
+static_assert(sizeof(gx_text_frame) == 16, "text frame entry size");
+GX_AT(gx_text_frame, first_doc, 8);
+GX_AT(gx_text_frame, raw_bytes, 12);
+
 /* One list. Its payload words begin at payload (in words from the PAYL section): first all docid blocks, then all tf
  * blocks. Ends count words from there: docid block j of the list is [j ? docid_ends[j-1] : 0, docid_ends[j]), tf
  * block j is [j ? tf_ends[j-1] : docid_ends[last], tf_ends[j]). Blocks hold block_len postings, the last the rest.
@@ -90,5 +127,11 @@ typedef struct gx_list_entry {
     uint8_t docid_param, tf_param; /* gx_codec.param of each */
 } gx_list_entry;
 static_assert(sizeof(gx_list_entry) == 16, "list entry size");
+GX_AT(gx_list_entry, first_block, 4);
+GX_AT(gx_list_entry, payload_lo, 8);
+GX_AT(gx_list_entry, payload_hi, 12);
+GX_AT(gx_list_entry, coding, 13);
+GX_AT(gx_list_entry, docid_param, 14);
+GX_AT(gx_list_entry, tf_param, 15);
 
 #endif

@@ -40,6 +40,7 @@ struct gx_index {
 
     uint32_t n_docs, n_terms, block_len;
     uint64_t n_blocks, n_postings, n_tokens;
+    uint64_t sum_tfs;
     double avgdl; /* n_tokens / n_docs; 1 when there are no documents or tokens */
     uint32_t min_doc_len, max_doc_len;
 
@@ -55,7 +56,13 @@ struct gx_index {
     const uint32_t *term_hash;
     uint32_t term_hash_bits;
     struct gx_analyzer *analyzer; /* as recorded in META; thread-safe to use */
-    void *text; /* stored texts' state (documents.c), or NULL */
+
+    const char *meta; /* [meta_len] META: a JSON object, not NUL-terminated */
+    size_t meta_len;
+
+    const gx_text_frame *text_frames; /* [n_text_frames + 1], or NULL: no texts are stored */
+    uint32_t n_text_frames;
+    const uint8_t *text; /* the frames' bytes */
 };
 
 /* One list, ready to decode. */
