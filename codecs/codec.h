@@ -14,14 +14,27 @@
 
 #include "engine/gpuidx.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 #define GX_MAX_BLOCK 1024u  /* no codec's blocks are longer */
 #define GX_READ_SLACK 64u   /* decoders may read (and ignore) so many bytes past a block's last word */
+
+/* Identifiers in index files: never 0, never reused. */
+enum gx_codec_id {
+    GX_CODEC_RAW = 1,
+    GX_CODEC_GPUBP128 = 2,
+    GX_CODEC_GPUBP256 = 3,
+    GX_CODEC_GPUVBYTE128 = 4,
+    GX_CODEC_GPUVBYTE1024 = 5
+};
 
 typedef struct gx_codec {
     const char *name;       /* as users write it: "gpubp128" */
     const char *title;      /* as papers write it: "GPU-BP128" */
     const char *source;     /* paper and section */
-    uint8_t id;             /* in index files; never 0, never reused */
+    uint8_t id;             /* enum gx_codec_id */
     uint16_t block_len;     /* most integers in a block */
     bool random_access;     /* at() costs O(1) */
 
@@ -53,4 +66,7 @@ extern const gx_codec *const gx_codecs[];
 const gx_codec *gx_codec_by_name(const char *name); /* NULL: none */
 const gx_codec *gx_codec_by_id(uint8_t id);         /* NULL: none */
 
+#ifdef __cplusplus
+}
+#endif
 #endif

@@ -1,0 +1,44 @@
+/* bits.h: arithmetic on bits and bytes that all codecs share, for the host and the device. */
+#ifndef GX_BITS_H
+#define GX_BITS_H
+
+#include <stdint.h>
+
+#include "engine/hd.h"
+
+/* Bits that x needs, 0 for 0. */
+GX_HD uint32_t gx_width(uint32_t x)
+{
+#ifdef __CUDA_ARCH__
+    return 32u - (uint32_t)__clz((int)x);
+#else
+    return x ? 32u - (uint32_t)__builtin_clz(x) : 0;
+#endif
+}
+
+/* The low b bits set, b <= 32. */
+GX_HD uint32_t gx_mask(uint32_t b) { return (uint32_t)(((uint64_t)1 << b) - 1); }
+
+GX_HD uint32_t gx_div_up(uint32_t a, uint32_t b) { return (a + b - 1) / b; }
+
+/* The b <= 32 bits that begin at bit `at` of words, lowest first. Reads one word more than it may need. */
+GX_HD uint32_t gx_bits_at(const uint32_t *words, uint32_t at, uint32_t b)
+{
+    const uint32_t *w = words + (at >> 5);
+    return (uint32_t)(((uint64_t)w[1] << 32 | w[0]) >> (at & 31)) & gx_mask(b);
+}
+
+/* The width at which n integers fill n_words as GPU-BP does: 32 n_words / n, at most 32. n >= 1. */
+GX_HD uint32_t gx_packed_width(uint32_t n_words, uint32_t n) { return n_words >= n ? 32 : 32 * n_words / n; }
+
+/* The sum of sixteen 2-bit numbers. */
+GX_HD uint32_t gx_sum_2bit(uint32_t x)
+{
+#ifdef __CUDA_ARCH__
+    return (uint32_t)__popc(x & 0x55555555u) + 2 * (uint32_t)__popc(x & 0xaaaaaaaau);
+#else
+    return (uint32_t)__builtin_popcount(x & 0x55555555u) + 2 * (uint32_t)__builtin_popcount(x & 0xaaaaaaaau);
+#endif
+}
+
+#endif

@@ -1,0 +1,247 @@
+/* decode.cuh: decoders on the device, for kernels to fuse: integers come into registers, nothing is written.
+ *
+ * A warp decodes a block. A decoder is a struct, one a codec, with
+ *
+ *   BLOCK   most integers of a block
+ *   SEG     integers that one next() yields; divides BLOCK
+ *   V       SEG / 32: lane l gets integers l * V .. l * V + V - 1 of the segment
+ *   open(words, n_words, n, lane, param)   begin a block of n <= BLOCK integers
+ *   next(lane, v)                          the next segment; integers past n are 0. At most ceil(n / SEG) times
+ *   at(words, n_words, n, i, param)        static, one lane alone: the i-th integer
+ *
+ * open and next are called by all 32 lanes together, with the same block. words may lie in shared or in global memory;
+ * LDG says that it is global and not written while the kernel runs. Whatever the bytes are, nothing beyond
+ * words[n_words] + GX_READ_SLACK is read.
+ *
+ *   gx::gpubp128<true> dec;
+ *   dec.open(payload + begin, end - begin, n, lane);
+ *   uint32_t carry = head - 1, v[dec.V];
+ *   for (uint32_t i = 0; i < n; i += dec.SEG) {
+ *       dec.next(lane, v);
+ *       carry = gx::docids(v, carry, lane);     // v[j] is now the docid of posting i + lane * V + j
+ *   }
+ */
+#ifndef GX_DECODE_CUH
+#define GX_DECODE_CUH
+
+#include "codecs/bits.h"
+#include "codecs/codec.h"
+
+namespace gx {
+
+constexpr uint32_t ALL_LANES = 0xffffffffu;
+
+template <bool LDG> __device__ __forceinline__ uint32_t load(const uint32_t *p)
+{
+    return LDG ? __ldg(p) : *p;
+}
+
+/* The sum of x over the lanes up to and with this one. */
+__device__ __forceinline__ uint32_t warp_inclusive(uint32_t x, uint32_t lane)
+{
+#pragma unroll
+    for (uint32_t o = 1; o < 32; o <<= 1) {
+        const uint32_t y = __shfl_up_sync(ALL_LANES, x, o);
+        x += lane >= o ? y : 0;
+    }
+    return x;
+}
+
+/* A segment of coded docids (index/format.h) to docids, in place: d[i] = carry + (v[0] + 1) + .. + (v[i] + 1). carry
+ * is head - 1 for a block's first segment, later what the call before returned. Docids past n mean nothing. */
+template <int V> __device__ __forceinline__ uint32_t docids(uint32_t (&v)[V], uint32_t carry, uint32_t lane)
+{
+    v[0] += 1;
+#pragma unroll
+    for (int i = 1; i < V; ++i)
+        v[i] += v[i - 1] + 1;
+    const uint32_t sum = warp_inclusive(v[V - 1], lane);
+    const uint32_t before = carry + sum - v[V - 1];
+#pragma unroll
+    for (int i = 0; i < V; ++i)
+        v[i] += before;
+    return carry + __shfl_sync(ALL_LANES, sum, 31);
+}
+
+/* V integers of b bits from bit `bit` of p. b is the same in all lanes, so the branches do not diverge. Reads up to
+ * V words past the word that holds the first bit. */
+template <int V, bool LDG>
+__device__ __forceinline__ void unpack(const uint32_t *p, uint32_t bit, uint32_t b, uint32_t (&v)[V])
+{
+    const uint32_t mask = gx_mask(b);
+    if (b <= 8 && V % 4 == 0) { /* one 32-bit window holds four */
+#pragma unroll
+        for (int j = 0; j < V; j += 4) {
+            const uint32_t *w = p + (bit >> 5);
+            const uint32_t x = __funnelshift_r(load<LDG>(w), load<LDG>(w + 1), bit);
+#pragma unroll
+            for (int i = 0; i < 4; ++i)
+                v[j + i] = (x >> (i * b)) & mask;
+            bit += 4 * b;
+        }
+    } else if (b <= 16 && V % 2 == 0) {
+#pragma unroll
+        for (int j = 0; j < V; j += 2) {
+            const uint32_t *w = p + (bit >> 5);
+            const uint32_t x = __funnelshift_r(load<LDG>(w), load<LDG>(w + 1), bit);
+            v[j] = x & mask;
+            v[j + 1] = (x >> b) & mask;
+            bit += 2 * b;
+        }
+    } else {
+#pragma unroll
+        for (int j = 0; j < V; ++j) {
+            const uint32_t *w = p + (bit >> 5);
+            v[j] = __funnelshift_r(load<LDG>(w), load<LDG>(w + 1), bit) & mask;
+            bit += b;
+        }
+    }
+}
+
+/* GPU-BP: n integers of b bits in a row; b follows from the lengths (gpubp.c). */
+template <int BLOCK_, int SEG_, bool LDG> struct gpubp {
+    static constexpr int BLOCK = BLOCK_, SEG = SEG_, V = SEG / 32;
+    static_assert(BLOCK % SEG == 0 && SEG % 32 == 0, "whole segments");
+
+    const uint32_t *words;
+    uint32_t b, left; /* left: integers not yet decoded */
+
+    __device__ __forceinline__ void open(const uint32_t *w, uint32_t n_words, uint32_t n, uint32_t, uint32_t = 0)
+    {
+        words = w;
+        left = n;
+        b = n == BLOCK ? min(32u, n_words / (BLOCK / 32)) : gx_packed_width(n_words, n);
+    }
+
+    __device__ __forceinline__ void next(uint32_t lane, uint32_t (&v)[V])
+    {
+        if (left >= SEG) {
+            if (b == 0) { /* there may be no words at all */
+#pragma unroll
+                for (int i = 0; i < V; ++i)
+                    v[i] = 0;
+            } else {
+                unpack<V, LDG>(words, lane * V * b, b, v);
+            }
+            words += SEG / 32 * b;
+            left -= SEG;
+            return;
+        }
+#pragma unroll
+        for (int i = 0; i < V; ++i)
+            v[i] = 0;
+        if (b != 0 && lane * V < left) {
+            unpack<V, LDG>(words, lane * V * b, b, v);
+#pragma unroll
+            for (int i = 1; i < V; ++i)
+                v[i] = lane * V + i < left ? v[i] : 0;
+        }
+        left = 0;
+    }
+
+    static __device__ __forceinline__ uint32_t at(const uint32_t *w, uint32_t n_words, uint32_t n, uint32_t i, uint32_t = 0)
+    {
+        const uint32_t width = n == BLOCK ? min(32u, n_words / (BLOCK / 32)) : gx_packed_width(n_words, n);
+        if (width == 0)
+            return 0;
+        const uint32_t bit = i * width;
+        w += bit >> 5;
+        return __funnelshift_r(load<LDG>(w), load<LDG>(w + 1), bit) & gx_mask(width);
+    }
+};
+
+/* GPU-VByte: 2-bit selectors (bytes of each integer less one), a word for 16; then the bytes (gpuvbyte.c). */
+template <int BLOCK_, bool LDG> struct gpuvbyte {
+    static constexpr int BLOCK = BLOCK_, SEG = 128, V = 4;
+
+    const uint32_t *words;
+    uint32_t n_words, n, done; /* done: integers decoded */
+    uint32_t at_byte;          /* where the next segment's bytes begin */
+
+    /* The word at byte p of the block, p clamped to the block. */
+    static __device__ __forceinline__ uint32_t bytes_at(const uint32_t *w, uint32_t n_words, uint32_t p)
+    {
+        w += min(p >> 2, n_words);
+        return __funnelshift_r(load<LDG>(w), load<LDG>(w + 1), p * 8);
+    }
+
+    __device__ __forceinline__ void open(const uint32_t *w, uint32_t w_n, uint32_t n_, uint32_t, uint32_t = 0)
+    {
+        words = w;
+        n_words = w_n;
+        n = n_;
+        done = 0;
+        at_byte = gx_div_up(n_, 16) * 4;
+    }
+
+    __device__ __forceinline__ void next(uint32_t lane, uint32_t (&v)[V])
+    {
+        const uint32_t first = done + lane * V;
+        const uint32_t mine = n_words == 0 || first >= n ? 0 : min(n - first, (uint32_t)V);
+        uint32_t selectors = 0;
+        if (mine) {
+            const uint32_t *w = words + min(first >> 4, n_words - 1);
+            selectors = load<LDG>(w) >> (first * 2 & 31) & gx_mask(2 * mine);
+        }
+        const uint32_t bytes = mine + (uint32_t)__popc(selectors & 0x55) + 2 * (uint32_t)__popc(selectors & 0xaa);
+        const uint32_t sum = warp_inclusive(bytes, lane);
+        uint32_t p = at_byte + sum - bytes;
+#pragma unroll
+        for (int i = 0; i < V; ++i) {
+            const uint32_t more = selectors >> (2 * i) & 3;
+            v[i] = (uint32_t)i < mine ? bytes_at(words, n_words, p) & (0xffffffffu >> (24 - 8 * more)) : 0;
+            p += more + 1;
+        }
+        at_byte += __shfl_sync(ALL_LANES, sum, 31);
+        done += SEG;
+    }
+
+    static __device__ __forceinline__ uint32_t at(const uint32_t *w, uint32_t n_words, uint32_t n, uint32_t i, uint32_t = 0)
+    {
+        if (n_words == 0)
+            return 0;
+        uint32_t p = gx_div_up(n, 16) * 4 + i;
+        const uint32_t last = min(i >> 4, n_words - 1);
+        for (uint32_t k = 0; k < last; ++k)
+            p += gx_sum_2bit(load<LDG>(w + k));
+        const uint32_t selectors = load<LDG>(w + last);
+        p += gx_sum_2bit(selectors & gx_mask(2 * (i & 15)));
+        const uint32_t more = selectors >> (2 * (i & 15)) & 3;
+        return bytes_at(w, n_words, p) & (0xffffffffu >> (24 - 8 * more));
+    }
+};
+
+/* Words as they are. */
+template <bool LDG> struct raw {
+    static constexpr int BLOCK = 128, SEG = 128, V = 4;
+
+    const uint32_t *words;
+    uint32_t n; /* that are there */
+
+    __device__ __forceinline__ void open(const uint32_t *w, uint32_t n_words, uint32_t n_, uint32_t, uint32_t = 0)
+    {
+        words = w;
+        n = min(n_, n_words);
+    }
+
+    __device__ __forceinline__ void next(uint32_t lane, uint32_t (&v)[V])
+    {
+#pragma unroll
+        for (int i = 0; i < V; ++i)
+            v[i] = lane * V + i < n ? load<LDG>(words + lane * V + i) : 0;
+    }
+
+    static __device__ __forceinline__ uint32_t at(const uint32_t *w, uint32_t n_words, uint32_t, uint32_t i, uint32_t = 0)
+    {
+        return i < n_words ? load<LDG>(w + i) : 0;
+    }
+};
+
+template <bool LDG> using gpubp128 = gpubp<128, 128, LDG>;
+template <bool LDG> using gpubp256 = gpubp<256, 256, LDG>;
+template <bool LDG> using gpuvbyte128 = gpuvbyte<128, LDG>;
+template <bool LDG> using gpuvbyte1024 = gpuvbyte<1024, LDG>;
+
+} // namespace gx
+
+#endif
