@@ -93,6 +93,73 @@ GX_API const char *gx_index_doc_title(const gx_index *ix, uint32_t docid, size_t
 /* The docid of an external id, or UINT32_MAX. */
 GX_API uint32_t gx_index_find_doc(const gx_index *ix, const char *id, size_t len);
 
+/* ---- building an index ---- */
+
+/* A builder takes documents one after another and leaves one index file at options.path when it finishes. It serves
+ * one thread at a time. Memory stays near options.memory whatever the corpus: what does not fit goes through unnamed
+ * temporary files next to the output. Nothing appears at path before gx_builder_finish returns GX_OK. */
+typedef struct gx_builder gx_builder;
+
+/* What becomes of a document whose id was seen before. */
+typedef enum gx_duplicates {
+    GX_DUPLICATES_FAIL,  /* gx_builder_add returns GX_EINPUT; the document is not added */
+    GX_DUPLICATES_FIRST, /* the earlier one stays, the later is skipped and counted */
+    GX_DUPLICATES_LAST   /* the later one stays, the earlier is taken out and counted */
+} gx_duplicates;
+
+typedef struct gx_builder_options {
+    size_t size;
+    const char *path;        /* the index file */
+    bool force;              /* replace a file that is there already; else GX_EEXISTS */
+    gx_duplicates duplicates;
+    const char *docid_codec; /* names of codecs; NULL: "gpubp128" */
+    const char *tf_codec;
+    const char *analyzer;    /* "english" (NULL), "simple" or "whitespace" */
+    const char *stemmer;     /* NULL: the analyzer's own; "none", "porter", or any of Snowball's */
+    const char *stopwords;   /* NULL: the analyzer's own; "none", "lucene", or a file, a word a line */
+    bool store_titles, store_text;
+    uint64_t memory;         /* bytes for the inversion, at least 1 MiB; 0: 512 MiB */
+    const char *source;      /* where the documents come from, for `gpuidx info`; may be NULL */
+} gx_builder_options;
+#define GX_BUILDER_OPTIONS \
+    ((gx_builder_options){.size = sizeof(gx_builder_options), .store_titles = true})
+
+/* The strings are copied. GX_EUSAGE, GX_EEXISTS, GX_ENOTFOUND (stop word file), GX_EIO, GX_ENOMEM. */
+GX_API gx_status gx_builder_open(gx_builder **out, const gx_builder_options *opt, gx_error *err);
+
+/* A document: what is indexed is title, a space, and text; its length is the number of its terms after analysis.
+ * title may be NULL. Bytes are copied. The id is not empty and holds no white space nor control characters. */
+typedef struct gx_document {
+    const char *id, *title, *text;
+    size_t id_len, title_len, text_len;
+} gx_document;
+
+/* GX_EINPUT (a duplicate, a bad id): this document is not added, the builder goes on. Any other failure is the
+ * builder's end: all that is left to do is gx_builder_abort. */
+GX_API gx_status gx_builder_add(gx_builder *b, const gx_document *doc, gx_error *err);
+
+typedef struct gx_builder_counts {
+    size_t size;
+    uint64_t documents;      /* in the index */
+    uint64_t empty;          /* of these, without a term */
+    uint64_t duplicates;     /* skipped or taken out */
+    uint64_t text_bytes;     /* titles and texts taken in */
+    uint64_t tokens;         /* terms after analysis: the sum of document lengths */
+    uint64_t postings, terms;/* final only after gx_builder_finish */
+    uint64_t dropped_tokens; /* longer than the analyzer's limit */
+    uint64_t replaced_bytes; /* not UTF-8 */
+    uint64_t memory_bytes;   /* held for the inversion now */
+    uint32_t spills;         /* times that it went to a temporary file */
+    double seconds[5];       /* by stage: 0 analyse, 1 invert, 2 merge, 3 encode and write lists, 4 documents and file */
+} gx_builder_counts;
+GX_API void gx_builder_get_counts(const gx_builder *b, gx_builder_counts *counts); /* size set by the caller */
+
+/* Seal the index: sync it and give it its name. The counts are final then, and all that is left to do is
+ * gx_builder_abort, which frees the builder. GX_EIO, GX_ENOMEM. */
+GX_API gx_status gx_builder_finish(gx_builder *b, gx_error *err);
+/* Free the builder; without a finished index nothing is left behind. NULL is fine. */
+GX_API void gx_builder_abort(gx_builder *b);
+
 /* ---- an index on an engine ---- */
 
 typedef enum gx_engine_kind {
