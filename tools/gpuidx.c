@@ -1,0 +1,59 @@
+/* gpuidx.c: the program. Finds the subcommand in its list and runs it. */
+#include <signal.h>
+#include <string.h>
+
+#include "tools/cli.h"
+
+const cli_command *const cli_commands[] = {
+    &cmd_completion,
+    &cmd_help,
+    NULL,
+};
+
+const cli_flag cli_common_flags[] = {
+    {"help", 'h', CLI_SWITCH, NULL, NULL, "print this help and leave"},
+    {"quiet", 'q', CLI_SWITCH, NULL, NULL, "print no progress and no notes; errors and warnings remain"},
+    {"color", 0, CLI_CHOICE, "auto|always|never", "auto",
+     "colour the output; `auto` does on a terminal unless `NO_COLOR` is set"},
+    {NULL},
+};
+
+static int unknown_command(const char *name)
+{
+    const char *names[64];
+    size_t n = 0;
+    for (; cli_commands[n] && n < 64; n++)
+        names[n] = cli_commands[n]->name;
+    const char *nearest = cli_nearest(name, names, n);
+    if (nearest)
+        return cli_fail(GX_EUSAGE, "%s: there is no such command; did you mean 'gpuidx %s'?", name, nearest);
+    return cli_fail(GX_EUSAGE, "%s: there is no such command; 'gpuidx help' lists them", name);
+}
+
+static int dispatch(int argc, char **argv)
+{
+    if (argc < 2) {
+        cli_print_help(stderr, NULL);
+        return 2;
+    }
+    if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
+        printf("gpuidx %s\n", gx_version());
+        return 0;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+        cli_print_help(stdout, NULL);
+        return 0;
+    }
+    if (argv[1][0] == '-')
+        return cli_fail(GX_EUSAGE, "%s: a command comes first; 'gpuidx help' lists them", argv[1]);
+    const cli_command *command = cli_find_command(argv[1]);
+    return command ? cli_run(command, argc - 1, argv + 1) : unknown_command(argv[1]);
+}
+
+int main(int argc, char **argv)
+{
+    signal(SIGPIPE, SIG_IGN); /* a reader that leaves becomes a write error, and exit code 5 */
+    const int code = dispatch(argc, argv);
+    const int late = cli_close_output(stdout, "-");
+    return code ? code : late;
+}
