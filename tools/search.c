@@ -1,0 +1,45 @@
+#include "tools/search.h"
+
+#include <math.h>
+
+gx_query_options cli_query_options(const cli_args *a)
+{
+    gx_query_options o = GX_QUERY_OPTIONS;
+    o.k = (uint32_t)cli_count(a, "top");
+    o.op = (gx_op)cli_choice(a, "op");
+    o.preset = (gx_preset)cli_choice(a, "scorer");
+    o.k1 = (float)cli_number(a, "k1");
+    o.b = (float)cli_number(a, "b");
+    o.prune = cli_choice(a, "prune") == 0;
+    return o;
+}
+
+gx_engine_options cli_engine_options(const cli_args *a)
+{
+    gx_engine_options o = GX_ENGINE_OPTIONS;
+    o.kind = (gx_engine_kind)cli_choice(a, "engine");
+    o.device = (int)cli_count(a, "device");
+    o.device_memory = cli_count(a, "device-memory");
+    if (cli_given(a, "map-memory"))
+        o.map_memory = cli_count(a, "map-memory");
+    return o;
+}
+
+int cli_open_index(gx_index **out, const cli_args *a, const char *path)
+{
+    static const gx_check levels[] = {GX_CHECK_STRUCTURE, GX_CHECK_CHECKSUM, GX_CHECK_FULL};
+    gx_index_options options = GX_INDEX_OPTIONS;
+    gx_error err = {0};
+    options.check = levels[cli_choice(a, "check")];
+    return gx_index_open(out, path, &options, &err) ? cli_fail_error(&err) : 0;
+}
+
+int cli_open_engine(gx_engine **out, const gx_index *ix, const gx_engine_options *options)
+{
+    gx_error err = {0};
+    if (gx_engine_open(out, ix, options, &err))
+        return cli_fail_error(&err);
+    if (options->kind == GX_ENGINE_AUTO && err.text[0])
+        cli_note("%s; searching on the CPU", err.text);
+    return 0;
+}

@@ -1,0 +1,39 @@
+/* search.h: what the commands that search (query, replay, bench) have in common: their flags, and opening an index on
+ * an engine as those flags say.
+ */
+#ifndef GX_TOOLS_SEARCH_H
+#define GX_TOOLS_SEARCH_H
+
+#include "tools/cli.h"
+
+#define CLI_OPS "or|and|and-or"                                                           /* as gx_op counts them */
+#define CLI_PRESETS "bm25|bm25:lucene|bm25:pisa|bm25:atire|bm25:robertson|bm25:lucene-lossy" /* as gx_preset does */
+#define CLI_ENGINES "auto|cpu|gpu"                                                        /* as gx_engine_kind does */
+
+/* Rows for a command's table of flags. */
+#define CLI_SEARCH_FLAGS \
+    {"top", 'k', CLI_COUNT, "N", "10", "the most results of a query", .min = 1, .max = UINT32_MAX}, \
+    {"op", 0, CLI_CHOICE, CLI_OPS, "or", \
+     "which documents match: those with any term, with every term, or with every term if there are `N` of them and " \
+     "else with any"}, \
+    {"scorer", 0, CLI_CHOICE, CLI_PRESETS, "bm25", "the formula of the scores"}, \
+    {"k1", 0, CLI_NUMBER, "X", NULL, "BM25's k1, at least 0, instead of the scorer's own"}, \
+    {"b", 0, CLI_NUMBER, "X", NULL, "BM25's b, from 0 to 1, instead of the scorer's own", .max = 1}, \
+    {"prune", 0, CLI_CHOICE, "on|off", "on", "skip postings that cannot change the answer; `off` scores every one"}, \
+    {"engine", 0, CLI_CHOICE, CLI_ENGINES, "auto", \
+     "where to search; `auto` takes a GPU where one can be used and the index fits, else the CPU"}, \
+    {"device", 0, CLI_COUNT, "N", "0", "the number of the GPU, as `gpuidx devices` lists them", .max = 1023}, \
+    {"device-memory", 0, CLI_BYTES, "SIZE", "0", "the most GPU memory to use; 0: what is free"}, \
+    {"map-memory", 0, CLI_BYTES, "SIZE", NULL, "the most host memory for tables derived from the index"}, \
+    {"check", 0, CLI_CHOICE, "structure|checksum|full", "checksum", "how much of the index is verified before it is used"}
+
+/* The flags' values. */
+gx_query_options cli_query_options(const cli_args *a);
+gx_engine_options cli_engine_options(const cli_args *a);
+
+/* Open the index at path (its verification from --check), and an engine on it. 0, or the exit code with the message
+ * printed. Where `auto` falls back to the CPU a note says why. */
+int cli_open_index(gx_index **out, const cli_args *a, const char *path);
+int cli_open_engine(gx_engine **out, const gx_index *ix, const gx_engine_options *options);
+
+#endif
