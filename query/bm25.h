@@ -17,7 +17,28 @@
 #include <math.h>
 #endif
 
+#include "engine/gpuidx.h"
 #include "engine/hd.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A scorer's row in the table of bm25.c. */
+typedef struct gx_preset_info {
+    const char *name;
+    const char *formula;                 /* of a term's score, for people */
+    float k1, b;                         /* its own parameters */
+    double (*idf)(double n_docs, double df);
+    bool times_k1;                       /* the weight is idf (k1 + 1) */
+    bool lossy;                          /* gx_norm.lossy */
+} gx_preset_info;
+
+const gx_preset_info *gx_preset_get(gx_preset p); /* p < GX_N_PRESETS */
+
+#ifdef __cplusplus
+}
+#endif
 
 /* What turns a document's length into K. */
 typedef struct gx_norm {
@@ -58,6 +79,15 @@ GX_HD uint32_t gx_bm25_impact(float w, uint32_t tf, float K)
     const uint32_t i = (uint32_t)lrintf(x);
 #endif
     return i ? i : 1;
+}
+
+/* Not less than the impact of any tf' <= tf with any K' >= K. An impact itself does not fall as K shrinks, but it can
+ * fall, in its last bits, as tf grows: three roundings of 2^-24 each apart, so 2^-21 covers both sides. Whoever bounds
+ * postings by a greatest tf uses this, not gx_bm25_impact. */
+GX_HD uint32_t gx_bm25_bound(float w, uint32_t tf, float K)
+{
+    const uint32_t i = gx_bm25_impact(w, tf, K);
+    return i + (i >> 21) + 2;
 }
 
 #endif

@@ -38,4 +38,7 @@ typedef struct gx_exec_ops {
 extern const gx_exec_ops gx_exec_cpu;
 extern const gx_exec_ops gx_exec_cuda; /* where built with CUDA (GX_CUDA) */
 
+/* Every executor of this build, the CPU's first; ends at NULL. */
+extern const gx_exec_ops *const gx_execs[];
+
 #endif

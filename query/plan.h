@@ -2,7 +2,7 @@
  *
  * Score scale: with W = sum of the terms' weights (idf, times k1 + 1 where the preset has it, times the number of
  * repetitions), w_i = float(weight_i) * 2^e where e is the greatest integer with W * 2^e <= 2^30. A score's float is
- * score * 2^-e.
+ * score * 2^-e. Where W is 0, e is 0.
  */
 #ifndef GX_PLAN_H
 #define GX_PLAN_H
@@ -18,8 +18,8 @@ typedef struct gx_plan_term {
 } gx_plan_term;
 
 typedef struct gx_plan {
-    gx_op op;
-    uint32_t k;        /* 1 <= k <= n_docs */
+    gx_op op;          /* GX_OP_AND_OR with an unknown term, or of one term, is planned as GX_OP_OR: that is its answer */
+    uint32_t k;        /* 1 <= k <= max(1, n_docs) */
     uint32_t n_terms;  /* different known terms, <= GX_MAX_TERMS; 0: no hit */
     uint32_t n_unknown;/* different terms that the index lacks. op == GX_OP_AND and n_unknown > 0: n_terms is 0 */
     bool prune;
@@ -32,10 +32,14 @@ typedef struct gx_plan {
 
 struct gx_index;
 
-/* text -> plan, with the index's analyzer. On failure nothing is left to free. Thread-safe. */
+/* k, preset, k1 and b of opt are in their ranges? Else GX_EUSAGE, saying which is not. */
+gx_status gx_query_options_check(const gx_query_options *opt, gx_error *err);
+
+/* text -> plan, with the index's analyzer. opt is full-sized and checked. GX_EUSAGE (too many terms), GX_ENOMEM: nothing is
+ * left to free. Thread-safe. */
 gx_status gx_plan_make(gx_plan *out, const struct gx_index *ix, const char *text, size_t len,
                        const gx_query_options *opt, gx_error *err);
-/* The same from term ids (< n_terms of the index), qtf each; for logs of term numbers and tests. */
+/* The same from term ids (< n_terms of the index; repetitions add up), qtf each (NULL: 1); for logs of term numbers and tests. */
 gx_status gx_plan_make_ids(gx_plan *out, const struct gx_index *ix, const uint32_t *ids, const uint32_t *qtf,
                            uint32_t n, const gx_query_options *opt, gx_error *err);
 void gx_plan_free(gx_plan *plan);

@@ -1,0 +1,330 @@
+/* session.c: engines and sessions: which executor answers, and the way of a batch through it.
+ *
+ *   queries -> gx_plan_make -> gx_plan [] -> gx_exec_ops.run -> gx_hits [] -> the caller's docids and scores
+ */
+#include "query/session.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/status.h"
+#include "query/count.h"
+
+const gx_exec_ops *const gx_execs[] = {
+    &gx_exec_cpu,
+    NULL,
+};
+
+struct gx_engine {
+    const gx_index *ix;
+    gx_engine_options opt;
+    const gx_exec_ops *ops;
+    void *state;
+    pthread_mutex_t lock;  /* of what follows */
+    void *cpu_state;       /* the CPU engine that stands in when a GPU chosen by AUTO fails; NULL until then */
+    char *why_cpu;         /* why it does, until it has been told */
+};
+
+struct gx_session {
+    gx_engine *en;
+    void *exec;     /* of en->ops; NULL once the GPU has failed */
+    void *cpu_exec; /* stands in for it, or NULL */
+    gx_counter *counter;
+    gx_work work;
+    uint32_t max_queries; /* capacities of the arrays below */
+    size_t max_keys;
+    gx_plan *plans;
+    gx_hits *hits;
+    uint64_t *keys;
+};
+
+/* Batches are cut so that a part has no more keys than this, or one query. */
+#define PART_KEYS ((size_t)4 << 20)
+#define PART_QUERIES 65536u
+
+static void clear(gx_error *err)
+{
+    if (err) {
+        err->status = GX_OK;
+        err->text[0] = 0;
+    }
+}
+
+/* ---- engines ---- */
+
+static const gx_exec_ops *find_ops(const char *name)
+{
+    for (const gx_exec_ops *const *p = gx_execs; *p; ++p) {
+        if (strcmp((*p)->name, name) == 0)
+            return *p;
+    }
+    return NULL;
+}
+
+static gx_status open_gpu(gx_engine *en, gx_error *err)
+{
+    const gx_exec_ops *ops = find_ops("gpu");
+    if (!ops)
+        return gx_fail(err, GX_ENOGPU, "this gpuidx was built without CUDA and cannot use a GPU; use the CPU engine, or "
+                                       "build it where nvcc is installed");
+    const gx_status st = ops->state_open(&en->state, en->ix, &en->opt, err);
+    if (st == GX_OK)
+        en->ops = ops;
+    return st;
+}
+
+gx_status gx_engine_open(gx_engine **out, const gx_index *ix, const gx_engine_options *opt, gx_error *err)
+{
+    gx_status st;
+    *out = NULL;
+    clear(err);
+    gx_engine *en = calloc(1, sizeof *en);
+    if (!en)
+        return gx_fail(err, GX_ENOMEM, "no memory for an engine");
+    pthread_mutex_init(&en->lock, NULL);
+    en->ix = ix;
+    en->opt = GX_ENGINE_OPTIONS;
+    if (opt)
+        memcpy(&en->opt, opt, opt->size < sizeof en->opt ? opt->size : sizeof en->opt);
+
+    if (en->opt.kind != GX_ENGINE_CPU) {
+        st = open_gpu(en, err);
+        if (st != GX_OK && en->opt.kind == GX_ENGINE_GPU)
+            goto fail;
+    }
+    if (!en->ops) {
+        gx_error own;
+        if ((st = gx_exec_cpu.state_open(&en->state, ix, &en->opt, &own)) != GX_OK) {
+            gx_fail(err, st, "%s", own.text);
+            goto fail;
+        }
+        en->ops = &gx_exec_cpu;
+        if (err)
+            err->status = GX_OK; /* the text says why it is not a GPU */
+    }
+    *out = en;
+    return GX_OK;
+
+fail:
+    gx_engine_close(en);
+    return st;
+}
+
+void gx_engine_close(gx_engine *en)
+{
+    if (!en)
+        return;
+    if (en->ops)
+        en->ops->state_close(en->state);
+    if (en->cpu_state)
+        gx_exec_cpu.state_close(en->cpu_state);
+    pthread_mutex_destroy(&en->lock);
+    free(en->why_cpu);
+    free(en);
+}
+
+gx_engine_kind gx_engine_get_kind(const gx_engine *en)
+{
+    return en->ops == &gx_exec_cpu ? GX_ENGINE_CPU : GX_ENGINE_GPU;
+}
+
+const char *gx_engine_describe(const gx_engine *en)
+{
+    return en->ops->describe(en->state);
+}
+
+const gx_index *gx_engine_index(const gx_engine *en)
+{
+    return en->ix;
+}
+
+/* ---- sessions ---- */
+
+gx_status gx_session_open(gx_session **out, gx_engine *en, gx_error *err)
+{
+    *out = NULL;
+    clear(err);
+    gx_session *s = calloc(1, sizeof *s);
+    if (!s)
+        return gx_fail(err, GX_ENOMEM, "no memory for a session");
+    s->en = en;
+    const gx_status st = en->ops->exec_open(&s->exec, en->state, err);
+    if (st != GX_OK) {
+        s->exec = NULL;
+        gx_session_close(s);
+        return st;
+    }
+    *out = s;
+    return GX_OK;
+}
+
+void gx_session_close(gx_session *s)
+{
+    if (!s)
+        return;
+    if (s->exec)
+        s->en->ops->exec_close(s->exec);
+    if (s->cpu_exec)
+        gx_exec_cpu.exec_close(s->cpu_exec);
+    gx_counter_close(s->counter);
+    free(s->plans);
+    free(s->hits);
+    free(s->keys);
+    free(s);
+}
+
+const gx_engine *gx_session_engine(const gx_session *s)
+{
+    return s->en;
+}
+
+const gx_work *gx_session_work(const gx_session *s)
+{
+    return &s->work;
+}
+
+/* Give the session a CPU executor in place of a GPU that failed for the reason in gpu. */
+static gx_status stand_in(gx_session *s, const gx_error *gpu, gx_error *err)
+{
+    gx_engine *en = s->en;
+    gx_status st = GX_OK;
+    pthread_mutex_lock(&en->lock);
+    if (!en->cpu_state) {
+        st = gx_exec_cpu.state_open(&en->cpu_state, en->ix, &en->opt, err);
+        if (st != GX_OK)
+            en->cpu_state = NULL;
+        else if (asprintf(&en->why_cpu, "the CPU answers from here on, because the GPU failed: %s", gpu->text) < 0)
+            en->why_cpu = NULL;
+    }
+    pthread_mutex_unlock(&en->lock);
+    if (st == GX_OK && (st = gx_exec_cpu.exec_open(&s->cpu_exec, en->cpu_state, err)) != GX_OK)
+        s->cpu_exec = NULL;
+    return st;
+}
+
+/* The first search that succeeds after a GPU's failure says so. */
+static void tell_why_cpu(gx_engine *en, gx_error *err)
+{
+    if (!err)
+        return;
+    pthread_mutex_lock(&en->lock);
+    if (en->why_cpu) {
+        gx_fail(err, GX_OK, "%s", en->why_cpu);
+        free(en->why_cpu);
+        en->why_cpu = NULL;
+    }
+    pthread_mutex_unlock(&en->lock);
+}
+
+gx_status gx_session_run(gx_session *s, const gx_plan *plans, uint32_t n, gx_hits *hits, gx_error *err)
+{
+    const gx_exec_ops *ops = s->en->ops;
+    if (!s->cpu_exec) {
+        gx_error gpu;
+        gpu.text[0] = 0;
+        gx_status st = ops->run(s->exec, plans, n, hits, &s->work, &gpu);
+        if (st == GX_OK)
+            return GX_OK;
+        if (st != GX_ECUDA || s->en->opt.kind != GX_ENGINE_AUTO || ops == &gx_exec_cpu)
+            return gx_fail(err, st, "%s", gpu.text);
+        if ((st = stand_in(s, &gpu, err)) != GX_OK)
+            return st;
+    }
+    const gx_status st = gx_exec_cpu.run(s->cpu_exec, plans, n, hits, &s->work, err);
+    if (st == GX_OK)
+        tell_why_cpu(s->en, err);
+    return st;
+}
+
+/* ---- a batch ---- */
+
+static gx_status reserve(gx_session *s, uint32_t n, size_t n_keys, gx_error *err)
+{
+    if (n > s->max_queries) {
+        gx_plan *plans = realloc(s->plans, n * sizeof *plans);
+        if (plans)
+            s->plans = plans;
+        gx_hits *hits = realloc(s->hits, n * sizeof *hits);
+        if (hits)
+            s->hits = hits;
+        if (!plans || !hits)
+            return gx_fail(err, GX_ENOMEM, "no memory for a batch of %u queries", n);
+        s->max_queries = n;
+    }
+    if (n_keys > s->max_keys) {
+        uint64_t *keys = realloc(s->keys, n_keys * sizeof *keys);
+        if (!keys)
+            return gx_fail(err, GX_ENOMEM, "no memory for %zu results", n_keys);
+        s->keys = keys;
+        s->max_keys = n_keys;
+    }
+    return GX_OK;
+}
+
+static gx_status count(gx_session *s, uint32_t n, uint64_t *n_matches, gx_error *err)
+{
+    gx_status st = s->counter ? GX_OK : gx_counter_open(&s->counter, s->en->ix, err);
+    for (uint32_t i = 0; i < n && st == GX_OK; ++i)
+        st = gx_count_matches(s->counter, &s->plans[i], &n_matches[i], err);
+    return st;
+}
+
+/* Queries [first, first + n) of the batch: plan, run, write the answers. */
+static gx_status search_part(gx_session *s, const gx_query *queries, uint32_t first, uint32_t n, uint32_t max_hits,
+                             const gx_query_options *opt, const gx_results *out, gx_error *err)
+{
+    uint32_t planned = 0;
+    gx_status st = reserve(s, n, (size_t)n * max_hits, err);
+    for (; st == GX_OK && planned < n; ++planned) {
+        const gx_query *q = &queries[first + planned];
+        if ((st = gx_plan_make(&s->plans[planned], s->en->ix, q->text, q->len, opt, err)) != GX_OK)
+            break;
+        s->hits[planned] = (gx_hits){s->keys + (size_t)planned * max_hits, 0};
+    }
+    if (st == GX_OK)
+        st = gx_session_run(s, s->plans, n, s->hits, err);
+    if (st == GX_OK && opt->count && out->n_matches)
+        st = count(s, n, out->n_matches + first, err);
+    for (uint32_t i = 0; st == GX_OK && i < n; ++i) {
+        const gx_hits *h = &s->hits[i];
+        const size_t at = ((size_t)first + i) * opt->k;
+        if (opt->op == GX_OP_AND_OR && s->plans[i].op == GX_OP_OR && s->plans[i].n_unknown)
+            s->work.and_fell_to_or += 1; /* known when it was planned */
+        for (uint32_t j = 0; j < h->n; ++j) {
+            out->docids[at + j] = gx_key_docid(h->keys[j]);
+            if (out->scores)
+                out->scores[at + j] = ldexpf((float)gx_key_score(h->keys[j]), -s->plans[i].exponent);
+        }
+        out->n_hits[first + i] = h->n;
+    }
+    for (uint32_t i = 0; i < planned; ++i)
+        gx_plan_free(&s->plans[i]);
+    return st;
+}
+
+gx_status gx_search(gx_session *s, const gx_query *queries, uint32_t n, const gx_query_options *options,
+                    const gx_results *results, gx_error *err)
+{
+    gx_query_options opt = GX_QUERY_OPTIONS;
+    gx_results out = {0};
+    clear(err);
+    if (options)
+        memcpy(&opt, options, options->size < sizeof opt ? options->size : sizeof opt);
+    memcpy(&out, results, results->size < sizeof out ? results->size : sizeof out);
+    gx_status st = gx_query_options_check(&opt, err);
+    if (st != GX_OK)
+        return st;
+
+    const uint32_t n_docs = s->en->ix->n_docs, max_hits = opt.k < n_docs ? opt.k : n_docs ? n_docs : 1;
+    size_t part = PART_KEYS / max_hits;
+    part = part < 1 ? 1 : part > PART_QUERIES ? PART_QUERIES : part;
+    for (uint32_t first = 0; first < n && st == GX_OK;) {
+        const uint32_t m = n - first < part ? n - first : (uint32_t)part;
+        st = search_part(s, queries, first, m, max_hits, &opt, &out, err);
+        first += m;
+    }
+    return st;
+}

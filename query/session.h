@@ -1,0 +1,16 @@
+/* session.h: what the tools and tests see of engines and sessions beyond gpuidx.h. */
+#ifndef GX_SESSION_H
+#define GX_SESSION_H
+
+#include "query/exec.h"
+
+const gx_index *gx_engine_index(const gx_engine *en);
+const gx_engine *gx_session_engine(const gx_session *s);
+
+/* What the session's searches did, summed since it was opened. */
+const gx_work *gx_session_work(const gx_session *s);
+
+/* Run plans as gx_search does, falling back to the CPU where that is due. hits[i].keys are the caller's. */
+gx_status gx_session_run(gx_session *s, const gx_plan *plans, uint32_t n, gx_hits *hits, gx_error *err);
+
+#endif
