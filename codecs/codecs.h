@@ -1,0 +1,11 @@
+/* codecs.h: the codecs there are, for the registry alone. */
+#ifndef GX_CODECS_H
+#define GX_CODECS_H
+
+#include "codecs/codec.h"
+
+extern const gx_codec gx_codec_raw;
+extern const gx_codec gx_codec_gpubp128, gx_codec_gpubp256;
+extern const gx_codec gx_codec_gpuvbyte128, gx_codec_gpuvbyte1024;
+
+#endif

@@ -1,0 +1,45 @@
+/* GPU-BP (Mallia et al., CIKM 2019, section 3.1): n integers of b bits in a row, b being what the greatest needs.
+ *
+ * b is not stored. It follows from the block's length: b = min(32, 32 * words / n), which for a block of 128 is
+ * words / 4. In a block whose n is not a multiple of 32 the words that the least b needs may hold wider integers; they
+ * are then packed at the width that the decoder will see. A block of zeros takes no words.
+ */
+#include "codecs/codecs.h"
+#include "codecs/pack.h"
+
+static uint32_t max_words(uint32_t n) { return n; }
+
+static uint32_t encode(const uint32_t *in, uint32_t n, uint8_t param, uint32_t *out)
+{
+    (void)param;
+    const uint32_t n_words = gx_div_up(n * gx_max_width(in, n), 32);
+    gx_pack(in, n, gx_packed_width(n_words, n), out);
+    return n_words;
+}
+
+static bool valid(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param)
+{
+    (void)param;
+    const uint32_t bits = n * gx_packed_width(n_words, n);
+    return n_words == gx_div_up(bits, 32) && (bits % 32 == 0 || words[n_words - 1] >> bits % 32 == 0);
+}
+
+static void decode(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t *out)
+{
+    (void)param;
+    gx_unpack(words, n, gx_packed_width(n_words, n), out);
+}
+
+static uint32_t at(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t i)
+{
+    (void)param;
+    const uint32_t b = gx_packed_width(n_words, n);
+    return b ? gx_bits_at(words, i * b, b) : 0;
+}
+
+#define GPUBP(block) \
+    {"gpubp" #block, "GPU-BP" #block, "Mallia et al., CIKM 2019, 3.1", GX_CODEC_GPUBP##block, block, true, \
+     NULL, max_words, encode, valid, decode, at}
+
+const gx_codec gx_codec_gpubp128 = GPUBP(128);
+const gx_codec gx_codec_gpubp256 = GPUBP(256);

@@ -1,0 +1,128 @@
+/* GPU-VByte (Mallia et al., CIKM 2019, section 3.2): all selectors of a block, then all bytes.
+ *
+ *     | 2-bit selectors: bytes of each integer, less one; sixteen a word | the integers' bytes, lowest first | 1..4 zero bytes |
+ *
+ * The bytes are padded to a word, with at least one byte, as the paper's encoder does (its Table 1 counts them).
+ * A block of zeros takes no words.
+ */
+#include <string.h>
+
+#include "codecs/bits.h"
+#include "codecs/codecs.h"
+
+static uint32_t selector_words(uint32_t n) { return gx_div_up(n, 16); }
+
+static uint32_t max_words(uint32_t n) { return selector_words(n) + n + 1; }
+
+static uint32_t more_bytes(uint32_t x) { return (gx_width(x | 1) - 1) / 8; }
+
+static uint32_t encode(const uint32_t *in, uint32_t n, uint8_t param, uint32_t *out)
+{
+    (void)param;
+    uint32_t any = 0;
+    for (uint32_t i = 0; i < n; ++i)
+        any |= in[i];
+    if (any == 0)
+        return 0;
+    uint8_t *const data = (uint8_t *)(out + selector_words(n));
+    uint8_t *p = data;
+    for (uint32_t i = 0; i < n; i += 16) {
+        const uint32_t m = n - i < 16 ? n - i : 16;
+        uint32_t selectors = 0;
+        for (uint32_t j = 0; j < m; ++j) {
+            const uint32_t more = more_bytes(in[i + j]);
+            selectors |= more << (2 * j);
+            memcpy(p, &in[i + j], 4); /* the bytes past the integer are written over */
+            p += more + 1;
+        }
+        out[i / 16] = selectors;
+    }
+    const uint32_t n_words = selector_words(n) + (uint32_t)(p - data) / 4 + 1;
+    memset(p, 0, (size_t)((uint8_t *)(out + n_words) - p));
+    return n_words;
+}
+
+/* The bytes of n integers by their selectors; those past n do not count. */
+static uint32_t data_bytes(const uint32_t *selectors, uint32_t n)
+{
+    uint32_t sum = n;
+    for (uint32_t k = 0; k < n / 16; ++k)
+        sum += gx_sum_2bit(selectors[k]);
+    return n % 16 ? sum + gx_sum_2bit(selectors[n / 16] & gx_mask(2 * (n % 16))) : sum;
+}
+
+static bool valid(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param)
+{
+    (void)param;
+    const uint32_t head = selector_words(n);
+    if (n_words == 0)
+        return true;
+    if (n_words < head || (n % 16 && words[n / 16] >> 2 * (n % 16)))
+        return false;
+    const uint32_t bytes = data_bytes(words, n);
+    if (n_words != head + bytes / 4 + 1)
+        return false;
+    return words[n_words - 1] >> 8 * (bytes % 4) == 0;
+}
+
+static uint32_t load_bytes(const uint8_t *p, uint32_t more)
+{
+    uint32_t x;
+    memcpy(&x, p, 4);
+    return x & 0xffffffffu >> (24 - 8 * more);
+}
+
+/* Decode a block whose selectors may point outside it: such integers are 0. */
+static void decode_damaged(const uint32_t *words, uint32_t n_words, uint32_t n, uint32_t *out)
+{
+    const uint32_t head = selector_words(n);
+    memset(out, 0, n * sizeof *out);
+    if (n_words < head)
+        return;
+    const uint8_t *const data = (const uint8_t *)(words + head);
+    const uint64_t end = (uint64_t)(n_words - head) * 4;
+    uint32_t p = 0;
+    for (uint32_t i = 0; i < n && p < end; ++i) {
+        const uint32_t more = words[i / 16] >> 2 * (i % 16) & 3;
+        out[i] = load_bytes(data + p, more);
+        p += more + 1;
+    }
+}
+
+static void decode(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t *out)
+{
+    (void)param;
+    const uint32_t head = selector_words(n);
+    if (n_words < head || (uint64_t)head * 4 + data_bytes(words, n) > (uint64_t)n_words * 4) {
+        decode_damaged(words, n_words, n, out);
+        return;
+    }
+    const uint8_t *p = (const uint8_t *)(words + head);
+    for (uint32_t i = 0; i < n; i += 16) {
+        const uint32_t m = n - i < 16 ? n - i : 16;
+        uint32_t selectors = words[i / 16];
+        for (uint32_t j = 0; j < m; ++j, selectors >>= 2) {
+            out[i + j] = load_bytes(p, selectors & 3);
+            p += (selectors & 3) + 1;
+        }
+    }
+}
+
+static uint32_t at(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t i)
+{
+    (void)param;
+    const uint32_t head = selector_words(n);
+    if (n_words < head)
+        return 0;
+    const uint64_t p = (uint64_t)head * 4 + data_bytes(words, i);
+    if (p >= (uint64_t)n_words * 4)
+        return 0;
+    return load_bytes((const uint8_t *)words + p, words[i / 16] >> 2 * (i % 16) & 3);
+}
+
+#define GPUVBYTE(block) \
+    {"gpuvbyte" #block, "GPU-VByte" #block, "Mallia et al., CIKM 2019, 3.2", GX_CODEC_GPUVBYTE##block, block, true, \
+     NULL, max_words, encode, valid, decode, at}
+
+const gx_codec gx_codec_gpuvbyte128 = GPUVBYTE(128);
+const gx_codec gx_codec_gpuvbyte1024 = GPUVBYTE(1024);

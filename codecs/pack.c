@@ -1,0 +1,101 @@
+/* The loops run over 32 integers at a constant width, so that the compiler unrolls them to constant shifts. */
+#include "codecs/pack.h"
+
+#define WIDTHS(X) \
+    X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15) X(16) X(17) X(18) X(19) X(20) \
+    X(21) X(22) X(23) X(24) X(25) X(26) X(27) X(28) X(29) X(30) X(31)
+
+__attribute__((always_inline)) static inline void pack32(const uint32_t *in, const uint32_t b, uint32_t *words)
+{
+    uint64_t acc = 0;
+    uint32_t have = 0, k = 0;
+#pragma GCC unroll 32
+    for (uint32_t i = 0; i < 32; ++i) {
+        acc |= (uint64_t)in[i] << have;
+        have += b;
+        if (have >= 32) {
+            words[k++] = (uint32_t)acc;
+            acc >>= 32;
+            have -= 32;
+        }
+    }
+}
+
+__attribute__((always_inline)) static inline void unpack32(const uint32_t *words, const uint32_t b, uint32_t *out)
+{
+    const uint32_t mask = gx_mask(b);
+#pragma GCC unroll 32
+    for (uint32_t i = 0; i < 32; ++i) {
+        const uint32_t k = i * b >> 5, shift = i * b & 31;
+        uint32_t x = words[k] >> shift;
+        if (shift + b > 32)
+            x |= words[k + 1] << (32 - shift);
+        out[i] = x & mask;
+    }
+}
+
+uint32_t gx_max_width(const uint32_t *in, uint32_t n)
+{
+    uint32_t any = 0;
+    for (uint32_t i = 0; i < n; ++i)
+        any |= in[i];
+    return gx_width(any);
+}
+
+void gx_pack(const uint32_t *in, uint32_t n, uint32_t b, uint32_t *words)
+{
+    const uint32_t whole = n & ~31u;
+#define CASE(w)                                   \
+    case w:                                       \
+        for (uint32_t i = 0; i < whole; i += 32)  \
+            pack32(in + i, w, words + i / 32 * w); \
+        break;
+    switch (b) {
+    case 0:
+        return;
+    case 32:
+        for (uint32_t i = 0; i < n; ++i)
+            words[i] = in[i];
+        return;
+    WIDTHS(CASE)
+    }
+#undef CASE
+    words += whole / 32 * b;
+    uint64_t acc = 0;
+    uint32_t have = 0;
+    for (uint32_t i = whole; i < n; ++i) {
+        acc |= (uint64_t)in[i] << have;
+        have += b;
+        if (have >= 32) {
+            *words++ = (uint32_t)acc;
+            acc >>= 32;
+            have -= 32;
+        }
+    }
+    if (have)
+        *words = (uint32_t)acc;
+}
+
+void gx_unpack(const uint32_t *words, uint32_t n, uint32_t b, uint32_t *out)
+{
+    const uint32_t whole = n & ~31u;
+#define CASE(w)                                       \
+    case w:                                           \
+        for (uint32_t i = 0; i < whole; i += 32)      \
+            unpack32(words + i / 32 * w, w, out + i); \
+        break;
+    switch (b) {
+    case 0:
+        for (uint32_t i = 0; i < n; ++i)
+            out[i] = 0;
+        return;
+    case 32:
+        for (uint32_t i = 0; i < n; ++i)
+            out[i] = words[i];
+        return;
+    WIDTHS(CASE)
+    }
+#undef CASE
+    for (uint32_t i = whole; i < n; ++i)
+        out[i] = gx_bits_at(words, i * b, b);
+}

@@ -1,0 +1,36 @@
+/* Words as they are: the yardstick, and what a list costs uncompressed. */
+#include <string.h>
+
+#include "codecs/codecs.h"
+
+static uint32_t max_words(uint32_t n) { return n; }
+
+static uint32_t encode(const uint32_t *in, uint32_t n, uint8_t param, uint32_t *out)
+{
+    (void)param;
+    memcpy(out, in, n * sizeof *in);
+    return n;
+}
+
+static bool valid(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param)
+{
+    (void)words, (void)param;
+    return n_words == n;
+}
+
+static void decode(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t *out)
+{
+    (void)param;
+    const uint32_t there = n_words < n ? n_words : n;
+    memcpy(out, words, there * sizeof *out);
+    memset(out + there, 0, (n - there) * sizeof *out);
+}
+
+static uint32_t at(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t i)
+{
+    (void)n, (void)param;
+    return i < n_words ? words[i] : 0;
+}
+
+const gx_codec gx_codec_raw = {"raw", "raw", "32-bit words", GX_CODEC_RAW, 128, true,
+                               NULL, max_words, encode, valid, decode, at};

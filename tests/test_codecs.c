@@ -1,0 +1,305 @@
+/* Every codec of the registry: what goes in comes out, blocks keep their bounds, bytes are what they always were, and
+ * damaged blocks harm nobody. Arrays end where their malloc ends, so that the sanitizers see one step too far.
+ * GX_TEST_SEED chooses other random numbers. */
+#include "codecs/bits.h"
+#include "codecs/codec.h"
+#include "tests/test.h"
+
+static uint64_t seed = 20191103;
+
+static uint64_t rnd(void) /* splitmix64 */
+{
+    uint64_t z = seed += 0x9e3779b97f4a7c15u;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return z ^ z >> 31;
+}
+
+static uint32_t below(uint32_t n) { return (uint32_t)(rnd() % n); }
+
+static uint32_t of_width(uint32_t b) { return (uint32_t)rnd() & gx_mask(b); }
+
+static void *allocate(size_t bytes)
+{
+    void *p = malloc(bytes ? bytes : 1);
+    assert_non_null(p);
+    return p;
+}
+
+static uint32_t param_of(const gx_codec *c, const uint32_t *in, uint64_t n) { return c->param ? c->param(in, n) : 0; }
+
+/* A block in memory of its own: the words and the slack that decoders may read, nothing more. */
+typedef struct block {
+    uint32_t *words, n_words, n;
+    uint8_t param;
+} block;
+
+static block encode(const gx_codec *c, const uint32_t *in, uint32_t n, uint8_t param)
+{
+    const uint32_t max = c->max_words(n);
+    uint32_t *const out = allocate(max * sizeof *out);
+    block b = {.n_words = c->encode(in, n, param, out), .n = n, .param = param};
+    assert_true(b.n_words <= max);
+    b.words = allocate(b.n_words * sizeof *out + GX_READ_SLACK);
+    memcpy(b.words, out, b.n_words * sizeof *out);
+    memset(b.words + b.n_words, 0xa5, GX_READ_SLACK);
+    free(out);
+    return b;
+}
+
+static uint32_t *decode(const gx_codec *c, const block *b)
+{
+    uint32_t room = (b->n + 31) / 32 * 32;
+    if (room > c->block_len)
+        room = (c->block_len + 31u) / 32 * 32;
+    uint32_t *const out = allocate(room * sizeof *out);
+    c->decode(b->words, b->n_words, b->n, b->param, out);
+    return out;
+}
+
+static void same(const gx_codec *c, const uint32_t *in, const uint32_t *out, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; ++i) {
+        if (in[i] != out[i])
+            fail_msg("%s: integer %u of %u is %u and came back as %u", c->name, i, n, in[i], out[i]);
+    }
+}
+
+static void goes_round(const gx_codec *c, const uint32_t *in, uint32_t n, uint8_t param)
+{
+    block b = encode(c, in, n, param);
+    uint32_t *const out = decode(c, &b);
+    same(c, in, out, n);
+    if (!c->valid(b.words, b.n_words, n, param))
+        fail_msg("%s: its own block of %u is not valid", c->name, n);
+    free(out);
+    free(b.words);
+}
+
+static void list_goes_round(const gx_codec *c, const uint32_t *in, uint32_t n)
+{
+    const uint8_t param = (uint8_t)param_of(c, in, n);
+    for (uint32_t i = 0; i < n; i += c->block_len)
+        goes_round(c, in + i, n - i < c->block_len ? n - i : c->block_len, param);
+}
+
+static void the_registry_finds_by_name_and_id(void **state)
+{
+    (void)state;
+    uint32_t last = 0;
+    for (const gx_codec *const *p = gx_codecs; *p; ++p) {
+        const gx_codec *c = *p;
+        assert_true(c->id > last);
+        last = c->id;
+        assert_in_range(c->block_len, 1, GX_MAX_BLOCK);
+        assert_ptr_equal(gx_codec_by_name(c->name), c);
+        assert_ptr_equal(gx_codec_by_id(c->id), c);
+    }
+    assert_null(gx_codec_by_name("gpubp"));
+    assert_null(gx_codec_by_id(0));
+}
+
+static void lists_of_every_length_go_round(void **state)
+{
+    (void)state;
+    uint32_t *const in = allocate(4097 * sizeof *in);
+    for (const gx_codec *const *c = gx_codecs; *c; ++c) {
+        for (uint32_t n = 0; n <= 4097; n += n < 1200 ? 1 : 1 + below(50)) {
+            for (uint32_t i = 0; i < n; ++i)
+                in[i] = of_width(below(33));
+            list_goes_round(*c, in, n);
+        }
+        for (uint32_t i = 0; i < 4097; ++i)
+            in[i] = of_width(7);
+        list_goes_round(*c, in, 4096);
+        list_goes_round(*c, in, 4097);
+    }
+    free(in);
+}
+
+static void blocks_of_every_width_go_round(void **state)
+{
+    (void)state;
+    uint32_t in[GX_MAX_BLOCK];
+    for (const gx_codec *const *p = gx_codecs; *p; ++p) {
+        const gx_codec *c = *p;
+        const uint32_t lengths[] = {1, 2, 3, 15, 16, 17, 31, 32, 33, c->block_len - 1u, c->block_len};
+        for (uint32_t b = 0; b <= 32; ++b) {
+            for (uint32_t l = 0; l < sizeof lengths / sizeof *lengths; ++l) {
+                const uint32_t n = lengths[l] < c->block_len ? lengths[l] : c->block_len;
+                for (int pattern = 0; pattern < 5; ++pattern) {
+                    for (uint32_t i = 0; i < n; ++i) {
+                        in[i] = pattern == 0   ? gx_mask(b)             /* all the greatest */
+                                : pattern == 1 ? of_width(b)            /* any */
+                                : pattern == 2 ? (i == n / 2 ? gx_mask(b) : 0)
+                                : pattern == 3 ? (i % 2 ? gx_mask(b) : 1)
+                                               : (below(10) ? of_width(b / 2) : of_width(b)); /* exceptions */
+                    }
+                    goes_round(c, in, n, (uint8_t)param_of(c, in, n));
+                    /* a parameter chosen for other values of the list */
+                    const uint32_t other[2] = {of_width(below(33)), of_width(below(33))};
+                    goes_round(c, in, n, (uint8_t)param_of(c, other, 2));
+                }
+            }
+        }
+    }
+}
+
+static void a_long_list_goes_round(void **state)
+{
+    (void)state;
+    const uint32_t n = 1000000;
+    uint32_t *const in = allocate(n * sizeof *in);
+    for (uint32_t i = 0; i < n; ++i)
+        in[i] = of_width(below(4) ? 5 : below(20));
+    for (const gx_codec *const *c = gx_codecs; *c; ++c)
+        list_goes_round(*c, in, n);
+    free(in);
+}
+
+static void one_integer_is_what_decoding_all_gives(void **state)
+{
+    (void)state;
+    uint32_t in[GX_MAX_BLOCK];
+    for (const gx_codec *const *p = gx_codecs; *p; ++p) {
+        const gx_codec *c = *p;
+        assert_true(!c->random_access || c->at);
+        for (int round = 0; c->at && round < 200; ++round) {
+            const uint32_t n = round < 20 ? c->block_len : 1 + below(c->block_len), b = below(33);
+            for (uint32_t i = 0; i < n; ++i)
+                in[i] = of_width(below(b + 1));
+            block k = encode(c, in, n, (uint8_t)param_of(c, in, n));
+            for (uint32_t i = 0; i < n; ++i)
+                assert_int_equal(c->at(k.words, k.n_words, n, k.param, i), in[i]);
+            free(k.words);
+        }
+    }
+}
+
+/* Change a block somehow: bits, whole words, its length, its parameter. */
+static void damage(block *b)
+{
+    const uint32_t kind = below(8);
+    if (kind == 0 || (b->n_words == 0 && kind < 7)) { /* another length; what lies there is noise */
+        const uint32_t n_words = below(2 * b->n_words + 20);
+        uint32_t *const words = allocate(n_words * sizeof *words + GX_READ_SLACK);
+        for (uint32_t i = 0; i < n_words + GX_READ_SLACK / 4; ++i)
+            words[i] = i < b->n_words ? b->words[i] : (uint32_t)rnd();
+        free(b->words);
+        b->words = words;
+        b->n_words = n_words;
+    } else if (kind < 4) {
+        for (uint32_t i = 1 + below(4); i > 0; --i)
+            b->words[below(b->n_words)] ^= 1u << below(32);
+    } else if (kind < 6) {
+        b->words[below(b->n_words)] = below(2) ? 0xffffffffu : (uint32_t)rnd();
+    } else if (kind == 6) {
+        for (uint32_t i = 0; i < b->n_words; ++i)
+            b->words[i] = below(4) ? (uint32_t)rnd() : 0xffffffffu;
+    } else {
+        b->param = (uint8_t)rnd();
+    }
+}
+
+static void damaged_blocks_harm_nobody(void **state)
+{
+    (void)state;
+    uint32_t in[GX_MAX_BLOCK];
+    for (const gx_codec *const *p = gx_codecs; *p; ++p) {
+        const gx_codec *c = *p;
+        for (int round = 0; round < 6000; ++round) {
+            const uint32_t n = below(2) ? c->block_len : 1 + below(c->block_len), b = below(33);
+            for (uint32_t i = 0; i < n; ++i)
+                in[i] = of_width(below(b + 1));
+            block k = encode(c, in, n, (uint8_t)param_of(c, in, n));
+            damage(&k);
+            uint32_t *const out = decode(c, &k);
+            if (c->valid(k.words, k.n_words, n, k.param) && c->at) {
+                for (uint32_t i = 0; i < n; ++i)
+                    assert_int_equal(c->at(k.words, k.n_words, n, k.param, i), out[i]);
+            } else if (c->at) {
+                for (uint32_t i = 0; i < 10; ++i)
+                    c->at(k.words, k.n_words, n, k.param, below(n));
+            }
+            free(out);
+            free(k.words);
+        }
+    }
+}
+
+static void a_block_of_another_length_is_not_valid(void **state)
+{
+    (void)state;
+    uint32_t in[GX_MAX_BLOCK];
+    for (const gx_codec *const *p = gx_codecs; *p; ++p) {
+        const gx_codec *c = *p;
+        for (uint32_t i = 0; i < c->block_len; ++i)
+            in[i] = 1u << 12 | of_width(12);
+        block k = encode(c, in, c->block_len, (uint8_t)param_of(c, in, c->block_len));
+        assert_false(c->valid(k.words, k.n_words + 1, k.n, k.param));
+        assert_false(c->valid(k.words, k.n_words - 1, k.n, k.param));
+        free(k.words);
+    }
+}
+
+/* The words of 0, 1, 2, 3, 100, 255, 256, 65536, 5, 2^32 - 1 (ten), and of 1..12 (twelve). They never change. */
+static const struct golden {
+    const char *codec, *ten, *twelve;
+} golden[] = {
+#include "tests/golden_codecs.h"
+};
+
+static char *hex(const block *b)
+{
+    char *s = allocate(b->n_words * 9 + 1), *p = s;
+    *p = 0;
+    for (uint32_t i = 0; i < b->n_words; ++i)
+        p += sprintf(p, i ? " %x" : "%x", b->words[i]);
+    return s;
+}
+
+static void encoded_words_are_what_they_always_were(void **state)
+{
+    (void)state;
+    const uint32_t ten[] = {0, 1, 2, 3, 100, 255, 256, 65536, 5, 0xffffffffu};
+    uint32_t twelve[12];
+    for (uint32_t i = 0; i < 12; ++i)
+        twelve[i] = i + 1;
+    for (const gx_codec *const *p = gx_codecs; *p; ++p) {
+        block a = encode(*p, ten, 10, (uint8_t)param_of(*p, ten, 10));
+        block b = encode(*p, twelve, 12, (uint8_t)param_of(*p, twelve, 12));
+        char *const a_hex = hex(&a), *const b_hex = hex(&b);
+        bool known = false;
+        for (size_t i = 0; i < sizeof golden / sizeof *golden; ++i) {
+            if (strcmp(golden[i].codec, (*p)->name) != 0)
+                continue;
+            known = true;
+            assert_string_equal(a_hex, golden[i].ten);
+            assert_string_equal(b_hex, golden[i].twelve);
+        }
+        if (!known)
+            fail_msg("no golden words yet: {\"%s\", \"%s\", \"%s\"},", (*p)->name, a_hex, b_hex);
+        free(a_hex);
+        free(b_hex);
+        free(a.words);
+        free(b.words);
+    }
+}
+
+int main(void)
+{
+    if (getenv("GX_TEST_SEED"))
+        seed = strtoull(getenv("GX_TEST_SEED"), NULL, 0);
+    print_message("GX_TEST_SEED=%llu\n", (unsigned long long)seed);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_registry_finds_by_name_and_id),
+        cmocka_unit_test(lists_of_every_length_go_round),
+        cmocka_unit_test(blocks_of_every_width_go_round),
+        cmocka_unit_test(a_long_list_goes_round),
+        cmocka_unit_test(one_integer_is_what_decoding_all_gives),
+        cmocka_unit_test(damaged_blocks_harm_nobody),
+        cmocka_unit_test(a_block_of_another_length_is_not_valid),
+        cmocka_unit_test(encoded_words_are_what_they_always_were),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
