@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the file is read and written as it lies in memory");
+
 #define GX_MAGIC "\x89GPUIDX\n"      /* 8 bytes, no terminator */
 #define GX_FORMAT_VERSION 1u
 #define GX_ALIGN 256u                /* of sections, in the file and on the device */
@@ -98,6 +100,30 @@ enum gx_section_kind {
     GX_SEC_TITLES = GX_KIND('T', 'I', 'T', 'L'),      /* strings [n_docs]; optional */
     GX_SEC_TEXT = GX_KIND('T', 'E', 'X', 'T')         /* zstd frames; optional, see FORMAT.md */
 };
+/* The flags of a kind's sections; UINT32_MAX: unknown to this version. */
+static inline uint32_t gx_section_flags(uint32_t kind)
+{
+    switch (kind) {
+    case GX_SEC_LISTS:
+    case GX_SEC_HEADS:
+    case GX_SEC_DOCID_ENDS:
+    case GX_SEC_TF_ENDS:
+    case GX_SEC_PAYLOAD:
+    case GX_SEC_DOC_LENS:
+        return GX_SECTION_REQUIRED | GX_SECTION_DEVICE;
+    case GX_SEC_META:
+    case GX_SEC_TERMS:
+    case GX_SEC_TERM_HASH:
+    case GX_SEC_DOC_IDS:
+        return GX_SECTION_REQUIRED;
+    case GX_SEC_TITLES:
+    case GX_SEC_TEXT:
+        return 0;
+    default:
+        return UINT32_MAX;
+    }
+}
+
 /* Strings [n]: offsets [n + 1] of 4 or 8 bytes each, counted from the first string's first byte; then the bytes. */
 
 /* TEXT: param + 1 of these, then the frames' bytes. Frame i holds the texts of documents [first_doc, next first_doc) and is

@@ -33,6 +33,7 @@ static inline const char *gx_strings_get(const gx_strings *s, uint32_t i, size_t
 struct gx_analyzer;
 
 struct gx_index {
+    char *path;          /* for messages */
     const uint8_t *file; /* the mapping, header first */
     uint64_t file_bytes;
     const gx_header *header;

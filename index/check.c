@@ -1,0 +1,192 @@
+/* Checksums, and the contents: everything decoded once. */
+#include "index/check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/status.h"
+#include "index/check_parts.h"
+#include "index/hash.h"
+
+#define LONG(x) ((unsigned long long)(x))
+
+gx_status gx_check_sums(const gx_index *ix, gx_error *err)
+{
+    for (uint32_t i = 0; i < ix->header->n_sections; ++i) {
+        const gx_section *s = &ix->sections[i];
+        const uint64_t sum = gx_hash(ix->file + s->offset, (size_t)s->bytes);
+        if (sum != s->checksum)
+            return gx_corrupt(err, ix, s->kind,
+                              "its checksum is %016llx, not %016llx: the file is damaged; build the index again, or take "
+                              "it from a copy",
+                              LONG(sum), LONG(s->checksum));
+    }
+    return GX_OK;
+}
+
+/* ---- contents ---- */
+
+typedef struct decoded {
+    uint64_t sum_tfs;
+    uint32_t *doc_tfs; /* [n_docs] what the tfs of each document add up to, modulo 2^32 */
+} decoded;
+
+static gx_status check_docids(const gx_index *ix, const gx_list *l, uint32_t term, uint32_t j, uint32_t *docids,
+                              gx_error *err)
+{
+    const uint32_t n = gx_list_block_n(l, j), begin = j ? l->docid_ends[j - 1] : 0;
+    if (!l->docids->valid(l->payload + begin, l->docid_ends[j] - begin, n, l->docid_param))
+        return gx_corrupt(err, ix, GX_SEC_PAYLOAD, "docid block %u of list %u is no block of %u integers of %s", j, term, n,
+                          l->docids->name);
+    gx_list_decode_docids(l, j, docids);
+    const uint64_t end = j + 1 < l->n_blocks ? l->heads[j + 1] : ix->n_docs;
+    if (docids[0] != l->heads[j])
+        return gx_corrupt(err, ix, GX_SEC_PAYLOAD, "docid block %u of list %u begins at %u, its head is %u", j, term,
+                          docids[0], l->heads[j]);
+    for (uint32_t i = 1; i < n; ++i)
+        if (docids[i] <= docids[i - 1])
+            return gx_corrupt(err, ix, GX_SEC_PAYLOAD, "docid block %u of list %u: docid %u follows %u", j, term, docids[i],
+                              docids[i - 1]);
+    if (docids[n - 1] >= end)
+        return gx_corrupt(err, ix, GX_SEC_PAYLOAD, "docid block %u of list %u ends with docid %u, not below %llu", j, term,
+                          docids[n - 1], LONG(end));
+    return GX_OK;
+}
+
+static gx_status check_tfs(const gx_index *ix, const gx_list *l, uint32_t term, uint32_t j, const uint32_t *docids,
+                           uint32_t *tfs, decoded *sums, gx_error *err)
+{
+    const uint32_t n = gx_list_block_n(l, j), begin = j ? l->tf_ends[j - 1] : l->docid_ends[l->n_blocks - 1];
+    if (!l->tfs->valid(l->payload + begin, l->tf_ends[j] - begin, n, l->tf_param))
+        return gx_corrupt(err, ix, GX_SEC_PAYLOAD, "tf block %u of list %u is no block of %u integers of %s", j, term, n,
+                          l->tfs->name);
+    gx_list_decode_tfs(l, j, tfs);
+    for (uint32_t i = 0; i < n; ++i) {
+        if (tfs[i] == 0)
+            return gx_corrupt(err, ix, GX_SEC_PAYLOAD, "tf block %u of list %u: the tf of document %u is 2^32", j, term,
+                              docids[i]);
+        sums->sum_tfs += tfs[i];
+        sums->doc_tfs[docids[i]] += tfs[i];
+    }
+    return GX_OK;
+}
+
+static gx_status check_postings(const gx_index *ix, gx_error *err)
+{
+    uint32_t docids[GX_MAX_BLOCK + 32], tfs[GX_MAX_BLOCK + 32];
+    gx_status st = GX_OK;
+    decoded sums = {0, calloc(ix->n_docs + (size_t)1, sizeof(uint32_t))};
+    if (!sums.doc_tfs)
+        return gx_fail(err, GX_ENOMEM, "out of memory: the lengths of %u documents", ix->n_docs);
+    for (uint32_t term = 0; term < ix->n_terms && st == GX_OK; ++term) {
+        const gx_list l = gx_index_list(ix, term);
+        for (uint32_t j = 0; j < l.n_blocks && st == GX_OK; ++j) {
+            st = check_docids(ix, &l, term, j, docids, err);
+            if (st == GX_OK)
+                st = check_tfs(ix, &l, term, j, docids, tfs, &sums, err);
+        }
+    }
+    if (st == GX_OK && sums.sum_tfs != ix->sum_tfs)
+        st = gx_corrupt(err, ix, GX_SEC_PAYLOAD, "tfs add up to %llu, the header says %llu", LONG(sums.sum_tfs),
+                        LONG(ix->sum_tfs));
+    if (ix->sum_tfs == ix->n_tokens) /* else lengths were imported, and are not what the tfs say */
+        for (uint32_t docid = 0; docid < ix->n_docs && st == GX_OK; ++docid)
+            if (sums.doc_tfs[docid] != ix->doc_lens[docid])
+                st = gx_corrupt(err, ix, GX_SEC_DOC_LENS, "document %u has length %u, its tfs add up to %u", docid,
+                                ix->doc_lens[docid], sums.doc_tfs[docid]);
+    free(sums.doc_tfs);
+    return st;
+}
+
+static gx_status check_terms(const gx_index *ix, gx_error *err)
+{
+    const char *last = "";
+    size_t last_len = 0;
+    for (uint32_t term = 0; term < ix->n_terms; ++term) {
+        size_t len;
+        const char *bytes = gx_strings_get(&ix->terms, term, &len);
+        const int order = memcmp(last, bytes, len < last_len ? len : last_len);
+        if (term && (order > 0 || (order == 0 && last_len >= len)))
+            return gx_corrupt(err, ix, GX_SEC_TERMS, "term %u is not above the one before it", term);
+        const uint32_t found = gx_index_find_term(ix, bytes, len);
+        if (found != term)
+            return gx_corrupt(err, ix, GX_SEC_TERM_HASH, "it does not lead to term %u", term);
+        last = bytes;
+        last_len = len;
+    }
+    return GX_OK;
+}
+
+static gx_status check_texts(const gx_index *ix, gx_error *err)
+{
+    char *buf = NULL;
+    size_t cap = 0, len;
+    gx_status st = GX_OK;
+    for (uint32_t i = 0; i < ix->n_text_frames && st == GX_OK; ++i) /* one document of each frame reads it whole */
+        st = gx_index_doc_text(ix, ix->text_frames[i].first_doc, &buf, &cap, &len, err);
+    free(buf);
+    return st;
+}
+
+gx_status gx_check_contents(const gx_index *ix, gx_error *err)
+{
+    gx_status st;
+    if ((st = check_terms(ix, err)) != GX_OK || (st = check_postings(ix, err)) != GX_OK ||
+        (st = check_texts(ix, err)) != GX_OK)
+        return st;
+    return GX_OK;
+}
+
+/* ---- measures ---- */
+
+static void measure_lists(const gx_index *ix, gx_index_sizes *out)
+{
+    uint8_t at[GX_MAX_CODINGS]; /* coding -> place in out->codings */
+    for (uint32_t i = 0; i < GX_MAX_CODINGS; ++i) {
+        const gx_coding c = ix->header->codings[i];
+        if (c.docids == 0)
+            continue;
+        at[i] = (uint8_t)out->n_codings++;
+        out->codings[at[i]] = (gx_coding_size){.docids = gx_codec_by_id(c.docids), .tfs = gx_codec_by_id(c.tfs)};
+    }
+    for (uint32_t term = 0; term < ix->n_terms; ++term) {
+        const gx_list l = gx_index_list(ix, term);
+        gx_coding_size *c = &out->codings[at[ix->lists[term].coding]];
+        const uint64_t docid_words = l.docid_ends[l.n_blocks - 1], words = l.tf_ends[l.n_blocks - 1];
+        c->n_lists += 1;
+        c->n_postings += l.df;
+        c->n_blocks += l.n_blocks;
+        c->docid_bytes += docid_words * sizeof(uint32_t);
+        c->tf_bytes += (words - docid_words) * sizeof(uint32_t);
+    }
+}
+
+void gx_index_measure(const gx_index *ix, gx_index_sizes *out)
+{
+    *out = (gx_index_sizes){.n_sections = ix->header->n_sections};
+    out->header_bytes = sizeof(gx_header) + out->n_sections * sizeof(gx_section);
+    uint64_t used = out->header_bytes, docid_bytes = 0, tf_bytes = 0;
+    for (uint32_t i = 0; i < out->n_sections; ++i) {
+        const gx_section *s = &ix->sections[i];
+        out->sections[i] = (gx_section_size){.device = s->flags & GX_SECTION_DEVICE,
+                                             .known = gx_section_flags(s->kind) != UINT32_MAX,
+                                             .offset = s->offset,
+                                             .bytes = s->bytes};
+        gx_section_name(s->kind, out->sections[i].name);
+        used += s->bytes;
+    }
+    out->padding_bytes = ix->file_bytes - used;
+    measure_lists(ix, out);
+    for (uint32_t i = 0; i < out->n_codings; ++i) {
+        docid_bytes += out->codings[i].docid_bytes;
+        tf_bytes += out->codings[i].tf_bytes;
+    }
+    if (ix->n_postings == 0)
+        return;
+    const double bit = 8.0 / (double)ix->n_postings;
+    out->docid_bits = (double)docid_bytes * bit;
+    out->tf_bits = (double)tf_bytes * bit;
+    out->head_bits = 4.0 * (double)ix->n_blocks * bit;
+    out->end_bits = 8.0 * (double)ix->n_blocks * bit;
+    out->list_bits = (double)sizeof(gx_list_entry) * (double)ix->n_terms * bit;
+}

@@ -1,0 +1,221 @@
+/* What later reads rely on: one fast pass over each section, without a branch an item where it can be; when a pass finds
+ * something wrong, a second, slow one finds out what. */
+#include <jansson.h>
+#include <string.h>
+
+#include "engine/status.h"
+#include "index/check_parts.h"
+
+#define LONG(x) ((unsigned long long)(x))
+
+static uint64_t payload_of(const gx_list_entry *e)
+{
+    return (uint64_t)e->payload_hi << 32 | e->payload_lo;
+}
+
+/* ---- lists ---- */
+
+/* Whether the n blocks of a list rise as they must, and the last begins below n_docs. */
+static bool blocks_rise(const gx_index *ix, uint64_t first, uint64_t n)
+{
+    const uint32_t *heads = ix->heads + first, *docid_ends = ix->docid_ends + first, *tf_ends = ix->tf_ends + first;
+    uint32_t wrong = (heads[n - 1] >= ix->n_docs) | (tf_ends[0] < docid_ends[n - 1]);
+    for (uint64_t j = 1; j < n; ++j)
+        wrong |= (heads[j] <= heads[j - 1]) | (docid_ends[j] < docid_ends[j - 1]) | (tf_ends[j] < tf_ends[j - 1]);
+    return !wrong;
+}
+
+static gx_status blame_blocks(const gx_index *ix, uint32_t term, uint64_t first, uint64_t n, gx_error *err)
+{
+    const uint32_t *heads = ix->heads + first, *docid_ends = ix->docid_ends + first, *tf_ends = ix->tf_ends + first;
+    for (uint64_t j = 0; j < n; ++j) {
+        if (j && heads[j] <= heads[j - 1])
+            return gx_corrupt(err, ix, GX_SEC_HEADS, "block %llu of list %u begins at docid %u, not above %u", LONG(j), term,
+                              heads[j], heads[j - 1]);
+        if (heads[j] >= ix->n_docs)
+            return gx_corrupt(err, ix, GX_SEC_HEADS, "block %llu of list %u begins at docid %u, not below %u", LONG(j), term,
+                              heads[j], ix->n_docs);
+        if (j && docid_ends[j] < docid_ends[j - 1])
+            return gx_corrupt(err, ix, GX_SEC_DOCID_ENDS, "block %llu of list %u ends at word %u, before %u", LONG(j), term,
+                              docid_ends[j], docid_ends[j - 1]);
+        const uint32_t before = j ? tf_ends[j - 1] : docid_ends[n - 1];
+        if (tf_ends[j] < before)
+            return gx_corrupt(err, ix, GX_SEC_TF_ENDS, "block %llu of list %u ends at word %u, before %u", LONG(j), term,
+                              tf_ends[j], before);
+    }
+    return gx_fail(err, GX_EINTERNAL, "%s: list %u is wrong and right", ix->path, term);
+}
+
+/* The entry is wrong in one of its fields; the totals before it are right. */
+static gx_status blame_entry(const gx_index *ix, uint32_t term, uint64_t block, uint64_t payload, gx_error *err)
+{
+    const gx_list_entry *e = &ix->lists[term];
+    if (e->df == 0 || e->df > ix->n_docs)
+        return gx_corrupt(err, ix, GX_SEC_LISTS, "list %u has %u postings, not 1 to %u", term, e->df, ix->n_docs);
+    if (e->first_block != block)
+        return gx_corrupt(err, ix, GX_SEC_LISTS, "list %u begins at block %u, not %llu", term, e->first_block, LONG(block));
+    if (payload_of(e) != payload)
+        return gx_corrupt(err, ix, GX_SEC_LISTS, "list %u begins at word %llu of the payload, not %llu", term,
+                          LONG(payload_of(e)), LONG(payload));
+    if (e->coding >= GX_MAX_CODINGS || ix->header->codings[e->coding].docids == 0)
+        return gx_corrupt(err, ix, GX_SEC_LISTS, "list %u has coding %u, which the header does not give", term, e->coding);
+    return gx_corrupt(err, ix, GX_SEC_LISTS, "the blocks of list %u reach past block %llu, the last", term,
+                      LONG(ix->n_blocks));
+}
+
+static gx_status check_lists(const gx_index *ix, gx_error *err)
+{
+    const uint32_t block_len = ix->block_len;
+    uint64_t block = 0, payload = 0, n_postings = 0;
+    bool used[256] = {false}; /* by any value that the field can have */
+    for (uint32_t i = 0; i < GX_MAX_CODINGS; ++i)
+        used[i] = ix->header->codings[i].docids != 0;
+    for (uint32_t term = 0; term < ix->n_terms; ++term) {
+        const gx_list_entry *e = &ix->lists[term];
+        const uint64_t n = e->df <= block_len ? 1 : (e->df - 1) / block_len + 1;
+        if ((e->df - 1 >= ix->n_docs) | (e->first_block != block) | (payload_of(e) != payload) | !used[e->coding] |
+            (n > ix->n_blocks - block))
+            return blame_entry(ix, term, block, payload, err);
+        if (!blocks_rise(ix, block, n))
+            return blame_blocks(ix, term, block, n, err);
+        block += n;
+        payload += ix->tf_ends[block - 1];
+        n_postings += e->df;
+    }
+    if (block != ix->n_blocks)
+        return gx_corrupt(err, ix, GX_SEC_LISTS, "lists have %llu blocks, the header says %llu", LONG(block),
+                          LONG(ix->n_blocks));
+    if (payload != ix->payload_words)
+        return gx_corrupt(err, ix, GX_SEC_PAYLOAD, "it has %llu words, lists take %llu", LONG(ix->payload_words),
+                          LONG(payload));
+    if (n_postings != ix->n_postings)
+        return gx_corrupt(err, ix, GX_SEC_LISTS, "lists have %llu postings, the header says %llu", LONG(n_postings),
+                          LONG(ix->n_postings));
+    const uint8_t *slack = (const uint8_t *)(ix->payload + ix->payload_words);
+    for (uint32_t i = 0; i < GX_READ_SLACK; ++i)
+        if (slack[i])
+            return gx_corrupt(err, ix, GX_SEC_PAYLOAD, "the bytes behind its last word are not zero");
+    return GX_OK;
+}
+
+static gx_status check_doc_lens(gx_index *ix, gx_error *err)
+{
+    uint64_t sum = 0;
+    uint32_t least = UINT32_MAX, most = 0;
+    for (uint32_t i = 0; i < ix->n_docs; ++i) {
+        const uint32_t len = ix->doc_lens[i];
+        sum += len;
+        least = len < least ? len : least;
+        most = len > most ? len : most;
+    }
+    ix->min_doc_len = ix->n_docs ? least : 0;
+    ix->max_doc_len = most;
+    if (sum != ix->n_tokens)
+        return gx_corrupt(err, ix, GX_SEC_DOC_LENS, "lengths add up to %llu, the header says %llu", LONG(sum),
+                          LONG(ix->n_tokens));
+    return GX_OK;
+}
+
+/* ---- strings, lexicon, texts ---- */
+
+static uint64_t offset_of(const gx_strings *s, uint64_t i)
+{
+    return s->width == 4 ? ((const uint32_t *)s->offsets)[i] : ((const uint64_t *)s->offsets)[i];
+}
+
+static gx_status check_strings(const gx_index *ix, uint32_t kind, const gx_strings *s, gx_error *err)
+{
+    const gx_section *section = gx_index_section(ix, kind);
+    if (!section)
+        return GX_OK;
+    const uint64_t room = section->bytes - ((uint64_t)s->n + 1) * s->width;
+    uint32_t falls = 0;
+    if (s->width == 4) {
+        const uint32_t *offsets = s->offsets;
+        for (uint64_t i = 0; i < s->n; ++i)
+            falls |= offsets[i + 1] < offsets[i];
+    } else {
+        const uint64_t *offsets = s->offsets;
+        for (uint64_t i = 0; i < s->n; ++i)
+            falls |= offsets[i + 1] < offsets[i];
+    }
+    for (uint64_t i = 0; falls && i < s->n; ++i)
+        if (offset_of(s, i + 1) < offset_of(s, i))
+            return gx_corrupt(err, ix, kind, "string %llu ends at byte %llu, before it begins, at %llu", LONG(i),
+                              LONG(offset_of(s, i + 1)), LONG(offset_of(s, i)));
+    if (offset_of(s, 0) != 0)
+        return gx_corrupt(err, ix, kind, "the first string begins at byte %llu, not 0", LONG(offset_of(s, 0)));
+    if (offset_of(s, s->n) != room)
+        return gx_corrupt(err, ix, kind, "the last string ends at byte %llu, the section at %llu", LONG(offset_of(s, s->n)),
+                          LONG(room));
+    return GX_OK;
+}
+
+static gx_status check_term_hash(const gx_index *ix, gx_error *err)
+{
+    const uint64_t n = (uint64_t)1 << ix->term_hash_bits;
+    uint32_t most = 0;
+    uint64_t full = 0;
+    for (uint64_t i = 0; i < n; ++i) {
+        most = ix->term_hash[i] > most ? ix->term_hash[i] : most;
+        full += ix->term_hash[i] != 0;
+    }
+    if (most > ix->n_terms)
+        return gx_corrupt(err, ix, GX_SEC_TERM_HASH, "a slot holds term %u, of %u", most - 1, ix->n_terms);
+    if (full != ix->n_terms) /* so some slot is empty, where every search ends: the table has more slots than terms */
+        return gx_corrupt(err, ix, GX_SEC_TERM_HASH, "%llu slots are in use, for %u terms", LONG(full), ix->n_terms);
+    return GX_OK;
+}
+
+static gx_status check_text(const gx_index *ix, gx_error *err)
+{
+    const gx_section *section = gx_index_section(ix, GX_SEC_TEXT);
+    if (!section)
+        return GX_OK;
+    const gx_text_frame *f = ix->text_frames;
+    const uint32_t n = ix->n_text_frames;
+    const uint64_t room = section->bytes - ((uint64_t)n + 1) * sizeof *f;
+    for (uint32_t i = 0; i < n; ++i) {
+        if (f[i + 1].offset < f[i].offset)
+            return gx_corrupt(err, ix, section->kind, "frame %u ends at byte %llu, before it begins, at %llu", i,
+                              LONG(f[i + 1].offset), LONG(f[i].offset));
+        if (f[i + 1].first_doc <= f[i].first_doc)
+            return gx_corrupt(err, ix, section->kind, "frame %u begins at document %u, not above %u", i + 1,
+                              f[i + 1].first_doc, f[i].first_doc);
+        if (f[i].raw_bytes / sizeof(uint32_t) < f[i + 1].first_doc - f[i].first_doc)
+            return gx_corrupt(err, ix, section->kind, "frame %u of %u documents has %u bytes", i,
+                              f[i + 1].first_doc - f[i].first_doc, f[i].raw_bytes);
+    }
+    if (f[0].offset != 0 || f[0].first_doc != 0 || f[n].first_doc != ix->n_docs || f[n].raw_bytes != 0)
+        return gx_corrupt(err, ix, section->kind, "frames are of documents %u to %u, not 0 to %u", f[0].first_doc,
+                          f[n].first_doc, ix->n_docs);
+    if (f[n].offset != room)
+        return gx_corrupt(err, ix, section->kind, "the last frame ends at byte %llu, the section at %llu",
+                          LONG(f[n].offset), LONG(room));
+    return GX_OK;
+}
+
+static gx_status check_meta(const gx_index *ix, gx_error *err)
+{
+    json_error_t why;
+    json_t *root = json_loadb(ix->meta, ix->meta_len, JSON_REJECT_DUPLICATES, &why);
+    gx_status st = GX_OK;
+    if (!root)
+        st = gx_corrupt(err, ix, GX_SEC_META, "it is no JSON: %s (byte %d)", why.text, why.position);
+    else if (!json_is_object(json_object_get(root, "analyzer")))
+        st = gx_corrupt(err, ix, GX_SEC_META, "it has no object \"analyzer\"");
+    json_decref(root);
+    return st;
+}
+
+gx_status gx_check_structure(gx_index *ix, gx_error *err)
+{
+    gx_status st;
+    if ((st = check_lists(ix, err)) != GX_OK || (st = check_doc_lens(ix, err)) != GX_OK ||
+        (st = check_meta(ix, err)) != GX_OK || (st = check_strings(ix, GX_SEC_TERMS, &ix->terms, err)) != GX_OK ||
+        (st = check_term_hash(ix, err)) != GX_OK ||
+        (st = check_strings(ix, GX_SEC_DOC_IDS, &ix->doc_ids, err)) != GX_OK ||
+        (st = check_strings(ix, GX_SEC_TITLES, &ix->titles, err)) != GX_OK || (st = check_text(ix, err)) != GX_OK)
+        return st;
+    return GX_OK;
+}

@@ -1,0 +1,104 @@
+/* What is kept of a document beside its postings: id, title, text. */
+#include <stdlib.h>
+#include <string.h>
+#include <zstd.h>
+
+#include "engine/status.h"
+#include "index/index.h"
+
+static const char *get(const gx_strings *s, uint32_t docid, size_t *len)
+{
+    *len = 0;
+    if (docid >= s->n)
+        return NULL;
+    const char *bytes = gx_strings_get(s, docid, len);
+    return *len ? bytes : NULL;
+}
+
+const char *gx_index_doc_id(const gx_index *ix, uint32_t docid, size_t *len)
+{
+    return get(&ix->doc_ids, docid, len);
+}
+
+const char *gx_index_doc_title(const gx_index *ix, uint32_t docid, size_t *len)
+{
+    return get(&ix->titles, docid, len);
+}
+
+uint32_t gx_index_find_doc(const gx_index *ix, const char *id, size_t len)
+{
+    for (uint32_t docid = 0; docid < ix->doc_ids.n; ++docid) { /* a person asks: a few ns a document */
+        size_t found_len;
+        const char *found = gx_strings_get(&ix->doc_ids, docid, &found_len);
+        if (found_len == len && memcmp(found, id, len) == 0)
+            return docid;
+    }
+    return UINT32_MAX;
+}
+
+/* The frame that holds the document: the last whose first_doc is not above it. */
+static uint32_t frame_of(const gx_index *ix, uint32_t docid)
+{
+    uint32_t lo = 0, hi = ix->n_text_frames;
+    while (hi - lo > 1) {
+        const uint32_t mid = lo + (hi - lo) / 2;
+        if (ix->text_frames[mid].first_doc <= docid)
+            lo = mid;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+/* Decompress frame i into *buf. GX_ECORRUPT unless it has the announced size and ends that rise to it. */
+static gx_status read_frame(const gx_index *ix, uint32_t i, char **buf, size_t *cap, gx_error *err)
+{
+    const gx_text_frame *f = &ix->text_frames[i];
+    const uint32_t n = f[1].first_doc - f->first_doc;
+    const size_t bytes = (size_t)(f[1].offset - f->offset);
+    if (ZSTD_getFrameContentSize(ix->text + f->offset, bytes) != f->raw_bytes)
+        return gx_fail(err, GX_ECORRUPT, "%s: section TEXT: frame %u does not hold %u bytes", ix->path, i, f->raw_bytes);
+    if (*cap < f->raw_bytes) {
+        char *grown = realloc(*buf, f->raw_bytes);
+        if (!grown)
+            return gx_fail(err, GX_ENOMEM, "out of memory: %u bytes of text", f->raw_bytes);
+        *buf = grown;
+        *cap = f->raw_bytes;
+    }
+    const size_t got = ZSTD_decompress(*buf, *cap, ix->text + f->offset, bytes);
+    if (ZSTD_isError(got) || got != f->raw_bytes)
+        return gx_fail(err, GX_ECORRUPT, "%s: section TEXT: frame %u (documents %u to %u) cannot be decompressed: %s",
+                       ix->path, i, f->first_doc, f[1].first_doc - 1, ZSTD_isError(got) ? ZSTD_getErrorName(got) : "too short");
+    const uint32_t room = f->raw_bytes - n * (uint32_t)sizeof(uint32_t); /* not below 0: checked at the door */
+    uint32_t before = 0;
+    for (uint32_t j = 0; j < n; ++j) {
+        uint32_t end;
+        memcpy(&end, *buf + j * sizeof end, sizeof end);
+        if (end < before || end > room)
+            return gx_fail(err, GX_ECORRUPT, "%s: section TEXT: frame %u: the text of document %u ends at %u, not in [%u, %u]",
+                           ix->path, i, f->first_doc + j, end, before, room);
+        before = end;
+    }
+    if (before != room)
+        return gx_fail(err, GX_ECORRUPT, "%s: section TEXT: frame %u: texts end at %u of %u bytes", ix->path, i, before, room);
+    return GX_OK;
+}
+
+gx_status gx_index_doc_text(const gx_index *ix, uint32_t docid, char **buf, size_t *cap, size_t *len, gx_error *err)
+{
+    *len = 0;
+    if (!ix->text_frames || docid >= ix->n_docs)
+        return gx_fail(err, GX_ENOTFOUND, "%s: no text is stored of document %u: build with --store=text", ix->path, docid);
+    const uint32_t i = frame_of(ix, docid);
+    const gx_status st = read_frame(ix, i, buf, cap, err);
+    if (st != GX_OK)
+        return st;
+    const uint32_t first = ix->text_frames[i].first_doc, n = ix->text_frames[i + 1].first_doc - first;
+    uint32_t begin = 0, end;
+    if (docid > first)
+        memcpy(&begin, *buf + (docid - first - 1) * sizeof begin, sizeof begin);
+    memcpy(&end, *buf + (docid - first) * sizeof end, sizeof end);
+    *len = end - begin;
+    memmove(*buf, *buf + n * sizeof end + begin, *len);
+    return GX_OK;
+}

@@ -1,0 +1,65 @@
+#include "index/hash.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+/* Wider versions, hash_avx2.c and hash_avx512.c: the same function in wider registers. Chosen at each call, since the
+ * library has no global state; what the choice costs does not show against sections, and strings do not ask. */
+#if defined(__x86_64__) && defined(__GNUC__)
+#define WIDER 1
+uint64_t gx_hash_avx2(const void *data, size_t n);
+uint64_t gx_hash_avx512(const void *data, size_t n);
+#endif
+
+#define SHORT 1024 /* below this the width does not matter */
+
+uint64_t gx_hash(const void *data, size_t n)
+{
+#ifdef WIDER
+    if (n > SHORT) {
+        if (__builtin_cpu_supports("avx512f"))
+            return gx_hash_avx512(data, n);
+        if (__builtin_cpu_supports("avx2"))
+            return gx_hash_avx2(data, n);
+    }
+#endif
+    return XXH3_64bits(data, n);
+}
+
+struct gx_hasher {
+    XXH3_state_t *state; /* aligned by its maker */
+};
+
+gx_hasher *gx_hasher_open(void)
+{
+    gx_hasher *h = malloc(sizeof *h);
+    if (h && !(h->state = XXH3_createState())) {
+        free(h);
+        h = NULL;
+    }
+    if (h)
+        gx_hasher_start(h);
+    return h;
+}
+
+void gx_hasher_start(gx_hasher *h)
+{
+    XXH3_64bits_reset(h->state);
+}
+
+void gx_hasher_add(gx_hasher *h, const void *data, size_t n)
+{
+    XXH3_64bits_update(h->state, data, n);
+}
+
+uint64_t gx_hasher_get(const gx_hasher *h)
+{
+    return XXH3_64bits_digest(h->state);
+}
+
+void gx_hasher_close(gx_hasher *h)
+{
+    if (h)
+        XXH3_freeState(h->state);
+    free(h);
+}

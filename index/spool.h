@@ -1,0 +1,71 @@
+/* spool.h: a sequence of bytes that grows: a buffer in memory, and behind it, once that is full, an unlinked temporary
+ * file in the output's directory. Made once from front to back, then read once from front to back. */
+#ifndef GX_SPOOL_H
+#define GX_SPOOL_H
+
+#include <string.h>
+
+#include "engine/gpuidx.h"
+
+/* A new file in dir, for reading and writing: without a name where that can be (*name becomes NULL), else of a made-up
+ * one, which the caller frees and unlinks. nameable: it must be possible to give it a name by linkat later. Returns the
+ * descriptor, or -1 and errno. */
+int gx_temp_open(const char *dir, bool nameable, char **name);
+
+/* write and pread until all is done. Returns 0, or the errno. */
+int gx_write_all(int fd, const void *data, size_t n);
+int gx_pread_all(int fd, void *data, size_t n, uint64_t offset);
+
+typedef struct gx_spool {
+    const char *dir;
+    uint8_t *buffer;
+    size_t n, max;  /* bytes in the buffer; its size */
+    uint64_t filed; /* bytes in the file */
+    int fd;         /* -1: no file yet */
+} gx_spool;
+
+gx_spool gx_spool_make(const char *dir);     /* dir must outlive it */
+gx_status gx_spool_to_file(gx_spool *s, gx_error *err); /* make the file now: shows whether dir can be written */
+void gx_spool_free(gx_spool *s);
+
+static inline uint64_t gx_spool_bytes(const gx_spool *s)
+{
+    return s->filed + s->n;
+}
+
+/* Room for n more bytes behind the last, at *room, to be written by the caller and then counted by gx_spool_take. */
+gx_status gx_spool_make_room(gx_spool *s, size_t n, gx_error *err);
+
+static inline gx_status gx_spool_room(gx_spool *s, size_t n, uint8_t **room, gx_error *err)
+{
+    if (s->max - s->n < n) {
+        const gx_status st = gx_spool_make_room(s, n, err);
+        if (st != GX_OK)
+            return st;
+    }
+    *room = s->buffer + s->n;
+    return GX_OK;
+}
+
+static inline void gx_spool_take(gx_spool *s, size_t n)
+{
+    s->n += n;
+}
+
+static inline gx_status gx_spool_u32(gx_spool *s, uint32_t value, gx_error *err)
+{
+    uint8_t *room;
+    const gx_status st = gx_spool_room(s, sizeof value, &room, err);
+    if (st == GX_OK) {
+        memcpy(room, &value, sizeof value);
+        s->n += sizeof value;
+    }
+    return st;
+}
+
+gx_status gx_spool_add(gx_spool *s, const void *data, size_t n, gx_error *err);
+
+/* Read n bytes from offset on, all of them present. */
+gx_status gx_spool_read(const gx_spool *s, uint64_t offset, void *data, size_t n, gx_error *err);
+
+#endif
