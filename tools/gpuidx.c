@@ -5,6 +5,9 @@
 #include "tools/cli.h"
 
 const cli_command *const cli_commands[] = {
+    &cmd_query,
+    &cmd_info,
+    &cmd_check,
     &cmd_completion,
     &cmd_help,
     NULL,

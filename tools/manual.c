@@ -168,7 +168,7 @@ static void help_program(FILE *out)
         fprintf(out, "  %-12s %s\n", cli_commands[i]->name, cli_commands[i]->summary);
     help_examples(out, program_examples);
     help_exits(out);
-    fputs("\n'gpuidx help COMMAND' says more about each; 'gpuidx --version' prints the version.\n", out);
+    fputs("\n'gpuidx help COMMAND' says more about each; 'gpuidx --version' is the version.\n", out);
 }
 
 void cli_print_help(FILE *out, const cli_command *command)
@@ -198,34 +198,40 @@ void cli_print_help(FILE *out, const cli_command *command)
 
 /* ---- mdoc ---- */
 
-/* Running text: a line a sentence, back quotes bold, what roff would take for its own escaped. */
-static void man_running(FILE *out, const char *text, size_t len)
+/* Text with back quotes bold and what roff would take for its own escaped. Running text gets a line a sentence, and
+ * none of more than MAN_WIDTH; other text stays one line. */
+enum { MAN_WIDTH = 76 };
+static void man_escaped(FILE *out, const char *text, size_t len, bool running)
 {
-    bool bold = false, line_start = true;
+    bool bold = false;
+    size_t column = 0;
     for (size_t i = 0; i < len; i++) {
         const char c = text[i];
-        const bool sentence_end = i > 0 && c == ' ' && strchr(".:?!", text[i - 1]) && text[i - 1] != ':';
-        if (sentence_end || c == '\n') {
+        const size_t word = c == ' ' ? strcspn(text + i + 1, " \n") : 0; /* of the word that follows */
+        const bool sentence_end = i > 0 && c == ' ' && strchr(".?!", text[i - 1]);
+        if (c == '\n' || (running && c == ' ' && (sentence_end || column + 1 + word > MAN_WIDTH))) {
             putc('\n', out);
-            line_start = true;
+            column = 0;
             continue;
         }
-        if (line_start && (c == '.' || c == '\''))
+        if (column++ == 0 && (c == '.' || c == '\''))
             fputs("\\&", out);
-        line_start = false;
         if (c == '`')
             fputs((bold = !bold) ? "\\fB" : "\\fP", out);
         else if (c == '\\')
             fputs("\\e", out);
-        else if (c == '-' && (bold || text[i + 1] == '-'))
+        else if (c == '-' && (bold || !running || text[i + 1] == '-'))
             fputs("\\-", out);
         else
             putc(c, out);
+        column += c == '`' ? 2 : 0;
     }
     putc('\n', out);
 }
 
-/* Text up to len bytes, with paragraphs (.Pp) and literal displays. */
+static void man_running(FILE *out, const char *text, size_t len) { man_escaped(out, text, len, true); }
+
+/* Paragraphs (.Pp) and literal displays. */
 static void man_text(FILE *out, const char *text)
 {
     bool gap = false;
@@ -240,7 +246,7 @@ static void man_text(FILE *out, const char *text)
             fputs(".Bd -literal -offset indent -compact\n", out);
             while (strncmp(p, "  ", 2) == 0) {
                 end = strchrnul(p, '\n');
-                man_running(out, p + 2, (size_t)(end - p) - 2);
+                man_escaped(out, p + 2, (size_t)(end - p) - 2, false);
                 p = *end ? end + 1 : end;
             }
             fputs(".Ed\n", out);
@@ -278,7 +284,7 @@ static void man_head(FILE *out, const char *name, const char *summary)
     fputs(".Dd November 21, 2026\n.Dt ", out);
     for (const char *p = name; *p; p++)
         putc(*p >= 'a' && *p <= 'z' ? *p - 'a' + 'A' : *p, out);
-    fprintf(out, " 1\n.Os \"gpuidx %s\"\n.Sh NAME\n.Nm %s\n.Nd %s\n", gx_version(), name, summary);
+    fprintf(out, " 1\n.Os\n.Sh NAME\n.Nm %s\n.Nd %s\n", name, summary);
 }
 
 static void man_title(FILE *out, const char *title)
@@ -309,7 +315,7 @@ static void man_examples(FILE *out, const cli_section *examples)
             fputs(".Pp\n", out);
         man_text(out, e->text);
         fputs(".Pp\n.Dl ", out);
-        man_running(out, e->title, strlen(e->title));
+        man_escaped(out, e->title, strlen(e->title), false);
     }
 }
 

@@ -1,0 +1,94 @@
+#include "query/explain.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "engine/status.h"
+
+/* The tf of docid in the list, 0 if it is not there. */
+static uint32_t find_tf(const gx_list *list, uint32_t docid)
+{
+    uint32_t docids[GX_MAX_BLOCK], tfs[GX_MAX_BLOCK];
+    uint32_t lo = 0, hi = list->n_blocks; /* heads[lo - 1] <= docid < heads[hi] */
+    while (lo < hi) {
+        const uint32_t mid = lo + (hi - lo) / 2;
+        if (list->heads[mid] <= docid)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    if (lo == 0)
+        return 0;
+    const uint32_t block = lo - 1, n = gx_list_decode_docids(list, block, docids);
+    for (uint32_t i = 0; i < n; i++)
+        if (docids[i] == docid) {
+            gx_list_decode_tfs(list, block, tfs);
+            return tfs[i];
+        }
+    return 0;
+}
+
+static gx_explain_term explain_term(const gx_index *ix, const gx_plan_term *t, const gx_explanation *e,
+                                    const gx_preset_info *preset)
+{
+    gx_explain_term x = {.df = t->df, .qtf = t->qtf};
+    const gx_list list = gx_index_list(ix, t->list);
+    x.term = gx_strings_get(&ix->terms, t->list, &x.term_len);
+    x.idf = preset->idf(ix->n_docs, t->df);
+    x.weight = x.idf * (preset->times_k1 ? e->k1 + 1 : 1) * t->qtf;
+    x.tf = find_tf(&list, e->docid);
+    if (x.tf)
+        x.impact = gx_bm25_impact(t->w, x.tf, e->K);
+    x.score = ldexpf((float)x.impact, -e->exponent);
+    return x;
+}
+
+gx_status gx_explain(gx_explanation *out, const gx_index *ix, const char *query, size_t len,
+                     const gx_query_options *opt, uint32_t docid, gx_error *err)
+{
+    const gx_preset_info *preset = gx_preset_get(opt->preset);
+    gx_query_options any = *opt; /* AND would drop all terms when one is unknown */
+    gx_plan plan;
+    any.op = GX_OP_OR;
+    gx_status st = gx_query_options_check(opt, err);
+    if (st == GX_OK)
+        st = gx_plan_make(&plan, ix, query, len, &any, err);
+    if (st != GX_OK)
+        return st;
+
+    gx_explanation e = {
+        .docid = docid,
+        .n_docs = ix->n_docs,
+        .dl = ix->doc_lens[docid],
+        .avgdl = ix->avgdl,
+        .k1 = isnan(opt->k1) ? preset->k1 : opt->k1,
+        .b = isnan(opt->b) ? preset->b : opt->b,
+        .times_k1 = preset->times_k1,
+        .preset = preset->name,
+        .formula = preset->formula,
+        .exponent = plan.exponent,
+        .n_unknown = plan.n_unknown,
+        .n_terms = plan.n_terms,
+    };
+    e.counted_dl = plan.norm.lossy ? gx_lossy_length(e.dl) : e.dl;
+    e.K = gx_bm25_K(plan.norm, e.dl);
+    e.terms = malloc((e.n_terms + 1) * sizeof *e.terms);
+    if (!e.terms)
+        st = gx_fail(err, GX_ENOMEM, "no memory to explain %u terms", e.n_terms);
+    for (uint32_t i = 0; st == GX_OK && i < e.n_terms; i++) {
+        e.terms[i] = explain_term(ix, &plan.terms[i], &e, preset);
+        e.sum += e.terms[i].impact;
+    }
+    e.score = ldexpf((float)e.sum, -e.exponent);
+    gx_plan_free(&plan);
+    if (st == GX_OK)
+        *out = e;
+    return st;
+}
+
+void gx_explanation_free(gx_explanation *e)
+{
+    free(e->terms);
+    e->terms = NULL;
+    e->n_terms = 0;
+}

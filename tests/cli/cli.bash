@@ -1,0 +1,71 @@
+# cli.bash: what every test of the command line begins with:
+#
+#   load cli                                  # at the top of tests/cli/NAME.bats; then its name into tests/cli/meson.build
+#   setup_file() { build_tiny; }              # if it needs an index: $TINY, of tests/data/tiny.jsonl
+#
+#   @test "what is true" {
+#       ask query "$TINY" 'some words'        # runs $GPUIDX: $status, $output (stdout), $stderr
+#       exits 0                               # the exit code
+#       says 'part of stdout'
+#       complains 'part of stderr'
+#       is_golden query-some-words.txt        # stdout equals tests/cli/golden/...; GOLDEN=update writes it instead
+#   }
+#
+# Each test has its own empty folder, $BATS_TEST_TMPDIR, and stands in it. Golden files are looked at by a person before
+# they are committed.
+
+: "${GPUIDX:?the path of the program to test}"
+DATA=${GX_TEST_DATA:?the path of tests/data}
+HERE=$BATS_TEST_DIRNAME
+unset NO_COLOR
+export LC_ALL=C.UTF-8 TERM=xterm
+
+setup() {
+    cd "$BATS_TEST_TMPDIR"
+}
+
+# An index of the tiny collection, texts and all, once a file of tests.
+build_tiny() {
+    export TINY=$BATS_FILE_TMPDIR/tiny.gx
+    "$GPUIDX" build -q "$DATA/tiny.jsonl" --store=text -o "$TINY"
+}
+
+ask() {
+    status=0
+    "$GPUIDX" "$@" >"$BATS_TEST_TMPDIR/.stdout" 2>"$BATS_TEST_TMPDIR/.stderr" || status=$?
+    output=$(cat "$BATS_TEST_TMPDIR/.stdout")
+    stderr=$(cat "$BATS_TEST_TMPDIR/.stderr")
+}
+
+show() {
+    printf '%s\n' "status: $status" "stdout:" "$output" "stderr:" "$stderr" >&2
+    return 1
+}
+
+exits() {
+    [ "$status" -eq "$1" ] || { echo "the exit code is not $1" >&2; show; }
+}
+
+says() {
+    [[ $output == *"$1"* ]] || { echo "stdout lacks: $1" >&2; show; }
+}
+
+says_not() {
+    [[ $output != *"$1"* ]] || { echo "stdout has: $1" >&2; show; }
+}
+
+complains() {
+    [[ $stderr == *"$1"* ]] || { echo "stderr lacks: $1" >&2; show; }
+}
+
+silent() {
+    [ -z "$stderr" ] || { echo "stderr is not empty" >&2; show; }
+}
+
+is_golden() {
+    if [ "${GOLDEN-}" = update ]; then
+        mkdir -p "$HERE/golden"
+        cp "$BATS_TEST_TMPDIR/.stdout" "$HERE/golden/$1"
+    fi
+    diff -u "$HERE/golden/$1" "$BATS_TEST_TMPDIR/.stdout" >&2
+}

@@ -1,0 +1,120 @@
+# The one table of flags: help, manual pages and completions say the same.
+load cli
+
+setup_file() {
+    # what follows goes through this list, so it must not be empty
+    [ "$("$GPUIDX" help --list | wc -l)" -ge 5 ]
+}
+
+commands() {
+    "$GPUIDX" help --list
+}
+
+# The flags that --help lists for a command: "--name", and "-x" for letters.
+flags_of() {
+    "$GPUIDX" help "$1" | sed -n '/^Flags$/,/^$/p' | sed -n 's/^ *\(-\([a-zA-Z0-9]\), \)\{0,1\}--\([a-z0-9-]*\).*/--\3 \2/p'
+}
+
+@test "every command has help, flags, and a line in the list" {
+    ask help
+    exits 0
+    for command in $(commands); do
+        says "  $command "
+        [ -n "$(flags_of "$command")" ]
+        "$GPUIDX" "$command" --help | diff - <("$GPUIDX" help "$command")
+    done
+}
+
+@test "every flag is in the manual page, and the manual page has no other" {
+    for command in $(commands); do
+        "$GPUIDX" help --man "$command" | sed -n 's/^\.It .*Fl \\-\([a-z0-9-]*\).*/--\1/p' | sort >man
+        flags_of "$command" | cut -d' ' -f1 | sort >help
+        diff help man
+        flags_of "$command" | while read -r _ letter; do
+            [ -z "$letter" ] || "$GPUIDX" help --man "$command" | grep -q "^\.It Fl $letter"
+        done
+    done
+}
+
+@test "every flag is in the completions" {
+    for shell in bash zsh fish; do
+        "$GPUIDX" completion $shell >$shell
+    done
+    for command in $(commands); do
+        sed -n "/^    $command)/,/esac ;;/p" bash >bash-part
+        sed -n "/^    $command)/,/;;$/p" zsh >zsh-part
+        grep "seen_subcommand_from $command'" fish >fish-part
+        while read -r flag letter; do
+            grep -q -e "[ ']$flag[ ='=]" bash-part
+            grep -q -e "'$flag=\{0,1\}\[" zsh-part
+            grep -q -e " -l ${flag#--} " fish-part
+            if [ -n "$letter" ]; then
+                grep -q -e " -$letter[ ']" bash-part
+                grep -q -e "'-$letter+\{0,1\}\[" zsh-part
+                grep -q -e " -s $letter " fish-part
+            fi
+        done < <(flags_of "$command")
+    done
+}
+
+@test "the manual pages are clean mdoc" {
+    command -v mandoc >/dev/null || skip "mandoc is not installed"
+    for command in '' $(commands); do
+        # the one complaint left is that pages which are not installed are referred to
+        "$GPUIDX" help --man $command | { mandoc -T lint -W style || true; } >lint
+        if grep -v 'referenced manual not found' lint; then
+            return 1
+        fi
+    done
+}
+
+@test "no line of a terminal's help is longer than 80 columns unless a word is" {
+    for command in '' $(commands); do
+        "$GPUIDX" help $command | grep -v -e '^Usage' -e '^  \$' -e '^  *gpuidx ' -e '^  *-' >lines
+        if grep -E '.{81}' lines; then
+            return 1
+        fi
+    done
+}
+
+@test "bash completes commands, flags, choices and files" {
+    eval "$("$GPUIDX" completion bash)"
+    compopt() { :; }
+    complete_words() {
+        COMP_WORDS=("$@")
+        COMP_CWORD=$(($# - 1))
+        _gpuidx
+    }
+    complete_words gpuidx que
+    [ "${COMPREPLY[*]}" = query ]
+    complete_words gpuidx query --eng
+    [ "${COMPREPLY[*]}" = --engine= ]
+    complete_words gpuidx query --engine = g
+    [ "${COMPREPLY[*]}" = gpu ]
+    complete_words gpuidx query --engine =
+    [ "${COMPREPLY[*]}" = 'auto cpu gpu' ]
+    touch some.gx
+    complete_words gpuidx query som
+    [ "${COMPREPLY[*]}" = some.gx ]
+    complete_words gpuidx help inf
+    [ "${COMPREPLY[*]}" = info ]
+    complete_words gpuidx completion z
+    [ "${COMPREPLY[*]}" = zsh ]
+}
+
+@test "zsh and fish accept their completions" {
+    tried=
+    for shell in zsh fish; do
+        command -v $shell >/dev/null || continue
+        tried=1
+        "$GPUIDX" completion $shell >script
+        $shell -n script
+    done
+    [ -n "$tried" ] || skip "neither shell is installed"
+}
+
+@test "an unknown shell has no completion" {
+    ask completion tcsh
+    exits 2
+    complains 'tcsh: there is no completion for this shell'
+}

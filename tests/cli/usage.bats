@@ -1,0 +1,133 @@
+# Command lines: how they are read, and what is said of wrong ones.
+load cli
+
+@test "the version is printed" {
+    ask --version
+    exits 0
+    [[ $output =~ ^gpuidx\ [0-9]+\.[0-9]+\.[0-9]+$ ]]
+    silent
+}
+
+@test "no command is a mistake, and shows the help" {
+    ask
+    exits 2
+    complains 'Usage: gpuidx COMMAND'
+    [ -z "$output" ]
+}
+
+@test "an unknown command gets the nearest one" {
+    ask qurey
+    exits 2
+    complains "qurey: there is no such command; did you mean 'gpuidx query'?"
+    ask frobnicate
+    exits 2
+    complains "frobnicate: there is no such command; 'gpuidx help' lists them"
+}
+
+@test "an unknown flag gets the nearest one" {
+    ask query x.gx --scoerr=bm25
+    exits 2
+    complains '--scoerr: there is no such flag; did you mean --scorer?'
+    complains "Try 'gpuidx query --help'."
+    ask query x.gx --frobnicate
+    exits 2
+    complains '--frobnicate: there is no such flag'
+    ask query x.gx -Z
+    exits 2
+    complains '-Z: there is no such flag'
+}
+
+@test "values out of range are refused before anything is opened" {
+    ask query missing.gx -k 0 x
+    exits 2
+    complains '--top=0: the value is less than 1'
+    ask query missing.gx -k ten x
+    complains '--top=ten: the value is not a whole number'
+    ask query missing.gx -k -1 x
+    complains '--top=-1: the value is not a whole number'
+    ask query missing.gx -k 99999999999999999999999 x
+    complains 'the value is too large'
+    ask query missing.gx -k 4294967296 x
+    complains 'the value is more than 4294967295'
+    ask query missing.gx --b=1.5 x
+    complains '--b=1.5: the value is more than 1'
+    ask query missing.gx --k1=nan x
+    complains '--k1=nan: the value is not a number'
+    ask query missing.gx --k1=-0.1 x
+    complains '--k1=-0.1: the value is less than 0'
+    ask query missing.gx --engine=tpu x
+    exits 2
+    complains '--engine=tpu: there is no such choice; it is one of auto|cpu|gpu'
+}
+
+@test "sizes take K, M, G and T" {
+    for size in 512 4k 64M 2G 1T 3GiB 5MB; do
+        ask query missing.gx --device-memory=$size x
+        exits 5
+    done
+    for size in M 5X 1.5G 5MM 99999999999T; do
+        ask query missing.gx --device-memory=$size x
+        exits 2
+    done
+}
+
+@test "a flag without its value is refused" {
+    ask query x.gx --scorer
+    exits 2
+    complains '--scorer: it needs a value'
+    ask query x.gx -k
+    exits 2
+    complains '-k: it needs a value, N'
+    ask query x.gx --explain=yes
+    exits 2
+    complains '--explain: it takes no value'
+}
+
+@test "missing and superfluous arguments are refused" {
+    ask query
+    exits 2
+    complains 'an argument is missing: gpuidx query [OPTIONS] INDEX [QUERY...]'
+    ask info a.gx b.gx
+    exits 2
+    complains 'b.gx: one argument too many'
+}
+
+@test "flags may stand anywhere, and end at --" {
+    ask help --list query
+    exits 0
+    ask help -- --list
+    exits 2
+    complains '--list: there is no such command'
+}
+
+@test "letters may be joined with each other and with their values" {
+    ask query missing.gx -qk10 x
+    exits 5
+    ask query missing.gx -qk0 x
+    exits 2
+}
+
+@test "colours obey --color and NO_COLOR" {
+    ask help query
+    [[ $output != *$'\033'* ]]
+    ask help query --color=never
+    [[ $output != *$'\033'* ]]
+    ask help query --color=always
+    [[ $output == *$'\033['* ]]
+    NO_COLOR=1 ask help query --color=always
+    [[ $output == *$'\033['* ]]
+}
+
+@test "a full disk is an error" {
+    [ -w /dev/full ] || skip "there is no /dev/full"
+    status=0
+    "$GPUIDX" help >/dev/full 2>err || status=$?
+    [ "$status" -eq 5 ]
+    grep -q 'cannot write standard output: No space left on device' err
+}
+
+@test "a reader that has left is an error without words" {
+    { sleep 0.3; code=0; "$GPUIDX" help query 2>err || code=$?; echo $code >code; } | true
+    grep -qx 5 code
+    [ ! -s err ]
+}

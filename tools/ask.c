@@ -1,0 +1,216 @@
+#include "tools/ask.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int open_session(gx_engine **en, gx_session **session, const gx_index *ix, const gx_engine_options *options)
+{
+    gx_error err = {0};
+    int code = cli_open_engine(en, ix, options);
+    if (code == 0 && gx_session_open(session, *en, &err)) {
+        code = cli_fail_error(&err);
+        gx_engine_close(*en);
+        *en = NULL;
+    }
+    return code;
+}
+
+int ask_open(ask *k, const cli_args *a, const char *path)
+{
+    int code;
+    *k = (ask){
+        .engine = cli_engine_options(a),
+        .options = cli_query_options(a),
+        .format = (out_format)cli_choice(a, "format"),
+        .explain = cli_switch(a, "explain"),
+        .snippets = cli_choice(a, "snippets") == 0,
+        .timing = true,
+        .tag = cli_text(a, "run-tag"),
+    };
+    if ((code = cli_open_index(&k->ix, a, path)) || (code = open_session(&k->en, &k->session, k->ix, &k->engine)))
+        return code;
+    return 0;
+}
+
+void ask_close(ask *k)
+{
+    gx_session_close(k->session);
+    gx_engine_close(k->en);
+    gx_index_close(k->ix);
+    free(k->docids);
+    free(k->scores);
+    free(k->last);
+    *k = (ask){0};
+}
+
+int ask_set_engine(ask *k, gx_engine_kind kind)
+{
+    gx_engine_options options = k->engine;
+    gx_engine *en = NULL;
+    gx_session *session = NULL;
+    options.kind = kind;
+    const int code = open_session(&en, &session, k->ix, &options);
+    if (code)
+        return code;
+    gx_session_close(k->session);
+    gx_engine_close(k->en);
+    k->session = session;
+    k->en = en;
+    k->engine = options;
+    return 0;
+}
+
+const char *ask_engine_name(const ask *k)
+{
+    return gx_engine_get_kind(k->en) == GX_ENGINE_GPU ? "gpu" : "cpu";
+}
+
+/* Room for the results of one query, which are never more than the documents. */
+static int reserve(ask *k, uint32_t n)
+{
+    if (n <= k->max_k)
+        return 0;
+    uint32_t *docids = realloc(k->docids, n * sizeof *docids);
+    if (docids)
+        k->docids = docids;
+    float *scores = realloc(k->scores, n * sizeof *scores);
+    if (scores)
+        k->scores = scores;
+    if (!docids || !scores)
+        return cli_fail(GX_ENOMEM, "no memory for %u results; ask for fewer with -k", n);
+    k->max_k = n;
+    return 0;
+}
+
+static int keep_last(ask *k, const char *text, size_t len)
+{
+    char *last = malloc(len + 1);
+    if (!last)
+        return cli_fail(GX_ENOMEM, "no memory for a query of %zu bytes", len);
+    memcpy(last, text, len);
+    last[len] = 0;
+    free(k->last);
+    k->last = last;
+    k->last_len = len;
+    return 0;
+}
+
+/* Why nothing was found, where a person may not see it. */
+static void say_why_none(const ask *k, const gx_highlighter *h, const char *text, size_t len)
+{
+    if (k->format != OUT_HUMAN)
+        return;
+    if (gx_highlighter_n_terms(h) == 0) {
+        bool blank = true;
+        for (size_t i = 0; i < len; i++)
+            blank = blank && (unsigned char)text[i] <= ' ';
+        cli_note(blank ? "the query is empty: there is nothing to search for"
+                       : "nothing is left of the query after analysis (stop words and punctuation do not count)");
+        return;
+    }
+    for (uint32_t i = 0; i < gx_highlighter_n_unknown(h) && i < 8; i++)
+        cli_note("'%s' occurs in no document", gx_highlighter_unknown(h, i));
+}
+
+static int explain_hits(const ask *k, const char *text, size_t len, uint32_t n, gx_explanation **out)
+{
+    gx_error err = {0};
+    gx_explanation *e = calloc(n + 1, sizeof *e);
+    if (!e)
+        return cli_fail(GX_ENOMEM, "no memory to explain %u results", n);
+    *out = e;
+    for (uint32_t i = 0; i < n; i++)
+        if (gx_explain(&e[i], k->ix, text, len, &k->options, k->docids[i], &err))
+            return cli_fail_error(&err);
+    return 0;
+}
+
+static int print(ask *k, out_answer *answer)
+{
+    gx_error err = {0};
+    gx_explanation *explanations = NULL;
+    int code = 0;
+    if (k->explain && (code = explain_hits(k, answer->query, answer->query_len, answer->n_hits, &explanations)) == 0)
+        answer->explanations = explanations;
+    if (code == 0 && k->format == OUT_HUMAN && k->name_queries) {
+        fprintf(stdout, "%s%s", k->n_asked > 1 ? "\n" : "", cli_paint(stdout, CLI_UNDERLINE));
+        out_put_clean(stdout, answer->query, answer->query_len);
+        fprintf(stdout, "%s\n", cli_paint(stdout, CLI_PLAIN));
+    }
+    if (code == 0 && out_put_answer(stdout, k->format, answer, &err))
+        code = cli_fail_error(&err);
+    fflush(stdout); /* whoever asks through a pipe may wait for it */
+    for (uint32_t i = 0; explanations && i < answer->n_hits; i++)
+        gx_explanation_free(&explanations[i]);
+    free(explanations);
+    return code;
+}
+
+int ask_query(ask *k, const char *qid, size_t qid_len, const char *text, size_t len, uint32_t *n_hits)
+{
+    gx_error err = {0};
+    gx_highlighter *h = NULL;
+    uint64_t n_matches = 0;
+    gx_index_stats stats = {.size = sizeof stats};
+    const gx_query query = {text, len};
+    const bool rich = k->format == OUT_HUMAN || k->format == OUT_JSONL;
+    int code;
+
+    *n_hits = 0;
+    gx_index_get_stats(k->ix, &stats);
+    if ((code = reserve(k, stats.n_docs < k->options.k ? stats.n_docs : k->options.k)) ||
+        (code = keep_last(k, text, len)))
+        return code;
+    if (rich && gx_highlighter_open(&h, k->ix, text, len, &err))
+        return cli_fail_error(&err);
+
+    gx_query_options options = k->options;
+    options.count = rich;
+    const gx_results results = {sizeof results, k->docids, k->scores, n_hits, rich ? &n_matches : NULL};
+    const double begin = now();
+    const gx_status st = gx_search(k->session, &query, 1, &options, &results, &err);
+    const double seconds = now() - begin;
+    k->n_asked++;
+    k->seconds += seconds;
+    if (st == GX_ECANCELLED) {
+        cli_note("cancelled after %.1f s", seconds);
+    } else if (st) {
+        code = cli_fail_error(&err);
+    } else {
+        out_answer answer = {
+            .ix = k->ix,
+            .qid = qid, .qid_len = qid_len, .query = text, .query_len = len,
+            .n_hits = *n_hits, .docids = k->docids, .scores = k->scores,
+            .counted = rich, .n_matches = n_matches,
+            .seconds = seconds, .timing = k->timing,
+            .engine = ask_engine_name(k), .tag = k->tag,
+            .marks = k->snippets ? h : NULL,
+        };
+        if (err.text[0])
+            cli_warn("%s", err.text);
+        code = print(k, &answer);
+        if (*n_hits == 0 && h)
+            say_why_none(k, h, text, len);
+    }
+    gx_highlighter_close(h);
+    return code;
+}
+
+int ask_explain(ask *k, uint32_t docid)
+{
+    gx_error err = {0};
+    gx_explanation e = {0};
+    if (gx_explain(&e, k->ix, k->last, k->last_len, &k->options, docid, &err))
+        return cli_fail_error(&err);
+    out_put_explanation(stdout, &e, "");
+    gx_explanation_free(&e);
+    return 0;
+}

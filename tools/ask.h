@@ -1,0 +1,44 @@
+/* ask.h: an open index, how to search it, and how to print what is found: what `gpuidx query` and its shell have in
+ * common. One thread.
+ */
+#ifndef GX_TOOLS_ASK_H
+#define GX_TOOLS_ASK_H
+
+#include "tools/output.h"
+#include "tools/search.h"
+
+typedef struct ask {
+    gx_index *ix;
+    gx_engine *en;
+    gx_session *session;
+    gx_engine_options engine;
+    gx_query_options options;
+    out_format format;
+    bool explain, timing, snippets;
+    bool name_queries; /* human: the query stands above its results */
+    const char *tag;
+    uint32_t *docids; /* [max_k] */
+    float *scores;    /* [max_k] */
+    uint32_t max_k;
+    uint64_t n_asked;
+    double seconds;   /* of searching, all queries together */
+    char *last;       /* the last query, for the shell's .explain */
+    size_t last_len;
+} ask;
+
+/* Open the index at path as the flags say. 0, or the exit code with the message printed; close in either case. */
+int ask_open(ask *k, const cli_args *a, const char *path);
+void ask_close(ask *k);
+
+/* Search on another engine from here on; the old one stays when that fails. */
+int ask_set_engine(ask *k, gx_engine_kind kind);
+const char *ask_engine_name(const ask *k); /* "cpu" or "gpu" */
+
+/* Answer a query on stdout. 0, or the exit code with the message printed; *n_hits the number of results. A cancelled
+ * search says so and is 0. */
+int ask_query(ask *k, const char *qid, size_t qid_len, const char *text, size_t len, uint32_t *n_hits);
+
+/* Explain the last query's score of one document. */
+int ask_explain(ask *k, uint32_t docid);
+
+#endif

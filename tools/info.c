@@ -1,0 +1,185 @@
+/* info.c: `gpuidx info`: what an index holds and where its bytes go. */
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "index/check.h"
+#include "tools/cli.h"
+#include "tools/output.h"
+
+static void uuid_text(char text[37], const uint8_t uuid[16])
+{
+    char *p = text;
+    for (int i = 0; i < 16; i++)
+        p += sprintf(p, i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x", uuid[i]);
+}
+
+/* ---- JSON ---- */
+
+static json_t *json_of_sections(const gx_index_sizes *s)
+{
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < s->n_sections; i++)
+        json_array_append_new(list, json_pack("{s:s, s:I, s:I, s:b, s:b}", "name", s->sections[i].name, "offset",
+                                              (json_int_t)s->sections[i].offset, "bytes",
+                                              (json_int_t)s->sections[i].bytes, "device", (int)s->sections[i].device,
+                                              "known", (int)s->sections[i].known));
+    return list;
+}
+
+static json_t *json_of_codings(const gx_index_sizes *s)
+{
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < s->n_codings; i++) {
+        const gx_coding_size *c = &s->codings[i];
+        json_array_append_new(list, json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I}", "docids", c->docids->name, "tfs",
+                                              c->tfs->name, "lists", (json_int_t)c->n_lists, "postings",
+                                              (json_int_t)c->n_postings, "blocks", (json_int_t)c->n_blocks,
+                                              "docid_bytes", (json_int_t)c->docid_bytes, "tf_bytes",
+                                              (json_int_t)c->tf_bytes));
+    }
+    return list;
+}
+
+static int print_json(const char *path, const gx_index *ix, const gx_index_sizes *s)
+{
+    char uuid[37];
+    uuid_text(uuid, ix->header->uuid);
+    json_t *meta = json_loadb(ix->meta, ix->meta_len, 0, NULL);
+    json_t *root = json_pack(
+        "{s:i, s:s, s:i, s:s, s:I, s:I, s:I, s:I, s:I, s:f, s:I, s:I, s:I, s:I, s:b, s:b, s:o*, s:o, s:o, "
+        "s:{s:f, s:f, s:f, s:f, s:f}}",
+        "schema", 1, "file", path, "version", (int)ix->header->version, "uuid", uuid,
+        "n_docs", (json_int_t)ix->n_docs, "n_terms", (json_int_t)ix->n_terms,
+        "n_postings", (json_int_t)ix->n_postings, "n_tokens", (json_int_t)ix->n_tokens,
+        "block_len", (json_int_t)ix->block_len, "avgdl", ix->avgdl,
+        "min_doc_len", (json_int_t)ix->min_doc_len, "max_doc_len", (json_int_t)ix->max_doc_len,
+        "file_bytes", (json_int_t)ix->file_bytes, "device_bytes", (json_int_t)ix->header->device_bytes,
+        "titles", ix->titles.n > 0, "text", ix->text != NULL,
+        "meta", meta, "sections", json_of_sections(s), "codings", json_of_codings(s),
+        "bits_per_posting", "docids", s->docid_bits, "tfs", s->tf_bits, "heads", s->head_bits, "ends", s->end_bits,
+        "directory", s->list_bits);
+    char *text = root ? json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(12)) : NULL;
+    json_decref(root);
+    if (!text)
+        return cli_fail(GX_ENOMEM, "%s: no memory for its description", path);
+    puts(text);
+    free(text);
+    return 0;
+}
+
+/* ---- for people ---- */
+
+static void print_bytes(const char *name, uint64_t bytes)
+{
+    static const char *const units[] = {"bytes", "kB", "MB", "GB", "TB"};
+    double x = (double)bytes;
+    size_t unit = 0;
+    for (; x >= 1000 && unit + 1 < sizeof units / sizeof *units; unit++)
+        x /= 1000;
+    printf(unit ? "%-12s %.1f %s\n" : "%-12s %.0f %s\n", name, x, units[unit]);
+}
+
+static void print_meta(const gx_index *ix)
+{
+    const char *key;
+    json_t *value, *meta = json_loadb(ix->meta, ix->meta_len, 0, NULL);
+    json_object_foreach(meta, key, value)
+    {
+        char *text = json_is_string(value) ? strdup(json_string_value(value))
+                                           : json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(6));
+        printf("%-12s ", key);
+        out_put_clean(stdout, text ? text : "", text ? strlen(text) : 0);
+        putchar('\n');
+        free(text);
+    }
+    json_decref(meta);
+}
+
+static void print_sizes(const gx_index *ix, const gx_index_sizes *s)
+{
+    printf("\n%-10s %14s  %6s\n", "section", "bytes", "share");
+    for (uint32_t i = 0; i < s->n_sections; i++)
+        printf("%-10s %14llu  %5.1f%%%s%s\n", s->sections[i].name, (unsigned long long)s->sections[i].bytes,
+               100.0 * (double)s->sections[i].bytes / (double)ix->file_bytes, s->sections[i].device ? "  device" : "",
+               s->sections[i].known ? "" : "  (unknown, skipped)");
+    printf("%-10s %14llu  %5.1f%%\n", "the rest", (unsigned long long)(s->header_bytes + s->padding_bytes),
+           100.0 * (double)(s->header_bytes + s->padding_bytes) / (double)ix->file_bytes);
+
+    printf("\n%-14s %-14s %10s %14s  %s\n", "docids", "tfs", "lists", "postings", "bits a posting: docids, tfs");
+    for (uint32_t i = 0; i < s->n_codings; i++) {
+        const gx_coding_size *c = &s->codings[i];
+        const double n = c->n_postings ? (double)c->n_postings : 1;
+        printf("%-14s %-14s %10llu %14llu  %.2f, %.2f\n", c->docids->name, c->tfs->name, (unsigned long long)c->n_lists,
+               (unsigned long long)c->n_postings, 8.0 * (double)c->docid_bytes / n, 8.0 * (double)c->tf_bytes / n);
+    }
+    printf("\nbits a posting: docids %.2f, tfs %.2f, heads %.2f, ends %.2f, directory %.2f; together %.2f\n", s->docid_bits,
+           s->tf_bits, s->head_bits, s->end_bits, s->list_bits,
+           s->docid_bits + s->tf_bits + s->head_bits + s->end_bits + s->list_bits);
+}
+
+static void print_human(const char *path, const gx_index *ix, const gx_index_sizes *s)
+{
+    char uuid[37];
+    uuid_text(uuid, ix->header->uuid);
+    printf("%-12s %s\n", "file", path);
+    printf("%-12s %u, uuid %s\n", "version", ix->header->version, uuid);
+    print_bytes("size", ix->file_bytes);
+    print_bytes("on a device", ix->header->device_bytes);
+    printf("%-12s %u%s%s\n", "documents", ix->n_docs, ix->titles.n ? ", with titles" : "",
+           ix->text ? ", with texts" : "");
+    printf("%-12s %u\n", "terms", ix->n_terms);
+    printf("%-12s %llu, %u a block\n", "postings", (unsigned long long)ix->n_postings, ix->block_len);
+    printf("%-12s %llu; a document has %u to %u, %.1f on average\n", "tokens", (unsigned long long)ix->n_tokens,
+           ix->min_doc_len, ix->max_doc_len, ix->avgdl);
+    print_meta(ix);
+    print_sizes(ix, s);
+}
+
+static int run(const cli_args *a)
+{
+    gx_index *ix;
+    gx_index_sizes *sizes;
+    gx_error err = {0};
+    gx_index_options options = GX_INDEX_OPTIONS;
+    int code = 0;
+    options.check = GX_CHECK_STRUCTURE;
+    if (gx_index_open(&ix, a->argv[0], &options, &err))
+        return cli_fail_error(&err);
+    if (!(sizes = malloc(sizeof *sizes))) {
+        code = cli_fail(GX_ENOMEM, "%s: no memory for its description", a->argv[0]);
+    } else {
+        gx_index_measure(ix, sizes);
+        if (cli_switch(a, "json"))
+            code = print_json(a->argv[0], ix, sizes);
+        else
+            print_human(a->argv[0], ix, sizes);
+    }
+    free(sizes);
+    gx_index_close(ix);
+    return code;
+}
+
+static const cli_flag flags[] = {
+    {"json", 0, CLI_SWITCH, NULL, NULL, "print a JSON object, with \"schema\": 1, instead"},
+    {NULL},
+};
+
+static const cli_section examples[] = {
+    {"gpuidx info corpus.gx", "Documents, terms, the analysis of text, and bytes by section and codec."},
+    {"gpuidx info --json corpus.gx | jq .n_docs", "The same for a program."},
+    {NULL},
+};
+
+const cli_command cmd_info = {
+    .name = "info",
+    .summary = "say what an index holds",
+    .synopsis = "[--json] INDEX",
+    .description = "Prints an index's statistics, how its text was made into terms, and where its bytes go. Its structure "
+                   "is verified, its checksums are not; see `gpuidx check`.",
+    .examples = examples,
+    .flags = flags,
+    .min_args = 1,
+    .max_args = 1,
+    .run = run,
+};

@@ -1,0 +1,432 @@
+#include "tools/output.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/cli.h"
+
+enum { SNIPPET_WORDS = 30, LEFT = 6 };
+
+/* ---- bytes ---- */
+
+/* The length of the UTF-8 character at text[0, len), 0 if there is none that is valid. */
+static size_t utf8_length(const char *text, size_t len)
+{
+    const unsigned char *s = (const unsigned char *)text;
+    size_t n;
+    if (s[0] < 0x80)
+        return 1;
+    if (s[0] >= 0xc2 && s[0] <= 0xdf)
+        n = 2;
+    else if ((s[0] & 0xf0) == 0xe0)
+        n = 3;
+    else if (s[0] >= 0xf0 && s[0] <= 0xf4)
+        n = 4;
+    else
+        return 0;
+    if (n > len)
+        return 0;
+    for (size_t i = 1; i < n; i++)
+        if ((s[i] & 0xc0) != 0x80)
+            return 0;
+    if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) || (s[0] == 0xf0 && s[1] < 0x90) ||
+        (s[0] == 0xf4 && s[1] > 0x8f))
+        return 0;
+    return n;
+}
+
+/* A C0 or C1 control, DEL included: what a terminal might obey. */
+static bool is_control(const char *c, size_t n)
+{
+    const unsigned char *s = (const unsigned char *)c;
+    return (n == 1 && (s[0] < 0x20 || s[0] == 0x7f)) || (n == 2 && s[0] == 0xc2 && s[1] < 0xa0);
+}
+
+void out_put_clean(FILE *out, const char *text, size_t len)
+{
+    for (size_t i = 0; i < len;) {
+        const size_t n = utf8_length(text + i, len - i);
+        if (n == 0)
+            fputs("\xef\xbf\xbd", out);
+        else if (is_control(text + i, n))
+            putc(' ', out);
+        else
+            fwrite(text + i, 1, n, out);
+        i += n ? n : 1;
+    }
+}
+
+void out_put_json(FILE *out, const char *text, size_t len)
+{
+    putc('"', out);
+    for (size_t i = 0; i < len;) {
+        const size_t n = utf8_length(text + i, len - i);
+        const unsigned char c = (unsigned char)text[i];
+        if (n == 0)
+            fputs("\\ufffd", out);
+        else if (c == '"' || c == '\\')
+            fprintf(out, "\\%c", c);
+        else if (c < 0x20 || c == 0x7f)
+            fprintf(out, "\\u%04x", c);
+        else
+            fwrite(text + i, 1, n, out);
+        i += n ? n : 1;
+    }
+    putc('"', out);
+}
+
+/* A field of a format whose fields end at white space: blanks would make two of it. */
+static void put_word(FILE *out, const char *text, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        putc((unsigned char)text[i] <= ' ' ? '_' : text[i], out);
+}
+
+/* A field that ends at a tab or a line's end. */
+static void put_field(FILE *out, const char *text, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        putc(text[i] == '\t' || text[i] == '\n' || text[i] == '\r' ? ' ' : text[i], out);
+}
+
+static void put_csv(FILE *out, const char *text, size_t len)
+{
+    bool plain = true;
+    for (size_t i = 0; i < len; i++)
+        plain = plain && !strchr(",\"\r\n", text[i]);
+    if (plain) {
+        fwrite(text, 1, len, out);
+        return;
+    }
+    putc('"', out);
+    for (size_t i = 0; i < len; i++) {
+        if (text[i] == '"')
+            putc('"', out);
+        putc(text[i], out);
+    }
+    putc('"', out);
+}
+
+const char *out_score(char text[32], float score)
+{
+    for (int digits = 6; digits <= 9; digits++) {
+        snprintf(text, 32, "%.*g", digits, score);
+        if (strtof(text, NULL) == score)
+            break;
+    }
+    return text;
+}
+
+/* ---- formats for programs ---- */
+
+static void put_trec(FILE *out, const out_answer *a)
+{
+    char score[32];
+    for (uint32_t i = 0; i < a->n_hits; i++) {
+        size_t len;
+        const char *id = gx_index_doc_id(a->ix, a->docids[i], &len);
+        put_word(out, a->qid, a->qid_len);
+        fputs(" Q0 ", out);
+        put_word(out, id, len);
+        fprintf(out, " %u %s ", i + 1, out_score(score, a->scores[i]));
+        put_word(out, a->tag, strlen(a->tag));
+        putc('\n', out);
+    }
+}
+
+static void put_tsv(FILE *out, const out_answer *a)
+{
+    for (uint32_t i = 0; i < a->n_hits; i++) {
+        size_t len;
+        const char *id = gx_index_doc_id(a->ix, a->docids[i], &len);
+        put_field(out, a->qid, a->qid_len);
+        putc('\t', out);
+        put_field(out, id, len);
+        fprintf(out, "\t%u\n", i + 1);
+    }
+}
+
+static void put_csv_answer(FILE *out, const out_answer *a)
+{
+    char score[32];
+    for (uint32_t i = 0; i < a->n_hits; i++) {
+        size_t id_len, title_len;
+        const char *id = gx_index_doc_id(a->ix, a->docids[i], &id_len);
+        const char *title = gx_index_doc_title(a->ix, a->docids[i], &title_len);
+        put_csv(out, a->qid, a->qid_len);
+        fprintf(out, ",%u,", i + 1);
+        put_csv(out, id, id_len);
+        fprintf(out, ",%s,", out_score(score, a->scores[i]));
+        put_csv(out, title, title_len);
+        putc('\n', out);
+    }
+}
+
+static void put_json_explanation(FILE *out, const gx_explanation *e)
+{
+    char score[32];
+    fprintf(out, ",\"explain\":{\"scorer\":\"%s\",\"formula\":\"%s\",\"k1\":%.9g,\"b\":%.9g,\"n_docs\":%u,\"dl\":%u,"
+                 "\"avgdl\":%.17g,\"k\":%.9g,\"exponent\":%d,\"sum\":%u,\"terms\":[",
+            e->preset, e->formula, e->k1, e->b, e->n_docs, e->dl, e->avgdl, e->K, e->exponent, e->sum);
+    for (uint32_t i = 0; i < e->n_terms; i++) {
+        const gx_explain_term *t = &e->terms[i];
+        fputs(i ? ",{\"term\":" : "{\"term\":", out);
+        out_put_json(out, t->term, t->term_len);
+        fprintf(out, ",\"qtf\":%u,\"df\":%u,\"tf\":%u,\"idf\":%.17g,\"weight\":%.17g,\"impact\":%u,\"score\":%s}", t->qtf,
+                t->df, t->tf, t->idf, t->weight, t->impact, out_score(score, t->score));
+    }
+    fputs("]}", out);
+}
+
+/* What is shown of a stored text; *text NULL where none is. */
+static gx_status get_snippet(const out_answer *a, uint32_t docid, char **buf, size_t *cap, size_t *len,
+                             gx_snippet *snippet, gx_error *err)
+{
+    *len = 0;
+    if (!a->marks || !a->ix->text)
+        return GX_OK;
+    const gx_status st = gx_index_doc_text(a->ix, docid, buf, cap, len, err);
+    return st ? st : gx_highlighter_snippet(a->marks, *buf, *len, SNIPPET_WORDS, snippet, err);
+}
+
+static gx_status put_jsonl(FILE *out, const out_answer *a, gx_error *err)
+{
+    char score[32], *buf = NULL;
+    size_t cap = 0;
+    gx_status st = GX_OK;
+    fputs("{\"schema\":1,\"qid\":", out);
+    out_put_json(out, a->qid, a->qid_len);
+    fputs(",\"query\":", out);
+    out_put_json(out, a->query, a->query_len);
+    fprintf(out, ",\"engine\":\"%s\",\"seconds\":%.6f", a->engine, a->seconds);
+    if (a->counted)
+        fprintf(out, ",\"matches\":%llu", (unsigned long long)a->n_matches);
+    fputs(",\"hits\":[", out);
+    for (uint32_t i = 0; i < a->n_hits && st == GX_OK; i++) {
+        size_t len, text_len;
+        gx_snippet snippet;
+        const char *id = gx_index_doc_id(a->ix, a->docids[i], &len);
+        fprintf(out, "%s{\"rank\":%u,\"docid\":%u,\"id\":", i ? "," : "", i + 1, a->docids[i]);
+        out_put_json(out, id, len);
+        fprintf(out, ",\"score\":%s", out_score(score, a->scores[i]));
+        const char *title = gx_index_doc_title(a->ix, a->docids[i], &len);
+        if (len) {
+            fputs(",\"title\":", out);
+            out_put_json(out, title, len);
+        }
+        st = get_snippet(a, a->docids[i], &buf, &cap, &text_len, &snippet, err);
+        if (st == GX_OK && text_len) {
+            fputs(",\"snippet\":", out);
+            out_put_json(out, buf + snippet.begin, snippet.end - snippet.begin);
+        }
+        if (a->explanations)
+            put_json_explanation(out, &a->explanations[i]);
+        putc('}', out);
+    }
+    fputs("]}\n", out);
+    free(buf);
+    return st;
+}
+
+/* ---- for people ---- */
+
+/* White space made one blank, words that go past the width on a new line, marked words bold. */
+static void put_snippet(FILE *out, const char *text, size_t len, const gx_snippet *s)
+{
+    const size_t width = cli_columns(out) < 100 ? cli_columns(out) : 100;
+    const char *bold = cli_paint(out, CLI_BOLD), *plain = cli_paint(out, CLI_PLAIN);
+    size_t column = LEFT;
+    uint32_t m = 0;
+    fprintf(out, "%*s", LEFT, "");
+    if (s->begin > 0)
+        fputs("... ", out), column += 4;
+    for (size_t i = s->begin; i < s->end;) {
+        size_t end = i, shown = 0;
+        while (end < s->end && !strchr(" \t\n\v\f\r", text[end]))
+            shown += ((unsigned char)text[end++] & 0xc0) != 0x80;
+        while (end == i && end < s->end && (text[end] == 0 || strchr(" \t\n\v\f\r", text[end])))
+            end++;
+        if (shown == 0) { /* white space, or NULs */
+            i = end;
+            continue;
+        }
+        if (column > LEFT && column + 1 + shown > width) {
+            fprintf(out, "\n%*s", LEFT, "");
+            column = LEFT;
+        } else if (column > LEFT && i > s->begin) {
+            putc(' ', out);
+            column++;
+        }
+        column += shown;
+        while (i < end) { /* up to the next change between marked and not */
+            while (m < s->n_marks && s->marks[m].end <= i)
+                m++;
+            const bool marked = m < s->n_marks && s->marks[m].begin <= i;
+            size_t stop = end;
+            if (m < s->n_marks)
+                stop = marked ? s->marks[m].end : s->marks[m].begin;
+            if (stop > end)
+                stop = end;
+            fputs(marked ? bold : "", out);
+            out_put_clean(out, text + i, stop - i);
+            fputs(marked ? plain : "", out);
+            i = stop;
+        }
+    }
+    fputs(s->end < len ? " ...\n" : "\n", out);
+}
+
+void out_put_explanation(FILE *out, const gx_explanation *e, const char *indent)
+{
+    char score[32];
+    fprintf(out, "%s%s: score = sum over terms of %s\n", indent, e->preset, e->formula);
+    fprintf(out, "%sN = %u, dl = %u", indent, e->n_docs, e->dl);
+    if (e->counted_dl != e->dl)
+        fprintf(out, " (counted as %u)", e->counted_dl);
+    fprintf(out, ", avgdl = %.6g, k1 = %.6g, b = %.6g, K = k1 * (1 - b + b * dl / avgdl) = %.7g\n", e->avgdl, e->k1, e->b,
+            e->K);
+    for (uint32_t i = 0; i < e->n_terms; i++) {
+        const gx_explain_term *t = &e->terms[i];
+        fprintf(out, "%s  ", indent);
+        out_put_clean(out, t->term, t->term_len);
+        if (t->tf == 0) {
+            fprintf(out, ": not in this document (df = %u)\n", t->df);
+            continue;
+        }
+        fprintf(out, ": df = %u, idf = %.7g", t->df, t->idf);
+        if (e->times_k1)
+            fprintf(out, ", times k1 + 1 = %.6g", e->k1 + 1);
+        if (t->qtf > 1)
+            fprintf(out, ", times %u in the query", t->qtf);
+        fprintf(out, ", tf = %u: %.7g * %u / (%u + %.7g) = %s (impact %u)\n", t->tf, t->weight, t->tf, t->tf, e->K,
+                out_score(score, t->score), t->impact);
+    }
+    if (e->n_unknown)
+        fprintf(out, "%s  %u of the query's terms %s not in the index\n", indent, e->n_unknown,
+                e->n_unknown == 1 ? "is" : "are");
+    fprintf(out, "%ssum of impacts = %u, times 2^%d = %s\n", indent, e->sum, -e->exponent, out_score(score, e->score));
+}
+
+/* "1,234,567" */
+static const char *with_commas(char text[32], uint64_t n)
+{
+    char digits[24];
+    const int len = snprintf(digits, sizeof digits, "%llu", (unsigned long long)n);
+    char *p = text;
+    for (int i = 0; i < len; i++) {
+        if (i && (len - i) % 3 == 0)
+            *p++ = ',';
+        *p++ = digits[i];
+    }
+    *p = 0;
+    return text;
+}
+
+static void put_human_summary(FILE *out, const out_answer *a)
+{
+    char n[32];
+    fputs(cli_paint(out, CLI_DIM), out);
+    if (a->counted)
+        fprintf(out, "%s %s", with_commas(n, a->n_matches), a->n_matches == 1 ? "match" : "matches");
+    else
+        fprintf(out, "%s %s", with_commas(n, a->n_hits), a->n_hits == 1 ? "result" : "results");
+    if (a->timing && a->seconds < 1)
+        fprintf(out, " in %.2f ms on the %s", a->seconds * 1e3, strcmp(a->engine, "gpu") == 0 ? "GPU" : "CPU");
+    else if (a->timing)
+        fprintf(out, " in %.2f s on the %s", a->seconds, strcmp(a->engine, "gpu") == 0 ? "GPU" : "CPU");
+    fprintf(out, "%s\n", cli_paint(out, CLI_PLAIN));
+}
+
+static gx_status put_human(FILE *out, const out_answer *a, gx_error *err)
+{
+    char *buf = NULL;
+    size_t cap = 0;
+    gx_status st = GX_OK;
+    for (uint32_t i = 0; i < a->n_hits && st == GX_OK; i++) {
+        size_t id_len, title_len, text_len;
+        gx_snippet snippet;
+        const char *id = gx_index_doc_id(a->ix, a->docids[i], &id_len);
+        const char *title = gx_index_doc_title(a->ix, a->docids[i], &title_len);
+        fprintf(out, "%3u.  %s%.4f%s  %s", i + 1, cli_paint(out, CLI_DIM), a->scores[i], cli_paint(out, CLI_PLAIN),
+                cli_paint(out, CLI_GREEN));
+        out_put_clean(out, id, id_len);
+        fputs(cli_paint(out, CLI_PLAIN), out);
+        if (title_len) {
+            fprintf(out, "  %s", cli_paint(out, CLI_BOLD));
+            out_put_clean(out, title, title_len);
+            fputs(cli_paint(out, CLI_PLAIN), out);
+        }
+        putc('\n', out);
+        st = get_snippet(a, a->docids[i], &buf, &cap, &text_len, &snippet, err);
+        if (st == GX_OK && text_len && snippet.end > snippet.begin)
+            put_snippet(out, buf, text_len, &snippet);
+        if (a->explanations)
+            out_put_explanation(out, &a->explanations[i], "      ");
+    }
+    free(buf);
+    if (st == GX_OK)
+        put_human_summary(out, a);
+    return st;
+}
+
+gx_status out_put_document(FILE *out, const gx_index *ix, uint32_t docid, gx_error *err)
+{
+    size_t len;
+    char *buf = NULL;
+    size_t cap = 0;
+    gx_status st = GX_OK;
+    const char *id = gx_index_doc_id(ix, docid, &len);
+    fputs(cli_paint(out, CLI_GREEN), out);
+    out_put_clean(out, id, len);
+    fprintf(out, "%s  (docid %u, %u terms)\n", cli_paint(out, CLI_PLAIN), docid, ix->doc_lens[docid]);
+    const char *title = gx_index_doc_title(ix, docid, &len);
+    if (len) {
+        fputs(cli_paint(out, CLI_BOLD), out);
+        out_put_clean(out, title, len);
+        fprintf(out, "%s\n", cli_paint(out, CLI_PLAIN));
+    }
+    if (!ix->text) {
+        fputs("(its text is not stored: gpuidx build --store=text)\n", out);
+        return GX_OK;
+    }
+    if ((st = gx_index_doc_text(ix, docid, &buf, &cap, &len, err)) == GX_OK) {
+        for (size_t i = 0; i < len;) { /* its lines stay lines */
+            const char *end = memchr(buf + i, '\n', len - i);
+            const size_t n = end ? (size_t)(end - buf) - i : len - i;
+            out_put_clean(out, buf + i, n);
+            putc('\n', out);
+            i += n + 1;
+        }
+    }
+    free(buf);
+    return st;
+}
+
+/* ---- */
+
+void out_head(FILE *out, out_format format)
+{
+    if (format == OUT_CSV)
+        fputs("qid,rank,id,score,title\n", out);
+}
+
+gx_status out_put_answer(FILE *out, out_format format, const out_answer *a, gx_error *err)
+{
+    switch (format) {
+    case OUT_HUMAN:
+        return put_human(out, a, err);
+    case OUT_JSONL:
+        return put_jsonl(out, a, err);
+    case OUT_TREC:
+        put_trec(out, a);
+        break;
+    case OUT_TSV:
+        put_tsv(out, a);
+        break;
+    case OUT_CSV:
+        put_csv_answer(out, a);
+        break;
+    }
+    return GX_OK;
+}

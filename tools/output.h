@@ -1,0 +1,57 @@
+/* output.h: the answer to one query, as people and programs want it.
+ *
+ *   human   rank, score, id, title, snippet; the number of matches and the time
+ *   trec    qid Q0 id rank score tag          TREC run, for `gpuidx eval` and trec_eval
+ *   tsv     qid \t id \t rank                 MS MARCO
+ *   jsonl   one object a query, "schema": 1   (only ever grows)
+ *   csv     qid,rank,id,score,title           RFC 4180, one head line
+ *
+ * Scores are printed so that reading them back gives the same float. Nothing from the index reaches a terminal as a
+ * control sequence.
+ */
+#ifndef GX_TOOLS_OUTPUT_H
+#define GX_TOOLS_OUTPUT_H
+
+#include <stdio.h>
+
+#include "query/explain.h"
+#include "query/snippet.h"
+
+#define OUT_FORMATS "human|trec|tsv|jsonl|csv"
+typedef enum out_format { OUT_HUMAN, OUT_TREC, OUT_TSV, OUT_JSONL, OUT_CSV } out_format;
+
+typedef struct out_answer {
+    const gx_index *ix;
+    const char *qid, *query; /* bytes of any kind; human shows neither */
+    size_t qid_len, query_len;
+    uint32_t n_hits;
+    const uint32_t *docids; /* [n_hits] */
+    const float *scores;    /* [n_hits] */
+    bool counted;           /* n_matches is known */
+    uint64_t n_matches;
+    double seconds;
+    bool timing;             /* human: show the time */
+    const char *engine;      /* "cpu" or "gpu" */
+    const char *tag;         /* trec: the run's name */
+    gx_highlighter *marks;   /* NULL: no snippets */
+    const gx_explanation *explanations; /* [n_hits], or NULL: human and jsonl show why each hit has its score */
+} out_answer;
+
+/* csv's head line. The other formats have none. */
+void out_head(FILE *out, out_format format);
+/* GX_OK, or what reading a stored text says. Write errors are left in the stream. */
+gx_status out_put_answer(FILE *out, out_format format, const out_answer *a, gx_error *err);
+
+/* One document as a person reads it: id, title, length, text. */
+gx_status out_put_document(FILE *out, const gx_index *ix, uint32_t docid, gx_error *err);
+/* The formula and its numbers. */
+void out_put_explanation(FILE *out, const gx_explanation *e, const char *indent);
+
+/* The shortest decimal that reads back as the same float. */
+const char *out_score(char text[32], float score);
+/* Bytes with control characters and invalid UTF-8 made harmless. */
+void out_put_clean(FILE *out, const char *text, size_t len);
+/* A JSON string, quotes included; invalid UTF-8 becomes U+FFFD. */
+void out_put_json(FILE *out, const char *text, size_t len);
+
+#endif

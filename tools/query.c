@@ -1,0 +1,153 @@
+/* query.c: `gpuidx query`: one query, a stream of them, or the shell. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tools/ask.h"
+#include "tools/shell.h"
+
+/* All arguments behind the index, with blanks between: quotes may be left away. */
+static char *join(int n, char **words)
+{
+    size_t len = 1;
+    for (int i = 0; i < n; i++)
+        len += strlen(words[i]) + 1;
+    char *text = malloc(len), *p = text;
+    for (int i = 0; text && i < n; i++) {
+        p = stpcpy(p, words[i]);
+        if (i + 1 < n)
+            *p++ = ' ';
+    }
+    return text;
+}
+
+static int ask_arguments(ask *k, int n, char **words, bool *none)
+{
+    uint32_t n_hits;
+    char *text = join(n, words);
+    if (!text)
+        return cli_fail(GX_ENOMEM, "no memory for the query");
+    const int code = ask_query(k, "1", 1, text, strlen(text), &n_hits);
+    *none = n_hits == 0;
+    free(text);
+    return code;
+}
+
+/* A query a line: text, or qid, a tab and text; the qid is the line's number where none is given. */
+static int ask_lines(ask *k, FILE *in, bool *none)
+{
+    char *line = NULL, number[24];
+    size_t cap = 0;
+    ssize_t n;
+    int code = 0;
+    for (uint64_t i = 1; code == 0 && !cli_output_failed() && (n = getline(&line, &cap, in)) >= 0; i++) {
+        size_t len = (size_t)n;
+        const char *text = line;
+        uint32_t n_hits;
+        while (len && (line[len - 1] == '\n' || line[len - 1] == '\r'))
+            len--;
+        if (i == 1 && len >= 3 && memcmp(line, "\xef\xbb\xbf", 3) == 0) /* a byte order mark */
+            text += 3, len -= 3;
+        const char *tab = memchr(text, '\t', len);
+        if (tab) {
+            const size_t rest = len - (size_t)(tab + 1 - text);
+            code = ask_query(k, text, (size_t)(tab - text), tab + 1, rest, &n_hits);
+        } else {
+            const int digits = snprintf(number, sizeof number, "%llu", (unsigned long long)i);
+            code = ask_query(k, number, (size_t)digits, text, len, &n_hits);
+        }
+        *none = *none && n_hits == 0;
+    }
+    if (code == 0 && ferror(in))
+        code = cli_fail(GX_EIO, "cannot read queries from standard input: %s", strerror(errno));
+    free(line);
+    return code;
+}
+
+static int run(const cli_args *a)
+{
+    ask k;
+    bool none = true;
+    int code = ask_open(&k, a, a->argv[0]);
+    const bool shell = code == 0 && a->argc == 1 && isatty(STDIN_FILENO) && k.format == OUT_HUMAN;
+    if (code == 0 && !shell)
+        out_head(stdout, k.format);
+    if (shell) {
+        code = shell_run(&k);
+        none = false;
+    } else if (code == 0 && a->argc > 1) {
+        code = ask_arguments(&k, a->argc - 1, a->argv + 1, &none);
+    } else if (code == 0) {
+        k.name_queries = true;
+        code = ask_lines(&k, stdin, &none);
+    }
+    ask_close(&k);
+    return code == 0 && none && cli_switch(a, "fail-empty") ? 1 : code;
+}
+
+static const cli_flag flags[] = {
+    CLI_SEARCH_FLAGS,
+    {"format", 'f', CLI_CHOICE, OUT_FORMATS, "human", "how results are printed"},
+    {"explain", 0, CLI_SWITCH, NULL, NULL, "print why each result has its score: the formula with its numbers"},
+    {"snippets", 0, CLI_CHOICE, "on|off", "on", "show the best part of each text, where the index holds the texts"},
+    {"run-tag", 0, CLI_TEXT, "NAME", "gpuidx", "the last column of the `trec` format"},
+    {"fail-empty", 0, CLI_SWITCH, NULL, NULL, "exit with 1 when no query has a result"},
+    {NULL},
+};
+
+static const cli_section sections[] = {
+    {"Queries",
+     "A query is plain text. It is made into terms as the documents were when the index was built; a term that is said "
+     "twice counts twice. At most 1,024 different terms are allowed.\n\n"
+     "From standard input comes a query a line: its text, or its id, a tab and its text. Where there is no id, the "
+     "line's number is one. Each answer is written before the next line is read."},
+    {"Formats",
+     "  human   rank, score, id, title, snippet; number of matches and time\n"
+     "  trec    qid Q0 id rank score tag (blanks in ids become _)\n"
+     "  tsv     qid, id and rank, with tabs between (MS MARCO)\n"
+     "  jsonl   an object a query: schema, qid, query, engine, seconds,\n"
+     "          matches, hits (rank, docid, id, score, title, snippet)\n"
+     "  csv     qid,rank,id,score,title with a head line\n\n"
+     "Scores are printed with as many digits as it takes to read the same number back."},
+    {"Scorers",
+     "N documents, df of them with the term, tf occurrences in this one, dl its length and avgdl the average, "
+     "K = k1 (1 - b + b dl / avgdl). The score is the sum over the query's terms of\n\n"
+     "  bm25              ln(1 + (N-df+.5)/(df+.5)) tf/(tf+K)    k1 0.9, b 0.4\n"
+     "  bm25:lucene       the same                               k1 1.2, b 0.75\n"
+     "  bm25:pisa         max(1e-6, ln((N-df+.5)/(df+.5)))\n"
+     "                    (k1+1) tf/(tf+K)                       k1 0.9, b 0.4\n"
+     "  bm25:atire        ln(N/df) (k1+1) tf/(tf+K)              k1 0.9, b 0.4\n"
+     "  bm25:robertson    max(0, ln((N-df+.5)/(df+.5)))\n"
+     "                    (k1+1) tf/(tf+K)                       k1 1.2, b 0.75\n"
+     "  bm25:lucene-lossy as bm25, with Lucene's one-byte lengths\n\n"
+     "They are options of the query, not of the index. Equal scores are ordered by docid, the smaller first."},
+    {"Shell",
+     "Without a query, and with a terminal, `gpuidx query` prompts for queries, with line editing and a history that is "
+     "kept in `$XDG_STATE_HOME/gpuidx/history`. A line that begins with a dot is a command; `.help` lists them. Ctrl-C "
+     "cancels the running query or empties the line, Ctrl-D leaves."},
+    {NULL},
+};
+
+static const cli_section examples[] = {
+    {"gpuidx query corpus.gx 'inverted index compression'", "The ten best documents."},
+    {"gpuidx query corpus.gx -k 100 --op=and --format=jsonl <queries.txt",
+     "The hundred best documents with all words of each query, for a program to read."},
+    {"gpuidx query corpus.gx --scorer=bm25:lucene --explain 'block max'", "Why they have their scores."},
+    {"gpuidx query corpus.gx", "The shell."},
+    {NULL},
+};
+
+const cli_command cmd_query = {
+    .name = "query",
+    .summary = "answer queries from an index",
+    .synopsis = "[OPTIONS] INDEX [QUERY...]",
+    .description = "Prints the documents that match best. The query stands on the command line; without one, queries are read "
+                   "from standard input, a line each, and where that is a terminal a shell is opened.",
+    .sections = sections,
+    .examples = examples,
+    .flags = flags,
+    .min_args = 1,
+    .max_args = -1,
+    .run = run,
+};
