@@ -8,6 +8,7 @@ const gx_codec *const gx_codecs[] = {
     &gx_codec_gpubp256,
     &gx_codec_gpuvbyte128,
     &gx_codec_gpuvbyte1024,
+    &gx_codec_lane1024,
     NULL
 };
 

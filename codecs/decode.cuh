@@ -51,16 +51,15 @@ __device__ __forceinline__ uint32_t warp_inclusive(uint32_t x, uint32_t lane)
  * is head - 1 for a block's first segment, later what the call before returned. Docids past n mean nothing. */
 template <int V> __device__ __forceinline__ uint32_t docids(uint32_t (&v)[V], uint32_t carry, uint32_t lane)
 {
-    v[0] += 1;
 #pragma unroll
     for (int i = 1; i < V; ++i)
-        v[i] += v[i - 1] + 1;
+        v[i] += v[i - 1];
     const uint32_t sum = warp_inclusive(v[V - 1], lane);
-    const uint32_t before = carry + sum - v[V - 1];
+    const uint32_t before = carry + sum - v[V - 1] + lane * V + 1;
 #pragma unroll
     for (int i = 0; i < V; ++i)
-        v[i] += before;
-    return carry + __shfl_sync(ALL_LANES, sum, 31);
+        v[i] += before + i;
+    return carry + 32 * V + __shfl_sync(ALL_LANES, sum, 31);
 }
 
 /* V integers of b bits from bit `bit` of p. b is the same in all lanes, so the branches do not diverge. Reads up to
@@ -234,6 +233,77 @@ template <bool LDG> struct raw {
     static __device__ __forceinline__ uint32_t at(const uint32_t *w, uint32_t n_words, uint32_t, uint32_t i, uint32_t = 0)
     {
         return i < n_words ? load<LDG>(w + i) : 0;
+    }
+};
+
+/* Lane1024: lane l has integers 32 l .. 32 l + 31 in words l, l + 32, .. (lane1024.c). One segment, 32 registers. */
+template <bool LDG> struct lane1024 {
+    static constexpr int BLOCK = 1024, SEG = 1024, V = 32;
+
+    const uint32_t *words;
+    uint32_t n_words, n, b;
+
+    __device__ __forceinline__ void open(const uint32_t *w, uint32_t w_n, uint32_t n_, uint32_t, uint32_t = 0)
+    {
+        words = w;
+        n_words = w_n;
+        n = n_;
+        b = gx_packed_width(w_n, n_);
+    }
+
+    /* 32 integers of B bits whose words lie `stride` apart; words from `limit` on are taken as 0. */
+    template <int B>
+    static __device__ __forceinline__ void unpack32(const uint32_t *p, uint32_t stride, uint32_t limit, uint32_t (&v)[V])
+    {
+        uint32_t w[B + 1];
+#pragma unroll
+        for (int i = 0; i < B; ++i)
+            w[i] = (uint32_t)i < limit ? load<LDG>(p + i * stride) : 0;
+        w[B] = 0;
+#pragma unroll
+        for (int i = 0; i < V; ++i) {
+            const int k = i * B / 32, shift = i * B % 32;
+            v[i] = (shift + B <= 32 ? w[k] >> shift : __funnelshift_r(w[k], w[k + 1], shift)) & (0xffffffffu >> (32 - B));
+        }
+    }
+
+    __device__ __forceinline__ void next(uint32_t lane, uint32_t (&v)[V])
+    {
+        const bool whole = n == BLOCK;
+        const uint32_t first = whole ? lane : lane * b;
+        const uint32_t limit = whole ? 32 : first < n_words ? n_words - first : 0;
+        switch (b) {
+#define GX_CASE(B)                                                   \
+    case B:                                                          \
+        unpack32<B>(words + first, whole ? 32 : 1, limit, v); \
+        break;
+            GX_CASE(1) GX_CASE(2) GX_CASE(3) GX_CASE(4) GX_CASE(5) GX_CASE(6) GX_CASE(7) GX_CASE(8)
+            GX_CASE(9) GX_CASE(10) GX_CASE(11) GX_CASE(12) GX_CASE(13) GX_CASE(14) GX_CASE(15) GX_CASE(16)
+            GX_CASE(17) GX_CASE(18) GX_CASE(19) GX_CASE(20) GX_CASE(21) GX_CASE(22) GX_CASE(23) GX_CASE(24)
+            GX_CASE(25) GX_CASE(26) GX_CASE(27) GX_CASE(28) GX_CASE(29) GX_CASE(30) GX_CASE(31) GX_CASE(32)
+#undef GX_CASE
+        default:
+#pragma unroll
+            for (int i = 0; i < V; ++i)
+                v[i] = 0;
+        }
+        if (!whole) {
+#pragma unroll
+            for (int i = 0; i < V; ++i)
+                v[i] = lane * V + i < n ? v[i] : 0;
+        }
+    }
+
+    static __device__ __forceinline__ uint32_t at(const uint32_t *w, uint32_t n_words, uint32_t n, uint32_t i, uint32_t = 0)
+    {
+        const uint32_t width = gx_packed_width(n_words, n);
+        if (width == 0)
+            return 0;
+        const bool whole = n == BLOCK;
+        const uint32_t bit = whole ? i % 32 * width : i * width;
+        w += whole ? bit / 32 * 32 + i / 32 : bit / 32;
+        const uint32_t high = bit % 32 + width > 32 ? load<LDG>(w + (whole ? 32 : 1)) : 0;
+        return __funnelshift_r(load<LDG>(w), high, bit) & gx_mask(width);
     }
 };
 

@@ -4,8 +4,15 @@
 
 #include "engine/gpuidx.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Fill err (may be NULL) and return st, so that `return gx_fail(err, GX_EIO, "cannot open %s: %s", ...)` reads well. */
 __attribute__((format(printf, 3, 4)))
 gx_status gx_fail(gx_error *err, gx_status st, const char *format, ...);
 
+#ifdef __cplusplus
+}
+#endif
 #endif

@@ -1,0 +1,72 @@
+/* Lane-contiguous binary packing, for decoders that keep what they decode: lane l of a warp owns integers 32 l ..
+ * 32 l + 31, which take b words; the lanes' words are interleaved, so that a warp reads whole rows of 128 bytes.
+ *
+ *     word 0 of lane 0 | word 0 of lane 1 | .. | word 0 of lane 31 | word 1 of lane 0 | ..      b * 32 words
+ *
+ * A lane sums its own integers, so docids of 1,024 postings need one scan over the warp. A block of fewer than 1,024
+ * is laid out as in GPU-BP; a block of zeros takes no words.
+ */
+#include "codecs/codecs.h"
+#include "codecs/pack.h"
+
+enum { BLOCK = 1024, LANES = 32 };
+
+static uint32_t max_words(uint32_t n) { return n; }
+
+static uint32_t encode(const uint32_t *in, uint32_t n, uint8_t param, uint32_t *out)
+{
+    (void)param;
+    const uint32_t b = gx_max_width(in, n), n_words = gx_div_up(n * b, 32);
+    if (n < BLOCK) {
+        gx_pack(in, n, gx_packed_width(n_words, n), out);
+        return n_words;
+    }
+    for (uint32_t lane = 0; lane < LANES; ++lane) {
+        uint32_t row[32];
+        gx_pack(in + 32 * lane, 32, b, row);
+        for (uint32_t w = 0; w < b; ++w)
+            out[w * LANES + lane] = row[w];
+    }
+    return n_words;
+}
+
+static bool valid(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param)
+{
+    (void)param;
+    const uint32_t bits = n * gx_packed_width(n_words, n);
+    return n_words == gx_div_up(bits, 32) && (bits % 32 == 0 || words[n_words - 1] >> bits % 32 == 0);
+}
+
+static void decode(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t *out)
+{
+    (void)param;
+    const uint32_t b = gx_packed_width(n_words, n);
+    if (n < BLOCK) {
+        gx_unpack(words, n, b, out);
+        return;
+    }
+    for (uint32_t lane = 0; lane < LANES; ++lane) {
+        uint32_t row[33];
+        for (uint32_t w = 0; w < b; ++w)
+            row[w] = words[w * LANES + lane];
+        gx_unpack(row, 32, b, out + 32 * lane);
+    }
+}
+
+static uint32_t at(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t i)
+{
+    (void)param;
+    const uint32_t b = gx_packed_width(n_words, n);
+    if (b == 0)
+        return 0;
+    if (n < BLOCK)
+        return gx_bits_at(words, i * b, b);
+    const uint32_t bit = i % 32 * b, *const w = words + bit / 32 * LANES + i / 32;
+    uint64_t x = w[0];
+    if (bit % 32 + b > 32)
+        x |= (uint64_t)w[LANES] << 32;
+    return (uint32_t)(x >> bit % 32) & gx_mask(b);
+}
+
+const gx_codec gx_codec_lane1024 = {"lane1024", "Lane1024", "gpuidx", GX_CODEC_LANE1024, BLOCK, true,
+                                    NULL, max_words, encode, valid, decode, at};
