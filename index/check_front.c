@@ -159,8 +159,8 @@ static gx_status check_table(const gx_index *ix, gx_error *err)
 /* Device sections: one run of the table, the known ones in their order, spanning what the header says. */
 static gx_status check_device(const gx_index *ix, gx_error *err)
 {
-    static const uint32_t order[] = {GX_SEC_LISTS,   GX_SEC_HEADS,   GX_SEC_DOCID_ENDS,
-                                     GX_SEC_TF_ENDS, GX_SEC_PAYLOAD, GX_SEC_DOC_LENS};
+    static const uint32_t order[] = {GX_SEC_PAYLOAD,    GX_SEC_LISTS,   GX_SEC_HEADS,
+                                     GX_SEC_DOCID_ENDS, GX_SEC_TF_ENDS, GX_SEC_DOC_LENS};
     const gx_header *h = ix->header;
     const gx_section *first = NULL, *last = NULL;
     uint32_t next = 0;

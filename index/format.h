@@ -4,7 +4,7 @@
  *                        \_ one XXH3 over header and table _/
  *
  * Little-endian. Reserved bytes are zero and checked. The device sections lie next to each other, in the order of
- * enum gx_section_kind, so that [device_offset, device_offset + device_bytes) goes to a GPU in one copy.
+ * enum gx_section_kind (the payload first: it is written as it is made), so that [device_offset, device_offset + device_bytes) goes to a GPU in one copy.
  */
 #ifndef GX_FORMAT_H
 #define GX_FORMAT_H
@@ -86,11 +86,11 @@ GX_AT(gx_section, reserved, 40);
 #define GX_KIND(a, b, c, d) ((uint32_t)(a) | (uint32_t)(b) << 8 | (uint32_t)(c) << 16 | (uint32_t)(d) << 24)
 enum gx_section_kind {
     /* device */
+    GX_SEC_PAYLOAD = GX_KIND('P', 'A', 'Y', 'L'),     /* u32 words, then GX_READ_SLACK zero bytes */
     GX_SEC_LISTS = GX_KIND('L', 'I', 'S', 'T'),       /* gx_list_entry [n_terms], by term id */
     GX_SEC_HEADS = GX_KIND('H', 'E', 'A', 'D'),       /* u32 [n_blocks]: first docid of each block */
     GX_SEC_DOCID_ENDS = GX_KIND('D', 'E', 'N', 'D'),  /* u32 [n_blocks]: see gx_list_entry */
     GX_SEC_TF_ENDS = GX_KIND('T', 'E', 'N', 'D'),     /* u32 [n_blocks] */
-    GX_SEC_PAYLOAD = GX_KIND('P', 'A', 'Y', 'L'),     /* u32 words, then GX_READ_SLACK zero bytes */
     GX_SEC_DOC_LENS = GX_KIND('D', 'L', 'E', 'N'),    /* u32 [n_docs]: exact lengths in tokens */
     /* host */
     GX_SEC_META = GX_KIND('M', 'E', 'T', 'A'),        /* JSON: analyzer, builder's version, time, source */
@@ -104,11 +104,11 @@ enum gx_section_kind {
 static inline uint32_t gx_section_flags(uint32_t kind)
 {
     switch (kind) {
+    case GX_SEC_PAYLOAD:
     case GX_SEC_LISTS:
     case GX_SEC_HEADS:
     case GX_SEC_DOCID_ENDS:
     case GX_SEC_TF_ENDS:
-    case GX_SEC_PAYLOAD:
     case GX_SEC_DOC_LENS:
         return GX_SECTION_REQUIRED | GX_SECTION_DEVICE;
     case GX_SEC_META:

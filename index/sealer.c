@@ -12,19 +12,24 @@
 
 #define BUFFER (256u << 10)
 
+/* Where the first section begins, for any number of sections in (GX_MAX_SEALED - 4, GX_MAX_SEALED]: it is begun before
+ * their number is known. */
+#define FRONT (sizeof(gx_header) + GX_MAX_SEALED * sizeof(gx_section))
+static_assert(FRONT % GX_ALIGN == 0 && GX_ALIGN / sizeof(gx_section) == 4, "the first section is aligned");
+
 struct gx_sealer {
     const char *path, *dir;
     int fd;
     char *name; /* the temporary file's, NULL: it has none */
-    gx_section *table;
-    uint32_t n, max;
+    gx_section table[GX_MAX_SEALED];
+    uint32_t n;
     uint64_t at; /* bytes of the file so far, the buffer's included */
     gx_hasher *hash;
     uint8_t *buffer;
     size_t n_buffer, n_hashed; /* of the buffer's bytes the first n_hashed are in the hash */
 };
 
-gx_status gx_sealer_open(gx_sealer **out, const char *path, const char *dir, uint32_t n_sections, gx_error *err)
+gx_status gx_sealer_open(gx_sealer **out, const char *path, const char *dir, gx_error *err)
 {
     gx_status st = GX_OK;
     *out = NULL;
@@ -33,17 +38,16 @@ gx_status gx_sealer_open(gx_sealer **out, const char *path, const char *dir, uin
         return gx_fail(err, GX_ENOMEM, "out of memory");
     s->path = path;
     s->dir = dir;
-    s->max = n_sections;
-    s->table = calloc(n_sections, sizeof *s->table);
     s->hash = gx_hasher_open();
     s->buffer = malloc(BUFFER);
     s->fd = -1;
-    if (!s->table || !s->hash || !s->buffer)
+    if (!s->hash || !s->buffer)
         st = gx_fail(err, GX_ENOMEM, "out of memory");
     else if ((s->fd = gx_temp_open(dir, true, &s->name)) < 0)
-        st = gx_fail(err, GX_EIO, "cannot write in directory %s: %s", dir, strerror(errno));
+        st = gx_fail(err, errno == ENOENT || errno == ENOTDIR ? GX_ENOTFOUND : GX_EIO,
+                     "cannot make a file in directory %s: %s", dir, strerror(errno));
     if (st == GX_OK) {
-        s->at = sizeof(gx_header) + (uint64_t)n_sections * sizeof(gx_section); /* written last, by seal */
+        s->at = FRONT; /* what is before is written last, by seal */
         if (lseek(s->fd, (off_t)s->at, SEEK_SET) < 0)
             st = gx_fail(err, GX_EIO, "cannot write %s: %s", path, strerror(errno));
     }
@@ -99,6 +103,25 @@ gx_status gx_sealer_add_spool(gx_sealer *s, const gx_spool *from, gx_error *err)
     return GX_OK;
 }
 
+gx_status gx_sealer_room(gx_sealer *s, size_t n, uint8_t **room, gx_error *err)
+{
+    assert(n <= GX_SEALER_ROOM);
+    const gx_status st = BUFFER - s->n_buffer < n ? flush(s, err) : GX_OK;
+    *room = s->buffer + s->n_buffer;
+    return st;
+}
+
+void gx_sealer_take(gx_sealer *s, size_t n)
+{
+    s->n_buffer += n;
+    s->at += n;
+}
+
+uint64_t gx_sealer_section_bytes(const gx_sealer *s)
+{
+    return s->at - s->table[s->n - 1].offset;
+}
+
 /* The last begun section is complete. */
 static void end_section(gx_sealer *s)
 {
@@ -118,7 +141,7 @@ gx_status gx_sealer_begin(gx_sealer *s, uint32_t kind, uint64_t param, gx_error 
     const gx_status st = gx_sealer_add(s, zeros, (size_t)(-s->at % GX_ALIGN), err);
     if (st != GX_OK)
         return st;
-    if (s->n == s->max)
+    if (s->n == GX_MAX_SEALED)
         return gx_fail(err, GX_EINTERNAL, "%s: more sections than announced", s->path);
     s->table[s->n++] = (gx_section){.kind = kind, .flags = gx_section_flags(kind), .offset = s->at, .param = param};
     gx_hasher_start(s->hash);
@@ -206,6 +229,8 @@ gx_status gx_sealer_seal(gx_sealer *s, gx_header *h, bool force, gx_error *err)
 {
     gx_status st;
     end_section(s);
+    if (s->n + 4 <= GX_MAX_SEALED)
+        return gx_fail(err, GX_EINTERNAL, "%s: too few sections", s->path);
     if ((st = flush(s, err)) != GX_OK || (st = write_front(s, h, err)) != GX_OK ||
         (!s->name && (st = give_name(s, err)) != GX_OK))
         return st;
@@ -230,7 +255,6 @@ void gx_sealer_close(gx_sealer *s)
     if (s->fd >= 0)
         close(s->fd);
     gx_hasher_close(s->hash);
-    free(s->table);
     free(s->buffer);
     free(s);
 }

@@ -94,7 +94,7 @@ void gx_spool_free(gx_spool *s)
     *s = gx_spool_make(s->dir);
 }
 
-gx_status gx_spool_to_file(gx_spool *s, gx_error *err)
+static gx_status to_file(gx_spool *s, gx_error *err)
 {
     if (s->fd >= 0)
         return GX_OK;
@@ -113,7 +113,7 @@ static gx_status flush(gx_spool *s, gx_error *err)
 {
     if (s->n == 0)
         return GX_OK;
-    const gx_status st = gx_spool_to_file(s, err);
+    const gx_status st = to_file(s, err);
     if (st != GX_OK)
         return st;
     const int e = gx_write_all(s->fd, s->buffer, s->n);

@@ -24,8 +24,7 @@ typedef struct gx_spool {
     int fd;         /* -1: no file yet */
 } gx_spool;
 
-gx_spool gx_spool_make(const char *dir);     /* dir must outlive it */
-gx_status gx_spool_to_file(gx_spool *s, gx_error *err); /* make the file now: shows whether dir can be written */
+gx_spool gx_spool_make(const char *dir); /* dir must outlive it */
 void gx_spool_free(gx_spool *s);
 
 static inline uint64_t gx_spool_bytes(const gx_spool *s)

@@ -43,7 +43,8 @@ struct gx_writer {
     gx_writer_stats stats;
     uint64_t sum_tfs;
 
-    gx_spool lists, heads, docid_ends, tf_ends, payload, doc_lens; /* device sections as they will be */
+    gx_sealer *sealer; /* the output; the payload goes there at once, the rest is spooled until finish */
+    gx_spool lists, heads, docid_ends, tf_ends, doc_lens;
     pile terms, doc_ids, titles;
     gx_spool text_frames, text;
     frame frame;
@@ -146,7 +147,7 @@ gx_status gx_writer_open(gx_writer **out, const char *path, const gx_writer_opti
     const char *slash = strrchr(path, '/');
     w->path = strdup(path);
     w->dir = !slash ? strdup(".") : slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
-    gx_spool *const spools[] = {&w->lists, &w->heads, &w->docid_ends, &w->tf_ends, &w->payload, &w->doc_lens,
+    gx_spool *const spools[] = {&w->lists, &w->heads, &w->docid_ends, &w->tf_ends, &w->doc_lens,
                                 &w->terms.lens, &w->terms.bytes, &w->doc_ids.lens, &w->doc_ids.bytes,
                                 &w->titles.lens, &w->titles.bytes, &w->text_frames, &w->text};
     for (size_t i = 0; i < sizeof spools / sizeof *spools; ++i)
@@ -162,7 +163,9 @@ gx_status gx_writer_open(gx_writer **out, const char *path, const gx_writer_opti
     if (st == GX_OK)
         st = fill_uuid(w->uuid, opt->uuid, err);
     if (st == GX_OK)
-        st = gx_spool_to_file(&w->payload, err); /* a directory that cannot be written is told now, not in an hour */
+        st = gx_sealer_open(&w->sealer, w->path, w->dir, err);
+    if (st == GX_OK)
+        st = gx_sealer_begin(w->sealer, GX_SEC_PAYLOAD, 0, err);
     if (st == GX_OK)
         st = grow(&w->gaps, &w->max_gaps, w->block_len, sizeof *w->gaps, err);
     if (st == GX_OK && w->store_text && !(w->frame.zstd = ZSTD_createCCtx()))
@@ -178,11 +181,12 @@ void gx_writer_close(gx_writer *w)
 {
     if (!w)
         return;
-    gx_spool *const spools[] = {&w->lists, &w->heads, &w->docid_ends, &w->tf_ends, &w->payload, &w->doc_lens,
+    gx_spool *const spools[] = {&w->lists, &w->heads, &w->docid_ends, &w->tf_ends, &w->doc_lens,
                                 &w->terms.lens, &w->terms.bytes, &w->doc_ids.lens, &w->doc_ids.bytes,
                                 &w->titles.lens, &w->titles.bytes, &w->text_frames, &w->text};
     for (size_t i = 0; i < sizeof spools / sizeof *spools; ++i)
         gx_spool_free(spools[i]);
+    gx_sealer_close(w->sealer);
     ZSTD_freeCCtx(w->frame.zstd);
     free(w->frame.ends);
     free(w->frame.bytes);
@@ -387,11 +391,11 @@ static gx_status add_half(gx_writer *w, bool is_docids, const uint32_t *values, 
         if (!good)
             return gx_fail(err, GX_EUSAGE, is_docids ? "docids do not rise" : "a tf is 0");
         uint8_t *room;
-        gx_status st = gx_spool_room(&w->payload, codec->max_words(n) * sizeof(uint32_t), &room, err);
+        gx_status st = gx_sealer_room(w->sealer, codec->max_words(n) * sizeof(uint32_t), &room, err);
         if (st != GX_OK)
             return st;
         const uint32_t n_words = codec->encode(w->gaps, n, *param, (uint32_t *)(void *)room);
-        gx_spool_take(&w->payload, n_words * sizeof(uint32_t));
+        gx_sealer_take(w->sealer, n_words * sizeof(uint32_t));
         *words += n_words;
         if (*words > UINT32_MAX)
             return gx_fail(err, GX_EUSAGE, "the list takes more than 2^32 words");
@@ -413,7 +417,7 @@ static gx_status add_list(gx_writer *w, const char *term, size_t len, uint32_t d
     gx_status st = add_term(w, term, len, err);
     if (st != GX_OK)
         return st;
-    const uint64_t payload = gx_spool_bytes(&w->payload) / sizeof(uint32_t);
+    const uint64_t payload = gx_sealer_section_bytes(w->sealer) / sizeof(uint32_t);
     const uint64_t n_blocks = ((uint64_t)df + w->block_len - 1) / w->block_len;
     if (w->stats.n_blocks + n_blocks > UINT32_MAX || payload >> 40)
         return gx_fail(err, GX_EUSAGE, "%s would have more than 2^32 blocks or 2^40 words", w->path);
@@ -436,7 +440,7 @@ static gx_status add_list(gx_writer *w, const char *term, size_t len, uint32_t d
     ++w->stats.n_terms;
     w->stats.n_blocks += n_blocks;
     w->stats.n_postings += df;
-    w->stats.payload_bytes = gx_spool_bytes(&w->payload);
+    w->stats.payload_bytes += n_words * sizeof(uint32_t);
     return GX_OK;
 }
 
@@ -519,12 +523,11 @@ static gx_status put_sections(gx_sealer *s, gx_writer *w, const char *meta, gx_e
 {
     static const uint8_t slack[GX_READ_SLACK];
     gx_status st;
-    if ((st = put_spool(s, GX_SEC_LISTS, &w->lists, 0, err)) != GX_OK ||
+    if ((st = gx_sealer_add(s, slack, sizeof slack, err)) != GX_OK || /* behind the payload */
+        (st = put_spool(s, GX_SEC_LISTS, &w->lists, 0, err)) != GX_OK ||
         (st = put_spool(s, GX_SEC_HEADS, &w->heads, 0, err)) != GX_OK ||
         (st = put_spool(s, GX_SEC_DOCID_ENDS, &w->docid_ends, 0, err)) != GX_OK ||
         (st = put_spool(s, GX_SEC_TF_ENDS, &w->tf_ends, 0, err)) != GX_OK ||
-        (st = put_spool(s, GX_SEC_PAYLOAD, &w->payload, 0, err)) != GX_OK ||
-        (st = gx_sealer_add(s, slack, sizeof slack, err)) != GX_OK ||
         (st = put_spool(s, GX_SEC_DOC_LENS, &w->doc_lens, 0, err)) != GX_OK ||
         (st = gx_sealer_begin(s, GX_SEC_META, 0, err)) != GX_OK ||
         (st = gx_sealer_add(s, meta, strlen(meta), err)) != GX_OK ||
@@ -555,11 +558,8 @@ gx_status gx_writer_finish(gx_writer *w, const char *meta, gx_error *err)
     if (w->failed.status != GX_OK)
         return fail_again(w, err);
     gx_status st = check_meta(meta, &words);
-    gx_sealer *s = NULL;
     if (st == GX_OK)
-        st = gx_sealer_open(&s, w->path, w->dir, 10u + w->any_title + w->store_text, &words);
-    if (st == GX_OK)
-        st = put_sections(s, w, meta, &words);
+        st = put_sections(w->sealer, w, meta, &words);
     if (st == GX_OK) {
         gx_header h = {.block_len = w->block_len,
                        .n_docs = w->stats.n_docs,
@@ -570,10 +570,9 @@ gx_status gx_writer_finish(gx_writer *w, const char *meta, gx_error *err)
                        .n_blocks = w->stats.n_blocks,
                        .codings[0] = {w->docids->id, w->tfs->id}};
         memcpy(h.uuid, w->uuid, sizeof h.uuid);
-        st = gx_sealer_seal(s, &h, w->force, &words);
+        st = gx_sealer_seal(w->sealer, &h, w->force, &words);
         w->stats.file_bytes = h.file_bytes;
     }
-    gx_sealer_close(s);
     if (st == GX_OK) /* a second call finds this */
         gx_fail(&w->failed, GX_EUSAGE, "%s is finished already", w->path);
     return st == GX_OK ? GX_OK : keep(w, st, &words, err);

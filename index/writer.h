@@ -5,9 +5,10 @@
  *                  -> gx_writer_finish: the file is there, whole            (or not called: nothing is)
  *                  -> gx_writer_close: always
  *
- * What grows is spooled to unlinked temporary files in the output's directory, so memory is a few MiB and about 12 bytes a
- * term, whatever the collection. finish puts the sections together in a temporary file of the same directory, syncs it and
- * renames it: a file of that name is untouched until then, and a failure, an abort or a kill leaves nothing else behind.
+ * The payload goes to a temporary file without a name in the output's directory; what else grows is spooled to more such
+ * files, so memory is a few MiB and about 16 bytes a term, whatever the collection. finish adds the other sections, syncs the
+ * file and gives it its name: a file of that name is untouched until then, and a failure, an abort or a kill leaves nothing
+ * behind. (Where the system has no files without a name, they have one until they are done: .gpuidx-*.tmp.)
  * A writer belongs to one thread. After a failure every further call fails with the same words; only close is left.
  */
 #ifndef GX_WRITER_H
