@@ -80,7 +80,7 @@ static int scale_exponent(double total)
 {
     int x;
     if (!(total > 0))
-        return 0;
+        return 30;
     return frexp(total, &x) == 0.5 ? 31 - x : 30 - x;
 }
 

@@ -2,7 +2,7 @@
  *
  * Score scale: with W = sum of the terms' weights (idf, times k1 + 1 where the preset has it, times the number of
  * repetitions), w_i = float(weight_i) * 2^e where e is the greatest integer with W * 2^e <= 2^30. A score's float is
- * score * 2^-e. Where W is 0, e is 0.
+ * score * 2^-e. Where W is 0, e is 30, so that scores of 1 print as 0.
  */
 #ifndef GX_PLAN_H
 #define GX_PLAN_H

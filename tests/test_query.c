@@ -1,0 +1,403 @@
+/* Whole queries on random collections: every engine of this build against the oracle, to the bit. Each row of the table
+ * runs the same cases; GX_TEST_SEED chooses other ones. */
+#include <math.h>
+#include <unistd.h>
+
+#include "query/session.h"
+#include "tests/gen.h"
+#include "tests/oracle.h"
+#include "tests/test.h"
+
+/* An engine under test. */
+typedef struct engine_row {
+    const char *name;
+    gx_engine_kind kind;
+    const char *cpu; /* GX_CPU's value */
+} engine_row;
+
+static char dir[] = "/tmp/gpuidx-test-query-XXXXXX";
+
+static uint64_t base_seed(void)
+{
+    const char *s = getenv("GX_TEST_SEED");
+    return s ? strtoull(s, NULL, 0) : 20240611;
+}
+
+/* ---- a collection, its file and an engine on it ---- */
+
+typedef struct fixture {
+    gen_collection *c;
+    gx_index *ix;
+    gx_engine *en;
+    gx_session *s;
+    const gx_codec *docids, *tfs;
+} fixture;
+
+/* False: there is no such engine here. */
+static bool open_engine(fixture *f, const engine_row *row, uint64_t map_memory)
+{
+    gx_error err = {0};
+    gx_engine_options opt = GX_ENGINE_OPTIONS;
+    opt.kind = row->kind;
+    opt.map_memory = map_memory;
+    if (row->cpu)
+        setenv("GX_CPU", row->cpu, 1);
+    const gx_status st = gx_engine_open(&f->en, f->ix, &opt, &err);
+    unsetenv("GX_CPU");
+    if (st == GX_ENOGPU || (row->cpu && st == GX_EUSAGE))
+        return false;
+    if (st != GX_OK || gx_session_open(&f->s, f->en, &err) != GX_OK)
+        fail_msg("%s: %s", row->name, err.text);
+    return true;
+}
+
+static void open_collection(fixture *f, uint64_t seed, gen_shape shape, uint32_t n_docs, uint32_t n_terms,
+                            const gx_codec *docids, const gx_codec *tfs)
+{
+    gx_error err = {0};
+    char path[sizeof dir + 16];
+    snprintf(path, sizeof path, "%s/x.gx", dir);
+    memset(f, 0, sizeof *f);
+    f->docids = docids;
+    f->tfs = tfs;
+    f->c = gen_open(seed, shape, n_docs, n_terms);
+    if (gen_write(f->c, path, docids, tfs, &err) != GX_OK || gx_index_open(&f->ix, path, NULL, &err) != GX_OK)
+        fail_msg("seed %llu: %s", (unsigned long long)seed, err.text);
+    unlink(path);
+}
+
+static void close_engine(fixture *f)
+{
+    gx_session_close(f->s);
+    gx_engine_close(f->en);
+    f->s = NULL;
+    f->en = NULL;
+}
+
+static void close_collection(fixture *f)
+{
+    close_engine(f);
+    gx_index_close(f->ix);
+    gen_close(f->c);
+}
+
+/* ---- a random batch ---- */
+
+#define MAX_BATCH 40
+
+typedef struct test_query {
+    oracle_query q;
+    uint32_t terms[GX_MAX_TERMS], qtfs[GX_MAX_TERMS];
+    char text[GX_MAX_TERMS * 12];
+} test_query;
+
+static void add_word(test_query *t, size_t *len, const char *word)
+{
+    *len += (size_t)snprintf(t->text + *len, sizeof t->text - *len, "%s%s", *len ? " " : "", word);
+}
+
+static void make_query(test_query *t, gen_rng *r, const gen_collection *c, uint32_t max_words)
+{
+    size_t len = 0;
+    char word[16];
+    memset(t, 0, sizeof *t);
+    t->q.terms = t->terms;
+    t->q.qtfs = t->qtfs;
+    for (uint32_t n = gen_below(r, 40) ? 1 + gen_below(r, max_words) : 0; n; --n) {
+        if (gen_below(r, 25) == 0) {
+            snprintf(word, sizeof word, "z%u", t->q.n_unknown++);
+            add_word(t, &len, word);
+            continue;
+        }
+        const uint32_t term = gen_below(r, gen_below(r, 4) ? c->n_terms : 3);
+        uint32_t i = 0;
+        while (i < t->q.n_terms && t->terms[i] != term)
+            ++i;
+        t->terms[i] = term;
+        t->qtfs[i] += 1;
+        t->q.n_terms += i == t->q.n_terms;
+        gen_term_name(term, word);
+        add_word(t, &len, word);
+    }
+}
+
+static gx_query_options pick_options(gen_rng *r, const gen_collection *c)
+{
+    static const float k1s[] = {NAN, NAN, 0, .5f, .9f, 1.2f, 2, 1000}, bs[] = {NAN, NAN, 0, .25f, .4f, .75f, 1};
+    const uint32_t N = c->n_docs, ks[] = {1, 10, 10, 100, 1000, N, N + 1, 1 + gen_below(r, N), N > 1 ? N - 1 : 1, 2};
+    gx_query_options opt = GX_QUERY_OPTIONS;
+    opt.op = (gx_op)gen_below(r, 3);
+    opt.preset = (gx_preset)gen_below(r, GX_N_PRESETS);
+    opt.k = ks[gen_below(r, sizeof ks / sizeof *ks)];
+    opt.k1 = k1s[gen_below(r, sizeof k1s / sizeof *k1s)];
+    opt.b = bs[gen_below(r, sizeof bs / sizeof *bs)];
+    return opt;
+}
+
+/* ---- the comparison ---- */
+
+static void check_answer(const fixture *f, const engine_row *row, const test_query *t, const gx_query_options *opt,
+                         const oracle_answer *want, const uint32_t *docids, const float *scores, uint32_t n_hits)
+{
+    const char *wrong = NULL;
+    uint32_t at = 0;
+    if (n_hits != want->n_hits)
+        wrong = "number of hits";
+    for (uint32_t i = 0; i < want->n_hits && !wrong; ++i) {
+        const float score = ldexpf((float)want->hits[i].fixed, -want->exponent);
+        const double slack = 1e-5 * fmax(1, want->hits[i].exact) + t->q.n_terms * exp2(-want->exponent); /* a step a term */
+        at = i;
+        if (docids[i] != want->hits[i].docid)
+            wrong = "docid";
+        else if (memcmp(&score, &scores[i], sizeof score) != 0)
+            wrong = "score's bits";
+        else if (fabs(scores[i] - want->hits[i].exact) > slack)
+            wrong = "score, against the exact one";
+        else if (fabs(scores[i] - want->exact[i]) > slack)
+            wrong = "score, against the exact one at this rank";
+    }
+    if (wrong)
+        fail_msg("%s: wrong %s at rank %u (%u hits, %u wanted; there %u %.9g, wanted %u %.9g, exact %.9g): collection seed %llu, shape %d, %u documents, %u terms, "
+                 "codecs %s %s; op %d preset %s k %u k1 %g b %g prune %d; query '%.300s'",
+                 row->name, wrong, at, n_hits, want->n_hits, docids[at], scores[at], want->hits[at].docid,
+                 ldexpf((float)want->hits[at].fixed, -want->exponent), want->hits[at].exact, (unsigned long long)f->c->seed, f->c->shape, f->c->n_docs,
+                 f->c->n_terms, f->docids->name, f->tfs->name, opt->op, gx_preset_name(opt->preset), opt->k, opt->k1,
+                 opt->b, opt->prune, t->text);
+}
+
+/* One batch of n queries, pruned and not, as one call or one by one. */
+static void check_batch(fixture *f, const engine_row *row, gen_rng *r, uint32_t n, uint32_t max_words)
+{
+    static test_query tests[MAX_BATCH];
+    gx_query queries[MAX_BATCH];
+    oracle_answer want[MAX_BATCH];
+    gx_query_options opt = pick_options(r, f->c);
+    opt.count = gen_below(r, 4) == 0;
+    for (uint32_t i = 0; i < n; ++i) {
+        make_query(&tests[i], r, f->c, max_words);
+        tests[i].q.op = opt.op;
+        tests[i].q.preset = opt.preset;
+        tests[i].q.k = opt.k;
+        tests[i].q.k1 = opt.k1;
+        tests[i].q.b = opt.b;
+        queries[i] = (gx_query){tests[i].text, strlen(tests[i].text)};
+        want[i] = oracle_search(f->c, &tests[i].q);
+    }
+    const size_t room = (size_t)n * opt.k;
+    uint32_t *docids = malloc(room * sizeof *docids), n_hits[MAX_BATCH];
+    float *scores = malloc(room * sizeof *scores);
+    uint64_t n_matches[MAX_BATCH];
+    assert_non_null(docids);
+    assert_non_null(scores);
+    for (int mode = 0; mode < 3; ++mode) { /* pruned, exhaustive, pruned one by one */
+        gx_error err = {0};
+        const uint32_t step = mode == 2 ? 1 : n;
+        opt.prune = mode != 1;
+        memset(docids, 0xee, room * sizeof *docids);
+        for (uint32_t i = 0; i < n; i += step) {
+            const gx_results out = {sizeof out, docids + (size_t)i * opt.k, scores + (size_t)i * opt.k, n_hits + i, n_matches + i};
+            if (gx_search(f->s, queries + i, step, &opt, &out, &err) != GX_OK)
+                fail_msg("%s: collection seed %llu: %s", row->name, (unsigned long long)f->c->seed, err.text);
+        }
+        for (uint32_t i = 0; i < n; ++i) {
+            check_answer(f, row, &tests[i], &opt, &want[i], docids + (size_t)i * opt.k, scores + (size_t)i * opt.k, n_hits[i]);
+            if (opt.count)
+                assert_int_equal(n_matches[i], want[i].n_matches);
+        }
+        if (n == 1 && mode == 1)
+            break;
+    }
+    for (uint32_t i = 0; i < n; ++i)
+        oracle_free(&want[i]);
+    free(docids);
+    free(scores);
+}
+
+/* ---- tests ---- */
+
+static const gx_codec *pick_codec(uint32_t i)
+{
+    uint32_t n = 0;
+    while (gx_codecs[n])
+        ++n;
+    return gx_codecs[i % n];
+}
+
+static void answers_equal_the_oracles(void **state)
+{
+    static const uint32_t sizes[] = {1, 2, 33, 130, 300, 700, 1025, 2500, 2500, 6000, 20000, 150};
+    static const uint64_t maps[] = {UINT64_MAX, 0, 1, 4096, 100000, UINT64_MAX};
+    const engine_row *row = *state;
+    const uint64_t seed = base_seed();
+    uint32_t n_cases = 0, n_codecs = 0;
+    while (gx_codecs[n_codecs])
+        ++n_codecs;
+    for (uint32_t i = 0; n_cases < 5000 || i < 48; ++i) {
+        gen_rng r = {seed + i};
+        const gx_codec *docids = pick_codec(i), *tfs = pick_codec(i / n_codecs + i);
+        if (tfs->block_len != docids->block_len)
+            tfs = docids;
+        const uint32_t n_docs = sizes[gen_below(&r, sizeof sizes / sizeof *sizes)];
+        const gen_shape shape = (gen_shape)(i % GEN_N_SHAPES);
+        fixture f;
+        open_collection(&f, seed + i, shape, n_docs, 4 + gen_below(&r, 60), docids, tfs);
+        if (!open_engine(&f, row, maps[gen_below(&r, 6)])) {
+            close_collection(&f);
+            skip();
+        }
+        if (i == 0)
+            print_message("seed %llu, %s\n", (unsigned long long)seed, gx_engine_describe(f.en));
+        for (uint32_t left = n_docs > 5000 ? 40 : 120; left;) {
+            uint32_t n = gen_below(&r, 2) ? 1 : 1 + gen_below(&r, MAX_BATCH);
+            n = n < left ? n : left;
+            check_batch(&f, row, &r, n, gen_below(&r, 8) ? 5 : 40);
+            left -= n;
+            n_cases += n;
+        }
+        close_collection(&f);
+    }
+    print_message("%u cases\n", n_cases);
+}
+
+static void long_queries_are_answered_up_to_1024_terms(void **state)
+{
+    const engine_row *row = *state;
+    fixture f;
+    open_collection(&f, base_seed(), GEN_UNIFORM, 900, 1100, pick_codec(0), pick_codec(0));
+    if (!open_engine(&f, row, UINT64_MAX)) {
+        close_collection(&f);
+        skip();
+    }
+    static test_query t;
+    for (uint32_t n = GX_MAX_TERMS - 1; n <= GX_MAX_TERMS + 1; ++n) {
+        size_t len = 0;
+        static char text[(GX_MAX_TERMS + 2) * 12];
+        for (uint32_t i = 0; i < n; ++i) {
+            char word[16];
+            gen_term_name(i, word);
+            len += (size_t)sprintf(text + len, " %s", word);
+        }
+        memset(&t, 0, sizeof t);
+        for (uint32_t i = 0; i < n && i < GX_MAX_TERMS; ++i) {
+            t.terms[i] = i;
+            t.qtfs[i] = 1;
+        }
+        t.q = (oracle_query){.n_terms = n, .terms = t.terms, .qtfs = t.qtfs, .k = 10, .k1 = NAN, .b = NAN};
+        for (int prune = 0; prune < 2; ++prune) {
+            gx_query_options opt = GX_QUERY_OPTIONS;
+            gx_error err = {0};
+            uint32_t docids[10], n_hits;
+            float scores[10];
+            const gx_results out = {sizeof out, docids, scores, &n_hits, NULL};
+            opt.prune = prune;
+            const gx_status st = gx_search(f.s, &(gx_query){text, len}, 1, &opt, &out, &err);
+            if (n > GX_MAX_TERMS) {
+                assert_int_equal(st, GX_EUSAGE);
+                assert_non_null(strstr(err.text, "1024 different terms"));
+                continue;
+            }
+            assert_int_equal(st, GX_OK);
+            oracle_answer want = oracle_search(f.c, &t.q);
+            check_answer(&f, row, &t, &opt, &want, docids, scores, n_hits);
+            oracle_free(&want);
+        }
+    }
+    close_collection(&f);
+}
+
+static bool say_stop(void *user)
+{
+    return ++*(int *)user > 0;
+}
+
+static void a_search_stops_when_told_to_and_the_session_goes_on(void **state)
+{
+    const engine_row *row = *state;
+    fixture f;
+    gx_error err = {0};
+    int asked = 0;
+    open_collection(&f, base_seed(), GEN_UNIFORM, 5000, 30, pick_codec(0), pick_codec(0));
+    if (!open_engine(&f, row, UINT64_MAX)) {
+        close_collection(&f);
+        skip();
+    }
+    gx_query_options opt = GX_QUERY_OPTIONS;
+    uint32_t docids[10], n_hits;
+    const gx_results out = {sizeof out, docids, NULL, &n_hits, NULL};
+    const char *text = "t0000000 t0000020 t0000021 t0000022";
+    opt.cancel = say_stop;
+    opt.user = &asked;
+    assert_int_equal(gx_search(f.s, &(gx_query){text, strlen(text)}, 1, &opt, &out, &err), GX_ECANCELLED);
+    assert_true(asked > 0);
+    opt.cancel = NULL;
+    assert_int_equal(gx_search(f.s, &(gx_query){text, strlen(text)}, 1, &opt, &out, &err), GX_OK);
+    assert_int_equal(n_hits, 10);
+    gen_rng r = {1};
+    for (int i = 0; i < 20; ++i)
+        check_batch(&f, row, &r, 2, 4);
+    close_collection(&f);
+}
+
+static void options_out_of_range_are_refused(void **state)
+{
+    const engine_row *row = *state;
+    const struct {
+        uint32_t k;
+        float k1, b;
+        const char *says;
+    } cases[] = {
+        {0, NAN, NAN, "k is 0"},        {1, -.5f, NAN, "k1 is -0.5"}, {1, INFINITY, NAN, "k1 is inf"},
+        {1, -INFINITY, NAN, "k1 is"},   {1, NAN, -.1f, "b is -0.1"},  {1, NAN, 1.01f, "b is 1.01"},
+        {1, NAN, INFINITY, "b is inf"},
+    };
+    fixture f;
+    open_collection(&f, base_seed(), GEN_UNIFORM, 10, 5, pick_codec(0), pick_codec(0));
+    if (!open_engine(&f, row, UINT64_MAX)) {
+        close_collection(&f);
+        skip();
+    }
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        gx_query_options opt = GX_QUERY_OPTIONS;
+        gx_error err = {0};
+        uint32_t docid, n_hits;
+        const gx_results out = {sizeof out, &docid, NULL, &n_hits, NULL};
+        opt.k = cases[i].k;
+        opt.k1 = cases[i].k1;
+        opt.b = cases[i].b;
+        assert_int_equal(gx_search(f.s, &(gx_query){"t0000000", 8}, 1, &opt, &out, &err), GX_EUSAGE);
+        if (!strstr(err.text, cases[i].says))
+            fail_msg("'%s' does not say '%s'", err.text, cases[i].says);
+    }
+    close_collection(&f);
+}
+
+static int make_dir(void **state)
+{
+    (void)state;
+    return mkdtemp(dir) ? 0 : -1;
+}
+
+static int remove_dir(void **state)
+{
+    (void)state;
+    return rmdir(dir);
+}
+
+static engine_row rows[] = {
+    {"CPU, portable", GX_ENGINE_CPU, "portable"},
+    {"GPU", GX_ENGINE_GPU, NULL},
+};
+
+#define ROWS(test) \
+    {#test " (CPU, portable)", test, NULL, NULL, &rows[0]}, {#test " (GPU)", test, NULL, NULL, &rows[1]}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        ROWS(answers_equal_the_oracles),
+        ROWS(long_queries_are_answered_up_to_1024_terms),
+        ROWS(a_search_stops_when_told_to_and_the_session_goes_on),
+        ROWS(options_out_of_range_are_refused),
+    };
+    return cmocka_run_group_tests(tests, make_dir, remove_dir);
+}
