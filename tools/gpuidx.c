@@ -6,6 +6,7 @@
 
 const cli_command *const cli_commands[] = {
     &cmd_query,
+    &cmd_eval,
     &cmd_info,
     &cmd_check,
     &cmd_completion,
