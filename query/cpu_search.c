@@ -1,0 +1,369 @@
+/* cpu_search.c: exact top-k, list at a time, without accumulators.
+ *
+ *   lists in order of their greatest impact:   rare ones first, so that the threshold T rises early
+ *   for each list, while ub + rest >= T:        (T: the k-th best score so far, or known beforehand)
+ *     for each block that can reach T:          by its own bounds
+ *       tfs unpacked and compared with the least tf that can reach T; docids unpacked only where one does
+ *       -> candidates, in columns
+ *     each batch of candidates:                 after each step, out with those whose bound is below T
+ *       presence maps of the later lists -> exact own impact -> exact look-ups in the later lists -> accepted
+ *
+ * Ownership needs no look-up in earlier lists: a document that an earlier list held was either scored in full then (and is
+ * marked as seen), or was proved to stay below T, and so does the part of its score that the later lists see.
+ *
+ * AND is the same with the shortest list alone, and "absent" as a verdict.
+ */
+#include "query/cpu_search.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "codecs/bits.h"
+#include "engine/status.h"
+
+#define CANCEL_EVERY 256u /* blocks read */
+#define MORE (1 + 1e-6)   /* what three roundings of 2^-24 can be worth, and then some */
+
+gx_status gx_cpu_searcher_open(gx_cpu_searcher **out, const gx_index *ix, const gx_cpu_kernels *kernels, gx_cpu_lists *lists,
+                               gx_error *err)
+{
+    *out = NULL;
+    gx_cpu_searcher *s = aligned_alloc(64, (sizeof *s + 63) / 64 * 64);
+    if (!s)
+        return gx_fail(err, GX_ENOMEM, "no memory for a CPU session");
+    memset(s, 0, sizeof *s);
+    s->ix = ix;
+    s->kernels = kernels;
+    s->lists = lists;
+    s->columns.n_docs = ix->n_docs;
+    s->seen = calloc((size_t)ix->n_docs / 64 + 1, sizeof *s->seen);
+    s->cursors = aligned_alloc(64, GX_CPU_MAX_LISTS * sizeof *s->cursors);
+    if (!s->seen || !s->cursors) {
+        gx_cpu_searcher_close(s);
+        return gx_fail(err, GX_ENOMEM, "no memory for a CPU session on %u documents", ix->n_docs);
+    }
+    *out = s;
+    return GX_OK;
+}
+
+void gx_cpu_searcher_close(gx_cpu_searcher *s)
+{
+    if (!s)
+        return;
+    gx_cpu_best_free(&s->best);
+    free(s->cursors);
+    free(s->seen);
+    free(s->seen_docids);
+    free(s->scores);
+    free(s->holders);
+    free(s);
+}
+
+/* ---- before the search: cursors, bounds, first threshold ---- */
+
+static bool is_packed(const gx_codec *c)
+{
+    return c->id == GX_CODEC_GPUBP128 || c->id == GX_CODEC_GPUBP256;
+}
+
+static bool open_cursor(gx_cpu_searcher *s, gx_cpu_cursor *c, const gx_plan_term *t)
+{
+    c->list = gx_index_list(s->ix, t->list);
+    c->term = t->list;
+    c->w = t->w;
+    c->map = gx_cpu_lists_map(s->lists, t->list, &s->scratch);
+    c->bounds = gx_cpu_params_bounds(s->lists, s->params, t->list, &s->scratch);
+    if (!c->map || !c->bounds)
+        return false;
+    c->ub = (uint32_t)ceil((double)t->w * c->bounds->most * MORE) + 1;
+    c->packed = s->kernels->scan && c->list.block_len <= 128 && is_packed(c->list.docids) && is_packed(c->list.tfs);
+    c->block = c->tf_block = UINT32_MAX;
+    return true;
+}
+
+static bool open_cursors(gx_cpu_searcher *s, const gx_plan *plan, gx_op op)
+{
+    uint8_t order[GX_CPU_MAX_LISTS];
+    for (uint32_t i = 0; i < plan->n_terms; ++i) {
+        if (!open_cursor(s, &s->cursors[i], &plan->terms[i]))
+            return false;
+        /* AND keeps the plan's order, by rising df. OR: by falling ub; cursors are big, so their places are sorted */
+        uint32_t j = i;
+        for (; op == GX_OP_OR && j && s->cursors[order[j - 1]].ub < s->cursors[i].ub; --j)
+            order[j] = order[j - 1];
+        order[j] = (uint8_t)i;
+    }
+    for (uint32_t i = 0; i < plan->n_terms; ++i)
+        s->order[i] = &s->cursors[order[i]];
+    uint32_t rest = 0;
+    for (uint32_t i = plan->n_terms; i--; rest += s->order[i]->ub)
+        s->order[i]->rest = rest;
+    return true;
+}
+
+/* A score that at least k documents reach, by one of the lists alone. */
+static uint32_t first_threshold(const gx_cpu_searcher *s, const gx_plan *plan)
+{
+    uint32_t q = 0, threshold = 1;
+    while (q < GX_CPU_N_KTH && gx_cpu_kth[q] < plan->k)
+        ++q;
+    for (uint32_t i = 0; q < GX_CPU_N_KTH && i < plan->n_terms; ++i) {
+        const double least = (double)s->order[i]->w * s->order[i]->bounds->kth[q] / MORE - 1;
+        if (least > threshold)
+            threshold = (uint32_t)least;
+    }
+    return threshold;
+}
+
+/* ---- exact look-ups ---- */
+
+/* Where block j's tf words begin, and how many they are. */
+static const uint32_t *tf_words(const gx_list *l, uint32_t j, uint32_t *n_words)
+{
+    const uint32_t begin = j ? l->tf_ends[j - 1] : l->docid_ends[l->n_blocks - 1];
+    *n_words = l->tf_ends[j] - begin;
+    return l->payload + begin;
+}
+
+static const uint32_t *docid_words(const gx_list *l, uint32_t j, uint32_t *n_words)
+{
+    const uint32_t begin = j ? l->docid_ends[j - 1] : 0;
+    *n_words = l->docid_ends[j] - begin;
+    return l->payload + begin;
+}
+
+static uint32_t tf_at(gx_cpu_cursor *c, uint32_t j, uint32_t i)
+{
+    const gx_list *l = &c->list;
+    uint32_t n_words;
+    if (l->tfs->random_access) {
+        const uint32_t *words = tf_words(l, j, &n_words), n = gx_list_block_n(l, j);
+        if (is_packed(l->tfs)) {
+            const uint32_t b = gx_packed_width(n_words, n);
+            return (b ? gx_bits_at(words, i * b, b) : 0) + 1;
+        }
+        return l->tfs->at(words, n_words, n, l->tf_param, i) + 1;
+    }
+    if (c->tf_block != j) {
+        gx_list_decode_tfs(l, j, c->tfs);
+        c->tf_block = j;
+    }
+    return c->tfs[i];
+}
+
+static void decode_docids(const gx_cpu_kernels *kernels, const gx_list *l, uint32_t j, uint32_t *docids)
+{
+    if (kernels->unpack_docids && l->block_len <= 128 && is_packed(l->docids)) {
+        uint32_t n_words;
+        const uint32_t *words = docid_words(l, j, &n_words), n = gx_list_block_n(l, j), bits = gx_packed_width(n_words, n);
+        if (bits <= kernels->max_docid_bits) {
+            kernels->unpack_docids(words, bits, n, l->heads[j], docids);
+            return;
+        }
+    }
+    gx_list_decode_docids(l, j, docids);
+}
+
+/* The last block that begins at or before doc, or block 0. */
+static uint32_t find_block(const gx_cpu_cursor *c, uint32_t doc)
+{
+    const uint32_t *heads = c->list.heads;
+    const gx_cpu_map *m = c->map;
+    uint32_t lo = 0, hi = c->list.n_blocks - 1;
+    if (m->directory) {
+        const uint32_t t = doc >> m->directory_shift;
+        lo = m->directory[t];
+        hi = m->directory[t + 1];
+    }
+    while (hi - lo > 8) {
+        const uint32_t mid = lo + (hi - lo + 1) / 2;
+        if (heads[mid] <= doc)
+            lo = mid;
+        else
+            hi = mid - 1;
+    }
+    while (lo < hi && heads[lo + 1] <= doc)
+        ++lo;
+    return lo;
+}
+
+/* The tf of doc in the cursor's list, 0: not there. */
+static uint32_t look_up(gx_cpu_searcher *s, gx_cpu_cursor *c, uint32_t doc)
+{
+    const uint32_t j = find_block(c, doc), n = gx_list_block_n(&c->list, j);
+    if (c->block != j) {
+        decode_docids(s->kernels, &c->list, j, c->docids);
+        c->block = j;
+        ++s->work.blocks_decoded;
+    }
+    const uint32_t i = s->kernels->count_below(c->docids, n, doc);
+    return i < n && c->docids[i] == doc ? tf_at(c, j, i) : 0;
+}
+
+static void look_up_dense(gx_cpu_searcher *s, gx_cpu_cursor *c, uint32_t bit)
+{
+    const gx_cpu_dense d = {(const uint64_t *)(const void *)c->map->map, c->map->rank};
+    s->work.lookups += s->kernels->positions(&s->columns, d, bit, s->positions);
+    for (uint32_t x = 0; x < s->columns.n; ++x) {
+        const uint32_t p = s->positions[x];
+        s->found[x] = p < c->list.df ? tf_at(c, p / c->list.block_len, p % c->list.block_len) : 0;
+    }
+}
+
+static void look_up_each(gx_cpu_searcher *s, gx_cpu_cursor *c, uint32_t bit)
+{
+    for (uint32_t x = 0; x < s->columns.n; ++x) {
+        s->found[x] = 0;
+        if (s->columns.maybe[x] & bit) {
+            s->found[x] = look_up(s, c, s->columns.doc[x]);
+            ++s->work.lookups;
+        }
+    }
+}
+
+/* ---- a batch of candidates of list i ---- */
+
+static bool accept(gx_cpu_searcher *s, bool once)
+{
+    for (uint32_t x = 0; x < s->columns.n; ++x) {
+        const uint32_t doc = s->columns.doc[x];
+        if (s->columns.score[x] < s->best.threshold)
+            continue;
+        if (once) {
+            uint64_t *word = &s->seen[doc / 64];
+            const uint64_t bit = UINT64_C(1) << doc % 64;
+            if (*word & bit)
+                continue;
+            if (s->n_seen == s->max_seen) {
+                const size_t max = 2 * s->max_seen + 1024;
+                uint32_t *more = realloc(s->seen_docids, max * sizeof *more);
+                if (!more)
+                    return false;
+                s->seen_docids = more;
+                s->max_seen = max;
+            }
+            *word |= bit;
+            s->seen_docids[s->n_seen++] = doc;
+        }
+        gx_cpu_best_add(&s->best, s->columns.score[x], doc);
+    }
+    return true;
+}
+
+/* False: no memory. */
+static bool evaluate(gx_cpu_searcher *s, const gx_plan *plan, uint32_t i, bool all)
+{
+    const gx_cpu_kernels *k = s->kernels;
+    gx_cpu_columns *c = &s->columns;
+    const uint32_t n = plan->n_terms;
+    for (uint32_t j = i + 1; j < n && c->n; ++j) {
+        const gx_cpu_cursor *later = s->order[j];
+        if (later->map->map)
+            k->presence(c, later->map->map, later->map->map_shift, later->ub, UINT32_C(1) << j, s->best.threshold, all);
+    }
+    if (c->n)
+        k->own(c, gx_cpu_params_lens(s->params), s->norm, s->order[i]->w, s->best.threshold);
+    for (uint32_t j = i + 1; j < n && c->n; ++j) {
+        gx_cpu_cursor *later = s->order[j];
+        const uint32_t bit = UINT32_C(1) << j;
+        if (later->map->rank)
+            look_up_dense(s, later, bit);
+        else
+            look_up_each(s, later, bit);
+        k->add(c, s->found, later->w, later->ub, bit, s->best.threshold, all);
+    }
+    const bool ok = accept(s, !all && n > 1);
+    c->n = 0;
+    return ok;
+}
+
+/* ---- reading list i ---- */
+
+/* What block j's postings can be worth. False: not enough to reach T. */
+static bool bound_block(const gx_cpu_cursor *c, uint32_t j, uint32_t T, gx_cpu_bound *b)
+{
+    const gx_cpu_block *block = &c->bounds->blocks[j];
+    const uint32_t most = (uint32_t)((double)c->w * block->most * MORE) + 2;
+    b->most = most < c->ub ? most : c->ub;
+    if (b->most + b->rest < T)
+        return false;
+    b->least_K = block->least_K;
+    b->min_tf = 1;
+    if (T > b->rest + 4) { /* w tf / (tf + K) >= needed, with room for roundings on either side */
+        const double part = (T - b->rest - 4) / (MORE * MORE * c->w);
+        if (part >= 1)
+            return false;
+        const double tf = part / (1 - part) * b->least_K * (1 - 1e-4);
+        if (tf > UINT32_MAX)
+            return false;
+        b->min_tf = tf > 1 ? (uint32_t)ceil(tf) : 1;
+    }
+    return true;
+}
+
+/* Append what can reach T of block j to the columns. */
+static void read_block(gx_cpu_searcher *s, gx_cpu_cursor *c, uint32_t j, const gx_cpu_bound *b)
+{
+    const gx_list *l = &c->list;
+    const uint32_t n = gx_list_block_n(l, j);
+    if (c->packed) {
+        uint32_t n_docid_words, n_tf_words;
+        const uint32_t *docids = docid_words(l, j, &n_docid_words), *tfs = tf_words(l, j, &n_tf_words);
+        const uint32_t docid_bits = gx_packed_width(n_docid_words, n), tf_bits = gx_packed_width(n_tf_words, n);
+        if (docid_bits <= s->kernels->max_docid_bits && tf_bits <= s->kernels->max_tf_bits) {
+            s->work.blocks_decoded += s->kernels->scan(&s->columns, docids, docid_bits, tfs, tf_bits, n, l->heads[j], b);
+            return;
+        }
+    }
+    gx_list_decode_tfs(l, j, s->scratch.tfs);
+    if (b->min_tf > 1 && !s->kernels->any_reaches(s->scratch.tfs, n, b->min_tf))
+        return;
+    decode_docids(s->kernels, l, j, s->scratch.docids);
+    ++s->work.blocks_decoded;
+    s->kernels->append(&s->columns, s->scratch.docids, s->scratch.tfs, n, b);
+}
+
+static gx_status read_list(gx_cpu_searcher *s, const gx_plan *plan, uint32_t i, bool all, gx_error *err)
+{
+    gx_cpu_cursor *c = s->order[i];
+    const uint32_t batch = plan->k <= GX_CPU_FEW ? 64 : GX_CPU_BATCH;
+    gx_cpu_bound b = {.w = (float)(c->w * (1 + 2e-6)), .rest = c->rest};
+    bool ok = true;
+    for (uint32_t j = 0; j < c->list.n_blocks && ok; ++j) {
+        if (plan->cancel && j % CANCEL_EVERY == 0 && plan->cancel(plan->user))
+            return gx_fail(err, GX_ECANCELLED, "the search was cancelled");
+        if (!bound_block(c, j, s->best.threshold, &b))
+            continue;
+        read_block(s, c, j, &b);
+        if (s->columns.n >= batch)
+            ok = evaluate(s, plan, i, all);
+    }
+    if (ok && s->columns.n)
+        ok = evaluate(s, plan, i, all);
+    return ok ? GX_OK : gx_fail(err, GX_ENOMEM, "no memory for the documents that a query has seen");
+}
+
+gx_status gx_cpu_search(gx_cpu_searcher *s, const gx_plan *plan, gx_op op, gx_hits *hits, gx_error *err)
+{
+    const bool all = op == GX_OP_AND;
+    gx_status st = GX_OK;
+    if (!s->params || memcmp(&s->norm, &plan->norm, sizeof s->norm) != 0) {
+        s->params = gx_cpu_lists_params(s->lists, plan->norm);
+        s->norm = plan->norm;
+    }
+    if (!s->params || !open_cursors(s, plan, op) ||
+        !gx_cpu_best_begin(&s->best, plan->k, all ? 1 : first_threshold(s, plan)))
+        return gx_fail(err, GX_ENOMEM, "no memory to search %u lists for %u results", plan->n_terms, plan->k);
+    s->columns.n = 0;
+    for (uint32_t i = 0; i < (all ? 1 : plan->n_terms) && st == GX_OK; ++i) {
+        if (s->order[i]->ub + s->order[i]->rest < s->best.threshold)
+            break;
+        st = read_list(s, plan, i, all, err);
+    }
+    hits->n = st == GX_OK ? gx_cpu_best_finish(&s->best, hits->keys) : 0;
+    for (size_t x = 0; x < s->n_seen; ++x)
+        s->seen[s->seen_docids[x] / 64] = 0;
+    s->n_seen = 0;
+    return st;
+}

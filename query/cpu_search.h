@@ -1,0 +1,59 @@
+/* cpu_search.h: one thread's search of one plan, in the two ways that the CPU engine has.
+ *
+ *   gx_cpu_exhaust   every posting of every list into an accumulator a document: what is obviously right, and what pays when
+ *                    nearly all postings count anyway (very long queries, very large k)
+ *   gx_cpu_search    list at a time with a running threshold; see cpu_search.c
+ */
+#ifndef GX_CPU_SEARCH_H
+#define GX_CPU_SEARCH_H
+
+#include "query/cpu_best.h"
+#include "query/cpu_lists.h"
+#include "query/exec.h"
+
+#define GX_CPU_MAX_LISTS 32u /* most lists that gx_cpu_search takes: a bit each */
+
+/* One list of the plan under way. */
+typedef struct gx_cpu_cursor {
+    gx_list list;
+    uint32_t term;
+    float w;
+    uint32_t ub;   /* no posting's impact is greater */
+    uint32_t rest; /* sum of the later lists' ub */
+    bool packed;   /* its blocks suit kernels->scan */
+    const gx_cpu_map *map;
+    const gx_cpu_bounds *bounds;
+    uint32_t block, tf_block; /* whose docids, tfs are in the buffers below; UINT32_MAX: none */
+    _Alignas(64) uint32_t docids[GX_MAX_BLOCK + 16];
+    uint32_t tfs[GX_MAX_BLOCK + 16];
+} gx_cpu_cursor;
+
+typedef struct gx_cpu_searcher {
+    const gx_index *ix;
+    const gx_cpu_kernels *kernels;
+    gx_cpu_lists *lists;
+    gx_cpu_params *params; /* of the last plan */
+    gx_norm norm;
+    gx_cpu_scratch scratch;
+    gx_cpu_columns columns;
+    gx_cpu_best best;
+    uint32_t found[GX_CPU_COLUMN], positions[GX_CPU_COLUMN];
+    gx_cpu_cursor *cursors; /* [GX_CPU_MAX_LISTS], in the plan's order */
+    gx_cpu_cursor *order[GX_CPU_MAX_LISTS]; /* in the search's order */
+    uint64_t *seen;         /* a bit a document that was scored in full, all 0 between plans */
+    uint32_t *seen_docids;  /* [n_seen] which */
+    size_t n_seen, max_seen;
+    uint32_t *scores;       /* [n_docs] accumulators, all 0 between plans; NULL until needed */
+    uint16_t *holders;      /* [n_docs] how many of the plan's lists hold the document, likewise */
+    gx_work work;
+} gx_cpu_searcher;
+
+gx_status gx_cpu_searcher_open(gx_cpu_searcher **out, const gx_index *ix, const gx_cpu_kernels *kernels, gx_cpu_lists *lists,
+                               gx_error *err);
+void gx_cpu_searcher_close(gx_cpu_searcher *s);
+
+/* Answer plan under op, which is GX_OP_OR or GX_OP_AND. n_terms >= 1. GX_ENOMEM, GX_ECANCELLED. */
+gx_status gx_cpu_exhaust(gx_cpu_searcher *s, const gx_plan *plan, gx_op op, gx_hits *hits, gx_error *err);
+gx_status gx_cpu_search(gx_cpu_searcher *s, const gx_plan *plan, gx_op op, gx_hits *hits, gx_error *err);
+
+#endif
