@@ -367,6 +367,11 @@ gx_status gx_analysis_split(gx_analysis *a, size_t len, gx_tokens *out)
     return GX_OK;
 }
 
+uint32_t gx_analysis_max_token(const gx_analysis *a)
+{
+    return a->an->max_token_bytes;
+}
+
 static bool all_ascii(const char *p, size_t len)
 {
     unsigned char any = 0;

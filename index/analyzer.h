@@ -59,6 +59,9 @@ typedef struct gx_tokens {
 char *gx_analysis_buffer(gx_analysis *a, size_t len);
 gx_status gx_analysis_split(gx_analysis *a, size_t len, gx_tokens *out);
 
+/* max_token_bytes. */
+uint32_t gx_analysis_max_token(const gx_analysis *a);
+
 typedef enum gx_token_kind { GX_TOKEN_TERM, GX_TOKEN_STOPPED, GX_TOKEN_TOO_LONG } gx_token_kind;
 
 /* What becomes of one raw token. A term's bytes live until the next call. STOPPED: a stop word, or no letter or digit

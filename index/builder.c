@@ -1,0 +1,504 @@
+#include "index/builder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "engine/status.h"
+#include "index/analyzer.h"
+#include "index/docids.h"
+#include "index/inverter.h"
+#include "index/memo.h"
+#include "index/segment.h"
+#include "index/writer.h"
+
+struct gx_builder {
+    gx_builder_options opt;
+    char *path, *dir, *source;
+    gx_analyzer *analyzer;
+    gx_analysis *analysis;
+    gx_inverter *inverter;
+    gx_memo *memo;
+    gx_writer *writer;
+    gx_docids ids;
+    gx_builder_counts counts;
+    uint32_t n_docs; /* docids given, those of documents taken out later included */
+
+    /* GX_DUPLICATES_LAST: the writer wants no document that is taken out later, so all wait in a file. */
+    FILE *waiting;
+    uint8_t *dead;   /* [max_dead] a bit a docid */
+    size_t max_dead; /* in bytes */
+    uint32_t *remap; /* [n_docs] at the end: the docid in the index, or UINT32_MAX */
+    uint32_t *docids, *tfs; /* [max_kept] */
+    uint32_t max_kept;
+    bool done;
+};
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static gx_status no_memory(gx_error *err)
+{
+    return gx_fail(err, GX_ENOMEM, "out of memory while building; --memory sets how much the inversion holds");
+}
+
+/* ---- opening ---- */
+
+static gx_status find_codec(const gx_codec **out, const char *name, gx_error *err)
+{
+    *out = gx_codec_by_name(name);
+    if (*out)
+        return GX_OK;
+    char known[256] = "";
+    size_t n = 0;
+    for (const gx_codec *const *c = gx_codecs; *c && n + 32 < sizeof known; ++c)
+        n += (size_t)snprintf(known + n, sizeof known - n, "%s%s", n ? ", " : "", (*c)->name);
+    return gx_fail(err, GX_EUSAGE, "no codec is called \"%s\"; there are: %s", name, known);
+}
+
+static char *directory_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return !slash ? strdup(".") : slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
+}
+
+static FILE *unnamed_file(const char *dir)
+{
+    int fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (fd < 0) { /* a file system without O_TMPFILE */
+        char path[4096];
+        if (snprintf(path, sizeof path, "%s/.gpuidx-documents-XXXXXX", dir) >= (int)sizeof path ||
+            (fd = mkostemp(path, O_CLOEXEC)) < 0)
+            return NULL;
+        unlink(path);
+    }
+    FILE *f = fdopen(fd, "w+b");
+    if (!f)
+        close(fd);
+    return f;
+}
+
+static gx_status open_parts(gx_builder *b, gx_error *err)
+{
+    gx_writer_options w = GX_WRITER_OPTIONS;
+    w.force = b->opt.force;
+    w.store_text = b->opt.store_text;
+    gx_status st = find_codec(&w.docids, b->opt.docid_codec ? b->opt.docid_codec : "gpubp128", err);
+    if (st == GX_OK)
+        st = find_codec(&w.tfs, b->opt.tf_codec ? b->opt.tf_codec : w.docids->name, err);
+    const gx_analyzer_options an = {b->opt.analyzer, b->opt.stemmer, b->opt.stopwords};
+    if (st == GX_OK)
+        st = gx_analyzer_open(&b->analyzer, &an, err);
+    if (st == GX_OK)
+        st = gx_analysis_open(&b->analysis, b->analyzer, err);
+    if (st == GX_OK)
+        st = gx_inverter_open(&b->inverter, b->dir, b->opt.memory, err);
+    if (st == GX_OK)
+        st = gx_memo_open(&b->memo, b->analysis, b->inverter, err);
+    if (st == GX_OK && !gx_docids_open(&b->ids))
+        st = no_memory(err);
+    if (st == GX_OK)
+        st = gx_writer_open(&b->writer, b->path, &w, err);
+    if (st == GX_OK && b->opt.duplicates == GX_DUPLICATES_LAST && !(b->waiting = unnamed_file(b->dir)))
+        st = gx_fail(err, GX_EIO, "cannot make a temporary file in %s: %s", b->dir, strerror(errno));
+    return st;
+}
+
+gx_status gx_builder_open(gx_builder **out, const gx_builder_options *opt, gx_error *err)
+{
+    *out = NULL;
+    gx_builder_options o = GX_BUILDER_OPTIONS;
+    memcpy(&o, opt, opt->size < sizeof o ? opt->size : sizeof o);
+    if (!o.path || !*o.path)
+        return gx_fail(err, GX_EUSAGE, "no path is given for the index");
+    if (o.memory == 0)
+        o.memory = 512u << 20;
+    if (o.memory < 1u << 20)
+        return gx_fail(err, GX_EUSAGE, "%llu bytes of memory are too few to build with; the least is 1 MiB",
+                       (unsigned long long)o.memory);
+    gx_builder *b = calloc(1, sizeof *b);
+    if (!b)
+        return no_memory(err);
+    b->opt = o;
+    b->counts.size = sizeof b->counts;
+    b->path = strdup(o.path);
+    b->dir = directory_of(o.path);
+    b->source = o.source ? strdup(o.source) : NULL;
+    const gx_status st = !b->path || !b->dir || (o.source && !b->source) ? no_memory(err) : open_parts(b, err);
+    if (st != GX_OK) {
+        gx_builder_abort(b);
+        return st;
+    }
+    *out = b;
+    return GX_OK;
+}
+
+void gx_builder_abort(gx_builder *b)
+{
+    if (!b)
+        return;
+    gx_writer_close(b->writer);
+    gx_memo_close(b->memo);
+    gx_inverter_close(b->inverter);
+    gx_analysis_close(b->analysis);
+    gx_analyzer_close(b->analyzer);
+    gx_docids_close(&b->ids);
+    if (b->waiting)
+        fclose(b->waiting);
+    free(b->dead);
+    free(b->remap);
+    free(b->docids);
+    free(b->tfs);
+    free(b->path);
+    free(b->dir);
+    free(b->source);
+    free(b);
+}
+
+/* ---- documents ---- */
+
+static gx_status check_id(const gx_document *doc, gx_error *err)
+{
+    if (doc->id_len == 0)
+        return gx_fail(err, GX_EINPUT, "the document has no id; give it one");
+    for (size_t i = 0; i < doc->id_len; ++i)
+        if ((unsigned char)doc->id[i] <= ' ' || doc->id[i] == 127)
+            return gx_fail(err, GX_EINPUT, "the id \"%.*s\" holds white space or a control character, which runs and qrels cannot hold; replace it",
+                           (int)(doc->id_len < 200 ? doc->id_len : 200), doc->id);
+    if (doc->id_len > GX_MAX_STRING || doc->title_len > GX_MAX_STRING)
+        return gx_fail(err, GX_EINPUT, "the document's %s is %zu bytes long; the most is %u",
+                       doc->id_len > GX_MAX_STRING ? "id" : "title", doc->id_len > GX_MAX_STRING ? doc->id_len : doc->title_len,
+                       GX_MAX_STRING);
+    if (doc->text_len > GX_MAX_TEXT)
+        return gx_fail(err, GX_EINPUT, "the document's text is %zu bytes long; the most is %u", doc->text_len, GX_MAX_TEXT);
+    return GX_OK;
+}
+
+/* Take the document docid out again. */
+static gx_status kill_document(gx_builder *b, uint32_t docid, gx_error *err)
+{
+    const size_t at = docid / 8;
+    if (at >= b->max_dead) {
+        const size_t max = at + at / 2 + 4096;
+        uint8_t *p = realloc(b->dead, max);
+        if (!p)
+            return no_memory(err);
+        memset(p + b->max_dead, 0, max - b->max_dead);
+        b->dead = p;
+        b->max_dead = max;
+    }
+    b->dead[at] |= (uint8_t)(1u << docid % 8);
+    return GX_OK;
+}
+
+static bool is_dead(const gx_builder *b, uint32_t docid)
+{
+    return docid / 8 < b->max_dead && b->dead[docid / 8] >> docid % 8 & 1;
+}
+
+/* What the policy says about an id that docid had before. *skip: not to be added. */
+static gx_status meet_duplicate(gx_builder *b, const gx_document *doc, uint32_t docid, bool *skip, gx_error *err)
+{
+    switch (b->opt.duplicates) {
+    case GX_DUPLICATES_FIRST:
+        ++b->counts.duplicates;
+        *skip = true;
+        return GX_OK;
+    case GX_DUPLICATES_LAST:
+        ++b->counts.duplicates;
+        *skip = false;
+        return kill_document(b, docid, err);
+    default:
+        return gx_fail(err, GX_EINPUT, "the id \"%.*s\" is that of document %u already; --duplicates=first or =last keeps one of them",
+                       (int)(doc->id_len < 200 ? doc->id_len : 200), doc->id, docid + 1);
+    }
+}
+
+/* Analyse and invert what is in the analysis' buffer. */
+static gx_status take_buffer(gx_builder *b, size_t len, uint64_t *n_tokens)
+{
+    double t0 = now();
+    gx_tokens tokens;
+    const uint32_t *terms;
+    uint32_t n;
+    gx_status st = gx_analysis_split(b->analysis, len, &tokens);
+    if (st == GX_OK)
+        st = gx_memo_terms(b->memo, &tokens, &terms, &n, &b->counts.dropped_tokens);
+    if (st != GX_OK)
+        return st;
+    const double t1 = now();
+    b->counts.seconds[GX_STAGE_ANALYSE] += t1 - t0;
+    b->counts.replaced_bytes += tokens.replaced;
+    *n_tokens += n;
+    st = gx_inverter_add(b->inverter, b->n_docs, terms, n);
+    b->counts.seconds[GX_STAGE_INVERT] += now() - t1;
+    return st;
+}
+
+static gx_status take_text(gx_builder *b, const char *text, size_t len, uint64_t *n_tokens)
+{
+    gx_status st = GX_OK;
+    for (size_t at = 0, piece; at < len && st == GX_OK; at += piece) {
+        piece = gx_segment_piece(text + at, len - at);
+        char *p = gx_analysis_buffer(b->analysis, piece);
+        if (!p)
+            return GX_ENOMEM;
+        memcpy(p, text + at, piece);
+        st = take_buffer(b, piece, n_tokens);
+    }
+    return st;
+}
+
+static gx_status take_document(gx_builder *b, const gx_document *doc, uint64_t *n_tokens)
+{
+    const size_t len = doc->title_len + 1 + doc->text_len;
+    if (len > 32u << 10) { /* a space between the two separates as well as an end does */
+        const gx_status st = take_text(b, doc->title, doc->title_len, n_tokens);
+        return st == GX_OK ? take_text(b, doc->text, doc->text_len, n_tokens) : st;
+    }
+    char *p = gx_analysis_buffer(b->analysis, len);
+    if (!p)
+        return GX_ENOMEM;
+    if (doc->title_len)
+        memcpy(p, doc->title, doc->title_len);
+    p[doc->title_len] = ' ';
+    if (doc->text_len)
+        memcpy(p + doc->title_len + 1, doc->text, doc->text_len);
+    return take_buffer(b, len, n_tokens);
+}
+
+static gx_status write_document(gx_builder *b, const gx_document *doc, uint32_t n_tokens, gx_error *err)
+{
+    const bool title = b->opt.store_titles, text = b->opt.store_text;
+    return gx_writer_add_document(b->writer, doc->id, doc->id_len, title ? doc->title : NULL, title ? doc->title_len : 0,
+                                  text ? doc->text : NULL, text ? doc->text_len : 0, n_tokens, err);
+}
+
+/* A document in the waiting file: this, then id, title and text as far as they are stored. */
+typedef struct waiting_head {
+    uint32_t id_len, title_len, text_len, n_tokens;
+} waiting_head;
+
+static gx_status let_wait(gx_builder *b, const gx_document *doc, uint32_t n_tokens, gx_error *err)
+{
+    const waiting_head h = {(uint32_t)doc->id_len, b->opt.store_titles ? (uint32_t)doc->title_len : 0,
+                            b->opt.store_text ? (uint32_t)doc->text_len : 0, n_tokens};
+    if (fwrite(&h, sizeof h, 1, b->waiting) == 1 && fwrite(doc->id, 1, h.id_len, b->waiting) == h.id_len &&
+        (h.title_len == 0 || fwrite(doc->title, 1, h.title_len, b->waiting) == h.title_len) &&
+        (h.text_len == 0 || fwrite(doc->text, 1, h.text_len, b->waiting) == h.text_len))
+        return GX_OK;
+    return gx_fail(err, GX_EIO, "cannot write a temporary file in %s: %s", b->dir, strerror(errno));
+}
+
+static gx_status spill_if_full(gx_builder *b, gx_error *err)
+{
+    b->counts.memory_bytes = gx_inverter_bytes(b->inverter) + gx_memo_bytes(b->memo);
+    if (b->counts.memory_bytes <= b->opt.memory)
+        return GX_OK;
+    const double t = now();
+    const gx_status st = gx_inverter_spill(b->inverter, err);
+    if (st == GX_OK && !gx_memo_clear(b->memo))
+        return no_memory(err);
+    b->counts.spills = gx_inverter_spills(b->inverter);
+    b->counts.seconds[GX_STAGE_MERGE] += now() - t;
+    return st;
+}
+
+gx_status gx_builder_add(gx_builder *b, const gx_document *doc, gx_error *err)
+{
+    if (b->done)
+        return gx_fail(err, GX_EUSAGE, "the builder takes no more documents: it finished or failed before");
+    gx_status st = check_id(doc, err);
+    if (st != GX_OK)
+        return st;
+    if (b->n_docs == UINT32_MAX - 1)
+        return gx_fail(err, GX_EINPUT, "an index holds at most %u documents; split the collection", UINT32_MAX - 1);
+    b->done = true; /* until all has gone well */
+    uint32_t *docid = gx_docids_find(&b->ids, doc->id, doc->id_len);
+    if (!docid)
+        return no_memory(err);
+    bool skip = false;
+    if (*docid != UINT32_MAX && ((st = meet_duplicate(b, doc, *docid, &skip, err)) != GX_OK || skip)) {
+        b->done = st != GX_OK && st != GX_EINPUT;
+        return st;
+    }
+    *docid = b->n_docs;
+    uint64_t n_tokens = 0;
+    if (take_document(b, doc, &n_tokens) != GX_OK)
+        return no_memory(err);
+    const double t = now();
+    st = b->waiting ? let_wait(b, doc, (uint32_t)n_tokens, err) : write_document(b, doc, (uint32_t)n_tokens, err);
+    b->counts.seconds[GX_STAGE_DOCUMENTS] += now() - t;
+    if (st != GX_OK)
+        return st;
+    ++b->n_docs;
+    ++b->counts.documents;
+    b->counts.empty += n_tokens == 0;
+    b->counts.tokens += n_tokens;
+    b->counts.text_bytes += doc->title_len + doc->text_len;
+    if ((st = spill_if_full(b, err)) == GX_OK)
+        b->done = false;
+    return st;
+}
+
+void gx_builder_get_counts(const gx_builder *b, gx_builder_counts *counts)
+{
+    const size_t size = counts->size < sizeof b->counts ? counts->size : sizeof b->counts;
+    memcpy(counts, &b->counts, size);
+    counts->size = size;
+}
+
+/* ---- the end ---- */
+
+static gx_status read_waiting(gx_builder *b, char *to, size_t n, gx_error *err)
+{
+    if (n == 0 || fread(to, 1, n, b->waiting) == n)
+        return GX_OK;
+    return gx_fail(err, GX_EIO, "cannot read back a temporary file in %s: %s", b->dir,
+                   ferror(b->waiting) ? strerror(errno) : "it ends too early");
+}
+
+/* Hand the documents that stay to the writer, and number them. */
+static gx_status write_waiting(gx_builder *b, gx_error *err)
+{
+    char *buffer = NULL;
+    size_t max = 0;
+    uint32_t next = 0;
+    gx_status st = GX_OK;
+    if (fflush(b->waiting) || fseeko(b->waiting, 0, SEEK_SET))
+        return gx_fail(err, GX_EIO, "cannot write a temporary file in %s: %s", b->dir, strerror(errno));
+    if (!(b->remap = malloc((b->n_docs + 1ull) * sizeof *b->remap)))
+        return no_memory(err);
+    for (uint32_t d = 0; d < b->n_docs && st == GX_OK; ++d) {
+        waiting_head h;
+        if ((st = read_waiting(b, (char *)&h, sizeof h, err)) != GX_OK)
+            break;
+        const size_t n = (size_t)h.id_len + h.title_len + h.text_len;
+        if (n > max) {
+            char *p = realloc(buffer, n);
+            if (!p) {
+                st = no_memory(err);
+                break;
+            }
+            buffer = p;
+            max = n;
+        }
+        if ((st = read_waiting(b, buffer, n, err)) != GX_OK)
+            break;
+        if (is_dead(b, d)) {
+            b->remap[d] = UINT32_MAX;
+            b->counts.tokens -= h.n_tokens;
+            b->counts.empty -= h.n_tokens == 0;
+            --b->counts.documents;
+            continue;
+        }
+        b->remap[d] = next++;
+        const gx_document doc = {buffer, h.title_len ? buffer + h.id_len : NULL, buffer + h.id_len + h.title_len,
+                                 h.id_len, h.title_len, h.text_len};
+        st = write_document(b, &doc, h.n_tokens, err);
+    }
+    free(buffer);
+    return st;
+}
+
+/* A list without the postings of documents taken out. */
+static gx_status remap_list(gx_builder *b, uint32_t *df, const uint32_t **docids, const uint32_t **tfs, gx_error *err)
+{
+    if (*df > b->max_kept) {
+        free(b->docids);
+        free(b->tfs);
+        b->max_kept = 0;
+        b->docids = malloc(*df * sizeof *b->docids);
+        b->tfs = malloc(*df * sizeof *b->tfs);
+        if (!b->docids || !b->tfs)
+            return no_memory(err);
+        b->max_kept = *df;
+    }
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < *df; ++i) {
+        const uint32_t d = b->remap[(*docids)[i]];
+        if (d == UINT32_MAX)
+            continue;
+        b->docids[n] = d;
+        b->tfs[n++] = (*tfs)[i];
+    }
+    *df = n;
+    *docids = b->docids;
+    *tfs = b->tfs;
+    return GX_OK;
+}
+
+static gx_status write_list(void *user, const char *term, size_t len, uint32_t df, const uint32_t *docids, const uint32_t *tfs,
+                            gx_error *err)
+{
+    gx_builder *b = user;
+    if (b->remap && b->counts.duplicates) {
+        const gx_status st = remap_list(b, &df, &docids, &tfs, err);
+        if (st != GX_OK || df == 0)
+            return st;
+    }
+    ++b->counts.terms;
+    b->counts.postings += df;
+    const double t = now();
+    const gx_status st = gx_writer_add_list(b->writer, term, len, df, docids, tfs, err);
+    b->counts.seconds[GX_STAGE_LISTS] += now() - t;
+    return st;
+}
+
+/* The META section; the caller frees. NULL: out of memory. */
+static char *describe(const gx_builder *b)
+{
+    char created[32] = "", *analyzer = gx_analyzer_json(b->analyzer), *text = NULL;
+    const time_t t = time(NULL);
+    struct tm tm;
+    if (gmtime_r(&t, &tm))
+        strftime(created, sizeof created, "%Y-%m-%dT%H:%M:%SZ", &tm);
+    json_t *an = analyzer ? json_loads(analyzer, 0, NULL) : NULL;
+    json_t *root = an ? json_pack("{s:o, s:s+, s:s}", "analyzer", an, "generator", "gpuidx ", gx_version(), "created", created)
+                      : NULL;
+    json_t *source = root && b->source ? json_string(b->source) : NULL; /* NULL also where it is not UTF-8 */
+    if (source)
+        json_object_set_new(root, "source", source);
+    if (root)
+        text = json_dumps(root, JSON_COMPACT);
+    json_decref(root);
+    free(analyzer);
+    return text;
+}
+
+gx_status gx_builder_finish(gx_builder *b, gx_error *err)
+{
+    if (b->done)
+        return gx_fail(err, GX_EUSAGE, "the builder cannot finish: it finished or failed before");
+    b->done = true;
+    double *seconds = b->counts.seconds, t = now();
+    gx_status st = b->waiting ? write_waiting(b, err) : GX_OK;
+    if (st != GX_OK)
+        return st;
+    seconds[GX_STAGE_DOCUMENTS] += now() - t;
+    gx_memo_close(b->memo);
+    b->memo = NULL;
+    t = now();
+    if ((st = gx_inverter_merge(b->inverter, write_list, b, err)) != GX_OK)
+        return st;
+    seconds[GX_STAGE_MERGE] += now() - t - seconds[GX_STAGE_LISTS];
+    b->counts.spills = gx_inverter_spills(b->inverter);
+    gx_inverter_close(b->inverter);
+    b->inverter = NULL;
+    b->counts.memory_bytes = 0;
+    t = now();
+    char *meta = describe(b);
+    st = meta ? gx_writer_finish(b->writer, meta, err) : no_memory(err);
+    free(meta);
+    seconds[GX_STAGE_DOCUMENTS] += now() - t;
+    return st;
+}

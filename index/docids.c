@@ -1,0 +1,62 @@
+#include "index/docids.h"
+
+#include <stdlib.h>
+#include <xxhash.h>
+
+/* Free while more is 0; an id's is odd. */
+struct gx_docid_slot {
+    uint64_t hash;
+    uint32_t more, docid;
+};
+
+bool gx_docids_open(gx_docids *d)
+{
+    d->n = 0;
+    d->bits = 10;
+    d->slots = calloc((size_t)1 << d->bits, sizeof *d->slots);
+    return d->slots;
+}
+
+void gx_docids_close(gx_docids *d)
+{
+    free(d->slots);
+    d->slots = NULL;
+}
+
+static struct gx_docid_slot *probe(struct gx_docid_slot *slots, uint32_t bits, uint64_t hash, uint32_t more)
+{
+    const uint64_t mask = ((uint64_t)1 << bits) - 1;
+    uint64_t i = hash >> (64 - bits);
+    while (slots[i].more && (slots[i].hash != hash || slots[i].more != more))
+        i = (i + 1) & mask;
+    return &slots[i];
+}
+
+static bool grow(gx_docids *d)
+{
+    const uint32_t bits = d->bits + 1;
+    struct gx_docid_slot *s = calloc((size_t)1 << bits, sizeof *s);
+    if (!s)
+        return false;
+    for (uint64_t i = 0; i >> d->bits == 0; ++i)
+        if (d->slots[i].more)
+            *probe(s, bits, d->slots[i].hash, d->slots[i].more) = d->slots[i];
+    free(d->slots);
+    d->slots = s;
+    d->bits = bits;
+    return true;
+}
+
+uint32_t *gx_docids_find(gx_docids *d, const char *id, size_t len)
+{
+    if ((uint64_t)d->n * 4 >= (uint64_t)3 << d->bits && !grow(d))
+        return NULL;
+    const XXH128_hash_t h = XXH3_128bits(id, len);
+    const uint32_t more = (uint32_t)h.high64 | 1;
+    struct gx_docid_slot *s = probe(d->slots, d->bits, h.low64, more);
+    if (!s->more) {
+        *s = (struct gx_docid_slot){h.low64, more, UINT32_MAX};
+        ++d->n;
+    }
+    return &s->docid;
+}

@@ -1,0 +1,451 @@
+#include "index/builder.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "index/analyzer.h"
+#include "index/index.h"
+#include "tests/test.h"
+
+static char dir[64];
+
+static int make_dir(void **state)
+{
+    (void)state;
+    strcpy(dir, "/tmp/gx-builder-XXXXXX");
+    return mkdtemp(dir) ? 0 : -1;
+}
+
+static int remove_dir(void **state)
+{
+    (void)state;
+    return rmdir(dir); /* fails if a test left anything in it */
+}
+
+static const char *in_dir(const char *name)
+{
+    static char path[2][128];
+    static int turn;
+    turn ^= 1;
+    snprintf(path[turn], sizeof path[turn], "%s/%s", dir, name);
+    return path[turn];
+}
+
+static gx_document document(const char *id, const char *title, const char *text)
+{
+    return (gx_document){id, title, text, strlen(id), title ? strlen(title) : 0, strlen(text)};
+}
+
+static gx_builder *open_builder(gx_builder_options opt)
+{
+    gx_builder *b;
+    gx_error err = {0};
+    if (gx_builder_open(&b, &opt, &err) != GX_OK)
+        fail_msg("%s", err.text);
+    return b;
+}
+
+static void add(gx_builder *b, const char *id, const char *title, const char *text)
+{
+    const gx_document d = document(id, title, text);
+    gx_error err = {0};
+    if (gx_builder_add(b, &d, &err) != GX_OK)
+        fail_msg("%s", err.text);
+}
+
+static gx_builder_counts finish(gx_builder *b)
+{
+    gx_error err = {0};
+    if (gx_builder_finish(b, &err) != GX_OK)
+        fail_msg("%s", err.text);
+    gx_builder_counts c = {.size = sizeof c};
+    gx_builder_get_counts(b, &c);
+    gx_builder_abort(b);
+    return c;
+}
+
+static gx_index *open_index(const char *path)
+{
+    gx_index *ix;
+    gx_error err = {0};
+    gx_index_options o = GX_INDEX_OPTIONS;
+    o.check = GX_CHECK_FULL;
+    if (gx_index_open(&ix, path, &o, &err) != GX_OK)
+        fail_msg("%s", err.text);
+    return ix;
+}
+
+/* "docid:tf docid:tf" of a term; "-" if there is none. */
+static const char *postings(const gx_index *ix, const char *term)
+{
+    static char out[256];
+    const uint32_t t = gx_index_find_term(ix, term, strlen(term));
+    if (t == UINT32_MAX)
+        return "-";
+    uint32_t docids[GX_MAX_BLOCK], tfs[GX_MAX_BLOCK];
+    const gx_list l = gx_index_list(ix, t);
+    const uint32_t n = gx_list_decode_docids(&l, 0, docids);
+    gx_list_decode_tfs(&l, 0, tfs);
+    size_t at = 0;
+    out[0] = 0;
+    for (uint32_t i = 0; i < n; ++i)
+        at += (size_t)snprintf(out + at, sizeof out - at, "%s%u:%u", i ? " " : "", docids[i], tfs[i]);
+    return out;
+}
+
+static void documents_become_an_index(void **state)
+{
+    (void)state;
+    const char *path = in_dir("a.gx");
+    gx_builder_options o = GX_BUILDER_OPTIONS;
+    o.path = path;
+    o.source = "a test";
+    gx_builder *b = open_builder(o);
+    add(b, "d1", "The cats", "Cats and dogs; a dog's dog.");
+    add(b, "d2", NULL, "");
+    add(b, "d3", "of the", "and");
+    add(b, "d4", "Nations", "running dogs");
+    gx_builder_counts c = finish(b);
+    assert_int_equal(c.documents, 4);
+    assert_int_equal(c.empty, 2);
+    assert_int_equal(c.tokens, 8);
+    assert_int_equal(c.postings, 5);
+    assert_int_equal(c.terms, 4);
+    assert_int_equal(c.text_bytes, 8 + 27 + 0 + 6 + 3 + 7 + 12);
+    gx_index *ix = open_index(path);
+    assert_int_equal(ix->n_docs, 4);
+    assert_int_equal(ix->n_terms, 4);
+    assert_int_equal(ix->doc_lens[0], 5);
+    assert_int_equal(ix->doc_lens[1], 0);
+    assert_int_equal(ix->doc_lens[2], 0);
+    assert_int_equal(ix->doc_lens[3], 3);
+    assert_string_equal(postings(ix, "cat"), "0:2");
+    assert_string_equal(postings(ix, "dog"), "0:3 3:1");
+    assert_string_equal(postings(ix, "nation"), "3:1");
+    assert_string_equal(postings(ix, "run"), "3:1");
+    assert_string_equal(postings(ix, "the"), "-");
+    size_t len;
+    const char *s = gx_index_doc_title(ix, 3, &len);
+    assert_int_equal(len, 7);
+    assert_memory_equal(s, "Nations", 7);
+    s = gx_index_doc_id(ix, 1, &len);
+    assert_int_equal(len, 2);
+    assert_memory_equal(s, "d2", 2);
+    assert_int_equal(gx_index_find_doc(ix, "d4", 2), 3);
+    gx_index_close(ix);
+    unlink(path);
+}
+
+static void title_and_text_do_not_run_together(void **state)
+{
+    (void)state;
+    const char *path = in_dir("a.gx");
+    gx_builder_options o = GX_BUILDER_OPTIONS;
+    o.path = path;
+    o.analyzer = "simple";
+    gx_builder *b = open_builder(o);
+    char *text = malloc(100001);
+    memset(text, 'x', 100000);
+    for (int i = 4; i < 100000; i += 5)
+        text[i] = ' ';
+    text[100000] = 0;
+    add(b, "d1", "ab", "cd");
+    add(b, "d2", "ab", text); /* long documents go another way */
+    free(text);
+    finish(b);
+    gx_index *ix = open_index(path);
+    assert_string_equal(postings(ix, "ab"), "0:1 1:1");
+    assert_string_equal(postings(ix, "cd"), "0:1");
+    assert_string_equal(postings(ix, "xxxx"), "1:20000");
+    assert_int_equal(ix->doc_lens[1], 20001);
+    gx_index_close(ix);
+    unlink(path);
+}
+
+static void bad_ids_are_refused_and_the_builder_goes_on(void **state)
+{
+    (void)state;
+    const char *path = in_dir("a.gx");
+    gx_builder_options o = GX_BUILDER_OPTIONS;
+    o.path = path;
+    gx_builder *b = open_builder(o);
+    static const char *const bad[] = {"", "a b", "a\tb", "a\n", "\x7F"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; ++i) {
+        const gx_document d = document(bad[i], NULL, "text");
+        gx_error err = {0};
+        assert_int_equal(gx_builder_add(b, &d, &err), GX_EINPUT);
+        assert_true(err.text[0]);
+    }
+    add(b, "\xC3\xA9", NULL, "text");
+    gx_builder_counts c = finish(b);
+    assert_int_equal(c.documents, 1);
+    assert_int_equal(c.tokens, 1);
+    unlink(path);
+}
+
+static void duplicates_fail_by_default(void **state)
+{
+    (void)state;
+    const char *path = in_dir("a.gx");
+    gx_builder_options o = GX_BUILDER_OPTIONS;
+    o.path = path;
+    gx_builder *b = open_builder(o);
+    add(b, "d1", NULL, "one");
+    add(b, "d2", NULL, "two");
+    const gx_document d = document("d2", NULL, "three");
+    gx_error err = {0};
+    assert_int_equal(gx_builder_add(b, &d, &err), GX_EINPUT);
+    assert_non_null(strstr(err.text, "\"d2\""));
+    assert_non_null(strstr(err.text, "document 2"));
+    add(b, "d3", NULL, "four");
+    finish(b);
+    gx_index *ix = open_index(path);
+    assert_int_equal(ix->n_docs, 3);
+    assert_string_equal(postings(ix, "three"), "-");
+    assert_string_equal(postings(ix, "four"), "2:1");
+    gx_index_close(ix);
+    unlink(path);
+}
+
+static void the_first_or_the_last_of_duplicates_is_kept(void **state)
+{
+    (void)state;
+    for (int last = 0; last < 2; ++last) {
+        const char *path = in_dir("a.gx");
+        gx_builder_options o = GX_BUILDER_OPTIONS;
+        o.path = path;
+        o.store_text = true;
+        o.duplicates = last ? GX_DUPLICATES_LAST : GX_DUPLICATES_FIRST;
+        gx_builder *b = open_builder(o);
+        add(b, "d1", "T1", "apple pear");
+        add(b, "d2", "T2", "apple only1");
+        add(b, "d1", "T3", "");
+        add(b, "d3", "T4", "apple");
+        add(b, "d1", "T5", "apple apple plum");
+        gx_builder_counts c = finish(b);
+        assert_int_equal(c.documents, 3);
+        assert_int_equal(c.duplicates, 2);
+        gx_index *ix = open_index(path);
+        assert_int_equal(ix->n_docs, 3);
+        assert_int_equal(c.tokens, ix->n_tokens);
+        assert_int_equal(c.postings, ix->n_postings);
+        assert_int_equal(c.empty, 0);
+        assert_int_equal(gx_index_find_doc(ix, "d1", 2), last ? 2 : 0);
+        assert_string_equal(postings(ix, "appl"), last ? "0:1 1:1 2:2" : "0:1 1:1 2:1");
+        assert_string_equal(postings(ix, "pear"), last ? "-" : "0:1");
+        assert_string_equal(postings(ix, "plum"), last ? "2:1" : "-");
+        size_t len;
+        const char *title = gx_index_doc_title(ix, gx_index_find_doc(ix, "d1", 2), &len);
+        assert_int_equal(len, 2);
+        assert_memory_equal(title, last ? "T5" : "T1", 2);
+        char *text = NULL;
+        size_t cap = 0;
+        assert_int_equal(gx_index_doc_text(ix, gx_index_find_doc(ix, "d1", 2), &text, &cap, &len, NULL), GX_OK);
+        assert_int_equal(len, last ? 16 : 10);
+        assert_memory_equal(text, last ? "apple apple plum" : "apple pear", len);
+        free(text);
+        gx_index_close(ix);
+        unlink(path);
+    }
+}
+
+static void many_documents(gx_builder *b, uint32_t n)
+{
+    uint64_t seed = 31;
+    for (uint32_t d = 0; d < n; ++d) {
+        char id[16], text[4096] = "";
+        size_t at = 0;
+        snprintf(id, sizeof id, "doc%u", d);
+        for (uint32_t i = 0; i < 60; ++i) {
+            seed = seed * 6364136223846793005u + 1442695040888963407u;
+            const uint32_t a = (uint32_t)(seed >> 40) % 20000, t = (uint32_t)((uint64_t)a * a / 20000);
+            at += (size_t)snprintf(text + at, sizeof text - at, "%s%u ", t % 5 ? "w" : "averyverylongprefix", t);
+        }
+        add(b, id, NULL, text);
+    }
+}
+
+static void little_memory_gives_the_same_index(void **state)
+{
+    (void)state;
+    gx_builder_counts c[2];
+    gx_index *ix[2];
+    char paths[2][128];
+    for (int i = 0; i < 2; ++i) {
+        strcpy(paths[i], in_dir(i ? "tight.gx" : "roomy.gx"));
+        gx_builder_options o = GX_BUILDER_OPTIONS;
+        o.path = paths[i];
+        o.memory = i ? 1u << 20 : 0;
+        gx_builder *b = open_builder(o);
+        many_documents(b, 6000);
+        c[i] = finish(b);
+        ix[i] = open_index(paths[i]);
+    }
+    assert_int_equal(c[0].spills, 0);
+    assert_true(c[1].spills > 2);
+    assert_int_equal(c[0].postings, c[1].postings);
+    assert_int_equal(ix[0]->n_terms, ix[1]->n_terms);
+    assert_int_equal(ix[0]->payload_words, ix[1]->payload_words);
+    assert_memory_equal(ix[0]->payload, ix[1]->payload, ix[0]->payload_words * 4);
+    assert_memory_equal(ix[0]->lists, ix[1]->lists, ix[0]->n_terms * sizeof *ix[0]->lists);
+    assert_memory_equal(ix[0]->heads, ix[1]->heads, ix[0]->n_blocks * 4);
+    assert_memory_equal(ix[0]->doc_lens, ix[1]->doc_lens, ix[0]->n_docs * 4);
+    for (int i = 0; i < 2; ++i) {
+        gx_index_close(ix[i]);
+        unlink(paths[i]);
+    }
+}
+
+static bool count_term(void *user, const char *term, size_t len, size_t begin, size_t end)
+{
+    (void)begin, (void)end;
+    uint32_t *tf = user;
+    uint32_t h = 0;
+    for (size_t i = 0; i < len; ++i)
+        h = h * 31 + (unsigned char)term[i];
+    ++tf[h % 4096];
+    return true;
+}
+
+/* The builder's short way (a memo of raw tokens) finds what gx_analyze finds. */
+static void the_index_holds_what_the_analyzer_says(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"The", "running", "RUNNING", "Cat's", "caf\xC3\xA9", "na\xC3\xAFve\xE2\x80\x99s", "3.14", "e.g.", "U.S.A.",
+        "\xE6\xBC\xA2\xE5\xAD\x97", "elevenchars", "twelve_chars", "internationalization", "internationalizations", "eightchr", "sevench", "a", "_", "x\xFFy",
+        "ninechars", "tenchars10", "thirteen_char"};
+    const char *path = in_dir("a.gx");
+    gx_builder_options o = GX_BUILDER_OPTIONS;
+    o.path = path;
+    gx_builder *b = open_builder(o);
+    uint64_t seed = 77;
+    static char text[300][1024];
+    for (int d = 0; d < 300; ++d) {
+        char id[16];
+        text[d][0] = 0;
+        for (int i = 0; i < 40; ++i) {
+            seed = seed * 6364136223846793005u + 1442695040888963407u;
+            strcat(text[d], words[(seed >> 33) % (sizeof words / sizeof *words)]);
+            strcat(text[d], seed >> 63 ? " " : ", ");
+        }
+        snprintf(id, sizeof id, "%d", d);
+        add(b, id, NULL, text[d]);
+    }
+    finish(b);
+    gx_index *ix = open_index(path);
+    static uint32_t want[300][4096], got[300][4096];
+    for (int d = 0; d < 300; ++d)
+        assert_int_equal(gx_analyze(ix->analyzer, text[d], strlen(text[d]), count_term, want[d]), GX_OK);
+    for (uint32_t t = 0; t < ix->n_terms; ++t) {
+        size_t len;
+        const char *term = gx_strings_get(&ix->terms, t, &len);
+        const gx_list l = gx_index_list(ix, t);
+        uint32_t docids[GX_MAX_BLOCK], tfs[GX_MAX_BLOCK];
+        for (uint32_t j = 0; j < l.n_blocks; ++j) {
+            const uint32_t n = gx_list_decode_docids(&l, j, docids);
+            gx_list_decode_tfs(&l, j, tfs);
+            for (uint32_t i = 0; i < n; ++i)
+                for (uint32_t k = 0; k < tfs[i]; ++k)
+                    count_term(got[docids[i]], term, len, 0, 0);
+        }
+    }
+    assert_memory_equal(want, got, sizeof want);
+    gx_index_close(ix);
+    unlink(path);
+}
+
+static void what_is_dropped_and_replaced_is_counted(void **state)
+{
+    (void)state;
+    const char *path = in_dir("a.gx");
+    gx_builder_options o = GX_BUILDER_OPTIONS;
+    o.path = path;
+    gx_builder *b = open_builder(o);
+    char *giant = malloc((10u << 20) + 1);
+    memset(giant, 'g', 10u << 20);
+    giant[10u << 20] = 0;
+    add(b, "d1", NULL, giant);
+    giant[256] = 0;
+    add(b, "d2", giant, "\xFF\xFE ok \xC3");
+    giant[255] = 0;
+    add(b, "d3", giant, "");
+    const gx_document nul = {"d4", NULL, "a1\0b1", 2, 0, 5};
+    assert_int_equal(gx_builder_add(b, &nul, NULL), GX_OK);
+    gx_builder_counts c = finish(b);
+    assert_int_equal(c.dropped_tokens, 2);
+    assert_int_equal(c.replaced_bytes, 3);
+    assert_int_equal(c.tokens, 1 + 1 + 2);
+    assert_int_equal(c.empty, 1);
+    gx_index *ix = open_index(path);
+    assert_string_equal(postings(ix, giant), "2:1");
+    assert_string_equal(postings(ix, "b1"), "3:1");
+    gx_index_close(ix);
+    free(giant);
+    unlink(path);
+}
+
+static void nothing_appears_before_the_end_and_nothing_is_overwritten(void **state)
+{
+    (void)state;
+    const char *path = in_dir("a.gx");
+    gx_builder_options o = GX_BUILDER_OPTIONS;
+    o.path = path;
+    gx_builder *b = open_builder(o);
+    add(b, "d1", NULL, "one");
+    assert_int_equal(access(path, F_OK), -1);
+    gx_builder_abort(b);
+    assert_int_equal(access(path, F_OK), -1);
+    finish(open_builder(o)); /* no documents are fine */
+    gx_index *ix = open_index(path);
+    assert_int_equal(ix->n_docs, 0);
+    gx_index_close(ix);
+    gx_error err = {0};
+    assert_int_equal(gx_builder_open(&b, &o, &err), GX_EEXISTS);
+    assert_null(b);
+    o.force = true;
+    b = open_builder(o);
+    add(b, "d1", NULL, "one");
+    finish(b);
+    unlink(path);
+}
+
+static void bad_options_are_refused(void **state)
+{
+    (void)state;
+    gx_builder *b;
+    gx_error err = {0};
+    gx_builder_options o = GX_BUILDER_OPTIONS;
+    assert_int_equal(gx_builder_open(&b, &o, &err), GX_EUSAGE);
+    o.path = in_dir("a.gx");
+    o.memory = 1000;
+    assert_int_equal(gx_builder_open(&b, &o, &err), GX_EUSAGE);
+    o.memory = 0;
+    o.docid_codec = "zip";
+    assert_int_equal(gx_builder_open(&b, &o, &err), GX_EUSAGE);
+    assert_non_null(strstr(err.text, "gpubp128"));
+    o.docid_codec = NULL;
+    o.analyzer = "latin";
+    assert_int_equal(gx_builder_open(&b, &o, &err), GX_EUSAGE);
+    o.analyzer = NULL;
+    o.path = "/nonexistent/dir/a.gx";
+    assert_int_equal(gx_builder_open(&b, &o, &err), GX_ENOTFOUND);
+    assert_null(b);
+    assert_true(err.text[0]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(documents_become_an_index),
+        cmocka_unit_test(title_and_text_do_not_run_together),
+        cmocka_unit_test(bad_ids_are_refused_and_the_builder_goes_on),
+        cmocka_unit_test(duplicates_fail_by_default),
+        cmocka_unit_test(the_first_or_the_last_of_duplicates_is_kept),
+        cmocka_unit_test(little_memory_gives_the_same_index),
+        cmocka_unit_test(the_index_holds_what_the_analyzer_says),
+        cmocka_unit_test(what_is_dropped_and_replaced_is_counted),
+        cmocka_unit_test(nothing_appears_before_the_end_and_nothing_is_overwritten),
+        cmocka_unit_test(bad_options_are_refused),
+    };
+    return cmocka_run_group_tests(tests, make_dir, remove_dir);
+}
