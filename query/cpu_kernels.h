@@ -16,6 +16,10 @@
 #include "index/index.h"
 #include "query/bm25.h"
 
+#if defined(__x86_64__) && defined(__GNUC__)
+#define GX_X86 1
+#endif
+
 #define GX_CPU_BATCH 256u                                    /* candidates that make a batch due */
 #define GX_CPU_COLUMN (GX_CPU_BATCH + GX_MAX_BLOCK + 16u)    /* a batch not yet due, one block more, a vector's overhang */
 
@@ -49,13 +53,13 @@ typedef struct gx_cpu_kernels {
 
     /* A block of GPU-BP packing: the docids' words and width, the tfs', n postings from docid first. Those with
      * tf >= min_tf and docid < n_docs are appended to the columns. False: none reached min_tf, and the docids were left
-     * alone. Reads up to GX_READ_SLACK bytes past the words; n <= 128. NULL, or widths too great for it (bits that may be
-     * more than max_docid_bits, max_tf_bits): decode, then append. */
+     * alone. Reads up to GX_READ_SLACK bytes past the words; n <= 128. Where it is NULL,
+     * or a width is above max_docid_bits or max_tf_bits: decode, then append. */
     bool (*scan)(gx_cpu_columns *c, const uint32_t *docids, uint32_t docid_bits, const uint32_t *tfs, uint32_t tf_bits,
                  uint32_t n, uint32_t first, const gx_cpu_bound *b);
     uint32_t max_docid_bits, max_tf_bits;
 
-    /* Docids of a packed block, n <= 128; for look-ups. NULL as above. */
+    /* Docids of a packed block, n <= 128, to docids[128] aligned to 64 bytes; for look-ups. NULL as above. */
     void (*unpack_docids)(const uint32_t *words, uint32_t bits, uint32_t n, uint32_t first, uint32_t *docids);
 
     /* Whether any of n tfs is at least min_tf. */
