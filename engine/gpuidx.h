@@ -173,7 +173,7 @@ typedef struct gx_engine_options {
     gx_engine_kind kind;
     int device;             /* CUDA's number of the GPU */
     uint64_t device_memory; /* most bytes of GPU memory to use, 0: what is free less a reserve */
-    uint64_t map_memory;    /* most bytes of host memory for derived maps, UINT64_MAX: no limit */
+    uint64_t map_memory;    /* most bytes for derived maps (host memory, or GPU memory on one), UINT64_MAX: no limit */
 } gx_engine_options;
 #define GX_ENGINE_OPTIONS ((gx_engine_options){sizeof(gx_engine_options), GX_ENGINE_AUTO, 0, 0, UINT64_MAX})
 

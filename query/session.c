@@ -15,6 +15,9 @@
 
 const gx_exec_ops *const gx_execs[] = {
     &gx_exec_cpu,
+#if GX_CUDA
+    &gx_exec_cuda,
+#endif
     NULL,
 };
 

@@ -1,0 +1,34 @@
+/* cuda.cuh: what every .cu file of the host side includes first: CUDA, the C headers with C linkage, and CUDA's errors as
+ * gx_errors. */
+#ifndef GX_CUDA_CUH
+#define GX_CUDA_CUH
+
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cuda_runtime.h>
+
+extern "C" {
+#include "engine/device.h"
+#include "engine/status.h"
+}
+
+/* What went wrong in CUDA's words and ours. GX_OK for cudaSuccess. */
+static inline gx_status gx_cuda_status(cudaError_t e, const char *what, gx_error *err)
+{
+    if (e == cudaSuccess)
+        return GX_OK;
+    (void)cudaGetLastError(); /* an error that can be recovered from is not to be met again by the next call */
+    if (e == cudaErrorMemoryAllocation) {
+        size_t have = 0, total = 0;
+        (void)cudaMemGetInfo(&have, &total);
+        return gx_fail(err, GX_ECUDA, "GPU: %s: no memory (%.1f MiB of %.1f MiB are free); use the CPU engine, or free memory "
+                                      "on the GPU", what, (double)have / 1048576, (double)total / 1048576);
+    }
+    return gx_fail(err, GX_ECUDA, "GPU: %s: %s (%s)", what, cudaGetErrorString(e), cudaGetErrorName(e));
+}
+
+#endif

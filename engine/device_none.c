@@ -1,0 +1,26 @@
+/* device.h where there is no CUDA. */
+#include "engine/device.h"
+
+#include "engine/status.h"
+
+static const char *const text =
+    "this gpuidx was built without CUDA and cannot use a GPU; use the CPU engine, or build it where nvcc is installed";
+
+gx_status gx_devices(gx_device **out, uint32_t *n, gx_error *err)
+{
+    *out = NULL;
+    *n = 0;
+    return gx_fail(err, GX_ENOGPU, "%s", text);
+}
+
+gx_status gx_device_use(int number, gx_error *err)
+{
+    (void)number;
+    return gx_fail(err, GX_ENOGPU, "%s", text);
+}
+
+gx_status gx_device_upload(int number, void *device, const void *host, size_t bytes, gx_error *err)
+{
+    (void)number, (void)device, (void)host, (void)bytes;
+    return gx_fail(err, GX_ENOGPU, "%s", text);
+}

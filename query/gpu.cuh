@@ -1,0 +1,182 @@
+/* gpu.cuh: what the parts of the GPU engine share: the index as it lies in device memory, and a batch of queries as the
+ * host describes it to the kernels.
+ *
+ *   gpu_query  one a query: operator, k, first threshold, and where its terms, candidates and answer are
+ *   gpu_term   one a query's list: its blocks, its payload, its presence map, its weight and bounds
+ *   gpu_item   a few blocks of one list, which is what a warp takes at a time
+ *
+ * Parts: exec_cuda.cu (host: state, batches), gpu_derive.cu (tables, maps and bounds from the lists), gpu_search.cuh (the
+ * ranked search), gpu_exhaustive.cu (every posting), gpu_select.cu (the best of many candidates).
+ */
+#ifndef GX_GPU_CUH
+#define GX_GPU_CUH
+
+#include "engine/cuda.cuh"
+
+extern "C" {
+#include "query/exec.h"
+}
+#include "codecs/decode.cuh"
+
+namespace gx {
+
+/* ---- the index ---- */
+
+struct gpu_index {
+    const gx_list_entry *lists;
+    const uint32_t *heads, *docid_ends, *tf_ends; /* [n_blocks], as in the file */
+    const uint32_t *payload;
+    const uint32_t *doc_lens;
+    const uint32_t *tables; /* see term_blocks */
+    const uint32_t *maps;   /* see term_filter */
+    uint32_t n_docs, n_terms, block_len;
+};
+
+/* Which decoders the lists need. Where all lists have one pair of equal codecs it is that codec, else ANY. */
+enum gpu_coding { CODING_ANY = 0 }; /* the others are enum gx_codec_id */
+
+/* ---- a query's list ---- */
+
+/* Where a docid's block is: blocks tables[table + (docid >> table_shift)] and after. Lists of up to 32 blocks have no
+ * table: theirs is tables[0], and all shifts come to 0 or 1 (both entries are 0). */
+struct alignas(16) term_blocks {
+    uint32_t first_block, n_blocks, table, table_shift;
+};
+
+struct alignas(16) term_payload {
+    uint64_t words;    /* the list's first word in payload */
+    uint32_t tf_begin; /* where its tf blocks begin, in words from there */
+    uint32_t df;
+};
+
+/* The presence map: bit (docid >> map_shift) from maps[map]. A list without one has map 0 and map_shift 31, whose two bits
+ * are set: it may hold anything. The tf classes: two bits a slot from maps[classes] (tf_class), or NO_CLASSES. */
+struct alignas(16) term_filter {
+    uint32_t map, map_shift;
+    uint32_t bound;   /* no impact of the list is greater */
+    uint32_t classes;
+};
+
+struct alignas(16) term_weight {
+    float w;
+    uint32_t rest;   /* sum of the bounds of the query's later lists */
+    uint32_t query;
+    uint32_t codecs; /* docids' codec | its parameter << 8 | tfs' codec << 16 | its parameter << 24 */
+};
+
+struct gpu_term {
+    term_blocks at;
+    term_payload payload;
+    term_filter filter;
+    term_weight weight;
+};
+
+constexpr uint32_t NO_CLASSES = UINT32_MAX;
+constexpr uint32_t EXACT_SLOTS = 0; /* map_shift of a map whose slots are single documents */
+constexpr uint32_t NO_MAP_SHIFT = 31, NO_TABLE_SHIFT = 31;
+
+/* ---- a query ---- */
+
+constexpr uint32_t BINS = 512;    /* of the histogram of exact scores */
+constexpr uint32_t QUICK_K = 32;  /* up to this k the search kernel selects, else the kernel select */
+constexpr uint32_t NO_QUERY = UINT32_MAX;
+
+enum { QUERY_AND = 1, QUERY_EXHAUSTIVE = 2 };
+
+struct alignas(16) gpu_query {
+    uint32_t n_terms, first_term, flags, k;
+    uint32_t first_threshold; /* >= 1; a k-th best score is not lower */
+    uint32_t bin_base, bin_shift; /* score_bin */
+    uint32_t n_items;
+    uint64_t candidates;      /* where its candidates are in gpu_batch.candidates */
+    uint32_t capacity;        /* room for so many */
+    uint32_t after;           /* answered only if that query (a smaller number) has accepted fewer than k; or NO_QUERY */
+    float c0, c1;             /* gx_norm */
+    uint32_t lossy;
+    float least_K;            /* of the collection's shortest document */
+    uint64_t answer;          /* where its k keys are in gpu_batch.answers */
+    uint32_t step;            /* the threshold is raised again after so many more candidates */
+    uint32_t unused;
+};
+
+/* What runs keep a query; begin() sets it. */
+struct alignas(16) gpu_query_state {
+    uint32_t threshold; /* only rises; never above the k-th best score */
+    uint32_t count;     /* candidates accepted; those past the capacity were lost, and the query is to be run again */
+    uint32_t done;      /* items finished */
+    uint32_t n_hits;    /* of the answer, once it is there */
+};
+
+struct alignas(8) gpu_item {
+    uint32_t block; /* the first, in the index */
+    uint32_t what;  /* term | (blocks - 1) << 24 | ITEM_LAST | ITEM_FIRST */
+};
+constexpr uint32_t ITEM_TERM = (1u << 24) - 1, ITEM_LAST = 1u << 30, ITEM_FIRST = 1u << 31;
+constexpr uint32_t MAX_ITEM_BLOCKS = 16;
+
+/* Chunks [first, ..) of a term's blocks, item_blocks each, that become items [item, next run's item). */
+struct gpu_run {
+    uint32_t term, first, item;
+};
+
+enum { COUNT_DECODED, COUNT_LOOKUPS, N_COUNTS };
+
+struct gpu_batch {
+    const gpu_query *queries;
+    const gpu_term *terms;
+    const gpu_item *items;       /* of this launch */
+    uint32_t n_items;
+    uint32_t *next_item;
+    gpu_query_state *states;     /* [n_queries] */
+    uint32_t *histograms;        /* [n_queries * BINS] */
+    unsigned long long *candidates, *answers; /* keys */
+    unsigned long long *counts;  /* [N_COUNTS] */
+};
+
+/* ---- scores and bins ---- */
+
+/* Bins of a histogram grow with the score: they are steps of a float's bits, counted from the first threshold. */
+__host__ __device__ __forceinline__ uint32_t float_bits(float x)
+{
+#ifdef __CUDA_ARCH__
+    return __float_as_uint(x);
+#else
+    uint32_t u;
+    memcpy(&u, &x, sizeof u);
+    return u;
+#endif
+}
+
+__device__ __forceinline__ uint32_t score_bin(uint32_t score, uint32_t base, uint32_t shift)
+{
+    return min((__float_as_uint(__uint2float_rz(score)) - base) >> shift, BINS - 1);
+}
+
+/* The least score of a bin. */
+__device__ __forceinline__ uint32_t bin_score(uint32_t bin, uint32_t base, uint32_t shift)
+{
+    return __float2uint_ru(__uint_as_float(base + (bin << shift)));
+}
+
+/* ---- tf classes ---- */
+
+__device__ __forceinline__ uint32_t tf_class(uint32_t tf) { return tf <= 1 ? 0 : tf == 2 ? 1 : tf < 6 ? 2 : 3; }
+constexpr uint32_t CLASS_ANY = 3; /* no greatest tf */
+
+__device__ __forceinline__ uint32_t class_tf(uint32_t c) { return c == 0 ? 1 : c == 1 ? 2 : 5; } /* c < CLASS_ANY */
+
+/* ---- descriptors ---- */
+
+/* 16 bytes of a descriptor at once; nothing writes it while kernels run. */
+template <typename T> __device__ __forceinline__ T fetch(const T *p)
+{
+    static_assert(sizeof(T) == 16 && alignof(T) == 16, "one vector load");
+    const uint4 v = __ldg(reinterpret_cast<const uint4 *>(p));
+    T t;
+    memcpy(&t, &v, sizeof t);
+    return t;
+}
+
+} // namespace gx
+
+#endif

@@ -1,0 +1,59 @@
+#include "query/gpu_kernels.cuh"
+#include "query/gpu_search.cuh"
+
+namespace gx {
+
+constexpr uint32_t THREADS = 256;
+
+/* A warp turns a run into items; the rest of the grid sets states and histograms. */
+static __global__ void __launch_bounds__(THREADS) begin(const __grid_constant__ gpu_batch R, const gpu_run *runs, uint32_t n_runs,
+                                                        uint32_t n_queries, gpu_item *items, uint32_t n_items, uint32_t item_blocks)
+{
+    const uint32_t lane = threadIdx.x & 31, thread = blockIdx.x * THREADS + threadIdx.x, threads = gridDim.x * THREADS;
+    for (uint32_t i = thread; i < n_queries * (BINS / 4); i += threads)
+        reinterpret_cast<uint4 *>(R.histograms)[i] = make_uint4(0, 0, 0, 0);
+    for (uint32_t i = thread; i < n_queries; i += threads)
+        R.states[i] = {R.queries[i].first_threshold, 0, 0, 0};
+    if (thread < N_COUNTS)
+        R.counts[thread] = 0;
+    if (thread < 2)
+        R.next_item[thread] = 0;
+    for (uint32_t r = thread / 32; r < n_runs; r += threads / 32) {
+        const gpu_run run = runs[r];
+        const uint32_t count = (r + 1 < n_runs ? runs[r + 1].item : n_items) - run.item;
+        const term_blocks at = fetch(&R.terms[run.term].at);
+        for (uint32_t c = lane; c < count; c += 32) {
+            const uint32_t block = (run.first + c) * item_blocks, n = min(item_blocks, at.n_blocks - block);
+            items[run.item + c] = {at.first_block + block, run.term | (n - 1) << 24 | (block == 0 ? ITEM_FIRST : 0) |
+                                                              (block + n == at.n_blocks ? ITEM_LAST : 0)};
+        }
+    }
+}
+
+void begin_batch(const gpu_batch &R, const gpu_run *runs, uint32_t n_runs, uint32_t n_queries, gpu_item *items, uint32_t n_items,
+                 uint32_t item_blocks, cudaStream_t stream)
+{
+    const uint32_t warps = max(max(n_runs, n_queries * 4), 1u), blocks = (warps + THREADS / 32 - 1) / (THREADS / 32);
+    begin<<<min(blocks, 2048u), THREADS, 0, stream>>>(R, runs, n_runs, n_queries, items, n_items, item_blocks);
+}
+
+uint32_t search_grid(uint32_t coding, uint32_t multiprocessors)
+{
+    int each = 0;
+    with_pair(coding, [&](auto pair) {
+        (void)cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, search<decltype(pair)>, SEARCH_WARPS * 32, 0);
+    });
+    return multiprocessors * (uint32_t)(each > 0 ? each : 1);
+}
+
+void search_batch(const gpu_index &X, uint32_t coding, const gpu_batch &R, uint32_t grid, cudaStream_t stream)
+{
+    const uint32_t blocks = (R.n_items + SEARCH_WARPS - 1) / SEARCH_WARPS;
+    if (R.n_items == 0)
+        return;
+    with_pair(coding, [&](auto pair) {
+        search<decltype(pair)><<<min(grid, blocks), SEARCH_WARPS * 32, 0, stream>>>(X, R);
+    });
+}
+
+} // namespace gx

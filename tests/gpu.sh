@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# gpu.sh: what is to be run on a machine with a GPU: the tests that need one, whole; then, on a small set, the same under
+# compute-sanitizer, which must find nothing there and must find bugs planted on purpose.
+#
+#   tests/gpu.sh DIR [test|sanitize|planted]...    DIR holds the built test programs; all three by default
+#
+# GX_SANITIZER_CASES (150) says how many random cases the slow tools get.
+set -uo pipefail
+(($#)) || { sed -n '2,9s/^# \{0,1\}//p' "$0"; exit 2; }
+dir=$1; shift
+(($#)) || set -- test planted sanitize
+failed=0
+sanitizer=$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)
+
+say() { printf '%s\n' "$*"; }
+check() { # what, exit status wanted (0, or "not" for any other), command...
+    local what=$1 want=$2 log status
+    shift 2
+    log=$("$@" 2>&1); status=$?
+    if { [[ $want == not ]] && ((status != 0 && status != 77)); } || { [[ $want == 0 ]] && ((status == 0)); }; then
+        say "ok    $what"
+        grep -E 'seed|cases|SKIPPED.*GPU|ERROR SUMMARY|RACECHECK SUMMARY' <<<"$log" | head -6 | sed 's/^/      /'
+    else
+        say "FAIL  $what (exit status $status)"
+        tail -25 <<<"$log" | sed 's/^/      /'
+        failed=1
+    fi
+}
+
+for part; do
+    case $part in
+    test)
+        for t in decode_cuda query; do
+            [[ -x $dir/test_$t ]] && check "test_$t" 0 "$dir/test_$t"
+        done ;;
+    planted)
+        check "memcheck finds a read past the end" not "$sanitizer" --tool memcheck --error-exitcode 9 "$dir/planted" read
+        check "racecheck finds a race in shared memory" not "$sanitizer" --tool racecheck --error-exitcode 9 "$dir/planted" race
+        check "synccheck finds a diverging barrier" not "$sanitizer" --tool synccheck --error-exitcode 9 "$dir/planted" barrier ;;
+    sanitize)
+        for tool in memcheck racecheck synccheck; do
+            check "$tool: test_query" 0 env GX_TEST_CASES="${GX_SANITIZER_CASES:-150}" "$sanitizer" --tool $tool --error-exitcode 9 \
+                "$dir/test_query"
+        done ;;
+    *) say "no such part: $part"; exit 2 ;;
+    esac
+done
+exit $failed
