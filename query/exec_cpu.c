@@ -65,15 +65,16 @@ static void cpu_exec_close(void *exec)
     gx_cpu_searcher_close(exec);
 }
 
-/* Whether threshold and maps can be expected to spare anything. */
-static bool worth_pruning(const gx_plan *plan, uint64_t n_postings)
+/* Whether threshold and maps can be expected to spare more than they cost. They spare little when most documents are
+ * wanted; but short lists are better searched even so, because accumulators cost a pass over all documents. */
+static bool worth_pruning(const gx_plan *plan, uint64_t n_postings, uint32_t n_docs)
 {
-    return plan->prune && plan->n_terms <= GX_CPU_MAX_LISTS && plan->k <= n_postings / 8 + 64;
+    return plan->prune && plan->n_terms <= GX_CPU_MAX_LISTS && (plan->k <= n_postings / 8 || n_postings <= n_docs / 4);
 }
 
 static gx_status answer(gx_cpu_searcher *s, const gx_plan *plan, gx_op op, uint64_t n_postings, gx_hits *hits, gx_error *err)
 {
-    if (worth_pruning(plan, n_postings))
+    if (worth_pruning(plan, n_postings, s->ix->n_docs))
         return gx_cpu_search(s, plan, op, hits, err);
     return gx_cpu_exhaust(s, plan, op, hits, err);
 }
