@@ -147,7 +147,7 @@ static int print(ask *k, out_answer *answer)
     }
     if (code == 0 && out_put_answer(stdout, k->format, answer, &err))
         code = cli_fail_error(&err);
-    fflush(stdout); /* whoever asks through a pipe may wait for it */
+    cli_flush(); /* whoever asks through a pipe may wait for it */
     for (uint32_t i = 0; explanations && i < answer->n_hits; i++)
         gx_explanation_free(&explanations[i]);
     free(explanations);

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <math.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -424,13 +425,34 @@ FILE *cli_open_output(const char *path, bool binary, int *exit_code)
     return stdout;
 }
 
-int cli_close_output(FILE *f, const char *path)
+static int flush_errno; /* why cli_flush failed */
+
+void cli_flush(void)
 {
     errno = 0;
+    if (fflush(stdout) != 0 && errno != EINTR)
+        flush_errno = errno;
+}
+
+/* Why an earlier write failed, as far as it can still be known: whether a pipe's reader has left can be asked again. */
+static int earlier_errno(FILE *f)
+{
+    struct pollfd p = {.fd = fileno(f)};
+    if (f == stdout && flush_errno)
+        return flush_errno;
+    return poll(&p, 1, 0) == 1 && (p.revents & POLLERR) ? EPIPE : 0;
+}
+
+int cli_close_output(FILE *f, const char *path)
+{
     const bool early = ferror(f);
+    errno = early ? earlier_errno(f) : 0;
+    const int early_errno = errno;
     const bool late = f == stdout ? fflush(f) != 0 : fclose(f) != 0;
     if (!early && !late)
         return 0;
+    if (early_errno)
+        errno = early_errno;
     if (errno == EPIPE) /* the reader has left and wants no more, not even words */
         return gx_status_exit(GX_EIO);
     return cli_fail(GX_EIO, "cannot write %s: %s", strcmp(path, "-") == 0 ? "standard output" : path,

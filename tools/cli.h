@@ -148,6 +148,8 @@ FILE *cli_open_output(const char *path, bool binary, int *exit_code);
 int cli_close_output(FILE *f, const char *path);
 /* True once a write to stdout has failed: a long output may stop. main reports it and exits with 5. */
 bool cli_output_failed(void);
+/* Flush stdout, and remember why that failed. */
+void cli_flush(void);
 
 /* ---- the manual (manual.c) ---- */
 

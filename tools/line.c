@@ -23,6 +23,7 @@ struct line_editor {
     EditLine *el;
     History *history;
     HistEvent event;
+    int held; /* a byte that was read when the interrupt came, or -1 */
     char history_path[4096]; /* empty: none is kept */
     char *line;
     size_t cap;
@@ -42,10 +43,14 @@ static int read_character(EditLine *el, wchar_t *c)
     mbstate_t state = {0};
     el_get(el, EL_CLIENTDATA, &e);
     for (;;) {
-        char byte;
-        const ssize_t n = *e->interrupted ? -1 : read(STDIN_FILENO, &byte, 1);
-        if (*e->interrupted)
+        char byte = (char)e->held;
+        const ssize_t n = *e->interrupted ? -1 : e->held >= 0 ? 1 : read(STDIN_FILENO, &byte, 1);
+        if (*e->interrupted) {
+            if (n > 0) /* typed behind Ctrl-C: it belongs to the next line */
+                e->held = (unsigned char)byte;
             return -1;
+        }
+        e->held = -1;
         if (n == 0)
             return 0;
         if (n < 0 && errno == EINTR) { /* another signal, such as the window's change of size */
@@ -96,6 +101,7 @@ line_editor *line_open(const char *prompt_text, volatile sig_atomic_t *interrupt
     setlocale(LC_CTYPE, "");
     e->prompt = prompt_text;
     e->interrupted = interrupted;
+    e->held = -1;
     e->el = el_init("gpuidx", stdin, stdout, stderr);
     e->history = history_init();
     if (!e->el || !e->history) {

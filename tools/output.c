@@ -67,8 +67,8 @@ void out_put_json(FILE *out, const char *text, size_t len)
             fputs("\\ufffd", out);
         else if (c == '"' || c == '\\')
             fprintf(out, "\\%c", c);
-        else if (c < 0x20 || c == 0x7f)
-            fprintf(out, "\\u%04x", c);
+        else if (is_control(text + i, n))
+            fprintf(out, "\\u%04x", n == 2 ? (unsigned char)text[i + 1] : c);
         else
             fwrite(text + i, 1, n, out);
         i += n ? n : 1;

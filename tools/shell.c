@@ -284,7 +284,9 @@ int shell_run(ask *k)
     sigaction(SIGINT, &action, &old);
     k->options.cancel = is_interrupted;
     greet(&s);
-    while (!s.leave && !cli_output_failed()) {
+    while (!s.leave && (interrupted || !cli_output_failed())) {
+        if (interrupted) /* the write that it cut short is no failure */
+            clearerr(stdout);
         interrupted = 0;
         fflush(stdout);
         line = line_read(editor);

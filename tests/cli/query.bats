@@ -1,0 +1,228 @@
+# `gpuidx query`: what is found, how it is printed, and what is said when nothing is.
+load cli
+
+setup_file() { build_tiny; }
+
+@test "people see rank, score, id, title, snippet, matches and time" {
+    ask query -q --engine=cpu "$TINY" 'skipping blocks pruning'
+    exits 0
+    silent
+    is_golden human.txt
+}
+
+@test "matched words are marked on a terminal" {
+    ask query -q --engine=cpu --color=always "$TINY" 'escape twins'
+    exits 0
+    is_golden human-color.txt
+}
+
+@test "no control character of a document reaches the output" {
+    for format in human jsonl; do
+        ask query -q --engine=cpu --format=$format "$TINY" 'control escape bell'
+        exits 0
+        says d11
+        [[ $output != *$'\033'* && $output != *$'\007'* && $output != *$'\302\233'* ]]
+    done
+}
+
+@test "a query may be several arguments" {
+    ask query -q --engine=cpu "$TINY" skipping blocks pruning
+    is_golden human.txt
+}
+
+@test "trec, tsv, csv and jsonl are printed for programs" {
+    for format in trec tsv csv jsonl; do
+        ask query -q --engine=cpu --format=$format --run-tag=mine -k 3 "$TINY" 'comma quote "tabs" compression'
+        exits 0
+        silent
+        is_golden answer.$format
+    done
+}
+
+@test "jsonl is JSON, a line a query, and its scores are the explained sums" {
+    printf '%s\n' 'compression' 'twins gpu' '"\ quoted' '' $'bad \xff\xfe bytes' >queries
+    status=0
+    "$GPUIDX" query -q --engine=cpu --format=jsonl --explain "$TINY" <queries >answers
+    python3 - answers <<'END'
+import json, struct, sys
+answers = [json.loads(line) for line in open(sys.argv[1], encoding="utf-8")]
+assert [a["qid"] for a in answers] == ["1", "2", "3", "4", "5"], answers
+assert all(a["schema"] == 1 for a in answers)
+assert answers[4]["query"] == "bad \ufffd\ufffd bytes"
+assert answers[3]["hits"] == [] and answers[3]["matches"] == 0
+seen = 0
+for a in answers:
+    assert a["matches"] >= len(a["hits"])
+    for rank, hit in enumerate(a["hits"], 1):
+        e = hit["explain"]
+        assert hit["rank"] == rank
+        assert sum(t["impact"] for t in e["terms"]) == e["sum"]
+        total = struct.unpack("f", struct.pack("f", e["sum"]))[0] * 2.0 ** -e["exponent"]
+        assert struct.pack("f", hit["score"]) == struct.pack("f", total), hit
+        seen += 1
+assert seen > 5
+END
+}
+
+@test "explanations show the formula and its numbers" {
+    ask query -q --engine=cpu -k 1 --explain "$TINY" 'compression compression block unheardof'
+    exits 0
+    is_golden explain.txt
+    ask query -q --engine=cpu -k 1 --explain --scorer=bm25:pisa --k1=1.5 --b=0.5 "$TINY" 'compression gpu'
+    is_golden explain-pisa.txt
+    ask query -q --engine=cpu -k 1 --explain --scorer=bm25:lucene-lossy "$TINY" 'pruning'
+    is_golden explain-lossy.txt
+}
+
+@test "each scorer gives its own scores" {
+    for scorer in bm25 bm25:lucene bm25:pisa bm25:atire bm25:robertson bm25:lucene-lossy; do
+        echo "$scorer"
+        "$GPUIDX" query -q --engine=cpu -f trec -k 5 --scorer=$scorer "$TINY" 'gpu block lists compression'
+    done >.stdout
+    is_golden scorers.txt
+}
+
+@test "or, and, and-or" {
+    ask query -q --engine=cpu -f tsv --op=and "$TINY" 'gpu lists'
+    is_golden op-and.tsv
+    ask query -q --engine=cpu -f tsv --op=or "$TINY" 'gpu lists'
+    is_golden op-or.tsv
+    ask query -q --engine=cpu -f tsv --op=and-or -k 2 "$TINY" 'gpu lists'
+    [ "$output" = "$("$GPUIDX" query -q --engine=cpu -f tsv --op=and -k 2 "$TINY" 'gpu lists')" ]
+    ask query -q --engine=cpu -f tsv --op=and-or -k 10 "$TINY" 'gpu lists'
+    [ "$output" = "$(cat "$HERE/golden/op-or.tsv")" ]
+    ask query -q --engine=cpu -f tsv --op=and "$TINY" 'gpu unheardof'
+    exits 0
+    [ -z "$output" ]
+}
+
+@test "equal scores are ordered by docid, whatever k" {
+    for k in 1 2 3; do
+        ask query -q --engine=cpu -f tsv -k $k "$TINY" twins
+        [ "$output" = "$(printf '1\td0%d\t%d\n' 5 1 6 2 7 3 | head -n $k)" ]
+    done
+}
+
+@test "k may be greater than the number of documents" {
+    ask query -q --engine=cpu -f tsv -k 4294967295 "$TINY" 'gpu twins'
+    exits 0
+    [ "$(wc -l <.stdout)" -eq 8 ]
+}
+
+@test "pruning does not change the answer" {
+    for query in 'gpu block lists' 'compression' 'the engine of a query'; do
+        ask query -q --engine=cpu -f trec --prune=on "$TINY" "$query"
+        pruned=$output
+        ask query -q --engine=cpu -f trec --prune=off "$TINY" "$query"
+        [ "$output" = "$pruned" ]
+    done
+}
+
+@test "queries come from standard input, a line each" {
+    printf '\xef\xbb\xbfgpu\r\n\nq7\ttwins\nlast line without end' >queries
+    "$GPUIDX" query -q --engine=cpu -f trec -k 2 "$TINY" <queries >.stdout
+    is_golden lines.trec
+    "$GPUIDX" query -q --engine=cpu -k 2 "$TINY" <queries >.stdout
+    is_golden lines.txt
+}
+
+@test "an answer is there before the next query is asked" {
+    mkfifo in out
+    "$GPUIDX" query -q --engine=cpu -f tsv -k 1 "$TINY" <in >out &
+    exec 7>in 8<out
+    for word in twins skipping; do
+        echo $word >&7
+        read -r -t 20 answer <&8
+        [[ $answer == *d0* ]]
+    done
+    exec 7>&- 8<&-
+    wait $!
+}
+
+@test "people are told why nothing was found" {
+    ask query --engine=cpu "$TINY" ''
+    exits 0
+    complains 'the query is empty'
+    says '0 matches'
+    ask query --engine=cpu "$TINY" 'the of and ... !'
+    exits 0
+    complains 'nothing is left of the query after analysis'
+    ask query --engine=cpu "$TINY" 'unheardof'
+    exits 0
+    complains "'unheardof' occurs in no document"
+    ask query -q --engine=cpu "$TINY" 'unheardof'
+    silent
+}
+
+@test "--fail-empty makes no result exit code 1" {
+    for query in '' 'the of' unheardof; do
+        ask query -q --engine=cpu --fail-empty "$TINY" "$query"
+        exits 1
+        ask query -q --engine=cpu "$TINY" "$query"
+        exits 0
+    done
+    ask query -q --engine=cpu --fail-empty "$TINY" gpu
+    exits 0
+}
+
+@test "auto says once on standard error why it searches on the CPU, unless it is quiet" {
+    "$GPUIDX" devices --require >/dev/null && skip "there is a GPU"
+    printf '%s\n' gpu twins >queries
+    "$GPUIDX" query "$TINY" <queries >/dev/null 2>err
+    [ "$(grep -c 'searching on the CPU' err)" -eq 1 ]
+    ask query -q "$TINY" gpu
+    silent
+    ask query --engine=cpu "$TINY" gpu
+    silent
+}
+
+@test "a GPU that is required and absent is exit code 7" {
+    "$GPUIDX" devices --require >/dev/null && skip "there is a GPU"
+    ask query --engine=gpu "$TINY" gpu
+    exits 7
+    [ -n "$stderr" ]
+    [ -z "$output" ]
+}
+
+@test "a missing index, a folder, and a file that is none are told apart" {
+    ask query missing.gx gpu
+    exits 5
+    complains missing.gx
+    mkdir folder
+    ask query folder gpu
+    exits 5
+    complains folder
+    echo 'not an index' >text.gx
+    ask query text.gx gpu
+    exits 4
+    complains text.gx
+}
+
+@test "a truncated and a changed index are refused" {
+    head -c 5000 "$TINY" >short.gx
+    ask query short.gx gpu
+    exits 4
+    cp "$TINY" changed.gx
+    printf 'X' | dd of=changed.gx bs=1 seek=$(($(stat -c %s "$TINY") / 2)) conv=notrunc status=none
+    cmp -s "$TINY" changed.gx && skip "the byte was an X"
+    ask query changed.gx gpu
+    exits 4
+    complains changed.gx
+}
+
+@test "a query of 1,024 terms is answered, one of 1,025 is refused" {
+    ask query -q --engine=cpu -f tsv "$TINY" "gpu $(seq -f 'w%g' 1 1023 | tr '\n' ' ')"
+    exits 0
+    says d20
+    ask query -q --engine=cpu -f tsv "$TINY" "gpu $(seq -f 'w%g' 1 1024 | tr '\n' ' ')"
+    exits 2
+    complains 'more than 1024 different terms'
+}
+
+@test "a full disk is an error" {
+    [ -w /dev/full ] || skip "there is no /dev/full"
+    status=0
+    "$GPUIDX" query -q --engine=cpu "$TINY" gpu >/dev/full 2>err || status=$?
+    [ "$status" -eq 5 ]
+    grep -q 'No space left' err
+}

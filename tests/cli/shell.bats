@@ -1,0 +1,266 @@
+# The shell of `gpuidx query`, in a terminal of its own.
+load cli
+
+setup_file() {
+    command -v python3 >/dev/null || skip "python3 is not installed"
+    build_tiny
+}
+
+setup() {
+    cd "$BATS_TEST_TMPDIR"
+    export XDG_STATE_HOME=$BATS_TEST_TMPDIR/state
+}
+
+talk() { # the steps of terminal.py on standard input
+    python3 "$HERE/terminal.py" "$GPUIDX" query --engine=cpu "$@"
+}
+
+@test "queries are answered until Ctrl-D" {
+    talk "$TINY" <<'END'
+see 21 documents
+see gpuidx>
+type skipping
+see d02
+see match
+see gpuidx>
+type twins
+see d05
+see d07
+see gpuidx>
+keys C-d
+exit 0
+END
+}
+
+@test "dot commands change how queries are answered" {
+    talk "$TINY" <<'END'
+see gpuidx>
+type .k
+see 10
+see gpuidx>
+type .k 1
+see gpuidx>
+type twins
+see 1.  1.3923  d05
+see 3 matches
+see gpuidx>
+type .op and
+see gpuidx>
+type .op
+see and
+see gpuidx>
+type gpu twins
+see 0 matches
+see gpuidx>
+type .op or
+see gpuidx>
+type .scorer bm25:lucene
+see gpuidx>
+type .scorer
+see bm25:lucene
+see gpuidx>
+type .scorer bm25
+see gpuidx>
+type .k1 2.5
+see gpuidx>
+type .k1
+see 2.5
+see gpuidx>
+type .k1 default
+see gpuidx>
+type .k1
+see the scorer's own
+see gpuidx>
+type .b 0.25
+see gpuidx>
+type .b
+see 0.25
+see gpuidx>
+type .prune off
+see gpuidx>
+type .prune
+see off
+see gpuidx>
+type .timing off
+see gpuidx>
+type .snippets off
+see gpuidx>
+type .format jsonl
+see gpuidx>
+type twins
+see "hits":[{"rank":1,
+see gpuidx>
+type .format human
+see gpuidx>
+type .engine
+see CPU
+see gpuidx>
+type .engine cpu
+see gpuidx>
+type .stats
+see documents   21
+see queries
+see gpuidx>
+type .help
+see .quit
+see gpuidx>
+type .quit
+exit 0
+END
+}
+
+@test "documents are shown and their scores explained" {
+    talk "$TINY" <<'END'
+see gpuidx>
+type .explain d05
+see there is no query yet
+see gpuidx>
+type twins
+see 3 matches
+see gpuidx>
+type .explain d06
+see twin: df = 3
+see sum of impacts
+see = 1.39
+see gpuidx>
+type .explain nosuch
+see there is no document 'nosuch'
+see gpuidx>
+type .explain on
+see gpuidx>
+type compression
+see sum of impacts
+see gpuidx>
+type .doc d21
+see Query processing
+see Document at a time
+see gpuidx>
+type .doc #0
+see Merge find on the GPU
+see gpuidx>
+type .doc #21
+see there is no document '#21'
+see gpuidx>
+keys C-d
+exit 0
+END
+}
+
+@test "mistakes are explained and change nothing" {
+    talk "$TINY" <<'END'
+see gpuidx>
+type .formt jsonl
+see .formt: there is no such command; did you mean .format?
+see gpuidx>
+type .frobnicate
+see .help lists them
+see gpuidx>
+type .k 0
+see .k: '0' is less than 1
+see gpuidx>
+type .k many
+see 'many' is not a whole number
+see gpuidx>
+type .k
+see 10
+see gpuidx>
+type .b 7
+see is more than 1
+see gpuidx>
+type .op xor
+see 'xor' is not one of or|and|and-or
+see gpuidx>
+type .format human jsonl
+see is not one of
+see gpuidx>
+type .engine gpu tpu
+see is not one of
+see gpuidx>
+type the of
+see nothing is left of the query
+see gpuidx>
+type .5 gpu
+see match
+see gpuidx>
+keys C-d
+exit 0
+END
+}
+
+@test "the history is kept, for the owner alone, and comes back" {
+    talk "$TINY" <<'END'
+see gpuidx>
+type skipping blocks
+see match
+see gpuidx>
+keys C-d
+exit 0
+END
+    [ "$(stat -c %a state/gpuidx/history)" = 600 ]
+    talk "$TINY" <<'END'
+see gpuidx>
+keys UP
+see skipping blocks
+type 
+see d02
+see gpuidx>
+keys C-d
+exit 0
+END
+}
+
+@test "Ctrl-C empties the line and does not leave" {
+    talk "$TINY" <<'END'
+see gpuidx>
+keys half a query
+see half a query
+keys C-c
+see gpuidx>
+type twins
+see 3 matches
+see gpuidx>
+keys C-c
+see gpuidx>
+keys C-d
+exit 0
+END
+}
+
+@test "Ctrl-C cancels the running query only" {
+    # every document holds every term, so that an exhaustive search takes a while
+    awk 'BEGIN { for (d = 0; d < 30000; d++) { printf "d%d\t", d; for (t = 0; t < 200; t++) printf "t%d ", t; print "" } }' >slow.tsv
+    "$GPUIDX" build -q --analyzer=whitespace slow.tsv -o slow.gx
+    query=$(seq -f 't%g' 0 199 | tr '\n' ' ')
+    talk --prune=off -k 1 slow.gx <<END
+until cancelled after 10 type $query / keys C-c
+see gpuidx>
+type t1
+see 30,000 matches
+see gpuidx>
+keys C-d
+exit 0
+END
+}
+
+@test "without a history folder the shell works all the same" {
+    chmod 500 .
+    XDG_STATE_HOME=$PWD/nowhere talk "$TINY" <<'END'
+see gpuidx>
+type twins
+see 3 matches
+see gpuidx>
+keys C-d
+exit 0
+END
+    chmod 700 .
+}
+
+@test "no shell is opened when there is a query, or no terminal" {
+    talk "$TINY" twins <<'END'
+see 3 matches
+exit 0
+END
+    ask query -q --engine=cpu "$TINY" </dev/null
+    exits 0
+    [ -z "$output" ]
+}

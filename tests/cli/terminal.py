@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""Run a program in a terminal and talk with it.
+
+    terminal.py PROGRAM ARGS... <<END
+    see TEXT        wait until the program shows it, behind what was seen before
+    type TEXT       and return
+    keys TEXT       without return; C-c, C-d, C-r, UP and TAB are keys, the rest is typed as it is
+    pause SECONDS
+    until TEXT N type TEXT2 / keys TEXT3    up to N times: type, pause a moment, keys; until the program shows TEXT
+    exit CODE       wait for its end
+    END
+
+Fails, and shows all that the program wrote, when what is waited for does not come within 20 seconds.
+"""
+import os, pty, re, select, signal, struct, sys, time, fcntl, termios
+
+KEYS = {"C-c": b"\x03", "C-d": b"\x04", "C-r": b"\x12", "UP": b"\x1b[A", "TAB": b"\t"}
+WAIT = 20.0
+
+
+class Terminal:
+    def __init__(self, argv):
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            os.execvp(argv[0], argv)
+        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
+        self.all = ""   # everything that it wrote, without escape sequences
+        self.seen = 0   # of it
+        self.raw = b""
+
+    def read(self, seconds):
+        """Take what comes within the time; False at the end."""
+        if not select.select([self.fd], [], [], seconds)[0]:
+            return True
+        try:
+            data = os.read(self.fd, 65536)
+        except OSError:
+            return False
+        self.raw += data
+        text = self.raw.decode("utf-8", "replace")
+        text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[()][A-Z0-9]|\x1b[=>]|\r", "", text)
+        self.all = text
+        return bool(data)
+
+    def see(self, text, wait=WAIT):
+        end = time.monotonic() + wait
+        while True:
+            at = self.all.find(text, self.seen)
+            if at >= 0:
+                self.seen = at + len(text)
+                return True
+            if time.monotonic() > end or not self.read(0.05):
+                at = self.all.find(text, self.seen)
+                if at >= 0:
+                    self.seen = at + len(text)
+                return at >= 0
+
+    def write(self, data):
+        os.write(self.fd, data)
+
+    def exit(self):
+        end = time.monotonic() + WAIT
+        while time.monotonic() < end:
+            self.read(0.05)
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                return os.waitstatus_to_exitcode(status)
+        os.kill(self.pid, signal.SIGKILL)
+        return None
+
+
+def keys(text):
+    return KEYS.get(text, text.encode())
+
+
+def main():
+    t = Terminal(sys.argv[1:])
+
+    def fail(line, why):
+        print(f"{line}: {why}; the program wrote:\n{t.all}", file=sys.stderr)
+        try:
+            os.kill(t.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        sys.exit(1)
+
+    for line in sys.stdin.read().splitlines():
+        word, _, rest = line.strip().partition(" ")
+        if word == "see":
+            if not t.see(rest):
+                fail(line, "it did not come")
+        elif word == "type":
+            t.write(rest.encode() + b"\r")
+        elif word == "keys":
+            t.write(keys(rest))
+        elif word == "pause":
+            time.sleep(float(rest))
+        elif word == "until":
+            text, n, typed, pressed = re.match(r"(.*) (\d+) type (.*) / keys (.*)", rest).groups()
+            for _ in range(int(n)):
+                t.see("gpuidx> ")
+                t.write(typed.encode() + b"\r")
+                time.sleep(0.05)
+                t.write(keys(pressed))
+                if t.see(text, 3):
+                    break
+            else:
+                fail(line, "it did not come")
+        elif word == "exit":
+            code = t.exit()
+            if code != int(rest):
+                fail(line, f"the exit code is {code}")
+        elif word:
+            fail(line, "there is no such step")
+
+
+main()

@@ -1,0 +1,69 @@
+/* embed.c: a program that uses the installed library: three documents become an index, and a query is answered.
+ * Shows all that it takes; tests/embed/run.sh compiles it against the shared and the static library.
+ */
+#include <gpuidx.h>
+
+#include <stdio.h>
+#include <string.h>
+
+static int fail(const gx_error *err)
+{
+    fprintf(stderr, "embed: %s\n", err->text);
+    return gx_status_exit(err->status);
+}
+
+static gx_status build(const char *path, gx_error *err)
+{
+    static const char *const texts[][2] = {
+        {"a", "Graphics processors have many threads."},
+        {"b", "An inverted index holds a list for every term."},
+        {"c", "Threads of a graphics processor intersect the lists of an index."},
+    };
+    gx_builder_options options = GX_BUILDER_OPTIONS;
+    gx_builder *builder;
+    gx_status st;
+    options.path = path;
+    options.force = true;
+    st = gx_builder_open(&builder, &options, err);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts && st == GX_OK; i++) {
+        gx_document doc = {texts[i][0], NULL, texts[i][1], strlen(texts[i][0]), 0, strlen(texts[i][1])};
+        st = gx_builder_add(builder, &doc, err);
+    }
+    if (st == GX_OK)
+        st = gx_builder_finish(builder, err);
+    gx_builder_abort(builder);
+    return st;
+}
+
+int main(int argc, char **argv)
+{
+    enum { K = 10 };
+    gx_index *index = NULL;
+    gx_engine *engine = NULL;
+    gx_session *session = NULL;
+    gx_error err = {0};
+    uint32_t docids[K], n_hits = 0;
+    float scores[K];
+    gx_query query = {"index of threads", strlen("index of threads")};
+    gx_query_options options = GX_QUERY_OPTIONS;
+    gx_results results = {sizeof results, docids, scores, &n_hits, NULL};
+
+    if (argc != 2) {
+        fputs("usage: embed INDEX\n", stderr);
+        return 2;
+    }
+    options.k = K;
+    if (build(argv[1], &err) != GX_OK || gx_index_open(&index, argv[1], NULL, &err) != GX_OK ||
+        gx_engine_open(&engine, index, NULL, &err) != GX_OK || gx_session_open(&session, engine, &err) != GX_OK ||
+        gx_search(session, &query, 1, &options, &results, &err) != GX_OK)
+        return fail(&err);
+    for (uint32_t i = 0; i < n_hits; i++) {
+        size_t len;
+        const char *id = gx_index_doc_id(index, docids[i], &len);
+        printf("%u %.*s %.4f\n", i + 1, (int)len, id, scores[i]);
+    }
+    gx_session_close(session);
+    gx_engine_close(engine);
+    gx_index_close(index);
+    return 0;
+}

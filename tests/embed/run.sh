@@ -1,0 +1,66 @@
+#!/bin/sh
+# Install into an empty folder, then compile embed.c against what lies there, shared and static, and run it.
+#   run.sh BUILD-DIR CC     (from Meson, which has built everything before)
+set -eu
+build=$1 cc=$2
+here=$(cd "$(dirname "$0")" && pwd)
+dest=$(mktemp -d)
+trap 'rm -rf "$dest"' EXIT
+
+step() { echo "embed: $*"; }
+
+step "meson install"
+meson install -C "$build" --no-rebuild --destdir "$dest" >"$dest/log" || { cat "$dest/log"; exit 1; }
+pc=$(find "$dest" -name gpuidx.pc)
+prefix=$(sed -n 's/^prefix=//p' "$pc")
+root=$dest$prefix
+for file in include/gpuidx.h share/man/man1/gpuidx.1 share/man/man1/gpuidx-query.1 bin/gpuidx \
+    share/bash-completion/completions/gpuidx share/zsh/site-functions/_gpuidx share/fish/vendor_completions.d/gpuidx.fish; do
+    [ -s "$root/$file" ] || { echo "embed: $file is not installed"; exit 1; }
+done
+for command in $("$root/bin/gpuidx" help --list); do
+    [ -s "$root/share/man/man1/gpuidx-$command.1" ] || { echo "embed: gpuidx-$command.1 is not installed"; exit 1; }
+done
+
+# the file as it would be without the folder before its prefix
+mkdir "$dest/pc"
+sed "s|^prefix=.*|prefix=$root|" "$pc" >"$dest/pc/gpuidx.pc"
+export PKG_CONFIG_PATH="$dest/pc${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}"
+lib=$(pkg-config --variable=libdir gpuidx)
+
+step "only the public interface is exported"
+nm -D --defined-only "$lib/libgpuidx.so" | while read -r _ _ name; do
+    name=${name%%@*}
+    grep -qw "$name" "$root/include/gpuidx.h" || { echo "embed: $name is exported and not in gpuidx.h"; exit 1; }
+done
+
+step "the header is plain C and C++"
+echo '#include <gpuidx.h>' >"$dest/header.c"
+$cc -std=c11 -Wall -Wextra -pedantic -Werror -fsyntax-only $(pkg-config --cflags gpuidx) "$dest/header.c"
+if command -v c++ >/dev/null; then
+    c++ -std=c++17 -Wall -Wextra -Werror -fsyntax-only -x c++ $(pkg-config --cflags gpuidx) "$dest/header.c"
+fi
+
+answer() { # what both programs say: c holds both terms, a and b one each; a's text is the shorter
+    [ "$(cut -d' ' -f1,2 "$1")" = "$(printf '1 c\n2 a\n3 b')" ] || { echo "embed: another answer:"; cat "$1"; exit 1; }
+}
+
+step "shared"
+$cc -std=c11 -Wall -Wextra "$here/embed.c" -o "$dest/shared" $(pkg-config --cflags --libs gpuidx)
+LD_LIBRARY_PATH=$lib "$dest/shared" "$dest/shared.gx" >"$dest/shared.out"
+answer "$dest/shared.out"
+LD_LIBRARY_PATH=$lib ldd "$dest/shared" | grep -q libgpuidx
+
+step "static"
+# libgpuidx itself static, what it needs shared: their static forms need what is rarely installed
+needs=$(pkg-config --print-requires-private gpuidx | cut -d' ' -f1)
+$cc -std=c11 -Wall -Wextra "$here/embed.c" -o "$dest/static" $(pkg-config --cflags gpuidx) -L"$lib" -l:libgpuidx.a \
+    $(pkg-config --libs $needs) $(sed -n 's/^Libs.private: //p' "$pc")
+"$dest/static" "$dest/static.gx" >"$dest/static.out"
+answer "$dest/static.out"
+cmp "$dest/shared.out" "$dest/static.out"
+! ldd "$dest/static" | grep -q libgpuidx
+
+step "the installed program reads the same index"
+"$root/bin/gpuidx" query -q --format=tsv "$dest/static.gx" 'index of threads' >"$dest/query.out"
+[ "$(cut -f2 "$dest/query.out" | tr '\n' ' ')" = 'c a b ' ]
