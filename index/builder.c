@@ -37,6 +37,7 @@ struct gx_builder {
     uint32_t *docids, *tfs; /* [max_kept] */
     uint32_t max_kept;
     bool done;
+    double stamp; /* when the stage at hand began */
 };
 
 static double now(void)
@@ -44,6 +45,14 @@ static double now(void)
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* The time since the stamp went into the stage; the next one begins. */
+static void lap(gx_builder *b, enum gx_builder_stage stage)
+{
+    const double t = now();
+    b->counts.seconds[stage] += t - b->stamp;
+    b->stamp = t;
 }
 
 static gx_status no_memory(gx_error *err)
@@ -226,7 +235,6 @@ static gx_status meet_duplicate(gx_builder *b, const gx_document *doc, uint32_t 
 /* Analyse and invert what is in the analysis' buffer. */
 static gx_status take_buffer(gx_builder *b, size_t len, uint64_t *n_tokens)
 {
-    double t0 = now();
     gx_tokens tokens;
     const uint32_t *terms;
     uint32_t n;
@@ -235,12 +243,11 @@ static gx_status take_buffer(gx_builder *b, size_t len, uint64_t *n_tokens)
         st = gx_memo_terms(b->memo, &tokens, &terms, &n, &b->counts.dropped_tokens);
     if (st != GX_OK)
         return st;
-    const double t1 = now();
-    b->counts.seconds[GX_STAGE_ANALYSE] += t1 - t0;
+    lap(b, GX_STAGE_ANALYSE);
     b->counts.replaced_bytes += tokens.replaced;
     *n_tokens += n;
     st = gx_inverter_add(b->inverter, b->n_docs, terms, n);
-    b->counts.seconds[GX_STAGE_INVERT] += now() - t1;
+    lap(b, GX_STAGE_INVERT);
     return st;
 }
 
@@ -304,12 +311,11 @@ static gx_status spill_if_full(gx_builder *b, gx_error *err)
     b->counts.memory_bytes = gx_inverter_bytes(b->inverter) + gx_memo_bytes(b->memo);
     if (b->counts.memory_bytes <= b->opt.memory)
         return GX_OK;
-    const double t = now();
     const gx_status st = gx_inverter_spill(b->inverter, err);
     if (st == GX_OK && !gx_memo_clear(b->memo))
         return no_memory(err);
     b->counts.spills = gx_inverter_spills(b->inverter);
-    b->counts.seconds[GX_STAGE_MERGE] += now() - t;
+    lap(b, GX_STAGE_MERGE);
     return st;
 }
 
@@ -333,11 +339,11 @@ gx_status gx_builder_add(gx_builder *b, const gx_document *doc, gx_error *err)
     }
     *docid = b->n_docs;
     uint64_t n_tokens = 0;
+    b->stamp = now();
     if (take_document(b, doc, &n_tokens) != GX_OK)
         return no_memory(err);
-    const double t = now();
     st = b->waiting ? let_wait(b, doc, (uint32_t)n_tokens, err) : write_document(b, doc, (uint32_t)n_tokens, err);
-    b->counts.seconds[GX_STAGE_DOCUMENTS] += now() - t;
+    lap(b, GX_STAGE_DOCUMENTS);
     if (st != GX_OK)
         return st;
     ++b->n_docs;
@@ -448,9 +454,9 @@ static gx_status write_list(void *user, const char *term, size_t len, uint32_t d
     }
     ++b->counts.terms;
     b->counts.postings += df;
-    const double t = now();
+    lap(b, GX_STAGE_MERGE);
     const gx_status st = gx_writer_add_list(b->writer, term, len, df, docids, tfs, err);
-    b->counts.seconds[GX_STAGE_LISTS] += now() - t;
+    lap(b, GX_STAGE_LISTS);
     return st;
 }
 
@@ -480,25 +486,23 @@ gx_status gx_builder_finish(gx_builder *b, gx_error *err)
     if (b->done)
         return gx_fail(err, GX_EUSAGE, "the builder cannot finish: it finished or failed before");
     b->done = true;
-    double *seconds = b->counts.seconds, t = now();
+    b->stamp = now();
     gx_status st = b->waiting ? write_waiting(b, err) : GX_OK;
     if (st != GX_OK)
         return st;
-    seconds[GX_STAGE_DOCUMENTS] += now() - t;
+    lap(b, GX_STAGE_DOCUMENTS);
     gx_memo_close(b->memo);
     b->memo = NULL;
-    t = now();
     if ((st = gx_inverter_merge(b->inverter, write_list, b, err)) != GX_OK)
         return st;
-    seconds[GX_STAGE_MERGE] += now() - t - seconds[GX_STAGE_LISTS];
     b->counts.spills = gx_inverter_spills(b->inverter);
     gx_inverter_close(b->inverter);
     b->inverter = NULL;
     b->counts.memory_bytes = 0;
-    t = now();
+    lap(b, GX_STAGE_MERGE);
     char *meta = describe(b);
     st = meta ? gx_writer_finish(b->writer, meta, err) : no_memory(err);
     free(meta);
-    seconds[GX_STAGE_DOCUMENTS] += now() - t;
+    lap(b, GX_STAGE_DOCUMENTS);
     return st;
 }

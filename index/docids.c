@@ -1,7 +1,8 @@
 #include "index/docids.h"
 
-#include <stdlib.h>
 #include <xxhash.h>
+
+#include "index/pages.h"
 
 /* Free while more is 0; an id's is odd. */
 struct gx_docid_slot {
@@ -13,13 +14,13 @@ bool gx_docids_open(gx_docids *d)
 {
     d->n = 0;
     d->bits = 10;
-    d->slots = calloc((size_t)1 << d->bits, sizeof *d->slots);
+    d->slots = gx_pages_open(sizeof *d->slots << d->bits);
     return d->slots;
 }
 
 void gx_docids_close(gx_docids *d)
 {
-    free(d->slots);
+    gx_pages_close(d->slots, sizeof *d->slots << d->bits);
     d->slots = NULL;
 }
 
@@ -35,13 +36,13 @@ static struct gx_docid_slot *probe(struct gx_docid_slot *slots, uint32_t bits, u
 static bool grow(gx_docids *d)
 {
     const uint32_t bits = d->bits + 1;
-    struct gx_docid_slot *s = calloc((size_t)1 << bits, sizeof *s);
+    struct gx_docid_slot *s = gx_pages_open(sizeof *s << bits);
     if (!s)
         return false;
     for (uint64_t i = 0; i >> d->bits == 0; ++i)
         if (d->slots[i].more)
             *probe(s, bits, d->slots[i].hash, d->slots[i].more) = d->slots[i];
-    free(d->slots);
+    gx_pages_close(d->slots, sizeof *d->slots << d->bits);
     d->slots = s;
     d->bits = bits;
     return true;

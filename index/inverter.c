@@ -10,6 +10,7 @@
 #include <xxhash.h>
 
 #include "engine/status.h"
+#include "index/pages.h"
 
 /* A list being built. df counts the documents, the last of which is (doc, tf); the others are in the chain. */
 typedef struct list {
@@ -74,7 +75,7 @@ gx_status gx_inverter_open(gx_inverter **out, const char *dir, uint64_t memory, 
         inv->slab_bytes *= 2;
     inv->slab_shift = (uint32_t)__builtin_ctz(inv->slab_bytes / UNIT);
     inv->slot_mask = FIRST_SLOTS - 1;
-    inv->slots = calloc(FIRST_SLOTS, sizeof *inv->slots);
+    inv->slots = gx_pages_open(FIRST_SLOTS * sizeof(slot));
     inv->dir = strdup(dir);
     if (!inv->slots || !inv->dir) {
         gx_inverter_close(inv);
@@ -89,11 +90,11 @@ void gx_inverter_close(gx_inverter *inv)
     if (!inv)
         return;
     for (uint32_t i = 0; i < inv->n_slabs; ++i)
-        free(inv->slabs[i]);
+        gx_pages_close(inv->slabs[i], inv->slab_bytes);
     free(inv->slabs);
-    free(inv->lists);
+    gx_pages_close(inv->lists, inv->max_lists * sizeof(list));
     free(inv->strings);
-    free(inv->slots);
+    gx_pages_close(inv->slots, (inv->slot_mask + 1ull) * sizeof(slot));
     free(inv->dir);
     free(inv->runs);
     free(inv->docids);
@@ -145,7 +146,7 @@ static const uint8_t *term_of(const gx_inverter *inv, const list *l, size_t *len
 static bool grow_slots(gx_inverter *inv)
 {
     const uint64_t n = 2 * (inv->slot_mask + 1ull);
-    slot *s = n <= 1ull << 31 ? calloc(n, sizeof *s) : NULL;
+    slot *s = n <= 1ull << 31 ? gx_pages_open(n * sizeof *s) : NULL;
     if (!s)
         return false;
     for (uint32_t t = 0; t < inv->n_lists; ++t) {
@@ -157,9 +158,23 @@ static bool grow_slots(gx_inverter *inv)
             i = (i + 1) & (uint32_t)(n - 1);
         s[i] = (slot){(uint32_t)(h >> 32), t + 1};
     }
-    free(inv->slots);
+    gx_pages_close(inv->slots, (inv->slot_mask + 1ull) * sizeof(slot));
     inv->slots = s;
     inv->slot_mask = (uint32_t)(n - 1);
+    return true;
+}
+
+static bool grow_lists(gx_inverter *inv)
+{
+    const uint64_t max = inv->max_lists ? 2ull * inv->max_lists : 1024;
+    list *l = max <= 1ull << 31 ? gx_pages_open(max * sizeof *l) : NULL;
+    if (!l)
+        return false;
+    if (inv->n_lists)
+        memcpy(l, inv->lists, inv->n_lists * sizeof *l);
+    gx_pages_close(inv->lists, inv->max_lists * sizeof *l);
+    inv->lists = l;
+    inv->max_lists = (uint32_t)max;
     return true;
 }
 
@@ -177,7 +192,7 @@ uint32_t gx_inverter_term(gx_inverter *inv, const char *term, size_t len)
             return inv->slots[i].number - 1;
     }
     if (!reserve(&inv->strings, &inv->max_strings, (uint64_t)inv->strings_bytes + len + 2, 1) ||
-        !reserve(&inv->lists, &inv->max_lists, (uint64_t)inv->n_lists + 1, sizeof(list)))
+        (inv->n_lists == inv->max_lists && !grow_lists(inv)))
         return GX_NO_TERM;
     uint8_t *p = inv->strings + inv->strings_bytes;
     p[0] = (uint8_t)len;
@@ -205,7 +220,7 @@ static uint32_t new_chunk(gx_inverter *inv, uint32_t bytes)
         if (inv->slabs_used == inv->n_slabs) {
             if (((uint64_t)inv->n_slabs + 1) << inv->slab_shift > UINT32_MAX ||
                 !reserve(&inv->slabs, &inv->max_slabs, (uint64_t)inv->n_slabs + 1, sizeof *inv->slabs) ||
-                !(inv->slabs[inv->n_slabs] = aligned_alloc(4096, inv->slab_bytes)))
+                !(inv->slabs[inv->n_slabs] = gx_pages_open(inv->slab_bytes)))
                 return UINT32_MAX;
             ++inv->n_slabs;
         }
@@ -286,9 +301,15 @@ static bool flush_tight(gx_inverter *inv, list *l, uint32_t gap)
 gx_status gx_inverter_add(gx_inverter *inv, uint32_t docid, const uint32_t *terms, size_t n)
 {
     list *const lists = inv->lists;
+    const size_t ahead = 128; /* states and ends of chains of so many terms are on their way at once */
     for (size_t i = 0; i < n; ++i) {
-        __builtin_prefetch(&lists[terms[i + 24 < n ? i + 24 : i]], 1);
-        __builtin_prefetch(lists[terms[i + 8 < n ? i + 8 : i]].at, 1);
+        if (i % ahead == 0) {
+            const size_t end = i + ahead < n ? i + ahead : n;
+            for (size_t j = i; j < end; ++j)
+                __builtin_prefetch(&lists[terms[j]], 1);
+            for (size_t j = i; j < end; ++j)
+                __builtin_prefetch(lists[terms[j]].at, 1);
+        }
         list *l = &lists[terms[i]];
         if (l->doc == docid && l->df) {
             ++l->tf;
@@ -572,11 +593,11 @@ gx_status gx_inverter_spill(gx_inverter *inv, gx_error *err)
     inv->n_lists = inv->strings_bytes = inv->slabs_used = inv->slab_at = 0;
     free(inv->docids);
     free(inv->tfs);
-    free(inv->slots);
+    gx_pages_close(inv->slots, (inv->slot_mask + 1ull) * sizeof(slot));
     inv->docids = inv->tfs = NULL;
     inv->max_postings = 0;
     inv->slot_mask = FIRST_SLOTS - 1;
-    inv->slots = calloc(FIRST_SLOTS, sizeof *inv->slots);
+    inv->slots = gx_pages_open(FIRST_SLOTS * sizeof(slot));
     return inv->slots ? GX_OK : no_memory(err);
 }
 
@@ -708,7 +729,7 @@ gx_status gx_inverter_merge(gx_inverter *inv, gx_list_fn *fn, void *user, gx_err
     if (st != GX_OK)
         return st;
     for (uint32_t i = 0; i < inv->n_slabs; ++i)
-        free(inv->slabs[i]);
+        gx_pages_close(inv->slabs[i], inv->slab_bytes);
     inv->n_slabs = 0;
     const uint32_t n = inv->n_runs;
     cursor *cursors = calloc(n, sizeof *cursors), **heap = calloc(n, sizeof *heap);

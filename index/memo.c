@@ -5,6 +5,7 @@
 #include <xxhash.h>
 
 #include "engine/status.h"
+#include "index/pages.h"
 #include "index/segment.h"
 
 #define SHORT 11u /* longest token whose bytes are in the slot */
@@ -48,12 +49,12 @@ struct gx_memo {
 
 bool gx_memo_clear(gx_memo *m)
 {
-    free(m->shorts);
-    free(m->longs);
+    gx_pages_close(m->shorts, sizeof *m->shorts << m->short_bits);
+    gx_pages_close(m->longs, sizeof *m->longs << m->long_bits);
     m->n_shorts = m->n_longs = m->strings_bytes = 0;
     m->short_bits = m->long_bits = FIRST_BITS;
-    m->shorts = calloc((size_t)1 << FIRST_BITS, sizeof *m->shorts);
-    m->longs = calloc((size_t)1 << FIRST_BITS, sizeof *m->longs);
+    m->shorts = gx_pages_open(sizeof *m->shorts << FIRST_BITS);
+    m->longs = gx_pages_open(sizeof *m->longs << FIRST_BITS);
     return m->shorts && m->longs;
 }
 
@@ -75,8 +76,8 @@ void gx_memo_close(gx_memo *m)
 {
     if (!m)
         return;
-    free(m->shorts);
-    free(m->longs);
+    gx_pages_close(m->shorts, sizeof *m->shorts << m->short_bits);
+    gx_pages_close(m->longs, sizeof *m->longs << m->long_bits);
     free(m->strings);
     free(m->keys);
     free(m->terms);
@@ -123,7 +124,7 @@ static inline key key_of(const char *p, uint32_t len)
 static bool grow_shorts(gx_memo *m)
 {
     const uint32_t bits = m->short_bits + 1;
-    short_slot *s = calloc((size_t)1 << bits, sizeof *s);
+    short_slot *s = gx_pages_open(sizeof *s << bits);
     if (!s)
         return false;
     const uint64_t mask = ((uint64_t)1 << bits) - 1;
@@ -136,7 +137,7 @@ static bool grow_shorts(gx_memo *m)
             i = (i + 1) & mask;
         s[i] = *old;
     }
-    free(m->shorts);
+    gx_pages_close(m->shorts, sizeof *s << m->short_bits);
     m->shorts = s;
     m->short_bits = bits;
     return true;
@@ -145,7 +146,7 @@ static bool grow_shorts(gx_memo *m)
 static bool grow_longs(gx_memo *m)
 {
     const uint32_t bits = m->long_bits + 1;
-    long_slot *s = calloc((size_t)1 << bits, sizeof *s);
+    long_slot *s = gx_pages_open(sizeof *s << bits);
     if (!s)
         return false;
     const uint64_t mask = ((uint64_t)1 << bits) - 1;
@@ -159,7 +160,7 @@ static bool grow_longs(gx_memo *m)
             i = (i + 1) & mask;
         s[i] = *old;
     }
-    free(m->longs);
+    gx_pages_close(m->longs, sizeof *s << m->long_bits);
     m->longs = s;
     m->long_bits = bits;
     return true;

@@ -191,7 +191,7 @@ static bool reserve_tokens(gx_segmenter *s, uint64_t n)
 }
 
 /* Positions of the set bits, written in groups of four: words are short, so that the loop's length is easily foretold. */
-static inline uint32_t *positions(uint32_t *out, uint64_t set, uint32_t base)
+static inline __attribute__((always_inline)) uint32_t *positions(uint32_t *out, uint64_t set, uint32_t base)
 {
     uint32_t *const last = out + __builtin_popcountll(set);
     while (set) {
@@ -430,7 +430,7 @@ static bool segment_high_runs(gx_segmenter *s)
     return true;
 }
 
-bool gx_segment(gx_segmenter *s, gx_segment_mode mode, bool lower, size_t len)
+static inline __attribute__((always_inline)) bool segment(gx_segmenter *s, gx_segment_mode mode, bool lower, size_t len)
 {
     memset(s->bytes + len, 0, GX_SEGMENT_SLACK);
     if (!reserve_tokens(s, len / 2 + 72))
@@ -457,4 +457,22 @@ bool gx_segment(gx_segmenter *s, gx_segment_mode mode, bool lower, size_t len)
     }
     s->n = (uint32_t)(end - s->end);
     return high ? segment_high_runs(s) : true;
+}
+
+#ifdef __x86_64__
+/* The same with the instructions for bit masks that processors have since 2013. */
+__attribute__((target("popcnt,bmi,bmi2,avx2"))) static bool segment_bmi(gx_segmenter *s, gx_segment_mode mode, bool lower, size_t len)
+{
+    return segment(s, mode, lower, len);
+}
+#endif
+
+bool gx_segment(gx_segmenter *s, gx_segment_mode mode, bool lower, size_t len)
+{
+#ifdef __x86_64__
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
+        __builtin_cpu_supports("popcnt"))
+        return segment_bmi(s, mode, lower, len);
+#endif
+    return segment(s, mode, lower, len);
 }

@@ -1,0 +1,39 @@
+#include "index/pages.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#define HUGE_PAGE ((size_t)2 << 20)
+
+static size_t rounded(size_t bytes) { return (bytes + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1); }
+
+void *gx_pages_open(size_t bytes)
+{
+    if (bytes < HUGE_PAGE)
+        return calloc(1, bytes);
+    const size_t n = rounded(bytes);
+    if (n < bytes || n + HUGE_PAGE < n)
+        return NULL;
+    char *p = mmap(NULL, n + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED)
+        return NULL;
+    const size_t before = (size_t)(-(uintptr_t)p & (HUGE_PAGE - 1)); /* up to the first boundary */
+    if (before)
+        munmap(p, before);
+    munmap(p + before + n, HUGE_PAGE - before);
+#ifdef MADV_HUGEPAGE
+    madvise(p + before, n, MADV_HUGEPAGE); /* a wish: without it things are slower, not wrong */
+#endif
+    return p + before;
+}
+
+void gx_pages_close(void *p, size_t bytes)
+{
+    if (!p)
+        return;
+    if (bytes < HUGE_PAGE)
+        free(p);
+    else
+        munmap(p, rounded(bytes));
+}

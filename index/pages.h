@@ -1,0 +1,13 @@
+/* pages.h: big tables that are read at random, in huge pages where the system gives them, so that a look-up costs a
+ * cache miss but no page walk on top.
+ */
+#ifndef GX_PAGES_H
+#define GX_PAGES_H
+
+#include <stddef.h>
+
+/* Zeroed memory, or NULL. Small tables come from malloc. */
+void *gx_pages_open(size_t bytes);
+void gx_pages_close(void *p, size_t bytes); /* of the same size; NULL is fine */
+
+#endif
