@@ -327,6 +327,134 @@ static void refuses_a_description_without_an_analyzer(void **state)
     }
 }
 
+/* ---- failures of the system ---- */
+
+static void put_old_file(const char *name)
+{
+    FILE *f = fopen(in_dir(name), "w");
+    fputs("old", f);
+    fclose(f);
+}
+
+static bool is_old_file(const char *name)
+{
+    char text[8] = "";
+    FILE *f = fopen(in_dir(name), "r");
+    const size_t n = fread(text, 1, sizeof text, f);
+    fclose(f);
+    return n == 3 && strcmp(text, "old") == 0;
+}
+
+/* Large enough that the writer spools to files. */
+static collection *many_documents(void)
+{
+    collection *c = collection_make(3, 40000, 5);
+    c->with_titles = c->with_texts = true;
+    for (uint32_t d = 0; d < c->n_docs; ++d)
+        snprintf(c->titles[d], sizeof c->titles[d], "On the matter of document %u", d);
+    return c;
+}
+
+static void a_full_disk_is_told_and_leaves_the_old_file(void **state)
+{
+    (void)state;
+    collection *c = many_documents();
+    gx_error err = {0};
+    struct stat s;
+    int told = 0;
+    assert_int_equal(collection_write(c, in_dir("full.gx"), gx_codec_by_name("gpubp128"), NULL, &err), GX_OK);
+    assert_int_equal(stat(in_dir("full.gx"), &s), 0);
+    put_old_file("full.gx");
+    const int before = files_in_dir();
+    for (int i = 0; i <= 12; ++i) { /* no file may grow above i / 12 of the index */
+        const rlim_t most = (rlim_t)s.st_size * (rlim_t)i / 12 - (i == 12);
+        const pid_t pid = fork();
+        if (pid == 0) {
+            setrlimit(RLIMIT_FSIZE, &(struct rlimit){most, most});
+            const gx_status st = collection_write(c, in_dir("full.gx"), gx_codec_by_name("gpubp128"), NULL, &err);
+            _exit(st == GX_EIO && strstr(err.text, dir) && strstr(err.text, strerror(EFBIG)) ? 0 : 1);
+        }
+        int status;
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_true(WIFEXITED(status));
+        assert_int_equal(WEXITSTATUS(status), 0);
+        assert_true(is_old_file("full.gx"));
+        assert_int_equal(files_in_dir(), before);
+        ++told;
+    }
+    assert_int_equal(told, 13);
+    unlink(in_dir("full.gx"));
+    collection_free(c);
+}
+
+/* Write, and die after so many documents and lists. */
+static void write_and_die(const collection *c, uint32_t steps)
+{
+    gx_writer_options opt = some_codec();
+    gx_writer *w;
+    opt.force = opt.store_text = true;
+    if (gx_writer_open(&w, in_dir("kill.gx"), &opt, NULL) != GX_OK)
+        _exit(1);
+    for (uint32_t d = 0; d < c->n_docs; ++d) {
+        if (d == steps)
+            raise(SIGKILL);
+        gx_writer_add_document(w, c->ids[d], strlen(c->ids[d]), c->titles[d], strlen(c->titles[d]), c->texts[d],
+                               strlen(c->texts[d]), c->doc_lens[d], NULL);
+    }
+    for (uint32_t t = 0; t < c->n_terms; ++t) {
+        if (c->n_docs + t == steps)
+            raise(SIGKILL);
+        gx_writer_add_list(w, c->lists[t].term, c->lists[t].len, c->lists[t].df, c->lists[t].docids, c->lists[t].tfs, NULL);
+    }
+    raise(SIGKILL);
+}
+
+static void a_killed_writer_leaves_the_old_file_and_nothing_else(void **state)
+{
+    (void)state;
+    collection *c = many_documents();
+    put_old_file("kill.gx");
+    const int before = files_in_dir();
+    const uint32_t steps[] = {0, 1, c->n_docs / 2, c->n_docs, c->n_docs + 3, UINT32_MAX};
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; ++i) {
+        const pid_t pid = fork();
+        if (pid == 0)
+            write_and_die(c, steps[i]);
+        int status;
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_true(WIFSIGNALED(status));
+        assert_true(is_old_file("kill.gx"));
+        assert_int_equal(files_in_dir(), before);
+    }
+    unlink(in_dir("kill.gx"));
+    collection_free(c);
+}
+
+static void a_writer_killed_anywhere_leaves_the_old_file_or_the_new_one(void **state)
+{
+    (void)state;
+    collection *c = many_documents();
+    gx_error err = {0};
+    uint64_t seed = 77;
+    int olds = 0;
+    for (int i = 0; i < 12; ++i) {
+        put_old_file("any.gx");
+        const pid_t pid = fork();
+        if (pid == 0)
+            _exit(collection_write(c, in_dir("any.gx"), gx_codec_by_name("gpubp128"), NULL, &err) != GX_OK);
+        usleep((useconds_t)(next_random(&seed) % 120000));
+        kill(pid, SIGKILL);
+        int status;
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        if (is_old_file("any.gx"))
+            ++olds;
+        else if (gx_index_verify(in_dir("any.gx"), GX_CHECK_FULL, &err) != GX_OK)
+            fail_msg("%s", err.text);
+    }
+    print_message("the old file %d times, the new one %d times\n", olds, 12 - olds);
+    collection_free(c);
+}
+
 static int make_dir(void **state)
 {
     (void)state;
@@ -358,6 +486,9 @@ int main(void)
         cmocka_unit_test(refuses_a_missing_directory_at_once),
         cmocka_unit_test(refuses_lists_that_are_none),
         cmocka_unit_test(refuses_a_description_without_an_analyzer),
+        cmocka_unit_test(a_full_disk_is_told_and_leaves_the_old_file),
+        cmocka_unit_test(a_killed_writer_leaves_the_old_file_and_nothing_else),
+        cmocka_unit_test(a_writer_killed_anywhere_leaves_the_old_file_or_the_new_one),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

@@ -528,6 +528,45 @@ static void an_unknown_required_section_is_refused(void **state)
     free(im.bytes);
 }
 
+/* What a writer makes of more than 4 GiB of strings. */
+static void offsets_of_eight_bytes_are_read(void **state)
+{
+    (void)state;
+    gx_error err = {0};
+    gx_index *ix, *narrow;
+    image_store(&small);
+    assert_int_equal(gx_index_open(&narrow, path, NULL, &err), GX_OK);
+    image im = image_copy(&small);
+    gx_section *s = entry(&im, GX_SEC_DOC_IDS); /* the last */
+    const uint32_t n = header_of(&im)->n_docs, *offsets = bytes_of(&small, GX_SEC_DOC_IDS);
+    uint64_t *wide = bytes_of(&im, GX_SEC_DOC_IDS);
+    memcpy(wide + n + 1, offsets + n + 1, offsets[n]);
+    for (uint32_t i = 0; i <= n; ++i)
+        wide[i] = offsets[i];
+    s->param = 8;
+    s->bytes += 4 * (n + 1);
+    im.n += 4 * (n + 1);
+    header_of(&im)->file_bytes = im.n;
+    reseal(&im);
+    unlink(path); /* narrow has the old file mapped */
+    image_store(&im);
+    if (gx_index_open(&ix, path, NULL, &err) != GX_OK)
+        fail_msg("%s", err.text);
+    for (uint32_t d = 0; d < n; ++d) {
+        size_t len, wanted_len;
+        const char *id = gx_index_doc_id(ix, d, &len), *wanted = gx_index_doc_id(narrow, d, &wanted_len);
+        assert_int_equal(len, wanted_len);
+        assert_memory_equal(id, wanted, len);
+    }
+    gx_index_close(narrow);
+    gx_index_close(ix);
+    wide[5] = (uint64_t)1 << 63;
+    reseal(&im);
+    image_store(&im);
+    assert_refused(GX_CHECK_STRUCTURE, "section DIDS", "string 5 ends");
+    free(im.bytes);
+}
+
 static int make_images(void **state)
 {
     (void)state;
@@ -572,6 +611,7 @@ int main(void)
         cmocka_unit_test(each_rule_of_the_structure_is_checked),
         cmocka_unit_test(an_unknown_optional_section_is_skipped),
         cmocka_unit_test(an_unknown_required_section_is_refused),
+        cmocka_unit_test(offsets_of_eight_bytes_are_read),
     };
     return cmocka_run_group_tests(tests, make_images, remove_dir);
 }
