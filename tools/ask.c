@@ -192,7 +192,7 @@ int ask_query(ask *k, const char *qid, size_t qid_len, const char *text, size_t 
             .counted = rich, .n_matches = n_matches,
             .seconds = seconds, .timing = k->timing,
             .engine = ask_engine_name(k), .tag = k->tag,
-            .marks = k->snippets ? h : NULL,
+            .marks = h, .snippets = k->snippets,
         };
         if (err.text[0])
             cli_warn("%s", err.text);

@@ -369,11 +369,14 @@ void cli_print_man(FILE *out, const cli_command *command)
 
 /* ---- completions ---- */
 
-/* A choice's words with blanks between them. */
-static void put_words(FILE *out, const char *choices)
+/* A choice's words with blanks between them; for zsh, colons escaped. */
+static void put_words(FILE *out, const char *choices, bool zsh)
 {
-    for (; *choices; choices++)
+    for (; *choices; choices++) {
+        if (zsh && *choices == ':')
+            putc('\\', out);
         putc(*choices == '|' ? ' ' : *choices, out);
+    }
 }
 
 /* text inside single quotes of a shell, without back quotes; colons and brackets escaped for zsh if asked. */
@@ -402,23 +405,28 @@ static void bash_choices(FILE *out, const cli_flag *flag, char letter)
     if (flag->kind != CLI_CHOICE)
         return;
     fprintf(out, "        --%s) choices='", flag->name);
-    put_words(out, flag->arg);
+    put_words(out, flag->arg, false);
     fputs("' ;;\n", out);
 }
 
 static void put_bash(FILE *out)
 {
+    /* The words are taken from the line itself: readline would part them at "=" and ":" too. */
     fputs("# bash completion for gpuidx\n"
           "_gpuidx() {\n"
-          "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} flags= choices=\n"
+          "    local line=${COMP_LINE:0:COMP_POINT} word prev flags= choices=\n"
+          "    local -a words\n"
+          "    word=${line##*[[:space:]]}\n"
+          "    read -ra words <<<\"${line%\"$word\"}\"\n"
           "    COMPREPLY=()\n"
-          "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
+          "    if [ ${#words[@]} -le 1 ]; then\n"
           "        COMPREPLY=($(compgen -W '--help --version", out);
     for (size_t i = 0; cli_commands[i]; i++)
         fprintf(out, " %s", cli_commands[i]->name);
-    fputs("' -- \"$cur\"))\n        return\n    fi\n"
-          "    if [ \"$cur\" = = ]; then cur=; elif [ \"$prev\" = = ]; then prev=${COMP_WORDS[COMP_CWORD-2]}; fi\n"
-          "    case ${COMP_WORDS[1]} in\n", out);
+    fputs("' -- \"$word\"))\n        return\n    fi\n"
+          "    prev=${words[${#words[@]}-1]}\n"
+          "    if [[ $word = --*=* ]]; then prev=${word%%=*} word=${word#*=}; fi\n"
+          "    case ${words[1]} in\n", out);
     for (size_t i = 0; cli_commands[i]; i++) {
         fprintf(out, "    %s)\n        flags='", cli_commands[i]->name);
         for_flags(out, cli_commands[i], bash_word);
@@ -427,18 +435,20 @@ static void put_bash(FILE *out)
         fputs("        esac ;;\n", out);
     }
     fputs("    esac\n"
-          "    if [ \"${COMP_WORDS[1]}\" = help ] && [[ $cur != -* ]]; then\n        choices='", out);
+          "    if [ \"${words[1]}\" = help ] && [[ $word != -* ]]; then\n        choices='", out);
     for (size_t i = 0; cli_commands[i]; i++)
         fprintf(out, "%s%s", i ? " " : "", cli_commands[i]->name);
-    fputs("'\n    elif [ \"${COMP_WORDS[1]}\" = completion ] && [[ $cur != -* ]]; then\n"
+    fputs("'\n    elif [ \"${words[1]}\" = completion ] && [[ $word != -* ]]; then\n"
           "        choices='bash zsh fish'\n    fi\n"
           "    if [ -n \"$choices\" ]; then\n"
-          "        COMPREPLY=($(compgen -W \"$choices\" -- \"$cur\"))\n"
-          "    elif [[ $cur = -* ]]; then\n"
-          "        COMPREPLY=($(compgen -W \"$flags\" -- \"$cur\"))\n"
+          "        COMPREPLY=($(compgen -W \"$choices\" -- \"$word\"))\n"
+          "        local colon=${word%\"${word##*:}\"}\n"
+          "        COMPREPLY=(\"${COMPREPLY[@]#\"$colon\"}\")\n"
+          "    elif [[ $word = -* ]]; then\n"
+          "        COMPREPLY=($(compgen -W \"$flags\" -- \"$word\"))\n"
           "        [[ ${COMPREPLY-} = *= ]] && compopt -o nospace\n"
           "    else\n"
-          "        COMPREPLY=($(compgen -f -- \"$cur\"))\n"
+          "        COMPREPLY=($(compgen -f -- \"$word\"))\n"
           "        compopt -o filenames\n"
           "    fi\n"
           "}\n"
@@ -458,7 +468,7 @@ static void zsh_flag(FILE *out, const cli_flag *flag, char letter)
         putc(']', out);
         if (flag->kind == CLI_CHOICE) {
             fprintf(out, ":%s:(", flag->name);
-            put_words(out, flag->arg);
+            put_words(out, flag->arg, true);
             putc(')', out);
         } else if (flag->kind != CLI_SWITCH) {
             fprintf(out, ":%s:%s", flag->arg, flag->kind == CLI_TEXT ? "_files" : "");
@@ -509,7 +519,7 @@ static void fish_flag(FILE *out, const cli_flag *flag, char letter)
         fprintf(out, " -s %c", letter);
     if (flag->kind == CLI_CHOICE) {
         fputs(" -x -a '", out);
-        put_words(out, flag->arg);
+        put_words(out, flag->arg, false);
         putc('\'', out);
     } else if (flag->kind != CLI_SWITCH) {
         fputs(flag->kind == CLI_TEXT ? " -r" : " -x", out);

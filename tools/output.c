@@ -184,7 +184,7 @@ static gx_status get_snippet(const out_answer *a, uint32_t docid, char **buf, si
                              gx_snippet *snippet, gx_error *err)
 {
     *len = 0;
-    if (!a->marks || !a->ix->text)
+    if (!a->snippets || !a->ix->text)
         return GX_OK;
     const gx_status st = gx_index_doc_text(a->ix, docid, buf, cap, len, err);
     return st ? st : gx_highlighter_snippet(a->marks, *buf, *len, SNIPPET_WORDS, snippet, err);
@@ -202,7 +202,12 @@ static gx_status put_jsonl(FILE *out, const out_answer *a, gx_error *err)
     fprintf(out, ",\"engine\":\"%s\",\"seconds\":%.6f", a->engine, a->seconds);
     if (a->counted)
         fprintf(out, ",\"matches\":%llu", (unsigned long long)a->n_matches);
-    fputs(",\"hits\":[", out);
+    for (uint32_t i = 0; i < gx_highlighter_n_unknown(a->marks); i++) {
+        const char *term = gx_highlighter_unknown(a->marks, i);
+        fputs(i ? "," : ",\"unknown\":[", out);
+        out_put_json(out, term, strlen(term));
+    }
+    fputs(gx_highlighter_n_unknown(a->marks) ? "],\"hits\":[" : ",\"hits\":[", out);
     for (uint32_t i = 0; i < a->n_hits && st == GX_OK; i++) {
         size_t len, text_len;
         gx_snippet snippet;

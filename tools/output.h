@@ -33,7 +33,8 @@ typedef struct out_answer {
     bool timing;             /* human: show the time */
     const char *engine;      /* "cpu" or "gpu" */
     const char *tag;         /* trec: the run's name */
-    gx_highlighter *marks;   /* NULL: no snippets */
+    gx_highlighter *marks;   /* of the query: human and jsonl need it */
+    bool snippets;           /* show them */
     const gx_explanation *explanations; /* [n_hits], or NULL: human and jsonl show why each hit has its score */
 } out_answer;
 

@@ -76,7 +76,7 @@ static int run(const cli_args *a)
     if (shell) {
         code = shell_run(&k);
         none = false;
-    } else if (code == 0 && a->argc > 1) {
+    } else if (code == 0 && a->argc > 1 && !(a->argc == 2 && strcmp(a->argv[1], "-") == 0)) {
         code = ask_arguments(&k, a->argc - 1, a->argv + 1, &none);
     } else if (code == 0) {
         k.name_queries = true;
@@ -142,8 +142,9 @@ const cli_command cmd_query = {
     .name = "query",
     .summary = "answer queries from an index",
     .synopsis = "[OPTIONS] INDEX [QUERY...]",
-    .description = "Prints the documents that match best. The query stands on the command line; without one, queries are read "
-                   "from standard input, a line each, and where that is a terminal a shell is opened.",
+    .description = "Prints the documents that match best. The query stands on the command line; without one, or with `-`, "
+                   "queries are read from standard input, a line each. Without one, and where that is a terminal, a shell is "
+                   "opened.",
     .sections = sections,
     .examples = examples,
     .flags = flags,

@@ -80,25 +80,31 @@ flags_of() {
 @test "bash completes commands, flags, choices and files" {
     eval "$("$GPUIDX" completion bash)"
     compopt() { :; }
-    complete_words() {
-        COMP_WORDS=("$@")
-        COMP_CWORD=$(($# - 1))
+    complete_line() {
+        COMP_LINE=$1
+        COMP_POINT=${#1}
         _gpuidx
     }
-    complete_words gpuidx que
+    complete_line 'gpuidx que'
     [ "${COMPREPLY[*]}" = query ]
-    complete_words gpuidx query --eng
+    complete_line 'gpuidx query --eng'
     [ "${COMPREPLY[*]}" = --engine= ]
-    complete_words gpuidx query --engine = g
+    complete_line 'gpuidx query --engine=g'
     [ "${COMPREPLY[*]}" = gpu ]
-    complete_words gpuidx query --engine =
+    complete_line 'gpuidx query --engine='
     [ "${COMPREPLY[*]}" = 'auto cpu gpu' ]
+    complete_line 'gpuidx query --engine g'
+    [ "${COMPREPLY[*]}" = gpu ]
+    complete_line 'gpuidx query --scorer=bm25:luc' # readline has cut the word at the colon
+    [ "${COMPREPLY[*]}" = 'lucene lucene-lossy' ]
     touch some.gx
-    complete_words gpuidx query som
+    complete_line 'gpuidx query som'
     [ "${COMPREPLY[*]}" = some.gx ]
-    complete_words gpuidx help inf
+    complete_line 'gpuidx query some.gx --k'
+    [ "${COMPREPLY[*]}" = '--k1=' ]
+    complete_line 'gpuidx help inf'
     [ "${COMPREPLY[*]}" = info ]
-    complete_words gpuidx completion z
+    complete_line 'gpuidx completion z'
     [ "${COMPREPLY[*]}" = zsh ]
 }
 
@@ -111,6 +117,27 @@ flags_of() {
         $shell -n script
     done
     [ -n "$tried" ] || skip "neither shell is installed"
+}
+
+@test "zsh completes flags, and choices with colons" {
+    command -v zsh >/dev/null && command -v python3 >/dev/null || skip "zsh or python3 is not installed"
+    "$GPUIDX" completion zsh >_gpuidx
+    python3 "$HERE/terminal.py" zsh -f <<END
+type PS1='ready> '; fpath=($PWD \$fpath); autoload -Uz compinit; compinit -u -d $PWD/dump; echo al''l
+see all
+see ready>
+keys gpuidx que
+keys TAB
+see query
+pause 0.3
+keys --scor
+keys TAB
+see --scorer=
+pause 0.3
+keys bm25:l
+keys TAB
+see lucene
+END
 }
 
 @test "an unknown shell has no completion" {
