@@ -27,6 +27,7 @@ struct gx_cpu_lists {
     const gx_cpu_kernels *kernels;
     uint32_t min_map_df;            /* lists of fewer postings get no map */
     _Atomic(gx_cpu_map *) *maps;    /* [n_terms] */
+    atomic_uint_least64_t map_bytes;
     pthread_mutex_t lock;           /* of the sets' chain */
     gx_cpu_params *params;
 };
@@ -149,6 +150,11 @@ void gx_cpu_lists_close(gx_cpu_lists *ls)
     }
     pthread_mutex_destroy(&ls->lock);
     free(ls);
+}
+
+uint64_t gx_cpu_lists_map_bytes(const gx_cpu_lists *ls)
+{
+    return atomic_load(&ls->map_bytes);
 }
 
 /* ---- parameter sets ---- */
@@ -276,8 +282,11 @@ const gx_cpu_map *gx_cpu_lists_map(gx_cpu_lists *ls, uint32_t term, gx_cpu_scrat
         return m;
     if (!(m = make_map(ls, term, scratch)))
         return NULL;
-    if (atomic_compare_exchange_strong(&ls->maps[term], &first, m))
+    if (atomic_compare_exchange_strong(&ls->maps[term], &first, m)) {
+        if (m->map)
+            atomic_fetch_add(&ls->map_bytes, map_bytes(ls->ix, ls->ix->lists[term].df));
         return m;
+    }
     free_map(m); /* another thread was faster */
     return first;
 }

@@ -43,6 +43,8 @@ gx_status gx_cpu_lists_open(gx_cpu_lists **out, const gx_index *ix, const gx_cpu
                             gx_error *err);
 void gx_cpu_lists_close(gx_cpu_lists *ls);
 
+uint64_t gx_cpu_lists_map_bytes(const gx_cpu_lists *ls); /* maps and ranks made so far */
+
 /* The parameter set of norm, made at first use; NULL: no memory. Lives as long as ls. */
 gx_cpu_params *gx_cpu_lists_params(gx_cpu_lists *ls, gx_norm norm);
 const uint32_t *gx_cpu_params_lens(const gx_cpu_params *p);
