@@ -232,19 +232,16 @@ static gx_status meet_duplicate(gx_builder *b, const gx_document *doc, uint32_t 
     }
 }
 
-/* Analyse and invert what is in the analysis' buffer. */
-static gx_status take_buffer(gx_builder *b, size_t len, uint64_t *n_tokens)
+/* Look up the tokens' terms and invert them. */
+static gx_status take_tokens(gx_builder *b, const gx_tokens *tokens, uint64_t *n_tokens)
 {
-    gx_tokens tokens;
     const uint32_t *terms;
     uint32_t n;
-    gx_status st = gx_analysis_split(b->analysis, len, &tokens);
-    if (st == GX_OK)
-        st = gx_memo_terms(b->memo, &tokens, &terms, &n, &b->counts.dropped_tokens);
+    gx_status st = gx_memo_terms(b->memo, tokens, &terms, &n, &b->counts.dropped_tokens);
     if (st != GX_OK)
         return st;
     lap(b, GX_STAGE_ANALYSE);
-    b->counts.replaced_bytes += tokens.replaced;
+    b->counts.replaced_bytes += tokens->replaced;
     *n_tokens += n;
     st = gx_inverter_add(b->inverter, b->n_docs, terms, n);
     lap(b, GX_STAGE_INVERT);
@@ -260,18 +257,20 @@ static gx_status take_text(gx_builder *b, const char *text, size_t len, uint64_t
         if (!p)
             return GX_ENOMEM;
         memcpy(p, text + at, piece);
-        st = take_buffer(b, piece, n_tokens);
+        gx_tokens tokens;
+        st = gx_analysis_split(b->analysis, piece, &tokens);
+        if (st == GX_OK)
+            st = take_tokens(b, &tokens, n_tokens);
     }
     return st;
 }
 
-static gx_status take_document(gx_builder *b, const gx_document *doc, uint64_t *n_tokens)
+/* A document of so many bytes, title and text, goes through the analysis at once. */
+#define SHORT_DOCUMENT (32u << 10)
+
+static gx_status split_short(gx_builder *b, const gx_document *doc, gx_tokens *tokens)
 {
     const size_t len = doc->title_len + 1 + doc->text_len;
-    if (len > 32u << 10) { /* a space between the two separates as well as an end does */
-        const gx_status st = take_text(b, doc->title, doc->title_len, n_tokens);
-        return st == GX_OK ? take_text(b, doc->text, doc->text_len, n_tokens) : st;
-    }
     char *p = gx_analysis_buffer(b->analysis, len);
     if (!p)
         return GX_ENOMEM;
@@ -280,7 +279,7 @@ static gx_status take_document(gx_builder *b, const gx_document *doc, uint64_t *
     p[doc->title_len] = ' ';
     if (doc->text_len)
         memcpy(p + doc->title_len + 1, doc->text, doc->text_len);
-    return take_buffer(b, len, n_tokens);
+    return gx_analysis_split(b->analysis, len, tokens);
 }
 
 static gx_status write_document(gx_builder *b, const gx_document *doc, uint32_t n_tokens, gx_error *err)
@@ -329,7 +328,13 @@ gx_status gx_builder_add(gx_builder *b, const gx_document *doc, gx_error *err)
     if (b->n_docs == UINT32_MAX - 1)
         return gx_fail(err, GX_EINPUT, "an index holds at most %u documents; split the collection", UINT32_MAX - 1);
     b->done = true; /* until all has gone well */
-    uint32_t *docid = gx_docids_find(&b->ids, doc->id, doc->id_len);
+    b->stamp = now();
+    const gx_docid_hash hash = gx_docids_prepare(&b->ids, doc->id, doc->id_len);
+    const bool is_short = doc->title_len + doc->text_len < SHORT_DOCUMENT;
+    gx_tokens tokens;
+    if (is_short && split_short(b, doc, &tokens) != GX_OK)
+        return no_memory(err);
+    uint32_t *docid = gx_docids_find(&b->ids, hash);
     if (!docid)
         return no_memory(err);
     bool skip = false;
@@ -339,8 +344,12 @@ gx_status gx_builder_add(gx_builder *b, const gx_document *doc, gx_error *err)
     }
     *docid = b->n_docs;
     uint64_t n_tokens = 0;
-    b->stamp = now();
-    if (take_document(b, doc, &n_tokens) != GX_OK)
+    if (is_short) {
+        st = take_tokens(b, &tokens, &n_tokens);
+    } else if ((st = take_text(b, doc->title, doc->title_len, &n_tokens)) == GX_OK) { /* their ends separate them, too */
+        st = take_text(b, doc->text, doc->text_len, &n_tokens);
+    }
+    if (st != GX_OK)
         return no_memory(err);
     st = b->waiting ? let_wait(b, doc, (uint32_t)n_tokens, err) : write_document(b, doc, (uint32_t)n_tokens, err);
     lap(b, GX_STAGE_DOCUMENTS);

@@ -48,15 +48,20 @@ static bool grow(gx_docids *d)
     return true;
 }
 
-uint32_t *gx_docids_find(gx_docids *d, const char *id, size_t len)
+gx_docid_hash gx_docids_prepare(const gx_docids *d, const char *id, size_t len)
+{
+    const XXH128_hash_t h = XXH3_128bits(id, len);
+    __builtin_prefetch(&d->slots[h.low64 >> (64 - d->bits)], 1);
+    return (gx_docid_hash){h.low64, (uint32_t)h.high64 | 1};
+}
+
+uint32_t *gx_docids_find(gx_docids *d, gx_docid_hash id)
 {
     if ((uint64_t)d->n * 4 >= (uint64_t)3 << d->bits && !grow(d))
         return NULL;
-    const XXH128_hash_t h = XXH3_128bits(id, len);
-    const uint32_t more = (uint32_t)h.high64 | 1;
-    struct gx_docid_slot *s = probe(d->slots, d->bits, h.low64, more);
+    struct gx_docid_slot *s = probe(d->slots, d->bits, id.low, id.more);
     if (!s->more) {
-        *s = (struct gx_docid_slot){h.low64, more, UINT32_MAX};
+        *s = (struct gx_docid_slot){id.low, id.more, UINT32_MAX};
         ++d->n;
     }
     return &s->docid;

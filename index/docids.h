@@ -18,8 +18,15 @@ typedef struct gx_docids {
 bool gx_docids_open(gx_docids *d); /* false: no memory */
 void gx_docids_close(gx_docids *d);
 
+/* The hash of an id, and its slot on its way into the cache: some work between this and gx_docids_find hides a miss. */
+typedef struct gx_docid_hash {
+    uint64_t low;
+    uint32_t more;
+} gx_docid_hash;
+gx_docid_hash gx_docids_prepare(const gx_docids *d, const char *id, size_t len);
+
 /* The place of id's docid, UINT32_MAX in a place that was made for it; the caller puts the docid there before the next
  * call. NULL: no memory. */
-uint32_t *gx_docids_find(gx_docids *d, const char *id, size_t len);
+uint32_t *gx_docids_find(gx_docids *d, gx_docid_hash id);
 
 #endif

@@ -261,7 +261,7 @@ static word_break class_by_name(utf8proc_int32_t c)
         return NUMBER;
     case 0x202F:
         return CONNECTOR;
-    case 0x05F3:
+    case 0x05F3: case 0x055A: case 0x055B: case 0x055C: case 0x055E: case 0x058A:
         return LETTER;
     case 0xFF9E: case 0xFF9F:
         return EXTEND;
@@ -298,7 +298,9 @@ static word_break class_of(utf8proc_int32_t c)
             return LETTER;
         return c >= 0x1F000 ? ALONE : OTHER;
     case UTF8PROC_CATEGORY_SK:
-        return within(c, 0x1F3FB, 0x1F3FF) ? EXTEND : OTHER; /* skin tones */
+        if (within(c, 0x1F3FB, 0x1F3FF)) /* skin tones */
+            return EXTEND;
+        return within(c, 0x02C2, 0x02FF) && !within(c, 0x02D8, 0x02DD) ? LETTER : OTHER;
     default:
         return OTHER;
     }

@@ -1,6 +1,7 @@
 #include "index/builder.h"
 
-#include <sys/stat.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "index/analyzer.h"
@@ -409,6 +410,44 @@ static void nothing_appears_before_the_end_and_nothing_is_overwritten(void **sta
     unlink(path);
 }
 
+static void a_full_disk_is_reported_and_leaves_nothing(void **state)
+{
+    (void)state;
+    struct rlimit old, tight;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+    void (*const handler)(int) = signal(SIGXFSZ, SIG_IGN);
+    tight = old;
+    for (rlim_t most = 1000; most < 1u << 20; most = most * 3 + 7777) {
+        const char *path = in_dir("a.gx");
+        gx_builder_options o = GX_BUILDER_OPTIONS;
+        o.path = path;
+        o.memory = 1u << 20;
+        o.duplicates = most % 2 ? GX_DUPLICATES_LAST : GX_DUPLICATES_FAIL;
+        tight.rlim_cur = most;
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &tight), 0);
+        gx_builder *b = NULL;
+        gx_error err = {0};
+        gx_status st = gx_builder_open(&b, &o, &err);
+        uint64_t seed = most;
+        for (uint32_t d = 0; d < 20000 && st == GX_OK; ++d) {
+            char id[16], text[128];
+            seed = seed * 6364136223846793005u + 1442695040888963407u;
+            snprintf(id, sizeof id, "%u", d);
+            snprintf(text, sizeof text, "w%u x%u y%u", (unsigned)(seed >> 44), (unsigned)(seed >> 50), (unsigned)(seed >> 56));
+            const gx_document doc = document(id, "a title", text);
+            st = gx_builder_add(b, &doc, &err);
+        }
+        if (st == GX_OK)
+            st = gx_builder_finish(b, &err);
+        setrlimit(RLIMIT_FSIZE, &old);
+        assert_int_equal(st, GX_EIO);
+        assert_true(err.text[0]);
+        gx_builder_abort(b);
+        assert_int_equal(access(path, F_OK), -1);
+    }
+    signal(SIGXFSZ, handler);
+}
+
 static void bad_options_are_refused(void **state)
 {
     (void)state;
@@ -445,6 +484,7 @@ int main(void)
         cmocka_unit_test(the_index_holds_what_the_analyzer_says),
         cmocka_unit_test(what_is_dropped_and_replaced_is_counted),
         cmocka_unit_test(nothing_appears_before_the_end_and_nothing_is_overwritten),
+        cmocka_unit_test(a_full_disk_is_reported_and_leaves_nothing),
         cmocka_unit_test(bad_options_are_refused),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
