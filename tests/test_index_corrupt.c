@@ -1,4 +1,5 @@
-/* Damaged index files: each is refused, by words that name the header or the section. */
+/* Damaged index files: each is refused, by words that name the header or the section. And files that a writer makes only of
+ * more than this machine may hold: they are read. */
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -17,7 +18,7 @@ typedef struct image {
 } image;
 
 static image whole; /* 1,000 documents, GPU-BP128, titles, texts: some lists have several blocks */
-static image small; /* 12 documents, no titles, no texts */
+static image small; /* 12 documents, 5 lists of a block each, no titles, no texts */
 
 static image image_load(const char *file)
 {
@@ -567,6 +568,69 @@ static void offsets_of_eight_bytes_are_read(void **state)
     free(im.bytes);
 }
 
+/* small with its lists 2^31 words apart: a sparse file of 32 GiB. */
+static void lists_beyond_2_to_the_32_words_are_found(void **state)
+{
+    (void)state;
+    enum { LISTS = 5, GAP_SHIFT = 31 };
+    gx_error err = {0};
+    gx_index *near, *far;
+    image im = image_copy(&small);
+    gx_header *h = header_of(&im);
+    gx_section *s = (gx_section *)(void *)(h + 1);
+    const uint64_t gap = (uint64_t)1 << GAP_SHIFT, moved = (LISTS - 1) * gap * sizeof(uint32_t);
+    const size_t behind = s[1].offset; /* of the second section: those behind the payload */
+    assert_int_equal(h->n_terms, LISTS);
+    assert_int_equal(h->n_blocks, LISTS);
+    image_store(&small);
+    assert_int_equal(gx_index_open(&near, path, NULL, &err), GX_OK);
+    unlink(path);
+    uint32_t *tf_ends = bytes_of(&im, GX_SEC_TF_ENDS);
+    gx_list_entry *lists = bytes_of(&im, GX_SEC_LISTS);
+    for (uint32_t t = 0; t < LISTS; ++t) {
+        const uint64_t payload = lists[t].payload_lo + t * gap;
+        tf_ends[t] += t + 1 < LISTS ? (uint32_t)gap : 0; /* the block has room that it does not use */
+        lists[t].payload_lo = (uint32_t)payload;
+        lists[t].payload_hi = (uint8_t)(payload >> 32);
+    }
+    assert_int_equal(lists[LISTS - 1].payload_hi, 2);
+    for (uint32_t i = 1; i < h->n_sections; ++i) {
+        s[i].checksum = gx_hash(im.bytes + s[i].offset, s[i].bytes);
+        s[i].offset += moved;
+    }
+    s[0].bytes += moved;
+    h->device_bytes += moved;
+    h->file_bytes += moved;
+    h->checksum = 0;
+    h->checksum = gx_hash(im.bytes, sizeof *h + h->n_sections * sizeof *s);
+    const int fd = open(path, O_WRONLY | O_CREAT, 0666);
+    if (pwrite(fd, im.bytes + behind, im.n - behind, (off_t)(behind + moved)) < 0)
+        skip(); /* a file system without files so long */
+    assert_int_equal(pwrite(fd, im.bytes, s[0].offset, 0), s[0].offset);
+    for (uint32_t t = 0; t < LISTS; ++t) {
+        const uint64_t words = near->tf_ends[t], from = near->lists[t].payload_lo;
+        const off_t to = (off_t)(s[0].offset + (from + t * gap) * sizeof(uint32_t));
+        assert_int_equal(pwrite(fd, near->payload + from, words * sizeof(uint32_t), to), words * sizeof(uint32_t));
+    }
+    close(fd);
+    gx_index_options opt = GX_INDEX_OPTIONS;
+    opt.check = GX_CHECK_STRUCTURE;
+    if (gx_index_open(&far, path, &opt, &err) != GX_OK)
+        fail_msg("%s", err.text);
+    for (uint32_t t = 0; t < LISTS; ++t) {
+        uint32_t a[GX_MAX_BLOCK], b[GX_MAX_BLOCK];
+        const gx_list l = gx_index_list(far, t), wanted = gx_index_list(near, t);
+        assert_int_equal(gx_list_decode_docids(&l, 0, a), gx_list_decode_docids(&wanted, 0, b));
+        assert_memory_equal(a, b, l.df * sizeof *a);
+        gx_list_decode_tfs(&l, 0, a);
+        gx_list_decode_tfs(&wanted, 0, b);
+        assert_memory_equal(a, b, l.df * sizeof *a);
+    }
+    gx_index_close(near);
+    gx_index_close(far);
+    free(im.bytes);
+}
+
 static int make_images(void **state)
 {
     (void)state;
@@ -612,6 +676,7 @@ int main(void)
         cmocka_unit_test(an_unknown_optional_section_is_skipped),
         cmocka_unit_test(an_unknown_required_section_is_refused),
         cmocka_unit_test(offsets_of_eight_bytes_are_read),
+        cmocka_unit_test(lists_beyond_2_to_the_32_words_are_found),
     };
     return cmocka_run_group_tests(tests, make_images, remove_dir);
 }
