@@ -1,6 +1,8 @@
+#include <stdio.h>
 #include <string.h>
 
 #include "codecs/codecs.h"
+#include "engine/status.h"
 
 const gx_codec *const gx_codecs[] = {
     &gx_codec_raw,
@@ -28,4 +30,16 @@ const gx_codec *gx_codec_by_id(uint8_t id)
             return *c;
     }
     return NULL;
+}
+
+gx_status gx_codec_find(const gx_codec **out, const char *name, gx_error *err)
+{
+    *out = gx_codec_by_name(name);
+    if (*out)
+        return GX_OK;
+    char known[800] = "";
+    size_t n = 0;
+    for (const gx_codec *const *c = gx_codecs; *c && n + 32 < sizeof known; ++c)
+        n += (size_t)snprintf(known + n, sizeof known - n, "%s%s", n ? ", " : "", (*c)->name);
+    return gx_fail(err, GX_EUSAGE, "no codec is called \"%s\"; there are: %s", name, known);
 }

@@ -67,6 +67,9 @@ extern const gx_codec *const gx_codecs[];
 const gx_codec *gx_codec_by_name(const char *name); /* NULL: none */
 const gx_codec *gx_codec_by_id(uint8_t id);         /* NULL: none */
 
+/* By name, for people: GX_EUSAGE with the names that there are. */
+gx_status gx_codec_find(const gx_codec **out, const char *name, gx_error *err);
+
 #ifdef __cplusplus
 }
 #endif

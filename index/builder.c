@@ -62,18 +62,6 @@ static gx_status no_memory(gx_error *err)
 
 /* ---- opening ---- */
 
-static gx_status find_codec(const gx_codec **out, const char *name, gx_error *err)
-{
-    *out = gx_codec_by_name(name);
-    if (*out)
-        return GX_OK;
-    char known[256] = "";
-    size_t n = 0;
-    for (const gx_codec *const *c = gx_codecs; *c && n + 32 < sizeof known; ++c)
-        n += (size_t)snprintf(known + n, sizeof known - n, "%s%s", n ? ", " : "", (*c)->name);
-    return gx_fail(err, GX_EUSAGE, "no codec is called \"%s\"; there are: %s", name, known);
-}
-
 static char *directory_of(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -101,9 +89,9 @@ static gx_status open_parts(gx_builder *b, gx_error *err)
     gx_writer_options w = GX_WRITER_OPTIONS;
     w.force = b->opt.force;
     w.store_text = b->opt.store_text;
-    gx_status st = find_codec(&w.docids, b->opt.docid_codec ? b->opt.docid_codec : "gpubp128", err);
+    gx_status st = gx_codec_find(&w.docids, b->opt.docid_codec ? b->opt.docid_codec : "gpubp128", err);
     if (st == GX_OK)
-        st = find_codec(&w.tfs, b->opt.tf_codec ? b->opt.tf_codec : w.docids->name, err);
+        st = gx_codec_find(&w.tfs, b->opt.tf_codec ? b->opt.tf_codec : w.docids->name, err);
     const gx_analyzer_options an = {b->opt.analyzer, b->opt.stemmer, b->opt.stopwords};
     if (st == GX_OK)
         st = gx_analyzer_open(&b->analyzer, &an, err);

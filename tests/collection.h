@@ -115,17 +115,18 @@ static inline gx_status collection_add(const collection *c, gx_writer *w, gx_err
     return st;
 }
 
+static const uint8_t collection_uuid[16] = {1, 2, 3, 4, 5, 6, 0x47, 8, 0x89, 10, 11, 12, 13, 14, 15, 16};
+
 static inline gx_status collection_write(const collection *c, const char *path, const gx_codec *docids,
                                          const gx_codec *tfs, gx_error *err)
 {
-    static const uint8_t uuid[16] = {1, 2, 3, 4, 5, 6, 0x47, 8, 0x89, 10, 11, 12, 13, 14, 15, 16};
     gx_writer_options opt = GX_WRITER_OPTIONS;
     gx_writer *w;
     opt.force = true;
     opt.docids = docids;
     opt.tfs = tfs;
     opt.store_text = c->with_texts;
-    opt.uuid = uuid;
+    opt.uuid = collection_uuid;
     gx_status st = gx_writer_open(&w, path, &opt, err);
     if (st == GX_OK)
         st = collection_add(c, w, err);

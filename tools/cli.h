@@ -91,7 +91,7 @@ const cli_command *cli_find_command(const char *name); /* or NULL */
 
 /* The commands; each is defined in tools/NAME.c and listed in gpuidx.c. */
 extern const cli_command cmd_build, cmd_query, cmd_replay, cmd_eval, cmd_info, cmd_check, cmd_import, cmd_export,
-    cmd_bench, cmd_devices, cmd_completion, cmd_help;
+    cmd_bench, cmd_recode, cmd_devices, cmd_completion, cmd_help;
 
 /* ---- reading a command line ---- */
 

@@ -9,6 +9,7 @@ const cli_command *const cli_commands[] = {
     &cmd_eval,
     &cmd_info,
     &cmd_check,
+    &cmd_recode,
     &cmd_devices,
     &cmd_completion,
     &cmd_help,

@@ -1,0 +1,175 @@
+#include "index/rewrite.h"
+#include "tests/collection.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char dir[] = "/tmp/gx-test-rewrite-XXXXXX";
+
+static const char *in_dir(const char *name)
+{
+    static char path[4][128];
+    static int turn;
+    char *p = path[turn++ % 4];
+    snprintf(p, sizeof path[0], "%s/%s", dir, name);
+    return p;
+}
+
+static void assert_same_file(const char *a, const char *b)
+{
+    FILE *f = fopen(a, "rb"), *g = fopen(b, "rb");
+    assert_non_null(f);
+    assert_non_null(g);
+    int x, y;
+    long at = 0;
+    do {
+        x = getc(f);
+        y = getc(g);
+        if (x != y)
+            fail_msg("%s and %s differ at byte %ld", a, b, at);
+        ++at;
+    } while (x != EOF);
+    fclose(f);
+    fclose(g);
+}
+
+static gx_index *open_index(const char *path)
+{
+    gx_index *ix;
+    gx_error err = {0};
+    if (gx_index_open(&ix, path, NULL, &err) != GX_OK)
+        fail_msg("%s", err.text);
+    return ix;
+}
+
+static void rewrite(const char *from, const char *to, gx_rewrite_options opt)
+{
+    gx_index *ix = open_index(from);
+    gx_error err = {0};
+    opt.size = sizeof opt;
+    opt.force = true;
+    opt.uuid = collection_uuid;
+    if (gx_index_rewrite(ix, to, &opt, &err) != GX_OK)
+        fail_msg("%s", err.text);
+    gx_index_close(ix);
+}
+
+static void equals_an_index_built_with_the_new_codec(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 4; ++seed) {
+        collection *c = collection_make(seed, 1500, 60);
+        for (const gx_codec *const *a = gx_codecs; *a; ++a)
+            for (const gx_codec *const *b = gx_codecs; *b; ++b) {
+                gx_error err = {0};
+                assert_int_equal(collection_write(c, in_dir("a.gx"), *a, NULL, &err), GX_OK);
+                assert_int_equal(collection_write(c, in_dir("b.gx"), *b, NULL, &err), GX_OK);
+                rewrite(in_dir("a.gx"), in_dir("c.gx"), (gx_rewrite_options){.docids = *b});
+                assert_same_file(in_dir("b.gx"), in_dir("c.gx"));
+            }
+        collection_free(c);
+    }
+}
+
+static void an_order_and_its_inverse_give_the_same_index(void **state)
+{
+    (void)state;
+    enum { N = 3000 };
+    static uint32_t order[N], inverse[N];
+    uint64_t seed = 7;
+    for (uint32_t d = 0; d < N; ++d)
+        order[d] = d;
+    for (uint32_t d = N - 1; d; --d) {
+        const uint32_t e = (uint32_t)(next_random(&seed) % (d + 1)), swap = order[d];
+        order[d] = order[e];
+        order[e] = swap;
+    }
+    for (uint32_t d = 0; d < N; ++d)
+        inverse[order[d]] = d;
+    const gx_codec *codec = gx_codec_by_name("gpubp128");
+    collection *c = collection_make(11, N, 40);
+    gx_error err = {0};
+    assert_int_equal(collection_write(c, in_dir("a.gx"), codec, NULL, &err), GX_OK);
+    rewrite(in_dir("a.gx"), in_dir("b.gx"), (gx_rewrite_options){.docids = codec, .new_docids = order});
+    rewrite(in_dir("b.gx"), in_dir("c.gx"), (gx_rewrite_options){.docids = codec, .new_docids = inverse});
+    assert_same_file(in_dir("a.gx"), in_dir("c.gx"));
+
+    gx_index *a = open_index(in_dir("a.gx")), *b = open_index(in_dir("b.gx"));
+    for (uint32_t d = 0; d < N; ++d) {
+        size_t la, lb;
+        const char *x = gx_index_doc_id(a, d, &la), *y = gx_index_doc_id(b, order[d], &lb);
+        assert_int_equal(la, lb);
+        assert_memory_equal(x, y, la);
+        assert_int_equal(a->doc_lens[d], b->doc_lens[order[d]]);
+    }
+    gx_index_close(a);
+    gx_index_close(b);
+    collection_free(c);
+}
+
+static void an_order_that_is_none_is_refused(void **state)
+{
+    (void)state;
+    collection *c = collection_make(3, 100, 5);
+    gx_error err = {0};
+    uint32_t order[100] = {0};
+    const gx_codec *codec = gx_codec_by_name("raw");
+    assert_int_equal(collection_write(c, in_dir("a.gx"), codec, NULL, &err), GX_OK);
+    gx_index *ix = open_index(in_dir("a.gx"));
+    gx_rewrite_options opt = GX_REWRITE_OPTIONS;
+    opt.docids = codec;
+    opt.new_docids = order;
+    assert_int_equal(gx_index_rewrite(ix, in_dir("none.gx"), &opt, &err), GX_EUSAGE);
+    assert_non_null(strstr(err.text, "no permutation"));
+    assert_int_equal(access(in_dir("none.gx"), F_OK), -1);
+    gx_index_close(ix);
+    collection_free(c);
+}
+
+static bool always(void *user)
+{
+    (void)user;
+    return true;
+}
+
+static void a_cancelled_rewrite_leaves_nothing(void **state)
+{
+    (void)state;
+    collection *c = collection_make(5, 100, 5);
+    gx_error err = {0};
+    const gx_codec *codec = gx_codec_by_name("gpubp128");
+    assert_int_equal(collection_write(c, in_dir("a.gx"), codec, NULL, &err), GX_OK);
+    gx_index *ix = open_index(in_dir("a.gx"));
+    gx_rewrite_options opt = GX_REWRITE_OPTIONS;
+    opt.docids = codec;
+    opt.cancel = always;
+    assert_int_equal(gx_index_rewrite(ix, in_dir("none.gx"), &opt, &err), GX_ECANCELLED);
+    assert_int_equal(access(in_dir("none.gx"), F_OK), -1);
+    gx_index_close(ix);
+    collection_free(c);
+}
+
+static int make_dir(void **state)
+{
+    (void)state;
+    return mkdtemp(dir) ? 0 : -1;
+}
+
+static int remove_dir(void **state)
+{
+    (void)state;
+    for (const char *const *name = (const char *const[]){"a.gx", "b.gx", "c.gx", NULL}; *name; ++name)
+        unlink(in_dir(*name));
+    return rmdir(dir);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(equals_an_index_built_with_the_new_codec),
+        cmocka_unit_test(an_order_and_its_inverse_give_the_same_index),
+        cmocka_unit_test(an_order_that_is_none_is_refused),
+        cmocka_unit_test(a_cancelled_rewrite_leaves_nothing),
+    };
+    return cmocka_run_group_tests(tests, make_dir, remove_dir);
+}

@@ -1,0 +1,86 @@
+/* recode.c: `gpuidx recode`: the same index, packed otherwise. */
+#include <signal.h>
+
+#include "index/rewrite.h"
+#include "tools/cli.h"
+
+static volatile sig_atomic_t stopped;
+
+static void on_signal(int signal)
+{
+    (void)signal;
+    stopped = 1;
+}
+
+static bool is_stopped(void *user)
+{
+    (void)user;
+    return stopped;
+}
+
+static void report(const gx_index *before, const char *path)
+{
+    gx_index *after;
+    if (gx_index_open(&after, path, NULL, NULL))
+        return;
+    const double n = before->n_postings ? (double)before->n_postings : 1;
+    cli_note("%s: %llu bytes, %.2f bits a posting of docids and tfs; before: %llu and %.2f", path,
+             (unsigned long long)after->file_bytes, 32.0 * (double)after->payload_words / n,
+             (unsigned long long)before->file_bytes, 32.0 * (double)before->payload_words / n);
+    gx_index_close(after);
+}
+
+static int run(const cli_args *a)
+{
+    gx_error err = {0};
+    gx_index *ix = NULL;
+    gx_rewrite_options opt = GX_REWRITE_OPTIONS;
+    const char *tf_codec = cli_text(a, "tf-codec"), *path = cli_text(a, "output");
+    if (!path)
+        return cli_usage(a, "--output: where does the new index go?");
+    opt.force = cli_switch(a, "force");
+    opt.drop_titles = cli_choice(a, "drop") >= 2;
+    opt.drop_texts = cli_choice(a, "drop") >= 1;
+    opt.cancel = is_stopped;
+    if (gx_codec_find(&opt.docids, cli_text(a, "codec"), &err) ||
+        (tf_codec && gx_codec_find(&opt.tfs, tf_codec, &err)) || gx_index_open(&ix, a->argv[0], NULL, &err))
+        return cli_fail_error(&err);
+    struct sigaction act = {.sa_handler = on_signal};
+    sigaction(SIGINT, &act, NULL);
+    sigaction(SIGTERM, &act, NULL);
+    int code = 0;
+    if (gx_index_rewrite(ix, path, &opt, &err))
+        code = cli_fail_error(&err);
+    else
+        report(ix, path);
+    gx_index_close(ix);
+    return code;
+}
+
+static const cli_flag flags[] = {
+    {"output", 'o', CLI_TEXT, "FILE", NULL, "where the new index goes"},
+    {"codec", 0, CLI_TEXT, "NAME", "gpubp128", "how docids are packed; `gpuidx bench codecs --list` names the codecs"},
+    {"tf-codec", 0, CLI_TEXT, "NAME", NULL, "how term frequencies are packed; without it, as docids"},
+    {"drop", 0, CLI_CHOICE, "nothing|text|title", "nothing", "leave out stored texts, or texts and titles"},
+    {"force", 0, CLI_SWITCH, NULL, NULL, "replace `FILE` if it exists"},
+    {NULL},
+};
+
+static const cli_section examples[] = {
+    {"gpuidx recode corpus.gx -o vbyte.gx --codec=gpuvbyte128", "Compare codecs without building the corpus again."},
+    {"gpuidx recode corpus.gx -o small.gx --drop=title", "Postings and ids alone, to carry to another machine."},
+    {NULL},
+};
+
+const cli_command cmd_recode = {
+    .name = "recode",
+    .summary = "write an index anew with other codecs",
+    .synopsis = "[OPTIONS] INDEX -o FILE",
+    .description = "Decodes every list of an index and packs it again with other codecs. Queries have the same answers, to "
+                   "the bit.",
+    .examples = examples,
+    .flags = flags,
+    .min_args = 1,
+    .max_args = 1,
+    .run = run,
+};
