@@ -5,6 +5,7 @@
 #include "tools/cli.h"
 
 const cli_command *const cli_commands[] = {
+    &cmd_build,
     &cmd_query,
     &cmd_eval,
     &cmd_info,

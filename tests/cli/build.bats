@@ -1,0 +1,278 @@
+# gpuidx build: corpora of every format become indexes; bad input, exit codes, nothing half-written.
+load cli
+
+# The ids of an index's documents, in docid order, as far as the terms of a query find them.
+ids() {
+    "$GPUIDX" query -q --engine=cpu "$1" -k 1000 --format=jsonl "$2" | grep -o '"id":"[^"]*"' | cut -d'"' -f4 | sort | tr '\n' ' '
+}
+
+nothing_here() { # but what the test made
+    [ -z "$(find . -name 'x.gx*' -o -name '*.tmp*')" ] || { ls -la >&2; return 1; }
+}
+
+@test "a corpus becomes an index, and the summary says what it holds" {
+    ask build "$DATA/tiny.jsonl" -o x.gx
+    exits 0
+    [ -z "$output" ]
+    complains 'x.gx: '
+    complains ' documents, '
+    complains ' bits a posting'
+    complains 'of jsonl from 1 file in'
+    complains 'seconds: read '
+    ask check x.gx
+    exits 0
+}
+
+@test "-q is silent, --json is for programs" {
+    ask build -q "$DATA/tiny.jsonl" -o x.gx
+    exits 0
+    silent
+    ask build -q --json "$DATA/tiny.jsonl" -o y.gx
+    exits 0
+    silent
+    says '{"schema":1,"index":"y.gx","documents":'
+    python3 -c 'import json,sys; json.load(sys.stdin)' <<<"$output"
+}
+
+@test "every format gives the same documents" {
+    printf '{"id":"a","title":"red","text":"apple"}\n{"id":"b","text":"red pear"}\n' >c.jsonl
+    printf 'a\tred\tapple\nb\t\tred pear\n' >c.tsv
+    printf 'id,title,text\na,red,apple\nb,,"red\npear"\n' >c.csv
+    printf '<DOC><DOCNO>a</DOCNO><TITLE>red</TITLE><TEXT>apple</TEXT></DOC>\n<DOC><DOCNO>b</DOCNO><TEXT>red pear</TEXT></DOC>\n' >c.trectext
+    printf '<DOC><DOCNO>a</DOCNO><DOCHDR>u</DOCHDR><title>red</title>apple</DOC>\n<DOC><DOCNO>b</DOCNO><DOCHDR>u</DOCHDR><p>red<p>pear</DOC>\n' >c.trecweb
+    mkdir c.dir && printf '<title>red</title>apple' >c.dir/a.html && printf 'red pear' >c.dir/b
+    printf 'red apple\nred pear\n' >c.txt
+    for c in c.*; do
+        case $c in c.txt) f=(-f plain) ;; *) f=() ;; esac
+        ask build -q "$c" "${f[@]}" -o "$c.gx"
+        exits 0
+        silent
+        case $c in c.txt) a=1 b=2 ;; c.dir) a=a.html b=b ;; *) a=a b=b ;; esac
+        [ "$(ids "$c.gx" red)" = "$a $b " ]
+        [ "$(ids "$c.gx" pears)" = "$b " ]
+    done
+}
+
+@test "compressed corpora, several of them, and standard input" {
+    printf 'a\tapple\n' | gzip >1.tsv.gz
+    printf 'b\tapple\n' | xz >2.tsv.xz
+    { printf 'c\tapple\n' | bzip2; printf 'd\tapple\n' | bzip2; } >3.bz2
+    printf 'e\tapple\n' >4
+    ask build -q 1.tsv.gz 2.tsv.xz 3.bz2 - -o x.gx <4
+    exits 0
+    [ "$(ids x.gx apple)" = "a b c d e " ]
+}
+
+@test "columns may be chosen" {
+    printf 'a\t2020\tcs\tred\tapple\n' >c.tsv
+    ask build -q c.tsv -o x.gx
+    exits 3
+    complains 'c.tsv:1: 5 columns'
+    complains '--columns'
+    ask build -q c.tsv --columns=id,-,-,title,text -o x.gx
+    exits 0
+    [ "$(ids x.gx red)$(ids x.gx apple)$(ids x.gx cs)" = "a a " ]
+    ask build c.tsv --columns=id,txt -o y.gx
+    exits 2
+    complains "'txt' is none of id, title, text and -"
+}
+
+@test "a bad document ends the build with its place, and nothing is written" {
+    printf '{"id":"a","text":"x"}\n{"id":"b","text":oops}\n' >c.jsonl
+    ask build c.jsonl -o x.gx
+    exits 3
+    complains 'c.jsonl:2: column 18: not JSON as expected: a value is expected'
+    complains '--on-error=skip goes on'
+    nothing_here
+}
+
+@test "--on-error=skip leaves bad documents out, shows twenty, counts all" {
+    {
+        printf '{"id":"a","text":"apple"}\n'
+        for i in $(seq 25); do printf '{"id":"bad %d","text":"apple"}\n' "$i"; done
+        printf '{"id":"z","text":"apple"}\n'
+    } >c.jsonl
+    ask build --on-error=skip c.jsonl -o x.gx
+    exits 0
+    complains "c.jsonl:2: the id 'bad 1' holds white space"
+    complains 'c.jsonl:21: '
+    [[ $stderr != *c.jsonl:22:* ]]
+    complains '25 bad documents skipped'
+    complains 'the first 20 are shown'
+    [ "$(ids x.gx apple)" = "a z " ]
+}
+
+@test "a truncated stream is bad input" {
+    seq 100000 | awk '{print $1 "\tword" $1}' | gzip | head -c 50000 >c.tsv.gz
+    ask build c.tsv.gz -o x.gx
+    exits 3
+    complains 'the gzip stream is damaged or truncated'
+    nothing_here
+    ask build --on-error=skip c.tsv.gz -o x.gx
+    exits 0
+    complains 'the rest of this file is lost; skipped'
+    complains '1 bad documents skipped'
+}
+
+@test "an id that comes again is refused, or the first or last document stays" {
+    printf 'a\tapple\na\tpear\n' >c.tsv
+    ask build c.tsv -o x.gx
+    exits 3
+    complains 'c.tsv:2: '
+    nothing_here
+    ask build -q c.tsv --duplicates=first -o x.gx
+    exits 0
+    [ "$(ids x.gx apple)|$(ids x.gx pear)" = "a |" ]
+    ask build c.tsv --duplicates=last -o y.gx
+    exits 0
+    complains '1 documents replaced by later ones'
+    [ "$(ids y.gx apple)|$(ids y.gx pear)" = "|a " ]
+}
+
+@test "an index is not overwritten without --force" {
+    printf 'a\tapple\n' >c.tsv
+    ask build -q c.tsv -o x.gx
+    exits 0
+    cp x.gx before
+    printf 'b\tapple\n' >c.tsv
+    ask build c.tsv -o x.gx
+    exits 5
+    complains 'force'
+    cmp x.gx before
+    printf 'b\n' >bad.tsv
+    ask build --force bad.tsv -o x.gx
+    exits 3
+    cmp x.gx before
+    ask build -q --force c.tsv -o x.gx
+    exits 0
+    [ "$(ids x.gx apple)" = "b " ]
+}
+
+@test "what cannot be opened is exit code 5 and named" {
+    ask build missing.tsv -o x.gx
+    exits 5
+    complains 'missing.tsv: No such file'
+    printf 'a\tapple\n' >c.tsv
+    ask build c.tsv -o no/such/x.gx
+    exits 5
+    complains 'no/such'
+    nothing_here
+}
+
+@test "usage: an output, a corpus, known choices" {
+    printf 'a\tapple\n' >c.tsv
+    ask build c.tsv
+    exits 2
+    complains '-o FILE'
+    ask build -o x.gx
+    exits 2
+    ask build c.tsv -o -
+    exits 2
+    ask build c.tsv -o x.gx -f xml
+    exits 2
+    ask build c.tsv -o x.gx --codec=zip
+    exits 2
+    complains zip
+    ask build c.tsv -o x.gx --stemmer=klingon
+    exits 2
+    complains klingon
+    ask build c.tsv -o x.gx --stopwords=nowhere.txt
+    exits 5
+    complains nowhere.txt
+    printf 'one\ntwo\n' >words
+    ask build words -o x.gx
+    exits 2
+    complains 'say it with -f'
+    nothing_here
+}
+
+@test "odd but harmless input is indexed and counted" {
+    printf '\xef\xbb\xbfa\tred\0apple\r\nb\tcaf\xe9 apple\r\nc\t\r\nd\tthe\n' >c.tsv
+    ask build c.tsv -o x.gx
+    exits 0
+    [ "$(ids x.gx apple)$(ids x.gx red)" = "a b a " ]
+    complains '2 documents without a term'
+    complains '1 byte sequences that are not UTF-8'
+    complains '1 NUL bytes'
+    ask build --force --encoding=latin-1 c.tsv -o x.gx
+    exits 0
+    [ "$(ids x.gx café)" = "b " ]
+}
+
+@test "a token of 10 MB is dropped and counted; a line beyond the limit is refused" {
+    { printf 'a\tapple '; head -c 10000000 /dev/zero | tr '\0' y; printf ' pear\n'; } >c.tsv
+    ask build c.tsv -o x.gx
+    exits 0
+    complains '1 tokens too long, dropped'
+    [ "$(ids x.gx 'apple pear')" = "a " ]
+    ask build --max-record=1M c.tsv -o y.gx
+    exits 3
+    complains 'c.tsv:1: a line of more than 1048576 bytes'
+}
+
+@test "an empty corpus is an empty index" {
+    : >c.jsonl
+    ask build c.jsonl -o x.gx
+    exits 0
+    complains 'no documents'
+    ask query -q --engine=cpu x.gx apple
+    exits 0
+}
+
+@test "--limit reads the first documents only" {
+    seq 10 | awk '{print $1 "\tapple"}' >c.tsv
+    ask build -q --limit 3 c.tsv -o x.gx
+    exits 0
+    [ "$(ids x.gx apple)" = "1 2 3 " ]
+}
+
+@test "every codec answers the same" {
+    xz -dc "$DATA/scifact/corpus.jsonl.xz" | head -500 >c.jsonl
+    for codec in gpubp128 gpubp256 gpuvbyte128 gpuvbyte1024 raw; do
+        ask build -q c.jsonl --codec=$codec -o $codec.gx
+        exits 0
+        "$GPUIDX" query -q --engine=cpu $codec.gx -k 50 --format=trec <"$DATA/scifact/queries.tsv" >$codec.run
+        cmp gpubp128.run $codec.run
+    done
+}
+
+@test "SciFact is ranked as published" {
+    ask build -q "$DATA/scifact/corpus.jsonl.xz" -o x.gx
+    exits 0
+    "$GPUIDX" query -q --engine=cpu x.gx -k 100 --format=trec <"$DATA/scifact/queries.tsv" >run
+    ask eval "$DATA/scifact/qrels.txt" run -m ndcg@10,recall@100
+    exits 0
+    awk '$1 == "ndcg_cut_10" { n = $3 } $1 == "recall_100" { r = $3 } END { exit !(n >= 0.6759 && n <= 0.6819 && r >= 0.922) }' <<<"$output"
+}
+
+@test "Ctrl-C leaves nothing behind" {
+    mkfifo pipe
+    sleep 30 >pipe &
+    sleeper=$!
+    "$GPUIDX" build -f plain pipe -o x.gx 2>said 3>&- &
+    builder=$!
+    sleep 0.5
+    kill -INT $builder || true
+    kill -TERM $builder
+    status=0
+    wait $builder || status=$?
+    kill $sleeper
+    [ $status -ge 128 ]
+    grep -q 'interrupted; nothing was written' said
+    nothing_here
+}
+
+@test "progress is drawn on a terminal, after a second, and nowhere else" {
+    mkfifo pipe
+    feed() { for i in $(seq 20); do echo "apple $i"; sleep 0.1; done; }
+    feed >pipe &
+    python3 "$HERE/terminal.py" "$GPUIDX" build -f plain pipe -o x.gx <<'END'
+see documents,
+see MB/s
+see 20 documents
+exit 0
+END
+    feed | "$GPUIDX" build -f plain - -o y.gx 2>said
+    ! grep -q $'\r' said
+    ! grep -q 'memory,' said
+}

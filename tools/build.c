@@ -1,0 +1,336 @@
+/* build.c: gpuidx build: a corpus becomes an index. */
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "index/source.h"
+#include "tools/cli.h"
+#include "tools/output.h"
+#include "tools/progress.h"
+
+enum { MAX_REPORTS = 20 }; /* bad documents that are shown one by one */
+
+typedef struct build {
+    const cli_args *args;
+    gx_source *source;
+    gx_builder *builder;
+    progress bar;
+    uint64_t limit, skipped;
+    bool skip;
+    double began, read_seconds; /* of the monotonic clock; not inside the builder */
+} build;
+
+/* ---- Ctrl-C: stop between two documents, leave nothing, and die of the signal ---- */
+
+static volatile sig_atomic_t stopped_by;
+
+static void stop(int signal_number)
+{
+    stopped_by = signal_number;
+}
+
+static bool is_stopped(void *user)
+{
+    (void)user;
+    return stopped_by != 0;
+}
+
+static void catch_signals(void (*handler)(int))
+{
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; ++i) {
+        struct sigaction old, act = {.sa_handler = handler}; /* no SA_RESTART: a waiting read is woken */
+        if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+            sigaction(signals[i], &act, NULL);
+    }
+}
+
+/* ---- bad documents ---- */
+
+/* What a bad document means: an exit code, or 0 to go on. */
+static int meet_bad_document(build *b, const gx_error *err)
+{
+    if (b->skip) {
+        if (b->skipped++ < MAX_REPORTS) {
+            progress_end(&b->bar);
+            b->bar.off = cli_quiet();
+            cli_warn("%s; skipped", err->text);
+        }
+        return 0;
+    }
+    progress_end(&b->bar);
+    cli_fail_error(err);
+    cli_note("nothing was written; --on-error=skip goes on without such documents");
+    return gx_status_exit(err->status);
+}
+
+/* A document that the builder refuses, with its place. */
+static gx_status refuse(const gx_source_document *d, gx_error *err)
+{
+    gx_error placed = {.status = err->status};
+    const int n = snprintf(placed.text, sizeof placed.text, "%s:%" PRIu64 ": ", d->file, d->line);
+    if (n > 0 && (size_t)n < sizeof placed.text)
+        snprintf(placed.text + n, sizeof placed.text - (size_t)n, "%.900s", err->text);
+    *err = placed;
+    return err->status;
+}
+
+/* ---- the corpus ---- */
+
+static void show_progress(build *b)
+{
+    const gx_source_counts in = gx_source_get_counts(b->source);
+    gx_builder_counts out = {.size = sizeof out};
+    gx_builder_get_counts(b->builder, &out);
+    progress_show(&b->bar, in.documents, in.bytes, in.raw_bytes, out.memory_bytes);
+}
+
+static int add_documents(build *b)
+{
+    gx_error err = {0};
+    const gx_source_document *d;
+    for (uint64_t n = 0; b->limit == 0 || n < b->limit; ++n) {
+        gx_status st = stopped_by ? GX_ECANCELLED : gx_source_next(b->source, &d, &err);
+        if (st == GX_OK && !d)
+            return 0;
+        if (st == GX_OK && (st = gx_builder_add(b->builder, &d->doc, &err)))
+            refuse(d, &err);
+        if (st == GX_EINPUT) {
+            const int code = meet_bad_document(b, &err);
+            if (code)
+                return code;
+        } else if (st == GX_ECANCELLED) {
+            return gx_status_exit(st); /* run tells it */
+        } else if (st) {
+            progress_end(&b->bar);
+            return cli_fail_error(&err);
+        }
+        if (n % 16 == 0)
+            show_progress(b);
+    }
+    return 0;
+}
+
+/* ---- the summary ---- */
+
+static void add_part(char *line, size_t room, uint64_t n, const char *what)
+{
+    const size_t used = strlen(line);
+    if (n)
+        snprintf(line + used, room - used, "%s%s %s", used ? ", " : "", show_count(n), what);
+}
+
+static void summarize(const build *b, const gx_source_counts *in, const gx_builder_counts *out,
+                      const gx_index_stats *ix, double total)
+{
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    cli_note("%s: %s documents, %s terms, %s postings, %s (%.2f bits a posting for the lists)", cli_text(b->args, "output"),
+             show_count(ix->n_docs), show_count(ix->n_terms), show_count(ix->n_postings), show_bytes(ix->file_bytes),
+             ix->n_postings ? 8.0 * (double)(ix->device_bytes - 4.0 * ix->n_docs) / (double)ix->n_postings : 0.0);
+    cli_note("read %s of %s from %s file%s in %.1f s, %.1f MB/s, with %s of memory at most", show_bytes(in->bytes),
+             gx_source_format_name(in->format), show_count(in->files), in->files == 1 ? "" : "s", total,
+             total > 0 ? (double)in->bytes / total / 1e6 : 0.0, show_bytes((uint64_t)usage.ru_maxrss << 10));
+    cli_note("seconds: read %.2f, analyse %.2f, invert %.2f, merge %.2f, lists %.2f, documents %.2f", b->read_seconds,
+             out->seconds[0], out->seconds[1], out->seconds[2], out->seconds[3], out->seconds[4]);
+    char odd[400] = "";
+    add_part(odd, sizeof odd, b->skipped, "bad documents skipped");
+    add_part(odd, sizeof odd, out->duplicates, cli_choice(b->args, "duplicates") == GX_DUPLICATES_LAST
+                                                   ? "documents replaced by later ones of the same id"
+                                                   : "documents skipped, their ids being taken");
+    add_part(odd, sizeof odd, out->empty, "documents without a term");
+    add_part(odd, sizeof odd, out->dropped_tokens, "tokens too long, dropped");
+    add_part(odd, sizeof odd, in->replaced + out->replaced_bytes, "byte sequences that are not UTF-8, replaced");
+    add_part(odd, sizeof odd, in->nul_bytes, "NUL bytes read as spaces");
+    if (*odd)
+        cli_note("%s", odd);
+    if (b->skipped > MAX_REPORTS)
+        cli_warn("%s bad documents were skipped; the first %d are shown", show_count(b->skipped), MAX_REPORTS);
+    if (ix->n_docs == 0)
+        cli_warn("the corpus holds no documents; the index is empty");
+}
+
+static void print_json(const build *b, const gx_source_counts *in, const gx_builder_counts *out,
+                       const gx_index_stats *ix, double total)
+{
+    const char *path = cli_text(b->args, "output");
+    fputs("{\"schema\":1,\"index\":", stdout);
+    out_put_json(stdout, path, strlen(path));
+    printf(",\"documents\":%" PRIu32 ",\"terms\":%" PRIu32 ",\"postings\":%" PRIu64 ",\"tokens\":%" PRIu64
+           ",\"file_bytes\":%" PRIu64 ",\"device_bytes\":%" PRIu64,
+           ix->n_docs, ix->n_terms, ix->n_postings, ix->n_tokens, ix->file_bytes, ix->device_bytes);
+    printf(",\"format\":\"%s\",\"files\":%" PRIu64 ",\"bytes_read\":%" PRIu64 ",\"text_bytes\":%" PRIu64
+           ",\"skipped\":%" PRIu64 ",\"duplicates\":%" PRIu64 ",\"empty\":%" PRIu64 ",\"dropped_tokens\":%" PRIu64
+           ",\"replaced\":%" PRIu64 ",\"nul_bytes\":%" PRIu64,
+           gx_source_format_name(in->format), in->files, in->bytes, out->text_bytes, b->skipped, out->duplicates,
+           out->empty, out->dropped_tokens, in->replaced + out->replaced_bytes, in->nul_bytes);
+    printf(",\"seconds\":{\"total\":%.3f,\"read\":%.3f,\"analyse\":%.3f,\"invert\":%.3f,\"merge\":%.3f,\"lists\":%.3f,"
+           "\"documents\":%.3f}}\n",
+           total, b->read_seconds, out->seconds[0], out->seconds[1], out->seconds[2], out->seconds[3], out->seconds[4]);
+}
+
+/* ---- the command ---- */
+
+static int open_all(build *b)
+{
+    const cli_args *a = b->args;
+    gx_error err = {0};
+    char from[512];
+    gx_source_options in = {.columns = cli_text(a, "columns"), .max_record = cli_count(a, "max-record"),
+                            .latin1 = cli_choice(a, "encoding") == 1, .cancel = is_stopped};
+    if (cli_given(a, "format"))
+        gx_source_format_find(cli_text(a, "format"), &in.format);
+    if (gx_source_open(&b->source, (const char *const *)a->argv, (size_t)a->argc, &in, &err))
+        return cli_fail_error(&err);
+    if (a->argc == 1)
+        snprintf(from, sizeof from, "%s", a->argv[0]);
+    else
+        snprintf(from, sizeof from, "%.400s and %d more", a->argv[0], a->argc - 1);
+    gx_builder_options out = GX_BUILDER_OPTIONS;
+    out.path = cli_text(a, "output");
+    out.force = cli_switch(a, "force");
+    out.duplicates = (gx_duplicates)cli_choice(a, "duplicates");
+    out.docid_codec = cli_text(a, "codec");
+    out.tf_codec = cli_text(a, "tf-codec");
+    out.analyzer = cli_text(a, "analyzer");
+    out.stemmer = cli_text(a, "stemmer");
+    out.stopwords = cli_text(a, "stopwords");
+    out.store_titles = cli_choice(a, "store") >= 1;
+    out.store_text = cli_choice(a, "store") == 2;
+    out.memory = cli_count(a, "memory");
+    out.source = from;
+    if (gx_builder_open(&b->builder, &out, &err)) {
+        const int code = cli_fail_error(&err);
+        if (err.status == GX_EEXISTS)
+            cli_note("--force replaces it");
+        return code;
+    }
+    return 0;
+}
+
+static int seal(build *b)
+{
+    gx_error err = {0};
+    gx_index *ix;
+    gx_index_stats stats = {.size = sizeof stats};
+    gx_builder_counts out = {.size = sizeof out};
+    gx_builder_get_counts(b->builder, &out);
+    b->read_seconds = progress_clock() - b->began - out.seconds[0] - out.seconds[1];
+    progress_phase(&b->bar, "writing the index");
+    const gx_status st = gx_builder_finish(b->builder, &err);
+    const double total = progress_clock() - b->began;
+    progress_end(&b->bar);
+    if (st)
+        return cli_fail_error(&err);
+    const gx_index_options light = {sizeof light, GX_CHECK_STRUCTURE};
+    if (gx_index_open(&ix, cli_text(b->args, "output"), &light, &err))
+        return cli_fail_error(&err);
+    gx_index_get_stats(ix, &stats);
+    gx_index_close(ix);
+    gx_builder_get_counts(b->builder, &out);
+    const gx_source_counts in = gx_source_get_counts(b->source);
+    summarize(b, &in, &out, &stats, total);
+    if (cli_switch(b->args, "json"))
+        print_json(b, &in, &out, &stats, total);
+    return 0;
+}
+
+static int run(const cli_args *a)
+{
+    build b = {.args = a, .limit = cli_count(a, "limit"), .skip = cli_choice(a, "on-error") == 1};
+    const char *path = cli_text(a, "output");
+    if (!path)
+        return cli_usage(a, "no output: say where the index goes with -o FILE");
+    if (strcmp(path, "-") == 0)
+        return cli_usage(a, "-o -: an index cannot go to stdout, it is a file that is mapped");
+    if (cli_count(a, "threads") > 1)
+        cli_note("-j %" PRIu64 ": one thread builds so far; the others stay idle", cli_count(a, "threads"));
+    b.began = progress_clock();
+    int code = open_all(&b);
+    if (!code) {
+        b.bar = progress_begin("documents", gx_source_get_counts(b.source).raw_total);
+        catch_signals(stop);
+        code = add_documents(&b);
+        catch_signals(SIG_DFL); /* nothing has its name yet, so a kill may come at any time */
+        progress_end(&b.bar);
+        b.bar.off = cli_quiet();
+        if (!code)
+            code = seal(&b);
+    }
+    gx_builder_abort(b.builder);
+    gx_source_close(b.source);
+    if (stopped_by) {
+        cli_warn("interrupted; nothing was written to %s", path);
+        raise(stopped_by);
+    }
+    return code;
+}
+
+static const cli_flag flags[] = {
+    {"output", 'o', CLI_TEXT, "FILE", NULL, "the index file to make"},
+    {"format", 'f', CLI_CHOICE, "jsonl|tsv|csv|trectext|trecweb|plain|files", NULL,
+     "what the corpus is; without it, file names and first bytes tell"},
+    {"columns", 0, CLI_TEXT, "LIST", NULL,
+     "columns of TSV and CSV, such as `id,-,-,title,text`; `title` and `text` may be repeated, `-` is left out"},
+    {"encoding", 0, CLI_CHOICE, "utf-8|latin-1", "utf-8", "the corpus's characters"},
+    {"analyzer", 0, CLI_CHOICE, "english|simple|whitespace", "english", "how text becomes terms; kept in the index"},
+    {"stemmer", 0, CLI_TEXT, "NAME", NULL, "`none`, `porter`, `english` (Porter2) or any of Snowball's; without it, the analyzer's own"},
+    {"stopwords", 0, CLI_TEXT, "WORDS", NULL,
+     "`none`, `lucene` (33 words), or a file with a word a line; without it, the analyzer's own"},
+    {"codec", 0, CLI_TEXT, "NAME", "gpubp128", "how docids are packed: `gpubp128`, `gpubp256`, `gpuvbyte128`, `gpuvbyte1024` or `raw`"},
+    {"tf-codec", 0, CLI_TEXT, "NAME", NULL, "how term frequencies are packed; without it, as docids"},
+    {"store", 0, CLI_CHOICE, "none|title|text", "title", "what is kept besides ids; `text` keeps titles and texts, for snippets"},
+    {"memory", 'm', CLI_BYTES, "SIZE", "512M", "memory for the inversion; what does not fit goes through temporary files",
+     .min = 1 << 20},
+    {"threads", 'j', CLI_COUNT, "N", "1", "use at most `N` threads", .min = 1, .max = 1024},
+    {"on-error", 0, CLI_CHOICE, "fail|skip", "fail", "what a bad document does"},
+    {"duplicates", 0, CLI_CHOICE, "fail|first|last", "fail", "which document of an id that comes again stays"},
+    {"max-record", 0, CLI_BYTES, "SIZE", "64M", "the longest line or document taken", .min = 1, .max = 1 << 30},
+    {"limit", 0, CLI_COUNT, "N", NULL, "read the first `N` documents only", .min = 1},
+    {"force", 0, CLI_SWITCH, NULL, NULL, "replace the index if it exists"},
+    {"json", 0, CLI_SWITCH, NULL, NULL, "print the summary on stdout as a JSON object with \"schema\": 1"},
+    {NULL},
+};
+
+static const cli_section sections[] = {
+    {"Corpora",
+     "A corpus is a file, a directory (all files in it, in the order of their names; hidden ones are left out) or `-`, "
+     "standard input; several are read one after another. gzip, bzip2, xz and zstd are unpacked as they are read.\n"
+     "\n"
+     "  jsonl     an object a line: id, _id or docid; title; text or contents\n"
+     "  tsv, csv  id,text or id,title,text, or what --columns or a header line says\n"
+     "  trectext  <DOC> <DOCNO>id</DOCNO> ... </DOC>: <TITLE>, <HEADLINE>; <TEXT>\n"
+     "  trecweb   the same with HTML pages behind <DOCHDR> (GOV2)\n"
+     "  plain     a document a line; its id is its number, from 1\n"
+     "  files     a document a file; its id is its path; HTML is stripped"},
+    {"Bad documents",
+     "A document is bad if its line or record is malformed, has no id, or has one with white space or control characters "
+     "(which would break TREC runs), or if its id has been seen and --duplicates=fail. With --on-error=fail the first one "
+     "ends the build with exit code 3, and nothing is written. With --on-error=skip each is left out and counted, the first "
+     "20 shown with file and line. Byte order marks and CRLF do no harm; NUL bytes are read as spaces, bytes that are not "
+     "UTF-8 as U+FFFD, and both are counted. A document without text is indexed."},
+    {NULL},
+};
+
+static const cli_section examples[] = {
+    {"gpuidx build corpus.jsonl.xz -o corpus.gx", "The usual analysis: English, Porter's stemmer, Lucene's stop words."},
+    {"gpuidx build arxiv.tsv --columns=id,-,-,title,text --store=text -o arxiv.gx", "Five columns, and texts for snippets."},
+    {"zcat logs.gz | gpuidx build -f plain --analyzer=whitespace - -o logs.gx", "Pretokenised lines from a pipe."},
+    {NULL},
+};
+
+const cli_command cmd_build = {
+    .name = "build",
+    .summary = "make an index of a corpus",
+    .synopsis = "[OPTIONS] CORPUS... -o INDEX",
+    .description = "Reads documents, analyses them, and writes one index file, which holds all that a query needs: analyzer, "
+                   "statistics, lists, ids. The file appears whole or not at all.",
+    .sections = sections,
+    .examples = examples,
+    .flags = flags,
+    .min_args = 1,
+    .max_args = -1,
+    .run = run,
+};

@@ -1,0 +1,34 @@
+/* progress.h: how far a long command has come, on stderr: a line that is redrawn when stderr is a terminal, a line every
+ * 30 seconds when it is not, nothing with -q and nothing in the first second.
+ *
+ *   progress p = progress_begin("documents", total_bytes);
+ *   ... progress_show(&p, documents, bytes, bytes, memory) ...    as often as wanted: it looks at the clock itself
+ *   progress_end(&p);                                             before anything else is printed
+ */
+#ifndef GX_TOOLS_PROGRESS_H
+#define GX_TOOLS_PROGRESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct progress {
+    const char *things;  /* "documents" */
+    uint64_t total;      /* of what done counts; 0: unknown, and there is no ETA */
+    double began, next;  /* seconds of the monotonic clock */
+    bool terminal, drawn, off;
+} progress;
+
+double progress_clock(void); /* seconds, monotonic */
+
+progress progress_begin(const char *things, uint64_t total);
+/* n things and bytes of text so far; done of total; memory in bytes. */
+void progress_show(progress *p, uint64_t n, uint64_t bytes, uint64_t done, uint64_t memory);
+/* A phase that cannot tell how far it is: draw its name, on a terminal. */
+void progress_phase(progress *p, const char *name);
+void progress_end(progress *p);
+
+/* n with commas, "721,181", in one of a few static buffers; bytes as "87.3 MB". */
+const char *show_count(uint64_t n);
+const char *show_bytes(uint64_t bytes);
+
+#endif
