@@ -1,6 +1,6 @@
 /* gpuidx.h: the public interface of libgpuidx, whole.
  *
- *   corpus --gx_build--> index file --gx_index_open--> gx_index      immutable, shared by any number of threads
+ *   corpus --gx_builder--> index file --gx_index_open--> gx_index      immutable, shared by any number of threads
  *                                                        |
  *                                     gx_engine_open: the index on one engine (CPU, or one GPU's memory), shared
  *                                                        |
@@ -118,7 +118,7 @@ typedef struct gx_builder_options {
     const char *stemmer;     /* NULL: the analyzer's own; "none", "porter", or any of Snowball's */
     const char *stopwords;   /* NULL: the analyzer's own; "none", "lucene", or a file, a word a line */
     bool store_titles, store_text;
-    uint64_t memory;         /* bytes for the inversion, at least 1 MiB; 0: 512 MiB */
+    uint64_t memory;         /* bytes for the inversion, at least 1 MiB, at most 32 GiB are used; 0: 512 MiB */
     const char *source;      /* where the documents come from, for `gpuidx info`; may be NULL */
 } gx_builder_options;
 #define GX_BUILDER_OPTIONS \

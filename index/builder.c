@@ -17,6 +17,8 @@
 #include "index/segment.h"
 #include "index/writer.h"
 
+#define MAX_MEMORY ((uint64_t)32 << 30) /* chains are addressed in 2^32 units of 16 bytes, strings in bytes */
+
 struct gx_builder {
     gx_builder_options opt;
     char *path, *dir, *source;
@@ -119,6 +121,8 @@ gx_status gx_builder_open(gx_builder **out, const gx_builder_options *opt, gx_er
         return gx_fail(err, GX_EUSAGE, "no path is given for the index");
     if (o.memory == 0)
         o.memory = 512u << 20;
+    if (o.memory > MAX_MEMORY)
+        o.memory = MAX_MEMORY;
     if (o.memory < 1u << 20)
         return gx_fail(err, GX_EUSAGE, "%llu bytes of memory are too few to build with; the least is 1 MiB",
                        (unsigned long long)o.memory);
@@ -163,17 +167,18 @@ void gx_builder_abort(gx_builder *b)
 
 /* ---- documents ---- */
 
-static gx_status check_id(const gx_document *doc, gx_error *err)
+static gx_status check_document(const gx_builder *b, const gx_document *doc, gx_error *err)
 {
+    const size_t title_len = b->opt.store_titles ? doc->title_len : 0;
     if (doc->id_len == 0)
         return gx_fail(err, GX_EINPUT, "the document has no id; give it one");
     for (size_t i = 0; i < doc->id_len; ++i)
         if ((unsigned char)doc->id[i] <= ' ' || doc->id[i] == 127)
             return gx_fail(err, GX_EINPUT, "the id \"%.*s\" holds white space or a control character, which runs and qrels cannot hold; replace it",
                            (int)(doc->id_len < 200 ? doc->id_len : 200), doc->id);
-    if (doc->id_len > GX_MAX_STRING || doc->title_len > GX_MAX_STRING)
+    if (doc->id_len > GX_MAX_STRING || title_len > GX_MAX_STRING)
         return gx_fail(err, GX_EINPUT, "the document's %s is %zu bytes long; the most is %u",
-                       doc->id_len > GX_MAX_STRING ? "id" : "title", doc->id_len > GX_MAX_STRING ? doc->id_len : doc->title_len,
+                       doc->id_len > GX_MAX_STRING ? "id" : "title", doc->id_len > GX_MAX_STRING ? doc->id_len : title_len,
                        GX_MAX_STRING);
     if (doc->text_len > GX_MAX_TEXT)
         return gx_fail(err, GX_EINPUT, "the document's text is %zu bytes long; the most is %u", doc->text_len, GX_MAX_TEXT);
@@ -310,7 +315,7 @@ gx_status gx_builder_add(gx_builder *b, const gx_document *doc, gx_error *err)
 {
     if (b->done)
         return gx_fail(err, GX_EUSAGE, "the builder takes no more documents: it finished or failed before");
-    gx_status st = check_id(doc, err);
+    gx_status st = check_document(b, doc, err);
     if (st != GX_OK)
         return st;
     if (b->n_docs == UINT32_MAX - 1)
