@@ -230,6 +230,8 @@ static int unknown_flag(const cli_args *a, const char *word)
     size_t n = 0;
     const cli_flag *f;
     snprintf(name, sizeof name, "%.*s", (int)strcspn(word + 2, "="), word + 2);
+    if (strlen(name) == 1 && find_letter(a->command, name[0]) >= 0)
+        return cli_usage(a, "--%s: there is no such flag; did you mean -%s?", name, name);
     for (size_t i = 0; (f = flag_at(a->command, i)); i++)
         names[n++] = f->name;
     const char *nearest = cli_nearest(name, names, n);

@@ -32,6 +32,9 @@ load cli
     ask query x.gx --frobnicate
     exits 2
     complains '--frobnicate: there is no such flag'
+    ask query x.gx --k=10
+    exits 2
+    complains '--k: there is no such flag; did you mean -k?'
     ask query x.gx -Z
     exits 2
     complains '-Z: there is no such flag'
