@@ -236,6 +236,26 @@ static gx_status put_jsonl(FILE *out, const out_answer *a, gx_error *err)
 
 /* ---- for people ---- */
 
+/* Bytes [i, end) of the text, what is marked between on and off; *m is the first mark that may lie there. */
+static void put_marked(FILE *out, const char *text, size_t i, size_t end, const gx_snippet *s, uint32_t *m,
+                       const char *on, const char *off)
+{
+    while (i < end) { /* up to the next change between marked and not */
+        while (*m < s->n_marks && s->marks[*m].end <= i)
+            ++*m;
+        const bool marked = *m < s->n_marks && s->marks[*m].begin <= i;
+        size_t stop = end;
+        if (*m < s->n_marks)
+            stop = marked ? s->marks[*m].end : s->marks[*m].begin;
+        if (stop > end)
+            stop = end;
+        fputs(marked ? on : "", out);
+        out_put_clean(out, text + i, stop - i);
+        fputs(marked ? off : "", out);
+        i = stop;
+    }
+}
+
 /* White space made one blank, words that go past the width on a new line, marked words bold. */
 static void put_snippet(FILE *out, const char *text, size_t len, const gx_snippet *s)
 {
@@ -264,20 +284,8 @@ static void put_snippet(FILE *out, const char *text, size_t len, const gx_snippe
             column++;
         }
         column += shown;
-        while (i < end) { /* up to the next change between marked and not */
-            while (m < s->n_marks && s->marks[m].end <= i)
-                m++;
-            const bool marked = m < s->n_marks && s->marks[m].begin <= i;
-            size_t stop = end;
-            if (m < s->n_marks)
-                stop = marked ? s->marks[m].end : s->marks[m].begin;
-            if (stop > end)
-                stop = end;
-            fputs(marked ? bold : "", out);
-            out_put_clean(out, text + i, stop - i);
-            fputs(marked ? plain : "", out);
-            i = stop;
-        }
+        put_marked(out, text, i, end, s, &m, bold, plain);
+        i = end;
     }
     fputs(s->end < len ? " ...\n" : "\n", out);
 }
@@ -343,6 +351,19 @@ static void put_human_summary(FILE *out, const out_answer *a)
     fprintf(out, "%s\n", cli_paint(out, CLI_PLAIN));
 }
 
+/* A title stands bold, matched words in it underlined. */
+static void put_title(FILE *out, gx_highlighter *h, const char *title, size_t len)
+{
+    const char *bold = cli_paint(out, CLI_BOLD), *mark = cli_paint(out, CLI_UNDERLINE);
+    gx_snippet s = {0};
+    uint32_t m = 0;
+    if (!*bold || gx_highlighter_snippet(h, title, len, UINT32_MAX, &s, NULL) || s.begin > 0 || s.end < len)
+        s.n_marks = 0; /* nothing to mark with, or too long to look through */
+    fprintf(out, "  %s", bold);
+    put_marked(out, title, 0, len, &s, &m, mark, "\033[24m");
+    fputs(cli_paint(out, CLI_PLAIN), out);
+}
+
 static gx_status put_human(FILE *out, const out_answer *a, gx_error *err)
 {
     char *buf = NULL;
@@ -357,11 +378,8 @@ static gx_status put_human(FILE *out, const out_answer *a, gx_error *err)
                 cli_paint(out, CLI_GREEN));
         out_put_clean(out, id, id_len);
         fputs(cli_paint(out, CLI_PLAIN), out);
-        if (title_len) {
-            fprintf(out, "  %s", cli_paint(out, CLI_BOLD));
-            out_put_clean(out, title, title_len);
-            fputs(cli_paint(out, CLI_PLAIN), out);
-        }
+        if (title_len)
+            put_title(out, a->marks, title, title_len);
         putc('\n', out);
         st = get_snippet(a, a->docids[i], &buf, &cap, &text_len, &snippet, err);
         if (st == GX_OK && text_len && snippet.end > snippet.begin)
