@@ -3,12 +3,11 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-/* Wider versions, hash_avx2.c and hash_avx512.c: the same function in wider registers. Chosen at each call, since the
- * library has no global state; what the choice costs does not show against sections, and strings do not ask. */
+/* hash_avx2.c is the same function in wider registers (wider still is no faster: memory is the limit). Chosen at each call,
+ * since the library has no global state; what the choice costs does not show against sections, and strings do not ask. */
 #if defined(__x86_64__) && defined(__GNUC__)
 #define WIDER 1
 uint64_t gx_hash_avx2(const void *data, size_t n);
-uint64_t gx_hash_avx512(const void *data, size_t n);
 #endif
 
 #define SHORT 1024 /* below this the width does not matter */
@@ -16,12 +15,8 @@ uint64_t gx_hash_avx512(const void *data, size_t n);
 uint64_t gx_hash(const void *data, size_t n)
 {
 #ifdef WIDER
-    if (n > SHORT) {
-        if (__builtin_cpu_supports("avx512f"))
-            return gx_hash_avx512(data, n);
-        if (__builtin_cpu_supports("avx2"))
-            return gx_hash_avx2(data, n);
-    }
+    if (n > SHORT && __builtin_cpu_supports("avx2"))
+        return gx_hash_avx2(data, n);
 #endif
     return XXH3_64bits(data, n);
 }
