@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "engine/status.h"
+#include "index/inflate.h"
 
 enum { BLOCK = 256 << 10 }; /* bytes asked of the system at once: they stay in the second-level cache */
 
@@ -55,22 +56,37 @@ static const struct compression *find_compression(const char *p, size_t n)
     return NULL;
 }
 
-/* libarchive asks for the next compressed bytes; the first block has been read already. */
-static la_ssize_t feed(struct archive *a, void *user, const void **block)
+/* The next compressed bytes; the first block has been read already. */
+static gx_status next_block(void *user, const char **block, size_t *n, gx_error *err)
 {
     gx_input *in = user;
-    size_t n = in->n_raw;
-    gx_error err = {0};
+    *n = in->n_raw;
     in->n_raw = 0;
     *block = in->raw;
-    if (n == 0 && read_raw(in, in->raw, BLOCK, &n, &err)) {
+    return *n ? GX_OK : read_raw(in, in->raw, BLOCK, n, err);
+}
+
+static la_ssize_t feed_archive(struct archive *a, void *user, const void **block)
+{
+    const char *bytes;
+    size_t n;
+    gx_error err = {0};
+    if (next_block(user, &bytes, &n, &err)) {
         archive_set_error(a, err.status == GX_ECANCELLED ? EINTR : EIO, "%s", err.text);
         return -1;
     }
+    *block = bytes;
     return (la_ssize_t)n;
 }
 
-static gx_status fail_decompress(gx_input *in, gx_error *err)
+static gx_status damaged(gx_input *in, const char *why, gx_error *err)
+{
+    return gx_fail(err, GX_EINPUT,
+                   "%s:%" PRIu64 ": the %s stream is damaged or truncated: %s; the rest of this file is lost", in->path,
+                   in->line, in->compression, why);
+}
+
+static gx_status fail_archive(gx_input *in, gx_error *err)
 {
     const int code = archive_errno(in->archive);
     const char *why = archive_error_string(in->archive);
@@ -78,9 +94,25 @@ static gx_status fail_decompress(gx_input *in, gx_error *err)
         return gx_fail(err, code == EIO ? GX_EIO : GX_ECANCELLED, "%s", why ? why : "read error");
     if (code == ENOMEM)
         return gx_fail(err, GX_ENOMEM, "no memory to decompress %s", in->path);
-    return gx_fail(err, GX_EINPUT,
-                   "%s:%" PRIu64 ": the %s stream is damaged or truncated: %s; the rest of this file is lost", in->path,
-                   in->line, in->compression, why ? why : "unknown error");
+    return damaged(in, why ? why : "unknown error", err);
+}
+
+static gx_status start_archive(gx_input *in, const struct compression *c, gx_error *err)
+{
+    in->archive = archive_read_new();
+    if (!in->archive || archive_read_support_format_raw(in->archive) != ARCHIVE_OK)
+        return gx_fail(err, GX_ENOMEM, "no memory to decompress %s", in->path);
+    if (c->enable(in->archive) != ARCHIVE_OK)
+        return gx_fail(err, GX_EIO, "cannot decompress %s: libarchive was built without %s", in->path, c->name);
+    struct archive_entry *entry;
+    if (archive_read_open(in->archive, in, NULL, feed_archive, NULL) != ARCHIVE_OK)
+        return fail_archive(in, err);
+    const int rc = archive_read_next_header(in->archive, &entry);
+    if (rc == ARCHIVE_EOF)
+        in->eof = true; /* the compression of nothing */
+    else if (rc < ARCHIVE_WARN)
+        return fail_archive(in, err);
+    return GX_OK;
 }
 
 /* The n bytes at buf are the first of a compressed stream. */
@@ -92,24 +124,31 @@ static gx_status start_decompressor(gx_input *in, const struct compression *c, g
     in->n_raw = in->end;
     in->end = 0;
     in->compression = c->name;
-    in->archive = archive_read_new();
-    if (!in->archive || archive_read_support_format_raw(in->archive) != ARCHIVE_OK)
-        return gx_fail(err, GX_ENOMEM, "no memory to decompress %s", in->path);
-    if (c->enable(in->archive) != ARCHIVE_OK)
-        return gx_fail(err, GX_EIO, "cannot decompress %s: libarchive was built without %s", in->path, c->name);
-    struct archive_entry *entry;
-    if (archive_read_open(in->archive, in, NULL, feed, NULL) != ARCHIVE_OK)
-        return fail_decompress(in, err);
-    const int rc = archive_read_next_header(in->archive, &entry);
-    if (rc == ARCHIVE_EOF)
-        in->eof = true; /* the compression of nothing */
-    else if (rc < ARCHIVE_WARN)
-        return fail_decompress(in, err);
-    return GX_OK;
+#ifdef GX_ZLIB
+    if (c->enable == archive_read_support_filter_gzip) {
+        in->inflate = gx_inflate_open(next_block, in);
+        return in->inflate ? GX_OK : gx_fail(err, GX_ENOMEM, "no memory to decompress %s", in->path);
+    }
+#endif
+    return start_archive(in, c, err);
+}
+
+static gx_status read_inflated(gx_input *in, char *to, size_t max, size_t *n, gx_error *err)
+{
+#ifdef GX_ZLIB
+    gx_error why = {0};
+    const gx_status st = gx_inflate_read(in->inflate, to, max, n, &why);
+    return st == GX_EINPUT ? damaged(in, why.text, err) : st ? gx_fail(err, st, "%s", why.text) : GX_OK;
+#else
+    (void)to, (void)max, (void)n;
+    return gx_fail(err, GX_EINTERNAL, "%s: gzip without zlib", in->path);
+#endif
 }
 
 static gx_status read_some(gx_input *in, char *to, size_t max, size_t *n, gx_error *err)
 {
+    if (in->inflate)
+        return read_inflated(in, to, max, n, err);
     if (!in->archive)
         return read_raw(in, to, max, n, err);
     la_ssize_t got;
@@ -117,7 +156,7 @@ static gx_status read_some(gx_input *in, char *to, size_t max, size_t *n, gx_err
         got = archive_read_data(in->archive, to, max);
     while (got == ARCHIVE_RETRY);
     if (got < 0)
-        return fail_decompress(in, err);
+        return fail_archive(in, err);
     *n = (size_t)got;
     return GX_OK;
 }
@@ -288,6 +327,10 @@ void gx_input_close(gx_input *in)
 {
     if (in->archive)
         archive_read_free(in->archive);
+#ifdef GX_ZLIB
+    gx_inflate_close(in->inflate);
+#endif
+    in->inflate = NULL;
     if (in->fd > STDIN_FILENO)
         close(in->fd);
     in->archive = NULL;

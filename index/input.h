@@ -33,6 +33,7 @@ typedef struct gx_input {
     const char *path;   /* the caller's, valid while the file is open */
     int fd;             /* -1: nothing is open */
     struct archive *archive; /* the decompressor, or NULL */
+    struct gx_inflate *inflate; /* the same of gzip, where zlib is */
     const char *compression; /* "gzip", ..., or NULL */
     char *raw;          /* compressed bytes */
     size_t n_raw;       /* of the first block, not yet given to the decompressor */

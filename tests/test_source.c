@@ -508,8 +508,10 @@ static void a_truncated_or_damaged_stream_is_refused_and_the_next_file_read(void
     }
     for (size_t i = 0; i < sizeof filters / sizeof *filters; ++i) {
         const size_t n = pack(filters[i], text, sizeof text, packed, sizeof packed);
-        /* libarchive does not look at gzip's checksum, and writes zstd without one */
-        const bool has_checksum = filters[i] == ARCHIVE_FILTER_BZIP2 || filters[i] == ARCHIVE_FILTER_XZ;
+        bool has_checksum = filters[i] != ARCHIVE_FILTER_ZSTD; /* libarchive writes it without one */
+#ifndef GX_ZLIB
+        has_checksum = has_checksum && filters[i] != ARCHIVE_FILTER_GZIP; /* and does not look at gzip's */
+#endif
         for (int damaged = 0; damaged < 1 + has_checksum; ++damaged) {
             if (damaged)
                 memset(packed + n / 2, 0x55, 64);
@@ -522,6 +524,36 @@ static void a_truncated_or_damaged_stream_is_refused_and_the_next_file_read(void
         }
     }
 }
+
+#ifdef GX_ZLIB
+static void gzip_is_verified_to_its_last_byte(void **state)
+{
+    (void)state;
+    static char packed[4096];
+    const size_t one = pack(ARCHIVE_FILTER_GZIP, "1\tx\n", 4, packed, sizeof packed);
+    size_t n = one + pack(ARCHIVE_FILTER_GZIP, "2\ty\n", 4, packed + one, sizeof packed - one);
+    for (size_t at = 0; at < n; ++at) {
+        const char old = packed[at];
+        const size_t in_member = at % one; /* free: time and system in the header, the last bits before the checksum */
+        const bool free_to_change = (in_member > 3 && in_member < 10) || in_member == one - 9;
+        packed[at] ^= 0x10;
+        documents_as(put_bytes("a", packed, n), GX_SOURCE_TSV);
+        if (!free_to_change && at > 2 && counts.bad == 0)
+            fail_msg("a change of byte %zu was not seen: %s", at, seen);
+        packed[at] = old;
+    }
+    for (size_t m = 3; m < n; ++m)
+        if (m != one) {
+            documents_as(put_bytes("a", packed, m), GX_SOURCE_TSV);
+            assert_int_equal(counts.bad, 1);
+        }
+    memset(packed + n, 0, 512);
+    assert_string_equal(documents_as(put_bytes("a", packed, n + 512), GX_SOURCE_TSV), "1|-|x@1\n2|-|y@2\n");
+    strcpy(packed + n, "garbage");
+    documents_as(put_bytes("a", packed, n + 7), GX_SOURCE_TSV);
+    assert_non_null(strstr(seen, "1|-|x@1\n2|-|y@2\n!3: the gzip stream is damaged or truncated: what follows the stream is no gzip"));
+}
+#endif
 
 static void a_bomb_costs_time_not_memory(void **state)
 {
@@ -663,6 +695,9 @@ int main(void)
         cmocka_unit_test(what_cannot_be_read_is_said_before_anything_is_done),
         cmocka_unit_test(every_compression_is_read_alone_and_joined),
         cmocka_unit_test(a_truncated_or_damaged_stream_is_refused_and_the_next_file_read),
+#ifdef GX_ZLIB
+        cmocka_unit_test(gzip_is_verified_to_its_last_byte),
+#endif
         cmocka_unit_test(a_bomb_costs_time_not_memory),
         cmocka_unit_test(random_csv_and_json_come_back_as_they_were),
         cmocka_unit_test(records_survive_the_ends_of_blocks),
