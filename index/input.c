@@ -306,6 +306,8 @@ gx_status gx_input_open(gx_input *in, const char *path, gx_error *err)
     in->line = 1;
     in->eof = false;
     in->fd = strcmp(path, "-") == 0 ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    if (in->fd < 0 && errno == EINTR && in->cancel && in->cancel(in->user)) /* a named pipe without a writer */
+        return gx_fail(err, GX_ECANCELLED, "interrupted while opening %s", path);
     if (in->fd < 0)
         return gx_fail(err, errno == ENOENT ? GX_ENOTFOUND : GX_EIO, "cannot open %s: %s", path, strerror(errno));
     gx_status st = look(in, err);
@@ -374,7 +376,7 @@ static gx_status pass_over_line(gx_input *in, gx_error *err)
     }
     in->begin = nl ? (size_t)(nl + 1 - in->buf) : in->end;
     in->line++;
-    return gx_fail(err, GX_EINPUT, "%s:%" PRIu64 ": a line of more than %zu bytes; raise the limit if it is meant",
+    return gx_fail(err, GX_EINPUT, "%s:%" PRIu64 ": a line of more than %zu bytes; --max-record takes longer ones",
                    in->path, line, in->max_record);
 }
 

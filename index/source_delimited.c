@@ -265,7 +265,7 @@ static gx_status csv_fields(gx_source *s, unsigned *n, bool *found, gx_error *er
         if (state == CSV_DONE ? (size_t)(next - p) > in->max_record + 2 : (size_t)(end - p) > in->max_record) {
             const char *nl = memchr(p, '\n', (size_t)(end - p));
             if (nl)
-                return bad_csv(s, err, "a record longer than the limit: is a quote opened and never closed?");
+                return bad_csv(s, err, "a record longer than --max-record: is a quote opened and never closed?");
             char *line;
             size_t len;
             return gx_input_line(in, &line, &len, found, err);

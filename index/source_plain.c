@@ -58,7 +58,7 @@ static gx_status pass_over_file(gx_source *s, gx_error *err)
 {
     s->in.begin = s->in.end;
     s->in.eof = true;
-    return gx_bad(s, 1, err, "a file of more than %zu bytes; raise the limit if it is meant", s->in.max_record);
+    return gx_bad(s, 1, err, "a file of more than %zu bytes; --max-record takes longer ones", s->in.max_record);
 }
 
 gx_status gx_read_file(gx_source *s, bool *found, gx_error *err)

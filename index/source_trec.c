@@ -92,7 +92,7 @@ static gx_status pass_over_document(gx_source *s, size_t seen, gx_error *err)
             return st;
     } while (!find_ending(in, &seen, &how));
     gx_input_take(in, seen);
-    return gx_bad(s, s->rec.line, err, "a document of more than %zu bytes; raise the limit if it is meant",
+    return gx_bad(s, s->rec.line, err, "a document of more than %zu bytes; --max-record takes longer ones",
                   in->max_record);
 }
 
@@ -118,7 +118,7 @@ static gx_status next_document(gx_source *s, gx_span *record, bool *found, gx_er
     if (how == CLOSED && seen <= in->max_record)
         return GX_OK;
     if (seen > in->max_record)
-        return gx_bad(s, s->rec.line, err, "a document of more than %zu bytes; raise the limit if it is meant",
+        return gx_bad(s, s->rec.line, err, "a document of more than %zu bytes; --max-record takes longer ones",
                       in->max_record);
     return gx_bad(s, s->rec.line, err, "<DOC> is not closed: %s comes before </DOC>",
                   how == CUT_OFF ? "the end of the file" : "the next <DOC>");

@@ -442,7 +442,7 @@ static void the_limit_is_exact(void **state)
     const char *path = PUT("a.txt", "0123456789\n01234567890\n012345678\n");
     const gx_source_options opt = {.format = GX_SOURCE_PLAIN, .max_record = 10};
     assert_int_equal(read_paths(&path, 1, &opt), GX_OK);
-    assert_string_equal(seen, "1|-|0123456789@1\n!2: a line of more than 10 bytes; raise the limit if it is meant\n"
+    assert_string_equal(seen, "1|-|0123456789@1\n!2: a line of more than 10 bytes; --max-record takes longer ones\n"
                               "3|-|012345678@3\n");
 }
 

@@ -148,6 +148,8 @@ static void summarize(const build *b, const gx_source_counts *in, const gx_build
         cli_note("%s", odd);
     if (b->skipped > MAX_REPORTS)
         cli_warn("%s bad documents were skipped; the first %d are shown", show_count(b->skipped), MAX_REPORTS);
+    if (cli_given(b->args, "columns") && in->files && in->format != GX_SOURCE_TSV && in->format != GX_SOURCE_CSV)
+        cli_warn("--columns means nothing to %s", gx_source_format_name(in->format));
     if (ix->n_docs == 0)
         cli_warn("the corpus holds no documents; the index is empty");
 }

@@ -252,7 +252,7 @@ nothing_here() { # but what the test made
     "$GPUIDX" build -f plain pipe -o x.gx 2>said 3>&- &
     builder=$!
     sleep 0.5
-    kill -INT $builder || true
+    kill -INT $builder || true # which a shell without job control lets its children ignore
     kill -TERM $builder
     status=0
     wait $builder || status=$?
@@ -260,6 +260,26 @@ nothing_here() { # but what the test made
     [ $status -ge 128 ]
     grep -q 'interrupted; nothing was written' said
     nothing_here
+}
+
+@test "Ctrl-C while a named pipe has no writer" {
+    mkfifo pipe
+    "$GPUIDX" build -f plain pipe -o x.gx 2>said 3>&- &
+    builder=$!
+    sleep 0.5
+    kill -TERM $builder
+    status=0
+    wait $builder || status=$?
+    [ $status -eq 143 ]
+    grep -q 'interrupted; nothing was written' said
+    nothing_here
+}
+
+@test "--columns with a format that has none is warned of" {
+    printf '{"id":"a","text":"x"}\n' >c.jsonl
+    ask build c.jsonl --columns=id,text -o x.gx
+    exits 0
+    complains '--columns means nothing to jsonl'
 }
 
 @test "progress is drawn on a terminal, after a second, and nowhere else" {
