@@ -141,6 +141,7 @@ void line_close(line_editor *e)
 char *line_read(line_editor *e)
 {
     int n;
+    el_set(e->el, EL_PREP_TERM, 1); /* before the prompt: keys that answer it are not the terminal's to interpret */
     const char *line = el_gets(e->el, &n);
     if (!line || n <= 0 || *e->interrupted)
         return NULL;
