@@ -179,7 +179,7 @@ static const uint16_t windows_1252[32] = {
     0x2013, 0x2014, 0x02dc, 0x2122, 0x0161, 0x203a, 0x0153, 0,      0x017e, 0x0178,
 };
 
-static unsigned latin1_code(unsigned char c)
+unsigned gx_latin1_code(unsigned char c)
 {
     const unsigned code = c >= 0x80 && c < 0xa0 ? windows_1252[c - 0x80] : c;
     return code ? code : 0xfffd;
@@ -190,12 +190,12 @@ static size_t expand_latin1(char *p, size_t n)
 {
     size_t to = 0;
     for (size_t i = 0; i < n; ++i) {
-        const unsigned c = latin1_code((unsigned char)p[i]);
+        const unsigned c = gx_latin1_code((unsigned char)p[i]);
         to += c < 0x80 ? 1 : c < 0x800 ? 2 : 3;
     }
     const size_t length = to;
     for (size_t i = n; i-- > 0 && to > i + 1;) {
-        const unsigned c = latin1_code((unsigned char)p[i]);
+        const unsigned c = gx_latin1_code((unsigned char)p[i]);
         if (c < 0x80) {
             p[--to] = (char)c;
         } else {

@@ -58,4 +58,7 @@ gx_status gx_input_line(gx_input *in, char **line, size_t *len, bool *found, gx_
 /* Take n bytes (n <= end - begin), counting their lines. */
 void gx_input_take(gx_input *in, size_t n);
 
+/* The code point of a Latin-1 byte, 0x80 to 0x9f as in Windows-1252 (U+FFFD where that has none). */
+unsigned gx_latin1_code(unsigned char byte);
+
 #endif

@@ -1,52 +1,23 @@
 #include "query/trec.h"
 
-#include <errno.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine/status.h"
+#include "index/input.h"
 
 #define MAX_FIELDS 6
 
-/* The whole file, a NUL behind it. */
-static gx_status slurp(char **text, size_t *n_bytes, const char *path, gx_error *err)
+/* The whole file, decompressed, a NUL behind it. in stays open for its buffer. */
+static gx_status slurp(gx_input *in, const char *path, gx_error *err)
 {
-    gx_status st = GX_OK;
-    FILE *f = strcmp(path, "-") ? fopen(path, "rb") : stdin;
-    if (!f)
-        return gx_fail(err, errno == ENOENT ? GX_ENOTFOUND : GX_EIO, "cannot open %s: %s", path, strerror(errno));
-    char *buf = NULL;
-    size_t n = 0, cap = 0;
-    for (;;) {
-        if (cap - n < 1 << 16) {
-            cap = cap ? cap * 2 : 1 << 18;
-            char *grown = realloc(buf, cap);
-            if (!grown) {
-                st = gx_fail(err, GX_ENOMEM, "no memory for the %zu bytes of %s", cap, path);
-                break;
-            }
-            buf = grown;
-        }
-        const size_t got = fread(buf + n, 1, cap - n - 1, f);
-        n += got;
-        if (got == 0) {
-            if (ferror(f))
-                st = gx_fail(err, GX_EIO, "cannot read %s: %s", path, strerror(errno));
-            break;
-        }
-    }
-    if (f != stdin)
-        fclose(f);
-    if (st != GX_OK) {
-        free(buf);
-        return st;
-    }
-    buf[n] = 0;
-    *text = buf;
-    *n_bytes = n;
-    return GX_OK;
+    gx_status st = gx_input_open(in, path, err);
+    while (st == GX_OK && !in->eof)
+        st = gx_input_more(in, err);
+    if (st == GX_OK && in->nul_bytes)
+        st = gx_fail(err, GX_EINPUT, "%s: it holds NUL bytes: not a text file?", path);
+    return st;
 }
 
 /* Cut the line into fields in place; returns how many there are, at most MAX_FIELDS + 1. */
@@ -102,20 +73,15 @@ static gx_status parse_line(gx_trec_row *row, char *line, uint32_t number, const
     return GX_OK;
 }
 
-static gx_status parse(gx_trec_table *t, size_t n_bytes, const char *path, gx_trec_kind kind, gx_error *err)
+static gx_status parse(gx_trec_table *t, char *p, char *end, const char *path, gx_trec_kind kind, gx_error *err)
 {
     size_t cap = 0;
     uint32_t number = 0;
-    char *p = t->text, *const end = t->text + n_bytes;
-    if (n_bytes >= 3 && !memcmp(p, "\xef\xbb\xbf", 3))
-        p += 3;
     while (p < end) {
         char *eol = memchr(p, '\n', (size_t)(end - p)), *next = eol ? eol + 1 : end;
         ++number;
         if (eol)
             *eol = 0;
-        if (strlen(p) < (size_t)((eol ? eol : end) - p))
-            return gx_fail(err, GX_EINPUT, "%s:%u: a NUL byte: not a text file?", path, number);
         if (p[strspn(p, " \t\r\f\v")]) {
             if (t->n_rows == cap) {
                 cap = cap ? cap * 2 : 1024;
@@ -170,10 +136,13 @@ static gx_status group(gx_trec_table *t, const char *path, gx_error *err)
 gx_status gx_trec_read(gx_trec_table *out, const char *path, gx_trec_kind kind, gx_error *err)
 {
     gx_trec_table t = {0};
-    size_t n_bytes = 0;
-    gx_status st = slurp(&t.text, &n_bytes, path, err);
+    gx_input in = GX_INPUT_INIT;
+    gx_status st = slurp(&in, path, err);
     if (st == GX_OK)
-        st = parse(&t, n_bytes, path, kind, err);
+        st = parse(&t, in.buf + in.begin, in.buf + in.end, path, kind, err);
+    t.text = in.buf; /* the rows point into it */
+    in.buf = NULL;
+    gx_input_free(&in);
     if (st == GX_OK)
         st = group(&t, path, err);
     if (st != GX_OK) {

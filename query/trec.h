@@ -4,8 +4,8 @@
  *
  *   file --gx_trec_read--> rows by qid, then docno;  topics[t] is one qid's rows [first, first + n)
  *
- * Fields are separated by blanks or tabs; CRLF, a BOM and blank lines are fine. Order of qids and docnos is that of their
- * bytes, as in trec_eval.
+ * Fields are separated by blanks or tabs; CRLF, a BOM, blank lines and compressed files are fine. Order of qids and
+ * docnos is that of their bytes, as in trec_eval.
  */
 #ifndef GX_TREC_H
 #define GX_TREC_H

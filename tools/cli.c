@@ -253,6 +253,8 @@ static int parse_long(const cli_args *a, cli_value *values, int argc, char **arg
         return equals ? cli_usage(a, "--%s: it takes no value", flag->name) : 0;
     if (equals)
         return set_value(a, flag, &values[f], equals + 1);
+    if (flag->bare)
+        return set_value(a, flag, &values[f], flag->bare);
     if (*i + 1 >= argc)
         return cli_usage(a, "--%s: it needs a value, %s", flag->name, flag->arg);
     return set_value(a, flag, &values[f], argv[++*i]);
@@ -271,6 +273,8 @@ static int parse_letters(const cli_args *a, cli_value *values, int argc, char **
             continue;
         if (p[1])
             return set_value(a, flag, &values[f], p + 1 + (p[1] == '='));
+        if (flag->bare)
+            return set_value(a, flag, &values[f], flag->bare);
         if (*i + 1 >= argc)
             return cli_usage(a, "-%c: it needs a value, %s", *p, flag->arg);
         return set_value(a, flag, &values[f], argv[++*i]);

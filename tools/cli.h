@@ -54,6 +54,7 @@ typedef struct cli_flag {
     const char *def;  /* what holds when it is not given, in the form that a person would type; NULL: nothing */
     const char *help; /* begins in lower case, no full stop; the default is added by the machine */
     double min, max;
+    const char *bare; /* the value of --name alone, where that is allowed: another one then needs "=". Or NULL */
 } cli_flag;
 
 typedef struct cli_section {

@@ -7,6 +7,7 @@
 const cli_command *const cli_commands[] = {
     &cmd_build,
     &cmd_query,
+    &cmd_replay,
     &cmd_eval,
     &cmd_info,
     &cmd_check,

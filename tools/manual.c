@@ -128,7 +128,8 @@ static void help_flag(FILE *out, const cli_flag *flag, char letter)
 {
     char help[1024];
     int at = letter ? fprintf(out, "  -%c, ", letter) : fprintf(out, "      ");
-    at += fprintf(out, "--%s%s%s", flag->name, flag->arg ? "=" : "", flag->arg ? flag->arg : "");
+    at += fprintf(out, "--%s%s%s%s", flag->name, flag->bare ? "[=" : flag->arg ? "=" : "", flag->arg ? flag->arg : "",
+                  flag->bare ? "]" : "");
     if (at + 2 > FLAG_INDENT) {
         putc('\n', out);
         at = 0;
@@ -269,7 +270,9 @@ static void man_flag(FILE *out, const cli_flag *flag, char letter)
     if (letter)
         fprintf(out, "Fl %c%s%s , ", letter, flag->arg ? " Ar " : "", flag->arg ? flag->arg : "");
     fprintf(out, "Fl \\-%s", flag->name);
-    if (flag->arg)
+    if (flag->bare)
+        fprintf(out, " Ns Op = Ns Ar %s", flag->arg);
+    else if (flag->arg)
         fprintf(out, " Ns = Ns Ar %s", flag->arg);
     putc('\n', out);
     man_running(out, flag->help, strlen(flag->help));
@@ -394,7 +397,7 @@ static void put_quoted(FILE *out, const char *text, bool zsh)
 
 static void bash_word(FILE *out, const cli_flag *flag, char letter)
 {
-    fprintf(out, " --%s%s", flag->name, flag->kind == CLI_SWITCH ? "" : "=");
+    fprintf(out, " --%s%s", flag->name, flag->kind == CLI_SWITCH || flag->bare ? "" : "=");
     if (letter)
         fprintf(out, " -%c", letter);
 }
@@ -461,7 +464,7 @@ static void zsh_flag(FILE *out, const cli_flag *flag, char letter)
         const bool is_long = form == 1;
         fputs("        '", out);
         if (is_long)
-            fprintf(out, "--%s%s[", flag->name, flag->kind == CLI_SWITCH ? "" : "=");
+            fprintf(out, "--%s%s[", flag->name, flag->kind == CLI_SWITCH || flag->bare ? "" : "=");
         else
             fprintf(out, "-%c%s[", letter, flag->kind == CLI_SWITCH ? "" : "+");
         put_quoted(out, flag->help, true);
@@ -470,7 +473,7 @@ static void zsh_flag(FILE *out, const cli_flag *flag, char letter)
             fprintf(out, ":%s:(", flag->name);
             put_words(out, flag->arg, true);
             putc(')', out);
-        } else if (flag->kind != CLI_SWITCH) {
+        } else if (flag->kind != CLI_SWITCH && !flag->bare) {
             fprintf(out, ":%s:%s", flag->arg, flag->kind == CLI_TEXT ? "_files" : "");
         }
         fputs("' \\\n", out);
@@ -521,7 +524,7 @@ static void fish_flag(FILE *out, const cli_flag *flag, char letter)
         fputs(" -x -a '", out);
         put_words(out, flag->arg, false);
         putc('\'', out);
-    } else if (flag->kind != CLI_SWITCH) {
+    } else if (flag->kind != CLI_SWITCH && !flag->bare) {
         fputs(flag->kind == CLI_TEXT ? " -r" : " -x", out);
     }
     fputs(" -d '", out);

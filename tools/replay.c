@@ -1,0 +1,497 @@
+/* replay.c: `gpuidx replay`: a query log run through an engine, timed, written as a run, verified. */
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "query/replay.h"
+#include "tools/search.h"
+
+static const double percentiles[] = {50, 90, 95, 99, 99.9};
+enum { N_PERCENTILES = sizeof percentiles / sizeof *percentiles };
+
+typedef struct session_facts {
+    const cli_args *a;
+    const gx_index *ix;
+    const gx_engine *en, *other;
+    const gx_replay_options *opt;
+    const gx_replay_report *r;
+} session_facts;
+
+/* ---- interrupts and progress ---- */
+
+static volatile sig_atomic_t interrupted;
+
+static void on_interrupt(int sig)
+{
+    interrupted = sig;
+}
+
+static bool is_interrupted(void *user)
+{
+    (void)user;
+    return interrupted;
+}
+
+/* Drawn in place on a terminal five times a second, a line every 30 s elsewhere. */
+typedef struct progress {
+    double begin, last;
+    bool terminal, drawn;
+    const char *doing;
+} progress;
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void clear_line(progress *p)
+{
+    if (p->drawn)
+        fputs("\r\033[K", stderr);
+    p->drawn = false;
+}
+
+static void on_progress(void *user, const char *doing, uint64_t n)
+{
+    progress *p = user;
+    const double t = now();
+    if (p->doing != doing)
+        p->begin = p->last = t;
+    p->doing = doing;
+    if (cli_quiet() || t - p->last < (p->terminal ? 0.2 : 30) || t - p->begin < 1)
+        return;
+    p->last = t;
+    const double rate = (double)n / (t - p->begin);
+    if (p->terminal)
+        fprintf(stderr, "\r\033[K%s: %" PRIu64 " queries, %.0f a second", doing, n, rate);
+    else
+        fprintf(stderr, "gpuidx: %s: %" PRIu64 " queries, %.0f a second\n", doing, n, rate);
+    p->drawn = p->terminal;
+}
+
+static void on_say(void *user, const char *text)
+{
+    clear_line(user);
+    cli_warn("%s", text);
+}
+
+/* ---- the report for people ---- */
+
+static const char *with_commas(char text[32], uint64_t n)
+{
+    char digits[24], *p = text;
+    const int len = snprintf(digits, sizeof digits, "%" PRIu64, n);
+    for (int i = 0; i < len; i++) {
+        if (i && (len - i) % 3 == 0)
+            *p++ = ',';
+        *p++ = digits[i];
+    }
+    *p = 0;
+    return text;
+}
+
+/* "12.3 us", "4.56 ms", "7.89 s" */
+static const char *duration(char text[32], double ns)
+{
+    const struct {
+        double unit;
+        const char *name;
+    } units[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "us"}};
+    size_t i = 0;
+    while (i < 2 && ns < units[i].unit)
+        i++;
+    const double value = ns / units[i].unit;
+    snprintf(text, 32, "%.*f %s", value < 10 ? 2 : value < 100 ? 1 : 0, value, units[i].name);
+    return text;
+}
+
+static void put_count(FILE *out, const char *name, uint64_t n, uint64_t queries)
+{
+    char text[32];
+    fprintf(out, "  %-22s %15s", name, with_commas(text, n));
+    if (queries)
+        fprintf(out, "   %.4g a query", (double)n / (double)queries);
+    putc('\n', out);
+}
+
+static void put_stage(FILE *out, const char *name, double seconds, const gx_replay_report *r, uint32_t threads)
+{
+    char text[32];
+    if (seconds > 0 && r->queries)
+        fprintf(out, "  %-22s %15s   %.1f %%\n", name, duration(text, seconds * 1e9 / (double)r->queries),
+                100 * seconds / (r->seconds * threads));
+}
+
+static void put_latency(FILE *out, const gx_replay_report *r)
+{
+    char text[32], name[16];
+    fprintf(out, "  mean %s", duration(text, gx_histogram_mean(&r->latency)));
+    for (size_t i = 0; i < N_PERCENTILES; i++) {
+        snprintf(name, sizeof name, "p%g", percentiles[i]);
+        fprintf(out, ", %s %s", name, duration(text, (double)gx_histogram_quantile(&r->latency, percentiles[i] / 100)));
+    }
+    fprintf(out, ", max %s\n", duration(text, (double)r->latency.max));
+}
+
+static void put_log_facts(FILE *out, const gx_replay_report *r)
+{
+    const gx_log_counts *c = &r->log;
+    fprintf(out, " (%s", gx_log_form_name(r->form));
+    if (c->empty)
+        fprintf(out, "; %" PRIu64 " empty", c->empty);
+    if (c->latin1)
+        fprintf(out, "; %" PRIu64 " lines converted from Latin-1", c->latin1);
+    if (c->invalid)
+        fprintf(out, "; %" PRIu64 " lines with invalid UTF-8", c->invalid);
+    if (c->nuls)
+        fprintf(out, "; %" PRIu64 " NUL bytes made blanks", c->nuls);
+    if (c->bad + r->impossible)
+        fprintf(out, "; %" PRIu64 " refused", c->bad + r->impossible);
+    fputs(")\n", out);
+}
+
+static void put_verified(FILE *out, const session_facts *f)
+{
+    const gx_replay_report *r = f->r;
+    char n[32], d[32];
+    if (!f->opt->verify_every)
+        return;
+    fprintf(out, "Verified %s queries, docids and score bits\n", with_commas(n, r->verified));
+    if (f->other)
+        fprintf(out, "  %-22s %15s differ\n", gx_engine_get_kind(f->other) == GX_ENGINE_GPU ? "on the GPU" : "on the CPU",
+                with_commas(d, r->other_differs));
+    fprintf(out, "  %-22s %15s differ\n", "every posting scored", with_commas(d, r->exhaustive_differs));
+}
+
+static void put_report(FILE *out, const session_facts *f)
+{
+    const gx_replay_report *r = f->r;
+    const gx_replay_options *opt = f->opt;
+    const gx_work *w = &r->work;
+    char text[32];
+    gx_index_stats st = {.size = sizeof st};
+    gx_index_get_stats(f->ix, &st);
+    fprintf(out, "%sIndex %s%s: %s documents, ", cli_paint(out, CLI_BOLD), f->a->argv[0], cli_paint(out, CLI_PLAIN),
+            with_commas(text, st.n_docs));
+    fprintf(out, "%s postings; engine %s\n", with_commas(text, st.n_postings), gx_engine_describe(f->en));
+    fprintf(out, "%sLog %s%s: %s queries", cli_paint(out, CLI_BOLD), f->a->argv[1], cli_paint(out, CLI_PLAIN),
+            with_commas(text, r->log.queries));
+    put_log_facts(out, r);
+    fprintf(out, "%s, %s, k %u; batches of %u, %u thread%s, %u run%s", cli_text(f->a, "op"), cli_text(f->a, "scorer"),
+            opt->query.k, r->batch, opt->threads, opt->threads == 1 ? "" : "s", opt->runs, opt->runs == 1 ? "" : "s");
+    if (opt->rate > 0)
+        fprintf(out, ", %.6g queries/s offered", opt->rate);
+    putc('\n', out);
+    if (r->queries) {
+        fprintf(out, "%s%s queries/s%s", cli_paint(out, CLI_BOLD),
+                with_commas(text, (uint64_t)((double)r->queries / r->seconds)), cli_paint(out, CLI_PLAIN));
+        fprintf(out, " (%s queries in %.3f s", with_commas(text, r->queries), r->seconds);
+        if (opt->runs > 1)
+            fprintf(out, "; fastest run %.3f s, slowest %.3f s", r->fastest, r->slowest);
+        fprintf(out, ")\nLatency%s\n", opt->rate > 0 ? ", from when a query was due"
+                                       : r->batch > 1 ? ", of whole batches" : "");
+        put_latency(out, r);
+        fputs("Time a query, and share of the threads' time\n", out);
+        put_stage(out, "reading the log", r->stages.read, r, opt->threads);
+        put_stage(out, "planning", r->stages.plan, r, opt->threads);
+        put_stage(out, "searching", r->stages.search, r, opt->threads);
+        put_stage(out, "  copying in", w->seconds[0], r, opt->threads);
+        put_stage(out, "  scoring", w->seconds[1], r, opt->threads);
+        put_stage(out, "  selecting", w->seconds[2], r, opt->threads);
+        put_stage(out, "  copying out", w->seconds[3], r, opt->threads);
+        put_stage(out, "writing results", r->stages.write, r, opt->threads);
+    }
+    fputs("Work\n", out);
+    put_count(out, "results", r->results, r->queries);
+    put_count(out, "without results", r->without_results, 0);
+    put_count(out, "postings of the terms", w->postings, r->queries);
+    put_count(out, "blocks of the terms", w->blocks, r->queries);
+    if (w->blocks_decoded)
+        put_count(out, "blocks decoded", w->blocks_decoded, r->queries);
+    if (w->lookups)
+        put_count(out, "look-ups", w->lookups, r->queries);
+    if (w->and_fell_to_or)
+        put_count(out, "AND fell back to OR", w->and_fell_to_or, r->queries);
+    put_verified(out, f);
+}
+
+/* ---- the report for programs ---- */
+
+/* A value that JSON has: NaN becomes null. */
+static json_t *real(double x)
+{
+    return isfinite(x) ? json_real(x) : json_null();
+}
+
+static json_t *text_or_null(const char *text)
+{
+    json_t *j = json_string(text);
+    return j ? j : json_null(); /* a path that is no UTF-8 */
+}
+
+static json_t *latency_json(const gx_replay_report *r)
+{
+    char name[16];
+    json_t *o = json_object();
+    json_object_set_new(o, "of", json_string(r->batch > 1 ? "batch" : "query"));
+    json_object_set_new(o, "mean", real(gx_histogram_mean(&r->latency) * 1e-3));
+    json_object_set_new(o, "min", real((double)r->latency.min * 1e-3));
+    for (size_t i = 0; i < N_PERCENTILES; i++) {
+        snprintf(name, sizeof name, "p%g", percentiles[i]);
+        json_object_set_new(o, name, real((double)gx_histogram_quantile(&r->latency, percentiles[i] / 100) * 1e-3));
+    }
+    json_object_set_new(o, "max", real((double)r->latency.max * 1e-3));
+    return o;
+}
+
+static json_t *options_json(const session_facts *f)
+{
+    const gx_replay_options *opt = f->opt;
+    return json_pack("{s:s, s:s, s:I, s:o, s:o, s:b, s:i, s:i, s:i, s:I, s:o}", "op", cli_text(f->a, "op"), "scorer",
+                     cli_text(f->a, "scorer"), "k", (json_int_t)opt->query.k, "k1", real(opt->query.k1), "b",
+                     real(opt->query.b), "prune", opt->query.prune, "batch", (int)f->r->batch, "threads",
+                     (int)opt->threads, "runs", (int)opt->runs, "warmup", (json_int_t)opt->warmup, "rate",
+                     real(opt->rate));
+}
+
+static json_t *stages_json(const gx_replay_report *r)
+{
+    const double *s = r->work.seconds;
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "read", real(r->stages.read), "plan",
+                     real(r->stages.plan), "search", real(r->stages.search), "search_copy_in", real(s[0]), "search_score",
+                     real(s[1]), "search_select", real(s[2]), "search_copy_out", real(s[3]), "write",
+                     real(r->stages.write));
+}
+
+static json_t *verify_json(const session_facts *f)
+{
+    if (!f->opt->verify_every)
+        return json_null();
+    return json_pack("{s:I, s:o, s:o, s:I}", "queries", (json_int_t)f->r->verified, "other_engine",
+                     f->other ? text_or_null(gx_engine_describe(f->other)) : json_null(), "other_engine_differs",
+                     f->other ? json_integer((json_int_t)f->r->other_differs) : json_null(), "exhaustive_differs",
+                     (json_int_t)f->r->exhaustive_differs);
+}
+
+static json_t *report_json(const session_facts *f)
+{
+    const gx_replay_report *r = f->r;
+    const gx_work *w = &r->work;
+    gx_index_stats st = {.size = sizeof st};
+    gx_index_get_stats(f->ix, &st);
+    json_t *root = json_pack("{s:i, s:s}", "schema", 1, "gpuidx", gx_version());
+    json_object_set_new(root, "index", json_pack("{s:o, s:I, s:I, s:I, s:I}", "path", text_or_null(f->a->argv[0]), "documents",
+                        (json_int_t)st.n_docs, "terms", (json_int_t)st.n_terms, "postings", (json_int_t)st.n_postings,
+                        "bytes", (json_int_t)st.file_bytes));
+    json_object_set_new(root, "engine", json_pack("{s:s, s:o}", "kind",
+                        gx_engine_get_kind(f->en) == GX_ENGINE_GPU ? "gpu" : "cpu", "name",
+                        text_or_null(gx_engine_describe(f->en))));
+    json_object_set_new(root, "log", json_pack("{s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "path",
+                        text_or_null(f->a->argv[1]), "form", gx_log_form_name(r->form), "queries",
+                        (json_int_t)r->log.queries, "empty", (json_int_t)r->log.empty, "refused",
+                        (json_int_t)(r->log.bad + r->impossible), "latin1_lines", (json_int_t)r->log.latin1,
+                        "invalid_utf8_lines", (json_int_t)r->log.invalid, "nul_bytes", (json_int_t)r->log.nuls));
+    json_object_set_new(root, "options", options_json(f));
+    json_object_set_new(root, "queries", json_integer((json_int_t)r->queries));
+    json_object_set_new(root, "seconds", real(r->seconds));
+    json_object_set_new(root, "queries_per_second", real(r->seconds > 0 ? (double)r->queries / r->seconds : 0));
+    json_object_set_new(root, "run_seconds", json_pack("{s:o, s:o}", "fastest", real(r->fastest), "slowest", real(r->slowest)));
+    json_object_set_new(root, "latency_us", latency_json(r));
+    json_object_set_new(root, "results", json_integer((json_int_t)r->results));
+    json_object_set_new(root, "queries_without_results", json_integer((json_int_t)r->without_results));
+    json_object_set_new(root, "work", json_pack("{s:I, s:I, s:I, s:I, s:I}", "postings", (json_int_t)w->postings, "blocks",
+                        (json_int_t)w->blocks, "blocks_decoded", (json_int_t)w->blocks_decoded, "lookups",
+                        (json_int_t)w->lookups, "and_fell_to_or", (json_int_t)w->and_fell_to_or));
+    json_object_set_new(root, "stage_seconds", stages_json(r));
+    json_object_set_new(root, "verify", verify_json(f));
+    return root;
+}
+
+static int write_report(const session_facts *f, const char *path)
+{
+    int code = 0;
+    json_t *root = report_json(f);
+    char *text = root ? json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) : NULL;
+    json_decref(root);
+    FILE *out = text ? cli_open_output(path, false, &code) : NULL;
+    if (!text)
+        code = cli_fail(GX_ENOMEM, "no memory for the report");
+    if (out) {
+        fprintf(out, "%s\n", text);
+        code = cli_close_output(out, path);
+    }
+    free(text);
+    return code;
+}
+
+/* ---- the command ---- */
+
+/* The engine to verify with: the CPU for a GPU; a GPU, where one can be used, for the CPU. */
+static int open_other(gx_engine **out, const gx_engine *en, const gx_index *ix, gx_engine_options options)
+{
+    gx_error err = {0};
+    const bool gpu = gx_engine_get_kind(en) == GX_ENGINE_GPU;
+    options.kind = gpu ? GX_ENGINE_CPU : GX_ENGINE_GPU;
+    const gx_status st = gx_engine_open(out, ix, &options, &err);
+    if (st && gpu)
+        return cli_fail_error(&err);
+    if (st)
+        cli_note("no GPU to verify with: %s", err.text);
+    return 0;
+}
+
+static gx_replay_options read_options(const cli_args *a)
+{
+    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    gx_replay_options o = {
+        .log = a->argv[1],
+        .query = cli_query_options(a),
+        .batch = (uint32_t)cli_count(a, "batch"),
+        .threads = (uint32_t)cli_count(a, "threads"),
+        .runs = (uint32_t)cli_count(a, "runs"),
+        .warmup = cli_count(a, "warmup"),
+        .rate = cli_given(a, "rate") ? cli_number(a, "rate") : 0,
+        .skip_bad = cli_choice(a, "on-error") == 1,
+        .run_path = cli_text(a, "run"),
+        .tag = cli_text(a, "run-tag"),
+        .verify_every = cli_given(a, "verify") ? cli_count(a, "verify") : 0,
+        .say = on_say,
+        .progress = on_progress,
+    };
+    if (o.threads == 0)
+        o.threads = cores > 0 ? (uint32_t)cores : 1;
+    gx_log_form_find(cli_text(a, "format"), &o.form);
+    gx_log_encoding_find(cli_text(a, "encoding"), &o.encoding);
+    o.query.cancel = is_interrupted;
+    return o;
+}
+
+/* Replay, and report; the index and the engines are open. */
+static int replay(session_facts *f, gx_engine *en, gx_replay_options *opt, gx_replay_report *r)
+{
+    progress p = {.terminal = isatty(STDERR_FILENO), .begin = now()};
+    gx_error err = {0};
+    opt->user = &p;
+    f->opt = opt;
+    f->r = r;
+    const gx_status st = gx_replay(en, opt, r, &err);
+    clear_line(&p);
+    if (st)
+        return cli_fail_error(&err);
+    const char *path = cli_text(f->a, "report");
+    const bool run_on_stdout = opt->run_path && !strcmp(opt->run_path, "-");
+    int code = 0;
+    if (path)
+        code = write_report(f, path);
+    if (!cli_quiet() && !(path && !strcmp(path, "-")))
+        put_report(run_on_stdout ? stderr : stdout, f);
+    if (code)
+        return code;
+    return r->other_differs || r->exhaustive_differs;
+}
+
+static int run(const cli_args *a)
+{
+    gx_index *ix = NULL;
+    gx_engine *en = NULL, *other = NULL;
+    const gx_engine_options engine = cli_engine_options(a);
+    gx_replay_options opt = read_options(a);
+    if (cli_text(a, "report") && opt.run_path && !strcmp(cli_text(a, "report"), "-") && !strcmp(opt.run_path, "-"))
+        return cli_usage(a, "--run and --report cannot both go to standard output");
+    gx_replay_report *r = calloc(1, sizeof *r);
+    int code = r ? 0 : cli_fail(GX_ENOMEM, "no memory for the report");
+    signal(SIGINT, on_interrupt);
+    signal(SIGTERM, on_interrupt);
+    if (!code)
+        code = cli_open_index(&ix, a, a->argv[0]);
+    if (!code)
+        code = cli_open_engine(&en, ix, &engine);
+    if (!code && opt.verify_every)
+        code = open_other(&other, en, ix, engine);
+    if (!code) {
+        if (!opt.batch)
+            opt.batch = gx_engine_get_kind(en) == GX_ENGINE_GPU ? 1024 : 1;
+        opt.other = other;
+        session_facts f = {.a = a, .ix = ix, .en = en, .other = other};
+        code = replay(&f, en, &opt, r);
+    }
+    gx_engine_close(other);
+    gx_engine_close(en);
+    gx_index_close(ix);
+    free(r);
+    if (interrupted) { /* whoever started us shall see that we were stopped */
+        signal(interrupted, SIG_DFL);
+        raise(interrupted);
+    }
+    return code;
+}
+
+static const cli_flag flags[] = {
+    {"format", 'f', CLI_CHOICE, "guess|efficiency|tsv|lines|jsonl|topics", "guess", "the form of `LOG`"},
+    {"encoding", 0, CLI_CHOICE, "auto|utf-8|latin1", "auto",
+     "how `LOG`'s bytes are read; `auto` takes lines that are not UTF-8 as Latin-1"},
+    {"on-error", 0, CLI_CHOICE, "fail|skip", "fail", "what a malformed line or an impossible query does"},
+    {"batch", 0, CLI_COUNT, "N", "0", "queries handed to the engine at once; 0: 1 on the CPU, 1,024 on a GPU",
+     .max = 1 << 20},
+    {"threads", 'j', CLI_COUNT, "N", "1", "threads, each with a session of its own; 0: one a processor", .max = 1024},
+    {"runs", 0, CLI_COUNT, "N", "1", "replay the log so many times", .min = 1, .max = UINT32_MAX},
+    {"warmup", 0, CLI_COUNT, "N", "0", "answer the log's first `N` queries before measuring"},
+    {"rate", 0, CLI_NUMBER, "Q/S", NULL,
+     "send queries at a fixed rate, whether or not earlier ones are answered; latency counts from when each was due",
+     .min = 1e-3, .max = 1e9},
+    {"run", 'o', CLI_TEXT, "FILE", NULL, "write the answers as a TREC run; `-` is standard output"},
+    {"run-tag", 0, CLI_TEXT, "NAME", "gpuidx", "the run's last column"},
+    {"report", 0, CLI_TEXT, "FILE", NULL, "write the report as JSON; `-` is standard output"},
+    {"verify", 0, CLI_COUNT, "N", NULL,
+     "answer every query (every `N`th) again, on the other engine where there is one and with every posting scored, "
+     "and count the answers that differ; exit with 1 if any does",
+     .min = 1, .bare = "1"},
+    CLI_SEARCH_FLAGS,
+    {NULL},
+};
+
+static const cli_section sections[] = {
+    {"Logs",
+     "  efficiency  17:land rover                   TREC efficiency topics\n"
+     "  tsv         17<TAB>land rover\n"
+     "  lines       land rover                      the id is the line number\n"
+     "  jsonl       {\"id\": \"17\", \"query\": \"land rover\"}\n"
+     "  topics      <top> <num> 17 <title> land rover </top>\n\n"
+     "The form is guessed from the first lines. Compressed logs are read as they are; `-` is standard input."},
+    {"Report",
+     "Throughput is all queries of all runs over the time that they took, reading the log and writing the run included. "
+     "A query's latency goes from the moment that its batch was read until the batch's answers are there; at a fixed "
+     "`--rate`, from the moment that it was due. Percentiles are right to three digits; mean and maximum are exact. "
+     "Memory does not grow with the log. With `-` as `--run`, the report goes to standard error."},
+    {NULL},
+};
+
+static const cli_section examples[] = {
+    {"gpuidx replay corpus.gx queries.tsv --run bm25.run -k 1000", "A run for `gpuidx eval`, and its speed."},
+    {"gpuidx replay corpus.gx log.txt --threads 0 --runs 3 --report report.json", "All processors, three times."},
+    {"gpuidx replay corpus.gx log.txt --rate 500", "Latency under a load of 500 queries a second."},
+    {"gpuidx replay corpus.gx log.txt --engine=gpu --verify", "Does the GPU give the same answers as the CPU?"},
+    {NULL},
+};
+
+const cli_command cmd_replay = {
+    .name = "replay",
+    .summary = "run a query log and measure it",
+    .synopsis = "[OPTIONS] INDEX LOG",
+    .description = "Answers every query of a log and reports throughput, latency and work; writes the answers as a TREC run; "
+                   "verifies that other ways of searching give the same answers.",
+    .sections = sections,
+    .examples = examples,
+    .flags = flags,
+    .min_args = 2,
+    .max_args = 2,
+    .run = run,
+};
