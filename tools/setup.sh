@@ -1,0 +1,105 @@
+#!/usr/bin/env bash
+# setup.sh: everything that building and testing gpuidx needs, then the build itself, in build/.
+#
+#   tools/setup.sh            install what is missing, and build
+#   tools/setup.sh --check    only say what is missing; exit 1 if anything is
+#
+# On Debian and Ubuntu, packages are installed with apt, as root or through sudo. Elsewhere, or without the right to
+# install, it says what is missing and stops. Where nvcc is found the GPU engine is built too; it is never installed.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+# What is needed: a name for people, a command that succeeds where it is there, Debian's package.
+has_header() { printf '#include <%s>\n' "$1" | cc -E -x c - >/dev/null 2>&1; }
+has_nvcc() { command -v nvcc >/dev/null || [ -x /usr/local/cuda/bin/nvcc ]; }
+has_meson() {
+  command -v meson >/dev/null && printf '1.0.0\n%s\n' "$(meson --version)" | sort -CV
+}
+needs=(
+  'C compiler|command -v cc|gcc'
+  'C library headers|has_header stdio.h|libc6-dev'
+  'meson 1.0 or newer|has_meson|meson'
+  'ninja|command -v ninja|ninja-build'
+  'pkg-config|command -v pkg-config|pkg-config'
+  'libarchive|pkg-config --exists libarchive|libarchive-dev'
+  'libzstd|pkg-config --exists libzstd|libzstd-dev'
+  'libxxhash|pkg-config --exists libxxhash|libxxhash-dev'
+  'libutf8proc|pkg-config --exists libutf8proc|libutf8proc-dev'
+  'jansson|pkg-config --exists jansson|libjansson-dev'
+  'libstemmer|has_header libstemmer.h|libstemmer-dev'
+  'libedit|pkg-config --exists libedit|libedit-dev'
+  'cmocka (tests)|pkg-config --exists cmocka|libcmocka-dev'
+  'bats (tests)|command -v bats|bats'
+  'mandoc (tests)|command -v mandoc|mandoc'
+  'xz (tests)|command -v xz|xz-utils'
+)
+if has_nvcc; then
+  needs+=('C++ compiler (for nvcc)|command -v c++|g++')
+fi
+
+missing_names=() missing_packages=()
+look() {
+  missing_names=() missing_packages=()
+  local need name test package
+  for need in "${needs[@]}"; do
+    IFS='|' read -r name test package <<<"$need"
+    if ! eval "$test" >/dev/null 2>&1; then
+      missing_names+=("$name")
+      missing_packages+=("$package")
+    fi
+  done
+}
+
+stop() {
+  {
+    printf 'gpuidx: %s\n\nMissing:\n' "$1"
+    for i in "${!missing_names[@]}"; do
+      printf '  %-26s %s\n' "${missing_names[$i]}" "(Debian, Ubuntu: ${missing_packages[$i]})"
+    done
+    printf '\nOn Debian 12 or Ubuntu 24.04:\n  sudo apt-get install %s\n' "${missing_packages[*]}"
+  } >&2
+  exit 1
+}
+
+# The command that gains the right to install: nothing, or sudo. Fails where there is none.
+privilege() {
+  if [ "$(id -u)" = 0 ]; then
+    echo env
+  elif command -v sudo >/dev/null && { sudo -n true 2>/dev/null || [ -t 0 ]; }; then
+    echo sudo
+  else
+    return 1
+  fi
+}
+
+install_missing() {
+  local as
+  command -v apt-get >/dev/null || stop 'this system has no apt; please install what is missing by its own means'
+  as=$(privilege) || stop 'packages are missing, and there is no right to install them (neither root nor sudo)'
+  echo "gpuidx: installing ${missing_packages[*]}" >&2
+  $as apt-get update -q </dev/null >&2 || echo 'gpuidx: apt-get update failed; trying with the lists that are there' >&2
+  $as env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${missing_packages[@]}" </dev/null >&2 ||
+    stop 'apt-get could not install the packages'
+}
+
+build() {
+  if [ -f build/build.ninja ]; then
+    meson setup --reconfigure build >/dev/null 2>&1 || meson setup --wipe build
+  else
+    rm -rf build
+    meson setup build
+  fi
+  meson compile -C build
+}
+
+look
+if [ "${1-}" = --check ]; then
+  [ ${#missing_names[@]} = 0 ] || stop 'not everything that gpuidx needs is here'
+  exit 0
+fi
+if [ ${#missing_names[@]} -gt 0 ]; then
+  install_missing
+  look
+  [ ${#missing_names[@]} = 0 ] || stop 'this is missing although apt-get has installed its packages'
+fi
+build >&2
