@@ -466,7 +466,7 @@ static const cli_section sections[] = {
      "  jsonl       {\"id\": \"17\", \"query\": \"land rover\"}\n"
      "  topics      <top> <num> 17 <title> land rover </top>\n\n"
      "The form is guessed from the first lines. Compressed logs are read as they are; `-` is standard input."},
-    {"Report",
+    {"Measurements",
      "Throughput is all queries of all runs over the time that they took, reading the log and writing the run included. "
      "A query's latency goes from the moment that its batch was read until the batch's answers are there; at a fixed "
      "`--rate`, from the moment that it was due. Percentiles are right to three digits; mean and maximum are exact. "
