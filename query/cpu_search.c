@@ -79,6 +79,7 @@ static bool open_cursor(gx_cpu_searcher *s, gx_cpu_cursor *c, const gx_plan_term
     c->ub = (uint32_t)ceil((double)t->w * c->bounds->most * MORE) + 1;
     c->packed = s->kernels->scan && c->list.block_len <= 128 && is_packed(c->list.docids) && is_packed(c->list.tfs);
     c->block = c->tf_block = UINT32_MAX;
+    c->tf_shift = is_packed(c->list.tfs) ? (uint8_t)__builtin_ctz(c->list.block_len) : 0;
     return true;
 }
 
@@ -201,11 +202,25 @@ static uint32_t look_up(gx_cpu_searcher *s, gx_cpu_cursor *c, uint32_t doc)
     return i < n && c->docids[i] == doc ? tf_at(c, j, i) : 0;
 }
 
+/* The tf of posting p of a list whose tfs are packed, in a full block of 2^tf_shift: its width is words * 32 / length. */
+static inline uint32_t packed_tf(const gx_cpu_cursor *c, uint32_t p)
+{
+    const uint32_t shift = c->tf_shift, j = p >> shift, i = p & ((1u << shift) - 1);
+    const uint32_t begin = c->list.tf_ends[j - 1], b = (c->list.tf_ends[j] - begin) >> (shift - 5);
+    return (b ? gx_bits_at(c->list.payload + begin, i * b, b) : 0) + 1;
+}
+
 static void look_up_dense(gx_cpu_searcher *s, gx_cpu_cursor *c, uint32_t bit)
 {
     const gx_cpu_dense d = {(const uint64_t *)(const void *)c->map->map, c->map->rank};
+    const uint32_t last = c->tf_shift ? c->list.df >> c->tf_shift << c->tf_shift : 0; /* the short block's first posting */
+    const uint32_t first = 1u << c->tf_shift;
     s->work.lookups += s->kernels->positions(&s->columns, d, bit, s->positions);
     for (uint32_t x = 0; x < s->columns.n; ++x) {
+        if (s->positions[x] - first < last - first && first < last) {
+            s->found[x] = packed_tf(c, s->positions[x]);
+            continue;
+        }
         const uint32_t p = s->positions[x];
         s->found[x] = p < c->list.df ? tf_at(c, p / c->list.block_len, p % c->list.block_len) : 0;
     }

@@ -21,6 +21,7 @@ typedef struct gx_cpu_cursor {
     uint32_t ub;   /* no posting's impact is greater */
     uint32_t rest; /* sum of the later lists' ub */
     bool packed;   /* its blocks suit kernels->scan */
+    uint8_t tf_shift; /* packed tfs of full blocks: log2 of the block length; else 0 */
     const gx_cpu_map *map;
     const gx_cpu_bounds *bounds;
     uint32_t block, tf_block; /* whose docids, tfs are in the buffers below; UINT32_MAX: none */
