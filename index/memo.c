@@ -103,6 +103,12 @@ static inline uint64_t load64(const char *p)
     return x;
 }
 
+/* Which of the first 8 bytes, and of the next 3, belong to a token of so many; tables, since lengths are not foretold. */
+static const uint64_t head_masks[SHORT + 1] = {
+    0, 0xFF, 0xFFFF, 0xFFFFFF, 0xFFFFFFFF, 0xFFFFFFFFFF, 0xFFFFFFFFFFFF, 0xFFFFFFFFFFFFFF, ~0ull, ~0ull, ~0ull, ~0ull,
+};
+static const uint32_t tail_masks[SHORT + 1] = {[9] = 0xFF, [10] = 0xFFFF, [11] = 0xFFFFFF};
+
 /* Bytes behind the token are readable (GX_SEGMENT_SLACK). */
 static inline key key_of(const char *p, uint32_t len)
 {
@@ -114,9 +120,8 @@ static inline key key_of(const char *p, uint32_t len)
         return k;
     }
     const uint64_t a = load64(p), b = load64(p + 3); /* bytes 3 to 10; the upper three of them are 8, 9, 10 */
-    const uint32_t bits = 8 * len;
-    k.head = len >= 8 ? a : a & ((1ull << (bits & 63)) - 1);
-    k.tail = len << 24 | (len > 8 ? (uint32_t)(b >> 40) & ((1u << (bits - 64)) - 1) : 0);
+    k.head = a & head_masks[len];
+    k.tail = len << 24 | ((uint32_t)(b >> 40) & tail_masks[len]);
     k.hash = mix(k.head, k.tail);
     return k;
 }
