@@ -188,6 +188,7 @@ END
 }
 
 @test "the history is kept, for the owner alone, and comes back" {
+    ldd "$GPUIDX" | grep -q libedit || skip "the program was built without libedit"
     talk "$TINY" <<'END'
 see gpuidx>
 type skipping blocks
