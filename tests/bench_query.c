@@ -1,0 +1,315 @@
+/* bench_query: queries/s and latency of one engine on a generated collection (index/synth.h), each answer checked first:
+ * pruned against exhaustive on the same engine, and the first ones against the CPU engine.
+ *
+ *   bench_query [--engine=gpu|cpu] [--docs=N] [--terms=N] [--queries=N] [--codec=NAME] [--seed=N] [--runs=N]
+ *               [--map-memory=BYTES] [--check=N] [--cpu-check=N] [--only=or|and|and-or|alone|small]
+ *
+ * kernel: GPU time from the end of the copy in to the end of the search, a query; all: the host's clock from plans to hits.
+ */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "index/synth.h"
+#include "query/exec.h"
+
+typedef struct options {
+    gx_synth_options synth;
+    const char *engine, *only;
+    uint64_t map_memory;
+    uint32_t runs, check, cpu_check;
+} options;
+
+typedef struct bench {
+    const options *o;
+    gx_synth *s;
+    const gx_exec_ops *ops;
+    void *state, *exec, *cpu_state, *cpu_exec;
+    uint32_t n;
+    gx_plan *plans;
+    gx_hits *hits, *want;
+    double *times;
+} bench;
+
+static void die(const char *what, const gx_error *err)
+{
+    fprintf(stderr, "bench_query: %s: %s\n", what, err->text);
+    exit(1);
+}
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double quantile(double *v, uint32_t n, double q)
+{
+    qsort(v, n, sizeof *v, by_value);
+    const uint32_t i = (uint32_t)(q * n);
+    return v[i < n ? i : n - 1];
+}
+
+static const gx_exec_ops *find_engine(const char *name)
+{
+    for (const gx_exec_ops *const *p = gx_execs; *p; ++p) {
+        if (strcmp((*p)->name, name) == 0)
+            return *p;
+    }
+    return NULL;
+}
+
+/* ---- plans ---- */
+
+static void free_plans(bench *b)
+{
+    for (uint32_t i = 0; b->plans && i < b->n; ++i) {
+        gx_plan_free(&b->plans[i]);
+        free(b->hits[i].keys);
+        free(b->want[i].keys);
+    }
+    free(b->plans);
+    free(b->hits);
+    free(b->want);
+    b->plans = NULL;
+}
+
+static void make_plans(bench *b, gx_op op, uint32_t k)
+{
+    gx_query_options opt = GX_QUERY_OPTIONS;
+    gx_error err;
+    opt.op = op;
+    opt.k = k;
+    free_plans(b);
+    b->plans = calloc(b->n, sizeof *b->plans);
+    b->hits = calloc(b->n, sizeof *b->hits);
+    b->want = calloc(b->n, sizeof *b->want);
+    for (uint32_t i = 0; i < b->n; ++i) {
+        const gx_synth_query *q = &b->s->queries[i];
+        if (gx_plan_make_ids(&b->plans[i], &b->s->ix, q->terms, NULL, q->n, &opt, &err) != GX_OK)
+            die("plan", &err);
+        b->hits[i].keys = malloc((size_t)b->plans[i].k * 8);
+        b->want[i].keys = malloc((size_t)b->plans[i].k * 8);
+    }
+}
+
+static uint32_t count_different(const bench *b, uint32_t n)
+{
+    uint32_t different = 0;
+    for (uint32_t i = 0; i < n && i < b->n; ++i)
+        different += b->hits[i].n != b->want[i].n || memcmp(b->hits[i].keys, b->want[i].keys, (size_t)b->hits[i].n * 8) != 0;
+    return different;
+}
+
+/* The answers in b->hits against other ways to the same. Returns how many differ. */
+static uint32_t check(bench *b)
+{
+    gx_error err;
+    const uint32_t n = b->o->check < b->n ? b->o->check : b->n, m = b->o->cpu_check < b->n ? b->o->cpu_check : b->n;
+    uint32_t different = 0;
+    for (uint32_t i = 0; i < n; ++i)
+        b->plans[i].prune = false;
+    if (n && b->ops->run(b->exec, b->plans, n, b->want, NULL, &err) != GX_OK)
+        die("exhaustive", &err);
+    for (uint32_t i = 0; i < n; ++i)
+        b->plans[i].prune = true;
+    different += count_different(b, n);
+    if (m && b->cpu_exec) {
+        if (gx_exec_cpu.run(b->cpu_exec, b->plans, m, b->want, NULL, &err) != GX_OK)
+            die("CPU", &err);
+        different += count_different(b, m);
+    }
+    return different;
+}
+
+/* ---- measurements ---- */
+
+/* All queries in batches of `batch`, several times; the median. */
+static void measure_batches(bench *b, const char *name, gx_op op, uint32_t k, uint32_t batch, uint32_t of)
+{
+    gx_error err;
+    make_plans(b, op, k);
+    batch = batch < b->n ? batch : b->n;
+    of = of < b->n ? of : b->n;
+    if (b->ops->run(b->exec, b->plans, of, b->hits, NULL, &err) != GX_OK)
+        die("run", &err);
+    uint32_t wrong = 0;
+    const uint32_t n_checked = b->o->check > b->o->cpu_check ? b->o->check : b->o->cpu_check; /* of want, all are answers */
+    if (of == b->n)
+        wrong = check(b);
+    double kernel[64], all[64], select[64];
+    const uint32_t runs = b->o->runs < 64 ? b->o->runs : 64;
+    gx_work w = {0};
+    for (uint32_t r = 0; r < runs; ++r) {
+        w = (gx_work){0};
+        const double t0 = now();
+        for (uint32_t i = 0; i < of; i += batch) {
+            const uint32_t n = of - i < batch ? of - i : batch;
+            if (b->ops->run(b->exec, b->plans + i, n, b->hits + i, &w, &err) != GX_OK)
+                die("run", &err);
+        }
+        all[r] = (now() - t0) / of;
+        kernel[r] = w.seconds[1] / of;
+        select[r] = w.seconds[2] / of;
+    }
+    if (of == b->n)
+        wrong += count_different(b, n_checked);
+    const double a = quantile(all, runs, .5), g = quantile(kernel, runs, .5), s = quantile(select, runs, .5);
+    printf("%-7s k %-5u batch %-5u %-7s kernel %8.3f us = %9.0f q/s (best %9.0f), select %.3f; all %8.3f us = %9.0f q/s; "
+           "%.2f M postings, %.0f blocks, decoded %.0f, look-ups %.0f, fell to OR %.3f\n",
+           name, k, batch, of < b->n ? "-" : wrong ? "WRONG" : "checked", g * 1e6, g > 0 ? 1 / g : 0, kernel[0] > 0 ? 1 / kernel[0] : 0,
+           s * 1e6, a * 1e6, 1 / a, (double)w.postings / of / 1e6, (double)w.blocks / of, (double)w.blocks_decoded / of,
+           (double)w.lookups / of, (double)w.and_fell_to_or / of);
+    if (wrong)
+        printf("  %u answers differ\n", wrong);
+    fflush(stdout);
+}
+
+/* Queries one at a time. */
+static void measure_alone(bench *b, const char *name, gx_op op, uint32_t k)
+{
+    gx_error err;
+    const uint32_t n = b->n < 512 ? b->n : 512;
+    double *all = malloc(2 * n * sizeof *all), *kernel = malloc(2 * n * sizeof *kernel);
+    make_plans(b, op, k);
+    for (uint32_t round = 0; round < 3; ++round) { /* the first warms up; a query's lists are cold again in the next */
+        for (uint32_t i = 0; i < n; ++i) {
+            gx_work w = {0};
+            const double t0 = now();
+            if (b->ops->run(b->exec, b->plans + i, 1, b->hits + i, &w, &err) != GX_OK)
+                die("run", &err);
+            if (round) {
+                all[(round - 1) * n + i] = (now() - t0) * 1e6;
+                kernel[(round - 1) * n + i] = w.seconds[1] * 1e6;
+            }
+        }
+    }
+    b->n = n < b->n ? n : b->n;
+    const uint32_t wrong = check(b);
+    b->n = b->s->n_queries;
+    printf("%-7s k %-5u alone %-7s all p50 %.1f p90 %.1f p99 %.1f max %.1f us; kernel p50 %.1f p99 %.1f us\n", name, k,
+           wrong ? "WRONG" : "checked", quantile(all, 2 * n, .5), quantile(all, 2 * n, .9), quantile(all, 2 * n, .99),
+           quantile(all, 2 * n, 1), quantile(kernel, 2 * n, .5), quantile(kernel, 2 * n, .99));
+    fflush(stdout);
+    free(all);
+    free(kernel);
+}
+
+static bool wanted(const options *o, const char *what)
+{
+    return !o->only || strstr(o->only, what);
+}
+
+static void measure_all(bench *b)
+{
+    const options *o = b->o;
+    if (wanted(o, "or")) {
+        measure_batches(b, "OR", GX_OP_OR, 10, 1024, UINT32_MAX);
+        measure_batches(b, "OR", GX_OP_OR, 1000, 1024, UINT32_MAX);
+    }
+    if (wanted(o, "and"))
+        measure_batches(b, "AND", GX_OP_AND, 10, 1024, UINT32_MAX);
+    if (wanted(o, "and-or"))
+        measure_batches(b, "AND-OR", GX_OP_AND_OR, 10, 1024, UINT32_MAX);
+    if (wanted(o, "small")) {
+        for (uint32_t n = 4; n < 1024; n *= 4)
+            measure_batches(b, "OR", GX_OP_OR, 10, n, n);
+    }
+    if (wanted(o, "alone")) {
+        measure_alone(b, "OR", GX_OP_OR, 10);
+        measure_alone(b, "AND", GX_OP_AND, 10);
+    }
+}
+
+/* ---- the program ---- */
+
+static options parse(int argc, char **argv)
+{
+    static const struct option longs[] = {
+        {"engine", 1, 0, 'e'}, {"docs", 1, 0, 'd'},  {"terms", 1, 0, 't'},      {"queries", 1, 0, 'q'}, {"codec", 1, 0, 'c'},
+        {"seed", 1, 0, 's'},   {"runs", 1, 0, 'r'},  {"map-memory", 1, 0, 'm'}, {"check", 1, 0, 'k'},   {"cpu-check", 1, 0, 'u'},
+        {"only", 1, 0, 'o'},   {0, 0, 0, 0},
+    };
+    options o = {GX_SYNTH_OPTIONS, "gpu", NULL, UINT64_MAX, 9, 256, 16};
+    o.synth.codec = gx_codec_by_name("gpubp128");
+    for (int c; (c = getopt_long(argc, argv, "", longs, NULL)) != -1;) {
+        const uint64_t n = optarg ? strtoull(optarg, NULL, 0) : 0;
+        switch (c) {
+        case 'e': o.engine = optarg; break;
+        case 'd': o.synth.n_docs = (uint32_t)n; break;
+        case 't': o.synth.n_terms = (uint32_t)n; break;
+        case 'q': o.synth.n_queries = (uint32_t)n; break;
+        case 'c': o.synth.codec = gx_codec_by_name(optarg); break;
+        case 's': o.synth.seed = n; break;
+        case 'r': o.runs = n ? (uint32_t)n : 1; break;
+        case 'm': o.map_memory = n; break;
+        case 'k': o.check = (uint32_t)n; break;
+        case 'u': o.cpu_check = (uint32_t)n; break;
+        case 'o': o.only = optarg; break;
+        default: exit(2);
+        }
+    }
+    return o;
+}
+
+int main(int argc, char **argv)
+{
+    const options o = parse(argc, argv);
+    gx_error err;
+    bench b = {.o = &o};
+    double t = now();
+    if (gx_synth_open(&b.s, &o.synth, &err) != GX_OK)
+        die("generate", &err);
+    const gx_index *ix = &b.s->ix;
+    printf("%u documents, %u lists, %.1f M postings, %s %.2f bits a posting, heads and ends %.2f; average length %.1f; generated in %.1f s\n",
+           ix->n_docs, ix->n_terms, (double)ix->n_postings / 1e6, o.synth.codec->name,
+           (double)ix->payload_words * 32 / (double)ix->n_postings, (double)ix->n_blocks * 96 / (double)ix->n_postings, ix->avgdl, now() - t);
+    b.ops = find_engine(o.engine);
+    if (!b.ops) {
+        fprintf(stderr, "bench_query: this build has no engine '%s'\n", o.engine);
+        return 77;
+    }
+    gx_engine_options eo = GX_ENGINE_OPTIONS;
+    eo.map_memory = o.map_memory;
+    t = now();
+    const gx_status st = b.ops->state_open(&b.state, ix, &eo, &err);
+    if (st == GX_ENOGPU) {
+        fprintf(stderr, "bench_query: %s\n", err.text);
+        return 77;
+    }
+    if (st != GX_OK || b.ops->exec_open(&b.exec, b.state, &err) != GX_OK)
+        die("open", &err);
+    printf("%s: opened in %.3f s (%.1f MB)\n", b.ops->describe(b.state), now() - t, (double)ix->header->device_bytes / 1e6);
+    if (o.cpu_check && b.ops != &gx_exec_cpu) {
+        eo.map_memory = 0;
+        if (gx_exec_cpu.state_open(&b.cpu_state, ix, &eo, &err) != GX_OK || gx_exec_cpu.exec_open(&b.cpu_exec, b.cpu_state, &err) != GX_OK)
+            die("open the CPU engine", &err);
+    }
+    b.n = b.s->n_queries;
+    t = now();
+    make_plans(&b, GX_OP_OR, 10);
+    const double planned = now();
+    if (b.ops->run(b.exec, b.plans, 1, b.hits, NULL, &err) != GX_OK)
+        die("run", &err);
+    printf("plans %.3f us each; first answer, with bounds, in %.3f s\n", (planned - t) * 1e6 / b.n, now() - planned);
+    fflush(stdout);
+    measure_all(&b);
+    free_plans(&b);
+    if (b.cpu_state) {
+        gx_exec_cpu.exec_close(b.cpu_exec);
+        gx_exec_cpu.state_close(b.cpu_state);
+    }
+    b.ops->exec_close(b.exec);
+    b.ops->state_close(b.state);
+    gx_synth_close(b.s);
+    return 0;
+}
