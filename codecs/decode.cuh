@@ -114,28 +114,22 @@ template <int BLOCK_, int SEG_, bool LDG> struct gpubp {
 
     __device__ __forceinline__ void next(uint32_t lane, uint32_t (&v)[V])
     {
-        if (left >= SEG) {
-            if (b == 0) { /* there may be no words at all */
+        if (b != 0 && lane * V < left) { /* no words at all for b = 0 */
+            unpack<V, LDG>(words, lane * V * b, b, v);
+        } else {
 #pragma unroll
-                for (int i = 0; i < V; ++i)
-                    v[i] = 0;
-            } else {
-                unpack<V, LDG>(words, lane * V * b, b, v);
-            }
+            for (int i = 0; i < V; ++i)
+                v[i] = 0;
+        }
+        if (left >= SEG) {
             words += SEG / 32 * b;
             left -= SEG;
-            return;
-        }
-#pragma unroll
-        for (int i = 0; i < V; ++i)
-            v[i] = 0;
-        if (b != 0 && lane * V < left) {
-            unpack<V, LDG>(words, lane * V * b, b, v);
+        } else {
 #pragma unroll
             for (int i = 1; i < V; ++i)
                 v[i] = lane * V + i < left ? v[i] : 0;
+            left = 0;
         }
-        left = 0;
     }
 
     static __device__ __forceinline__ uint32_t at(const uint32_t *w, uint32_t n_words, uint32_t n, uint32_t i, uint32_t = 0)

@@ -19,7 +19,7 @@ constexpr uint32_t LONG_DF = 64;            /* lists from this length have maps 
 constexpr uint32_t TABLE_BLOCKS = 32;       /* lists of more blocks have a table, of an entry about 16 blocks */
 constexpr uint32_t SLOTS = 8, FINE_SLOTS = 16; /* least slots a posting of a map; of one with tf classes */
 constexpr uint32_t MAX_QUERIES = 4096, MAX_TERMS = 1u << 16, MAX_RUNS = 1u << 18; /* of a part */
-constexpr uint64_t MAX_CANDIDATES = 16u << 20, MAX_ANSWERS = 1u << 20;
+constexpr uint64_t MAX_ITEMS = 3u << 20, MAX_CANDIDATES = 16u << 20, MAX_ANSWERS = 1u << 20;
 constexpr uint64_t RESERVE = 512u << 20;    /* of device memory, left to others */
 constexpr int N_PARTS = 2, KEPT_BOUNDS = 16;
 
@@ -95,8 +95,9 @@ static uint32_t most_item_blocks(const gx_index *ix)
 
 static uint64_t item_room(const gx_index *ix)
 {
-    const uint64_t one = ix->n_blocks / most_item_blocks(ix) + 2 * GX_MAX_TERMS; /* any one query */
-    return 2 * (one > (1u << 19) ? one : (1u << 19));
+    const uint64_t one = 2 * (ix->n_blocks / most_item_blocks(ix) + 2 * GX_MAX_TERMS); /* any one query, twice */
+    const uint64_t many = one < MAX_ITEMS / 64 ? 64 * one : MAX_ITEMS;
+    return one > many ? one : many;
 }
 
 static uint64_t exec_bytes(const gx_index *ix)
@@ -114,8 +115,15 @@ static uint32_t map_shift_for(uint32_t n_docs, uint32_t df, uint32_t slots)
     return shift;
 }
 
-static uint64_t presence_words(uint32_t n_docs, uint32_t shift) { return ((uint64_t)((n_docs - 1) >> shift) / 32 + 4) & ~3ull; }
-static uint64_t class_words(uint32_t n_docs, uint32_t shift) { return ((uint64_t)((n_docs - 1) >> shift) / 16 + 4) & ~3ull; }
+/* Words of a map, of the ranks behind it if it is dense, and of the tf classes; each in whole sectors of 32 bytes. */
+static uint64_t slot_words(uint32_t n_docs, uint32_t shift) { return ((uint64_t)((n_docs - 1) >> shift) / 32 + 8) & ~7ull; }
+static uint64_t rank_words(uint32_t n_docs) { return ((uint64_t)(n_docs - 1) / 256 + 8) & ~7ull; }
+static uint64_t class_words(uint32_t n_docs, uint32_t shift) { return ((uint64_t)((n_docs - 1) >> shift) / 16 + 8) & ~7ull; }
+
+static uint64_t presence_words(uint32_t n_docs, uint32_t shift)
+{
+    return slot_words(n_docs, shift) + (shift == EXACT_SLOTS ? rank_words(n_docs) : 0);
+}
 
 /* Which lists are long. */
 static gx_status find_long_lists(gpu_state *s, gx_error *err)
@@ -173,7 +181,7 @@ static gx_status plan_maps(gpu_state *s, uint64_t words, gx_error *err)
         order[i] = {s->ix->lists[s->longs[i].list].df, i};
     qsort(order, s->n_long, sizeof *order, longest_first);
     words = words < UINT32_MAX - 64 ? words : UINT32_MAX - 64; /* offsets have 32 bits */
-    uint64_t used = 4; /* the first stand for "no map" */
+    uint64_t used = 8; /* the first stand for "no map" */
     uint32_t with_map = 0, with_classes = 0;
     for (; with_map < s->n_long; ++with_map) {
         const uint64_t more = presence_words(n_docs, map_shift_for(n_docs, order[with_map].df, SLOTS));
@@ -189,7 +197,7 @@ static gx_status plan_maps(gpu_state *s, uint64_t words, gx_error *err)
             break;
         used += more;
     }
-    s->map_words = 4;
+    s->map_words = 8;
     for (uint32_t i = 0; i < with_map; ++i) {
         long_list *l = &s->longs[order[i].number];
         l->map_shift = map_shift_for(n_docs, order[i].df, i < with_classes ? FINE_SLOTS : SLOTS);
@@ -268,6 +276,7 @@ static gx_status derive(gpu_state *s, uint64_t limit, uint64_t map_memory, gx_er
     TRY("memory for bounds", device_alloc(&s->d_kth, (uint64_t)s->n_long * N_KTH));
     s->X.tables = s->tables;
     s->X.maps = s->maps;
+    s->X.rank_offset = ix->n_docs ? (uint32_t)slot_words(ix->n_docs, EXACT_SLOTS) : 0;
     TRY("clearing maps", cudaMemsetAsync(s->tables, 0, s->table_words * 4, s->stream));
     TRY("clearing maps", cudaMemsetAsync(s->maps, 0, s->map_words * 4, s->stream));
     TRY("clearing maps", cudaMemsetAsync(s->maps, 0xff, 16, s->stream));
@@ -455,7 +464,8 @@ struct placed {
 
 struct part {
     bool busy;
-    uint32_t n_jobs, n_queries, n_first, n_terms, n_runs, n_items, n_first_items;
+    uint32_t n_jobs, n_queries, n_first, n_terms, n_runs, n_items;
+    uint32_t items_end[N_LAUNCHES]; /* of each launch */
     uint64_t n_candidates, n_answers;
     bool any_exhaustive, any_select;
     placed *jobs;             /* [MAX_QUERIES] */
@@ -544,7 +554,7 @@ static gx_status open_part(gpu_exec *x, part *p, gx_error *err)
     TRY("memory for a session", device_alloc(&p->d_items, x->item_room));
     TRY("memory for a session", device_alloc(&p->d_states, MAX_QUERIES));
     TRY("memory for a session", device_alloc(&p->d_histograms, MAX_QUERIES * BINS));
-    TRY("memory for a session", device_alloc(&p->d_next, 2));
+    TRY("memory for a session", device_alloc(&p->d_next, N_LAUNCHES));
     TRY("memory for a session", device_alloc(&p->d_candidates, x->candidate_room));
     TRY("memory for a session", device_alloc(&p->d_answers, x->answer_room));
     TRY("memory for a session", device_alloc(&p->d_counts, N_COUNTS));
@@ -705,13 +715,14 @@ static void describe_query(gpu_exec *x, part *p, const gx_plan *plan, const boun
         ++Q->bin_shift;
 }
 
-/* The runs that make items of queries [first, first + n): list by list in their order, so that every query's threshold
+/* The runs that make items of queries [first, first + n), of the long ones or the others: list by list in their order, so that every query's threshold
  * rises early; of a list first a chunk, then another, then two, four, eight, ... */
-static void describe_items(part *p, uint32_t first, uint32_t n, const uint32_t *drivers, uint32_t item_blocks, uint32_t *active)
+static void describe_items(part *p, uint32_t first, uint32_t n, bool are_long, const uint32_t *drivers, uint32_t item_blocks,
+                           uint32_t *active)
 {
     uint32_t n_active = 0, deepest = 0;
     for (uint32_t i = 0; i < n; ++i) {
-        if (drivers[first + i]) {
+        if (drivers[first + i] && (p->queries[first + i].n_terms > NEAR_TERMS) == are_long) {
             active[n_active++] = first + i;
             deepest = deepest > drivers[first + i] ? deepest : drivers[first + i];
         }
@@ -813,11 +824,13 @@ static gx_status launch_part(gpu_exec *x, part *p, const uint32_t *drivers, uint
             return st;
     }
     const uint32_t item_blocks = choose_item_blocks(x, p, drivers);
-    describe_items(p, 0, p->n_first, drivers, item_blocks, active);
-    p->n_first_items = p->n_items;
-    describe_items(p, p->n_first, p->n_queries - p->n_first, drivers, item_blocks, active);
+    for (uint32_t l = 0; l < N_LAUNCHES; ++l) {
+        const uint32_t first = l < 2 ? 0 : p->n_first, n = l < 2 ? p->n_first : p->n_queries - p->n_first;
+        describe_items(p, first, n, l % 2, drivers, item_blocks, active);
+        p->items_end[l] = p->n_items;
+    }
 
-    gpu_batch R = {p->d_queries, p->d_terms, p->d_items, p->n_first_items, p->d_next, p->d_states, p->d_histograms, p->d_candidates,
+    gpu_batch R = {p->d_queries, p->d_terms, p->d_items, 0, p->d_next, p->d_states, p->d_histograms, p->d_candidates,
                    p->d_answers, p->d_counts};
     const cudaStream_t stream = p->stream;
     TRY("copying queries", cudaMemcpyAsync(p->d_queries, p->queries, p->n_queries * sizeof *p->queries, cudaMemcpyHostToDevice, stream));
@@ -825,15 +838,15 @@ static gx_status launch_part(gpu_exec *x, part *p, const uint32_t *drivers, uint
     TRY("copying queries", cudaMemcpyAsync(p->d_runs, p->runs, p->n_runs * sizeof *p->runs, cudaMemcpyHostToDevice, stream));
     TRY("timing", cudaEventRecord(p->events[0], stream));
     begin_batch(R, p->d_runs, p->n_runs, p->n_queries, p->d_items, p->n_items, item_blocks, stream);
-    search_batch(s->X, s->coding, R, s->grid, stream);
-    if (p->any_exhaustive)
-        search_exhaustively(s->X, s->coding, R, 0, p->n_first, stream);
-    if (p->n_queries > p->n_first) {
-        R.items = p->d_items + p->n_first_items;
-        R.n_items = p->n_items - p->n_first_items;
-        R.next_item = p->d_next + 1;
-        search_batch(s->X, s->coding, R, s->grid, stream);
-        if (p->any_exhaustive)
+    for (uint32_t l = 0; l < N_LAUNCHES; ++l) {
+        const uint32_t begin = l ? p->items_end[l - 1] : 0;
+        R.items = p->d_items + begin;
+        R.n_items = p->items_end[l] - begin;
+        R.next_item = p->d_next + l;
+        search_batch(s->X, s->coding, R, l % 2, s->grid, stream);
+        if (p->any_exhaustive && l == 1)
+            search_exhaustively(s->X, s->coding, R, 0, p->n_first, stream);
+        if (p->any_exhaustive && l == 3)
             search_exhaustively(s->X, s->coding, R, p->n_first, p->n_queries - p->n_first, stream);
     }
     TRY("starting a search", cudaGetLastError());
@@ -963,7 +976,7 @@ static gx_status fill_part(gpu_exec *x, part *p, const gx_plan *plans, const job
                            gx_work *work, gx_error *err)
 {
     need sum = {0, 0, 0, 0, 0, 0};
-    p->n_jobs = p->n_queries = p->n_first = p->n_terms = p->n_runs = p->n_items = p->n_first_items = 0;
+    p->n_jobs = p->n_queries = p->n_first = p->n_terms = p->n_runs = p->n_items = 0;
     p->n_candidates = p->n_answers = 0;
     p->any_exhaustive = p->any_select = false;
     uint32_t i = 0;

@@ -29,6 +29,7 @@ struct gpu_index {
     const uint32_t *doc_lens;
     const uint32_t *tables; /* see term_blocks */
     const uint32_t *maps;   /* see term_filter */
+    uint32_t rank_offset;   /* from a dense list's map to its ranks */
     uint32_t n_docs, n_terms, block_len;
 };
 
@@ -50,7 +51,8 @@ struct alignas(16) term_payload {
 };
 
 /* The presence map: bit (docid >> map_shift) from maps[map]. A list without one has map 0 and map_shift 31, whose two bits
- * are set: it may hold anything. The tf classes: two bits a slot from maps[classes] (tf_class), or NO_CLASSES. */
+ * are set: it may hold anything. A dense list's slots are single documents; its map is followed, at rank_offset, by its ranks:
+ * how many of its documents come before 256 g, for each g. The tf classes: two bits a slot from maps[classes] (tf_class), or NO_CLASSES. */
 struct alignas(16) term_filter {
     uint32_t map, map_shift;
     uint32_t bound;   /* no impact of the list is greater */
@@ -80,6 +82,7 @@ constexpr uint32_t NO_MAP_SHIFT = 31, NO_TABLE_SHIFT = 31;
 constexpr uint32_t BINS = 512;    /* of the histogram of exact scores */
 constexpr uint32_t QUICK_K = 32;  /* up to this k the search kernel selects, else the kernel select */
 constexpr uint32_t NO_QUERY = UINT32_MAX;
+constexpr uint32_t NEAR_TERMS = 6;    /* a query of more is long, and searched by a kernel of its own */
 
 enum { QUERY_AND = 1, QUERY_EXHAUSTIVE = 2 };
 
@@ -107,12 +110,15 @@ struct alignas(16) gpu_query_state {
     uint32_t n_hits;    /* of the answer, once it is there */
 };
 
-struct alignas(8) gpu_item {
+struct alignas(16) gpu_item {
     uint32_t block; /* the first, in the index */
     uint32_t what;  /* term | (blocks - 1) << 24 | ITEM_LAST | ITEM_FIRST */
+    uint32_t query;
+    uint32_t place; /* the query's first term | its number of terms, at most 255, << 24 */
 };
 constexpr uint32_t ITEM_TERM = (1u << 24) - 1, ITEM_LAST = 1u << 30, ITEM_FIRST = 1u << 31;
 constexpr uint32_t MAX_ITEM_BLOCKS = 16;
+constexpr uint32_t N_LAUNCHES = 4; /* of a search: short queries, long ones; what is answered only after others likewise */
 
 /* Chunks [first, ..) of a term's blocks, item_blocks each, that become items [item, next run's item). */
 struct gpu_run {
@@ -126,7 +132,7 @@ struct gpu_batch {
     const gpu_term *terms;
     const gpu_item *items;       /* of this launch */
     uint32_t n_items;
-    uint32_t *next_item;
+    uint32_t *next_item;         /* of this launch; [N_LAUNCHES] in all */
     gpu_query_state *states;     /* [n_queries] */
     uint32_t *histograms;        /* [n_queries * BINS] */
     unsigned long long *candidates, *answers; /* keys */
@@ -167,11 +173,11 @@ __device__ __forceinline__ uint32_t class_tf(uint32_t c) { return c == 0 ? 1 : c
 
 /* ---- descriptors ---- */
 
-/* 16 bytes of a descriptor at once; nothing writes it while kernels run. */
-template <typename T> __device__ __forceinline__ T fetch(const T *p)
+/* 16 bytes of a descriptor at once, in global or in shared memory; nothing writes it while it is read. */
+template <typename T> __device__ __forceinline__ T read(const T *p)
 {
     static_assert(sizeof(T) == 16 && alignof(T) == 16, "one vector load");
-    const uint4 v = __ldg(reinterpret_cast<const uint4 *>(p));
+    const uint4 v = *reinterpret_cast<const uint4 *>(p);
     T t;
     memcpy(&t, &v, sizeof t);
     return t;

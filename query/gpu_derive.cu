@@ -2,6 +2,8 @@
  * maps with tf classes, and bounds of impacts. Each is one pass over the lists at decode speed. */
 #include "query/gpu_kernels.cuh"
 
+#include <cub/block/block_scan.cuh>
+
 namespace gx {
 
 constexpr uint32_t THREADS = 256;
@@ -74,6 +76,31 @@ static __global__ void __launch_bounds__(THREADS) fill_maps(const __grid_constan
     }
 }
 
+constexpr uint32_t GROUP_WORDS = 8; /* of a dense map, to a rank */
+
+/* The ranks of dense maps: how many bits are set before each group. */
+static __global__ void __launch_bounds__(THREADS) fill_ranks(const __grid_constant__ gpu_index X, const long_list *lists, uint32_t *maps)
+{
+    typedef cub::BlockScan<uint32_t, THREADS> scan;
+    __shared__ typename scan::TempStorage space;
+    const long_list l = lists[blockIdx.x];
+    if (l.map_shift != EXACT_SLOTS)
+        return;
+    const uint32_t n_groups = (X.n_docs - 1) / (32 * GROUP_WORDS) + 1;
+    uint32_t before = 0;
+    for (uint32_t first = 0; first < n_groups; first += THREADS) {
+        const uint32_t g = first + threadIdx.x;
+        uint32_t bits = 0, rank, total;
+        for (uint32_t i = 0; g < n_groups && i < GROUP_WORDS; ++i)
+            bits += __popc(maps[l.map + g * GROUP_WORDS + i]);
+        scan(space).ExclusiveSum(bits, rank, total);
+        if (g < n_groups)
+            maps[l.map + X.rank_offset + g] = before + rank;
+        before += total;
+        __syncthreads();
+    }
+}
+
 void derive_maps(const gpu_index &X, uint32_t coding, const gpu_codings &codings, const long_list *lists, uint32_t n, uint32_t *maps,
                  cudaStream_t stream)
 {
@@ -82,6 +109,7 @@ void derive_maps(const gpu_index &X, uint32_t coding, const gpu_codings &codings
     with_pair(coding, [&](auto pair) {
         fill_maps<decltype(pair)><<<dim3(n, MAP_PARTS), THREADS, 0, stream>>>(X, codings, lists, maps);
     });
+    fill_ranks<<<n, THREADS, 0, stream>>>(X, lists, maps);
 }
 
 /* ---- bounds ---- */

@@ -30,9 +30,9 @@ __device__ __forceinline__ uint32_t first_head(const uint32_t *heads, uint32_t n
 template <class P>
 __device__ __forceinline__ void add_list(const gpu_index &X, const gpu_term *t, gx_norm norm, uint32_t begin, uint32_t end, tile_space &s)
 {
-    const term_blocks at = fetch(&t->at);
-    const term_payload p = fetch(&t->payload);
-    const term_weight weight = fetch(&t->weight);
+    const term_blocks at = read(&t->at);
+    const term_payload p = read(&t->payload);
+    const term_weight weight = read(&t->weight);
     whole_list l;
     l.words = X.payload + p.words;
     l.heads = X.heads + at.first_block;

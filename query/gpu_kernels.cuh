@@ -18,7 +18,7 @@ struct alignas(16) long_list {
     uint32_t unused[2];
 };
 
-/* Tables and maps (zeroed before) of lists[n], in tables and maps. */
+/* Tables and maps (zeroed before; dense ones with ranks) of lists[n], in tables and maps. */
 void derive_tables(const gpu_index &X, const long_list *lists, uint32_t n, uint32_t *tables, cudaStream_t stream);
 void derive_maps(const gpu_index &X, uint32_t coding, const gpu_codings &codings, const long_list *lists, uint32_t n, uint32_t *maps,
                  cudaStream_t stream);
@@ -43,9 +43,10 @@ void derive_bounds(const gpu_index &X, uint32_t coding, const gpu_codings &codin
 void begin_batch(const gpu_batch &R, const gpu_run *runs, uint32_t n_runs, uint32_t n_queries, gpu_item *items, uint32_t n_items,
                  uint32_t item_blocks, cudaStream_t stream);
 
-/* The number of blocks of threads that fill the device. */
+/* The number of blocks of threads that fill the current device, which is made ready. */
 uint32_t search_grid(uint32_t coding, uint32_t multiprocessors);
-void search_batch(const gpu_index &X, uint32_t coding, const gpu_batch &R, uint32_t grid, cudaStream_t stream);
+/* The batch's items, all of long queries (of more than NEAR_TERMS terms) or none. */
+void search_batch(const gpu_index &X, uint32_t coding, const gpu_batch &R, bool are_long, uint32_t grid, cudaStream_t stream);
 
 /* ---- gpu_exhaustive.cu ---- */
 

@@ -164,12 +164,12 @@ __device__ __forceinline__ void for_block(const gpu_index &X, const whole_list &
 
 /* The tf of doc in a query's list, 0 if it is not there; all arguments are the same in all lanes. The table names a block
  * near the docid's; 32 heads are compared at a time from there; the warp decodes the one block. */
-template <class P> __device__ __noinline__ uint32_t lookup(const gpu_index &X, const gpu_term *t, uint32_t doc, uint32_t lane)
+template <class P> __device__ __forceinline__ uint32_t lookup(const gpu_index &X, const gpu_term *t, uint32_t doc, uint32_t lane)
 {
     typedef typename P::template doc<true> D;
     typedef typename P::template tf<true> T;
-    const term_blocks at = fetch(&t->at);
-    const term_payload p = fetch(&t->payload);
+    const term_blocks at = read(&t->at);
+    const term_payload p = read(&t->payload);
     uint32_t k = __ldg(X.tables + at.table + (doc >> at.table_shift)), c, head, docid_end, tf_end;
     for (;;) { /* lane l: the head of block k + l, and the ends of the block before it */
         const uint32_t i = k + lane, b = at.first_block + i;
@@ -185,7 +185,7 @@ template <class P> __device__ __noinline__ uint32_t lookup(const gpu_index &X, c
         return 0;
     const uint32_t j = k + c - 1, len = block_len<P>(X);
     const uint32_t n = j + 1 < at.n_blocks ? len : p.df - j * len;
-    const uint32_t codecs = __ldg(&t->weight.codecs);
+    const uint32_t codecs = t->weight.codecs;
     const uint32_t *words = X.payload + p.words;
     const uint32_t d0 = __shfl_sync(ALL_LANES, docid_end, c - 1), d1 = __shfl_sync(ALL_LANES, docid_end, c);
     const uint32_t t0 = __shfl_sync(ALL_LANES, tf_end, c - 1), t1 = __shfl_sync(ALL_LANES, tf_end, c);

@@ -16,16 +16,18 @@ static __global__ void __launch_bounds__(THREADS) begin(const __grid_constant__ 
         R.states[i] = {R.queries[i].first_threshold, 0, 0, 0};
     if (thread < N_COUNTS)
         R.counts[thread] = 0;
-    if (thread < 2)
+    if (thread < N_LAUNCHES)
         R.next_item[thread] = 0;
     for (uint32_t r = thread / 32; r < n_runs; r += threads / 32) {
         const gpu_run run = runs[r];
         const uint32_t count = (r + 1 < n_runs ? runs[r + 1].item : n_items) - run.item;
-        const term_blocks at = fetch(&R.terms[run.term].at);
+        const term_blocks at = read(&R.terms[run.term].at);
+        const uint32_t query = R.terms[run.term].weight.query;
+        const uint32_t place = R.queries[query].first_term | min(R.queries[query].n_terms, 255u) << 24;
         for (uint32_t c = lane; c < count; c += 32) {
             const uint32_t block = (run.first + c) * item_blocks, n = min(item_blocks, at.n_blocks - block);
             items[run.item + c] = {at.first_block + block, run.term | (n - 1) << 24 | (block == 0 ? ITEM_FIRST : 0) |
-                                                              (block + n == at.n_blocks ? ITEM_LAST : 0)};
+                                                              (block + n == at.n_blocks ? ITEM_LAST : 0), query, place};
         }
     }
 }
@@ -37,22 +39,34 @@ void begin_batch(const gpu_batch &R, const gpu_run *runs, uint32_t n_runs, uint3
     begin<<<min(blocks, 2048u), THREADS, 0, stream>>>(R, runs, n_runs, n_queries, items, n_items, item_blocks);
 }
 
+template <class P> static constexpr size_t shared_bytes()
+{
+    return SEARCH_WARPS * sizeof(search_space<P::template doc<true>::V>);
+}
+
 uint32_t search_grid(uint32_t coding, uint32_t multiprocessors)
 {
     int each = 0;
     with_pair(coding, [&](auto pair) {
-        (void)cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, search<decltype(pair)>, SEARCH_WARPS * 32, 0);
+        constexpr int bytes = (int)shared_bytes<decltype(pair)>();
+        (void)cudaFuncSetAttribute(search<decltype(pair), true>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+        (void)cudaFuncSetAttribute(search<decltype(pair), false>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+        (void)cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, search<decltype(pair), false>, SEARCH_WARPS * 32, bytes);
     });
     return multiprocessors * (uint32_t)(each > 0 ? each : 1);
 }
 
-void search_batch(const gpu_index &X, uint32_t coding, const gpu_batch &R, uint32_t grid, cudaStream_t stream)
+void search_batch(const gpu_index &X, uint32_t coding, const gpu_batch &R, bool are_long, uint32_t grid, cudaStream_t stream)
 {
-    const uint32_t blocks = (R.n_items + SEARCH_WARPS - 1) / SEARCH_WARPS;
+    const uint32_t blocks = min(grid, (R.n_items + SEARCH_WARPS - 1) / SEARCH_WARPS);
     if (R.n_items == 0)
         return;
     with_pair(coding, [&](auto pair) {
-        search<decltype(pair)><<<min(grid, blocks), SEARCH_WARPS * 32, 0, stream>>>(X, R);
+        constexpr size_t bytes = shared_bytes<decltype(pair)>();
+        if (are_long)
+            search<decltype(pair), true><<<blocks, SEARCH_WARPS * 32, bytes, stream>>>(X, R);
+        else
+            search<decltype(pair), false><<<blocks, SEARCH_WARPS * 32, bytes, stream>>>(X, R);
     });
 }
 

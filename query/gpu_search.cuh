@@ -5,14 +5,15 @@
  * being the sum of the later lists' bounds; of its postings only those matter whose own bound reaches it. AND reads the
  * first list alone, and absence from any list rules a document out.
  *
- * A warp takes an item (a few blocks of one list) from a queue, stages their payload in shared memory, and for each block
+ * A warp takes an item (a few blocks of one list) from a queue; the item, what describes it and the payload of its first
+ * blocks come to shared memory while the items before are worked on. For each block the warp
  *   1. unpacks tfs: none large enough -> the docids are not decoded;
  *   2. decodes docids; a posting's bound is a table look-up by tf (a shuffle), with the shortest document's K;
  *   3. asks the presence maps of the later lists: absent -> the list's bound leaves the posting's (AND: the posting goes);
- *   4. queues the survivors; 32 at a time, one a lane, get the exact length, the exact own impact, and bounds from the
- *      others' tf classes;
- *   5. looks those that still reach the threshold up exactly, best bound first, later lists first; a document that is about
- *      to be accepted must be in no earlier list.
+ *   4. queues the survivors; 32 at a time, one a lane, get the exact length, the exact own impact, bounds from the others' tf
+ *      classes, and from dense lists the tf itself: the map's rank of the docid is the posting's place;
+ *   5. looks those that still reach the threshold up in the other lists, the warp together, best bound first, later lists
+ *      first; a document that is about to be accepted must be in no earlier list.
  * The threshold begins at a bound stored with the lists (gpu_derive.cu) and rises through a histogram of exact scores: each
  * document is counted once, so the lower edge of the bin that holds the k-th best so far is never above the k-th best score.
  * The warp that finishes a query's last item selects the best k, for k <= QUICK_K.
@@ -24,67 +25,128 @@
 
 namespace gx {
 
-constexpr uint32_t SEARCH_WARPS = 8;
-constexpr uint32_t STAGE_WORDS = 704;                  /* of payload that a warp stages */
-constexpr uint32_t STAGE_BLOCKS = 8;                   /* most blocks staged at once */
+constexpr uint32_t SEARCH_WARPS = 8, SEARCH_BLOCKS = 3; /* 80 registers a thread: with 64 it spills, and halves the speed */
+constexpr uint32_t STAGE_WORDS = 320;  /* of payload in each of a warp's two buffers */
+constexpr uint32_t STAGE_BLOCKS = 8;   /* most blocks in one */
 constexpr uint32_t STAGE_SLACK = GX_READ_SLACK / 4 + 4;
-constexpr uint32_t CODED_LISTS = 8;                    /* of the first lists of a query, a candidate's state is kept */
+constexpr uint32_t CODED_LISTS = 8;    /* of the first lists of a query, a candidate's state is kept */
+static_assert(NEAR_TERMS <= CODED_LISTS, "short queries have no other lists");
+
+/* An item with all that describes it, in shared memory; fetched while the item before is worked on. */
+struct alignas(16) near_item {
+    gpu_item item;
+    gpu_query query;
+    gpu_query_state state;       /* as it was then: its threshold is good, if low */
+    gpu_term terms[NEAR_TERMS];  /* not for a long query */
+    uint32_t heads[MAX_ITEM_BLOCKS];
+    uint32_t docid_ends[MAX_ITEM_BLOCKS + 4], tf_ends[MAX_ITEM_BLOCKS + 4]; /* block j is from [j] to [j + 1] */
+};
+
+/* Payload of an item's blocks up to end: the list's words as if they began at docs and at tfs. */
+struct chunk {
+    const uint32_t *docs, *tfs;
+    uint32_t end;
+};
 
 /* A warp's shared memory. */
 template <uint32_t V> struct alignas(16) search_space {
-    uint32_t stage[STAGE_WORDS + STAGE_SLACK];
-    uint2 queue[32 * V + 32]; /* candidates: docid, tf */
+    uint32_t stage[2][STAGE_WORDS + STAGE_SLACK];
+    uint2 queue[32 * V + 32];  /* candidates: docid, tf */
+    near_item items[2];        /* this one and the next, by turns */
+    gpu_item fetched;          /* the one after that */
+    chunk chunks[2];           /* of stage */
+    uint32_t decoded, lookups, wrote; /* counts, and whether the item's candidates must be made visible */
 };
 
-struct search_counts {
-    uint32_t decoded, lookups;
-};
+/* ---- copies from global to shared memory ---- */
 
-/* The ends and heads of an item's blocks, lane l having block l's; lane 31 has where block 0 begins. */
-struct item_blocks {
-    uint32_t head, docid_end, tf_end;
-};
-
-__device__ __forceinline__ item_blocks load_item(const gpu_index &X, const gpu_batch &R, gpu_item it, uint32_t lane)
+__device__ __forceinline__ void copy_4(void *shared, const void *global)
 {
-    item_blocks m = {0, 0, 0};
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"((uint32_t)__cvta_generic_to_shared(shared)), "l"(global) : "memory");
+}
+
+__device__ __forceinline__ void copy_16(void *shared, const void *global)
+{
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((uint32_t)__cvta_generic_to_shared(shared)), "l"(global) : "memory");
+}
+
+__device__ __forceinline__ void wait_copies()
+{
+    asm volatile("cp.async.wait_all;" ::: "memory");
+    __syncwarp();
+}
+
+/* Begin to fetch what describes an item. */
+template <bool LONG>
+__device__ __forceinline__ void fetch_item(const gpu_index &X, const gpu_batch &R, gpu_item it, near_item &to, uint32_t lane)
+{
     const uint32_t n = (it.what >> 24 & (MAX_ITEM_BLOCKS - 1)) + 1;
-    if (lane < n) {
-        m.head = __ldg(X.heads + it.block + lane);
-        m.docid_end = __ldg(X.docid_ends + it.block + lane);
-        m.tf_end = __ldg(X.tf_ends + it.block + lane);
-    } else if (lane == 31) {
-        if (it.what & ITEM_FIRST) {
-            m.tf_end = __ldg(&R.terms[it.what & ITEM_TERM].payload.tf_begin);
-        } else {
-            m.docid_end = __ldg(X.docid_ends + it.block - 1);
-            m.tf_end = __ldg(X.tf_ends + it.block - 1);
-        }
+    if (lane == 0)
+        to.item = it;
+    if (lane < n)
+        copy_4(&to.heads[lane], X.heads + it.block + lane);
+    if (lane == 0 && it.what & ITEM_FIRST) {
+        to.docid_ends[0] = 0;
+        copy_4(&to.tf_ends[0], &R.terms[it.what & ITEM_TERM].payload.tf_begin);
+    } else if (lane <= n) {
+        copy_4(&to.docid_ends[lane], X.docid_ends + it.block + lane - 1);
+        copy_4(&to.tf_ends[lane], X.tf_ends + it.block + lane - 1);
     }
-    return m;
+    constexpr uint32_t PIECES = sizeof(gpu_term) / 16;
+    static_assert(NEAR_TERMS * PIECES <= 32, "a lane a piece");
+    if (!LONG && lane < (it.place >> 24) * PIECES)
+        copy_16(reinterpret_cast<uint4 *>(to.terms) + lane,
+                reinterpret_cast<const uint4 *>(R.terms + (it.place & ITEM_TERM)) + lane);
+    if (lane < sizeof(gpu_query) / 16)
+        copy_16(reinterpret_cast<uint4 *>(&to.query) + lane, reinterpret_cast<const uint4 *>(R.queries + it.query) + lane);
+    else if (lane == 31)
+        copy_16(&to.state, R.states + it.query);
 }
 
-__device__ __forceinline__ void copy_16(uint32_t *shared, const uint32_t *global)
+/* The query's lists: in shared memory where they are few. */
+template <bool LONG> __device__ __forceinline__ const gpu_term *item_terms(const gpu_batch &R, const near_item &near)
 {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((uint32_t)__cvta_generic_to_shared(shared)), "l"(global)
-                 : "memory");
+    return LONG ? R.terms + near.query.first_term : near.terms;
 }
+
+/* Begin to copy words [begin, begin + n) of payload to stage, 16 bytes at a time; returns the words used. Word begin will
+ * lie at stage[begin & 3]. */
+__device__ __forceinline__ uint32_t stage_words(uint32_t *stage, const uint32_t *payload, uint64_t begin, uint32_t n, uint32_t lane)
+{
+    const uint32_t *from = payload + (begin & ~(uint64_t)3);
+    const uint32_t words = ((uint32_t)(begin & 3) + n + 3) & ~3u;
+#pragma unroll 1
+    for (uint32_t o = lane * 4; o < words; o += 128)
+        copy_16(stage + o, from + o);
+    return words;
+}
+
+/* Begin to stage as many of the item's blocks from k on as fit into buffer b; where not even one fits, it is read where it
+ * is. */
+template <uint32_t V>
+__device__ __forceinline__ void stage_chunk(const gpu_index &X, const near_item &it, uint64_t list, uint32_t k, search_space<V> &ws,
+                                            uint32_t b, uint32_t lane)
+{
+    const uint32_t cnt = (it.item.what >> 24 & (MAX_ITEM_BLOCKS - 1)) + 1, d = it.docid_ends[k], t = it.tf_ends[k];
+    const uint32_t to = min(k + lane + 1, cnt), need = (it.docid_ends[to] - d) + (it.tf_ends[to] - t) + 12;
+    const uint32_t fit = __popc(__ballot_sync(ALL_LANES, lane < min(cnt - k, STAGE_BLOCKS) && need <= STAGE_WORDS));
+    uint32_t *first = ws.stage[b];
+    if (fit) {
+        uint32_t *second = first + stage_words(first, X.payload, list + d, it.docid_ends[k + fit] - d, lane);
+        stage_words(second, X.payload, list + t, it.tf_ends[k + fit] - t, lane);
+        if (lane == 0)
+            ws.chunks[b] = {first + (uint32_t)((list + d) & 3) - d, second + (uint32_t)((list + t) & 3) - t, k + fit};
+    } else if (lane == 0) {
+        ws.chunks[b] = {X.payload + list, X.payload + list, k + 1};
+    }
+}
+
+/* ---- thresholds, maps and bounds ---- */
 
 /* The query's threshold as it is now; one value for the warp, whichever way its lanes came here. */
 __device__ __forceinline__ uint32_t current_threshold(const gpu_query_state *st)
 {
     return __shfl_sync(ALL_LANES, __ldcg(&st->threshold), 0);
-}
-
-/* Copy words [begin, begin + n) of payload to stage, 16 bytes at a time; returns the words used. Word begin lies at
- * stage[begin & 3]. */
-__device__ __forceinline__ uint32_t stage_words(uint32_t *stage, const uint32_t *payload, uint64_t begin, uint32_t n, uint32_t lane)
-{
-    const uint32_t *from = payload + (begin & ~(uint64_t)3);
-    const uint32_t words = ((uint32_t)(begin & 3) + n + 3) & ~3u;
-    for (uint32_t o = lane * 4; o < words; o += 128)
-        copy_16(stage + o, from + o);
-    return words;
 }
 
 __device__ __forceinline__ bool present(const gpu_index &X, const term_filter &f, uint32_t doc)
@@ -112,7 +174,7 @@ __device__ __forceinline__ uint32_t class_bound(const term_filter &f, uint32_t c
 }
 
 /* The threshold by the histogram: the lower edge of the bin that holds the k-th best so far, 0 if there are fewer. */
-__device__ __noinline__ uint32_t raise_threshold(const uint32_t *histogram, uint32_t k, uint32_t base, uint32_t shift, uint32_t lane)
+__device__ __forceinline__ uint32_t raise_threshold(const uint32_t *histogram, uint32_t k, uint32_t base, uint32_t shift, uint32_t lane)
 {
     constexpr uint32_t N = BINS / 32;
     uint32_t c[N], sum = 0;
@@ -144,7 +206,7 @@ __device__ __noinline__ uint32_t raise_threshold(const uint32_t *histogram, uint
 
 /* The best k <= QUICK_K of the candidates, in order, to the answer; zeros after them. */
 template <uint32_t SPACE>
-__device__ __noinline__ void select_few(const gpu_batch &R, uint32_t q, uint32_t lane, unsigned long long *scratch)
+__device__ __forceinline__ void select_few(const gpu_batch &R, uint32_t q, uint32_t lane, unsigned long long *scratch)
 {
     const gpu_query *Q = R.queries + q;
     gpu_query_state *st = R.states + q;
@@ -188,21 +250,21 @@ __device__ __noinline__ void select_few(const gpu_batch &R, uint32_t q, uint32_t
 }
 
 /* A document of exact score s joins the candidates: lane 0 records it, all raise the threshold. */
-__device__ __forceinline__ uint32_t accept(const gpu_batch &R, const gpu_query *Q, uint32_t q, uint32_t s, uint32_t doc, uint32_t T,
+__device__ __forceinline__ uint32_t accept(const gpu_batch &R, const gpu_query &Q, uint32_t q, uint32_t s, uint32_t doc, uint32_t T,
                                            uint32_t lane)
 {
     gpu_query_state *st = R.states + q;
     uint32_t *histogram = R.histograms + (size_t)q * BINS;
-    const uint32_t base = __ldg(&Q->bin_base), shift = __ldg(&Q->bin_shift), k = __ldg(&Q->k);
+    const uint32_t base = Q.bin_base, shift = Q.bin_shift, k = Q.k;
     uint32_t at = 0;
     if (lane == 0) {
         atomicAdd(histogram + score_bin(s, base, shift), 1);
         at = atomicAdd(&st->count, 1);
-        if (at < __ldg(&Q->capacity))
-            R.candidates[__ldg(&Q->candidates) + at] = (unsigned long long)gx_key(s, doc);
+        if (at < Q.capacity)
+            R.candidates[Q.candidates + at] = (unsigned long long)gx_key(s, doc);
     }
     at = __shfl_sync(ALL_LANES, at, 0) + 1;
-    if (at >= k && (at - k) % __ldg(&Q->step) == 0) {
+    if (at >= k && (at - k) % Q.step == 0) {
         const uint32_t t = raise_threshold(histogram, k, base, shift, lane);
         if (lane == 0 && t > T)
             atomicMax(&st->threshold, t);
@@ -211,33 +273,55 @@ __device__ __forceinline__ uint32_t accept(const gpu_batch &R, const gpu_query *
     return T;
 }
 
-/* Up to 32 candidates of the query's list li, one a lane. Returns the threshold. */
+/* ---- candidates ---- */
+
+/* The tf of a document that a dense list holds: by its rank among the list's documents. */
 template <class P>
-__device__ __forceinline__ uint32_t score(const gpu_index &X, const gpu_batch &R, const gpu_query *Q, uint32_t q, const gpu_term *terms,
+__device__ __forceinline__ uint32_t dense_tf(const gpu_index &X, const gpu_term *t, const term_filter &f, uint32_t doc)
+{
+    typedef typename P::template tf<true> T;
+    const uint4 *group = reinterpret_cast<const uint4 *>(X.maps + f.map) + (doc >> 8) * 2;
+    const uint4 a = __ldg(group), b = __ldg(group + 1);
+    uint32_t at = __ldg(X.maps + f.map + X.rank_offset + (doc >> 8));
+    const uint32_t w[8] = {a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w}, last = doc >> 5 & 7;
+#pragma unroll
+    for (uint32_t i = 0; i < 8; ++i)
+        at += i < last ? __popc(w[i]) : i == last ? __popc(w[i] & ((1u << (doc & 31)) - 1)) : 0;
+    const term_blocks blocks = read(&t->at);
+    const term_payload p = read(&t->payload);
+    const uint32_t len = block_len<P>(X), j = at / len, n = j + 1 < blocks.n_blocks ? len : p.df - j * len;
+    const uint32_t begin = j ? __ldg(X.tf_ends + blocks.first_block + j - 1) : p.tf_begin;
+    const uint32_t end = __ldg(X.tf_ends + blocks.first_block + j);
+    return T::at(X.payload + p.words + begin, end - begin, n, at - j * len, decoder_arg<T>(t->weight.codecs >> 16)) + 1;
+}
+
+/* Up to 32 candidates of the query's list li, one a lane. Returns the threshold. */
+template <class P, bool LONG, uint32_t V>
+__device__ __forceinline__ uint32_t score(const gpu_index &X, const gpu_batch &R, const near_item &near, const gpu_term *terms,
                                           uint32_t n, uint32_t li, bool all, uint2 cand, bool valid, uint32_t T, uint32_t lane,
-                                          bool &wrote, search_counts &counts)
+                                          search_space<V> &ws)
 {
     const uint32_t doc = cand.x;
-    const gx_norm norm = {__ldg(&Q->c0), __ldg(&Q->c1), __ldg(&Q->lossy)};
+    const gx_norm norm = {near.query.c0, near.query.c1, near.query.lossy};
     const float K = valid ? gx_bm25_K(norm, __ldg(X.doc_lens + doc)) : 1.0f;
-    uint32_t s = valid ? gx_bm25_impact(__ldg(&terms[li].weight.w), cand.y, K) : 0;
+    uint32_t s = valid ? gx_bm25_impact(terms[li].weight.w, cand.y, K) : 0;
     uint32_t ask = 0; /* of the first lists, 4 bits each: 8 if it must be asked | the tf class */
-    for (uint32_t g = 0; g < n; g += CODED_LISTS) {
+    for (uint32_t g = 0; g < (LONG ? n : 1); g += CODED_LISTS) {
         uint32_t here = 0;
 #pragma unroll
-        for (uint32_t u = 0; u < CODED_LISTS; ++u) {
+        for (uint32_t u = 0; u < (LONG ? CODED_LISTS : NEAR_TERMS); ++u) {
             if (g + u < n && g + u != li && valid)
-                here |= (uint32_t)present(X, fetch(&terms[g + u].filter), doc) << u;
+                here |= (uint32_t)present(X, read(&terms[g + u].filter), doc) << u;
         }
-#pragma unroll
-        for (uint32_t u = 0; u < CODED_LISTS; ++u) {
+#pragma unroll 1
+        for (uint32_t u = 0; u < min(n - g, CODED_LISTS); ++u) {
             const uint32_t j = g + u;
             if (j < n && j != li && valid) {
                 if (here >> u & 1) {
-                    const term_filter f = fetch(&terms[j].filter);
+                    const term_filter f = read(&terms[j].filter);
                     const uint32_t c = present_class(X, f, doc);
                     if (j > li)
-                        s += class_bound(f, c, __ldg(&terms[j].weight.w), K);
+                        s += class_bound(f, c, terms[j].weight.w, K);
                     else if (f.map_shift == EXACT_SLOTS)
                         valid = false; /* it is an earlier list's */
                     if (g == 0 && !(j > li && class_exact(f, c)))
@@ -250,47 +334,67 @@ __device__ __forceinline__ uint32_t score(const gpu_index &X, const gpu_batch &R
     }
     if (!valid || s < T)
         s = 0;
+    uint32_t lookups = 0;
+    for (uint32_t j = li + 1; j < min(n, CODED_LISTS) && __any_sync(ALL_LANES, s != 0); ++j) {
+        const term_filter f = read(&terms[j].filter);
+        if (f.map_shift != EXACT_SLOTS)
+            continue;
+        const bool mine = s && ask >> 4 * j & 8;
+        if (mine) {
+            const float w = terms[j].weight.w;
+            s -= class_bound(f, ask >> 4 * j & 7, w, K);
+            s += gx_bm25_impact(w, dense_tf<P>(X, terms + j, f, doc), K);
+            ask &= ~(15u << 4 * j);
+            s = s < T ? 0 : s;
+        }
+        lookups += __popc(__ballot_sync(ALL_LANES, mine));
+    }
 
     for (;;) { /* best bound first, the warp together */
         uint32_t best = __reduce_max_sync(ALL_LANES, s);
         if (best < T || best == 0)
-            return T;
+            break;
         const uint32_t src = __ffs(__ballot_sync(ALL_LANES, s == best)) - 1;
         if (lane == src)
             s = 0;
         const uint32_t d = __shfl_sync(ALL_LANES, doc, src), a = __shfl_sync(ALL_LANES, ask, src);
         const float Kd = __shfl_sync(ALL_LANES, K, src);
         bool ok = true;
-        for (uint32_t j = li + 1; j < n && ok; ++j) {
-            const term_filter f = fetch(&terms[j].filter);
+        for (uint32_t i = li + 1; i < n + li && ok; ++i) { /* the later lists, then the earlier ones */
+            const uint32_t j = i < n ? i : i - n;
             uint32_t c = a >> 4 * (j & 7) & 15;
-            if (j >= CODED_LISTS) {
+            if (all && j < li)
+                break;
+            if (LONG && j >= CODED_LISTS) {
+                const term_filter f = read(&terms[j].filter);
                 c = present(X, f, d) ? 8 | present_class(X, f, d) : 0;
-                c = class_exact(f, c & 7) ? 0 : c;
+                c = j > li && class_exact(f, c & 7) ? 0 : c;
             }
-            if (c) {
-                const float w = __ldg(&terms[j].weight.w);
-                const uint32_t tf = lookup<P>(X, terms + j, d, lane);
-                counts.lookups += 1;
-                best -= class_bound(f, c & 7, w, Kd);
+            if (c == 0)
+                continue;
+            const uint32_t tf = lookup<P>(X, terms + j, d, lane);
+            ++lookups;
+            if (j < li) {
+                ok = tf == 0; /* else it is that list's */
+            } else {
+                const float w = terms[j].weight.w;
+                best -= class_bound(read(&terms[j].filter), c & 7, w, Kd);
                 if (tf)
                     best += gx_bm25_impact(w, tf, Kd);
                 ok = best >= T && (tf || !all);
             }
         }
-        for (uint32_t j = 0; j < li && ok; ++j) {
-            if (j < CODED_LISTS ? a >> 4 * j & 8 : present(X, fetch(&terms[j].filter), d)) {
-                counts.lookups += 1;
-                ok = lookup<P>(X, terms + j, d, lane) == 0;
-            }
-        }
         if (ok) {
-            T = accept(R, Q, q, best, d, T, lane);
-            wrote = true;
+            T = accept(R, near.query, near.item.query, best, d, T, lane);
+            if (lane == 0)
+                ws.wrote = 1;
         } else {
-            T = max(T, current_threshold(R.states + q));
+            T = max(T, current_threshold(R.states + near.item.query));
         }
     }
+    if (lane == 0)
+        ws.lookups += lookups;
+    return T;
 }
 
 /* Which of a segment's postings pass the presence maps: they join the queue. Returns its new length. i: the lane's first
@@ -310,7 +414,7 @@ __device__ __forceinline__ uint32_t filter(const gpu_index &X, const gpu_term *t
     }
     bool live = true;
     for (uint32_t j = li + 1; j < n_terms && live; ++j) {
-        const term_filter t = fetch(&terms[j].filter);
+        const term_filter t = read(&terms[j].filter);
         const uint32_t *map = X.maps + t.map;
         uint32_t slot[V], w[V];
 #pragma unroll
@@ -340,76 +444,76 @@ __device__ __forceinline__ uint32_t filter(const gpu_index &X, const gpu_term *t
     return queued;
 }
 
-/* One item, by a warp. */
-template <class P, uint32_t V>
-__device__ __forceinline__ void scan(const gpu_index &X, const gpu_batch &R, gpu_item it, const item_blocks &m, uint32_t q,
-                                     uint32_t lane, search_space<V> &ws, bool &wrote, search_counts &counts)
+/* ---- items ---- */
+
+/* What a warp carries from item to item: the buffer that is read, and whether the other one already holds the beginning of
+ * the next item. */
+struct stage_turn {
+    uint32_t buffer;
+    bool ahead;
+};
+
+/* One item, by a warp. The next one is in following, if there is one. */
+template <class P, bool LONG, uint32_t V>
+__device__ __forceinline__ void scan(const gpu_index &X, const gpu_batch &R, const near_item &near, const near_item &following, bool more,
+                                     uint32_t lane, search_space<V> &ws, stage_turn &turn)
 {
     typedef typename P::template doc<false> D;
     typedef typename P::template tf<false> F;
-    const bool single = D::BLOCK == D::SEG; /* a block is one segment */
-    const uint32_t cnt = (it.what >> 24 & (MAX_ITEM_BLOCKS - 1)) + 1, len = block_len<P>(X);
-    const gpu_query *Q = R.queries + q;
-    const uint4 shape = __ldg(reinterpret_cast<const uint4 *>(Q)); /* n_terms, first_term, flags, k */
-    const uint32_t n_terms = shape.x, li = (it.what & ITEM_TERM) - shape.y;
-    const bool all = shape.z & QUERY_AND;
-    const gpu_term *terms = R.terms + shape.y, *own = terms + li;
-    const term_payload payload = fetch(&own->payload);
-    const term_weight weight = fetch(&own->weight);
-    const uint32_t top = fetch(&own->filter).bound + weight.rest;
-    const uint32_t *list = X.payload + payload.words;
-    uint32_t T = current_threshold(R.states + q), last_T = 0, tf_min = 0;
+    constexpr bool single = D::BLOCK == D::SEG; /* a block is one segment */
+    const uint32_t cnt = (near.item.what >> 24 & (MAX_ITEM_BLOCKS - 1)) + 1, len = block_len<P>(X);
+    const uint32_t n_terms = near.query.n_terms, li = (near.item.what & ITEM_TERM) - near.query.first_term;
+    const bool all = near.query.flags & QUERY_AND;
+    const gpu_term *terms = item_terms<LONG>(R, near), *own = terms + li;
+    const uint32_t top = own->filter.bound + own->weight.rest;
+    bool ready = turn.ahead;
+    turn.ahead = false;
+    uint32_t T = near.state.threshold, last_T = 0, tf_min = 0;
     if (top < T)
         return;
     /* The bound of a posting whose tf is the lane (the last lane: that or more), all later lists at their bounds. */
-    const uint32_t own_bounds = lane == 31 ? top : min(top, gx_bm25_impact(weight.w, lane, __ldg(&Q->least_K)) + weight.rest);
+    const uint32_t own_bounds =
+        lane == 31 ? top : min(top, gx_bm25_impact(own->weight.w, lane, near.query.least_K) + own->weight.rest);
+    if (!ready)
+        stage_chunk<V>(X, near, own->payload.words, 0, ws, turn.buffer ^ 1, lane);
 
     uint32_t k = 0, i = 0, n = 0, staged = 0, queued = 0, carry = 0; /* block k, of which i of n postings are decoded */
-    const uint32_t *docs = list, *tfs = list;
-    uint32_t d_begin = 0, d_end = 0;
+    uint32_t decoded = 0;
     D doc;
     F tf;
     for (;;) {
         if (T != last_T) {
             if (top < T)
-                return; /* what is queued cannot matter either */
+                break; /* what is queued cannot matter either */
             last_T = T;
             tf_min = max(1, __ffs(__ballot_sync(ALL_LANES, own_bounds >= T)) - 1);
         }
         const bool end = k == cnt;
         if (!end) {
             if (i == 0) {
-                d_begin = __shfl_sync(ALL_LANES, m.docid_end, (k - 1) & 31);
-                d_end = __shfl_sync(ALL_LANES, m.docid_end, k);
-                const uint32_t t_begin = __shfl_sync(ALL_LANES, m.tf_end, (k - 1) & 31), t_end = __shfl_sync(ALL_LANES, m.tf_end, k);
-                if (k == staged) { /* stage as many blocks as fit, or read this one where it is */
-                    const uint32_t need = (m.docid_end - d_begin) + (m.tf_end - t_begin) + 12;
-                    const uint32_t fit = __popc(__ballot_sync(ALL_LANES, lane >= k && lane < min(cnt, k + STAGE_BLOCKS) && need <= STAGE_WORDS));
-                    staged = k + max(fit, 1u);
-                    docs = list;
-                    tfs = list;
-                    if (fit) {
-                        const uint32_t d_words = __shfl_sync(ALL_LANES, m.docid_end, staged - 1) - d_begin;
-                        const uint32_t t_words = __shfl_sync(ALL_LANES, m.tf_end, staged - 1) - t_begin;
-                        __syncwarp();
-                        uint32_t *second = ws.stage + stage_words(ws.stage, X.payload, payload.words + d_begin, d_words, lane);
-                        stage_words(second, X.payload, payload.words + t_begin, t_words, lane);
-                        asm volatile("cp.async.wait_all;" ::: "memory");
-                        __syncwarp();
-                        docs = ws.stage + (uint32_t)((payload.words + d_begin) & 3) - d_begin;
-                        tfs = second + (uint32_t)((payload.words + t_begin) & 3) - t_begin;
+                if (k == staged) { /* to the other buffer; then fill the one that was read */
+                    turn.buffer ^= 1;
+                    if (!ready)
+                        wait_copies();
+                    staged = ws.chunks[turn.buffer].end;
+                    const near_item *from = &near;
+                    const gpu_term *list = own;
+                    if (staged == cnt && more && !ready) { /* the next item's beginning: having waited, its description is there */
+                        from = &following;
+                        list = item_terms<LONG>(R, following) + ((following.item.what & ITEM_TERM) - following.query.first_term);
+                        turn.ahead = list->filter.bound + list->weight.rest >= following.state.threshold;
                     }
+                    if (staged < cnt || turn.ahead)
+                        stage_chunk<V>(X, *from, list->payload.words, staged < cnt ? staged : 0, ws, turn.buffer ^ 1, lane);
+                    ready = false;
                 }
                 n = len;
-                if (it.what & ITEM_LAST && k + 1 == cnt)
-                    n = payload.df - (fetch(&own->at).n_blocks - 1) * len;
-                tf.open(tfs + t_begin, t_end - t_begin, n, lane, decoder_arg<F>(weight.codecs >> 16));
-                if (!single) {
-                    doc.open(docs + d_begin, d_end - d_begin, n, lane, decoder_arg<D>(weight.codecs));
-                    carry = __shfl_sync(ALL_LANES, m.head, k) - 1;
-                }
+                if (near.item.what & ITEM_LAST && k + 1 == cnt)
+                    n = own->payload.df - (own->at.n_blocks - 1) * len;
+                const uint32_t begin = near.tf_ends[k];
+                tf.open(ws.chunks[turn.buffer].tfs + begin, near.tf_ends[k + 1] - begin, n, lane, decoder_arg<F>(own->weight.codecs >> 16));
             }
-            const uint32_t T_now = current_threshold(R.states + q);
+            const uint32_t T_now = __ldcg(&R.states[near.item.query].threshold); /* used late */
             uint32_t f[V], d[V];
             tf.next(lane, f);
             bool any = false;
@@ -420,13 +524,15 @@ __device__ __forceinline__ void scan(const gpu_index &X, const gpu_batch &R, gpu
             }
             const bool go = tf_min == 1 || __any_sync(ALL_LANES, any);
             if (go || !single) {
-                if (single) {
-                    doc.open(docs + d_begin, d_end - d_begin, n, lane, decoder_arg<D>(weight.codecs));
-                    carry = __shfl_sync(ALL_LANES, m.head, k) - 1;
+                if (i == 0) {
+                    const uint32_t begin = near.docid_ends[k];
+                    doc.open(ws.chunks[turn.buffer].docs + begin, near.docid_ends[k + 1] - begin, n, lane,
+                             decoder_arg<D>(own->weight.codecs));
+                    carry = near.heads[k] - 1;
+                    ++decoded;
                 }
                 doc.next(lane, d);
                 carry = docids(d, carry, lane);
-                counts.decoded += i == 0;
                 if (go)
                     queued = filter<V>(X, terms, n_terms, li, all, own_bounds, T, i + lane * V, n, single ? n == len : i + D::SEG <= n,
                                        d, f, ws.queue, queued, lane);
@@ -436,76 +542,87 @@ __device__ __forceinline__ void scan(const gpu_index &X, const gpu_batch &R, gpu
                 i = 0;
                 ++k;
             }
-            T = max(T, T_now);
+            T = max(T, __shfl_sync(ALL_LANES, T_now, 0));
         }
         while (queued >= 32 || (queued && end)) {
             const uint32_t take = min(queued, 32u);
             queued -= take;
             const uint2 cand = lane < take ? ws.queue[queued + lane] : make_uint2(0, 1);
-            T = score<P>(X, R, Q, q, terms, n_terms, li, all, cand, lane < take, T, lane, wrote, counts);
+            T = score<P, LONG, V>(X, R, near, terms, n_terms, li, all, cand, lane < take, T, lane, ws);
             __syncwarp();
         }
         if (end)
-            return;
+            break;
     }
+    if (lane == 0)
+        ws.decoded += decoded;
 }
 
-/* Items come from a queue; an item's number, the item and its block heads are each fetched one item ahead. */
-template <class P> __global__ void __launch_bounds__(SEARCH_WARPS * 32, P::template doc<true>::V > 4 ? 3 : 4)
+/* Items come from a queue. The number of the third next item, the second next item, and the description of the next one are
+ * on their way while an item is worked on. */
+template <class P, bool LONG> __global__ void __launch_bounds__(SEARCH_WARPS * 32, SEARCH_BLOCKS)
 search(const __grid_constant__ gpu_index X, const __grid_constant__ gpu_batch R)
 {
     constexpr uint32_t V = P::template doc<true>::V;
-    __shared__ search_space<V> spaces[SEARCH_WARPS];
+    extern __shared__ uint4 shared[];
     const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
-    search_space<V> &ws = spaces[warp];
-    search_counts counts = {0, 0};
+    search_space<V> &ws = reinterpret_cast<search_space<V> *>(shared)[warp];
     const uint32_t first_free = gridDim.x * SEARCH_WARPS; /* items below are given out by place */
-    uint32_t next = blockIdx.x + gridDim.x * warp;
-    gpu_item it = {0, 0}, it1 = {0, 0};
-    bool have = next < R.n_items, have1 = false;
-    item_blocks m = {0, 0, 0}, m1 = {0, 0, 0};
-    if (have) {
-        const uint2 x = __ldg(reinterpret_cast<const uint2 *>(R.items) + next);
-        it = {x.x, x.y};
-        m = load_item(X, R, it, lane);
-        if (lane == 0)
-            next = atomicAdd(R.next_item, 1);
-        next = __shfl_sync(ALL_LANES, next, 0) + first_free;
+    uint32_t next = blockIdx.x + gridDim.x * warp, later = 0;
+    if (next >= R.n_items)
+        return;
+    if (lane == 0) {
+        ws.decoded = ws.lookups = 0;
+        later = atomicAdd(R.next_item, 2) + first_free;
     }
-    while (have) {
-        uint32_t later = 0;
-        have1 = next < R.n_items;
-        if (have1) {
-            const uint2 x = __ldg(reinterpret_cast<const uint2 *>(R.items) + next);
-            it1 = {x.x, x.y};
-            if (lane == 0)
-                later = atomicAdd(R.next_item, 1);
-            m1 = load_item(X, R, it1, lane);
+    {
+        const uint4 x = __ldg(reinterpret_cast<const uint4 *>(R.items) + next);
+        fetch_item<LONG>(X, R, {x.x, x.y, x.z, x.w}, ws.items[0], lane);
+    }
+    next = __shfl_sync(ALL_LANES, later, 0);
+    later += 1;
+    if (next < R.n_items && lane == 0)
+        copy_16(&ws.fetched, R.items + next);
+    stage_turn turn = {0, false};
+    for (uint32_t which = 0;; which ^= 1) {
+        wait_copies();
+        const near_item &near = ws.items[which];
+        const bool more = next < R.n_items;
+        if (more) {
+            const uint4 x = *reinterpret_cast<const uint4 *>(&ws.fetched);
+            __syncwarp();
+            fetch_item<LONG>(X, R, {x.x, x.y, x.z, x.w}, ws.items[which ^ 1], lane);
+            next = __shfl_sync(ALL_LANES, later, 0);
+            if (lane == 0) {
+                if (next < R.n_items)
+                    copy_16(&ws.fetched, R.items + next);
+                later = atomicAdd(R.next_item, 1) + first_free;
+            }
         }
-        const uint32_t q = __ldg(&R.terms[it.what & ITEM_TERM].weight.query);
-        const uint32_t after = __ldg(&R.queries[q].after);
-        bool wrote = false;
-        if (after == NO_QUERY || __ldcg(&R.states[after].count) < __ldg(&R.queries[q].k))
-            scan<P, V>(X, R, it, m, q, lane, ws, wrote, counts);
-        if (wrote)
-            __threadfence(); /* it empties L1: only where something was written */
+        if (lane == 0)
+            ws.wrote = 0;
+        const uint32_t after = near.query.after;
+        if (after == NO_QUERY || __ldcg(&R.states[after].count) < near.query.k)
+            scan<P, LONG, V>(X, R, near, ws.items[which ^ 1], more, lane, ws, turn);
+        else
+            turn.ahead = false;
         __syncwarp();
         uint32_t last = 0;
-        if (lane == 0) {
-            last = atomicAdd(&R.states[q].done, 1) + 1 == __ldg(&R.queries[q].n_items);
+        if (lane == 0) { /* which wrote all there is */
+            if (ws.wrote)
+                __threadfence(); /* it empties L1: only where something was written */
+            last = atomicAdd(&R.states[near.item.query].done, 1) + 1 == near.query.n_items;
             if (last)
                 __threadfence();
         }
-        if (__shfl_sync(ALL_LANES, last, 0) && __ldg(&R.queries[q].k) <= QUICK_K)
-            select_few<32 * V + 32>(R, q, lane, reinterpret_cast<unsigned long long *>(ws.queue));
-        have = have1;
-        it = it1;
-        m = m1;
-        next = __shfl_sync(ALL_LANES, later, 0) + first_free;
+        if (__shfl_sync(ALL_LANES, last, 0) && near.query.k <= QUICK_K)
+            select_few<32 * V + 32>(R, near.item.query, lane, reinterpret_cast<unsigned long long *>(ws.queue));
+        if (!more)
+            break;
     }
-    if (lane == 0 && (counts.decoded | counts.lookups)) {
-        atomicAdd(R.counts + COUNT_DECODED, (unsigned long long)counts.decoded);
-        atomicAdd(R.counts + COUNT_LOOKUPS, (unsigned long long)counts.lookups);
+    if (lane == 0 && (ws.decoded | ws.lookups)) {
+        atomicAdd(R.counts + COUNT_DECODED, (unsigned long long)ws.decoded);
+        atomicAdd(R.counts + COUNT_LOOKUPS, (unsigned long long)ws.lookups);
     }
 }
 

@@ -27,7 +27,7 @@ __device__ void sort_shared(unsigned long long *keys, uint32_t m)
     __syncthreads();
 }
 
-/* The k-th greatest of keys[n] that are >= least; there are at least k of them. */
+/* The k-th greatest of keys[n], k <= n. */
 __device__ unsigned long long kth_key(const unsigned long long *keys, uint32_t n, uint32_t k, uint32_t *histogram, uint32_t *found)
 {
     unsigned long long prefix = 0;
@@ -57,6 +57,19 @@ __device__ unsigned long long kth_key(const unsigned long long *keys, uint32_t n
     return prefix;
 }
 
+/* The best k of n keys in shared memory to the answer, zeros after them. */
+__device__ void sort_and_write(unsigned long long *keys, uint32_t n, uint32_t k, uint32_t room, unsigned long long *to)
+{
+    uint32_t m = 1;
+    while (m < n)
+        m *= 2;
+    for (uint32_t i = n + threadIdx.x; i < m; i += THREADS)
+        keys[i] = 0;
+    sort_shared(keys, m);
+    for (uint32_t i = threadIdx.x; i < room; i += THREADS)
+        to[i] = i < k ? keys[i] : 0;
+}
+
 static __global__ void __launch_bounds__(THREADS) select(const __grid_constant__ gpu_batch R, uint32_t first)
 {
     __shared__ unsigned long long sorted[SORTED_K];
@@ -69,12 +82,32 @@ static __global__ void __launch_bounds__(THREADS) select(const __grid_constant__
     const uint32_t n = min(__ldcg(&st->count), Q.capacity), k = min(Q.k, n);
     const unsigned long long *from = R.candidates + Q.candidates;
     unsigned long long *to = R.answers + Q.answer;
-    const unsigned long long least = n > k ? kth_key(from, n, k, histogram, found) : 0;
     const bool sort = Q.k <= SORTED_K;
+    /* What does not reach the last threshold is out; often that leaves so few that they can be sorted at once. */
+    const unsigned long long threshold = (unsigned long long)__ldcg(&st->threshold) << 32;
     if (threadIdx.x == 0) {
         kept = 0;
         st->n_hits = k;
     }
+    __syncthreads();
+    for (uint32_t i = threadIdx.x; sort && i < n; i += THREADS) {
+        const unsigned long long key = __ldcg(from + i);
+        if (key >= threshold) {
+            const uint32_t at = atomicAdd(&kept, 1);
+            if (at < SORTED_K)
+                sorted[at] = key;
+        }
+    }
+    __syncthreads();
+    const uint32_t reached = kept;
+    if (sort && reached >= k && reached <= SORTED_K) {
+        sort_and_write(sorted, reached, k, Q.k, to);
+        return;
+    }
+    __syncthreads();
+    if (threadIdx.x == 0)
+        kept = 0;
+    const unsigned long long least = n > k ? kth_key(from, n, k, histogram, found) : 0;
     __syncthreads();
     for (uint32_t i = threadIdx.x; i < n; i += THREADS) {
         const unsigned long long key = __ldcg(from + i);
@@ -90,17 +123,11 @@ static __global__ void __launch_bounds__(THREADS) select(const __grid_constant__
     }
     __syncthreads();
     if (sort) {
-        uint32_t m = 1;
-        while (m < k)
-            m *= 2;
-        for (uint32_t i = k + threadIdx.x; i < m; i += THREADS)
-            sorted[i] = 0;
-        sort_shared(sorted, m);
-        for (uint32_t i = threadIdx.x; i < k; i += THREADS)
-            to[i] = sorted[i];
+        sort_and_write(sorted, k, k, Q.k, to);
+    } else {
+        for (uint32_t i = k + threadIdx.x; i < Q.k; i += THREADS)
+            to[i] = 0;
     }
-    for (uint32_t i = k + threadIdx.x; i < Q.k; i += THREADS)
-        to[i] = 0;
 }
 
 void select_best(const gpu_batch &R, uint32_t first, uint32_t n, cudaStream_t stream)
