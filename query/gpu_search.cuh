@@ -560,7 +560,7 @@ __device__ __forceinline__ void scan(const gpu_index &X, const gpu_batch &R, con
 
 /* Items come from a queue. The number of the third next item, the second next item, and the description of the next one are
  * on their way while an item is worked on. */
-template <class P, bool LONG> __global__ void __launch_bounds__(SEARCH_WARPS * 32, SEARCH_BLOCKS)
+template <class P, bool LONG> __global__ void __launch_bounds__(SEARCH_WARPS * 32, P::template doc<true>::V > 4 ? SEARCH_BLOCKS - 1 : SEARCH_BLOCKS)
 search(const __grid_constant__ gpu_index X, const __grid_constant__ gpu_batch R)
 {
     constexpr uint32_t V = P::template doc<true>::V;
