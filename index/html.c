@@ -66,7 +66,7 @@ static const char *tag_end(const char *p, const char *end)
     const char *gt = memchr(p, '>', (size_t)(end - p));
     if (!gt || !memchr(p, '=', (size_t)(gt - p)))
         return gt ? gt + 1 : NULL;
-    for (const char *q = p; q < end; ++q) {
+    for (const char *q = p + 1; q < end && *q != '<'; ++q) {
         if (*q == '>')
             return q + 1;
         if ((*q == '"' || *q == '\'') && q[-1] == '=') {
@@ -102,12 +102,21 @@ static bool is_inline(const tag *t)
     return false;
 }
 
+/* Where searches for what never comes may stop, so that a page of them costs no more than one. */
+typedef struct limits {
+    const char *last_gt;     /* the last '>', or NULL */
+    bool no_comment_end;     /* no "-->" follows */
+} limits;
+
 /* What begins at p, a '<': a tag, comment or declaration; false: just a character. */
-static bool read_tag(const char *p, const char *end, tag *t)
+static bool read_tag(const char *p, const char *end, limits *l, tag *t)
 {
     *t = (tag){.name = p + 1};
+    if (!l->last_gt || p > l->last_gt)
+        return false;
     if (end - p >= 4 && memcmp(p, "<!--", 4) == 0) {
-        const char *close = memmem(p + 4, (size_t)(end - p - 4), "-->", 3);
+        const char *close = l->no_comment_end ? NULL : memmem(p + 4, (size_t)(end - p - 4), "-->", 3);
+        l->no_comment_end = !close;
         t->end = close ? close + 3 : tag_end(p, end);
     } else if (p + 1 < end && (p[1] == '!' || p[1] == '?')) {
         t->end = tag_end(p, end);
@@ -161,6 +170,7 @@ bool gx_html_to_text(gx_span *text, gx_scratch *title, bool html)
 {
     const char *from = text->p, *const end = text->p + text->n, *lt = from;
     const size_t old_title = title ? title->n : 0;
+    limits l = {.last_gt = text->n ? memrchr(text->p, '>', text->n) : NULL};
     char *to = text->p;
     tag t;
     while (from < end) {
@@ -178,7 +188,7 @@ bool gx_html_to_text(gx_span *text, gx_scratch *title, bool html)
         from = stop;
         if (from == end)
             break;
-        if (!read_tag(from, end, &t)) {
+        if (!read_tag(from, end, &l, &t)) {
             *to++ = *from++;
             continue;
         }

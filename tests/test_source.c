@@ -6,6 +6,7 @@
 #include <archive_entry.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tests/test.h"
@@ -308,6 +309,29 @@ static void unclosed_trec_tags_are_refused(void **state)
     assert_string_equal(documents_as(PUT("a", "plain words\n"), GX_SOURCE_TRECTEXT),
                         "!1: no <DOC> in the whole file; is it TREC text?\n");
     assert_string_equal(documents_as(PUT("a", " \n\n"), GX_SOURCE_TRECTEXT), "");
+}
+
+static void hostile_pages_cost_no_more_than_others(void **state)
+{
+    (void)state;
+    static const char *const repeated[] = {"<a", "<!--", "<!-- >", "<a =\">", "<a ='x\" ", "&amp", "<script", "<title>", "</", "<a b='>'"};
+    enum { MANY = 4 << 20 };
+    char *page = malloc(MANY + 100);
+    assert_non_null(page);
+    for (size_t i = 0; i < sizeof repeated / sizeof *repeated; ++i) {
+        const size_t len = strlen(repeated[i]);
+        size_t n = (size_t)sprintf(page, "<DOC><DOCNO>1</DOCNO><DOCHDR></DOCHDR>");
+        for (; n + len < MANY; n += len)
+            memcpy(page + n, repeated[i], len);
+        n += (size_t)sprintf(page + n, "</DOC>\n");
+        const char *path = put_bytes("hostile.trecweb", page, n);
+        const clock_t began = clock();
+        documents(path);
+        const double spent = (double)(clock() - began) / CLOCKS_PER_SEC;
+        if (counts.documents + counts.bad != 1 || spent > 5)
+            fail_msg("%s: %u documents, %.1f s", repeated[i], (unsigned)counts.documents, spent);
+    }
+    free(page);
 }
 
 /* ---- plain lines and files ---- */
@@ -684,6 +708,7 @@ int main(void)
         cmocka_unit_test(trec_text_takes_titles_and_sections),
         cmocka_unit_test(trec_web_takes_the_words_of_pages),
         cmocka_unit_test(unclosed_trec_tags_are_refused),
+        cmocka_unit_test(hostile_pages_cost_no_more_than_others),
         cmocka_unit_test(a_plain_line_is_numbered_over_all_files),
         cmocka_unit_test(a_directory_is_walked_in_the_order_of_names),
         cmocka_unit_test(line_ends_marks_and_nuls_do_no_harm),
