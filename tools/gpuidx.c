@@ -12,6 +12,8 @@ const cli_command *const cli_commands[] = {
     &cmd_info,
     &cmd_check,
     &cmd_recode,
+    &cmd_import,
+    &cmd_export,
     &cmd_devices,
     &cmd_completion,
     &cmd_help,

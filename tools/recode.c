@@ -1,22 +1,7 @@
 /* recode.c: `gpuidx recode`: the same index, packed otherwise. */
-#include <signal.h>
-
 #include "index/rewrite.h"
 #include "tools/cli.h"
-
-static volatile sig_atomic_t stopped;
-
-static void on_signal(int signal)
-{
-    (void)signal;
-    stopped = 1;
-}
-
-static bool is_stopped(void *user)
-{
-    (void)user;
-    return stopped;
-}
+#include "tools/stop.h"
 
 static void report(const gx_index *before, const char *path)
 {
@@ -45,9 +30,7 @@ static int run(const cli_args *a)
     if (gx_codec_find(&opt.docids, cli_text(a, "codec"), &err) ||
         (tf_codec && gx_codec_find(&opt.tfs, tf_codec, &err)) || gx_index_open(&ix, a->argv[0], NULL, &err))
         return cli_fail_error(&err);
-    struct sigaction act = {.sa_handler = on_signal};
-    sigaction(SIGINT, &act, NULL);
-    sigaction(SIGTERM, &act, NULL);
+    stop_on_signals();
     int code = 0;
     if (gx_index_rewrite(ix, path, &opt, &err))
         code = cli_fail_error(&err);
