@@ -30,8 +30,8 @@ static const cli_flag flags[] = {
 
 static const cli_section sections[] = {
     {"Formats",
-     "  ds2i  `BASE.docs`, `BASE.freqs` and `BASE.sizes` as ds2i and PISA read them, and the names of lists and\n"
-     "        documents, one a line, in `BASE.terms` and `BASE.documents`"},
+     "  ds2i  BASE.docs, BASE.freqs and BASE.sizes as ds2i and PISA read them;\n"
+     "        BASE.terms and BASE.documents, the names of both, one a line"},
     {NULL},
 };
 

@@ -36,8 +36,8 @@ static const cli_flag flags[] = {
 
 static const cli_section sections[] = {
     {"Formats",
-     "  ds2i  `BASE.docs`, `BASE.freqs` and `BASE.sizes` of ds2i and PISA: sequences of 32-bit numbers, each with its\n"
-     "        length before it"},
+     "  ds2i  BASE.docs, BASE.freqs and BASE.sizes of ds2i and PISA: sequences\n"
+     "        of 32-bit numbers, each with its length before it"},
     {NULL},
 };
 
