@@ -243,7 +243,9 @@ GX_API gx_status gx_session_open(gx_session **out, gx_engine *en, gx_error *err)
 GX_API void gx_session_close(gx_session *s);
 
 /* Run n queries. A session serves one thread at a time. The primitive is the batch; one query is n = 1.
- * GX_EUSAGE (k = 0, a query of more than GX_MAX_TERMS terms, bad k1 or b), GX_ENOMEM, GX_ECUDA, GX_ECANCELLED. */
+ * GX_EUSAGE (k = 0, a query of more than GX_MAX_TERMS terms, bad k1 or b), GX_ENOMEM, GX_ECUDA, GX_ECANCELLED.
+ * When a GPU that GX_ENGINE_AUTO chose fails, a CPU engine answers, now and from then on, and the first search to succeed
+ * says so in err (status GX_OK; err->text is empty after every other success). */
 GX_API gx_status gx_search(gx_session *s, const gx_query *queries, uint32_t n, const gx_query_options *opt,
                            const gx_results *out, gx_error *err);
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bins are as wide as 1/256 of their octave, and 1 below 512. Scores are below 2^31. */
+/* Bins are as wide as 1/256 of their octave, and 1 below 512. A right index gives scores below 2^31. */
 static uint32_t bin_of(uint32_t score)
 {
     if (score < 512)

@@ -10,7 +10,7 @@
 #include "query/plan.h"
 
 #define GX_CPU_FEW 64u
-#define GX_CPU_BINS (24u * 256u)
+#define GX_CPU_BINS (25u * 256u) /* enough for any 32-bit score */
 
 typedef struct gx_cpu_best {
     uint32_t k, threshold; /* a document with a lower score is not one of the k best; >= 1 */

@@ -27,7 +27,7 @@ static bool accumulate(gx_cpu_searcher *s, const gx_plan *plan, const gx_plan_te
     for (uint32_t j = 0; j < l.n_blocks; ++j) {
         if (plan->cancel && j % CANCEL_EVERY == 0 && plan->cancel(plan->user))
             return false;
-        const uint32_t n = gx_list_decode_docids(&l, j, docids);
+        const uint32_t n = gx_cpu_decode_docids(s->kernels, &l, j, docids);
         gx_list_decode_tfs(&l, j, tfs);
         for (uint32_t i = 0; i < n; ++i) {
             const uint32_t d = docids[i];

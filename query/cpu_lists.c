@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "codecs/bits.h"
 #include "engine/status.h"
 
 #define MIN_SLOTS 8u         /* slots of a map a posting, at least */
@@ -206,6 +207,21 @@ const uint32_t *gx_cpu_params_lens(const gx_cpu_params *p)
     return p->lens;
 }
 
+/* ---- blocks ---- */
+
+uint32_t gx_cpu_decode_docids(const gx_cpu_kernels *kernels, const gx_list *l, uint32_t j, uint32_t *docids)
+{
+    if (kernels->unpack_docids && l->block_len <= 128 && gx_cpu_is_packed(l->docids)) {
+        uint32_t n_words;
+        const uint32_t *words = gx_cpu_docid_words(l, j, &n_words), n = gx_list_block_n(l, j), bits = gx_packed_width(n_words, n);
+        if (bits <= kernels->max_docid_bits) {
+            kernels->unpack_docids(words, bits, n, l->heads[j], docids);
+            return n;
+        }
+    }
+    return gx_list_decode_docids(l, j, docids);
+}
+
 /* ---- maps ---- */
 
 static void fill_directory(gx_cpu_map *m, const gx_list *l, uint32_t n_docs)
@@ -218,10 +234,10 @@ static void fill_directory(gx_cpu_map *m, const gx_list *l, uint32_t n_docs)
     }
 }
 
-static void fill_map(gx_cpu_map *m, const gx_list *l, uint32_t n_docs, uint32_t *docids)
+static void fill_map(gx_cpu_map *m, const gx_cpu_kernels *kernels, const gx_list *l, uint32_t n_docs, uint32_t *docids)
 {
     for (uint32_t j = 0; j < l->n_blocks; ++j) {
-        const uint32_t n = gx_list_decode_docids(l, j, docids);
+        const uint32_t n = gx_cpu_decode_docids(kernels, l, j, docids);
         for (uint32_t i = 0; i < n; ++i) {
             const uint32_t slot = docids[i] >> m->map_shift;
             if (docids[i] < n_docs)
@@ -262,7 +278,7 @@ static gx_cpu_map *make_map(const gx_cpu_lists *ls, uint32_t term, gx_cpu_scratc
         m->map = calloc(map_words(ix, m->map_shift), sizeof *m->map);
         if (!m->map)
             goto fail;
-        fill_map(m, &l, ix->n_docs, scratch->docids);
+        fill_map(m, ls->kernels, &l, ix->n_docs, scratch->docids);
         if (dense && !(m->rank = malloc(rank_words(ix) * sizeof *m->rank)))
             goto fail;
         if (dense)
@@ -318,7 +334,7 @@ static gx_cpu_bounds *make_bounds(const gx_cpu_lists *ls, const gx_cpu_params *p
     if (l.df >= gx_cpu_kth[1])
         memset(scratch->counts, 0, sizeof scratch->counts);
     for (uint32_t j = 0; j < l.n_blocks; ++j) {
-        const uint32_t n = gx_list_decode_docids(&l, j, scratch->docids);
+        const uint32_t n = gx_cpu_decode_docids(ls->kernels, &l, j, scratch->docids);
         gx_list_decode_tfs(&l, j, scratch->tfs);
         const float most = ls->kernels->parts(scratch->docids, scratch->tfs, n, ls->ix->n_docs, p->lens, p->norm,
                                               scratch->parts, &b->blocks[j].least_K);

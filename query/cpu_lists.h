@@ -59,4 +59,23 @@ typedef struct gx_cpu_scratch {
 const gx_cpu_map *gx_cpu_lists_map(gx_cpu_lists *ls, uint32_t term, gx_cpu_scratch *scratch);
 const gx_cpu_bounds *gx_cpu_params_bounds(gx_cpu_lists *ls, gx_cpu_params *p, uint32_t term, gx_cpu_scratch *scratch);
 
+/* ---- a list's blocks ---- */
+
+/* GPU-BP: what kernels->scan and unpack_docids read. */
+static inline bool gx_cpu_is_packed(const gx_codec *c)
+{
+    return c->id == GX_CODEC_GPUBP128 || c->id == GX_CODEC_GPUBP256;
+}
+
+/* Where block j's docid words begin, and how many they are. */
+static inline const uint32_t *gx_cpu_docid_words(const gx_list *l, uint32_t j, uint32_t *n_words)
+{
+    const uint32_t begin = j ? l->docid_ends[j - 1] : 0;
+    *n_words = l->docid_ends[j] - begin;
+    return l->payload + begin;
+}
+
+/* As gx_list_decode_docids, by the kernels where they can. docids[GX_MAX_BLOCK] aligned to 64 bytes. */
+uint32_t gx_cpu_decode_docids(const gx_cpu_kernels *kernels, const gx_list *l, uint32_t j, uint32_t *docids);
+
 #endif

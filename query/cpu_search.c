@@ -62,11 +62,6 @@ void gx_cpu_searcher_close(gx_cpu_searcher *s)
 
 /* ---- before the search: cursors, bounds, first threshold ---- */
 
-static bool is_packed(const gx_codec *c)
-{
-    return c->id == GX_CODEC_GPUBP128 || c->id == GX_CODEC_GPUBP256;
-}
-
 static bool open_cursor(gx_cpu_searcher *s, gx_cpu_cursor *c, const gx_plan_term *t)
 {
     c->list = gx_index_list(s->ix, t->list);
@@ -77,9 +72,9 @@ static bool open_cursor(gx_cpu_searcher *s, gx_cpu_cursor *c, const gx_plan_term
     if (!c->map || !c->bounds)
         return false;
     c->ub = (uint32_t)ceil((double)t->w * c->bounds->most * MORE) + 1;
-    c->packed = s->kernels->scan && c->list.block_len <= 128 && is_packed(c->list.docids) && is_packed(c->list.tfs);
+    c->packed = s->kernels->scan && c->list.block_len <= 128 && gx_cpu_is_packed(c->list.docids) && gx_cpu_is_packed(c->list.tfs);
     c->block = c->tf_block = UINT32_MAX;
-    c->tf_shift = is_packed(c->list.tfs) ? (uint8_t)__builtin_ctz(c->list.block_len) : 0;
+    c->tf_shift = gx_cpu_is_packed(c->list.tfs) ? (uint8_t)__builtin_ctz(c->list.block_len) : 0;
     return true;
 }
 
@@ -127,20 +122,13 @@ static const uint32_t *tf_words(const gx_list *l, uint32_t j, uint32_t *n_words)
     return l->payload + begin;
 }
 
-static const uint32_t *docid_words(const gx_list *l, uint32_t j, uint32_t *n_words)
-{
-    const uint32_t begin = j ? l->docid_ends[j - 1] : 0;
-    *n_words = l->docid_ends[j] - begin;
-    return l->payload + begin;
-}
-
 static uint32_t tf_at(gx_cpu_cursor *c, uint32_t j, uint32_t i)
 {
     const gx_list *l = &c->list;
     uint32_t n_words;
     if (l->tfs->random_access) {
         const uint32_t *words = tf_words(l, j, &n_words), n = gx_list_block_n(l, j);
-        if (is_packed(l->tfs)) {
+        if (gx_cpu_is_packed(l->tfs)) {
             const uint32_t b = gx_packed_width(n_words, n);
             return (b ? gx_bits_at(words, i * b, b) : 0) + 1;
         }
@@ -151,19 +139,6 @@ static uint32_t tf_at(gx_cpu_cursor *c, uint32_t j, uint32_t i)
         c->tf_block = j;
     }
     return c->tfs[i];
-}
-
-static void decode_docids(const gx_cpu_kernels *kernels, const gx_list *l, uint32_t j, uint32_t *docids)
-{
-    if (kernels->unpack_docids && l->block_len <= 128 && is_packed(l->docids)) {
-        uint32_t n_words;
-        const uint32_t *words = docid_words(l, j, &n_words), n = gx_list_block_n(l, j), bits = gx_packed_width(n_words, n);
-        if (bits <= kernels->max_docid_bits) {
-            kernels->unpack_docids(words, bits, n, l->heads[j], docids);
-            return;
-        }
-    }
-    gx_list_decode_docids(l, j, docids);
 }
 
 /* The last block that begins at or before doc, or block 0. */
@@ -194,7 +169,7 @@ static uint32_t look_up(gx_cpu_searcher *s, gx_cpu_cursor *c, uint32_t doc)
 {
     const uint32_t j = find_block(c, doc), n = gx_list_block_n(&c->list, j);
     if (c->block != j) {
-        decode_docids(s->kernels, &c->list, j, c->docids);
+        gx_cpu_decode_docids(s->kernels, &c->list, j, c->docids);
         c->block = j;
         ++s->work.blocks_decoded;
     }
@@ -324,7 +299,7 @@ static void read_block(gx_cpu_searcher *s, gx_cpu_cursor *c, uint32_t j, const g
     const uint32_t n = gx_list_block_n(l, j);
     if (c->packed) {
         uint32_t n_docid_words, n_tf_words;
-        const uint32_t *docids = docid_words(l, j, &n_docid_words), *tfs = tf_words(l, j, &n_tf_words);
+        const uint32_t *docids = gx_cpu_docid_words(l, j, &n_docid_words), *tfs = tf_words(l, j, &n_tf_words);
         const uint32_t docid_bits = gx_packed_width(n_docid_words, n), tf_bits = gx_packed_width(n_tf_words, n);
         if (docid_bits <= s->kernels->max_docid_bits && tf_bits <= s->kernels->max_tf_bits) {
             s->work.blocks_decoded += s->kernels->scan(&s->columns, docids, docid_bits, tfs, tf_bits, n, l->heads[j], b);
@@ -334,7 +309,7 @@ static void read_block(gx_cpu_searcher *s, gx_cpu_cursor *c, uint32_t j, const g
     gx_list_decode_tfs(l, j, s->scratch.tfs);
     if (b->min_tf > 1 && !s->kernels->any_reaches(s->scratch.tfs, n, b->min_tf))
         return;
-    decode_docids(s->kernels, l, j, s->scratch.docids);
+    gx_cpu_decode_docids(s->kernels, l, j, s->scratch.docids);
     ++s->work.blocks_decoded;
     s->kernels->append(&s->columns, s->scratch.docids, s->scratch.tfs, n, b);
 }

@@ -67,9 +67,8 @@ static const gx_exec_ops *find_ops(const char *name)
     return NULL;
 }
 
-static gx_status open_gpu(gx_engine *en, gx_error *err)
+static gx_status open_gpu(gx_engine *en, const gx_exec_ops *ops, gx_error *err)
 {
-    const gx_exec_ops *ops = find_ops("gpu");
     if (!ops)
         return gx_fail(err, GX_ENOGPU, "this gpuidx was built without CUDA and cannot use a GPU; use the CPU engine, or "
                                        "build it where nvcc is installed");
@@ -80,6 +79,12 @@ static gx_status open_gpu(gx_engine *en, gx_error *err)
 }
 
 gx_status gx_engine_open(gx_engine **out, const gx_index *ix, const gx_engine_options *opt, gx_error *err)
+{
+    return gx_engine_open_with(out, ix, opt, find_ops("gpu"), err);
+}
+
+gx_status gx_engine_open_with(gx_engine **out, const gx_index *ix, const gx_engine_options *opt, const gx_exec_ops *gpu,
+                              gx_error *err)
 {
     gx_status st;
     *out = NULL;
@@ -94,7 +99,7 @@ gx_status gx_engine_open(gx_engine **out, const gx_index *ix, const gx_engine_op
         memcpy(&en->opt, opt, opt->size < sizeof en->opt ? opt->size : sizeof en->opt);
 
     if (en->opt.kind != GX_ENGINE_CPU) {
-        st = open_gpu(en, err);
+        st = open_gpu(en, gpu, err);
         if (st != GX_OK && en->opt.kind == GX_ENGINE_GPU)
             goto fail;
     }
@@ -146,24 +151,6 @@ const gx_index *gx_engine_index(const gx_engine *en)
 
 /* ---- sessions ---- */
 
-gx_status gx_session_open(gx_session **out, gx_engine *en, gx_error *err)
-{
-    *out = NULL;
-    clear(err);
-    gx_session *s = calloc(1, sizeof *s);
-    if (!s)
-        return gx_fail(err, GX_ENOMEM, "no memory for a session");
-    s->en = en;
-    const gx_status st = en->ops->exec_open(&s->exec, en->state, err);
-    if (st != GX_OK) {
-        s->exec = NULL;
-        gx_session_close(s);
-        return st;
-    }
-    *out = s;
-    return GX_OK;
-}
-
 void gx_session_close(gx_session *s)
 {
     if (!s)
@@ -208,6 +195,35 @@ static gx_status stand_in(gx_session *s, const gx_error *gpu, gx_error *err)
     return st;
 }
 
+/* Whether a failure of the engine is one that a CPU makes good. */
+static bool can_stand_in(const gx_engine *en, gx_status st)
+{
+    return st == GX_ECUDA && en->opt.kind == GX_ENGINE_AUTO && en->ops != &gx_exec_cpu;
+}
+
+gx_status gx_session_open(gx_session **out, gx_engine *en, gx_error *err)
+{
+    gx_error gpu;
+    *out = NULL;
+    clear(err);
+    gx_session *s = calloc(1, sizeof *s);
+    if (!s)
+        return gx_fail(err, GX_ENOMEM, "no memory for a session");
+    s->en = en;
+    gpu.text[0] = 0;
+    gx_status st = en->ops->exec_open(&s->exec, en->state, &gpu);
+    if (st != GX_OK) {
+        s->exec = NULL;
+        st = can_stand_in(en, st) ? stand_in(s, &gpu, err) : gx_fail(err, st, "%s", gpu.text);
+    }
+    if (st != GX_OK) {
+        gx_session_close(s);
+        return st;
+    }
+    *out = s;
+    return GX_OK;
+}
+
 /* The first search that succeeds after a GPU's failure says so. */
 static void tell_why_cpu(gx_engine *en, gx_error *err)
 {
@@ -231,7 +247,7 @@ gx_status gx_session_run(gx_session *s, const gx_plan *plans, uint32_t n, gx_hit
         gx_status st = ops->run(s->exec, plans, n, hits, &s->work, &gpu);
         if (st == GX_OK)
             return GX_OK;
-        if (st != GX_ECUDA || s->en->opt.kind != GX_ENGINE_AUTO || ops == &gx_exec_cpu)
+        if (!can_stand_in(s->en, st))
             return gx_fail(err, st, "%s", gpu.text);
         if ((st = stand_in(s, &gpu, err)) != GX_OK)
             return st;

@@ -4,6 +4,10 @@
 
 #include "query/exec.h"
 
+/* gx_engine_open with gpu in the GPU executor's place, NULL: none; for tests. */
+gx_status gx_engine_open_with(gx_engine **out, const gx_index *ix, const gx_engine_options *opt, const gx_exec_ops *gpu,
+                              gx_error *err);
+
 const gx_index *gx_engine_index(const gx_engine *en);
 const gx_engine *gx_session_engine(const gx_session *s);
 
