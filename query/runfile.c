@@ -110,16 +110,24 @@ gx_status gx_run_append(gx_run_text *text, const gx_index *ix, const char *qid, 
 
 /* ---- the file ---- */
 
+#define BUFFER_BYTES ((size_t)256 << 10)
+
 struct gx_run {
     char *path, *aside; /* aside NULL: written directly */
     int fd;
+    size_t n; /* bytes in buffer */
+    char buffer[BUFFER_BYTES];
 };
 
 gx_status gx_run_open(gx_run **out, const char *path, gx_error *err)
 {
     struct stat st;
     *out = NULL;
-    gx_run *run = calloc(1, sizeof *run);
+    gx_run *run = malloc(sizeof *run);
+    if (run) {
+        run->n = 0;
+        run->aside = NULL;
+    }
     if (!run || !(run->path = strdup(path))) {
         free(run);
         return gx_fail(err, GX_ENOMEM, "no memory to write %s", path);
@@ -146,10 +154,10 @@ gx_status gx_run_open(gx_run **out, const char *path, gx_error *err)
     return GX_OK;
 }
 
-gx_status gx_run_write(gx_run *run, const gx_run_text *text, gx_error *err)
+static gx_status put(gx_run *run, const char *bytes, size_t n, gx_error *err)
 {
-    for (size_t done = 0; done < text->n;) {
-        const ssize_t wrote = write(run->fd, text->bytes + done, text->n - done);
+    for (size_t done = 0; done < n;) {
+        const ssize_t wrote = write(run->fd, bytes + done, n - done);
         if (wrote < 0 && errno != EINTR)
             return gx_fail(err, GX_EIO, "cannot write %s: %s", run->path, strerror(errno));
         done += wrote > 0 ? (size_t)wrote : 0;
@@ -157,15 +165,38 @@ gx_status gx_run_write(gx_run *run, const gx_run_text *text, gx_error *err)
     return GX_OK;
 }
 
+static gx_status flush(gx_run *run, gx_error *err)
+{
+    const size_t n = run->n;
+    run->n = 0;
+    return put(run, run->buffer, n, err);
+}
+
+gx_status gx_run_write(gx_run *run, const gx_run_text *text, gx_error *err)
+{
+    if (run->n + text->n > BUFFER_BYTES) {
+        const gx_status st = flush(run, err);
+        if (st != GX_OK)
+            return st;
+        if (text->n > BUFFER_BYTES)
+            return put(run, text->bytes, text->n, err);
+    }
+    if (text->n)
+        memcpy(run->buffer + run->n, text->bytes, text->n);
+    run->n += text->n;
+    return GX_OK;
+}
+
 gx_status gx_run_commit(gx_run *run, gx_error *err)
 {
-    if (!run->aside)
-        return GX_OK;
-    if (fsync(run->fd) || close(run->fd)) {
-        run->fd = -1;
-        return gx_fail(err, GX_EIO, "cannot write %s: %s", run->path, strerror(errno));
-    }
+    const gx_status st = flush(run, err);
+    if (st != GX_OK || !run->aside)
+        return st;
+    const bool synced = fsync(run->fd) == 0;
+    const bool closed = close(run->fd) == 0;
     run->fd = -1;
+    if (!synced || !closed)
+        return gx_fail(err, GX_EIO, "cannot write %s: %s", run->path, strerror(errno));
     if (rename(run->aside, run->path))
         return gx_fail(err, GX_EIO, "cannot rename %s to %s: %s", run->aside, run->path, strerror(errno));
     free(run->aside);

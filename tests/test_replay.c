@@ -457,8 +457,20 @@ static void a_run_stands_in_its_place_only_when_committed(void **state)
     char *bytes = slurp(path, &n);
     assert_string_equal(bytes, "x\n");
     free(bytes);
+    char many[1000] = "";
+    const gx_run_text long_text = {memset(many, 'y', sizeof many), sizeof many, sizeof many};
+    assert_int_equal(gx_run_open(&run, path, &err), GX_OK);
+    for (unsigned i = 0; i < 1000; ++i)
+        assert_int_equal(gx_run_write(run, i % 7 ? &long_text : &text, &err), GX_OK);
+    assert_int_equal(gx_run_commit(run, &err), GX_OK);
+    gx_run_close(run);
+    bytes = slurp(path, &n);
+    assert_int_equal(n, 857 * sizeof many + 143 * 2);
+    assert_memory_equal(bytes + n - 5 * sizeof many - 3, "yx\nyy", 5);
+    free(bytes);
     assert_int_equal(gx_run_open(&run, "/dev/full", &err), GX_OK);
-    assert_int_equal(gx_run_write(run, &text, &err), GX_EIO);
+    assert_int_equal(gx_run_write(run, &text, &err), GX_OK);
+    assert_int_equal(gx_run_commit(run, &err), GX_EIO);
     gx_run_close(run);
 }
 

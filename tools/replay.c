@@ -391,7 +391,7 @@ static int replay(session_facts *f, gx_engine *en, gx_replay_options *opt, gx_re
     int code = 0;
     if (path)
         code = write_report(f, path);
-    if (!cli_quiet() && !(path && !strcmp(path, "-")))
+    if (!path || strcmp(path, "-"))
         put_report(run_on_stdout ? stderr : stdout, f);
     if (code)
         return code;
