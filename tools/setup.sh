@@ -31,6 +31,7 @@ needs=(
   'cmocka (tests)|pkg-config --exists cmocka|libcmocka-dev'
   'bats (tests)|command -v bats|bats'
   'mandoc (tests)|command -v mandoc|mandoc'
+  'Python (tests)|command -v python3|python3'
   'xz (tests)|command -v xz|xz-utils'
 )
 if has_nvcc; then
