@@ -176,7 +176,7 @@ static bool take(worker *w)
     pthread_mutex_lock(&r->lock);
     const uint64_t begin = now();
     if (r->opt->query.cancel && r->opt->query.cancel(r->opt->query.user))
-        st = gx_fail(&err, GX_ECANCELLED, "interrupted after %" PRIu64 " queries", r->n_read);
+        st = gx_fail(&err, GX_ECANCELLED, "interrupted");
     if (st == GX_OK && r->status == GX_OK)
         st = fill(w, &err);
     if (w->n)
@@ -438,9 +438,9 @@ static gx_status run_pass(replay *r, worker *workers, pass_kind kind, gx_error *
     }
     gx_log_close(r->log);
     r->log = NULL;
-    if (r->status != GX_OK)
-        return gx_fail(err, r->status, "%s", r->err.text);
-    return GX_OK;
+    if (r->status == GX_ECANCELLED)
+        return gx_fail(err, GX_ECANCELLED, "interrupted after %" PRIu64 " queries", r->n_done);
+    return r->status == GX_OK ? GX_OK : gx_fail(err, r->status, "%s", r->err.text);
 }
 
 /* Forget what the warm-up counted. */

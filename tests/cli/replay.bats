@@ -1,0 +1,135 @@
+# `gpuidx replay`: reports, runs, verifying, and what bad logs get.
+load cli
+
+setup_file() { build_tiny; }
+
+setup() {
+    cd "$BATS_TEST_TMPDIR"
+    printf '%s\n' '1:skipping blocks' '2:compression' '3:' '4:zzz' >log
+}
+
+@test "the report says what was measured" {
+    ask replay -q --engine=cpu "$TINY" log
+    exits 0
+    silent
+    says '4 queries (efficiency; 1 empty)'
+    says 'queries/s'
+    for word in mean p50 p90 p95 p99 p99.9 max 'without results' 'postings of the terms'; do
+        says "$word"
+    done
+}
+
+@test "--report is the same as JSON" {
+    ask replay -q --engine=cpu "$TINY" log --report report.json --runs 3 --warmup 2 --batch 2 --verify
+    exits 0
+    python3 -c '
+import json
+o = json.load(open("report.json"))
+assert o["schema"] == 1 and o["queries"] == 12 and o["log"]["queries"] == 4 and o["log"]["empty"] == 1
+assert o["queries_without_results"] == 6 and o["engine"]["kind"] == "cpu" and o["options"]["batch"] == 2
+l = o["latency_us"]
+assert l["of"] == "batch" and 0 < l["min"] <= l["p50"] <= l["p90"] <= l["p95"] <= l["p99"] <= l["p99.9"] <= l["max"]
+assert o["queries_per_second"] > 0 and o["work"]["postings"] > 0
+assert o["verify"]["queries"] == 4 and o["verify"]["exhaustive_differs"] == 0'
+}
+
+@test "--report=- prints JSON and nothing else" {
+    ask replay -q --engine=cpu "$TINY" log --report -
+    exits 0
+    python3 -c 'import json, sys; json.load(sys.stdin)' <<<"$output"
+}
+
+@test "a run has the documents, ranks and scores of query" {
+    printf '1\tskipping blocks\n2\tcompression\n' >log.tsv
+    ask replay --engine=cpu "$TINY" log.tsv --run - --run-tag mine
+    exits 0
+    complains 'queries/s'
+    "$GPUIDX" query -q --engine=cpu --format=trec --run-tag mine "$TINY" <log.tsv >expected
+    python3 - expected .stdout <<'END'
+import sys
+rows = [[l.split() for l in open(f)] for f in sys.argv[1:]]
+assert rows[0] and len(rows[0]) == len(rows[1])
+for a, b in zip(*rows):
+    assert a[:4] == b[:4] and a[5] == b[5] == "mine" and abs(float(a[4]) - float(b[4])) < 1e-7 * float(a[4])
+END
+}
+
+@test "every form of log gives the same run" {
+    printf 'skipping blocks\ncompression\n' >lines
+    printf '1:skipping blocks\n2:compression\n' >efficiency
+    printf '1\tskipping blocks\r\n2\tcompression\r\n' >tsv
+    printf '{"id": 1, "query": "skipping blocks"}\n{"_id": "2", "text": "compression"}\n' >jsonl
+    printf '<top>\n<num> Number: %s\n<title> %s\n</top>\n' 1 'skipping blocks' 2 compression >topics
+    gzip -k jsonl
+    for form in lines efficiency tsv jsonl topics; do
+        ask replay --engine=cpu "$TINY" $form --run $form.run
+        exits 0
+        says "2 queries ($form)"
+        cmp lines.run $form.run
+    done
+    ask replay --engine=cpu "$TINY" jsonl.gz --run gz.run
+    exits 0
+    cmp lines.run gz.run
+    ask replay --engine=cpu "$TINY" - --run stdin.run <topics
+    exits 0
+    cmp lines.run stdin.run
+}
+
+@test "threads leave the run as it is" {
+    for i in $(seq 500); do echo "skipping blocks compression $i"; done >many
+    ask replay --engine=cpu "$TINY" many --run one.run
+    exits 0
+    ask replay --engine=cpu "$TINY" many --run two.run --threads 4 --batch 7
+    exits 0
+    cmp one.run two.run
+}
+
+@test "bad lines fail with exit code 3 and leave no run, or are passed over" {
+    printf '1:a\nb\n3:compression\n' >bad
+    ask replay --engine=cpu "$TINY" bad -f efficiency --run bad.run
+    exits 3
+    complains 'bad:2: no ":"'
+    [ -z "$(ls | grep run)" ]
+    ask replay --engine=cpu "$TINY" bad -f efficiency --on-error=skip --run bad.run
+    exits 0
+    complains 'bad:2: no ":"'
+    says '1 refused'
+    [ -s bad.run ]
+}
+
+@test "a query of 1,025 terms is named" {
+    { printf '1:'; seq -s ' ' 1025; } >long
+    ask replay --engine=cpu "$TINY" long -f efficiency
+    exits 3
+    complains 'long:1: '
+    complains 1024
+}
+
+@test "an absent log is exit code 5, bad options are 2" {
+    ask replay --engine=cpu "$TINY" absent
+    exits 5
+    complains absent
+    ask replay --engine=cpu "$TINY" log --runs 0
+    exits 2
+    ask replay --engine=cpu "$TINY" - --runs 2 <log
+    exits 2
+    complains 'only once'
+    ask replay --engine=cpu "$TINY" log --run - --report -
+    exits 2
+    ask replay --engine=cpu "$TINY" log --run no/such/folder/x.run
+    exits 5
+    complains no/such/folder
+}
+
+@test "an interrupt ends it and leaves no run" {
+    yes 'skipping blocks compression' | head -n 2000 >many
+    "$GPUIDX" replay -q --engine=cpu "$TINY" many --rate 50 --run many.run >/dev/null 2>said &
+    pid=$!
+    sleep 0.5
+    kill -TERM $pid
+    status=0
+    wait $pid || status=$?
+    [ $status -eq 143 ]
+    grep -q interrupted said
+    [ -z "$(ls | grep run)" ]
+}
