@@ -33,6 +33,8 @@ needs=(
   'mandoc (tests)|command -v mandoc|mandoc'
   'Python (tests)|command -v python3|python3'
   'xz (tests)|command -v xz|xz-utils'
+  'bzip2 (tests)|command -v bzip2|bzip2'
+  'zstd (tests)|command -v zstd|zstd'
 )
 if has_nvcc; then
   needs+=('C++ compiler (for nvcc)|command -v c++|g++')
