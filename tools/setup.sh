@@ -22,6 +22,7 @@ needs=(
   'ninja|command -v ninja|ninja-build'
   'pkg-config|command -v pkg-config|pkg-config'
   'libarchive|pkg-config --exists libarchive|libarchive-dev'
+  'zlib|pkg-config --exists zlib|zlib1g-dev'
   'libzstd|pkg-config --exists libzstd|libzstd-dev'
   'libxxhash|pkg-config --exists libxxhash|libxxhash-dev'
   'libutf8proc|pkg-config --exists libutf8proc|libutf8proc-dev'
@@ -34,7 +35,6 @@ needs=(
   'Python (tests)|command -v python3|python3'
   'xz (tests)|command -v xz|xz-utils'
   'bzip2 (tests)|command -v bzip2|bzip2'
-  'zstd (tests)|command -v zstd|zstd'
 )
 if has_nvcc; then
   needs+=('C++ compiler (for nvcc)|command -v c++|g++')
