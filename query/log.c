@@ -175,6 +175,8 @@ static gx_status next_line(gx_log *log, char **line, size_t *n, bool *found, gx_
 static gx_status give(gx_log *log, gx_log_query *q, uint64_t line, const char *id, size_t id_len, const char *text,
                       size_t len, gx_error *err)
 {
+    if (id_len == 0)
+        return refuse(log, line, "the query's id is empty", err);
     if (id_len > GX_LOG_MAX_ID)
         return refuse(log, line, "the query's id has more than 255 bytes", err);
     for (size_t i = 0; i < id_len; ++i)
@@ -210,8 +212,6 @@ static gx_status parse_keyed(gx_log *log, gx_log_query *q, const char *line, siz
         ++id;
     while (end > id && end[-1] == ' ')
         --end;
-    if (id == end)
-        return refuse(log, log->line, "the query's id is empty", err);
     return give(log, q, log->line, id, (size_t)(end - id), sep + 1, (size_t)(line + n - sep - 1), err);
 }
 
