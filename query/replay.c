@@ -65,11 +65,16 @@ typedef struct worker {
     gx_work work_before;
 } worker;
 
-static uint64_t now(void)
+static uint64_t read_clock(clockid_t clock)
 {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(clock, &t);
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static uint64_t now(void)
+{
+    return read_clock(CLOCK_MONOTONIC);
 }
 
 static void sleep_until(uint64_t ns)
@@ -420,6 +425,7 @@ static gx_status run_pass(replay *r, worker *workers, pass_kind kind, gx_error *
     r->n_read = r->taken = r->delivered = r->n_done = 0;
     r->ended = false;
     r->status = GX_OK;
+    const uint64_t cpu_begin = read_clock(CLOCK_PROCESS_CPUTIME_ID);
     r->begin = now();
     while (started < opt->threads && !pthread_create(&workers[started].thread, NULL, work, &workers[started]))
         ++started;
@@ -433,6 +439,7 @@ static gx_status run_pass(replay *r, worker *workers, pass_kind kind, gx_error *
         report->log = gx_log_get_counts(r->log);
         report->form = gx_log_get_form(r->log);
         report->seconds += seconds;
+        report->cpu_seconds += (double)(read_clock(CLOCK_PROCESS_CPUTIME_ID) - cpu_begin) * 1e-9;
         report->fastest = report->fastest == 0 || seconds < report->fastest ? seconds : report->fastest;
         report->slowest = seconds > report->slowest ? seconds : report->slowest;
     }

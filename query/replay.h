@@ -50,6 +50,7 @@ typedef struct gx_replay_report {
     uint32_t batch;           /* as used: smaller than asked for when k is large */
     double seconds;           /* of all measured runs, reading and writing included */
     double fastest, slowest;  /* run, in seconds */
+    double cpu_seconds;       /* the process's time on processors meanwhile: what others do does not change it */
     gx_replay_stages stages;
     gx_work work;             /* the engines' own counts and times */
     gx_histogram latency;     /* ns */

@@ -169,6 +169,7 @@ static void a_run_holds_what_searching_finds(void **state)
     assert_int_equal(report->latency.n, N);
     assert_true(report->work.postings > 0);
     assert_true(report->seconds > 0);
+    assert_true(report->cpu_seconds > 0);
     gx_session_close(s);
     free(run);
 }

@@ -193,7 +193,8 @@ static void put_report(FILE *out, const session_facts *f)
     if (r->queries) {
         fprintf(out, "%s%s queries/s%s", cli_paint(out, CLI_BOLD),
                 with_commas(text, (uint64_t)((double)r->queries / r->seconds)), cli_paint(out, CLI_PLAIN));
-        fprintf(out, " (%s queries in %.3f s", with_commas(text, r->queries), r->seconds);
+        fprintf(out, " (%s queries in %.3f s, %.3f s of processor time", with_commas(text, r->queries), r->seconds,
+                r->cpu_seconds);
         if (opt->runs > 1)
             fprintf(out, "; fastest run %.3f s, slowest %.3f s", r->fastest, r->slowest);
         fprintf(out, ")\nLatency%s\n", opt->rate > 0 ? ", from when a query was due"
@@ -302,6 +303,7 @@ static json_t *report_json(const session_facts *f)
     json_object_set_new(root, "options", options_json(f));
     json_object_set_new(root, "queries", json_integer((json_int_t)r->queries));
     json_object_set_new(root, "seconds", real(r->seconds));
+    json_object_set_new(root, "cpu_seconds", real(r->cpu_seconds));
     json_object_set_new(root, "queries_per_second", real(r->seconds > 0 ? (double)r->queries / r->seconds : 0));
     json_object_set_new(root, "run_seconds", json_pack("{s:o, s:o}", "fastest", real(r->fastest), "slowest", real(r->slowest)));
     json_object_set_new(root, "latency_us", latency_json(r));
