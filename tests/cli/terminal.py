@@ -6,7 +6,8 @@
     type TEXT       and return
     keys TEXT       without return; C-c, C-d, C-r, UP and TAB are keys, the rest is typed as it is
     pause SECONDS
-    until TEXT N type TEXT2 / keys TEXT3    up to N times: type, pause a moment, keys; until the program shows TEXT
+    until TEXT N type TEXT2 / keys TEXT3    up to N times: type, pause a moment (50 ms, 25, ...), keys; until
+                    the program shows TEXT
     exit CODE       wait for its end
     END
 
@@ -97,10 +98,10 @@ def main():
             time.sleep(float(rest))
         elif word == "until":
             text, n, typed, pressed = re.match(r"(.*) (\d+) type (.*) / keys (.*)", rest).groups()
-            for _ in range(int(n)):
+            for i in range(int(n)):
                 t.see("gpuidx> ")
                 t.write(typed.encode() + b"\r")
-                time.sleep(0.05)
+                time.sleep(0.05 / 2 ** (i % 5)) # the search may be fast
                 t.write(keys(pressed))
                 if t.see(text, 3):
                     break
