@@ -36,8 +36,10 @@ GX_HD uint32_t gx_sum_2bit(uint32_t x)
 {
 #ifdef __CUDA_ARCH__
     return (uint32_t)__popc(x & 0x55555555u) + 2 * (uint32_t)__popc(x & 0xaaaaaaaau);
-#else
-    return (uint32_t)__builtin_popcount(x & 0x55555555u) + 2 * (uint32_t)__builtin_popcount(x & 0xaaaaaaaau);
+#else /* without a popcount instruction to count on */
+    x = (x & 0x33333333u) + (x >> 2 & 0x33333333u);
+    x = (x & 0x0f0f0f0fu) + (x >> 4 & 0x0f0f0f0fu);
+    return x * 0x01010101u >> 24;
 #endif
 }
 

@@ -59,6 +59,10 @@ typedef struct gx_codec {
 
     /* The i-th integer alone, i < n. NULL: decode the block. */
     uint32_t (*at)(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t i);
+
+    /* Decode a block of docids: out[i] = head - 1 + (v[0] + 1) + .. + (v[i] + 1), modulo 2^32. NULL: decode, then sum;
+     * gx_decode_docids (decode.h) does either. */
+    void (*decode_docids)(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t head, uint32_t *out);
 } gx_codec;
 
 /* The registry, in order of id; ends at NULL. */

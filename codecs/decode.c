@@ -1,5 +1,7 @@
 #include "codecs/decode.h"
 
+#include "codecs/simd.h"
+
 uint64_t gx_pack_list_words(const gx_codec *codec, uint64_t n)
 {
     const uint64_t whole = n / codec->block_len, rest = n % codec->block_len;
@@ -32,11 +34,11 @@ void gx_docids_to_coded(const uint32_t *docids, uint64_t n, uint32_t block_len, 
 void gx_decode_docids(const gx_codec *codec, const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param,
                       uint32_t head, uint32_t *out)
 {
-    codec->decode(words, n_words, n, param, out);
-    uint32_t last = head - 1;
-    for (uint32_t i = 0; i < n; ++i) {
-        last += out[i] + 1;
-        out[i] = last;
+    if (codec->decode_docids) {
+        codec->decode_docids(words, n_words, n, param, head, out);
+    } else {
+        codec->decode(words, n_words, n, param, out);
+        gx_simd_best()->sum(out, n, head);
     }
 }
 

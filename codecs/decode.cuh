@@ -36,14 +36,17 @@ template <bool LDG> __device__ __forceinline__ uint32_t load(const uint32_t *p)
     return LDG ? __ldg(p) : *p;
 }
 
-/* The sum of x over the lanes up to and with this one. */
-__device__ __forceinline__ uint32_t warp_inclusive(uint32_t x, uint32_t lane)
+/* The sum of x over the lanes up to and with this one. The shuffle's own predicate (was there such a lane?) guards the
+ * addition, two instructions a step. */
+__device__ __forceinline__ uint32_t warp_inclusive(uint32_t x, uint32_t)
 {
 #pragma unroll
-    for (uint32_t o = 1; o < 32; o <<= 1) {
-        const uint32_t y = __shfl_up_sync(ALL_LANES, x, o);
-        x += lane >= o ? y : 0;
-    }
+    for (int o = 1; o < 32; o <<= 1)
+        asm volatile("{\n\t.reg .u32 y;\n\t.reg .pred there;\n\t"
+                     "shfl.sync.up.b32 y|there, %0, %1, 0, 0xffffffff;\n\t"
+                     "@there add.u32 %0, %0, y;\n\t}"
+                     : "+r"(x)
+                     : "r"(o));
     return x;
 }
 
@@ -245,14 +248,13 @@ template <bool LDG> struct lane1024 {
         b = gx_packed_width(w_n, n_);
     }
 
-    /* 32 integers of B bits whose words lie `stride` apart; words from `limit` on are taken as 0. */
-    template <int B>
-    static __device__ __forceinline__ void unpack32(const uint32_t *p, uint32_t stride, uint32_t limit, uint32_t (&v)[V])
+    /* 32 integers of B bits, their words 32 apart. */
+    template <int B> static __device__ __forceinline__ void unpack32(const uint32_t *p, uint32_t (&v)[V])
     {
         uint32_t w[B + 1];
 #pragma unroll
         for (int i = 0; i < B; ++i)
-            w[i] = (uint32_t)i < limit ? load<LDG>(p + i * stride) : 0;
+            w[i] = load<LDG>(p + i * 32);
         w[B] = 0;
 #pragma unroll
         for (int i = 0; i < V; ++i) {
@@ -261,15 +263,13 @@ template <bool LDG> struct lane1024 {
         }
     }
 
-    __device__ __forceinline__ void next(uint32_t lane, uint32_t (&v)[V])
+    /* A whole block; b is the same in all lanes. */
+    static __device__ __forceinline__ void whole(const uint32_t *p, uint32_t b, uint32_t (&v)[V])
     {
-        const bool whole = n == BLOCK;
-        const uint32_t first = whole ? lane : lane * b;
-        const uint32_t limit = whole ? 32 : first < n_words ? n_words - first : 0;
         switch (b) {
-#define GX_CASE(B)                                                   \
-    case B:                                                          \
-        unpack32<B>(words + first, whole ? 32 : 1, limit, v); \
+#define GX_CASE(B)                                    \
+    case B:                                           \
+        unpack32<B>(p, v);                            \
         break;
             GX_CASE(1) GX_CASE(2) GX_CASE(3) GX_CASE(4) GX_CASE(5) GX_CASE(6) GX_CASE(7) GX_CASE(8)
             GX_CASE(9) GX_CASE(10) GX_CASE(11) GX_CASE(12) GX_CASE(13) GX_CASE(14) GX_CASE(15) GX_CASE(16)
@@ -281,10 +281,18 @@ template <bool LDG> struct lane1024 {
             for (int i = 0; i < V; ++i)
                 v[i] = 0;
         }
-        if (!whole) {
+    }
+
+    __device__ __forceinline__ void next(uint32_t lane, uint32_t (&v)[V])
+    {
+        if (n == BLOCK) {
+            whole(words + lane, b, v);
+            return;
+        }
 #pragma unroll
-            for (int i = 0; i < V; ++i)
-                v[i] = lane * V + i < n ? v[i] : 0;
+        for (int i = 0; i < V; ++i) {
+            const uint32_t k = lane * V + i;
+            v[i] = k < n ? gpubp<BLOCK, 128, LDG>::at(words, n_words, n, k) : 0;
         }
     }
 

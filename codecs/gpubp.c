@@ -6,6 +6,7 @@
  */
 #include "codecs/codecs.h"
 #include "codecs/pack.h"
+#include "codecs/simd.h"
 
 static uint32_t max_words(uint32_t n) { return n; }
 
@@ -27,7 +28,13 @@ static bool valid(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t p
 static void decode(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t *out)
 {
     (void)param;
-    gx_unpack(words, n, gx_packed_width(n_words, n), out);
+    gx_simd_best()->unpack(words, n, gx_packed_width(n_words, n), out);
+}
+
+static void decode_docids(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t head, uint32_t *out)
+{
+    (void)param;
+    gx_simd_best()->unpack_docids(words, n, gx_packed_width(n_words, n), head, out);
 }
 
 static uint32_t at(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t i)
@@ -39,7 +46,7 @@ static uint32_t at(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t 
 
 #define GPUBP(block) \
     {"gpubp" #block, "GPU-BP" #block, "Mallia et al., CIKM 2019, 3.1", GX_CODEC_GPUBP##block, block, true, \
-     NULL, max_words, encode, valid, decode, at}
+     NULL, max_words, encode, valid, decode, at, decode_docids}
 
 const gx_codec gx_codec_gpubp128 = GPUBP(128);
 const gx_codec gx_codec_gpubp256 = GPUBP(256);

@@ -9,12 +9,11 @@
 
 #include "codecs/bits.h"
 #include "codecs/codecs.h"
+#include "codecs/simd.h"
 
 static uint32_t selector_words(uint32_t n) { return gx_div_up(n, 16); }
 
 static uint32_t max_words(uint32_t n) { return selector_words(n) + n + 1; }
-
-static uint32_t more_bytes(uint32_t x) { return (gx_width(x | 1) - 1) / 8; }
 
 static uint32_t encode(const uint32_t *in, uint32_t n, uint8_t param, uint32_t *out)
 {
@@ -25,18 +24,7 @@ static uint32_t encode(const uint32_t *in, uint32_t n, uint8_t param, uint32_t *
     if (any == 0)
         return 0;
     uint8_t *const data = (uint8_t *)(out + selector_words(n));
-    uint8_t *p = data;
-    for (uint32_t i = 0; i < n; i += 16) {
-        const uint32_t m = n - i < 16 ? n - i : 16;
-        uint32_t selectors = 0;
-        for (uint32_t j = 0; j < m; ++j) {
-            const uint32_t more = more_bytes(in[i + j]);
-            selectors |= more << (2 * j);
-            memcpy(p, &in[i + j], 4); /* the bytes past the integer are written over */
-            p += more + 1;
-        }
-        out[i / 16] = selectors;
-    }
+    uint8_t *const p = gx_simd_best()->put_bytes(in, n, out, data);
     const uint32_t n_words = selector_words(n) + (uint32_t)(p - data) / 4 + 1;
     memset(p, 0, (size_t)((uint8_t *)(out + n_words) - p));
     return n_words;
@@ -72,7 +60,7 @@ static uint32_t load_bytes(const uint8_t *p, uint32_t more)
     return x & 0xffffffffu >> (24 - 8 * more);
 }
 
-/* Decode a block whose selectors may point outside it: such integers are 0. */
+/* A block without words, or whose selectors point outside it: what is not there is 0. */
 static void decode_damaged(const uint32_t *words, uint32_t n_words, uint32_t n, uint32_t *out)
 {
     const uint32_t head = selector_words(n);
@@ -93,18 +81,19 @@ static void decode(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t 
 {
     (void)param;
     const uint32_t head = selector_words(n);
-    if (n_words < head || (uint64_t)head * 4 + data_bytes(words, n) > (uint64_t)n_words * 4) {
+    const uint8_t *const end = (const uint8_t *)(words + n_words);
+    if (n_words < head || !gx_simd_best()->bytes(words, (const uint8_t *)(words + head), end, n, out))
         decode_damaged(words, n_words, n, out);
-        return;
-    }
-    const uint8_t *p = (const uint8_t *)(words + head);
-    for (uint32_t i = 0; i < n; i += 16) {
-        const uint32_t m = n - i < 16 ? n - i : 16;
-        uint32_t selectors = words[i / 16];
-        for (uint32_t j = 0; j < m; ++j, selectors >>= 2) {
-            out[i + j] = load_bytes(p, selectors & 3);
-            p += (selectors & 3) + 1;
-        }
+}
+
+static void decode_docids(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t head, uint32_t *out)
+{
+    (void)param;
+    const uint32_t first = selector_words(n);
+    const uint8_t *const end = (const uint8_t *)(words + n_words);
+    if (n_words < first || !gx_simd_best()->bytes_docids(words, (const uint8_t *)(words + first), end, n, head, out)) {
+        decode_damaged(words, n_words, n, out);
+        gx_simd_best()->sum(out, n, head);
     }
 }
 
@@ -122,7 +111,7 @@ static uint32_t at(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t 
 
 #define GPUVBYTE(block) \
     {"gpuvbyte" #block, "GPU-VByte" #block, "Mallia et al., CIKM 2019, 3.2", GX_CODEC_GPUVBYTE##block, block, true, \
-     NULL, max_words, encode, valid, decode, at}
+     NULL, max_words, encode, valid, decode, at, decode_docids}
 
 const gx_codec gx_codec_gpuvbyte128 = GPUVBYTE(128);
 const gx_codec gx_codec_gpuvbyte1024 = GPUVBYTE(1024);

@@ -8,6 +8,7 @@
  */
 #include "codecs/codecs.h"
 #include "codecs/pack.h"
+#include "codecs/simd.h"
 
 enum { BLOCK = 1024, LANES = 32 };
 
@@ -42,14 +43,15 @@ static void decode(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t 
     (void)param;
     const uint32_t b = gx_packed_width(n_words, n);
     if (n < BLOCK) {
-        gx_unpack(words, n, b, out);
+        gx_simd_best()->unpack(words, n, b, out);
         return;
     }
+    void (*const unpack)(const uint32_t *, uint32_t, uint32_t, uint32_t *) = gx_simd_best()->unpack;
     for (uint32_t lane = 0; lane < LANES; ++lane) {
-        uint32_t row[33];
+        uint32_t row[32 + GX_READ_SLACK / 4];
         for (uint32_t w = 0; w < b; ++w)
             row[w] = words[w * LANES + lane];
-        gx_unpack(row, 32, b, out + 32 * lane);
+        unpack(row, 32, b, out + 32 * lane);
     }
 }
 

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "codecs/decode.h"
 #include "engine/status.h"
 #include "index/analyzer.h"
 #include "index/check.h"
@@ -147,10 +148,7 @@ gx_list gx_index_list(const gx_index *ix, uint32_t term)
 uint32_t gx_list_decode_docids(const gx_list *l, uint32_t j, uint32_t *docids)
 {
     const uint32_t n = gx_list_block_n(l, j), begin = j ? l->docid_ends[j - 1] : 0;
-    l->docids->decode(l->payload + begin, l->docid_ends[j] - begin, n, l->docid_param, docids);
-    uint32_t docid = docids[0] += l->heads[j];
-    for (uint32_t i = 1; i < n; ++i)
-        docids[i] = docid += docids[i] + 1;
+    gx_decode_docids(l->docids, l->payload + begin, l->docid_ends[j] - begin, n, l->docid_param, l->heads[j], docids);
     return n;
 }
 

@@ -1,0 +1,37 @@
+/* simd.h: the inner loops of decoding on the CPU, in as many versions as there are kinds of CPU. All give the same.
+ *
+ * They trust their arguments: widths are <= 32 and the words are there. Reads go up to GX_READ_SLACK bytes past the last
+ * word, writes up to n rounded up to 16.
+ */
+#ifndef GX_SIMD_H
+#define GX_SIMD_H
+
+#include "engine/gpuidx.h"
+
+typedef struct gx_simd {
+    const char *name;       /* "portable", "AVX2", "AVX-512" */
+    bool (*usable)(void);   /* on this CPU */
+
+    /* n integers of b bits in a row (pack.h); as docids: out[i] = head - 1 + (v[0] + 1) + .. + (v[i] + 1), modulo 2^32. */
+    void (*unpack)(const uint32_t *words, uint32_t n, uint32_t b, uint32_t *out);
+    void (*unpack_docids)(const uint32_t *words, uint32_t n, uint32_t b, uint32_t head, uint32_t *out);
+
+    /* n integers of 1 to 4 bytes in a row, their lengths less one in 2-bit selectors, sixteen a word. false, and out
+     * means nothing, if they would go well beyond end; GX_READ_SLACK bytes past end may be read. */
+    bool (*bytes)(const uint32_t *selectors, const uint8_t *data, const uint8_t *end, uint32_t n, uint32_t *out);
+    bool (*bytes_docids)(const uint32_t *selectors, const uint8_t *data, const uint8_t *end, uint32_t n, uint32_t head, uint32_t *out);
+    /* The reverse: selectors [ceil(n / 16)], data [4 n]; returns the end of the data. Bytes between it and data + 4 n may
+     * be written. */
+    uint8_t *(*put_bytes)(const uint32_t *in, uint32_t n, uint32_t *selectors, uint8_t *data);
+
+    /* Coded docids to docids in place. */
+    void (*sum)(uint32_t *v, uint32_t n, uint32_t head);
+} gx_simd;
+
+/* Best last; ends at NULL. The first is usable everywhere. */
+extern const gx_simd *const gx_simds[];
+
+/* The best that this CPU can use. */
+const gx_simd *gx_simd_best(void);
+
+#endif

@@ -1,0 +1,170 @@
+/* AVX2: eight integers at a time. */
+#ifdef __x86_64__
+#pragma GCC target("avx2")
+
+#include <immintrin.h>
+#include <string.h>
+
+#include "codecs/pack.h"
+#include "codecs/simd.h"
+
+#define INLINE __attribute__((always_inline)) static inline
+
+static bool usable(void) { return __builtin_cpu_supports("avx2"); }
+
+/* A running sum over blocks of eight: each lane of last has the docid before. */
+INLINE __m256i running(__m256i v, __m256i *last)
+{
+    v = _mm256_add_epi32(v, _mm256_slli_si256(v, 4));
+    v = _mm256_add_epi32(v, _mm256_slli_si256(v, 8));
+    const __m256i low = _mm256_permutevar8x32_epi32(v, _mm256_set1_epi32(3)); /* the lower half's sum */
+    v = _mm256_add_epi32(v, _mm256_blend_epi32(_mm256_setzero_si256(), low, 0xf0));
+    v = _mm256_add_epi32(v, _mm256_setr_epi32(1, 2, 3, 4, 5, 6, 7, 8));
+    const __m256i docids = _mm256_add_epi32(v, *last);
+    *last = _mm256_add_epi32(*last, _mm256_permutevar8x32_epi32(v, _mm256_set1_epi32(7)));
+    return docids;
+}
+
+static void sum(uint32_t *v, uint32_t n, uint32_t head)
+{
+    __m256i last = _mm256_set1_epi32((int)(head - 1));
+    uint32_t i = 0;
+    for (; i + 8 <= n; i += 8)
+        _mm256_storeu_si256((__m256i *)(v + i), running(_mm256_loadu_si256((const __m256i *)(v + i)), &last));
+    uint32_t before = (uint32_t)_mm256_extract_epi32(last, 0);
+    for (; i < n; ++i)
+        v[i] = before += v[i] + 1;
+}
+
+/* Eight integers of b bits take b bytes; the upper four begin at byte b / 2, or four bits later. Up to 25 bits an integer
+ * lies in four bytes, wherever it begins; wider ones in eight. b is a constant where this is inlined. */
+INLINE void unpack_width(const uint32_t *words, uint32_t n, const int b, bool docids, uint32_t head, uint32_t *out)
+{
+    const uint8_t *p = (const uint8_t *)words;
+    const int half = b / 2, odd = b % 2 * 4; /* bits by which the upper four begin late */
+    const __m256i mask = _mm256_set1_epi32((int)gx_mask((uint32_t)b));
+    __m256i last = _mm256_set1_epi32((int)(head - 1));
+    if (b <= 25) {
+#define AT(i, j) (char)(((i) < 4 ? (i) * b : ((i) - 4) * b + odd) / 8 + (j))
+#define FOUR(i) AT(i, 0), AT(i, 1), AT(i, 2), AT(i, 3)
+#define BIT(i) (((i) < 4 ? (i) * b : ((i) - 4) * b + odd) % 8)
+        const __m256i pick = _mm256_setr_epi8(FOUR(0), FOUR(1), FOUR(2), FOUR(3), FOUR(4), FOUR(5), FOUR(6), FOUR(7));
+        const __m256i shift = _mm256_setr_epi32(BIT(0), BIT(1), BIT(2), BIT(3), BIT(4), BIT(5), BIT(6), BIT(7));
+#undef BIT
+        for (uint32_t i = 0; i < n; i += 8, p += b) {
+            const __m256i w = _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)p)),
+                                                      _mm_loadu_si128((const __m128i *)(p + half)), 1);
+            const __m256i v = _mm256_and_si256(_mm256_srlv_epi32(_mm256_shuffle_epi8(w, pick), shift), mask);
+            _mm256_storeu_si256((__m256i *)(out + i), docids ? running(v, &last) : v);
+        }
+    } else {
+        for (uint32_t i = 0; i < n; i += 8, p += b) {
+            uint64_t w[8];
+            for (int j = 0; j < 8; ++j) {
+                memcpy(&w[j], p + j * b / 8, 8);
+                w[j] >>= j * b % 8;
+            }
+            const __m256i v = _mm256_and_si256(_mm256_setr_epi32((int)w[0], (int)w[1], (int)w[2], (int)w[3], (int)w[4], (int)w[5],
+                                                                 (int)w[6], (int)w[7]), mask);
+            _mm256_storeu_si256((__m256i *)(out + i), docids ? running(v, &last) : v);
+        }
+    }
+}
+
+#define WIDTHS(X) \
+    X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15) X(16) X(17) X(18) X(19) X(20) \
+    X(21) X(22) X(23) X(24) X(25) X(26) X(27) X(28) X(29) X(30) X(31) X(32)
+
+static void unpack(const uint32_t *words, uint32_t n, uint32_t b, uint32_t *out)
+{
+    switch (b) {
+    case 0:
+        for (uint32_t i = 0; i < n; ++i)
+            out[i] = 0;
+        return;
+#define CASE(w)                                    \
+    case w:                                        \
+        unpack_width(words, n, w, false, 0, out);  \
+        return;
+    WIDTHS(CASE)
+#undef CASE
+    }
+}
+
+static void unpack_docids(const uint32_t *words, uint32_t n, uint32_t b, uint32_t head, uint32_t *out)
+{
+    switch (b) {
+    case 0:
+        for (uint32_t i = 0; i < n; ++i)
+            out[i] = head + i;
+        return;
+#define CASE(w)                                     \
+    case w:                                         \
+        unpack_width(words, n, w, true, head, out); \
+        return;
+    WIDTHS(CASE)
+#undef CASE
+    }
+}
+
+/* By four selectors: which of the next sixteen bytes go where (0x80: a zero), and how many are used. */
+#define PLACE(from, more, k) (char)((k) <= (more) ? (from) + (k) : 0x80)
+#define PLACE4(from, more) PLACE(from, more, 0), PLACE(from, more, 1), PLACE(from, more, 2), PLACE(from, more, 3)
+#define ROW(s)                                                                                                          \
+    {PLACE4(0, (s) & 3), PLACE4(((s) & 3) + 1, (s) >> 2 & 3), PLACE4(((s) & 3) + ((s) >> 2 & 3) + 2, (s) >> 4 & 3),      \
+     PLACE4(((s) & 3) + ((s) >> 2 & 3) + ((s) >> 4 & 3) + 3, (s) >> 6 & 3)}
+#define ROWS4(s) ROW(s), ROW((s) + 1), ROW((s) + 2), ROW((s) + 3)
+#define ROWS16(s) ROWS4(s), ROWS4((s) + 4), ROWS4((s) + 8), ROWS4((s) + 12)
+#define ROWS64(s) ROWS16(s), ROWS16((s) + 16), ROWS16((s) + 32), ROWS16((s) + 48)
+static const char places[256][16] __attribute__((aligned(16))) = {ROWS64(0), ROWS64(64), ROWS64(128), ROWS64(192)};
+#define LEN(s) (((s) & 3) + ((s) >> 2 & 3) + ((s) >> 4 & 3) + ((s) >> 6 & 3) + 4)
+#define LEN4(s) LEN(s), LEN((s) + 1), LEN((s) + 2), LEN((s) + 3)
+#define LEN16(s) LEN4(s), LEN4((s) + 4), LEN4((s) + 8), LEN4((s) + 12)
+#define LEN64(s) LEN16(s), LEN16((s) + 16), LEN16((s) + 32), LEN16((s) + 48)
+static const uint8_t lengths[256] = {LEN64(0), LEN64(64), LEN64(128), LEN64(192)};
+
+INLINE bool spread(const uint32_t *selectors, const uint8_t *data, const uint8_t *end, uint32_t n, bool docids, uint32_t head,
+                   uint32_t *out)
+{
+    __m256i last = _mm256_set1_epi32((int)(head - 1));
+    const uint8_t *s = (const uint8_t *)selectors;
+    for (uint32_t i = 0; i < n; i += 8, s += 2) {
+        if (data > end)
+            return false;
+        __m256i v;
+        if ((s[0] | s[1]) == 0) {
+            v = _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)data));
+            data += 8;
+        } else {
+            const uint8_t *const upper = data + lengths[s[0]];
+            const __m256i w = _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)data)),
+                                                      _mm_loadu_si128((const __m128i *)upper), 1);
+            const __m256i pick = _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_load_si128((const __m128i *)places[s[0]])),
+                                                         _mm_load_si128((const __m128i *)places[s[1]]), 1);
+            v = _mm256_shuffle_epi8(w, pick);
+            data = upper + lengths[s[1]];
+        }
+        _mm256_storeu_si256((__m256i *)(out + i), docids ? running(v, &last) : v);
+    }
+    return true;
+}
+
+static bool bytes(const uint32_t *selectors, const uint8_t *data, const uint8_t *end, uint32_t n, uint32_t *out)
+{
+    return spread(selectors, data, end, n, false, 0, out);
+}
+
+static bool bytes_docids(const uint32_t *selectors, const uint8_t *data, const uint8_t *end, uint32_t n, uint32_t head, uint32_t *out)
+{
+    return spread(selectors, data, end, n, true, head, out);
+}
+
+static uint8_t *put_bytes(const uint32_t *in, uint32_t n, uint32_t *selectors, uint8_t *data)
+{
+    return gx_simds[0]->put_bytes(in, n, selectors, data);
+}
+
+const gx_simd gx_simd_avx2 = {"AVX2", usable, unpack, unpack_docids, bytes, bytes_docids, put_bytes, sum};
+#else
+typedef int gx_no_avx2;
+#endif

@@ -1,0 +1,95 @@
+/* Every version of the decoders' inner loops that this CPU can run does what the portable one does. */
+#include "codecs/codec.h"
+#include "codecs/pack.h"
+#include "codecs/simd.h"
+#include "tests/test.h"
+
+static uint64_t seed = 20191103;
+
+static uint64_t rnd(void) /* splitmix64 */
+{
+    uint64_t z = seed += 0x9e3779b97f4a7c15u;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return z ^ z >> 31;
+}
+
+enum { MAX = 1024 };
+
+static void each_n_and_width(const gx_simd *s, uint32_t n, uint32_t b)
+{
+    const uint32_t room = (n + 31) / 32 * 32, n_words = gx_div_up(n * b, 32), head = (uint32_t)rnd();
+    uint32_t in[MAX], want[MAX];
+    uint32_t *const out = malloc(room * sizeof *out), *const words = malloc(n_words * sizeof *words + GX_READ_SLACK);
+    assert_true(out && words);
+    for (uint32_t i = 0; i < n; ++i)
+        in[i] = (uint32_t)rnd() & gx_mask(b);
+    memset(words + n_words, 0xa5, GX_READ_SLACK);
+    gx_pack(in, n, b, words);
+    s->unpack(words, n, b, out);
+    assert_memory_equal(out, in, n * sizeof *out);
+    uint32_t last = head - 1;
+    for (uint32_t i = 0; i < n; ++i)
+        want[i] = last += in[i] + 1;
+    s->unpack_docids(words, n, b, head, out);
+    assert_memory_equal(out, want, n * sizeof *out);
+    memcpy(out, in, n * sizeof *out);
+    s->sum(out, n, head);
+    assert_memory_equal(out, want, n * sizeof *out);
+    free(words);
+
+    /* the same integers as bytes */
+    uint32_t selectors[MAX / 16], want_selectors[MAX / 16];
+    uint8_t want_data[4 * MAX];
+    uint8_t *data = malloc(4 * n);
+    assert_non_null(data);
+    const size_t bytes = (size_t)(s->put_bytes(in, n, selectors, data) - data);
+    assert_int_equal(bytes, gx_simds[0]->put_bytes(in, n, want_selectors, want_data) - want_data);
+    assert_memory_equal(data, want_data, bytes);
+    assert_memory_equal(selectors, want_selectors, gx_div_up(n, 16) * sizeof *selectors);
+    data = realloc(data, bytes + GX_READ_SLACK);
+    memset(data + bytes, 0xa5, GX_READ_SLACK);
+    assert_true(s->bytes(selectors, data, data + bytes, n, out));
+    assert_memory_equal(out, in, n * sizeof *out);
+    assert_true(s->bytes_docids(selectors, data, data + bytes, n, head, out));
+    assert_memory_equal(out, want, n * sizeof *out);
+    if (bytes > 200) /* an end that comes too soon */
+        assert_false(s->bytes(selectors, data, data + bytes - 100, n, out));
+    free(data);
+    free(out);
+}
+
+static void every_version_decodes_alike(void **state)
+{
+    (void)state;
+    for (const gx_simd *const *s = gx_simds; *s; ++s) {
+        if (!(*s)->usable()) {
+            print_message("%s: not on this CPU\n", (*s)->name);
+            continue;
+        }
+        for (uint32_t b = 0; b <= 32; ++b) {
+            for (uint32_t n = 1; n <= 300; ++n)
+                each_n_and_width(*s, n, b);
+            each_n_and_width(*s, 1024, b);
+        }
+    }
+}
+
+static void the_best_is_usable(void **state)
+{
+    (void)state;
+    assert_true(gx_simd_best()->usable());
+    print_message("%s\n", gx_simd_best()->name);
+}
+
+int main(void)
+{
+    if (getenv("GX_TEST_SEED"))
+        seed = strtoull(getenv("GX_TEST_SEED"), NULL, 0);
+    print_message("GX_TEST_SEED=%llu\n", (unsigned long long)seed);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_version_decodes_alike),
+        cmocka_unit_test(the_best_is_usable),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
