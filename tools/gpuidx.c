@@ -14,6 +14,7 @@ const cli_command *const cli_commands[] = {
     &cmd_recode,
     &cmd_import,
     &cmd_export,
+    &cmd_bench,
     &cmd_devices,
     &cmd_completion,
     &cmd_help,
