@@ -11,6 +11,8 @@ static bool runs_here(const gx_cpu_kernels *k)
         return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
                __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vbmi") &&
                __builtin_cpu_supports("avx512vpopcntdq") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");
+    if (k == &gx_cpu_avx2)
+        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");
 #endif
     return k == &gx_cpu_portable;
 }
@@ -18,6 +20,7 @@ static bool runs_here(const gx_cpu_kernels *k)
 static const gx_cpu_kernels *const forms[] = { /* best first */
 #if GX_X86
     &gx_cpu_avx512,
+    &gx_cpu_avx2,
 #endif
     &gx_cpu_portable,
 };

@@ -60,17 +60,7 @@ static void own(gx_cpu_columns *c, const uint32_t *lens, gx_norm norm, float w, 
 
 static uint32_t positions(const gx_cpu_columns *c, gx_cpu_dense d, uint32_t bit, uint32_t *pos)
 {
-    uint32_t asked = 0;
-    for (uint32_t i = 0; i < c->n; ++i) {
-        pos[i] = UINT32_MAX;
-        if (!(c->maybe[i] & bit))
-            continue;
-        const uint64_t word = d.bits[c->doc[i] / 64], mask = UINT64_C(1) << c->doc[i] % 64;
-        if (word & mask)
-            pos[i] = d.rank[c->doc[i] / 64] + (uint32_t)__builtin_popcountll(word & (mask - 1));
-        ++asked;
-    }
-    return asked;
+    return gx_cpu_plain_positions(c, d, bit, pos);
 }
 
 static void add(gx_cpu_columns *c, const uint32_t *tfs, float w, uint32_t ub, uint32_t bit, uint32_t T, bool all)

@@ -338,12 +338,16 @@ gx_status gx_cpu_search(gx_cpu_searcher *s, const gx_plan *plan, gx_op op, gx_hi
 {
     const bool all = op == GX_OP_AND;
     gx_status st = GX_OK;
+    uint64_t most_hits = 0; /* memory goes by what can be found rather than by what is asked for */
+    for (uint32_t i = 0; i < (all ? 1 : plan->n_terms); ++i)
+        most_hits += plan->terms[i].df;
+    const uint32_t k = plan->k < most_hits ? plan->k : (uint32_t)most_hits;
     if (!s->params || memcmp(&s->norm, &plan->norm, sizeof s->norm) != 0) {
         s->params = gx_cpu_lists_params(s->lists, plan->norm);
         s->norm = plan->norm;
     }
     if (!s->params || !open_cursors(s, plan, op) ||
-        !gx_cpu_best_begin(&s->best, plan->k, all ? 1 : first_threshold(s, plan)))
+        !gx_cpu_best_begin(&s->best, k, all ? 1 : first_threshold(s, plan)))
         return gx_fail(err, GX_ENOMEM, "no memory to search %u lists for %u results", plan->n_terms, plan->k);
     s->columns.n = 0;
     for (uint32_t i = 0; i < (all ? 1 : plan->n_terms) && st == GX_OK; ++i) {

@@ -36,6 +36,8 @@ static gx_status cpu_state_open(void **out, const gx_index *ix, const gx_engine_
         return gx_fail(err, GX_EUSAGE, "the environment's GX_CPU, '%s', names no instruction set of this processor; unset it",
                        getenv("GX_CPU"));
     }
+    if (ix->n_docs > INT32_MAX) /* gathers take signed indices */
+        s->kernels = &gx_cpu_portable;
     snprintf(s->words, sizeof s->words, "CPU (%s)", s->kernels->title);
     const gx_status st = gx_cpu_lists_open(&s->lists, ix, s->kernels, opt->map_memory, err);
     if (st != GX_OK) {

@@ -391,13 +391,14 @@ static int remove_dir(void **state)
 
 static engine_row rows[] = {
     {"CPU, portable", GX_ENGINE_CPU, "portable"},
+    {"CPU, AVX2", GX_ENGINE_CPU, "avx2"},
     {"CPU, AVX-512", GX_ENGINE_CPU, "avx512"},
     {"GPU", GX_ENGINE_GPU, NULL},
 };
 
 #define ROWS(test) \
-    {#test " (CPU, portable)", test, NULL, NULL, &rows[0]}, {#test " (CPU, AVX-512)", test, NULL, NULL, &rows[1]}, \
-    {#test " (GPU)", test, NULL, NULL, &rows[2]}
+    {#test " (CPU, portable)", test, NULL, NULL, &rows[0]}, {#test " (CPU, AVX2)", test, NULL, NULL, &rows[1]}, \
+    {#test " (CPU, AVX-512)", test, NULL, NULL, &rows[2]}, {#test " (GPU)", test, NULL, NULL, &rows[3]}
 
 int main(void)
 {
