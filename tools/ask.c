@@ -2,14 +2,8 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
+#include "tools/progress.h"
 
 static int open_session(gx_engine **en, gx_session **session, const gx_index *ix, const gx_engine_options *options)
 {
@@ -175,9 +169,9 @@ int ask_query(ask *k, const char *qid, size_t qid_len, const char *text, size_t 
     gx_query_options options = k->options;
     options.count = rich;
     const gx_results results = {sizeof results, k->docids, k->scores, n_hits, rich ? &n_matches : NULL};
-    const double begin = now();
+    const double begin = progress_clock();
     const gx_status st = gx_search(k->session, &query, 1, &options, &results, &err);
-    const double seconds = now() - begin;
+    const double seconds = progress_clock() - begin;
     k->n_asked++;
     k->seconds += seconds;
     if (st == GX_ECANCELLED) {

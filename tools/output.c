@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tools/cli.h"
+#include "tools/progress.h"
 
 enum { SNIPPET_WORDS = 30, LEFT = 6 };
 
@@ -321,29 +322,13 @@ void out_put_explanation(FILE *out, const gx_explanation *e, const char *indent)
     fprintf(out, "%ssum of impacts = %u, times 2^%d = %s\n", indent, e->sum, -e->exponent, out_score(score, e->score));
 }
 
-/* "1,234,567" */
-static const char *with_commas(char text[32], uint64_t n)
-{
-    char digits[24];
-    const int len = snprintf(digits, sizeof digits, "%llu", (unsigned long long)n);
-    char *p = text;
-    for (int i = 0; i < len; i++) {
-        if (i && (len - i) % 3 == 0)
-            *p++ = ',';
-        *p++ = digits[i];
-    }
-    *p = 0;
-    return text;
-}
-
 static void put_human_summary(FILE *out, const out_answer *a)
 {
-    char n[32];
     fputs(cli_paint(out, CLI_DIM), out);
     if (a->counted)
-        fprintf(out, "%s %s", with_commas(n, a->n_matches), a->n_matches == 1 ? "match" : "matches");
+        fprintf(out, "%s %s", show_count(a->n_matches), a->n_matches == 1 ? "match" : "matches");
     else
-        fprintf(out, "%s %s", with_commas(n, a->n_hits), a->n_hits == 1 ? "result" : "results");
+        fprintf(out, "%s %s", show_count(a->n_hits), a->n_hits == 1 ? "result" : "results");
     if (a->timing && a->seconds < 1)
         fprintf(out, " in %.2f ms on the %s", a->seconds * 1e3, strcmp(a->engine, "gpu") == 0 ? "GPU" : "CPU");
     else if (a->timing)

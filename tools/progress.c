@@ -70,16 +70,24 @@ static void draw(progress *p, const char *text)
     p->drawn = true;
 }
 
-void progress_show(progress *p, uint64_t n, uint64_t bytes, uint64_t done, uint64_t memory)
+/* Whether it is time for a line; asked often, so it costs little. */
+static bool is_due(progress *p)
 {
     struct timespec coarse;
     if (p->off)
-        return;
+        return false;
     clock_gettime(CLOCK_MONOTONIC_COARSE, &coarse);
     if ((double)coarse.tv_sec + 1e-9 * (double)coarse.tv_nsec < p->next)
+        return false;
+    p->next = progress_clock() + (p->terminal ? 0.2 : 30);
+    return true;
+}
+
+void progress_show(progress *p, uint64_t n, uint64_t bytes, uint64_t done, uint64_t memory)
+{
+    if (!is_due(p))
         return;
-    const double now = progress_clock(), spent = now - p->began;
-    p->next = now + (p->terminal ? 0.2 : 30);
+    const double spent = progress_clock() - p->began;
     char text[200], eta[64] = "";
     if (p->total && done <= p->total && done > 0) {
         const unsigned left = (unsigned)(spent * (double)(p->total - done) / (double)done + 0.5);
@@ -88,6 +96,16 @@ void progress_show(progress *p, uint64_t n, uint64_t bytes, uint64_t done, uint6
     }
     snprintf(text, sizeof text, "%s %s, %.1f MB/s, %s of memory%s", show_count(n), p->things,
              (double)bytes / spent / 1e6, show_bytes(memory), eta);
+    draw(p, text);
+}
+
+void progress_rate(progress *p, const char *doing, uint64_t n)
+{
+    char text[200];
+    if (!is_due(p))
+        return;
+    const double rate = (double)n / (progress_clock() - p->began);
+    snprintf(text, sizeof text, "%s: %s %s, %s a second", doing, show_count(n), p->things, show_count((uint64_t)rate));
     draw(p, text);
 }
 

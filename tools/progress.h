@@ -23,6 +23,8 @@ double progress_clock(void); /* seconds, monotonic */
 progress progress_begin(const char *things, uint64_t total);
 /* n things and bytes of text so far; done of total; memory in bytes. */
 void progress_show(progress *p, uint64_t n, uint64_t bytes, uint64_t done, uint64_t memory);
+/* The same for things that have no size: n of them, "replaying: 12,345 queries, 6,789 a second". */
+void progress_rate(progress *p, const char *doing, uint64_t n);
 /* A phase that cannot tell how far it is: draw its name, on a terminal. */
 void progress_phase(progress *p, const char *name);
 void progress_end(progress *p);

@@ -1,15 +1,14 @@
 /* replay.c: `gpuidx replay`: a query log run through an engine, timed, written as a run, verified. */
-#include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "query/replay.h"
+#include "tools/progress.h"
 #include "tools/search.h"
 
 static const double percentiles[] = {50, 90, 95, 99, 99.9};
@@ -38,65 +37,32 @@ static bool is_interrupted(void *user)
     return interrupted;
 }
 
-/* Drawn in place on a terminal five times a second, a line every 30 s elsewhere. */
-typedef struct progress {
-    double begin, last;
-    bool terminal, drawn;
+typedef struct talk {
+    progress progress;
     const char *doing;
-} progress;
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static void clear_line(progress *p)
-{
-    if (p->drawn)
-        fputs("\r\033[K", stderr);
-    p->drawn = false;
-}
+} talk;
 
 static void on_progress(void *user, const char *doing, uint64_t n)
 {
-    progress *p = user;
-    const double t = now();
-    if (p->doing != doing)
-        p->begin = p->last = t;
-    p->doing = doing;
-    if (cli_quiet() || t - p->last < (p->terminal ? 0.2 : 30) || t - p->begin < 1)
-        return;
-    p->last = t;
-    const double rate = (double)n / (t - p->begin);
-    if (p->terminal)
-        fprintf(stderr, "\r\033[K%s: %" PRIu64 " queries, %.0f a second", doing, n, rate);
-    else
-        fprintf(stderr, "gpuidx: %s: %" PRIu64 " queries, %.0f a second\n", doing, n, rate);
-    p->drawn = p->terminal;
+    talk *t = user;
+    if (t->doing != doing) {
+        progress_end(&t->progress);
+        t->progress = progress_begin("queries", 0);
+        t->doing = doing;
+    }
+    progress_rate(&t->progress, doing, n);
 }
 
 static void on_say(void *user, const char *text)
 {
-    clear_line(user);
+    talk *t = user;
+    const bool off = t->progress.off;
+    progress_end(&t->progress); /* the line goes away for the words; what follows draws it again */
+    t->progress.off = off;
     cli_warn("%s", text);
 }
 
 /* ---- the report for people ---- */
-
-static const char *with_commas(char text[32], uint64_t n)
-{
-    char digits[24], *p = text;
-    const int len = snprintf(digits, sizeof digits, "%" PRIu64, n);
-    for (int i = 0; i < len; i++) {
-        if (i && (len - i) % 3 == 0)
-            *p++ = ',';
-        *p++ = digits[i];
-    }
-    *p = 0;
-    return text;
-}
 
 /* "12.3 us", "4.56 ms", "7.89 s" */
 static const char *duration(char text[32], double ns)
@@ -115,8 +81,7 @@ static const char *duration(char text[32], double ns)
 
 static void put_count(FILE *out, const char *name, uint64_t n, uint64_t queries)
 {
-    char text[32];
-    fprintf(out, "  %-22s %15s", name, with_commas(text, n));
+    fprintf(out, "  %-22s %15s", name, show_count(n));
     if (queries)
         fprintf(out, "   %.4g a query", (double)n / (double)queries);
     putc('\n', out);
@@ -161,14 +126,13 @@ static void put_log_facts(FILE *out, const gx_replay_report *r)
 static void put_verified(FILE *out, const session_facts *f)
 {
     const gx_replay_report *r = f->r;
-    char n[32], d[32];
     if (!f->opt->verify_every)
         return;
-    fprintf(out, "Verified %s queries, docids and score bits\n", with_commas(n, r->verified));
+    fprintf(out, "Verified %s queries, docids and score bits\n", show_count(r->verified));
     if (f->other)
         fprintf(out, "  %-22s %15s differ\n", gx_engine_get_kind(f->other) == GX_ENGINE_GPU ? "on the GPU" : "on the CPU",
-                with_commas(d, r->other_differs));
-    fprintf(out, "  %-22s %15s differ\n", "every posting scored", with_commas(d, r->exhaustive_differs));
+                show_count(r->other_differs));
+    fprintf(out, "  %-22s %15s differ\n", "every posting scored", show_count(r->exhaustive_differs));
 }
 
 static void put_report(FILE *out, const session_facts *f)
@@ -176,14 +140,13 @@ static void put_report(FILE *out, const session_facts *f)
     const gx_replay_report *r = f->r;
     const gx_replay_options *opt = f->opt;
     const gx_work *w = &r->work;
-    char text[32];
     gx_index_stats st = {.size = sizeof st};
     gx_index_get_stats(f->ix, &st);
     fprintf(out, "%sIndex %s%s: %s documents, ", cli_paint(out, CLI_BOLD), f->a->argv[0], cli_paint(out, CLI_PLAIN),
-            with_commas(text, st.n_docs));
-    fprintf(out, "%s postings; engine %s\n", with_commas(text, st.n_postings), gx_engine_describe(f->en));
+            show_count(st.n_docs));
+    fprintf(out, "%s postings; engine %s\n", show_count(st.n_postings), gx_engine_describe(f->en));
     fprintf(out, "%sLog %s%s: %s queries", cli_paint(out, CLI_BOLD), f->a->argv[1], cli_paint(out, CLI_PLAIN),
-            with_commas(text, r->log.queries));
+            show_count(r->log.queries));
     put_log_facts(out, r);
     fprintf(out, "%s, %s, k %u; batches of %u, %u thread%s, %u run%s", cli_text(f->a, "op"), cli_text(f->a, "scorer"),
             opt->query.k, r->batch, opt->threads, opt->threads == 1 ? "" : "s", opt->runs, opt->runs == 1 ? "" : "s");
@@ -192,8 +155,8 @@ static void put_report(FILE *out, const session_facts *f)
     putc('\n', out);
     if (r->queries) {
         fprintf(out, "%s%s queries/s%s", cli_paint(out, CLI_BOLD),
-                with_commas(text, (uint64_t)((double)r->queries / r->seconds)), cli_paint(out, CLI_PLAIN));
-        fprintf(out, " (%s queries in %.3f s, %.3f s of processor time", with_commas(text, r->queries), r->seconds,
+                show_count((uint64_t)((double)r->queries / r->seconds)), cli_paint(out, CLI_PLAIN));
+        fprintf(out, " (%s queries in %.3f s, %.3f s of processor time", show_count(r->queries), r->seconds,
                 r->cpu_seconds);
         if (opt->runs > 1)
             fprintf(out, "; fastest run %.3f s, slowest %.3f s", r->fastest, r->slowest);
@@ -341,11 +304,12 @@ static int open_other(gx_engine **out, const gx_engine *en, const gx_index *ix, 
 {
     gx_error err = {0};
     const bool gpu = gx_engine_get_kind(en) == GX_ENGINE_GPU;
+    const bool told = options.kind == GX_ENGINE_AUTO; /* why there is none */
     options.kind = gpu ? GX_ENGINE_CPU : GX_ENGINE_GPU;
     const gx_status st = gx_engine_open(out, ix, &options, &err);
     if (st && gpu)
         return cli_fail_error(&err);
-    if (st)
+    if (st && !told)
         cli_note("no GPU to verify with: %s", err.text);
     return 0;
 }
@@ -379,13 +343,13 @@ static gx_replay_options read_options(const cli_args *a)
 /* Replay, and report; the index and the engines are open. */
 static int replay(session_facts *f, gx_engine *en, gx_replay_options *opt, gx_replay_report *r)
 {
-    progress p = {.terminal = isatty(STDERR_FILENO), .begin = now()};
+    talk t = {0};
     gx_error err = {0};
-    opt->user = &p;
+    opt->user = &t;
     f->opt = opt;
     f->r = r;
     const gx_status st = gx_replay(en, opt, r, &err);
-    clear_line(&p);
+    progress_end(&t.progress);
     if (st)
         return cli_fail_error(&err);
     const char *path = cli_text(f->a, "report");
