@@ -3,10 +3,10 @@
  * A candidate is a document that may still be one of the k best. Candidates wait as columns and go through the steps of
  * cpu_search.c in batches; a step is a loop over the columns that closes the gaps left by those it rules out:
  *
- *     doc     | 17 | 90 | 91 | ...        score[i] + rest[i] bounds the document's score; what falls below the threshold T
- *     tf      |  2 |  1 |  4 | ...        is dropped. score: first a bound of the own posting's impact, then exact sums
- *     score   | .. | .. | .. | ...        of what is known; rest: the bounds of the lists that may hold it and are not yet
- *     rest    | .. | .. | .. | ...        known. maybe: bit j set while list j may hold it.
+ *     doc    | 17 | 90 | 91 | ...     score[i] + rest[i] bounds the document's score; what falls below the threshold T
+ *     tf     |  2 |  1 |  4 | ...     is dropped. score: first a bound of the own posting's impact, then exact sums of
+ *     score  | .. | .. | .. | ...     what is known; rest: the bounds of the lists that may hold it and are not yet
+ *     rest   | .. | .. | .. | ...     known. maybe: bit j set while list j may hold it.
  *
  * Exactness rests on two habits: impacts are those of bm25.h, operation by operation; and T only grows.
  */
@@ -20,8 +20,8 @@
 #define GX_X86 1
 #endif
 
-#define GX_CPU_BATCH 256u                                    /* candidates that make a batch due */
-#define GX_CPU_COLUMN (GX_CPU_BATCH + GX_MAX_BLOCK + 16u)    /* a batch not yet due, one block more, a vector's overhang */
+#define GX_CPU_BATCH 256u                                 /* candidates that make a batch due */
+#define GX_CPU_COLUMN (GX_CPU_BATCH + GX_MAX_BLOCK + 16u) /* a batch not due, a block more, a vector's overhang */
 
 typedef struct gx_cpu_columns {
     uint32_t n, n_docs;
@@ -53,8 +53,8 @@ typedef struct gx_cpu_kernels {
 
     /* A block of GPU-BP packing: the docids' words and width, the tfs', n postings from docid first. Those with
      * tf >= min_tf and docid < n_docs are appended to the columns. False: none reached min_tf, and the docids were left
-     * alone. Reads up to GX_READ_SLACK bytes past the words; n <= 128. Where it is NULL,
-     * or a width is above max_docid_bits or max_tf_bits: decode, then append. */
+     * alone. Reads up to GX_READ_SLACK bytes past the words; n <= 128. Where it is NULL, or a width is above
+     * max_docid_bits or max_tf_bits: decode, then append. */
     bool (*scan)(gx_cpu_columns *c, const uint32_t *docids, uint32_t docid_bits, const uint32_t *tfs, uint32_t tf_bits,
                  uint32_t n, uint32_t first, const gx_cpu_bound *b);
     uint32_t max_docid_bits, max_tf_bits;
@@ -68,9 +68,10 @@ typedef struct gx_cpu_kernels {
     /* The same as scan for decoded arrays, which are readable up to a multiple of 16. */
     void (*append)(gx_cpu_columns *c, const uint32_t *docids, const uint32_t *tfs, uint32_t n, const gx_cpu_bound *b);
 
-    /* Ask a presence map, a bit a slot of 2^shift documents, readable 32 words past its last: who is absent loses ub from
-     * rest and bit from maybe, or is dropped (all). docs do not fall. */
-    void (*presence)(gx_cpu_columns *c, const uint32_t *map, uint32_t shift, uint32_t ub, uint32_t bit, uint32_t T, bool all);
+    /* Ask a presence map, a bit a slot of 2^shift documents, readable 32 words past its last: who is absent loses ub
+     * from rest and bit from maybe, or is dropped (all). docs do not fall. */
+    void (*presence)(gx_cpu_columns *c, const uint32_t *map, uint32_t shift, uint32_t ub, uint32_t bit, uint32_t T,
+                     bool all);
 
     /* K from the documents' lengths, and score from the bound to the impact itself. */
     void (*own)(gx_cpu_columns *c, const uint32_t *lens, gx_norm norm, float w, uint32_t T);

@@ -44,7 +44,8 @@ static inline void put(u32 *a, u32 to, __m256i order, __m256i v)
 /* Rounded once: both halves are exact. */
 static inline __m256 to_float(__m256i x)
 {
-    const __m256 hi = _mm256_cvtepi32_ps(_mm256_srli_epi32(x, 16)), lo = _mm256_cvtepi32_ps(_mm256_and_si256(x, splat(0xffff)));
+    const __m256 hi = _mm256_cvtepi32_ps(_mm256_srli_epi32(x, 16)),
+                 lo = _mm256_cvtepi32_ps(_mm256_and_si256(x, splat(0xffff)));
     return _mm256_add_ps(_mm256_mul_ps(hi, _mm256_set1_ps(65536)), lo);
 }
 
@@ -110,8 +111,10 @@ static inline void append8(gx_cpu_columns *c, u32 m, __m256i doc, __m256i tf, co
 {
     m &= ~bits_of(at_least(doc, splat(c->n_docs)));
     const __m256 f = to_float(tf);
-    const __m256 x = _mm256_div_ps(_mm256_mul_ps(_mm256_set1_ps(b->w), f), _mm256_add_ps(f, _mm256_set1_ps(b->least_K)));
-    const __m256i order = order_of(m), bound = _mm256_min_epu32(_mm256_add_epi32(_mm256_cvtps_epi32(x), splat(2)), splat(b->most));
+    const __m256 x =
+        _mm256_div_ps(_mm256_mul_ps(_mm256_set1_ps(b->w), f), _mm256_add_ps(f, _mm256_set1_ps(b->least_K)));
+    const __m256i order = order_of(m),
+                  bound = _mm256_min_epu32(_mm256_add_epi32(_mm256_cvtps_epi32(x), splat(2)), splat(b->most));
     put(c->doc, c->n, order, doc);
     put(c->tf, c->n, order, tf);
     put(c->score, c->n, order, bound);
@@ -184,7 +187,8 @@ static float parts_of(const u32 *docids, const u32 *tfs, u32 n, u32 n_docs, cons
     float out[8], least_of = INFINITY, most_of = 0;
     for (u32 v = 0; v < n; v += 8) {
         const __m256i doc = load(docids + v), lanes = _mm256_andnot_si256(at_least(doc, splat(n_docs)), lanes_of(v, n));
-        const __m256 K = _mm256_add_ps(c0, _mm256_mul_ps(c1, to_float(gather(lens, doc, lanes)))), f = to_float(load(tfs + v));
+        const __m256 K = _mm256_add_ps(c0, _mm256_mul_ps(c1, to_float(gather(lens, doc, lanes)))),
+                     f = to_float(load(tfs + v));
         const __m256 x = _mm256_and_ps(_mm256_div_ps(f, _mm256_add_ps(f, K)), _mm256_castsi256_ps(lanes));
         most = _mm256_max_ps(most, x);
         least = _mm256_min_ps(least, _mm256_blendv_ps(infinity, K, _mm256_castsi256_ps(lanes)));
@@ -216,7 +220,9 @@ static void presence(gx_cpu_columns *c, const u32 *map, u32 shift, u32 ub, u32 b
             words = _mm256_permutevar8x32_epi32(load(map + w0), _mm256_sub_epi32(word, splat(w0)));
         else
             words = gather(map, word, lanes_of(v, n));
-        const __m256i there = _mm256_cmpgt_epi32(_mm256_and_si256(_mm256_srlv_epi32(words, _mm256_and_si256(slot, splat(31))), splat(1)), _mm256_setzero_si256());
+        const __m256i there =
+            _mm256_cmpgt_epi32(_mm256_and_si256(_mm256_srlv_epi32(words, _mm256_and_si256(slot, splat(31))), splat(1)),
+                               _mm256_setzero_si256());
         const __m256i rest = _mm256_sub_epi32(load(c->rest + v), _mm256_andnot_si256(there, splat(ub)));
         const __m256i maybe = _mm256_andnot_si256(_mm256_andnot_si256(there, splat(bit)), load(c->maybe + v));
         u32 m = bits_of(at_least(_mm256_add_epi32(score, rest), splat(T))) & first_lanes(v, n);
@@ -268,8 +274,10 @@ static void add(gx_cpu_columns *c, const u32 *tfs, float w, u32 ub, u32 bit, u32
     for (u32 v = 0; v < n; v += 8) {
         const __m256i doc = load(c->doc + v), maybe = load(c->maybe + v), tf = load(tfs + v);
         const __m256 K = _mm256_load_ps(c->K + v);
-        const __m256i lacking = _mm256_cmpeq_epi32(tf, zero), unasked = _mm256_cmpeq_epi32(_mm256_and_si256(maybe, splat(bit)), zero);
-        const __m256i score = _mm256_add_epi32(load(c->score + v), _mm256_andnot_si256(lacking, impact8(tf, weight, K)));
+        const __m256i lacking = _mm256_cmpeq_epi32(tf, zero),
+                      unasked = _mm256_cmpeq_epi32(_mm256_and_si256(maybe, splat(bit)), zero);
+        const __m256i score =
+            _mm256_add_epi32(load(c->score + v), _mm256_andnot_si256(lacking, impact8(tf, weight, K)));
         const __m256i rest = _mm256_sub_epi32(load(c->rest + v), _mm256_andnot_si256(unasked, splat(ub)));
         u32 m = bits_of(at_least(_mm256_add_epi32(score, rest), splat(T))) & first_lanes(v, n);
         if (all)
@@ -286,6 +294,7 @@ static void add(gx_cpu_columns *c, const u32 *tfs, float w, u32 ub, u32 bit, u32
 }
 
 const gx_cpu_kernels gx_cpu_avx2 = {
-    "avx2", "AVX2", scan, 25, 25, unpack_docids, any_reaches, append, presence, own, positions, add, count_below, parts_of,
+    "avx2", "AVX2",   scan, 25,        25,  unpack_docids, any_reaches,
+    append, presence, own,  positions, add, count_below,   parts_of,
 };
 #endif

@@ -1,5 +1,5 @@
-/* The kernels in AVX-512 with VBMI (Ice Lake, Zen 4 and later): 16 candidates a vector, compressed with VPCOMPRESSD; packed
- * integers of any width by one byte permutation, one multishift and one mask. */
+/* The kernels in AVX-512 with VBMI (Ice Lake, Zen 4 and later): 16 candidates a vector, compressed with VPCOMPRESSD;
+ * packed integers of any width by one byte permutation, one multishift and one mask. */
 #if defined(__x86_64__) && defined(__GNUC__)
 #pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vpopcntdq,bmi2,popcnt,lzcnt")
 #include <immintrin.h>
@@ -47,8 +47,10 @@ static const _Alignas(64) uint8_t from32[26][64] = {GX_ROWS_TO_25(FROM32)}, shif
 /* tf - 1 of postings 64 g to 64 g + 63, as bytes. */
 static inline __m512i tfs64(const u32 *words, u32 b, u32 g)
 {
-    const __m512i bytes = _mm512_permutexvar_epi8(_mm512_load_si512(from8[b]), _mm512_loadu_si512((const uint8_t *)words + 8 * b * g));
-    return _mm512_and_si512(_mm512_multishift_epi64_epi8(_mm512_load_si512(shift8[b]), bytes), _mm512_set1_epi8((char)((1 << b) - 1)));
+    const __m512i bytes =
+        _mm512_permutexvar_epi8(_mm512_load_si512(from8[b]), _mm512_loadu_si512((const uint8_t *)words + 8 * b * g));
+    return _mm512_and_si512(_mm512_multishift_epi64_epi8(_mm512_load_si512(shift8[b]), bytes),
+                            _mm512_set1_epi8((char)((1 << b) - 1)));
 }
 
 /* Inclusive sums of 16 lanes. */
@@ -61,8 +63,8 @@ static inline __m512i sums16(__m512i x)
     return _mm512_add_epi32(x, _mm512_alignr_epi32(x, zero, 8));
 }
 
-/* d[i] = first - 1 + sum over j <= i of (v[j] + 1), v[0] being 0. Sums of 8 fit 16 bits when b <= 12: each vector of 32 is
- * summed in its 16-byte lanes, then the lanes' totals are. */
+/* d[i] = first - 1 + sum over j <= i of (v[j] + 1), v[0] being 0. Sums of 8 fit 16 bits when b <= 12: each vector of 32
+ * is summed in its 16-byte lanes, then the lanes' totals are. */
 static inline void unpack_narrow(const uint8_t *p, u32 b, u32 n, u32 first, u32 *docids)
 {
     const __m512i from = _mm512_load_si512(from16[b]), shift = _mm512_load_si512(shift16[b]);
@@ -93,14 +95,19 @@ static inline void unpack_narrow(const uint8_t *p, u32 b, u32 n, u32 first, u32 
     for (u32 g = 0; g < 4; ++g) {
         const __m512i lo = _mm512_cvtepu16_epi32(_mm512_castsi512_si256(x[g]));
         const __m512i hi = _mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64(x[g], 1));
-        _mm512_store_si512(docids + 32 * g, _mm512_add_epi32(lo, _mm512_permutexvar_epi32(_mm512_add_epi32(lane_of_8, splat(4 * g)), before)));
-        _mm512_store_si512(docids + 32 * g + 16, _mm512_add_epi32(hi, _mm512_permutexvar_epi32(_mm512_add_epi32(lane_of_8, splat(4 * g + 2)), before)));
+        _mm512_store_si512(
+            docids + 32 * g,
+            _mm512_add_epi32(lo, _mm512_permutexvar_epi32(_mm512_add_epi32(lane_of_8, splat(4 * g)), before)));
+        _mm512_store_si512(
+            docids + 32 * g + 16,
+            _mm512_add_epi32(hi, _mm512_permutexvar_epi32(_mm512_add_epi32(lane_of_8, splat(4 * g + 2)), before)));
     }
 }
 
 static inline void unpack_wide(const uint8_t *p, u32 b, u32 n, u32 first, u32 *docids)
 {
-    const __m512i from = _mm512_load_si512(from32[b]), shift = _mm512_load_si512(shift32[b]), mask = splat((1u << b) - 1);
+    const __m512i from = _mm512_load_si512(from32[b]), shift = _mm512_load_si512(shift32[b]),
+                  mask = splat((1u << b) - 1);
     __m512i carry = splat(first - 1);
     for (u32 v = 0; 16 * v < n; ++v) {
         const __m512i bytes = _mm512_permutexvar_epi8(from, _mm512_loadu_si512(p + 2 * b * v));
@@ -125,7 +132,8 @@ static inline void append16(gx_cpu_columns *c, __mmask16 m, __m512i doc, __m512i
 {
     m &= _mm512_cmplt_epu32_mask(doc, splat(c->n_docs));
     const __m512 f = _mm512_cvtepu32_ps(tf);
-    const __m512 x = _mm512_div_ps(_mm512_mul_ps(_mm512_set1_ps(b->w), f), _mm512_add_ps(f, _mm512_set1_ps(b->least_K)));
+    const __m512 x =
+        _mm512_div_ps(_mm512_mul_ps(_mm512_set1_ps(b->w), f), _mm512_add_ps(f, _mm512_set1_ps(b->least_K)));
     const __m512i bound = _mm512_min_epu32(_mm512_add_epi32(_mm512_cvtps_epi32(x), splat(2)), splat(b->most));
     put(c->doc, c->n, m, doc);
     put(c->tf, c->n, m, tf);
@@ -162,7 +170,8 @@ static bool scan(gx_cpu_columns *c, const u32 *docids, u32 docid_bits, const u32
         const __mmask16 lanes = (__mmask16)(m[v / 4] >> 16 * (v % 4));
         if (!lanes)
             continue;
-        const __m512i tf = _mm512_add_epi32(_mm512_cvtepu8_epi32(_mm_load_si128((const __m128i *)(const void *)(bytes + 16 * v))), splat(1));
+        const __m512i tf = _mm512_add_epi32(
+            _mm512_cvtepu8_epi32(_mm_load_si128((const __m128i *)(const void *)(bytes + 16 * v))), splat(1));
         append16(c, lanes, _mm512_load_si512(unpacked + 16 * v), tf, b);
     }
     return true;
@@ -232,10 +241,12 @@ static void presence(gx_cpu_columns *c, const u32 *map, u32 shift, u32 ub, u32 b
         __mmask16 m = LANES(v, n);
         __m512i words;
         if (w1 - w0 < 32) /* neighbours are close: two loads and a permutation instead of a gather */
-            words = _mm512_permutex2var_epi32(_mm512_loadu_si512(map + w0), _mm512_sub_epi32(word, splat(w0)), _mm512_loadu_si512(map + w0 + 16));
+            words = _mm512_permutex2var_epi32(_mm512_loadu_si512(map + w0), _mm512_sub_epi32(word, splat(w0)),
+                                              _mm512_loadu_si512(map + w0 + 16));
         else
             words = _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), m, word, map, 4);
-        const __mmask16 absent = _mm512_testn_epi32_mask(words, _mm512_sllv_epi32(splat(1), _mm512_and_si512(slot, splat(31))));
+        const __mmask16 absent =
+            _mm512_testn_epi32_mask(words, _mm512_sllv_epi32(splat(1), _mm512_and_si512(slot, splat(31))));
         __m512i rest = _mm512_load_si512(c->rest + v), maybe = _mm512_load_si512(c->maybe + v);
         rest = _mm512_mask_sub_epi32(rest, absent, rest, splat(ub));
         maybe = _mm512_mask_andnot_epi32(maybe, absent, splat(bit), maybe);
@@ -259,7 +270,8 @@ static void own(gx_cpu_columns *c, const u32 *lens, gx_norm norm, float w, u32 T
     const u32 n = c->n;
     u32 to = 0;
     for (u32 v = 0; v < n; v += 16) {
-        const __m512i doc = _mm512_load_si512(c->doc + v), rest = _mm512_load_si512(c->rest + v), maybe = _mm512_load_si512(c->maybe + v);
+        const __m512i doc = _mm512_load_si512(c->doc + v), rest = _mm512_load_si512(c->rest + v),
+                      maybe = _mm512_load_si512(c->maybe + v);
         __mmask16 m = LANES(v, n);
         const __m512 len = _mm512_cvtepu32_ps(_mm512_mask_i32gather_epi32(_mm512_setzero_si512(), m, doc, lens, 4));
         const __m512 K = _mm512_add_ps(c0, _mm512_mul_ps(c1, len));
@@ -279,8 +291,10 @@ static void own(gx_cpu_columns *c, const u32 *lens, gx_norm norm, float w, u32 T
 static inline __mmask8 bits8(const uint64_t *bits, __m256i doc, __mmask8 m, __m256i *before)
 {
     const __m512i word = _mm512_mask_i32gather_epi64(_mm512_setzero_si512(), m, _mm256_srli_epi32(doc, 6), bits, 8);
-    const __m512i bit = _mm512_sllv_epi64(_mm512_set1_epi64(1), _mm512_cvtepu32_epi64(_mm256_and_si256(doc, _mm256_set1_epi32(63))));
-    *before = _mm512_cvtepi64_epi32(_mm512_popcnt_epi64(_mm512_and_si512(word, _mm512_sub_epi64(bit, _mm512_set1_epi64(1)))));
+    const __m512i bit =
+        _mm512_sllv_epi64(_mm512_set1_epi64(1), _mm512_cvtepu32_epi64(_mm256_and_si256(doc, _mm256_set1_epi32(63))));
+    *before =
+        _mm512_cvtepi64_epi32(_mm512_popcnt_epi64(_mm512_and_si512(word, _mm512_sub_epi64(bit, _mm512_set1_epi64(1)))));
     return _mm512_mask_test_epi64_mask(m, word, bit);
 }
 
@@ -295,7 +309,8 @@ static u32 positions(const gx_cpu_columns *c, gx_cpu_dense d, u32 bit, u32 *pos)
         const __mmask8 in_lo = bits8(d.bits, _mm512_castsi512_si256(doc), (__mmask8)m, &lo);
         const __mmask8 in_hi = bits8(d.bits, _mm512_extracti64x4_epi64(doc, 1), (__mmask8)(m >> 8), &hi);
         const __mmask16 in = (__mmask16)(in_lo | in_hi << 8);
-        const __m512i rank = _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), in, _mm512_srli_epi32(doc, 6), d.rank, 4);
+        const __m512i rank =
+            _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), in, _mm512_srli_epi32(doc, 6), d.rank, 4);
         const __m512i sum = _mm512_add_epi32(rank, _mm512_inserti64x4(_mm512_castsi256_si512(lo), hi, 1));
         _mm512_storeu_si512(pos + v, _mm512_mask_mov_epi32(splat(UINT32_MAX), in, sum));
         asked += count(m);
@@ -309,7 +324,8 @@ static void add(gx_cpu_columns *c, const u32 *tfs, float w, u32 ub, u32 bit, u32
     const u32 n = c->n;
     u32 to = 0;
     for (u32 v = 0; v < n; v += 16) {
-        const __m512i doc = _mm512_load_si512(c->doc + v), maybe = _mm512_load_si512(c->maybe + v), tf = _mm512_loadu_si512(tfs + v);
+        const __m512i doc = _mm512_load_si512(c->doc + v), maybe = _mm512_load_si512(c->maybe + v),
+                      tf = _mm512_loadu_si512(tfs + v);
         const __m512 K = _mm512_load_ps(c->K + v);
         const __mmask16 held = _mm512_test_epi32_mask(tf, tf), asked = _mm512_test_epi32_mask(maybe, splat(bit));
         __m512i score = _mm512_load_si512(c->score + v), rest = _mm512_load_si512(c->rest + v);
@@ -329,6 +345,7 @@ static void add(gx_cpu_columns *c, const u32 *tfs, float w, u32 ub, u32 bit, u32
 }
 
 const gx_cpu_kernels gx_cpu_avx512 = {
-    "avx512", "AVX-512", scan, 25, 8, unpack_docids, any_reaches, append, presence, own, positions, add, count_below, parts_of,
+    "avx512", "AVX-512", scan, 25,        8,   unpack_docids, any_reaches,
+    append,   presence,  own,  positions, add, count_below,   parts_of,
 };
 #endif

@@ -213,7 +213,8 @@ uint32_t gx_cpu_decode_docids(const gx_cpu_kernels *kernels, const gx_list *l, u
 {
     if (kernels->unpack_docids && l->block_len <= 128 && gx_cpu_is_packed(l->docids)) {
         uint32_t n_words;
-        const uint32_t *words = gx_cpu_docid_words(l, j, &n_words), n = gx_list_block_n(l, j), bits = gx_packed_width(n_words, n);
+        const uint32_t *words = gx_cpu_docid_words(l, j, &n_words), n = gx_list_block_n(l, j),
+                       bits = gx_packed_width(n_words, n);
         if (bits <= kernels->max_docid_bits) {
             kernels->unpack_docids(words, bits, n, l->heads[j], docids);
             return n;
@@ -227,7 +228,8 @@ uint32_t gx_cpu_decode_docids(const gx_cpu_kernels *kernels, const gx_list *l, u
 static void fill_directory(gx_cpu_map *m, const gx_list *l, uint32_t n_docs)
 {
     uint32_t j = 0;
-    for (uint32_t t = 0; t <= (n_docs >> m->directory_shift) + 1; ++t) { /* the last block that begins at or before slot t does */
+    for (uint32_t t = 0; t <= (n_docs >> m->directory_shift) + 1; ++t) {
+        /* the last block that begins at or before slot t does */
         while (j + 1 < l->n_blocks && l->heads[j + 1] <= (uint64_t)t << m->directory_shift)
             ++j;
         m->directory[t] = j;
@@ -325,7 +327,8 @@ static void find_kth(gx_cpu_bounds *b, const uint32_t *counts)
     }
 }
 
-static gx_cpu_bounds *make_bounds(const gx_cpu_lists *ls, const gx_cpu_params *p, uint32_t term, gx_cpu_scratch *scratch)
+static gx_cpu_bounds *make_bounds(const gx_cpu_lists *ls, const gx_cpu_params *p, uint32_t term,
+                                  gx_cpu_scratch *scratch)
 {
     const gx_list l = gx_index_list(ls->ix, term);
     gx_cpu_bounds *b = calloc(1, sizeof *b + l.n_blocks * sizeof *b->blocks);

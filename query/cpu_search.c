@@ -8,8 +8,8 @@
  *     each batch of candidates:                 after each step, out with those whose bound is below T
  *       presence maps of the later lists -> exact own impact -> exact look-ups in the later lists -> accepted
  *
- * Ownership needs no look-up in earlier lists: a document that an earlier list held was either scored in full then (and is
- * marked as seen), or was proved to stay below T, and so does the part of its score that the later lists see.
+ * Ownership needs no look-up in earlier lists: a document that an earlier list held was either scored in full then (and
+ * is marked as seen), or was proved to stay below T, and so does the part of its score that the later lists see.
  *
  * AND is the same with the shortest list alone, and "absent" as a verdict.
  */
@@ -25,8 +25,8 @@
 #define CANCEL_EVERY 256u /* blocks read */
 #define MORE (1 + 1e-6)   /* what three roundings of 2^-24 can be worth, and then some */
 
-gx_status gx_cpu_searcher_open(gx_cpu_searcher **out, const gx_index *ix, const gx_cpu_kernels *kernels, gx_cpu_lists *lists,
-                               gx_error *err)
+gx_status gx_cpu_searcher_open(gx_cpu_searcher **out, const gx_index *ix, const gx_cpu_kernels *kernels,
+                               gx_cpu_lists *lists, gx_error *err)
 {
     *out = NULL;
     gx_cpu_searcher *s = aligned_alloc(64, (sizeof *s + 63) / 64 * 64);
@@ -72,7 +72,8 @@ static bool open_cursor(gx_cpu_searcher *s, gx_cpu_cursor *c, const gx_plan_term
     if (!c->map || !c->bounds)
         return false;
     c->ub = (uint32_t)ceil((double)t->w * c->bounds->most * MORE) + 1;
-    c->packed = s->kernels->scan && c->list.block_len <= 128 && gx_cpu_is_packed(c->list.docids) && gx_cpu_is_packed(c->list.tfs);
+    c->packed = s->kernels->scan && c->list.block_len <= 128 && gx_cpu_is_packed(c->list.docids) &&
+                gx_cpu_is_packed(c->list.tfs);
     c->block = c->tf_block = UINT32_MAX;
     c->tf_shift = gx_cpu_is_packed(c->list.tfs) ? (uint8_t)__builtin_ctz(c->list.block_len) : 0;
     return true;
@@ -177,7 +178,7 @@ static uint32_t look_up(gx_cpu_searcher *s, gx_cpu_cursor *c, uint32_t doc)
     return i < n && c->docids[i] == doc ? tf_at(c, j, i) : 0;
 }
 
-/* The tf of posting p of a list whose tfs are packed, in a full block of 2^tf_shift: its width is words * 32 / length. */
+/* The tf of posting p of a list whose tfs are packed, in a full block of 2^tf_shift: their width is words * 32 / n. */
 static inline uint32_t packed_tf(const gx_cpu_cursor *c, uint32_t p)
 {
     const uint32_t shift = c->tf_shift, j = p >> shift, i = p & ((1u << shift) - 1);
@@ -188,16 +189,15 @@ static inline uint32_t packed_tf(const gx_cpu_cursor *c, uint32_t p)
 static void look_up_dense(gx_cpu_searcher *s, gx_cpu_cursor *c, uint32_t bit)
 {
     const gx_cpu_dense d = {(const uint64_t *)(const void *)c->map->map, c->map->rank};
-    const uint32_t last = c->tf_shift ? c->list.df >> c->tf_shift << c->tf_shift : 0; /* the short block's first posting */
-    const uint32_t first = 1u << c->tf_shift;
+    /* packed_tf serves the full blocks but the first: postings [first, last) */
+    const uint32_t first = 1u << c->tf_shift, last = c->tf_shift ? c->list.df >> c->tf_shift << c->tf_shift : 0;
     s->work.lookups += s->kernels->positions(&s->columns, d, bit, s->positions);
     for (uint32_t x = 0; x < s->columns.n; ++x) {
-        if (s->positions[x] - first < last - first && first < last) {
-            s->found[x] = packed_tf(c, s->positions[x]);
-            continue;
-        }
         const uint32_t p = s->positions[x];
-        s->found[x] = p < c->list.df ? tf_at(c, p / c->list.block_len, p % c->list.block_len) : 0;
+        if (p >= first && p < last)
+            s->found[x] = packed_tf(c, p);
+        else
+            s->found[x] = p < c->list.df ? tf_at(c, p / c->list.block_len, p % c->list.block_len) : 0;
     }
 }
 
@@ -302,7 +302,8 @@ static void read_block(gx_cpu_searcher *s, gx_cpu_cursor *c, uint32_t j, const g
         const uint32_t *docids = gx_cpu_docid_words(l, j, &n_docid_words), *tfs = tf_words(l, j, &n_tf_words);
         const uint32_t docid_bits = gx_packed_width(n_docid_words, n), tf_bits = gx_packed_width(n_tf_words, n);
         if (docid_bits <= s->kernels->max_docid_bits && tf_bits <= s->kernels->max_tf_bits) {
-            s->work.blocks_decoded += s->kernels->scan(&s->columns, docids, docid_bits, tfs, tf_bits, n, l->heads[j], b);
+            s->work.blocks_decoded +=
+                s->kernels->scan(&s->columns, docids, docid_bits, tfs, tf_bits, n, l->heads[j], b);
             return;
         }
     }

@@ -33,7 +33,8 @@ static gx_status cpu_state_open(void **out, const gx_index *ix, const gx_engine_
     s->kernels = gx_cpu_choose();
     if (!s->kernels) {
         free(s);
-        return gx_fail(err, GX_EUSAGE, "the environment's GX_CPU, '%s', names no instruction set of this processor; unset it",
+        return gx_fail(err, GX_EUSAGE,
+                       "the environment's GX_CPU, '%s', names no instruction set of this processor; unset it",
                        getenv("GX_CPU"));
     }
     if (ix->n_docs > INT32_MAX) /* gathers take signed indices */
@@ -74,7 +75,8 @@ static bool worth_pruning(const gx_plan *plan, uint64_t n_postings, uint32_t n_d
     return plan->prune && plan->n_terms <= GX_CPU_MAX_LISTS && (plan->k <= n_postings / 8 || n_postings <= n_docs / 4);
 }
 
-static gx_status answer(gx_cpu_searcher *s, const gx_plan *plan, gx_op op, uint64_t n_postings, gx_hits *hits, gx_error *err)
+static gx_status answer(gx_cpu_searcher *s, const gx_plan *plan, gx_op op, uint64_t n_postings, gx_hits *hits,
+                        gx_error *err)
 {
     if (worth_pruning(plan, n_postings, s->ix->n_docs))
         return gx_cpu_search(s, plan, op, hits, err);

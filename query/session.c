@@ -70,8 +70,9 @@ static const gx_exec_ops *find_ops(const char *name)
 static gx_status open_gpu(gx_engine *en, const gx_exec_ops *ops, gx_error *err)
 {
     if (!ops)
-        return gx_fail(err, GX_ENOGPU, "this gpuidx was built without CUDA and cannot use a GPU; use the CPU engine, or "
-                                       "build it where nvcc is installed");
+        return gx_fail(err, GX_ENOGPU,
+                       "this gpuidx was built without CUDA and cannot use a GPU; use the CPU engine, or "
+                       "build it where nvcc is installed");
     const gx_status st = ops->state_open(&en->state, en->ix, &en->opt, err);
     if (st == GX_OK)
         en->ops = ops;

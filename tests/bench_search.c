@@ -1,10 +1,11 @@
-/* bench_search: time a query a thread on the engine of your choice, after checking its answers against the exhaustive ones.
+/* bench_search: time a query a thread on the engine of your choice, after checking its answers against the exhaustive
+ * ones.
  *
  *   bench_search INDEX QUERIES [or|and] [k] [n_queries] [rounds] [map_memory]
  *
- * QUERIES: one a line. Prints, in microseconds a query: planning, and searching (each query's fastest round, which leaves
- * out what other programs on the machine take; their mean, p50, p95, p99); and what the searches did. GX_CPU chooses the
- * instruction set.
+ * QUERIES: one a line. Prints, in microseconds a query: planning, and searching (each query's fastest round, which
+ * leaves out what other programs on the machine take; their mean, p50, p95, p99); and what the searches did. GX_CPU
+ * chooses the instruction set.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,7 +35,8 @@ static void die(const gx_error *err)
 }
 
 /* The plans of the file's first n lines. */
-static gx_plan *read_plans(const char *path, const gx_index *ix, const gx_query_options *opt, uint32_t *n, double *seconds)
+static gx_plan *read_plans(const char *path, const gx_index *ix, const gx_query_options *opt, uint32_t *n,
+                           double *seconds)
 {
     gx_error err = {0};
     char *line = NULL;
@@ -103,8 +105,8 @@ int main(int argc, char **argv)
         hits += fast.n;
     }
     printf("%s %s, %s top-%u, %u queries: %u wrong, %.1f hits a query; check %.1f s, open %.2f ms\n", argv[1],
-           gx_engine_describe(en), opt.op == GX_OP_AND ? "AND" : "OR", opt.k, n, wrong, (double)hits / n, now() - t_first,
-           1e3 * (t_first - t_open - planning));
+           gx_engine_describe(en), opt.op == GX_OP_AND ? "AND" : "OR", opt.k, n, wrong, (double)hits / n,
+           now() - t_first, 1e3 * (t_first - t_open - planning));
     gx_work before = *gx_session_work(s);
     for (int r = 0; r < rounds; ++r) {
         for (uint32_t i = 0; i < n; ++i) {
@@ -120,7 +122,8 @@ int main(int argc, char **argv)
     const gx_work *w = gx_session_work(s);
     qsort(kept, n, sizeof *kept, rising);
     const double m = (double)n * rounds;
-    printf("  plan %.2f us; search mean %.2f p50 %.2f p95 %.2f p99 %.2f max %.0f us; a query: %.0f postings, %.0f blocks, %.1f decoded, %.1f look-ups\n",
+    printf("  plan %.2f us; search mean %.2f p50 %.2f p95 %.2f p99 %.2f max %.0f us; a query: %.0f postings, %.0f "
+           "blocks, %.1f decoded, %.1f look-ups\n",
            1e6 * planning / n, sum / n, kept[n / 2], kept[n * 95 / 100], kept[n * 99 / 100], kept[n - 1],
            (double)(w->postings - before.postings) / m, (double)(w->blocks - before.blocks) / m,
            (double)(w->blocks_decoded - before.blocks_decoded) / m, (double)(w->lookups - before.lookups) / m);

@@ -99,7 +99,8 @@ static void repeat_documents(gen_collection *c, uint32_t period)
         uint32_t n = 0, first = 0;
         while (first < l->df && l->docids[first] < period)
             ++first;
-        uint32_t *tfs = must(malloc(((size_t)period + 1) * sizeof *tfs)), *docids = must(malloc(((size_t)period + 1) * sizeof *docids));
+        uint32_t *tfs = must(malloc(((size_t)period + 1) * sizeof *tfs)),
+                 *docids = must(malloc(((size_t)period + 1) * sizeof *docids));
         memcpy(docids, l->docids, first * sizeof *docids);
         memcpy(tfs, l->tfs, first * sizeof *tfs);
         if (!first) { /* none there: keep one posting */
@@ -173,7 +174,8 @@ static char *make_meta(gx_error *err)
     return meta;
 }
 
-gx_status gen_write(const gen_collection *c, const char *path, const gx_codec *docids, const gx_codec *tfs, gx_error *err)
+gx_status gen_write(const gen_collection *c, const char *path, const gx_codec *docids, const gx_codec *tfs,
+                    gx_error *err)
 {
     gx_writer *w = NULL;
     gx_writer_options opt = GX_WRITER_OPTIONS;

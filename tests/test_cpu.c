@@ -1,5 +1,5 @@
-/* The CPU engine's parts: what is derived from lists holds for every posting, and the search equals the accumulators even
- * where the executor would not choose it. Each row is an instruction set. */
+/* The CPU engine's parts: what is derived from lists holds for every posting, and the search equals the accumulators
+ * even where the executor would not choose it. Each row is an instruction set. */
 #include <math.h>
 #include <unistd.h>
 
@@ -22,7 +22,8 @@ typedef struct fixture {
     gx_cpu_searcher *s;
 } fixture;
 
-static void open_fixture(fixture *f, const gx_cpu_kernels *k, uint64_t seed, uint32_t n_docs, const gx_codec *codec, uint64_t maps)
+static void open_fixture(fixture *f, const gx_cpu_kernels *k, uint64_t seed, uint32_t n_docs, const gx_codec *codec,
+                         uint64_t maps)
 {
     char path[] = "/tmp/gpuidx-test-cpu-XXXXXX";
     gx_error err = {0};
@@ -179,7 +180,8 @@ static void the_search_equals_the_accumulators(void **state)
         assert_non_null(slow);
         for (uint32_t i = 0; i < (n_docs > 4000 ? 60 : 200); ++i, ++n_cases) {
             const uint32_t ks[] = {1, 10, 64, 65, 100, 1000, n_docs, 1 + gen_below(&r, n_docs)};
-            uint32_t ids[GX_CPU_MAX_LISTS], n = gen_below(&r, 10) ? 1 + gen_below(&r, 6) : 1 + gen_below(&r, GX_CPU_MAX_LISTS);
+            uint32_t ids[GX_CPU_MAX_LISTS],
+                n = gen_below(&r, 10) ? 1 + gen_below(&r, 6) : 1 + gen_below(&r, GX_CPU_MAX_LISTS);
             gx_query_options opt = GX_QUERY_OPTIONS;
             gx_plan plan;
             opt.k = ks[gen_below(&r, 8)];
@@ -195,8 +197,8 @@ static void the_search_equals_the_accumulators(void **state)
                 while (x < a.n && x < b.n && a.keys[x] == b.keys[x])
                     ++x;
                 if (a.n != b.n || x < a.n)
-                    fail_msg("seed %llu, case %u, %s: %u hits for %u, the first difference at %u of k %u", (unsigned long long)seed,
-                             i, op == GX_OP_AND ? "AND" : "OR", a.n, b.n, x, plan.k);
+                    fail_msg("seed %llu, case %u, %s: %u hits for %u, the first difference at %u of k %u",
+                             (unsigned long long)seed, i, op == GX_OP_AND ? "AND" : "OR", a.n, b.n, x, plan.k);
             }
             gx_plan_free(&plan);
         }
@@ -269,7 +271,8 @@ static void the_k_best_are_those_of_a_sort(void **state)
     assert_non_null(keys);
     assert_non_null(out);
     for (int i = 0; i < 200; ++i) {
-        const uint32_t k = ks[gen_below(&r, 8)], range = ranges[gen_below(&r, 6)], n = gen_below(&r, gen_below(&r, 2) ? 60000 : 300);
+        const uint32_t k = ks[gen_below(&r, 8)], range = ranges[gen_below(&r, 6)],
+                       n = gen_below(&r, gen_below(&r, 2) ? 60000 : 300);
         assert_true(gx_cpu_best_begin(best, k, 1));
         for (uint32_t x = 0; x < n; ++x) {
             const uint32_t score = 1 + gen_below(&r, range), docid = x * 7919u % 65537u;

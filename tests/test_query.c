@@ -130,7 +130,8 @@ static void make_query(test_query *t, gen_rng *r, const gen_collection *c, uint3
 static gx_query_options pick_options(gen_rng *r, const gen_collection *c)
 {
     static const float k1s[] = {NAN, NAN, 0, .5f, .9f, 1.2f, 2, 1000}, bs[] = {NAN, NAN, 0, .25f, .4f, .75f, 1};
-    const uint32_t N = c->n_docs, ks[] = {1, 10, 10, 100, 1000, N, N + 1, 1 + gen_below(r, N), N > 1 ? N - 1 : 1, 2};
+    const uint32_t N = c->n_docs,
+                   ks[] = {1, 10, 10, 100, 1000, 10000, N, N + 1, 1 + gen_below(r, N), N > 1 ? N - 1 : 1, 2};
     gx_query_options opt = GX_QUERY_OPTIONS;
     opt.op = (gx_op)gen_below(r, 3);
     opt.preset = (gx_preset)gen_below(r, GX_N_PRESETS);
@@ -151,7 +152,8 @@ static void check_answer(const fixture *f, const engine_row *row, const test_que
         wrong = "number of hits";
     for (uint32_t i = 0; i < want->n_hits && !wrong; ++i) {
         const float score = ldexpf((float)want->hits[i].fixed, -want->exponent);
-        const double slack = 1e-5 * fmax(1, want->hits[i].exact) + t->q.n_terms * exp2(-want->exponent); /* a step a term */
+        const double slack =
+            1e-5 * fmax(1, want->hits[i].exact) + t->q.n_terms * exp2(-want->exponent); /* a step a term */
         at = i;
         if (docids[i] != want->hits[i].docid)
             wrong = "docid";
@@ -163,12 +165,13 @@ static void check_answer(const fixture *f, const engine_row *row, const test_que
             wrong = "score, against the exact one at this rank";
     }
     if (wrong)
-        fail_msg("%s: wrong %s at rank %u (%u hits, %u wanted; there %u %.9g, wanted %u %.9g, exact %.9g): collection seed %llu, shape %d, %u documents, %u terms, "
+        fail_msg("%s: wrong %s at rank %u (%u hits, %u wanted; there %u %.9g, wanted %u %.9g, exact %.9g): collection "
+                 "seed %llu, shape %d, %u documents, %u terms, "
                  "codecs %s %s; op %d preset %s k %u k1 %g b %g prune %d; query '%.300s'",
                  row->name, wrong, at, n_hits, want->n_hits, docids[at], scores[at], want->hits[at].docid,
-                 ldexpf((float)want->hits[at].fixed, -want->exponent), want->hits[at].exact, (unsigned long long)f->c->seed, f->c->shape, f->c->n_docs,
-                 f->c->n_terms, f->docids->name, f->tfs->name, opt->op, gx_preset_name(opt->preset), opt->k, opt->k1,
-                 opt->b, opt->prune, t->text);
+                 ldexpf((float)want->hits[at].fixed, -want->exponent), want->hits[at].exact,
+                 (unsigned long long)f->c->seed, f->c->shape, f->c->n_docs, f->c->n_terms, f->docids->name,
+                 f->tfs->name, opt->op, gx_preset_name(opt->preset), opt->k, opt->k1, opt->b, opt->prune, t->text);
 }
 
 /* One batch of n queries, pruned and not, as one call or one by one. */
@@ -201,12 +204,14 @@ static void check_batch(fixture *f, const engine_row *row, gen_rng *r, uint32_t 
         opt.prune = mode != 1;
         memset(docids, 0xee, room * sizeof *docids);
         for (uint32_t i = 0; i < n; i += step) {
-            const gx_results out = {sizeof out, docids + (size_t)i * opt.k, scores + (size_t)i * opt.k, n_hits + i, n_matches + i};
+            const gx_results out = {sizeof out, docids + (size_t)i * opt.k, scores + (size_t)i * opt.k, n_hits + i,
+                                    n_matches + i};
             if (gx_search(f->s, queries + i, step, &opt, &out, &err) != GX_OK)
                 fail_msg("%s: collection seed %llu: %s", row->name, (unsigned long long)f->c->seed, err.text);
         }
         for (uint32_t i = 0; i < n; ++i) {
-            check_answer(f, row, &tests[i], &opt, &want[i], docids + (size_t)i * opt.k, scores + (size_t)i * opt.k, n_hits[i]);
+            check_answer(f, row, &tests[i], &opt, &want[i], docids + (size_t)i * opt.k, scores + (size_t)i * opt.k,
+                         n_hits[i]);
             if (opt.count)
                 assert_int_equal(n_matches[i], want[i].n_matches);
         }
