@@ -21,6 +21,8 @@ constexpr uint32_t SLOTS = 8, FINE_SLOTS = 16; /* least slots a posting of a map
 constexpr uint32_t MAX_QUERIES = 4096, MAX_TERMS = 1u << 16, MAX_RUNS = 1u << 18; /* of a part */
 constexpr uint64_t MAX_ITEMS = 3u << 20, MAX_CANDIDATES = 16u << 20, MAX_ANSWERS = 1u << 20;
 constexpr uint64_t RESERVE = 512u << 20;    /* of device memory, left to others */
+constexpr uint32_t FIRST_PART = 512;        /* queries of a run's first part */
+constexpr uint32_t FEW_QUERIES = 4, FEW_BYTES = 512u << 10; /* of a part that is sent in one copy */
 constexpr int N_PARTS = 2, KEPT_BOUNDS = 16;
 
 /* ---- state: the index on the device ---- */
@@ -116,8 +118,12 @@ static uint32_t map_shift_for(uint32_t n_docs, uint32_t df, uint32_t slots)
 }
 
 /* Words of a map, of the ranks behind it if it is dense, and of the tf classes; each in whole sectors of 32 bytes. */
-static uint64_t slot_words(uint32_t n_docs, uint32_t shift) { return ((uint64_t)((n_docs - 1) >> shift) / 32 + 8) & ~7ull; }
-static uint64_t rank_words(uint32_t n_docs) { return ((uint64_t)(n_docs - 1) / 256 + 8) & ~7ull; }
+static uint64_t slot_words(uint32_t n_docs, uint32_t shift)
+{
+    const uint64_t words = (uint64_t)((n_docs - 1) >> shift) / 32 + 1, whole = shift == EXACT_SLOTS ? RANK_WORDS : 8;
+    return (words + whole - 1) / whole * whole;
+}
+static uint64_t rank_words(uint32_t n_docs) { return ((uint64_t)(n_docs - 1) / (32 * RANK_WORDS) + 8) & ~7ull; }
 static uint64_t class_words(uint32_t n_docs, uint32_t shift) { return ((uint64_t)((n_docs - 1) >> shift) / 16 + 8) & ~7ull; }
 
 static uint64_t presence_words(uint32_t n_docs, uint32_t shift)
@@ -181,18 +187,22 @@ static gx_status plan_maps(gpu_state *s, uint64_t words, gx_error *err)
         order[i] = {s->ix->lists[s->longs[i].list].df, i};
     qsort(order, s->n_long, sizeof *order, longest_first);
     words = words < UINT32_MAX - 64 ? words : UINT32_MAX - 64; /* offsets have 32 bits */
+    uint32_t slots = SLOTS, with_map = 0, with_classes = 0;
     uint64_t used = 8; /* the first stand for "no map" */
-    uint32_t with_map = 0, with_classes = 0;
-    for (; with_map < s->n_long; ++with_map) {
-        const uint64_t more = presence_words(n_docs, map_shift_for(n_docs, order[with_map].df, SLOTS));
-        if (used + more > words)
+    for (;; slots /= 2, with_map = 0, used = 8) { /* rather coarser maps than lists without one */
+        for (; with_map < s->n_long; ++with_map) {
+            const uint64_t more = presence_words(n_docs, map_shift_for(n_docs, order[with_map].df, slots));
+            if (used + more > words)
+                break;
+            used += more;
+        }
+        if (with_map == s->n_long || slots == 1)
             break;
-        used += more;
     }
     for (; with_classes < with_map; ++with_classes) {
         const uint32_t df = order[with_classes].df, shift = map_shift_for(n_docs, df, FINE_SLOTS);
         const uint64_t more = presence_words(n_docs, shift) + class_words(n_docs, shift) -
-                              presence_words(n_docs, map_shift_for(n_docs, df, SLOTS));
+                              presence_words(n_docs, map_shift_for(n_docs, df, slots));
         if (used + more > words)
             break;
         used += more;
@@ -200,7 +210,7 @@ static gx_status plan_maps(gpu_state *s, uint64_t words, gx_error *err)
     s->map_words = 8;
     for (uint32_t i = 0; i < with_map; ++i) {
         long_list *l = &s->longs[order[i].number];
-        l->map_shift = map_shift_for(n_docs, order[i].df, i < with_classes ? FINE_SLOTS : SLOTS);
+        l->map_shift = map_shift_for(n_docs, order[i].df, i < with_classes ? FINE_SLOTS : slots);
         l->map = (uint32_t)s->map_words;
         s->map_words += presence_words(n_docs, l->map_shift);
         if (i < with_classes) {
@@ -468,13 +478,17 @@ struct part {
     uint32_t items_end[N_LAUNCHES]; /* of each launch */
     uint64_t n_candidates, n_answers;
     bool any_exhaustive, any_select;
+    bool timed;               /* events and counts are taken: not of a few queries alone */
+    bool direct;              /* answers are written to host memory as they are found */
     placed *jobs;             /* [MAX_QUERIES] */
     gpu_query *queries;       /* pinned, [MAX_QUERIES] */
     gpu_term *terms;          /* pinned, [MAX_TERMS] */
     gpu_run *runs;            /* pinned, [MAX_RUNS] */
-    gpu_query_state *states;  /* pinned, [MAX_QUERIES] */
-    uint64_t *answers;        /* pinned, [MAX_ANSWERS] */
+    gpu_query_state *results; /* pinned, [MAX_QUERIES]; written by the device */
+    uint64_t *answers;        /* pinned, [MAX_ANSWERS]; written by the device, if direct */
+    char *few;                /* pinned, [FEW_BYTES]: all that a search of a few queries needs */
     unsigned long long *counts; /* pinned, [N_COUNTS] */
+    char *d_few;
     gpu_query *d_queries;
     gpu_term *d_terms;
     gpu_run *d_runs;
@@ -500,8 +514,8 @@ struct gpu_exec {
 
 static void close_part(part *p)
 {
-    void *const pinned[] = {p->queries, p->terms, p->runs, p->states, p->answers, p->counts};
-    void *const device[] = {p->d_queries, p->d_terms, p->d_runs, p->d_items, p->d_states, p->d_histograms,
+    void *const pinned[] = {p->queries, p->terms, p->runs, p->results, p->answers, p->few, p->counts};
+    void *const device[] = {p->d_few, p->d_queries, p->d_terms, p->d_runs, p->d_items, p->d_states, p->d_histograms,
                             p->d_next, p->d_candidates, p->d_answers, p->d_counts, p->sort_scratch};
     if (p->stream)
         (void)cudaStreamSynchronize(p->stream);
@@ -533,7 +547,7 @@ static void cuda_exec_close(void *exec)
 
 template <typename T> static cudaError_t pinned_alloc(T **out, uint64_t n)
 {
-    return cudaHostAlloc((void **)out, n * sizeof(T), cudaHostAllocDefault);
+    return cudaHostAlloc((void **)out, n * sizeof(T), cudaHostAllocMapped);
 }
 
 static gx_status open_part(gpu_exec *x, part *p, gx_error *err)
@@ -545,7 +559,9 @@ static gx_status open_part(gpu_exec *x, part *p, gx_error *err)
     TRY("pinned memory", pinned_alloc(&p->queries, MAX_QUERIES));
     TRY("pinned memory", pinned_alloc(&p->terms, MAX_TERMS));
     TRY("pinned memory", pinned_alloc(&p->runs, MAX_RUNS));
-    TRY("pinned memory", pinned_alloc(&p->states, MAX_QUERIES));
+    TRY("pinned memory", pinned_alloc(&p->results, MAX_QUERIES));
+    TRY("pinned memory", pinned_alloc(&p->few, FEW_BYTES));
+    TRY("memory for a session", device_alloc(&p->d_few, FEW_BYTES));
     TRY("pinned memory", pinned_alloc(&p->answers, answers));
     TRY("pinned memory", pinned_alloc(&p->counts, N_COUNTS));
     TRY("memory for a session", device_alloc(&p->d_queries, MAX_QUERIES));
@@ -559,8 +575,8 @@ static gx_status open_part(gpu_exec *x, part *p, gx_error *err)
     TRY("memory for a session", device_alloc(&p->d_answers, x->answer_room));
     TRY("memory for a session", device_alloc(&p->d_counts, N_COUNTS));
     TRY("making a stream", cudaStreamCreateWithFlags(&p->stream, cudaStreamNonBlocking));
-    for (cudaEvent_t &e : p->events)
-        TRY("making an event", cudaEventCreate(&e));
+    for (int i = 0; i < 4; ++i)
+        TRY("making an event", cudaEventCreateWithFlags(&p->events[i], i == 3 ? cudaEventDisableTiming : cudaEventDefault));
     return GX_OK;
 }
 
@@ -803,26 +819,90 @@ static uint32_t choose_item_blocks(const gpu_exec *x, const part *p, const uint3
             blocks += p->terms[p->queries[q].first_term + i].at.n_blocks;
     }
     uint32_t n = 1;
-    while (n < most && blocks / (2 * n) >= 4ull * warps)
+    while (n < most && blocks / (2 * n) >= (p->n_jobs <= FEW_QUERIES ? 1ull : 4ull) * warps)
         n *= 2;
     while (n < most && blocks / n + p->n_terms > x->item_room)
         n *= 2;
     return n < most ? n : most;
 }
 
+/* A part of a few queries: all of it in one copy, made ready by the host. False: it does not fit. */
+static bool pack_few(part *p, uint32_t item_blocks, gpu_batch *R, size_t *bytes)
+{
+    const size_t n = p->n_queries, terms = n * sizeof(gpu_query), states = terms + p->n_terms * sizeof(gpu_term);
+    const size_t next = states + n * sizeof(gpu_query_state), counts = next + N_LAUNCHES * 4;
+    const size_t histograms = counts + N_COUNTS * 8, items = histograms + n * BINS * 4;
+    static_assert(N_LAUNCHES * 4 % 16 == 0 && N_COUNTS * 8 % 16 == 0, "pieces of 16 bytes");
+    *bytes = items + (size_t)p->n_items * sizeof(gpu_item);
+    if (p->n_jobs > FEW_QUERIES || *bytes > FEW_BYTES || p->any_exhaustive)
+        return false;
+    memcpy(p->few, p->queries, terms);
+    memcpy(p->few + terms, p->terms, states - terms);
+    gpu_query_state *st = (gpu_query_state *)(p->few + states);
+    for (size_t q = 0; q < n; ++q)
+        st[q] = {p->queries[q].first_threshold, 0, 0, 0};
+    memset(p->few + next, 0, items - next);
+    gpu_item *item = (gpu_item *)(p->few + items);
+    for (uint32_t r = 0; r < p->n_runs; ++r) {
+        const gpu_run run = p->runs[r];
+        const uint32_t end = r + 1 < p->n_runs ? p->runs[r + 1].item : p->n_items;
+        const gpu_term *t = &p->terms[run.term];
+        for (uint32_t i = run.item; i < end; ++i)
+            item[i] = make_item(run.term, t->at, t->weight.query, &p->queries[t->weight.query], run.first + i - run.item, item_blocks);
+    }
+    char *d = p->d_few;
+    R->queries = (const gpu_query *)d;
+    R->terms = (const gpu_term *)(d + terms);
+    R->states = (gpu_query_state *)(d + states);
+    R->next_item = (uint32_t *)(d + next);
+    R->counts = (unsigned long long *)(d + counts);
+    R->histograms = (uint32_t *)(d + histograms);
+    R->items = (const gpu_item *)(d + items);
+    return true;
+}
+
+/* Copy the part in; its items, states and histograms are made by the device. */
+static gx_status send_many(part *p, uint32_t item_blocks, const gpu_batch &R, gx_error *err)
+{
+    const cudaStream_t stream = p->stream;
+    TRY("copying queries", cudaMemcpyAsync(p->d_queries, p->queries, p->n_queries * sizeof *p->queries, cudaMemcpyHostToDevice, stream));
+    TRY("copying queries", cudaMemcpyAsync(p->d_terms, p->terms, p->n_terms * sizeof *p->terms, cudaMemcpyHostToDevice, stream));
+    TRY("copying queries", cudaMemcpyAsync(p->d_runs, p->runs, p->n_runs * sizeof *p->runs, cudaMemcpyHostToDevice, stream));
+    if (p->timed)
+        TRY("timing", cudaEventRecord(p->events[0], stream));
+    begin_batch(R, p->d_runs, p->n_runs, p->n_queries, p->d_items, p->n_items, item_blocks, stream);
+    return GX_OK;
+}
+
+/* Sort the answers that select left unsorted, by way of their own candidates, which are not needed any more. */
+static gx_status sort_large(part *p, gx_error *err)
+{
+    for (uint32_t q = 0; q < p->n_queries; ++q) {
+        const gpu_query *Q = &p->queries[q];
+        if (Q->k <= SORTED_K)
+            continue;
+        TRY("sorting results", sort_keys(p->sort_scratch, p->sort_bytes, p->d_answers + Q->answer, p->d_candidates + Q->candidates,
+                                         Q->k, p->stream));
+        TRY("sorting results", cudaMemcpyAsync(p->d_answers + Q->answer, p->d_candidates + Q->candidates, (size_t)Q->k * 8,
+                                               cudaMemcpyDeviceToDevice, p->stream));
+    }
+    return GX_OK;
+}
+
 static gx_status launch_part(gpu_exec *x, part *p, const uint32_t *drivers, uint32_t *active, gx_error *err)
 {
     const gpu_state *s = x->s;
+    const cudaStream_t stream = p->stream;
+    gx_status st = GX_OK;
     uint32_t greatest_sorted = 0;
     for (uint32_t q = 0; q < p->n_queries; ++q) {
         if (p->queries[q].k > SORTED_K && p->queries[q].k > greatest_sorted)
             greatest_sorted = p->queries[q].k;
     }
-    if (greatest_sorted) {
-        const gx_status st = reserve_sort(p, greatest_sorted, err);
-        if (st != GX_OK)
-            return st;
-    }
+    if (greatest_sorted && (st = reserve_sort(p, greatest_sorted, err)) != GX_OK)
+        return st;
+    p->direct = !greatest_sorted && p->n_answers <= MAX_ANSWERS;
+    p->timed = p->n_jobs > FEW_QUERIES;
     const uint32_t item_blocks = choose_item_blocks(x, p, drivers);
     for (uint32_t l = 0; l < N_LAUNCHES; ++l) {
         const uint32_t first = l < 2 ? 0 : p->n_first, n = l < 2 ? p->n_first : p->n_queries - p->n_first;
@@ -831,18 +911,19 @@ static gx_status launch_part(gpu_exec *x, part *p, const uint32_t *drivers, uint
     }
 
     gpu_batch R = {p->d_queries, p->d_terms, p->d_items, 0, p->d_next, p->d_states, p->d_histograms, p->d_candidates,
-                   p->d_answers, p->d_counts};
-    const cudaStream_t stream = p->stream;
-    TRY("copying queries", cudaMemcpyAsync(p->d_queries, p->queries, p->n_queries * sizeof *p->queries, cudaMemcpyHostToDevice, stream));
-    TRY("copying queries", cudaMemcpyAsync(p->d_terms, p->terms, p->n_terms * sizeof *p->terms, cudaMemcpyHostToDevice, stream));
-    TRY("copying queries", cudaMemcpyAsync(p->d_runs, p->runs, p->n_runs * sizeof *p->runs, cudaMemcpyHostToDevice, stream));
-    TRY("timing", cudaEventRecord(p->events[0], stream));
-    begin_batch(R, p->d_runs, p->n_runs, p->n_queries, p->d_items, p->n_items, item_blocks, stream);
+                   p->direct ? (unsigned long long *)p->answers : p->d_answers, p->results, p->d_counts};
+    size_t few_bytes = 0;
+    if (pack_few(p, item_blocks, &R, &few_bytes))
+        TRY("copying queries", cudaMemcpyAsync(p->d_few, p->few, few_bytes, cudaMemcpyHostToDevice, stream));
+    else if ((st = send_many(p, item_blocks, R, err)) != GX_OK)
+        return st;
+    const gpu_item *items = R.items;
+    uint32_t *next_item = R.next_item;
     for (uint32_t l = 0; l < N_LAUNCHES; ++l) {
         const uint32_t begin = l ? p->items_end[l - 1] : 0;
-        R.items = p->d_items + begin;
+        R.items = items + begin;
         R.n_items = p->items_end[l] - begin;
-        R.next_item = p->d_next + l;
+        R.next_item = next_item + l;
         search_batch(s->X, s->coding, R, l % 2, s->grid, stream);
         if (p->any_exhaustive && l == 1)
             search_exhaustively(s->X, s->coding, R, 0, p->n_first, stream);
@@ -850,23 +931,18 @@ static gx_status launch_part(gpu_exec *x, part *p, const uint32_t *drivers, uint
             search_exhaustively(s->X, s->coding, R, p->n_first, p->n_queries - p->n_first, stream);
     }
     TRY("starting a search", cudaGetLastError());
-    TRY("timing", cudaEventRecord(p->events[1], stream));
+    if (p->timed)
+        TRY("timing", cudaEventRecord(p->events[1], stream));
     if (p->any_select || p->any_exhaustive)
         select_best(R, 0, p->n_queries, stream);
-    for (uint32_t q = 0; q < p->n_queries; ++q) {
-        const gpu_query *Q = &p->queries[q];
-        if (Q->k > SORTED_K) { /* by way of its own candidates, which are not needed any more */
-            TRY("sorting results", sort_keys(p->sort_scratch, p->sort_bytes, p->d_answers + Q->answer, p->d_candidates + Q->candidates,
-                                             Q->k, stream));
-            TRY("sorting results", cudaMemcpyAsync(p->d_answers + Q->answer, p->d_candidates + Q->candidates, (size_t)Q->k * 8,
-                                                   cudaMemcpyDeviceToDevice, stream));
-        }
-    }
-    TRY("timing", cudaEventRecord(p->events[2], stream));
-    TRY("copying results", cudaMemcpyAsync(p->states, p->d_states, p->n_queries * sizeof *p->states, cudaMemcpyDeviceToHost, stream));
-    if (p->n_answers <= MAX_ANSWERS) /* else collect copies them */
+    if (greatest_sorted && (st = sort_large(p, err)) != GX_OK)
+        return st;
+    if (!p->direct && p->n_answers <= MAX_ANSWERS) /* else collect copies them */
         TRY("copying results", cudaMemcpyAsync(p->answers, p->d_answers, p->n_answers * 8, cudaMemcpyDeviceToHost, stream));
-    TRY("copying results", cudaMemcpyAsync(p->counts, p->d_counts, N_COUNTS * 8, cudaMemcpyDeviceToHost, stream));
+    if (p->timed) {
+        TRY("timing", cudaEventRecord(p->events[2], stream));
+        TRY("copying results", cudaMemcpyAsync(p->counts, R.counts, N_COUNTS * 8, cudaMemcpyDeviceToHost, stream));
+    }
     TRY("timing", cudaEventRecord(p->events[3], stream));
     p->busy = true;
     return GX_OK;
@@ -890,7 +966,7 @@ static gx_status push_again(gpu_exec *x, job j, gx_error *err)
 static gx_status collect_query(gpu_exec *x, part *p, const placed *pl, uint32_t q, gx_op op, gx_hits *hits, gx_error *err)
 {
     const gpu_query *Q = &p->queries[q];
-    const gpu_query_state st = p->states[q];
+    const gpu_query_state st = p->results[q];
     if (st.count > Q->capacity && !pl->j.roomy && !(Q->flags & QUERY_EXHAUSTIVE))
         return push_again(x, {pl->j.plan, op, true, st.threshold}, err);
     gx_hits *h = &hits[pl->j.plan];
@@ -933,13 +1009,13 @@ static gx_status collect(gpu_exec *x, part *p, const gx_plan *plans, gx_hits *hi
     const double t0 = seconds();
     for (uint32_t i = 0; i < p->n_jobs && st == GX_OK; ++i) {
         const placed *pl = &p->jobs[i];
-        const bool second = pl->second != NO_QUERY && p->states[pl->first].count < p->queries[pl->first].k;
+        const bool second = pl->second != NO_QUERY && p->results[pl->first].count < p->queries[pl->first].k;
         st = collect_query(x, p, pl, second ? pl->second : pl->first, pl->second == NO_QUERY ? pl->j.op : second ? GX_OP_OR : GX_OP_AND,
                            hits, err);
         if (work)
             work->and_fell_to_or += second;
     }
-    if (work) {
+    if (work && p->timed) {
         float ms = 0;
         work->blocks_decoded += p->counts[COUNT_DECODED];
         work->lookups += p->counts[COUNT_LOOKUPS];
@@ -947,8 +1023,9 @@ static gx_status collect(gpu_exec *x, part *p, const gx_plan *plans, gx_hits *hi
             work->seconds[1] += 1e-3 * ms;
         if (cudaEventElapsedTime(&ms, p->events[1], p->events[2]) == cudaSuccess)
             work->seconds[2] += 1e-3 * ms;
-        work->seconds[3] += seconds() - t0;
     }
+    if (work)
+        work->seconds[3] += seconds() - t0;
     return st;
 }
 
@@ -975,6 +1052,7 @@ static gx_status find_bounds(gpu_exec *x, gx_norm norm, const bounds **out, gx_e
 static gx_status fill_part(gpu_exec *x, part *p, const gx_plan *plans, const job *jobs, uint32_t n, uint32_t *drivers, uint32_t *taken,
                            gx_work *work, gx_error *err)
 {
+    const uint64_t answers = x->answer_room < MAX_ANSWERS ? x->answer_room : MAX_ANSWERS;
     need sum = {0, 0, 0, 0, 0, 0};
     p->n_jobs = p->n_queries = p->n_first = p->n_terms = p->n_runs = p->n_items = 0;
     p->n_candidates = p->n_answers = 0;
@@ -989,7 +1067,6 @@ static gx_status fill_part(gpu_exec *x, part *p, const gx_plan *plans, const job
         sum.items += one.items;
         sum.candidates += one.candidates;
         sum.answers += one.answers;
-        const uint64_t answers = x->answer_room < MAX_ANSWERS ? x->answer_room : MAX_ANSWERS;
         if (i && (sum.queries > MAX_QUERIES || sum.terms > MAX_TERMS || sum.runs > MAX_RUNS || sum.items > x->item_room ||
                   sum.candidates > x->candidate_room || sum.answers > answers))
             break;
@@ -1038,7 +1115,8 @@ static gx_status run_jobs(gpu_exec *x, const gx_plan *plans, const job *jobs, ui
 {
     uint32_t drivers[MAX_QUERIES], active[MAX_QUERIES];
     gx_status st = GX_OK;
-    for (uint32_t at = 0, turn = 0; at < n && st == GX_OK; turn = (turn + 1) % N_PARTS) {
+    /* The first parts are small, so that the GPU begins early; later ones grow, as long as the others take. */
+    for (uint32_t at = 0, turn = 0, most = FIRST_PART; at < n && st == GX_OK; turn = (turn + 1) % N_PARTS, most = 2 * most < MAX_QUERIES ? 2 * most : MAX_QUERIES) {
         part *p = &x->parts[turn];
         if ((st = collect(x, p, plans, hits, work, err)) != GX_OK)
             break;
@@ -1049,7 +1127,7 @@ static gx_status run_jobs(gpu_exec *x, const gx_plan *plans, const job *jobs, ui
         }
         const double t0 = seconds();
         uint32_t taken = 0;
-        st = fill_part(x, p, plans, jobs + at, n - at, drivers, &taken, work, err);
+        st = fill_part(x, p, plans, jobs + at, n - at < most + most / 2 ? n - at : most, drivers, &taken, work, err);
         if (st == GX_OK && taken == 0)
             st = gx_fail(err, GX_ECUDA, "GPU: a query of %u terms and k = %u is larger than the session's memory; use the CPU engine",
                          plan->n_terms, plan->k);

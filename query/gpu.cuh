@@ -52,7 +52,7 @@ struct alignas(16) term_payload {
 
 /* The presence map: bit (docid >> map_shift) from maps[map]. A list without one has map 0 and map_shift 31, whose two bits
  * are set: it may hold anything. A dense list's slots are single documents; its map is followed, at rank_offset, by its ranks:
- * how many of its documents come before 256 g, for each g. The tf classes: two bits a slot from maps[classes] (tf_class), or NO_CLASSES. */
+ * how many of its documents come before 512 g, for each g. The tf classes: two bits a slot from maps[classes] (tf_class), or NO_CLASSES. */
 struct alignas(16) term_filter {
     uint32_t map, map_shift;
     uint32_t bound;   /* no impact of the list is greater */
@@ -74,6 +74,7 @@ struct gpu_term {
 };
 
 constexpr uint32_t NO_CLASSES = UINT32_MAX;
+constexpr uint32_t RANK_WORDS = 16; /* of a dense map, to a rank */
 constexpr uint32_t EXACT_SLOTS = 0; /* map_shift of a map whose slots are single documents */
 constexpr uint32_t NO_MAP_SHIFT = 31, NO_TABLE_SHIFT = 31;
 
@@ -120,6 +121,16 @@ constexpr uint32_t ITEM_TERM = (1u << 24) - 1, ITEM_LAST = 1u << 30, ITEM_FIRST 
 constexpr uint32_t MAX_ITEM_BLOCKS = 16;
 constexpr uint32_t N_LAUNCHES = 4; /* of a search: short queries, long ones; what is answered only after others likewise */
 
+/* Item number `chunk` of a query's list, of item_blocks blocks each. */
+__host__ __device__ __forceinline__ gpu_item make_item(uint32_t term, term_blocks at, uint32_t query, const gpu_query *Q, uint32_t chunk,
+                                                       uint32_t item_blocks)
+{
+    const uint32_t block = chunk * item_blocks, left = at.n_blocks - block, n = item_blocks < left ? item_blocks : left;
+    const uint32_t n_terms = Q->n_terms < 255 ? Q->n_terms : 255;
+    return {at.first_block + block, term | (n - 1) << 24 | (block == 0 ? ITEM_FIRST : 0) | (n == left ? ITEM_LAST : 0), query,
+            Q->first_term | n_terms << 24};
+}
+
 /* Chunks [first, ..) of a term's blocks, item_blocks each, that become items [item, next run's item). */
 struct gpu_run {
     uint32_t term, first, item;
@@ -135,7 +146,8 @@ struct gpu_batch {
     uint32_t *next_item;         /* of this launch; [N_LAUNCHES] in all */
     gpu_query_state *states;     /* [n_queries] */
     uint32_t *histograms;        /* [n_queries * BINS] */
-    unsigned long long *candidates, *answers; /* keys */
+    unsigned long long *candidates, *answers; /* keys; answers may be host memory */
+    gpu_query_state *results;    /* [n_queries], host memory: the states at the end */
     unsigned long long *counts;  /* [N_COUNTS] */
 };
 

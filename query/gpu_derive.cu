@@ -76,8 +76,6 @@ static __global__ void __launch_bounds__(THREADS) fill_maps(const __grid_constan
     }
 }
 
-constexpr uint32_t GROUP_WORDS = 8; /* of a dense map, to a rank */
-
 /* The ranks of dense maps: how many bits are set before each group. */
 static __global__ void __launch_bounds__(THREADS) fill_ranks(const __grid_constant__ gpu_index X, const long_list *lists, uint32_t *maps)
 {
@@ -86,13 +84,13 @@ static __global__ void __launch_bounds__(THREADS) fill_ranks(const __grid_consta
     const long_list l = lists[blockIdx.x];
     if (l.map_shift != EXACT_SLOTS)
         return;
-    const uint32_t n_groups = (X.n_docs - 1) / (32 * GROUP_WORDS) + 1;
+    const uint32_t n_groups = (X.n_docs - 1) / (32 * RANK_WORDS) + 1;
     uint32_t before = 0;
     for (uint32_t first = 0; first < n_groups; first += THREADS) {
         const uint32_t g = first + threadIdx.x;
         uint32_t bits = 0, rank, total;
-        for (uint32_t i = 0; g < n_groups && i < GROUP_WORDS; ++i)
-            bits += __popc(maps[l.map + g * GROUP_WORDS + i]);
+        for (uint32_t i = 0; g < n_groups && i < RANK_WORDS; ++i)
+            bits += __popc(maps[l.map + g * RANK_WORDS + i]);
         scan(space).ExclusiveSum(bits, rank, total);
         if (g < n_groups)
             maps[l.map + X.rank_offset + g] = before + rank;

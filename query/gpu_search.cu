@@ -23,12 +23,8 @@ static __global__ void __launch_bounds__(THREADS) begin(const __grid_constant__ 
         const uint32_t count = (r + 1 < n_runs ? runs[r + 1].item : n_items) - run.item;
         const term_blocks at = read(&R.terms[run.term].at);
         const uint32_t query = R.terms[run.term].weight.query;
-        const uint32_t place = R.queries[query].first_term | min(R.queries[query].n_terms, 255u) << 24;
-        for (uint32_t c = lane; c < count; c += 32) {
-            const uint32_t block = (run.first + c) * item_blocks, n = min(item_blocks, at.n_blocks - block);
-            items[run.item + c] = {at.first_block + block, run.term | (n - 1) << 24 | (block == 0 ? ITEM_FIRST : 0) |
-                                                              (block + n == at.n_blocks ? ITEM_LAST : 0), query, place};
-        }
+        for (uint32_t c = lane; c < count; c += 32)
+            items[run.item + c] = make_item(run.term, at, query, &R.queries[query], run.first + c, item_blocks);
     }
 }
 

@@ -245,7 +245,7 @@ __device__ __forceinline__ void select_few(const gpu_batch &R, uint32_t q, uint3
         last = best;
     }
     if (lane == 0)
-        st->n_hits = hits;
+        R.results[q] = {T, __ldcg(&st->count), 0, hits};
     __syncwarp();
 }
 
@@ -280,13 +280,17 @@ template <class P>
 __device__ __forceinline__ uint32_t dense_tf(const gpu_index &X, const gpu_term *t, const term_filter &f, uint32_t doc)
 {
     typedef typename P::template tf<true> T;
-    const uint4 *group = reinterpret_cast<const uint4 *>(X.maps + f.map) + (doc >> 8) * 2;
-    const uint4 a = __ldg(group), b = __ldg(group + 1);
-    uint32_t at = __ldg(X.maps + f.map + X.rank_offset + (doc >> 8));
-    const uint32_t w[8] = {a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w}, last = doc >> 5 & 7;
+    const uint32_t group = doc / (32 * RANK_WORDS), last = doc >> 5 & (RANK_WORDS - 1);
+    const uint4 *words = reinterpret_cast<const uint4 *>(X.maps + f.map) + group * (RANK_WORDS / 4);
+    uint32_t at = __ldg(X.maps + f.map + X.rank_offset + group);
 #pragma unroll
-    for (uint32_t i = 0; i < 8; ++i)
-        at += i < last ? __popc(w[i]) : i == last ? __popc(w[i] & ((1u << (doc & 31)) - 1)) : 0;
+    for (uint32_t i = 0; i < RANK_WORDS; i += 4) {
+        const uint4 v = i <= last ? __ldg(words + i / 4) : make_uint4(0, 0, 0, 0);
+        const uint32_t w[4] = {v.x, v.y, v.z, v.w};
+#pragma unroll
+        for (uint32_t u = 0; u < 4; ++u)
+            at += i + u < last ? __popc(w[u]) : i + u == last ? __popc(w[u] & ((1u << (doc & 31)) - 1)) : 0;
+    }
     const term_blocks blocks = read(&t->at);
     const term_payload p = read(&t->payload);
     const uint32_t len = block_len<P>(X), j = at / len, n = j + 1 < blocks.n_blocks ? len : p.df - j * len;
@@ -436,6 +440,8 @@ __device__ __forceinline__ uint32_t filter(const gpu_index &X, const gpu_term *t
 #pragma unroll
     for (uint32_t v = 0; v < V; ++v) {
         const uint32_t who = __ballot_sync(ALL_LANES, slack[v] >= 0);
+        if (who == 0)
+            continue;
         if (slack[v] >= 0)
             queue[queued + __popc(who & ((1u << lane) - 1))] = make_uint2(d[v], f[v]);
         queued += __popc(who);
@@ -465,28 +471,28 @@ __device__ __forceinline__ void scan(const gpu_index &X, const gpu_batch &R, con
     const uint32_t n_terms = near.query.n_terms, li = (near.item.what & ITEM_TERM) - near.query.first_term;
     const bool all = near.query.flags & QUERY_AND;
     const gpu_term *terms = item_terms<LONG>(R, near), *own = terms + li;
-    const uint32_t top = own->filter.bound + own->weight.rest;
     bool ready = turn.ahead;
     turn.ahead = false;
-    uint32_t T = near.state.threshold, last_T = 0, tf_min = 0;
-    if (top < T)
+    uint32_t T = near.state.threshold, tf_min = 0; /* 0: the threshold has changed */
+    if (own->filter.bound + own->weight.rest < T)
         return;
     /* The bound of a posting whose tf is the lane (the last lane: that or more), all later lists at their bounds. */
-    const uint32_t own_bounds =
-        lane == 31 ? top : min(top, gx_bm25_impact(own->weight.w, lane, near.query.least_K) + own->weight.rest);
+    uint32_t own_bounds = own->filter.bound;
+    if (lane < 31)
+        own_bounds = min(own_bounds, gx_bm25_impact(own->weight.w, lane, near.query.least_K));
+    own_bounds += own->weight.rest;
     if (!ready)
         stage_chunk<V>(X, near, own->payload.words, 0, ws, turn.buffer ^ 1, lane);
 
     uint32_t k = 0, i = 0, n = 0, staged = 0, queued = 0, carry = 0; /* block k, of which i of n postings are decoded */
-    uint32_t decoded = 0;
     D doc;
     F tf;
     for (;;) {
-        if (T != last_T) {
-            if (top < T)
+        if (tf_min == 0) {
+            const uint32_t reach = __ballot_sync(ALL_LANES, own_bounds >= T);
+            if (reach == 0)
                 break; /* what is queued cannot matter either */
-            last_T = T;
-            tf_min = max(1, __ffs(__ballot_sync(ALL_LANES, own_bounds >= T)) - 1);
+            tf_min = max(1, __ffs(reach) - 1);
         }
         const bool end = k == cnt;
         if (!end) {
@@ -529,7 +535,8 @@ __device__ __forceinline__ void scan(const gpu_index &X, const gpu_batch &R, con
                     doc.open(ws.chunks[turn.buffer].docs + begin, near.docid_ends[k + 1] - begin, n, lane,
                              decoder_arg<D>(own->weight.codecs));
                     carry = near.heads[k] - 1;
-                    ++decoded;
+                    if (lane == 0)
+                        atomicAdd(&ws.decoded, 1);
                 }
                 doc.next(lane, d);
                 carry = docids(d, carry, lane);
@@ -542,20 +549,22 @@ __device__ __forceinline__ void scan(const gpu_index &X, const gpu_batch &R, con
                 i = 0;
                 ++k;
             }
-            T = max(T, __shfl_sync(ALL_LANES, T_now, 0));
+            const uint32_t now = __shfl_sync(ALL_LANES, T_now, 0);
+            tf_min = now > T ? 0 : tf_min;
+            T = max(T, now);
         }
         while (queued >= 32 || (queued && end)) {
             const uint32_t take = min(queued, 32u);
             queued -= take;
             const uint2 cand = lane < take ? ws.queue[queued + lane] : make_uint2(0, 1);
-            T = score<P, LONG, V>(X, R, near, terms, n_terms, li, all, cand, lane < take, T, lane, ws);
+            const uint32_t now = score<P, LONG, V>(X, R, near, terms, n_terms, li, all, cand, lane < take, T, lane, ws);
+            tf_min = now > T ? 0 : tf_min;
+            T = now;
             __syncwarp();
         }
         if (end)
             break;
     }
-    if (lane == 0)
-        ws.decoded += decoded;
 }
 
 /* Items come from a queue. The number of the third next item, the second next item, and the description of the next one are

@@ -87,7 +87,7 @@ static __global__ void __launch_bounds__(THREADS) select(const __grid_constant__
     const unsigned long long threshold = (unsigned long long)__ldcg(&st->threshold) << 32;
     if (threadIdx.x == 0) {
         kept = 0;
-        st->n_hits = k;
+        R.results[q] = {__ldcg(&st->threshold), __ldcg(&st->count), 0, k};
     }
     __syncthreads();
     for (uint32_t i = threadIdx.x; sort && i < n; i += THREADS) {

@@ -179,7 +179,7 @@ static void measure_alone(bench *b, const char *name, gx_op op, uint32_t k)
 {
     gx_error err;
     const uint32_t n = b->n < 512 ? b->n : 512;
-    double *all = malloc(2 * n * sizeof *all), *kernel = malloc(2 * n * sizeof *kernel);
+    double *all = malloc(2 * n * sizeof *all);
     make_plans(b, op, k);
     for (uint32_t round = 0; round < 3; ++round) { /* the first warms up; a query's lists are cold again in the next */
         for (uint32_t i = 0; i < n; ++i) {
@@ -187,21 +187,17 @@ static void measure_alone(bench *b, const char *name, gx_op op, uint32_t k)
             const double t0 = now();
             if (b->ops->run(b->exec, b->plans + i, 1, b->hits + i, &w, &err) != GX_OK)
                 die("run", &err);
-            if (round) {
+            if (round)
                 all[(round - 1) * n + i] = (now() - t0) * 1e6;
-                kernel[(round - 1) * n + i] = w.seconds[1] * 1e6;
-            }
         }
     }
     b->n = n < b->n ? n : b->n;
     const uint32_t wrong = check(b);
     b->n = b->s->n_queries;
-    printf("%-7s k %-5u alone %-7s all p50 %.1f p90 %.1f p99 %.1f max %.1f us; kernel p50 %.1f p99 %.1f us\n", name, k,
-           wrong ? "WRONG" : "checked", quantile(all, 2 * n, .5), quantile(all, 2 * n, .9), quantile(all, 2 * n, .99),
-           quantile(all, 2 * n, 1), quantile(kernel, 2 * n, .5), quantile(kernel, 2 * n, .99));
+    printf("%-7s k %-5u alone %-7s all p50 %.1f p90 %.1f p99 %.1f max %.1f us\n", name, k, wrong ? "WRONG" : "checked",
+           quantile(all, 2 * n, .5), quantile(all, 2 * n, .9), quantile(all, 2 * n, .99), quantile(all, 2 * n, 1));
     fflush(stdout);
     free(all);
-    free(kernel);
 }
 
 static bool wanted(const options *o, const char *what)
