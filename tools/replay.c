@@ -145,8 +145,8 @@ static void put_report(FILE *out, const session_facts *f)
     fprintf(out, "%sIndex %s%s: %s documents, ", cli_paint(out, CLI_BOLD), f->a->argv[0], cli_paint(out, CLI_PLAIN),
             show_count(st.n_docs));
     fprintf(out, "%s postings; engine %s\n", show_count(st.n_postings), gx_engine_describe(f->en));
-    fprintf(out, "%sLog %s%s: %s queries", cli_paint(out, CLI_BOLD), f->a->argv[1], cli_paint(out, CLI_PLAIN),
-            show_count(r->log.queries));
+    fprintf(out, "%sLog %s%s: %s quer%s", cli_paint(out, CLI_BOLD), f->a->argv[1], cli_paint(out, CLI_PLAIN),
+            show_count(r->log.queries), r->log.queries == 1 ? "y" : "ies");
     put_log_facts(out, r);
     fprintf(out, "%s, %s, k %u; batches of %u, %u thread%s, %u run%s", cli_text(f->a, "op"), cli_text(f->a, "scorer"),
             opt->query.k, r->batch, opt->threads, opt->threads == 1 ? "" : "s", opt->runs, opt->runs == 1 ? "" : "s");
