@@ -318,7 +318,6 @@ static void read_block(gx_cpu_searcher *s, gx_cpu_cursor *c, uint32_t j, const g
 static gx_status read_list(gx_cpu_searcher *s, const gx_plan *plan, uint32_t i, bool all, gx_error *err)
 {
     gx_cpu_cursor *c = s->order[i];
-    const uint32_t batch = plan->k <= GX_CPU_FEW ? 64 : GX_CPU_BATCH;
     gx_cpu_bound b = {.w = (float)(c->w * (1 + 2e-6)), .rest = c->rest};
     bool ok = true;
     for (uint32_t j = 0; j < c->list.n_blocks && ok; ++j) {
@@ -327,7 +326,7 @@ static gx_status read_list(gx_cpu_searcher *s, const gx_plan *plan, uint32_t i, 
         if (!bound_block(c, j, s->best.threshold, &b))
             continue;
         read_block(s, c, j, &b);
-        if (s->columns.n >= batch)
+        if (s->columns.n >= GX_CPU_BATCH)
             ok = evaluate(s, plan, i, all);
     }
     if (ok && s->columns.n)
