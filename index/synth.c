@@ -258,7 +258,7 @@ static void make_term(void *arg, uint32_t i)
 static bool make_queries(making *m, rng *r, gx_synth *s)
 {
     uint32_t *by_topic = malloc((size_t)TOPICS * m->opt.n_terms * sizeof *by_topic), counts[TOPICS] = {0};
-    s->queries = malloc((m->opt.n_queries + 1ull) * sizeof *s->queries);
+    s->queries = calloc(m->opt.n_queries + 1ull, sizeof *s->queries);
     if (!by_topic || !s->queries) {
         free(by_topic);
         return false;

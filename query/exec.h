@@ -18,10 +18,12 @@ typedef struct gx_hits {
 typedef struct gx_work {
     uint64_t postings;        /* sum of the plans' dfs: what an exhaustive engine touches */
     uint64_t blocks;          /* sum of the plans' blocks */
-    uint64_t blocks_decoded;  /* of which docids were decoded (0 where an engine does not count) */
+    uint64_t blocks_decoded;  /* of which docids were decoded (0 where an engine does not count, as a GPU for a few queries) */
     uint64_t lookups;         /* exact look-ups of a docid in a list */
     uint64_t and_fell_to_or;  /* AND-then-OR queries that needed OR */
-    double seconds[4];        /* 0 plan and copy in, 1 search, 2 select, 3 copy out; 0 where not measured */
+    /* 0 plan and copy in, 1 search, 2 select, 3 copy out; 0 where not measured, as for a few queries on a GPU. Parts of a batch
+     * overlap there, so these can add up to more than the time that passed. */
+    double seconds[4];
 } gx_work;
 
 typedef struct gx_exec_ops {

@@ -4,7 +4,8 @@
  *   bench_query [--engine=gpu|cpu] [--docs=N] [--terms=N] [--queries=N] [--codec=NAME] [--seed=N] [--runs=N]
  *               [--map-memory=BYTES] [--check=N] [--cpu-check=N] [--only=or|and|and-or|alone|small]
  *
- * kernel: GPU time from the end of the copy in to the end of the search, a query; all: the host's clock from plans to hits.
+ * kernel: GPU time from the end of the copy in to the end of the search, a query, summed over parts of a batch, which overlap; all: the
+ * host's clock from plans to hits.
  */
 #include <getopt.h>
 #include <stdio.h>
