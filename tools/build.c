@@ -1,14 +1,15 @@
 /* build.c: gpuidx build: a corpus becomes an index. */
 #include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include "index/source.h"
 #include "tools/cli.h"
 #include "tools/output.h"
 #include "tools/progress.h"
+#include "tools/stop.h"
 
 enum { MAX_REPORTS = 20 }; /* bad documents that are shown one by one */
 
@@ -21,31 +22,6 @@ typedef struct build {
     bool skip;
     double began, read_seconds; /* of the monotonic clock; not inside the builder */
 } build;
-
-/* ---- Ctrl-C: stop between two documents, leave nothing, and die of the signal ---- */
-
-static volatile sig_atomic_t stopped_by;
-
-static void stop(int signal_number)
-{
-    stopped_by = signal_number;
-}
-
-static bool is_stopped(void *user)
-{
-    (void)user;
-    return stopped_by != 0;
-}
-
-static void catch_signals(void (*handler)(int))
-{
-    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
-    for (size_t i = 0; i < sizeof signals / sizeof *signals; ++i) {
-        struct sigaction old, act = {.sa_handler = handler}; /* no SA_RESTART: a waiting read is woken */
-        if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
-            sigaction(signals[i], &act, NULL);
-    }
-}
 
 /* ---- bad documents ---- */
 
@@ -92,7 +68,7 @@ static int add_documents(build *b)
     gx_error err = {0};
     const gx_source_document *d;
     for (uint64_t n = 0; b->limit == 0 || n < b->limit; ++n) {
-        gx_status st = stopped_by ? GX_ECANCELLED : gx_source_next(b->source, &d, &err);
+        gx_status st = is_stopped(NULL) ? GX_ECANCELLED : gx_source_next(b->source, &d, &err);
         if (st == GX_OK && !d)
             return 0;
         if (st == GX_OK && (st = gx_builder_add(b->builder, &d->doc, &err)))
@@ -102,7 +78,7 @@ static int add_documents(build *b)
             if (code)
                 return code;
         } else if (st == GX_ECANCELLED) {
-            return gx_status_exit(st); /* run tells it */
+            return gx_status_exit(st); /* stop_die tells it */
         } else if (st) {
             progress_end(&b->bar);
             return cli_fail_error(&err);
@@ -130,8 +106,8 @@ static void summarize(const build *b, const gx_source_counts *in, const gx_build
     cli_note("%s: %s documents, %s terms, %s postings, %s (%.2f bits a posting for the lists)", cli_text(b->args, "output"),
              show_count(ix->n_docs), show_count(ix->n_terms), show_count(ix->n_postings), show_bytes(ix->file_bytes),
              ix->n_postings ? 8.0 * (double)(ix->device_bytes - 4.0 * ix->n_docs) / (double)ix->n_postings : 0.0);
-    cli_note("read %s of %s from %s file%s in %.1f s, %.1f MB/s, with %s of memory at most", show_bytes(in->bytes),
-             gx_source_format_name(in->format), show_count(in->files), in->files == 1 ? "" : "s", total,
+    cli_note("read %s%s%s from %s file%s in %.1f s, %.1f MB/s, with %s of memory at most", show_bytes(in->bytes),
+             in->files ? " of " : "", in->files ? gx_source_format_name(in->format) : "", show_count(in->files), in->files == 1 ? "" : "s", total,
              total > 0 ? (double)in->bytes / total / 1e6 : 0.0, show_bytes((uint64_t)usage.ru_maxrss << 10));
     cli_note("seconds: read %.2f, analyse %.2f, invert %.2f, merge %.2f, lists %.2f, documents %.2f", b->read_seconds,
              out->seconds[0], out->seconds[1], out->seconds[2], out->seconds[3], out->seconds[4]);
@@ -175,6 +151,16 @@ static void print_json(const build *b, const gx_source_counts *in, const gx_buil
 
 /* ---- the command ---- */
 
+/* The path that is the same file as output; --force would destroy it. Or NULL. */
+static const char *find_itself(const cli_args *a, const char *output)
+{
+    struct stat in, out;
+    for (int i = 0; stat(output, &out) == 0 && i < a->argc; i++)
+        if (stat(a->argv[i], &in) == 0 && in.st_dev == out.st_dev && in.st_ino == out.st_ino)
+            return a->argv[i];
+    return NULL;
+}
+
 static int open_all(build *b)
 {
     const cli_args *a = b->args;
@@ -203,13 +189,7 @@ static int open_all(build *b)
     out.store_text = cli_choice(a, "store") == 2;
     out.memory = cli_count(a, "memory");
     out.source = from;
-    if (gx_builder_open(&b->builder, &out, &err)) {
-        const int code = cli_fail_error(&err);
-        if (err.status == GX_EEXISTS)
-            cli_note("--force replaces it");
-        return code;
-    }
-    return 0;
+    return gx_builder_open(&b->builder, &out, &err) ? cli_fail_error(&err) : 0;
 }
 
 static int seal(build *b)
@@ -249,24 +229,26 @@ static int run(const cli_args *a)
         return cli_usage(a, "-o -: an index cannot go to stdout, it is a file that is mapped");
     if (cli_count(a, "threads") > 1)
         cli_note("-j %" PRIu64 ": one thread builds so far; the others stay idle", cli_count(a, "threads"));
+    if (find_itself(a, path))
+        return cli_usage(a, "-o %s: it is the corpus %s, which the index would replace; give another name", path,
+                         find_itself(a, path));
     b.began = progress_clock();
     int code = open_all(&b);
     if (!code) {
         b.bar = progress_begin("documents", gx_source_get_counts(b.source).raw_total);
-        catch_signals(stop);
+        stop_on_signals();
         code = add_documents(&b);
-        catch_signals(SIG_DFL); /* nothing has its name yet, so a kill may come at any time */
+        stop_no_more(); /* nothing has its name yet, so a kill may come at any time */
         progress_end(&b.bar);
         b.bar.off = cli_quiet();
+        if (!code && is_stopped(NULL))
+            code = gx_status_exit(GX_ECANCELLED);
         if (!code)
             code = seal(&b);
     }
     gx_builder_abort(b.builder);
     gx_source_close(b.source);
-    if (stopped_by) {
-        cli_warn("interrupted; nothing was written to %s", path);
-        raise(stopped_by);
-    }
+    stop_die("nothing was written");
     return code;
 }
 
@@ -276,13 +258,12 @@ static const cli_flag flags[] = {
      "what the corpus is; without it, file names and first bytes tell"},
     {"columns", 0, CLI_TEXT, "LIST", NULL,
      "columns of TSV and CSV, such as `id,-,-,title,text`; `title` and `text` may be repeated, `-` is left out"},
-    {"encoding", 0, CLI_CHOICE, "utf-8|latin-1", "utf-8", "the corpus's characters"},
+    {"encoding", 0, CLI_CHOICE, "utf-8|latin1", "utf-8", "the corpus's characters"},
     {"analyzer", 0, CLI_CHOICE, "english|simple|whitespace", "english", "how text becomes terms; kept in the index"},
     {"stemmer", 0, CLI_TEXT, "NAME", NULL, "`none`, `porter`, `english` (Porter2) or any of Snowball's; without it, the analyzer's own"},
     {"stopwords", 0, CLI_TEXT, "WORDS", NULL,
      "`none`, `lucene` (33 words), or a file with a word a line; without it, the analyzer's own"},
-    {"codec", 0, CLI_TEXT, "NAME", "gpubp128", "how docids are packed: `gpubp128`, `gpubp256`, `gpuvbyte128`, `gpuvbyte1024` or `raw`"},
-    {"tf-codec", 0, CLI_TEXT, "NAME", NULL, "how term frequencies are packed; without it, as docids"},
+    CLI_CODEC_FLAGS,
     {"store", 0, CLI_CHOICE, "none|title|text", "title", "what is kept besides ids; `text` keeps titles and texts, for snippets"},
     {"memory", 'm', CLI_BYTES, "SIZE", "512M", "memory for the inversion; what does not fit goes through temporary files",
      .min = 1 << 20},

@@ -89,10 +89,17 @@ extern const cli_command *const cli_commands[]; /* NULL-terminated, in the order
 extern const cli_flag cli_common_flags[];       /* of every command: --help, --quiet, --color */
 
 const cli_command *cli_find_command(const char *name); /* or NULL */
+int cli_unknown_command(const char *name);             /* say that there is none of that name, and exit code 2 */
 
 /* The commands; each is defined in tools/NAME.c and listed in gpuidx.c. */
 extern const cli_command cmd_build, cmd_query, cmd_replay, cmd_eval, cmd_info, cmd_check, cmd_import, cmd_export,
     cmd_bench, cmd_recode, cmd_devices, cmd_completion, cmd_help;
+
+/* The flags of what packs postings. */
+#define CLI_CODEC_FLAGS \
+    {"codec", 0, CLI_TEXT, "NAME", "gpubp128", \
+     "how docids are packed: a codec that has an id in `gpuidx bench codecs --list`"}, \
+    {"tf-codec", 0, CLI_TEXT, "NAME", NULL, "how term frequencies are packed; without it, as docids"}
 
 /* ---- reading a command line ---- */
 

@@ -16,7 +16,7 @@ static int run(const cli_args *a)
     if (gx_index_open(&ix, a->argv[0], NULL, &err))
         return cli_fail_error(&err);
     stop_on_signals();
-    const int code = gx_ds2i_export(ix, base, &opt, &err) ? cli_fail_error(&err) : 0;
+    const int code = gx_ds2i_export(ix, base, &opt, &err) ? stop_fail(&err) : 0;
     gx_index_close(ix);
     return code;
 }

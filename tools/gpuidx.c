@@ -29,7 +29,7 @@ const cli_flag cli_common_flags[] = {
     {NULL},
 };
 
-static int unknown_command(const char *name)
+int cli_unknown_command(const char *name)
 {
     const char *names[64];
     size_t n = 0;
@@ -58,7 +58,7 @@ static int dispatch(int argc, char **argv)
     if (argv[1][0] == '-')
         return cli_fail(GX_EUSAGE, "%s: a command comes first; 'gpuidx help' lists them", argv[1]);
     const cli_command *command = cli_find_command(argv[1]);
-    return command ? cli_run(command, argc - 1, argv + 1) : unknown_command(argv[1]);
+    return command ? cli_run(command, argc - 1, argv + 1) : cli_unknown_command(argv[1]);
 }
 
 int main(int argc, char **argv)

@@ -9,7 +9,7 @@ static int run(const cli_args *a)
         return 0;
     }
     if (a->argc == 1 && !(command = cli_find_command(a->argv[0])))
-        return cli_usage(a, "%s: there is no such command; 'gpuidx help' lists them", a->argv[0]);
+        return cli_unknown_command(a->argv[0]);
     if (cli_switch(a, "man"))
         cli_print_man(stdout, command);
     else

@@ -18,9 +18,7 @@ static int run(const cli_args *a)
         (tf_codec && gx_codec_find(&opt.tfs, tf_codec, &err)))
         return cli_fail_error(&err);
     stop_on_signals();
-    if (gx_ds2i_import(a->argv[0], path, &opt, &err))
-        return cli_fail_error(&err);
-    return 0;
+    return gx_ds2i_import(a->argv[0], path, &opt, &err) ? stop_fail(&err) : 0;
 }
 
 static const cli_flag flags[] = {
@@ -28,8 +26,7 @@ static const cli_flag flags[] = {
     {"format", 'f', CLI_CHOICE, "ds2i", "ds2i", "what the collection is"},
     {"terms", 0, CLI_TEXT, "FILE", NULL, "the lists' names, one a line; without it `BASE.terms`, or numbers"},
     {"documents", 0, CLI_TEXT, "FILE", NULL, "the documents' names, one a line; without it `BASE.documents`, or numbers"},
-    {"codec", 0, CLI_TEXT, "NAME", "gpubp128", "how docids are packed; `gpuidx bench codecs --list` names the codecs"},
-    {"tf-codec", 0, CLI_TEXT, "NAME", NULL, "how term frequencies are packed; without it, as docids"},
+    CLI_CODEC_FLAGS,
     {"force", 0, CLI_SWITCH, NULL, NULL, "replace `FILE` if it exists"},
     {NULL},
 };

@@ -33,7 +33,7 @@ static int run(const cli_args *a)
     stop_on_signals();
     int code = 0;
     if (gx_index_rewrite(ix, path, &opt, &err))
-        code = cli_fail_error(&err);
+        code = stop_fail(&err);
     else
         report(ix, path);
     gx_index_close(ix);
@@ -42,8 +42,7 @@ static int run(const cli_args *a)
 
 static const cli_flag flags[] = {
     {"output", 'o', CLI_TEXT, "FILE", NULL, "where the new index goes"},
-    {"codec", 0, CLI_TEXT, "NAME", "gpubp128", "how docids are packed; `gpuidx bench codecs --list` names the codecs"},
-    {"tf-codec", 0, CLI_TEXT, "NAME", NULL, "how term frequencies are packed; without it, as docids"},
+    CLI_CODEC_FLAGS,
     {"drop", 0, CLI_CHOICE, "nothing|text|title", "nothing", "leave out stored texts, or texts and titles"},
     {"force", 0, CLI_SWITCH, NULL, NULL, "replace `FILE` if it exists"},
     {NULL},

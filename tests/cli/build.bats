@@ -194,7 +194,7 @@ nothing_here() { # but what the test made
     complains '2 documents without a term'
     complains '1 byte sequences that are not UTF-8'
     complains '1 NUL bytes'
-    ask build --force --encoding=latin-1 c.tsv -o x.gx
+    ask build --force --encoding=latin1 c.tsv -o x.gx
     exits 0
     [ "$(ids x.gx café)" = "b " ]
 }
@@ -243,6 +243,27 @@ nothing_here() { # but what the test made
     ask eval "$DATA/scifact/qrels.txt" run -m ndcg@10,recall@100
     exits 0
     awk '$1 == "ndcg_cut_10" { n = $3 } $1 == "recall_100" { r = $3 } END { exit !(n >= 0.6759 && n <= 0.6819 && r >= 0.922) }' <<<"$output"
+}
+
+@test "an index never replaces its own corpus" {
+    printf 'a\tapple\n' >c.tsv
+    cp c.tsv copy
+    ln -s c.tsv link
+    for out in c.tsv link ./c.tsv; do
+        ask build --force c.tsv -o $out
+        exits 2
+        complains 'the corpus c.tsv, which the index would replace'
+        cmp c.tsv copy
+    done
+}
+
+@test "every codec that is listed can be built with" {
+    printf 'a\tapple\n' >c.tsv
+    for codec in $("$GPUIDX" bench codecs --list --format=csv | awk -F, 'NR > 1 && $3 != "" { print $1 }'); do
+        ask build -q --force c.tsv --codec=$codec -o x.gx
+        exits 0
+        [ "$(ids x.gx apple)" = "a " ]
+    done
 }
 
 @test "Ctrl-C leaves nothing behind" {

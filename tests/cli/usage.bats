@@ -134,3 +134,9 @@ load cli
     grep -qx 5 code
     [ ! -s err ]
 }
+
+@test "help of a mistyped command suggests the right one" {
+    ask help qeury
+    exits 2
+    complains "did you mean 'gpuidx query'"
+}
