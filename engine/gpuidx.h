@@ -192,7 +192,7 @@ typedef enum gx_op {
     GX_OP_AND_OR /* AND's answer when it has k results, else OR's (Ding et al. 2009, section 5) */
 } gx_op;
 
-/* Scorers by name: PRODUCT's table, and the manual page gpuidx-query(1). */
+/* Scorers. Their names, formulas and parameters are in the manual page gpuidx-query(1), too. */
 typedef enum gx_preset {
     GX_BM25,              /* idf tf / (tf + K), idf = ln(1 + (N - df + .5) / (df + .5)); k1 .9, b .4 */
     GX_BM25_LUCENE,       /* the same with k1 1.2, b .75 */

@@ -31,7 +31,19 @@ int ask_open(ask *k, const cli_args *a, const char *path)
     };
     if ((code = cli_open_index(&k->ix, a, path)) || (code = open_session(&k->en, &k->session, k->ix, &k->engine)))
         return code;
+    if (k->explain && k->format != OUT_HUMAN && k->format != OUT_JSONL)
+        return cli_usage(a, "--explain: the format %s has no place for it; human and jsonl do", cli_text(a, "format"));
+    ask_note_large_k(k);
     return 0;
+}
+
+void ask_note_large_k(const ask *k)
+{
+    gx_index_stats stats = {.size = sizeof stats};
+    gx_index_get_stats(k->ix, &stats);
+    if (k->options.k > stats.n_docs && k->options.k != GX_QUERY_OPTIONS.k)
+        cli_note("k is %u: the index holds %u documents, so there are never more results than that", k->options.k,
+                 stats.n_docs);
 }
 
 void ask_close(ask *k)
@@ -112,6 +124,8 @@ static void say_why_none(const ask *k, const gx_highlighter *h, const char *text
     }
     for (uint32_t i = 0; i < gx_highlighter_n_unknown(h) && i < 8; i++)
         cli_note("'%s' occurs in no document", gx_highlighter_unknown(h, i));
+    if (gx_highlighter_n_unknown(h) > 8)
+        cli_note("nor do %u other words", gx_highlighter_n_unknown(h) - 8);
 }
 
 static int explain_hits(const ask *k, const char *text, size_t len, uint32_t n, gx_explanation **out)
@@ -148,6 +162,15 @@ static int print(ask *k, out_answer *answer)
     return code;
 }
 
+/* A query that cannot be answered: what of a command line is a mistake is bad input in a line of standard input. */
+static int refuse(const ask *k, const gx_error *err)
+{
+    if (!k->line)
+        return cli_fail_error(err);
+    return cli_fail(err->status == GX_EUSAGE ? GX_EINPUT : err->status, "standard input:%llu: %s",
+                    (unsigned long long)k->line, err->text);
+}
+
 int ask_query(ask *k, const char *qid, size_t qid_len, const char *text, size_t len, uint32_t *n_hits)
 {
     gx_error err = {0};
@@ -164,7 +187,7 @@ int ask_query(ask *k, const char *qid, size_t qid_len, const char *text, size_t 
         (code = keep_last(k, text, len)))
         return code;
     if (rich && gx_highlighter_open(&h, k->ix, text, len, &err))
-        return cli_fail_error(&err);
+        return refuse(k, &err);
 
     gx_query_options options = k->options;
     options.count = rich;
@@ -177,7 +200,7 @@ int ask_query(ask *k, const char *qid, size_t qid_len, const char *text, size_t 
     if (st == GX_ECANCELLED) {
         cli_note("cancelled after %.1f s", seconds);
     } else if (st) {
-        code = cli_fail_error(&err);
+        code = refuse(k, &err);
     } else {
         out_answer answer = {
             .ix = k->ix,

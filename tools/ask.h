@@ -16,6 +16,7 @@ typedef struct ask {
     out_format format;
     bool explain, timing, snippets;
     bool name_queries; /* human: the query stands above its results */
+    uint64_t line; /* of standard input that the query stands in, for messages; 0: none */
     const char *tag;
     uint32_t *docids; /* [max_k] */
     float *scores;    /* [max_k] */
@@ -29,6 +30,9 @@ typedef struct ask {
 /* Open the index at path as the flags say. 0, or the exit code with the message printed; close in either case. */
 int ask_open(ask *k, const cli_args *a, const char *path);
 void ask_close(ask *k);
+
+/* Where more results are asked for than there are documents, say so. */
+void ask_note_large_k(const ask *k);
 
 /* Search on another engine from here on; the old one stays when that fails. */
 int ask_set_engine(ask *k, gx_engine_kind kind);

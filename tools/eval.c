@@ -111,7 +111,7 @@ static const cli_flag flags[] = {
     {"complete", 'c', CLI_SWITCH, NULL, NULL,
      "average over all queries of `QRELS`; those without answers count as 0"},
     {"level", 'l', CLI_COUNT, "N", "1", "the least relevance that counts as relevant", .min = 1, .max = 1 << 24},
-    {"json", 0, CLI_SWITCH, NULL, NULL, "print a JSON object"},
+    {"json", 0, CLI_SWITCH, NULL, NULL, "print a JSON object, with \"schema\": 1, instead"},
     {NULL},
 };
 
@@ -126,8 +126,8 @@ static const cli_section sections[] = {
 };
 
 static const cli_section examples[] = {
-    {"gpuidx eval qrels.txt bm25.run", "the usual measures"},
-    {"gpuidx eval -q -m ndcg@10,recall@100 qrels.txt bm25.run", "two measures, for every query and over all"},
+    {"gpuidx eval qrels.txt bm25.run", "The usual measures."},
+    {"gpuidx eval -q -m ndcg@10,recall@100 qrels.txt bm25.run", "Two measures, for every query and over all."},
     {NULL},
 };
 

@@ -34,27 +34,44 @@ static int ask_arguments(ask *k, int n, char **words, bool *none)
     return code;
 }
 
+enum { MAX_LINE = 1 << 20 }; /* bytes of a query in standard input */
+
+/* The next line, without its end, into line[MAX_LINE + 1]; its length, or -1 at the end. A line of more than MAX_LINE
+ * bytes counts one more, and what is behind them is not read. */
+static ssize_t read_line(FILE *in, char *line)
+{
+    size_t len = 0;
+    int c = 0;
+    while (len <= MAX_LINE && (c = getc_unlocked(in)) != EOF && c != '\n')
+        line[len++] = (char)c;
+    if (c == EOF && len == 0)
+        return -1;
+    while (len && len <= MAX_LINE && line[len - 1] == '\r')
+        len--;
+    return (ssize_t)len;
+}
+
 /* A query a line: text, or qid, a tab and text; the qid is the line's number where none is given. */
 static int ask_lines(ask *k, FILE *in, bool *none)
 {
-    char *line = NULL, number[24];
-    size_t cap = 0;
+    char *line = malloc(MAX_LINE + 1), number[24];
     ssize_t n;
-    int code = 0;
-    for (uint64_t i = 1; code == 0 && !cli_output_failed() && (n = getline(&line, &cap, in)) >= 0; i++) {
+    int code = line ? 0 : cli_fail(GX_ENOMEM, "no memory for queries");
+    for (k->line = 1; code == 0 && !cli_output_failed() && (n = read_line(in, line)) >= 0; k->line++) {
         size_t len = (size_t)n;
         const char *text = line;
-        uint32_t n_hits;
-        while (len && (line[len - 1] == '\n' || line[len - 1] == '\r'))
-            len--;
-        if (i == 1 && len >= 3 && memcmp(line, "\xef\xbb\xbf", 3) == 0) /* a byte order mark */
+        uint32_t n_hits = 0;
+        if (k->line == 1 && len >= 3 && memcmp(line, "\xef\xbb\xbf", 3) == 0) /* a byte order mark */
             text += 3, len -= 3;
         const char *tab = memchr(text, '\t', len);
-        if (tab) {
+        if (n > MAX_LINE) {
+            code = cli_fail(GX_EINPUT, "standard input:%llu: a query of more than %d bytes; shorten it or split it",
+                            (unsigned long long)k->line, MAX_LINE);
+        } else if (tab) {
             const size_t rest = len - (size_t)(tab + 1 - text);
             code = ask_query(k, text, (size_t)(tab - text), tab + 1, rest, &n_hits);
         } else {
-            const int digits = snprintf(number, sizeof number, "%llu", (unsigned long long)i);
+            const int digits = snprintf(number, sizeof number, "%llu", (unsigned long long)k->line);
             code = ask_query(k, number, (size_t)digits, text, len, &n_hits);
         }
         *none = *none && n_hits == 0;
@@ -101,7 +118,8 @@ static const cli_section sections[] = {
      "A query is plain text. It is made into terms as the documents were when the index was built; a term that is said "
      "twice counts twice. At most 1,024 different terms are allowed.\n\n"
      "From standard input comes a query a line: its text, or its id, a tab and its text. Where there is no id, the "
-     "line's number is one. Each answer is written before the next line is read."},
+     "line's number is one. Each answer is written before the next line is read. A line that cannot be answered, of too many "
+     "terms or of more than 1 MiB, ends the program with exit code 3."},
     {"Formats",
      "  human   rank, score, id, title, snippet; number of matches and time\n"
      "  trec    qid Q0 id rank score tag (blanks in ids become _)\n"

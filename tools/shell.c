@@ -101,8 +101,10 @@ static void set_k(shell *s, const char *arg)
     double n;
     if (!*arg)
         printf("%u\n", s->k->options.k);
-    else if (read_number(".k", CLI_COUNT, 1, (double)UINT32_MAX, arg, &n))
+    else if (read_number(".k", CLI_COUNT, 1, (double)UINT32_MAX, arg, &n)) {
         s->k->options.k = (uint32_t)n;
+        ask_note_large_k(s->k);
+    }
 }
 
 static void set_op(shell *s, const char *arg)

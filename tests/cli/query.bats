@@ -217,6 +217,39 @@ END
     ask query -q --engine=cpu -f tsv "$TINY" "gpu $(seq -f 'w%g' 1 1024 | tr '\n' ' ')"
     exits 2
     complains 'more than 1024 different terms'
+    seq -f 'w%g' 1 1025 | tr '\n' ' ' >wide
+    { echo gpu; cat wide; } >queries
+    status=0
+    "$GPUIDX" query -q --engine=cpu -f tsv "$TINY" <queries >answers 2>said || status=$?
+    [ "$status" -eq 3 ]
+    grep -q 'standard input:2: the query has more than 1024' said
+    grep -q "^1" answers
+}
+
+@test "a query of a megabyte is answered, a longer one is refused" {
+    { head -c 1048568 /dev/zero | tr '\0' 'w'; printf ' gpu\n'; } >long
+    "$GPUIDX" query -q --engine=cpu -f tsv "$TINY" <long >answers
+    [ -s answers ]
+    { echo gpu; head -c 1048577 /dev/zero | tr '\0' 'w'; } >longer
+    status=0
+    "$GPUIDX" query -q --engine=cpu -f tsv "$TINY" <longer >answers 2>said || status=$?
+    [ "$status" -eq 3 ]
+    grep -q 'standard input:2: a query of more than 1048576 bytes' said
+}
+
+@test "more results than documents are asked for: that is said, and all are given" {
+    ask query --engine=cpu -f tsv -k 1000 "$TINY" gpu
+    exits 0
+    complains 'k is 1000: the index holds 21 documents'
+    says d20
+    ask query --engine=cpu -f tsv -k 0 "$TINY" gpu
+    exits 2
+}
+
+@test "a format without a place for explanations refuses --explain" {
+    ask query -q --engine=cpu -f trec --explain "$TINY" gpu
+    exits 2
+    complains 'the format trec has no place for it'
 }
 
 @test "a full disk is an error" {
