@@ -11,6 +11,7 @@ const gx_codec *const gx_codecs[] = {
     &gx_codec_gpuvbyte128,
     &gx_codec_gpuvbyte1024,
     &gx_codec_lane1024,
+    &gx_codec_gpupfd128,
     NULL
 };
 

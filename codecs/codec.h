@@ -28,7 +28,8 @@ enum gx_codec_id {
     GX_CODEC_GPUBP256 = 3,
     GX_CODEC_GPUVBYTE128 = 4,
     GX_CODEC_GPUVBYTE1024 = 5,
-    GX_CODEC_LANE1024 = 6
+    GX_CODEC_LANE1024 = 6,
+    GX_CODEC_GPUPFD128 = 7
 };
 
 typedef struct gx_codec {

@@ -8,5 +8,6 @@ extern const gx_codec gx_codec_raw;
 extern const gx_codec gx_codec_gpubp128, gx_codec_gpubp256;
 extern const gx_codec gx_codec_gpuvbyte128, gx_codec_gpuvbyte1024;
 extern const gx_codec gx_codec_lane1024;
+extern const gx_codec gx_codec_gpupfd128;
 
 #endif

@@ -309,6 +309,85 @@ template <bool LDG> struct lane1024 {
     }
 };
 
+/* GPU-PFD128: rows of b bits, exceptions behind (gpupfd.c). Lane k < e has the k-th exception; they rise, so each lane
+ * finds its own by searching among the lanes. */
+template <bool LDG> struct gpupfd128 {
+    static constexpr int BLOCK = 128, SEG = 128, V = 4;
+
+    gpubp<128, 128, LDG> rows;
+    const uint32_t *behind; /* the exceptions */
+    uint32_t e, h;
+
+    static __device__ __forceinline__ void header(const uint32_t *w, uint32_t n_words, uint32_t &b, uint32_t &h, uint32_t &e)
+    {
+        const uint32_t last = load<LDG>(w + n_words - 1);
+        b = last >> 17 & 31;
+        h = last >> 22 & 31;
+        e = (last >> 27) + 1;
+        if (4 * b + gx_div_up(e * (7 + h) + 15, 32) > n_words) /* damaged: all zeros */
+            b = h = e = 0;
+    }
+
+    __device__ __forceinline__ void open(const uint32_t *w, uint32_t n_words, uint32_t n, uint32_t lane, uint32_t = 0)
+    {
+        rows.open(w, n_words, n, lane);
+        e = h = 0;
+        if (n == BLOCK && n_words % 4 != 0) {
+            header(w, n_words, rows.b, h, e);
+            behind = w + 4 * rows.b;
+        }
+    }
+
+    static __device__ __forceinline__ uint32_t bits(const uint32_t *w, uint32_t at, uint32_t b)
+    {
+        w += at >> 5;
+        return b ? __funnelshift_r(load<LDG>(w), load<LDG>(w + 1), at) & gx_mask(b) : 0;
+    }
+
+    __device__ __forceinline__ void next(uint32_t lane, uint32_t (&v)[V])
+    {
+        const uint32_t b = rows.b;
+        rows.next(lane, v);
+        if (e == 0)
+            return;
+        const uint32_t position = lane < e ? bits(behind, 7 * lane, 7) : 128;
+        const uint32_t above = lane < e ? (bits(behind, 7 * e + h * lane, h) + 1) << b : 0;
+        uint32_t k = 0; /* exceptions before this lane's integers */
+#pragma unroll
+        for (uint32_t step = 16; step > 0; step >>= 1) {
+            const uint32_t p = __shfl_sync(ALL_LANES, position, k + step - 1);
+            k += p < lane * V ? step : 0;
+        }
+        k += __shfl_sync(ALL_LANES, position, k) < lane * V ? 1 : 0;
+        uint32_t p = __shfl_sync(ALL_LANES, position, k & 31);
+        for (int turn = 0; turn < V; ++turn) { /* while some lane has one more; none has more than V */
+            const bool mine = k < e && p - lane * V < V;
+            if (!__any_sync(ALL_LANES, mine))
+                break;
+            const uint32_t x = __shfl_sync(ALL_LANES, above, k & 31);
+#pragma unroll
+            for (int i = 0; i < V; ++i)
+                v[i] += mine && p - lane * V == (uint32_t)i ? x : 0;
+            k += mine;
+            p = __shfl_sync(ALL_LANES, position, k & 31);
+        }
+    }
+
+    static __device__ __forceinline__ uint32_t at(const uint32_t *w, uint32_t n_words, uint32_t n, uint32_t i, uint32_t = 0)
+    {
+        if (n != BLOCK || n_words % 4 == 0)
+            return gpubp<128, 128, LDG>::at(w, n_words, n, i);
+        uint32_t b, h, e;
+        header(w, n_words, b, h, e);
+        uint32_t x = bits(w, i * b, b);
+        for (uint32_t k = 0; k < e; ++k) {
+            if (bits(w + 4 * b, 7 * k, 7) == i)
+                x += (bits(w + 4 * b, 7 * e + h * k, h) + 1) << b;
+        }
+        return x;
+    }
+};
+
 template <bool LDG> using gpubp128 = gpubp<128, 128, LDG>;
 template <bool LDG> using gpubp256 = gpubp<256, 256, LDG>;
 template <bool LDG> using gpuvbyte128 = gpuvbyte<128, LDG>;
