@@ -286,6 +286,21 @@ static void encoded_words_are_what_they_always_were(void **state)
     }
 }
 
+/* GPU-PFD128's exceptions: 0, 1, 2, 3, 0, .. with 1000, 70000 and 4 at 5, 77 and 127. */
+static void exceptions_lie_behind_the_row(void **state)
+{
+    (void)state;
+    uint32_t in[128];
+    for (uint32_t i = 0; i < 128; ++i)
+        in[i] = i % 4;
+    in[5] = 1000, in[77] = 70000, in[127] = 4;
+    block b = encode(gx_codec_by_name("gpupfd128"), in, 128, 0);
+    char *const text = hex(&b);
+    assert_string_equal(text, "e4e4e0e4 e4e4e4e4 e4e4e4e4 e4e4e4e4 e0e4e4e4 e4e4e4e4 e4e4e4e4 24e4e4e4 1f3fe685 445b0 13c40000");
+    free(text);
+    free(b.words);
+}
+
 int main(void)
 {
     if (getenv("GX_TEST_SEED"))
@@ -300,6 +315,7 @@ int main(void)
         cmocka_unit_test(damaged_blocks_harm_nobody),
         cmocka_unit_test(a_block_of_another_length_is_not_valid),
         cmocka_unit_test(encoded_words_are_what_they_always_were),
+        cmocka_unit_test(exceptions_lie_behind_the_row),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
