@@ -1,0 +1,84 @@
+/* gpu_part.cuh: a part of a batch on its way through the GPU: its queries described in pinned memory, and the device memory
+ * that they are answered in.
+ */
+#ifndef GX_GPU_PART_CUH
+#define GX_GPU_PART_CUH
+
+#include "query/gpu_state.cuh"
+
+namespace gx {
+
+constexpr uint32_t MAX_QUERIES = 4096, MAX_TERMS = 1u << 16, MAX_RUNS = 1u << 18; /* of a part */
+constexpr uint64_t MAX_ANSWERS = 1u << 20;
+
+/* A query to be answered. */
+struct job {
+    uint32_t plan;      /* number of the plan */
+    gx_op op;
+    bool roomy;         /* room for every document: it overflowed before */
+    uint32_t threshold; /* that it reached then */
+};
+
+/* Where a job's queries are in its part. */
+struct placed {
+    job j;
+    uint32_t first, second; /* of AND-then-OR: AND, OR; else second is NO_QUERY */
+};
+
+struct part {
+    bool busy;
+    uint32_t n_jobs, n_queries, n_first, n_terms, n_runs, n_items;
+    uint32_t items_end[N_LAUNCHES]; /* of each launch */
+    uint64_t n_candidates, n_answers;
+    bool any_exhaustive, any_select;
+    bool timed;               /* events and counts are taken: not of a few queries alone */
+    bool direct;              /* answers are written to host memory as they are found */
+    placed *jobs;             /* [MAX_QUERIES] */
+    gpu_query *queries;       /* pinned, [MAX_QUERIES] */
+    gpu_term *terms;          /* pinned, [MAX_TERMS] */
+    gpu_run *runs;            /* pinned, [MAX_RUNS] */
+    gpu_query_state *results; /* pinned, [MAX_QUERIES]; written by the device */
+    uint64_t *answers;        /* pinned, [MAX_ANSWERS]; written by the device, if direct */
+    char *few;                /* pinned, [FEW_BYTES]: all that a search of a few queries needs */
+    unsigned long long *counts; /* pinned, [N_COUNTS] */
+    char *d_few;
+    gpu_query *d_queries;
+    gpu_term *d_terms;
+    gpu_run *d_runs;
+    gpu_item *d_items;
+    gpu_query_state *d_states;
+    uint32_t *d_histograms, *d_next;
+    unsigned long long *d_candidates, *d_answers, *d_counts;
+    void *sort_scratch; /* for k > SORTED_K */
+    size_t sort_bytes;
+    cudaStream_t stream;
+    cudaEvent_t events[4]; /* copied in, searched, selected, copied out */
+};
+
+/* Most blocks of an item. */
+static inline uint32_t most_item_blocks(const gx_index *ix)
+{
+    const uint32_t n = 4096 / ix->block_len;
+    return n < 1 ? 1 : n > MAX_ITEM_BLOCKS ? MAX_ITEM_BLOCKS : n;
+}
+
+/* Add a query to the part: the job's plan, as AND (all) or OR. after: see gpu_query. *drivers: of how many of its lists, in
+ * their order, items are made. b: NULL where the plan is not pruned. */
+void describe_query(const gpu_state *s, part *p, const gx_plan *plan, const bounds *b, const job *j, bool all, uint32_t after,
+                    uint32_t *drivers);
+
+/* Add the runs that make items of queries [first, first + n), of the long ones or the others: list by list in their order, so
+ * that every query's threshold rises early; of a list first a chunk, then another, then two, four, eight, ...
+ * active: scratch, [n]. */
+void describe_items(part *p, uint32_t first, uint32_t n, bool are_long, const uint32_t *drivers, uint32_t item_blocks,
+                    uint32_t *active);
+
+/* What a job takes of a part, at most. */
+struct need {
+    uint64_t queries, terms, runs, items, candidates, answers;
+};
+need job_need(const gx_index *ix, const gx_plan *plan, const job *j);
+
+} // namespace gx
+
+#endif

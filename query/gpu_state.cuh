@@ -1,0 +1,73 @@
+/* gpu_state.cuh: an index made ready for a GPU: the device sections of its file, what is derived from them (tables, maps), and
+ * bounds of impacts for the parameters that queries have asked for.
+ */
+#ifndef GX_GPU_STATE_CUH
+#define GX_GPU_STATE_CUH
+
+#include "query/gpu_kernels.cuh"
+
+#include <pthread.h>
+
+namespace gx {
+
+/* Bounds of impacts for one set of parameters. */
+struct bounds {
+    bounds *next;
+    gx_norm norm;
+    float *best;   /* [n_terms] */
+    uint8_t *kth;  /* [n_long * N_KTH] */
+    int users;
+};
+
+struct gpu_state {
+    const gx_index *ix;
+    int device;
+    char description[288];
+    uint32_t multiprocessors, grid, coding;
+    gpu_codings codings;
+    gpu_index X;
+    char *arena;
+    uint32_t *tables, *maps;
+    uint32_t *long_of;     /* [n_terms] on the host: number of the long list, or UINT32_MAX */
+    long_list *longs;      /* [n_long] on the host */
+    uint32_t n_long;
+    uint32_t *d_long_of;
+    long_list *d_longs;
+    float *d_best;
+    uint8_t *d_kth;
+    uint64_t map_words, table_words;
+    cudaStream_t stream;
+    pthread_mutex_t lock;  /* of what follows, d_best, d_kth and stream */
+    bounds *bounds_sets;
+};
+
+/* gx_exec_ops.state_open, state_close and describe. */
+gx_status gpu_state_open(void **out, const gx_index *ix, const gx_engine_options *opt, gx_error *err);
+void gpu_state_close(void *state);
+const char *gpu_state_describe(const void *state);
+
+/* The bounds for norm, computed if they are new; to be given back. */
+gx_status take_bounds(gpu_state *s, gx_norm norm, bounds **out, gx_error *err);
+void give_bounds(gpu_state *s, bounds *b);
+
+static inline bool same_norm(gx_norm a, gx_norm b) { return a.c0 == b.c0 && a.c1 == b.c1 && a.lossy == b.lossy; }
+
+/* Device memory that a session on the index takes (exec_cuda.cu). */
+uint64_t exec_bytes(const gx_index *ix);
+
+/* Return with what CUDA says of a call, if that is not success. For functions that have an err. */
+#define TRY(what, call)                                             \
+    do {                                                            \
+        const gx_status st_ = gx_cuda_status((call), (what), err);  \
+        if (st_ != GX_OK)                                           \
+            return st_;                                             \
+    } while (0)
+
+template <typename T> static cudaError_t device_alloc(T **out, uint64_t n)
+{
+    return cudaMalloc((void **)out, n ? n * sizeof(T) : sizeof(T));
+}
+
+} // namespace gx
+
+#endif
