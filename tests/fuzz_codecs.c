@@ -1,0 +1,147 @@
+/* Words of any kind into every decoder and validator. Byte 0 chooses the codec, bytes 1 and 2 the number of integers,
+ * byte 3 the parameter; the words follow.
+ *
+ * As a program it replays files: tests/data/fuzz-codecs is replayed by the ordinary tests, each file as it is and damaged
+ * at seeded random. With -DGX_FUZZER it is libFuzzer's target:
+ *
+ *   clang -g -O1 -fsanitize=fuzzer,address,undefined -DGX_FUZZER -D_GNU_SOURCE -I. tests/fuzz_codecs.c codecs/{codec,decode}.c \
+ *         codecs/{gpubp,gpupfd,gpuvbyte,lane1024,pack,raw,simd*}.c engine/status.c -DGX_VERSION='"fuzz"'
+ *
+ * What must hold: nothing is read past the words and GX_READ_SLACK, nothing written past the integers (rounded up to 32);
+ * a block that is valid decodes to integers that, encoded again, decode to the same; at and decode_docids agree with decode.
+ */
+#include <assert.h>
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "codecs/decode.h"
+
+#undef assert /* stays on in release builds */
+#define assert(x) ((x) ? (void)0 : (fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #x), abort()))
+
+static uint32_t *allocate(size_t words)
+{
+    uint32_t *const p = malloc(words * sizeof *p);
+    assert(p);
+    return p;
+}
+
+/* in [n] goes through the codec and comes back the same. */
+static void round_trip(const gx_codec *c, const uint32_t *in, uint32_t n, uint8_t param)
+{
+    const uint32_t max = c->max_words(n);
+    uint32_t *const words = allocate(max + GX_READ_SLACK / 4), *const out = allocate((n + 31) / 32 * 32);
+    const uint32_t n_words = c->encode(in, n, param, words);
+    assert(n_words <= max && c->valid(words, n_words, n, param));
+    memset(words + n_words, 0xa5, GX_READ_SLACK);
+    c->decode(words, n_words, n, param, out);
+    assert(memcmp(in, out, n * sizeof *in) == 0);
+    free(words);
+    free(out);
+}
+
+static void decode(const gx_codec *c, const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param)
+{
+    uint32_t *const out = allocate((n + 31) / 32 * 32), *const docids = allocate((n + 31) / 32 * 32);
+    c->decode(words, n_words, n, param, out);
+    gx_decode_docids(c, words, n_words, n, param, 7, docids);
+    if (c->valid(words, n_words, n, param)) {
+        uint32_t docid = 6;
+        for (uint32_t i = 0; i < n; ++i)
+            assert(docids[i] == (docid += out[i] + 1));
+        round_trip(c, out, n, param);
+    }
+    const bool valid = c->valid(words, n_words, n, param);
+    for (uint32_t i = 0; c->at && i < n; i += valid ? 1 : 1 + n / 16) {
+        const uint32_t x = c->at(words, n_words, n, param, i);
+        assert(!valid || x == out[i]);
+    }
+    free(out);
+    free(docids);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
+{
+    uint32_t n_codecs = 0;
+    while (gx_codecs[n_codecs])
+        ++n_codecs;
+    if (size < 4)
+        return 0;
+    const gx_codec *const c = gx_codecs[bytes[0] % n_codecs];
+    const uint32_t n = 1 + (bytes[1] | (uint32_t)bytes[2] << 8) % c->block_len, n_words = (uint32_t)(size - 4) / 4;
+    uint32_t *const words = allocate(n_words + GX_READ_SLACK / 4);
+    memcpy(words, bytes + 4, n_words * sizeof *words);
+    memset(words + n_words, 0xa5, GX_READ_SLACK);
+    decode(c, words, n_words, n, c->param ? bytes[3] : 0);
+    free(words);
+    return 0;
+}
+
+#ifndef GX_FUZZER
+
+static uint32_t draw_state = 20261121;
+static uint32_t draw(uint32_t n)
+{
+    draw_state = draw_state * 1664525u + 1013904223u;
+    return (uint32_t)((uint64_t)(draw_state >> 8) * n >> 24);
+}
+
+/* Some of the file's bytes changed, words left out or doubled, the end cut off. */
+static void vary(const uint8_t *bytes, size_t size)
+{
+    uint8_t *const copy = malloc(size + 4);
+    assert(copy);
+    for (unsigned i = 0; i < 3000; ++i) {
+        const size_t at = draw((uint32_t)size), word = size >= 8 ? 4 + draw((uint32_t)(size - 4) / 4) * 4 : 4;
+        size_t m = size;
+        memcpy(copy, bytes, size);
+        switch (draw(6)) {
+        case 0: copy[at] = (uint8_t)draw(256); break;
+        case 1: copy[at] ^= (uint8_t)(1u << draw(8)); break;
+        case 2: memset(copy + at, draw(2) ? 0xff : 0, size - at < 4 ? size - at : 4); break;
+        case 3: memmove(copy + word, copy + word + 4, size - word >= 4 ? (m -= 4) - word : 0); break;
+        case 4: memmove(copy + word + 4, copy + word, (m += 4) - word - 4); break;
+        default: m = at;
+        }
+        LLVMFuzzerTestOneInput(copy, m);
+    }
+    free(copy);
+}
+
+static unsigned replay(const char *folder)
+{
+    static uint8_t bytes[1 << 16];
+    DIR *dir = opendir(folder);
+    unsigned files = 0;
+    assert(dir);
+    for (struct dirent *e; (e = readdir(dir));) {
+        char path[4096];
+        if (e->d_name[0] == '.')
+            continue;
+        snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
+        FILE *f = fopen(path, "rb");
+        assert(f);
+        const size_t size = fread(bytes, 1, sizeof bytes, f);
+        fclose(f);
+        LLVMFuzzerTestOneInput(bytes, size);
+        vary(bytes, size);
+        ++files;
+    }
+    closedir(dir);
+    return files;
+}
+
+int main(int argc, char **argv)
+{
+    for (int i = 1; i < argc; ++i) {
+        const unsigned files = replay(argv[i]);
+        printf("%s: %u files\n", argv[i], files);
+        assert(files > 0);
+    }
+    return argc < 2;
+}
+
+#endif
