@@ -90,6 +90,10 @@ GX_API void gx_index_get_stats(const gx_index *ix, gx_index_stats *st); /* st->s
  * NULL and *len = 0 where there is none. docid < n_docs. */
 GX_API const char *gx_index_doc_id(const gx_index *ix, uint32_t docid, size_t *len);
 GX_API const char *gx_index_doc_title(const gx_index *ix, uint32_t docid, size_t *len);
+/* A document's stored text, decompressed into *buf, which is grown with realloc (*cap its size; NULL and 0 at first) and
+ * freed by the caller. docid < n_docs. GX_ENOTFOUND where the index keeps no texts, GX_ECORRUPT, GX_ENOMEM. */
+GX_API gx_status gx_index_doc_text(const gx_index *ix, uint32_t docid, char **buf, size_t *cap, size_t *len,
+                                   gx_error *err);
 /* The docid of an external id, or UINT32_MAX. */
 GX_API uint32_t gx_index_find_doc(const gx_index *ix, const char *id, size_t len);
 
@@ -219,9 +223,10 @@ typedef struct gx_query_options {
     bool count;       /* also count the matching documents, exactly (costs a pass over the lists) */
     bool (*cancel)(void *user); /* asked now and then while a search runs; true stops it. May be NULL */
     void *user;
+    double seconds;   /* the most time that a call may take, 0: no limit; past it, GX_EDEADLINE */
 } gx_query_options;
 #define GX_QUERY_OPTIONS \
-    ((gx_query_options){sizeof(gx_query_options), GX_OP_OR, 10, GX_BM25, __builtin_nanf(""), __builtin_nanf(""), true, false, NULL, NULL})
+    ((gx_query_options){sizeof(gx_query_options), GX_OP_OR, 10, GX_BM25, __builtin_nanf(""), __builtin_nanf(""), true, false, NULL, NULL, 0})
 
 /* One query: text, analysed with the index's own analyzer. A repeated term counts as a weight. */
 typedef struct gx_query {
@@ -243,7 +248,8 @@ GX_API gx_status gx_session_open(gx_session **out, gx_engine *en, gx_error *err)
 GX_API void gx_session_close(gx_session *s);
 
 /* Run n queries. A session serves one thread at a time. The primitive is the batch; one query is n = 1.
- * GX_EUSAGE (k = 0, a query of more than GX_MAX_TERMS terms, bad k1 or b), GX_ENOMEM, GX_ECUDA, GX_ECANCELLED.
+ * GX_EUSAGE (k = 0, a query of more than GX_MAX_TERMS terms, bad k1 or b, no place for results), GX_ENOMEM, GX_ECUDA,
+ * GX_ECANCELLED, GX_EDEADLINE; without GX_OK the results mean nothing.
  * When a GPU that GX_ENGINE_AUTO chose fails, a CPU engine answers, now and from then on, and the first search to succeed
  * says so in err (status GX_OK; err->text is empty after every other success). */
 GX_API gx_status gx_search(gx_session *s, const gx_query *queries, uint32_t n, const gx_query_options *opt,

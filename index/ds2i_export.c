@@ -31,7 +31,7 @@ static gx_status open_outputs(export *ex, const char *base, gx_error *err)
         if (!o->path || asprintf(&o->aside, "%s.%ld.tmp", o->path, (long)getpid()) < 0)
             return gx_fail(err, GX_ENOMEM, "no memory");
         if (!ex->opt->force && access(o->path, F_OK) == 0)
-            return gx_fail(err, GX_EEXISTS, "%s exists already", o->path);
+            return gx_fail(err, GX_EEXISTS, "%s exists: use --force to replace it, or give another name", o->path);
         if (!(o->file = fopen(o->aside, "wbxe")))
             return gx_fail(err, errno == ENOENT ? GX_ENOTFOUND : GX_EIO, "cannot write %s: %s", o->path, strerror(errno));
     }

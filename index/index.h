@@ -91,7 +91,4 @@ uint32_t gx_list_decode_tfs(const gx_list *l, uint32_t j, uint32_t *tfs);
 /* The term's id, or UINT32_MAX. */
 uint32_t gx_index_find_term(const gx_index *ix, const char *term, size_t len);
 
-/* The document's stored text, decompressed into *buf (grown with realloc; *cap its size); GX_ENOTFOUND if none is. */
-gx_status gx_index_doc_text(const gx_index *ix, uint32_t docid, char **buf, size_t *cap, size_t *len, gx_error *err);
-
 #endif

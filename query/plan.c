@@ -147,6 +147,8 @@ gx_status gx_query_options_check(const gx_query_options *opt, gx_error *err)
         return gx_fail(err, GX_EUSAGE, "k1 is %g; it must be a finite number of at least 0", opt->k1);
     if (!isnan(opt->b) && !(opt->b >= 0 && opt->b <= 1))
         return gx_fail(err, GX_EUSAGE, "b is %g; it must lie between 0 and 1", opt->b);
+    if (!(opt->seconds >= 0))
+        return gx_fail(err, GX_EUSAGE, "the time limit is %g s; it must be at least 0", opt->seconds);
     return GX_OK;
 }
 

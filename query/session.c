@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "engine/status.h"
 #include "query/count.h"
@@ -325,6 +326,29 @@ static gx_status search_part(gx_session *s, const gx_query *queries, uint32_t fi
     return st;
 }
 
+/* What a search's plans ask: the caller's cancel function, and the time. */
+typedef struct time_limit {
+    const gx_query_options *opt;
+    double until; /* of the monotonic clock */
+    bool late;
+} time_limit;
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static bool is_over(void *user)
+{
+    time_limit *l = user;
+    if (l->opt->cancel && l->opt->cancel(l->opt->user))
+        return true;
+    l->late = l->late || now() >= l->until;
+    return l->late;
+}
+
 gx_status gx_search(gx_session *s, const gx_query *queries, uint32_t n, const gx_query_options *options,
                     const gx_results *results, gx_error *err)
 {
@@ -333,11 +357,21 @@ gx_status gx_search(gx_session *s, const gx_query *queries, uint32_t n, const gx
     clear(err);
     if (options)
         memcpy(&opt, options, options->size < sizeof opt ? options->size : sizeof opt);
-    memcpy(&out, results, results->size < sizeof out ? results->size : sizeof out);
+    if (results)
+        memcpy(&out, results, results->size < sizeof out ? results->size : sizeof out);
+    if (n && (!out.docids || !out.n_hits))
+        return gx_fail(err, GX_EUSAGE, "there is no place for the results: docids and n_hits are needed");
     gx_status st = gx_query_options_check(&opt, err);
     if (st != GX_OK)
         return st;
 
+    const gx_query_options asked = opt;
+    time_limit limit = {&asked, 0, false};
+    if (opt.seconds > 0) {
+        limit.until = now() + opt.seconds;
+        opt.cancel = is_over;
+        opt.user = &limit;
+    }
     const uint32_t n_docs = s->en->ix->n_docs, max_hits = opt.k < n_docs ? opt.k : n_docs ? n_docs : 1;
     size_t part = PART_KEYS / max_hits;
     part = part < 1 ? 1 : part > PART_QUERIES ? PART_QUERIES : part;
@@ -346,5 +380,7 @@ gx_status gx_search(gx_session *s, const gx_query *queries, uint32_t n, const gx
         st = search_part(s, queries, first, m, max_hits, &opt, &out, err);
         first += m;
     }
+    if (st == GX_ECANCELLED && limit.late)
+        return gx_fail(err, GX_EDEADLINE, "the search took longer than the %g s that it was given", asked.seconds);
     return st;
 }

@@ -259,6 +259,56 @@ static void a_batch_of_any_size_is_answered_in_place(void **state)
     free(n_hits);
 }
 
+static bool always(void *user)
+{
+    (void)user;
+    return true;
+}
+
+static void a_search_ends_when_its_time_is_over_or_its_caller_says_so(void **state)
+{
+    (void)state;
+    uint32_t docids[N_QUERIES * K], again[N_QUERIES * K], n_hits[N_QUERIES], n_again[N_QUERIES];
+    const gx_results out = {sizeof out, docids, NULL, n_hits, NULL}, more = {sizeof more, again, NULL, n_again, NULL};
+    gx_session *s;
+    gx_error err = {0};
+    gx_engine *en = cpu_engine();
+    gx_query_options opt = GX_QUERY_OPTIONS;
+    opt.k = K;
+    assert_int_equal(gx_session_open(&s, en, &err), GX_OK);
+    assert_int_equal(gx_search(s, queries, N_QUERIES, &opt, &out, &err), GX_OK);
+    opt.seconds = 1e-9;
+    assert_int_equal(gx_search(s, queries, N_QUERIES, &opt, &more, &err), GX_EDEADLINE);
+    assert_non_null(strstr(err.text, "longer than"));
+    opt.seconds = 1000;
+    opt.cancel = always;
+    assert_int_equal(gx_search(s, queries, N_QUERIES, &opt, &more, &err), GX_ECANCELLED);
+    opt.cancel = NULL;
+    assert_int_equal(gx_search(s, queries, N_QUERIES, &opt, &more, &err), GX_OK);
+    for (uint32_t i = 0; i < N_QUERIES; ++i) {
+        assert_int_equal(n_hits[i], n_again[i]);
+        assert_memory_equal(docids + i * K, again + i * K, n_hits[i] * sizeof *docids);
+    }
+    opt.seconds = -1;
+    assert_int_equal(gx_search(s, queries, N_QUERIES, &opt, &more, &err), GX_EUSAGE);
+    gx_session_close(s);
+    gx_engine_close(en);
+}
+
+static void results_need_a_place(void **state)
+{
+    (void)state;
+    gx_session *s;
+    gx_error err = {0};
+    gx_engine *en = cpu_engine();
+    assert_int_equal(gx_session_open(&s, en, &err), GX_OK);
+    assert_int_equal(gx_search(s, queries, 1, NULL, NULL, &err), GX_EUSAGE);
+    assert_int_equal(gx_search(s, queries, 1, NULL, &(gx_results){.size = sizeof(gx_results)}, &err), GX_EUSAGE);
+    assert_non_null(strstr(err.text, "docids"));
+    gx_session_close(s);
+    gx_engine_close(en);
+}
+
 static int open_index(void **state)
 {
     (void)state;
@@ -300,6 +350,8 @@ int main(void)
         cmocka_unit_test(a_gpu_that_was_asked_for_by_name_fails_aloud),
         cmocka_unit_test(without_a_gpu_auto_says_why_it_is_the_cpu),
         cmocka_unit_test(a_batch_of_any_size_is_answered_in_place),
+        cmocka_unit_test(a_search_ends_when_its_time_is_over_or_its_caller_says_so),
+        cmocka_unit_test(results_need_a_place),
     };
     return cmocka_run_group_tests(tests, open_index, close_index);
 }

@@ -91,6 +91,8 @@ static int run_eval(const cli_args *a)
     gx_trec_table qrels = {0}, run = {0};
     gx_error err = {0};
     int code = 0;
+    if (strcmp(a->argv[0], "-") == 0 && strcmp(a->argv[1], "-") == 0)
+        return cli_usage(a, "- -: standard input cannot be both the judgements and the run");
     if (gx_measures_parse(&measures, &n_measures, cli_text(a, "measures"), &err))
         return cli_usage(a, "--measures: %s", err.text);
     if (gx_trec_read(&qrels, a->argv[0], GX_TREC_QRELS, &err) || gx_trec_read(&run, a->argv[1], GX_TREC_RUN, &err))

@@ -77,3 +77,8 @@ assert abs(o["queries"]["q1"]["map"] - 5 / 9) < 1e-12' <<<"$output"
     complains 'no query in common'
     says 0
 }
+
+@test "standard input cannot be both files" {
+    ask eval - - </dev/null
+    exits 2
+}
