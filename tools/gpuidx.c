@@ -12,6 +12,7 @@ const cli_command *const cli_commands[] = {
     &cmd_info,
     &cmd_check,
     &cmd_recode,
+    &cmd_reorder,
     &cmd_import,
     &cmd_export,
     &cmd_bench,

@@ -83,17 +83,23 @@ static bool is_due(progress *p)
     return true;
 }
 
+static void tell_eta(char eta[64], double spent, uint64_t done, uint64_t total)
+{
+    *eta = 0;
+    if (total && done <= total && done > 0) {
+        const unsigned left = (unsigned)(spent * (double)(total - done) / (double)done + 0.5);
+        snprintf(eta, 64, ", %.0f%%, %u:%02u:%02u left", 100 * (double)done / (double)total, left / 3600, left / 60 % 60,
+                 left % 60);
+    }
+}
+
 void progress_show(progress *p, uint64_t n, uint64_t bytes, uint64_t done, uint64_t memory)
 {
     if (!is_due(p))
         return;
     const double spent = progress_clock() - p->began;
-    char text[200], eta[64] = "";
-    if (p->total && done <= p->total && done > 0) {
-        const unsigned left = (unsigned)(spent * (double)(p->total - done) / (double)done + 0.5);
-        snprintf(eta, sizeof eta, ", %.0f%%, %u:%02u:%02u left", 100 * (double)done / (double)p->total, left / 3600,
-                 left / 60 % 60, left % 60);
-    }
+    char text[200], eta[64];
+    tell_eta(eta, spent, done, p->total);
     snprintf(text, sizeof text, "%s %s, %.1f MB/s, %s of memory%s", show_count(n), p->things,
              (double)bytes / spent / 1e6, show_bytes(memory), eta);
     draw(p, text);
@@ -106,6 +112,16 @@ void progress_rate(progress *p, const char *doing, uint64_t n)
         return;
     const double rate = (double)n / (progress_clock() - p->began);
     snprintf(text, sizeof text, "%s: %s %s, %s a second", doing, show_count(n), p->things, show_count((uint64_t)rate));
+    draw(p, text);
+}
+
+void progress_share(progress *p, uint64_t done, uint64_t total)
+{
+    char text[200], eta[64];
+    if (!is_due(p))
+        return;
+    tell_eta(eta, progress_clock() - p->began, done, total);
+    snprintf(text, sizeof text, "%s%s", p->things, eta);
     draw(p, text);
 }
 

@@ -25,6 +25,8 @@ progress progress_begin(const char *things, uint64_t total);
 void progress_show(progress *p, uint64_t n, uint64_t bytes, uint64_t done, uint64_t memory);
 /* The same for things that have no size: n of them, "replaying: 12,345 queries, 6,789 a second". */
 void progress_rate(progress *p, const char *doing, uint64_t n);
+/* The same where nothing but the share matters: done of total. */
+void progress_share(progress *p, uint64_t done, uint64_t total);
 /* A phase that cannot tell how far it is: draw its name, on a terminal. */
 void progress_phase(progress *p, const char *name);
 void progress_end(progress *p);

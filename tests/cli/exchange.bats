@@ -1,4 +1,4 @@
-# `gpuidx recode`, `import` and `export`: indexes become other indexes.
+# `gpuidx recode`, `reorder`, `import` and `export`: indexes become other indexes.
 load cli
 
 setup_file() { build_tiny; }
@@ -39,6 +39,75 @@ answers() {
     [ ! -e other.gx ]
     ask recode "$TINY"
     exits 2
+}
+
+# Scores and ids, ties by id.
+found() {
+    for query in 'merge find' 'posting lists' 'gpu'; do
+        "$GPUIDX" query -q "$1" "$query" --engine=cpu --format=jsonl -k 100 |
+            grep -o '"id":"[^"]*","score":[^,}]*' | sort
+    done
+}
+
+@test "reorder gives documents new places, and queries find the same ones with the same scores" {
+    [ "$(found "$TINY" | wc -l)" -gt 5 ]
+    for order in bp random url keep; do
+        ask reorder "$TINY" -o $order.gx --order=$order -j 2
+        exits 0
+        complains 'bits a posting: docids '
+        complains 'seconds: order '
+        ask check -q --level=full $order.gx
+        exits 0
+        diff <(found "$TINY") <(found $order.gx)
+    done
+    diff <(answers "$TINY") <(answers keep.gx)
+}
+
+@test "reorder keeps codecs unless told otherwise, and the seed decides a random order" {
+    ask recode "$TINY" -o vbyte.gx --codec=gpuvbyte128 --tf-codec=gpubp128
+    for i in 1 2; do
+        ask reorder -q vbyte.gx -o $i.gx --order=random --seed=$i
+        exits 0
+        silent
+        ask reorder -q vbyte.gx -o $i.again.gx --order=random --seed=$i
+        ask export -q $i.gx -o $i
+        ask export -q $i.again.gx -o $i.again
+        cmp $i.documents $i.again.documents
+        cmp $i.docs $i.again.docs
+    done
+    [ "$(cat 1.documents)" != "$(cat 2.documents)" ]
+    diff <(sort 1.documents) <(sort 2.documents)
+    ask info 1.gx
+    says 'gpuvbyte128    gpubp128'
+    ask reorder vbyte.gx -o raw.gx --codec=raw
+    exits 0
+    ask info raw.gx
+    says 'raw            raw'
+}
+
+@test "reorder by url sorts the ids" {
+    ask reorder "$TINY" -o url.gx --order=url
+    ask export url.gx -o url
+    exits 0
+    LC_ALL=C sort -c url.documents
+}
+
+@test "reorder replaces nothing unasked" {
+    cp "$TINY" there.gx
+    ask reorder "$TINY" -o there.gx
+    exits 5
+    complains 'there.gx exists'
+    cmp "$TINY" there.gx
+    ask reorder there.gx -o there.gx --force
+    exits 0
+    diff <(found "$TINY") <(found there.gx)
+    ask reorder "$TINY"
+    exits 2
+    ask reorder "$TINY" -o x.gx --order=best
+    exits 2
+    ask reorder nothing.gx -o x.gx
+    exits 5
+    [ ! -e x.gx ]
 }
 
 @test "what export writes, import reads" {
