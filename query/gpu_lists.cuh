@@ -45,6 +45,7 @@ template <bool LDG> struct any_codec {
         case GX_CODEC_GPUVBYTE128: return gpuvbyte128<LDG>::at(w, n_words, n, i, param);
         case GX_CODEC_GPUVBYTE1024: return gpuvbyte1024<LDG>::at(w, n_words, n, i, param);
         case GX_CODEC_LANE1024: return lane1024<LDG>::at(w, n_words, n, i, param);
+        case GX_CODEC_GPUPFD128: return gpupfd128<LDG>::at(w, n_words, n, i, param);
         }
         return 0;
     }
@@ -54,7 +55,7 @@ template <bool LDG> struct any_codec {
 static inline bool codec_known(uint32_t id)
 {
     return id == GX_CODEC_RAW || id == GX_CODEC_GPUBP128 || id == GX_CODEC_GPUBP256 || id == GX_CODEC_GPUVBYTE128 ||
-           id == GX_CODEC_GPUVBYTE1024 || id == GX_CODEC_LANE1024;
+           id == GX_CODEC_GPUVBYTE1024 || id == GX_CODEC_LANE1024 || id == GX_CODEC_GPUPFD128;
 }
 
 /* The pairs of decoders that kernels are compiled for. */
@@ -78,6 +79,10 @@ struct pair_gpuvbyte1024 {
     template <bool LDG> using doc = gpuvbyte1024<LDG>;
     template <bool LDG> using tf = gpuvbyte1024<LDG>;
 };
+struct pair_gpupfd128 {
+    template <bool LDG> using doc = gpupfd128<LDG>;
+    template <bool LDG> using tf = gpupfd128<LDG>;
+};
 struct pair_any {
     template <bool LDG> using doc = any_codec<LDG>;
     template <bool LDG> using tf = any_codec<LDG>;
@@ -92,6 +97,7 @@ template <typename F> static inline void with_pair(uint32_t coding, F f)
     case GX_CODEC_GPUBP256: f(pair_gpubp256()); break;
     case GX_CODEC_GPUVBYTE128: f(pair_gpuvbyte128()); break;
     case GX_CODEC_GPUVBYTE1024: f(pair_gpuvbyte1024()); break;
+    case GX_CODEC_GPUPFD128: f(pair_gpupfd128()); break;
     default: f(pair_any()); break;
     }
 }
@@ -99,6 +105,27 @@ template <typename F> static inline void with_pair(uint32_t coding, F f)
 template <class P> __device__ __forceinline__ uint32_t block_len(const gpu_index &X)
 {
     return P::template doc<true>::BLOCK ? P::template doc<true>::BLOCK : X.block_len;
+}
+
+/* docids() of decode.cuh with shuffles that the compiler may move: as the search kernel has them its registers suffice, with
+ * the others it spills, which costs it half its speed. */
+template <int V> __device__ __forceinline__ uint32_t segment_docids(uint32_t (&v)[V], uint32_t carry, uint32_t lane)
+{
+    v[0] += 1;
+#pragma unroll
+    for (int i = 1; i < V; ++i)
+        v[i] += v[i - 1] + 1;
+    uint32_t sum = v[V - 1];
+#pragma unroll
+    for (uint32_t o = 1; o < 32; o <<= 1) {
+        const uint32_t y = __shfl_up_sync(ALL_LANES, sum, o);
+        sum += lane >= o ? y : 0;
+    }
+    const uint32_t before = carry + sum - v[V - 1];
+#pragma unroll
+    for (int i = 0; i < V; ++i)
+        v[i] += before;
+    return carry + __shfl_sync(ALL_LANES, sum, 31);
 }
 
 /* What open and at are told besides the block: the parameter, and by any_codec the codec too. */
@@ -195,7 +222,7 @@ template <class P> __device__ __forceinline__ uint32_t lookup(const gpu_index &X
     for (uint32_t i = 0; i < n; i += D::SEG) {
         uint32_t d[D::V], hit = D::V;
         dec.next(lane, d);
-        carry = docids(d, carry, lane);
+        carry = segment_docids(d, carry, lane);
 #pragma unroll
         for (int v = 0; v < D::V; ++v)
             hit = d[v] == doc && i + lane * D::V + v < n ? v : hit;

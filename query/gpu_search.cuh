@@ -539,7 +539,7 @@ __device__ __forceinline__ void scan(const gpu_index &X, const gpu_batch &R, con
                         atomicAdd(&ws.decoded, 1);
                 }
                 doc.next(lane, d);
-                carry = docids(d, carry, lane);
+                carry = segment_docids(d, carry, lane);
                 if (go)
                     queued = filter<V>(X, terms, n_terms, li, all, own_bounds, T, i + lane * V, n, single ? n == len : i + D::SEG <= n,
                                        d, f, ws.queue, queued, lane);

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <unistd.h>
 
+#include "engine/device.h"
 #include "query/session.h"
 #include "tests/gen.h"
 #include "tests/oracle.h"
@@ -50,7 +51,11 @@ static bool open_engine(fixture *f, const engine_row *row, uint64_t map_memory)
         setenv("GX_CPU", row->cpu, 1);
     const gx_status st = gx_engine_open(&f->en, f->ix, &opt, &err);
     unsetenv("GX_CPU");
-    if (st == GX_ENOGPU || (row->cpu && st == GX_EUSAGE))
+    gx_device *gpus = NULL;
+    uint32_t n_gpus = 0;
+    const bool usable = st == GX_ENOGPU && gx_devices(&gpus, &n_gpus, NULL) == GX_OK && gpus[0].usable;
+    free(gpus);
+    if ((st == GX_ENOGPU && !usable) || (row->cpu && st == GX_EUSAGE))
         return false;
     if (st != GX_OK || gx_session_open(&f->s, f->en, &err) != GX_OK)
         fail_msg("%s: %s", row->name, err.text);
