@@ -343,10 +343,10 @@ static gx_status wait_for(part *p, const gx_plan *plan, bool *cancelled, gx_erro
 {
     cudaError_t e = cudaErrorNotReady;
     if (plan && plan->cancel) {
-        const struct timespec nap = {0, 200000};
+        const struct timespec nap = {0, 50000};
         for (uint32_t turn = 0; (e = cudaEventQuery(p->events[3])) == cudaErrorNotReady; ++turn) {
             *cancelled = *cancelled || plan->cancel(plan->user);
-            if (turn > 64)
+            if (turn > 1000) /* about a millisecond */
                 nanosleep(&nap, NULL);
         }
     } else {
