@@ -4,11 +4,14 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "index/source.h"
+#include "index/writer.h"
 #include "tools/cli.h"
 #include "tools/output.h"
 #include "tools/progress.h"
+#include "tools/reorder.h"
 #include "tools/stop.h"
 
 enum { MAX_REPORTS = 20 }; /* bad documents that are shown one by one */
@@ -20,6 +23,8 @@ typedef struct build {
     progress bar;
     uint64_t limit, skipped;
     bool skip;
+    char unordered[4096];   /* where the index lies before its documents are put in order; "": they stay as they come */
+    double order_seconds;
     double began, read_seconds; /* of the monotonic clock; not inside the builder */
 } build;
 
@@ -109,8 +114,9 @@ static void summarize(const build *b, const gx_source_counts *in, const gx_build
     cli_note("read %s%s%s from %s file%s in %.1f s, %.1f MB/s, with %s of memory at most", show_bytes(in->bytes),
              in->files ? " of " : "", in->files ? gx_source_format_name(in->format) : "", show_count(in->files), in->files == 1 ? "" : "s", total,
              total > 0 ? (double)in->bytes / total / 1e6 : 0.0, show_bytes((uint64_t)usage.ru_maxrss << 10));
-    cli_note("seconds: read %.2f, analyse %.2f, invert %.2f, merge %.2f, lists %.2f, documents %.2f", b->read_seconds,
-             out->seconds[0], out->seconds[1], out->seconds[2], out->seconds[3], out->seconds[4]);
+    cli_note("seconds: read %.2f, analyse %.2f, invert %.2f, merge %.2f, lists %.2f, documents %.2f, order %.2f",
+             b->read_seconds, out->seconds[0], out->seconds[1], out->seconds[2], out->seconds[3], out->seconds[4],
+             b->order_seconds);
     char odd[400] = "";
     add_part(odd, sizeof odd, b->skipped, "bad documents skipped");
     add_part(odd, sizeof odd, out->duplicates, cli_choice(b->args, "duplicates") == GX_DUPLICATES_LAST
@@ -145,8 +151,9 @@ static void print_json(const build *b, const gx_source_counts *in, const gx_buil
            gx_source_format_name(in->format), in->files, in->bytes, out->text_bytes, b->skipped, out->duplicates,
            out->empty, out->dropped_tokens, in->replaced + out->replaced_bytes, in->nul_bytes);
     printf(",\"seconds\":{\"total\":%.3f,\"read\":%.3f,\"analyse\":%.3f,\"invert\":%.3f,\"merge\":%.3f,\"lists\":%.3f,"
-           "\"documents\":%.3f}}\n",
-           total, b->read_seconds, out->seconds[0], out->seconds[1], out->seconds[2], out->seconds[3], out->seconds[4]);
+           "\"documents\":%.3f,\"order\":%.3f}}\n",
+           total, b->read_seconds, out->seconds[0], out->seconds[1], out->seconds[2], out->seconds[3], out->seconds[4],
+           b->order_seconds);
 }
 
 /* ---- the command ---- */
@@ -161,6 +168,24 @@ static const char *find_itself(const cli_args *a, const char *output)
     return NULL;
 }
 
+/* With --order the builder's index goes beside the output, which gets its name when the documents are in order. */
+static int name_unordered(build *b)
+{
+    const char *path = cli_text(b->args, "output");
+    gx_error err = {0};
+    gx_writer *probe;
+    gx_writer_options opt = GX_WRITER_OPTIONS;
+    if (!cli_choice(b->args, "order"))
+        return 0;
+    opt.force = cli_switch(b->args, "force");
+    opt.docids = gx_codec_by_name("raw");
+    if (gx_writer_open(&probe, path, &opt, &err)) /* what would hinder the output hinders it now, not in the end */
+        return cli_fail_error(&err);
+    gx_writer_close(probe);
+    const int n = snprintf(b->unordered, sizeof b->unordered, "%s.%ld.unordered", path, (long)getpid());
+    return n > 0 && (size_t)n < sizeof b->unordered ? 0 : cli_fail(GX_EUSAGE, "-o %s: the name is too long", path);
+}
+
 static int open_all(build *b)
 {
     const cli_args *a = b->args;
@@ -170,6 +195,9 @@ static int open_all(build *b)
                             .latin1 = cli_choice(a, "encoding") == 1, .cancel = is_stopped};
     if (cli_given(a, "format"))
         gx_source_format_find(cli_text(a, "format"), &in.format);
+    const int code = name_unordered(b);
+    if (code)
+        return code;
     if (gx_source_open(&b->source, (const char *const *)a->argv, (size_t)a->argc, &in, &err))
         return cli_fail_error(&err);
     if (a->argc == 1)
@@ -177,7 +205,7 @@ static int open_all(build *b)
     else
         snprintf(from, sizeof from, "%.400s and %d more", a->argv[0], a->argc - 1);
     gx_builder_options out = GX_BUILDER_OPTIONS;
-    out.path = cli_text(a, "output");
+    out.path = *b->unordered ? b->unordered : cli_text(a, "output");
     out.force = cli_switch(a, "force");
     out.duplicates = (gx_duplicates)cli_choice(a, "duplicates");
     out.docid_codec = cli_text(a, "codec");
@@ -192,6 +220,35 @@ static int open_all(build *b)
     return gx_builder_open(&b->builder, &out, &err) ? cli_fail_error(&err) : 0;
 }
 
+/* The builder's index, its documents in order, to the output. */
+static gx_status put_in_order(build *b, gx_error *err)
+{
+    const cli_args *a = b->args;
+    const gx_index_options light = {sizeof light, GX_CHECK_STRUCTURE};
+    const char *tf_codec = cli_text(a, "tf-codec");
+    reordering r = {.order = GX_ORDER_OPTIONS, .rewrite = GX_REWRITE_OPTIONS, .cancel = is_stopped};
+    gx_index *ix;
+    const double began = progress_clock();
+    gx_status st = gx_index_open(&ix, b->unordered, &light, err);
+    unlink(b->unordered); /* it lives on while it is open, and goes whatever happens */
+    if (st)
+        return st;
+    stop_on_signals();
+    r.order.kind = cli_choice(a, "order") == 1 ? GX_ORDER_RANDOM : GX_ORDER_BP;
+    r.order.seed = cli_count(a, "seed");
+    r.order.threads = (uint32_t)cli_count(a, "threads");
+    r.rewrite.force = cli_switch(a, "force");
+    st = gx_codec_find(&r.rewrite.docids, cli_text(a, "codec"), err);
+    if (st == GX_OK && tf_codec)
+        st = gx_codec_find(&r.rewrite.tfs, tf_codec, err);
+    if (st == GX_OK)
+        st = reorder(ix, cli_text(a, "output"), &r, err);
+    stop_no_more();
+    gx_index_close(ix);
+    b->order_seconds = progress_clock() - began;
+    return st;
+}
+
 static int seal(build *b)
 {
     gx_error err = {0};
@@ -201,7 +258,13 @@ static int seal(build *b)
     gx_builder_get_counts(b->builder, &out);
     b->read_seconds = progress_clock() - b->began - out.seconds[0] - out.seconds[1];
     progress_phase(&b->bar, "writing the index");
-    const gx_status st = gx_builder_finish(b->builder, &err);
+    gx_status st = gx_builder_finish(b->builder, &err);
+    if (st == GX_OK && *b->unordered) {
+        progress_end(&b->bar);
+        st = put_in_order(b, &err);
+    }
+    if (st == GX_ECANCELLED)
+        return gx_status_exit(st); /* run tells it */
     const double total = progress_clock() - b->began;
     progress_end(&b->bar);
     if (st)
@@ -227,7 +290,7 @@ static int run(const cli_args *a)
         return cli_usage(a, "no output: say where the index goes with -o FILE");
     if (strcmp(path, "-") == 0)
         return cli_usage(a, "-o -: an index cannot go to stdout, it is a file that is mapped");
-    if (cli_count(a, "threads") > 1)
+    if (cli_count(a, "threads") > 1 && cli_choice(a, "order") != 2)
         cli_note("-j %" PRIu64 ": one thread builds so far; the others stay idle", cli_count(a, "threads"));
     if (find_itself(a, path))
         return cli_usage(a, "-o %s: it is the corpus %s, which the index would replace; give another name", path,
@@ -265,6 +328,10 @@ static const cli_flag flags[] = {
      "`none`, `lucene` (33 words), or a file with a word a line; without it, the analyzer's own"},
     CLI_CODEC_FLAGS,
     {"store", 0, CLI_CHOICE, "none|title|text", "title", "what is kept besides ids; `text` keeps titles and texts, for snippets"},
+    {"order", 0, CLI_CHOICE, "input|random|bp", "input",
+     "the order of docids: as documents come, random, or by recursive graph bisection, for a smaller index, which takes "
+     "8 bytes of memory a posting; see `gpuidx help reorder`"},
+    {"seed", 0, CLI_COUNT, "N", "1", "of `--order=random`: another seed, another order"},
     {"memory", 'm', CLI_BYTES, "SIZE", "512M", "memory for the inversion; what does not fit goes through temporary files",
      .min = 1 << 20},
     {"threads", 'j', CLI_COUNT, "N", "1", "use at most `N` threads", .min = 1, .max = 1024},

@@ -317,3 +317,44 @@ END
     ! grep -q $'\r' said
     ! grep -q 'memory,' said
 }
+
+@test "documents may be put in another order, and queries find the same ones with the same scores" {
+    hits() { "$GPUIDX" query -q "$1" 'merge posting lists' --engine=cpu --format=jsonl -k 100 | grep -o '"id":"[^"]*","score":[^,}]*' | sort; }
+    ask build -q "$DATA/tiny.jsonl" -o plain.gx --store=text
+    for order in input random bp; do
+        ask build "$DATA/tiny.jsonl" -o x.gx --order=$order --store=text --codec=gpuvbyte128 --force -j 2
+        exits 0
+        complains 'order '
+        ask check -q --level=full x.gx
+        exits 0
+        ask info x.gx
+        says 'gpuvbyte128    gpuvbyte128'
+        diff <(hits plain.gx) <(hits x.gx)
+        [ "$(ls -A | grep -c 'unordered')" -eq 0 ]
+    done
+    [ "$(hits plain.gx | wc -l)" -gt 5 ]
+    for i in 1 2; do
+        ask build -q "$DATA/tiny.jsonl" -o $i.gx --order=random --seed=$i
+        ask export -q $i.gx -o $i
+    done
+    diff <(sort 1.documents) <(sort 2.documents)
+    [ "$(cat 1.documents)" != "$(cat 2.documents)" ]
+}
+
+@test "a build in another order replaces nothing unasked, and leaves nothing when it fails" {
+    echo precious >x.gx
+    ask build "$DATA/tiny.jsonl" -o x.gx --order=bp
+    exits 5
+    complains 'x.gx exists'
+    [ "$(cat x.gx)" = precious ]
+    rm x.gx
+    printf 'a\tapple\nb c\tpear\n' >c.tsv
+    ask build c.tsv -o x.gx --order=bp
+    exits 3
+    nothing_here
+    ask build "$DATA/tiny.jsonl" -o none/x.gx --order=bp
+    exits 5
+    ask build c.tsv -o x.gx --order=random --codec=zip
+    exits 2
+    nothing_here
+}
