@@ -79,9 +79,10 @@ const char *ask_engine_name(const ask *k)
     return gx_engine_get_kind(k->en) == GX_ENGINE_GPU ? "gpu" : "cpu";
 }
 
-/* Room for the results of one query, which are never more than the documents. */
+/* Room for the results of one query, which are never more than the documents; some, even if there are none of those. */
 static int reserve(ask *k, uint32_t n)
 {
+    n = n ? n : 1;
     if (n <= k->max_k)
         return 0;
     uint32_t *docids = realloc(k->docids, n * sizeof *docids);
