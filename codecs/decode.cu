@@ -14,7 +14,8 @@ namespace {
 
 using namespace gx;
 
-constexpr uint32_t WARPS = 8; /* a thread block */
+constexpr uint32_t WARPS = 8; /* a thread block, where a warp takes a block */
+
 struct list_view {
     const uint32_t *words, *ends, *heads;
     uint64_t n;
@@ -438,8 +439,8 @@ struct group_ends {
     template <uint32_t NB> __device__ __forceinline__ uint32_t words() const { return __shfl_sync(ALL_LANES, end, NB) - begin(); }
 };
 
-/* A group that is not whole, or does not fit the stage; returns what the sum grows by. Rare, and kept out of the way of
- * the others' registers. */
+/* A group that is not whole, or does not fit the stage; returns what the sum grows by. Kept apart, so that it takes no
+ * registers from the others. */
 template <class GROUPS, bool DOCIDS, bool FUSED>
 __device__ __noinline__ uint32_t decode_aside(const list_view &l, uint32_t *out, uint32_t g, uint32_t lane)
 {
