@@ -34,13 +34,18 @@ typedef struct frame {
     ZSTD_CCtx *zstd;
 } frame;
 
+typedef struct totals {
+    uint32_t n_docs, n_terms;
+    uint64_t n_postings, n_tokens, n_blocks;
+} totals;
+
 struct gx_writer {
     char *path, *dir;
     bool force, store_text, any_title, finished;
     const gx_codec *docids, *tfs;
     uint32_t block_len;
     uint8_t uuid[16];
-    gx_writer_stats stats;
+    totals counts; /* so far */
     uint64_t sum_tfs;
 
     gx_sealer *sealer; /* the output; the payload goes there at once, the rest is spooled until finish */
@@ -152,7 +157,7 @@ gx_status gx_writer_open(gx_writer **out, const char *path, const gx_writer_opti
                                 &w->titles.lens, &w->titles.bytes, &w->text_frames, &w->text};
     for (size_t i = 0; i < sizeof spools / sizeof *spools; ++i)
         *spools[i] = gx_spool_make(w->dir);
-    w->stats = (gx_writer_stats){0};
+    w->counts = (totals){0};
     w->force = opt->force;
     w->store_text = opt->store_text;
     w->docids = opt->docids;
@@ -196,11 +201,6 @@ void gx_writer_close(gx_writer *w)
     free(w->path);
     free(w->dir);
     free(w);
-}
-
-gx_writer_stats gx_writer_get_stats(const gx_writer *w)
-{
-    return w->stats;
 }
 
 /* ---- documents ---- */
@@ -247,9 +247,9 @@ static gx_status add_text(gx_writer *w, const char *text, size_t len, gx_error *
     frame *f = &w->frame;
     if (len > GX_MAX_TEXT)
         return gx_fail(err, GX_EUSAGE, "document %u has a text of %zu bytes; the most that is stored is %u",
-                       w->stats.n_docs, len, GX_MAX_TEXT);
+                       w->counts.n_docs, len, GX_MAX_TEXT);
     if (f->n == 0)
-        f->first_doc = w->stats.n_docs;
+        f->first_doc = w->counts.n_docs;
     gx_status st = grow(&f->ends, &f->max_ends, f->n + 1, sizeof *f->ends, err);
     if (st == GX_OK)
         st = grow(&f->bytes, &f->max_bytes, f->n_bytes + len, 1, err);
@@ -265,8 +265,8 @@ static gx_status add_text(gx_writer *w, const char *text, size_t len, gx_error *
 static gx_status add_document(gx_writer *w, const char *id, size_t id_len, const char *title, size_t title_len,
                               const char *text, size_t text_len, uint32_t n_tokens, gx_error *err)
 {
-    const uint32_t docid = w->stats.n_docs;
-    if (w->stats.n_terms)
+    const uint32_t docid = w->counts.n_docs;
+    if (w->counts.n_terms)
         return gx_fail(err, GX_EUSAGE, "a document is added after the first list");
     if (docid == UINT32_MAX - 1)
         return gx_fail(err, GX_EUSAGE, "%s would have more than %u documents", w->path, UINT32_MAX - 1);
@@ -284,8 +284,8 @@ static gx_status add_document(gx_writer *w, const char *id, size_t id_len, const
     if (st != GX_OK)
         return st;
     w->any_title |= title_len > 0;
-    w->stats.n_tokens += n_tokens;
-    w->stats.n_docs = docid + 1;
+    w->counts.n_tokens += n_tokens;
+    w->counts.n_docs = docid + 1;
     return GX_OK;
 }
 
@@ -315,9 +315,9 @@ static gx_status add_term(gx_writer *w, const char *term, size_t len, gx_error *
     char a[64], b[64];
     if (len > GX_MAX_STRING)
         return gx_fail(err, GX_EUSAGE, "term '%s' has %zu bytes; the most is %u", show(term, len, a), len, GX_MAX_STRING);
-    if (w->stats.n_terms == UINT32_MAX / 2)
+    if (w->counts.n_terms == UINT32_MAX / 2)
         return gx_fail(err, GX_EUSAGE, "%s would have more than %u terms", w->path, UINT32_MAX / 2);
-    if (w->stats.n_terms) {
+    if (w->counts.n_terms) {
         const size_t common = len < w->last_term_len ? len : w->last_term_len;
         const int order = memcmp(w->last_term, term, common);
         if (order > 0 || (order == 0 && w->last_term_len >= len))
@@ -326,14 +326,14 @@ static gx_status add_term(gx_writer *w, const char *term, size_t len, gx_error *
     }
     gx_status st = grow(&w->last_term, &w->max_last_term, len + 1, 1, err);
     if (st == GX_OK)
-        st = grow(&w->term_hashes, &w->max_term_hashes, (size_t)w->stats.n_terms + 1, sizeof *w->term_hashes, err);
+        st = grow(&w->term_hashes, &w->max_term_hashes, (size_t)w->counts.n_terms + 1, sizeof *w->term_hashes, err);
     if (st == GX_OK)
         st = add_string(&w->terms, term, len, err);
     if (st != GX_OK)
         return st;
     memcpy(w->last_term, term, len);
     w->last_term_len = len;
-    w->term_hashes[w->stats.n_terms] = (uint32_t)gx_hash(term, len);
+    w->term_hashes[w->counts.n_terms] = (uint32_t)gx_hash(term, len);
     return GX_OK;
 }
 
@@ -411,24 +411,24 @@ static gx_status add_list(gx_writer *w, const char *term, size_t len, uint32_t d
 {
     char shown[64];
     gx_error words;
-    if (df == 0 || df > w->stats.n_docs)
+    if (df == 0 || df > w->counts.n_docs)
         return gx_fail(err, GX_EUSAGE, "term '%s' has %u postings; there are %u documents", show(term, len, shown), df,
-                       w->stats.n_docs);
+                       w->counts.n_docs);
     gx_status st = add_term(w, term, len, err);
     if (st != GX_OK)
         return st;
     const uint64_t payload = gx_sealer_section_bytes(w->sealer) / sizeof(uint32_t);
     const uint64_t n_blocks = ((uint64_t)df + w->block_len - 1) / w->block_len;
-    if (w->stats.n_blocks + n_blocks > UINT32_MAX || payload >> 40)
+    if (w->counts.n_blocks + n_blocks > UINT32_MAX || payload >> 40)
         return gx_fail(err, GX_EUSAGE, "%s would have more than 2^32 blocks or 2^40 words", w->path);
     gx_list_entry entry = {.df = df,
-                           .first_block = (uint32_t)w->stats.n_blocks,
+                           .first_block = (uint32_t)w->counts.n_blocks,
                            .payload_lo = (uint32_t)payload,
                            .payload_hi = (uint8_t)(payload >> 32)};
     uint64_t n_words = 0;
     st = add_half(w, true, docids, df, &w->docid_ends, &n_words, &entry.docid_param, &words);
-    if (st == GX_OK && docids[df - 1] >= w->stats.n_docs)
-        st = gx_fail(&words, GX_EUSAGE, "docid %u, of %u documents", docids[df - 1], w->stats.n_docs);
+    if (st == GX_OK && docids[df - 1] >= w->counts.n_docs)
+        st = gx_fail(&words, GX_EUSAGE, "docid %u, of %u documents", docids[df - 1], w->counts.n_docs);
     if (st == GX_OK)
         st = add_half(w, false, tfs, df, &w->tf_ends, &n_words, &entry.tf_param, &words);
     if (st == GX_EUSAGE)
@@ -437,10 +437,9 @@ static gx_status add_list(gx_writer *w, const char *term, size_t len, uint32_t d
         return gx_fail(err, st, "%s", words.text);
     if ((st = gx_spool_add(&w->lists, &entry, sizeof entry, err)) != GX_OK)
         return st;
-    ++w->stats.n_terms;
-    w->stats.n_blocks += n_blocks;
-    w->stats.n_postings += df;
-    w->stats.payload_bytes += n_words * sizeof(uint32_t);
+    ++w->counts.n_terms;
+    w->counts.n_blocks += n_blocks;
+    w->counts.n_postings += df;
     return GX_OK;
 }
 
@@ -484,7 +483,7 @@ static gx_status put_strings(gx_sealer *s, uint32_t kind, const pile *p, gx_erro
 
 static gx_status put_term_hash(gx_sealer *s, const gx_writer *w, gx_error *err)
 {
-    const uint32_t n = w->stats.n_terms;
+    const uint32_t n = w->counts.n_terms;
     uint32_t bits = 0;
     while ((uint64_t)1 << bits < (uint64_t)n + n / 2 + 1) /* at most two thirds full */
         ++bits;
@@ -508,7 +507,7 @@ static gx_status put_term_hash(gx_sealer *s, const gx_writer *w, gx_error *err)
 static gx_status put_text(gx_sealer *s, gx_writer *w, gx_error *err)
 {
     gx_status st = end_frame(w, err);
-    const gx_text_frame last = {gx_spool_bytes(&w->text), w->stats.n_docs, 0};
+    const gx_text_frame last = {gx_spool_bytes(&w->text), w->counts.n_docs, 0};
     const uint64_t n_frames = gx_spool_bytes(&w->text_frames) / sizeof last;
     if (st == GX_OK)
         st = gx_sealer_begin(s, GX_SEC_TEXT, n_frames, err);
@@ -562,16 +561,15 @@ gx_status gx_writer_finish(gx_writer *w, const char *meta, gx_error *err)
         st = put_sections(w->sealer, w, meta, &words);
     if (st == GX_OK) {
         gx_header h = {.block_len = w->block_len,
-                       .n_docs = w->stats.n_docs,
-                       .n_terms = w->stats.n_terms,
-                       .n_postings = w->stats.n_postings,
-                       .n_tokens = w->stats.n_tokens,
+                       .n_docs = w->counts.n_docs,
+                       .n_terms = w->counts.n_terms,
+                       .n_postings = w->counts.n_postings,
+                       .n_tokens = w->counts.n_tokens,
                        .sum_tfs = w->sum_tfs,
-                       .n_blocks = w->stats.n_blocks,
+                       .n_blocks = w->counts.n_blocks,
                        .codings[0] = {w->docids->id, w->tfs->id}};
         memcpy(h.uuid, w->uuid, sizeof h.uuid);
         st = gx_sealer_seal(w->sealer, &h, w->force, &words);
-        w->stats.file_bytes = h.file_bytes;
     }
     if (st == GX_OK) /* a second call finds this */
         gx_fail(&w->failed, GX_EUSAGE, "%s is finished already", w->path);

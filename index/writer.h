@@ -47,13 +47,6 @@ gx_status gx_writer_add_list(gx_writer *w, const char *term, size_t len, uint32_
 /* Put the file in its place. meta: the META section, a JSON object as text: {"analyzer": gx_analyzer_json's object, ...}. */
 gx_status gx_writer_finish(gx_writer *w, const char *meta, gx_error *err);
 
-typedef struct gx_writer_stats {
-    uint32_t n_docs, n_terms;
-    uint64_t n_postings, n_tokens, n_blocks, payload_bytes;
-    uint64_t file_bytes; /* after finish */
-} gx_writer_stats;
-gx_writer_stats gx_writer_get_stats(const gx_writer *w);
-
 /* Free everything; if finish has not succeeded, nothing remains on disk. */
 void gx_writer_close(gx_writer *w);
 

@@ -168,11 +168,6 @@ void gx_session_close(gx_session *s)
     free(s);
 }
 
-const gx_engine *gx_session_engine(const gx_session *s)
-{
-    return s->en;
-}
-
 const gx_work *gx_session_work(const gx_session *s)
 {
     return &s->work;
@@ -359,7 +354,7 @@ gx_status gx_search(gx_session *s, const gx_query *queries, uint32_t n, const gx
         memcpy(&opt, options, options->size < sizeof opt ? options->size : sizeof opt);
     if (results)
         memcpy(&out, results, results->size < sizeof out ? results->size : sizeof out);
-    if (n && (!out.docids || !out.n_hits))
+    if (n && (!out.n_hits || (!out.docids && s->en->ix->n_docs))) /* of no documents there are no results */
         return gx_fail(err, GX_EUSAGE, "there is no place for the results: docids and n_hits are needed");
     gx_status st = gx_query_options_check(&opt, err);
     if (st != GX_OK)

@@ -9,7 +9,6 @@ gx_status gx_engine_open_with(gx_engine **out, const gx_index *ix, const gx_engi
                               gx_error *err);
 
 const gx_index *gx_engine_index(const gx_engine *en);
-const gx_engine *gx_session_engine(const gx_session *s);
 
 /* What the session's searches did, summed since it was opened. */
 const gx_work *gx_session_work(const gx_session *s);

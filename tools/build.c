@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "index/source.h"
@@ -161,9 +160,8 @@ static void print_json(const build *b, const gx_source_counts *in, const gx_buil
 /* The path that is the same file as output; --force would destroy it. Or NULL. */
 static const char *find_itself(const cli_args *a, const char *output)
 {
-    struct stat in, out;
-    for (int i = 0; stat(output, &out) == 0 && i < a->argc; i++)
-        if (stat(a->argv[i], &in) == 0 && in.st_dev == out.st_dev && in.st_ino == out.st_ino)
+    for (int i = 0; i < a->argc; i++)
+        if (cli_same_file(a->argv[i], output))
             return a->argv[i];
     return NULL;
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 typedef struct cli_value {
@@ -463,6 +464,12 @@ int cli_close_output(FILE *f, const char *path)
         return gx_status_exit(GX_EIO);
     return cli_fail(GX_EIO, "cannot write %s: %s", strcmp(path, "-") == 0 ? "standard output" : path,
                     errno ? strerror(errno) : "a write failed");
+}
+
+bool cli_same_file(const char *a, const char *b)
+{
+    struct stat x, y;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
 bool cli_output_failed(void) { return ferror(stdout); }

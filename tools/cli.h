@@ -154,6 +154,8 @@ unsigned cli_columns(FILE *stream);
  * code with the message printed. */
 FILE *cli_open_output(const char *path, bool binary, int *exit_code);
 int cli_close_output(FILE *f, const char *path);
+/* Are both the same file that is there, by whatever path? For outputs that must not replace an input. */
+bool cli_same_file(const char *a, const char *b);
 /* True once a write to stdout has failed: a long output may stop. main reports it and exits with 5. */
 bool cli_output_failed(void);
 /* Flush stdout, and remember why that failed. */
