@@ -540,8 +540,6 @@ template <bool DOCIDS, bool FUSED> launch launch_of(uint8_t id)
     switch (id) {
     case GX_CODEC_RAW:
         return {decode_blocks<raw<true>, DOCIDS, FUSED>, 0, WARPS * 32, false};
-    case GX_CODEC_GPUPFD128:
-        return {decode_blocks<gpupfd128<true>, DOCIDS, FUSED>, 0, WARPS * 32, false};
     case GX_CODEC_GPUBP128:
         return groups_launch<gpubp_groups<128, FUSED ? 2048 : 1024, FUSED ? 8 : 12, FUSED ? 5 : 4>, STAGES, DOCIDS, FUSED>();
     case GX_CODEC_GPUBP256:
@@ -572,8 +570,6 @@ kernel_fn *at_kernel_of(uint8_t id)
         return at_blocks<gpuvbyte1024<true>>;
     case GX_CODEC_LANE1024:
         return at_blocks<lane1024<true>>;
-    case GX_CODEC_GPUPFD128:
-        return at_blocks<gpupfd128<true>>;
     default:
         return nullptr;
     }

@@ -45,7 +45,6 @@ template <bool LDG> struct any_codec {
         case GX_CODEC_GPUVBYTE128: return gpuvbyte128<LDG>::at(w, n_words, n, i, param);
         case GX_CODEC_GPUVBYTE1024: return gpuvbyte1024<LDG>::at(w, n_words, n, i, param);
         case GX_CODEC_LANE1024: return lane1024<LDG>::at(w, n_words, n, i, param);
-        case GX_CODEC_GPUPFD128: return gpupfd128<LDG>::at(w, n_words, n, i, param);
         }
         return 0;
     }
@@ -55,7 +54,7 @@ template <bool LDG> struct any_codec {
 static inline bool codec_known(uint32_t id)
 {
     return id == GX_CODEC_RAW || id == GX_CODEC_GPUBP128 || id == GX_CODEC_GPUBP256 || id == GX_CODEC_GPUVBYTE128 ||
-           id == GX_CODEC_GPUVBYTE1024 || id == GX_CODEC_LANE1024 || id == GX_CODEC_GPUPFD128;
+           id == GX_CODEC_GPUVBYTE1024 || id == GX_CODEC_LANE1024;
 }
 
 /* The pairs of decoders that kernels are compiled for. */
@@ -79,10 +78,6 @@ struct pair_gpuvbyte1024 {
     template <bool LDG> using doc = gpuvbyte1024<LDG>;
     template <bool LDG> using tf = gpuvbyte1024<LDG>;
 };
-struct pair_gpupfd128 {
-    template <bool LDG> using doc = gpupfd128<LDG>;
-    template <bool LDG> using tf = gpupfd128<LDG>;
-};
 struct pair_any {
     template <bool LDG> using doc = any_codec<LDG>;
     template <bool LDG> using tf = any_codec<LDG>;
@@ -97,7 +92,6 @@ template <typename F> static inline void with_pair(uint32_t coding, F f)
     case GX_CODEC_GPUBP256: f(pair_gpubp256()); break;
     case GX_CODEC_GPUVBYTE128: f(pair_gpuvbyte128()); break;
     case GX_CODEC_GPUVBYTE1024: f(pair_gpuvbyte1024()); break;
-    case GX_CODEC_GPUPFD128: f(pair_gpupfd128()); break;
     default: f(pair_any()); break;
     }
 }

@@ -3,6 +3,19 @@
 #include "tools/cli.h"
 #include "tools/stop.h"
 
+/* Whether path is one of the files that BASE stands for. */
+static bool is_input(const char *base, const char *path)
+{
+    static const char *const suffixes[] = {".docs", ".freqs", ".sizes", ".terms", ".documents"};
+    char file[4096];
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+        snprintf(file, sizeof file, "%s%s", base, suffixes[i]);
+        if (cli_same_file(file, path))
+            return true;
+    }
+    return false;
+}
+
 static int run(const cli_args *a)
 {
     gx_error err = {0};
@@ -10,6 +23,8 @@ static int run(const cli_args *a)
     const char *tf_codec = cli_text(a, "tf-codec"), *path = cli_text(a, "output");
     if (!path)
         return cli_usage(a, "--output: where does the index go?");
+    if (is_input(a->argv[0], path))
+        return cli_usage(a, "--output: %s is what is imported; give another name", path);
     opt.force = cli_switch(a, "force");
     opt.terms = cli_text(a, "terms");
     opt.documents = cli_text(a, "documents");

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "query/replay.h"
@@ -364,6 +365,21 @@ static int replay(session_facts *f, gx_engine *en, gx_replay_options *opt, gx_re
     return r->other_differs || r->exhaustive_differs;
 }
 
+/* An output must not be what is read, and replaces a file only when asked to. 0, or the exit code. */
+static int check_output(const cli_args *a, const char *flag)
+{
+    const char *path = cli_text(a, flag);
+    struct stat st;
+    if (!path || !strcmp(path, "-") || stat(path, &st))
+        return 0;
+    for (int i = 0; i < a->argc; i++)
+        if (cli_same_file(path, a->argv[i]))
+            return cli_usage(a, "--%s: %s is what is replayed; give another name", flag, path);
+    if (S_ISREG(st.st_mode) && !cli_switch(a, "force"))
+        return cli_fail(GX_EEXISTS, "%s exists: use --force to replace it, or give another name", path);
+    return 0;
+}
+
 static int run(const cli_args *a)
 {
     gx_index *ix = NULL;
@@ -372,6 +388,9 @@ static int run(const cli_args *a)
     gx_replay_options opt = read_options(a);
     if (cli_text(a, "report") && opt.run_path && !strcmp(cli_text(a, "report"), "-") && !strcmp(opt.run_path, "-"))
         return cli_usage(a, "--run and --report cannot both go to standard output");
+    const int refused = check_output(a, "run"), bad_report = refused ? 0 : check_output(a, "report");
+    if (refused || bad_report)
+        return refused ? refused : bad_report;
     gx_replay_report *r = calloc(1, sizeof *r);
     int code = r ? 0 : cli_fail(GX_ENOMEM, "no memory for the report");
     signal(SIGINT, on_interrupt);
@@ -416,6 +435,7 @@ static const cli_flag flags[] = {
     {"run", 'o', CLI_TEXT, "FILE", NULL, "write the answers as a TREC run; `-` is standard output"},
     {"run-tag", 0, CLI_TEXT, "NAME", "gpuidx", "the run's last column"},
     {"report", 0, CLI_TEXT, "FILE", NULL, "write the report as JSON; `-` is standard output"},
+    {"force", 0, CLI_SWITCH, NULL, NULL, "replace a run or a report that exists"},
     {"verify", 0, CLI_COUNT, "N", NULL,
      "answer every query (every `N`th) again, on the other engine where there is one and with every posting scored, "
      "and count the answers that differ; exit with 1 if any does",

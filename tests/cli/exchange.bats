@@ -129,6 +129,9 @@ found() {
     exits 3
     complains 'x.freqs: byte '
     [ ! -e back.gx ]
+    ask import x -o x.docs --force
+    exits 2
+    complains 'x.docs is what is imported'
     ask import nothing -o back.gx
     exits 5
     complains 'nothing.docs'

@@ -133,3 +133,23 @@ END
     grep -q interrupted said
     [ -z "$(ls | grep run)" ]
 }
+
+@test "an output never replaces what is replayed, and nothing unasked" {
+    cp "$TINY" mine.gx
+    printf 'merge find\n' >log
+    ask replay --engine=cpu mine.gx log --run log
+    exits 2
+    complains 'log is what is replayed'
+    ask replay --engine=cpu mine.gx log --report ./mine.gx --force
+    exits 2
+    [ "$(cat log)" = 'merge find' ]
+    cmp mine.gx "$TINY"
+    echo old >old.run
+    ask replay --engine=cpu mine.gx log --run old.run
+    exits 5
+    complains 'old.run exists'
+    [ "$(cat old.run)" = old ]
+    ask replay --engine=cpu mine.gx log --run old.run --force
+    exits 0
+    grep -q ' Q0 ' old.run
+}
