@@ -110,8 +110,8 @@ static int keep_last(ask *k, const char *text, size_t len)
     return 0;
 }
 
-/* Why nothing was found, where a person may not see it. */
-static void say_why_none(const ask *k, const gx_highlighter *h, const char *text, size_t len)
+/* What of the query could not be searched for, where a person may not see it. */
+static void say_what_is_lost(const ask *k, const gx_highlighter *h, const char *text, size_t len)
 {
     if (k->format != OUT_HUMAN)
         return;
@@ -215,8 +215,8 @@ int ask_query(ask *k, const char *qid, size_t qid_len, const char *text, size_t 
         if (err.text[0])
             cli_warn("%s", err.text);
         code = print(k, &answer);
-        if (*n_hits == 0 && h)
-            say_why_none(k, h, text, len);
+        if (h)
+            say_what_is_lost(k, h, text, len);
     }
     gx_highlighter_close(h);
     return code;

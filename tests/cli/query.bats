@@ -259,3 +259,13 @@ END
     [ "$status" -eq 5 ]
     grep -q 'No space left' err
 }
+
+@test "a word that no document has is said beside the hits of the others" {
+    ask query --engine=cpu "$TINY" 'merge nosuchword'
+    exits 0
+    says '1.'
+    complains "'nosuchword' occurs in no document"
+    ask query -q --engine=cpu "$TINY" 'merge nosuchword'
+    exits 0
+    silent
+}
