@@ -400,6 +400,10 @@ static long peak_kib(void)
 static void memory_does_not_grow_with_the_log(void **state)
 {
     (void)state;
+#ifdef __SANITIZE_ADDRESS__
+    print_message("AddressSanitizer keeps what is freed: memory is not measured\n");
+    skip();
+#endif
     gx_replay_options o = options();
     o.batch = 64;
     o.threads = 2;
@@ -410,7 +414,7 @@ static void memory_does_not_grow_with_the_log(void **state)
     write_log(19, 300000);
     replay(&o);
     assert_int_equal(report->queries, 300000);
-    assert_in_range(peak_kib() - before, 0, 1024);
+    assert_in_range(peak_kib() - before, 0, 4096); /* a byte a query would be 290 KiB, an answer kept far more */
 }
 
 static void scores_are_printed_so_that_they_read_back(void **state)

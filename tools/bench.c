@@ -111,6 +111,7 @@ static int open_gpu(const cli_args *a, bench *b)
         return 0;
     }
 #else
+    (void)b;
     snprintf(err.text, sizeof err.text, "this gpuidx was built without CUDA");
 #endif
     if (strcmp(engine, "gpu") == 0)
