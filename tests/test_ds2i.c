@@ -1,19 +1,8 @@
 #include "index/ds2i.h"
 #include "tests/collection.h"
+#include "tests/scratch.h"
 
 #include <unistd.h>
-
-static char dir[] = "/tmp/gx-test-ds2i-XXXXXX";
-static const char *const names[] = {"a.gx", "b.gx", "x.docs", "x.freqs", "x.sizes", "x.terms", "x.documents"};
-
-static const char *in_dir(const char *name)
-{
-    static char path[4][128];
-    static int turn;
-    char *p = path[turn++ % 4];
-    snprintf(p, sizeof path[0], "%s/%s", dir, name);
-    return p;
-}
 
 static void put(const char *name, const void *bytes, size_t n)
 {
@@ -175,20 +164,6 @@ static void an_export_does_not_replace_unasked(void **state)
     assert_int_equal(gx_ds2i_export(ix, in_dir("x"), &opt, &err), GX_EEXISTS);
     assert_int_equal(gx_ds2i_export(ix, in_dir("none/x"), &opt, &err), GX_ENOTFOUND);
     gx_index_close(ix);
-}
-
-static int make_dir(void **state)
-{
-    (void)state;
-    return mkdtemp(dir) ? 0 : -1;
-}
-
-static int remove_dir(void **state)
-{
-    (void)state;
-    for (size_t i = 0; i < sizeof names / sizeof *names; ++i)
-        unlink(in_dir(names[i]));
-    return rmdir(dir);
 }
 
 int main(void)

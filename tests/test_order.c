@@ -6,17 +6,7 @@
 #include "index/order.h"
 #include "index/rewrite.h"
 #include "tests/collection.h"
-
-static char dir[] = "/tmp/gx-test-order-XXXXXX";
-
-static const char *in_dir(const char *name)
-{
-    static char path[4][128];
-    static int turn;
-    char *p = path[turn++ % 4];
-    snprintf(p, sizeof path[0], "%s/%s", dir, name);
-    return p;
-}
+#include "tests/scratch.h"
 
 static gx_index *open_index(const char *name)
 {
@@ -371,20 +361,6 @@ static void damaged_lists_are_refused(void **state)
     assert_non_null(strstr(err.text, "list "));
     gx_index_close(ix);
     collection_free(c);
-}
-
-static int make_dir(void **state)
-{
-    (void)state;
-    return mkdtemp(dir) ? 0 : -1;
-}
-
-static int remove_dir(void **state)
-{
-    (void)state;
-    for (const char *const *name = (const char *const[]){"a.gx", "b.gx", "c.gx", NULL}; *name; ++name)
-        unlink(in_dir(*name));
-    return rmdir(dir);
 }
 
 int main(void)

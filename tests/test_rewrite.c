@@ -1,19 +1,9 @@
 #include "index/rewrite.h"
 #include "tests/collection.h"
+#include "tests/scratch.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
-
-static char dir[] = "/tmp/gx-test-rewrite-XXXXXX";
-
-static const char *in_dir(const char *name)
-{
-    static char path[4][128];
-    static int turn;
-    char *p = path[turn++ % 4];
-    snprintf(p, sizeof path[0], "%s/%s", dir, name);
-    return p;
-}
 
 static void assert_same_file(const char *a, const char *b)
 {
@@ -147,20 +137,6 @@ static void a_cancelled_rewrite_leaves_nothing(void **state)
     assert_int_equal(access(in_dir("none.gx"), F_OK), -1);
     gx_index_close(ix);
     collection_free(c);
-}
-
-static int make_dir(void **state)
-{
-    (void)state;
-    return mkdtemp(dir) ? 0 : -1;
-}
-
-static int remove_dir(void **state)
-{
-    (void)state;
-    for (const char *const *name = (const char *const[]){"a.gx", "b.gx", "c.gx", NULL}; *name; ++name)
-        unlink(in_dir(*name));
-    return rmdir(dir);
 }
 
 int main(void)
