@@ -2,12 +2,13 @@
 #ifndef GX_GPU_LISTS_CUH
 #define GX_GPU_LISTS_CUH
 
+#include "codecs/decoders.cuh"
 #include "query/gpu.cuh"
 
 namespace gx {
 
-/* The codec of a list, whichever it is, an integer at a time: for indexes whose lists differ. Its argument holds the codec
- * and its parameter, codec | parameter << 8. */
+/* The codec of a list, whichever it is, for indexes whose lists differ. Its argument holds the codec and its parameter,
+ * codec | parameter << 8. Blocks of 128 are decoded by their own decoders; of longer ones each integer is looked up. */
 template <bool LDG> struct any_codec {
     static constexpr int BLOCK = 0, SEG = 128, V = 4;
 
@@ -25,26 +26,53 @@ template <bool LDG> struct any_codec {
 
     __device__ __forceinline__ void next(uint32_t lane, uint32_t (&v)[V])
     {
-#pragma unroll 1
-        for (int i = 0; i < V; ++i) {
-            const uint32_t p = done + lane * V + i, x = p < n ? at(words, n_words, n, p, arg) : 0;
-#pragma unroll
-            for (int j = 0; j < V; ++j)
-                v[j] = j == i ? x : v[j];
-        }
+        const uint4 x = segment(words, n_words, n, done, lane, arg);
+        v[0] = x.x;
+        v[1] = x.y;
+        v[2] = x.z;
+        v[3] = x.w;
         done += SEG;
+    }
+
+    /* Integers first + 4 * lane .. first + 4 * lane + 3 of a block. */
+    static __device__ __noinline__ uint4 segment(const uint32_t *w, uint32_t n_words, uint32_t n, uint32_t first, uint32_t lane, uint32_t arg)
+    {
+        switch (arg & 0xff) {
+#define GX_CASE(ID, DECODER)                                                                                   \
+        case GX_CODEC_##ID:                                                                                    \
+            return segment_of<DECODER<LDG>>(w, n_words, n, first, lane, arg >> 8);
+            GX_DEVICE_CODECS(GX_CASE)
+#undef GX_CASE
+        }
+        return make_uint4(0, 0, 0, 0);
+    }
+
+    template <class DEC>
+    static __device__ __forceinline__ uint4 segment_of(const uint32_t *w, uint32_t n_words, uint32_t n, uint32_t first, uint32_t lane, uint32_t param)
+    {
+        uint32_t v[4];
+        if constexpr (DEC::BLOCK == 128 && DEC::V == 4) {
+            DEC dec;
+            dec.open(w, n_words, n, lane, param);
+            dec.next(lane, v);
+        } else {
+#pragma unroll
+            for (uint32_t i = 0; i < 4; ++i) {
+                const uint32_t p = first + lane * 4 + i;
+                v[i] = p < n ? DEC::at(w, n_words, n, p, param) : 0;
+            }
+        }
+        return make_uint4(v[0], v[1], v[2], v[3]);
     }
 
     static __device__ __noinline__ uint32_t at(const uint32_t *w, uint32_t n_words, uint32_t n, uint32_t i, uint32_t arg)
     {
-        const uint32_t param = arg >> 8;
         switch (arg & 0xff) {
-        case GX_CODEC_RAW: return raw<LDG>::at(w, n_words, n, i, param);
-        case GX_CODEC_GPUBP128: return gpubp128<LDG>::at(w, n_words, n, i, param);
-        case GX_CODEC_GPUBP256: return gpubp256<LDG>::at(w, n_words, n, i, param);
-        case GX_CODEC_GPUVBYTE128: return gpuvbyte128<LDG>::at(w, n_words, n, i, param);
-        case GX_CODEC_GPUVBYTE1024: return gpuvbyte1024<LDG>::at(w, n_words, n, i, param);
-        case GX_CODEC_LANE1024: return lane1024<LDG>::at(w, n_words, n, i, param);
+#define GX_CASE(ID, DECODER) \
+        case GX_CODEC_##ID:  \
+            return DECODER<LDG>::at(w, n_words, n, i, arg >> 8);
+            GX_DEVICE_CODECS(GX_CASE)
+#undef GX_CASE
         }
         return 0;
     }
@@ -53,8 +81,12 @@ template <bool LDG> struct any_codec {
 /* Whether any_codec, and so the GPU engine, knows a codec. */
 static inline bool codec_known(uint32_t id)
 {
-    return id == GX_CODEC_RAW || id == GX_CODEC_GPUBP128 || id == GX_CODEC_GPUBP256 || id == GX_CODEC_GPUVBYTE128 ||
-           id == GX_CODEC_GPUVBYTE1024 || id == GX_CODEC_LANE1024;
+#define GX_CASE(ID, DECODER) \
+    if (id == GX_CODEC_##ID) \
+        return true;
+    GX_DEVICE_CODECS(GX_CASE)
+#undef GX_CASE
+    return false;
 }
 
 /* The pairs of decoders that kernels are compiled for. */

@@ -1,0 +1,16 @@
+/* decoders.cuh: every decoder on the device, for kernels that choose among them as they run. */
+#ifndef GX_DECODERS_CUH
+#define GX_DECODERS_CUH
+
+#include "codecs/decode.cuh"
+
+/* X(ID, DECODER) for each codec: gx::DECODER<LDG> decodes GX_CODEC_ID. */
+#define GX_DEVICE_CODECS(X)      \
+    X(RAW, raw)                  \
+    X(GPUBP128, gpubp128)        \
+    X(GPUBP256, gpubp256)        \
+    X(GPUVBYTE128, gpuvbyte128)  \
+    X(GPUVBYTE1024, gpuvbyte1024) \
+    X(LANE1024, lane1024)
+
+#endif
