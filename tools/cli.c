@@ -65,6 +65,19 @@ const cli_command *cli_find_command(const char *name)
     return NULL;
 }
 
+const char *cli_subcommand_word(const cli_command *subcommand)
+{
+    return strrchr(subcommand->name, ' ') + 1;
+}
+
+const cli_command *cli_find_subcommand(const cli_command *command, const char *word)
+{
+    for (size_t i = 0; command->subcommands && command->subcommands[i]; i++)
+        if (strcmp(cli_subcommand_word(command->subcommands[i]), word) == 0)
+            return command->subcommands[i];
+    return NULL;
+}
+
 int cli_choice_index(const char *choices, const char *word)
 {
     const size_t len = strlen(word);
@@ -318,6 +331,9 @@ static int set_defaults(const cli_args *a, cli_value *values)
 
 int cli_run(const cli_command *command, int argc, char **argv)
 {
+    const cli_command *const subcommand = argc > 1 ? cli_find_subcommand(command, argv[1]) : NULL;
+    if (subcommand)
+        return cli_run(subcommand, argc - 1, argv + 1);
     cli_value values[MAX_FLAGS];
     cli_args a = {.command = command, .values = values};
     int code;
@@ -329,6 +345,9 @@ int cli_run(const cli_command *command, int argc, char **argv)
         cli_print_help(stdout, command);
         return 0;
     }
+    if (command->subcommands)
+        return a.argc ? cli_usage(&a, "%s %s: there is no such command", command->name, a.argv[0])
+                      : cli_usage(&a, "an argument is missing: gpuidx %s %s", command->name, command->synopsis);
     if (a.argc < command->min_args)
         return cli_usage(&a, "an argument is missing: gpuidx %s %.*s", command->name,
                          (int)strcspn(command->synopsis, "\n"), command->synopsis);

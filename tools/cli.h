@@ -2,6 +2,7 @@
  * the few ways in which it speaks to people.
  *
  *   tools/NAME.c        const cli_command cmd_NAME = { name, summary, ..., flags, run };
+ *   tools/NAME_WORD.c   the same of a subcommand, `gpuidx NAME WORD`, which NAME.c lists
  *   tools/gpuidx.c      the list of all commands, and main
  *   tools/cli.c         that table -> parsing and messages
  *   tools/manual.c      the same table -> --help, the man pages, the completions
@@ -64,7 +65,7 @@ typedef struct cli_section {
 typedef struct cli_args cli_args;
 
 typedef struct cli_command {
-    const char *name;
+    const char *name;            /* "query"; of a subcommand both words, "bench codecs" */
     const char *summary;         /* a line: "answer queries from an index" */
     const char *synopsis;        /* what follows the name, a line each form: "[OPTIONS] INDEX [QUERY]" */
     const char *description;     /* paragraphs */
@@ -72,7 +73,8 @@ typedef struct cli_command {
     const cli_section *examples; /* title: the command line; text: what it does. Or NULL */
     const cli_flag *flags;       /* or NULL */
     int min_args, max_args;      /* positional arguments; max_args -1: any number */
-    int (*run)(const cli_args *a); /* returns the exit code */
+    int (*run)(const cli_args *a); /* returns the exit code; NULL where there are subcommands */
+    const struct cli_command *const *subcommands; /* one must follow the name; ends at NULL. Or NULL */
 } cli_command;
 
 /* A parsed command line. */
@@ -89,11 +91,14 @@ extern const cli_command *const cli_commands[]; /* NULL-terminated, in the order
 extern const cli_flag cli_common_flags[];       /* of every command: --help, --quiet, --color */
 
 const cli_command *cli_find_command(const char *name); /* or NULL */
+const cli_command *cli_find_subcommand(const cli_command *command, const char *word); /* or NULL */
+const char *cli_subcommand_word(const cli_command *subcommand);                        /* "codecs" of "bench codecs" */
 int cli_unknown_command(const char *name);             /* say that there is none of that name, and exit code 2 */
 
 /* The commands; each is defined in tools/NAME.c and listed in gpuidx.c. */
 extern const cli_command cmd_build, cmd_query, cmd_replay, cmd_eval, cmd_info, cmd_check, cmd_import, cmd_export,
     cmd_bench, cmd_recode, cmd_reorder, cmd_devices, cmd_completion, cmd_help;
+extern const cli_command cmd_bench_codecs; /* listed in bench.c */
 
 /* The flags of what packs postings. */
 #define CLI_CODEC_FLAGS \

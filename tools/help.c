@@ -8,8 +8,10 @@ static int run(const cli_args *a)
             printf("%s\n", cli_commands[i]->name);
         return 0;
     }
-    if (a->argc == 1 && !(command = cli_find_command(a->argv[0])))
+    if (a->argc > 0 && !(command = cli_find_command(a->argv[0])))
         return cli_unknown_command(a->argv[0]);
+    if (a->argc == 2 && !(command = cli_find_subcommand(command, a->argv[1])))
+        return cli_usage(a, "%s %s: there is no such command", a->argv[0], a->argv[1]);
     if (cli_switch(a, "man"))
         cli_print_man(stdout, command);
     else
@@ -32,10 +34,10 @@ static const cli_section examples[] = {
 const cli_command cmd_help = {
     .name = "help",
     .summary = "say what the commands do",
-    .synopsis = "[--man] [COMMAND]\n--list",
+    .synopsis = "[--man] [COMMAND [SUBCOMMAND]]\n--list",
     .description = "Prints what the program, or the named command, does, and its flags.",
     .examples = examples,
     .flags = flags,
-    .max_args = 1,
+    .max_args = 2,
     .run = run,
 };

@@ -56,6 +56,21 @@ static void for_flags(FILE *out, const cli_command *command, flag_fn *each)
         each(out, f, letter_of(command, f, true));
 }
 
+/* The same, with the flags of all subcommands: each name once. */
+static void for_all_flags(FILE *out, const cli_command *command, flag_fn *each)
+{
+    for (size_t i = 0; command->subcommands && command->subcommands[i]; i++)
+        for (const cli_flag *f = command->subcommands[i]->flags; f->name; f++) {
+            bool seen = false;
+            for (size_t j = 0; j < i; j++)
+                for (const cli_flag *g = command->subcommands[j]->flags; g->name; g++)
+                    seen |= strcmp(f->name, g->name) == 0;
+            if (!seen)
+                each(out, f, f->letter);
+        }
+    for_flags(out, command, each);
+}
+
 /* ---- help ---- */
 
 enum { MAX_WIDTH = 100, FLAG_INDENT = 28 };
@@ -188,6 +203,11 @@ void cli_print_help(FILE *out, const cli_command *command)
     }
     putc('\n', out);
     put_text(out, command->description, 0);
+    if (command->subcommands) {
+        put_title(out, "Commands");
+        for (size_t i = 0; command->subcommands[i]; i++)
+            fprintf(out, "  %-14s %s\n", command->subcommands[i]->name, command->subcommands[i]->summary);
+    }
     put_title(out, "Flags");
     for_flags(out, command, help_flag);
     for (const cli_section *s = command->sections; s && s->title; s++) {
@@ -348,6 +368,8 @@ void cli_print_man(FILE *out, const cli_command *command)
         return;
     }
     snprintf(name, sizeof name, "gpuidx-%s", command->name);
+    for (char *blank; (blank = strchr(name, ' '));)
+        *blank = '-';
     man_head(out, name, command->summary);
     fputs(".Sh SYNOPSIS\n", out);
     for (const char *p = command->synopsis; *p;) {
@@ -358,6 +380,13 @@ void cli_print_man(FILE *out, const cli_command *command)
     }
     fputs(".Sh DESCRIPTION\n", out);
     man_text(out, command->description);
+    if (command->subcommands) {
+        fputs(".Pp\nThere are:\n.Bl -tag -width completion\n", out);
+        for (size_t i = 0; command->subcommands[i]; i++)
+            fprintf(out, ".It Cm %s\n%s; see\n.Xr gpuidx-%s-%s 1\n", command->subcommands[i]->name,
+                    command->subcommands[i]->summary, command->name, cli_subcommand_word(command->subcommands[i]));
+        fputs(".El\n", out);
+    }
     fputs(".Pp\nThe flags are:\n.Bl -tag -width Ds\n", out);
     for_flags(out, command, man_flag);
     fputs(".El\n", out);
@@ -393,6 +422,13 @@ static void put_quoted(FILE *out, const char *text, bool zsh)
         else if (*text != '`')
             putc(*text, out);
     }
+}
+
+/* The words that may follow the command's name. */
+static void put_subcommands(FILE *out, const cli_command *command)
+{
+    for (size_t i = 0; command->subcommands[i]; i++)
+        fprintf(out, "%s%s", i ? " " : "", cli_subcommand_word(command->subcommands[i]));
 }
 
 static void bash_word(FILE *out, const cli_flag *flag, char letter)
@@ -432,9 +468,14 @@ static void put_bash(FILE *out)
           "    case ${words[1]} in\n", out);
     for (size_t i = 0; cli_commands[i]; i++) {
         fprintf(out, "    %s)\n        flags='", cli_commands[i]->name);
-        for_flags(out, cli_commands[i], bash_word);
+        for_all_flags(out, cli_commands[i], bash_word);
         fputs("'\n        case $prev in\n", out);
-        for_flags(out, cli_commands[i], bash_choices);
+        for_all_flags(out, cli_commands[i], bash_choices);
+        if (cli_commands[i]->subcommands) {
+            fprintf(out, "        %s) [[ $word = -* ]] || choices='", cli_commands[i]->name);
+            put_subcommands(out, cli_commands[i]);
+            fputs("' ;;\n", out);
+        }
         fputs("        esac ;;\n", out);
     }
     fputs("    esac\n"
@@ -500,7 +541,12 @@ static void put_zsh(FILE *out)
     for (size_t i = 0; cli_commands[i]; i++) {
         const char *name = cli_commands[i]->name;
         fprintf(out, "    %s)\n        shift words; (( CURRENT-- ))\n        _arguments -s -S \\\n", name);
-        for_flags(out, cli_commands[i], zsh_flag);
+        for_all_flags(out, cli_commands[i], zsh_flag);
+        if (cli_commands[i]->subcommands) {
+            fprintf(out, "        '1:%s:(", name);
+            put_subcommands(out, cli_commands[i]);
+            fputs(")' \\\n", out);
+        }
         if (strcmp(name, "completion") == 0)
             fputs("        '*:shell:(bash zsh fish)' ;;\n", out);
         else if (strcmp(name, "help") == 0)
@@ -542,7 +588,12 @@ static void put_fish(FILE *out)
     }
     for (size_t i = 0; cli_commands[i]; i++) {
         fish_command = cli_commands[i]->name;
-        for_flags(out, cli_commands[i], fish_flag);
+        for_all_flags(out, cli_commands[i], fish_flag);
+        if (cli_commands[i]->subcommands) {
+            fprintf(out, "complete -c gpuidx -n '__fish_seen_subcommand_from %s' -f -a '", fish_command);
+            put_subcommands(out, cli_commands[i]);
+            fputs("'\n", out);
+        }
         fprintf(out, "complete -c gpuidx -n '__fish_seen_subcommand_from help' -f -a %s\n", fish_command);
     }
     fputs("complete -c gpuidx -n '__fish_seen_subcommand_from completion' -f -a 'bash zsh fish'\n", out);

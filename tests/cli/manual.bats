@@ -4,15 +4,21 @@ load cli
 setup_file() {
     # what follows goes through this list, so it must not be empty
     [ "$("$GPUIDX" help --list | wc -l)" -ge 5 ]
+    [ -n "$(subcommands)" ]
 }
 
 commands() {
     "$GPUIDX" help --list
 }
 
+# Those of two words.
+subcommands() {
+    "$GPUIDX" help bench | sed -n 's/^  \(bench [a-z]*\) .*/\1/p'
+}
+
 # The flags that --help lists for a command: "--name", and "-x" for letters.
 flags_of() {
-    "$GPUIDX" help "$1" | sed -n '/^Flags$/,/^$/p' | sed -n 's/^ *\(-\([a-zA-Z0-9]\), \)\{0,1\}--\([a-z0-9-]*\).*/--\3 \2/p'
+    "$GPUIDX" help $1 | sed -n '/^Flags$/,/^$/p' | sed -n 's/^ *\(-\([a-zA-Z0-9]\), \)\{0,1\}--\([a-z0-9-]*\).*/--\3 \2/p'
 }
 
 @test "every command has help, flags, and a line in the list" {
@@ -26,24 +32,24 @@ flags_of() {
 }
 
 @test "every flag is in the manual page, and the manual page has no other" {
-    for command in $(commands); do
-        "$GPUIDX" help --man "$command" | sed -n 's/^\.It .*Fl \\-\([a-z0-9-]*\).*/--\1/p' | sort >man
+    while read -r command; do
+        "$GPUIDX" help --man $command | sed -n 's/^\.It .*Fl \\-\([a-z0-9-]*\).*/--\1/p' | sort >man
         flags_of "$command" | cut -d' ' -f1 | sort >help
         diff help man
         flags_of "$command" | while read -r _ letter; do
-            [ -z "$letter" ] || "$GPUIDX" help --man "$command" | grep -q "^\.It Fl $letter"
+            [ -z "$letter" ] || "$GPUIDX" help --man $command | grep -q "^\.It Fl $letter"
         done
-    done
+    done < <(commands; subcommands)
 }
 
 @test "every flag is in the completions" {
     for shell in bash zsh fish; do
         "$GPUIDX" completion $shell >$shell
     done
-    for command in $(commands); do
-        sed -n "/^    $command)/,/esac ;;/p" bash >bash-part
-        sed -n "/^    $command)/,/;;$/p" zsh >zsh-part
-        grep "seen_subcommand_from $command'" fish >fish-part
+    while read -r command; do
+        sed -n "/^    ${command%% *})/,/esac ;;/p" bash >bash-part
+        sed -n "/^    ${command%% *})/,/;;$/p" zsh >zsh-part
+        grep "seen_subcommand_from ${command%% *}'" fish >fish-part
         while read -r flag letter; do
             grep -q -e "[ ']$flag[ ='=]" bash-part
             grep -q -e "'$flag=\{0,1\}\[" zsh-part
@@ -54,27 +60,27 @@ flags_of() {
                 grep -q -e " -s $letter " fish-part
             fi
         done < <(flags_of "$command")
-    done
+    done < <(commands; subcommands)
 }
 
 @test "the manual pages are clean mdoc" {
     command -v mandoc >/dev/null || skip "mandoc is not installed"
-    for command in '' $(commands); do
+    while read -r command; do
         # the one complaint left is that pages which are not installed are referred to
         "$GPUIDX" help --man $command | { mandoc -T lint -W style || true; } >lint
         if grep -v 'referenced manual not found' lint; then
             return 1
         fi
-    done
+    done < <(echo; commands; subcommands)
 }
 
 @test "no line of a terminal's help is longer than 80 columns unless a word is" {
-    for command in '' $(commands); do
+    while read -r command; do
         "$GPUIDX" help $command | grep -v -e '^Usage' -e '^  \$' -e '^  *gpuidx ' -e '^  *-' >lines
         if grep -E '.{81}' lines; then
             return 1
         fi
-    done
+    done < <(echo; commands; subcommands)
 }
 
 @test "bash completes commands, flags, choices and files" {
