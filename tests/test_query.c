@@ -38,9 +38,10 @@ typedef struct fixture {
     gx_engine *en;
     gx_session *s;
     const gx_codec *docids, *tfs;
+    bool no_decoder; /* the engine is there, but cannot decode the index */
 } fixture;
 
-/* False: there is no such engine here. */
+/* False: there is no such engine here, or (no_decoder) none for this index. */
 static bool open_engine(fixture *f, const engine_row *row, uint64_t map_memory)
 {
     gx_error err = {0};
@@ -55,8 +56,8 @@ static bool open_engine(fixture *f, const engine_row *row, uint64_t map_memory)
     uint32_t n_gpus = 0;
     const bool usable = st == GX_ENOGPU && gx_devices(&gpus, &n_gpus, NULL) == GX_OK && gpus[0].usable;
     free(gpus);
-    const bool decodes = st != GX_ENOGPU || !strstr(err.text, "no decoder"); /* some codecs are the CPU's alone */
-    if ((st == GX_ENOGPU && !(usable && decodes)) || (row->cpu && st == GX_EUSAGE))
+    f->no_decoder = st == GX_ENOGPU && strstr(err.text, "no decoder"); /* some codecs are the CPU's alone */
+    if ((st == GX_ENOGPU && (!usable || f->no_decoder)) || (row->cpu && st == GX_EUSAGE))
         return false;
     if (st != GX_OK || gx_session_open(&f->s, f->en, &err) != GX_OK)
         fail_msg("%s: %s", row->name, err.text);
@@ -260,6 +261,8 @@ static void answers_equal_the_oracles(void **state)
         open_collection(&f, seed + i, shape, n_docs, 4 + gen_below(&r, 60), docids, tfs);
         if (!open_engine(&f, row, maps[gen_below(&r, 6)])) {
             close_collection(&f);
+            if (f.no_decoder)
+                continue;
             skip();
         }
         if (i == 0)
