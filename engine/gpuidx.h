@@ -211,6 +211,17 @@ typedef enum gx_preset {
 GX_API bool gx_preset_find(const char *name, gx_preset *out);
 GX_API const char *gx_preset_name(gx_preset p);
 
+/* How a search finds the answer, which is the same for all. Those but the first are Ding, He, Yan and Suel's (WWW 2009). */
+typedef enum gx_algorithm {
+    GX_ALGORITHM_AUTO, /* the engine's own, the fastest: list at a time under a running threshold, with bounds and maps */
+    GX_ALGORITHM_PMF,  /* AND: the shortest list is intersected with the others by Parallel Merge Find, and blocks into which
+                        * no candidate falls are skipped. OR: as GX_ALGORITHM_TAAT */
+    GX_ALGORITHM_TAAT, /* term at a time into direct-mapped accumulators, one a document; every posting is scored */
+    GX_N_ALGORITHMS
+} gx_algorithm;
+
+#define GX_MAX_RECURSION 4u /* most levels of Parallel Merge Find */
+
 #define GX_MAX_TERMS 1024u /* most different terms of one query */
 
 typedef struct gx_query_options {
@@ -224,9 +235,13 @@ typedef struct gx_query_options {
     bool (*cancel)(void *user); /* asked now and then while a search runs; true stops it. May be NULL */
     void *user;
     double seconds;   /* the most time that a call may take, 0: no limit; past it, GX_EDEADLINE */
+    gx_algorithm algorithm; /* where prune is true */
+    uint32_t recursion;     /* of Parallel Merge Find: levels in which a list is split before every docid is looked for, 0 to
+                             * GX_MAX_RECURSION */
 } gx_query_options;
 #define GX_QUERY_OPTIONS \
-    ((gx_query_options){sizeof(gx_query_options), GX_OP_OR, 10, GX_BM25, __builtin_nanf(""), __builtin_nanf(""), true, false, NULL, NULL, 0})
+    ((gx_query_options){sizeof(gx_query_options), GX_OP_OR, 10, GX_BM25, __builtin_nanf(""), __builtin_nanf(""), true, false, NULL, NULL, 0, \
+                        GX_ALGORITHM_AUTO, 3})
 
 /* One query: text, analysed with the index's own analyzer. A repeated term counts as a weight. */
 typedef struct gx_query {
@@ -248,7 +263,7 @@ GX_API gx_status gx_session_open(gx_session **out, gx_engine *en, gx_error *err)
 GX_API void gx_session_close(gx_session *s);
 
 /* Run n queries. A session serves one thread at a time. The primitive is the batch; one query is n = 1.
- * GX_EUSAGE (k = 0, a query of more than GX_MAX_TERMS terms, bad k1 or b, no place for results), GX_ENOMEM, GX_ECUDA,
+ * GX_EUSAGE (k = 0, a query of more than GX_MAX_TERMS terms, bad k1 or b, no such algorithm, no place for results), GX_ENOMEM, GX_ECUDA,
  * GX_ECANCELLED, GX_EDEADLINE; without GX_OK the results mean nothing.
  * When a GPU that GX_ENGINE_AUTO chose fails, a CPU engine answers, now and from then on, and the first search to succeed
  * says so in err (status GX_OK; err->text is empty after every other success). */

@@ -1,5 +1,6 @@
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "engine/status.h"
 #include "query/cpu_search.h"
@@ -7,6 +8,31 @@
 
 #define CANCEL_EVERY 1024u /* blocks */
 #define STRIDE 64u         /* documents whose greatest score is looked at first */
+
+double gx_cpu_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+double gx_cpu_lap(gx_cpu_searcher *s, gx_step step, double since)
+{
+    const double now = gx_cpu_now();
+    s->work.steps[step] += now - since;
+    return now;
+}
+
+uint32_t gx_cpu_decode_blocks(gx_cpu_searcher *s, const gx_list *l, uint32_t j, uint32_t *n)
+{
+    const uint32_t most = GX_MAX_BLOCK / l->block_len, left = l->n_blocks - j, n_blocks = left < most ? left : most;
+    *n = 0;
+    for (uint32_t i = 0; i < n_blocks; ++i) {
+        gx_list_decode_tfs(l, j + i, s->scratch.tfs + *n);
+        *n += gx_cpu_decode_docids(s->kernels, l, j + i, s->scratch.docids + *n);
+    }
+    return n_blocks;
+}
 
 /* OR needs scores alone: impacts are at least 1, so a score of 0 says that no list holds the document. */
 static gx_status reserve(gx_cpu_searcher *s, gx_op op, gx_error *err)
@@ -26,11 +52,13 @@ static bool accumulate(gx_cpu_searcher *s, const gx_plan *plan, const gx_plan_te
 {
     const gx_list l = gx_index_list(s->ix, t->list);
     uint32_t *docids = s->scratch.docids, *tfs = s->scratch.tfs;
-    for (uint32_t j = 0; j < l.n_blocks; ++j) {
+    double at = gx_cpu_now();
+    for (uint32_t j = 0; j < l.n_blocks;) {
+        uint32_t n;
         if (plan->cancel && j % CANCEL_EVERY == 0 && plan->cancel(plan->user))
             return false;
-        const uint32_t n = gx_cpu_decode_docids(s->kernels, &l, j, docids);
-        gx_list_decode_tfs(&l, j, tfs);
+        j += gx_cpu_decode_blocks(s, &l, j, &n);
+        at = gx_cpu_lap(s, GX_STEP_DECOMPRESS, at);
         for (uint32_t i = 0; i < n; ++i) {
             const uint32_t d = docids[i];
             if (d >= s->ix->n_docs)
@@ -39,6 +67,7 @@ static bool accumulate(gx_cpu_searcher *s, const gx_plan *plan, const gx_plan_te
             if (holders)
                 ++holders[d];
         }
+        at = gx_cpu_lap(s, GX_STEP_SCORE, at);
     }
     s->work.blocks_decoded += l.n_blocks;
     return true;
@@ -80,12 +109,15 @@ gx_status gx_cpu_exhaust(gx_cpu_searcher *s, const gx_plan *plan, gx_op op, gx_h
     uint16_t *holders = op == GX_OP_AND ? s->holders : NULL;
     for (uint32_t i = 0; i < plan->n_terms && going; ++i)
         going = accumulate(s, plan, &plan->terms[i], holders);
+    double t = gx_cpu_now();
     if (going)
         select_from(s, holders, plan->n_terms, &top);
     gx_topk_sort(&top);
     hits->n = top.n;
+    t = gx_cpu_lap(s, GX_STEP_TOP_K, t);
     memset(s->scores, 0, (size_t)s->ix->n_docs * sizeof *s->scores);
     if (holders)
         memset(holders, 0, (size_t)s->ix->n_docs * sizeof *holders);
+    gx_cpu_lap(s, GX_STEP_INITIALIZE, t);
     return going ? GX_OK : gx_fail(err, GX_ECANCELLED, "the search was cancelled");
 }

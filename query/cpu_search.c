@@ -57,6 +57,7 @@ void gx_cpu_searcher_close(gx_cpu_searcher *s)
     free(s->seen_docids);
     free(s->scores);
     free(s->holders);
+    gx_cpu_pmf_free(&s->pmf);
     free(s);
 }
 

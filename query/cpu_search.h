@@ -1,8 +1,9 @@
-/* cpu_search.h: one thread's search of one plan, in the two ways that the CPU engine has.
+/* cpu_search.h: one thread's search of one plan, in the three ways that the CPU engine has.
  *
- *   gx_cpu_exhaust   every posting of every list into an accumulator a document: what is obviously right, and what pays when
- *                    nearly all postings count anyway (very long queries, very large k)
- *   gx_cpu_search    list at a time with a running threshold; see cpu_search.c
+ *   gx_cpu_exhaust     every posting of every list into an accumulator a document: what is obviously right, and what pays when
+ *                      nearly all postings count anyway (very long queries, very large k); also GX_ALGORITHM_TAAT
+ *   gx_cpu_search      list at a time with a running threshold; see cpu_search.c
+ *   gx_cpu_intersect   AND as GX_ALGORITHM_PMF; see cpu_pmf.c
  */
 #ifndef GX_CPU_SEARCH_H
 #define GX_CPU_SEARCH_H
@@ -29,6 +30,16 @@ typedef struct gx_cpu_cursor {
     uint32_t tfs[GX_MAX_BLOCK + 16];
 } gx_cpu_cursor;
 
+/* What gx_cpu_intersect works on. */
+typedef struct gx_cpu_pmf {
+    uint32_t n;                   /* candidates */
+    uint32_t *docids, *scores;    /* [n] */
+    uint32_t *positions;          /* [n] what Parallel Merge Find says */
+    uint32_t *needed;             /* the blocks to decode */
+    uint32_t *decoded;            /* their docids */
+    size_t max_docids, max_scores, max_positions, max_needed, max_decoded;
+} gx_cpu_pmf;
+
 typedef struct gx_cpu_searcher {
     const gx_index *ix;
     const gx_cpu_kernels *kernels;
@@ -46,6 +57,7 @@ typedef struct gx_cpu_searcher {
     size_t n_seen, max_seen;
     uint32_t *scores;       /* [n_docs] accumulators, all 0 between plans; NULL until needed */
     uint16_t *holders;      /* [n_docs] how many of the plan's lists hold the document, likewise */
+    gx_cpu_pmf pmf;
     gx_work work;
 } gx_cpu_searcher;
 
@@ -56,5 +68,15 @@ void gx_cpu_searcher_close(gx_cpu_searcher *s);
 /* Answer plan under op, which is GX_OP_OR or GX_OP_AND. n_terms >= 1. GX_ENOMEM, GX_ECANCELLED. */
 gx_status gx_cpu_exhaust(gx_cpu_searcher *s, const gx_plan *plan, gx_op op, gx_hits *hits, gx_error *err);
 gx_status gx_cpu_search(gx_cpu_searcher *s, const gx_plan *plan, gx_op op, gx_hits *hits, gx_error *err);
+/* AND. */
+gx_status gx_cpu_intersect(gx_cpu_searcher *s, const gx_plan *plan, gx_hits *hits, gx_error *err);
+void gx_cpu_pmf_free(gx_cpu_pmf *m);
+
+/* Decode as many of the list's blocks from j on as s->scratch takes: docids, tfs, *n of each; returns the number of blocks. */
+uint32_t gx_cpu_decode_blocks(gx_cpu_searcher *s, const gx_list *l, uint32_t j, uint32_t *n);
+
+/* Seconds of the monotonic clock; and what passed since then added to a step. Returns the time now. */
+double gx_cpu_now(void);
+double gx_cpu_lap(gx_cpu_searcher *s, gx_step step, double since);
 
 #endif

@@ -14,6 +14,9 @@ typedef struct gx_hits {
     uint32_t n;
 } gx_hits;
 
+/* The steps of Ding et al.'s algorithms. */
+typedef enum gx_step { GX_STEP_INITIALIZE, GX_STEP_DECOMPRESS, GX_STEP_INTERSECT, GX_STEP_SCORE, GX_STEP_TOP_K, GX_N_STEPS } gx_step;
+
 /* What a run did, added to by each run; for reports. All counts, summed over its queries. */
 typedef struct gx_work {
     uint64_t postings;        /* sum of the plans' dfs: what an exhaustive engine touches */
@@ -24,6 +27,7 @@ typedef struct gx_work {
     /* 0 plan and copy in, 1 search, 2 select, 3 copy out; 0 where not measured, as for a few queries on a GPU. Parts of a batch
      * overlap there, so these can add up to more than the time that passed. */
     double seconds[4];
+    double steps[GX_N_STEPS]; /* seconds of each; a search by GX_ALGORITHM_AUTO has no such steps where it prunes */
 } gx_work;
 
 typedef struct gx_exec_ops {

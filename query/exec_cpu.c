@@ -78,6 +78,10 @@ static bool worth_pruning(const gx_plan *plan, uint64_t n_postings, uint32_t n_d
 static gx_status answer(gx_cpu_searcher *s, const gx_plan *plan, gx_op op, uint64_t n_postings, gx_hits *hits,
                         gx_error *err)
 {
+    if (plan->prune && plan->algorithm == GX_ALGORITHM_PMF && op == GX_OP_AND)
+        return gx_cpu_intersect(s, plan, hits, err);
+    if (plan->prune && plan->algorithm != GX_ALGORITHM_AUTO)
+        return gx_cpu_exhaust(s, plan, op, hits, err);
     if (worth_pruning(plan, n_postings, s->ix->n_docs))
         return gx_cpu_search(s, plan, op, hits, err);
     return gx_cpu_exhaust(s, plan, op, hits, err);
@@ -116,6 +120,8 @@ static gx_status cpu_run(void *exec, const gx_plan *plans, uint32_t n, gx_hits *
         work->blocks_decoded += s->work.blocks_decoded;
         work->lookups += s->work.lookups;
         work->and_fell_to_or += s->work.and_fell_to_or;
+        for (int i = 0; i < GX_N_STEPS; ++i)
+            work->steps[i] += s->work.steps[i];
     }
     return st;
 }

@@ -107,6 +107,7 @@ static gx_status finish(gx_plan *out, bag *g, const gx_query_options *opt, gx_er
     const gx_index *ix = g->ix;
     const uint32_t max_k = ix->n_docs ? ix->n_docs : 1;
     gx_plan plan = {.op = opt->op, .k = opt->k < max_k ? opt->k : max_k, .prune = opt->prune,
+                    .algorithm = opt->algorithm, .recursion = opt->recursion,
                     .cancel = opt->cancel, .user = opt->user};
 
     bag_merge(g);
@@ -147,6 +148,10 @@ gx_status gx_query_options_check(const gx_query_options *opt, gx_error *err)
         return gx_fail(err, GX_EUSAGE, "k1 is %g; it must be a finite number of at least 0", opt->k1);
     if (!isnan(opt->b) && !(opt->b >= 0 && opt->b <= 1))
         return gx_fail(err, GX_EUSAGE, "b is %g; it must lie between 0 and 1", opt->b);
+    if ((unsigned)opt->algorithm >= GX_N_ALGORITHMS)
+        return gx_fail(err, GX_EUSAGE, "algorithm %d does not exist", (int)opt->algorithm);
+    if (opt->recursion > GX_MAX_RECURSION)
+        return gx_fail(err, GX_EUSAGE, "recursion is %u; it must be at most %u", opt->recursion, GX_MAX_RECURSION);
     if (!(opt->seconds >= 0))
         return gx_fail(err, GX_EUSAGE, "the time limit is %g s; it must be at least 0", opt->seconds);
     return GX_OK;

@@ -23,6 +23,8 @@ typedef struct gx_plan {
     uint32_t n_terms;  /* different known terms, <= GX_MAX_TERMS; 0: no hit */
     uint32_t n_unknown;/* different terms that the index lacks. op == GX_OP_AND and n_unknown > 0: n_terms is 0 */
     bool prune;
+    gx_algorithm algorithm; /* with prune */
+    uint32_t recursion;
     int exponent;      /* e */
     gx_norm norm;
     gx_plan_term *terms; /* [n_terms], by rising df, then rising list; the plan's own */
@@ -32,7 +34,7 @@ typedef struct gx_plan {
 
 struct gx_index;
 
-/* k, preset, k1 and b of opt are in their ranges? Else GX_EUSAGE, saying which is not. */
+/* k, preset, k1, b, algorithm and recursion of opt are in their ranges? Else GX_EUSAGE, saying which is not. */
 gx_status gx_query_options_check(const gx_query_options *opt, gx_error *err);
 
 /* text -> plan, with the index's analyzer. opt is full-sized and checked. GX_EUSAGE (too many terms), GX_ENOMEM: nothing is

@@ -471,6 +471,8 @@ static void add_work(gx_work *sum, const gx_work *after, const gx_work *before)
     sum->and_fell_to_or += after->and_fell_to_or - before->and_fell_to_or;
     for (size_t i = 0; i < sizeof sum->seconds / sizeof *sum->seconds; ++i)
         sum->seconds[i] += after->seconds[i] - before->seconds[i];
+    for (int i = 0; i < GX_N_STEPS; ++i)
+        sum->steps[i] += after->steps[i] - before->steps[i];
 }
 
 static void end_measuring(gx_replay_report *report, const worker *workers, uint32_t n)

@@ -245,6 +245,11 @@ static void damaged_lists_do_no_harm(void **state)
                     assert_true(gx_key_docid(keys[x]) < f.ix->n_docs);
                 assert_int_equal(gx_cpu_exhaust(f.s, &plan, (gx_op)op, &hits, &err), GX_OK);
             }
+            gx_hits hits = {keys, 0};
+            plan.recursion = i % (GX_MAX_RECURSION + 1);
+            assert_int_equal(gx_cpu_intersect(f.s, &plan, &hits, &err), GX_OK);
+            for (uint32_t x = 0; x < hits.n; ++x)
+                assert_true(gx_key_docid(keys[x]) < f.ix->n_docs);
             gx_plan_free(&plan);
         }
         close_fixture(&f);

@@ -174,14 +174,24 @@ static void check_answer(const fixture *f, const engine_row *row, const test_que
     if (wrong)
         fail_msg("%s: wrong %s at rank %u (%u hits, %u wanted; there %u %.9g, wanted %u %.9g, exact %.9g): collection "
                  "seed %llu, shape %d, %u documents, %u terms, "
-                 "codecs %s %s; op %d preset %s k %u k1 %g b %g prune %d; query '%.300s'",
+                 "codecs %s %s; op %d preset %s k %u k1 %g b %g prune %d algorithm %d recursion %u; query '%.300s'",
                  row->name, wrong, at, n_hits, want->n_hits, docids[at], scores[at], want->hits[at].docid,
                  ldexpf((float)want->hits[at].fixed, -want->exponent), want->hits[at].exact,
                  (unsigned long long)f->c->seed, f->c->shape, f->c->n_docs, f->c->n_terms, f->docids->name,
-                 f->tfs->name, opt->op, gx_preset_name(opt->preset), opt->k, opt->k1, opt->b, opt->prune, t->text);
+                 f->tfs->name, opt->op, gx_preset_name(opt->preset), opt->k, opt->k1, opt->b, opt->prune, opt->algorithm,
+                 opt->recursion, t->text);
 }
 
-/* One batch of n queries, pruned and not, as one call or one by one. */
+/* The ways in which a batch is answered; all of them agree. */
+static const struct {
+    bool prune, alone; /* alone: a call a query */
+    gx_algorithm algorithm;
+} ways[] = {
+    {true, false, GX_ALGORITHM_AUTO}, {false, false, GX_ALGORITHM_AUTO}, {true, true, GX_ALGORITHM_AUTO},
+    {true, false, GX_ALGORITHM_PMF},  {true, false, GX_ALGORITHM_TAAT},
+};
+
+/* One batch of n queries in every way. */
 static void check_batch(fixture *f, const engine_row *row, gen_rng *r, uint32_t n, uint32_t max_words)
 {
     static test_query tests[MAX_BATCH];
@@ -205,10 +215,14 @@ static void check_batch(fixture *f, const engine_row *row, gen_rng *r, uint32_t 
     uint64_t n_matches[MAX_BATCH];
     assert_non_null(docids);
     assert_non_null(scores);
-    for (int mode = 0; mode < 3; ++mode) { /* pruned, exhaustive, pruned one by one */
+    for (size_t way = 0; way < sizeof ways / sizeof *ways; ++way) {
         gx_error err = {0};
-        const uint32_t step = mode == 2 ? 1 : n;
-        opt.prune = mode != 1;
+        const uint32_t step = ways[way].alone ? 1 : n;
+        if (ways[way].alone && n == 1) /* was so before */
+            continue;
+        opt.prune = ways[way].prune;
+        opt.algorithm = ways[way].algorithm;
+        opt.recursion = gen_below(r, GX_MAX_RECURSION + 1);
         memset(docids, 0xee, room * sizeof *docids);
         for (uint32_t i = 0; i < n; i += step) {
             const gx_results out = {sizeof out, docids + (size_t)i * opt.k, scores + (size_t)i * opt.k, n_hits + i,
@@ -222,8 +236,6 @@ static void check_batch(fixture *f, const engine_row *row, gen_rng *r, uint32_t 
             if (opt.count)
                 assert_int_equal(n_matches[i], want[i].n_matches);
         }
-        if (n == 1 && mode == 1)
-            break;
     }
     for (uint32_t i = 0; i < n; ++i)
         oracle_free(&want[i]);
@@ -303,13 +315,14 @@ static void long_queries_are_answered_up_to_1024_terms(void **state)
             t.qtfs[i] = 1;
         }
         t.q = (oracle_query){.n_terms = n, .terms = t.terms, .qtfs = t.qtfs, .k = 10, .k1 = NAN, .b = NAN};
-        for (int prune = 0; prune < 2; ++prune) {
+        for (size_t way = 0; way < sizeof ways / sizeof *ways; ++way) {
             gx_query_options opt = GX_QUERY_OPTIONS;
             gx_error err = {0};
             uint32_t docids[10], n_hits;
             float scores[10];
             const gx_results out = {sizeof out, docids, scores, &n_hits, NULL};
-            opt.prune = prune;
+            opt.prune = ways[way].prune;
+            opt.algorithm = ways[way].algorithm;
             const gx_status st = gx_search(f.s, &(gx_query){text, len}, 1, &opt, &out, &err);
             if (n > GX_MAX_TERMS) {
                 assert_int_equal(st, GX_EUSAGE);
@@ -345,10 +358,19 @@ static void a_search_stops_when_told_to_and_the_session_goes_on(void **state)
     uint32_t docids[10], n_hits;
     const gx_results out = {sizeof out, docids, NULL, &n_hits, NULL};
     const char *text = "t0000000 t0000020 t0000021 t0000022";
-    opt.cancel = say_stop;
     opt.user = &asked;
-    assert_int_equal(gx_search(f.s, &(gx_query){text, strlen(text)}, 1, &opt, &out, &err), GX_ECANCELLED);
-    assert_true(asked > 0);
+    for (size_t way = 0; way < sizeof ways / sizeof *ways; ++way) {
+        for (int op = GX_OP_OR; op <= GX_OP_AND; ++op) {
+            opt.cancel = say_stop;
+            opt.prune = ways[way].prune;
+            opt.algorithm = ways[way].algorithm;
+            opt.op = (gx_op)op;
+            asked = 0;
+            assert_int_equal(gx_search(f.s, &(gx_query){text, strlen(text)}, 1, &opt, &out, &err), GX_ECANCELLED);
+            assert_true(asked > 0);
+        }
+    }
+    opt = GX_QUERY_OPTIONS;
     opt.cancel = NULL;
     assert_int_equal(gx_search(f.s, &(gx_query){text, strlen(text)}, 1, &opt, &out, &err), GX_OK);
     assert_int_equal(n_hits, 10);
@@ -375,6 +397,16 @@ static void options_out_of_range_are_refused(void **state)
     if (!open_engine(&f, row, UINT64_MAX)) {
         close_collection(&f);
         skip();
+    }
+    gx_query_options wrong[2] = {GX_QUERY_OPTIONS, GX_QUERY_OPTIONS};
+    wrong[0].algorithm = GX_N_ALGORITHMS;
+    wrong[1].recursion = GX_MAX_RECURSION + 1;
+    for (int i = 0; i < 2; ++i) {
+        gx_error err = {0};
+        uint32_t docids[10], n_hits;
+        const gx_results out = {sizeof out, docids, NULL, &n_hits, NULL};
+        assert_int_equal(gx_search(f.s, &(gx_query){"t0000000", 8}, 1, &wrong[i], &out, &err), GX_EUSAGE);
+        assert_non_null(strstr(err.text, i ? "recursion is 5" : "algorithm 3"));
     }
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
         gx_query_options opt = GX_QUERY_OPTIONS;

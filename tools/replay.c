@@ -136,6 +136,11 @@ static void put_verified(FILE *out, const session_facts *f)
     fprintf(out, "  %-22s %15s differ\n", "every posting scored", show_count(r->exhaustive_differs));
 }
 
+static const char *const step_names[GX_N_STEPS] = {"  initializing", "  decompressing", "  intersecting", "  scoring",
+                                                   "  choosing the best"};
+
+static const char *const algorithm_words[GX_N_ALGORITHMS] = {"", ", by Parallel Merge Find", ", term at a time"};
+
 static void put_report(FILE *out, const session_facts *f)
 {
     const gx_replay_report *r = f->r;
@@ -149,8 +154,8 @@ static void put_report(FILE *out, const session_facts *f)
     fprintf(out, "%sLog %s%s: %s quer%s", cli_paint(out, CLI_BOLD), f->a->argv[1], cli_paint(out, CLI_PLAIN),
             show_count(r->log.queries), r->log.queries == 1 ? "y" : "ies");
     put_log_facts(out, r);
-    fprintf(out, "%s, %s, k %u; batches of %u, %u thread%s, %u run%s", cli_text(f->a, "op"), cli_text(f->a, "scorer"),
-            opt->query.k, r->batch, opt->threads, opt->threads == 1 ? "" : "s", opt->runs, opt->runs == 1 ? "" : "s");
+    fprintf(out, "%s, %s, k %u%s; batches of %u, %u thread%s, %u run%s", cli_text(f->a, "op"), cli_text(f->a, "scorer"),
+            opt->query.k, algorithm_words[opt->query.algorithm], r->batch, opt->threads, opt->threads == 1 ? "" : "s", opt->runs, opt->runs == 1 ? "" : "s");
     if (opt->rate > 0)
         fprintf(out, ", %.6g queries/s offered", opt->rate);
     putc('\n', out);
@@ -172,6 +177,10 @@ static void put_report(FILE *out, const session_facts *f)
         put_stage(out, "  scoring", w->seconds[1], r, opt->threads);
         put_stage(out, "  selecting", w->seconds[2], r, opt->threads);
         put_stage(out, "  copying out", w->seconds[3], r, opt->threads);
+        if (opt->query.algorithm != GX_ALGORITHM_AUTO) {
+            for (int i = 0; i < GX_N_STEPS; i++)
+                put_stage(out, step_names[i], w->steps[i], r, opt->threads);
+        }
         put_stage(out, "writing results", r->stages.write, r, opt->threads);
     }
     fputs("Work\n", out);
@@ -220,9 +229,10 @@ static json_t *latency_json(const gx_replay_report *r)
 static json_t *options_json(const session_facts *f)
 {
     const gx_replay_options *opt = f->opt;
-    return json_pack("{s:s, s:s, s:I, s:o, s:o, s:b, s:i, s:i, s:i, s:I, s:o}", "op", cli_text(f->a, "op"), "scorer",
+    return json_pack("{s:s, s:s, s:I, s:o, s:o, s:b, s:s, s:i, s:i, s:i, s:i, s:I, s:o}", "op", cli_text(f->a, "op"), "scorer",
                      cli_text(f->a, "scorer"), "k", (json_int_t)opt->query.k, "k1", real(opt->query.k1), "b",
-                     real(opt->query.b), "prune", opt->query.prune, "batch", (int)f->r->batch, "threads",
+                     real(opt->query.b), "prune", opt->query.prune, "algorithm", cli_text(f->a, "algorithm"), "recursion",
+                     (int)opt->query.recursion, "batch", (int)f->r->batch, "threads",
                      (int)opt->threads, "runs", (int)opt->runs, "warmup", (json_int_t)opt->warmup, "rate",
                      real(opt->rate));
 }

@@ -11,6 +11,8 @@ gx_query_options cli_query_options(const cli_args *a)
     o.k1 = (float)cli_number(a, "k1");
     o.b = (float)cli_number(a, "b");
     o.prune = cli_choice(a, "prune") == 0;
+    o.algorithm = (gx_algorithm)cli_choice(a, "algorithm");
+    o.recursion = (uint32_t)cli_count(a, "recursion");
     return o;
 }
 

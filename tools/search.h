@@ -8,6 +8,7 @@
 
 #define CLI_OPS "or|and|and-or"                                                           /* as gx_op counts them */
 #define CLI_PRESETS "bm25|bm25:lucene|bm25:pisa|bm25:atire|bm25:robertson|bm25:lucene-lossy" /* as gx_preset does */
+#define CLI_ALGORITHMS "auto|pmf|taat"                                                   /* as gx_algorithm does */
 #define CLI_ENGINES "auto|cpu|gpu"                                                        /* as gx_engine_kind does */
 
 /* Rows for a command's table of flags. */
@@ -20,6 +21,10 @@
     {"k1", 0, CLI_NUMBER, "X", NULL, "BM25's k1, at least 0, instead of the scorer's own"}, \
     {"b", 0, CLI_NUMBER, "X", NULL, "BM25's b, from 0 to 1, instead of the scorer's own", .max = 1}, \
     {"prune", 0, CLI_CHOICE, "on|off", "on", "skip postings that cannot change the answer; `off` scores every one"}, \
+    {"algorithm", 0, CLI_CHOICE, CLI_ALGORITHMS, "auto", \
+     "how the answer, which is always the same, is found: the engine's own way; as Ding et al. (2009) have it, AND by Parallel " \
+     "Merge Find with block skipping and OR by accumulators; everything by accumulators, term at a time"}, \
+    {"recursion", 0, CLI_COUNT, "N", "3", "levels of splitting in Parallel Merge Find", .max = GX_MAX_RECURSION}, \
     {"engine", 0, CLI_CHOICE, CLI_ENGINES, "auto", \
      "where to search; `auto` takes a GPU where one can be used and the index fits, else the CPU"}, \
     {"device", 0, CLI_COUNT, "N", "0", "the number of the GPU, as `gpuidx devices` lists them", .max = 1023}, \

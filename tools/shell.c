@@ -125,6 +125,15 @@ static void set_scorer(shell *s, const char *arg)
         s->k->options.preset = (gx_preset)i;
 }
 
+static void set_algorithm(shell *s, const char *arg)
+{
+    const int i = *arg ? read_choice(".algorithm", CLI_ALGORITHMS, arg) : -1;
+    if (!*arg)
+        print_choice(CLI_ALGORITHMS, (int)s->k->options.algorithm);
+    else if (i >= 0)
+        s->k->options.algorithm = (gx_algorithm)i;
+}
+
 static void set_parameter(const char *command, float *value, double max, const char *arg)
 {
     double x;
@@ -219,6 +228,7 @@ static const struct command {
     {".k1", "X|default", "BM25's k1", set_k1},
     {".b", "X|default", "BM25's b", set_b},
     {".prune", "on|off", "skip postings that cannot change the answer", set_prune},
+    {".algorithm", CLI_ALGORITHMS, "how the answer is found", set_algorithm},
     {".engine", CLI_ENGINES, "where to search", set_engine},
     {".format", OUT_FORMATS, "how results are printed", set_format},
     {".explain", "on|off|DOC", "explain every score, or the last query's for one document", explain},

@@ -115,6 +115,10 @@ END
         pruned=$output
         ask query -q --engine=cpu -f trec --prune=off "$TINY" "$query"
         [ "$output" = "$pruned" ]
+        for algorithm in pmf taat; do
+            ask query -q --engine=cpu -f trec --algorithm=$algorithm --recursion=2 "$TINY" "$query"
+            [ "$output" = "$pruned" ]
+        done
     done
 }
 
