@@ -17,97 +17,124 @@ static bool usable(void)
            __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");
 }
 
-/* A running sum over blocks of sixteen: each lane of last has the docid before. */
-INLINE __m512i running(__m512i v, __m512i *last)
+/* The sums of the lanes up to and with each: by fours within 128 bits, which is quick, then across. */
+INLINE __m512i inclusive(__m512i v)
 {
-    const __m512i zero = _mm512_setzero_si512();
-    const __m512i count = _mm512_setr_epi32(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16);
-    v = _mm512_add_epi32(v, _mm512_alignr_epi32(v, zero, 15));
-    v = _mm512_add_epi32(v, _mm512_alignr_epi32(v, zero, 14));
-    v = _mm512_add_epi32(v, _mm512_alignr_epi32(v, zero, 12));
-    v = _mm512_add_epi32(v, _mm512_alignr_epi32(v, zero, 8));
-    v = _mm512_add_epi32(v, count);
-    const __m512i docids = _mm512_add_epi32(v, *last);
-    *last = _mm512_add_epi32(*last, _mm512_permutexvar_epi32(_mm512_set1_epi32(15), v));
+    const __m512i four_before = _mm512_setr_epi32(0, 0, 0, 0, 3, 3, 3, 3, 7, 7, 7, 7, 11, 11, 11, 11);
+    const __m512i eight_before = _mm512_setr_epi32(0, 0, 0, 0, 0, 0, 0, 0, 3, 3, 3, 3, 7, 7, 7, 7);
+    v = _mm512_add_epi32(v, _mm512_bslli_epi128(v, 4));
+    v = _mm512_add_epi32(v, _mm512_bslli_epi128(v, 8));
+    v = _mm512_add_epi32(v, _mm512_maskz_permutexvar_epi32(0xfff0, four_before, v));
+    return _mm512_add_epi32(v, _mm512_maskz_permutexvar_epi32(0xff00, eight_before, v));
+}
+
+/* The docids of a vector's lanes if all gaps that follow were 0, each lane holding `each` integers. */
+INLINE __m512i begin_sum(uint32_t head, int each)
+{
+    const __m512i lanes = _mm512_setr_epi32(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16);
+    return _mm512_add_epi32(_mm512_set1_epi32((int)(head - 1)), _mm512_mullo_epi32(lanes, _mm512_set1_epi32(each)));
+}
+
+/* The same for the vector after one whose sums these are. */
+INLINE __m512i go_on(__m512i next, __m512i sums, int each)
+{
+    const __m512i all = _mm512_permutexvar_epi32(_mm512_set1_epi32(15), sums);
+    return _mm512_add_epi32(next, _mm512_add_epi32(all, _mm512_set1_epi32(16 * each)));
+}
+
+/* Sixteen integers to docids. */
+INLINE __m512i running(__m512i v, __m512i *next)
+{
+    const __m512i sums = inclusive(v), docids = _mm512_add_epi32(sums, *next);
+    *next = go_on(*next, sums, 1);
     return docids;
+}
+
+/* 128 integers of 16 bits to docids, a vector of 32 at the price of sixteen: pairs are summed, and the even docids follow from the
+ * odd ones. The four vectors' sums are independent, and so written that the CPU sees them side by side. */
+INLINE void running_pairs(const __m512i v[4], __m512i *next, uint32_t *out)
+{
+    const __m512i low = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+    const __m512i high = _mm512_add_epi32(low, _mm512_set1_epi32(8));
+    __m512i odd[4], sums[4];
+#pragma GCC unroll 4
+    for (int k = 0; k < 4; ++k) {
+        odd[k] = _mm512_srli_epi32(v[k], 16);
+        sums[k] = inclusive(_mm512_add_epi32(_mm512_and_si512(v[k], _mm512_set1_epi32(0xffff)), odd[k]));
+    }
+#pragma GCC unroll 4
+    for (int k = 0; k < 4; ++k, out += 32) {
+        const __m512i odd_docids = _mm512_add_epi32(sums[k], *next);
+        const __m512i even_docids = _mm512_sub_epi32(odd_docids, _mm512_add_epi32(odd[k], _mm512_set1_epi32(1)));
+        *next = go_on(*next, sums[k], 2);
+        _mm512_storeu_si512(out, _mm512_permutex2var_epi32(even_docids, low, odd_docids));
+        _mm512_storeu_si512(out + 16, _mm512_permutex2var_epi32(even_docids, high, odd_docids));
+    }
 }
 
 static void sum(uint32_t *v, uint32_t n, uint32_t head)
 {
-    __m512i last = _mm512_set1_epi32((int)(head - 1));
+    __m512i next = begin_sum(head, 1);
     uint32_t i = 0;
     for (; i + 16 <= n; i += 16)
-        _mm512_storeu_si512(v + i, running(_mm512_loadu_si512(v + i), &last));
-    uint32_t before = (uint32_t)_mm_cvtsi128_si32(_mm512_castsi512_si128(last));
+        _mm512_storeu_si512(v + i, running(_mm512_loadu_si512(v + i), &next));
+    uint32_t before = (uint32_t)_mm_cvtsi128_si32(_mm512_castsi512_si128(next)) - 1;
     for (; i < n; ++i)
         v[i] = before += v[i] + 1;
 }
 
 /* Sixteen integers of b bits take 2 b bytes. Up to 25 bits an integer lies in four bytes, wherever it begins; wider ones
- * are cut from two neighbouring words. b is a constant where this is inlined, and so are the permutations. */
-INLINE void unpack_width(const uint32_t *words, uint32_t n, const int b, bool docids, uint32_t head, uint32_t *out)
+ * are cut from two neighbouring words. */
+INLINE void unpack_sixteens(const uint32_t *words, uint32_t n, uint32_t b, bool docids, uint32_t head, uint32_t *out)
 {
     const uint8_t *p = (const uint8_t *)words;
-    const __m512i mask = _mm512_set1_epi32((int)gx_mask((uint32_t)b));
+    const __m512i mask = _mm512_set1_epi32((int)gx_mask(b));
     const __m512i index = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-    const __m512i bit = _mm512_mullo_epi32(index, _mm512_set1_epi32(b));
-    __m512i last = _mm512_set1_epi32((int)(head - 1));
-    __m512i pick, next, shift;
+    const __m512i bit = _mm512_mullo_epi32(index, _mm512_set1_epi32((int)b));
+    __m512i next = begin_sum(head, 1);
     if (b <= 25) {
-        const __m512i byte = _mm512_srli_epi32(bit, 3);
-        pick = _mm512_add_epi32(_mm512_mullo_epi32(byte, _mm512_set1_epi32(0x01010101)), _mm512_set1_epi32(0x03020100));
-        shift = _mm512_and_si512(bit, _mm512_set1_epi32(7));
-        next = pick;
+        const __m512i byte = _mm512_srli_epi32(bit, 3), shift = _mm512_and_si512(bit, _mm512_set1_epi32(7));
+        const __m512i pick = _mm512_add_epi32(_mm512_shuffle_epi8(byte, _mm512_set4_epi32(0x0c0c0c0c, 0x08080808, 0x04040404, 0)),
+                                              _mm512_set1_epi32(0x03020100));
+        for (uint32_t i = 0; i < n; i += 16, p += 2 * b) {
+            const __m512i w = _mm512_permutexvar_epi8(pick, _mm512_loadu_si512(p));
+            const __m512i v = _mm512_and_si512(_mm512_srlv_epi32(w, shift), mask);
+            _mm512_storeu_si512(out + i, docids ? running(v, &next) : v);
+        }
     } else {
-        pick = _mm512_srli_epi32(bit, 5);
-        next = _mm512_min_epu32(_mm512_add_epi32(pick, _mm512_set1_epi32(1)), _mm512_set1_epi32(15));
-        shift = _mm512_and_si512(bit, _mm512_set1_epi32(31));
-    }
-    for (uint32_t i = 0; i < n; i += 16, p += 2 * b) {
-        const __m512i w = _mm512_loadu_si512(p);
-        __m512i v;
-        if (b <= 25)
-            v = _mm512_srlv_epi32(_mm512_permutexvar_epi8(pick, w), shift);
-        else
-            v = _mm512_shrdv_epi32(_mm512_permutexvar_epi32(pick, w), _mm512_permutexvar_epi32(next, w), shift);
-        v = _mm512_and_si512(v, mask);
-        _mm512_storeu_si512(out + i, docids ? running(v, &last) : v);
+        const __m512i word = _mm512_srli_epi32(bit, 5), shift = _mm512_and_si512(bit, _mm512_set1_epi32(31));
+        const __m512i after = _mm512_min_epu32(_mm512_add_epi32(word, _mm512_set1_epi32(1)), _mm512_set1_epi32(15));
+        for (uint32_t i = 0; i < n; i += 16, p += 2 * b) {
+            const __m512i w = _mm512_loadu_si512(p);
+            const __m512i v = _mm512_and_si512(_mm512_shrdv_epi32(_mm512_permutexvar_epi32(word, w), _mm512_permutexvar_epi32(after, w), shift), mask);
+            _mm512_storeu_si512(out + i, docids ? running(v, &next) : v);
+        }
     }
 }
 
-#define WIDTHS(X) \
-    X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15) X(16) X(17) X(18) X(19) X(20) \
-    X(21) X(22) X(23) X(24) X(25) X(26) X(27) X(28) X(29) X(30) X(31) X(32)
+static void unpack(const uint32_t *words, uint32_t n, uint32_t b, uint32_t *out) { unpack_sixteens(words, n, b, false, 0, out); }
 
-static void unpack(const uint32_t *words, uint32_t n, uint32_t b, uint32_t *out)
-{
-    switch (b) {
-    case 0:
-        for (uint32_t i = 0; i < n; i += 16)
-            _mm512_storeu_si512(out + i, _mm512_setzero_si512());
-        return;
-#define CASE(w)                                     \
-    case w:                                         \
-        unpack_width(words, n, w, false, 0, out);   \
-        return;
-    WIDTHS(CASE)
-#undef CASE
-    }
-}
-
+/* Up to 16 bits four integers lie in eight bytes, wherever they begin, and thirty-two in a vector. */
 static void unpack_docids(const uint32_t *words, uint32_t n, uint32_t b, uint32_t head, uint32_t *out)
 {
-    switch (b) {
-    case 0:
-        for (uint32_t i = 0; i < n; ++i)
-            out[i] = head + i;
+    if (b > 16 || n % 128) {
+        unpack_sixteens(words, n, b, true, head, out);
         return;
-#define CASE(w)                                      \
-    case w:                                          \
-        unpack_width(words, n, w, true, head, out);  \
-        return;
-    WIDTHS(CASE)
-#undef CASE
+    }
+    const uint8_t *p = (const uint8_t *)words;
+    const __m512i mask = _mm512_set1_epi16((short)gx_mask(b));
+    const __m512i bit = _mm512_mullo_epi16(_mm512_set_epi64(28, 24, 20, 16, 12, 8, 4, 0), _mm512_set1_epi64(b)); /* of each four */
+    const __m512i zeros = _mm512_set4_epi32(0x08080808, 0x08080808, 0, 0);                                      /* a qword's low byte */
+    const __m512i pick = _mm512_add_epi8(_mm512_shuffle_epi8(_mm512_srli_epi64(bit, 3), zeros), _mm512_set1_epi64(0x0706050403020100));
+    const __m512i within = _mm512_set1_epi64((long long)(b * 0x0003000200010000u * 0x0101u + 0x0800080008000800u));
+    const __m512i shift = _mm512_add_epi8(_mm512_shuffle_epi8(_mm512_and_si512(bit, _mm512_set1_epi64(7)), zeros), within);
+    __m512i next = begin_sum(head, 2);
+    for (uint32_t i = 0; i < n; i += 128) {
+        __m512i v[4];
+#pragma GCC unroll 4
+        for (int k = 0; k < 4; ++k, p += 4 * b)
+            v[k] = _mm512_and_si512(_mm512_multishift_epi64_epi8(shift, _mm512_permutexvar_epi8(pick, _mm512_loadu_si512(p))), mask);
+        running_pairs(v, &next, out + i);
     }
 }
 
@@ -119,21 +146,25 @@ INLINE uint64_t byte_mask(uint32_t selectors)
     return ones | (low | high) << 1 | high << 2 | (low & high) << 3;
 }
 
+INLINE __m512i expand(uint64_t mask, const uint8_t *data)
+{
+    __m512i w = _mm512_loadu_si512(data), zero = _mm512_setzero_si512();
+    /* Zen 4 expands slowly from memory, and waits for what its target held before: say that it held zeros. */
+    __asm__("" : "+v"(w), "+v"(zero));
+    return _mm512_mask_expand_epi8(zero, mask, w);
+}
+
 INLINE bool spread(const uint32_t *selectors, const uint8_t *data, const uint8_t *end, uint32_t n, bool docids, uint32_t head,
                    uint32_t *out)
 {
-    __m512i last = _mm512_set1_epi32((int)(head - 1));
+    __m512i next = begin_sum(head, 1);
     for (uint32_t i = 0; i < n; i += 16) {
         if (data > end)
             return false;
         const uint64_t mask = byte_mask(selectors[i / 16]);
-        __m512i w = _mm512_loadu_si512(data);
-        __m512i zero = _mm512_setzero_si512();
-        /* Zen 4 expands slowly from memory, and waits for what its target held before: say that it held zeros. */
-        __asm__("" : "+v"(w), "+v"(zero));
-        const __m512i v = _mm512_mask_expand_epi8(zero, mask, w);
+        const __m512i v = expand(mask, data);
         data += _mm_popcnt_u64(mask);
-        _mm512_storeu_si512(out + i, docids ? running(v, &last) : v);
+        _mm512_storeu_si512(out + i, docids ? running(v, &next) : v);
     }
     return true;
 }
@@ -143,9 +174,33 @@ static bool bytes(const uint32_t *selectors, const uint8_t *data, const uint8_t 
     return spread(selectors, data, end, n, false, 0, out);
 }
 
+/* Whether none of 128 integers takes more than two bytes. */
+INLINE bool two_bytes(const uint32_t *selectors)
+{
+    return _mm256_testz_si256(_mm256_loadu_si256((const __m256i *)selectors), _mm256_set1_epi32((int)0xaaaaaaaa));
+}
+
 static bool bytes_docids(const uint32_t *selectors, const uint8_t *data, const uint8_t *end, uint32_t n, uint32_t head, uint32_t *out)
 {
-    return spread(selectors, data, end, n, true, head, out);
+    uint32_t i = 0;
+    for (; i + 128 <= n && two_bytes(selectors); i += 128, selectors += 8) {
+        const uint8_t *from[5] = {data};
+        uint64_t mask[4];
+        for (int k = 0; k < 4; ++k) {
+            memcpy(&mask[k], selectors + 2 * k, 8);
+            mask[k] = mask[k] << 1 | 0x5555555555555555u; /* of 32 integers: 01 or 11 each */
+            from[k + 1] = from[k] + _mm_popcnt_u64(mask[k]);
+        }
+        if (from[3] > end)
+            return false;
+        __m512i v[4], next = begin_sum(head, 2);
+        for (int k = 0; k < 4; ++k)
+            v[k] = expand(mask[k], from[k]);
+        running_pairs(v, &next, out + i);
+        data = from[4];
+        head = out[i + 127] + 1;
+    }
+    return i == n || spread(selectors, data, end, n - i, true, head, out + i);
 }
 
 static uint8_t *put_bytes(const uint32_t *in, uint32_t n, uint32_t *selectors, uint8_t *data)
