@@ -10,9 +10,6 @@ struct gx_gpu_list {
     gx_packed packed; /* device arrays */
     uint64_t n_words;
     uint32_t *out, *sums;
-    cudaEvent_t begin, end;
-    void *flush; /* larger than the L2 cache */
-    size_t flush_bytes;
 };
 
 namespace {
@@ -33,21 +30,13 @@ gx_status failed(cudaError_t e, const char *what, gx_error *err)
 gx_status fill(gx_gpu_list *l, const gx_packed *list, gx_error *err)
 {
     const uint64_t n_blocks = gx_packed_blocks(list);
-    int device = 0, l2 = 0;
     l->packed = *list;
     l->packed.words = l->packed.ends = l->packed.heads = NULL;
     l->n_words = n_blocks ? list->ends[n_blocks - 1] : 0;
-    TRY(cudaGetDevice(&device), "no GPU can be used");
-    TRY(cudaDeviceGetAttribute(&l2, cudaDevAttrL2CacheSize, device), "no GPU can be used");
-    l->flush_bytes = (size_t)l2 * 2;
     TRY(cudaMalloc((void **)&l->packed.words, l->n_words * 4 + GX_READ_SLACK), "no GPU memory for a list");
     TRY(cudaMalloc((void **)&l->packed.ends, n_blocks * 4 + 4), "no GPU memory for a list");
-    TRY(cudaMalloc(&l->flush, l->flush_bytes), "no GPU memory for flushing the cache");
-    TRY(cudaMemset(l->flush, 0x5a, l->flush_bytes), "cannot fill GPU memory");
     TRY(cudaMalloc(&l->out, std::max<uint64_t>(list->n, 1) * 4), "no GPU memory for what is decoded");
     TRY(cudaMalloc(&l->sums, GX_N_SUMS * 4), "no GPU memory for what is decoded");
-    TRY(cudaEventCreate(&l->begin), "cannot make an event");
-    TRY(cudaEventCreate(&l->end), "cannot make an event");
     TRY(cudaMemset((void *)(l->packed.words + l->n_words), 0xa5, GX_READ_SLACK), "cannot fill GPU memory");
     TRY(cudaMemcpy((void *)l->packed.words, list->words, l->n_words * 4, cudaMemcpyHostToDevice), "cannot copy a list to the GPU");
     TRY(cudaMemcpy((void *)l->packed.ends, list->ends, n_blocks * 4, cudaMemcpyHostToDevice), "cannot copy a list to the GPU");
@@ -58,22 +47,37 @@ gx_status fill(gx_gpu_list *l, const gx_packed *list, gx_error *err)
     return GX_OK;
 }
 
-template <class RUN> gx_status median_time(cudaEvent_t begin, cudaEvent_t end, uint32_t repeat, double *seconds, gx_error *err, RUN run)
+/* The median time of `run`, which launches kernels; `before` is launched before each and not timed. */
+template <class BEFORE, class RUN> gx_status median_time(uint32_t repeat, double *seconds, gx_error *err, BEFORE before, RUN run)
 {
     std::vector<float> times;
-    for (uint32_t i = 0; i < repeat + 2; ++i) { /* two to warm up */
-        const gx_status st = run();
-        if (st != GX_OK)
-            return st;
-        float ms = 0;
-        TRY(cudaEventSynchronize(end), "the GPU failed");
-        TRY(cudaEventElapsedTime(&ms, begin, end), "the GPU failed");
-        if (i >= 2)
-            times.push_back(ms);
-    }
+    cudaEvent_t begin = NULL, end = NULL;
+    const gx_status st = [&]() -> gx_status {
+        TRY(cudaEventCreate(&begin), "cannot make an event");
+        TRY(cudaEventCreate(&end), "cannot make an event");
+        for (uint32_t i = 0; i < repeat + 2; ++i) { /* two to warm up */
+            before();
+            TRY(cudaEventRecord(begin), "cannot record an event");
+            const gx_status launched = run();
+            if (launched != GX_OK)
+                return launched;
+            TRY(cudaEventRecord(end), "cannot record an event");
+            float ms = 0;
+            TRY(cudaEventSynchronize(end), "the GPU failed");
+            TRY(cudaEventElapsedTime(&ms, begin, end), "the GPU failed");
+            if (i >= 2)
+                times.push_back(ms);
+        }
+        return GX_OK;
+    }();
+    if (begin)
+        cudaEventDestroy(begin);
+    if (end)
+        cudaEventDestroy(end);
     std::sort(times.begin(), times.end());
-    *seconds = times.empty() ? 0 : times[times.size() / 2] * 1e-3;
-    return GX_OK;
+    if (st == GX_OK)
+        *seconds = times[times.size() / 2] * 1e-3;
+    return st;
 }
 
 /* Each thread of a tile of 1,024 x 16 bytes reads or writes its share: `reads` and `writes` such rows a tile. */
@@ -125,13 +129,8 @@ void gx_gpu_list_close(gx_gpu_list *l)
     cudaFree((void *)l->packed.words);
     cudaFree((void *)l->packed.ends);
     cudaFree((void *)l->packed.heads);
-    cudaFree(l->flush);
     cudaFree(l->out);
     cudaFree(l->sums);
-    if (l->begin)
-        cudaEventDestroy(l->begin);
-    if (l->end)
-        cudaEventDestroy(l->end);
     free(l);
 }
 
@@ -169,41 +168,50 @@ gx_status gx_gpu_list_at(gx_gpu_list *l, uint32_t *out, gx_error *err)
     return GX_OK;
 }
 
-gx_status gx_gpu_list_time(gx_gpu_list *l, gx_form form, bool fused, bool cold, uint32_t repeat, double *seconds, gx_error *err)
+gx_status gx_gpu_list_time(gx_gpu_list *const *lists, uint32_t n, gx_form form, bool fused, bool cold, uint32_t repeat,
+                           double *seconds, gx_error *err)
 {
-    return median_time(l->begin, l->end, repeat, seconds, err, [&]() -> gx_status {
-        if (cold)
-            sweep<<<1024, 256>>>((const uint4 *)l->flush, l->flush_bytes / 16);
-        TRY(cudaEventRecord(l->begin), "cannot record an event");
-        const gx_status st = fused ? gx_sum_list_cuda(&l->packed, form, l->sums, NULL, err)
-                                   : gx_decode_list_cuda(&l->packed, form, l->out, NULL, err);
-        if (st != GX_OK)
-            return st;
-        TRY(cudaEventRecord(l->end), "cannot record an event");
-        return GX_OK;
-    });
+    int device = 0, l2 = 0;
+    void *flush = NULL; /* larger than the L2 cache */
+    TRY(cudaGetDevice(&device), "no GPU can be used");
+    TRY(cudaDeviceGetAttribute(&l2, cudaDevAttrL2CacheSize, device), "no GPU can be used");
+    const size_t flush_bytes = (size_t)l2 * 2;
+    const gx_status st = [&]() -> gx_status {
+        if (cold) {
+            TRY(cudaMalloc(&flush, flush_bytes), "no GPU memory for flushing the cache");
+            TRY(cudaMemset(flush, 0x5a, flush_bytes), "cannot fill GPU memory");
+        }
+        const auto before = [&] {
+            if (cold)
+                sweep<<<1024, 256>>>((const uint4 *)flush, flush_bytes / 16);
+        };
+        return median_time(repeat, seconds, err, before, [&]() -> gx_status {
+            gx_status launched = GX_OK;
+            for (uint32_t i = 0; i < n && launched == GX_OK; ++i)
+                launched = fused ? gx_sum_list_cuda(&lists[i]->packed, form, lists[i]->sums, NULL, err)
+                                 : gx_decode_list_cuda(&lists[i]->packed, form, lists[i]->out, NULL, err);
+            return launched;
+        });
+    }();
+    cudaFree(flush);
+    return st;
 }
 
 gx_status gx_gpu_memory_speed(uint64_t read_bytes, uint64_t write_bytes, uint32_t repeat, double *bytes_a_second, gx_error *err)
 {
     uint4 *from = NULL, *to = NULL;
-    cudaEvent_t begin = NULL, end = NULL;
     /* rows of 4 KiB in the ratio of the two, about eight a thread block */
     const uint64_t sum = read_bytes + write_bytes;
     uint32_t reads = (uint32_t)((8 * read_bytes + sum / 2) / sum), writes = 8 - reads;
     const uint32_t tiles = (uint32_t)(sum / (8 * 4096));
-    gx_status st = [&]() -> gx_status {
+    const gx_status st = [&]() -> gx_status {
         TRY(cudaMalloc(&from, (uint64_t)tiles * reads * 4096 + 4096), "no GPU memory");
         TRY(cudaMalloc(&to, (uint64_t)tiles * writes * 4096 + 4096), "no GPU memory");
-        TRY(cudaEventCreate(&begin), "cannot make an event");
-        TRY(cudaEventCreate(&end), "cannot make an event");
         TRY(cudaMemset(from, 0x31, (uint64_t)tiles * reads * 4096), "cannot fill GPU memory");
         double seconds = 0;
-        const gx_status timed = median_time(begin, end, repeat, &seconds, err, [&]() -> gx_status {
-            TRY(cudaEventRecord(begin), "cannot record an event");
+        const gx_status timed = median_time(repeat, &seconds, err, [] {}, [&]() -> gx_status {
             move<<<tiles, 256>>>(from, to, reads, writes);
             TRY(cudaGetLastError(), "the GPU refused to run");
-            TRY(cudaEventRecord(end), "cannot record an event");
             return GX_OK;
         });
         if (timed == GX_OK)
@@ -212,10 +220,6 @@ gx_status gx_gpu_memory_speed(uint64_t read_bytes, uint64_t write_bytes, uint32_
     }();
     cudaFree(from);
     cudaFree(to);
-    if (begin)
-        cudaEventDestroy(begin);
-    if (end)
-        cudaEventDestroy(end);
     return st;
 }
 

@@ -1,0 +1,68 @@
+# The benchmarks: what they print, not how fast the machine is.
+load cli
+
+setup_file() {
+    build_tiny
+    printf 'merge find\ncompression\nskip lists\n' >"$BATS_FILE_TMPDIR/log"
+    export LOG=$BATS_FILE_TMPDIR/log
+}
+
+@test "the list of codecs has every codec once, and BP32 without an id" {
+    ask bench codecs --list --format=csv
+    exits 0
+    [ "$(cut -d, -f1 <<<"$output" | sort | uniq -d | wc -l)" = 0 ]
+    says 'gpubp128,GPU-BP128,2,128,'
+    says 'bp32,BP32,,,no,no,'
+}
+
+@test "table 2 has the sizes of an index's lists, docids and term frequencies apart" {
+    ask bench codecs --table=2 --index="$TINY" --codecs=gpubp128,raw,bp32 --format=csv
+    exits 0
+    [ "$(head -1 <<<"$output")" = method,docids,freqs,docids_with_heads ]
+    [ "$(wc -l <<<"$output")" = 4 ]
+    grep -Eq '^GPU-BP128,[0-9.]+,[0-9.]+,[0-9.]+$' <<<"$output"
+    grep -Eq '^BP32,[0-9.]+,[0-9.]+,$' <<<"$output"
+}
+
+@test "table 4 has the speeds of a log's lists, and says whose they are" {
+    ask bench codecs --engine=cpu --table=4 --index="$TINY" --queries="$LOG" --codecs=bp32,varintgb,gpubp128,gpuvbyte128
+    exits 0
+    says "queries of $LOG"
+    says '3 queries'
+    grep -Eq '^GPU-VByte128 +CPU +[0-9]+ \(x' <<<"$output"
+    ask bench codecs --engine=cpu --table=4 --index="$TINY" --queries="$LOG" --codecs=bp32,gpubp128 --format=csv
+    exits 0
+    [ "$(cut -d, -f1,2 <<<"$output" | tail -2)" = $'BP32,cpu\nGPU-BP128,cpu' ]
+}
+
+@test "JSON has a row for docids and one for term frequencies" {
+    ask bench codecs --engine=cpu --index="$TINY" --queries="$LOG" --sample=2 --codecs=gpubp128 --format=json
+    exits 0
+    python3 -c 'import json, sys
+r = json.load(sys.stdin)
+assert r["queries"] == 2 and [x["lists"] for x in r["rows"]] == ["docids", "tfs"], r
+assert r["rows"][0]["docids"] > 0 and r["rows"][1]["docids"] == 0, r' <<<"$output"
+}
+
+@test "a plot's data are there whether gnuplot is or not" {
+    ask bench codecs --engine=cpu --index="$TINY" --queries="$LOG" --codecs=gpubp128,bp32 --plot=plots
+    exits 0
+    grep -q '^\$cpu << END$' plots/size-docids.gp
+    grep -q ' GPU-BP128$' plots/size-tfs.gp
+}
+
+@test "tables of an index want one, and the others none" {
+    ask bench codecs --table=2
+    exits 2
+    complains '--index'
+    ask bench codecs --table=1 --index="$TINY"
+    exits 2
+    ask bench codecs --queries="$LOG"
+    exits 2
+    ask bench codecs --table=4 --index="$TINY" --queries=missing
+    exits 5
+    printf 'zzzz\n' >none
+    ask bench codecs --table=4 --index="$TINY" --queries=none
+    exits 2
+    complains 'no list'
+}

@@ -1,0 +1,126 @@
+/* codec_plot.c: gnuplot scripts that hold their data, and what gnuplot makes of them. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tools/cli.h"
+#include "tools/codec_report.h"
+
+enum { MAX_PATH = 4096 };
+
+static bool has_data(const codec_report *r, codec_data data)
+{
+    for (size_t i = 0; i < r->n_rows; i++)
+        if (r->rows[i].data == data)
+            return true;
+    return false;
+}
+
+static double on_gpu(const codec_row *row) { return row->speed.gpu_integers.memory; }
+
+/* Write DIR/NAME.gp by body, which draws once for each terminal, and run it. */
+typedef void draw_fn(FILE *f, const codec_report *r, codec_data data);
+static int draw(const codec_report *r, codec_data data, const char *dir, const char *what, draw_fn *series, draw_fn *body)
+{
+    static const char *const terminals[][2] = {{"pngcairo size 1100,700", "png"}, {"svg size 1100,700", "svg"}};
+    char path[MAX_PATH], command[MAX_PATH + 16];
+    int code = 0;
+    snprintf(path, sizeof path, "%s/%s-%s.gp", dir, what, codec_data_name(data));
+    FILE *const f = cli_open_output(path, false, &code);
+    if (!f)
+        return code;
+    series(f, r, data);
+    for (int t = 0; t < 2; t++) {
+        fprintf(f, "set terminal %s\nset output '%s/%s-%s.%s'\nplot ", terminals[t][0], dir, what, codec_data_name(data), terminals[t][1]);
+        body(f, r, data);
+        fputs("\nunset output\n", f);
+    }
+    if ((code = cli_close_output(f, path)) != 0)
+        return code;
+    snprintf(command, sizeof command, "gnuplot '%s'", path);
+    if (system(command) != 0)
+        cli_warn("gnuplot did not draw %s; it is there to be drawn", path);
+    return 0;
+}
+
+/* ---- speed by length: Figure 3 ---- */
+
+static void length_series(FILE *f, const codec_report *r, codec_data data)
+{
+    fprintf(f, "set logscale y\nset xlabel 'length of the list, log2'\nset ylabel 'millions of integers a second'\n"
+               "set key outside right\nset grid\nset title 'Decoding, d-gaps, %s'\n", codec_data_name(data));
+    for (uint32_t i = 0; i < r->n_methods; i++) {
+        fprintf(f, "$m%u << END\n", i);
+        for (size_t k = 0; k < r->n_rows; k++) {
+            const codec_row *row = &r->rows[k];
+            if (row->method == &r->methods[i] && row->data == data)
+                fprintf(f, "%u %.1f\n", row->log2n, (on_gpu(row) > 0 ? on_gpu(row) : row->speed.integers) / 1e6);
+        }
+        fputs("END\n", f);
+    }
+}
+
+static void length_plot(FILE *f, const codec_report *r, codec_data data)
+{
+    (void)data;
+    for (uint32_t i = 0; i < r->n_methods; i++)
+        fprintf(f, "%s$m%u using 1:2 with linespoints title '%s'", i ? ", " : "", i, r->methods[i].title);
+}
+
+/* ---- speed by size ---- */
+
+/* The rows of the longest list. */
+static uint32_t longest(const codec_report *r, codec_data data)
+{
+    uint32_t most = 0;
+    for (size_t i = 0; i < r->n_rows; i++)
+        most = r->rows[i].data == data && r->rows[i].log2n > most ? r->rows[i].log2n : most;
+    return most;
+}
+
+static void size_series(FILE *f, const codec_report *r, codec_data data)
+{
+    const uint32_t log2n = longest(r, data);
+    char length[32] = "";
+    if (log2n)
+        snprintf(length, sizeof length, ", 2^{%u}", log2n);
+    fprintf(f, "set logscale y\nset xlabel 'bits an integer'\nset ylabel 'millions of integers a second'\nset grid\nset key outside right\n"
+               "set title 'Decoding %s, %s%s'\n", data == DATA_TFS ? "tfs" : "d-gaps", codec_data_name(data), length);
+    for (int gpu = 0; gpu < 2; gpu++) {
+        fprintf(f, "$%s << END\n", gpu ? "gpu" : "cpu");
+        for (size_t k = 0; k < r->n_rows; k++) {
+            const codec_row *row = &r->rows[k];
+            const double speed = gpu ? on_gpu(row) : row->speed.integers;
+            if (row->data == data && row->log2n == log2n && speed > 0)
+                fprintf(f, "%.3f %.1f %s\n", row->speed.bits, speed / 1e6, row->method->title);
+        }
+        fputs("END\n", f);
+    }
+}
+
+static void size_plot(FILE *f, const codec_report *r, codec_data data)
+{
+    (void)data;
+    fputs("$cpu using 1:2 with points pt 6 lc 1 title 'one core', $cpu using 1:2:3 with labels left offset 0.7,0 font ',9' notitle", f);
+    if (r->gpu)
+        fputs(", $gpu using 1:2 with points pt 7 lc 2 title 'GPU', $gpu using 1:2:3 with labels left offset 0.7,0 font ',9' notitle", f);
+}
+
+int codec_plot(const codec_report *r, const char *dir)
+{
+    int code = 0;
+    if (strchr(dir, '\'') || strchr(dir, '\n') || strlen(dir) > MAX_PATH / 2)
+        return cli_fail(GX_EUSAGE, "%s: gnuplot cannot be told this name", dir);
+    if (mkdir(dir, 0777) != 0 && access(dir, W_OK) != 0)
+        return cli_fail(GX_EIO, "cannot write to %s", dir);
+    for (codec_data data = DATA_UNIFORM; data <= DATA_TFS && code == 0; data++) {
+        if (!has_data(r, data))
+            continue;
+        if (data == DATA_UNIFORM || data == DATA_CLUSTERED)
+            code = draw(r, data, dir, "figure3", length_series, length_plot);
+        if (code == 0)
+            code = draw(r, data, dir, "size", size_series, size_plot);
+    }
+    return code;
+}
