@@ -12,6 +12,12 @@ const gx_codec *const gx_codecs[] = {
     &gx_codec_gpuvbyte1024,
     &gx_codec_lane1024,
     &gx_codec_gpupfd128,
+    &gx_codec_varintsu,
+    &gx_codec_varintpu,
+    &gx_codec_varintg8iu,
+    &gx_codec_varintg8cu,
+    &gx_codec_varintpb,
+    &gx_codec_varintgb,
     NULL
 };
 

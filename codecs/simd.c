@@ -63,7 +63,75 @@ static uint8_t *put_bytes(const uint32_t *in, uint32_t n, uint32_t *selectors, u
     return data;
 }
 
-static const gx_simd portable = {"portable", always, gx_unpack, unpack_docids, bytes, bytes_docids, put_bytes, sum};
+static bool su(const uint8_t *data, const uint8_t *end, uint32_t n, uint32_t *out)
+{
+    for (uint32_t i = 0; i < n;) {
+        uint64_t eight;
+        if (data > end)
+            return false;
+        memcpy(&eight, data, 8);
+        if (i + 8 <= n && (eight & 0x8080808080808080u) == 0) {
+            for (uint32_t k = 0; k < 8; ++k)
+                out[i + k] = eight >> 8 * k & 0x7f;
+            i += 8;
+            data += 8;
+            continue;
+        }
+        uint32_t x = 0, shift = 0, byte;
+        do {
+            byte = *data++;
+            x |= (byte & 0x7f) << shift;
+            shift += 7;
+        } while (byte & 0x80 && shift < 35);
+        out[i++] = x;
+    }
+    return true;
+}
+
+static bool gb(const uint8_t *data, const uint8_t *end, uint32_t n, uint32_t *out)
+{
+    for (uint32_t i = 0; i < n; i += 4) {
+        if (data > end)
+            return false;
+        uint32_t s = *data++;
+        for (uint32_t j = 0; j < 4; ++j, s >>= 2) {
+            uint32_t x;
+            memcpy(&x, data, 4);
+            out[i + j] = x & 0xffffffffu >> (24 - 8 * (s & 3));
+            data += (s & 3) + 1;
+        }
+    }
+    return true;
+}
+
+static bool gu(const uint8_t *groups, uint32_t n_groups, bool complete, uint32_t n, uint32_t *out)
+{
+    uint32_t i = 0, begun = 0, bits = 0; /* an integer that goes on in the next group, and its bits so far */
+    for (; n_groups > 0; --n_groups, groups += 9) {
+        uint64_t data;
+        memcpy(&data, groups + 1, 8);
+        uint32_t ends = ~groups[0] & 0xffu, from = 0;
+        for (; ends; ends &= ends - 1) {
+            const uint32_t to = (uint32_t)__builtin_ctz(ends) + 1, width = 8 * (to - from);
+            if (width + bits > 32)
+                return false;
+            out[i] = begun | ((uint32_t)(data >> 8 * from) & gx_mask(width)) << bits;
+            begun = bits = 0;
+            from = to;
+            if (++i == n)
+                return true;
+        }
+        if (complete && from < 8) {
+            if (8 * (8 - from) + bits > 24)
+                return false;
+            begun |= (uint32_t)(data >> 8 * from) << bits;
+            bits += 8 * (8 - from);
+        }
+    }
+    return false;
+}
+
+static const gx_simd portable = {"portable", always, gx_unpack, unpack_docids, bytes, bytes_docids, put_bytes, sum, su, gb, gu};
 
 const gx_simd *const gx_simds[] = {
     &portable,
@@ -77,13 +145,13 @@ const gx_simd *const gx_simds[] = {
 const gx_simd *gx_simd_best(void)
 {
     static _Atomic(const gx_simd *) found; /* the same whoever looks first */
-    const gx_simd *best = atomic_load_explicit(&found, memory_order_relaxed);
+    const gx_simd *best = atomic_load_explicit(&found, memory_order_acquire);
     if (!best) {
         for (const gx_simd *const *s = gx_simds; *s; ++s) {
             if ((*s)->usable())
                 best = *s;
         }
-        atomic_store_explicit(&found, best, memory_order_relaxed);
+        atomic_store_explicit(&found, best, memory_order_release);
     }
     return best;
 }

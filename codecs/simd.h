@@ -10,7 +10,7 @@
 
 typedef struct gx_simd {
     const char *name;       /* "portable", "AVX2", "AVX-512" */
-    bool (*usable)(void);   /* on this CPU */
+    bool (*usable)(void);   /* on this CPU; asked before anything else is used, as it also makes tables */
 
     /* n integers of b bits in a row (pack.h); as docids: out[i] = head - 1 + (v[0] + 1) + .. + (v[i] + 1), modulo 2^32. */
     void (*unpack)(const uint32_t *words, uint32_t n, uint32_t b, uint32_t *out);
@@ -26,6 +26,12 @@ typedef struct gx_simd {
 
     /* Coded docids to docids in place. */
     void (*sum)(uint32_t *v, uint32_t n, uint32_t head);
+
+    /* n integers of the codes of varint.h: varint-SU, varint-GB, and n_groups groups of varint-GU, complete or not. As
+     * `bytes`: false if they would go well beyond the end, or are no such bytes. */
+    bool (*su)(const uint8_t *data, const uint8_t *end, uint32_t n, uint32_t *out);
+    bool (*gb)(const uint8_t *data, const uint8_t *end, uint32_t n, uint32_t *out);
+    bool (*gu)(const uint8_t *groups, uint32_t n_groups, bool complete, uint32_t n, uint32_t *out);
 } gx_simd;
 
 /* Best last; ends at NULL. The first is usable everywhere. */

@@ -3,6 +3,7 @@
 #pragma GCC target("avx2")
 
 #include <immintrin.h>
+#include <pthread.h>
 #include <string.h>
 
 #include "codecs/pack.h"
@@ -10,7 +11,31 @@
 
 #define INLINE __attribute__((always_inline)) static inline
 
-static bool usable(void) { return __builtin_cpu_supports("avx2"); }
+/* By a descriptor of varint-GU: which of the eight data bytes go where (0x80: a zero), an integer behind the other. */
+static uint8_t gu_places[256][32] __attribute__((aligned(32)));
+static pthread_once_t gu_made = PTHREAD_ONCE_INIT;
+
+static void make_gu(void)
+{
+    memset(gu_places, 0x80, sizeof gu_places);
+    for (uint32_t d = 0; d < 256; ++d) {
+        uint32_t i = 0, from = 0;
+        for (uint32_t ends = ~d & 0xff; ends; ends &= ends - 1, ++i) {
+            const uint32_t to = (uint32_t)__builtin_ctz(ends) + 1;
+            for (uint32_t k = 0; k < 4 && from + k < to; ++k)
+                gu_places[d][4 * i + k] = (uint8_t)(from + k);
+            from = to;
+        }
+    }
+}
+
+static bool usable(void)
+{
+    if (!__builtin_cpu_supports("avx2"))
+        return false;
+    pthread_once(&gu_made, make_gu);
+    return true;
+}
 
 /* A running sum over blocks of eight: each lane of last has the docid before. */
 INLINE __m256i running(__m256i v, __m256i *last)
@@ -164,7 +189,66 @@ static uint8_t *put_bytes(const uint32_t *in, uint32_t n, uint32_t *selectors, u
     return gx_simds[0]->put_bytes(in, n, selectors, data);
 }
 
-const gx_simd gx_simd_avx2 = {"AVX2", usable, unpack, unpack_docids, bytes, bytes_docids, put_bytes, sum};
+static bool su(const uint8_t *data, const uint8_t *end, uint32_t n, uint32_t *out) { return gx_simds[0]->su(data, end, n, out); }
+
+static bool gb(const uint8_t *data, const uint8_t *end, uint32_t n, uint32_t *out)
+{
+    for (uint32_t i = 0; i < n; i += 8) { /* two groups, the second's place found by the first's lengths */
+        if (data > end)
+            return false;
+        const uint8_t low = data[0], *const upper = data + 1 + lengths[low], high = upper[0];
+        const __m256i w = _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)(data + 1))),
+                                                  _mm_loadu_si128((const __m128i *)(upper + 1)), 1);
+        const __m256i pick = _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_load_si128((const __m128i *)places[low])),
+                                                     _mm_load_si128((const __m128i *)places[high]), 1);
+        _mm256_storeu_si256((__m256i *)(out + i), _mm256_shuffle_epi8(w, pick));
+        data = upper + 1 + lengths[high];
+    }
+    return true;
+}
+
+/* Where groups are complete, the first integer has `bits` more before it, which the last group had at its end. */
+INLINE bool gu_groups(const uint8_t *groups, uint32_t n_groups, bool complete, uint32_t n, uint32_t *out)
+{
+    uint32_t i = 0, begun = 0, bits = 0;
+    for (; n_groups > 0; --n_groups, groups += 9) {
+        const uint8_t d = groups[0];
+        const uint32_t here = (uint32_t)__builtin_popcount(~d & 0xffu);
+        uint64_t data;
+        memcpy(&data, groups + 1, 8);
+        __m256i v = _mm256_shuffle_epi8(_mm256_set1_epi64x((long long)data), _mm256_load_si256((const __m256i *)gu_places[d]));
+        if (complete) {
+            v = _mm256_sllv_epi32(v, _mm256_setr_epi32((int)bits, 0, 0, 0, 0, 0, 0, 0));
+            v = _mm256_or_si256(v, _mm256_setr_epi32((int)begun, 0, 0, 0, 0, 0, 0, 0));
+        }
+        if (i + 8 <= n) {
+            _mm256_storeu_si256((__m256i *)(out + i), v);
+            i += here;
+        } else {
+            uint32_t last[8];
+            const uint32_t m = here < n - i ? here : n - i;
+            _mm256_storeu_si256((__m256i *)last, v);
+            memcpy(out + i, last, m * sizeof *out);
+            i += m;
+        }
+        if (i == n)
+            return true;
+        if (complete) {
+            bits = 8 * (uint32_t)__builtin_clz(~((uint32_t)d << 24));
+            if (bits > 24)
+                return false;
+            begun = (uint32_t)(data >> 32 >> (32 - bits));
+        }
+    }
+    return false;
+}
+
+static bool gu(const uint8_t *groups, uint32_t n_groups, bool complete, uint32_t n, uint32_t *out)
+{
+    return complete ? gu_groups(groups, n_groups, true, n, out) : gu_groups(groups, n_groups, false, n, out);
+}
+
+const gx_simd gx_simd_avx2 = {"AVX2", usable, unpack, unpack_docids, bytes, bytes_docids, put_bytes, sum, su, gb, gu};
 #else
 typedef int gx_no_avx2;
 #endif

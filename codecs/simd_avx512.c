@@ -1,6 +1,6 @@
 /* AVX-512 with byte permutation (VBMI, VBMI2): sixteen integers at a time. */
 #ifdef __x86_64__
-#pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx512vbmi2,bmi2,popcnt")
+#pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx512vbmi2,bmi,bmi2,popcnt")
 
 #include <immintrin.h>
 #include <string.h>
@@ -10,9 +10,11 @@
 
 #define INLINE __attribute__((always_inline)) static inline
 
+extern const gx_simd gx_simd_avx2;
+
 static bool usable(void)
 {
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+    return gx_simd_avx2.usable() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
            __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vbmi2") &&
            __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");
 }
@@ -226,7 +228,61 @@ static uint8_t *put_bytes(const uint32_t *in, uint32_t n, uint32_t *selectors, u
     return data;
 }
 
-const gx_simd gx_simd_avx512 = {"AVX-512", usable, unpack, unpack_docids, bytes, bytes_docids, put_bytes, sum};
+/* Sixteen integers' ends among the next 64 bytes, and with them their bytes; sevens of bits close up by multiplication. */
+static bool su(const uint8_t *data, const uint8_t *end, uint32_t n, uint32_t *out)
+{
+    uint8_t count[64];
+    for (uint8_t k = 0; k < 64; ++k)
+        count[k] = k;
+    const __m512i places = _mm512_loadu_si512(count), minus_one = _mm512_set1_epi32(-1), one = _mm512_set1_epi32(1);
+    const __m512i first_byte = _mm512_set4_epi32(0x0c0c0c0c, 0x08080808, 0x04040404, 0);
+    for (uint32_t i = 0; i < n;) {
+        if (data > end)
+            return false;
+        const __m512i w = _mm512_loadu_si512(data);
+        const uint64_t ends = ~(uint64_t)_mm512_movepi8_mask(w);
+        __m512i v;
+        uint32_t here = 16;
+        if ((ends & 0xffff) == 0xffff) {
+            v = _mm512_cvtepu8_epi32(_mm512_castsi512_si128(w));
+            data += 16;
+        } else {
+            const __m512i last = _mm512_cvtepu8_epi32(_mm512_castsi512_si128(_mm512_maskz_compress_epi8(ends, places)));
+            const __m512i first = _mm512_add_epi32(_mm512_alignr_epi32(last, minus_one, 15), one);
+            const __m512i more = _mm512_sub_epi32(last, first);
+            const __m512i from = _mm512_add_epi8(_mm512_shuffle_epi8(first, first_byte), _mm512_set1_epi32(0x03020100));
+            const __m512i beyond = _mm512_max_epi32(_mm512_sub_epi32(_mm512_set1_epi32(24), _mm512_slli_epi32(more, 3)), _mm512_setzero_si512());
+            const __m512i x = _mm512_srlv_epi32(_mm512_sllv_epi32(_mm512_permutexvar_epi8(from, w), beyond), beyond);
+            const __m512i sevens = _mm512_and_si512(x, _mm512_set1_epi8(0x7f));
+            v = _mm512_madd_epi16(_mm512_maddubs_epi16(_mm512_set1_epi16((short)0x8001), sevens), _mm512_set1_epi32(0x40000001));
+            const __mmask16 five = _mm512_cmpgt_epi32_mask(more, _mm512_set1_epi32(3));
+            if (five) {
+                const __m512i fifth = _mm512_permutexvar_epi8(_mm512_add_epi32(first, _mm512_set1_epi32(4)), w);
+                v = _mm512_mask_or_epi32(v, five, v, _mm512_slli_epi32(fifth, 28));
+            }
+            const uint32_t there = (uint32_t)_mm_popcnt_u64(ends);
+            here = there < 16 ? there : 16;
+            if (here == 0)
+                return false;
+            data += _tzcnt_u64(_pdep_u64(1ull << (here - 1), ends)) + 1;
+        }
+        if (i + 16 <= n)
+            _mm512_storeu_si512(out + i, v);
+        else
+            _mm512_mask_storeu_epi32(out + i, (__mmask16)((1u << (n - i)) - 1), v);
+        i += here;
+    }
+    return true;
+}
+
+static bool gb(const uint8_t *data, const uint8_t *end, uint32_t n, uint32_t *out) { return gx_simd_avx2.gb(data, end, n, out); }
+
+static bool gu(const uint8_t *groups, uint32_t n_groups, bool complete, uint32_t n, uint32_t *out)
+{
+    return gx_simd_avx2.gu(groups, n_groups, complete, n, out);
+}
+
+const gx_simd gx_simd_avx512 = {"AVX-512", usable, unpack, unpack_docids, bytes, bytes_docids, put_bytes, sum, su, gb, gu};
 #else
 typedef int gx_no_avx512;
 #endif

@@ -1,11 +1,11 @@
-/* Words of any kind into every decoder and validator. Byte 0 chooses the codec, bytes 1 and 2 the number of integers,
+/* Words of any kind into every decoder and validator. Byte 0 chooses the codec by its id, or, where there is none, by its place; bytes 1 and 2 the number of integers,
  * byte 3 the parameter; the words follow.
  *
  * As a program it replays files: tests/data/fuzz-codecs is replayed by the ordinary tests, each file as it is and damaged
  * at seeded random. With -DGX_FUZZER it is libFuzzer's target:
  *
  *   clang -g -O1 -fsanitize=fuzzer,address,undefined -DGX_FUZZER -D_GNU_SOURCE -I. tests/fuzz_codecs.c codecs/{codec,decode}.c \
- *         codecs/{gpubp,gpupfd,gpuvbyte,lane1024,pack,raw,simd*}.c engine/status.c -DGX_VERSION='"fuzz"'
+ *         codecs/{gpubp,gpupfd,gpuvbyte,lane1024,pack,raw,simd*,varint*}.c engine/status.c -DGX_VERSION='"fuzz"'
  *
  * What must hold: nothing is read past the words and GX_READ_SLACK, nothing written past the integers (rounded up to 32);
  * a block that is valid decodes to integers that, encoded again, decode to the same; at and decode_docids agree with decode.
@@ -70,7 +70,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
         ++n_codecs;
     if (size < 4)
         return 0;
-    const gx_codec *const c = gx_codecs[bytes[0] % n_codecs];
+    const gx_codec *const by_id = gx_codec_by_id(bytes[0]), *const c = by_id ? by_id : gx_codecs[bytes[0] % n_codecs];
     const uint32_t n = 1 + (bytes[1] | (uint32_t)bytes[2] << 8) % c->block_len, n_words = (uint32_t)(size - 4) / 4;
     uint32_t *const words = allocate(n_words + GX_READ_SLACK / 4);
     memcpy(words, bytes + 4, n_words * sizeof *words);

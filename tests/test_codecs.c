@@ -301,6 +301,26 @@ static void exceptions_lie_behind_the_row(void **state)
     free(b.words);
 }
 
+static void becomes(const char *name, const uint32_t *in, uint32_t n, const char *words)
+{
+    block b = encode(gx_codec_by_name(name), in, n, 0);
+    char *const text = hex(&b);
+    assert_string_equal(text, words);
+    free(text);
+    free(b.words);
+}
+
+/* The example of Stepanov et al. (CIKM 2011); and integers that the first bytes of varint-PB just hold, or not. */
+static void groups_are_filled_or_left_incomplete(void **state)
+{
+    (void)state;
+    const uint32_t four[] = {0xaaaa, 0xbbbbbb, 0xcc, 0xdddddddd}, wide[] = {0, 63, 64, 0x3fffffff}, wider[] = {1, 0x40000000};
+    becomes("varint-g8iu", four, 4, "bbaaaacd ccbbbb ddddf700 dddd 0");
+    becomes("varint-g8cu", four, 4, "bbaaaacd ddccbbbb ddddfddd 0 0");
+    becomes("varint-pb", wide, 4, "101fc00 ffffffff");
+    becomes("varint-pb", wider, 2, "1 40000000 0");
+}
+
 int main(void)
 {
     if (getenv("GX_TEST_SEED"))
@@ -316,6 +336,7 @@ int main(void)
         cmocka_unit_test(a_block_of_another_length_is_not_valid),
         cmocka_unit_test(encoded_words_are_what_they_always_were),
         cmocka_unit_test(exceptions_lie_behind_the_row),
+        cmocka_unit_test(groups_are_filled_or_left_incomplete),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,79 @@
+/* varint-PB, known as BA or varint30: the bytes that follow the first, in binary, in the first byte's low two bits.
+ *
+ *     300 = 0x12c    01, then 100101100 = (300 << 2) + 1 in two bytes         1 to 4 bytes: 6, 14, 22 or 30 bits
+ *
+ * A block with an integer of 2^30 or more, which these cannot hold, is its integers as words, and a zero word: one word more
+ * than other blocks can have.
+ *
+ * Parallel structure: as varint-PU's. A lane a block walks, and leaves a place each four integers; four bytes of a block map
+ * the offset of the first integer in them to that of the next four bytes, so that a scan over such maps would do as well, at
+ * several times the instructions.
+ */
+#include "codecs/codecs.h"
+#include "codecs/varint.h"
+
+static uint32_t max_words(uint32_t n) { return n + 1; }
+
+static uint32_t encode(const uint32_t *in, uint32_t n, uint8_t param, uint32_t *out)
+{
+    (void)param;
+    uint32_t any = 0;
+    for (uint32_t i = 0; i < n; ++i)
+        any |= in[i];
+    if (any == 0)
+        return 0;
+    if (any >> 30) {
+        memcpy(out, in, n * sizeof *out);
+        out[n] = 0;
+        return n + 1;
+    }
+    uint8_t *p = (uint8_t *)out;
+    for (uint32_t i = 0; i < n; ++i) {
+        const uint32_t length = gx_bytes_of(in[i] << 2), x = in[i] << 2 | (length - 1);
+        memcpy(p, &x, length);
+        p += length;
+    }
+    return gx_varint_close(out, p);
+}
+
+static void decode(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t *out)
+{
+    (void)param;
+    if (n_words > n) {
+        memcpy(out, words, n * sizeof *out);
+        return;
+    }
+    const uint8_t *p = (const uint8_t *)words, *const end = (const uint8_t *)(words + n_words);
+    uint32_t i = 0;
+    for (; i < n && n_words && p <= end; i += 2) { /* two by two: the second's place is in the first's register */
+        uint64_t x;
+        memcpy(&x, p, 8);
+        const uint32_t a = 8 * ((uint32_t)x & 3) + 8, b = 8 * ((uint32_t)(x >> a) & 3) + 8;
+        out[i] = ((uint32_t)x & gx_mask(a)) >> 2;
+        if (i + 1 < n)
+            out[i + 1] = ((uint32_t)(x >> a) & gx_mask(b)) >> 2;
+        p += (a + b) / 8;
+    }
+    if (i < n)
+        memset(out, 0, n * sizeof *out);
+}
+
+static bool valid(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param)
+{
+    (void)param;
+    return gx_varint_valid(&gx_codec_varintpb, words, n_words, n);
+}
+
+static uint32_t at(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t i)
+{
+    (void)param;
+    if (n_words > n)
+        return words[i];
+    const uint8_t *p = (const uint8_t *)words, *const end = (const uint8_t *)(words + n_words);
+    for (; i > 0 && p < end; --i)
+        p += (*p & 3) + 1;
+    return p < end ? gx_load_bytes(p, (*p & 3) + 1u) >> 2 : 0;
+}
+
+const gx_codec gx_codec_varintpb = {"varint-pb", "varint-PB", "BA, varint30; Stepanov et al., CIKM 2011", GX_CODEC_VARINTPB, GX_VARINT_BLOCK, false,
+                                    NULL, max_words, encode, valid, decode, at, NULL};

@@ -1,0 +1,88 @@
+/* varint-PU: the bytes that follow the first, in unary, in the first byte's low bits; the integer above them.
+ *
+ *     300 = 0x12c    01, then 1 00101100 = (300 << 2) + 1 in two bytes        1 to 5 bytes, as VByte's
+ *
+ * An integer of L bytes, least first, is (x << L) + 2^(L-1) - 1.
+ *
+ * Parallel structure: none within a block without an index, as a byte does not show whether it is an integer's first; but
+ * blocks are independent, and 32 places, one each four integers, are all that the lanes of a warp need to go on by themselves.
+ * One lane a block walks through the first bytes and leaves them (varint.cuh).
+ */
+#include "codecs/codecs.h"
+#include "codecs/varint.h"
+
+static uint32_t max_words(uint32_t n) { return gx_div_up(5 * n, 4); }
+
+static uint32_t encode(const uint32_t *in, uint32_t n, uint8_t param, uint32_t *out)
+{
+    (void)param;
+    if (gx_varint_zeros(in, n))
+        return 0;
+    uint8_t *p = (uint8_t *)out;
+    for (uint32_t i = 0; i < n; ++i) {
+        const uint32_t length = (gx_width(in[i] | 1) + 6) / 7;
+        const uint64_t x = (uint64_t)in[i] << length | gx_mask(length - 1);
+        memcpy(p, &x, length);
+        p += length;
+    }
+    return gx_varint_close(out, p);
+}
+
+/* The integer whose bytes are the lowest of x, and how many they are. */
+static uint32_t first_of(uint64_t x, uint32_t *length)
+{
+    *length = (uint32_t)__builtin_ctz(~(uint32_t)x | 0x10) + 1;
+    return (uint32_t)((x & (((uint64_t)1 << 8 * *length) - 1)) >> *length);
+}
+
+static const uint64_t low_bits = 0x0101010101010101u;
+
+static void decode(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t *out)
+{
+    (void)param;
+    const uint8_t *p = (const uint8_t *)words, *const end = (const uint8_t *)(words + n_words);
+    for (uint32_t i = 0; i < n;) {
+        uint64_t x;
+        uint32_t length;
+        if (n_words == 0 || p > end) {
+            memset(out, 0, n * sizeof *out);
+            return;
+        }
+        memcpy(&x, p, 8);
+        if (i + 8 <= n && (x & low_bits) == 0) {
+            for (uint32_t k = 0; k < 8; ++k)
+                out[i + k] = x >> (8 * k + 1) & 0x7f;
+            p += 8;
+            i += 8;
+        } else {
+            out[i++] = first_of(x, &length);
+            p += length;
+        }
+    }
+}
+
+static bool valid(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param)
+{
+    (void)param;
+    return gx_varint_valid(&gx_codec_varintpu, words, n_words, n);
+}
+
+static uint32_t at(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t i)
+{
+    (void)n, (void)param;
+    const uint8_t *p = (const uint8_t *)words, *const end = (const uint8_t *)(words + n_words);
+    uint32_t x = 0;
+    for (uint32_t k = 0; k <= i; ++k) {
+        uint64_t bytes;
+        uint32_t length;
+        if (n_words == 0 || p > end)
+            return 0;
+        memcpy(&bytes, p, 8);
+        x = first_of(bytes, &length);
+        p += length;
+    }
+    return x;
+}
+
+const gx_codec gx_codec_varintpu = {"varint-pu", "varint-PU", "Stepanov et al., CIKM 2011", GX_CODEC_VARINTPU, GX_VARINT_BLOCK, false,
+                                    NULL, max_words, encode, valid, decode, at, NULL};

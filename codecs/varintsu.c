@@ -1,0 +1,61 @@
+/* varint-SU, known as VByte, varint or VInt: seven bits a byte, lowest first; the eighth says that another byte follows.
+ *
+ *     300 = 0x12c    | 1 0101100 | 0 0000010 |         1 to 5 bytes
+ *
+ * Parallel structure: a byte without the eighth bit ends an integer, whatever stands before it, so that every byte knows by
+ * itself whether the next one begins an integer. A scan over the counts of such bytes gives each integer's place; no index
+ * within the block is needed.
+ */
+#include "codecs/codecs.h"
+#include "codecs/simd.h"
+#include "codecs/varint.h"
+
+static uint32_t max_words(uint32_t n) { return gx_div_up(5 * n, 4); }
+
+static uint32_t encode(const uint32_t *in, uint32_t n, uint8_t param, uint32_t *out)
+{
+    (void)param;
+    if (gx_varint_zeros(in, n))
+        return 0;
+    uint8_t *p = (uint8_t *)out;
+    for (uint32_t i = 0; i < n; ++i) {
+        uint32_t x = in[i];
+        for (; x >= 0x80; x >>= 7)
+            *p++ = (uint8_t)(x | 0x80);
+        *p++ = (uint8_t)x;
+    }
+    return gx_varint_close(out, p);
+}
+
+static void decode(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t *out)
+{
+    (void)param;
+    if (n_words == 0 || !gx_simd_best()->su((const uint8_t *)words, (const uint8_t *)(words + n_words), n, out))
+        memset(out, 0, n * sizeof *out);
+}
+
+static bool valid(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param)
+{
+    (void)param;
+    return gx_varint_valid(&gx_codec_varintsu, words, n_words, n);
+}
+
+/* Bytes of a word that end an integer, each as its lowest bit. */
+static uint32_t ends_of(uint32_t word) { return ~word >> 7 & 0x01010101u; }
+
+static uint32_t at(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t i)
+{
+    (void)n, (void)param;
+    uint32_t k = 0, here, one[16];
+    for (; k < n_words && i > (here = ends_of(words[k]) * 0x01010101u >> 24); ++k)
+        i -= here;
+    if (k == n_words)
+        return 0;
+    const uint8_t *p = (const uint8_t *)(words + k);
+    while (i > 0)
+        i -= *p++ < 0x80;
+    return gx_simds[0]->su(p, (const uint8_t *)(words + n_words), 1, one) ? one[0] : 0;
+}
+
+const gx_codec gx_codec_varintsu = {"varint-su", "varint-SU", "VByte; Stepanov et al., CIKM 2011", GX_CODEC_VARINTSU, GX_VARINT_BLOCK, false,
+                                    NULL, max_words, encode, valid, decode, at, NULL};
