@@ -69,9 +69,10 @@ typedef struct gx_cpu_kernels {
     void (*append)(gx_cpu_columns *c, const uint32_t *docids, const uint32_t *tfs, uint32_t n, const gx_cpu_bound *b);
 
     /* Ask a presence map, a bit a slot of 2^shift documents, readable 32 words past its last: who is absent loses ub
-     * from rest and bit from maybe, or is dropped (all). docs do not fall. */
-    void (*presence)(gx_cpu_columns *c, const uint32_t *map, uint32_t shift, uint32_t ub, uint32_t bit, uint32_t T,
-                     bool all);
+     * from rest and bit from maybe, or is dropped (all). docs do not fall. mask: of the map's words, 2^n - 1 where they
+     * serve the slots in turn, UINT32_MAX where there is one for each. */
+    void (*presence)(gx_cpu_columns *c, const uint32_t *map, uint32_t shift, uint32_t mask, uint32_t ub, uint32_t bit,
+                     uint32_t T, bool all);
 
     /* K from the documents' lengths, and score from the bound to the impact itself. */
     void (*own)(gx_cpu_columns *c, const uint32_t *lens, gx_norm norm, float w, uint32_t T);

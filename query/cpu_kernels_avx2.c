@@ -206,15 +206,17 @@ static float parts_of(const u32 *docids, const u32 *tfs, u32 n, u32 n_docs, cons
 
 /* ---- steps of a batch ---- */
 
-static void presence(gx_cpu_columns *c, const u32 *map, u32 shift, u32 ub, u32 bit, u32 T, bool all)
+static void presence(gx_cpu_columns *c, const u32 *map, u32 shift, u32 mask, u32 ub, u32 bit, u32 T, bool all)
 {
     const __m128i by = _mm_cvtsi32_si128((int)shift);
     const u32 n = c->n;
     u32 to = 0;
     for (u32 v = 0; v < n; v += 8) {
         const __m256i doc = load(c->doc + v), score = load(c->score + v), tf = load(c->tf + v);
-        const __m256i slot = _mm256_srl_epi32(doc, by), word = _mm256_srli_epi32(slot, 5);
-        const u32 last = v + 7 < n ? v + 7 : n - 1, w0 = c->doc[v] >> shift >> 5, w1 = c->doc[last] >> shift >> 5;
+        const __m256i slot = _mm256_srl_epi32(doc, by),
+                      word = _mm256_and_si256(_mm256_srli_epi32(slot, 5), splat(mask));
+        const u32 last = v + 7 < n ? v + 7 : n - 1, w0 = c->doc[v] >> shift >> 5 & mask,
+                  w1 = c->doc[last] >> shift >> 5 & mask;
         __m256i words;
         if (w1 - w0 < 8) /* neighbours are close: a load and a permutation instead of a gather */
             words = _mm256_permutevar8x32_epi32(load(map + w0), _mm256_sub_epi32(word, splat(w0)));

@@ -229,15 +229,17 @@ static float parts_of(const u32 *docids, const u32 *tfs, u32 n, u32 n_docs, cons
 
 /* ---- steps of a batch ---- */
 
-static void presence(gx_cpu_columns *c, const u32 *map, u32 shift, u32 ub, u32 bit, u32 T, bool all)
+static void presence(gx_cpu_columns *c, const u32 *map, u32 shift, u32 mask, u32 ub, u32 bit, u32 T, bool all)
 {
     const __m128i by = _mm_cvtsi32_si128((int)shift);
     const u32 n = c->n;
     u32 to = 0;
     for (u32 v = 0; v < n; v += 16) {
         const __m512i doc = _mm512_load_si512(c->doc + v), score = _mm512_load_si512(c->score + v);
-        const __m512i slot = _mm512_srl_epi32(doc, by), word = _mm512_srli_epi32(slot, 5);
-        const u32 last = (v + 15 < n ? v + 15 : n - 1), w0 = c->doc[v] >> shift >> 5, w1 = c->doc[last] >> shift >> 5;
+        const __m512i slot = _mm512_srl_epi32(doc, by),
+                      word = _mm512_and_si512(_mm512_srli_epi32(slot, 5), splat(mask));
+        const u32 last = (v + 15 < n ? v + 15 : n - 1), w0 = c->doc[v] >> shift >> 5 & mask,
+                  w1 = c->doc[last] >> shift >> 5 & mask;
         __mmask16 m = LANES(v, n);
         __m512i words;
         if (w1 - w0 < 32) /* neighbours are close: two loads and a permutation instead of a gather */

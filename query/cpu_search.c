@@ -23,6 +23,7 @@
 #include "engine/status.h"
 
 #define CANCEL_EVERY 256u /* blocks read */
+#define PAYS 3u        /* candidates a block from which on it is decoded for all of them */
 #define MORE (1 + 1e-6)   /* what three roundings of 2^-24 can be worth, and then some */
 
 gx_status gx_cpu_searcher_open(gx_cpu_searcher **out, const gx_index *ix, const gx_cpu_kernels *kernels,
@@ -75,7 +76,8 @@ static bool open_cursor(gx_cpu_searcher *s, gx_cpu_cursor *c, const gx_plan_term
     c->ub = (uint32_t)ceil((double)t->w * c->bounds->most * MORE) + 1;
     c->packed = s->kernels->scan && c->list.block_len <= 128 && gx_cpu_is_packed(c->list.docids) &&
                 gx_cpu_is_packed(c->list.tfs);
-    c->block = c->tf_block = UINT32_MAX;
+    c->block = c->n_held = 0;
+    c->tf_block = UINT32_MAX;
     c->tf_shift = gx_cpu_is_packed(c->list.tfs) ? (uint8_t)__builtin_ctz(c->list.block_len) : 0;
     return true;
 }
@@ -166,17 +168,26 @@ static uint32_t find_block(const gx_cpu_cursor *c, uint32_t doc)
     return lo;
 }
 
+/* Have blocks [begin, end) decoded; the first of them is at the result. */
+static const uint32_t *hold_blocks(gx_cpu_searcher *s, gx_cpu_cursor *c, uint32_t begin, uint32_t end)
+{
+    const uint32_t block_len = c->list.block_len;
+    if (begin < c->block || end > c->block + c->n_held) {
+        for (uint32_t j = begin; j < end; ++j)
+            gx_cpu_decode_docids(s->kernels, &c->list, j, c->docids + (size_t)(j - begin) * block_len);
+        c->block = begin;
+        c->n_held = end - begin;
+        s->work.blocks_decoded += end - begin;
+    }
+    return c->docids + (size_t)(begin - c->block) * block_len;
+}
+
 /* The tf of doc in the cursor's list, 0: not there. */
 static uint32_t look_up(gx_cpu_searcher *s, gx_cpu_cursor *c, uint32_t doc)
 {
-    const uint32_t j = find_block(c, doc), n = gx_list_block_n(&c->list, j);
-    if (c->block != j) {
-        gx_cpu_decode_docids(s->kernels, &c->list, j, c->docids);
-        c->block = j;
-        ++s->work.blocks_decoded;
-    }
-    const uint32_t i = s->kernels->count_below(c->docids, n, doc);
-    return i < n && c->docids[i] == doc ? tf_at(c, j, i) : 0;
+    const uint32_t j = find_block(c, doc), n = gx_list_block_n(&c->list, j), *docids = hold_blocks(s, c, j, j + 1);
+    const uint32_t i = s->kernels->count_below(docids, n, doc);
+    return i < n && docids[i] == doc ? tf_at(c, j, i) : 0;
 }
 
 /* The tf of posting p of a list whose tfs are packed, in a full block of 2^tf_shift: their width is words * 32 / n. */
@@ -242,6 +253,28 @@ static bool accept(gx_cpu_searcher *s, bool once)
     return true;
 }
 
+/* As a presence map would: decode what a list without one has between the first and the last candidate, and map that. It
+ * pays where a block has several candidates. */
+static void ask_blocks(gx_cpu_searcher *s, gx_cpu_cursor *c, uint32_t bit, bool all)
+{
+    gx_cpu_columns *columns = &s->columns;
+    const uint32_t first = columns->doc[0], last = columns->doc[columns->n - 1];
+    const uint32_t begin = find_block(c, first), end = find_block(c, last) + 1, mask = GX_CPU_WINDOW * 32 - 1;
+    uint32_t shift = 0;
+    if (first > last || begin >= end || (end - begin) * PAYS > columns->n || (end - begin) * c->list.block_len > GX_CPU_HELD)
+        return;
+    while ((last >> shift) - (first >> shift) > mask)
+        ++shift;
+    memset(s->window, 0, GX_CPU_WINDOW * sizeof *s->window);
+    const uint32_t *docids = hold_blocks(s, c, begin, end);
+    const uint32_t n = (end - begin - 1) * c->list.block_len + gx_list_block_n(&c->list, end - 1);
+    for (uint32_t i = 0; i < n; ++i) {
+        const uint32_t slot = docids[i] >> shift & mask;
+        s->window[slot / 32] |= UINT32_C(1) << slot % 32;
+    }
+    s->kernels->presence(columns, s->window, shift, GX_CPU_WINDOW - 1, c->ub, bit, s->best.threshold, all);
+}
+
 /* False: no memory. */
 static bool evaluate(gx_cpu_searcher *s, const gx_plan *plan, uint32_t i, bool all)
 {
@@ -251,7 +284,12 @@ static bool evaluate(gx_cpu_searcher *s, const gx_plan *plan, uint32_t i, bool a
     for (uint32_t j = i + 1; j < n && c->n; ++j) {
         const gx_cpu_cursor *later = s->order[j];
         if (later->map->map)
-            k->presence(c, later->map->map, later->map->map_shift, later->ub, UINT32_C(1) << j, s->best.threshold, all);
+            k->presence(c, later->map->map, later->map->map_shift, UINT32_MAX, later->ub, UINT32_C(1) << j,
+                        s->best.threshold, all);
+    }
+    for (uint32_t j = i + 1; j < n && c->n; ++j) {
+        if (!s->order[j]->map->map)
+            ask_blocks(s, s->order[j], UINT32_C(1) << j, all);
     }
     if (c->n)
         k->own(c, gx_cpu_params_lens(s->params), s->norm, s->order[i]->w, s->best.threshold);

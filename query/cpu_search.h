@@ -14,6 +14,9 @@
 
 #define GX_CPU_MAX_LISTS 32u /* most lists that gx_cpu_search takes: a bit each */
 
+#define GX_CPU_HELD 4096u    /* docids that a cursor keeps decoded; whole blocks of any length */
+#define GX_CPU_WINDOW 512u   /* words of a window; a power of two */
+
 /* One list of the plan under way. */
 typedef struct gx_cpu_cursor {
     gx_list list;
@@ -25,8 +28,9 @@ typedef struct gx_cpu_cursor {
     uint8_t tf_shift; /* packed tfs of full blocks: log2 of the block length; else 0 */
     const gx_cpu_map *map;
     const gx_cpu_bounds *bounds;
-    uint32_t block, tf_block; /* whose docids, tfs are in the buffers below; UINT32_MAX: none */
-    _Alignas(64) uint32_t docids[GX_MAX_BLOCK + 16];
+    uint32_t block, n_held; /* blocks [block, block + n_held) are decoded in docids, each block_len after the other */
+    uint32_t tf_block;      /* whose tfs are in tfs; UINT32_MAX: none */
+    _Alignas(64) uint32_t docids[GX_CPU_HELD + 16];
     uint32_t tfs[GX_MAX_BLOCK + 16];
 } gx_cpu_cursor;
 
@@ -50,6 +54,7 @@ typedef struct gx_cpu_searcher {
     gx_cpu_columns columns;
     gx_cpu_best best;
     uint32_t found[GX_CPU_COLUMN], positions[GX_CPU_COLUMN];
+    _Alignas(64) uint32_t window[GX_CPU_WINDOW + 32]; /* a presence map of part of a list that has none */
     gx_cpu_cursor *cursors; /* [GX_CPU_MAX_LISTS], in the plan's order */
     gx_cpu_cursor *order[GX_CPU_MAX_LISTS]; /* in the search's order */
     uint64_t *seen;         /* a bit a document that was scored in full, all 0 between plans */
