@@ -53,6 +53,22 @@ static gx_status put_name(export *ex, int which, const char *text, size_t len, g
     return GX_OK;
 }
 
+static int digits_of(uint32_t n)
+{
+    int digits = 1;
+    while (n >= 10) {
+        n /= 10;
+        ++digits;
+    }
+    return digits;
+}
+
+/* What stands for the name of number i of n. */
+static void put_number(export *ex, int which, uint32_t i, uint32_t n)
+{
+    fprintf(ex->files[which].file, "%0*u\n", digits_of(n - 1), i);
+}
+
 static gx_status put_documents(export *ex, gx_error *err)
 {
     const gx_index *ix = ex->ix;
@@ -61,6 +77,10 @@ static gx_status put_documents(export *ex, gx_error *err)
     put_numbers(ex, SIZES, ix->doc_lens, ix->n_docs);
     for (uint32_t d = 0; d < ix->n_docs; ++d) {
         size_t len;
+        if (ix->doc_ids.n == 0) {
+            put_number(ex, DOCUMENTS, d, ix->n_docs);
+            continue;
+        }
         const char *id = gx_index_doc_id(ix, d, &len);
         const gx_status st = put_name(ex, DOCUMENTS, id ? id : "", len, err);
         if (st != GX_OK)
@@ -78,6 +98,10 @@ static gx_status put_list(export *ex, uint32_t t, gx_error *err)
     for (uint32_t j = 0; j < l.n_blocks; ++j) {
         put_numbers(ex, DOCS, docids, gx_list_decode_docids(&l, j, docids));
         put_numbers(ex, FREQS, tfs, gx_list_decode_tfs(&l, j, tfs));
+    }
+    if (ex->ix->terms.n == 0) {
+        put_number(ex, TERMS, t, ex->ix->n_terms);
+        return GX_OK;
     }
     size_t len;
     const char *term = gx_strings_get(&ex->ix->terms, t, &len);

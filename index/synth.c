@@ -126,8 +126,8 @@ static bool make_sites(making *m, rng *r)
     m->sites[m->n_sites] = m->opt.n_docs;
     for (uint32_t i = 0; i < m->opt.n_terms; ++i) {
         const double u = (i + uniform(r)) / m->opt.n_terms;
-        const double df = 2000 * pow(4000.0, pow(u, 0.73)) * m->opt.n_docs / 25205179;
-        m->terms[i].df = df < 1 ? 1 : (uint32_t)df;
+        const double df = 2000 * pow(4000.0, pow(u, 0.73)) * m->opt.density * m->opt.n_docs / 25205179;
+        m->terms[i].df = df < 1 ? 1 : df < m->opt.n_docs ? (uint32_t)df : m->opt.n_docs;
         const double v = uniform(r);
         m->terms[i].topic = (uint32_t)(v * uniform(r) * TOPICS);
     }
@@ -379,9 +379,9 @@ static bool assemble(making *m, uint32_t threads)
 gx_status gx_synth_open(gx_synth **out, const gx_synth_options *opt, gx_error *err)
 {
     *out = NULL;
-    if (opt->n_docs < 1000 || opt->n_terms < 64 || !opt->codec || opt->codec->param)
-        return gx_fail(err, GX_EUSAGE, "a generated collection needs at least 1,000 documents, 64 terms and a codec without "
-                                       "parameter");
+    if (opt->n_docs < 1000 || opt->n_terms < 64 || !(opt->density > 0) || !opt->codec || opt->codec->param)
+        return gx_fail(err, GX_EUSAGE, "a generated collection needs at least 1,000 documents, 64 terms, a density above 0 and a "
+                                       "codec without parameter");
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
     const uint32_t threads = opt->threads ? opt->threads : cores > 0 ? (uint32_t)cores : 1;
     const uint32_t n_chunks = (opt->n_docs - 1) / DOC_CHUNK + 1;

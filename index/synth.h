@@ -1,4 +1,5 @@
-/* synth.h: a generated collection of any size, in memory as an index, and queries for it; for benchmarks.
+/* synth.h: a generated collection of any size, in memory as an index, and queries for it; for benchmarks, and for
+ * other engines through ds2i.h.
  *
  * The shape is that of GOV2 as the papers use it: at 25.2 M documents and 800 terms the queries touch 3.73 M postings each,
  * at about 11 bits a posting.
@@ -29,8 +30,9 @@ typedef struct gx_synth_options {
     uint64_t seed;
     const gx_codec *codec;
     uint32_t threads;   /* 0: one a core */
+    double density;     /* lists are so many times as long; > 0 */
 } gx_synth_options;
-#define GX_SYNTH_OPTIONS ((gx_synth_options){25205179, 800, 1024, 1, NULL, 0})
+#define GX_SYNTH_OPTIONS ((gx_synth_options){25205179, 800, 1024, 1, NULL, 0, 1})
 
 typedef struct gx_synth {
     gx_index ix; /* no terms, ids or titles: queries are made by gx_plan_make_ids */

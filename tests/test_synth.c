@@ -96,6 +96,9 @@ static void sizes_that_make_no_sense_are_refused(void **state)
     opt.codec = gx_codec_by_name("raw");
     opt.n_docs = 999;
     assert_int_equal(gx_synth_open(&s, &opt, &err), GX_EUSAGE);
+    opt.n_docs = 1000;
+    opt.density = 0;
+    assert_int_equal(gx_synth_open(&s, &opt, &err), GX_EUSAGE);
 }
 
 int main(void)

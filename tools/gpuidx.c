@@ -15,6 +15,7 @@ const cli_command *const cli_commands[] = {
     &cmd_reorder,
     &cmd_import,
     &cmd_export,
+    &cmd_generate,
     &cmd_bench,
     &cmd_devices,
     &cmd_completion,

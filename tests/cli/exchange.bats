@@ -122,6 +122,32 @@ found() {
     diff <("$GPUIDX" query -q "$TINY" 'merge' --engine=cpu --format=tsv) <("$GPUIDX" query -q back.gx 'merg' --engine=cpu --format=tsv)
 }
 
+@test "what generate writes, import reads, and its queries find" {
+    ask generate -o g --documents=2000 --lists=64 --queries=50
+    exits 0
+    complains '2000 documents, 64 lists'
+    [ "$(wc -l < g.queries)" -eq 50 ] && [ "$(wc -l < g.terms)" -eq 64 ] && [ "$(wc -l < g.documents)" -eq 2000 ]
+    LC_ALL=C sort -c g.terms
+    ask import g -o g.gx
+    exits 0
+    ask check g.gx
+    exits 0
+    ask replay g.gx g.queries --engine=cpu --op=or --verify
+    exits 0
+    ask generate -q -o h --documents=2000 --lists=64 --queries=50 -j 3
+    exits 0
+    silent
+    cmp g.docs h.docs && cmp g.freqs h.freqs && cmp g.sizes h.sizes && cmp g.queries h.queries
+    ask generate -q -o h --documents=2000 --lists=64 --queries=50 --density=2 --seed=2 --force
+    exits 0
+    [ "$(wc -c < h.docs)" -gt "$(wc -c < g.docs)" ]
+    ask generate -o g --documents=2000
+    exits 5
+    complains 'g.queries exists'
+    ask generate --documents=2000
+    exits 2
+}
+
 @test "import names the file and the byte of what is wrong" {
     ask export "$TINY" -o x
     truncate -s -4 x.freqs
