@@ -7,6 +7,7 @@
  * nothing is waited for between a part's first copy and its last. A query whose candidates overflowed their room is run
  * again with room for every document, beginning at the threshold that it reached.
  */
+#include "query/gpu_named.cuh"
 #include "query/gpu_part.cuh"
 
 #include <time.h>
@@ -61,6 +62,7 @@ struct gpu_exec {
     uint64_t candidate_room, answer_room, item_room;
     bounds *bounds_used[MAX_BOUNDS]; /* by the run under way */
     uint32_t n_bounds_used;
+    named_space *named; /* NULL until needed */
     job *again; /* jobs that overflowed */
     uint32_t n_again, max_again;
 };
@@ -93,6 +95,7 @@ static void cuda_exec_close(void *exec)
     (void)cudaSetDevice(x->s->device);
     for (part &p : x->parts)
         close_part(&p);
+    named_close(x->named);
     (void)cudaGetLastError();
     free(x->again);
     free(x);
@@ -519,7 +522,7 @@ static gx_status cuda_run(void *exec, const gx_plan *plans, uint32_t n, gx_hits 
     uint32_t n_jobs = 0;
     for (uint32_t i = 0; i < n; ++i) {
         hits[i].n = 0;
-        if (plans[i].n_terms)
+        if (plans[i].n_terms && !is_named(&plans[i]))
             jobs[n_jobs++] = {i, plans[i].op, false, 0};
     }
     x->n_again = 0;
@@ -532,6 +535,8 @@ static gx_status cuda_run(void *exec, const gx_plan *plans, uint32_t n, gx_hits 
         st = run_jobs(x, plans, again, n_again, hits, NULL, err);
         free(again);
     }
+    if (st == GX_OK)
+        st = named_run(&x->named, x->s, plans, n, hits, work, err);
     while (x->n_bounds_used)
         give_bounds(x->s, x->bounds_used[--x->n_bounds_used]);
     free(jobs);

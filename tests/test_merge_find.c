@@ -74,9 +74,77 @@ static void positions_of_lists_that_do_not_rise_stay_in_range(void **state)
     }
 }
 
+/* Intersections against a merge, on either engine; some lists are long enough for many blocks of threads. */
+static void check_intersections(bool on_gpu)
+{
+    gen_rng r = {13};
+    enum { MAX = 300000 };
+    uint32_t *a = malloc(MAX * sizeof *a), *b = malloc(MAX * sizeof *b), *out = malloc(MAX * sizeof *out),
+             *positions = malloc(MAX * sizeof *positions);
+    assert_true(a && b && out && positions);
+    for (int i = 0; i < 60; ++i) {
+        const uint32_t most = i % 10 == 9 ? MAX : 3000, gap = 1 + gen_below(&r, 9);
+        const uint32_t n_a = gen_below(&r, most), n_b = gen_below(&r, most);
+        for (uint32_t j = 0, x = 0; j < n_a; ++j)
+            a[j] = x += 1 + gen_below(&r, gap);
+        for (uint32_t j = 0, x = 0; j < n_b; ++j)
+            b[j] = x += 1 + gen_below(&r, gap);
+        for (uint32_t levels = 0; levels <= GX_MAX_RECURSION; ++levels) {
+            gx_error err = {0};
+            uint32_t n = UINT32_MAX, at = 0;
+#if GX_CUDA
+            double seconds;
+            if (on_gpu) {
+                const gx_status st = gx_intersect_cuda(0, a, n_a, b, n_b, levels, 1, out, &n, &seconds, &err);
+                if (st == GX_ENOGPU)
+                    skip();
+                if (st != GX_OK)
+                    fail_msg("%s", err.text);
+            }
+#endif
+            if (!on_gpu)
+                n = gx_intersect_cpu(a, n_a, b, n_b, levels, positions, out);
+            (void)err;
+            for (uint32_t x = 0, y = 0; x < n_a && y < n_b;) {
+                if (a[x] < b[y]) {
+                    ++x;
+                } else if (a[x] > b[y]) {
+                    ++y;
+                } else {
+                    assert_true(at < n);
+                    assert_int_equal(out[at++], a[x++]);
+                }
+            }
+            assert_int_equal(at, n);
+        }
+    }
+    free(a);
+    free(b);
+    free(out);
+    free(positions);
+}
+
+static void intersections_are_those_of_a_merge(void **state)
+{
+    (void)state;
+    check_intersections(false);
+}
+
+static void intersections_on_a_gpu_are_those_of_a_merge(void **state)
+{
+    (void)state;
+#if GX_CUDA
+    check_intersections(true);
+#else
+    skip();
+#endif
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(intersections_are_those_of_a_merge),
+        cmocka_unit_test(intersections_on_a_gpu_are_those_of_a_merge),
         cmocka_unit_test(finds_nothing_for_an_empty_list),
         cmocka_unit_test(finds_the_first_and_the_last),
         cmocka_unit_test(finds_every_element_of_random_lists),
