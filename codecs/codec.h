@@ -30,6 +30,10 @@ enum gx_codec_id {
     GX_CODEC_GPUVBYTE1024 = 5,
     GX_CODEC_LANE1024 = 6,
     GX_CODEC_GPUPFD128 = 7,
+    GX_CODEC_SIMPLE9 = 16,
+    GX_CODEC_SIMPLE16 = 17,
+    GX_CODEC_SIMPLE8B = 18,
+    GX_CODEC_ELIASFANO = 19,
     GX_CODEC_VARINTSU = 24,
     GX_CODEC_VARINTPU = 25,
     GX_CODEC_VARINTG8IU = 26,
@@ -70,6 +74,11 @@ typedef struct gx_codec {
     /* Decode a block of docids: out[i] = head - 1 + (v[0] + 1) + .. + (v[i] + 1), modulo 2^32. NULL: decode, then sum;
      * gx_decode_docids (decode.h) does either. */
     void (*decode_docids)(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t head, uint32_t *out);
+
+    /* In a block of docids, the least i with docid i >= docid, and that docid to *found; n, and *found is not written, if
+     * there is none. NULL: no better way than to decode the block. */
+    uint32_t (*next_geq)(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t head, uint32_t docid,
+                         uint32_t *found);
 } gx_codec;
 
 /* The registry, in order of id; ends at NULL. */

@@ -77,7 +77,7 @@ static bool open_cursor(gx_cpu_searcher *s, gx_cpu_cursor *c, const gx_plan_term
     c->packed = s->kernels->scan && c->list.block_len <= 128 && gx_cpu_is_packed(c->list.docids) &&
                 gx_cpu_is_packed(c->list.tfs);
     c->block = c->n_held = 0;
-    c->tf_block = UINT32_MAX;
+    c->tf_block = c->asked = UINT32_MAX;
     c->tf_shift = gx_cpu_is_packed(c->list.tfs) ? (uint8_t)__builtin_ctz(c->list.block_len) : 0;
     return true;
 }
@@ -182,11 +182,19 @@ static const uint32_t *hold_blocks(gx_cpu_searcher *s, gx_cpu_cursor *c, uint32_
     return c->docids + (size_t)(begin - c->block) * block_len;
 }
 
-/* The tf of doc in the cursor's list, 0: not there. */
+/* The tf of doc in the cursor's list, 0: not there. A block that is asked a second time is decoded. */
 static uint32_t look_up(gx_cpu_searcher *s, gx_cpu_cursor *c, uint32_t doc)
 {
-    const uint32_t j = find_block(c, doc), n = gx_list_block_n(&c->list, j), *docids = hold_blocks(s, c, j, j + 1);
-    const uint32_t i = s->kernels->count_below(docids, n, doc);
+    const gx_list *l = &c->list;
+    const uint32_t j = find_block(c, doc), n = gx_list_block_n(l, j);
+    if (l->docids->next_geq && j - c->block >= c->n_held && j != c->asked) {
+        uint32_t n_words, found;
+        const uint32_t *words = gx_cpu_docid_words(l, j, &n_words);
+        const uint32_t i = l->docids->next_geq(words, n_words, n, l->docid_param, l->heads[j], doc, &found);
+        c->asked = j;
+        return i < n && found == doc ? tf_at(c, j, i) : 0;
+    }
+    const uint32_t *docids = hold_blocks(s, c, j, j + 1), i = s->kernels->count_below(docids, n, doc);
     return i < n && docids[i] == doc ? tf_at(c, j, i) : 0;
 }
 

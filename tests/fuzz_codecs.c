@@ -1,14 +1,14 @@
-/* Words of any kind into every decoder and validator. Byte 0 chooses the codec by its id, or, where there is none, by its place; bytes 1 and 2 the number of integers,
- * byte 3 the parameter; the words follow.
+/* Words of any kind into every decoder and validator. Byte 0 chooses the codec by its id, or, where there is none, by its
+ * place; bytes 1 and 2 the number of integers, byte 3 the parameter; the words follow.
  *
  * As a program it replays files: tests/data/fuzz-codecs is replayed by the ordinary tests, each file as it is and damaged
  * at seeded random. With -DGX_FUZZER it is libFuzzer's target:
  *
  *   clang -g -O1 -fsanitize=fuzzer,address,undefined -DGX_FUZZER -D_GNU_SOURCE -I. tests/fuzz_codecs.c codecs/{codec,decode}.c \
- *         codecs/{gpubp,gpupfd,gpuvbyte,lane1024,pack,raw,simd*,varint*}.c engine/status.c -DGX_VERSION='"fuzz"'
+ *         codecs/{eliasfano,gpubp,gpupfd,gpuvbyte,lane1024,pack,raw,simd*,simple,varint*}.c engine/status.c -DGX_VERSION='"fuzz"'
  *
  * What must hold: nothing is read past the words and GX_READ_SLACK, nothing written past the integers (rounded up to 32);
- * a block that is valid decodes to integers that, encoded again, decode to the same; at and decode_docids agree with decode.
+ * a block that is valid decodes to integers that, encoded again, decode to the same; at, decode_docids and next_geq agree with decode.
  */
 #include <assert.h>
 #include <dirent.h>
@@ -42,6 +42,25 @@ static void round_trip(const gx_codec *c, const uint32_t *in, uint32_t n, uint8_
     free(out);
 }
 
+/* next_geq finds what a walk over the block's docids, from 7 on, finds. */
+static void find(const gx_codec *c, const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, const uint32_t *docids, bool valid)
+{
+    bool rise = valid && docids[0] >= 7;
+    for (uint32_t i = 1; i < n; ++i)
+        rise = rise && docids[i] > docids[i - 1];
+    for (uint32_t i = 0; c->next_geq && i <= n; i += 1 + n / 16) {
+        const uint32_t docid = i == n ? 0 : docids[i];
+        for (uint32_t d = docid - (docid > 0); d - docid + 1 <= 2; ++d) {
+            uint32_t found = 0, want = 0;
+            const uint32_t at = c->next_geq(words, n_words, n, param, 7, d, &found);
+            assert(at <= n);
+            while (want < n && docids[want] < d)
+                ++want;
+            assert(!rise || (at == want && (at == n || found == docids[at])));
+        }
+    }
+}
+
 static void decode(const gx_codec *c, const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param)
 {
     uint32_t *const out = allocate((n + 31) / 32 * 32), *const docids = allocate((n + 31) / 32 * 32);
@@ -58,6 +77,7 @@ static void decode(const gx_codec *c, const uint32_t *words, uint32_t n_words, u
         const uint32_t x = c->at(words, n_words, n, param, i);
         assert(!valid || x == out[i]);
     }
+    find(c, words, n_words, n, param, docids, valid);
     free(out);
     free(docids);
 }

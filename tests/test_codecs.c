@@ -286,6 +286,65 @@ static void encoded_words_are_what_they_always_were(void **state)
     }
 }
 
+/* What a walk over the docids finds. */
+static void finds(const gx_codec *c, const block *b, uint32_t head, const uint32_t *docids, uint32_t docid)
+{
+    uint32_t want = 0, found = 0;
+    while (want < b->n && docids[want] < docid)
+        ++want;
+    const uint32_t at = c->next_geq(b->words, b->n_words, b->n, b->param, head, docid, &found);
+    if (at != want || (want < b->n && found != docids[want]))
+        fail_msg("%s: %u is at %u, but %u (%u) was found", c->name, docid, want, at, found);
+}
+
+static void a_docid_is_found_in_its_block(void **state)
+{
+    (void)state;
+    uint32_t in[GX_MAX_BLOCK], docids[GX_MAX_BLOCK];
+    for (const gx_codec *const *p = gx_codecs; *p; ++p) {
+        const gx_codec *c = *p;
+        for (int round = 0; c->next_geq && round < 3000; ++round) {
+            const uint32_t n = round % 3 ? c->block_len : 1 + below(c->block_len), width = below(25), head = of_width(below(30));
+            in[0] = 0;
+            docids[0] = head;
+            for (uint32_t i = 1; i < n; ++i) {
+                in[i] = of_width(round % 2 ? below(width + 1) : width);
+                docids[i] = docids[i - 1] + in[i] + 1;
+            }
+            block b = encode(c, in, n, (uint8_t)param_of(c, in, n));
+            finds(c, &b, head, docids, 0);
+            finds(c, &b, head, docids, UINT32_MAX);
+            for (uint32_t i = 0; i < n; i += round < 300 ? 1 : 1 + below(n)) {
+                finds(c, &b, head, docids, docids[i]);
+                finds(c, &b, head, docids, docids[i] + 1);
+                finds(c, &b, head, docids, docids[i] - in[i] / 2);
+            }
+            for (int k = 0; k < 20; ++k) { /* and in a damaged block, something in it or nothing */
+                damage(&b);
+                uint32_t found;
+                assert_in_range(c->next_geq(b.words, b.n_words, n, b.param, head, (uint32_t)rnd(), &found), 0, n);
+            }
+            free(b.words);
+        }
+    }
+}
+
+/* Integers of more than 28 bits: the upper 20 in a word before. 2^28 - 2^20 is the first that Simple-16 escapes. */
+static void simple_words_escape_what_does_not_fit(void **state)
+{
+    (void)state;
+    const uint32_t in[] = {0xfffffffu, 0x10000000u, 0x10000001u, 7, 0xff00000u, 0xfefffffu, 0x80000fffu};
+    block a = encode(gx_codec_by_name("simple9"), in, 7, 0), b = encode(gx_codec_by_name("simple16"), in, 7, 0);
+    char *const nine = hex(&a), *const sixteen = hex(&b);
+    assert_string_equal(nine, "8fffffff 90010000 80000000 90010000 7001c001 8ff00000 8fefffff 90080000 70000fff");
+    assert_string_equal(sixteen, "fff0ffff f0000fff fff10000 f0000000 fff10000 e001c001 fff0ff00 f0000000 ffefffff fff80000 e0000fff");
+    assert_false(gx_codec_by_name("simple9")->valid(a.words, 2, 1, 0));
+    free(nine);
+    free(sixteen);
+    free(a.words);
+    free(b.words);
+}
+
 /* GPU-PFD128's exceptions: 0, 1, 2, 3, 0, .. with 1000, 70000 and 4 at 5, 77 and 127. */
 static void exceptions_lie_behind_the_row(void **state)
 {
@@ -335,6 +394,8 @@ int main(void)
         cmocka_unit_test(damaged_blocks_harm_nobody),
         cmocka_unit_test(a_block_of_another_length_is_not_valid),
         cmocka_unit_test(encoded_words_are_what_they_always_were),
+        cmocka_unit_test(a_docid_is_found_in_its_block),
+        cmocka_unit_test(simple_words_escape_what_does_not_fit),
         cmocka_unit_test(exceptions_lie_behind_the_row),
         cmocka_unit_test(groups_are_filled_or_left_incomplete),
     };

@@ -1,0 +1,221 @@
+/* Elias-Fano (Vigna, WSDM 2013), a block at a time: the sums s[i] = v[0] + .. + v[i] of a block's integers.
+ *
+ *     | b: 5 bits | the high bits of the sums in unary: bit (s[i] >> b) + i is set | 0 .. | n low parts of b bits |
+ *                                                                          to a word
+ *
+ * b = floor(log2(s[n-1] / n)), 0 where that is less than 1: so there are at most 3 n high bits. Sums may exceed 32 bits;
+ * their low parts do not, and integers and docids are differences and sums modulo 2^32. A block of zeros takes no words.
+ *
+ * The i-th sum is where the i-th set bit is, and in a block of docids it is docid - head - i: any of them is read without
+ * its neighbours, and a docid is found by counting bits of the at most 13 words.
+ */
+#include <string.h>
+
+#include "codecs/codecs.h"
+#include "codecs/eliasfano.h"
+#include "codecs/simd.h"
+
+enum { BLOCK = 128 };
+
+static uint32_t max_words(uint32_t n) { return gx_div_up(GX_EF_B_BITS + 3 * n, 32) + n; }
+
+/* ---- encoding ---- */
+
+static uint32_t width_of_low(uint64_t last, uint32_t n)
+{
+    const uint64_t mean = last / n; /* below 2^32 */
+    return mean ? gx_width((uint32_t)mean) - 1 : 0;
+}
+
+static void put_low(uint32_t *low, uint32_t i, uint32_t b, uint32_t x)
+{
+    const uint64_t bits = (uint64_t)x << i * b % 32;
+    low[i * b / 32] |= (uint32_t)bits;
+    if (bits >> 32)
+        low[i * b / 32 + 1] |= (uint32_t)(bits >> 32);
+}
+
+static uint32_t encode(const uint32_t *in, uint32_t n, uint8_t param, uint32_t *out)
+{
+    (void)param;
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < n; ++i)
+        sum += in[i];
+    if (sum == 0)
+        return 0;
+    const uint32_t b = width_of_low(sum, n), high = gx_div_up(GX_EF_B_BITS + n + (uint32_t)(sum >> b), 32);
+    const uint32_t n_words = high + gx_div_up(n * b, 32);
+    memset(out, 0, n_words * sizeof *out);
+    out[0] = b;
+    sum = 0;
+    for (uint32_t i = 0; i < n; ++i) {
+        sum += in[i];
+        const uint32_t at = GX_EF_B_BITS + (uint32_t)(sum >> b) + i;
+        out[at / 32] |= UINT32_C(1) << at % 32;
+        if (b)
+            put_low(out + high, i, b, (uint32_t)sum & gx_mask(b));
+    }
+    return n_words;
+}
+
+/* ---- reading ---- */
+
+static uint32_t lowest(uint32_t x) { return (uint32_t)__builtin_ctz(x); }
+
+static uint32_t count_bits(uint32_t x) { return (uint32_t)__builtin_popcount(x); }
+
+/* The set bits of a block's high part, one after another. */
+typedef struct bits {
+    const uint32_t *words;
+    uint32_t n_words, k, left; /* left: of word k, those still to come */
+} bits;
+
+static inline bits first_bits(const uint32_t *words, gx_ef_block e)
+{
+    return (bits){words, e.n_high, 0, e.n_high ? words[0] & ~gx_mask(GX_EF_B_BITS) : 0};
+}
+
+/* Where the next one is, counted from behind b; false: there are no more. */
+static inline bool next_bit(bits *s, uint32_t *at)
+{
+    while (s->left == 0) {
+        if (s->k + 1 >= s->n_words)
+            return false;
+        s->left = s->words[++s->k];
+    }
+    *at = 32 * s->k + lowest(s->left) - GX_EF_B_BITS;
+    s->left &= s->left - 1;
+    return true;
+}
+
+static inline uint32_t low_part(const uint32_t *words, gx_ef_block e, uint32_t i)
+{
+    return e.b ? gx_bits_at(words + e.n_high, i * e.b, e.b) : 0;
+}
+
+/* out[i] = sum i + first + i * step, modulo 2^32. Where high bits are missing, the last there is serves. */
+static inline void sums(const uint32_t *words, uint32_t n_words, uint32_t n, uint32_t first, uint32_t step, uint32_t *out)
+{
+    const gx_ef_block e = gx_ef_open(words[0], n_words, n);
+    bits s = first_bits(words, e);
+    uint32_t at, i = 0, high = 0;
+    gx_simd_best()->unpack(words + e.n_high, n, e.b, out);
+    for (; i < n && next_bit(&s, &at); ++i) {
+        high = (at - i) << e.b;
+        out[i] += high + first + i * step;
+    }
+    for (; i < n; ++i)
+        out[i] += high + first + i * step;
+}
+
+static void decode(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t *out)
+{
+    (void)param;
+    if (n_words == 0) {
+        memset(out, 0, n * sizeof *out);
+        return;
+    }
+    sums(words, n_words, n, 0, 0, out);
+    for (uint32_t i = n - 1; i > 0; --i)
+        out[i] -= out[i - 1];
+}
+
+static void decode_docids(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t head, uint32_t *out)
+{
+    (void)param;
+    if (n_words == 0) {
+        for (uint32_t i = 0; i < n; ++i)
+            out[i] = head + i;
+    } else {
+        sums(words, n_words, n, head, 1, out);
+    }
+}
+
+/* Bits before word k, and past whole words: until the i-th set bit is in word k. */
+static bits skip_to(const uint32_t *words, gx_ef_block e, uint32_t *i)
+{
+    bits s = first_bits(words, e);
+    for (uint32_t c; s.k < e.n_high && *i >= (c = count_bits(s.left)); *i -= c)
+        s.left = ++s.k < e.n_high ? words[s.k] : 0;
+    return s;
+}
+
+/* Sum i, modulo 2^32; 0 where its high bits are missing. */
+static uint32_t sum_at(const uint32_t *words, gx_ef_block e, uint32_t i)
+{
+    uint32_t r = i;
+    bits s = skip_to(words, e, &r);
+    if (s.k >= e.n_high)
+        return 0;
+    for (; r > 0; --r)
+        s.left &= s.left - 1;
+    return ((32 * s.k + lowest(s.left) - GX_EF_B_BITS - i) << e.b) + low_part(words, e, i);
+}
+
+static uint32_t at(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t i)
+{
+    (void)param;
+    if (n_words == 0)
+        return 0;
+    const gx_ef_block e = gx_ef_open(words[0], n_words, n);
+    return sum_at(words, e, i) - (i ? sum_at(words, e, i - 1) : 0);
+}
+
+/* Words are counted, until a docid of the next may be as great; from there bit follows bit. */
+static uint32_t next_geq(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t head, uint32_t docid,
+                         uint32_t *found)
+{
+    (void)param;
+    const uint32_t want = docid > head ? docid - head : 0;
+    if (n_words == 0) {
+        *found = head + want;
+        return want < n ? want : n;
+    }
+    const gx_ef_block e = gx_ef_open(words[0], n_words, n);
+    bits s = first_bits(words, e);
+    uint32_t i = 0, at;
+    while (s.k + 1 < e.n_high) { /* with i bits before it, sums up to there are below zeros + 1, shifted by b */
+        const uint32_t to = i + count_bits(s.left), zeros = 32 * (s.k + 1) - GX_EF_B_BITS - to;
+        if ((((uint64_t)zeros + 1) << e.b) + to > (uint64_t)want + 1)
+            break;
+        i = to;
+        s.left = words[++s.k];
+    }
+    for (; i < n && next_bit(&s, &at); ++i) {
+        const uint64_t high = (uint64_t)(at - i) << e.b;
+        if (high + gx_mask(e.b) + i < want)
+            continue;
+        const uint64_t d = high + low_part(words, e, i) + i;
+        if (d >= want) {
+            *found = head + (uint32_t)d;
+            return i;
+        }
+    }
+    return n;
+}
+
+static bool valid(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param)
+{
+    (void)param;
+    if (n_words == 0)
+        return true;
+    const gx_ef_block e = gx_ef_open(words[0], n_words, n);
+    if (e.b != (words[0] & 31) || e.n_high == 0)
+        return false;
+    bits s = first_bits(words, e);
+    uint64_t sum = 0, before = 0;
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < n; ++i, before = sum) {
+        if (!next_bit(&s, &at))
+            return false;
+        sum = ((uint64_t)(at - i) << e.b) + low_part(words, e, i);
+        if (sum < before || sum - before > UINT32_MAX)
+            return false;
+    }
+    const uint32_t spare = n * e.b % 32; /* bits used of the last word */
+    return sum > 0 && e.b == width_of_low(sum, n) && s.left == 0 && e.n_high == gx_div_up(GX_EF_B_BITS + at + 1, 32) &&
+           (spare == 0 || words[n_words - 1] >> spare == 0);
+}
+
+const gx_codec gx_codec_eliasfano = {"ef128", "Elias-Fano", "Vigna, WSDM 2013", GX_CODEC_ELIASFANO, BLOCK, true, NULL, max_words, encode,
+                                     valid, decode, at, decode_docids, next_geq};
