@@ -376,46 +376,83 @@ static bool assemble(making *m, uint32_t threads)
     return true;
 }
 
+/* The lengths of all documents. */
+static bool begin_documents(making *m, uint32_t threads)
+{
+    const uint32_t n_chunks = (m->opt.n_docs - 1) / DOC_CHUNK + 1;
+    m->doc_lens = malloc(m->opt.n_docs * sizeof *m->doc_lens);
+    m->chunk_tokens = calloc(n_chunks, sizeof *m->chunk_tokens);
+    m->terms = calloc(m->opt.n_terms, sizeof *m->terms);
+    if (!m->s || !m->doc_lens || !m->chunk_tokens || !m->terms)
+        return false;
+    spread(threads, n_chunks, make_lengths, m);
+    for (uint32_t i = 0; i < n_chunks; ++i)
+        m->s->ix.n_tokens += m->chunk_tokens[i];
+    return true;
+}
+
+/* Free what the making took, and give what was made if all went well. */
+static gx_status finish(making *m, bool ok, gx_synth **out, gx_error *err)
+{
+    for (uint32_t i = 0; m->terms && i < m->opt.n_terms; ++i) {
+        free(m->terms[i].words);
+        free(m->terms[i].heads);
+    }
+    free(m->terms);
+    free(m->doc_lens);
+    free(m->chunk_tokens);
+    free(m->sites);
+    free(m->site_topics);
+    if (!ok) {
+        gx_synth_close(m->s);
+        return gx_fail(err, GX_ENOMEM, "no memory for a collection of %u documents and %u terms", m->opt.n_docs, m->opt.n_terms);
+    }
+    *out = m->s;
+    return GX_OK;
+}
+
+static uint32_t threads_of(const gx_synth_options *opt)
+{
+    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    return opt->threads ? opt->threads : cores > 0 ? (uint32_t)cores : 1;
+}
+
 gx_status gx_synth_open(gx_synth **out, const gx_synth_options *opt, gx_error *err)
 {
     *out = NULL;
     if (opt->n_docs < 1000 || opt->n_terms < 64 || !(opt->density > 0) || !opt->codec || opt->codec->param)
         return gx_fail(err, GX_EUSAGE, "a generated collection needs at least 1,000 documents, 64 terms, a density above 0 and a "
                                        "codec without parameter");
-    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    const uint32_t threads = opt->threads ? opt->threads : cores > 0 ? (uint32_t)cores : 1;
-    const uint32_t n_chunks = (opt->n_docs - 1) / DOC_CHUNK + 1;
-    gx_synth *s = calloc(1, sizeof *s);
-    making m = {.opt = *opt, .s = s};
+    const uint32_t threads = threads_of(opt);
+    making m = {.opt = *opt, .s = calloc(1, sizeof *m.s)};
     rng r = rng_from(opt->seed + 99);
-    m.doc_lens = malloc(opt->n_docs * sizeof *m.doc_lens);
-    m.chunk_tokens = calloc(n_chunks, sizeof *m.chunk_tokens);
-    m.terms = calloc(opt->n_terms, sizeof *m.terms);
-    bool ok = s && m.doc_lens && m.chunk_tokens && m.terms;
-    if (ok) {
-        spread(threads, n_chunks, make_lengths, &m);
-        for (uint32_t i = 0; i < n_chunks; ++i)
-            s->ix.n_tokens += m.chunk_tokens[i];
-        ok = make_sites(&m, &r);
-    }
+    const bool ok = begin_documents(&m, threads) && make_sites(&m, &r);
     if (ok)
         spread(threads, opt->n_terms, make_term, &m);
-    ok = ok && !m.no_memory && make_queries(&m, &r, s) && assemble(&m, threads);
-    for (uint32_t i = 0; m.terms && i < opt->n_terms; ++i) {
-        free(m.terms[i].words);
-        free(m.terms[i].heads);
+    return finish(&m, ok && !m.no_memory && make_queries(&m, &r, m.s) && assemble(&m, threads), out, err);
+}
+
+gx_status gx_synth_open_lists(gx_synth **out, const gx_synth_options *opt, const uint32_t *const *docids, const uint32_t *dfs,
+                              gx_error *err)
+{
+    *out = NULL;
+    if (opt->n_docs == 0 || opt->n_terms == 0 || !opt->codec || opt->codec->param)
+        return gx_fail(err, GX_EUSAGE, "an index of given lists needs documents, lists and a codec without parameter");
+    const uint32_t threads = threads_of(opt);
+    making m = {.opt = *opt, .s = calloc(1, sizeof *m.s)};
+    bool ok = begin_documents(&m, threads);
+    for (uint32_t i = 0; i < opt->n_terms && ok; ++i) {
+        postings p = {.n = dfs[i], .docids = malloc(dfs[i] * sizeof *p.docids), .tfs = malloc(dfs[i] * sizeof *p.tfs)};
+        ok = p.docids && p.tfs;
+        for (uint32_t j = 0; j < p.n && ok; ++j) {
+            p.docids[j] = docids[i][j];
+            p.tfs[j] = 1;
+        }
+        ok = ok && encode(&m, &m.terms[i], &p);
+        free(p.docids);
+        free(p.tfs);
     }
-    free(m.terms);
-    free(m.doc_lens);
-    free(m.chunk_tokens);
-    free(m.sites);
-    free(m.site_topics);
-    if (!ok) {
-        gx_synth_close(s);
-        return gx_fail(err, GX_ENOMEM, "no memory for a collection of %u documents and %u terms", opt->n_docs, opt->n_terms);
-    }
-    *out = s;
-    return GX_OK;
+    return finish(&m, ok && assemble(&m, threads), out, err);
 }
 
 void gx_synth_close(gx_synth *s)

@@ -5,6 +5,7 @@
 
 static const cli_command *const benchmarks[] = {
     &cmd_bench_codecs,
+    &cmd_bench_query,
     NULL,
 };
 

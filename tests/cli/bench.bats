@@ -66,3 +66,59 @@ assert r["rows"][0]["docids"] > 0 and r["rows"][1]["docids"] == 0, r' <<<"$outpu
     exits 2
     complains 'no list'
 }
+
+@test "bench query compares every algorithm's answers and counts what it reads" {
+    ask bench query --engine=cpu --runs=1 -k 3 "$TINY" "$LOG" --format=json
+    exits 0
+    python3 -c 'import json, sys
+r = json.load(sys.stdin)
+rows = r["rows"]
+assert r["queries"] == 3 and len(rows) == 9, r
+assert {(x["op"], x["algorithm"]) for x in rows} == {(o, a) for o in ("or", "and", "and-or") for a in ("auto", "pmf", "taat")}, rows
+for x in rows:
+    assert x["different"] == 0 and x["queries_per_second"] > 0 and x["latency_us"]["p50"] <= x["latency_us"]["p99.9"], x
+    if x["op"] == "or" and x["algorithm"] != "auto":
+        assert x["blocks_decoded"] == x["blocks"] > 0 and x["bytes_read"] > 0, x
+    if x["op"] == "and" and x["algorithm"] == "pmf":
+        assert x["step_us"]["intersect"] > 0 and x["step_us"]["initialize"] == 0, x' <<<"$output"
+}
+
+@test "bench query prints rows and the tables of the paper" {
+    ask bench query --engine=cpu --runs=1 --op=and,or -k 1,2 --algorithm=auto,taat "$TINY" "$LOG" --format=csv
+    exits 0
+    [ "$(cut -d, -f1-4 <<<"$output" | tail -n +2 | sort | uniq | wc -l)" = 8 ]
+    ask bench query --engine=cpu --runs=1 "$TINY" "$LOG"
+    exits 0
+    says 'cpu  and-or  1000 taat'
+    ask bench query --engine=cpu --runs=1 --table=2 "$TINY" "$LOG" --format=csv
+    exits 0
+    [ "$(cut -d, -f1-3 <<<"$output")" = $'engine,algorithm,batch\ncpu,pmf,1\ncpu,auto,1' ]
+    ask bench query --engine=cpu --runs=1 --table=3 "$TINY" "$LOG" --format=csv
+    exits 0
+    awk -F, '$1 == "and" { n++; if ($4 + $5 + $6 < 99.9 || $4 + $5 + $6 > 100.1) exit 1 } END { exit n != 1 }' <<<"$output"
+}
+
+@test "bench query makes a collection of its own, and plots" {
+    ask bench query --engine=cpu --runs=1 --documents=2000 --limit=20 --op=or -k 5 --algorithm=auto,pmf --plot=drawn --format=csv
+    exits 0
+    [ "$(wc -l <<<"$output")" = 3 ]
+    for plot in batch rate postings; do
+        grep -q '^\$s0_0 << END$' drawn/$plot.gp
+    done
+    [ "$(grep -c '^[0-9]' drawn/postings.gp)" -gt 10 ]
+}
+
+@test "bench query says what it lacks" {
+    ask bench query "$TINY"
+    exits 2
+    complains 'query log'
+    ask bench query "$TINY" "$LOG" --op=nor
+    exits 2
+    complains 'nor'
+    ask bench query "$TINY" "$LOG" -k 0
+    exits 2
+    ask bench query "$TINY" "$LOG" --figure=ratio
+    exits 2
+    ask bench query "$TINY" missing
+    exits 5
+}
