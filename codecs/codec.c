@@ -22,6 +22,8 @@ const gx_codec *const gx_codecs[] = {
     &gx_codec_varintg8cu,
     &gx_codec_varintpb,
     &gx_codec_varintgb,
+    &gx_codec_rice,
+    &gx_codec_pfordelta,
     NULL
 };
 

@@ -39,7 +39,9 @@ enum gx_codec_id {
     GX_CODEC_VARINTG8IU = 26,
     GX_CODEC_VARINTG8CU = 27,
     GX_CODEC_VARINTPB = 28,
-    GX_CODEC_VARINTGB = 29
+    GX_CODEC_VARINTGB = 29,
+    GX_CODEC_RICE = 32,
+    GX_CODEC_PFORDELTA = 33
 };
 
 typedef struct gx_codec {

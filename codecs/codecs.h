@@ -12,5 +12,6 @@ extern const gx_codec gx_codec_gpupfd128;
 extern const gx_codec gx_codec_simple9, gx_codec_simple16, gx_codec_simple8b;
 extern const gx_codec gx_codec_eliasfano;
 extern const gx_codec gx_codec_varintsu, gx_codec_varintpu, gx_codec_varintg8iu, gx_codec_varintg8cu, gx_codec_varintpb, gx_codec_varintgb;
+extern const gx_codec gx_codec_rice, gx_codec_pfordelta;
 
 #endif

@@ -13,6 +13,17 @@ void gx_pack(const uint32_t *in, uint32_t n, uint32_t b, uint32_t *words);
 /* The reverse. Reads up to one word past the last. */
 void gx_unpack(const uint32_t *words, uint32_t n, uint32_t b, uint32_t *out);
 
+/* Or the low b <= 32 bits of value, whose others are 0, into words from bit `at` on. */
+static inline void gx_put_bits(uint32_t *words, uint32_t at, uint32_t value, uint32_t b)
+{
+    const uint64_t bits = (uint64_t)value << (at & 31);
+    if (b == 0)
+        return;
+    words[at >> 5] |= (uint32_t)bits;
+    if ((at & 31) + b > 32)
+        words[(at >> 5) + 1] |= (uint32_t)(bits >> 32);
+}
+
 /* The bits that the widest of n integers needs, 0..32. */
 uint32_t gx_max_width(const uint32_t *in, uint32_t n);
 

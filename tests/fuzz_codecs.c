@@ -1,11 +1,12 @@
-/* Words of any kind into every decoder and validator. Byte 0 chooses the codec by its id, or, where there is none, by its
- * place; bytes 1 and 2 the number of integers, byte 3 the parameter; the words follow.
+/* Words of any kind into every decoder and validator. Byte 0 is the codec's id (or, where there is none, any number that
+ * chooses one), bytes 1 and 2 the number of integers less one, byte 3 the parameter; the words follow.
  *
- * As a program it replays files: tests/data/fuzz-codecs is replayed by the ordinary tests, each file as it is and damaged
- * at seeded random. With -DGX_FUZZER it is libFuzzer's target:
+ * As a program it replays files, tests/data/fuzz-codecs in the ordinary tests, and blocks that every codec of the registry
+ * makes of drawn integers, each as it is and damaged at seeded random; -o FOLDER keeps those blocks. With -DGX_FUZZER it is
+ * libFuzzer's target:
  *
- *   clang -g -O1 -fsanitize=fuzzer,address,undefined -DGX_FUZZER -D_GNU_SOURCE -I. tests/fuzz_codecs.c codecs/{codec,decode}.c \
- *         codecs/{eliasfano,gpubp,gpupfd,gpuvbyte,lane1024,pack,raw,simd*,simple,varint*}.c engine/status.c -DGX_VERSION='"fuzz"'
+ *   clang -g -O1 -fsanitize=fuzzer,address,undefined -DGX_FUZZER -D_GNU_SOURCE -I. tests/fuzz_codecs.c codecs/*.c \
+ *         engine/status.c -DGX_VERSION='"fuzz"' -lm
  *
  * What must hold: nothing is read past the words and GX_READ_SLACK, nothing written past the integers (rounded up to 32);
  * a block that is valid decodes to integers that, encoded again, decode to the same; at, decode_docids and next_geq agree with decode.
@@ -90,7 +91,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
         ++n_codecs;
     if (size < 4)
         return 0;
-    const gx_codec *const by_id = gx_codec_by_id(bytes[0]), *const c = by_id ? by_id : gx_codecs[bytes[0] % n_codecs];
+    const gx_codec *const known = gx_codec_by_id(bytes[0]), *const c = known ? known : gx_codecs[bytes[0] % n_codecs];
     const uint32_t n = 1 + (bytes[1] | (uint32_t)bytes[2] << 8) % c->block_len, n_words = (uint32_t)(size - 4) / 4;
     uint32_t *const words = allocate(n_words + GX_READ_SLACK / 4);
     memcpy(words, bytes + 4, n_words * sizeof *words);
@@ -154,13 +155,51 @@ static unsigned replay(const char *folder)
     return files;
 }
 
+/* Integers of all widths; most narrow, some wide; rising slowly. */
+static uint32_t drawn(unsigned kind, uint32_t i)
+{
+    switch (kind) {
+    case 0: return draw(1u << draw(24)) << draw(9);
+    case 1: return draw(10) ? draw(16) : draw(1u << 24);
+    default: return i / 8 + draw(4);
+    }
+}
+
+/* The codec's own blocks: full and short ones, of integers of every kind. keep: a folder, or NULL. */
+static void own_blocks(const gx_codec *c, const char *keep)
+{
+    static uint32_t in[GX_MAX_BLOCK];
+    for (unsigned k = 0; k < 6; ++k) {
+        const uint32_t n = k < 3 ? c->block_len : 1 + draw(c->block_len);
+        for (uint32_t i = 0; i < n; ++i)
+            in[i] = drawn(k % 3, i);
+        uint8_t *const bytes = malloc(4 + c->max_words(n) * sizeof *in);
+        assert(bytes);
+        const uint8_t param = c->param ? c->param(in, n) : 0, front[4] = {c->id, (uint8_t)(n - 1), (uint8_t)((n - 1) >> 8), param};
+        memcpy(bytes, front, sizeof front);
+        const size_t size = 4 + c->encode(in, n, param, (uint32_t *)(void *)(bytes + 4)) * sizeof *in;
+        LLVMFuzzerTestOneInput(bytes, size);
+        vary(bytes, size);
+        if (keep && k < 4) {
+            char path[4096];
+            snprintf(path, sizeof path, "%s/%s-%u", keep, c->name, k);
+            FILE *const f = fopen(path, "wb");
+            assert(f && fwrite(bytes, 1, size, f) == size && fclose(f) == 0);
+        }
+        free(bytes);
+    }
+}
+
 int main(int argc, char **argv)
 {
-    for (int i = 1; i < argc; ++i) {
+    const char *const keep = argc == 3 && strcmp(argv[1], "-o") == 0 ? argv[2] : NULL;
+    for (int i = 1; i < argc && !keep; ++i) {
         const unsigned files = replay(argv[i]);
         printf("%s: %u files\n", argv[i], files);
         assert(files > 0);
     }
+    for (const gx_codec *const *c = gx_codecs; *c; ++c)
+        own_blocks(*c, keep);
     return argc < 2;
 }
 
