@@ -2,7 +2,9 @@
 #ifndef GX_DECODERS_CUH
 #define GX_DECODERS_CUH
 
-#include "codecs/decode.cuh"
+#include "codecs/gpupfd.cuh"
+#include "codecs/pfordelta.cuh"
+#include "codecs/rice.cuh"
 
 /* X(ID, DECODER) for each codec: gx::DECODER<LDG> decodes GX_CODEC_ID. */
 #define GX_DEVICE_CODECS(X)      \
@@ -11,6 +13,9 @@
     X(GPUBP256, gpubp256)        \
     X(GPUVBYTE128, gpuvbyte128)  \
     X(GPUVBYTE1024, gpuvbyte1024) \
-    X(LANE1024, lane1024)
+    X(LANE1024, lane1024)        \
+    X(GPUPFD128, gpupfd128)      \
+    X(RICE, rice)                \
+    X(PFORDELTA, pfordelta)
 
 #endif

@@ -173,7 +173,7 @@ static bool get_exceptions(const uint32_t *words, uint32_t n_words, uint32_t n, 
     if (row >= n_words)
         return row == n_words && b <= MAX_B;
     const header h = read_header(words[row]);
-    if (words_of(h) != n_words - row || h.e > n)
+    if (words_of(h) != n_words - row || h.e > n || h.aboves.deep_width > MAX_DEEP_WIDTH)
         return false;
     const uint32_t at = h.e * h.gaps.width, deep = at + h.e * h.aboves.width;
     const uint32_t deeper = deep + h.gaps.n_deep * (PLACE + h.gaps.deep_width);

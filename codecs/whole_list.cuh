@@ -292,7 +292,34 @@ __global__ void __launch_bounds__(GROUPS::WARPS_A_BLOCK * 32, GROUPS::PLACES) de
     to.close(warp, lane);
 }
 
+/* Groups of blocks of 128, each decoded from the stage by the codec's decoder. */
+template <template <bool> class DECODER, int GROUP_, int BITS, int PLACES_> struct decoder_groups { /* BITS an integer are staged */
+    static constexpr uint32_t BLOCK = 128, GROUP = GROUP_, NB = GROUP / BLOCK, STAGE = GROUP * BITS / 32 + 8, WARPS_A_BLOCK = 8, PLACES = PLACES_;
+    static constexpr bool WIDE = false;
+    typedef DECODER<true> any;
+    static_assert(any::BLOCK == 128 && any::SEG == 128, "a block is four integers a lane");
+
+    template <bool LDG, bool DOCIDS, bool FUSED>
+    static __device__ __forceinline__ void decode(const uint32_t *words, uint32_t, uint32_t end, uint32_t head, uint32_t param, uint64_t at,
+                                                  uint32_t lane, sink<FUSED> &to, uint32_t *)
+    {
+        const uint32_t begin = __shfl_sync(ALL_LANES, end, 0);
+#pragma unroll 1
+        for (uint32_t i = 0; i < NB; ++i) {
+            const uint32_t e0 = __shfl_sync(ALL_LANES, end, i), e1 = __shfl_sync(ALL_LANES, end, i + 1);
+            DECODER<LDG> dec;
+            uint32_t v[4];
+            dec.open(words + (e0 - begin), e1 - e0, BLOCK, lane, param);
+            dec.next(lane, v);
+            if (DOCIDS)
+                docids(v, __shfl_sync(ALL_LANES, head, i) - 1, lane);
+            to.put(at + i * BLOCK, lane, v);
+        }
+    }
+};
+
 /* ---- launching ---- */
+
 
 typedef void kernel_fn(const list_view, uint32_t *);
 
@@ -343,6 +370,9 @@ template <class GROUPS, class KEPT> whole_list_codec of_groups(uint8_t id)
 /* A family's codecs, by id: false if it is none of them. A function a family, in its .cu file. */
 bool whole_list_gpubp(uint8_t id, whole_list_codec *out);
 bool whole_list_gpuvbyte(uint8_t id, whole_list_codec *out);
+bool whole_list_gpupfd(uint8_t id, whole_list_codec *out);
+bool whole_list_rice(uint8_t id, whole_list_codec *out);
+bool whole_list_pfordelta(uint8_t id, whole_list_codec *out);
 
 } // namespace gx
 

@@ -110,6 +110,10 @@ struct pair_gpuvbyte1024 {
     template <bool LDG> using doc = gpuvbyte1024<LDG>;
     template <bool LDG> using tf = gpuvbyte1024<LDG>;
 };
+struct pair_gpupfd128 {
+    template <bool LDG> using doc = gpupfd128<LDG>;
+    template <bool LDG> using tf = gpupfd128<LDG>;
+};
 struct pair_any {
     template <bool LDG> using doc = any_codec<LDG>;
     template <bool LDG> using tf = any_codec<LDG>;
@@ -124,6 +128,7 @@ template <typename F> static inline void with_pair(uint32_t coding, F f)
     case GX_CODEC_GPUBP256: f(pair_gpubp256()); break;
     case GX_CODEC_GPUVBYTE128: f(pair_gpuvbyte128()); break;
     case GX_CODEC_GPUVBYTE1024: f(pair_gpuvbyte1024()); break;
+    case GX_CODEC_GPUPFD128: f(pair_gpupfd128()); break;
     default: f(pair_any()); break;
     }
 }
