@@ -8,6 +8,8 @@
  *   open(words, n_words, n, lane, param)   begin a block of n <= BLOCK integers
  *   next(lane, v)                          the next segment; integers past n are 0. At most ceil(n / SEG) times
  *   at(words, n_words, n, i, param)        static, one lane alone: the i-th integer
+ *   find(words, n_words, n, docid, lane, param)   static, optional (can_find), all lanes together: in a block of docids, less
+ *           the block's head, the i-th of which is docid; n if there is none
  *
  * open and next are called by all 32 lanes together, with the same block. words may lie in shared or in global memory;
  * LDG says that it is global and not written while the kernel runs. Whatever the bytes are, nothing beyond
@@ -35,6 +37,13 @@ template <bool LDG> __device__ __forceinline__ uint32_t load(const uint32_t *p)
 {
     return LDG ? __ldg(p) : *p;
 }
+
+template <class DEC, class = void> struct can_find {
+    static constexpr bool value = false;
+};
+template <class DEC> struct can_find<DEC, decltype((void)&DEC::find)> {
+    static constexpr bool value = true;
+};
 
 /* The sum of x over the lanes up to and with this one. The shuffle's own predicate (was there such a lane?) guards the
  * addition, two instructions a step. */

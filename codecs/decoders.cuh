@@ -2,9 +2,11 @@
 #ifndef GX_DECODERS_CUH
 #define GX_DECODERS_CUH
 
+#include "codecs/eliasfano.cuh"
 #include "codecs/gpupfd.cuh"
 #include "codecs/pfordelta.cuh"
 #include "codecs/rice.cuh"
+#include "codecs/simple.cuh"
 
 /* X(ID, DECODER) for each codec: gx::DECODER<LDG> decodes GX_CODEC_ID. */
 #define GX_DEVICE_CODECS(X)      \
@@ -16,6 +18,10 @@
     X(LANE1024, lane1024)        \
     X(GPUPFD128, gpupfd128)      \
     X(RICE, rice)                \
-    X(PFORDELTA, pfordelta)
+    X(PFORDELTA, pfordelta)      \
+    X(SIMPLE9, simple9)          \
+    X(SIMPLE16, simple16)        \
+    X(SIMPLE8B, simple8b)        \
+    X(ELIASFANO, ef128)
 
 #endif

@@ -373,6 +373,8 @@ bool whole_list_gpuvbyte(uint8_t id, whole_list_codec *out);
 bool whole_list_gpupfd(uint8_t id, whole_list_codec *out);
 bool whole_list_rice(uint8_t id, whole_list_codec *out);
 bool whole_list_pfordelta(uint8_t id, whole_list_codec *out);
+bool whole_list_simple(uint8_t id, whole_list_codec *out);
+bool whole_list_eliasfano(uint8_t id, whole_list_codec *out);
 
 } // namespace gx
 

@@ -76,6 +76,36 @@ template <bool LDG> struct any_codec {
         }
         return 0;
     }
+
+    /* Whether the codec finds a docid without decoding its block; and where it is (decode.cuh). */
+    static __device__ __forceinline__ bool finds(uint32_t arg)
+    {
+#define GX_CASE(ID, DECODER) || (can_find<DECODER<LDG>>::value && (arg & 0xff) == GX_CODEC_##ID)
+        return false GX_DEVICE_CODECS(GX_CASE);
+#undef GX_CASE
+    }
+
+    static __device__ __noinline__ uint32_t find(const uint32_t *w, uint32_t n_words, uint32_t n, uint32_t docid, uint32_t lane, uint32_t arg)
+    {
+        switch (arg & 0xff) {
+#define GX_CASE(ID, DECODER) \
+        case GX_CODEC_##ID:  \
+            return find_of<DECODER<LDG>>(w, n_words, n, docid, lane, arg >> 8);
+            GX_DEVICE_CODECS(GX_CASE)
+#undef GX_CASE
+        }
+        return n;
+    }
+
+    template <class DEC>
+    static __device__ __forceinline__ uint32_t find_of(const uint32_t *w, uint32_t n_words, uint32_t n, uint32_t docid, uint32_t lane,
+                                                       uint32_t param)
+    {
+        if constexpr (can_find<DEC>::value)
+            return DEC::find(w, n_words, n, docid, lane, param);
+        else
+            return n;
+    }
 };
 
 /* Whether any_codec, and so the GPU engine, knows a codec. */
@@ -248,6 +278,12 @@ template <class P> __device__ __forceinline__ uint32_t lookup(const gpu_index &X
     const uint32_t d0 = __shfl_sync(ALL_LANES, docid_end, c - 1), d1 = __shfl_sync(ALL_LANES, docid_end, c);
     const uint32_t t0 = __shfl_sync(ALL_LANES, tf_end, c - 1), t1 = __shfl_sync(ALL_LANES, tf_end, c);
     uint32_t carry = __shfl_sync(ALL_LANES, head, c - 1) - 1;
+    if constexpr (D::BLOCK == 0) {
+        if (D::finds(decoder_arg<D>(codecs))) {
+            const uint32_t i = D::find(words + d0, d1 - d0, n, doc - carry - 1, lane, decoder_arg<D>(codecs));
+            return i < n ? T::at(words + t0, t1 - t0, n, i, decoder_arg<T>(codecs >> 16)) + 1 : 0;
+        }
+    }
     D dec;
     dec.open(words + d0, d1 - d0, n, lane, decoder_arg<D>(codecs));
     for (uint32_t i = 0; i < n; i += D::SEG) {

@@ -41,6 +41,8 @@ for part; do
         for tool in memcheck racecheck synccheck; do
             check "$tool: test_query" 0 env GX_TEST_CASES="${GX_SANITIZER_CASES:-150}" "$sanitizer" --tool $tool --error-exitcode 9 \
                 "$dir/test_query"
+            check "$tool: damaged lists of every codec" 0 env GX_TEST_FILTER=damaged_lists_harm_nobody GX_TEST_CASES=8 "$sanitizer" \
+                --tool $tool --error-exitcode 9 "$dir/test_decode_cuda"
         done ;;
     *) say "no such part: $part"; exit 2 ;;
     esac

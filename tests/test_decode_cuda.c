@@ -1,5 +1,6 @@
 /* Lists decoded on the GPU are what the CPU decodes, for every codec that has a GPU decoder; damaged lists harm nobody
- * (run it under compute-sanitizer). Skipped where there is no GPU. */
+ * (gpu.sh runs that under compute-sanitizer). Skipped where there is no GPU. GX_TEST_FILTER: the tests whose names match;
+ * GX_TEST_CASES: so many damaged lists a codec. */
 #include "codecs/bits.h"
 #include "codecs/gpu_list.h"
 #include "tests/test.h"
@@ -161,9 +162,10 @@ static void damaged_lists_harm_nobody(void **state)
 {
     (void)state;
     uint32_t *const in = allocate(6000), *const out = allocate(6000), *const heads = allocate(6000);
+    const int rounds = getenv("GX_TEST_CASES") ? atoi(getenv("GX_TEST_CASES")) : 30;
     memset(heads, 0, 6000 * sizeof *heads);
     for (const gx_codec *const *c = gx_codecs; *c; ++c) {
-        for (int round = 0; round < 30 && gx_codec_on_gpu(*c); ++round) {
+        for (int round = 0; round < rounds && gx_codec_on_gpu(*c); ++round) {
             const uint32_t n = 5000 + below(1000), n_blocks = (n + (*c)->block_len - 1) / (*c)->block_len;
             fill(in, n, below(3), below(33));
             gx_packed p;
@@ -206,6 +208,8 @@ int main(void)
     if (getenv("GX_TEST_SEED"))
         seed = strtoull(getenv("GX_TEST_SEED"), NULL, 0);
     print_message("%s, GX_TEST_SEED=%llu\n", name, (unsigned long long)seed);
+    if (getenv("GX_TEST_FILTER"))
+        cmocka_set_test_filter(getenv("GX_TEST_FILTER"));
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_length_decodes_alike),
         cmocka_unit_test(every_width_decodes_alike),

@@ -1,0 +1,109 @@
+/* Whole lists of Elias-Fano. */
+#include "codecs/eliasfano.cuh"
+#include "codecs/whole_list.cuh"
+
+namespace gx {
+
+namespace {
+
+/* 1,024 integers in eight blocks. First four lanes a block take its words of high bits, and put the high part of each
+ * sum, bit after bit, into the block's row in shared memory; then the rows are read in order and the low parts unpacked
+ * beside them. Docids need no scan: the sums are there. Rows are 4 words apart, to keep the banks apart. */
+template <int WARPS_A_BLOCK_, int PLACES_> struct ef128_groups {
+    static constexpr uint32_t BLOCK = 128, GROUP = 1024, NB = 8, STAGE = 392, WARPS_A_BLOCK = WARPS_A_BLOCK_, PLACES = PLACES_;
+    static constexpr uint32_t LANES = 4, ROW = BLOCK + 4;
+    static constexpr bool WIDE = false;
+    typedef ef128<true> any;
+
+    /* The high parts of a block's sums to row; words [n_high] of it. */
+    static __device__ __forceinline__ void select_all(const uint32_t *words, uint32_t n_high, uint32_t lane, uint32_t *row)
+    {
+        const uint32_t place = lane % LANES, rounds = __reduce_max_sync(ALL_LANES, (n_high + LANES - 1) / LANES);
+        uint32_t before = 0; /* bits of the rounds before */
+#pragma unroll 1
+        for (uint32_t r = 0; r < rounds; ++r) {
+            const uint32_t k = r * LANES + place;
+            uint32_t x = k < n_high ? words[k] : 0;
+            x = k ? x : x & ~gx_mask(GX_EF_B_BITS);
+            uint32_t sum = __popc(x);
+#pragma unroll
+            for (uint32_t o = 1; o < LANES; o <<= 1) {
+                const uint32_t y = __shfl_up_sync(ALL_LANES, sum, o, LANES);
+                sum += place >= o ? y : 0;
+            }
+            const uint32_t end = before + sum; /* behind this word's last */
+            before += __shfl_sync(ALL_LANES, sum, LANES - 1, LANES);
+            x = end <= BLOCK ? x : 0;
+            uint32_t *to = row + end - 1, high = 32 * k - GX_EF_B_BITS - (end - 1);
+            while (__any_sync(ALL_LANES, x)) { /* the last bit first */
+#pragma unroll
+                for (int i = 0; i < 4; ++i) {
+                    const uint32_t bit = 31 - __clz(x);
+                    if (x)
+                        to[-i] = high + i + bit;
+                    x &= ~(1u << (bit & 31));
+                }
+                to -= 4;
+                high += 4;
+            }
+        }
+    }
+
+    template <bool LDG, bool DOCIDS, bool FUSED>
+    static __device__ __forceinline__ void decode(const uint32_t *words, uint32_t, uint32_t end, uint32_t head, uint32_t, uint64_t at,
+                                                  uint32_t lane, sink<FUSED> &to, uint32_t *)
+    {
+        __shared__ __align__(16) uint32_t all_rows[WARPS_A_BLOCK][NB * ROW];
+        uint32_t *const rows = all_rows[threadIdx.x / 32];
+        for (uint32_t i = lane; i < NB * ROW / 4; i += 32)
+            ((uint4 *)rows)[i] = make_uint4(0, 0, 0, 0);
+        end -= __shfl_sync(ALL_LANES, end, 0);
+        const uint32_t begin = __shfl_sync(ALL_LANES, end, lane / LANES);
+        const uint32_t n_words = __shfl_sync(ALL_LANES, end, lane / LANES + 1) - begin;
+        gx_ef_block e = {0, 0};
+        if (n_words)
+            e = gx_ef_open(words[begin], n_words, BLOCK);
+        const uint32_t low = (begin + e.n_high) << 5 | e.b; /* where the low parts are, and their width */
+        __syncwarp();
+        select_all(words + begin, min(e.n_high, GX_EF_MAX_HIGH), lane, rows + lane / LANES * ROW);
+        __syncwarp();
+#pragma unroll 2
+        for (uint32_t i = 0; i < NB; ++i) {
+            const uint4 high = *(const uint4 *)(rows + i * ROW + lane * 4);
+            const uint32_t where = __shfl_sync(ALL_LANES, low, i * LANES), b = where & 31;
+            uint32_t v[4] = {0, 0, 0, 0};
+            if (b)
+                unpack<4, false>(words + (where >> 5), lane * 4 * b, b, v);
+            v[0] += high.x << b;
+            v[1] += high.y << b;
+            v[2] += high.z << b;
+            v[3] += high.w << b;
+            if (DOCIDS) {
+                const uint32_t base = __shfl_sync(ALL_LANES, head, i) + lane * 4;
+#pragma unroll
+                for (int j = 0; j < 4; ++j)
+                    v[j] += base + j;
+            } else {
+                const uint32_t before = __shfl_up_sync(ALL_LANES, v[3], 1);
+                v[3] -= v[2];
+                v[2] -= v[1];
+                v[1] -= v[0];
+                v[0] -= lane ? before : 0;
+            }
+            to.put(at + i * BLOCK, lane, v);
+        }
+        __syncwarp(); /* before the rows are zeros again */
+    }
+};
+
+} // namespace
+
+bool whole_list_eliasfano(uint8_t id, whole_list_codec *out)
+{
+    if (id != GX_CODEC_ELIASFANO)
+        return false;
+    *out = of_groups<ef128_groups<8, 4>, ef128_groups<4, 7>>(id);
+    return true;
+}
+
+} // namespace gx
