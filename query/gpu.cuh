@@ -179,10 +179,10 @@ __device__ __forceinline__ uint32_t bin_score(uint32_t bin, uint32_t base, uint3
 
 /* ---- tf classes ---- */
 
-__device__ __forceinline__ uint32_t tf_class(uint32_t tf) { return tf <= 1 ? 0 : tf == 2 ? 1 : tf < 6 ? 2 : 3; }
+__host__ __device__ __forceinline__ uint32_t tf_class(uint32_t tf) { return tf <= 1 ? 0 : tf == 2 ? 1 : tf < 6 ? 2 : 3; }
 constexpr uint32_t CLASS_ANY = 3; /* no greatest tf */
 
-__device__ __forceinline__ uint32_t class_tf(uint32_t c) { return c == 0 ? 1 : c == 1 ? 2 : 5; } /* c < CLASS_ANY */
+__host__ __device__ __forceinline__ uint32_t class_tf(uint32_t c) { return c == 0 ? 1 : c == 1 ? 2 : 5; } /* c < CLASS_ANY */
 
 /* ---- descriptors ---- */
 

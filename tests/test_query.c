@@ -24,10 +24,10 @@ static uint64_t base_seed(void)
     return s ? strtoull(s, NULL, 0) : 20240611;
 }
 
-static uint32_t least_cases(void) /* GX_TEST_CASES: fewer of them where a tool makes all slow */
+static uint32_t least_cases(void) /* of each engine; GX_TEST_CASES: more of them, or fewer where a tool makes all slow */
 {
     const char *s = getenv("GX_TEST_CASES");
-    return s ? (uint32_t)strtoul(s, NULL, 0) : 5000;
+    return s ? (uint32_t)strtoul(s, NULL, 0) : 20000;
 }
 
 /* ---- a collection, its file and an engine on it ---- */
@@ -253,10 +253,18 @@ static const gx_codec *pick_codec(uint32_t i)
     return gx_codecs[i % n];
 }
 
+/* Bytes for the CPU engine's maps of dense lists, and no more. */
+static uint64_t dense_maps(const gen_collection *c)
+{
+    uint64_t bytes = 0;
+    for (uint32_t t = 0; t < c->n_terms; ++t)
+        bytes += c->lists[t].df * 16ull >= c->n_docs ? 4 * (3 * (c->n_docs / 64 + 1ull) + 32) : 0;
+    return bytes;
+}
+
 static void answers_equal_the_oracles(void **state)
 {
     static const uint32_t sizes[] = {1, 2, 33, 130, 300, 700, 1025, 2500, 2500, 6000, 20000, 150};
-    static const uint64_t maps[] = {UINT64_MAX, 0, 1, 4096, 100000, UINT64_MAX};
     const engine_row *row = *state;
     const uint64_t seed = base_seed();
     uint32_t n_cases = 0, n_codecs = 0;
@@ -271,7 +279,8 @@ static void answers_equal_the_oracles(void **state)
         const gen_shape shape = (gen_shape)(i % GEN_N_SHAPES);
         fixture f;
         open_collection(&f, seed + i, shape, n_docs, 4 + gen_below(&r, 60), docids, tfs);
-        if (!open_engine(&f, row, maps[gen_below(&r, 6)])) {
+        const uint64_t maps[] = {UINT64_MAX, 0, 1, 4096, 100000, dense_maps(f.c), UINT64_MAX};
+        if (!open_engine(&f, row, maps[gen_below(&r, sizeof maps / sizeof *maps)])) {
             close_collection(&f);
             if (f.no_decoder)
                 continue;
@@ -289,6 +298,62 @@ static void answers_equal_the_oracles(void **state)
         close_collection(&f);
     }
     print_message("%u cases\n", n_cases);
+}
+
+/* Few queries many times over, in batches around the borders of what engines take at once. */
+static void batches_of_every_size_have_the_same_answers(void **state)
+{
+    enum { DIFFERENT = 37, MOST = 1100, K = 100 };
+    static const uint32_t sizes[] = {1, 2, 3, 4, 5, 31, 32, 33, 255, 256, 257, 511, 512, 513, 768, 769, 1023, 1024, 1025, MOST};
+    static test_query tests[DIFFERENT];
+    const engine_row *row = *state;
+    oracle_answer want[3][DIFFERENT];
+    fixture f;
+    gen_rng r = {base_seed() + 77};
+    open_collection(&f, base_seed() + 77, GEN_CLUSTERED, 2500, 50, pick_codec(1), pick_codec(1));
+    if (!open_engine(&f, row, UINT64_MAX)) {
+        close_collection(&f);
+        skip();
+    }
+    gx_query *queries = malloc(MOST * sizeof *queries);
+    uint32_t *docids = malloc((size_t)MOST * K * sizeof *docids), *n_hits = malloc(MOST * sizeof *n_hits);
+    float *scores = malloc((size_t)MOST * K * sizeof *scores);
+    assert_true(queries && docids && n_hits && scores);
+    for (uint32_t i = 0; i < DIFFERENT; ++i) {
+        make_query(&tests[i], &r, f.c, i % 9 ? 5 : 30);
+        tests[i].q.k1 = tests[i].q.b = NAN;
+        for (int op = GX_OP_OR; op <= GX_OP_AND_OR; ++op) {
+            tests[i].q.op = (gx_op)op;
+            tests[i].q.k = op == GX_OP_AND ? K : 10;
+            want[op][i] = oracle_search(f.c, &tests[i].q);
+        }
+    }
+    for (uint32_t i = 0; i < MOST; ++i)
+        queries[i] = (gx_query){tests[i % DIFFERENT].text, strlen(tests[i % DIFFERENT].text)};
+    for (size_t size = 0; size < sizeof sizes / sizeof *sizes; ++size) {
+        for (int op = GX_OP_OR; op <= GX_OP_AND_OR; ++op) {
+            const size_t way = (size + (size_t)op) % (sizeof ways / sizeof *ways);
+            gx_query_options opt = GX_QUERY_OPTIONS;
+            gx_error err = {0};
+            opt.op = (gx_op)op;
+            opt.k = op == GX_OP_AND ? K : 10;
+            opt.prune = ways[way].prune;
+            opt.algorithm = ways[way].algorithm;
+            const gx_results out = {sizeof out, docids, scores, n_hits, NULL};
+            if (gx_search(f.s, queries, sizes[size], &opt, &out, &err) != GX_OK)
+                fail_msg("%s: %u queries: %s", row->name, sizes[size], err.text);
+            for (uint32_t i = 0; i < sizes[size]; ++i)
+                check_answer(&f, row, &tests[i % DIFFERENT], &opt, &want[op][i % DIFFERENT], docids + (size_t)i * opt.k,
+                             scores + (size_t)i * opt.k, n_hits[i]);
+        }
+    }
+    for (uint32_t i = 0; i < 3 * DIFFERENT; ++i)
+        oracle_free(&want[i / DIFFERENT][i % DIFFERENT]);
+    free(queries);
+    free(docids);
+    free(n_hits);
+    free(scores);
+    close_collection(&f);
 }
 
 static void long_queries_are_answered_up_to_1024_terms(void **state)
@@ -450,6 +515,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         ROWS(answers_equal_the_oracles),
+        ROWS(batches_of_every_size_have_the_same_answers),
         ROWS(long_queries_are_answered_up_to_1024_terms),
         ROWS(a_search_stops_when_told_to_and_the_session_goes_on),
         ROWS(options_out_of_range_are_refused),
