@@ -92,12 +92,6 @@ typedef struct work {
 
 static uint64_t blocks_of(const gx_codec *c, uint64_t n) { return (n + c->block_len - 1) / c->block_len; }
 
-static gx_packed packed_group(const work *w, uint32_t param)
-{
-    const group *const g = &w->groups[param];
-    return (gx_packed){w->codec, (uint8_t)param, g->words, g->ends, w->form == GX_FORM_DOCIDS ? g->heads : NULL, g->n_blocks * w->codec->block_len};
-}
-
 /* Into w->coded and w->heads. */
 static void make_coded(work *w)
 {
@@ -218,6 +212,12 @@ static gx_status make_groups(work *w, gx_error *err)
 }
 
 #ifdef GX_CUDA
+static gx_packed packed_group(const work *w, uint32_t param)
+{
+    const group *const g = &w->groups[param];
+    return (gx_packed){w->codec, (uint8_t)param, g->words, g->ends, w->form == GX_FORM_DOCIDS ? g->heads : NULL, g->n_blocks * w->codec->block_len};
+}
+
 /* Is w->out the lists of that parameter? */
 static bool group_right(const work *w, uint32_t param)
 {

@@ -1,6 +1,7 @@
 #include "engine/cuda.cuh"
 
 #include <atomic>
+#include <chrono>
 #include <new>
 #include <pthread.h>
 #include <unistd.h>
@@ -174,4 +175,19 @@ gx_status gx_device_upload(int number, void *device, const void *host, size_t by
     for (size_t i = 0; i < started; ++i)
         pthread_join(threads[i], NULL);
     return gx_cuda_status((cudaError_t)(int)u.error, "copying the index to it", err);
+}
+
+gx_status gx_device_upload_time(int number, const void *host, size_t bytes, double *seconds, gx_error *err)
+{
+    void *device = NULL;
+    gx_status st = gx_device_use(number, err);
+    if (st != GX_OK)
+        return st;
+    if ((st = gx_cuda_status(cudaMalloc(&device, bytes + 1), "memory for a copy", err)) != GX_OK)
+        return st;
+    const auto begin = std::chrono::steady_clock::now();
+    st = gx_device_upload(number, device, host, bytes, err);
+    *seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    (void)cudaFree(device);
+    return st;
 }

@@ -33,6 +33,9 @@ gx_status gx_device_use(int number, gx_error *err);
  * fill. Returns when all is there. GX_ECUDA, GX_ENOMEM. */
 gx_status gx_device_upload(int number, void *device, const void *host, size_t bytes, gx_error *err);
 
+/* Seconds that such a copy takes, the buffers' making included, to memory that is got before and given back. */
+gx_status gx_device_upload_time(int number, const void *host, size_t bytes, double *seconds, gx_error *err);
+
 #ifdef __cplusplus
 }
 #endif

@@ -24,3 +24,9 @@ gx_status gx_device_upload(int number, void *device, const void *host, size_t by
     (void)number, (void)device, (void)host, (void)bytes;
     return gx_fail(err, GX_ENOGPU, "%s", text);
 }
+
+gx_status gx_device_upload_time(int number, const void *host, size_t bytes, double *seconds, gx_error *err)
+{
+    (void)number, (void)host, (void)bytes, (void)seconds;
+    return gx_fail(err, GX_ENOGPU, "%s", text);
+}

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "engine/device.h"
 #include "index/synth.h"
 #include "query/exec.h"
 
@@ -166,10 +167,11 @@ static void measure_batches(bench *b, const char *name, gx_op op, uint32_t k, ui
         wrong += count_different(b, n_checked);
     const double a = quantile(all, runs, .5), g = quantile(kernel, runs, .5), s = quantile(select, runs, .5);
     printf("%-7s k %-5u batch %-5u %-7s kernel %8.3f us = %9.0f q/s (best %9.0f), select %.3f; all %8.3f us = %9.0f q/s; "
-           "%.2f M postings, %.0f blocks, decoded %.0f, look-ups %.0f, fell to OR %.3f\n",
+           "%.2f M postings, %.0f blocks, decoded %.0f, look-ups %.0f, fell to OR %.3f; kernel %.3f ps a posting, %.3f ns a block decoded\n",
            name, k, batch, of < b->n ? "-" : wrong ? "WRONG" : "checked", g * 1e6, g > 0 ? 1 / g : 0, kernel[0] > 0 ? 1 / kernel[0] : 0,
            s * 1e6, a * 1e6, 1 / a, (double)w.postings / of / 1e6, (double)w.blocks / of, (double)w.blocks_decoded / of,
-           (double)w.lookups / of, (double)w.and_fell_to_or / of);
+           (double)w.lookups / of, (double)w.and_fell_to_or / of, g * 1e12 * of / (double)w.postings,
+           w.blocks_decoded ? g * 1e9 * of / (double)w.blocks_decoded : 0);
     if (wrong)
         printf("  %u answers differ\n", wrong);
     fflush(stdout);
@@ -286,6 +288,9 @@ int main(int argc, char **argv)
     if (st != GX_OK || b.ops->exec_open(&b.exec, b.state, &err) != GX_OK)
         die("open", &err);
     printf("%s: opened in %.3f s (%.1f MB)\n", b.ops->describe(b.state), now() - t, (double)ix->header->device_bytes / 1e6);
+    double upload;
+    if (strcmp(o.engine, "gpu") == 0 && gx_device_upload_time(0, ix->file + ix->header->device_offset, ix->header->device_bytes, &upload, &err) == GX_OK)
+        printf("its copy to the GPU alone: %.3f s, %.1f GB/s\n", upload, (double)ix->header->device_bytes / upload / 1e9);
     if (o.cpu_check && b.ops != &gx_exec_cpu) {
         eo.map_memory = 0;
         if (gx_exec_cpu.state_open(&b.cpu_state, ix, &eo, &err) != GX_OK || gx_exec_cpu.exec_open(&b.cpu_exec, b.cpu_state, &err) != GX_OK)
