@@ -4,8 +4,8 @@
  *   bench_query [--engine=gpu|cpu] [--docs=N] [--terms=N] [--queries=N] [--codec=NAME] [--seed=N] [--runs=N]
  *               [--map-memory=BYTES] [--check=N] [--cpu-check=N] [--only=or|and|and-or|alone|small]
  *
- * kernel: GPU time from the end of the copy in to the end of the search, a query, summed over parts of a batch, which overlap; all: the
- * host's clock from plans to hits.
+ * kernel: GPU time from the end of the copy in to the end of the search, a query, summed over parts of a batch, which overlap; host:
+ * what it takes to describe plans to the GPU and to launch; all: the host's clock from plans to hits.
  */
 #include <getopt.h>
 #include <stdio.h>
@@ -145,10 +145,11 @@ static void measure_batches(bench *b, const char *name, gx_op op, uint32_t k, ui
     if (b->ops->run(b->exec, b->plans, of, b->hits, NULL, &err) != GX_OK)
         die("run", &err);
     uint32_t wrong = 0;
-    const uint32_t n_checked = b->o->check > b->o->cpu_check ? b->o->check : b->o->cpu_check; /* of want, all are answers */
+    const uint32_t by_cpu = b->cpu_exec ? b->o->cpu_check : 0;
+    const uint32_t n_checked = b->o->check > by_cpu ? b->o->check : by_cpu; /* of want, all are answers */
     if (of == b->n)
         wrong = check(b);
-    double kernel[64], all[64], select[64];
+    double kernel[64], all[64], select[64], host[64];
     const uint32_t runs = b->o->runs < 64 ? b->o->runs : 64;
     gx_work w = {0};
     for (uint32_t r = 0; r < runs; ++r) {
@@ -162,14 +163,15 @@ static void measure_batches(bench *b, const char *name, gx_op op, uint32_t k, ui
         all[r] = (now() - t0) / of;
         kernel[r] = w.seconds[1] / of;
         select[r] = w.seconds[2] / of;
+        host[r] = w.seconds[0] / of;
     }
     if (of == b->n)
         wrong += count_different(b, n_checked);
-    const double a = quantile(all, runs, .5), g = quantile(kernel, runs, .5), s = quantile(select, runs, .5);
-    printf("%-7s k %-5u batch %-5u %-7s kernel %8.3f us = %9.0f q/s (best %9.0f), select %.3f; all %8.3f us = %9.0f q/s; "
+    const double a = quantile(all, runs, .5), g = quantile(kernel, runs, .5), s = quantile(select, runs, .5), h = quantile(host, runs, .5);
+    printf("%-7s k %-5u batch %-5u %-7s kernel %8.3f us = %9.0f q/s (best %9.0f), select %.3f, host %.3f; all %8.3f us = %9.0f q/s; "
            "%.2f M postings, %.0f blocks, decoded %.0f, look-ups %.0f, fell to OR %.3f; kernel %.3f ps a posting, %.3f ns a block decoded\n",
            name, k, batch, of < b->n ? "-" : wrong ? "WRONG" : "checked", g * 1e6, g > 0 ? 1 / g : 0, kernel[0] > 0 ? 1 / kernel[0] : 0,
-           s * 1e6, a * 1e6, 1 / a, (double)w.postings / of / 1e6, (double)w.blocks / of, (double)w.blocks_decoded / of,
+           s * 1e6, h * 1e6, a * 1e6, 1 / a, (double)w.postings / of / 1e6, (double)w.blocks / of, (double)w.blocks_decoded / of,
            (double)w.lookups / of, (double)w.and_fell_to_or / of, g * 1e12 * of / (double)w.postings,
            w.blocks_decoded ? g * 1e9 * of / (double)w.blocks_decoded : 0);
     if (wrong)
