@@ -268,6 +268,7 @@ static int draw_figure(const cli_args *a, query_format format)
 #if GX_CUDA
         st = gx_gpu_name(name, sizeof name, &err);
 #else
+        err.status = st;
         snprintf(err.text, sizeof err.text, "this gpuidx was built without CUDA");
 #endif
         gpu = st == GX_OK;
