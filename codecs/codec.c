@@ -1,6 +1,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "codecs/choice.h"
 #include "codecs/codecs.h"
 #include "engine/status.h"
 
@@ -47,12 +48,12 @@ const gx_codec *gx_codec_by_id(uint8_t id)
 
 gx_status gx_codec_find(const gx_codec **out, const char *name, gx_error *err)
 {
-    *out = gx_codec_by_name(name);
+    *out = strcmp(name, gx_codec_auto.name) == 0 ? &gx_codec_auto : gx_codec_by_name(name);
     if (*out)
         return GX_OK;
-    char known[800] = "";
-    size_t n = 0;
+    char known[800];
+    size_t n = (size_t)snprintf(known, sizeof known, "%s", gx_codec_auto.name);
     for (const gx_codec *const *c = gx_codecs; *c && n + 32 < sizeof known; ++c)
-        n += (size_t)snprintf(known + n, sizeof known - n, "%s%s", n ? ", " : "", (*c)->name);
+        n += (size_t)snprintf(known + n, sizeof known - n, ", %s", (*c)->name);
     return gx_fail(err, GX_EUSAGE, "no codec is called \"%s\"; there are: %s", name, known);
 }

@@ -81,6 +81,9 @@ typedef struct gx_codec {
      * there is none. NULL: no better way than to decode the block. */
     uint32_t (*next_geq)(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t head, uint32_t docid,
                          uint32_t *found);
+
+    /* Time that an integer takes on the GPU, to registers, GPU-BP128's being 10; choice.h chooses by it. 0: not chosen. */
+    uint8_t decode_cost;
 } gx_codec;
 
 /* The registry, in order of id; ends at NULL. */
@@ -89,7 +92,7 @@ extern const gx_codec *const gx_codecs[];
 const gx_codec *gx_codec_by_name(const char *name); /* NULL: none */
 const gx_codec *gx_codec_by_id(uint8_t id);         /* NULL: none */
 
-/* By name, for people: GX_EUSAGE with the names that there are. */
+/* By name, for people: GX_EUSAGE with the names that there are. "auto" is gx_codec_auto (choice.h). */
 gx_status gx_codec_find(const gx_codec **out, const char *name, gx_error *err);
 
 #ifdef __cplusplus

@@ -116,7 +116,7 @@ typedef struct gx_builder_options {
     const char *path;        /* the index file */
     bool force;              /* replace a file that is there already; else GX_EEXISTS */
     gx_duplicates duplicates;
-    const char *docid_codec; /* names of codecs; NULL: "gpubp128" */
+    const char *docid_codec; /* names of codecs, or "auto": one a list; NULL: "gpubp128" */
     const char *tf_codec;
     const char *analyzer;    /* "english" (NULL), "simple" or "whitespace" */
     const char *stemmer;     /* NULL: the analyzer's own; "none", "porter", or any of Snowball's */

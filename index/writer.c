@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include <zstd.h>
 
+#include "codecs/choice.h"
 #include "engine/status.h"
 #include "index/format.h"
 #include "index/hash.h"
@@ -42,8 +43,9 @@ typedef struct totals {
 struct gx_writer {
     char *path, *dir;
     bool force, store_text, any_title, finished;
-    const gx_codec *docids, *tfs;
-    uint32_t block_len;
+    const gx_codec *docids, *tfs; /* gx_codec_auto: a list's own */
+    gx_coding codings[GX_MAX_CODINGS];
+    uint32_t n_codings, block_len;
     uint8_t uuid[16];
     totals counts; /* so far */
     uint64_t sum_tfs;
@@ -58,7 +60,7 @@ struct gx_writer {
     size_t max_term_hashes;
     char *last_term;
     size_t last_term_len, max_last_term;
-    uint32_t *gaps; /* [max_gaps] a block's, or, for codecs with a parameter, a list's integers */
+    uint32_t *gaps; /* [max_gaps] a block's integers, or a list's, for parameters and choices */
     size_t max_gaps;
 
     gx_error failed; /* the first failure's words, status GX_OK: none yet */
@@ -163,6 +165,8 @@ gx_status gx_writer_open(gx_writer **out, const char *path, const gx_writer_opti
     w->docids = opt->docids;
     w->tfs = opt->tfs ? opt->tfs : opt->docids;
     w->block_len = w->docids->block_len;
+    if (w->docids != &gx_codec_auto && w->tfs != &gx_codec_auto)
+        w->codings[w->n_codings++] = (gx_coding){w->docids->id, w->tfs->id};
     if (!w->path || !w->dir)
         st = gx_fail(err, GX_ENOMEM, "out of memory");
     if (st == GX_OK)
@@ -363,27 +367,78 @@ static bool to_counts(const uint32_t *restrict tfs, uint32_t n, uint32_t *restri
     return !zero;
 }
 
-/* One half of a list: docids or tfs. Blocks go to the payload, where they end to ends; *words counts both halves'. */
-static gx_status add_half(gx_writer *w, bool is_docids, const uint32_t *values, uint32_t df, gx_spool *ends,
-                          uint64_t *words, uint8_t *param, gx_error *err)
+/* One half of a list, docids or tfs, whole to w->gaps. */
+static gx_status load_half(gx_writer *w, bool is_docids, const uint32_t *values, uint32_t df, gx_error *err)
 {
-    const gx_codec *codec = is_docids ? w->docids : w->tfs;
-    const uint32_t block_len = w->block_len;
-    *param = 0;
-    if (codec->param) { /* a first pass over the whole list */
-        gx_status st = grow(&w->gaps, &w->max_gaps, df, sizeof *w->gaps, err);
+    const gx_status st = grow(&w->gaps, &w->max_gaps, df, sizeof *w->gaps, err);
+    if (st != GX_OK)
+        return st;
+    uint64_t ignored = 0;
+    for (uint32_t at = 0, n; at < df; at += n) {
+        n = df - at < w->block_len ? df - at : w->block_len;
+        if (is_docids)
+            to_gaps(values + at, n, w->gaps + at);
+        else
+            to_counts(values + at, n, w->gaps + at, &ignored);
+    }
+    return GX_OK;
+}
+
+/* The codecs that a half may be packed with, and their parameters. */
+static gx_status half_choices(gx_writer *w, bool is_docids, const uint32_t *values, uint32_t df, gx_choice choices[GX_MAX_CHOICES],
+                              uint32_t *n_choices, gx_error *err)
+{
+    const gx_codec *const codec = is_docids ? w->docids : w->tfs;
+    const bool open = codec == &gx_codec_auto;
+    if (open || codec->param) {
+        const gx_status st = load_half(w, is_docids, values, df, err);
         if (st != GX_OK)
             return st;
-        uint64_t ignored = 0;
-        for (uint32_t at = 0, n; at < df; at += n) {
-            n = df - at < block_len ? df - at : block_len;
-            if (is_docids)
-                to_gaps(values + at, n, w->gaps + at);
-            else
-                to_counts(values + at, n, w->gaps + at, &ignored);
-        }
-        *param = codec->param(w->gaps, df);
     }
+    choices[0] = (gx_choice){codec, !open && codec->param ? codec->param(w->gaps, df) : 0, 0};
+    *n_choices = open ? gx_choices(w->gaps, df, (double)df / w->counts.n_docs, choices) : 1;
+    return GX_OK;
+}
+
+/* The place of a pair of codecs in the header's table: n_codings if it is not there. */
+static uint32_t find_coding(const gx_writer *w, const gx_codec *docids, const gx_codec *tfs)
+{
+    uint32_t i = 0;
+    while (i < w->n_codings && (w->codings[i].docids != docids->id || w->codings[i].tfs != tfs->id))
+        ++i;
+    return i;
+}
+
+/* The pair that costs least of those that are in the table or, as long as there is room, could be. */
+static gx_status choose_coding(gx_writer *w, const uint32_t *docids, const uint32_t *tfs, uint32_t df, gx_choice best[2], uint8_t *coding,
+                               gx_error *err)
+{
+    gx_choice a[GX_MAX_CHOICES], b[GX_MAX_CHOICES];
+    uint32_t n_a, n_b, place = GX_MAX_CODINGS;
+    gx_status st = half_choices(w, true, docids, df, a, &n_a, err);
+    if (st != GX_OK || (st = half_choices(w, false, tfs, df, b, &n_b, err)) != GX_OK)
+        return st;
+    for (uint32_t i = 0; i < n_a; ++i)
+        for (uint32_t j = 0; j < n_b; ++j) {
+            const uint32_t at = find_coding(w, a[i].codec, b[j].codec);
+            if (at < GX_MAX_CODINGS && (place == GX_MAX_CODINGS || a[i].cost + b[j].cost < best[0].cost + best[1].cost)) {
+                best[0] = a[i];
+                best[1] = b[j];
+                place = at;
+            }
+        }
+    *coding = (uint8_t)place;
+    if (place == w->n_codings)
+        w->codings[w->n_codings++] = (gx_coding){best[0].codec->id, best[1].codec->id};
+    return GX_OK;
+}
+
+/* One half of a list. Blocks go to the payload, where they end to ends; *words counts both halves'. */
+static gx_status add_half(gx_writer *w, bool is_docids, gx_choice choice, const uint32_t *values, uint32_t df, gx_spool *ends,
+                          uint64_t *words, gx_error *err)
+{
+    const gx_codec *const codec = choice.codec;
+    const uint32_t block_len = w->block_len;
     for (uint32_t at = 0, n; at < df; at += n) {
         n = df - at < block_len ? df - at : block_len;
         const bool good = is_docids ? to_gaps(values + at, n, w->gaps) && (at == 0 || values[at] > values[at - 1])
@@ -394,7 +449,7 @@ static gx_status add_half(gx_writer *w, bool is_docids, const uint32_t *values, 
         gx_status st = gx_sealer_room(w->sealer, codec->max_words(n) * sizeof(uint32_t), &room, err);
         if (st != GX_OK)
             return st;
-        const uint32_t n_words = codec->encode(w->gaps, n, *param, (uint32_t *)(void *)room);
+        const uint32_t n_words = codec->encode(w->gaps, n, choice.param, (uint32_t *)(void *)room);
         gx_sealer_take(w->sealer, n_words * sizeof(uint32_t));
         *words += n_words;
         if (*words > UINT32_MAX)
@@ -425,12 +480,17 @@ static gx_status add_list(gx_writer *w, const char *term, size_t len, uint32_t d
                            .first_block = (uint32_t)w->counts.n_blocks,
                            .payload_lo = (uint32_t)payload,
                            .payload_hi = (uint8_t)(payload >> 32)};
+    gx_choice choice[2] = {{0}};
+    if ((st = choose_coding(w, docids, tfs, df, choice, &entry.coding, err)) != GX_OK)
+        return st;
+    entry.docid_param = choice[0].param;
+    entry.tf_param = choice[1].param;
     uint64_t n_words = 0;
-    st = add_half(w, true, docids, df, &w->docid_ends, &n_words, &entry.docid_param, &words);
+    st = add_half(w, true, choice[0], docids, df, &w->docid_ends, &n_words, &words);
     if (st == GX_OK && docids[df - 1] >= w->counts.n_docs)
         st = gx_fail(&words, GX_EUSAGE, "docid %u, of %u documents", docids[df - 1], w->counts.n_docs);
     if (st == GX_OK)
-        st = add_half(w, false, tfs, df, &w->tf_ends, &n_words, &entry.tf_param, &words);
+        st = add_half(w, false, choice[1], tfs, df, &w->tf_ends, &n_words, &words);
     if (st == GX_EUSAGE)
         return gx_fail(err, st, "list of term '%s': %s", show(term, len, shown), words.text);
     if (st != GX_OK)
@@ -566,8 +626,10 @@ gx_status gx_writer_finish(gx_writer *w, const char *meta, gx_error *err)
                        .n_postings = w->counts.n_postings,
                        .n_tokens = w->counts.n_tokens,
                        .sum_tfs = w->sum_tfs,
-                       .n_blocks = w->counts.n_blocks,
-                       .codings[0] = {w->docids->id, w->tfs->id}};
+                       .n_blocks = w->counts.n_blocks};
+        if (w->n_codings == 0) /* no list has chosen */
+            w->codings[w->n_codings++] = (gx_coding){GX_CODEC_GPUBP128, GX_CODEC_GPUBP128};
+        memcpy(h.codings, w->codings, w->n_codings * sizeof *w->codings);
         memcpy(h.uuid, w->uuid, sizeof h.uuid);
         st = gx_sealer_seal(w->sealer, &h, w->force, &words);
     }

@@ -22,7 +22,7 @@ typedef struct gx_writer_options {
     size_t size;
     bool force;                    /* replace an existing file */
     bool store_text;               /* documents bring their text, which is compressed and kept */
-    const gx_codec *docids, *tfs;  /* of equal block_len; tfs NULL: as docids */
+    const gx_codec *docids, *tfs;  /* of equal block_len, or gx_codec_auto; tfs NULL: as docids */
     uint32_t threads;              /* reserved, 0 */
     const uint8_t *uuid;           /* [16], for reproducible files; NULL: a random one */
 } gx_writer_options;

@@ -1,3 +1,4 @@
+#include "codecs/choice.h"
 #include "index/rewrite.h"
 #include "tests/collection.h"
 #include "tests/scratch.h"
@@ -59,6 +60,47 @@ static void equals_an_index_built_with_the_new_codec(void **state)
             }
         collection_free(c);
     }
+}
+
+/* What choice.h says that list t costs. */
+static double cost(const gx_index *ix, uint32_t t)
+{
+    const gx_list l = gx_index_list(ix, t);
+    const double docid_words = l.docid_ends[l.n_blocks - 1], all_words = l.tf_ends[l.n_blocks - 1];
+    const double slower = (l.docids->decode_cost - 10.0 + l.tfs->decode_cost - 10.0) / 10;
+    assert_true(l.docids->decode_cost && l.tfs->decode_cost && docid_words <= all_words);
+    return 32 * all_words + GX_CHOICE_BITS * l.df * ((double)l.df / ix->n_docs) * slower;
+}
+
+static void auto_packs_each_list_with_the_codec_that_costs_least(void **state)
+{
+    (void)state;
+    bool seen[256] = {false};
+    uint32_t n_seen = 0;
+    collection *c = collection_make(2, 4000, 300);
+    gx_error err = {0};
+    assert_int_equal(collection_write(c, in_dir("a.gx"), gx_codec_by_name("raw"), NULL, &err), GX_OK);
+    rewrite(in_dir("a.gx"), in_dir("b.gx"), (gx_rewrite_options){.docids = &gx_codec_auto});
+    gx_index *chosen = open_index(in_dir("b.gx"));
+    for (const gx_codec *const *p = gx_codecs; *p; ++p) {
+        if ((*p)->decode_cost == 0)
+            continue;
+        rewrite(in_dir("a.gx"), in_dir("c.gx"), (gx_rewrite_options){.docids = *p});
+        gx_index *ix = open_index(in_dir("c.gx"));
+        for (uint32_t t = 0; t < ix->n_terms; ++t)
+            assert_true(cost(chosen, t) <= cost(ix, t));
+        gx_index_close(ix);
+    }
+    for (uint32_t t = 0; t < chosen->n_terms; ++t) {
+        n_seen += !seen[chosen->lists[t].coding];
+        seen[chosen->lists[t].coding] = true;
+    }
+    assert_true(n_seen > 1);
+    gx_index_close(chosen);
+    rewrite(in_dir("b.gx"), in_dir("c.gx"), (gx_rewrite_options){.docids = gx_codec_by_name("raw")});
+    assert_same_file(in_dir("a.gx"), in_dir("c.gx"));
+    assert_int_equal(gx_codec_find(&(const gx_codec *){NULL}, "auto", &err), GX_OK);
+    collection_free(c);
 }
 
 static void an_order_and_its_inverse_give_the_same_index(void **state)
@@ -143,6 +185,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(equals_an_index_built_with_the_new_codec),
+        cmocka_unit_test(auto_packs_each_list_with_the_codec_that_costs_least),
         cmocka_unit_test(an_order_and_its_inverse_give_the_same_index),
         cmocka_unit_test(an_order_that_is_none_is_refused),
         cmocka_unit_test(a_cancelled_rewrite_leaves_nothing),

@@ -103,7 +103,7 @@ extern const cli_command cmd_bench_codecs, cmd_bench_query; /* listed in bench.c
 /* The flags of what packs postings. */
 #define CLI_CODEC_FLAGS \
     {"codec", 0, CLI_TEXT, "NAME", "gpubp128", \
-     "how docids are packed: a codec that has an id in `gpuidx bench codecs --list`"}, \
+     "how docids are packed: a codec that has an id in `gpuidx bench codecs --list`, or `auto`: for each list the one that costs least"}, \
     {"tf-codec", 0, CLI_TEXT, "NAME", NULL, "how term frequencies are packed; without it, as docids"}
 
 /* ---- reading a command line ---- */

@@ -50,6 +50,7 @@ static const cli_flag flags[] = {
 
 static const cli_section examples[] = {
     {"gpuidx recode corpus.gx -o vbyte.gx --codec=gpuvbyte128", "Compare codecs without building the corpus again."},
+    {"gpuidx recode corpus.gx -o small.gx --codec=auto", "Each list by the codec that makes it short or, if it is long, fast. `gpuidx info` tells how many by which."},
     {"gpuidx recode corpus.gx -o small.gx --drop=title", "Postings and ids alone, to carry to another machine."},
     {NULL},
 };

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "codecs/choice.h"
 #include "engine/status.h"
 #include "index/check.h"
 #include "tools/cli.h"
@@ -54,7 +55,7 @@ void reorder_report(const gx_index *before, const char *path, const reordering *
     gx_index_close(after);
 }
 
-/* The codecs of most of ix's postings, where no others are asked for. */
+/* The codecs of ix's postings, where no others are asked for; chosen anew by list where lists differ. */
 static gx_status choose_codecs(const cli_args *a, const gx_index *ix, gx_rewrite_options *opt, gx_error *err)
 {
     const char *docids = cli_text(a, "codec"), *tfs = cli_text(a, "tf-codec");
@@ -68,6 +69,8 @@ static gx_status choose_codecs(const cli_args *a, const gx_index *ix, gx_rewrite
             opt->docids = sizes.codings[i].docids;
             opt->tfs = sizes.codings[i].tfs;
         }
+    if (sizes.n_codings > 1 && ix->block_len == gx_codec_auto.block_len)
+        opt->docids = opt->tfs = &gx_codec_auto;
     if (docids)
         opt->tfs = NULL;
     const gx_status st = docids ? gx_codec_find(&opt->docids, docids, err) : GX_OK;
