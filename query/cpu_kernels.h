@@ -20,7 +20,7 @@
 #define GX_X86 1
 #endif
 
-#define GX_CPU_BATCH 256u                                 /* candidates that make a batch due */
+#define GX_CPU_BATCH 512u                                 /* candidates that make a batch due */
 #define GX_CPU_COLUMN (GX_CPU_BATCH + GX_MAX_BLOCK + 16u) /* a batch not due, a block more, a vector's overhang */
 
 typedef struct gx_cpu_columns {

@@ -6,7 +6,8 @@
  *       tfs unpacked and compared with the least tf that can reach T; docids unpacked only where one does
  *       -> candidates, in columns
  *     each batch of candidates:                 after each step, out with those whose bound is below T
- *       presence maps of the later lists -> exact own impact -> exact look-ups in the later lists -> accepted
+ *       presence maps of the later lists (of those without one, a map of what they hold in the batch's range, if a few
+ *       blocks make it) -> exact own impact -> exact look-ups in the later lists -> accepted
  *
  * Ownership needs no look-up in earlier lists: a document that an earlier list held was either scored in full then (and
  * is marked as seen), or was proved to stay below T, and so does the part of its score that the later lists see.
@@ -261,6 +262,11 @@ static bool accept(gx_cpu_searcher *s, bool once)
     return true;
 }
 
+static inline void set_slot(uint32_t *map, uint32_t slot)
+{
+    map[slot / 32] |= UINT32_C(1) << slot % 32;
+}
+
 /* As a presence map would: decode what a list without one has between the first and the last candidate, and map that. It
  * pays where a block has several candidates. */
 static void ask_blocks(gx_cpu_searcher *s, gx_cpu_cursor *c, uint32_t bit, bool all)
@@ -276,10 +282,14 @@ static void ask_blocks(gx_cpu_searcher *s, gx_cpu_cursor *c, uint32_t bit, bool 
     memset(s->window, 0, GX_CPU_WINDOW * sizeof *s->window);
     const uint32_t *docids = hold_blocks(s, c, begin, end);
     const uint32_t n = (end - begin - 1) * c->list.block_len + gx_list_block_n(&c->list, end - 1);
-    for (uint32_t i = 0; i < n; ++i) {
-        const uint32_t slot = docids[i] >> shift & mask;
-        s->window[slot / 32] |= UINT32_C(1) << slot % 32;
+    for (uint32_t i = 0; i < n / 4; ++i) { /* neighbours share words and would wait for each other */
+        set_slot(s->window, docids[i] >> shift & mask);
+        set_slot(s->window, docids[i + n / 4] >> shift & mask);
+        set_slot(s->window, docids[i + n / 4 * 2] >> shift & mask);
+        set_slot(s->window, docids[i + n / 4 * 3] >> shift & mask);
     }
+    for (uint32_t i = n / 4 * 4; i < n; ++i)
+        set_slot(s->window, docids[i] >> shift & mask);
     s->kernels->presence(columns, s->window, shift, GX_CPU_WINDOW - 1, c->ub, bit, s->best.threshold, all);
 }
 

@@ -14,8 +14,8 @@
 
 #define GX_CPU_MAX_LISTS 32u /* most lists that gx_cpu_search takes: a bit each */
 
-#define GX_CPU_HELD 4096u    /* docids that a cursor keeps decoded; whole blocks of any length */
-#define GX_CPU_WINDOW 512u   /* words of a window; a power of two */
+#define GX_CPU_HELD 8192u    /* docids that a cursor keeps decoded; whole blocks of any length */
+#define GX_CPU_WINDOW 1024u  /* words of a window; a power of two */
 
 /* One list of the plan under way. */
 typedef struct gx_cpu_cursor {
