@@ -393,7 +393,7 @@ static gx_status read_list(gx_cpu_searcher *s, const gx_plan *plan, uint32_t i, 
 
 gx_status gx_cpu_search(gx_cpu_searcher *s, const gx_plan *plan, gx_op op, gx_hits *hits, gx_error *err)
 {
-    const bool all = op == GX_OP_AND;
+    const bool all = op == GX_OP_AND && plan->n_terms > 1; /* of one list OR is the same, and has a first threshold */
     gx_status st = GX_OK;
     uint64_t most_hits = 0; /* memory goes by what can be found rather than by what is asked for */
     for (uint32_t i = 0; i < (all ? 1 : plan->n_terms); ++i)
