@@ -60,28 +60,43 @@ static uint32_t encode(const uint32_t *in, uint32_t n, uint8_t param, uint32_t *
 
 /* ---- reading ---- */
 
-static uint32_t lowest(uint32_t x) { return (uint32_t)__builtin_ctz(x); }
+static uint32_t lowest(uint64_t x) { return (uint32_t)__builtin_ctzll(x); }
 
-static uint32_t count_bits(uint32_t x) { return (uint32_t)__builtin_popcount(x); }
+static uint32_t count_bits(uint64_t x) /* without an instruction to count on */
+{
+    x -= x >> 1 & 0x5555555555555555u;
+    x = (x & 0x3333333333333333u) + (x >> 2 & 0x3333333333333333u);
+    return (uint32_t)(((x + (x >> 4)) & 0x0f0f0f0f0f0f0f0fu) * 0x0101010101010101u >> 56);
+}
 
 /* The set bits of a block's high part, one after another. */
 typedef struct bits {
     const uint32_t *words;
-    uint32_t n_words, k, left; /* left: of word k, those still to come */
+    uint32_t n_words, k; /* words k and k + 1 */
+    uint64_t left;       /* of them, those still to come */
 } bits;
 
 static inline bits first_bits(const uint32_t *words, gx_ef_block e)
 {
-    return (bits){words, e.n_high, 0, e.n_high ? words[0] & ~gx_mask(GX_EF_B_BITS) : 0};
+    return (bits){words, e.n_high, 0, e.n_high ? gx_ef_high_bits(words, e.n_high, 0) : 0};
+}
+
+/* The next words' bits; false: there are no more. */
+static inline bool next_words(bits *s)
+{
+    if (s->k + 2 >= s->n_words)
+        return false;
+    s->k += 2;
+    s->left = gx_ef_high_bits(s->words, s->n_words, s->k);
+    return true;
 }
 
 /* Where the next one is, counted from behind b; false: there are no more. */
 static inline bool next_bit(bits *s, uint32_t *at)
 {
     while (s->left == 0) {
-        if (s->k + 1 >= s->n_words)
+        if (!next_words(s))
             return false;
-        s->left = s->words[++s->k];
     }
     *at = 32 * s->k + lowest(s->left) - GX_EF_B_BITS;
     s->left &= s->left - 1;
@@ -93,19 +108,12 @@ static inline uint32_t low_part(const uint32_t *words, gx_ef_block e, uint32_t i
     return e.b ? gx_bits_at(words + e.n_high, i * e.b, e.b) : 0;
 }
 
-/* out[i] = sum i + first + i * step, modulo 2^32. Where high bits are missing, the last there is serves. */
-static inline void sums(const uint32_t *words, uint32_t n_words, uint32_t n, uint32_t first, uint32_t step, uint32_t *out)
+/* out[i] = sum i + first + i * step, modulo 2^32. */
+static void sums(const uint32_t *words, uint32_t n_words, uint32_t n, uint32_t first, uint32_t step, uint32_t *out)
 {
     const gx_ef_block e = gx_ef_open(words[0], n_words, n);
-    bits s = first_bits(words, e);
-    uint32_t at, i = 0, high = 0;
     gx_simd_best()->unpack(words + e.n_high, n, e.b, out);
-    for (; i < n && next_bit(&s, &at); ++i) {
-        high = (at - i) << e.b;
-        out[i] += high + first + i * step;
-    }
-    for (; i < n; ++i)
-        out[i] += high + first + i * step;
+    gx_simd_best()->add_high(words, e.n_high, n, e.b, first, step, out);
 }
 
 static void decode(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t *out)
@@ -131,37 +139,31 @@ static void decode_docids(const uint32_t *words, uint32_t n_words, uint32_t n, u
     }
 }
 
-/* Bits before word k, and past whole words: until the i-th set bit is in word k. */
-static bits skip_to(const uint32_t *words, gx_ef_block e, uint32_t *i)
-{
-    bits s = first_bits(words, e);
-    for (uint32_t c; s.k < e.n_high && *i >= (c = count_bits(s.left)); *i -= c)
-        s.left = ++s.k < e.n_high ? words[s.k] : 0;
-    return s;
-}
-
-/* Sum i, modulo 2^32; 0 where its high bits are missing. */
-static uint32_t sum_at(const uint32_t *words, gx_ef_block e, uint32_t i)
-{
-    uint32_t r = i;
-    bits s = skip_to(words, e, &r);
-    if (s.k >= e.n_high)
-        return 0;
-    for (; r > 0; --r)
-        s.left &= s.left - 1;
-    return ((32 * s.k + lowest(s.left) - GX_EF_B_BITS - i) << e.b) + low_part(words, e, i);
-}
-
 static uint32_t at(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t i)
 {
     (void)param;
     if (n_words == 0)
         return 0;
     const gx_ef_block e = gx_ef_open(words[0], n_words, n);
-    return sum_at(words, e, i) - (i ? sum_at(words, e, i - 1) : 0);
+    bits s = first_bits(words, e);
+    const uint32_t before = i ? i - 1 : 0;
+    uint32_t r = before, place = 0; /* r: of the bits left, those to be passed by */
+    for (uint32_t c; r >= (c = count_bits(s.left)); r -= c) {
+        if (!next_words(&s))
+            return 0;
+    }
+    for (; r > 0; --r)
+        s.left &= s.left - 1;
+    uint32_t sum = 0, v = 0;
+    for (uint32_t k = before; k <= i && next_bit(&s, &place); ++k) {
+        const uint32_t last = sum;
+        sum = ((place - k) << e.b) + low_part(words, e, k);
+        v = sum - last;
+    }
+    return v;
 }
 
-/* Words are counted, until a docid of the next may be as great; from there bit follows bit. */
+/* Bits are counted, 64 at a time, until a docid of the next may be as great; from there bit follows bit. */
 static uint32_t next_geq(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t head, uint32_t docid,
                          uint32_t *found)
 {
@@ -174,12 +176,11 @@ static uint32_t next_geq(const uint32_t *words, uint32_t n_words, uint32_t n, ui
     const gx_ef_block e = gx_ef_open(words[0], n_words, n);
     bits s = first_bits(words, e);
     uint32_t i = 0, at;
-    while (s.k + 1 < e.n_high) { /* with i bits before it, sums up to there are below zeros + 1, shifted by b */
-        const uint32_t to = i + count_bits(s.left), zeros = 32 * (s.k + 1) - GX_EF_B_BITS - to;
-        if ((((uint64_t)zeros + 1) << e.b) + to > (uint64_t)want + 1)
+    for (;;) { /* with i bits before the next words, sums up to there are below zeros + 1, shifted by b */
+        const uint32_t to = i + count_bits(s.left), zeros = 32 * (s.k + 2) - GX_EF_B_BITS - to;
+        if ((((uint64_t)zeros + 1) << e.b) + to > (uint64_t)want + 1 || !next_words(&s))
             break;
         i = to;
-        s.left = words[++s.k];
     }
     for (; i < n && next_bit(&s, &at); ++i) {
         const uint64_t high = (uint64_t)(at - i) << e.b;

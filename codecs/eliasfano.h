@@ -21,4 +21,36 @@ GX_HD gx_ef_block gx_ef_open(uint32_t first, uint32_t n_words, uint32_t n)
     return e;
 }
 
+#ifndef __CUDACC__
+#include <string.h>
+
+/* 64 bits of words[n_words] from word k on, without b; what is past the end is 0. */
+static inline uint64_t gx_ef_high_bits(const uint32_t *words, uint32_t n_words, uint32_t k)
+{
+    uint64_t x;
+    memcpy(&x, words + k, 8); /* there are words behind, or slack */
+    x = k + 1 < n_words ? x : x & 0xffffffffu;
+    return k ? x : x & ~(uint64_t)gx_mask(GX_EF_B_BITS);
+}
+
+/* gx_simd.add_high, from the places of the bits, modulo 256. */
+static inline void gx_ef_add_high(const uint8_t *places, uint32_t n, uint32_t b, uint32_t first, uint32_t step, uint32_t *out)
+{
+    for (uint32_t i = 0; i < n; ++i)
+        out[i] += ((uint32_t)(uint8_t)(places[i] - i) << b) + first + i * step;
+}
+
+static inline void gx_ef_places(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t *places)
+{
+    uint32_t i = 0;
+    for (uint32_t k = 0; k < n_words && i < n; k += 2) {
+        const uint32_t base = 32 * k - GX_EF_B_BITS;
+        for (uint64_t x = gx_ef_high_bits(words, n_words, k); x && i < n; x &= x - 1)
+            places[i++] = (uint8_t)(base + (uint32_t)__builtin_ctzll(x));
+    }
+    for (; i < n; ++i)
+        places[i] = 0;
+}
+#endif
+
 #endif

@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "codecs/eliasfano.h"
 #include "codecs/pack.h"
 
 extern const gx_simd gx_simd_avx2, gx_simd_avx512;
@@ -131,7 +132,14 @@ static bool gu(const uint8_t *groups, uint32_t n_groups, bool complete, uint32_t
     return false;
 }
 
-static const gx_simd portable = {"portable", always, gx_unpack, unpack_docids, bytes, bytes_docids, put_bytes, sum, su, gb, gu};
+static void add_high(const uint32_t *words, uint32_t n_words, uint32_t n, uint32_t b, uint32_t first, uint32_t step, uint32_t *out)
+{
+    uint8_t at[128];
+    gx_ef_places(words, n_words, n, at);
+    gx_ef_add_high(at, n, b, first, step, out);
+}
+
+static const gx_simd portable = {"portable", always, gx_unpack, unpack_docids, bytes, bytes_docids, put_bytes, sum, su, gb, gu, add_high};
 
 const gx_simd *const gx_simds[] = {
     &portable,

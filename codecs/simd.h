@@ -32,6 +32,10 @@ typedef struct gx_simd {
     bool (*su)(const uint8_t *data, const uint8_t *end, uint32_t n, uint32_t *out);
     bool (*gb)(const uint8_t *data, const uint8_t *end, uint32_t n, uint32_t *out);
     bool (*gu)(const uint8_t *groups, uint32_t n_groups, bool complete, uint32_t n, uint32_t *out);
+
+    /* The high parts of Elias-Fano's sums (eliasfano.c): the i-th set bit of words[n_words] behind GX_EF_B_BITS is bit h + i;
+     * out[i] += (h << b) + first + i * step, n <= 128, h modulo 256. Where bits are missing, h + i is 0. */
+    void (*add_high)(const uint32_t *words, uint32_t n_words, uint32_t n, uint32_t b, uint32_t first, uint32_t step, uint32_t *out);
 } gx_simd;
 
 /* Best last; ends at NULL. The first is usable everywhere. */

@@ -1,11 +1,12 @@
 /* AVX2: eight integers at a time. */
 #ifdef __x86_64__
-#pragma GCC target("avx2")
+#pragma GCC target("avx2,bmi")
 
 #include <immintrin.h>
 #include <pthread.h>
 #include <string.h>
 
+#include "codecs/eliasfano.h"
 #include "codecs/pack.h"
 #include "codecs/simd.h"
 
@@ -248,7 +249,14 @@ static bool gu(const uint8_t *groups, uint32_t n_groups, bool complete, uint32_t
     return complete ? gu_groups(groups, n_groups, true, n, out) : gu_groups(groups, n_groups, false, n, out);
 }
 
-const gx_simd gx_simd_avx2 = {"AVX2", usable, unpack, unpack_docids, bytes, bytes_docids, put_bytes, sum, su, gb, gu};
+static void add_high(const uint32_t *words, uint32_t n_words, uint32_t n, uint32_t b, uint32_t first, uint32_t step, uint32_t *out)
+{
+    uint8_t at[128];
+    gx_ef_places(words, n_words, n, at);
+    gx_ef_add_high(at, n, b, first, step, out);
+}
+
+const gx_simd gx_simd_avx2 = {"AVX2", usable, unpack, unpack_docids, bytes, bytes_docids, put_bytes, sum, su, gb, gu, add_high};
 #else
 typedef int gx_no_avx2;
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "codecs/bits.h"
+#include "codecs/eliasfano.h"
 #include "codecs/simd.h"
 
 #define INLINE __attribute__((always_inline)) static inline
@@ -282,7 +283,39 @@ static bool gu(const uint8_t *groups, uint32_t n_groups, bool complete, uint32_t
     return gx_simd_avx2.gu(groups, n_groups, complete, n, out);
 }
 
-const gx_simd gx_simd_avx512 = {"AVX-512", usable, unpack, unpack_docids, bytes, bytes_docids, put_bytes, sum, su, gb, gu};
+/* The places of 64 bits are what a compression of 0 .. 63 by them leaves. */
+static void add_high(const uint32_t *words, uint32_t n_words, uint32_t n, uint32_t b, uint32_t first, uint32_t step, uint32_t *out)
+{
+    static const uint8_t numbers[64] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21,
+                                        22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43,
+                                        44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63};
+    const __m512i to_63 = _mm512_loadu_si512(numbers), sixteen = _mm512_set1_epi32(16);
+    uint8_t places[128 + 64];
+    uint32_t i = 0;
+    for (uint32_t k = 0; k < n_words && i < n; k += 2) {
+        const uint64_t x = gx_ef_high_bits(words, n_words, k);
+        const __m512i here = _mm512_add_epi8(to_63, _mm512_set1_epi8((char)(32 * k - GX_EF_B_BITS)));
+        _mm512_storeu_si512(places + i, _mm512_maskz_compress_epi8(x, here));
+        i += (uint32_t)_mm_popcnt_u64(x);
+    }
+    if (i < n)
+        memset(places + i, 0, n - i);
+    __m512i number = _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)numbers));
+    __m512i base = _mm512_add_epi32(_mm512_set1_epi32((int)first), _mm512_mullo_epi32(number, _mm512_set1_epi32((int)step)));
+    const __m512i next = _mm512_set1_epi32((int)(16 * step)), byte = _mm512_set1_epi32(0xff);
+    const __m128i shift = _mm_cvtsi32_si128((int)b);
+    for (uint32_t j = 0; j < n; j += 16) {
+        const __m512i place = _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)(places + j)));
+        const __m512i h = _mm512_and_si512(_mm512_sub_epi32(place, number), byte);
+        const __m512i sum = _mm512_add_epi32(_mm512_sll_epi32(h, shift), base);
+        const __mmask16 there = n - j >= 16 ? 0xffff : (__mmask16)((1u << (n - j)) - 1);
+        _mm512_mask_storeu_epi32(out + j, there, _mm512_add_epi32(sum, _mm512_maskz_loadu_epi32(there, out + j)));
+        number = _mm512_add_epi32(number, sixteen);
+        base = _mm512_add_epi32(base, next);
+    }
+}
+
+const gx_simd gx_simd_avx512 = {"AVX-512", usable, unpack, unpack_docids, bytes, bytes_docids, put_bytes, sum, su, gb, gu, add_high};
 #else
 typedef int gx_no_avx512;
 #endif

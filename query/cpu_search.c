@@ -65,6 +65,17 @@ void gx_cpu_searcher_close(gx_cpu_searcher *s)
 
 /* ---- before the search: cursors, bounds, first threshold ---- */
 
+/* With AVX-512 a block is decoded in less time than next_geq takes. */
+static bool decodes_fast(const gx_cpu_kernels *kernels)
+{
+#if GX_X86
+    return kernels == &gx_cpu_avx512;
+#else
+    (void)kernels;
+    return false;
+#endif
+}
+
 static bool open_cursor(gx_cpu_searcher *s, gx_cpu_cursor *c, const gx_plan_term *t)
 {
     c->list = gx_index_list(s->ix, t->list);
@@ -79,6 +90,7 @@ static bool open_cursor(gx_cpu_searcher *s, gx_cpu_cursor *c, const gx_plan_term
                 gx_cpu_is_packed(c->list.tfs);
     c->block = c->n_held = 0;
     c->tf_block = c->asked = UINT32_MAX;
+    c->finds = c->list.docids->next_geq && !decodes_fast(s->kernels);
     c->tf_shift = gx_cpu_is_packed(c->list.tfs) ? (uint8_t)__builtin_ctz(c->list.block_len) : 0;
     return true;
 }
@@ -188,7 +200,7 @@ static uint32_t look_up(gx_cpu_searcher *s, gx_cpu_cursor *c, uint32_t doc)
 {
     const gx_list *l = &c->list;
     const uint32_t j = find_block(c, doc), n = gx_list_block_n(l, j);
-    if (l->docids->next_geq && j - c->block >= c->n_held && j != c->asked) {
+    if (c->finds && j - c->block >= c->n_held && j != c->asked) {
         uint32_t n_words, found;
         const uint32_t *words = gx_cpu_docid_words(l, j, &n_words);
         const uint32_t i = l->docids->next_geq(words, n_words, n, l->docid_param, l->heads[j], doc, &found);

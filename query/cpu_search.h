@@ -30,6 +30,7 @@ typedef struct gx_cpu_cursor {
     const gx_cpu_bounds *bounds;
     uint32_t block, n_held; /* blocks [block, block + n_held) are decoded in docids, each block_len after the other */
     uint32_t tf_block;      /* whose tfs are in tfs; UINT32_MAX: none */
+    bool finds;             /* a docid is looked up by next_geq */
     uint32_t asked;         /* the block that next_geq was asked last */
     _Alignas(64) uint32_t docids[GX_CPU_HELD + 16];
     uint32_t tfs[GX_MAX_BLOCK + 16];

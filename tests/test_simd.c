@@ -85,6 +85,24 @@ static void each_n_and_width_in_bytes(const gx_simd *s, uint32_t n, uint32_t b)
     free(out);
 }
 
+/* High bits as an encoder writes them, and any. */
+static void each_n_of_high_bits(const gx_simd *s, uint32_t n)
+{
+    const uint32_t b = (uint32_t)rnd() % 32, n_words = 1 + (uint32_t)rnd() % 14, first = (uint32_t)rnd(), step = rnd() & 1;
+    uint32_t *const words = malloc(n_words * sizeof *words + GX_READ_SLACK), want[128], *const out = malloc(n * sizeof *out);
+    assert_true(words && out);
+    memset(words + n_words, 0xa5, GX_READ_SLACK);
+    for (uint32_t i = 0; i < n_words; ++i)
+        words[i] = (uint32_t)(n % 3 ? rnd() & rnd() : rnd());
+    for (uint32_t i = 0; i < n; ++i)
+        out[i] = want[i] = (uint32_t)rnd();
+    gx_simds[0]->add_high(words, n_words, n, b, first, step, want);
+    s->add_high(words, n_words, n, b, first, step, out);
+    assert_memory_equal(out, want, n * sizeof *out);
+    free(words);
+    free(out);
+}
+
 static void every_version_decodes_alike(void **state)
 {
     (void)state;
@@ -97,8 +115,10 @@ static void every_version_decodes_alike(void **state)
             for (uint32_t n = 1; n <= 300; ++n)
                 each_n_and_width(*s, n, b);
             each_n_and_width(*s, 1024, b);
-            for (uint32_t n = 1; n <= 128 && b > 0; ++n)
+            for (uint32_t n = 1; n <= 128 && b > 0; ++n) {
                 each_n_and_width_in_bytes(*s, n, b);
+                each_n_of_high_bits(*s, n);
+            }
         }
     }
 }
