@@ -74,6 +74,14 @@ template <int V> __device__ __forceinline__ uint32_t docids(uint32_t (&v)[V], ui
     return carry + 32 * V + __shfl_sync(ALL_LANES, sum, 31);
 }
 
+/* Four bytes, the lowest first. */
+__device__ __forceinline__ void split4(uint32_t x, uint32_t (&v)[4])
+{
+#pragma unroll
+    for (int j = 0; j < 4; ++j)
+        v[j] = x >> (8 * j) & 0xff;
+}
+
 /* V integers of b bits from bit `bit` of p. b is the same in all lanes, so the branches do not diverge. Reads up to
  * V words past the word that holds the first bit. */
 template <int V, bool LDG>

@@ -7,6 +7,7 @@
 #include "codecs/pfordelta.cuh"
 #include "codecs/rice.cuh"
 #include "codecs/simple.cuh"
+#include "codecs/varint.cuh"
 
 /* X(ID, DECODER) for each codec: gx::DECODER<LDG> decodes GX_CODEC_ID. */
 #define GX_DEVICE_CODECS(X)      \
@@ -22,6 +23,12 @@
     X(SIMPLE9, simple9)          \
     X(SIMPLE16, simple16)        \
     X(SIMPLE8B, simple8b)        \
-    X(ELIASFANO, ef128)
+    X(ELIASFANO, ef128)          \
+    X(VARINTSU, varintsu)        \
+    X(VARINTPU, varintpu)        \
+    X(VARINTG8IU, varintg8iu)    \
+    X(VARINTG8CU, varintg8cu)    \
+    X(VARINTPB, varintpb)        \
+    X(VARINTGB, varintgb)
 
 #endif

@@ -17,13 +17,6 @@ __device__ __forceinline__ void gather4(const uint32_t *words, uint32_t n_words,
     }
 }
 
-__device__ __forceinline__ void split4(uint32_t x, uint32_t (&v)[4])
-{
-#pragma unroll
-    for (int j = 0; j < 4; ++j)
-        v[j] = x >> (8 * j) & 0xff;
-}
-
 /* 1,024 integers in full blocks: eight of 128, or one of 1,024. words[n_words] holds them all; lane e of end has the
  * end of block e - 1 in it. First every lane learns where the bytes of two selector words (32 integers) begin; then
  * segments of 128 follow, a lane taking a quarter of a selector word. */

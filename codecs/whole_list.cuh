@@ -375,6 +375,7 @@ bool whole_list_rice(uint8_t id, whole_list_codec *out);
 bool whole_list_pfordelta(uint8_t id, whole_list_codec *out);
 bool whole_list_simple(uint8_t id, whole_list_codec *out);
 bool whole_list_eliasfano(uint8_t id, whole_list_codec *out);
+bool whole_list_varint(uint8_t id, whole_list_codec *out);
 
 } // namespace gx
 

@@ -1,0 +1,374 @@
+/* varint.cuh: the byte-oriented codes (varint.h) on the device.
+ *
+ * Lane l of a warp decodes integers 4 l .. 4 l + 3 of a block, one behind another, from the place where the first begins. A code
+ * is a struct that knows how places are found and how four integers are read:
+ *
+ *   varint-SU, varint-GU   by a scan: over the integers that begin in each word, or that end in each group
+ *   varint-PU, -PB, -GB    by walking: a place depends on all lengths before it
+ *
+ *   NARROW                 words of a block of 128 integers of one byte each
+ *   narrow(words, lane)    such a block's integers 4 l .. 4 l + 3, a byte each
+ *   as_words(n_words, n)   whether a block is plain words (varint-PB)
+ *   SCANS                  which of the two it is:
+ *     place(words, n_words, n, lane)   where integer 4 l begins, 4 l < n; all lanes together
+ *     place_of(words, n_words, i)      where integer i begins; one lane alone
+ *     length(first)                    bytes from one place to the next, by the first of them
+ *   STEP                   integers from one place to the next, 1, or 4 in varint-GB:
+ *     one(words, n_words, p)           the integer at place p, which moves to the next
+ *     four(words, n_words, p, v)       the four integers at place p
+ *
+ * A place is a byte of the block, or, varint-GU, a data byte, descriptors not counted. Places beyond the block are clamped to it.
+ */
+#ifndef GX_VARINT_CUH
+#define GX_VARINT_CUH
+
+#include "codecs/decode.cuh"
+
+namespace gx {
+
+/* Byte p of a block. */
+template <bool LDG> __device__ __forceinline__ uint32_t byte_at(const uint32_t *words, uint32_t p)
+{
+    const uint8_t *const bytes = (const uint8_t *)words + p;
+    return LDG ? __ldg(bytes) : *bytes;
+}
+
+/* Four bytes from p on, p clamped to the block. */
+template <bool LDG> __device__ __forceinline__ uint32_t four_bytes_at(const uint32_t *words, uint32_t n_words, uint32_t p)
+{
+    return gpuvbyte<128, LDG>::bytes_at(words, n_words, p);
+}
+
+/* The lane whose share of counted things holds the `target`-th, given each lane's count with those of the lanes before it.
+ * 31 if none does. */
+__device__ __forceinline__ uint32_t lane_with(uint32_t sums, uint32_t target)
+{
+    uint32_t k = 0;
+#pragma unroll
+    for (uint32_t step = 16; step > 0; step >>= 1)
+        k += __shfl_sync(ALL_LANES, sums, k + step - 1) <= target ? step : 0;
+    return k;
+}
+
+/* x without its r lowest ones, r <= 7. */
+__device__ __forceinline__ uint32_t without_lowest(uint32_t x, uint32_t r)
+{
+    for (; r > 0; --r)
+        x &= x - 1;
+    return x;
+}
+
+__device__ __forceinline__ uint32_t lowest_one(uint32_t x) { return (uint32_t)__ffs((int)x) - 1; } /* x > 0 */
+
+template <bool LDG> struct code_su {
+    static constexpr uint32_t NARROW = 32, STEP = 1;
+    static constexpr bool SCANS = true;
+
+    static __device__ __forceinline__ bool as_words(uint32_t, uint32_t) { return false; }
+
+    static __device__ __forceinline__ uint32_t narrow(const uint32_t *words, uint32_t lane) { return load<LDG>(words + lane) & 0x7f7f7f7fu; }
+
+    /* Of 32 words from word k on, one a lane: the bytes that begin an integer, as their top bits. ended: whether the byte
+     * before word k ends one; becomes that of the next 32. */
+    static __device__ __forceinline__ uint32_t begins(const uint32_t *words, uint32_t n_words, uint32_t k, uint32_t lane, bool &ended)
+    {
+        const uint32_t ends = k + lane < n_words ? ~load<LDG>(words + k + lane) & 0x80808080u : 0;
+        const uint32_t last = __ballot_sync(ALL_LANES, ends >> 31);
+        const bool before = lane ? last >> (lane - 1) & 1 : ended;
+        ended = last >> 31;
+        return k + lane < n_words ? ends << 8 | (before ? 0x80 : 0) : 0;
+    }
+
+    static __device__ __forceinline__ uint32_t place(const uint32_t *words, uint32_t n_words, uint32_t n, uint32_t lane)
+    {
+        uint32_t p = 0, before = 0;
+        bool ended = true;
+        for (uint32_t k = 0; k < n_words && before < n; k += 32) {
+            const uint32_t here = begins(words, n_words, k, lane, ended), count = (uint32_t)__popc(here);
+            const uint32_t sums = before + warp_inclusive(count, lane), owner = lane_with(sums, 4 * lane);
+            const uint32_t first = __shfl_sync(ALL_LANES, sums - count, owner), bits = __shfl_sync(ALL_LANES, here, owner);
+            const uint32_t left = without_lowest(bits, min(4 * lane - first, 4u));
+            if (4 * lane >= first && left)
+                p = (k + owner) * 4 + lowest_one(left) / 8;
+            before = __shfl_sync(ALL_LANES, sums, 31);
+        }
+        return p;
+    }
+
+    static __device__ __forceinline__ uint32_t place_of(const uint32_t *words, uint32_t n_words, uint32_t i)
+    {
+        for (uint32_t k = 0; k < n_words; ++k) {
+            const uint32_t ends = ~load<LDG>(words + k) & 0x80808080u, count = (uint32_t)__popc(ends);
+            if (i <= count)
+                return k * 4 + (i ? (lowest_one(without_lowest(ends, i - 1)) + 1) / 8 : 0);
+            i -= count;
+        }
+        return 4 * n_words;
+    }
+
+    static __device__ __forceinline__ uint32_t one(const uint32_t *words, uint32_t n_words, uint32_t &p)
+    {
+        const uint32_t x = four_bytes_at<LDG>(words, n_words, p), ends = ~x & 0x80808080u;
+        const uint32_t mine = ends ^ (ends - 1); /* the bits up to the first byte that ends */
+        const uint32_t sevens = x & mine & 0x7f7f7f7fu, pairs = (sevens & 0x007f007fu) | (sevens >> 1 & 0x3f803f80u);
+        uint32_t v = (pairs & 0x3fff) | (pairs >> 2 & 0x0fffc000u);
+        p += (uint32_t)__popc(mine) / 8;
+        if (ends == 0) {
+            v |= four_bytes_at<LDG>(words, n_words, p) << 28;
+            p += 1;
+        }
+        return v;
+    }
+};
+
+template <bool LDG> struct code_pu {
+    static constexpr uint32_t NARROW = 32, STEP = 1;
+    static constexpr bool SCANS = false;
+
+    static __device__ __forceinline__ bool as_words(uint32_t, uint32_t) { return false; }
+
+    static __device__ __forceinline__ uint32_t narrow(const uint32_t *words, uint32_t lane) { return load<LDG>(words + lane) >> 1 & 0x7f7f7f7fu; }
+
+    /* An integer's bytes, by its first. */
+    static __device__ __forceinline__ uint32_t length(uint32_t first) { return (uint32_t)__popc((first ^ (first + 1)) & 31); }
+
+    static __device__ __forceinline__ uint32_t one(const uint32_t *words, uint32_t n_words, uint32_t &p)
+    {
+        const uint32_t x = four_bytes_at<LDG>(words, n_words, p), bytes = length(x);
+        uint32_t v = (x & 0xffffffffu >> (bytes < 4 ? 32 - 8 * bytes : 0)) >> bytes;
+        p += bytes;
+        if (bytes == 5)
+            v |= four_bytes_at<LDG>(words, n_words, p - 1) << 27;
+        return v;
+    }
+};
+
+template <bool LDG> struct code_pb {
+    static constexpr uint32_t NARROW = 32, STEP = 1;
+    static constexpr bool SCANS = false;
+
+    static __device__ __forceinline__ bool as_words(uint32_t n_words, uint32_t n) { return n_words > n; }
+
+    static __device__ __forceinline__ uint32_t narrow(const uint32_t *words, uint32_t lane) { return load<LDG>(words + lane) >> 2 & 0x3f3f3f3fu; }
+
+    static __device__ __forceinline__ uint32_t length(uint32_t first) { return (first & 3) + 1; }
+
+    static __device__ __forceinline__ uint32_t one(const uint32_t *words, uint32_t n_words, uint32_t &p)
+    {
+        const uint32_t x = four_bytes_at<LDG>(words, n_words, p);
+        p += length(x);
+        return (x & 0xffffffffu >> (24 - 8 * (x & 3))) >> 2;
+    }
+};
+
+template <bool LDG> struct code_gb {
+    static constexpr uint32_t NARROW = 40, STEP = 4;
+    static constexpr bool SCANS = false;
+
+    static __device__ __forceinline__ bool as_words(uint32_t, uint32_t) { return false; }
+
+    static __device__ __forceinline__ uint32_t narrow(const uint32_t *words, uint32_t lane)
+    {
+        return four_bytes_at<LDG>(words, NARROW, 5 * lane + 1);
+    }
+
+    /* A group's bytes, by its descriptor. */
+    static __device__ __forceinline__ uint32_t length(uint32_t descriptor) { return 5 + gx_sum_2bit(descriptor & 0xff); }
+
+    static __device__ __forceinline__ void four(const uint32_t *words, uint32_t n_words, uint32_t p, uint32_t (&v)[4])
+    {
+        const uint32_t x = four_bytes_at<LDG>(words, n_words, p++);
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            const uint32_t more = x >> (2 * i) & 3;
+            v[i] = four_bytes_at<LDG>(words, n_words, p) & 0xffffffffu >> (24 - 8 * more);
+            p += more + 1;
+        }
+    }
+};
+
+template <bool COMPLETE, bool LDG> struct code_gu {
+    static constexpr uint32_t NARROW = 36, STEP = 1;
+    static constexpr bool SCANS = true;
+
+    static __device__ __forceinline__ bool as_words(uint32_t, uint32_t) { return false; }
+
+    static __device__ __forceinline__ uint32_t narrow(const uint32_t *words, uint32_t lane)
+    {
+        return four_bytes_at<LDG>(words, NARROW, lane / 2 * 9 + lane % 2 * 4 + 1);
+    }
+
+    static __device__ __forceinline__ uint32_t groups(uint32_t n_words) { return 4 * n_words / 9; }
+
+    /* A group's descriptor with its bits turned over: ones where integers end. Of groups that are not there, 0. */
+    static __device__ __forceinline__ uint32_t ends_of(const uint32_t *words, uint32_t n_words, uint32_t group)
+    {
+        return group < groups(n_words) ? ~byte_at<LDG>(words, 9 * group) & 0xff : 0;
+    }
+
+    /* Data bytes of a group that belong to an integer of the next one. */
+    static __device__ __forceinline__ uint32_t rest(uint32_t ends) { return COMPLETE ? 8 - gx_width(ends) : 0; }
+
+    /* Where the r-th integer that ends in a group begins; `left` bytes of the group before are the first one's. */
+    static __device__ __forceinline__ uint32_t begin(uint32_t group, uint32_t ends, uint32_t r, uint32_t left)
+    {
+        return 8 * group + (r ? lowest_one(without_lowest(ends, r - 1)) + 1 : 0 - left);
+    }
+
+    static __device__ __forceinline__ uint32_t place(const uint32_t *words, uint32_t n_words, uint32_t n, uint32_t lane)
+    {
+        uint32_t p = 0, before = 0, left = 0;
+        for (uint32_t g = 0; g < groups(n_words) && before < n; g += 32) {
+            const uint32_t ends = ends_of(words, n_words, g + lane), count = (uint32_t)__popc(ends);
+            const uint32_t sums = before + warp_inclusive(count, lane), owner = lane_with(sums, 4 * lane);
+            const uint32_t first = __shfl_sync(ALL_LANES, sums - count, owner), last = __shfl_sync(ALL_LANES, sums, owner);
+            const uint32_t of_owner = __shfl_sync(ALL_LANES, ends, owner), of_before = __shfl_sync(ALL_LANES, ends, owner ? owner - 1 : 0);
+            if (4 * lane >= first && 4 * lane < last)
+                p = begin(g + owner, of_owner, 4 * lane - first, owner ? rest(of_before) : left);
+            before = __shfl_sync(ALL_LANES, sums, 31);
+            left = rest(__shfl_sync(ALL_LANES, ends, 31));
+        }
+        return p;
+    }
+
+    static __device__ __forceinline__ uint32_t place_of(const uint32_t *words, uint32_t n_words, uint32_t i)
+    {
+        uint32_t left = 0;
+        for (uint32_t g = 0; g < groups(n_words); ++g) {
+            const uint32_t ends = ends_of(words, n_words, g), count = (uint32_t)__popc(ends);
+            if (i < count)
+                return begin(g, ends, i, left);
+            i -= count;
+            left = rest(ends);
+        }
+        return 8 * groups(n_words);
+    }
+
+    static __device__ __forceinline__ uint32_t one(const uint32_t *words, uint32_t n_words, uint32_t &p)
+    {
+        uint32_t at = p / 8 * 9, from = p % 8; /* the group and the byte in it */
+        uint32_t ends = (~four_bytes_at<LDG>(words, n_words, at) & 0xff) >> from;
+        if (COMPLETE) {
+            if (ends == 0)
+                ends = (~four_bytes_at<LDG>(words, n_words, at + 9) & 0xff) << (8 - from);
+        } else if (ends == 0) {
+            p += 8 - from;
+            at += 9;
+            from = 0;
+            ends = ~four_bytes_at<LDG>(words, n_words, at) & 0xff;
+        }
+        const uint32_t more = min(lowest_one(ends | 8), 3u);
+        uint32_t x = four_bytes_at<LDG>(words, n_words, at + from + 1);
+        if (COMPLETE && from + more >= 8) {
+            const uint32_t bits = 8 * (8 - from);
+            x = (x & gx_mask(bits)) | four_bytes_at<LDG>(words, n_words, at + 10) << bits;
+        }
+        p += more + 1;
+        return x & 0xffffffffu >> (24 - 8 * more);
+    }
+};
+
+/* Where integer i, a multiple of CODE::STEP, begins, if that takes all the lengths before it. */
+template <class CODE, bool LDG> __device__ __forceinline__ uint32_t walk(const uint32_t *words, uint32_t n_words, uint32_t i)
+{
+    uint32_t p = 0;
+    for (; i > 0; i -= CODE::STEP)
+        p += CODE::length(byte_at<LDG>(words, min(p, 4 * n_words)));
+    return p;
+}
+
+/* Where integer 4 l of a block begins, in lane l. */
+template <class CODE, bool LDG>
+__device__ __forceinline__ uint32_t place_of_lane(const uint32_t *words, uint32_t n_words, uint32_t n, uint32_t lane)
+{
+    if constexpr (CODE::SCANS) {
+        return CODE::place(words, n_words, n, lane);
+    } else {
+        uint32_t p = 0, mine = 0;
+        for (uint32_t i = 0; i < n; i += 4) {
+            mine = i == 4 * lane ? p : mine;
+#pragma unroll
+            for (uint32_t k = 0; k < 4; k += CODE::STEP)
+                p += CODE::length(byte_at<LDG>(words, min(p, 4 * n_words)));
+        }
+        return mine;
+    }
+}
+
+/* The four integers from place p on. */
+template <class CODE>
+__device__ __forceinline__ void four_from(const uint32_t *words, uint32_t n_words, uint32_t p, uint32_t (&v)[4])
+{
+    if constexpr (CODE::STEP == 4) {
+        CODE::four(words, n_words, p, v);
+    } else {
+#pragma unroll
+        for (int i = 0; i < 4; ++i)
+            v[i] = CODE::one(words, n_words, p);
+    }
+}
+
+template <class CODE, bool LDG> struct varint {
+    static constexpr int BLOCK = 128, SEG = 128, V = 4;
+
+    const uint32_t *words;
+    uint32_t n_words, n;
+
+    __device__ __forceinline__ void open(const uint32_t *w, uint32_t w_n, uint32_t n_, uint32_t, uint32_t = 0)
+    {
+        words = w;
+        n_words = w_n;
+        n = n_;
+    }
+
+    __device__ __forceinline__ void next(uint32_t lane, uint32_t (&v)[V])
+    {
+        if (n_words == 0) {
+#pragma unroll
+            for (int i = 0; i < V; ++i)
+                v[i] = 0;
+        } else if (CODE::as_words(n_words, n)) {
+#pragma unroll
+            for (int i = 0; i < V; ++i)
+                v[i] = load<LDG>(words + min(lane * V + i, n_words));
+        } else if (n == BLOCK && n_words == CODE::NARROW) {
+            split4(CODE::narrow(words, lane), v);
+        } else {
+            four_from<CODE>(words, n_words, place_of_lane<CODE, LDG>(words, n_words, n, lane), v);
+        }
+#pragma unroll
+        for (int i = 0; i < V; ++i)
+            v[i] = lane * V + i < n ? v[i] : 0;
+    }
+
+    static __device__ __forceinline__ uint32_t at(const uint32_t *w, uint32_t n_words, uint32_t n, uint32_t i, uint32_t = 0)
+    {
+        if (n_words == 0)
+            return 0;
+        if (CODE::as_words(n_words, n))
+            return load<LDG>(w + i);
+        if constexpr (CODE::STEP == 4) {
+            uint32_t p = walk<CODE, LDG>(w, n_words, i & ~3u);
+            const uint32_t x = four_bytes_at<LDG>(w, n_words, p), before = x & gx_mask(2 * (i & 3));
+            return four_bytes_at<LDG>(w, n_words, p + 1 + (i & 3) + gx_sum_2bit(before)) & 0xffffffffu >> (24 - 8 * (x >> 2 * (i & 3) & 3));
+        } else {
+            uint32_t p;
+            if constexpr (CODE::SCANS)
+                p = CODE::place_of(w, n_words, i);
+            else
+                p = walk<CODE, LDG>(w, n_words, i);
+            return CODE::one(w, n_words, p);
+        }
+    }
+};
+
+template <bool LDG> using varintsu = varint<code_su<LDG>, LDG>;
+template <bool LDG> using varintpu = varint<code_pu<LDG>, LDG>;
+template <bool LDG> using varintg8iu = varint<code_gu<false, LDG>, LDG>;
+template <bool LDG> using varintg8cu = varint<code_gu<true, LDG>, LDG>;
+template <bool LDG> using varintpb = varint<code_pb<LDG>, LDG>;
+template <bool LDG> using varintgb = varint<code_gb<LDG>, LDG>;
+
+} // namespace gx
+
+#endif
