@@ -11,13 +11,22 @@ answers() {
 }
 
 @test "recode packs an index with every codec, and answers stay the same" {
-    for codec in raw gpubp128 gpubp256 gpuvbyte128 gpuvbyte1024; do
+    for codec in raw gpubp128 gpubp256 gpuvbyte128 gpuvbyte1024 gpupfd128 rice pfordelta auto; do
         ask recode "$TINY" -o $codec.gx --codec=$codec
         exits 0
         ask check -q $codec.gx
         exits 0
         diff <(answers "$TINY") <(answers $codec.gx)
     done
+}
+
+@test "recode chooses a codec for each list, and info tells which" {
+    ask recode "$TINY" -o auto.gx --codec=auto --tf-codec=raw
+    exits 0
+    lists=$("$GPUIDX" info --json auto.gx | jq '[.codings[] | select(.tfs == "raw") | .lists] | add')
+    [ "$lists" = "$("$GPUIDX" info --json "$TINY" | jq .n_terms)" ]
+    ask recode "$TINY" -o auto256.gx --codec=auto --tf-codec=gpubp256
+    exits 2
 }
 
 @test "recode leaves out titles and texts when asked to" {
