@@ -48,16 +48,19 @@ static void rewrite(const char *from, const char *to, gx_rewrite_options opt)
 static void equals_an_index_built_with_the_new_codec(void **state)
 {
     (void)state;
-    for (uint64_t seed = 1; seed <= 4; ++seed) {
+    uint32_t n_codecs = 0;
+    while (gx_codecs[n_codecs])
+        ++n_codecs;
+    for (uint32_t seed = 1; seed <= 4; ++seed) { /* each codec to the one so many places on */
         collection *c = collection_make(seed, 1500, 60);
-        for (const gx_codec *const *a = gx_codecs; *a; ++a)
-            for (const gx_codec *const *b = gx_codecs; *b; ++b) {
-                gx_error err = {0};
-                assert_int_equal(collection_write(c, in_dir("a.gx"), *a, NULL, &err), GX_OK);
-                assert_int_equal(collection_write(c, in_dir("b.gx"), *b, NULL, &err), GX_OK);
-                rewrite(in_dir("a.gx"), in_dir("c.gx"), (gx_rewrite_options){.docids = *b});
-                assert_same_file(in_dir("b.gx"), in_dir("c.gx"));
-            }
+        for (uint32_t i = 0; i < n_codecs; ++i) {
+            const gx_codec *const a = gx_codecs[i], *const b = gx_codecs[(i + seed) % n_codecs];
+            gx_error err = {0};
+            assert_int_equal(collection_write(c, in_dir("a.gx"), a, NULL, &err), GX_OK);
+            assert_int_equal(collection_write(c, in_dir("b.gx"), b, NULL, &err), GX_OK);
+            rewrite(in_dir("a.gx"), in_dir("c.gx"), (gx_rewrite_options){.docids = b});
+            assert_same_file(in_dir("b.gx"), in_dir("c.gx"));
+        }
         collection_free(c);
     }
 }
