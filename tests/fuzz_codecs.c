@@ -5,7 +5,7 @@
  * makes of drawn integers, each as it is and damaged at seeded random; -o FOLDER keeps those blocks. With -DGX_FUZZER it is
  * libFuzzer's target:
  *
- *   clang -g -O1 -fsanitize=fuzzer,address,undefined -DGX_FUZZER -D_GNU_SOURCE -I. tests/fuzz_codecs.c \
+ *   clang -g -O1 -march=native -fsanitize=fuzzer,address,undefined -DGX_FUZZER -D_GNU_SOURCE -I. tests/fuzz_codecs.c \
  *         $(ls codecs/[a-z]*.c | grep -Ev 'baseline|bench|synthetic') engine/status.c -DGX_VERSION='"fuzz"' -lm
  *
  * What must hold: nothing is read past the words and GX_READ_SLACK, nothing written past the integers (rounded up to 32);
