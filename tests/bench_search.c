@@ -1,11 +1,11 @@
 /* bench_search: time a query a thread on the engine of your choice, after checking its answers against the exhaustive
  * ones.
  *
- *   bench_search INDEX QUERIES [or|and] [k] [n_queries] [rounds] [map_memory]
+ *   bench_search INDEX QUERIES [or|and] [k] [n_queries] [rounds] [map_memory] [TIMES]
  *
  * QUERIES: one a line. Prints, in microseconds a query: planning, and searching (each query's fastest round, which
  * leaves out what other programs on the machine take; their mean, p50, p95, p99); and what the searches did. GX_CPU
- * chooses the instruction set.
+ * chooses the instruction set. TIMES: a file for each query's fastest round, a line each.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,6 +61,17 @@ static gx_plan *read_plans(const char *path, const gx_index *ix, const gx_query_
     return plans;
 }
 
+static void write_times(const char *path, const double *us, uint32_t n)
+{
+    FILE *f = fopen(path, "w");
+    for (uint32_t i = 0; f && i < n; ++i)
+        fprintf(f, "%.3f\n", us[i]);
+    if (!f || fclose(f)) {
+        perror(path);
+        exit(1);
+    }
+}
+
 int main(int argc, char **argv)
 {
     gx_error err = {0};
@@ -71,7 +82,7 @@ int main(int argc, char **argv)
     gx_engine_options eopt = GX_ENGINE_OPTIONS;
     gx_index_options iopt = GX_INDEX_OPTIONS;
     if (argc < 3) {
-        fprintf(stderr, "usage: bench_search INDEX QUERIES [or|and] [k] [n_queries] [rounds] [map_memory]\n");
+        fprintf(stderr, "usage: bench_search INDEX QUERIES [or|and] [k] [n_queries] [rounds] [map_memory] [TIMES]\n");
         return 2;
     }
     opt.op = argc > 3 && strcmp(argv[3], "and") == 0 ? GX_OP_AND : GX_OP_OR;
@@ -120,6 +131,8 @@ int main(int argc, char **argv)
     for (uint32_t i = 0; i < n; ++i)
         sum += kept[i];
     const gx_work *w = gx_session_work(s);
+    if (argc > 8)
+        write_times(argv[8], kept, n);
     qsort(kept, n, sizeof *kept, rising);
     const double m = (double)n * rounds;
     printf("  plan %.2f us; search mean %.2f p50 %.2f p95 %.2f p99 %.2f max %.0f us; a query: %.0f postings, %.0f "

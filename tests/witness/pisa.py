@@ -11,8 +11,8 @@ What the others index is made in their DIR if it is not there; Tantivy's k1 and 
 In the second form the collection is made by `gpuidx generate` in DIR, and both sides read the same postings: 1.5 million
 documents, 418,000 postings a query, unless --documents and --density tell otherwise.
 
-Of every query its fastest round counts, on all sides, which leaves out what other programs took; PISA's time is the better of
-one call a query and calls of 20 queries, for the better of its two algorithms of an operation. Results are those of each
+Of every query its fastest round counts, the number of rounds being the same on all sides, which leaves out what other programs
+took; PISA's time is the better of one call a query and calls of 20 queries, for the better of its two algorithms of an operation. Results are those of each
 --map-memory, in bytes. Run it under `taskset -c 1`; an index of PISA's from text cannot be made on one core, so make it
 before. bench_search checks its answers first. Needs pip's pyterrier-pisa, and tantivy.
 """
@@ -22,6 +22,7 @@ import importlib
 import os
 import re
 import subprocess
+import tempfile
 import time
 
 import numpy as np
@@ -145,7 +146,7 @@ def main():
         twenty = {a: np.full((n + 19) // 20, np.inf) for a in ALGORITHMS[op]}
         musts = [tantivy.conjunction(q) for q in queries] if tantivy and op == "and" else []
         theirs = np.full(len(musts), np.inf)
-        ours = {m: [] for m in maps}
+        ours = {m: np.full(n, np.inf) for m in maps}
         for _ in range(args.rounds):
             for a in ALGORITHMS[op]:
                 for i in range(n):
@@ -155,17 +156,17 @@ def main():
             for i, must in enumerate(musts):
                 theirs[i] = min(theirs[i], tantivy.seconds(must, k))
             for m in maps:
-                out = subprocess.run([args.bench, args.index, args.queries, op, str(k), str(n), "3", m],
-                                     capture_output=True, text=True, check=True).stdout
-                found = re.search(r"mean ([\d.]+) p50 ([\d.]+) p95 ([\d.]+) p99 ([\d.]+)", out)
-                ours[m].append([float(x) for x in found.groups()])
+                with tempfile.NamedTemporaryFile("r") as times:
+                    subprocess.run([args.bench, args.index, args.queries, op, str(k), str(n), "1", m, times.name],
+                                   stdout=subprocess.DEVNULL, check=True)
+                    ours[m] = np.minimum(ours[m], np.loadtxt(times) / 1e6)
         best = min(ALGORITHMS[op], key=lambda a: min(alone[a].sum(), twenty[a].sum()))
         peers = [("PISA " + best, summary(alone[best], twenty[best]))]
         if musts:
             peers.append(("Tantivy", summary(theirs)))
         print(f"{op.upper()} top-{k}", *(describe(*p) for p in peers), sep="\n  ")
         for m in maps:
-            mine = np.min(ours[m], axis=0)
+            mine = summary(ours[m])
             print("  " + describe("gpuidx" if m == ALL else f"gpuidx, maps of {int(m) / 1e6:.1f} MB", mine), end="")
             for name, times in peers:
                 print(f"; {times[0] / mine[0]:.1f} times {name.split()[0]}, p99 {times[3] / mine[3]:.1f} times", end="")
