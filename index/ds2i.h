@@ -12,6 +12,7 @@
 #define GX_DS2I_H
 
 #include "codecs/codec.h"
+#include "index/analyzer.h"
 #include "index/index.h"
 
 typedef struct gx_ds2i_options {
@@ -19,12 +20,13 @@ typedef struct gx_ds2i_options {
     bool force;
     const gx_codec *docids, *tfs;       /* import; tfs NULL: as docids */
     const char *terms, *documents;      /* files of names; NULL: BASE.terms and BASE.documents where they exist */
+    const gx_analyzer *analyzer;        /* import: what queries will be analysed with; NULL: "whitespace" */
     bool (*cancel)(void *user);
     void *user;
 } gx_ds2i_options;
 #define GX_DS2I_OPTIONS ((gx_ds2i_options){.size = sizeof(gx_ds2i_options)})
 
-/* Make an index at path from BASE's files. Its analyzer is "whitespace". Lists without postings are left out.
+/* Make an index at path from BASE's files. Lists without postings are left out.
  * GX_ENOTFOUND, GX_EIO, GX_EINPUT (with file, byte and reason), GX_ECANCELLED, and the writer's failures. */
 gx_status gx_ds2i_import(const char *base, const char *path, const gx_ds2i_options *opt, gx_error *err);
 

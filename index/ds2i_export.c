@@ -1,41 +1,32 @@
 #include "index/ds2i.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "engine/status.h"
+#include "index/aside.h"
 
 enum { DOCS, FREQS, SIZES, TERMS, DOCUMENTS, N_FILES };
 static const char *const suffixes[N_FILES] = {".docs", ".freqs", ".sizes", ".terms", ".documents"};
 
-typedef struct output {
-    char *path, *aside;
-    FILE *file;
-} output;
-
 typedef struct export {
     const gx_index *ix;
     const gx_ds2i_options *opt;
-    output files[N_FILES];
+    gx_aside files[N_FILES];
 } export;
 
 static gx_status open_outputs(export *ex, const char *base, gx_error *err)
 {
-    for (int i = 0; i < N_FILES; ++i) {
-        output *o = &ex->files[i];
-        if (asprintf(&o->path, "%s%s", base, suffixes[i]) < 0)
-            o->path = NULL;
-        if (!o->path || asprintf(&o->aside, "%s.%ld.tmp", o->path, (long)getpid()) < 0)
+    gx_status st = GX_OK;
+    for (int i = 0; i < N_FILES && st == GX_OK; ++i) {
+        char *path = NULL;
+        if (asprintf(&path, "%s%s", base, suffixes[i]) < 0)
             return gx_fail(err, GX_ENOMEM, "no memory");
-        if (!ex->opt->force && access(o->path, F_OK) == 0)
-            return gx_fail(err, GX_EEXISTS, "%s exists: use --force to replace it, or give another name", o->path);
-        if (!(o->file = fopen(o->aside, "wbxe")))
-            return gx_fail(err, errno == ENOENT ? GX_ENOTFOUND : GX_EIO, "cannot write %s: %s", o->path, strerror(errno));
+        st = gx_aside_open(&ex->files[i], path, ex->opt->force, err);
+        free(path);
     }
-    return GX_OK;
+    return st;
 }
 
 static void put_numbers(export *ex, int which, const uint32_t *numbers, size_t n)
@@ -110,24 +101,12 @@ static gx_status put_list(export *ex, uint32_t t, gx_error *err)
 
 static gx_status seal(export *ex, gx_error *err)
 {
-    for (int i = 0; i < N_FILES; ++i) {
-        output *o = &ex->files[i];
-        int bad = ferror(o->file) | fflush(o->file);
-        bad = bad || fsync(fileno(o->file));
-        const int e = errno;
-        bad |= fclose(o->file);
-        o->file = NULL;
-        if (bad)
-            return gx_fail(err, GX_EIO, "cannot write %s: %s", o->path, strerror(e));
-    }
-    for (int i = 0; i < N_FILES; ++i) {
-        output *o = &ex->files[i];
-        if (rename(o->aside, o->path))
-            return gx_fail(err, GX_EIO, "cannot rename %s to %s: %s", o->aside, o->path, strerror(errno));
-        free(o->aside);
-        o->aside = NULL;
-    }
-    return GX_OK;
+    gx_status st = GX_OK;
+    for (int i = 0; i < N_FILES && st == GX_OK; ++i)
+        st = gx_aside_sync(&ex->files[i], err);
+    for (int i = 0; i < N_FILES && st == GX_OK; ++i)
+        st = gx_aside_rename(&ex->files[i], err);
+    return st;
 }
 
 gx_status gx_ds2i_export(const gx_index *ix, const char *base, const gx_ds2i_options *opt, gx_error *err)
@@ -144,14 +123,7 @@ gx_status gx_ds2i_export(const gx_index *ix, const char *base, const gx_ds2i_opt
     }
     if (st == GX_OK)
         st = seal(&ex, err);
-    for (int i = 0; i < N_FILES; ++i) {
-        output *o = &ex.files[i];
-        if (o->file)
-            fclose(o->file);
-        if (o->aside)
-            unlink(o->aside);
-        free(o->aside);
-        free(o->path);
-    }
+    for (int i = 0; i < N_FILES; ++i)
+        gx_aside_close(&ex.files[i]);
     return st;
 }

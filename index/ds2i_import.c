@@ -12,8 +12,6 @@
 #include "engine/status.h"
 #include "index/writer.h"
 
-#define META "{\"analyzer\":{\"tokenizer\":\"whitespace\",\"lowercase\":false,\"possessive\":false," \
-             "\"max_token_bytes\":255,\"stopwords\":[],\"stemmer\":\"none\"}}"
 
 /* A file in memory. bytes is NULL when it is not there or empty. */
 typedef struct mapped {
@@ -288,7 +286,7 @@ gx_status gx_ds2i_import(const char *base, const char *path, const gx_ds2i_optio
     if (st == GX_OK)
         st = add_lists(&im, err);
     if (st == GX_OK)
-        st = gx_writer_finish(im.writer, META, err);
+        st = gx_writer_finish_with(im.writer, opt->analyzer, err);
     gx_writer_close(im.writer);
     unmap_file(&im.docs);
     unmap_file(&im.freqs);

@@ -81,6 +81,9 @@ static la_ssize_t feed_archive(struct archive *a, void *user, const void **block
 
 static gx_status damaged(gx_input *in, const char *why, gx_error *err)
 {
+    if (in->binary)
+        return gx_fail(err, GX_EINPUT, "%s: byte %" PRIu64 ": the %s stream is damaged or truncated: %s", in->path, in->bytes,
+                       in->compression, why);
     return gx_fail(err, GX_EINPUT,
                    "%s:%" PRIu64 ": the %s stream is damaged or truncated: %s; the rest of this file is lost", in->path,
                    in->line, in->compression, why);
@@ -235,7 +238,8 @@ static gx_status append(gx_input *in, gx_error *err)
     if (st || (st = read_some(in, in->buf + in->end, BLOCK, &n, err)))
         return st;
     in->eof = n == 0;
-    blank_nuls(in, in->buf + in->end, n);
+    if (!in->binary)
+        blank_nuls(in, in->buf + in->end, n);
     if (in->latin1)
         n = expand_latin1(in->buf + in->end, n);
     in->end += n;
@@ -290,6 +294,8 @@ static gx_status look(gx_input *in, gx_error *err)
             in->eof = n == 0;
         }
     }
+    if (in->binary)
+        return GX_OK;
     if (in->end >= 2 && (!memcmp(in->buf, "\xff\xfe", 2) || !memcmp(in->buf, "\xfe\xff", 2)))
         return gx_fail(err, GX_EINPUT, "%s:1: this is UTF-16; convert it to UTF-8 first (iconv -f UTF-16 -t UTF-8)",
                        in->path);
@@ -312,7 +318,7 @@ gx_status gx_input_open(gx_input *in, const char *path, gx_error *err)
         return gx_fail(err, errno == ENOENT ? GX_ENOTFOUND : GX_EIO, "cannot open %s: %s", path, strerror(errno));
     gx_status st = look(in, err);
     const size_t fresh = in->end - in->begin;
-    if (!st)
+    if (!st && !in->binary)
         blank_nuls(in, in->buf + in->begin, fresh);
     if (!st && in->latin1 && !(st = reserve(in, 2 * fresh, err)))
         in->end = in->begin + expand_latin1(in->buf + in->begin, fresh);

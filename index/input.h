@@ -25,8 +25,9 @@ typedef struct gx_input {
     uint64_t bytes;     /* after decompression */
     uint64_t nul_bytes;
 
-    size_t max_record;  /* set by the owner before the first open, as are the next three */
+    size_t max_record;  /* set by the owner before the first open, as are the next four */
     bool latin1;
+    bool binary;        /* bytes as they are: no mark is passed over, no NUL changed */
     bool (*cancel)(void *user); /* asked when a signal interrupts a read; may be NULL */
     void *user;
 

@@ -46,6 +46,7 @@ struct gx_writer {
     const gx_codec *docids, *tfs; /* gx_codec_auto: a list's own */
     gx_coding codings[GX_MAX_CODINGS];
     uint32_t n_codings, block_len;
+    uint32_t n_docs_told; /* 0: lists come after all documents */
     uint8_t uuid[16];
     totals counts; /* so far */
     uint64_t sum_tfs;
@@ -165,6 +166,7 @@ gx_status gx_writer_open(gx_writer **out, const char *path, const gx_writer_opti
     w->docids = opt->docids;
     w->tfs = opt->tfs ? opt->tfs : opt->docids;
     w->block_len = w->docids->block_len;
+    w->n_docs_told = opt->n_docs;
     if (w->docids != &gx_codec_auto && w->tfs != &gx_codec_auto)
         w->codings[w->n_codings++] = (gx_coding){w->docids->id, w->tfs->id};
     if (!w->path || !w->dir)
@@ -208,6 +210,12 @@ void gx_writer_close(gx_writer *w)
 }
 
 /* ---- documents ---- */
+
+/* What docids are below while lists are added. */
+static uint32_t n_docs(const gx_writer *w)
+{
+    return w->n_docs_told ? w->n_docs_told : w->counts.n_docs;
+}
 
 static gx_status add_string(pile *p, const char *bytes, size_t len, gx_error *err)
 {
@@ -270,8 +278,10 @@ static gx_status add_document(gx_writer *w, const char *id, size_t id_len, const
                               const char *text, size_t text_len, uint32_t n_tokens, gx_error *err)
 {
     const uint32_t docid = w->counts.n_docs;
-    if (w->counts.n_terms)
+    if (w->counts.n_terms && !w->n_docs_told)
         return gx_fail(err, GX_EUSAGE, "a document is added after the first list");
+    if (w->n_docs_told && docid == w->n_docs_told)
+        return gx_fail(err, GX_EUSAGE, "%s was to have %u documents; another is added", w->path, w->n_docs_told);
     if (docid == UINT32_MAX - 1)
         return gx_fail(err, GX_EUSAGE, "%s would have more than %u documents", w->path, UINT32_MAX - 1);
     if (id_len > GX_MAX_STRING || title_len > GX_MAX_STRING)
@@ -396,7 +406,7 @@ static gx_status half_choices(gx_writer *w, bool is_docids, const uint32_t *valu
             return st;
     }
     choices[0] = (gx_choice){codec, !open && codec->param ? codec->param(w->gaps, df) : 0, 0};
-    *n_choices = open ? gx_choices(w->gaps, df, (double)df / w->counts.n_docs, choices) : 1;
+    *n_choices = open ? gx_choices(w->gaps, df, (double)df / n_docs(w), choices) : 1;
     return GX_OK;
 }
 
@@ -466,9 +476,9 @@ static gx_status add_list(gx_writer *w, const char *term, size_t len, uint32_t d
 {
     char shown[64];
     gx_error words;
-    if (df == 0 || df > w->counts.n_docs)
+    if (df == 0 || df > n_docs(w))
         return gx_fail(err, GX_EUSAGE, "term '%s' has %u postings; there are %u documents", show(term, len, shown), df,
-                       w->counts.n_docs);
+                       n_docs(w));
     gx_status st = add_term(w, term, len, err);
     if (st != GX_OK)
         return st;
@@ -487,8 +497,8 @@ static gx_status add_list(gx_writer *w, const char *term, size_t len, uint32_t d
     entry.tf_param = choice[1].param;
     uint64_t n_words = 0;
     st = add_half(w, true, choice[0], docids, df, &w->docid_ends, &n_words, &words);
-    if (st == GX_OK && docids[df - 1] >= w->counts.n_docs)
-        st = gx_fail(&words, GX_EUSAGE, "docid %u, of %u documents", docids[df - 1], w->counts.n_docs);
+    if (st == GX_OK && docids[df - 1] >= n_docs(w))
+        st = gx_fail(&words, GX_EUSAGE, "docid %u, of %u documents", docids[df - 1], n_docs(w));
     if (st == GX_OK)
         st = add_half(w, false, choice[1], tfs, df, &w->tf_ends, &n_words, &words);
     if (st == GX_EUSAGE)
@@ -617,6 +627,8 @@ gx_status gx_writer_finish(gx_writer *w, const char *meta, gx_error *err)
     if (w->failed.status != GX_OK)
         return fail_again(w, err);
     gx_status st = check_meta(meta, &words);
+    if (st == GX_OK && w->n_docs_told && w->counts.n_docs < w->n_docs_told)
+        st = gx_fail(&words, GX_EUSAGE, "%s was to have %u documents; %u were added", w->path, w->n_docs_told, w->counts.n_docs);
     if (st == GX_OK)
         st = put_sections(w->sealer, w, meta, &words);
     if (st == GX_OK) {
@@ -636,4 +648,25 @@ gx_status gx_writer_finish(gx_writer *w, const char *meta, gx_error *err)
     if (st == GX_OK) /* a second call finds this */
         gx_fail(&w->failed, GX_EUSAGE, "%s is finished already", w->path);
     return st == GX_OK ? GX_OK : keep(w, st, &words, err);
+}
+
+gx_status gx_writer_finish_with(gx_writer *w, const gx_analyzer *an, gx_error *err)
+{
+    static const gx_analyzer_options whitespace = {.name = "whitespace"};
+    gx_analyzer *made = NULL;
+    gx_error words;
+    gx_status st = an ? GX_OK : gx_analyzer_open(&made, &whitespace, &words);
+    if (st != GX_OK)
+        return keep(w, st, &words, err);
+    char *json = gx_analyzer_json(an ? an : made), *meta = NULL;
+    gx_analyzer_close(made);
+    if (json && asprintf(&meta, "{\"analyzer\":%s}", json) < 0)
+        meta = NULL;
+    if (!meta)
+        st = keep(w, gx_fail(&words, GX_ENOMEM, "out of memory"), &words, err);
+    else
+        st = gx_writer_finish(w, meta, err);
+    free(json);
+    free(meta);
+    return st;
 }

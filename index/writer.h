@@ -5,6 +5,8 @@
  *                  -> gx_writer_finish: the file is there, whole            (or not called: nothing is)
  *                  -> gx_writer_close: always
  *
+ * Where lists must come first, the number of documents is told beforehand (options), and documents may follow them.
+ *
  * The payload goes to a temporary file without a name in the output's directory; what else grows is spooled to more such
  * files, so memory is a few MiB and about 16 bytes a term, whatever the collection. finish adds the other sections, syncs the
  * file and gives it its name: a file of that name is untouched until then, and a failure, an abort or a kill leaves nothing
@@ -15,6 +17,7 @@
 #define GX_WRITER_H
 
 #include "codecs/codec.h"
+#include "index/analyzer.h"
 
 typedef struct gx_writer gx_writer;
 
@@ -25,6 +28,7 @@ typedef struct gx_writer_options {
     const gx_codec *docids, *tfs;  /* of equal block_len, or gx_codec_auto; tfs NULL: as docids */
     uint32_t threads;              /* reserved, 0 */
     const uint8_t *uuid;           /* [16], for reproducible files; NULL: a random one */
+    uint32_t n_docs;               /* if not 0: exactly so many documents will come, before, between or after the lists */
 } gx_writer_options;
 #define GX_WRITER_OPTIONS ((gx_writer_options){.size = sizeof(gx_writer_options)})
 
@@ -35,7 +39,7 @@ typedef struct gx_writer_options {
 gx_status gx_writer_open(gx_writer **out, const char *path, const gx_writer_options *opt, gx_error *err);
 
 /* The next document. title may be NULL with title_len 0. text is ignored unless store_text; NULL with 0: empty.
- * n_tokens: the document's length after analysis. GX_EUSAGE (too long a string, lists have begun), GX_EIO, GX_ENOMEM. */
+ * n_tokens: the document's length after analysis. GX_EUSAGE (too long a string, lists have begun, one too many), GX_EIO, GX_ENOMEM. */
 gx_status gx_writer_add_document(gx_writer *w, const char *id, size_t id_len, const char *title, size_t title_len,
                                  const char *text, size_t text_len, uint32_t n_tokens, gx_error *err);
 
@@ -44,8 +48,11 @@ gx_status gx_writer_add_document(gx_writer *w, const char *id, size_t id_len, co
 gx_status gx_writer_add_list(gx_writer *w, const char *term, size_t len, uint32_t df, const uint32_t *docids,
                              const uint32_t *tfs, gx_error *err);
 
-/* Put the file in its place. meta: the META section, a JSON object as text: {"analyzer": gx_analyzer_json's object, ...}. */
+/* Put the file in its place. GX_EUSAGE: documents are missing. meta: the META section, a JSON object as text: {"analyzer": gx_analyzer_json's object, ...}. */
 gx_status gx_writer_finish(gx_writer *w, const char *meta, gx_error *err);
+
+/* gx_writer_finish with nothing but an analyzer in META; NULL: "whitespace", where others have made the terms. */
+gx_status gx_writer_finish_with(gx_writer *w, const gx_analyzer *an, gx_error *err);
 
 /* Free everything; if finish has not succeeded, nothing remains on disk. */
 void gx_writer_close(gx_writer *w);

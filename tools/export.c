@@ -1,41 +1,71 @@
 /* export.c: `gpuidx export`: an index for other engines. */
+#include <string.h>
+
+#include "index/ciff.h"
 #include "index/ds2i.h"
 #include "tools/cli.h"
 #include "tools/stop.h"
+
+static bool ends_with(const char *text, const char *end)
+{
+    const size_t n = strlen(text), m = strlen(end);
+    return n >= m && strcmp(text + n - m, end) == 0;
+}
+
+static gx_status export_ciff(const gx_index *ix, const char *path, bool force, gx_error *err)
+{
+    gx_ciff_options opt = GX_CIFF_OPTIONS;
+    opt.force = force;
+    opt.cancel = is_stopped;
+    return gx_ciff_export(ix, path, &opt, err);
+}
+
+static gx_status export_ds2i(const gx_index *ix, const char *base, bool force, gx_error *err)
+{
+    gx_ds2i_options opt = GX_DS2I_OPTIONS;
+    opt.force = force;
+    opt.cancel = is_stopped;
+    return gx_ds2i_export(ix, base, &opt, err);
+}
 
 static int run(const cli_args *a)
 {
     gx_error err = {0};
     gx_index *ix;
-    gx_ds2i_options opt = GX_DS2I_OPTIONS;
-    const char *base = cli_text(a, "output");
-    if (!base)
+    const char *output = cli_text(a, "output"), *format = cli_text(a, "format");
+    if (!output)
         return cli_usage(a, "--output: where do the files go?");
-    opt.force = cli_switch(a, "force");
-    opt.cancel = is_stopped;
+    const bool ciff = format ? strcmp(format, "ciff") == 0 : ends_with(output, ".ciff") || ends_with(output, ".ciff.gz");
+    if (ciff && ends_with(output, ".gz"))
+        return cli_usage(a, "--output: CIFF is written uncompressed: compress it afterwards");
+    if (ciff && cli_same_file(output, a->argv[0]))
+        return cli_usage(a, "--output: %s is what is exported; give another name", output);
     if (gx_index_open(&ix, a->argv[0], NULL, &err))
         return cli_fail_error(&err);
     stop_on_signals();
-    const int code = gx_ds2i_export(ix, base, &opt, &err) ? stop_fail(&err) : 0;
+    const gx_status st = (ciff ? export_ciff : export_ds2i)(ix, output, cli_switch(a, "force"), &err);
     gx_index_close(ix);
-    return code;
+    return st ? stop_fail(&err) : 0;
 }
 
 static const cli_flag flags[] = {
-    {"output", 'o', CLI_TEXT, "BASE", NULL, "the files are `BASE.docs`, `BASE.freqs`, and so on"},
-    {"format", 'f', CLI_CHOICE, "ds2i", "ds2i", "what is written"},
+    {"output", 'o', CLI_TEXT, "OUTPUT", NULL, "ciff: the file; ds2i: the files are `OUTPUT.docs`, `OUTPUT.freqs`, and so on"},
+    {"format", 'f', CLI_CHOICE, "ciff|ds2i", NULL, "what is written; without it, `ciff` where `OUTPUT` ends in `.ciff`, else `ds2i`"},
     {"force", 0, CLI_SWITCH, NULL, NULL, "replace files that exist"},
     {NULL},
 };
 
 static const cli_section sections[] = {
     {"Formats",
-     "  ds2i  BASE.docs, BASE.freqs and BASE.sizes as ds2i and PISA read them;\n"
-     "        BASE.terms and BASE.documents, the names of both, one a line"},
+     "  ciff  one file of the Common Index File Format; its description tells the\n"
+     "        analyzer, which an import of ours takes from there\n"
+     "  ds2i  OUTPUT.docs, OUTPUT.freqs and OUTPUT.sizes as ds2i and PISA read\n"
+     "        them; OUTPUT.terms and OUTPUT.documents, the names of both, one a line"},
     {NULL},
 };
 
 static const cli_section examples[] = {
+    {"gpuidx export corpus.gx -o corpus.ciff", "For whatever reads CIFF."},
     {"gpuidx export corpus.gx -o pisa/inv", "Postings for PISA's `compress_inverted_index`."},
     {NULL},
 };
@@ -43,8 +73,9 @@ static const cli_section examples[] = {
 const cli_command cmd_export = {
     .name = "export",
     .summary = "write an index's postings for another engine",
-    .synopsis = "[OPTIONS] INDEX -o BASE",
-    .description = "Writes the postings, lengths and names of an index as files that other programs read.",
+    .synopsis = "[OPTIONS] INDEX -o OUTPUT",
+    .description = "Writes the postings, lengths and names of an index as files that other programs read. Titles and texts "
+                   "are left out.",
     .sections = sections,
     .examples = examples,
     .flags = flags,

@@ -1,12 +1,22 @@
 /* import.c: `gpuidx import`: other engines' collections become an index. */
+#include <string.h>
+#include <sys/stat.h>
+
+#include "index/ciff.h"
 #include "index/ds2i.h"
 #include "tools/cli.h"
 #include "tools/stop.h"
 
+static bool is_file(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && !S_ISDIR(st.st_mode);
+}
+
 /* Whether path is one of the files that BASE stands for. */
 static bool is_input(const char *base, const char *path)
 {
-    static const char *const suffixes[] = {".docs", ".freqs", ".sizes", ".terms", ".documents"};
+    static const char *const suffixes[] = {"", ".docs", ".freqs", ".sizes", ".terms", ".documents"};
     char file[4096];
     for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
         snprintf(file, sizeof file, "%s%s", base, suffixes[i]);
@@ -16,31 +26,78 @@ static bool is_input(const char *base, const char *path)
     return false;
 }
 
+/* What INPUT is, when --format does not tell: a file, or the base of files' names. NULL: it can be either. */
+static const char *guess(const char *input)
+{
+    char docs[4096];
+    snprintf(docs, sizeof docs, "%s.docs", input);
+    const bool file = strcmp(input, "-") == 0 || is_file(input), base = is_file(docs);
+    return !file ? "ds2i" : !base ? "ciff" : NULL;
+}
+
+static gx_status import_ciff(const cli_args *a, const char *path, const gx_codec *docids, const gx_codec *tfs,
+                             const gx_analyzer *an, gx_error *err)
+{
+    gx_ciff_options opt = GX_CIFF_OPTIONS;
+    opt.force = cli_switch(a, "force");
+    opt.docids = docids;
+    opt.tfs = tfs;
+    opt.analyzer = an;
+    opt.cancel = is_stopped;
+    return gx_ciff_import(a->argv[0], path, &opt, err);
+}
+
+static gx_status import_ds2i(const cli_args *a, const char *path, const gx_codec *docids, const gx_codec *tfs,
+                             const gx_analyzer *an, gx_error *err)
+{
+    gx_ds2i_options opt = GX_DS2I_OPTIONS;
+    opt.force = cli_switch(a, "force");
+    opt.terms = cli_text(a, "terms");
+    opt.documents = cli_text(a, "documents");
+    opt.docids = docids;
+    opt.tfs = tfs;
+    opt.analyzer = an;
+    opt.cancel = is_stopped;
+    return gx_ds2i_import(a->argv[0], path, &opt, err);
+}
+
 static int run(const cli_args *a)
 {
     gx_error err = {0};
-    gx_ds2i_options opt = GX_DS2I_OPTIONS;
-    const char *tf_codec = cli_text(a, "tf-codec"), *path = cli_text(a, "output");
+    const gx_codec *docids, *tfs = NULL;
+    gx_analyzer *an = NULL;
+    const char *tf_codec = cli_text(a, "tf-codec"), *path = cli_text(a, "output"), *format = cli_text(a, "format");
+    const gx_analyzer_options analysis = {cli_text(a, "analyzer"), cli_text(a, "stemmer"), cli_text(a, "stopwords")};
     if (!path)
         return cli_usage(a, "--output: where does the index go?");
     if (is_input(a->argv[0], path))
         return cli_usage(a, "--output: %s is what is imported; give another name", path);
-    opt.force = cli_switch(a, "force");
-    opt.terms = cli_text(a, "terms");
-    opt.documents = cli_text(a, "documents");
-    opt.cancel = is_stopped;
-    if (gx_codec_find(&opt.docids, cli_text(a, "codec"), &err) ||
-        (tf_codec && gx_codec_find(&opt.tfs, tf_codec, &err)))
+    if (!format && !(format = guess(a->argv[0])))
+        return cli_usage(a, "--format: %s is a file, and so is %s.docs; which is it?", a->argv[0], a->argv[0]);
+    const bool ciff = strcmp(format, "ciff") == 0;
+    if (ciff && (cli_text(a, "terms") || cli_text(a, "documents")))
+        return cli_usage(a, "--%s: a CIFF file brings its names", cli_text(a, "terms") ? "terms" : "documents");
+    if (!analysis.name && (analysis.stemmer || analysis.stopwords))
+        return cli_usage(a, "--%s: of which --analyzer?", analysis.stemmer ? "stemmer" : "stopwords");
+    if (gx_codec_find(&docids, cli_text(a, "codec"), &err) || (tf_codec && gx_codec_find(&tfs, tf_codec, &err)) ||
+        (analysis.name && gx_analyzer_open(&an, &analysis, &err)))
         return cli_fail_error(&err);
     stop_on_signals();
-    return gx_ds2i_import(a->argv[0], path, &opt, &err) ? stop_fail(&err) : 0;
+    const gx_status st = (ciff ? import_ciff : import_ds2i)(a, path, docids, tfs, an, &err);
+    gx_analyzer_close(an);
+    return st ? stop_fail(&err) : 0;
 }
 
 static const cli_flag flags[] = {
     {"output", 'o', CLI_TEXT, "FILE", NULL, "where the index goes"},
-    {"format", 'f', CLI_CHOICE, "ds2i", "ds2i", "what the collection is"},
-    {"terms", 0, CLI_TEXT, "FILE", NULL, "the lists' names, one a line; without it `BASE.terms`, or numbers"},
-    {"documents", 0, CLI_TEXT, "FILE", NULL, "the documents' names, one a line; without it `BASE.documents`, or numbers"},
+    {"format", 'f', CLI_CHOICE, "ciff|ds2i", NULL, "what the collection is; without it, `ciff` where `INPUT` is a file, else `ds2i`"},
+    {"terms", 0, CLI_TEXT, "FILE", NULL, "ds2i: the lists' names, one a line; without it `INPUT.terms`, or numbers"},
+    {"documents", 0, CLI_TEXT, "FILE", NULL, "ds2i: the documents' names, one a line; without it `INPUT.documents`, or numbers"},
+    {"analyzer", 0, CLI_CHOICE, "english|simple|whitespace", NULL,
+     "how the collection's terms were made, and its queries' will be; without it `whitespace`, or what an export of ours tells"},
+    {"stemmer", 0, CLI_TEXT, "NAME", NULL, "`none`, `porter`, `english` (Porter2) or any of Snowball's; without it, the analyzer's own"},
+    {"stopwords", 0, CLI_TEXT, "WORDS", NULL,
+     "`none`, `lucene` (33 words), or a file with a word a line; without it, the analyzer's own"},
     CLI_CODEC_FLAGS,
     {"force", 0, CLI_SWITCH, NULL, NULL, "replace `FILE` if it exists"},
     {NULL},
@@ -48,12 +105,15 @@ static const cli_flag flags[] = {
 
 static const cli_section sections[] = {
     {"Formats",
-     "  ds2i  BASE.docs, BASE.freqs and BASE.sizes of ds2i and PISA: sequences\n"
+     "  ciff  a file of the Common Index File Format (Anserini, PISA, Terrier,\n"
+     "        JASS), or - for stdin; gz, bz2, xz, zstd are read as they are\n"
+     "  ds2i  INPUT.docs, INPUT.freqs and INPUT.sizes of ds2i and PISA: sequences\n"
      "        of 32-bit numbers, each with its length before it"},
     {NULL},
 };
 
 static const cli_section examples[] = {
+    {"gpuidx import robust04.ciff.gz -o robust04.gx --analyzer=english", "What Anserini exported: Porter's stems without stop words."},
     {"gpuidx import gov2/inv -o gov2.gx --terms=gov2/fwd.terms --documents=gov2/fwd.documents", "What PISA's invert made."},
     {NULL},
 };
@@ -61,9 +121,10 @@ static const cli_section examples[] = {
 const cli_command cmd_import = {
     .name = "import",
     .summary = "make an index of another engine's collection",
-    .synopsis = "[OPTIONS] BASE -o FILE",
-    .description = "Reads postings that another program has made. Queries of the new index are split at white space and "
-                   "otherwise taken as they are: their words must be the collection's terms.",
+    .synopsis = "[OPTIONS] INPUT -o FILE",
+    .description = "Reads postings that another program has made. Neither format tells how its terms were made: unless "
+                   "--analyzer does, queries of the new index are split at white space and otherwise taken as they are, so "
+                   "that their words must be the collection's terms.",
     .sections = sections,
     .examples = examples,
     .flags = flags,

@@ -28,6 +28,7 @@ needs=(
   'libutf8proc|pkg-config --exists libutf8proc|libutf8proc-dev'
   'jansson|pkg-config --exists jansson|libjansson-dev'
   'libstemmer|has_header libstemmer.h|libstemmer-dev'
+  'nanopb|has_header pb_decode.h || has_header nanopb/pb_decode.h|libnanopb-dev'
   'libedit|pkg-config --exists libedit|libedit-dev'
   'cmocka (tests)|pkg-config --exists cmocka|libcmocka-dev'
   'bats (tests)|command -v bats|bats'

@@ -157,6 +157,96 @@ found() {
     exits 2
 }
 
+@test "what export writes as CIFF, import reads, and it answers as before" {
+    ask export "$TINY" -o x.ciff
+    exits 0
+    ask import x.ciff -o back.gx
+    exits 0
+    ask check back.gx
+    exits 0
+    for op in and or; do
+        diff <("$GPUIDX" query -q "$TINY" 'merging lists of the index' --op=$op --engine=cpu --format=tsv) \
+            <("$GPUIDX" query -q back.gx 'merging lists of the index' --op=$op --engine=cpu --format=tsv)
+    done
+    [ -n "$("$GPUIDX" query -q back.gx 'merging' --engine=cpu --format=tsv)" ]
+    ask export back.gx -f ciff -o y
+    exits 0
+    cmp x.ciff y
+    for file in x.ciff.gz x.ciff.xz; do
+        if [ $file = x.ciff.gz ]; then gzip -c x.ciff >$file; else xz -c x.ciff >$file; fi
+        ask import $file -o from-$file.gx
+        exits 0
+        "$GPUIDX" export -q from-$file.gx -o z --force -f ciff
+        cmp x.ciff z
+    done
+    ask import - -o piped.gx <x.ciff
+    exits 0
+    ask import x.ciff -o plain.gx --analyzer=simple --stemmer=english
+    exits 0
+    ask info plain.gx
+    says '"stemmer":"english"'
+}
+
+@test "what another program wrote as CIFF is imported" {
+    ask import "$DATA/fuzz-ciff/toolkit" -o x.gx # by ciff-toolkit: tests/witness/ciff.py --make
+    exits 0
+    ask info x.gx
+    says '"tokenizer":"whitespace"'
+    says 'documents    40'
+    ask export x.gx -o x.ciff
+    exits 0
+    ask import x.ciff -o y.gx
+    exits 0
+    "$GPUIDX" export -q x.gx -o x
+    "$GPUIDX" export -q y.gx -o y
+    for part in docs freqs sizes terms documents; do
+        cmp x.$part y.$part
+    done
+}
+
+@test "a CIFF file with a fault is refused by file, byte and reason, and leaves nothing" {
+    ask export "$TINY" -o x.ciff
+    truncate -s -3 x.ciff
+    ask import x.ciff -o back.gx
+    exits 3
+    complains 'x.ciff: byte '
+    complains 'a message of '
+    gzip x.ciff
+    truncate -s -20 x.ciff.gz
+    ask import x.ciff.gz -o back.gx
+    exits 3
+    complains 'x.ciff.gz: byte '
+    ask import "$DATA/tiny.jsonl" -o back.gx
+    exits 3
+    ask import "$TINY" -o back.gx
+    exits 3
+    [ "$(ls)" = x.ciff.gz ]
+}
+
+@test "import and export say what they cannot tell or do" {
+    ask export "$TINY" -o x
+    ask export "$TINY" -o x -f ciff
+    exits 0
+    ask import x -o back.gx
+    exits 2
+    complains 'x.docs; which is it'
+    ask import x -o back.gx -f ds2i
+    exits 0
+    ask import x -o back.gx -f ciff --force
+    exits 0
+    ask import x -o back.gx -f ciff --force --terms=x.terms
+    exits 2
+    ask import x -o back.gx -f ciff --force --stemmer=porter
+    exits 2
+    ask import x -o x -f ciff --force
+    exits 2
+    ask export "$TINY" -o x.ciff.gz
+    exits 2
+    complains 'uncompressed'
+    ask export "$TINY" -o x -f ciff
+    exits 5
+}
+
 @test "import names the file and the byte of what is wrong" {
     ask export "$TINY" -o x
     truncate -s -4 x.freqs
