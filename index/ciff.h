@@ -7,8 +7,9 @@
  *   PostingsList  1 term, 2 df, 3 cf, 4 postings: each 1 docid, as the difference from the one before, 2 tf
  *   DocRecord     1 docid, 2 collection_docid, 3 doclength
  *
- * Fields are decoded and encoded one by one with nanopb's streams, so that a list is never held twice and needs no
- * generated code.
+ * Fields are decoded and encoded one by one with nanopb's streams: a message is never held whole when it is read, and no
+ * code is generated. Postings, nearly all of a file's bytes, are read from the window by hand where they have the form that
+ * exporters give them, and so they are written.
  *
  * What an import demands of a file: version 1; lists by rising term in byte order, each with a term, as many postings as df
  * says, docids that rise and lie below num_docs, no tf of 0; documents by docid, all of [0, num_docs), each with a
@@ -40,7 +41,7 @@ typedef struct gx_ciff_options {
  * writer's failures. */
 gx_status gx_ciff_import(const char *file, const char *path, const gx_ciff_options *opt, gx_error *err);
 
-/* Write ix as a CIFF file, aside, and renamed when it is whole. Memory: 22 bytes a posting of the longest list. Names that
+/* Write ix as a CIFF file, aside, and renamed when it is whole. Memory: 26 bytes a posting of the longest list. Names that
  * ix lacks (synth.h) are numbers of one width. GX_EEXISTS (unless force), GX_ENOTFOUND, GX_EIO, GX_ENOMEM, GX_ECANCELLED,
  * GX_ECORRUPT (a list does not decode to rising docids below n_docs); GX_EUSAGE: ix has what CIFF cannot hold: a name that
  * is empty or not UTF-8, a number of 2^31 or more. */

@@ -35,20 +35,28 @@ static void put_text(pb_ostream_t *s, uint32_t tag, const char *text, size_t n)
     pb_encode_string(s, (const pb_byte_t *)text, n);
 }
 
-static uint32_t varint_bytes(uint32_t v)
+static uint8_t *put_varint(uint8_t *to, uint32_t v)
 {
-    uint32_t n = 1;
-    while (v >>= 7)
-        ++n;
-    return n;
+    for (; v >= 128; v >>= 7)
+        *to++ = (uint8_t)(v | 128);
+    *to++ = (uint8_t)v;
+    return to;
 }
 
-static void put_posting(pb_ostream_t *s, uint32_t gap, uint32_t tf)
+/* A posting, of at most POSTING_BYTES, written by hand: it is most of what there is. Returns its end. */
+static uint8_t *put_posting(uint8_t *to, uint32_t gap, uint32_t tf)
 {
-    pb_encode_tag(s, PB_WT_STRING, GX_CIFF_POSTINGS);
-    pb_encode_varint(s, (gap ? 1 + varint_bytes(gap) : 0) + 1 + varint_bytes(tf));
-    put_number(s, GX_CIFF_GAP, gap);
-    put_number(s, GX_CIFF_TF, tf);
+    uint8_t *const length = to + 1;
+    *to = GX_CIFF_POSTINGS << 3 | PB_WT_STRING;
+    to += 2;
+    if (gap) {
+        *to++ = GX_CIFF_GAP << 3 | PB_WT_VARINT;
+        to = put_varint(to, gap);
+    }
+    *to++ = GX_CIFF_TF << 3 | PB_WT_VARINT;
+    to = put_varint(to, tf);
+    *length = (uint8_t)(to - length - 1);
+    return to;
 }
 
 /* ---- messages ---- */
@@ -67,15 +75,16 @@ static gx_status begin_message(export *ex, size_t n, pb_ostream_t *s, gx_error *
     return GX_OK;
 }
 
-static gx_status end_message(export *ex, const pb_ostream_t *s, gx_error *err)
+/* The message is what s has written, and n_more bytes behind it. */
+static gx_status end_message(export *ex, const pb_ostream_t *s, size_t n_more, gx_error *err)
 {
     pb_byte_t length[10];
     pb_ostream_t l = pb_ostream_from_buffer(length, sizeof length);
     if (s->errmsg) /* the bounds above are wrong */
         return gx_fail(err, GX_EINTERNAL, "%s: a message did not fit: %s", ex->out.path, PB_GET_ERROR(s));
-    pb_encode_varint(&l, s->bytes_written);
+    pb_encode_varint(&l, s->bytes_written + n_more);
     fwrite(length, 1, l.bytes_written, ex->out.file); /* errors stay with the file until it is synced */
-    fwrite(ex->message, 1, s->bytes_written, ex->out.file);
+    fwrite(ex->message, 1, s->bytes_written + n_more, ex->out.file);
     return GX_OK;
 }
 
@@ -105,7 +114,7 @@ static gx_status put_header(export *ex, gx_error *err)
             pb_encode_fixed64(&s, &average);
         }
         put_text(&s, GX_CIFF_DESCRIPTION, description, n);
-        st = end_message(ex, &s, err);
+        st = end_message(ex, &s, 0, err);
     }
     free(json);
     free(description);
@@ -168,9 +177,10 @@ static gx_status put_list(export *ex, uint32_t t, gx_error *err)
     put_text(&s, GX_CIFF_TERM, term, len);
     put_number(&s, GX_CIFF_DF, l.df);
     put_number(&s, GX_CIFF_CF, cf);
-    for (uint32_t i = 0; i < l.df; ++i)
-        put_posting(&s, i ? ex->docids[i] - ex->docids[i - 1] : ex->docids[0], ex->tfs[i]);
-    return end_message(ex, &s, err);
+    uint8_t *const postings = ex->message + s.bytes_written, *end = postings;
+    for (uint32_t i = 0, last = 0; i < l.df; last = ex->docids[i++])
+        end = put_posting(end, ex->docids[i] - last, ex->tfs[i]);
+    return end_message(ex, &s, (size_t)(end - postings), err);
 }
 
 static gx_status put_document(export *ex, uint32_t d, gx_error *err)
@@ -189,7 +199,7 @@ static gx_status put_document(export *ex, uint32_t d, gx_error *err)
     put_number(&s, GX_CIFF_DOCID, d);
     put_text(&s, GX_CIFF_NAME, name, len);
     put_number(&s, GX_CIFF_LENGTH, ex->ix->doc_lens[d]);
-    return end_message(ex, &s, err);
+    return end_message(ex, &s, 0, err);
 }
 
 static gx_status put_all(export *ex, const gx_ciff_options *opt, gx_error *err)

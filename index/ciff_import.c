@@ -270,6 +270,50 @@ static gx_status read_posting(import *im, pb_istream_t *list, const field *posti
     return GX_OK;
 }
 
+/* A varint of [0, 2^31) from *p on, below end; moves *p behind it. False where there is another. */
+static bool take_varint(const uint8_t **p, const uint8_t *end, uint32_t *value)
+{
+    uint64_t v = 0;
+    for (unsigned shift = 0; shift < 35 && *p < end; shift += 7) {
+        const uint8_t byte = *(*p)++;
+        v |= (uint64_t)(byte & 127) << shift;
+        if (byte < 128) {
+            *value = (uint32_t)v;
+            return v <= INT32_MAX;
+        }
+    }
+    return false;
+}
+
+/* The postings at the window's begin as all exporters write them: docid, unless the difference is 0, and tf, nothing else.
+ * Passes over as many as are whole and good; the first that is not is left to read_posting, which finds the words. */
+static void take_postings(import *im, pb_istream_t *list)
+{
+    enum { POSTING_TAG = GX_CIFF_POSTINGS << 3 | PB_WT_STRING, GAP_TAG = GX_CIFF_GAP << 3, TF_TAG = GX_CIFF_TF << 3 };
+    const uint8_t *const begin = (const uint8_t *)im->in.buf + im->in.begin;
+    const size_t have = im->in.end - im->in.begin, n = have < list->bytes_left ? have : list->bytes_left;
+    const uint8_t *const end = begin + n, *at = begin;
+    uint32_t df = im->df, last = df ? im->docids[df - 1] : 0;
+    while (df < im->max_df && end - at > 2 && at[0] == POSTING_TAG && at[1] < 128 && end - at - 2 >= at[1]) {
+        const uint8_t *p = at + 2, *const posting_end = p + at[1];
+        uint32_t gap = 0, tf = 0;
+        if (p < posting_end && *p == GAP_TAG && (++p, !take_varint(&p, posting_end, &gap)))
+            break;
+        if (p == posting_end || *p++ != TF_TAG || !take_varint(&p, posting_end, &tf) || p != posting_end || tf == 0 ||
+            (df && gap == 0) || last + gap >= im->n_docs)
+            break;
+        last += gap;
+        im->docids[df] = last;
+        im->tfs[df++] = tf;
+        at = posting_end;
+    }
+    const size_t taken = (size_t)(at - begin);
+    im->df = df;
+    im->in.begin += taken;
+    im->passed += taken;
+    list->bytes_left -= taken;
+}
+
 static int compare(const text *a, const text *b)
 {
     const size_t n = a->n < b->n ? a->n : b->n;
@@ -308,7 +352,10 @@ static gx_status read_list(import *im, uint32_t number, gx_error *err)
         if ((st = next_field(im, &s, &f, err)) != GX_OK)
             break;
         switch (f.tag) {
-        case GX_CIFF_POSTINGS: st = read_posting(im, &s, &f, err); break;
+        case GX_CIFF_POSTINGS:
+            if ((st = read_posting(im, &s, &f, err)) == GX_OK)
+                take_postings(im, &s);
+            break;
         case GX_CIFF_TERM: st = read_text(im, &s, &f, "a term", &im->term, err); break;
         case GX_CIFF_DF: st = read_number(im, &s, &f, "df", &df, err); break;
         default: st = skip_field(im, &s, &f, err);
