@@ -495,7 +495,7 @@ gx_status gx_builder_finish(gx_builder *b, gx_error *err)
     lap(b, GX_STAGE_DOCUMENTS);
     gx_memo_close(b->memo);
     b->memo = NULL;
-    if ((st = gx_inverter_merge(b->inverter, write_list, b, err)) != GX_OK)
+    if ((st = gx_inverter_merge(&b->inverter, 1, write_list, b, err)) != GX_OK)
         return st;
     b->counts.spills = gx_inverter_spills(b->inverter);
     gx_inverter_close(b->inverter);

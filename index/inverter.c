@@ -35,6 +35,17 @@ typedef struct run {
     uint64_t begin, end; /* in the temporary file */
 } run;
 
+/* A list decoded. */
+typedef struct postings {
+    uint32_t *docids, *tfs; /* [max] */
+    uint32_t max;
+} postings;
+
+typedef struct sort_key {
+    uint64_t prefix; /* the term's first 8 bytes, the first highest, zeros behind */
+    uint32_t number, string;
+} sort_key;
+
 struct gx_inverter {
     list *lists;
     uint32_t n_lists, max_lists;
@@ -53,8 +64,9 @@ struct gx_inverter {
     run *runs;
     uint32_t n_runs, max_runs;
 
-    uint32_t *docids, *tfs; /* [max_postings]: a list decoded */
-    uint32_t max_postings;
+    postings whole;
+    sort_key *keys; /* [n_lists] once sealed, terms in byte order */
+    bool sealed;
 };
 
 /* Bytes of the i-th chunk of a chain: 16, 16, 32, 32, ... 8192. */
@@ -85,6 +97,13 @@ gx_status gx_inverter_open(gx_inverter **out, const char *dir, uint64_t memory, 
     return GX_OK;
 }
 
+static void free_postings(postings *p)
+{
+    free(p->docids);
+    free(p->tfs);
+    *p = (postings){0};
+}
+
 void gx_inverter_close(gx_inverter *inv)
 {
     if (!inv)
@@ -97,8 +116,8 @@ void gx_inverter_close(gx_inverter *inv)
     gx_pages_close(inv->slots, (inv->slot_mask + 1ull) * sizeof(slot));
     free(inv->dir);
     free(inv->runs);
-    free(inv->docids);
-    free(inv->tfs);
+    free(inv->keys);
+    free_postings(&inv->whole);
     if (inv->fd >= 0)
         close(inv->fd);
     free(inv);
@@ -107,7 +126,7 @@ void gx_inverter_close(gx_inverter *inv)
 uint64_t gx_inverter_bytes(const gx_inverter *inv)
 {
     return (uint64_t)inv->slabs_used * inv->slab_bytes + (uint64_t)inv->n_lists * (sizeof(list) + 16) + inv->strings_bytes +
-           (inv->slot_mask + 1ull) * sizeof(slot) + (uint64_t)inv->max_postings * 8;
+           (inv->slot_mask + 1ull) * sizeof(slot) + (uint64_t)inv->whole.max * 8;
 }
 
 uint32_t gx_inverter_spills(const gx_inverter *inv)
@@ -331,14 +350,12 @@ gx_status gx_inverter_add(gx_inverter *inv, uint32_t docid, const uint32_t *term
     return GX_OK;
 }
 
-static bool reserve_postings(gx_inverter *inv, uint64_t df)
+static bool reserve_postings(postings *p, uint64_t df)
 {
-    if (df <= inv->max_postings)
+    uint32_t max = p->max;
+    if (df <= max)
         return true;
-    uint32_t max = inv->max_postings;
-    if (!reserve(&inv->docids, &max, df, sizeof *inv->docids))
-        return false;
-    return reserve(&inv->tfs, &inv->max_postings, df, sizeof *inv->tfs);
+    return reserve(&p->docids, &max, df, sizeof *p->docids) && reserve(&p->tfs, &p->max, df, sizeof *p->tfs);
 }
 
 /* docids[df] and tfs[df] of a list. */
@@ -377,11 +394,6 @@ static void decode_chain(const gx_inverter *inv, const list *l, uint32_t *docids
 }
 
 /* ---- byte order ---- */
-
-typedef struct sort_key {
-    uint64_t prefix; /* the term's first 8 bytes, the first highest, zeros behind */
-    uint32_t number, string;
-} sort_key;
 
 static uint64_t prefix_of(const uint8_t *p, size_t len)
 {
@@ -465,31 +477,31 @@ static gx_status no_memory(gx_error *err)
     return gx_fail(err, GX_ENOMEM, "out of memory while inverting; --memory sets how much is held before lists go to a temporary file");
 }
 
-/* Give the lists that are held to fn. */
-static gx_status each_list(gx_inverter *inv, gx_list_fn *fn, void *user, gx_error *err)
+/* The lists that come after the i-th in byte order, on their way into the cache. */
+static inline void prefetch_lists(const gx_inverter *inv, const sort_key *keys, uint32_t i)
+{
+    if (i + 16 < inv->n_lists)
+        __builtin_prefetch(&inv->lists[keys[i + 16].number]);
+    if (i + 8 < inv->n_lists && inv->lists[keys[i + 8].number].df > 1)
+        __builtin_prefetch(chunk_at(inv, inv->lists[keys[i + 8].number].first));
+}
+
+/* Give the lists that are held, whose order is keys, to fn. */
+static gx_status each_list(gx_inverter *inv, const sort_key *keys, gx_list_fn *fn, void *user, gx_error *err)
 {
     gx_status st = GX_OK;
-    sort_key *keys = in_byte_order(inv);
-    if (!keys)
-        return no_memory(err);
     for (uint32_t i = 0; i < inv->n_lists && st == GX_OK; ++i) {
-        if (i + 16 < inv->n_lists)
-            __builtin_prefetch(&inv->lists[keys[i + 16].number]);
-        if (i + 8 < inv->n_lists && inv->lists[keys[i + 8].number].df > 1)
-            __builtin_prefetch(chunk_at(inv, inv->lists[keys[i + 8].number].first));
+        prefetch_lists(inv, keys, i);
         const list *l = &inv->lists[keys[i].number];
         if (l->df == 0)
             continue;
-        if (!reserve_postings(inv, l->df)) {
-            st = no_memory(err);
-            break;
-        }
-        decode_chain(inv, l, inv->docids, inv->tfs);
+        if (!reserve_postings(&inv->whole, l->df))
+            return no_memory(err);
+        decode_chain(inv, l, inv->whole.docids, inv->whole.tfs);
         size_t len;
         const uint8_t *term = term_of(inv, l, &len);
-        st = fn(user, (const char *)term, len, l->df, inv->docids, inv->tfs, err);
+        st = fn(user, (const char *)term, len, l->df, inv->whole.docids, inv->whole.tfs, err);
     }
-    free(keys);
     return st;
 }
 
@@ -583,31 +595,58 @@ gx_status gx_inverter_spill(gx_inverter *inv, gx_error *err)
         return no_memory(err);
     }
     const uint64_t begin = inv->file_bytes;
-    st = each_list(inv, write_entry, &w, err);
+    sort_key *keys = in_byte_order(inv);
+    st = keys ? each_list(inv, keys, write_entry, &w, err) : no_memory(err);
     if (st == GX_OK)
         st = write_all(inv, w.buffer, w.n, err);
+    free(keys);
     free(w.buffer);
     if (st != GX_OK)
         return st;
     inv->runs[inv->n_runs++] = (run){begin, inv->file_bytes};
     inv->n_lists = inv->strings_bytes = inv->slabs_used = inv->slab_at = 0;
-    free(inv->docids);
-    free(inv->tfs);
+    free_postings(&inv->whole);
     gx_pages_close(inv->slots, (inv->slot_mask + 1ull) * sizeof(slot));
-    inv->docids = inv->tfs = NULL;
-    inv->max_postings = 0;
     inv->slot_mask = FIRST_SLOTS - 1;
     inv->slots = gx_pages_open(FIRST_SLOTS * sizeof(slot));
     return inv->slots ? GX_OK : no_memory(err);
 }
 
-/* A run being read: the entry at hand, and a window of the file. */
+gx_status gx_inverter_seal(gx_inverter *inv, gx_error *err)
+{
+    if (inv->sealed)
+        return GX_OK;
+    if (inv->n_runs == 0) {
+        if (!(inv->keys = in_byte_order(inv)))
+            return no_memory(err);
+    } else {
+        const gx_status st = inv->n_lists ? gx_inverter_spill(inv, err) : GX_OK;
+        if (st != GX_OK)
+            return st;
+        for (uint32_t i = 0; i < inv->n_slabs; ++i)
+            gx_pages_close(inv->slabs[i], inv->slab_bytes);
+        inv->n_slabs = 0;
+    }
+    inv->sealed = true;
+    return GX_OK;
+}
+
+/* ---- merging ---- */
+
+/* Lists being read, terms in byte order: a run's, or those that an inverter holds. The entry at hand, and what follows. */
 typedef struct cursor {
-    uint64_t next, end; /* what of the file is still to be read */
-    uint8_t *window;    /* bytes [at, n) are not used up */
+    const gx_inverter *inv;
+    uint64_t prefix; /* the term's */
+    const uint8_t *term;
+    uint32_t len, df, number;
+
+    uint32_t at_key; /* held: of inv->keys, the next one's */
+    const list *l;
+
+    uint64_t next, end; /* a run: what of the file is still to be read */
+    uint8_t *window;    /* bytes [at, n) are not used up. NULL: held */
     size_t at, n, max;
-    uint8_t *term;
-    uint32_t len, df, bytes, number;
+    uint32_t bytes;
 } cursor;
 
 /* At least want bytes of the run in the window, where there are so many; false: an error. */
@@ -639,13 +678,10 @@ static gx_status fill(const gx_inverter *inv, cursor *c, size_t want, gx_error *
     return GX_OK;
 }
 
-/* The next entry, or *more = false. */
-static gx_status advance(const gx_inverter *inv, cursor *c, bool *more, gx_error *err)
+/* The next entry of a run. */
+static gx_status advance_run(cursor *c, gx_error *err)
 {
-    *more = c->at < c->n || c->next < c->end;
-    if (!*more)
-        return GX_OK;
-    gx_status st = fill(inv, c, ENTRY_HEAD, err);
+    gx_status st = fill(c->inv, c, ENTRY_HEAD, err);
     if (st != GX_OK)
         return st;
     uint16_t len;
@@ -653,15 +689,47 @@ static gx_status advance(const gx_inverter *inv, cursor *c, bool *more, gx_error
     memcpy(&c->df, c->window + c->at + 2, 4);
     memcpy(&c->bytes, c->window + c->at + 6, 4);
     c->len = len;
-    if ((st = fill(inv, c, (size_t)ENTRY_HEAD + len + c->bytes, err)) != GX_OK)
+    if ((st = fill(c->inv, c, (size_t)ENTRY_HEAD + len + c->bytes, err)) != GX_OK)
         return st;
     c->term = c->window + c->at + ENTRY_HEAD;
     c->at += (size_t)ENTRY_HEAD + len + c->bytes;
     return GX_OK;
 }
 
+/* The next list that is held and has a posting, or false. */
+static bool advance_held(cursor *c)
+{
+    const gx_inverter *inv = c->inv;
+    while (c->at_key < inv->n_lists) {
+        prefetch_lists(inv, inv->keys, c->at_key);
+        c->l = &inv->lists[inv->keys[c->at_key++].number];
+        if (c->l->df == 0)
+            continue;
+        size_t len;
+        c->term = term_of(inv, c->l, &len);
+        c->len = (uint32_t)len;
+        c->df = c->l->df;
+        return true;
+    }
+    return false;
+}
+
+/* The next entry, or *more = false. */
+static gx_status advance(cursor *c, bool *more, gx_error *err)
+{
+    gx_status st = GX_OK;
+    *more = c->window ? c->at < c->n || c->next < c->end : advance_held(c);
+    if (*more && c->window)
+        st = advance_run(c, err);
+    if (*more && st == GX_OK)
+        c->prefix = prefix_of(c->term, c->len);
+    return st;
+}
+
 static bool before(const cursor *a, const cursor *b)
 {
+    if (a->prefix != b->prefix)
+        return a->prefix < b->prefix;
     const int c = compare_terms(a->term, a->len, b->term, b->len);
     return c < 0 || (c == 0 && a->number < b->number);
 }
@@ -682,6 +750,10 @@ static void sink(cursor **heap, uint32_t n, uint32_t i)
 
 static void decode_entry(const cursor *c, uint32_t *docids, uint32_t *tfs)
 {
+    if (!c->window) {
+        decode_chain(c->inv, c->l, docids, tfs);
+        return;
+    }
     const uint8_t *p = c->term + c->len;
     uint32_t doc = 0;
     for (uint32_t i = 0; i < c->df; ++i) {
@@ -694,69 +766,175 @@ static void decode_entry(const cursor *c, uint32_t *docids, uint32_t *tfs)
     }
 }
 
-/* Merge the runs of a heap of cursors; term is scratch of 65536 bytes. */
-static gx_status merge_runs(gx_inverter *inv, cursor **heap, uint32_t n, uint8_t *term, gx_list_fn *fn, void *user, gx_error *err)
+/* Rising docids [at, end) of a list whose pieces are decoded one behind another. */
+typedef struct part {
+    uint32_t at, end, doc; /* doc: the one at at */
+} part;
+
+typedef struct merging {
+    cursor *cursors, **heap; /* [n_cursors] */
+    part *parts;             /* [n_cursors] */
+    uint32_t n_cursors, n_heap;
+    uint8_t *term;           /* [65536] */
+    postings pieces, whole;
+} merging;
+
+static void sink_part(part *heap, uint32_t n, uint32_t i)
+{
+    const part p = heap[i];
+    for (uint32_t child; (child = 2 * i + 1) < n; i = child) {
+        if (child + 1 < n && heap[child + 1].doc < heap[child].doc)
+            ++child;
+        if (heap[child].doc > p.doc)
+            break;
+        heap[i] = heap[child];
+    }
+    heap[i] = p;
+}
+
+/* The parts of m->pieces by rising docid to m->whole. The part that is behind gives all that it has before the next. */
+static void interleave(merging *m, uint32_t n)
+{
+    const uint32_t *const docids = m->pieces.docids, *const tfs = m->pieces.tfs;
+    part *const heap = m->parts;
+    uint32_t to = 0;
+    for (uint32_t i = n / 2; i-- > 0;)
+        sink_part(heap, n, i);
+    while (n) {
+        part *const p = &heap[0];
+        uint32_t next = n > 1 ? heap[1].doc : UINT32_MAX;
+        if (n > 2 && heap[2].doc < next)
+            next = heap[2].doc;
+        uint32_t at = p->at;
+        do {
+            m->whole.docids[to] = docids[at];
+            m->whole.tfs[to++] = tfs[at++];
+        } while (at < p->end && docids[at] < next);
+        p->at = at;
+        if (at < p->end)
+            p->doc = docids[at];
+        else
+            heap[0] = heap[--n];
+        sink_part(heap, n, 0);
+    }
+}
+
+/* The list of the term that comes first, from all cursors that have it, decoded in their order. */
+static gx_status merge_list(merging *m, size_t len, const postings **out, uint64_t *df, gx_error *err)
+{
+    uint32_t n_parts = 0;
+    *df = 0;
+    do {
+        cursor *const c = m->heap[0];
+        if (*df + c->df > UINT32_MAX || !reserve_postings(&m->pieces, *df + c->df))
+            return no_memory(err);
+        const uint32_t at = (uint32_t)*df, *const docids = m->pieces.docids;
+        decode_entry(c, m->pieces.docids + at, m->pieces.tfs + at);
+        *df += c->df;
+        if (at && docids[at - 1] < docids[at])
+            m->parts[n_parts - 1].end = (uint32_t)*df;
+        else
+            m->parts[n_parts++] = (part){at, (uint32_t)*df, docids[at]};
+        bool more;
+        const gx_status st = advance(c, &more, err);
+        if (st != GX_OK)
+            return st;
+        if (!more)
+            m->heap[0] = m->heap[--m->n_heap];
+        if (m->n_heap)
+            sink(m->heap, m->n_heap, 0);
+    } while (m->n_heap && compare_terms(m->heap[0]->term, m->heap[0]->len, m->term, len) == 0);
+    *out = &m->pieces;
+    if (n_parts == 1)
+        return GX_OK;
+    if (!reserve_postings(&m->whole, *df))
+        return no_memory(err);
+    interleave(m, n_parts);
+    *out = &m->whole;
+    return GX_OK;
+}
+
+static gx_status merge_lists(merging *m, gx_list_fn *fn, void *user, gx_error *err)
 {
     gx_status st = GX_OK;
-    while (n && st == GX_OK) {
-        const size_t len = heap[0]->len;
-        memcpy(term, heap[0]->term, len);
-        uint64_t df = 0;
-        do { /* the runs that hold the term come in their order */
-            cursor *c = heap[0];
-            if (df + c->df > UINT32_MAX || !reserve_postings(inv, df + c->df))
-                return no_memory(err);
-            decode_entry(c, inv->docids + df, inv->tfs + df);
-            df += c->df;
-            bool more;
-            if ((st = advance(inv, c, &more, err)) != GX_OK)
-                return st;
-            if (!more)
-                heap[0] = heap[--n];
-            if (n)
-                sink(heap, n, 0);
-        } while (n && compare_terms(heap[0]->term, heap[0]->len, term, len) == 0);
-        st = fn(user, (const char *)term, len, (uint32_t)df, inv->docids, inv->tfs, err);
+    while (m->n_heap && st == GX_OK) {
+        const size_t len = m->heap[0]->len;
+        const postings *p;
+        uint64_t df;
+        memcpy(m->term, m->heap[0]->term, len);
+        st = merge_list(m, len, &p, &df, err);
+        if (st == GX_OK)
+            st = fn(user, (const char *)m->term, len, (uint32_t)df, p->docids, p->tfs, err);
     }
     return st;
 }
 
-gx_status gx_inverter_merge(gx_inverter *inv, gx_list_fn *fn, void *user, gx_error *err)
+/* A cursor before its first entry: run i of inv, or what inv holds. */
+static bool begin_cursor(cursor *c, const gx_inverter *inv, uint32_t i, uint32_t number, size_t window)
 {
+    *c = (cursor){.inv = inv, .number = number};
     if (inv->n_runs == 0)
-        return each_list(inv, fn, user, err);
-    gx_status st = inv->n_lists ? gx_inverter_spill(inv, err) : GX_OK;
+        return true;
+    c->next = inv->runs[i].begin;
+    c->end = inv->runs[i].end;
+    c->max = window;
+    return (c->window = malloc(window));
+}
+
+static gx_status begin_merging(merging *m, gx_inverter *const *inverters, uint32_t n, gx_error *err)
+{
+    uint64_t n_cursors = 0;
+    for (uint32_t i = 0; i < n; ++i)
+        n_cursors += inverters[i]->n_runs ? inverters[i]->n_runs : 1;
+    const size_t window = n_cursors < 256 ? 256u << 10 : 16u << 10;
+    m->cursors = calloc(n_cursors, sizeof *m->cursors);
+    m->heap = calloc(n_cursors, sizeof *m->heap);
+    m->parts = calloc(n_cursors, sizeof *m->parts);
+    m->term = malloc(65536);
+    if (n_cursors > UINT32_MAX || !m->cursors || !m->heap || !m->parts || !m->term)
+        return no_memory(err);
+    for (uint32_t i = 0; i < n; ++i)
+        for (uint32_t r = 0; r == 0 || r < inverters[i]->n_runs; ++r) {
+            cursor *c = &m->cursors[m->n_cursors];
+            bool more;
+            if (!begin_cursor(c, inverters[i], r, m->n_cursors++, window))
+                return no_memory(err);
+            const gx_status st = advance(c, &more, err);
+            if (st != GX_OK)
+                return st;
+            if (more)
+                m->heap[m->n_heap++] = c;
+        }
+    for (uint32_t i = m->n_heap / 2; i-- > 0;)
+        sink(m->heap, m->n_heap, i);
+    return GX_OK;
+}
+
+static void end_merging(merging *m)
+{
+    for (uint32_t i = 0; i < m->n_cursors; ++i)
+        free(m->cursors[i].window);
+    free(m->cursors);
+    free(m->heap);
+    free(m->parts);
+    free(m->term);
+    free_postings(&m->pieces);
+    free_postings(&m->whole);
+}
+
+gx_status gx_inverter_merge(gx_inverter *const *inverters, uint32_t n, gx_list_fn *fn, void *user, gx_error *err)
+{
+    gx_status st = GX_OK;
+    for (uint32_t i = 0; i < n && st == GX_OK; ++i)
+        st = gx_inverter_seal(inverters[i], err);
     if (st != GX_OK)
         return st;
-    for (uint32_t i = 0; i < inv->n_slabs; ++i)
-        gx_pages_close(inv->slabs[i], inv->slab_bytes);
-    inv->n_slabs = 0;
-    const uint32_t n = inv->n_runs;
-    cursor *cursors = calloc(n, sizeof *cursors), **heap = calloc(n, sizeof *heap);
-    uint8_t *term = malloc(65536);
-    const size_t window = n < 256 ? 256u << 10 : 16u << 10;
-    uint32_t n_heap = 0;
-    if (!cursors || !heap || !term)
-        st = no_memory(err);
-    for (uint32_t i = 0; i < n && st == GX_OK; ++i) {
-        bool more = false;
-        cursors[i] = (cursor){.next = inv->runs[i].begin, .end = inv->runs[i].end, .max = window, .number = i};
-        if (!(cursors[i].window = malloc(window)))
-            st = no_memory(err);
-        else
-            st = advance(inv, &cursors[i], &more, err);
-        if (more)
-            heap[n_heap++] = &cursors[i];
-    }
-    if (st == GX_OK) {
-        for (uint32_t i = n_heap; i-- > 0;)
-            sink(heap, n_heap, i);
-        st = merge_runs(inv, heap, n_heap, term, fn, user, err);
-    }
-    for (uint32_t i = 0; cursors && i < n; ++i)
-        free(cursors[i].window);
-    free(cursors);
-    free(heap);
-    free(term);
+    if (n == 1 && inverters[0]->n_runs == 0)
+        return each_list(inverters[0], inverters[0]->keys, fn, user, err);
+    merging m = {0};
+    st = begin_merging(&m, inverters, n, err);
+    if (st == GX_OK)
+        st = merge_lists(&m, fn, user, err);
+    end_merging(&m);
     return st;
 }

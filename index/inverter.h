@@ -6,7 +6,8 @@
  * The last posting of a list stays in its state until the next one comes, so counting a repeated term costs no search,
  * and a term that occurs in one document has no chain at all. When the caller finds that too much is held it spills:
  * all lists go, terms in byte order, as a run to an unnamed temporary file, and numbering begins anew. At the end the
- * runs, whose docids follow each other, are merged term by term.
+ * runs, whose docids follow each other, are merged term by term. So are several inverters, which several threads fill,
+ * each with documents of its own: what they have of a list is interleaved by docid.
  */
 #ifndef GX_INVERTER_H
 #define GX_INVERTER_H
@@ -40,7 +41,12 @@ gx_status gx_inverter_spill(gx_inverter *inv, gx_error *err);
 typedef gx_status gx_list_fn(void *user, const char *term, size_t len, uint32_t df, const uint32_t *docids,
                              const uint32_t *tfs, gx_error *err);
 
-/* Give every list to fn, terms in byte order, until one call fails. Once, at the end. fn's status, GX_EIO, GX_ENOMEM. */
-gx_status gx_inverter_merge(gx_inverter *inv, gx_list_fn *fn, void *user, gx_error *err);
+/* No more is added: bring what is held into byte order, or write the last run. Once GX_OK, further calls do nothing. Where
+ * several inverters are merged, each one's thread may do its part so. GX_EIO, GX_ENOMEM. */
+gx_status gx_inverter_seal(gx_inverter *inv, gx_error *err);
+
+/* Give every list of n >= 1 inverters to fn, terms in byte order, until one call fails. No document is in two of them; those
+ * that are not sealed are now. Once, at the end, when no other thread uses them. fn's status, GX_EIO, GX_ENOMEM. */
+gx_status gx_inverter_merge(gx_inverter *const *inverters, uint32_t n, gx_list_fn *fn, void *user, gx_error *err);
 
 #endif

@@ -123,7 +123,7 @@ static totals pass(const corpus *c, const gx_analyzer *an, double (*fastest)[N_S
         }
     }
     const double t = now();
-    need(gx_inverter_merge(inverter, count_list, &all.postings, NULL) == GX_OK, "out of memory");
+    need(gx_inverter_merge(&inverter, 1, count_list, &all.postings, NULL) == GX_OK, "out of memory");
     if (now() - t < fastest[0][MERGE])
         fastest[0][MERGE] = now() - t;
     gx_memo_close(memo);

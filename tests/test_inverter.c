@@ -89,16 +89,22 @@ static void free_plain(plain *p)
     free(p->name_lens);
 }
 
-/* Invert, spilling after every so many documents (0: never), and compare. */
-static void invert(plain *p, uint32_t spill_every, gx_status want)
+enum { MAX_INVERTERS = 7 };
+
+/* Invert, several documents by one of n_inverters and then by another, spilling after every so many documents (0: never),
+ * and compare. */
+static void invert_together(plain *p, uint32_t n_inverters, uint32_t spill_every, gx_status want)
 {
-    gx_inverter *inv;
+    gx_inverter *inverters[MAX_INVERTERS], *inv = NULL;
     gx_error err = {0};
-    assert_int_equal(gx_inverter_open(&inv, "/tmp", spill_every ? 1u << 20 : 64u << 20, &err), GX_OK);
-    uint32_t *terms = malloc(1u << 20), spills = 0;
+    for (uint32_t i = 0; i < n_inverters; ++i)
+        assert_int_equal(gx_inverter_open(&inverters[i], "/tmp", spill_every ? 1u << 20 : 64u << 20, &err), GX_OK);
+    uint32_t *terms = malloc(1u << 20), spills = 0, counted = 0;
     uint64_t shuffle = p->seed ^ 99;
     for (uint32_t d = 0; d < p->n_docs; ++d) {
         uint32_t n = 0;
+        if (!inv || random_below(&shuffle, 5) == 0)
+            inv = inverters[random_below(&shuffle, n_inverters)];
         for (uint32_t t = 0; t < p->n_terms; ++t)
             for (uint32_t i = 0; i < p->tf[(size_t)d * p->n_terms + t]; ++i)
                 terms[n++] = gx_inverter_term(inv, p->names[t], p->name_lens[t]);
@@ -115,9 +121,13 @@ static void invert(plain *p, uint32_t spill_every, gx_status want)
             ++spills;
         }
     }
-    assert_int_equal(gx_inverter_spills(inv), spills);
+    for (uint32_t i = 0; i < n_inverters; ++i)
+        counted += gx_inverter_spills(inverters[i]);
+    assert_int_equal(counted, spills);
+    if (p->seed % 2) /* of the even ones the merge does it */
+        assert_int_equal(gx_inverter_seal(inverters[0], &err), GX_OK);
     p->seen = 0;
-    assert_int_equal(gx_inverter_merge(inv, compare_list, p, &err), want);
+    assert_int_equal(gx_inverter_merge(inverters, n_inverters, compare_list, p, &err), want);
     if (want == GX_OK) {
         uint32_t expected = 0;
         for (uint32_t t = 0; t < p->n_terms; ++t) {
@@ -129,7 +139,13 @@ static void invert(plain *p, uint32_t spill_every, gx_status want)
         assert_int_equal(p->seen, expected);
     }
     free(terms);
-    gx_inverter_close(inv);
+    for (uint32_t i = 0; i < n_inverters; ++i)
+        gx_inverter_close(inverters[i]);
+}
+
+static void invert(plain *p, uint32_t spill_every, gx_status want)
+{
+    invert_together(p, 1, spill_every, want);
 }
 
 static void gives_back_what_came_in(void **state)
@@ -153,6 +169,21 @@ static void spilling_changes_nothing(void **state)
         invert(&p, 7, GX_OK);
         invert(&p, 200, GX_OK);
         invert(&p, (uint32_t)seed * 60, GX_OK); /* nothing is left for the end */
+        free_plain(&p);
+    }
+}
+
+static void several_inverters_together_give_what_one_gives(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 12; ++seed) {
+        plain p;
+        make_plain(&p, seed, 1 + (uint32_t)seed * 31, (uint32_t)seed * 50);
+        for (uint32_t n = 2; n <= MAX_INVERTERS; ++n) {
+            invert_together(&p, n, 0, GX_OK);
+            invert_together(&p, n, 3 + (uint32_t)seed * 5, GX_OK);
+            invert_together(&p, n, (uint32_t)seed * 35, GX_OK); /* one has a run, the others none */
+        }
         free_plain(&p);
     }
 }
@@ -224,7 +255,7 @@ static void extreme_docids_and_tfs_come_back(void **state)
         for (uint32_t i = 0; i < 100001; ++i)
             assert_int_equal(gx_inverter_add(inv, UINT32_MAX - 1, &rare, 1), GX_OK);
         int n = 0;
-        assert_int_equal(gx_inverter_merge(inv, check_wide, &n, NULL), GX_OK);
+        assert_int_equal(gx_inverter_merge(&inv, 1, check_wide, &n, NULL), GX_OK);
         assert_int_equal(n, 2);
         gx_inverter_close(inv);
     }
@@ -271,6 +302,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gives_back_what_came_in),
         cmocka_unit_test(spilling_changes_nothing),
+        cmocka_unit_test(several_inverters_together_give_what_one_gives),
         cmocka_unit_test(spilling_gives_memory_back),
         cmocka_unit_test(extreme_docids_and_tfs_come_back),
         cmocka_unit_test(the_receiver_can_stop_it),
