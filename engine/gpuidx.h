@@ -99,8 +99,10 @@ GX_API uint32_t gx_index_find_doc(const gx_index *ix, const char *id, size_t len
 
 /* ---- building an index ---- */
 
-/* A builder takes documents one after another and leaves one index file at options.path when it finishes. It serves
- * one thread at a time. Memory stays near options.memory whatever the corpus: what does not fit goes through unnamed
+/* A builder takes documents one after another and leaves one index file at options.path when it finishes. Its functions
+ * are for one thread at a time; options.threads - 1 threads of its own help the caller's, and the file is the same for any
+ * number. They block all signals, call nothing of the caller's, and have ended when gx_builder_finish or gx_builder_abort
+ * returns. Memory stays near options.memory whatever the corpus: what does not fit goes through unnamed
  * temporary files next to the output. Nothing appears at path before gx_builder_finish returns GX_OK. */
 typedef struct gx_builder gx_builder;
 
@@ -124,6 +126,7 @@ typedef struct gx_builder_options {
     bool store_titles, store_text;
     uint64_t memory;         /* bytes for the inversion, at least 1 MiB, at most 32 GiB are used; 0: 512 MiB */
     const char *source;      /* where the documents come from, for `gpuidx info`; may be NULL */
+    uint32_t threads;        /* the caller's included; 0: 1. At most 256, and one a MiB of memory, are used */
 } gx_builder_options;
 #define GX_BUILDER_OPTIONS \
     ((gx_builder_options){.size = sizeof(gx_builder_options), .store_titles = true})
@@ -139,7 +142,7 @@ typedef struct gx_document {
 } gx_document;
 
 /* GX_EINPUT (a duplicate, a bad id): this document is not added, the builder goes on. Any other failure is the
- * builder's end: all that is left to do is gx_builder_abort. */
+ * builder's end: all that is left to do is gx_builder_abort. With threads it may come from a document added before. */
 GX_API gx_status gx_builder_add(gx_builder *b, const gx_document *doc, gx_error *err);
 
 typedef struct gx_builder_counts {
@@ -152,9 +155,11 @@ typedef struct gx_builder_counts {
     uint64_t postings, terms;/* final only after gx_builder_finish */
     uint64_t dropped_tokens; /* longer than the analyzer's limit */
     uint64_t replaced_bytes; /* not UTF-8 */
-    uint64_t memory_bytes;   /* held for the inversion now */
+    uint64_t memory_bytes;   /* held for the inversion now, without documents on their way to a thread */
     uint32_t spills;         /* times that it went to a temporary file */
-    double seconds[5];       /* by stage: 0 analyse, 1 invert, 2 merge, 3 encode and write lists, 4 documents and file */
+    double seconds[5];       /* by stage, of all threads together: 0 analyse, 1 invert, 2 merge, 3 encode and write lists,
+                              * 4 documents and file */
+    double adding;           /* seconds that gx_builder_add took of its caller's thread */
 } gx_builder_counts;
 GX_API void gx_builder_get_counts(const gx_builder *b, gx_builder_counts *counts); /* size set by the caller */
 

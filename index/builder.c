@@ -11,10 +11,8 @@
 
 #include "engine/status.h"
 #include "index/analyzer.h"
+#include "index/crew.h"
 #include "index/docids.h"
-#include "index/inverter.h"
-#include "index/memo.h"
-#include "index/segment.h"
 #include "index/writer.h"
 
 #define MAX_MEMORY ((uint64_t)32 << 30) /* chains are addressed in 2^32 units of 16 bytes, strings in bytes */
@@ -23,9 +21,7 @@ struct gx_builder {
     gx_builder_options opt;
     char *path, *dir, *source;
     gx_analyzer *analyzer;
-    gx_analysis *analysis;
-    gx_inverter *inverter;
-    gx_memo *memo;
+    gx_crew *crew;     /* NULL at the end */
     gx_writer *writer;
     gx_docids ids;
     gx_builder_counts counts;
@@ -42,24 +38,10 @@ struct gx_builder {
     double stamp; /* when the stage at hand began */
 };
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* The time since the stamp went into the stage; the next one begins. */
 static void lap(gx_builder *b, enum gx_builder_stage stage)
 {
-    const double t = now();
-    b->counts.seconds[stage] += t - b->stamp;
-    b->stamp = t;
-}
-
-static gx_status no_memory(gx_error *err)
-{
-    return gx_fail(err, GX_ENOMEM, "out of memory while building; --memory sets how much the inversion holds");
+    b->stamp = gx_stage_lap(b->counts.seconds, stage, b->stamp);
 }
 
 /* ---- opening ---- */
@@ -86,6 +68,8 @@ static FILE *unnamed_file(const char *dir)
     return f;
 }
 
+static gx_receive_fn receive_document;
+
 static gx_status open_parts(gx_builder *b, gx_error *err)
 {
     gx_writer_options w = GX_WRITER_OPTIONS;
@@ -97,18 +81,15 @@ static gx_status open_parts(gx_builder *b, gx_error *err)
     const gx_analyzer_options an = {b->opt.analyzer, b->opt.stemmer, b->opt.stopwords};
     if (st == GX_OK)
         st = gx_analyzer_open(&b->analyzer, &an, err);
-    if (st == GX_OK)
-        st = gx_analysis_open(&b->analysis, b->analyzer, err);
-    if (st == GX_OK)
-        st = gx_inverter_open(&b->inverter, b->dir, b->opt.memory, err);
-    if (st == GX_OK)
-        st = gx_memo_open(&b->memo, b->analysis, b->inverter, err);
     if (st == GX_OK && !gx_docids_open(&b->ids))
-        st = no_memory(err);
+        st = gx_inversion_no_memory(err);
     if (st == GX_OK)
         st = gx_writer_open(&b->writer, b->path, &w, err);
     if (st == GX_OK && b->opt.duplicates == GX_DUPLICATES_LAST && !(b->waiting = unnamed_file(b->dir)))
         st = gx_fail(err, GX_EIO, "cannot make a temporary file in %s: %s", b->dir, strerror(errno));
+    const gx_crew_options crew = {b->opt.threads ? b->opt.threads : 1, b->opt.memory, b->dir, receive_document, b};
+    if (st == GX_OK)
+        st = gx_crew_open(&b->crew, b->analyzer, &crew, err);
     return st;
 }
 
@@ -128,13 +109,13 @@ gx_status gx_builder_open(gx_builder **out, const gx_builder_options *opt, gx_er
                        (unsigned long long)o.memory);
     gx_builder *b = calloc(1, sizeof *b);
     if (!b)
-        return no_memory(err);
+        return gx_inversion_no_memory(err);
     b->opt = o;
     b->counts.size = sizeof b->counts;
     b->path = strdup(o.path);
     b->dir = directory_of(o.path);
     b->source = o.source ? strdup(o.source) : NULL;
-    const gx_status st = !b->path || !b->dir || (o.source && !b->source) ? no_memory(err) : open_parts(b, err);
+    const gx_status st = !b->path || !b->dir || (o.source && !b->source) ? gx_inversion_no_memory(err) : open_parts(b, err);
     if (st != GX_OK) {
         gx_builder_abort(b);
         return st;
@@ -147,10 +128,8 @@ void gx_builder_abort(gx_builder *b)
 {
     if (!b)
         return;
+    gx_crew_close(b->crew); /* first: its threads use the others */
     gx_writer_close(b->writer);
-    gx_memo_close(b->memo);
-    gx_inverter_close(b->inverter);
-    gx_analysis_close(b->analysis);
     gx_analyzer_close(b->analyzer);
     gx_docids_close(&b->ids);
     if (b->waiting)
@@ -193,7 +172,7 @@ static gx_status kill_document(gx_builder *b, uint32_t docid, gx_error *err)
         const size_t max = at + at / 2 + 4096;
         uint8_t *p = realloc(b->dead, max);
         if (!p)
-            return no_memory(err);
+            return gx_inversion_no_memory(err);
         memset(p + b->max_dead, 0, max - b->max_dead);
         b->dead = p;
         b->max_dead = max;
@@ -225,56 +204,6 @@ static gx_status meet_duplicate(gx_builder *b, const gx_document *doc, uint32_t 
     }
 }
 
-/* Look up the tokens' terms and invert them. */
-static gx_status take_tokens(gx_builder *b, const gx_tokens *tokens, uint64_t *n_tokens)
-{
-    const uint32_t *terms;
-    uint32_t n;
-    gx_status st = gx_memo_terms(b->memo, tokens, &terms, &n, &b->counts.dropped_tokens);
-    if (st != GX_OK)
-        return st;
-    lap(b, GX_STAGE_ANALYSE);
-    b->counts.replaced_bytes += tokens->replaced;
-    *n_tokens += n;
-    st = gx_inverter_add(b->inverter, b->n_docs, terms, n);
-    lap(b, GX_STAGE_INVERT);
-    return st;
-}
-
-static gx_status take_text(gx_builder *b, const char *text, size_t len, uint64_t *n_tokens)
-{
-    gx_status st = GX_OK;
-    for (size_t at = 0, piece; at < len && st == GX_OK; at += piece) {
-        piece = gx_segment_piece(text + at, len - at);
-        char *p = gx_analysis_buffer(b->analysis, piece);
-        if (!p)
-            return GX_ENOMEM;
-        memcpy(p, text + at, piece);
-        gx_tokens tokens;
-        st = gx_analysis_split(b->analysis, piece, &tokens);
-        if (st == GX_OK)
-            st = take_tokens(b, &tokens, n_tokens);
-    }
-    return st;
-}
-
-/* A document of so many bytes, title and text, goes through the analysis at once. */
-#define SHORT_DOCUMENT (32u << 10)
-
-static gx_status split_short(gx_builder *b, const gx_document *doc, gx_tokens *tokens)
-{
-    const size_t len = doc->title_len + 1 + doc->text_len;
-    char *p = gx_analysis_buffer(b->analysis, len);
-    if (!p)
-        return GX_ENOMEM;
-    if (doc->title_len)
-        memcpy(p, doc->title, doc->title_len);
-    p[doc->title_len] = ' ';
-    if (doc->text_len)
-        memcpy(p + doc->title_len + 1, doc->text, doc->text_len);
-    return gx_analysis_split(b->analysis, len, tokens);
-}
-
 static gx_status write_document(gx_builder *b, const gx_document *doc, uint32_t n_tokens, gx_error *err)
 {
     const bool title = b->opt.store_titles, text = b->opt.store_text;
@@ -298,17 +227,11 @@ static gx_status let_wait(gx_builder *b, const gx_document *doc, uint32_t n_toke
     return gx_fail(err, GX_EIO, "cannot write a temporary file in %s: %s", b->dir, strerror(errno));
 }
 
-static gx_status spill_if_full(gx_builder *b, gx_error *err)
+/* A document whose turn it is, from one of the crew's threads. gx_builder_add may be at work meanwhile. */
+static gx_status receive_document(void *user, const gx_document *doc, uint32_t n_tokens, gx_error *err)
 {
-    b->counts.memory_bytes = gx_inverter_bytes(b->inverter) + gx_memo_bytes(b->memo);
-    if (b->counts.memory_bytes <= b->opt.memory)
-        return GX_OK;
-    const gx_status st = gx_inverter_spill(b->inverter, err);
-    if (st == GX_OK && !gx_memo_clear(b->memo))
-        return no_memory(err);
-    b->counts.spills = gx_inverter_spills(b->inverter);
-    lap(b, GX_STAGE_MERGE);
-    return st;
+    gx_builder *b = user;
+    return b->waiting ? let_wait(b, doc, n_tokens, err) : write_document(b, doc, n_tokens, err);
 }
 
 gx_status gx_builder_add(gx_builder *b, const gx_document *doc, gx_error *err)
@@ -321,47 +244,50 @@ gx_status gx_builder_add(gx_builder *b, const gx_document *doc, gx_error *err)
     if (b->n_docs == UINT32_MAX - 1)
         return gx_fail(err, GX_EINPUT, "an index holds at most %u documents; split the collection", UINT32_MAX - 1);
     b->done = true; /* until all has gone well */
-    b->stamp = now();
     const gx_docid_hash hash = gx_docids_prepare(&b->ids, doc->id, doc->id_len);
-    const bool is_short = doc->title_len + doc->text_len < SHORT_DOCUMENT;
-    gx_tokens tokens;
-    if (is_short && split_short(b, doc, &tokens) != GX_OK)
-        return no_memory(err);
+    if ((st = gx_crew_put(b->crew, doc, err)) != GX_OK)
+        return st;
     uint32_t *docid = gx_docids_find(&b->ids, hash);
     if (!docid)
-        return no_memory(err);
+        return gx_inversion_no_memory(err);
     bool skip = false;
     if (*docid != UINT32_MAX && ((st = meet_duplicate(b, doc, *docid, &skip, err)) != GX_OK || skip)) {
         b->done = st != GX_OK && st != GX_EINPUT;
         return st;
     }
     *docid = b->n_docs;
-    uint64_t n_tokens = 0;
-    if (is_short) {
-        st = take_tokens(b, &tokens, &n_tokens);
-    } else if ((st = take_text(b, doc->title, doc->title_len, &n_tokens)) == GX_OK) { /* their ends separate them, too */
-        st = take_text(b, doc->text, doc->text_len, &n_tokens);
-    }
-    if (st != GX_OK)
-        return no_memory(err);
-    st = b->waiting ? let_wait(b, doc, (uint32_t)n_tokens, err) : write_document(b, doc, (uint32_t)n_tokens, err);
-    lap(b, GX_STAGE_DOCUMENTS);
-    if (st != GX_OK)
+    if ((st = gx_crew_add(b->crew, doc, err)) != GX_OK)
         return st;
     ++b->n_docs;
     ++b->counts.documents;
-    b->counts.empty += n_tokens == 0;
-    b->counts.tokens += n_tokens;
     b->counts.text_bytes += doc->title_len + doc->text_len;
-    if ((st = spill_if_full(b, err)) == GX_OK)
-        b->done = false;
-    return st;
+    b->done = false;
+    return GX_OK;
+}
+
+/* What the crew has done so far, besides what the builder counted. */
+static void add_tally(const gx_builder *b, gx_builder_counts *c)
+{
+    gx_tally t;
+    gx_crew_get_tally(b->crew, &t);
+    c->dropped_tokens += t.dropped_tokens;
+    c->replaced_bytes += t.replaced_bytes;
+    c->memory_bytes = t.memory_bytes;
+    c->spills = t.spills;
+    c->tokens += t.tokens;
+    c->empty += t.empty;
+    c->adding = gx_crew_own_seconds(b->crew);
+    for (int s = 0; s < GX_N_STAGES; ++s)
+        c->seconds[s] += t.seconds[s];
 }
 
 void gx_builder_get_counts(const gx_builder *b, gx_builder_counts *counts)
 {
-    const size_t size = counts->size < sizeof b->counts ? counts->size : sizeof b->counts;
-    memcpy(counts, &b->counts, size);
+    gx_builder_counts c = b->counts;
+    const size_t size = counts->size < sizeof c ? counts->size : sizeof c;
+    if (b->crew)
+        add_tally(b, &c);
+    memcpy(counts, &c, size);
     counts->size = size;
 }
 
@@ -385,7 +311,7 @@ static gx_status write_waiting(gx_builder *b, gx_error *err)
     if (fflush(b->waiting) || fseeko(b->waiting, 0, SEEK_SET))
         return gx_fail(err, GX_EIO, "cannot write a temporary file in %s: %s", b->dir, strerror(errno));
     if (!(b->remap = malloc((b->n_docs + 1ull) * sizeof *b->remap)))
-        return no_memory(err);
+        return gx_inversion_no_memory(err);
     for (uint32_t d = 0; d < b->n_docs && st == GX_OK; ++d) {
         waiting_head h;
         if ((st = read_waiting(b, (char *)&h, sizeof h, err)) != GX_OK)
@@ -394,7 +320,7 @@ static gx_status write_waiting(gx_builder *b, gx_error *err)
         if (n > max) {
             char *p = realloc(buffer, n);
             if (!p) {
-                st = no_memory(err);
+                st = gx_inversion_no_memory(err);
                 break;
             }
             buffer = p;
@@ -428,7 +354,7 @@ static gx_status remap_list(gx_builder *b, uint32_t *df, const uint32_t **docids
         b->docids = malloc(*df * sizeof *b->docids);
         b->tfs = malloc(*df * sizeof *b->tfs);
         if (!b->docids || !b->tfs)
-            return no_memory(err);
+            return gx_inversion_no_memory(err);
         b->max_kept = *df;
     }
     uint32_t n = 0;
@@ -488,22 +414,25 @@ gx_status gx_builder_finish(gx_builder *b, gx_error *err)
     if (b->done)
         return gx_fail(err, GX_EUSAGE, "the builder cannot finish: it finished or failed before");
     b->done = true;
-    b->stamp = now();
-    gx_status st = b->waiting ? write_waiting(b, err) : GX_OK;
+    gx_status st = gx_crew_finish(b->crew, err);
     if (st != GX_OK)
         return st;
+    add_tally(b, &b->counts);
+    gx_crew *crew = b->crew;
+    b->crew = NULL; /* its tally is in the counts */
+    b->stamp = gx_stage_now();
+    if (b->waiting)
+        st = write_waiting(b, err);
     lap(b, GX_STAGE_DOCUMENTS);
-    gx_memo_close(b->memo);
-    b->memo = NULL;
-    if ((st = gx_inverter_merge(&b->inverter, 1, write_list, b, err)) != GX_OK)
-        return st;
-    b->counts.spills = gx_inverter_spills(b->inverter);
-    gx_inverter_close(b->inverter);
-    b->inverter = NULL;
+    if (st == GX_OK)
+        st = gx_crew_merge(crew, write_list, b, err);
+    gx_crew_close(crew);
     b->counts.memory_bytes = 0;
     lap(b, GX_STAGE_MERGE);
+    if (st != GX_OK)
+        return st;
     char *meta = describe(b);
-    st = meta ? gx_writer_finish(b->writer, meta, err) : no_memory(err);
+    st = meta ? gx_writer_finish(b->writer, meta, err) : gx_inversion_no_memory(err);
     free(meta);
     lap(b, GX_STAGE_DOCUMENTS);
     return st;

@@ -7,7 +7,9 @@
  *   finish   -> gx_inverter     terms in byte order, runs merged, arrays of a list   (merge)
  *            -> gx_writer       blocks, heads, ends, documents, sections             (encode, write)
  *
- * Each stage hands the next plain arrays, so that each can get a thread of its own.
+ * Ids are checked, and the lists encoded, in the caller's thread. What lies between, and takes most of the time, is done by
+ * a crew (crew.h), of the caller's thread and as many more as are wanted: each has an analysis, a memo and an inverter, and
+ * takes the next batch of documents. Documents come back from it in their order; the inverters are merged as one.
  *
  * What bounds it. A raw token costs one look-up of a 16-byte slot, a term one of a 32-byte state and of the end of its
  * chain: three cache lines at random, asked for a document at a time before they are used; the rest is arithmetic. On
@@ -19,8 +21,6 @@
 #define GX_BUILDER_H
 
 #include "engine/gpuidx.h"
-
-/* Indices of gx_builder_counts.seconds. */
-enum gx_builder_stage { GX_STAGE_ANALYSE, GX_STAGE_INVERT, GX_STAGE_MERGE, GX_STAGE_LISTS, GX_STAGE_DOCUMENTS };
+#include "index/stages.h"
 
 #endif

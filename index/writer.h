@@ -11,7 +11,7 @@
  * files, so memory is a few MiB and about 16 bytes a term, whatever the collection. finish adds the other sections, syncs the
  * file and gives it its name: a file of that name is untouched until then, and a failure, an abort or a kill leaves nothing
  * behind. (Where the system has no files without a name, they have one until they are done: .gpuidx-*.tmp.)
- * A writer belongs to one thread. After a failure every further call fails with the same words; only close is left.
+ * A writer serves one thread at a time. After a failure every further call fails with the same words; only close is left.
  */
 #ifndef GX_WRITER_H
 #define GX_WRITER_H

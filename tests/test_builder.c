@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "index/analyzer.h"
+#include "index/format.h"
 #include "index/index.h"
 #include "tests/test.h"
 
@@ -297,6 +298,176 @@ static void little_memory_gives_the_same_index(void **state)
     }
 }
 
+/* ---- threads ---- */
+
+typedef struct corpus {
+    uint64_t seed;
+    uint32_t n_docs;
+    char *text; /* of the document at hand */
+} corpus;
+
+enum { LONGEST = 400000 };
+
+static uint32_t draw(corpus *c, uint32_t n)
+{
+    c->seed = c->seed * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)((c->seed >> 32) * n >> 32);
+}
+
+/* A random document: an empty one, a short one, one beyond 32 KB, or one beyond what a batch of little memory holds. One in
+ * twenty has the id of an earlier one, and a few an id that no index takes. */
+static gx_document random_document(corpus *c, uint32_t number, char id[32], char title[64])
+{
+    const uint32_t kind = draw(c, 400), n = kind < 20 ? 0 : kind < 390 ? draw(c, 600) : kind < 397 ? 33000 + draw(c, 40000) : draw(c, LONGEST - 64);
+    size_t at = 0;
+    while (at < n) {
+        const uint32_t a = draw(c, 60000), t = (uint32_t)((uint64_t)a * a / 60000);
+        static const char *const forms[] = {"w%u ", "averyverylongprefix%u ", "W%u\xFF, ", "\xC3\xA9t\xC3\xA9%u. ", "the %u "};
+        at += (size_t)snprintf(c->text + at, 64, forms[t % 5], t);
+    }
+    snprintf(id, 32, draw(c, 100) == 0 ? "bad id %u" : "doc%u", draw(c, 20) == 0 ? draw(c, number + 1) : number);
+    snprintf(title, 64, "Title%u of w%u", number, draw(c, 100));
+    const bool titled = draw(c, 3);
+    return (gx_document){id, titled ? title : NULL, c->text, strlen(id), titled ? strlen(title) : 0, at};
+}
+
+/* What a build leaves: the file, without what differs from build to build, and what gx_builder_add said. */
+typedef struct built {
+    uint8_t *file;
+    size_t n;
+    char *said;
+    gx_builder_counts counts;
+} built;
+
+static void read_built(built *out, const char *path)
+{
+    FILE *f = fopen(path, "rb");
+    assert_non_null(f);
+    assert_int_equal(fseek(f, 0, SEEK_END), 0);
+    out->n = (size_t)ftell(f);
+    rewind(f);
+    out->file = malloc(out->n);
+    assert_int_equal(fread(out->file, 1, out->n, f), out->n);
+    fclose(f);
+    gx_header *h = (gx_header *)out->file;
+    gx_section *s = (gx_section *)(out->file + sizeof *h);
+    memset(h->uuid, 0, sizeof h->uuid);
+    h->checksum = 0;
+    for (uint32_t i = 0; i < h->n_sections; ++i) {
+        if (s[i].kind != GX_SEC_META)
+            continue;
+        char *created = memmem(out->file + s[i].offset, s[i].bytes, "\"created\":\"", 11);
+        assert_non_null(created);
+        memset(created + 11, '-', 20);
+        s[i].checksum = 0;
+    }
+}
+
+static built build_random(uint64_t seed, uint32_t n_docs, gx_builder_options o)
+{
+    built out = {.said = calloc(n_docs, 256)};
+    corpus c = {seed, n_docs, malloc(LONGEST)};
+    o.path = in_dir("threads.gx");
+    gx_builder *b = open_builder(o);
+    for (uint32_t d = 0; d < n_docs; ++d) {
+        char id[32], title[64];
+        gx_error err = {0};
+        const gx_document doc = random_document(&c, d, id, title);
+        const gx_status st = gx_builder_add(b, &doc, &err);
+        assert_true(st == GX_OK || st == GX_EINPUT);
+        snprintf(out.said + (size_t)d * 256, 256, "%d %.240s", st, err.text);
+        memset(c.text, 'x', doc.text_len); /* the caller may use its memory again */
+        if (d % 100 == 0) {
+            gx_builder_counts now = {.size = sizeof now};
+            gx_builder_get_counts(b, &now);
+            assert_true(now.documents <= d + 1);
+        }
+    }
+    out.counts = finish(b);
+    gx_index_close(open_index(o.path));
+    read_built(&out, o.path);
+    unlink(o.path);
+    free(c.text);
+    return out;
+}
+
+static void free_built(built *b)
+{
+    free(b->file);
+    free(b->said);
+}
+
+static void assert_same(const built *a, const built *b, uint32_t n_docs)
+{
+    for (uint32_t d = 0; d < n_docs; ++d)
+        assert_string_equal(a->said + (size_t)d * 256, b->said + (size_t)d * 256);
+    assert_int_equal(a->counts.documents, b->counts.documents);
+    assert_int_equal(a->counts.empty, b->counts.empty);
+    assert_int_equal(a->counts.duplicates, b->counts.duplicates);
+    assert_int_equal(a->counts.text_bytes, b->counts.text_bytes);
+    assert_int_equal(a->counts.tokens, b->counts.tokens);
+    assert_int_equal(a->counts.postings, b->counts.postings);
+    assert_int_equal(a->counts.terms, b->counts.terms);
+    assert_int_equal(a->counts.dropped_tokens, b->counts.dropped_tokens);
+    assert_int_equal(a->counts.replaced_bytes, b->counts.replaced_bytes);
+    assert_int_equal(a->n, b->n);
+    assert_memory_equal(a->file, b->file, a->n);
+}
+
+static void any_number_of_threads_writes_the_same_file(void **state)
+{
+    (void)state;
+    static const uint32_t threads[] = {2, 3, 5, 8};
+    for (uint64_t seed = 1; seed <= 3; ++seed) {
+        const uint32_t n_docs = 2500;
+        gx_builder_options o = GX_BUILDER_OPTIONS;
+        o.duplicates = seed == 1 ? GX_DUPLICATES_FAIL : seed == 2 ? GX_DUPLICATES_FIRST : GX_DUPLICATES_LAST;
+        o.store_text = seed != 2;
+        o.store_titles = seed != 1;
+        built one = build_random(seed, n_docs, o);
+        for (uint32_t i = 0; i < sizeof threads / sizeof *threads; ++i)
+            for (int tight = 0; tight < 2; ++tight) {
+                o.threads = threads[i];
+                o.memory = tight ? (uint64_t)o.threads << 20 : 0;
+                built several = build_random(seed, n_docs, o);
+                assert_true(!several.counts.spills == !tight);
+                assert_same(&one, &several, n_docs);
+                free_built(&several);
+            }
+        free_built(&one);
+    }
+}
+
+static void a_few_documents_are_fine_for_many_threads(void **state)
+{
+    (void)state;
+    for (uint32_t n = 0; n < 4; ++n) {
+        gx_builder_options o = GX_BUILDER_OPTIONS;
+        built one = build_random(9, n, o);
+        o.threads = UINT32_MAX;
+        o.memory = 16u << 20;
+        built several = build_random(9, n, o);
+        assert_same(&one, &several, n);
+        free_built(&one);
+        free_built(&several);
+    }
+}
+
+static void a_build_by_threads_can_be_given_up_at_any_time(void **state)
+{
+    (void)state;
+    for (uint32_t n = 0; n < 3000; n = n * 2 + 1) {
+        gx_builder_options o = GX_BUILDER_OPTIONS;
+        o.path = in_dir("a.gx");
+        o.threads = 4;
+        o.memory = n % 4 == 3 ? 4u << 20 : 0;
+        gx_builder *b = open_builder(o);
+        many_documents(b, n);
+        gx_builder_abort(b);
+        assert_int_equal(access(o.path, F_OK), -1);
+    }
+}
+
 static bool count_term(void *user, const char *term, size_t len, size_t begin, size_t end)
 {
     (void)begin, (void)end;
@@ -417,11 +588,13 @@ static void a_full_disk_is_reported_and_leaves_nothing(void **state)
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
     void (*const handler)(int) = signal(SIGXFSZ, SIG_IGN);
     tight = old;
-    for (rlim_t most = 1000; most < 1u << 20; most = most * 3 + 7777) {
+    uint32_t threads = 1;
+    for (rlim_t most = 1000; most < 1u << 20; most = threads == 1 ? most * 3 + 7777 : most) {
         const char *path = in_dir("a.gx");
         gx_builder_options o = GX_BUILDER_OPTIONS;
         o.path = path;
-        o.memory = 1u << 20;
+        o.threads = threads ^= 2; /* 3, then 1 */
+        o.memory = (uint64_t)threads << 20;
         o.duplicates = most % 2 ? GX_DUPLICATES_LAST : GX_DUPLICATES_FAIL;
         tight.rlim_cur = most;
         assert_int_equal(setrlimit(RLIMIT_FSIZE, &tight), 0);
@@ -481,6 +654,9 @@ int main(void)
         cmocka_unit_test(duplicates_fail_by_default),
         cmocka_unit_test(the_first_or_the_last_of_duplicates_is_kept),
         cmocka_unit_test(little_memory_gives_the_same_index),
+        cmocka_unit_test(any_number_of_threads_writes_the_same_file),
+        cmocka_unit_test(a_few_documents_are_fine_for_many_threads),
+        cmocka_unit_test(a_build_by_threads_can_be_given_up_at_any_time),
         cmocka_unit_test(the_index_holds_what_the_analyzer_says),
         cmocka_unit_test(what_is_dropped_and_replaced_is_counted),
         cmocka_unit_test(nothing_appears_before_the_end_and_nothing_is_overwritten),

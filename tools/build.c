@@ -184,6 +184,14 @@ static int name_unordered(build *b)
     return n > 0 && (size_t)n < sizeof b->unordered ? 0 : cli_fail(GX_EUSAGE, "-o %s: the name is too long", path);
 }
 
+/* 0: one a processor. */
+static uint32_t threads_of(const cli_args *a)
+{
+    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    const uint32_t given = (uint32_t)cli_count(a, "threads");
+    return given ? given : cores > 0 ? (uint32_t)cores : 1;
+}
+
 static int open_all(build *b)
 {
     const cli_args *a = b->args;
@@ -214,6 +222,7 @@ static int open_all(build *b)
     out.store_titles = cli_choice(a, "store") >= 1;
     out.store_text = cli_choice(a, "store") == 2;
     out.memory = cli_count(a, "memory");
+    out.threads = threads_of(a);
     out.source = from;
     return gx_builder_open(&b->builder, &out, &err) ? cli_fail_error(&err) : 0;
 }
@@ -234,7 +243,7 @@ static gx_status put_in_order(build *b, gx_error *err)
     stop_on_signals();
     r.order.kind = cli_choice(a, "order") == 1 ? GX_ORDER_RANDOM : GX_ORDER_BP;
     r.order.seed = cli_count(a, "seed");
-    r.order.threads = (uint32_t)cli_count(a, "threads");
+    r.order.threads = threads_of(a);
     r.rewrite.force = cli_switch(a, "force");
     st = gx_codec_find(&r.rewrite.docids, cli_text(a, "codec"), err);
     if (st == GX_OK && tf_codec)
@@ -254,7 +263,7 @@ static int seal(build *b)
     gx_index_stats stats = {.size = sizeof stats};
     gx_builder_counts out = {.size = sizeof out};
     gx_builder_get_counts(b->builder, &out);
-    b->read_seconds = progress_clock() - b->began - out.seconds[0] - out.seconds[1];
+    b->read_seconds = progress_clock() - b->began - out.adding;
     progress_phase(&b->bar, "writing the index");
     gx_status st = gx_builder_finish(b->builder, &err);
     if (st == GX_OK && *b->unordered) {
@@ -288,8 +297,6 @@ static int run(const cli_args *a)
         return cli_usage(a, "no output: say where the index goes with -o FILE");
     if (strcmp(path, "-") == 0)
         return cli_usage(a, "-o -: an index cannot go to stdout, it is a file that is mapped");
-    if (cli_count(a, "threads") > 1 && cli_choice(a, "order") != 2)
-        cli_note("-j %" PRIu64 ": one thread builds so far; the others stay idle", cli_count(a, "threads"));
     if (find_itself(a, path))
         return cli_usage(a, "-o %s: it is the corpus %s, which the index would replace; give another name", path,
                          find_itself(a, path));
@@ -332,7 +339,8 @@ static const cli_flag flags[] = {
     {"seed", 0, CLI_COUNT, "N", "1", "of `--order=random`: another seed, another order"},
     {"memory", 'm', CLI_BYTES, "SIZE", "512M", "memory for the inversion; what does not fit goes through temporary files",
      .min = 1 << 20},
-    {"threads", 'j', CLI_COUNT, "N", "1", "use at most `N` threads", .min = 1, .max = 1024},
+    {"threads", 'j', CLI_COUNT, "N", "1", "use at most `N` threads; 0: one a processor. The index is the same for any number",
+     .max = 1024},
     {"on-error", 0, CLI_CHOICE, "fail|skip", "fail", "what a bad document does"},
     {"duplicates", 0, CLI_CHOICE, "fail|first|last", "fail", "which document of an id that comes again stays"},
     {"max-record", 0, CLI_BYTES, "SIZE", "64M", "the longest line or document taken", .min = 1, .max = 1 << 30},

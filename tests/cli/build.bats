@@ -360,3 +360,34 @@ END
     exits 2
     nothing_here
 }
+
+@test "several threads find the same faults in the same places, and build the same" {
+    for i in $(seq 3000); do
+        case $((i % 97)) in
+        5) echo "{\"id\":\"d$((i / 2))\",\"text\":\"again $i\"}" ;;
+        9) echo 'no object' ;;
+        11) echo "{\"id\":\"d $i\",\"text\":\"a bad id\"}" ;;
+        *) echo "{\"id\":\"d$i\",\"text\":\"word$((i % 400)) pear apple$((i % 7))\"}" ;;
+        esac
+    done >c.jsonl
+    for duplicates in fail first last; do
+        for j in 1 2 5; do
+            ask build c.jsonl -o $j.gx --on-error=skip --duplicates=$duplicates -j $j -m 5M
+            exits 0
+            grep -v -e '^gpuidx: [0-9]*\.gx:' -e ' seconds' -e '^gpuidx: seconds' -e '^gpuidx: read' <<<"$stderr" >$j.told
+            cmp 1.told $j.told
+        done
+        grep -q 'c.jsonl:' 1.told
+        "$GPUIDX" query -q --engine=cpu 1.gx -k 100 'pear apple3 word17' >1.answer
+        "$GPUIDX" query -q --engine=cpu 5.gx -k 100 'pear apple3 word17' >5.answer
+        cmp 1.answer 5.answer
+        rm ./*.gx
+    done
+    for j in 1 4; do
+        ask build c.jsonl -o x.gx -j $j
+        exits 3
+        grep c.jsonl: <<<"$stderr" >$j.told
+        nothing_here
+    done
+    cmp 1.told 4.told
+}
