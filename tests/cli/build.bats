@@ -378,8 +378,8 @@ END
             cmp 1.told $j.told
         done
         grep -q 'c.jsonl:' 1.told
-        "$GPUIDX" query -q --engine=cpu 1.gx -k 100 'pear apple3 word17' >1.answer
-        "$GPUIDX" query -q --engine=cpu 5.gx -k 100 'pear apple3 word17' >5.answer
+        "$GPUIDX" query -q --engine=cpu 1.gx -k 100 --format=trec 'pear apple3 word17' >1.answer
+        "$GPUIDX" query -q --engine=cpu 5.gx -k 100 --format=trec 'pear apple3 word17' >5.answer
         cmp 1.answer 5.answer
         rm ./*.gx
     done
