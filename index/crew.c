@@ -8,7 +8,7 @@
 
 #include "engine/status.h"
 
-#define MAX_BATCH (2u << 20) /* bytes of documents */
+#define MAX_BATCH (512u << 10) /* bytes of documents */
 
 /* A document of a batch: id, title and text lie at begin. */
 typedef struct entry {
