@@ -1,10 +1,10 @@
 /* Bytes of any kind into the import of CIFF, compressed ones among them.
  *
  * As a program it replays files: tests/data/fuzz-ciff is replayed by the ordinary tests, each file as it is and with a
- * byte changed, left out or doubled, or cut off, at seeded random. With -DGX_FUZZER it is libFuzzer's target, to be linked
- * with the library's sources built with -fsanitize=fuzzer-no-link,address,undefined:
+ * byte changed, left out or doubled, or cut off, at seeded random. With -DGX_FUZZER it is libFuzzer's target:
  *
- *   clang -g -O1 -fsanitize=fuzzer,address,undefined -DGX_FUZZER -D_GNU_SOURCE -I. tests/fuzz_ciff.c libgpuidx.a ...
+ *   clang -g -O1 -fsanitize=fuzzer,address,undefined -DGX_FUZZER -D_GNU_SOURCE -DGX_ZLIB -DGX_VERSION='"fuzz"' -I. \
+ *         tests/fuzz_ciff.c index/{ciff_*,input,inflate}.c BUILD/libgpuidx.a (and the libraries of libgpuidx)
  *
  * What must hold: it ends; what is refused is so with a reason, and leaves nothing; what is taken is a whole index, whose
  * export is taken too and exported to the same bytes.
