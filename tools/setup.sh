@@ -12,6 +12,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # What is needed: a name for people, a command that succeeds where it is there, Debian's package.
 has_header() { printf '#include <%s>\n' "$1" | cc -E -x c - >/dev/null 2>&1; }
 has_nvcc() { command -v nvcc >/dev/null || [ -x /usr/local/cuda/bin/nvcc ]; }
+has_nanopb() { has_header pb_decode.h || has_header nanopb/pb_decode.h; }
 has_meson() {
   command -v meson >/dev/null && printf '1.0.0\n%s\n' "$(meson --version)" | sort -CV
 }
@@ -28,7 +29,7 @@ needs=(
   'libutf8proc|pkg-config --exists libutf8proc|libutf8proc-dev'
   'jansson|pkg-config --exists jansson|libjansson-dev'
   'libstemmer|has_header libstemmer.h|libstemmer-dev'
-  'nanopb|has_header pb_decode.h || has_header nanopb/pb_decode.h|libnanopb-dev'
+  'nanopb|has_nanopb|libnanopb-dev'
   'libedit|pkg-config --exists libedit|libedit-dev'
   'cmocka (tests)|pkg-config --exists cmocka|libcmocka-dev'
   'bats (tests)|command -v bats|bats'
