@@ -240,7 +240,30 @@ static inline bool valid(const scheme *s, const uint32_t *words, uint32_t n_word
 
 /* ---- the codecs ---- */
 
-#define SIMPLE(scheme, title, source, id)                                                                                    static uint32_t encode_##scheme(const uint32_t *in, uint32_t n, uint8_t param, uint32_t *out)                             {                                                                                                                            (void)param;                                                                                                             return encode(&scheme, in, n, out);                                                                                  }                                                                                                                        static bool valid_##scheme(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param)                            {                                                                                                                            (void)param;                                                                                                             return valid(&scheme, words, n_words, n);                                                                            }                                                                                                                        static void decode_##scheme(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t *out)            {                                                                                                                            (void)param;                                                                                                             decode(&scheme, words, n_words, n, out);                                                                             }                                                                                                                        static uint32_t at_##scheme(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t i)               {                                                                                                                            (void)n;                                                                                                                 (void)param;                                                                                                             return at(&scheme, words, n_words, i);                                                                               }                                                                                                                        const gx_codec gx_codec_##scheme = {#scheme, title, source, id, BLOCK, false, NULL, max_words, encode_##scheme,                                               valid_##scheme, decode_##scheme, at_##scheme, NULL}
+#define SIMPLE(scheme, title, source, id)                                                                              \
+    static uint32_t encode_##scheme(const uint32_t *in, uint32_t n, uint8_t param, uint32_t *out)                      \
+    {                                                                                                                  \
+        (void)param;                                                                                                   \
+        return encode(&scheme, in, n, out);                                                                            \
+    }                                                                                                                  \
+    static bool valid_##scheme(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param)                     \
+    {                                                                                                                  \
+        (void)param;                                                                                                   \
+        return valid(&scheme, words, n_words, n);                                                                      \
+    }                                                                                                                  \
+    static void decode_##scheme(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t *out)     \
+    {                                                                                                                  \
+        (void)param;                                                                                                   \
+        decode(&scheme, words, n_words, n, out);                                                                       \
+    }                                                                                                                  \
+    static uint32_t at_##scheme(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t i)        \
+    {                                                                                                                  \
+        (void)n;                                                                                                       \
+        (void)param;                                                                                                   \
+        return at(&scheme, words, n_words, i);                                                                         \
+    }                                                                                                                  \
+    const gx_codec gx_codec_##scheme = {#scheme, title, source, id, BLOCK, false, NULL, max_words, encode_##scheme,    \
+                                        valid_##scheme, decode_##scheme, at_##scheme, NULL}
 
 SIMPLE(simple9, "Simple-9", "Anh and Moffat, Inf. Retr. 2005", GX_CODEC_SIMPLE9);
 SIMPLE(simple16, "Simple-16", "Zhang, Long and Suel, WWW 2008", GX_CODEC_SIMPLE16);
