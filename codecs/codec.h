@@ -52,7 +52,7 @@ typedef struct gx_codec {
     uint16_t block_len;     /* most integers in a block */
     bool random_access;     /* at() costs O(1) */
 
-    /* The parameter of a whole list (Rice's and PForDelta's b, ...), 0..255, from its n values. NULL: none, pass 0. */
+    /* The parameter of a whole list (Rice's and PForDelta's b), 0..max_param, from its n values. NULL: none, pass 0. */
     uint8_t (*param)(const uint32_t *values, uint64_t n);
 
     /* Most words that n <= block_len integers can take. */
@@ -84,6 +84,8 @@ typedef struct gx_codec {
 
     /* Time that an integer takes on the GPU, to registers, GPU-BP128's being 10; choice.h chooses by it. 0: not chosen. */
     uint8_t decode_cost;
+
+    uint8_t max_param; /* the greatest that param gives and files may have: 0 where param is NULL */
 } gx_codec;
 
 /* The registry, in order of id; ends at NULL. */

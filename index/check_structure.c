@@ -46,6 +46,17 @@ static gx_status blame_blocks(const gx_index *ix, uint32_t term, uint64_t first,
     return gx_fail(err, GX_EINTERNAL, "%s: list %u is wrong and right", ix->path, term);
 }
 
+/* The greatest parameters that lists of a coding may have. */
+typedef struct limits {
+    uint8_t docids, tfs;
+} limits;
+
+static limits limits_of(const gx_index *ix, uint32_t coding)
+{
+    const gx_coding c = ix->header->codings[coding];
+    return c.docids ? (limits){gx_codec_by_id(c.docids)->max_param, gx_codec_by_id(c.tfs)->max_param} : (limits){0, 0};
+}
+
 /* The entry is wrong in one of its fields; the totals before it are right. */
 static gx_status blame_entry(const gx_index *ix, uint32_t term, uint64_t block, uint64_t payload, gx_error *err)
 {
@@ -59,6 +70,11 @@ static gx_status blame_entry(const gx_index *ix, uint32_t term, uint64_t block, 
                           LONG(payload_of(e)), LONG(payload));
     if (e->coding >= GX_MAX_CODINGS || ix->header->codings[e->coding].docids == 0)
         return gx_corrupt(err, ix, GX_SEC_LISTS, "list %u has coding %u, which the header does not give", term, e->coding);
+    const limits most = limits_of(ix, e->coding);
+    if (e->docid_param > most.docids)
+        return gx_corrupt(err, ix, GX_SEC_LISTS, "list %u has parameter %u for docids, not 0 to %u", term, e->docid_param, most.docids);
+    if (e->tf_param > most.tfs)
+        return gx_corrupt(err, ix, GX_SEC_LISTS, "list %u has parameter %u for tfs, not 0 to %u", term, e->tf_param, most.tfs);
     return gx_corrupt(err, ix, GX_SEC_LISTS, "the blocks of list %u reach past block %llu, the last", term,
                       LONG(ix->n_blocks));
 }
@@ -68,13 +84,16 @@ static gx_status check_lists(const gx_index *ix, gx_error *err)
     const uint32_t block_len = ix->block_len;
     uint64_t block = 0, payload = 0, n_postings = 0;
     bool used[256] = {false}; /* by any value that the field can have */
-    for (uint32_t i = 0; i < GX_MAX_CODINGS; ++i)
+    limits most[256] = {{0, 0}};
+    for (uint32_t i = 0; i < GX_MAX_CODINGS; ++i) {
         used[i] = ix->header->codings[i].docids != 0;
+        most[i] = limits_of(ix, i);
+    }
     for (uint32_t term = 0; term < ix->n_terms; ++term) {
         const gx_list_entry *e = &ix->lists[term];
         const uint64_t n = e->df <= block_len ? 1 : (e->df - 1) / block_len + 1;
         if ((e->df - 1 >= ix->n_docs) | (e->first_block != block) | (payload_of(e) != payload) | !used[e->coding] |
-            (n > ix->n_blocks - block))
+            (n > ix->n_blocks - block) | (e->docid_param > most[e->coding].docids) | (e->tf_param > most[e->coding].tfs))
             return blame_entry(ix, term, block, payload, err);
         if (!blocks_rise(ix, block, n))
             return blame_blocks(ix, term, block, n, err);

@@ -273,6 +273,14 @@ static void payload_lo(image *im) { LISTS(im)[1].payload_lo -= 1; }
 static void payload_hi(image *im) { LISTS(im)[1].payload_hi = 255; }
 static void coding_none(image *im) { LISTS(im)[2].coding = 1; }
 static void coding_wild(image *im) { LISTS(im)[2].coding = 255; }
+static void docid_param(image *im) { LISTS(im)[2].docid_param = 77; }
+static void tf_param(image *im) { LISTS(im)[2].tf_param = 1; }
+static void rice_param(image *im) /* the greatest, and one more; blocks that are not Rice's are found later */
+{
+    H(im)->codings[0] = (gx_coding){GX_CODEC_RICE, GX_CODEC_RICE};
+    LISTS(im)[1].docid_param = 31;
+    LISTS(im)[2].docid_param = 32;
+}
 static void heads_fall(image *im) { U32(im, HEADS)[3] = U32(im, HEADS)[2]; }
 static void head_far(image *im) { U32(im, HEADS)[7] = 1000; }
 static void docid_ends_fall(image *im) { U32(im, DOCID_ENDS)[3] = UINT32_MAX; }
@@ -399,6 +407,9 @@ static const rule rules[] = {
     {payload_hi, "section LIST", "list 1 begins at word", GX_CHECK_STRUCTURE},
     {coding_none, "section LIST", "coding 1", GX_CHECK_STRUCTURE},
     {coding_wild, "section LIST", "coding 255", GX_CHECK_STRUCTURE},
+    {docid_param, "section LIST", "list 2 has parameter 77 for docids, not 0 to 0", GX_CHECK_STRUCTURE},
+    {tf_param, "section LIST", "list 2 has parameter 1 for tfs, not 0 to 0", GX_CHECK_STRUCTURE},
+    {rice_param, "section LIST", "list 2 has parameter 32 for docids, not 0 to 31", GX_CHECK_STRUCTURE},
     {heads_fall, "section HEAD", "block 3 of list 0 begins at docid 256, not above 256", GX_CHECK_STRUCTURE},
     {head_far, "section HEAD", "block 7 of list 0 begins at docid 1000, not below 1000", GX_CHECK_STRUCTURE},
     {docid_ends_fall, "section DEND", "block 4 of list 0", GX_CHECK_STRUCTURE},
