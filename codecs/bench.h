@@ -32,7 +32,7 @@ typedef struct gx_gpu_speed {
 typedef struct gx_codec_speed {
     uint64_t n;        /* integers decoded */
     double bits;       /* an integer, of lists each taken once, endpoints included (one more than there are blocks, as in the paper) */
-    double paper_bits; /* the same, with GPU-VByte's last block bit-packed, as the paper's encoder has it */
+    double paper_bits; /* the same, with GPU-VByte's last block bit-packed, as the paper's encoder has it: for its Table 1 */
     double docid_bits; /* a docid as an index stores it, with heads and endpoints; 0: no docids, or a baseline */
     double encode, integers, docids; /* one core; decoding goes block by block into a buffer that stays in L1 */
     gx_gpu_speed gpu_integers, gpu_docids;

@@ -5,6 +5,7 @@
 
 #include "codecs/gpu_list.h"
 #include "codecs/synthetic.h"
+#include "tools/bench_common.h"
 #include "tools/bench_lists.h"
 #include "tools/cli.h"
 #include "tools/codec_report.h"
@@ -37,7 +38,7 @@ static void all_methods(codec_report *r)
     }
 }
 
-/* Keep those of the list "a,b"; 0, or the exit code. */
+/* Keep those of the list "a,b", each once; 0, or the exit code. */
 static int keep_methods(const cli_args *a, codec_report *r, const char *list)
 {
     codec_method kept[MAX_CODEC_METHODS];
@@ -49,10 +50,15 @@ static int keep_methods(const cli_args *a, codec_report *r, const char *list)
             i++;
         if (i == r->n_methods)
             return cli_usage(a, "there is no codec %.*s; `gpuidx bench codecs --list` has their names", (int)len, list);
-        if (n < MAX_CODEC_METHODS)
+        bool known = false;
+        for (uint32_t k = 0; k < n; k++)
+            known |= kept[k].name == r->methods[i].name;
+        if (!known)
             kept[n++] = r->methods[i];
         list += len + (list[len] == ',');
     }
+    if (n == 0)
+        return cli_usage(a, "--codecs: none is named");
     memcpy(r->methods, kept, n * sizeof *kept);
     r->n_methods = n;
     return 0;
@@ -173,17 +179,17 @@ static int check_flags(const cli_args *a, uint64_t table, uint64_t figure)
 
 static int run(const cli_args *a)
 {
-    codec_report r = {0};
+    codec_report r = {.seed = cli_count(a, "seed")};
     const codec_format format = (codec_format)cli_choice(a, "format");
     const uint64_t table = cli_given(a, "table") ? cli_count(a, "table") : 0, figure = cli_given(a, "figure") ? cli_count(a, "figure") : 0;
     all_methods(&r);
     int code = cli_given(a, "codecs") ? keep_methods(a, &r, cli_text(a, "codecs")) : 0;
     if (code != 0 || (code = check_flags(a, table, figure)) != 0)
         return code;
-    if (cli_switch(a, "list")) {
-        codec_print_list(&r, format);
-        return 0;
-    }
+    if (cli_switch(a, "list"))
+        return codec_print_list(&r, format);
+    if (cli_given(a, "plot") && (code = bench_plot_dir(cli_text(a, "plot"))) != 0)
+        return code;
     const char *const model = cli_text(a, "model");
     bool models[2] = {strcmp(model, "clustered") != 0, strcmp(model, "uniform") != 0};
     uint32_t from = (uint32_t)cli_count(a, "from"), to = (uint32_t)cli_count(a, "to"), step = (uint32_t)cli_count(a, "step");
@@ -198,6 +204,8 @@ static int run(const cli_args *a)
     const bool speeds = table != 1 && table != 2;
     if (speeds && (code = open_gpu(a, &r)) != 0)
         return code;
+    if (table == 3 && !r.gpu)
+        cli_warn("no GPU is measured, and Table 3 is how many times faster one is: it has no factors");
     code = cli_given(a, "index") ? measure_index(&r, a, speeds) : measure_synthetic(&r, models, from, to, step, (uint32_t)cli_count(a, "seed"), speeds);
     if (code == 0) {
         if (format == FORMAT_JSON || (table == 0 && (figure == 0 || format == FORMAT_TABLE)))
@@ -220,8 +228,8 @@ static int run(const cli_args *a)
 }
 
 static const cli_flag flags[] = {
-    {"list", 0, CLI_SWITCH, NULL, NULL, "list the codecs instead: name, id, block length, random access, source"},
-    {"codecs", 0, CLI_TEXT, "NAME,..", NULL, "measure only these"},
+    {"list", 0, CLI_SWITCH, NULL, NULL, "list the codecs instead: name, id, block length, random access, whether this build decodes it on a GPU, source"},
+    {"codecs", 0, CLI_TEXT, "NAME,..", NULL, "measure only these, each once"},
     {"model", 0, CLI_CHOICE, "both|uniform|clustered", "both", "how the integers are drawn"},
     {"from", 0, CLI_COUNT, "N", "16", "lists of 2^`N` integers and more", .min = 11, .max = 27},
     {"to", 0, CLI_COUNT, "N", "25", "lists of at most 2^`N` integers", .min = 11, .max = 27},
@@ -263,7 +271,8 @@ const cli_command cmd_bench_codecs = {
                    "endpoints. Speeds are of the lists one behind another in the log's order, as often as it has them, or without a log of those "
                    "of 1,024 postings and more, once each. Their blocks lie in this order in memory, each list's last block filled up with zeros "
                    "that are not counted, and the GPU decodes all in one launch, as a query engine does a batch (in one for each parameter, of "
-                   "codecs that have one a list). BP32, SIMD-BP, VarintGB and StreamVByte take the lists as one, without blocks. In Table 4 "
+                   "codecs that have one a list). BP32, SIMD-BP, VarintGB and StreamVByte take the lists as one, without blocks. Table 1 alone counts "
+                   "GPU-VByte's last block as the paper's encoder packs it; all other sizes are of what gpuidx writes. In Table 4 "
                    "`docids` are d-gaps, as in the paper, and `summed up` docids; the factors are against BP32, those of codes of bytes against "
                    "VarintGB, on one core of this machine.",
     .examples = examples,

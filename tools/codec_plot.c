@@ -1,9 +1,8 @@
 /* codec_plot.c: gnuplot scripts that hold their data, and what gnuplot makes of them. */
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
+#include "tools/bench_common.h"
 #include "tools/cli.h"
 #include "tools/codec_report.h"
 
@@ -109,11 +108,7 @@ static void size_plot(FILE *f, const codec_report *r, codec_data data)
 
 int codec_plot(const codec_report *r, const char *dir)
 {
-    int code = 0;
-    if (strchr(dir, '\'') || strchr(dir, '\n') || strlen(dir) > MAX_PATH / 2)
-        return cli_fail(GX_EUSAGE, "%s: gnuplot cannot be told this name", dir);
-    if (mkdir(dir, 0777) != 0 && access(dir, W_OK) != 0)
-        return cli_fail(GX_EIO, "cannot write to %s", dir);
+    int code = bench_plot_dir(dir);
     for (codec_data data = DATA_UNIFORM; data <= DATA_TFS && code == 0; data++) {
         if (!has_data(r, data))
             continue;

@@ -1,11 +1,9 @@
 #include "tools/codec_report.h"
 
-#include <jansson.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "codecs/decode.h"
-#include "tools/cli.h"
+#include "tools/bench_common.h"
 
 const char *codec_data_name(codec_data data)
 {
@@ -42,10 +40,17 @@ static void print_number(double x, int width, int digits)
         printf(" %*s", width, "-");
 }
 
+/* The same in CSV, behind a comma: empty where nothing was measured. */
+static void print_value(double x, int digits)
+{
+    x > 0 ? printf(",%.*f", digits, x) : putchar(',');
+}
+
 static void print_millions(double speed, int width) { print_number(speed / 1e6, width, 0); }
 
 static void print_what(const codec_report *r)
 {
+    bench_print_machine(r->seed);
     if (r->gpu)
         printf("%s; memory: read %.0f GB/s, copy %.0f GB/s, read 1 : write 4 %.0f GB/s\n", r->gpu_name, r->read_gbs, r->copy_gbs, r->mixed_gbs);
     if (r->log)
@@ -56,20 +61,37 @@ static void print_what(const codec_report *r)
 
 /* ---- the registry ---- */
 
-void codec_print_list(const codec_report *r, codec_format format)
+static int print_list_json(const codec_report *r)
 {
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < r->n_methods; i++) {
+        const codec_method *m = &r->methods[i];
+        json_t *o = json_pack("{s:s, s:s, s:b, s:b, s:s}", "name", m->name, "title", m->title, "random_access",
+                              m->codec && m->codec->random_access, "gpu_this_build", codec_on_gpu(m), "source", m->source);
+        json_object_set_new(o, "id", m->codec ? json_integer(m->codec->id) : json_null());
+        json_object_set_new(o, "block_len", m->codec ? json_integer(m->codec->block_len) : json_null());
+        json_array_append_new(list, o);
+    }
+    return bench_print_json(json_pack("{s:i, s:o}", "schema", 1, "codecs", list));
+}
+
+int codec_print_list(const codec_report *r, codec_format format)
+{
+    if (format == FORMAT_JSON)
+        return print_list_json(r);
     if (format == FORMAT_CSV)
-        puts("name,title,id,block_len,random_access,gpu,source");
+        puts("name,title,id,block_len,random_access,gpu_this_build,source");
     else
-        printf("%-14s %-14s %3s %6s %7s %4s  %s\n", "name", "title", "id", "block", "random", "GPU", "source");
+        printf("%-14s %-14s %3s %6s %7s %16s  %s\n", "name", "title", "id", "block", "random", "GPU (this build)", "source");
     for (uint32_t i = 0; i < r->n_methods; i++) {
         const codec_method *m = &r->methods[i];
         if (m->codec)
-            printf(format == FORMAT_CSV ? "%s,%s,%u,%u,%s,%s,\"%s\"\n" : "%-14s %-14s %3u %6u %7s %4s  %s\n", m->name, m->title, m->codec->id,
+            printf(format == FORMAT_CSV ? "%s,%s,%u,%u,%s,%s,\"%s\"\n" : "%-14s %-14s %3u %6u %7s %16s  %s\n", m->name, m->title, m->codec->id,
                    m->codec->block_len, m->codec->random_access ? "yes" : "no", codec_on_gpu(m) ? "yes" : "no", m->source);
         else
-            printf(format == FORMAT_CSV ? "%s,%s,,,%s,%s,\"%s\"\n" : "%-14s %-14s   -      - %7s %4s  %s\n", m->name, m->title, "no", "no", m->source);
+            printf(format == FORMAT_CSV ? "%s,%s,,,%s,%s,\"%s\"\n" : "%-14s %-14s   -      - %7s %16s  %s\n", m->name, m->title, "no", "no", m->source);
     }
+    return 0;
 }
 
 /* ---- rows ---- */
@@ -132,12 +154,21 @@ static void print_rows_csv(const codec_report *r)
         const gx_codec_speed *s = &row->speed;
         double speeds[8];
         printf("%s,%s,", row->method->title, codec_data_name(row->data));
-        row->log2n ? printf("%u,", row->log2n) : printf(",");
-        printf("%llu,%.4f,%.4f,%.0f,%.0f,%.0f", (unsigned long long)s->n, s->bits, s->docid_bits, s->encode, s->integers, s->docids);
+        if (row->log2n)
+            printf("%u", row->log2n);
+        printf(",%llu", (unsigned long long)s->n);
+        print_value(s->bits, 4);
+        print_value(s->docid_bits, 4);
+        print_value(s->encode, 0);
+        print_value(s->integers, 0);
+        print_value(s->docids, 0);
         gpu_speeds(s, speeds);
         for (int k = 0; k < 8; k++)
-            printf(",%.0f", speeds[k]);
-        printf(",%.1f,%.1f,%.1f\n", s->gpu_integers.bytes / 1e9, s->gpu_docids.bytes / 1e9, r->copy_gbs);
+            print_value(speeds[k], 0);
+        print_value(s->gpu_integers.bytes / 1e9, 1);
+        print_value(s->gpu_docids.bytes / 1e9, 1);
+        print_value(r->copy_gbs, 1);
+        putchar('\n');
     }
 }
 
@@ -148,30 +179,26 @@ static int print_rows_json(const codec_report *r)
         const codec_row *row = &r->rows[i];
         const gx_codec_speed *s = &row->speed;
         double speeds[8];
-        json_t *o = json_pack("{s:s, s:s, s:s, s:I, s:f, s:f, s:f, s:f, s:f}", "codec", row->method->name, "method", row->method->title, "lists",
-                              codec_data_name(row->data), "n", (json_int_t)s->n, "bits", s->bits, "docid_bits", s->docid_bits, "encode",
-                              s->encode, "integers", s->integers, "docids", s->docids);
+        json_t *o = json_pack("{s:s, s:s, s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:o}", "codec", row->method->name, "method", row->method->title,
+                              "lists", codec_data_name(row->data), "n", (json_int_t)s->n, "bits", bench_json(s->bits), "paper_bits",
+                              bench_json(s->paper_bits), "docid_bits", bench_json(s->docid_bits), "encode", bench_json(s->encode), "integers",
+                              bench_json(s->integers), "docids", bench_json(s->docids));
         if (row->log2n)
             json_object_set_new(o, "log2n", json_integer(row->log2n));
         gpu_speeds(s, speeds);
         for (int k = 0; k < 8 && codec_on_gpu(row->method) && r->gpu; k++)
-            json_object_set_new(o, gpu_names[k], json_real(speeds[k]));
+            json_object_set_new(o, gpu_names[k], bench_json(speeds[k]));
         if (codec_on_gpu(row->method) && r->gpu) {
-            json_object_set_new(o, "gpu_integers_gbs", json_real(s->gpu_integers.bytes / 1e9));
-            json_object_set_new(o, "gpu_docids_gbs", json_real(s->gpu_docids.bytes / 1e9));
+            json_object_set_new(o, "gpu_integers_gbs", bench_json(s->gpu_integers.bytes / 1e9));
+            json_object_set_new(o, "gpu_docids_gbs", bench_json(s->gpu_docids.bytes / 1e9));
         }
         json_array_append_new(list, o);
     }
-    json_t *root = json_pack("{s:i, s:s*, s:s*, s:s*, s:i, s:i, s:f, s:f, s:f, s:o}", "schema", 2, "gpu", r->gpu ? r->gpu_name : NULL,
+    json_t *root = json_pack("{s:i, s:s*, s:s*, s:s*, s:i, s:i, s:o, s:o, s:o, s:o}", "schema", 3, "gpu", r->gpu ? r->gpu_name : NULL,
                              "index", r->index, "log", r->log, "queries", (int)r->n_queries, "lists", (int)r->n_lists, "read_gbs",
-                             r->read_gbs, "copy_gbs", r->copy_gbs, "mixed_gbs", r->mixed_gbs, "rows", list);
-    char *text = root ? json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(10)) : NULL;
-    json_decref(root);
-    if (!text)
-        return cli_fail(GX_ENOMEM, "no memory for the report");
-    puts(text);
-    free(text);
-    return 0;
+                             bench_json(r->read_gbs), "copy_gbs", bench_json(r->copy_gbs), "mixed_gbs", bench_json(r->mixed_gbs), "rows", list);
+    bench_put_machine(root, r->seed);
+    return bench_print_json(root);
 }
 
 int codec_print_rows(const codec_report *r, codec_format format)
@@ -187,9 +214,11 @@ int codec_print_rows(const codec_report *r, codec_format format)
 
 /* ---- the paper's tables ---- */
 
-/* Table 1: bits an integer; sparse 2^16, dense 2^25. */
+/* Table 1: bits an integer, as the paper's encoder packs them; sparse 2^16, dense 2^25. */
 void codec_print_table1(const codec_report *r, codec_format format)
 {
+    if (format != FORMAT_CSV)
+        print_what(r);
     puts(format == FORMAT_CSV ? "method,uniform_sparse,uniform_dense,clustered_sparse,clustered_dense"
                               : "bits an integer   uniform           clustered\n"
                                 "                  sparse   dense    sparse   dense");
@@ -203,7 +232,7 @@ void codec_print_table1(const codec_report *r, codec_format format)
     }
 }
 
-/* Table 2: bits an integer of an index's lists, d-gaps and term frequencies; and of docids with their heads. */
+/* Table 2: bits an integer of an index's lists as we pack them, d-gaps and term frequencies; and of docids with their heads. */
 void codec_print_table2(const codec_report *r, codec_format format)
 {
     if (format == FORMAT_CSV) {
@@ -216,7 +245,7 @@ void codec_print_table2(const codec_report *r, codec_format format)
         const codec_row *docids = codec_row_find(r, r->methods[i].name, DATA_DOCIDS, 0), *tfs = codec_row_find(r, r->methods[i].name, DATA_TFS, 0);
         if (!docids || !tfs)
             continue;
-        printf(format == FORMAT_CSV ? "%s,%.2f,%.2f," : "%-16s %8.2f %8.2f", r->methods[i].title, docids->speed.paper_bits, tfs->speed.paper_bits);
+        printf(format == FORMAT_CSV ? "%s,%.2f,%.2f," : "%-16s %8.2f %8.2f", r->methods[i].title, docids->speed.bits, tfs->speed.bits);
         if (format == FORMAT_CSV)
             printf(docids->speed.docid_bits > 0 ? "%.2f" : "", docids->speed.docid_bits);
         else
@@ -230,6 +259,8 @@ void codec_print_table3(const codec_report *r, codec_format format, uint32_t fro
 {
     static const char *const against[] = {"bp32", "varintgb", "simdbp128", "streamvbyte"};
     static const char *const gpu[] = {"gpubp128", "gpubp256", "gpuvbyte128", "gpuvbyte1024"};
+    if (format != FORMAT_CSV)
+        print_what(r);
     printf(format == FORMAT_CSV ? "against,method" : "%-12s %-14s", "against", "method");
     for (uint32_t k = from; k <= to; k++)
         printf(format == FORMAT_CSV ? ",2^%u" : "    2^%-2u", k);
@@ -244,11 +275,23 @@ void codec_print_table3(const codec_report *r, codec_format format, uint32_t fro
             for (uint32_t k = from; k <= to; k++) {
                 const double slow = codec_row_find(r, against[i], DATA_UNIFORM, k)->speed.integers;
                 const double fast = codec_row_find(r, name, DATA_UNIFORM, k)->speed.gpu_integers.memory;
-                printf(format == FORMAT_CSV ? ",%.2f" : " %7.2f", slow > 0 ? fast / slow : 0.0);
+                if (format == FORMAT_CSV)
+                    print_value(slow > 0 ? fast / slow : 0, 2);
+                else
+                    print_number(slow > 0 ? fast / slow : 0, 7, 2);
             }
             putchar('\n');
         }
     }
+}
+
+/* "(x  12.34)", or a dash. */
+static void print_times(double x)
+{
+    if (x > 0)
+        printf(" (x%6.2f)", x);
+    else
+        printf(" %9s", "-");
 }
 
 /* Table 4's factors are against VarintGB for codes of bytes, against BP32 for all others. */
@@ -279,12 +322,21 @@ void codec_print_table4(const codec_report *r, codec_format format)
             const double gaps = on_gpu ? d->gpu_integers.memory : d->integers, freqs = on_gpu ? t->gpu_integers.memory : t->integers;
             const double summed = on_gpu ? d->gpu_docids.memory : d->docids, gbs = on_gpu ? d->gpu_integers.bytes / 1e9 : 0;
             if (format == FORMAT_CSV) {
-                printf("%s,%s,%.1f,%.2f,%.1f,%.2f,%.1f,%.1f,%.1f\n", r->methods[i].title, on_gpu ? "gpu" : "cpu", gaps / 1e6,
-                       times(r, docids, gaps), freqs / 1e6, times(r, tfs, freqs), summed / 1e6, gbs, on_gpu ? r->copy_gbs : 0);
+                printf("%s,%s", r->methods[i].title, on_gpu ? "gpu" : "cpu");
+                print_value(gaps / 1e6, 1);
+                print_value(times(r, docids, gaps), 2);
+                print_value(freqs / 1e6, 1);
+                print_value(times(r, tfs, freqs), 2);
+                print_value(summed / 1e6, 1);
+                print_value(gbs, 1);
+                print_value(on_gpu ? r->copy_gbs : 0, 1);
+                putchar('\n');
                 continue;
             }
             printf("%-14s %-4s %8.0f", r->methods[i].title, on_gpu ? "GPU" : "CPU", gaps / 1e6);
-            printf(" (x%6.2f) %8.0f (x%6.2f)", times(r, docids, gaps), freqs / 1e6, times(r, tfs, freqs));
+            print_times(times(r, docids, gaps));
+            printf(" %8.0f", freqs / 1e6);
+            print_times(times(r, tfs, freqs));
             print_millions(summed, 9);
             print_number(gbs, 6, 0);
             print_number(on_gpu ? r->copy_gbs : 0, 6, 0);

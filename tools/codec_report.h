@@ -34,6 +34,7 @@ typedef struct codec_report {
     size_t n_rows, max_rows;
     const char *index, *log;     /* whose lists; or NULL */
     uint32_t n_queries, n_lists; /* of them */
+    uint64_t seed;
     bool gpu;
     char gpu_name[128];
     double read_gbs, mixed_gbs, copy_gbs; /* the GPU's memory, in this run */
@@ -45,8 +46,8 @@ const char *codec_data_name(codec_data data); /* "uniform", ... */
 const codec_row *codec_row_find(const codec_report *r, const char *method, codec_data data, uint32_t log2n); /* or NULL */
 bool codec_on_gpu(const codec_method *m);
 
-void codec_print_list(const codec_report *r, codec_format format);
-/* All rows; 0, or the exit code. */
+/* The codecs; all rows. 0, or the exit code. */
+int codec_print_list(const codec_report *r, codec_format format);
 int codec_print_rows(const codec_report *r, codec_format format);
 /* The paper's; FORMAT_TABLE or FORMAT_CSV. Table 3: lists of 2^from to 2^to. */
 void codec_print_table1(const codec_report *r, codec_format format);

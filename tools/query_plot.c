@@ -1,10 +1,9 @@
 /* query_plot.c: throughput against batch size, latency against rate, time against postings: measured, and drawn by gnuplot. */
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "engine/status.h"
+#include "tools/bench_common.h"
 #include "tools/cli.h"
 #include "tools/query_draw.h"
 #include "tools/query_report.h"
@@ -16,14 +15,8 @@ enum { MAX_PATH = 4096, MAX_BATCH = 4096, MAX_OFFERED = 1 << 20, MAX_BATCHES = 8
 FILE *draw_begin(const char *dir, const char *name, int *exit_code)
 {
     char path[MAX_PATH];
-    if (strchr(dir, '\'') || strchr(dir, '\n') || strlen(dir) > MAX_PATH / 2) {
-        *exit_code = cli_fail(GX_EUSAGE, "%s: gnuplot cannot be told this name", dir);
+    if ((*exit_code = bench_plot_dir(dir)) != 0)
         return NULL;
-    }
-    if (mkdir(dir, 0777) != 0 && access(dir, W_OK) != 0) {
-        *exit_code = cli_fail(GX_EIO, "cannot write to %s", dir);
-        return NULL;
-    }
     snprintf(path, sizeof path, "%s/%s.gp", dir, name);
     return cli_open_output(path, false, exit_code);
 }

@@ -15,6 +15,65 @@ setup_file() {
     says 'bp32,BP32,,,no,no,'
 }
 
+@test "the list of codecs is JSON too, without an id or a block length where there is none" {
+    ask bench codecs --list --format=json
+    exits 0
+    python3 -c 'import json, sys
+codecs = {c["name"]: c for c in json.load(sys.stdin)["codecs"]}
+assert codecs["gpubp128"]["id"] == 2 and codecs["gpubp128"]["block_len"] == 128 and codecs["gpubp128"]["random_access"] is True, codecs
+assert codecs["bp32"]["id"] is None and codecs["bp32"]["block_len"] is None and codecs["bp32"]["gpu_this_build"] is False, codecs' <<<"$output"
+    ask bench codecs --list
+    [[ $(head -1 <<<"$output") == *'GPU (this build)'* ]]
+}
+
+@test "a codec named twice is measured once, and none at all is refused" {
+    ask bench codecs --engine=cpu --table=2 --index="$TINY" --codecs=rice,gpubp128,rice --format=csv
+    exits 0
+    [ "$(cut -d, -f1 <<<"$output")" = $'method\nRice\nGPU-BP128' ]
+    ask bench codecs --codecs=
+    exits 2
+    complains 'none is named'
+}
+
+@test "tables begin with the machine, and CSV does not" {
+    ask bench codecs --engine=cpu --table=2 --index="$TINY" --codecs=rice --seed=7
+    exits 0
+    [[ $(head -1 <<<"$output") == "gpuidx "*"; "*"; seed 7" ]]
+}
+
+@test "table 2 has the bits that GPU-VByte writes, table 1 those that the paper's encoder does" {
+    ask bench codecs --engine=cpu --table=2 --index="$TINY" --codecs=gpuvbyte128 --format=json
+    exits 0
+    bits=$(python3 -c 'import json, sys
+r = json.load(sys.stdin)["rows"]
+assert r[0]["bits"] != r[0]["paper_bits"], r
+print("%.2f,%.2f" % (r[0]["bits"], r[1]["bits"]))' <<<"$output")
+    ask bench codecs --engine=cpu --table=2 --index="$TINY" --codecs=gpuvbyte128 --format=csv
+    [ "$(tail -1 <<<"$output" | cut -d, -f2,3)" = "$bits" ]
+    ask bench codecs --engine=cpu --table=1 --codecs=gpuvbyte128 --format=csv
+    exits 0
+    [ "$(tail -1 <<<"$output")" = GPU-VByte128,18.16,10.50,16.68,10.51 ]
+}
+
+@test "table 3 without a GPU has dashes, and says why" {
+    ask bench codecs -q --engine=cpu --table=3 --from=11 --to=12 --codecs=bp32,gpubp128
+    exits 0
+    complains 'no GPU is measured'
+    grep -Eq '^BP32 +GPU-BP128 +- +-$' <<<"$output"
+    ask bench codecs --engine=cpu --table=3 --from=11 --to=12 --codecs=bp32,gpubp128 --format=csv
+    exits 0
+    [ "$output" = $'against,method,2^11,2^12\nBP32,GPU-BP128,,' ]
+}
+
+@test "table 4 has no factor without the codec that it is against" {
+    ask bench codecs --engine=cpu --table=4 --index="$TINY" --queries="$LOG" --codecs=gpubp128
+    exits 0
+    grep -Eq '^GPU-BP128 +CPU +[0-9]+ +- +[0-9]+ +- ' <<<"$output"
+    ask bench codecs --engine=cpu --table=4 --index="$TINY" --queries="$LOG" --codecs=gpubp128 --format=csv
+    exits 0
+    grep -Eq '^GPU-BP128,cpu,[0-9.]+,,[0-9.]+,,[0-9.]+,,$' <<<"$output"
+}
+
 @test "table 2 has the sizes of an index's lists, docids and term frequencies apart" {
     ask bench codecs --table=2 --index="$TINY" --codecs=gpubp128,raw,bp32 --format=csv
     exits 0
@@ -41,7 +100,9 @@ setup_file() {
     python3 -c 'import json, sys
 r = json.load(sys.stdin)
 assert r["queries"] == 2 and [x["lists"] for x in r["rows"]] == ["docids", "tfs"], r
-assert r["rows"][0]["docids"] > 0 and r["rows"][1]["docids"] == 0, r' <<<"$output"
+assert r["rows"][0]["docids"] > 0 and r["rows"][1]["docids"] is None and r["rows"][1]["docid_bits"] is None, r
+assert r["read_gbs"] is None and r["copy_gbs"] is None and r["mixed_gbs"] is None, r
+assert r["gpuidx"] and r["cpu"] and r["simd"] in ("portable", "AVX2", "AVX-512") and r["seed"] == 1, r' <<<"$output"
 }
 
 @test "a plot's data are there whether gnuplot is or not" {
@@ -49,6 +110,15 @@ assert r["rows"][0]["docids"] > 0 and r["rows"][1]["docids"] == 0, r' <<<"$outpu
     exits 0
     grep -q '^\$cpu << END$' plots/size-docids.gp
     grep -q ' GPU-BP128$' plots/size-tfs.gp
+}
+
+@test "a folder of plots that cannot be written is refused before anything is measured" {
+    : >file
+    for folder in file file/in /proc; do
+        ask bench codecs --engine=cpu --from=11 --to=11 --codecs=raw --plot=$folder
+        exits 5
+        [ -z "$output" ]
+    done
 }
 
 @test "tables of an index want one, and the others none" {

@@ -1,0 +1,75 @@
+#include "tools/bench_common.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "codecs/simd.h"
+#include "tools/cli.h"
+
+enum { MAX_DIR = 2048 };
+
+/* The model's name as Linux has it. */
+static const char *cpu_name(char name[128])
+{
+    char line[512];
+    FILE *const f = fopen("/proc/cpuinfo", "r");
+    snprintf(name, 128, "unknown CPU");
+    while (f && fgets(line, sizeof line, f)) {
+        const char *const colon = strchr(line, ':');
+        if (strncmp(line, "model name", 10) != 0 || !colon)
+            continue;
+        line[strcspn(line, "\n")] = 0;
+        snprintf(name, 128, "%.127s", colon + 1 + strspn(colon + 1, " "));
+        break;
+    }
+    if (f)
+        fclose(f);
+    return name;
+}
+
+void bench_print_machine(uint64_t seed)
+{
+    char name[128];
+    printf("gpuidx %s; %s, %s; seed %llu\n", gx_version(), cpu_name(name), gx_simd_best()->name, (unsigned long long)seed);
+}
+
+void bench_put_machine(json_t *report, uint64_t seed)
+{
+    char name[128];
+    json_object_set_new(report, "gpuidx", json_string(gx_version()));
+    json_object_set_new(report, "cpu", json_string(cpu_name(name)));
+    json_object_set_new(report, "simd", json_string(gx_simd_best()->name));
+    json_object_set_new(report, "seed", json_integer((json_int_t)seed));
+}
+
+json_t *bench_json(double x) { return x > 0 ? json_real(x) : json_null(); }
+
+int bench_print_json(json_t *report)
+{
+    char *text = report ? json_dumps(report, JSON_INDENT(2) | JSON_REAL_PRECISION(10)) : NULL;
+    json_decref(report);
+    if (!text)
+        return cli_fail(GX_ENOMEM, "no memory for the report");
+    puts(text);
+    free(text);
+    return 0;
+}
+
+int bench_plot_dir(const char *dir)
+{
+    char path[MAX_DIR + 16];
+    struct stat s;
+    if (strchr(dir, '\'') || strchr(dir, '\n') || strlen(dir) > MAX_DIR)
+        return cli_fail(GX_EUSAGE, "%s: gnuplot cannot be told this name", dir);
+    if (mkdir(dir, 0777) != 0 && (stat(dir, &s) != 0 || !S_ISDIR(s.st_mode)))
+        return cli_fail(GX_EIO, "cannot make the folder %s", dir);
+    snprintf(path, sizeof path, "%s/.XXXXXX", dir); /* access() says yes to root even where nothing can be written */
+    const int fd = mkstemp(path);
+    if (fd < 0)
+        return cli_fail(GX_EIO, "cannot write to %s", dir);
+    close(fd);
+    unlink(path);
+    return 0;
+}
