@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <time.h>
 
 #include "engine/status.h"
@@ -13,6 +14,8 @@
 
 #define BATCH_KEYS ((size_t)4 << 20) /* most results of a batch, unless it is one query */
 #define SHOWN_DIFFERENCES 5
+#define SLICE_NS 100000000u /* of a wait for what is due: after each, has the caller cancelled? */
+#define SPIN_NS 100000u     /* the end of that wait, spent awake: waking up takes as long as a search */
 
 typedef enum pass_kind { WARM_UP, MEASURE, VERIFY } pass_kind;
 
@@ -25,15 +28,17 @@ typedef struct replay {
     gx_run *run; /* NULL: none is written */
 
     pass_kind kind;
-    gx_log *log;
-    uint64_t n_read;           /* queries */
-    uint64_t taken, delivered; /* batches */
-    uint64_t begin;            /* ns */
-    bool ended;
-    uint64_t n_done, n_shown;
+    uint64_t begin; /* ns */
 
-    pthread_mutex_t lock; /* of what stands above from log on, and of what follows */
+    pthread_mutex_t log_lock; /* of these four; whoever holds it may wait for what is due. Taken before lock */
+    gx_log *log;
+    uint64_t n_read, taken;   /* queries, batches */
+    bool ended;
+
+    pthread_mutex_t lock; /* of what follows */
     pthread_cond_t moved; /* delivered, or failed */
+    uint64_t delivered;   /* batches */
+    uint64_t n_done, n_shown;
     gx_status status;
     gx_error err;
 } replay;
@@ -75,13 +80,6 @@ static uint64_t read_clock(clockid_t clock)
 static uint64_t now(void)
 {
     return read_clock(CLOCK_MONOTONIC);
-}
-
-static void sleep_until(uint64_t ns)
-{
-    const struct timespec t = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
-    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL))
-        ;
 }
 
 /* ---- failing ---- */
@@ -127,19 +125,49 @@ static gx_status keep(worker *w, const gx_log_query *q, uint64_t due, gx_error *
     return GX_OK;
 }
 
-/* The next query of the log that is no malformed one, with the lock held. */
+static gx_status ask_cancel(replay *r, gx_error *err)
+{
+    const gx_query_options *q = &r->opt->query;
+    return q->cancel && q->cancel(q->user) ? gx_fail(err, GX_ECANCELLED, "interrupted") : GX_OK;
+}
+
+static bool has_failed(replay *r)
+{
+    pthread_mutex_lock(&r->lock);
+    const bool failed = r->status != GX_OK;
+    pthread_mutex_unlock(&r->lock);
+    return failed;
+}
+
+/* Wait until then, in ns, or until the pass fails. GX_ECANCELLED. */
+static gx_status wait_until(replay *r, uint64_t then, gx_error *err)
+{
+    gx_status st = GX_OK;
+    uint64_t t;
+    while ((t = now()) + SPIN_NS < then && st == GX_OK && !has_failed(r)) {
+        const uint64_t left = then - SPIN_NS - t, to = t + (left < SLICE_NS ? left : SLICE_NS);
+        const struct timespec at = {(time_t)(to / 1000000000u), (long)(to % 1000000000u)};
+        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL); /* a signal may end it early */
+        st = ask_cancel(r, err);
+    }
+    while (st == GX_OK && now() < then && t + SPIN_NS >= then)
+        ;
+    return st;
+}
+
+/* The next query of the log that is no malformed one, with the log's lock held. */
 static gx_status next_query(replay *r, gx_log_query *q, bool *more, gx_error *err)
 {
     for (;;) {
         const gx_status st = gx_log_next(r->log, q, more, err);
         if (st != GX_EINPUT || !r->opt->skip_bad)
             return st;
-        if (r->opt->say && r->kind == MEASURE)
-            r->opt->say(r->opt->user, err->text);
+        if (r->kind == MEASURE)
+            say(r, err->text);
     }
 }
 
-/* With the lock held: fill the batch. At a fixed rate, with what is due. */
+/* With the log's lock held: fill the batch. At a fixed rate, with what is due. */
 static gx_status fill(worker *w, gx_error *err)
 {
     replay *r = w->r;
@@ -152,7 +180,11 @@ static gx_status fill(worker *w, gx_error *err)
         if (timed && due > now()) {
             if (w->n)
                 break;
-            sleep_until(due);
+            const uint64_t begin = now();
+            const gx_status waited = wait_until(r, due, err);
+            w->stages.wait += (double)(now() - begin) * 1e-9;
+            if (waited != GX_OK || has_failed(r))
+                return waited;
         }
         const gx_status st = next_query(r, &q, &more, err);
         if (st != GX_OK)
@@ -178,19 +210,21 @@ static bool take(worker *w)
     gx_status st = GX_OK;
     w->n = 0;
     w->n_bytes = 0;
-    pthread_mutex_lock(&r->lock);
+    const uint64_t asked = now();
+    pthread_mutex_lock(&r->log_lock);
     const uint64_t begin = now();
-    if (r->opt->query.cancel && r->opt->query.cancel(r->opt->query.user))
-        st = gx_fail(&err, GX_ECANCELLED, "interrupted");
-    if (st == GX_OK && r->status == GX_OK)
+    w->stages.wait += (double)(begin - asked) * 1e-9;
+    const double waited = w->stages.wait;
+    st = ask_cancel(r, &err);
+    if (st == GX_OK && !has_failed(r))
         st = fill(w, &err);
     if (w->n)
         w->seq = r->taken++;
-    const bool go_on = st == GX_OK && r->status == GX_OK && w->n;
-    pthread_mutex_unlock(&r->lock);
-    if (!(r->opt->rate > 0))
-        w->stages.read += (double)(now() - begin) * 1e-9;
-    return st == GX_OK ? go_on : fail_pass(r, st, &err);
+    pthread_mutex_unlock(&r->log_lock);
+    w->stages.read += (double)(now() - begin) * 1e-9 - (w->stages.wait - waited);
+    if (st != GX_OK)
+        return fail_pass(r, st, &err);
+    return w->n && !has_failed(r);
 }
 
 /* ---- answer ---- */
@@ -271,9 +305,11 @@ static bool deliver(worker *w)
     replay *r = w->r;
     gx_error err = {0};
     gx_status st = GX_OK;
+    const uint64_t begin = now();
     pthread_mutex_lock(&r->lock);
     while (r->run && r->delivered != w->seq && r->status == GX_OK)
         pthread_cond_wait(&r->moved, &r->lock);
+    const uint64_t waited = now() - begin;
     if (r->run && r->status == GX_OK)
         st = gx_run_write(r->run, &w->lines, &err);
     r->delivered++;
@@ -283,6 +319,8 @@ static bool deliver(worker *w)
     pthread_cond_broadcast(&r->moved);
     const bool go_on = r->status == GX_OK;
     pthread_mutex_unlock(&r->lock);
+    w->stages.wait += (double)waited * 1e-9;
+    w->stages.write -= (double)waited * 1e-9; /* of which the caller takes all for writing */
     return st == GX_OK ? go_on : fail_pass(r, st, &err);
 }
 
@@ -363,9 +401,14 @@ static bool verify(worker *w)
 static void *work(void *arg)
 {
     worker *w = arg;
+    const int slack = prctl(PR_GET_TIMERSLACK);
+    if (w->r->opt->rate > 0) /* ns by which the system may be late with waking this thread */
+        prctl(PR_SET_TIMERSLACK, 1);
     while (take(w))
         if (!(w->r->kind == VERIFY ? verify(w) : answer(w)))
             break;
+    if (slack > 0)
+        prctl(PR_SET_TIMERSLACK, slack);
     return NULL;
 }
 
@@ -479,6 +522,7 @@ static void end_measuring(gx_replay_report *report, const worker *workers, uint3
 {
     for (uint32_t i = 0; i < n; ++i) {
         const worker *w = &workers[i];
+        report->stages.wait += w->stages.wait;
         report->stages.read += w->stages.read;
         report->stages.plan += w->stages.plan;
         report->stages.search += w->stages.search;
@@ -545,6 +589,7 @@ gx_status gx_replay(gx_engine *en, const gx_replay_options *opt, gx_replay_repor
     worker *workers = calloc(opt->threads, sizeof *workers);
     if (!workers)
         return gx_fail(err, GX_ENOMEM, "no memory for %u threads", opt->threads);
+    pthread_mutex_init(&r.log_lock, NULL);
     pthread_mutex_init(&r.lock, NULL);
     pthread_cond_init(&r.moved, NULL);
     for (uint32_t i = 0; i < opt->threads && st == GX_OK; ++i)
@@ -555,6 +600,7 @@ gx_status gx_replay(gx_engine *en, const gx_replay_options *opt, gx_replay_repor
         close_worker(&workers[i]);
     pthread_cond_destroy(&r.moved);
     pthread_mutex_destroy(&r.lock);
+    pthread_mutex_destroy(&r.log_lock);
     free(workers);
     return st;
 }

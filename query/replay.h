@@ -38,6 +38,7 @@ typedef struct gx_replay_options {
 /* Where time went, summed over threads. */
 typedef struct gx_replay_stages {
     double read, plan, search, write;
+    double wait; /* idle: until a query is due (open loop), another thread has read, earlier batches are written */
 } gx_replay_stages;
 
 typedef struct gx_replay_report {

@@ -1,5 +1,6 @@
 /* Whole replays of logs over a random collection; and the run file. */
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "query/replay.h"
@@ -276,6 +277,44 @@ static void a_fixed_rate_is_kept_and_waiting_counts(void **state)
     assert_true(report->latency.max * 1e-9 > 0.3 * report->seconds);
 }
 
+static void a_thread_that_waits_for_its_time_holds_up_no_other(void **state)
+{
+    (void)state;
+    write_log(23, 40);
+    gx_replay_options o = options();
+    o.rate = 100;
+    o.threads = 2;
+    o.run_path = in_dir("one.run");
+    replay(&o);
+    assert_int_equal(report->queries, 40);
+    assert_true(report->stages.write < 0.1 * report->seconds);
+    assert_true(report->stages.wait > 0.5 * report->seconds);
+    assert_true(gx_histogram_quantile(&report->latency, .5) < 5000000); /* half the time between two queries */
+}
+
+static bool stop_after_a_while(void *user)
+{
+    return ++*(unsigned *)user > 3;
+}
+
+static void a_replay_is_cancelled_before_its_next_query_is_due(void **state)
+{
+    (void)state;
+    struct timespec before, after;
+    unsigned asked = 0;
+    gx_error err = {0};
+    write_log(24, 10);
+    gx_replay_options o = options();
+    o.rate = 0.01; /* the second is due after 100 s */
+    o.threads = 2;
+    o.query.cancel = stop_after_a_while;
+    o.query.user = &asked;
+    clock_gettime(CLOCK_MONOTONIC, &before);
+    assert_int_equal(gx_replay(en, &o, report, &err), GX_ECANCELLED);
+    clock_gettime(CLOCK_MONOTONIC, &after);
+    assert_in_range(after.tv_sec - before.tv_sec, 0, 10);
+}
+
 static void write_bytes(const char *bytes)
 {
     FILE *f = fopen(in_dir("log"), "wb");
@@ -500,6 +539,8 @@ int main(void)
         cmocka_unit_test(verifying_finds_equal_answers_equal),
         cmocka_unit_test(verifying_finds_differences),
         cmocka_unit_test(a_fixed_rate_is_kept_and_waiting_counts),
+        cmocka_unit_test(a_thread_that_waits_for_its_time_holds_up_no_other),
+        cmocka_unit_test(a_replay_is_cancelled_before_its_next_query_is_due),
         cmocka_unit_test(bad_lines_fail_by_name_or_are_passed_over),
         cmocka_unit_test(a_query_of_too_many_terms_is_named),
         cmocka_unit_test(odd_logs_are_replayed),

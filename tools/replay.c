@@ -182,6 +182,7 @@ static void put_report(FILE *out, const session_facts *f)
                 put_stage(out, step_names[i], w->steps[i], r, opt->threads);
         }
         put_stage(out, "writing results", r->stages.write, r, opt->threads);
+        put_stage(out, "waiting", r->stages.wait, r, opt->threads);
     }
     fputs("Work\n", out);
     put_count(out, "results", r->results, r->queries);
@@ -240,10 +241,10 @@ static json_t *options_json(const session_facts *f)
 static json_t *stages_json(const gx_replay_report *r)
 {
     const double *s = r->work.seconds;
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "read", real(r->stages.read), "plan",
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "read", real(r->stages.read), "plan",
                      real(r->stages.plan), "search", real(r->stages.search), "search_copy_in", real(s[0]), "search_score",
                      real(s[1]), "search_select", real(s[2]), "search_copy_out", real(s[3]), "write",
-                     real(r->stages.write));
+                     real(r->stages.write), "wait", real(r->stages.wait));
 }
 
 static json_t *verify_json(const session_facts *f)
