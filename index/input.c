@@ -169,7 +169,10 @@ static gx_status read_some(gx_input *in, char *to, size_t max, size_t *n, gx_err
 static void blank_nuls(gx_input *in, char *p, size_t n)
 {
     char *const end = p + n;
+    const char *const begin = p;
     while ((p = memchr(p, 0, (size_t)(end - p)))) {
+        if (!in->nul_bytes)
+            in->first_nul = in->bytes + (uint64_t)(p - begin);
         *p++ = ' ';
         in->nul_bytes++;
     }

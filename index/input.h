@@ -23,7 +23,7 @@ typedef struct gx_input {
     /* totals over all files opened with this object */
     uint64_t raw_bytes; /* read from files and pipes, as they lie there */
     uint64_t bytes;     /* after decompression */
-    uint64_t nul_bytes;
+    uint64_t nul_bytes, first_nul; /* first_nul: where the first of them stood */
 
     size_t max_record;  /* set by the owner before the first open, as are the next four */
     bool latin1;

@@ -12,6 +12,8 @@
 
 #define GUESS_BYTES (64u << 10)
 #define GUESS_LINES 100
+#define BINARY_NULS 16u   /* so many in the first window, */
+#define BINARY_SHARE 1000u /* and one byte in so many: it is no text */
 
 typedef struct text_buffer {
     char *p;
@@ -421,6 +423,16 @@ static gx_status guess_form(gx_log *log, gx_error *err)
 
 /* ---- the log ---- */
 
+/* By what has been read: single NULs are a text's damage, many are another kind of file. */
+static gx_status refuse_binary(const gx_log *log, gx_error *err)
+{
+    const gx_input *in = &log->in;
+    if (in->nul_bytes < BINARY_NULS || in->nul_bytes < in->bytes / BINARY_SHARE)
+        return GX_OK;
+    return gx_fail(err, GX_EINPUT, "%s: byte %" PRIu64 " is NUL, the first of %" PRIu64 " in the first %" PRIu64
+                   ": this is no query log but a binary file", log->path, in->first_nul, in->nul_bytes, in->bytes);
+}
+
 gx_status gx_log_open(gx_log **out, const char *path, gx_log_form form, gx_log_encoding encoding, gx_error *err)
 {
     *out = NULL;
@@ -436,6 +448,8 @@ gx_status gx_log_open(gx_log **out, const char *path, gx_log_form form, gx_log_e
     gx_status st = gx_input_open(&log->in, log->path, err);
     if (st == GX_OK && form == GX_LOG_GUESS)
         st = guess_form(log, err);
+    if (st == GX_OK)
+        st = refuse_binary(log, err);
     if (st != GX_OK) {
         gx_log_close(log);
         return st;

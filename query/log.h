@@ -9,7 +9,8 @@
  *   topics        <top> <num> Number: 17 <title> land rover </top>  17
  *
  * Text comes out as UTF-8. A line that is not valid UTF-8 is taken as Latin-1 (Windows-1252, as on the Web) unless told
- * otherwise. CRLF, a BOM, NUL bytes (made blanks), empty queries and a missing last newline are fine.
+ * otherwise. CRLF, a BOM, single NUL bytes (made blanks), empty queries and a missing last newline are fine; with many
+ * NUL bytes at its beginning (16, and one in a thousand), a file is no text.
  */
 #ifndef GX_LOG_H
 #define GX_LOG_H
@@ -55,7 +56,7 @@ typedef struct gx_log_counts {
 
 typedef struct gx_log gx_log;
 
-/* path "-": stdin. GX_ENOTFOUND, GX_EIO, GX_ENOMEM; GX_EINPUT for a file that looks like none (UTF-16). */
+/* path "-": stdin. GX_ENOTFOUND, GX_EIO, GX_ENOMEM; GX_EINPUT for a file that looks like none (UTF-16, many NULs). */
 gx_status gx_log_open(gx_log **out, const char *path, gx_log_form form, gx_log_encoding encoding, gx_error *err);
 void gx_log_close(gx_log *log);
 

@@ -488,6 +488,8 @@ static gx_status run_pass(replay *r, worker *workers, pass_kind kind, gx_error *
     }
     gx_log_close(r->log);
     r->log = NULL;
+    if (kind == MEASURE && r->status == GX_OK && !r->n_read)
+        return gx_fail(err, GX_EINPUT, "%s has no query", opt->log);
     if (r->status == GX_ECANCELLED)
         return gx_fail(err, GX_ECANCELLED, "interrupted after %" PRIu64 " queries", r->n_done);
     return r->status == GX_OK ? GX_OK : gx_fail(err, r->status, "%s", r->err.text);

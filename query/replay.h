@@ -60,7 +60,7 @@ typedef struct gx_replay_report {
 } gx_replay_report;
 
 /* Fills *out (large: not for the stack). The engine is shared; opt->query.cancel is asked between batches too.
- * GX_EUSAGE, GX_EINPUT (naming file and line), and what reading, searching and writing can fail with. */
+ * GX_EUSAGE, GX_EINPUT (naming file and line; a log without any query too), and what reading, searching and writing can fail with. */
 gx_status gx_replay(gx_engine *en, const gx_replay_options *opt, gx_replay_report *out, gx_error *err);
 
 #endif
