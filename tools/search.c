@@ -41,7 +41,9 @@ int cli_open_engine(gx_engine **out, const gx_index *ix, const gx_engine_options
     gx_error err = {0};
     if (gx_engine_open(out, ix, options, &err))
         return cli_fail_error(&err);
+#if GX_CUDA /* where gpuidx was built without it, `auto` has nothing to choose, and `gpuidx devices` says so */
     if (options->kind == GX_ENGINE_AUTO && err.text[0])
         cli_note("%s; searching on the CPU", err.text);
+#endif
     return 0;
 }
