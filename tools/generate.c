@@ -75,10 +75,10 @@ static int run(const cli_args *a)
 
 static const cli_flag flags[] = {
     {"output", 'o', CLI_TEXT, "BASE", NULL, "the files are `BASE.docs`, `BASE.freqs`, and so on, and `BASE.queries`"},
-    {"documents", 'n', CLI_COUNT, "N", "25205179", "make `N` documents", .min = 1000, .max = 4e9},
-    {"lists", 0, CLI_COUNT, "N", "800", "of `N` terms", .min = 64, .max = 1e6},
+    {"documents", 'n', CLI_COUNT, "N", "25205179", "make `N` documents, from 1,000 to 4,000,000,000", .min = 1000, .max = 4e9},
+    {"lists", 0, CLI_COUNT, "N", "800", "of `N` terms, from 64 to 1,000,000", .min = 64, .max = 1e6},
     {"queries", 0, CLI_COUNT, "N", "1024", "and `N` queries", .max = 1e8},
-    {"density", 0, CLI_NUMBER, "X", "1", "lists are `X` times as long as in GOV2's shape", .min = 1e-3, .max = 3},
+    {"density", 0, CLI_NUMBER, "X", "1", "lists are `X` times as long as in GOV2's shape, from 0.001 to 3", .min = 1e-3, .max = 3},
     {"seed", 0, CLI_COUNT, "N", "1", "another number, another collection"},
     {"threads", 'j', CLI_COUNT, "N", "0", "use `N` threads, 0: one a core; the collection is the same for any number", .max = 256},
     {"force", 0, CLI_SWITCH, NULL, NULL, "replace files that exist"},

@@ -85,7 +85,11 @@ static int run(const cli_args *a)
     const char *path = cli_text(a, "output");
     if (!path)
         return cli_usage(a, "--output: where does the new index go?");
+    if (cli_same_file(path, a->argv[0]))
+        return cli_usage(a, "--output: %s is what is reordered; give another name", path);
     r.order.kind = (const gx_order_kind[]){GX_ORDER_BP, GX_ORDER_RANDOM, GX_ORDER_ID, GX_ORDER_KEEP}[cli_choice(a, "order")];
+    if (cli_given(a, "seed") && r.order.kind != GX_ORDER_RANDOM)
+        return cli_usage(a, "--seed is of --order=random; --order=%s takes none", cli_text(a, "order"));
     r.order.seed = cli_count(a, "seed");
     r.order.threads = (uint32_t)cli_count(a, "threads");
     r.rewrite.force = cli_switch(a, "force");

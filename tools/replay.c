@@ -157,7 +157,7 @@ static void put_report(FILE *out, const session_facts *f)
     fprintf(out, "%s, %s, k %u%s; batches of %u, %u thread%s, %u run%s", cli_text(f->a, "op"), cli_text(f->a, "scorer"),
             opt->query.k, algorithm_words[opt->query.algorithm], r->batch, opt->threads, opt->threads == 1 ? "" : "s", opt->runs, opt->runs == 1 ? "" : "s");
     if (opt->rate > 0)
-        fprintf(out, ", %.6g queries/s offered", opt->rate);
+        fprintf(out, opt->rate < 1000 ? ", %.6g queries/s offered" : ", %.0f queries/s offered", opt->rate);
     putc('\n', out);
     if (r->queries) {
         fprintf(out, "%s%s queries/s%s", cli_paint(out, CLI_BOLD),
@@ -376,6 +376,12 @@ static int replay(session_facts *f, gx_engine *en, gx_replay_options *opt, gx_re
     return r->other_differs || r->exhaustive_differs;
 }
 
+/* Whether two paths name one file, which need not be there yet. */
+static bool is_same_output(const char *a, const char *b)
+{
+    return strcmp(a, "/dev/null") && (!strcmp(a, b) || cli_same_file(a, b));
+}
+
 /* An output must not be what is read, and replaces a file only when asked to. 0, or the exit code. */
 static int check_output(const cli_args *a, const char *flag)
 {
@@ -399,6 +405,8 @@ static int run(const cli_args *a)
     gx_replay_options opt = read_options(a);
     if (cli_text(a, "report") && opt.run_path && !strcmp(cli_text(a, "report"), "-") && !strcmp(opt.run_path, "-"))
         return cli_usage(a, "--run and --report cannot both go to standard output");
+    if (opt.run_path && cli_text(a, "report") && is_same_output(opt.run_path, cli_text(a, "report")))
+        return cli_usage(a, "--run and --report are both %s, and one would replace the other; give another name", opt.run_path);
     const int refused = check_output(a, "run"), bad_report = refused ? 0 : check_output(a, "report");
     if (refused || bad_report)
         return refused ? refused : bad_report;
@@ -462,7 +470,8 @@ static const cli_section sections[] = {
      "  lines       land rover                      the id is the line number\n"
      "  jsonl       {\"id\": \"17\", \"query\": \"land rover\"}\n"
      "  topics      <top> <num> 17 <title> land rover </top>\n\n"
-     "The form is guessed from the first lines. Compressed logs are read as they are; `-` is standard input."},
+     "The form is guessed from the first lines. Compressed logs are read as they are; `-` is standard input. A log "
+     "without any query is bad input, and so is a file with many NUL bytes, which is no text; single ones are blanks."},
     {"Measurements",
      "Throughput is all queries of all runs over the time that they took, reading the log and writing the run included. "
      "A query's latency goes from the moment that its batch was read until the batch's answers are there; at a fixed "

@@ -29,7 +29,8 @@
      "where to search; `auto` takes a GPU where one can be used and the index fits, else the CPU"}, \
     {"device", 0, CLI_COUNT, "N", "0", "the number of the GPU, as `gpuidx devices` lists them", .max = 1023}, \
     {"device-memory", 0, CLI_BYTES, "SIZE", "0", "the most GPU memory to use; 0: what is free"}, \
-    {"map-memory", 0, CLI_BYTES, "SIZE", NULL, "the most host memory for tables derived from the index"}, \
+    {"map-memory", 0, CLI_BYTES, "SIZE", NULL, "the most memory for tables derived from the index: " \
+     "the host's for the CPU engine, the GPU's on a GPU; 0: none; without it, no limit"}, \
     {"check", 0, CLI_CHOICE, "structure|checksum|full", "checksum", "how much of the index is verified before it is used"}
 
 /* The flags' values. */
@@ -37,7 +38,8 @@ gx_query_options cli_query_options(const cli_args *a);
 gx_engine_options cli_engine_options(const cli_args *a);
 
 /* Open the index at path (its verification from --check), and an engine on it. 0, or the exit code with the message
- * printed. Where `auto` falls back to the CPU a note says why. */
+ * printed. Where `auto` falls back to the CPU a note says why, unless gpuidx was built
+ * without CUDA. */
 int cli_open_index(gx_index **out, const cli_args *a, const char *path);
 int cli_open_engine(gx_engine **out, const gx_index *ix, const gx_engine_options *options);
 

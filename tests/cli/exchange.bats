@@ -110,7 +110,15 @@ found() {
     exits 5
     complains 'there.gx exists'
     cmp "$TINY" there.gx
-    ask reorder there.gx -o there.gx --force
+    ask reorder there.gx -o ./there.gx --force
+    exits 2
+    complains 'there.gx is what is reordered'
+    cmp "$TINY" there.gx
+    ask reorder "$TINY" -o x.gx --order=bp --seed=3
+    exits 2
+    complains '--seed is of --order=random'
+    [ ! -e x.gx ]
+    ask reorder -q "$TINY" -o there.gx --force
     exits 0
     diff <(found "$TINY") <(found there.gx)
     ask reorder "$TINY"
@@ -158,6 +166,15 @@ found() {
     complains 'g.queries exists'
     ask generate --documents=2000
     exits 2
+    ask generate --help
+    says '1,000 to 4,000,000,000'
+    ask generate -o below --documents=999
+    exits 2
+    ask generate -o below --documents=1000 --lists=63
+    exits 2
+    ask generate -o below --documents=1000 --density=4
+    exits 2
+    [ -z "$(ls | grep below)" ]
 }
 
 @test "what export writes as CIFF, import reads, and it answers as before" {

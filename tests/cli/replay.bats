@@ -121,6 +121,43 @@ END
     complains no/such/folder
 }
 
+@test "a log without queries and a file that is no text are exit code 3" {
+    : >none
+    for ask in 'replay --run none.run' 'bench query --runs=1'; do
+        ask $ask --engine=cpu "$TINY" none
+        exits 3
+        complains 'none has no query'
+        ask $ask --engine=cpu "$TINY" "$TINY"
+        exits 3
+        complains 'tiny.gx: byte 9 is NUL'
+    done
+    [ ! -e none.run ]
+    for form in lines efficiency; do
+        ask replay --engine=cpu "$TINY" "$TINY" -f $form --on-error=skip
+        exits 3
+        complains 'tiny.gx: byte 9 is NUL'
+    done
+    printf 'merge\0find\n' >log
+    ask replay --engine=cpu "$TINY" log
+    exits 0
+    says '1 NUL bytes made blanks'
+}
+
+@test "an interrupt ends a wait for the next query" {
+    yes 'skipping blocks compression' | head -n 20 >many
+    "$GPUIDX" replay -q --engine=cpu "$TINY" many --rate 0.05 -j 2 --run many.run >/dev/null 2>said &
+    pid=$!
+    sleep 0.5
+    kill -INT $pid
+    status=0
+    SECONDS=0
+    wait $pid || status=$?
+    [ $status -eq 130 ]
+    [ $SECONDS -le 5 ]
+    grep -q interrupted said
+    [ -z "$(ls | grep run)" ]
+}
+
 @test "an interrupt ends it and leaves no run" {
     yes 'skipping blocks compression' | head -n 2000 >many
     "$GPUIDX" replay -q --engine=cpu "$TINY" many --rate 50 --run many.run >/dev/null 2>said &
@@ -144,6 +181,17 @@ END
     exits 2
     [ "$(cat log)" = 'merge find' ]
     cmp mine.gx "$TINY"
+    ask replay --engine=cpu mine.gx log --run both --report both
+    exits 2
+    complains 'both both'
+    [ ! -e both ]
+    echo old >both
+    ask replay --engine=cpu mine.gx log --run both --report ./both --force
+    exits 2
+    [ "$(cat both)" = old ]
+    ask replay --engine=cpu mine.gx log --run /dev/null --report /dev/null --rate 1e6
+    exits 0
+    says '1000000 queries/s offered'
     echo old >old.run
     ask replay --engine=cpu mine.gx log --run old.run
     exits 5
