@@ -4,6 +4,7 @@
 
 #include "codecs/gpu_list.h"
 #include "query/log.h"
+#include "tools/bench_common.h"
 #include "tools/query_report.h"
 #include "tools/search.h"
 
@@ -29,15 +30,20 @@ static bool next_word(const char **list, char word[32])
     return true;
 }
 
-/* Words of the flag as places in all ("or|and"); 0, or the exit code. */
+/* Words of the flag as places in all ("or|and"), each once; 0, or the exit code. */
 static int read_words(const cli_args *a, const char *flag, const char *all, int *out, uint32_t most, uint32_t *n)
 {
     const char *list = cli_text(a, flag);
     char word[32];
     for (*n = 0; next_word(&list, word);) {
         const int i = cli_choice_index(all, word);
+        bool known = false;
         if (i < 0)
             return cli_usage(a, "--%s: there is no %s; it is %s, or several with commas", flag, word, all);
+        for (uint32_t k = 0; k < *n; k++)
+            known |= out[k] == i;
+        if (known)
+            continue;
         if (*n == most)
             return cli_usage(a, "--%s: at most %u", flag, most);
         out[(*n)++] = i;
@@ -55,6 +61,11 @@ static int read_numbers(const cli_args *a, const char *flag, uint32_t *out, uint
         uint64_t value;
         if (!cli_read_number(&form, word, &unused, &value, why, sizeof why))
             return cli_usage(a, "--%s: %s: %s", flag, word, why);
+        bool known = false;
+        for (uint32_t k = 0; k < *n; k++)
+            known |= out[k] == value;
+        if (known)
+            continue;
         if (*n == MAX_CHOICES)
             return cli_usage(a, "--%s: at most %d numbers", flag, MAX_CHOICES);
         out[(*n)++] = (uint32_t)value;
@@ -77,6 +88,10 @@ static int read_choices(const cli_args *a, choices *c)
     if ((code = read_numbers(a, "top", c->ks, &c->n_ks)) || (code = read_numbers(a, "batch", c->batches, &c->n_batches)))
         return code;
     const uint64_t table = cli_given(a, "table") ? cli_count(a, "table") : 0;
+    if (table && cli_given(a, "op"))
+        return cli_usage(a, "--table has operators of its own; leave out --op");
+    if (table && cli_given(a, "figure"))
+        return cli_usage(a, "--table and --figure: one of them");
     if (table) { /* what the paper measured, and ours */
         const bool ours = cli_given(a, "algorithm");
         c->n_ops = 3;
@@ -227,7 +242,7 @@ static int report(const query_bench *b, const cli_args *a, query_format format)
     const uint64_t table = cli_given(a, "table") ? cli_count(a, "table") : 0;
     int code = 0;
     if (format == QUERY_JSON)
-        code = query_print_json(b);
+        code = query_print_json(b, (uint32_t)table);
     else if (table == 2)
         query_print_table2(b, format);
     else if (table == 3)
@@ -259,8 +274,11 @@ static int draw_figure(const cli_args *a, query_format format)
 {
     bool gpu = false;
     const bool ratios = cli_choice(a, "figure") == 1;
+    int code;
     if (a->argc || cli_given(a, "documents"))
         return cli_usage(a, "--figure generates its lists; it takes neither an index nor a collection");
+    if (cli_given(a, "plot") && (code = bench_plot_dir(cli_text(a, "plot"))) != 0)
+        return code;
     if (cli_choice(a, "engine") != GX_ENGINE_CPU) {
         gx_error err = {0};
         char name[128];
@@ -279,12 +297,12 @@ static int draw_figure(const cli_args *a, query_format format)
         else
             cli_note("no GPU is measured: %s", err.text);
     }
-    return query_figure(ratios, gpu, (uint32_t)cli_count(a, "device"), format, cli_text(a, "plot"));
+    return query_figure(ratios, gpu, (uint32_t)cli_count(a, "device"), (uint32_t)cli_count(a, "seed"), format, cli_text(a, "plot"));
 }
 
 static int run(const cli_args *a)
 {
-    query_bench b = {.runs = (uint32_t)cli_count(a, "runs")};
+    query_bench b = {.runs = (uint32_t)cli_count(a, "runs"), .seed = cli_count(a, "seed")};
     gx_index *ix = NULL;
     gx_synth *synth = NULL;
     choices c;
@@ -296,6 +314,8 @@ static int run(const cli_args *a)
         return draw_figure(a, format);
     if (a->argc != (cli_given(a, "documents") ? 0 : 2))
         return cli_usage(a, "give an index and a query log, or --documents for a generated collection and none of them");
+    if (cli_given(a, "plot") && (code = bench_plot_dir(cli_text(a, "plot"))) != 0)
+        return code;
     code = open_queries(&b, a, &ix, &synth);
     if (!code)
         code = open_engines(&b, a);
@@ -319,9 +339,9 @@ static const cli_flag flags[] = {
     {"batch", 0, CLI_TEXT, "N,..", "1,1024", "queries that a GPU is given at once; the CPU is given one"},
     {"limit", 0, CLI_COUNT, "N", "1000", "the log's first `N` queries, or so many generated ones", .min = 1, .max = 1e8},
     {"documents", 0, CLI_COUNT, "N", NULL, "a generated collection of `N` documents instead of an index and a log", .min = 1000, .max = 4e9},
-    {"seed", 0, CLI_COUNT, "N", "1", "another number, another collection"},
+    {"seed", 0, CLI_COUNT, "N", "1", "another number, another collection, or other lists of --figure"},
     {"runs", 0, CLI_COUNT, "N", "3", "answer the queries so many times", .min = 1, .max = 1000},
-    {"table", 0, CLI_COUNT, "N", NULL, "Ding et al.'s Table 2 (time by operator) or 3 (shares of the steps), of `pmf` and of ours", .min = 2, .max = 3},
+    {"table", 0, CLI_COUNT, "N", NULL, "Ding et al.'s Table 2 (time by operator) or 3 (shares of the steps), of `pmf` and of ours; with its own operators and the first number of results", .min = 2, .max = 3},
     {"figure", 0, CLI_CHOICE, "recursion|ratio", NULL,
      "their Figure 6, intersection by levels of recursion, of lists of equal length; or of 200,000 integers with longer lists"},
     {"format", 0, CLI_CHOICE, "table|json|csv", "table", "of the report; JSON has all that was measured"},
@@ -349,7 +369,7 @@ const cli_command cmd_bench_query = {
     .synopsis = "[OPTIONS] INDEX LOG\n[OPTIONS] --documents=N\n[OPTIONS] --figure=recursion|ratio",
     .description = "Answers a log's queries by every engine, operator, number of results and algorithm, from plans, on one thread. All answers of "
                    "all are compared with the exhaustive ones, docids and score bits, before they are timed; if any differs the program fails.\n\n"
-                   "Percentiles are of a batch's latency. `postings` and `blocks` are those of the queries' lists, all of which an exhaustive "
+                   "Percentiles are of a batch's latency, that of 99 from 100 batches on and that of 99.9 from 1,000. `postings` and `blocks` are those of the queries' lists, all of which an exhaustive "
                    "search reads; `decoded` are the blocks whose docids were; `KB read` is those blocks' payload, docids and term frequencies, at "
                    "the mean size of a block of these lists, and `memory` its share of what the memory gives, measured in the same run. A GPU counts "
                    "nothing for a few queries alone. `plan` is the time from text to plan, which is not in the latencies; the other times are the "

@@ -7,6 +7,7 @@
 #include "codecs/synthetic.h"
 #include "engine/status.h"
 #include "query/merge_find.h"
+#include "tools/bench_common.h"
 #include "tools/cli.h"
 #include "tools/query_draw.h"
 #include "tools/query_report.h"
@@ -114,14 +115,14 @@ static gx_status ours(const pair *p, bool gpu, uint32_t device, point *x, gx_err
     return st;
 }
 
-static gx_status measure(bool gpu, uint32_t device, point *x, gx_error *err)
+static gx_status measure(bool gpu, uint32_t device, uint32_t seed, point *x, gx_error *err)
 {
     pair p = {malloc((x->n_a + 64ull) * 4), malloc((x->n_b + 64ull) * 4), malloc((x->n_a + 64ull) * 4), malloc((x->n_a + 64ull) * 4)};
     gx_status st = p.a && p.b && p.out && p.positions ? GX_OK : gx_fail(err, GX_ENOMEM, "no memory for lists of %u", x->n_b);
     if (st == GX_OK)
-        st = gx_synthetic_list(GX_UNIFORM, 1, x->n_a, DOCUMENTS, p.a, err);
+        st = gx_synthetic_list(GX_UNIFORM, seed, x->n_a, DOCUMENTS, p.a, err);
     if (st == GX_OK)
-        st = gx_synthetic_list(GX_UNIFORM, 2, x->n_b, DOCUMENTS, p.b, err);
+        st = gx_synthetic_list(GX_UNIFORM, seed + 1, x->n_b, DOCUMENTS, p.b, err);
     if (st == GX_OK)
         st = on_cpu(&p, x, err);
     if (st == GX_OK && gpu)
@@ -135,7 +136,26 @@ static gx_status measure(bool gpu, uint32_t device, point *x, gx_error *err)
     return st;
 }
 
-static void print(const point *points, uint32_t n, bool gpu, query_format format)
+static int print_json(const point *points, uint32_t n, bool gpu, bool ratios, uint32_t seed)
+{
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < n; i++) {
+        for (int on = 0; on <= gpu; on++) {
+            const point *x = &points[i];
+            json_t *levels = json_array();
+            for (uint32_t level = 0; level < LEVELS; level++)
+                json_array_append_new(levels, bench_json(x->ns[on][level]));
+            json_array_append_new(list, json_pack("{s:I, s:I, s:I, s:s, s:o, s:o}", "length", (json_int_t)x->n_a, "other_length",
+                                                  (json_int_t)x->n_b, "common", (json_int_t)x->common, "engine", on ? "gpu" : "cpu",
+                                                  "levels_ns", levels, "ours_ns", bench_json(x->ours[on])));
+        }
+    }
+    json_t *root = json_pack("{s:i, s:s, s:o}", "schema", 2, "figure", ratios ? "ratio" : "recursion", "rows", list);
+    bench_put_machine(root, seed);
+    return bench_print_json(root);
+}
+
+static void print(const point *points, uint32_t n, bool gpu, uint32_t seed, query_format format)
 {
     if (format == QUERY_CSV) {
         printf("length,other_length,common,engine");
@@ -143,6 +163,7 @@ static void print(const point *points, uint32_t n, bool gpu, query_format format
             printf(",levels_%u_ns", levels);
         puts(",ours_ns");
     } else {
+        bench_print_machine(seed);
         printf("ns an integer of the shorter list\n%10s %10s %10s %-4s", "length", "other", "common", "");
         for (uint32_t levels = 0; levels < LEVELS; levels++)
             printf("  %u level%s", levels, levels == 1 ? " " : "s");
@@ -192,7 +213,7 @@ static int plot(const point *points, uint32_t n, bool gpu, bool ratios, const ch
     return draw_end(f, dir, name);
 }
 
-int query_figure(bool ratios, bool gpu, uint32_t device, query_format format, const char *dir)
+int query_figure(bool ratios, bool gpu, uint32_t device, uint32_t seed, query_format format, const char *dir)
 {
     static const uint32_t lengths[MAX_POINTS] = {5000, 16000, 50000, 160000, 500000, 1600000, 5000000, 16000000};
     gx_error err = {0};
@@ -202,9 +223,13 @@ int query_figure(bool ratios, bool gpu, uint32_t device, query_format format, co
         points[n].n_a = ratios ? 200000 : lengths[n];
         points[n].n_b = ratios ? 200000u << n : lengths[n];
         cli_note("lists of %u and %u integers", points[n].n_a, points[n].n_b);
-        if (measure(gpu, device, &points[n], &err))
+        if (measure(gpu, device, seed, &points[n], &err))
             return cli_fail_error(&err);
     }
-    print(points, n, gpu, format);
-    return dir ? plot(points, n, gpu, ratios, dir) : 0;
+    int code = 0;
+    if (format == QUERY_JSON)
+        code = print_json(points, n, gpu, ratios, seed);
+    else
+        print(points, n, gpu, seed, format);
+    return dir && code == 0 ? plot(points, n, gpu, ratios, dir) : code;
 }

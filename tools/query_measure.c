@@ -7,6 +7,7 @@
 #include "tools/query_report.h"
 
 const double query_percentiles[QUERY_PERCENTILES] = {50, 90, 95, 99, 99.9};
+const uint32_t query_percentile_samples[QUERY_PERCENTILES] = {1, 1, 1, 100, 1000};
 
 double query_now(void)
 {
@@ -190,8 +191,11 @@ gx_status query_measure(query_bench *b, const query_engine *e, gx_algorithm algo
         for (uint32_t i = 0; i < calls * b->runs; i++)
             row->mean += latencies[i] / (calls * b->runs);
         query_sort(latencies, calls * b->runs);
-        for (int i = 0; i < QUERY_PERCENTILES; i++)
-            row->percentiles[i] = query_quantile(latencies, calls * b->runs, query_percentiles[i] / 100);
+        row->n_latencies = calls * b->runs;
+        for (int i = 0; i < QUERY_PERCENTILES; i++) {
+            if (row->n_latencies >= query_percentile_samples[i])
+                row->percentiles[i] = query_quantile(latencies, row->n_latencies, query_percentiles[i] / 100);
+        }
         row->bytes = (double)row->work.blocks_decoded * mean_block_bytes(b);
     }
     free(latencies);

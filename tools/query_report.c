@@ -1,8 +1,6 @@
 #include "tools/query_report.h"
 
-#include <jansson.h>
-#include <stdlib.h>
-
+#include "tools/bench_common.h"
 #include "tools/cli.h"
 
 const char *const query_step_names[GX_N_STEPS] = {"initialize", "decompress", "intersect", "score", "top_k"};
@@ -36,6 +34,7 @@ static double steps_of(const query_row *r)
 
 static void print_head(const query_bench *b)
 {
+    bench_print_machine(b->seed);
     printf("%u documents, %llu postings; %u queries; one thread, median of %u run%s\n", b->ix->n_docs,
            (unsigned long long)b->ix->n_postings, b->n, b->runs, b->runs == 1 ? "" : "s");
     for (uint32_t i = 0; i < b->n_engines; i++)
@@ -62,7 +61,7 @@ static void print_table(const query_bench *b)
         printf("%-4s %-6s %5u %-6s %5u %10.0f ", r->engine->name, query_op_name(r->op), r->k, query_algorithm_name(r->algorithm), r->batch,
                per_second(b, r));
         for (int p = 0; p < QUERY_PERCENTILES; p++)
-            printf(" %9.1f", r->percentiles[p] * 1e6);
+            print_or_dash(r->percentiles[p] * 1e6, 9, " %*.1f");
         if (r->different)
             printf("  %u DIFFER\n", r->different);
         else
@@ -115,7 +114,7 @@ static void print_csv(const query_bench *b)
         printf("%s,%s,%u,%s,%u,%u,%.1f,%.3f", r->engine->name, query_op_name(r->op), r->k, query_algorithm_name(r->algorithm), r->recursion,
                r->batch, per_second(b, r), r->mean * 1e6);
         for (int p = 0; p < QUERY_PERCENTILES; p++)
-            printf(",%.3f", r->percentiles[p] * 1e6);
+            r->percentiles[p] > 0 ? printf(",%.3f", r->percentiles[p] * 1e6) : putchar(',');
         printf(",%.1f,%.2f,%.2f,%.2f,%.1f,%.5f,%.4f,%.4f", a_query(b, (double)r->work.postings), a_query(b, (double)r->work.blocks),
                a_query(b, (double)r->work.blocks_decoded), a_query(b, (double)r->work.lookups), a_query(b, r->bytes), memory_share(r),
                a_query(b, (double)r->work.and_fell_to_or), a_query(b, r->plan_seconds) * 1e6);
@@ -125,47 +124,6 @@ static void print_csv(const query_bench *b)
             printf(",%.4f", a_query(b, r->work.steps[s]) * 1e6);
         printf(",%u\n", r->different);
     }
-}
-
-int query_print_json(const query_bench *b)
-{
-    json_t *list = json_array(), *engines = json_array();
-    for (uint32_t i = 0; i < b->n_engines; i++)
-        json_array_append_new(engines, json_pack("{s:s, s:s, s:f}", "kind", b->engines[i].name, "name", gx_engine_describe(b->engines[i].en),
-                                                 "memory_bytes_per_second", b->engines[i].read_speed));
-    for (size_t i = 0; i < b->n_rows; i++) {
-        const query_row *r = &b->rows[i];
-        json_t *latency = json_object(), *stages = json_object(), *steps = json_object();
-        char name[16];
-        json_object_set_new(latency, "mean", json_real(r->mean * 1e6));
-        for (int p = 0; p < QUERY_PERCENTILES; p++) {
-            snprintf(name, sizeof name, "p%g", query_percentiles[p]);
-            json_object_set_new(latency, name, json_real(r->percentiles[p] * 1e6));
-        }
-        json_object_set_new(stages, "plan", json_real(a_query(b, r->plan_seconds) * 1e6));
-        for (int s = 0; s < 4; s++)
-            json_object_set_new(stages, query_stage_names[s], json_real(a_query(b, r->work.seconds[s]) * 1e6));
-        for (int s = 0; s < GX_N_STEPS; s++)
-            json_object_set_new(steps, query_step_names[s], json_real(a_query(b, r->work.steps[s]) * 1e6));
-        json_array_append_new(
-            list, json_pack("{s:s, s:s, s:I, s:s, s:i, s:i, s:f, s:o, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o, s:o, s:i}", "engine",
-                            r->engine->name, "op", query_op_name(r->op), "k", (json_int_t)r->k, "algorithm", query_algorithm_name(r->algorithm),
-                            "recursion", (int)r->recursion, "batch", (int)r->batch, "queries_per_second", per_second(b, r), "latency_us",
-                            latency, "postings", a_query(b, (double)r->work.postings), "blocks", a_query(b, (double)r->work.blocks),
-                            "blocks_decoded", a_query(b, (double)r->work.blocks_decoded), "lookups", a_query(b, (double)r->work.lookups),
-                            "bytes_read", a_query(b, r->bytes), "memory_share", memory_share(r), "and_fell_to_or",
-                            a_query(b, (double)r->work.and_fell_to_or), "stage_us", stages, "step_us", steps, "different", (int)r->different));
-    }
-    json_t *root = json_pack("{s:i, s:s, s:I, s:I, s:I, s:i, s:o, s:o}", "schema", 1, "gpuidx", gx_version(), "documents",
-                             (json_int_t)b->ix->n_docs, "postings", (json_int_t)b->ix->n_postings, "queries", (json_int_t)b->n, "runs",
-                             (int)b->runs, "engines", engines, "rows", list);
-    char *text = root ? json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) : NULL;
-    json_decref(root);
-    if (!text)
-        return cli_fail(GX_ENOMEM, "no memory for the report");
-    puts(text);
-    free(text);
-    return 0;
 }
 
 void query_print_rows(const query_bench *b, query_format format)
@@ -188,9 +146,29 @@ static const query_row *find_row(const query_bench *b, const query_row *like, gx
     return NULL;
 }
 
+static const gx_op table2_ops[] = {GX_OP_AND, GX_OP_OR, GX_OP_AND_OR};
+
+static json_t *table2_json(const query_bench *b)
+{
+    static const char *const names[] = {"and_ms", "or_ms", "and_or_ms"};
+    json_t *list = json_array();
+    for (size_t i = 0; i < b->n_rows; i++) {
+        const query_row *first = &b->rows[i];
+        if (first->op != table2_ops[0])
+            continue;
+        json_t *o = json_pack("{s:s, s:s, s:i, s:I}", "engine", first->engine->name, "algorithm", query_algorithm_name(first->algorithm), "batch",
+                              (int)first->batch, "k", (json_int_t)first->k);
+        for (int k = 0; k < 3; k++) {
+            const query_row *r = find_row(b, first, table2_ops[k]);
+            json_object_set_new(o, names[k], bench_json(r ? a_query(b, r->seconds) * 1e3 : 0));
+        }
+        json_array_append_new(list, o);
+    }
+    return list;
+}
+
 void query_print_table2(const query_bench *b, query_format format)
 {
-    static const gx_op ops[] = {GX_OP_AND, GX_OP_OR, GX_OP_AND_OR};
     if (format == QUERY_TABLE) {
         print_head(b);
         printf("\nms a query, top %u\n%-4s %-6s %5s %9s %9s %9s\n", b->k, "", "how", "batch", "AND", "OR", "AND+OR");
@@ -199,55 +177,60 @@ void query_print_table2(const query_bench *b, query_format format)
     }
     for (size_t i = 0; i < b->n_rows; i++) {
         const query_row *first = &b->rows[i];
-        if (first->op != ops[0])
+        if (first->op != table2_ops[0])
             continue;
         printf(format == QUERY_TABLE ? "%-4s %-6s %5u" : "%s,%s,%u", first->engine->name, query_algorithm_name(first->algorithm), first->batch);
         for (int o = 0; o < 3; o++) {
-            const query_row *r = find_row(b, first, ops[o]);
+            const query_row *r = find_row(b, first, table2_ops[o]);
             printf(format == QUERY_TABLE ? " %9.4f" : ",%.6f", r ? a_query(b, r->seconds) * 1e3 : 0.0);
         }
         putchar('\n');
     }
 }
 
-/* The paper's columns: of AND three, the last of which has scores and the best together; of OR four. */
-static void print_shares(const query_row *r, query_format format)
+/* Table 3 has the rows of this operator whose steps were timed; ours has no steps. */
+static bool in_table3(const query_row *r, gx_op op) { return r->op == op && r->algorithm != GX_ALGORITHM_AUTO && steps_of(r) > 0; }
+
+static const char *const table3_names[GX_N_STEPS] = {"initialization", "decompression", "intersection", "scoring", "top_k"};
+
+static json_t *table3_json(const query_bench *b)
 {
-    const double *s = r->work.steps, all = steps_of(r);
-    const char *form = format == QUERY_TABLE ? " %13.1f" : ",%.2f";
-    if (r->op == GX_OP_AND) {
-        printf(form, 100 * s[GX_STEP_DECOMPRESS] / all);
-        printf(form, 100 * s[GX_STEP_INTERSECT] / all);
-        printf(form, 100 * (s[GX_STEP_SCORE] + s[GX_STEP_TOP_K] + s[GX_STEP_INITIALIZE]) / all);
-    } else {
-        printf(form, 100 * s[GX_STEP_INITIALIZE] / all);
-        printf(form, 100 * s[GX_STEP_DECOMPRESS] / all);
-        printf(form, 100 * s[GX_STEP_SCORE] / all);
-        printf(form, 100 * s[GX_STEP_TOP_K] / all);
+    json_t *list = json_array();
+    for (int o = 0; o < 2; o++) {
+        for (size_t i = 0; i < b->n_rows; i++) {
+            const query_row *r = &b->rows[i];
+            if (!in_table3(r, table2_ops[o]))
+                continue;
+            json_t *x = json_pack("{s:s, s:s, s:s, s:i, s:I}", "op", query_op_name(r->op), "engine", r->engine->name, "algorithm",
+                                  query_algorithm_name(r->algorithm), "batch", (int)r->batch, "k", (json_int_t)r->k);
+            for (int s = 0; s < GX_N_STEPS; s++)
+                json_object_set_new(x, table3_names[s], json_real(100 * r->work.steps[s] / steps_of(r)));
+            json_array_append_new(list, x);
+        }
     }
+    return list;
 }
 
 void query_print_table3(const query_bench *b, query_format format)
 {
-    if (format == QUERY_TABLE)
+    if (format == QUERY_TABLE) {
         print_head(b);
+        printf("\n%% of the steps' time, top %u\n%-6s %-4s %-6s %5s", b->k, "op", "", "how", "batch");
+    } else {
+        printf("op,engine,algorithm,batch");
+    }
+    for (int s = 0; s < GX_N_STEPS; s++)
+        printf(format == QUERY_TABLE ? " %14s" : ",%s", table3_names[s]);
+    putchar('\n');
     for (int o = 0; o < 2; o++) {
-        const gx_op op = o ? GX_OP_OR : GX_OP_AND;
-        if (format == QUERY_TABLE && op == GX_OP_AND)
-            printf("\n%% of the steps' time, AND\n%-4s %5s %13s %13s %13s\n", "", "batch", "decompression", "intersection", "top-k scoring");
-        else if (format == QUERY_TABLE)
-            printf("\n%% of the steps' time, OR\n%-4s %5s %13s %13s %13s %13s\n", "", "batch", "initialization", "decompression", "scoring", "top-k");
-        else
-            puts(op == GX_OP_AND ? "op,engine,batch,decompression,intersection,top_k_scoring" : "op,engine,batch,initialization,decompression,scoring,top_k");
         for (size_t i = 0; i < b->n_rows; i++) {
             const query_row *r = &b->rows[i];
-            if (r->op != op || r->algorithm == GX_ALGORITHM_AUTO || steps_of(r) <= 0)
+            if (!in_table3(r, table2_ops[o]))
                 continue;
-            if (format == QUERY_TABLE)
-                printf("%-4s %5u", r->engine->name, r->batch);
-            else
-                printf("%s,%s,%u", query_op_name(op), r->engine->name, r->batch);
-            print_shares(r, format);
+            printf(format == QUERY_TABLE ? "%-6s %-4s %-6s %5u" : "%s,%s,%s,%u", query_op_name(r->op), r->engine->name,
+                   query_algorithm_name(r->algorithm), r->batch);
+            for (int s = 0; s < GX_N_STEPS; s++)
+                printf(format == QUERY_TABLE ? " %14.1f" : ",%.2f", 100 * r->work.steps[s] / steps_of(r));
             putchar('\n');
         }
     }
@@ -267,4 +250,44 @@ void query_print_table3(const query_bench *b, query_format format)
             printf(" %s %.1f", query_stage_names[s], 100 * r->work.seconds[s] / sum);
         putchar('\n');
     }
+}
+
+/* ---- JSON ---- */
+
+int query_print_json(const query_bench *b, uint32_t table)
+{
+    json_t *list = json_array(), *engines = json_array();
+    for (uint32_t i = 0; i < b->n_engines; i++)
+        json_array_append_new(engines, json_pack("{s:s, s:s, s:f}", "kind", b->engines[i].name, "name", gx_engine_describe(b->engines[i].en),
+                                                 "memory_bytes_per_second", b->engines[i].read_speed));
+    for (size_t i = 0; i < b->n_rows; i++) {
+        const query_row *r = &b->rows[i];
+        json_t *latency = json_object(), *stages = json_object(), *steps = json_object();
+        char name[16];
+        json_object_set_new(latency, "samples", json_integer(r->n_latencies));
+        json_object_set_new(latency, "mean", json_real(r->mean * 1e6));
+        for (int p = 0; p < QUERY_PERCENTILES; p++) {
+            snprintf(name, sizeof name, "p%g", query_percentiles[p]);
+            json_object_set_new(latency, name, bench_json(r->percentiles[p] * 1e6));
+        }
+        json_object_set_new(stages, "plan", json_real(a_query(b, r->plan_seconds) * 1e6));
+        for (int s = 0; s < 4; s++)
+            json_object_set_new(stages, query_stage_names[s], json_real(a_query(b, r->work.seconds[s]) * 1e6));
+        for (int s = 0; s < GX_N_STEPS; s++)
+            json_object_set_new(steps, query_step_names[s], json_real(a_query(b, r->work.steps[s]) * 1e6));
+        json_array_append_new(
+            list, json_pack("{s:s, s:s, s:I, s:s, s:i, s:i, s:f, s:o, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o, s:o, s:i}", "engine",
+                            r->engine->name, "op", query_op_name(r->op), "k", (json_int_t)r->k, "algorithm", query_algorithm_name(r->algorithm),
+                            "recursion", (int)r->recursion, "batch", (int)r->batch, "queries_per_second", per_second(b, r), "latency_us",
+                            latency, "postings", a_query(b, (double)r->work.postings), "blocks", a_query(b, (double)r->work.blocks),
+                            "blocks_decoded", a_query(b, (double)r->work.blocks_decoded), "lookups", a_query(b, (double)r->work.lookups),
+                            "bytes_read", a_query(b, r->bytes), "memory_share", memory_share(r), "and_fell_to_or",
+                            a_query(b, (double)r->work.and_fell_to_or), "stage_us", stages, "step_us", steps, "different", (int)r->different));
+    }
+    json_t *root = json_pack("{s:i, s:I, s:I, s:I, s:i, s:o, s:o}", "schema", 2, "documents", (json_int_t)b->ix->n_docs, "postings",
+                             (json_int_t)b->ix->n_postings, "queries", (json_int_t)b->n, "runs", (int)b->runs, "engines", engines, "rows", list);
+    bench_put_machine(root, b->seed);
+    if (table)
+        json_object_set_new(root, table == 2 ? "table2" : "table3", table == 2 ? table2_json(b) : table3_json(b));
+    return bench_print_json(root);
 }

@@ -9,6 +9,7 @@
 
 enum { QUERY_PERCENTILES = 5 };
 extern const double query_percentiles[QUERY_PERCENTILES]; /* 50, .. 99.9 */
+extern const uint32_t query_percentile_samples[QUERY_PERCENTILES]; /* the fewest latencies of which it is told */
 extern const char *const query_step_names[GX_N_STEPS], *const query_stage_names[4];
 
 /* An engine that is measured, on one thread. */
@@ -28,7 +29,8 @@ typedef struct query_row {
     uint32_t recursion;
     double seconds;      /* for all queries, the median run */
     double plan_seconds; /* before that */
-    double mean, percentiles[QUERY_PERCENTILES]; /* of a batch's latency, seconds, over all runs */
+    uint32_t n_latencies;
+    double mean, percentiles[QUERY_PERCENTILES]; /* of a batch's latency, seconds, over all runs; 0: too few for it */
     gx_work work;        /* of one run */
     double bytes;        /* payload of the blocks decoded, at the mean size of the lists' blocks; 0: not counted */
     uint32_t different;  /* answers that are not the exhaustive ones */
@@ -46,6 +48,7 @@ typedef struct query_bench {
     query_text *texts;     /* [n], or NULL */
     uint32_t n;            /* queries */
     uint32_t runs;
+    uint64_t seed;         /* of a generated collection */
     query_engine engines[2];
     uint32_t n_engines;
     gx_plan *plans;        /* [n] */
@@ -94,7 +97,8 @@ void query_print_rows(const query_bench *b, query_format format);
 /* Table 2: milliseconds a query, by operator. Table 3: shares of the steps. */
 void query_print_table2(const query_bench *b, query_format format);
 void query_print_table3(const query_bench *b, query_format format);
-int query_print_json(const query_bench *b);
+/* All rows, and that table (0: none); 0, or the exit code. */
+int query_print_json(const query_bench *b, uint32_t table);
 
 /* ---- query_plot.c, query_figure.c. Each returns the exit code ---- */
 
@@ -103,6 +107,6 @@ int query_plot(query_bench *b, const char *dir, const gx_op *ops, uint32_t n_ops
 
 /* Intersection of two lists by levels of recursion: of equal length (Figure 6), or ratios: of 200,000 integers with longer ones.
  * dir: for a plot, or NULL. */
-int query_figure(bool ratios, bool gpu, uint32_t device, query_format format, const char *dir);
+int query_figure(bool ratios, bool gpu, uint32_t device, uint32_t seed, query_format format, const char *dir);
 
 #endif
