@@ -192,6 +192,16 @@ assert [x["op"] for x in r["table3"]] == ["and", "or"], r
 assert all(abs(sum(x[s] for s in steps) - 100) < 1e-6 for x in r["table3"]), r' <<<"$output"
 }
 
+@test "a figure of bench query is JSON too" {
+    ask bench query --engine=cpu --figure=ratio --format=json
+    exits 0
+    python3 -c 'import json, sys
+r = json.load(sys.stdin)
+assert r["figure"] == "ratio" and r["seed"] == 1 and r["cpu"], r
+assert [x["other_length"] for x in r["rows"]] == [200000 << i for i in range(7)], r
+assert all(len(x["levels_ns"]) > 1 and min(x["levels_ns"]) > 0 and x["ours_ns"] > 0 for x in r["rows"]), r' <<<"$output"
+}
+
 @test "operators and numbers named twice are measured once" {
     ask bench query --engine=cpu --runs=1 --op=or,or -k 2,2 --algorithm=auto,auto "$TINY" "$LOG" --format=csv
     exits 0
