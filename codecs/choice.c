@@ -11,16 +11,16 @@ static uint64_t measure(const gx_codec *c, uint8_t param, const uint32_t *in, ui
     return used;
 }
 
-uint32_t gx_choices(const uint32_t *in, uint64_t n, double load, gx_choice out[GX_MAX_CHOICES])
+void gx_choices(bool is_docids, const uint32_t *in, uint64_t n, double load, gx_choice out[GX_MAX_CHOICES])
 {
-    uint32_t n_choices = 0;
-    for (const gx_codec *const *p = gx_codecs; *p && n_choices < GX_MAX_CHOICES; ++p) {
-        const gx_codec *const c = *p;
-        if (c->decode_cost == 0 || c->block_len != gx_codec_auto.block_len)
-            continue;
+    static const uint8_t candidates[2][GX_MAX_CHOICES] = { /* of tfs, of docids */
+        {GX_CODEC_GPUBP128, GX_CODEC_GPUPFD128, GX_CODEC_ELIASFANO, GX_CODEC_RICE},
+        {GX_CODEC_GPUBP128, GX_CODEC_ELIASFANO, GX_CODEC_VARINTSU, GX_CODEC_RICE},
+    };
+    for (uint32_t i = 0; i < GX_MAX_CHOICES; ++i) {
+        const gx_codec *const c = gx_codec_by_id(candidates[is_docids][i]);
         const uint8_t param = c->param ? c->param(in, n) : 0;
         const double slower = (c->decode_cost - 10.0) / 10.0;
-        out[n_choices++] = (gx_choice){c, param, 32.0 * (double)measure(c, param, in, n) + GX_CHOICE_BITS * (double)n * load * slower};
+        out[i] = (gx_choice){c, param, 32.0 * (double)measure(c, param, in, n) + GX_CHOICE_BITS * (double)n * load * slower};
     }
-    return n_choices;
 }

@@ -1,6 +1,6 @@
 /* choice.h: which codec a list is packed with, where that is left open: `--codec=auto`.
  *
- * A candidate is a codec of the registry with a decode_cost. A list of n integers costs, packed with it,
+ * A list of n integers costs, packed with a codec that has a decode_cost,
  *
  *     32 words + GX_CHOICE_BITS n load (decode_cost - 10) / 10      bits
  *
@@ -8,14 +8,28 @@
  * documents, since words are asked for about as often as they are written. So a list that every query reads is worth
  * GX_CHOICE_BITS bits an integer if it decodes in GPU-BP128's time rather than in twice that, and a rare word's list is as short
  * as can be.
+ *
+ * Docids and tfs have four candidates each, so that the header's codings have room for every pair and no list has to take a worse
+ * one because others came before it. Docids have gpubp128, ef128, varint-su and rice, tfs gpubp128, gpupfd128, ef128 and rice. Of
+ * every third list of the arXiv index (README.md) these cost 7.593 and 1.961 bits an integer, the best of all sixteen codecs with
+ * blocks of 128 cost 7.585 and 1.960.
+ *
+ * GX_CHOICE_BITS, on these lists: bits a posting, and time by decode_cost, gpubp128's being 1.
+ *
+ *     2        4        8        | gpubp128   gpupfd128   ef128     rice
+ *     8.75     8.96     9.42     | 11.33      9.51        9.15      8.78      bits
+ *     2.7      2.2      1.5      | 1.0        2.2         2.6       4.8       time
+ *
+ * decode_cost is the GPU's. A CPU with AVX-512 decodes ef128 nearly as fast as gpubp128, and so may do as well with ef128 alone
+ * as with a choice that is longer: one by 8 is, one by 4 is not.
  */
 #ifndef GX_CHOICE_H
 #define GX_CHOICE_H
 
 #include "codecs/codec.h"
 
-#define GX_CHOICE_BITS 8.0
-#define GX_MAX_CHOICES 8u
+#define GX_CHOICE_BITS 4.0
+#define GX_MAX_CHOICES 4u
 
 /* Stands for any candidate, blocks of 128, where a codec is named; it cannot encode, and no file has its id, 0. */
 extern const gx_codec gx_codec_auto;
@@ -26,7 +40,7 @@ typedef struct gx_choice {
     double cost; /* in bits */
 } gx_choice;
 
-/* The candidates for in[n], n >= 1, in order of id; returns their number, at least 1. */
-uint32_t gx_choices(const uint32_t *in, uint64_t n, double load, gx_choice out[GX_MAX_CHOICES]);
+/* The candidates for in[n], n >= 1, docids' d-gaps or tfs. */
+void gx_choices(bool is_docids, const uint32_t *in, uint64_t n, double load, gx_choice out[GX_MAX_CHOICES]);
 
 #endif

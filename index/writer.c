@@ -394,9 +394,8 @@ static gx_status load_half(gx_writer *w, bool is_docids, const uint32_t *values,
     return GX_OK;
 }
 
-/* The codecs that a half may be packed with, and their parameters. */
-static gx_status half_choices(gx_writer *w, bool is_docids, const uint32_t *values, uint32_t df, gx_choice choices[GX_MAX_CHOICES],
-                              uint32_t *n_choices, gx_error *err)
+/* The codec that a half is packed with, and its parameter: of candidates the one that costs least. */
+static gx_status choose_codec(gx_writer *w, bool is_docids, const uint32_t *values, uint32_t df, gx_choice *best, gx_error *err)
 {
     const gx_codec *const codec = is_docids ? w->docids : w->tfs;
     const bool open = codec == &gx_codec_auto;
@@ -405,42 +404,29 @@ static gx_status half_choices(gx_writer *w, bool is_docids, const uint32_t *valu
         if (st != GX_OK)
             return st;
     }
-    choices[0] = (gx_choice){codec, !open && codec->param ? codec->param(w->gaps, df) : 0, 0};
-    *n_choices = open ? gx_choices(w->gaps, df, (double)df / n_docs(w), choices) : 1;
+    if (!open) {
+        *best = (gx_choice){codec, codec->param ? codec->param(w->gaps, df) : 0, 0};
+        return GX_OK;
+    }
+    gx_choice choices[GX_MAX_CHOICES];
+    gx_choices(is_docids, w->gaps, df, (double)df / n_docs(w), choices);
+    *best = choices[0];
+    for (uint32_t i = 1; i < GX_MAX_CHOICES; ++i)
+        if (choices[i].cost < best->cost)
+            *best = choices[i];
     return GX_OK;
 }
 
-/* The place of a pair of codecs in the header's table: n_codings if it is not there. */
-static uint32_t find_coding(const gx_writer *w, const gx_codec *docids, const gx_codec *tfs)
+/* The place of a pair of codecs in the header's table, which takes it up if it is new. */
+static uint8_t coding_of(gx_writer *w, const gx_codec *docids, const gx_codec *tfs)
 {
+    _Static_assert(GX_MAX_CHOICES * GX_MAX_CHOICES <= GX_MAX_CODINGS, "every pair of candidates has a place");
     uint32_t i = 0;
     while (i < w->n_codings && (w->codings[i].docids != docids->id || w->codings[i].tfs != tfs->id))
         ++i;
-    return i;
-}
-
-/* The pair that costs least of those that are in the table or, as long as there is room, could be. */
-static gx_status choose_coding(gx_writer *w, const uint32_t *docids, const uint32_t *tfs, uint32_t df, gx_choice best[2], uint8_t *coding,
-                               gx_error *err)
-{
-    gx_choice a[GX_MAX_CHOICES], b[GX_MAX_CHOICES];
-    uint32_t n_a, n_b, place = GX_MAX_CODINGS;
-    gx_status st = half_choices(w, true, docids, df, a, &n_a, err);
-    if (st != GX_OK || (st = half_choices(w, false, tfs, df, b, &n_b, err)) != GX_OK)
-        return st;
-    for (uint32_t i = 0; i < n_a; ++i)
-        for (uint32_t j = 0; j < n_b; ++j) {
-            const uint32_t at = find_coding(w, a[i].codec, b[j].codec);
-            if (at < GX_MAX_CODINGS && (place == GX_MAX_CODINGS || a[i].cost + b[j].cost < best[0].cost + best[1].cost)) {
-                best[0] = a[i];
-                best[1] = b[j];
-                place = at;
-            }
-        }
-    *coding = (uint8_t)place;
-    if (place == w->n_codings)
-        w->codings[w->n_codings++] = (gx_coding){best[0].codec->id, best[1].codec->id};
-    return GX_OK;
+    if (i == w->n_codings)
+        w->codings[w->n_codings++] = (gx_coding){docids->id, tfs->id};
+    return (uint8_t)i;
 }
 
 /* One half of a list. Blocks go to the payload, where they end to ends; *words counts both halves'. */
@@ -491,8 +477,9 @@ static gx_status add_list(gx_writer *w, const char *term, size_t len, uint32_t d
                            .payload_lo = (uint32_t)payload,
                            .payload_hi = (uint8_t)(payload >> 32)};
     gx_choice choice[2] = {{0}};
-    if ((st = choose_coding(w, docids, tfs, df, choice, &entry.coding, err)) != GX_OK)
+    if ((st = choose_codec(w, true, docids, df, &choice[0], err)) != GX_OK || (st = choose_codec(w, false, tfs, df, &choice[1], err)) != GX_OK)
         return st;
+    entry.coding = coding_of(w, choice[0].codec, choice[1].codec);
     entry.docid_param = choice[0].param;
     entry.tf_param = choice[1].param;
     uint64_t n_words = 0;
