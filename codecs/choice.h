@@ -14,14 +14,14 @@
  * every third list of the arXiv index (README.md) these cost 7.593 and 1.961 bits an integer, the best of all sixteen codecs with
  * blocks of 128 cost 7.585 and 1.960.
  *
- * GX_CHOICE_BITS, on these lists: bits a posting, and time by decode_cost, gpubp128's being 1.
+ * GX_CHOICE_BITS, on these lists, by the best of all sixteen: bits a posting, and time by decode_cost, gpubp128's being 1.
  *
  *     2        4        8        | gpubp128   gpupfd128   ef128     rice
  *     8.75     8.96     9.42     | 11.33      9.51        9.15      8.78      bits
  *     2.7      2.2      1.5      | 1.0        2.2         2.6       4.8       time
  *
- * decode_cost is the GPU's. A CPU with AVX-512 decodes ef128 nearly as fast as gpubp128, and so may do as well with ef128 alone
- * as with a choice that is longer: one by 8 is, one by 4 is not.
+ * decode_cost is the GPU's. A CPU with AVX-512 decodes ef128 nearly as fast as gpubp128: there a choice by 8 is longer than ef128
+ * alone and hardly faster, one by 4 is shorter (8.81 bits to 8.91 of all lists) and slower (README.md has both).
  */
 #ifndef GX_CHOICE_H
 #define GX_CHOICE_H
