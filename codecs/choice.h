@@ -21,7 +21,7 @@
  *     2.7      2.2      1.5      | 1.0        2.2         2.6       4.8       time
  *
  * decode_cost is the GPU's. A CPU with AVX-512 decodes ef128 nearly as fast as gpubp128: there a choice by 8 is longer than ef128
- * alone and hardly faster, one by 4 is shorter (8.81 bits to 8.91 of all lists) and slower (README.md has both).
+ * alone, one by 4 is shorter (8.81 bits to 8.91 of all lists) and slower (README.md has both).
  */
 #ifndef GX_CHOICE_H
 #define GX_CHOICE_H
