@@ -9,7 +9,6 @@
  * What must hold: it ends; what is refused is so with a reason, and leaves nothing; what is taken is a whole index, whose
  * export is taken too and exported to the same bytes.
  */
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,9 +17,7 @@
 
 #include "index/check.h"
 #include "index/ciff.h"
-
-/* stays on in release builds */
-#define must(x) ((x) ? (void)0 : (fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #x), abort()))
+#include "tests/fuzz.h"
 
 static char dir[] = "/tmp/gpuidx-fuzz-XXXXXX", index_path[64], export_path[64], again_path[64];
 
@@ -70,7 +67,6 @@ static bool leaves_nothing(void)
     return n == 0;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {
     char path[64];
@@ -109,6 +105,8 @@ static uint32_t draw(uint32_t n)
 static void vary(const uint8_t *bytes, size_t n)
 {
     static const uint8_t telling[] = {0, 1, 2, 3, 4, 5, 8, 0x0a, 0x10, 0x12, 0x22, 0x7f, 0x80, 0xff};
+    if (n == 0)
+        return;
     uint8_t *copy = malloc(n + 1);
     must(copy);
     for (unsigned i = 0; i < 1000; ++i) {
@@ -127,34 +125,10 @@ static void vary(const uint8_t *bytes, size_t n)
     free(copy);
 }
 
-static unsigned replay(const char *folder)
-{
-    static uint8_t bytes[1 << 20];
-    DIR *d = opendir(folder);
-    unsigned files = 0;
-    must(d);
-    for (struct dirent *e; (e = readdir(d));) {
-        char path[4096];
-        if (e->d_name[0] == '.')
-            continue;
-        snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
-        FILE *f = fopen(path, "rb");
-        must(f);
-        const size_t n = fread(bytes, 1, sizeof bytes, f);
-        fclose(f);
-        LLVMFuzzerTestOneInput(bytes, n);
-        if (n > 0)
-            vary(bytes, n);
-        ++files;
-    }
-    closedir(d);
-    return files;
-}
-
 int main(int argc, char **argv)
 {
     for (int i = 1; i < argc; ++i) {
-        const unsigned files = replay(argv[i]);
+        const unsigned files = fuzz_folder(argv[i], vary);
         printf("%s: %u files\n", argv[i], files);
         must(files > 0);
     }

@@ -11,21 +11,17 @@
  * What must hold: nothing is read past the words and GX_READ_SLACK, nothing written past the integers (rounded up to 32);
  * a block that is valid decodes to integers that, encoded again, decode to the same; at, decode_docids and next_geq agree with decode.
  */
-#include <assert.h>
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "codecs/decode.h"
-
-#undef assert /* stays on in release builds */
-#define assert(x) ((x) ? (void)0 : (fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #x), abort()))
+#include "tests/fuzz.h"
 
 static uint32_t *allocate(size_t words)
 {
     uint32_t *const p = malloc(words * sizeof *p);
-    assert(p);
+    must(p);
     return p;
 }
 
@@ -35,10 +31,10 @@ static void round_trip(const gx_codec *c, const uint32_t *in, uint32_t n, uint8_
     const uint32_t max = c->max_words(n);
     uint32_t *const words = allocate(max + GX_READ_SLACK / 4), *const out = allocate((n + 31) / 32 * 32);
     const uint32_t n_words = c->encode(in, n, param, words);
-    assert(n_words <= max && c->valid(words, n_words, n, param));
+    must(n_words <= max && c->valid(words, n_words, n, param));
     memset(words + n_words, 0xa5, GX_READ_SLACK);
     c->decode(words, n_words, n, param, out);
-    assert(memcmp(in, out, n * sizeof *in) == 0);
+    must(memcmp(in, out, n * sizeof *in) == 0);
     free(words);
     free(out);
 }
@@ -54,10 +50,10 @@ static void find(const gx_codec *c, const uint32_t *words, uint32_t n_words, uin
         for (uint32_t d = docid - (docid > 0); d - docid + 1 <= 2; ++d) {
             uint32_t found = 0, want = 0;
             const uint32_t at = c->next_geq(words, n_words, n, param, 7, d, &found);
-            assert(at <= n);
+            must(at <= n);
             while (want < n && docids[want] < d)
                 ++want;
-            assert(!rise || (at == want && (at == n || found == docids[at])));
+            must(!rise || (at == want && (at == n || found == docids[at])));
         }
     }
 }
@@ -70,20 +66,19 @@ static void decode(const gx_codec *c, const uint32_t *words, uint32_t n_words, u
     if (c->valid(words, n_words, n, param)) {
         uint32_t docid = 6;
         for (uint32_t i = 0; i < n; ++i)
-            assert(docids[i] == (docid += out[i] + 1));
+            must(docids[i] == (docid += out[i] + 1));
         round_trip(c, out, n, param);
     }
     const bool valid = c->valid(words, n_words, n, param);
     for (uint32_t i = 0; c->at && i < n; i += valid ? 1 : 1 + n / 16) {
         const uint32_t x = c->at(words, n_words, n, param, i);
-        assert(!valid || x == out[i]);
+        must(!valid || x == out[i]);
     }
     find(c, words, n_words, n, param, docids, valid);
     free(out);
     free(docids);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
     uint32_t n_codecs = 0;
@@ -114,7 +109,7 @@ static uint32_t draw(uint32_t n)
 static void vary(const uint8_t *bytes, size_t size)
 {
     uint8_t *const copy = malloc(size + 4);
-    assert(copy);
+    must(copy);
     for (unsigned i = 0; i < 3000; ++i) {
         const size_t at = draw((uint32_t)size), word = size >= 8 ? 4 + draw((uint32_t)(size - 4) / 4) * 4 : 4;
         size_t m = size;
@@ -130,29 +125,6 @@ static void vary(const uint8_t *bytes, size_t size)
         LLVMFuzzerTestOneInput(copy, m);
     }
     free(copy);
-}
-
-static unsigned replay(const char *folder)
-{
-    static uint8_t bytes[1 << 16];
-    DIR *dir = opendir(folder);
-    unsigned files = 0;
-    assert(dir);
-    for (struct dirent *e; (e = readdir(dir));) {
-        char path[4096];
-        if (e->d_name[0] == '.')
-            continue;
-        snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
-        FILE *f = fopen(path, "rb");
-        assert(f);
-        const size_t size = fread(bytes, 1, sizeof bytes, f);
-        fclose(f);
-        LLVMFuzzerTestOneInput(bytes, size);
-        vary(bytes, size);
-        ++files;
-    }
-    closedir(dir);
-    return files;
 }
 
 /* Integers of all widths; most narrow, some wide; rising slowly. */
@@ -174,7 +146,7 @@ static void own_blocks(const gx_codec *c, const char *keep)
         for (uint32_t i = 0; i < n; ++i)
             in[i] = drawn(k % 3, i);
         uint8_t *const bytes = malloc(4 + c->max_words(n) * sizeof *in);
-        assert(bytes);
+        must(bytes);
         const uint8_t param = c->param ? c->param(in, n) : 0, front[4] = {c->id, (uint8_t)(n - 1), (uint8_t)((n - 1) >> 8), param};
         memcpy(bytes, front, sizeof front);
         const size_t size = 4 + c->encode(in, n, param, (uint32_t *)(void *)(bytes + 4)) * sizeof *in;
@@ -184,7 +156,7 @@ static void own_blocks(const gx_codec *c, const char *keep)
             char path[4096];
             snprintf(path, sizeof path, "%s/%s-%u", keep, c->name, k);
             FILE *const f = fopen(path, "wb");
-            assert(f && fwrite(bytes, 1, size, f) == size && fclose(f) == 0);
+            must(f && fwrite(bytes, 1, size, f) == size && fclose(f) == 0);
         }
         free(bytes);
     }
@@ -194,9 +166,9 @@ int main(int argc, char **argv)
 {
     const char *const keep = argc == 3 && strcmp(argv[1], "-o") == 0 ? argv[2] : NULL;
     for (int i = 1; i < argc && !keep; ++i) {
-        const unsigned files = replay(argv[i]);
+        const unsigned files = fuzz_folder(argv[i], vary);
         printf("%s: %u files\n", argv[i], files);
-        assert(files > 0);
+        must(files > 0);
     }
     for (const gx_codec *const *c = gx_codecs; *c; ++c)
         own_blocks(*c, keep);

@@ -9,8 +9,6 @@
  * What must hold: it ends; every document's strings are UTF-8 without NULs, the id without white space; lines do not
  * run backwards within a file; counts add up.
  */
-#include <assert.h>
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,17 +17,15 @@
 #include <utf8proc.h>
 
 #include "index/source.h"
-
-#undef assert /* stays on in release builds */
-#define assert(x) ((x) ? (void)0 : (fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #x), abort()))
+#include "tests/fuzz.h"
 
 static void check_string(const char *p, size_t n)
 {
-    assert(n == 0 || !memchr(p, 0, n));
+    must(n == 0 || !memchr(p, 0, n));
     for (size_t i = 0; i < n;) {
         utf8proc_int32_t c;
         const utf8proc_ssize_t len = utf8proc_iterate((const utf8proc_uint8_t *)p + i, (utf8proc_ssize_t)(n - i), &c);
-        assert(len > 0);
+        must(len > 0);
         i += (size_t)len;
     }
 }
@@ -58,28 +54,27 @@ static void read_all(const char *path, gx_source_format format, unsigned flags)
         if (!d)
             break;
         ++good;
-        assert(d->line >= line && d->doc.id_len > 0);
+        must(d->line >= line && d->doc.id_len > 0);
         line = d->line;
         check_string(d->doc.id, d->doc.id_len);
         check_string(d->doc.text, d->doc.text_len);
         if (d->doc.title)
             check_string(d->doc.title, d->doc.title_len);
         for (size_t i = 0; i < d->doc.id_len; ++i)
-            assert((unsigned char)d->doc.id[i] > ' ');
+            must((unsigned char)d->doc.id[i] > ' ');
     }
     const gx_source_counts counts = gx_source_get_counts(s);
-    assert(counts.documents == good && counts.bad == bad && counts.empty <= good);
+    must(counts.documents == good && counts.bad == bad && counts.empty <= good);
     gx_source_close(s);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {
     if (n < 2)
         return 0;
     char path[64];
     const int fd = memfd_create("fuzz", 0);
-    assert(fd >= 0 && write(fd, bytes + 2, n - 2) == (ssize_t)(n - 2));
+    must(fd >= 0 && write(fd, bytes + 2, n - 2) == (ssize_t)(n - 2));
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     read_all(path, (gx_source_format)(bytes[0] % (GX_SOURCE_FILES + 1)), bytes[1]);
     close(fd);
@@ -99,8 +94,10 @@ static uint32_t draw(uint32_t n)
 static void vary(const uint8_t *bytes, size_t n)
 {
     static const char telling[] = "\"\\,\t\n\r{}[]<>/&;#:ud0\x80\xe9\xf0";
+    if (n <= 2)
+        return;
     uint8_t *copy = malloc(n + 1);
-    assert(copy);
+    must(copy);
     for (unsigned i = 0; i < 2000; ++i) {
         const size_t at = 2 + draw((uint32_t)n - 2);
         size_t m = n;
@@ -122,36 +119,12 @@ static void vary(const uint8_t *bytes, size_t n)
     free(copy);
 }
 
-static unsigned replay(const char *folder)
-{
-    static uint8_t bytes[1 << 20];
-    DIR *dir = opendir(folder);
-    unsigned files = 0;
-    assert(dir);
-    for (struct dirent *e; (e = readdir(dir));) {
-        char path[4096];
-        if (e->d_name[0] == '.')
-            continue;
-        snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
-        FILE *f = fopen(path, "rb");
-        assert(f);
-        const size_t n = fread(bytes, 1, sizeof bytes, f);
-        fclose(f);
-        LLVMFuzzerTestOneInput(bytes, n);
-        if (n > 2)
-            vary(bytes, n);
-        ++files;
-    }
-    closedir(dir);
-    return files;
-}
-
 int main(int argc, char **argv)
 {
     for (int i = 1; i < argc; ++i) {
-        const unsigned files = replay(argv[i]);
+        const unsigned files = fuzz_folder(argv[i], vary);
         printf("%s: %u files\n", argv[i], files);
-        assert(files > 0);
+        must(files > 0);
     }
     return argc < 2;
 }

@@ -1,6 +1,6 @@
 #include "index/ciff.h"
 #include "tests/collection.h"
-#include "tests/scratch.h"
+#include "tests/indexes.h"
 
 #include <unistd.h>
 
@@ -103,23 +103,6 @@ static gx_ciff_options with_codec(void)
     return opt;
 }
 
-static gx_index *open_index(const char *name)
-{
-    gx_index *ix;
-    gx_error err = {0};
-    if (gx_index_open(&ix, in_dir(name), NULL, &err) != GX_OK)
-        fail_msg("%s", err.text);
-    return ix;
-}
-
-static void assert_same_string(const gx_strings *a, const gx_strings *b, uint32_t i)
-{
-    size_t m, n;
-    const char *x = gx_strings_get(a, i, &m), *y = gx_strings_get(b, i, &n);
-    assert_int_equal(m, n);
-    assert_memory_equal(x, y, m);
-}
-
 static void what_is_exported_comes_back(void **state)
 {
     (void)state;
@@ -132,18 +115,7 @@ static void what_is_exported_comes_back(void **state)
         if (gx_ciff_export(a, in_dir("x.ciff"), &opt, &err) || gx_ciff_import(in_dir("x.ciff"), in_dir("b.gx"), &opt, &err))
             fail_msg("seed %d: %s", (int)seed, err.text);
         gx_index *b = open_index("b.gx");
-        assert_int_equal(a->n_terms, b->n_terms);
-        assert_int_equal(a->n_docs, b->n_docs);
-        assert_int_equal(a->n_tokens, b->n_tokens);
-        assert_int_equal(a->payload_words, b->payload_words);
-        assert_memory_equal(a->payload, b->payload, 4 * a->payload_words);
-        assert_memory_equal(a->lists, b->lists, a->n_terms * sizeof *a->lists);
-        assert_memory_equal(a->heads, b->heads, a->n_blocks * sizeof *a->heads);
-        assert_memory_equal(a->doc_lens, b->doc_lens, a->n_docs * sizeof *a->doc_lens);
-        for (uint32_t t = 0; t < a->n_terms; ++t)
-            assert_same_string(&a->terms, &b->terms, t);
-        for (uint32_t d = 0; d < a->n_docs; ++d)
-            assert_same_string(&a->doc_ids, &b->doc_ids, d);
+        assert_same_postings(a, b);
         gx_index_close(a);
         gx_index_close(b);
         collection_free(c);

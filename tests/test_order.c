@@ -6,16 +6,7 @@
 #include "index/order.h"
 #include "index/rewrite.h"
 #include "tests/collection.h"
-#include "tests/scratch.h"
-
-static gx_index *open_index(const char *name)
-{
-    gx_index *ix;
-    gx_error err = {0};
-    if (gx_index_open(&ix, in_dir(name), NULL, &err) != GX_OK)
-        fail_msg("%s", err.text);
-    return ix;
-}
+#include "tests/indexes.h"
 
 static gx_index *write_and_open(const collection *c, const char *codec, const char *name)
 {

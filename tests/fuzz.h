@@ -1,0 +1,41 @@
+/* fuzz.h: what fuzz targets share where no fuzzer drives them: a stored corpus, each file as it is and varied. */
+#ifndef GX_FUZZ_H
+#define GX_FUZZ_H
+
+#include <dirent.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* stays on in release builds */
+#define must(x) ((x) ? (void)0 : (fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #x), abort()))
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
+
+/* Every file of the folder to the target, up to 1 MiB of it, and to vary, which changes it in many ways. Returns the
+ * number of files. */
+static inline unsigned fuzz_folder(const char *folder, void (*vary)(const uint8_t *bytes, size_t n))
+{
+    static uint8_t bytes[1 << 20];
+    DIR *dir = opendir(folder);
+    unsigned files = 0;
+    must(dir);
+    for (struct dirent *e; (e = readdir(dir));) {
+        char path[4096];
+        if (e->d_name[0] == '.')
+            continue;
+        snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
+        FILE *f = fopen(path, "rb");
+        must(f);
+        const size_t n = fread(bytes, 1, sizeof bytes, f);
+        fclose(f);
+        LLVMFuzzerTestOneInput(bytes, n);
+        vary(bytes, n);
+        ++files;
+    }
+    closedir(dir);
+    return files;
+}
+
+#endif
