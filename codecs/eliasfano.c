@@ -13,6 +13,7 @@
 
 #include "codecs/codecs.h"
 #include "codecs/eliasfano.h"
+#include "codecs/pack.h"
 #include "codecs/simd.h"
 
 enum { BLOCK = 128 };
@@ -25,14 +26,6 @@ static uint32_t width_of_low(uint64_t last, uint32_t n)
 {
     const uint64_t mean = last / n; /* below 2^32 */
     return mean ? gx_width((uint32_t)mean) - 1 : 0;
-}
-
-static void put_low(uint32_t *low, uint32_t i, uint32_t b, uint32_t x)
-{
-    const uint64_t bits = (uint64_t)x << i * b % 32;
-    low[i * b / 32] |= (uint32_t)bits;
-    if (bits >> 32)
-        low[i * b / 32 + 1] |= (uint32_t)(bits >> 32);
 }
 
 static uint32_t encode(const uint32_t *in, uint32_t n, uint8_t param, uint32_t *out)
@@ -52,8 +45,7 @@ static uint32_t encode(const uint32_t *in, uint32_t n, uint8_t param, uint32_t *
         sum += in[i];
         const uint32_t at = GX_EF_B_BITS + (uint32_t)(sum >> b) + i;
         out[at / 32] |= UINT32_C(1) << at % 32;
-        if (b)
-            put_low(out + high, i, b, (uint32_t)sum & gx_mask(b));
+        gx_put_bits(out + high, i * b, (uint32_t)sum & gx_mask(b), b);
     }
     return n_words;
 }

@@ -5,6 +5,9 @@
 #ifndef GX_PACK_H
 #define GX_PACK_H
 
+#include <stdbool.h>
+#include <string.h>
+
 #include "codecs/bits.h"
 
 /* Pack n integers, each < 2^b, b <= 32, to exactly ceil(n * b / 32) words; bits left over are 0. */
@@ -22,6 +25,21 @@ static inline void gx_put_bits(uint32_t *words, uint32_t at, uint32_t value, uin
     words[at >> 5] |= (uint32_t)bits;
     if ((at & 31) + b > 32)
         words[(at >> 5) + 1] |= (uint32_t)(bits >> 32);
+}
+
+/* Words that n integers of b bits take. */
+static inline uint32_t gx_row_words(uint32_t n, uint32_t b) { return gx_div_up(n * b, 32); }
+
+/* Blocks that a codec would not make shorter than their n words are kept as they are, and those of zeros take no words:
+ * whether a block is neither; and what it holds if it is one of them. */
+static inline bool gx_is_coded(uint32_t n_words, uint32_t n) { return n_words > 0 && n_words < n; }
+
+static inline void gx_get_plain(const uint32_t *words, uint32_t n_words, uint32_t n, uint32_t *out)
+{
+    if (n_words)
+        memcpy(out, words, n * sizeof *out);
+    else
+        memset(out, 0, n * sizeof *out);
 }
 
 /* The bits that the widest of n integers needs, 0..32. */

@@ -28,10 +28,6 @@ typedef struct header {
     inner gaps, aboves;
 } header;
 
-static bool is_coded(uint32_t n_words, uint32_t n) { return n_words > 0 && n_words < n; }
-
-static uint32_t row_words(uint32_t n, uint32_t b) { return gx_div_up(n * b, 32); }
-
 static uint32_t inner_bits(inner a, uint32_t e) { return e * a.width + a.n_deep * (PLACE + a.deep_width); }
 
 static uint32_t words_of(header h) { return 1 + gx_div_up(inner_bits(h.gaps, h.e) + inner_bits(h.aboves, h.e), 32); }
@@ -127,7 +123,7 @@ static uint32_t encode(const uint32_t *in, uint32_t n, uint8_t b, uint32_t *out)
     }
     if (any == 0)
         return 0;
-    const uint32_t row = row_words(n, b);
+    const uint32_t row = gx_row_words(n, b);
     const header h = {e, choose(gaps, e, 7), choose(aboves, e, 31)};
     const uint32_t n_words = row + (e ? words_of(h) : 0);
     if (n_words >= n || (e && (h.gaps.n_deep > MAX_DEEP || h.aboves.n_deep > MAX_DEEP))) {
@@ -168,7 +164,7 @@ static bool get_inner(const uint32_t *words, uint32_t at, uint32_t deep, uint32_
 /* A coded block's exceptions, taken apart; false: no encoder wrote them. *e, and what can be read safely, in any case. */
 static bool get_exceptions(const uint32_t *words, uint32_t n_words, uint32_t n, uint32_t b, uint32_t *e, uint32_t *gaps, uint32_t *aboves)
 {
-    const uint32_t row = row_words(n, b <= MAX_B ? b : 32);
+    const uint32_t row = gx_row_words(n, b <= MAX_B ? b : 32);
     *e = 0;
     if (row >= n_words)
         return row == n_words && b <= MAX_B;
@@ -185,11 +181,11 @@ static bool get_exceptions(const uint32_t *words, uint32_t n_words, uint32_t n, 
 static bool valid(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t b)
 {
     uint32_t e, gaps[BLOCK], aboves[BLOCK];
-    if (!is_coded(n_words, n))
+    if (!gx_is_coded(n_words, n))
         return n_words == 0 || n_words == n;
     if (!get_exceptions(words, n_words, n, b, &e, gaps, aboves))
         return false;
-    const uint32_t row = row_words(n, b);
+    const uint32_t row = gx_row_words(n, b);
     if (n * b % 32 && words[row - 1] >> n * b % 32)
         return false;
     uint32_t position = 0;
@@ -208,11 +204,8 @@ static bool valid(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t b
 static void decode(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t b, uint32_t *out)
 {
     uint32_t e, gaps[BLOCK], aboves[BLOCK];
-    if (!is_coded(n_words, n)) {
-        if (n_words)
-            memcpy(out, words, n * sizeof *out);
-        else
-            memset(out, 0, n * sizeof *out);
+    if (!gx_is_coded(n_words, n)) {
+        gx_get_plain(words, n_words, n, out);
         return;
     }
     if (!get_exceptions(words, n_words, n, b, &e, gaps, aboves)) {
@@ -231,7 +224,7 @@ static void decode(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t 
 static uint32_t at(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t b, uint32_t i)
 {
     uint32_t e, gaps[BLOCK], aboves[BLOCK];
-    if (!is_coded(n_words, n))
+    if (!gx_is_coded(n_words, n))
         return n_words ? words[i] : 0;
     if (!get_exceptions(words, n_words, n, b, &e, gaps, aboves))
         return 0;

@@ -15,11 +15,6 @@
 
 enum { BLOCK = 128, MAX_B = 31 };
 
-/* Whether the block is neither zeros nor integers as they are. */
-static bool is_coded(uint32_t n_words, uint32_t n) { return n_words > 0 && n_words < n; }
-
-static uint32_t row_words(uint32_t n, uint32_t b) { return gx_div_up(n * b, 32); }
-
 static uint32_t max_words(uint32_t n) { return n; }
 
 /* The b whose blocks are shortest. */
@@ -58,12 +53,12 @@ static uint32_t encode(const uint32_t *in, uint32_t n, uint8_t b, uint32_t *out)
     }
     if (any == 0)
         return 0;
-    const uint64_t n_words = row_words(n, b <= MAX_B ? b : 32) + (ones_end + 31) / 32;
+    const uint64_t n_words = gx_row_words(n, b <= MAX_B ? b : 32) + (ones_end + 31) / 32;
     if (b > MAX_B || n_words >= n) {
         memcpy(out, in, n * sizeof *out);
         return n;
     }
-    uint32_t low[BLOCK], *const unary = out + row_words(n, b), at = 0;
+    uint32_t low[BLOCK], *const unary = out + gx_row_words(n, b), at = 0;
     for (uint32_t i = 0; i < n; ++i)
         low[i] = in[i] & gx_mask(b);
     gx_pack(low, n, b, out);
@@ -77,9 +72,9 @@ static uint32_t encode(const uint32_t *in, uint32_t n, uint8_t b, uint32_t *out)
 
 static bool valid(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t b)
 {
-    if (!is_coded(n_words, n))
+    if (!gx_is_coded(n_words, n))
         return n_words == 0 || n_words == n;
-    const uint32_t row = row_words(n, b <= MAX_B ? b : 32);
+    const uint32_t row = gx_row_words(n, b <= MAX_B ? b : 32);
     if (row >= n_words || (n * b % 32 && words[row - 1] >> n * b % 32))
         return false;
     uint32_t ones = 0;
@@ -90,14 +85,11 @@ static bool valid(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t b
 
 static void decode(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t b, uint32_t *out)
 {
-    if (!is_coded(n_words, n)) {
-        if (n_words)
-            memcpy(out, words, n * sizeof *out);
-        else
-            memset(out, 0, n * sizeof *out);
+    if (!gx_is_coded(n_words, n)) {
+        gx_get_plain(words, n_words, n, out);
         return;
     }
-    const uint32_t row = row_words(n, b <= MAX_B ? b : 32);
+    const uint32_t row = gx_row_words(n, b <= MAX_B ? b : 32);
     if (row >= n_words) {
         memset(out, 0, n * sizeof *out);
         return;
@@ -115,9 +107,9 @@ static void decode(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t 
 
 static uint32_t at(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t b, uint32_t i)
 {
-    if (!is_coded(n_words, n))
+    if (!gx_is_coded(n_words, n))
         return n_words ? words[i] : 0;
-    const uint32_t row = row_words(n, b <= MAX_B ? b : 32);
+    const uint32_t row = gx_row_words(n, b <= MAX_B ? b : 32);
     if (row >= n_words)
         return 0;
     const uint32_t low = b ? gx_bits_at(words, i * b, b) : 0;
