@@ -72,6 +72,39 @@ static void write_times(const char *path, const double *us, uint32_t n)
     }
 }
 
+/* Queries whose hits differ from those of the exhaustive search; keys has room for 2 k; *hits: of all. */
+static uint32_t count_wrong(gx_session *s, const gx_plan *plans, uint32_t n, uint32_t k, uint64_t *keys, uint64_t *hits)
+{
+    gx_error err = {0};
+    uint32_t wrong = 0;
+    *hits = 0;
+    for (uint32_t i = 0; i < n; ++i) {
+        gx_hits fast = {keys, 0}, slow = {keys + k, 0};
+        gx_plan plain = plans[i];
+        plain.prune = false;
+        if (gx_session_run(s, &plans[i], 1, &fast, &err) != GX_OK || gx_session_run(s, &plain, 1, &slow, &err) != GX_OK)
+            die(&err);
+        wrong += fast.n != slow.n || memcmp(fast.keys, slow.keys, fast.n * sizeof *keys) != 0;
+        *hits += fast.n;
+    }
+    return wrong;
+}
+
+/* Each query's least time of so many rounds over all, in microseconds, to us [n]. */
+static void time_queries(gx_session *s, const gx_plan *plans, uint32_t n, int rounds, uint64_t *keys, double *us)
+{
+    gx_error err = {0};
+    for (int r = 0; r < rounds; ++r) {
+        for (uint32_t i = 0; i < n; ++i) {
+            gx_hits h = {keys, 0};
+            const double t = now();
+            gx_session_run(s, &plans[i], 1, &h, &err);
+            const double took = 1e6 * (now() - t);
+            us[i] = r && us[i] < took ? us[i] : took;
+        }
+    }
+}
+
 int main(int argc, char **argv)
 {
     gx_error err = {0};
@@ -104,30 +137,13 @@ int main(int argc, char **argv)
     if (!keys || !kept)
         return 1;
     const double t_first = now();
-    uint32_t wrong = 0;
-    uint64_t hits = 0;
-    for (uint32_t i = 0; i < n; ++i) {
-        gx_hits fast = {keys, 0}, slow = {keys + opt.k, 0};
-        gx_plan plain = plans[i];
-        plain.prune = false;
-        if (gx_session_run(s, &plans[i], 1, &fast, &err) != GX_OK || gx_session_run(s, &plain, 1, &slow, &err) != GX_OK)
-            die(&err);
-        wrong += fast.n != slow.n || memcmp(fast.keys, slow.keys, fast.n * sizeof *keys) != 0;
-        hits += fast.n;
-    }
+    uint64_t hits;
+    const uint32_t wrong = count_wrong(s, plans, n, opt.k, keys, &hits);
     printf("%s %s, %s top-%u, %u queries: %u wrong, %.1f hits a query; check %.1f s, open %.2f ms\n", argv[1],
            gx_engine_describe(en), opt.op == GX_OP_AND ? "AND" : "OR", opt.k, n, wrong, (double)hits / n,
            now() - t_first, 1e3 * (t_first - t_open - planning));
     gx_work before = *gx_session_work(s);
-    for (int r = 0; r < rounds; ++r) {
-        for (uint32_t i = 0; i < n; ++i) {
-            gx_hits h = {keys, 0};
-            const double t = now();
-            gx_session_run(s, &plans[i], 1, &h, &err);
-            const double us = 1e6 * (now() - t);
-            kept[i] = r && kept[i] < us ? kept[i] : us;
-        }
-    }
+    time_queries(s, plans, n, rounds, keys, kept);
     for (uint32_t i = 0; i < n; ++i)
         sum += kept[i];
     const gx_work *w = gx_session_work(s);
