@@ -58,11 +58,7 @@ template <bool FUSED> gx_status run(const gx_packed *list, gx_form form, uint32_
     if (l.group == 0)
         return start(l.kernel, list, gx_packed_blocks(list) * 32, l.threads, out, stream, err);
     const uint64_t groups = (list->n + l.group - 1) / l.group;
-    uint64_t warps = groups;
-    if (l.stays) { /* all take the same number of turns, or one less */
-        const uint64_t places = std::max<uint64_t>(warp_places(l), 1), turns = (groups + places - 1) / places;
-        warps = turns ? (groups + turns - 1) / turns : 0;
-    }
+    const uint64_t warps = l.stays ? std::min(groups, std::max<uint64_t>(warp_places(l), 1)) : groups;
     return start(l.kernel, list, warps * 32, l.threads, out, stream, err);
 }
 

@@ -5,6 +5,72 @@ namespace gx {
 
 namespace {
 
+/* ---- integers of up to 8 bits as bytes, four to a register ---- */
+
+/* Four integers of b <= 8 bits in a row, from the lowest bit of a word, become four bytes: first two to each half, then one to
+ * each quarter. Shifts are multiplications, which the GPU does beside the logic. Below 8 bits each byte is the integer and 1, which
+ * a docid is at least beyond the one before. */
+struct alignas(16) to_bytes {
+    uint32_t all, two, two_by, one, one_by, more;
+
+    to_bytes() = default;
+    explicit constexpr __host__ __device__ to_bytes(uint32_t b)
+        : all((uint32_t)((1ull << 4 * b) - 1)), two(all & ~((1u << 2 * b) - 1)), two_by((1u << (16 - 2 * b)) - 1),
+          one(((1u << b) - 1) * 0x00010001u << b), one_by((1u << (8 - b)) - 1), more(b < 8 ? 0x01010101u : 0)
+    {
+    }
+
+    __device__ __forceinline__ uint32_t operator()(uint32_t x) const
+    {
+        x &= all;
+        x += (x & two) * two_by;
+        return x + (x & one) * one_by + more;
+    }
+};
+
+__constant__ to_bytes to_bytes_from[9] = {to_bytes(0), to_bytes(1), to_bytes(2), to_bytes(3), to_bytes(4),
+                                          to_bytes(5), to_bytes(6), to_bytes(7), to_bytes(8)};
+
+template <int Q> __device__ __forceinline__ uint32_t sum_of_bytes(const uint32_t (&bytes)[Q])
+{
+    uint32_t sum = 0;
+#pragma unroll
+    for (int q = 0; q < Q; ++q)
+        sum = __dp4a(bytes[q], 0x01010101u, sum);
+    return sum;
+}
+
+/* A lane's docids, from b-bit integers as bytes: each is one dot product, of the bytes up to its own. sum_before: of the bytes of
+ * the lanes before. */
+template <int Q>
+__device__ __forceinline__ void keep_docids(const uint32_t (&bytes)[Q], uint32_t b, uint32_t head, uint32_t sum_before, uint32_t lane,
+                                            sink<true> &to)
+{
+    uint32_t v[4], before = head - 1 + sum_before;
+    if (b < 8) {
+#pragma unroll
+        for (int q = 0; q < Q; ++q) {
+#pragma unroll
+            for (int i = 0; i < 4; ++i)
+                v[i] = __dp4a(bytes[q], 0x01010101u >> (24 - 8 * i), before);
+            before = v[3];
+            to.keep(v);
+        }
+    } else {
+        before += lane * (4 * Q);
+#pragma unroll
+        for (int q = 0; q < Q; ++q) {
+#pragma unroll
+            for (int i = 0; i < 4; ++i)
+                v[i] = __dp4a(bytes[q], 0x01010101u >> (24 - 8 * i), before + i + 1);
+            before = v[3];
+            to.keep(v);
+        }
+    }
+}
+
+/* ---- GPU-BP ---- */
+
 /* Four integers of b <= 8 bits from bit `bit`. */
 template <bool LDG> __device__ __forceinline__ void unpack4_narrow(const uint32_t *p, uint32_t bit, uint32_t b, uint32_t *v)
 {
@@ -62,19 +128,43 @@ template <int BLOCK_, int GROUP_, int BITS, int PLACES_> struct gpubp_groups { /
         }
     }
 
-    /* Blocks of 256 whose docids stay in registers: eight a lane, so that one plain scan serves. */
-    static __device__ __forceinline__ void eights(const uint32_t *words, uint32_t end, uint32_t head, uint32_t lane, sink<true> &to)
+    /* A lane's integers of a block, BLOCK / 32 in a row, as bytes. */
+    static constexpr int QUADS = BLOCK_ / 128;
+    static __device__ __forceinline__ void bytes_of(const uint32_t *words, uint32_t b, uint32_t lane, uint32_t (&bytes)[QUADS])
     {
-        const uint32_t begin = __shfl_sync(ALL_LANES, end, 0);
+        const to_bytes spread = to_bytes_from[b];
+        const uint32_t bit = lane * (BLOCK / 32) * b;
+        words += bit / 32;
+        uint32_t w[QUADS + 1], x[QUADS];
+#pragma unroll
+        for (int i = 0; i <= QUADS; ++i)
+            w[i] = words[i];
+#pragma unroll
+        for (int i = 0; i < QUADS; ++i)
+            x[i] = __funnelshift_r(w[i], w[i + 1], bit);
+        bytes[0] = spread(x[0]);
+        if (QUADS == 2)
+            bytes[QUADS - 1] = spread(__funnelshift_rc(x[0], x[QUADS - 1], 4 * b));
+    }
+
+    /* Docids that stay in registers, of blocks of up to 8 bits, two blocks at a time: their sums are below 2^16, so that one scan
+     * serves both. */
+    static __device__ __forceinline__ void bytewise(const uint32_t *words, uint32_t end, uint32_t head, uint32_t lane, sink<true> &to)
+    {
+        uint32_t e0 = __shfl_sync(ALL_LANES, end, 0);
+        words -= e0;
 #pragma unroll 1
-        for (uint32_t s = 0; s < GROUP / 256; ++s) {
-            const uint32_t e0 = __shfl_sync(ALL_LANES, end, s), e1 = __shfl_sync(ALL_LANES, end, s + 1);
-            const uint32_t width = (e1 - e0) / 8;
-            uint32_t v[8];
-            unpack4_narrow<false>(words + (e0 - begin), lane * 8 * width, width, v);
-            unpack4_narrow<false>(words + (e0 - begin), lane * 8 * width + 4 * width, width, v + 4);
-            docids(v, __shfl_sync(ALL_LANES, head, s) - 1, lane);
-            to.keep(v);
+        for (uint32_t k = 0; k < NB; k += 2) {
+            const uint32_t e1 = __shfl_sync(ALL_LANES, end, k + 1), e2 = __shfl_sync(ALL_LANES, end, k + 2);
+            const uint32_t width_a = (e1 - e0) / (BLOCK / 32), width_b = (e2 - e1) / (BLOCK / 32);
+            uint32_t a[QUADS], b[QUADS];
+            bytes_of(words + e0, width_a, lane, a);
+            bytes_of(words + e1, width_b, lane, b);
+            const uint32_t own = sum_of_bytes(a) + sum_of_bytes(b) * 0x10000u;
+            const uint32_t before = warp_inclusive(own, lane) - own;
+            keep_docids(a, width_a, __shfl_sync(ALL_LANES, head, k), before & 0xffff, lane, to);
+            keep_docids(b, width_b, __shfl_sync(ALL_LANES, head, k + 1), before >> 16, lane, to);
+            e0 = e2;
         }
     }
 
@@ -84,9 +174,9 @@ template <int BLOCK_, int GROUP_, int BITS, int PLACES_> struct gpubp_groups { /
     {
         const uint32_t n_words = __shfl_down_sync(ALL_LANES, end, 1) - end;
         const bool narrow = !LDG && !__any_sync(ALL_LANES, lane < NB && n_words > BLOCK / 4);
-        if constexpr (!LDG && DOCIDS && FUSED && BLOCK == 256) {
+        if constexpr (!LDG && DOCIDS && FUSED) {
             if (narrow) {
-                eights(words, end, head, lane, to);
+                bytewise(words, end, head, lane, to);
                 return;
             }
         }
@@ -142,15 +232,111 @@ template <int NB_> struct lane1024_groups {
     }
 };
 
+/* Docids that stay in registers: a warp decodes blocks in a row, of which it reads the ends and heads at once. Blocks of up to 8
+ * bits become bytes, and the words of the next one are on their way when their docids are made. */
+constexpr uint32_t KEEP_WARPS = 4, KEEP_PLACES = 8, KEEP_ROWS = 8;
+
+/* A lane's first words of a block: as many as the widest of these blocks has. What is not of the block some warp reads soon, too,
+ * and it is in cache. left: words from here to the list's end. */
+__device__ __forceinline__ void fetch_rows(const uint32_t *words, uint32_t left, uint32_t lane, uint32_t (&w)[KEEP_ROWS])
+{
+    if (left >= KEEP_ROWS * 32) {
+#pragma unroll
+        for (uint32_t i = 0; i < KEEP_ROWS; ++i)
+            w[i] = __ldg(words + i * 32 + lane);
+    } else {
+#pragma unroll
+        for (uint32_t i = 0; i < KEEP_ROWS; ++i)
+            w[i] = i * 32 + lane < left ? __ldg(words + i * 32 + lane) : 0;
+    }
+}
+
+template <int B> __device__ __forceinline__ void row_bytes(const uint32_t (&w)[KEEP_ROWS], uint32_t (&bytes)[8])
+{
+    constexpr to_bytes spread(B);
+#pragma unroll
+    for (int q = 0; q < 8; ++q) {
+        const int k = q * B / 8, shift = q * B % 8 * 4;
+        bytes[q] = spread(shift + 4 * B <= 32 ? w[k] >> shift : __funnelshift_r(w[k], w[k + 1], shift));
+    }
+}
+
+__device__ __forceinline__ void row_bytes_of(const uint32_t (&w)[KEEP_ROWS], uint32_t b, uint32_t (&bytes)[8])
+{
+    switch (b) {
+    case 1: row_bytes<1>(w, bytes); break;
+    case 2: row_bytes<2>(w, bytes); break;
+    case 3: row_bytes<3>(w, bytes); break;
+    case 4: row_bytes<4>(w, bytes); break;
+    case 5: row_bytes<5>(w, bytes); break;
+    case 6: row_bytes<6>(w, bytes); break;
+    case 7: row_bytes<7>(w, bytes); break;
+    case 8: row_bytes<8>(w, bytes); break;
+    default:
+#pragma unroll
+        for (int q = 0; q < 8; ++q)
+            bytes[q] = 0x01010101u; /* zeros */
+    }
+}
+
+__global__ void __launch_bounds__(KEEP_WARPS * 32, KEEP_PLACES) keep_lane1024(const __grid_constant__ list_view l, uint32_t *out)
+{
+    constexpr uint32_t BLOCK = 1024, RUN = 30; /* RUN: blocks whose ends and heads a warp reads at once */
+    const uint32_t lane = threadIdx.x % 32, warp = blockIdx.x * KEEP_WARPS + threadIdx.x / 32;
+    if (warp >= l.n_warps)
+        return;
+    sink<true> to{out};
+    const uint32_t whole = (uint32_t)(l.n / BLOCK), stop = (uint32_t)((uint64_t)whole * (warp + 1) / l.n_warps);
+    const uint32_t n_words = __ldg(l.ends + l.n_blocks - 1);
+    for (uint32_t k = (uint32_t)((uint64_t)whole * warp / l.n_warps); k < stop; k += RUN) {
+        const uint32_t n = min(RUN, stop - k), e = k + lane; /* lane i: the end of block k + i - 1, the head of block k + i */
+        const uint32_t end = lane <= n && e > 0 ? __ldg(l.ends + e - 1) : 0, head = lane < n ? __ldg(l.heads + e) : 0;
+        uint32_t e0 = __shfl_sync(ALL_LANES, end, 0), e1 = __shfl_sync(ALL_LANES, end, 1), w[KEEP_ROWS];
+        fetch_rows(l.words + e0, n_words - e0, lane, w);
+#pragma unroll 1
+        for (uint32_t i = 0; i < n; ++i) {
+            const uint32_t b = min((e1 - e0) / 32, 32u), e2 = __shfl_sync(ALL_LANES, end, i + 2), own_head = __shfl_sync(ALL_LANES, head, i);
+            if (b <= 8) {
+                uint32_t bytes[8];
+                row_bytes_of(w, b, bytes);
+                if (i + 1 < n)
+                    fetch_rows(l.words + e1, n_words - e1, lane, w);
+                const uint32_t own = sum_of_bytes(bytes);
+                keep_docids(bytes, b, own_head, warp_inclusive(own, lane) - own, lane, to);
+            } else {
+                uint32_t v[32];
+                lane1024<true>::whole(l.words + e0 + lane, b, v);
+                if (i + 1 < n)
+                    fetch_rows(l.words + e1, n_words - e1, lane, w);
+                docids(v, own_head - 1, lane);
+                to.keep(v);
+            }
+            e0 = e1;
+            e1 = e2;
+        }
+    }
+    if (warp == l.n_warps - 1 && l.n % BLOCK) { /* what follows the whole blocks */
+        const uint32_t begin = whole ? __ldg(l.ends + whole - 1) : 0;
+        decode_block<lane1024<true>, true>(l.words + begin, n_words - begin, (uint32_t)(l.n % BLOCK), l.param, __ldg(l.heads + whole),
+                                           (uint64_t)whole * BLOCK, lane, to);
+    }
+    to.close(warp, lane);
+}
+
 } // namespace
 
 bool whole_list_gpubp(uint8_t id, whole_list_codec *out)
 {
     switch (id) {
     case GX_CODEC_RAW: *out = of_blocks<raw<true>>(id); break;
-    case GX_CODEC_GPUBP128: *out = of_groups<gpubp_groups<128, 1024, 12, 4>, gpubp_groups<128, 2048, 8, 5>>(id); break;
-    case GX_CODEC_GPUBP256: *out = of_groups<gpubp_groups<256, 1024, 12, 4>, gpubp_groups<256, 2048, 8, 5>>(id); break;
-    case GX_CODEC_LANE1024: *out = of_groups<lane1024_groups<1>, lane1024_groups<4>>(id); break;
+    case GX_CODEC_GPUBP128: *out = of_groups<gpubp_groups<128, 1024, 12, 4>, gpubp_groups<128, 2048, 8, 4>>(id); break;
+    case GX_CODEC_GPUBP256: *out = of_groups<gpubp_groups<256, 1024, 12, 4>, gpubp_groups<256, 2048, 8, 4>>(id); break;
+    case GX_CODEC_LANE1024:
+        *out = {id,
+                {groups_launch<lane1024_groups<1>, false, false>(), groups_launch<lane1024_groups<1>, true, false>()},
+                {groups_launch<lane1024_groups<4>, false, true>(), {keep_lane1024, 1024, KEEP_WARPS * 32, true}},
+                at_blocks<lane1024<true>>};
+        break;
     default: return false;
     }
     return true;
