@@ -7,16 +7,17 @@ namespace gx {
 namespace {
 
 /* 1,024 integers in eight blocks. First four lanes a block take its words of high bits, and put the high part of each
- * sum, bit after bit, into the block's row in shared memory; then the rows are read in order and the low parts unpacked
- * beside them. Docids need no scan: the sums are there. Rows are 4 words apart, to keep the banks apart. */
-template <int WARPS_A_BLOCK_, int PLACES_> struct ef128_groups {
-    static constexpr uint32_t BLOCK = 128, GROUP = 1024, NB = 8, STAGE = 392, WARPS_A_BLOCK = WARPS_A_BLOCK_, PLACES = PLACES_;
-    static constexpr uint32_t LANES = 4, ROW = BLOCK + 4;
+ * sum, bit after bit, into the block's row in shared memory: a byte, for it is below 2 n. Then the rows are read in order and
+ * the low parts unpacked beside them. Docids need no scan: the sums are there. Rows are 4 words apart, to keep the banks
+ * apart. */
+template <int PLACES_> struct ef128_groups {
+    static constexpr uint32_t BLOCK = 128, GROUP = 1024, NB = 8, STAGE = 584, WARPS_A_BLOCK = 8, PLACES = PLACES_;
+    static constexpr uint32_t LANES = 4, ROW = BLOCK + 16; /* bytes */
     static constexpr bool WIDE = false;
     typedef ef128<true> any;
 
     /* The high parts of a block's sums to row; words [n_high] of it. */
-    static __device__ __forceinline__ void select_all(const uint32_t *words, uint32_t n_high, uint32_t lane, uint32_t *row)
+    static __device__ __forceinline__ void select_all(const uint32_t *words, uint32_t n_high, uint32_t lane, uint8_t *row)
     {
         const uint32_t place = lane % LANES, rounds = __reduce_max_sync(ALL_LANES, (n_high + LANES - 1) / LANES);
         uint32_t before = 0; /* bits of the rounds before */
@@ -34,13 +35,14 @@ template <int WARPS_A_BLOCK_, int PLACES_> struct ef128_groups {
             const uint32_t end = before + sum; /* behind this word's last */
             before += __shfl_sync(ALL_LANES, sum, LANES - 1, LANES);
             x = end <= BLOCK ? x : 0;
-            uint32_t *to = row + end - 1, high = 32 * k - GX_EF_B_BITS - (end - 1);
+            uint8_t *to = row + end - 1;
+            uint32_t high = 32 * k - GX_EF_B_BITS - (end - 1);
             while (__any_sync(ALL_LANES, x)) { /* the last bit first */
 #pragma unroll
                 for (int i = 0; i < 4; ++i) {
                     const uint32_t bit = 31 - __clz(x);
                     if (x)
-                        to[-i] = high + i + bit;
+                        to[-i] = (uint8_t)(high + i + bit);
                     x &= ~(1u << (bit & 31));
                 }
                 to -= 4;
@@ -53,9 +55,9 @@ template <int WARPS_A_BLOCK_, int PLACES_> struct ef128_groups {
     static __device__ __forceinline__ void decode(const uint32_t *words, uint32_t, uint32_t end, uint32_t head, uint32_t, uint64_t at,
                                                   uint32_t lane, sink<FUSED> &to, uint32_t *)
     {
-        __shared__ __align__(16) uint32_t all_rows[WARPS_A_BLOCK][NB * ROW];
-        uint32_t *const rows = all_rows[threadIdx.x / 32];
-        for (uint32_t i = lane; i < NB * ROW / 4; i += 32)
+        __shared__ __align__(16) uint8_t all_rows[WARPS_A_BLOCK][NB * ROW];
+        uint8_t *const rows = all_rows[threadIdx.x / 32];
+        for (uint32_t i = lane; i < NB * ROW / 16; i += 32)
             ((uint4 *)rows)[i] = make_uint4(0, 0, 0, 0);
         end -= __shfl_sync(ALL_LANES, end, 0);
         const uint32_t begin = __shfl_sync(ALL_LANES, end, lane / LANES);
@@ -69,15 +71,14 @@ template <int WARPS_A_BLOCK_, int PLACES_> struct ef128_groups {
         __syncwarp();
 #pragma unroll 2
         for (uint32_t i = 0; i < NB; ++i) {
-            const uint4 high = *(const uint4 *)(rows + i * ROW + lane * 4);
+            const uint32_t high = *(const uint32_t *)(rows + i * ROW + lane * 4);
             const uint32_t where = __shfl_sync(ALL_LANES, low, i * LANES), b = where & 31;
             uint32_t v[4] = {0, 0, 0, 0};
             if (b)
                 unpack<4, false>(words + (where >> 5), lane * 4 * b, b, v);
-            v[0] += high.x << b;
-            v[1] += high.y << b;
-            v[2] += high.z << b;
-            v[3] += high.w << b;
+#pragma unroll
+            for (int j = 0; j < 4; ++j)
+                v[j] += __byte_perm(high, 0, 0x4440 + j) << b;
             if (DOCIDS) {
                 const uint32_t base = __shfl_sync(ALL_LANES, head, i) + lane * 4;
 #pragma unroll
@@ -102,7 +103,7 @@ bool whole_list_eliasfano(uint8_t id, whole_list_codec *out)
 {
     if (id != GX_CODEC_ELIASFANO)
         return false;
-    *out = of_groups<ef128_groups<8, 4>, ef128_groups<4, 7>>(id);
+    *out = of_groups<ef128_groups<5>, ef128_groups<4>>(id);
     return true;
 }
 
