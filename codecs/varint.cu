@@ -6,10 +6,10 @@
  * counted in the compiled kernels, docids to memory, a block of one to two bytes an integer:
  *
  *                    places                           integers   in all   thread instructions an integer
- *     SU             182 for 32 words                 160        580      145
- *     G8IU, G8CU     166, 178 for 32 groups           205, 285   425, 520 106, 130
- *     PU, PB         28, 23 each four, an eighth      150, 90    315, 235 79, 59
- *     GB             15 a descriptor, an eighth       95         210      52
+ *     SU             107 for 64 words                 160        320      80
+ *     G8IU, G8CU     74, 86 for 32 groups             125, 205   255, 345 64, 86
+ *     PU, PB         28, 23 each four, an eighth      150, 80    315, 225 79, 56
+ *     GB             15 a descriptor, an eighth        95        210      52
  */
 #include "codecs/varint.cuh"
 #include "codecs/whole_list.cuh"
@@ -20,12 +20,6 @@ namespace {
 
 constexpr uint32_t BLOCKS = 8, WARPS = 8; /* of a group, of a thread block */
 constexpr uint32_t PITCH = BLOCKS + 2; /* of the places of a lane: keeps the banks apart */
-
-/* Places of a block, found by all lanes. */
-template <class CODE> __device__ __forceinline__ void scan_places(const uint32_t *words, uint32_t n_words, uint32_t lane, uint16_t *places)
-{
-    places[lane * PITCH] = (uint16_t)CODE::place(words, n_words, 128, lane);
-}
 
 /* Places of a block, found by one lane while others do the same for theirs. */
 template <class CODE> __device__ __forceinline__ void walk_places(const uint32_t *words, uint32_t n_words, uint16_t *places)
@@ -61,7 +55,7 @@ template <class CODE, class ANY, int STAGE_, int PLACES_> struct varint_groups {
             if constexpr (CODE::SCANS) {
                 for (; blocks; blocks &= blocks - 1) {
                     const uint32_t b = lowest_one(blocks);
-                    scan_places<CODE>(words + __shfl_sync(ALL_LANES, end, b), __shfl_sync(ALL_LANES, my_words, b), lane, places + b);
+                    CODE::put_places(words + __shfl_sync(ALL_LANES, end, b), __shfl_sync(ALL_LANES, my_words, b), lane, PITCH, places + b);
                 }
             } else if (by_places) {
                 walk_places<CODE>(words + end, my_words, places + lane);
@@ -84,7 +78,7 @@ template <class CODE, class ANY, int STAGE_, int PLACES_> struct varint_groups {
                         v[h][i] = its_words ? block[lane * 4 + i] : 0;
                     narrow &= its_words == 0;
                 } else {
-                    four_from<CODE>(block, its_words, places[lane * PITCH + b + h], v[h]);
+                    CODE::read(block, its_words, places[lane * PITCH + b + h], v[h]);
                     narrow = false;
                 }
             }

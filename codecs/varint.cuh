@@ -12,10 +12,10 @@
  *   SCANS                  which of the two it is:
  *     place(words, n_words, n, lane)   where integer 4 l begins, 4 l < n; all lanes together
  *     place_of(words, n_words, i)      where integer i begins; one lane alone
+ *     put_places(words, n_words, lane, pitch, places)   place() of a block of 128, lane l's to places[l * pitch]
  *     length(first)                    bytes from one place to the next, by the first of them
- *   STEP                   integers from one place to the next, 1, or 4 in varint-GB:
- *     one(words, n_words, p)           the integer at place p, which moves to the next
- *     four(words, n_words, p, v)       the four integers at place p
+ *   STEP                   integers from one place to the next: 4 in varint-GB, else 1
+ *   read(words, n_words, p, v)         the integers v[N] from place p on; varint-GB: four
  *
  * A place is a byte of the block, or, varint-GU, a data byte, descriptors not counted. Places beyond the block are clamped to it.
  */
@@ -50,11 +50,12 @@ __device__ __forceinline__ uint32_t lane_with(uint32_t sums, uint32_t target)
     return k;
 }
 
-/* x without its r lowest ones, r <= 7. */
-__device__ __forceinline__ uint32_t without_lowest(uint32_t x, uint32_t r)
+/* x without its r lowest ones, r <= MAX. */
+template <uint32_t MAX> __device__ __forceinline__ uint32_t without_lowest(uint32_t x, uint32_t r)
 {
-    for (; r > 0; --r)
-        x &= x - 1;
+#pragma unroll
+    for (uint32_t i = 0; i < MAX; ++i)
+        x &= i < r ? x - 1 : x;
     return x;
 }
 
@@ -87,7 +88,7 @@ template <bool LDG> struct code_su {
             const uint32_t here = begins(words, n_words, k, lane, ended), count = (uint32_t)__popc(here);
             const uint32_t sums = before + warp_inclusive(count, lane), owner = lane_with(sums, 4 * lane);
             const uint32_t first = __shfl_sync(ALL_LANES, sums - count, owner), bits = __shfl_sync(ALL_LANES, here, owner);
-            const uint32_t left = without_lowest(bits, min(4 * lane - first, 4u));
+            const uint32_t left = without_lowest<4>(bits, min(4 * lane - first, 4u));
             if (4 * lane >= first && left)
                 p = (k + owner) * 4 + lowest_one(left) / 8;
             before = __shfl_sync(ALL_LANES, sums, 31);
@@ -95,15 +96,52 @@ template <bool LDG> struct code_su {
         return p;
     }
 
+    /* Two words a lane, as most blocks have more than 32 words, and few more than 64. Of the integers that begin in a word at
+     * most one is the first of four. */
+    static __device__ __forceinline__ void put_places(const uint32_t *words, uint32_t n_words, uint32_t lane, uint32_t pitch, uint16_t *places)
+    {
+        uint32_t before = 0;
+        bool ended = true;
+        for (uint32_t first = 0; first < n_words && before < 128; first += 64) {
+            const uint32_t k = first + 2 * lane;
+            const uint32_t ends_0 = k < n_words ? ~load<LDG>(words + k) & 0x80808080u : 0;
+            const uint32_t ends_1 = k + 1 < n_words ? ~load<LDG>(words + k + 1) & 0x80808080u : 0;
+            const uint32_t last = __ballot_sync(ALL_LANES, ends_1 >> 31);
+            const uint32_t begin_0 = ends_0 << 8 | ((last << 1 | (ended ? 1u : 0u)) >> lane & 1) << 7;
+            const uint32_t begin_1 = ends_1 << 8 | ends_0 >> 31 << 7;
+            const uint32_t count_0 = (uint32_t)__popc(begin_0), count = count_0 + (uint32_t)__popc(begin_1);
+            const uint32_t sums = before + warp_inclusive(count, lane);
+            put_place(begin_0, sums - count, k, pitch, places);
+            put_place(begin_1, sums - count + count_0, k + 1, pitch, places);
+            before = __shfl_sync(ALL_LANES, sums, 31);
+            ended = last >> 31;
+        }
+    }
+
+    /* begins: of word k, as begins(); so many integers begin before. */
+    static __device__ __forceinline__ void put_place(uint32_t begins, uint32_t before, uint32_t k, uint32_t pitch, uint16_t *places)
+    {
+        const uint32_t left = without_lowest<3>(begins, (0 - before) & 3), l = (before + 3) / 4;
+        if (left && l < 32)
+            places[l * pitch] = (uint16_t)(k * 4 + lowest_one(left) / 8);
+    }
+
     static __device__ __forceinline__ uint32_t place_of(const uint32_t *words, uint32_t n_words, uint32_t i)
     {
         for (uint32_t k = 0; k < n_words; ++k) {
             const uint32_t ends = ~load<LDG>(words + k) & 0x80808080u, count = (uint32_t)__popc(ends);
             if (i <= count)
-                return k * 4 + (i ? (lowest_one(without_lowest(ends, i - 1)) + 1) / 8 : 0);
+                return k * 4 + (i ? (lowest_one(without_lowest<3>(ends, i - 1)) + 1) / 8 : 0);
             i -= count;
         }
         return 4 * n_words;
+    }
+
+    template <int N> static __device__ __forceinline__ void read(const uint32_t *words, uint32_t n_words, uint32_t p, uint32_t (&v)[N])
+    {
+#pragma unroll
+        for (int i = 0; i < N; ++i)
+            v[i] = one(words, n_words, p);
     }
 
     static __device__ __forceinline__ uint32_t one(const uint32_t *words, uint32_t n_words, uint32_t &p)
@@ -132,6 +170,13 @@ template <bool LDG> struct code_pu {
     /* An integer's bytes, by its first. */
     static __device__ __forceinline__ uint32_t length(uint32_t first) { return (uint32_t)__popc((first ^ (first + 1)) & 31); }
 
+    template <int N> static __device__ __forceinline__ void read(const uint32_t *words, uint32_t n_words, uint32_t p, uint32_t (&v)[N])
+    {
+#pragma unroll
+        for (int i = 0; i < N; ++i)
+            v[i] = one(words, n_words, p);
+    }
+
     static __device__ __forceinline__ uint32_t one(const uint32_t *words, uint32_t n_words, uint32_t &p)
     {
         const uint32_t x = four_bytes_at<LDG>(words, n_words, p), bytes = length(x);
@@ -152,6 +197,13 @@ template <bool LDG> struct code_pb {
     static __device__ __forceinline__ uint32_t narrow(const uint32_t *words, uint32_t lane) { return load<LDG>(words + lane) >> 2 & 0x3f3f3f3fu; }
 
     static __device__ __forceinline__ uint32_t length(uint32_t first) { return (first & 3) + 1; }
+
+    template <int N> static __device__ __forceinline__ void read(const uint32_t *words, uint32_t n_words, uint32_t p, uint32_t (&v)[N])
+    {
+#pragma unroll
+        for (int i = 0; i < N; ++i)
+            v[i] = one(words, n_words, p);
+    }
 
     static __device__ __forceinline__ uint32_t one(const uint32_t *words, uint32_t n_words, uint32_t &p)
     {
@@ -175,7 +227,7 @@ template <bool LDG> struct code_gb {
     /* A group's bytes, by its descriptor. */
     static __device__ __forceinline__ uint32_t length(uint32_t descriptor) { return 5 + gx_sum_2bit(descriptor & 0xff); }
 
-    static __device__ __forceinline__ void four(const uint32_t *words, uint32_t n_words, uint32_t p, uint32_t (&v)[4])
+    static __device__ __forceinline__ void read(const uint32_t *words, uint32_t n_words, uint32_t p, uint32_t (&v)[4])
     {
         const uint32_t x = four_bytes_at<LDG>(words, n_words, p++);
 #pragma unroll
@@ -212,7 +264,7 @@ template <bool COMPLETE, bool LDG> struct code_gu {
     /* Where the r-th integer that ends in a group begins; `left` bytes of the group before are the first one's. */
     static __device__ __forceinline__ uint32_t begin(uint32_t group, uint32_t ends, uint32_t r, uint32_t left)
     {
-        return 8 * group + (r ? lowest_one(without_lowest(ends, r - 1)) + 1 : 0 - left);
+        return 8 * group + (r ? lowest_one(without_lowest<6>(ends, r - 1)) + 1 : 0 - left);
     }
 
     static __device__ __forceinline__ uint32_t place(const uint32_t *words, uint32_t n_words, uint32_t n, uint32_t lane)
@@ -231,6 +283,29 @@ template <bool COMPLETE, bool LDG> struct code_gu {
         return p;
     }
 
+    /* Of the integers that end in a group at most two are the first of four. */
+    static __device__ __forceinline__ void put_places(const uint32_t *words, uint32_t n_words, uint32_t lane, uint32_t pitch, uint16_t *places)
+    {
+        uint32_t before = 0, left = 0;
+        for (uint32_t g = 0; g < groups(n_words) && before < 128; g += 32) {
+            const uint32_t ends = ends_of(words, n_words, g + lane), count = (uint32_t)__popc(ends);
+            const uint32_t sums = before + warp_inclusive(count, lane), first = sums - count;
+            uint32_t to_the_left = COMPLETE ? __shfl_up_sync(ALL_LANES, rest(ends), 1) : 0;
+            to_the_left = lane ? to_the_left : left;
+            const uint32_t r = (0 - first) & 3, l = (first + r) / 4;
+            uint32_t later = without_lowest<2>(ends, max(r, 1u) - 1); /* its lowest: the r-th end; r = 0: the first */
+            const uint32_t begun = r ? lowest_one(later) + 1 : 0 - to_the_left;
+            if (r < count && l < 32)
+                places[l * pitch] = (uint16_t)(8 * (g + lane) + begun);
+            if (r + 4 < count && l + 1 < 32) {
+                later = without_lowest<4>(later, r ? 4 : 3);
+                places[(l + 1) * pitch] = (uint16_t)(8 * (g + lane) + lowest_one(later) + 1);
+            }
+            before = __shfl_sync(ALL_LANES, sums, 31);
+            left = rest(__shfl_sync(ALL_LANES, ends, 31));
+        }
+    }
+
     static __device__ __forceinline__ uint32_t place_of(const uint32_t *words, uint32_t n_words, uint32_t i)
     {
         uint32_t left = 0;
@@ -244,27 +319,27 @@ template <bool COMPLETE, bool LDG> struct code_gu {
         return 8 * groups(n_words);
     }
 
-    static __device__ __forceinline__ uint32_t one(const uint32_t *words, uint32_t n_words, uint32_t &p)
+    template <int N> static __device__ __forceinline__ void read(const uint32_t *words, uint32_t n_words, uint32_t p, uint32_t (&v)[N])
     {
         uint32_t at = p / 8 * 9, from = p % 8; /* the group and the byte in it */
-        uint32_t ends = (~four_bytes_at<LDG>(words, n_words, at) & 0xff) >> from;
-        if (COMPLETE) {
-            if (ends == 0)
-                ends = (~four_bytes_at<LDG>(words, n_words, at + 9) & 0xff) << (8 - from);
-        } else if (ends == 0) {
-            p += 8 - from;
-            at += 9;
-            from = 0;
-            ends = ~four_bytes_at<LDG>(words, n_words, at) & 0xff;
+        uint32_t ends = (~byte_at<LDG>(words, min(at, 4 * n_words)) & 0xff) >> from;
+#pragma unroll
+        for (int i = 0; i < N; ++i) {
+            uint32_t low = 0, bits = 0; /* of an integer that the group before begins */
+            if (ends == 0) {
+                if (COMPLETE) {
+                    bits = 8 * min(8 - from, 3u);
+                    low = four_bytes_at<LDG>(words, n_words, at + from + 1) & ((1u << bits) - 1);
+                }
+                at += 9;
+                from = 0;
+                ends = ~byte_at<LDG>(words, min(at, 4 * n_words)) & 0xff;
+            }
+            const uint32_t more = lowest_one(ends | 8);
+            v[i] = low | (four_bytes_at<LDG>(words, n_words, at + from + 1) & 0xffffffffu >> (24 - 8 * more)) << bits;
+            ends >>= more + 1;
+            from += more + 1;
         }
-        const uint32_t more = min(lowest_one(ends | 8), 3u);
-        uint32_t x = four_bytes_at<LDG>(words, n_words, at + from + 1);
-        if (COMPLETE && from + more >= 8) {
-            const uint32_t bits = 8 * (8 - from);
-            x = (x & gx_mask(bits)) | four_bytes_at<LDG>(words, n_words, at + 10) << bits;
-        }
-        p += more + 1;
-        return x & 0xffffffffu >> (24 - 8 * more);
     }
 };
 
@@ -295,19 +370,6 @@ __device__ __forceinline__ uint32_t place_of_lane(const uint32_t *words, uint32_
     }
 }
 
-/* The four integers from place p on. */
-template <class CODE>
-__device__ __forceinline__ void four_from(const uint32_t *words, uint32_t n_words, uint32_t p, uint32_t (&v)[4])
-{
-    if constexpr (CODE::STEP == 4) {
-        CODE::four(words, n_words, p, v);
-    } else {
-#pragma unroll
-        for (int i = 0; i < 4; ++i)
-            v[i] = CODE::one(words, n_words, p);
-    }
-}
-
 template <class CODE, bool LDG> struct varint {
     static constexpr int BLOCK = 128, SEG = 128, V = 4;
 
@@ -334,7 +396,7 @@ template <class CODE, bool LDG> struct varint {
         } else if (n == BLOCK && n_words == CODE::NARROW) {
             split4(CODE::narrow(words, lane), v);
         } else {
-            four_from<CODE>(words, n_words, place_of_lane<CODE, LDG>(words, n_words, n, lane), v);
+            CODE::read(words, n_words, place_of_lane<CODE, LDG>(words, n_words, n, lane), v);
         }
 #pragma unroll
         for (int i = 0; i < V; ++i)
@@ -352,12 +414,12 @@ template <class CODE, bool LDG> struct varint {
             const uint32_t x = four_bytes_at<LDG>(w, n_words, p), before = x & gx_mask(2 * (i & 3));
             return four_bytes_at<LDG>(w, n_words, p + 1 + (i & 3) + gx_sum_2bit(before)) & 0xffffffffu >> (24 - 8 * (x >> 2 * (i & 3) & 3));
         } else {
-            uint32_t p;
+            uint32_t v[1];
             if constexpr (CODE::SCANS)
-                p = CODE::place_of(w, n_words, i);
+                CODE::read(w, n_words, CODE::place_of(w, n_words, i), v);
             else
-                p = walk<CODE, LDG>(w, n_words, i);
-            return CODE::one(w, n_words, p);
+                CODE::read(w, n_words, walk<CODE, LDG>(w, n_words, i), v);
+            return v[0];
         }
     }
 };
