@@ -25,7 +25,12 @@
 
 namespace gx {
 
-constexpr uint32_t SEARCH_WARPS = 8, SEARCH_BLOCKS = 3; /* 80 registers a thread: with 64 it spills, and halves the speed */
+constexpr uint32_t SEARCH_WARPS = 8;
+
+/* Blocks of threads an SM. What registers are left must do for the loop over an item's blocks: spills there halve the speed. */
+template <class P> constexpr uint32_t SEARCH_BLOCKS = P::template doc<true>::V > 4 ? 2 : 3;
+template <> constexpr uint32_t SEARCH_BLOCKS<pair_gpubp128> = 4; /* 64 registers; what is spilled, an item needs once */
+
 constexpr uint32_t STAGE_WORDS = 320;  /* of payload in each of a warp's two buffers */
 constexpr uint32_t STAGE_BLOCKS = 8;   /* most blocks in one */
 constexpr uint32_t STAGE_SLACK = GX_READ_SLACK / 4 + 4;
@@ -496,7 +501,7 @@ __device__ __forceinline__ void scan(const gpu_index &X, const gpu_batch &R, con
         }
         const bool end = k == cnt;
         if (!end) {
-            if (i == 0) {
+            if (single || i == 0) {
                 if (k == staged) { /* to the other buffer; then fill the one that was read */
                     turn.buffer ^= 1;
                     if (!ready)
@@ -530,7 +535,7 @@ __device__ __forceinline__ void scan(const gpu_index &X, const gpu_batch &R, con
             }
             const bool go = tf_min == 1 || __any_sync(ALL_LANES, any);
             if (go || !single) {
-                if (i == 0) {
+                if (single || i == 0) {
                     const uint32_t begin = near.docid_ends[k];
                     doc.open(ws.chunks[turn.buffer].docs + begin, near.docid_ends[k + 1] - begin, n, lane,
                              decoder_arg<D>(own->weight.codecs));
@@ -541,11 +546,11 @@ __device__ __forceinline__ void scan(const gpu_index &X, const gpu_batch &R, con
                 doc.next(lane, d);
                 carry = segment_docids(d, carry, lane);
                 if (go)
-                    queued = filter<V>(X, terms, n_terms, li, all, own_bounds, T, i + lane * V, n, single ? n == len : i + D::SEG <= n,
+                    queued = filter<V>(X, terms, n_terms, li, all, own_bounds, T, (single ? 0 : i) + lane * V, n, single ? n == len : i + D::SEG <= n,
                                        d, f, ws.queue, queued, lane);
             }
             i += D::SEG;
-            if (i >= n) {
+            if (single || i >= n) {
                 i = 0;
                 ++k;
             }
@@ -569,7 +574,7 @@ __device__ __forceinline__ void scan(const gpu_index &X, const gpu_batch &R, con
 
 /* Items come from a queue. The number of the third next item, the second next item, and the description of the next one are
  * on their way while an item is worked on. */
-template <class P, bool LONG> __global__ void __launch_bounds__(SEARCH_WARPS * 32, P::template doc<true>::V > 4 ? SEARCH_BLOCKS - 1 : SEARCH_BLOCKS)
+template <class P, bool LONG> __global__ void __launch_bounds__(SEARCH_WARPS * 32, SEARCH_BLOCKS<P>)
 search(const __grid_constant__ gpu_index X, const __grid_constant__ gpu_batch R)
 {
     constexpr uint32_t V = P::template doc<true>::V;
