@@ -3,7 +3,7 @@
  *   plans -> parts of a batch: descriptors in pinned memory -> copy in -> begin -> search [-> search of AND's failures as OR]
  *         -> select -> copy out -> the caller's keys
  *
- * Two parts are under way at a time: while the GPU works on one, the host describes the next. Nothing is allocated and
+ * Up to three parts are under way at a time: while the GPU works on them, the host describes the next. Nothing is allocated and
  * nothing is waited for between a part's first copy and its last. A query whose candidates overflowed their room is run
  * again with room for every document, beginning at the threshold that it reached.
  */
@@ -15,9 +15,9 @@
 using namespace gx;
 
 constexpr uint64_t MAX_ITEMS = 3u << 20, MAX_CANDIDATES = 16u << 20; /* of a part, unless a query alone needs more */
-constexpr uint32_t FIRST_PART = 512;        /* queries of a run's first part */
+constexpr uint32_t FIRST_PART = 192;       /* queries of a run's first part */
 constexpr uint32_t FEW_QUERIES = 4, FEW_BYTES = 512u << 10; /* of a part that is sent in one copy */
-constexpr int N_PARTS = 2, MAX_BOUNDS = 16; /* sets of bounds in use at a time */
+constexpr int N_PARTS = 3, MAX_BOUNDS = 16; /* sets of bounds in use at a time */
 
 static double seconds(void)
 {
@@ -200,6 +200,13 @@ static bool pack_few(part *p, uint32_t item_blocks, gpu_batch *R, size_t *bytes)
     *bytes = items + (size_t)p->n_items * sizeof(gpu_item);
     if (p->n_jobs > FEW_QUERIES || *bytes > FEW_BYTES || p->any_exhaustive)
         return false;
+    p->watched = p->direct && !p->any_select;
+    for (size_t q = 0; q < n; ++q)
+        p->watched = p->watched && p->queries[q].n_items > 0;
+    for (size_t q = 0; q < n && p->watched; ++q) {
+        p->queries[q].flags |= QUERY_WATCHED;
+        p->results[q].done = 0;
+    }
     memcpy(p->few, p->queries, terms);
     memcpy(p->few + terms, p->terms, states - terms);
     gpu_query_state *st = (gpu_query_state *)(p->few + states);
@@ -267,6 +274,7 @@ static gx_status launch_part(gpu_exec *x, part *p, const uint32_t *drivers, uint
         return st;
     p->direct = !greatest_sorted && p->n_answers <= MAX_ANSWERS;
     p->timed = p->n_jobs > FEW_QUERIES;
+    p->watched = false;
     const uint32_t item_blocks = choose_item_blocks(x, p, drivers);
     for (uint32_t l = 0; l < N_LAUNCHES; ++l) {
         const uint32_t first = l < 2 ? 0 : p->n_first, n = l < 2 ? p->n_first : p->n_queries - p->n_first;
@@ -342,6 +350,16 @@ static gx_status collect_query(gpu_exec *x, part *p, const placed *pl, uint32_t 
     return GX_OK;
 }
 
+/* Whether a watched part's answers are all there. */
+static bool all_done(const part *p)
+{
+    for (uint32_t q = 0; q < p->n_queries; ++q) {
+        if (!__atomic_load_n(&p->results[q].done, __ATOMIC_ACQUIRE))
+            return false;
+    }
+    return true;
+}
+
 static gx_status wait_for(part *p, const gx_plan *plan, bool *cancelled, gx_error *err)
 {
     cudaError_t e = cudaErrorNotReady;
@@ -352,6 +370,10 @@ static gx_status wait_for(part *p, const gx_plan *plan, bool *cancelled, gx_erro
             if (turn > 1000) /* about a millisecond */
                 nanosleep(&nap, NULL);
         }
+    } else if (p->watched) { /* sooner than the event; which tells of failures */
+        for (uint32_t turn = 0; !all_done(p) && e == cudaErrorNotReady; ++turn)
+            e = turn % 256 == 255 ? cudaEventQuery(p->events[3]) : e;
+        e = e == cudaErrorNotReady ? cudaSuccess : e;
     } else {
         e = cudaEventSynchronize(p->events[3]);
     }

@@ -33,6 +33,7 @@ struct part {
     bool any_exhaustive, any_select;
     bool timed;               /* events and counts are taken: not of a few queries alone */
     bool direct;              /* answers are written to host memory as they are found */
+    bool watched;             /* every query is QUERY_WATCHED */
     placed *jobs;             /* [MAX_QUERIES] */
     gpu_query *queries;       /* pinned, [MAX_QUERIES] */
     gpu_term *terms;          /* pinned, [MAX_TERMS] */

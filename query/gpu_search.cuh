@@ -249,8 +249,13 @@ __device__ __forceinline__ void select_few(const gpu_batch &R, uint32_t q, uint3
         hits += best != 0;
         last = best;
     }
-    if (lane == 0)
+    if (lane == 0) {
         R.results[q] = {T, __ldcg(&st->count), 0, hits};
+        if (__ldg(&Q->flags) & QUERY_WATCHED) { /* the host waits for done */
+            __threadfence_system();
+            *reinterpret_cast<volatile uint32_t *>(&R.results[q].done) = 1;
+        }
+    }
     __syncwarp();
 }
 
