@@ -1,13 +1,18 @@
 #!/usr/bin/env python3
 """A second reader of index files, written from index/FORMAT.md alone and sharing no code with the first.
 
-    second_reader.py FILE        print every list
-    second_reader.py --test DIR  read DIR/example.gx and DIR/blocks.gx and compare with what is in them
+    second_reader.py FILE               print every list
+    second_reader.py --test DIR GPUIDX  read DIR/example.gx and DIR/blocks.gx, and lists that the program GPUIDX packs with
+                                        each of its codecs and with auto, and compare with what is in them
 
 Checksums and the hash table are checked where the module xxhash is installed, texts are not read.
 """
+import json
+import random
 import struct
+import subprocess
 import sys
+import tempfile
 
 try:
     import xxhash
@@ -16,30 +21,189 @@ except ImportError:
     xxh3 = None
 
 
-def packed(words, n):
-    b = 32 if len(words) >= n else 32 * len(words) // n
-    row = int.from_bytes(struct.pack(f"<{len(words)}I", *words), "little")
-    return [row >> i * b & (1 << b) - 1 for i in range(n)]
+class Bits:
+    """Of words, taken one after another, from the lowest of the first on."""
+
+    def __init__(self, words):
+        self.rest = int.from_bytes(struct.pack(f"<{len(words)}I", *words), "little")
+
+    def take(self, n):
+        value = self.rest & (1 << n) - 1
+        self.rest >>= n
+        return value
+
+    def row(self, n, width):
+        return [self.take(width) for _ in range(n)]
+
+    def zeros(self):
+        """As many as there are before the next one, which is taken too."""
+        n = (self.rest & -self.rest).bit_length() - 1
+        self.take(n + 1)
+        return n
+
+    def set(self, n):
+        """The places of those among the next n that are set."""
+        return [i for i, bit in enumerate(self.row(n, 1)) if bit]
 
 
-def byte_lengths(words, n):
-    if not words:
-        return [0] * n
-    n_selectors = (n + 15) // 16
-    data = struct.pack(f"<{len(words) - n_selectors}I", *words[n_selectors:])
-    values, at = [], 0
-    for i in range(n):
-        size = (words[i // 16] >> 2 * (i % 16) & 3) + 1
-        values.append(int.from_bytes(data[at:at + size], "little"))
-        at += size
-    return values
+def row_words(n, width):
+    return -(-n * width // 32)
 
 
-def lanes(words, n):
+# Each codec's decoder: n integers of a block's words and the list's parameter.
+
+def raw(words, n, _):
+    return list(words)
+
+
+def packed(words, n, _=0):
+    return Bits(words).row(n, 32 if len(words) >= n else 32 * len(words) // n)
+
+
+def byte_lengths(words, n, _):
+    n_selectors = -(-n // 16)
+    selectors, data = Bits(words[:n_selectors]), Bits(words[n_selectors:])
+    return [data.take(8 * (selectors.take(2) + 1)) for _ in range(n)] if words else [0] * n
+
+
+def lanes(words, n, _):
     return packed(words, n) if n < 1024 else [v for lane in range(32) for v in packed(words[lane::32], 32)]
 
 
-CODECS = {1: lambda words, n: list(words), 2: packed, 3: packed, 4: byte_lengths, 5: byte_lengths, 6: lanes}
+def with_exceptions(words, n, _):
+    if n < 128 or len(words) in (0, 128):
+        return packed(words, n)
+    b, h, e = Bits([words[-1] >> 17]).row(3, 5)
+    values, bits = Bits(words).row(128, b), Bits(words[4 * b:])
+    for k, place in enumerate(bits.set(e + 7) if e else []):
+        p = 16 * (place - k) + bits.take(4)
+        values[p] += bits.take(h) + 1 << b
+    return values
+
+
+SIMPLE9 = "28x1,14x2,9x3,7x4,5x5,4x7,3x9,2x14,1x28"
+SIMPLE16 = ("28x1,7x2 14x1,7x1 7x2 7x1,14x1 7x2,14x2,1x4 8x3,1x3 4x4 3x3,7x4,"
+            "4x5 2x4,2x4 4x5,3x6 2x5,2x5 3x6,4x7,1x10 2x9,2x14,1x28")
+SIMPLE8B = "240x0,120x0,60x1,30x2,20x3,15x4,12x5,10x6,8x7,7x8,6x10,5x12,4x15,3x20,2x30,1x60"
+
+
+def simple(table, escape=None):
+    """escape: the top 12 bits of an escape."""
+    layouts = [[[int(x) for x in row.split("x")] for row in layout.split()] for layout in table.split(",")]
+    size = 64 if table == SIMPLE8B else 32
+
+    def decode(words, n, _):
+        values, more, bits = [] if words else [0] * n, 0, Bits(words)
+        for word in bits.row(len(words) * 32 // size, size):
+            if word >> size - 12 == escape:
+                more = (word & 0xfffff) << 12
+                continue
+            for count, width in layouts[word >> size - 4]:
+                for _ in range(count):
+                    values.append((word & (1 << width) - 1) + more)
+                    word >>= width
+                    more = 0
+        return values[:n]
+    return decode
+
+
+def elias_fano(words, n, _):
+    if not words:
+        return [0] * n
+    b = words[0] & 31
+    n_high = len(words) - row_words(n, b)
+    high, low = Bits(words[:n_high]), Bits(words[n_high:]).row(n, b)
+    high.take(5)
+    sums = [place - i << b | low[i] for i, place in enumerate(high.set(32 * n_high - 5))]
+    return [after - before for before, after in zip([0] + sums, sums)]
+
+
+def varint(read):
+    return lambda words, n, _: read(Bits(words), n, len(words)) if words else [0] * n
+
+
+def bytes_with_a_flag(data, n, _):
+    values = []
+    for _ in range(n):
+        value, shift, more = 0, 0, 1
+        while more:
+            value |= data.take(7) << shift
+            shift += 7
+            more = data.take(1)
+        values.append(value)
+    return values
+
+
+def unary_length(data, n, _):
+    values = []
+    for _ in range(n):
+        size = 1
+        while data.take(1):
+            size += 1
+        values.append(data.take(7 * size))
+    return values
+
+
+def binary_length(data, n, n_words):
+    return data.row(n, 32) if n_words > n else [data.take(8 * (data.take(2) + 1) - 2) for _ in range(n)]
+
+
+def groups_of_eight(goes_on):
+    def read(data, n, n_words):
+        values, value, size = [], 0, 0
+        for _ in range(4 * n_words // 9):
+            for more in data.row(8, 1):
+                value |= data.take(8) << 8 * size
+                size += 1
+                if not more:
+                    values.append(value)
+                    value, size = 0, 0
+            if not goes_on:
+                value, size = 0, 0
+        return values[:n]
+    return read
+
+
+def groups_of_four(data, n, _):
+    values = []
+    while len(values) < n:
+        sizes = data.row(4, 2)
+        values += [data.take(8 * (size + 1)) for size in sizes[:n - len(values)]]
+    return values
+
+
+def rice(words, n, b):
+    if len(words) in (0, n):
+        return packed(words, n)
+    low, ones = Bits(words).row(n, b), Bits(words[row_words(n, b):])
+    return [ones.zeros() << b | v for v in low]
+
+
+def pfordelta(words, n, b):
+    r = row_words(n, b)
+    if len(words) in (0, n):
+        return packed(words, n)
+    values = Bits(words).row(n, b)
+    if len(words) > r:
+        bits = Bits(words[r:])
+        e, g, a, ge, gh, ae, ah, _ = (bits.take(size) for size in (7, 3, 5, 4, 3, 4, 5, 1))
+        e += 1
+        gaps, highs = bits.row(e, g), bits.row(e, a)
+        for slots, width, n_more, more_bits in (gaps, g, ge, gh), (highs, a, ae, ah):
+            for _ in range(n_more):
+                place = bits.take(7)
+                slots[place] += bits.take(more_bits) + 1 << width
+        p = -1
+        for gap, high in zip(gaps, highs):
+            p += 1 + gap
+            values[p] += high + 1 << b
+    return values
+
+
+CODECS = {1: raw, 2: packed, 3: packed, 4: byte_lengths, 5: byte_lengths, 6: lanes, 7: with_exceptions, 16: simple(SIMPLE9, 0x900),
+          17: simple(SIMPLE16, 0xfff), 18: simple(SIMPLE8B), 19: elias_fano, 24: varint(bytes_with_a_flag), 25: varint(unary_length),
+          26: varint(groups_of_eight(False)), 27: varint(groups_of_eight(True)), 28: varint(binary_length), 29: varint(groups_of_four),
+          32: rice, 33: pfordelta}
 
 
 class Index:
@@ -80,20 +244,21 @@ class Index:
         return [data[a:b].decode() for a, b in zip(offsets, offsets[1:])]
 
     def postings(self, term_id):
-        df, first, lo, hi, coding, _, _ = struct.unpack_from("<IIIBBBB", self.sections["LIST"][0], 16 * term_id)
+        df, first, lo, hi, coding, docid_param, tf_param = struct.unpack_from("<IIIBBBB", self.sections["LIST"][0], 16 * term_id)
         words = self.payload[hi << 32 | lo:]
         m = -(-df // self.block_len)
         docids, tfs = [], []
         for j in range(m):
             n = self.block_len if j + 1 < m else df - j * self.block_len
             begin = self.docid_ends[first + j - 1] if j else 0
-            gaps = CODECS[self.codings[coding][0]](words[begin:self.docid_ends[first + j]], n)
-            assert gaps[0] == 0
+            gaps = CODECS[self.codings[coding][0]](words[begin:self.docid_ends[first + j]], n, docid_param)
+            assert len(gaps) == n and gaps[0] == 0
             docids.append(self.heads[first + j])
             for gap in gaps[1:]:
                 docids.append(docids[-1] + gap + 1)
             begin = self.tf_ends[first + j - 1] if j else self.docid_ends[first + m - 1]
-            tfs += [v + 1 for v in CODECS[self.codings[coding][1]](words[begin:self.tf_ends[first + j]], n)]
+            tfs += [v + 1 for v in CODECS[self.codings[coding][1]](words[begin:self.tf_ends[first + j]], n, tf_param)]
+        assert len(tfs) == df
         return list(zip(docids, tfs))
 
     def find(self, term):
@@ -130,12 +295,64 @@ def blocks():
     return lists
 
 
+def drawn():
+    """Lists of all lengths, docids near and far, tfs of every width, and some much greater than the others."""
+    def docid_gap(kind):
+        return random.choice(([1], [1, 1, 1, 2], [1, 2, 3, 20], [1] * 20 + [300], [7, 60])[kind])
+
+    def tf(kind):
+        return 1 + (0, random.getrandbits(1), random.getrandbits(6), random.getrandbits(4) << (random.random() < 0.1) * random.randrange(28),
+                    int(random.random() < 0.01), random.getrandbits(random.randrange(33)) % (2**32 - 1), 2**32 - 2 - random.getrandbits(9))[kind]
+
+    lists = {}
+    for docid_kind in range(5):
+        for tf_kind in range(7):
+            n, docid, postings = random.choice([1, 2, 31, 127, 128, 129, 300, 1023, 1024, 1100]), -1, []
+            for _ in range(n):
+                docid += docid_gap(docid_kind)
+                postings.append((docid, tf(tf_kind)))
+            lists[str(len(lists))] = postings
+    return lists
+
+
+def write_ds2i(base, lists, n_docs):
+    """As index/ds2i.h has it: sequences of u32, each behind its length."""
+    lens = [0] * n_docs
+    for docid, tf in (posting for postings in lists.values() for posting in postings):
+        lens[docid] = min(lens[docid] + tf, 2**32 - 1)
+    for suffix, sequences in {"docs": [[n_docs]] + [[docid for docid, _ in postings] for postings in lists.values()],
+                              "freqs": [[tf for _, tf in postings] for postings in lists.values()], "sizes": [lens]}.items():
+        with open(f"{base}.{suffix}", "wb") as f:
+            for row in sequences:
+                f.write(struct.pack(f"<{len(row) + 1}I", len(row), *row))
+    return lens
+
+
+def check_codecs(gpuidx):
+    """The drawn lists, packed with every codec that an index can use, and with auto."""
+    listed = json.loads(subprocess.run([gpuidx, "bench", "codecs", "--list", "--format=json"], capture_output=True, check=True).stdout)
+    names = [codec["name"] for codec in listed["codecs"] if codec["id"] is not None]
+    assert {codec["id"] for codec in listed["codecs"]} - {None} == set(CODECS)
+    random.seed(1)
+    lists = drawn()
+    with tempfile.TemporaryDirectory() as folder:
+        lens = write_ds2i(folder + "/lists", lists, 70000)
+        for name in names + ["auto"]:
+            subprocess.run([gpuidx, "import", "--quiet", folder + "/lists", "-o", f"{folder}/{name}.gx", f"--codec={name}"], check=True)
+            index = Index(f"{folder}/{name}.gx")
+            assert index.terms == sorted(lists) and list(index.doc_lens) == lens, name
+            for term_id, term in enumerate(index.terms):
+                assert index.postings(term_id) == lists[term], f"{name}: list {term}"
+    return names
+
+
 if sys.argv[1] == "--test":
     example = Index(sys.argv[2] + "/example.gx")
     check(example, {"be": [(0, 2)], "do": [(1, 1)], "not": [(0, 1), (1, 1)], "or": [(0, 1)], "to": [(0, 2)]})
     assert example.doc_ids == ["d0", "d1"] and example.titles == ["Hamlet", ""]
     check(Index(sys.argv[2] + "/blocks.gx"), blocks())
-    print("both files hold what they should" + ("" if xxh3 else "; no module xxhash, so checksums were not checked"))
+    print("both files hold what they should, and so do the drawn lists in", ", ".join(check_codecs(sys.argv[3])), "and auto"
+          + ("" if xxh3 else "; no module xxhash, so checksums were not checked"))
 else:
     whole = Index(sys.argv[1])
     for i, name in enumerate(whole.terms):
