@@ -4,6 +4,9 @@
 
 #include "codecs/pack.h"
 
+/* A width that bytes tell: no greater than there are. */
+static uint32_t told_width(uint8_t width) { return width < 32 ? width : 32; }
+
 static void sum(gx_cursor *c, uint32_t *out)
 {
     uint32_t last = c->last;
@@ -44,8 +47,9 @@ static void bp32_step(gx_cursor *c, uint32_t *out, bool docids)
         const uint8_t *const widths = c->data;
         c->data += 4;
         for (int k = 0; k < 4; ++k) {
-            gx_unpack((const uint32_t *)c->data, 32, widths[k], out + i + 32 * k);
-            c->data += 4 * widths[k];
+            const uint32_t b = told_width(widths[k]);
+            gx_unpack((const uint32_t *)c->data, 32, b, out + i + 32 * k);
+            c->data += 4 * b;
         }
     }
     if (docids)
@@ -57,7 +61,7 @@ static void bp32_step(gx_cursor *c, uint32_t *out, bool docids)
 #if defined __x86_64__
 #include <emmintrin.h>
 
-__attribute__((always_inline)) static inline void vertical_unpack(const __m128i *in, const int b, bool docids, __m128i *last, uint32_t *out)
+__attribute__((always_inline)) static inline __m128i vertical_unpack(const __m128i *in, const int b, bool docids, __m128i last, uint32_t *out)
 {
     const __m128i mask = _mm_set1_epi32((int)gx_mask((uint32_t)b));
 #pragma GCC unroll 32
@@ -73,16 +77,32 @@ __attribute__((always_inline)) static inline void vertical_unpack(const __m128i 
         if (docids) {
             v = _mm_add_epi32(v, _mm_slli_si128(v, 4));
             v = _mm_add_epi32(v, _mm_slli_si128(v, 8));
-            v = _mm_add_epi32(v, *last);
-            *last = _mm_shuffle_epi32(v, 0xff);
+            v = _mm_add_epi32(v, last);
+            last = _mm_shuffle_epi32(v, 0xff);
         }
         _mm_storeu_si128((__m128i *)(out + 4 * i), v);
     }
+    return last;
 }
 
 #define WIDTHS(X) \
     X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15) X(16) X(17) X(18) X(19) X(20) \
     X(21) X(22) X(23) X(24) X(25) X(26) X(27) X(28) X(29) X(30) X(31) X(32)
+
+typedef __m128i unpack_fn(const __m128i *in, __m128i last, uint32_t *out);
+
+/* A function a width: one switch of all of them takes compilers minutes where every access is instrumented. */
+#define UNPACK(w)                                                                                                                 \
+    static __m128i integers_##w(const __m128i *in, __m128i last, uint32_t *out) { return vertical_unpack(in, w, false, last, out); } \
+    static __m128i docids_##w(const __m128i *in, __m128i last, uint32_t *out) { return vertical_unpack(in, w, true, last, out); }
+WIDTHS(UNPACK)
+#undef UNPACK
+
+#define INTEGERS(w) integers_##w,
+#define DOCIDS(w) docids_##w,
+static unpack_fn *const unpack[2][33] = {{WIDTHS(INTEGERS)}, {WIDTHS(DOCIDS)}};
+#undef INTEGERS
+#undef DOCIDS
 
 static uint64_t simdbp_encode(const uint32_t *in, uint64_t n, uint8_t *out)
 {
@@ -113,19 +133,9 @@ static void simdbp_step(gx_cursor *c, uint32_t *out, bool docids)
     __m128i last = _mm_set1_epi32((int)c->last);
     c->data += 16;
     for (int k = 0; k < 16; ++k) {
-        const __m128i *const in = (const __m128i *)c->data;
-        switch (docids ? widths[k] : widths[k] + 64) {
-#define CASE(w)                                                     \
-    case w:                                                         \
-        vertical_unpack(in, w, true, &last, out + 128 * k);         \
-        break;                                                      \
-    case w + 64:                                                    \
-        vertical_unpack(in, w, false, &last, out + 128 * k);        \
-        break;
-        WIDTHS(CASE)
-#undef CASE
-        }
-        c->data += 16 * widths[k];
+        const uint32_t b = told_width(widths[k]);
+        last = unpack[docids][b]((const __m128i *)c->data, last, out + 128 * k);
+        c->data += 16 * b;
     }
     c->last = (uint32_t)_mm_cvtsi128_si32(last);
 }

@@ -19,7 +19,8 @@ typedef struct gx_baseline {
     /* Bytes for in[n]; out [8 n + 64]. */
     uint64_t (*encode)(const uint32_t *in, uint64_t n, uint8_t *out);
     gx_cursor (*open)(const uint8_t *bytes, uint64_t n);
-    /* The next GX_STEP integers; docids: their running sum, from cursor->last. */
+    /* The next GX_STEP integers; docids: their running sum, from cursor->last. Whatever the bytes are, the steps for n integers
+     * read no more than the 8 n + 64 that encode may write. */
     void (*step)(gx_cursor *cursor, uint32_t *out, bool docids);
 } gx_baseline;
 

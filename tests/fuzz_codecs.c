@@ -1,20 +1,23 @@
 /* Words of any kind into every decoder and validator. Byte 0 is the codec's id (or, where there is none, any number that
- * chooses one), bytes 1 and 2 the number of integers less one, byte 3 the parameter; the words follow.
+ * chooses one), bytes 1 and 2 the number of integers less one, byte 3 the parameter; the words follow. From 255 down byte 0 is
+ * one of the baselines (baseline.h), byte 1 tells how many steps, and its bytes follow.
  *
- * As a program it replays files, tests/data/fuzz-codecs in the ordinary tests, and blocks that every codec of the registry
- * makes of drawn integers, each as it is and damaged at seeded random; -o FOLDER keeps those blocks. With -DGX_FUZZER it is
- * libFuzzer's target:
+ * As a program it replays files, tests/data/fuzz-codecs in the ordinary tests, and blocks that every codec of the registry and
+ * every baseline makes of drawn integers, each as it is and damaged at seeded random; -o FOLDER keeps those blocks. With
+ * -DGX_FUZZER it is libFuzzer's target:
  *
  *   clang -g -O1 -march=native -fsanitize=fuzzer,address,undefined -DGX_FUZZER -D_GNU_SOURCE -I. tests/fuzz_codecs.c \
- *         $(ls codecs/[a-z]*.c | grep -Ev 'baseline|bench|synthetic') engine/status.c -DGX_VERSION='"fuzz"' -lm
+ *         $(ls codecs/[a-z]*.c | grep -Ev 'bench|synthetic') engine/status.c -DGX_VERSION='"fuzz"' -lm
  *
  * What must hold: nothing is read past the words and GX_READ_SLACK, nothing written past the integers (rounded up to 32);
  * a block that is valid decodes to integers that, encoded again, decode to the same; at, decode_docids and next_geq agree with decode.
+ * A baseline reads no more than it may write, and its integers, encoded again, decode to the same, as integers and summed up.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "codecs/baseline.h"
 #include "codecs/decode.h"
 #include "tests/fuzz.h"
 
@@ -79,6 +82,44 @@ static void decode(const gx_codec *c, const uint32_t *words, uint32_t n_words, u
     free(docids);
 }
 
+/* n integers of a baseline's bytes; docids: summed up. */
+static uint32_t *decode_steps(const gx_baseline *b, const uint8_t *bytes, uint32_t n, bool docids)
+{
+    uint32_t *const out = allocate(n);
+    gx_cursor cursor = b->open(bytes, n);
+    for (uint32_t i = 0; i < n; i += GX_STEP)
+        b->step(&cursor, out + i, docids);
+    return out;
+}
+
+static void decode_baseline(const gx_baseline *b, const uint8_t *bytes, size_t size, uint32_t n)
+{
+    uint8_t *const all = malloc(8 * n + 64);
+    must(all);
+    memset(all, 0xa5, 8 * n + 64);
+    memcpy(all, bytes, size < 8 * n ? size : 8 * n);
+    uint32_t *const in = decode_steps(b, all, n, false), *const docids = decode_steps(b, all, n, true), sum = 0;
+    for (uint32_t i = 0; i < n; ++i)
+        must(docids[i] == (sum += in[i]));
+    must(b->encode(in, n, all) <= 8 * n);
+    uint32_t *const again = decode_steps(b, all, n, false);
+    must(memcmp(in, again, n * sizeof *in) == 0);
+    free(all);
+    free(in);
+    free(docids);
+    free(again);
+}
+
+/* The baseline that byte 0 names, or NULL. */
+static const gx_baseline *baseline_of(uint8_t byte)
+{
+    for (uint32_t i = 0; gx_baselines[i]; ++i) {
+        if (byte == 255 - i)
+            return gx_baselines[i];
+    }
+    return NULL;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
     uint32_t n_codecs = 0;
@@ -86,6 +127,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
         ++n_codecs;
     if (size < 4)
         return 0;
+    const gx_baseline *const baseline = baseline_of(bytes[0]);
+    if (baseline) {
+        decode_baseline(baseline, bytes + 4, size - 4, GX_STEP * (1 + bytes[1] % 3u));
+        return 0;
+    }
     const gx_codec *const known = gx_codec_by_id(bytes[0]), *const c = known ? known : gx_codecs[bytes[0] % n_codecs];
     const uint32_t n = 1 + (bytes[1] | (uint32_t)bytes[2] << 8) % c->block_len, n_words = (uint32_t)(size - 4) / 4;
     uint32_t *const words = allocate(n_words + GX_READ_SLACK / 4);
@@ -137,6 +183,19 @@ static uint32_t drawn(unsigned kind, uint32_t i)
     }
 }
 
+/* As it is and damaged; kept as FOLDER/NAME-K unless the folder is NULL. */
+static void give(const uint8_t *bytes, size_t size, const char *folder, const char *name, unsigned k)
+{
+    LLVMFuzzerTestOneInput(bytes, size);
+    vary(bytes, size);
+    if (folder) {
+        char path[4096];
+        snprintf(path, sizeof path, "%s/%s-%u", folder, name, k);
+        FILE *const f = fopen(path, "wb");
+        must(f && fwrite(bytes, 1, size, f) == size && fclose(f) == 0);
+    }
+}
+
 /* The codec's own blocks: full and short ones, of integers of every kind. keep: a folder, or NULL. */
 static void own_blocks(const gx_codec *c, const char *keep)
 {
@@ -149,15 +208,24 @@ static void own_blocks(const gx_codec *c, const char *keep)
         must(bytes);
         const uint8_t param = c->param ? c->param(in, n) : 0, front[4] = {c->id, (uint8_t)(n - 1), (uint8_t)((n - 1) >> 8), param};
         memcpy(bytes, front, sizeof front);
-        const size_t size = 4 + c->encode(in, n, param, (uint32_t *)(void *)(bytes + 4)) * sizeof *in;
-        LLVMFuzzerTestOneInput(bytes, size);
-        vary(bytes, size);
-        if (keep && k < 4) {
-            char path[4096];
-            snprintf(path, sizeof path, "%s/%s-%u", keep, c->name, k);
-            FILE *const f = fopen(path, "wb");
-            must(f && fwrite(bytes, 1, size, f) == size && fclose(f) == 0);
-        }
+        give(bytes, 4 + c->encode(in, n, param, (uint32_t *)(void *)(bytes + 4)) * sizeof *in, k < 4 ? keep : NULL, c->name, k);
+        free(bytes);
+    }
+}
+
+/* Baseline i's own bytes, one step and two. */
+static void own_steps(uint8_t i, const char *keep)
+{
+    static uint32_t in[2 * GX_STEP];
+    for (unsigned k = 0; k < 6; ++k) {
+        const uint32_t n = k < 3 ? GX_STEP : 2 * GX_STEP;
+        for (uint32_t j = 0; j < n; ++j)
+            in[j] = drawn(k % 3, j);
+        uint8_t *const bytes = malloc(4 + 8 * n + 64);
+        must(bytes);
+        const uint8_t front[4] = {(uint8_t)(255 - i), (uint8_t)(n / GX_STEP - 1)};
+        memcpy(bytes, front, sizeof front);
+        give(bytes, 4 + gx_baselines[i]->encode(in, n, bytes + 4), k == 1 ? keep : NULL, gx_baselines[i]->name, k);
         free(bytes);
     }
 }
@@ -172,6 +240,8 @@ int main(int argc, char **argv)
     }
     for (const gx_codec *const *c = gx_codecs; *c; ++c)
         own_blocks(*c, keep);
+    for (uint8_t i = 0; gx_baselines[i]; ++i)
+        own_steps(i, keep);
     return argc < 2;
 }
 
