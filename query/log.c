@@ -477,12 +477,13 @@ gx_status gx_log_next(gx_log *log, gx_log_query *q, bool *more, gx_error *err)
     *more = true;
     if (log->form == GX_LOG_TOPICS)
         return next_topic(log, q, more, err);
-    do {
+    for (;; log->counts.blank++) {
         const gx_status st = next_line(log, &line, &n, more, err);
         if (st != GX_OK || !*more)
             return st;
-        /* A line without anything is a query where lines are queries, and nothing elsewhere. */
-    } while (log->form != GX_LOG_LINES && !*skip_blanks(line));
+        if (*skip_blanks(line))
+            break;
+    }
     switch (log->form) {
     case GX_LOG_EFFICIENCY:
         return parse_keyed(log, q, line, n, ':', err);

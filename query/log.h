@@ -9,8 +9,9 @@
  *   topics        <top> <num> Number: 17 <title> land rover </top>  17
  *
  * Text comes out as UTF-8. A line that is not valid UTF-8 is taken as Latin-1 (Windows-1252, as on the Web) unless told
- * otherwise. CRLF, a BOM, single NUL bytes (made blanks), empty queries and a missing last newline are fine; with many
- * NUL bytes at its beginning (16, and one in a thousand), a file is no text.
+ * otherwise. CRLF, a BOM, single NUL bytes (made blanks), queries that have an id and no text and a missing last newline are
+ * fine; lines of nothing but white space are passed over and counted. With many NUL bytes at its beginning (16, and one in a
+ * thousand), a file is no text.
  */
 #ifndef GX_LOG_H
 #define GX_LOG_H
@@ -48,7 +49,8 @@ typedef struct gx_log_query {
 } gx_log_query;
 
 typedef struct gx_log_counts {
-    uint64_t queries, empty, bad; /* bad: lines refused */
+    uint64_t queries, empty, bad; /* empty: queries without text; bad: lines refused */
+    uint64_t blank;   /* lines passed over, those between topics not counted */
     uint64_t latin1;  /* lines converted from Latin-1 */
     uint64_t invalid; /* lines in which invalid UTF-8 was replaced */
     uint64_t nuls;    /* NUL bytes made blanks */

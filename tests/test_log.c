@@ -75,17 +75,16 @@ static void numbered_queries_are_an_efficiency_log(void **state)
     expect_end(log);
 }
 
-static void plain_lines_are_queries_named_by_their_line(void **state)
+static void plain_lines_are_queries_named_by_their_line_and_blank_ones_passed_over(void **state)
 {
     (void)state;
     gx_log *log = open_text("land rover\n\n  \nhsn");
     assert_int_equal(gx_log_get_form(log), GX_LOG_LINES);
     expect(log, "1", "land rover");
-    expect(log, "2", "");
-    expect(log, "3", "  ");
     expect(log, "4", "hsn");
-    assert_int_equal(gx_log_get_counts(log).queries, 4);
-    assert_int_equal(gx_log_get_counts(log).empty, 2);
+    assert_int_equal(gx_log_get_counts(log).queries, 2);
+    assert_int_equal(gx_log_get_counts(log).empty, 0);
+    assert_int_equal(gx_log_get_counts(log).blank, 2);
     expect_end(log);
 }
 
@@ -105,6 +104,8 @@ static void tabs_part_id_and_text(void **state)
     assert_int_equal(gx_log_get_form(log), GX_LOG_TSV);
     expect(log, "q-1", "land rover\ttd5");
     expect(log, "7", "");
+    assert_int_equal(gx_log_get_counts(log).empty, 1);
+    assert_int_equal(gx_log_get_counts(log).blank, 1);
     expect_end(log);
 }
 
@@ -264,7 +265,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbered_queries_are_an_efficiency_log),
-        cmocka_unit_test(plain_lines_are_queries_named_by_their_line),
+        cmocka_unit_test(plain_lines_are_queries_named_by_their_line_and_blank_ones_passed_over),
         cmocka_unit_test(one_line_without_a_number_makes_all_plain),
         cmocka_unit_test(tabs_part_id_and_text),
         cmocka_unit_test(objects_name_their_fields_in_several_ways),

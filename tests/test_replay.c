@@ -379,9 +379,12 @@ static void odd_logs_are_replayed(void **state)
     assert_int_equal(access(o.run_path, F_OK), -1);
     o.run_path = NULL;
     write_bytes("\n\n");
+    assert_int_equal(gx_replay(en, &o, report, &err), GX_EINPUT);
+    write_bytes("\n1:\n\n2:\n");
     replay(&o);
     assert_int_equal(report->queries, 2);
     assert_int_equal(report->without_results, 2);
+    assert_int_equal(report->log.blank, 2);
     write_bytes("1:t0000000");
     o.query.k = UINT32_MAX;
     o.batch = 1u << 20;

@@ -1,4 +1,5 @@
 /* bench_query.c: `gpuidx bench query`: engines and algorithms on an index and a log, compared and timed. */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -108,7 +109,7 @@ static int read_choices(const cli_args *a, choices *c)
 
 /* ---- index, queries, engines ---- */
 
-/* The first queries of the log that are not empty. */
+/* The log's first queries, as `replay` has them. */
 static gx_status read_log(query_bench *b, const char *path, uint32_t most, gx_error *err)
 {
     gx_log *log;
@@ -119,8 +120,8 @@ static gx_status read_log(query_bench *b, const char *path, uint32_t most, gx_er
         gx_log_query q;
         if ((st = gx_log_next(log, &q, &more, err)) != GX_OK)
             break;
-        if (!more || q.len == 0)
-            continue;
+        if (!more)
+            break;
         if (b->n == room) {
             room = 2 * room + 1024;
             query_text *texts = realloc(b->texts, room * sizeof *texts);
@@ -136,6 +137,9 @@ static gx_status read_log(query_bench *b, const char *path, uint32_t most, gx_er
             break;
         }
     }
+    const uint64_t blank = log ? gx_log_get_counts(log).blank : 0;
+    if (blank)
+        cli_warn("%s: %" PRIu64 " blank line%s passed over", path, blank, blank == 1 ? "" : "s");
     gx_log_close(log);
     if (st == GX_ENOMEM) {
         err->status = st;

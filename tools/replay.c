@@ -113,6 +113,8 @@ static void put_log_facts(FILE *out, const gx_replay_report *r)
     fprintf(out, " (%s", gx_log_form_name(r->form));
     if (c->empty)
         fprintf(out, "; %" PRIu64 " empty", c->empty);
+    if (c->blank)
+        fprintf(out, "; %" PRIu64 " blank line%s passed over", c->blank, c->blank == 1 ? "" : "s");
     if (c->latin1)
         fprintf(out, "; %" PRIu64 " lines converted from Latin-1", c->latin1);
     if (c->invalid)
@@ -270,9 +272,9 @@ static json_t *report_json(const session_facts *f)
     json_object_set_new(root, "engine", json_pack("{s:s, s:o}", "kind",
                         gx_engine_get_kind(f->en) == GX_ENGINE_GPU ? "gpu" : "cpu", "name",
                         text_or_null(gx_engine_describe(f->en))));
-    json_object_set_new(root, "log", json_pack("{s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "path",
+    json_object_set_new(root, "log", json_pack("{s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "path",
                         text_or_null(f->a->argv[1]), "form", gx_log_form_name(r->form), "queries",
-                        (json_int_t)r->log.queries, "empty", (json_int_t)r->log.empty, "refused",
+                        (json_int_t)r->log.queries, "empty", (json_int_t)r->log.empty, "blank_lines", (json_int_t)r->log.blank, "refused",
                         (json_int_t)(r->log.bad + r->impossible), "latin1_lines", (json_int_t)r->log.latin1,
                         "invalid_utf8_lines", (json_int_t)r->log.invalid, "nul_bytes", (json_int_t)r->log.nuls));
     json_object_set_new(root, "options", options_json(f));
@@ -471,7 +473,8 @@ static const cli_section sections[] = {
      "  jsonl       {\"id\": \"17\", \"query\": \"land rover\"}\n"
      "  topics      <top> <num> 17 <title> land rover </top>\n\n"
      "The form is guessed from the first lines. Compressed logs are read as they are; `-` is standard input. A log "
-     "without any query is bad input, and so is a file with many NUL bytes, which is no text; single ones are blanks."},
+     "without any query is bad input, and so is a file with many NUL bytes, which is no text; single ones are blanks. Blank lines are "
+     "passed over, and counted; a query with an id and no text has no results."},
     {"Measurements",
      "Throughput is all queries of all runs over the time that they took, reading the log and writing the run included. "
      "A query's latency goes from the moment that its batch was read until the batch's answers are there; at a fixed "

@@ -19,6 +19,26 @@ setup() {
     done
 }
 
+@test "blank lines are passed over and counted, and bench query has the same queries" {
+    printf '%s\n' 'skipping blocks' '' '  ' compression >blank
+    ask replay -q --engine=cpu "$TINY" blank --report=report.json --run=run
+    exits 0
+    says '2 queries (lines; 2 blank lines passed over)'
+    [ "$(cut -d' ' -f1 run | uniq)" = $'1\n4' ]
+    python3 -c 'import json; o = json.load(open("report.json")); assert o["log"]["queries"] == 2 and o["log"]["blank_lines"] == 2, o'
+    for log in blank log; do
+        ask bench query --engine=cpu --runs=1 "$TINY" $log --op=or -k 2 --algorithm=auto
+        exits 0
+        says "$(("$(grep -vc '^ *$' $log)")) queries;"
+    done
+    printf '\n \n' >none
+    ask replay --engine=cpu "$TINY" none
+    exits 3
+    ask bench query --engine=cpu "$TINY" none
+    exits 3
+    complains '2 blank lines passed over'
+}
+
 @test "--report is the same as JSON" {
     ask replay -q --engine=cpu "$TINY" log --report report.json --runs 3 --warmup 2 --batch 2 --verify
     exits 0
