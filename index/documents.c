@@ -1,9 +1,12 @@
 /* What is kept of a document beside its postings: id, title, text. */
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zstd.h>
 
 #include "engine/status.h"
+#include "index/hash.h"
 #include "index/index.h"
 
 static const char *get(const gx_strings *s, uint32_t docid, size_t *len)
@@ -25,16 +28,95 @@ const char *gx_index_doc_title(const gx_index *ix, uint32_t docid, size_t *len)
     return get(&ix->titles, docid, len);
 }
 
+/* ---- external ids to docids ---- */
+
+#define SCANS 24u /* take as long as the table does to make */
+
+/* The file has no table of ids, for most indexes are never asked for one; it is made when look-ups are many. As in the
+ * lexicon a slot is 0, free, or a docid + 1. */
+struct gx_id_table {
+    pthread_mutex_t lock;      /* held by who makes it */
+    _Atomic(uint32_t *) slots; /* [2^bits], or NULL so far */
+    uint32_t bits;
+    atomic_uint n_scans;
+};
+
+bool gx_id_table_open(struct gx_id_table **out)
+{
+    struct gx_id_table *t = calloc(1, sizeof *t);
+    if (t && pthread_mutex_init(&t->lock, NULL) != 0) {
+        free(t);
+        t = NULL;
+    }
+    *out = t;
+    return t;
+}
+
+void gx_id_table_close(struct gx_id_table *t)
+{
+    if (!t)
+        return;
+    pthread_mutex_destroy(&t->lock);
+    free(atomic_load(&t->slots));
+    free(t);
+}
+
+static bool has_id(const gx_index *ix, uint32_t docid, const char *id, size_t len)
+{
+    size_t found_len;
+    const char *found = gx_strings_get(&ix->doc_ids, docid, &found_len);
+    return found_len == len && memcmp(found, id, len) == 0;
+}
+
+static uint32_t *make_table(const gx_index *ix, uint32_t *bits)
+{
+    for (*bits = 1; (uint64_t)1 << *bits < (uint64_t)ix->doc_ids.n * 3 / 2 + 1; ++*bits)
+        ;
+    const uint64_t mask = ((uint64_t)1 << *bits) - 1;
+    uint32_t *slots = calloc(mask + 1, sizeof *slots);
+    for (uint32_t docid = 0; slots && docid < ix->doc_ids.n; ++docid) {
+        size_t len;
+        const char *id = gx_strings_get(&ix->doc_ids, docid, &len);
+        uint64_t slot = gx_hash(id, len) & mask;
+        while (slots[slot])
+            slot = (slot + 1) & mask;
+        slots[slot] = docid + 1;
+    }
+    return slots;
+}
+
+/* NULL: a scan is as good, or there is no memory. */
+static const uint32_t *table_of(const gx_index *ix)
+{
+    struct gx_id_table *t = ix->id_table;
+    uint32_t *slots = atomic_load(&t->slots);
+    if (slots || atomic_fetch_add(&t->n_scans, 1) < SCANS)
+        return slots;
+    pthread_mutex_lock(&t->lock);
+    if (!(slots = atomic_load(&t->slots)) && (slots = make_table(ix, &t->bits)))
+        atomic_store(&t->slots, slots);
+    pthread_mutex_unlock(&t->lock);
+    return slots;
+}
+
+/* The first of several documents of the same id, either way. */
 uint32_t gx_index_find_doc(const gx_index *ix, const char *id, size_t len)
 {
-    for (uint32_t docid = 0; docid < ix->doc_ids.n; ++docid) { /* a person asks: a few ns a document */
-        size_t found_len;
-        const char *found = gx_strings_get(&ix->doc_ids, docid, &found_len);
-        if (found_len == len && memcmp(found, id, len) == 0)
-            return docid;
+    const uint32_t n = ix->doc_ids.n, *slots = n ? table_of(ix) : NULL;
+    if (!slots) {
+        uint32_t docid = 0;
+        while (docid < n && !has_id(ix, docid, id, len))
+            ++docid;
+        return docid < n ? docid : UINT32_MAX;
     }
-    return UINT32_MAX;
+    const uint64_t mask = ((uint64_t)1 << ix->id_table->bits) - 1;
+    uint64_t slot = gx_hash(id, len) & mask;
+    while (slots[slot] && !has_id(ix, slots[slot] - 1, id, len))
+        slot = (slot + 1) & mask;
+    return slots[slot] ? slots[slot] - 1 : UINT32_MAX;
 }
+
+/* ---- texts ---- */
 
 /* The frame that holds the document: the last whose first_doc is not above it. */
 static uint32_t frame_of(const gx_index *ix, uint32_t docid)

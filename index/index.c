@@ -63,7 +63,7 @@ static gx_status open_at(gx_index **out, const char *path, gx_check level, gx_er
 {
     *out = NULL;
     gx_index *ix = calloc(1, sizeof *ix);
-    if (!ix || !(ix->path = strdup(path))) {
+    if (!ix || !(ix->path = strdup(path)) || !gx_id_table_open(&ix->id_table)) {
         gx_index_close(ix);
         return gx_fail(err, GX_ENOMEM, "out of memory");
     }
@@ -107,6 +107,7 @@ void gx_index_close(gx_index *ix)
         return;
     if (ix->analyzer)
         gx_analyzer_close(ix->analyzer);
+    gx_id_table_close(ix->id_table);
     if (ix->file)
         munmap((void *)(uintptr_t)ix->file, (size_t)ix->file_bytes);
     free(ix->path);

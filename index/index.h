@@ -33,6 +33,7 @@ static inline const char *gx_strings_get(const gx_strings *s, uint32_t i, size_t
 }
 
 struct gx_analyzer;
+struct gx_id_table; /* documents.c */
 
 struct gx_index {
     char *path;          /* for messages */
@@ -56,6 +57,7 @@ struct gx_index {
     const uint32_t *doc_lens;    /* [n_docs] */
 
     gx_strings terms, doc_ids, titles; /* titles.n == 0: none are stored */
+    struct gx_id_table *id_table; /* of doc_ids, if there are any; thread-safe to use */
     const uint32_t *term_hash;
     uint32_t term_hash_bits;
     struct gx_analyzer *analyzer; /* as recorded in META; thread-safe to use */
@@ -87,6 +89,10 @@ static inline uint32_t gx_list_block_n(const gx_list *l, uint32_t j) /* postings
 /* Decode block j: docids[n] and, unless NULL, tfs[n], arrays of at least GX_MAX_BLOCK; returns n. */
 uint32_t gx_list_decode_docids(const gx_list *l, uint32_t j, uint32_t *docids);
 uint32_t gx_list_decode_tfs(const gx_list *l, uint32_t j, uint32_t *tfs);
+
+/* Empty, for gx_index_find_doc to fill when it pays; false: no memory. close accepts NULL. */
+bool gx_id_table_open(struct gx_id_table **out);
+void gx_id_table_close(struct gx_id_table *t);
 
 /* The term's id, or UINT32_MAX. */
 uint32_t gx_index_find_term(const gx_index *ix, const char *term, size_t len);

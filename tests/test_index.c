@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -472,6 +473,41 @@ static int make_dir(void **state)
     return mkdtemp(dir) ? 0 : -1;
 }
 
+/* All ids, the last of which is the first's too, looked up by one of several threads. */
+static void *find_ids(void *p)
+{
+    const gx_index *ix = p;
+    uintptr_t wrong = 0;
+    for (uint32_t d = 0; d < ix->n_docs; ++d) {
+        size_t len;
+        const char *id = gx_index_doc_id(ix, d, &len);
+        wrong += gx_index_find_doc(ix, id, len) != (d + 1 < ix->n_docs ? d : 0) || gx_index_find_doc(ix, id, len - 1) != UINT32_MAX;
+    }
+    return (void *)wrong;
+}
+
+static void threads_find_the_first_of_equal_ids(void **state)
+{
+    (void)state;
+    enum { THREADS = 4 };
+    gx_error err = {0};
+    collection *c = collection_make(7, 900, 3);
+    for (uint32_t d = 0; d < c->n_docs; ++d)
+        snprintf(c->ids[d], sizeof c->ids[d], "id-%03u", d % (c->n_docs - 1));
+    assert_int_equal(collection_write(c, in_dir("ids.gx"), gx_codec_by_name("gpubp128"), gx_codec_by_name("gpubp128"), &err), GX_OK);
+    gx_index *ix = open_full(in_dir("ids.gx"));
+    pthread_t threads[THREADS];
+    for (int i = 0; i < THREADS; ++i)
+        assert_int_equal(pthread_create(&threads[i], NULL, find_ids, ix), 0);
+    for (int i = 0; i < THREADS; ++i) {
+        void *wrong;
+        pthread_join(threads[i], &wrong);
+        assert_null(wrong);
+    }
+    gx_index_close(ix);
+    collection_free(c);
+}
+
 static int remove_dir(void **state)
 {
     (void)state;
@@ -489,6 +525,7 @@ int main(void)
         cmocka_unit_test(holds_documents_without_terms),
         cmocka_unit_test(holds_many_texts_in_many_frames),
         cmocka_unit_test(measures_where_the_bytes_go),
+        cmocka_unit_test(threads_find_the_first_of_equal_ids),
         cmocka_unit_test(the_same_input_makes_the_same_bytes),
         cmocka_unit_test(refuses_codecs_of_unequal_blocks_and_names_one_that_fits),
         cmocka_unit_test(refuses_an_existing_file_and_leaves_it),
