@@ -188,16 +188,7 @@ static int open_engine(query_bench *b, gx_engine_options options, gx_engine_kind
         return 0;
     }
     b->n_engines++;
-    if (gx_session_open(&e->session, e->en, &err))
-        return cli_fail_error(&err);
-    gx_status st = GX_OK;
-    if (kind == GX_ENGINE_CPU)
-        st = query_core_read_speed(&e->read_speed, &err);
-#if GX_CUDA
-    else
-        st = gx_gpu_memory_speed((uint64_t)512 << 20, 0, 9, &e->read_speed, &err);
-#endif
-    return st ? cli_fail_error(&err) : 0;
+    return gx_session_open(&e->session, e->en, &err) ? cli_fail_error(&err) : 0;
 }
 
 static int open_engines(query_bench *b, const cli_args *a)
@@ -209,6 +200,22 @@ static int open_engines(query_bench *b, const cli_args *a)
     if (!code && options.kind != GX_ENGINE_CPU)
         code = open_engine(b, options, GX_ENGINE_GPU, options.kind == GX_ENGINE_GPU);
     return code;
+}
+
+static int measure_memory(query_bench *b)
+{
+    gx_error err = {0};
+    gx_status st = GX_OK;
+    for (uint32_t i = 0; i < b->n_engines && st == GX_OK; i++) {
+        query_engine *e = &b->engines[i];
+        if (gx_engine_get_kind(e->en) == GX_ENGINE_CPU)
+            st = query_core_read_speed(&e->read_speed, &err);
+#if GX_CUDA
+        else
+            st = gx_gpu_memory_speed((uint64_t)512 << 20, 0, 9, &e->read_speed, &err);
+#endif
+    }
+    return st ? cli_fail_error(&err) : 0;
 }
 
 /* ---- measuring ---- */
@@ -241,6 +248,43 @@ static int measure(query_bench *b, const choices *c, uint32_t recursion)
     return 0;
 }
 
+static void close_bench(query_bench *b)
+{
+    query_free_plans(b);
+    for (uint32_t e = 0; e < b->n_engines; e++) {
+        gx_session_close(b->engines[e].session);
+        gx_engine_close(b->engines[e].en);
+    }
+    for (uint32_t i = 0; b->texts && i < b->n; i++)
+        free(b->texts[i].text);
+    free(b->texts);
+    free(b->rows);
+}
+
+/* Into b's rows what the same takes for as many queries of a collection so small that its lists have a block or a few. */
+static int measure_fixed(query_bench *b, const cli_args *a, const choices *c, uint32_t recursion)
+{
+    gx_error err = {0};
+    gx_synth *synth;
+    gx_synth_options opt = GX_SYNTH_OPTIONS;
+    opt.n_docs = 1000;
+    opt.n_queries = b->n;
+    opt.seed = b->seed;
+    opt.codec = gx_codec_by_name("gpubp128");
+    cli_note("as many queries of %u documents", opt.n_docs);
+    if (gx_synth_open(&synth, &opt, &err))
+        return cli_fail_error(&err);
+    query_bench few = {.ix = &synth->ix, .synth = synth, .n = b->n, .runs = b->runs, .seed = b->seed};
+    int code = open_engines(&few, a);
+    if (!code)
+        code = measure(&few, c, recursion);
+    for (size_t i = 0; !code && i < b->n_rows && i < few.n_rows; i++)
+        b->rows[i].fixed_seconds = few.rows[i].seconds;
+    close_bench(&few);
+    gx_synth_close(synth);
+    return code;
+}
+
 static int report(const query_bench *b, const cli_args *a, query_format format)
 {
     const uint64_t table = cli_given(a, "table") ? cli_count(a, "table") : 0;
@@ -259,19 +303,6 @@ static int report(const query_bench *b, const cli_args *a, query_format format)
     if (!code && different)
         code = cli_fail(GX_EINTERNAL, "%u answers differ from the exhaustive ones", different);
     return code;
-}
-
-static void close_bench(query_bench *b)
-{
-    query_free_plans(b);
-    for (uint32_t e = 0; e < b->n_engines; e++) {
-        gx_session_close(b->engines[e].session);
-        gx_engine_close(b->engines[e].en);
-    }
-    for (uint32_t i = 0; b->texts && i < b->n; i++)
-        free(b->texts[i].text);
-    free(b->texts);
-    free(b->rows);
 }
 
 static int draw_figure(const cli_args *a, query_format format)
@@ -324,7 +355,11 @@ static int run(const cli_args *a)
     if (!code)
         code = open_engines(&b, a);
     if (!code)
+        code = measure_memory(&b);
+    if (!code)
         code = measure(&b, &c, (uint32_t)cli_count(a, "recursion"));
+    if (!code)
+        code = measure_fixed(&b, a, &c, (uint32_t)cli_count(a, "recursion"));
     if (!code)
         code = report(&b, a, format);
     if (!code && cli_given(a, "plot"))
@@ -375,8 +410,9 @@ const cli_command cmd_bench_query = {
                    "all are compared with the exhaustive ones, docids and score bits, before they are timed; if any differs the program fails.\n\n"
                    "Percentiles are of a batch's latency, that of 99 from 100 batches on and that of 99.9 from 1,000. `postings` and `blocks` are those of the queries' lists, all of which an exhaustive "
                    "search reads; `decoded` are the blocks whose docids were; `KB read` is those blocks' payload, docids and term frequencies, at "
-                   "the mean size of a block of these lists, and `memory` its share of what the memory gives, measured in the same run. A GPU counts "
-                   "nothing for a few queries alone. `plan` is the time from text to plan, which is not in the latencies; the other times are the "
+                   "the mean size of a block of these lists; `touched` the postings of those blocks and those looked up one by one; and `memory` the share of what was read in what the memory gives, measured in the same run. A GPU counts "
+                   "nothing for a few queries alone. `fixed` is what as many queries take whose lists have a few postings, those of a generated collection of 1,000 documents, "
+                   "and `ps each` the time beyond that of a posting touched. `plan` is the time from text to plan, which is not in the latencies; the other times are the "
                    "engine's own stages, and the steps of `pmf` and `taat`, on a GPU by its events.\n\n"
                    "Plots: throughput by batch size; latency at a fixed rate of queries, whether or not earlier ones are answered, from when each "
                    "was due, those that are due together in one batch; the time of each query alone by its postings.",

@@ -197,6 +197,8 @@ gx_status query_measure(query_bench *b, const query_engine *e, gx_algorithm algo
                 row->percentiles[i] = query_quantile(latencies, row->n_latencies, query_percentiles[i] / 100);
         }
         row->bytes = (double)row->work.blocks_decoded * mean_block_bytes(b);
+        if (row->work.blocks_decoded)
+            row->touched = (double)row->work.blocks_decoded * (double)row->work.postings / (double)row->work.blocks + (double)row->work.lookups;
     }
     free(latencies);
     free(times);

@@ -22,6 +22,12 @@ static double memory_share(const query_row *r)
     return r->engine->read_speed > 0 && r->seconds > 0 ? r->bytes / r->seconds / r->engine->read_speed : 0;
 }
 
+/* Picoseconds of a posting touched, beyond what any query takes. */
+static double ps_each(const query_row *r)
+{
+    return r->touched > 0 && r->seconds > r->fixed_seconds ? (r->seconds - r->fixed_seconds) / r->touched * 1e12 : 0;
+}
+
 static double steps_of(const query_row *r)
 {
     double sum = 0;
@@ -67,20 +73,22 @@ static void print_table(const query_bench *b)
         else
             puts("  equal");
     }
-    printf("\n%-4s %-6s %5s %-6s %5s %12s %9s %9s %10s %9s %7s %7s\n", "", "op", "k", "how", "batch", "postings", "blocks", "decoded", "look-ups",
-           "KB read", "memory", "to OR");
+    printf("\n%-4s %-6s %5s %-6s %5s %12s %9s %9s %10s %10s %9s %9s %7s %7s\n", "", "op", "k", "how", "batch", "postings", "blocks", "decoded", "look-ups",
+           "touched", "ps each", "KB read", "memory", "to OR");
     for (size_t i = 0; i < b->n_rows; i++) {
         const query_row *r = &b->rows[i];
         printf("%-4s %-6s %5u %-6s %5u %12.0f %9.1f", r->engine->name, query_op_name(r->op), r->k, query_algorithm_name(r->algorithm), r->batch,
                a_query(b, (double)r->work.postings), a_query(b, (double)r->work.blocks));
         print_or_dash(a_query(b, (double)r->work.blocks_decoded), 9, " %*.1f");
         print_or_dash(a_query(b, (double)r->work.lookups), 10, " %*.1f");
+        print_or_dash(a_query(b, r->touched), 10, " %*.1f");
+        print_or_dash(ps_each(r), 9, " %*.1f");
         print_or_dash(a_query(b, r->bytes) / 1e3, 9, " %*.1f");
         print_or_dash(memory_share(r) * 100, 6, " %*.1f%%");
         print_or_dash(a_query(b, (double)r->work.and_fell_to_or) * 100, 6, " %*.1f%%");
         putchar('\n');
     }
-    printf("\nus a query\n%-4s %-6s %5s %-6s %5s %8s", "", "op", "k", "how", "batch", "plan");
+    printf("\nus a query\n%-4s %-6s %5s %-6s %5s %8s %9s %9s", "", "op", "k", "how", "batch", "plan", "all else", "fixed");
     for (int s = 0; s < 4; s++)
         printf(" %9s", query_stage_names[s]);
     for (int s = 0; s < GX_N_STEPS; s++)
@@ -88,8 +96,8 @@ static void print_table(const query_bench *b)
     putchar('\n');
     for (size_t i = 0; i < b->n_rows; i++) {
         const query_row *r = &b->rows[i];
-        printf("%-4s %-6s %5u %-6s %5u %8.2f", r->engine->name, query_op_name(r->op), r->k, query_algorithm_name(r->algorithm), r->batch,
-               a_query(b, r->plan_seconds) * 1e6);
+        printf("%-4s %-6s %5u %-6s %5u %8.2f %9.3f %9.3f", r->engine->name, query_op_name(r->op), r->k, query_algorithm_name(r->algorithm),
+               r->batch, a_query(b, r->plan_seconds) * 1e6, a_query(b, r->seconds) * 1e6, a_query(b, r->fixed_seconds) * 1e6);
         for (int s = 0; s < 4; s++)
             print_or_dash(a_query(b, r->work.seconds[s]) * 1e6, 9, " %*.2f");
         for (int s = 0; s < GX_N_STEPS; s++)
@@ -103,7 +111,7 @@ static void print_csv(const query_bench *b)
     printf("engine,op,k,algorithm,recursion,batch,queries_per_second,mean_us");
     for (int p = 0; p < QUERY_PERCENTILES; p++)
         printf(",p%g_us", query_percentiles[p]);
-    printf(",postings,blocks,blocks_decoded,lookups,bytes_read,memory_share,and_fell_to_or,plan_us");
+    printf(",fixed_us,postings,blocks,blocks_decoded,lookups,postings_touched,ps_a_posting_touched,bytes_read,memory_share,and_fell_to_or,plan_us");
     for (int s = 0; s < 4; s++)
         printf(",%s_us", query_stage_names[s]);
     for (int s = 0; s < GX_N_STEPS; s++)
@@ -115,8 +123,9 @@ static void print_csv(const query_bench *b)
                r->batch, per_second(b, r), r->mean * 1e6);
         for (int p = 0; p < QUERY_PERCENTILES; p++)
             r->percentiles[p] > 0 ? printf(",%.3f", r->percentiles[p] * 1e6) : putchar(',');
-        printf(",%.1f,%.2f,%.2f,%.2f,%.1f,%.5f,%.4f,%.4f", a_query(b, (double)r->work.postings), a_query(b, (double)r->work.blocks),
-               a_query(b, (double)r->work.blocks_decoded), a_query(b, (double)r->work.lookups), a_query(b, r->bytes), memory_share(r),
+        printf(",%.4f,%.1f,%.2f,%.2f,%.2f,%.1f,%.2f,%.1f,%.5f,%.4f,%.4f", a_query(b, r->fixed_seconds) * 1e6,
+               a_query(b, (double)r->work.postings), a_query(b, (double)r->work.blocks), a_query(b, (double)r->work.blocks_decoded),
+               a_query(b, (double)r->work.lookups), a_query(b, r->touched), ps_each(r), a_query(b, r->bytes), memory_share(r),
                a_query(b, (double)r->work.and_fell_to_or), a_query(b, r->plan_seconds) * 1e6);
         for (int s = 0; s < 4; s++)
             printf(",%.4f", a_query(b, r->work.seconds[s]) * 1e6);
@@ -276,10 +285,11 @@ int query_print_json(const query_bench *b, uint32_t table)
         for (int s = 0; s < GX_N_STEPS; s++)
             json_object_set_new(steps, query_step_names[s], json_real(a_query(b, r->work.steps[s]) * 1e6));
         json_array_append_new(
-            list, json_pack("{s:s, s:s, s:I, s:s, s:i, s:i, s:f, s:o, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o, s:o, s:i}", "engine",
+            list, json_pack("{s:s, s:s, s:I, s:s, s:i, s:i, s:f, s:o, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o, s:o, s:i}", "engine",
                             r->engine->name, "op", query_op_name(r->op), "k", (json_int_t)r->k, "algorithm", query_algorithm_name(r->algorithm),
                             "recursion", (int)r->recursion, "batch", (int)r->batch, "queries_per_second", per_second(b, r), "latency_us",
-                            latency, "postings", a_query(b, (double)r->work.postings), "blocks", a_query(b, (double)r->work.blocks),
+                            latency, "fixed_us", a_query(b, r->fixed_seconds) * 1e6, "postings_touched", a_query(b, r->touched),
+                            "ps_a_posting_touched", ps_each(r), "postings", a_query(b, (double)r->work.postings), "blocks", a_query(b, (double)r->work.blocks),
                             "blocks_decoded", a_query(b, (double)r->work.blocks_decoded), "lookups", a_query(b, (double)r->work.lookups),
                             "bytes_read", a_query(b, r->bytes), "memory_share", memory_share(r), "and_fell_to_or",
                             a_query(b, (double)r->work.and_fell_to_or), "stage_us", stages, "step_us", steps, "different", (int)r->different));

@@ -150,6 +150,8 @@ for x in rows:
     assert x["latency_us"]["samples"] == 3 and x["latency_us"]["p99"] is None and x["latency_us"]["p99.9"] is None, x
     if x["op"] == "or" and x["algorithm"] != "auto":
         assert x["blocks_decoded"] == x["blocks"] > 0 and x["bytes_read"] > 0, x
+    assert 0 < x["fixed_us"] < 1e6 / x["queries_per_second"] + 1000 and x["ps_a_posting_touched"] >= 0, x
+    assert x["postings_touched"] >= x["lookups"] + x["blocks_decoded"], x
     if x["op"] == "and" and x["algorithm"] == "pmf":
         assert x["step_us"]["intersect"] > 0 and x["step_us"]["initialize"] == 0, x' <<<"$output"
 }
