@@ -3,9 +3,10 @@
  *
  *   bench_search INDEX QUERIES [or|and] [k] [n_queries] [rounds] [map_memory] [TIMES]
  *
- * QUERIES: one a line. Prints, in microseconds a query: planning, and searching (each query's fastest round, which
- * leaves out what other programs on the machine take; their mean, p50, p95, p99); and what the searches did. GX_CPU
- * chooses the instruction set. TIMES: a file for each query's fastest round, a line each.
+ * QUERIES: one a line. Prints, in microseconds a query, the search of a plan that is ready, and the same from text, the
+ * plan made and freed (each query's fastest round, which leaves out what other programs on the machine take; their mean,
+ * p50, p95, p99); and what the searches did. GX_CPU chooses the instruction set. TIMES: a file for each query's two
+ * fastest rounds, a line each.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,38 +35,52 @@ static void die(const gx_error *err)
     exit(1);
 }
 
-/* The plans of the file's first n lines. */
-static gx_plan *read_plans(const char *path, const gx_index *ix, const gx_query_options *opt, uint32_t *n,
-                           double *seconds)
+/* A query, and its plan. */
+typedef struct query {
+    char *text;
+    size_t len;
+    gx_plan plan;
+} query;
+
+/* The file's first n lines. */
+static query *read_queries(const char *path, const gx_index *ix, const gx_query_options *opt, uint32_t *n)
 {
     gx_error err = {0};
-    char *line = NULL;
     size_t cap = 0;
     uint32_t got = 0;
     FILE *f = fopen(path, "r");
-    gx_plan *plans = calloc(*n, sizeof *plans);
-    if (!f || !plans) {
+    query *queries = calloc(*n, sizeof *queries);
+    if (!f || !queries) {
         perror(path);
         exit(1);
     }
-    *seconds = 0;
-    for (ssize_t len; got < *n && (len = getline(&line, &cap, f)) >= 0; ++got) {
-        const double t = now();
-        if (gx_plan_make(&plans[got], ix, line, (size_t)len, opt, &err) != GX_OK)
+    for (ssize_t len; got < *n && (cap = 0, len = getline(&queries[got].text, &cap, f)) >= 0; ++got) {
+        query *q = &queries[got];
+        q->len = (size_t)len;
+        if (gx_plan_make(&q->plan, ix, q->text, q->len, opt, &err) != GX_OK)
             die(&err);
-        *seconds += now() - t;
     }
-    free(line);
+    if (got < *n)
+        free(queries[got].text);
     fclose(f);
     *n = got;
-    return plans;
+    return queries;
 }
 
-static void write_times(const char *path, const double *us, uint32_t n)
+static void free_queries(query *queries, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; ++i) {
+        free(queries[i].text);
+        gx_plan_free(&queries[i].plan);
+    }
+    free(queries);
+}
+
+static void write_times(const char *path, const double *ready, const double *text, uint32_t n)
 {
     FILE *f = fopen(path, "w");
     for (uint32_t i = 0; f && i < n; ++i)
-        fprintf(f, "%.3f\n", us[i]);
+        fprintf(f, "%.3f %.3f\n", ready[i], text[i]);
     if (!f || fclose(f)) {
         perror(path);
         exit(1);
@@ -73,16 +88,16 @@ static void write_times(const char *path, const double *us, uint32_t n)
 }
 
 /* Queries whose hits differ from those of the exhaustive search; keys has room for 2 k; *hits: of all. */
-static uint32_t count_wrong(gx_session *s, const gx_plan *plans, uint32_t n, uint32_t k, uint64_t *keys, uint64_t *hits)
+static uint32_t count_wrong(gx_session *s, const query *queries, uint32_t n, uint32_t k, uint64_t *keys, uint64_t *hits)
 {
     gx_error err = {0};
     uint32_t wrong = 0;
     *hits = 0;
     for (uint32_t i = 0; i < n; ++i) {
         gx_hits fast = {keys, 0}, slow = {keys + k, 0};
-        gx_plan plain = plans[i];
+        gx_plan plain = queries[i].plan;
         plain.prune = false;
-        if (gx_session_run(s, &plans[i], 1, &fast, &err) != GX_OK || gx_session_run(s, &plain, 1, &slow, &err) != GX_OK)
+        if (gx_session_run(s, &queries[i].plan, 1, &fast, &err) != GX_OK || gx_session_run(s, &plain, 1, &slow, &err) != GX_OK)
             die(&err);
         wrong += fast.n != slow.n || memcmp(fast.keys, slow.keys, fast.n * sizeof *keys) != 0;
         *hits += fast.n;
@@ -90,19 +105,37 @@ static uint32_t count_wrong(gx_session *s, const gx_plan *plans, uint32_t n, uin
     return wrong;
 }
 
-/* Each query's least time of so many rounds over all, in microseconds, to us [n]. */
-static void time_queries(gx_session *s, const gx_plan *plans, uint32_t n, int rounds, uint64_t *keys, double *us)
+/* Each query's least time of so many rounds over all, in microseconds, to us [n]: of its plan, or of its text where there is
+ * an index to plan with. */
+static void time_queries(gx_session *s, const query *queries, uint32_t n, int rounds, const gx_index *ix,
+                         const gx_query_options *opt, uint64_t *keys, double *us)
 {
     gx_error err = {0};
     for (int r = 0; r < rounds; ++r) {
         for (uint32_t i = 0; i < n; ++i) {
             gx_hits h = {keys, 0};
+            gx_plan made;
             const double t = now();
-            gx_session_run(s, &plans[i], 1, &h, &err);
+            if (ix && gx_plan_make(&made, ix, queries[i].text, queries[i].len, opt, &err) != GX_OK)
+                die(&err);
+            gx_session_run(s, ix ? &made : &queries[i].plan, 1, &h, &err);
+            if (ix)
+                gx_plan_free(&made);
             const double took = 1e6 * (now() - t);
             us[i] = r && us[i] < took ? us[i] : took;
         }
     }
+}
+
+/* Sorts us [n]. */
+static void print_times(const char *name, double *us, uint32_t n)
+{
+    double sum = 0;
+    for (uint32_t i = 0; i < n; ++i)
+        sum += us[i];
+    qsort(us, n, sizeof *us, rising);
+    printf("  %s mean %.2f p50 %.2f p95 %.2f p99 %.2f max %.0f us\n", name, sum / n, us[n / 2], us[n * 95 / 100], us[n * 99 / 100],
+           us[n - 1]);
 }
 
 int main(int argc, char **argv)
@@ -130,37 +163,32 @@ int main(int argc, char **argv)
     if (gx_index_open(&ix, argv[1], &iopt, &err) != GX_OK || gx_engine_open(&en, ix, &eopt, &err) != GX_OK ||
         gx_session_open(&s, en, &err) != GX_OK)
         die(&err);
-    double planning, sum = 0, *kept;
-    gx_plan *plans = read_plans(argv[2], ix, &opt, &n, &planning);
+    const double t_read = now();
+    query *queries = read_queries(argv[2], ix, &opt, &n);
     uint64_t *keys = malloc(2 * (size_t)opt.k * sizeof *keys);
-    kept = malloc(n * sizeof *kept);
-    if (!keys || !kept)
+    double *ready = malloc(2 * (size_t)n * sizeof *ready), *text = ready + n;
+    if (!keys || !ready)
         return 1;
     const double t_first = now();
     uint64_t hits;
-    const uint32_t wrong = count_wrong(s, plans, n, opt.k, keys, &hits);
+    const uint32_t wrong = count_wrong(s, queries, n, opt.k, keys, &hits);
     printf("%s %s, %s top-%u, %u queries: %u wrong, %.1f hits a query; check %.1f s, open %.2f ms\n", argv[1],
            gx_engine_describe(en), opt.op == GX_OP_AND ? "AND" : "OR", opt.k, n, wrong, (double)hits / n,
-           now() - t_first, 1e3 * (t_first - t_open - planning));
-    gx_work before = *gx_session_work(s);
-    time_queries(s, plans, n, rounds, keys, kept);
-    for (uint32_t i = 0; i < n; ++i)
-        sum += kept[i];
-    const gx_work *w = gx_session_work(s);
-    if (argc > 8)
-        write_times(argv[8], kept, n);
-    qsort(kept, n, sizeof *kept, rising);
+           now() - t_first, 1e3 * (t_read - t_open));
+    const gx_work before = *gx_session_work(s), *w = gx_session_work(s);
+    time_queries(s, queries, n, rounds, NULL, NULL, keys, ready);
     const double m = (double)n * rounds;
-    printf("  plan %.2f us; search mean %.2f p50 %.2f p95 %.2f p99 %.2f max %.0f us; a query: %.0f postings, %.0f "
-           "blocks, %.1f decoded, %.1f look-ups\n",
-           1e6 * planning / n, sum / n, kept[n / 2], kept[n * 95 / 100], kept[n * 99 / 100], kept[n - 1],
-           (double)(w->postings - before.postings) / m, (double)(w->blocks - before.blocks) / m,
-           (double)(w->blocks_decoded - before.blocks_decoded) / m, (double)(w->lookups - before.lookups) / m);
-    for (uint32_t i = 0; i < n; ++i)
-        gx_plan_free(&plans[i]);
-    free(plans);
+    printf("  a query: %.0f postings, %.0f blocks, %.1f decoded, %.1f look-ups\n", (double)(w->postings - before.postings) / m,
+           (double)(w->blocks - before.blocks) / m, (double)(w->blocks_decoded - before.blocks_decoded) / m,
+           (double)(w->lookups - before.lookups) / m);
+    time_queries(s, queries, n, rounds, ix, &opt, keys, text);
+    if (argc > 8)
+        write_times(argv[8], ready, text, n);
+    print_times("search", ready, n);
+    print_times("from text", text, n);
+    free_queries(queries, n);
     free(keys);
-    free(kept);
+    free(ready);
     gx_session_close(s);
     gx_engine_close(en);
     gx_index_close(ix);

@@ -12,9 +12,10 @@ In the second form the collection is made by `gpuidx generate` in DIR, and both 
 documents, 418,000 postings a query, unless --documents and --density tell otherwise.
 
 Of every query its fastest round counts, the number of rounds being the same on all sides, which leaves out what other programs
-took; PISA's time is the better of one call a query and calls of 20 queries, for the better of its two algorithms of an operation. Results are those of each
---map-memory, in bytes. Run it under `taskset -c 1`; an index of PISA's from text cannot be made on one core, so make it
-before. bench_search checks its answers first. Needs pip's pyterrier-pisa, and tantivy.
+took; PISA's time is the better of one call a query and calls of 20 queries, for the best of all algorithms that it has for an
+operation. Ours is given twice, of plans that are ready and from text, as PISA's is. Results are those of each --map-memory, in
+bytes. Run it under `taskset -c 1`; an index of PISA's from text cannot be made on one core, so make it before. bench_search
+checks its answers first. Needs pip's pyterrier-pisa, and tantivy.
 """
 import argparse
 import glob
@@ -27,7 +28,10 @@ import time
 
 import numpy as np
 
-ALGORITHMS = {"or": ["block_max_maxscore", "block_max_wand"], "and": ["ranked_and", "block_max_ranked_and"]}
+ALGORITHMS = {
+    "or": ["block_max_maxscore", "block_max_wand", "maxscore", "wand", "ranked_or", "ranked_or_taat", "ranked_or_taat_lazy"],
+    "and": ["ranked_and", "block_max_ranked_and"],
+}
 ALL = str(2**64 - 1)
 
 
@@ -146,7 +150,7 @@ def main():
         twenty = {a: np.full((n + 19) // 20, np.inf) for a in ALGORITHMS[op]}
         musts = [tantivy.conjunction(q) for q in queries] if tantivy and op == "and" else []
         theirs = np.full(len(musts), np.inf)
-        ours = {m: np.full(n, np.inf) for m in maps}
+        ours = {m: np.full((n, 2), np.inf) for m in maps}
         for _ in range(args.rounds):
             for a in ALGORITHMS[op]:
                 for i in range(n):
@@ -161,16 +165,19 @@ def main():
                                    stdout=subprocess.DEVNULL, check=True)
                     ours[m] = np.minimum(ours[m], np.loadtxt(times) / 1e6)
         best = min(ALGORITHMS[op], key=lambda a: min(alone[a].sum(), twenty[a].sum()))
+        for a in ALGORITHMS[op]:
+            print("    " + describe("PISA " + a, summary(alone[a], twenty[a])))
         peers = [("PISA " + best, summary(alone[best], twenty[best]))]
         if musts:
             peers.append(("Tantivy", summary(theirs)))
         print(f"{op.upper()} top-{k}", *(describe(*p) for p in peers), sep="\n  ")
         for m in maps:
-            mine = summary(ours[m])
-            print("  " + describe("gpuidx" if m == ALL else f"gpuidx, maps of {int(m) / 1e6:.1f} MB", mine), end="")
-            for name, times in peers:
-                print(f"; {times[0] / mine[0]:.1f} times {name.split()[0]}, p99 {times[3] / mine[3]:.1f} times", end="")
-            print(flush=True)
+            for i, what in enumerate(("plans ready", "from text")):
+                mine = summary(ours[m][:, i])
+                print("  " + describe("gpuidx, " + what + ("" if m == ALL else f", maps of {int(m) / 1e6:.1f} MB"), mine), end="")
+                for name, times in peers:
+                    print(f"; {times[0] / mine[0]:.1f} times {name.split()[0]}, p99 {times[3] / mine[3]:.1f} times", end="")
+                print(flush=True)
 
 
 if __name__ == "__main__":

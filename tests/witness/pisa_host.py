@@ -26,7 +26,7 @@ import time
 
 import numpy as np
 
-ALGORITHMS = {"or": ["block_max_wand", "block_max_maxscore", "maxscore"], "and": ["block_max_ranked_and", "ranked_and"]}
+ALGORITHMS = {"or": ["block_max_wand", "block_max_maxscore", "maxscore", "wand"], "and": ["block_max_ranked_and", "ranked_and"]}
 began = time.perf_counter()
 
 
