@@ -2,8 +2,9 @@
 
 #include <atomic>
 #include <chrono>
-#include <new>
 #include <pthread.h>
+#include <sched.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 /* ---- which GPUs there are ---- */
@@ -104,81 +105,132 @@ gx_status gx_device_use(int number, gx_error *err)
 
 /* ---- host to device ---- */
 
-/* A thread fills one pinned buffer while the other is on its way; 8 threads read the page cache faster than PCIe 5 takes
- * it (one alone copies about 10 GB/s). Pinning takes long (0.6 ms a MB where it was measured), and so does starting a copy,
- * so pieces are neither large nor small, and all buffers are pinned at once. */
-constexpr size_t PIECE = 1u << 20;
-constexpr int MAX_FILLERS = 8;
+/* Threads fill the buffers of a ring, one the next piece of memory and another the one behind it, and the caller's thread
+ * sends them in order on one stream: copies of several streams, and of pieces that are smaller, leave the link idle between
+ * them. Pinning takes long (0.5 ms a MB where it was measured) and is short for huge pages that are there; so the buffers
+ * are those, and are pinned when the first pieces lie in them. */
+constexpr size_t PIECE = 2u << 20; /* a huge page */
+constexpr uint32_t MAX_FILLERS = 12, MORE_BUFFERS = 4, IN_FLIGHT = 2;
+constexpr uint32_t MAX_BUFFERS = MAX_FILLERS + MORE_BUFFERS;
 
 struct upload {
-    int number;
-    char *device;
     const char *host;
-    size_t bytes;
-    char *pinned; /* two pieces a thread */
-    std::atomic<size_t> next;
-    std::atomic<int> fillers;
-    std::atomic<int> error; /* the first cudaError_t */
+    size_t bytes, n_pieces;
+    char *buffers; /* [n_buffers] pieces */
+    uint32_t n_buffers;
+    std::atomic<size_t> next, n_sent;         /* the next piece to fill; those of which the buffer is free again */
+    std::atomic<size_t> n_filled[MAX_BUFFERS]; /* of a buffer: the last piece in it, + 1 */
+    std::atomic<bool> stop;
 };
+
+static size_t piece_bytes(const upload *u, size_t piece)
+{
+    return piece + 1 < u->n_pieces ? PIECE : u->bytes - piece * PIECE;
+}
 
 static void *fill(void *arg)
 {
     upload *u = (upload *)arg;
-    char *const first = u->pinned + 2 * PIECE * u->fillers.fetch_add(1), *const pinned[2] = {first, first + PIECE};
-    cudaEvent_t sent[2] = {NULL, NULL};
-    cudaStream_t stream = NULL;
-    cudaError_t e = cudaSetDevice(u->number);
-    if (e == cudaSuccess)
-        e = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
-    for (int i = 0; i < 2 && e == cudaSuccess; ++i)
-        e = cudaEventCreateWithFlags(&sent[i], cudaEventDisableTiming);
-    for (int turn = 0; e == cudaSuccess && u->error == cudaSuccess; turn ^= 1) {
-        const size_t at = u->next.fetch_add(PIECE);
-        if (at >= u->bytes)
-            break;
-        const size_t n = u->bytes - at < PIECE ? u->bytes - at : PIECE;
-        if ((e = cudaEventSynchronize(sent[turn])) != cudaSuccess)
-            break;
-        memcpy(pinned[turn], u->host + at, n);
-        if ((e = cudaMemcpyAsync(u->device + at, pinned[turn], n, cudaMemcpyHostToDevice, stream)) == cudaSuccess)
-            e = cudaEventRecord(sent[turn], stream);
+    for (size_t piece; (piece = u->next.fetch_add(1)) < u->n_pieces;) {
+        const size_t at = piece % u->n_buffers;
+        while (piece >= u->n_sent + u->n_buffers) {
+            if (u->stop)
+                return NULL;
+            sched_yield();
+        }
+        memcpy(u->buffers + at * PIECE, u->host + piece * PIECE, piece_bytes(u, piece));
+        u->n_filled[at] = piece + 1;
     }
+    return NULL;
+}
+
+static void wait_for(const upload *u, size_t piece)
+{
+    while (u->n_filled[piece % u->n_buffers] != piece + 1)
+        sched_yield();
+}
+
+/* Send all pieces as they are filled. */
+static cudaError_t send(upload *u, char *device, cudaStream_t stream, const cudaEvent_t *sent)
+{
+    cudaError_t e = cudaSuccess;
+    for (size_t piece = 0; piece < u->n_pieces && e == cudaSuccess; ++piece) {
+        const size_t at = piece % u->n_buffers;
+        wait_for(u, piece);
+        e = cudaMemcpyAsync(device + piece * PIECE, u->buffers + at * PIECE, piece_bytes(u, piece), cudaMemcpyHostToDevice, stream);
+        if (e == cudaSuccess)
+            e = cudaEventRecord(sent[at], stream);
+        if (e == cudaSuccess && piece + 1 >= IN_FLIGHT) {
+            e = cudaEventSynchronize(sent[(piece + 1 - IN_FLIGHT) % u->n_buffers]);
+            u->n_sent = piece + 2 - IN_FLIGHT;
+        }
+    }
+    return e;
+}
+
+/* What send needs, once threads fill. */
+static cudaError_t pin_and_send(upload *u, char *device)
+{
+    cudaEvent_t sent[MAX_BUFFERS] = {};
+    cudaStream_t stream = NULL;
+    cudaError_t e = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+    for (uint32_t i = 0; i < u->n_buffers && e == cudaSuccess; ++i)
+        e = cudaEventCreateWithFlags(&sent[i], cudaEventDisableTiming);
+    for (uint32_t i = 0; i < u->n_buffers && i < u->n_pieces; ++i)
+        wait_for(u, i);
+    const bool pinned = cudaHostRegister(u->buffers, u->n_buffers * PIECE, cudaHostRegisterDefault) == cudaSuccess;
+    if (!pinned)
+        (void)cudaGetLastError(); /* copies take longer */
+    if (e == cudaSuccess)
+        e = send(u, device, stream, sent);
     if (stream) {
         const cudaError_t end = cudaStreamSynchronize(stream);
         e = e == cudaSuccess ? end : e;
         (void)cudaStreamDestroy(stream);
     }
-    for (int i = 0; i < 2; ++i) {
-        if (sent[i])
-            (void)cudaEventDestroy(sent[i]);
-    }
-    if (e != cudaSuccess) {
-        int none = cudaSuccess;
-        u->error.compare_exchange_strong(none, (int)e);
-    }
-    return NULL;
+    for (uint32_t i = 0; i < u->n_buffers && sent[i]; ++i)
+        (void)cudaEventDestroy(sent[i]);
+    if (pinned)
+        (void)cudaHostUnregister(u->buffers);
+    return e;
+}
+
+/* [n] whole huge pages, where the system gives such; to be unmapped with n + PIECE bytes from *mapping on. */
+static char *map_huge(size_t n, void **mapping)
+{
+    *mapping = mmap(NULL, n + PIECE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (*mapping == MAP_FAILED)
+        return NULL;
+    char *const aligned = (char *)(((uintptr_t)*mapping + PIECE - 1) & ~(uintptr_t)(PIECE - 1));
+    (void)madvise(aligned, n, MADV_HUGEPAGE);
+    return aligned;
 }
 
 gx_status gx_device_upload(int number, void *device, const void *host, size_t bytes, gx_error *err)
 {
-    upload u = {number, (char *)device, (const char *)host, bytes, NULL, {0}, {0}, {(int)cudaSuccess}};
+    upload u = {};
     pthread_t threads[MAX_FILLERS];
+    void *mapping = NULL;
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    size_t want = (bytes + 4 * PIECE - 1) / (4 * PIECE); /* a thread's two buffers should pay */
-    want = want > MAX_FILLERS ? MAX_FILLERS : want;
-    want = cores > 0 && want > (size_t)cores ? (size_t)cores : want;
-    want = want ? want : 1;
-    const cudaError_t e = cudaHostAlloc((void **)&u.pinned, 2 * PIECE * want, cudaHostAllocPortable);
-    if (e != cudaSuccess)
-        return gx_cuda_status(e, "pinning memory", err);
-    size_t started = 0;
-    while (started + 1 < want && pthread_create(&threads[started], NULL, fill, &u) == 0)
+    const uint32_t want = cores > 16 ? MAX_FILLERS : cores > 1 ? (uint32_t)cores * 3 / 4 : 1;
+    u.host = (const char *)host;
+    u.bytes = bytes;
+    u.n_pieces = (bytes + PIECE - 1) / PIECE;
+    u.n_buffers = want + MORE_BUFFERS;
+    cudaError_t e = cudaSetDevice(number);
+    if (e == cudaSuccess && u.n_pieces > MORE_BUFFERS) /* for less it does not pay */
+        u.buffers = map_huge(u.n_buffers * PIECE, &mapping);
+    uint32_t started = 0;
+    while (u.buffers && started < want && pthread_create(&threads[started], NULL, fill, &u) == 0)
         ++started;
-    fill(&u);
-    for (size_t i = 0; i < started; ++i)
+    if (e == cudaSuccess)
+        e = started ? pin_and_send(&u, (char *)device) : cudaMemcpy(device, host, bytes, cudaMemcpyHostToDevice);
+    u.stop = true;
+    for (uint32_t i = 0; i < started; ++i)
         pthread_join(threads[i], NULL);
-    (void)cudaFreeHost(u.pinned);
-    return gx_cuda_status((cudaError_t)(int)u.error, "copying the index to it", err);
+    if (u.buffers)
+        (void)munmap(mapping, (u.n_buffers + 1) * PIECE);
+    return gx_cuda_status(e, "copying the index to it", err);
 }
 
 gx_status gx_device_upload_time(int number, const void *host, size_t bytes, double *seconds, gx_error *err)

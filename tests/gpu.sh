@@ -30,7 +30,7 @@ check() { # what, exit status wanted (0, or "not" for any other), command...
 for part; do
     case $part in
     test)
-        for t in device decode_cuda merge_find bounds_cuda query; do
+        for t in device upload_cuda decode_cuda merge_find bounds_cuda query; do
             [[ -x $dir/test_$t ]] && check "test_$t" 0 "$dir/test_$t"
         done ;;
     planted)
