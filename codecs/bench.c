@@ -10,7 +10,7 @@
 #include "codecs/synthetic.h"
 #include "engine/status.h"
 
-enum { REPEATS = 7, LEAST = 3, PASS = 1 << 20, N_PARAMS = 256 }; /* medians of so many passes, over so many integers at least */
+enum { REPEATS = 7, LEAST = 3, PASS = 1 << 20 }; /* medians of so many passes, over so many integers at least */
 
 static const double ENOUGH = 0.5; /* seconds, after which LEAST passes do */
 
@@ -67,13 +67,14 @@ static void to_integers(const gx_bench_lists *l, uint32_t *out)
         gx_to_gaps(out + l->begins[i], length(l, i));
 }
 
-/* ---- a codec: every list packed alone, then those of `order` one behind another, apart by parameter ---- */
+/* ---- a codec: every list packed alone, then those of `order` one behind another ---- */
 
-/* Lists of one parameter as one, whose blocks are all whole. */
-typedef struct group {
+/* Lists as one, whose blocks are all whole. */
+typedef struct row {
     uint32_t *words, *ends, *heads;
+    uint8_t *params; /* of blocks */
     uint64_t n_words, n_blocks;
-} group;
+} row;
 
 typedef struct work {
     const gx_codec *codec;
@@ -85,8 +86,8 @@ typedef struct work {
     uint32_t *words, *ends, *heads;   /* every list with whole blocks alone, one behind another; words NULL: sizes alone */
     uint64_t *word_begins, *block_begins; /* [n_lists + 1] where each begins */
     uint32_t *scratch, *scratch_ends; /* for the longest list */
-    uint32_t *out;                    /* for the longest list, and for the largest group */
-    group groups[N_PARAMS];
+    uint32_t *out;                    /* for the longest list, and for the row */
+    row row;
     uint32_t buffer[GX_MAX_BLOCK];
 } work;
 
@@ -113,16 +114,14 @@ static void decode_blocks(void *context)
 {
     work *const w = context;
     const gx_codec *const c = w->codec;
-    for (uint32_t param = 0; param < N_PARAMS; ++param) {
-        const group *const g = &w->groups[param];
-        uint32_t begin = 0;
-        for (uint64_t k = 0; k < g->n_blocks; ++k) {
-            if (w->form == GX_FORM_DOCIDS)
-                gx_decode_docids(c, g->words + begin, g->ends[k] - begin, c->block_len, (uint8_t)param, g->heads[k], w->buffer);
-            else
-                c->decode(g->words + begin, g->ends[k] - begin, c->block_len, (uint8_t)param, w->buffer);
-            begin = g->ends[k];
-        }
+    const row *const r = &w->row;
+    uint32_t begin = 0;
+    for (uint64_t k = 0; k < r->n_blocks; ++k) {
+        if (w->form == GX_FORM_DOCIDS)
+            gx_decode_docids(c, r->words + begin, r->ends[k] - begin, c->block_len, r->params[k], r->heads[k], w->buffer);
+        else
+            c->decode(r->words + begin, r->ends[k] - begin, c->block_len, r->params[k], w->buffer);
+        begin = r->ends[k];
     }
 }
 
@@ -138,7 +137,7 @@ static gx_status pack_one(work *w, uint32_t i, uint64_t *words, uint64_t *paper_
     const uint32_t *const in = w->coded + l->begins[i], rest = (uint32_t)(n - before);
     const uint64_t used = gx_pack_list(c, w->params[i], in, n, w->scratch, w->scratch_ends);
     memset(w->scratch + used, 0, GX_READ_SLACK);
-    const gx_packed p = {c, w->params[i], w->scratch, w->scratch_ends, w->form == GX_FORM_DOCIDS ? w->heads + w->block_begins[i] : NULL, n};
+    const gx_packed p = {c, w->params[i], NULL, w->scratch, w->scratch_ends, w->form == GX_FORM_DOCIDS ? w->heads + w->block_begins[i] : NULL, n};
     gx_decode_list_cpu(&p, w->form, w->out);
     if (memcmp(w->out, w->form == GX_FORM_DOCIDS ? l->values + l->begins[i] : in, n * sizeof *in) != 0)
         return wrong(c->title, "the CPU", err);
@@ -158,75 +157,62 @@ static gx_status pack_one(work *w, uint32_t i, uint64_t *words, uint64_t *paper_
     return GX_OK;
 }
 
-/* Behind the group's words and blocks, if they are there. */
+/* Behind the row's words and blocks, if they are there. */
 static void append(work *w, uint32_t list)
 {
-    group *const g = &w->groups[w->params[list]];
+    row *const r = &w->row;
     const uint64_t from = w->word_begins[list], n_words = w->word_begins[list + 1] - from;
     const uint64_t block = w->block_begins[list], n_blocks = w->block_begins[list + 1] - block;
-    if (g->words) {
-        memcpy(g->words + g->n_words, w->words + from, n_words * 4);
-        memcpy(g->heads + g->n_blocks, w->heads + block, n_blocks * 4);
+    if (r->words) {
+        memcpy(r->words + r->n_words, w->words + from, n_words * 4);
+        memcpy(r->heads + r->n_blocks, w->heads + block, n_blocks * 4);
+        memset(r->params + r->n_blocks, w->params[list], n_blocks);
         for (uint64_t k = 0; k < n_blocks; ++k)
-            g->ends[g->n_blocks + k] = (uint32_t)(g->n_words + w->ends[block + k]);
+            r->ends[r->n_blocks + k] = (uint32_t)(r->n_words + w->ends[block + k]);
     }
-    g->n_words += n_words;
-    g->n_blocks += n_blocks;
+    r->n_words += n_words;
+    r->n_blocks += n_blocks;
 }
 
-static void free_groups(work *w)
+static void free_row(work *w)
 {
-    for (uint32_t i = 0; i < N_PARAMS; ++i) {
-        free(w->groups[i].words);
-        free(w->groups[i].ends);
-        free(w->groups[i].heads);
-        w->groups[i] = (group){0};
-    }
+    free(w->row.words);
+    free(w->row.ends);
+    free(w->row.heads);
+    free(w->row.params);
+    w->row = (row){0};
 }
 
-static gx_status make_groups(work *w, gx_error *err)
+static gx_status make_row(work *w, gx_error *err)
 {
-    uint64_t largest = longest(w->lists);
-    free_groups(w);
-    for (uint64_t i = 0; i < w->lists->n_order; ++i)
-        append(w, w->lists->order[i]);
-    for (uint32_t i = 0; i < N_PARAMS; ++i) {
-        group *const g = &w->groups[i];
-        const uint64_t n_words = g->n_words, n_blocks = g->n_blocks;
-        if (n_words > UINT32_MAX)
-            return gx_fail(err, GX_EUSAGE, "%s: the lists take more than 2^32 words; measure fewer", w->codec->title);
-        if (n_blocks == 0)
-            continue;
-        *g = (group){calloc(1, n_words * 4 + GX_READ_SLACK), malloc(n_blocks * 4), malloc(n_blocks * 4), 0, 0};
-        if (!g->words || !g->ends || !g->heads)
-            return GX_ENOMEM;
-        largest = n_blocks * w->codec->block_len > largest ? n_blocks * w->codec->block_len : largest;
-    }
-    for (uint64_t i = 0; i < w->lists->n_order; ++i)
-        append(w, w->lists->order[i]);
-    uint32_t *const out = realloc(w->out, (largest + GX_MAX_BLOCK) * 4);
+    const gx_bench_lists *const l = w->lists;
+    free_row(w);
+    for (uint64_t i = 0; i < l->n_order; ++i)
+        append(w, l->order[i]);
+    const uint64_t n_words = w->row.n_words, n_blocks = w->row.n_blocks;
+    if (n_words > UINT32_MAX)
+        return gx_fail(err, GX_EUSAGE, "%s: the lists take more than 2^32 words; measure fewer", w->codec->title);
+    const uint64_t n = n_blocks * w->codec->block_len;
+    uint32_t *const out = realloc(w->out, ((n > longest(l) ? n : longest(l)) + GX_MAX_BLOCK) * 4);
     if (!out)
         return GX_ENOMEM;
     w->out = out;
+    w->row = (row){calloc(1, n_words * 4 + GX_READ_SLACK), malloc(n_blocks * 4), malloc(n_blocks * 4), malloc(n_blocks), 0, 0};
+    if (!w->row.words || !w->row.ends || !w->row.heads || !w->row.params)
+        return GX_ENOMEM;
+    for (uint64_t i = 0; i < l->n_order; ++i)
+        append(w, l->order[i]);
     return GX_OK;
 }
 
 #ifdef GX_CUDA
-static gx_packed packed_group(const work *w, uint32_t param)
-{
-    const group *const g = &w->groups[param];
-    return (gx_packed){w->codec, (uint8_t)param, g->words, g->ends, w->form == GX_FORM_DOCIDS ? g->heads : NULL, g->n_blocks * w->codec->block_len};
-}
-
-/* Is w->out the lists of that parameter? */
-static bool group_right(const work *w, uint32_t param)
+/* Is w->out the lists of the row? */
+static bool row_right(const work *w)
 {
     const uint32_t *const want = w->form == GX_FORM_DOCIDS ? w->lists->values : w->coded;
     uint64_t at = 0;
     for (uint64_t k = 0; k < w->lists->n_order; ++k) {
         const uint32_t i = w->lists->order[k];
-        if (w->params[i] != param)
-            continue;
         if (memcmp(w->out + at, want + w->lists->begins[i], length(w->lists, i) * 4) != 0)
             return false;
         at += blocks_of(w->codec, length(w->lists, i)) * w->codec->block_len;
@@ -234,9 +220,8 @@ static bool group_right(const work *w, uint32_t param)
     return true;
 }
 
-static gx_status check_on_gpu(work *w, gx_gpu_list *list, uint32_t param, gx_error *err)
+static gx_status check_on_gpu(work *w, gx_gpu_list *list, uint64_t n, gx_error *err)
 {
-    const uint64_t n = w->groups[param].n_blocks * w->codec->block_len;
     uint32_t sum = 0;
     gx_status st = gx_gpu_list_decode(list, w->form, w->out, err);
     if (st == GX_OK)
@@ -245,32 +230,27 @@ static gx_status check_on_gpu(work *w, gx_gpu_list *list, uint32_t param, gx_err
         return st;
     for (uint64_t i = 0; i < n; ++i)
         sum -= w->out[i];
-    return sum == 0 && group_right(w, param) ? GX_OK : wrong(w->codec->title, "the GPU", err);
+    return sum == 0 && row_right(w) ? GX_OK : wrong(w->codec->title, "the GPU", err);
 }
 
-/* All groups: compared, then timed. */
+/* The row: compared, then timed. */
 static gx_status on_gpu(work *w, gx_gpu_speed *out, gx_error *err)
 {
-    gx_gpu_list *lists[N_PARAMS];
-    uint32_t n = 0;
-    uint64_t moved = 4 * w->n;
-    gx_status st = GX_OK;
-    for (uint32_t param = 0; param < N_PARAMS && st == GX_OK; ++param) {
-        if (w->groups[param].n_blocks == 0)
-            continue;
-        const gx_packed p = packed_group(w, param);
-        moved += 4 * (w->groups[param].n_words + (w->form == GX_FORM_DOCIDS ? 2 : 1) * w->groups[param].n_blocks);
-        if ((st = gx_gpu_list_open(&lists[n], &p, err)) == GX_OK)
-            st = check_on_gpu(w, lists[n++], param, err);
-    }
+    const row *const r = &w->row;
+    const bool docids = w->form == GX_FORM_DOCIDS;
+    const gx_packed p = {w->codec, 0, w->codec->param ? r->params : NULL, r->words, r->ends, docids ? r->heads : NULL, r->n_blocks * w->codec->block_len};
+    gx_gpu_list *list;
+    gx_status st = gx_gpu_list_open(&list, &p, err);
+    if (st == GX_OK)
+        st = check_on_gpu(w, list, p.n, err);
     double *const speeds[] = {&out->memory, &out->kept, &out->memory_l2, &out->kept_l2}, seconds = 0;
     for (int i = 0; i < 4 && st == GX_OK; ++i) {
-        if ((st = gx_gpu_list_time(lists, n, w->form, i % 2 == 1, i < 2, 15, &seconds, err)) == GX_OK)
+        if ((st = gx_gpu_list_time(list, w->form, i % 2 == 1, i < 2, 15, &seconds, err)) == GX_OK)
             *speeds[i] = (double)w->n / seconds;
     }
+    const uint64_t moved = 4 * (w->n + r->n_words + (docids ? 2 : 1) * r->n_blocks);
     out->bytes = out->memory * (double)moved / (double)w->n;
-    while (n > 0)
-        gx_gpu_list_close(lists[--n]);
+    gx_gpu_list_close(list);
     return st;
 }
 #endif
@@ -300,7 +280,7 @@ static gx_status bench_form(work *w, gx_form form, bool speed, bool gpu, gx_code
     }
     if (!speed)
         return GX_OK;
-    if ((st = make_groups(w, err)) != GX_OK)
+    if ((st = make_row(w, err)) != GX_OK)
         return st;
     *(form == GX_FORM_DOCIDS ? &s->docids : &s->integers) = speed_of(decode_blocks, w, w->n);
     if (form == GX_FORM_INTEGERS)
@@ -347,7 +327,7 @@ static void work_close(work *w)
 {
     if (!w)
         return;
-    free_groups(w);
+    free_row(w);
     free(w->coded);
     free(w->params);
     free(w->words);

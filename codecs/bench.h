@@ -3,8 +3,7 @@
  *
  * Lists are decoded one after another, as a log of queries asks for them: `order` says which, as often as it says. For
  * timing their blocks lie in that order in memory, each list's last block filled up to a whole one, so that all are
- * decoded in one launch on the GPU (in one for each parameter, of codecs whose lists have one); what fills up is not
- * counted, neither in sizes nor in speeds.
+ * decoded in one launch on the GPU; what fills up is not counted, neither in sizes nor in speeds.
  */
 #ifndef GX_BENCH_H
 #define GX_BENCH_H

@@ -50,10 +50,11 @@ void gx_decode_list_cpu(const gx_packed *list, gx_form form, uint32_t *out)
         const uint32_t m = list->n - i < c->block_len ? (uint32_t)(list->n - i) : c->block_len;
         const uint32_t *const words = list->words + begin;
         const uint32_t n_words = list->ends[k] - begin;
+        const uint8_t param = list->params ? list->params[k] : list->param;
         if (form == GX_FORM_DOCIDS)
-            gx_decode_docids(c, words, n_words, m, list->param, list->heads[k], out + i);
+            gx_decode_docids(c, words, n_words, m, param, list->heads[k], out + i);
         else
-            c->decode(words, n_words, m, list->param, out + i);
+            c->decode(words, n_words, m, param, out + i);
         begin = list->ends[k];
     }
 }

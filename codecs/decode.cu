@@ -29,7 +29,7 @@ gx_status start(kernel_fn *kernel, const gx_packed *list, uint64_t threads, uint
         return gx_fail(err, GX_EUSAGE, "codec %s cannot be decoded on the GPU", list->codec->name);
     if (list->n == 0)
         return GX_OK;
-    const list_view view = {list->words, list->ends, list->heads, list->n, (uint32_t)gx_packed_blocks(list), list->param,
+    const list_view view = {list->words, list->ends, list->heads, list->params, list->n, (uint32_t)gx_packed_blocks(list), list->param,
                             (uint32_t)(threads / 32)};
     kernel<<<(uint32_t)((threads + block - 1) / block), block, 0, (cudaStream_t)stream>>>(view, out);
     const cudaError_t e = cudaGetLastError();

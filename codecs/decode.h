@@ -15,6 +15,7 @@ extern "C" {
 typedef struct gx_packed {
     const gx_codec *codec;
     uint8_t param;
+    const uint8_t *params; /* [n_blocks] parameters, where several lists are one; NULL: all blocks have param */
     const uint32_t *words; /* GX_READ_SLACK readable bytes follow the last */
     const uint32_t *ends;  /* [n_blocks], rising */
     const uint32_t *heads; /* [n_blocks], or NULL: the list does not hold docids */
@@ -45,7 +46,7 @@ typedef enum gx_form {
 /* The whole list to out [n, and room for block_len - 1 more]. */
 void gx_decode_list_cpu(const gx_packed *list, gx_form form, uint32_t *out);
 
-/* The same on the GPU: words, ends, heads and out lie in device memory, words in an allocation that begins at a
+/* The same on the GPU: params, words, ends, heads and out lie in device memory, words in an allocation that begins at a
  * multiple of 16 bytes, out at such a multiple; [n] integers are written. stream: a cudaStream_t. Asynchronous.
  * GX_EUSAGE: the codec has no GPU decoder. GX_ECUDA. */
 gx_status gx_decode_list_cuda(const gx_packed *list, gx_form form, uint32_t *out, void *stream, gx_error *err);

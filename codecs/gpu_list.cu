@@ -32,6 +32,7 @@ gx_status fill(gx_gpu_list *l, const gx_packed *list, gx_error *err)
     const uint64_t n_blocks = gx_packed_blocks(list);
     l->packed = *list;
     l->packed.words = l->packed.ends = l->packed.heads = NULL;
+    l->packed.params = NULL;
     l->n_words = n_blocks ? list->ends[n_blocks - 1] : 0;
     TRY(cudaMalloc((void **)&l->packed.words, l->n_words * 4 + GX_READ_SLACK), "no GPU memory for a list");
     TRY(cudaMalloc((void **)&l->packed.ends, n_blocks * 4 + 4), "no GPU memory for a list");
@@ -43,6 +44,10 @@ gx_status fill(gx_gpu_list *l, const gx_packed *list, gx_error *err)
     if (list->heads) {
         TRY(cudaMalloc((void **)&l->packed.heads, n_blocks * 4 + 4), "no GPU memory for a list");
         TRY(cudaMemcpy((void *)l->packed.heads, list->heads, n_blocks * 4, cudaMemcpyHostToDevice), "cannot copy a list to the GPU");
+    }
+    if (list->params) {
+        TRY(cudaMalloc((void **)&l->packed.params, n_blocks + 4), "no GPU memory for a list");
+        TRY(cudaMemcpy((void *)l->packed.params, list->params, n_blocks, cudaMemcpyHostToDevice), "cannot copy a list to the GPU");
     }
     return GX_OK;
 }
@@ -139,6 +144,7 @@ void gx_gpu_list_close(gx_gpu_list *l)
     cudaFree((void *)l->packed.words);
     cudaFree((void *)l->packed.ends);
     cudaFree((void *)l->packed.heads);
+    cudaFree((void *)l->packed.params);
     cudaFree(l->out);
     cudaFree(l->sums);
     free(l);
@@ -178,8 +184,7 @@ gx_status gx_gpu_list_at(gx_gpu_list *l, uint32_t *out, gx_error *err)
     return GX_OK;
 }
 
-gx_status gx_gpu_list_time(gx_gpu_list *const *lists, uint32_t n, gx_form form, bool fused, bool cold, uint32_t repeat,
-                           double *seconds, gx_error *err)
+gx_status gx_gpu_list_time(gx_gpu_list *l, gx_form form, bool fused, bool cold, uint32_t repeat, double *seconds, gx_error *err)
 {
     int device = 0, l2 = 0;
     void *flush = NULL; /* larger than the L2 cache */
@@ -195,14 +200,10 @@ gx_status gx_gpu_list_time(gx_gpu_list *const *lists, uint32_t n, gx_form form, 
             if (cold)
                 sweep<<<1024, 256>>>((const uint4 *)flush, flush_bytes / 16);
             else
-                wait_a_while<<<1, 1>>>(20000 + 10000 * (uint64_t)n);
+                wait_a_while<<<1, 1>>>(30000);
         };
         return median_time(repeat, seconds, err, before, [&]() -> gx_status {
-            gx_status launched = GX_OK;
-            for (uint32_t i = 0; i < n && launched == GX_OK; ++i)
-                launched = fused ? gx_sum_list_cuda(&lists[i]->packed, form, lists[i]->sums, NULL, err)
-                                 : gx_decode_list_cuda(&lists[i]->packed, form, lists[i]->out, NULL, err);
-            return launched;
+            return fused ? gx_sum_list_cuda(&l->packed, form, l->sums, NULL, err) : gx_decode_list_cuda(&l->packed, form, l->out, NULL, err);
         });
     }();
     cudaFree(flush);

@@ -26,11 +26,9 @@ gx_status gx_gpu_list_sum(gx_gpu_list *l, gx_form form, uint32_t *sum, gx_error 
 /* Every integer by gx_at_list_cuda. */
 gx_status gx_gpu_list_at(gx_gpu_list *l, uint32_t *out, gx_error *err);
 
-/* Decode n >= 1 lists, one launch after another without waiting: the median of `repeat` runs in seconds. fused:
- * gx_sum_list_cuda rather than gx_decode_list_cuda. cold: the L2 cache is overwritten before each run; else the lists stay
- * in it if they fit. */
-gx_status gx_gpu_list_time(gx_gpu_list *const *lists, uint32_t n, gx_form form, bool fused, bool cold, uint32_t repeat,
-                           double *seconds, gx_error *err);
+/* Decode: the median of `repeat` runs in seconds. fused: gx_sum_list_cuda rather than gx_decode_list_cuda. cold: the L2 cache is
+ * overwritten before each run; else the list stays in it if it fits. */
+gx_status gx_gpu_list_time(gx_gpu_list *l, gx_form form, bool fused, bool cold, uint32_t repeat, double *seconds, gx_error *err);
 
 /* Bytes a second that a kernel reaches which reads read_bytes and writes write_bytes of its own memory, 16 bytes a
  * thread, in a row; the median of `repeat` runs. read_bytes and write_bytes: one may be 0. */

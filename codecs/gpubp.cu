@@ -317,7 +317,7 @@ __global__ void __launch_bounds__(KEEP_WARPS * 32, KEEP_PLACES) keep_lane1024(co
     }
     if (warp == l.n_warps - 1 && l.n % BLOCK) { /* what follows the whole blocks */
         const uint32_t begin = whole ? __ldg(l.ends + whole - 1) : 0;
-        decode_block<lane1024<true>, true>(l.words + begin, n_words - begin, (uint32_t)(l.n % BLOCK), l.param, __ldg(l.heads + whole),
+        decode_block<lane1024<true>, true>(l.words + begin, n_words - begin, (uint32_t)(l.n % BLOCK), 0, __ldg(l.heads + whole),
                                            (uint64_t)whole * BLOCK, lane, to);
     }
     to.close(warp, lane);

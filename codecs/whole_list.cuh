@@ -16,7 +16,8 @@
  *   decode<LDG, DOCIDS, FUSED>(words, n_words, end, head, param, at, lane, to, stage)
  *                        static: decode a whole group to integers at .. at + GROUP - 1 of `to`. words[n_words] in shared
  *                        memory, or, LDG, in global; lane e has the end of the group's block e - 1 in end (lane 0: the
- *                        group's begin), counted from the list's start as in gx_packed.ends, and the head of block e.
+ *                        group's begin), counted from the list's start as in gx_packed.ends, and the head and the parameter
+ *                        of block e.
  *                        stage: the warp's own STAGE words of shared memory, words among them; NULL if LDG.
  *                        Ends are whatever the caller had; bytes may be anything.
  */
@@ -32,9 +33,13 @@ constexpr uint32_t BLOCK_WARPS = 8; /* a thread block, where a warp takes a bloc
 
 struct list_view {
     const uint32_t *words, *ends, *heads;
+    const uint8_t *params;
     uint64_t n;
     uint32_t n_blocks, param;
     uint32_t n_warps; /* that share the groups (decode_groups) */
+
+    /* Block k's parameter. */
+    __device__ __forceinline__ uint32_t param_of(uint32_t k) const { return params ? __ldg(params + k) : param; }
 };
 
 /* Where decoded integers go: to memory, or into a sum. */
@@ -109,7 +114,7 @@ template <class DEC, bool DOCIDS, bool FUSED> __global__ void __launch_bounds__(
     const uint32_t begin = k ? __ldg(l.ends + k - 1) : 0, end = __ldg(l.ends + k);
     const uint64_t at = (uint64_t)k * DEC::BLOCK;
     const uint32_t n = min((uint64_t)DEC::BLOCK, l.n - at);
-    decode_block<DEC, DOCIDS>(l.words + begin, end - begin, n, l.param, DOCIDS ? __ldg(l.heads + k) : 0, at, lane, to);
+    decode_block<DEC, DOCIDS>(l.words + begin, end - begin, n, l.param_of(k), DOCIDS ? __ldg(l.heads + k) : 0, at, lane, to);
     to.close(k, lane);
 }
 
@@ -120,7 +125,7 @@ template <class DEC> __global__ void __launch_bounds__(BLOCK_WARPS * 32) at_bloc
         return;
     const uint32_t k = (uint32_t)(at / DEC::BLOCK), begin = k ? __ldg(l.ends + k - 1) : 0, end = __ldg(l.ends + k);
     const uint32_t n = min((uint64_t)DEC::BLOCK, l.n - (uint64_t)k * DEC::BLOCK);
-    out[at] = DEC::at(l.words + begin, end - begin, n, (uint32_t)(at % DEC::BLOCK), l.param);
+    out[at] = DEC::at(l.words + begin, end - begin, n, (uint32_t)(at % DEC::BLOCK), l.param_of(k));
 }
 
 /* Two segments of 128 integers, four a lane, to docids. narrow: a segment's sum is below 2^16, so that one scan serves
@@ -193,19 +198,21 @@ __device__ __forceinline__ void stage_wait(const uint64_t *barrier, uint32_t par
                  : "memory");
 }
 
-/* What a warp knows of a group before it has the words: lane e has the end of block e - 1 (lane 0: the group's begin)
- * and the head of block e. */
+/* What a warp knows of a group before it has the words: lane e has the end of block e - 1 (lane 0: the group's begin),
+ * the head of block e and its parameter. */
 struct group_ends {
-    uint32_t end, head;
+    uint32_t end, head, param;
 
     template <uint32_t NB, bool DOCIDS> __device__ __forceinline__ void fetch(const list_view &l, uint32_t group, uint32_t lane)
     {
         const uint32_t k = group * NB + lane;
-        end = head = 0;
+        end = head = param = 0;
         if (lane <= NB && k > 0 && k <= l.n_blocks)
             end = __ldg(l.ends + k - 1);
         if (DOCIDS && lane < NB && k < l.n_blocks)
             head = __ldg(l.heads + k);
+        if (lane < NB && k < l.n_blocks)
+            param = l.param_of(k);
     }
 
     __device__ __forceinline__ uint32_t begin() const { return __shfl_sync(ALL_LANES, end, 0); }
@@ -224,15 +231,15 @@ __device__ __noinline__ uint32_t decode_aside(const list_view &l, uint32_t *out,
     const uint64_t at = (uint64_t)g * GROUPS::GROUP;
     if constexpr (GROUPS::WIDE) {
         if (at + GROUPS::GROUP <= l.n) {
-            GROUPS::template decode<true, DOCIDS>(l.words + ends.begin(), ends.words<NB>(), ends.end, ends.head, l.param, at, lane, to, nullptr);
+            GROUPS::template decode<true, DOCIDS>(l.words + ends.begin(), ends.words<NB>(), ends.end, ends.head, ends.param, at, lane, to, nullptr);
             return to.sum;
         }
     }
     for (uint32_t i = 0; i < NB && g * NB + i < l.n_blocks; ++i) {
         const uint32_t e0 = __shfl_sync(ALL_LANES, ends.end, i), e1 = __shfl_sync(ALL_LANES, ends.end, i + 1);
-        const uint32_t head = __shfl_sync(ALL_LANES, ends.head, i);
+        const uint32_t head = __shfl_sync(ALL_LANES, ends.head, i), param = __shfl_sync(ALL_LANES, ends.param, i);
         const uint64_t first = at + i * BLOCK;
-        decode_block<typename GROUPS::any, DOCIDS>(l.words + e0, e1 - e0, (uint32_t)min((uint64_t)BLOCK, l.n - first), l.param, head, first,
+        decode_block<typename GROUPS::any, DOCIDS>(l.words + e0, e1 - e0, (uint32_t)min((uint64_t)BLOCK, l.n - first), param, head, first,
                                                    lane, to);
     }
     return to.sum;
@@ -279,7 +286,7 @@ __global__ void __launch_bounds__(GROUPS::WARPS_A_BLOCK * 32, GROUPS::PLACES) de
         stage_wait(barriers + i, STAGES == 1 ? 0 : turn / 2 % 2);
         if (g < whole && n_words <= FITS) {
             uint32_t *const stage = stages + i * STAGE;
-            GROUPS::template decode<false, DOCIDS>(stage + skip, n_words, now.end, now.head, l.param, (uint64_t)g * GROUP, lane, to, stage);
+            GROUPS::template decode<false, DOCIDS>(stage + skip, n_words, now.end, now.head, now.param, (uint64_t)g * GROUP, lane, to, stage);
         } else {
             to.sum += decode_aside<GROUPS, DOCIDS, FUSED>(l, out, g, lane);
         }
@@ -291,32 +298,6 @@ __global__ void __launch_bounds__(GROUPS::WARPS_A_BLOCK * 32, GROUPS::PLACES) de
     }
     to.close(warp, lane);
 }
-
-/* Groups of blocks of 128, each decoded from the stage by the codec's decoder. */
-template <template <bool> class DECODER, int GROUP_, int BITS, int PLACES_> struct decoder_groups { /* BITS an integer are staged */
-    static constexpr uint32_t BLOCK = 128, GROUP = GROUP_, NB = GROUP / BLOCK, STAGE = GROUP * BITS / 32 + 8, WARPS_A_BLOCK = 8, PLACES = PLACES_;
-    static constexpr bool WIDE = false;
-    typedef DECODER<true> any;
-    static_assert(any::BLOCK == 128 && any::SEG == 128, "a block is four integers a lane");
-
-    template <bool LDG, bool DOCIDS, bool FUSED>
-    static __device__ __forceinline__ void decode(const uint32_t *words, uint32_t, uint32_t end, uint32_t head, uint32_t param, uint64_t at,
-                                                  uint32_t lane, sink<FUSED> &to, uint32_t *)
-    {
-        const uint32_t begin = __shfl_sync(ALL_LANES, end, 0);
-#pragma unroll 1
-        for (uint32_t i = 0; i < NB; ++i) {
-            const uint32_t e0 = __shfl_sync(ALL_LANES, end, i), e1 = __shfl_sync(ALL_LANES, end, i + 1);
-            DECODER<LDG> dec;
-            uint32_t v[4];
-            dec.open(words + (e0 - begin), e1 - e0, BLOCK, lane, param);
-            dec.next(lane, v);
-            if (DOCIDS)
-                docids(v, __shfl_sync(ALL_LANES, head, i) - 1, lane);
-            to.put(at + i * BLOCK, lane, v);
-        }
-    }
-};
 
 /* ---- launching ---- */
 

@@ -43,7 +43,7 @@ static gx_gpu_list *packed_list(gx_packed *p, const gx_codec *c, const uint32_t 
     const uint8_t param = c->param ? c->param(in, n) : 0;
     const uint64_t used = gx_pack_list(c, param, in, n, words, ends);
     memset(words + used, 0xa5, GX_READ_SLACK);
-    *p = (gx_packed){c, param, words, ends, heads, n};
+    *p = (gx_packed){c, param, NULL, words, ends, heads, n};
     gx_gpu_list *l;
     gx_error err;
     if (gx_gpu_list_open(&l, p, &err) != GX_OK)
@@ -158,6 +158,54 @@ static void a_long_list_decodes_alike(void **state)
     free(in);
 }
 
+/* Lists of whole blocks one behind another, each packed with its own parameter. */
+static void lists_with_parameters_of_their_own_decode_as_one(void **state)
+{
+    (void)state;
+    enum { LISTS = 60, BLOCKS = 25, N = LISTS * BLOCKS * 128 };
+    uint32_t *const in = allocate(N), *const words = allocate(2 * N), *const ends = allocate(LISTS * BLOCKS), *const heads = allocate(LISTS * BLOCKS);
+    uint32_t *const got = allocate(N);
+    uint8_t params[LISTS * BLOCKS];
+    for (const gx_codec *const *c = gx_codecs; *c; ++c) {
+        if (!(*c)->param || !gx_codec_on_gpu(*c))
+            continue;
+        uint64_t used = 0;
+        for (uint32_t k = 0; k < LISTS; ++k) {
+            uint32_t *const list = in + k * BLOCKS * 128, *const list_ends = ends + k * BLOCKS;
+            fill(list, BLOCKS * 128, 2, 1 + k % 30);
+            for (uint32_t i = 0; i < BLOCKS; ++i) {
+                list[i * 128] = 0;
+                heads[k * BLOCKS + i] = (uint32_t)rnd();
+            }
+            const uint8_t param = (*c)->param(list, BLOCKS * 128);
+            const uint64_t more = gx_pack_list(*c, param, list, BLOCKS * 128, words + used, list_ends);
+            for (uint32_t i = 0; i < BLOCKS; ++i)
+                list_ends[i] += (uint32_t)used;
+            memset(params + k * BLOCKS, param, BLOCKS);
+            used += more;
+        }
+        memset(words + used, 0xa5, GX_READ_SLACK);
+        const gx_packed p = {*c, 0, params, words, ends, heads, N};
+        gx_gpu_list *l;
+        gx_error err = {0};
+        if (gx_gpu_list_open(&l, &p, &err) != GX_OK)
+            fail_msg("%s", err.text);
+        gx_decode_list_cpu(&p, GX_FORM_INTEGERS, got);
+        same(*c, "on the CPU", in, got, N);
+        forms_agree(&p, l, GX_FORM_INTEGERS, "integers");
+        forms_agree(&p, l, GX_FORM_DOCIDS, "docids");
+        if (gx_gpu_list_at(l, got, &err) != GX_OK)
+            fail_msg("%s", err.text);
+        same(*c, "alone", in, got, N);
+        gx_gpu_list_close(l);
+    }
+    free(in);
+    free(words);
+    free(ends);
+    free(heads);
+    free(got);
+}
+
 static void damaged_lists_harm_nobody(void **state)
 {
     (void)state;
@@ -214,6 +262,7 @@ int main(void)
         cmocka_unit_test(every_length_decodes_alike),
         cmocka_unit_test(every_width_decodes_alike),
         cmocka_unit_test(a_long_list_decodes_alike),
+        cmocka_unit_test(lists_with_parameters_of_their_own_decode_as_one),
         cmocka_unit_test(damaged_lists_harm_nobody),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -270,8 +270,7 @@ const cli_command cmd_bench_codecs = {
                    "With `--index` the lists are an index's: all of them, or those of a log's terms. Sizes count every list once, with its "
                    "endpoints. Speeds are of the lists one behind another in the log's order, as often as it has them, or without a log of those "
                    "of 1,024 postings and more, once each. Their blocks lie in this order in memory, each list's last block filled up with zeros "
-                   "that are not counted, and the GPU decodes all in one launch, as a query engine does a batch (in one for each parameter, of "
-                   "codecs that have one a list). BP32, SIMD-BP, VarintGB and StreamVByte take the lists as one, without blocks. Table 1 alone counts "
+                   "that are not counted, and the GPU decodes all in one launch, as a query engine does a batch. BP32, SIMD-BP, VarintGB and StreamVByte take the lists as one, without blocks. Table 1 alone counts "
                    "GPU-VByte's last block as the paper's encoder packs it; all other sizes are of what gpuidx writes. In Table 4 "
                    "`docids` are d-gaps, as in the paper, and `summed up` docids; the factors are against BP32, those of codes of bytes against "
                    "VarintGB, on one core of this machine.",
