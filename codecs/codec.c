@@ -2,29 +2,13 @@
 #include <string.h>
 
 #include "codecs/choice.h"
-#include "codecs/codecs.h"
+#include "codecs/codec.h"
 #include "engine/status.h"
 
 const gx_codec *const gx_codecs[] = {
-    &gx_codec_raw,
-    &gx_codec_gpubp128,
-    &gx_codec_gpubp256,
-    &gx_codec_gpuvbyte128,
-    &gx_codec_gpuvbyte1024,
-    &gx_codec_lane1024,
-    &gx_codec_gpupfd128,
-    &gx_codec_simple9,
-    &gx_codec_simple16,
-    &gx_codec_simple8b,
-    &gx_codec_eliasfano,
-    &gx_codec_varintsu,
-    &gx_codec_varintpu,
-    &gx_codec_varintg8iu,
-    &gx_codec_varintg8cu,
-    &gx_codec_varintpb,
-    &gx_codec_varintgb,
-    &gx_codec_rice,
-    &gx_codec_pfordelta,
+#define GX_ENTRY(ID, NUMBER, NAME) &gx_codec_##NAME,
+    GX_CODECS(GX_ENTRY)
+#undef GX_ENTRY
     NULL
 };
 

@@ -7,11 +7,12 @@
  *     words      | block 0      | block 1    | block 2        | ...
  *     ends        ends[0] -----^ ends[1] ---^ ends[2] -------^          block b is words [b ? ends[b-1] : 0, ends[b])
  *
- * The registry is the one list of codecs: build, bench, info, check, the tests and the documents read it.
+ * The registry holds all of them (codecs.h): build, bench, info, check, the tests and the documents read it.
  */
 #ifndef GX_CODEC_H
 #define GX_CODEC_H
 
+#include "codecs/codecs.h"
 #include "engine/gpuidx.h"
 
 #ifdef __cplusplus
@@ -21,27 +22,11 @@ extern "C" {
 #define GX_MAX_BLOCK 1024u  /* no codec's blocks are longer */
 #define GX_READ_SLACK 64u   /* decoders may read (and ignore) so many bytes past a block's last word */
 
-/* Identifiers in index files: never 0, never reused. */
+/* Identifiers in index files. */
 enum gx_codec_id {
-    GX_CODEC_RAW = 1,
-    GX_CODEC_GPUBP128 = 2,
-    GX_CODEC_GPUBP256 = 3,
-    GX_CODEC_GPUVBYTE128 = 4,
-    GX_CODEC_GPUVBYTE1024 = 5,
-    GX_CODEC_LANE1024 = 6,
-    GX_CODEC_GPUPFD128 = 7,
-    GX_CODEC_SIMPLE9 = 16,
-    GX_CODEC_SIMPLE16 = 17,
-    GX_CODEC_SIMPLE8B = 18,
-    GX_CODEC_ELIASFANO = 19,
-    GX_CODEC_VARINTSU = 24,
-    GX_CODEC_VARINTPU = 25,
-    GX_CODEC_VARINTG8IU = 26,
-    GX_CODEC_VARINTG8CU = 27,
-    GX_CODEC_VARINTPB = 28,
-    GX_CODEC_VARINTGB = 29,
-    GX_CODEC_RICE = 32,
-    GX_CODEC_PFORDELTA = 33
+#define GX_ID(ID, NUMBER, NAME) GX_CODEC_##ID = NUMBER,
+    GX_CODECS(GX_ID)
+#undef GX_ID
 };
 
 typedef struct gx_codec {
@@ -88,6 +73,10 @@ typedef struct gx_codec {
 
     uint8_t max_param; /* the greatest that param gives and files may have: 0 where param is NULL */
 } gx_codec;
+
+#define GX_DECLARE(ID, NUMBER, NAME) extern const gx_codec gx_codec_##NAME;
+GX_CODECS(GX_DECLARE)
+#undef GX_DECLARE
 
 /* The registry, in order of id; ends at NULL. */
 extern const gx_codec *const gx_codecs[];

@@ -9,15 +9,15 @@ namespace {
 
 using namespace gx;
 
-/* The families of codecs that can be decoded here. */
-constexpr bool (*families[])(uint8_t, whole_list_codec *) = {whole_list_gpubp, whole_list_gpuvbyte, whole_list_gpupfd, whole_list_rice,
-                                                               whole_list_pfordelta, whole_list_simple, whole_list_eliasfano, whole_list_varint};
-
 bool find(uint8_t id, whole_list_codec *out)
 {
-    for (const auto family : families) {
-        if (family(id, out))
-            return true;
+    switch (id) {
+#define GX_CASE(ID, NUMBER, NAME)    \
+    case NUMBER:                     \
+        *out = whole_list_##NAME();  \
+        return true;
+        GX_CODECS(GX_CASE)
+#undef GX_CASE
     }
     return false;
 }

@@ -11,7 +11,7 @@
  */
 #include <string.h>
 
-#include "codecs/codecs.h"
+#include "codecs/codec.h"
 #include "codecs/eliasfano.h"
 #include "codecs/pack.h"
 #include "codecs/simd.h"
@@ -210,5 +210,5 @@ static bool valid(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t p
            (spare == 0 || words[n_words - 1] >> spare == 0);
 }
 
-const gx_codec gx_codec_eliasfano = {"ef128", "Elias-Fano", "Vigna, WSDM 2013", GX_CODEC_ELIASFANO, BLOCK, true, NULL, max_words, encode,
+const gx_codec gx_codec_ef128 = {"ef128", "Elias-Fano", "Vigna, WSDM 2013", GX_CODEC_ELIASFANO, BLOCK, true, NULL, max_words, encode,
                                      valid, decode, at, decode_docids, next_geq, 26};

@@ -99,12 +99,6 @@ template <int PLACES_> struct ef128_groups {
 
 } // namespace
 
-bool whole_list_eliasfano(uint8_t id, whole_list_codec *out)
-{
-    if (id != GX_CODEC_ELIASFANO)
-        return false;
-    *out = of_groups<ef128_groups<5>, ef128_groups<4>>(id);
-    return true;
-}
+whole_list_codec whole_list_ef128() { return of_groups<ef128_groups<5>, ef128_groups<4>>(); }
 
 } // namespace gx

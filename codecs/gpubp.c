@@ -4,7 +4,7 @@
  * words / 4. In a block whose n is not a multiple of 32 the words that the least b needs may hold wider integers; they
  * are then packed at the width that the decoder will see. A block of zeros takes no words.
  */
-#include "codecs/codecs.h"
+#include "codecs/codec.h"
 #include "codecs/pack.h"
 #include "codecs/simd.h"
 

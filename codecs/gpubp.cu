@@ -325,21 +325,15 @@ __global__ void __launch_bounds__(KEEP_WARPS * 32, KEEP_PLACES) keep_lane1024(co
 
 } // namespace
 
-bool whole_list_gpubp(uint8_t id, whole_list_codec *out)
+whole_list_codec whole_list_raw() { return of_blocks<raw<true>>(); }
+whole_list_codec whole_list_gpubp128() { return of_groups<gpubp_groups<128, 1024, 12, 4>, gpubp_groups<128, 2048, 8, 4>>(); }
+whole_list_codec whole_list_gpubp256() { return of_groups<gpubp_groups<256, 1024, 12, 4>, gpubp_groups<256, 2048, 8, 4>>(); }
+
+whole_list_codec whole_list_lane1024()
 {
-    switch (id) {
-    case GX_CODEC_RAW: *out = of_blocks<raw<true>>(id); break;
-    case GX_CODEC_GPUBP128: *out = of_groups<gpubp_groups<128, 1024, 12, 4>, gpubp_groups<128, 2048, 8, 4>>(id); break;
-    case GX_CODEC_GPUBP256: *out = of_groups<gpubp_groups<256, 1024, 12, 4>, gpubp_groups<256, 2048, 8, 4>>(id); break;
-    case GX_CODEC_LANE1024:
-        *out = {id,
-                {groups_launch<lane1024_groups<1>, false, false>(), groups_launch<lane1024_groups<1>, true, false>()},
-                {groups_launch<lane1024_groups<4>, false, true>(), {keep_lane1024, 1024, KEEP_WARPS * 32, true}},
-                at_blocks<lane1024<true>>};
-        break;
-    default: return false;
-    }
-    return true;
+    return {{groups_launch<lane1024_groups<1>, false, false>(), groups_launch<lane1024_groups<1>, true, false>()},
+            {groups_launch<lane1024_groups<4>, false, true>(), {keep_lane1024, 1024, KEEP_WARPS * 32, true}},
+            at_blocks<lane1024<true>>};
 }
 
 } // namespace gx

@@ -166,12 +166,6 @@ template <int GROUP_, int BITS, int PLACES_> struct gpupfd_groups { /* BITS an i
 
 } // namespace
 
-bool whole_list_gpupfd(uint8_t id, whole_list_codec *out)
-{
-    if (id != GX_CODEC_GPUPFD128)
-        return false;
-    *out = of_groups<gpupfd_groups<1024, 12, 4>, gpupfd_groups<2048, 8, 5>>(id);
-    return true;
-}
+whole_list_codec whole_list_gpupfd128() { return of_groups<gpupfd_groups<1024, 12, 4>, gpupfd_groups<2048, 8, 5>>(); }
 
 } // namespace gx

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "codecs/bits.h"
-#include "codecs/codecs.h"
+#include "codecs/codec.h"
 #include "codecs/simd.h"
 
 static uint32_t selector_words(uint32_t n) { return gx_div_up(n, 16); }

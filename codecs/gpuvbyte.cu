@@ -100,14 +100,7 @@ template <int BLOCK_> struct gpuvbyte_groups {
 
 } // namespace
 
-bool whole_list_gpuvbyte(uint8_t id, whole_list_codec *out)
-{
-    switch (id) {
-    case GX_CODEC_GPUVBYTE128: *out = of_groups<gpuvbyte_groups<128>, gpuvbyte_groups<128>>(id); break;
-    case GX_CODEC_GPUVBYTE1024: *out = of_groups<gpuvbyte_groups<1024>, gpuvbyte_groups<1024>>(id); break;
-    default: return false;
-    }
-    return true;
-}
+whole_list_codec whole_list_gpuvbyte128() { return of_groups<gpuvbyte_groups<128>, gpuvbyte_groups<128>>(); }
+whole_list_codec whole_list_gpuvbyte1024() { return of_groups<gpuvbyte_groups<1024>, gpuvbyte_groups<1024>>(); }
 
 } // namespace gx

@@ -6,7 +6,7 @@
  * A lane sums its own integers, so docids of 1,024 postings need one scan over the warp. A block of fewer than 1,024
  * is laid out as in GPU-BP; a block of zeros takes no words.
  */
-#include "codecs/codecs.h"
+#include "codecs/codec.h"
 #include "codecs/pack.h"
 #include "codecs/simd.h"
 

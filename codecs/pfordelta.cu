@@ -69,12 +69,6 @@ struct pfordelta_groups {
 
 } // namespace
 
-bool whole_list_pfordelta(uint8_t id, whole_list_codec *out)
-{
-    if (id != GX_CODEC_PFORDELTA)
-        return false;
-    *out = of_groups<pfordelta_groups, pfordelta_groups>(id);
-    return true;
-}
+whole_list_codec whole_list_pfordelta() { return of_groups<pfordelta_groups, pfordelta_groups>(); }
 
 } // namespace gx

@@ -1,7 +1,7 @@
 /* Words as they are: the yardstick, and what a list costs uncompressed. */
 #include <string.h>
 
-#include "codecs/codecs.h"
+#include "codecs/codec.h"
 
 static uint32_t max_words(uint32_t n) { return n; }
 

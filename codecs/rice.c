@@ -9,7 +9,7 @@
  */
 #include <string.h>
 
-#include "codecs/codecs.h"
+#include "codecs/codec.h"
 #include "codecs/pack.h"
 #include "codecs/simd.h"
 

@@ -33,12 +33,6 @@ struct rice_groups {
 
 } // namespace
 
-bool whole_list_rice(uint8_t id, whole_list_codec *out)
-{
-    if (id != GX_CODEC_RICE)
-        return false;
-    *out = of_groups<rice_groups, rice_groups>(id);
-    return true;
-}
+whole_list_codec whole_list_rice() { return of_groups<rice_groups, rice_groups>(); }
 
 } // namespace gx

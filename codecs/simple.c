@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "codecs/bits.h"
-#include "codecs/codecs.h"
+#include "codecs/codec.h"
 #include "codecs/simple.h"
 
 enum { BLOCK = 128, N_SELECTORS = 16 };

@@ -78,19 +78,12 @@ template <class WORDS, int WARPS_A_BLOCK_, int PLACES_> struct simple_groups {
     }
 };
 
-template <class WORDS> whole_list_codec of_words(uint8_t id) { return of_groups<simple_groups<WORDS, 8, 4>, simple_groups<WORDS, 4, 7>>(id); }
+template <class WORDS> whole_list_codec of_words() { return of_groups<simple_groups<WORDS, 8, 4>, simple_groups<WORDS, 4, 7>>(); }
 
 } // namespace
 
-bool whole_list_simple(uint8_t id, whole_list_codec *out)
-{
-    switch (id) {
-    case GX_CODEC_SIMPLE9: *out = of_words<simple9_words>(id); break;
-    case GX_CODEC_SIMPLE16: *out = of_words<simple16_words>(id); break;
-    case GX_CODEC_SIMPLE8B: *out = of_words<simple8b_words>(id); break;
-    default: return false;
-    }
-    return true;
-}
+whole_list_codec whole_list_simple9() { return of_words<simple9_words>(); }
+whole_list_codec whole_list_simple16() { return of_words<simple16_words>(); }
+whole_list_codec whole_list_simple8b() { return of_words<simple8b_words>(); }
 
 } // namespace gx

@@ -91,10 +91,10 @@ template <class CODE, class ANY, int STAGE_, int PLACES_> struct varint_groups {
 };
 
 /* One stage holds up to 3.75 bytes an integer, each of two 2.6. */
-template <template <bool> class CODE> whole_list_codec groups_of(uint8_t id)
+template <template <bool> class CODE> whole_list_codec groups_of()
 {
     typedef varint<CODE<true>, true> any;
-    return of_groups<varint_groups<CODE<false>, any, 968, 5>, varint_groups<CODE<false>, any, 680, 4>>(id);
+    return of_groups<varint_groups<CODE<false>, any, 968, 5>, varint_groups<CODE<false>, any, 680, 4>>();
 }
 
 template <bool LDG> using code_g8iu = code_gu<false, LDG>;
@@ -102,18 +102,11 @@ template <bool LDG> using code_g8cu = code_gu<true, LDG>;
 
 } // namespace
 
-bool whole_list_varint(uint8_t id, whole_list_codec *out)
-{
-    switch (id) {
-    case GX_CODEC_VARINTSU: *out = groups_of<code_su>(id); break;
-    case GX_CODEC_VARINTPU: *out = groups_of<code_pu>(id); break;
-    case GX_CODEC_VARINTG8IU: *out = groups_of<code_g8iu>(id); break;
-    case GX_CODEC_VARINTG8CU: *out = groups_of<code_g8cu>(id); break;
-    case GX_CODEC_VARINTPB: *out = groups_of<code_pb>(id); break;
-    case GX_CODEC_VARINTGB: *out = groups_of<code_gb>(id); break;
-    default: return false;
-    }
-    return true;
-}
+whole_list_codec whole_list_varintsu() { return groups_of<code_su>(); }
+whole_list_codec whole_list_varintpu() { return groups_of<code_pu>(); }
+whole_list_codec whole_list_varintg8iu() { return groups_of<code_g8iu>(); }
+whole_list_codec whole_list_varintg8cu() { return groups_of<code_g8cu>(); }
+whole_list_codec whole_list_varintpb() { return groups_of<code_pb>(); }
+whole_list_codec whole_list_varintgb() { return groups_of<code_gb>(); }
 
 } // namespace gx

@@ -9,7 +9,7 @@
  * before it: 32 steps in a block. A lane a block walks them, and leaves a place a group; then each lane of a warp takes
  * a group. With the descriptors all in front, as GPU-VByte has them, a scan would give the places.
  */
-#include "codecs/codecs.h"
+#include "codecs/codec.h"
 #include "codecs/simd.h"
 #include "codecs/varint.h"
 

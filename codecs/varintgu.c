@@ -10,7 +10,7 @@
  * Parallel structure: descriptors lie nine bytes apart. A scan over the counts of their zeros tells how many integers end
  * before each group; the rest is in the descriptor, and for G8CU in the one before. No index within the block is needed.
  */
-#include "codecs/codecs.h"
+#include "codecs/codec.h"
 #include "codecs/simd.h"
 #include "codecs/varint.h"
 

@@ -9,7 +9,7 @@
  * the offset of the first integer in them to that of the next four bytes, so that a scan over such maps would do as well, at
  * several times the instructions.
  */
-#include "codecs/codecs.h"
+#include "codecs/codec.h"
 #include "codecs/varint.h"
 
 static uint32_t max_words(uint32_t n) { return n + 1; }

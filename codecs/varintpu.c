@@ -8,7 +8,7 @@
  * blocks are independent, and 32 places, one each four integers, are all that the lanes of a warp need to go on by themselves.
  * One lane a block walks through the first bytes and leaves them (varint.cuh).
  */
-#include "codecs/codecs.h"
+#include "codecs/codec.h"
 #include "codecs/varint.h"
 
 static uint32_t max_words(uint32_t n) { return gx_div_up(5 * n, 4); }

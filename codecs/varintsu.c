@@ -6,7 +6,7 @@
  * itself whether the next one begins an integer. A scan over the counts of such bytes gives each integer's place; no index
  * within the block is needed.
  */
-#include "codecs/codecs.h"
+#include "codecs/codec.h"
 #include "codecs/simd.h"
 #include "codecs/varint.h"
 

@@ -5,8 +5,8 @@
  * and unpacks from there four integers a lane, so that every store of a warp is 512 bytes in a row. Groups whose words do
  * not fit the stage are read where they are.
  *
- * A family's .cu file makes a whole_list_codec for each of its codecs, of_blocks<DECODER>() to begin with, and
- * decode.cu's table has them all. What of_groups wants is a struct with
+ * A .cu file makes a codec's whole_list_codec, whole_list_NAME(), of_blocks<DECODER>() to begin with. What of_groups wants is
+ * a struct with
  *
  *   BLOCK, GROUP, NB     integers of a block and of a group; blocks of a group, 31 at most
  *   STAGE                words of a group that are staged, and 8 more; a multiple of 4
@@ -301,7 +301,6 @@ __global__ void __launch_bounds__(GROUPS::WARPS_A_BLOCK * 32, GROUPS::PLACES) de
 
 /* ---- launching ---- */
 
-
 typedef void kernel_fn(const list_view, uint32_t *);
 
 struct launch {
@@ -312,7 +311,6 @@ struct launch {
 
 /* What decode.cu knows of a codec. */
 struct whole_list_codec {
-    uint8_t id;
     launch to_memory[2], kept[2]; /* integers, docids (enum gx_form) */
     kernel_fn *at;                /* BLOCK_WARPS * 32 threads a thread block, one an integer */
 };
@@ -331,32 +329,24 @@ template <class GROUPS, bool DOCIDS, bool FUSED> launch groups_launch()
 }
 
 /* A codec whose blocks are decoded a warp each. */
-template <class DEC> whole_list_codec of_blocks(uint8_t id)
+template <class DEC> whole_list_codec of_blocks()
 {
-    return {id,
-            {blocks_launch<DEC, false, false>(), blocks_launch<DEC, true, false>()},
+    return {{blocks_launch<DEC, false, false>(), blocks_launch<DEC, true, false>()},
             {blocks_launch<DEC, false, true>(), blocks_launch<DEC, true, true>()},
             at_blocks<DEC>};
 }
 
 /* A codec with its groups, where they go to memory and where they stay in registers. */
-template <class GROUPS, class KEPT> whole_list_codec of_groups(uint8_t id)
+template <class GROUPS, class KEPT> whole_list_codec of_groups()
 {
-    return {id,
-            {groups_launch<GROUPS, false, false>(), groups_launch<GROUPS, true, false>()},
+    return {{groups_launch<GROUPS, false, false>(), groups_launch<GROUPS, true, false>()},
             {groups_launch<KEPT, false, true>(), groups_launch<KEPT, true, true>()},
             at_blocks<typename GROUPS::any>};
 }
 
-/* A family's codecs, by id: false if it is none of them. A function a family, in its .cu file. */
-bool whole_list_gpubp(uint8_t id, whole_list_codec *out);
-bool whole_list_gpuvbyte(uint8_t id, whole_list_codec *out);
-bool whole_list_gpupfd(uint8_t id, whole_list_codec *out);
-bool whole_list_rice(uint8_t id, whole_list_codec *out);
-bool whole_list_pfordelta(uint8_t id, whole_list_codec *out);
-bool whole_list_simple(uint8_t id, whole_list_codec *out);
-bool whole_list_eliasfano(uint8_t id, whole_list_codec *out);
-bool whole_list_varint(uint8_t id, whole_list_codec *out);
+#define GX_DECLARE(ID, NUMBER, NAME) whole_list_codec whole_list_##NAME();
+GX_CODECS(GX_DECLARE)
+#undef GX_DECLARE
 
 } // namespace gx
 

@@ -38,10 +38,10 @@ template <bool LDG> struct any_codec {
     static __device__ __noinline__ uint4 segment(const uint32_t *w, uint32_t n_words, uint32_t n, uint32_t first, uint32_t lane, uint32_t arg)
     {
         switch (arg & 0xff) {
-#define GX_CASE(ID, DECODER)                                                                                   \
+#define GX_CASE(ID, NUMBER, DECODER)                                                                           \
         case GX_CODEC_##ID:                                                                                    \
             return segment_of<DECODER<LDG>>(w, n_words, n, first, lane, arg >> 8);
-            GX_DEVICE_CODECS(GX_CASE)
+            GX_CODECS(GX_CASE)
 #undef GX_CASE
         }
         return make_uint4(0, 0, 0, 0);
@@ -68,10 +68,10 @@ template <bool LDG> struct any_codec {
     static __device__ __noinline__ uint32_t at(const uint32_t *w, uint32_t n_words, uint32_t n, uint32_t i, uint32_t arg)
     {
         switch (arg & 0xff) {
-#define GX_CASE(ID, DECODER) \
-        case GX_CODEC_##ID:  \
+#define GX_CASE(ID, NUMBER, DECODER) \
+        case GX_CODEC_##ID:          \
             return DECODER<LDG>::at(w, n_words, n, i, arg >> 8);
-            GX_DEVICE_CODECS(GX_CASE)
+            GX_CODECS(GX_CASE)
 #undef GX_CASE
         }
         return 0;
@@ -80,18 +80,18 @@ template <bool LDG> struct any_codec {
     /* Whether the codec finds a docid without decoding its block; and where it is (decode.cuh). */
     static __device__ __forceinline__ bool finds(uint32_t arg)
     {
-#define GX_CASE(ID, DECODER) || (can_find<DECODER<LDG>>::value && (arg & 0xff) == GX_CODEC_##ID)
-        return false GX_DEVICE_CODECS(GX_CASE);
+#define GX_CASE(ID, NUMBER, DECODER) || (can_find<DECODER<LDG>>::value && (arg & 0xff) == GX_CODEC_##ID)
+        return false GX_CODECS(GX_CASE);
 #undef GX_CASE
     }
 
     static __device__ __noinline__ uint32_t find(const uint32_t *w, uint32_t n_words, uint32_t n, uint32_t docid, uint32_t lane, uint32_t arg)
     {
         switch (arg & 0xff) {
-#define GX_CASE(ID, DECODER) \
-        case GX_CODEC_##ID:  \
+#define GX_CASE(ID, NUMBER, DECODER) \
+        case GX_CODEC_##ID:          \
             return find_of<DECODER<LDG>>(w, n_words, n, docid, lane, arg >> 8);
-            GX_DEVICE_CODECS(GX_CASE)
+            GX_CODECS(GX_CASE)
 #undef GX_CASE
         }
         return n;
@@ -111,10 +111,10 @@ template <bool LDG> struct any_codec {
 /* Whether any_codec, and so the GPU engine, knows a codec. */
 static inline bool codec_known(uint32_t id)
 {
-#define GX_CASE(ID, DECODER) \
-    if (id == GX_CODEC_##ID) \
+#define GX_CASE(ID, NUMBER, DECODER) \
+    if (id == GX_CODEC_##ID)         \
         return true;
-    GX_DEVICE_CODECS(GX_CASE)
+    GX_CODECS(GX_CASE)
 #undef GX_CASE
     return false;
 }
