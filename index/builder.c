@@ -32,8 +32,6 @@ struct gx_builder {
     uint8_t *dead;   /* [max_dead] a bit a docid */
     size_t max_dead; /* in bytes */
     uint32_t *remap; /* [n_docs] at the end: the docid in the index, or UINT32_MAX */
-    uint32_t *docids, *tfs; /* [max_kept] */
-    uint32_t max_kept;
     bool done;
     double stamp; /* when the stage at hand began */
 };
@@ -136,8 +134,6 @@ void gx_builder_abort(gx_builder *b)
         fclose(b->waiting);
     free(b->dead);
     free(b->remap);
-    free(b->docids);
-    free(b->tfs);
     free(b->path);
     free(b->dir);
     free(b->source);
@@ -344,47 +340,88 @@ static gx_status write_waiting(gx_builder *b, gx_error *err)
     return st;
 }
 
-/* A list without the postings of documents taken out. */
-static gx_status remap_list(gx_builder *b, uint32_t *df, const uint32_t **docids, const uint32_t **tfs, gx_error *err)
+/* Lists of a range of terms, coded by one of the crew's threads. */
+typedef struct coded_range {
+    const gx_builder *builder;
+    gx_coded coded;
+    uint64_t postings;
+    double seconds;         /* that coding took */
+    uint32_t *docids, *tfs; /* [max_kept] */
+    uint32_t max_kept;
+} coded_range;
+
+static void *make_range(void *user)
 {
-    if (*df > b->max_kept) {
-        free(b->docids);
-        free(b->tfs);
-        b->max_kept = 0;
-        b->docids = malloc(*df * sizeof *b->docids);
-        b->tfs = malloc(*df * sizeof *b->tfs);
-        if (!b->docids || !b->tfs)
+    coded_range *r = calloc(1, sizeof *r);
+    if (r) {
+        r->builder = user;
+        gx_writer_open_coded(r->builder->writer, &r->coded);
+    }
+    return r;
+}
+
+static void free_range(void *product)
+{
+    coded_range *r = product;
+    gx_coded_close(&r->coded);
+    free(r->docids);
+    free(r->tfs);
+    free(r);
+}
+
+/* A list without the postings of documents taken out. */
+static gx_status remap_list(coded_range *r, uint32_t *df, const uint32_t **docids, const uint32_t **tfs, gx_error *err)
+{
+    if (*df > r->max_kept) {
+        free(r->docids);
+        free(r->tfs);
+        r->max_kept = 0;
+        r->docids = malloc(*df * sizeof *r->docids);
+        r->tfs = malloc(*df * sizeof *r->tfs);
+        if (!r->docids || !r->tfs)
             return gx_inversion_no_memory(err);
-        b->max_kept = *df;
+        r->max_kept = *df;
     }
     uint32_t n = 0;
     for (uint32_t i = 0; i < *df; ++i) {
-        const uint32_t d = b->remap[(*docids)[i]];
+        const uint32_t d = r->builder->remap[(*docids)[i]];
         if (d == UINT32_MAX)
             continue;
-        b->docids[n] = d;
-        b->tfs[n++] = (*tfs)[i];
+        r->docids[n] = d;
+        r->tfs[n++] = (*tfs)[i];
     }
     *df = n;
-    *docids = b->docids;
-    *tfs = b->tfs;
+    *docids = r->docids;
+    *tfs = r->tfs;
     return GX_OK;
 }
 
-static gx_status write_list(void *user, const char *term, size_t len, uint32_t df, const uint32_t *docids, const uint32_t *tfs,
-                            gx_error *err)
+static gx_status add_to_range(void *product, const char *term, size_t len, uint32_t df, const uint32_t *docids, const uint32_t *tfs,
+                              gx_error *err)
+{
+    coded_range *r = product;
+    gx_status st = GX_OK;
+    if (r->builder->remap && r->builder->counts.duplicates && ((st = remap_list(r, &df, &docids, &tfs, err)) != GX_OK || df == 0))
+        return st;
+    const double t = gx_stage_now();
+    st = gx_coded_add(&r->coded, term, len, df, docids, tfs, err);
+    r->seconds += gx_stage_now() - t;
+    r->postings += df;
+    return st;
+}
+
+static gx_status write_range(void *user, void *product, double seconds, gx_error *err)
 {
     gx_builder *b = user;
-    if (b->remap && b->counts.duplicates) {
-        const gx_status st = remap_list(b, &df, &docids, &tfs, err);
-        if (st != GX_OK || df == 0)
-            return st;
-    }
-    ++b->counts.terms;
-    b->counts.postings += df;
-    lap(b, GX_STAGE_MERGE);
-    const gx_status st = gx_writer_add_list(b->writer, term, len, df, docids, tfs, err);
-    lap(b, GX_STAGE_LISTS);
+    coded_range *r = product;
+    const double t = gx_stage_now();
+    b->counts.terms += (uint32_t)r->coded.n_lists;
+    b->counts.postings += r->postings;
+    b->counts.seconds[GX_STAGE_MERGE] += seconds - r->seconds;
+    const gx_status st = gx_writer_add_coded(b->writer, &r->coded, err);
+    b->counts.seconds[GX_STAGE_LISTS] += r->seconds + gx_stage_now() - t;
+    r->seconds = 0;
+    r->postings = 0;
     return st;
 }
 
@@ -424,11 +461,12 @@ gx_status gx_builder_finish(gx_builder *b, gx_error *err)
     if (b->waiting)
         st = write_waiting(b, err);
     lap(b, GX_STAGE_DOCUMENTS);
+    const gx_list_sink sink = {make_range, free_range, add_to_range, write_range, b};
     if (st == GX_OK)
-        st = gx_crew_merge(crew, write_list, b, err);
+        st = gx_crew_merge(crew, &sink, err);
     gx_crew_close(crew);
     b->counts.memory_bytes = 0;
-    lap(b, GX_STAGE_MERGE);
+    b->stamp = gx_stage_now();
     if (st != GX_OK)
         return st;
     char *meta = describe(b);

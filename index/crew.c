@@ -422,14 +422,14 @@ gx_status gx_crew_finish(gx_crew *c, gx_error *err)
     return failure(c, err);
 }
 
-gx_status gx_crew_merge(gx_crew *c, gx_list_fn *fn, void *user, gx_error *err)
+gx_status gx_crew_merge(gx_crew *c, const gx_list_sink *sink, gx_error *err)
 {
     gx_inverter **inverters = malloc(c->n_members * sizeof *inverters);
     if (!inverters)
         return gx_inversion_no_memory(err);
     for (uint32_t i = 0; i < c->n_members; ++i)
         inverters[i] = gx_inversion_inverter(c->members[i].inversion);
-    const gx_status st = gx_inverter_merge(inverters, c->n_members, fn, user, err);
+    const gx_status st = gx_crew_merge_lists(inverters, c->n_members, c->n_members, sink, err);
     free(inverters);
     return st;
 }

@@ -5,7 +5,7 @@
  *                            -> the thread's own inversion: batches come in order, so its docids rise
  *   a batch that is done     -> receive, by one thread at a time, when all before it have been there
  *   gx_crew_finish           -> inversions sealed, each by its thread
- *   gx_crew_merge            -> the lists, whoever inverted which documents
+ *   gx_crew_merge            -> the lists, whoever inverted which documents, by as many threads (crew_merge.h)
  *
  * Batches are a ring: number i lies at i % n_batches, and is free again when it has been handed on. With one thread there are
  * no batches: a document goes straight from the caller's memory to the inversion and to receive.
@@ -13,6 +13,7 @@
 #ifndef GX_CREW_H
 #define GX_CREW_H
 
+#include "index/crew_merge.h"
 #include "index/inversion.h"
 
 typedef struct gx_crew gx_crew; /* its functions are for one thread at a time */
@@ -43,8 +44,8 @@ gx_status gx_crew_add(gx_crew *c, const gx_document *doc, gx_error *err);
 /* Invert what is left, hand it on, end the threads. The same statuses. */
 gx_status gx_crew_finish(gx_crew *c, gx_error *err);
 
-/* Once, after gx_crew_finish: every list to fn, as gx_inverter_merge does. */
-gx_status gx_crew_merge(gx_crew *c, gx_list_fn *fn, void *user, gx_error *err);
+/* After gx_crew_finish: every list to the sink. Its statuses, GX_EIO, GX_ENOMEM. */
+gx_status gx_crew_merge(gx_crew *c, const gx_list_sink *sink, gx_error *err);
 
 void gx_crew_get_tally(gx_crew *c, gx_tally *sum); /* over the batches done so far; seconds in receive are GX_STAGE_DOCUMENTS */
 double gx_crew_own_seconds(const gx_crew *c);      /* that put and add took of the caller's thread */

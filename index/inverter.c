@@ -52,8 +52,8 @@ void gx_inverter_close(gx_inverter *inv)
     gx_pages_close(inv->slots, (inv->slot_mask + 1ull) * sizeof(slot));
     free(inv->dir);
     free(inv->runs);
+    free(inv->marks);
     free(inv->keys);
-    gx_postings_free(&inv->whole);
     if (inv->fd >= 0)
         close(inv->fd);
     free(inv);
@@ -62,7 +62,7 @@ void gx_inverter_close(gx_inverter *inv)
 uint64_t gx_inverter_bytes(const gx_inverter *inv)
 {
     return (uint64_t)inv->slabs_used * inv->slab_bytes + (uint64_t)inv->n_lists * (sizeof(list) + 16) + inv->strings_bytes +
-           (inv->slot_mask + 1ull) * sizeof(slot) + (uint64_t)inv->whole.max * 8;
+           (inv->slot_mask + 1ull) * sizeof(slot);
 }
 
 uint32_t gx_inverter_spills(const gx_inverter *inv)
@@ -377,20 +377,46 @@ gx_status gx_inverter_no_memory(gx_error *err)
     return gx_fail(err, GX_ENOMEM, "out of memory while inverting; --memory sets how much is held before lists go to a temporary file");
 }
 
-gx_status gx_inverter_each(gx_inverter *inv, const sort_key *keys, gx_list_fn *fn, void *user, gx_error *err)
+gx_status gx_inverter_each(const gx_inverter *inv, const sort_key *keys, uint32_t begin, uint32_t end, postings *whole, gx_list_fn *fn,
+                           void *user, gx_error *err)
 {
     gx_status st = GX_OK;
-    for (uint32_t i = 0; i < inv->n_lists && st == GX_OK; ++i) {
+    for (uint32_t i = begin; i < end && st == GX_OK; ++i) {
         prefetch_lists(inv, keys, i);
         const list *l = &inv->lists[keys[i].number];
         if (l->df == 0)
             continue;
-        if (!gx_postings_reserve(&inv->whole, l->df))
+        if (!gx_postings_reserve(whole, l->df))
             return gx_inverter_no_memory(err);
-        gx_inverter_decode(inv, l, inv->whole.docids, inv->whole.tfs);
+        gx_inverter_decode(inv, l, whole->docids, whole->tfs);
         size_t len;
         const uint8_t *term = term_of(inv, l, &len);
-        st = fn(user, (const char *)term, len, l->df, inv->whole.docids, inv->whole.tfs, err);
+        st = fn(user, (const char *)term, len, l->df, whole->docids, whole->tfs, err);
+    }
+    return st;
+}
+
+static gx_status add_mark(gx_inverter *inv, uint64_t prefix, uint64_t at, gx_error *err)
+{
+    if (!reserve(&inv->marks, &inv->max_marks, (uint64_t)inv->n_marks + 1, sizeof(mark)))
+        return gx_inverter_no_memory(err);
+    inv->marks[inv->n_marks++] = (mark){prefix, at};
+    return GX_OK;
+}
+
+/* The marks of keys. */
+static gx_status mark_keys(gx_inverter *inv, gx_error *err)
+{
+    gx_status st = GX_OK;
+    uint64_t since = MARK_POSTINGS;
+    for (uint32_t i = 0; i < inv->n_lists && st == GX_OK; ++i) {
+        if (i + 16 < inv->n_lists)
+            __builtin_prefetch(&inv->lists[inv->keys[i + 16].number]);
+        if (since >= MARK_POSTINGS) {
+            st = add_mark(inv, inv->keys[i].prefix, i, err);
+            since = 0;
+        }
+        since += inv->lists[inv->keys[i].number].df;
     }
     return st;
 }
@@ -401,6 +427,7 @@ typedef struct run_writer {
     gx_inverter *inv;
     uint8_t *buffer;
     size_t n, max;
+    uint64_t since; /* postings behind the last mark */
 } run_writer;
 
 static gx_status write_all(gx_inverter *inv, const uint8_t *p, size_t n, gx_error *err)
@@ -437,6 +464,13 @@ static gx_status write_entry(void *user, const char *term, size_t len, uint32_t 
         w->buffer = p;
         w->max = most;
     }
+    if (w->since >= MARK_POSTINGS) {
+        const gx_status st = add_mark(w->inv, prefix_of((const uint8_t *)term, len), w->inv->file_bytes + w->n, err);
+        if (st != GX_OK)
+            return st;
+        w->since = 0;
+    }
+    w->since += df;
     uint8_t *const head = w->buffer + w->n, *const body = head + ENTRY_HEAD + len, *p = body;
     memcpy(head + ENTRY_HEAD, term, len);
     for (uint32_t i = 0, last = 0; i < df; last = docids[i++])
@@ -474,23 +508,25 @@ gx_status gx_inverter_spill(gx_inverter *inv, gx_error *err)
     gx_status st = open_file(inv, err);
     if (st != GX_OK)
         return st;
-    run_writer w = {inv, malloc(256u << 10), 0, 256u << 10};
+    run_writer w = {inv, malloc(256u << 10), 0, 256u << 10, MARK_POSTINGS};
+    postings whole = {0};
     if (!w.buffer || !reserve(&inv->runs, &inv->max_runs, (uint64_t)inv->n_runs + 1, sizeof(run))) {
         free(w.buffer);
         return gx_inverter_no_memory(err);
     }
     const uint64_t begin = inv->file_bytes;
+    const uint32_t first_mark = inv->n_marks;
     sort_key *keys = in_byte_order(inv);
-    st = keys ? gx_inverter_each(inv, keys, write_entry, &w, err) : gx_inverter_no_memory(err);
+    st = keys ? gx_inverter_each(inv, keys, 0, inv->n_lists, &whole, write_entry, &w, err) : gx_inverter_no_memory(err);
     if (st == GX_OK)
         st = write_all(inv, w.buffer, w.n, err);
     free(keys);
     free(w.buffer);
+    gx_postings_free(&whole);
     if (st != GX_OK)
         return st;
-    inv->runs[inv->n_runs++] = (run){begin, inv->file_bytes};
+    inv->runs[inv->n_runs++] = (run){begin, inv->file_bytes, first_mark, inv->n_marks - first_mark};
     inv->n_lists = inv->strings_bytes = inv->slabs_used = inv->slab_at = 0;
-    gx_postings_free(&inv->whole);
     gx_pages_close(inv->slots, (inv->slot_mask + 1ull) * sizeof(slot));
     inv->slot_mask = FIRST_SLOTS - 1;
     inv->slots = gx_pages_open(FIRST_SLOTS * sizeof(slot));
@@ -504,6 +540,9 @@ gx_status gx_inverter_seal(gx_inverter *inv, gx_error *err)
     if (inv->n_runs == 0) {
         if (!(inv->keys = in_byte_order(inv)))
             return gx_inverter_no_memory(err);
+        const gx_status st = mark_keys(inv, err);
+        if (st != GX_OK)
+            return st;
     } else {
         const gx_status st = inv->n_lists ? gx_inverter_spill(inv, err) : GX_OK;
         if (st != GX_OK)

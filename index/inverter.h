@@ -7,7 +7,8 @@
  * and a term that occurs in one document has no chain at all. When the caller finds that too much is held it spills:
  * all lists go, terms in byte order, as a run to an unnamed temporary file, and numbering begins anew. At the end the
  * runs, whose docids follow each other, are merged term by term. So are several inverters, which several threads fill,
- * each with documents of its own: what they have of a list is interleaved by docid.
+ * each with documents of its own: what they have of a list is interleaved by docid. Several threads may merge them, each
+ * some ranges of terms.
  */
 #ifndef GX_INVERTER_H
 #define GX_INVERTER_H
@@ -42,11 +43,28 @@ typedef gx_status gx_list_fn(void *user, const char *term, size_t len, uint32_t 
                              const uint32_t *tfs, gx_error *err);
 
 /* No more is added: bring what is held into byte order, or write the last run. Once GX_OK, further calls do nothing. Where
- * several inverters are merged, each one's thread may do its part so. GX_EIO, GX_ENOMEM. */
+ * several inverters are merged, each one's thread may do its part so. From then on they are only read. GX_EIO, GX_ENOMEM. */
 gx_status gx_inverter_seal(gx_inverter *inv, gx_error *err);
 
-/* Give every list of n >= 1 inverters to fn, terms in byte order, until one call fails. No document is in two of them; those
- * that are not sealed are now. Once, at the end, when no other thread uses them. fn's status, GX_EIO, GX_ENOMEM. */
+/* Terms whose first 8 bytes, the first highest and zeros behind, are in [from, to); to 0: there is no end. */
+typedef struct gx_term_range {
+    uint64_t from, to;
+} gx_term_range;
+
+/* All terms of n sealed inverters in ranges of about equal work, some ten thousand postings or a long list each, in their order; the
+ * caller frees. GX_ENOMEM. */
+gx_status gx_inverter_ranges(gx_inverter *const *inverters, uint32_t n, gx_term_range **ranges, uint32_t *n_ranges, gx_error *err);
+
+/* The lists of n >= 1 sealed inverters, no two of which have a document in common, merged. A merger belongs to one thread; several
+ * may read the same inverters, and outlive none of them. */
+typedef struct gx_merger gx_merger;
+gx_status gx_merger_open(gx_merger **out, gx_inverter *const *inverters, uint32_t n, gx_error *err);
+void gx_merger_close(gx_merger *m);
+
+/* Give every list of the range to fn, terms in byte order, until one call fails. fn's status, GX_EIO, GX_ENOMEM. */
+gx_status gx_merger_run(gx_merger *m, gx_term_range range, gx_list_fn *fn, void *user, gx_error *err);
+
+/* The same of all terms; inverters that are not sealed are now. */
 gx_status gx_inverter_merge(gx_inverter *const *inverters, uint32_t n, gx_list_fn *fn, void *user, gx_error *err);
 
 #endif

@@ -26,8 +26,16 @@ typedef struct slot {
     uint32_t tag, number; /* high half of the term's hash; number + 1, 0: free */
 } slot;
 
+/* Where terms of this prefix, or higher ones, begin: in keys, or in a run. Marks divide a part's lists, terms in byte order, into
+ * pieces of MARK_POSTINGS, so that it can be read from the middle, and several threads find ranges of about equal work. */
+typedef struct mark {
+    uint64_t prefix, at;
+} mark;
+#define MARK_POSTINGS 2048u
+
 typedef struct run {
     uint64_t begin, end; /* in the temporary file */
+    uint32_t first_mark, n_marks;
 } run;
 
 /* A list decoded. */
@@ -59,7 +67,8 @@ struct gx_inverter {
     run *runs;
     uint32_t n_runs, max_runs;
 
-    postings whole;
+    mark *marks; /* [n_marks] of all runs, or of keys */
+    uint32_t n_marks, max_marks;
     sort_key *keys; /* [n_lists] once sealed, terms in byte order */
     bool sealed;
 };
@@ -125,8 +134,9 @@ void gx_postings_free(postings *p);
 /* docids[df] and tfs[df] of a list that is held. */
 void gx_inverter_decode(const gx_inverter *inv, const list *l, uint32_t *docids, uint32_t *tfs);
 
-/* Give the lists that are held, whose order is keys, to fn. */
-gx_status gx_inverter_each(gx_inverter *inv, const sort_key *keys, gx_list_fn *fn, void *user, gx_error *err);
+/* Give the lists keys[begin, end), which are held, to fn; they are decoded to whole. */
+gx_status gx_inverter_each(const gx_inverter *inv, const sort_key *keys, uint32_t begin, uint32_t end, postings *whole, gx_list_fn *fn,
+                           void *user, gx_error *err);
 
 gx_status gx_inverter_no_memory(gx_error *err);
 

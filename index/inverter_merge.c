@@ -1,4 +1,4 @@
-/* The merge of inverters: their runs and the lists that they hold, term by term. */
+/* The merge of inverters: their runs and the lists that they hold, term by term, of all terms or of a range. */
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -6,18 +6,19 @@
 #include "engine/status.h"
 #include "index/inverter_held.h"
 
-/* Lists being read, terms in byte order: a run's, or those that an inverter holds. The entry at hand, and what follows. */
+/* Lists of a range being read, terms in byte order: a run's, or those that an inverter holds. The entry at hand, and what follows. */
 typedef struct cursor {
     const gx_inverter *inv;
     uint64_t prefix; /* the term's */
     const uint8_t *term;
     uint32_t len, df, number;
+    const run *run; /* NULL: held */
 
-    uint32_t at_key; /* held: of inv->keys, the next one's */
+    uint32_t at_key, end_key; /* held: of inv->keys, the next one's, and the range's end */
     const list *l;
 
     uint64_t next, end; /* a run: what of the file is still to be read */
-    uint8_t *window;    /* bytes [at, n) are not used up. NULL: held */
+    uint8_t *window;    /* bytes [at, n) are not used up */
     size_t at, n, max;
     uint32_t bytes;
 } cursor;
@@ -73,7 +74,7 @@ static gx_status advance_run(cursor *c, gx_error *err)
 static bool advance_held(cursor *c)
 {
     const gx_inverter *inv = c->inv;
-    while (c->at_key < inv->n_lists) {
+    while (c->at_key < c->end_key) {
         prefetch_lists(inv, inv->keys, c->at_key);
         c->l = &inv->lists[inv->keys[c->at_key++].number];
         if (c->l->df == 0)
@@ -91,8 +92,8 @@ static bool advance_held(cursor *c)
 static gx_status advance(cursor *c, bool *more, gx_error *err)
 {
     gx_status st = GX_OK;
-    *more = c->window ? c->at < c->n || c->next < c->end : advance_held(c);
-    if (*more && c->window)
+    *more = c->run ? c->at < c->n || c->next < c->end : advance_held(c);
+    if (*more && c->run)
         st = advance_run(c, err);
     if (*more && st == GX_OK)
         c->prefix = prefix_of(c->term, c->len);
@@ -123,7 +124,7 @@ static void sink(cursor **heap, uint32_t n, uint32_t i)
 
 static void decode_entry(const cursor *c, uint32_t *docids, uint32_t *tfs)
 {
-    if (!c->window) {
+    if (!c->run) {
         gx_inverter_decode(c->inv, c->l, docids, tfs);
         return;
     }
@@ -144,13 +145,15 @@ typedef struct part {
     uint32_t at, end, doc; /* doc: the one at at */
 } part;
 
-typedef struct merging {
+#define LONG (1u << 20) /* postings; memory for more is not kept */
+
+struct gx_merger {
     cursor *cursors, **heap; /* [n_cursors] */
     part *parts;             /* [n_cursors] */
     uint32_t n_cursors, n_heap;
     uint8_t *term;           /* [65536] */
     postings pieces, whole;
-} merging;
+};
 
 static void sink_part(part *heap, uint32_t n, uint32_t i)
 {
@@ -166,7 +169,7 @@ static void sink_part(part *heap, uint32_t n, uint32_t i)
 }
 
 /* The parts of m->pieces by rising docid to m->whole. The part that is behind gives all that it has before the next. */
-static void interleave(merging *m, uint32_t n)
+static void interleave(gx_merger *m, uint32_t n)
 {
     const uint32_t *const docids = m->pieces.docids, *const tfs = m->pieces.tfs;
     part *const heap = m->parts;
@@ -193,7 +196,7 @@ static void interleave(merging *m, uint32_t n)
 }
 
 /* The list of the term that comes first, from all cursors that have it, decoded in their order. */
-static gx_status merge_list(merging *m, size_t len, const postings **out, uint64_t *df, gx_error *err)
+static gx_status merge_list(gx_merger *m, size_t len, const postings **out, uint64_t *df, gx_error *err)
 {
     uint32_t n_parts = 0;
     *df = 0;
@@ -227,12 +230,69 @@ static gx_status merge_list(merging *m, size_t len, const postings **out, uint64
     return GX_OK;
 }
 
-static gx_status merge_lists(merging *m, gx_list_fn *fn, void *user, gx_error *err)
+/* ---- ranges ---- */
+
+static bool is_before_end(uint64_t prefix, gx_term_range r)
+{
+    return r.to == 0 || prefix < r.to;
+}
+
+/* The first of keys whose prefix is not below this one. */
+static uint32_t find_key(const gx_inverter *inv, uint64_t prefix)
+{
+    uint32_t lo = 0, hi = inv->n_lists;
+    while (lo < hi) {
+        const uint32_t mid = lo + (hi - lo) / 2;
+        if (inv->keys[mid].prefix < prefix)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+/* How many of the run's marks, from its first on, have a prefix below this one. */
+static uint32_t count_marks(const gx_inverter *inv, const run *r, uint64_t prefix)
+{
+    const mark *const marks = inv->marks + r->first_mark;
+    uint32_t lo = 0, hi = r->n_marks;
+    while (lo < hi) {
+        const uint32_t mid = lo + (hi - lo) / 2;
+        if (marks[mid].prefix < prefix)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+/* To the cursor's first entry in the range, or *more = false. */
+static gx_status begin_range(cursor *c, gx_term_range range, bool *more, gx_error *err)
+{
+    const gx_inverter *inv = c->inv;
+    if (!c->run) {
+        c->at_key = find_key(inv, range.from);
+        c->end_key = range.to ? find_key(inv, range.to) : inv->n_lists;
+        return advance(c, more, err);
+    }
+    const mark *const marks = inv->marks + c->run->first_mark;
+    const uint32_t before = count_marks(inv, c->run, range.from), until = range.to ? count_marks(inv, c->run, range.to) : c->run->n_marks;
+    c->next = before ? marks[before - 1].at : c->run->begin;
+    c->end = until < c->run->n_marks ? marks[until].at : c->run->end;
+    c->at = c->n = 0;
+    gx_status st;
+    do
+        st = advance(c, more, err);
+    while (st == GX_OK && *more && c->prefix < range.from);
+    return st;
+}
+
+static gx_status merge_range(gx_merger *m, gx_term_range range, gx_list_fn *fn, void *user, gx_error *err)
 {
     gx_status st = GX_OK;
-    while (m->n_heap && st == GX_OK) {
+    while (m->n_heap && is_before_end(m->heap[0]->prefix, range) && st == GX_OK) {
         const size_t len = m->heap[0]->len;
-        const postings *p;
+        const postings *p = NULL;
         uint64_t df;
         memcpy(m->term, m->heap[0]->term, len);
         st = merge_list(m, len, &p, &df, err);
@@ -242,49 +302,73 @@ static gx_status merge_lists(merging *m, gx_list_fn *fn, void *user, gx_error *e
     return st;
 }
 
-/* A cursor before its first entry: run i of inv, or what inv holds. */
-static bool begin_cursor(cursor *c, const gx_inverter *inv, uint32_t i, uint32_t number, size_t window)
+gx_status gx_merger_run(gx_merger *m, gx_term_range range, gx_list_fn *fn, void *user, gx_error *err)
 {
-    *c = (cursor){.inv = inv, .number = number};
-    if (inv->n_runs == 0)
-        return true;
-    c->next = inv->runs[i].begin;
-    c->end = inv->runs[i].end;
-    c->max = window;
-    return (c->window = malloc(window));
+    const cursor *const first = &m->cursors[0];
+    if (m->n_cursors == 1 && !first->run) /* nothing to merge */
+        return gx_inverter_each(first->inv, first->inv->keys, find_key(first->inv, range.from),
+                                range.to ? find_key(first->inv, range.to) : first->inv->n_lists, &m->whole, fn, user, err);
+    m->n_heap = 0;
+    for (uint32_t i = 0; i < m->n_cursors; ++i) {
+        bool more;
+        const gx_status st = begin_range(&m->cursors[i], range, &more, err);
+        if (st != GX_OK)
+            return st;
+        if (more && is_before_end(m->cursors[i].prefix, range))
+            m->heap[m->n_heap++] = &m->cursors[i];
+    }
+    for (uint32_t i = m->n_heap / 2; i-- > 0;)
+        sink(m->heap, m->n_heap, i);
+    const gx_status st = merge_range(m, range, fn, user, err);
+    if (m->pieces.max > LONG) { /* other threads have such lists too */
+        gx_postings_free(&m->pieces);
+        gx_postings_free(&m->whole);
+    }
+    return st;
 }
 
-static gx_status begin_merging(merging *m, gx_inverter *const *inverters, uint32_t n, gx_error *err)
+/* Cursors in the order of docids: of an inverter, what it holds or its runs one after another. */
+static gx_status open_cursors(gx_merger *m, gx_inverter *const *inverters, uint32_t n, gx_error *err)
 {
     uint64_t n_cursors = 0;
     for (uint32_t i = 0; i < n; ++i)
         n_cursors += inverters[i]->n_runs ? inverters[i]->n_runs : 1;
-    const size_t window = n_cursors < 256 ? 256u << 10 : 16u << 10;
+    const size_t share = (size_t)((512u << 10) / n_cursors), window = share < 16u << 10 ? 16u << 10 : share;
     m->cursors = calloc(n_cursors, sizeof *m->cursors);
     m->heap = calloc(n_cursors, sizeof *m->heap);
     m->parts = calloc(n_cursors, sizeof *m->parts);
     m->term = malloc(65536);
     if (n_cursors > UINT32_MAX || !m->cursors || !m->heap || !m->parts || !m->term)
         return gx_inverter_no_memory(err);
-    for (uint32_t i = 0; i < n; ++i)
+    for (uint32_t i = 0; i < n; ++i) {
         for (uint32_t r = 0; r == 0 || r < inverters[i]->n_runs; ++r) {
             cursor *c = &m->cursors[m->n_cursors];
-            bool more;
-            if (!begin_cursor(c, inverters[i], r, m->n_cursors++, window))
+            *c = (cursor){.inv = inverters[i], .number = m->n_cursors++, .run = inverters[i]->n_runs ? &inverters[i]->runs[r] : NULL};
+            c->max = c->run ? window : 0;
+            if (c->run && !(c->window = malloc(window)))
                 return gx_inverter_no_memory(err);
-            const gx_status st = advance(c, &more, err);
-            if (st != GX_OK)
-                return st;
-            if (more)
-                m->heap[m->n_heap++] = c;
         }
-    for (uint32_t i = m->n_heap / 2; i-- > 0;)
-        sink(m->heap, m->n_heap, i);
+    }
     return GX_OK;
 }
 
-static void end_merging(merging *m)
+gx_status gx_merger_open(gx_merger **out, gx_inverter *const *inverters, uint32_t n, gx_error *err)
 {
+    *out = NULL;
+    gx_merger *m = calloc(1, sizeof *m);
+    const gx_status st = m ? open_cursors(m, inverters, n, err) : gx_inverter_no_memory(err);
+    if (st != GX_OK) {
+        gx_merger_close(m);
+        return st;
+    }
+    *out = m;
+    return GX_OK;
+}
+
+void gx_merger_close(gx_merger *m)
+{
+    if (!m)
+        return;
     for (uint32_t i = 0; i < m->n_cursors; ++i)
         free(m->cursors[i].window);
     free(m->cursors);
@@ -293,21 +377,60 @@ static void end_merging(merging *m)
     free(m->term);
     gx_postings_free(&m->pieces);
     gx_postings_free(&m->whole);
+    free(m);
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+gx_status gx_inverter_ranges(gx_inverter *const *inverters, uint32_t n, gx_term_range **ranges, uint32_t *n_ranges, gx_error *err)
+{
+    uint64_t n_marks = 0, n_parts = 0, got = 0;
+    for (uint32_t i = 0; i < n; ++i) {
+        n_marks += inverters[i]->n_marks;
+        n_parts += inverters[i]->n_runs ? inverters[i]->n_runs : 1;
+    }
+    uint64_t *prefixes = malloc((n_marks + 1) * sizeof *prefixes);
+    gx_term_range *r = malloc((n_marks + 1) * sizeof *r);
+    if (!prefixes || !r || n_marks >= UINT32_MAX) {
+        free(prefixes);
+        free(r);
+        return gx_inverter_no_memory(err);
+    }
+    for (uint32_t i = 0; i < n; ++i)
+        for (uint32_t k = 0; k < inverters[i]->n_marks; ++k)
+            prefixes[got++] = inverters[i]->marks[k].prefix;
+    qsort(prefixes, n_marks, sizeof *prefixes, by_value);
+    /* A range is read of each part from the mark before it on, so it is to have several of each. */
+    const uint64_t step = 2 * n_parts < 16 ? 16 : 2 * n_parts;
+    uint32_t at = 0;
+    r[0] = (gx_term_range){0, 0};
+    for (uint64_t i = step; i < n_marks; i += step) {
+        if (prefixes[i] <= r[at].from)
+            continue;
+        r[at].to = prefixes[i];
+        r[++at] = (gx_term_range){prefixes[i], 0};
+    }
+    free(prefixes);
+    *ranges = r;
+    *n_ranges = at + 1;
+    return GX_OK;
 }
 
 gx_status gx_inverter_merge(gx_inverter *const *inverters, uint32_t n, gx_list_fn *fn, void *user, gx_error *err)
 {
+    gx_merger *m;
     gx_status st = GX_OK;
     for (uint32_t i = 0; i < n && st == GX_OK; ++i)
         st = gx_inverter_seal(inverters[i], err);
+    if (st == GX_OK)
+        st = gx_merger_open(&m, inverters, n, err);
     if (st != GX_OK)
         return st;
-    if (n == 1 && inverters[0]->n_runs == 0)
-        return gx_inverter_each(inverters[0], inverters[0]->keys, fn, user, err);
-    merging m = {0};
-    st = begin_merging(&m, inverters, n, err);
-    if (st == GX_OK)
-        st = merge_lists(&m, fn, user, err);
-    end_merging(&m);
+    st = gx_merger_run(m, (gx_term_range){0, 0}, fn, user, err);
+    gx_merger_close(m);
     return st;
 }

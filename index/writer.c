@@ -13,6 +13,7 @@
 
 #include "codecs/choice.h"
 #include "engine/status.h"
+#include "index/coded.h"
 #include "index/format.h"
 #include "index/hash.h"
 #include "index/sealer.h"
@@ -61,8 +62,7 @@ struct gx_writer {
     size_t max_term_hashes;
     char *last_term;
     size_t last_term_len, max_last_term;
-    uint32_t *gaps; /* [max_gaps] a block's integers, or a list's, for parameters and choices */
-    size_t max_gaps;
+    gx_coded coded; /* a list that is given by itself */
 
     gx_error failed; /* the first failure's words, status GX_OK: none yet */
 };
@@ -80,21 +80,6 @@ static gx_status keep(gx_writer *w, gx_status st, const gx_error *words, gx_erro
     w->failed = *words;
     w->failed.status = st;
     return fail_again(w, err);
-}
-
-/* Grow *array to hold n items of the size, by halves. */
-static gx_status grow(void *array, size_t *max, size_t n, size_t size, gx_error *err)
-{
-    if (n <= *max)
-        return GX_OK;
-    const size_t more = n + n / 2 + 64;
-    void **p = array;
-    void *grown = reallocarray(*p, more, size);
-    if (!grown)
-        return gx_fail(err, GX_ENOMEM, "out of memory: %zu items of %zu bytes", more, size);
-    *p = grown;
-    *max = more;
-    return GX_OK;
 }
 
 /* ---- open and close ---- */
@@ -167,6 +152,7 @@ gx_status gx_writer_open(gx_writer **out, const char *path, const gx_writer_opti
     w->tfs = opt->tfs ? opt->tfs : opt->docids;
     w->block_len = w->docids->block_len;
     w->n_docs_told = opt->n_docs;
+    gx_coded_open(&w->coded, w->docids, w->tfs, 0);
     if (w->docids != &gx_codec_auto && w->tfs != &gx_codec_auto)
         w->codings[w->n_codings++] = (gx_coding){w->docids->id, w->tfs->id};
     if (!w->path || !w->dir)
@@ -177,8 +163,6 @@ gx_status gx_writer_open(gx_writer **out, const char *path, const gx_writer_opti
         st = gx_sealer_open(&w->sealer, w->path, w->dir, err);
     if (st == GX_OK)
         st = gx_sealer_begin(w->sealer, GX_SEC_PAYLOAD, 0, err);
-    if (st == GX_OK)
-        st = grow(&w->gaps, &w->max_gaps, w->block_len, sizeof *w->gaps, err);
     if (st == GX_OK && w->store_text && !(w->frame.zstd = ZSTD_createCCtx()))
         st = gx_fail(err, GX_ENOMEM, "out of memory for zstd");
     if (st == GX_OK)
@@ -203,7 +187,7 @@ void gx_writer_close(gx_writer *w)
     free(w->frame.bytes);
     free(w->term_hashes);
     free(w->last_term);
-    free(w->gaps);
+    gx_coded_close(&w->coded);
     free(w->path);
     free(w->dir);
     free(w);
@@ -262,9 +246,9 @@ static gx_status add_text(gx_writer *w, const char *text, size_t len, gx_error *
                        w->counts.n_docs, len, GX_MAX_TEXT);
     if (f->n == 0)
         f->first_doc = w->counts.n_docs;
-    gx_status st = grow(&f->ends, &f->max_ends, f->n + 1, sizeof *f->ends, err);
+    gx_status st = gx_grow(&f->ends, &f->max_ends, f->n + 1, sizeof *f->ends, err);
     if (st == GX_OK)
-        st = grow(&f->bytes, &f->max_bytes, f->n_bytes + len, 1, err);
+        st = gx_grow(&f->bytes, &f->max_bytes, f->n_bytes + len, 1, err);
     if (st != GX_OK)
         return st;
     if (len)
@@ -314,33 +298,21 @@ gx_status gx_writer_add_document(gx_writer *w, const char *id, size_t id_len, co
 
 /* ---- lists ---- */
 
-/* Words for messages: a term's bytes, its beginning only, anything not printable as a question mark. */
-static const char *show(const char *term, size_t len, char buffer[64])
-{
-    const size_t n = len < 60 ? len : 60;
-    for (size_t i = 0; i < n; ++i)
-        buffer[i] = (unsigned char)term[i] < 0x20 || term[i] == 0x7f ? '?' : term[i];
-    strcpy(buffer + n, n < len ? "..." : "");
-    return buffer;
-}
-
 static gx_status add_term(gx_writer *w, const char *term, size_t len, gx_error *err)
 {
     char a[64], b[64];
-    if (len > GX_MAX_STRING)
-        return gx_fail(err, GX_EUSAGE, "term '%s' has %zu bytes; the most is %u", show(term, len, a), len, GX_MAX_STRING);
     if (w->counts.n_terms == UINT32_MAX / 2)
         return gx_fail(err, GX_EUSAGE, "%s would have more than %u terms", w->path, UINT32_MAX / 2);
     if (w->counts.n_terms) {
         const size_t common = len < w->last_term_len ? len : w->last_term_len;
         const int order = memcmp(w->last_term, term, common);
         if (order > 0 || (order == 0 && w->last_term_len >= len))
-            return gx_fail(err, GX_EUSAGE, "terms out of order: '%s' after '%s'", show(term, len, a),
-                           show(w->last_term, w->last_term_len, b));
+            return gx_fail(err, GX_EUSAGE, "terms out of order: '%s' after '%s'", gx_show_term(term, len, a),
+                           gx_show_term(w->last_term, w->last_term_len, b));
     }
-    gx_status st = grow(&w->last_term, &w->max_last_term, len + 1, 1, err);
+    gx_status st = gx_grow(&w->last_term, &w->max_last_term, len + 1, 1, err);
     if (st == GX_OK)
-        st = grow(&w->term_hashes, &w->max_term_hashes, (size_t)w->counts.n_terms + 1, sizeof *w->term_hashes, err);
+        st = gx_grow(&w->term_hashes, &w->max_term_hashes, (size_t)w->counts.n_terms + 1, sizeof *w->term_hashes, err);
     if (st == GX_OK)
         st = add_string(&w->terms, term, len, err);
     if (st != GX_OK)
@@ -348,72 +320,6 @@ static gx_status add_term(gx_writer *w, const char *term, size_t len, gx_error *
     memcpy(w->last_term, term, len);
     w->last_term_len = len;
     w->term_hashes[w->counts.n_terms] = (uint32_t)gx_hash(term, len);
-    return GX_OK;
-}
-
-/* d-gaps less one of d[n], the first of each block 0. False if d does not rise. */
-static bool to_gaps(const uint32_t *restrict d, uint32_t n, uint32_t *restrict gaps)
-{
-    uint32_t falls = 0;
-    gaps[0] = 0;
-    for (uint32_t i = 1; i < n; ++i) {
-        gaps[i] = d[i] - d[i - 1] - 1;
-        falls |= d[i] <= d[i - 1];
-    }
-    return !falls;
-}
-
-/* tf - 1. False if a tf is 0. */
-static bool to_counts(const uint32_t *restrict tfs, uint32_t n, uint32_t *restrict counts, uint64_t *sum)
-{
-    uint32_t zero = 0;
-    uint64_t total = 0;
-    for (uint32_t i = 0; i < n; ++i) {
-        counts[i] = tfs[i] - 1;
-        zero |= tfs[i] == 0;
-        total += tfs[i];
-    }
-    *sum += total;
-    return !zero;
-}
-
-/* One half of a list, docids or tfs, whole to w->gaps. */
-static gx_status load_half(gx_writer *w, bool is_docids, const uint32_t *values, uint32_t df, gx_error *err)
-{
-    const gx_status st = grow(&w->gaps, &w->max_gaps, df, sizeof *w->gaps, err);
-    if (st != GX_OK)
-        return st;
-    uint64_t ignored = 0;
-    for (uint32_t at = 0, n; at < df; at += n) {
-        n = df - at < w->block_len ? df - at : w->block_len;
-        if (is_docids)
-            to_gaps(values + at, n, w->gaps + at);
-        else
-            to_counts(values + at, n, w->gaps + at, &ignored);
-    }
-    return GX_OK;
-}
-
-/* The codec that a half is packed with, and its parameter: of candidates the one that costs least. */
-static gx_status choose_codec(gx_writer *w, bool is_docids, const uint32_t *values, uint32_t df, gx_choice *best, gx_error *err)
-{
-    const gx_codec *const codec = is_docids ? w->docids : w->tfs;
-    const bool open = codec == &gx_codec_auto;
-    if (open || codec->param) {
-        const gx_status st = load_half(w, is_docids, values, df, err);
-        if (st != GX_OK)
-            return st;
-    }
-    if (!open) {
-        *best = (gx_choice){codec, codec->param ? codec->param(w->gaps, df) : 0, 0};
-        return GX_OK;
-    }
-    gx_choice choices[GX_MAX_CHOICES];
-    gx_choices(is_docids, w->gaps, df, (double)df / n_docs(w), choices);
-    *best = choices[0];
-    for (uint32_t i = 1; i < GX_MAX_CHOICES; ++i)
-        if (choices[i].cost < best->cost)
-            *best = choices[i];
     return GX_OK;
 }
 
@@ -429,75 +335,61 @@ static uint8_t coding_of(gx_writer *w, const gx_codec *docids, const gx_codec *t
     return (uint8_t)i;
 }
 
-/* One half of a list. Blocks go to the payload, where they end to ends; *words counts both halves'. */
-static gx_status add_half(gx_writer *w, bool is_docids, gx_choice choice, const uint32_t *values, uint32_t df, gx_spool *ends,
-                          uint64_t *words, gx_error *err)
+/* A coded list's term and entry; *payload and the counts go on. */
+static gx_status add_entry(gx_writer *w, const char *term, const gx_coded_list *l, uint64_t *payload, gx_error *err)
 {
-    const gx_codec *const codec = choice.codec;
-    const uint32_t block_len = w->block_len;
-    for (uint32_t at = 0, n; at < df; at += n) {
-        n = df - at < block_len ? df - at : block_len;
-        const bool good = is_docids ? to_gaps(values + at, n, w->gaps) && (at == 0 || values[at] > values[at - 1])
-                                    : to_counts(values + at, n, w->gaps, &w->sum_tfs);
-        if (!good)
-            return gx_fail(err, GX_EUSAGE, is_docids ? "docids do not rise" : "a tf is 0");
-        uint8_t *room;
-        gx_status st = gx_sealer_room(w->sealer, codec->max_words(n) * sizeof(uint32_t), &room, err);
-        if (st != GX_OK)
-            return st;
-        const uint32_t n_words = codec->encode(w->gaps, n, choice.param, (uint32_t *)(void *)room);
-        gx_sealer_take(w->sealer, n_words * sizeof(uint32_t));
-        *words += n_words;
-        if (*words > UINT32_MAX)
-            return gx_fail(err, GX_EUSAGE, "the list takes more than 2^32 words");
-        if ((st = gx_spool_u32(ends, (uint32_t)*words, err)) != GX_OK ||
-            (is_docids && (st = gx_spool_u32(&w->heads, values[at], err)) != GX_OK))
-            return st;
-    }
+    const uint64_t n_blocks = ((uint64_t)l->df + w->block_len - 1) / w->block_len;
+    gx_status st = add_term(w, term, l->term_len, err);
+    if (st != GX_OK)
+        return st;
+    if (w->counts.n_blocks + n_blocks > UINT32_MAX || *payload >> 40)
+        return gx_fail(err, GX_EUSAGE, "%s would have more than 2^32 blocks or 2^40 words", w->path);
+    const gx_list_entry entry = {.df = l->df,
+                                 .first_block = (uint32_t)w->counts.n_blocks,
+                                 .payload_lo = (uint32_t)*payload,
+                                 .payload_hi = (uint8_t)(*payload >> 32),
+                                 .coding = coding_of(w, l->docids, l->tfs),
+                                 .docid_param = l->docid_param,
+                                 .tf_param = l->tf_param};
+    if ((st = gx_spool_add(&w->lists, &entry, sizeof entry, err)) != GX_OK)
+        return st;
+    *payload += l->n_words;
+    ++w->counts.n_terms;
+    w->counts.n_blocks += n_blocks;
+    w->counts.n_postings += l->df;
+    w->sum_tfs += l->sum_tfs;
     return GX_OK;
 }
 
-static gx_status add_list(gx_writer *w, const char *term, size_t len, uint32_t df, const uint32_t *docids,
-                          const uint32_t *tfs, gx_error *err)
+static gx_status add_coded(gx_writer *w, const gx_coded *c, gx_error *err)
 {
-    char shown[64];
-    gx_error words;
-    if (df == 0 || df > n_docs(w))
-        return gx_fail(err, GX_EUSAGE, "term '%s' has %u postings; there are %u documents", show(term, len, shown), df,
-                       n_docs(w));
-    gx_status st = add_term(w, term, len, err);
-    if (st != GX_OK)
-        return st;
-    const uint64_t payload = gx_sealer_section_bytes(w->sealer) / sizeof(uint32_t);
-    const uint64_t n_blocks = ((uint64_t)df + w->block_len - 1) / w->block_len;
-    if (w->counts.n_blocks + n_blocks > UINT32_MAX || payload >> 40)
-        return gx_fail(err, GX_EUSAGE, "%s would have more than 2^32 blocks or 2^40 words", w->path);
-    gx_list_entry entry = {.df = df,
-                           .first_block = (uint32_t)w->counts.n_blocks,
-                           .payload_lo = (uint32_t)payload,
-                           .payload_hi = (uint8_t)(payload >> 32)};
-    gx_choice choice[2] = {{0}};
-    if ((st = choose_codec(w, true, docids, df, &choice[0], err)) != GX_OK || (st = choose_codec(w, false, tfs, df, &choice[1], err)) != GX_OK)
-        return st;
-    entry.coding = coding_of(w, choice[0].codec, choice[1].codec);
-    entry.docid_param = choice[0].param;
-    entry.tf_param = choice[1].param;
-    uint64_t n_words = 0;
-    st = add_half(w, true, choice[0], docids, df, &w->docid_ends, &n_words, &words);
-    if (st == GX_OK && docids[df - 1] >= n_docs(w))
-        st = gx_fail(&words, GX_EUSAGE, "docid %u, of %u documents", docids[df - 1], n_docs(w));
+    uint64_t payload = gx_sealer_section_bytes(w->sealer) / sizeof(uint32_t);
+    const char *term = c->terms;
+    gx_status st = GX_OK;
+    for (size_t i = 0; i < c->n_lists && st == GX_OK; term += c->lists[i++].term_len)
+        st = add_entry(w, term, &c->lists[i], &payload, err);
     if (st == GX_OK)
-        st = add_half(w, false, choice[1], tfs, df, &w->tf_ends, &n_words, &words);
-    if (st == GX_EUSAGE)
-        return gx_fail(err, st, "list of term '%s': %s", show(term, len, shown), words.text);
-    if (st != GX_OK)
-        return gx_fail(err, st, "%s", words.text);
-    if ((st = gx_spool_add(&w->lists, &entry, sizeof entry, err)) != GX_OK)
-        return st;
-    ++w->counts.n_terms;
-    w->counts.n_blocks += n_blocks;
-    w->counts.n_postings += df;
-    return GX_OK;
+        st = gx_sealer_add(w->sealer, c->words, c->n_words * sizeof *c->words, err);
+    if (st == GX_OK)
+        st = gx_spool_add(&w->heads, c->heads, c->n_blocks * sizeof *c->heads, err);
+    if (st == GX_OK)
+        st = gx_spool_add(&w->docid_ends, c->docid_ends, c->n_blocks * sizeof *c->docid_ends, err);
+    return st == GX_OK ? gx_spool_add(&w->tf_ends, c->tf_ends, c->n_blocks * sizeof *c->tf_ends, err) : st;
+}
+
+void gx_writer_open_coded(const gx_writer *w, gx_coded *c)
+{
+    gx_coded_open(c, w->docids, w->tfs, n_docs(w));
+}
+
+gx_status gx_writer_add_coded(gx_writer *w, gx_coded *c, gx_error *err)
+{
+    gx_error words;
+    if (w->failed.status != GX_OK)
+        return fail_again(w, err);
+    const gx_status st = add_coded(w, c, &words);
+    gx_coded_empty(c);
+    return keep(w, st, &words, err);
 }
 
 gx_status gx_writer_add_list(gx_writer *w, const char *term, size_t len, uint32_t df, const uint32_t *docids,
@@ -506,7 +398,12 @@ gx_status gx_writer_add_list(gx_writer *w, const char *term, size_t len, uint32_
     gx_error words;
     if (w->failed.status != GX_OK)
         return fail_again(w, err);
-    return keep(w, add_list(w, term, len, df, docids, tfs, &words), &words, err);
+    w->coded.n_docs = n_docs(w);
+    gx_status st = gx_coded_add(&w->coded, term, len, df, docids, tfs, &words);
+    if (st == GX_OK)
+        st = add_coded(w, &w->coded, &words);
+    gx_coded_empty(&w->coded);
+    return keep(w, st, &words, err);
 }
 
 /* ---- the sections, put together ---- */

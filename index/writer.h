@@ -8,7 +8,7 @@
  * Where lists must come first, the number of documents is told beforehand (options), and documents may follow them.
  *
  * The payload goes to a temporary file without a name in the output's directory; what else grows is spooled to more such
- * files, so memory is a few MiB and about 16 bytes a term, whatever the collection. finish adds the other sections, syncs the
+ * files, so memory is a few MiB, about 16 bytes a term and the longest list coded, whatever the collection. finish adds the other sections, syncs the
  * file and gives it its name: a file of that name is untouched until then, and a failure, an abort or a kill leaves nothing
  * behind. (Where the system has no files without a name, they have one until they are done: .gpuidx-*.tmp.)
  * A writer serves one thread at a time. After a failure every further call fails with the same words; only close is left.
@@ -18,6 +18,7 @@
 
 #include "codecs/codec.h"
 #include "index/analyzer.h"
+#include "index/coded.h"
 
 typedef struct gx_writer gx_writer;
 
@@ -47,6 +48,11 @@ gx_status gx_writer_add_document(gx_writer *w, const char *id, size_t id_len, co
  * GX_EUSAGE where that, or the terms' order, is broken; GX_EIO, GX_ENOMEM. */
 gx_status gx_writer_add_list(gx_writer *w, const char *term, size_t len, uint32_t df, const uint32_t *docids,
                              const uint32_t *tfs, gx_error *err);
+
+/* Many of the next lists at once, which other threads coded meanwhile: open, for gx_coded_add, when all documents are there, or told
+ * of; add_coded takes the lists and leaves c empty. The same statuses. */
+void gx_writer_open_coded(const gx_writer *w, gx_coded *c);
+gx_status gx_writer_add_coded(gx_writer *w, gx_coded *c, gx_error *err);
 
 /* Put the file in its place. GX_EUSAGE: documents are missing. meta: the META section, a JSON object as text: {"analyzer": gx_analyzer_json's object, ...}. */
 gx_status gx_writer_finish(gx_writer *w, const char *meta, gx_error *err);

@@ -91,6 +91,38 @@ static void free_plain(plain *p)
 
 enum { MAX_INVERTERS = 7 };
 
+/* The lists of ranges that begin at some of the terms, and of those that the inverters would have, are together all lists. */
+static void merge_by_ranges(plain *p, gx_inverter *const *inverters, uint32_t n, uint64_t *seed)
+{
+    const uint32_t all = p->seen;
+    gx_error err = {0};
+    gx_merger *m;
+    gx_term_range *ranges, range = {0, 0};
+    uint32_t n_ranges;
+    assert_int_equal(gx_merger_open(&m, inverters, n, &err), GX_OK);
+    p->seen = 0;
+    for (uint32_t i = 0; i < 8; ++i, range.from = range.to) {
+        const char *name = p->names[random_below(seed, p->n_terms)];
+        uint64_t to = 0;
+        for (int k = 0; k < 8; ++k) /* names are padded with zeros */
+            to = to << 8 | (unsigned char)name[k];
+        if (to <= range.from && i < 7)
+            to = range.from + 1;
+        range.to = i < 7 ? to : 0;
+        assert_int_equal(gx_merger_run(m, range, compare_list, p, &err), GX_OK);
+    }
+    assert_int_equal(p->seen, all);
+    assert_int_equal(gx_inverter_ranges(inverters, n, &ranges, &n_ranges, &err), GX_OK);
+    p->seen = 0;
+    for (uint32_t i = 0; i < n_ranges; ++i) {
+        assert_true(ranges[i].from == (i ? ranges[i - 1].to : 0) && (ranges[i].to == 0) == (i + 1 == n_ranges));
+        assert_int_equal(gx_merger_run(m, ranges[i], compare_list, p, &err), GX_OK);
+    }
+    assert_int_equal(p->seen, all);
+    free(ranges);
+    gx_merger_close(m);
+}
+
 /* Invert, several documents by one of n_inverters and then by another, spilling after every so many documents (0: never),
  * and compare. */
 static void invert_together(plain *p, uint32_t n_inverters, uint32_t spill_every, gx_status want)
@@ -138,6 +170,8 @@ static void invert_together(plain *p, uint32_t n_inverters, uint32_t spill_every
         }
         assert_int_equal(p->seen, expected);
     }
+    if (want == GX_OK)
+        merge_by_ranges(p, inverters, n_inverters, &shuffle);
     free(terms);
     for (uint32_t i = 0; i < n_inverters; ++i)
         gx_inverter_close(inverters[i]);
