@@ -24,6 +24,9 @@ typedef struct gx_work {
     uint64_t blocks_decoded;  /* of which docids were decoded (0 where an engine does not count, as a GPU for a few queries) */
     uint64_t lookups;         /* exact look-ups of a docid in a list */
     uint64_t and_fell_to_or;  /* AND-then-OR queries that needed OR */
+    /* Of a GPU: parts that batches went in, each sent, searched and brought back by itself; how often the host waited for the GPU, which is
+     * once a part, for its end, and no more where nothing is in the way; and device or pinned memory got or given back meanwhile. */
+    uint64_t parts, waits, allocations;
     /* 0 plan and copy in, 1 search, 2 select, 3 copy out; 0 where not measured, as for a few queries on a GPU. Parts of a batch
      * overlap there, so these can add up to more than the time that passed. */
     double seconds[4];

@@ -15,8 +15,7 @@
 using namespace gx;
 
 constexpr uint64_t MAX_ITEMS = 3u << 20, MAX_CANDIDATES = 16u << 20; /* of a part, unless a query alone needs more */
-constexpr uint32_t FIRST_PART = 192;       /* queries of a run's first part */
-constexpr uint32_t FEW_QUERIES = 4, FEW_BYTES = 512u << 10; /* of a part that is sent in one copy */
+constexpr uint32_t FIRST_PART = 64, PART_GROWTH = 4; /* queries of a run's first part; how many times larger the next may be */
 constexpr int N_PARTS = 3, MAX_BOUNDS = 16; /* sets of bounds in use at a time */
 
 static double seconds(void)
@@ -49,8 +48,8 @@ static uint64_t item_room(const gx_index *ix)
 
 uint64_t gx::exec_bytes(const gx_index *ix)
 {
-    const uint64_t part = MAX_QUERIES * (sizeof(gpu_query) + sizeof(gpu_query_state) + BINS * 4) + MAX_TERMS * sizeof(gpu_term) +
-                          MAX_RUNS * sizeof(gpu_run) + item_room(ix) * sizeof(gpu_item) + (candidate_room(ix) + answer_room(ix)) * 8;
+    const uint64_t part = DESCRIBED_BYTES + MAX_QUERIES * (sizeof(gpu_query_state) + BINS * 4) + item_room(ix) * sizeof(gpu_item) +
+                          (candidate_room(ix) + answer_room(ix)) * 8;
     return N_PARTS * part;
 }
 
@@ -58,7 +57,10 @@ uint64_t gx::exec_bytes(const gx_index *ix)
 
 struct gpu_exec {
     gpu_state *s;
+    gpu_calls calls; /* of all runs */
     part parts[N_PARTS];
+    gpu_query_state *d_few_states; /* [FEW_QUERIES] */
+    uint32_t *d_few_histograms;    /* [2 * FEW_QUERIES * BINS] */
     uint64_t candidate_room, answer_room, item_room;
     bounds *bounds_used[MAX_BOUNDS]; /* by the run under way */
     uint32_t n_bounds_used;
@@ -69,9 +71,9 @@ struct gpu_exec {
 
 static void close_part(part *p)
 {
-    void *const pinned[] = {p->queries, p->terms, p->runs, p->results, p->answers, p->few, p->counts};
-    void *const device[] = {p->d_few, p->d_queries, p->d_terms, p->d_runs, p->d_items, p->d_states, p->d_histograms,
-                            p->d_next, p->d_candidates, p->d_answers, p->d_counts, p->sort_scratch};
+    void *const pinned[] = {p->described, p->results, p->answers, p->counts};
+    void *const device[] = {p->d_described, p->d_items, p->d_states, p->d_histograms, p->d_next,
+                            p->d_candidates, p->d_answers, p->d_counts, p->sort_scratch};
     if (p->stream)
         (void)cudaStreamSynchronize(p->stream);
     for (size_t i = 0; i < sizeof pinned / sizeof *pinned; ++i)
@@ -95,6 +97,8 @@ static void cuda_exec_close(void *exec)
     (void)cudaSetDevice(x->s->device);
     for (part &p : x->parts)
         close_part(&p);
+    (void)cudaFree(x->d_few_states);
+    (void)cudaFree(x->d_few_histograms);
     named_close(x->named);
     (void)cudaGetLastError();
     free(x->again);
@@ -112,17 +116,11 @@ static gx_status open_part(gpu_exec *x, part *p, gx_error *err)
     p->jobs = (placed *)malloc(MAX_QUERIES * sizeof *p->jobs);
     if (!p->jobs)
         return gx_fail(err, GX_ENOMEM, "no memory for a GPU session");
-    TRY("pinned memory", pinned_alloc(&p->queries, MAX_QUERIES));
-    TRY("pinned memory", pinned_alloc(&p->terms, MAX_TERMS));
-    TRY("pinned memory", pinned_alloc(&p->runs, MAX_RUNS));
+    TRY("pinned memory", pinned_alloc(&p->described, DESCRIBED_BYTES));
     TRY("pinned memory", pinned_alloc(&p->results, MAX_QUERIES));
-    TRY("pinned memory", pinned_alloc(&p->few, FEW_BYTES));
-    TRY("memory for a session", device_alloc(&p->d_few, FEW_BYTES));
     TRY("pinned memory", pinned_alloc(&p->answers, answers));
     TRY("pinned memory", pinned_alloc(&p->counts, N_COUNTS));
-    TRY("memory for a session", device_alloc(&p->d_queries, MAX_QUERIES));
-    TRY("memory for a session", device_alloc(&p->d_terms, MAX_TERMS));
-    TRY("memory for a session", device_alloc(&p->d_runs, MAX_RUNS));
+    TRY("memory for a session", device_alloc(&p->d_described, DESCRIBED_BYTES));
     TRY("memory for a session", device_alloc(&p->d_items, x->item_room));
     TRY("memory for a session", device_alloc(&p->d_states, MAX_QUERIES));
     TRY("memory for a session", device_alloc(&p->d_histograms, MAX_QUERIES * BINS));
@@ -133,6 +131,16 @@ static gx_status open_part(gpu_exec *x, part *p, gx_error *err)
     TRY("making a stream", cudaStreamCreateWithFlags(&p->stream, cudaStreamNonBlocking));
     for (int i = 0; i < 4; ++i)
         TRY("making an event", cudaEventCreateWithFlags(&p->events[i], i == 3 ? cudaEventDisableTiming : cudaEventDefault));
+    return GX_OK;
+}
+
+static gx_status open_few(gpu_exec *x, gx_error *err)
+{
+    const cudaStream_t stream = x->parts[0].stream;
+    TRY("memory for a session", device_alloc(&x->d_few_states, FEW_QUERIES));
+    TRY("memory for a session", device_alloc(&x->d_few_histograms, 2 * FEW_QUERIES * BINS));
+    TRY("clearing memory", cudaMemsetAsync(x->d_few_states, 0, FEW_QUERIES * sizeof *x->d_few_states, stream));
+    TRY("clearing memory", cudaMemsetAsync(x->d_few_histograms, 0, 2 * FEW_QUERIES * BINS * sizeof *x->d_few_histograms, stream));
     return GX_OK;
 }
 
@@ -151,6 +159,8 @@ static gx_status cuda_exec_open(void **out, void *state, gx_error *err)
     gx_status st = GX_OK;
     for (int i = 0; i < N_PARTS && st == GX_OK; ++i)
         st = open_part(x, &x->parts[i], err);
+    if (st == GX_OK)
+        st = open_few(x, err);
     if (st != GX_OK) {
         cuda_exec_close(x);
         return st;
@@ -162,14 +172,14 @@ static gx_status cuda_exec_open(void **out, void *state, gx_error *err)
 /* ---- running a part ---- */
 
 /* Before the part's first launch; it is not under way. */
-static gx_status reserve_sort(part *p, uint32_t k, gx_error *err)
+static gx_status reserve_sort(gpu_exec *x, part *p, uint32_t k, gx_error *err)
 {
     const size_t bytes = sort_scratch_bytes(k);
     if (p->sort_scratch && bytes <= p->sort_bytes)
         return GX_OK;
-    (void)cudaFree(p->sort_scratch);
+    counted_free(&x->calls, p->sort_scratch);
     p->sort_scratch = NULL;
-    TRY("memory for sorting results", cudaMalloc(&p->sort_scratch, bytes));
+    TRY("memory for sorting results", counted_alloc(&x->calls, &p->sort_scratch, bytes));
     p->sort_bytes = bytes;
     return GX_OK;
 }
@@ -183,66 +193,11 @@ static uint32_t choose_item_blocks(const gpu_exec *x, const part *p, const uint3
             blocks += p->terms[p->queries[q].first_term + i].at.n_blocks;
     }
     uint32_t n = 1;
-    while (n < most && blocks / (2 * n) >= (p->n_jobs <= FEW_QUERIES ? 1ull : 4ull) * warps)
+    while (n < most && blocks / (2 * n) >= 4ull * warps)
         n *= 2;
     while (n < most && blocks / n + p->n_terms > x->item_room)
         n *= 2;
     return n < most ? n : most;
-}
-
-/* A part of a few queries: all of it in one copy, made ready by the host. False: it does not fit. */
-static bool pack_few(part *p, uint32_t item_blocks, gpu_batch *R, size_t *bytes)
-{
-    const size_t n = p->n_queries, terms = n * sizeof(gpu_query), states = terms + p->n_terms * sizeof(gpu_term);
-    const size_t next = states + n * sizeof(gpu_query_state), counts = next + N_LAUNCHES * 4;
-    const size_t histograms = counts + N_COUNTS * 8, items = histograms + n * BINS * 4;
-    static_assert(N_LAUNCHES * 4 % 16 == 0 && N_COUNTS * 8 % 16 == 0, "pieces of 16 bytes");
-    *bytes = items + (size_t)p->n_items * sizeof(gpu_item);
-    if (p->n_jobs > FEW_QUERIES || *bytes > FEW_BYTES || p->any_exhaustive)
-        return false;
-    p->watched = p->direct && !p->any_select;
-    for (size_t q = 0; q < n; ++q)
-        p->watched = p->watched && p->queries[q].n_items > 0;
-    for (size_t q = 0; q < n && p->watched; ++q) {
-        p->queries[q].flags |= QUERY_WATCHED;
-        p->results[q].done = 0;
-    }
-    memcpy(p->few, p->queries, terms);
-    memcpy(p->few + terms, p->terms, states - terms);
-    gpu_query_state *st = (gpu_query_state *)(p->few + states);
-    for (size_t q = 0; q < n; ++q)
-        st[q] = {p->queries[q].first_threshold, 0, 0, 0};
-    memset(p->few + next, 0, items - next);
-    gpu_item *item = (gpu_item *)(p->few + items);
-    for (uint32_t r = 0; r < p->n_runs; ++r) {
-        const gpu_run run = p->runs[r];
-        const uint32_t end = r + 1 < p->n_runs ? p->runs[r + 1].item : p->n_items;
-        const gpu_term *t = &p->terms[run.term];
-        for (uint32_t i = run.item; i < end; ++i)
-            item[i] = make_item(run.term, t->at, t->weight.query, &p->queries[t->weight.query], run.first + i - run.item, item_blocks);
-    }
-    char *d = p->d_few;
-    R->queries = (const gpu_query *)d;
-    R->terms = (const gpu_term *)(d + terms);
-    R->states = (gpu_query_state *)(d + states);
-    R->next_item = (uint32_t *)(d + next);
-    R->counts = (unsigned long long *)(d + counts);
-    R->histograms = (uint32_t *)(d + histograms);
-    R->items = (const gpu_item *)(d + items);
-    return true;
-}
-
-/* Copy the part in; its items, states and histograms are made by the device. */
-static gx_status send_many(part *p, uint32_t item_blocks, const gpu_batch &R, gx_error *err)
-{
-    const cudaStream_t stream = p->stream;
-    TRY("copying queries", cudaMemcpyAsync(p->d_queries, p->queries, p->n_queries * sizeof *p->queries, cudaMemcpyHostToDevice, stream));
-    TRY("copying queries", cudaMemcpyAsync(p->d_terms, p->terms, p->n_terms * sizeof *p->terms, cudaMemcpyHostToDevice, stream));
-    TRY("copying queries", cudaMemcpyAsync(p->d_runs, p->runs, p->n_runs * sizeof *p->runs, cudaMemcpyHostToDevice, stream));
-    if (p->timed)
-        TRY("timing", cudaEventRecord(p->events[0], stream));
-    begin_batch(R, p->d_runs, p->n_runs, p->n_queries, p->d_items, p->n_items, item_blocks, stream);
-    return GX_OK;
 }
 
 /* Sort the answers that select left unsorted, by way of their own candidates, which are not needed any more. */
@@ -260,7 +215,10 @@ static gx_status sort_large(part *p, gx_error *err)
     return GX_OK;
 }
 
-static gx_status launch_part(gpu_exec *x, part *p, const uint32_t *drivers, uint32_t *active, gx_error *err)
+/* Where the copy of what is described at here will be. */
+static char *on_device(const part *p, void *here) { return p->d_described + ((char *)here - p->described); }
+
+static gx_status launch_part(gpu_exec *x, part *p, const uint32_t *drivers, uint32_t *active, unmade *lists, gx_error *err)
 {
     const gpu_state *s = x->s;
     const cudaStream_t stream = p->stream;
@@ -270,25 +228,22 @@ static gx_status launch_part(gpu_exec *x, part *p, const uint32_t *drivers, uint
         if (p->queries[q].k > SORTED_K && p->queries[q].k > greatest_sorted)
             greatest_sorted = p->queries[q].k;
     }
-    if (greatest_sorted && (st = reserve_sort(p, greatest_sorted, err)) != GX_OK)
+    if (greatest_sorted && (st = reserve_sort(x, p, greatest_sorted, err)) != GX_OK)
         return st;
     p->direct = !greatest_sorted && p->n_answers <= MAX_ANSWERS;
-    p->timed = p->n_jobs > FEW_QUERIES;
-    p->watched = false;
     const uint32_t item_blocks = choose_item_blocks(x, p, drivers);
     for (uint32_t l = 0; l < N_LAUNCHES; ++l) {
         const uint32_t first = l < 2 ? 0 : p->n_first, n = l < 2 ? p->n_first : p->n_queries - p->n_first;
-        describe_items(p, first, n, l % 2, drivers, item_blocks, active);
+        describe_items(p, first, n, l % 2, drivers, item_blocks, active, lists);
         p->items_end[l] = p->n_items;
     }
 
-    gpu_batch R = {p->d_queries, p->d_terms, p->d_items, 0, p->d_next, p->d_states, p->d_histograms, p->d_candidates,
-                   p->direct ? (unsigned long long *)p->answers : p->d_answers, p->results, p->d_counts};
-    size_t few_bytes = 0;
-    if (pack_few(p, item_blocks, &R, &few_bytes))
-        TRY("copying queries", cudaMemcpyAsync(p->d_few, p->few, few_bytes, cudaMemcpyHostToDevice, stream));
-    else if ((st = send_many(p, item_blocks, R, err)) != GX_OK)
-        return st;
+    gpu_batch R = {(gpu_query *)on_device(p, p->queries), (gpu_term *)on_device(p, p->terms), p->d_items, 0, p->d_next, p->d_states,
+                   p->d_histograms, NULL, p->d_candidates, p->direct ? (unsigned long long *)p->answers : p->d_answers, p->results, p->d_counts};
+    TRY("copying queries", cudaMemcpyAsync(p->d_described, p->described, (size_t)((char *)(p->runs + p->n_runs) - p->described),
+                                           cudaMemcpyHostToDevice, stream));
+    TRY("timing", cudaEventRecord(p->events[0], stream));
+    begin_batch(R, (gpu_run *)on_device(p, p->runs), p->n_runs, p->n_queries, p->d_items, p->n_items, item_blocks, stream);
     const gpu_item *items = R.items;
     uint32_t *next_item = R.next_item;
     for (uint32_t l = 0; l < N_LAUNCHES; ++l) {
@@ -303,19 +258,17 @@ static gx_status launch_part(gpu_exec *x, part *p, const uint32_t *drivers, uint
             search_exhaustively(s->X, s->coding, R, p->n_first, p->n_queries - p->n_first, stream);
     }
     TRY("starting a search", cudaGetLastError());
-    if (p->timed)
-        TRY("timing", cudaEventRecord(p->events[1], stream));
+    TRY("timing", cudaEventRecord(p->events[1], stream));
     if (p->any_select || p->any_exhaustive)
         select_best(R, 0, p->n_queries, stream);
     if (greatest_sorted && (st = sort_large(p, err)) != GX_OK)
         return st;
     if (!p->direct && p->n_answers <= MAX_ANSWERS) /* else collect copies them */
         TRY("copying results", cudaMemcpyAsync(p->answers, p->d_answers, p->n_answers * 8, cudaMemcpyDeviceToHost, stream));
-    if (p->timed) {
-        TRY("timing", cudaEventRecord(p->events[2], stream));
-        TRY("copying results", cudaMemcpyAsync(p->counts, R.counts, N_COUNTS * 8, cudaMemcpyDeviceToHost, stream));
-    }
+    TRY("timing", cudaEventRecord(p->events[2], stream));
+    TRY("copying results", cudaMemcpyAsync(p->counts, R.counts, N_COUNTS * 8, cudaMemcpyDeviceToHost, stream));
     TRY("timing", cudaEventRecord(p->events[3], stream));
+    x->calls.parts += 1;
     p->busy = true;
     return GX_OK;
 }
@@ -346,38 +299,7 @@ static gx_status collect_query(gpu_exec *x, part *p, const placed *pl, uint32_t 
     if (p->n_answers <= MAX_ANSWERS)
         memcpy(h->keys, p->answers + Q->answer, (size_t)h->n * 8);
     else
-        TRY("copying results", cudaMemcpy(h->keys, p->d_answers + Q->answer, (size_t)h->n * 8, cudaMemcpyDeviceToHost));
-    return GX_OK;
-}
-
-/* Whether a watched part's answers are all there. */
-static bool all_done(const part *p)
-{
-    for (uint32_t q = 0; q < p->n_queries; ++q) {
-        if (!__atomic_load_n(&p->results[q].done, __ATOMIC_ACQUIRE))
-            return false;
-    }
-    return true;
-}
-
-static gx_status wait_for(part *p, const gx_plan *plan, bool *cancelled, gx_error *err)
-{
-    cudaError_t e = cudaErrorNotReady;
-    if (plan && plan->cancel) {
-        const struct timespec nap = {0, 50000};
-        for (uint32_t turn = 0; (e = cudaEventQuery(p->events[3])) == cudaErrorNotReady; ++turn) {
-            *cancelled = *cancelled || plan->cancel(plan->user);
-            if (turn > 1000) /* about a millisecond */
-                nanosleep(&nap, NULL);
-        }
-    } else if (p->watched) { /* sooner than the event; which tells of failures */
-        for (uint32_t turn = 0; !all_done(p) && e == cudaErrorNotReady; ++turn)
-            e = turn % 256 == 255 ? cudaEventQuery(p->events[3]) : e;
-        e = e == cudaErrorNotReady ? cudaSuccess : e;
-    } else {
-        e = cudaEventSynchronize(p->events[3]);
-    }
-    TRY("searching", e);
+        TRY("copying results", wait_and_copy(&x->calls, h->keys, p->d_answers + Q->answer, (size_t)h->n * 8));
     return GX_OK;
 }
 
@@ -387,12 +309,11 @@ static gx_status collect(gpu_exec *x, part *p, const gx_plan *plans, gx_hits *hi
     if (!p->busy)
         return GX_OK;
     p->busy = false;
-    gx_status st = wait_for(p, p->n_jobs ? &plans[p->jobs[0].j.plan] : NULL, &cancelled, err);
-    if (st != GX_OK)
-        return st;
+    TRY("searching", wait_for_event(&x->calls, p->events[3], &plans[p->jobs[0].j.plan], &cancelled));
     if (cancelled)
         return gx_fail(err, GX_ECANCELLED, "cancelled");
     const double t0 = seconds();
+    gx_status st = GX_OK;
     for (uint32_t i = 0; i < p->n_jobs && st == GX_OK; ++i) {
         const placed *pl = &p->jobs[i];
         const bool second = pl->second != NO_QUERY && p->results[pl->first].count < p->queries[pl->first].k;
@@ -401,7 +322,7 @@ static gx_status collect(gpu_exec *x, part *p, const gx_plan *plans, gx_hits *hi
         if (work)
             work->and_fell_to_or += second;
     }
-    if (work && p->timed) {
+    if (work) {
         float ms = 0;
         work->blocks_decoded += p->counts[COUNT_DECODED];
         work->lookups += p->counts[COUNT_LOOKUPS];
@@ -428,25 +349,40 @@ static gx_status find_bounds(gpu_exec *x, gx_norm norm, const bounds **out, gx_e
     if (x->n_bounds_used == MAX_BOUNDS) /* described queries need theirs no more */
         give_bounds(x->s, x->bounds_used[--x->n_bounds_used]);
     bounds *b = NULL;
-    const gx_status st = take_bounds(x->s, norm, &b, err);
+    const gx_status st = take_bounds(x->s, norm, &x->calls, &b, err);
     if (st == GX_OK)
         *out = x->bounds_used[x->n_bounds_used++] = b;
     return st;
 }
 
-/* Describe as many of jobs[n] as a part takes; *taken of them. */
-static gx_status fill_part(gpu_exec *x, part *p, const gx_plan *plans, const job *jobs, uint32_t n, uint32_t *drivers, uint32_t *taken,
-                           gx_work *work, gx_error *err)
+static void count_lists(const gpu_exec *x, const gx_plan *plan, gx_work *work)
 {
-    const uint64_t answers = x->answer_room < MAX_ANSWERS ? x->answer_room : MAX_ANSWERS;
-    need sum = {0, 0, 0, 0, 0, 0};
+    for (uint32_t t = 0; work && t < plan->n_terms; ++t) {
+        work->postings += plan->terms[t].df;
+        work->blocks += count_blocks(x->s->ix, plan->terms[t].df);
+    }
+}
+
+/* Make the part ready for so many queries and terms. */
+static void empty_part(part *p, uint64_t n_queries, uint64_t n_terms)
+{
+    p->queries = (gpu_query *)p->described;
+    p->terms = (gpu_term *)(p->queries + n_queries);
+    p->runs = (gpu_run *)(p->terms + n_terms);
     p->n_jobs = p->n_queries = p->n_first = p->n_terms = p->n_runs = p->n_items = 0;
     p->n_candidates = p->n_answers = 0;
     p->any_exhaustive = p->any_select = false;
+}
+
+/* How many of jobs[n] a part takes, made ready for them. */
+static uint32_t size_part(const gpu_exec *x, part *p, const gx_plan *plans, const job *jobs, uint32_t n)
+{
+    const uint64_t answers = x->answer_room < MAX_ANSWERS ? x->answer_room : MAX_ANSWERS;
+    need sum = {0, 0, 0, 0, 0, 0};
+    uint64_t n_queries = 0, n_terms = 0;
     uint32_t i = 0;
     for (; i < n; ++i) {
-        const gx_plan *plan = &plans[jobs[i].plan];
-        const need one = job_need(x->s->ix, plan, &jobs[i]);
+        const need one = job_need(x->s->ix, &plans[jobs[i].plan], &jobs[i]);
         sum.queries += one.queries;
         sum.terms += one.terms;
         sum.runs += one.runs;
@@ -458,51 +394,156 @@ static gx_status fill_part(gpu_exec *x, part *p, const gx_plan *plans, const job
             break;
         if (one.candidates > x->candidate_room || one.answers > x->answer_room)
             break; /* of AND-then-OR with room for all: run_jobs parts them */
-        const bounds *b = NULL;
-        if (plan->prune) {
-            const gx_status st = find_bounds(x, plan->norm, &b, err);
-            if (st != GX_OK)
-                return st;
-        }
+        n_queries = sum.queries;
+        n_terms = sum.terms;
+    }
+    empty_part(p, n_queries, n_terms);
+    return i;
+}
+
+/* Describe the job's query in the part, as AND (all) or OR; its number. */
+static gx_status add_query(gpu_exec *x, part *p, const gx_plan *plan, const job *j, bool all, uint32_t after, uint32_t *drivers,
+                           uint32_t *number, gx_error *err)
+{
+    const bounds *b = NULL;
+    const gx_status st = plan->prune ? find_bounds(x, plan->norm, &b, err) : GX_OK;
+    if (st != GX_OK)
+        return st;
+    *number = p->n_queries;
+    describe_query(x->s, p, plan, b, j, all, after, &drivers[*number]);
+    return GX_OK;
+}
+
+/* Describe as many of jobs[n] as a part takes; *taken of them. */
+static gx_status fill_part(gpu_exec *x, part *p, const gx_plan *plans, const job *jobs, uint32_t n, uint32_t *drivers, uint32_t *taken,
+                           gx_work *work, gx_error *err)
+{
+    gx_status st = GX_OK;
+    *taken = size_part(x, p, plans, jobs, n);
+    for (uint32_t i = 0; i < *taken && st == GX_OK; ++i) {
+        const gx_plan *plan = &plans[jobs[i].plan];
         placed *pl = &p->jobs[p->n_jobs++];
-        *pl = {jobs[i], p->n_queries, NO_QUERY};
-        uint32_t d;
-        describe_query(x->s, p, plan, b, &jobs[i], jobs[i].op != GX_OP_OR, NO_QUERY, &d);
-        drivers[pl->first] = d;
-        if (work) {
-            for (uint32_t t = 0; t < plan->n_terms; ++t) {
-                work->postings += plan->terms[t].df;
-                work->blocks += (plan->terms[t].df - 1) / x->s->ix->block_len + 1;
-            }
-        }
+        *pl = {jobs[i], 0, NO_QUERY};
+        st = add_query(x, p, plan, &jobs[i], jobs[i].op != GX_OP_OR, NO_QUERY, drivers, &pl->first, err);
+        count_lists(x, plan, work);
     }
     p->n_first = p->n_queries;
-    for (uint32_t m = 0; m < p->n_jobs; ++m) {
-        placed *pl = &p->jobs[m];
-        if (pl->j.op != GX_OP_AND_OR)
-            continue;
-        const gx_plan *plan = &plans[pl->j.plan];
-        const bounds *b = NULL;
-        if (plan->prune) {
-            const gx_status st = find_bounds(x, plan->norm, &b, err);
-            if (st != GX_OK)
-                return st;
-        }
-        pl->second = p->n_queries;
-        uint32_t d;
-        describe_query(x->s, p, plan, b, &pl->j, false, pl->first, &d);
-        drivers[pl->second] = d;
+    for (uint32_t i = 0; i < p->n_jobs && st == GX_OK; ++i) {
+        placed *pl = &p->jobs[i];
+        if (pl->j.op == GX_OP_AND_OR)
+            st = add_query(x, p, &plans[pl->j.plan], &pl->j, false, pl->first, drivers, &pl->second, err);
     }
-    *taken = i;
+    return st;
+}
+
+/* ---- a few queries ---- */
+
+/* Whether the jobs can go as a kernel's parameters. */
+static bool are_few(const gx_plan *plans, const job *jobs, uint32_t n)
+{
+    for (uint32_t i = 0; i < n && n <= FEW_QUERIES; ++i) {
+        const gx_plan *plan = &plans[jobs[i].plan];
+        if (!plan->prune || plan->n_terms > NEAR_TERMS || plan->k > QUICK_K || jobs[i].roomy)
+            return false;
+    }
+    return n <= FEW_QUERIES;
+}
+
+/* Describe jobs[n]; *blocks: of threads that each of them gets. */
+static gx_status fill_few(gpu_exec *x, part *p, const gx_plan *plans, const job *jobs, uint32_t n, few_batch *F, uint32_t *blocks,
+                          gx_work *work, gx_error *err)
+{
+    uint32_t drivers[FEW_QUERIES], most = 0;
+    empty_part(p, FEW_QUERIES, FEW_QUERIES * NEAR_TERMS);
+    for (uint32_t i = 0; i < n; ++i) {
+        const gx_plan *plan = &plans[jobs[i].plan];
+        placed *pl = &p->jobs[p->n_jobs++];
+        *pl = {jobs[i], 0, NO_QUERY};
+        gpu_query *Q = &p->queries[i];
+        const gpu_term *terms = &p->terms[p->n_terms];
+        const gx_status st = add_query(x, p, plan, &jobs[i], jobs[i].op != GX_OP_OR, NO_QUERY, drivers, &pl->first, err);
+        if (st != GX_OK)
+            return st;
+        Q->flags |= QUERY_WATCHED;
+        Q->first_term = 0;
+        for (uint32_t t = 0; t < drivers[i]; ++t)
+            Q->n_items += terms[t].at.n_blocks;
+        most = most > Q->n_items ? most : Q->n_items;
+        F->of[i].query = *Q;
+        memcpy(F->of[i].terms, terms, plan->n_terms * sizeof *terms);
+        p->results[i].done = 0;
+        count_lists(x, plan, work);
+    }
+    *blocks = most > SEARCH_WARPS ? (most + SEARCH_WARPS - 1) / SEARCH_WARPS : 1;
+    *blocks = *blocks < x->s->few_grid / n ? *blocks : x->s->few_grid / n;
     return GX_OK;
+}
+
+/* Until the answers to a few queries are there: each is marked by the device, sooner than the stream has come to its end; which is
+ * asked only of failures. */
+static gx_status wait_for_few(gpu_exec *x, const part *p, const gx_plan *plan, bool *cancelled, gx_error *err)
+{
+    uint32_t q = 0;
+    x->calls.waits += 1;
+    cudaError_t e = cudaErrorNotReady;
+    for (uint32_t turn = 1; q < p->n_queries && e == cudaErrorNotReady; ++turn) {
+        while (q < p->n_queries && __atomic_load_n(&p->results[q].done, __ATOMIC_ACQUIRE))
+            ++q;
+        if (turn % 1024 == 0) {
+            e = cudaStreamQuery(p->stream);
+            *cancelled = *cancelled || (plan->cancel && plan->cancel(plan->user));
+        }
+    }
+    TRY("searching", e == cudaErrorNotReady ? cudaSuccess : e);
+    return GX_OK;
+}
+
+/* A few short queries: one launch, nothing copied. AND that falls to OR is run again. */
+static gx_status run_few(gpu_exec *x, const gx_plan *plans, const job *jobs, uint32_t n, gx_hits *hits, gx_work *work, gx_error *err)
+{
+    part *p = &x->parts[0];
+    const gpu_state *s = x->s;
+    const gx_plan *plan = &plans[jobs[0].plan];
+    const double t0 = work ? seconds() : 0;
+    bool cancelled = plan->cancel && plan->cancel(plan->user);
+    few_batch F;
+    uint32_t blocks;
+    if (cancelled)
+        return gx_fail(err, GX_ECANCELLED, "cancelled");
+    gx_status st = fill_few(x, p, plans, jobs, n, &F, &blocks, work, err);
+    if (st != GX_OK)
+        return st;
+    const gpu_batch R = {NULL, NULL, NULL, 0, NULL, x->d_few_states, x->d_few_histograms, x->d_few_histograms + FEW_QUERIES * BINS, p->d_candidates,
+                         (unsigned long long *)p->answers, p->results, NULL};
+    search_few(s->X, s->coding, R, F, n, blocks, p->stream);
+    TRY("starting a search", cudaGetLastError());
+    x->calls.parts += 1;
+    if (work)
+        work->seconds[0] += seconds() - t0;
+    if ((st = wait_for_few(x, p, plan, &cancelled, err)) != GX_OK)
+        return st;
+    if (cancelled)
+        return gx_fail(err, GX_ECANCELLED, "cancelled");
+    for (uint32_t i = 0; i < n && st == GX_OK; ++i) {
+        const bool falls = jobs[i].op == GX_OP_AND_OR && p->results[i].count < p->queries[i].k;
+        st = falls ? push_again(x, {jobs[i].plan, GX_OP_OR, false, 0}, err)
+                   : collect_query(x, p, &p->jobs[i], i, jobs[i].op == GX_OP_OR ? GX_OP_OR : GX_OP_AND, hits, err);
+        if (work)
+            work->and_fell_to_or += falls;
+    }
+    return st;
 }
 
 static gx_status run_jobs(gpu_exec *x, const gx_plan *plans, const job *jobs, uint32_t n, gx_hits *hits, gx_work *work, gx_error *err)
 {
     uint32_t drivers[MAX_QUERIES], active[MAX_QUERIES];
+    unmade lists[MAX_QUERIES];
     gx_status st = GX_OK;
-    /* The first parts are small, so that the GPU begins early; later ones grow, as long as the others take. */
-    for (uint32_t at = 0, turn = 0, most = FIRST_PART; at < n && st == GX_OK; turn = (turn + 1) % N_PARTS, most = 2 * most < MAX_QUERIES ? 2 * most : MAX_QUERIES) {
+    if (n && are_few(plans, jobs, n))
+        return run_few(x, plans, jobs, n, hits, work, err);
+    /* The first parts are small, so that the GPU begins early; a part is described in a fifth of the time that its search takes. */
+    for (uint32_t at = 0, turn = 0, most = FIRST_PART; at < n && st == GX_OK;
+         turn = (turn + 1) % N_PARTS, most = PART_GROWTH * most < MAX_QUERIES ? PART_GROWTH * most : MAX_QUERIES) {
         part *p = &x->parts[turn];
         if ((st = collect(x, p, plans, hits, work, err)) != GX_OK)
             break;
@@ -518,7 +559,7 @@ static gx_status run_jobs(gpu_exec *x, const gx_plan *plans, const job *jobs, ui
             st = gx_fail(err, GX_ECUDA, "GPU: a query of %u terms and k = %u is larger than the session's memory; use the CPU engine",
                          plan->n_terms, plan->k);
         if (st == GX_OK)
-            st = launch_part(x, p, drivers, active, err);
+            st = launch_part(x, p, drivers, active, lists, err);
         if (work)
             work->seconds[0] += seconds() - t0;
         at += taken;
@@ -528,7 +569,7 @@ static gx_status run_jobs(gpu_exec *x, const gx_plan *plans, const job *jobs, ui
         if (st == GX_OK)
             st = collect(x, p, plans, hits, work, err);
         else
-            (void)cudaStreamSynchronize(p->stream);
+            (void)wait_for_stream(&x->calls, p->stream);
         p->busy = false;
     }
     return st;
@@ -537,6 +578,7 @@ static gx_status run_jobs(gpu_exec *x, const gx_plan *plans, const job *jobs, ui
 static gx_status cuda_run(void *exec, const gx_plan *plans, uint32_t n, gx_hits *hits, gx_work *work, gx_error *err)
 {
     gpu_exec *x = (gpu_exec *)exec;
+    const gpu_calls before = x->calls;
     TRY("choosing it", cudaSetDevice(x->s->device));
     job *jobs = (job *)malloc((n + 1ull) * sizeof *jobs);
     if (!jobs)
@@ -549,7 +591,7 @@ static gx_status cuda_run(void *exec, const gx_plan *plans, uint32_t n, gx_hits 
     }
     x->n_again = 0;
     gx_status st = run_jobs(x, plans, jobs, n_jobs, hits, work, err);
-    if (st == GX_OK && x->n_again) {
+    while (st == GX_OK && x->n_again) { /* AND that falls to OR, and then what needs more room */
         job *again = x->again;
         const uint32_t n_again = x->n_again;
         x->again = NULL;
@@ -558,7 +600,12 @@ static gx_status cuda_run(void *exec, const gx_plan *plans, uint32_t n, gx_hits 
         free(again);
     }
     if (st == GX_OK)
-        st = named_run(&x->named, x->s, plans, n, hits, work, err);
+        st = named_run(&x->named, x->s, &x->calls, plans, n, hits, work, err);
+    if (work) {
+        work->parts += x->calls.parts - before.parts;
+        work->waits += x->calls.waits - before.waits;
+        work->allocations += x->calls.allocations - before.allocations;
+    }
     while (x->n_bounds_used)
         give_bounds(x->s, x->bounds_used[--x->n_bounds_used]);
     free(jobs);

@@ -81,7 +81,7 @@ constexpr uint32_t NO_MAP_SHIFT = 31, NO_TABLE_SHIFT = 31;
 
 /* ---- a query ---- */
 
-constexpr uint32_t BINS = 512;    /* of the histogram of exact scores */
+constexpr uint32_t LOG2_BINS = 9, BINS = 1 << LOG2_BINS; /* of the histogram of exact scores */
 constexpr uint32_t QUICK_K = 32;  /* up to this k the search kernel selects, else the kernel select */
 constexpr uint32_t NO_QUERY = UINT32_MAX;
 constexpr uint32_t NEAR_TERMS = 6;    /* a query of more is long, and searched by a kernel of its own */
@@ -109,7 +109,7 @@ struct alignas(16) gpu_query_state {
     uint32_t threshold; /* only rises; never above the k-th best score */
     uint32_t count;     /* candidates accepted; those past the capacity were lost, and the query is to be run again */
     uint32_t done;      /* items finished */
-    uint32_t n_hits;    /* of the answer, once it is there */
+    uint32_t n_hits;    /* of the answer, once it is there; before, documents that count_least counted */
 };
 
 struct alignas(16) gpu_item {
@@ -122,7 +122,10 @@ constexpr uint32_t ITEM_TERM = (1u << 24) - 1, ITEM_LAST = 1u << 30, ITEM_FIRST 
 constexpr uint32_t MAX_ITEM_BLOCKS = 16;
 constexpr uint32_t N_LAUNCHES = 4; /* of a search: short queries, long ones; what is answered only after others likewise */
 
-/* Item number `chunk` of a query's list, of item_blocks blocks each. */
+/* Items of a list, of item_blocks blocks each. */
+__host__ __device__ __forceinline__ uint32_t count_items(uint32_t n_blocks, uint32_t item_blocks) { return (n_blocks - 1) / item_blocks + 1; }
+
+/* Item number `chunk` of a query's list. */
 __host__ __device__ __forceinline__ gpu_item make_item(uint32_t term, term_blocks at, uint32_t query, const gpu_query *Q, uint32_t chunk,
                                                        uint32_t item_blocks)
 {
@@ -137,6 +140,16 @@ struct gpu_run {
     uint32_t term, first, item;
 };
 
+/* A few queries, short ones, of k <= QUICK_K: the kernel's parameters are all that describes them. Query i's terms are its own, from 0 on. */
+constexpr uint32_t FEW_QUERIES = 4;
+
+struct few_batch {
+    struct {
+        gpu_query query;
+        gpu_term terms[NEAR_TERMS];
+    } of[FEW_QUERIES];
+};
+
 enum { COUNT_DECODED, COUNT_LOOKUPS, N_COUNTS };
 
 struct gpu_batch {
@@ -146,7 +159,7 @@ struct gpu_batch {
     uint32_t n_items;
     uint32_t *next_item;         /* of this launch; [N_LAUNCHES] in all */
     gpu_query_state *states;     /* [n_queries] */
-    uint32_t *histograms;        /* [n_queries * BINS] */
+    uint32_t *histograms, *least_histograms; /* [n_queries * BINS]: of exact scores, of what documents have at least */
     unsigned long long *candidates, *answers; /* keys; answers may be host memory */
     gpu_query_state *results;    /* [n_queries], host memory: the states at the end */
     unsigned long long *counts;  /* [N_COUNTS] */
@@ -183,6 +196,7 @@ __host__ __device__ __forceinline__ uint32_t tf_class(uint32_t tf) { return tf <
 constexpr uint32_t CLASS_ANY = 3; /* no greatest tf */
 
 __host__ __device__ __forceinline__ uint32_t class_tf(uint32_t c) { return c == 0 ? 1 : c == 1 ? 2 : 5; } /* c < CLASS_ANY */
+__host__ __device__ __forceinline__ uint32_t class_least_tf(uint32_t c) { return c < 2 ? c + 1 : c == 2 ? 3 : 6; }
 
 /* ---- descriptors ---- */
 

@@ -15,7 +15,8 @@ struct alignas(16) long_list {
     uint32_t table, table_shift;  /* NO_TABLE_SHIFT: none */
     uint32_t map, map_shift;      /* NO_MAP_SHIFT: none */
     uint32_t classes;             /* NO_CLASSES: none */
-    uint32_t unused[2];
+    uint32_t tf_begin;            /* where its tf blocks begin: a word of docid_ends that is far from all others */
+    uint32_t unused;
 };
 
 /* Tables and maps (zeroed before; dense ones with ranks) of lists[n], in tables and maps. */
@@ -39,6 +40,8 @@ void derive_bounds(const gpu_index &X, uint32_t coding, const gpu_codings &codin
 
 /* ---- gpu_search.cu ---- */
 
+constexpr uint32_t SEARCH_WARPS = 8; /* of a block of threads */
+
 /* Items of the runs, and the states and histograms of the queries, before a search. */
 void begin_batch(const gpu_batch &R, const gpu_run *runs, uint32_t n_runs, uint32_t n_queries, gpu_item *items, uint32_t n_items,
                  uint32_t item_blocks, cudaStream_t stream);
@@ -47,6 +50,12 @@ void begin_batch(const gpu_batch &R, const gpu_run *runs, uint32_t n_runs, uint3
 uint32_t search_grid(uint32_t coding, uint32_t multiprocessors);
 /* The batch's items, all of long queries (of more than NEAR_TERMS terms) or none. */
 void search_batch(const gpu_index &X, uint32_t coding, const gpu_batch &R, bool are_long, uint32_t grid, cudaStream_t stream);
+
+/* A few queries, each by `blocks` blocks of threads. R.states and both histograms are 0 and become so again.
+ * search_few_grid: the number of blocks that fill the current device, which is made ready. */
+uint32_t search_few_grid(uint32_t coding, uint32_t multiprocessors);
+void search_few(const gpu_index &X, uint32_t coding, const gpu_batch &R, const few_batch &F, uint32_t n_queries, uint32_t blocks,
+                cudaStream_t stream);
 
 /* ---- gpu_exhaustive.cu ---- */
 

@@ -1,7 +1,6 @@
 /* The host side of named algorithms: plans in groups that fit their memory, and the steps of a group, timed. */
 #include "query/gpu_named.cuh"
 
-#include <time.h>
 
 namespace gx {
 
@@ -34,6 +33,7 @@ struct named_space {
     size_t sort_bytes;
     cudaStream_t stream;
     cudaEvent_t done;
+    gpu_calls *calls; /* of the run under way */
     mark *marks; /* [MAX_MARKS], the first is where the others begin */
     uint32_t n_marks, n_events;
 };
@@ -85,10 +85,10 @@ static gx_status reserve_arrays(named_space *s, uint64_t bytes, gx_error *err)
 {
     if (bytes <= s->bytes)
         return GX_OK;
-    (void)cudaFree(s->arrays);
+    counted_free(s->calls, s->arrays);
     s->arrays = NULL;
     s->bytes = 0;
-    TRY("memory for candidates and accumulators", cudaMalloc((void **)&s->arrays, bytes));
+    TRY("memory for candidates and accumulators", counted_alloc(s->calls, (void **)&s->arrays, bytes));
     s->bytes = bytes;
     return GX_OK;
 }
@@ -97,10 +97,10 @@ static gx_status reserve_answers(named_space *s, uint64_t n, gx_error *err)
 {
     if (n <= s->max_answers)
         return GX_OK;
-    (void)cudaFreeHost(s->answers);
+    counted_free_pinned(s->calls, s->answers);
     s->answers = NULL;
     s->max_answers = 0;
-    TRY("pinned memory", pinned_alloc(&s->answers, n));
+    TRY("pinned memory", counted_alloc_pinned(s->calls, (void **)&s->answers, n * sizeof *s->answers));
     s->max_answers = n;
     return GX_OK;
 }
@@ -257,10 +257,10 @@ static gx_status fill_group(named_space *sp, const gpu_state *s, const gx_plan *
         return st;
     const size_t scratch = g->sort_n ? sort_scratch_bytes((uint32_t)g->sort_n) : 0;
     if (scratch > sp->sort_bytes) {
-        (void)cudaFree(sp->sort_scratch);
+        counted_free(sp->calls, sp->sort_scratch);
         sp->sort_scratch = NULL;
         sp->sort_bytes = 0;
-        TRY("memory for sorting results", cudaMalloc(&sp->sort_scratch, scratch));
+        TRY("memory for sorting results", counted_alloc(sp->calls, &sp->sort_scratch, scratch));
         sp->sort_bytes = scratch;
     }
     return GX_OK;
@@ -380,24 +380,14 @@ static gx_status launch_group(named_space *sp, const gpu_state *s, const group *
     TRY("copying results", cudaMemcpyAsync(sp->answers, g->G.answers, g->n_answers * 8, cudaMemcpyDeviceToHost, stream));
     TRY("copying results", cudaMemcpyAsync(sp->states, sp->d_states, g->n * sizeof *sp->states, cudaMemcpyDeviceToHost, stream));
     TRY("timing", cudaEventRecord(sp->done, stream));
+    sp->calls->parts += 1;
     return GX_OK;
 }
 
 static gx_status wait_for(named_space *sp, const gx_plan *plan, gx_error *err)
 {
-    cudaError_t e;
     bool cancelled = false;
-    if (!plan->cancel) {
-        e = cudaEventSynchronize(sp->done);
-    } else {
-        const struct timespec nap = {0, 50000};
-        for (uint32_t turn = 0; (e = cudaEventQuery(sp->done)) == cudaErrorNotReady; ++turn) {
-            cancelled = cancelled || plan->cancel(plan->user);
-            if (turn > 1000) /* about a millisecond */
-                nanosleep(&nap, NULL);
-        }
-    }
-    TRY("searching", e);
+    TRY("searching", wait_for_event(sp->calls, sp->done, plan, &cancelled));
     return cancelled ? gx_fail(err, GX_ECANCELLED, "cancelled") : GX_OK;
 }
 
@@ -429,7 +419,7 @@ static gx_status run_jobs(named_space *sp, const gpu_state *s, const gx_plan *pl
         if ((st = launch_group(sp, s, &g, err)) == GX_OK)
             st = wait_for(sp, first, err);
         else
-            (void)cudaStreamSynchronize(sp->stream); /* nothing may be under way when this returns */
+            (void)wait_for_stream(sp->calls, sp->stream); /* nothing may be under way when this returns */
         for (uint32_t i = 0; i < g.n && st == GX_OK; ++i) {
             const named_job j = jobs[at + i];
             const named_query *Q = &sp->queries[i];
@@ -445,8 +435,8 @@ static gx_status run_jobs(named_space *sp, const gpu_state *s, const gx_plan *pl
     return st;
 }
 
-gx_status named_run(named_space **space, const gpu_state *s, const gx_plan *plans, uint32_t n, gx_hits *hits, gx_work *work,
-                    gx_error *err)
+gx_status named_run(named_space **space, const gpu_state *s, gpu_calls *calls, const gx_plan *plans, uint32_t n, gx_hits *hits,
+                    gx_work *work, gx_error *err)
 {
     gx_status st = GX_OK;
     uint32_t n_jobs = 0, n_again = 0, n_none = 0;
@@ -462,7 +452,9 @@ gx_status named_run(named_space **space, const gpu_state *s, const gx_plan *plan
             return st;
         }
         *space = sp;
+        calls->allocations += 1; /* at the session's first use of them */
     }
+    (*space)->calls = calls;
     named_job *jobs = (named_job *)malloc(2ull * n_jobs * sizeof *jobs), *again = jobs + n_jobs;
     if (!jobs)
         return gx_fail(err, GX_ENOMEM, "no memory for a batch of %u queries", n);

@@ -92,8 +92,8 @@ struct named_space;
 void named_close(named_space *space);
 
 /* Answer those of plans[n] that name an algorithm; hits, work and failures as in gx_exec_ops.run. */
-gx_status named_run(named_space **space, const gpu_state *s, const gx_plan *plans, uint32_t n, gx_hits *hits, gx_work *work,
-                    gx_error *err);
+gx_status named_run(named_space **space, const gpu_state *s, gpu_calls *calls, const gx_plan *plans, uint32_t n, gx_hits *hits,
+                    gx_work *work, gx_error *err);
 
 static inline bool is_named(const gx_plan *plan) { return plan->prune && plan->algorithm != GX_ALGORITHM_AUTO; }
 

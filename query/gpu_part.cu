@@ -3,14 +3,21 @@
 
 namespace gx {
 
+/* Room for a query's candidates. */
+static uint32_t candidates_of(const gx_index *ix, const gx_plan *plan, const job *j)
+{
+    const uint64_t room = j->roomy || !plan->prune ? ix->n_docs : 4096 + 4ull * plan->k;
+    return room < ix->n_docs ? (uint32_t)room : ix->n_docs;
+}
+
 static void describe_term(const gpu_state *s, const gx_plan_term *t, uint32_t query, gpu_term *out)
 {
     const gx_index *ix = s->ix;
     const gx_list_entry *e = &ix->lists[t->list];
-    const uint32_t n_blocks = (e->df - 1) / ix->block_len + 1, number = s->long_of[t->list];
+    const uint32_t n_blocks = count_blocks(ix, e->df), number = s->long_of[t->list];
     const gx_coding c = ix->header->codings[e->coding];
     out->at = {e->first_block, n_blocks, 0, NO_TABLE_SHIFT};
-    out->payload = {(uint64_t)e->payload_hi << 32 | e->payload_lo, ix->docid_ends[e->first_block + n_blocks - 1], e->df};
+    out->payload = {(uint64_t)e->payload_hi << 32 | e->payload_lo, 0, e->df};
     out->filter = {0, NO_MAP_SHIFT, 0, NO_CLASSES};
     out->weight = {t->w, 0, query, c.docids | (uint32_t)e->docid_param << 8 | (uint32_t)c.tfs << 16 | (uint32_t)e->tf_param << 24};
     if (number != UINT32_MAX) {
@@ -20,49 +27,62 @@ static void describe_term(const gpu_state *s, const gx_plan_term *t, uint32_t qu
         out->filter.map = l->map;
         out->filter.map_shift = l->map_shift;
         out->filter.classes = l->classes;
+        out->payload.tf_begin = l->tf_begin;
+    } else {
+        out->payload.tf_begin = ix->docid_ends[e->first_block + n_blocks - 1];
     }
 }
 
 /* No impact of weight w is greater, given the greatest tf / (tf + K): both sides are within 2^-21 of the exact values. */
 static uint32_t list_bound(float w, float best)
 {
-    return (uint32_t)ceil((double)w * best * (1 + 0x1p-20)) + 2;
+    return (uint32_t)((double)w * best * (1 + 0x1p-20)) + 3;
 }
 
-/* At least k of the list's postings have this impact or more; 1 if nothing better is known. */
-static uint32_t kth_impact(const gpu_state *s, const bounds *b, const gx_plan_term *t, uint32_t k)
+/* Which of a list's stored impacts bounds the k-th best from below, or N_KTH. */
+static uint32_t find_kth(uint32_t k)
+{
+    uint32_t i = 0;
+    while (i < N_KTH && kth_at[i] < k)
+        ++i;
+    return i;
+}
+
+/* At least k of the list's postings have this impact or more; 1 if nothing better is known. kth: find_kth(k). */
+static uint32_t kth_impact(const gpu_state *s, const bounds *b, const gx_plan_term *t, uint32_t k, uint32_t kth)
 {
     const uint32_t number = s->long_of[t->list];
-    if (number == UINT32_MAX || t->df < k)
+    if (number == UINT32_MAX || t->df < k || kth == N_KTH)
         return 1;
-    for (uint32_t i = 0; i < N_KTH; ++i) {
-        if (kth_at[i] >= k) {
-            const double x = (double)t->w * b->kth[(size_t)number * N_KTH + i] / 256 * (1 - 0x1p-20) - 2;
-            return x > 1 ? (uint32_t)x : 1;
-        }
-    }
-    return 1;
+    const double x = (double)t->w * b->kth[(size_t)number * N_KTH + kth] / 256 * (1 - 0x1p-20) - 2;
+    return x > 1 ? (uint32_t)x : 1;
 }
 
-/* Lists by falling bound, the longer later: an insertion sort for the few, qsort for the many. */
+/* A term of the plan, in the order of the query's lists. */
+struct ranked {
+    uint32_t bound, df, list, term;
+};
+
+/* By falling bound, the longer later. */
 static int by_bound(const void *a, const void *b)
 {
-    const gpu_term *x = (const gpu_term *)a, *y = (const gpu_term *)b;
-    if (x->filter.bound != y->filter.bound)
-        return x->filter.bound > y->filter.bound ? -1 : 1;
-    if (x->payload.df != y->payload.df)
-        return x->payload.df < y->payload.df ? -1 : 1;
-    return (x->at.first_block > y->at.first_block) - (x->at.first_block < y->at.first_block);
+    const ranked *x = (const ranked *)a, *y = (const ranked *)b;
+    if (x->bound != y->bound)
+        return x->bound > y->bound ? -1 : 1;
+    if (x->df != y->df)
+        return x->df < y->df ? -1 : 1;
+    return (x->list > y->list) - (x->list < y->list);
 }
 
-static void sort_terms(gpu_term *t, uint32_t n)
+/* An insertion sort for the few, qsort for the many. */
+static void sort_ranked(ranked *t, uint32_t n)
 {
     if (n > 16) {
         qsort(t, n, sizeof *t, by_bound);
         return;
     }
     for (uint32_t i = 1; i < n; ++i) {
-        const gpu_term x = t[i];
+        const ranked x = t[i];
         uint32_t j = i;
         for (; j > 0 && by_bound(&x, &t[j - 1]) < 0; --j)
             t[j] = t[j - 1];
@@ -70,7 +90,37 @@ static void sort_terms(gpu_term *t, uint32_t n)
     }
 }
 
-/* Fill in one query of the part. drivers: lists that make items. */
+/* Describe the lists of a plan that is pruned, and what follows from their bounds. */
+static void describe_lists(const gpu_state *s, const gx_plan *plan, const bounds *b, const job *j, bool all, uint32_t q, gpu_query *Q,
+                           gpu_term *t, uint32_t *drivers)
+{
+    ranked order[GX_MAX_TERMS];
+    const uint32_t n = plan->n_terms, kth = all && n > 1 ? N_KTH : find_kth(plan->k);
+    uint32_t total = 0, first = j->threshold > 1 ? j->threshold : 1;
+    for (uint32_t i = 0; i < n; ++i) {
+        const gx_plan_term *term = &plan->terms[i];
+        order[i] = {list_bound(term->w, b->best[term->list]), term->df, term->list, i};
+        total += order[i].bound;
+        const uint32_t least = kth_impact(s, b, term, plan->k, kth);
+        first = first > least ? first : least;
+    }
+    if (!all)
+        sort_ranked(order, n);
+    uint32_t rest = total;
+    for (uint32_t i = 0; i < n; ++i) {
+        if (rest >= first && (!all || i == 0))
+            *drivers = i + 1;
+        rest -= order[i].bound;
+        describe_term(s, &plan->terms[order[i].term], q, &t[i]);
+        t[i].filter.bound = order[i].bound;
+        t[i].weight.rest = rest;
+    }
+    Q->first_threshold = first;
+    Q->bin_base = float_bits((float)first) - 1; /* at most one step above what rounding down gives */
+    const uint32_t range = float_bits((float)total) + 1 - Q->bin_base;
+    Q->bin_shift = range < BINS ? 0 : 32 - LOG2_BINS - (uint32_t)__builtin_clz(range);
+}
+
 void describe_query(const gpu_state *s, part *p, const gx_plan *plan, const bounds *b, const job *j, bool all, uint32_t after,
                     uint32_t *drivers)
 {
@@ -82,106 +132,80 @@ void describe_query(const gpu_state *s, part *p, const gx_plan *plan, const boun
     Q->first_term = p->n_terms;
     Q->flags = (all ? QUERY_AND : 0) | (plan->prune ? 0 : QUERY_EXHAUSTIVE);
     Q->k = plan->k;
+    Q->first_threshold = 1;
     Q->after = after;
     Q->c0 = plan->norm.c0;
     Q->c1 = plan->norm.c1;
     Q->lossy = plan->norm.lossy;
     Q->least_K = gx_bm25_K(plan->norm, s->ix->min_doc_len);
     Q->step = plan->k / 8 > 1 ? plan->k / 8 : 1;
-    uint64_t room = j->roomy || !plan->prune ? s->ix->n_docs : 4096 + 4ull * plan->k;
-    room = room < s->ix->n_docs ? room : s->ix->n_docs;
-    Q->capacity = (uint32_t)room;
+    Q->capacity = candidates_of(s->ix, plan, j);
     Q->candidates = p->n_candidates;
     Q->answer = p->n_answers;
-    p->n_candidates += room;
+    p->n_candidates += Q->capacity;
     p->n_answers += plan->k;
     p->n_terms += n;
-    for (uint32_t i = 0; i < n; ++i)
-        describe_term(s, &plan->terms[i], q, &t[i]);
     *drivers = 0;
-    Q->first_threshold = 1;
-    if (!plan->prune) {
+    if (plan->prune) {
+        p->any_select |= plan->k > QUICK_K;
+        describe_lists(s, plan, b, j, all, q, Q, t, drivers);
+    } else {
         p->any_exhaustive = true;
-        return;
+        for (uint32_t i = 0; i < n; ++i)
+            describe_term(s, &plan->terms[i], q, &t[i]);
     }
-    p->any_select |= plan->k > QUICK_K;
-    uint32_t total = 0, first = j->threshold > 1 ? j->threshold : 1;
-    for (uint32_t i = 0; i < n; ++i) {
-        t[i].filter.bound = list_bound(plan->terms[i].w, b->best[plan->terms[i].list]);
-        total += t[i].filter.bound;
-        const uint32_t kth = all && n > 1 ? 1 : kth_impact(s, b, &plan->terms[i], plan->k);
-        first = first > kth ? first : kth;
-    }
-    if (!all)
-        sort_terms(t, n);
-    uint32_t rest = total;
-    for (uint32_t i = 0; i < n; ++i) {
-        if (rest >= first && (!all || i == 0))
-            *drivers = i + 1;
-        rest -= t[i].filter.bound;
-        t[i].weight.rest = rest;
-    }
-    Q->first_threshold = first;
-    Q->bin_base = float_bits((float)first) - 1; /* at most one step above what rounding down gives */
-    const uint32_t range = float_bits((float)total) + 1 - Q->bin_base;
-    while (range >> Q->bin_shift >= BINS)
-        ++Q->bin_shift;
 }
 
 void describe_items(part *p, uint32_t first, uint32_t n, bool are_long, const uint32_t *drivers, uint32_t item_blocks,
-                    uint32_t *active)
+                    uint32_t *active, unmade *lists)
 {
-    uint32_t n_active = 0, deepest = 0;
+    uint32_t n_active = 0;
     for (uint32_t i = 0; i < n; ++i) {
-        if (drivers[first + i] && (p->queries[first + i].n_terms > NEAR_TERMS) == are_long) {
+        if (drivers[first + i] && (p->queries[first + i].n_terms > NEAR_TERMS) == are_long)
             active[n_active++] = first + i;
-            deepest = deepest > drivers[first + i] ? deepest : drivers[first + i];
-        }
     }
-    for (uint32_t r = 0; r < deepest; ++r) {
-        uint32_t kept = 0;
+    for (uint32_t r = 0; n_active; ++r) {
+        uint32_t kept = 0, n_lists = n_active;
         for (uint32_t i = 0; i < n_active; ++i) {
-            if (drivers[active[i]] > r)
+            gpu_query *Q = &p->queries[active[i]];
+            const uint32_t term = Q->first_term + r, n_items = count_items(p->terms[term].at.n_blocks, item_blocks);
+            lists[i] = {term, n_items};
+            Q->n_items += n_items;
+            if (drivers[active[i]] > r + 1)
                 active[kept++] = active[i];
         }
         n_active = kept;
-        bool more = true;
-        for (uint32_t from = 0, size = 1; more; from += size, size = from > 1 ? from : 1) {
-            more = false;
-            for (uint32_t i = 0; i < n_active; ++i) {
-                gpu_query *Q = &p->queries[active[i]];
-                const uint32_t term = Q->first_term + r;
-                const uint32_t chunks = (p->terms[term].at.n_blocks + item_blocks - 1) / item_blocks;
-                if (from >= chunks)
-                    continue;
-                const uint32_t step = from > 1 ? from : 1, count = chunks - from < step ? chunks - from : step;
-                p->runs[p->n_runs++] = {term, from, p->n_items};
-                p->n_items += count;
-                Q->n_items += count;
-                more |= from + count < chunks;
+        for (uint32_t from = 0, to = 1; n_lists; from = to, to *= 4) {
+            uint32_t left = 0;
+            for (uint32_t i = 0; i < n_lists; ++i) {
+                const unmade l = lists[i];
+                p->runs[p->n_runs++] = {l.term, from, p->n_items};
+                p->n_items += (l.n_items < to ? l.n_items : to) - from;
+                if (l.n_items > to)
+                    lists[left++] = l;
             }
+            n_lists = left;
         }
     }
 }
 
-/* Most runs that a list of n blocks can make: 2 + log2 of its chunks. */
+/* Most runs that a list of n blocks can make. */
 static uint32_t runs_of(uint32_t n_blocks)
 {
-    return 34 - (uint32_t)__builtin_clz(n_blocks);
+    return 2 + (31 - (uint32_t)__builtin_clz(n_blocks)) / 2;
 }
 
 need job_need(const gx_index *ix, const gx_plan *plan, const job *j)
 {
-    const uint32_t times = j->op == GX_OP_AND_OR ? 2 : 1, blocks = most_item_blocks(ix);
-    uint64_t room = j->roomy || !plan->prune ? ix->n_docs : 4096 + 4ull * plan->k;
-    room = room < ix->n_docs ? room : ix->n_docs;
-    need n = {times, times * plan->n_terms, 0, 0, times * room, times * (uint64_t)plan->k};
+    const uint32_t times = j->op == GX_OP_AND_OR ? 2 : 1;
+    uint64_t blocks = 0, runs = 0;
     for (uint32_t i = 0; i < plan->n_terms; ++i) {
-        const uint32_t b = (plan->terms[i].df - 1) / ix->block_len + 1;
-        n.runs += times * runs_of(b);
-        n.items += times * ((b + blocks - 1) / blocks);
+        const uint32_t n = count_blocks(ix, plan->terms[i].df);
+        blocks += n;
+        runs += runs_of(n);
     }
-    return n;
+    const uint64_t items = blocks / most_item_blocks(ix) + plan->n_terms;
+    return {times, times * plan->n_terms, times * runs, times * items, times * (uint64_t)candidates_of(ix, plan, j), times * (uint64_t)plan->k};
 }
 
 } // namespace gx

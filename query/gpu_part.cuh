@@ -10,6 +10,7 @@ namespace gx {
 
 constexpr uint32_t MAX_QUERIES = 4096, MAX_TERMS = 1u << 16, MAX_RUNS = 1u << 18; /* of a part */
 constexpr uint64_t MAX_ANSWERS = 1u << 20;
+constexpr size_t DESCRIBED_BYTES = MAX_QUERIES * sizeof(gpu_query) + MAX_TERMS * sizeof(gpu_term) + MAX_RUNS * sizeof(gpu_run);
 
 /* A query to be answered. */
 struct job {
@@ -31,21 +32,16 @@ struct part {
     uint32_t items_end[N_LAUNCHES]; /* of each launch */
     uint64_t n_candidates, n_answers;
     bool any_exhaustive, any_select;
-    bool timed;               /* events and counts are taken: not of a few queries alone */
     bool direct;              /* answers are written to host memory as they are found */
-    bool watched;             /* every query is QUERY_WATCHED */
     placed *jobs;             /* [MAX_QUERIES] */
-    gpu_query *queries;       /* pinned, [MAX_QUERIES] */
-    gpu_term *terms;          /* pinned, [MAX_TERMS] */
-    gpu_run *runs;            /* pinned, [MAX_RUNS] */
+    char *described;          /* pinned, [DESCRIBED_BYTES]: what follows, so that one copy sends it */
+    gpu_query *queries;
+    gpu_term *terms;
+    gpu_run *runs;
     gpu_query_state *results; /* pinned, [MAX_QUERIES]; written by the device */
     uint64_t *answers;        /* pinned, [MAX_ANSWERS]; written by the device, if direct */
-    char *few;                /* pinned, [FEW_BYTES]: all that a search of a few queries needs */
     unsigned long long *counts; /* pinned, [N_COUNTS] */
-    char *d_few;
-    gpu_query *d_queries;
-    gpu_term *d_terms;
-    gpu_run *d_runs;
+    char *d_described;
     gpu_item *d_items;
     gpu_query_state *d_states;
     uint32_t *d_histograms, *d_next;
@@ -55,6 +51,13 @@ struct part {
     cudaStream_t stream;
     cudaEvent_t events[4]; /* copied in, searched, selected, copied out */
 };
+
+/* Blocks of a list; all codecs' blocks are powers of two long, so that it is not divided. */
+static inline uint32_t count_blocks(const gx_index *ix, uint32_t df)
+{
+    const uint32_t len = ix->block_len;
+    return (len & (len - 1) ? (df - 1) / len : (df - 1) >> __builtin_ctz(len)) + 1;
+}
 
 /* Most blocks of an item. */
 static inline uint32_t most_item_blocks(const gx_index *ix)
@@ -68,11 +71,15 @@ static inline uint32_t most_item_blocks(const gx_index *ix)
 void describe_query(const gpu_state *s, part *p, const gx_plan *plan, const bounds *b, const job *j, bool all, uint32_t after,
                     uint32_t *drivers);
 
+/* A list of which some items are yet to be made. */
+struct unmade {
+    uint32_t term, n_items;
+};
+
 /* Add the runs that make items of queries [first, first + n), of the long ones or the others: list by list in their order, so
- * that every query's threshold rises early; of a list first a chunk, then another, then two, four, eight, ...
- * active: scratch, [n]. */
+ * that every query's threshold rises early; of a list first an item, then three, then 12, 48, ... active, lists: scratch, [n]. */
 void describe_items(part *p, uint32_t first, uint32_t n, bool are_long, const uint32_t *drivers, uint32_t item_blocks,
-                    uint32_t *active);
+                    uint32_t *active, unmade *lists);
 
 /* What a job takes of a part, at most. */
 struct need {

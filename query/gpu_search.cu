@@ -1,5 +1,5 @@
 #include "query/gpu_kernels.cuh"
-#include "query/gpu_search.cuh"
+#include "query/gpu_few.cuh"
 
 namespace gx {
 
@@ -50,6 +50,26 @@ uint32_t search_grid(uint32_t coding, uint32_t multiprocessors)
         (void)cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, search<decltype(pair), false>, SEARCH_WARPS * 32, bytes);
     });
     return multiprocessors * (uint32_t)(each > 0 ? each : 1);
+}
+
+uint32_t search_few_grid(uint32_t coding, uint32_t multiprocessors)
+{
+    int each = 0;
+    with_pair(coding, [&](auto pair) {
+        constexpr int bytes = (int)shared_bytes<decltype(pair)>();
+        (void)cudaFuncSetAttribute(search_few_queries<decltype(pair)>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+        (void)cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, search_few_queries<decltype(pair)>, SEARCH_WARPS * 32, bytes);
+    });
+    return multiprocessors * (uint32_t)(each > 0 ? each : 1);
+}
+
+void search_few(const gpu_index &X, uint32_t coding, const gpu_batch &R, const few_batch &F, uint32_t n_queries, uint32_t blocks,
+                cudaStream_t stream)
+{
+    with_pair(coding, [&](auto pair) {
+        constexpr size_t bytes = shared_bytes<decltype(pair)>();
+        search_few_queries<decltype(pair)><<<dim3(blocks, n_queries), SEARCH_WARPS * 32, bytes, stream>>>(X, R, F);
+    });
 }
 
 void search_batch(const gpu_index &X, uint32_t coding, const gpu_batch &R, bool are_long, uint32_t grid, cudaStream_t stream)

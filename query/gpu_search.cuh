@@ -25,11 +25,18 @@
 
 namespace gx {
 
-constexpr uint32_t SEARCH_WARPS = 8;
-
 /* Blocks of threads an SM. What registers are left must do for the loop over an item's blocks: spills there halve the speed. */
 template <class P> constexpr uint32_t SEARCH_BLOCKS = P::template doc<true>::V > 4 ? 2 : 3;
 template <> constexpr uint32_t SEARCH_BLOCKS<pair_gpubp128> = 4; /* 64 registers; what is spilled, an item needs once */
+
+/* Marks decoders in the kernel that searches for a few queries (gpu_few.cuh). */
+template <class P> struct few : P {};
+template <class P> constexpr bool is_few = false;
+template <class P> constexpr bool is_few<few<P>> = true;
+template <class P> constexpr uint32_t SEARCH_BLOCKS<few<P>> = SEARCH_BLOCKS<P>;
+
+/* Whether the threshold is also raised by what documents have at least (count_least). */
+template <class P> constexpr bool COUNTS_LEAST = is_few<P>;
 
 constexpr uint32_t STAGE_WORDS = 320;  /* of payload in each of a warp's two buffers */
 constexpr uint32_t STAGE_BLOCKS = 8;   /* most blocks in one */
@@ -81,9 +88,8 @@ __device__ __forceinline__ void wait_copies()
     __syncwarp();
 }
 
-/* Begin to fetch what describes an item. */
-template <bool LONG>
-__device__ __forceinline__ void fetch_item(const gpu_index &X, const gpu_batch &R, gpu_item it, near_item &to, uint32_t lane)
+/* Begin to fetch an item's heads and ends, but for where the tfs of an ITEM_FIRST begin. */
+__device__ __forceinline__ void fetch_blocks(const gpu_index &X, gpu_item it, near_item &to, uint32_t lane)
 {
     const uint32_t n = (it.what >> 24 & (MAX_ITEM_BLOCKS - 1)) + 1;
     if (lane == 0)
@@ -92,11 +98,19 @@ __device__ __forceinline__ void fetch_item(const gpu_index &X, const gpu_batch &
         copy_4(&to.heads[lane], X.heads + it.block + lane);
     if (lane == 0 && it.what & ITEM_FIRST) {
         to.docid_ends[0] = 0;
-        copy_4(&to.tf_ends[0], &R.terms[it.what & ITEM_TERM].payload.tf_begin);
     } else if (lane <= n) {
         copy_4(&to.docid_ends[lane], X.docid_ends + it.block + lane - 1);
         copy_4(&to.tf_ends[lane], X.tf_ends + it.block + lane - 1);
     }
+}
+
+/* Begin to fetch all that describes an item. */
+template <bool LONG>
+__device__ __forceinline__ void fetch_item(const gpu_index &X, const gpu_batch &R, gpu_item it, near_item &to, uint32_t lane)
+{
+    fetch_blocks(X, it, to, lane);
+    if (lane == 0 && it.what & ITEM_FIRST)
+        copy_4(&to.tf_ends[0], &R.terms[it.what & ITEM_TERM].payload.tf_begin);
     constexpr uint32_t PIECES = sizeof(gpu_term) / 16;
     static_assert(NEAR_TERMS * PIECES <= 32, "a lane a piece");
     if (!LONG && lane < (it.place >> 24) * PIECES)
@@ -148,10 +162,43 @@ __device__ __forceinline__ void stage_chunk(const gpu_index &X, const near_item 
 
 /* ---- thresholds, maps and bounds ---- */
 
-/* The query's threshold as it is now; one value for the warp, whichever way its lanes came here. */
-__device__ __forceinline__ uint32_t current_threshold(const gpu_query_state *st)
+/* The state as it is now. */
+__device__ __forceinline__ gpu_query_state read_now(const gpu_query_state *st)
 {
-    return __shfl_sync(ALL_LANES, __ldcg(&st->threshold), 0);
+    const uint4 x = __ldcg(reinterpret_cast<const uint4 *>(st));
+    return {x.x, x.y, x.z, x.w};
+}
+
+/* Of a block of threads that all search for one of a few queries. Warps use it by atomics alone. */
+struct few_block {
+    uint32_t threshold; /* of the query, as it was when a warp last asked: thousands of warps that ask at once wait for each other */
+    uint32_t taken;     /* items */
+    uint32_t open;      /* the first warp has counted what its first item's documents have at least */
+    uint32_t finished;  /* warps | those of them that wrote, << 16 */
+};
+
+__device__ __forceinline__ few_block &this_block()
+{
+    __shared__ few_block block;
+    return block;
+}
+
+/* The threshold that a warp goes by, in its first lane; it is used late. */
+template <class P> __device__ __forceinline__ uint32_t threshold_now(const gpu_batch &R, uint32_t q)
+{
+    if constexpr (is_few<P>)
+        return threadIdx.x % 32 ? 0 : atomicOr(&this_block().threshold, 0);
+    else
+        return __ldcg(&R.states[q].threshold);
+}
+
+/* The query's threshold as it is now; one value for the warp, whichever way its lanes came here. */
+template <class P> __device__ __forceinline__ uint32_t current_threshold(const gpu_batch &R, uint32_t q, uint32_t lane)
+{
+    const uint32_t T = __shfl_sync(ALL_LANES, __ldcg(&R.states[q].threshold), 0);
+    if (is_few<P> && lane == 0)
+        atomicMax(&this_block().threshold, T);
+    return T;
 }
 
 __device__ __forceinline__ bool present(const gpu_index &X, const term_filter &f, uint32_t doc)
@@ -176,6 +223,15 @@ __device__ __forceinline__ uint32_t class_bound(const term_filter &f, uint32_t c
     if (c == CLASS_ANY)
         return f.bound;
     return class_exact(f, c) ? gx_bm25_impact(w, class_tf(c), K) : min(f.bound, gx_bm25_bound(w, class_tf(c), K));
+}
+
+/* What a document that is present has at least: nothing where it may be another one of its slot; see gx_bm25_bound. */
+__device__ __forceinline__ uint32_t class_least(const term_filter &f, uint32_t c, float w, float K)
+{
+    if (f.map_shift != EXACT_SLOTS)
+        return 0;
+    const uint32_t i = gx_bm25_impact(w, f.classes == NO_CLASSES ? 1 : class_least_tf(c), K);
+    return class_exact(f, c) ? i : i - min(i, (i >> 21) + 2);
 }
 
 /* The threshold by the histogram: the lower edge of the bin that holds the k-th best so far, 0 if there are fewer. */
@@ -209,30 +265,57 @@ __device__ __forceinline__ uint32_t raise_threshold(const uint32_t *histogram, u
     return __reduce_max_sync(ALL_LANES, t);
 }
 
+/* A key a lane, sorted: the greatest to lane 0 (bitonic). */
+__device__ __forceinline__ unsigned long long sort_lanes(unsigned long long key, uint32_t lane)
+{
+#pragma unroll
+    for (uint32_t width = 2; width <= 32; width *= 2) {
+#pragma unroll
+        for (uint32_t step = width / 2; step; step /= 2) {
+            const unsigned long long other = __shfl_xor_sync(ALL_LANES, key, step);
+            const bool greater = ((lane & step) == 0) == ((lane & width) == 0); /* it keeps the greater one */
+            key = (other > key) == greater ? other : key;
+        }
+    }
+    return key;
+}
+
 /* The best k <= QUICK_K of the candidates, in order, to the answer; zeros after them. */
 template <uint32_t SPACE>
-__device__ __forceinline__ void select_few(const gpu_batch &R, uint32_t q, uint32_t lane, unsigned long long *scratch)
+__device__ __noinline__ void select_few(const gpu_batch &R, const gpu_query &Q, uint32_t q, uint32_t lane, unsigned long long *scratch)
 {
-    const gpu_query *Q = R.queries + q;
-    gpu_query_state *st = R.states + q;
-    const uint32_t k = __ldg(&Q->k), n = min(__ldcg(&st->count), __ldg(&Q->capacity)), T = __ldcg(&st->threshold);
-    const unsigned long long *from = R.candidates + __ldg(&Q->candidates);
-    unsigned long long *to = R.answers + __ldg(&Q->answer);
+    const gpu_query_state st = read_now(R.states + q);
+    const uint32_t k = Q.k, n = min(st.count, Q.capacity), T = st.threshold;
+    const unsigned long long *from = R.candidates + Q.candidates;
+    unsigned long long *to = R.answers + Q.answer;
     uint32_t kept = 0; /* what does not reach the last threshold cannot be among the best */
-    for (uint32_t i = 0; i < n; i += 32) {
-        const unsigned long long key = i + lane < n ? __ldcg(from + i + lane) : 0;
-        const bool keep = i + lane < n && (uint32_t)(key >> 32) >= T;
-        const uint32_t who = __ballot_sync(ALL_LANES, keep), at = kept + __popc(who & ((1u << lane) - 1));
-        if (keep && at < SPACE)
-            scratch[at] = key;
-        kept += __popc(who);
+    constexpr uint32_t AT_ONCE = 8;
+    for (uint32_t i = 0; i < n; i += 32 * AT_ONCE) {
+        unsigned long long key[AT_ONCE];
+#pragma unroll
+        for (uint32_t u = 0; u < AT_ONCE; ++u)
+            key[u] = i + 32 * u + lane < n ? __ldcg(from + i + 32 * u + lane) : 0;
+#pragma unroll
+        for (uint32_t u = 0; u < AT_ONCE; ++u) {
+            const bool keep = key[u] && (uint32_t)(key[u] >> 32) >= T;
+            const uint32_t who = __ballot_sync(ALL_LANES, keep), at = kept + __popc(who & ((1u << lane) - 1));
+            if (keep && at < SPACE)
+                scratch[at] = key[u];
+            kept += __popc(who);
+        }
     }
     __syncwarp();
     const bool fits = kept <= SPACE;
     const uint32_t m = fits ? kept : n;
     unsigned long long last = ~0ull;
     uint32_t hits = 0;
-    for (uint32_t r = 0; r < k; ++r) {
+    if (kept <= 32) {
+        const unsigned long long key = sort_lanes(lane < kept ? scratch[lane] : 0, lane);
+        if (lane < k)
+            to[lane] = key;
+        hits = min(kept, k);
+    }
+    for (uint32_t r = 0; r < k && kept > 32; ++r) {
         unsigned long long best = 0;
         for (uint32_t i = lane; i < m; i += 32) {
             const unsigned long long key = fits ? scratch[i] : __ldcg(from + i);
@@ -249,9 +332,10 @@ __device__ __forceinline__ void select_few(const gpu_batch &R, uint32_t q, uint3
         hits += best != 0;
         last = best;
     }
+    __syncwarp();
     if (lane == 0) {
-        R.results[q] = {T, __ldcg(&st->count), 0, hits};
-        if (__ldg(&Q->flags) & QUERY_WATCHED) { /* the host waits for done */
+        R.results[q] = {T, st.count, 0, hits};
+        if (Q.flags & QUERY_WATCHED) { /* the host waits for done */
             __threadfence_system();
             *reinterpret_cast<volatile uint32_t *>(&R.results[q].done) = 1;
         }
@@ -259,7 +343,46 @@ __device__ __forceinline__ void select_few(const gpu_batch &R, uint32_t q, uint3
     __syncwarp();
 }
 
+/* The threshold becomes at least t, for all. */
+template <class P> __device__ __forceinline__ void publish_threshold(const gpu_batch &R, uint32_t q, uint32_t t)
+{
+    atomicMax(&R.states[q].threshold, t);
+    if constexpr (is_few<P>)
+        atomicMax(&this_block().threshold, t);
+}
+
+/* What documents have at least, one a lane (0: not counted), raises the threshold by a histogram of its own before anything is
+ * looked up. Returns the threshold as it is now. */
+template <class P>
+__device__ __forceinline__ uint32_t count_least(const gpu_batch &R, const gpu_query &Q, uint32_t q, uint32_t least, uint32_t T, uint32_t lane)
+{
+    gpu_query_state *st = R.states + q;
+    uint32_t *histogram = R.least_histograms + (size_t)q * BINS;
+    const uint32_t n = __popc(__ballot_sync(ALL_LANES, least > T));
+    if (least > T)
+        atomicAdd(histogram + score_bin(least, Q.bin_base, Q.bin_shift), 1);
+    uint32_t before = 0, now = 0;
+    if (lane == 0) {
+        now = __ldcg(&st->threshold);
+        if (n)
+            before = atomicAdd(&st->n_hits, n);
+    }
+    before = __shfl_sync(ALL_LANES, before, 0);
+    T = max(T, __shfl_sync(ALL_LANES, now, 0));
+    const uint32_t step = max(before / 8, 1u); /* of thousands that are counted at once, not each raises */
+    if (n && before + n >= Q.k && (before < Q.k || before / step != (before + n) / step)) {
+        const uint32_t t = raise_threshold(histogram, Q.k, Q.bin_base, Q.bin_shift, lane);
+        if (lane == 0 && t > T)
+            atomicMax(&st->threshold, t);
+        T = max(T, t);
+    }
+    if (is_few<P> && lane == 0)
+        atomicMax(&this_block().threshold, T);
+    return T;
+}
+
 /* A document of exact score s joins the candidates: lane 0 records it, all raise the threshold. */
+template <class P>
 __device__ __forceinline__ uint32_t accept(const gpu_batch &R, const gpu_query &Q, uint32_t q, uint32_t s, uint32_t doc, uint32_t T,
                                            uint32_t lane)
 {
@@ -277,7 +400,7 @@ __device__ __forceinline__ uint32_t accept(const gpu_batch &R, const gpu_query &
     if (at >= k && (at - k) % Q.step == 0) {
         const uint32_t t = raise_threshold(histogram, k, base, shift, lane);
         if (lane == 0 && t > T)
-            atomicMax(&st->threshold, t);
+            publish_threshold<P>(R, q, t);
         T = max(T, t);
     }
     return T;
@@ -309,6 +432,28 @@ __device__ __forceinline__ uint32_t dense_tf(const gpu_index &X, const gpu_term 
     return T::at(X.payload + p.words + begin, end - begin, n, at - j * len, decoder_arg<T>(t->weight.codecs >> 16)) + 1;
 }
 
+/* Of a few queries: the lines where look-ups of a lane's document in the lists that are asked begin, on their way to the cache. */
+__device__ __forceinline__ void prefetch_lookups(const gpu_index &X, const gpu_term *terms, uint32_t n, uint32_t ask, uint32_t doc)
+{
+    uint32_t block[NEAR_TERMS];
+#pragma unroll
+    for (uint32_t j = 0; j < NEAR_TERMS; ++j) {
+        block[j] = UINT32_MAX;
+        if (j < n && ask >> 4 * j & 8 && terms[j].filter.map_shift != EXACT_SLOTS) {
+            const term_blocks at = read(&terms[j].at);
+            block[j] = at.first_block + __ldg(X.tables + at.table + (doc >> at.table_shift));
+        }
+    }
+#pragma unroll
+    for (uint32_t j = 0; j < NEAR_TERMS; ++j) {
+        if (block[j] != UINT32_MAX) {
+            prefetch(X.heads + block[j]);
+            prefetch(X.docid_ends + block[j]);
+            prefetch(X.tf_ends + block[j]);
+        }
+    }
+}
+
 /* Up to 32 candidates of the query's list li, one a lane. Returns the threshold. */
 template <class P, bool LONG, uint32_t V>
 __device__ __forceinline__ uint32_t score(const gpu_index &X, const gpu_batch &R, const near_item &near, const gpu_term *terms,
@@ -320,6 +465,8 @@ __device__ __forceinline__ uint32_t score(const gpu_index &X, const gpu_batch &R
     const float K = valid ? gx_bm25_K(norm, __ldg(X.doc_lens + doc)) : 1.0f;
     uint32_t s = valid ? gx_bm25_impact(terms[li].weight.w, cand.y, K) : 0;
     uint32_t ask = 0; /* of the first lists, 4 bits each: 8 if it must be asked | the tf class */
+    uint32_t least = s, held = 0; /* what it has at least; lists that surely hold it */
+    bool surely = valid; /* it is this list's */
     for (uint32_t g = 0; g < (LONG ? n : 1); g += CODED_LISTS) {
         uint32_t here = 0;
 #pragma unroll
@@ -327,13 +474,25 @@ __device__ __forceinline__ uint32_t score(const gpu_index &X, const gpu_batch &R
             if (g + u < n && g + u != li && valid)
                 here |= (uint32_t)present(X, read(&terms[g + u].filter), doc) << u;
         }
+        uint32_t classes = 0; /* of a few queries: asked for at once, for time; else what is carried costs more */
+#pragma unroll
+        for (uint32_t u = 0; u < NEAR_TERMS; ++u) {
+            if (is_few<P> && here >> u & 1)
+                classes |= present_class(X, read(&terms[g + u].filter), doc) << 2 * u;
+        }
 #pragma unroll 1
         for (uint32_t u = 0; u < min(n - g, CODED_LISTS); ++u) {
             const uint32_t j = g + u;
             if (j < n && j != li && valid) {
                 if (here >> u & 1) {
                     const term_filter f = read(&terms[j].filter);
-                    const uint32_t c = present_class(X, f, doc);
+                    const uint32_t c = is_few<P> ? classes >> 2 * u & 3 : present_class(X, f, doc);
+                    if (COUNTS_LEAST<P>) {
+                        const uint32_t more = class_least(f, c, terms[j].weight.w, K);
+                        least += more;
+                        held += more != 0;
+                        surely &= j > li;
+                    }
                     if (j > li)
                         s += class_bound(f, c, terms[j].weight.w, K);
                     else if (f.map_shift == EXACT_SLOTS)
@@ -348,6 +507,17 @@ __device__ __forceinline__ uint32_t score(const gpu_index &X, const gpu_batch &R
     }
     if (!valid || s < T)
         s = 0;
+    if (COUNTS_LEAST<P> && __any_sync(ALL_LANES, s != 0)) {
+        T = count_least<P>(R, near.query, near.item.query, s && surely && (!all || held + 1 == n) ? least : 0, T, lane);
+        s = s < T ? 0 : s;
+        if (lane == 0)
+            ws.wrote = 1;
+    }
+    if constexpr (is_few<P>) {
+        if (lane == 0)
+            atomicOr(&this_block().open, 1);
+        prefetch_lookups(X, terms, n, s ? ask : 0, doc);
+    }
     uint32_t lookups = 0;
     for (uint32_t j = li + 1; j < min(n, CODED_LISTS) && __any_sync(ALL_LANES, s != 0); ++j) {
         const term_filter f = read(&terms[j].filter);
@@ -386,7 +556,7 @@ __device__ __forceinline__ uint32_t score(const gpu_index &X, const gpu_batch &R
             }
             if (c == 0)
                 continue;
-            const uint32_t tf = lookup<P>(X, terms + j, d, lane);
+            const uint32_t tf = lookup<P, is_few<P>>(X, terms + j, d, lane);
             ++lookups;
             if (j < li) {
                 ok = tf == 0; /* else it is that list's */
@@ -399,11 +569,11 @@ __device__ __forceinline__ uint32_t score(const gpu_index &X, const gpu_batch &R
             }
         }
         if (ok) {
-            T = accept(R, near.query, near.item.query, best, d, T, lane);
+            T = accept<P>(R, near.query, near.item.query, best, d, T, lane);
             if (lane == 0)
                 ws.wrote = 1;
         } else {
-            T = max(T, current_threshold(R.states + near.item.query));
+            T = max(T, current_threshold<P>(R, near.item.query, lane));
         }
     }
     if (lane == 0)
@@ -529,7 +699,7 @@ __device__ __forceinline__ void scan(const gpu_index &X, const gpu_batch &R, con
                 const uint32_t begin = near.tf_ends[k];
                 tf.open(ws.chunks[turn.buffer].tfs + begin, near.tf_ends[k + 1] - begin, n, lane, decoder_arg<F>(own->weight.codecs >> 16));
             }
-            const uint32_t T_now = __ldcg(&R.states[near.item.query].threshold); /* used late */
+            const uint32_t T_now = threshold_now<P>(R, near.item.query); /* used late */
             uint32_t f[V], d[V];
             tf.next(lane, f);
             bool any = false;
@@ -635,7 +805,7 @@ search(const __grid_constant__ gpu_index X, const __grid_constant__ gpu_batch R)
                 __threadfence();
         }
         if (__shfl_sync(ALL_LANES, last, 0) && near.query.k <= QUICK_K)
-            select_few<32 * V + 32>(R, near.item.query, lane, reinterpret_cast<unsigned long long *>(ws.queue));
+            select_few<32 * V + 32>(R, near.query, near.item.query, lane, reinterpret_cast<unsigned long long *>(ws.queue));
         if (!more)
             break;
     }

@@ -1,6 +1,8 @@
 /* An index on a GPU: opened, uploaded, its tables and maps planned within the memory there is, its bounds computed and kept. */
 #include "query/gpu_state.cuh"
 
+#include <time.h>
+
 namespace gx {
 
 constexpr uint32_t LONG_DF = 64;            /* lists from this length have maps and k-th impacts */
@@ -50,7 +52,7 @@ static gx_status find_long_lists(gpu_state *s, gx_error *err)
             continue;
         long_list *l = &s->longs[s->n_long];
         s->long_of[i] = s->n_long++;
-        *l = {i, 0, NO_TABLE_SHIFT, 0, NO_MAP_SHIFT, NO_CLASSES, {0, 0}};
+        *l = {i, 0, NO_TABLE_SHIFT, 0, NO_MAP_SHIFT, NO_CLASSES, ix->docid_ends[ix->lists[i].first_block + n_blocks - 1], 0};
         if (n_blocks > TABLE_BLOCKS) {
             uint32_t shift = 0;
             while ((ix->n_docs >> (shift + 1)) >= n_blocks / 16)
@@ -259,6 +261,7 @@ static gx_status open_state(gpu_state *s, const gx_engine_options *opt, gx_error
     if ((st = upload_index(s, err)) != GX_OK || (st = derive(s, limit, opt->map_memory, err)) != GX_OK)
         return st;
     s->grid = search_grid(s->coding, s->multiprocessors);
+    s->few_grid = search_few_grid(s->coding, s->multiprocessors);
     snprintf(s->description, sizeof s->description, "GPU %d: %s", s->device, p.name);
     return GX_OK;
 }
@@ -289,18 +292,18 @@ const char *gpu_state_describe(const void *state)
 
 /* ---- bounds ---- */
 
-static gx_status compute_bounds(gpu_state *s, bounds *b, gx_error *err)
+static gx_status compute_bounds(gpu_state *s, bounds *b, gpu_calls *calls, gx_error *err)
 {
     const bounds_args args = {s->d_long_of, b->norm, s->d_best, s->d_kth};
     derive_bounds(s->X, s->coding, s->codings, args, s->stream);
     TRY("starting to compute bounds", cudaGetLastError());
     TRY("copying bounds", cudaMemcpyAsync(b->best, s->d_best, s->ix->n_terms * sizeof(float), cudaMemcpyDeviceToHost, s->stream));
     TRY("copying bounds", cudaMemcpyAsync(b->kth, s->d_kth, (size_t)s->n_long * N_KTH, cudaMemcpyDeviceToHost, s->stream));
-    TRY("computing bounds", cudaStreamSynchronize(s->stream));
+    TRY("computing bounds", wait_for_stream(calls, s->stream));
     return GX_OK;
 }
 
-gx_status take_bounds(gpu_state *s, gx_norm norm, bounds **out, gx_error *err)
+gx_status take_bounds(gpu_state *s, gx_norm norm, gpu_calls *calls, bounds **out, gx_error *err)
 {
     gx_status st = GX_OK;
     pthread_mutex_lock(&s->lock);
@@ -321,7 +324,7 @@ gx_status take_bounds(gpu_state *s, gx_norm norm, bounds **out, gx_error *err)
         if (!b || !b->best || !b->kth)
             st = gx_fail(err, GX_ENOMEM, "no memory for the bounds of %u lists", s->ix->n_terms);
         else
-            st = compute_bounds(s, b, err);
+            st = compute_bounds(s, b, calls, err);
         for (at = &s->bounds_sets; st == GX_OK && n >= KEPT_BOUNDS && *at;) { /* the oldest unused go */
             bounds *old = *at;
             if (old->users == 0 && !old->next) {
@@ -351,6 +354,23 @@ void give_bounds(gpu_state *s, bounds *b)
     pthread_mutex_lock(&s->lock);
     b->users -= 1;
     pthread_mutex_unlock(&s->lock);
+}
+
+/* ---- waiting ---- */
+
+cudaError_t wait_for_event(gpu_calls *c, cudaEvent_t event, const gx_plan *plan, bool *cancelled)
+{
+    c->waits += 1;
+    if (!plan->cancel)
+        return cudaEventSynchronize(event);
+    const struct timespec nap = {0, 50000};
+    cudaError_t e;
+    for (uint32_t turn = 0; (e = cudaEventQuery(event)) == cudaErrorNotReady; ++turn) {
+        *cancelled = *cancelled || plan->cancel(plan->user);
+        if (turn > 1000) /* about a millisecond */
+            nanosleep(&nap, NULL);
+    }
+    return e;
 }
 
 } // namespace gx

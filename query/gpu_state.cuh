@@ -23,7 +23,7 @@ struct gpu_state {
     const gx_index *ix;
     int device;
     char description[288];
-    uint32_t multiprocessors, grid, coding;
+    uint32_t multiprocessors, grid, few_grid, coding; /* grids: blocks of threads that fill the device */
     gpu_codings codings;
     gpu_index X;
     char *arena;
@@ -46,8 +46,54 @@ gx_status gpu_state_open(void **out, const gx_index *ix, const gx_engine_options
 void gpu_state_close(void *state);
 const char *gpu_state_describe(const void *state);
 
+/* What a session's runs do besides work that is enqueued: all calls by which CUDA gets or gives back memory, or the host waits
+ * for the GPU, go through what follows. */
+struct gpu_calls {
+    uint64_t parts, waits, allocations; /* see gx_work */
+};
+
+static inline cudaError_t counted_alloc(gpu_calls *c, void **out, size_t bytes)
+{
+    c->allocations += 1;
+    return cudaMalloc(out, bytes);
+}
+
+static inline cudaError_t counted_alloc_pinned(gpu_calls *c, void **out, size_t bytes)
+{
+    c->allocations += 1;
+    return cudaHostAlloc(out, bytes, cudaHostAllocDefault);
+}
+
+static inline void counted_free(gpu_calls *c, void *p)
+{
+    c->allocations += p != NULL;
+    (void)cudaFree(p);
+}
+
+static inline void counted_free_pinned(gpu_calls *c, void *p)
+{
+    c->allocations += p != NULL;
+    (void)cudaFreeHost(p);
+}
+
+static inline cudaError_t wait_for_stream(gpu_calls *c, cudaStream_t stream)
+{
+    c->waits += 1;
+    return cudaStreamSynchronize(stream);
+}
+
+/* Until the event, or until the plan, whose cancel function is asked meanwhile, says so: then *cancelled, but not sooner. */
+cudaError_t wait_for_event(gpu_calls *c, cudaEvent_t event, const gx_plan *plan, bool *cancelled);
+
+/* A copy of device memory, once all that was enqueued is done. */
+static inline cudaError_t wait_and_copy(gpu_calls *c, void *host, const void *device, size_t bytes)
+{
+    c->waits += 1;
+    return cudaMemcpy(host, device, bytes, cudaMemcpyDeviceToHost);
+}
+
 /* The bounds for norm, computed if they are new; to be given back. */
-gx_status take_bounds(gpu_state *s, gx_norm norm, bounds **out, gx_error *err);
+gx_status take_bounds(gpu_state *s, gx_norm norm, gpu_calls *calls, bounds **out, gx_error *err);
 void give_bounds(gpu_state *s, bounds *b);
 
 static inline bool same_norm(gx_norm a, gx_norm b) { return a.c0 == b.c0 && a.c1 == b.c1 && a.lossy == b.lossy; }

@@ -514,6 +514,9 @@ static void add_work(gx_work *sum, const gx_work *after, const gx_work *before)
     sum->blocks_decoded += after->blocks_decoded - before->blocks_decoded;
     sum->lookups += after->lookups - before->lookups;
     sum->and_fell_to_or += after->and_fell_to_or - before->and_fell_to_or;
+    sum->parts += after->parts - before->parts;
+    sum->waits += after->waits - before->waits;
+    sum->allocations += after->allocations - before->allocations;
     for (size_t i = 0; i < sizeof sum->seconds / sizeof *sum->seconds; ++i)
         sum->seconds[i] += after->seconds[i] - before->seconds[i];
     for (int i = 0; i < GX_N_STEPS; ++i)

@@ -130,9 +130,10 @@ static void lists_bounds_hold_for_every_posting(void **)
             skip();
         for (uint32_t i = 0; i < 24; ++i) {
             gx_error err = {};
+            gpu_calls calls = {};
             bounds *b;
             const gx_norm norm = norm_of(&f, k1s[i % 6], bs[i / 6], i % 5 == 4);
-            assert_int_equal(take_bounds(f.s, norm, &b, &err), GX_OK);
+            assert_int_equal(take_bounds(f.s, norm, &calls, &b, &err), GX_OK);
             for (uint32_t term = 0; term < f.c->n_terms; ++term) {
                 const gen_list *l = &f.c->lists[term];
                 const uint32_t number = f.s->long_of[term];
@@ -211,6 +212,7 @@ static void queries_bounds_hold_for_every_document(void **)
             gx_query_options opt = GX_QUERY_OPTIONS;
             gx_error err = {};
             gx_plan plan;
+            gpu_calls calls = {};
             bounds *b;
             uint32_t ids[8];
             for (uint32_t t = 0; t < n; ++t)
@@ -219,7 +221,7 @@ static void queries_bounds_hold_for_every_document(void **)
             opt.k = ks[gen_below(&r, 6)];
             opt.preset = (gx_preset)gen_below(&r, GX_N_PRESETS);
             assert_int_equal(gx_plan_make_ids(&plan, f.ix, ids, NULL, n, &opt, &err), GX_OK);
-            assert_int_equal(take_bounds(f.s, plan.norm, &b, &err), GX_OK);
+            assert_int_equal(take_bounds(f.s, plan.norm, &calls, &b, &err), GX_OK);
             check_query(&f, &p, &plan, b, opt.op == GX_OP_AND, scores, holders);
             give_bounds(f.s, b);
             gx_plan_free(&plan);

@@ -358,6 +358,54 @@ static void batches_of_every_size_have_the_same_answers(void **state)
     close_collection(&f);
 }
 
+/* A GPU's part of a batch is sent and waited for once; memory is got the first time at most. */
+static void a_warm_session_neither_allocates_nor_waits_midway(void **state)
+{
+    enum { MOST = 600, K = 40 };
+    static const uint32_t sizes[] = {1, 3, 4, 5, 64, MOST};
+    static test_query tests[MOST];
+    const engine_row *row = *state;
+    fixture f;
+    gen_rng r = {base_seed() + 78};
+    open_collection(&f, base_seed() + 78, GEN_CLUSTERED, 2500, 50, pick_codec(1), pick_codec(1));
+    if (!open_engine(&f, row, UINT64_MAX)) {
+        close_collection(&f);
+        skip();
+    }
+    gx_query *queries = malloc(MOST * sizeof *queries);
+    uint32_t *docids = malloc((size_t)MOST * K * sizeof *docids), *n_hits = malloc(MOST * sizeof *n_hits);
+    assert_true(queries && docids && n_hits);
+    for (uint32_t i = 0; i < MOST; ++i) {
+        make_query(&tests[i], &r, f.c, i % 9 ? 5 : 30);
+        queries[i] = (gx_query){tests[i].text, strlen(tests[i].text)};
+    }
+    for (int turn = 0; turn < 2; ++turn) {
+        const gx_work before = *gx_session_work(f.s);
+        for (size_t i = 0; i < sizeof sizes / sizeof *sizes * 6; ++i) {
+            gx_query_options opt = GX_QUERY_OPTIONS;
+            gx_error err = {0};
+            opt.op = (gx_op)(i % 3);
+            opt.k = i / 3 % 2 ? 10 : K;
+            const gx_results out = {sizeof out, docids, NULL, n_hits, NULL};
+            if (gx_search(f.s, queries, sizes[i / 6], &opt, &out, &err) != GX_OK)
+                fail_msg("%s: %s", row->name, err.text);
+        }
+        const gx_work *after = gx_session_work(f.s);
+        if (row->kind != GX_ENGINE_GPU)
+            assert_int_equal(after->parts, 0);
+        else if (turn)
+            assert_true(after->parts > before.parts);
+        if (turn) {
+            assert_int_equal(after->allocations - before.allocations, 0);
+            assert_int_equal(after->waits - before.waits, after->parts - before.parts);
+        }
+    }
+    free(queries);
+    free(docids);
+    free(n_hits);
+    close_collection(&f);
+}
+
 static void long_queries_are_answered_up_to_1024_terms(void **state)
 {
     const engine_row *row = *state;
@@ -518,6 +566,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         ROWS(answers_equal_the_oracles),
         ROWS(batches_of_every_size_have_the_same_answers),
+        ROWS(a_warm_session_neither_allocates_nor_waits_midway),
         ROWS(long_queries_are_answered_up_to_1024_terms),
         ROWS(a_search_stops_when_told_to_and_the_session_goes_on),
         ROWS(options_out_of_range_are_refused),

@@ -411,8 +411,9 @@ const cli_command cmd_bench_query = {
                    "Percentiles are of a batch's latency, that of 99 from 100 batches on and that of 99.9 from 1,000. `postings` and `blocks` are those of the queries' lists, all of which an exhaustive "
                    "search reads; `decoded` are the blocks whose docids were; `KB read` is those blocks' payload, docids and term frequencies, at "
                    "the mean size of a block of these lists; `touched` the postings of those blocks and those looked up one by one; and `memory` the share of what was read in what the memory gives, measured in the same run. A GPU counts "
-                   "nothing for a few queries alone. `fixed` is what as many queries take whose lists have a few postings, those of a generated collection of 1,000 documents, "
-                   "and `ps each` the time beyond that of a posting touched. `plan` is the time from text to plan, which is not in the latencies; the other times are the "
+                   "nothing of these for a few queries alone. `fixed` is what as many queries take whose lists have a few postings, those of a generated collection of 1,000 documents, "
+                   "and `ps each` the time beyond that of a posting touched. Of a GPU also, a batch: the parts that it went in; how often the host waited for the GPU, which is "
+                   "once a part, for its end, where nothing is in the way; how often memory of the GPU was got or given back. `plan` is the time from text to plan, which is not in the latencies; the other times are the "
                    "engine's own stages, and the steps of `pmf` and `taat`, on a GPU by its events.\n\n"
                    "Plots: throughput by batch size; latency at a fixed rate of queries, whether or not earlier ones are answered, from when each "
                    "was due, those that are due together in one batch; the time of each query alone by its postings.",

@@ -141,6 +141,9 @@ static void subtract(gx_work *w, const gx_work *before)
     w->blocks_decoded -= before->blocks_decoded;
     w->lookups -= before->lookups;
     w->and_fell_to_or -= before->and_fell_to_or;
+    w->parts -= before->parts;
+    w->waits -= before->waits;
+    w->allocations -= before->allocations;
     for (int i = 0; i < 4; i++)
         w->seconds[i] -= before->seconds[i];
     for (int i = 0; i < GX_N_STEPS; i++)

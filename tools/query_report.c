@@ -16,6 +16,8 @@ static double per_second(const query_bench *b, const query_row *r) { return r->s
 
 static double a_query(const query_bench *b, double x) { return x / b->n; }
 
+static double a_batch(const query_bench *b, const query_row *r, uint64_t x) { return (double)x / ((b->n + r->batch - 1) / r->batch); }
+
 /* Bytes a second over what the memory gives. */
 static double memory_share(const query_row *r)
 {
@@ -57,6 +59,22 @@ static void print_or_dash(double x, int width, const char *format)
         printf(" %*s", width, "-");
 }
 
+/* What stands in the way of a GPU's work, a batch. */
+static void print_gpu_calls(const query_bench *b)
+{
+    bool first = true;
+    for (size_t i = 0; i < b->n_rows; i++) {
+        const query_row *r = &b->rows[i];
+        if (!r->work.parts)
+            continue;
+        if (first)
+            printf("\n%-4s %-6s %5s %-6s %5s %12s %9s %12s\n", "", "op", "k", "how", "batch", "parts", "waits", "allocations");
+        first = false;
+        printf("%-4s %-6s %5u %-6s %5u %12.2f %9.2f %12.2f\n", r->engine->name, query_op_name(r->op), r->k, query_algorithm_name(r->algorithm),
+               r->batch, a_batch(b, r, r->work.parts), a_batch(b, r, r->work.waits), a_batch(b, r, r->work.allocations));
+    }
+}
+
 static void print_table(const query_bench *b)
 {
     print_head(b);
@@ -88,6 +106,7 @@ static void print_table(const query_bench *b)
         print_or_dash(a_query(b, (double)r->work.and_fell_to_or) * 100, 6, " %*.1f%%");
         putchar('\n');
     }
+    print_gpu_calls(b);
     printf("\nus a query\n%-4s %-6s %5s %-6s %5s %8s %9s %9s", "", "op", "k", "how", "batch", "plan", "all else", "fixed");
     for (int s = 0; s < 4; s++)
         printf(" %9s", query_stage_names[s]);
@@ -111,7 +130,7 @@ static void print_csv(const query_bench *b)
     printf("engine,op,k,algorithm,recursion,batch,queries_per_second,mean_us");
     for (int p = 0; p < QUERY_PERCENTILES; p++)
         printf(",p%g_us", query_percentiles[p]);
-    printf(",fixed_us,postings,blocks,blocks_decoded,lookups,postings_touched,ps_a_posting_touched,bytes_read,memory_share,and_fell_to_or,plan_us");
+    printf(",fixed_us,postings,blocks,blocks_decoded,lookups,postings_touched,ps_a_posting_touched,bytes_read,memory_share,and_fell_to_or,parts,waits,allocations,plan_us");
     for (int s = 0; s < 4; s++)
         printf(",%s_us", query_stage_names[s]);
     for (int s = 0; s < GX_N_STEPS; s++)
@@ -123,10 +142,11 @@ static void print_csv(const query_bench *b)
                r->batch, per_second(b, r), r->mean * 1e6);
         for (int p = 0; p < QUERY_PERCENTILES; p++)
             r->percentiles[p] > 0 ? printf(",%.3f", r->percentiles[p] * 1e6) : putchar(',');
-        printf(",%.4f,%.1f,%.2f,%.2f,%.2f,%.1f,%.2f,%.1f,%.5f,%.4f,%.4f", a_query(b, r->fixed_seconds) * 1e6,
+        printf(",%.4f,%.1f,%.2f,%.2f,%.2f,%.1f,%.2f,%.1f,%.5f,%.4f,%.2f,%.2f,%.2f,%.4f", a_query(b, r->fixed_seconds) * 1e6,
                a_query(b, (double)r->work.postings), a_query(b, (double)r->work.blocks), a_query(b, (double)r->work.blocks_decoded),
                a_query(b, (double)r->work.lookups), a_query(b, r->touched), ps_each(r), a_query(b, r->bytes), memory_share(r),
-               a_query(b, (double)r->work.and_fell_to_or), a_query(b, r->plan_seconds) * 1e6);
+               a_query(b, (double)r->work.and_fell_to_or), a_batch(b, r, r->work.parts), a_batch(b, r, r->work.waits),
+               a_batch(b, r, r->work.allocations), a_query(b, r->plan_seconds) * 1e6);
         for (int s = 0; s < 4; s++)
             printf(",%.4f", a_query(b, r->work.seconds[s]) * 1e6);
         for (int s = 0; s < GX_N_STEPS; s++)
@@ -285,14 +305,16 @@ int query_print_json(const query_bench *b, uint32_t table)
         for (int s = 0; s < GX_N_STEPS; s++)
             json_object_set_new(steps, query_step_names[s], json_real(a_query(b, r->work.steps[s]) * 1e6));
         json_array_append_new(
-            list, json_pack("{s:s, s:s, s:I, s:s, s:i, s:i, s:f, s:o, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o, s:o, s:i}", "engine",
+            list, json_pack("{s:s, s:s, s:I, s:s, s:i, s:i, s:f, s:o, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o, s:o, s:i}", "engine",
                             r->engine->name, "op", query_op_name(r->op), "k", (json_int_t)r->k, "algorithm", query_algorithm_name(r->algorithm),
                             "recursion", (int)r->recursion, "batch", (int)r->batch, "queries_per_second", per_second(b, r), "latency_us",
                             latency, "fixed_us", a_query(b, r->fixed_seconds) * 1e6, "postings_touched", a_query(b, r->touched),
                             "ps_a_posting_touched", ps_each(r), "postings", a_query(b, (double)r->work.postings), "blocks", a_query(b, (double)r->work.blocks),
                             "blocks_decoded", a_query(b, (double)r->work.blocks_decoded), "lookups", a_query(b, (double)r->work.lookups),
                             "bytes_read", a_query(b, r->bytes), "memory_share", memory_share(r), "and_fell_to_or",
-                            a_query(b, (double)r->work.and_fell_to_or), "stage_us", stages, "step_us", steps, "different", (int)r->different));
+                            a_query(b, (double)r->work.and_fell_to_or), "parts", a_batch(b, r, r->work.parts), "waits",
+                            a_batch(b, r, r->work.waits), "allocations", a_batch(b, r, r->work.allocations), "stage_us", stages,
+                            "step_us", steps, "different", (int)r->different));
     }
     json_t *root = json_pack("{s:i, s:I, s:I, s:I, s:i, s:o, s:o}", "schema", 2, "documents", (json_int_t)b->ix->n_docs, "postings",
                              (json_int_t)b->ix->n_postings, "queries", (json_int_t)b->n, "runs", (int)b->runs, "engines", engines, "rows", list);

@@ -1,0 +1,141 @@
+/* gpu_few.cuh: the ranked search for a few queries alone: one launch and nothing else. What describes them are the kernel's
+ * parameters, items are found by their number, and states and histograms are left as they are found: all 0.
+ *
+ * A query has a row of the grid (blockIdx.y). Its items, a block of a list each, in the order of the lists, go to the row's blocks of threads
+ * by turns, and to a block's warps as they become free. All of the first list's come first, and once the threshold is above what a
+ * list and those after it can give, the warp is finished. The last one to finish selects.
+ *
+ * The first threshold is weak, so whatever passes the maps is counted at once by what it has at least (count_least), and the
+ * threshold is near its end before most look-ups are made. Of a large query even the maps would be asked too often: there one warp
+ * of each block does so with its first item, before the others begin.
+ */
+#ifndef GX_GPU_FEW_CUH
+#define GX_GPU_FEW_CUH
+
+#include "query/gpu_search.cuh"
+
+namespace gx {
+
+constexpr uint32_t OPENED_ITEMS = 2048; /* of a query so large, only a warp a block begins, and the others once there is a threshold */
+
+/* Begin to fetch item `number` of a query. */
+__device__ __forceinline__ void fetch_few(const gpu_index &X, const few_batch &F, uint32_t q, uint32_t number, near_item &to, uint32_t lane)
+{
+    uint32_t t = 0;
+    for (; number >= F.of[q].terms[t].at.n_blocks; ++t)
+        number -= F.of[q].terms[t].at.n_blocks;
+    const gpu_item it = make_item(t, F.of[q].terms[t].at, q, &F.of[q].query, number, 1);
+    fetch_blocks(X, it, to, lane);
+    if (lane == 0 && it.what & ITEM_FIRST)
+        to.tf_ends[0] = F.of[q].terms[t].payload.tf_begin;
+}
+
+/* The block's threshold, which every now and then is asked of the others. */
+template <class P>
+__device__ __forceinline__ uint32_t refresh(const gpu_batch &R, uint32_t q, uint32_t taken, few_block &block, uint32_t lane)
+{
+    if (taken % SEARCH_WARPS == 0 && taken > SEARCH_WARPS)
+        (void)current_threshold<few<P>>(R, q, lane);
+    __syncwarp();
+    return __shfl_sync(ALL_LANES, lane ? 0 : atomicOr(&block.threshold, 0), 0);
+}
+
+/* All as it was before. */
+__device__ __forceinline__ void clear_query(const gpu_batch &R, uint32_t q, uint32_t lane)
+{
+    const uint4 zero = make_uint4(0, 0, 0, 0);
+    for (uint32_t i = lane; i < BINS / 4; i += 32) {
+        reinterpret_cast<uint4 *>(R.histograms + (size_t)q * BINS)[i] = zero;
+        reinterpret_cast<uint4 *>(R.least_histograms + (size_t)q * BINS)[i] = zero;
+    }
+    if (lane == 0)
+        R.states[q] = {0, 0, 0, 0};
+}
+
+template <class P> __global__ void __launch_bounds__(SEARCH_WARPS * 32, SEARCH_BLOCKS<P>)
+search_few_queries(const __grid_constant__ gpu_index X, const __grid_constant__ gpu_batch R, const __grid_constant__ few_batch F)
+{
+    constexpr uint32_t V = P::template doc<true>::V;
+    constexpr uint32_t WROTE = 1 << 16;
+    extern __shared__ uint4 shared[];
+    const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5, q = blockIdx.y, n_items = F.of[q].query.n_items;
+    search_space<V> &ws = reinterpret_cast<search_space<V> *>(shared)[warp];
+    few_block &block = this_block();
+    uint32_t number = blockIdx.x + gridDim.x * warp; /* of the item */
+    if (threadIdx.x == 0)
+        block = {F.of[q].query.first_threshold, SEARCH_WARPS, 0, 0};
+    if (number < n_items)
+        fetch_few(X, F, q, number, ws.items[0], lane);
+    constexpr uint32_t PIECES = sizeof F.of[0] / 16, QUERY_PIECES = sizeof(gpu_query) / 16;
+    static_assert(PIECES <= 32, "a lane a piece");
+    if (lane < PIECES) {
+        const uint4 x = reinterpret_cast<const uint4 *>(&F.of[q])[lane];
+        for (near_item &to : ws.items) {
+            if (lane < QUERY_PIECES)
+                reinterpret_cast<uint4 *>(&to.query)[lane] = x;
+            else
+                reinterpret_cast<uint4 *>(to.terms)[lane - QUERY_PIECES] = x;
+        }
+    }
+    if (lane == 0)
+        ws.wrote = ws.decoded = ws.lookups = 0;
+    __syncthreads();
+
+    if (warp && n_items >= OPENED_ITEMS) {
+        while (lane == 0 && !atomicOr(&block.open, 0))
+            __nanosleep(100);
+        __syncwarp();
+    }
+    stage_turn turn = {0, false};
+    bool more = number < n_items;
+    for (uint32_t which = 0; more; which ^= 1) {
+        near_item &near = ws.items[which], &following = ws.items[which ^ 1];
+        uint32_t taken = 0;
+        if (lane == 0)
+            taken = atomicAdd(&block.taken, 1);
+        taken = __shfl_sync(ALL_LANES, taken, 0);
+        number = blockIdx.x + gridDim.x * taken;
+        wait_copies();
+        const uint32_t T = refresh<P>(R, q, taken, block, lane);
+        const gpu_term &list = near.terms[near.item.what & ITEM_TERM];
+        if (list.filter.bound + list.weight.rest < T) { /* and so it is with all that come later */
+            if (lane == 0)
+                atomicOr(&block.open, 1);
+            break;
+        }
+        more = number < n_items;
+        if (lane == 0)
+            near.state.threshold = following.state.threshold = T;
+        if (more)
+            fetch_few(X, F, q, number, following, lane);
+        __syncwarp();
+        scan<few<P>, false, V>(X, R, near, following, more, lane, ws, turn);
+        if (warp == 0 && lane == 0)
+            atomicOr(&block.open, 1);
+        __syncwarp();
+    }
+
+    uint32_t last = 0;
+    const bool wrote = ws.wrote;
+    if (wrote)
+        __threadfence();
+    __syncwarp();
+    if (lane == 0) {
+        const uint32_t before = atomicAdd(&block.finished, wrote ? 1 + WROTE : 1);
+        if (before % WROTE + 1 == SEARCH_WARPS) {
+            if (wrote || before >= WROTE)
+                __threadfence();
+            last = atomicAdd(&R.states[q].done, 1) + 1 == gridDim.x;
+            if (last)
+                __threadfence();
+        }
+    }
+    if (__shfl_sync(ALL_LANES, last, 0)) {
+        select_few<32 * V + 32>(R, ws.items[0].query, q, lane, reinterpret_cast<unsigned long long *>(ws.queue));
+        clear_query(R, q, lane);
+    }
+}
+
+} // namespace gx
+
+#endif
