@@ -45,17 +45,17 @@ template <class DEC> struct can_find<DEC, decltype((void)&DEC::find)> {
     static constexpr bool value = true;
 };
 
-/* The sum of x over the lanes up to and with this one. The shuffle's own predicate (was there such a lane?) guards the
- * addition, two instructions a step. */
-__device__ __forceinline__ uint32_t warp_inclusive(uint32_t x, uint32_t)
+/* The sum of x over the lanes up to and with this one, of its LANES (a power of two) in a row. The shuffle's own predicate
+ * (was there such a lane?) guards the addition, two instructions a step. */
+template <int LANES = 32> __device__ __forceinline__ uint32_t warp_inclusive(uint32_t x, uint32_t)
 {
 #pragma unroll
-    for (int o = 1; o < 32; o <<= 1)
+    for (int o = 1; o < LANES; o <<= 1)
         asm volatile("{\n\t.reg .u32 y;\n\t.reg .pred there;\n\t"
-                     "shfl.sync.up.b32 y|there, %0, %1, 0, 0xffffffff;\n\t"
+                     "shfl.sync.up.b32 y|there, %0, %1, %2, 0xffffffff;\n\t"
                      "@there add.u32 %0, %0, y;\n\t}"
                      : "+r"(x)
-                     : "r"(o));
+                     : "r"(o), "n"((32 - LANES) << 8));
     return x;
 }
 

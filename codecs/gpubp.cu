@@ -1,73 +1,9 @@
 /* Whole lists of bit-packed blocks: GPU-BP, Lane1024, and words as they are. */
-#include "codecs/whole_list.cuh"
+#include "codecs/bytes.cuh"
 
 namespace gx {
 
 namespace {
-
-/* ---- integers of up to 8 bits as bytes, four to a register ---- */
-
-/* Four integers of b <= 8 bits in a row, from the lowest bit of a word, become four bytes: first two to each half, then one to
- * each quarter. Shifts are multiplications, which the GPU does beside the logic. Below 8 bits each byte is the integer and 1, which
- * a docid is at least beyond the one before. */
-struct alignas(16) to_bytes {
-    uint32_t all, two, two_by, one, one_by, more;
-
-    to_bytes() = default;
-    explicit constexpr __host__ __device__ to_bytes(uint32_t b)
-        : all((uint32_t)((1ull << 4 * b) - 1)), two(all & ~((1u << 2 * b) - 1)), two_by((1u << (16 - 2 * b)) - 1),
-          one(((1u << b) - 1) * 0x00010001u << b), one_by((1u << (8 - b)) - 1), more(b < 8 ? 0x01010101u : 0)
-    {
-    }
-
-    __device__ __forceinline__ uint32_t operator()(uint32_t x) const
-    {
-        x &= all;
-        x += (x & two) * two_by;
-        return x + (x & one) * one_by + more;
-    }
-};
-
-__constant__ to_bytes to_bytes_from[9] = {to_bytes(0), to_bytes(1), to_bytes(2), to_bytes(3), to_bytes(4),
-                                          to_bytes(5), to_bytes(6), to_bytes(7), to_bytes(8)};
-
-template <int Q> __device__ __forceinline__ uint32_t sum_of_bytes(const uint32_t (&bytes)[Q])
-{
-    uint32_t sum = 0;
-#pragma unroll
-    for (int q = 0; q < Q; ++q)
-        sum = __dp4a(bytes[q], 0x01010101u, sum);
-    return sum;
-}
-
-/* A lane's docids, from b-bit integers as bytes: each is one dot product, of the bytes up to its own. sum_before: of the bytes of
- * the lanes before. */
-template <int Q>
-__device__ __forceinline__ void keep_docids(const uint32_t (&bytes)[Q], uint32_t b, uint32_t head, uint32_t sum_before, uint32_t lane,
-                                            sink<true> &to)
-{
-    uint32_t v[4], before = head - 1 + sum_before;
-    if (b < 8) {
-#pragma unroll
-        for (int q = 0; q < Q; ++q) {
-#pragma unroll
-            for (int i = 0; i < 4; ++i)
-                v[i] = __dp4a(bytes[q], 0x01010101u >> (24 - 8 * i), before);
-            before = v[3];
-            to.keep(v);
-        }
-    } else {
-        before += lane * (4 * Q);
-#pragma unroll
-        for (int q = 0; q < Q; ++q) {
-#pragma unroll
-            for (int i = 0; i < 4; ++i)
-                v[i] = __dp4a(bytes[q], 0x01010101u >> (24 - 8 * i), before + i + 1);
-            before = v[3];
-            to.keep(v);
-        }
-    }
-}
 
 /* ---- GPU-BP ---- */
 
@@ -142,9 +78,9 @@ template <int BLOCK_, int GROUP_, int BITS, int PLACES_> struct gpubp_groups { /
 #pragma unroll
         for (int i = 0; i < QUADS; ++i)
             x[i] = __funnelshift_r(w[i], w[i + 1], bit);
-        bytes[0] = spread(x[0]);
+        bytes[0] = spread(x[0]) + spread.more;
         if (QUADS == 2)
-            bytes[QUADS - 1] = spread(__funnelshift_rc(x[0], x[QUADS - 1], 4 * b));
+            bytes[QUADS - 1] = spread(__funnelshift_rc(x[0], x[QUADS - 1], 4 * b)) + spread.more;
     }
 
     /* Docids that stay in registers, of blocks of up to 8 bits, two blocks at a time: their sums are below 2^16, so that one scan
@@ -257,7 +193,7 @@ template <int B> __device__ __forceinline__ void row_bytes(const uint32_t (&w)[K
 #pragma unroll
     for (int q = 0; q < 8; ++q) {
         const int k = q * B / 8, shift = q * B % 8 * 4;
-        bytes[q] = spread(shift + 4 * B <= 32 ? w[k] >> shift : __funnelshift_r(w[k], w[k + 1], shift));
+        bytes[q] = spread(shift + 4 * B <= 32 ? w[k] >> shift : __funnelshift_r(w[k], w[k + 1], shift)) + spread.more;
     }
 }
 
