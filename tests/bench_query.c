@@ -2,12 +2,15 @@
  * pruned against exhaustive on the same engine, and the first ones against the CPU engine.
  *
  *   bench_query [--engine=gpu|cpu] [--docs=N] [--terms=N] [--queries=N] [--codec=NAME] [--seed=N] [--runs=N]
- *               [--map-memory=BYTES] [--check=N] [--cpu-check=N] [--only=or|and|and-or|alone|small]
+ *               [--map-memory=BYTES] [--check=N] [--cpu-check=N] [--only=or|and|and-or|alone|small] [--sessions=N]
  *
  * kernel: GPU time from the end of the copy in to the end of the search, a query, summed over parts of a batch, which overlap; host:
- * what it takes to describe plans to the GPU and to launch; all: the host's clock from plans to hits.
+ * what it takes to describe plans to the GPU and to launch; all: the host's clock from plans to hits. With --sessions as many threads
+ * answer the batches again, each with a session of its own, so that one's batch is described, and its last items are waited for,
+ * while another's is searched.
  */
 #include <getopt.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +24,7 @@ typedef struct options {
     gx_synth_options synth;
     const char *engine, *only;
     uint64_t map_memory;
-    uint32_t runs, check, cpu_check;
+    uint32_t runs, check, cpu_check, sessions;
 } options;
 
 typedef struct bench {
@@ -135,6 +138,69 @@ static uint32_t check(bench *b)
 
 /* ---- measurements ---- */
 
+/* A thread that answers all queries in batches, `runs` times. */
+typedef struct session {
+    const bench *b;
+    void *exec;
+    gx_hits *hits;
+    uint32_t batch;
+    pthread_t thread;
+} session;
+
+static void run_all(const session *s)
+{
+    const bench *b = s->b;
+    gx_error err;
+    for (uint32_t i = 0; i < b->n; i += s->batch) {
+        const uint32_t n = b->n - i < s->batch ? b->n - i : s->batch;
+        if (b->ops->run(s->exec, b->plans + i, n, s->hits + i, NULL, &err) != GX_OK)
+            die("run", &err);
+    }
+}
+
+static void *run_session(void *arg)
+{
+    const session *s = arg;
+    for (uint32_t r = 0; r < s->b->o->runs; ++r)
+        run_all(s);
+    return NULL;
+}
+
+/* Queries a second of several sessions; b->hits are the answers that theirs are compared with. */
+static void measure_sessions(bench *b, const char *name, uint32_t k, uint32_t batch)
+{
+    const uint32_t n = b->o->sessions;
+    session *all = calloc(n, sizeof *all);
+    gx_error err;
+    for (uint32_t t = 0; t < n; ++t) {
+        all[t] = (session){.b = b, .batch = batch, .hits = calloc(b->n, sizeof(gx_hits))};
+        for (uint32_t i = 0; i < b->n; ++i)
+            all[t].hits[i].keys = malloc((size_t)b->plans[i].k * 8);
+        if (b->ops->exec_open(&all[t].exec, b->state, &err) != GX_OK)
+            die("open a session", &err);
+        run_all(&all[t]); /* warm */
+    }
+    const double t0 = now();
+    for (uint32_t t = 0; t < n; ++t)
+        pthread_create(&all[t].thread, NULL, run_session, &all[t]);
+    for (uint32_t t = 0; t < n; ++t)
+        pthread_join(all[t].thread, NULL);
+    const double seconds = now() - t0;
+    uint32_t different = 0;
+    for (uint32_t t = 0; t < n; ++t) {
+        for (uint32_t i = 0; i < b->n; ++i) {
+            different += all[t].hits[i].n != b->hits[i].n || memcmp(all[t].hits[i].keys, b->hits[i].keys, (size_t)b->hits[i].n * 8) != 0;
+            free(all[t].hits[i].keys);
+        }
+        free(all[t].hits);
+        b->ops->exec_close(all[t].exec);
+    }
+    free(all);
+    printf("%-7s k %-5u batch %-5u %u sessions: %9.0f q/s%s\n", name, k, batch, n, (double)b->n * n * b->o->runs / seconds,
+           different ? "; WRONG" : ", same answers");
+    fflush(stdout);
+}
+
 /* All queries in batches of `batch`, several times; the median. */
 static void measure_batches(bench *b, const char *name, gx_op op, uint32_t k, uint32_t batch, uint32_t of)
 {
@@ -177,6 +243,8 @@ static void measure_batches(bench *b, const char *name, gx_op op, uint32_t k, ui
     if (wrong)
         printf("  %u answers differ\n", wrong);
     fflush(stdout);
+    if (b->o->sessions && of == b->n)
+        measure_sessions(b, name, k, batch);
 }
 
 /* Queries one at a time. */
@@ -238,9 +306,9 @@ static options parse(int argc, char **argv)
     static const struct option longs[] = {
         {"engine", 1, 0, 'e'}, {"docs", 1, 0, 'd'},  {"terms", 1, 0, 't'},      {"queries", 1, 0, 'q'}, {"codec", 1, 0, 'c'},
         {"seed", 1, 0, 's'},   {"runs", 1, 0, 'r'},  {"map-memory", 1, 0, 'm'}, {"check", 1, 0, 'k'},   {"cpu-check", 1, 0, 'u'},
-        {"only", 1, 0, 'o'},   {0, 0, 0, 0},
+        {"only", 1, 0, 'o'},   {"sessions", 1, 0, 'j'},  {0, 0, 0, 0},
     };
-    options o = {GX_SYNTH_OPTIONS, "gpu", NULL, UINT64_MAX, 9, 256, 16};
+    options o = {GX_SYNTH_OPTIONS, "gpu", NULL, UINT64_MAX, 9, 256, 16, 0};
     o.synth.codec = gx_codec_by_name("gpubp128");
     for (int c; (c = getopt_long(argc, argv, "", longs, NULL)) != -1;) {
         const uint64_t n = optarg ? strtoull(optarg, NULL, 0) : 0;
@@ -256,6 +324,7 @@ static options parse(int argc, char **argv)
         case 'k': o.check = (uint32_t)n; break;
         case 'u': o.cpu_check = (uint32_t)n; break;
         case 'o': o.only = optarg; break;
+        case 'j': o.sessions = (uint32_t)n; break;
         default: exit(2);
         }
     }
