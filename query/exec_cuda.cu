@@ -475,7 +475,8 @@ static gx_status fill_few(gpu_exec *x, part *p, const gx_plan *plans, const job 
         count_lists(x, plan, work);
     }
     *blocks = most > SEARCH_WARPS ? (most + SEARCH_WARPS - 1) / SEARCH_WARPS : 1;
-    *blocks = *blocks < x->s->few_grid / n ? *blocks : x->s->few_grid / n;
+    const uint32_t room = x->s->few_grid > n ? x->s->few_grid / n : 1; /* a slice of a GPU may have little */
+    *blocks = *blocks < room ? *blocks : room;
     return GX_OK;
 }
 
