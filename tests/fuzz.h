@@ -13,6 +13,14 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n);
 
+/* A number below n, n <= 2^24; the same ones in every run. */
+static inline uint32_t draw(uint32_t n)
+{
+    static uint32_t state = 20261121;
+    state = state * 1664525u + 1013904223u;
+    return (uint32_t)((uint64_t)(state >> 8) * n >> 24);
+}
+
 /* Every file of the folder to the target, up to 1 MiB of it, and to vary, which changes it in many ways. Returns the
  * number of files. */
 static inline unsigned fuzz_folder(const char *folder, void (*vary)(const uint8_t *bytes, size_t n))

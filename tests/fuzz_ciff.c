@@ -95,13 +95,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 
 #ifndef GX_FUZZER
 
-static uint32_t draw_state = 20261122;
-static uint32_t draw(uint32_t n)
-{
-    draw_state = draw_state * 1664525u + 1013904223u;
-    return (uint32_t)((uint64_t)(draw_state >> 8) * n >> 24);
-}
-
 static void vary(const uint8_t *bytes, size_t n)
 {
     static const uint8_t telling[] = {0, 1, 2, 3, 4, 5, 8, 0x0a, 0x10, 0x12, 0x22, 0x7f, 0x80, 0xff};

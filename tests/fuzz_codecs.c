@@ -144,13 +144,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 
 #ifndef GX_FUZZER
 
-static uint32_t draw_state = 20261121;
-static uint32_t draw(uint32_t n)
-{
-    draw_state = draw_state * 1664525u + 1013904223u;
-    return (uint32_t)((uint64_t)(draw_state >> 8) * n >> 24);
-}
-
 /* Some of the file's bytes changed, words left out or doubled, the end cut off. */
 static void vary(const uint8_t *bytes, size_t size)
 {

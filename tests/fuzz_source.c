@@ -83,13 +83,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 
 #ifndef GX_FUZZER
 
-static uint32_t draw_state = 20261121;
-static uint32_t draw(uint32_t n)
-{
-    draw_state = draw_state * 1664525u + 1013904223u;
-    return (uint32_t)((uint64_t)(draw_state >> 8) * n >> 24);
-}
-
 /* One of the file's bytes changed, left out or doubled, under every format and set of options in turn. */
 static void vary(const uint8_t *bytes, size_t n)
 {
