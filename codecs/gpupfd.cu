@@ -68,10 +68,10 @@ struct memory_groups : gpupfd_groups<1024, 8, 4> {
                                                 uint32_t below, uint32_t *added, uint32_t (&a)[4], uint32_t (&b)[4])
     {
         const exception x_a(p_a, k_a, lane, below), x_b(p_b, k_b, lane, below);
-        if (x_a.mine)
-            added[x_a.position] = x_a.above;
+        if (x_a.mine) /* of a damaged block two may have one place */
+            atomicAdd(&added[x_a.position], x_a.above);
         if (x_b.mine)
-            added[128 + x_b.position] = x_b.above;
+            atomicAdd(&added[128 + x_b.position], x_b.above);
         unpack<4, false>(p_a, lane * 4 * k_a.b(), k_a.b(), a);
         unpack<4, false>(p_b, lane * 4 * k_b.b(), k_b.b(), b);
         __syncwarp();
@@ -91,11 +91,10 @@ struct memory_groups : gpupfd_groups<1024, 8, 4> {
                                                   uint32_t lane, uint32_t below, uint32_t *added, uint32_t (&v)[4])
     {
         const exception x_a(p_a, k_a, lane, below), x_b(p_b, k_b, lane, below);
-        uint16_t *const halves = (uint16_t *)added;
-        if (x_a.mine)
-            halves[2 * x_a.position] = (uint16_t)x_a.above;
+        if (x_a.mine) /* of a damaged block two may have one place */
+            atomicAdd(&added[x_a.position], x_a.above & 0xffff);
         if (x_b.mine)
-            halves[2 * x_b.position + 1] = (uint16_t)x_b.above;
+            atomicAdd(&added[x_b.position], x_b.above << 16);
         const uint32_t bit_a = lane * 4 * k_a.b(), bit_b = lane * 4 * k_b.b(), mask_a = ~(~0u << k_a.b()), mask_b = ~(~0u << k_b.b());
         p_a += bit_a >> 5;
         p_b += bit_b >> 5;
@@ -107,9 +106,9 @@ struct memory_groups : gpupfd_groups<1024, 8, 4> {
         const uint4 y = ((const uint4 *)added)[lane];
         __syncwarp();
         if (x_a.mine)
-            halves[2 * x_a.position] = 0;
+            added[x_a.position] = 0;
         if (x_b.mine)
-            halves[2 * x_b.position + 1] = 0;
+            added[x_b.position] = 0;
         __syncwarp();
         v[0] += y.x, v[1] += y.y, v[2] += y.z, v[3] += y.w;
     }
