@@ -328,8 +328,8 @@ __device__ __forceinline__ void scan(const gpu_index &X, const gpu_batch &R, con
         stage_chunk<V>(X, near, own->payload.words, 0, ws, turn.buffer ^ 1, lane);
 
     uint32_t k = 0, i = 0, n = 0, staged = 0, queued = 0, carry = 0; /* block k, of which i of n postings are decoded */
-    D doc;
-    F tf;
+    D doc = {}; /* all of it set, lest ptxas (13.0) think that what a block's first segment sets ends with that segment */
+    F tf = {};
     for (;;) {
         if (tf_min == 0) {
             const uint32_t reach = __ballot_sync(ALL_LANES, own_bounds >= T);
