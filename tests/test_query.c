@@ -1,5 +1,5 @@
 /* Whole queries on random collections: every engine of this build against the oracle, to the bit. Each row of the table
- * runs the same cases; GX_TEST_SEED chooses other ones. */
+ * runs the same cases; GX_TEST_SEED chooses other ones. GX_TEST_FILTER: the tests whose names match, as `*(GPU)`. */
 #include <math.h>
 #include <unistd.h>
 
@@ -571,5 +571,7 @@ int main(void)
         ROWS(a_search_stops_when_told_to_and_the_session_goes_on),
         ROWS(options_out_of_range_are_refused),
     };
+    if (getenv("GX_TEST_FILTER"))
+        cmocka_set_test_filter(getenv("GX_TEST_FILTER"));
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }
