@@ -16,6 +16,7 @@ using namespace gx;
 
 constexpr uint64_t MAX_ITEMS = 3u << 20, MAX_CANDIDATES = 16u << 20; /* of a part, unless a query alone needs more */
 constexpr uint32_t FIRST_PART = 64, PART_GROWTH = 4; /* queries of a run's first part; how many times larger the next may be */
+constexpr uint32_t FINE_MOST = 512; /* a run of so many queries has fine items (describe_items) */
 constexpr int N_PARTS = 3, MAX_BOUNDS = 16; /* sets of bounds in use at a time */
 
 static double seconds(void)
@@ -62,6 +63,7 @@ struct gpu_exec {
     gpu_query_state *d_few_states; /* [FEW_QUERIES] */
     uint32_t *d_few_histograms;    /* [2 * FEW_QUERIES * BINS] */
     uint64_t candidate_room, answer_room, item_room;
+    bool fine; /* items of the run under way */
     bounds *bounds_used[MAX_BOUNDS]; /* by the run under way */
     uint32_t n_bounds_used;
     named_space *named; /* NULL until needed */
@@ -195,7 +197,7 @@ static uint32_t choose_item_blocks(const gpu_exec *x, const part *p, const uint3
     uint32_t n = 1;
     while (n < most && blocks / (2 * n) >= 4ull * warps)
         n *= 2;
-    while (n < most && blocks / n + p->n_terms > x->item_room)
+    while (n < most && blocks / n + p->n_terms * (x->fine ? 1 + FINE_ITEMS : 1) > x->item_room)
         n *= 2;
     return n < most ? n : most;
 }
@@ -234,7 +236,7 @@ static gx_status launch_part(gpu_exec *x, part *p, const uint32_t *drivers, uint
     const uint32_t item_blocks = choose_item_blocks(x, p, drivers);
     for (uint32_t l = 0; l < N_LAUNCHES; ++l) {
         const uint32_t first = l < 2 ? 0 : p->n_first, n = l < 2 ? p->n_first : p->n_queries - p->n_first;
-        describe_items(p, first, n, l % 2, drivers, item_blocks, active, lists);
+        describe_items(p, first, n, l % 2, drivers, item_blocks, x->fine, active, lists);
         p->items_end[l] = p->n_items;
     }
 
@@ -243,7 +245,7 @@ static gx_status launch_part(gpu_exec *x, part *p, const uint32_t *drivers, uint
     TRY("copying queries", cudaMemcpyAsync(p->d_described, p->described, (size_t)((char *)(p->runs + p->n_runs) - p->described),
                                            cudaMemcpyHostToDevice, stream));
     TRY("timing", cudaEventRecord(p->events[0], stream));
-    begin_batch(R, (gpu_run *)on_device(p, p->runs), p->n_runs, p->n_queries, p->d_items, p->n_items, item_blocks, stream);
+    begin_batch(R, (gpu_run *)on_device(p, p->runs), p->n_runs, p->n_queries, p->d_items, p->n_items, stream);
     const gpu_item *items = R.items;
     uint32_t *next_item = R.next_item;
     for (uint32_t l = 0; l < N_LAUNCHES; ++l) {
@@ -382,7 +384,7 @@ static uint32_t size_part(const gpu_exec *x, part *p, const gx_plan *plans, cons
     uint64_t n_queries = 0, n_terms = 0;
     uint32_t i = 0;
     for (; i < n; ++i) {
-        const need one = job_need(x->s->ix, &plans[jobs[i].plan], &jobs[i]);
+        const need one = job_need(x->s->ix, &plans[jobs[i].plan], &jobs[i], x->fine);
         sum.queries += one.queries;
         sum.terms += one.terms;
         sum.runs += one.runs;
@@ -542,6 +544,7 @@ static gx_status run_jobs(gpu_exec *x, const gx_plan *plans, const job *jobs, ui
     gx_status st = GX_OK;
     if (n && are_few(plans, jobs, n))
         return run_few(x, plans, jobs, n, hits, work, err);
+    x->fine = n <= FINE_MOST;
     /* The first parts are small, so that the GPU begins early; a part is described in a fifth of the time that its search takes. */
     for (uint32_t at = 0, turn = 0, most = FIRST_PART; at < n && st == GX_OK;
          turn = (turn + 1) % N_PARTS, most = PART_GROWTH * most < MAX_QUERIES ? PART_GROWTH * most : MAX_QUERIES) {

@@ -125,19 +125,19 @@ constexpr uint32_t N_LAUNCHES = 4; /* of a search: short queries, long ones; wha
 /* Items of a list, of item_blocks blocks each. */
 __host__ __device__ __forceinline__ uint32_t count_items(uint32_t n_blocks, uint32_t item_blocks) { return (n_blocks - 1) / item_blocks + 1; }
 
-/* Item number `chunk` of a query's list. */
-__host__ __device__ __forceinline__ gpu_item make_item(uint32_t term, term_blocks at, uint32_t query, const gpu_query *Q, uint32_t chunk,
-                                                       uint32_t item_blocks)
+/* The item of up to n_blocks blocks of a query's list from `block` on. */
+__host__ __device__ __forceinline__ gpu_item make_item(uint32_t term, term_blocks at, uint32_t query, const gpu_query *Q, uint32_t block,
+                                                       uint32_t n_blocks)
 {
-    const uint32_t block = chunk * item_blocks, left = at.n_blocks - block, n = item_blocks < left ? item_blocks : left;
+    const uint32_t left = at.n_blocks - block, n = n_blocks < left ? n_blocks : left;
     const uint32_t n_terms = Q->n_terms < 255 ? Q->n_terms : 255;
     return {at.first_block + block, term | (n - 1) << 24 | (block == 0 ? ITEM_FIRST : 0) | (n == left ? ITEM_LAST : 0), query,
             Q->first_term | n_terms << 24};
 }
 
-/* Chunks [first, ..) of a term's blocks, item_blocks each, that become items [item, next run's item). */
+/* A term's blocks from `block` on, item_blocks an item, that become items [item, next run's item). */
 struct gpu_run {
-    uint32_t term, first, item;
+    uint32_t term, block, item, item_blocks;
 };
 
 /* A few queries, short ones, of k <= QUICK_K: the kernel's parameters are all that describes them. Query i's terms are its own, from 0 on. */

@@ -44,7 +44,7 @@ constexpr uint32_t SEARCH_WARPS = 8; /* of a block of threads */
 
 /* Items of the runs, and the states and histograms of the queries, before a search. */
 void begin_batch(const gpu_batch &R, const gpu_run *runs, uint32_t n_runs, uint32_t n_queries, gpu_item *items, uint32_t n_items,
-                 uint32_t item_blocks, cudaStream_t stream);
+                 cudaStream_t stream);
 
 /* The number of blocks of threads that fill the current device, which is made ready. */
 uint32_t search_grid(uint32_t coding, uint32_t multiprocessors);

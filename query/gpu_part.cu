@@ -156,7 +156,7 @@ void describe_query(const gpu_state *s, part *p, const gx_plan *plan, const boun
     }
 }
 
-void describe_items(part *p, uint32_t first, uint32_t n, bool are_long, const uint32_t *drivers, uint32_t item_blocks,
+void describe_items(part *p, uint32_t first, uint32_t n, bool are_long, const uint32_t *drivers, uint32_t item_blocks, bool fine,
                     uint32_t *active, unmade *lists)
 {
     uint32_t n_active = 0;
@@ -167,21 +167,27 @@ void describe_items(part *p, uint32_t first, uint32_t n, bool are_long, const ui
     for (uint32_t r = 0; n_active; ++r) {
         uint32_t kept = 0, n_lists = n_active;
         for (uint32_t i = 0; i < n_active; ++i) {
-            gpu_query *Q = &p->queries[active[i]];
-            const uint32_t term = Q->first_term + r, n_items = count_items(p->terms[term].at.n_blocks, item_blocks);
-            lists[i] = {term, n_items};
-            Q->n_items += n_items;
+            const uint32_t begin = p->queries[active[i]].first_term, term = begin + r;
+            bool begins = fine && !are_long;
+            for (uint32_t t = begin; t < term && begins; ++t)
+                begins = p->terms[t].at.n_blocks < FIRST_BLOCKS;
+            lists[i] = {term, p->terms[term].at.n_blocks, begins};
             if (drivers[active[i]] > r + 1)
                 active[kept++] = active[i];
         }
         n_active = kept;
-        for (uint32_t from = 0, to = 1; n_lists; from = to, to *= 4) {
+        for (uint32_t from = 0, to = FIRST_BLOCKS; n_lists; from = to, to *= 4) {
+            const uint32_t quarter = item_blocks > 4 ? item_blocks / 4 : 1;
+            const uint32_t small = from == 0 ? 1 : from == FIRST_BLOCKS ? quarter : item_blocks;
             uint32_t left = 0;
             for (uint32_t i = 0; i < n_lists; ++i) {
                 const unmade l = lists[i];
-                p->runs[p->n_runs++] = {l.term, from, p->n_items};
-                p->n_items += (l.n_items < to ? l.n_items : to) - from;
-                if (l.n_items > to)
+                const uint32_t each = l.begins ? small : item_blocks, end = l.n_blocks < to ? l.n_blocks : to;
+                const uint32_t n_items = count_items(end - from, each);
+                p->runs[p->n_runs++] = {l.term, from, p->n_items, each};
+                p->n_items += n_items;
+                p->queries[p->terms[l.term].weight.query].n_items += n_items;
+                if (l.n_blocks > to)
                     lists[left++] = l;
             }
             n_lists = left;
@@ -195,7 +201,7 @@ static uint32_t runs_of(uint32_t n_blocks)
     return 2 + (31 - (uint32_t)__builtin_clz(n_blocks)) / 2;
 }
 
-need job_need(const gx_index *ix, const gx_plan *plan, const job *j)
+need job_need(const gx_index *ix, const gx_plan *plan, const job *j, bool fine)
 {
     const uint32_t times = j->op == GX_OP_AND_OR ? 2 : 1;
     uint64_t blocks = 0, runs = 0;
@@ -204,7 +210,7 @@ need job_need(const gx_index *ix, const gx_plan *plan, const job *j)
         blocks += n;
         runs += runs_of(n);
     }
-    const uint64_t items = blocks / most_item_blocks(ix) + plan->n_terms;
+    const uint64_t items = blocks / most_item_blocks(ix) + plan->n_terms * (fine ? 1 + FINE_ITEMS : 1);
     return {times, times * plan->n_terms, times * runs, times * items, times * (uint64_t)candidates_of(ix, plan, j), times * (uint64_t)plan->k};
 }
 

@@ -71,21 +71,27 @@ static inline uint32_t most_item_blocks(const gx_index *ix)
 void describe_query(const gpu_state *s, part *p, const gx_plan *plan, const bounds *b, const job *j, bool all, uint32_t after,
                     uint32_t *drivers);
 
-/* A list of which some items are yet to be made. */
+constexpr uint32_t FIRST_BLOCKS = MAX_ITEM_BLOCKS; /* of a list, before those of others */
+constexpr uint32_t FINE_ITEMS = 3 * FIRST_BLOCKS;  /* so many more a list can have where they are fine */
+
+/* A list of which some blocks are yet to become items. */
 struct unmade {
-    uint32_t term, n_items;
+    uint32_t term, n_blocks;
+    bool begins; /* its query, whose threshold is low; only where items are fine */
 };
 
 /* Add the runs that make items of queries [first, first + n), of the long ones or the others: list by list in their order, so
- * that every query's threshold rises early; of a list first an item, then three, then 12, 48, ... active, lists: scratch, [n]. */
-void describe_items(part *p, uint32_t first, uint32_t n, bool are_long, const uint32_t *drivers, uint32_t item_blocks,
+ * that every query's threshold rises early; of a list first 16 blocks, then 48, 192, ... Items are of item_blocks blocks, a power of
+ * two. fine: of one where a short query begins, then of a fourth. Its first candidates are looked up one by one; many warps do that
+ * and raise its threshold sooner than one, which pays where few queries keep them busy. active, lists: scratch, [n]. */
+void describe_items(part *p, uint32_t first, uint32_t n, bool are_long, const uint32_t *drivers, uint32_t item_blocks, bool fine,
                     uint32_t *active, unmade *lists);
 
 /* What a job takes of a part, at most. */
 struct need {
     uint64_t queries, terms, runs, items, candidates, answers;
 };
-need job_need(const gx_index *ix, const gx_plan *plan, const job *j);
+need job_need(const gx_index *ix, const gx_plan *plan, const job *j, bool fine);
 
 } // namespace gx
 

@@ -7,7 +7,7 @@ constexpr uint32_t THREADS = 256;
 
 /* A warp turns a run into items; the rest of the grid sets states and histograms. */
 static __global__ void __launch_bounds__(THREADS) begin(const __grid_constant__ gpu_batch R, const gpu_run *runs, uint32_t n_runs,
-                                                        uint32_t n_queries, gpu_item *items, uint32_t n_items, uint32_t item_blocks)
+                                                        uint32_t n_queries, gpu_item *items, uint32_t n_items)
 {
     const uint32_t lane = threadIdx.x & 31, thread = blockIdx.x * THREADS + threadIdx.x, threads = gridDim.x * THREADS;
     for (uint32_t i = thread; i < n_queries * (BINS / 4); i += threads)
@@ -24,15 +24,15 @@ static __global__ void __launch_bounds__(THREADS) begin(const __grid_constant__ 
         const term_blocks at = read(&R.terms[run.term].at);
         const uint32_t query = R.terms[run.term].weight.query;
         for (uint32_t c = lane; c < count; c += 32)
-            items[run.item + c] = make_item(run.term, at, query, &R.queries[query], run.first + c, item_blocks);
+            items[run.item + c] = make_item(run.term, at, query, &R.queries[query], run.block + c * run.item_blocks, run.item_blocks);
     }
 }
 
 void begin_batch(const gpu_batch &R, const gpu_run *runs, uint32_t n_runs, uint32_t n_queries, gpu_item *items, uint32_t n_items,
-                 uint32_t item_blocks, cudaStream_t stream)
+                 cudaStream_t stream)
 {
     const uint32_t warps = max(max(n_runs, n_queries * 4), 1u), blocks = (warps + THREADS / 32 - 1) / (THREADS / 32);
-    begin<<<min(blocks, 2048u), THREADS, 0, stream>>>(R, runs, n_runs, n_queries, items, n_items, item_blocks);
+    begin<<<min(blocks, 2048u), THREADS, 0, stream>>>(R, runs, n_runs, n_queries, items, n_items);
 }
 
 template <class P> static constexpr size_t shared_bytes()

@@ -76,16 +76,17 @@ template <class P>
 __device__ __forceinline__ uint32_t dense_tf(const gpu_index &X, const gpu_term *t, const term_filter &f, uint32_t doc)
 {
     typedef typename P::template tf<true> T;
-    const uint32_t group = doc / (32 * RANK_WORDS), last = doc >> 5 & (RANK_WORDS - 1);
+    const uint32_t group = doc / (32 * RANK_WORDS), below = doc % (32 * RANK_WORDS); /* bits of the group before the document's */
     const uint4 *words = reinterpret_cast<const uint4 *>(X.maps + f.map) + group * (RANK_WORDS / 4);
     uint32_t at = __ldg(X.maps + f.map + X.rank_offset + group);
-#pragma unroll
-    for (uint32_t i = 0; i < RANK_WORDS; i += 4) {
-        const uint4 v = i <= last ? __ldg(words + i / 4) : make_uint4(0, 0, 0, 0);
+#pragma unroll 1
+    for (uint32_t i = 0; i <= below / 128; ++i) {
+        const uint4 v = __ldg(words + i);
+        const int n = (int)(below - i * 128); /* of these bits so many count */
         const uint32_t w[4] = {v.x, v.y, v.z, v.w};
 #pragma unroll
-        for (uint32_t u = 0; u < 4; ++u)
-            at += i + u < last ? __popc(w[u]) : i + u == last ? __popc(w[u] & ((1u << (doc & 31)) - 1)) : 0;
+        for (int u = 0; u < 4; ++u)
+            at += __popc(w[u] & __funnelshift_lc(~0u, 0, max(n - 32 * u, 0))); /* so many low bits, at most 32 */
     }
     const term_blocks blocks = read(&t->at);
     const term_payload p = read(&t->payload);
@@ -244,35 +245,30 @@ __device__ __forceinline__ uint32_t score(const gpu_index &X, const gpu_batch &R
     return T;
 }
 
-/* Which of a segment's postings pass the presence maps: they join the queue. Returns its new length. i: the lane's first
- * posting, of n in the block. */
+/* Which of a segment's postings pass the presence maps: they join the queue. Returns its new length. A tf of 0: no posting. */
 template <uint32_t V>
 __device__ __forceinline__ uint32_t filter(const gpu_index &X, const gpu_term *terms, uint32_t n_terms, uint32_t li, bool all,
-                                           uint32_t own_bounds, uint32_t T, uint32_t i, uint32_t n, bool whole,
-                                           const uint32_t (&d)[V], const uint32_t (&f)[V], uint2 *queue, uint32_t queued,
-                                           uint32_t lane)
+                                           uint32_t own_bounds, uint32_t T, uint32_t (&d)[V], const uint32_t (&f)[V], uint2 *queue,
+                                           uint32_t *n_queued, uint32_t queued, uint32_t lane)
 {
     int slack[V]; /* bound less threshold; sums of bounds are under 2^31. Negative: out */
 #pragma unroll
     for (uint32_t v = 0; v < V; ++v) {
-        slack[v] = (int)__shfl_sync(ALL_LANES, own_bounds, min(f[v], 31u)) - (int)T;
-        if (d[v] >= X.n_docs || (!whole && i + v >= n))
-            slack[v] = -1;
+        slack[v] = max((int)__shfl_sync(ALL_LANES, own_bounds, min(f[v], 31u)) - (int)T, -1); /* lest it come round from below */
+        d[v] = min(d[v], X.n_docs - 1); /* of a damaged list they may be anything */
     }
     bool live = true;
     for (uint32_t j = li + 1; j < n_terms && live; ++j) {
         const term_filter t = read(&terms[j].filter);
         const uint32_t *map = X.maps + t.map;
-        uint32_t slot[V], w[V];
+        uint32_t w[V];
 #pragma unroll
-        for (uint32_t v = 0; v < V; ++v) {
-            slot[v] = d[v] >> t.map_shift;
-            w[v] = slack[v] >= 0 ? __ldg(map + (slot[v] >> 5)) : 0;
-        }
+        for (uint32_t v = 0; v < V; ++v) /* of those that are out, the first word, which costs nothing */
+            w[v] = __ldg(map + (__funnelshift_rc(d[v], 0, t.map_shift + 5) & (uint32_t)~(slack[v] >> 31)));
         int best = -1;
 #pragma unroll
         for (uint32_t v = 0; v < V; ++v) {
-            if (!(w[v] >> (slot[v] & 31) & 1))
+            if (!(w[v] >> (d[v] >> t.map_shift & 31) & 1))
                 slack[v] = all ? -1 : slack[v] - (int)t.bound;
             best = max(best, slack[v]);
         }
@@ -280,17 +276,23 @@ __device__ __forceinline__ uint32_t filter(const gpu_index &X, const gpu_term *t
     }
     if (!live)
         return queued;
+    uint32_t mine = 0;
 #pragma unroll
-    for (uint32_t v = 0; v < V; ++v) {
-        const uint32_t who = __ballot_sync(ALL_LANES, slack[v] >= 0);
-        if (who == 0)
-            continue;
-        if (slack[v] >= 0)
-            queue[queued + __popc(who & ((1u << lane) - 1))] = make_uint2(d[v], f[v]);
-        queued += __popc(who);
+    for (uint32_t v = 0; v < V; ++v)
+        mine += slack[v] >= 0;
+    if (lane == 0)
+        *n_queued = queued;
+    __syncwarp();
+    if (mine) { /* seldom more than a few lanes */
+        uint2 *to = queue + atomicAdd(n_queued, mine);
+#pragma unroll
+        for (uint32_t v = 0; v < V; ++v) {
+            if (slack[v] >= 0)
+                *to++ = make_uint2(d[v], f[v]);
+        }
     }
     __syncwarp();
-    return queued;
+    return *(volatile uint32_t *)n_queued;
 }
 
 /* ---- items ---- */
@@ -319,11 +321,11 @@ __device__ __forceinline__ void scan(const gpu_index &X, const gpu_batch &R, con
     uint32_t T = near.state.threshold, tf_min = 0; /* 0: the threshold has changed */
     if (own->filter.bound + own->weight.rest < T)
         return;
-    /* The bound of a posting whose tf is the lane (the last lane: that or more), all later lists at their bounds. */
+    /* The bound of a posting whose tf is the lane (the last lane: that or more), all later lists at their bounds; of none, 0. */
     uint32_t own_bounds = own->filter.bound;
     if (lane < 31)
         own_bounds = min(own_bounds, gx_bm25_impact(own->weight.w, lane, near.query.least_K));
-    own_bounds += own->weight.rest;
+    own_bounds = lane ? own_bounds + own->weight.rest : 0;
     if (!ready)
         stage_chunk<V>(X, near, own->payload.words, 0, ws, turn.buffer ^ 1, lane);
 
@@ -335,7 +337,7 @@ __device__ __forceinline__ void scan(const gpu_index &X, const gpu_batch &R, con
             const uint32_t reach = __ballot_sync(ALL_LANES, own_bounds >= T);
             if (reach == 0)
                 break; /* what is queued cannot matter either */
-            tf_min = max(1, __ffs(reach) - 1);
+            tf_min = __ffs(reach) - 1;
         }
         const bool end = k == cnt;
         if (!end) {
@@ -371,6 +373,11 @@ __device__ __forceinline__ void scan(const gpu_index &X, const gpu_batch &R, con
                 f[v] += 1;
                 any |= f[v] >= tf_min;
             }
+            if (single ? n != len : i + D::SEG > n) { /* the end of the list: no postings there */
+#pragma unroll
+                for (uint32_t v = 0; v < V; ++v)
+                    f[v] = (single ? 0 : i) + lane * V + v < n ? f[v] : 0;
+            }
             const bool go = tf_min == 1 || __any_sync(ALL_LANES, any);
             if (go || !single) {
                 if (single || i == 0) {
@@ -378,14 +385,13 @@ __device__ __forceinline__ void scan(const gpu_index &X, const gpu_batch &R, con
                     doc.open(ws.chunks[turn.buffer].docs + begin, near.docid_ends[k + 1] - begin, n, lane,
                              decoder_arg<D>(own->weight.codecs));
                     carry = near.heads[k] - 1;
-                    if (lane == 0)
-                        atomicAdd(&ws.decoded, 1);
                 }
                 doc.next(lane, d);
                 carry = segment_docids(d, carry, lane);
                 if (go)
-                    queued = filter<V>(X, terms, n_terms, li, all, own_bounds, T, (single ? 0 : i) + lane * V, n, single ? n == len : i + D::SEG <= n,
-                                       d, f, ws.queue, queued, lane);
+                    queued = filter<V>(X, terms, n_terms, li, all, own_bounds, T, d, f, ws.queue, &ws.n_queued, queued, lane);
+            } else if (lane == 0) {
+                ++ws.skipped;
             }
             i += D::SEG;
             if (single || i >= n) {
@@ -408,6 +414,8 @@ __device__ __forceinline__ void scan(const gpu_index &X, const gpu_batch &R, con
         if (end)
             break;
     }
+    if (lane == 0)
+        ws.decoded += k;
 }
 
 /* Items come from a queue. The number of the third next item, the second next item, and the description of the next one are
@@ -424,7 +432,7 @@ search(const __grid_constant__ gpu_index X, const __grid_constant__ gpu_batch R)
     if (next >= R.n_items)
         return;
     if (lane == 0) {
-        ws.decoded = ws.lookups = 0;
+        ws.decoded = ws.skipped = ws.lookups = 0;
         later = atomicAdd(R.next_item, 2) + first_free;
     }
     {
@@ -473,7 +481,7 @@ search(const __grid_constant__ gpu_index X, const __grid_constant__ gpu_batch R)
             break;
     }
     if (lane == 0 && (ws.decoded | ws.lookups)) {
-        atomicAdd(R.counts + COUNT_DECODED, (unsigned long long)ws.decoded);
+        atomicAdd(R.counts + COUNT_DECODED, (unsigned long long)(ws.decoded - ws.skipped));
         atomicAdd(R.counts + COUNT_LOOKUPS, (unsigned long long)ws.lookups);
     }
 }

@@ -8,7 +8,7 @@
 
 namespace gx {
 
-constexpr uint32_t STAGE_WORDS = 320;  /* of payload in each of a warp's two buffers */
+constexpr uint32_t STAGE_WORDS = 264;  /* of payload in each of a warp's two buffers */
 constexpr uint32_t STAGE_BLOCKS = 8;   /* most blocks in one */
 constexpr uint32_t STAGE_SLACK = GX_READ_SLACK / 4 + 4;
 
@@ -35,7 +35,8 @@ template <uint32_t V> struct alignas(16) search_space {
     near_item items[2];        /* this one and the next, by turns */
     gpu_item fetched;          /* the one after that */
     chunk chunks[2];           /* of stage */
-    uint32_t decoded, lookups, wrote; /* counts, and whether the item's candidates must be made visible */
+    uint32_t n_queued;         /* while candidates are queued */
+    uint32_t decoded, skipped, lookups, wrote; /* counts (decoded: with those skipped), and whether candidates must be made visible */
 };
 
 /* ---- copies from global to shared memory ---- */

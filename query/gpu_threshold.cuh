@@ -55,35 +55,35 @@ template <class P> __device__ __forceinline__ uint32_t current_threshold(const g
     return T;
 }
 
-/* The threshold by the histogram: the lower edge of the bin that holds the k-th best so far, 0 if there are fewer. */
+/* The threshold by the histogram: the lower edge of the bin that holds the k-th best so far, 0 if there are fewer. Loops stay loops:
+ * the search's instructions barely fit into their cache. */
 __device__ __forceinline__ uint32_t raise_threshold(const uint32_t *histogram, uint32_t k, uint32_t base, uint32_t shift, uint32_t lane)
 {
-    constexpr uint32_t N = BINS / 32;
-    uint32_t c[N], sum = 0;
+    constexpr uint32_t N = BINS / 128; /* four bins each, of a lane */
+    static_assert(4 * N <= 16, "one lane's bins are half the lanes' or fewer");
+    const uint4 *mine = reinterpret_cast<const uint4 *>(histogram) + lane * N;
+    uint32_t sum = 0;
 #pragma unroll
-    for (uint32_t i = 0; i < N / 4; ++i) {
-        const uint4 h = __ldcg(reinterpret_cast<const uint4 *>(histogram) + lane * (N / 4) + i);
-        c[4 * i] = h.x, c[4 * i + 1] = h.y, c[4 * i + 2] = h.z, c[4 * i + 3] = h.w;
+    for (uint32_t i = 0; i < N; ++i) {
+        const uint4 h = __ldcg(mine + i);
         sum += h.x + h.y + h.z + h.w;
     }
     uint32_t s = sum; /* of this lane's bins and all above */
-#pragma unroll
+#pragma unroll 1
     for (uint32_t o = 1; o < 32; o <<= 1) {
         const uint32_t y = __shfl_down_sync(ALL_LANES, s, o);
         s += lane + o < 32 ? y : 0;
     }
-    uint32_t above = s - sum, t = 0;
-    if (s >= k && above < k) {
-        uint32_t bin = 0;
-#pragma unroll
-        for (int i = N - 1; i >= 0; --i) {
-            const bool was = above >= k;
-            above += c[i];
-            bin = !was && above >= k ? i : bin;
-        }
-        t = bin_score(lane * N + bin, base, shift);
-    }
-    return __reduce_max_sync(ALL_LANES, t);
+    const uint32_t above = s - sum, who = __ballot_sync(ALL_LANES, s >= k && above < k); /* one lane */
+    if (who == 0)
+        return 0;
+    const uint32_t at = __ffs(who) - 1, first = at * 4 * N, before = __shfl_sync(ALL_LANES, above, at);
+    s = lane < 4 * N ? __ldcg(histogram + first + lane) : 0;
+#pragma unroll 1
+    for (uint32_t o = 1; o < 4 * N; o <<= 1)
+        s += __shfl_down_sync(ALL_LANES, s, o); /* lanes from 4 N on have 0 */
+    const uint32_t bin = 31 - __clz(__ballot_sync(ALL_LANES, lane < 4 * N && before + s >= k));
+    return bin_score(first + bin, base, shift);
 }
 
 /* A key a lane, sorted: the greatest to lane 0 (bitonic). */
