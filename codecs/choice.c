@@ -20,7 +20,7 @@ void gx_choices(bool is_docids, const uint32_t *in, uint64_t n, double load, gx_
     for (uint32_t i = 0; i < GX_MAX_CHOICES; ++i) {
         const gx_codec *const c = gx_codec_by_id(candidates[is_docids][i]);
         const uint8_t param = c->param ? c->param(in, n) : 0;
-        const double slower = (c->decode_cost - 10.0) / 10.0;
+        const double slower = ((is_docids ? c->decode_cost.docids : c->decode_cost.tfs) - 10.0) / 10.0;
         out[i] = (gx_choice){c, param, 32.0 * (double)measure(c, param, in, n) + GX_CHOICE_BITS * (double)n * load * slower};
     }
 }

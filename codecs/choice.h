@@ -11,26 +11,24 @@
  *
  * Docids and tfs have four candidates each, so that the header's codings have room for every pair and no list has to take a worse
  * one because others came before it. Docids have gpubp128, ef128, varint-su and rice, tfs gpubp128, gpupfd128, ef128 and rice. Of
- * every third list of the arXiv index (README.md) these cost 7.593 and 1.961 bits an integer, the best of all sixteen codecs with
- * blocks of 128 cost 7.585 and 1.960.
+ * every third list of the arXiv index (README.md) these cost 7.440 and 1.904 bits an integer, the least of all such fours; the best of all
+ * sixteen codecs with blocks of 128 cost 7.432 and 1.903.
  *
  * GX_CHOICE_BITS, on these lists, by the best of all sixteen: bits a posting, and time by decode_cost, gpubp128's being 1.
  *
- *     2        4        8        | gpubp128   gpupfd128   ef128     rice
- *     8.75     8.96     9.42     | 11.33      9.51        9.15      8.78      bits
- *     2.7      2.2      1.5      | 1.0        2.2         2.6       4.8       time
+ *     2        4        8        16       | gpubp128   gpupfd128   ef128     rice
+ *     8.74     8.81     8.91     9.15     | 11.33      9.51        9.15      8.78      bits
+ *     1.8      1.6      1.4      1.3      | 1.0        1.3         2.1       3.9       time
  *
- * decode_cost is the GPU's, of the kernels of commit a9ac8b7; since then GPU-PFD128 has come from 22 to 16 on the lists that it is
- * measured on, while of a log's lists (MEASURED.md) it takes 19, Elias-Fano 14, Rice 27. A CPU with AVX-512 decodes ef128 nearly as
- * fast as gpubp128: there a choice by 8 is longer than ef128 alone, one by 4 is shorter (8.81 bits to 8.91 of all lists) and slower
- * (README.md has both).
+ * A CPU with AVX-512 decodes ef128 nearly as fast as gpubp128, and rice at a fifteenth: there an index of ef128 alone is 2 % longer than
+ * one chosen by 8 and a quarter faster (README.md has both).
  */
 #ifndef GX_CHOICE_H
 #define GX_CHOICE_H
 
 #include "codecs/codec.h"
 
-#define GX_CHOICE_BITS 4.0
+#define GX_CHOICE_BITS 8.0
 #define GX_MAX_CHOICES 4u
 
 /* Stands for any candidate, blocks of 128, where a codec is named; it cannot encode, and no file has its id, 0. */

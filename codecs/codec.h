@@ -67,9 +67,11 @@ typedef struct gx_codec {
     uint32_t (*next_geq)(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t head, uint32_t docid,
                          uint32_t *found);
 
-    /* Time that an integer of a long list takes on the GPU, summed up to docids in registers, GPU-BP128's being 10
-     * (MEASURED.md, Uniform, 2^25); choice.h chooses by it. 0: blocks are not of 128, it is not compared. */
-    uint8_t decode_cost;
+    /* Time that an integer of the lists that a log asks for takes on the GPU, kept in registers, docids summed up, GPU-BP128's
+     * being 10 (MEASURED.md, a log's lists); choice.h chooses by it. 0: blocks are not of 128, it is not compared. */
+    struct {
+        uint8_t docids, tfs;
+    } decode_cost;
 
     uint8_t max_param; /* the greatest that param gives and files may have: 0 where param is NULL */
 } gx_codec;

@@ -211,4 +211,4 @@ static bool valid(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t p
 }
 
 const gx_codec gx_codec_ef128 = {"ef128", "Elias-Fano", "Vigna, WSDM 2013", GX_CODEC_ELIASFANO, BLOCK, true, NULL, max_words, encode,
-                                     valid, decode, at, decode_docids, next_geq, 26};
+                                     valid, decode, at, decode_docids, next_geq, {14, 27}};

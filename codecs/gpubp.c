@@ -44,9 +44,9 @@ static uint32_t at(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t 
     return b ? gx_bits_at(words, i * b, b) : 0;
 }
 
-#define GPUBP(block, cost) \
+#define GPUBP(block, ...) \
     {"gpubp" #block, "GPU-BP" #block, "Mallia et al., CIKM 2019, 3.1", GX_CODEC_GPUBP##block, block, true, \
-     NULL, max_words, encode, valid, decode, at, decode_docids, NULL, cost}
+     NULL, max_words, encode, valid, decode, at, decode_docids, NULL, __VA_ARGS__}
 
-const gx_codec gx_codec_gpubp128 = GPUBP(128, 10);
-const gx_codec gx_codec_gpubp256 = GPUBP(256, 0);
+const gx_codec gx_codec_gpubp128 = GPUBP(128, {10, 10});
+const gx_codec gx_codec_gpubp256 = GPUBP(256, {0, 0});

@@ -188,4 +188,4 @@ static uint32_t at(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t 
 }
 
 const gx_codec gx_codec_gpupfd128 = {"gpupfd128", "GPU-PFD128", "after Yan et al., WWW 2009", GX_CODEC_GPUPFD128, BLOCK, true,
-                                     NULL, max_words, encode, valid, decode, at, decode_docids, NULL, 22};
+                                     NULL, max_words, encode, valid, decode, at, decode_docids, NULL, {13, 12}};

@@ -109,9 +109,9 @@ static uint32_t at(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t 
     return load_bytes((const uint8_t *)words + p, words[i / 16] >> 2 * (i % 16) & 3);
 }
 
-#define GPUVBYTE(block, cost) \
+#define GPUVBYTE(block, ...) \
     {"gpuvbyte" #block, "GPU-VByte" #block, "Mallia et al., CIKM 2019, 3.2", GX_CODEC_GPUVBYTE##block, block, true, \
-     NULL, max_words, encode, valid, decode, at, decode_docids, NULL, cost}
+     NULL, max_words, encode, valid, decode, at, decode_docids, NULL, __VA_ARGS__}
 
-const gx_codec gx_codec_gpuvbyte128 = GPUVBYTE(128, 16);
-const gx_codec gx_codec_gpuvbyte1024 = GPUVBYTE(1024, 0);
+const gx_codec gx_codec_gpuvbyte128 = GPUVBYTE(128, {11, 14});
+const gx_codec gx_codec_gpuvbyte1024 = GPUVBYTE(1024, {0, 0});

@@ -238,4 +238,4 @@ static uint32_t at(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t 
 }
 
 const gx_codec gx_codec_pfordelta = {"pfordelta", "PForDelta", "Ding et al., WWW 2009, 4.2", GX_CODEC_PFORDELTA, BLOCK, false,
-                                     param, max_words, encode, valid, decode, at, NULL, NULL, 43, MAX_B};
+                                     param, max_words, encode, valid, decode, at, NULL, NULL, {20, 37}, MAX_B};

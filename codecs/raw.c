@@ -33,4 +33,4 @@ static uint32_t at(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t 
 }
 
 const gx_codec gx_codec_raw = {"raw", "raw", "32-bit words", GX_CODEC_RAW, 128, true,
-                               NULL, max_words, encode, valid, decode, at, NULL, NULL, 23};
+                               NULL, max_words, encode, valid, decode, at, NULL, NULL, {14, 28}};

@@ -132,4 +132,4 @@ static uint32_t at(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t 
 }
 
 const gx_codec gx_codec_rice = {"rice", "Rice", "Ding et al., WWW 2009, 4.1", GX_CODEC_RICE, BLOCK, false,
-                                param, max_words, encode, valid, decode, at, NULL, NULL, 48, MAX_B};
+                                param, max_words, encode, valid, decode, at, NULL, NULL, {27, 51}, MAX_B};

@@ -240,7 +240,7 @@ static inline bool valid(const scheme *s, const uint32_t *words, uint32_t n_word
 
 /* ---- the codecs ---- */
 
-#define SIMPLE(scheme, title, source, id, cost)                                                                        \
+#define SIMPLE(scheme, title, source, id, docids, tfs)                                                                    \
     static uint32_t encode_##scheme(const uint32_t *in, uint32_t n, uint8_t param, uint32_t *out)                      \
     {                                                                                                                  \
         (void)param;                                                                                                   \
@@ -263,8 +263,8 @@ static inline bool valid(const scheme *s, const uint32_t *words, uint32_t n_word
         return at(&scheme, words, n_words, i);                                                                         \
     }                                                                                                                  \
     const gx_codec gx_codec_##scheme = {#scheme, title, source, id, BLOCK, false, NULL, max_words, encode_##scheme,    \
-                                        valid_##scheme, decode_##scheme, at_##scheme, NULL, NULL, cost}
+                                        valid_##scheme, decode_##scheme, at_##scheme, NULL, NULL, {docids, tfs}}
 
-SIMPLE(simple9, "Simple-9", "Anh and Moffat, Inf. Retr. 2005", GX_CODEC_SIMPLE9, 28);
-SIMPLE(simple16, "Simple-16", "Zhang, Long and Suel, WWW 2008", GX_CODEC_SIMPLE16, 32);
-SIMPLE(simple8b, "Simple-8b", "Anh and Moffat, SPE 2010", GX_CODEC_SIMPLE8B, 22);
+SIMPLE(simple9, "Simple-9", "Anh and Moffat, Inf. Retr. 2005", GX_CODEC_SIMPLE9, 23, 24);
+SIMPLE(simple16, "Simple-16", "Zhang, Long and Suel, WWW 2008", GX_CODEC_SIMPLE16, 27, 34);
+SIMPLE(simple8b, "Simple-8b", "Anh and Moffat, SPE 2010", GX_CODEC_SIMPLE8B, 15, 24);

@@ -60,4 +60,4 @@ static uint32_t at(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t 
 }
 
 const gx_codec gx_codec_varintgb = {"varint-gb", "varint-GB", "Group Varint; Stepanov et al., CIKM 2011", GX_CODEC_VARINTGB, GX_VARINT_BLOCK, false,
-                                    NULL, max_words, encode, valid, decode, at, NULL, NULL, 13};
+                                    NULL, max_words, encode, valid, decode, at, NULL, NULL, {10, 11}};

@@ -76,4 +76,4 @@ static uint32_t at(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t 
 }
 
 const gx_codec gx_codec_varintpb = {"varint-pb", "varint-PB", "BA, varint30; Stepanov et al., CIKM 2011", GX_CODEC_VARINTPB, GX_VARINT_BLOCK, false,
-                                    NULL, max_words, encode, valid, decode, at, NULL, NULL, 33};
+                                    NULL, max_words, encode, valid, decode, at, NULL, NULL, {15, 10}};

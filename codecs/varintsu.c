@@ -58,4 +58,4 @@ static uint32_t at(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t 
 }
 
 const gx_codec gx_codec_varintsu = {"varint-su", "varint-SU", "VByte; Stepanov et al., CIKM 2011", GX_CODEC_VARINTSU, GX_VARINT_BLOCK, false,
-                                    NULL, max_words, encode, valid, decode, at, NULL, NULL, 16};
+                                    NULL, max_words, encode, valid, decode, at, NULL, NULL, {15, 10}};

@@ -72,9 +72,10 @@ static double half_cost(const gx_index *ix, uint32_t t, int half)
     const gx_list l = gx_index_list(ix, t);
     const uint32_t docid_words = l.docid_ends[l.n_blocks - 1], all_words = l.tf_ends[l.n_blocks - 1];
     const gx_codec *const codec = half ? l.tfs : l.docids;
-    assert_true(codec->decode_cost && docid_words <= all_words);
+    const uint8_t time = half ? codec->decode_cost.tfs : codec->decode_cost.docids;
+    assert_true(time && docid_words <= all_words);
     return 32.0 * (half ? all_words - docid_words : docid_words) +
-           GX_CHOICE_BITS * l.df * ((double)l.df / ix->n_docs) * (codec->decode_cost - 10.0) / 10;
+           GX_CHOICE_BITS * l.df * ((double)l.df / ix->n_docs) * (time - 10.0) / 10;
 }
 
 static double cost(const gx_index *ix)
