@@ -13,11 +13,19 @@
 #include "query/session.h"
 
 #define BATCH_KEYS ((size_t)4 << 20) /* most results of a batch, unless it is one query */
+#define WAITING_KEYS 65536u /* results a thread that wait to be written, so that the others' order holds; */
+#define MAX_WAITING 64u     /* and batches */
 #define SHOWN_DIFFERENCES 5
 #define SLICE_NS 100000000u /* of a wait for what is due: after each, has the caller cancelled? */
 #define SPIN_NS 100000u     /* the end of that wait, spent awake: waking up takes as long as a search */
 
 typedef enum pass_kind { WARM_UP, MEASURE, VERIFY } pass_kind;
+
+/* What is to be written of a batch that others come before. */
+typedef struct waiting {
+    gx_run_text lines;
+    uint32_t n; /* queries; 0: there is none */
+} waiting;
 
 /* One pass over the log; what the threads share. */
 typedef struct replay {
@@ -38,6 +46,9 @@ typedef struct replay {
     pthread_mutex_t lock; /* of what follows */
     pthread_cond_t moved; /* delivered, or failed */
     uint64_t delivered;   /* batches */
+    waiting *waits;       /* [n_waits]: batch number seq waits at seq % n_waits */
+    uint64_t n_waits;
+    bool writing; /* some thread writes what waits */
     uint64_t n_done, n_shown;
     gx_status status;
     gx_error err;
@@ -298,25 +309,58 @@ static bool format(worker *w)
     return true;
 }
 
-/* Wait until the batches before this one are written, and write it. */
-static bool deliver(worker *w)
+/* A batch is written, or its answers are left at that; the lock is held. */
+static void count_delivered(replay *r, uint32_t n)
 {
     static const char *const doing[] = {"warming up", "replaying", "verifying"};
+    r->delivered++;
+    r->n_done += n;
+    if (r->opt->progress)
+        r->opt->progress(r->opt->user, doing[r->kind], r->n_done);
+    pthread_cond_broadcast(&r->moved);
+}
+
+/* Write what waits and is next, unless another thread does; the lock is held, but not while it writes. */
+static gx_status write_waiting(replay *r, gx_error *err)
+{
+    gx_status st = GX_OK;
+    if (r->writing)
+        return GX_OK;
+    r->writing = true;
+    for (waiting *next; st == GX_OK && r->status == GX_OK && (next = &r->waits[r->delivered % r->n_waits])->n;) {
+        pthread_mutex_unlock(&r->lock);
+        st = gx_run_write(r->run, &next->lines, err);
+        pthread_mutex_lock(&r->lock);
+        const uint32_t n = next->n;
+        next->n = 0;
+        if (st == GX_OK)
+            count_delivered(r, n);
+    }
+    r->writing = false;
+    return st;
+}
+
+/* The batch's lines are written once those before are, by whichever thread has the last of these: a thread goes on unless too
+ * many batches wait, so that a slow query holds up nobody. */
+static bool deliver(worker *w)
+{
     replay *r = w->r;
     gx_error err = {0};
     gx_status st = GX_OK;
     const uint64_t begin = now();
     pthread_mutex_lock(&r->lock);
-    while (r->run && r->delivered != w->seq && r->status == GX_OK)
+    while (r->run && w->seq - r->delivered >= r->n_waits && r->status == GX_OK)
         pthread_cond_wait(&r->moved, &r->lock);
     const uint64_t waited = now() - begin;
-    if (r->run && r->status == GX_OK)
-        st = gx_run_write(r->run, &w->lines, &err);
-    r->delivered++;
-    r->n_done += w->n;
-    if (r->opt->progress)
-        r->opt->progress(r->opt->user, doing[r->kind], r->n_done);
-    pthread_cond_broadcast(&r->moved);
+    if (!r->run) {
+        count_delivered(r, w->n);
+    } else if (r->status == GX_OK) {
+        waiting *mine = &r->waits[w->seq % r->n_waits];
+        const gx_run_text used = mine->lines;
+        *mine = (waiting){w->lines, w->n};
+        w->lines = used;
+        st = write_waiting(r, &err);
+    }
     const bool go_on = r->status == GX_OK;
     pthread_mutex_unlock(&r->lock);
     w->stages.wait += (double)waited * 1e-9;
@@ -468,6 +512,8 @@ static gx_status run_pass(replay *r, worker *workers, pass_kind kind, gx_error *
     r->n_read = r->taken = r->delivered = r->n_done = 0;
     r->ended = false;
     r->status = GX_OK;
+    for (uint64_t i = 0; i < r->n_waits; ++i)
+        r->waits[i].n = 0;
     const uint64_t cpu_begin = read_clock(CLOCK_PROCESS_CPUTIME_ID);
     r->begin = now();
     while (started < opt->threads && !pthread_create(&workers[started].thread, NULL, work, &workers[started]))
@@ -591,9 +637,15 @@ gx_status gx_replay(gx_engine *en, const gx_replay_options *opt, gx_replay_repor
     r.max_k += r.max_k == 0;
     const size_t most = BATCH_KEYS / r.max_k;
     r.batch = out->batch = most < 1 ? 1 : most < opt->batch ? (uint32_t)most : opt->batch;
+    const uint64_t each = WAITING_KEYS / ((uint64_t)r.batch * r.max_k);
+    r.n_waits = opt->threads * (each < 1 ? 1 : each < MAX_WAITING ? each : MAX_WAITING);
+    r.waits = calloc(r.n_waits, sizeof *r.waits);
     worker *workers = calloc(opt->threads, sizeof *workers);
-    if (!workers)
+    if (!workers || !r.waits) {
+        free(workers);
+        free(r.waits);
         return gx_fail(err, GX_ENOMEM, "no memory for %u threads", opt->threads);
+    }
     pthread_mutex_init(&r.log_lock, NULL);
     pthread_mutex_init(&r.lock, NULL);
     pthread_cond_init(&r.moved, NULL);
@@ -606,6 +658,9 @@ gx_status gx_replay(gx_engine *en, const gx_replay_options *opt, gx_replay_repor
     pthread_cond_destroy(&r.moved);
     pthread_mutex_destroy(&r.lock);
     pthread_mutex_destroy(&r.log_lock);
+    for (uint64_t i = 0; i < r.n_waits; ++i)
+        free(r.waits[i].lines.bytes);
+    free(r.waits);
     free(workers);
     return st;
 }
