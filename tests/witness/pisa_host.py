@@ -135,7 +135,7 @@ def replay(args, queries, op, k, engine, threads, *more):
 
 
 def ours(args, queries, op, k, engine, threads):
-    """The same for the queries again and again, for about args.seconds; batches are as long as the log."""
+    """The same for the queries again and again, for about args.seconds."""
     rate = replay(args, queries, op, k, engine, threads, f"--warmup={len(queries)}")
     times = max(1, min(1000000, int(args.seconds * rate)) // len(queries))
     return replay(args, queries * times, op, k, engine, threads, f"--warmup={len(queries)}")
@@ -165,7 +165,7 @@ def compare(args, pisa, queries):
 def kernels(args):
     if not args.kernel:
         return
-    out = run(args.kernel, f"--docs={args.documents}", "--only=or,and", "--check=64", "--cpu-check=8")
+    out = run(args.kernel, f"--docs={args.documents}", "--only=or,and", "--check=64", "--cpu-check=8", f"--sessions={args.sessions}")
     for line in out.splitlines():
         say("GPU, plans to hits in memory: " + line)
 
@@ -184,8 +184,10 @@ def main():
     args.add_argument("--seconds", type=float, default=2.0)
     args.add_argument("--runs", type=int, default=3)
     args.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    args.add_argument("--gpu-threads", metavar="N,..", help="threads that give the GPU its queries; without it, half of --threads and all")
     args.add_argument("--gpuidx", default="build/tools/gpuidx")
     args.add_argument("--kernel", metavar="BENCH_QUERY")
+    args.add_argument("--sessions", type=int, default=4, metavar="N", help="of the GPU at once, without text")
     args.add_argument("--wheel", metavar="DIR")
     args.add_argument("--limit", type=float, default=1e9, metavar="S", help="begin no further measurement of PISA after so many seconds")
     args.add_argument("--json", metavar="FILE")
@@ -195,7 +197,8 @@ def main():
     queries = prepare(args)
     say(f"{args.index}: {len(queries)} queries")
     gpu = subprocess.run([args.gpuidx, "devices", "--require"], capture_output=True).returncode == 0
-    sides = [("cpu", 1), ("cpu", args.threads)] + ([("gpu", (args.threads + 1) // 2), ("gpu", args.threads)] if gpu else [])
+    on_gpu = [int(n) for n in args.gpu_threads.split(",")] if args.gpu_threads else [(args.threads + 1) // 2, args.threads]
+    sides = [("cpu", 1), ("cpu", args.threads)] + [("gpu", n) for n in on_gpu if gpu]
     rows = {}
     for op, k in operations:
         for engine, threads in sides:
