@@ -73,3 +73,30 @@ int bench_plot_dir(const char *dir)
     unlink(path);
     return 0;
 }
+
+/* gnuplot makes the file before it knows that there is nothing to draw. */
+static void remove_empty(const char *dir, const char *name, const char *ending)
+{
+    char path[2 * MAX_DIR];
+    struct stat s;
+    snprintf(path, sizeof path, "%s/%s.%s", dir, name, ending);
+    if (stat(path, &s) == 0 && s.st_size == 0)
+        unlink(path);
+}
+
+void bench_draw(const char *dir, const char *name)
+{
+    static bool told;
+    char command[2 * MAX_DIR];
+    if (system("command -v gnuplot >/dev/null 2>&1") != 0) {
+        if (!told)
+            cli_warn("there is no gnuplot, and so no image; %s has the scripts to draw them, NAME.gp", dir);
+        told = true;
+        return;
+    }
+    snprintf(command, sizeof command, "cd '%s' && gnuplot '%s.gp'", dir, name);
+    if (system(command) != 0)
+        cli_warn("gnuplot did not draw %s/%s.gp; it is there to be drawn", dir, name);
+    remove_empty(dir, name, "png");
+    remove_empty(dir, name, "svg");
+}

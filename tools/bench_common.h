@@ -18,5 +18,8 @@ int bench_print_json(json_t *report);
 
 /* The folder of plots: made where there is none, and written to; 0, or the exit code. */
 int bench_plot_dir(const char *dir);
+/* Have gnuplot draw by the script DIR/NAME.gp, which makes NAME.png and NAME.svg beside it. A warning where it cannot, or, once, where
+ * there is no gnuplot; no empty image is left. */
+void bench_draw(const char *dir, const char *name);
 
 #endif

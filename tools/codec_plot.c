@@ -1,6 +1,5 @@
 /* codec_plot.c: gnuplot scripts that hold their data, and what gnuplot makes of them. */
-#include <stdlib.h>
-#include <string.h>
+#include <stdio.h>
 
 #include "tools/bench_common.h"
 #include "tools/cli.h"
@@ -23,24 +22,22 @@ typedef void draw_fn(FILE *f, const codec_report *r, codec_data data);
 static int draw(const codec_report *r, codec_data data, const char *dir, const char *what, draw_fn *series, draw_fn *body)
 {
     static const char *const terminals[][2] = {{"pngcairo size 1100,700", "png"}, {"svg size 1100,700", "svg"}};
-    char path[MAX_PATH], command[2 * MAX_PATH];
+    char path[MAX_PATH], name[64];
     int code = 0;
-    snprintf(path, sizeof path, "%s/%s-%s.gp", dir, what, codec_data_name(data));
+    snprintf(name, sizeof name, "%s-%s", what, codec_data_name(data));
+    snprintf(path, sizeof path, "%s/%s.gp", dir, name);
     FILE *const f = cli_open_output(path, false, &code);
     if (!f)
         return code;
     series(f, r, data);
     for (int t = 0; t < 2; t++) {
-        fprintf(f, "set terminal %s\nset output '%s-%s.%s'\nplot ", terminals[t][0], what, codec_data_name(data), terminals[t][1]);
+        fprintf(f, "set terminal %s\nset output '%s.%s'\nplot ", terminals[t][0], name, terminals[t][1]);
         body(f, r, data);
         fputs("\nunset output\n", f);
     }
-    if ((code = cli_close_output(f, path)) != 0)
-        return code;
-    snprintf(command, sizeof command, "cd '%s' && gnuplot '%s-%s.gp'", dir, what, codec_data_name(data));
-    if (system(command) != 0)
-        cli_warn("gnuplot did not draw %s; it is there to be drawn", path);
-    return 0;
+    if ((code = cli_close_output(f, path)) == 0)
+        bench_draw(dir, name);
+    return code;
 }
 
 /* ---- speed by length: Figure 3 ---- */

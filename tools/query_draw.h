@@ -10,7 +10,7 @@ enum { DRAW_FORMATS = 2 };
 FILE *draw_begin(const char *dir, const char *name, int *exit_code);
 /* Before the lines that follow "plot " in each format. */
 void draw_format(FILE *f, const char *name, int format);
-/* Close the script and run it; a warning where gnuplot cannot. Returns the exit code. */
+/* Close the script and have it drawn (bench_draw). Returns the exit code. */
 int draw_end(FILE *f, const char *dir, const char *name);
 
 #endif

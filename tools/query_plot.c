@@ -29,15 +29,12 @@ void draw_format(FILE *f, const char *name, int format)
 
 int draw_end(FILE *f, const char *dir, const char *name)
 {
-    char path[MAX_PATH], command[2 * MAX_PATH];
+    char path[MAX_PATH];
     snprintf(path, sizeof path, "%s/%s.gp", dir, name);
     const int code = cli_close_output(f, path);
-    if (code)
-        return code;
-    snprintf(command, sizeof command, "cd '%s' && gnuplot '%s.gp'", dir, name);
-    if (system(command) != 0)
-        cli_warn("gnuplot did not draw %s; it is there to be drawn", path);
-    return 0;
+    if (code == 0)
+        bench_draw(dir, name);
+    return code;
 }
 
 /* ---- throughput against batch size ---- */

@@ -112,6 +112,20 @@ assert r["gpuidx"] and r["cpu"] and r["simd"] in ("portable", "AVX2", "AVX-512")
     grep -q ' GPU-BP128$' plots/size-tfs.gp
 }
 
+@test "a missing gnuplot is told once, and images that it leaves empty are removed" {
+    PATH=$PWD/none "$GPUIDX" bench codecs -q --engine=cpu --from=11 --to=11 --codecs=raw --plot=plots >out 2>err
+    [ "$(wc -l <err)" = 1 ]
+    grep -q 'there is no gnuplot' err
+    [ "$(ls plots)" = $'figure3-clustered.gp\nfigure3-uniform.gp\nsize-clustered.gp\nsize-uniform.gp' ]
+    mkdir bin
+    printf '#!/bin/sh\nset -- "${1%%.gp}"\n: >$1.png\necho >$1.svg\nexit 1\n' >bin/gnuplot
+    chmod +x bin/gnuplot
+    PATH=$PWD/bin:$PATH ask bench codecs --engine=cpu --from=11 --to=11 --model=uniform --codecs=raw --plot=plots
+    exits 0
+    complains 'gnuplot did not draw plots/size-uniform.gp'
+    [ -s plots/size-uniform.svg ] && [ ! -e plots/size-uniform.png ]
+}
+
 @test "a folder of plots that cannot be written is refused before anything is measured" {
     : >file
     for folder in file file/in /proc; do
