@@ -15,6 +15,26 @@ static bool has_data(const codec_report *r, codec_data data)
     return false;
 }
 
+/* The least and the most that is drawn along an axis. */
+typedef struct span {
+    double least, most;
+} span;
+
+static void stretch(span *s, double x)
+{
+    s->least = s->most == 0 || x < s->least ? x : s->least;
+    s->most = x > s->most ? x : s->most;
+}
+
+/* Room round what would be a single point; gnuplot finds every other range by itself, and warns of this. */
+static void print_ranges(FILE *f, span x, span y)
+{
+    if (x.most - x.least < 0.01)
+        fprintf(f, "set xrange [%.3f:%.3f]\n", x.least - 1, x.most + 1);
+    if (y.most < y.least * 1.01)
+        fprintf(f, "set yrange [%.3f:%.3f]\n", y.least / 10, y.most * 10);
+}
+
 static double on_gpu(const codec_row *row) { return row->speed.gpu_integers.memory; }
 
 /* Write DIR/NAME.gp by body, which draws once for each terminal, and run it. */
@@ -46,15 +66,21 @@ static void length_series(FILE *f, const codec_report *r, codec_data data)
 {
     fprintf(f, "set logscale y\nset xlabel 'length of the list, log2'\nset ylabel 'millions of integers a second'\n"
                "set key outside right\nset grid\nset title 'Decoding, d-gaps, %s'\n", codec_data_name(data));
+    span lengths = {0}, speeds = {0};
     for (uint32_t i = 0; i < r->n_methods; i++) {
         fprintf(f, "$m%u << END\n", i);
         for (size_t k = 0; k < r->n_rows; k++) {
             const codec_row *row = &r->rows[k];
-            if (row->method == &r->methods[i] && row->data == data)
-                fprintf(f, "%u %.1f\n", row->log2n, (on_gpu(row) > 0 ? on_gpu(row) : row->speed.integers) / 1e6);
+            const double speed = (on_gpu(row) > 0 ? on_gpu(row) : row->speed.integers) / 1e6;
+            if (row->method != &r->methods[i] || row->data != data)
+                continue;
+            fprintf(f, "%u %.1f\n", row->log2n, speed);
+            stretch(&lengths, row->log2n);
+            stretch(&speeds, speed);
         }
         fputs("END\n", f);
     }
+    print_ranges(f, lengths, speeds);
 }
 
 static void length_plot(FILE *f, const codec_report *r, codec_data data)
@@ -83,23 +109,35 @@ static void size_series(FILE *f, const codec_report *r, codec_data data)
         snprintf(length, sizeof length, ", 2^{%u}", log2n);
     fprintf(f, "set logscale y\nset xlabel 'bits an integer'\nset ylabel 'millions of integers a second'\nset grid\nset key outside right\n"
                "set title 'Decoding %s, %s%s'\n", data == DATA_TFS ? "tfs" : "d-gaps", codec_data_name(data), length);
+    span bits = {0}, speeds = {0};
     for (int gpu = 0; gpu < 2; gpu++) {
         fprintf(f, "$%s << END\n", gpu ? "gpu" : "cpu");
         for (size_t k = 0; k < r->n_rows; k++) {
             const codec_row *row = &r->rows[k];
-            const double speed = gpu ? on_gpu(row) : row->speed.integers;
-            if (row->data == data && row->log2n == log2n && speed > 0)
-                fprintf(f, "%.3f %.1f %s\n", row->speed.bits, speed / 1e6, row->method->title);
+            const double speed = (gpu ? on_gpu(row) : row->speed.integers) / 1e6;
+            if (row->data != data || row->log2n != log2n || speed == 0)
+                continue;
+            fprintf(f, "%.3f %.1f %s\n", row->speed.bits, speed, row->method->title);
+            stretch(&bits, row->speed.bits);
+            stretch(&speeds, speed);
         }
         fputs("END\n", f);
     }
+    print_ranges(f, bits, speeds);
+}
+
+static bool any_on_gpu(const codec_report *r, codec_data data)
+{
+    for (size_t i = 0; i < r->n_rows; i++)
+        if (r->rows[i].data == data && on_gpu(&r->rows[i]) > 0)
+            return true;
+    return false;
 }
 
 static void size_plot(FILE *f, const codec_report *r, codec_data data)
 {
-    (void)data;
     fputs("$cpu using 1:2 with points pt 6 lc 1 title 'one core', $cpu using 1:2:3 with labels left offset 0.7,0 font ',9' notitle", f);
-    if (r->gpu)
+    if (any_on_gpu(r, data))
         fputs(", $gpu using 1:2 with points pt 7 lc 2 title 'GPU', $gpu using 1:2:3 with labels left offset 0.7,0 font ',9' notitle", f);
 }
 

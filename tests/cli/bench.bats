@@ -112,6 +112,22 @@ assert r["gpuidx"] and r["cpu"] and r["simd"] in ("portable", "AVX2", "AVX-512")
     grep -q ' GPU-BP128$' plots/size-tfs.gp
 }
 
+@test "a plot of one codec or one length is drawn like any other, without a word" {
+    command -v gnuplot || skip 'no gnuplot'
+    for arguments in '--codecs=raw --from=11 --to=11' '--codecs=raw,rice --from=11 --to=11' '--codecs=rice --from=11 --to=12 --step=1' \
+        "--codecs=raw --index=$TINY --queries=$LOG"; do
+        rm -rf plots
+        # shellcheck disable=SC2086
+        ask bench codecs -q --engine=cpu $arguments --plot=plots
+        exits 0
+        silent
+        for script in plots/*.gp; do
+            [ -s "${script%.gp}.png" ]
+            grep -q '</svg>' "${script%.gp}.svg"
+        done
+    done
+}
+
 @test "a missing gnuplot is told once, and images that it leaves empty are removed" {
     PATH=$PWD/none "$GPUIDX" bench codecs -q --engine=cpu --from=11 --to=11 --codecs=raw --plot=plots >out 2>err
     [ "$(wc -l <err)" = 1 ]
