@@ -161,9 +161,26 @@ static int measure_index(codec_report *r, const cli_args *a, bool speeds)
     return code;
 }
 
-/* Sizes that do not exist are refused before anything is measured; 0, or the exit code. */
+/* Flags that would count for nothing beside `with` are refused; 0, or the exit code. others ends at NULL. */
+static int refuse(const cli_args *a, const char *with, const char *const *others, const char *why)
+{
+    for (; *others; others++) {
+        if (cli_given(a, *others))
+            return cli_usage(a, "%s and --%s: %s", with, *others, why);
+    }
+    return 0;
+}
+
+#define REFUSE(a, with, why, ...) refuse(a, with, (const char *const[]){__VA_ARGS__, NULL}, why)
+
+/* Sizes that do not exist, and flags that say nothing of what is asked for, are refused before anything is measured; 0, or the
+ * exit code. */
 static int check_flags(const cli_args *a, uint64_t table, uint64_t figure)
 {
+    int code = 0;
+    if (cli_switch(a, "list"))
+        return REFUSE(a, "--list", "the list of codecs measures nothing", "table", "figure", "index", "queries", "sample", "model", "from", "to",
+                      "step", "seed", "engine", "plot");
     if (figure && table)
         return cli_usage(a, "--table and --figure: one of them");
     if ((table == 2 || table == 4) && !cli_given(a, "index"))
@@ -172,6 +189,18 @@ static int check_flags(const cli_args *a, uint64_t table, uint64_t figure)
         return cli_usage(a, "Tables 1 and 3 and Figure 3 are of lists drawn at random, not of an index's");
     if (cli_given(a, "queries") && !cli_given(a, "index"))
         return cli_usage(a, "--queries: whose terms' lists? --index=INDEX");
+    if (cli_given(a, "sample") && !cli_given(a, "queries"))
+        return cli_usage(a, "--sample: of which log's queries? --queries=LOG");
+    if (cli_given(a, "index"))
+        code = REFUSE(a, "--index", "an index's lists are as they are, not drawn at random", "model", "from", "to", "step");
+    else if (table == 1)
+        code = REFUSE(a, "--table=1", "Table 1 is of lists of 2^16 and 2^25 integers, of both models", "model", "from", "to", "step");
+    else if (table == 3)
+        code = REFUSE(a, "--table=3", "Table 3 is of Uniform lists of every length", "model", "step");
+    if (code == 0 && (table == 1 || table == 2))
+        code = REFUSE(a, table == 1 ? "--table=1" : "--table=2", "plots are of speeds, and the table has sizes alone", "plot");
+    if (code != 0)
+        return code;
     if (cli_count(a, "from") > cli_count(a, "to"))
         return cli_usage(a, "--from is beyond --to");
     return 0;
@@ -194,12 +223,10 @@ static int run(const cli_args *a)
     bool models[2] = {strcmp(model, "clustered") != 0, strcmp(model, "uniform") != 0};
     uint32_t from = (uint32_t)cli_count(a, "from"), to = (uint32_t)cli_count(a, "to"), step = (uint32_t)cli_count(a, "step");
     if (table == 1) {
-        models[0] = models[1] = true;
         from = 16, to = 25, step = 9;
     } else if (table == 3 || figure == 3) {
-        models[0] = true;
-        models[1] = models[1] && figure == 3 && cli_given(a, "model");
-        step = 1;
+        models[1] = models[1] && cli_given(a, "model");
+        step = cli_given(a, "step") ? step : 1;
     }
     const bool speeds = table != 1 && table != 2;
     if (speeds && (code = open_gpu(a, &r)) != 0)
@@ -230,10 +257,10 @@ static int run(const cli_args *a)
 static const cli_flag flags[] = {
     {"list", 0, CLI_SWITCH, NULL, NULL, "list the codecs instead: name, id, block length, random access, whether this build decodes it on a GPU, source"},
     {"codecs", 0, CLI_TEXT, "NAME,..", NULL, "measure only these, each once"},
-    {"model", 0, CLI_CHOICE, "both|uniform|clustered", "both", "how the integers are drawn"},
+    {"model", 0, CLI_CHOICE, "both|uniform|clustered", "both", "how the integers are drawn; Table 3 and, without this flag, Figure 3 have Uniform alone"},
     {"from", 0, CLI_COUNT, "N", "16", "lists of 2^`N` integers and more", .min = 11, .max = 27},
     {"to", 0, CLI_COUNT, "N", "25", "lists of at most 2^`N` integers", .min = 11, .max = 27},
-    {"step", 0, CLI_COUNT, "N", "9", "2^`N` times longer from list to list", .min = 1, .max = 16},
+    {"step", 0, CLI_COUNT, "N", "9", "2^`N` times longer from list to list; 1 in Table 3 and, without this flag, in Figure 3", .min = 1, .max = 16},
     {"index", 0, CLI_TEXT, "INDEX", NULL, "measure `INDEX`'s own lists, docids and term frequencies, instead"},
     {"queries", 0, CLI_TEXT, "LOG", NULL, "of them those of the terms of `LOG`'s queries, as often as these have them"},
     {"sample", 0, CLI_COUNT, "N", "1000", "of `LOG` take `N` queries, drawn at random; 0: all", .max = UINT32_MAX},

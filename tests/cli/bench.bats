@@ -167,6 +167,45 @@ assert r["gpuidx"] and r["cpu"] and r["simd"] in ("portable", "AVX2", "AVX-512")
     complains 'no list'
 }
 
+@test "flags that would count for nothing are refused, both named" {
+    while read -r one other; do
+        ask bench codecs --engine=cpu --codecs=raw "$one" "$other"
+        exits 2
+        complains "${one%%=[!13]*} and ${other%%=*}"
+    done <<'END'
+--table=1 --from=16
+--table=1 --to=16
+--table=1 --step=9
+--table=1 --model=uniform
+--table=1 --plot=plots
+--table=3 --model=uniform
+--table=3 --step=1
+--index=index.gx --from=16
+--index=index.gx --model=both
+END
+    ask bench codecs --index="$TINY" --table=2 --plot=plots
+    exits 2
+    complains '--table=2 and --plot'
+    [ ! -e plots ]
+    for flag in --table=1 --figure=3 --index=index.gx --queries=log --from=16 --seed=1 --engine=cpu --plot=plots; do
+        ask bench codecs --list $flag
+        exits 2
+        complains "--list and ${flag%%=*}"
+    done
+    ask bench codecs --index="$TINY" --sample=2
+    exits 2
+    complains '--queries'
+}
+
+@test "Figure 3 is of the model and the lengths that are asked for, else of Uniform and every length" {
+    ask bench codecs --engine=cpu --figure=3 --from=11 --to=13 --codecs=raw --format=csv
+    exits 0
+    [ "$(cut -d, -f2,3 <<<"$output")" = $'model,log2n\nuniform,11\nuniform,12\nuniform,13' ]
+    ask bench codecs --engine=cpu --figure=3 --from=11 --to=13 --step=2 --model=clustered --codecs=raw --format=csv
+    exits 0
+    [ "$(cut -d, -f2,3 <<<"$output")" = $'model,log2n\nclustered,11\nclustered,13' ]
+}
+
 @test "bench query compares every algorithm's answers and counts what it reads" {
     ask bench query --engine=cpu --runs=1 -k 3 "$TINY" "$LOG" --format=json
     exits 0
