@@ -101,8 +101,12 @@ static uint32_t *draw_from_log(const gx_index *ix, const char *log, uint32_t *n,
 {
     asked a = {0};
     uint32_t *terms = NULL;
-    if (read_log(&a, ix, log, err) == GX_OK && !(terms = draw(&a, n, seed, n_terms)))
-        gx_fail(err, GX_ENOMEM, "no memory for the queries' terms");
+    if (read_log(&a, ix, log, err) == GX_OK) {
+        if (a.n_queries == 0)
+            gx_fail(err, GX_EINPUT, "%s has no query", log);
+        else if (!(terms = draw(&a, n, seed, n_terms)))
+            gx_fail(err, GX_ENOMEM, "no memory for the queries' terms");
+    }
     free(a.terms);
     free(a.begins);
     return terms;
@@ -155,9 +159,7 @@ static gx_status decode_all(bench_lists *out, const gx_index *ix, uint32_t *orde
     out->begins = malloc((n_lists + 1ull) * sizeof *out->begins);
     out->docid_values = malloc(n_integers * 4 + 4);
     out->tf_values = malloc(n_integers * 4 + 4);
-    if (n == 0) {
-        st = gx_fail(err, GX_EUSAGE, "%s: no list is to be measured", ix->path);
-    } else if (n_decoded > MOST_INTEGERS) {
+    if (n_decoded > MOST_INTEGERS) {
         st = gx_fail(err, GX_EUSAGE, "%llu postings are too many to be decoded in one go; draw fewer queries, by --sample",
                      (unsigned long long)n_decoded);
     } else if (number && out->begins && out->docid_values && out->tf_values) {
@@ -196,7 +198,14 @@ gx_status bench_lists_read(bench_lists *out, const char *index, const char *log,
     out->order = log ? draw_from_log(ix, log, &out->n_queries, seed, &n, err) : all_terms(ix, min_df, &n, err);
     if (!log)
         out->n_queries = 0;
-    st = out->order ? decode_all(out, ix, out->order, n, err) : err->status;
+    if (!out->order)
+        st = err->status;
+    else if (n == 0 && log)
+        st = gx_fail(err, GX_EUSAGE, "no list is to be measured: no term of the queries drawn from %s is in %s", log, index);
+    else if (n == 0)
+        st = gx_fail(err, GX_EUSAGE, "no list is to be measured: %s has none of %u postings or more", index, min_df);
+    else
+        st = decode_all(out, ix, out->order, n, err);
     if (st != GX_OK)
         bench_lists_free(out);
     gx_index_close(ix);

@@ -48,6 +48,17 @@ static void print_value(double x, int digits)
 
 static void print_millions(double speed, int width) { print_number(speed / 1e6, width, 0); }
 
+/* So many integers, in four places: 9999, 10K, 1M. */
+static void print_length(uint64_t n)
+{
+    if (n < 10000)
+        printf("%4u", (unsigned)n);
+    else if (n < 999500)
+        printf("%3.0fK", (double)n / 1e3);
+    else
+        printf("%3.0fM", (double)n / 1e6);
+}
+
 static void print_what(const codec_report *r)
 {
     bench_print_machine(r->seed);
@@ -124,7 +135,7 @@ static void print_rows_table(const codec_report *r)
         const gx_codec_speed *s = &row->speed;
         double speeds[8];
         printf("%-14s %-9s ", row->method->title, codec_data_name(row->data));
-        row->log2n ? printf("2^%-2u", row->log2n) : printf("%3.0fM", (double)s->n / 1e6);
+        row->log2n ? (void)printf("2^%-2u", row->log2n) : print_length(s->n);
         print_number(s->bits, 6, 2);
         print_millions(s->encode, 8);
         print_millions(s->integers, 8);

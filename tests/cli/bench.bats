@@ -165,6 +165,20 @@ assert r["gpuidx"] and r["cpu"] and r["simd"] in ("portable", "AVX2", "AVX-512")
     ask bench codecs --table=4 --index="$TINY" --queries=none
     exits 2
     complains 'no list'
+    complains "drawn from none is in $TINY"
+    ask bench codecs --index="$TINY"
+    exits 2
+    complains "$TINY has none of 1024 postings or more"
+    printf '\n\n' >blank
+    ask bench codecs --index="$TINY" --queries=blank
+    exits 3
+    complains 'blank has no query'
+}
+
+@test "a short list's length is a number, not 0M" {
+    ask bench codecs --engine=cpu --index="$TINY" --queries="$LOG" --codecs=raw,rice
+    exits 0
+    [ "$(grep -Ec '^(raw|Rice) +(docids|tfs) +[1-9][0-9]* +[0-9]' <<<"$output")" = 4 ]
 }
 
 @test "flags that would count for nothing are refused, both named" {
