@@ -59,5 +59,5 @@ static uint32_t at(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t 
     return p < end ? gx_load_bytes(p + 1 + bytes_of(*p, i), (*p >> 2 * i & 3) + 1u) : 0;
 }
 
-const gx_codec gx_codec_varintgb = {"varint-gb", "varint-GB", "Group Varint; Stepanov et al., CIKM 2011", GX_CODEC_VARINTGB, GX_VARINT_BLOCK, false,
+const gx_codec gx_codec_varintgb = {"varint-gb", "varint-GB", "Group Varint; Stepanov et al., CIKM 2011, taxonomy", GX_CODEC_VARINTGB, GX_VARINT_BLOCK, false,
                                     NULL, max_words, encode, valid, decode, at, NULL, NULL, {10, 11}};

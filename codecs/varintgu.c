@@ -100,7 +100,7 @@ static uint32_t at(const uint32_t *words, uint32_t n_words, uint32_t n, bool com
         (void)param;                                                                                                                      \
         return at(words, n_words, n, complete, i);                                                                                        \
     }                                                                                                                                     \
-    const gx_codec gx_codec_##id_ = {name, title, "Stepanov et al., CIKM 2011", complete ? GX_CODEC_VARINTG8CU : GX_CODEC_VARINTG8IU,     \
+    const gx_codec gx_codec_##id_ = {name, title, "Stepanov et al., CIKM 2011, varint-GU", complete ? GX_CODEC_VARINTG8CU : GX_CODEC_VARINTG8IU,     \
                                      GX_VARINT_BLOCK, false, NULL, max_words, encode_##id_, valid_##id_, decode_##id_, at_##id_, NULL, NULL, {complete ? 14 : 12, 11}};
 
 VARINTGU(varintg8iu, "varint-g8iu", "varint-G8IU", false)

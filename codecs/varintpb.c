@@ -75,5 +75,5 @@ static uint32_t at(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t 
     return p < end ? gx_load_bytes(p, (*p & 3) + 1u) >> 2 : 0;
 }
 
-const gx_codec gx_codec_varintpb = {"varint-pb", "varint-PB", "BA, varint30; Stepanov et al., CIKM 2011", GX_CODEC_VARINTPB, GX_VARINT_BLOCK, false,
+const gx_codec gx_codec_varintpb = {"varint-pb", "varint-PB", "BA, varint30; Stepanov et al., CIKM 2011, taxonomy", GX_CODEC_VARINTPB, GX_VARINT_BLOCK, false,
                                     NULL, max_words, encode, valid, decode, at, NULL, NULL, {15, 10}};

@@ -84,5 +84,5 @@ static uint32_t at(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t 
     return x;
 }
 
-const gx_codec gx_codec_varintpu = {"varint-pu", "varint-PU", "Stepanov et al., CIKM 2011", GX_CODEC_VARINTPU, GX_VARINT_BLOCK, false,
+const gx_codec gx_codec_varintpu = {"varint-pu", "varint-PU", "Stepanov et al., CIKM 2011, taxonomy", GX_CODEC_VARINTPU, GX_VARINT_BLOCK, false,
                                     NULL, max_words, encode, valid, decode, at, NULL, NULL, {16, 10}};

@@ -57,5 +57,5 @@ static uint32_t at(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t 
     return gx_simds[0]->su(p, (const uint8_t *)(words + n_words), 1, one) ? one[0] : 0;
 }
 
-const gx_codec gx_codec_varintsu = {"varint-su", "varint-SU", "VByte; Stepanov et al., CIKM 2011", GX_CODEC_VARINTSU, GX_VARINT_BLOCK, false,
+const gx_codec gx_codec_varintsu = {"varint-su", "varint-SU", "VByte; Stepanov et al., CIKM 2011, taxonomy", GX_CODEC_VARINTSU, GX_VARINT_BLOCK, false,
                                     NULL, max_words, encode, valid, decode, at, NULL, NULL, {15, 10}};
