@@ -255,7 +255,7 @@ static int run(const cli_args *a)
 }
 
 static const cli_flag flags[] = {
-    {"list", 0, CLI_SWITCH, NULL, NULL, "list the codecs instead: name, id, block length, random access, whether this build decodes it on a GPU, source"},
+    {"list", 0, CLI_SWITCH, NULL, NULL, "list the codecs instead: name, id, block length, bits that decoders may read past a block, random access, decoders of the CPU and of this build's GPU, source"},
     {"codecs", 0, CLI_TEXT, "NAME,..", NULL, "measure only these, each once"},
     {"model", 0, CLI_CHOICE, "both|uniform|clustered", "both", "how the integers are drawn; Table 3 and, without this flag, Figure 3 have Uniform alone"},
     {"from", 0, CLI_COUNT, "N", "16", "lists of 2^`N` integers and more", .min = 11, .max = 27},
@@ -300,7 +300,10 @@ const cli_command cmd_bench_codecs = {
                    "that are not counted, and the GPU decodes all in one launch, as a query engine does a batch. BP32, SIMD-BP, VarintGB and StreamVByte take the lists as one, without blocks. Table 1 alone counts "
                    "GPU-VByte's last block as the paper's encoder packs it; all other sizes are of what gpuidx writes. In Table 4 "
                    "`docids` are d-gaps, as in the paper, and `summed up` docids; the factors are against BP32, those of codes of bytes against "
-                   "VarintGB, on one core of this machine.",
+                   "VarintGB, on one core of this machine.\n\n"
+                   "In the list of `--list` a codec is decoded on the CPU as integers, `yes`; `docids` is one that sums up docids as it decodes, and "
+                   "`find` one that finds the first docid from some docid on without decoding the block. `slack bits` are read and ignored past a "
+                   "block's last word. Where there is no `id`, an index cannot use it.",
     .examples = examples,
     .flags = flags,
     .run = run,

@@ -72,15 +72,24 @@ static void print_what(const codec_report *r)
 
 /* ---- the registry ---- */
 
+/* What one core decodes: integers, all of them; docids in one go; the first docid from some docid on without the block's others. */
+static const char *cpu_decoders(const codec_method *m)
+{
+    const bool docids = m->codec && m->codec->decode_docids, find = m->codec && m->codec->next_geq;
+    return docids ? find ? "docids+find" : "docids" : find ? "find" : "yes";
+}
+
 static int print_list_json(const codec_report *r)
 {
     json_t *list = json_array();
     for (uint32_t i = 0; i < r->n_methods; i++) {
         const codec_method *m = &r->methods[i];
-        json_t *o = json_pack("{s:s, s:s, s:b, s:b, s:s}", "name", m->name, "title", m->title, "random_access",
-                              m->codec && m->codec->random_access, "gpu_this_build", codec_on_gpu(m), "source", m->source);
+        json_t *o = json_pack("{s:s, s:s, s:b, s:s, s:b, s:s}", "name", m->name, "title", m->title, "random_access",
+                              m->codec && m->codec->random_access, "cpu", cpu_decoders(m), "gpu_this_build", codec_on_gpu(m), "source",
+                              m->source);
         json_object_set_new(o, "id", m->codec ? json_integer(m->codec->id) : json_null());
         json_object_set_new(o, "block_len", m->codec ? json_integer(m->codec->block_len) : json_null());
+        json_object_set_new(o, "slack_bits", m->codec ? json_integer(8 * GX_READ_SLACK) : json_null());
         json_array_append_new(list, o);
     }
     return bench_print_json(json_pack("{s:i, s:o}", "schema", 1, "codecs", list));
@@ -91,16 +100,19 @@ int codec_print_list(const codec_report *r, codec_format format)
     if (format == FORMAT_JSON)
         return print_list_json(r);
     if (format == FORMAT_CSV)
-        puts("name,title,id,block_len,random_access,gpu_this_build,source");
+        puts("name,title,id,block_len,slack_bits,random_access,cpu,gpu_this_build,source");
     else
-        printf("%-14s %-14s %3s %6s %7s %16s  %s\n", "name", "title", "id", "block", "random", "GPU (this build)", "source");
+        printf("%-14s %-14s %3s %6s %10s %7s %-11s %16s  %s\n", "name", "title", "id", "block", "slack bits", "random", "CPU",
+               "GPU (this build)", "source");
     for (uint32_t i = 0; i < r->n_methods; i++) {
         const codec_method *m = &r->methods[i];
+        const char *const random = m->codec && m->codec->random_access ? "yes" : "no", *const gpu = codec_on_gpu(m) ? "yes" : "no";
         if (m->codec)
-            printf(format == FORMAT_CSV ? "%s,%s,%u,%u,%s,%s,\"%s\"\n" : "%-14s %-14s %3u %6u %7s %16s  %s\n", m->name, m->title, m->codec->id,
-                   m->codec->block_len, m->codec->random_access ? "yes" : "no", codec_on_gpu(m) ? "yes" : "no", m->source);
+            printf(format == FORMAT_CSV ? "%s,%s,%u,%u,%u,%s,%s,%s,\"%s\"\n" : "%-14s %-14s %3u %6u %10u %7s %-11s %16s  %s\n", m->name, m->title,
+                   m->codec->id, m->codec->block_len, 8 * GX_READ_SLACK, random, cpu_decoders(m), gpu, m->source);
         else
-            printf(format == FORMAT_CSV ? "%s,%s,,,%s,%s,\"%s\"\n" : "%-14s %-14s   -      - %7s %16s  %s\n", m->name, m->title, "no", "no", m->source);
+            printf(format == FORMAT_CSV ? "%s,%s,,,,%s,%s,%s,\"%s\"\n" : "%-14s %-14s   -      -          - %7s %-11s %16s  %s\n", m->name,
+                   m->title, random, cpu_decoders(m), gpu, m->source);
     }
     return 0;
 }

@@ -11,8 +11,11 @@ setup_file() {
     ask bench codecs --list --format=csv
     exits 0
     [ "$(cut -d, -f1 <<<"$output" | sort | uniq -d | wc -l)" = 0 ]
-    says 'gpubp128,GPU-BP128,2,128,'
-    says 'bp32,BP32,,,no,no,'
+    says 'name,title,id,block_len,slack_bits,random_access,cpu,gpu_this_build,source'
+    says 'gpubp128,GPU-BP128,2,128,512,yes,docids,'
+    says 'ef128,Elias-Fano,19,128,512,yes,docids+find,'
+    says 'rice,Rice,32,128,512,no,yes,'
+    says 'bp32,BP32,,,,no,yes,no,'
 }
 
 @test "the list of codecs is JSON too, without an id or a block length where there is none" {
@@ -21,6 +24,7 @@ setup_file() {
     python3 -c 'import json, sys
 codecs = {c["name"]: c for c in json.load(sys.stdin)["codecs"]}
 assert codecs["gpubp128"]["id"] == 2 and codecs["gpubp128"]["block_len"] == 128 and codecs["gpubp128"]["random_access"] is True, codecs
+assert codecs["gpubp128"]["slack_bits"] == 512 and codecs["gpubp128"]["cpu"] == "docids" and codecs["bp32"]["slack_bits"] is None, codecs
 assert codecs["bp32"]["id"] is None and codecs["bp32"]["block_len"] is None and codecs["bp32"]["gpu_this_build"] is False, codecs' <<<"$output"
     ask bench codecs --list
     [[ $(head -1 <<<"$output") == *'GPU (this build)'* ]]
