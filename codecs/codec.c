@@ -30,6 +30,15 @@ const gx_codec *gx_codec_by_id(uint8_t id)
     return NULL;
 }
 
+bool gx_codec_block_valid(const gx_codec *codec, const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param)
+{
+    uint32_t values[GX_MAX_BLOCK], again[GX_MAX_WORDS];
+    if (!codec->valid(words, n_words, n, param))
+        return false;
+    codec->decode(words, n_words, n, param, values);
+    return codec->encode(values, n, param, again) == n_words && (n_words == 0 || memcmp(again, words, n_words * sizeof *again) == 0);
+}
+
 gx_status gx_codec_find(const gx_codec **out, const char *name, gx_error *err)
 {
     *out = strcmp(name, gx_codec_auto.name) == 0 ? &gx_codec_auto : gx_codec_by_name(name);

@@ -20,6 +20,7 @@ extern "C" {
 #endif
 
 #define GX_MAX_BLOCK 1024u  /* no codec's blocks are longer */
+#define GX_MAX_WORDS 2048u  /* nor takes more words */
 #define GX_READ_SLACK 64u   /* decoders may read (and ignore) so many bytes past a block's last word */
 
 /* Identifiers in index files. */
@@ -48,7 +49,7 @@ typedef struct gx_codec {
     uint32_t (*encode)(const uint32_t *in, uint32_t n, uint8_t param, uint32_t *out);
 
     /* Whether words[n_words] is a block that encode could have written, as far as structure goes (lengths that add up,
-     * selectors that exist). Asked by GX_CHECK_FULL; a false block is corrupt. Decoding is safe either way. */
+     * selectors that exist): false is quick, gx_codec_block_valid tells the rest. Decoding is safe either way. */
     bool (*valid)(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param);
 
     /* Decode n integers to out[n] (may write up to block_len rounded up to 32). Whatever the bytes are, reads stay
@@ -85,6 +86,10 @@ extern const gx_codec *const gx_codecs[];
 
 const gx_codec *gx_codec_by_name(const char *name); /* NULL: none */
 const gx_codec *gx_codec_by_id(uint8_t id);         /* NULL: none */
+
+/* Whether words[n_words] is the block that encode writes of some n integers: it is valid, and what it decodes to, encoded
+ * again, is the same words. Asked by GX_CHECK_FULL; any other block is corrupt. */
+bool gx_codec_block_valid(const gx_codec *codec, const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param);
 
 /* By name, for people: GX_EUSAGE with the names that there are. "auto" is gx_codec_auto (choice.h). */
 gx_status gx_codec_find(const gx_codec **out, const char *name, gx_error *err);

@@ -35,7 +35,7 @@ static gx_status check_docids(const gx_index *ix, const gx_list *l, uint32_t ter
                               gx_error *err)
 {
     const uint32_t n = gx_list_block_n(l, j), begin = j ? l->docid_ends[j - 1] : 0;
-    if (!l->docids->valid(l->payload + begin, l->docid_ends[j] - begin, n, l->docid_param))
+    if (!gx_codec_block_valid(l->docids, l->payload + begin, l->docid_ends[j] - begin, n, l->docid_param))
         return gx_corrupt(err, ix, GX_SEC_PAYLOAD, "docid block %u of list %u is no block of %u integers of %s", j, term, n,
                           l->docids->name);
     gx_list_decode_docids(l, j, docids);
@@ -57,7 +57,7 @@ static gx_status check_tfs(const gx_index *ix, const gx_list *l, uint32_t term, 
                            uint32_t *tfs, decoded *sums, gx_error *err)
 {
     const uint32_t n = gx_list_block_n(l, j), begin = j ? l->tf_ends[j - 1] : l->docid_ends[l->n_blocks - 1];
-    if (!l->tfs->valid(l->payload + begin, l->tf_ends[j] - begin, n, l->tf_param))
+    if (!gx_codec_block_valid(l->tfs, l->payload + begin, l->tf_ends[j] - begin, n, l->tf_param))
         return gx_corrupt(err, ix, GX_SEC_PAYLOAD, "tf block %u of list %u is no block of %u integers of %s", j, term, n,
                           l->tfs->name);
     gx_list_decode_tfs(l, j, tfs);

@@ -10,7 +10,8 @@
  *         $(ls codecs/[a-z]*.c | grep -Ev 'bench|synthetic') engine/status.c -DGX_VERSION='"fuzz"' -lm
  *
  * What must hold: nothing is read past the words and GX_READ_SLACK, nothing written past the integers (rounded up to 32);
- * a block that is valid decodes to integers that, encoded again, decode to the same; at, decode_docids and next_geq agree with decode.
+ * what any words decode to, encoded again, is accepted, decodes to the same, and is the words where they are accepted, nowhere
+ * else; at, decode_docids and next_geq agree with decode where the words are valid.
  * A baseline reads no more than it may write, and its integers, encoded again, decode to the same, as integers and summed up.
  */
 #include <stdio.h>
@@ -28,13 +29,15 @@ static uint32_t *allocate(size_t words)
     return p;
 }
 
-/* in [n] goes through the codec and comes back the same. */
-static void round_trip(const gx_codec *c, const uint32_t *in, uint32_t n, uint8_t param)
+/* in [n], decoded from source, goes through the codec and comes back the same; its words are source's if that is accepted. */
+static void round_trip(const gx_codec *c, const uint32_t *in, uint32_t n, uint8_t param, const uint32_t *source, uint32_t n_source)
 {
     const uint32_t max = c->max_words(n);
     uint32_t *const words = allocate(max + GX_READ_SLACK / 4), *const out = allocate((n + 31) / 32 * 32);
     const uint32_t n_words = c->encode(in, n, param, words);
-    must(n_words <= max && c->valid(words, n_words, n, param));
+    must(n_words <= max && gx_codec_block_valid(c, words, n_words, n, param));
+    const bool same = n_words == n_source && memcmp(words, source, n_words * sizeof *words) == 0;
+    must(same == gx_codec_block_valid(c, source, n_source, n, param));
     memset(words + n_words, 0xa5, GX_READ_SLACK);
     c->decode(words, n_words, n, param, out);
     must(memcmp(in, out, n * sizeof *in) == 0);
@@ -70,8 +73,8 @@ static void decode(const gx_codec *c, const uint32_t *words, uint32_t n_words, u
         uint32_t docid = 6;
         for (uint32_t i = 0; i < n; ++i)
             must(docids[i] == (docid += out[i] + 1));
-        round_trip(c, out, n, param);
     }
+    round_trip(c, out, n, param, words, n_words);
     const bool valid = c->valid(words, n_words, n, param);
     for (uint32_t i = 0; c->at && i < n; i += valid ? 1 : 1 + n / 16) {
         const uint32_t x = c->at(words, n_words, n, param, i);

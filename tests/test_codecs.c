@@ -70,7 +70,7 @@ static void goes_round(const gx_codec *c, const uint32_t *in, uint32_t n, uint8_
     block b = encode(c, in, n, param);
     uint32_t *const out = decode(c, &b);
     same(c, in, out, n);
-    if (!c->valid(b.words, b.n_words, n, param))
+    if (!gx_codec_block_valid(c, b.words, b.n_words, n, param))
         fail_msg("%s: its own block of %u is not valid", c->name, n);
     free(out);
     free(b.words);
@@ -92,6 +92,8 @@ static void the_registry_finds_by_name_and_id(void **state)
         assert_true(c->id > last);
         last = c->id;
         assert_in_range(c->block_len, 1, GX_MAX_BLOCK);
+        for (uint32_t n = 1; n <= c->block_len; ++n)
+            assert_in_range(c->max_words(n), 1, GX_MAX_WORDS);
         assert_ptr_equal(gx_codec_by_name(c->name), c);
         assert_ptr_equal(gx_codec_by_id(c->id), c);
     }
@@ -236,9 +238,51 @@ static void a_block_of_another_length_is_not_valid(void **state)
         for (uint32_t i = 0; i < c->block_len; ++i)
             in[i] = 1u << 12 | of_width(12);
         block k = encode(c, in, c->block_len, (uint8_t)param_of(c, in, c->block_len));
-        assert_false(c->valid(k.words, k.n_words + 1, k.n, k.param));
-        assert_false(c->valid(k.words, k.n_words - 1, k.n, k.param));
+        assert_false(gx_codec_block_valid(c, k.words, k.n_words + 1, k.n, k.param));
+        assert_false(gx_codec_block_valid(c, k.words, k.n_words - 1, k.n, k.param));
         free(k.words);
+    }
+}
+
+/* 1..12, laid out as the codec lays out greater integers: blocks in good order, but no encoder's. */
+static void a_block_with_more_words_than_it_needs_is_not_valid(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *codec;
+        uint32_t before, each, behind; /* words: before, if not 0; i + each and, if not 0, behind, for each i of 1..12 */
+        bool closed;                   /* and a 0 */
+    } rows[] = {
+        {"gpubp128", 0, 0, 0, false},
+        {"gpubp256", 0, 0, 0, false},
+        {"gpuvbyte128", 0xffffff, 0, 0, true},
+        {"gpuvbyte1024", 0xffffff, 0, 0, true},
+        {"lane1024", 0, 0, 0, false},
+        {"gpupfd128", 0, 0, 0, false},
+        {"simple9", 0, 0x80000000u, 0, false},
+        {"simple16", 0, 0xf0000000u, 0, false},
+        {"simple8b", 0, 0, 0xf0000000u, false},
+        {"rice", 0, 0, 0, false},
+        {"pfordelta", 0, 0, 0, false},
+    };
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; ++r) {
+        const gx_codec *const c = gx_codec_by_name(rows[r].codec);
+        uint32_t twelve[12], words[40] = {0}, n_words = 0;
+        if (rows[r].before)
+            words[n_words++] = rows[r].before;
+        for (uint32_t i = 0; i < 12; ++i) {
+            twelve[i] = i + 1;
+            words[n_words++] = twelve[i] + rows[r].each;
+            if (rows[r].behind)
+                words[n_words++] = rows[r].behind;
+        }
+        block b = {words, n_words + rows[r].closed, 12, (uint8_t)param_of(c, twelve, 12)};
+        uint32_t *const out = decode(c, &b);
+        same(c, twelve, out, 12);
+        free(out);
+        assert_true(c->valid(b.words, b.n_words, b.n, b.param));
+        if (gx_codec_block_valid(c, b.words, b.n_words, b.n, b.param))
+            fail_msg("%s: a block that no encoder wrote is valid", c->name);
     }
 }
 
@@ -338,7 +382,7 @@ static void simple_words_escape_what_does_not_fit(void **state)
     char *const nine = hex(&a), *const sixteen = hex(&b);
     assert_string_equal(nine, "8fffffff 90010000 80000000 90010000 7001c001 8ff00000 8fefffff 90080000 70000fff");
     assert_string_equal(sixteen, "fff0ffff f0000fff fff10000 f0000000 fff10000 e001c001 fff0ff00 f0000000 ffefffff fff80000 e0000fff");
-    assert_false(gx_codec_by_name("simple9")->valid(a.words, 2, 1, 0));
+    assert_false(gx_codec_block_valid(gx_codec_by_name("simple9"), a.words, 2, 1, 0));
     free(nine);
     free(sixteen);
     free(a.words);
@@ -394,6 +438,7 @@ int main(void)
         cmocka_unit_test(one_integer_is_what_decoding_all_gives),
         cmocka_unit_test(damaged_blocks_harm_nobody),
         cmocka_unit_test(a_block_of_another_length_is_not_valid),
+        cmocka_unit_test(a_block_with_more_words_than_it_needs_is_not_valid),
         cmocka_unit_test(encoded_words_are_what_they_always_were),
         cmocka_unit_test(a_docid_is_found_in_its_block),
         cmocka_unit_test(simple_words_escape_what_does_not_fit),
