@@ -5,6 +5,7 @@
 
 #include "codecs/eliasfano.h"
 #include "codecs/pack.h"
+#include "engine/isa.h"
 
 extern const gx_simd gx_simd_avx2, gx_simd_avx512;
 
@@ -139,7 +140,7 @@ static void add_high(const uint32_t *words, uint32_t n_words, uint32_t n, uint32
     gx_ef_add_high(at, n, b, first, step, out);
 }
 
-static const gx_simd portable = {"portable", always, gx_unpack, unpack_docids, bytes, bytes_docids, put_bytes, sum, su, gb, gu, add_high};
+static const gx_simd portable = {"portable", "portable", always, gx_unpack, unpack_docids, bytes, bytes_docids, put_bytes, sum, su, gb, gu, add_high};
 
 const gx_simd *const gx_simds[] = {
     &portable,
@@ -150,15 +151,26 @@ const gx_simd *const gx_simds[] = {
     NULL
 };
 
+/* The best, or the one of that name; NULL: there is none. */
+static const gx_simd *usable(const char *name)
+{
+    const gx_simd *best = NULL;
+    for (const gx_simd *const *s = gx_simds; *s; ++s) {
+        if ((!name || strcmp((*s)->name, name) == 0) && (*s)->usable())
+            best = *s;
+    }
+    return best;
+}
+
+const gx_simd *gx_simd_choose(void) { return usable(gx_isa_asked()); }
+
 const gx_simd *gx_simd_best(void)
 {
     static _Atomic(const gx_simd *) found; /* the same whoever looks first */
     const gx_simd *best = atomic_load_explicit(&found, memory_order_acquire);
     if (!best) {
-        for (const gx_simd *const *s = gx_simds; *s; ++s) {
-            if ((*s)->usable())
-                best = *s;
-        }
+        best = gx_simd_choose();
+        best = best ? best : usable(NULL);
         atomic_store_explicit(&found, best, memory_order_release);
     }
     return best;

@@ -9,7 +9,7 @@
 #include "engine/gpuidx.h"
 
 typedef struct gx_simd {
-    const char *name;       /* "portable", "AVX2", "AVX-512" */
+    const char *name, *title; /* "avx512", "AVX-512" */
     bool (*usable)(void);   /* on this CPU; asked before anything else is used, as it also makes tables */
 
     /* n integers of b bits in a row (pack.h); as docids: out[i] = head - 1 + (v[0] + 1) + .. + (v[i] + 1), modulo 2^32. */
@@ -41,7 +41,10 @@ typedef struct gx_simd {
 /* Best last; ends at NULL. The first is usable everywhere. */
 extern const gx_simd *const gx_simds[];
 
-/* The best that this CPU can use. */
+/* The best that this CPU can use, or the one that the environment's GX_CPU names (isa.h); NULL if that cannot run here. */
+const gx_simd *gx_simd_choose(void);
+
+/* The same, chosen once, for decoders; the best that there is where it cannot run: who measures or searches has refused that. */
 const gx_simd *gx_simd_best(void);
 
 #endif

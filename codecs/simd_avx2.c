@@ -256,7 +256,7 @@ static void add_high(const uint32_t *words, uint32_t n_words, uint32_t n, uint32
     gx_ef_add_high(at, n, b, first, step, out);
 }
 
-const gx_simd gx_simd_avx2 = {"AVX2", usable, unpack, unpack_docids, bytes, bytes_docids, put_bytes, sum, su, gb, gu, add_high};
+const gx_simd gx_simd_avx2 = {"avx2", "AVX2", usable, unpack, unpack_docids, bytes, bytes_docids, put_bytes, sum, su, gb, gu, add_high};
 #else
 typedef int gx_no_avx2;
 #endif

@@ -315,7 +315,7 @@ static void add_high(const uint32_t *words, uint32_t n_words, uint32_t n, uint32
     }
 }
 
-const gx_simd gx_simd_avx512 = {"AVX-512", usable, unpack, unpack_docids, bytes, bytes_docids, put_bytes, sum, su, gb, gu, add_high};
+const gx_simd gx_simd_avx512 = {"avx512", "AVX-512", usable, unpack, unpack_docids, bytes, bytes_docids, put_bytes, sum, su, gb, gu, add_high};
 #else
 typedef int gx_no_avx512;
 #endif

@@ -1,7 +1,8 @@
 #include "query/cpu_kernels.h"
 
-#include <stdlib.h>
 #include <string.h>
+
+#include "engine/isa.h"
 
 static bool runs_here(const gx_cpu_kernels *k)
 {
@@ -27,9 +28,9 @@ static const gx_cpu_kernels *const forms[] = { /* best first */
 
 const gx_cpu_kernels *gx_cpu_choose(void)
 {
-    const char *name = getenv("GX_CPU");
+    const char *const asked = gx_isa_asked();
     for (size_t i = 0; i < sizeof forms / sizeof *forms; ++i) {
-        if (name && *name ? strcmp(name, forms[i]->name) == 0 : runs_here(forms[i]))
+        if (asked ? strcmp(asked, forms[i]->name) == 0 : runs_here(forms[i]))
             return runs_here(forms[i]) ? forms[i] : NULL;
     }
     return NULL;

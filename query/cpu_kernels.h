@@ -98,8 +98,7 @@ extern const gx_cpu_kernels gx_cpu_portable;
 extern const gx_cpu_kernels gx_cpu_avx2;   /* where GX_X86 */
 extern const gx_cpu_kernels gx_cpu_avx512; /* where GX_X86; wants F, BW, DQ, VL, VBMI, VPOPCNTDQ */
 
-/* The best that this processor runs, or the one that the environment's GX_CPU names ("portable", "avx2", "avx512"; for
- * tests); NULL if that cannot run here. */
+/* The best that this processor runs, or the one that the environment's GX_CPU names (isa.h); NULL if that cannot run here. */
 const gx_cpu_kernels *gx_cpu_choose(void);
 
 /* An upper bound of the impact of a posting, as all kernels compute it. */

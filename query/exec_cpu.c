@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "engine/isa.h"
 #include "engine/status.h"
 #include "query/cpu_search.h"
 
@@ -33,9 +34,7 @@ static gx_status cpu_state_open(void **out, const gx_index *ix, const gx_engine_
     s->kernels = gx_cpu_choose();
     if (!s->kernels) {
         free(s);
-        return gx_fail(err, GX_EUSAGE,
-                       "the environment's GX_CPU, '%s', names no instruction set of this processor; unset it",
-                       getenv("GX_CPU"));
+        return gx_isa_refuse(err);
     }
     if (ix->n_docs > INT32_MAX) /* gathers take signed indices */
         s->kernels = &gx_cpu_portable;

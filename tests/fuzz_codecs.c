@@ -7,7 +7,7 @@
  * -DGX_FUZZER it is libFuzzer's target:
  *
  *   clang -g -O1 -march=native -fsanitize=fuzzer,address,undefined -DGX_FUZZER -D_GNU_SOURCE -I. tests/fuzz_codecs.c \
- *         $(ls codecs/[a-z]*.c | grep -Ev 'bench|synthetic') engine/status.c -DGX_VERSION='"fuzz"' -lm
+ *         $(ls codecs/[a-z]*.c | grep -Ev 'bench|synthetic') engine/{isa,status}.c -DGX_VERSION='"fuzz"' -lm
  *
  * What must hold: nothing is read past the words and GX_READ_SLACK, nothing written past the integers (rounded up to 32);
  * what any words decode to, encoded again, is accepted, decodes to the same, and is the words where they are accepted, nowhere

@@ -3,6 +3,7 @@
  * GX_TEST_SEED chooses other random numbers. */
 #include "codecs/bits.h"
 #include "codecs/codec.h"
+#include "codecs/simd.h"
 #include "tests/test.h"
 
 static uint64_t seed = 20191103;
@@ -429,7 +430,7 @@ int main(void)
 {
     if (getenv("GX_TEST_SEED"))
         seed = strtoull(getenv("GX_TEST_SEED"), NULL, 0);
-    print_message("GX_TEST_SEED=%llu\n", (unsigned long long)seed);
+    print_message("GX_TEST_SEED=%llu, %s\n", (unsigned long long)seed, gx_simd_best()->title);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_registry_finds_by_name_and_id),
         cmocka_unit_test(lists_of_every_length_go_round),

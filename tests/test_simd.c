@@ -127,7 +127,28 @@ static void the_best_is_usable(void **state)
 {
     (void)state;
     assert_true(gx_simd_best()->usable());
-    print_message("%s\n", gx_simd_best()->name);
+    print_message("%s\n", gx_simd_best()->title);
+}
+
+static void the_environment_names_one(void **state)
+{
+    (void)state;
+    const char *const asked = getenv("GX_CPU");
+    char *const before = asked ? strdup(asked) : NULL;
+    assert_true(!gx_simd_choose() || gx_simd_choose() == gx_simd_best());
+    for (const gx_simd *const *s = gx_simds; *s; ++s) {
+        setenv("GX_CPU", (*s)->name, 1);
+        assert_ptr_equal(gx_simd_choose(), (*s)->usable() ? *s : NULL);
+    }
+    setenv("GX_CPU", "sse", 1);
+    assert_null(gx_simd_choose());
+    setenv("GX_CPU", "", 1);
+    assert_non_null(gx_simd_choose());
+    unsetenv("GX_CPU");
+    assert_non_null(gx_simd_choose());
+    if (before)
+        setenv("GX_CPU", before, 1);
+    free(before);
 }
 
 int main(void)
@@ -138,6 +159,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_version_decodes_alike),
         cmocka_unit_test(the_best_is_usable),
+        cmocka_unit_test(the_environment_names_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

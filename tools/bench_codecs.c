@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "codecs/gpu_list.h"
+#include "codecs/simd.h"
 #include "codecs/synthetic.h"
+#include "engine/isa.h"
 #include "tools/bench_common.h"
 #include "tools/bench_lists.h"
 #include "tools/cli.h"
@@ -229,6 +231,11 @@ static int run(const cli_args *a)
         step = cli_given(a, "step") ? step : 1;
     }
     const bool speeds = table != 1 && table != 2;
+    if (!gx_simd_choose()) {
+        gx_error err;
+        gx_isa_refuse(&err);
+        return cli_fail_error(&err);
+    }
     if (speeds && (code = open_gpu(a, &r)) != 0)
         return code;
     if (table == 3 && !r.gpu)

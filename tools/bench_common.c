@@ -32,7 +32,7 @@ static const char *cpu_name(char name[128])
 void bench_print_machine(uint64_t seed)
 {
     char name[128];
-    printf("gpuidx %s; %s, %s; seed %llu\n", gx_version(), cpu_name(name), gx_simd_best()->name, (unsigned long long)seed);
+    printf("gpuidx %s; %s, %s; seed %llu\n", gx_version(), cpu_name(name), gx_simd_best()->title, (unsigned long long)seed);
 }
 
 void bench_put_machine(json_t *report, uint64_t seed)
@@ -40,7 +40,7 @@ void bench_put_machine(json_t *report, uint64_t seed)
     char name[128];
     json_object_set_new(report, "gpuidx", json_string(gx_version()));
     json_object_set_new(report, "cpu", json_string(cpu_name(name)));
-    json_object_set_new(report, "simd", json_string(gx_simd_best()->name));
+    json_object_set_new(report, "simd", json_string(gx_simd_best()->title));
     json_object_set_new(report, "seed", json_integer((json_int_t)seed));
 }
 

@@ -109,6 +109,19 @@ assert r["read_gbs"] is None and r["copy_gbs"] is None and r["mixed_gbs"] is Non
 assert r["gpuidx"] and r["cpu"] and r["simd"] in ("portable", "AVX2", "AVX-512") and r["seed"] == 1, r' <<<"$output"
 }
 
+@test "GX_CPU says which decoders are measured, and what this processor lacks is refused, as a query does" {
+    GX_CPU=portable ask bench codecs --table=2 --index="$TINY" --codecs=gpubp128 --format=json
+    exits 0
+    python3 -c 'import json, sys
+assert json.load(sys.stdin)["simd"] == "portable"' <<<"$output"
+    GX_CPU=sse ask bench codecs --engine=cpu --index="$TINY" --codecs=gpubp128
+    exits 2
+    complains "the environment's GX_CPU, 'sse', names no instruction set of this processor"
+    GX_CPU=sse ask query --engine=cpu "$TINY" compression
+    exits 2
+    complains "the environment's GX_CPU, 'sse', names no instruction set of this processor"
+}
+
 @test "a plot's data are there whether gnuplot is or not" {
     ask bench codecs --engine=cpu --index="$TINY" --queries="$LOG" --codecs=gpubp128,bp32 --plot=plots
     exits 0

@@ -1,0 +1,16 @@
+#include "engine/isa.h"
+
+#include <stdlib.h>
+
+#include "engine/status.h"
+
+const char *gx_isa_asked(void)
+{
+    const char *const name = getenv("GX_CPU");
+    return name && *name ? name : NULL;
+}
+
+gx_status gx_isa_refuse(gx_error *err)
+{
+    return gx_fail(err, GX_EUSAGE, "the environment's GX_CPU, '%s', names no instruction set of this processor; unset it", gx_isa_asked());
+}

@@ -1,0 +1,15 @@
+/* isa.h: which instruction set of the CPU is used: the best that it has, or the one that the environment's GX_CPU names
+ * ("portable", "avx2", "avx512"; for tests and measurements). Decoders (codecs/simd.h) and the search's kernels
+ * (query/cpu_kernels.h) look here. */
+#ifndef GX_ISA_H
+#define GX_ISA_H
+
+#include "engine/gpuidx.h"
+
+/* GX_CPU's value; NULL: it is not set, or empty. */
+const char *gx_isa_asked(void);
+
+/* GX_EUSAGE: it names nothing that this CPU can run. */
+gx_status gx_isa_refuse(gx_error *err);
+
+#endif
