@@ -4,6 +4,7 @@
 #include "codecs/bits.h"
 #include "codecs/codec.h"
 #include "codecs/simd.h"
+#include "index/hash.h"
 #include "tests/test.h"
 
 static uint64_t seed = 20191103;
@@ -287,9 +288,18 @@ static void a_block_with_more_words_than_it_needs_is_not_valid(void **state)
     }
 }
 
-/* The words of 0, 1, 2, 3, 100, 255, 256, 65536, 5, 2^32 - 1 (ten), and of 1..12 (twelve). They never change. */
+/* What encoders write of fixed integers, which never changes, as an index's blocks must be their encoders' (FORMAT.md): the words of
+ * 0, 1, 2, 3, 100, 255, 256, 65536, 5, 2^32 - 1 (ten), and of 1..12 (twelve); and of two full blocks, block_len integers (mixed), how
+ * many words they have and these words' XXH3. In the first nearly all are below 16, one in eleven below 2^12, so that codecs with
+ * exceptions have some; in the second one is 2^32 - 1 besides. */
+typedef struct sum {
+    uint32_t n_words;
+    uint64_t hash;
+} sum;
+
 static const struct golden {
     const char *codec, *ten, *twelve;
+    sum mixed, with_greatest;
 } golden[] = {
 #include "tests/golden_codecs.h"
 };
@@ -303,6 +313,35 @@ static char *hex(const block *b)
     return s;
 }
 
+/* Integers of the kinds that the comment above tells, the same in every run and whatever the seed. */
+static void mixed(uint32_t *out, uint32_t n, bool greatest)
+{
+    uint32_t x = 20191103;
+    for (uint32_t i = 0; i < n; ++i) {
+        x = x * 1664525u + 1013904223u;
+        out[i] = i % 11 == 7 ? x >> 20 : x >> 28;
+    }
+    if (greatest)
+        out[n / 2] = UINT32_MAX;
+}
+
+static sum sum_of_mixed(const gx_codec *c, bool greatest)
+{
+    uint32_t in[GX_MAX_BLOCK];
+    mixed(in, c->block_len, greatest);
+    block b = encode(c, in, c->block_len, (uint8_t)param_of(c, in, c->block_len));
+    const sum s = {b.n_words, gx_hash(b.words, b.n_words * sizeof *b.words)};
+    free(b.words);
+    return s;
+}
+
+static void is(const gx_codec *c, sum want, sum got)
+{
+    if (want.n_words != got.n_words || want.hash != got.hash)
+        fail_msg("%s: a full block has %u words, of sum %016llx, not %u, of %016llx", c->name, got.n_words, (unsigned long long)got.hash,
+                 want.n_words, (unsigned long long)want.hash);
+}
+
 static void encoded_words_are_what_they_always_were(void **state)
 {
     (void)state;
@@ -314,6 +353,7 @@ static void encoded_words_are_what_they_always_were(void **state)
         block a = encode(*p, ten, 10, (uint8_t)param_of(*p, ten, 10));
         block b = encode(*p, twelve, 12, (uint8_t)param_of(*p, twelve, 12));
         char *const a_hex = hex(&a), *const b_hex = hex(&b);
+        const sum m = sum_of_mixed(*p, false), g = sum_of_mixed(*p, true);
         bool known = false;
         for (size_t i = 0; i < sizeof golden / sizeof *golden; ++i) {
             if (strcmp(golden[i].codec, (*p)->name) != 0)
@@ -321,9 +361,12 @@ static void encoded_words_are_what_they_always_were(void **state)
             known = true;
             assert_string_equal(a_hex, golden[i].ten);
             assert_string_equal(b_hex, golden[i].twelve);
+            is(*p, golden[i].mixed, m);
+            is(*p, golden[i].with_greatest, g);
         }
         if (!known)
-            fail_msg("no golden words yet: {\"%s\", \"%s\", \"%s\"},", (*p)->name, a_hex, b_hex);
+            fail_msg("no golden words yet: {\"%s\", \"%s\", \"%s\", {%u, 0x%016llx}, {%u, 0x%016llx}},", (*p)->name, a_hex, b_hex,
+                     m.n_words, (unsigned long long)m.hash, g.n_words, (unsigned long long)g.hash);
         free(a_hex);
         free(b_hex);
         free(a.words);
