@@ -3,7 +3,8 @@
  *   GX_CHECK_HEADER     magic, version, sizes, section table, their checksum
  *   GX_CHECK_STRUCTURE  every offset, count and bound that later reads rely on
  *   GX_CHECK_CHECKSUM   every section's XXH3-64
- *   GX_CHECK_FULL       every list and stored text decoded; term order and hash table
+ *   GX_CHECK_FULL       every list decoded, and encoded again, which must give the same; every stored text decoded; term
+ *                       order and hash table
  *
  * A refusal names the section, the place and the reason:
  *   "arxiv.gx: section HEAD: block 12 (list 7) begins at docid 99, not above 103".

@@ -334,6 +334,15 @@ static void gaps_widened(image *im) /* the block's docids then reach past the ne
         ++e;
     memset(U32(im, PAYLOAD) + e->payload_lo, 0xff, 4 * U32(im, DOCID_ENDS)[e->first_block]);
 }
+static void tfs_zeroed(image *im) /* a block of zeros has no words */
+{
+    const gx_list_entry *e = LISTS(im);
+    const uint32_t *docid_ends = U32(im, DOCID_ENDS), *tf_ends = U32(im, TF_ENDS);
+    uint32_t last;
+    while (last = e->first_block + (e->df - 1) / H(im)->block_len, tf_ends[e->first_block] == docid_ends[last])
+        ++e;
+    memset(U32(im, PAYLOAD) + e->payload_lo + docid_ends[last], 0, 4 * (tf_ends[e->first_block] - docid_ends[last]));
+}
 static void term_order(image *im)
 {
     const uint32_t *offsets = U32(im, TERMS), n = H(im)->n_terms;
@@ -448,6 +457,7 @@ static const rule rules[] = {
     {tf_sum, "section PAYL", "tfs add up to", GX_CHECK_FULL},
     {head_moved, "section PAYL", "docid block 2 of list 0 ends with docid 384, not below 384", GX_CHECK_FULL},
     {gaps_widened, "section PAYL", "docid block 0 of list", GX_CHECK_FULL},
+    {tfs_zeroed, "section PAYL", "is no block of", GX_CHECK_FULL},
     {term_order, "section TERM", "term 8 is not above", GX_CHECK_FULL},
     {hash_moved, "section THSH", "does not lead", GX_CHECK_FULL},
     {text_damaged, "section TEXT", "frame", GX_CHECK_FULL},

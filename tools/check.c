@@ -50,7 +50,7 @@ static const cli_section sections[] = {
      "  header     magic, version, sizes, the section table, their checksum\n"
      "  structure  every offset, count and bound that a query relies on\n"
      "  checksum   the checksum of every section\n"
-     "  full       every list and every stored text decoded"},
+     "  full       every list decoded and coded again, every stored text decoded"},
     {NULL},
 };
 
