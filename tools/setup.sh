@@ -11,7 +11,6 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 # What is needed: a name for people, a command that succeeds where it is there, Debian's package.
 has_header() { printf '#include <%s>\n' "$1" | cc -E -x c - >/dev/null 2>&1; }
-has_nvcc() { command -v nvcc >/dev/null || [ -x /usr/local/cuda/bin/nvcc ]; }
 has_nanopb() { has_header pb_decode.h || has_header nanopb/pb_decode.h; }
 has_meson() {
   command -v meson >/dev/null && printf '1.0.0\n%s\n' "$(meson --version)" | sort -CV
@@ -35,12 +34,10 @@ needs=(
   'bats (tests)|command -v bats|bats'
   'mandoc (tests)|command -v mandoc|mandoc'
   'Python (tests)|command -v python3|python3'
+  'C++ compiler (nvcc, tests)|command -v c++|g++'
   'xz (tests)|command -v xz|xz-utils'
   'bzip2 (tests)|command -v bzip2|bzip2'
 )
-if has_nvcc; then
-  needs+=('C++ compiler (for nvcc)|command -v c++|g++')
-fi
 
 missing_names=() missing_packages=()
 look() {
