@@ -30,6 +30,23 @@ __device__ __forceinline__ void fetch_few(const gpu_index &X, const few_batch &F
         to.tf_ends[0] = F.of[q].terms[t].payload.tf_begin;
 }
 
+/* The query and its lists, to both items of a warp. */
+template <uint32_t V>
+__device__ __forceinline__ void describe_few(const few_batch &F, uint32_t q, search_space<V> &ws, uint32_t lane)
+{
+    constexpr uint32_t PIECES = sizeof F.of[0] / 16, QUERY_PIECES = sizeof(gpu_query) / 16;
+    static_assert(PIECES <= 32, "a lane a piece");
+    if (lane < PIECES) {
+        const uint4 x = reinterpret_cast<const uint4 *>(&F.of[q])[lane];
+        for (near_item &to : ws.items) {
+            if (lane < QUERY_PIECES)
+                reinterpret_cast<uint4 *>(&to.query)[lane] = x;
+            else
+                reinterpret_cast<uint4 *>(to.terms)[lane - QUERY_PIECES] = x;
+        }
+    }
+}
+
 /* The block's threshold, which every now and then is asked of the others. */
 template <class P>
 __device__ __forceinline__ uint32_t refresh(const gpu_batch &R, uint32_t q, uint32_t taken, few_block &block, uint32_t lane)
@@ -38,6 +55,27 @@ __device__ __forceinline__ uint32_t refresh(const gpu_batch &R, uint32_t q, uint
         (void)current_threshold<few<P>>(R, q, lane);
     __syncwarp();
     return __shfl_sync(ALL_LANES, lane ? 0 : atomicOr(&block.threshold, 0), 0);
+}
+
+/* A warp has finished. Not 0 in the first lane of the query's last one, which then sees what all have written. */
+__device__ __forceinline__ uint32_t finish_few(const gpu_batch &R, uint32_t q, bool wrote, few_block &block, uint32_t lane)
+{
+    constexpr uint32_t WROTE = 1 << 16;
+    uint32_t last = 0;
+    if (wrote)
+        __threadfence();
+    __syncwarp();
+    if (lane == 0) {
+        const uint32_t before = atomicAdd(&block.finished, wrote ? 1 + WROTE : 1);
+        if (before % WROTE + 1 == SEARCH_WARPS) {
+            if (wrote || before >= WROTE)
+                __threadfence();
+            last = atomicAdd(&R.states[q].done, 1) + 1 == gridDim.x;
+            if (last)
+                __threadfence();
+        }
+    }
+    return last;
 }
 
 /* All as it was before. */
@@ -56,7 +94,6 @@ template <class P> __global__ void __launch_bounds__(SEARCH_WARPS * 32, SEARCH_B
 search_few_queries(const __grid_constant__ gpu_index X, const __grid_constant__ gpu_batch R, const __grid_constant__ few_batch F)
 {
     constexpr uint32_t V = P::template doc<true>::V;
-    constexpr uint32_t WROTE = 1 << 16;
     extern __shared__ uint4 shared[];
     const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5, q = blockIdx.y, n_items = F.of[q].query.n_items;
     search_space<V> &ws = reinterpret_cast<search_space<V> *>(shared)[warp];
@@ -66,17 +103,7 @@ search_few_queries(const __grid_constant__ gpu_index X, const __grid_constant__ 
         block = {F.of[q].query.first_threshold, SEARCH_WARPS, 0, 0};
     if (number < n_items)
         fetch_few(X, F, q, number, ws.items[0], lane);
-    constexpr uint32_t PIECES = sizeof F.of[0] / 16, QUERY_PIECES = sizeof(gpu_query) / 16;
-    static_assert(PIECES <= 32, "a lane a piece");
-    if (lane < PIECES) {
-        const uint4 x = reinterpret_cast<const uint4 *>(&F.of[q])[lane];
-        for (near_item &to : ws.items) {
-            if (lane < QUERY_PIECES)
-                reinterpret_cast<uint4 *>(&to.query)[lane] = x;
-            else
-                reinterpret_cast<uint4 *>(to.terms)[lane - QUERY_PIECES] = x;
-        }
-    }
+    describe_few(F, q, ws, lane);
     if (lane == 0)
         ws.wrote = ws.decoded = ws.lookups = 0;
     __syncthreads();
@@ -115,21 +142,7 @@ search_few_queries(const __grid_constant__ gpu_index X, const __grid_constant__ 
         __syncwarp();
     }
 
-    uint32_t last = 0;
-    const bool wrote = ws.wrote;
-    if (wrote)
-        __threadfence();
-    __syncwarp();
-    if (lane == 0) {
-        const uint32_t before = atomicAdd(&block.finished, wrote ? 1 + WROTE : 1);
-        if (before % WROTE + 1 == SEARCH_WARPS) {
-            if (wrote || before >= WROTE)
-                __threadfence();
-            last = atomicAdd(&R.states[q].done, 1) + 1 == gridDim.x;
-            if (last)
-                __threadfence();
-        }
-    }
+    const uint32_t last = finish_few(R, q, ws.wrote, block, lane);
     if (__shfl_sync(ALL_LANES, last, 0)) {
         select_few<32 * V + 32>(R, ws.items[0].query, q, lane, reinterpret_cast<unsigned long long *>(ws.queue));
         clear_query(R, q, lane);
