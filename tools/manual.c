@@ -355,7 +355,7 @@ static void man_program(FILE *out)
     fputs(".El\n.Pp\nEvery command takes these flags:\n.Bl -tag -width Ds\n", out);
     for_flags(out, NULL, man_flag);
     fputs(".El\n.Sh ENVIRONMENT\n.Bl -tag -width NO_COLOR\n.It Ev NO_COLOR\nIf set and not empty, nothing is coloured "
-          "unless\n.Fl \\-color Ns = Ns Cm always\nis given.\n.It Ev GX_CPU\nThe instruction set that decoders and the CPU engine "
+          "unless\n.Fl \\-color Ns = Ns Cm always\nis given.\n.It Ev GX_CPU\nThe instruction set that decoders and the CPU engine\n"
           "use instead of the best that there is:\n.Li portable , avx2\nor\n.Li avx512 ;\nfor measurements.\n.El\n", out);
     man_exits(out);
     man_examples(out, program_examples);
