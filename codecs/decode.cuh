@@ -134,32 +134,29 @@ template <int BLOCK_, int SEG_, bool LDG> struct gpubp {
 
     __device__ __forceinline__ void next(uint32_t lane, uint32_t (&v)[V])
     {
-        if (b != 0 && lane * V < left) { /* no words at all for b = 0 */
+        if (left >= SEG) { /* of b = 0 there are no words, and nothing is left of those that are read */
             unpack<V, LDG>(words, lane * V * b, b, v);
-        } else {
-#pragma unroll
-            for (int i = 0; i < V; ++i)
-                v[i] = 0;
-        }
-        if (left >= SEG) {
             words += SEG / 32 * b;
             left -= SEG;
         } else {
+            const uint32_t mine = left - min(left, lane * V);
 #pragma unroll
-            for (int i = 1; i < V; ++i)
-                v[i] = lane * V + i < left ? v[i] : 0;
+            for (int i = 0; i < V; ++i)
+                v[i] = i < mine ? one(words, (lane * V + i) * b, b) : 0;
             left = 0;
         }
+    }
+
+    static __device__ __forceinline__ uint32_t one(const uint32_t *w, uint32_t bit, uint32_t width)
+    {
+        w += bit >> 5;
+        return __funnelshift_r(load<LDG>(w), load<LDG>(w + 1), bit) & gx_mask(width);
     }
 
     static __device__ __forceinline__ uint32_t at(const uint32_t *w, uint32_t n_words, uint32_t n, uint32_t i, uint32_t = 0)
     {
         const uint32_t width = n == BLOCK ? min(32u, n_words / (BLOCK / 32)) : gx_packed_width(n_words, n);
-        if (width == 0)
-            return 0;
-        const uint32_t bit = i * width;
-        w += bit >> 5;
-        return __funnelshift_r(load<LDG>(w), load<LDG>(w + 1), bit) & gx_mask(width);
+        return width ? one(w, i * width, width) : 0;
     }
 };
 

@@ -27,7 +27,7 @@ __device__ __forceinline__ void fetch_few(const gpu_index &X, const few_batch &F
     const gpu_item it = make_item(t, F.of[q].terms[t].at, q, &F.of[q].query, number, 1);
     fetch_blocks(X, it, to, lane);
     if (lane == 0 && it.what & ITEM_FIRST)
-        to.tf_ends[0] = F.of[q].terms[t].payload.tf_begin;
+        to.blocks[0].tfs = F.of[q].terms[t].payload.tf_begin;
 }
 
 /* The query and its lists, to both items of a warp. */
@@ -105,7 +105,7 @@ search_few_queries(const __grid_constant__ gpu_index X, const __grid_constant__ 
         fetch_few(X, F, q, number, ws.items[0], lane);
     describe_few(F, q, ws, lane);
     if (lane == 0)
-        ws.wrote = ws.decoded = ws.lookups = 0;
+        ws.wrote = ws.decoded = ws.skipped = ws.lookups = ws.buffer = ws.ahead = 0;
     __syncthreads();
 
     if (warp && n_items >= OPENED_ITEMS) {
@@ -113,7 +113,6 @@ search_few_queries(const __grid_constant__ gpu_index X, const __grid_constant__ 
             __nanosleep(100);
         __syncwarp();
     }
-    stage_turn turn = {0, false};
     bool more = number < n_items;
     for (uint32_t which = 0; more; which ^= 1) {
         near_item &near = ws.items[which], &following = ws.items[which ^ 1];
@@ -136,7 +135,7 @@ search_few_queries(const __grid_constant__ gpu_index X, const __grid_constant__ 
         if (more)
             fetch_few(X, F, q, number, following, lane);
         __syncwarp();
-        scan<few<P>, false, V>(X, R, near, following, more, lane, ws, turn);
+        scan<few<P>, false, V>(X, R, near, following, more, lane, ws);
         if (warp == 0 && lane == 0)
             atomicOr(&block.open, 1);
         __syncwarp();

@@ -168,8 +168,8 @@ template <class P> __device__ __forceinline__ uint32_t block_len(const gpu_index
     return P::template doc<true>::BLOCK ? P::template doc<true>::BLOCK : X.block_len;
 }
 
-/* docids() of decode.cuh with shuffles that the compiler may move: as the search kernel has them its registers suffice, with
- * the others it spills, which costs it half its speed. */
+/* docids() of decode.cuh with shuffles that the compiler may move: two instructions a step more, but where the search has much else in
+ * registers (look-ups, blocks of several segments) these suffice, and with the other it spills. */
 template <int V> __device__ __forceinline__ uint32_t segment_docids(uint32_t (&v)[V], uint32_t carry, uint32_t lane)
 {
     v[0] += 1;

@@ -232,6 +232,10 @@ __device__ __forceinline__ uint32_t score(const gpu_index &X, const gpu_batch &R
                 ok = best >= T && (tf || !all);
             }
         }
+        if (ok && near.query.k > QUICK_K) { /* whose threshold rises all the time, and whose room is small beside what would pass */
+            T = max(T, current_threshold<P>(R, near.item.query, lane));
+            ok = best >= T;
+        }
         if (ok) {
             T = accept<P>(R, near.query, near.item.query, best, d, T, lane);
             if (lane == 0)
@@ -245,42 +249,68 @@ __device__ __forceinline__ uint32_t score(const gpu_index &X, const gpu_batch &R
     return T;
 }
 
-/* Which of a segment's postings pass the presence maps: they join the queue. Returns its new length. A tf of 0: no posting. */
+/* words[at] to w if slack is not negative. One 64-bit address a word is computed, which the compiler would not do by itself. */
+__device__ __forceinline__ void load_if(int slack, const uint32_t *words, uint32_t at, uint32_t &w)
+{
+    asm("{\n\t.reg .pred wanted;\n\t.reg .u64 from;\n\t"
+        "mad.wide.u32 from, %2, 4, %1;\n\t"
+        "setp.ge.s32 wanted, %3, 0;\n\t"
+        "@wanted ld.global.nc.u32 %0, [from];\n\t}"
+        : "+r"(w)
+        : "l"(words), "r"(at), "r"(slack));
+}
+
+/* less from slack unless word has that bit. */
+__device__ __forceinline__ void lessen_unless(uint32_t word, uint32_t bit, int less, int &slack)
+{
+    asm("{\n\t.reg .pred absent;\n\t.reg .u32 there;\n\t"
+        "and.b32 there, %1, %2;\n\t"
+        "setp.eq.u32 absent, there, 0;\n\t"
+        "@absent sub.s32 %0, %0, %3;\n\t}"
+        : "+r"(slack)
+        : "r"(word), "r"(bit), "r"(less));
+}
+
+/* What AND takes from the slack of a posting that a list does not hold: it is negative then, and does not come round for any number of lists. */
+constexpr int ABSENT = 1 << 20;
+static_assert((uint64_t)ABSENT * GX_MAX_TERMS <= 1u << 31, "no sum of them is less than an int can be");
+
+/* Which of a segment's postings pass the presence maps: they join the queue. Returns its new length. own_slack: in each lane the
+ * slack of a posting whose tf is the lane (in the last: or more), which is its bound less the threshold, or negative. A tf of 0: no posting. */
 template <uint32_t V>
 __device__ __forceinline__ uint32_t filter(const gpu_index &X, const gpu_term *terms, uint32_t n_terms, uint32_t li, bool all,
-                                           uint32_t own_bounds, uint32_t T, uint32_t (&d)[V], const uint32_t (&f)[V], uint2 *queue,
-                                           uint32_t *n_queued, uint32_t queued, uint32_t lane)
+                                           int own_slack, uint32_t (&d)[V], const uint32_t (&f)[V], uint2 *queue, uint32_t *n_queued,
+                                           uint32_t queued)
 {
-    int slack[V]; /* bound less threshold; sums of bounds are under 2^31. Negative: out */
+    int slack[V]; /* sums of bounds are under 2^31. Negative: out */
+    uint32_t w[V];
 #pragma unroll
     for (uint32_t v = 0; v < V; ++v) {
-        slack[v] = max((int)__shfl_sync(ALL_LANES, own_bounds, min(f[v], 31u)) - (int)T, -1); /* lest it come round from below */
+        slack[v] = __shfl_sync(ALL_LANES, own_slack, min(f[v], 31u));
         d[v] = min(d[v], X.n_docs - 1); /* of a damaged list they may be anything */
+        w[v] = 0;
     }
-    bool live = true;
-    for (uint32_t j = li + 1; j < n_terms && live; ++j) {
+    for (uint32_t j = li + 1; j < n_terms; ++j) {
         const term_filter t = read(&terms[j].filter);
         const uint32_t *map = X.maps + t.map;
-        uint32_t w[V];
+        const int less = all ? ABSENT : (int)t.bound;
 #pragma unroll
-        for (uint32_t v = 0; v < V; ++v) /* of those that are out, the first word, which costs nothing */
-            w[v] = __ldg(map + (__funnelshift_rc(d[v], 0, t.map_shift + 5) & (uint32_t)~(slack[v] >> 31)));
+        for (uint32_t v = 0; v < V; ++v)
+            load_if(slack[v], map, __funnelshift_rc(d[v], 0, t.map_shift + 5), w[v]);
         int best = -1;
 #pragma unroll
         for (uint32_t v = 0; v < V; ++v) {
-            if (!(w[v] >> (d[v] >> t.map_shift & 31) & 1))
-                slack[v] = all ? -1 : slack[v] - (int)t.bound;
+            lessen_unless(w[v], 1u << (d[v] >> t.map_shift & 31), less, slack[v]);
             best = max(best, slack[v]);
         }
-        live = __any_sync(ALL_LANES, best >= 0);
+        if (!__any_sync(ALL_LANES, best >= 0))
+            return queued;
     }
-    if (!live)
-        return queued;
-    uint32_t mine = 0;
+    int mine = V;
 #pragma unroll
     for (uint32_t v = 0; v < V; ++v)
-        mine += slack[v] >= 0;
-    if (lane == 0)
+        mine += slack[v] >> 31;
+    if (threadIdx.x % 32 == 0)
         *n_queued = queued;
     __syncwarp();
     if (mine) { /* seldom more than a few lanes */
@@ -297,99 +327,154 @@ __device__ __forceinline__ uint32_t filter(const gpu_index &X, const gpu_term *t
 
 /* ---- items ---- */
 
-/* What a warp carries from item to item: the buffer that is read, and whether the other one already holds the beginning of
- * the next item. */
-struct stage_turn {
-    uint32_t buffer;
-    bool ahead;
-};
+/* A block of one segment, in registers: whole blocks are most, and what knows that they are is shorter. */
+template <class D>
+__device__ __forceinline__ void decode_block(const uint32_t *words, uint32_t n_words, uint32_t n, uint32_t lane, uint32_t arg, uint32_t (&v)[D::V])
+{
+    D dec;
+    if (n == D::BLOCK) {
+        dec.open(words, n_words, D::BLOCK, lane, arg);
+        dec.next(lane, v);
+    } else {
+        if (n > D::BLOCK)
+            __builtin_unreachable();
+        dec.open(words, n_words, n, lane, arg);
+        dec.next(lane, v);
+    }
+}
+
+/* Go on to the other buffer; then fill the one that was read, at the item's end with what the next one begins with. */
+template <class P, bool LONG, uint32_t V>
+__device__ __forceinline__ void next_chunk(const gpu_index &X, const gpu_batch &R, const near_item &near, const near_item &following, bool more,
+                                           bool &ready, uint32_t lane, search_space<V> &ws)
+{
+    const uint32_t cnt = item_blocks(near.item.what), b = ws.buffer ^ 1;
+    if (!ready)
+        wait_copies();
+    const chunk c = read(&ws.chunks[b]);
+    const near_item *from = &near;
+    bool ahead = false;
+    if (c.end == cnt && more && !ready) { /* having waited, the next item's description is there */
+        const gpu_term *list = item_terms<LONG>(R, following) + ((following.item.what & ITEM_TERM) - following.query.first_term);
+        ahead = list->filter.bound + list->weight.rest >= following.state.threshold;
+        from = &following;
+    }
+    if (c.end < cnt || ahead) {
+        const gpu_term *list = item_terms<LONG>(R, *from) + ((from->item.what & ITEM_TERM) - from->query.first_term);
+        stage_chunk<P>(X, *from, list->payload.words, c.end < cnt ? c.end : 0, ws, b ^ 1, lane);
+    }
+    ready = false;
+    __syncwarp(); /* all have read what is set now */
+    if (lane == 0) {
+        ws.now = c;
+        ws.buffer = b;
+        ws.ahead = ahead;
+    }
+    __syncwarp();
+}
 
 /* One item, by a warp. The next one is in following, if there is one. */
 template <class P, bool LONG, uint32_t V>
 __device__ __forceinline__ void scan(const gpu_index &X, const gpu_batch &R, const near_item &near, const near_item &following, bool more,
-                                     uint32_t lane, search_space<V> &ws, stage_turn &turn)
+                                     uint32_t lane, search_space<V> &ws)
 {
     typedef typename P::template doc<false> D;
     typedef typename P::template tf<false> F;
     constexpr bool single = D::BLOCK == D::SEG; /* a block is one segment */
-    const uint32_t cnt = (near.item.what >> 24 & (MAX_ITEM_BLOCKS - 1)) + 1, len = block_len<P>(X);
+    const uint32_t cnt = item_blocks(near.item.what), len = block_len<P>(X);
     const uint32_t n_terms = near.query.n_terms, li = (near.item.what & ITEM_TERM) - near.query.first_term;
     const bool all = near.query.flags & QUERY_AND;
     const gpu_term *terms = item_terms<LONG>(R, near), *own = terms + li;
-    bool ready = turn.ahead;
-    turn.ahead = false;
+    bool ready = ws.ahead;
     uint32_t T = near.state.threshold, tf_min = 0; /* 0: the threshold has changed */
+    __syncwarp();
+    if (lane == 0) {
+        ws.ahead = 0;
+        ws.now.end = 0;
+    }
     if (own->filter.bound + own->weight.rest < T)
         return;
-    /* The bound of a posting whose tf is the lane (the last lane: that or more), all later lists at their bounds; of none, 0. */
-    uint32_t own_bounds = own->filter.bound;
-    if (lane < 31)
-        own_bounds = min(own_bounds, gx_bm25_impact(own->weight.w, lane, near.query.least_K));
-    own_bounds = lane ? own_bounds + own->weight.rest : 0;
+    { /* The bound of a posting whose tf is the lane (the last lane: that or more), all later lists at their bounds; of none, 0. */
+        uint32_t bound = own->filter.bound;
+        if (lane < 31)
+            bound = min(bound, gx_bm25_impact(own->weight.w, lane, near.query.least_K));
+        ws.own_bounds[lane] = lane ? bound + own->weight.rest : 0;
+    }
     if (!ready)
-        stage_chunk<V>(X, near, own->payload.words, 0, ws, turn.buffer ^ 1, lane);
+        stage_chunk<P>(X, near, own->payload.words, 0, ws, ws.buffer ^ 1, lane);
+    __syncwarp();
 
-    uint32_t k = 0, i = 0, n = 0, staged = 0, queued = 0, carry = 0; /* block k, of which i of n postings are decoded */
+    uint32_t k = 0, i = 0, n = 0, queued = 0, carry = 0; /* block k, of which i of n postings are decoded */
+    int own_slack = -1;
     D doc = {}; /* all of it set, lest ptxas (13.0) think that what a block's first segment sets ends with that segment */
     F tf = {};
     for (;;) {
-        if (tf_min == 0) {
-            const uint32_t reach = __ballot_sync(ALL_LANES, own_bounds >= T);
-            if (reach == 0)
-                break; /* what is queued cannot matter either */
-            tf_min = __ffs(reach) - 1;
-        }
-        const bool end = k == cnt;
-        if (!end) {
-            if (single || i == 0) {
-                if (k == staged) { /* to the other buffer; then fill the one that was read */
-                    turn.buffer ^= 1;
-                    if (!ready)
-                        wait_copies();
-                    staged = ws.chunks[turn.buffer].end;
-                    const near_item *from = &near;
-                    const gpu_term *list = own;
-                    if (staged == cnt && more && !ready) { /* the next item's beginning: having waited, its description is there */
-                        from = &following;
-                        list = item_terms<LONG>(R, following) + ((following.item.what & ITEM_TERM) - following.query.first_term);
-                        turn.ahead = list->filter.bound + list->weight.rest >= following.state.threshold;
-                    }
-                    if (staged < cnt || turn.ahead)
-                        stage_chunk<V>(X, *from, list->payload.words, staged < cnt ? staged : 0, ws, turn.buffer ^ 1, lane);
-                    ready = false;
+        while (k < cnt && queued < 32) {
+            if (tf_min == 0) {
+                const uint32_t bound = ws.own_bounds[lane], reach = __ballot_sync(ALL_LANES, bound >= T);
+                if (reach == 0) { /* what is queued cannot matter either */
+                    queued = 0;
+                    break;
                 }
+                tf_min = __ffs(reach) - 1;
+                own_slack = max((int)bound - (int)T, -1); /* lest it come round from below */
+                own_slack = all ? min(own_slack, 0) : own_slack;
+            }
+            chunk c = read(&ws.now);
+            if ((single || i == 0) && k == c.end) {
+                next_chunk<P, LONG>(X, R, near, following, more, ready, lane, ws);
+                c = read(&ws.now);
+            }
+            const block_place at = read(&near.blocks[k]);
+            const uint2 ends = *reinterpret_cast<const uint2 *>(&near.blocks[k + 1]);
+            const uint32_t *docs = ws.stage + (int)(c.docs + at.docs), *tfs = ws.stage + (int)(c.tfs + at.tfs);
+            if (!ALWAYS_STAGED<P> && !c.staged) {
+                docs = X.payload + own->payload.words + at.docs;
+                tfs = X.payload + own->payload.words + at.tfs;
+            }
+            if (single || i == 0) {
                 n = len;
                 if (near.item.what & ITEM_LAST && k + 1 == cnt)
                     n = own->payload.df - (own->at.n_blocks - 1) * len;
-                const uint32_t begin = near.tf_ends[k];
-                tf.open(ws.chunks[turn.buffer].tfs + begin, near.tf_ends[k + 1] - begin, n, lane, decoder_arg<F>(own->weight.codecs >> 16));
             }
             const uint32_t T_now = threshold_now<P>(R, near.item.query); /* used late */
             uint32_t f[V], d[V];
-            tf.next(lane, f);
-            bool any = false;
-#pragma unroll
-            for (uint32_t v = 0; v < V; ++v) {
-                f[v] += 1;
-                any |= f[v] >= tf_min;
+            if constexpr (single) {
+                decode_block<F>(tfs, ends.y - at.tfs, n, lane, decoder_arg<F>(own->weight.codecs >> 16), f);
+            } else {
+                if (i == 0)
+                    tf.open(tfs, ends.y - at.tfs, n, lane, decoder_arg<F>(own->weight.codecs >> 16));
+                tf.next(lane, f);
             }
+#pragma unroll
+            for (uint32_t v = 0; v < V; ++v)
+                f[v] += 1;
             if (single ? n != len : i + D::SEG > n) { /* the end of the list: no postings there */
+                const uint32_t done = (single ? 0 : i) + lane * V, mine = n - min(n, done);
 #pragma unroll
                 for (uint32_t v = 0; v < V; ++v)
-                    f[v] = (single ? 0 : i) + lane * V + v < n ? f[v] : 0;
+                    f[v] = v < mine ? f[v] : 0;
             }
+            bool any = false;
+#pragma unroll
+            for (uint32_t v = 0; v < V; ++v)
+                any |= f[v] >= tf_min;
             const bool go = tf_min == 1 || __any_sync(ALL_LANES, any);
             if (go || !single) {
-                if (single || i == 0) {
-                    const uint32_t begin = near.docid_ends[k];
-                    doc.open(ws.chunks[turn.buffer].docs + begin, near.docid_ends[k + 1] - begin, n, lane,
-                             decoder_arg<D>(own->weight.codecs));
-                    carry = near.heads[k] - 1;
+                const uint32_t arg = decoder_arg<D>(own->weight.codecs);
+                if constexpr (single) {
+                    decode_block<D>(docs, ends.x - at.docs, n, lane, arg, d);
+                    (void)docids(d, at.head - 1, lane);
+                } else {
+                    if (i == 0) {
+                        doc.open(docs, ends.x - at.docs, n, lane, arg);
+                        carry = at.head - 1;
+                    }
+                    doc.next(lane, d);
+                    carry = segment_docids(d, carry, lane);
                 }
-                doc.next(lane, d);
-                carry = segment_docids(d, carry, lane);
                 if (go)
-                    queued = filter<V>(X, terms, n_terms, li, all, own_bounds, T, d, f, ws.queue, &ws.n_queued, queued, lane);
+                    queued = filter<V>(X, terms, n_terms, li, all, own_slack, d, f, ws.queue, &ws.n_queued, queued);
             } else if (lane == 0) {
                 ++ws.skipped;
             }
@@ -402,17 +487,15 @@ __device__ __forceinline__ void scan(const gpu_index &X, const gpu_batch &R, con
             tf_min = now > T ? 0 : tf_min;
             T = max(T, now);
         }
-        while (queued >= 32 || (queued && end)) {
-            const uint32_t take = min(queued, 32u);
-            queued -= take;
-            const uint2 cand = lane < take ? ws.queue[queued + lane] : make_uint2(0, 1);
-            const uint32_t now = score<P, LONG, V>(X, R, near, terms, n_terms, li, all, cand, lane < take, T, lane, ws);
-            tf_min = now > T ? 0 : tf_min;
-            T = now;
-            __syncwarp();
-        }
-        if (end)
+        if (queued == 0)
             break;
+        const uint32_t take = min(queued, 32u);
+        queued -= take;
+        const uint2 cand = lane < take ? ws.queue[queued + lane] : make_uint2(0, 1);
+        const uint32_t now = score<P, LONG, V>(X, R, near, terms, n_terms, li, all, cand, lane < take, T, lane, ws);
+        tf_min = now > T ? 0 : tf_min;
+        T = now;
+        __syncwarp();
     }
     if (lane == 0)
         ws.decoded += k;
@@ -432,7 +515,7 @@ search(const __grid_constant__ gpu_index X, const __grid_constant__ gpu_batch R)
     if (next >= R.n_items)
         return;
     if (lane == 0) {
-        ws.decoded = ws.skipped = ws.lookups = 0;
+        ws.decoded = ws.skipped = ws.lookups = ws.buffer = ws.ahead = 0;
         later = atomicAdd(R.next_item, 2) + first_free;
     }
     {
@@ -443,7 +526,6 @@ search(const __grid_constant__ gpu_index X, const __grid_constant__ gpu_batch R)
     later += 1;
     if (next < R.n_items && lane == 0)
         copy_16(&ws.fetched, R.items + next);
-    stage_turn turn = {0, false};
     for (uint32_t which = 0;; which ^= 1) {
         wait_copies();
         const near_item &near = ws.items[which];
@@ -463,9 +545,9 @@ search(const __grid_constant__ gpu_index X, const __grid_constant__ gpu_batch R)
             ws.wrote = 0;
         const uint32_t after = near.query.after;
         if (after == NO_QUERY || __ldcg(&R.states[after].count) < near.query.k)
-            scan<P, LONG, V>(X, R, near, ws.items[which ^ 1], more, lane, ws, turn);
-        else
-            turn.ahead = false;
+            scan<P, LONG, V>(X, R, near, ws.items[which ^ 1], more, lane, ws);
+        else if (lane == 0)
+            ws.ahead = 0;
         __syncwarp();
         uint32_t last = 0;
         if (lane == 0) { /* which wrote all there is */

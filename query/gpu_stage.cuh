@@ -12,29 +12,42 @@ constexpr uint32_t STAGE_WORDS = 264;  /* of payload in each of a warp's two buf
 constexpr uint32_t STAGE_BLOCKS = 8;   /* most blocks in one */
 constexpr uint32_t STAGE_SLACK = GX_READ_SLACK / 4 + 4;
 
+/* Whether any block's docids and tfs fit into a buffer together, wherever they begin. */
+template <class P> constexpr bool ALWAYS_STAGED = false;
+template <> constexpr bool ALWAYS_STAGED<pair_gpubp128> = true;
+template <> constexpr bool ALWAYS_STAGED<pair_raw> = true;
+static_assert(STAGE_WORDS >= 2 * (128 + 4), "blocks of 128 words, each with what it has beside it in its pieces of 16 bytes");
+
+/* Where a block's docids and its tfs begin, in words from its list's first, and its first docid. They end where the next one's begin. */
+struct alignas(16) block_place {
+    uint32_t docs, tfs, head, unused;
+};
+
 /* An item with all that describes it, in shared memory; fetched while the item before is worked on. */
 struct alignas(16) near_item {
     gpu_item item;
     gpu_query query;
     gpu_query_state state;       /* as it was then: its threshold is good, if low */
     gpu_term terms[NEAR_TERMS];  /* not for a long query */
-    uint32_t heads[MAX_ITEM_BLOCKS];
-    uint32_t docid_ends[MAX_ITEM_BLOCKS + 4], tf_ends[MAX_ITEM_BLOCKS + 4]; /* block j is from [j] to [j + 1] */
+    block_place blocks[MAX_ITEM_BLOCKS + 1];
 };
 
-/* Payload of an item's blocks up to end: the list's words as if they began at docs and at tfs. */
-struct chunk {
-    const uint32_t *docs, *tfs;
-    uint32_t end;
+/* Payload of an item's blocks up to end: word w of the list is stage[docs + w], or stage[tfs + w]; or in the list alone. */
+struct alignas(16) chunk {
+    uint32_t docs, tfs, end, staged;
 };
 
 /* A warp's shared memory. */
 template <uint32_t V> struct alignas(16) search_space {
-    uint32_t stage[2][STAGE_WORDS + STAGE_SLACK];
+    uint32_t stage[2 * (STAGE_WORDS + STAGE_SLACK)]; /* two buffers */
     uint2 queue[32 * V + 32];  /* candidates: docid, tf */
     near_item items[2];        /* this one and the next, by turns */
     gpu_item fetched;          /* the one after that */
     chunk chunks[2];           /* of stage */
+    chunk now;                 /* the one that is read */
+    uint32_t own_bounds[32];   /* of a posting of the item's list, by its tf */
+    uint32_t buffer;           /* which is read; or none yet of this item */
+    uint32_t ahead;            /* whether the other one already holds the beginning of the next item */
     uint32_t n_queued;         /* while candidates are queued */
     uint32_t decoded, skipped, lookups, wrote; /* counts (decoded: with those skipped), and whether candidates must be made visible */
 };
@@ -57,19 +70,24 @@ __device__ __forceinline__ void wait_copies()
     __syncwarp();
 }
 
-/* Begin to fetch an item's heads and ends, but for where the tfs of an ITEM_FIRST begin. */
+__device__ __forceinline__ uint32_t item_blocks(uint32_t what) { return (what >> 24 & (MAX_ITEM_BLOCKS - 1)) + 1; }
+
+/* Begin to fetch where an item's blocks are, but for where the tfs of an ITEM_FIRST begin. */
 __device__ __forceinline__ void fetch_blocks(const gpu_index &X, gpu_item it, near_item &to, uint32_t lane)
 {
-    const uint32_t n = (it.what >> 24 & (MAX_ITEM_BLOCKS - 1)) + 1;
-    if (lane == 0)
+    if (lane < item_blocks(it.what)) {
+        copy_4(&to.blocks[lane].head, X.heads + it.block + lane);
+        copy_4(&to.blocks[lane + 1].docs, X.docid_ends + it.block + lane);
+        copy_4(&to.blocks[lane + 1].tfs, X.tf_ends + it.block + lane);
+    }
+    if (lane == 0) {
         to.item = it;
-    if (lane < n)
-        copy_4(&to.heads[lane], X.heads + it.block + lane);
-    if (lane == 0 && it.what & ITEM_FIRST) {
-        to.docid_ends[0] = 0;
-    } else if (lane <= n) {
-        copy_4(&to.docid_ends[lane], X.docid_ends + it.block + lane - 1);
-        copy_4(&to.tf_ends[lane], X.tf_ends + it.block + lane - 1);
+        if (it.what & ITEM_FIRST) {
+            to.blocks[0].docs = 0;
+        } else {
+            copy_4(&to.blocks[0].docs, X.docid_ends + it.block - 1);
+            copy_4(&to.blocks[0].tfs, X.tf_ends + it.block - 1);
+        }
     }
 }
 
@@ -79,7 +97,7 @@ __device__ __forceinline__ void fetch_item(const gpu_index &X, const gpu_batch &
 {
     fetch_blocks(X, it, to, lane);
     if (lane == 0 && it.what & ITEM_FIRST)
-        copy_4(&to.tf_ends[0], &R.terms[it.what & ITEM_TERM].payload.tf_begin);
+        copy_4(&to.blocks[0].tfs, &R.terms[it.what & ITEM_TERM].payload.tf_begin);
     constexpr uint32_t PIECES = sizeof(gpu_term) / 16;
     static_assert(NEAR_TERMS * PIECES <= 32, "a lane a piece");
     if (!LONG && lane < (it.place >> 24) * PIECES)
@@ -97,35 +115,35 @@ template <bool LONG> __device__ __forceinline__ const gpu_term *item_terms(const
     return LONG ? R.terms + near.query.first_term : near.terms;
 }
 
-/* Begin to copy words [begin, begin + n) of payload to stage, 16 bytes at a time; returns the words used. Word begin will
- * lie at stage[begin & 3]. */
-__device__ __forceinline__ uint32_t stage_words(uint32_t *stage, const uint32_t *payload, uint64_t begin, uint32_t n, uint32_t lane)
-{
-    const uint32_t *from = payload + (begin & ~(uint64_t)3);
-    const uint32_t words = ((uint32_t)(begin & 3) + n + 3) & ~3u;
-#pragma unroll 1
-    for (uint32_t o = lane * 4; o < words; o += 128)
-        copy_16(stage + o, from + o);
-    return words;
-}
-
-/* Begin to stage as many of the item's blocks from k on as fit into buffer b; where not even one fits, it is read where it
- * is. */
-template <uint32_t V>
+/* Begin to stage as many of the item's blocks from k on as fit into buffer b, in pieces of 16 bytes, docids before tfs; where not even one
+ * fits, it is read where it is, or, of lists that are not damaged, there is no such block. */
+template <class P, uint32_t V>
 __device__ __forceinline__ void stage_chunk(const gpu_index &X, const near_item &it, uint64_t list, uint32_t k, search_space<V> &ws,
                                             uint32_t b, uint32_t lane)
 {
-    const uint32_t cnt = (it.item.what >> 24 & (MAX_ITEM_BLOCKS - 1)) + 1, d = it.docid_ends[k], t = it.tf_ends[k];
-    const uint32_t to = min(k + lane + 1, cnt), need = (it.docid_ends[to] - d) + (it.tf_ends[to] - t) + 12;
-    const uint32_t fit = __popc(__ballot_sync(ALL_LANES, lane < min(cnt - k, STAGE_BLOCKS) && need <= STAGE_WORDS));
-    uint32_t *first = ws.stage[b];
-    if (fit) {
-        uint32_t *second = first + stage_words(first, X.payload, list + d, it.docid_ends[k + fit] - d, lane);
-        stage_words(second, X.payload, list + t, it.tf_ends[k + fit] - t, lane);
-        if (lane == 0)
-            ws.chunks[b] = {first + (uint32_t)((list + d) & 3) - d, second + (uint32_t)((list + t) & 3) - t, k + fit};
-    } else if (lane == 0) {
-        ws.chunks[b] = {X.payload + list, X.payload + list, k + 1};
+    constexpr uint32_t PIECES = STAGE_WORDS / 4;
+    const uint32_t cnt = item_blocks(it.item.what), odd = (uint32_t)list & 3; /* words of the list's first piece before the list */
+    const uint2 from = *reinterpret_cast<const uint2 *>(&it.blocks[k]), end = *reinterpret_cast<const uint2 *>(&it.blocks[min(k + lane + 1, cnt)]);
+    const uint32_t docs = (from.x + odd) / 4, tfs = (from.y + odd) / 4; /* pieces of the list */
+    uint32_t n_docs = (end.x + odd + 3) / 4 - docs, n_tfs = (end.y + odd + 3) / 4 - tfs;
+    uint32_t fit = __popc(__ballot_sync(ALL_LANES, lane < min(cnt - k, STAGE_BLOCKS) && n_docs + n_tfs <= PIECES));
+    const bool staged = ALWAYS_STAGED<P> || fit;
+    if (fit == 0) {
+        n_docs = staged ? min(n_docs, PIECES / 2) : 0;
+        n_tfs = staged ? min(n_tfs, PIECES / 2) : 0;
+        fit = 1;
+    }
+    n_docs = __shfl_sync(ALL_LANES, n_docs, fit - 1);
+    n_tfs = __shfl_sync(ALL_LANES, n_tfs, fit - 1);
+    const uint4 *pieces = reinterpret_cast<const uint4 *>(X.payload + (list - odd));
+    uint4 *stage = reinterpret_cast<uint4 *>(ws.stage) + b * ((STAGE_WORDS + STAGE_SLACK) / 4);
+    const uint32_t tfs_less = tfs - n_docs;
+#pragma unroll 1
+    for (uint32_t o = lane; o < n_docs + n_tfs; o += 32)
+        copy_16(stage + o, pieces + (o + (o < n_docs ? docs : tfs_less)));
+    if (lane == 0) {
+        const uint32_t first = b * (STAGE_WORDS + STAGE_SLACK) + odd;
+        ws.chunks[b] = {first - 4 * docs, first - 4 * tfs_less, k + fit, staged};
     }
 }
 

@@ -18,6 +18,7 @@ static void upload_and_compare(size_t n)
         host[3 + i] = (unsigned char)(i * 2654435761u >> 24 ^ i / PIECE * 29);
     assert_int_equal(cudaMalloc((void **)&device, n + AROUND), cudaSuccess);
     assert_int_equal(cudaMemset(device, 0xa5, n + AROUND), cudaSuccess);
+    assert_int_equal(cudaDeviceSynchronize(), cudaSuccess); /* an upload waits for nothing that is under way */
     assert_int_equal(gx_device_upload(0, device, host + 3, n, &err), GX_OK);
     assert_int_equal(cudaMemcpy(back, device, n + AROUND, cudaMemcpyDeviceToHost), cudaSuccess);
     if (memcmp(back, host + 3, n) != 0)

@@ -18,6 +18,10 @@ INSTRUCTIONS = {
     'prefetch.global.L2 [%0];': '(void)(%0)',
     '{ .reg .u32 y; .reg .pred there; shfl.sync.up.b32 y|there, %0, %1, %2, 0xffffffff; @there add.u32 %0, %0, y; }':
         '%0 = emulated::add_from_below(%0, %1, %2)',
+    '{ .reg .pred wanted; .reg .u64 from; mad.wide.u32 from, %2, 4, %1; setp.ge.s32 wanted, %3, 0; @wanted ld.global.nc.u32 %0, [from]; }':
+        '%0 = (%3) >= 0 ? (%1)[%2] : %0',
+    '{ .reg .pred absent; .reg .u32 there; and.b32 there, %1, %2; setp.eq.u32 absent, there, 0; @absent sub.s32 %0, %0, %3; }':
+        '%0 -= (%1) & (%2) ? 0 : (%3)',
 }
 
 # What must not be left.
