@@ -17,6 +17,7 @@ using namespace gx;
 constexpr uint64_t MAX_ITEMS = 3u << 20, MAX_CANDIDATES = 16u << 20; /* of a part, unless a query alone needs more */
 constexpr uint32_t FIRST_PART = 64, PART_GROWTH = 4; /* queries of a run's first part; how many times larger the next may be */
 constexpr uint32_t FINE_MOST = 512; /* a run of so many queries has fine items (describe_items) */
+constexpr int UNSET = 0xff; /* each byte of what a few queries' answers are before the device writes them */
 constexpr int N_PARTS = 3, MAX_BOUNDS = 16; /* sets of bounds in use at a time */
 
 static double seconds(void)
@@ -466,14 +467,14 @@ static gx_status fill_few(gpu_exec *x, part *p, const gx_plan *plans, const job 
         const gx_status st = add_query(x, p, plan, &jobs[i], jobs[i].op != GX_OP_OR, NO_QUERY, drivers, &pl->first, err);
         if (st != GX_OK)
             return st;
-        Q->flags |= QUERY_WATCHED;
         Q->first_term = 0;
         for (uint32_t t = 0; t < drivers[i]; ++t)
             Q->n_items += terms[t].at.n_blocks;
         most = most > Q->n_items ? most : Q->n_items;
         F->of[i].query = *Q;
         memcpy(F->of[i].terms, terms, plan->n_terms * sizeof *terms);
-        p->results[i].done = 0;
+        memset(&p->results[i], UNSET, sizeof p->results[i]);
+        memset(&p->answers[Q->answer], UNSET, Q->k * sizeof *p->answers);
         count_lists(x, plan, work);
     }
     *blocks = most > SEARCH_WARPS ? (most + SEARCH_WARPS - 1) / SEARCH_WARPS : 1;
@@ -482,15 +483,28 @@ static gx_status fill_few(gpu_exec *x, part *p, const gx_plan *plans, const job 
     return GX_OK;
 }
 
-/* Until the answers to a few queries are there: each is marked by the device, sooner than the stream has come to its end; which is
- * asked only of failures. */
+/* Whether the answer to query q of a few is there, all of it: no word that the device writes has every bit set. */
+static bool is_there(const part *p, uint32_t q)
+{
+    const uint32_t *result = (const uint32_t *)&p->results[q];
+    const uint64_t *keys = p->answers + p->queries[q].answer;
+    bool there = true;
+    for (uint32_t i = 0; i < sizeof p->results[q] / sizeof *result; ++i)
+        there = there && __atomic_load_n(&result[i], __ATOMIC_ACQUIRE) != UINT32_MAX;
+    for (uint32_t i = 0; i < p->queries[q].k && there; ++i)
+        there = __atomic_load_n(&keys[i], __ATOMIC_ACQUIRE) != UINT64_MAX;
+    return there;
+}
+
+/* Until the answers to a few queries are there, which is sooner than the stream has come to its end; that is asked only of
+ * failures. */
 static gx_status wait_for_few(gpu_exec *x, const part *p, const gx_plan *plan, bool *cancelled, gx_error *err)
 {
     uint32_t q = 0;
     x->calls.waits += 1;
     cudaError_t e = cudaErrorNotReady;
     for (uint32_t turn = 1; q < p->n_queries && e == cudaErrorNotReady; ++turn) {
-        while (q < p->n_queries && __atomic_load_n(&p->results[q].done, __ATOMIC_ACQUIRE))
+        while (q < p->n_queries && is_there(p, q))
             ++q;
         if (turn % 1024 == 0) {
             e = cudaStreamQuery(p->stream);

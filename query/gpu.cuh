@@ -86,7 +86,7 @@ constexpr uint32_t QUICK_K = 32;  /* up to this k the search kernel selects, els
 constexpr uint32_t NO_QUERY = UINT32_MAX;
 constexpr uint32_t NEAR_TERMS = 6;    /* a query of more is long, and searched by a kernel of its own */
 
-enum { QUERY_AND = 1, QUERY_EXHAUSTIVE = 2, QUERY_WATCHED = 4 }; /* watched: results[].done is set last of all */
+enum { QUERY_AND = 1, QUERY_EXHAUSTIVE = 2 };
 
 struct alignas(16) gpu_query {
     uint32_t n_terms, first_term, flags, k;

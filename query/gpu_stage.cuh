@@ -8,8 +8,8 @@
 
 namespace gx {
 
-constexpr uint32_t STAGE_WORDS = 264;  /* of payload in each of a warp's two buffers */
-constexpr uint32_t STAGE_BLOCKS = 8;   /* most blocks in one */
+constexpr uint32_t STAGE_WORDS = 356;  /* of payload in each of a warp's two buffers: what 196 KB of shared memory hold with 32 warps */
+constexpr uint32_t STAGE_BLOCKS = 16;  /* most blocks in one */
 constexpr uint32_t STAGE_SLACK = GX_READ_SLACK / 4 + 4;
 
 /* Whether any block's docids and tfs fit into a buffer together, wherever they begin. */

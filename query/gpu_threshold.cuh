@@ -154,13 +154,8 @@ __device__ __noinline__ void select_few(const gpu_batch &R, const gpu_query &Q, 
         last = best;
     }
     __syncwarp();
-    if (lane == 0) {
-        R.results[q] = {T, st.count, 0, hits};
-        if (Q.flags & QUERY_WATCHED) { /* the host waits for done */
-            __threadfence_system();
-            *reinterpret_cast<volatile uint32_t *>(&R.results[q].done) = 1;
-        }
-    }
+    if (lane == 0) /* who waits for it sees each word arrive */
+        *reinterpret_cast<uint4 *>(&R.results[q]) = make_uint4(T, st.count, 0, hits);
     __syncwarp();
 }
 
