@@ -30,7 +30,7 @@ gx_status gx_devices(gx_device **out, uint32_t *n, gx_error *err);
 gx_status gx_device_use(int number, gx_error *err);
 
 /* Copy [bytes] of pageable (typically mapped) host memory to device memory, through pinned buffers that several threads
- * fill. It waits for nothing that is under way on the device; returns when all is there. GX_ECUDA, GX_ENOMEM. */
+ * fill. It is not ordered behind what is under way on the device; returns when all is there. GX_ECUDA, GX_ENOMEM. */
 gx_status gx_device_upload(int number, void *device, const void *host, size_t bytes, gx_error *err);
 
 /* Seconds that such a copy takes, the buffers' making included, to memory that is got before and given back. */

@@ -161,7 +161,7 @@ struct gpu_batch {
     gpu_query_state *states;     /* [n_queries] */
     uint32_t *histograms, *least_histograms; /* [n_queries * BINS]: of exact scores, of what documents have at least */
     unsigned long long *candidates, *answers; /* keys; answers may be host memory */
-    gpu_query_state *results;    /* [n_queries], host memory: the states at the end */
+    gpu_query_state *results;    /* [n_queries], host memory: the states at the end, done 0 */
     unsigned long long *counts;  /* [N_COUNTS] */
 };
 

@@ -250,12 +250,9 @@ __device__ __forceinline__ void for_block(const gpu_index &X, const whole_list &
     }
 }
 
-__device__ __forceinline__ void prefetch(const void *global) { asm volatile("prefetch.global.L2 [%0];" ::"l"(global)); }
-
 /* The tf of doc in a query's list, 0 if it is not there; all arguments are the same in all lanes. The table names a block
- * near the docid's; 32 heads are compared at a time from there; the warp decodes the one block. AHEAD: its tfs come to the cache
- * meanwhile, for who waits for this look-up alone. */
-template <class P, bool AHEAD = false>
+ * near the docid's; 32 heads are compared at a time from there; the warp decodes the one block. */
+template <class P>
 __device__ __forceinline__ uint32_t lookup(const gpu_index &X, const gpu_term *t, uint32_t doc, uint32_t lane)
 {
     typedef typename P::template doc<true> D;
@@ -282,8 +279,6 @@ __device__ __forceinline__ uint32_t lookup(const gpu_index &X, const gpu_term *t
     const uint32_t d0 = __shfl_sync(ALL_LANES, docid_end, c - 1), d1 = __shfl_sync(ALL_LANES, docid_end, c);
     const uint32_t t0 = __shfl_sync(ALL_LANES, tf_end, c - 1), t1 = __shfl_sync(ALL_LANES, tf_end, c);
     uint32_t carry = __shfl_sync(ALL_LANES, head, c - 1) - 1;
-    if (AHEAD && lane * 8 < t1 - t0)
-        prefetch(words + t0 + lane * 8);
     if constexpr (D::BLOCK == 0) {
         if (D::finds(decoder_arg<D>(codecs))) {
             const uint32_t i = D::find(words + d0, d1 - d0, n, doc - carry - 1, lane, decoder_arg<D>(codecs));

@@ -30,6 +30,9 @@ namespace gx {
 template <class P> constexpr uint32_t SEARCH_BLOCKS = P::template doc<true>::V > 4 ? 2 : 3;
 template <> constexpr uint32_t SEARCH_BLOCKS<pair_gpubp128> = 4; /* 64 registers; what is spilled, an item needs once */
 template <class P> constexpr uint32_t SEARCH_BLOCKS<few<P>> = SEARCH_BLOCKS<P>;
+template <class P> constexpr bool ALWAYS_STAGED<few<P>> = ALWAYS_STAGED<P>;
+static_assert(SEARCH_BLOCKS<pair_gpubp128> * (SEARCH_WARPS * sizeof(search_space<4>) + 1024 + 64) <= 196 * 1024,
+              "60 KB are left for L1; a block of threads takes 1 KB for itself");
 
 constexpr uint32_t CODED_LISTS = 8;    /* of the first lists of a query, a candidate's state is kept */
 static_assert(NEAR_TERMS <= CODED_LISTS, "short queries have no other lists");
@@ -96,28 +99,6 @@ __device__ __forceinline__ uint32_t dense_tf(const gpu_index &X, const gpu_term 
     return T::at(X.payload + p.words + begin, end - begin, n, at - j * len, decoder_arg<T>(t->weight.codecs >> 16)) + 1;
 }
 
-/* Of a few queries: the lines where look-ups of a lane's document in the lists that are asked begin, on their way to the cache. */
-__device__ __forceinline__ void prefetch_lookups(const gpu_index &X, const gpu_term *terms, uint32_t n, uint32_t ask, uint32_t doc)
-{
-    uint32_t block[NEAR_TERMS];
-#pragma unroll
-    for (uint32_t j = 0; j < NEAR_TERMS; ++j) {
-        block[j] = UINT32_MAX;
-        if (j < n && ask >> 4 * j & 8 && terms[j].filter.map_shift != EXACT_SLOTS) {
-            const term_blocks at = read(&terms[j].at);
-            block[j] = at.first_block + __ldg(X.tables + at.table + (doc >> at.table_shift));
-        }
-    }
-#pragma unroll
-    for (uint32_t j = 0; j < NEAR_TERMS; ++j) {
-        if (block[j] != UINT32_MAX) {
-            prefetch(X.heads + block[j]);
-            prefetch(X.docid_ends + block[j]);
-            prefetch(X.tf_ends + block[j]);
-        }
-    }
-}
-
 /* Up to 32 candidates of the query's list li, one a lane. Returns the threshold. */
 template <class P, bool LONG, uint32_t V>
 __device__ __forceinline__ uint32_t score(const gpu_index &X, const gpu_batch &R, const near_item &near, const gpu_term *terms,
@@ -138,19 +119,13 @@ __device__ __forceinline__ uint32_t score(const gpu_index &X, const gpu_batch &R
             if (g + u < n && g + u != li && valid)
                 here |= (uint32_t)present(X, read(&terms[g + u].filter), doc) << u;
         }
-        uint32_t classes = 0; /* of a few queries: asked for at once, for time; else what is carried costs more */
-#pragma unroll
-        for (uint32_t u = 0; u < NEAR_TERMS; ++u) {
-            if (is_few<P> && here >> u & 1)
-                classes |= present_class(X, read(&terms[g + u].filter), doc) << 2 * u;
-        }
 #pragma unroll 1
         for (uint32_t u = 0; u < min(n - g, CODED_LISTS); ++u) {
             const uint32_t j = g + u;
             if (j < n && j != li && valid) {
                 if (here >> u & 1) {
                     const term_filter f = read(&terms[j].filter);
-                    const uint32_t c = is_few<P> ? classes >> 2 * u & 3 : present_class(X, f, doc);
+                    const uint32_t c = present_class(X, f, doc);
                     if (COUNTS_LEAST<P>) {
                         const uint32_t more = class_least(f, c, terms[j].weight.w, K);
                         least += more;
@@ -180,7 +155,6 @@ __device__ __forceinline__ uint32_t score(const gpu_index &X, const gpu_batch &R
     if constexpr (is_few<P>) {
         if (lane == 0)
             atomicOr(&this_block().open, 1);
-        prefetch_lookups(X, terms, n, s ? ask : 0, doc);
     }
     uint32_t lookups = 0;
     for (uint32_t j = li + 1; j < min(n, CODED_LISTS) && __any_sync(ALL_LANES, s != 0); ++j) {
@@ -220,7 +194,7 @@ __device__ __forceinline__ uint32_t score(const gpu_index &X, const gpu_batch &R
             }
             if (c == 0)
                 continue;
-            const uint32_t tf = lookup<P, is_few<P>>(X, terms + j, d, lane);
+            const uint32_t tf = lookup<P>(X, terms + j, d, lane);
             ++lookups;
             if (j < li) {
                 ok = tf == 0; /* else it is that list's */
@@ -232,16 +206,13 @@ __device__ __forceinline__ uint32_t score(const gpu_index &X, const gpu_batch &R
                 ok = best >= T && (tf || !all);
             }
         }
-        if (ok && near.query.k > QUICK_K) { /* whose threshold rises all the time, and whose room is small beside what would pass */
+        const bool rises = !is_few<P> && near.query.k > QUICK_K; /* the threshold, all the time; and room is small beside what would pass */
+        if (!ok || rises)
             T = max(T, current_threshold<P>(R, near.item.query, lane));
-            ok = best >= T;
-        }
-        if (ok) {
+        if (ok && best >= T) {
             T = accept<P>(R, near.query, near.item.query, best, d, T, lane);
             if (lane == 0)
                 ws.wrote = 1;
-        } else {
-            T = max(T, current_threshold<P>(R, near.item.query, lane));
         }
     }
     if (lane == 0)
@@ -276,7 +247,8 @@ constexpr int ABSENT = 1 << 20;
 static_assert((uint64_t)ABSENT * GX_MAX_TERMS <= 1u << 31, "no sum of them is less than an int can be");
 
 /* Which of a segment's postings pass the presence maps: they join the queue. Returns its new length. own_slack: in each lane the
- * slack of a posting whose tf is the lane (in the last: or more), which is its bound less the threshold, or negative. A tf of 0: no posting. */
+ * slack of a posting whose tf is the lane (in the last: or more), which is its bound less the threshold (AND: 0), or negative where it does not
+ * reach it. A tf of 0: no posting. */
 template <uint32_t V>
 __device__ __forceinline__ uint32_t filter(const gpu_index &X, const gpu_term *terms, uint32_t n_terms, uint32_t li, bool all,
                                            int own_slack, uint32_t (&d)[V], const uint32_t (&f)[V], uint2 *queue, uint32_t *n_queued,
@@ -327,7 +299,7 @@ __device__ __forceinline__ uint32_t filter(const gpu_index &X, const gpu_term *t
 
 /* ---- items ---- */
 
-/* A block of one segment, in registers: whole blocks are most, and what knows that they are is shorter. */
+/* A block of one segment. Whole blocks are most, and to know that the block is one is shorter. */
 template <class D>
 __device__ __forceinline__ void decode_block(const uint32_t *words, uint32_t n_words, uint32_t n, uint32_t lane, uint32_t arg, uint32_t (&v)[D::V])
 {
@@ -337,10 +309,76 @@ __device__ __forceinline__ void decode_block(const uint32_t *words, uint32_t n_w
         dec.next(lane, v);
     } else {
         if (n > D::BLOCK)
-            __builtin_unreachable();
+            __builtin_unreachable(); /* a list's last block has what is left of the list */
         dec.open(words, n_words, n, lane, arg);
         dec.next(lane, v);
     }
+}
+
+/* The block that is read, a segment at a time. */
+template <class P> struct block_reader {
+    typedef typename P::template doc<false> D;
+    typedef typename P::template tf<false> F;
+    static constexpr bool single = D::BLOCK == D::SEG; /* a block is one segment */
+
+    uint32_t done = 0;  /* of the block's postings, those before the segment */
+    uint32_t carry = 0;
+    D doc = {}; /* all of it set, lest ptxas (13.0) think that what a block's first segment sets ends with that segment */
+    F tf = {};
+
+    /* The segment's tfs; 0 past the list's end. */
+    __device__ __forceinline__ void tfs(const uint32_t *words, uint32_t n_words, uint32_t n, uint32_t len, uint32_t lane, uint32_t arg,
+                                        uint32_t (&f)[F::V])
+    {
+        if constexpr (single) {
+            decode_block<F>(words, n_words, n, lane, arg, f);
+        } else {
+            if (done == 0)
+                tf.open(words, n_words, n, lane, arg);
+            tf.next(lane, f);
+        }
+#pragma unroll
+        for (uint32_t v = 0; v < F::V; ++v)
+            f[v] += 1;
+        if (single ? n != len : done + D::SEG > n) {
+            const uint32_t before = (single ? 0 : done) + lane * F::V, mine = n - min(n, before);
+#pragma unroll
+            for (uint32_t v = 0; v < F::V; ++v)
+                f[v] = v < mine ? f[v] : 0;
+        }
+    }
+
+    __device__ __forceinline__ void docids(const uint32_t *words, uint32_t n_words, uint32_t n, uint32_t head, uint32_t lane, uint32_t arg,
+                                           uint32_t (&d)[D::V])
+    {
+        if constexpr (single) {
+            decode_block<D>(words, n_words, n, lane, arg, d);
+            (void)gx::docids(d, head - 1, lane);
+        } else {
+            if (done == 0) {
+                doc.open(words, n_words, n, lane, arg);
+                carry = head - 1;
+            }
+            doc.next(lane, d);
+            carry = segment_docids(d, carry, lane);
+        }
+    }
+
+    /* To the next segment; true: that is the next block's. */
+    __device__ __forceinline__ bool next(uint32_t n)
+    {
+        done += D::SEG;
+        if (!single && done < n)
+            return false;
+        done = 0;
+        return true;
+    }
+};
+
+/* The list that an item is of. */
+template <bool LONG> __device__ __forceinline__ const gpu_term *item_list(const gpu_batch &R, const near_item &near)
+{
+    return item_terms<LONG>(R, near) + ((near.item.what & ITEM_TERM) - near.query.first_term);
 }
 
 /* Go on to the other buffer; then fill the one that was read, at the item's end with what the next one begins with. */
@@ -355,14 +393,12 @@ __device__ __forceinline__ void next_chunk(const gpu_index &X, const gpu_batch &
     const near_item *from = &near;
     bool ahead = false;
     if (c.end == cnt && more && !ready) { /* having waited, the next item's description is there */
-        const gpu_term *list = item_terms<LONG>(R, following) + ((following.item.what & ITEM_TERM) - following.query.first_term);
+        const gpu_term *list = item_list<LONG>(R, following);
         ahead = list->filter.bound + list->weight.rest >= following.state.threshold;
         from = &following;
     }
-    if (c.end < cnt || ahead) {
-        const gpu_term *list = item_terms<LONG>(R, *from) + ((from->item.what & ITEM_TERM) - from->query.first_term);
-        stage_chunk<P>(X, *from, list->payload.words, c.end < cnt ? c.end : 0, ws, b ^ 1, lane);
-    }
+    if (c.end < cnt || ahead)
+        stage_chunk<P>(X, *from, item_list<LONG>(R, *from)->payload.words, c.end < cnt ? c.end : 0, ws, b ^ 1, lane);
     ready = false;
     __syncwarp(); /* all have read what is set now */
     if (lane == 0) {
@@ -378,9 +414,7 @@ template <class P, bool LONG, uint32_t V>
 __device__ __forceinline__ void scan(const gpu_index &X, const gpu_batch &R, const near_item &near, const near_item &following, bool more,
                                      uint32_t lane, search_space<V> &ws)
 {
-    typedef typename P::template doc<false> D;
-    typedef typename P::template tf<false> F;
-    constexpr bool single = D::BLOCK == D::SEG; /* a block is one segment */
+    typedef block_reader<P> B;
     const uint32_t cnt = item_blocks(near.item.what), len = block_len<P>(X);
     const uint32_t n_terms = near.query.n_terms, li = (near.item.what & ITEM_TERM) - near.query.first_term;
     const bool all = near.query.flags & QUERY_AND;
@@ -404,10 +438,9 @@ __device__ __forceinline__ void scan(const gpu_index &X, const gpu_batch &R, con
         stage_chunk<P>(X, near, own->payload.words, 0, ws, ws.buffer ^ 1, lane);
     __syncwarp();
 
-    uint32_t k = 0, i = 0, n = 0, queued = 0, carry = 0; /* block k, of which i of n postings are decoded */
+    uint32_t k = 0, n = 0, queued = 0; /* block k, of n postings */
     int own_slack = -1;
-    D doc = {}; /* all of it set, lest ptxas (13.0) think that what a block's first segment sets ends with that segment */
-    F tf = {};
+    B block;
     for (;;) {
         while (k < cnt && queued < 32) {
             if (tf_min == 0) {
@@ -421,7 +454,7 @@ __device__ __forceinline__ void scan(const gpu_index &X, const gpu_batch &R, con
                 own_slack = all ? min(own_slack, 0) : own_slack;
             }
             chunk c = read(&ws.now);
-            if ((single || i == 0) && k == c.end) {
+            if ((B::single || block.done == 0) && k == c.end) {
                 next_chunk<P, LONG>(X, R, near, following, more, ready, lane, ws);
                 c = read(&ws.now);
             }
@@ -432,57 +465,26 @@ __device__ __forceinline__ void scan(const gpu_index &X, const gpu_batch &R, con
                 docs = X.payload + own->payload.words + at.docs;
                 tfs = X.payload + own->payload.words + at.tfs;
             }
-            if (single || i == 0) {
+            if (B::single || block.done == 0) {
                 n = len;
                 if (near.item.what & ITEM_LAST && k + 1 == cnt)
                     n = own->payload.df - (own->at.n_blocks - 1) * len;
             }
             const uint32_t T_now = threshold_now<P>(R, near.item.query); /* used late */
             uint32_t f[V], d[V];
-            if constexpr (single) {
-                decode_block<F>(tfs, ends.y - at.tfs, n, lane, decoder_arg<F>(own->weight.codecs >> 16), f);
-            } else {
-                if (i == 0)
-                    tf.open(tfs, ends.y - at.tfs, n, lane, decoder_arg<F>(own->weight.codecs >> 16));
-                tf.next(lane, f);
-            }
-#pragma unroll
-            for (uint32_t v = 0; v < V; ++v)
-                f[v] += 1;
-            if (single ? n != len : i + D::SEG > n) { /* the end of the list: no postings there */
-                const uint32_t done = (single ? 0 : i) + lane * V, mine = n - min(n, done);
-#pragma unroll
-                for (uint32_t v = 0; v < V; ++v)
-                    f[v] = v < mine ? f[v] : 0;
-            }
+            block.tfs(tfs, ends.y - at.tfs, n, len, lane, decoder_arg<typename B::F>(own->weight.codecs >> 16), f);
             bool any = false;
 #pragma unroll
             for (uint32_t v = 0; v < V; ++v)
                 any |= f[v] >= tf_min;
             const bool go = tf_min == 1 || __any_sync(ALL_LANES, any);
-            if (go || !single) {
-                const uint32_t arg = decoder_arg<D>(own->weight.codecs);
-                if constexpr (single) {
-                    decode_block<D>(docs, ends.x - at.docs, n, lane, arg, d);
-                    (void)docids(d, at.head - 1, lane);
-                } else {
-                    if (i == 0) {
-                        doc.open(docs, ends.x - at.docs, n, lane, arg);
-                        carry = at.head - 1;
-                    }
-                    doc.next(lane, d);
-                    carry = segment_docids(d, carry, lane);
-                }
-                if (go)
-                    queued = filter<V>(X, terms, n_terms, li, all, own_slack, d, f, ws.queue, &ws.n_queued, queued);
-            } else if (lane == 0) {
+            if (go || !B::single) /* of several segments each begins where the one before ends */
+                block.docids(docs, ends.x - at.docs, n, at.head, lane, decoder_arg<typename B::D>(own->weight.codecs), d);
+            if (go)
+                queued = filter<V>(X, terms, n_terms, li, all, own_slack, d, f, ws.queue, &ws.n_queued, queued);
+            else if (B::single && lane == 0)
                 ++ws.skipped;
-            }
-            i += D::SEG;
-            if (single || i >= n) {
-                i = 0;
-                ++k;
-            }
+            k += block.next(n);
             const uint32_t now = __shfl_sync(ALL_LANES, T_now, 0);
             tf_min = now > T ? 0 : tf_min;
             T = max(T, now);

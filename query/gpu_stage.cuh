@@ -8,9 +8,9 @@
 
 namespace gx {
 
-constexpr uint32_t STAGE_WORDS = 356;  /* of payload in each of a warp's two buffers: what 196 KB of shared memory hold with 32 warps */
-constexpr uint32_t STAGE_BLOCKS = 16;  /* most blocks in one */
+constexpr uint32_t STAGE_WORDS = 356; /* of payload in each of a warp's two buffers; gpu_search.cuh asserts that they leave room for L1 */
 constexpr uint32_t STAGE_SLACK = GX_READ_SLACK / 4 + 4;
+static_assert((STAGE_WORDS + STAGE_SLACK) % 4 == 0, "both buffers begin with a piece of 16 bytes");
 
 /* Whether any block's docids and tfs fit into a buffer together, wherever they begin. */
 template <class P> constexpr bool ALWAYS_STAGED = false;
@@ -32,7 +32,8 @@ struct alignas(16) near_item {
     block_place blocks[MAX_ITEM_BLOCKS + 1];
 };
 
-/* Payload of an item's blocks up to end: word w of the list is stage[docs + w], or stage[tfs + w]; or in the list alone. */
+/* Payload of an item's blocks up to end: word w of the list is stage[docs + w], or stage[tfs + w]; or, where they are not staged since
+ * not one block fits, in the list alone. */
 struct alignas(16) chunk {
     uint32_t docs, tfs, end, staged;
 };
@@ -46,7 +47,7 @@ template <uint32_t V> struct alignas(16) search_space {
     chunk chunks[2];           /* of stage */
     chunk now;                 /* the one that is read */
     uint32_t own_bounds[32];   /* of a posting of the item's list, by its tf */
-    uint32_t buffer;           /* which is read; or none yet of this item */
+    uint32_t buffer;           /* the one that is read, or before an item's first chunk was read last */
     uint32_t ahead;            /* whether the other one already holds the beginning of the next item */
     uint32_t n_queued;         /* while candidates are queued */
     uint32_t decoded, skipped, lookups, wrote; /* counts (decoded: with those skipped), and whether candidates must be made visible */
@@ -126,7 +127,7 @@ __device__ __forceinline__ void stage_chunk(const gpu_index &X, const near_item 
     const uint2 from = *reinterpret_cast<const uint2 *>(&it.blocks[k]), end = *reinterpret_cast<const uint2 *>(&it.blocks[min(k + lane + 1, cnt)]);
     const uint32_t docs = (from.x + odd) / 4, tfs = (from.y + odd) / 4; /* pieces of the list */
     uint32_t n_docs = (end.x + odd + 3) / 4 - docs, n_tfs = (end.y + odd + 3) / 4 - tfs;
-    uint32_t fit = __popc(__ballot_sync(ALL_LANES, lane < min(cnt - k, STAGE_BLOCKS) && n_docs + n_tfs <= PIECES));
+    uint32_t fit = __popc(__ballot_sync(ALL_LANES, lane < cnt - k && n_docs + n_tfs <= PIECES));
     const bool staged = ALWAYS_STAGED<P> || fit;
     if (fit == 0) {
         n_docs = staged ? min(n_docs, PIECES / 2) : 0;

@@ -101,6 +101,9 @@ __device__ __forceinline__ unsigned long long sort_lanes(unsigned long long key,
     return key;
 }
 
+/* All of a key at once: the host may be waiting for it. */
+__device__ __forceinline__ void write_key(unsigned long long *to, unsigned long long key) { *(volatile unsigned long long *)to = key; }
+
 /* The best k <= QUICK_K of the candidates, in order, to the answer; zeros after them. */
 template <uint32_t SPACE>
 __device__ __noinline__ void select_few(const gpu_batch &R, const gpu_query &Q, uint32_t q, uint32_t lane, unsigned long long *scratch)
@@ -133,7 +136,7 @@ __device__ __noinline__ void select_few(const gpu_batch &R, const gpu_query &Q, 
     if (kept <= 32) {
         const unsigned long long key = sort_lanes(lane < kept ? scratch[lane] : 0, lane);
         if (lane < k)
-            to[lane] = key;
+            write_key(to + lane, key);
         hits = min(kept, k);
     }
     for (uint32_t r = 0; r < k && kept > 32; ++r) {
@@ -149,7 +152,7 @@ __device__ __noinline__ void select_few(const gpu_batch &R, const gpu_query &Q, 
             best = other > best ? other : best;
         }
         if (lane == 0)
-            to[r] = best;
+            write_key(to + r, best);
         hits += best != 0;
         last = best;
     }
