@@ -6,8 +6,8 @@
  *   gpu_item   a few blocks of one list, which is what a warp takes at a time
  *
  * Parts: exec_cuda.cu (batches), gpu_state.cu (an index on the device), gpu_part.cu (queries described), gpu_derive.cu (tables,
- * maps and bounds from the lists), gpu_search.cuh (the ranked search, with gpu_stage.cuh and gpu_threshold.cuh), gpu_few.cuh (the
- * same of a few queries, in one launch), gpu_exhaustive.cu (every posting), gpu_select.cu (the best of many candidates).
+ * maps and bounds from the lists), gpu_search.cuh (the ranked search, with gpu_stage.cuh, gpu_score.cuh and gpu_threshold.cuh), gpu_few.cuh
+ * (the same of a few queries, in one launch), gpu_exhaustive.cu (every posting), gpu_select.cu (the best of many candidates).
  */
 #ifndef GX_GPU_CUH
 #define GX_GPU_CUH
