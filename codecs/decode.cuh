@@ -82,6 +82,13 @@ __device__ __forceinline__ void split4(uint32_t x, uint32_t (&v)[4])
         v[j] = x >> (8 * j) & 0xff;
 }
 
+/* The integer of b bits from bit `bit` of p. Reads the word behind the one that holds the first bit. */
+template <bool LDG> __device__ __forceinline__ uint32_t unpack_one(const uint32_t *p, uint32_t bit, uint32_t b)
+{
+    p += bit >> 5;
+    return __funnelshift_r(load<LDG>(p), load<LDG>(p + 1), bit) & gx_mask(b);
+}
+
 /* V integers of b bits from bit `bit` of p. b is the same in all lanes, so the branches do not diverge. Reads up to
  * V words past the word that holds the first bit. */
 template <int V, bool LDG>
@@ -110,8 +117,7 @@ __device__ __forceinline__ void unpack(const uint32_t *p, uint32_t bit, uint32_t
     } else {
 #pragma unroll
         for (int j = 0; j < V; ++j) {
-            const uint32_t *w = p + (bit >> 5);
-            v[j] = __funnelshift_r(load<LDG>(w), load<LDG>(w + 1), bit) & mask;
+            v[j] = unpack_one<LDG>(p, bit, b);
             bit += b;
         }
     }
@@ -142,21 +148,15 @@ template <int BLOCK_, int SEG_, bool LDG> struct gpubp {
             const uint32_t mine = left - min(left, lane * V);
 #pragma unroll
             for (int i = 0; i < V; ++i)
-                v[i] = i < mine ? one(words, (lane * V + i) * b, b) : 0;
+                v[i] = i < mine ? unpack_one<LDG>(words, (lane * V + i) * b, b) : 0;
             left = 0;
         }
-    }
-
-    static __device__ __forceinline__ uint32_t one(const uint32_t *w, uint32_t bit, uint32_t width)
-    {
-        w += bit >> 5;
-        return __funnelshift_r(load<LDG>(w), load<LDG>(w + 1), bit) & gx_mask(width);
     }
 
     static __device__ __forceinline__ uint32_t at(const uint32_t *w, uint32_t n_words, uint32_t n, uint32_t i, uint32_t = 0)
     {
         const uint32_t width = n == BLOCK ? min(32u, n_words / (BLOCK / 32)) : gx_packed_width(n_words, n);
-        return width ? one(w, i * width, width) : 0;
+        return width ? unpack_one<LDG>(w, i * width, width) : 0;
     }
 };
 

@@ -116,8 +116,8 @@ template <bool LONG> __device__ __forceinline__ const gpu_term *item_terms(const
     return LONG ? R.terms + near.query.first_term : near.terms;
 }
 
-/* Begin to stage as many of the item's blocks from k on as fit into buffer b, in pieces of 16 bytes, docids before tfs; where not even one
- * fits, it is read where it is, or, of lists that are not damaged, there is no such block. */
+/* Begin to stage as many of the item's blocks from k on as fit into buffer b, in pieces of 16 bytes, docids before tfs. Where not even
+ * one fits it is read where it is; where all blocks fit that are not damaged (ALWAYS_STAGED), as much is staged as a whole block has. */
 template <class P, uint32_t V>
 __device__ __forceinline__ void stage_chunk(const gpu_index &X, const near_item &it, uint64_t list, uint32_t k, search_space<V> &ws,
                                             uint32_t b, uint32_t lane)
