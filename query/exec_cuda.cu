@@ -15,7 +15,7 @@
 using namespace gx;
 
 constexpr uint64_t MAX_ITEMS = 3u << 20, MAX_CANDIDATES = 16u << 20; /* of a part, unless a query alone needs more */
-constexpr uint32_t FIRST_PART = 64, PART_GROWTH = 4; /* queries of a run's first part; how many times larger the next may be */
+constexpr uint32_t FIRST_PART = 128, PART_GROWTH = 8; /* queries of a run's first part; how many times larger the next may be */
 constexpr uint32_t FINE_MOST = 512; /* a run of so many queries has fine items (describe_items) */
 constexpr int UNSET = 0xff; /* each byte of what a few queries' answers are before the device writes them */
 constexpr int N_PARTS = 3, MAX_BOUNDS = 16; /* sets of bounds in use at a time */
@@ -452,10 +452,21 @@ static bool are_few(const gx_plan *plans, const job *jobs, uint32_t n)
     return n <= FEW_QUERIES;
 }
 
+/* Of how many items each of n_blocks blocks is made, where a query has so many blocks of threads to itself: while warps are left over, they share
+ * the look-ups of a block, each in lanes of its own; decoding it once more takes less. */
+static uint32_t count_shares(uint32_t n_blocks, uint32_t room)
+{
+    uint32_t shares = 1;
+    while (shares < MAX_SHARES && (uint64_t)n_blocks * shares * 2 <= (uint64_t)room * SEARCH_WARPS)
+        shares *= 2;
+    return shares;
+}
+
 /* Describe jobs[n]; *blocks: of threads that each of them gets. */
 static gx_status fill_few(gpu_exec *x, part *p, const gx_plan *plans, const job *jobs, uint32_t n, few_batch *F, uint32_t *blocks,
                           gx_work *work, gx_error *err)
 {
+    const uint32_t room = x->s->few_grid > n ? x->s->few_grid / n : 1; /* a slice of a GPU may have little */
     uint32_t drivers[FEW_QUERIES], most = 0;
     empty_part(p, FEW_QUERIES, FEW_QUERIES * NEAR_TERMS);
     for (uint32_t i = 0; i < n; ++i) {
@@ -470,6 +481,8 @@ static gx_status fill_few(gpu_exec *x, part *p, const gx_plan *plans, const job 
         Q->first_term = 0;
         for (uint32_t t = 0; t < drivers[i]; ++t)
             Q->n_items += terms[t].at.n_blocks;
+        Q->shares = count_shares(Q->n_items, room);
+        Q->n_items *= Q->shares;
         most = most > Q->n_items ? most : Q->n_items;
         F->of[i].query = *Q;
         memcpy(F->of[i].terms, terms, plan->n_terms * sizeof *terms);
@@ -478,7 +491,6 @@ static gx_status fill_few(gpu_exec *x, part *p, const gx_plan *plans, const job 
         count_lists(x, plan, work);
     }
     *blocks = most > SEARCH_WARPS ? (most + SEARCH_WARPS - 1) / SEARCH_WARPS : 1;
-    const uint32_t room = x->s->few_grid > n ? x->s->few_grid / n : 1; /* a slice of a GPU may have little */
     *blocks = *blocks < room ? *blocks : room;
     return GX_OK;
 }
@@ -559,8 +571,10 @@ static gx_status run_jobs(gpu_exec *x, const gx_plan *plans, const job *jobs, ui
     if (n && are_few(plans, jobs, n))
         return run_few(x, plans, jobs, n, hits, work, err);
     x->fine = n <= FINE_MOST;
-    /* The first parts are small, so that the GPU begins early; a part is described in a fifth of the time that its search takes. */
-    for (uint32_t at = 0, turn = 0, most = FIRST_PART; at < n && st == GX_OK;
+    /* The first part is small, so that the GPU begins early; a part is described in a fifth of the time that its search takes. Where other
+     * sessions keep the GPU busy, one launch of all is better. */
+    const bool busy = __atomic_load_n(&x->s->running, __ATOMIC_RELAXED) > 1;
+    for (uint32_t at = 0, turn = 0, most = busy ? MAX_QUERIES : FIRST_PART; at < n && st == GX_OK;
          turn = (turn + 1) % N_PARTS, most = PART_GROWTH * most < MAX_QUERIES ? PART_GROWTH * most : MAX_QUERIES) {
         part *p = &x->parts[turn];
         if ((st = collect(x, p, plans, hits, work, err)) != GX_OK)
@@ -608,6 +622,7 @@ static gx_status cuda_run(void *exec, const gx_plan *plans, uint32_t n, gx_hits 
             jobs[n_jobs++] = {i, plans[i].op, false, 0};
     }
     x->n_again = 0;
+    __atomic_fetch_add(&x->s->running, 1, __ATOMIC_RELAXED);
     gx_status st = run_jobs(x, plans, jobs, n_jobs, hits, work, err);
     while (st == GX_OK && x->n_again) { /* AND that falls to OR, and then what needs more room */
         job *again = x->again;
@@ -617,6 +632,7 @@ static gx_status cuda_run(void *exec, const gx_plan *plans, uint32_t n, gx_hits 
         st = run_jobs(x, plans, again, n_again, hits, NULL, err);
         free(again);
     }
+    __atomic_fetch_sub(&x->s->running, 1, __ATOMIC_RELAXED);
     if (st == GX_OK)
         st = named_run(&x->named, x->s, &x->calls, plans, n, hits, work, err);
     if (work) {

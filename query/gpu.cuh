@@ -101,7 +101,7 @@ struct alignas(16) gpu_query {
     float least_K;            /* of the collection's shortest document */
     uint64_t answer;          /* where its k keys are in gpu_batch.answers */
     uint32_t step;            /* the threshold is raised again after so many more candidates */
-    uint32_t unused;
+    uint32_t shares;          /* of a few queries: each block is so many items, a power of two, at most MAX_SHARES */
 };
 
 /* What runs keep a query; begin() sets it. */
@@ -114,12 +114,13 @@ struct alignas(16) gpu_query_state {
 
 struct alignas(16) gpu_item {
     uint32_t block; /* the first, in the index */
-    uint32_t what;  /* term | (blocks - 1) << 24 | ITEM_LAST | ITEM_FIRST */
+    uint32_t what;  /* term | (blocks - 1) << 24 | share << ITEM_SHARE | ITEM_LAST | ITEM_FIRST */
     uint32_t query;
     uint32_t place; /* the query's first term | its number of terms, at most 255, << 24 */
 };
 constexpr uint32_t ITEM_TERM = (1u << 24) - 1, ITEM_LAST = 1u << 30, ITEM_FIRST = 1u << 31;
 constexpr uint32_t MAX_ITEM_BLOCKS = 16;
+constexpr uint32_t ITEM_SHARE = 28, MAX_SHARES = 4; /* share s of a block is what lanes s, s + shares, ... hold of it */
 constexpr uint32_t N_LAUNCHES = 4; /* of a search: short queries, long ones; what is answered only after others likewise */
 
 /* Items of a list, of item_blocks blocks each. */

@@ -1,7 +1,7 @@
 /* gpu_few.cuh: the ranked search for a few queries alone: one launch and nothing else. What describes them are the kernel's
  * parameters, items are found by their number, and states and histograms are left as they are found: all 0.
  *
- * A query has a row of the grid (blockIdx.y). Its items, a block of a list each, in the order of the lists, go to the row's blocks of threads
+ * A query has a row of the grid (blockIdx.y). Its items, a block of a list each or a share of one, in the order of the lists, go to the row's blocks of threads
  * by turns, and to a block's warps as they become free. All of the first list's come first, and once the threshold is above what a
  * list and those after it can give, the warp is finished. The last one to finish selects.
  *
@@ -21,10 +21,12 @@ constexpr uint32_t OPENED_ITEMS = 1024; /* of a query so large, only a warp a bl
 /* Begin to fetch item `number` of a query. */
 __device__ __forceinline__ void fetch_few(const gpu_index &X, const few_batch &F, uint32_t q, uint32_t number, near_item &to, uint32_t lane)
 {
+    const uint32_t shares = F.of[q].query.shares, share = number & (shares - 1);
     uint32_t t = 0;
-    for (; number >= F.of[q].terms[t].at.n_blocks; ++t)
+    for (number /= shares; number >= F.of[q].terms[t].at.n_blocks; ++t)
         number -= F.of[q].terms[t].at.n_blocks;
-    const gpu_item it = make_item(t, F.of[q].terms[t].at, q, &F.of[q].query, number, 1);
+    gpu_item it = make_item(t, F.of[q].terms[t].at, q, &F.of[q].query, number, 1);
+    it.what |= share << ITEM_SHARE;
     fetch_blocks(X, it, to, lane);
     if (lane == 0 && it.what & ITEM_FIRST)
         to.blocks[0].tfs = F.of[q].terms[t].payload.tf_begin;
@@ -57,22 +59,31 @@ __device__ __forceinline__ uint32_t refresh(const gpu_batch &R, uint32_t q, uint
     return __shfl_sync(ALL_LANES, lane ? 0 : atomicOr(&block.threshold, 0), 0);
 }
 
+/* Returns what was there. What this thread knows to be written (if it releases) whoever adds later sees, and it sees what those
+ * before released. A fence, which empties L1 besides, takes longer. */
+__device__ __forceinline__ uint32_t add_one(uint32_t *to, bool releases)
+{
+    uint32_t before;
+    if (releases)
+        asm volatile("atom.add.acq_rel.gpu.global.u32 %0, [%1], 1;" : "=r"(before) : "l"(to) : "memory");
+    else
+        asm volatile("atom.add.acquire.gpu.global.u32 %0, [%1], 1;" : "=r"(before) : "l"(to) : "memory");
+    return before;
+}
+
 /* A warp has finished. Not 0 in the first lane of the query's last one, which then sees what all have written. */
 __device__ __forceinline__ uint32_t finish_few(const gpu_batch &R, uint32_t q, bool wrote, few_block &block, uint32_t lane)
 {
     constexpr uint32_t WROTE = 1 << 16;
     uint32_t last = 0;
     if (wrote)
-        __threadfence();
+        __threadfence_block();
     __syncwarp();
     if (lane == 0) {
         const uint32_t before = atomicAdd(&block.finished, wrote ? 1 + WROTE : 1);
         if (before % WROTE + 1 == SEARCH_WARPS) {
-            if (wrote || before >= WROTE)
-                __threadfence();
-            last = atomicAdd(&R.states[q].done, 1) + 1 == gridDim.x;
-            if (last)
-                __threadfence();
+            __threadfence_block();
+            last = add_one(&R.states[q].done, wrote || before >= WROTE) + 1 == gridDim.x;
         }
     }
     return last;
@@ -90,7 +101,7 @@ __device__ __forceinline__ void clear_query(const gpu_batch &R, uint32_t q, uint
         R.states[q] = {0, 0, 0, 0};
 }
 
-template <class P> __global__ void __launch_bounds__(SEARCH_WARPS * 32, SEARCH_BLOCKS<P>)
+template <class P> __global__ void __launch_bounds__(SEARCH_WARPS * 32, SEARCH_BLOCKS<few<P>>)
 search_few_queries(const __grid_constant__ gpu_index X, const __grid_constant__ gpu_batch R, const __grid_constant__ few_batch F)
 {
     constexpr uint32_t V = P::template doc<true>::V;
@@ -105,7 +116,7 @@ search_few_queries(const __grid_constant__ gpu_index X, const __grid_constant__ 
         fetch_few(X, F, q, number, ws.items[0], lane);
     describe_few(F, q, ws, lane);
     if (lane == 0)
-        ws.wrote = ws.decoded = ws.skipped = ws.lookups = ws.buffer = ws.ahead = 0;
+        ws.wrote = ws.decoded = ws.lookups = ws.buffer = ws.ahead = 0;
     __syncthreads();
 
     if (warp && n_items >= OPENED_ITEMS) {
@@ -131,7 +142,7 @@ search_few_queries(const __grid_constant__ gpu_index X, const __grid_constant__ 
         }
         more = number < n_items;
         if (lane == 0)
-            near.state.threshold = following.state.threshold = T;
+            near.threshold = following.threshold = T;
         if (more)
             fetch_few(X, F, q, number, following, lane);
         __syncwarp();
@@ -143,7 +154,7 @@ search_few_queries(const __grid_constant__ gpu_index X, const __grid_constant__ 
 
     const uint32_t last = finish_few(R, q, ws.wrote, block, lane);
     if (__shfl_sync(ALL_LANES, last, 0)) {
-        select_few<32 * V + 32>(R, ws.items[0].query, q, lane, reinterpret_cast<unsigned long long *>(ws.queue));
+        select_few<SPACE<V>>(R, ws.items[0].query, q, lane, reinterpret_cast<unsigned long long *>(ws.postings));
         clear_query(R, q, lane);
     }
 }

@@ -6,11 +6,12 @@
  * first list alone, and absence from any list rules a document out.
  *
  * A warp takes an item (a few blocks of one list) from a queue; the item, what describes it and the payload of its first
- * blocks come to shared memory while the items before are worked on. For each block the warp
- *   1. unpacks tfs: none large enough -> the docids are not decoded;
- *   2. decodes docids; a posting's bound is a table look-up by tf (a shuffle), with the shortest document's K;
+ * blocks come to shared memory while the items before are worked on. The warp
+ *   1. decodes a block and collects its postings whose tf is large enough, until there are BATCH of them, from two or three blocks, so that
+ *      no lane asks the maps in vain and what is waited for is waited for less often;
+ *   2. has a bound for each, a table look-up by tf (a shuffle), with the shortest document's K;
  *   3. asks the presence maps of the later lists: absent -> the list's bound leaves the posting's (AND: the posting goes);
- *   4. queues the survivors; 32 at a time, one a lane, get the exact length, the exact own impact, bounds from the others' tf
+ *   4. queues the survivors; up to 32 at a time, one a lane, get the exact length, the exact own impact, bounds from the others' tf
  *      classes, and from dense lists the tf itself: the map's rank of the docid is the posting's place;
  *   5. looks those that still reach the threshold up in the other lists, the warp together, best bound first, later lists
  *      first; a document that is about to be accepted must be in no earlier list.
@@ -28,9 +29,9 @@ namespace gx {
 /* Blocks of threads an SM. What registers are left must do for the loop over an item's blocks: spills there halve the speed. */
 template <class P> constexpr uint32_t SEARCH_BLOCKS = P::template doc<true>::V > 4 ? 2 : 3;
 template <> constexpr uint32_t SEARCH_BLOCKS<pair_gpubp128> = 4; /* 64 registers; what is spilled, an item needs once */
-template <class P> constexpr uint32_t SEARCH_BLOCKS<few<P>> = SEARCH_BLOCKS<P>;
+template <class P> constexpr uint32_t SEARCH_BLOCKS<few<P>> = SEARCH_BLOCKS<P> < 3 ? SEARCH_BLOCKS<P> : 3; /* nothing is spilled */
 template <class P> constexpr bool ALWAYS_STAGED<few<P>> = ALWAYS_STAGED<P>;
-static_assert(SEARCH_BLOCKS<pair_gpubp128> * (SEARCH_WARPS * sizeof(search_space<4>) + 1024 + 64) <= 196 * 1024,
+static_assert(SEARCH_BLOCKS<pair_gpubp128> * (SEARCH_WARPS * sizeof(search_space<4>) + 1024 + sizeof(few_block)) <= 196 * 1024,
               "60 KB are left for L1; a block of threads takes 1 KB for itself");
 
 /* ---- postings ---- */
@@ -61,12 +62,28 @@ __device__ __forceinline__ void lessen_unless(uint32_t word, uint32_t bit, int l
 constexpr int ABSENT = 1 << 20;
 static_assert((uint64_t)ABSENT * GX_MAX_TERMS <= 1u << 31, "no sum of them is less than an int can be");
 
-/* Which of a segment's postings pass the presence maps: they join the queue. Returns its new length. own_slack: in each lane the
+/* Postings of a segment that tf_min lets pass join those that wait for the maps. Returns their new number. */
+template <uint32_t V>
+__device__ __forceinline__ uint32_t collect(const uint32_t (&d)[V], const uint32_t (&f)[V], uint32_t tf_min, uint2 *waiting, uint32_t n_waiting,
+                                            uint32_t lane)
+{
+#pragma unroll
+    for (uint32_t v = 0; v < V; ++v) {
+        const bool passes = f[v] >= tf_min;
+        const uint32_t who = __ballot_sync(ALL_LANES, passes);
+        if (passes)
+            waiting[n_waiting + __popc(who & ((1u << lane) - 1))] = make_uint2(d[v], f[v]);
+        n_waiting += __popc(who);
+    }
+    return n_waiting;
+}
+
+/* Which of up to 32 * V postings pass the presence maps: they join the queue, which grows downwards from its end. Returns its new length. own_slack: in each lane the
  * slack of a posting whose tf is the lane (in the last: or more), which is its bound less the threshold (AND: 0), or negative where it does not
  * reach it. A tf of 0: no posting. */
 template <uint32_t V>
 __device__ __forceinline__ uint32_t filter(const gpu_index &X, const gpu_term *terms, uint32_t n_terms, uint32_t li, bool all,
-                                           int own_slack, uint32_t (&d)[V], const uint32_t (&f)[V], uint2 *queue, uint32_t *n_queued,
+                                           int own_slack, uint32_t (&d)[V], const uint32_t (&f)[V], uint2 *queue_end, uint32_t *n_queued,
                                            uint32_t queued)
 {
     int slack[V]; /* sums of bounds are under 2^31. Negative: out */
@@ -101,11 +118,11 @@ __device__ __forceinline__ uint32_t filter(const gpu_index &X, const gpu_term *t
         *n_queued = queued;
     __syncwarp();
     if (mine) { /* seldom more than a few lanes */
-        uint2 *to = queue + atomicAdd(n_queued, mine);
+        uint2 *to = queue_end - atomicAdd(n_queued, mine);
 #pragma unroll
         for (uint32_t v = 0; v < V; ++v) {
             if (slack[v] >= 0)
-                *to++ = make_uint2(d[v], f[v]);
+                *--to = make_uint2(d[v], f[v]);
         }
     }
     __syncwarp();
@@ -209,7 +226,7 @@ __device__ __forceinline__ void next_chunk(const gpu_index &X, const gpu_batch &
     bool ahead = false;
     if (c.end == cnt && more && !ready) { /* having waited, the next item's description is there */
         const gpu_term *list = item_list<LONG>(R, following);
-        ahead = list->filter.bound + list->weight.rest >= following.state.threshold;
+        ahead = list->filter.bound + list->weight.rest >= following.threshold;
         from = &following;
     }
     if (c.end < cnt || ahead)
@@ -235,7 +252,7 @@ __device__ __forceinline__ void scan(const gpu_index &X, const gpu_batch &R, con
     const bool all = near.query.flags & QUERY_AND;
     const gpu_term *terms = item_terms<LONG>(R, near), *own = terms + li;
     bool ready = ws.ahead;
-    uint32_t T = near.state.threshold, tf_min = 0; /* 0: the threshold has changed */
+    uint32_t T = near.threshold, tf_min = 0; /* 0: the threshold has changed */
     __syncwarp();
     if (lane == 0) {
         ws.ahead = 0;
@@ -253,28 +270,28 @@ __device__ __forceinline__ void scan(const gpu_index &X, const gpu_batch &R, con
         stage_chunk<P>(X, near, own->payload.words, 0, ws, ws.buffer ^ 1, lane);
     __syncwarp();
 
-    uint32_t k = 0, n = 0, queued = 0; /* block k, of n postings */
+    constexpr bool DIRECT = is_few<P> && V == BATCH / 32; /* one block, which fills the lanes */
+    uint2 *const queue_end = ws.postings + SPACE<V>;
+    uint32_t k = 0, n = 0, waiting = 0, queued = 0; /* block k, of n postings */
     int own_slack = -1;
     B block;
     for (;;) {
-        while (k < cnt && queued < 32) {
-            if (tf_min == 0) {
-                const uint32_t bound = ws.own_bounds[lane], reach = __ballot_sync(ALL_LANES, bound >= T);
-                if (reach == 0) { /* what is queued cannot matter either */
-                    queued = 0;
-                    break;
-                }
-                tf_min = __ffs(reach) - 1;
-                own_slack = max((int)bound - (int)T, -1); /* lest it come round from below */
-                own_slack = all ? min(own_slack, 0) : own_slack;
-            }
+        if (tf_min == 0) {
+            const uint32_t bound = ws.own_bounds[lane], reach = __ballot_sync(ALL_LANES, bound >= T);
+            if (reach == 0) /* what waits cannot matter either */
+                break;
+            tf_min = __ffs(reach) - 1;
+            own_slack = max((int)bound - (int)T, -1); /* lest it come round from below */
+            own_slack = all ? min(own_slack, 0) : own_slack;
+        }
+        uint32_t d[V], f[V];
+        while (k < cnt && waiting < (DIRECT ? 1 : BATCH)) {
             chunk c = read(&ws.now);
             if ((B::single || block.done == 0) && k == c.end) {
                 next_chunk<P, LONG>(X, R, near, following, more, ready, lane, ws);
                 c = read(&ws.now);
             }
-            const block_place at = read(&near.blocks[k]);
-            const uint2 ends = *reinterpret_cast<const uint2 *>(&near.blocks[k + 1]);
+            const block_place at = near.blocks[k], next = near.blocks[k + 1];
             const uint32_t *docs = ws.stage + (int)(c.docs + at.docs), *tfs = ws.stage + (int)(c.tfs + at.tfs);
             if (!ALWAYS_STAGED<P> && !c.staged) {
                 docs = X.payload + own->payload.words + at.docs;
@@ -285,34 +302,50 @@ __device__ __forceinline__ void scan(const gpu_index &X, const gpu_batch &R, con
                 if (near.item.what & ITEM_LAST && k + 1 == cnt)
                     n = own->payload.df - (own->at.n_blocks - 1) * len;
             }
-            const uint32_t T_now = threshold_now<P>(R, near.item.query); /* used late */
-            uint32_t f[V], d[V];
-            block.tfs(tfs, ends.y - at.tfs, n, len, lane, decoder_arg<typename B::F>(own->weight.codecs >> 16), f);
-            bool any = false;
+            block.tfs(tfs, next.tfs - at.tfs, n, len, lane, decoder_arg<typename B::F>(own->weight.codecs >> 16), f);
+            if (is_few<P> && (lane & (near.query.shares - 1)) != (near.item.what >> ITEM_SHARE & (MAX_SHARES - 1))) {
 #pragma unroll
-            for (uint32_t v = 0; v < V; ++v)
-                any |= f[v] >= tf_min;
-            const bool go = tf_min == 1 || __any_sync(ALL_LANES, any);
-            if (go || !B::single) /* of several segments each begins where the one before ends */
-                block.docids(docs, ends.x - at.docs, n, at.head, lane, decoder_arg<typename B::D>(own->weight.codecs), d);
-            if (go)
-                queued = filter<V>(X, terms, n_terms, li, all, own_slack, d, f, ws.queue, &ws.n_queued, queued);
-            else if (B::single && lane == 0)
-                ++ws.skipped;
+                for (uint32_t v = 0; v < V; ++v)
+                    f[v] = 0; /* another item's */
+            }
+            block.docids(docs, next.docs - at.docs, n, near.heads[k], lane, decoder_arg<typename B::D>(own->weight.codecs), d);
+            waiting = DIRECT ? BATCH : collect<V>(d, f, tf_min, ws.postings, waiting, lane);
             k += block.next(n);
-            const uint32_t now = __shfl_sync(ALL_LANES, T_now, 0);
-            tf_min = now > T ? 0 : tf_min;
-            T = max(T, now);
         }
-        if (queued == 0)
+        uint32_t now = T;
+        if (waiting) {
+            const uint32_t T_now = threshold_now<P>(R, near.item.query); /* used late */
+            const uint32_t take = min(waiting, BATCH);
+            waiting -= take;
+            if constexpr (DIRECT) {
+                queued = filter<V>(X, terms, n_terms, li, all, own_slack, d, f, queue_end, &ws.n_queued, queued);
+            } else {
+                uint32_t docids[BATCH / 32], tfs[BATCH / 32];
+                __syncwarp();
+#pragma unroll
+                for (uint32_t v = 0; v < BATCH / 32; ++v) {
+                    const uint32_t i = 32 * v + lane;
+                    const uint2 posting = i < take ? ws.postings[waiting + i] : make_uint2(0, 0);
+                    docids[v] = posting.x;
+                    tfs[v] = posting.y;
+                }
+                __syncwarp();
+                queued = filter<BATCH / 32>(X, terms, n_terms, li, all, own_slack, docids, tfs, queue_end, &ws.n_queued, queued);
+            }
+            now = __shfl_sync(ALL_LANES, T_now, 0);
+        }
+        const bool ends = k == cnt && waiting == 0;
+        while (queued > MOST_QUEUED || (queued && ends)) {
+            const uint32_t take = min(queued, 32u);
+            const uint2 cand = lane < take ? queue_end[(int)lane - (int)queued] : make_uint2(0, 1);
+            queued -= take;
+            now = score<P, LONG, V>(X, R, near, terms, n_terms, li, all, cand, lane < take, max(T, now), lane, ws);
+            __syncwarp();
+        }
+        if (ends)
             break;
-        const uint32_t take = min(queued, 32u);
-        queued -= take;
-        const uint2 cand = lane < take ? ws.queue[queued + lane] : make_uint2(0, 1);
-        const uint32_t now = score<P, LONG, V>(X, R, near, terms, n_terms, li, all, cand, lane < take, T, lane, ws);
         tf_min = now > T ? 0 : tf_min;
-        T = now;
-        __syncwarp();
+        T = max(T, now);
     }
     if (lane == 0)
         ws.decoded += k;
@@ -332,7 +365,7 @@ search(const __grid_constant__ gpu_index X, const __grid_constant__ gpu_batch R)
     if (next >= R.n_items)
         return;
     if (lane == 0) {
-        ws.decoded = ws.skipped = ws.lookups = ws.buffer = ws.ahead = 0;
+        ws.decoded = ws.lookups = ws.buffer = ws.ahead = 0;
         later = atomicAdd(R.next_item, 2) + first_free;
     }
     {
@@ -375,12 +408,12 @@ search(const __grid_constant__ gpu_index X, const __grid_constant__ gpu_batch R)
                 __threadfence();
         }
         if (__shfl_sync(ALL_LANES, last, 0) && near.query.k <= QUICK_K)
-            select_few<32 * V + 32>(R, near.query, near.item.query, lane, reinterpret_cast<unsigned long long *>(ws.queue));
+            select_few<SPACE<V>>(R, near.query, near.item.query, lane, reinterpret_cast<unsigned long long *>(ws.postings));
         if (!more)
             break;
     }
     if (lane == 0 && (ws.decoded | ws.lookups)) {
-        atomicAdd(R.counts + COUNT_DECODED, (unsigned long long)(ws.decoded - ws.skipped));
+        atomicAdd(R.counts + COUNT_DECODED, (unsigned long long)ws.decoded);
         atomicAdd(R.counts + COUNT_LOOKUPS, (unsigned long long)ws.lookups);
     }
 }

@@ -8,7 +8,7 @@
 
 namespace gx {
 
-constexpr uint32_t STAGE_WORDS = 356; /* of payload in each of a warp's two buffers; gpu_search.cuh asserts that they leave room for L1 */
+constexpr uint32_t STAGE_WORDS = 268; /* of payload in each of a warp's two buffers; gpu_search.cuh asserts that they leave room for L1 */
 constexpr uint32_t STAGE_SLACK = GX_READ_SLACK / 4 + 4;
 static_assert((STAGE_WORDS + STAGE_SLACK) % 4 == 0, "both buffers begin with a piece of 16 bytes");
 
@@ -18,18 +18,19 @@ template <> constexpr bool ALWAYS_STAGED<pair_gpubp128> = true;
 template <> constexpr bool ALWAYS_STAGED<pair_raw> = true;
 static_assert(STAGE_WORDS >= 2 * (128 + 4), "blocks of 128 words, each with what it has beside it in its pieces of 16 bytes");
 
-/* Where a block's docids and its tfs begin, in words from its list's first, and its first docid. They end where the next one's begin. */
-struct alignas(16) block_place {
-    uint32_t docs, tfs, head, unused;
+/* Where a block's docids and its tfs begin, in words from its list's first. They end where the next one's begin. */
+struct alignas(8) block_place {
+    uint32_t docs, tfs;
 };
 
 /* An item with all that describes it, in shared memory; fetched while the item before is worked on. */
 struct alignas(16) near_item {
     gpu_item item;
     gpu_query query;
-    gpu_query_state state;       /* as it was then: its threshold is good, if low */
     gpu_term terms[NEAR_TERMS];  /* not for a long query */
     block_place blocks[MAX_ITEM_BLOCKS + 1];
+    uint32_t heads[MAX_ITEM_BLOCKS]; /* the blocks' first docids */
+    uint32_t threshold;          /* as it was then: good, if low */
 };
 
 /* Payload of an item's blocks up to end: word w of the list is stage[docs + w], or stage[tfs + w]; or, where they are not staged since
@@ -38,10 +39,14 @@ struct alignas(16) chunk {
     uint32_t docs, tfs, end, staged;
 };
 
+constexpr uint32_t BATCH = 128; /* postings that ask the maps together */
+constexpr uint32_t MOST_QUEUED = 23; /* candidates; of more, some are scored */
+template <uint32_t V> constexpr uint32_t SPACE = 32 * V + BATCH - 1 + MOST_QUEUED;
+
 /* A warp's shared memory. */
 template <uint32_t V> struct alignas(16) search_space {
     uint32_t stage[2 * (STAGE_WORDS + STAGE_SLACK)]; /* two buffers */
-    uint2 queue[32 * V + 32];  /* candidates: docid, tf */
+    uint2 postings[SPACE<V>];  /* docid, tf: from the beginning on those that wait for the maps, from the end on candidates */
     near_item items[2];        /* this one and the next, by turns */
     gpu_item fetched;          /* the one after that */
     chunk chunks[2];           /* of stage */
@@ -50,7 +55,7 @@ template <uint32_t V> struct alignas(16) search_space {
     uint32_t buffer;           /* the one that is read, or before an item's first chunk was read last */
     uint32_t ahead;            /* whether the other one already holds the beginning of the next item */
     uint32_t n_queued;         /* while candidates are queued */
-    uint32_t decoded, skipped, lookups, wrote; /* counts (decoded: with those skipped), and whether candidates must be made visible */
+    uint32_t decoded, lookups, wrote; /* counts, and whether candidates must be made visible */
 };
 
 /* ---- copies from global to shared memory ---- */
@@ -77,7 +82,7 @@ __device__ __forceinline__ uint32_t item_blocks(uint32_t what) { return (what >>
 __device__ __forceinline__ void fetch_blocks(const gpu_index &X, gpu_item it, near_item &to, uint32_t lane)
 {
     if (lane < item_blocks(it.what)) {
-        copy_4(&to.blocks[lane].head, X.heads + it.block + lane);
+        copy_4(&to.heads[lane], X.heads + it.block + lane);
         copy_4(&to.blocks[lane + 1].docs, X.docid_ends + it.block + lane);
         copy_4(&to.blocks[lane + 1].tfs, X.tf_ends + it.block + lane);
     }
@@ -107,7 +112,7 @@ __device__ __forceinline__ void fetch_item(const gpu_index &X, const gpu_batch &
     if (lane < sizeof(gpu_query) / 16)
         copy_16(reinterpret_cast<uint4 *>(&to.query) + lane, reinterpret_cast<const uint4 *>(R.queries + it.query) + lane);
     else if (lane == 31)
-        copy_16(&to.state, R.states + it.query);
+        copy_4(&to.threshold, &R.states[it.query].threshold);
 }
 
 /* The query's lists: in shared memory where they are few. */
@@ -124,9 +129,9 @@ __device__ __forceinline__ void stage_chunk(const gpu_index &X, const near_item 
 {
     constexpr uint32_t PIECES = STAGE_WORDS / 4;
     const uint32_t cnt = item_blocks(it.item.what), odd = (uint32_t)list & 3; /* words of the list's first piece before the list */
-    const uint2 from = *reinterpret_cast<const uint2 *>(&it.blocks[k]), end = *reinterpret_cast<const uint2 *>(&it.blocks[min(k + lane + 1, cnt)]);
-    const uint32_t docs = (from.x + odd) / 4, tfs = (from.y + odd) / 4; /* pieces of the list */
-    uint32_t n_docs = (end.x + odd + 3) / 4 - docs, n_tfs = (end.y + odd + 3) / 4 - tfs;
+    const block_place from = it.blocks[k], end = it.blocks[min(k + lane + 1, cnt)];
+    const uint32_t docs = (from.docs + odd) / 4, tfs = (from.tfs + odd) / 4; /* pieces of the list */
+    uint32_t n_docs = (end.docs + odd + 3) / 4 - docs, n_tfs = (end.tfs + odd + 3) / 4 - tfs;
     uint32_t fit = __popc(__ballot_sync(ALL_LANES, lane < cnt - k && n_docs + n_tfs <= PIECES));
     const bool staged = ALWAYS_STAGED<P> || fit;
     if (fit == 0) {

@@ -37,6 +37,7 @@ struct gpu_state {
     uint8_t *d_kth;
     uint64_t map_words, table_words;
     cudaStream_t stream;
+    uint32_t running;      /* batches under way in all sessions; atomic */
     pthread_mutex_t lock;  /* of what follows, d_best, d_kth and stream */
     bounds *bounds_sets;
 };

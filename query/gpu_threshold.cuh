@@ -60,30 +60,36 @@ template <class P> __device__ __forceinline__ uint32_t current_threshold(const g
 __device__ __forceinline__ uint32_t raise_threshold(const uint32_t *histogram, uint32_t k, uint32_t base, uint32_t shift, uint32_t lane)
 {
     constexpr uint32_t N = BINS / 128; /* four bins each, of a lane */
-    static_assert(4 * N <= 16, "one lane's bins are half the lanes' or fewer");
     const uint4 *mine = reinterpret_cast<const uint4 *>(histogram) + lane * N;
-    uint32_t sum = 0;
+    uint32_t h[4 * N], sum = 0;
 #pragma unroll
     for (uint32_t i = 0; i < N; ++i) {
-        const uint4 h = __ldcg(mine + i);
-        sum += h.x + h.y + h.z + h.w;
+        const uint4 x = __ldcg(mine + i);
+        h[4 * i] = x.x;
+        h[4 * i + 1] = x.y;
+        h[4 * i + 2] = x.z;
+        h[4 * i + 3] = x.w;
     }
+#pragma unroll
+    for (uint32_t i = 0; i < 4 * N; ++i)
+        sum += h[i];
     uint32_t s = sum; /* of this lane's bins and all above */
 #pragma unroll 1
     for (uint32_t o = 1; o < 32; o <<= 1) {
         const uint32_t y = __shfl_down_sync(ALL_LANES, s, o);
         s += lane + o < 32 ? y : 0;
     }
-    const uint32_t above = s - sum, who = __ballot_sync(ALL_LANES, s >= k && above < k); /* one lane */
+    uint32_t above = s - sum, bin = 0;
+    const uint32_t who = __ballot_sync(ALL_LANES, s >= k && above < k); /* one lane */
     if (who == 0)
         return 0;
-    const uint32_t at = __ffs(who) - 1, first = at * 4 * N, before = __shfl_sync(ALL_LANES, above, at);
-    s = lane < 4 * N ? __ldcg(histogram + first + lane) : 0;
-#pragma unroll 1
-    for (uint32_t o = 1; o < 4 * N; o <<= 1)
-        s += __shfl_down_sync(ALL_LANES, s, o); /* lanes from 4 N on have 0 */
-    const uint32_t bin = 31 - __clz(__ballot_sync(ALL_LANES, lane < 4 * N && before + s >= k));
-    return bin_score(first + bin, base, shift);
+#pragma unroll
+    for (uint32_t i = 4 * N; i-- > 0;) {
+        bin += above < k;
+        above += h[i];
+    }
+    bin = __shfl_sync(ALL_LANES, 4 * N * (lane + 1) - bin, __ffs(who) - 1);
+    return bin_score(bin, base, shift);
 }
 
 /* A key a lane, sorted: the greatest to lane 0 (bitonic). */
@@ -108,20 +114,23 @@ __device__ __forceinline__ void write_key(unsigned long long *to, unsigned long 
 template <uint32_t SPACE>
 __device__ __noinline__ void select_few(const gpu_batch &R, const gpu_query &Q, uint32_t q, uint32_t lane, unsigned long long *scratch)
 {
+    constexpr uint32_t AT_ONCE = 8;
+    const unsigned long long *from = R.candidates + Q.candidates;
+    unsigned long long key[AT_ONCE];
+#pragma unroll
+    for (uint32_t u = 0; u < AT_ONCE; ++u) /* before it is known how many there are */
+        key[u] = 32 * u + lane < Q.capacity ? __ldcg(from + 32 * u + lane) : 0;
     const gpu_query_state st = read_now(R.states + q);
     const uint32_t k = Q.k, n = min(st.count, Q.capacity), T = st.threshold;
-    const unsigned long long *from = R.candidates + Q.candidates;
     unsigned long long *to = R.answers + Q.answer;
     uint32_t kept = 0; /* what does not reach the last threshold cannot be among the best */
-    constexpr uint32_t AT_ONCE = 8;
     for (uint32_t i = 0; i < n; i += 32 * AT_ONCE) {
-        unsigned long long key[AT_ONCE];
 #pragma unroll
-        for (uint32_t u = 0; u < AT_ONCE; ++u)
+        for (uint32_t u = 0; u < AT_ONCE && i; ++u)
             key[u] = i + 32 * u + lane < n ? __ldcg(from + i + 32 * u + lane) : 0;
 #pragma unroll
         for (uint32_t u = 0; u < AT_ONCE; ++u) {
-            const bool keep = key[u] && (uint32_t)(key[u] >> 32) >= T;
+            const bool keep = i + 32 * u + lane < n && key[u] && (uint32_t)(key[u] >> 32) >= T;
             const uint32_t who = __ballot_sync(ALL_LANES, keep), at = kept + __popc(who & ((1u << lane) - 1));
             if (keep && at < SPACE)
                 scratch[at] = key[u];

@@ -15,6 +15,8 @@ INSTRUCTIONS = {
     'cp.async.ca.shared.global [%0], [%1], 4;': 'emulated::copy_async(%0, %1, 4)',
     'cp.async.cg.shared.global [%0], [%1], 16;': 'emulated::copy_async(%0, %1, 16)',
     'cp.async.wait_all;': 'emulated::wait_copies()',
+    'atom.add.acq_rel.gpu.global.u32 %0, [%1], 1;': '%0 = atomicAdd(%1, 1)',
+    'atom.add.acquire.gpu.global.u32 %0, [%1], 1;': '%0 = atomicAdd(%1, 1)',
     '{ .reg .u32 y; .reg .pred there; shfl.sync.up.b32 y|there, %0, %1, %2, 0xffffffff; @there add.u32 %0, %0, y; }':
         '%0 = emulated::add_from_below(%0, %1, %2)',
     '{ .reg .pred wanted; .reg .u64 from; mad.wide.u32 from, %2, 4, %1; setp.ge.s32 wanted, %3, 0; @wanted ld.global.nc.u32 %0, [from]; }':

@@ -100,6 +100,7 @@ static inline float __uint2float_rz(unsigned x) /* the bits past the first 24 go
 template <class T> static inline T __ldg(const T *p) { return *p; }
 template <class T> static inline T __ldcg(const T *p) { return *p; }
 static inline size_t __cvta_generic_to_shared(const void *p) { return emulated::shared_address(p); }
+static inline void __threadfence_block() {}
 static inline void __threadfence() {}
 static inline void __threadfence_system() {}
 
