@@ -452,8 +452,8 @@ static bool are_few(const gx_plan *plans, const job *jobs, uint32_t n)
     return n <= FEW_QUERIES;
 }
 
-/* Of how many items each of n_blocks blocks is made, where a query has so many blocks of threads to itself: while warps are left over, they share
- * the look-ups of a block, each in lanes of its own; decoding it once more takes less. */
+/* Of how many items each of a query's n_blocks blocks is made, where it has `room` blocks of threads to itself: while warps are left
+ * over, they share a block and its look-ups, each some of the lanes. To decode it once more takes less. */
 static uint32_t count_shares(uint32_t n_blocks, uint32_t room)
 {
     uint32_t shares = 1;

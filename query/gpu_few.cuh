@@ -1,9 +1,9 @@
 /* gpu_few.cuh: the ranked search for a few queries alone: one launch and nothing else. What describes them are the kernel's
  * parameters, items are found by their number, and states and histograms are left as they are found: all 0.
  *
- * A query has a row of the grid (blockIdx.y). Its items, a block of a list each or a share of one, in the order of the lists, go to the row's blocks of threads
- * by turns, and to a block's warps as they become free. All of the first list's come first, and once the threshold is above what a
- * list and those after it can give, the warp is finished. The last one to finish selects.
+ * A query has a row of the grid (blockIdx.y). Its items, a block of a list each, or a share of one, in the order of the lists, go to
+ * the row's blocks of threads by turns, and to a block's warps as they become free. All of the first list's come first, and once the
+ * threshold is above what a list and those after it can give, the warp is finished. The last one to finish selects.
  *
  * The first threshold is weak, so whatever passes the maps is counted at once by what it has at least (count_least), and the
  * threshold is near its end before most look-ups are made. Of a large query even the maps would be asked too often: there one warp
@@ -16,14 +16,14 @@
 
 namespace gx {
 
-constexpr uint32_t OPENED_ITEMS = 1024; /* of a query so large, only a warp a block begins, and the others once there is a threshold */
+constexpr uint32_t OPENED_ITEMS = 2048; /* of a query so large, only a warp a block begins, and the others once there is a threshold */
 
 /* Begin to fetch item `number` of a query. */
 __device__ __forceinline__ void fetch_few(const gpu_index &X, const few_batch &F, uint32_t q, uint32_t number, near_item &to, uint32_t lane)
 {
     const uint32_t shares = F.of[q].query.shares, share = number & (shares - 1);
     uint32_t t = 0;
-    for (number /= shares; number >= F.of[q].terms[t].at.n_blocks; ++t)
+    for (number >>= __ffs(shares) - 1; number >= F.of[q].terms[t].at.n_blocks; ++t)
         number -= F.of[q].terms[t].at.n_blocks;
     gpu_item it = make_item(t, F.of[q].terms[t].at, q, &F.of[q].query, number, 1);
     it.what |= share << ITEM_SHARE;

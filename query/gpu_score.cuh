@@ -156,6 +156,9 @@ __device__ __forceinline__ uint32_t score(const gpu_index &X, const gpu_batch &R
             s = 0;
         const uint32_t d = __shfl_sync(ALL_LANES, doc, src), a = __shfl_sync(ALL_LANES, ask, src);
         const float Kd = __shfl_sync(ALL_LANES, K, src);
+        uint32_t asked = 0; /* while the look-ups are made */
+        if (is_few<P> && lane == 0)
+            asked = __ldcg(&R.states[near.item.query].threshold);
         bool ok = true;
         for (uint32_t i = li + 1; i < n + li && ok; ++i) { /* the later lists, then the earlier ones */
             const uint32_t j = i < n ? i : i - n;
@@ -181,8 +184,10 @@ __device__ __forceinline__ uint32_t score(const gpu_index &X, const gpu_batch &R
                 ok = best >= T && (tf || !all);
             }
         }
-        const bool rises = !is_few<P> && near.query.k > QUICK_K; /* the threshold, all the time; and room is small beside what would pass */
-        if (!ok || rises)
+        const bool rises = near.query.k > QUICK_K; /* the threshold, all the time; and room is small beside what would pass */
+        if (is_few<P>)
+            T = max(T, share_threshold<P>(asked, lane));
+        else if (!ok || rises)
             T = max(T, current_threshold<P>(R, near.item.query, lane));
         if (ok && best >= T) {
             T = accept<P>(R, near.query, near.item.query, best, d, T, lane);

@@ -46,13 +46,19 @@ template <class P> __device__ __forceinline__ uint32_t threshold_now(const gpu_b
         return __ldcg(&R.states[q].threshold);
 }
 
-/* The query's threshold as it is now; one value for the warp, whichever way its lanes came here. */
-template <class P> __device__ __forceinline__ uint32_t current_threshold(const gpu_batch &R, uint32_t q, uint32_t lane)
+/* asked, the query's threshold as it was, of the first lane: one value for the warp, whichever way its lanes came here. */
+template <class P> __device__ __forceinline__ uint32_t share_threshold(uint32_t asked, uint32_t lane)
 {
-    const uint32_t T = __shfl_sync(ALL_LANES, __ldcg(&R.states[q].threshold), 0);
+    const uint32_t T = __shfl_sync(ALL_LANES, asked, 0);
     if (is_few<P> && lane == 0)
         atomicMax(&this_block().threshold, T);
     return T;
+}
+
+/* The query's threshold as it is now. */
+template <class P> __device__ __forceinline__ uint32_t current_threshold(const gpu_batch &R, uint32_t q, uint32_t lane)
+{
+    return share_threshold<P>(__ldcg(&R.states[q].threshold), lane);
 }
 
 /* The threshold by the histogram: the lower edge of the bin that holds the k-th best so far, 0 if there are fewer. Loops stay loops:
