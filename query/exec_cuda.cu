@@ -571,8 +571,8 @@ static gx_status run_jobs(gpu_exec *x, const gx_plan *plans, const job *jobs, ui
     if (n && are_few(plans, jobs, n))
         return run_few(x, plans, jobs, n, hits, work, err);
     x->fine = n <= FINE_MOST;
-    /* The first part is small, so that the GPU begins early; a part is described in a fifth of the time that its search takes. Where other
-     * sessions keep the GPU busy, one launch of all is better. */
+    /* The first part is small, so that the GPU begins early; the next is large, since few launches are better than many. Where other
+     * sessions keep the GPU busy, one launch of all is best. */
     const bool busy = __atomic_load_n(&x->s->running, __ATOMIC_RELAXED) > 1;
     for (uint32_t at = 0, turn = 0, most = busy ? MAX_QUERIES : FIRST_PART; at < n && st == GX_OK;
          turn = (turn + 1) % N_PARTS, most = PART_GROWTH * most < MAX_QUERIES ? PART_GROWTH * most : MAX_QUERIES) {

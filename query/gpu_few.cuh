@@ -16,7 +16,7 @@
 
 namespace gx {
 
-constexpr uint32_t OPENED_ITEMS = 2048; /* of a query so large, only a warp a block begins, and the others once there is a threshold */
+constexpr uint32_t OPENED_ITEMS = 2048; /* of a query of so many, shares counted, only a warp a block begins, and the others once there is a threshold */
 
 /* Begin to fetch item `number` of a query. */
 __device__ __forceinline__ void fetch_few(const gpu_index &X, const few_batch &F, uint32_t q, uint32_t number, near_item &to, uint32_t lane)

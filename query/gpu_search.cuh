@@ -8,7 +8,7 @@
  * A warp takes an item (a few blocks of one list) from a queue; the item, what describes it and the payload of its first
  * blocks come to shared memory while the items before are worked on. The warp
  *   1. decodes a block and collects its postings whose tf is large enough, until there are BATCH of them, from two or three blocks, so that
- *      no lane asks the maps in vain and what is waited for is waited for less often;
+ *      no lane asks the maps in vain and what is waited for is waited for less often (of a query alone, a segment at a time);
  *   2. has a bound for each, a table look-up by tf (a shuffle), with the shortest document's K;
  *   3. asks the presence maps of the later lists: absent -> the list's bound leaves the posting's (AND: the posting goes);
  *   4. queues the survivors; up to 32 at a time, one a lane, get the exact length, the exact own impact, bounds from the others' tf
@@ -78,9 +78,9 @@ __device__ __forceinline__ uint32_t collect(const uint32_t (&d)[V], const uint32
     return n_waiting;
 }
 
-/* Which of up to 32 * V postings pass the presence maps: they join the queue, which grows downwards from its end. Returns its new length. own_slack: in each lane the
- * slack of a posting whose tf is the lane (in the last: or more), which is its bound less the threshold (AND: 0), or negative where it does not
- * reach it. A tf of 0: no posting. */
+/* Which of up to 32 * V postings pass the presence maps: they join the queue, which grows downwards from its end. Returns its new
+ * length. own_slack: in each lane the slack of a posting whose tf is the lane (in the last: or more), which is its bound less the
+ * threshold (AND: 0), or negative where it does not reach it. A tf of 0: no posting. */
 template <uint32_t V>
 __device__ __forceinline__ uint32_t filter(const gpu_index &X, const gpu_term *terms, uint32_t n_terms, uint32_t li, bool all,
                                            int own_slack, uint32_t (&d)[V], const uint32_t (&f)[V], uint2 *queue_end, uint32_t *n_queued,
@@ -270,7 +270,7 @@ __device__ __forceinline__ void scan(const gpu_index &X, const gpu_batch &R, con
         stage_chunk<P>(X, near, own->payload.words, 0, ws, ws.buffer ^ 1, lane);
     __syncwarp();
 
-    constexpr bool DIRECT = is_few<P> && V == BATCH / 32; /* one block, which fills the lanes */
+    constexpr bool DIRECT = is_few<P> && V == BATCH / 32; /* a segment at a time, from registers */
     uint2 *const queue_end = ws.postings + SPACE<V>;
     uint32_t k = 0, n = 0, waiting = 0, queued = 0; /* block k, of n postings */
     int own_slack = -1;

@@ -30,7 +30,7 @@ struct alignas(16) near_item {
     gpu_term terms[NEAR_TERMS];  /* not for a long query */
     block_place blocks[MAX_ITEM_BLOCKS + 1];
     uint32_t heads[MAX_ITEM_BLOCKS]; /* the blocks' first docids */
-    uint32_t threshold;          /* as it was then: good, if low */
+    uint32_t threshold;          /* as it was then, or when L1 last read it: good, if low */
 };
 
 /* Payload of an item's blocks up to end: word w of the list is stage[docs + w], or stage[tfs + w]; or, where they are not staged since
@@ -40,7 +40,7 @@ struct alignas(16) chunk {
 };
 
 constexpr uint32_t BATCH = 128; /* postings that ask the maps together */
-constexpr uint32_t MOST_QUEUED = 23; /* candidates; of more, some are scored */
+constexpr uint32_t MOST_QUEUED = 23; /* candidates; of more, some are scored. No more fit into shared memory (gpu_search.cuh) */
 template <uint32_t V> constexpr uint32_t SPACE = 32 * V + BATCH - 1 + MOST_QUEUED;
 
 /* A warp's shared memory. */

@@ -61,8 +61,8 @@ template <class P> __device__ __forceinline__ uint32_t current_threshold(const g
     return share_threshold<P>(__ldcg(&R.states[q].threshold), lane);
 }
 
-/* The threshold by the histogram: the lower edge of the bin that holds the k-th best so far, 0 if there are fewer. Loops stay loops:
- * the search's instructions barely fit into their cache. */
+/* The threshold by the histogram: the lower edge of the bin that holds the k-th best so far, 0 if there are fewer. It is read once, into
+ * registers; the sum over lanes stays a loop, since the search's instructions barely fit into their cache. */
 __device__ __forceinline__ uint32_t raise_threshold(const uint32_t *histogram, uint32_t k, uint32_t base, uint32_t shift, uint32_t lane)
 {
     constexpr uint32_t N = BINS / 128; /* four bins each, of a lane */
@@ -117,7 +117,7 @@ __device__ __forceinline__ unsigned long long sort_lanes(unsigned long long key,
 __device__ __forceinline__ void write_key(unsigned long long *to, unsigned long long key) { *(volatile unsigned long long *)to = key; }
 
 /* The best k <= QUICK_K of the candidates, in order, to the answer; zeros after them. */
-template <uint32_t SPACE>
+template <uint32_t ROOM>
 __device__ __noinline__ void select_few(const gpu_batch &R, const gpu_query &Q, uint32_t q, uint32_t lane, unsigned long long *scratch)
 {
     constexpr uint32_t AT_ONCE = 8;
@@ -138,13 +138,13 @@ __device__ __noinline__ void select_few(const gpu_batch &R, const gpu_query &Q, 
         for (uint32_t u = 0; u < AT_ONCE; ++u) {
             const bool keep = i + 32 * u + lane < n && key[u] && (uint32_t)(key[u] >> 32) >= T;
             const uint32_t who = __ballot_sync(ALL_LANES, keep), at = kept + __popc(who & ((1u << lane) - 1));
-            if (keep && at < SPACE)
+            if (keep && at < ROOM)
                 scratch[at] = key[u];
             kept += __popc(who);
         }
     }
     __syncwarp();
-    const bool fits = kept <= SPACE;
+    const bool fits = kept <= ROOM;
     const uint32_t m = fits ? kept : n;
     unsigned long long last = ~0ull;
     uint32_t hits = 0;
