@@ -78,6 +78,20 @@ __device__ __forceinline__ uint32_t collect(const uint32_t (&d)[V], const uint32
     return n_waiting;
 }
 
+/* n of those that wait, for the lanes; a tf of 0 where there is none. Their place is free then. */
+__device__ __forceinline__ void take_batch(const uint2 *waiting, uint32_t n, uint32_t lane, uint32_t (&docids)[BATCH / 32], uint32_t (&tfs)[BATCH / 32])
+{
+    __syncwarp();
+#pragma unroll
+    for (uint32_t v = 0; v < BATCH / 32; ++v) {
+        const uint32_t i = 32 * v + lane;
+        const uint2 posting = i < n ? waiting[i] : make_uint2(0, 0);
+        docids[v] = posting.x;
+        tfs[v] = posting.y;
+    }
+    __syncwarp();
+}
+
 /* Which of up to 32 * V postings pass the presence maps: they join the queue, which grows downwards from its end. Returns its new
  * length. own_slack: in each lane the slack of a posting whose tf is the lane (in the last: or more), which is its bound less the
  * threshold (AND: 0), or negative where it does not reach it. A tf of 0: no posting. */
@@ -321,15 +335,7 @@ __device__ __forceinline__ void scan(const gpu_index &X, const gpu_batch &R, con
                 queued = filter<V>(X, terms, n_terms, li, all, own_slack, d, f, queue_end, &ws.n_queued, queued);
             } else {
                 uint32_t docids[BATCH / 32], tfs[BATCH / 32];
-                __syncwarp();
-#pragma unroll
-                for (uint32_t v = 0; v < BATCH / 32; ++v) {
-                    const uint32_t i = 32 * v + lane;
-                    const uint2 posting = i < take ? ws.postings[waiting + i] : make_uint2(0, 0);
-                    docids[v] = posting.x;
-                    tfs[v] = posting.y;
-                }
-                __syncwarp();
+                take_batch(ws.postings + waiting, take, lane, docids, tfs);
                 queued = filter<BATCH / 32>(X, terms, n_terms, li, all, own_slack, docids, tfs, queue_end, &ws.n_queued, queued);
             }
             now = __shfl_sync(ALL_LANES, T_now, 0);
