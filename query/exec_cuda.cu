@@ -7,25 +7,13 @@
  * nothing is waited for between a part's first copy and its last. A query whose candidates overflowed their room is run
  * again with room for every document, beginning at the threshold that it reached.
  */
-#include "query/gpu_named.cuh"
-#include "query/gpu_part.cuh"
-
-#include <time.h>
+#include "query/gpu_exec.cuh"
 
 using namespace gx;
 
 constexpr uint64_t MAX_ITEMS = 3u << 20, MAX_CANDIDATES = 16u << 20; /* of a part, unless a query alone needs more */
 constexpr uint32_t FIRST_PART = 128, PART_GROWTH = 8; /* queries of a run's first part; how many times larger the next may be */
 constexpr uint32_t FINE_MOST = 512; /* a run of so many queries has fine items (describe_items) */
-constexpr int UNSET = 0xff; /* each byte of what a few queries' answers are before the device writes them */
-constexpr int N_PARTS = 3, MAX_BOUNDS = 16; /* sets of bounds in use at a time */
-
-static double seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* ---- room ---- */
 
@@ -57,21 +45,6 @@ uint64_t gx::exec_bytes(const gx_index *ix)
 
 /* ---- an exec: a thread's workspace ---- */
 
-struct gpu_exec {
-    gpu_state *s;
-    gpu_calls calls; /* of all runs */
-    part parts[N_PARTS];
-    gpu_query_state *d_few_states; /* [FEW_QUERIES] */
-    uint32_t *d_few_histograms;    /* [2 * FEW_QUERIES * BINS] */
-    uint64_t candidate_room, answer_room, item_room;
-    bool fine; /* items of the run under way */
-    bounds *bounds_used[MAX_BOUNDS]; /* by the run under way */
-    uint32_t n_bounds_used;
-    named_space *named; /* NULL until needed */
-    job *again; /* jobs that overflowed */
-    uint32_t n_again, max_again;
-};
-
 static void close_part(part *p)
 {
     void *const pinned[] = {p->described, p->results, p->answers, p->counts};
@@ -98,19 +71,13 @@ static void cuda_exec_close(void *exec)
     if (!x)
         return;
     (void)cudaSetDevice(x->s->device);
+    close_few(x);
     for (part &p : x->parts)
         close_part(&p);
-    (void)cudaFree(x->d_few_states);
-    (void)cudaFree(x->d_few_histograms);
     named_close(x->named);
     (void)cudaGetLastError();
     free(x->again);
     free(x);
-}
-
-template <typename T> static cudaError_t pinned_alloc(T **out, uint64_t n)
-{
-    return cudaHostAlloc((void **)out, n * sizeof(T), cudaHostAllocMapped);
 }
 
 static gx_status open_part(gpu_exec *x, part *p, gx_error *err)
@@ -134,16 +101,6 @@ static gx_status open_part(gpu_exec *x, part *p, gx_error *err)
     TRY("making a stream", cudaStreamCreateWithFlags(&p->stream, cudaStreamNonBlocking));
     for (int i = 0; i < 4; ++i)
         TRY("making an event", cudaEventCreateWithFlags(&p->events[i], i == 3 ? cudaEventDisableTiming : cudaEventDefault));
-    return GX_OK;
-}
-
-static gx_status open_few(gpu_exec *x, gx_error *err)
-{
-    const cudaStream_t stream = x->parts[0].stream;
-    TRY("memory for a session", device_alloc(&x->d_few_states, FEW_QUERIES));
-    TRY("memory for a session", device_alloc(&x->d_few_histograms, 2 * FEW_QUERIES * BINS));
-    TRY("clearing memory", cudaMemsetAsync(x->d_few_states, 0, FEW_QUERIES * sizeof *x->d_few_states, stream));
-    TRY("clearing memory", cudaMemsetAsync(x->d_few_histograms, 0, 2 * FEW_QUERIES * BINS * sizeof *x->d_few_histograms, stream));
     return GX_OK;
 }
 
@@ -276,7 +233,7 @@ static gx_status launch_part(gpu_exec *x, part *p, const uint32_t *drivers, uint
     return GX_OK;
 }
 
-static gx_status push_again(gpu_exec *x, job j, gx_error *err)
+gx_status gx::push_again(gpu_exec *x, job j, gx_error *err)
 {
     if (x->n_again == x->max_again) {
         const uint32_t max = x->max_again ? 2 * x->max_again : 64;
@@ -290,8 +247,7 @@ static gx_status push_again(gpu_exec *x, job j, gx_error *err)
     return GX_OK;
 }
 
-/* The answer of query q of the part to hits, or the query to those to be run again. */
-static gx_status collect_query(gpu_exec *x, part *p, const placed *pl, uint32_t q, gx_op op, gx_hits *hits, gx_error *err)
+gx_status gx::collect_query(gpu_exec *x, part *p, const placed *pl, uint32_t q, gx_op op, gx_hits *hits, gx_error *err)
 {
     const gpu_query *Q = &p->queries[q];
     const gpu_query_state st = p->results[q];
@@ -358,7 +314,7 @@ static gx_status find_bounds(gpu_exec *x, gx_norm norm, const bounds **out, gx_e
     return st;
 }
 
-static void count_lists(const gpu_exec *x, const gx_plan *plan, gx_work *work)
+void gx::count_lists(const gpu_exec *x, const gx_plan *plan, gx_work *work)
 {
     for (uint32_t t = 0; work && t < plan->n_terms; ++t) {
         work->postings += plan->terms[t].df;
@@ -366,8 +322,7 @@ static void count_lists(const gpu_exec *x, const gx_plan *plan, gx_work *work)
     }
 }
 
-/* Make the part ready for so many queries and terms. */
-static void empty_part(part *p, uint64_t n_queries, uint64_t n_terms)
+void gx::empty_part(part *p, uint64_t n_queries, uint64_t n_terms)
 {
     p->queries = (gpu_query *)p->described;
     p->terms = (gpu_term *)(p->queries + n_queries);
@@ -404,8 +359,7 @@ static uint32_t size_part(const gpu_exec *x, part *p, const gx_plan *plans, cons
     return i;
 }
 
-/* Describe the job's query in the part, as AND (all) or OR; its number. */
-static gx_status add_query(gpu_exec *x, part *p, const gx_plan *plan, const job *j, bool all, uint32_t after, uint32_t *drivers,
+gx_status gx::add_query(gpu_exec *x, part *p, const gx_plan *plan, const job *j, bool all, uint32_t after, uint32_t *drivers,
                            uint32_t *number, gx_error *err)
 {
     const bounds *b = NULL;
@@ -439,130 +393,6 @@ static gx_status fill_part(gpu_exec *x, part *p, const gx_plan *plans, const job
     return st;
 }
 
-/* ---- a few queries ---- */
-
-/* Whether the jobs can go as a kernel's parameters. */
-static bool are_few(const gx_plan *plans, const job *jobs, uint32_t n)
-{
-    for (uint32_t i = 0; i < n && n <= FEW_QUERIES; ++i) {
-        const gx_plan *plan = &plans[jobs[i].plan];
-        if (!plan->prune || plan->n_terms > NEAR_TERMS || plan->k > QUICK_K || jobs[i].roomy)
-            return false;
-    }
-    return n <= FEW_QUERIES;
-}
-
-/* Of how many items each of a query's n_blocks blocks is made, where it has `room` blocks of threads to itself: while warps are left
- * over, they share a block and its look-ups, each some of the lanes. To decode it once more takes less. */
-static uint32_t count_shares(uint32_t n_blocks, uint32_t room)
-{
-    uint32_t shares = 1;
-    while (shares < MAX_SHARES && (uint64_t)n_blocks * shares * 2 <= (uint64_t)room * SEARCH_WARPS)
-        shares *= 2;
-    return shares;
-}
-
-/* Describe jobs[n]; *blocks: of threads that each of them gets. */
-static gx_status fill_few(gpu_exec *x, part *p, const gx_plan *plans, const job *jobs, uint32_t n, few_batch *F, uint32_t *blocks,
-                          gx_work *work, gx_error *err)
-{
-    const uint32_t room = x->s->few_grid > n ? x->s->few_grid / n : 1; /* a slice of a GPU may have little */
-    uint32_t drivers[FEW_QUERIES], most = 0;
-    empty_part(p, FEW_QUERIES, FEW_QUERIES * NEAR_TERMS);
-    for (uint32_t i = 0; i < n; ++i) {
-        const gx_plan *plan = &plans[jobs[i].plan];
-        placed *pl = &p->jobs[p->n_jobs++];
-        *pl = {jobs[i], 0, NO_QUERY};
-        gpu_query *Q = &p->queries[i];
-        const gpu_term *terms = &p->terms[p->n_terms];
-        const gx_status st = add_query(x, p, plan, &jobs[i], jobs[i].op != GX_OP_OR, NO_QUERY, drivers, &pl->first, err);
-        if (st != GX_OK)
-            return st;
-        Q->first_term = 0;
-        for (uint32_t t = 0; t < drivers[i]; ++t)
-            Q->n_items += terms[t].at.n_blocks;
-        Q->shares = count_shares(Q->n_items, room);
-        Q->n_items *= Q->shares;
-        most = most > Q->n_items ? most : Q->n_items;
-        F->of[i].query = *Q;
-        memcpy(F->of[i].terms, terms, plan->n_terms * sizeof *terms);
-        memset(&p->results[i], UNSET, sizeof p->results[i]);
-        memset(&p->answers[Q->answer], UNSET, Q->k * sizeof *p->answers);
-        count_lists(x, plan, work);
-    }
-    *blocks = most > SEARCH_WARPS ? (most + SEARCH_WARPS - 1) / SEARCH_WARPS : 1;
-    *blocks = *blocks < room ? *blocks : room;
-    return GX_OK;
-}
-
-/* Whether the answer to query q of a few is there, all of it: no word that the device writes has every bit set. */
-static bool is_there(const part *p, uint32_t q)
-{
-    const uint32_t *result = (const uint32_t *)&p->results[q];
-    const uint64_t *keys = p->answers + p->queries[q].answer;
-    bool there = true;
-    for (uint32_t i = 0; i < sizeof p->results[q] / sizeof *result; ++i)
-        there = there && __atomic_load_n(&result[i], __ATOMIC_ACQUIRE) != UINT32_MAX;
-    for (uint32_t i = 0; i < p->queries[q].k && there; ++i)
-        there = __atomic_load_n(&keys[i], __ATOMIC_ACQUIRE) != UINT64_MAX;
-    return there;
-}
-
-/* Until the answers to a few queries are there, which is sooner than the stream has come to its end; that is asked only of
- * failures. */
-static gx_status wait_for_few(gpu_exec *x, const part *p, const gx_plan *plan, bool *cancelled, gx_error *err)
-{
-    uint32_t q = 0;
-    x->calls.waits += 1;
-    cudaError_t e = cudaErrorNotReady;
-    for (uint32_t turn = 1; q < p->n_queries && e == cudaErrorNotReady; ++turn) {
-        while (q < p->n_queries && is_there(p, q))
-            ++q;
-        if (turn % 1024 == 0) {
-            e = cudaStreamQuery(p->stream);
-            *cancelled = *cancelled || (plan->cancel && plan->cancel(plan->user));
-        }
-    }
-    TRY("searching", e == cudaErrorNotReady ? cudaSuccess : e);
-    return GX_OK;
-}
-
-/* A few short queries: one launch, nothing copied. AND that falls to OR is run again. */
-static gx_status run_few(gpu_exec *x, const gx_plan *plans, const job *jobs, uint32_t n, gx_hits *hits, gx_work *work, gx_error *err)
-{
-    part *p = &x->parts[0];
-    const gpu_state *s = x->s;
-    const gx_plan *plan = &plans[jobs[0].plan];
-    const double t0 = work ? seconds() : 0;
-    bool cancelled = plan->cancel && plan->cancel(plan->user);
-    few_batch F;
-    uint32_t blocks;
-    if (cancelled)
-        return gx_fail(err, GX_ECANCELLED, "cancelled");
-    gx_status st = fill_few(x, p, plans, jobs, n, &F, &blocks, work, err);
-    if (st != GX_OK)
-        return st;
-    const gpu_batch R = {NULL, NULL, NULL, 0, NULL, x->d_few_states, x->d_few_histograms, x->d_few_histograms + FEW_QUERIES * BINS, p->d_candidates,
-                         (unsigned long long *)p->answers, p->results, NULL};
-    search_few(s->X, s->coding, R, F, n, blocks, p->stream);
-    TRY("starting a search", cudaGetLastError());
-    x->calls.parts += 1;
-    if (work)
-        work->seconds[0] += seconds() - t0;
-    if ((st = wait_for_few(x, p, plan, &cancelled, err)) != GX_OK)
-        return st;
-    if (cancelled)
-        return gx_fail(err, GX_ECANCELLED, "cancelled");
-    for (uint32_t i = 0; i < n && st == GX_OK; ++i) {
-        const bool falls = jobs[i].op == GX_OP_AND_OR && p->results[i].count < p->queries[i].k;
-        st = falls ? push_again(x, {jobs[i].plan, GX_OP_OR, false, 0}, err)
-                   : collect_query(x, p, &p->jobs[i], i, jobs[i].op == GX_OP_OR ? GX_OP_OR : GX_OP_AND, hits, err);
-        if (work)
-            work->and_fell_to_or += falls;
-    }
-    return st;
-}
-
 static gx_status run_jobs(gpu_exec *x, const gx_plan *plans, const job *jobs, uint32_t n, gx_hits *hits, gx_work *work, gx_error *err)
 {
     uint32_t drivers[MAX_QUERIES], active[MAX_QUERIES];
@@ -570,6 +400,7 @@ static gx_status run_jobs(gpu_exec *x, const gx_plan *plans, const job *jobs, ui
     gx_status st = GX_OK;
     if (n && are_few(plans, jobs, n))
         return run_few(x, plans, jobs, n, hits, work, err);
+    send_away(x->s);
     x->fine = n <= FINE_MOST;
     /* The first part is small, so that the GPU begins early; the next is large, since few launches are better than many. Where other
      * sessions keep the GPU busy, one launch of all is best. */
@@ -622,6 +453,7 @@ static gx_status cuda_run(void *exec, const gx_plan *plans, uint32_t n, gx_hits 
             jobs[n_jobs++] = {i, plans[i].op, false, 0};
     }
     x->n_again = 0;
+    x->was_last = __atomic_exchange_n(&x->s->last, x, __ATOMIC_RELAXED) == x;
     __atomic_fetch_add(&x->s->running, 1, __ATOMIC_RELAXED);
     gx_status st = run_jobs(x, plans, jobs, n_jobs, hits, work, err);
     while (st == GX_OK && x->n_again) { /* AND that falls to OR, and then what needs more room */
@@ -633,6 +465,8 @@ static gx_status cuda_run(void *exec, const gx_plan *plans, uint32_t n, gx_hits 
         free(again);
     }
     __atomic_fetch_sub(&x->s->running, 1, __ATOMIC_RELAXED);
+    if (st == GX_OK && n_jobs < n)
+        send_away(x->s);
     if (st == GX_OK)
         st = named_run(&x->named, x->s, &x->calls, plans, n, hits, work, err);
     if (work) {

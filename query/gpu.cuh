@@ -5,9 +5,9 @@
  *   gpu_term   one a query's list: its blocks, its payload, its presence map, its weight and bounds
  *   gpu_item   a few blocks of one list, which is what a warp takes at a time
  *
- * Parts: exec_cuda.cu (batches), gpu_state.cu (an index on the device), gpu_part.cu (queries described), gpu_derive.cu (tables,
+ * Parts: exec_cuda.cu (batches), exec_few.cu (a few queries), gpu_state.cu (an index on the device), gpu_part.cu (queries described), gpu_derive.cu (tables,
  * maps and bounds from the lists), gpu_search.cuh (the ranked search, with gpu_stage.cuh, gpu_score.cuh and gpu_threshold.cuh), gpu_few.cuh
- * (the same of a few queries, in one launch), gpu_exhaustive.cu (every posting), gpu_select.cu (the best of many candidates).
+ * (the same of a few queries, in one launch or none, with gpu_mail.cuh), gpu_exhaustive.cu (every posting), gpu_select.cu (the best of many candidates).
  */
 #ifndef GX_GPU_CUH
 #define GX_GPU_CUH
@@ -18,6 +18,8 @@ extern "C" {
 #include "query/exec.h"
 }
 #include "codecs/decode.cuh"
+
+#include <stddef.h>
 
 namespace gx {
 
@@ -144,11 +146,33 @@ struct gpu_run {
 /* A few queries, short ones, of k <= QUICK_K: the kernel's parameters are all that describes them. Query i's terms are its own, from 0 on. */
 constexpr uint32_t FEW_QUERIES = 4;
 
+struct few_query {
+    gpu_query query;
+    gpu_term terms[NEAR_TERMS];
+    uint32_t blocks; /* of threads that search for it: the first ones of the grid */
+    uint32_t unused[3];
+};
+
 struct few_batch {
-    struct {
-        gpu_query query;
-        gpu_term terms[NEAR_TERMS];
-    } of[FEW_QUERIES];
+    few_query of[FEW_QUERIES];
+};
+
+/* Where a kernel that stays finds its next query: host memory that the GPU reads, and a copy in device memory that the kernel's blocks
+ * of threads read. Each word of the query has the message's number beside it, so that a message is there when all its numbers are. */
+constexpr uint32_t MAIL_PIECES = 64, MAIL_WORDS = sizeof(few_query) / 4; /* pieces of 16 bytes */
+
+struct alignas(128) mailbox {
+    uint2 words[2 * MAIL_PIECES - 2]; /* word, number; what is left over numbered too */
+    uint32_t leave, unused[3];        /* leave != 0: the host wants the kernel to end */
+    alignas(128) uint32_t left;       /* the number of the message that the kernel did not wait for */
+};
+static_assert(MAIL_WORDS >= 64 && MAIL_WORDS <= 2 * MAIL_PIECES - 2 && MAIL_WORDS % 2 == 0 && offsetof(mailbox, left) == 16 * MAIL_PIECES, "a warp reads it at once");
+
+struct few_stay {
+    mailbox *mail;     /* as the device sees it */
+    uint4 *copy;       /* [MAIL_PIECES], in device memory; no number in it is greater than number */
+    uint32_t number;   /* of the message that the kernel's first query would have been */
+    uint32_t patience; /* ns that it waits for the next query; 0: it does not stay */
 };
 
 enum { COUNT_DECODED, COUNT_LOOKUPS, N_COUNTS };

@@ -51,10 +51,11 @@ uint32_t search_grid(uint32_t coding, uint32_t multiprocessors);
 /* The batch's items, all of long queries (of more than NEAR_TERMS terms) or none. */
 void search_batch(const gpu_index &X, uint32_t coding, const gpu_batch &R, bool are_long, uint32_t grid, cudaStream_t stream);
 
-/* A few queries, each by `blocks` blocks of threads. R.states and both histograms are 0 and become so again.
+/* A few queries, by `grid` blocks of threads each. R.states and both histograms are 0 and become so again. One query's kernel may stay and
+ * answer others (few_stay); then grid is what fills the device, so that all of it is there.
  * search_few_grid: the number of blocks that fill the current device, which is made ready. */
 uint32_t search_few_grid(uint32_t coding, uint32_t multiprocessors);
-void search_few(const gpu_index &X, uint32_t coding, const gpu_batch &R, const few_batch &F, uint32_t n_queries, uint32_t blocks,
+void search_few(const gpu_index &X, uint32_t coding, const gpu_batch &R, const few_batch &F, uint32_t n_queries, const few_stay &S, uint32_t grid,
                 cudaStream_t stream);
 
 /* ---- gpu_exhaustive.cu ---- */

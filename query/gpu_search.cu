@@ -63,12 +63,12 @@ uint32_t search_few_grid(uint32_t coding, uint32_t multiprocessors)
     return multiprocessors * (uint32_t)(each > 0 ? each : 1);
 }
 
-void search_few(const gpu_index &X, uint32_t coding, const gpu_batch &R, const few_batch &F, uint32_t n_queries, uint32_t blocks,
+void search_few(const gpu_index &X, uint32_t coding, const gpu_batch &R, const few_batch &F, uint32_t n_queries, const few_stay &S, uint32_t grid,
                 cudaStream_t stream)
 {
     with_pair(coding, [&](auto pair) {
         constexpr size_t bytes = shared_bytes<decltype(pair)>();
-        search_few_queries<decltype(pair)><<<dim3(blocks, n_queries), SEARCH_WARPS * 32, bytes, stream>>>(X, R, F);
+        search_few_queries<decltype(pair)><<<dim3(grid, n_queries), SEARCH_WARPS * 32, bytes, stream>>>(X, R, F, S);
     });
 }
 

@@ -31,8 +31,9 @@ template <class P> constexpr uint32_t SEARCH_BLOCKS = P::template doc<true>::V >
 template <> constexpr uint32_t SEARCH_BLOCKS<pair_gpubp128> = 4; /* 64 registers; what is spilled, an item needs once */
 template <class P> constexpr uint32_t SEARCH_BLOCKS<few<P>> = SEARCH_BLOCKS<P> < 3 ? SEARCH_BLOCKS<P> : 3; /* nothing is spilled */
 template <class P> constexpr bool ALWAYS_STAGED<few<P>> = ALWAYS_STAGED<P>;
-static_assert(SEARCH_BLOCKS<pair_gpubp128> * (SEARCH_WARPS * sizeof(search_space<4>) + 1024 + sizeof(few_block)) <= 196 * 1024,
-              "60 KB are left for L1; a block of threads takes 1 KB for itself");
+constexpr size_t BLOCK_BYTES = SEARCH_WARPS * sizeof(search_space<4>) + 1024; /* a block of threads takes 1 KB for itself */
+static_assert(SEARCH_BLOCKS<pair_gpubp128> * BLOCK_BYTES <= 196 * 1024 &&
+              SEARCH_BLOCKS<few<pair_gpubp128>> * (BLOCK_BYTES + sizeof(few_block)) <= 196 * 1024, "60 KB are left for L1");
 
 /* ---- postings ---- */
 
@@ -413,8 +414,10 @@ search(const __grid_constant__ gpu_index X, const __grid_constant__ gpu_batch R)
             if (last)
                 __threadfence();
         }
-        if (__shfl_sync(ALL_LANES, last, 0) && near.query.k <= QUICK_K)
+        if (__shfl_sync(ALL_LANES, last, 0) && near.query.k <= QUICK_K) {
+            __syncwarp();
             select_few<SPACE<V>>(R, near.query, near.item.query, lane, reinterpret_cast<unsigned long long *>(ws.postings));
+        }
         if (!more)
             break;
     }

@@ -38,6 +38,10 @@ struct gpu_state {
     uint64_t map_words, table_words;
     cudaStream_t stream;
     uint32_t running;      /* batches under way in all sessions; atomic */
+    const void *last;      /* the session whose batch was the last to begin; atomic */
+    uint32_t patience;     /* ns that a kernel which answered a query alone waits for the next one */
+    pthread_mutex_t stay_lock; /* of what follows */
+    mailbox *staying;      /* of the kernel that waits so, or may, or has ended; or NULL */
     pthread_mutex_t lock;  /* of what follows, d_best, d_kth and stream */
     bounds *bounds_sets;
 };

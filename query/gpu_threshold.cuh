@@ -29,6 +29,8 @@ struct few_block {
     uint32_t taken;     /* items */
     uint32_t open;      /* the first warp has counted what its first item's documents have at least */
     uint32_t finished;  /* warps | those of them that wrote, << 16 */
+    uint32_t mail;      /* of a kernel that stays: the number of its last message, which is */
+    few_query query;
 };
 
 __device__ __forceinline__ few_block &this_block()

@@ -2,6 +2,8 @@
  * runs the same cases; GX_TEST_SEED chooses other ones. GX_TEST_FILTER: the tests whose names match, as `*(GPU)`. Where a tool
  * makes all slow: GX_TEST_CASES, fewer random cases; GX_TEST_NAMED_K, named algorithms only for k up to that. */
 #include <math.h>
+#include <pthread.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "codecs/choice.h"
@@ -558,6 +560,125 @@ static void options_out_of_range_are_refused(void **state)
     close_collection(&f);
 }
 
+/* ---- sessions that take turns ---- */
+
+enum { COMPANY = 3, ERRANDS = 24, ERRAND_K = 10, MOST_ERRANDS = 40 };
+
+typedef struct company {
+    const engine_row *row;
+    fixture f;
+    test_query tests[ERRANDS];
+    gx_query_options opt[ERRANDS];
+    oracle_answer want[ERRANDS];
+} company;
+
+/* Of one thread, or of all in turns. */
+typedef struct errands {
+    pthread_t thread;
+    company *all;
+    gx_session *sessions[COMPANY];
+    uint32_t n_sessions, turns;
+    gen_rng r;
+    char wrong[600];
+} errands;
+
+static bool is_right(const company *c, uint32_t i, const uint32_t *docids, const float *scores, uint32_t n_hits)
+{
+    const oracle_answer *w = &c->want[i];
+    bool right = n_hits == w->n_hits;
+    for (uint32_t h = 0; h < w->n_hits && right; ++h) {
+        const float score = ldexpf((float)w->hits[h].fixed, -w->exponent);
+        right = docids[h] == w->hits[h].docid && memcmp(&score, &scores[h], sizeof score) == 0;
+    }
+    return right;
+}
+
+/* One query many times over, now and then with many others at once, at once or after a pause about as long as a GPU waits for it. */
+static void *run_errands(void *user)
+{
+    errands *e = user;
+    uint32_t at = 0;
+    for (uint32_t turn = 0; turn < e->turns && !e->wrong[0]; ++turn) {
+        uint32_t docids[MOST_ERRANDS * ERRAND_K], n_hits[MOST_ERRANDS];
+        float scores[MOST_ERRANDS * ERRAND_K];
+        gx_query queries[MOST_ERRANDS];
+        gx_error err = {0};
+        const gx_results out = {sizeof out, docids, scores, n_hits, NULL};
+        const uint32_t i = gen_below(&e->r, ERRANDS), n = gen_below(&e->r, 6) ? 1 : gen_below(&e->r, 2) ? 2 : 1 + gen_below(&e->r, MOST_ERRANDS);
+        const struct timespec pause = {0, gen_below(&e->r, 3) ? 0 : 1000 * (long)gen_below(&e->r, 200)};
+        if (gen_below(&e->r, 5) == 0)
+            at = gen_below(&e->r, e->n_sessions);
+        if (gen_below(&e->r, 40) == 0) {
+            gx_session_close(e->sessions[at]);
+            e->sessions[at] = NULL;
+            if (gx_session_open(&e->sessions[at], e->all->f.en, &err) != GX_OK)
+                snprintf(e->wrong, sizeof e->wrong, "session: %.500s", err.text);
+        }
+        for (uint32_t q = 0; q < n; ++q)
+            queries[q] = (gx_query){e->all->tests[i].text, strlen(e->all->tests[i].text)};
+        if (pause.tv_nsec)
+            nanosleep(&pause, NULL);
+        if (!e->wrong[0] && gx_search(e->sessions[at], queries, n, &e->all->opt[i], &out, &err) != GX_OK)
+            snprintf(e->wrong, sizeof e->wrong, "search: %.500s", err.text);
+        for (uint32_t q = 0; q < n && !e->wrong[0]; ++q) {
+            if (!is_right(e->all, i, docids + q * ERRAND_K, scores + q * ERRAND_K, n_hits[q]))
+                snprintf(e->wrong, sizeof e->wrong, "turn %u, query %u of %u: a wrong answer to '%.400s'", turn, q, n, e->all->tests[i].text);
+        }
+    }
+    return NULL;
+}
+
+/* A GPU that has answered a query alone waits for the next. Whoever comes instead, and when, answers stay the same. */
+static void a_query_alone_is_answered_in_any_company(void **state)
+{
+    static company c;
+    errands together = {.all = &c, .n_sessions = COMPANY}, apart[COMPANY];
+    gx_error err = {0};
+    gen_rng r = {base_seed() + 79};
+    c.row = *state;
+    open_collection(&c.f, base_seed() + 79, GEN_CLUSTERED, 6000, 50, pick_codec(1), pick_codec(1));
+    if (!open_engine(&c.f, c.row, UINT64_MAX)) {
+        close_collection(&c.f);
+        skip();
+    }
+    for (uint32_t i = 0; i < ERRANDS; ++i) {
+        make_query(&c.tests[i], &r, c.f.c, i % 9 ? 5 : 30);
+        c.opt[i] = GX_QUERY_OPTIONS;
+        c.opt[i].k = c.tests[i].q.k = ERRAND_K;
+        c.opt[i].op = c.tests[i].q.op = (gx_op)(i % 3);
+        c.opt[i].preset = c.tests[i].q.preset = i % 4 ? GX_BM25 : GX_BM25_LUCENE;
+        c.opt[i].prune = i % 11 != 10;
+        c.opt[i].algorithm = i % 13 == 12 ? GX_ALGORITHM_PMF : GX_ALGORITHM_AUTO;
+        c.tests[i].q.k1 = c.tests[i].q.b = NAN;
+        c.want[i] = oracle_search(c.f.c, &c.tests[i].q);
+    }
+    together.r = r;
+    together.turns = least_cases() < 3000 ? least_cases() : 3000;
+    for (uint32_t s = 0; s < COMPANY; ++s)
+        assert_int_equal(gx_session_open(&together.sessions[s], c.f.en, &err), GX_OK);
+    (void)run_errands(&together);
+    const bool threads = !strstr(gx_engine_describe(c.f.en), "emulated"); /* that one knows of one thread */
+    for (uint32_t s = 0; s < COMPANY && threads; ++s) {
+        apart[s] = (errands){.all = &c, .n_sessions = 1, .turns = together.turns / 3, .r = {r.state + 1 + s}};
+        apart[s].sessions[0] = together.sessions[s];
+        assert_int_equal(pthread_create(&apart[s].thread, NULL, run_errands, &apart[s]), 0);
+    }
+    for (uint32_t s = 0; s < COMPANY; ++s) {
+        if (threads) {
+            pthread_join(apart[s].thread, NULL);
+            together.sessions[s] = apart[s].sessions[0];
+        }
+        if (threads && apart[s].wrong[0])
+            fail_msg("%s, seed %llu, thread %u: %s", c.row->name, (unsigned long long)base_seed(), s, apart[s].wrong);
+        gx_session_close(together.sessions[s]);
+    }
+    if (together.wrong[0])
+        fail_msg("%s, seed %llu: %s", c.row->name, (unsigned long long)base_seed(), together.wrong);
+    for (uint32_t i = 0; i < ERRANDS; ++i)
+        oracle_free(&c.want[i]);
+    close_collection(&c.f);
+}
+
 static int make_dir(void **state)
 {
     (void)state;
@@ -587,6 +708,7 @@ int main(void)
         ROWS(answers_equal_the_oracles),
         ROWS(batches_of_every_size_have_the_same_answers),
         ROWS(a_warm_session_neither_allocates_nor_waits_midway),
+        ROWS(a_query_alone_is_answered_in_any_company),
         ROWS(long_queries_are_answered_up_to_1024_terms),
         ROWS(a_search_stops_when_told_to_and_the_session_goes_on),
         ROWS(options_out_of_range_are_refused),

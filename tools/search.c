@@ -24,6 +24,7 @@ gx_engine_options cli_engine_options(const cli_args *a)
     o.device_memory = cli_count(a, "device-memory");
     if (cli_given(a, "map-memory"))
         o.map_memory = cli_count(a, "map-memory");
+    o.stay = (uint32_t)cli_count(a, "stay");
     return o;
 }
 

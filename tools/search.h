@@ -11,7 +11,11 @@
 #define CLI_ALGORITHMS "auto|pmf|taat"                                                   /* as gx_algorithm does */
 #define CLI_ENGINES "auto|cpu|gpu"                                                        /* as gx_engine_kind does */
 
-/* Rows for a command's table of flags. */
+/* Rows for a command's table of flags; CLI_SEARCH_FLAGS has CLI_STAY_FLAG. */
+#define CLI_STAY_FLAG \
+    {"stay", 0, CLI_COUNT, "US", "100", /* GX_DEFAULT_STAY */ \
+     "for so many microseconds a GPU that has answered a query alone waits for the next one, whose search begins sooner then; meanwhile it " \
+     "does nothing else, for other programs neither; 0: it does not wait", .max = 1000000}
 #define CLI_SEARCH_FLAGS \
     {"top", 'k', CLI_COUNT, "N", "10", "the most results of a query", .min = 1, .max = UINT32_MAX}, \
     {"op", 0, CLI_CHOICE, CLI_OPS, "or", \
@@ -31,6 +35,7 @@
     {"device-memory", 0, CLI_BYTES, "SIZE", "0", "the most GPU memory to use; 0: what is free"}, \
     {"map-memory", 0, CLI_BYTES, "SIZE", NULL, "the most memory for tables derived from the index: " \
      "the host's for the CPU engine, the GPU's on a GPU; 0: none; without it, no limit"}, \
+    CLI_STAY_FLAG, \
     {"check", 0, CLI_CHOICE, "structure|checksum|full", "checksum", "how much of the index is verified before it is used"}
 
 /* The flags' values. */

@@ -59,7 +59,7 @@ cudaError_t cudaGetDeviceCount(int *n)
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int number)
 {
-    *p = {"emulated GPU", MEMORY, 9, 0, 3, 1 << 20};
+    *p = {"emulated GPU", MEMORY, 9, 0, 3, 1 << 20, 0};
     return check(number == 0);
 }
 

@@ -29,6 +29,7 @@ struct cudaDeviceProp {
     char name[256];
     size_t totalGlobalMem;
     int major, minor, multiProcessorCount, l2CacheSize;
+    int cooperativeLaunch; /* 0: a grid's blocks are not there at the same time */
 };
 cudaError_t cudaGetDeviceCount(int *n);
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int number);

@@ -15,6 +15,10 @@ INSTRUCTIONS = {
     'cp.async.ca.shared.global [%0], [%1], 4;': 'emulated::copy_async(%0, %1, 4)',
     'cp.async.cg.shared.global [%0], [%1], 16;': 'emulated::copy_async(%0, %1, 16)',
     'cp.async.wait_all;': 'emulated::wait_copies()',
+    'mov.u64 %0, %%globaltimer;': '%0 = emulated::nanoseconds()',
+    'ld.volatile.global.v4.u32 {%0, %1, %2, %3}, [%4];': 'emulated::load_4(%0, %1, %2, %3, %4)',
+    'ld.acquire.gpu.global.v4.u32 {%0, %1, %2, %3}, [%4];': 'emulated::load_4(%0, %1, %2, %3, %4)',
+    'st.volatile.global.v4.u32 [%0], {%1, %2, %3, %4};': 'emulated::store_4(%0, %1, %2, %3, %4)',
     'atom.add.acq_rel.gpu.global.u32 %0, [%1], 1;': '%0 = atomicAdd(%1, 1)',
     'atom.add.acquire.gpu.global.u32 %0, [%1], 1;': '%0 = atomicAdd(%1, 1)',
     '{ .reg .u32 y; .reg .pred there; shfl.sync.up.b32 y|there, %0, %1, %2, 0xffffffff; @there add.u32 %0, %0, y; }':

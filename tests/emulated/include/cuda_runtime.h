@@ -22,6 +22,7 @@
 #include <math.h>
 #include <string.h>
 
+#include <chrono>
 #include <type_traits>
 
 #include "tests/emulated/runtime.h"
@@ -185,6 +186,10 @@ static inline int __any_sync(uint32_t mask, int p)
 {
     return gx_emulated_reduce("any", mask, p != 0, [](uint32_t a, uint32_t x, unsigned) { return a | x; }) != 0;
 }
+static inline int __all_sync(uint32_t mask, int p)
+{
+    return !__any_sync(mask, !p);
+}
 static inline uint32_t __reduce_or_sync(uint32_t mask, uint32_t value)
 {
     return gx_emulated_reduce("reduce_or", mask, value, [](uint32_t a, uint32_t x, unsigned) { return a | x; });
@@ -209,6 +214,22 @@ static inline uint32_t add_from_below(uint32_t x, unsigned by, unsigned clamp_an
     const uint32_t y = gx_emulated_shuffle("shfl_up", ~0u, x, lane() - by);
     return lane() % group >= by ? x + y : x;
 }
+
+static inline uint64_t nanoseconds()
+{
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+/* Four words at once. */
+static inline void load_4(uint32_t &x, uint32_t &y, uint32_t &z, uint32_t &w, const uint4 *from)
+{
+    x = from->x;
+    y = from->y;
+    z = from->z;
+    w = from->w;
+}
+
+static inline void store_4(uint4 *to, uint32_t x, uint32_t y, uint32_t z, uint32_t w) { *to = {x, y, z, w}; }
 
 } // namespace emulated
 
