@@ -252,6 +252,14 @@ typedef struct gx_query_options {
     ((gx_query_options){sizeof(gx_query_options), GX_OP_OR, 10, GX_BM25, __builtin_nanf(""), __builtin_nanf(""), true, false, NULL, NULL, 0, \
                         GX_ALGORITHM_AUTO, 3})
 
+/* Find, of every two of the n_lists longest lists (all, if there are fewer), the score of the k-th best document of their OR by opt's scorer, k1, b
+ * and k, with up to n_threads sessions. An OR of both, and of more, by that scorer, k1 and b and of a k that is not greater begins at it from now on: the answers
+ * are the same, and sooner found. Takes as long as n_lists^2 / 2 queries, and 4 bytes for each. Thread-safe; other threads may
+ * search meanwhile. opt may be NULL; its op, prune and algorithm do not matter, its cancel function is asked. GX_EUSAGE (n_lists above
+ * GX_MAX_PAIRED; more than 64 scorers, k1, b and k), GX_ENOMEM, GX_ECUDA, GX_ECANCELLED: nothing has changed. */
+#define GX_MAX_PAIRED 4096u
+GX_API gx_status gx_engine_learn_pairs(gx_engine *en, const gx_query_options *opt, uint32_t n_lists, uint32_t n_threads, gx_error *err);
+
 /* One query: text, analysed with the index's own analyzer. A repeated term counts as a weight. */
 typedef struct gx_query {
     const char *text;

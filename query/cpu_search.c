@@ -115,10 +115,10 @@ static bool open_cursors(gx_cpu_searcher *s, const gx_plan *plan, gx_op op)
     return true;
 }
 
-/* A score that at least k documents reach, by one of the lists alone. */
+/* A score that at least k documents reach, by one of the lists alone, or as the plan has it. */
 static uint32_t first_threshold(const gx_cpu_searcher *s, const gx_plan *plan)
 {
-    uint32_t q = 0, threshold = 1;
+    uint32_t q = 0, threshold = plan->floor > 1 ? plan->floor : 1;
     while (q < GX_CPU_N_KTH && gx_cpu_kth[q] < plan->k)
         ++q;
     for (uint32_t i = 0; q < GX_CPU_N_KTH && i < plan->n_terms; ++i) {

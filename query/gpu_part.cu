@@ -97,6 +97,8 @@ static void describe_lists(const gpu_state *s, const gx_plan *plan, const bounds
     ranked order[GX_MAX_TERMS];
     const uint32_t n = plan->n_terms, kth = all && n > 1 ? N_KTH : find_kth(plan->k);
     uint32_t total = 0, first = j->threshold > 1 ? j->threshold : 1;
+    if (!all && plan->floor > first)
+        first = plan->floor;
     for (uint32_t i = 0; i < n; ++i) {
         const gx_plan_term *term = &plan->terms[i];
         order[i] = {list_bound(term->w, b->best[term->list]), term->df, term->list, i};

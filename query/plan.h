@@ -26,6 +26,7 @@ typedef struct gx_plan {
     gx_algorithm algorithm; /* with prune */
     uint32_t recursion;
     int exponent;      /* e */
+    uint32_t floor;    /* of an OR, the k-th best score is not lower; 0 unless somebody knows (pairs.h) */
     gx_norm norm;
     gx_plan_term *terms; /* [n_terms], by rising df, then rising list; the plan's own */
     bool (*cancel)(void *user);

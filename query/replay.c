@@ -30,6 +30,7 @@ typedef struct waiting {
 /* One pass over the log; what the threads share. */
 typedef struct replay {
     const gx_replay_options *opt;
+    const gx_engine *en;
     const gx_index *ix;
     gx_replay_report *report;
     uint32_t batch, max_k;
@@ -262,6 +263,7 @@ static bool plan(worker *w)
                 gx_plan_free(&w->plans[i]);
             return fail_pass(r, st, &err);
         }
+        gx_engine_raise(r->en, &w->plans[i]);
     }
     return true;
 }
@@ -628,7 +630,7 @@ static gx_status check_options(const gx_replay_options *opt, gx_error *err)
 
 gx_status gx_replay(gx_engine *en, const gx_replay_options *opt, gx_replay_report *out, gx_error *err)
 {
-    replay r = {.opt = opt, .ix = gx_engine_index(en), .report = out};
+    replay r = {.opt = opt, .en = en, .ix = gx_engine_index(en), .report = out};
     gx_status st = check_options(opt, err);
     if (st != GX_OK)
         return st;

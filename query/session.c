@@ -13,6 +13,7 @@
 
 #include "engine/status.h"
 #include "query/count.h"
+#include "query/pairs.h"
 
 const gx_exec_ops *const gx_execs[] = {
     &gx_exec_cpu,
@@ -22,12 +23,17 @@ const gx_exec_ops *const gx_execs[] = {
     NULL,
 };
 
+#define MAX_PAIRS 64u /* tables: a scorer, k1, b and k each */
+#define GPU_MAKERS 4u /* sessions that keep a GPU busy with pairs */
+
 struct gx_engine {
     const gx_index *ix;
     gx_engine_options opt;
     const gx_exec_ops *ops;
     void *state;
-    pthread_mutex_t lock;  /* of what follows */
+    gx_pairs *pairs[MAX_PAIRS]; /* [n_pairs], by the order in which they were made */
+    uint32_t n_pairs;           /* atomic; what it counts stays until the engine is closed */
+    pthread_mutex_t lock;  /* of what follows, and of making pairs */
     void *cpu_state;       /* the CPU engine that stands in when a GPU chosen by AUTO fails; NULL until then */
     char *why_cpu;         /* why it does, until it has been told */
 };
@@ -131,6 +137,8 @@ void gx_engine_close(gx_engine *en)
         en->ops->state_close(en->state);
     if (en->cpu_state)
         gx_exec_cpu.state_close(en->cpu_state);
+    for (uint32_t i = 0; i < en->n_pairs; ++i)
+        gx_pairs_free(en->pairs[i]);
     pthread_mutex_destroy(&en->lock);
     free(en->why_cpu);
     free(en);
@@ -144,6 +152,39 @@ gx_engine_kind gx_engine_get_kind(const gx_engine *en)
 const char *gx_engine_describe(const gx_engine *en)
 {
     return en->ops->describe(en->state);
+}
+
+gx_status gx_engine_learn_pairs(gx_engine *en, const gx_query_options *opt, uint32_t n_lists, uint32_t n_threads, gx_error *err)
+{
+    gx_query_options o = GX_QUERY_OPTIONS;
+    clear(err);
+    if (opt)
+        memcpy(&o, opt, opt->size < sizeof o ? opt->size : sizeof o);
+    gx_status st = gx_query_options_check(&o, err);
+    if (st != GX_OK)
+        return st;
+    if (en->ops != &gx_exec_cpu && n_threads > GPU_MAKERS)
+        n_threads = GPU_MAKERS;
+    pthread_mutex_lock(&en->lock);
+    const uint32_t n = en->n_pairs;
+    bool known = false;
+    for (uint32_t i = 0; i < n; ++i)
+        known = known || gx_pairs_are(en->pairs[i], &o, n_lists);
+    if (!known && n == MAX_PAIRS)
+        st = gx_fail(err, GX_EUSAGE, "the engine already has thresholds of pairs for %u scorers and k", MAX_PAIRS);
+    else if (!known)
+        st = gx_pairs_make(&en->pairs[n], en->ix, en->ops, en->state, &o, n_lists, n_threads, err);
+    if (!known && st == GX_OK)
+        __atomic_store_n(&en->n_pairs, n + 1, __ATOMIC_RELEASE);
+    pthread_mutex_unlock(&en->lock);
+    return st;
+}
+
+void gx_engine_raise(const gx_engine *en, gx_plan *plan)
+{
+    const uint32_t n = __atomic_load_n(&en->n_pairs, __ATOMIC_ACQUIRE);
+    for (uint32_t i = 0; i < n; ++i)
+        gx_pairs_raise(en->pairs[i], plan);
 }
 
 const gx_index *gx_engine_index(const gx_engine *en)
@@ -298,6 +339,7 @@ static gx_status search_part(gx_session *s, const gx_query *queries, uint32_t fi
         const gx_query *q = &queries[first + planned];
         if ((st = gx_plan_make(&s->plans[planned], s->en->ix, q->text, q->len, opt, err)) != GX_OK)
             break;
+        gx_engine_raise(s->en, &s->plans[planned]);
         s->hits[planned] = (gx_hits){s->keys + (size_t)planned * max_hits, 0};
     }
     if (st == GX_OK)

@@ -8,6 +8,9 @@
 gx_status gx_engine_open_with(gx_engine **out, const gx_index *ix, const gx_engine_options *opt, const gx_exec_ops *gpu,
                               gx_error *err);
 
+/* Set the plan's floor by all that the engine has learnt of pairs. Every plan that is to be run on it goes through this. */
+void gx_engine_raise(const gx_engine *en, gx_plan *plan);
+
 const gx_index *gx_engine_index(const gx_engine *en);
 
 /* What the session's searches did, summed since it was opened. */

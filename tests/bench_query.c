@@ -3,7 +3,7 @@
  *
  *   bench_query [--engine=gpu|cpu] [--docs=N] [--terms=N] [--queries=N] [--codec=NAME] [--seed=N] [--runs=N]
  *               [--map-memory=BYTES] [--check=N] [--cpu-check=N] [--only=or|and|and-or|alone|small] [--sessions=N]
- *               [--stay=US]
+ *               [--stay=US] [--pairs=N]
  *
  * kernel: GPU time from the end of the copy in to the end of the search, a query, summed over parts of a batch, which overlap; host:
  * what it takes to describe plans to the GPU and to launch; all: the host's clock from plans to hits. With --sessions as many threads
@@ -19,13 +19,13 @@
 
 #include "engine/device.h"
 #include "index/synth.h"
-#include "query/exec.h"
+#include "query/pairs.h"
 
 typedef struct options {
     gx_synth_options synth;
     const char *engine, *only;
     uint64_t map_memory;
-    uint32_t runs, check, cpu_check, sessions, stay;
+    uint32_t runs, check, cpu_check, sessions, stay, pairs;
 } options;
 
 typedef struct bench {
@@ -35,6 +35,8 @@ typedef struct bench {
     void *state, *exec, *cpu_state, *cpu_exec;
     uint32_t n;
     gx_plan *plans;
+    gx_pairs *pairs;   /* for paired_k; or NULL */
+    uint32_t paired_k;
     gx_hits *hits, *want;
     double *times;
 } bench;
@@ -89,6 +91,20 @@ static void free_plans(bench *b)
     b->plans = NULL;
 }
 
+/* Thresholds of pairs for opt's k, unless they are there. */
+static void make_pairs(bench *b, const gx_query_options *opt)
+{
+    gx_error err;
+    if (b->paired_k == opt->k || b->o->pairs == 0)
+        return;
+    gx_pairs_free(b->pairs);
+    const double t0 = now();
+    if (gx_pairs_make(&b->pairs, &b->s->ix, b->ops, b->state, opt, b->o->pairs, b->ops == &gx_exec_cpu ? 16 : 4, &err) != GX_OK)
+        die("pairs", &err);
+    b->paired_k = opt->k;
+    printf("thresholds of pairs of %u lists, k %u: %.3f s\n", b->o->pairs, opt->k, now() - t0);
+}
+
 static void make_plans(bench *b, gx_op op, uint32_t k)
 {
     gx_query_options opt = GX_QUERY_OPTIONS;
@@ -96,6 +112,8 @@ static void make_plans(bench *b, gx_op op, uint32_t k)
     opt.op = op;
     opt.k = k;
     free_plans(b);
+    if (op != GX_OP_AND)
+        make_pairs(b, &opt);
     b->plans = calloc(b->n, sizeof *b->plans);
     b->hits = calloc(b->n, sizeof *b->hits);
     b->want = calloc(b->n, sizeof *b->want);
@@ -103,6 +121,8 @@ static void make_plans(bench *b, gx_op op, uint32_t k)
         const gx_synth_query *q = &b->s->queries[i];
         if (gx_plan_make_ids(&b->plans[i], &b->s->ix, q->terms, NULL, q->n, &opt, &err) != GX_OK)
             die("plan", &err);
+        if (b->pairs)
+            gx_pairs_raise(b->pairs, &b->plans[i]);
         b->hits[i].keys = malloc((size_t)b->plans[i].k * 8);
         b->want[i].keys = malloc((size_t)b->plans[i].k * 8);
     }
@@ -307,9 +327,9 @@ static options parse(int argc, char **argv)
     static const struct option longs[] = {
         {"engine", 1, 0, 'e'}, {"docs", 1, 0, 'd'},  {"terms", 1, 0, 't'},      {"queries", 1, 0, 'q'}, {"codec", 1, 0, 'c'},
         {"seed", 1, 0, 's'},   {"runs", 1, 0, 'r'},  {"map-memory", 1, 0, 'm'}, {"check", 1, 0, 'k'},   {"cpu-check", 1, 0, 'u'},
-        {"only", 1, 0, 'o'},   {"sessions", 1, 0, 'j'}, {"stay", 1, 0, 'y'}, {0, 0, 0, 0},
+        {"only", 1, 0, 'o'},   {"sessions", 1, 0, 'j'}, {"stay", 1, 0, 'y'}, {"pairs", 1, 0, 'p'}, {0, 0, 0, 0},
     };
-    options o = {GX_SYNTH_OPTIONS, "gpu", NULL, UINT64_MAX, 9, 256, 16, 0, GX_DEFAULT_STAY};
+    options o = {GX_SYNTH_OPTIONS, "gpu", NULL, UINT64_MAX, 9, 256, 16, 0, GX_DEFAULT_STAY, 0};
     o.synth.codec = gx_codec_by_name("gpubp128");
     for (int c; (c = getopt_long(argc, argv, "", longs, NULL)) != -1;) {
         const uint64_t n = optarg ? strtoull(optarg, NULL, 0) : 0;
@@ -326,6 +346,7 @@ static options parse(int argc, char **argv)
         case 'u': o.cpu_check = (uint32_t)n; break;
         case 'o': o.only = optarg; break;
         case 'j': o.sessions = (uint32_t)n; break;
+        case 'p': o.pairs = (uint32_t)n; break;
         case 'y': o.stay = (uint32_t)n; break;
         default: exit(2);
         }

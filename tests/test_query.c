@@ -216,6 +216,12 @@ static void check_batch(fixture *f, const engine_row *row, gen_rng *r, uint32_t 
     oracle_answer want[MAX_BATCH];
     gx_query_options opt = pick_options(r, f->c);
     opt.count = gen_below(r, 4) == 0;
+    if (gen_below(r, 8) == 0) { /* it and those after it may begin at thresholds of pairs */
+        gx_error err = {0};
+        const gx_status st = gx_engine_learn_pairs(f->en, &opt, gen_below(r, 12), 1, &err);
+        if (st != GX_OK)
+            fail_msg("%s: collection seed %llu: pairs: %s", row->name, (unsigned long long)f->c->seed, err.text);
+    }
     for (uint32_t i = 0; i < n; ++i) {
         make_query(&tests[i], r, f->c, max_words);
         tests[i].q.op = opt.op;

@@ -220,7 +220,16 @@ static int measure_memory(query_bench *b)
 
 /* ---- measuring ---- */
 
-static int measure(query_bench *b, const choices *c, uint32_t recursion)
+/* Thresholds of pairs on the last engine; plans are raised by it for all. */
+static int learn_pairs(query_bench *b, const cli_args *a, gx_op op, uint32_t k)
+{
+    gx_query_options opt = GX_QUERY_OPTIONS;
+    opt.op = op;
+    opt.k = k;
+    return cli_learn_pairs(b->engines[b->n_engines - 1].en, a, &opt);
+}
+
+static int measure(query_bench *b, const cli_args *a, const choices *c, uint32_t recursion)
 {
     gx_error err = {0};
     b->max_rows = (size_t)c->n_ops * c->n_ks * b->n_engines * c->n_algorithms * c->n_batches;
@@ -230,6 +239,9 @@ static int measure(query_bench *b, const choices *c, uint32_t recursion)
     for (uint32_t o = 0; o < c->n_ops; o++) {
         for (uint32_t k = 0; k < c->n_ks; k++) {
             cli_note("%s, top %u", query_op_name(c->ops[o]), c->ks[k]);
+            const int code = learn_pairs(b, a, c->ops[o], c->ks[k]);
+            if (code)
+                return code;
             if (query_plan_all(b, c->ops[o], c->ks[k], &err))
                 return cli_fail_error(&err);
             for (uint32_t e = 0; e < b->n_engines; e++) {
@@ -277,7 +289,7 @@ static int measure_fixed(query_bench *b, const cli_args *a, const choices *c, ui
     query_bench few = {.ix = &synth->ix, .synth = synth, .n = b->n, .runs = b->runs, .seed = b->seed};
     int code = open_engines(&few, a);
     if (!code)
-        code = measure(&few, c, recursion);
+        code = measure(&few, a, c, recursion);
     for (size_t i = 0; !code && i < b->n_rows && i < few.n_rows; i++)
         b->rows[i].fixed_seconds = few.rows[i].seconds;
     close_bench(&few);
@@ -357,7 +369,7 @@ static int run(const cli_args *a)
     if (!code)
         code = measure_memory(&b);
     if (!code)
-        code = measure(&b, &c, (uint32_t)cli_count(a, "recursion"));
+        code = measure(&b, a, &c, (uint32_t)cli_count(a, "recursion"));
     if (!code)
         code = measure_fixed(&b, a, &c, (uint32_t)cli_count(a, "recursion"));
     if (!code)
@@ -391,6 +403,7 @@ static const cli_flag flags[] = {
     {"device-memory", 0, CLI_BYTES, "SIZE", "0", "the most GPU memory to use; 0: what is free"},
     {"map-memory", 0, CLI_BYTES, "SIZE", NULL, "the most memory for tables derived from the index: the host's for the CPU engine, the GPU's on a GPU; 0: none; without it, no limit"},
     CLI_STAY_FLAG,
+    CLI_PAIRS_FLAG,
     {"check", 0, CLI_CHOICE, "structure|checksum|full", "checksum", "how much of the index is verified before it is used"},
     {NULL},
 };

@@ -93,6 +93,8 @@ gx_status query_plan_all(query_bench *b, gx_op op, uint32_t k, gx_error *err)
             st = gx_plan_make(&b->plans[i], b->ix, b->texts[i].text, b->texts[i].len, &opt, err);
         else
             st = gx_plan_make_ids(&b->plans[i], b->ix, b->synth->queries[i].terms, NULL, b->synth->queries[i].n, &opt, err);
+        if (st == GX_OK)
+            gx_engine_raise(b->engines[b->n_engines - 1].en, &b->plans[i]);
         b->plans[i].prune = false;
         b->hits[i].keys = b->keys + (size_t)i * max_k;
         b->want[i].keys = b->want_keys + (size_t)i * max_k;

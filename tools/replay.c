@@ -420,6 +420,8 @@ static int run(const cli_args *a)
         code = cli_open_index(&ix, a, a->argv[0]);
     if (!code)
         code = cli_open_engine(&en, ix, &engine);
+    if (!code)
+        code = cli_learn_pairs(en, a, &opt.query);
     if (!code && opt.verify_every)
         code = open_other(&other, en, ix, engine);
     if (!code) {
@@ -462,6 +464,7 @@ static const cli_flag flags[] = {
      "and count the answers that differ; exit with 1 if any does",
      .min = 1, .bare = "1"},
     CLI_SEARCH_FLAGS,
+    CLI_PAIRS_FLAG,
     {NULL},
 };
 

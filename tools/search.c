@@ -1,6 +1,8 @@
 #include "tools/search.h"
 
 #include <math.h>
+#include <time.h>
+#include <unistd.h>
 
 gx_query_options cli_query_options(const cli_args *a)
 {
@@ -46,5 +48,22 @@ int cli_open_engine(gx_engine **out, const gx_index *ix, const gx_engine_options
     if (options->kind == GX_ENGINE_AUTO && err.text[0])
         cli_note("%s; searching on the CPU", err.text);
 #endif
+    return 0;
+}
+
+int cli_learn_pairs(gx_engine *en, const cli_args *a, const gx_query_options *options)
+{
+    const uint32_t n = (uint32_t)cli_count(a, "pairs");
+    const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    struct timespec begin, end;
+    gx_error err = {0};
+    if (n == 0 || options->op == GX_OP_AND)
+        return 0;
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    if (gx_engine_learn_pairs(en, options, n, processors > 0 ? (uint32_t)processors : 1, &err))
+        return cli_fail_error(&err);
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    cli_note("pairs of %u terms, k %u: %.2f s", n, options->k,
+             (double)(end.tv_sec - begin.tv_sec) + 1e-9 * (double)(end.tv_nsec - begin.tv_nsec));
     return 0;
 }

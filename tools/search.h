@@ -16,6 +16,10 @@
     {"stay", 0, CLI_COUNT, "US", "100", /* GX_DEFAULT_STAY */ \
      "for so many microseconds a GPU that has answered a query alone waits for the next one, whose search begins sooner then; meanwhile it " \
      "does nothing else, for other programs neither; 0: it does not wait", .max = 1000000}
+#define CLI_PAIRS_FLAG \
+    {"pairs", 0, CLI_COUNT, "N", "0", \
+     "before the first query find the `k`-th best score of every two of the `N` most frequent terms, with which an OR of both, and of more, " \
+     "begins; so many queries are searched for it, N (N - 1) / 2", .max = GX_MAX_PAIRED}
 #define CLI_SEARCH_FLAGS \
     {"top", 'k', CLI_COUNT, "N", "10", "the most results of a query", .min = 1, .max = UINT32_MAX}, \
     {"op", 0, CLI_CHOICE, CLI_OPS, "or", \
@@ -47,5 +51,8 @@ gx_engine_options cli_engine_options(const cli_args *a);
  * without CUDA. */
 int cli_open_index(gx_index **out, const cli_args *a, const char *path);
 int cli_open_engine(gx_engine **out, const gx_index *ix, const gx_engine_options *options);
+
+/* --pairs, for queries with these options, and how long it took. 0, or the exit code with the message printed. */
+int cli_learn_pairs(gx_engine *en, const cli_args *a, const gx_query_options *options);
 
 #endif

@@ -221,3 +221,19 @@ END
     exits 0
     grep -q ' Q0 ' old.run
 }
+
+@test "with thresholds of pairs the answers are the same" {
+    for k in 1 3; do
+        ask replay -q --engine=cpu "$TINY" log -k $k --run=without --force
+        exits 0
+        ask replay --engine=cpu "$TINY" log -k $k --run=with --pairs=20 --verify --force
+        exits 0
+        complains "pairs of 20 terms, k $k: "
+        cmp without with
+    done
+    ask bench query --engine=cpu --runs=1 "$TINY" log --op=or -k 2 --pairs=5
+    exits 0
+    ask replay --engine=cpu "$TINY" log --pairs=5000
+    exits 2
+    complains 4096
+}

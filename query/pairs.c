@@ -1,0 +1,263 @@
+#include "query/pairs.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "engine/status.h"
+
+#define AT_ONCE 4096u    /* pairs searched for together */
+#define MOST_ASKED 16u   /* of a query's terms */
+#define SLACK 0x1p-18    /* more than what roundings of weights, impacts and thresholds make of a score, as a share of it */
+
+struct gx_pairs {
+    gx_query_options opt; /* as asked for, and of so many lists */
+    uint32_t n_asked;
+    gx_norm norm;
+    uint32_t k, n; /* as there are */
+    uint16_t *number_of; /* [n_terms of the index]: 1 + the list's number here, or 0 */
+    uint32_t *lists;     /* [n] */
+    float *weights;      /* [n], as in a query's score */
+    float *least;        /* [n (n - 1) / 2], of numbers a > b at a (a - 1) / 2 + b: no greater than the k-th best score; 0: there are fewer */
+};
+
+void gx_pairs_free(gx_pairs *p)
+{
+    if (!p)
+        return;
+    free(p->number_of);
+    free(p->lists);
+    free(p->weights);
+    free(p->least);
+    free(p);
+}
+
+/* ---- making them ---- */
+
+typedef struct by_length {
+    uint32_t df, list;
+} by_length;
+
+static int longest_first(const void *a, const void *b)
+{
+    const by_length *x = a, *y = b;
+    if (x->df != y->df)
+        return x->df > y->df ? -1 : 1;
+    return (x->list > y->list) - (x->list < y->list);
+}
+
+/* The longest lists, and their weights. */
+static gx_status choose_lists(gx_pairs *p, const gx_index *ix, const gx_query_options *opt, gx_error *err)
+{
+    by_length *order = malloc((ix->n_terms + 1ull) * sizeof *order);
+    gx_status st = GX_OK;
+    if (!order)
+        return gx_fail(err, GX_ENOMEM, "no memory for the order of %u lists", ix->n_terms);
+    for (uint32_t t = 0; t < ix->n_terms; ++t)
+        order[t] = (by_length){ix->lists[t].df, t};
+    qsort(order, ix->n_terms, sizeof *order, longest_first);
+    for (uint32_t i = 0; i < p->n && st == GX_OK; ++i) {
+        gx_plan plan;
+        p->lists[i] = order[i].list;
+        p->number_of[order[i].list] = (uint16_t)(i + 1);
+        if ((st = gx_plan_make_ids(&plan, ix, &p->lists[i], NULL, 1, opt, err)) != GX_OK)
+            break;
+        p->weights[i] = ldexpf(plan.terms[0].w, -plan.exponent);
+        p->norm = plan.norm;
+        gx_plan_free(&plan);
+    }
+    free(order);
+    return st;
+}
+
+/* Threads that take pairs by turns. */
+typedef struct making {
+    gx_pairs *p;
+    const gx_index *ix;
+    const gx_exec_ops *ops;
+    void *state;
+    const gx_query_options *opt;
+    uint64_t n_pairs, next; /* next: atomic */
+    gx_status st;           /* of the first failure; atomic */
+} making;
+
+typedef struct maker {
+    making *m;
+    pthread_t thread;
+    bool other; /* than the thread that waits for all */
+    gx_error err;
+} maker;
+
+/* What a query with both terms can rely on. */
+static float least_score(const gx_plan *plan, const gx_hits *h, uint32_t k)
+{
+    if (h->n < k)
+        return 0;
+    const double score = gx_key_score(h->keys[k - 1]);
+    return score > 2 ? (float)(ldexp(score - 2, -plan->exponent) * (1 - SLACK)) : 0;
+}
+
+/* Pairs [first, first + n): plans and hits are scratch. */
+static gx_status search_pairs(making *m, void *exec, uint64_t first, uint32_t n, gx_plan *plans, gx_hits *hits, gx_error *err)
+{
+    gx_pairs *p = m->p;
+    gx_status st = GX_OK;
+    uint32_t planned = 0, a = (uint32_t)((1 + sqrt(1 + 8.0 * (double)first)) / 2), b;
+    while ((uint64_t)a * (a - 1) / 2 > first)
+        --a;
+    while ((uint64_t)(a + 1) * a / 2 <= first)
+        ++a;
+    b = (uint32_t)(first - (uint64_t)a * (a - 1) / 2);
+    for (; planned < n && st == GX_OK; ++planned) {
+        const uint32_t ids[] = {p->lists[a], p->lists[b]};
+        if ((st = gx_plan_make_ids(&plans[planned], m->ix, ids, NULL, 2, m->opt, err)) != GX_OK)
+            break;
+        if (++b == a) {
+            ++a;
+            b = 0;
+        }
+    }
+    if (st == GX_OK)
+        st = m->ops->run(exec, plans, n, hits, NULL, err);
+    for (uint32_t i = 0; i < planned; ++i) {
+        if (st == GX_OK)
+            p->least[first + i] = least_score(&plans[i], &hits[i], p->k);
+        gx_plan_free(&plans[i]);
+    }
+    return st;
+}
+
+/* may_fail: memory for another session may be lacking; another thread has one. */
+static gx_status make_turns(making *m, bool may_fail, gx_error *err)
+{
+    void *exec = NULL;
+    const uint32_t k = m->p->k;
+    gx_plan *plans = malloc(AT_ONCE * sizeof *plans);
+    gx_hits *hits = malloc(AT_ONCE * sizeof *hits);
+    uint64_t *keys = malloc((size_t)AT_ONCE * k * sizeof *keys);
+    gx_status st = plans && hits && keys ? GX_OK : gx_fail(err, GX_ENOMEM, "no memory for thresholds of pairs");
+    if (st == GX_OK && (st = m->ops->exec_open(&exec, m->state, err)) != GX_OK) {
+        exec = NULL;
+        if (may_fail)
+            st = GX_OK;
+    }
+    for (uint32_t i = 0; i < AT_ONCE && st == GX_OK; ++i)
+        hits[i] = (gx_hits){keys + (size_t)i * k, 0};
+    while (exec && st == GX_OK && __atomic_load_n(&m->st, __ATOMIC_RELAXED) == GX_OK) {
+        const uint64_t first = __atomic_fetch_add(&m->next, AT_ONCE, __ATOMIC_RELAXED);
+        if (first >= m->n_pairs)
+            break;
+        st = search_pairs(m, exec, first, m->n_pairs - first < AT_ONCE ? (uint32_t)(m->n_pairs - first) : AT_ONCE, plans, hits, err);
+    }
+    if (exec)
+        m->ops->exec_close(exec);
+    free(plans);
+    free(hits);
+    free(keys);
+    return st;
+}
+
+static void *run_maker(void *user)
+{
+    maker *w = user;
+    const gx_status st = make_turns(w->m, w->other, &w->err);
+    if (st != GX_OK)
+        __atomic_store_n(&w->m->st, st, __ATOMIC_RELAXED);
+    w->err.status = st;
+    return NULL;
+}
+
+static gx_status make_all(making *m, uint32_t n_threads, gx_error *err)
+{
+    maker *makers = calloc(n_threads, sizeof *makers);
+    gx_status st = GX_OK;
+    if (!makers)
+        return gx_fail(err, GX_ENOMEM, "no memory for %u threads", n_threads);
+    for (uint32_t i = 0; i < n_threads; ++i) {
+        makers[i].m = m;
+        makers[i].other = i != 0; /* those that cannot be started are done without */
+        if (i && pthread_create(&makers[i].thread, NULL, run_maker, &makers[i]) != 0)
+            makers[i].other = false;
+    }
+    (void)run_maker(&makers[0]);
+    for (uint32_t i = 0; i < n_threads; ++i) {
+        if (makers[i].other)
+            pthread_join(makers[i].thread, NULL);
+        if (st == GX_OK && makers[i].err.status != GX_OK)
+            st = gx_fail(err, makers[i].err.status, "%s", makers[i].err.text);
+    }
+    free(makers);
+    return st;
+}
+
+gx_status gx_pairs_make(gx_pairs **out, const gx_index *ix, const gx_exec_ops *ops, void *state, const gx_query_options *opt, uint32_t n_lists,
+                        uint32_t n_threads, gx_error *err)
+{
+    gx_query_options o = *opt;
+    *out = NULL;
+    if (n_lists > GX_MAX_PAIRED)
+        return gx_fail(err, GX_EUSAGE, "pairs of %u lists are too many; ask for at most %u", n_lists, GX_MAX_PAIRED);
+    gx_pairs *p = calloc(1, sizeof *p);
+    if (!p)
+        return gx_fail(err, GX_ENOMEM, "no memory for thresholds of pairs");
+    p->opt = o;
+    p->n_asked = n_lists;
+    o.op = GX_OP_OR;
+    o.algorithm = GX_ALGORITHM_AUTO;
+    o.prune = true;
+    o.k = o.k < ix->n_docs ? o.k : ix->n_docs ? ix->n_docs : 1; /* as in a plan */
+    p->k = o.k;
+    p->n = n_lists < ix->n_terms ? n_lists : ix->n_terms;
+    const uint64_t n_pairs = (uint64_t)p->n * (p->n ? p->n - 1 : 0) / 2;
+    p->number_of = calloc(ix->n_terms + 1ull, sizeof *p->number_of);
+    p->lists = malloc((p->n + 1ull) * sizeof *p->lists);
+    p->weights = malloc((p->n + 1ull) * sizeof *p->weights);
+    p->least = malloc((n_pairs + 1) * sizeof *p->least);
+    gx_status st = p->number_of && p->lists && p->weights && p->least ? choose_lists(p, ix, &o, err)
+                                                                     : gx_fail(err, GX_ENOMEM, "no memory for thresholds of %u lists' pairs", p->n);
+    making m = {p, ix, ops, state, &o, n_pairs, 0, GX_OK};
+    if (st == GX_OK && n_pairs)
+        st = make_all(&m, n_threads ? n_threads : 1, err);
+    if (st != GX_OK) {
+        gx_pairs_free(p);
+        return st;
+    }
+    *out = p;
+    return GX_OK;
+}
+
+/* ---- using them ---- */
+
+/* What a caller may leave out is NaN. */
+static bool same_number(float a, float b) { return a == b || (isnan(a) && isnan(b)); }
+
+bool gx_pairs_are(const gx_pairs *p, const gx_query_options *opt, uint32_t n_lists)
+{
+    return p->opt.preset == opt->preset && same_number(p->opt.k1, opt->k1) && same_number(p->opt.b, opt->b) && p->opt.k == opt->k &&
+           p->n_asked == n_lists;
+}
+
+static bool same_norm(gx_norm a, gx_norm b) { return a.c0 == b.c0 && a.c1 == b.c1 && a.lossy == b.lossy; }
+
+void gx_pairs_raise(const gx_pairs *p, gx_plan *plan)
+{
+    uint32_t known[MOST_ASKED], n = 0;
+    float best = 0;
+    if (plan->k > p->k || plan->n_terms < 2 || plan->op == GX_OP_AND || !same_norm(p->norm, plan->norm))
+        return;
+    for (uint32_t i = 0; i < plan->n_terms && n < MOST_ASKED; ++i) {
+        const uint32_t number = p->number_of[plan->terms[i].list];
+        if (number && ldexpf(plan->terms[i].w, -plan->exponent) >= p->weights[number - 1] * (1 - 0x1p-20f))
+            known[n++] = number - 1;
+    }
+    for (uint32_t i = 1; i < n; ++i) {
+        for (uint32_t j = 0; j < i; ++j) {
+            const size_t a = known[i] > known[j] ? known[i] : known[j], b = known[i] + known[j] - a;
+            const float least = p->least[a * (a - 1) / 2 + b];
+            best = least > best ? least : best;
+        }
+    }
+    const double floor = ldexp(best, plan->exponent) - 2;
+    if (floor > plan->floor)
+        plan->floor = (uint32_t)floor;
+}
