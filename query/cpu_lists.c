@@ -8,20 +8,28 @@
 
 #include "codecs/bits.h"
 #include "engine/status.h"
+#include "index/pages.h"
 
 #define MIN_SLOTS 8u         /* slots of a map a posting, at least */
 #define MIN_MAP_DF 64u       /* shorter lists have no map */
 #define MIN_DIRECTORY 4u     /* lists of fewer blocks have no directory */
 #define DENSE 16u            /* lists of n_docs / DENSE postings or more are dense; DENSE <= 2 * MIN_SLOTS */
 #define MAP_OVERHANG 32u     /* words that may be read past a map's end */
+#define CHUNK_BYTES ((size_t)32 << 20)
 
 struct gx_cpu_params {
     gx_norm norm;
-    const uint32_t *lens;
-    uint32_t *own_lens;              /* the lossy ones, or NULL */
+    uint32_t *lens;                  /* [n_docs], lossy or not; read at random, which the file's pages are too small for */
     _Atomic(gx_cpu_bounds *) *bounds; /* [n_terms] */
     gx_cpu_params *next;
 };
+
+/* Memory for maps, ranks and directories, which are read at random: many small ones share huge pages. */
+typedef struct chunk {
+    struct chunk *next;
+    size_t bytes, used;
+    char *memory; /* zeroed */
+} chunk;
 
 struct gx_cpu_lists {
     const gx_index *ix;
@@ -29,8 +37,10 @@ struct gx_cpu_lists {
     uint32_t min_map_df;            /* lists of fewer postings get no map */
     _Atomic(gx_cpu_map *) *maps;    /* [n_terms] */
     atomic_uint_least64_t map_bytes;
-    pthread_mutex_t lock;           /* of the sets' chain */
+    pthread_mutex_t lock;           /* of what follows */
     gx_cpu_params *params;
+    chunk *chunks;                  /* the one that has room first */
+    size_t chunk_bytes;
 };
 
 /* ---- the budget ---- */
@@ -96,6 +106,107 @@ static uint32_t spend(const gx_index *ix, uint64_t budget)
     return 0;
 }
 
+/* ---- memory ---- */
+
+static chunk *open_chunk(size_t bytes)
+{
+    chunk *c = calloc(1, sizeof *c);
+    if (c && !(c->memory = gx_pages_open(bytes))) {
+        free(c);
+        return NULL;
+    }
+    if (c)
+        c->bytes = bytes;
+    return c;
+}
+
+/* Zeroed, at a cache line's beginning, until ls is closed; or NULL. */
+static void *take_memory(gx_cpu_lists *ls, size_t bytes)
+{
+    void *p = NULL;
+    bytes = (bytes + 63) & ~(size_t)63;
+    pthread_mutex_lock(&ls->lock);
+    chunk *c = ls->chunks;
+    if (!c || c->bytes - c->used < bytes) {
+        chunk *more = open_chunk(bytes > ls->chunk_bytes ? bytes : ls->chunk_bytes);
+        if (more) {
+            more->next = c;
+            ls->chunks = more;
+        }
+        c = more;
+    }
+    if (c) {
+        p = c->memory + c->used;
+        c->used += bytes;
+    }
+    pthread_mutex_unlock(&ls->lock);
+    return p;
+}
+
+static void close_chunks(gx_cpu_lists *ls)
+{
+    for (chunk *c = ls->chunks, *next; c; c = next) {
+        next = c->next;
+        gx_pages_close(c->memory, c->bytes);
+        free(c);
+    }
+}
+
+/* ---- parameter sets ---- */
+
+static size_t lens_bytes(const gx_index *ix) { return ((size_t)ix->n_docs + 1) * sizeof(uint32_t); }
+
+static void free_params(const gx_cpu_lists *ls, gx_cpu_params *p)
+{
+    for (uint32_t t = 0; p->bounds && t < ls->ix->n_terms; ++t)
+        free(p->bounds[t]);
+    free(p->bounds);
+    gx_pages_close(p->lens, lens_bytes(ls->ix));
+    free(p);
+}
+
+static gx_cpu_params *make_params(const gx_cpu_lists *ls, gx_norm norm)
+{
+    const gx_index *ix = ls->ix;
+    gx_cpu_params *p = calloc(1, sizeof *p);
+    if (!p)
+        return NULL;
+    p->norm = norm;
+    p->bounds = calloc((size_t)ix->n_terms + 1, sizeof *p->bounds);
+    p->lens = gx_pages_open(lens_bytes(ix));
+    if (!p->bounds || !p->lens) {
+        free_params(ls, p);
+        return NULL;
+    }
+    for (uint32_t d = 0; d < ix->n_docs; ++d)
+        p->lens[d] = norm.lossy ? gx_lossy_length(ix->doc_lens[d]) : ix->doc_lens[d];
+    return p;
+}
+
+static bool same_norm(gx_norm a, gx_norm b)
+{
+    return a.c0 == b.c0 && a.c1 == b.c1 && a.lossy == b.lossy;
+}
+
+gx_cpu_params *gx_cpu_lists_params(gx_cpu_lists *ls, gx_norm norm)
+{
+    pthread_mutex_lock(&ls->lock);
+    gx_cpu_params *p = ls->params;
+    while (p && !same_norm(p->norm, norm))
+        p = p->next;
+    if (!p && (p = make_params(ls, norm))) {
+        p->next = ls->params;
+        ls->params = p;
+    }
+    pthread_mutex_unlock(&ls->lock);
+    return p;
+}
+
+const uint32_t *gx_cpu_params_lens(const gx_cpu_params *p)
+{
+    return p->lens;
+}
+
 /* ---- open and close ---- */
 
 gx_status gx_cpu_lists_open(gx_cpu_lists **out, const gx_index *ix, const gx_cpu_kernels *kernels, uint64_t map_memory,
@@ -114,27 +225,9 @@ gx_status gx_cpu_lists_open(gx_cpu_lists **out, const gx_index *ix, const gx_cpu
         return gx_fail(err, GX_ENOMEM, "no memory for the maps of %u lists", ix->n_terms);
     }
     ls->min_map_df = spend(ix, map_memory);
+    ls->chunk_bytes = CHUNK_BYTES;
     *out = ls;
     return GX_OK;
-}
-
-static void free_map(gx_cpu_map *m)
-{
-    if (!m)
-        return;
-    free(m->directory);
-    free(m->map);
-    free(m->rank);
-    free(m);
-}
-
-static void free_params(const gx_cpu_lists *ls, gx_cpu_params *p)
-{
-    for (uint32_t t = 0; p->bounds && t < ls->ix->n_terms; ++t)
-        free(p->bounds[t]);
-    free(p->bounds);
-    free(p->own_lens);
-    free(p);
 }
 
 void gx_cpu_lists_close(gx_cpu_lists *ls)
@@ -142,8 +235,9 @@ void gx_cpu_lists_close(gx_cpu_lists *ls)
     if (!ls)
         return;
     for (uint32_t t = 0; ls->maps && t < ls->ix->n_terms; ++t)
-        free_map(ls->maps[t]);
+        free(ls->maps[t]);
     free(ls->maps);
+    close_chunks(ls);
     while (ls->params) {
         gx_cpu_params *next = ls->params->next;
         free_params(ls, ls->params);
@@ -156,55 +250,6 @@ void gx_cpu_lists_close(gx_cpu_lists *ls)
 uint64_t gx_cpu_lists_map_bytes(const gx_cpu_lists *ls)
 {
     return atomic_load(&ls->map_bytes);
-}
-
-/* ---- parameter sets ---- */
-
-static bool same_norm(gx_norm a, gx_norm b)
-{
-    return a.c0 == b.c0 && a.c1 == b.c1 && a.lossy == b.lossy;
-}
-
-static gx_cpu_params *make_params(const gx_index *ix, gx_norm norm)
-{
-    gx_cpu_params *p = calloc(1, sizeof *p);
-    if (!p)
-        return NULL;
-    p->norm = norm;
-    p->lens = ix->doc_lens;
-    p->bounds = calloc((size_t)ix->n_terms + 1, sizeof *p->bounds);
-    if (norm.lossy) {
-        p->own_lens = malloc(((size_t)ix->n_docs + 1) * sizeof *p->own_lens);
-        for (uint32_t d = 0; p->own_lens && d < ix->n_docs; ++d)
-            p->own_lens[d] = gx_lossy_length(ix->doc_lens[d]);
-        p->lens = p->own_lens;
-    }
-    if (!p->bounds || !p->lens) {
-        free(p->bounds);
-        free(p->own_lens);
-        free(p);
-        return NULL;
-    }
-    return p;
-}
-
-gx_cpu_params *gx_cpu_lists_params(gx_cpu_lists *ls, gx_norm norm)
-{
-    pthread_mutex_lock(&ls->lock);
-    gx_cpu_params *p = ls->params;
-    while (p && !same_norm(p->norm, norm))
-        p = p->next;
-    if (!p && (p = make_params(ls->ix, norm))) {
-        p->next = ls->params;
-        ls->params = p;
-    }
-    pthread_mutex_unlock(&ls->lock);
-    return p;
-}
-
-const uint32_t *gx_cpu_params_lens(const gx_cpu_params *p)
-{
-    return p->lens;
 }
 
 /* ---- blocks ---- */
@@ -259,7 +304,7 @@ static void fill_rank(gx_cpu_map *m, size_t n)
     }
 }
 
-static gx_cpu_map *make_map(const gx_cpu_lists *ls, uint32_t term, gx_cpu_scratch *scratch)
+static gx_cpu_map *make_map(gx_cpu_lists *ls, uint32_t term, gx_cpu_scratch *scratch)
 {
     const gx_index *ix = ls->ix;
     const gx_list l = gx_index_list(ix, term);
@@ -270,18 +315,18 @@ static gx_cpu_map *make_map(const gx_cpu_lists *ls, uint32_t term, gx_cpu_scratc
     if (l.n_blocks >= MIN_DIRECTORY) {
         while ((ix->n_docs >> m->directory_shift) + 1 > l.n_blocks)
             ++m->directory_shift;
-        m->directory = malloc(((size_t)(ix->n_docs >> m->directory_shift) + 2) * sizeof *m->directory);
+        m->directory = take_memory(ls, ((size_t)(ix->n_docs >> m->directory_shift) + 2) * sizeof *m->directory);
         if (!m->directory)
             goto fail;
         fill_directory(m, &l, ix->n_docs);
     }
     if (mapped) {
         m->map_shift = (uint8_t)map_shift(ix, l.df);
-        m->map = calloc(map_words(ix, m->map_shift), sizeof *m->map);
+        m->map = take_memory(ls, map_words(ix, m->map_shift) * sizeof *m->map);
         if (!m->map)
             goto fail;
         fill_map(m, ls->kernels, &l, ix->n_docs, scratch->docids);
-        if (dense && !(m->rank = malloc(rank_words(ix) * sizeof *m->rank)))
+        if (dense && !(m->rank = take_memory(ls, rank_words(ix) * sizeof *m->rank)))
             goto fail;
         if (dense)
             fill_rank(m, rank_words(ix));
@@ -289,7 +334,7 @@ static gx_cpu_map *make_map(const gx_cpu_lists *ls, uint32_t term, gx_cpu_scratc
     return m;
 
 fail:
-    free_map(m);
+    free(m); /* what it points to goes with ls */
     return NULL;
 }
 
@@ -305,7 +350,7 @@ const gx_cpu_map *gx_cpu_lists_map(gx_cpu_lists *ls, uint32_t term, gx_cpu_scrat
             atomic_fetch_add(&ls->map_bytes, map_bytes(ls->ix, ls->ix->lists[term].df));
         return m;
     }
-    free_map(m); /* another thread was faster */
+    free(m); /* another thread was faster; this one's memory is lost until ls is closed */
     return first;
 }
 

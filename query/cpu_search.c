@@ -22,10 +22,13 @@
 
 #include "codecs/bits.h"
 #include "engine/status.h"
+#include "index/pages.h"
 
 #define CANCEL_EVERY 256u /* blocks read */
 #define PAYS 3u        /* candidates a block from which on it is decoded for all of them */
 #define MORE (1 + 1e-6)   /* what three roundings of 2^-24 can be worth, and then some */
+
+static size_t seen_bytes(const gx_index *ix) { return ((size_t)ix->n_docs / 64 + 1) * sizeof(uint64_t); }
 
 gx_status gx_cpu_searcher_open(gx_cpu_searcher **out, const gx_index *ix, const gx_cpu_kernels *kernels,
                                gx_cpu_lists *lists, gx_error *err)
@@ -39,7 +42,7 @@ gx_status gx_cpu_searcher_open(gx_cpu_searcher **out, const gx_index *ix, const 
     s->kernels = kernels;
     s->lists = lists;
     s->columns.n_docs = ix->n_docs;
-    s->seen = calloc((size_t)ix->n_docs / 64 + 1, sizeof *s->seen);
+    s->seen = gx_pages_open(seen_bytes(ix));
     s->cursors = aligned_alloc(64, GX_CPU_MAX_LISTS * sizeof *s->cursors);
     if (!s->seen || !s->cursors) {
         gx_cpu_searcher_close(s);
@@ -55,7 +58,7 @@ void gx_cpu_searcher_close(gx_cpu_searcher *s)
         return;
     gx_cpu_best_free(&s->best);
     free(s->cursors);
-    free(s->seen);
+    gx_pages_close(s->seen, seen_bytes(s->ix));
     free(s->seen_docids);
     free(s->scores);
     free(s->holders);
