@@ -185,7 +185,8 @@ typedef struct gx_engine_options {
     uint64_t device_memory; /* most bytes of GPU memory to use, 0: what is free less a reserve */
     uint64_t map_memory;    /* most bytes for derived maps (host memory, or GPU memory on one), UINT64_MAX: no limit */
     uint32_t stay;          /* us. A GPU that has answered a query alone waits so long, at most a second, for the session's next one, and is
-                             * held then: nothing else runs on it but what this engine asks for. 0: never */
+                             * held meanwhile, by one query after another for at most 10 ms plus that: what else this engine does has it
+                             * let go, other programs and engines wait. 0: never */
 } gx_engine_options;
 #define GX_DEFAULT_STAY 100
 #define GX_ENGINE_OPTIONS ((gx_engine_options){sizeof(gx_engine_options), GX_ENGINE_AUTO, 0, 0, UINT64_MAX, GX_DEFAULT_STAY})
@@ -255,8 +256,9 @@ typedef struct gx_query_options {
 /* Find, of every two of the n_lists longest lists (all, if there are fewer), the score of the k-th best document of their OR by opt's scorer, k1, b
  * and k, with up to n_threads sessions. An OR of both, and of more, by that scorer, k1 and b and of a k that is not greater begins at it from now on: the answers
  * are the same, and sooner found. Takes as long as n_lists^2 / 2 queries, and 4 bytes for each. Thread-safe; other threads may
- * search meanwhile. opt may be NULL; its op, prune and algorithm do not matter, its cancel function is asked. GX_EUSAGE (n_lists above
- * GX_MAX_PAIRED; more than 64 scorers, k1, b and k), GX_ENOMEM, GX_ECUDA, GX_ECANCELLED: nothing has changed. */
+ * search meanwhile. opt may be NULL; its op, prune, algorithm and seconds do not matter, its cancel function is asked, by all these sessions' threads. What is
+ * known already is not found again. GX_EUSAGE (n_lists above GX_MAX_PAIRED; more than 64 different scorers, k1, b, k and n_lists), GX_ENOMEM, GX_ECUDA,
+ * GX_ECANCELLED: nothing has changed. */
 #define GX_MAX_PAIRED 4096u
 GX_API gx_status gx_engine_learn_pairs(gx_engine *en, const gx_query_options *opt, uint32_t n_lists, uint32_t n_threads, gx_error *err);
 

@@ -15,11 +15,12 @@
 #define MIN_DIRECTORY 4u     /* lists of fewer blocks have no directory */
 #define DENSE 16u            /* lists of n_docs / DENSE postings or more are dense; DENSE <= 2 * MIN_SLOTS */
 #define MAP_OVERHANG 32u     /* words that may be read past a map's end */
+#define N_MAKING 64u         /* maps made at the same time, at most */
 #define CHUNK_BYTES ((size_t)32 << 20)
 
 struct gx_cpu_params {
     gx_norm norm;
-    uint32_t *lens;                  /* [n_docs], lossy or not; read at random, which the file's pages are too small for */
+    const uint32_t *lens;            /* [n_docs], the lists' */
     _Atomic(gx_cpu_bounds *) *bounds; /* [n_terms] */
     gx_cpu_params *next;
 };
@@ -37,10 +38,11 @@ struct gx_cpu_lists {
     uint32_t min_map_df;            /* lists of fewer postings get no map */
     _Atomic(gx_cpu_map *) *maps;    /* [n_terms] */
     atomic_uint_least64_t map_bytes;
+    pthread_mutex_t making[N_MAKING]; /* of a list's map, by its number */
     pthread_mutex_t lock;           /* of what follows */
     gx_cpu_params *params;
-    chunk *chunks;                  /* the one that has room first */
-    size_t chunk_bytes;
+    uint32_t *lens[2];              /* [n_docs] as they are, and lossy: read at random, which the file's pages are too small for */
+    chunk *chunks;                  /* the first has what room is left */
 };
 
 /* ---- the budget ---- */
@@ -127,8 +129,15 @@ static void *take_memory(gx_cpu_lists *ls, size_t bytes)
     bytes = (bytes + 63) & ~(size_t)63;
     pthread_mutex_lock(&ls->lock);
     chunk *c = ls->chunks;
-    if (!c || c->bytes - c->used < bytes) {
-        chunk *more = open_chunk(bytes > ls->chunk_bytes ? bytes : ls->chunk_bytes);
+    if (c && bytes > CHUNK_BYTES / 4) { /* one of its own, behind the first */
+        chunk *own = open_chunk(bytes);
+        if (own) {
+            own->next = c->next;
+            c->next = own;
+        }
+        c = own;
+    } else if (!c || c->bytes - c->used < bytes) {
+        chunk *more = open_chunk(bytes > CHUNK_BYTES ? bytes : CHUNK_BYTES);
         if (more) {
             more->next = c;
             ls->chunks = more;
@@ -161,25 +170,32 @@ static void free_params(const gx_cpu_lists *ls, gx_cpu_params *p)
     for (uint32_t t = 0; p->bounds && t < ls->ix->n_terms; ++t)
         free(p->bounds[t]);
     free(p->bounds);
-    gx_pages_close(p->lens, lens_bytes(ls->ix));
     free(p);
 }
 
-static gx_cpu_params *make_params(const gx_cpu_lists *ls, gx_norm norm)
+/* The lengths, made at first use. The lock is held. */
+static const uint32_t *find_lens(gx_cpu_lists *ls, bool lossy)
 {
     const gx_index *ix = ls->ix;
+    if (!ls->lens[lossy] && (ls->lens[lossy] = gx_pages_open(lens_bytes(ix)))) {
+        for (uint32_t d = 0; d < ix->n_docs; ++d)
+            ls->lens[lossy][d] = lossy ? gx_lossy_length(ix->doc_lens[d]) : ix->doc_lens[d];
+    }
+    return ls->lens[lossy];
+}
+
+static gx_cpu_params *make_params(gx_cpu_lists *ls, gx_norm norm)
+{
     gx_cpu_params *p = calloc(1, sizeof *p);
     if (!p)
         return NULL;
     p->norm = norm;
-    p->bounds = calloc((size_t)ix->n_terms + 1, sizeof *p->bounds);
-    p->lens = gx_pages_open(lens_bytes(ix));
+    p->bounds = calloc((size_t)ls->ix->n_terms + 1, sizeof *p->bounds);
+    p->lens = find_lens(ls, norm.lossy);
     if (!p->bounds || !p->lens) {
         free_params(ls, p);
         return NULL;
     }
-    for (uint32_t d = 0; d < ix->n_docs; ++d)
-        p->lens[d] = norm.lossy ? gx_lossy_length(ix->doc_lens[d]) : ix->doc_lens[d];
     return p;
 }
 
@@ -217,6 +233,8 @@ gx_status gx_cpu_lists_open(gx_cpu_lists **out, const gx_index *ix, const gx_cpu
     if (!ls)
         return gx_fail(err, GX_ENOMEM, "no memory for a CPU engine");
     pthread_mutex_init(&ls->lock, NULL);
+    for (uint32_t i = 0; i < N_MAKING; ++i)
+        pthread_mutex_init(&ls->making[i], NULL);
     ls->ix = ix;
     ls->kernels = kernels;
     ls->maps = calloc((size_t)ix->n_terms + 1, sizeof *ls->maps);
@@ -225,7 +243,6 @@ gx_status gx_cpu_lists_open(gx_cpu_lists **out, const gx_index *ix, const gx_cpu
         return gx_fail(err, GX_ENOMEM, "no memory for the maps of %u lists", ix->n_terms);
     }
     ls->min_map_df = spend(ix, map_memory);
-    ls->chunk_bytes = CHUNK_BYTES;
     *out = ls;
     return GX_OK;
 }
@@ -243,6 +260,10 @@ void gx_cpu_lists_close(gx_cpu_lists *ls)
         free_params(ls, ls->params);
         ls->params = next;
     }
+    for (int lossy = 0; lossy < 2; ++lossy)
+        gx_pages_close(ls->lens[lossy], lens_bytes(ls->ix));
+    for (uint32_t i = 0; i < N_MAKING; ++i)
+        pthread_mutex_destroy(&ls->making[i]);
     pthread_mutex_destroy(&ls->lock);
     free(ls);
 }
@@ -340,18 +361,19 @@ fail:
 
 const gx_cpu_map *gx_cpu_lists_map(gx_cpu_lists *ls, uint32_t term, gx_cpu_scratch *scratch)
 {
-    gx_cpu_map *m = atomic_load_explicit(&ls->maps[term], memory_order_acquire), *first = NULL;
+    gx_cpu_map *m = atomic_load_explicit(&ls->maps[term], memory_order_acquire);
     if (m)
         return m;
-    if (!(m = make_map(ls, term, scratch)))
-        return NULL;
-    if (atomic_compare_exchange_strong(&ls->maps[term], &first, m)) {
+    pthread_mutex_t *making = &ls->making[term % N_MAKING];
+    pthread_mutex_lock(making);
+    m = atomic_load_explicit(&ls->maps[term], memory_order_acquire);
+    if (!m && (m = make_map(ls, term, scratch))) {
         if (m->map)
             atomic_fetch_add(&ls->map_bytes, map_bytes(ls->ix, ls->ix->lists[term].df));
-        return m;
+        atomic_store_explicit(&ls->maps[term], m, memory_order_release);
     }
-    free(m); /* another thread was faster; this one's memory is lost until ls is closed */
-    return first;
+    pthread_mutex_unlock(making);
+    return m;
 }
 
 /* ---- bounds ---- */

@@ -109,6 +109,7 @@ static gx_status cuda_exec_open(void **out, void *state, gx_error *err)
     gpu_state *s = (gpu_state *)state;
     *out = NULL;
     TRY("choosing it", cudaSetDevice(s->device));
+    send_away(s);
     gpu_exec *x = (gpu_exec *)calloc(1, sizeof *x);
     if (!x)
         return gx_fail(err, GX_ENOMEM, "no memory for a GPU session");
@@ -454,7 +455,7 @@ static gx_status cuda_run(void *exec, const gx_plan *plans, uint32_t n, gx_hits 
     }
     x->n_again = 0;
     x->was_last = __atomic_exchange_n(&x->s->last, x, __ATOMIC_RELAXED) == x;
-    __atomic_fetch_add(&x->s->running, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&x->s->running, 1, __ATOMIC_SEQ_CST);
     gx_status st = run_jobs(x, plans, jobs, n_jobs, hits, work, err);
     while (st == GX_OK && x->n_again) { /* AND that falls to OR, and then what needs more room */
         job *again = x->again;
@@ -464,14 +465,15 @@ static gx_status cuda_run(void *exec, const gx_plan *plans, uint32_t n, gx_hits 
         st = run_jobs(x, plans, again, n_again, hits, NULL, err);
         free(again);
     }
-    __atomic_fetch_sub(&x->s->running, 1, __ATOMIC_RELAXED);
     if (st == GX_OK && n_jobs < n)
         send_away(x->s);
     if (st == GX_OK)
         st = named_run(&x->named, x->s, &x->calls, plans, n, hits, work, err);
+    __atomic_fetch_sub(&x->s->running, 1, __ATOMIC_RELAXED);
     if (work) {
         work->parts += x->calls.parts - before.parts;
         work->waits += x->calls.waits - before.waits;
+        work->stayed += x->calls.stayed - before.stayed;
         work->allocations += x->calls.allocations - before.allocations;
     }
     while (x->n_bounds_used)

@@ -8,34 +8,6 @@ using namespace gx;
 
 constexpr int UNSET = 0xff; /* each byte of what answers are before the device writes them */
 
-/* ---- a kernel that stays ---- */
-
-/* The kernel that waits for this mail, or if it is NULL for any, shall not wait. */
-static void stop_waiting(gpu_state *s, const mailbox *mail)
-{
-    if (__atomic_load_n(&s->staying, __ATOMIC_RELAXED) == NULL)
-        return;
-    pthread_mutex_lock(&s->stay_lock);
-    if (s->staying && (!mail || s->staying == mail)) {
-        __atomic_store_n(&s->staying->leave, 1u, __ATOMIC_RELEASE);
-        __atomic_store_n(&s->staying, NULL, __ATOMIC_RELAXED);
-    }
-    pthread_mutex_unlock(&s->stay_lock);
-}
-
-void gx::send_away(gpu_state *s) { stop_waiting(s, NULL); }
-
-/* Before a kernel is started that will wait for mail. */
-static void let_stay(gpu_state *s, mailbox *mail)
-{
-    pthread_mutex_lock(&s->stay_lock);
-    if (s->staying && s->staying != mail)
-        __atomic_store_n(&s->staying->leave, 1u, __ATOMIC_RELEASE);
-    __atomic_store_n(&mail->leave, 0u, __ATOMIC_RELAXED);
-    __atomic_store_n(&s->staying, mail, __ATOMIC_RELAXED);
-    pthread_mutex_unlock(&s->stay_lock);
-}
-
 /* ---- room ---- */
 
 gx_status gx::open_few(gpu_exec *x, gx_error *err)
@@ -55,8 +27,7 @@ gx_status gx::open_few(gpu_exec *x, gx_error *err)
 void gx::close_few(gpu_exec *x)
 {
     const few_room *f = &x->few;
-    if (f->mail)
-        stop_waiting(x->s, f->mail);
+    send_away(x->s);
     if (x->parts[0].stream)
         (void)cudaStreamSynchronize(x->parts[0].stream);
     (void)cudaFree(f->d_states);
@@ -184,32 +155,40 @@ static gx_status start_few(gpu_exec *x, const part *p, const few_batch &F, uint3
     const gpu_batch R = {NULL, NULL, NULL, 0, NULL, x->few.d_states, x->few.d_histograms, x->few.d_histograms + FEW_QUERIES * BINS, p->d_candidates,
                          (unsigned long long *)p->answers, p->results, NULL};
     const few_stay S = {x->few.mail, x->few.d_mail, x->few.message, may_stay ? s->patience : 0};
+    x->few.waits = false;
     if (S.patience)
         let_stay(s, x->few.mail);
     else
         send_away(s);
-    x->few.waits = S.patience != 0;
     search_few(s->X, s->coding, R, F, n, S, S.patience ? s->few_grid : F.of[0].blocks, p->stream);
     TRY("starting a search", cudaGetLastError());
+    x->few.waits = S.patience != 0;
     return GX_OK;
 }
 
 /* Search for n queries; their answers are there when this returns. */
 static gx_status search_described(gpu_exec *x, const part *p, const few_batch &F, uint32_t n, const gx_plan *plan, bool *cancelled, gx_error *err)
 {
-    const bool may_stay = n == 1 && x->was_last && __atomic_load_n(&x->s->running, __ATOMIC_RELAXED) == 1;
     bool missed;
     do {
+        const bool wanted = __atomic_load_n(&x->s->running, __ATOMIC_SEQ_CST) != 1; /* by somebody else */
+        const bool may_stay = n == 1 && x->was_last && !wanted;
         const bool sent = n == 1 && send_query(x, &F.of[0]);
         gx_status st = GX_OK;
         missed = false;
         if (!sent)
             st = start_few(x, p, F, n, may_stay, err);
+        if (__atomic_load_n(&x->s->running, __ATOMIC_SEQ_CST) != 1)
+            send_away(x->s); /* once the query is answered */
+        x->calls.stayed += sent;
         if (st == GX_OK)
             st = wait_for_few(x, p, plan, sent, &missed, cancelled, err);
-        if (st != GX_OK)
+        if (st != GX_OK) {
+            x->few.waits = false;
             return st;
+        }
         x->few.waits = x->few.waits && !missed;
+        x->calls.stayed -= missed;
     } while (missed);
     return GX_OK;
 }

@@ -5,8 +5,8 @@
  *   gpu_term   one a query's list: its blocks, its payload, its presence map, its weight and bounds
  *   gpu_item   a few blocks of one list, which is what a warp takes at a time
  *
- * Parts: exec_cuda.cu (batches), exec_few.cu (a few queries), gpu_state.cu (an index on the device), gpu_part.cu (queries described), gpu_derive.cu (tables,
- * maps and bounds from the lists), gpu_search.cuh (the ranked search, with gpu_stage.cuh, gpu_score.cuh and gpu_threshold.cuh), gpu_few.cuh
+ * Parts: exec_cuda.cu (batches), exec_few.cu (a few queries), gpu_state.cu (an index on the device), gpu_part.cu (queries described),
+ * gpu_derive.cu (tables, maps and bounds from the lists), gpu_search.cuh (the ranked search, with gpu_stage.cuh, gpu_score.cuh and gpu_threshold.cuh), gpu_few.cuh
  * (the same of a few queries, in one launch or none, with gpu_mail.cuh), gpu_exhaustive.cu (every posting), gpu_select.cu (the best of many candidates).
  */
 #ifndef GX_GPU_CUH
@@ -166,13 +166,14 @@ struct alignas(128) mailbox {
     uint32_t leave, unused[3];        /* leave != 0: the host wants the kernel to end */
     alignas(128) uint32_t left;       /* the number of the message that the kernel did not wait for */
 };
-static_assert(MAIL_WORDS >= 64 && MAIL_WORDS <= 2 * MAIL_PIECES - 2 && MAIL_WORDS % 2 == 0 && offsetof(mailbox, left) == 16 * MAIL_PIECES, "a warp reads it at once");
+static_assert(MAIL_WORDS >= 64 && MAIL_WORDS <= 2 * MAIL_PIECES - 2 && MAIL_WORDS % 2 == 0 && offsetof(mailbox, left) == 16 * MAIL_PIECES,
+              "a warp reads it at once");
 
 struct few_stay {
     mailbox *mail;     /* as the device sees it */
     uint4 *copy;       /* [MAIL_PIECES], in device memory; no number in it is greater than number */
     uint32_t number;   /* of the message that the kernel's first query would have been */
-    uint32_t patience; /* ns that it waits for the next query; 0: it does not stay */
+    uint32_t patience; /* ns that it waits for the next query; 0: it does not stay. */
 };
 
 enum { COUNT_DECODED, COUNT_LOOKUPS, N_COUNTS };

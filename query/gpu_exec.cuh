@@ -77,9 +77,6 @@ void close_few(gpu_exec *x); /* before its streams are waited for the last time 
 bool are_few(const gx_plan *plans, const job *jobs, uint32_t n);
 gx_status run_few(gpu_exec *x, const gx_plan *plans, const job *jobs, uint32_t n, gx_hits *hits, gx_work *work, gx_error *err);
 
-/* The GPU is needed: a kernel that stays on it, whichever session's, ends as soon as it has no query. */
-void send_away(gpu_state *s);
-
 } // namespace gx
 
 #endif

@@ -155,8 +155,10 @@ search_few_queries(const __grid_constant__ gpu_index X, const __grid_constant__ 
     search_space<V> &ws = reinterpret_cast<search_space<V> *>(shared)[warp];
     few_block &block = this_block();
     uint32_t blocks = F.of[q].blocks;
-    if (threadIdx.x == 0)
+    if (threadIdx.x == 0) {
         block.mail = S.number;
+        block.begun = nanoseconds();
+    }
     describe_few(F.of[q], ws, lane);
     for (;;) {
         const uint32_t number = blockIdx.x + blocks * warp; /* of the item */
@@ -179,7 +181,7 @@ search_few_queries(const __grid_constant__ gpu_index X, const __grid_constant__ 
                 select_few<SPACE<V>>(R, ws.items[0].query, q, lane, reinterpret_cast<unsigned long long *>(ws.postings));
                 clear_query(R, q, lane);
                 if (S.patience)
-                    pass_mail(S, block.mail + 1, lane);
+                    pass_mail(S, block.mail + 1, block.begun, lane);
             }
         }
         if (!S.patience)

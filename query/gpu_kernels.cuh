@@ -52,7 +52,7 @@ uint32_t search_grid(uint32_t coding, uint32_t multiprocessors);
 void search_batch(const gpu_index &X, uint32_t coding, const gpu_batch &R, bool are_long, uint32_t grid, cudaStream_t stream);
 
 /* A few queries, by `grid` blocks of threads each. R.states and both histograms are 0 and become so again. One query's kernel may stay and
- * answer others (few_stay); then grid is what fills the device, so that all of it is there.
+ * answer others (few_stay); then grid is what fills the device, and the launch fails where not all of it can be there at once.
  * search_few_grid: the number of blocks that fill the current device, which is made ready. */
 uint32_t search_few_grid(uint32_t coding, uint32_t multiprocessors);
 void search_few(const gpu_index &X, uint32_t coding, const gpu_batch &R, const few_batch &F, uint32_t n_queries, const few_stay &S, uint32_t grid,

@@ -39,23 +39,26 @@ __device__ __forceinline__ void write_mail(uint4 *to, uint4 x)
     asm volatile("st.volatile.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(x.x), "r"(x.y), "r"(x.z), "r"(x.w) : "memory");
 }
 
+constexpr uint64_t LONGEST_STAY = 10000000; /* ns; then others have a turn, whatever the host has missed */
+
 /* By one warp, when the query before is answered and all is as it was: the host's message of that number to all blocks of threads; one of
- * 0 blocks if it does not come in time or the GPU is wanted for something else. */
-__device__ __forceinline__ void pass_mail(const few_stay &S, uint32_t number, uint32_t lane)
+ * 0 blocks if it does not come in time, or the GPU is wanted for something else, or the kernel, which began then, has stayed long enough. */
+__device__ __forceinline__ void pass_mail(const few_stay &S, uint32_t number, uint64_t begun, uint32_t lane)
 {
     const uint4 *mail = reinterpret_cast<const uint4 *>(S.mail);
     const uint64_t begin = nanoseconds();
+    const bool stays = begin - begun < LONGEST_STAY;
     __threadfence();
     for (;;) {
         const uint4 a = read_mail(mail + lane), b = read_mail(mail + 32 + lane);
-        const bool here = a.y == number && a.w == number && (lane == 31 || (b.y == number && b.w == number));
+        const bool here = stays && a.y == number && a.w == number && (lane == 31 || (b.y == number && b.w == number));
         if (__all_sync(ALL_LANES, here)) {
             write_mail(S.copy + lane, a);
             if (lane < 31)
                 write_mail(S.copy + 32 + lane, b);
             return;
         }
-        const bool leaves = (lane == 31 && b.x) || nanoseconds() - begin > S.patience;
+        const bool leaves = !stays || (lane == 31 && b.x) || nanoseconds() - begin > S.patience;
         if (__any_sync(ALL_LANES, leaves)) {
             const uint4 none = make_uint4(0, number, 0, number);
             write_mail(S.copy + lane, none);
@@ -68,7 +71,7 @@ __device__ __forceinline__ void pass_mail(const few_stay &S, uint32_t number, ui
     }
 }
 
-/* The next message to the block, by one warp. */
+/* The newest message to the block, by one warp. Only messages that need not this block may have been missed. */
 __device__ __forceinline__ void take_mail(const few_stay &S, few_block &block, uint32_t lane)
 {
     const uint32_t last = block.mail;

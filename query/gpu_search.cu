@@ -68,7 +68,12 @@ void search_few(const gpu_index &X, uint32_t coding, const gpu_batch &R, const f
 {
     with_pair(coding, [&](auto pair) {
         constexpr size_t bytes = shared_bytes<decltype(pair)>();
-        search_few_queries<decltype(pair)><<<dim3(grid, n_queries), SEARCH_WARPS * 32, bytes, stream>>>(X, R, F, S);
+        if (S.patience) { /* blocks that wait for the next query must not keep others of the grid away */
+            void *args[] = {(void *)&X, (void *)&R, (void *)&F, (void *)&S};
+            (void)cudaLaunchCooperativeKernel((const void *)search_few_queries<decltype(pair)>, dim3(grid), dim3(SEARCH_WARPS * 32), args, bytes, stream);
+        } else {
+            search_few_queries<decltype(pair)><<<dim3(grid, n_queries), SEARCH_WARPS * 32, bytes, stream>>>(X, R, F, S);
+        }
     });
 }
 

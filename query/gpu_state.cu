@@ -293,10 +293,34 @@ const char *gpu_state_describe(const void *state)
     return ((const gpu_state *)state)->description;
 }
 
+/* ---- a kernel that stays ---- */
+
+void send_away(gpu_state *s)
+{
+    if (__atomic_load_n(&s->staying, __ATOMIC_SEQ_CST) == NULL)
+        return;
+    pthread_mutex_lock(&s->stay_lock);
+    if (s->staying)
+        __atomic_store_n(&s->staying->leave, 1u, __ATOMIC_RELEASE);
+    __atomic_store_n(&s->staying, NULL, __ATOMIC_RELAXED);
+    pthread_mutex_unlock(&s->stay_lock);
+}
+
+void let_stay(gpu_state *s, mailbox *mail)
+{
+    pthread_mutex_lock(&s->stay_lock);
+    if (s->staying && s->staying != mail)
+        __atomic_store_n(&s->staying->leave, 1u, __ATOMIC_RELEASE);
+    __atomic_store_n(&mail->leave, 0u, __ATOMIC_RELAXED);
+    __atomic_store_n(&s->staying, mail, __ATOMIC_SEQ_CST);
+    pthread_mutex_unlock(&s->stay_lock);
+}
+
 /* ---- bounds ---- */
 
 static gx_status compute_bounds(gpu_state *s, bounds *b, gpu_calls *calls, gx_error *err)
 {
+    send_away(s);
     const bounds_args args = {s->d_long_of, b->norm, s->d_best, s->d_kth};
     derive_bounds(s->X, s->coding, s->codings, args, s->stream);
     TRY("starting to compute bounds", cudaGetLastError());

@@ -51,10 +51,16 @@ gx_status gpu_state_open(void **out, const gx_index *ix, const gx_engine_options
 void gpu_state_close(void *state);
 const char *gpu_state_describe(const void *state);
 
+/* The GPU is needed: a kernel that stays on it, whichever session's, ends as soon as its query is answered. */
+void send_away(gpu_state *s);
+
+/* Before a kernel is started that will wait for mail; another one is sent away. */
+void let_stay(gpu_state *s, mailbox *mail);
+
 /* What a session's runs do besides work that is enqueued: all calls by which CUDA gets or gives back memory, or the host waits
  * for the GPU, go through what follows. */
 struct gpu_calls {
-    uint64_t parts, waits, allocations; /* see gx_work */
+    uint64_t parts, waits, allocations, stayed; /* see gx_work */
 };
 
 static inline cudaError_t counted_alloc(gpu_calls *c, void **out, size_t bytes)

@@ -29,7 +29,9 @@ struct few_block {
     uint32_t taken;     /* items */
     uint32_t open;      /* the first warp has counted what its first item's documents have at least */
     uint32_t finished;  /* warps | those of them that wrote, << 16 */
-    uint32_t mail;      /* of a kernel that stays: the number of its last message, which is */
+    /* Of a kernel that stays: */
+    unsigned long long begun; /* ns */
+    uint32_t mail;      /* the number of the last message, which is query; at first what that would have been */
     few_query query;
 };
 

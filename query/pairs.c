@@ -6,7 +6,9 @@
 
 #include "engine/status.h"
 
-#define AT_ONCE 4096u    /* pairs searched for together */
+#define MOST_AT_ONCE 4096u       /* pairs searched for together, where that is fast, */
+#define AT_ONCE_BY_CPU 64u       /* and where one is as fast as many */
+#define KEYS_AT_ONCE (1u << 22)
 #define MOST_ASKED 16u   /* of a query's terms */
 #define SLACK 0x1p-18    /* more than what roundings of weights, impacts and thresholds make of a score, as a share of it */
 
@@ -78,13 +80,15 @@ typedef struct making {
     void *state;
     const gx_query_options *opt;
     uint64_t n_pairs, next; /* next: atomic */
-    gx_status st;           /* of the first failure; atomic */
+    uint32_t at_once;
+    uint32_t n_sessions;    /* that could be opened; atomic */
+    gx_status st;           /* of a failure; atomic */
 } making;
 
 typedef struct maker {
     making *m;
     pthread_t thread;
-    bool other; /* than the thread that waits for all */
+    bool started;
     gx_error err;
 } maker;
 
@@ -127,27 +131,26 @@ static gx_status search_pairs(making *m, void *exec, uint64_t first, uint32_t n,
     return st;
 }
 
-/* may_fail: memory for another session may be lacking; another thread has one. */
-static gx_status make_turns(making *m, bool may_fail, gx_error *err)
+/* Failing to open a session is no failure of all: there may be memory for a few. */
+static gx_status make_turns(making *m, gx_error *err)
 {
     void *exec = NULL;
-    const uint32_t k = m->p->k;
-    gx_plan *plans = malloc(AT_ONCE * sizeof *plans);
-    gx_hits *hits = malloc(AT_ONCE * sizeof *hits);
-    uint64_t *keys = malloc((size_t)AT_ONCE * k * sizeof *keys);
+    const uint32_t k = m->p->k, n = m->at_once;
+    gx_plan *plans = malloc(n * sizeof *plans);
+    gx_hits *hits = malloc(n * sizeof *hits);
+    uint64_t *keys = malloc((size_t)n * k * sizeof *keys);
     gx_status st = plans && hits && keys ? GX_OK : gx_fail(err, GX_ENOMEM, "no memory for thresholds of pairs");
-    if (st == GX_OK && (st = m->ops->exec_open(&exec, m->state, err)) != GX_OK) {
+    if (st == GX_OK && m->ops->exec_open(&exec, m->state, err) != GX_OK)
         exec = NULL;
-        if (may_fail)
-            st = GX_OK;
-    }
-    for (uint32_t i = 0; i < AT_ONCE && st == GX_OK; ++i)
+    if (exec)
+        __atomic_fetch_add(&m->n_sessions, 1, __ATOMIC_RELAXED);
+    for (uint32_t i = 0; i < n && st == GX_OK; ++i)
         hits[i] = (gx_hits){keys + (size_t)i * k, 0};
     while (exec && st == GX_OK && __atomic_load_n(&m->st, __ATOMIC_RELAXED) == GX_OK) {
-        const uint64_t first = __atomic_fetch_add(&m->next, AT_ONCE, __ATOMIC_RELAXED);
+        const uint64_t first = __atomic_fetch_add(&m->next, n, __ATOMIC_RELAXED);
         if (first >= m->n_pairs)
             break;
-        st = search_pairs(m, exec, first, m->n_pairs - first < AT_ONCE ? (uint32_t)(m->n_pairs - first) : AT_ONCE, plans, hits, err);
+        st = search_pairs(m, exec, first, m->n_pairs - first < n ? (uint32_t)(m->n_pairs - first) : n, plans, hits, err);
     }
     if (exec)
         m->ops->exec_close(exec);
@@ -160,32 +163,35 @@ static gx_status make_turns(making *m, bool may_fail, gx_error *err)
 static void *run_maker(void *user)
 {
     maker *w = user;
-    const gx_status st = make_turns(w->m, w->other, &w->err);
+    const gx_status st = make_turns(w->m, &w->err);
     if (st != GX_OK)
         __atomic_store_n(&w->m->st, st, __ATOMIC_RELAXED);
-    w->err.status = st;
+    w->err.status = st; /* the text may say why there is no session */
     return NULL;
 }
 
 static gx_status make_all(making *m, uint32_t n_threads, gx_error *err)
 {
+    const uint64_t turns = (m->n_pairs + m->at_once - 1) / m->at_once;
+    n_threads = n_threads < turns ? n_threads : (uint32_t)turns;
     maker *makers = calloc(n_threads, sizeof *makers);
     gx_status st = GX_OK;
     if (!makers)
         return gx_fail(err, GX_ENOMEM, "no memory for %u threads", n_threads);
     for (uint32_t i = 0; i < n_threads; ++i) {
         makers[i].m = m;
-        makers[i].other = i != 0; /* those that cannot be started are done without */
-        if (i && pthread_create(&makers[i].thread, NULL, run_maker, &makers[i]) != 0)
-            makers[i].other = false;
+        if (i) /* those that cannot be started are done without; the first is this one */
+            makers[i].started = pthread_create(&makers[i].thread, NULL, run_maker, &makers[i]) == 0;
     }
     (void)run_maker(&makers[0]);
     for (uint32_t i = 0; i < n_threads; ++i) {
-        if (makers[i].other)
+        if (makers[i].started)
             pthread_join(makers[i].thread, NULL);
         if (st == GX_OK && makers[i].err.status != GX_OK)
             st = gx_fail(err, makers[i].err.status, "%s", makers[i].err.text);
     }
+    if (st == GX_OK && m->n_sessions == 0)
+        st = gx_fail(err, GX_ENOMEM, "no session for thresholds of pairs: %s", makers[0].err.text);
     free(makers);
     return st;
 }
@@ -215,7 +221,9 @@ gx_status gx_pairs_make(gx_pairs **out, const gx_index *ix, const gx_exec_ops *o
     p->least = malloc((n_pairs + 1) * sizeof *p->least);
     gx_status st = p->number_of && p->lists && p->weights && p->least ? choose_lists(p, ix, &o, err)
                                                                      : gx_fail(err, GX_ENOMEM, "no memory for thresholds of %u lists' pairs", p->n);
-    making m = {p, ix, ops, state, &o, n_pairs, 0, GX_OK};
+    const uint32_t fitting = KEYS_AT_ONCE / p->k, most = ops == &gx_exec_cpu ? AT_ONCE_BY_CPU : MOST_AT_ONCE;
+    making m = {.p = p, .ix = ix, .ops = ops, .state = state, .opt = &o, .n_pairs = n_pairs,
+                .at_once = fitting < 1 ? 1 : fitting < most ? fitting : most};
     if (st == GX_OK && n_pairs)
         st = make_all(&m, n_threads ? n_threads : 1, err);
     if (st != GX_OK) {

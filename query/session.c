@@ -33,7 +33,8 @@ struct gx_engine {
     void *state;
     gx_pairs *pairs[MAX_PAIRS]; /* [n_pairs], by the order in which they were made */
     uint32_t n_pairs;           /* atomic; what it counts stays until the engine is closed */
-    pthread_mutex_t lock;  /* of what follows, and of making pairs */
+    pthread_mutex_t learning; /* held while pairs are made */
+    pthread_mutex_t lock;  /* of what follows */
     void *cpu_state;       /* the CPU engine that stands in when a GPU chosen by AUTO fails; NULL until then */
     char *why_cpu;         /* why it does, until it has been told */
 };
@@ -101,6 +102,7 @@ gx_status gx_engine_open_with(gx_engine **out, const gx_index *ix, const gx_engi
     if (!en)
         return gx_fail(err, GX_ENOMEM, "no memory for an engine");
     pthread_mutex_init(&en->lock, NULL);
+    pthread_mutex_init(&en->learning, NULL);
     en->ix = ix;
     en->opt = GX_ENGINE_OPTIONS;
     if (opt)
@@ -140,6 +142,7 @@ void gx_engine_close(gx_engine *en)
     for (uint32_t i = 0; i < en->n_pairs; ++i)
         gx_pairs_free(en->pairs[i]);
     pthread_mutex_destroy(&en->lock);
+    pthread_mutex_destroy(&en->learning);
     free(en->why_cpu);
     free(en);
 }
@@ -165,18 +168,18 @@ gx_status gx_engine_learn_pairs(gx_engine *en, const gx_query_options *opt, uint
         return st;
     if (en->ops != &gx_exec_cpu && n_threads > GPU_MAKERS)
         n_threads = GPU_MAKERS;
-    pthread_mutex_lock(&en->lock);
+    pthread_mutex_lock(&en->learning);
     const uint32_t n = en->n_pairs;
     bool known = false;
     for (uint32_t i = 0; i < n; ++i)
         known = known || gx_pairs_are(en->pairs[i], &o, n_lists);
     if (!known && n == MAX_PAIRS)
-        st = gx_fail(err, GX_EUSAGE, "the engine already has thresholds of pairs for %u scorers and k", MAX_PAIRS);
+        st = gx_fail(err, GX_EUSAGE, "the engine already has %u tables of pairs", MAX_PAIRS);
     else if (!known)
         st = gx_pairs_make(&en->pairs[n], en->ix, en->ops, en->state, &o, n_lists, n_threads, err);
     if (!known && st == GX_OK)
         __atomic_store_n(&en->n_pairs, n + 1, __ATOMIC_RELEASE);
-    pthread_mutex_unlock(&en->lock);
+    pthread_mutex_unlock(&en->learning);
     return st;
 }
 

@@ -584,6 +584,7 @@ typedef struct errands {
     company *all;
     gx_session *sessions[COMPANY];
     uint32_t n_sessions, turns;
+    uint64_t stayed; /* queries answered by a kernel that had stayed, by sessions that were closed */
     gen_rng r;
     char wrong[600];
 } errands;
@@ -614,7 +615,10 @@ static void *run_errands(void *user)
         const struct timespec pause = {0, gen_below(&e->r, 3) ? 0 : 1000 * (long)gen_below(&e->r, 200)};
         if (gen_below(&e->r, 5) == 0)
             at = gen_below(&e->r, e->n_sessions);
+        if (gen_below(&e->r, 60) == 0 && gx_engine_learn_pairs(e->all->f.en, &e->all->opt[i], 12, 1, &err) != GX_OK)
+            snprintf(e->wrong, sizeof e->wrong, "pairs: %.500s", err.text);
         if (gen_below(&e->r, 40) == 0) {
+            e->stayed += gx_session_work(e->sessions[at])->stayed;
             gx_session_close(e->sessions[at]);
             e->sessions[at] = NULL;
             if (gx_session_open(&e->sessions[at], e->all->f.en, &err) != GX_OK)
@@ -663,7 +667,10 @@ static void a_query_alone_is_answered_in_any_company(void **state)
     for (uint32_t s = 0; s < COMPANY; ++s)
         assert_int_equal(gx_session_open(&together.sessions[s], c.f.en, &err), GX_OK);
     (void)run_errands(&together);
-    const bool threads = !strstr(gx_engine_describe(c.f.en), "emulated"); /* that one knows of one thread */
+    for (uint32_t s = 0; s < COMPANY; ++s)
+        together.stayed += gx_session_work(together.sessions[s])->stayed;
+    const bool threads = !strstr(gx_engine_describe(c.f.en), "emulated"); /* that one knows of one thread, and its kernels cannot stay */
+    assert_int_equal(together.stayed > 0, gx_engine_get_kind(c.f.en) == GX_ENGINE_GPU && threads);
     for (uint32_t s = 0; s < COMPANY && threads; ++s) {
         apart[s] = (errands){.all = &c, .n_sessions = 1, .turns = together.turns / 3, .r = {r.state + 1 + s}};
         apart[s].sessions[0] = together.sessions[s];
@@ -683,6 +690,78 @@ static void a_query_alone_is_answered_in_any_company(void **state)
     for (uint32_t i = 0; i < ERRANDS; ++i)
         oracle_free(&c.want[i]);
     close_collection(&c.f);
+}
+
+/* ---- a session that never rests ---- */
+
+typedef struct restless {
+    pthread_t thread;
+    gx_session *s;
+    const gx_query *query;
+    uint32_t stop; /* atomic */
+    uint64_t n;
+    gx_status st;
+} restless;
+
+static void *ask_again_and_again(void *user)
+{
+    restless *r = user;
+    gx_query_options opt = GX_QUERY_OPTIONS;
+    uint32_t docids[10], n_hits;
+    gx_error err;
+    const gx_results out = {sizeof out, docids, NULL, &n_hits, NULL};
+    const time_t end = time(NULL) + 60;
+    while (r->st == GX_OK && !__atomic_load_n(&r->stop, __ATOMIC_RELAXED) && time(NULL) < end) {
+        r->st = gx_search(r->s, r->query, 1, &opt, &out, &err);
+        r->n += 1;
+    }
+    return NULL;
+}
+
+/* It asks one query after another, and the GPU would wait a second for each. Others have their turn soon all the same. */
+static void a_session_that_never_rests_leaves_room_for_others(void **state)
+{
+    const engine_row *row = *state;
+    const gx_query query = {"t0000000 t0000001", 17};
+    fixture f;
+    gx_error err = {0};
+    gx_engine_options eo = GX_ENGINE_OPTIONS;
+    restless r = {.query = &query};
+    open_collection(&f, base_seed() + 80, GEN_CLUSTERED, 6000, 50, pick_codec(1), pick_codec(1));
+    if (!open_engine(&f, row, UINT64_MAX) || strstr(gx_engine_describe(f.en), "emulated")) {
+        close_collection(&f);
+        skip();
+    }
+    close_engine(&f);
+    eo.kind = row->kind;
+    eo.stay = 1000000;
+    assert_int_equal(gx_engine_open(&f.en, f.ix, &eo, &err), GX_OK);
+    assert_int_equal(gx_session_open(&r.s, f.en, &err), GX_OK);
+    assert_int_equal(pthread_create(&r.thread, NULL, ask_again_and_again, &r), 0);
+    const time_t begin = time(NULL);
+    for (uint32_t turn = 0; turn < 40; ++turn) {
+        uint32_t docids[20], n_hits[2];
+        gx_query_options opt = GX_QUERY_OPTIONS;
+        const gx_results out = {sizeof out, docids, NULL, n_hits, NULL};
+        const gx_query two[] = {query, query};
+        gx_session *s;
+        opt.algorithm = turn % 4 == 1 ? GX_ALGORITHM_PMF : GX_ALGORITHM_AUTO;
+        opt.op = turn % 3 ? GX_OP_AND : GX_OP_OR;
+        opt.k1 = turn % 4 == 2 ? 1 + (float)turn / 100 : NAN;
+        opt.prune = turn % 5 != 4;
+        if (gx_session_open(&s, f.en, &err) != GX_OK || gx_search(s, two, 1 + turn % 2, &opt, &out, &err) != GX_OK)
+            fail_msg("%s: %s", row->name, err.text);
+        gx_session_close(s);
+    }
+    const double seconds = difftime(time(NULL), begin);
+    __atomic_store_n(&r.stop, 1u, __ATOMIC_RELAXED);
+    pthread_join(r.thread, NULL);
+    assert_int_equal(r.st, GX_OK);
+    assert_true(r.n > 0 || row->kind == GX_ENGINE_CPU); /* which may be done before the thread begins */
+    if (seconds > 30)
+        fail_msg("%s: the others took %.0f s", row->name, seconds);
+    gx_session_close(r.s);
+    close_collection(&f);
 }
 
 static int make_dir(void **state)
@@ -715,6 +794,7 @@ int main(void)
         ROWS(batches_of_every_size_have_the_same_answers),
         ROWS(a_warm_session_neither_allocates_nor_waits_midway),
         ROWS(a_query_alone_is_answered_in_any_company),
+        ROWS(a_session_that_never_rests_leaves_room_for_others),
         ROWS(long_queries_are_answered_up_to_1024_terms),
         ROWS(a_search_stops_when_told_to_and_the_session_goes_on),
         ROWS(options_out_of_range_are_refused),
