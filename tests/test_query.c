@@ -698,6 +698,7 @@ typedef struct restless {
     pthread_t thread;
     gx_session *s;
     const gx_query *query;
+    time_t end; /* at which it gives up */
     uint32_t stop; /* atomic */
     uint64_t n;
     gx_status st;
@@ -710,8 +711,7 @@ static void *ask_again_and_again(void *user)
     uint32_t docids[10], n_hits;
     gx_error err;
     const gx_results out = {sizeof out, docids, NULL, &n_hits, NULL};
-    const time_t end = time(NULL) + 60;
-    while (r->st == GX_OK && !__atomic_load_n(&r->stop, __ATOMIC_RELAXED) && time(NULL) < end) {
+    while (r->st == GX_OK && !__atomic_load_n(&r->stop, __ATOMIC_RELAXED) && time(NULL) < r->end) {
         r->st = gx_search(r->s, r->query, 1, &opt, &out, &err);
         r->n += 1;
     }
@@ -726,7 +726,8 @@ static void a_session_that_never_rests_leaves_room_for_others(void **state)
     fixture f;
     gx_error err = {0};
     gx_engine_options eo = GX_ENGINE_OPTIONS;
-    restless r = {.query = &query};
+    const bool timed = least_cases() >= 1000; /* else by a tool, under which a launch may last until the kernel ends */
+    restless r = {.query = &query, .end = time(NULL) + (timed ? 60 : 5)};
     open_collection(&f, base_seed() + 80, GEN_CLUSTERED, 6000, 50, pick_codec(1), pick_codec(1));
     if (!open_engine(&f, row, UINT64_MAX) || strstr(gx_engine_describe(f.en), "emulated")) {
         close_collection(&f);
@@ -739,7 +740,7 @@ static void a_session_that_never_rests_leaves_room_for_others(void **state)
     assert_int_equal(gx_session_open(&r.s, f.en, &err), GX_OK);
     assert_int_equal(pthread_create(&r.thread, NULL, ask_again_and_again, &r), 0);
     const time_t begin = time(NULL);
-    for (uint32_t turn = 0; turn < 40; ++turn) {
+    for (uint32_t turn = 0, turns = timed ? 40 : 6; turn < turns; ++turn) {
         uint32_t docids[20], n_hits[2];
         gx_query_options opt = GX_QUERY_OPTIONS;
         const gx_results out = {sizeof out, docids, NULL, n_hits, NULL};
@@ -758,7 +759,7 @@ static void a_session_that_never_rests_leaves_room_for_others(void **state)
     pthread_join(r.thread, NULL);
     assert_int_equal(r.st, GX_OK);
     assert_true(r.n > 0 || row->kind == GX_ENGINE_CPU); /* which may be done before the thread begins */
-    if (seconds > 30)
+    if (timed && seconds > 30)
         fail_msg("%s: the others took %.0f s", row->name, seconds);
     gx_session_close(r.s);
     close_collection(&f);
