@@ -156,13 +156,16 @@ static gx_status start_few(gpu_exec *x, const part *p, const few_batch &F, uint3
                          (unsigned long long *)p->answers, p->results, NULL};
     const few_stay S = {x->few.mail, x->few.d_mail, x->few.message, may_stay ? s->patience : 0};
     x->few.waits = false;
-    if (S.patience)
+    if (S.patience) {
         let_stay(s, x->few.mail);
-    else
-        send_away(s);
-    search_few(s->X, s->coding, R, F, n, S, S.patience ? s->few_grid : F.of[0].blocks, p->stream);
+        search_few(s->X, s->coding, R, F, n, S, s->few_grid, p->stream);
+        x->few.waits = cudaGetLastError() == cudaSuccess;
+        if (x->few.waits)
+            return GX_OK;
+    } /* all of a kernel cannot be there at once now: it need not stay */
+    send_away(s);
+    search_few(s->X, s->coding, R, F, n, {S.mail, S.copy, S.number, 0}, F.of[0].blocks, p->stream);
     TRY("starting a search", cudaGetLastError());
-    x->few.waits = S.patience != 0;
     return GX_OK;
 }
 

@@ -302,7 +302,7 @@ void send_away(gpu_state *s)
     pthread_mutex_lock(&s->stay_lock);
     if (s->staying)
         __atomic_store_n(&s->staying->leave, 1u, __ATOMIC_RELEASE);
-    __atomic_store_n(&s->staying, NULL, __ATOMIC_RELAXED);
+    __atomic_store_n(&s->staying, NULL, __ATOMIC_RELEASE); /* whoever sees it may free the mailbox */
     pthread_mutex_unlock(&s->stay_lock);
 }
 

@@ -51,7 +51,8 @@ gx_status gpu_state_open(void **out, const gx_index *ix, const gx_engine_options
 void gpu_state_close(void *state);
 const char *gpu_state_describe(const void *state);
 
-/* The GPU is needed: a kernel that stays on it, whichever session's, ends as soon as its query is answered. */
+/* The GPU is needed: a kernel that stays on it, whichever session's, ends once its query is answered, or soon after if its session has the
+ * next one ready. */
 void send_away(gpu_state *s);
 
 /* Before a kernel is started that will wait for mail; another one is sent away. */

@@ -89,6 +89,7 @@ typedef struct maker {
     making *m;
     pthread_t thread;
     bool started;
+    gx_status refused; /* why it has no session */
     gx_error err;
 } maker;
 
@@ -132,7 +133,7 @@ static gx_status search_pairs(making *m, void *exec, uint64_t first, uint32_t n,
 }
 
 /* Failing to open a session is no failure of all: there may be memory for a few. */
-static gx_status make_turns(making *m, gx_error *err)
+static gx_status make_turns(making *m, gx_status *refused, gx_error *err)
 {
     void *exec = NULL;
     const uint32_t k = m->p->k, n = m->at_once;
@@ -140,7 +141,7 @@ static gx_status make_turns(making *m, gx_error *err)
     gx_hits *hits = malloc(n * sizeof *hits);
     uint64_t *keys = malloc((size_t)n * k * sizeof *keys);
     gx_status st = plans && hits && keys ? GX_OK : gx_fail(err, GX_ENOMEM, "no memory for thresholds of pairs");
-    if (st == GX_OK && m->ops->exec_open(&exec, m->state, err) != GX_OK)
+    if (st == GX_OK && (*refused = m->ops->exec_open(&exec, m->state, err)) != GX_OK)
         exec = NULL;
     if (exec)
         __atomic_fetch_add(&m->n_sessions, 1, __ATOMIC_RELAXED);
@@ -163,7 +164,7 @@ static gx_status make_turns(making *m, gx_error *err)
 static void *run_maker(void *user)
 {
     maker *w = user;
-    const gx_status st = make_turns(w->m, &w->err);
+    const gx_status st = make_turns(w->m, &w->refused, &w->err);
     if (st != GX_OK)
         __atomic_store_n(&w->m->st, st, __ATOMIC_RELAXED);
     w->err.status = st; /* the text may say why there is no session */
@@ -191,7 +192,7 @@ static gx_status make_all(making *m, uint32_t n_threads, gx_error *err)
             st = gx_fail(err, makers[i].err.status, "%s", makers[i].err.text);
     }
     if (st == GX_OK && m->n_sessions == 0)
-        st = gx_fail(err, GX_ENOMEM, "no session for thresholds of pairs: %s", makers[0].err.text);
+        st = gx_fail(err, makers[0].refused, "no session for thresholds of pairs: %s", makers[0].err.text);
     free(makers);
     return st;
 }

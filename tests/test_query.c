@@ -667,6 +667,8 @@ static void a_query_alone_is_answered_in_any_company(void **state)
     for (uint32_t s = 0; s < COMPANY; ++s)
         assert_int_equal(gx_session_open(&together.sessions[s], c.f.en, &err), GX_OK);
     (void)run_errands(&together);
+    if (together.wrong[0])
+        fail_msg("%s, seed %llu: %s", c.row->name, (unsigned long long)base_seed(), together.wrong);
     for (uint32_t s = 0; s < COMPANY; ++s)
         together.stayed += gx_session_work(together.sessions[s])->stayed;
     const bool threads = !strstr(gx_engine_describe(c.f.en), "emulated"); /* that one knows of one thread, and its kernels cannot stay */
@@ -685,8 +687,6 @@ static void a_query_alone_is_answered_in_any_company(void **state)
             fail_msg("%s, seed %llu, thread %u: %s", c.row->name, (unsigned long long)base_seed(), s, apart[s].wrong);
         gx_session_close(together.sessions[s]);
     }
-    if (together.wrong[0])
-        fail_msg("%s, seed %llu: %s", c.row->name, (unsigned long long)base_seed(), together.wrong);
     for (uint32_t i = 0; i < ERRANDS; ++i)
         oracle_free(&c.want[i]);
     close_collection(&c.f);
@@ -727,7 +727,7 @@ static void a_session_that_never_rests_leaves_room_for_others(void **state)
     gx_error err = {0};
     gx_engine_options eo = GX_ENGINE_OPTIONS;
     const bool timed = least_cases() >= 1000; /* else by a tool, under which a launch may last until the kernel ends */
-    restless r = {.query = &query, .end = time(NULL) + (timed ? 60 : 5)};
+    restless r = {.query = &query};
     open_collection(&f, base_seed() + 80, GEN_CLUSTERED, 6000, 50, pick_codec(1), pick_codec(1));
     if (!open_engine(&f, row, UINT64_MAX) || strstr(gx_engine_describe(f.en), "emulated")) {
         close_collection(&f);
@@ -738,9 +738,11 @@ static void a_session_that_never_rests_leaves_room_for_others(void **state)
     eo.stay = 1000000;
     assert_int_equal(gx_engine_open(&f.en, f.ix, &eo, &err), GX_OK);
     assert_int_equal(gx_session_open(&r.s, f.en, &err), GX_OK);
+    r.end = time(NULL) + (timed ? 60 : 5);
     assert_int_equal(pthread_create(&r.thread, NULL, ask_again_and_again, &r), 0);
     const time_t begin = time(NULL);
-    for (uint32_t turn = 0, turns = timed ? 40 : 6; turn < turns; ++turn) {
+    gx_status st = GX_OK;
+    for (uint32_t turn = 0, turns = timed ? 40 : 6; turn < turns && st == GX_OK; ++turn) {
         uint32_t docids[20], n_hits[2];
         gx_query_options opt = GX_QUERY_OPTIONS;
         const gx_results out = {sizeof out, docids, NULL, n_hits, NULL};
@@ -750,13 +752,15 @@ static void a_session_that_never_rests_leaves_room_for_others(void **state)
         opt.op = turn % 3 ? GX_OP_AND : GX_OP_OR;
         opt.k1 = turn % 4 == 2 ? 1 + (float)turn / 100 : NAN;
         opt.prune = turn % 5 != 4;
-        if (gx_session_open(&s, f.en, &err) != GX_OK || gx_search(s, two, 1 + turn % 2, &opt, &out, &err) != GX_OK)
-            fail_msg("%s: %s", row->name, err.text);
+        if ((st = gx_session_open(&s, f.en, &err)) == GX_OK)
+            st = gx_search(s, two, 1 + turn % 2, &opt, &out, &err);
         gx_session_close(s);
     }
     const double seconds = difftime(time(NULL), begin);
     __atomic_store_n(&r.stop, 1u, __ATOMIC_RELAXED);
     pthread_join(r.thread, NULL);
+    if (st != GX_OK)
+        fail_msg("%s: %s", row->name, err.text);
     assert_int_equal(r.st, GX_OK);
     assert_true(r.n > 0 || row->kind == GX_ENGINE_CPU); /* which may be done before the thread begins */
     if (timed && seconds > 30)

@@ -59,7 +59,7 @@ cudaError_t cudaGetDeviceCount(int *n)
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int number)
 {
-    *p = {"emulated GPU", MEMORY, 9, 0, 3, 1 << 20, 0};
+    *p = {"emulated GPU", MEMORY, 9, 0, 3, 1 << 20, 1};
     return check(number == 0);
 }
 
@@ -104,6 +104,11 @@ bool emulated::launchable(dim3 grid, dim3 block, size_t shared_bytes)
     const bool good = grid.x && grid.y && grid.z && grid.y <= 65535 && grid.z <= 65535 && block.x && block.x <= MAX_THREADS &&
                       block.y == 1 && block.z == 1 && shared_bytes <= MAX_SHARED;
     return check(good, cudaErrorInvalidConfiguration) == cudaSuccess;
+}
+
+cudaError_t cudaLaunchCooperativeKernel(const void *, dim3, dim3, void **, size_t, cudaStream_t)
+{
+    return check(false, cudaErrorInvalidConfiguration);
 }
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *out, unsigned flags)

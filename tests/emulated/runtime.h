@@ -29,7 +29,7 @@ struct cudaDeviceProp {
     char name[256];
     size_t totalGlobalMem;
     int major, minor, multiProcessorCount, l2CacheSize;
-    int cooperativeLaunch; /* 0: a grid's blocks are not there at the same time */
+    int cooperativeLaunch;
 };
 cudaError_t cudaGetDeviceCount(int *n);
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int number);
@@ -58,7 +58,8 @@ cudaError_t cudaMemsetAsync(void *p, int value, size_t bytes, cudaStream_t strea
 
 /* ---- what is not emulated ---- */
 
-static inline cudaError_t cudaLaunchCooperativeKernel(const void *, dim3, dim3, void **, size_t, cudaStream_t) { return cudaErrorInvalidConfiguration; }
+/* Refused, as where a GPU has no room for the whole grid: here a grid's blocks are never there at the same time. */
+cudaError_t cudaLaunchCooperativeKernel(const void *kernel, dim3 grid, dim3 block, void **args, size_t shared_bytes, cudaStream_t stream);
 
 /* ---- streams and events ---- */
 
