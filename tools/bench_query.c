@@ -349,7 +349,7 @@ static int draw_figure(const cli_args *a, query_format format)
 
 static int run(const cli_args *a)
 {
-    query_bench b = {.runs = (uint32_t)cli_count(a, "runs"), .seed = cli_count(a, "seed")};
+    query_bench b = {.runs = (uint32_t)cli_count(a, "runs"), .pairs = (uint32_t)cli_count(a, "pairs"), .seed = cli_count(a, "seed")};
     gx_index *ix = NULL;
     gx_synth *synth = NULL;
     choices c;

@@ -316,8 +316,9 @@ int query_print_json(const query_bench *b, uint32_t table)
                             a_batch(b, r, r->work.waits), "allocations", a_batch(b, r, r->work.allocations), "stage_us", stages,
                             "step_us", steps, "different", (int)r->different));
     }
-    json_t *root = json_pack("{s:i, s:I, s:I, s:I, s:i, s:o, s:o}", "schema", 2, "documents", (json_int_t)b->ix->n_docs, "postings",
-                             (json_int_t)b->ix->n_postings, "queries", (json_int_t)b->n, "runs", (int)b->runs, "engines", engines, "rows", list);
+    json_t *root = json_pack("{s:i, s:I, s:I, s:I, s:i, s:i, s:o, s:o}", "schema", 2, "documents", (json_int_t)b->ix->n_docs, "postings",
+                             (json_int_t)b->ix->n_postings, "queries", (json_int_t)b->n, "runs", (int)b->runs, "pairs", (int)b->pairs,
+                             "engines", engines, "rows", list);
     bench_put_machine(root, b->seed);
     if (table)
         json_object_set_new(root, table == 2 ? "table2" : "table3", table == 2 ? table2_json(b) : table3_json(b));

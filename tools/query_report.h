@@ -50,6 +50,7 @@ typedef struct query_bench {
     query_text *texts;     /* [n], or NULL */
     uint32_t n;            /* queries */
     uint32_t runs;
+    uint32_t pairs; /* terms whose pairs' thresholds were found beforehand */
     uint64_t seed;         /* of a generated collection */
     query_engine engines[2];
     uint32_t n_engines;

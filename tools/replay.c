@@ -232,11 +232,11 @@ static json_t *latency_json(const gx_replay_report *r)
 static json_t *options_json(const session_facts *f)
 {
     const gx_replay_options *opt = f->opt;
-    return json_pack("{s:s, s:s, s:I, s:o, s:o, s:b, s:s, s:i, s:i, s:i, s:i, s:I, s:o}", "op", cli_text(f->a, "op"), "scorer",
+    return json_pack("{s:s, s:s, s:I, s:o, s:o, s:b, s:s, s:i, s:I, s:I, s:i, s:i, s:i, s:I, s:o}", "op", cli_text(f->a, "op"), "scorer",
                      cli_text(f->a, "scorer"), "k", (json_int_t)opt->query.k, "k1", real(opt->query.k1), "b",
                      real(opt->query.b), "prune", opt->query.prune, "algorithm", cli_text(f->a, "algorithm"), "recursion",
-                     (int)opt->query.recursion, "batch", (int)f->r->batch, "threads",
-                     (int)opt->threads, "runs", (int)opt->runs, "warmup", (json_int_t)opt->warmup, "rate",
+                     (int)opt->query.recursion, "pairs", (json_int_t)cli_count(f->a, "pairs"), "stay",
+                     (json_int_t)cli_count(f->a, "stay"), "batch", (int)f->r->batch, "threads", (int)opt->threads, "runs", (int)opt->runs, "warmup", (json_int_t)opt->warmup, "rate",
                      real(opt->rate));
 }
 
