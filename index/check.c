@@ -6,7 +6,7 @@
 
 #include "engine/status.h"
 #include "index/check_parts.h"
-#include "index/hash.h"
+#include "engine/hash.h"
 
 #define LONG(x) ((unsigned long long)(x))
 

@@ -8,7 +8,7 @@
 #include "engine/status.h"
 #include "index/check.h"
 #include "index/check_parts.h"
-#include "index/hash.h"
+#include "engine/hash.h"
 
 const char *gx_section_name(uint32_t kind, char name[5])
 {

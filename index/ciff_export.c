@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "engine/status.h"
-#include "index/aside.h"
+#include "engine/atomic_file.h"
 #include "index/writer.h"
 
 typedef struct export {

@@ -2,7 +2,7 @@
 
 #include <xxhash.h>
 
-#include "index/pages.h"
+#include "engine/huge_pages.h"
 
 /* Free while more is 0; an id's is odd. */
 struct gx_docid_slot {

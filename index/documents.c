@@ -6,7 +6,7 @@
 #include <zstd.h>
 
 #include "engine/status.h"
-#include "index/hash.h"
+#include "engine/hash.h"
 #include "index/index.h"
 
 static const char *get(const gx_strings *s, uint32_t docid, size_t *len)

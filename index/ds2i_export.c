@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "engine/status.h"
-#include "index/aside.h"
+#include "engine/atomic_file.h"
 
 enum { DOCS, FREQS, SIZES, TERMS, DOCUMENTS, N_FILES };
 static const char *const suffixes[N_FILES] = {".docs", ".freqs", ".sizes", ".terms", ".documents"};

@@ -9,7 +9,7 @@
 
 #include "engine/status.h"
 #include "index/inverter_held.h"
-#include "index/pages.h"
+#include "engine/huge_pages.h"
 
 gx_status gx_inverter_open(gx_inverter **out, const char *dir, uint64_t memory, gx_error *err)
 {

@@ -1,7 +1,7 @@
 /* Term to term id: the TERM_HASH section as it lies in the file. */
 #include <string.h>
 
-#include "index/hash.h"
+#include "engine/hash.h"
 #include "index/index.h"
 
 uint32_t gx_index_find_term(const gx_index *ix, const char *term, size_t len)

@@ -5,7 +5,7 @@
 #include <xxhash.h>
 
 #include "engine/status.h"
-#include "index/pages.h"
+#include "engine/huge_pages.h"
 #include "index/segment.h"
 
 #define SHORT 11u /* longest token whose bytes are in the slot */

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "engine/status.h"
-#include "index/hash.h"
+#include "engine/hash.h"
 
 #define BUFFER (256u << 10)
 

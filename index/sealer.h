@@ -6,7 +6,7 @@
 #define GX_SEALER_H
 
 #include "index/format.h"
-#include "index/spool.h"
+#include "engine/spool.h"
 
 typedef struct gx_sealer gx_sealer;
 

@@ -15,9 +15,9 @@
 #include "engine/status.h"
 #include "index/coded.h"
 #include "index/format.h"
-#include "index/hash.h"
+#include "engine/hash.h"
 #include "index/sealer.h"
-#include "index/spool.h"
+#include "engine/spool.h"
 
 #define FRAME_BYTES (64u << 10) /* of texts, before compression */
 #define TEXT_LEVEL 3            /* zstd's */

@@ -8,7 +8,7 @@
 
 #include "codecs/bits.h"
 #include "engine/status.h"
-#include "index/pages.h"
+#include "engine/huge_pages.h"
 
 #define MIN_SLOTS 8u         /* slots of a map a posting, at least */
 #define MIN_MAP_DF 64u       /* shorter lists have no map */

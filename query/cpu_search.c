@@ -22,7 +22,7 @@
 
 #include "codecs/bits.h"
 #include "engine/status.h"
-#include "index/pages.h"
+#include "engine/huge_pages.h"
 
 #define CANCEL_EVERY 256u /* blocks read */
 #define PAYS 3u        /* candidates a block from which on it is decoded for all of them */

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "index/check.h"
-#include "index/hash.h"
+#include "engine/hash.h"
 #include "index/index.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

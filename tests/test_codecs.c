@@ -4,7 +4,7 @@
 #include "codecs/bits.h"
 #include "codecs/codec.h"
 #include "codecs/simd.h"
-#include "index/hash.h"
+#include "engine/hash.h"
 #include "tests/test.h"
 
 static uint64_t seed = 20191103;

@@ -1,4 +1,4 @@
-#include "index/hash.h"
+#include "engine/hash.h"
 
 #include <xxhash.h>
 

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "index/check.h"
-#include "index/spool.h"
+#include "engine/spool.h"
 #include "tests/collection.h"
 
 static char dir[] = "/tmp/gx-test-index-XXXXXX";

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "index/check.h"
-#include "index/hash.h"
+#include "engine/hash.h"
 #include "tests/collection.h"
 
 static char dir[] = "/tmp/gx-test-corrupt-XXXXXX";

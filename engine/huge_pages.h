@@ -1,4 +1,4 @@
-/* pages.h: big tables that are read at random, in huge pages where the system gives them, so that a look-up costs a
+/* huge_pages.h: big tables that are read at random, in huge pages where the system gives them, so that a look-up costs a
  * cache miss but no page walk on top.
  */
 #ifndef GX_PAGES_H

@@ -1,4 +1,4 @@
-#include "index/pages.h"
+#include "engine/huge_pages.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "index/aside.h"
+#include "engine/atomic_file.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "index/spool.h"
+#include "engine/spool.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "index/hash.h"
+#include "engine/hash.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>

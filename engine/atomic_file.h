@@ -1,4 +1,4 @@
-/* aside.h: a file written aside, which gets its name when it is whole.
+/* atomic_file.h: a file written aside, which gets its name when it is whole.
  *
  *   gx_aside_open -> write to file -> gx_aside_sync -> gx_aside_rename -> gx_aside_close: always
  *
