@@ -4,7 +4,7 @@
  *
  *   codecs/NAME.c     const gx_codec gx_codec_NAME (codec.h): encode, decode, what a block's structure is
  *   codecs/NAME.cuh   gx::NAME<LDG> (decode.cuh), the decoder that kernels of queries fuse; included by decoders.cuh
- *   codecs/NAME.cu    gx::whole_list_NAME() (whole_list.cuh): of_blocks<NAME<true>>() to begin with
+ *   codecs/NAME.cu    gx::whole_list_NAME() (tools/bench/kernels/list_kernels.cuh): of_blocks<NAME<true>>() to begin with
  *   a row below, the .c and .cu file in meson.build, the layout in index/FORMAT.md
  *
  * Then --codec takes it, `bench codecs` measures it, and the tests, fuzzers included, go through its blocks; they ask for its

@@ -42,7 +42,7 @@ typedef struct gx_ciff_options {
 gx_status gx_ciff_import(const char *file, const char *path, const gx_ciff_options *opt, gx_error *err);
 
 /* Write ix as a CIFF file, aside, and renamed when it is whole. Memory: 26 bytes a posting of the longest list. Names that
- * ix lacks (synth.h) are numbers of one width. GX_EEXISTS (unless force), GX_ENOTFOUND, GX_EIO, GX_ENOMEM, GX_ECANCELLED,
+ * ix lacks (tools/bench/collection.h) are numbers of one width. GX_EEXISTS (unless force), GX_ENOTFOUND, GX_EIO, GX_ENOMEM, GX_ECANCELLED,
  * GX_ECORRUPT (a list does not decode to rising docids below n_docs); GX_EUSAGE: ix has what CIFF cannot hold: a name that
  * is empty or not UTF-8, a number of 2^31 or more. */
 gx_status gx_ciff_export(const gx_index *ix, const char *path, const gx_ciff_options *opt, gx_error *err);

@@ -31,7 +31,7 @@ typedef struct gx_ds2i_options {
 gx_status gx_ds2i_import(const char *base, const char *path, const gx_ds2i_options *opt, gx_error *err);
 
 /* Write ix as BASE.docs, .freqs, .sizes, .terms and .documents: each aside, and renamed when all are whole. Without
- * force none may exist (GX_EEXISTS). GX_EUSAGE: a term or id holds a line end. Where ix has no names (synth.h), numbers
+ * force none may exist (GX_EEXISTS). GX_EUSAGE: a term or id holds a line end. Where ix has no names (tools/bench/collection.h), numbers
  * of one width stand for them, so that they rise as names do. */
 gx_status gx_ds2i_export(const gx_index *ix, const char *base, const gx_ds2i_options *opt, gx_error *err);
 

@@ -1,4 +1,4 @@
-/* bench_query: queries/s and latency of one engine on a generated collection (index/synth.h), each answer checked first:
+/* bench_query: queries/s and latency of one engine on a generated collection (tools/bench/collection.h), each answer checked first:
  * pruned against exhaustive on the same engine, and the first ones against the CPU engine.
  *
  *   bench_query [--engine=gpu|cpu] [--docs=N] [--terms=N] [--queries=N] [--codec=NAME] [--seed=N] [--runs=N]
@@ -18,7 +18,7 @@
 #include <time.h>
 
 #include "engine/device.h"
-#include "index/synth.h"
+#include "tools/bench/collection.h"
 #include "query/pairs.h"
 
 typedef struct options {

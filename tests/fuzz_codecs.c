@@ -1,6 +1,6 @@
 /* Words of any kind into every decoder and validator. Byte 0 is the codec's id (or, where there is none, any number that
  * chooses one), bytes 1 and 2 the number of integers less one, byte 3 the parameter; the words follow. From 255 down byte 0 is
- * one of the baselines (baseline.h), byte 1 tells how many steps, and its bytes follow.
+ * one of the baselines (tools/bench/baseline_codecs.h), byte 1 tells how many steps, and its bytes follow.
  *
  * As a program it replays files, tests/data/fuzz-codecs in the ordinary tests, and blocks that every codec of the registry and
  * every baseline makes of drawn integers, each as it is and damaged at seeded random; -o FOLDER keeps those blocks. With
@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "codecs/baseline.h"
+#include "tools/bench/baseline_codecs.h"
 #include "codecs/decode.h"
 #include "tests/fuzz.h"
 

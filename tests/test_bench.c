@@ -1,6 +1,6 @@
 /* The benchmark's lists and coders give the sizes of Mallia et al.'s Table 1, and what they decode is what was encoded. */
-#include "codecs/bench.h"
-#include "codecs/synthetic.h"
+#include "tools/bench/codec_timing.h"
+#include "tools/bench/synthetic_lists.h"
 #include "tests/test.h"
 
 /* Sparse lists, 2^16 of 2^29: Uniform, Clustered, as printed in the paper. */

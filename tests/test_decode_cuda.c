@@ -2,7 +2,7 @@
  * (gpu.sh runs that under compute-sanitizer). Skipped where there is no GPU. GX_TEST_FILTER: the tests whose names match;
  * GX_TEST_CASES: so many damaged lists a codec. */
 #include "codecs/bits.h"
-#include "codecs/gpu_list.h"
+#include "tools/bench/gpu_list.h"
 #include "tests/test.h"
 
 static uint64_t seed = 20191103;

@@ -1,5 +1,5 @@
 /* Generated collections: the same whatever the number of threads, well formed, and of the shape that was asked for. */
-#include "index/synth.h"
+#include "tools/bench/collection.h"
 #include "tests/test.h"
 
 static gx_synth *open_synth(uint64_t seed, const char *codec, uint32_t threads)

@@ -1,0 +1,117 @@
+/* generate.c: `gpuidx generate`: a collection of GOV2's shape at any size, for this engine and for others. */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "index/ds2i.h"
+#include "tools/bench/collection.h"
+#include "tools/cli.h"
+#include "tools/stop.h"
+
+/* A query a line, terms by the names that export gives them. Returns the exit code. */
+static int write_queries(const gx_synth *s, const char *path)
+{
+    const int digits = snprintf(NULL, 0, "%u", s->ix.n_terms - 1);
+    FILE *f = fopen(path, "wxe");
+    if (!f)
+        return cli_fail(GX_EIO, "cannot write %s: %s", path, strerror(errno));
+    for (uint32_t q = 0; q < s->n_queries; ++q) {
+        for (uint32_t i = 0; i < s->queries[q].n; ++i)
+            fprintf(f, "%s%0*u", i ? " " : "", digits, s->queries[q].terms[i]);
+        putc('\n', f);
+    }
+    const int bad = ferror(f);
+    if (fclose(f) == 0 && !bad)
+        return 0;
+    unlink(path);
+    return cli_fail(GX_EIO, "cannot write %s: %s", path, strerror(errno));
+}
+
+static void report(const gx_synth *s)
+{
+    uint64_t touched = 0;
+    for (uint32_t q = 0; q < s->n_queries; ++q) {
+        for (uint32_t i = 0; i < s->queries[q].n; ++i)
+            touched += s->ix.lists[s->queries[q].terms[i]].df;
+    }
+    cli_note("%u documents, %u lists, %llu postings; %u queries touch %.0f postings each", s->ix.n_docs, s->ix.n_terms,
+             (unsigned long long)s->ix.n_postings, s->n_queries, s->n_queries ? (double)touched / s->n_queries : 0);
+}
+
+static int run(const cli_args *a)
+{
+    gx_error err = {0};
+    gx_synth *s;
+    gx_synth_options opt = GX_SYNTH_OPTIONS;
+    gx_ds2i_options to = GX_DS2I_OPTIONS;
+    const char *base = cli_text(a, "output");
+    char path[4096];
+    if (!base)
+        return cli_usage(a, "--output: where do the files go?");
+    if (snprintf(path, sizeof path, "%s.queries", base) >= (int)sizeof path)
+        return cli_usage(a, "--output: the name is too long");
+    opt.n_docs = (uint32_t)cli_count(a, "documents");
+    opt.n_terms = (uint32_t)cli_count(a, "lists");
+    opt.n_queries = (uint32_t)cli_count(a, "queries");
+    opt.seed = cli_count(a, "seed");
+    opt.density = cli_number(a, "density");
+    opt.threads = (uint32_t)cli_count(a, "threads");
+    opt.codec = gx_codec_by_name("gpubp128");
+    to.force = cli_switch(a, "force");
+    to.cancel = is_stopped;
+    if (to.force)
+        unlink(path);
+    else if (access(path, F_OK) == 0)
+        return cli_fail(GX_EEXISTS, "%s exists: use --force to replace it, or give another name", path);
+    stop_on_signals();
+    if (gx_synth_open(&s, &opt, &err))
+        return stop_fail(&err);
+    const int code = gx_ds2i_export(&s->ix, base, &to, &err) ? stop_fail(&err) : write_queries(s, path);
+    if (code == 0)
+        report(s);
+    gx_synth_close(s);
+    return code;
+}
+
+static const cli_flag flags[] = {
+    {"output", 'o', CLI_TEXT, "BASE", NULL, "the files are `BASE.docs`, `BASE.freqs`, and so on, and `BASE.queries`"},
+    {"documents", 'n', CLI_COUNT, "N", "25205179", "make `N` documents, from 1,000 to 4,000,000,000", .min = 1000, .max = 4e9},
+    {"lists", 0, CLI_COUNT, "N", "800", "of `N` terms, from 64 to 1,000,000", .min = 64, .max = 1e6},
+    {"queries", 0, CLI_COUNT, "N", "1024", "and `N` queries", .max = 1e8},
+    {"density", 0, CLI_NUMBER, "X", "1", "lists are `X` times as long as in GOV2's shape, from 0.001 to 3", .min = 1e-3, .max = 3},
+    {"seed", 0, CLI_COUNT, "N", "1", "another number, another collection"},
+    {"threads", 'j', CLI_COUNT, "N", "0", "use `N` threads, 0: one a core; the collection is the same for any number", .max = 256},
+    {"force", 0, CLI_SWITCH, NULL, NULL, "replace files that exist"},
+    {NULL},
+};
+
+static const cli_section sections[] = {
+    {"Shape",
+     "Lengths of documents are lognormal, 910 words on average; documents come in sites of about 620, and a site has one of "
+     "16 topics. Lengths of lists are log-uniform: with 25,205,179 documents from 2,000 to 8 million, with others in "
+     "proportion. A term's docids cluster in the sites of its topic. Queries have 2 to 5 terms, half of them on one topic.\n\n"
+     "Terms and documents are called by their numbers, with zeros before them. The files are those of `gpuidx export`, so "
+     "that `gpuidx import` and PISA read the same postings; `BASE.queries` has a query a line."},
+    {NULL},
+};
+
+static const cli_section examples[] = {
+    {"gpuidx generate -o small --documents=1500000", "A sixteenth of the size."},
+    {"gpuidx import small -o small.gx", "And the index of it."},
+    {"gpuidx replay small.gx small.queries", "And its queries."},
+    {NULL},
+};
+
+const cli_command cmd_generate = {
+    .name = "generate",
+    .summary = "make a collection of GOV2's shape, and queries, for benchmarks",
+    .synopsis = "[OPTIONS] -o BASE",
+    .description = "Writes a collection of any size that is made by random numbers, for measurements that anyone can repeat, "
+                   "on this engine and on others.",
+    .sections = sections,
+    .examples = examples,
+    .flags = flags,
+    .min_args = 0,
+    .max_args = 0,
+    .run = run,
+};
