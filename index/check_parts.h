@@ -1,4 +1,4 @@
-/* check_parts.h: the steps of opening, in their order, for index.c. Each refuses with the words of check.h's example. */
+/* check_parts.h: the steps of opening, in their order, for open.c. Each refuses with the words of check.h's example. */
 #ifndef GX_CHECK_PARTS_H
 #define GX_CHECK_PARTS_H
 

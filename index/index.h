@@ -1,6 +1,6 @@
 /* index.h: an open index: the mapped file's sections as arrays, verified when it was opened.
  *
- * What the door checked (index.c, check.c) the rooms rely on: every pointer below spans its stated length; blocks and
+ * What the door checked (open.c, check.c) the rooms rely on: every pointer below spans its stated length; blocks and
  * payload ranges of every list lie inside their arrays; ends rise; heads rise and are < n_docs. What only GX_CHECK_FULL
  * establishes is that decoded docids rise and are < n_docs; engines therefore drop a decoded docid >= n_docs.
  * The file stays mapped: replacing it by rename is harmless, as the writer does; writing into it or truncating it while it is

@@ -8,7 +8,7 @@
 #include <utf8proc.h>
 
 #include "engine/status.h"
-#include "index/input.h"
+#include "index/corpus/input.h"
 
 #define GUESS_BYTES (64u << 10)
 #define GUESS_LINES 100

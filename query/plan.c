@@ -6,7 +6,7 @@
 #include <xxhash.h>
 
 #include "engine/status.h"
-#include "index/analyzer.h"
+#include "index/analysis/analyzer.h"
 #include "index/index.h"
 
 /* The terms of a query as they are met: known ones by id, unknown ones by a hash of their bytes with the top bit set.

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "engine/status.h"
-#include "index/analyzer.h"
+#include "index/analysis/analyzer.h"
 
 #define MAX_LOOKED_THROUGH ((size_t)1 << 20) /* bytes of a text; what comes later is not shown */
 #define MAX_MATCHES 4096u

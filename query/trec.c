@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "engine/status.h"
-#include "index/input.h"
+#include "index/corpus/input.h"
 
 #define MAX_FIELDS 6
 

@@ -11,9 +11,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "index/analyzer.h"
-#include "index/inverter.h"
-#include "index/memo.h"
+#include "index/analysis/analyzer.h"
+#include "index/build/postings_buffer.h"
+#include "index/build/term_cache.h"
 
 #define PIECE 500u
 

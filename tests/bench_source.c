@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "index/source.h"
+#include "index/corpus/source.h"
 
 static uint32_t draw_state = 20261121;
 static uint32_t draw(uint32_t n)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "index/writer.h"
+#include "index/build/writer.h"
 #include "tests/test.h"
 
 #define META "{\"analyzer\":{\"tokenizer\":\"whitespace\",\"lowercase\":false,\"possessive\":false,\"max_token_bytes\":255," \

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "index/check.h"
-#include "index/ciff.h"
+#include "index/convert/ciff.h"
 #include "tests/fuzz.h"
 
 static char dir[] = "/tmp/gpuidx-fuzz-XXXXXX", index_path[64], export_path[64], again_path[64];

@@ -16,7 +16,7 @@
 #include <unistd.h>
 #include <utf8proc.h>
 
-#include "index/source.h"
+#include "index/corpus/source.h"
 #include "tests/fuzz.h"
 
 static void check_string(const char *p, size_t n)

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "index/analyzer.h"
-#include "index/writer.h"
+#include "index/analysis/analyzer.h"
+#include "index/build/writer.h"
 
 uint64_t gen_u64(gen_rng *r) /* splitmix64 */
 {

@@ -316,7 +316,7 @@ def drawn():
 
 
 def write_ds2i(base, lists, n_docs):
-    """As index/ds2i.h has it: sequences of u32, each behind its length."""
+    """As index/convert/ds2i.h has it: sequences of u32, each behind its length."""
     lens = [0] * n_docs
     for docid, tf in (posting for postings in lists.values() for posting in postings):
         lens[docid] = min(lens[docid] + tf, 2**32 - 1)

@@ -1,11 +1,11 @@
-#include "index/analyzer.h"
+#include "index/analysis/analyzer.h"
 
 #include <libstemmer.h>
 #include <pthread.h>
 #include <unistd.h>
 
-#include "index/porter.h"
-#include "index/segment.h"
+#include "index/analysis/porter.h"
+#include "index/analysis/tokenizer.h"
 #include "tests/test.h"
 
 /* Terms of a text, each followed by a bar. */

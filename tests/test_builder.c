@@ -1,10 +1,10 @@
-#include "index/builder.h"
+#include "index/build/builder.h"
 
 #include <signal.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "index/analyzer.h"
+#include "index/analysis/analyzer.h"
 #include "index/format.h"
 #include "index/index.h"
 #include "tests/test.h"

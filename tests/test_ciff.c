@@ -1,4 +1,4 @@
-#include "index/ciff.h"
+#include "index/convert/ciff.h"
 #include "tests/collection.h"
 #include "tests/indexes.h"
 

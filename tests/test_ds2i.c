@@ -1,4 +1,4 @@
-#include "index/ds2i.h"
+#include "index/convert/ds2i.h"
 #include "tests/collection.h"
 #include "tests/indexes.h"
 

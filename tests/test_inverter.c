@@ -1,4 +1,4 @@
-#include "index/inverter.h"
+#include "index/build/postings_buffer.h"
 
 #include "tests/test.h"
 

@@ -3,8 +3,8 @@
 #include <unistd.h>
 
 #include "index/check.h"
-#include "index/order.h"
-#include "index/rewrite.h"
+#include "index/convert/order.h"
+#include "index/convert/rewrite.h"
 #include "tests/collection.h"
 #include "tests/indexes.h"
 

@@ -1,6 +1,6 @@
 #include "codecs/choice.h"
-#include "index/rewrite.h"
-#include "index/source.h"
+#include "index/convert/rewrite.h"
+#include "index/corpus/source.h"
 #include "tests/collection.h"
 #include "tests/scratch.h"
 

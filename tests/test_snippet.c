@@ -3,8 +3,8 @@
 
 #include <unistd.h>
 
-#include "index/analyzer.h"
-#include "index/writer.h"
+#include "index/analysis/analyzer.h"
+#include "index/build/writer.h"
 #include "tests/test.h"
 
 static char path[64];

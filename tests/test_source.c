@@ -1,6 +1,6 @@
 /* Documents out of files. A test writes a file, reads it, and compares what came as one string: a document is
  * "id|title|text@line\n" ("-" for no title), a bad one "!line: why\n". */
-#include "index/source.h"
+#include "index/corpus/source.h"
 
 #include <archive.h>
 #include <archive_entry.h>

@@ -5,8 +5,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "index/source.h"
-#include "index/writer.h"
+#include "index/corpus/source.h"
+#include "index/build/writer.h"
 #include "tools/cli.h"
 #include "tools/output.h"
 #include "tools/progress.h"

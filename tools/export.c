@@ -1,8 +1,8 @@
 /* export.c: `gpuidx export`: an index for other engines. */
 #include <string.h>
 
-#include "index/ciff.h"
-#include "index/ds2i.h"
+#include "index/convert/ciff.h"
+#include "index/convert/ds2i.h"
 #include "tools/cli.h"
 #include "tools/stop.h"
 

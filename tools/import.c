@@ -2,8 +2,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "index/ciff.h"
-#include "index/ds2i.h"
+#include "index/convert/ciff.h"
+#include "index/convert/ds2i.h"
 #include "tools/cli.h"
 #include "tools/stop.h"
 

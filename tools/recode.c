@@ -1,5 +1,5 @@
 /* recode.c: `gpuidx recode`: the same index, packed otherwise. */
-#include "index/rewrite.h"
+#include "index/convert/rewrite.h"
 #include "tools/cli.h"
 #include "tools/stop.h"
 

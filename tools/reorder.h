@@ -2,8 +2,8 @@
 #ifndef GX_TOOLS_REORDER_H
 #define GX_TOOLS_REORDER_H
 
-#include "index/order.h"
-#include "index/rewrite.h"
+#include "index/convert/order.h"
+#include "index/convert/rewrite.h"
 
 typedef struct reordering {
     gx_order_options order;     /* cancel and progress are set here */

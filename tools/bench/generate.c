@@ -3,7 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "index/ds2i.h"
+#include "index/convert/ds2i.h"
 #include "tools/bench/collection.h"
 #include "tools/cli.h"
 #include "tools/stop.h"

@@ -1,0 +1,489 @@
+#include "index/analysis/analyzer.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <libstemmer.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <utf8proc.h>
+
+#include "engine/status.h"
+#include "index/analysis/porter.h"
+#include "index/analysis/tokenizer.h"
+
+#define MAX_TOKEN_BYTES 255u
+#define POOL 64u
+
+typedef struct stop_word {
+    char *bytes;
+    size_t len;
+} stop_word;
+
+struct gx_analyzer {
+    gx_segment_mode mode;
+    bool lowercase, possessive;
+    uint32_t max_token_bytes;
+    char *stemmer;    /* "none", "porter", or Snowball's name */
+    stop_word *stops; /* [n_stops], by bytes, all different */
+    size_t n_stops, max_stops;
+    _Atomic(gx_analysis *) *pool; /* [POOL] workspaces at rest */
+};
+
+struct gx_analysis {
+    const gx_analyzer *an;
+    gx_segmenter segmenter;
+    struct sb_stemmer *snowball; /* where the stemmer is one of Snowball's */
+    bool porter;
+    char *term; /* scratch: a token's lower case never takes more than three times its bytes */
+};
+
+/* Lucene's EnglishAnalyzer.ENGLISH_STOP_WORDS_SET */
+static const char *const lucene_stop_words[] = {
+    "a",  "an", "and", "are", "as",   "at",   "be",    "but",  "by",    "for",  "if",   "in", "into", "is",   "it",  "no", "not",
+    "of", "on", "or",  "such", "that", "the", "their", "then", "there", "these", "they", "this", "to", "was", "will", "with",
+};
+
+/* ---- stop words ---- */
+
+static int compare_stops(const void *pa, const void *pb)
+{
+    const stop_word *a = pa, *b = pb;
+    const int c = memcmp(a->bytes, b->bytes, a->len < b->len ? a->len : b->len);
+    return c ? c : (a->len > b->len) - (a->len < b->len);
+}
+
+static bool add_stop(gx_analyzer *an, const char *word, size_t len)
+{
+    if (an->n_stops == an->max_stops) {
+        const size_t max = an->max_stops ? 2 * an->max_stops : 64;
+        stop_word *p = realloc(an->stops, max * sizeof *p);
+        if (!p)
+            return false;
+        an->stops = p;
+        an->max_stops = max;
+    }
+    char *copy = malloc(len + 1);
+    if (!copy)
+        return false;
+    memcpy(copy, word, len);
+    copy[len] = 0;
+    an->stops[an->n_stops++] = (stop_word){copy, len};
+    return true;
+}
+
+static void seal_stops(gx_analyzer *an)
+{
+    if (an->n_stops == 0)
+        return;
+    qsort(an->stops, an->n_stops, sizeof *an->stops, compare_stops);
+    size_t n = 1;
+    for (size_t i = 1; i < an->n_stops; ++i) {
+        if (compare_stops(&an->stops[i], &an->stops[n - 1]) == 0)
+            free(an->stops[i].bytes);
+        else
+            an->stops[n++] = an->stops[i];
+    }
+    an->n_stops = n;
+}
+
+static bool is_stop(const gx_analyzer *an, const char *word, size_t len)
+{
+    const stop_word key = {(char *)(uintptr_t)word, len};
+    return an->n_stops && bsearch(&key, an->stops, an->n_stops, sizeof key, compare_stops);
+}
+
+/* Lower case of UTF-8 into out, which has room for 3 len bytes; bytes that are not UTF-8 stay. Returns the length. */
+static size_t lower(char *out, const char *in, size_t len)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < len;) {
+        const unsigned char b = (unsigned char)in[i];
+        utf8proc_int32_t c;
+        utf8proc_ssize_t taken;
+        if (b < 0x80) {
+            out[n++] = (char)(b >= 'A' && b <= 'Z' ? b | 0x20 : b);
+            ++i;
+        } else if ((taken = utf8proc_iterate((const utf8proc_uint8_t *)in + i, (utf8proc_ssize_t)(len - i), &c)) <= 0) {
+            out[n++] = in[i++];
+        } else {
+            n += (size_t)utf8proc_encode_char(utf8proc_tolower(c), (utf8proc_uint8_t *)out + n);
+            i += (size_t)taken;
+        }
+    }
+    return n;
+}
+
+static bool is_utf8(const char *p, size_t len)
+{
+    utf8proc_int32_t c;
+    for (size_t i = 0; i < len;) {
+        const utf8proc_ssize_t n = (unsigned char)p[i] < 0x80 ? 1
+                                   : utf8proc_iterate((const utf8proc_uint8_t *)p + i, (utf8proc_ssize_t)(len - i), &c);
+        if (n <= 0)
+            return false;
+        i += (size_t)n;
+    }
+    return true;
+}
+
+/* One line of a stop word file. */
+static gx_status read_stop(gx_analyzer *an, const char *line, size_t len, const char *path, size_t line_no, gx_error *err)
+{
+    size_t begin = 0;
+    while (len && strchr(" \t\r\n", line[len - 1]))
+        --len;
+    while (begin < len && (line[begin] == ' ' || line[begin] == '\t'))
+        ++begin;
+    if (begin == len)
+        return GX_OK;
+    if (!is_utf8(line + begin, len - begin))
+        return gx_fail(err, GX_EINPUT, "%s:%zu: the stop word is not UTF-8; convert the file, with iconv for example", path,
+                       line_no);
+    char *low = malloc(3 * (len - begin) + 4);
+    const size_t n = !low ? 0 : an->lowercase ? lower(low, line + begin, len - begin)
+                                              : (memcpy(low, line + begin, len - begin), len - begin);
+    const bool ok = low && add_stop(an, low, n);
+    free(low);
+    return ok ? GX_OK : gx_fail(err, GX_ENOMEM, "out of memory while reading the stop word file %s", path);
+}
+
+static gx_status read_stops(gx_analyzer *an, const char *path, gx_error *err)
+{
+    gx_status st = GX_OK;
+    char *line = NULL;
+    size_t cap = 0, line_no = 0;
+    ssize_t n;
+    FILE *f = fopen(path, "rb");
+    if (!f)
+        return gx_fail(err, errno == ENOENT ? GX_ENOTFOUND : GX_EIO,
+                       "cannot open the stop word file %s: %s; stop words are \"none\", \"lucene\" or a file with a word a line",
+                       path, strerror(errno));
+    while (st == GX_OK && (errno = 0, n = getline(&line, &cap, f)) >= 0)
+        st = read_stop(an, line, (size_t)n, path, ++line_no, err);
+    if (st == GX_OK && ferror(f))
+        st = gx_fail(err, GX_EIO, "cannot read the stop word file %s: %s", path, strerror(errno));
+    free(line);
+    fclose(f);
+    return st;
+}
+
+static gx_status choose_stops(gx_analyzer *an, const char *name, gx_error *err)
+{
+    if (strcmp(name, "none") == 0)
+        return GX_OK;
+    if (strcmp(name, "lucene") != 0)
+        return read_stops(an, name, err);
+    for (size_t i = 0; i < sizeof lucene_stop_words / sizeof *lucene_stop_words; ++i)
+        if (!add_stop(an, lucene_stop_words[i], strlen(lucene_stop_words[i])))
+            return gx_fail(err, GX_ENOMEM, "out of memory for stop words");
+    return GX_OK;
+}
+
+/* ---- opening and describing ---- */
+
+static gx_status choose_stemmer(gx_analyzer *an, const char *name, gx_error *err)
+{
+    if (strcmp(name, "none") != 0 && strcmp(name, "porter") != 0) {
+        struct sb_stemmer *s = sb_stemmer_new(name, "UTF_8");
+        if (!s) {
+            char known[512] = "";
+            size_t n = 0;
+            for (const char **l = sb_stemmer_list(); *l && n < sizeof known - 32; ++l)
+                if (strcmp(*l, "porter") != 0)
+                    n += (size_t)snprintf(known + n, sizeof known - n, ", %s", *l);
+            return gx_fail(err, GX_EUSAGE, "no stemmer is called \"%s\"; there are: none, porter%s", name, known);
+        }
+        sb_stemmer_delete(s);
+    }
+    an->stemmer = strdup(name);
+    return an->stemmer ? GX_OK : gx_fail(err, GX_ENOMEM, "out of memory for an analyzer");
+}
+
+static gx_analyzer *new_analyzer(void)
+{
+    gx_analyzer *an = calloc(1, sizeof *an);
+    if (an && !(an->pool = calloc(POOL, sizeof *an->pool))) {
+        free(an);
+        an = NULL;
+    }
+    return an;
+}
+
+gx_status gx_analyzer_open(gx_analyzer **out, const gx_analyzer_options *opt, gx_error *err)
+{
+    *out = NULL;
+    const char *name = opt && opt->name ? opt->name : "english";
+    const bool english = strcmp(name, "english") == 0, whitespace = strcmp(name, "whitespace") == 0;
+    if (!english && !whitespace && strcmp(name, "simple") != 0)
+        return gx_fail(err, GX_EUSAGE, "no analyzer is called \"%s\"; there are: english, simple, whitespace", name);
+    gx_analyzer *an = new_analyzer();
+    if (!an)
+        return gx_fail(err, GX_ENOMEM, "out of memory for an analyzer");
+    an->mode = whitespace ? GX_SEGMENT_SPACES : GX_SEGMENT_WORDS;
+    an->lowercase = !whitespace;
+    an->possessive = english;
+    an->max_token_bytes = MAX_TOKEN_BYTES;
+    gx_status st = choose_stemmer(an, opt && opt->stemmer ? opt->stemmer : english ? "porter" : "none", err);
+    if (st == GX_OK)
+        st = choose_stops(an, opt && opt->stopwords ? opt->stopwords : english ? "lucene" : "none", err);
+    if (st != GX_OK) {
+        gx_analyzer_close(an);
+        return st;
+    }
+    seal_stops(an);
+    *out = an;
+    return GX_OK;
+}
+
+static gx_status from_json(gx_analyzer *an, json_t *root, gx_error *err)
+{
+    const char *tokenizer = NULL, *stemmer = NULL;
+    int lowercase = 0, possessive = 0;
+    json_int_t max_bytes = 0;
+    json_t *stops = NULL;
+    json_error_t why;
+    if (json_unpack_ex(root, &why, 0, "{s:s, s:b, s:b, s:I, s:o, s:s}", "tokenizer", &tokenizer, "lowercase", &lowercase,
+                       "possessive", &possessive, "max_token_bytes", &max_bytes, "stopwords", &stops, "stemmer", &stemmer))
+        return gx_fail(err, GX_ECORRUPT, "the analyzer's description is not understood: %s", why.text);
+    const bool whitespace = strcmp(tokenizer, "whitespace") == 0;
+    if (!whitespace && strcmp(tokenizer, "word") != 0)
+        return gx_fail(err, GX_ECORRUPT, "the analyzer's tokenizer \"%s\" is neither \"word\" nor \"whitespace\"", tokenizer);
+    if (max_bytes < 1 || max_bytes > 65535)
+        return gx_fail(err, GX_ECORRUPT, "the analyzer's max_token_bytes is not in 1 to 65535");
+    if (!json_is_array(stops))
+        return gx_fail(err, GX_ECORRUPT, "the analyzer's stopwords are not an array");
+    an->mode = whitespace ? GX_SEGMENT_SPACES : GX_SEGMENT_WORDS;
+    an->lowercase = lowercase;
+    an->possessive = possessive;
+    an->max_token_bytes = (uint32_t)max_bytes;
+    size_t i;
+    json_t *word;
+    json_array_foreach(stops, i, word) {
+        if (!json_is_string(word))
+            return gx_fail(err, GX_ECORRUPT, "the analyzer's stop word %zu is not a string", i);
+        if (!add_stop(an, json_string_value(word), json_string_length(word)))
+            return gx_fail(err, GX_ENOMEM, "out of memory for stop words");
+    }
+    seal_stops(an);
+    return choose_stemmer(an, stemmer, err);
+}
+
+gx_status gx_analyzer_open_json(gx_analyzer **out, const char *json, size_t len, gx_error *err)
+{
+    *out = NULL;
+    json_error_t why;
+    json_t *root = json_loadb(json, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &why);
+    if (!root)
+        return gx_fail(err, GX_ECORRUPT, "the analyzer's description is not JSON: %s", why.text);
+    gx_analyzer *an = new_analyzer();
+    gx_status st = an ? from_json(an, root, err) : gx_fail(err, GX_ENOMEM, "out of memory for an analyzer");
+    json_decref(root);
+    if (st != GX_OK)
+        gx_analyzer_close(an);
+    else
+        *out = an;
+    return st;
+}
+
+void gx_analyzer_close(gx_analyzer *an)
+{
+    if (!an)
+        return;
+    for (unsigned i = 0; i < POOL; ++i)
+        gx_analysis_close(atomic_load(&an->pool[i]));
+    free(an->pool);
+    for (size_t i = 0; i < an->n_stops; ++i)
+        free(an->stops[i].bytes);
+    free(an->stops);
+    free(an->stemmer);
+    free(an);
+}
+
+char *gx_analyzer_json(const gx_analyzer *an)
+{
+    char *text = NULL;
+    json_t *stops = json_array();
+    bool ok = stops;
+    for (size_t i = 0; ok && i < an->n_stops; ++i)
+        ok = json_array_append_new(stops, json_stringn(an->stops[i].bytes, an->stops[i].len)) == 0;
+    json_t *root = ok ? json_pack("{s:s, s:b, s:b, s:I, s:O, s:s}", "tokenizer",
+                                  an->mode == GX_SEGMENT_SPACES ? "whitespace" : "word", "lowercase", an->lowercase,
+                                  "possessive", an->possessive, "max_token_bytes", (json_int_t)an->max_token_bytes,
+                                  "stopwords", stops, "stemmer", an->stemmer)
+                      : NULL;
+    if (root)
+        text = json_dumps(root, JSON_COMPACT);
+    json_decref(root);
+    json_decref(stops);
+    return text;
+}
+
+/* ---- workspaces ---- */
+
+gx_status gx_analysis_open(gx_analysis **out, const gx_analyzer *an, gx_error *err)
+{
+    *out = NULL;
+    gx_analysis *a = calloc(1, sizeof *a);
+    if (!a)
+        goto fail;
+    a->an = an;
+    a->porter = strcmp(an->stemmer, "porter") == 0;
+    if (!a->porter && strcmp(an->stemmer, "none") != 0 && !(a->snowball = sb_stemmer_new(an->stemmer, "UTF_8")))
+        goto fail;
+    if (!(a->term = malloc(3 * (size_t)an->max_token_bytes + 4)))
+        goto fail;
+    *out = a;
+    return GX_OK;
+fail:
+    gx_analysis_close(a);
+    return gx_fail(err, GX_ENOMEM, "out of memory for an analyzer's workspace");
+}
+
+void gx_analysis_close(gx_analysis *a)
+{
+    if (!a)
+        return;
+    gx_segmenter_free(&a->segmenter);
+    if (a->snowball)
+        sb_stemmer_delete(a->snowball);
+    free(a->term);
+    free(a);
+}
+
+char *gx_analysis_buffer(gx_analysis *a, size_t len)
+{
+    return gx_segmenter_buffer(&a->segmenter, len);
+}
+
+gx_status gx_analysis_split(gx_analysis *a, size_t len, gx_tokens *out)
+{
+    gx_segmenter *s = &a->segmenter;
+    const uint64_t replaced = s->replaced;
+    if (!gx_segment(s, a->an->mode, a->an->lowercase, len))
+        return GX_ENOMEM;
+    *out = (gx_tokens){s->bytes, s->begin, s->end, s->n, (uint32_t)(s->replaced - replaced)};
+    return GX_OK;
+}
+
+uint32_t gx_analysis_max_token(const gx_analysis *a)
+{
+    return a->an->max_token_bytes;
+}
+
+static bool all_ascii(const char *p, size_t len)
+{
+    unsigned char any = 0;
+    for (size_t i = 0; i < len; ++i)
+        any |= (unsigned char)p[i];
+    return any < 0x80;
+}
+
+static bool only_underscores(const char *p, size_t len)
+{
+    for (size_t i = 0; i < len; ++i)
+        if (p[i] != '_')
+            return false;
+    return true;
+}
+
+static size_t without_possessive(const char *p, size_t len)
+{
+    if (len < 2 || (p[len - 1] | 0x20) != 's')
+        return len;
+    if (p[len - 2] == '\'')
+        return len - 2;
+    if (len >= 4 && (memcmp(p + len - 4, "\xE2\x80\x99", 3) == 0 || memcmp(p + len - 4, "\xEF\xBC\x87", 3) == 0))
+        return len - 4;
+    return len;
+}
+
+gx_token_kind gx_analysis_term(gx_analysis *a, const char *token, size_t len, const char **term, size_t *term_len)
+{
+    const gx_analyzer *an = a->an;
+    if (len > an->max_token_bytes)
+        return GX_TOKEN_TOO_LONG;
+    if (an->mode == GX_SEGMENT_WORDS && only_underscores(token, len))
+        return GX_TOKEN_STOPPED;
+    size_t n = an->possessive ? without_possessive(token, len) : len;
+    if (!an->lowercase || all_ascii(token, n)) /* ASCII was lowered when the text was split */
+        memcpy(a->term, token, n);
+    else
+        n = lower(a->term, token, n);
+    if (n == 0 || is_stop(an, a->term, n))
+        return GX_TOKEN_STOPPED;
+    *term = a->term;
+    if (a->porter) {
+        n = gx_porter(a->term, n);
+    } else if (a->snowball && is_utf8(a->term, n)) {
+        const sb_symbol *stem = sb_stemmer_stem(a->snowball, (const sb_symbol *)a->term, (int)n);
+        if (stem) {
+            *term = (const char *)stem;
+            n = (size_t)sb_stemmer_length(a->snowball);
+        }
+    }
+    *term_len = n;
+    return n ? GX_TOKEN_TERM : GX_TOKEN_STOPPED;
+}
+
+/* ---- at once ---- */
+
+static gx_analysis *take(const gx_analyzer *an)
+{
+    const unsigned first = (unsigned)((uintptr_t)&an >> 14) % POOL; /* threads' stacks lie apart */
+    for (unsigned i = 0; i < POOL; ++i) {
+        _Atomic(gx_analysis *) *slot = &an->pool[(first + i) % POOL];
+        gx_analysis *a = NULL;
+        if (atomic_load_explicit(slot, memory_order_relaxed) && (a = atomic_exchange(slot, NULL)))
+            return a;
+        if (i == 7)
+            break;
+    }
+    gx_analysis *a;
+    return gx_analysis_open(&a, an, NULL) == GX_OK ? a : NULL;
+}
+
+static void give(const gx_analyzer *an, gx_analysis *a)
+{
+    const unsigned first = (unsigned)((uintptr_t)&an >> 14) % POOL;
+    for (unsigned i = 0; i < 8; ++i) {
+        gx_analysis *none = NULL;
+        if (atomic_compare_exchange_strong(&an->pool[(first + i) % POOL], &none, a))
+            return;
+    }
+    gx_analysis_close(a);
+}
+
+static gx_status analyze(gx_analysis *a, const char *text, size_t len, gx_term_fn *emit, void *user)
+{
+    for (size_t at = 0; at < len;) {
+        const size_t piece = gx_segment_piece(text + at, len - at);
+        char *p = gx_analysis_buffer(a, piece);
+        if (!p)
+            return GX_ENOMEM;
+        memcpy(p, text + at, piece);
+        gx_tokens t;
+        if (gx_analysis_split(a, piece, &t) != GX_OK)
+            return GX_ENOMEM;
+        for (uint32_t i = 0; i < t.n; ++i) {
+            const char *term;
+            size_t n;
+            if (gx_analysis_term(a, t.bytes + t.begin[i], t.end[i] - t.begin[i], &term, &n) == GX_TOKEN_TERM &&
+                !emit(user, term, n, at + t.begin[i], at + t.end[i]))
+                return GX_OK;
+        }
+        at += piece;
+    }
+    return GX_OK;
+}
+
+gx_status gx_analyze(const gx_analyzer *an, const char *text, size_t len, gx_term_fn *emit, void *user)
+{
+    gx_analysis *a = take(an);
+    if (!a)
+        return GX_ENOMEM;
+    const gx_status st = analyze(a, text, len, emit, user);
+    give(an, a);
+    return st;
+}

@@ -1,0 +1,480 @@
+#include "index/analysis/tokenizer.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <utf8proc.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+char *gx_segmenter_buffer(gx_segmenter *s, size_t len)
+{
+    if (len > s->max_bytes || !s->bytes) {
+        const size_t max = len + len / 2 + 1024;
+        char *p = malloc(max + GX_SEGMENT_SLACK);
+        if (!p)
+            return NULL;
+        free(s->bytes);
+        s->bytes = p;
+        s->max_bytes = max;
+    }
+    return s->bytes;
+}
+
+void gx_segmenter_free(gx_segmenter *s)
+{
+    free(s->bytes);
+    free(s->begin);
+    free(s->end);
+    free(s->runs);
+    memset(s, 0, sizeof *s);
+}
+
+static bool is_space(unsigned char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+size_t gx_segment_piece(const char *text, size_t len)
+{
+    const size_t piece = 32u << 10, most = 64u << 20;
+    if (len <= piece)
+        return len;
+    size_t i = piece;
+    while (i < len && i < most && !is_space((unsigned char)text[i]))
+        ++i;
+    while (i < len && i > most - 4 && ((unsigned char)text[i] & 0xC0) == 0x80) /* not inside a character */
+        --i;
+    return i;
+}
+
+/* ---- 64 bytes to masks ---- */
+
+typedef struct masks {
+    uint64_t word; /* ASCII letters, digits, underscore; or with GX_SEGMENT_SPACES all but white space */
+    uint64_t high; /* bytes >= 0x80 */
+    uint64_t mid;  /* ' " . : , ; */
+} masks;
+
+#ifdef __SSE2__
+static inline __m128i in_range(__m128i c, char first, char last)
+{
+    const __m128i d = _mm_sub_epi8(c, _mm_set1_epi8(first)), w = _mm_set1_epi8((char)(last - first));
+    return _mm_cmpeq_epi8(_mm_min_epu8(d, w), d);
+}
+
+static inline __m128i equal(__m128i c, char x) { return _mm_cmpeq_epi8(c, _mm_set1_epi8(x)); }
+
+static inline uint64_t bits(__m128i m) { return (uint64_t)(uint32_t)_mm_movemask_epi8(m); }
+
+static inline masks classify_words(char *p, __m128i lower_bit)
+{
+    masks m = {0, 0, 0};
+    for (unsigned i = 0; i < 64; i += 16) {
+        const __m128i c = _mm_loadu_si128((const __m128i *)(const void *)(p + i));
+        const __m128i letter = in_range(_mm_or_si128(c, _mm_set1_epi8(0x20)), 'a', 'z');
+        const __m128i word = _mm_or_si128(_mm_or_si128(letter, in_range(c, '0', '9')), equal(c, '_'));
+        const __m128i mid = _mm_or_si128(_mm_or_si128(in_range(c, ':', ';'), _mm_or_si128(equal(c, '\''), equal(c, '"'))),
+                                         _mm_or_si128(equal(c, ','), equal(c, '.')));
+        _mm_storeu_si128((__m128i *)(void *)(p + i), _mm_or_si128(c, _mm_and_si128(letter, lower_bit)));
+        m.word |= bits(word) << i;
+        m.high |= bits(c) << i;
+        m.mid |= bits(mid) << i;
+    }
+    return m;
+}
+
+static inline masks classify_spaces(char *p, __m128i lower_bit)
+{
+    masks m = {0, 0, 0};
+    for (unsigned i = 0; i < 64; i += 16) {
+        const __m128i c = _mm_loadu_si128((const __m128i *)(const void *)(p + i));
+        const __m128i letter = in_range(c, 'A', 'Z');
+        _mm_storeu_si128((__m128i *)(void *)(p + i), _mm_or_si128(c, _mm_and_si128(letter, lower_bit)));
+        m.word |= (~bits(_mm_or_si128(in_range(c, '\t', '\r'), equal(c, ' '))) & 0xFFFF) << i;
+    }
+    return m;
+}
+#define LOWER_BIT(lower) _mm_set1_epi8((lower) ? 0x20 : 0)
+#else
+static bool is_upper(unsigned char c) { return c >= 'A' && c <= 'Z'; }
+
+static inline bool is_word(unsigned char c)
+{
+    return is_upper(c) || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+static inline masks classify_words(char *p, char lower_bit)
+{
+    masks m = {0, 0, 0};
+    for (unsigned i = 0; i < 64; ++i) {
+        const unsigned char c = (unsigned char)p[i];
+        m.word |= (uint64_t)is_word(c) << i;
+        m.high |= (uint64_t)(c >> 7) << i;
+        m.mid |= (uint64_t)(c == '\'' || c == ',' || c == '.' || c == ':' || c == ';' || c == '"') << i;
+        if (is_upper(c))
+            p[i] |= lower_bit;
+    }
+    return m;
+}
+
+static inline masks classify_spaces(char *p, char lower_bit)
+{
+    masks m = {0, 0, 0};
+    for (unsigned i = 0; i < 64; ++i) {
+        m.word |= (uint64_t)!is_space((unsigned char)p[i]) << i;
+        if (is_upper((unsigned char)p[i]))
+            p[i] |= lower_bit;
+    }
+    return m;
+}
+#define LOWER_BIT(lower) ((lower) ? 0x20 : 0)
+#endif
+
+static inline bool is_digit(unsigned char c) { return c >= '0' && c <= '9'; }
+
+static inline bool is_letter(unsigned char c) { return (unsigned char)((c | 0x20) - 'a') < 26; }
+
+/* Whether the mid character at *p joins its neighbours; one that is not ASCII keeps the run together for a closer look. */
+static bool joins(const char *p)
+{
+    const unsigned char a = (unsigned char)p[-1], b = (unsigned char)p[1];
+    if (*p == '"') /* within Hebrew */
+        return (a & b) >= 0x80;
+    if ((a | b) >= 0x80)
+        return true;
+    if (is_letter(a) && is_letter(b))
+        return *p == '\'' || *p == '.' || *p == ':';
+    return is_digit(a) && is_digit(b) && *p != ':';
+}
+
+static uint64_t joining(const char *base, uint64_t mid)
+{
+    uint64_t out = 0;
+    for (; mid; mid &= mid - 1) {
+        const unsigned i = (unsigned)__builtin_ctzll(mid);
+        if (joins(base + i))
+            out |= 1ull << i;
+    }
+    return out;
+}
+
+static bool grow(uint32_t **a, uint32_t *max, uint64_t n)
+{
+    if (n <= *max)
+        return true;
+    if (n > UINT32_MAX)
+        return false;
+    uint32_t *p = realloc(*a, n * sizeof *p);
+    if (!p)
+        return false;
+    *a = p;
+    *max = (uint32_t)n;
+    return true;
+}
+
+static bool reserve_tokens(gx_segmenter *s, uint64_t n)
+{
+    if (n <= s->max_tokens)
+        return true;
+    n += n / 2 + 64;
+    uint32_t *b = realloc(s->begin, n * sizeof *b);
+    if (b)
+        s->begin = b;
+    uint32_t *e = realloc(s->end, n * sizeof *e);
+    if (e)
+        s->end = e;
+    if (!b || !e || n > UINT32_MAX)
+        return false;
+    s->max_tokens = (uint32_t)n;
+    return true;
+}
+
+/* Positions of the set bits, written in groups of four: words are short, so that the loop's length is easily foretold. */
+static inline __attribute__((always_inline)) uint32_t *positions(uint32_t *out, uint64_t set, uint32_t base)
+{
+    uint32_t *const last = out + __builtin_popcountll(set);
+    while (set) {
+        for (unsigned i = 0; i < 4; ++i) {
+            out[i] = base + (uint32_t)__builtin_ctzll(set | 1ull << 63);
+            set &= set - 1;
+        }
+        out += 4;
+    }
+    return last;
+}
+
+/* ---- runs that are not ASCII ---- */
+
+typedef enum word_break {
+    OTHER, LETTER, HEBREW, NUMBER, CONNECTOR, MID_LETTER, MID_NUMBER, MID_BOTH, SINGLE_QUOTE, DOUBLE_QUOTE, KATAKANA,
+    ALONE /* a word of its own */, ASIAN /* of the south-east: words are not told apart */, EXTEND
+} word_break;
+
+static bool within(utf8proc_int32_t c, utf8proc_int32_t first, utf8proc_int32_t last)
+{
+    return c >= first && c <= last;
+}
+
+static bool is_han(utf8proc_int32_t c)
+{
+    return within(c, 0x4E00, 0x9FFF) || within(c, 0x3400, 0x4DBF) || within(c, 0x20000, 0x3134F) ||
+           within(c, 0xF900, 0xFAD9) || within(c, 0x2E80, 0x2FD5) || c == 0x3005 || c == 0x3007 ||
+           within(c, 0x3021, 0x3029) || within(c, 0x3038, 0x303B);
+}
+
+static bool is_hiragana(utf8proc_int32_t c)
+{
+    return within(c, 0x3041, 0x3096) || within(c, 0x309D, 0x309F) || within(c, 0x1B001, 0x1B11E);
+}
+
+static bool is_katakana(utf8proc_int32_t c)
+{
+    return within(c, 0x30A0, 0x30FA) || within(c, 0x30FC, 0x30FF) || within(c, 0x3031, 0x3035) ||
+           within(c, 0x309B, 0x309C) || within(c, 0x31F0, 0x31FF) || within(c, 0x32D0, 0x32FE) ||
+           within(c, 0x3300, 0x3357) || within(c, 0xFF66, 0xFF9D) || c == 0x1B000;
+}
+
+/* Thai, Lao, Myanmar, Khmer, Tai Le, New Tai Lue, Tai Tham, Tai Viet */
+static bool is_south_east_asian(utf8proc_int32_t c)
+{
+    return within(c, 0x0E01, 0x0EDF) || within(c, 0x1000, 0x109F) || within(c, 0x1780, 0x17DD) ||
+           within(c, 0x1950, 0x19DF) || within(c, 0x1A20, 0x1AAD) || within(c, 0xA9E0, 0xA9FF) ||
+           within(c, 0xAA60, 0xAADF);
+}
+
+static word_break class_by_name(utf8proc_int32_t c)
+{
+    switch (c) {
+    case '\'': case 0xFF07:
+        return c == '\'' ? SINGLE_QUOTE : MID_BOTH;
+    case '"':
+        return DOUBLE_QUOTE;
+    case '.': case 0x2018: case 0x2019: case 0x2024: case 0xFE52: case 0xFF0E:
+        return MID_BOTH;
+    case ':': case 0xB7: case 0x0387: case 0x055F: case 0x05F4: case 0x2027: case 0xFE13: case 0xFE55: case 0xFF1A:
+        return MID_LETTER;
+    case ',': case ';': case 0x037E: case 0x0589: case 0x060C: case 0x060D: case 0x066C: case 0x07F8: case 0x2044:
+    case 0xFE10: case 0xFE14: case 0xFE50: case 0xFE54: case 0xFF0C: case 0xFF1B:
+        return MID_NUMBER;
+    case 0x066B:
+        return NUMBER;
+    case 0x202F:
+        return CONNECTOR;
+    case 0x05F3: case 0x055A: case 0x055B: case 0x055C: case 0x055E: case 0x058A:
+        return LETTER;
+    case 0xFF9E: case 0xFF9F:
+        return EXTEND;
+    default:
+        return OTHER;
+    }
+}
+
+static word_break class_of(utf8proc_int32_t c)
+{
+    const word_break named = class_by_name(c);
+    if (named != OTHER)
+        return named;
+    if (is_han(c) || is_hiragana(c))
+        return ALONE;
+    if (is_katakana(c))
+        return KATAKANA;
+    switch (utf8proc_category(c)) {
+    case UTF8PROC_CATEGORY_LU: case UTF8PROC_CATEGORY_LL: case UTF8PROC_CATEGORY_LT: case UTF8PROC_CATEGORY_LM:
+    case UTF8PROC_CATEGORY_LO: case UTF8PROC_CATEGORY_NL:
+        if (is_south_east_asian(c))
+            return ASIAN;
+        return within(c, 0x05D0, 0x05F2) || within(c, 0xFB1D, 0xFB4F) ? HEBREW : LETTER;
+    case UTF8PROC_CATEGORY_ND:
+        return NUMBER;
+    case UTF8PROC_CATEGORY_PC:
+        return CONNECTOR;
+    case UTF8PROC_CATEGORY_MN: case UTF8PROC_CATEGORY_MC: case UTF8PROC_CATEGORY_ME:
+        return is_south_east_asian(c) ? ASIAN : EXTEND;
+    case UTF8PROC_CATEGORY_CF:
+        return c == 0x200B ? OTHER : EXTEND;
+    case UTF8PROC_CATEGORY_SO:
+        if (within(c, 0x24B6, 0x24E9)) /* circled letters */
+            return LETTER;
+        return c >= 0x1F000 ? ALONE : OTHER;
+    case UTF8PROC_CATEGORY_SK:
+        if (within(c, 0x1F3FB, 0x1F3FF)) /* skin tones */
+            return EXTEND;
+        return within(c, 0x02C2, 0x02FF) && !within(c, 0x02D8, 0x02DD) ? LETTER : OTHER;
+    default:
+        return OTHER;
+    }
+}
+
+/* The class of the character at *at, which moves behind it. */
+static word_break next_class(gx_segmenter *s, uint32_t *at, uint32_t end, bool count)
+{
+    utf8proc_int32_t c = (unsigned char)s->bytes[*at];
+    if (c < 0x80) {
+        ++*at;
+        return is_letter((unsigned char)c) ? LETTER : is_digit((unsigned char)c) ? NUMBER : c == '_' ? CONNECTOR
+                                                                                        : class_by_name(c);
+    }
+    const utf8proc_ssize_t n = utf8proc_iterate((const utf8proc_uint8_t *)s->bytes + *at,
+                                                (utf8proc_ssize_t)(end - *at), &c);
+    if (n <= 0) {
+        ++*at;
+        s->replaced += count;
+        return OTHER;
+    }
+    *at += (uint32_t)n;
+    return class_of(c);
+}
+
+static word_break peek(gx_segmenter *s, uint32_t at, uint32_t end)
+{
+    while (at < end) {
+        const word_break c = next_class(s, &at, end, false);
+        if (c != EXTEND)
+            return c;
+    }
+    return OTHER;
+}
+
+static bool lettery(word_break c) { return c == LETTER || c == HEBREW; }
+
+/* Whether no boundary lies between a and b, next being the class behind b (rules WB5 to WB13b). */
+static bool holds_together(word_break a, word_break b, word_break next)
+{
+    switch (b) {
+    case LETTER: case HEBREW: case NUMBER:
+        return lettery(a) || a == NUMBER || a == CONNECTOR;
+    case KATAKANA:
+        return a == KATAKANA || a == CONNECTOR;
+    case CONNECTOR:
+        return lettery(a) || a == NUMBER || a == KATAKANA || a == CONNECTOR;
+    case ASIAN:
+        return a == ASIAN;
+    case MID_LETTER:
+        return lettery(a) && lettery(next);
+    case MID_NUMBER:
+        return a == NUMBER && next == NUMBER;
+    case MID_BOTH:
+        return (lettery(a) && lettery(next)) || (a == NUMBER && next == NUMBER);
+    case SINGLE_QUOTE:
+        return a == HEBREW || (lettery(a) && lettery(next)) || (a == NUMBER && next == NUMBER);
+    case DOUBLE_QUOTE:
+        return a == HEBREW && next == HEBREW;
+    default:
+        return false;
+    }
+}
+
+static bool starts_a_word(word_break c)
+{
+    return lettery(c) || c == NUMBER || c == CONNECTOR || c == KATAKANA || c == ALONE || c == ASIAN;
+}
+
+static bool is_mid(word_break c) { return c >= MID_LETTER && c <= DOUBLE_QUOTE; }
+
+/* Add the words of bytes[at, end) to the tokens. */
+static bool segment_run(gx_segmenter *s, uint32_t at, uint32_t end)
+{
+    if (!reserve_tokens(s, (uint64_t)s->n + (end - at)))
+        return false;
+    word_break last = OTHER; /* of the open word */
+    bool open = false;
+    while (at < end) {
+        const uint32_t from = at;
+        const word_break c = next_class(s, &at, end, true);
+        if (c == EXTEND) {
+            if (open)
+                s->end[s->n] = at;
+            continue;
+        }
+        const word_break next = is_mid(c) ? peek(s, at, end) : OTHER;
+        if (open && (is_mid(last) ? lettery(c) || c == NUMBER : holds_together(last, c, next))) {
+            s->end[s->n] = at;
+            last = c;
+            continue;
+        }
+        s->n += open;
+        open = starts_a_word(c);
+        if (open) {
+            s->begin[s->n] = from;
+            s->end[s->n] = at;
+            last = c;
+        }
+    }
+    s->n += open;
+    return true;
+}
+
+/* Segment anew the runs that hold a byte >= 0x80. */
+static bool segment_high_runs(gx_segmenter *s)
+{
+    const uint32_t n = s->n;
+    if (!grow(&s->runs, &s->max_runs, 2 * (uint64_t)n))
+        return false;
+    memcpy(s->runs, s->begin, n * sizeof *s->runs);
+    memcpy(s->runs + n, s->end, n * sizeof *s->runs);
+    s->n = 0;
+    for (uint32_t i = 0; i < n; ++i) {
+        const uint32_t begin = s->runs[i], end = s->runs[n + i];
+        unsigned char any = 0;
+        for (uint32_t j = begin; j < end; ++j)
+            any |= (unsigned char)s->bytes[j];
+        if (any >= 0x80) {
+            if (!segment_run(s, begin, end))
+                return false;
+            continue;
+        }
+        if (!reserve_tokens(s, (uint64_t)s->n + 1))
+            return false;
+        s->begin[s->n] = begin;
+        s->end[s->n++] = end;
+    }
+    return true;
+}
+
+static inline __attribute__((always_inline)) bool segment(gx_segmenter *s, gx_segment_mode mode, bool lower, size_t len)
+{
+    memset(s->bytes + len, 0, GX_SEGMENT_SLACK);
+    if (!reserve_tokens(s, len / 2 + 72))
+        return false;
+    uint32_t *begin = s->begin, *end = s->end;
+    uint64_t inside = 0 /* 1: the byte before was in a token */, before = 0 /* the same of the masks alone */, high = 0;
+    for (size_t base = 0; base <= len; base += 64) { /* the slack ends the last token */
+        char *const p = s->bytes + base;
+        const masks m = mode == GX_SEGMENT_WORDS ? classify_words(p, LOWER_BIT(lower)) : classify_spaces(p, LOWER_BIT(lower));
+        uint64_t in = m.word | m.high;
+        if (mode == GX_SEGMENT_SPACES && base + 64 > len)
+            in &= (1ull << (len - base)) - 1; /* NUL is no white space, but the slack is not text */
+        const unsigned char after = (unsigned char)p[64];
+        const uint64_t next = is_letter(after) || is_digit(after) || after == '_' || after >= 0x80;
+        const uint64_t mid = m.mid & (in << 1 | before) & (in >> 1 | next << 63);
+        before = in >> 63;
+        if (mid)
+            in |= joining(p, mid);
+        const uint64_t shifted = in << 1 | inside;
+        begin = positions(begin, in & ~shifted, (uint32_t)base);
+        end = positions(end, ~in & shifted, (uint32_t)base);
+        inside = in >> 63;
+        high |= m.high;
+    }
+    s->n = (uint32_t)(end - s->end);
+    return high ? segment_high_runs(s) : true;
+}
+
+#ifdef __x86_64__
+/* The same with the instructions for bit masks that processors have since 2013. */
+__attribute__((target("popcnt,bmi,bmi2,avx2"))) static bool segment_bmi(gx_segmenter *s, gx_segment_mode mode, bool lower, size_t len)
+{
+    return segment(s, mode, lower, len);
+}
+#endif
+
+bool gx_segment(gx_segmenter *s, gx_segment_mode mode, bool lower, size_t len)
+{
+#ifdef __x86_64__
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
+        __builtin_cpu_supports("popcnt"))
+        return segment_bmi(s, mode, lower, len);
+#endif
+    return segment(s, mode, lower, len);
+}

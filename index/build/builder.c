@@ -1,0 +1,477 @@
+#include "index/build/builder.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "engine/status.h"
+#include "index/analysis/analyzer.h"
+#include "index/build/parallel_inverter.h"
+#include "index/build/external_ids.h"
+#include "index/build/writer.h"
+
+#define MAX_MEMORY ((uint64_t)32 << 30) /* chains are addressed in 2^32 units of 16 bytes, strings in bytes */
+
+struct gx_builder {
+    gx_builder_options opt;
+    char *path, *dir, *source;
+    gx_analyzer *analyzer;
+    gx_crew *crew;     /* NULL at the end */
+    gx_writer *writer;
+    gx_docids ids;
+    gx_builder_counts counts;
+    uint32_t n_docs; /* docids given, those of documents taken out later included */
+
+    /* GX_DUPLICATES_LAST: the writer wants no document that is taken out later, so all wait in a file. */
+    FILE *waiting;
+    uint8_t *dead;   /* [max_dead] a bit a docid */
+    size_t max_dead; /* in bytes */
+    uint32_t *remap; /* [n_docs] at the end: the docid in the index, or UINT32_MAX */
+    bool done;
+    double stamp; /* when the stage at hand began */
+};
+
+/* The time since the stamp went into the stage; the next one begins. */
+static void lap(gx_builder *b, enum gx_builder_stage stage)
+{
+    b->stamp = gx_stage_lap(b->counts.seconds, stage, b->stamp);
+}
+
+/* ---- opening ---- */
+
+static char *directory_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return !slash ? strdup(".") : slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
+}
+
+static FILE *unnamed_file(const char *dir)
+{
+    int fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (fd < 0) { /* a file system without O_TMPFILE */
+        char path[4096];
+        if (snprintf(path, sizeof path, "%s/.gpuidx-documents-XXXXXX", dir) >= (int)sizeof path ||
+            (fd = mkostemp(path, O_CLOEXEC)) < 0)
+            return NULL;
+        unlink(path);
+    }
+    FILE *f = fdopen(fd, "w+b");
+    if (!f)
+        close(fd);
+    return f;
+}
+
+static gx_receive_fn receive_document;
+
+static gx_status open_parts(gx_builder *b, gx_error *err)
+{
+    gx_writer_options w = GX_WRITER_OPTIONS;
+    w.force = b->opt.force;
+    w.store_text = b->opt.store_text;
+    gx_status st = gx_codec_find(&w.docids, b->opt.docid_codec ? b->opt.docid_codec : "gpubp128", err);
+    if (st == GX_OK)
+        st = gx_codec_find(&w.tfs, b->opt.tf_codec ? b->opt.tf_codec : w.docids->name, err);
+    const gx_analyzer_options an = {b->opt.analyzer, b->opt.stemmer, b->opt.stopwords};
+    if (st == GX_OK)
+        st = gx_analyzer_open(&b->analyzer, &an, err);
+    if (st == GX_OK && !gx_docids_open(&b->ids))
+        st = gx_inversion_no_memory(err);
+    if (st == GX_OK)
+        st = gx_writer_open(&b->writer, b->path, &w, err);
+    if (st == GX_OK && b->opt.duplicates == GX_DUPLICATES_LAST && !(b->waiting = unnamed_file(b->dir)))
+        st = gx_fail(err, GX_EIO, "cannot make a temporary file in %s: %s", b->dir, strerror(errno));
+    const gx_crew_options crew = {b->opt.threads ? b->opt.threads : 1, b->opt.memory, b->dir, receive_document, b};
+    if (st == GX_OK)
+        st = gx_crew_open(&b->crew, b->analyzer, &crew, err);
+    return st;
+}
+
+gx_status gx_builder_open(gx_builder **out, const gx_builder_options *opt, gx_error *err)
+{
+    *out = NULL;
+    gx_builder_options o = GX_BUILDER_OPTIONS;
+    memcpy(&o, opt, opt->size < sizeof o ? opt->size : sizeof o);
+    if (!o.path || !*o.path)
+        return gx_fail(err, GX_EUSAGE, "no path is given for the index");
+    if (o.memory == 0)
+        o.memory = 512u << 20;
+    if (o.memory > MAX_MEMORY)
+        o.memory = MAX_MEMORY;
+    if (o.memory < 1u << 20)
+        return gx_fail(err, GX_EUSAGE, "%llu bytes of memory are too few to build with; the least is 1 MiB",
+                       (unsigned long long)o.memory);
+    gx_builder *b = calloc(1, sizeof *b);
+    if (!b)
+        return gx_inversion_no_memory(err);
+    b->opt = o;
+    b->counts.size = sizeof b->counts;
+    b->path = strdup(o.path);
+    b->dir = directory_of(o.path);
+    b->source = o.source ? strdup(o.source) : NULL;
+    const gx_status st = !b->path || !b->dir || (o.source && !b->source) ? gx_inversion_no_memory(err) : open_parts(b, err);
+    if (st != GX_OK) {
+        gx_builder_abort(b);
+        return st;
+    }
+    *out = b;
+    return GX_OK;
+}
+
+void gx_builder_abort(gx_builder *b)
+{
+    if (!b)
+        return;
+    gx_crew_close(b->crew); /* first: its threads use the others */
+    gx_writer_close(b->writer);
+    gx_analyzer_close(b->analyzer);
+    gx_docids_close(&b->ids);
+    if (b->waiting)
+        fclose(b->waiting);
+    free(b->dead);
+    free(b->remap);
+    free(b->path);
+    free(b->dir);
+    free(b->source);
+    free(b);
+}
+
+/* ---- documents ---- */
+
+static gx_status check_document(const gx_builder *b, const gx_document *doc, gx_error *err)
+{
+    const size_t title_len = b->opt.store_titles ? doc->title_len : 0;
+    if (doc->id_len == 0)
+        return gx_fail(err, GX_EINPUT, "the document has no id; give it one");
+    for (size_t i = 0; i < doc->id_len; ++i)
+        if ((unsigned char)doc->id[i] <= ' ' || doc->id[i] == 127)
+            return gx_fail(err, GX_EINPUT, "the id \"%.*s\" holds white space or a control character, which runs and qrels cannot hold; replace it",
+                           (int)(doc->id_len < 200 ? doc->id_len : 200), doc->id);
+    if (doc->id_len > GX_MAX_STRING || title_len > GX_MAX_STRING)
+        return gx_fail(err, GX_EINPUT, "the document's %s is %zu bytes long; the most is %u",
+                       doc->id_len > GX_MAX_STRING ? "id" : "title", doc->id_len > GX_MAX_STRING ? doc->id_len : title_len,
+                       GX_MAX_STRING);
+    if (doc->text_len > GX_MAX_TEXT)
+        return gx_fail(err, GX_EINPUT, "the document's text is %zu bytes long; the most is %u", doc->text_len, GX_MAX_TEXT);
+    return GX_OK;
+}
+
+/* Take the document docid out again. */
+static gx_status kill_document(gx_builder *b, uint32_t docid, gx_error *err)
+{
+    const size_t at = docid / 8;
+    if (at >= b->max_dead) {
+        const size_t max = at + at / 2 + 4096;
+        uint8_t *p = realloc(b->dead, max);
+        if (!p)
+            return gx_inversion_no_memory(err);
+        memset(p + b->max_dead, 0, max - b->max_dead);
+        b->dead = p;
+        b->max_dead = max;
+    }
+    b->dead[at] |= (uint8_t)(1u << docid % 8);
+    return GX_OK;
+}
+
+static bool is_dead(const gx_builder *b, uint32_t docid)
+{
+    return docid / 8 < b->max_dead && b->dead[docid / 8] >> docid % 8 & 1;
+}
+
+/* What the policy says about an id that docid had before. *skip: not to be added. */
+static gx_status meet_duplicate(gx_builder *b, const gx_document *doc, uint32_t docid, bool *skip, gx_error *err)
+{
+    switch (b->opt.duplicates) {
+    case GX_DUPLICATES_FIRST:
+        ++b->counts.duplicates;
+        *skip = true;
+        return GX_OK;
+    case GX_DUPLICATES_LAST:
+        ++b->counts.duplicates;
+        *skip = false;
+        return kill_document(b, docid, err);
+    default:
+        return gx_fail(err, GX_EINPUT, "the id \"%.*s\" is that of document %u already; --duplicates=first or =last keeps one of them",
+                       (int)(doc->id_len < 200 ? doc->id_len : 200), doc->id, docid + 1);
+    }
+}
+
+static gx_status write_document(gx_builder *b, const gx_document *doc, uint32_t n_tokens, gx_error *err)
+{
+    const bool title = b->opt.store_titles, text = b->opt.store_text;
+    return gx_writer_add_document(b->writer, doc->id, doc->id_len, title ? doc->title : NULL, title ? doc->title_len : 0,
+                                  text ? doc->text : NULL, text ? doc->text_len : 0, n_tokens, err);
+}
+
+/* A document in the waiting file: this, then id, title and text as far as they are stored. */
+typedef struct waiting_head {
+    uint32_t id_len, title_len, text_len, n_tokens;
+} waiting_head;
+
+static gx_status let_wait(gx_builder *b, const gx_document *doc, uint32_t n_tokens, gx_error *err)
+{
+    const waiting_head h = {(uint32_t)doc->id_len, b->opt.store_titles ? (uint32_t)doc->title_len : 0,
+                            b->opt.store_text ? (uint32_t)doc->text_len : 0, n_tokens};
+    if (fwrite(&h, sizeof h, 1, b->waiting) == 1 && fwrite(doc->id, 1, h.id_len, b->waiting) == h.id_len &&
+        (h.title_len == 0 || fwrite(doc->title, 1, h.title_len, b->waiting) == h.title_len) &&
+        (h.text_len == 0 || fwrite(doc->text, 1, h.text_len, b->waiting) == h.text_len))
+        return GX_OK;
+    return gx_fail(err, GX_EIO, "cannot write a temporary file in %s: %s", b->dir, strerror(errno));
+}
+
+/* A document whose turn it is, from one of the crew's threads. gx_builder_add may be at work meanwhile. */
+static gx_status receive_document(void *user, const gx_document *doc, uint32_t n_tokens, gx_error *err)
+{
+    gx_builder *b = user;
+    return b->waiting ? let_wait(b, doc, n_tokens, err) : write_document(b, doc, n_tokens, err);
+}
+
+gx_status gx_builder_add(gx_builder *b, const gx_document *doc, gx_error *err)
+{
+    if (b->done)
+        return gx_fail(err, GX_EUSAGE, "the builder takes no more documents: it finished or failed before");
+    gx_status st = check_document(b, doc, err);
+    if (st != GX_OK)
+        return st;
+    if (b->n_docs == UINT32_MAX - 1)
+        return gx_fail(err, GX_EINPUT, "an index holds at most %u documents; split the collection", UINT32_MAX - 1);
+    b->done = true; /* until all has gone well */
+    const gx_docid_hash hash = gx_docids_prepare(&b->ids, doc->id, doc->id_len);
+    if ((st = gx_crew_put(b->crew, doc, err)) != GX_OK)
+        return st;
+    uint32_t *docid = gx_docids_find(&b->ids, hash);
+    if (!docid)
+        return gx_inversion_no_memory(err);
+    bool skip = false;
+    if (*docid != UINT32_MAX && ((st = meet_duplicate(b, doc, *docid, &skip, err)) != GX_OK || skip)) {
+        b->done = st != GX_OK && st != GX_EINPUT;
+        return st;
+    }
+    *docid = b->n_docs;
+    if ((st = gx_crew_add(b->crew, doc, err)) != GX_OK)
+        return st;
+    ++b->n_docs;
+    ++b->counts.documents;
+    b->counts.text_bytes += doc->title_len + doc->text_len;
+    b->done = false;
+    return GX_OK;
+}
+
+/* What the crew has done so far, besides what the builder counted. */
+static void add_tally(const gx_builder *b, gx_builder_counts *c)
+{
+    gx_tally t;
+    gx_crew_get_tally(b->crew, &t);
+    c->dropped_tokens += t.dropped_tokens;
+    c->replaced_bytes += t.replaced_bytes;
+    c->memory_bytes = t.memory_bytes;
+    c->spills = t.spills;
+    c->tokens += t.tokens;
+    c->empty += t.empty;
+    c->adding = gx_crew_own_seconds(b->crew);
+    for (int s = 0; s < GX_N_STAGES; ++s)
+        c->seconds[s] += t.seconds[s];
+}
+
+void gx_builder_get_counts(const gx_builder *b, gx_builder_counts *counts)
+{
+    gx_builder_counts c = b->counts;
+    const size_t size = counts->size < sizeof c ? counts->size : sizeof c;
+    if (b->crew)
+        add_tally(b, &c);
+    memcpy(counts, &c, size);
+    counts->size = size;
+}
+
+/* ---- the end ---- */
+
+static gx_status read_waiting(gx_builder *b, char *to, size_t n, gx_error *err)
+{
+    if (n == 0 || fread(to, 1, n, b->waiting) == n)
+        return GX_OK;
+    return gx_fail(err, GX_EIO, "cannot read back a temporary file in %s: %s", b->dir,
+                   ferror(b->waiting) ? strerror(errno) : "it ends too early");
+}
+
+/* Hand the documents that stay to the writer, and number them. */
+static gx_status write_waiting(gx_builder *b, gx_error *err)
+{
+    char *buffer = NULL;
+    size_t max = 0;
+    uint32_t next = 0;
+    gx_status st = GX_OK;
+    if (fflush(b->waiting) || fseeko(b->waiting, 0, SEEK_SET))
+        return gx_fail(err, GX_EIO, "cannot write a temporary file in %s: %s", b->dir, strerror(errno));
+    if (!(b->remap = malloc((b->n_docs + 1ull) * sizeof *b->remap)))
+        return gx_inversion_no_memory(err);
+    for (uint32_t d = 0; d < b->n_docs && st == GX_OK; ++d) {
+        waiting_head h;
+        if ((st = read_waiting(b, (char *)&h, sizeof h, err)) != GX_OK)
+            break;
+        const size_t n = (size_t)h.id_len + h.title_len + h.text_len;
+        if (n > max) {
+            char *p = realloc(buffer, n);
+            if (!p) {
+                st = gx_inversion_no_memory(err);
+                break;
+            }
+            buffer = p;
+            max = n;
+        }
+        if ((st = read_waiting(b, buffer, n, err)) != GX_OK)
+            break;
+        if (is_dead(b, d)) {
+            b->remap[d] = UINT32_MAX;
+            b->counts.tokens -= h.n_tokens;
+            b->counts.empty -= h.n_tokens == 0;
+            --b->counts.documents;
+            continue;
+        }
+        b->remap[d] = next++;
+        const gx_document doc = {buffer, h.title_len ? buffer + h.id_len : NULL, buffer + h.id_len + h.title_len,
+                                 h.id_len, h.title_len, h.text_len};
+        st = write_document(b, &doc, h.n_tokens, err);
+    }
+    free(buffer);
+    return st;
+}
+
+/* Lists of a range of terms, coded by one of the crew's threads. */
+typedef struct coded_range {
+    const gx_builder *builder;
+    gx_coded coded;
+    uint64_t postings;
+    double seconds;         /* that coding took */
+    uint32_t *docids, *tfs; /* [max_kept] */
+    uint32_t max_kept;
+} coded_range;
+
+static void *make_range(void *user)
+{
+    coded_range *r = calloc(1, sizeof *r);
+    if (r) {
+        r->builder = user;
+        gx_writer_open_coded(r->builder->writer, &r->coded);
+    }
+    return r;
+}
+
+static void free_range(void *product)
+{
+    coded_range *r = product;
+    gx_coded_close(&r->coded);
+    free(r->docids);
+    free(r->tfs);
+    free(r);
+}
+
+/* A list without the postings of documents taken out. */
+static gx_status remap_list(coded_range *r, uint32_t *df, const uint32_t **docids, const uint32_t **tfs, gx_error *err)
+{
+    if (*df > r->max_kept) {
+        free(r->docids);
+        free(r->tfs);
+        r->max_kept = 0;
+        r->docids = malloc(*df * sizeof *r->docids);
+        r->tfs = malloc(*df * sizeof *r->tfs);
+        if (!r->docids || !r->tfs)
+            return gx_inversion_no_memory(err);
+        r->max_kept = *df;
+    }
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < *df; ++i) {
+        const uint32_t d = r->builder->remap[(*docids)[i]];
+        if (d == UINT32_MAX)
+            continue;
+        r->docids[n] = d;
+        r->tfs[n++] = (*tfs)[i];
+    }
+    *df = n;
+    *docids = r->docids;
+    *tfs = r->tfs;
+    return GX_OK;
+}
+
+static gx_status add_to_range(void *product, const char *term, size_t len, uint32_t df, const uint32_t *docids, const uint32_t *tfs,
+                              gx_error *err)
+{
+    coded_range *r = product;
+    gx_status st = GX_OK;
+    if (r->builder->remap && r->builder->counts.duplicates && ((st = remap_list(r, &df, &docids, &tfs, err)) != GX_OK || df == 0))
+        return st;
+    const double t = gx_stage_now();
+    st = gx_coded_add(&r->coded, term, len, df, docids, tfs, err);
+    r->seconds += gx_stage_now() - t;
+    r->postings += df;
+    return st;
+}
+
+static gx_status write_range(void *user, void *product, double seconds, gx_error *err)
+{
+    gx_builder *b = user;
+    coded_range *r = product;
+    const double t = gx_stage_now();
+    b->counts.terms += (uint32_t)r->coded.n_lists;
+    b->counts.postings += r->postings;
+    b->counts.seconds[GX_STAGE_MERGE] += seconds - r->seconds;
+    const gx_status st = gx_writer_add_coded(b->writer, &r->coded, err);
+    b->counts.seconds[GX_STAGE_LISTS] += r->seconds + gx_stage_now() - t;
+    r->seconds = 0;
+    r->postings = 0;
+    return st;
+}
+
+/* The META section; the caller frees. NULL: out of memory. */
+static char *describe(const gx_builder *b)
+{
+    char created[32] = "", *analyzer = gx_analyzer_json(b->analyzer), *text = NULL;
+    const time_t t = time(NULL);
+    struct tm tm;
+    if (gmtime_r(&t, &tm))
+        strftime(created, sizeof created, "%Y-%m-%dT%H:%M:%SZ", &tm);
+    json_t *an = analyzer ? json_loads(analyzer, 0, NULL) : NULL;
+    json_t *root = an ? json_pack("{s:o, s:s+, s:s}", "analyzer", an, "generator", "gpuidx ", gx_version(), "created", created)
+                      : NULL;
+    json_t *source = root && b->source ? json_string(b->source) : NULL; /* NULL also where it is not UTF-8 */
+    if (source)
+        json_object_set_new(root, "source", source);
+    if (root)
+        text = json_dumps(root, JSON_COMPACT);
+    json_decref(root);
+    free(analyzer);
+    return text;
+}
+
+gx_status gx_builder_finish(gx_builder *b, gx_error *err)
+{
+    if (b->done)
+        return gx_fail(err, GX_EUSAGE, "the builder cannot finish: it finished or failed before");
+    b->done = true;
+    gx_status st = gx_crew_finish(b->crew, err);
+    if (st != GX_OK)
+        return st;
+    add_tally(b, &b->counts);
+    gx_crew *crew = b->crew;
+    b->crew = NULL; /* its tally is in the counts */
+    b->stamp = gx_stage_now();
+    if (b->waiting)
+        st = write_waiting(b, err);
+    lap(b, GX_STAGE_DOCUMENTS);
+    const gx_list_sink sink = {make_range, free_range, add_to_range, write_range, b};
+    if (st == GX_OK)
+        st = gx_crew_merge(crew, &sink, err);
+    gx_crew_close(crew);
+    b->counts.memory_bytes = 0;
+    b->stamp = gx_stage_now();
+    if (st != GX_OK)
+        return st;
+    char *meta = describe(b);
+    st = meta ? gx_writer_finish(b->writer, meta, err) : gx_inversion_no_memory(err);
+    free(meta);
+    lap(b, GX_STAGE_DOCUMENTS);
+    return st;
+}

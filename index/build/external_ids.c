@@ -1,0 +1,68 @@
+#include "index/build/external_ids.h"
+
+#include <xxhash.h>
+
+#include "engine/huge_pages.h"
+
+/* Free while more is 0; an id's is odd. */
+struct gx_docid_slot {
+    uint64_t hash;
+    uint32_t more, docid;
+};
+
+bool gx_docids_open(gx_docids *d)
+{
+    d->n = 0;
+    d->bits = 10;
+    d->slots = gx_pages_open(sizeof *d->slots << d->bits);
+    return d->slots;
+}
+
+void gx_docids_close(gx_docids *d)
+{
+    gx_pages_close(d->slots, sizeof *d->slots << d->bits);
+    d->slots = NULL;
+}
+
+static struct gx_docid_slot *probe(struct gx_docid_slot *slots, uint32_t bits, uint64_t hash, uint32_t more)
+{
+    const uint64_t mask = ((uint64_t)1 << bits) - 1;
+    uint64_t i = hash >> (64 - bits);
+    while (slots[i].more && (slots[i].hash != hash || slots[i].more != more))
+        i = (i + 1) & mask;
+    return &slots[i];
+}
+
+static bool grow(gx_docids *d)
+{
+    const uint32_t bits = d->bits + 1;
+    struct gx_docid_slot *s = gx_pages_open(sizeof *s << bits);
+    if (!s)
+        return false;
+    for (uint64_t i = 0; i >> d->bits == 0; ++i)
+        if (d->slots[i].more)
+            *probe(s, bits, d->slots[i].hash, d->slots[i].more) = d->slots[i];
+    gx_pages_close(d->slots, sizeof *d->slots << d->bits);
+    d->slots = s;
+    d->bits = bits;
+    return true;
+}
+
+gx_docid_hash gx_docids_prepare(const gx_docids *d, const char *id, size_t len)
+{
+    const XXH128_hash_t h = XXH3_128bits(id, len);
+    __builtin_prefetch(&d->slots[h.low64 >> (64 - d->bits)], 1);
+    return (gx_docid_hash){h.low64, (uint32_t)h.high64 | 1};
+}
+
+uint32_t *gx_docids_find(gx_docids *d, gx_docid_hash id)
+{
+    if ((uint64_t)d->n * 4 >= (uint64_t)3 << d->bits && !grow(d))
+        return NULL;
+    struct gx_docid_slot *s = probe(d->slots, d->bits, id.low, id.more);
+    if (!s->more) {
+        *s = (struct gx_docid_slot){id.low, id.more, UINT32_MAX};
+        ++d->n;
+    }
+    return &s->docid;
+}

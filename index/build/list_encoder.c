@@ -1,0 +1,213 @@
+#include "index/build/list_encoder.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "codecs/choice.h"
+#include "engine/status.h"
+#include "index/build/writer.h"
+
+#define LONG (1u << 20) /* words; memory for more is not kept */
+
+gx_status gx_grow(void *array, size_t *max, size_t n, size_t size, gx_error *err)
+{
+    if (n <= *max)
+        return GX_OK;
+    const size_t more = n + n / 2 + 64;
+    void **p = array;
+    void *grown = reallocarray(*p, more, size);
+    if (!grown)
+        return gx_fail(err, GX_ENOMEM, "out of memory: %zu items of %zu bytes", more, size);
+    *p = grown;
+    *max = more;
+    return GX_OK;
+}
+
+const char *gx_show_term(const char *term, size_t len, char buffer[64])
+{
+    const size_t n = len < 60 ? len : 60;
+    for (size_t i = 0; i < n; ++i)
+        buffer[i] = (unsigned char)term[i] < 0x20 || term[i] == 0x7f ? '?' : term[i];
+    strcpy(buffer + n, n < len ? "..." : "");
+    return buffer;
+}
+
+void gx_coded_open(gx_coded *c, const gx_codec *docids, const gx_codec *tfs, uint32_t n_docs)
+{
+    *c = (gx_coded){.docids = docids, .tfs = tfs, .n_docs = n_docs};
+}
+
+void gx_coded_close(gx_coded *c)
+{
+    void *const memory[] = {c->lists, c->terms, c->words, c->heads, c->docid_ends, c->tf_ends, c->gaps};
+    for (size_t i = 0; i < sizeof memory / sizeof *memory; ++i)
+        free(memory[i]);
+    *c = (gx_coded){0};
+}
+
+void gx_coded_empty(gx_coded *c)
+{
+    if (c->max_words > LONG) { /* many of these may be open */
+        free(c->words);
+        c->words = NULL;
+        c->max_words = 0;
+    }
+    c->n_lists = c->n_terms = c->n_words = c->n_blocks = 0;
+}
+
+/* ---- a list ---- */
+
+/* d-gaps less one of d[n], the first of each block 0. False if d does not rise. */
+static bool to_gaps(const uint32_t *restrict d, uint32_t n, uint32_t *restrict gaps)
+{
+    uint32_t falls = 0;
+    gaps[0] = 0;
+    for (uint32_t i = 1; i < n; ++i) {
+        gaps[i] = d[i] - d[i - 1] - 1;
+        falls |= d[i] <= d[i - 1];
+    }
+    return !falls;
+}
+
+/* tf - 1. False if a tf is 0. */
+static bool to_counts(const uint32_t *restrict tfs, uint32_t n, uint32_t *restrict counts, uint64_t *sum)
+{
+    uint32_t zero = 0;
+    uint64_t total = 0;
+    for (uint32_t i = 0; i < n; ++i) {
+        counts[i] = tfs[i] - 1;
+        zero |= tfs[i] == 0;
+        total += tfs[i];
+    }
+    *sum += total;
+    return !zero;
+}
+
+/* One half of a list, docids or tfs, whole to c->gaps. */
+static gx_status load_half(gx_coded *c, bool is_docids, const uint32_t *values, uint32_t df, gx_error *err)
+{
+    const gx_status st = gx_grow(&c->gaps, &c->max_gaps, df, sizeof *c->gaps, err);
+    if (st != GX_OK)
+        return st;
+    uint64_t ignored = 0;
+    for (uint32_t at = 0, n; at < df; at += n) {
+        n = df - at < c->docids->block_len ? df - at : c->docids->block_len;
+        if (is_docids)
+            to_gaps(values + at, n, c->gaps + at);
+        else
+            to_counts(values + at, n, c->gaps + at, &ignored);
+    }
+    return GX_OK;
+}
+
+/* The codec that a half is packed with, and its parameter: of candidates the one that costs least. */
+static gx_status choose_codec(gx_coded *c, bool is_docids, const uint32_t *values, uint32_t df, gx_choice *best, gx_error *err)
+{
+    const gx_codec *const codec = is_docids ? c->docids : c->tfs;
+    const bool open = codec == &gx_codec_auto;
+    if (open || codec->param) {
+        const gx_status st = load_half(c, is_docids, values, df, err);
+        if (st != GX_OK)
+            return st;
+    }
+    if (!open) {
+        *best = (gx_choice){codec, codec->param ? codec->param(c->gaps, df) : 0, 0};
+        return GX_OK;
+    }
+    gx_choice choices[GX_MAX_CHOICES];
+    gx_choices(is_docids, c->gaps, df, (double)df / c->n_docs, choices);
+    *best = choices[0];
+    for (uint32_t i = 1; i < GX_MAX_CHOICES; ++i)
+        if (choices[i].cost < best->cost)
+            *best = choices[i];
+    return GX_OK;
+}
+
+/* Room for the blocks of a list, but for their words. */
+static gx_status reserve_blocks(gx_coded *c, size_t n, gx_error *err)
+{
+    gx_status st = gx_grow(&c->gaps, &c->max_gaps, c->docids->block_len, sizeof *c->gaps, err);
+    if (st == GX_OK)
+        st = gx_grow(&c->heads, &c->max_heads, c->n_blocks + n, sizeof *c->heads, err);
+    if (st == GX_OK)
+        st = gx_grow(&c->docid_ends, &c->max_docid_ends, c->n_blocks + n, sizeof *c->docid_ends, err);
+    return st == GX_OK ? gx_grow(&c->tf_ends, &c->max_tf_ends, c->n_blocks + n, sizeof *c->tf_ends, err) : st;
+}
+
+/* One half of a list. Blocks go to c->words, where they end to ends; *words counts both halves'. */
+static gx_status add_half(gx_coded *c, bool is_docids, gx_choice choice, const uint32_t *values, uint32_t df, uint32_t *ends,
+                          uint64_t *words, uint64_t *sum_tfs, gx_error *err)
+{
+    const gx_codec *const codec = choice.codec;
+    const uint32_t block_len = c->docids->block_len;
+    for (uint32_t at = 0, n; at < df; at += n) {
+        n = df - at < block_len ? df - at : block_len;
+        const bool good = is_docids ? to_gaps(values + at, n, c->gaps) && (at == 0 || values[at] > values[at - 1])
+                                    : to_counts(values + at, n, c->gaps, sum_tfs);
+        if (!good)
+            return gx_fail(err, GX_EUSAGE, is_docids ? "docids do not rise" : "a tf is 0");
+        const gx_status st = gx_grow(&c->words, &c->max_words, c->n_words + *words + codec->max_words(n), sizeof *c->words, err);
+        if (st != GX_OK)
+            return st;
+        *words += codec->encode(c->gaps, n, choice.param, c->words + c->n_words + *words);
+        if (*words > UINT32_MAX)
+            return gx_fail(err, GX_EUSAGE, "the list takes more than 2^32 words");
+        *ends++ = (uint32_t)*words;
+    }
+    return GX_OK;
+}
+
+static gx_status add_blocks(gx_coded *c, gx_coded_list *l, const uint32_t *docids, const uint32_t *tfs, gx_error *err)
+{
+    const uint32_t block_len = c->docids->block_len, n_blocks = (l->df - 1) / block_len + 1;
+    gx_choice choice[2] = {{0}};
+    gx_status st = choose_codec(c, true, docids, l->df, &choice[0], err);
+    if (st == GX_OK)
+        st = choose_codec(c, false, tfs, l->df, &choice[1], err);
+    if (st == GX_OK)
+        st = reserve_blocks(c, n_blocks, err);
+    if (st != GX_OK)
+        return st;
+    uint64_t words = 0;
+    st = add_half(c, true, choice[0], docids, l->df, c->docid_ends + c->n_blocks, &words, NULL, err);
+    if (st == GX_OK && docids[l->df - 1] >= c->n_docs)
+        st = gx_fail(err, GX_EUSAGE, "docid %u, of %u documents", docids[l->df - 1], c->n_docs);
+    if (st == GX_OK)
+        st = add_half(c, false, choice[1], tfs, l->df, c->tf_ends + c->n_blocks, &words, &l->sum_tfs, err);
+    if (st != GX_OK)
+        return st;
+    for (uint32_t j = 0; j < n_blocks; ++j)
+        c->heads[c->n_blocks + j] = docids[(size_t)j * block_len];
+    l->n_words = (uint32_t)words;
+    l->docids = choice[0].codec;
+    l->tfs = choice[1].codec;
+    l->docid_param = choice[0].param;
+    l->tf_param = choice[1].param;
+    c->n_words += words;
+    c->n_blocks += n_blocks;
+    return GX_OK;
+}
+
+gx_status gx_coded_add(gx_coded *c, const char *term, size_t len, uint32_t df, const uint32_t *docids, const uint32_t *tfs, gx_error *err)
+{
+    char shown[64];
+    gx_error words;
+    if (len > GX_MAX_STRING)
+        return gx_fail(err, GX_EUSAGE, "term '%s' has %zu bytes; the most is %u", gx_show_term(term, len, shown), len, GX_MAX_STRING);
+    if (df == 0 || df > c->n_docs)
+        return gx_fail(err, GX_EUSAGE, "term '%s' has %u postings; there are %u documents", gx_show_term(term, len, shown), df, c->n_docs);
+    gx_coded_list l = {.term_len = (uint32_t)len, .df = df};
+    gx_status st = gx_grow(&c->lists, &c->max_lists, c->n_lists + 1, sizeof *c->lists, err);
+    if (st == GX_OK)
+        st = gx_grow(&c->terms, &c->max_terms, c->n_terms + len, 1, err);
+    if (st != GX_OK)
+        return st;
+    if ((st = add_blocks(c, &l, docids, tfs, &words)) == GX_EUSAGE)
+        return gx_fail(err, st, "list of term '%s': %s", gx_show_term(term, len, shown), words.text);
+    if (st != GX_OK)
+        return gx_fail(err, st, "%s", words.text);
+    memcpy(c->terms + c->n_terms, term, len);
+    c->n_terms += len;
+    c->lists[c->n_lists++] = l;
+    return GX_OK;
+}

@@ -1,0 +1,461 @@
+#include "index/build/parallel_inverter.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/status.h"
+
+#define MAX_BATCH (512u << 10) /* bytes of documents */
+
+/* A document of a batch: id, title and text lie at begin. */
+typedef struct entry {
+    size_t begin, title_len, text_len;
+    uint32_t id_len, n_tokens;
+} entry;
+
+typedef struct batch {
+    char *bytes; /* [max] */
+    size_t n, max;
+    entry *docs; /* [max_docs] */
+    uint32_t n_docs, max_docs, first; /* first: docid */
+    bool done;
+} batch;
+
+typedef struct member {
+    gx_crew *crew;
+    gx_inversion *inversion;
+    gx_tally tally; /* as of its last batch; under the lock */
+    pthread_t thread;
+} member;
+
+struct gx_crew {
+    gx_receive_fn *receive;
+    void *user;
+    member *members; /* [n_members], the caller first */
+    uint32_t n_members, n_threads; /* n_threads: begun, the caller's not counted */
+    uint32_t n_docs;
+    double own_seconds, stamp;
+
+    batch *batches; /* [n_batches] */
+    uint32_t n_batches;
+    size_t batch_bytes;
+    batch *filling; /* or NULL */
+    entry put;      /* the document that was put last */
+
+    pthread_mutex_t lock; /* of what follows, and of batches' done */
+    pthread_cond_t work, room; /* a batch to invert, or the end; a batch is handed on, or a failure */
+    bool locks;
+    uint64_t n_queued, n_taken, n_handed; /* batches that came so far, in order */
+    size_t in_flight;                     /* bytes of those not handed on */
+    bool handing, closing;
+    double hand_seconds;
+    gx_status st; /* the first failure's */
+    gx_error err;
+    atomic_bool stop; /* a failure, or close */
+};
+
+/* ---- batches ---- */
+
+static gx_document document_of(const batch *b, const entry *e)
+{
+    const char *p = b->bytes + e->begin;
+    return (gx_document){p, p + e->id_len, p + e->id_len + e->title_len, e->id_len, e->title_len, e->text_len};
+}
+
+static bool reserve_bytes(batch *b, size_t n, size_t least)
+{
+    if (n <= b->max)
+        return true;
+    const size_t max = n > least ? n : least;
+    char *p = realloc(b->bytes, max);
+    if (!p)
+        return false;
+    b->bytes = p;
+    b->max = max;
+    return true;
+}
+
+static bool reserve_docs(batch *b)
+{
+    if (b->n_docs < b->max_docs)
+        return true;
+    const uint32_t max = 2 * b->max_docs + 64;
+    entry *p = realloc(b->docs, max * sizeof *p);
+    if (!p)
+        return false;
+    b->docs = p;
+    b->max_docs = max;
+    return true;
+}
+
+/* Empty, and without the memory of a document that was longer than batches are. */
+static void empty_batch(batch *b, size_t batch_bytes)
+{
+    if (b->max > batch_bytes) {
+        free(b->bytes);
+        b->bytes = NULL;
+        b->max = 0;
+    }
+    b->n = b->n_docs = 0;
+    b->done = false;
+}
+
+/* ---- with the lock held ---- */
+
+static void fail(gx_crew *c, gx_status st, const gx_error *err)
+{
+    if (c->st == GX_OK) {
+        c->st = st;
+        c->err = *err;
+    }
+    atomic_store(&c->stop, true);
+    pthread_cond_broadcast(&c->work);
+    pthread_cond_broadcast(&c->room);
+}
+
+static gx_status receive_batch(gx_crew *c, const batch *b, gx_error *err)
+{
+    gx_status st = GX_OK;
+    for (uint32_t i = 0; i < b->n_docs && st == GX_OK && !atomic_load_explicit(&c->stop, memory_order_relaxed); ++i) {
+        const gx_document doc = document_of(b, &b->docs[i]);
+        st = c->receive(c->user, &doc, b->docs[i].n_tokens, err);
+    }
+    return st;
+}
+
+/* Hand on all batches whose turn it is, unless another thread is at it; the lock is not held meanwhile. */
+static void hand_on(gx_crew *c)
+{
+    if (c->handing)
+        return;
+    c->handing = true;
+    for (batch *b; b = &c->batches[c->n_handed % c->n_batches], c->n_handed < c->n_taken && b->done && c->st == GX_OK;) {
+        gx_error err = {0};
+        pthread_mutex_unlock(&c->lock);
+        const double t = gx_stage_now();
+        const gx_status st = receive_batch(c, b, &err);
+        const double took = gx_stage_now() - t;
+        const size_t bytes = b->n;
+        empty_batch(b, c->batch_bytes);
+        pthread_mutex_lock(&c->lock);
+        c->hand_seconds += took;
+        c->in_flight -= bytes;
+        ++c->n_handed;
+        if (st != GX_OK)
+            fail(c, st, &err);
+        pthread_cond_broadcast(&c->room);
+    }
+    c->handing = false;
+}
+
+static gx_status invert_batch(gx_crew *c, gx_inversion *v, batch *b, gx_error *err)
+{
+    gx_status st = GX_OK;
+    for (uint32_t i = 0; i < b->n_docs && st == GX_OK && !atomic_load_explicit(&c->stop, memory_order_relaxed); ++i) {
+        const gx_document doc = document_of(b, &b->docs[i]);
+        st = gx_inversion_split(v, &doc, err);
+        if (st == GX_OK)
+            st = gx_inversion_add(v, b->first + i, &doc, &b->docs[i].n_tokens, err);
+    }
+    return st;
+}
+
+/* Take the next batch from the queue, which is not empty, and invert it; the lock is not held meanwhile. */
+static void invert_next(gx_crew *c, member *m)
+{
+    batch *b = &c->batches[c->n_taken++ % c->n_batches];
+    gx_error err = {0};
+    pthread_mutex_unlock(&c->lock);
+    const gx_status st = invert_batch(c, m->inversion, b, &err);
+    pthread_mutex_lock(&c->lock);
+    m->tally = *gx_inversion_tally(m->inversion);
+    b->done = true;
+    if (st != GX_OK)
+        fail(c, st, &err);
+    hand_on(c);
+}
+
+static gx_status failure(const gx_crew *c, gx_error *err)
+{
+    return c->st == GX_OK ? GX_OK : gx_fail(err, c->st, "%s", c->err.text);
+}
+
+/* ---- threads ---- */
+
+static void seal(gx_crew *c, member *m)
+{
+    gx_error err = {0};
+    const gx_status st = gx_inversion_seal(m->inversion, &err);
+    pthread_mutex_lock(&c->lock);
+    m->tally = *gx_inversion_tally(m->inversion);
+    if (st != GX_OK)
+        fail(c, st, &err);
+    pthread_mutex_unlock(&c->lock);
+}
+
+static void *work(void *p)
+{
+    member *m = p;
+    gx_crew *c = m->crew;
+    pthread_mutex_lock(&c->lock);
+    while (!atomic_load(&c->stop) && (c->n_taken < c->n_queued || !c->closing)) {
+        if (c->n_taken < c->n_queued)
+            invert_next(c, m);
+        else
+            pthread_cond_wait(&c->work, &c->lock);
+    }
+    const bool stopped = atomic_load(&c->stop);
+    pthread_mutex_unlock(&c->lock);
+    if (!stopped)
+        seal(c, m);
+    return NULL;
+}
+
+/* As many threads as the system gives; signals are the caller's. */
+static void begin_threads(gx_crew *c)
+{
+    sigset_t all, old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    for (uint32_t i = 1; i < c->n_members && pthread_create(&c->members[i].thread, NULL, work, &c->members[i]) == 0; ++i)
+        ++c->n_threads;
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+}
+
+static void end_threads(gx_crew *c)
+{
+    for (uint32_t i = 1; i <= c->n_threads; ++i)
+        pthread_join(c->members[i].thread, NULL);
+    c->n_threads = 0;
+}
+
+/* ---- opening and closing ---- */
+
+static gx_status make_ring(gx_crew *c, uint32_t n, uint64_t memory)
+{
+    c->n_batches = 2 * n + 2;
+    c->batch_bytes = memory / n / 16 < MAX_BATCH ? memory / n / 16 : MAX_BATCH;
+    if (!(c->batches = calloc(c->n_batches, sizeof *c->batches)) || pthread_mutex_init(&c->lock, NULL) != 0)
+        return GX_ENOMEM;
+    pthread_cond_init(&c->work, NULL);
+    pthread_cond_init(&c->room, NULL);
+    c->locks = true;
+    return GX_OK;
+}
+
+gx_status gx_crew_open(gx_crew **out, const gx_analyzer *analyzer, const gx_crew_options *opt, gx_error *err)
+{
+    *out = NULL;
+    gx_crew *c = calloc(1, sizeof *c);
+    if (!c)
+        return gx_inversion_no_memory(err);
+    uint64_t n = opt->threads < GX_MAX_CREW ? opt->threads : GX_MAX_CREW, memory = opt->memory;
+    if (n > memory >> 20)
+        n = memory >> 20;
+    if (n == 0)
+        n = 1;
+    gx_status st = GX_OK;
+    c->receive = opt->receive;
+    c->user = opt->user;
+    if (!(c->members = calloc(n, sizeof *c->members)))
+        st = gx_inversion_no_memory(err);
+    if (st == GX_OK && n > 1) {
+        if (make_ring(c, (uint32_t)n, memory) != GX_OK)
+            st = gx_inversion_no_memory(err);
+        memory -= (uint64_t)c->n_batches * c->batch_bytes;
+    }
+    for (uint32_t i = 0; i < n && st == GX_OK; ++i) {
+        c->members[i].crew = c;
+        st = gx_inversion_open(&c->members[i].inversion, analyzer, opt->dir, memory / n, err);
+        c->n_members += st == GX_OK;
+    }
+    if (st != GX_OK) {
+        gx_crew_close(c);
+        return st;
+    }
+    begin_threads(c);
+    *out = c;
+    return GX_OK;
+}
+
+void gx_crew_close(gx_crew *c)
+{
+    if (!c)
+        return;
+    if (c->locks) {
+        pthread_mutex_lock(&c->lock);
+        atomic_store(&c->stop, true);
+        pthread_cond_broadcast(&c->work);
+        pthread_mutex_unlock(&c->lock);
+        end_threads(c);
+        pthread_cond_destroy(&c->room);
+        pthread_cond_destroy(&c->work);
+        pthread_mutex_destroy(&c->lock);
+    }
+    for (uint32_t i = 0; i < c->n_members; ++i)
+        gx_inversion_close(c->members[i].inversion);
+    for (uint32_t i = 0; c->batches && i < c->n_batches; ++i) {
+        free(c->batches[i].bytes);
+        free(c->batches[i].docs);
+    }
+    free(c->batches);
+    free(c->members);
+    free(c);
+}
+
+/* ---- the caller's side ---- */
+
+/* The batch at hand, if any, to the queue. */
+static void queue_batch(gx_crew *c)
+{
+    if (!c->filling)
+        return;
+    pthread_mutex_lock(&c->lock);
+    c->in_flight += c->filling->n;
+    ++c->n_queued;
+    pthread_cond_signal(&c->work);
+    pthread_mutex_unlock(&c->lock);
+    c->filling = NULL;
+}
+
+/* A batch is free, and bytes more may be on their way: at least one document's, whatever its length. */
+static bool has_room(const gx_crew *c, size_t bytes)
+{
+    return c->n_queued - c->n_handed < c->n_batches &&
+           (c->in_flight == 0 || c->in_flight + bytes <= c->n_batches * c->batch_bytes);
+}
+
+/* Help until there is a batch to fill. */
+static gx_status begin_batch(gx_crew *c, size_t bytes, gx_error *err)
+{
+    pthread_mutex_lock(&c->lock);
+    while (c->st == GX_OK && !has_room(c, bytes)) {
+        if (c->n_taken < c->n_queued)
+            invert_next(c, &c->members[0]);
+        else
+            pthread_cond_wait(&c->room, &c->lock);
+    }
+    const gx_status st = failure(c, err);
+    c->filling = st == GX_OK ? &c->batches[c->n_queued % c->n_batches] : NULL;
+    pthread_mutex_unlock(&c->lock);
+    if (st == GX_OK)
+        c->filling->first = c->n_docs;
+    return st;
+}
+
+static gx_status put_in_batch(gx_crew *c, const gx_document *doc, gx_error *err)
+{
+    const size_t bytes = doc->id_len + doc->title_len + doc->text_len;
+    if (c->filling && c->filling->n + bytes + (c->filling->n_docs + 1) * sizeof(entry) > c->batch_bytes && c->filling->n_docs)
+        queue_batch(c);
+    if (!c->filling) {
+        const gx_status st = begin_batch(c, bytes, err);
+        if (st != GX_OK)
+            return st;
+    }
+    batch *b = c->filling;
+    if (!reserve_docs(b) || !reserve_bytes(b, b->n + bytes, c->batch_bytes))
+        return gx_inversion_no_memory(err);
+    char *p = b->bytes + b->n;
+    memcpy(p, doc->id, doc->id_len);
+    if (doc->title_len)
+        memcpy(p + doc->id_len, doc->title, doc->title_len);
+    if (doc->text_len)
+        memcpy(p + doc->id_len + doc->title_len, doc->text, doc->text_len);
+    c->put = (entry){b->n, doc->title_len, doc->text_len, (uint32_t)doc->id_len, 0};
+    return GX_OK;
+}
+
+gx_status gx_crew_put(gx_crew *c, const gx_document *doc, gx_error *err)
+{
+    if (!c->batches) {
+        const gx_status st = gx_inversion_split(c->members[0].inversion, doc, err);
+        c->stamp = gx_inversion_stamp(c->members[0].inversion);
+        return st;
+    }
+    c->stamp = gx_stage_now();
+    return put_in_batch(c, doc, err);
+}
+
+static gx_status add_alone(gx_crew *c, const gx_document *doc, gx_error *err)
+{
+    uint32_t n_tokens;
+    gx_inversion *v = c->members[0].inversion;
+    gx_status st = gx_inversion_add(v, c->n_docs++, doc, &n_tokens, err);
+    if (st == GX_OK)
+        st = c->receive(c->user, doc, n_tokens, err);
+    const double t = gx_stage_now();
+    c->hand_seconds += t - gx_inversion_stamp(v);
+    c->own_seconds += t - c->stamp;
+    return st;
+}
+
+gx_status gx_crew_add(gx_crew *c, const gx_document *doc, gx_error *err)
+{
+    if (!c->batches)
+        return add_alone(c, doc, err);
+    batch *b = c->filling;
+    b->docs[b->n_docs++] = c->put;
+    b->n += c->put.id_len + c->put.title_len + c->put.text_len;
+    ++c->n_docs;
+    c->own_seconds += gx_stage_now() - c->stamp;
+    return GX_OK;
+}
+
+gx_status gx_crew_finish(gx_crew *c, gx_error *err)
+{
+    if (!c->batches)
+        return gx_inversion_seal(c->members[0].inversion, err);
+    queue_batch(c);
+    pthread_mutex_lock(&c->lock);
+    c->closing = true;
+    pthread_cond_broadcast(&c->work);
+    while (c->st == GX_OK && c->n_taken < c->n_queued)
+        invert_next(c, &c->members[0]);
+    pthread_mutex_unlock(&c->lock);
+    if (!atomic_load(&c->stop))
+        seal(c, &c->members[0]);
+    end_threads(c); /* the last of them to be done has handed on what was left */
+    return failure(c, err);
+}
+
+gx_status gx_crew_merge(gx_crew *c, const gx_list_sink *sink, gx_error *err)
+{
+    gx_inverter **inverters = malloc(c->n_members * sizeof *inverters);
+    if (!inverters)
+        return gx_inversion_no_memory(err);
+    for (uint32_t i = 0; i < c->n_members; ++i)
+        inverters[i] = gx_inversion_inverter(c->members[i].inversion);
+    const gx_status st = gx_crew_merge_lists(inverters, c->n_members, c->n_members, sink, err);
+    free(inverters);
+    return st;
+}
+
+void gx_crew_get_tally(gx_crew *c, gx_tally *sum)
+{
+    *sum = (gx_tally){0};
+    if (c->batches)
+        pthread_mutex_lock(&c->lock);
+    for (uint32_t i = 0; i < c->n_members; ++i) {
+        const gx_tally *t = c->batches ? &c->members[i].tally : gx_inversion_tally(c->members[i].inversion);
+        sum->tokens += t->tokens;
+        sum->empty += t->empty;
+        sum->dropped_tokens += t->dropped_tokens;
+        sum->replaced_bytes += t->replaced_bytes;
+        sum->memory_bytes += t->memory_bytes;
+        sum->spills += t->spills;
+        for (int s = 0; s < GX_N_STAGES; ++s)
+            sum->seconds[s] += t->seconds[s];
+    }
+    sum->seconds[GX_STAGE_DOCUMENTS] += c->hand_seconds;
+    if (c->batches)
+        pthread_mutex_unlock(&c->lock);
+}
+
+double gx_crew_own_seconds(const gx_crew *c)
+{
+    return c->own_seconds;
+}

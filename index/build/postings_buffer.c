@@ -1,0 +1,556 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include "engine/status.h"
+#include "index/build/postings_buffer_internal.h"
+#include "engine/huge_pages.h"
+
+gx_status gx_inverter_open(gx_inverter **out, const char *dir, uint64_t memory, gx_error *err)
+{
+    *out = NULL;
+    gx_inverter *inv = calloc(1, sizeof *inv);
+    if (!inv)
+        return gx_fail(err, GX_ENOMEM, "out of memory for the inverter");
+    inv->fd = -1;
+    inv->slab_bytes = 64u << 10;
+    while (inv->slab_bytes < 4u << 20 && inv->slab_bytes < memory / 16)
+        inv->slab_bytes *= 2;
+    inv->slab_shift = (uint32_t)__builtin_ctz(inv->slab_bytes / UNIT);
+    inv->slot_mask = FIRST_SLOTS - 1;
+    inv->slots = gx_pages_open(FIRST_SLOTS * sizeof(slot));
+    inv->dir = strdup(dir);
+    if (!inv->slots || !inv->dir) {
+        gx_inverter_close(inv);
+        return gx_fail(err, GX_ENOMEM, "out of memory for the inverter");
+    }
+    *out = inv;
+    return GX_OK;
+}
+
+void gx_postings_free(postings *p)
+{
+    free(p->docids);
+    free(p->tfs);
+    *p = (postings){0};
+}
+
+void gx_inverter_close(gx_inverter *inv)
+{
+    if (!inv)
+        return;
+    for (uint32_t i = 0; i < inv->n_slabs; ++i)
+        gx_pages_close(inv->slabs[i], inv->slab_bytes);
+    free(inv->slabs);
+    gx_pages_close(inv->lists, inv->max_lists * sizeof(list));
+    free(inv->strings);
+    gx_pages_close(inv->slots, (inv->slot_mask + 1ull) * sizeof(slot));
+    free(inv->dir);
+    free(inv->runs);
+    free(inv->marks);
+    free(inv->keys);
+    if (inv->fd >= 0)
+        close(inv->fd);
+    free(inv);
+}
+
+uint64_t gx_inverter_bytes(const gx_inverter *inv)
+{
+    return (uint64_t)inv->slabs_used * inv->slab_bytes + (uint64_t)inv->n_lists * (sizeof(list) + 16) + inv->strings_bytes +
+           (inv->slot_mask + 1ull) * sizeof(slot);
+}
+
+uint32_t gx_inverter_spills(const gx_inverter *inv)
+{
+    return inv->n_runs;
+}
+
+/* Room for n elements of size bytes in *array of *max, at least doubling; false: no memory. */
+static bool reserve(void *array, uint32_t *max, uint64_t n, size_t size)
+{
+    if (n <= *max)
+        return true;
+    uint64_t want = n + n / 2 + 16;
+    if (want > UINT32_MAX)
+        want = UINT32_MAX;
+    if (n > want)
+        return false;
+    void *p;
+    memcpy(&p, array, sizeof p);
+    if (!(p = realloc(p, want * size)))
+        return false;
+    memcpy(array, &p, sizeof p);
+    *max = (uint32_t)want;
+    return true;
+}
+
+/* ---- terms ---- */
+
+static bool grow_slots(gx_inverter *inv)
+{
+    const uint64_t n = 2 * (inv->slot_mask + 1ull);
+    slot *s = n <= 1ull << 31 ? gx_pages_open(n * sizeof *s) : NULL;
+    if (!s)
+        return false;
+    for (uint32_t t = 0; t < inv->n_lists; ++t) {
+        size_t len;
+        const uint8_t *term = term_of(inv, &inv->lists[t], &len);
+        const uint64_t h = XXH3_64bits(term, len);
+        uint32_t i = (uint32_t)h & (uint32_t)(n - 1);
+        while (s[i].number)
+            i = (i + 1) & (uint32_t)(n - 1);
+        s[i] = (slot){(uint32_t)(h >> 32), t + 1};
+    }
+    gx_pages_close(inv->slots, (inv->slot_mask + 1ull) * sizeof(slot));
+    inv->slots = s;
+    inv->slot_mask = (uint32_t)(n - 1);
+    return true;
+}
+
+static bool grow_lists(gx_inverter *inv)
+{
+    const uint64_t max = inv->max_lists ? 2ull * inv->max_lists : 1024;
+    list *l = max <= 1ull << 31 ? gx_pages_open(max * sizeof *l) : NULL;
+    if (!l)
+        return false;
+    if (inv->n_lists)
+        memcpy(l, inv->lists, inv->n_lists * sizeof *l);
+    gx_pages_close(inv->lists, inv->max_lists * sizeof *l);
+    inv->lists = l;
+    inv->max_lists = (uint32_t)max;
+    return true;
+}
+
+uint32_t gx_inverter_term(gx_inverter *inv, const char *term, size_t len)
+{
+    const uint64_t h = XXH3_64bits(term, len);
+    const uint32_t tag = (uint32_t)(h >> 32);
+    uint32_t i = (uint32_t)h & inv->slot_mask;
+    for (; inv->slots[i].number; i = (i + 1) & inv->slot_mask) {
+        if (inv->slots[i].tag != tag)
+            continue;
+        size_t n;
+        const uint8_t *known = term_of(inv, &inv->lists[inv->slots[i].number - 1], &n);
+        if (n == len && memcmp(known, term, len) == 0)
+            return inv->slots[i].number - 1;
+    }
+    if (!reserve(&inv->strings, &inv->max_strings, (uint64_t)inv->strings_bytes + len + 2, 1) ||
+        (inv->n_lists == inv->max_lists && !grow_lists(inv)))
+        return GX_NO_TERM;
+    uint8_t *p = inv->strings + inv->strings_bytes;
+    p[0] = (uint8_t)len;
+    p[1] = (uint8_t)(len >> 8);
+    memcpy(p + 2, term, len);
+    inv->lists[inv->n_lists] = (list){.string = inv->strings_bytes};
+    inv->strings_bytes += (uint32_t)len + 2;
+    inv->slots[i] = (slot){tag, ++inv->n_lists};
+    if (inv->n_lists > inv->slot_mask / 4 * 3 && !grow_slots(inv))
+        return GX_NO_TERM;
+    return inv->n_lists - 1;
+}
+
+/* ---- chains ---- */
+
+/* A new chunk's address in units, or UINT32_MAX. */
+static uint32_t new_chunk(gx_inverter *inv, uint32_t bytes)
+{
+    if (inv->slabs_used == 0 || inv->slab_at + bytes > inv->slab_bytes) {
+        if (inv->slabs_used == inv->n_slabs) {
+            if (((uint64_t)inv->n_slabs + 1) << inv->slab_shift > UINT32_MAX ||
+                !reserve(&inv->slabs, &inv->max_slabs, (uint64_t)inv->n_slabs + 1, sizeof *inv->slabs) ||
+                !(inv->slabs[inv->n_slabs] = gx_pages_open(inv->slab_bytes)))
+                return UINT32_MAX;
+            ++inv->n_slabs;
+        }
+        ++inv->slabs_used;
+        inv->slab_at = 0;
+    }
+    const uint32_t unit = ((inv->slabs_used - 1) << inv->slab_shift) + inv->slab_at / UNIT;
+    inv->slab_at += bytes;
+    return unit;
+}
+
+static inline uint8_t *put_vbyte(uint8_t *p, uint64_t v)
+{
+    while (v >= 128) {
+        *p++ = (uint8_t)(v | 128);
+        v >>= 7;
+    }
+    *p++ = (uint8_t)v;
+    return p;
+}
+
+/* A record: the d-gap to the next document (>= 1) and the tf of this one. Its first byte is never 0. */
+static inline uint8_t *put_record(uint8_t *p, uint32_t gap, uint32_t tf)
+{
+    const uint64_t v = (uint64_t)gap << 1 | (tf == 1);
+    if (__builtin_expect(v < 128, 1))
+        *p++ = (uint8_t)v;
+    else
+        p = put_vbyte(p, v);
+    return tf == 1 ? p : put_vbyte(p, tf);
+}
+#define MAX_RECORD 10u
+
+/* Begin the chain, or go on in a new chunk. */
+static bool extend_chain(gx_inverter *inv, list *l)
+{
+    const uint32_t bytes = chunk_bytes(l->chunks), unit = new_chunk(inv, bytes);
+    if (unit == UINT32_MAX)
+        return false;
+    uint8_t *const chunk = chunk_at(inv, unit);
+    if (l->chunks == 0) {
+        l->first = unit;
+        l->at = put_vbyte(chunk, l->doc);
+    } else {
+        *l->at = 0;
+        memcpy(l->at + l->left + CHUNK_END - 4, &unit, 4);
+        l->at = chunk;
+    }
+    l->left = (uint16_t)(bytes - CHUNK_END - (uint32_t)(l->at - chunk));
+    if (l->chunks < 255)
+        ++l->chunks;
+    return true;
+}
+
+/* The pending posting goes to the chain, for another document follows by so much. */
+static bool flush_tight(gx_inverter *inv, list *l, uint32_t gap)
+{
+    uint8_t record[MAX_RECORD];
+    const uint32_t n = (uint32_t)(put_record(record, gap, l->tf) - record);
+    while (l->chunks == 0 || n > l->left)
+        if (!extend_chain(inv, l))
+            return false;
+    memcpy(l->at, record, n);
+    l->at += n;
+    l->left = (uint16_t)(l->left - n);
+    return true;
+}
+
+gx_status gx_inverter_add(gx_inverter *inv, uint32_t docid, const uint32_t *terms, size_t n)
+{
+    list *const lists = inv->lists;
+    const size_t ahead = 128; /* states and ends of chains of so many terms are on their way at once */
+    for (size_t i = 0; i < n; ++i) {
+        if (i % ahead == 0) {
+            const size_t end = i + ahead < n ? i + ahead : n;
+            for (size_t j = i; j < end; ++j)
+                __builtin_prefetch(&lists[terms[j]], 1);
+            for (size_t j = i; j < end; ++j)
+                __builtin_prefetch(lists[terms[j]].at, 1);
+        }
+        list *l = &lists[terms[i]];
+        if (l->doc == docid && l->df) {
+            ++l->tf;
+            continue;
+        }
+        if (l->df) {
+            if (l->left >= MAX_RECORD) {
+                uint8_t *p = put_record(l->at, docid - l->doc, l->tf);
+                l->left = (uint16_t)(l->left - (p - l->at));
+                l->at = p;
+            } else if (!flush_tight(inv, l, docid - l->doc)) {
+                return GX_ENOMEM;
+            }
+        }
+        l->doc = docid;
+        l->tf = 1;
+        ++l->df;
+    }
+    return GX_OK;
+}
+
+bool gx_postings_reserve(postings *p, uint64_t df)
+{
+    uint32_t max = p->max;
+    if (df <= max)
+        return true;
+    return reserve(&p->docids, &max, df, sizeof *p->docids) && reserve(&p->tfs, &p->max, df, sizeof *p->tfs);
+}
+
+void gx_inverter_decode(const gx_inverter *inv, const list *l, uint32_t *docids, uint32_t *tfs)
+{
+    const uint32_t df = l->df;
+    docids[df - 1] = l->doc;
+    tfs[df - 1] = l->tf;
+    if (df == 1)
+        return;
+    uint32_t chunks = 0;
+    const uint8_t *chunk = chunk_at(inv, l->first);
+    uint64_t v;
+    const uint8_t *p = get_vbyte(chunk, &v);
+    uint32_t doc = (uint32_t)v;
+    for (uint32_t i = 0; i + 1 < df; ++i) {
+        if (*p == 0) {
+            uint32_t next;
+            memcpy(&next, chunk + chunk_bytes(chunks) - 4, 4);
+            ++chunks;
+            p = chunk = chunk_at(inv, next);
+        }
+        v = *p++;
+        if (v >= 128)
+            p = get_vbyte(p - 1, &v);
+        docids[i] = doc;
+        doc += (uint32_t)(v >> 1);
+        uint64_t tf = 1;
+        if (!(v & 1)) {
+            tf = *p++;
+            if (tf >= 128)
+                p = get_vbyte(p - 1, &tf);
+        }
+        tfs[i] = (uint32_t)tf;
+    }
+}
+
+/* ---- byte order ---- */
+
+static int compare_keys(const void *pa, const void *pb, void *strings)
+{
+    const uint8_t *a = (const uint8_t *)strings + ((const sort_key *)pa)->string;
+    const uint8_t *b = (const uint8_t *)strings + ((const sort_key *)pb)->string;
+    return compare_terms(a + 2, (size_t)a[0] | (size_t)a[1] << 8, b + 2, (size_t)b[0] | (size_t)b[1] << 8);
+}
+
+/* Stable sort by prefix, 16 bits at a time; the result is in a. */
+static bool sort_prefixes(sort_key *a, uint32_t n)
+{
+    sort_key *b = malloc((n ? n : 1) * sizeof *b), *const spare = b;
+    uint32_t *count = malloc(65537 * sizeof *count);
+    if (!b || !count) {
+        free(spare);
+        free(count);
+        return false;
+    }
+    for (unsigned shift = 0; shift < 64; shift += 16) { /* an even number of passes */
+        memset(count, 0, 65537 * sizeof *count);
+        for (uint32_t i = 0; i < n; ++i)
+            ++count[(a[i].prefix >> shift & 65535) + 1];
+        for (uint32_t i = 0; i < 65536; ++i)
+            count[i + 1] += count[i];
+        for (uint32_t i = 0; i < n; ++i)
+            b[count[a[i].prefix >> shift & 65535]++] = a[i];
+        sort_key *const t = a;
+        a = b;
+        b = t;
+    }
+    free(spare);
+    free(count);
+    return true;
+}
+
+/* All lists' numbers, terms in byte order; the caller frees. */
+static sort_key *in_byte_order(const gx_inverter *inv)
+{
+    const uint32_t n = inv->n_lists;
+    sort_key *keys = malloc((n ? n : 1) * sizeof *keys);
+    if (!keys)
+        return NULL;
+    for (uint32_t t = 0; t < n; ++t) {
+        size_t len;
+        const uint8_t *term = term_of(inv, &inv->lists[t], &len);
+        keys[t] = (sort_key){prefix_of(term, len), t, inv->lists[t].string};
+    }
+    if (n < 4096) {
+        qsort_r(keys, n, sizeof *keys, compare_keys, inv->strings);
+        return keys;
+    }
+    if (!sort_prefixes(keys, n)) {
+        free(keys);
+        return NULL;
+    }
+    for (uint32_t i = 0, j; i < n; i = j) {
+        for (j = i + 1; j < n && keys[j].prefix == keys[i].prefix; ++j)
+            ;
+        if (j - i > 1)
+            qsort_r(keys + i, j - i, sizeof *keys, compare_keys, inv->strings);
+    }
+    return keys;
+}
+
+gx_status gx_inverter_no_memory(gx_error *err)
+{
+    return gx_fail(err, GX_ENOMEM, "out of memory while inverting; --memory sets how much is held before lists go to a temporary file");
+}
+
+gx_status gx_inverter_each(const gx_inverter *inv, const sort_key *keys, uint32_t begin, uint32_t end, postings *whole, gx_list_fn *fn,
+                           void *user, gx_error *err)
+{
+    gx_status st = GX_OK;
+    for (uint32_t i = begin; i < end && st == GX_OK; ++i) {
+        prefetch_lists(inv, keys, i);
+        const list *l = &inv->lists[keys[i].number];
+        if (l->df == 0)
+            continue;
+        if (!gx_postings_reserve(whole, l->df))
+            return gx_inverter_no_memory(err);
+        gx_inverter_decode(inv, l, whole->docids, whole->tfs);
+        size_t len;
+        const uint8_t *term = term_of(inv, l, &len);
+        st = fn(user, (const char *)term, len, l->df, whole->docids, whole->tfs, err);
+    }
+    return st;
+}
+
+static gx_status add_mark(gx_inverter *inv, uint64_t prefix, uint64_t at, gx_error *err)
+{
+    if (!reserve(&inv->marks, &inv->max_marks, (uint64_t)inv->n_marks + 1, sizeof(mark)))
+        return gx_inverter_no_memory(err);
+    inv->marks[inv->n_marks++] = (mark){prefix, at};
+    return GX_OK;
+}
+
+/* The marks of keys. */
+static gx_status mark_keys(gx_inverter *inv, gx_error *err)
+{
+    gx_status st = GX_OK;
+    uint64_t since = MARK_POSTINGS;
+    for (uint32_t i = 0; i < inv->n_lists && st == GX_OK; ++i) {
+        if (i + 16 < inv->n_lists)
+            __builtin_prefetch(&inv->lists[inv->keys[i + 16].number]);
+        if (since >= MARK_POSTINGS) {
+            st = add_mark(inv, inv->keys[i].prefix, i, err);
+            since = 0;
+        }
+        since += inv->lists[inv->keys[i].number].df;
+    }
+    return st;
+}
+
+/* ---- runs ---- */
+
+typedef struct run_writer {
+    gx_inverter *inv;
+    uint8_t *buffer;
+    size_t n, max;
+    uint64_t since; /* postings behind the last mark */
+} run_writer;
+
+static gx_status write_all(gx_inverter *inv, const uint8_t *p, size_t n, gx_error *err)
+{
+    while (n) {
+        const ssize_t w = pwrite(inv->fd, p, n, (off_t)inv->file_bytes);
+        if (w < 0 && errno == EINTR)
+            continue;
+        if (w <= 0)
+            return gx_fail(err, GX_EIO, "cannot write a temporary file in %s: %s; free some space there, or give more --memory",
+                           inv->dir, strerror(w < 0 ? errno : ENOSPC));
+        p += w;
+        n -= (size_t)w;
+        inv->file_bytes += (uint64_t)w;
+    }
+    return GX_OK;
+}
+
+static gx_status write_entry(void *user, const char *term, size_t len, uint32_t df, const uint32_t *docids, const uint32_t *tfs,
+                             gx_error *err)
+{
+    run_writer *w = user;
+    const size_t most = ENTRY_HEAD + len + (size_t)df * MAX_RECORD;
+    if (w->n + most > w->max && w->n) {
+        const gx_status st = write_all(w->inv, w->buffer, w->n, err);
+        if (st != GX_OK)
+            return st;
+        w->n = 0;
+    }
+    if (most > w->max) {
+        uint8_t *p = realloc(w->buffer, most);
+        if (!p)
+            return gx_inverter_no_memory(err);
+        w->buffer = p;
+        w->max = most;
+    }
+    if (w->since >= MARK_POSTINGS) {
+        const gx_status st = add_mark(w->inv, prefix_of((const uint8_t *)term, len), w->inv->file_bytes + w->n, err);
+        if (st != GX_OK)
+            return st;
+        w->since = 0;
+    }
+    w->since += df;
+    uint8_t *const head = w->buffer + w->n, *const body = head + ENTRY_HEAD + len, *p = body;
+    memcpy(head + ENTRY_HEAD, term, len);
+    for (uint32_t i = 0, last = 0; i < df; last = docids[i++])
+        p = put_record(p, docids[i] - last, tfs[i]);
+    const uint16_t len16 = (uint16_t)len;
+    const uint64_t bytes = (uint64_t)(p - body);
+    if (bytes > UINT32_MAX)
+        return gx_fail(err, GX_ENOMEM, "a list of %" PRIu32 " postings is too long for a run; give less --memory", df);
+    const uint32_t bytes32 = (uint32_t)bytes;
+    memcpy(head, &len16, 2);
+    memcpy(head + 2, &df, 4);
+    memcpy(head + 6, &bytes32, 4);
+    w->n = (size_t)(p - w->buffer);
+    return GX_OK;
+}
+
+static gx_status open_file(gx_inverter *inv, gx_error *err)
+{
+    if (inv->fd >= 0)
+        return GX_OK;
+    inv->fd = open(inv->dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (inv->fd >= 0)
+        return GX_OK;
+    char path[4096]; /* a file system without O_TMPFILE */
+    if (snprintf(path, sizeof path, "%s/.gpuidx-run-XXXXXX", inv->dir) < (int)sizeof path &&
+        (inv->fd = mkostemp(path, O_CLOEXEC)) >= 0) {
+        unlink(path);
+        return GX_OK;
+    }
+    return gx_fail(err, GX_EIO, "cannot make a temporary file in %s: %s", inv->dir, strerror(errno));
+}
+
+gx_status gx_inverter_spill(gx_inverter *inv, gx_error *err)
+{
+    gx_status st = open_file(inv, err);
+    if (st != GX_OK)
+        return st;
+    run_writer w = {inv, malloc(256u << 10), 0, 256u << 10, MARK_POSTINGS};
+    postings whole = {0};
+    if (!w.buffer || !reserve(&inv->runs, &inv->max_runs, (uint64_t)inv->n_runs + 1, sizeof(run))) {
+        free(w.buffer);
+        return gx_inverter_no_memory(err);
+    }
+    const uint64_t begin = inv->file_bytes;
+    const uint32_t first_mark = inv->n_marks;
+    sort_key *keys = in_byte_order(inv);
+    st = keys ? gx_inverter_each(inv, keys, 0, inv->n_lists, &whole, write_entry, &w, err) : gx_inverter_no_memory(err);
+    if (st == GX_OK)
+        st = write_all(inv, w.buffer, w.n, err);
+    free(keys);
+    free(w.buffer);
+    gx_postings_free(&whole);
+    if (st != GX_OK)
+        return st;
+    inv->runs[inv->n_runs++] = (run){begin, inv->file_bytes, first_mark, inv->n_marks - first_mark};
+    inv->n_lists = inv->strings_bytes = inv->slabs_used = inv->slab_at = 0;
+    gx_pages_close(inv->slots, (inv->slot_mask + 1ull) * sizeof(slot));
+    inv->slot_mask = FIRST_SLOTS - 1;
+    inv->slots = gx_pages_open(FIRST_SLOTS * sizeof(slot));
+    return inv->slots ? GX_OK : gx_inverter_no_memory(err);
+}
+
+gx_status gx_inverter_seal(gx_inverter *inv, gx_error *err)
+{
+    if (inv->sealed)
+        return GX_OK;
+    if (inv->n_runs == 0) {
+        if (!(inv->keys = in_byte_order(inv)))
+            return gx_inverter_no_memory(err);
+        const gx_status st = mark_keys(inv, err);
+        if (st != GX_OK)
+            return st;
+    } else {
+        const gx_status st = inv->n_lists ? gx_inverter_spill(inv, err) : GX_OK;
+        if (st != GX_OK)
+            return st;
+        for (uint32_t i = 0; i < inv->n_slabs; ++i)
+            gx_pages_close(inv->slabs[i], inv->slab_bytes);
+        inv->n_slabs = 0;
+    }
+    inv->sealed = true;
+    return GX_OK;
+}

@@ -1,0 +1,143 @@
+/* postings_buffer_internal.h: what an inverter holds, for its two halves alone: postings_buffer.c, which takes documents and writes runs, and
+ * postings_merge.c, which reads both again. */
+#ifndef GX_INVERTER_HELD_H
+#define GX_INVERTER_HELD_H
+
+#include <string.h>
+
+#include "index/build/postings_buffer.h"
+
+/* A list being built. df counts the documents, the last of which is (doc, tf); the others are in the chain. */
+typedef struct list {
+    uint8_t *at;      /* where the chain goes on */
+    uint32_t first;   /* the chain's first chunk, in units; meaningless while df < 2 */
+    uint32_t doc, tf; /* df == 0: none yet */
+    uint32_t df;
+    uint32_t string;  /* the term, in strings: two bytes of length, then the bytes */
+    uint16_t left;    /* bytes that may be written at at */
+    uint8_t chunks;   /* chunks so far */
+} list;
+_Static_assert(sizeof(list) == 32, "half a cache line");
+
+#define UNIT 16u /* bytes; chunks are addressed in units */
+#define FIRST_SLOTS 4096u
+
+typedef struct slot {
+    uint32_t tag, number; /* high half of the term's hash; number + 1, 0: free */
+} slot;
+
+/* Where terms of this prefix, or higher ones, begin: in keys, or in a run. Marks divide a part's lists, terms in byte order, into
+ * pieces of MARK_POSTINGS, so that it can be read from the middle, and several threads find ranges of about equal work. */
+typedef struct mark {
+    uint64_t prefix, at;
+} mark;
+#define MARK_POSTINGS 2048u
+
+typedef struct run {
+    uint64_t begin, end; /* in the temporary file */
+    uint32_t first_mark, n_marks;
+} run;
+
+/* A list decoded. */
+typedef struct postings {
+    uint32_t *docids, *tfs; /* [max] */
+    uint32_t max;
+} postings;
+
+typedef struct sort_key {
+    uint64_t prefix; /* the term's first 8 bytes, the first highest, zeros behind */
+    uint32_t number, string;
+} sort_key;
+
+struct gx_inverter {
+    list *lists;
+    uint32_t n_lists, max_lists;
+    uint8_t *strings;
+    uint32_t strings_bytes, max_strings;
+    slot *slots; /* [slot_mask + 1] */
+    uint32_t slot_mask;
+
+    uint8_t **slabs; /* of slab_bytes each */
+    uint32_t n_slabs, max_slabs, slabs_used;
+    uint32_t slab_bytes, slab_shift /* log2 of units a slab */, slab_at /* bytes used of the last used slab */;
+
+    char *dir;
+    int fd; /* the runs, or -1 */
+    uint64_t file_bytes;
+    run *runs;
+    uint32_t n_runs, max_runs;
+
+    mark *marks; /* [n_marks] of all runs, or of keys */
+    uint32_t n_marks, max_marks;
+    sort_key *keys; /* [n_lists] once sealed, terms in byte order */
+    bool sealed;
+};
+
+/* Bytes of the i-th chunk of a chain: 16, 16, 32, 32, ... 8192. */
+static inline uint32_t chunk_bytes(uint32_t i) { return UNIT << (i < 18 ? i / 2 : 9); }
+
+/* The last 4 bytes of a chunk are the next one's address; before them a zero byte ends the records. */
+#define CHUNK_END 5u
+
+/* A run is one entry a term: u16 length, u32 df, u32 bytes of postings, the term, the postings (vbytes: docid or d-gap,
+ * shifted left by one, the low bit set where the tf is 1; else the tf behind it). */
+#define ENTRY_HEAD 10u
+
+static inline const uint8_t *term_of(const gx_inverter *inv, const list *l, size_t *len)
+{
+    const uint8_t *p = inv->strings + l->string;
+    *len = (size_t)p[0] | (size_t)p[1] << 8;
+    return p + 2;
+}
+
+static inline uint8_t *chunk_at(const gx_inverter *inv, uint32_t unit)
+{
+    return inv->slabs[unit >> inv->slab_shift] + (size_t)(unit & ((1u << inv->slab_shift) - 1)) * UNIT;
+}
+
+static inline const uint8_t *get_vbyte(const uint8_t *p, uint64_t *v)
+{
+    uint64_t x = *p & 127;
+    for (unsigned shift = 7; *p++ & 128; shift += 7)
+        x |= (uint64_t)(*p & 127) << shift;
+    *v = x;
+    return p;
+}
+
+static inline uint64_t prefix_of(const uint8_t *p, size_t len)
+{
+    uint64_t x = 0;
+    for (size_t i = 0; i < 8; ++i)
+        x = x << 8 | (i < len ? p[i] : 0);
+    return x;
+}
+
+static inline int compare_terms(const void *a, size_t a_len, const void *b, size_t b_len)
+{
+    const int c = memcmp(a, b, a_len < b_len ? a_len : b_len);
+    return c ? c : (a_len > b_len) - (a_len < b_len);
+}
+
+/* The lists that come after the i-th in byte order, on their way into the cache. */
+static inline void prefetch_lists(const gx_inverter *inv, const sort_key *keys, uint32_t i)
+{
+    if (i + 16 < inv->n_lists)
+        __builtin_prefetch(&inv->lists[keys[i + 16].number]);
+    if (i + 8 < inv->n_lists && inv->lists[keys[i + 8].number].df > 1)
+        __builtin_prefetch(chunk_at(inv, inv->lists[keys[i + 8].number].first));
+}
+
+/* Room for df postings; false: no memory. */
+bool gx_postings_reserve(postings *p, uint64_t df);
+void gx_postings_free(postings *p);
+
+/* docids[df] and tfs[df] of a list that is held. */
+void gx_inverter_decode(const gx_inverter *inv, const list *l, uint32_t *docids, uint32_t *tfs);
+
+/* Give the lists keys[begin, end), which are held, to fn; they are decoded to whole. */
+gx_status gx_inverter_each(const gx_inverter *inv, const sort_key *keys, uint32_t begin, uint32_t end, postings *whole, gx_list_fn *fn,
+                           void *user, gx_error *err);
+
+gx_status gx_inverter_no_memory(gx_error *err);
+
+#endif

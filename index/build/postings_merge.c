@@ -1,0 +1,436 @@
+/* The merge of inverters: their runs and the lists that they hold, term by term, of all terms or of a range. */
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "engine/status.h"
+#include "index/build/postings_buffer_internal.h"
+
+/* Lists of a range being read, terms in byte order: a run's, or those that an inverter holds. The entry at hand, and what follows. */
+typedef struct cursor {
+    const gx_inverter *inv;
+    uint64_t prefix; /* the term's */
+    const uint8_t *term;
+    uint32_t len, df, number;
+    const run *run; /* NULL: held */
+
+    uint32_t at_key, end_key; /* held: of inv->keys, the next one's, and the range's end */
+    const list *l;
+
+    uint64_t next, end; /* a run: what of the file is still to be read */
+    uint8_t *window;    /* bytes [at, n) are not used up */
+    size_t at, n, max;
+    uint32_t bytes;
+} cursor;
+
+/* At least want bytes of the run in the window, where there are so many; false: an error. */
+static gx_status fill(const gx_inverter *inv, cursor *c, size_t want, gx_error *err)
+{
+    if (c->n - c->at >= want)
+        return GX_OK;
+    memmove(c->window, c->window + c->at, c->n - c->at);
+    c->n -= c->at;
+    c->at = 0;
+    if (want > c->max) {
+        uint8_t *p = realloc(c->window, want);
+        if (!p)
+            return gx_inverter_no_memory(err);
+        c->window = p;
+        c->max = want;
+    }
+    while (c->n < want) {
+        const uint64_t rest = c->end - c->next, room = c->max - c->n;
+        const ssize_t r = rest ? pread(inv->fd, c->window + c->n, rest < room ? rest : room, (off_t)c->next) : 0;
+        if (r < 0 && errno == EINTR)
+            continue;
+        if (r <= 0)
+            return gx_fail(err, GX_EIO, "cannot read back a temporary file in %s: %s", inv->dir,
+                           r < 0 ? strerror(errno) : "it ends too early");
+        c->n += (size_t)r;
+        c->next += (uint64_t)r;
+    }
+    return GX_OK;
+}
+
+/* The next entry of a run. */
+static gx_status advance_run(cursor *c, gx_error *err)
+{
+    gx_status st = fill(c->inv, c, ENTRY_HEAD, err);
+    if (st != GX_OK)
+        return st;
+    uint16_t len;
+    memcpy(&len, c->window + c->at, 2);
+    memcpy(&c->df, c->window + c->at + 2, 4);
+    memcpy(&c->bytes, c->window + c->at + 6, 4);
+    c->len = len;
+    if ((st = fill(c->inv, c, (size_t)ENTRY_HEAD + len + c->bytes, err)) != GX_OK)
+        return st;
+    c->term = c->window + c->at + ENTRY_HEAD;
+    c->at += (size_t)ENTRY_HEAD + len + c->bytes;
+    return GX_OK;
+}
+
+/* The next list that is held and has a posting, or false. */
+static bool advance_held(cursor *c)
+{
+    const gx_inverter *inv = c->inv;
+    while (c->at_key < c->end_key) {
+        prefetch_lists(inv, inv->keys, c->at_key);
+        c->l = &inv->lists[inv->keys[c->at_key++].number];
+        if (c->l->df == 0)
+            continue;
+        size_t len;
+        c->term = term_of(inv, c->l, &len);
+        c->len = (uint32_t)len;
+        c->df = c->l->df;
+        return true;
+    }
+    return false;
+}
+
+/* The next entry, or *more = false. */
+static gx_status advance(cursor *c, bool *more, gx_error *err)
+{
+    gx_status st = GX_OK;
+    *more = c->run ? c->at < c->n || c->next < c->end : advance_held(c);
+    if (*more && c->run)
+        st = advance_run(c, err);
+    if (*more && st == GX_OK)
+        c->prefix = prefix_of(c->term, c->len);
+    return st;
+}
+
+static bool before(const cursor *a, const cursor *b)
+{
+    if (a->prefix != b->prefix)
+        return a->prefix < b->prefix;
+    const int c = compare_terms(a->term, a->len, b->term, b->len);
+    return c < 0 || (c == 0 && a->number < b->number);
+}
+
+/* Let heap[i] sink to its place in the heap of n. */
+static void sink(cursor **heap, uint32_t n, uint32_t i)
+{
+    cursor *const c = heap[i];
+    for (uint32_t child; (child = 2 * i + 1) < n; i = child) {
+        if (child + 1 < n && before(heap[child + 1], heap[child]))
+            ++child;
+        if (!before(heap[child], c))
+            break;
+        heap[i] = heap[child];
+    }
+    heap[i] = c;
+}
+
+static void decode_entry(const cursor *c, uint32_t *docids, uint32_t *tfs)
+{
+    if (!c->run) {
+        gx_inverter_decode(c->inv, c->l, docids, tfs);
+        return;
+    }
+    const uint8_t *p = c->term + c->len;
+    uint32_t doc = 0;
+    for (uint32_t i = 0; i < c->df; ++i) {
+        uint64_t v, tf = 1;
+        p = get_vbyte(p, &v);
+        if (!(v & 1))
+            p = get_vbyte(p, &tf);
+        docids[i] = doc += (uint32_t)(v >> 1);
+        tfs[i] = (uint32_t)tf;
+    }
+}
+
+/* Rising docids [at, end) of a list whose pieces are decoded one behind another. */
+typedef struct part {
+    uint32_t at, end, doc; /* doc: the one at at */
+} part;
+
+#define LONG (1u << 20) /* postings; memory for more is not kept */
+
+struct gx_merger {
+    cursor *cursors, **heap; /* [n_cursors] */
+    part *parts;             /* [n_cursors] */
+    uint32_t n_cursors, n_heap;
+    uint8_t *term;           /* [65536] */
+    postings pieces, whole;
+};
+
+static void sink_part(part *heap, uint32_t n, uint32_t i)
+{
+    const part p = heap[i];
+    for (uint32_t child; (child = 2 * i + 1) < n; i = child) {
+        if (child + 1 < n && heap[child + 1].doc < heap[child].doc)
+            ++child;
+        if (heap[child].doc > p.doc)
+            break;
+        heap[i] = heap[child];
+    }
+    heap[i] = p;
+}
+
+/* The parts of m->pieces by rising docid to m->whole. The part that is behind gives all that it has before the next. */
+static void interleave(gx_merger *m, uint32_t n)
+{
+    const uint32_t *const docids = m->pieces.docids, *const tfs = m->pieces.tfs;
+    part *const heap = m->parts;
+    uint32_t to = 0;
+    for (uint32_t i = n / 2; i-- > 0;)
+        sink_part(heap, n, i);
+    while (n) {
+        part *const p = &heap[0];
+        uint32_t next = n > 1 ? heap[1].doc : UINT32_MAX;
+        if (n > 2 && heap[2].doc < next)
+            next = heap[2].doc;
+        uint32_t at = p->at;
+        do {
+            m->whole.docids[to] = docids[at];
+            m->whole.tfs[to++] = tfs[at++];
+        } while (at < p->end && docids[at] < next);
+        p->at = at;
+        if (at < p->end)
+            p->doc = docids[at];
+        else
+            heap[0] = heap[--n];
+        sink_part(heap, n, 0);
+    }
+}
+
+/* The list of the term that comes first, from all cursors that have it, decoded in their order. */
+static gx_status merge_list(gx_merger *m, size_t len, const postings **out, uint64_t *df, gx_error *err)
+{
+    uint32_t n_parts = 0;
+    *df = 0;
+    do {
+        cursor *const c = m->heap[0];
+        if (*df + c->df > UINT32_MAX || !gx_postings_reserve(&m->pieces, *df + c->df))
+            return gx_inverter_no_memory(err);
+        const uint32_t at = (uint32_t)*df, *const docids = m->pieces.docids;
+        decode_entry(c, m->pieces.docids + at, m->pieces.tfs + at);
+        *df += c->df;
+        if (at && docids[at - 1] < docids[at])
+            m->parts[n_parts - 1].end = (uint32_t)*df;
+        else
+            m->parts[n_parts++] = (part){at, (uint32_t)*df, docids[at]};
+        bool more;
+        const gx_status st = advance(c, &more, err);
+        if (st != GX_OK)
+            return st;
+        if (!more)
+            m->heap[0] = m->heap[--m->n_heap];
+        if (m->n_heap)
+            sink(m->heap, m->n_heap, 0);
+    } while (m->n_heap && compare_terms(m->heap[0]->term, m->heap[0]->len, m->term, len) == 0);
+    *out = &m->pieces;
+    if (n_parts == 1)
+        return GX_OK;
+    if (!gx_postings_reserve(&m->whole, *df))
+        return gx_inverter_no_memory(err);
+    interleave(m, n_parts);
+    *out = &m->whole;
+    return GX_OK;
+}
+
+/* ---- ranges ---- */
+
+static bool is_before_end(uint64_t prefix, gx_term_range r)
+{
+    return r.to == 0 || prefix < r.to;
+}
+
+/* The first of keys whose prefix is not below this one. */
+static uint32_t find_key(const gx_inverter *inv, uint64_t prefix)
+{
+    uint32_t lo = 0, hi = inv->n_lists;
+    while (lo < hi) {
+        const uint32_t mid = lo + (hi - lo) / 2;
+        if (inv->keys[mid].prefix < prefix)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+/* How many of the run's marks, from its first on, have a prefix below this one. */
+static uint32_t count_marks(const gx_inverter *inv, const run *r, uint64_t prefix)
+{
+    const mark *const marks = inv->marks + r->first_mark;
+    uint32_t lo = 0, hi = r->n_marks;
+    while (lo < hi) {
+        const uint32_t mid = lo + (hi - lo) / 2;
+        if (marks[mid].prefix < prefix)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+/* To the cursor's first entry in the range, or *more = false. */
+static gx_status begin_range(cursor *c, gx_term_range range, bool *more, gx_error *err)
+{
+    const gx_inverter *inv = c->inv;
+    if (!c->run) {
+        c->at_key = find_key(inv, range.from);
+        c->end_key = range.to ? find_key(inv, range.to) : inv->n_lists;
+        return advance(c, more, err);
+    }
+    const mark *const marks = inv->marks + c->run->first_mark;
+    const uint32_t before = count_marks(inv, c->run, range.from), until = range.to ? count_marks(inv, c->run, range.to) : c->run->n_marks;
+    c->next = before ? marks[before - 1].at : c->run->begin;
+    c->end = until < c->run->n_marks ? marks[until].at : c->run->end;
+    c->at = c->n = 0;
+    gx_status st;
+    do
+        st = advance(c, more, err);
+    while (st == GX_OK && *more && c->prefix < range.from);
+    return st;
+}
+
+static gx_status merge_range(gx_merger *m, gx_term_range range, gx_list_fn *fn, void *user, gx_error *err)
+{
+    gx_status st = GX_OK;
+    while (m->n_heap && is_before_end(m->heap[0]->prefix, range) && st == GX_OK) {
+        const size_t len = m->heap[0]->len;
+        const postings *p = NULL;
+        uint64_t df;
+        memcpy(m->term, m->heap[0]->term, len);
+        st = merge_list(m, len, &p, &df, err);
+        if (st == GX_OK)
+            st = fn(user, (const char *)m->term, len, (uint32_t)df, p->docids, p->tfs, err);
+    }
+    return st;
+}
+
+gx_status gx_merger_run(gx_merger *m, gx_term_range range, gx_list_fn *fn, void *user, gx_error *err)
+{
+    const cursor *const first = &m->cursors[0];
+    if (m->n_cursors == 1 && !first->run) /* nothing to merge */
+        return gx_inverter_each(first->inv, first->inv->keys, find_key(first->inv, range.from),
+                                range.to ? find_key(first->inv, range.to) : first->inv->n_lists, &m->whole, fn, user, err);
+    m->n_heap = 0;
+    for (uint32_t i = 0; i < m->n_cursors; ++i) {
+        bool more;
+        const gx_status st = begin_range(&m->cursors[i], range, &more, err);
+        if (st != GX_OK)
+            return st;
+        if (more && is_before_end(m->cursors[i].prefix, range))
+            m->heap[m->n_heap++] = &m->cursors[i];
+    }
+    for (uint32_t i = m->n_heap / 2; i-- > 0;)
+        sink(m->heap, m->n_heap, i);
+    const gx_status st = merge_range(m, range, fn, user, err);
+    if (m->pieces.max > LONG) { /* other threads have such lists too */
+        gx_postings_free(&m->pieces);
+        gx_postings_free(&m->whole);
+    }
+    return st;
+}
+
+/* Cursors in the order of docids: of an inverter, what it holds or its runs one after another. */
+static gx_status open_cursors(gx_merger *m, gx_inverter *const *inverters, uint32_t n, gx_error *err)
+{
+    uint64_t n_cursors = 0;
+    for (uint32_t i = 0; i < n; ++i)
+        n_cursors += inverters[i]->n_runs ? inverters[i]->n_runs : 1;
+    const size_t share = (size_t)((512u << 10) / n_cursors), window = share < 16u << 10 ? 16u << 10 : share;
+    m->cursors = calloc(n_cursors, sizeof *m->cursors);
+    m->heap = calloc(n_cursors, sizeof *m->heap);
+    m->parts = calloc(n_cursors, sizeof *m->parts);
+    m->term = malloc(65536);
+    if (n_cursors > UINT32_MAX || !m->cursors || !m->heap || !m->parts || !m->term)
+        return gx_inverter_no_memory(err);
+    for (uint32_t i = 0; i < n; ++i) {
+        for (uint32_t r = 0; r == 0 || r < inverters[i]->n_runs; ++r) {
+            cursor *c = &m->cursors[m->n_cursors];
+            *c = (cursor){.inv = inverters[i], .number = m->n_cursors++, .run = inverters[i]->n_runs ? &inverters[i]->runs[r] : NULL};
+            c->max = c->run ? window : 0;
+            if (c->run && !(c->window = malloc(window)))
+                return gx_inverter_no_memory(err);
+        }
+    }
+    return GX_OK;
+}
+
+gx_status gx_merger_open(gx_merger **out, gx_inverter *const *inverters, uint32_t n, gx_error *err)
+{
+    *out = NULL;
+    gx_merger *m = calloc(1, sizeof *m);
+    const gx_status st = m ? open_cursors(m, inverters, n, err) : gx_inverter_no_memory(err);
+    if (st != GX_OK) {
+        gx_merger_close(m);
+        return st;
+    }
+    *out = m;
+    return GX_OK;
+}
+
+void gx_merger_close(gx_merger *m)
+{
+    if (!m)
+        return;
+    for (uint32_t i = 0; i < m->n_cursors; ++i)
+        free(m->cursors[i].window);
+    free(m->cursors);
+    free(m->heap);
+    free(m->parts);
+    free(m->term);
+    gx_postings_free(&m->pieces);
+    gx_postings_free(&m->whole);
+    free(m);
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+gx_status gx_inverter_ranges(gx_inverter *const *inverters, uint32_t n, gx_term_range **ranges, uint32_t *n_ranges, gx_error *err)
+{
+    uint64_t n_marks = 0, n_parts = 0, got = 0;
+    for (uint32_t i = 0; i < n; ++i) {
+        n_marks += inverters[i]->n_marks;
+        n_parts += inverters[i]->n_runs ? inverters[i]->n_runs : 1;
+    }
+    uint64_t *prefixes = malloc((n_marks + 1) * sizeof *prefixes);
+    gx_term_range *r = malloc((n_marks + 1) * sizeof *r);
+    if (!prefixes || !r || n_marks >= UINT32_MAX) {
+        free(prefixes);
+        free(r);
+        return gx_inverter_no_memory(err);
+    }
+    for (uint32_t i = 0; i < n; ++i)
+        for (uint32_t k = 0; k < inverters[i]->n_marks; ++k)
+            prefixes[got++] = inverters[i]->marks[k].prefix;
+    qsort(prefixes, n_marks, sizeof *prefixes, by_value);
+    /* A range is read of each part from the mark before it on, so it is to have several of each. */
+    const uint64_t step = 2 * n_parts < 16 ? 16 : 2 * n_parts;
+    uint32_t at = 0;
+    r[0] = (gx_term_range){0, 0};
+    for (uint64_t i = step; i < n_marks; i += step) {
+        if (prefixes[i] <= r[at].from)
+            continue;
+        r[at].to = prefixes[i];
+        r[++at] = (gx_term_range){prefixes[i], 0};
+    }
+    free(prefixes);
+    *ranges = r;
+    *n_ranges = at + 1;
+    return GX_OK;
+}
+
+gx_status gx_inverter_merge(gx_inverter *const *inverters, uint32_t n, gx_list_fn *fn, void *user, gx_error *err)
+{
+    gx_merger *m;
+    gx_status st = GX_OK;
+    for (uint32_t i = 0; i < n && st == GX_OK; ++i)
+        st = gx_inverter_seal(inverters[i], err);
+    if (st == GX_OK)
+        st = gx_merger_open(&m, inverters, n, err);
+    if (st != GX_OK)
+        return st;
+    st = gx_merger_run(m, (gx_term_range){0, 0}, fn, user, err);
+    gx_merger_close(m);
+    return st;
+}

@@ -1,0 +1,260 @@
+#include "index/build/section_writer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "engine/status.h"
+#include "engine/hash.h"
+
+#define BUFFER (256u << 10)
+
+/* Where the first section begins, for any number of sections in (GX_MAX_SEALED - 4, GX_MAX_SEALED]: it is begun before
+ * their number is known. */
+#define FRONT (sizeof(gx_header) + GX_MAX_SEALED * sizeof(gx_section))
+static_assert(FRONT % GX_ALIGN == 0 && GX_ALIGN / sizeof(gx_section) == 4, "the first section is aligned");
+
+struct gx_sealer {
+    const char *path, *dir;
+    int fd;
+    char *name; /* the temporary file's, NULL: it has none */
+    gx_section table[GX_MAX_SEALED];
+    uint32_t n;
+    uint64_t at; /* bytes of the file so far, the buffer's included */
+    gx_hasher *hash;
+    uint8_t *buffer;
+    size_t n_buffer, n_hashed; /* of the buffer's bytes the first n_hashed are in the hash */
+};
+
+gx_status gx_sealer_open(gx_sealer **out, const char *path, const char *dir, gx_error *err)
+{
+    gx_status st = GX_OK;
+    *out = NULL;
+    gx_sealer *s = calloc(1, sizeof *s);
+    if (!s)
+        return gx_fail(err, GX_ENOMEM, "out of memory");
+    s->path = path;
+    s->dir = dir;
+    s->hash = gx_hasher_open();
+    s->buffer = malloc(BUFFER);
+    s->fd = -1;
+    if (!s->hash || !s->buffer)
+        st = gx_fail(err, GX_ENOMEM, "out of memory");
+    else if ((s->fd = gx_temp_open(dir, true, &s->name)) < 0)
+        st = gx_fail(err, errno == ENOENT || errno == ENOTDIR ? GX_ENOTFOUND : GX_EIO,
+                     "cannot make a file in directory %s: %s", dir, strerror(errno));
+    if (st == GX_OK) {
+        s->at = FRONT; /* what is before is written last, by seal */
+        if (lseek(s->fd, (off_t)s->at, SEEK_SET) < 0)
+            st = gx_fail(err, GX_EIO, "cannot write %s: %s", path, strerror(errno));
+    }
+    if (st == GX_OK)
+        *out = s;
+    else
+        gx_sealer_close(s);
+    return st;
+}
+
+static gx_status flush(gx_sealer *s, gx_error *err)
+{
+    gx_hasher_add(s->hash, s->buffer + s->n_hashed, s->n_buffer - s->n_hashed);
+    const int e = gx_write_all(s->fd, s->buffer, s->n_buffer);
+    s->n_buffer = s->n_hashed = 0;
+    return e ? gx_fail(err, GX_EIO, "cannot write %s: %s", s->path, strerror(e)) : GX_OK;
+}
+
+gx_status gx_sealer_add(gx_sealer *s, const void *data, size_t n, gx_error *err)
+{
+    const uint8_t *p = data;
+    s->at += n;
+    while (n) {
+        if (s->n_buffer == BUFFER) {
+            const gx_status st = flush(s, err);
+            if (st != GX_OK)
+                return st;
+        }
+        const size_t some = n < BUFFER - s->n_buffer ? n : BUFFER - s->n_buffer;
+        memcpy(s->buffer + s->n_buffer, p, some);
+        s->n_buffer += some;
+        p += some;
+        n -= some;
+    }
+    return GX_OK;
+}
+
+gx_status gx_sealer_add_spool(gx_sealer *s, const gx_spool *from, gx_error *err)
+{
+    const uint64_t bytes = gx_spool_bytes(from);
+    for (uint64_t at = 0; at < bytes;) {
+        gx_status st = s->n_buffer == BUFFER ? flush(s, err) : GX_OK;
+        if (st != GX_OK)
+            return st;
+        const size_t room = BUFFER - s->n_buffer;
+        const size_t some = bytes - at < room ? (size_t)(bytes - at) : room;
+        if ((st = gx_spool_read(from, at, s->buffer + s->n_buffer, some, err)) != GX_OK)
+            return st;
+        s->n_buffer += some;
+        s->at += some;
+        at += some;
+    }
+    return GX_OK;
+}
+
+gx_status gx_sealer_room(gx_sealer *s, size_t n, uint8_t **room, gx_error *err)
+{
+    assert(n <= GX_SEALER_ROOM);
+    const gx_status st = BUFFER - s->n_buffer < n ? flush(s, err) : GX_OK;
+    *room = s->buffer + s->n_buffer;
+    return st;
+}
+
+void gx_sealer_take(gx_sealer *s, size_t n)
+{
+    s->n_buffer += n;
+    s->at += n;
+}
+
+uint64_t gx_sealer_section_bytes(const gx_sealer *s)
+{
+    return s->at - s->table[s->n - 1].offset;
+}
+
+/* The last begun section is complete. */
+static void end_section(gx_sealer *s)
+{
+    if (s->n == 0)
+        return;
+    gx_section *sec = &s->table[s->n - 1];
+    gx_hasher_add(s->hash, s->buffer + s->n_hashed, s->n_buffer - s->n_hashed);
+    s->n_hashed = s->n_buffer;
+    sec->checksum = gx_hasher_get(s->hash);
+    sec->bytes = s->at - sec->offset;
+}
+
+gx_status gx_sealer_begin(gx_sealer *s, uint32_t kind, uint64_t param, gx_error *err)
+{
+    static const uint8_t zeros[GX_ALIGN];
+    end_section(s);
+    const gx_status st = gx_sealer_add(s, zeros, (size_t)(-s->at % GX_ALIGN), err);
+    if (st != GX_OK)
+        return st;
+    if (s->n == GX_MAX_SEALED)
+        return gx_fail(err, GX_EINTERNAL, "%s: more sections than announced", s->path);
+    s->table[s->n++] = (gx_section){.kind = kind, .flags = gx_section_flags(kind), .offset = s->at, .param = param};
+    gx_hasher_start(s->hash);
+    s->n_hashed = s->n_buffer;
+    return GX_OK;
+}
+
+static gx_status write_front(gx_sealer *s, gx_header *h, gx_error *err)
+{
+    memcpy(h->magic, GX_MAGIC, sizeof h->magic);
+    h->version = GX_FORMAT_VERSION;
+    h->header_bytes = sizeof *h;
+    h->file_bytes = s->at;
+    h->n_sections = s->n;
+    h->device_offset = h->device_bytes = 0;
+    for (uint32_t i = 0; i < s->n; ++i)
+        if (s->table[i].flags & GX_SECTION_DEVICE) {
+            if (h->device_offset == 0)
+                h->device_offset = s->table[i].offset;
+            h->device_bytes = s->table[i].offset + s->table[i].bytes - h->device_offset;
+        }
+    h->checksum = 0;
+    gx_hasher_start(s->hash);
+    gx_hasher_add(s->hash, h, sizeof *h);
+    gx_hasher_add(s->hash, s->table, s->n * sizeof *s->table);
+    h->checksum = gx_hasher_get(s->hash);
+    int e = lseek(s->fd, 0, SEEK_SET) < 0 ? errno : 0;
+    if (!e)
+        e = gx_write_all(s->fd, h, sizeof *h);
+    if (!e)
+        e = gx_write_all(s->fd, s->table, s->n * sizeof *s->table);
+    if (!e && fsync(s->fd) != 0)
+        e = errno;
+    return e ? gx_fail(err, GX_EIO, "cannot write %s: %s", s->path, strerror(e)) : GX_OK;
+}
+
+/* A name for a temporary file that has none. */
+static gx_status give_name(gx_sealer *s, gx_error *err)
+{
+    char fd_path[64];
+    snprintf(fd_path, sizeof fd_path, "/proc/self/fd/%d", s->fd);
+    for (int attempt = 0; attempt < 100; ++attempt) {
+        uint64_t random;
+        char *name;
+        if (getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random)
+            break;
+        if (asprintf(&name, "%s/.gpuidx-%016llx.tmp", s->dir, (unsigned long long)random) < 0)
+            return gx_fail(err, GX_ENOMEM, "out of memory");
+        if (linkat(AT_FDCWD, fd_path, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0) {
+            s->name = name;
+            return GX_OK;
+        }
+        free(name);
+        if (errno != EEXIST)
+            break;
+    }
+    return gx_fail(err, GX_EIO, "cannot name %s: %s", s->path, strerror(errno));
+}
+
+/* From the temporary name to the real one; without force never over another file. */
+static int rename_to(const char *from, const char *to, bool force)
+{
+    if (force)
+        return rename(from, to) ? errno : 0;
+    if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
+        return 0;
+    if (errno != EINVAL && errno != ENOSYS)
+        return errno;
+    if (link(from, to) != 0) /* a file system without RENAME_NOREPLACE */
+        return errno;
+    return unlink(from) ? errno : 0;
+}
+
+static int sync_directory(const char *dir)
+{
+    const int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return errno;
+    const int e = fsync(fd) != 0 && errno != EINVAL ? errno : 0; /* EINVAL: this file system has no such thing */
+    close(fd);
+    return e;
+}
+
+gx_status gx_sealer_seal(gx_sealer *s, gx_header *h, bool force, gx_error *err)
+{
+    gx_status st;
+    end_section(s);
+    if (s->n + 4 <= GX_MAX_SEALED)
+        return gx_fail(err, GX_EINTERNAL, "%s: too few sections", s->path);
+    if ((st = flush(s, err)) != GX_OK || (st = write_front(s, h, err)) != GX_OK ||
+        (!s->name && (st = give_name(s, err)) != GX_OK))
+        return st;
+    int e = rename_to(s->name, s->path, force);
+    if (e == EEXIST)
+        return gx_fail(err, GX_EEXISTS, "%s has come into being meanwhile: use --force to replace it", s->path);
+    if (!e) {
+        free(s->name);
+        s->name = NULL;
+        e = sync_directory(s->dir);
+    }
+    return e ? gx_fail(err, GX_EIO, "cannot put %s in its place: %s", s->path, strerror(e)) : GX_OK;
+}
+
+void gx_sealer_close(gx_sealer *s)
+{
+    if (!s)
+        return;
+    if (s->name)
+        unlink(s->name);
+    free(s->name);
+    if (s->fd >= 0)
+        close(s->fd);
+    gx_hasher_close(s->hash);
+    free(s->buffer);
+    free(s);
+}

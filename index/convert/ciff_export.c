@@ -1,0 +1,241 @@
+#include "index/convert/ciff.h"
+
+#include <pb_encode.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/status.h"
+#include "engine/atomic_file.h"
+#include "index/build/writer.h"
+
+typedef struct export {
+    const gx_index *ix;
+    gx_aside out;
+    uint8_t *message; /* [max] the one being made */
+    size_t max;
+    uint32_t *docids, *tfs; /* of one list, as long as the longest */
+} export;
+
+/* Most bytes of a posting: two tags, a length below 128, and two fields of a tag and at most 5 bytes. */
+enum { POSTING_BYTES = 2 + 2 * (1 + 5), FIELD_BYTES = 1 + 10 };
+
+/* ---- fields: those of value 0 are left out, as in proto3 ---- */
+
+static void put_number(pb_ostream_t *s, uint32_t tag, uint64_t value)
+{
+    if (value) {
+        pb_encode_tag(s, PB_WT_VARINT, tag);
+        pb_encode_varint(s, value);
+    }
+}
+
+static void put_text(pb_ostream_t *s, uint32_t tag, const char *text, size_t n)
+{
+    pb_encode_tag(s, PB_WT_STRING, tag);
+    pb_encode_string(s, (const pb_byte_t *)text, n);
+}
+
+static uint8_t *put_varint(uint8_t *to, uint32_t v)
+{
+    for (; v >= 128; v >>= 7)
+        *to++ = (uint8_t)(v | 128);
+    *to++ = (uint8_t)v;
+    return to;
+}
+
+/* A posting, of at most POSTING_BYTES, written by hand: it is most of what there is. Returns its end. */
+static uint8_t *put_posting(uint8_t *to, uint32_t gap, uint32_t tf)
+{
+    uint8_t *const length = to + 1;
+    *to = GX_CIFF_POSTINGS << 3 | PB_WT_STRING;
+    to += 2;
+    if (gap) {
+        *to++ = GX_CIFF_GAP << 3 | PB_WT_VARINT;
+        to = put_varint(to, gap);
+    }
+    *to++ = GX_CIFF_TF << 3 | PB_WT_VARINT;
+    to = put_varint(to, tf);
+    *length = (uint8_t)(to - length - 1);
+    return to;
+}
+
+/* ---- messages ---- */
+
+/* A stream into ex->message, which has room for n bytes then. */
+static gx_status begin_message(export *ex, size_t n, pb_ostream_t *s, gx_error *err)
+{
+    if (n > ex->max) {
+        uint8_t *grown = realloc(ex->message, n + n / 4);
+        if (!grown)
+            return gx_fail(err, GX_ENOMEM, "no memory for a message of %zu bytes", n);
+        ex->message = grown;
+        ex->max = n + n / 4;
+    }
+    *s = pb_ostream_from_buffer(ex->message, n);
+    return GX_OK;
+}
+
+/* The message is what s has written, and n_more bytes behind it. */
+static gx_status end_message(export *ex, const pb_ostream_t *s, size_t n_more, gx_error *err)
+{
+    pb_byte_t length[10];
+    pb_ostream_t l = pb_ostream_from_buffer(length, sizeof length);
+    if (s->errmsg) /* the bounds above are wrong */
+        return gx_fail(err, GX_EINTERNAL, "%s: a message did not fit: %s", ex->out.path, PB_GET_ERROR(s));
+    pb_encode_varint(&l, s->bytes_written + n_more);
+    fwrite(length, 1, l.bytes_written, ex->out.file); /* errors stay with the file until it is synced */
+    fwrite(ex->message, 1, s->bytes_written + n_more, ex->out.file);
+    return GX_OK;
+}
+
+static gx_status put_header(export *ex, gx_error *err)
+{
+    const gx_index *ix = ex->ix;
+    const double average = ix->n_docs ? (double)ix->n_tokens / ix->n_docs : 0;
+    char *json = ix->analyzer ? gx_analyzer_json(ix->analyzer) : strdup(""), *description = NULL;
+    pb_ostream_t s;
+    if (!json || asprintf(&description, GX_CIFF_MAKER GX_VERSION GX_CIFF_ANALYZER "%s", json) < 0) {
+        free(json);
+        return gx_fail(err, GX_ENOMEM, "no memory");
+    }
+    size_t n = strlen(description);
+    if (n == strlen(GX_CIFF_MAKER GX_VERSION GX_CIFF_ANALYZER) || n > GX_MAX_STRING)
+        n = strlen(GX_CIFF_MAKER GX_VERSION); /* without the analyzer */
+    gx_status st = begin_message(ex, 8 * FIELD_BYTES + n, &s, err);
+    if (st == GX_OK) {
+        put_number(&s, GX_CIFF_VERSION, 1);
+        put_number(&s, GX_CIFF_N_LISTS, ix->n_terms);
+        put_number(&s, GX_CIFF_N_DOCS, ix->n_docs);
+        put_number(&s, GX_CIFF_TOTAL_LISTS, ix->n_terms);
+        put_number(&s, GX_CIFF_TOTAL_DOCS, ix->n_docs);
+        put_number(&s, GX_CIFF_TOTAL_TERMS, ix->n_tokens);
+        if (average > 0) {
+            pb_encode_tag(&s, PB_WT_64BIT, GX_CIFF_AVERAGE);
+            pb_encode_fixed64(&s, &average);
+        }
+        put_text(&s, GX_CIFF_DESCRIPTION, description, n);
+        st = end_message(ex, &s, 0, err);
+    }
+    free(json);
+    free(description);
+    return st;
+}
+
+/* Name i, or its number where there are no names. */
+static gx_status name_of(const gx_strings *names, uint32_t i, uint32_t n, char digits[11], const char *what, const char **name,
+                         size_t *len, gx_error *err)
+{
+    if (names->n == 0) {
+        *len = (size_t)snprintf(digits, 11, "%0*u", snprintf(NULL, 0, "%u", n - 1), i);
+        *name = digits;
+        return GX_OK;
+    }
+    *name = gx_strings_get(names, i, len);
+    if (*len == 0 || !gx_ciff_is_utf8(*name, *len))
+        return gx_fail(err, GX_EUSAGE, "%s %u is %s, which CIFF cannot hold", what, i, *len ? "not UTF-8" : "empty");
+    return GX_OK;
+}
+
+/* Decode list t to ex->docids and ex->tfs, and sum its tfs. */
+static gx_status load_list(export *ex, uint32_t t, const gx_list *l, uint64_t *cf, gx_error *err)
+{
+    uint32_t docids[GX_MAX_BLOCK], tfs[GX_MAX_BLOCK], n = 0;
+    uint64_t least = 0;
+    *cf = 0;
+    for (uint32_t j = 0; j < l->n_blocks; ++j) {
+        const uint32_t some = gx_list_decode_docids(l, j, docids);
+        gx_list_decode_tfs(l, j, tfs);
+        for (uint32_t i = 0; i < some; ++i, ++n) {
+            if (docids[i] < least || docids[i] >= ex->ix->n_docs)
+                return gx_fail(err, GX_ECORRUPT, "%s: list %u does not decode to rising docids", ex->ix->path, t);
+            if (tfs[i] > INT32_MAX)
+                return gx_fail(err, GX_EUSAGE, "list %u has a tf of %u; the most of CIFF is 2^31 - 1", t, tfs[i]);
+            least = (uint64_t)docids[i] + 1;
+            ex->docids[n] = docids[i];
+            ex->tfs[n] = tfs[i];
+            *cf += tfs[i];
+        }
+    }
+    return GX_OK;
+}
+
+static gx_status put_list(export *ex, uint32_t t, gx_error *err)
+{
+    const gx_list l = gx_index_list(ex->ix, t);
+    char digits[11];
+    const char *term;
+    size_t len;
+    uint64_t cf;
+    pb_ostream_t s;
+    gx_status st = name_of(&ex->ix->terms, t, ex->ix->n_terms, digits, "term", &term, &len, err);
+    if (st == GX_OK)
+        st = load_list(ex, t, &l, &cf, err);
+    if (st == GX_OK)
+        st = begin_message(ex, 3 * FIELD_BYTES + len + POSTING_BYTES * (size_t)l.df, &s, err);
+    if (st != GX_OK)
+        return st;
+    put_text(&s, GX_CIFF_TERM, term, len);
+    put_number(&s, GX_CIFF_DF, l.df);
+    put_number(&s, GX_CIFF_CF, cf);
+    uint8_t *const postings = ex->message + s.bytes_written, *end = postings;
+    for (uint32_t i = 0, last = 0; i < l.df; last = ex->docids[i++])
+        end = put_posting(end, ex->docids[i] - last, ex->tfs[i]);
+    return end_message(ex, &s, (size_t)(end - postings), err);
+}
+
+static gx_status put_document(export *ex, uint32_t d, gx_error *err)
+{
+    char digits[11];
+    const char *name;
+    size_t len;
+    pb_ostream_t s;
+    gx_status st = name_of(&ex->ix->doc_ids, d, ex->ix->n_docs, digits, "the name of document", &name, &len, err);
+    if (st == GX_OK && ex->ix->doc_lens[d] > INT32_MAX)
+        st = gx_fail(err, GX_EUSAGE, "document %u has a length of %u; the most of CIFF is 2^31 - 1", d, ex->ix->doc_lens[d]);
+    if (st == GX_OK)
+        st = begin_message(ex, 3 * FIELD_BYTES + len, &s, err);
+    if (st != GX_OK)
+        return st;
+    put_number(&s, GX_CIFF_DOCID, d);
+    put_text(&s, GX_CIFF_NAME, name, len);
+    put_number(&s, GX_CIFF_LENGTH, ex->ix->doc_lens[d]);
+    return end_message(ex, &s, 0, err);
+}
+
+static gx_status put_all(export *ex, const gx_ciff_options *opt, gx_error *err)
+{
+    const gx_index *ix = ex->ix;
+    uint32_t max_df = 1;
+    for (uint32_t t = 0; t < ix->n_terms; ++t)
+        max_df = ix->lists[t].df > max_df ? ix->lists[t].df : max_df;
+    ex->docids = calloc(max_df, sizeof *ex->docids);
+    ex->tfs = calloc(max_df, sizeof *ex->tfs);
+    if (!ex->docids || !ex->tfs)
+        return gx_fail(err, GX_ENOMEM, "no memory for a list of %u postings", max_df);
+    if (ix->n_docs > INT32_MAX || ix->n_terms > INT32_MAX)
+        return gx_fail(err, GX_EUSAGE, "%s has %u documents and %u lists; the most of CIFF is 2^31 - 1", ix->path, ix->n_docs,
+                       ix->n_terms);
+    gx_status st = put_header(ex, err);
+    for (uint32_t t = 0; st == GX_OK && t < ix->n_terms; ++t)
+        st = opt->cancel && opt->cancel(opt->user) ? gx_fail(err, GX_ECANCELLED, "cancelled") : put_list(ex, t, err);
+    for (uint32_t d = 0; st == GX_OK && d < ix->n_docs; ++d)
+        st = put_document(ex, d, err);
+    return st;
+}
+
+gx_status gx_ciff_export(const gx_index *ix, const char *path, const gx_ciff_options *opt, gx_error *err)
+{
+    export ex = {.ix = ix};
+    gx_status st = gx_aside_open(&ex.out, path, opt->force, err);
+    if (st == GX_OK)
+        st = put_all(&ex, opt, err);
+    if (st == GX_OK)
+        st = gx_aside_sync(&ex.out, err);
+    if (st == GX_OK)
+        st = gx_aside_rename(&ex.out, err);
+    gx_aside_close(&ex.out);
+    free(ex.message);
+    free(ex.docids);
+    free(ex.tfs);
+    return st;
+}

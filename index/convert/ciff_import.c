@@ -1,0 +1,469 @@
+#include "index/convert/ciff.h"
+
+#include <inttypes.h>
+#include <pb_decode.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <utf8proc.h>
+
+#include "engine/status.h"
+#include "index/corpus/input.h"
+#include "index/build/writer.h"
+
+typedef struct text {
+    char *bytes;
+    size_t n, max;
+} text;
+
+typedef struct field {
+    uint32_t tag;
+    pb_wire_type_t type;
+    uint64_t at; /* its first byte */
+} field;
+
+enum { HEADER, LIST, DOCUMENT };
+
+typedef struct import {
+    const gx_ciff_options *opt;
+    gx_input in;
+    uint64_t passed; /* bytes taken from the input, decompressed */
+    uint64_t size;   /* of the file; UINT64_MAX: not known */
+    bool ended;      /* the file did, where bytes were asked for */
+    gx_error failed; /* of the input; status GX_OK: nothing */
+
+    int kind; /* of the message being read */
+    uint32_t number;
+    uint64_t begin; /* its first byte, behind its length */
+
+    uint32_t version, n_lists, n_docs;
+    text description, term, last_term, name;
+    uint32_t *docids, *tfs, df;
+    size_t max_df;
+    gx_writer *writer;
+} import;
+
+bool gx_ciff_is_utf8(const char *bytes, size_t n)
+{
+    for (size_t i = 0; i < n;) {
+        utf8proc_int32_t c;
+        const utf8proc_ssize_t len = utf8proc_iterate((const utf8proc_uint8_t *)bytes + i, (utf8proc_ssize_t)(n - i), &c);
+        if (len <= 0)
+            return false;
+        i += (size_t)len;
+    }
+    return true;
+}
+
+/* ---- failures ---- */
+
+static const char *message_name(const import *im, char name[128])
+{
+    char term[68] = "";
+    size_t n = im->term.n < 60 ? im->term.n : 60;
+    if (im->kind == HEADER)
+        return "the header";
+    if (im->kind == LIST && n) {
+        snprintf(term, sizeof term, " ('%.*s')", (int)n, im->term.bytes);
+        for (char *c = term; *c; ++c)
+            *c = (unsigned char)*c < 0x20 || *c == 0x7f ? '?' : *c;
+    }
+    snprintf(name, 128, "%s %u of %u%s", im->kind == LIST ? "list" : "document", im->number,
+             im->kind == LIST ? im->n_lists : im->n_docs, term);
+    return name;
+}
+
+/* "FILE: byte AT: MESSAGE: reason" */
+__attribute__((format(printf, 4, 5)))
+static gx_status bad(const import *im, uint64_t at, gx_error *err, const char *format, ...)
+{
+    char reason[256], name[128];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(reason, sizeof reason, format, args);
+    va_end(args);
+    return gx_fail(err, GX_EINPUT, "%s: byte %" PRIu64 ": %s: %s", im->in.path, at, message_name(im, name), reason);
+}
+
+/* What ended the reading of a field: the input's own failure, the file's end, or bytes that are no protobuf. */
+static gx_status broken(const import *im, const pb_istream_t *s, gx_error *err)
+{
+    if (im->failed.status != GX_OK)
+        return gx_fail(err, im->failed.status, "%s", im->failed.text);
+    if (im->ended)
+        return bad(im, im->passed, err, "the file ends here");
+    return bad(im, im->passed, err, "not protobuf: %s", PB_GET_ERROR(s));
+}
+
+/* ---- bytes and fields ---- */
+
+/* Fill the window if it is empty. False: the input has ended or failed. */
+static bool has_bytes(import *im)
+{
+    if (im->in.begin < im->in.end)
+        return true;
+    if (gx_input_more(&im->in, &im->failed) == GX_OK && im->in.begin < im->in.end)
+        return true;
+    im->ended = im->failed.status == GX_OK;
+    return false;
+}
+
+/* nanopb's callback: n bytes from the window, which moves on. */
+static bool read_window(pb_istream_t *s, pb_byte_t *to, size_t n)
+{
+    import *im = s->state;
+    while (n) {
+        if (!has_bytes(im))
+            return false;
+        const size_t have = im->in.end - im->in.begin, some = n < have ? n : have;
+        memcpy(to, im->in.buf + im->in.begin, some);
+        im->in.begin += some;
+        im->passed += some;
+        to += some;
+        n -= some;
+    }
+    return true;
+}
+
+/* The next message of the kind; s is its bytes. */
+static gx_status begin_message(import *im, int kind, uint32_t number, pb_istream_t *s, gx_error *err)
+{
+    uint64_t n = 0;
+    im->kind = kind;
+    im->number = number;
+    im->term.n = im->name.n = 0;
+    *s = (pb_istream_t){.callback = read_window, .state = im, .bytes_left = SIZE_MAX};
+    const uint64_t at = im->passed;
+    if (!pb_decode_varint(s, &n))
+        return broken(im, s, err);
+    if (n > SIZE_MAX / 2 || (im->size >= im->passed && im->size != UINT64_MAX && n > im->size - im->passed))
+        return bad(im, at, err, "a message of %" PRIu64 " bytes does not fit: %" PRIu64 " are left", n,
+                   im->size == UINT64_MAX ? SIZE_MAX / 2 : im->size - im->passed);
+    s->bytes_left = (size_t)n;
+    im->begin = im->passed;
+    return GX_OK;
+}
+
+static gx_status next_field(import *im, pb_istream_t *s, field *f, gx_error *err)
+{
+    bool eof;
+    f->at = im->passed;
+    if (!pb_decode_tag(s, &f->type, &f->tag, &eof))
+        return broken(im, s, err);
+    return f->tag ? GX_OK : bad(im, f->at, err, "a field of number 0");
+}
+
+static gx_status skip_field(import *im, pb_istream_t *s, const field *f, gx_error *err)
+{
+    return pb_skip_field(s, f->type) ? GX_OK : broken(im, s, err);
+}
+
+/* An int32 that may not be negative. */
+static gx_status read_number(import *im, pb_istream_t *s, const field *f, const char *name, uint32_t *value, gx_error *err)
+{
+    uint64_t v = 0;
+    if (f->type != PB_WT_VARINT)
+        return bad(im, f->at, err, "%s is not a number: wire type %d", name, (int)f->type);
+    if (!pb_decode_varint(s, &v))
+        return broken(im, s, err);
+    if (v > INT32_MAX)
+        return bad(im, f->at, err, "%s is %" PRId64 ", where one in [0, 2^31) must stand", name, (int64_t)v);
+    *value = (uint32_t)v;
+    return GX_OK;
+}
+
+static gx_status read_text(import *im, pb_istream_t *s, const field *f, const char *name, text *to, gx_error *err)
+{
+    uint64_t n = 0;
+    if (f->type != PB_WT_STRING)
+        return bad(im, f->at, err, "%s is not a string: wire type %d", name, (int)f->type);
+    if (!pb_decode_varint(s, &n))
+        return broken(im, s, err);
+    if (n > s->bytes_left || n > GX_MAX_STRING)
+        return bad(im, f->at, err, "%s of %" PRIu64 " bytes; the message has %zu more, and the most is %u", name, n,
+                   s->bytes_left, GX_MAX_STRING);
+    if (n > to->max) {
+        char *grown = realloc(to->bytes, n + n / 2);
+        if (!grown)
+            return gx_fail(err, GX_ENOMEM, "%s: no memory for a string of %" PRIu64 " bytes", im->in.path, n);
+        to->bytes = grown;
+        to->max = n + n / 2;
+    }
+    if (!pb_read(s, (pb_byte_t *)to->bytes, n))
+        return broken(im, s, err);
+    if (!gx_ciff_is_utf8(to->bytes, n))
+        return bad(im, f->at, err, "%s is not UTF-8", name);
+    to->n = n;
+    return GX_OK;
+}
+
+/* ---- messages ---- */
+
+static gx_status read_header(import *im, gx_error *err)
+{
+    pb_istream_t s;
+    field f;
+    gx_status st = begin_message(im, HEADER, 0, &s, err);
+    while (st == GX_OK && s.bytes_left) {
+        if ((st = next_field(im, &s, &f, err)) != GX_OK)
+            break;
+        switch (f.tag) {
+        case GX_CIFF_VERSION: st = read_number(im, &s, &f, "version", &im->version, err); break;
+        case GX_CIFF_N_LISTS: st = read_number(im, &s, &f, "num_postings_lists", &im->n_lists, err); break;
+        case GX_CIFF_N_DOCS: st = read_number(im, &s, &f, "num_docs", &im->n_docs, err); break;
+        case GX_CIFF_DESCRIPTION: st = read_text(im, &s, &f, "the description", &im->description, err); break;
+        default: st = skip_field(im, &s, &f, err);
+        }
+    }
+    if (st == GX_OK && im->version != 1)
+        st = bad(im, im->begin, err, "version %u; only 1 is known (is this CIFF?)", im->version);
+    return st;
+}
+
+static gx_status make_room(import *im, gx_error *err)
+{
+    if (im->df < im->max_df)
+        return GX_OK;
+    const size_t max = im->max_df ? 2 * im->max_df : 1024;
+    uint32_t *docids = reallocarray(im->docids, max, sizeof *docids);
+    if (docids)
+        im->docids = docids;
+    uint32_t *tfs = docids ? reallocarray(im->tfs, max, sizeof *tfs) : NULL;
+    if (!tfs)
+        return gx_fail(err, GX_ENOMEM, "%s: no memory for a list of %zu postings", im->in.path, max);
+    im->tfs = tfs;
+    im->max_df = max;
+    return GX_OK;
+}
+
+static gx_status read_posting(import *im, pb_istream_t *list, const field *posting, gx_error *err)
+{
+    pb_istream_t s;
+    field f;
+    uint32_t gap = 0, tf = 0;
+    if (posting->type != PB_WT_STRING)
+        return bad(im, posting->at, err, "a posting is not a message: wire type %d", (int)posting->type);
+    if (!pb_make_string_substream(list, &s))
+        return broken(im, list, err);
+    gx_status st = GX_OK;
+    while (st == GX_OK && s.bytes_left) {
+        if ((st = next_field(im, &s, &f, err)) != GX_OK)
+            break;
+        switch (f.tag) {
+        case GX_CIFF_GAP: st = read_number(im, &s, &f, "a docid", &gap, err); break;
+        case GX_CIFF_TF: st = read_number(im, &s, &f, "a tf", &tf, err); break;
+        default: st = skip_field(im, &s, &f, err);
+        }
+    }
+    if (st != GX_OK || (st = make_room(im, err)) != GX_OK)
+        return st;
+    const uint32_t last = im->df ? im->docids[im->df - 1] : 0, docid = last + gap; /* both below 2^31 */
+    if (docid >= im->n_docs || (im->df && gap == 0))
+        return bad(im, posting->at, err, "docid %u (difference %u) where one in [%u, %u) must stand", docid, gap,
+                   im->df ? last + 1 : 0, im->n_docs);
+    if (tf == 0)
+        return bad(im, posting->at, err, "a tf of 0");
+    im->docids[im->df] = docid;
+    im->tfs[im->df++] = tf;
+    return GX_OK;
+}
+
+/* A varint of [0, 2^31) from *p on, below end; moves *p behind it. False where there is another. */
+static bool take_varint(const uint8_t **p, const uint8_t *end, uint32_t *value)
+{
+    uint64_t v = 0;
+    for (unsigned shift = 0; shift < 35 && *p < end; shift += 7) {
+        const uint8_t byte = *(*p)++;
+        v |= (uint64_t)(byte & 127) << shift;
+        if (byte < 128) {
+            *value = (uint32_t)v;
+            return v <= INT32_MAX;
+        }
+    }
+    return false;
+}
+
+/* The postings at the window's begin as all exporters write them: docid, unless the difference is 0, and tf, nothing else.
+ * Passes over as many as are whole and good; the first that is not is left to read_posting, which finds the words. */
+static void take_postings(import *im, pb_istream_t *list)
+{
+    enum { POSTING_TAG = GX_CIFF_POSTINGS << 3 | PB_WT_STRING, GAP_TAG = GX_CIFF_GAP << 3, TF_TAG = GX_CIFF_TF << 3 };
+    const uint8_t *const begin = (const uint8_t *)im->in.buf + im->in.begin;
+    const size_t have = im->in.end - im->in.begin, n = have < list->bytes_left ? have : list->bytes_left;
+    const uint8_t *const end = begin + n, *at = begin;
+    uint32_t df = im->df, last = df ? im->docids[df - 1] : 0;
+    while (df < im->max_df && end - at > 2 && at[0] == POSTING_TAG && at[1] < 128 && end - at - 2 >= at[1]) {
+        const uint8_t *p = at + 2, *const posting_end = p + at[1];
+        uint32_t gap = 0, tf = 0;
+        if (p < posting_end && *p == GAP_TAG && (++p, !take_varint(&p, posting_end, &gap)))
+            break;
+        if (p == posting_end || *p++ != TF_TAG || !take_varint(&p, posting_end, &tf) || p != posting_end || tf == 0 ||
+            (df && gap == 0) || last + gap >= im->n_docs)
+            break;
+        last += gap;
+        im->docids[df] = last;
+        im->tfs[df++] = tf;
+        at = posting_end;
+    }
+    const size_t taken = (size_t)(at - begin);
+    im->df = df;
+    im->in.begin += taken;
+    im->passed += taken;
+    list->bytes_left -= taken;
+}
+
+static int compare(const text *a, const text *b)
+{
+    const size_t n = a->n < b->n ? a->n : b->n;
+    const int c = n ? memcmp(a->bytes, b->bytes, n) : 0;
+    return c ? c : (a->n > b->n) - (a->n < b->n);
+}
+
+/* The list that has been read, of which df is what its message says. */
+static gx_status add_list(import *im, uint32_t df, gx_error *err)
+{
+    const text *last = &im->last_term;
+    if (im->term.n == 0)
+        return bad(im, im->begin, err, "a list without a term");
+    if (df != im->df)
+        return bad(im, im->begin, err, "df is %u, but there are %u postings", df, im->df);
+    if (im->number > 0 && compare(last, &im->term) >= 0)
+        return bad(im, im->begin, err, "it must come behind the list before, '%.*s', in byte order", (int)(last->n < 60 ? last->n : 60),
+                   last->bytes);
+    const gx_status st = df == 0 ? GX_OK
+                                 : gx_writer_add_list(im->writer, im->term.bytes, im->term.n, df, im->docids, im->tfs, err);
+    const text t = im->last_term;
+    im->last_term = im->term;
+    im->term = t;
+    im->term.n = 0;
+    return st;
+}
+
+static gx_status read_list(import *im, uint32_t number, gx_error *err)
+{
+    pb_istream_t s;
+    field f;
+    uint32_t df = 0;
+    im->df = 0;
+    gx_status st = begin_message(im, LIST, number, &s, err);
+    while (st == GX_OK && s.bytes_left) {
+        if ((st = next_field(im, &s, &f, err)) != GX_OK)
+            break;
+        switch (f.tag) {
+        case GX_CIFF_POSTINGS:
+            if ((st = read_posting(im, &s, &f, err)) == GX_OK)
+                take_postings(im, &s);
+            break;
+        case GX_CIFF_TERM: st = read_text(im, &s, &f, "a term", &im->term, err); break;
+        case GX_CIFF_DF: st = read_number(im, &s, &f, "df", &df, err); break;
+        default: st = skip_field(im, &s, &f, err);
+        }
+    }
+    return st == GX_OK ? add_list(im, df, err) : st;
+}
+
+static gx_status read_document(import *im, uint32_t number, gx_error *err)
+{
+    pb_istream_t s;
+    field f;
+    uint32_t docid = 0, length = 0;
+    gx_status st = begin_message(im, DOCUMENT, number, &s, err);
+    while (st == GX_OK && s.bytes_left) {
+        if ((st = next_field(im, &s, &f, err)) != GX_OK)
+            break;
+        switch (f.tag) {
+        case GX_CIFF_DOCID: st = read_number(im, &s, &f, "docid", &docid, err); break;
+        case GX_CIFF_NAME: st = read_text(im, &s, &f, "a collection_docid", &im->name, err); break;
+        case GX_CIFF_LENGTH: st = read_number(im, &s, &f, "doclength", &length, err); break;
+        default: st = skip_field(im, &s, &f, err);
+        }
+    }
+    if (st != GX_OK)
+        return st;
+    if (docid != number)
+        return bad(im, im->begin, err, "docid %u where %u must stand", docid, number);
+    if (im->name.n == 0)
+        return bad(im, im->begin, err, "a document without a collection_docid");
+    return gx_writer_add_document(im->writer, im->name.bytes, im->name.n, NULL, 0, NULL, 0, length, err);
+}
+
+static gx_status read_all(import *im, gx_error *err)
+{
+    const gx_ciff_options *o = im->opt;
+    gx_status st = GX_OK;
+    for (uint32_t i = 0; st == GX_OK && i < im->n_lists; ++i)
+        st = o->cancel && o->cancel(o->user) ? gx_fail(err, GX_ECANCELLED, "cancelled") : read_list(im, i, err);
+    for (uint32_t i = 0; st == GX_OK && i < im->n_docs; ++i)
+        st = i % 4096 == 0 && o->cancel && o->cancel(o->user) ? gx_fail(err, GX_ECANCELLED, "cancelled") : read_document(im, i, err);
+    if (st != GX_OK)
+        return st;
+    if (has_bytes(im))
+        return gx_fail(err, GX_EINPUT, "%s: byte %" PRIu64 ": bytes follow the last of %u documents", im->in.path, im->passed,
+                       im->n_docs);
+    return im->failed.status == GX_OK ? GX_OK : gx_fail(err, im->failed.status, "%s", im->failed.text);
+}
+
+/* The analyzer that one of our own exports names in its description, or NULL. */
+static gx_analyzer *described_analyzer(const text *d)
+{
+    static const char maker[] = GX_CIFF_MAKER, before[] = GX_CIFF_ANALYZER;
+    gx_analyzer *an = NULL;
+    if (d->n < sizeof maker || memcmp(d->bytes, maker, sizeof maker - 1) != 0)
+        return NULL;
+    const char *json = memmem(d->bytes, d->n, before, sizeof before - 1);
+    if (!json)
+        return NULL;
+    json += sizeof before - 1;
+    return gx_analyzer_open_json(&an, json, d->n - (size_t)(json - d->bytes), NULL) == GX_OK ? an : NULL;
+}
+
+static gx_status finish(import *im, gx_error *err)
+{
+    gx_analyzer *described = im->opt->analyzer ? NULL : described_analyzer(&im->description);
+    const gx_status st = gx_writer_finish_with(im->writer, described ? described : im->opt->analyzer, err);
+    gx_analyzer_close(described);
+    return st;
+}
+
+/* The file's size, where that can be known and no decompressor stands before it. */
+static uint64_t known_size(const gx_input *in)
+{
+    struct stat st;
+    return in->compression || fstat(in->fd, &st) || !S_ISREG(st.st_mode) ? UINT64_MAX : (uint64_t)st.st_size;
+}
+
+gx_status gx_ciff_import(const char *file, const char *path, const gx_ciff_options *opt, gx_error *err)
+{
+    import im = {.opt = opt, .in = GX_INPUT_INIT};
+    gx_writer_options w = GX_WRITER_OPTIONS;
+    w.force = opt->force;
+    w.docids = opt->docids;
+    w.tfs = opt->tfs;
+    im.in.binary = true;
+    im.in.cancel = opt->cancel;
+    im.in.user = opt->user;
+    gx_status st = gx_input_open(&im.in, file, err);
+    if (st == GX_OK) {
+        im.size = known_size(&im.in);
+        st = read_header(&im, err);
+    }
+    if (st == GX_OK) {
+        w.n_docs = im.n_docs;
+        st = gx_writer_open(&im.writer, path, &w, err);
+    }
+    if (st == GX_OK)
+        st = read_all(&im, err);
+    if (st == GX_OK)
+        st = finish(&im, err);
+    gx_writer_close(im.writer);
+    gx_input_free(&im.in);
+    free(im.description.bytes);
+    free(im.term.bytes);
+    free(im.last_term.bytes);
+    free(im.name.bytes);
+    free(im.docids);
+    free(im.tfs);
+    return st;
+}

@@ -1,0 +1,129 @@
+#include "index/convert/ds2i.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/status.h"
+#include "engine/atomic_file.h"
+
+enum { DOCS, FREQS, SIZES, TERMS, DOCUMENTS, N_FILES };
+static const char *const suffixes[N_FILES] = {".docs", ".freqs", ".sizes", ".terms", ".documents"};
+
+typedef struct export {
+    const gx_index *ix;
+    const gx_ds2i_options *opt;
+    gx_aside files[N_FILES];
+} export;
+
+static gx_status open_outputs(export *ex, const char *base, gx_error *err)
+{
+    gx_status st = GX_OK;
+    for (int i = 0; i < N_FILES && st == GX_OK; ++i) {
+        char *path = NULL;
+        if (asprintf(&path, "%s%s", base, suffixes[i]) < 0)
+            return gx_fail(err, GX_ENOMEM, "no memory");
+        st = gx_aside_open(&ex->files[i], path, ex->opt->force, err);
+        free(path);
+    }
+    return st;
+}
+
+static void put_numbers(export *ex, int which, const uint32_t *numbers, size_t n)
+{
+    fwrite(numbers, sizeof *numbers, n, ex->files[which].file); /* errors stay with the stream until it is sealed */
+}
+
+static gx_status put_name(export *ex, int which, const char *text, size_t len, gx_error *err)
+{
+    if (memchr(text, '\n', len))
+        return gx_fail(err, GX_EUSAGE, "%s: \"%.*s\" holds a line end, which a file of names cannot", ex->files[which].path,
+                       (int)(len < 80 ? len : 80), text);
+    fwrite(text, 1, len, ex->files[which].file);
+    putc('\n', ex->files[which].file);
+    return GX_OK;
+}
+
+static int digits_of(uint32_t n)
+{
+    int digits = 1;
+    while (n >= 10) {
+        n /= 10;
+        ++digits;
+    }
+    return digits;
+}
+
+/* What stands for the name of number i of n. */
+static void put_number(export *ex, int which, uint32_t i, uint32_t n)
+{
+    fprintf(ex->files[which].file, "%0*u\n", digits_of(n - 1), i);
+}
+
+static gx_status put_documents(export *ex, gx_error *err)
+{
+    const gx_index *ix = ex->ix;
+    put_numbers(ex, DOCS, (const uint32_t[]){1, ix->n_docs}, 2);
+    put_numbers(ex, SIZES, &ix->n_docs, 1);
+    put_numbers(ex, SIZES, ix->doc_lens, ix->n_docs);
+    for (uint32_t d = 0; d < ix->n_docs; ++d) {
+        size_t len;
+        if (ix->doc_ids.n == 0) {
+            put_number(ex, DOCUMENTS, d, ix->n_docs);
+            continue;
+        }
+        const char *id = gx_index_doc_id(ix, d, &len);
+        const gx_status st = put_name(ex, DOCUMENTS, id ? id : "", len, err);
+        if (st != GX_OK)
+            return st;
+    }
+    return GX_OK;
+}
+
+static gx_status put_list(export *ex, uint32_t t, gx_error *err)
+{
+    uint32_t docids[GX_MAX_BLOCK], tfs[GX_MAX_BLOCK];
+    const gx_list l = gx_index_list(ex->ix, t);
+    put_numbers(ex, DOCS, &l.df, 1);
+    put_numbers(ex, FREQS, &l.df, 1);
+    for (uint32_t j = 0; j < l.n_blocks; ++j) {
+        put_numbers(ex, DOCS, docids, gx_list_decode_docids(&l, j, docids));
+        put_numbers(ex, FREQS, tfs, gx_list_decode_tfs(&l, j, tfs));
+    }
+    if (ex->ix->terms.n == 0) {
+        put_number(ex, TERMS, t, ex->ix->n_terms);
+        return GX_OK;
+    }
+    size_t len;
+    const char *term = gx_strings_get(&ex->ix->terms, t, &len);
+    return put_name(ex, TERMS, term, len, err);
+}
+
+static gx_status seal(export *ex, gx_error *err)
+{
+    gx_status st = GX_OK;
+    for (int i = 0; i < N_FILES && st == GX_OK; ++i)
+        st = gx_aside_sync(&ex->files[i], err);
+    for (int i = 0; i < N_FILES && st == GX_OK; ++i)
+        st = gx_aside_rename(&ex->files[i], err);
+    return st;
+}
+
+gx_status gx_ds2i_export(const gx_index *ix, const char *base, const gx_ds2i_options *opt, gx_error *err)
+{
+    export ex = {.ix = ix, .opt = opt};
+    gx_status st = open_outputs(&ex, base, err);
+    if (st == GX_OK)
+        st = put_documents(&ex, err);
+    for (uint32_t t = 0; st == GX_OK && t < ix->n_terms; ++t) {
+        if (opt->cancel && opt->cancel(opt->user))
+            st = gx_fail(err, GX_ECANCELLED, "cancelled");
+        else
+            st = put_list(&ex, t, err);
+    }
+    if (st == GX_OK)
+        st = seal(&ex, err);
+    for (int i = 0; i < N_FILES; ++i)
+        gx_aside_close(&ex.files[i]);
+    return st;
+}

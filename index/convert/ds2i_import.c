@@ -1,0 +1,298 @@
+#include "index/convert/ds2i.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "engine/status.h"
+#include "index/build/writer.h"
+
+
+/* A file in memory. bytes is NULL when it is not there or empty. */
+typedef struct mapped {
+    char *path;
+    const uint8_t *bytes;
+    size_t n;
+    bool found;
+} mapped;
+
+typedef struct name {
+    const char *text; /* into the file of names, or into digits */
+    uint32_t len;
+    char digits[11];
+} name;
+
+typedef struct list {
+    uint64_t docs, freqs; /* byte offsets of the two sequences */
+    name term;
+} list;
+
+typedef struct import {
+    const gx_ds2i_options *opt;
+    mapped docs, freqs, sizes, terms, documents;
+    uint32_t n_docs;
+    list *lists;
+    size_t n_lists, max_lists;
+    gx_writer *writer;
+} import;
+
+static gx_status map_file(mapped *m, const char *base, const char *suffix, bool needed, gx_error *err)
+{
+    if (asprintf(&m->path, "%s%s", base, suffix) < 0) {
+        m->path = NULL;
+        return gx_fail(err, GX_ENOMEM, "no memory");
+    }
+    const int fd = open(m->path, O_RDONLY | O_CLOEXEC);
+    struct stat st;
+    if (fd < 0 && errno == ENOENT && !needed)
+        return GX_OK;
+    if (fd < 0)
+        return gx_fail(err, errno == ENOENT ? GX_ENOTFOUND : GX_EIO, "cannot open %s: %s", m->path, strerror(errno));
+    void *bytes = MAP_FAILED;
+    const int failed = fstat(fd, &st);
+    if (failed == 0 && st.st_size > 0)
+        bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    const int e = errno;
+    close(fd);
+    if (failed || (st.st_size > 0 && bytes == MAP_FAILED))
+        return gx_fail(err, GX_EIO, "cannot read %s: %s", m->path, strerror(e));
+    m->found = true;
+    m->n = (size_t)st.st_size;
+    m->bytes = m->n ? bytes : NULL;
+    return GX_OK;
+}
+
+static void unmap_file(mapped *m)
+{
+    if (m->bytes)
+        munmap((void *)m->bytes, m->n);
+    free(m->path);
+}
+
+static uint32_t read_u32(const mapped *m, uint64_t at)
+{
+    uint32_t x;
+    memcpy(&x, m->bytes + at, sizeof x);
+    return x;
+}
+
+/* The sequence at *at: *n numbers from byte *first; moves *at behind it. */
+static gx_status next_sequence(const mapped *m, uint64_t *at, uint32_t *n, uint64_t *first, gx_error *err)
+{
+    if (m->n - *at < 4)
+        return gx_fail(err, GX_EINPUT, "%s: byte %llu: the file ends where a sequence's length should be", m->path,
+                       (unsigned long long)*at);
+    *n = read_u32(m, *at);
+    *first = *at + 4;
+    if ((m->n - *first) / 4 < *n)
+        return gx_fail(err, GX_EINPUT, "%s: byte %llu: a sequence of %u numbers does not fit: %llu bytes are left", m->path,
+                       (unsigned long long)*at, *n, (unsigned long long)(m->n - *first));
+    *at = *first + 4 * (uint64_t)*n;
+    return GX_OK;
+}
+
+static gx_status remember_list(import *im, uint64_t docs, uint64_t freqs, gx_error *err)
+{
+    if (im->n_lists == im->max_lists) {
+        const size_t max = im->max_lists ? 2 * im->max_lists : 1024;
+        list *grown = realloc(im->lists, max * sizeof *grown);
+        if (!grown)
+            return gx_fail(err, GX_ENOMEM, "%s: no memory for a directory of %zu lists", im->docs.path, max);
+        im->lists = grown;
+        im->max_lists = max;
+    }
+    im->lists[im->n_lists++] = (list){.docs = docs, .freqs = freqs};
+    return GX_OK;
+}
+
+/* Walk both files side by side: every list's place, and that they agree. */
+static gx_status find_lists(import *im, gx_error *err)
+{
+    uint64_t d = 0, f = 0, first;
+    uint32_t n = 0, m = 0;
+    gx_status st = next_sequence(&im->docs, &d, &n, &first, err);
+    if (st != GX_OK)
+        return st;
+    if (n != 1)
+        return gx_fail(err, GX_EINPUT, "%s: byte 0: the first sequence must be the number of documents alone; it has %u numbers",
+                       im->docs.path, n);
+    im->n_docs = read_u32(&im->docs, first);
+    while (d < im->docs.n) {
+        const uint64_t docs = d, freqs = f;
+        if ((st = next_sequence(&im->docs, &d, &n, &first, err)) != GX_OK ||
+            (st = next_sequence(&im->freqs, &f, &m, &first, err)) != GX_OK ||
+            (st = remember_list(im, docs, freqs, err)) != GX_OK)
+            return st;
+        if (n != m)
+            return gx_fail(err, GX_EINPUT, "%s: byte %llu: list %zu has %u tfs but %u docids in %s", im->freqs.path,
+                           (unsigned long long)freqs, im->n_lists - 1, m, n, im->docs.path);
+    }
+    if (f != im->freqs.n)
+        return gx_fail(err, GX_EINPUT, "%s: byte %llu: there are more lists than in %s", im->freqs.path,
+                       (unsigned long long)f, im->docs.path);
+    return GX_OK;
+}
+
+/* The next line of m from *at, without its end; false at the file's end. */
+static bool next_line(const mapped *m, size_t *at, const char **text, size_t *len)
+{
+    if (*at >= m->n)
+        return false;
+    *text = (const char *)m->bytes + *at;
+    const char *end = memchr(*text, '\n', m->n - *at);
+    *len = end ? (size_t)(end - *text) : m->n - *at;
+    *at += *len + 1;
+    if (*len && (*text)[*len - 1] == '\r')
+        --*len;
+    return true;
+}
+
+static gx_status name_from(const mapped *names, size_t *at, size_t i, size_t n, const char *what, name *out, gx_error *err)
+{
+    size_t len;
+    if (!names->found) {
+        out->len = (uint32_t)snprintf(out->digits, sizeof out->digits, "%zu", i);
+        out->text = NULL;
+        return GX_OK;
+    }
+    if (!next_line(names, at, &out->text, &len))
+        return gx_fail(err, GX_EINPUT, "%s: line %zu: the file ends, but there are %zu %s", names->path, i + 1, n, what);
+    if (len == 0 || len > GX_MAX_STRING)
+        return gx_fail(err, GX_EINPUT, "%s: line %zu: a name of %zu bytes; 1 to %u are possible", names->path, i + 1, len,
+                       GX_MAX_STRING);
+    out->len = (uint32_t)len;
+    return GX_OK;
+}
+
+static const char *text_of(const name *n)
+{
+    return n->text ? n->text : n->digits;
+}
+
+static int by_term(const void *a, const void *b)
+{
+    const name *x = &((const list *)a)->term, *y = &((const list *)b)->term;
+    const int c = memcmp(text_of(x), text_of(y), x->len < y->len ? x->len : y->len);
+    return c ? c : (x->len > y->len) - (x->len < y->len);
+}
+
+static gx_status name_lists(import *im, gx_error *err)
+{
+    size_t at = 0;
+    for (size_t i = 0; i < im->n_lists; ++i) {
+        const gx_status st = name_from(&im->terms, &at, i, im->n_lists, "lists", &im->lists[i].term, err);
+        if (st != GX_OK)
+            return st;
+    }
+    qsort(im->lists, im->n_lists, sizeof *im->lists, by_term);
+    for (size_t i = 1; i < im->n_lists; ++i)
+        if (by_term(&im->lists[i - 1], &im->lists[i]) == 0)
+            return gx_fail(err, GX_EINPUT, "%s: two lists are called \"%.*s\"", im->terms.path,
+                           (int)(im->lists[i].term.len < 80 ? im->lists[i].term.len : 80), text_of(&im->lists[i].term));
+    return GX_OK;
+}
+
+static gx_status add_documents(import *im, gx_error *err)
+{
+    uint64_t at = 0, first;
+    uint32_t n = 0;
+    size_t line = 0;
+    gx_status st = next_sequence(&im->sizes, &at, &n, &first, err);
+    if (st == GX_OK && n != im->n_docs)
+        st = gx_fail(err, GX_EINPUT, "%s: byte 0: lengths of %u documents, but %s has %u", im->sizes.path, n, im->docs.path,
+                     im->n_docs);
+    for (uint32_t d = 0; st == GX_OK && d < n; ++d) {
+        name id;
+        if ((st = name_from(&im->documents, &line, d, n, "documents", &id, err)) == GX_OK)
+            st = gx_writer_add_document(im->writer, text_of(&id), id.len, NULL, 0, NULL, 0,
+                                        read_u32(&im->sizes, first + 4 * (uint64_t)d), err);
+    }
+    return st;
+}
+
+static gx_status check_list(const import *im, const list *l, const uint32_t *docids, const uint32_t *tfs, uint32_t df,
+                            gx_error *err)
+{
+    uint64_t least = 0;
+    for (uint32_t i = 0; i < df; ++i) {
+        if (docids[i] < least || docids[i] >= im->n_docs)
+            return gx_fail(err, GX_EINPUT, "%s: byte %llu: docid %u where one in [%llu, %u) must stand", im->docs.path,
+                           (unsigned long long)(l->docs + 4 + 4 * (uint64_t)i), docids[i], (unsigned long long)least,
+                           im->n_docs);
+        if (tfs[i] == 0)
+            return gx_fail(err, GX_EINPUT, "%s: byte %llu: a tf of 0", im->freqs.path,
+                           (unsigned long long)(l->freqs + 4 + 4 * (uint64_t)i));
+        least = (uint64_t)docids[i] + 1;
+    }
+    return GX_OK;
+}
+
+static gx_status add_lists(import *im, gx_error *err)
+{
+    for (size_t i = 0; i < im->n_lists; ++i) {
+        const list *l = &im->lists[i];
+        const uint32_t df = read_u32(&im->docs, l->docs);
+        /* sequences of u32 from the file's start: aligned */
+        const uint32_t *docids = (const uint32_t *)(const void *)(im->docs.bytes + l->docs + 4);
+        const uint32_t *tfs = (const uint32_t *)(const void *)(im->freqs.bytes + l->freqs + 4);
+        if (df == 0)
+            continue;
+        if (im->opt->cancel && im->opt->cancel(im->opt->user))
+            return gx_fail(err, GX_ECANCELLED, "cancelled");
+        gx_status st = check_list(im, l, docids, tfs, df, err);
+        if (st == GX_OK)
+            st = gx_writer_add_list(im->writer, text_of(&l->term), l->term.len, df, docids, tfs, err);
+        if (st != GX_OK)
+            return st;
+    }
+    return GX_OK;
+}
+
+static gx_status read_all(import *im, const char *base, gx_error *err)
+{
+    const gx_ds2i_options *o = im->opt;
+    gx_status st = map_file(&im->docs, base, ".docs", true, err);
+    if (st == GX_OK)
+        st = map_file(&im->freqs, base, ".freqs", true, err);
+    if (st == GX_OK)
+        st = map_file(&im->sizes, base, ".sizes", true, err);
+    if (st == GX_OK)
+        st = map_file(&im->terms, o->terms ? o->terms : base, o->terms ? "" : ".terms", o->terms != NULL, err);
+    if (st == GX_OK)
+        st = map_file(&im->documents, o->documents ? o->documents : base, o->documents ? "" : ".documents",
+                      o->documents != NULL, err);
+    if (st == GX_OK)
+        st = find_lists(im, err);
+    return st == GX_OK ? name_lists(im, err) : st;
+}
+
+gx_status gx_ds2i_import(const char *base, const char *path, const gx_ds2i_options *opt, gx_error *err)
+{
+    import im = {.opt = opt};
+    gx_writer_options w = GX_WRITER_OPTIONS;
+    w.force = opt->force;
+    w.docids = opt->docids;
+    w.tfs = opt->tfs;
+    gx_status st = read_all(&im, base, err);
+    if (st == GX_OK)
+        st = gx_writer_open(&im.writer, path, &w, err);
+    if (st == GX_OK)
+        st = add_documents(&im, err);
+    if (st == GX_OK)
+        st = add_lists(&im, err);
+    if (st == GX_OK)
+        st = gx_writer_finish_with(im.writer, opt->analyzer, err);
+    gx_writer_close(im.writer);
+    unmap_file(&im.docs);
+    unmap_file(&im.freqs);
+    unmap_file(&im.sizes);
+    unmap_file(&im.terms);
+    unmap_file(&im.documents);
+    free(im.lists);
+    return st;
+}

@@ -1,0 +1,90 @@
+#include "index/convert/order.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/status.h"
+#include "index/convert/bisect.h"
+
+static uint64_t next_random(uint64_t *state) /* splitmix64 */
+{
+    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return z ^ z >> 31;
+}
+
+static void keep(uint32_t n, uint32_t *order)
+{
+    for (uint32_t d = 0; d < n; ++d)
+        order[d] = d;
+}
+
+static void shuffle(uint32_t n, uint64_t seed, uint32_t *order)
+{
+    keep(n, order);
+    for (uint32_t d = n; d > 1; --d) { /* Fisher and Yates; the product's high half is below d */
+        const uint32_t e = (uint32_t)((next_random(&seed) >> 32) * d >> 32), swap = order[d - 1];
+        order[d - 1] = order[e];
+        order[e] = swap;
+    }
+}
+
+static int by_id(const void *a, const void *b, void *index)
+{
+    size_t x_len, y_len;
+    const uint32_t d = *(const uint32_t *)a, e = *(const uint32_t *)b;
+    const char *x = gx_index_doc_id(index, d, &x_len), *y = gx_index_doc_id(index, e, &y_len);
+    const int c = memcmp(x, y, x_len < y_len ? x_len : y_len);
+    if (c)
+        return c;
+    return x_len != y_len ? (x_len < y_len ? -1 : 1) : d < e ? -1 : d > e;
+}
+
+static gx_status sort_ids(const gx_index *ix, uint32_t *order, gx_error *err)
+{
+    uint32_t *docs = malloc(((size_t)ix->n_docs + 1) * sizeof *docs);
+    if (!docs)
+        return gx_fail(err, GX_ENOMEM, "%s: no memory to sort %u ids", ix->path, ix->n_docs);
+    keep(ix->n_docs, docs);
+    qsort_r(docs, ix->n_docs, sizeof *docs, by_id, (void *)(uintptr_t)ix);
+    for (uint32_t d = 0; d < ix->n_docs; ++d)
+        order[docs[d]] = d;
+    free(docs);
+    return GX_OK;
+}
+
+gx_status gx_order_make(const gx_index *ix, const gx_order_options *opt, uint32_t *new_docids, gx_error *err)
+{
+    switch (opt->kind) {
+    case GX_ORDER_RANDOM:
+        shuffle(ix->n_docs, opt->seed, new_docids);
+        return GX_OK;
+    case GX_ORDER_BP:
+        return gx_bisect(ix, opt, new_docids, err);
+    case GX_ORDER_ID:
+        return sort_ids(ix, new_docids, err);
+    default:
+        keep(ix->n_docs, new_docids);
+        return GX_OK;
+    }
+}
+
+double gx_order_gap_bits(const gx_index *ix)
+{
+    uint32_t docids[GX_MAX_BLOCK];
+    double bits = 0;
+    for (uint32_t t = 0; t < ix->n_terms; ++t) {
+        const gx_list l = gx_index_list(ix, t);
+        uint32_t last = UINT32_MAX;
+        for (uint32_t j = 0; j < l.n_blocks; ++j) {
+            const uint32_t n = gx_list_decode_docids(&l, j, docids);
+            for (uint32_t i = 0; i < n; ++i) {
+                bits += log2f((float)(docids[i] - last));
+                last = docids[i];
+            }
+        }
+    }
+    return ix->n_postings ? bits / (double)ix->n_postings : 0;
+}

@@ -1,0 +1,209 @@
+#include "index/convert/rewrite.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/status.h"
+#include "index/build/writer.h"
+
+typedef struct posting {
+    uint32_t docid, tf;
+} posting;
+
+typedef struct rewriter {
+    const gx_index *ix;
+    const gx_rewrite_options *opt;
+    gx_writer *writer;
+    uint32_t *docids, *tfs;   /* [longest df], and GX_MAX_BLOCK more that a last block's decoder may write */
+    posting *postings, *room; /* [longest df], when the order changes */
+    uint32_t *old_docids;     /* [n_docs] the old docid of each new one, when the order changes */
+    char *text;
+    size_t text_cap;
+} rewriter;
+
+static uint32_t longest_df(const gx_index *ix)
+{
+    uint32_t longest = 0;
+    for (uint32_t t = 0; t < ix->n_terms; ++t)
+        if (ix->lists[t].df > longest)
+            longest = ix->lists[t].df;
+    return longest;
+}
+
+/* The permutation's inverse; GX_EUSAGE if it is none. */
+static gx_status invert_order(rewriter *r, gx_error *err)
+{
+    const uint32_t n = r->ix->n_docs;
+    for (uint32_t d = 0; d < n; ++d)
+        r->old_docids[d] = UINT32_MAX;
+    for (uint32_t d = 0; d < n; ++d) {
+        const uint32_t to = r->opt->new_docids[d];
+        if (to >= n || r->old_docids[to] != UINT32_MAX)
+            return gx_fail(err, GX_EUSAGE, "the new order of documents is no permutation: document %u goes to %u of %u", d,
+                           to, n);
+        r->old_docids[to] = d;
+    }
+    return GX_OK;
+}
+
+static gx_status reserve(rewriter *r, gx_error *err)
+{
+    const size_t n = (size_t)longest_df(r->ix) + GX_MAX_BLOCK;
+    r->docids = malloc(n * sizeof *r->docids);
+    r->tfs = malloc(n * sizeof *r->tfs);
+    bool ok = r->docids && r->tfs;
+    if (r->opt->new_docids) {
+        r->postings = malloc(n * sizeof *r->postings);
+        r->room = malloc(n * sizeof *r->room);
+        r->old_docids = malloc(((size_t)r->ix->n_docs + 1) * sizeof *r->old_docids);
+        ok = ok && r->postings && r->room && r->old_docids;
+    }
+    if (!ok)
+        return gx_fail(err, GX_ENOMEM, "%s: no memory to rewrite lists of up to %zu postings", r->ix->path, n);
+    return r->opt->new_docids ? invert_order(r, err) : GX_OK;
+}
+
+static gx_status copy_document(rewriter *r, uint32_t docid, gx_error *err)
+{
+    const gx_index *ix = r->ix;
+    size_t id_len, title_len = 0, text_len = 0;
+    const char *id = gx_index_doc_id(ix, docid, &id_len), *title = NULL;
+    if (!r->opt->drop_titles)
+        title = gx_index_doc_title(ix, docid, &title_len);
+    if (ix->text && !r->opt->drop_texts) {
+        const gx_status st = gx_index_doc_text(ix, docid, &r->text, &r->text_cap, &text_len, err);
+        if (st != GX_OK)
+            return st;
+    }
+    return gx_writer_add_document(r->writer, id, id_len, title, title_len, r->text, text_len, ix->doc_lens[docid], err);
+}
+
+/* Decode list t whole; docids rise and are below n_docs, or the index is corrupt. */
+static gx_status decode_list(rewriter *r, uint32_t t, const gx_list *l, gx_error *err)
+{
+    uint32_t n = 0;
+    uint64_t least = 0;
+    for (uint32_t j = 0; j < l->n_blocks; ++j) {
+        gx_list_decode_tfs(l, j, r->tfs + n);
+        n += gx_list_decode_docids(l, j, r->docids + n);
+    }
+    for (uint32_t i = 0; i < n; ++i) {
+        if (r->docids[i] < least || r->docids[i] >= r->ix->n_docs)
+            return gx_fail(err, GX_ECORRUPT, "%s: list %u: posting %u has docid %u, outside [%llu, %u)", r->ix->path, t, i,
+                           r->docids[i], (unsigned long long)least, r->ix->n_docs);
+        least = (uint64_t)r->docids[i] + 1;
+    }
+    return GX_OK;
+}
+
+/* Sort by docid, least significant digit first; digits above n_docs' width are skipped. */
+static posting *sort_postings(posting *a, posting *room, uint32_t n, uint32_t n_docs)
+{
+    enum { BITS = 11, BUCKETS = 1 << BITS };
+    for (uint32_t shift = 0; shift < 32 && (n_docs - 1) >> shift; shift += BITS) {
+        uint32_t at[BUCKETS] = {0}, sum = 0;
+        for (uint32_t i = 0; i < n; ++i)
+            ++at[a[i].docid >> shift & (BUCKETS - 1)];
+        for (uint32_t b = 0; b < BUCKETS; ++b) {
+            const uint32_t count = at[b];
+            at[b] = sum;
+            sum += count;
+        }
+        for (uint32_t i = 0; i < n; ++i)
+            room[at[a[i].docid >> shift & (BUCKETS - 1)]++] = a[i];
+        posting *swap = a;
+        a = room;
+        room = swap;
+    }
+    return a;
+}
+
+static void sort_short(posting *a, uint32_t n)
+{
+    for (uint32_t i = 1; i < n; ++i) {
+        const posting p = a[i];
+        uint32_t j = i;
+        for (; j && a[j - 1].docid > p.docid; --j)
+            a[j] = a[j - 1];
+        a[j] = p;
+    }
+}
+
+static void reorder_list(rewriter *r, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; ++i)
+        r->postings[i] = (posting){r->opt->new_docids[r->docids[i]], r->tfs[i]};
+    const posting *sorted = r->postings;
+    if (n <= 256)
+        sort_short(r->postings, n);
+    else
+        sorted = sort_postings(r->postings, r->room, n, r->ix->n_docs);
+    for (uint32_t i = 0; i < n; ++i) {
+        r->docids[i] = sorted[i].docid;
+        r->tfs[i] = sorted[i].tf;
+    }
+}
+
+static gx_status copy_list(rewriter *r, uint32_t t, gx_error *err)
+{
+    const gx_list l = gx_index_list(r->ix, t);
+    size_t len;
+    const char *term = gx_strings_get(&r->ix->terms, t, &len);
+    const gx_status st = decode_list(r, t, &l, err);
+    if (st != GX_OK)
+        return st;
+    if (r->opt->new_docids)
+        reorder_list(r, l.df);
+    return gx_writer_add_list(r->writer, term, len, l.df, r->docids, r->tfs, err);
+}
+
+static bool cancelled(const rewriter *r, uint32_t i)
+{
+    return i % 1024 == 0 && r->opt->cancel && r->opt->cancel(r->opt->user);
+}
+
+static gx_status rewrite(rewriter *r, gx_error *err)
+{
+    const gx_index *ix = r->ix;
+    gx_status st = reserve(r, err);
+    for (uint32_t d = 0; st == GX_OK && d < ix->n_docs; ++d) {
+        if (cancelled(r, d))
+            return gx_fail(err, GX_ECANCELLED, "cancelled");
+        st = copy_document(r, r->old_docids ? r->old_docids[d] : d, err);
+    }
+    for (uint32_t t = 0; st == GX_OK && t < ix->n_terms; ++t) {
+        if (cancelled(r, t))
+            return gx_fail(err, GX_ECANCELLED, "cancelled");
+        st = copy_list(r, t, err);
+    }
+    if (st != GX_OK)
+        return st;
+    char *meta = strndup(ix->meta, ix->meta_len);
+    if (!meta)
+        return gx_fail(err, GX_ENOMEM, "%s: no memory to copy its description", ix->path);
+    st = gx_writer_finish(r->writer, meta, err);
+    free(meta);
+    return st;
+}
+
+gx_status gx_index_rewrite(const gx_index *ix, const char *path, const gx_rewrite_options *opt, gx_error *err)
+{
+    rewriter r = {.ix = ix, .opt = opt};
+    gx_writer_options w = GX_WRITER_OPTIONS;
+    w.force = opt->force;
+    w.docids = opt->docids;
+    w.tfs = opt->tfs;
+    w.uuid = opt->uuid;
+    w.store_text = ix->text && !opt->drop_texts;
+    gx_status st = gx_writer_open(&r.writer, path, &w, err);
+    if (st == GX_OK)
+        st = rewrite(&r, err);
+    gx_writer_close(r.writer);
+    free(r.docids);
+    free(r.tfs);
+    free(r.postings);
+    free(r.room);
+    free(r.old_docids);
+    free(r.text);
+    return st;
+}

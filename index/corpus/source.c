@@ -1,0 +1,420 @@
+#include "index/corpus/source.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <utf8proc.h>
+
+#include "index/corpus/source_reader.h"
+
+enum {
+    MAX_RECORD = 64 << 20,
+    MAX_ID = 4096,
+    MAX_TITLE = 1 << 20 /* what an index file takes */
+};
+
+static const struct format {
+    const char *name;
+    gx_reader_fn *read;
+} formats[] = {
+    [GX_SOURCE_GUESS] = {"guess", NULL},
+    [GX_SOURCE_JSONL] = {"jsonl", gx_read_json},
+    [GX_SOURCE_TSV] = {"tsv", gx_read_tsv},
+    [GX_SOURCE_CSV] = {"csv", gx_read_csv},
+    [GX_SOURCE_TRECTEXT] = {"trectext", gx_read_trectext},
+    [GX_SOURCE_TRECWEB] = {"trecweb", gx_read_trecweb},
+    [GX_SOURCE_PLAIN] = {"plain", gx_read_plain},
+    [GX_SOURCE_FILES] = {"files", gx_read_file},
+};
+enum { N_FORMATS = sizeof formats / sizeof *formats };
+
+bool gx_source_format_find(const char *name, gx_source_format *out)
+{
+    for (int i = GX_SOURCE_GUESS + 1; i < N_FORMATS; ++i)
+        if (strcmp(name, formats[i].name) == 0) {
+            *out = (gx_source_format)i;
+            return true;
+        }
+    return false;
+}
+
+const char *gx_source_format_name(gx_source_format f)
+{
+    return (unsigned)f < N_FORMATS ? formats[f].name : "unknown";
+}
+
+/* ---- scratch ---- */
+
+bool gx_scratch_reserve(gx_scratch *b, size_t n)
+{
+    if (b->cap - b->n >= n)
+        return true;
+    const size_t cap = (b->n + n) + (b->n + n) / 2 + 64;
+    char *p = realloc(b->p, cap);
+    if (!p)
+        return false;
+    b->p = p;
+    b->cap = cap;
+    return true;
+}
+
+bool gx_scratch_add(gx_scratch *b, const char *p, size_t n)
+{
+    if (!gx_scratch_reserve(b, n))
+        return false;
+    if (n)
+        memcpy(b->p + b->n, p, n);
+    b->n += n;
+    return true;
+}
+
+char *gx_put_utf8(char *to, unsigned c)
+{
+    if (c < 0x80) {
+        *to++ = (char)c;
+    } else if (c < 0x800) {
+        *to++ = (char)(0xc0 | c >> 6);
+        *to++ = (char)(0x80 | (c & 0x3f));
+    } else if (c < 0x10000) {
+        *to++ = (char)(0xe0 | c >> 12);
+        *to++ = (char)(0x80 | (c >> 6 & 0x3f));
+        *to++ = (char)(0x80 | (c & 0x3f));
+    } else {
+        *to++ = (char)(0xf0 | c >> 18);
+        *to++ = (char)(0x80 | (c >> 12 & 0x3f));
+        *to++ = (char)(0x80 | (c >> 6 & 0x3f));
+        *to++ = (char)(0x80 | (c & 0x3f));
+    }
+    return to;
+}
+
+/* ---- which format ---- */
+
+static gx_source_format guess_by_name(const char *name)
+{
+    static const struct {
+        const char *end;
+        gx_source_format format;
+    } ends[] = {
+        {".jsonl", GX_SOURCE_JSONL},       {".ndjson", GX_SOURCE_JSONL},   {".json", GX_SOURCE_JSONL},
+        {".tsv", GX_SOURCE_TSV},           {".tab", GX_SOURCE_TSV},        {".csv", GX_SOURCE_CSV},
+        {".trectext", GX_SOURCE_TRECTEXT}, {".trecweb", GX_SOURCE_TRECWEB}, {".html", GX_SOURCE_FILES},
+        {".htm", GX_SOURCE_FILES},         {".xhtml", GX_SOURCE_FILES},
+    };
+    static const char *const packed[] = {".gz", ".bz2", ".xz", ".zst", ".zstd"};
+    size_t n = strlen(name);
+    for (size_t i = 0; i < sizeof packed / sizeof *packed; ++i) {
+        const size_t m = strlen(packed[i]);
+        if (n > m && strcasecmp(name + n - m, packed[i]) == 0) {
+            n -= m;
+            break;
+        }
+    }
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; ++i) {
+        const size_t m = strlen(ends[i].end);
+        if (n >= m && strncasecmp(name + n - m, ends[i].end, m) == 0)
+            return ends[i].format;
+    }
+    return GX_SOURCE_GUESS;
+}
+
+/* Do the window's first lines all have the same one or two tabs? */
+static bool looks_tabbed(const char *p, const char *end)
+{
+    unsigned tabs = 0, lines = 0;
+    while (p < end && lines < 16) {
+        const char *nl = memchr(p, '\n', (size_t)(end - p));
+        if (!nl && lines > 0)
+            break; /* perhaps cut off */
+        unsigned n = 0;
+        for (const char *q = p; q < (nl ? nl : end); ++q)
+            n += *q == '\t';
+        if (n < 1 || n > 2 || (lines > 0 && n != tabs))
+            return false;
+        tabs = n;
+        ++lines;
+        p = nl ? nl + 1 : end;
+    }
+    return lines > 0;
+}
+
+static gx_source_format guess_by_content(const gx_input *in)
+{
+    const char *p = in->buf + in->begin, *end = in->buf + in->end;
+    while (p < end && (*p == ' ' || (*p >= '\t' && *p <= '\r')))
+        ++p;
+    const size_t n = (size_t)(end - p) < 4096 ? (size_t)(end - p) : 4096;
+    if (n > 0 && *p == '{')
+        return GX_SOURCE_JSONL;
+    if (n >= 5 && strncasecmp(p, "<DOC>", 5) == 0)
+        return memmem(p, n, "<DOCHDR>", 8) || memmem(p, n, "<dochdr>", 8) ? GX_SOURCE_TRECWEB : GX_SOURCE_TRECTEXT;
+    if (looks_tabbed(in->buf + in->begin, end))
+        return GX_SOURCE_TSV;
+    return GX_SOURCE_GUESS;
+}
+
+static gx_status choose_format(gx_source *s, gx_error *err)
+{
+    s->format = s->opt.format;
+    if (s->format == GX_SOURCE_GUESS && s->file.in_directory && s->guessed_input == s->file.input + 1)
+        s->format = s->guessed;
+    if (s->format != GX_SOURCE_GUESS)
+        return GX_OK;
+    s->format = guess_by_name(s->file.name);
+    if (s->format == GX_SOURCE_GUESS)
+        s->format = guess_by_content(&s->in);
+    if (s->file.in_directory) {
+        if (s->format == GX_SOURCE_GUESS)
+            s->format = GX_SOURCE_FILES;
+        s->guessed_input = s->file.input + 1;
+        s->guessed = s->format;
+    }
+    if (s->format != GX_SOURCE_GUESS || (s->in.eof && s->in.begin == s->in.end))
+        return GX_OK;
+    return gx_fail(err, GX_EUSAGE,
+                   "cannot tell the format of %s; say it with -f (jsonl, tsv, csv, trectext, trecweb, plain or files)",
+                   s->file.path);
+}
+
+/* ---- making it fit to be indexed, stored and printed ---- */
+
+/* Bytes of the UTF-8 sequence at p, negative if it is none: then so many bytes are one replacement (the Unicode
+ * Standard, 3.9, "maximal subpart"). */
+static int sequence(const unsigned char *p, const unsigned char *end)
+{
+    const unsigned char c = p[0];
+    const int n = c < 0x80 ? 1 : c >= 0xc2 && c < 0xe0 ? 2 : (c & 0xf0) == 0xe0 ? 3 : c >= 0xf0 && c < 0xf5 ? 4 : 0;
+    if (n == 0)
+        return -1;
+    for (int i = 1; i < n; ++i) {
+        unsigned low = 0x80, high = 0xbf;
+        if (i == 1) {
+            low = c == 0xe0 ? 0xa0 : c == 0xf0 ? 0x90 : low;
+            high = c == 0xed ? 0x9f : c == 0xf4 ? 0x8f : high;
+        }
+        if (p + i >= end || p[i] < low || p[i] > high)
+            return -i;
+    }
+    return n;
+}
+
+static size_t ascii_prefix(const char *p, size_t n)
+{
+    size_t i = 0;
+    for (; i + 32 <= n; i += 32) {
+        uint64_t x[4];
+        memcpy(x, p + i, 32);
+        if ((x[0] | x[1] | x[2] | x[3]) & 0x8080808080808080u)
+            break;
+    }
+    while (i < n && (signed char)p[i] >= 0)
+        ++i;
+    return i;
+}
+
+/* Length of the longest prefix that is UTF-8. */
+static size_t valid_prefix(const char *p, size_t n)
+{
+    const unsigned char *u = (const unsigned char *)p;
+    size_t i = 0;
+    while (i < n) {
+        i += ascii_prefix(p + i, n - i);
+        while (i < n && u[i] >= 0x80) {
+            const int len = sequence(u + i, u + n);
+            if (len < 0)
+                return i;
+            i += (size_t)len;
+        }
+    }
+    return n;
+}
+
+/* Make a UTF-8, if need be by a repaired copy in b. */
+static bool repair(gx_span *a, gx_scratch *b, uint64_t *replaced)
+{
+    size_t good = valid_prefix(a->p, a->n);
+    if (good == a->n)
+        return true;
+    const char *p = a->p, *const end = a->p + a->n;
+    b->n = 0;
+    while (p < end) {
+        if (!gx_scratch_add(b, p, good))
+            return false;
+        p += good;
+        if (p < end) {
+            p += -sequence((const unsigned char *)p, (const unsigned char *)end);
+            ++*replaced;
+            if (!gx_scratch_add(b, "\xef\xbf\xbd", 3))
+                return false;
+        }
+        good = valid_prefix(p, (size_t)(end - p));
+    }
+    *a = (gx_span){b->p, b->n};
+    return true;
+}
+
+/* White space of any script, and control characters. */
+static bool forbidden_in_id(utf8proc_int32_t c)
+{
+    const utf8proc_category_t k = utf8proc_category(c);
+    return k == UTF8PROC_CATEGORY_ZS || k == UTF8PROC_CATEGORY_ZL || k == UTF8PROC_CATEGORY_ZP ||
+           k == UTF8PROC_CATEGORY_CC;
+}
+
+static gx_status check_id(gx_source *s, gx_error *err)
+{
+    const gx_span id = s->rec.id;
+    const int shown = (int)(id.n < 60 ? id.n : 60);
+    if (id.n == 0)
+        return gx_bad(s, s->rec.line, err, "the id is empty");
+    if (id.n > MAX_ID)
+        return gx_bad(s, s->rec.line, err, "an id of %zu bytes; %d are the most", id.n, MAX_ID);
+    if (valid_prefix(id.p, id.n) != id.n)
+        return gx_bad(s, s->rec.line, err, "the id is not UTF-8");
+    for (size_t i = 0; i < id.n;) {
+        utf8proc_int32_t c = (unsigned char)id.p[i];
+        size_t n = 1;
+        if (c >= 0x80)
+            n = (size_t)utf8proc_iterate((const utf8proc_uint8_t *)id.p + i, (utf8proc_ssize_t)(id.n - i), &c);
+        if (c <= ' ' || (c >= 0x7f && forbidden_in_id(c))) {
+            if (c == ' ')
+                return gx_bad(s, s->rec.line, err, "the id '%.*s' holds white space, which would break TREC runs", shown,
+                              id.p);
+            return gx_bad(s, s->rec.line, err, "the id holds the character U+%04X (white space or control) at byte %zu",
+                          (unsigned)c, i + 1);
+        }
+        i += n;
+    }
+    return GX_OK;
+}
+
+static bool blank(gx_span a)
+{
+    for (size_t i = 0; i < a.n; ++i)
+        if (a.p[i] != ' ' && !(a.p[i] >= '\t' && a.p[i] <= '\r'))
+            return false;
+    return true;
+}
+
+/* The record as a document. */
+static gx_status deliver(gx_source *s, gx_error *err)
+{
+    gx_record *r = &s->rec;
+    if (!r->text.p)
+        r->text = (gx_span){(char *)"", 0};
+    const gx_status st = check_id(s, err);
+    if (st)
+        return st;
+    if (!repair(&r->text, &s->fixed_text, &s->counts.replaced) ||
+        (r->title.p && !repair(&r->title, &s->fixed_title, &s->counts.replaced)))
+        return gx_fail(err, GX_ENOMEM, "no memory to read %s", s->in.path);
+    if (r->title.n > MAX_TITLE)
+        return gx_bad(s, r->line, err, "a title of %zu bytes; %d are the most", r->title.n, MAX_TITLE);
+    s->doc = (gx_source_document){
+        .doc = {.id = r->id.p, .title = r->title.p, .text = r->text.p, .id_len = r->id.n, .title_len = r->title.n,
+                .text_len = r->text.n},
+        .file = s->in.path,
+        .line = r->line,
+    };
+    s->counts.documents++;
+    s->counts.empty += blank(r->text) && blank(r->title);
+    return GX_OK;
+}
+
+/* ---- the files, one after another ---- */
+
+static gx_status open_next_file(gx_source *s, gx_error *err)
+{
+    gx_input_close(&s->in);
+    gx_status st = gx_walk_next(s->walk, &s->file, err);
+    if (st || !s->file.path)
+        return st;
+    s->first = true;
+    if ((st = gx_input_open(&s->in, s->file.path, err)))
+        return st;
+    s->counts.files++;
+    if ((st = choose_format(s, err)))
+        gx_input_close(&s->in);
+    return st;
+}
+
+gx_status gx_source_next(gx_source *s, const gx_source_document **out, gx_error *err)
+{
+    gx_status st = GX_OK;
+    bool found = false;
+    *out = NULL;
+    while (!st && !found) {
+        if (s->in.fd < 0) {
+            st = open_next_file(s, err);
+            if (!st && !s->file.path)
+                return GX_OK;
+        } else {
+            s->rec = (gx_record){0};
+            st = formats[s->format].read ? formats[s->format].read(s, &found, err) : GX_OK;
+            if (!st && !found)
+                gx_input_close(&s->in);
+        }
+    }
+    if (!st)
+        st = deliver(s, err);
+    s->counts.bad += st == GX_EINPUT;
+    if (!st)
+        *out = &s->doc;
+    return st;
+}
+
+gx_status gx_source_open(gx_source **out, const char *const *paths, size_t n, const gx_source_options *opt,
+                         gx_error *err)
+{
+    *out = NULL;
+    size_t stdins = 0;
+    for (size_t i = 0; i < n; ++i)
+        stdins += strcmp(paths[i], "-") == 0;
+    if (n == 0 || stdins > 1)
+        return gx_fail(err, GX_EUSAGE, n == 0 ? "no corpus is given" : "stdin (-) can be read once only");
+    gx_source *s = calloc(1, sizeof *s);
+    if (!s)
+        return gx_fail(err, GX_ENOMEM, "no memory to read the corpus");
+    s->in = GX_INPUT_INIT;
+    if (opt)
+        s->opt = *opt;
+    s->in.max_record = s->opt.max_record ? s->opt.max_record : MAX_RECORD;
+    s->in.latin1 = s->opt.latin1;
+    s->in.cancel = s->opt.cancel;
+    s->in.user = s->opt.user;
+    gx_status st = gx_columns_parse(s, err);
+    if (!st)
+        st = gx_walk_open(&s->walk, paths, n, err);
+    if (!st)
+        st = gx_walk_total(paths, n, &s->raw_total, err);
+    if (st) {
+        gx_source_close(s);
+        return st;
+    }
+    *out = s;
+    return GX_OK;
+}
+
+void gx_source_close(gx_source *s)
+{
+    if (!s)
+        return;
+    gx_input_free(&s->in);
+    gx_walk_close(s->walk);
+    free(s->id.p);
+    free(s->title.p);
+    free(s->text.p);
+    free(s->fixed_title.p);
+    free(s->fixed_text.p);
+    free(s);
+}
+
+gx_source_counts gx_source_get_counts(const gx_source *s)
+{
+    gx_source_counts c = s->counts;
+    c.bytes = s->in.bytes;
+    c.nul_bytes = s->in.nul_bytes;
+    c.raw_bytes = s->in.raw_bytes;
+    c.raw_total = s->raw_total;
+    c.format = s->format;
+    return c;
+}

@@ -1,0 +1,298 @@
+/* source_delimited.c: TSV, and CSV as RFC 4180 has it, with quotes and line ends inside quotes. */
+#include <string.h>
+
+#include "index/corpus/source_reader.h"
+
+/* ---- which column is what ---- */
+
+static bool is_one_of(const char *p, size_t n, const char *const *names)
+{
+    for (; *names; ++names)
+        if (strlen(*names) == n && strncasecmp(p, *names, n) == 0)
+            return true;
+    return false;
+}
+
+static enum gx_column column_named(const char *p, size_t n)
+{
+    static const char *const ids[] = {"id", "_id", "docid", "docno", "doc_id", NULL};
+    static const char *const titles[] = {"title", "headline", NULL};
+    static const char *const texts[] = {"text", "contents", "content", "body", "abstract", NULL};
+    return is_one_of(p, n, ids)      ? GX_COLUMN_ID
+           : is_one_of(p, n, titles) ? GX_COLUMN_TITLE
+           : is_one_of(p, n, texts)  ? GX_COLUMN_TEXT
+                                     : GX_COLUMN_NONE;
+}
+
+gx_status gx_columns_parse(gx_source *s, gx_error *err)
+{
+    unsigned ids = 0, texts = 0;
+    for (const char *p = s->opt.columns; p; ++s->n_given) {
+        const size_t n = strcspn(p, ",");
+        if (s->n_given == GX_MAX_COLUMNS)
+            return gx_fail(err, GX_EUSAGE, "columns: more than %d", GX_MAX_COLUMNS);
+        enum gx_column c = GX_COLUMN_NONE;
+        if (n == 2 && memcmp(p, "id", 2) == 0)
+            c = GX_COLUMN_ID;
+        else if (n == 5 && memcmp(p, "title", 5) == 0)
+            c = GX_COLUMN_TITLE;
+        else if (n == 4 && memcmp(p, "text", 4) == 0)
+            c = GX_COLUMN_TEXT;
+        else if (n != 1 || *p != '-')
+            return gx_fail(err, GX_EUSAGE, "columns: '%.*s' is none of id, title, text and -", (int)(n < 80 ? n : 80), p);
+        s->given[s->n_given] = (uint8_t)c;
+        ids += c == GX_COLUMN_ID;
+        texts += c == GX_COLUMN_TEXT || c == GX_COLUMN_TITLE;
+        p = p[n] ? p + n + 1 : NULL;
+    }
+    if (s->opt.columns && (ids != 1 || texts == 0))
+        return gx_fail(err, GX_EUSAGE, "columns: '%s' needs id once, and title or text", s->opt.columns);
+    return GX_OK;
+}
+
+/* Is the record the names of its columns? Then named tells them. */
+static bool is_header(const gx_source *s, unsigned n, uint8_t *named)
+{
+    unsigned ids = 0, others = 0;
+    for (unsigned i = 0; i < n; ++i) {
+        const enum gx_column c = s->fields[i].n < 32 ? column_named(s->fields[i].p, s->fields[i].n) : GX_COLUMN_NONE;
+        named[i] = (uint8_t)c;
+        ids += c == GX_COLUMN_ID;
+        others += c > GX_COLUMN_ID;
+    }
+    return ids == 1 && others > 0;
+}
+
+/* A file's first record says what the columns are, unless options do. *header: it is no document. */
+static gx_status learn_columns(gx_source *s, unsigned n, bool *header, gx_error *err)
+{
+    static const uint8_t usual[2][3] = {{GX_COLUMN_ID, GX_COLUMN_TEXT}, {GX_COLUMN_ID, GX_COLUMN_TITLE, GX_COLUMN_TEXT}};
+    uint8_t named[GX_MAX_COLUMNS];
+    *header = is_header(s, n, named);
+    s->n_columns = s->n_given ? s->n_given : n;
+    if (s->n_given)
+        memcpy(s->columns, s->given, s->n_given);
+    else if (*header)
+        memcpy(s->columns, named, n);
+    else if (n == 2 || n == 3)
+        memcpy(s->columns, usual[n - 2], n);
+    else
+        return gx_bad(s, s->rec.line, err,
+                      "%u column%s; 2 are id,text and 3 are id,title,text; for others say which is which with --columns",
+                      n, n == 1 ? "" : "s");
+    s->first = false;
+    return GX_OK;
+}
+
+/* ---- from fields to a record ---- */
+
+static bool append(gx_span *to, gx_span field, gx_scratch *joined)
+{
+    if (!to->p) {
+        *to = field;
+        return true;
+    }
+    if (to->p != joined->p || joined->n == 0) {
+        joined->n = 0;
+        if (!gx_scratch_add(joined, to->p, to->n))
+            return false;
+    }
+    if (!gx_scratch_add(joined, " ", 1) || !gx_scratch_add(joined, field.p, field.n))
+        return false;
+    *to = (gx_span){joined->p, joined->n};
+    return true;
+}
+
+static gx_status use_fields(gx_source *s, unsigned n, gx_error *err)
+{
+    if (n != s->n_columns)
+        return gx_bad(s, s->rec.line, err, "%u column%s, where %u are expected", n, n == 1 ? "" : "s", s->n_columns);
+    bool ok = true;
+    s->title.n = s->text.n = 0;
+    for (unsigned i = 0; i < n; ++i) {
+        if (s->columns[i] == GX_COLUMN_ID)
+            s->rec.id = s->fields[i];
+        else if (s->columns[i] == GX_COLUMN_TITLE)
+            ok = ok && append(&s->rec.title, s->fields[i], &s->title);
+        else if (s->columns[i] == GX_COLUMN_TEXT)
+            ok = ok && append(&s->rec.text, s->fields[i], &s->text);
+    }
+    return ok ? GX_OK : gx_fail(err, GX_ENOMEM, "no memory to read %s", s->in.path);
+}
+
+/* The fields of a record are known: *again when it is a header. */
+static gx_status finish_record(gx_source *s, unsigned n, bool *again, gx_error *err)
+{
+    *again = false;
+    if (s->first) {
+        const gx_status st = learn_columns(s, n, again, err);
+        if (st || *again)
+            return st;
+    }
+    return use_fields(s, n, err);
+}
+
+static gx_status too_many(gx_source *s, gx_error *err)
+{
+    return gx_bad(s, s->rec.line, err, "more than %d columns", GX_MAX_COLUMNS);
+}
+
+/* ---- TSV ---- */
+
+static unsigned split(gx_source *s, char *p, size_t n, char delimiter)
+{
+    char *const end = p + n;
+    for (unsigned i = 0; i < GX_MAX_COLUMNS; ++i) {
+        char *const stop = memchr(p, delimiter, (size_t)(end - p));
+        s->fields[i] = (gx_span){p, (size_t)((stop ? stop : end) - p)};
+        if (!stop)
+            return i + 1;
+        p = stop + 1;
+    }
+    return GX_MAX_COLUMNS + 1;
+}
+
+gx_status gx_read_tsv(gx_source *s, bool *found, gx_error *err)
+{
+    for (;;) {
+        char *line;
+        size_t len;
+        bool again;
+        s->rec.line = s->in.line;
+        gx_status st = gx_input_line(&s->in, &line, &len, found, err);
+        if (st || !*found)
+            return st;
+        if (len == 0)
+            continue;
+        const unsigned n = split(s, line, len, '\t');
+        if (n > GX_MAX_COLUMNS)
+            return too_many(s, err);
+        if ((st = finish_record(s, n, &again, err)) || !again)
+            return st;
+    }
+}
+
+/* ---- CSV ---- */
+
+typedef enum csv_state { CSV_DONE, CSV_MORE, CSV_BAD } csv_state;
+
+/* The quoted field that begins behind its quote at p, unquoted in place. *stop: the first byte behind the closing
+ * quote. With write false nothing is changed: it is not yet known whether the record is complete. */
+static csv_state quoted(char *p, const char *end, bool write, gx_span *field, char **stop)
+{
+    char *to = p, *from = p;
+    for (;;) {
+        char *q = memchr(from, '"', (size_t)(end - from));
+        if (!q)
+            return CSV_MORE;
+        const size_t n = (size_t)(q - from);
+        if (write && to != from)
+            memmove(to, from, n);
+        to += n;
+        if (q + 1 < end && q[1] == '"') {
+            if (write)
+                *to = '"';
+            ++to;
+            from = q + 2;
+            continue;
+        }
+        *field = (gx_span){p, (size_t)(to - p)};
+        *stop = q + 1;
+        return CSV_DONE;
+    }
+}
+
+/* One pass over the record at p. [*n] fields; *next: behind the record's line end. */
+static csv_state csv_record(gx_source *s, char *p, char *end, bool eof, bool write, unsigned *n, char **next)
+{
+    for (*n = 0;;) {
+        gx_span *field = &s->fields[*n < GX_MAX_COLUMNS ? *n : GX_MAX_COLUMNS - 1];
+        char *stop;
+        ++*n;
+        if (p < end && *p == '"') {
+            const csv_state state = quoted(p + 1, end, write, field, &stop);
+            if (state != CSV_DONE)
+                return state;
+            if (stop < end && *stop == '\r' && (stop + 1 == end ? eof : stop[1] == '\n'))
+                ++stop;
+        } else {
+            char *nl = memchr(p, '\n', (size_t)(end - p));
+            stop = memchr(p, ',', (size_t)((nl ? nl : end) - p));
+            if (!stop)
+                stop = nl ? nl : end;
+            *field = (gx_span){p, (size_t)(stop - p)};
+            if ((stop == end || *stop == '\n') && stop > p && stop[-1] == '\r')
+                field->n--;
+        }
+        if (stop == end) {
+            *next = end;
+            return eof ? CSV_DONE : CSV_MORE;
+        }
+        if (*stop != ',' && *stop != '\n')
+            return stop + 1 == end && *stop == '\r' ? CSV_MORE : CSV_BAD;
+        if (*stop == '\n') {
+            *next = stop + 1;
+            return CSV_DONE;
+        }
+        p = stop + 1;
+    }
+}
+
+/* After a bad record only its first line is given up: what follows a quote that is never closed is not lost. */
+static gx_status bad_csv(gx_source *s, gx_error *err, const char *why)
+{
+    gx_input *in = &s->in;
+    const char *p = in->buf + in->begin;
+    const char *nl = memchr(p, '\n', in->end - in->begin);
+    gx_input_take(in, nl ? (size_t)(nl + 1 - p) : in->end - in->begin);
+    return gx_bad(s, s->rec.line, err, "%s", why);
+}
+
+/* The next record's fields. */
+static gx_status csv_fields(gx_source *s, unsigned *n, bool *found, gx_error *err)
+{
+    gx_input *in = &s->in;
+    for (;;) {
+        char *p = in->buf + in->begin, *end = in->buf + in->end, *next;
+        *found = p < end;
+        if (!*found && in->eof)
+            return GX_OK;
+        const csv_state state = *found ? csv_record(s, p, end, in->eof, false, n, &next) : CSV_MORE;
+        if (state == CSV_BAD)
+            return bad_csv(s, err, "text behind a closing quote; a quote inside a quoted field is written twice");
+        if (state == CSV_MORE && in->eof)
+            return bad_csv(s, err, "a quote is opened and never closed");
+        if (state == CSV_DONE ? (size_t)(next - p) > in->max_record + 2 : (size_t)(end - p) > in->max_record) {
+            const char *nl = memchr(p, '\n', (size_t)(end - p));
+            if (nl)
+                return bad_csv(s, err, "a record longer than --max-record: is a quote opened and never closed?");
+            char *line;
+            size_t len;
+            return gx_input_line(in, &line, &len, found, err);
+        }
+        if (state == CSV_DONE) {
+            gx_input_take(in, (size_t)(next - p)); /* counts line ends, so before the fields are moved */
+            csv_record(s, p, end, in->eof, true, n, &next);
+            return *n > GX_MAX_COLUMNS ? too_many(s, err) : GX_OK;
+        }
+        const gx_status st = gx_input_more(in, err);
+        if (st)
+            return st;
+    }
+}
+
+gx_status gx_read_csv(gx_source *s, bool *found, gx_error *err)
+{
+    for (;;) {
+        unsigned n;
+        bool again;
+        s->rec.line = s->in.line;
+        gx_status st = csv_fields(s, &n, found, err);
+        if (st || !*found)
+            return st;
+        if (n == 1 && s->fields[0].n == 0)
+            continue; /* an empty line */
+        if ((st = finish_record(s, n, &again, err)) || !again)
+            return st;
+    }
+}

@@ -1,0 +1,77 @@
+/* source_reader.h: between source.c and the readers of the formats.
+ *
+ * A reader takes the next record out of s->in's window and splits it into s->rec, whose pointers go into the window or
+ * into s's scratch buffers. It may change the record's bytes. It must get on: after GX_EINPUT the record is behind it.
+ */
+#ifndef GX_SOURCE_READER_H
+#define GX_SOURCE_READER_H
+
+#include <inttypes.h>
+
+#include "engine/status.h"
+#include "index/corpus/input.h"
+#include "index/corpus/source.h"
+#include "index/corpus/walk.h"
+
+typedef struct gx_span {
+    char *p; /* NULL: there is none */
+    size_t n;
+} gx_span;
+
+/* A buffer that grows. */
+typedef struct gx_scratch {
+    char *p;
+    size_t n, cap;
+} gx_scratch;
+
+/* Room for n bytes more; false: no memory. */
+bool gx_scratch_reserve(gx_scratch *b, size_t n);
+bool gx_scratch_add(gx_scratch *b, const char *p, size_t n);
+
+/* The code point c as UTF-8 at to; returns the end. */
+char *gx_put_utf8(char *to, unsigned c);
+
+typedef struct gx_record {
+    gx_span id, title, text;
+    uint64_t line;
+} gx_record;
+
+enum { GX_MAX_COLUMNS = 256 };
+enum gx_column { GX_COLUMN_NONE, GX_COLUMN_ID, GX_COLUMN_TITLE, GX_COLUMN_TEXT };
+
+struct gx_source {
+    gx_source_options opt;
+    gx_walk *walk;
+    gx_walk_file file;
+    gx_input in;
+    gx_source_format format;    /* of the open file */
+    size_t guessed_input;       /* the directory that guessed is for */
+    gx_source_format guessed;
+    gx_record rec;
+    gx_source_document doc;
+    gx_source_counts counts;
+    uint64_t raw_total;
+
+    gx_scratch id, title, text; /* what cannot stay where it was read */
+    gx_scratch fixed_title, fixed_text;
+
+    bool first;                 /* no record of this file has been read */
+    uint64_t plain_lines;
+    /* columns of tsv and csv */
+    uint8_t given[GX_MAX_COLUMNS], columns[GX_MAX_COLUMNS];
+    unsigned n_given, n_columns;
+    gx_span fields[GX_MAX_COLUMNS];
+};
+
+/* GX_OK with *found false: the file has no more. */
+typedef gx_status gx_reader_fn(gx_source *s, bool *found, gx_error *err);
+gx_reader_fn gx_read_json, gx_read_tsv, gx_read_csv, gx_read_trectext, gx_read_trecweb, gx_read_plain, gx_read_file;
+
+/* opt.columns into given: GX_EUSAGE. */
+gx_status gx_columns_parse(gx_source *s, gx_error *err);
+
+/* A bad document: return gx_bad(s, line, err, "why"). */
+#define gx_bad(s, line_no, err, format, ...)                                                                           \
+    gx_fail(err, GX_EINPUT, "%s:%" PRIu64 ": " format, (s)->in.path, (uint64_t)(line_no), ##__VA_ARGS__)
+
+#endif

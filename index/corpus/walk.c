@@ -1,0 +1,203 @@
+#include "index/corpus/walk.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "engine/status.h"
+
+enum { MAX_DEPTH = 128 };
+
+/* A directory that is being walked. */
+typedef struct level {
+    struct dirent **names; /* [n]; those before at are freed */
+    int n, at;
+    size_t path_len;       /* of the directory, in walk.path */
+    dev_t dev;
+    ino_t ino;
+} level;
+
+struct gx_walk {
+    const char *const *paths;
+    size_t n, at;
+    char *path; /* the directory being walked and a name in it */
+    size_t cap, root_len;
+    struct stat file; /* of the file that next gave last */
+    int depth;
+    level levels[MAX_DEPTH];
+};
+
+static gx_status no_memory(gx_error *err)
+{
+    return gx_fail(err, GX_ENOMEM, "no memory to list the corpus's files");
+}
+
+static gx_status cannot(const char *what, const char *path, gx_error *err)
+{
+    return gx_fail(err, errno == ENOENT ? GX_ENOTFOUND : GX_EIO, "cannot %s %s: %s", what, path, strerror(errno));
+}
+
+static int visible(const struct dirent *e)
+{
+    return e->d_name[0] != '.';
+}
+
+static int by_bytes(const struct dirent **a, const struct dirent **b)
+{
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+/* Put "/name" behind the first dir_len bytes of the path. */
+static gx_status set_path(gx_walk *w, size_t dir_len, const char *name, gx_error *err)
+{
+    const size_t n = strlen(name);
+    const bool slash = dir_len > 0 && w->path[dir_len - 1] != '/';
+    if (dir_len + n + 2 > w->cap) {
+        const size_t cap = 2 * (dir_len + n + 2);
+        char *p = realloc(w->path, cap);
+        if (!p)
+            return no_memory(err);
+        w->path = p;
+        w->cap = cap;
+    }
+    if (slash)
+        w->path[dir_len] = '/';
+    memcpy(w->path + dir_len + slash, name, n + 1);
+    return GX_OK;
+}
+
+static bool being_walked(const gx_walk *w, const struct stat *st)
+{
+    for (int i = 0; i < w->depth; ++i)
+        if (w->levels[i].dev == st->st_dev && w->levels[i].ino == st->st_ino)
+            return true;
+    return false;
+}
+
+/* Go down into the directory at w->path. */
+static gx_status enter(gx_walk *w, const struct stat *st, gx_error *err)
+{
+    if (w->depth == MAX_DEPTH)
+        return gx_fail(err, GX_EIO, "cannot list %s: more than %d directories deep", w->path, MAX_DEPTH);
+    level *l = &w->levels[w->depth];
+    *l = (level){.path_len = strlen(w->path), .dev = st->st_dev, .ino = st->st_ino};
+    l->n = scandir(w->path, &l->names, visible, by_bytes);
+    if (l->n < 0)
+        return cannot("list the directory", w->path, err);
+    w->depth++;
+    return GX_OK;
+}
+
+static void leave(gx_walk *w)
+{
+    level *l = &w->levels[--w->depth];
+    while (l->at < l->n)
+        free(l->names[l->at++]);
+    free(l->names);
+}
+
+/* The next path of the list: a file is the answer, a directory is entered. */
+static gx_status next_path(gx_walk *w, gx_walk_file *file, gx_error *err)
+{
+    const char *path = w->paths[w->at];
+    file->input = w->at++;
+    if (strcmp(path, "-") == 0) {
+        w->file = (struct stat){.st_mode = S_IFIFO};
+        file->path = file->name = path;
+        return GX_OK;
+    }
+    if (stat(path, &w->file) != 0)
+        return cannot("open the corpus", path, err);
+    if (!S_ISDIR(w->file.st_mode)) {
+        file->path = file->name = path;
+        return GX_OK;
+    }
+    const gx_status st = set_path(w, 0, path, err);
+    if (st)
+        return st;
+    w->root_len = strlen(path);
+    return enter(w, &w->file, err);
+}
+
+/* The next entry of the innermost directory. */
+static gx_status next_entry(gx_walk *w, gx_walk_file *file, gx_error *err)
+{
+    level *l = &w->levels[w->depth - 1];
+    if (l->at == l->n) {
+        leave(w);
+        return GX_OK;
+    }
+    const gx_status st = set_path(w, l->path_len, l->names[l->at]->d_name, err);
+    free(l->names[l->at++]);
+    if (st)
+        return st;
+    if (stat(w->path, &w->file) != 0)
+        return errno == ENOENT ? GX_OK : cannot("open", w->path, err); /* a link to nothing */
+    if (S_ISDIR(w->file.st_mode))
+        return being_walked(w, &w->file) ? GX_OK : enter(w, &w->file, err);
+    if (S_ISREG(w->file.st_mode)) {
+        file->path = w->path;
+        file->name = w->path + w->root_len;
+        file->name += strspn(file->name, "/");
+        file->input = w->at - 1;
+        file->in_directory = true;
+    }
+    return GX_OK;
+}
+
+gx_status gx_walk_next(gx_walk *w, gx_walk_file *file, gx_error *err)
+{
+    *file = (gx_walk_file){0};
+    while (!file->path && (w->depth > 0 || w->at < w->n)) {
+        const gx_status st = w->depth > 0 ? next_entry(w, file, err) : next_path(w, file, err);
+        if (st)
+            return st;
+    }
+    return GX_OK;
+}
+
+gx_status gx_walk_open(gx_walk **out, const char *const *paths, size_t n, gx_error *err)
+{
+    *out = NULL;
+    for (size_t i = 0; i < n; ++i) {
+        struct stat st;
+        if (strcmp(paths[i], "-") != 0 && stat(paths[i], &st) != 0)
+            return cannot("open the corpus", paths[i], err);
+    }
+    gx_walk *w = calloc(1, sizeof *w);
+    if (!w)
+        return no_memory(err);
+    w->paths = paths;
+    w->n = n;
+    *out = w;
+    return GX_OK;
+}
+
+void gx_walk_close(gx_walk *w)
+{
+    if (!w)
+        return;
+    while (w->depth > 0)
+        leave(w);
+    free(w->path);
+    free(w);
+}
+
+gx_status gx_walk_total(const char *const *paths, size_t n, uint64_t *bytes, gx_error *err)
+{
+    gx_walk *w;
+    gx_walk_file file;
+    uint64_t sum = 0;
+    bool known = true;
+    gx_status st = gx_walk_open(&w, paths, n, err);
+    while (!st && !(st = gx_walk_next(w, &file, err)) && file.path) {
+        known &= S_ISREG(w->file.st_mode);
+        sum += (uint64_t)w->file.st_size;
+    }
+    gx_walk_close(w);
+    if (!st)
+        *bytes = known ? sum : 0;
+    return st;
+}

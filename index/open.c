@@ -1,0 +1,163 @@
+#include "index/index.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "codecs/decode.h"
+#include "engine/status.h"
+#include "index/analysis/analyzer.h"
+#include "index/check.h"
+#include "index/check_parts.h"
+
+/* ---- open and close ---- */
+
+static gx_status map_file(gx_index *ix, gx_error *err)
+{
+    struct stat s;
+    gx_status st = GX_OK;
+    const int fd = open(ix->path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return gx_fail(err, errno == ENOENT || errno == ENOTDIR ? GX_ENOTFOUND : GX_EIO, "cannot open %s: %s", ix->path,
+                       strerror(errno));
+    if (fstat(fd, &s) != 0)
+        st = gx_fail(err, GX_EIO, "cannot look at %s: %s", ix->path, strerror(errno));
+    else if (!S_ISREG(s.st_mode))
+        st = gx_fail(err, GX_EIO, "cannot open %s: it is not a file", ix->path);
+    if (st == GX_OK && s.st_size > 0) {
+        /* Not MAP_POPULATE: faults map what is in the page cache 16 pages at a time, which is cheaper. */
+        void *file = mmap(NULL, (size_t)s.st_size, PROT_READ, MAP_SHARED, fd, 0);
+        if (file == MAP_FAILED)
+            st = gx_fail(err, errno == ENOMEM ? GX_ENOMEM : GX_EIO, "cannot map %s: %s", ix->path, strerror(errno));
+        else {
+            ix->file = file;
+            ix->file_bytes = (uint64_t)s.st_size;
+        }
+    }
+    close(fd);
+    return st;
+}
+
+static gx_status open_analyzer(gx_index *ix, gx_error *err)
+{
+    gx_error why;
+    json_t *root = json_loadb(ix->meta, ix->meta_len, 0, NULL); /* checked before */
+    char *text = json_dumps(json_object_get(root, "analyzer"), JSON_COMPACT);
+    json_decref(root);
+    if (!text)
+        return gx_fail(err, GX_ENOMEM, "out of memory");
+    const gx_status st = gx_analyzer_open_json(&ix->analyzer, text, strlen(text), &why);
+    free(text);
+    if (st == GX_OK || st == GX_ENOMEM)
+        return st == GX_OK ? st : gx_fail(err, st, "%s", why.text);
+    return gx_corrupt(err, ix, GX_SEC_META, "its analyzer: %s", why.text);
+}
+
+/* Open and verify at exactly this level. */
+static gx_status open_at(gx_index **out, const char *path, gx_check level, gx_error *err)
+{
+    *out = NULL;
+    gx_index *ix = calloc(1, sizeof *ix);
+    if (!ix || !(ix->path = strdup(path)) || !gx_id_table_open(&ix->id_table)) {
+        gx_index_close(ix);
+        return gx_fail(err, GX_ENOMEM, "out of memory");
+    }
+    gx_status st = map_file(ix, err);
+    if (st == GX_OK)
+        st = gx_check_front(ix, err);
+    if (st == GX_OK && level >= GX_CHECK_CHECKSUM) { /* before the structure: says more plainly what is the matter */
+        madvise((void *)(uintptr_t)ix->file, (size_t)ix->file_bytes, MADV_WILLNEED); /* all of it; a refusal costs time only */
+        st = gx_check_sums(ix, err);
+    }
+    if (st == GX_OK && level >= GX_CHECK_STRUCTURE)
+        st = gx_check_structure(ix, err);
+    if (st == GX_OK && level >= GX_CHECK_FULL)
+        st = gx_check_contents(ix, err);
+    if (st == GX_OK && level >= GX_CHECK_STRUCTURE)
+        st = open_analyzer(ix, err);
+    if (st == GX_OK)
+        *out = ix;
+    else
+        gx_index_close(ix);
+    return st;
+}
+
+gx_status gx_index_open(gx_index **out, const char *path, const gx_index_options *opt, gx_error *err)
+{
+    const gx_check level = opt ? opt->check : GX_CHECK_CHECKSUM;
+    return open_at(out, path, level < GX_CHECK_STRUCTURE ? GX_CHECK_STRUCTURE : level, err);
+}
+
+gx_status gx_index_verify(const char *path, gx_check level, gx_error *err)
+{
+    gx_index *ix;
+    const gx_status st = open_at(&ix, path, level, err);
+    gx_index_close(ix);
+    return st;
+}
+
+void gx_index_close(gx_index *ix)
+{
+    if (!ix)
+        return;
+    if (ix->analyzer)
+        gx_analyzer_close(ix->analyzer);
+    gx_id_table_close(ix->id_table);
+    if (ix->file)
+        munmap((void *)(uintptr_t)ix->file, (size_t)ix->file_bytes);
+    free(ix->path);
+    free(ix);
+}
+
+void gx_index_get_stats(const gx_index *ix, gx_index_stats *st)
+{
+    const gx_index_stats whole = {.size = st->size,
+                                  .n_docs = ix->n_docs,
+                                  .n_terms = ix->n_terms,
+                                  .n_postings = ix->n_postings,
+                                  .n_tokens = ix->n_tokens,
+                                  .block_len = ix->block_len,
+                                  .file_bytes = ix->file_bytes,
+                                  .device_bytes = ix->header->device_bytes};
+    memcpy(st, &whole, st->size < sizeof whole ? st->size : sizeof whole);
+}
+
+/* ---- lists ---- */
+
+gx_list gx_index_list(const gx_index *ix, uint32_t term)
+{
+    const gx_list_entry *e = &ix->lists[term];
+    const gx_coding coding = ix->header->codings[e->coding];
+    return (gx_list){.df = e->df,
+                     .n_blocks = (e->df - 1) / ix->block_len + 1,
+                     .block_len = ix->block_len,
+                     .docids = gx_codec_by_id(coding.docids),
+                     .tfs = gx_codec_by_id(coding.tfs),
+                     .docid_param = e->docid_param,
+                     .tf_param = e->tf_param,
+                     .heads = ix->heads + e->first_block,
+                     .docid_ends = ix->docid_ends + e->first_block,
+                     .tf_ends = ix->tf_ends + e->first_block,
+                     .payload = ix->payload + ((uint64_t)e->payload_hi << 32 | e->payload_lo)};
+}
+
+uint32_t gx_list_decode_docids(const gx_list *l, uint32_t j, uint32_t *docids)
+{
+    const uint32_t n = gx_list_block_n(l, j), begin = j ? l->docid_ends[j - 1] : 0;
+    gx_decode_docids(l->docids, l->payload + begin, l->docid_ends[j] - begin, n, l->docid_param, l->heads[j], docids);
+    return n;
+}
+
+uint32_t gx_list_decode_tfs(const gx_list *l, uint32_t j, uint32_t *tfs)
+{
+    const uint32_t n = gx_list_block_n(l, j), begin = j ? l->tf_ends[j - 1] : l->docid_ends[l->n_blocks - 1];
+    l->tfs->decode(l->payload + begin, l->tf_ends[j] - begin, n, l->tf_param, tfs);
+    for (uint32_t i = 0; i < n; ++i)
+        tfs[i] += 1;
+    return n;
+}
