@@ -1,7 +1,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "codecs/choice.h"
+#include "codecs/auto_codec.h"
 #include "codecs/codec.h"
 #include "engine/status.h"
 

@@ -69,7 +69,7 @@ typedef struct gx_codec {
                          uint32_t *found);
 
     /* Time that an integer of the lists that a log asks for takes on the GPU, kept in registers, docids summed up, GPU-BP128's
-     * being 10 (MEASURED.md, a log's lists); choice.h chooses by it. 0: blocks are not of 128, it is not compared. */
+     * being 10 (MEASURED.md, a log's lists); auto_codec.h chooses by it. 0: blocks are not of 128, it is not compared. */
     struct {
         uint8_t docids, tfs;
     } decode_cost;
@@ -91,7 +91,7 @@ const gx_codec *gx_codec_by_id(uint8_t id);         /* NULL: none */
  * again, is the same words. Asked by GX_CHECK_FULL; any other block is corrupt. */
 bool gx_codec_block_valid(const gx_codec *codec, const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param);
 
-/* By name, for people: GX_EUSAGE with the names that there are. "auto" is gx_codec_auto (choice.h). */
+/* By name, for people: GX_EUSAGE with the names that there are. "auto" is gx_codec_auto (auto_codec.h). */
 gx_status gx_codec_find(const gx_codec **out, const char *name, gx_error *err);
 
 #ifdef __cplusplus

@@ -2,7 +2,7 @@
 
 #include <unistd.h>
 
-#include "codecs/choice.h"
+#include "codecs/auto_codec.h"
 #include "engine/device.h"
 #include "tests/test.h"
 

@@ -1,4 +1,4 @@
-#include "codecs/choice.h"
+#include "codecs/auto_codec.h"
 #include "index/convert/rewrite.h"
 #include "index/corpus/source.h"
 #include "tests/collection.h"
@@ -66,7 +66,7 @@ static void equals_an_index_built_with_the_new_codec(void **state)
     }
 }
 
-/* What choice.h says that a half of list t costs: half 0 is docids, 1 tfs. */
+/* What auto_codec.h says that a half of list t costs: half 0 is docids, 1 tfs. */
 static double half_cost(const gx_index *ix, uint32_t t, int half)
 {
     const gx_list l = gx_index_list(ix, t);

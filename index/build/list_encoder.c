@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "codecs/choice.h"
+#include "codecs/auto_codec.h"
 #include "engine/status.h"
 #include "index/build/writer.h"
 

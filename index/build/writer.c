@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include <zstd.h>
 
-#include "codecs/choice.h"
+#include "codecs/auto_codec.h"
 #include "engine/status.h"
 #include "index/build/list_encoder.h"
 #include "index/format.h"

@@ -1,4 +1,4 @@
-/* choice.h: which codec a list is packed with, where that is left open: `--codec=auto`.
+/* auto_codec.h: which codec a list is packed with, where that is left open: `--codec=auto`.
  *
  * A list of n integers costs, packed with a codec that has a decode_cost,
  *

@@ -1,4 +1,4 @@
-#include "codecs/choice.h"
+#include "codecs/auto_codec.h"
 
 const gx_codec gx_codec_auto = {.name = "auto", .title = "chosen by list", .block_len = 128};
 
