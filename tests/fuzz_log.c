@@ -16,8 +16,8 @@
 #include <unistd.h>
 #include <utf8proc.h>
 
-#include "query/log.h"
-#include "query/trec.h"
+#include "query/eval/query_log.h"
+#include "query/eval/trec.h"
 
 #define check(x) ((x) ? (void)0 : (fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #x), abort()))
 

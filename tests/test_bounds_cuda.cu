@@ -1,6 +1,6 @@
 /* What the GPU engine derives from lists, against every posting: bounds of lists and of queries, k-th best impacts, presence maps and
  * their ranks, tf classes, tables of blocks. Skipped where there is no GPU. */
-#include "query/gpu_part.cuh"
+#include "query/gpu/sub_batch.cuh"
 
 extern "C" {
 #include "tests/gen.h"

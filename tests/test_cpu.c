@@ -3,7 +3,7 @@
 #include <math.h>
 #include <unistd.h>
 
-#include "query/cpu_search.h"
+#include "query/cpu/search.h"
 #include "tests/gen.h"
 #include "tests/test.h"
 

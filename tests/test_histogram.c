@@ -1,4 +1,4 @@
-#include "query/histogram.h"
+#include "query/eval/histogram.h"
 #include "tests/test.h"
 
 static gx_histogram *histogram(void)

@@ -1,6 +1,6 @@
 #include <unistd.h>
 
-#include "query/log.h"
+#include "query/eval/query_log.h"
 #include "tests/test.h"
 
 static const char *log_path(void)

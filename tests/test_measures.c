@@ -1,7 +1,7 @@
 #include <math.h>
 #include <unistd.h>
 
-#include "query/measures.h"
+#include "query/eval/measures.h"
 #include "tests/test.h"
 
 /* A file with those bytes, gone when the program ends. */

@@ -1,5 +1,5 @@
 /* Parallel Merge Find: every element is found where a search from the front finds it, at every number of levels. */
-#include "query/merge_find.h"
+#include "query/ding2009/merge_find.h"
 #include "engine/gpuidx.h"
 #include "tests/gen.h"
 #include "tests/test.h"

@@ -3,8 +3,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "query/replay.h"
-#include "query/runfile.h"
+#include "query/eval/replay.h"
+#include "query/eval/run_file.h"
 #include "query/session.h"
 #include "tests/gen.h"
 #include "tests/test.h"

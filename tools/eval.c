@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "query/measures.h"
+#include "query/eval/measures.h"
 #include "tools/cli.h"
 
 /* As trec_eval prints: name, query, value, parted by tabs. */

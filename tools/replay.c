@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "query/replay.h"
+#include "query/eval/replay.h"
 #include "tools/progress.h"
 #include "tools/search.h"
 

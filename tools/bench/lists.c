@@ -5,7 +5,7 @@
 
 #include "engine/status.h"
 #include "index/index.h"
-#include "query/log.h"
+#include "query/eval/query_log.h"
 #include "query/plan.h"
 
 #define MOST_INTEGERS (UINT64_C(1) << 31) /* decoded in one go */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "tools/bench/gpu_list.h"
-#include "query/log.h"
+#include "query/eval/query_log.h"
 #include "tools/bench/common.h"
 #include "tools/bench/query_report.h"
 #include "tools/search.h"

@@ -6,7 +6,7 @@
 
 #include "tools/bench/synthetic_lists.h"
 #include "engine/status.h"
-#include "query/merge_find.h"
+#include "query/ding2009/merge_find.h"
 #include "tools/bench/common.h"
 #include "tools/cli.h"
 #include "tools/bench/query_draw.h"

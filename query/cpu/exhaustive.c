@@ -1,0 +1,123 @@
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "engine/status.h"
+#include "query/cpu/search.h"
+#include "query/topk.h"
+
+#define CANCEL_EVERY 1024u /* blocks */
+#define STRIDE 64u         /* documents whose greatest score is looked at first */
+
+double gx_cpu_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+double gx_cpu_lap(gx_cpu_searcher *s, gx_step step, double since)
+{
+    const double now = gx_cpu_now();
+    s->work.steps[step] += now - since;
+    return now;
+}
+
+uint32_t gx_cpu_decode_blocks(gx_cpu_searcher *s, const gx_list *l, uint32_t j, uint32_t *n)
+{
+    const uint32_t most = GX_MAX_BLOCK / l->block_len, left = l->n_blocks - j, n_blocks = left < most ? left : most;
+    *n = 0;
+    for (uint32_t i = 0; i < n_blocks; ++i) {
+        gx_list_decode_tfs(l, j + i, s->scratch.tfs + *n);
+        *n += gx_cpu_decode_docids(s->kernels, l, j + i, s->scratch.docids + *n);
+    }
+    return n_blocks;
+}
+
+/* OR needs scores alone: impacts are at least 1, so a score of 0 says that no list holds the document. */
+static gx_status reserve(gx_cpu_searcher *s, gx_op op, gx_error *err)
+{
+    const size_t n = (size_t)s->ix->n_docs + STRIDE;
+    if (!s->scores)
+        s->scores = calloc(n, sizeof *s->scores);
+    if (!s->holders && op == GX_OP_AND)
+        s->holders = calloc(n, sizeof *s->holders);
+    if (!s->scores || (!s->holders && op == GX_OP_AND))
+        return gx_fail(err, GX_ENOMEM, "no memory for the accumulators of %u documents", s->ix->n_docs);
+    return GX_OK;
+}
+
+/* Add every posting of one term. holders may be NULL. False: cancelled. */
+static bool accumulate(gx_cpu_searcher *s, const gx_plan *plan, const gx_plan_term *t, uint16_t *holders)
+{
+    const gx_list l = gx_index_list(s->ix, t->list);
+    uint32_t *docids = s->scratch.docids, *tfs = s->scratch.tfs;
+    double at = gx_cpu_now();
+    for (uint32_t j = 0; j < l.n_blocks;) {
+        uint32_t n;
+        if (plan->cancel && j % CANCEL_EVERY == 0 && plan->cancel(plan->user))
+            return false;
+        j += gx_cpu_decode_blocks(s, &l, j, &n);
+        at = gx_cpu_lap(s, GX_STEP_DECOMPRESS, at);
+        for (uint32_t i = 0; i < n; ++i) {
+            const uint32_t d = docids[i];
+            if (d >= s->ix->n_docs)
+                continue;
+            s->scores[d] += gx_bm25_impact(t->w, tfs[i], gx_bm25_K(plan->norm, s->ix->doc_lens[d]));
+            if (holders)
+                ++holders[d];
+        }
+        at = gx_cpu_lap(s, GX_STEP_SCORE, at);
+    }
+    s->work.blocks_decoded += l.n_blocks;
+    return true;
+}
+
+static uint32_t greatest(const uint32_t *scores)
+{
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < STRIDE; ++i)
+        most = scores[i] > most ? scores[i] : most;
+    return most;
+}
+
+/* Offer every document with min_holders to top. Most strides hold nothing that is good enough. */
+static void select_from(const gx_cpu_searcher *s, const uint16_t *holders, uint32_t min_holders, gx_topk *top)
+{
+    const uint32_t n_docs = s->ix->n_docs;
+    for (uint32_t first = 0; first < n_docs; first += STRIDE) {
+        const uint32_t least = gx_key_score(gx_topk_least(top));
+        const uint32_t n = n_docs - first < STRIDE ? n_docs - first : STRIDE;
+        if (greatest(s->scores + first) < (least ? least : 1))
+            continue;
+        for (uint32_t d = first; d < first + n; ++d) {
+            if (s->scores[d] && (!holders || holders[d] >= min_holders))
+                gx_topk_push(top, gx_key(s->scores[d], d));
+        }
+        if (n_docs - first <= STRIDE)
+            break;
+    }
+}
+
+gx_status gx_cpu_exhaust(gx_cpu_searcher *s, const gx_plan *plan, gx_op op, gx_hits *hits, gx_error *err)
+{
+    gx_topk top = {hits->keys, plan->k, 0};
+    bool going = true;
+    gx_status st = reserve(s, op, err);
+    if (st != GX_OK)
+        return st;
+    uint16_t *holders = op == GX_OP_AND ? s->holders : NULL;
+    for (uint32_t i = 0; i < plan->n_terms && going; ++i)
+        going = accumulate(s, plan, &plan->terms[i], holders);
+    double t = gx_cpu_now();
+    if (going)
+        select_from(s, holders, plan->n_terms, &top);
+    gx_topk_sort(&top);
+    hits->n = top.n;
+    t = gx_cpu_lap(s, GX_STEP_TOP_K, t);
+    memset(s->scores, 0, (size_t)s->ix->n_docs * sizeof *s->scores);
+    if (holders)
+        memset(holders, 0, (size_t)s->ix->n_docs * sizeof *holders);
+    gx_cpu_lap(s, GX_STEP_INITIALIZE, t);
+    return going ? GX_OK : gx_fail(err, GX_ECANCELLED, "the search was cancelled");
+}

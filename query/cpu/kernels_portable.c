@@ -1,0 +1,120 @@
+/* The kernels in plain C: the reference of the others, and what other processors run. */
+#include "query/cpu/kernels.h"
+
+static bool any_reaches(const uint32_t *tfs, uint32_t n, uint32_t min_tf)
+{
+    for (uint32_t i = 0; i < n; ++i) {
+        if (tfs[i] >= min_tf)
+            return true;
+    }
+    return false;
+}
+
+static void append(gx_cpu_columns *c, const uint32_t *docids, const uint32_t *tfs, uint32_t n, const gx_cpu_bound *b)
+{
+    uint32_t to = c->n;
+    for (uint32_t i = 0; i < n; ++i) {
+        if (tfs[i] < b->min_tf || docids[i] >= c->n_docs)
+            continue;
+        c->doc[to] = docids[i];
+        c->tf[to] = tfs[i];
+        c->score[to] = gx_cpu_bound_of(b, tfs[i]);
+        c->rest[to] = b->rest;
+        c->maybe[to++] = UINT32_MAX;
+    }
+    c->n = to;
+}
+
+static void presence(gx_cpu_columns *c, const uint32_t *map, uint32_t shift, uint32_t mask, uint32_t ub, uint32_t bit,
+                     uint32_t T, bool all)
+{
+    uint32_t to = 0;
+    for (uint32_t i = 0; i < c->n; ++i) {
+        const uint32_t doc = c->doc[i], slot = doc >> shift,
+                       there = map[slot / 32 & mask] >> slot % 32 & 1;
+        const uint32_t rest = c->rest[i] - (there ? 0 : ub), score = c->score[i];
+        c->doc[to] = doc;
+        c->tf[to] = c->tf[i];
+        c->score[to] = score;
+        c->rest[to] = rest;
+        c->maybe[to] = c->maybe[i] & ~(there ? 0 : bit);
+        to += (all ? there : 1) & (score + rest >= T);
+    }
+    c->n = to;
+}
+
+static void own(gx_cpu_columns *c, const uint32_t *lens, gx_norm norm, float w, uint32_t T)
+{
+    uint32_t to = 0;
+    for (uint32_t i = 0; i < c->n; ++i) {
+        const uint32_t doc = c->doc[i], rest = c->rest[i];
+        const float product = norm.c1 * (float)lens[doc], K = norm.c0 + product;
+        const uint32_t score = gx_bm25_impact(w, c->tf[i], K);
+        c->doc[to] = doc;
+        c->score[to] = score;
+        c->rest[to] = rest;
+        c->maybe[to] = c->maybe[i];
+        c->K[to] = K;
+        to += score + rest >= T;
+    }
+    c->n = to;
+}
+
+static uint32_t positions(const gx_cpu_columns *c, gx_cpu_dense d, uint32_t bit, uint32_t *pos)
+{
+    return gx_cpu_plain_positions(c, d, bit, pos);
+}
+
+static void add(gx_cpu_columns *c, const uint32_t *tfs, float w, uint32_t ub, uint32_t bit, uint32_t T, bool all)
+{
+    uint32_t to = 0;
+    for (uint32_t i = 0; i < c->n; ++i) {
+        const float K = c->K[i];
+        const uint32_t score = c->score[i] + (tfs[i] ? gx_bm25_impact(w, tfs[i], K) : 0);
+        const uint32_t rest = c->rest[i] - (c->maybe[i] & bit ? ub : 0);
+        c->doc[to] = c->doc[i];
+        c->score[to] = score;
+        c->rest[to] = rest;
+        c->maybe[to] = c->maybe[i];
+        c->K[to] = K;
+        to += (!all || tfs[i]) & (score + rest >= T);
+    }
+    c->n = to;
+}
+
+static uint32_t count_below(const uint32_t *docids, uint32_t n, uint32_t doc)
+{
+    uint32_t lo = 0;
+    while (n) {
+        const uint32_t half = n / 2;
+        if (docids[lo + half] < doc) {
+            lo += half + 1;
+            n -= half + 1;
+        } else {
+            n = half;
+        }
+    }
+    return lo;
+}
+
+static float parts_of(const uint32_t *docids, const uint32_t *tfs, uint32_t n, uint32_t n_docs, const uint32_t *lens,
+                      gx_norm norm, float *parts, float *least_K)
+{
+    float most = 0, least = INFINITY;
+    for (uint32_t i = 0; i < n; ++i) {
+        if (docids[i] >= n_docs) {
+            parts[i] = 0;
+            continue;
+        }
+        const float product = norm.c1 * (float)lens[docids[i]], K = norm.c0 + product, f = (float)tfs[i];
+        parts[i] = f / (f + K);
+        most = parts[i] > most ? parts[i] : most;
+        least = K < least ? K : least;
+    }
+    *least_K = least;
+    return most;
+}
+
+const gx_cpu_kernels gx_cpu_portable = {
+    "portable", "portable", NULL, 0, 0, NULL, any_reaches, append, presence, own, positions, add, count_below, parts_of,
+};

@@ -1,0 +1,434 @@
+#include "query/cpu/lists.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "codecs/bits.h"
+#include "engine/status.h"
+#include "engine/huge_pages.h"
+
+#define MIN_SLOTS 8u         /* slots of a map a posting, at least */
+#define MIN_MAP_DF 64u       /* shorter lists have no map */
+#define MIN_DIRECTORY 4u     /* lists of fewer blocks have no directory */
+#define DENSE 16u            /* lists of n_docs / DENSE postings or more are dense; DENSE <= 2 * MIN_SLOTS */
+#define MAP_OVERHANG 32u     /* words that may be read past a map's end */
+#define N_MAKING 64u         /* maps made at the same time, at most */
+#define CHUNK_BYTES ((size_t)32 << 20)
+
+struct gx_cpu_params {
+    gx_norm norm;
+    const uint32_t *lens;            /* [n_docs], the lists' */
+    _Atomic(gx_cpu_bounds *) *bounds; /* [n_terms] */
+    gx_cpu_params *next;
+};
+
+/* Memory for maps, ranks and directories, which are read at random: many small ones share huge pages. */
+typedef struct chunk {
+    struct chunk *next;
+    size_t bytes, used;
+    char *memory; /* zeroed */
+} chunk;
+
+struct gx_cpu_lists {
+    const gx_index *ix;
+    const gx_cpu_kernels *kernels;
+    uint32_t min_map_df;            /* lists of fewer postings get no map */
+    _Atomic(gx_cpu_map *) *maps;    /* [n_terms] */
+    atomic_uint_least64_t map_bytes;
+    pthread_mutex_t making[N_MAKING]; /* of a list's map, by its number */
+    pthread_mutex_t lock;           /* of what follows */
+    gx_cpu_params *params;
+    uint32_t *lens[2];              /* [n_docs] as they are, and lossy: read at random, which the file's pages are too small for */
+    chunk *chunks;                  /* the first has what room is left */
+};
+
+/* ---- the budget ---- */
+
+static bool is_dense(const gx_index *ix, uint32_t df)
+{
+    return (uint64_t)df * DENSE >= ix->n_docs;
+}
+
+/* A map's slots hold 2^shift documents. */
+static uint32_t map_shift(const gx_index *ix, uint32_t df)
+{
+    uint32_t shift = 0;
+    while (ix->n_docs >> (shift + 1) >= (uint64_t)df * MIN_SLOTS)
+        ++shift;
+    return shift;
+}
+
+static size_t map_words(const gx_index *ix, uint32_t shift)
+{
+    return 2 * ((size_t)(ix->n_docs >> shift) / 64 + 1) + MAP_OVERHANG;
+}
+
+static size_t rank_words(const gx_index *ix)
+{
+    return (size_t)ix->n_docs / 64 + 1;
+}
+
+static uint64_t map_bytes(const gx_index *ix, uint32_t df)
+{
+    const uint64_t words = map_words(ix, map_shift(ix, df)) + (is_dense(ix, df) ? rank_words(ix) : 0);
+    return df < MIN_MAP_DF && !is_dense(ix, df) ? 0 : 4 * words;
+}
+
+/* Lengths are told apart by their four highest bits: class i holds those from class_end(i - 1) below class_end(i). */
+#define N_LENGTH_CLASSES (32 * 8)
+
+static uint32_t length_class(uint32_t df)
+{
+    const uint32_t top = 31 - (uint32_t)__builtin_clz(df);
+    return top < 3 ? top * 8 : top * 8 + (df >> (top - 3) & 7);
+}
+
+static uint32_t class_end(uint32_t i)
+{
+    const uint64_t end = i / 8 < 3 ? UINT64_C(2) << i / 8 : (uint64_t)(9 + i % 8) << (i / 8 - 3);
+    return end < UINT32_MAX ? (uint32_t)end : UINT32_MAX;
+}
+
+/* The least df whose lists, together with all longer ones, fit. */
+static uint32_t spend(const gx_index *ix, uint64_t budget)
+{
+    uint64_t cost[N_LENGTH_CLASSES] = {0};
+    if (budget == UINT64_MAX)
+        return 0;
+    for (uint32_t t = 0; t < ix->n_terms; ++t)
+        cost[length_class(ix->lists[t].df)] += map_bytes(ix, ix->lists[t].df);
+    for (uint32_t i = N_LENGTH_CLASSES; i--;) {
+        if (cost[i] > budget)
+            return class_end(i);
+        budget -= cost[i];
+    }
+    return 0;
+}
+
+/* ---- memory ---- */
+
+static chunk *open_chunk(size_t bytes)
+{
+    chunk *c = calloc(1, sizeof *c);
+    if (c && !(c->memory = gx_pages_open(bytes))) {
+        free(c);
+        return NULL;
+    }
+    if (c)
+        c->bytes = bytes;
+    return c;
+}
+
+/* Zeroed, at a cache line's beginning, until ls is closed; or NULL. */
+static void *take_memory(gx_cpu_lists *ls, size_t bytes)
+{
+    void *p = NULL;
+    bytes = (bytes + 63) & ~(size_t)63;
+    pthread_mutex_lock(&ls->lock);
+    chunk *c = ls->chunks;
+    if (c && bytes > CHUNK_BYTES / 4) { /* one of its own, behind the first */
+        chunk *own = open_chunk(bytes);
+        if (own) {
+            own->next = c->next;
+            c->next = own;
+        }
+        c = own;
+    } else if (!c || c->bytes - c->used < bytes) {
+        chunk *more = open_chunk(bytes > CHUNK_BYTES ? bytes : CHUNK_BYTES);
+        if (more) {
+            more->next = c;
+            ls->chunks = more;
+        }
+        c = more;
+    }
+    if (c) {
+        p = c->memory + c->used;
+        c->used += bytes;
+    }
+    pthread_mutex_unlock(&ls->lock);
+    return p;
+}
+
+static void close_chunks(gx_cpu_lists *ls)
+{
+    for (chunk *c = ls->chunks, *next; c; c = next) {
+        next = c->next;
+        gx_pages_close(c->memory, c->bytes);
+        free(c);
+    }
+}
+
+/* ---- parameter sets ---- */
+
+static size_t lens_bytes(const gx_index *ix) { return ((size_t)ix->n_docs + 1) * sizeof(uint32_t); }
+
+static void free_params(const gx_cpu_lists *ls, gx_cpu_params *p)
+{
+    for (uint32_t t = 0; p->bounds && t < ls->ix->n_terms; ++t)
+        free(p->bounds[t]);
+    free(p->bounds);
+    free(p);
+}
+
+/* The lengths, made at first use. The lock is held. */
+static const uint32_t *find_lens(gx_cpu_lists *ls, bool lossy)
+{
+    const gx_index *ix = ls->ix;
+    if (!ls->lens[lossy] && (ls->lens[lossy] = gx_pages_open(lens_bytes(ix)))) {
+        for (uint32_t d = 0; d < ix->n_docs; ++d)
+            ls->lens[lossy][d] = lossy ? gx_lossy_length(ix->doc_lens[d]) : ix->doc_lens[d];
+    }
+    return ls->lens[lossy];
+}
+
+static gx_cpu_params *make_params(gx_cpu_lists *ls, gx_norm norm)
+{
+    gx_cpu_params *p = calloc(1, sizeof *p);
+    if (!p)
+        return NULL;
+    p->norm = norm;
+    p->bounds = calloc((size_t)ls->ix->n_terms + 1, sizeof *p->bounds);
+    p->lens = find_lens(ls, norm.lossy);
+    if (!p->bounds || !p->lens) {
+        free_params(ls, p);
+        return NULL;
+    }
+    return p;
+}
+
+static bool same_norm(gx_norm a, gx_norm b)
+{
+    return a.c0 == b.c0 && a.c1 == b.c1 && a.lossy == b.lossy;
+}
+
+gx_cpu_params *gx_cpu_lists_params(gx_cpu_lists *ls, gx_norm norm)
+{
+    pthread_mutex_lock(&ls->lock);
+    gx_cpu_params *p = ls->params;
+    while (p && !same_norm(p->norm, norm))
+        p = p->next;
+    if (!p && (p = make_params(ls, norm))) {
+        p->next = ls->params;
+        ls->params = p;
+    }
+    pthread_mutex_unlock(&ls->lock);
+    return p;
+}
+
+const uint32_t *gx_cpu_params_lens(const gx_cpu_params *p)
+{
+    return p->lens;
+}
+
+/* ---- open and close ---- */
+
+gx_status gx_cpu_lists_open(gx_cpu_lists **out, const gx_index *ix, const gx_cpu_kernels *kernels, uint64_t map_memory,
+                            gx_error *err)
+{
+    *out = NULL;
+    gx_cpu_lists *ls = calloc(1, sizeof *ls);
+    if (!ls)
+        return gx_fail(err, GX_ENOMEM, "no memory for a CPU engine");
+    pthread_mutex_init(&ls->lock, NULL);
+    for (uint32_t i = 0; i < N_MAKING; ++i)
+        pthread_mutex_init(&ls->making[i], NULL);
+    ls->ix = ix;
+    ls->kernels = kernels;
+    ls->maps = calloc((size_t)ix->n_terms + 1, sizeof *ls->maps);
+    if (!ls->maps) {
+        gx_cpu_lists_close(ls);
+        return gx_fail(err, GX_ENOMEM, "no memory for the maps of %u lists", ix->n_terms);
+    }
+    ls->min_map_df = spend(ix, map_memory);
+    *out = ls;
+    return GX_OK;
+}
+
+void gx_cpu_lists_close(gx_cpu_lists *ls)
+{
+    if (!ls)
+        return;
+    for (uint32_t t = 0; ls->maps && t < ls->ix->n_terms; ++t)
+        free(ls->maps[t]);
+    free(ls->maps);
+    close_chunks(ls);
+    while (ls->params) {
+        gx_cpu_params *next = ls->params->next;
+        free_params(ls, ls->params);
+        ls->params = next;
+    }
+    for (int lossy = 0; lossy < 2; ++lossy)
+        gx_pages_close(ls->lens[lossy], lens_bytes(ls->ix));
+    for (uint32_t i = 0; i < N_MAKING; ++i)
+        pthread_mutex_destroy(&ls->making[i]);
+    pthread_mutex_destroy(&ls->lock);
+    free(ls);
+}
+
+uint64_t gx_cpu_lists_map_bytes(const gx_cpu_lists *ls)
+{
+    return atomic_load(&ls->map_bytes);
+}
+
+/* ---- blocks ---- */
+
+uint32_t gx_cpu_decode_docids(const gx_cpu_kernels *kernels, const gx_list *l, uint32_t j, uint32_t *docids)
+{
+    if (kernels->unpack_docids && l->block_len <= 128 && gx_cpu_is_packed(l->docids)) {
+        uint32_t n_words;
+        const uint32_t *words = gx_cpu_docid_words(l, j, &n_words), n = gx_list_block_n(l, j),
+                       bits = gx_packed_width(n_words, n);
+        if (bits <= kernels->max_docid_bits) {
+            kernels->unpack_docids(words, bits, n, l->heads[j], docids);
+            return n;
+        }
+    }
+    return gx_list_decode_docids(l, j, docids);
+}
+
+/* ---- maps ---- */
+
+static void fill_directory(gx_cpu_map *m, const gx_list *l, uint32_t n_docs)
+{
+    uint32_t j = 0;
+    for (uint32_t t = 0; t <= (n_docs >> m->directory_shift) + 1; ++t) {
+        /* the last block that begins at or before slot t does */
+        while (j + 1 < l->n_blocks && l->heads[j + 1] <= (uint64_t)t << m->directory_shift)
+            ++j;
+        m->directory[t] = j;
+    }
+}
+
+static void fill_map(gx_cpu_map *m, const gx_cpu_kernels *kernels, const gx_list *l, uint32_t n_docs, uint32_t *docids)
+{
+    for (uint32_t j = 0; j < l->n_blocks; ++j) {
+        const uint32_t n = gx_cpu_decode_docids(kernels, l, j, docids);
+        for (uint32_t i = 0; i < n; ++i) {
+            const uint32_t slot = docids[i] >> m->map_shift;
+            if (docids[i] < n_docs)
+                m->map[slot / 32] |= UINT32_C(1) << slot % 32;
+        }
+    }
+}
+
+static void fill_rank(gx_cpu_map *m, size_t n)
+{
+    uint32_t before = 0;
+    for (size_t i = 0; i < n; ++i) {
+        uint64_t word;
+        m->rank[i] = before;
+        memcpy(&word, m->map + 2 * i, 8);
+        before += (uint32_t)__builtin_popcountll(word);
+    }
+}
+
+static gx_cpu_map *make_map(gx_cpu_lists *ls, uint32_t term, gx_cpu_scratch *scratch)
+{
+    const gx_index *ix = ls->ix;
+    const gx_list l = gx_index_list(ix, term);
+    const bool dense = is_dense(ix, l.df), mapped = l.df >= ls->min_map_df && (l.df >= MIN_MAP_DF || dense);
+    gx_cpu_map *m = calloc(1, sizeof *m);
+    if (!m)
+        return NULL;
+    if (l.n_blocks >= MIN_DIRECTORY) {
+        while ((ix->n_docs >> m->directory_shift) + 1 > l.n_blocks)
+            ++m->directory_shift;
+        m->directory = take_memory(ls, ((size_t)(ix->n_docs >> m->directory_shift) + 2) * sizeof *m->directory);
+        if (!m->directory)
+            goto fail;
+        fill_directory(m, &l, ix->n_docs);
+    }
+    if (mapped) {
+        m->map_shift = (uint8_t)map_shift(ix, l.df);
+        m->map = take_memory(ls, map_words(ix, m->map_shift) * sizeof *m->map);
+        if (!m->map)
+            goto fail;
+        fill_map(m, ls->kernels, &l, ix->n_docs, scratch->docids);
+        if (dense && !(m->rank = take_memory(ls, rank_words(ix) * sizeof *m->rank)))
+            goto fail;
+        if (dense)
+            fill_rank(m, rank_words(ix));
+    }
+    return m;
+
+fail:
+    free(m); /* what it points to goes with ls */
+    return NULL;
+}
+
+const gx_cpu_map *gx_cpu_lists_map(gx_cpu_lists *ls, uint32_t term, gx_cpu_scratch *scratch)
+{
+    gx_cpu_map *m = atomic_load_explicit(&ls->maps[term], memory_order_acquire);
+    if (m)
+        return m;
+    pthread_mutex_t *making = &ls->making[term % N_MAKING];
+    pthread_mutex_lock(making);
+    m = atomic_load_explicit(&ls->maps[term], memory_order_acquire);
+    if (!m && (m = make_map(ls, term, scratch))) {
+        if (m->map)
+            atomic_fetch_add(&ls->map_bytes, map_bytes(ls->ix, ls->ix->lists[term].df));
+        atomic_store_explicit(&ls->maps[term], m, memory_order_release);
+    }
+    pthread_mutex_unlock(making);
+    return m;
+}
+
+/* ---- bounds ---- */
+
+/* Parts lie in [0, 1] and are counted in 4,096 classes by their value, to find the k-th greatest from below. */
+#define N_CLASSES 4096u
+
+static void find_kth(gx_cpu_bounds *b, const uint32_t *counts)
+{
+    uint64_t above = 0;
+    uint32_t q = 0;
+    for (uint32_t c = N_CLASSES; q < GX_CPU_N_KTH; --c) {
+        above += counts[c];
+        for (; q < GX_CPU_N_KTH && above >= gx_cpu_kth[q]; ++q)
+            b->kth[q] = (float)c / N_CLASSES;
+        if (c == 0)
+            break;
+    }
+}
+
+static gx_cpu_bounds *make_bounds(const gx_cpu_lists *ls, const gx_cpu_params *p, uint32_t term,
+                                  gx_cpu_scratch *scratch)
+{
+    const gx_list l = gx_index_list(ls->ix, term);
+    gx_cpu_bounds *b = calloc(1, sizeof *b + l.n_blocks * sizeof *b->blocks);
+    if (!b)
+        return NULL;
+    if (l.df >= gx_cpu_kth[1])
+        memset(scratch->counts, 0, sizeof scratch->counts);
+    for (uint32_t j = 0; j < l.n_blocks; ++j) {
+        const uint32_t n = gx_cpu_decode_docids(ls->kernels, &l, j, scratch->docids);
+        gx_list_decode_tfs(&l, j, scratch->tfs);
+        const float most = ls->kernels->parts(scratch->docids, scratch->tfs, n, ls->ix->n_docs, p->lens, p->norm,
+                                              scratch->parts, &b->blocks[j].least_K);
+        b->blocks[j].most = most * (1 + 0x1p-21f); /* two roundings below the real number */
+        b->most = b->blocks[j].most > b->most ? b->blocks[j].most : b->most;
+        for (uint32_t i = 0; l.df >= gx_cpu_kth[1] && i < n; ++i) {
+            const float class = scratch->parts[i] * N_CLASSES;
+            ++scratch->counts[class < N_CLASSES ? (uint32_t)class : N_CLASSES];
+        }
+    }
+    if (l.df >= gx_cpu_kth[1])
+        find_kth(b, scratch->counts);
+    return b;
+}
+
+const gx_cpu_bounds *gx_cpu_params_bounds(gx_cpu_lists *ls, gx_cpu_params *p, uint32_t term, gx_cpu_scratch *scratch)
+{
+    gx_cpu_bounds *b = atomic_load_explicit(&p->bounds[term], memory_order_acquire), *first = NULL;
+    if (b)
+        return b;
+    if (!(b = make_bounds(ls, p, term, scratch)))
+        return NULL;
+    if (atomic_compare_exchange_strong(&p->bounds[term], &first, b))
+        return b;
+    free(b);
+    return first;
+}

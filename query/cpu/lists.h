@@ -1,0 +1,81 @@
+/* lists.h: what the CPU engine derives from the index's lists, each list at its first use, shared by all threads.
+ *
+ *   directory   where in the list a docid's block is: a number of a block every 2^shift documents
+ *   map         a bit a slot of 2^shift documents, set where the list holds one of them; at least 8 slots a posting
+ *   rank        of a dense list, whose map has a bit a document: set bits before each 64 documents
+ *   bounds      for one set of parameters (c0, c1, lossy): the greatest tf / (tf + K) of the list and of each block, the
+ *               least K of each block, and the 1st, 10th, 100th, 1,000th and 10,000th greatest tf / (tf + K)
+ *
+ * Maps and ranks are kept within a budget: when it does not suffice for all, lists with the most postings come first.
+ */
+#ifndef GX_CPU_LISTS_H
+#define GX_CPU_LISTS_H
+
+#include "query/cpu/kernels.h"
+
+typedef struct gx_cpu_lists gx_cpu_lists;
+
+typedef struct gx_cpu_map {
+    uint32_t *directory; /* NULL: the list has so few blocks that none is needed */
+    uint32_t *map;       /* NULL: none; else readable 32 words past the last */
+    uint32_t *rank;      /* NULL: not dense, or no budget */
+    uint8_t directory_shift, map_shift;
+} gx_cpu_map;
+
+#define GX_CPU_N_KTH 5
+static const uint32_t gx_cpu_kth[GX_CPU_N_KTH] = {1, 10, 100, 1000, 10000};
+
+typedef struct gx_cpu_block {
+    float most, least_K; /* most: not less than any posting's tf / (tf + K) as a real number, nor than as a float */
+} gx_cpu_block;
+
+typedef struct gx_cpu_bounds {
+    float most;
+    float kth[GX_CPU_N_KTH]; /* at least gx_cpu_kth[i] postings have at least this; 0: the list is shorter */
+    gx_cpu_block blocks[];   /* [n_blocks] */
+} gx_cpu_bounds;
+
+/* One set of parameters: bounds, and the lengths that K is made of. */
+typedef struct gx_cpu_params gx_cpu_params;
+
+/* map_memory: budget in bytes for maps and ranks. GX_ENOMEM. */
+gx_status gx_cpu_lists_open(gx_cpu_lists **out, const gx_index *ix, const gx_cpu_kernels *kernels, uint64_t map_memory,
+                            gx_error *err);
+void gx_cpu_lists_close(gx_cpu_lists *ls);
+
+uint64_t gx_cpu_lists_map_bytes(const gx_cpu_lists *ls); /* maps and ranks made so far */
+
+/* The parameter set of norm, made at first use; NULL: no memory. Lives as long as ls. */
+gx_cpu_params *gx_cpu_lists_params(gx_cpu_lists *ls, gx_norm norm);
+const uint32_t *gx_cpu_params_lens(const gx_cpu_params *p);
+
+/* Of term's list, made at first use; NULL: no memory. Thread-safe; scratch is the caller's, of its thread. */
+typedef struct gx_cpu_scratch {
+    _Alignas(64) uint32_t docids[GX_MAX_BLOCK + 16];
+    _Alignas(64) uint32_t tfs[GX_MAX_BLOCK + 16];
+    _Alignas(64) float parts[GX_MAX_BLOCK + 16];
+    uint32_t counts[4097];
+} gx_cpu_scratch;
+const gx_cpu_map *gx_cpu_lists_map(gx_cpu_lists *ls, uint32_t term, gx_cpu_scratch *scratch);
+const gx_cpu_bounds *gx_cpu_params_bounds(gx_cpu_lists *ls, gx_cpu_params *p, uint32_t term, gx_cpu_scratch *scratch);
+
+/* ---- a list's blocks ---- */
+
+/* GPU-BP: what kernels->scan and unpack_docids read. */
+static inline bool gx_cpu_is_packed(const gx_codec *c)
+{
+    return c->id == GX_CODEC_GPUBP128 || c->id == GX_CODEC_GPUBP256;
+}
+
+/* Where block j's docid words begin, and how many they are. */
+static inline const uint32_t *gx_cpu_docid_words(const gx_list *l, uint32_t j, uint32_t *n_words)
+{
+    const uint32_t begin = j ? l->docid_ends[j - 1] : 0;
+    *n_words = l->docid_ends[j] - begin;
+    return l->payload + begin;
+}
+
+/* As gx_list_decode_docids, by the kernels where they can. docids[GX_MAX_BLOCK] aligned to 64 bytes. */
+uint32_t gx_cpu_decode_docids(const gx_cpu_kernels *kernels, const gx_list *l, uint32_t j, uint32_t *docids);
+
+#endif

@@ -1,0 +1,435 @@
+/* search.c: exact top-k, list at a time, without accumulators.
+ *
+ *   lists in order of their greatest impact:   rare ones first, so that the threshold T rises early
+ *   for each list, while ub + rest >= T:        (T: the k-th best score so far, or known beforehand)
+ *     for each block that can reach T:          by its own bounds
+ *       tfs unpacked and compared with the least tf that can reach T; docids unpacked only where one does
+ *       -> candidates, in columns
+ *     each batch of candidates:                 after each step, out with those whose bound is below T
+ *       presence maps of the later lists (of those without one, a map of what they hold in the batch's range, if a few
+ *       blocks make it) -> exact own impact -> exact look-ups in the later lists -> accepted
+ *
+ * Ownership needs no look-up in earlier lists: a document that an earlier list held was either scored in full then (and
+ * is marked as seen), or was proved to stay below T, and so does the part of its score that the later lists see.
+ *
+ * AND is the same with the shortest list alone, and "absent" as a verdict.
+ */
+#include "query/cpu/search.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "codecs/bits.h"
+#include "engine/status.h"
+#include "engine/huge_pages.h"
+
+#define CANCEL_EVERY 256u /* blocks read */
+#define PAYS 3u        /* candidates a block from which on it is decoded for all of them */
+#define MORE (1 + 1e-6)   /* what three roundings of 2^-24 can be worth, and then some */
+
+static size_t seen_bytes(const gx_index *ix) { return ((size_t)ix->n_docs / 64 + 1) * sizeof(uint64_t); }
+
+gx_status gx_cpu_searcher_open(gx_cpu_searcher **out, const gx_index *ix, const gx_cpu_kernels *kernels,
+                               gx_cpu_lists *lists, gx_error *err)
+{
+    *out = NULL;
+    gx_cpu_searcher *s = aligned_alloc(64, (sizeof *s + 63) / 64 * 64);
+    if (!s)
+        return gx_fail(err, GX_ENOMEM, "no memory for a CPU session");
+    memset(s, 0, sizeof *s);
+    s->ix = ix;
+    s->kernels = kernels;
+    s->lists = lists;
+    s->columns.n_docs = ix->n_docs;
+    s->seen = gx_pages_open(seen_bytes(ix));
+    s->cursors = aligned_alloc(64, GX_CPU_MAX_LISTS * sizeof *s->cursors);
+    if (!s->seen || !s->cursors) {
+        gx_cpu_searcher_close(s);
+        return gx_fail(err, GX_ENOMEM, "no memory for a CPU session on %u documents", ix->n_docs);
+    }
+    *out = s;
+    return GX_OK;
+}
+
+void gx_cpu_searcher_close(gx_cpu_searcher *s)
+{
+    if (!s)
+        return;
+    gx_cpu_best_free(&s->best);
+    free(s->cursors);
+    gx_pages_close(s->seen, seen_bytes(s->ix));
+    free(s->seen_docids);
+    free(s->scores);
+    free(s->holders);
+    gx_cpu_pmf_free(&s->pmf);
+    free(s);
+}
+
+/* ---- before the search: cursors, bounds, first threshold ---- */
+
+/* With AVX-512 a block is decoded in less time than next_geq takes. */
+static bool decodes_fast(const gx_cpu_kernels *kernels)
+{
+#if GX_X86
+    return kernels == &gx_cpu_avx512;
+#else
+    (void)kernels;
+    return false;
+#endif
+}
+
+static bool open_cursor(gx_cpu_searcher *s, gx_cpu_cursor *c, const gx_plan_term *t)
+{
+    c->list = gx_index_list(s->ix, t->list);
+    c->term = t->list;
+    c->w = t->w;
+    c->map = gx_cpu_lists_map(s->lists, t->list, &s->scratch);
+    c->bounds = gx_cpu_params_bounds(s->lists, s->params, t->list, &s->scratch);
+    if (!c->map || !c->bounds)
+        return false;
+    c->ub = (uint32_t)ceil((double)t->w * c->bounds->most * MORE) + 1;
+    c->packed = s->kernels->scan && c->list.block_len <= 128 && gx_cpu_is_packed(c->list.docids) &&
+                gx_cpu_is_packed(c->list.tfs);
+    c->block = c->n_held = 0;
+    c->tf_block = c->asked = UINT32_MAX;
+    c->finds = c->list.docids->next_geq && !decodes_fast(s->kernels);
+    c->tf_shift = gx_cpu_is_packed(c->list.tfs) ? (uint8_t)__builtin_ctz(c->list.block_len) : 0;
+    return true;
+}
+
+static bool open_cursors(gx_cpu_searcher *s, const gx_plan *plan, gx_op op)
+{
+    uint8_t order[GX_CPU_MAX_LISTS];
+    for (uint32_t i = 0; i < plan->n_terms; ++i) {
+        if (!open_cursor(s, &s->cursors[i], &plan->terms[i]))
+            return false;
+        /* AND keeps the plan's order, by rising df. OR: by falling ub; cursors are big, so their places are sorted */
+        uint32_t j = i;
+        for (; op == GX_OP_OR && j && s->cursors[order[j - 1]].ub < s->cursors[i].ub; --j)
+            order[j] = order[j - 1];
+        order[j] = (uint8_t)i;
+    }
+    for (uint32_t i = 0; i < plan->n_terms; ++i)
+        s->order[i] = &s->cursors[order[i]];
+    uint32_t rest = 0;
+    for (uint32_t i = plan->n_terms; i--; rest += s->order[i]->ub)
+        s->order[i]->rest = rest;
+    return true;
+}
+
+/* A score that at least k documents reach, by one of the lists alone, or as the plan has it. */
+static uint32_t first_threshold(const gx_cpu_searcher *s, const gx_plan *plan)
+{
+    uint32_t q = 0, threshold = plan->floor > 1 ? plan->floor : 1;
+    while (q < GX_CPU_N_KTH && gx_cpu_kth[q] < plan->k)
+        ++q;
+    for (uint32_t i = 0; q < GX_CPU_N_KTH && i < plan->n_terms; ++i) {
+        const double least = (double)s->order[i]->w * s->order[i]->bounds->kth[q] / MORE - 1;
+        if (least > threshold)
+            threshold = (uint32_t)least;
+    }
+    return threshold;
+}
+
+/* ---- exact look-ups ---- */
+
+/* Where block j's tf words begin, and how many they are. */
+static const uint32_t *tf_words(const gx_list *l, uint32_t j, uint32_t *n_words)
+{
+    const uint32_t begin = j ? l->tf_ends[j - 1] : l->docid_ends[l->n_blocks - 1];
+    *n_words = l->tf_ends[j] - begin;
+    return l->payload + begin;
+}
+
+static uint32_t tf_at(gx_cpu_cursor *c, uint32_t j, uint32_t i)
+{
+    const gx_list *l = &c->list;
+    uint32_t n_words;
+    if (l->tfs->random_access) {
+        const uint32_t *words = tf_words(l, j, &n_words), n = gx_list_block_n(l, j);
+        if (gx_cpu_is_packed(l->tfs)) {
+            const uint32_t b = gx_packed_width(n_words, n);
+            return (b ? gx_bits_at(words, i * b, b) : 0) + 1;
+        }
+        return l->tfs->at(words, n_words, n, l->tf_param, i) + 1;
+    }
+    if (c->tf_block != j) {
+        gx_list_decode_tfs(l, j, c->tfs);
+        c->tf_block = j;
+    }
+    return c->tfs[i];
+}
+
+/* The last block that begins at or before doc, or block 0. */
+static uint32_t find_block(const gx_cpu_cursor *c, uint32_t doc)
+{
+    const uint32_t *heads = c->list.heads;
+    const gx_cpu_map *m = c->map;
+    uint32_t lo = 0, hi = c->list.n_blocks - 1;
+    if (m->directory) {
+        const uint32_t t = doc >> m->directory_shift;
+        lo = m->directory[t];
+        hi = m->directory[t + 1];
+    }
+    while (hi - lo > 8) {
+        const uint32_t mid = lo + (hi - lo + 1) / 2;
+        if (heads[mid] <= doc)
+            lo = mid;
+        else
+            hi = mid - 1;
+    }
+    while (lo < hi && heads[lo + 1] <= doc)
+        ++lo;
+    return lo;
+}
+
+/* Have blocks [begin, end) decoded; the first of them is at the result. */
+static const uint32_t *hold_blocks(gx_cpu_searcher *s, gx_cpu_cursor *c, uint32_t begin, uint32_t end)
+{
+    const uint32_t block_len = c->list.block_len;
+    if (begin < c->block || end > c->block + c->n_held) {
+        for (uint32_t j = begin; j < end; ++j)
+            gx_cpu_decode_docids(s->kernels, &c->list, j, c->docids + (size_t)(j - begin) * block_len);
+        c->block = begin;
+        c->n_held = end - begin;
+        s->work.blocks_decoded += end - begin;
+    }
+    return c->docids + (size_t)(begin - c->block) * block_len;
+}
+
+/* The tf of doc in the cursor's list, 0: not there. A block that is asked a second time is decoded. */
+static uint32_t look_up(gx_cpu_searcher *s, gx_cpu_cursor *c, uint32_t doc)
+{
+    const gx_list *l = &c->list;
+    const uint32_t j = find_block(c, doc), n = gx_list_block_n(l, j);
+    if (c->finds && j - c->block >= c->n_held && j != c->asked) {
+        uint32_t n_words, found;
+        const uint32_t *words = gx_cpu_docid_words(l, j, &n_words);
+        const uint32_t i = l->docids->next_geq(words, n_words, n, l->docid_param, l->heads[j], doc, &found);
+        c->asked = j;
+        return i < n && found == doc ? tf_at(c, j, i) : 0;
+    }
+    const uint32_t *docids = hold_blocks(s, c, j, j + 1), i = s->kernels->count_below(docids, n, doc);
+    return i < n && docids[i] == doc ? tf_at(c, j, i) : 0;
+}
+
+/* The tf of posting p of a list whose tfs are packed, in a full block of 2^tf_shift: their width is words * 32 / n. */
+static inline uint32_t packed_tf(const gx_cpu_cursor *c, uint32_t p)
+{
+    const uint32_t shift = c->tf_shift, j = p >> shift, i = p & ((1u << shift) - 1);
+    const uint32_t begin = c->list.tf_ends[j - 1], b = (c->list.tf_ends[j] - begin) >> (shift - 5);
+    return (b ? gx_bits_at(c->list.payload + begin, i * b, b) : 0) + 1;
+}
+
+static void look_up_dense(gx_cpu_searcher *s, gx_cpu_cursor *c, uint32_t bit)
+{
+    const gx_cpu_dense d = {(const uint64_t *)(const void *)c->map->map, c->map->rank};
+    /* packed_tf serves the full blocks but the first: postings [first, last) */
+    const uint32_t first = 1u << c->tf_shift, last = c->tf_shift ? c->list.df >> c->tf_shift << c->tf_shift : 0;
+    s->work.lookups += s->kernels->positions(&s->columns, d, bit, s->positions);
+    for (uint32_t x = 0; x < s->columns.n; ++x) {
+        const uint32_t p = s->positions[x];
+        if (p >= first && p < last)
+            s->found[x] = packed_tf(c, p);
+        else
+            s->found[x] = p < c->list.df ? tf_at(c, p / c->list.block_len, p % c->list.block_len) : 0;
+    }
+}
+
+static void look_up_each(gx_cpu_searcher *s, gx_cpu_cursor *c, uint32_t bit)
+{
+    for (uint32_t x = 0; x < s->columns.n; ++x) {
+        s->found[x] = 0;
+        if (s->columns.maybe[x] & bit) {
+            s->found[x] = look_up(s, c, s->columns.doc[x]);
+            ++s->work.lookups;
+        }
+    }
+}
+
+/* ---- a batch of candidates of list i ---- */
+
+static bool accept(gx_cpu_searcher *s, bool once)
+{
+    for (uint32_t x = 0; x < s->columns.n; ++x) {
+        const uint32_t doc = s->columns.doc[x];
+        if (s->columns.score[x] < s->best.threshold)
+            continue;
+        if (once) {
+            uint64_t *word = &s->seen[doc / 64];
+            const uint64_t bit = UINT64_C(1) << doc % 64;
+            if (*word & bit)
+                continue;
+            if (s->n_seen == s->max_seen) {
+                const size_t max = 2 * s->max_seen + 1024;
+                uint32_t *more = realloc(s->seen_docids, max * sizeof *more);
+                if (!more)
+                    return false;
+                s->seen_docids = more;
+                s->max_seen = max;
+            }
+            *word |= bit;
+            s->seen_docids[s->n_seen++] = doc;
+        }
+        gx_cpu_best_add(&s->best, s->columns.score[x], doc);
+    }
+    return true;
+}
+
+static inline void set_slot(uint32_t *map, uint32_t slot)
+{
+    map[slot / 32] |= UINT32_C(1) << slot % 32;
+}
+
+/* As a presence map would: decode what a list without one has between the first and the last candidate, and map that. It
+ * pays where a block has several candidates. */
+static void ask_blocks(gx_cpu_searcher *s, gx_cpu_cursor *c, uint32_t bit, bool all)
+{
+    gx_cpu_columns *columns = &s->columns;
+    const uint32_t first = columns->doc[0], last = columns->doc[columns->n - 1];
+    const uint32_t begin = find_block(c, first), end = find_block(c, last) + 1, mask = GX_CPU_WINDOW * 32 - 1;
+    uint32_t shift = 0;
+    if (first > last || begin >= end || (end - begin) * PAYS > columns->n || (end - begin) * c->list.block_len > GX_CPU_HELD)
+        return;
+    while ((last >> shift) - (first >> shift) > mask)
+        ++shift;
+    memset(s->window, 0, GX_CPU_WINDOW * sizeof *s->window);
+    const uint32_t *docids = hold_blocks(s, c, begin, end);
+    const uint32_t n = (end - begin - 1) * c->list.block_len + gx_list_block_n(&c->list, end - 1);
+    for (uint32_t i = 0; i < n / 4; ++i) { /* neighbours share words and would wait for each other */
+        set_slot(s->window, docids[i] >> shift & mask);
+        set_slot(s->window, docids[i + n / 4] >> shift & mask);
+        set_slot(s->window, docids[i + n / 4 * 2] >> shift & mask);
+        set_slot(s->window, docids[i + n / 4 * 3] >> shift & mask);
+    }
+    for (uint32_t i = n / 4 * 4; i < n; ++i)
+        set_slot(s->window, docids[i] >> shift & mask);
+    s->kernels->presence(columns, s->window, shift, GX_CPU_WINDOW - 1, c->ub, bit, s->best.threshold, all);
+}
+
+/* False: no memory. */
+static bool evaluate(gx_cpu_searcher *s, const gx_plan *plan, uint32_t i, bool all)
+{
+    const gx_cpu_kernels *k = s->kernels;
+    gx_cpu_columns *c = &s->columns;
+    const uint32_t n = plan->n_terms;
+    for (uint32_t j = i + 1; j < n && c->n; ++j) {
+        const gx_cpu_cursor *later = s->order[j];
+        if (later->map->map)
+            k->presence(c, later->map->map, later->map->map_shift, UINT32_MAX, later->ub, UINT32_C(1) << j,
+                        s->best.threshold, all);
+    }
+    for (uint32_t j = i + 1; j < n && c->n; ++j) {
+        if (!s->order[j]->map->map)
+            ask_blocks(s, s->order[j], UINT32_C(1) << j, all);
+    }
+    if (c->n)
+        k->own(c, gx_cpu_params_lens(s->params), s->norm, s->order[i]->w, s->best.threshold);
+    for (uint32_t j = i + 1; j < n && c->n; ++j) {
+        gx_cpu_cursor *later = s->order[j];
+        const uint32_t bit = UINT32_C(1) << j;
+        if (later->map->rank)
+            look_up_dense(s, later, bit);
+        else
+            look_up_each(s, later, bit);
+        k->add(c, s->found, later->w, later->ub, bit, s->best.threshold, all);
+    }
+    const bool ok = accept(s, !all && n > 1);
+    c->n = 0;
+    return ok;
+}
+
+/* ---- reading list i ---- */
+
+/* What block j's postings can be worth. False: not enough to reach T. */
+static bool bound_block(const gx_cpu_cursor *c, uint32_t j, uint32_t T, gx_cpu_bound *b)
+{
+    const gx_cpu_block *block = &c->bounds->blocks[j];
+    const uint32_t most = (uint32_t)((double)c->w * block->most * MORE) + 2;
+    b->most = most < c->ub ? most : c->ub;
+    if (b->most + b->rest < T)
+        return false;
+    b->least_K = block->least_K;
+    b->min_tf = 1;
+    if (T > b->rest + 4) { /* w tf / (tf + K) >= needed, with room for roundings on either side */
+        const double part = (T - b->rest - 4) / (MORE * MORE * c->w);
+        if (part >= 1)
+            return false;
+        const double tf = part / (1 - part) * b->least_K * (1 - 1e-4);
+        if (tf > UINT32_MAX)
+            return false;
+        b->min_tf = tf > 1 ? (uint32_t)ceil(tf) : 1;
+    }
+    return true;
+}
+
+/* Append what can reach T of block j to the columns. */
+static void read_block(gx_cpu_searcher *s, gx_cpu_cursor *c, uint32_t j, const gx_cpu_bound *b)
+{
+    const gx_list *l = &c->list;
+    const uint32_t n = gx_list_block_n(l, j);
+    if (c->packed) {
+        uint32_t n_docid_words, n_tf_words;
+        const uint32_t *docids = gx_cpu_docid_words(l, j, &n_docid_words), *tfs = tf_words(l, j, &n_tf_words);
+        const uint32_t docid_bits = gx_packed_width(n_docid_words, n), tf_bits = gx_packed_width(n_tf_words, n);
+        if (docid_bits <= s->kernels->max_docid_bits && tf_bits <= s->kernels->max_tf_bits) {
+            s->work.blocks_decoded +=
+                s->kernels->scan(&s->columns, docids, docid_bits, tfs, tf_bits, n, l->heads[j], b);
+            return;
+        }
+    }
+    gx_list_decode_tfs(l, j, s->scratch.tfs);
+    if (b->min_tf > 1 && !s->kernels->any_reaches(s->scratch.tfs, n, b->min_tf))
+        return;
+    gx_cpu_decode_docids(s->kernels, l, j, s->scratch.docids);
+    ++s->work.blocks_decoded;
+    s->kernels->append(&s->columns, s->scratch.docids, s->scratch.tfs, n, b);
+}
+
+static gx_status read_list(gx_cpu_searcher *s, const gx_plan *plan, uint32_t i, bool all, gx_error *err)
+{
+    gx_cpu_cursor *c = s->order[i];
+    gx_cpu_bound b = {.w = (float)(c->w * (1 + 2e-6)), .rest = c->rest};
+    bool ok = true;
+    for (uint32_t j = 0; j < c->list.n_blocks && ok; ++j) {
+        if (plan->cancel && j % CANCEL_EVERY == 0 && plan->cancel(plan->user))
+            return gx_fail(err, GX_ECANCELLED, "the search was cancelled");
+        if (!bound_block(c, j, s->best.threshold, &b))
+            continue;
+        read_block(s, c, j, &b);
+        if (s->columns.n >= GX_CPU_BATCH)
+            ok = evaluate(s, plan, i, all);
+    }
+    if (ok && s->columns.n)
+        ok = evaluate(s, plan, i, all);
+    return ok ? GX_OK : gx_fail(err, GX_ENOMEM, "no memory for the documents that a query has seen");
+}
+
+gx_status gx_cpu_search(gx_cpu_searcher *s, const gx_plan *plan, gx_op op, gx_hits *hits, gx_error *err)
+{
+    const bool all = op == GX_OP_AND && plan->n_terms > 1; /* of one list OR is the same, and has a first threshold */
+    gx_status st = GX_OK;
+    uint64_t most_hits = 0; /* memory goes by what can be found rather than by what is asked for */
+    for (uint32_t i = 0; i < (all ? 1 : plan->n_terms); ++i)
+        most_hits += plan->terms[i].df;
+    const uint32_t k = plan->k < most_hits ? plan->k : (uint32_t)most_hits;
+    if (!s->params || memcmp(&s->norm, &plan->norm, sizeof s->norm) != 0) {
+        s->params = gx_cpu_lists_params(s->lists, plan->norm);
+        s->norm = plan->norm;
+    }
+    if (!s->params || !open_cursors(s, plan, op) ||
+        !gx_cpu_best_begin(&s->best, k, all ? 1 : first_threshold(s, plan)))
+        return gx_fail(err, GX_ENOMEM, "no memory to search %u lists for %u results", plan->n_terms, plan->k);
+    s->columns.n = 0;
+    for (uint32_t i = 0; i < (all ? 1 : plan->n_terms) && st == GX_OK; ++i) {
+        if (s->order[i]->ub + s->order[i]->rest < s->best.threshold)
+            break;
+        st = read_list(s, plan, i, all, err);
+    }
+    hits->n = st == GX_OK ? gx_cpu_best_finish(&s->best, hits->keys) : 0;
+    for (size_t x = 0; x < s->n_seen; ++x)
+        s->seen[s->seen_docids[x] / 64] = 0;
+    s->n_seen = 0;
+    return st;
+}

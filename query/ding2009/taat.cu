@@ -1,0 +1,483 @@
+/* The host side of named algorithms: plans in groups that fit their memory, and the steps of a group, timed. */
+#include "query/ding2009/taat.cuh"
+
+
+namespace gx {
+
+constexpr uint32_t MAX_GROUP = 256;                /* queries */
+constexpr uint64_t GROUP_BYTES = 1u << 30;         /* of their arrays, unless a query alone needs more */
+constexpr uint64_t MAX_GROUP_TERMS = 1u << 14;
+constexpr uint32_t ALIGNMENT = 256, MAX_MARKS = 1u << 13;
+
+/* A plan's answer that is wanted: of AND or of OR. */
+struct named_job {
+    uint32_t plan;
+    gx_op op;
+};
+
+/* When a step ended. */
+struct mark {
+    cudaEvent_t event;
+    gx_step step;
+};
+
+struct named_space {
+    char *arrays;
+    uint64_t bytes;
+    named_query *queries, *d_queries; /* pinned, [MAX_GROUP]; on the device */
+    named_term *terms, *d_terms;      /* [MAX_GROUP_TERMS] */
+    named_state *states, *d_states;   /* [MAX_GROUP] */
+    unsigned long long *answers;      /* pinned, [max_answers] */
+    uint64_t max_answers;
+    void *sort_scratch;
+    size_t sort_bytes;
+    cudaStream_t stream;
+    cudaEvent_t done;
+    gpu_calls *calls; /* of the run under way */
+    mark *marks; /* [MAX_MARKS], the first is where the others begin */
+    uint32_t n_marks, n_events;
+};
+
+void named_close(named_space *s)
+{
+    if (!s)
+        return;
+    if (s->stream)
+        (void)cudaStreamSynchronize(s->stream);
+    void *const device[] = {s->arrays, s->d_queries, s->d_terms, s->d_states, s->sort_scratch};
+    void *const pinned[] = {s->queries, s->terms, s->states, s->answers};
+    for (void *p : device)
+        (void)cudaFree(p);
+    for (void *p : pinned)
+        (void)cudaFreeHost(p);
+    for (uint32_t i = 0; i < s->n_events; ++i)
+        (void)cudaEventDestroy(s->marks[i].event);
+    if (s->done)
+        (void)cudaEventDestroy(s->done);
+    if (s->stream)
+        (void)cudaStreamDestroy(s->stream);
+    free(s->marks);
+    free(s);
+}
+
+template <typename T> static cudaError_t pinned_alloc(T **out, uint64_t n)
+{
+    return cudaHostAlloc((void **)out, n * sizeof(T), cudaHostAllocDefault);
+}
+
+static gx_status open_space(named_space *s, gx_error *err)
+{
+    s->marks = (mark *)calloc(MAX_MARKS, sizeof *s->marks);
+    if (!s->marks)
+        return gx_fail(err, GX_ENOMEM, "no memory for a GPU session");
+    TRY("pinned memory", pinned_alloc(&s->queries, MAX_GROUP));
+    TRY("pinned memory", pinned_alloc(&s->terms, MAX_GROUP_TERMS));
+    TRY("pinned memory", pinned_alloc(&s->states, MAX_GROUP));
+    TRY("memory for a session", device_alloc(&s->d_queries, MAX_GROUP));
+    TRY("memory for a session", device_alloc(&s->d_terms, MAX_GROUP_TERMS));
+    TRY("memory for a session", device_alloc(&s->d_states, MAX_GROUP));
+    TRY("making a stream", cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking));
+    TRY("making an event", cudaEventCreateWithFlags(&s->done, cudaEventDisableTiming));
+    return GX_OK;
+}
+
+static gx_status reserve_arrays(named_space *s, uint64_t bytes, gx_error *err)
+{
+    if (bytes <= s->bytes)
+        return GX_OK;
+    counted_free(s->calls, s->arrays);
+    s->arrays = NULL;
+    s->bytes = 0;
+    TRY("memory for candidates and accumulators", counted_alloc(s->calls, (void **)&s->arrays, bytes));
+    s->bytes = bytes;
+    return GX_OK;
+}
+
+static gx_status reserve_answers(named_space *s, uint64_t n, gx_error *err)
+{
+    if (n <= s->max_answers)
+        return GX_OK;
+    counted_free_pinned(s->calls, s->answers);
+    s->answers = NULL;
+    s->max_answers = 0;
+    TRY("pinned memory", counted_alloc_pinned(s->calls, (void **)&s->answers, n * sizeof *s->answers));
+    s->max_answers = n;
+    return GX_OK;
+}
+
+/* ---- a query's arrays ---- */
+
+/* Takes pieces off a region, or, where there is none, counts their bytes. */
+struct cutter {
+    char *base;
+    uint64_t used;
+};
+
+template <typename T> static void cut(cutter *c, T **out, uint64_t n)
+{
+    *out = c->base ? (T *)(c->base + c->used) : NULL;
+    c->used += (n * sizeof(T) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+static uint32_t blocks_in(const gx_index *ix, uint32_t df) { return (df - 1) / ix->block_len + 1; }
+
+/* Where PMF answers, AND is by candidates; all else by accumulators. */
+static bool by_candidates(const gx_plan *plan, gx_op op) { return op == GX_OP_AND && plan->algorithm == GX_ALGORITHM_PMF; }
+
+/* The query's arrays, as far as bounds go. */
+static void cut_query(cutter *c, const gx_index *ix, const gx_plan *plan, gx_op op, named_query *Q)
+{
+    const uint32_t len = ix->block_len, shortest = plan->terms[0].df, longest = plan->terms[plan->n_terms - 1].df;
+    memset(Q, 0, sizeof *Q);
+    Q->n_terms = plan->n_terms;
+    Q->k = plan->k;
+    Q->norm = plan->norm;
+    if (by_candidates(plan, op)) {
+        const uint64_t room = (uint64_t)blocks_in(ix, shortest) * len; /* whole blocks are decoded there */
+        Q->n_scores = shortest;
+        Q->max_needed = plan->n_terms > 1 ? blocks_in(ix, longest) : 0;
+        Q->max_needed = Q->max_needed < shortest ? Q->max_needed : shortest;
+        for (int i = 0; i < 2; ++i) {
+            cut(c, &Q->docids[i], room);
+            cut(c, &Q->scores[i], room);
+        }
+        cut(c, &Q->positions, shortest);
+        cut(c, &Q->tiles, shortest / COMPACT_TILE + 1);
+        cut(c, &Q->needed, Q->max_needed);
+        cut(c, &Q->decoded, (uint64_t)Q->max_needed * len);
+    } else {
+        const uint64_t room = (uint64_t)blocks_in(ix, longest) * len;
+        Q->n_scores = ix->n_docs;
+        Q->all = op == GX_OP_AND;
+        cut(c, &Q->scores[0], ix->n_docs);
+        if (Q->all)
+            cut(c, &Q->holders, ix->n_docs);
+        cut(c, &Q->decoded, room);
+        cut(c, &Q->tfs, room);
+    }
+    uint64_t n = Q->n_scores;
+    for (uint32_t level = 0; level < N_MAXIMA; ++level) {
+        n = (n - 1) / GROUP_MAX + 1;
+        cut(c, &Q->maxima[level], n);
+    }
+}
+
+/* Bytes for a query alone: its arrays, its answer, and for sorting. */
+static uint64_t query_bytes(const gx_index *ix, const gx_plan *plan, gx_op op)
+{
+    cutter c = {NULL, 0};
+    named_query Q;
+    cut_query(&c, ix, plan, op, &Q);
+    unsigned long long *keys;
+    cut(&c, &keys, plan->k);
+    return c.used;
+}
+
+static uint64_t sort_keys_bytes(uint32_t n_scores) { return 2 * ((uint64_t)n_scores * 8 + ALIGNMENT); }
+
+static void describe_term(const gpu_state *s, const gx_plan_term *t, named_term *out)
+{
+    const gx_list_entry *e = &s->ix->lists[t->list];
+    const gx_coding c = s->ix->header->codings[e->coding];
+    out->list.words = s->X.payload + ((uint64_t)e->payload_hi << 32 | e->payload_lo);
+    out->list.heads = s->X.heads + e->first_block;
+    out->list.docid_ends = s->X.docid_ends + e->first_block;
+    out->list.tf_ends = s->X.tf_ends + e->first_block;
+    out->list.df = e->df;
+    out->list.n_blocks = blocks_in(s->ix, e->df);
+    out->list.doc_arg = c.docids | (uint32_t)e->docid_param << 8;
+    out->list.tf_arg = c.tfs | (uint32_t)e->tf_param << 8;
+    out->w = t->w;
+}
+
+/* ---- a group ---- */
+
+/* What goes through the steps together: jobs of one kind and one number of levels. */
+struct group {
+    bool candidates;
+    uint32_t levels, n, n_terms, deepest, longest_answer;
+    uint64_t n_answers, sort_n;
+    named_group G;
+};
+
+static bool same_kind(const gx_plan *plans, const named_job *a, const named_job *b)
+{
+    const gx_plan *x = &plans[a->plan], *y = &plans[b->plan];
+    const bool candidates = by_candidates(x, a->op);
+    return candidates == by_candidates(y, b->op) && (!candidates || x->recursion == y->recursion);
+}
+
+/* Describe as many of jobs[n] as fit. */
+static gx_status fill_group(named_space *sp, const gpu_state *s, const gx_plan *plans, const named_job *jobs, uint32_t n, group *g,
+                            gx_error *err)
+{
+    const gx_index *ix = s->ix;
+    uint64_t bytes = 0, keys = 0;
+    uint32_t terms = 0, taken = 0;
+    for (; taken < n && taken < MAX_GROUP && same_kind(plans, &jobs[0], &jobs[taken]); ++taken) {
+        const gx_plan *plan = &plans[jobs[taken].plan];
+        const uint64_t more = query_bytes(ix, plan, jobs[taken].op);
+        uint64_t sort = keys;
+        if (plan->k > EXTRACTED_K) {
+            const uint64_t own = sort_keys_bytes(by_candidates(plan, jobs[taken].op) ? plan->terms[0].df : ix->n_docs);
+            sort = own > keys ? own : keys;
+        }
+        if (taken && (bytes + more + sort + ALIGNMENT > GROUP_BYTES || terms + plan->n_terms > MAX_GROUP_TERMS))
+            break;
+        bytes += more;
+        keys = sort;
+        terms += plan->n_terms;
+    }
+    gx_status st = reserve_arrays(sp, bytes + keys + ALIGNMENT, err);
+    if (st != GX_OK)
+        return st;
+    memset(g, 0, sizeof *g);
+    g->candidates = by_candidates(&plans[jobs[0].plan], jobs[0].op);
+    g->levels = plans[jobs[0].plan].recursion;
+    g->n = taken;
+    cutter c = {sp->arrays, 0};
+    for (uint32_t i = 0; i < taken; ++i) {
+        const gx_plan *plan = &plans[jobs[i].plan];
+        named_query *Q = &sp->queries[i];
+        cut_query(&c, ix, plan, jobs[i].op, Q);
+        Q->first_term = g->n_terms;
+        Q->answer = g->n_answers;
+        for (uint32_t t = 0; t < plan->n_terms; ++t)
+            describe_term(s, &plan->terms[t], &sp->terms[g->n_terms + t]);
+        g->n_terms += plan->n_terms;
+        g->n_answers += plan->k;
+        g->deepest = g->deepest > plan->n_terms ? g->deepest : plan->n_terms;
+        if (plan->k > EXTRACTED_K)
+            g->sort_n = g->sort_n > Q->n_scores ? g->sort_n : Q->n_scores;
+    }
+    unsigned long long *answers;
+    cut(&c, &answers, g->n_answers);
+    g->G = {sp->d_queries, sp->d_terms, sp->d_states, answers, taken, ix->block_len};
+    if ((st = reserve_answers(sp, g->n_answers, err)) != GX_OK)
+        return st;
+    const size_t scratch = g->sort_n ? sort_scratch_bytes((uint32_t)g->sort_n) : 0;
+    if (scratch > sp->sort_bytes) {
+        counted_free(sp->calls, sp->sort_scratch);
+        sp->sort_scratch = NULL;
+        sp->sort_bytes = 0;
+        TRY("memory for sorting results", counted_alloc(sp->calls, &sp->sort_scratch, scratch));
+        sp->sort_bytes = scratch;
+    }
+    return GX_OK;
+}
+
+/* A step ends here. When there are too many to tell apart, some share a mark. */
+static gx_status end_step(named_space *sp, gx_step step, gx_error *err)
+{
+    if (sp->n_marks == MAX_MARKS)
+        return GX_OK;
+    mark *m = &sp->marks[sp->n_marks];
+    if (sp->n_marks == sp->n_events) {
+        TRY("making an event", cudaEventCreate(&m->event));
+        ++sp->n_events;
+    }
+    m->step = step;
+    TRY("timing", cudaEventRecord(m->event, sp->stream));
+    ++sp->n_marks;
+    return GX_OK;
+}
+
+#define END(step)                                            \
+    do {                                                     \
+        const gx_status st_ = end_step(sp, (step), err);     \
+        if (st_ != GX_OK)                                    \
+            return st_;                                      \
+    } while (0)
+
+static gx_status launch_candidates(named_space *sp, const gpu_state *s, const group *g, gx_error *err)
+{
+    const named_group &G = g->G;
+    const cudaStream_t stream = sp->stream;
+    uint32_t most = 0, most_needed = 0;
+    for (uint32_t i = 0; i < g->n; ++i) {
+        most = most > sp->queries[i].n_scores ? most : sp->queries[i].n_scores;
+        most_needed = most_needed > sp->queries[i].max_needed ? most_needed : sp->queries[i].max_needed;
+    }
+    END(GX_STEP_INITIALIZE);
+    named_decode(s->X, s->coding, G, 0, blocks_in(s->ix, most), stream);
+    END(GX_STEP_DECOMPRESS);
+    named_begin(s->X, G, most, stream);
+    END(GX_STEP_SCORE);
+    for (uint32_t t = 1; t < g->deepest; ++t) {
+        named_find(G, t, true, g->levels, most, stream);
+        named_choose_blocks(G, t, most, stream);
+        END(GX_STEP_INTERSECT);
+        named_decode_needed(s->X, s->coding, G, t, most_needed, stream);
+        END(GX_STEP_DECOMPRESS);
+        named_find(G, t, false, g->levels, most, stream);
+        named_count_kept(G, t, most, stream);
+        END(GX_STEP_INTERSECT);
+        named_score_kept(s->X, s->coding, G, t, most, stream);
+        END(GX_STEP_SCORE);
+    }
+    named_choose_best(G, most, stream);
+    return GX_OK;
+}
+
+static gx_status launch_accumulators(named_space *sp, const gpu_state *s, const group *g, gx_error *err)
+{
+    const named_group &G = g->G;
+    const cudaStream_t stream = sp->stream;
+    for (uint32_t i = 0; i < g->n; ++i) {
+        const named_query *Q = &sp->queries[i];
+        TRY("clearing accumulators", cudaMemsetAsync(Q->scores[0], 0, Q->n_scores * sizeof *Q->scores[0], stream));
+        if (Q->holders)
+            TRY("clearing accumulators", cudaMemsetAsync(Q->holders, 0, Q->n_scores * sizeof *Q->holders, stream));
+    }
+    END(GX_STEP_INITIALIZE);
+    for (uint32_t t = 0; t < g->deepest; ++t) {
+        uint32_t most = 0;
+        for (uint32_t i = 0; i < g->n; ++i) {
+            const named_query *Q = &sp->queries[i];
+            if (t < Q->n_terms && sp->terms[Q->first_term + t].list.df > most)
+                most = sp->terms[Q->first_term + t].list.df;
+        }
+        named_decode(s->X, s->coding, G, t, blocks_in(s->ix, most), stream);
+        END(GX_STEP_DECOMPRESS);
+        named_accumulate(s->X, G, t, most, stream);
+        END(GX_STEP_SCORE);
+    }
+    named_choose_best(G, s->ix->n_docs, stream);
+    return GX_OK;
+}
+
+/* Those of great k: all keys sorted. */
+static gx_status sort_all(named_space *sp, const group *g, gx_error *err)
+{
+    unsigned long long *const keys = g->G.answers + (g->n_answers + ALIGNMENT / 8 - 1) / (ALIGNMENT / 8) * (ALIGNMENT / 8);
+    unsigned long long *const sorted = keys + (g->sort_n + ALIGNMENT / 8 - 1) / (ALIGNMENT / 8) * (ALIGNMENT / 8);
+    for (uint32_t q = 0; q < g->n; ++q) {
+        const named_query *Q = &sp->queries[q];
+        if (Q->k <= EXTRACTED_K)
+            continue;
+        named_gather(g->G, q, Q->n_scores, keys, sp->stream);
+        TRY("sorting results", sort_keys(sp->sort_scratch, sp->sort_bytes, keys, sorted, Q->n_scores, sp->stream));
+        named_answer(g->G, q, Q->k, sorted, sp->stream);
+    }
+    return GX_OK;
+}
+
+static gx_status launch_group(named_space *sp, const gpu_state *s, const group *g, gx_error *err)
+{
+    const cudaStream_t stream = sp->stream;
+    sp->n_marks = 0;
+    END(GX_STEP_INITIALIZE);
+    TRY("copying queries", cudaMemcpyAsync(sp->d_queries, sp->queries, g->n * sizeof *sp->queries, cudaMemcpyHostToDevice, stream));
+    TRY("copying queries", cudaMemcpyAsync(sp->d_terms, sp->terms, g->n_terms * sizeof *sp->terms, cudaMemcpyHostToDevice, stream));
+    TRY("clearing counts", cudaMemsetAsync(sp->d_states, 0, g->n * sizeof *sp->states, stream));
+    gx_status st = g->candidates ? launch_candidates(sp, s, g, err) : launch_accumulators(sp, s, g, err);
+    if (st == GX_OK && g->sort_n)
+        st = sort_all(sp, g, err);
+    if (st != GX_OK)
+        return st;
+    END(GX_STEP_TOP_K);
+    TRY("starting a search", cudaGetLastError());
+    TRY("copying results", cudaMemcpyAsync(sp->answers, g->G.answers, g->n_answers * 8, cudaMemcpyDeviceToHost, stream));
+    TRY("copying results", cudaMemcpyAsync(sp->states, sp->d_states, g->n * sizeof *sp->states, cudaMemcpyDeviceToHost, stream));
+    TRY("timing", cudaEventRecord(sp->done, stream));
+    sp->calls->parts += 1;
+    return GX_OK;
+}
+
+static gx_status wait_for(named_space *sp, const gx_plan *plan, gx_error *err)
+{
+    bool cancelled = false;
+    TRY("searching", wait_for_event(sp->calls, sp->done, plan, &cancelled));
+    return cancelled ? gx_fail(err, GX_ECANCELLED, "cancelled") : GX_OK;
+}
+
+static void add_work(const named_space *sp, const group *g, gx_work *work)
+{
+    for (uint32_t i = 1; i < sp->n_marks; ++i) {
+        float ms = 0;
+        if (cudaEventElapsedTime(&ms, sp->marks[i - 1].event, sp->marks[i].event) == cudaSuccess)
+            work->steps[sp->marks[i].step] += 1e-3 * ms;
+    }
+    for (uint32_t i = 0; i < g->n; ++i) {
+        work->blocks_decoded += sp->states[i].blocks;
+        work->lookups += sp->states[i].lookups;
+    }
+}
+
+/* Answer jobs[n]. AND-then-OR's that AND does not answer go to again[*n_again], as OR's. */
+static gx_status run_jobs(named_space *sp, const gpu_state *s, const gx_plan *plans, const named_job *jobs, uint32_t n, gx_hits *hits,
+                          named_job *again, uint32_t *n_again, gx_work *work, gx_error *err)
+{
+    gx_status st = GX_OK;
+    group g;
+    for (uint32_t at = 0; at < n && st == GX_OK; at += g.n) {
+        const gx_plan *first = &plans[jobs[at].plan];
+        if (first->cancel && first->cancel(first->user))
+            return gx_fail(err, GX_ECANCELLED, "cancelled");
+        if ((st = fill_group(sp, s, plans, jobs + at, n - at, &g, err)) != GX_OK)
+            break;
+        if ((st = launch_group(sp, s, &g, err)) == GX_OK)
+            st = wait_for(sp, first, err);
+        else
+            (void)wait_for_stream(sp->calls, sp->stream); /* nothing may be under way when this returns */
+        for (uint32_t i = 0; i < g.n && st == GX_OK; ++i) {
+            const named_job j = jobs[at + i];
+            const named_query *Q = &sp->queries[i];
+            gx_hits *h = &hits[j.plan];
+            h->n = sp->states[i].n_hits < Q->k ? sp->states[i].n_hits : Q->k;
+            memcpy(h->keys, sp->answers + Q->answer, (size_t)h->n * 8);
+            if (j.op == GX_OP_AND && plans[j.plan].op == GX_OP_AND_OR && h->n < Q->k)
+                again[(*n_again)++] = {j.plan, GX_OP_OR};
+        }
+        if (st == GX_OK && work)
+            add_work(sp, &g, work);
+    }
+    return st;
+}
+
+gx_status named_run(named_space **space, const gpu_state *s, gpu_calls *calls, const gx_plan *plans, uint32_t n, gx_hits *hits,
+                    gx_work *work, gx_error *err)
+{
+    gx_status st = GX_OK;
+    uint32_t n_jobs = 0, n_again = 0, n_none = 0;
+    for (uint32_t i = 0; i < n; ++i)
+        n_jobs += is_named(&plans[i]) && plans[i].n_terms;
+    if (n_jobs == 0)
+        return GX_OK;
+    if (!*space) {
+        named_space *sp = (named_space *)calloc(1, sizeof *sp);
+        st = sp ? open_space(sp, err) : gx_fail(err, GX_ENOMEM, "no memory for a GPU session");
+        if (st != GX_OK) {
+            named_close(sp);
+            return st;
+        }
+        *space = sp;
+        calls->allocations += 1; /* at the session's first use of them */
+    }
+    (*space)->calls = calls;
+    named_job *jobs = (named_job *)malloc(2ull * n_jobs * sizeof *jobs), *again = jobs + n_jobs;
+    if (!jobs)
+        return gx_fail(err, GX_ENOMEM, "no memory for a batch of %u queries", n);
+    n_jobs = 0;
+    for (int all = 1; all >= 0; --all) { /* of one kind together */
+        for (uint32_t i = 0; i < n; ++i) {
+            const gx_plan *plan = &plans[i];
+            if (!is_named(plan) || plan->n_terms == 0 || (plan->op != GX_OP_OR) != all)
+                continue;
+            jobs[n_jobs++] = {i, all ? GX_OP_AND : GX_OP_OR};
+            for (uint32_t t = 0; work && t < plan->n_terms; ++t) {
+                work->postings += plan->terms[t].df;
+                work->blocks += blocks_in(s->ix, plan->terms[t].df);
+            }
+        }
+    }
+    st = run_jobs(*space, s, plans, jobs, n_jobs, hits, again, &n_again, work, err);
+    if (st == GX_OK)
+        st = run_jobs(*space, s, plans, again, n_again, hits, NULL, &n_none, work, err);
+    if (st == GX_OK && work)
+        work->and_fell_to_or += n_again;
+    free(jobs);
+    return st;
+}
+
+} // namespace gx

@@ -1,0 +1,356 @@
+#include "query/eval/measures.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/status.h"
+
+/* ---- one query ---- */
+
+typedef struct answer {
+    const gx_trec_row *row;
+    int32_t rel;
+} answer;
+
+static int by_score_then_docno_falling(const void *pa, const void *pb)
+{
+    const gx_trec_row *a = ((const answer *)pa)->row, *b = ((const answer *)pb)->row;
+    return a->value != b->value ? (a->value < b->value) - (a->value > b->value) : strcmp(b->docno, a->docno);
+}
+
+static int falling(const void *pa, const void *pb)
+{
+    const int32_t a = *(const int32_t *)pa, b = *(const int32_t *)pb;
+    return (a < b) - (a > b);
+}
+
+static int32_t relevance(const gx_trec_row *row)
+{
+    return row->value > 0 ? (int32_t)row->value : 0;
+}
+
+gx_status gx_ranking_make(gx_ranking *out, const gx_trec_table *qrels, const gx_trec_topic *judged,
+                          const gx_trec_table *run, const gx_trec_topic *answers, int32_t level, gx_error *err)
+{
+    gx_ranking r = {.n_ret = answers ? answers->n : 0, .n_judged = judged->n, .level = level};
+    answer *list = malloc((r.n_ret + 1) * sizeof *list);
+    r.rels = malloc((r.n_ret + 1) * sizeof *r.rels);
+    r.ideal = malloc(r.n_judged * sizeof *r.ideal);
+    if (!list || !r.rels || !r.ideal) {
+        free(list);
+        gx_ranking_free(&r);
+        return gx_fail(err, GX_ENOMEM, "no memory to rank the %zu answers to query %s", r.n_ret, judged->qid);
+    }
+    const gx_trec_row *judgement = qrels->rows + judged->first, *const end = judgement + judged->n;
+    for (size_t i = 0; i < judged->n; ++i) {
+        r.ideal[i] = relevance(&judgement[i]);
+        r.n_rel += judgement[i].value >= 0 && r.ideal[i] >= level;
+    }
+    qsort(r.ideal, r.n_judged, sizeof *r.ideal, falling);
+    for (size_t i = 0; i < r.n_ret; ++i) { /* both sides rise by docno */
+        const gx_trec_row *row = &run->rows[answers->first + i];
+        while (judgement < end && strcmp(judgement->docno, row->docno) < 0)
+            ++judgement;
+        const bool is_judged = judgement < end && !strcmp(judgement->docno, row->docno);
+        list[i] = (answer){row, is_judged ? relevance(judgement) : 0};
+    }
+    qsort(list, r.n_ret, sizeof *list, by_score_then_docno_falling);
+    for (size_t i = 0; i < r.n_ret; ++i)
+        r.rels[i] = list[i].rel;
+    free(list);
+    *out = r;
+    return GX_OK;
+}
+
+void gx_ranking_free(gx_ranking *r)
+{
+    free(r->rels);
+    free(r->ideal);
+    *r = (gx_ranking){0};
+}
+
+/* ---- the measures; k: the cutoff ---- */
+
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+static double n_relevant(const gx_ranking *r, size_t k)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < least(k, r->n_ret); ++i)
+        n += r->rels[i] >= r->level;
+    return (double)n;
+}
+
+static double num_ret(const gx_ranking *r, size_t k)
+{
+    return (double)least(r->n_ret, k);
+}
+
+static double num_rel(const gx_ranking *r, size_t k)
+{
+    (void)k;
+    return (double)r->n_rel;
+}
+
+static double num_q(const gx_ranking *r, size_t k)
+{
+    (void)r, (void)k;
+    return 1;
+}
+
+static double precision(const gx_ranking *r, size_t k)
+{
+    return n_relevant(r, k) / (double)k;
+}
+
+static double recall(const gx_ranking *r, size_t k)
+{
+    return r->n_rel ? n_relevant(r, k) / (double)r->n_rel : 0;
+}
+
+static double success(const gx_ranking *r, size_t k)
+{
+    return n_relevant(r, k) > 0;
+}
+
+static double r_precision(const gx_ranking *r, size_t k)
+{
+    (void)k;
+    return r->n_rel ? precision(r, r->n_rel) : 0;
+}
+
+static double average_precision(const gx_ranking *r, size_t k)
+{
+    double sum = 0;
+    size_t n = 0;
+    for (size_t i = 0; i < least(k, r->n_ret); ++i)
+        if (r->rels[i] >= r->level)
+            sum += (double)++n / (double)(i + 1);
+    return r->n_rel ? sum / (double)r->n_rel : 0;
+}
+
+static double reciprocal_rank(const gx_ranking *r, size_t k)
+{
+    for (size_t i = 0; i < least(k, r->n_ret); ++i)
+        if (r->rels[i] >= r->level)
+            return 1 / (double)(i + 1);
+    return 0;
+}
+
+static double discounted_gain(const int32_t *gains, size_t n)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; ++i)
+        if (gains[i])
+            sum += gains[i] / log2((double)(i + 2));
+    return sum;
+}
+
+static double ndcg(const gx_ranking *r, size_t k)
+{
+    const double ideal = discounted_gain(r->ideal, least(k, r->n_judged));
+    return ideal > 0 ? discounted_gain(r->rels, least(k, r->n_ret)) / ideal : 0;
+}
+
+typedef struct gx_measure_kind {
+    const char *name;  /* trec_eval's, without the cutoff */
+    const char *cut;   /* the name with a cutoff; NULL: takes none */
+    bool needs_cutoff, is_count;
+    double (*value)(const gx_ranking *r, size_t k);
+    const char *also[2]; /* other people's names */
+} gx_measure_kind;
+
+static const gx_measure_kind kinds[] = {
+    {"num_q", NULL, false, true, num_q, {NULL}},
+    {"num_ret", NULL, false, true, num_ret, {NULL}},
+    {"num_rel", NULL, false, true, num_rel, {NULL}},
+    {"num_rel_ret", NULL, false, true, n_relevant, {NULL}},
+    {"map", "map_cut", false, false, average_precision, {"ap"}},
+    {"map_cut", "map_cut", true, false, average_precision, {NULL}},
+    {"P", "P", true, false, precision, {"precision", "prec"}},
+    {"recall", "recall", true, false, recall, {"r"}},
+    {"success", "success", true, false, success, {NULL}},
+    {"ndcg", "ndcg_cut", false, false, ndcg, {NULL}},
+    {"ndcg_cut", "ndcg_cut", true, false, ndcg, {NULL}},
+    {"Rprec", NULL, false, false, r_precision, {NULL}},
+    {"recip_rank", "recip_rank", false, false, reciprocal_rank, {"rr", "mrr"}},
+};
+
+double gx_measure_value(const gx_measure *m, const gx_ranking *r)
+{
+    return m->kind->value(r, m->cutoff == UINT32_MAX ? SIZE_MAX : m->cutoff);
+}
+
+bool gx_measure_is_count(const gx_measure *m)
+{
+    return m->kind->is_count;
+}
+
+/* ---- their names ---- */
+
+static const uint32_t usual_cutoffs[] = {5, 10, 15, 20, 30, 100, 200, 500, 1000};
+static const char official[] = "num_q,num_ret,num_rel,num_rel_ret,map,Rprec,recip_rank,P@5,P@10,P@30,recall@100,"
+                               "recall@1000,ndcg@10";
+
+typedef struct measure_list {
+    gx_measure *items;
+    size_t n, cap;
+} measure_list;
+
+static gx_status append(measure_list *l, const gx_measure_kind *kind, uint32_t cutoff, gx_error *err)
+{
+    if (l->n == l->cap) {
+        l->cap = l->cap ? l->cap * 2 : 16;
+        gx_measure *grown = realloc(l->items, l->cap * sizeof *grown);
+        if (!grown)
+            return gx_fail(err, GX_ENOMEM, "no memory for %zu measures", l->cap);
+        l->items = grown;
+    }
+    gx_measure m = {kind, cutoff, ""};
+    if (cutoff == UINT32_MAX)
+        snprintf(m.name, sizeof m.name, "%s", kind->name);
+    else
+        snprintf(m.name, sizeof m.name, "%s_%u", kind->cut, cutoff);
+    for (size_t i = 0; i < l->n; ++i)
+        if (!strcmp(l->items[i].name, m.name))
+            return GX_OK;
+    l->items[l->n++] = m;
+    return GX_OK;
+}
+
+static const gx_measure_kind *find_kind(const char *name, size_t len)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; ++i) {
+        const char *const names[] = {kinds[i].name, kinds[i].also[0], kinds[i].also[1]};
+        for (size_t j = 0; j < 3 && names[j]; ++j)
+            if (strlen(names[j]) == len && !strncasecmp(names[j], name, len))
+                return &kinds[i];
+    }
+    return NULL;
+}
+
+/* "ndcg@10", "P.5", "ndcg_cut_10", or "map": kind and cutoff (0: none stated). A cutoff alone belongs to the kind before. */
+static bool split_name(const char *item, size_t len, const gx_measure_kind **kind, uint32_t *cutoff)
+{
+    size_t digits = len;
+    while (digits > 0 && isdigit((unsigned char)item[digits - 1]))
+        --digits;
+    uint64_t k = 0;
+    for (size_t i = digits; i < len && k <= UINT32_MAX; ++i)
+        k = k * 10 + (uint64_t)(item[i] - '0');
+    *cutoff = 0;
+    if (digits < len) {
+        if (k == 0 || k >= UINT32_MAX)
+            return false;
+        *cutoff = (uint32_t)k;
+        if (digits == 0)
+            return *kind && (*kind)->cut;
+        len = digits - (memchr("@._", item[digits - 1], 3) != NULL);
+    }
+    *kind = find_kind(item, len);
+    return *kind && (!*cutoff || (*kind)->cut);
+}
+
+static gx_status parse_list(measure_list *l, const char *list, gx_error *err)
+{
+    const gx_measure_kind *kind = NULL;
+    for (const char *p = list; *p;) {
+        const size_t len = strcspn(p, ", \t");
+        gx_status st = GX_OK;
+        uint32_t cutoff;
+        if (len == strlen("official") && !strncmp(p, "official", len))
+            st = parse_list(l, official, err);
+        else if (len && !split_name(p, len, &kind, &cutoff))
+            st = gx_fail(err, GX_EUSAGE, "no measure \"%.*s\": there are num_q, num_ret, num_rel, num_rel_ret, map, "
+                         "map@k, P@k, recall@k, success@k, ndcg, ndcg@k, Rprec, recip_rank and recip_rank@k",
+                         (int)(len < 100 ? len : 100), p);
+        else if (len && (cutoff || !kind->needs_cutoff))
+            st = append(l, kind, cutoff ? cutoff : UINT32_MAX, err);
+        else if (len)
+            for (size_t i = 0; i < sizeof usual_cutoffs / sizeof *usual_cutoffs && st == GX_OK; ++i)
+                st = append(l, kind, usual_cutoffs[i], err);
+        if (st != GX_OK)
+            return st;
+        p += len;
+        p += *p != 0;
+    }
+    return GX_OK;
+}
+
+gx_status gx_measures_parse(gx_measure **out, size_t *n, const char *list, gx_error *err)
+{
+    measure_list l = {0};
+    *out = NULL;
+    gx_status st = parse_list(&l, list, err);
+    if (st == GX_OK && l.n == 0)
+        st = gx_fail(err, GX_EUSAGE, "no measure is named");
+    if (st != GX_OK) {
+        free(l.items);
+        return st;
+    }
+    *out = l.items;
+    *n = l.n;
+    return GX_OK;
+}
+
+/* ---- all queries ---- */
+
+static gx_status evaluate_topic(gx_evaluation *ev, const gx_trec_table *qrels, const gx_trec_topic *judged,
+                                const gx_trec_table *run, const gx_trec_topic *answers, const gx_measure *measures,
+                                int32_t level, gx_error *err)
+{
+    gx_ranking r;
+    const gx_status st = gx_ranking_make(&r, qrels, judged, run, answers, level, err);
+    if (st != GX_OK)
+        return st;
+    double *values = ev->values + ev->n_queries * ev->n_measures;
+    for (size_t m = 0; m < ev->n_measures; ++m) {
+        values[m] = gx_measure_value(&measures[m], &r);
+        ev->all[m] += values[m];
+    }
+    ev->qids[ev->n_queries++] = judged->qid;
+    gx_ranking_free(&r);
+    return GX_OK;
+}
+
+gx_status gx_evaluate(gx_evaluation *out, const gx_trec_table *qrels, const gx_trec_table *run,
+                      const gx_measure *measures, size_t n_measures, int32_t level, bool complete, gx_error *err)
+{
+    gx_status st = GX_OK;
+    gx_evaluation ev = {.n_measures = n_measures};
+    ev.qids = malloc((qrels->n_topics + 1) * sizeof *ev.qids);
+    ev.values = malloc((qrels->n_topics + 1) * n_measures * sizeof *ev.values);
+    ev.all = calloc(n_measures + 1, sizeof *ev.all);
+    if (!ev.qids || !ev.values || !ev.all)
+        st = gx_fail(err, GX_ENOMEM, "no memory for %zu measures of %zu queries", n_measures, qrels->n_topics);
+    for (size_t t = 0; t < qrels->n_topics && st == GX_OK; ++t) {
+        const gx_trec_topic *judged = &qrels->topics[t], *answers = gx_trec_find(run, judged->qid);
+        ev.n_missing += !answers;
+        if (answers || complete)
+            st = evaluate_topic(&ev, qrels, judged, run, answers, measures, level, err);
+    }
+    if (st != GX_OK) {
+        gx_evaluation_free(&ev);
+        return st;
+    }
+    for (size_t m = 0; m < n_measures; ++m)
+        if (!measures[m].kind->is_count && ev.n_queries)
+            ev.all[m] /= (double)ev.n_queries;
+    ev.n_unjudged = run->n_topics - (qrels->n_topics - ev.n_missing);
+    *out = ev;
+    return GX_OK;
+}
+
+void gx_evaluation_free(gx_evaluation *ev)
+{
+    free(ev->qids);
+    free(ev->values);
+    free(ev->all);
+    *ev = (gx_evaluation){0};
+}

@@ -1,0 +1,668 @@
+#include "query/eval/replay.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+#include "engine/status.h"
+#include "query/eval/run_file.h"
+#include "query/session.h"
+
+#define BATCH_KEYS ((size_t)4 << 20) /* most results of a batch, unless it is one query */
+#define WAITING_KEYS 65536u /* results a thread that wait to be written, so that the others' order holds; */
+#define MAX_WAITING 64u     /* and batches */
+#define SHOWN_DIFFERENCES 5
+#define SLICE_NS 100000000u /* of a wait for what is due: after each, has the caller cancelled? */
+#define SPIN_NS 100000u     /* the end of that wait, spent awake: waking up takes as long as a search */
+
+typedef enum pass_kind { WARM_UP, MEASURE, VERIFY } pass_kind;
+
+/* What is to be written of a batch that others come before. */
+typedef struct waiting {
+    gx_run_text lines;
+    uint32_t n; /* queries; 0: there is none */
+} waiting;
+
+/* One pass over the log; what the threads share. */
+typedef struct replay {
+    const gx_replay_options *opt;
+    const gx_engine *en;
+    const gx_index *ix;
+    gx_replay_report *report;
+    uint32_t batch, max_k;
+    gx_run *run; /* NULL: none is written */
+
+    pass_kind kind;
+    uint64_t begin; /* ns */
+
+    pthread_mutex_t log_lock; /* of these four; whoever holds it may wait for what is due. Taken before lock */
+    gx_log *log;
+    uint64_t n_read, taken;   /* queries, batches */
+    bool ended;
+
+    pthread_mutex_t lock; /* of what follows */
+    pthread_cond_t moved; /* delivered, or failed */
+    uint64_t delivered;   /* batches */
+    waiting *waits;       /* [n_waits]: batch number seq waits at seq % n_waits */
+    uint64_t n_waits;
+    bool writing; /* some thread writes what waits */
+    uint64_t n_done, n_shown;
+    gx_status status;
+    gx_error err;
+} replay;
+
+typedef struct batch_query {
+    size_t id, text; /* where they begin in the batch's bytes */
+    size_t id_len, len;
+    uint64_t line, due; /* due: ns; 0 without a rate */
+} batch_query;
+
+/* A thread, its sessions and its batch. */
+typedef struct worker {
+    replay *r;
+    pthread_t thread;
+    gx_session *session, *other, *exhaustive;
+    uint64_t seq;
+    uint32_t n;
+    batch_query *queries;      /* [batch] */
+    gx_plan *plans;            /* [batch] */
+    gx_hits *hits, *again;     /* [batch] */
+    uint64_t *keys, *keys_again; /* [batch * max_k] */
+    char *bytes;               /* ids and texts */
+    size_t n_bytes, max_bytes;
+    gx_run_text lines;
+    gx_replay_stages stages;
+    uint64_t results, without_results, impossible;
+    uint64_t verified, other_differs, exhaustive_differs;
+    gx_histogram latency;
+    gx_work work_before;
+} worker;
+
+static uint64_t read_clock(clockid_t clock)
+{
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static uint64_t now(void)
+{
+    return read_clock(CLOCK_MONOTONIC);
+}
+
+/* ---- failing ---- */
+
+static bool fail_pass(replay *r, gx_status st, const gx_error *err)
+{
+    pthread_mutex_lock(&r->lock);
+    if (r->status == GX_OK) {
+        r->status = st;
+        r->err = *err;
+    }
+    pthread_cond_broadcast(&r->moved);
+    pthread_mutex_unlock(&r->lock);
+    return false;
+}
+
+static void say(replay *r, const char *text)
+{
+    if (r->opt->say && text[0]) {
+        pthread_mutex_lock(&r->lock);
+        r->opt->say(r->opt->user, text);
+        pthread_mutex_unlock(&r->lock);
+    }
+}
+
+/* ---- take ---- */
+
+static gx_status keep(worker *w, const gx_log_query *q, uint64_t due, gx_error *err)
+{
+    const size_t need = w->n_bytes + q->id_len + q->len;
+    if (need > w->max_bytes) {
+        char *grown = realloc(w->bytes, 2 * need);
+        if (!grown)
+            return gx_fail(err, GX_ENOMEM, "no memory for a batch of %zu bytes of queries", need);
+        w->bytes = grown;
+        w->max_bytes = 2 * need;
+    }
+    const size_t id = w->n_bytes, text = id + q->id_len;
+    memcpy(w->bytes + id, q->id, q->id_len);
+    memcpy(w->bytes + text, q->text, q->len);
+    w->n_bytes = need;
+    w->queries[w->n++] = (batch_query){id, text, q->id_len, q->len, q->line, due};
+    return GX_OK;
+}
+
+static gx_status ask_cancel(replay *r, gx_error *err)
+{
+    const gx_query_options *q = &r->opt->query;
+    return q->cancel && q->cancel(q->user) ? gx_fail(err, GX_ECANCELLED, "interrupted") : GX_OK;
+}
+
+static bool has_failed(replay *r)
+{
+    pthread_mutex_lock(&r->lock);
+    const bool failed = r->status != GX_OK;
+    pthread_mutex_unlock(&r->lock);
+    return failed;
+}
+
+/* Wait until then, in ns, or until the pass fails. GX_ECANCELLED. */
+static gx_status wait_until(replay *r, uint64_t then, gx_error *err)
+{
+    gx_status st = GX_OK;
+    uint64_t t;
+    while ((t = now()) + SPIN_NS < then && st == GX_OK && !has_failed(r)) {
+        const uint64_t left = then - SPIN_NS - t, to = t + (left < SLICE_NS ? left : SLICE_NS);
+        const struct timespec at = {(time_t)(to / 1000000000u), (long)(to % 1000000000u)};
+        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL); /* a signal may end it early */
+        st = ask_cancel(r, err);
+    }
+    while (st == GX_OK && now() < then && t + SPIN_NS >= then)
+        ;
+    return st;
+}
+
+/* The next query of the log that is no malformed one, with the log's lock held. */
+static gx_status next_query(replay *r, gx_log_query *q, bool *more, gx_error *err)
+{
+    for (;;) {
+        const gx_status st = gx_log_next(r->log, q, more, err);
+        if (st != GX_EINPUT || !r->opt->skip_bad)
+            return st;
+        if (r->kind == MEASURE)
+            say(r, err->text);
+    }
+}
+
+/* With the log's lock held: fill the batch. At a fixed rate, with what is due. */
+static gx_status fill(worker *w, gx_error *err)
+{
+    replay *r = w->r;
+    const gx_replay_options *opt = r->opt;
+    const bool timed = opt->rate > 0 && r->kind == MEASURE;
+    while (w->n < r->batch && !r->ended) {
+        gx_log_query q;
+        bool more;
+        const uint64_t due = timed ? r->begin + (uint64_t)((double)r->n_read / opt->rate * 1e9) : 0;
+        if (timed && due > now()) {
+            if (w->n)
+                break;
+            const uint64_t begin = now();
+            const gx_status waited = wait_until(r, due, err);
+            w->stages.wait += (double)(now() - begin) * 1e-9;
+            if (waited != GX_OK || has_failed(r))
+                return waited;
+        }
+        const gx_status st = next_query(r, &q, &more, err);
+        if (st != GX_OK)
+            return st;
+        if (!more || (r->kind == WARM_UP && r->n_read == opt->warmup)) {
+            r->ended = true;
+            break;
+        }
+        const bool wanted = r->kind != VERIFY || r->n_read % opt->verify_every == 0;
+        r->n_read++;
+        const gx_status kept = wanted ? keep(w, &q, due, err) : GX_OK;
+        if (kept != GX_OK)
+            return kept;
+    }
+    return GX_OK;
+}
+
+/* False: there is no more, or the pass has failed. */
+static bool take(worker *w)
+{
+    replay *r = w->r;
+    gx_error err = {0};
+    gx_status st = GX_OK;
+    w->n = 0;
+    w->n_bytes = 0;
+    const uint64_t asked = now();
+    pthread_mutex_lock(&r->log_lock);
+    const uint64_t begin = now();
+    w->stages.wait += (double)(begin - asked) * 1e-9;
+    const double waited = w->stages.wait;
+    st = ask_cancel(r, &err);
+    if (st == GX_OK && !has_failed(r))
+        st = fill(w, &err);
+    if (w->n)
+        w->seq = r->taken++;
+    pthread_mutex_unlock(&r->log_lock);
+    w->stages.read += (double)(now() - begin) * 1e-9 - (w->stages.wait - waited);
+    if (st != GX_OK)
+        return fail_pass(r, st, &err);
+    return w->n && !has_failed(r);
+}
+
+/* ---- answer ---- */
+
+static bool plan(worker *w)
+{
+    replay *r = w->r;
+    for (uint32_t i = 0; i < w->n; ++i) {
+        const batch_query *q = &w->queries[i];
+        gx_error err = {0}, why;
+        gx_status st = gx_plan_make(&w->plans[i], r->ix, w->bytes + q->text, q->len, &r->opt->query, &err);
+        if (st == GX_EUSAGE) { /* the options are good: it is the query */
+            st = gx_fail(&why, GX_EINPUT, "%s:%" PRIu64 ": %.800s", r->opt->log, q->line, err.text);
+            err = why;
+            if (r->opt->skip_bad) {
+                if (r->kind == MEASURE)
+                    say(r, err.text);
+                w->impossible++;
+                st = gx_plan_make(&w->plans[i], r->ix, "", 0, &r->opt->query, &err);
+            }
+        }
+        if (st != GX_OK) {
+            while (i-- > 0)
+                gx_plan_free(&w->plans[i]);
+            return fail_pass(r, st, &err);
+        }
+        gx_engine_raise(r->en, &w->plans[i]);
+    }
+    return true;
+}
+
+static void free_plans(worker *w)
+{
+    for (uint32_t i = 0; i < w->n; ++i)
+        gx_plan_free(&w->plans[i]);
+}
+
+static bool search(worker *w, gx_session *session, gx_hits *hits, uint64_t *keys)
+{
+    gx_error err = {0};
+    for (uint32_t i = 0; i < w->n; ++i)
+        hits[i] = (gx_hits){keys + (size_t)i * w->r->max_k, 0};
+    const gx_status st = gx_session_run(session, w->plans, w->n, hits, &err);
+    if (st != GX_OK)
+        return fail_pass(w->r, st, &err);
+    say(w->r, err.text);
+    return true;
+}
+
+static void count(worker *w, uint64_t begin, uint64_t end)
+{
+    for (uint32_t i = 0; i < w->n; ++i) {
+        const uint64_t due = w->queries[i].due;
+        gx_histogram_add(&w->latency, end - (due ? due : begin), 1);
+        w->results += w->hits[i].n;
+        w->without_results += w->hits[i].n == 0;
+    }
+}
+
+static bool format(worker *w)
+{
+    replay *r = w->r;
+    gx_error err = {0};
+    w->lines.n = 0;
+    for (uint32_t i = 0; r->run && i < w->n; ++i) {
+        const batch_query *q = &w->queries[i];
+        const gx_status st = gx_run_append(&w->lines, r->ix, w->bytes + q->id, q->id_len, w->hits[i].keys, w->hits[i].n,
+                                           w->plans[i].exponent, r->opt->tag, &err);
+        if (st != GX_OK)
+            return fail_pass(r, st, &err);
+    }
+    return true;
+}
+
+/* A batch is written, or its answers are left at that; the lock is held. */
+static void count_delivered(replay *r, uint32_t n)
+{
+    static const char *const doing[] = {"warming up", "replaying", "verifying"};
+    r->delivered++;
+    r->n_done += n;
+    if (r->opt->progress)
+        r->opt->progress(r->opt->user, doing[r->kind], r->n_done);
+    pthread_cond_broadcast(&r->moved);
+}
+
+/* Write what waits and is next, unless another thread does; the lock is held, but not while it writes. */
+static gx_status write_waiting(replay *r, gx_error *err)
+{
+    gx_status st = GX_OK;
+    if (r->writing)
+        return GX_OK;
+    r->writing = true;
+    for (waiting *next; st == GX_OK && r->status == GX_OK && (next = &r->waits[r->delivered % r->n_waits])->n;) {
+        pthread_mutex_unlock(&r->lock);
+        st = gx_run_write(r->run, &next->lines, err);
+        pthread_mutex_lock(&r->lock);
+        const uint32_t n = next->n;
+        next->n = 0;
+        if (st == GX_OK)
+            count_delivered(r, n);
+    }
+    r->writing = false;
+    return st;
+}
+
+/* The batch's lines are written once those before are, by whichever thread has the last of these: a thread goes on unless too
+ * many batches wait, so that a slow query holds up nobody. */
+static bool deliver(worker *w)
+{
+    replay *r = w->r;
+    gx_error err = {0};
+    gx_status st = GX_OK;
+    const uint64_t begin = now();
+    pthread_mutex_lock(&r->lock);
+    while (r->run && w->seq - r->delivered >= r->n_waits && r->status == GX_OK)
+        pthread_cond_wait(&r->moved, &r->lock);
+    const uint64_t waited = now() - begin;
+    if (!r->run) {
+        count_delivered(r, w->n);
+    } else if (r->status == GX_OK) {
+        waiting *mine = &r->waits[w->seq % r->n_waits];
+        const gx_run_text used = mine->lines;
+        *mine = (waiting){w->lines, w->n};
+        w->lines = used;
+        st = write_waiting(r, &err);
+    }
+    const bool go_on = r->status == GX_OK;
+    pthread_mutex_unlock(&r->lock);
+    w->stages.wait += (double)waited * 1e-9;
+    w->stages.write -= (double)waited * 1e-9; /* of which the caller takes all for writing */
+    return st == GX_OK ? go_on : fail_pass(r, st, &err);
+}
+
+static bool answer(worker *w)
+{
+    const uint64_t begin = now();
+    if (!plan(w))
+        return false;
+    const uint64_t planned = now();
+    bool good = search(w, w->session, w->hits, w->keys);
+    const uint64_t found = now();
+    if (good)
+        count(w, begin, found);
+    good = good && format(w);
+    free_plans(w);
+    good = good && deliver(w);
+    w->stages.plan += (double)(planned - begin) * 1e-9;
+    w->stages.search += (double)(found - planned) * 1e-9;
+    w->stages.write += (double)(now() - found) * 1e-9;
+    return good;
+}
+
+/* ---- verify ---- */
+
+static void show_difference(worker *w, uint32_t i, const char *how)
+{
+    replay *r = w->r;
+    const gx_hits *a = &w->hits[i], *b = &w->again[i];
+    const batch_query *q = &w->queries[i];
+    char text[400];
+    uint32_t rank = 0;
+    while (rank < a->n && rank < b->n && a->keys[rank] == b->keys[rank])
+        ++rank;
+    int n = snprintf(text, sizeof text, "query %.*s (line %" PRIu64 ") differs %s: %u results and %u", (int)q->id_len,
+                     w->bytes + q->id, q->line, how, a->n, b->n);
+    if (rank < a->n && rank < b->n)
+        snprintf(text + n, sizeof text - (size_t)n, "; at rank %u docid %u, score %u and docid %u, score %u", rank + 1,
+                 gx_key_docid(a->keys[rank]), gx_key_score(a->keys[rank]), gx_key_docid(b->keys[rank]),
+                 gx_key_score(b->keys[rank]));
+    pthread_mutex_lock(&r->lock);
+    const bool shown = r->n_shown++ < SHOWN_DIFFERENCES;
+    pthread_mutex_unlock(&r->lock);
+    if (shown)
+        say(r, text);
+}
+
+static bool compare(worker *w, gx_session *session, const char *how, uint64_t *differ)
+{
+    if (!search(w, session, w->again, w->keys_again))
+        return false;
+    for (uint32_t i = 0; i < w->n; ++i) {
+        const gx_hits *a = &w->hits[i], *b = &w->again[i];
+        if (a->n != b->n || memcmp(a->keys, b->keys, a->n * sizeof *a->keys)) {
+            ++*differ;
+            show_difference(w, i, how);
+        }
+    }
+    return true;
+}
+
+static bool verify(worker *w)
+{
+    if (!plan(w))
+        return false;
+    bool good = search(w, w->session, w->hits, w->keys);
+    if (good && w->other)
+        good = compare(w, w->other, "on the other engine", &w->other_differs);
+    for (uint32_t i = 0; i < w->n; ++i)
+        w->plans[i].prune = false;
+    good = good && compare(w, w->exhaustive, "when every posting is scored", &w->exhaustive_differs);
+    w->verified += w->n;
+    free_plans(w);
+    return good && deliver(w);
+}
+
+/* ---- workers ---- */
+
+static void *work(void *arg)
+{
+    worker *w = arg;
+    const int slack = prctl(PR_GET_TIMERSLACK);
+    if (w->r->opt->rate > 0) /* ns by which the system may be late with waking this thread */
+        prctl(PR_SET_TIMERSLACK, 1);
+    while (take(w))
+        if (!(w->r->kind == VERIFY ? verify(w) : answer(w)))
+            break;
+    if (slack > 0)
+        prctl(PR_SET_TIMERSLACK, slack);
+    return NULL;
+}
+
+static void close_worker(worker *w)
+{
+    gx_session_close(w->session);
+    gx_session_close(w->other);
+    gx_session_close(w->exhaustive);
+    free(w->queries);
+    free(w->plans);
+    free(w->hits);
+    free(w->again);
+    free(w->keys);
+    free(w->keys_again);
+    free(w->bytes);
+    free(w->lines.bytes);
+}
+
+static gx_status open_worker(worker *w, replay *r, gx_engine *en, gx_error *err)
+{
+    const gx_replay_options *opt = r->opt;
+    const size_t n = r->batch, n_keys = n * r->max_k;
+    w->r = r;
+    w->queries = malloc(n * sizeof *w->queries);
+    w->plans = malloc(n * sizeof *w->plans);
+    w->hits = malloc(n * sizeof *w->hits);
+    w->keys = malloc((n_keys + 1) * sizeof *w->keys);
+    bool memory = w->queries && w->plans && w->hits && w->keys;
+    if (opt->verify_every) {
+        w->again = malloc(n * sizeof *w->again);
+        w->keys_again = malloc((n_keys + 1) * sizeof *w->keys_again);
+        memory = memory && w->again && w->keys_again;
+    }
+    if (!memory)
+        return gx_fail(err, GX_ENOMEM, "no memory for a batch of %zu queries with %u results each", n, r->max_k);
+    gx_status st = gx_session_open(&w->session, en, err);
+    if (st == GX_OK && opt->verify_every) {
+        const bool other_is_cpu = opt->other && gx_engine_get_kind(opt->other) == GX_ENGINE_CPU;
+        st = gx_session_open(&w->exhaustive, other_is_cpu ? opt->other : en, err);
+        if (st == GX_OK && opt->other)
+            st = gx_session_open(&w->other, opt->other, err);
+    }
+    return st;
+}
+
+/* ---- passes ---- */
+
+/* One pass; the caller's thread is the first worker. */
+static gx_status run_pass(replay *r, worker *workers, pass_kind kind, gx_error *err)
+{
+    uint32_t started = 1;
+    const gx_replay_options *opt = r->opt;
+    const gx_status st = gx_log_open(&r->log, opt->log, opt->form, opt->encoding, err);
+    if (st != GX_OK)
+        return st;
+    r->kind = kind;
+    r->n_read = r->taken = r->delivered = r->n_done = 0;
+    r->ended = false;
+    r->status = GX_OK;
+    for (uint64_t i = 0; i < r->n_waits; ++i)
+        r->waits[i].n = 0;
+    const uint64_t cpu_begin = read_clock(CLOCK_PROCESS_CPUTIME_ID);
+    r->begin = now();
+    while (started < opt->threads && !pthread_create(&workers[started].thread, NULL, work, &workers[started]))
+        ++started;
+    work(&workers[0]);
+    for (uint32_t i = 1; i < started; ++i)
+        pthread_join(workers[i].thread, NULL);
+    const double seconds = (double)(now() - r->begin) * 1e-9;
+    if (kind == MEASURE && r->status == GX_OK) {
+        gx_replay_report *report = r->report;
+        report->queries += r->n_done;
+        report->log = gx_log_get_counts(r->log);
+        report->form = gx_log_get_form(r->log);
+        report->seconds += seconds;
+        report->cpu_seconds += (double)(read_clock(CLOCK_PROCESS_CPUTIME_ID) - cpu_begin) * 1e-9;
+        report->fastest = report->fastest == 0 || seconds < report->fastest ? seconds : report->fastest;
+        report->slowest = seconds > report->slowest ? seconds : report->slowest;
+    }
+    gx_log_close(r->log);
+    r->log = NULL;
+    if (kind == MEASURE && r->status == GX_OK && !r->n_read)
+        return gx_fail(err, GX_EINPUT, "%s has no query", opt->log);
+    if (r->status == GX_ECANCELLED)
+        return gx_fail(err, GX_ECANCELLED, "interrupted after %" PRIu64 " queries", r->n_done);
+    return r->status == GX_OK ? GX_OK : gx_fail(err, r->status, "%s", r->err.text);
+}
+
+/* Forget what the warm-up counted. */
+static void begin_measuring(worker *workers, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; ++i) {
+        worker *w = &workers[i];
+        w->stages = (gx_replay_stages){0};
+        w->results = w->without_results = w->impossible = 0;
+        memset(&w->latency, 0, sizeof w->latency);
+        w->work_before = *gx_session_work(w->session);
+    }
+}
+
+static void add_work(gx_work *sum, const gx_work *after, const gx_work *before)
+{
+    sum->postings += after->postings - before->postings;
+    sum->blocks += after->blocks - before->blocks;
+    sum->blocks_decoded += after->blocks_decoded - before->blocks_decoded;
+    sum->lookups += after->lookups - before->lookups;
+    sum->and_fell_to_or += after->and_fell_to_or - before->and_fell_to_or;
+    sum->parts += after->parts - before->parts;
+    sum->waits += after->waits - before->waits;
+    sum->allocations += after->allocations - before->allocations;
+    for (size_t i = 0; i < sizeof sum->seconds / sizeof *sum->seconds; ++i)
+        sum->seconds[i] += after->seconds[i] - before->seconds[i];
+    for (int i = 0; i < GX_N_STEPS; ++i)
+        sum->steps[i] += after->steps[i] - before->steps[i];
+}
+
+static void end_measuring(gx_replay_report *report, const worker *workers, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; ++i) {
+        const worker *w = &workers[i];
+        report->stages.wait += w->stages.wait;
+        report->stages.read += w->stages.read;
+        report->stages.plan += w->stages.plan;
+        report->stages.search += w->stages.search;
+        report->stages.write += w->stages.write;
+        report->results += w->results;
+        report->without_results += w->without_results;
+        report->impossible += w->impossible;
+        gx_histogram_merge(&report->latency, &w->latency);
+        add_work(&report->work, gx_session_work(w->session), &w->work_before);
+    }
+}
+
+static gx_status run_passes(replay *r, worker *workers, gx_error *err)
+{
+    const gx_replay_options *opt = r->opt;
+    gx_status st = GX_OK;
+    if (opt->warmup)
+        st = run_pass(r, workers, WARM_UP, err);
+    if (st == GX_OK && opt->run_path)
+        st = gx_run_open(&r->run, opt->run_path, err);
+    begin_measuring(workers, opt->threads);
+    for (uint32_t i = 0; i < opt->runs && st == GX_OK; ++i) {
+        st = run_pass(r, workers, MEASURE, err);
+        if (st == GX_OK && r->run)
+            st = gx_run_commit(r->run, err);
+        gx_run_close(r->run);
+        r->run = NULL;
+    }
+    end_measuring(r->report, workers, opt->threads);
+    if (st == GX_OK && opt->verify_every)
+        st = run_pass(r, workers, VERIFY, err);
+    for (uint32_t i = 0; i < opt->threads; ++i) {
+        r->report->verified += workers[i].verified;
+        r->report->other_differs += workers[i].other_differs;
+        r->report->exhaustive_differs += workers[i].exhaustive_differs;
+    }
+    gx_run_close(r->run);
+    return st;
+}
+
+static gx_status check_options(const gx_replay_options *opt, gx_error *err)
+{
+    if (!opt->batch || !opt->threads || !opt->runs)
+        return gx_fail(err, GX_EUSAGE, "batch, threads and runs are at least 1");
+    if (!(opt->rate >= 0))
+        return gx_fail(err, GX_EUSAGE, "the rate is a number of queries a second, at least 0");
+    if (!strcmp(opt->log, "-") && (opt->runs > 1 || opt->warmup || opt->verify_every))
+        return gx_fail(err, GX_EUSAGE, "standard input can be read only once: for several runs, a warm-up or verifying, "
+                                       "write the log to a file first");
+    return gx_query_options_check(&opt->query, err);
+}
+
+gx_status gx_replay(gx_engine *en, const gx_replay_options *opt, gx_replay_report *out, gx_error *err)
+{
+    replay r = {.opt = opt, .en = en, .ix = gx_engine_index(en), .report = out};
+    gx_status st = check_options(opt, err);
+    if (st != GX_OK)
+        return st;
+    memset(out, 0, sizeof *out);
+    r.max_k = opt->query.k < r.ix->n_docs ? opt->query.k : r.ix->n_docs;
+    r.max_k += r.max_k == 0;
+    const size_t most = BATCH_KEYS / r.max_k;
+    r.batch = out->batch = most < 1 ? 1 : most < opt->batch ? (uint32_t)most : opt->batch;
+    const uint64_t each = WAITING_KEYS / ((uint64_t)r.batch * r.max_k);
+    r.n_waits = opt->threads * (each < 1 ? 1 : each < MAX_WAITING ? each : MAX_WAITING);
+    r.waits = calloc(r.n_waits, sizeof *r.waits);
+    worker *workers = calloc(opt->threads, sizeof *workers);
+    if (!workers || !r.waits) {
+        free(workers);
+        free(r.waits);
+        return gx_fail(err, GX_ENOMEM, "no memory for %u threads", opt->threads);
+    }
+    pthread_mutex_init(&r.log_lock, NULL);
+    pthread_mutex_init(&r.lock, NULL);
+    pthread_cond_init(&r.moved, NULL);
+    for (uint32_t i = 0; i < opt->threads && st == GX_OK; ++i)
+        st = open_worker(&workers[i], &r, en, err);
+    if (st == GX_OK)
+        st = run_passes(&r, workers, err);
+    for (uint32_t i = 0; i < opt->threads; ++i)
+        close_worker(&workers[i]);
+    pthread_cond_destroy(&r.moved);
+    pthread_mutex_destroy(&r.lock);
+    pthread_mutex_destroy(&r.log_lock);
+    for (uint64_t i = 0; i < r.n_waits; ++i)
+        free(r.waits[i].lines.bytes);
+    free(r.waits);
+    free(workers);
+    return st;
+}

@@ -1,0 +1,218 @@
+#include "query/eval/run_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "engine/status.h"
+#include "query/plan.h"
+
+/* ---- numbers ---- */
+
+static const uint64_t powers_of_10[] = { /* up to 10^17 */
+    1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000, 1000000000, 10000000000, 100000000000,
+    1000000000000, 10000000000000, 100000000000000, 1000000000000000, 10000000000000000, 100000000000000000,
+};
+
+/* Digits of n, at least width of them. */
+static char *put_digits(char *p, uint64_t n, int width)
+{
+    char digits[20];
+    int i = 0;
+    do
+        digits[i++] = (char)('0' + n % 10);
+    while ((n /= 10) || i < width);
+    while (i)
+        *p++ = digits[--i];
+    return p;
+}
+
+/* The number as an integer of 10^-decimals, rounded; decimals chosen so that it has nine digits, or ten. */
+size_t gx_run_score(char *p, float score)
+{
+    int exponent;
+    const float fraction = frexpf(score, &exponent); /* score = fraction * 2^exponent, fraction in [.5, 1) */
+    if (score == 0 || exponent < -26 || exponent > 30)
+        return (size_t)snprintf(p, 24, "%.9g", (double)score);
+    const uint64_t mantissa = (uint64_t)ldexpf(fraction, 24); /* score = mantissa * 2^(exponent - 24) */
+    int decimals = 9 - (exponent * 1233 >> 12);               /* 1233 / 4096: log10(2); 0 .. 17 */
+    unsigned __int128 scaled = (unsigned __int128)mantissa * powers_of_10[decimals];
+    if (exponent < 24) {
+        scaled += (unsigned __int128)1 << (23 - exponent);
+        scaled >>= 24 - exponent;
+    } else {
+        scaled <<= exponent - 24;
+    }
+    uint64_t n = (uint64_t)scaled;
+    while (decimals > 1 && n % 10 == 0) { /* 2.500000000: 2.5; one decimal stays */
+        n /= 10;
+        --decimals;
+    }
+    char *q = put_digits(p, n / powers_of_10[decimals], 1);
+    if (decimals) {
+        *q++ = '.';
+        q = put_digits(q, n % powers_of_10[decimals], decimals);
+    }
+    return (size_t)(q - p);
+}
+
+/* ---- lines ---- */
+
+static char *put_word(char *p, const char *word, size_t len)
+{
+    for (size_t i = 0; i < len; ++i)
+        *p++ = (unsigned char)word[i] <= ' ' ? '_' : word[i];
+    return p;
+}
+
+static gx_status reserve(gx_run_text *text, size_t more, gx_error *err)
+{
+    if (text->n + more <= text->cap)
+        return GX_OK;
+    const size_t cap = 2 * (text->n + more);
+    char *bytes = realloc(text->bytes, cap);
+    if (!bytes)
+        return gx_fail(err, GX_ENOMEM, "no memory for %zu bytes of a run", cap);
+    text->bytes = bytes;
+    text->cap = cap;
+    return GX_OK;
+}
+
+gx_status gx_run_append(gx_run_text *text, const gx_index *ix, const char *qid, size_t qid_len, const uint64_t *keys,
+                        uint32_t n, int exponent, const char *tag, gx_error *err)
+{
+    const size_t tag_len = strlen(tag);
+    for (uint32_t i = 0; i < n; ++i) {
+        size_t len;
+        const char *docno = gx_index_doc_id(ix, gx_key_docid(keys[i]), &len);
+        const gx_status st = reserve(text, qid_len + len + tag_len + 64, err);
+        if (st != GX_OK)
+            return st;
+        char *p = put_word(text->bytes + text->n, qid, qid_len);
+        p = stpcpy(p, " Q0 ");
+        p = put_word(p, docno, len);
+        *p++ = ' ';
+        p = put_digits(p, i + 1, 1);
+        *p++ = ' ';
+        p += gx_run_score(p, ldexpf((float)gx_key_score(keys[i]), -exponent));
+        *p++ = ' ';
+        p = put_word(p, tag, tag_len);
+        *p++ = '\n';
+        text->n = (size_t)(p - text->bytes);
+    }
+    return GX_OK;
+}
+
+/* ---- the file ---- */
+
+#define BUFFER_BYTES ((size_t)256 << 10)
+
+struct gx_run {
+    char *path, *aside; /* aside NULL: written directly */
+    int fd;
+    size_t n; /* bytes in buffer */
+    char buffer[BUFFER_BYTES];
+};
+
+gx_status gx_run_open(gx_run **out, const char *path, gx_error *err)
+{
+    struct stat st;
+    *out = NULL;
+    gx_run *run = malloc(sizeof *run);
+    if (run) {
+        run->n = 0;
+        run->aside = NULL;
+    }
+    if (!run || !(run->path = strdup(path))) {
+        free(run);
+        return gx_fail(err, GX_ENOMEM, "no memory to write %s", path);
+    }
+    if (!strcmp(path, "-")) {
+        run->fd = STDOUT_FILENO;
+    } else if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
+        run->fd = open(path, O_WRONLY | O_CLOEXEC);
+    } else if (asprintf(&run->aside, "%s.%d.tmp", path, (int)getpid()) < 0) {
+        run->aside = NULL;
+        run->fd = -1;
+        errno = ENOMEM;
+    } else {
+        run->fd = open(run->aside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    }
+    if (run->fd < 0) {
+        const gx_status bad = gx_fail(err, errno == ENOMEM ? GX_ENOMEM : GX_EIO, "cannot write %s: %s", path, strerror(errno));
+        free(run->aside);
+        run->aside = NULL;
+        gx_run_close(run);
+        return bad;
+    }
+    *out = run;
+    return GX_OK;
+}
+
+static gx_status put(gx_run *run, const char *bytes, size_t n, gx_error *err)
+{
+    for (size_t done = 0; done < n;) {
+        const ssize_t wrote = write(run->fd, bytes + done, n - done);
+        if (wrote < 0 && errno != EINTR)
+            return gx_fail(err, GX_EIO, "cannot write %s: %s", run->path, strerror(errno));
+        done += wrote > 0 ? (size_t)wrote : 0;
+    }
+    return GX_OK;
+}
+
+static gx_status flush(gx_run *run, gx_error *err)
+{
+    const size_t n = run->n;
+    run->n = 0;
+    return put(run, run->buffer, n, err);
+}
+
+gx_status gx_run_write(gx_run *run, const gx_run_text *text, gx_error *err)
+{
+    if (run->n + text->n > BUFFER_BYTES) {
+        const gx_status st = flush(run, err);
+        if (st != GX_OK)
+            return st;
+        if (text->n > BUFFER_BYTES)
+            return put(run, text->bytes, text->n, err);
+    }
+    if (text->n)
+        memcpy(run->buffer + run->n, text->bytes, text->n);
+    run->n += text->n;
+    return GX_OK;
+}
+
+gx_status gx_run_commit(gx_run *run, gx_error *err)
+{
+    const gx_status st = flush(run, err);
+    if (st != GX_OK || !run->aside)
+        return st;
+    const bool synced = fsync(run->fd) == 0;
+    const bool closed = close(run->fd) == 0;
+    run->fd = -1;
+    if (!synced || !closed)
+        return gx_fail(err, GX_EIO, "cannot write %s: %s", run->path, strerror(errno));
+    if (rename(run->aside, run->path))
+        return gx_fail(err, GX_EIO, "cannot rename %s to %s: %s", run->aside, run->path, strerror(errno));
+    free(run->aside);
+    run->aside = NULL;
+    return GX_OK;
+}
+
+void gx_run_close(gx_run *run)
+{
+    if (!run)
+        return;
+    if (run->fd > STDOUT_FILENO)
+        close(run->fd);
+    if (run->aside)
+        unlink(run->aside);
+    free(run->aside);
+    free(run->path);
+    free(run);
+}

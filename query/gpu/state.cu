@@ -1,0 +1,403 @@
+/* An index on a GPU: opened, uploaded, its tables and maps planned within the memory there is, its bounds computed and kept. */
+#include "query/gpu/state.cuh"
+
+#include <time.h>
+
+namespace gx {
+
+constexpr uint32_t LONG_DF = 64;            /* lists from this length have maps and k-th impacts */
+constexpr uint32_t TABLE_BLOCKS = 32;       /* lists of more blocks have a table, of an entry about 16 blocks */
+constexpr uint32_t SLOTS = 8, FINE_SLOTS = 16; /* least slots a posting of a map; of one with tf classes */
+constexpr uint64_t RESERVE = 512u << 20;    /* of device memory, left to others */
+constexpr int KEPT_BOUNDS = 16;             /* sets that are kept when nobody uses them */
+
+static uint32_t map_shift_for(uint32_t n_docs, uint32_t df, uint32_t slots)
+{
+    uint32_t shift = 0;
+    while (shift < 24 && n_docs >> (shift + 1) >= (uint64_t)slots * df)
+        ++shift;
+    return shift;
+}
+
+/* Words of a map, of the ranks behind it if it is dense, and of the tf classes; each in whole sectors of 32 bytes. */
+static uint64_t slot_words(uint32_t n_docs, uint32_t shift)
+{
+    const uint64_t words = (uint64_t)((n_docs - 1) >> shift) / 32 + 1, whole = shift == EXACT_SLOTS ? RANK_WORDS : 8;
+    return (words + whole - 1) / whole * whole;
+}
+static uint64_t rank_words(uint32_t n_docs) { return ((uint64_t)(n_docs - 1) / (32 * RANK_WORDS) + 8) & ~7ull; }
+static uint64_t class_words(uint32_t n_docs, uint32_t shift) { return ((uint64_t)((n_docs - 1) >> shift) / 16 + 8) & ~7ull; }
+
+static uint64_t presence_words(uint32_t n_docs, uint32_t shift)
+{
+    return slot_words(n_docs, shift) + (shift == EXACT_SLOTS ? rank_words(n_docs) : 0);
+}
+
+/* Which lists are long. */
+static gx_status find_long_lists(gpu_state *s, gx_error *err)
+{
+    const gx_index *ix = s->ix;
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < ix->n_terms; ++i)
+        n += ix->lists[i].df >= LONG_DF;
+    s->long_of = (uint32_t *)malloc((ix->n_terms + 1ull) * sizeof *s->long_of);
+    s->longs = (long_list *)calloc(n + 1, sizeof *s->longs);
+    if (!s->long_of || !s->longs)
+        return gx_fail(err, GX_ENOMEM, "no memory for the directory of %u lists", ix->n_terms);
+    s->table_words = 4; /* the first stand for "no table" */
+    for (uint32_t i = 0; i < ix->n_terms; ++i) {
+        const uint32_t df = ix->lists[i].df, n_blocks = (df - 1) / ix->block_len + 1;
+        s->long_of[i] = UINT32_MAX;
+        if (df < LONG_DF)
+            continue;
+        long_list *l = &s->longs[s->n_long];
+        s->long_of[i] = s->n_long++;
+        *l = {i, 0, NO_TABLE_SHIFT, 0, NO_MAP_SHIFT, NO_CLASSES, ix->docid_ends[ix->lists[i].first_block + n_blocks - 1], 0};
+        if (n_blocks > TABLE_BLOCKS) {
+            uint32_t shift = 0;
+            while ((ix->n_docs >> (shift + 1)) >= n_blocks / 16)
+                ++shift;
+            const uint64_t entries = ((ix->n_docs - 1) >> shift) + 1;
+            if (s->table_words + entries < UINT32_MAX) {
+                l->table = (uint32_t)s->table_words;
+                l->table_shift = shift;
+                s->table_words += entries;
+            }
+        }
+    }
+    return GX_OK;
+}
+
+struct by_length {
+    uint32_t df, number;
+};
+
+static int longest_first(const void *a, const void *b)
+{
+    const by_length *x = (const by_length *)a, *y = (const by_length *)b;
+    return x->df != y->df ? (x->df > y->df ? -1 : 1) : (x->number > y->number) - (x->number < y->number);
+}
+
+/* Give maps to lists, longest first, within so many words: presence for all, then tf classes and finer slots. */
+static gx_status plan_maps(gpu_state *s, uint64_t words, gx_error *err)
+{
+    const uint32_t n_docs = s->ix->n_docs;
+    by_length *order = (by_length *)malloc((s->n_long + 1ull) * sizeof *order);
+    if (!order)
+        return gx_fail(err, GX_ENOMEM, "no memory for the order of %u lists", s->n_long);
+    for (uint32_t i = 0; i < s->n_long; ++i)
+        order[i] = {s->ix->lists[s->longs[i].list].df, i};
+    qsort(order, s->n_long, sizeof *order, longest_first);
+    words = words < UINT32_MAX - 64 ? words : UINT32_MAX - 64; /* offsets have 32 bits */
+    uint32_t slots = SLOTS, with_map = 0, with_classes = 0;
+    uint64_t used = 8; /* the first stand for "no map" */
+    for (;; slots /= 2, with_map = 0, used = 8) { /* rather coarser maps than lists without one */
+        for (; with_map < s->n_long; ++with_map) {
+            const uint64_t more = presence_words(n_docs, map_shift_for(n_docs, order[with_map].df, slots));
+            if (used + more > words)
+                break;
+            used += more;
+        }
+        if (with_map == s->n_long || slots == 1)
+            break;
+    }
+    for (; with_classes < with_map; ++with_classes) {
+        const uint32_t df = order[with_classes].df, shift = map_shift_for(n_docs, df, FINE_SLOTS);
+        const uint64_t more = presence_words(n_docs, shift) + class_words(n_docs, shift) -
+                              presence_words(n_docs, map_shift_for(n_docs, df, slots));
+        if (used + more > words)
+            break;
+        used += more;
+    }
+    s->map_words = 8;
+    for (uint32_t i = 0; i < with_map; ++i) {
+        long_list *l = &s->longs[order[i].number];
+        l->map_shift = map_shift_for(n_docs, order[i].df, i < with_classes ? FINE_SLOTS : slots);
+        l->map = (uint32_t)s->map_words;
+        s->map_words += presence_words(n_docs, l->map_shift);
+        if (i < with_classes) {
+            l->classes = (uint32_t)s->map_words;
+            s->map_words += class_words(n_docs, l->map_shift);
+        }
+    }
+    free(order);
+    return GX_OK;
+}
+
+/* The one codec of all lists, or CODING_ANY. */
+static uint32_t find_coding(const gx_header *h, gpu_codings *codings)
+{
+    const uint32_t any = CODING_ANY;
+    uint32_t coding = UINT32_MAX;
+    memcpy(codings->of, h->codings, sizeof codings->of);
+    for (uint32_t i = 0; i < GX_MAX_CODINGS; ++i) {
+        const gx_coding c = h->codings[i];
+        if (c.docids == 0)
+            continue;
+        const uint32_t one = c.docids == c.tfs ? (uint32_t)c.docids : any;
+        coding = coding == UINT32_MAX || coding == one ? one : any;
+    }
+    return coding == UINT32_MAX ? any : coding;
+}
+
+/* Copy the device sections and point X at them. */
+static gx_status upload_index(gpu_state *s, gx_error *err)
+{
+    const gx_index *ix = s->ix;
+    const gx_header *h = ix->header;
+    TRY("memory for the index", device_alloc(&s->arena, h->device_bytes + 2 * GX_READ_SLACK));
+    TRY("clearing memory", cudaMemset(s->arena + h->device_bytes, 0, 2 * GX_READ_SLACK));
+    const gx_status st = gx_device_upload(s->device, s->arena, ix->file + h->device_offset, h->device_bytes, err);
+    if (st != GX_OK)
+        return st;
+    const uint8_t *base = ix->file + h->device_offset;
+    s->X.lists = (const gx_list_entry *)(s->arena + ((const uint8_t *)ix->lists - base));
+    s->X.heads = (const uint32_t *)(s->arena + ((const uint8_t *)ix->heads - base));
+    s->X.docid_ends = (const uint32_t *)(s->arena + ((const uint8_t *)ix->docid_ends - base));
+    s->X.tf_ends = (const uint32_t *)(s->arena + ((const uint8_t *)ix->tf_ends - base));
+    s->X.payload = (const uint32_t *)(s->arena + ((const uint8_t *)ix->payload - base));
+    s->X.doc_lens = (const uint32_t *)(s->arena + ((const uint8_t *)ix->doc_lens - base));
+    s->X.n_docs = ix->n_docs;
+    s->X.n_terms = ix->n_terms;
+    s->X.block_len = ix->block_len;
+    return GX_OK;
+}
+
+/* Memory for what is derived, within limit bytes; the tables and maps filled. */
+static gx_status derive(gpu_state *s, uint64_t limit, uint64_t map_memory, gx_error *err)
+{
+    const gx_index *ix = s->ix;
+    gx_status st = find_long_lists(s, err);
+    if (st != GX_OK)
+        return st;
+    const uint64_t fixed = ix->header->device_bytes + s->table_words * 4 + ix->n_terms * 8ull +
+                           s->n_long * (sizeof(long_list) + N_KTH) + exec_bytes(ix) + (1u << 20);
+    if (fixed > limit)
+        return gx_fail(err, GX_ENOGPU, "the index needs %.1f MiB of GPU memory and %.1f MiB may be used; use the CPU engine%s",
+                       (double)fixed / 1048576, (double)limit / 1048576, ", or allow more");
+    /* Half of what remains is left to further sessions. */
+    const uint64_t others = exec_bytes(ix) < (limit - fixed) / 2 ? exec_bytes(ix) : (limit - fixed) / 2;
+    const uint64_t map_bytes = limit - fixed - others < map_memory ? limit - fixed - others : map_memory;
+    if ((st = plan_maps(s, map_bytes / 4, err)) != GX_OK)
+        return st;
+    TRY("memory for tables", device_alloc(&s->tables, s->table_words));
+    TRY("memory for maps", device_alloc(&s->maps, s->map_words));
+    TRY("memory for the directory", device_alloc(&s->d_long_of, ix->n_terms));
+    TRY("memory for the directory", device_alloc(&s->d_longs, s->n_long));
+    TRY("memory for bounds", device_alloc(&s->d_best, ix->n_terms));
+    TRY("memory for bounds", device_alloc(&s->d_kth, (uint64_t)s->n_long * N_KTH));
+    s->X.tables = s->tables;
+    s->X.maps = s->maps;
+    s->X.rank_offset = ix->n_docs ? (uint32_t)slot_words(ix->n_docs, EXACT_SLOTS) : 0;
+    TRY("clearing maps", cudaMemsetAsync(s->tables, 0, s->table_words * 4, s->stream));
+    TRY("clearing maps", cudaMemsetAsync(s->maps, 0, s->map_words * 4, s->stream));
+    TRY("clearing maps", cudaMemsetAsync(s->maps, 0xff, 16, s->stream));
+    TRY("copying the directory", cudaMemcpyAsync(s->d_long_of, s->long_of, ix->n_terms * 4ull, cudaMemcpyHostToDevice, s->stream));
+    TRY("copying the directory", cudaMemcpyAsync(s->d_longs, s->longs, s->n_long * sizeof(long_list), cudaMemcpyHostToDevice, s->stream));
+    derive_tables(s->X, s->d_longs, s->n_long, s->tables, s->stream);
+    derive_maps(s->X, s->coding, s->codings, s->d_longs, s->n_long, s->maps, s->stream);
+    TRY("starting to build maps", cudaGetLastError());
+    TRY("building maps", cudaStreamSynchronize(s->stream));
+    return GX_OK;
+}
+
+static void free_bounds(bounds *b)
+{
+    if (b) {
+        free(b->best);
+        free(b->kth);
+        free(b);
+    }
+}
+
+void gpu_state_close(void *state)
+{
+    gpu_state *s = (gpu_state *)state;
+    if (!s)
+        return;
+    (void)cudaSetDevice(s->device);
+    for (bounds *b = s->bounds_sets, *next; b; b = next) {
+        next = b->next;
+        free_bounds(b);
+    }
+    void *const memory[] = {s->arena, s->tables, s->maps, s->d_long_of, s->d_longs, s->d_best, s->d_kth};
+    for (size_t i = 0; i < sizeof memory / sizeof *memory; ++i)
+        (void)cudaFree(memory[i]);
+    if (s->stream)
+        (void)cudaStreamDestroy(s->stream);
+    (void)cudaGetLastError();
+    free(s->long_of);
+    free(s->longs);
+    pthread_mutex_destroy(&s->lock);
+    pthread_mutex_destroy(&s->stay_lock);
+    free(s);
+}
+
+static gx_status open_state(gpu_state *s, const gx_engine_options *opt, gx_error *err)
+{
+    cudaDeviceProp p;
+    size_t have = 0, total = 0;
+    gx_status st = gx_device_use(s->device, err);
+    if (st != GX_OK)
+        return st;
+    TRY("asking for its properties", cudaGetDeviceProperties(&p, s->device));
+    TRY("asking for its memory", cudaMemGetInfo(&have, &total));
+    s->multiprocessors = (uint32_t)p.multiProcessorCount;
+    s->patience = !p.cooperativeLaunch ? 0 : opt->stay < 1000000 ? opt->stay * 1000 : 1000000000; /* where all of a kernel's blocks can be there at once */
+    for (const gx_coding &c : s->ix->header->codings) {
+        const gx_codec *docids = gx_codec_by_id(c.docids), *tfs = gx_codec_by_id(c.tfs);
+        if (c.docids && !(codec_known(c.docids) && codec_known(c.tfs)))
+            return gx_fail(err, GX_ENOGPU, "the GPU engine has no decoder for lists of codecs %s and %s; use the CPU engine",
+                           docids ? docids->name : "?", tfs ? tfs->name : "?");
+    }
+    s->coding = find_coding(s->ix->header, &s->codings);
+    uint64_t limit = have > RESERVE ? have - RESERVE : 0;
+    if (opt->device_memory && opt->device_memory < limit)
+        limit = opt->device_memory;
+    if (s->ix->header->device_bytes + exec_bytes(s->ix) > limit)
+        return gx_fail(err, GX_ENOGPU, "the index needs %.1f MiB of memory on GPU %d (%s) and %.1f MiB may be used; use the CPU engine, "
+                                       "or allow more",
+                       (double)(s->ix->header->device_bytes + exec_bytes(s->ix)) / 1048576, s->device, p.name,
+                       (double)limit / 1048576);
+    TRY("making a stream", cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking));
+    if ((st = upload_index(s, err)) != GX_OK || (st = derive(s, limit, opt->map_memory, err)) != GX_OK)
+        return st;
+    s->grid = search_grid(s->coding, s->multiprocessors);
+    s->few_grid = search_few_grid(s->coding, s->multiprocessors);
+    snprintf(s->description, sizeof s->description, "GPU %d: %s", s->device, p.name);
+    return GX_OK;
+}
+
+gx_status gpu_state_open(void **out, const gx_index *ix, const gx_engine_options *opt, gx_error *err)
+{
+    *out = NULL;
+    gpu_state *s = (gpu_state *)calloc(1, sizeof *s);
+    if (!s)
+        return gx_fail(err, GX_ENOMEM, "no memory for a GPU engine");
+    s->ix = ix;
+    s->device = opt ? opt->device : 0;
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_mutex_init(&s->stay_lock, NULL);
+    const gx_engine_options defaults = {sizeof defaults, GX_ENGINE_AUTO, 0, 0, UINT64_MAX, GX_DEFAULT_STAY};
+    const gx_status st = open_state(s, opt ? opt : &defaults, err);
+    if (st != GX_OK) {
+        gpu_state_close(s);
+        return st;
+    }
+    *out = s;
+    return GX_OK;
+}
+
+const char *gpu_state_describe(const void *state)
+{
+    return ((const gpu_state *)state)->description;
+}
+
+/* ---- a kernel that stays ---- */
+
+void send_away(gpu_state *s)
+{
+    if (__atomic_load_n(&s->staying, __ATOMIC_SEQ_CST) == NULL)
+        return;
+    pthread_mutex_lock(&s->stay_lock);
+    if (s->staying)
+        __atomic_store_n(&s->staying->leave, 1u, __ATOMIC_RELEASE);
+    __atomic_store_n(&s->staying, NULL, __ATOMIC_RELEASE); /* whoever sees it may free the mailbox */
+    pthread_mutex_unlock(&s->stay_lock);
+}
+
+void let_stay(gpu_state *s, mailbox *mail)
+{
+    pthread_mutex_lock(&s->stay_lock);
+    if (s->staying && s->staying != mail)
+        __atomic_store_n(&s->staying->leave, 1u, __ATOMIC_RELEASE);
+    __atomic_store_n(&mail->leave, 0u, __ATOMIC_RELAXED);
+    __atomic_store_n(&s->staying, mail, __ATOMIC_SEQ_CST);
+    pthread_mutex_unlock(&s->stay_lock);
+}
+
+/* ---- bounds ---- */
+
+static gx_status compute_bounds(gpu_state *s, bounds *b, gpu_calls *calls, gx_error *err)
+{
+    send_away(s);
+    const bounds_args args = {s->d_long_of, b->norm, s->d_best, s->d_kth};
+    derive_bounds(s->X, s->coding, s->codings, args, s->stream);
+    TRY("starting to compute bounds", cudaGetLastError());
+    TRY("copying bounds", cudaMemcpyAsync(b->best, s->d_best, s->ix->n_terms * sizeof(float), cudaMemcpyDeviceToHost, s->stream));
+    TRY("copying bounds", cudaMemcpyAsync(b->kth, s->d_kth, (size_t)s->n_long * N_KTH, cudaMemcpyDeviceToHost, s->stream));
+    TRY("computing bounds", wait_for_stream(calls, s->stream));
+    return GX_OK;
+}
+
+gx_status take_bounds(gpu_state *s, gx_norm norm, gpu_calls *calls, bounds **out, gx_error *err)
+{
+    gx_status st = GX_OK;
+    pthread_mutex_lock(&s->lock);
+    bounds **at = &s->bounds_sets, *b;
+    int n = 0;
+    while (*at && !same_norm((*at)->norm, norm)) {
+        at = &(*at)->next;
+        ++n;
+    }
+    if ((b = *at) != NULL) {
+        *at = b->next; /* to the front */
+    } else {
+        if ((b = (bounds *)calloc(1, sizeof *b)) != NULL) {
+            b->norm = norm;
+            b->best = (float *)malloc((s->ix->n_terms + 1ull) * sizeof(float));
+            b->kth = (uint8_t *)malloc((s->n_long + 1ull) * N_KTH);
+        }
+        if (!b || !b->best || !b->kth)
+            st = gx_fail(err, GX_ENOMEM, "no memory for the bounds of %u lists", s->ix->n_terms);
+        else
+            st = compute_bounds(s, b, calls, err);
+        for (at = &s->bounds_sets; st == GX_OK && n >= KEPT_BOUNDS && *at;) { /* the oldest unused go */
+            bounds *old = *at;
+            if (old->users == 0 && !old->next) {
+                *at = NULL;
+                free_bounds(old);
+                break;
+            }
+            at = &old->next;
+        }
+    }
+    if (st == GX_OK) {
+        b->next = s->bounds_sets;
+        s->bounds_sets = b;
+        b->users += 1;
+        *out = b;
+    } else {
+        free_bounds(b);
+    }
+    pthread_mutex_unlock(&s->lock);
+    return st;
+}
+
+void give_bounds(gpu_state *s, bounds *b)
+{
+    if (!b)
+        return;
+    pthread_mutex_lock(&s->lock);
+    b->users -= 1;
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* ---- waiting ---- */
+
+cudaError_t wait_for_event(gpu_calls *c, cudaEvent_t event, const gx_plan *plan, bool *cancelled)
+{
+    c->waits += 1;
+    if (!plan->cancel)
+        return cudaEventSynchronize(event);
+    const struct timespec nap = {0, 50000};
+    cudaError_t e;
+    for (uint32_t turn = 0; (e = cudaEventQuery(event)) == cudaErrorNotReady; ++turn) {
+        *cancelled = *cancelled || plan->cancel(plan->user);
+        if (turn > 1000) /* about a millisecond */
+            nanosleep(&nap, NULL);
+    }
+    return e;
+}
+
+} // namespace gx

@@ -1,0 +1,219 @@
+/* Plans as the kernels read them: lists in order of their bounds, first thresholds, items. */
+#include "query/gpu/sub_batch.cuh"
+
+namespace gx {
+
+/* Room for a query's candidates. */
+static uint32_t candidates_of(const gx_index *ix, const gx_plan *plan, const job *j)
+{
+    const uint64_t room = j->roomy || !plan->prune ? ix->n_docs : 4096 + 4ull * plan->k;
+    return room < ix->n_docs ? (uint32_t)room : ix->n_docs;
+}
+
+static void describe_term(const gpu_state *s, const gx_plan_term *t, uint32_t query, gpu_term *out)
+{
+    const gx_index *ix = s->ix;
+    const gx_list_entry *e = &ix->lists[t->list];
+    const uint32_t n_blocks = count_blocks(ix, e->df), number = s->long_of[t->list];
+    const gx_coding c = ix->header->codings[e->coding];
+    out->at = {e->first_block, n_blocks, 0, NO_TABLE_SHIFT};
+    out->payload = {(uint64_t)e->payload_hi << 32 | e->payload_lo, 0, e->df};
+    out->filter = {0, NO_MAP_SHIFT, 0, NO_CLASSES};
+    out->weight = {t->w, 0, query, c.docids | (uint32_t)e->docid_param << 8 | (uint32_t)c.tfs << 16 | (uint32_t)e->tf_param << 24};
+    if (number != UINT32_MAX) {
+        const long_list *l = &s->longs[number];
+        out->at.table = l->table;
+        out->at.table_shift = l->table_shift;
+        out->filter.map = l->map;
+        out->filter.map_shift = l->map_shift;
+        out->filter.classes = l->classes;
+        out->payload.tf_begin = l->tf_begin;
+    } else {
+        out->payload.tf_begin = ix->docid_ends[e->first_block + n_blocks - 1];
+    }
+}
+
+/* No impact of weight w is greater, given the greatest tf / (tf + K): both sides are within 2^-21 of the exact values. */
+static uint32_t list_bound(float w, float best)
+{
+    return (uint32_t)((double)w * best * (1 + 0x1p-20)) + 3;
+}
+
+/* Which of a list's stored impacts bounds the k-th best from below, or N_KTH. */
+static uint32_t find_kth(uint32_t k)
+{
+    uint32_t i = 0;
+    while (i < N_KTH && kth_at[i] < k)
+        ++i;
+    return i;
+}
+
+/* At least k of the list's postings have this impact or more; 1 if nothing better is known. kth: find_kth(k). */
+static uint32_t kth_impact(const gpu_state *s, const bounds *b, const gx_plan_term *t, uint32_t k, uint32_t kth)
+{
+    const uint32_t number = s->long_of[t->list];
+    if (number == UINT32_MAX || t->df < k || kth == N_KTH)
+        return 1;
+    const double x = (double)t->w * b->kth[(size_t)number * N_KTH + kth] / 256 * (1 - 0x1p-20) - 2;
+    return x > 1 ? (uint32_t)x : 1;
+}
+
+/* A term of the plan, in the order of the query's lists. */
+struct ranked {
+    uint32_t bound, df, list, term;
+};
+
+/* By falling bound, the longer later. */
+static int by_bound(const void *a, const void *b)
+{
+    const ranked *x = (const ranked *)a, *y = (const ranked *)b;
+    if (x->bound != y->bound)
+        return x->bound > y->bound ? -1 : 1;
+    if (x->df != y->df)
+        return x->df < y->df ? -1 : 1;
+    return (x->list > y->list) - (x->list < y->list);
+}
+
+/* An insertion sort for the few, qsort for the many. */
+static void sort_ranked(ranked *t, uint32_t n)
+{
+    if (n > 16) {
+        qsort(t, n, sizeof *t, by_bound);
+        return;
+    }
+    for (uint32_t i = 1; i < n; ++i) {
+        const ranked x = t[i];
+        uint32_t j = i;
+        for (; j > 0 && by_bound(&x, &t[j - 1]) < 0; --j)
+            t[j] = t[j - 1];
+        t[j] = x;
+    }
+}
+
+/* Describe the lists of a plan that is pruned, and what follows from their bounds. */
+static void describe_lists(const gpu_state *s, const gx_plan *plan, const bounds *b, const job *j, bool all, uint32_t q, gpu_query *Q,
+                           gpu_term *t, uint32_t *drivers)
+{
+    ranked order[GX_MAX_TERMS];
+    const uint32_t n = plan->n_terms, kth = all && n > 1 ? N_KTH : find_kth(plan->k);
+    uint32_t total = 0, first = j->threshold > 1 ? j->threshold : 1;
+    if (!all && plan->floor > first)
+        first = plan->floor;
+    for (uint32_t i = 0; i < n; ++i) {
+        const gx_plan_term *term = &plan->terms[i];
+        order[i] = {list_bound(term->w, b->best[term->list]), term->df, term->list, i};
+        total += order[i].bound;
+        const uint32_t least = kth_impact(s, b, term, plan->k, kth);
+        first = first > least ? first : least;
+    }
+    if (!all)
+        sort_ranked(order, n);
+    uint32_t rest = total;
+    for (uint32_t i = 0; i < n; ++i) {
+        if (rest >= first && (!all || i == 0))
+            *drivers = i + 1;
+        rest -= order[i].bound;
+        describe_term(s, &plan->terms[order[i].term], q, &t[i]);
+        t[i].filter.bound = order[i].bound;
+        t[i].weight.rest = rest;
+    }
+    Q->first_threshold = first;
+    Q->bin_base = float_bits((float)first) - 1; /* at most one step above what rounding down gives */
+    const uint32_t range = float_bits((float)total) + 1 - Q->bin_base;
+    Q->bin_shift = range < BINS ? 0 : 32 - LOG2_BINS - (uint32_t)__builtin_clz(range);
+}
+
+void describe_query(const gpu_state *s, part *p, const gx_plan *plan, const bounds *b, const job *j, bool all, uint32_t after,
+                    uint32_t *drivers)
+{
+    const uint32_t q = p->n_queries++, n = plan->n_terms;
+    gpu_query *Q = &p->queries[q];
+    gpu_term *t = &p->terms[p->n_terms];
+    memset(Q, 0, sizeof *Q);
+    Q->n_terms = n;
+    Q->first_term = p->n_terms;
+    Q->flags = (all ? QUERY_AND : 0) | (plan->prune ? 0 : QUERY_EXHAUSTIVE);
+    Q->k = plan->k;
+    Q->first_threshold = 1;
+    Q->after = after;
+    Q->c0 = plan->norm.c0;
+    Q->c1 = plan->norm.c1;
+    Q->lossy = plan->norm.lossy;
+    Q->least_K = gx_bm25_K(plan->norm, s->ix->min_doc_len);
+    Q->step = plan->k / 8 > 1 ? plan->k / 8 : 1;
+    Q->capacity = candidates_of(s->ix, plan, j);
+    Q->candidates = p->n_candidates;
+    Q->answer = p->n_answers;
+    p->n_candidates += Q->capacity;
+    p->n_answers += plan->k;
+    p->n_terms += n;
+    *drivers = 0;
+    if (plan->prune) {
+        p->any_select |= plan->k > QUICK_K;
+        describe_lists(s, plan, b, j, all, q, Q, t, drivers);
+    } else {
+        p->any_exhaustive = true;
+        for (uint32_t i = 0; i < n; ++i)
+            describe_term(s, &plan->terms[i], q, &t[i]);
+    }
+}
+
+void describe_items(part *p, uint32_t first, uint32_t n, bool are_long, const uint32_t *drivers, uint32_t item_blocks, bool fine,
+                    uint32_t *active, unmade *lists)
+{
+    uint32_t n_active = 0;
+    for (uint32_t i = 0; i < n; ++i) {
+        if (drivers[first + i] && (p->queries[first + i].n_terms > NEAR_TERMS) == are_long)
+            active[n_active++] = first + i;
+    }
+    for (uint32_t r = 0; n_active; ++r) {
+        uint32_t kept = 0, n_lists = n_active;
+        for (uint32_t i = 0; i < n_active; ++i) {
+            const uint32_t begin = p->queries[active[i]].first_term, term = begin + r;
+            bool begins = fine && !are_long;
+            for (uint32_t t = begin; t < term && begins; ++t)
+                begins = p->terms[t].at.n_blocks < FIRST_BLOCKS;
+            lists[i] = {term, p->terms[term].at.n_blocks, begins};
+            if (drivers[active[i]] > r + 1)
+                active[kept++] = active[i];
+        }
+        n_active = kept;
+        for (uint32_t from = 0, to = FIRST_BLOCKS; n_lists; from = to, to *= 4) {
+            const uint32_t quarter = item_blocks > 4 ? item_blocks / 4 : 1;
+            const uint32_t small = from == 0 ? 1 : from == FIRST_BLOCKS ? quarter : item_blocks;
+            uint32_t left = 0;
+            for (uint32_t i = 0; i < n_lists; ++i) {
+                const unmade l = lists[i];
+                const uint32_t each = l.begins ? small : item_blocks, end = l.n_blocks < to ? l.n_blocks : to;
+                const uint32_t n_items = count_items(end - from, each);
+                p->runs[p->n_runs++] = {l.term, from, p->n_items, each};
+                p->n_items += n_items;
+                p->queries[p->terms[l.term].weight.query].n_items += n_items;
+                if (l.n_blocks > to)
+                    lists[left++] = l;
+            }
+            n_lists = left;
+        }
+    }
+}
+
+/* Most runs that a list of n blocks can make. */
+static uint32_t runs_of(uint32_t n_blocks)
+{
+    return 2 + (31 - (uint32_t)__builtin_clz(n_blocks)) / 2;
+}
+
+need job_need(const gx_index *ix, const gx_plan *plan, const job *j, bool fine)
+{
+    const uint32_t times = j->op == GX_OP_AND_OR ? 2 : 1;
+    uint64_t blocks = 0, runs = 0;
+    for (uint32_t i = 0; i < plan->n_terms; ++i) {
+        const uint32_t n = count_blocks(ix, plan->terms[i].df);
+        blocks += n;
+        runs += runs_of(n);
+    }
+    const uint64_t items = blocks / most_item_blocks(ix) + plan->n_terms * (fine ? 1 + FINE_ITEMS : 1);
+    return {times, times * plan->n_terms, times * runs, times * items, times * (uint64_t)candidates_of(ix, plan, j), times * (uint64_t)plan->k};
+}
+
+} // namespace gx
