@@ -11,7 +11,7 @@
 #include "tools/output.h"
 #include "tools/progress.h"
 #include "tools/reorder.h"
-#include "tools/stop.h"
+#include "tools/signals.h"
 
 enum { MAX_REPORTS = 20 }; /* bad documents that are shown one by one */
 

@@ -4,7 +4,7 @@
 #include "index/convert/ciff.h"
 #include "index/convert/ds2i.h"
 #include "tools/cli.h"
-#include "tools/stop.h"
+#include "tools/signals.h"
 
 static bool ends_with(const char *text, const char *end)
 {

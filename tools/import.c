@@ -5,7 +5,7 @@
 #include "index/convert/ciff.h"
 #include "index/convert/ds2i.h"
 #include "tools/cli.h"
-#include "tools/stop.h"
+#include "tools/signals.h"
 
 static bool is_file(const char *path)
 {

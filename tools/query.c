@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tools/ask.h"
+#include "tools/query_context.h"
 #include "tools/shell.h"
 
 /* All arguments behind the index, with blanks between: quotes may be left away. */

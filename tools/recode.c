@@ -1,7 +1,7 @@
 /* recode.c: `gpuidx recode`: the same index, packed otherwise. */
 #include "index/convert/rewrite.h"
 #include "tools/cli.h"
-#include "tools/stop.h"
+#include "tools/signals.h"
 
 static void report(const gx_index *before, const char *path)
 {

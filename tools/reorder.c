@@ -8,7 +8,7 @@
 #include "index/check.h"
 #include "tools/cli.h"
 #include "tools/progress.h"
-#include "tools/stop.h"
+#include "tools/signals.h"
 
 static void show(void *bar, uint64_t done, uint64_t total)
 {

@@ -10,7 +10,7 @@
 
 #include "query/eval/replay.h"
 #include "tools/progress.h"
-#include "tools/search.h"
+#include "tools/search_flags.h"
 
 static const double percentiles[] = {50, 90, 95, 99, 99.9};
 enum { N_PERCENTILES = sizeof percentiles / sizeof *percentiles };

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/line.h"
+#include "tools/line_editor.h"
 
 typedef struct shell {
     ask *k;

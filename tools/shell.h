@@ -2,7 +2,7 @@
 #ifndef GX_TOOLS_SHELL_H
 #define GX_TOOLS_SHELL_H
 
-#include "tools/ask.h"
+#include "tools/query_context.h"
 
 /* Until .quit or the end of input. Returns the exit code. */
 int shell_run(ask *k);

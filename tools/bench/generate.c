@@ -6,7 +6,7 @@
 #include "index/convert/ds2i.h"
 #include "tools/bench/collection.h"
 #include "tools/cli.h"
-#include "tools/stop.h"
+#include "tools/signals.h"
 
 /* A query a line, terms by the names that export gives them. Returns the exit code. */
 static int write_queries(const gx_synth *s, const char *path)

@@ -7,7 +7,7 @@
 #include "query/eval/query_log.h"
 #include "tools/bench/common.h"
 #include "tools/bench/query_report.h"
-#include "tools/search.h"
+#include "tools/search_flags.h"
 
 enum { MAX_CHOICES = 16 };
 

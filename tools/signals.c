@@ -1,4 +1,4 @@
-#include "tools/stop.h"
+#include "tools/signals.h"
 
 #include <signal.h>
 #include <stddef.h>

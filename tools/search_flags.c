@@ -1,4 +1,4 @@
-#include "tools/search.h"
+#include "tools/search_flags.h"
 
 #include <math.h>
 #include <time.h>

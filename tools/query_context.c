@@ -1,4 +1,4 @@
-#include "tools/ask.h"
+#include "tools/query_context.h"
 
 #include <stdlib.h>
 #include <string.h>

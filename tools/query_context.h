@@ -1,11 +1,11 @@
-/* ask.h: an open index, how to search it, and how to print what is found: what `gpuidx query` and its shell have in
+/* query_context.h: an open index, how to search it, and how to print what is found: what `gpuidx query` and its shell have in
  * common. One thread.
  */
 #ifndef GX_TOOLS_ASK_H
 #define GX_TOOLS_ASK_H
 
 #include "tools/output.h"
-#include "tools/search.h"
+#include "tools/search_flags.h"
 
 typedef struct ask {
     gx_index *ix;

@@ -1,4 +1,4 @@
-/* line.h: a line of input at a prompt, with editing and a history that outlives the program; by libedit where the
+/* line_editor.h: a line of input at a prompt, with editing and a history that outlives the program; by libedit where the
  * program was built with it (GX_LIBEDIT), else a plain line.
  */
 #ifndef GX_TOOLS_LINE_H

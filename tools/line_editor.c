@@ -1,4 +1,4 @@
-#include "tools/line.h"
+#include "tools/line_editor.h"
 
 #include <errno.h>
 #include <stdbool.h>

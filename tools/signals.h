@@ -1,4 +1,4 @@
-/* stop.h: Ctrl-C and its like end a long piece of work in order: it is asked to stop, leaves nothing half-written, and
+/* signals.h: Ctrl-C and its like end a long piece of work in order: it is asked to stop, leaves nothing half-written, and
  * then the program dies of the signal, so that whoever started it sees why.
  *
  *   stop_on_signals();
