@@ -8,7 +8,7 @@
  *   a row below, the .c and .cu file in meson.build, the layout in index/FORMAT.md
  *
  * Then --codec takes it, `bench codecs` measures it, and the tests, fuzzers included, go through its blocks; they ask for its
- * golden bytes (tests/golden_codecs.h) and for its decoder in tests/second_reader.py. For --codec=auto to consider it, see auto_codec.h.
+ * golden bytes (tests/support/golden_codecs.h) and for its decoder in tests/second_reader.py. For --codec=auto to consider it, see auto_codec.h.
  *
  * X(ID, id, name), by rising id: GX_CODEC_ID stands for id in files, never 0, never another codec's again.
  */

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # gpu.sh: what is to be run on a machine with a GPU: the tests that need one, whole; then, on a small set, the same under
-# compute-sanitizer, which must find nothing there and must find bugs planted on purpose.
+# compute-sanitizer, which must find nothing there and must find bugs that were put there on purpose.
 #
-#   tests/gpu.sh DIR [test|sanitize|planted]...    DIR holds the built test programs; all three by default
+#   tests/gpu.sh DIR [test|sanitize|seeded]...    DIR holds the built test programs; all three by default
 #
 # GX_SANITIZER_CASES (150) says how many random cases the slow tools get.
 set -uo pipefail
 (($#)) || { sed -n '2,9s/^# \{0,1\}//p' "$0"; exit 2; }
 dir=$1; shift
-(($#)) || set -- test planted sanitize
+(($#)) || set -- test seeded sanitize
 failed=0
 sanitizer=$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)
 
@@ -30,13 +30,13 @@ check() { # what, exit status wanted (0, or "not" for any other), command...
 for part; do
     case $part in
     test)
-        for t in device upload_cuda decode_cuda merge_find bounds_cuda query; do
+        for t in device upload_cuda list_kernels merge_find bounds_cuda query; do
             [[ -x $dir/test_$t ]] && check "test_$t" 0 "$dir/test_$t"
         done ;;
-    planted)
-        check "memcheck finds a read past the end" not "$sanitizer" --tool memcheck --error-exitcode 9 "$dir/planted" read
-        check "racecheck finds a race in shared memory" not "$sanitizer" --tool racecheck --error-exitcode 9 "$dir/planted" race
-        check "synccheck finds a diverging barrier" not "$sanitizer" --tool synccheck --error-exitcode 9 "$dir/planted" barrier ;;
+    seeded)
+        check "memcheck finds a read past the end" not "$sanitizer" --tool memcheck --error-exitcode 9 "$dir/seeded_bugs" read
+        check "racecheck finds a race in shared memory" not "$sanitizer" --tool racecheck --error-exitcode 9 "$dir/seeded_bugs" race
+        check "synccheck finds a diverging barrier" not "$sanitizer" --tool synccheck --error-exitcode 9 "$dir/seeded_bugs" barrier ;;
     sanitize)
         for tool in memcheck racecheck synccheck; do
             tests='*(GPU)'
@@ -44,7 +44,7 @@ for part; do
             check "$tool: test_query" 0 env GX_TEST_CASES="${GX_SANITIZER_CASES:-150}" GX_TEST_FILTER="$tests" "$sanitizer" \
                 --tool $tool --error-exitcode 9 "$dir/test_query"
             check "$tool: damaged lists of every codec" 0 env GX_TEST_FILTER=damaged_lists_harm_nobody GX_TEST_CASES=8 "$sanitizer" \
-                --tool $tool --error-exitcode 9 "$dir/test_decode_cuda"
+                --tool $tool --error-exitcode 9 "$dir/test_list_kernels"
         done ;;
     *) say "no such part: $part"; exit 2 ;;
     esac

@@ -284,7 +284,7 @@ def check(index, lists):
 
 
 def blocks():
-    """What tests/test_index_golden.c puts into blocks.gx."""
+    """What tests/unit/test_index_golden.c puts into blocks.gx."""
     lists = {}
     for t in range(4):
         docid, postings = t, []

@@ -13,7 +13,7 @@
  *
  * What bounds it. A raw token costs one look-up of a 16-byte slot, a term one of a 32-byte state and of the end of its
  * chain: three cache lines at random, asked for a document at a time before they are used; the rest is arithmetic. On
- * 60 MB of arXiv abstracts, one core of a busy AMD EPYC at 2.6 GHz, each piece's fastest of 8 rounds (tests/bench_build.c):
+ * 60 MB of arXiv abstracts, one core of a busy AMD EPYC at 2.6 GHz, each piece's fastest of 8 rounds (tests/bench/bench_build.c):
  * 5 ns a token to split, 11 to look up, new tokens' stemming included, 10 a term to append, 8 a posting to merge; 235 MB/s
  * without reading and writing.
  */

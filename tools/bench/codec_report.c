@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "codecs/decode.h"
+#include "tools/bench/kernels/list_kernels.h"
 #include "tools/bench/common.h"
 
 const char *codec_data_name(codec_data data)

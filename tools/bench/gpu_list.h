@@ -6,7 +6,7 @@
 #ifndef GX_GPU_LIST_H
 #define GX_GPU_LIST_H
 
-#include "tools/bench/list_kernels.h"
+#include "tools/bench/kernels/list_kernels.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,7 +1,7 @@
 /* Whole lists on the GPU, by codec: tools/bench/kernels/list_kernels.cuh tells how. */
 #include <algorithm>
 
-#include "tools/bench/list_kernels.h"
+#include "tools/bench/kernels/list_kernels.h"
 #include "tools/bench/kernels/list_kernels.cuh"
 #include "engine/status.h"
 

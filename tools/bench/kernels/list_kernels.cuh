@@ -25,7 +25,7 @@
 #define GX_WHOLE_LIST_CUH
 
 #include "codecs/decode.cuh"
-#include "tools/bench/list_kernels.h"
+#include "tools/bench/kernels/list_kernels.h"
 
 namespace gx {
 

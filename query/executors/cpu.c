@@ -1,0 +1,129 @@
+/* cpu.c: the CPU executor: the derived lists as its state, a searcher as each thread's workspace. */
+#include "query/exec.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "engine/isa.h"
+#include "engine/status.h"
+#include "query/cpu/search.h"
+
+typedef struct cpu_state {
+    const gx_index *ix;
+    const gx_cpu_kernels *kernels;
+    gx_cpu_lists *lists;
+    char words[64];
+} cpu_state;
+
+static void cpu_state_close(void *state)
+{
+    cpu_state *s = state;
+    if (!s)
+        return;
+    gx_cpu_lists_close(s->lists);
+    free(s);
+}
+
+static gx_status cpu_state_open(void **out, const gx_index *ix, const gx_engine_options *opt, gx_error *err)
+{
+    *out = NULL;
+    cpu_state *s = calloc(1, sizeof *s);
+    if (!s)
+        return gx_fail(err, GX_ENOMEM, "no memory for a CPU engine");
+    s->ix = ix;
+    s->kernels = gx_cpu_choose();
+    if (!s->kernels) {
+        free(s);
+        return gx_isa_refuse(err);
+    }
+    if (ix->n_docs > INT32_MAX) /* gathers take signed indices */
+        s->kernels = &gx_cpu_portable;
+    snprintf(s->words, sizeof s->words, "CPU (%s)", s->kernels->title);
+    const gx_status st = gx_cpu_lists_open(&s->lists, ix, s->kernels, opt->map_memory, err);
+    if (st != GX_OK) {
+        cpu_state_close(s);
+        return st;
+    }
+    *out = s;
+    return GX_OK;
+}
+
+static const char *cpu_describe(const void *state)
+{
+    return ((const cpu_state *)state)->words;
+}
+
+static gx_status cpu_exec_open(void **out, void *state, gx_error *err)
+{
+    cpu_state *s = state;
+    gx_cpu_searcher *searcher;
+    const gx_status st = gx_cpu_searcher_open(&searcher, s->ix, s->kernels, s->lists, err);
+    *out = searcher;
+    return st;
+}
+
+static void cpu_exec_close(void *exec)
+{
+    gx_cpu_searcher_close(exec);
+}
+
+/* Whether threshold and maps can be expected to spare more than they cost. They spare little when most documents are
+ * wanted; but short lists are better searched even so, because accumulators cost a pass over all documents. */
+static bool worth_pruning(const gx_plan *plan, uint64_t n_postings, uint32_t n_docs)
+{
+    return plan->prune && plan->n_terms <= GX_CPU_MAX_LISTS && (plan->k <= n_postings / 8 || n_postings <= n_docs / 4);
+}
+
+static gx_status answer(gx_cpu_searcher *s, const gx_plan *plan, gx_op op, uint64_t n_postings, gx_hits *hits,
+                        gx_error *err)
+{
+    if (plan->prune && plan->algorithm == GX_ALGORITHM_PMF && op == GX_OP_AND)
+        return gx_cpu_intersect(s, plan, hits, err);
+    if (plan->prune && plan->algorithm != GX_ALGORITHM_AUTO)
+        return gx_cpu_exhaust(s, plan, op, hits, err);
+    if (worth_pruning(plan, n_postings, s->ix->n_docs))
+        return gx_cpu_search(s, plan, op, hits, err);
+    return gx_cpu_exhaust(s, plan, op, hits, err);
+}
+
+static gx_status run_one(gx_cpu_searcher *s, const gx_plan *plan, gx_hits *hits, gx_error *err)
+{
+    uint64_t n_postings = 0, n_blocks = 0;
+    hits->n = 0;
+    if (plan->n_terms == 0)
+        return GX_OK;
+    for (uint32_t i = 0; i < plan->n_terms; ++i) {
+        n_postings += plan->terms[i].df;
+        n_blocks += (plan->terms[i].df + s->ix->block_len - 1) / s->ix->block_len;
+    }
+    s->work.postings += n_postings;
+    s->work.blocks += n_blocks;
+    gx_status st = answer(s, plan, plan->op == GX_OP_OR ? GX_OP_OR : GX_OP_AND, n_postings, hits, err);
+    if (st == GX_OK && plan->op == GX_OP_AND_OR && hits->n < plan->k) {
+        s->work.and_fell_to_or += 1;
+        st = answer(s, plan, GX_OP_OR, n_postings, hits, err);
+    }
+    return st;
+}
+
+static gx_status cpu_run(void *exec, const gx_plan *plans, uint32_t n, gx_hits *hits, gx_work *work, gx_error *err)
+{
+    gx_cpu_searcher *s = exec;
+    gx_status st = GX_OK;
+    s->work = (gx_work){0};
+    for (uint32_t i = 0; i < n && st == GX_OK; ++i)
+        st = run_one(s, &plans[i], &hits[i], err);
+    if (work) {
+        work->postings += s->work.postings;
+        work->blocks += s->work.blocks;
+        work->blocks_decoded += s->work.blocks_decoded;
+        work->lookups += s->work.lookups;
+        work->and_fell_to_or += s->work.and_fell_to_or;
+        for (int i = 0; i < GX_N_STEPS; ++i)
+            work->steps[i] += s->work.steps[i];
+    }
+    return st;
+}
+
+const gx_exec_ops gx_exec_cpu = {"cpu", cpu_state_open, cpu_state_close, cpu_describe, cpu_exec_open, cpu_exec_close,
+                                 cpu_run};

@@ -1,0 +1,59 @@
+/* query_fixture.h: what the tests of whole queries (test_query.c and query_concurrent.c, one program) share: a random collection with its index
+ * and an engine on it, random queries, and settings from the environment.
+ */
+#ifndef GX_TEST_QUERY_FIXTURE_H
+#define GX_TEST_QUERY_FIXTURE_H
+
+#include "query/session.h"
+#include "tests/support/gen.h"
+#include "tests/support/oracle.h"
+
+/* An engine under test. */
+typedef struct engine_row {
+    const char *name;
+    gx_engine_kind kind;
+    const char *cpu; /* GX_CPU's value */
+} engine_row;
+
+typedef struct fixture {
+    gen_collection *c;
+    gx_index *ix;
+    gx_engine *en;
+    gx_session *s;
+    const gx_codec *docids, *tfs;
+    bool no_decoder; /* the engine is there, but cannot decode the index */
+} fixture;
+
+typedef struct test_query {
+    oracle_query q;
+    uint32_t terms[GX_MAX_TERMS], qtfs[GX_MAX_TERMS];
+    char text[GX_MAX_TERMS * 12];
+} test_query;
+
+uint64_t base_seed(void);
+uint32_t setting(const char *name, uint32_t otherwise);
+uint32_t least_cases(void); /* of each engine */
+
+/* The folder that collections are written to; for cmocka. */
+int make_dir(void **state);
+int remove_dir(void **state);
+
+/* A codec of the registry, or a choice by list. */
+const gx_codec *pick_codec(uint32_t i);
+
+void open_collection(fixture *f, uint64_t seed, gen_shape shape, uint32_t n_docs, uint32_t n_terms, const gx_codec *docids, const gx_codec *tfs);
+void close_collection(fixture *f);
+
+/* False: there is no such engine here, or (no_decoder) none for this index. */
+bool open_engine(fixture *f, const engine_row *row, uint64_t map_memory);
+void close_engine(fixture *f);
+
+/* Up to max_words words, some of them twice, some unknown. */
+void make_query(test_query *t, gen_rng *r, const gen_collection *c, uint32_t max_words);
+
+/* ---- query_concurrent.c ---- */
+
+void a_query_alone_is_answered_in_any_company(void **state);
+void a_session_that_never_rests_leaves_room_for_others(void **state);
+
+#endif

@@ -1,0 +1,282 @@
+#include <unistd.h>
+
+#include "query/eval/query_log.h"
+#include "tests/support/test.h"
+
+static const char *log_path(void)
+{
+    static char path[64];
+    snprintf(path, sizeof path, "/tmp/gpuidx-test-log-%d", (int)getpid());
+    return path;
+}
+
+static gx_log *open_bytes(const char *bytes, size_t len, gx_log_form form, gx_log_encoding encoding)
+{
+    FILE *f = fopen(log_path(), "wb");
+    assert_non_null(f);
+    assert_int_equal(fwrite(bytes, 1, len, f), len);
+    fclose(f);
+    gx_log *log;
+    gx_error err = {0};
+    if (gx_log_open(&log, log_path(), form, encoding, &err) != GX_OK)
+        fail_msg("%s", err.text);
+    return log;
+}
+
+static gx_log *open_text(const char *text)
+{
+    return open_bytes(text, strlen(text), GX_LOG_GUESS, GX_LOG_AUTO);
+}
+
+static void expect(gx_log *log, const char *id, const char *text)
+{
+    gx_log_query q;
+    gx_error err = {0};
+    bool more;
+    if (gx_log_next(log, &q, &more, &err) != GX_OK)
+        fail_msg("%s", err.text);
+    assert_true(more);
+    assert_string_equal(q.id, id);
+    assert_string_equal(q.text, text);
+    assert_int_equal(q.id_len, strlen(id));
+    assert_int_equal(q.len, strlen(text));
+}
+
+static void expect_end(gx_log *log)
+{
+    gx_log_query q;
+    gx_error err = {0};
+    bool more;
+    assert_int_equal(gx_log_next(log, &q, &more, &err), GX_OK);
+    assert_false(more);
+    gx_log_close(log);
+}
+
+static void expect_refusal(gx_log *log, const char *where, const char *why)
+{
+    gx_log_query q;
+    gx_error err = {0};
+    bool more;
+    assert_int_equal(gx_log_next(log, &q, &more, &err), GX_EINPUT);
+    assert_non_null(strstr(err.text, log_path()));
+    assert_non_null(strstr(err.text, where));
+    assert_non_null(strstr(err.text, why));
+}
+
+static void numbered_queries_are_an_efficiency_log(void **state)
+{
+    (void)state;
+    gx_log *log = open_text("1:pierson s twin lakes\n20:time 10:30 am\n3:\n");
+    assert_int_equal(gx_log_get_form(log), GX_LOG_EFFICIENCY);
+    expect(log, "1", "pierson s twin lakes");
+    expect(log, "20", "time 10:30 am");
+    expect(log, "3", "");
+    assert_int_equal(gx_log_get_counts(log).empty, 1);
+    expect_end(log);
+}
+
+static void plain_lines_are_queries_named_by_their_line_and_blank_ones_passed_over(void **state)
+{
+    (void)state;
+    gx_log *log = open_text("land rover\n\n  \nhsn");
+    assert_int_equal(gx_log_get_form(log), GX_LOG_LINES);
+    expect(log, "1", "land rover");
+    expect(log, "4", "hsn");
+    assert_int_equal(gx_log_get_counts(log).queries, 2);
+    assert_int_equal(gx_log_get_counts(log).empty, 0);
+    assert_int_equal(gx_log_get_counts(log).blank, 2);
+    expect_end(log);
+}
+
+static void one_line_without_a_number_makes_all_plain(void **state)
+{
+    (void)state;
+    gx_log *log = open_text("1:30 pm\nhsn\n");
+    assert_int_equal(gx_log_get_form(log), GX_LOG_LINES);
+    expect(log, "1", "1:30 pm");
+    gx_log_close(log);
+}
+
+static void tabs_part_id_and_text(void **state)
+{
+    (void)state;
+    gx_log *log = open_text("q-1\tland rover\ttd5\r\n\r\n7 \t\r\n");
+    assert_int_equal(gx_log_get_form(log), GX_LOG_TSV);
+    expect(log, "q-1", "land rover\ttd5");
+    expect(log, "7", "");
+    assert_int_equal(gx_log_get_counts(log).empty, 1);
+    assert_int_equal(gx_log_get_counts(log).blank, 1);
+    expect_end(log);
+}
+
+static void objects_name_their_fields_in_several_ways(void **state)
+{
+    (void)state;
+    gx_log *log = open_text("{\"id\": 12, \"query\": \"land rover\"}\n"
+                            "\n"
+                            "{\"_id\": \"a\", \"text\": \"caf\\u00e9\\u0000bar\", \"metadata\": {}}\n"
+                            "{\"title\": \"no id\"}\n");
+    assert_int_equal(gx_log_get_form(log), GX_LOG_JSONL);
+    expect(log, "12", "land rover");
+    expect(log, "a", "caf\xc3\xa9 bar");
+    expect(log, "4", "no id");
+    expect_end(log);
+}
+
+static void topics_give_number_and_title(void **state)
+{
+    (void)state;
+    gx_log *log = open_text("<top>\n<num> Number: 751\n\n<title> Scrabble Players\n\n<desc> Description:\nGive.\n</top>\n"
+                            "\n<top>\n<num> Number: 052\n<title> Topic:\nDam removal,\n  a < b\n<desc> Description: x\n</top>\n"
+                            "<TOP><num>3</num><title>on one line</title></TOP>\n");
+    assert_int_equal(gx_log_get_form(log), GX_LOG_TOPICS);
+    expect(log, "751", "Scrabble Players");
+    expect(log, "052", "Dam removal, a < b");
+    expect(log, "3", "on one line");
+    expect_end(log);
+}
+
+static void broken_topics_are_refused_and_the_next_is_read(void **state)
+{
+    (void)state;
+    gx_log *log = open_text("<top>\n<title> no number\n</top>\n<top>\n<num> 2\n</top>\n<top>\n<num> 3 <title> lost\n"
+                            "<top>\n<num> 4\n<title> good\n</top>\n<top>\n<num> 5\n");
+    expect_refusal(log, ":1:", "<num>");
+    expect_refusal(log, ":4:", "<title>");
+    expect_refusal(log, ":7:", "</top>");
+    expect(log, "4", "good");
+    expect_refusal(log, ":13:", "</top>");
+    assert_int_equal(gx_log_get_counts(log).bad, 4);
+    expect_end(log);
+}
+
+static void bad_lines_are_refused_by_name_and_the_next_is_read(void **state)
+{
+    (void)state;
+    static const char text[] = "1:a\nb\n :c\nx y:d\n5:e\n";
+    gx_log *log = open_bytes(text, strlen(text), GX_LOG_EFFICIENCY, GX_LOG_AUTO);
+    expect(log, "1", "a");
+    expect_refusal(log, ":2:", "\":\"");
+    expect_refusal(log, ":3:", "empty");
+    expect_refusal(log, ":4:", "white space");
+    expect(log, "5", "e");
+    expect_end(log);
+    log = open_text("{\"query\": \"a\"}\n{\"query\": \n{\"id\": \"x\"}\n{\"id\": [], \"query\": \"a\"}\n[1]\n");
+    expect(log, "1", "a");
+    expect_refusal(log, ":2:", "JSON");
+    expect_refusal(log, ":3:", "query");
+    expect_refusal(log, ":4:", "id");
+    expect_refusal(log, ":5:", "query");
+    expect_end(log);
+}
+
+static void lines_that_are_not_utf8_are_latin1(void **state)
+{
+    (void)state;
+    static const char text[] = "d\xed" "a de los\ncaf\xc3\xa9\nit\x92s\n";
+    gx_log *log = open_text(text);
+    expect(log, "1", "d\xc3\xad" "a de los");
+    expect(log, "2", "caf\xc3\xa9");
+    expect(log, "3", "it\xe2\x80\x99s");
+    assert_int_equal(gx_log_get_counts(log).latin1, 2);
+    expect_end(log);
+    log = open_bytes(text, strlen(text), GX_LOG_GUESS, GX_LOG_LATIN1);
+    expect(log, "1", "d\xc3\xad" "a de los");
+    expect(log, "2", "caf\xc3\x83\xc2\xa9");
+    gx_log_close(log);
+    log = open_bytes(text, strlen(text), GX_LOG_GUESS, GX_LOG_UTF8);
+    expect(log, "1", "d\xef\xbf\xbd" "a de los");
+    expect(log, "2", "caf\xc3\xa9");
+    assert_int_equal(gx_log_get_counts(log).invalid, 1);
+    gx_log_close(log);
+}
+
+static void a_mark_nuls_and_a_missing_newline_do_no_harm(void **state)
+{
+    (void)state;
+    gx_log *log = open_bytes("\xef\xbb\xbf" "1:a\0b\r\n2:c", 13, GX_LOG_GUESS, GX_LOG_AUTO);
+    expect(log, "1", "a b");
+    expect(log, "2", "c");
+    assert_int_equal(gx_log_get_counts(log).nuls, 1);
+    expect_end(log);
+    expect_end(open_text(""));
+    expect_end(open_text("\xef\xbb\xbf"));
+}
+
+static void long_queries_pass_and_longer_ones_are_refused(void **state)
+{
+    (void)state;
+    const size_t lens[] = {64u << 10, GX_LOG_MAX_LINE - 2, GX_LOG_MAX_LINE + 1};
+    for (size_t i = 0; i < 3; ++i) {
+        char *text = malloc(lens[i] + 8);
+        assert_non_null(text);
+        memcpy(text, "1:", 2);
+        memset(text + 2, 'x', lens[i]);
+        memcpy(text + 2 + lens[i], "\n2:b\n", 5);
+        gx_log *log = open_bytes(text, lens[i] + 7, GX_LOG_GUESS, GX_LOG_AUTO);
+        gx_log_query q;
+        gx_error err = {0};
+        bool more;
+        const gx_status st = gx_log_next(log, &q, &more, &err);
+        assert_int_equal(st, i < 2 ? GX_OK : GX_EINPUT);
+        if (i < 2)
+            assert_int_equal(q.len, lens[i]);
+        else
+            assert_non_null(strstr(err.text, ":1:"));
+        expect(log, "2", "b");
+        expect_end(log);
+        free(text);
+    }
+}
+
+static void a_missing_file_is_not_found(void **state)
+{
+    (void)state;
+    gx_log *log;
+    gx_error err = {0};
+    assert_int_equal(gx_log_open(&log, "/nonexistent/log", GX_LOG_GUESS, GX_LOG_AUTO, &err), GX_ENOTFOUND);
+    assert_null(log);
+    assert_int_equal(gx_log_open(&log, "/", GX_LOG_GUESS, GX_LOG_AUTO, &err), GX_EIO);
+    FILE *f = fopen(log_path(), "wb");
+    fwrite("\xff\xfe" "a\0", 1, 4, f);
+    fclose(f);
+    assert_int_equal(gx_log_open(&log, log_path(), GX_LOG_GUESS, GX_LOG_AUTO, &err), GX_EINPUT);
+}
+
+static void forms_and_encodings_have_names(void **state)
+{
+    (void)state;
+    gx_log_form form;
+    gx_log_encoding encoding;
+    assert_true(gx_log_form_find("topics", &form) && form == GX_LOG_TOPICS);
+    assert_false(gx_log_form_find("xml", &form));
+    assert_string_equal(gx_log_form_name(GX_LOG_EFFICIENCY), "efficiency");
+    assert_true(gx_log_encoding_find("latin1", &encoding) && encoding == GX_LOG_LATIN1);
+    assert_false(gx_log_encoding_find("ebcdic", &encoding));
+}
+
+static int forget_file(void **state)
+{
+    (void)state;
+    return remove(log_path());
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(numbered_queries_are_an_efficiency_log),
+        cmocka_unit_test(plain_lines_are_queries_named_by_their_line_and_blank_ones_passed_over),
+        cmocka_unit_test(one_line_without_a_number_makes_all_plain),
+        cmocka_unit_test(tabs_part_id_and_text),
+        cmocka_unit_test(objects_name_their_fields_in_several_ways),
+        cmocka_unit_test(topics_give_number_and_title),
+        cmocka_unit_test(broken_topics_are_refused_and_the_next_is_read),
+        cmocka_unit_test(bad_lines_are_refused_by_name_and_the_next_is_read),
+        cmocka_unit_test(lines_that_are_not_utf8_are_latin1),
+        cmocka_unit_test(a_mark_nuls_and_a_missing_newline_do_no_harm),
+        cmocka_unit_test(long_queries_pass_and_longer_ones_are_refused),
+        cmocka_unit_test(a_missing_file_is_not_found),
+        cmocka_unit_test(forms_and_encodings_have_names),
+    };
+    return cmocka_run_group_tests(tests, NULL, forget_file);
+}

@@ -1,0 +1,731 @@
+/* Documents out of files. A test writes a file, reads it, and compares what came as one string: a document is
+ * "id|title|text@line\n" ("-" for no title), a bad one "!line: why\n". */
+#include "index/corpus/source.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tests/support/test.h"
+
+/* ---- the workshop ---- */
+
+static char folder[] = "/tmp/gpuidx-source-XXXXXX";
+static char seen[1 << 16];
+static gx_source_counts counts;
+
+static const char *in_folder(const char *name)
+{
+    static char path[4][512];
+    static unsigned turn;
+    char *p = path[turn++ % 4];
+    snprintf(p, sizeof path[0], "%s/%s", folder, name);
+    return p;
+}
+
+static const char *put_bytes(const char *name, const void *bytes, size_t n)
+{
+    const char *path = in_folder(name);
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    assert_int_equal(fwrite(bytes, 1, n, f), n);
+    assert_int_equal(fclose(f), 0);
+    return path;
+}
+
+#define PUT(name, literal) put_bytes(name, literal, sizeof(literal) - 1)
+
+static void note(const char *format, ...)
+{
+    const size_t n = strlen(seen);
+    va_list ap;
+    va_start(ap, format);
+    vsnprintf(seen + n, sizeof seen - n, format, ap);
+    va_end(ap);
+}
+
+static gx_status read_paths(const char *const *paths, size_t n, const gx_source_options *opt)
+{
+    gx_source *s;
+    gx_error err = {0};
+    const gx_source_document *d;
+    seen[0] = 0;
+    gx_status st = gx_source_open(&s, paths, n, opt, &err);
+    if (st) {
+        assert_null(s);
+        note("%s", err.text);
+        return st;
+    }
+    for (;;) {
+        st = gx_source_next(s, &d, &err);
+        if (st == GX_EINPUT) {
+            const char *colon = strchr(err.text, ':');
+            assert_int_equal(err.status, GX_EINPUT);
+            assert_non_null(colon);
+            note("!%s\n", colon + 1);
+            assert_null(d);
+            continue;
+        }
+        if (st)
+            note("%s", err.text);
+        if (st || !d)
+            break;
+        const gx_document *c = &d->doc;
+        note("%.*s|%.*s|%.*s@%u\n", (int)c->id_len, c->id, c->title ? (int)c->title_len : 1, c->title ? c->title : "-",
+             (int)c->text_len, c->text, (unsigned)d->line);
+    }
+    counts = gx_source_get_counts(s);
+    gx_source_close(s);
+    return st;
+}
+
+static const char *documents_as(const char *path, gx_source_format format)
+{
+    const gx_source_options opt = {.format = format};
+    assert_int_equal(read_paths(&path, 1, &opt), GX_OK);
+    return seen;
+}
+
+static const char *documents(const char *path)
+{
+    return documents_as(path, GX_SOURCE_GUESS);
+}
+
+static const char *with_columns(const char *path, const char *columns)
+{
+    const gx_source_options opt = {.columns = columns};
+    assert_int_equal(read_paths(&path, 1, &opt), GX_OK);
+    return seen;
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static int clear(void **state)
+{
+    (void)state;
+    char command[600];
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    return system(command);
+}
+
+/* ---- JSONL ---- */
+
+static void json_takes_the_names_that_collections_use(void **state)
+{
+    (void)state;
+    assert_string_equal(documents(PUT("a.jsonl", "{\"id\":\"1\",\"title\":\"T\",\"text\":\"x y\"}\n"
+                                                 "{\"_id\": \"2\", \"text\": \"z\", \"metadata\": {\"a\": [1, {}, []]}}\n"
+                                                 "\n"
+                                                 "{\"contents\": \"c\", \"docid\": 7}\n"
+                                                 "{\"id\":\"4\",\"title\":null,\"text\":null}")),
+                        "1|T|x y@1\n2|-|z@2\n7|-|c@4\n4|-|@5\n");
+    assert_int_equal(counts.documents, 4);
+    assert_int_equal(counts.empty, 1);
+    assert_int_equal(counts.format, GX_SOURCE_JSONL);
+}
+
+static void json_decodes_every_escape(void **state)
+{
+    (void)state;
+    assert_string_equal(
+        documents(PUT("a.jsonl", "{\"id\":\"\\u0041\\/\\\\\",\"text\":\"q\\\"b\\bf\\fn\\nr\\rt\\t \\u00e9 \\u20AC "
+                                 "\\ud83d\\ude00 \\u0000.\"}\n")),
+        "A/\\|-|q\"b\bf\fn\nr\rt\t \xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80  .@1\n");
+    assert_string_equal(documents(PUT("a.jsonl", "{\"id\":\"1\",\"text\":\"\\ud83d x \\ude00 \\ud83d\\u0041\"}\n")),
+                        "1|-|\xef\xbf\xbd x \xef\xbf\xbd \xef\xbf\xbd"
+                        "A@1\n");
+    assert_int_equal(counts.replaced, 3);
+}
+
+static void malformed_json_is_refused_with_line_and_column(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *line, *where;
+    } bad[] = {
+        {"{\"id\":\"1\",\"text\":\"x\"", "column 21: not JSON as expected: the line ends inside the object"},
+        {"{\"id\":\"1\",\"text\":\"x", "column 20: not JSON as expected: the string is not closed"},
+        {"{\"id\":\"1\",\"text\":\"x\\", "column 21: not JSON as expected: the string is not closed"},
+        {"{\"id\":\"1\",\"text\":\"\\q\"}", "column 20: not JSON as expected: no such escape"},
+        {"{\"id\":\"1\",\"text\":\"\\u12g4\"}", "column 20: not JSON as expected: \\u needs four"},
+        {"{\"id\":\"1\",\"text\":\"\\u12\"}", "column 20: not JSON as expected: \\u needs four"},
+        {"{\"id\":\"1\",\"text\":\"a\tb\"}", "column 20: not JSON as expected: a control character"},
+        {"{\"id\":\"1\",}", "column 11: not JSON as expected: a name in double quotes"},
+        {"{\"id\" \"1\"}", "column 7: not JSON as expected: a colon"},
+        {"{\"id\":\"1\" \"text\":\"\"}", "column 11: not JSON as expected: a comma or }"},
+        {"{\"id\":01,\"text\":\"\"}", "column 8: not JSON as expected: a comma or }"},
+        {"{\"a\":1.,\"id\":1}", "column 8: not JSON as expected: a digit"},
+        {"{\"a\":-}", "column 7: not JSON as expected: a digit"},
+        {"{\"a\":1e+}", "column 9: not JSON as expected: a digit"},
+        {"{\"a\":tru}", "column 6: not JSON as expected: a value"},
+        {"{\"a\":[1,]}", "column 9: not JSON as expected: a value"},
+        {"{\"a\":[1 2]}", "column 9: not JSON as expected: a comma or a closing bracket"},
+        {"{\"a\":[1}}", "column 8: not JSON as expected: a comma or a closing bracket"},
+        {"{\"a\":{\"b\" 1}}", "column 11: not JSON as expected: a colon"},
+        {"{\"id\":[1],\"text\":\"x\"}", "column 7: not JSON as expected: the id is neither"},
+        {"{\"id\":true,\"text\":\"x\"}", "column 7: not JSON as expected: the id is neither"},
+        {"{\"id\":1,\"text\":[\"x\"]}", "column 16: not JSON as expected: the text is no string"},
+        {"{\"id\":1,\"title\":5}", "column 17: not JSON as expected: the title is no string"},
+        {"{\"id\":1,\"text\":\"x\"} {}", "column 21: not JSON as expected: more follows"},
+        {"[{\"id\":1}]", "column 1: not JSON as expected: an array"},
+        {"hello", "column 1: not JSON as expected: an object"},
+        {"{\"text\":\"x\"}", "no id: the object has none of"},
+        {"{\"id\":\"1\",\"body\":\"x\"}", "no text: the object has none of"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; ++i) {
+        char file[512], expected[256];
+        const int n = snprintf(file, sizeof file, "{\"id\":\"g\",\"text\":\"\"}\n%s\n{\"id\":\"h\",\"text\":\"\"}\n", bad[i].line);
+        documents_as(put_bytes("bad.jsonl", file, (size_t)n), GX_SOURCE_JSONL);
+        snprintf(expected, sizeof expected, "g|-|@1\n!2: %s", bad[i].where);
+        if (strncmp(seen, expected, strlen(expected)) != 0)
+            fail_msg("%s\ngave     %s\nexpected %s", bad[i].line, seen, expected);
+        assert_non_null(strstr(seen, "\nh|-|@3\n")); /* and the next line is not lost */
+        assert_int_equal(counts.bad, 1);
+    }
+}
+
+static void json_nests_to_a_limit(void **state)
+{
+    (void)state;
+    enum { N = 4000 };
+    static char line[2 * N + 100];
+    for (int depth = 512; depth <= N; depth += depth == 512 ? 1 : N - 513) {
+        size_t n = (size_t)sprintf(line, "{\"id\":\"1\",\"text\":\"\",\"x\":");
+        memset(line + n, '[', (size_t)depth);
+        memset(line + n + depth, ']', (size_t)depth);
+        n += 2 * (size_t)depth;
+        line[n++] = '}';
+        documents(put_bytes("deep.jsonl", line, n));
+        if (depth == 512)
+            assert_string_equal(seen, "1|-|@1\n");
+        else
+            assert_non_null(strstr(seen, "nested too deep"));
+    }
+}
+
+/* ---- TSV and CSV ---- */
+
+static void tsv_has_two_columns_or_three_or_says_which(void **state)
+{
+    (void)state;
+    assert_string_equal(documents(PUT("a.tsv", "1\tx y\n2\t\n")), "1|-|x y@1\n2|-|@2\n");
+    assert_string_equal(documents(PUT("a.tsv", "1\tT\tx\n\n2\tU\ty")), "1|T|x@1\n2|U|y@3\n");
+    const char *five = PUT("a.tsv", "1\td\tc\tT\tx\n2\td\tc\tU\ty\n");
+    assert_string_equal(with_columns(five, "id,-,-,title,text"), "1|T|x@1\n2|U|y@2\n");
+    assert_string_equal(with_columns(five, "id,text,-,text,text"), "1|-|d T x@1\n2|-|d U y@2\n");
+    assert_string_equal(with_columns(five, "text,-,id,title,title"), "c|T x|1@1\nc|U y|2@2\n");
+    documents(five);
+    assert_non_null(strstr(seen, "!1: 5 columns; 2 are id,text"));
+    assert_int_equal(counts.bad, 2);
+}
+
+static void a_header_names_the_columns(void **state)
+{
+    (void)state;
+    assert_string_equal(documents(PUT("a.csv", "date,text,docid,Title\n5,x,1,T\n")), "1|T|x@2\n");
+    assert_string_equal(documents(PUT("a.tsv", "id\tcontents\n1\tx\n")), "1|-|x@2\n");
+    assert_string_equal(with_columns(PUT("a.csv", "id,date,text\n1,5,x\n"), "id,title,text"), "1|5|x@2\n");
+}
+
+static void wrong_columns_are_refused(void **state)
+{
+    (void)state;
+    assert_string_equal(documents(PUT("a.tsv", "1\tx\n2\n3\ty\tz\n4\tw\n")),
+                        "1|-|x@1\n!2: 1 column, where 2 are expected\n!3: 3 columns, where 2 are expected\n4|-|w@4\n");
+    static const char *const bad[] = {"", "id", "text", "id,id,text", "id,txt", "id,text,", "id,,text"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; ++i) {
+        const char *path = PUT("a.tsv", "1\tx\n");
+        const gx_source_options opt = {.columns = bad[i]};
+        assert_int_equal(read_paths(&path, 1, &opt), GX_EUSAGE);
+    }
+    static char wide[2000];
+    memset(wide, '\t', 300);
+    wide[300] = '\n';
+    documents_as(put_bytes("a.tsv", wide, 301), GX_SOURCE_TSV);
+    assert_string_equal(seen, "!1: more than 256 columns\n");
+}
+
+static void csv_quotes_as_rfc_4180_has_it(void **state)
+{
+    (void)state;
+    assert_string_equal(documents(PUT("a.csv", "1,\"a, \"\"b\"\"\nc\"\r\n\"2\",plain\r\n3,\"\"\r\n4,\n5,\"\"\"\"")),
+                        "1|-|a, \"b\"\nc@1\n2|-|plain@3\n3|-|@4\n4|-|@5\n5|-|\"@6\n");
+    assert_string_equal(documents(PUT("a.csv", "1,x,\"y\"\r")), "1|x|y@1\n");
+}
+
+static void csv_goes_on_after_a_bad_quote(void **state)
+{
+    (void)state;
+    assert_string_equal(documents(PUT("a.csv", "1,x\n2,\"a\"b\n3,y\n4,\"never closed\n5,z\n")),
+                        "1|-|x@1\n!2: text behind a closing quote; a quote inside a quoted field is written twice\n"
+                        "3|-|y@3\n!4: a quote is opened and never closed\n5|-|z@5\n");
+}
+
+/* ---- TREC ---- */
+
+static void trec_text_takes_titles_and_sections(void **state)
+{
+    (void)state;
+    assert_string_equal(
+        documents(PUT("a.trec", "<DOC>\n<DOCNO> FT-1 </DOCNO>\n<DATE>1992</DATE>\n<HEADLINE>\nBig  <b>N&amp;ws</b>\n</HEADLINE>\n"
+                                "<TEXT>\nOne<P>two\n</TEXT>\n<BYLINE>no</BYLINE><TEXT>three</TEXT>\n</DOC>\n"
+                                "<doc><docno>2</docno>all of it <x>here</x></doc>\n")),
+        "FT-1|Big   N&ws|\nOne two\n\nthree\n@1\n2|-|all of it  here @12\n");
+    assert_int_equal(counts.format, GX_SOURCE_TRECTEXT);
+}
+
+static void trec_web_takes_the_words_of_pages(void **state)
+{
+    (void)state;
+    assert_string_equal(
+        documents(PUT("a", "<DOC>\n<DOCNO>GX000-00-0000000</DOCNO>\n<DOCHDR>\nhttp://x.gov/\nHTTP/1.1 200 OK\n</DOCHDR>\n"
+                           "<html><head><TITLE>\n A  page&nbsp;</TITLE><script>if (a<b) x();</script>"
+                           "<style>p {}</style></head><!-- a > b --><body><p class=\"a>b\">caf&eacute; b<b>ol</b>d 1 < 2 "
+                           "&#233;&#x20AC;&unknown; AT&T</p></body></html>\n</DOC>\n")),
+        "GX000-00-0000000|A page|\n            caf\xc3\xa9 bold 1 < 2 \xc3\xa9\xe2\x82\xac&unknown; AT&T   \n@1\n");
+    assert_int_equal(counts.format, GX_SOURCE_TRECWEB);
+}
+
+static void unclosed_trec_tags_are_refused(void **state)
+{
+    (void)state;
+    assert_string_equal(documents(PUT("a.trectext", "<DOC>\n<DOCNO>1</DOCNO>\n<TEXT>lost\n"
+                                                    "<DOC>\n<DOCNO>2</DOCNO>\n<TEXT>kept</TEXT></DOC>\n"
+                                                    "<DOC><DOCNO>3</DOCNO><TEXT>open</DOC>\n"
+                                                    "<DOC><TEXT>no number</TEXT></DOC>\n"
+                                                    "<DOC><DOCNO>5<TEXT></TEXT></DOC>\n"
+                                                    "<DOC><DOCNO>6</DOCNO><TEXT>end\n")),
+                        "!1: <DOC> is not closed: the next <DOC> comes before </DOC>\n2|-|kept\n@4\n"
+                        "!7: <TEXT> is not closed in this document\n!8: no id: the document has no <DOCNO>\n"
+                        "!9: <DOCNO> is not closed in this document\n"
+                        "!10: <DOC> is not closed: the end of the file comes before </DOC>\n");
+    assert_string_equal(documents_as(PUT("a", "plain words\n"), GX_SOURCE_TRECTEXT),
+                        "!1: no <DOC> in the whole file; is it TREC text?\n");
+    assert_string_equal(documents_as(PUT("a", " \n\n"), GX_SOURCE_TRECTEXT), "");
+}
+
+static void hostile_pages_cost_no_more_than_others(void **state)
+{
+    (void)state;
+    static const char *const repeated[] = {"<a", "<!--", "<!-- >", "<a =\">", "<a ='x\" ", "&amp", "<script", "<title>", "</", "<a b='>'"};
+    enum { MANY = 4 << 20 };
+    char *page = malloc(MANY + 100);
+    assert_non_null(page);
+    for (size_t i = 0; i < sizeof repeated / sizeof *repeated; ++i) {
+        const size_t len = strlen(repeated[i]);
+        size_t n = (size_t)sprintf(page, "<DOC><DOCNO>1</DOCNO><DOCHDR></DOCHDR>");
+        for (; n + len < MANY; n += len)
+            memcpy(page + n, repeated[i], len);
+        n += (size_t)sprintf(page + n, "</DOC>\n");
+        const char *path = put_bytes("hostile.trecweb", page, n);
+        const clock_t began = clock();
+        documents(path);
+        const double spent = (double)(clock() - began) / CLOCKS_PER_SEC;
+        if (counts.documents + counts.bad != 1 || spent > 5)
+            fail_msg("%s: %u documents, %.1f s", repeated[i], (unsigned)counts.documents, spent);
+    }
+    free(page);
+}
+
+/* ---- plain lines and files ---- */
+
+static void a_plain_line_is_numbered_over_all_files(void **state)
+{
+    (void)state;
+    const char *paths[] = {PUT("a.txt", "one\n\nthree"), PUT("b.txt", "four\n")};
+    const gx_source_options opt = {.format = GX_SOURCE_PLAIN};
+    assert_int_equal(read_paths(paths, 2, &opt), GX_OK);
+    assert_string_equal(seen, "1|-|one@1\n2|-|@2\n3|-|three@3\n4|-|four@1\n");
+    assert_int_equal(counts.empty, 1);
+}
+
+static void a_directory_is_walked_in_the_order_of_names(void **state)
+{
+    (void)state;
+    assert_int_equal(mkdir(in_folder("dir"), 0700) | mkdir(in_folder("dir/b"), 0700), 0);
+    PUT("dir/c%.txt", "see");
+    PUT("dir/a b.html", "<title>T</title>&lt;a&gt;");
+    PUT("dir/b/x", "ex");
+    PUT("dir/B", "upper");
+    PUT("dir/.hidden", "no");
+    assert_int_equal(symlink("..", in_folder("dir/b/loop")), 0);
+    assert_int_equal(symlink("nowhere", in_folder("dir/dangling")), 0);
+    assert_string_equal(documents(in_folder("dir")),
+                        "B|-|upper@1\na%20b.html|T|  <a>@1\nb/x|-|ex@1\nc%25.txt|-|see@1\n");
+    assert_int_equal(counts.format, GX_SOURCE_FILES);
+    assert_int_equal(counts.raw_bytes, counts.raw_total);
+
+    assert_int_equal(mkdir(in_folder("shards"), 0700), 0);
+    PUT("shards/1.jsonl", "{\"id\":1,\"text\":\"x\"}\n");
+    PUT("shards/0.jsonl", "{\"id\":0,\"text\":\"y\"}\n");
+    assert_string_equal(documents(in_folder("shards")), "0|-|y@1\n1|-|x@1\n");
+}
+
+/* ---- what any file may bring ---- */
+
+static void line_ends_marks_and_nuls_do_no_harm(void **state)
+{
+    (void)state;
+    assert_string_equal(documents(PUT("a.tsv", "\xef\xbb\xbf" "1\tx\r\n2\ty\r\n")), "1|-|x@1\n2|-|y@2\n");
+    assert_string_equal(documents(PUT("a.jsonl", "\xef\xbb\xbf{\"id\":1,\"text\":\"x\"}\r\n")), "1|-|x@1\n");
+    assert_string_equal(documents(PUT("a.tsv", "1\ta\0b\0\n2\tc")), "1|-|a b @1\n2|-|c@2\n");
+    assert_int_equal(counts.nul_bytes, 2);
+    assert_string_equal(documents(PUT("a.jsonl", "")), "");
+    assert_string_equal(documents(PUT("empty", "")), "");
+    assert_string_equal(documents(PUT("a.tsv", "\n\n")), "");
+    assert_string_equal(documents(PUT("a.csv", "\xef\xbb\xbf")), "");
+}
+
+static void text_that_is_not_utf8_is_repaired_and_counted(void **state)
+{
+    (void)state;
+    assert_string_equal(documents(PUT("a.tsv", "1\tcaf\xe9 \xc3\xa9 \xe2\x82 \xf0\x9f\x98\x80 \xc0\xaf \xed\xa0\x80\xff\n")),
+                        "1|-|caf\xef\xbf\xbd \xc3\xa9 \xef\xbf\xbd \xf0\x9f\x98\x80 \xef\xbf\xbd\xef\xbf\xbd "
+                        "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd@1\n");
+    assert_int_equal(counts.replaced, 8);
+    const char *path = PUT("a.tsv", "1\tcaf\xe9 \x80 x\n");
+    const gx_source_options opt = {.latin1 = true};
+    assert_int_equal(read_paths(&path, 1, &opt), GX_OK);
+    assert_string_equal(seen, "1|-|caf\xc3\xa9 \xe2\x82\xac x@1\n");
+    assert_int_equal(counts.replaced, 0);
+}
+
+static void utf16_is_named_as_such(void **state)
+{
+    (void)state;
+    documents_as(PUT("a.txt", "\xff\xfe" "a\0b\0"), GX_SOURCE_PLAIN);
+    assert_non_null(strstr(seen, "!1: this is UTF-16"));
+}
+
+static void ids_that_would_break_a_run_are_refused(void **state)
+{
+    (void)state;
+    documents(PUT("a.tsv", "a b\tx\n\tx\na\x01\tx\na\x7f\tx\na\xc2\xa0\tx\na\xe3\x80\x80" "b\tx\na\xff\tx\nd\xc3\xa9j\xc3\xa0\tx\na \tx\n"));
+    assert_string_equal(seen,
+                        "!1: the id 'a b' holds white space, which would break TREC runs\n"
+                        "!2: the id is empty\n"
+                        "!3: the id holds the character U+0001 (white space or control) at byte 2\n"
+                        "!4: the id holds the character U+007F (white space or control) at byte 2\n"
+                        "!5: the id holds the character U+00A0 (white space or control) at byte 2\n"
+                        "!6: the id holds the character U+3000 (white space or control) at byte 2\n"
+                        "!7: the id is not UTF-8\n"
+                        "d\xc3\xa9j\xc3\xa0|-|x@8\n"
+                        "!9: the id 'a ' holds white space, which would break TREC runs\n");
+    static char line[6000];
+    memset(line, 'i', sizeof line);
+    memcpy(line + 4096, "\tx\n", 3);
+    documents(put_bytes("a.tsv", line, 4099));
+    assert_int_equal(counts.documents, 1);
+    memcpy(line + 4096, "i\tx\n", 4);
+    documents(put_bytes("a.tsv", line, 4100));
+    assert_string_equal(seen, "!1: an id of 4097 bytes; 4096 are the most\n");
+}
+
+static void a_record_beyond_the_limit_is_passed_over_in_little_memory(void **state)
+{
+    (void)state;
+    static const gx_source_format formats[] = {GX_SOURCE_TSV, GX_SOURCE_CSV, GX_SOURCE_JSONL, GX_SOURCE_PLAIN,
+                                               GX_SOURCE_TRECTEXT, GX_SOURCE_FILES};
+    enum { HUGE = 48 << 20 };
+    char *big = malloc(HUGE + 100);
+    assert_non_null(big);
+    for (size_t i = 0; i < sizeof formats / sizeof *formats; ++i) {
+        const bool trec = formats[i] == GX_SOURCE_TRECTEXT;
+        static const char *const good[] = {"g\tx\n", "g,x\n", "{\"id\":\"g\",\"text\":\"x\"}\n", "x\n",
+                                           "<DOC><DOCNO>g</DOCNO>x</DOC>\n", ""};
+        memset(big, 'a', HUGE);
+        memcpy(big, trec ? "<DOC>" : formats[i] == GX_SOURCE_CSV ? "1,\"\"" : "1\ta", trec ? 5 : 3);
+        memcpy(big + HUGE, trec ? "</DOC>\n" : "\n", trec ? 7 : 1);
+        const size_t n = HUGE + (trec ? 7 : 1);
+        strcpy(big + n, good[i]);
+        const char *path = put_bytes("huge", big, n + strlen(good[i]));
+        const gx_source_options opt = {.format = formats[i], .max_record = 1 << 20};
+        struct rusage before, after;
+        getrusage(RUSAGE_SELF, &before);
+        assert_int_equal(read_paths(&path, 1, &opt), GX_OK);
+        getrusage(RUSAGE_SELF, &after);
+        assert_in_range(after.ru_maxrss - before.ru_maxrss, 0, 16 << 10); /* KiB */
+        assert_memory_equal(seen, "!1: a", 5);
+        assert_non_null(strstr(seen, "more than 1048576 bytes"));
+        assert_int_equal(counts.documents, formats[i] != GX_SOURCE_FILES);
+        assert_non_null(strstr(seen, formats[i] == GX_SOURCE_FILES ? "" : "|x@2\n"));
+    }
+    free(big);
+}
+
+static void the_limit_is_exact(void **state)
+{
+    (void)state;
+    const char *path = PUT("a.txt", "0123456789\n01234567890\n012345678\n");
+    const gx_source_options opt = {.format = GX_SOURCE_PLAIN, .max_record = 10};
+    assert_int_equal(read_paths(&path, 1, &opt), GX_OK);
+    assert_string_equal(seen, "1|-|0123456789@1\n!2: a line of more than 10 bytes; --max-record takes longer ones\n"
+                              "3|-|012345678@3\n");
+}
+
+static void what_cannot_be_read_is_said_before_anything_is_done(void **state)
+{
+    (void)state;
+    const char *paths[] = {PUT("a.tsv", "1\tx\n"), in_folder("missing.tsv")};
+    assert_int_equal(read_paths(paths, 2, NULL), GX_ENOTFOUND);
+    assert_non_null(strstr(seen, "missing.tsv: No such file"));
+    const char *twice[] = {"-", "-"};
+    assert_int_equal(read_paths(twice, 2, NULL), GX_EUSAGE);
+    assert_int_equal(read_paths(paths, 0, NULL), GX_EUSAGE);
+    const char *odd = PUT("what", "one\ntwo\n");
+    assert_int_equal(read_paths(&odd, 1, NULL), GX_EUSAGE);
+    assert_non_null(strstr(seen, "say it with -f"));
+}
+
+/* ---- compression ---- */
+
+static const int filters[] = {ARCHIVE_FILTER_GZIP, ARCHIVE_FILTER_BZIP2, ARCHIVE_FILTER_XZ, ARCHIVE_FILTER_ZSTD};
+
+static size_t pack(int filter, const char *bytes, size_t n, char *out, size_t room)
+{
+    size_t used = 0;
+    struct archive *a = archive_write_new();
+    struct archive_entry *e = archive_entry_new();
+    assert_int_equal(archive_write_add_filter(a, filter), ARCHIVE_OK);
+    assert_int_equal(archive_write_set_format_raw(a), ARCHIVE_OK);
+    archive_write_set_bytes_per_block(a, 0);
+    assert_int_equal(archive_write_open_memory(a, out, room, &used), ARCHIVE_OK);
+    archive_entry_set_filetype(e, AE_IFREG);
+    assert_int_equal(archive_write_header(a, e), ARCHIVE_OK);
+    assert_int_equal(archive_write_data(a, bytes, n), n);
+    assert_int_equal(archive_write_close(a), ARCHIVE_OK);
+    archive_write_free(a);
+    archive_entry_free(e);
+    return used;
+}
+
+static void every_compression_is_read_alone_and_joined(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof filters / sizeof *filters; ++i) {
+        static char packed[4096];
+        size_t n = pack(filters[i], "1\tx\n2\tlo", 8, packed, sizeof packed);
+        assert_string_equal(documents_as(put_bytes("a", packed, n), GX_SOURCE_TSV), "1|-|x@1\n2|-|lo@2\n");
+        n += pack(filters[i], "ng\n3\ty\n", 7, packed + n, sizeof packed - n);
+        assert_string_equal(documents_as(put_bytes("a", packed, n), GX_SOURCE_TSV), "1|-|x@1\n2|-|long@2\n3|-|y@3\n");
+        assert_int_equal(counts.bytes, 15);
+        assert_int_equal(counts.raw_bytes, n);
+    }
+}
+
+static void a_truncated_or_damaged_stream_is_refused_and_the_next_file_read(void **state)
+{
+    (void)state;
+    enum { ROOM = 1 << 17 };
+    static char text[3 * ROOM], packed[ROOM * 3];
+    uint32_t x = 1;
+    for (size_t i = 0; i < sizeof text; ++i) { /* hard to compress */
+        x = x * 1664525u + 1013904223u;
+        text[i] = i % 64 == 63 ? '\n' : (char)('!' + (x >> 24) % 90);
+    }
+    for (size_t i = 0; i < sizeof filters / sizeof *filters; ++i) {
+        const size_t n = pack(filters[i], text, sizeof text, packed, sizeof packed);
+        bool has_checksum = filters[i] != ARCHIVE_FILTER_ZSTD; /* libarchive writes it without one */
+#ifndef GX_ZLIB
+        has_checksum = has_checksum && filters[i] != ARCHIVE_FILTER_GZIP; /* and does not look at gzip's */
+#endif
+        for (int damaged = 0; damaged < 1 + has_checksum; ++damaged) {
+            if (damaged)
+                memset(packed + n / 2, 0x55, 64);
+            const char *paths[] = {put_bytes("broken", packed, damaged ? n : n * 2 / 3), PUT("good", "fine\n")};
+            const gx_source_options opt = {.format = GX_SOURCE_PLAIN};
+            assert_int_equal(read_paths(paths, 2, &opt), GX_OK);
+            if (counts.bad != 1)
+                fail_msg("filter %d, damaged %d: %u bad", filters[i], damaged, (unsigned)counts.bad);
+            assert_in_range(counts.documents, 1, sizeof text / 64); /* one is the good file's */
+        }
+    }
+}
+
+#ifdef GX_ZLIB
+static void gzip_is_verified_to_its_last_byte(void **state)
+{
+    (void)state;
+    static char packed[4096];
+    const size_t one = pack(ARCHIVE_FILTER_GZIP, "1\tx\n", 4, packed, sizeof packed);
+    size_t n = one + pack(ARCHIVE_FILTER_GZIP, "2\ty\n", 4, packed + one, sizeof packed - one);
+    for (size_t at = 0; at < n; ++at) {
+        const char old = packed[at];
+        const size_t in_member = at % one; /* free: time and system in the header, the last bits before the checksum */
+        const bool free_to_change = (in_member > 3 && in_member < 10) || in_member == one - 9;
+        packed[at] ^= 0x10;
+        documents_as(put_bytes("a", packed, n), GX_SOURCE_TSV);
+        if (!free_to_change && at > 2 && counts.bad == 0)
+            fail_msg("a change of byte %zu was not seen: %s", at, seen);
+        packed[at] = old;
+    }
+    for (size_t m = 3; m < n; ++m)
+        if (m != one) {
+            documents_as(put_bytes("a", packed, m), GX_SOURCE_TSV);
+            assert_int_equal(counts.bad, 1);
+        }
+    memset(packed + n, 0, 512);
+    assert_string_equal(documents_as(put_bytes("a", packed, n + 512), GX_SOURCE_TSV), "1|-|x@1\n2|-|y@2\n");
+    strcpy(packed + n, "garbage");
+    documents_as(put_bytes("a", packed, n + 7), GX_SOURCE_TSV);
+    assert_non_null(strstr(seen, "1|-|x@1\n2|-|y@2\n!3: the gzip stream is damaged or truncated: what follows the stream is no gzip"));
+}
+#endif
+
+static void a_bomb_costs_time_not_memory(void **state)
+{
+    (void)state;
+    enum { BOMB = 200 << 20, ROOM = 1 << 20 };
+    char *zeros = calloc(1, BOMB), *packed = malloc(ROOM);
+    assert_true(zeros && packed);
+    const size_t n = pack(ARCHIVE_FILTER_GZIP, zeros, BOMB, packed, ROOM);
+    free(zeros);
+    const char *path = put_bytes("bomb", packed, n);
+    free(packed);
+    const gx_source_options opt = {.format = GX_SOURCE_PLAIN, .max_record = 1 << 20};
+    struct rusage before, after;
+    getrusage(RUSAGE_SELF, &before);
+    assert_int_equal(read_paths(&path, 1, &opt), GX_OK);
+    getrusage(RUSAGE_SELF, &after);
+    assert_in_range(after.ru_maxrss - before.ru_maxrss, 0, 16 << 10);
+    assert_int_equal(counts.bad, 1);
+    assert_int_equal(counts.nul_bytes, BOMB);
+}
+
+/* ---- against slow references ---- */
+
+static uint32_t draw_state;
+static uint32_t draw(uint32_t n)
+{
+    draw_state = draw_state * 1664525u + 1013904223u;
+    return (uint32_t)((uint64_t)(draw_state >> 8) * n >> 24);
+}
+
+/* A random text as itself and as a CSV field and JSON string. */
+static void draw_text(char *text, char *csv, char *json)
+{
+    static const char *const bits[] = {"a", "bc", " ", "\n", "\"", ",", "\t", "\\", "\xc3\xa9", "\xf0\x9f\x98\x80", "\r\n"};
+    static const char *const as_json[] = {"a", "b\\u0063", " ", "\\n", "\\\"", ",", "\\t", "\\\\", "\\u00e9", "\\uD83D\\uDE00", "\\r\\n"};
+    *text = *json = 0;
+    char *q = csv;
+    *q++ = '"';
+    for (uint32_t n = draw(30); n > 0; --n) {
+        const uint32_t i = draw(sizeof bits / sizeof *bits);
+        strcat(text, bits[i]);
+        strcat(json, draw(2) || strchr("\n\"\t\\\r", bits[i][0]) ? as_json[i] : bits[i]);
+        if (bits[i][0] == '"')
+            *q++ = '"';
+        strcpy(q, bits[i]);
+        q += strlen(q);
+    }
+    strcpy(q, "\"");
+}
+
+static void random_csv_and_json_come_back_as_they_were(void **state)
+{
+    (void)state;
+    const uint32_t seed = 20261121;
+    draw_state = seed;
+    enum { CASES = 300, RECORDS = 40 };
+    static char csv[RECORDS * 1024], json[RECORDS * 1024], expected_csv[sizeof seen], expected_json[sizeof seen];
+    for (int c = 0; c < CASES; ++c) {
+        char *pc = csv, *pj = json, *ec = expected_csv, *ej = expected_json;
+        unsigned line = 1;
+        for (unsigned r = 0; r < RECORDS; ++r) {
+            char text[200], title[200], text_csv[400], title_csv[400], text_json[400], title_json[400];
+            draw_text(text, text_csv, text_json);
+            draw_text(title, title_csv, title_json);
+            pc += sprintf(pc, draw(2) ? "d%u,%s,%s\n" : "\"d%u\",%s,%s\r\n", r, title_csv, text_csv);
+            pj += sprintf(pj, "{ \"title\" : \"%s\", \"x\": [ %u, {\"y\": null} ], \"id\":\"d%u\",\"text\":\"%s\"}\n",
+                          title_json, draw(1000), r, text_json);
+            ec += sprintf(ec, "d%u|%s|%s@%u\n", r, title, text, line);
+            ej += sprintf(ej, "d%u|%s|%s@%u\n", r, title, text, r + 1);
+            for (const char *p = title; *p; ++p)
+                line += *p == '\n';
+            for (const char *p = text; *p; ++p)
+                line += *p == '\n';
+            ++line;
+        }
+        if (strcmp(documents(put_bytes("r.csv", csv, (size_t)(pc - csv))), expected_csv) != 0)
+            fail_msg("CSV differs: seed %u, case %d", seed, c);
+        if (strcmp(documents(put_bytes("r.jsonl", json, (size_t)(pj - json))), expected_json) != 0)
+            fail_msg("JSON differs: seed %u, case %d", seed, c);
+    }
+}
+
+/* Every record at every place relative to the ends of what is read at once. */
+static void records_survive_the_ends_of_blocks(void **state)
+{
+    (void)state;
+    enum { BLOCK = 256 << 10 };
+    static char file[3 * BLOCK];
+    static const struct {
+        gx_source_format format;
+        const char *record, *expected;
+    } kinds[] = {
+        {GX_SOURCE_TSV, "id9\tti\ttext\n", "id9|ti|text@"},
+        {GX_SOURCE_CSV, "id9,\"t\"\"i\",\"te\nxt\"\r\n", "id9|t\"i|te\nxt@"},
+        {GX_SOURCE_JSONL, "{\"id\":\"id9\",\"title\":\"t\\\"i\",\"text\":\"te\\nxt\"}\n", "id9|t\"i|te\nxt@"},
+        {GX_SOURCE_TRECTEXT, "<DOC>\n<DOCNO>id9</DOCNO>\n<TITLE>ti</TITLE><TEXT>text</TEXT>\n</DOC>\n", "id9|ti|text\n@"},
+    };
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; ++k) {
+        const size_t len = strlen(kinds[k].record);
+        for (size_t offset = 0; offset < len + 3; ++offset) {
+            /* empty lines up to just before the end of the first block, then records over it */
+            const size_t start = BLOCK - 2 * len + offset;
+            memset(file, '\n', start);
+            for (int r = 0; r < 4; ++r)
+                memcpy(file + start + (size_t)r * len, kinds[k].record, len);
+            documents_as(put_bytes("blocks", file, start + 4 * len), kinds[k].format);
+            assert_int_equal(counts.documents, 4);
+            assert_int_equal(counts.bad, 0);
+            char first[100];
+            snprintf(first, sizeof first, "%s%zu\n", kinds[k].expected, start + 1);
+            assert_memory_equal(seen, first, strlen(first));
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(json_takes_the_names_that_collections_use),
+        cmocka_unit_test(json_decodes_every_escape),
+        cmocka_unit_test(malformed_json_is_refused_with_line_and_column),
+        cmocka_unit_test(json_nests_to_a_limit),
+        cmocka_unit_test(tsv_has_two_columns_or_three_or_says_which),
+        cmocka_unit_test(a_header_names_the_columns),
+        cmocka_unit_test(wrong_columns_are_refused),
+        cmocka_unit_test(csv_quotes_as_rfc_4180_has_it),
+        cmocka_unit_test(csv_goes_on_after_a_bad_quote),
+        cmocka_unit_test(trec_text_takes_titles_and_sections),
+        cmocka_unit_test(trec_web_takes_the_words_of_pages),
+        cmocka_unit_test(unclosed_trec_tags_are_refused),
+        cmocka_unit_test(hostile_pages_cost_no_more_than_others),
+        cmocka_unit_test(a_plain_line_is_numbered_over_all_files),
+        cmocka_unit_test(a_directory_is_walked_in_the_order_of_names),
+        cmocka_unit_test(line_ends_marks_and_nuls_do_no_harm),
+        cmocka_unit_test(text_that_is_not_utf8_is_repaired_and_counted),
+        cmocka_unit_test(utf16_is_named_as_such),
+        cmocka_unit_test(ids_that_would_break_a_run_are_refused),
+        cmocka_unit_test(a_record_beyond_the_limit_is_passed_over_in_little_memory),
+        cmocka_unit_test(the_limit_is_exact),
+        cmocka_unit_test(what_cannot_be_read_is_said_before_anything_is_done),
+        cmocka_unit_test(every_compression_is_read_alone_and_joined),
+        cmocka_unit_test(a_truncated_or_damaged_stream_is_refused_and_the_next_file_read),
+#ifdef GX_ZLIB
+        cmocka_unit_test(gzip_is_verified_to_its_last_byte),
+#endif
+        cmocka_unit_test(a_bomb_costs_time_not_memory),
+        cmocka_unit_test(random_csv_and_json_come_back_as_they_were),
+        cmocka_unit_test(records_survive_the_ends_of_blocks),
+    };
+    return cmocka_run_group_tests(tests, set_up, clear);
+}
