@@ -184,12 +184,12 @@ typedef struct gx_engine_options {
     int device;             /* CUDA's number of the GPU */
     uint64_t device_memory; /* most bytes of GPU memory to use, 0: what is free less a reserve */
     uint64_t map_memory;    /* most bytes for derived maps (host memory, or GPU memory on one), UINT64_MAX: no limit */
-    uint32_t stay;          /* us. A GPU that has answered a query alone waits so long, at most a second, for the session's next one, and is
+    uint32_t linger_us;          /* us. A GPU that has answered a query alone waits so long, at most a second, for the session's next one, and is
                              * held meanwhile, by one query after another for at most 10 ms plus that: what else this engine does has it
                              * let go, other programs and engines wait. 0: never */
 } gx_engine_options;
-#define GX_DEFAULT_STAY 100
-#define GX_ENGINE_OPTIONS ((gx_engine_options){sizeof(gx_engine_options), GX_ENGINE_AUTO, 0, 0, UINT64_MAX, GX_DEFAULT_STAY})
+#define GX_DEFAULT_LINGER 100
+#define GX_ENGINE_OPTIONS ((gx_engine_options){sizeof(gx_engine_options), GX_ENGINE_AUTO, 0, 0, UINT64_MAX, GX_DEFAULT_LINGER})
 
 /* ix must outlive the engine. With GX_ENGINE_AUTO a CPU engine is opened where no GPU can be used, and why is put
  * into err (status GX_OK). opt may be NULL. An engine is shared by any number of threads. */

@@ -235,8 +235,8 @@ static json_t *options_json(const session_facts *f)
     return json_pack("{s:s, s:s, s:I, s:o, s:o, s:b, s:s, s:i, s:I, s:I, s:i, s:i, s:i, s:I, s:o}", "op", cli_text(f->a, "op"), "scorer",
                      cli_text(f->a, "scorer"), "k", (json_int_t)opt->query.k, "k1", real(opt->query.k1), "b",
                      real(opt->query.b), "prune", opt->query.prune, "algorithm", cli_text(f->a, "algorithm"), "recursion",
-                     (int)opt->query.recursion, "pairs", (json_int_t)cli_count(f->a, "pairs"), "stay",
-                     (json_int_t)cli_count(f->a, "stay"), "batch", (int)f->r->batch, "threads", (int)opt->threads, "runs", (int)opt->runs, "warmup", (json_int_t)opt->warmup, "rate",
+                     (int)opt->query.recursion, "pair_thresholds", (json_int_t)cli_count(f->a, "pair-thresholds"), "linger",
+                     (json_int_t)cli_count(f->a, "linger"), "batch", (int)f->r->batch, "threads", (int)opt->threads, "runs", (int)opt->runs, "warmup", (json_int_t)opt->warmup, "rate",
                      real(opt->rate));
 }
 
@@ -464,7 +464,7 @@ static const cli_flag flags[] = {
      "and count the answers that differ; exit with 1 if any does",
      .min = 1, .bare = "1"},
     CLI_SEARCH_FLAGS,
-    CLI_PAIRS_FLAG,
+    CLI_PAIR_THRESHOLDS_FLAG,
     {NULL},
 };
 

@@ -26,7 +26,7 @@ gx_engine_options cli_engine_options(const cli_args *a)
     o.device_memory = cli_count(a, "device-memory");
     if (cli_given(a, "map-memory"))
         o.map_memory = cli_count(a, "map-memory");
-    o.stay = (uint32_t)cli_count(a, "stay");
+    o.linger_us = (uint32_t)cli_count(a, "linger");
     return o;
 }
 
@@ -53,7 +53,7 @@ int cli_open_engine(gx_engine **out, const gx_index *ix, const gx_engine_options
 
 int cli_learn_pairs(gx_engine *en, const cli_args *a, const gx_query_options *options)
 {
-    const uint32_t n = (uint32_t)cli_count(a, "pairs");
+    const uint32_t n = (uint32_t)cli_count(a, "pair-thresholds");
     const long processors = sysconf(_SC_NPROCESSORS_ONLN);
     struct timespec begin, end;
     gx_error err = {0};

@@ -11,36 +11,43 @@
 #define CLI_ALGORITHMS "auto|pmf|taat"                                                   /* as gx_algorithm does */
 #define CLI_ENGINES "auto|cpu|gpu"                                                        /* as gx_engine_kind does */
 
-/* Rows for a command's table of flags; CLI_SEARCH_FLAGS has CLI_STAY_FLAG. */
-#define CLI_STAY_FLAG \
-    {"stay", 0, CLI_COUNT, "US", "100", /* GX_DEFAULT_STAY */ \
-     "for so many microseconds a GPU that has answered a query alone waits for the next one, whose search begins sooner then; meanwhile it " \
-     "does nothing else, for other programs neither; 0: it does not wait", .max = 1000000}
-#define CLI_PAIRS_FLAG \
-    {"pairs", 0, CLI_COUNT, "N", "0", \
-     "before the first query find the `k`-th best score of every two of the `N` most frequent terms, with which an OR of both, and of more, " \
-     "begins; so many queries are searched for it, N (N - 1) / 2", .max = GX_MAX_PAIRED}
+/* clang-format off */
+/* Rows for a command's table of flags. CLI_SEARCH_FLAGS includes CLI_LINGER_FLAG. */
+#define CLI_LINGER_FLAG \
+    {"linger", 0, CLI_COUNT, "US", "100", /* GX_DEFAULT_LINGER */ \
+     "after answering a single query the GPU's search kernel waits this many microseconds for the next one, which " \
+     "then skips the launch (about 4 us). The waiting kernel occupies the GPU. 0: it never waits", .max = 1000000}
+#define CLI_PAIR_THRESHOLDS_FLAG \
+    {"pair-thresholds", 0, CLI_COUNT, "N", "0", \
+     "before the first query, run all N (N - 1) / 2 two-term OR queries over the `N` most frequent terms and keep the " \
+     "score of each one's `k`-th result. An OR query that contains such a pair starts with that score as its " \
+     "threshold. Results do not change", .max = GX_MAX_PAIRED}
 #define CLI_SEARCH_FLAGS \
     {"top", 'k', CLI_COUNT, "N", "10", "the most results of a query", .min = 1, .max = UINT32_MAX}, \
     {"op", 0, CLI_CHOICE, CLI_OPS, "or", \
-     "which documents match: those with any term, with every term, or with every term if there are `N` of them and " \
-     "else with any"}, \
+     "which documents match: `or`: those with any term; `and`: those with every term; `and-or`: those with every " \
+     "term where there are at least `-k` of them, else those with any"}, \
     {"scorer", 0, CLI_CHOICE, CLI_PRESETS, "bm25", "the formula of the scores"}, \
     {"k1", 0, CLI_NUMBER, "X", NULL, "BM25's k1, at least 0, instead of the scorer's own"}, \
     {"b", 0, CLI_NUMBER, "X", NULL, "BM25's b, from 0 to 1, instead of the scorer's own", .max = 1}, \
-    {"prune", 0, CLI_CHOICE, "on|off", "on", "skip postings that cannot change the answer; `off` scores every one"}, \
+    {"prune", 0, CLI_CHOICE, "on|off", "on", \
+     "`on`: skip postings that cannot change the answer; `off`: score every posting"}, \
     {"algorithm", 0, CLI_CHOICE, CLI_ALGORITHMS, "auto", \
-     "how the answer, which is always the same, is found: the engine's own way; as Ding et al. (2009) have it, AND by Parallel " \
-     "Merge Find with block skipping and OR by accumulators; everything by accumulators, term at a time"}, \
-    {"recursion", 0, CLI_COUNT, "N", "3", "levels of splitting in Parallel Merge Find", .max = GX_MAX_RECURSION}, \
+     "how the answer is found; it is always the same. `auto`: the engine's own search, the fastest; `pmf`: Parallel " \
+     "Merge Find with block skipping for AND, accumulators for OR; `taat`: term at a time with accumulators. The last " \
+     "two are those of Ding et al. (2009)"}, \
+    {"recursion", 0, CLI_COUNT, "N", "3", "levels of recursion of Parallel Merge Find", .max = GX_MAX_RECURSION}, \
     {"engine", 0, CLI_CHOICE, CLI_ENGINES, "auto", \
      "where to search; `auto` takes a GPU where one can be used and the index fits, else the CPU"}, \
     {"device", 0, CLI_COUNT, "N", "0", "the number of the GPU, as `gpuidx devices` lists them", .max = 1023}, \
-    {"device-memory", 0, CLI_BYTES, "SIZE", "0", "the most GPU memory to use; 0: what is free"}, \
-    {"map-memory", 0, CLI_BYTES, "SIZE", NULL, "the most memory for tables derived from the index: " \
-     "the host's for the CPU engine, the GPU's on a GPU; 0: none; without it, no limit"}, \
-    CLI_STAY_FLAG, \
-    {"check", 0, CLI_CHOICE, "structure|checksum|full", "checksum", "how much of the index is verified before it is used"}
+    {"device-memory", 0, CLI_BYTES, "SIZE", "0", "the most GPU memory to use; 0: all that is free less a reserve"}, \
+    {"map-memory", 0, CLI_BYTES, "SIZE", NULL, \
+     "the most memory for tables derived from the index: host memory for the CPU engine, GPU memory for the GPU " \
+     "engine. 0: no tables; without this flag, no limit"}, \
+    CLI_LINGER_FLAG, \
+    {"check", 0, CLI_CHOICE, "structure|checksum|full", "checksum", \
+     "how much of the index is verified before it is used"}
+/* clang-format on */
 
 /* The flags' values. */
 gx_query_options cli_query_options(const cli_args *a);
@@ -52,7 +59,7 @@ gx_engine_options cli_engine_options(const cli_args *a);
 int cli_open_index(gx_index **out, const cli_args *a, const char *path);
 int cli_open_engine(gx_engine **out, const gx_index *ix, const gx_engine_options *options);
 
-/* --pairs, for queries with these options, and how long it took. 0, or the exit code with the message printed. */
+/* --pair-thresholds, for queries with these options, and how long it took. 0, or the exit code with the message printed. */
 int cli_learn_pairs(gx_engine *en, const cli_args *a, const gx_query_options *options);
 
 #endif

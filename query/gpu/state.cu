@@ -243,7 +243,7 @@ static gx_status open_state(gpu_state *s, const gx_engine_options *opt, gx_error
     TRY("asking for its properties", cudaGetDeviceProperties(&p, s->device));
     TRY("asking for its memory", cudaMemGetInfo(&have, &total));
     s->multiprocessors = (uint32_t)p.multiProcessorCount;
-    s->patience = !p.cooperativeLaunch ? 0 : opt->stay < 1000000 ? opt->stay * 1000 : 1000000000; /* where all of a kernel's blocks can be there at once */
+    s->patience = !p.cooperativeLaunch ? 0 : opt->linger_us < 1000000 ? opt->linger_us * 1000 : 1000000000; /* where all of a kernel's blocks can be there at once */
     for (const gx_coding &c : s->ix->header->codings) {
         const gx_codec *docids = gx_codec_by_id(c.docids), *tfs = gx_codec_by_id(c.tfs);
         if (c.docids && !(codec_known(c.docids) && codec_known(c.tfs)))
@@ -278,7 +278,7 @@ gx_status gpu_state_open(void **out, const gx_index *ix, const gx_engine_options
     s->device = opt ? opt->device : 0;
     pthread_mutex_init(&s->lock, NULL);
     pthread_mutex_init(&s->stay_lock, NULL);
-    const gx_engine_options defaults = {sizeof defaults, GX_ENGINE_AUTO, 0, 0, UINT64_MAX, GX_DEFAULT_STAY};
+    const gx_engine_options defaults = {sizeof defaults, GX_ENGINE_AUTO, 0, 0, UINT64_MAX, GX_DEFAULT_LINGER};
     const gx_status st = open_state(s, opt ? opt : &defaults, err);
     if (st != GX_OK) {
         gpu_state_close(s);

@@ -3,7 +3,7 @@
  *
  *   bench_query [--engine=gpu|cpu] [--docs=N] [--terms=N] [--queries=N] [--codec=NAME] [--seed=N] [--runs=N]
  *               [--map-memory=BYTES] [--check=N] [--cpu-check=N] [--only=or|and|and-or|alone|small] [--sessions=N]
- *               [--stay=US] [--pairs=N]
+ *               [--linger=US] [--pair-thresholds=N]
  *
  * kernel: GPU time from the end of the copy in to the end of the search, a query, summed over parts of a batch, which overlap; host:
  * what it takes to describe plans to the GPU and to launch; all: the host's clock from plans to hits. With --sessions as many threads
@@ -25,7 +25,7 @@ typedef struct options {
     gx_synth_options synth;
     const char *engine, *only;
     uint64_t map_memory;
-    uint32_t runs, check, cpu_check, sessions, stay, pairs;
+    uint32_t runs, check, cpu_check, sessions, linger_us, pairs;
 } options;
 
 typedef struct bench {
@@ -100,7 +100,7 @@ static void make_pairs(bench *b, const gx_query_options *opt)
     gx_pairs_free(b->pairs);
     const double t0 = now();
     if (gx_pairs_make(&b->pairs, &b->s->ix, b->ops, b->state, opt, b->o->pairs, b->ops == &gx_exec_cpu ? 16 : 4, &err) != GX_OK)
-        die("pairs", &err);
+        die("pair-thresholds", &err);
     b->paired_k = opt->k;
     printf("thresholds of pairs of %u lists, k %u: %.3f s\n", b->o->pairs, opt->k, now() - t0);
 }
@@ -327,9 +327,9 @@ static options parse(int argc, char **argv)
     static const struct option longs[] = {
         {"engine", 1, 0, 'e'}, {"docs", 1, 0, 'd'},  {"terms", 1, 0, 't'},      {"queries", 1, 0, 'q'}, {"codec", 1, 0, 'c'},
         {"seed", 1, 0, 's'},   {"runs", 1, 0, 'r'},  {"map-memory", 1, 0, 'm'}, {"check", 1, 0, 'k'},   {"cpu-check", 1, 0, 'u'},
-        {"only", 1, 0, 'o'},   {"sessions", 1, 0, 'j'}, {"stay", 1, 0, 'y'}, {"pairs", 1, 0, 'p'}, {0, 0, 0, 0},
+        {"only", 1, 0, 'o'},   {"sessions", 1, 0, 'j'}, {"linger", 1, 0, 'y'}, {"pair-thresholds", 1, 0, 'p'}, {0, 0, 0, 0},
     };
-    options o = {GX_SYNTH_OPTIONS, "gpu", NULL, UINT64_MAX, 9, 256, 16, 0, GX_DEFAULT_STAY, 0};
+    options o = {GX_SYNTH_OPTIONS, "gpu", NULL, UINT64_MAX, 9, 256, 16, 0, GX_DEFAULT_LINGER, 0};
     o.synth.codec = gx_codec_by_name("gpubp128");
     for (int c; (c = getopt_long(argc, argv, "", longs, NULL)) != -1;) {
         const uint64_t n = optarg ? strtoull(optarg, NULL, 0) : 0;
@@ -347,7 +347,7 @@ static options parse(int argc, char **argv)
         case 'o': o.only = optarg; break;
         case 'j': o.sessions = (uint32_t)n; break;
         case 'p': o.pairs = (uint32_t)n; break;
-        case 'y': o.stay = (uint32_t)n; break;
+        case 'y': o.linger_us = (uint32_t)n; break;
         default: exit(2);
         }
     }
@@ -373,7 +373,7 @@ int main(int argc, char **argv)
     }
     gx_engine_options eo = GX_ENGINE_OPTIONS;
     eo.map_memory = o.map_memory;
-    eo.stay = o.stay;
+    eo.linger_us = o.linger_us;
     t = now();
     const gx_status st = b.ops->state_open(&b.state, ix, &eo, &err);
     if (st == GX_ENOGPU) {

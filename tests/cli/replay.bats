@@ -226,16 +226,16 @@ END
     for k in 1 3; do
         ask replay -q --engine=cpu "$TINY" log -k $k --run=without --force
         exits 0
-        ask replay --engine=cpu "$TINY" log -k $k --run=with --pairs=20 --verify --force --report=report.json
+        ask replay --engine=cpu "$TINY" log -k $k --run=with --pair-thresholds=20 --verify --force --report=report.json
         exits 0
         complains "pairs of 20 terms, k $k: "
         cmp without with
-        python3 -c 'import json; o = json.load(open("report.json"))["options"]; assert o["pairs"] == 20 and o["stay"] == 100, o'
+        python3 -c 'import json; o = json.load(open("report.json"))["options"]; assert o["pair_thresholds"] == 20 and o["linger"] == 100, o'
     done
-    ask bench query --engine=cpu --runs=1 "$TINY" log --op=or -k 2 --pairs=5 --format=json
+    ask bench query --engine=cpu --runs=1 "$TINY" log --op=or -k 2 --pair-thresholds=5 --format=json
     exits 0
-    says '"pairs": 5'
-    ask replay --engine=cpu "$TINY" log --pairs=5000
+    says '"pair_thresholds": 5'
+    ask replay --engine=cpu "$TINY" log --pair-thresholds=5000
     exits 2
     complains 4096
 }

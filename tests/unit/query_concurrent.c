@@ -177,7 +177,7 @@ void a_session_that_never_rests_leaves_room_for_others(void **state)
     }
     close_engine(&f);
     eo.kind = row->kind;
-    eo.stay = 1000000;
+    eo.linger_us = 1000000;
     assert_int_equal(gx_engine_open(&f.en, f.ix, &eo, &err), GX_OK);
     assert_int_equal(gx_session_open(&r.s, f.en, &err), GX_OK);
     r.end = time(NULL) + (timed ? 60 : 5);

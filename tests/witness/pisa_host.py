@@ -131,7 +131,7 @@ def replay(args, queries, op, k, engine, threads, *more):
         more += (f"--run={args.dir}/run", "--force")
     if engine.endswith("+pairs"):
         engine = engine[: -len("+pairs")]
-        more += (f"--pairs={args.pairs}",)
+        more += (f"--pair-thresholds={args.pair_thresholds}",)
     out = run(args.gpuidx, "replay", "-q", args.index, log, "--format=lines", f"--engine={engine}", "-j", threads, f"--op={op}", "-k", k,
               "--scorer=bm25:pisa", "--check=structure", "--report=-", *more)
     return json.loads(out)["queries_per_second"]
@@ -189,7 +189,7 @@ def main():
     args.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     args.add_argument("--gpu-threads", metavar="N,..", help="threads that give the GPU its queries; without it, half of --threads and all")
     args.add_argument("--gpuidx", default="build/tools/gpuidx")
-    args.add_argument("--pairs", type=int, default=0, metavar="N", help="also run ORs on the GPU with thresholds of pairs of so many terms")
+    args.add_argument("--pair-thresholds", type=int, default=0, metavar="N", help="also run ORs on the GPU with thresholds of pairs of so many terms")
     args.add_argument("--kernel", metavar="BENCH_QUERY")
     args.add_argument("--sessions", type=int, default=4, metavar="N", help="of the GPU at once, without text")
     args.add_argument("--wheel", metavar="DIR")
@@ -205,7 +205,7 @@ def main():
     sides = [("cpu", 1), ("cpu", args.threads)] + [("gpu", n) for n in on_gpu if gpu]
     rows = {}
     for op, k in operations:
-        for engine, threads in sides + [("gpu+pairs", n) for n in on_gpu if gpu and args.pairs and op == "or"]:
+        for engine, threads in sides + [("gpu+pairs", n) for n in on_gpu if gpu and args.pair_thresholds and op == "or"]:
             rows[op, k, engine, threads] = ours(args, queries[: args.alone] if (engine, threads) == ("cpu", 1) else queries, op, k, engine, threads)
             say(f"{op.upper()} top-{k}, gpuidx on the {engine.upper()}, {threads} threads: {rows[op, k, engine, threads]:.0f} queries/s")
     kernels(args)

@@ -349,7 +349,7 @@ static int draw_figure(const cli_args *a, query_format format)
 
 static int run(const cli_args *a)
 {
-    query_bench b = {.runs = (uint32_t)cli_count(a, "runs"), .pairs = (uint32_t)cli_count(a, "pairs"), .seed = cli_count(a, "seed")};
+    query_bench b = {.runs = (uint32_t)cli_count(a, "runs"), .pairs = (uint32_t)cli_count(a, "pair-thresholds"), .seed = cli_count(a, "seed")};
     gx_index *ix = NULL;
     gx_synth *synth = NULL;
     choices c;
@@ -402,8 +402,8 @@ static const cli_flag flags[] = {
     {"device", 0, CLI_COUNT, "N", "0", "the number of the GPU, as `gpuidx devices` lists them", .max = 1023},
     {"device-memory", 0, CLI_BYTES, "SIZE", "0", "the most GPU memory to use; 0: what is free"},
     {"map-memory", 0, CLI_BYTES, "SIZE", NULL, "the most memory for tables derived from the index: the host's for the CPU engine, the GPU's on a GPU; 0: none; without it, no limit"},
-    CLI_STAY_FLAG,
-    CLI_PAIRS_FLAG,
+    CLI_LINGER_FLAG,
+    CLI_PAIR_THRESHOLDS_FLAG,
     {"check", 0, CLI_CHOICE, "structure|checksum|full", "checksum", "how much of the index is verified before it is used"},
     {NULL},
 };

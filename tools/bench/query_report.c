@@ -317,7 +317,7 @@ int query_print_json(const query_bench *b, uint32_t table)
                             "step_us", steps, "different", (int)r->different));
     }
     json_t *root = json_pack("{s:i, s:I, s:I, s:I, s:i, s:i, s:o, s:o}", "schema", 2, "documents", (json_int_t)b->ix->n_docs, "postings",
-                             (json_int_t)b->ix->n_postings, "queries", (json_int_t)b->n, "runs", (int)b->runs, "pairs", (int)b->pairs,
+                             (json_int_t)b->ix->n_postings, "queries", (json_int_t)b->n, "runs", (int)b->runs, "pair_thresholds", (int)b->pairs,
                              "engines", engines, "rows", list);
     bench_put_machine(root, b->seed);
     if (table)
