@@ -13,7 +13,8 @@ static uint64_t measure(const gx_codec *c, uint8_t param, const uint32_t *in, ui
 
 void gx_choices(bool is_docids, const uint32_t *in, uint64_t n, double load, gx_choice out[GX_MAX_CHOICES])
 {
-    static const uint8_t candidates[2][GX_MAX_CHOICES] = { /* of tfs, of docids */
+    static const uint8_t candidates[2][GX_MAX_CHOICES] = {
+        /* of tfs, of docids */
         {GX_CODEC_GPUBP128, GX_CODEC_GPUPFD128, GX_CODEC_ELIASFANO, GX_CODEC_RICE},
         {GX_CODEC_GPUBP128, GX_CODEC_ELIASFANO, GX_CODEC_VARINTSU, GX_CODEC_RICE},
     };
@@ -21,6 +22,7 @@ void gx_choices(bool is_docids, const uint32_t *in, uint64_t n, double load, gx_
         const gx_codec *const c = gx_codec_by_id(candidates[is_docids][i]);
         const uint8_t param = c->param ? c->param(in, n) : 0;
         const double slower = ((is_docids ? c->decode_cost.docids : c->decode_cost.tfs) - 10.0) / 10.0;
-        out[i] = (gx_choice){c, param, 32.0 * (double)measure(c, param, in, n) + GX_CHOICE_BITS * (double)n * load * slower};
+        out[i] =
+            (gx_choice){c, param, 32.0 * (double)measure(c, param, in, n) + GX_CHOICE_BITS * (double)n * load * slower};
     }
 }

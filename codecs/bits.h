@@ -1,6 +1,6 @@
 /* bits.h: arithmetic on bits and bytes that all codecs share, for the host and the device. */
-#ifndef GX_BITS_H
-#define GX_BITS_H
+#ifndef GX_CODECS_BITS_H
+#define GX_CODECS_BITS_H
 
 #include <stdint.h>
 
@@ -17,11 +17,18 @@ GX_HD uint32_t gx_width(uint32_t x)
 }
 
 /* The low b bits set, b <= 32. */
-GX_HD uint32_t gx_mask(uint32_t b) { return (uint32_t)(((uint64_t)1 << b) - 1); }
+GX_HD uint32_t gx_mask(uint32_t b)
+{
+    return (uint32_t)(((uint64_t)1 << b) - 1);
+}
 
-GX_HD uint32_t gx_div_up(uint32_t a, uint32_t b) { return (a + b - 1) / b; }
+GX_HD uint32_t gx_div_up(uint32_t a, uint32_t b)
+{
+    return (a + b - 1) / b;
+}
 
-/* The b <= 32 bits that begin at bit `at` of words, lowest first. Reads one word more than it may need. */
+/* The b <= 32 bits that begin at bit `at` of words, lowest first. Reads one word more than it may
+ * need. */
 GX_HD uint32_t gx_bits_at(const uint32_t *words, uint32_t at, uint32_t b)
 {
     const uint32_t *w = words + (at >> 5);
@@ -29,7 +36,10 @@ GX_HD uint32_t gx_bits_at(const uint32_t *words, uint32_t at, uint32_t b)
 }
 
 /* The width at which n integers fill n_words as GPU-BP does: 32 n_words / n, at most 32. n >= 1. */
-GX_HD uint32_t gx_packed_width(uint32_t n_words, uint32_t n) { return n_words >= n ? 32 : 32 * n_words / n; }
+GX_HD uint32_t gx_packed_width(uint32_t n_words, uint32_t n)
+{
+    return n_words >= n ? 32 : 32 * n_words / n;
+}
 
 /* The sum of sixteen 2-bit numbers. */
 GX_HD uint32_t gx_sum_2bit(uint32_t x)

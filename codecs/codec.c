@@ -9,8 +9,7 @@ const gx_codec *const gx_codecs[] = {
 #define GX_ENTRY(ID, NUMBER, NAME) &gx_codec_##NAME,
     GX_CODECS(GX_ENTRY)
 #undef GX_ENTRY
-    NULL
-};
+        NULL};
 
 const gx_codec *gx_codec_by_name(const char *name)
 {
@@ -36,7 +35,8 @@ bool gx_codec_block_valid(const gx_codec *codec, const uint32_t *words, uint32_t
     if (!codec->valid(words, n_words, n, param))
         return false;
     codec->decode(words, n_words, n, param, values);
-    return codec->encode(values, n, param, again) == n_words && (n_words == 0 || memcmp(again, words, n_words * sizeof *again) == 0);
+    return codec->encode(values, n, param, again) == n_words &&
+           (n_words == 0 || memcmp(again, words, n_words * sizeof *again) == 0);
 }
 
 gx_status gx_codec_find(const gx_codec **out, const char *name, gx_error *err)

@@ -1,16 +1,19 @@
 /* codec.h: integer lists to 32-bit words and back, a block at a time.
  *
- * A block is 1 to block_len integers coded together. Blocks are self-contained: word count, number of integers and the
- * list's parameter are all that a decoder needs. A list's blocks lie one behind another, and an array of endpoints (in
- * words from the list's start) tells them apart, as in Mallia et al. (CIKM 2019), section 3:
+ * A block is 1 to block_len integers coded together. Blocks are self-contained: word count, number
+ * of integers and the list's parameter are all that a decoder needs. A list's blocks lie one behind
+ * another, and an array of endpoints (in words from the list's start) tells them apart, as in
+ * Mallia et al. (CIKM 2019), section 3:
  *
  *     words      | block 0      | block 1    | block 2        | ...
- *     ends        ends[0] -----^ ends[1] ---^ ends[2] -------^          block b is words [b ? ends[b-1] : 0, ends[b])
+ *     ends        ends[0] -----^ ends[1] ---^ ends[2] -------^          block b is words [b ?
+ *                 ends[b-1] : 0, ends[b])
  *
- * The registry holds all of them (codecs.h): build, bench, info, check, the tests and the documents read it.
+ * The registry holds all of them (codecs.h): build, bench, info, check, the tests and the documents
+ * read it.
  */
-#ifndef GX_CODEC_H
-#define GX_CODEC_H
+#ifndef GX_CODECS_CODEC_H
+#define GX_CODECS_CODEC_H
 
 #include "codecs/codecs.h"
 #include "engine/gpuidx.h"
@@ -19,9 +22,9 @@
 extern "C" {
 #endif
 
-#define GX_MAX_BLOCK 1024u  /* no codec's blocks are longer */
-#define GX_MAX_WORDS 2048u  /* nor takes more words */
-#define GX_READ_SLACK 64u   /* decoders may read (and ignore) so many bytes past a block's last word */
+#define GX_MAX_BLOCK 1024u /* no codec's blocks are longer */
+#define GX_MAX_WORDS 2048u /* nor takes more words */
+#define GX_READ_SLACK 64u  /* decoders may read (and ignore) so many bytes past a block's last word */
 
 /* Identifiers in index files. */
 enum gx_codec_id {
@@ -31,45 +34,49 @@ enum gx_codec_id {
 };
 
 typedef struct gx_codec {
-    const char *name;       /* as users write it: "gpubp128" */
-    const char *title;      /* as papers write it: "GPU-BP128" */
-    const char *source;     /* paper and section */
-    uint8_t id;             /* enum gx_codec_id */
-    uint16_t block_len;     /* most integers in a block */
-    bool random_access;     /* at() costs O(1) */
+    const char *name;   /* as users write it: "gpubp128" */
+    const char *title;  /* as papers write it: "GPU-BP128" */
+    const char *source; /* paper and section */
+    uint8_t id;         /* enum gx_codec_id */
+    uint16_t block_len; /* most integers in a block */
+    bool random_access; /* at() costs O(1) */
 
-    /* The parameter of a whole list (Rice's and PForDelta's b), 0..max_param, from its n values. NULL: none, pass 0. */
+    /* The parameter of a whole list (Rice's and PForDelta's b), 0..max_param, from its n values.
+     * NULL: none, pass 0. */
     uint8_t (*param)(const uint32_t *values, uint64_t n);
 
     /* Most words that n <= block_len integers can take. */
     uint32_t (*max_words)(uint32_t n);
 
-    /* Encode in[n], 1 <= n <= block_len, any values; returns the words written to out[max_words(n)]. The bytes are a
-     * function of the values alone (golden bytes are tested). */
+    /* Encode in[n], 1 <= n <= block_len, any values; returns the words written to
+     * out[max_words(n)]. The bytes are a function of the values alone (golden bytes are tested). */
     uint32_t (*encode)(const uint32_t *in, uint32_t n, uint8_t param, uint32_t *out);
 
-    /* Whether words[n_words] is a block that encode could have written, as far as structure goes (lengths that add up,
-     * selectors that exist): false is quick, gx_codec_block_valid tells the rest. Decoding is safe either way. */
+    /* Whether words[n_words] is a block that encode could have written, as far as structure goes
+     * (lengths that add up, selectors that exist): false is quick, gx_codec_block_valid tells the
+     * rest. Decoding is safe either way. */
     bool (*valid)(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param);
 
-    /* Decode n integers to out[n] (may write up to block_len rounded up to 32). Whatever the bytes are, reads stay
-     * within words[n_words] + GX_READ_SLACK and writes within out. */
+    /* Decode n integers to out[n] (may write up to block_len rounded up to 32). Whatever the bytes
+     * are, reads stay within words[n_words] + GX_READ_SLACK and writes within out. */
     void (*decode)(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t *out);
 
     /* The i-th integer alone, i < n. NULL: decode the block. */
     uint32_t (*at)(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t i);
 
-    /* Decode a block of docids: out[i] = head - 1 + (v[0] + 1) + .. + (v[i] + 1), modulo 2^32. NULL: decode, then sum;
-     * gx_decode_docids (decode.h) does either. */
-    void (*decode_docids)(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t head, uint32_t *out);
+    /* Decode a block of docids: out[i] = head - 1 + (v[0] + 1) + .. + (v[i] + 1), modulo 2^32.
+     * NULL: decode, then sum; gx_decode_docids (decode.h) does either. */
+    void (*decode_docids)(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t head,
+                          uint32_t *out);
 
-    /* In a block of docids, the least i with docid i >= docid, and that docid to *found; n, and *found is not written, if
-     * there is none. NULL: no better way than to decode the block. */
-    uint32_t (*next_geq)(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t head, uint32_t docid,
-                         uint32_t *found);
+    /* In a block of docids, the least i with docid i >= docid, and that docid to *found; n, and
+     * *found is not written, if there is none. NULL: no better way than to decode the block. */
+    uint32_t (*next_geq)(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t head,
+                         uint32_t docid, uint32_t *found);
 
-    /* Time that an integer of the lists that a log asks for takes on the GPU, kept in registers, docids summed up, GPU-BP128's
-     * being 10 (MEASURED.md, a log's lists); auto_codec.h chooses by it. 0: blocks are not of 128, it is not compared. */
+    /* Time that an integer of the lists that a log asks for takes on the GPU, kept in registers,
+     * docids summed up, GPU-BP128's being 10 (MEASURED.md, a log's lists); auto_codec.h chooses by
+     * it. 0: blocks are not of 128, it is not compared. */
     struct {
         uint8_t docids, tfs;
     } decode_cost;
@@ -87,11 +94,13 @@ extern const gx_codec *const gx_codecs[];
 const gx_codec *gx_codec_by_name(const char *name); /* NULL: none */
 const gx_codec *gx_codec_by_id(uint8_t id);         /* NULL: none */
 
-/* Whether words[n_words] is the block that encode writes of some n integers: it is valid, and what it decodes to, encoded
- * again, is the same words. Asked by GX_CHECK_FULL; any other block is corrupt. */
+/* Whether words[n_words] is the block that encode writes of some n integers: it is valid, and what
+ * it decodes to, encoded again, is the same words. Asked by GX_CHECK_FULL; any other block is
+ * corrupt. */
 bool gx_codec_block_valid(const gx_codec *codec, const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param);
 
-/* By name, for people: GX_EUSAGE with the names that there are. "auto" is gx_codec_auto (auto_codec.h). */
+/* By name, for people: GX_EUSAGE with the names that there are. "auto" is gx_codec_auto
+ * (auto_codec.h). */
 gx_status gx_codec_find(const gx_codec **out, const char *name, gx_error *err);
 
 #ifdef __cplusplus

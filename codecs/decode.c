@@ -8,7 +8,8 @@ uint64_t gx_pack_list_words(const gx_codec *codec, uint64_t n)
     return whole * codec->max_words(codec->block_len) + (rest ? codec->max_words((uint32_t)rest) : 0);
 }
 
-uint64_t gx_pack_list(const gx_codec *codec, uint8_t param, const uint32_t *in, uint64_t n, uint32_t *words, uint32_t *ends)
+uint64_t gx_pack_list(const gx_codec *codec, uint8_t param, const uint32_t *in, uint64_t n, uint32_t *words,
+                      uint32_t *ends)
 {
     uint64_t used = 0;
     for (uint64_t i = 0; i < n; i += codec->block_len) {

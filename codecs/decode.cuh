@@ -1,4 +1,5 @@
-/* decode.cuh: decoders on the device, for kernels to fuse: integers come into registers, nothing is written.
+/* decode.cuh: decoders on the device, for kernels to fuse: integers come into registers, nothing is
+ * written.
  *
  * A warp decodes a block. A decoder is a struct, one a codec, with
  *
@@ -6,25 +7,27 @@
  *   SEG     integers that one next() yields; divides BLOCK
  *   V       SEG / 32: lane l gets integers l * V .. l * V + V - 1 of the segment
  *   open(words, n_words, n, lane, param)   begin a block of n <= BLOCK integers
- *   next(lane, v)                          the next segment; integers past n are 0. At most ceil(n / SEG) times
- *   at(words, n_words, n, i, param)        static, one lane alone: the i-th integer
- *   find(words, n_words, n, docid, lane, param)   static, optional (can_find), all lanes together: in a block of docids, less
+ *   next(lane, v)                          the next segment; integers past n are 0. At most ceil(n
+ *   / SEG) times at(words, n_words, n, i, param)        static, one lane alone: the i-th integer
+ *   find(words, n_words, n, docid, lane, param)   static, optional (can_find), all lanes together:
+ *   in a block of docids, less
  *           the block's head, the i-th of which is docid; n if there is none
  *
- * open and next are called by all 32 lanes together, with the same block. words may lie in shared or in global memory;
- * LDG says that it is global and not written while the kernel runs. Whatever the bytes are, nothing beyond
- * words[n_words] + GX_READ_SLACK is read.
+ * open and next are called by all 32 lanes together, with the same block. words may lie in shared
+ * or in global memory; LDG says that it is global and not written while the kernel runs. Whatever
+ * the bytes are, nothing beyond words[n_words] + GX_READ_SLACK is read.
  *
  *   gx::gpubp128<true> dec;
  *   dec.open(payload + begin, end - begin, n, lane);
  *   uint32_t carry = head - 1, v[dec.V];
  *   for (uint32_t i = 0; i < n; i += dec.SEG) {
  *       dec.next(lane, v);
- *       carry = gx::docids(v, carry, lane);     // v[j] is now the docid of posting i + lane * V + j
+ *       carry = gx::docids(v, carry, lane);     // v[j] is now the docid of posting i + lane * V +
+ *       j
  *   }
  */
-#ifndef GX_DECODE_CUH
-#define GX_DECODE_CUH
+#ifndef GX_CODECS_DECODE_CUH
+#define GX_CODECS_DECODE_CUH
 
 #include "codecs/bits.h"
 #include "codecs/codec.h"
@@ -45,8 +48,8 @@ template <class DEC> struct can_find<DEC, decltype((void)&DEC::find)> {
     static constexpr bool value = true;
 };
 
-/* The sum of x over the lanes up to and with this one, of its LANES (a power of two) in a row. The shuffle's own predicate
- * (was there such a lane?) guards the addition, two instructions a step. */
+/* The sum of x over the lanes up to and with this one, of its LANES (a power of two) in a row. The
+ * shuffle's own predicate (was there such a lane?) guards the addition, two instructions a step. */
 template <int LANES = 32> __device__ __forceinline__ uint32_t warp_inclusive(uint32_t x, uint32_t)
 {
 #pragma unroll
@@ -59,8 +62,9 @@ template <int LANES = 32> __device__ __forceinline__ uint32_t warp_inclusive(uin
     return x;
 }
 
-/* A segment of coded docids (index/format.h) to docids, in place: d[i] = carry + (v[0] + 1) + .. + (v[i] + 1). carry
- * is head - 1 for a block's first segment, later what the call before returned. Docids past n mean nothing. */
+/* A segment of coded docids (index/format.h) to docids, in place: d[i] = carry + (v[0] + 1) + .. +
+ * (v[i] + 1). carry is head - 1 for a block's first segment, later what the call before returned.
+ * Docids past n mean nothing. */
 template <int V> __device__ __forceinline__ uint32_t docids(uint32_t (&v)[V], uint32_t carry, uint32_t lane)
 {
 #pragma unroll
@@ -82,15 +86,16 @@ __device__ __forceinline__ void split4(uint32_t x, uint32_t (&v)[4])
         v[j] = x >> (8 * j) & 0xff;
 }
 
-/* The integer of b bits from bit `bit` of p. Reads the word behind the one that holds the first bit. */
+/* The integer of b bits from bit `bit` of p. Reads the word behind the one that holds the first
+ * bit. */
 template <bool LDG> __device__ __forceinline__ uint32_t unpack_one(const uint32_t *p, uint32_t bit, uint32_t b)
 {
     p += bit >> 5;
     return __funnelshift_r(load<LDG>(p), load<LDG>(p + 1), bit) & gx_mask(b);
 }
 
-/* V integers of b bits from bit `bit` of p. b is the same in all lanes, so the branches do not diverge. Reads up to
- * V words past the word that holds the first bit. */
+/* V integers of b bits from bit `bit` of p. b is the same in all lanes, so the branches do not
+ * diverge. Reads up to V words past the word that holds the first bit. */
 template <int V, bool LDG>
 __device__ __forceinline__ void unpack(const uint32_t *p, uint32_t bit, uint32_t b, uint32_t (&v)[V])
 {
@@ -153,14 +158,16 @@ template <int BLOCK_, int SEG_, bool LDG> struct gpubp {
         }
     }
 
-    static __device__ __forceinline__ uint32_t at(const uint32_t *w, uint32_t n_words, uint32_t n, uint32_t i, uint32_t = 0)
+    static __device__ __forceinline__ uint32_t at(const uint32_t *w, uint32_t n_words, uint32_t n, uint32_t i,
+                                                  uint32_t = 0)
     {
         const uint32_t width = n == BLOCK ? min(32u, n_words / (BLOCK / 32)) : gx_packed_width(n_words, n);
         return width ? unpack_one<LDG>(w, i * width, width) : 0;
     }
 };
 
-/* GPU-VByte: 2-bit selectors (bytes of each integer less one), a word for 16; then the bytes (gpuvbyte.c). */
+/* GPU-VByte: 2-bit selectors (bytes of each integer less one), a word for 16; then the bytes
+ * (gpuvbyte.c). */
 template <int BLOCK_, bool LDG> struct gpuvbyte {
     static constexpr int BLOCK = BLOCK_, SEG = 128, V = 4;
 
@@ -206,7 +213,8 @@ template <int BLOCK_, bool LDG> struct gpuvbyte {
         done += SEG;
     }
 
-    static __device__ __forceinline__ uint32_t at(const uint32_t *w, uint32_t n_words, uint32_t n, uint32_t i, uint32_t = 0)
+    static __device__ __forceinline__ uint32_t at(const uint32_t *w, uint32_t n_words, uint32_t n, uint32_t i,
+                                                  uint32_t = 0)
     {
         if (n_words == 0)
             return 0;
@@ -241,13 +249,15 @@ template <bool LDG> struct raw {
             v[i] = lane * V + i < n ? load<LDG>(words + lane * V + i) : 0;
     }
 
-    static __device__ __forceinline__ uint32_t at(const uint32_t *w, uint32_t n_words, uint32_t, uint32_t i, uint32_t = 0)
+    static __device__ __forceinline__ uint32_t at(const uint32_t *w, uint32_t n_words, uint32_t, uint32_t i,
+                                                  uint32_t = 0)
     {
         return i < n_words ? load<LDG>(w + i) : 0;
     }
 };
 
-/* Lane1024: lane l has integers 32 l .. 32 l + 31 in words l, l + 32, .. (lane1024.c). One segment, 32 registers. */
+/* Lane1024: lane l has integers 32 l .. 32 l + 31 in words l, l + 32, .. (lane1024.c). One segment,
+ * 32 registers. */
 template <bool LDG> struct lane1024 {
     static constexpr int BLOCK = 1024, SEG = 1024, V = 32;
 
@@ -273,7 +283,8 @@ template <bool LDG> struct lane1024 {
 #pragma unroll
         for (int i = 0; i < V; ++i) {
             const int k = i * B / 32, shift = i * B % 32;
-            v[i] = (shift + B <= 32 ? w[k] >> shift : __funnelshift_r(w[k], w[k + 1], shift)) & (0xffffffffu >> (32 - B));
+            v[i] =
+                (shift + B <= 32 ? w[k] >> shift : __funnelshift_r(w[k], w[k + 1], shift)) & (0xffffffffu >> (32 - B));
         }
     }
 
@@ -281,19 +292,22 @@ template <bool LDG> struct lane1024 {
     static __device__ __forceinline__ void whole(const uint32_t *p, uint32_t b, uint32_t (&v)[V])
     {
         switch (b) {
-#define GX_CASE(B)                                    \
-    case B:                                           \
-        unpack32<B>(p, v);                            \
+#define GX_CASE(B)                                                                                                     \
+    case B:                                                                                                            \
+        unpack32<B>(p, v);                                                                                             \
         break;
-            GX_CASE(1) GX_CASE(2) GX_CASE(3) GX_CASE(4) GX_CASE(5) GX_CASE(6) GX_CASE(7) GX_CASE(8)
-            GX_CASE(9) GX_CASE(10) GX_CASE(11) GX_CASE(12) GX_CASE(13) GX_CASE(14) GX_CASE(15) GX_CASE(16)
-            GX_CASE(17) GX_CASE(18) GX_CASE(19) GX_CASE(20) GX_CASE(21) GX_CASE(22) GX_CASE(23) GX_CASE(24)
-            GX_CASE(25) GX_CASE(26) GX_CASE(27) GX_CASE(28) GX_CASE(29) GX_CASE(30) GX_CASE(31) GX_CASE(32)
+            GX_CASE(1)
+            GX_CASE(2)
+            GX_CASE(3)
+            GX_CASE(4)
+            GX_CASE(5) GX_CASE(6) GX_CASE(7) GX_CASE(8) GX_CASE(9) GX_CASE(10) GX_CASE(11) GX_CASE(12) GX_CASE(13)
+                GX_CASE(14) GX_CASE(15) GX_CASE(16) GX_CASE(17) GX_CASE(18) GX_CASE(19) GX_CASE(20) GX_CASE(21)
+                    GX_CASE(22) GX_CASE(23) GX_CASE(24) GX_CASE(25) GX_CASE(26) GX_CASE(27) GX_CASE(28) GX_CASE(29)
+                        GX_CASE(30) GX_CASE(31) GX_CASE(32)
 #undef GX_CASE
-        default:
+                            default :
 #pragma unroll
-            for (int i = 0; i < V; ++i)
-                v[i] = 0;
+                for (int i = 0; i < V; ++i) v[i] = 0;
         }
     }
 
@@ -310,7 +324,8 @@ template <bool LDG> struct lane1024 {
         }
     }
 
-    static __device__ __forceinline__ uint32_t at(const uint32_t *w, uint32_t n_words, uint32_t n, uint32_t i, uint32_t = 0)
+    static __device__ __forceinline__ uint32_t at(const uint32_t *w, uint32_t n_words, uint32_t n, uint32_t i,
+                                                  uint32_t = 0)
     {
         const uint32_t width = gx_packed_width(n_words, n);
         if (width == 0)

@@ -1,10 +1,11 @@
-/* decode.h: whole lists, and docids: what stands between a codec's blocks and those who want postings.
+/* decode.h: whole lists, and docids: what stands between a codec's blocks and those who want
+ * postings.
  *
- * A packed list is a codec's blocks one behind another (codec.h); where it holds docids, heads has each block's first
- * docid and the blocks hold 0, then d[i] - d[i-1] - 1 (index/format.h).
+ * A packed list is a codec's blocks one behind another (codec.h); where it holds docids, heads has
+ * each block's first docid and the blocks hold 0, then d[i] - d[i-1] - 1 (index/format.h).
  */
-#ifndef GX_DECODE_H
-#define GX_DECODE_H
+#ifndef GX_CODECS_DECODE_H
+#define GX_CODECS_DECODE_H
 
 #include "codecs/codec.h"
 
@@ -27,9 +28,11 @@ static inline uint64_t gx_packed_blocks(const gx_packed *list)
     return (list->n + list->codec->block_len - 1) / list->codec->block_len;
 }
 
-/* Pack in[n] (as they are, no gaps taken): words [gx_pack_list_words(codec, n)], ends [n_blocks]; returns the words used. */
+/* Pack in[n] (as they are, no gaps taken): words [gx_pack_list_words(codec, n)], ends [n_blocks];
+ * returns the words used. */
 uint64_t gx_pack_list_words(const gx_codec *codec, uint64_t n);
-uint64_t gx_pack_list(const gx_codec *codec, uint8_t param, const uint32_t *in, uint64_t n, uint32_t *words, uint32_t *ends);
+uint64_t gx_pack_list(const gx_codec *codec, uint8_t param, const uint32_t *in, uint64_t n, uint32_t *words,
+                      uint32_t *ends);
 
 /* Docids in coded form: coded[n] from rising docids[n], and each block's head. May not overlap. */
 void gx_docids_to_coded(const uint32_t *docids, uint64_t n, uint32_t block_len, uint32_t *coded, uint32_t *heads);

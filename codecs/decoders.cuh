@@ -1,6 +1,7 @@
-/* decoders.cuh: every decoder on the device, gx::NAME<LDG> for each of GX_CODECS, for kernels that choose among them as they run. */
-#ifndef GX_DECODERS_CUH
-#define GX_DECODERS_CUH
+/* decoders.cuh: every decoder on the device, gx::NAME<LDG> for each of GX_CODECS, for kernels that
+ * choose among them as they run. */
+#ifndef GX_CODECS_DECODERS_CUH
+#define GX_CODECS_DECODERS_CUH
 
 #include "codecs/eliasfano.cuh"
 #include "codecs/gpupfd.cuh"

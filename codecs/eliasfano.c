@@ -1,13 +1,17 @@
-/* Elias-Fano (Vigna, WSDM 2013), a block at a time: the sums s[i] = v[0] + .. + v[i] of a block's integers.
+/* Elias-Fano (Vigna, WSDM 2013), a block at a time: the sums s[i] = v[0] + .. + v[i] of a block's
+ * integers.
  *
- *     | b: 5 bits | the high bits of the sums in unary: bit (s[i] >> b) + i is set | 0 .. | n low parts of b bits |
+ *     | b: 5 bits | the high bits of the sums in unary: bit (s[i] >> b) + i is set | 0 .. | n low
+ *     parts of b bits |
  *                                                                          to a word
  *
- * b = floor(log2(s[n-1] / n)), 0 where that is less than 1: so there are at most 3 n high bits. Sums may exceed 32 bits;
- * their low parts do not, and integers and docids are differences and sums modulo 2^32. A block of zeros takes no words.
+ * b = floor(log2(s[n-1] / n)), 0 where that is less than 1: so there are at most 3 n high bits.
+ * Sums may exceed 32 bits; their low parts do not, and integers and docids are differences and sums
+ * modulo 2^32. A block of zeros takes no words.
  *
- * The i-th sum is where the i-th set bit is, and in a block of docids it is docid - head - i: any of them is read without
- * its neighbours, and a docid is found by counting bits of the at most 13 words.
+ * The i-th sum is where the i-th set bit is, and in a block of docids it is docid - head - i: any
+ * of them is read without its neighbours, and a docid is found by counting bits of the at most 13
+ * words.
  */
 #include <string.h>
 
@@ -18,7 +22,10 @@
 
 enum { BLOCK = 128 };
 
-static uint32_t max_words(uint32_t n) { return gx_div_up(GX_EF_B_BITS + 3 * n, 32) + n; }
+static uint32_t max_words(uint32_t n)
+{
+    return gx_div_up(GX_EF_B_BITS + 3 * n, 32) + n;
+}
 
 /* ---- encoding ---- */
 
@@ -52,7 +59,10 @@ static uint32_t encode(const uint32_t *in, uint32_t n, uint8_t param, uint32_t *
 
 /* ---- reading ---- */
 
-static uint32_t lowest(uint64_t x) { return (uint32_t)__builtin_ctzll(x); }
+static uint32_t lowest(uint64_t x)
+{
+    return (uint32_t)__builtin_ctzll(x);
+}
 
 static uint32_t count_bits(uint64_t x) /* without an instruction to count on */
 {
@@ -120,7 +130,8 @@ static void decode(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t 
         out[i] -= out[i - 1];
 }
 
-static void decode_docids(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t head, uint32_t *out)
+static void decode_docids(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t head,
+                          uint32_t *out)
 {
     (void)param;
     if (n_words == 0) {
@@ -155,9 +166,10 @@ static uint32_t at(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t 
     return v;
 }
 
-/* Bits are counted, 64 at a time, until a docid of the next may be as great; from there bit follows bit. */
-static uint32_t next_geq(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t head, uint32_t docid,
-                         uint32_t *found)
+/* Bits are counted, 64 at a time, until a docid of the next may be as great; from there bit follows
+ * bit. */
+static uint32_t next_geq(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t head,
+                         uint32_t docid, uint32_t *found)
 {
     (void)param;
     const uint32_t want = docid > head ? docid - head : 0;
@@ -210,5 +222,6 @@ static bool valid(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t p
            (spare == 0 || words[n_words - 1] >> spare == 0);
 }
 
-const gx_codec gx_codec_ef128 = {"ef128", "Elias-Fano", "Vigna, WSDM 2013", GX_CODEC_ELIASFANO, BLOCK, true, NULL, max_words, encode,
-                                     valid, decode, at, decode_docids, next_geq, {14, 27}};
+const gx_codec gx_codec_ef128 = {
+    "ef128", "Elias-Fano", "Vigna, WSDM 2013", GX_CODEC_ELIASFANO, BLOCK,   true, NULL, max_words, encode, valid,
+    decode,  at,           decode_docids,      next_geq,           {14, 27}};

@@ -1,7 +1,8 @@
-/* eliasfano.cuh: Elias-Fano on the device (decode.cuh): a lane takes a word of high bits; a scan over their counts tells
- * which of the block's sums it has, and a lane finds the bit of each of its own sums by it. */
-#ifndef GX_ELIASFANO_CUH
-#define GX_ELIASFANO_CUH
+/* eliasfano.cuh: Elias-Fano on the device (decode.cuh): a lane takes a word of high bits; a scan
+ * over their counts tells which of the block's sums it has, and a lane finds the bit of each of its
+ * own sums by it. */
+#ifndef GX_CODECS_ELIASFANO_CUH
+#define GX_CODECS_ELIASFANO_CUH
 
 #include "codecs/decode.cuh"
 #include "codecs/eliasfano.h"
@@ -65,7 +66,8 @@ template <bool LDG> struct ef128 {
 #pragma unroll
         for (uint32_t o = 16; o; o >>= 1)
             src += __shfl_sync(ALL_LANES, end, src + o - 1) <= first ? o : 0;
-        uint32_t y = __shfl_sync(ALL_LANES, x, src), at = select(y, first - __shfl_sync(ALL_LANES, end - __popc(x), src));
+        uint32_t y = __shfl_sync(ALL_LANES, x, src),
+                 at = select(y, first - __shfl_sync(ALL_LANES, end - __popc(x), src));
         y &= 0xffffffffu << (at & 31);
         if (e.b && first < n)
             unpack<V, LDG>(words + e.n_high, first * e.b, e.b, v);
@@ -88,7 +90,8 @@ template <bool LDG> struct ef128 {
         }
     }
 
-    static __device__ __forceinline__ uint32_t at(const uint32_t *w, uint32_t n_words, uint32_t n, uint32_t i, uint32_t = 0)
+    static __device__ __forceinline__ uint32_t at(const uint32_t *w, uint32_t n_words, uint32_t n, uint32_t i,
+                                                  uint32_t = 0)
     {
         if (n_words == 0)
             return 0;
@@ -115,15 +118,18 @@ template <bool LDG> struct ef128 {
         return sum - ((left - GX_EF_B_BITS - (i - 1)) << e.b) - low_part(w, e, i - 1);
     }
 
-    /* The warp together: the i for which v[0] + .. + v[i] + i, a docid less its head, is `docid`; n if there is none. */
-    static __device__ __forceinline__ uint32_t find(const uint32_t *w, uint32_t n_words, uint32_t n, uint32_t docid, uint32_t lane, uint32_t = 0)
+    /* The warp together: the i for which v[0] + .. + v[i] + i, a docid less its head, is `docid`; n
+     * if there is none. */
+    static __device__ __forceinline__ uint32_t find(const uint32_t *w, uint32_t n_words, uint32_t n, uint32_t docid,
+                                                    uint32_t lane, uint32_t = 0)
     {
         if (n_words == 0)
             return min(docid, n);
         const gx_ef_block e = gx_ef_open(load<LDG>(w), n_words, n);
         const uint32_t x = high_word(w, e, lane), begin = warp_inclusive(__popc(x), lane) - __popc(x);
         /* the last word whose first docid is not greater */
-        const uint32_t first = ((32 * lane + __ffs(x) - 1 - GX_EF_B_BITS - begin) << e.b) + low_part(w, e, min(begin, n - 1)) + begin;
+        const uint32_t first =
+            ((32 * lane + __ffs(x) - 1 - GX_EF_B_BITS - begin) << e.b) + low_part(w, e, min(begin, n - 1)) + begin;
         const uint32_t not_greater = __ballot_sync(ALL_LANES, x && first <= docid);
         if (not_greater == 0)
             return n;

@@ -1,6 +1,6 @@
 /* eliasfano.h: a block of Elias-Fano taken apart (eliasfano.c), for the host and the device. */
-#ifndef GX_ELIASFANO_H
-#define GX_ELIASFANO_H
+#ifndef GX_CODECS_ELIASFANO_H
+#define GX_CODECS_ELIASFANO_H
 
 #include "codecs/bits.h"
 
@@ -11,7 +11,8 @@ typedef struct gx_ef_block {
     uint32_t b, n_high; /* bits of a low part; words before the low parts */
 } gx_ef_block;
 
-/* Of words[n_words], the first of which is given; n_words >= 1. Whatever the bytes are, the low parts lie within words. */
+/* Of words[n_words], the first of which is given; n_words >= 1. Whatever the bytes are, the low
+ * parts lie within words. */
 GX_HD gx_ef_block gx_ef_open(uint32_t first, uint32_t n_words, uint32_t n)
 {
     const uint32_t b = first & 31, n_low = gx_div_up(n * b, 32);
@@ -34,7 +35,8 @@ static inline uint64_t gx_ef_high_bits(const uint32_t *words, uint32_t n_words, 
 }
 
 /* gx_simd.add_high, from the places of the bits, modulo 256. */
-static inline void gx_ef_add_high(const uint8_t *places, uint32_t n, uint32_t b, uint32_t first, uint32_t step, uint32_t *out)
+static inline void gx_ef_add_high(const uint8_t *places, uint32_t n, uint32_t b, uint32_t first, uint32_t step,
+                                  uint32_t *out)
 {
     for (uint32_t i = 0; i < n; ++i)
         out[i] += ((uint32_t)(uint8_t)(places[i] - i) << b) + first + i * step;

@@ -1,14 +1,19 @@
-/* GPU-BP (Mallia et al., CIKM 2019, section 3.1): n integers of b bits in a row, b being what the greatest needs.
+/* GPU-BP (Mallia et al., CIKM 2019, section 3.1): n integers of b bits in a row, b being what the
+ * greatest needs.
  *
- * b is not stored. It follows from the block's length: b = min(32, 32 * words / n), which for a block of 128 is
- * words / 4. In a block whose n is not a multiple of 32 the words that the least b needs may hold wider integers; they
- * are then packed at the width that the decoder will see. A block of zeros takes no words.
+ * b is not stored. It follows from the block's length: b = min(32, 32 * words / n), which for a
+ * block of 128 is words / 4. In a block whose n is not a multiple of 32 the words that the least b
+ * needs may hold wider integers; they are then packed at the width that the decoder will see. A
+ * block of zeros takes no words.
  */
 #include "codecs/codec.h"
 #include "codecs/pack.h"
 #include "codecs/simd.h"
 
-static uint32_t max_words(uint32_t n) { return n; }
+static uint32_t max_words(uint32_t n)
+{
+    return n;
+}
 
 static uint32_t encode(const uint32_t *in, uint32_t n, uint8_t param, uint32_t *out)
 {
@@ -31,7 +36,8 @@ static void decode(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t 
     gx_simd_best()->unpack(words, n, gx_packed_width(n_words, n), out);
 }
 
-static void decode_docids(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t head, uint32_t *out)
+static void decode_docids(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t head,
+                          uint32_t *out)
 {
     (void)param;
     gx_simd_best()->unpack_docids(words, n, gx_packed_width(n_words, n), head, out);
@@ -44,9 +50,11 @@ static uint32_t at(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t 
     return b ? gx_bits_at(words, i * b, b) : 0;
 }
 
-#define GPUBP(block, ...) \
-    {"gpubp" #block, "GPU-BP" #block, "Mallia et al., CIKM 2019, 3.1", GX_CODEC_GPUBP##block, block, true, \
-     NULL, max_words, encode, valid, decode, at, decode_docids, NULL, __VA_ARGS__}
+#define GPUBP(block, ...)                                                                                              \
+    {                                                                                                                  \
+        "gpubp" #block, "GPU-BP" #block, "Mallia et al., CIKM 2019, 3.1", GX_CODEC_GPUBP##block, block, true, NULL,    \
+            max_words, encode, valid, decode, at, decode_docids, NULL, __VA_ARGS__                                     \
+    }
 
 const gx_codec gx_codec_gpubp128 = GPUBP(128, {10, 10});
 const gx_codec gx_codec_gpubp256 = GPUBP(256, {0, 0});

@@ -1,16 +1,19 @@
-/* GPU-PFD128: bit packing with patched exceptions, after NewPFD and OptPFD (Yan et al., WWW 2009), for decoders that work
- * on a block all at once.
+/* GPU-PFD128: bit packing with patched exceptions, after NewPFD and OptPFD (Yan et al., WWW 2009),
+ * for decoders that work on a block all at once.
  *
- * The width b is chosen so that the block is smallest. Integers that need more keep their low b bits in the row; what
- * is above (it is at least 1, and 1 less is stored) goes into h bits behind the row, with the position, of which the
- * upper three bits are told by a map, as Elias and Fano do: exception k at position p sets bit k + p / 16 of it.
+ * The width b is chosen so that the block is smallest. Integers that need more keep their low b
+ * bits in the row; what is above (it is at least 1, and 1 less is stored) goes into h bits behind
+ * the row, with the position, of which the upper three bits are told by a map, as Elias and Fano
+ * do: exception k at position p sets bit k + p / 16 of it.
  *
- *     | 128 integers of b bits | map of e + 7 bits | e times: p % 16: 4, above: h | 0 .. | e: 5 | h: 5 | b: 5 |
- *       4 b words                                                                  the last word's top 15 bits
+ *     | 128 integers of b bits | map of e + 7 bits | e times: p % 16: 4, above: h | 0 .. | e: 5 |
+ *     h: 5 | b: 5 |
+ *       4 b words                                                                  the last word's
+ *       top 15 bits
  *
- * The map fits a word, and one lane of a warp has one bit of it, so that a lane finds its exception without looking at
- * the others'. Blocks of zeros take no words, and those that nothing makes shorter 128; blocks of fewer than 128
- * integers are GPU-BP's (gpubp.c).
+ * The map fits a word, and one lane of a warp has one bit of it, so that a lane finds its exception
+ * without looking at the others'. Blocks of zeros take no words, and those that nothing makes
+ * shorter 128; blocks of fewer than 128 integers are GPU-BP's (gpubp.c).
  */
 #include <string.h>
 
@@ -26,11 +29,20 @@ typedef struct patches {
 } patches;
 
 /* Whether the block has a last word to take apart. */
-static bool has_header(uint32_t n_words, uint32_t n) { return n == BLOCK && n_words - 1 < BLOCK - 1; }
+static bool has_header(uint32_t n_words, uint32_t n)
+{
+    return n == BLOCK && n_words - 1 < BLOCK - 1;
+}
 
-static uint32_t map_bits(patches p) { return p.e ? p.e + (BLOCK >> LOW) - 1 : 0; }
+static uint32_t map_bits(patches p)
+{
+    return p.e ? p.e + (BLOCK >> LOW) - 1 : 0;
+}
 
-static uint32_t words_of(patches p) { return 4 * p.b + gx_div_up(map_bits(p) + p.e * (LOW + p.h) + HEADER, 32); }
+static uint32_t words_of(patches p)
+{
+    return 4 * p.b + gx_div_up(map_bits(p) + p.e * (LOW + p.h) + HEADER, 32);
+}
 
 /* false: no encoder wrote this. */
 static bool read_patches(const uint32_t *words, uint32_t n_words, patches *p)
@@ -66,7 +78,10 @@ static bool next(walk *w)
     return true;
 }
 
-static uint32_t max_words(uint32_t n) { return n; }
+static uint32_t max_words(uint32_t n)
+{
+    return n;
+}
 
 /* The best width and its exceptions; b == 32: as they are. */
 static patches choose(const uint32_t *in)
@@ -158,7 +173,8 @@ static void decode(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t 
         out[w.position] += w.above;
 }
 
-static void decode_docids(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t head, uint32_t *out)
+static void decode_docids(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t head,
+                          uint32_t *out)
 {
     uint32_t b = gx_packed_width(n_words, n);
     if (has_header(n_words, n)) {
@@ -187,5 +203,18 @@ static uint32_t at(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t 
     return x;
 }
 
-const gx_codec gx_codec_gpupfd128 = {"gpupfd128", "GPU-PFD128", "after Yan et al., WWW 2009", GX_CODEC_GPUPFD128, BLOCK, true,
-                                     NULL, max_words, encode, valid, decode, at, decode_docids, NULL, {13, 12}};
+const gx_codec gx_codec_gpupfd128 = {"gpupfd128",
+                                     "GPU-PFD128",
+                                     "after Yan et al., WWW 2009",
+                                     GX_CODEC_GPUPFD128,
+                                     BLOCK,
+                                     true,
+                                     NULL,
+                                     max_words,
+                                     encode,
+                                     valid,
+                                     decode,
+                                     at,
+                                     decode_docids,
+                                     NULL,
+                                     {13, 12}};

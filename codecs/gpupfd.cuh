@@ -1,12 +1,13 @@
 /* gpupfd.cuh: GPU-PFD128 (gpupfd.c) on the device. */
-#ifndef GX_GPUPFD_CUH
-#define GX_GPUPFD_CUH
+#ifndef GX_CODECS_GPUPFD_CUH
+#define GX_CODECS_GPUPFD_CUH
 
 #include "codecs/patch.cuh"
 
 namespace gx {
 
-/* What a block's last word says: width of the row, bits above, exceptions; what no encoder wrote reads as zeros. */
+/* What a block's last word says: width of the row, bits above, exceptions; what no encoder wrote
+ * reads as zeros. */
 struct gpupfd_header {
     uint32_t b, h, e;
 
@@ -22,7 +23,8 @@ struct gpupfd_header {
     }
 };
 
-/* A lane's exception: the lane's bit of the map says whether it has one, the bits below which it is. */
+/* A lane's exception: the lane's bit of the map says whether it has one, the bits below which it
+ * is. */
 template <bool LDG> struct gpupfd_exception {
     bool mine;
     uint32_t position, above;
@@ -65,7 +67,8 @@ template <bool LDG> struct gpupfd128 {
         patch<true>(v, x.mine, x.position, x.above, lane);
     }
 
-    static __device__ __forceinline__ uint32_t at(const uint32_t *w, uint32_t n_words, uint32_t n, uint32_t i, uint32_t = 0)
+    static __device__ __forceinline__ uint32_t at(const uint32_t *w, uint32_t n_words, uint32_t n, uint32_t i,
+                                                  uint32_t = 0)
     {
         if (n != BLOCK)
             return gpubp<128, 128, LDG>::at(w, n_words, n, i);

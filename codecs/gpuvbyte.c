@@ -1,9 +1,10 @@
 /* GPU-VByte (Mallia et al., CIKM 2019, section 3.2): all selectors of a block, then all bytes.
  *
- *     | 2-bit selectors: bytes of each integer, less one; sixteen a word | the integers' bytes, lowest first | 1..4 zero bytes |
+ *     | 2-bit selectors: bytes of each integer, less one; sixteen a word | the integers' bytes,
+ *     lowest first | 1..4 zero bytes |
  *
- * The bytes are padded to a word, with at least one byte, as the paper's encoder does (its Table 1 counts them).
- * A block of zeros takes no words.
+ * The bytes are padded to a word, with at least one byte, as the paper's encoder does (its Table 1
+ * counts them). A block of zeros takes no words.
  */
 #include <string.h>
 
@@ -11,9 +12,15 @@
 #include "codecs/codec.h"
 #include "codecs/simd.h"
 
-static uint32_t selector_words(uint32_t n) { return gx_div_up(n, 16); }
+static uint32_t selector_words(uint32_t n)
+{
+    return gx_div_up(n, 16);
+}
 
-static uint32_t max_words(uint32_t n) { return selector_words(n) + n + 1; }
+static uint32_t max_words(uint32_t n)
+{
+    return selector_words(n) + n + 1;
+}
 
 static uint32_t encode(const uint32_t *in, uint32_t n, uint8_t param, uint32_t *out)
 {
@@ -86,7 +93,8 @@ static void decode(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t 
         decode_damaged(words, n_words, n, out);
 }
 
-static void decode_docids(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t head, uint32_t *out)
+static void decode_docids(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t head,
+                          uint32_t *out)
 {
     (void)param;
     const uint32_t first = selector_words(n);
@@ -109,9 +117,11 @@ static uint32_t at(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t 
     return load_bytes((const uint8_t *)words + p, words[i / 16] >> 2 * (i % 16) & 3);
 }
 
-#define GPUVBYTE(block, ...) \
-    {"gpuvbyte" #block, "GPU-VByte" #block, "Mallia et al., CIKM 2019, 3.2", GX_CODEC_GPUVBYTE##block, block, true, \
-     NULL, max_words, encode, valid, decode, at, decode_docids, NULL, __VA_ARGS__}
+#define GPUVBYTE(block, ...)                                                                                           \
+    {                                                                                                                  \
+        "gpuvbyte" #block, "GPU-VByte" #block, "Mallia et al., CIKM 2019, 3.2", GX_CODEC_GPUVBYTE##block, block, true, \
+            NULL, max_words, encode, valid, decode, at, decode_docids, NULL, __VA_ARGS__                               \
+    }
 
 const gx_codec gx_codec_gpuvbyte128 = GPUVBYTE(128, {11, 14});
 const gx_codec gx_codec_gpuvbyte1024 = GPUVBYTE(1024, {0, 0});

@@ -1,10 +1,12 @@
-/* Lane-contiguous binary packing, for decoders that keep what they decode: lane l of a warp owns integers 32 l ..
- * 32 l + 31, which take b words; the lanes' words are interleaved, so that a warp reads whole rows of 128 bytes.
+/* Lane-contiguous binary packing, for decoders that keep what they decode: lane l of a warp owns
+ * integers 32 l .. 32 l + 31, which take b words; the lanes' words are interleaved, so that a warp
+ * reads whole rows of 128 bytes.
  *
- *     word 0 of lane 0 | word 0 of lane 1 | .. | word 0 of lane 31 | word 1 of lane 0 | ..      b * 32 words
+ *     word 0 of lane 0 | word 0 of lane 1 | .. | word 0 of lane 31 | word 1 of lane 0 | ..      b *
+ *     32 words
  *
- * A lane sums its own integers, so docids of 1,024 postings need one scan over the warp. A block of fewer than 1,024
- * is laid out as in GPU-BP; a block of zeros takes no words.
+ * A lane sums its own integers, so docids of 1,024 postings need one scan over the warp. A block of
+ * fewer than 1,024 is laid out as in GPU-BP; a block of zeros takes no words.
  */
 #include "codecs/codec.h"
 #include "codecs/pack.h"
@@ -12,7 +14,10 @@
 
 enum { BLOCK = 1024, LANES = 32 };
 
-static uint32_t max_words(uint32_t n) { return n; }
+static uint32_t max_words(uint32_t n)
+{
+    return n;
+}
 
 static uint32_t encode(const uint32_t *in, uint32_t n, uint8_t param, uint32_t *out)
 {
@@ -70,5 +75,5 @@ static uint32_t at(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t 
     return (uint32_t)(x >> bit % 32) & gx_mask(b);
 }
 
-const gx_codec gx_codec_lane1024 = {"lane1024", "Lane1024", "gpuidx", GX_CODEC_LANE1024, BLOCK, true,
-                                    NULL, max_words, encode, valid, decode, at};
+const gx_codec gx_codec_lane1024 = {
+    "lane1024", "Lane1024", "gpuidx", GX_CODEC_LANE1024, BLOCK, true, NULL, max_words, encode, valid, decode, at};

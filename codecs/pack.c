@@ -1,9 +1,14 @@
-/* The loops run over 32 integers at a constant width, so that the compiler unrolls them to constant shifts. */
+/* The loops run over 32 integers at a constant width, so that the compiler unrolls them to constant
+ * shifts. */
 #include "codecs/pack.h"
 
-#define WIDTHS(X) \
-    X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15) X(16) X(17) X(18) X(19) X(20) \
-    X(21) X(22) X(23) X(24) X(25) X(26) X(27) X(28) X(29) X(30) X(31)
+#define WIDTHS(X)                                                                                                      \
+    X(1)                                                                                                               \
+    X(2)                                                                                                               \
+    X(3)                                                                                                               \
+    X(4)                                                                                                               \
+    X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15) X(16) X(17) X(18) X(19) X(20) X(21) X(22) X(23) X(24) \
+        X(25) X(26) X(27) X(28) X(29) X(30) X(31)
 
 __attribute__((always_inline)) static inline void pack32(const uint32_t *in, const uint32_t b, uint32_t *words)
 {
@@ -45,10 +50,10 @@ uint32_t gx_max_width(const uint32_t *in, uint32_t n)
 void gx_pack(const uint32_t *in, uint32_t n, uint32_t b, uint32_t *words)
 {
     const uint32_t whole = n & ~31u;
-#define CASE(w)                                   \
-    case w:                                       \
-        for (uint32_t i = 0; i < whole; i += 32)  \
-            pack32(in + i, w, words + i / 32 * w); \
+#define CASE(w)                                                                                                        \
+    case w:                                                                                                            \
+        for (uint32_t i = 0; i < whole; i += 32)                                                                       \
+            pack32(in + i, w, words + i / 32 * w);                                                                     \
         break;
     switch (b) {
     case 0:
@@ -57,7 +62,7 @@ void gx_pack(const uint32_t *in, uint32_t n, uint32_t b, uint32_t *words)
         for (uint32_t i = 0; i < n; ++i)
             words[i] = in[i];
         return;
-    WIDTHS(CASE)
+        WIDTHS(CASE)
     }
 #undef CASE
     words += whole / 32 * b;
@@ -79,10 +84,10 @@ void gx_pack(const uint32_t *in, uint32_t n, uint32_t b, uint32_t *words)
 void gx_unpack(const uint32_t *words, uint32_t n, uint32_t b, uint32_t *out)
 {
     const uint32_t whole = n & ~31u;
-#define CASE(w)                                       \
-    case w:                                           \
-        for (uint32_t i = 0; i < whole; i += 32)      \
-            unpack32(words + i / 32 * w, w, out + i); \
+#define CASE(w)                                                                                                        \
+    case w:                                                                                                            \
+        for (uint32_t i = 0; i < whole; i += 32)                                                                       \
+            unpack32(words + i / 32 * w, w, out + i);                                                                  \
         break;
     switch (b) {
     case 0:
@@ -93,7 +98,7 @@ void gx_unpack(const uint32_t *words, uint32_t n, uint32_t b, uint32_t *out)
         for (uint32_t i = 0; i < n; ++i)
             out[i] = words[i];
         return;
-    WIDTHS(CASE)
+        WIDTHS(CASE)
     }
 #undef CASE
     for (uint32_t i = whole; i < n; ++i)

@@ -2,8 +2,8 @@
  *
  *     b = 5    word 0: |..6|  5  |  4  |  3  |  2  |  1  |  0  |     integer 6 goes on in word 1
  */
-#ifndef GX_PACK_H
-#define GX_PACK_H
+#ifndef GX_CODECS_PACK_H
+#define GX_CODECS_PACK_H
 
 #include <stdbool.h>
 #include <string.h>
@@ -28,11 +28,17 @@ static inline void gx_put_bits(uint32_t *words, uint32_t at, uint32_t value, uin
 }
 
 /* Words that n integers of b bits take. */
-static inline uint32_t gx_row_words(uint32_t n, uint32_t b) { return gx_div_up(n * b, 32); }
+static inline uint32_t gx_row_words(uint32_t n, uint32_t b)
+{
+    return gx_div_up(n * b, 32);
+}
 
-/* Blocks that a codec would not make shorter than their n words are kept as they are, and those of zeros take no words:
- * whether a block is neither; and what it holds if it is one of them. */
-static inline bool gx_is_coded(uint32_t n_words, uint32_t n) { return n_words > 0 && n_words < n; }
+/* Blocks that a codec would not make shorter than their n words are kept as they are, and those of
+ * zeros take no words: whether a block is neither; and what it holds if it is one of them. */
+static inline bool gx_is_coded(uint32_t n_words, uint32_t n)
+{
+    return n_words > 0 && n_words < n;
+}
 
 static inline void gx_get_plain(const uint32_t *words, uint32_t n_words, uint32_t n, uint32_t *out)
 {

@@ -1,6 +1,6 @@
 /* patch.cuh: exceptions added to integers that a warp has in registers, four a lane. */
-#ifndef GX_PATCH_CUH
-#define GX_PATCH_CUH
+#ifndef GX_CODECS_PATCH_CUH
+#define GX_CODECS_PATCH_CUH
 
 #include "codecs/decode.cuh"
 
@@ -13,8 +13,9 @@ template <bool LDG> __device__ __forceinline__ uint32_t bits_at(const uint32_t *
     return __funnelshift_r(load<LDG>(words), load<LDG>(words + 1), at) & gx_mask(b);
 }
 
-/* Each lane that has one (mine) has an exception: above is to be added to the integer at position < 128. Positions rise
- * with the lanes. The k-th exception lies in lane k or, spread, at position p in lane k + p / 16. Lanes ask which of the 128
+/* Each lane that has one (mine) has an exception: above is to be added to the integer at position <
+ * 128. Positions rise with the lanes. The k-th exception lies in lane k or, spread, at position p
+ *      in lane k + p / 16. Lanes ask which of the 128
  * integers have one; how many are before says who has theirs. */
 template <bool SPREAD>
 __device__ __forceinline__ void patch(uint32_t (&v)[4], bool mine, uint32_t position, uint32_t above, uint32_t lane)

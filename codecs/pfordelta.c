@@ -1,14 +1,17 @@
-/* PForDelta (Ding et al., WWW 2009, section 4.2): one width b for the whole list; what is above it in the integers that need
- * more, and where these are, are two arrays, and each is coded by PForDelta once more, with a width of its own a block.
+/* PForDelta (Ding et al., WWW 2009, section 4.2): one width b for the whole list; what is above it
+ * in the integers that need more, and where these are, are two arrays, and each is coded by
+ * PForDelta once more, with a width of its own a block.
  *
- *     | n integers of b bits | header | e gaps of g bits | e aboves of a bits | exceptions of the gaps | of the aboves | 0 .. |
+ *     | n integers of b bits | header | e gaps of g bits | e aboves of a bits | exceptions of the
+ *     gaps | of the aboves | 0 .. |
  *       ceil(n b / 32) words   a word   bits in a row, to the block's end
  *
- * The gaps are those between the exceptions' positions, less one, the first from -1 on; above is (integer >> b) - 1. An
- * exception of these arrays is its place there, 7 bits, and what is above its width, less one, in a width that serves all.
- * The header has, from the lowest bit: e - 1: 7, g: 3, a: 5, gaps' exceptions: 4, their width: 3, aboves' exceptions: 4, their
- * width: 5. A block without exceptions has no header. Blocks of zeros take no words; one that would not be shorter than
- * its integers has them as they are, n words.
+ * The gaps are those between the exceptions' positions, less one, the first from -1 on; above is
+ * (integer >> b) - 1. An exception of these arrays is its place there, 7 bits, and what is above
+ * its width, less one, in a width that serves all. The header has, from the lowest bit: e - 1: 7,
+ * g: 3, a: 5, gaps' exceptions: 4, their width: 3, aboves' exceptions: 4, their width: 5. A block
+ * without exceptions has no header. Blocks of zeros take no words; one that would not be shorter
+ * than its integers has them as they are, n words.
  */
 #include <string.h>
 
@@ -28,15 +31,19 @@ typedef struct header {
     inner gaps, aboves;
 } header;
 
-static uint32_t inner_bits(inner a, uint32_t e) { return e * a.width + a.n_deep * (PLACE + a.deep_width); }
+static uint32_t inner_bits(inner a, uint32_t e)
+{
+    return e * a.width + a.n_deep * (PLACE + a.deep_width);
+}
 
-static uint32_t words_of(header h) { return 1 + gx_div_up(inner_bits(h.gaps, h.e) + inner_bits(h.aboves, h.e), 32); }
+static uint32_t words_of(header h)
+{
+    return 1 + gx_div_up(inner_bits(h.gaps, h.e) + inner_bits(h.aboves, h.e), 32);
+}
 
 static header read_header(uint32_t x)
 {
-    return (header){(x & 127) + 1,
-                    {x >> 7 & 7, x >> 15 & 15, x >> 19 & 7},
-                    {x >> 10 & 31, x >> 22 & 15, x >> 26 & 31}};
+    return (header){(x & 127) + 1, {x >> 7 & 7, x >> 15 & 15, x >> 19 & 7}, {x >> 10 & 31, x >> 22 & 15, x >> 26 & 31}};
 }
 
 static uint32_t header_word(header h)
@@ -45,9 +52,13 @@ static uint32_t header_word(header h)
            h.aboves.n_deep << 22 | h.aboves.deep_width << 26;
 }
 
-static uint32_t max_words(uint32_t n) { return n; }
+static uint32_t max_words(uint32_t n)
+{
+    return n;
+}
 
-/* The b that seems to make the list shortest, an exception costing its bits above, and 7 for its place and the widths. */
+/* The b that seems to make the list shortest, an exception costing its bits above, and 7 for its
+ * place and the widths. */
 static uint8_t param(const uint32_t *values, uint64_t n)
 {
     uint64_t count[33] = {0}, least = UINT64_MAX, e = 0, above = 0; /* above: bits over b of all exceptions */
@@ -66,7 +77,8 @@ static uint8_t param(const uint32_t *values, uint64_t n)
     return best;
 }
 
-/* The width that makes an array of e shortest, at most max_width; n_deep > MAX_DEEP: none will do. */
+/* The width that makes an array of e shortest, at most max_width; n_deep > MAX_DEEP: none will do.
+ * */
 static inner choose(const uint32_t *v, uint32_t e, uint32_t max_width)
 {
     uint32_t count[34] = {0}, max = 0, n_deep = 0;
@@ -143,9 +155,13 @@ static uint32_t encode(const uint32_t *in, uint32_t n, uint8_t b, uint32_t *out)
     return n_words;
 }
 
-static uint32_t bits_at(const uint32_t *words, uint32_t at, uint32_t b) { return b ? gx_bits_at(words, at, b) : 0; }
+static uint32_t bits_at(const uint32_t *words, uint32_t at, uint32_t b)
+{
+    return b ? gx_bits_at(words, at, b) : 0;
+}
 
-/* The slots from bit `at` on, their exceptions from `deep` on; false: places that no encoder wrote. */
+/* The slots from bit `at` on, their exceptions from `deep` on; false: places that no encoder wrote.
+ * */
 static bool get_inner(const uint32_t *words, uint32_t at, uint32_t deep, uint32_t e, inner a, uint32_t *v)
 {
     bool good = a.n_deep > 0 || a.deep_width == 0;
@@ -161,8 +177,10 @@ static bool get_inner(const uint32_t *words, uint32_t at, uint32_t deep, uint32_
     return good;
 }
 
-/* A coded block's exceptions, taken apart; false: no encoder wrote them. *e, and what can be read safely, in any case. */
-static bool get_exceptions(const uint32_t *words, uint32_t n_words, uint32_t n, uint32_t b, uint32_t *e, uint32_t *gaps, uint32_t *aboves)
+/* A coded block's exceptions, taken apart; false: no encoder wrote them. *e, and what can be read
+ * safely, in any case. */
+static bool get_exceptions(const uint32_t *words, uint32_t n_words, uint32_t n, uint32_t b, uint32_t *e, uint32_t *gaps,
+                           uint32_t *aboves)
 {
     const uint32_t row = gx_row_words(n, b <= MAX_B ? b : 32);
     *e = 0;
@@ -237,5 +255,19 @@ static uint32_t at(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t 
     return x;
 }
 
-const gx_codec gx_codec_pfordelta = {"pfordelta", "PForDelta", "Ding et al., WWW 2009, 4.2", GX_CODEC_PFORDELTA, BLOCK, false,
-                                     param, max_words, encode, valid, decode, at, NULL, NULL, {20, 37}, MAX_B};
+const gx_codec gx_codec_pfordelta = {"pfordelta",
+                                     "PForDelta",
+                                     "Ding et al., WWW 2009, 4.2",
+                                     GX_CODEC_PFORDELTA,
+                                     BLOCK,
+                                     false,
+                                     param,
+                                     max_words,
+                                     encode,
+                                     valid,
+                                     decode,
+                                     at,
+                                     NULL,
+                                     NULL,
+                                     {20, 37},
+                                     MAX_B};

@@ -1,6 +1,6 @@
 /* pfordelta.cuh: PForDelta (pfordelta.c) on the device. */
-#ifndef GX_PFORDELTA_CUH
-#define GX_PFORDELTA_CUH
+#ifndef GX_CODECS_PFORDELTA_CUH
+#define GX_CODECS_PFORDELTA_CUH
 
 #include "codecs/patch.cuh"
 
@@ -28,8 +28,10 @@ struct pfordelta_exceptions {
     uint32_t e;
     inner gaps, aboves;
 
-    /* behind[n_words]: what is behind the row; e = 0 where there is nothing that an encoder wrote. */
-    template <bool LDG> static __device__ __forceinline__ pfordelta_exceptions read(const uint32_t *behind, uint32_t n_words, uint32_t n)
+    /* behind[n_words]: what is behind the row; e = 0 where there is nothing that an encoder wrote.
+     * */
+    template <bool LDG>
+    static __device__ __forceinline__ pfordelta_exceptions read(const uint32_t *behind, uint32_t n_words, uint32_t n)
     {
         const uint32_t x = load<LDG>(behind), e = (x & 127) + 1, g = x >> 7 & 7, a = x >> 10 & 31;
         const uint32_t n_g = x >> 15 & 15, w_g = x >> 19 & 7, n_a = x >> 22 & 15, w_a = x >> 26 & 31;
@@ -90,7 +92,8 @@ template <bool LDG> struct pfordelta {
         }
     }
 
-    static __device__ __forceinline__ uint32_t at(const uint32_t *w, uint32_t n_words, uint32_t n, uint32_t i, uint32_t b)
+    static __device__ __forceinline__ uint32_t at(const uint32_t *w, uint32_t n_words, uint32_t n, uint32_t i,
+                                                  uint32_t b)
     {
         if (n_words >= n)
             return load<LDG>(w + i);

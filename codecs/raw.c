@@ -3,7 +3,10 @@
 
 #include "codecs/codec.h"
 
-static uint32_t max_words(uint32_t n) { return n; }
+static uint32_t max_words(uint32_t n)
+{
+    return n;
+}
 
 static uint32_t encode(const uint32_t *in, uint32_t n, uint8_t param, uint32_t *out)
 {
@@ -32,5 +35,5 @@ static uint32_t at(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t 
     return i < n_words ? words[i] : 0;
 }
 
-const gx_codec gx_codec_raw = {"raw", "raw", "32-bit words", GX_CODEC_RAW, 128, true,
-                               NULL, max_words, encode, valid, decode, at, NULL, NULL, {14, 28}};
+const gx_codec gx_codec_raw = {"raw",  "raw", "32-bit words", GX_CODEC_RAW, 128,  true, NULL,    max_words,
+                               encode, valid, decode,         at,           NULL, NULL, {14, 28}};

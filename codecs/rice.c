@@ -1,11 +1,12 @@
-/* Rice coding (Ding et al., WWW 2009, section 4.1): an integer x is x >> b in unary and its low b bits in binary, b being
- * one for the whole list. Both parts of a block lie apart, so that each can be decoded by many at once:
+/* Rice coding (Ding et al., WWW 2009, section 4.1): an integer x is x >> b in unary and its low b
+ * bits in binary, b being one for the whole list. Both parts of a block lie apart, so that each can
+ * be decoded by many at once:
  *
  *     | n integers of b bits | a one for each integer, x >> b zeros before it | 0 .. |
  *       ceil(n b / 32) words   to the block's end
  *
- * A block of zeros takes no words. One that would not be shorter than its integers has them as they are, n words: so a
- * long run of zeros costs no more than that.
+ * A block of zeros takes no words. One that would not be shorter than its integers has them as they
+ * are, n words: so a long run of zeros costs no more than that.
  */
 #include <string.h>
 
@@ -15,7 +16,10 @@
 
 enum { BLOCK = 128, MAX_B = 31 };
 
-static uint32_t max_words(uint32_t n) { return n; }
+static uint32_t max_words(uint32_t n)
+{
+    return n;
+}
 
 /* The b whose blocks are shortest. */
 static uint8_t param(const uint32_t *values, uint64_t n)
@@ -131,5 +135,9 @@ static uint32_t at(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t 
     return low;
 }
 
-const gx_codec gx_codec_rice = {"rice", "Rice", "Ding et al., WWW 2009, 4.1", GX_CODEC_RICE, BLOCK, false,
-                                param, max_words, encode, valid, decode, at, NULL, NULL, {27, 51}, MAX_B};
+const gx_codec gx_codec_rice = {"rice",        "Rice",    "Ding et al., WWW 2009, 4.1",
+                                GX_CODEC_RICE, BLOCK,     false,
+                                param,         max_words, encode,
+                                valid,         decode,    at,
+                                NULL,          NULL,      {27, 51},
+                                MAX_B};

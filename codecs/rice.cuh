@@ -1,6 +1,6 @@
 /* rice.cuh: Rice (rice.c) on the device. */
-#ifndef GX_RICE_CUH
-#define GX_RICE_CUH
+#ifndef GX_CODECS_RICE_CUH
+#define GX_CODECS_RICE_CUH
 
 #include "codecs/patch.cuh"
 
@@ -20,8 +20,8 @@ __device__ __forceinline__ uint32_t select_bit(uint32_t x, uint32_t k)
     return at;
 }
 
-/* Lanes count the ones of the unary part a word each, and sum up; each finds where its four integers begin, and reads on
- * from there. */
+/* Lanes count the ones of the unary part a word each, and sum up; each finds where its four
+ * integers begin, and reads on from there. */
 template <bool LDG> struct rice {
     static constexpr int BLOCK = 128, SEG = 128, V = 4;
 
@@ -38,7 +38,8 @@ template <bool LDG> struct rice {
         row = n_words < n && b < 32 ? min(gx_div_up(n * b, 32), n_words) : n_words;
     }
 
-    /* The bit behind the one before integer `first` (0 for the first); past the end if there are not so many. */
+    /* The bit behind the one before integer `first` (0 for the first); past the end if there are
+     * not so many. */
     __device__ __forceinline__ uint32_t begin_of(uint32_t first, uint32_t lane) const
     {
         uint32_t at = first ? (n_words - row) * 32 : 0, ones = 0;
@@ -93,7 +94,8 @@ template <bool LDG> struct rice {
         }
     }
 
-    static __device__ __forceinline__ uint32_t at(const uint32_t *w, uint32_t n_words, uint32_t n, uint32_t i, uint32_t b)
+    static __device__ __forceinline__ uint32_t at(const uint32_t *w, uint32_t n_words, uint32_t n, uint32_t i,
+                                                  uint32_t b)
     {
         if (n_words >= n)
             return load<LDG>(w + i);

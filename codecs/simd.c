@@ -9,7 +9,10 @@
 
 extern const gx_simd gx_simd_avx2, gx_simd_avx512;
 
-static bool always(void) { return true; }
+static bool always(void)
+{
+    return true;
+}
 
 static void sum(uint32_t *v, uint32_t n, uint32_t head)
 {
@@ -41,7 +44,8 @@ static bool bytes(const uint32_t *selectors, const uint8_t *data, const uint8_t 
     return true;
 }
 
-static bool bytes_docids(const uint32_t *selectors, const uint8_t *data, const uint8_t *end, uint32_t n, uint32_t head, uint32_t *out)
+static bool bytes_docids(const uint32_t *selectors, const uint8_t *data, const uint8_t *end, uint32_t n, uint32_t head,
+                         uint32_t *out)
 {
     if (!bytes(selectors, data, end, n, out))
         return false;
@@ -133,23 +137,23 @@ static bool gu(const uint8_t *groups, uint32_t n_groups, bool complete, uint32_t
     return false;
 }
 
-static void add_high(const uint32_t *words, uint32_t n_words, uint32_t n, uint32_t b, uint32_t first, uint32_t step, uint32_t *out)
+static void add_high(const uint32_t *words, uint32_t n_words, uint32_t n, uint32_t b, uint32_t first, uint32_t step,
+                     uint32_t *out)
 {
     uint8_t at[128];
     gx_ef_places(words, n_words, n, at);
     gx_ef_add_high(at, n, b, first, step, out);
 }
 
-static const gx_simd portable = {"portable", "portable", always, gx_unpack, unpack_docids, bytes, bytes_docids, put_bytes, sum, su, gb, gu, add_high};
+static const gx_simd portable = {"portable", "portable",   always,    gx_unpack, unpack_docids,
+                                 bytes,      bytes_docids, put_bytes, sum,       su,
+                                 gb,         gu,           add_high};
 
-const gx_simd *const gx_simds[] = {
-    &portable,
+const gx_simd *const gx_simds[] = {&portable,
 #ifdef __x86_64__
-    &gx_simd_avx2,
-    &gx_simd_avx512,
+                                   &gx_simd_avx2, &gx_simd_avx512,
 #endif
-    NULL
-};
+                                   NULL};
 
 /* The best, or the one of that name; NULL: there is none. */
 static const gx_simd *usable(const char *name)
@@ -162,7 +166,10 @@ static const gx_simd *usable(const char *name)
     return best;
 }
 
-const gx_simd *gx_simd_choose(void) { return usable(gx_isa_asked()); }
+const gx_simd *gx_simd_choose(void)
+{
+    return usable(gx_isa_asked());
+}
 
 const gx_simd *gx_simd_best(void)
 {

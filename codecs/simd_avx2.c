@@ -12,7 +12,8 @@
 
 #define INLINE __attribute__((always_inline)) static inline
 
-/* By a descriptor of varint-GU: which of the eight data bytes go where (0x80: a zero), an integer behind the other. */
+/* By a descriptor of varint-GU: which of the eight data bytes go where (0x80: a zero), an integer
+ * behind the other. */
 static uint8_t gu_places[256][32] __attribute__((aligned(32)));
 static pthread_once_t gu_made = PTHREAD_ONCE_INIT;
 
@@ -62,8 +63,9 @@ static void sum(uint32_t *v, uint32_t n, uint32_t head)
         v[i] = before += v[i] + 1;
 }
 
-/* Eight integers of b bits take b bytes; the upper four begin at byte b / 2, or four bits later. Up to 25 bits an integer
- * lies in four bytes, wherever it begins; wider ones in eight. b is a constant where this is inlined. */
+/* Eight integers of b bits take b bytes; the upper four begin at byte b / 2, or four bits later. Up
+ * to 25 bits an integer lies in four bytes, wherever it begins; wider ones in eight. b is a
+ * constant where this is inlined. */
 INLINE void unpack_width(const uint32_t *words, uint32_t n, const int b, bool docids, uint32_t head, uint32_t *out)
 {
     const uint8_t *p = (const uint8_t *)words;
@@ -71,9 +73,9 @@ INLINE void unpack_width(const uint32_t *words, uint32_t n, const int b, bool do
     const __m256i mask = _mm256_set1_epi32((int)gx_mask((uint32_t)b));
     __m256i last = _mm256_set1_epi32((int)(head - 1));
     if (b <= 25) {
-#define AT(i, j) (char)(((i) < 4 ? (i) * b : ((i) - 4) * b + odd) / 8 + (j))
+#define AT(i, j) (char)(((i) < 4 ? (i)*b : ((i)-4) * b + odd) / 8 + (j))
 #define FOUR(i) AT(i, 0), AT(i, 1), AT(i, 2), AT(i, 3)
-#define BIT(i) (((i) < 4 ? (i) * b : ((i) - 4) * b + odd) % 8)
+#define BIT(i) (((i) < 4 ? (i)*b : ((i)-4) * b + odd) % 8)
         const __m256i pick = _mm256_setr_epi8(FOUR(0), FOUR(1), FOUR(2), FOUR(3), FOUR(4), FOUR(5), FOUR(6), FOUR(7));
         const __m256i shift = _mm256_setr_epi32(BIT(0), BIT(1), BIT(2), BIT(3), BIT(4), BIT(5), BIT(6), BIT(7));
 #undef BIT
@@ -90,16 +92,21 @@ INLINE void unpack_width(const uint32_t *words, uint32_t n, const int b, bool do
                 memcpy(&w[j], p + j * b / 8, 8);
                 w[j] >>= j * b % 8;
             }
-            const __m256i v = _mm256_and_si256(_mm256_setr_epi32((int)w[0], (int)w[1], (int)w[2], (int)w[3], (int)w[4], (int)w[5],
-                                                                 (int)w[6], (int)w[7]), mask);
+            const __m256i v = _mm256_and_si256(_mm256_setr_epi32((int)w[0], (int)w[1], (int)w[2], (int)w[3], (int)w[4],
+                                                                 (int)w[5], (int)w[6], (int)w[7]),
+                                               mask);
             _mm256_storeu_si256((__m256i *)(out + i), docids ? running(v, &last) : v);
         }
     }
 }
 
-#define WIDTHS(X) \
-    X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15) X(16) X(17) X(18) X(19) X(20) \
-    X(21) X(22) X(23) X(24) X(25) X(26) X(27) X(28) X(29) X(30) X(31) X(32)
+#define WIDTHS(X)                                                                                                      \
+    X(1)                                                                                                               \
+    X(2)                                                                                                               \
+    X(3)                                                                                                               \
+    X(4)                                                                                                               \
+    X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15) X(16) X(17) X(18) X(19) X(20) X(21) X(22) X(23) X(24) \
+        X(25) X(26) X(27) X(28) X(29) X(30) X(31) X(32)
 
 static void unpack(const uint32_t *words, uint32_t n, uint32_t b, uint32_t *out)
 {
@@ -108,11 +115,11 @@ static void unpack(const uint32_t *words, uint32_t n, uint32_t b, uint32_t *out)
         for (uint32_t i = 0; i < n; ++i)
             out[i] = 0;
         return;
-#define CASE(w)                                    \
-    case w:                                        \
-        unpack_width(words, n, w, false, 0, out);  \
+#define CASE(w)                                                                                                        \
+    case w:                                                                                                            \
+        unpack_width(words, n, w, false, 0, out);                                                                      \
         return;
-    WIDTHS(CASE)
+        WIDTHS(CASE)
 #undef CASE
     }
 }
@@ -124,33 +131,36 @@ static void unpack_docids(const uint32_t *words, uint32_t n, uint32_t b, uint32_
         for (uint32_t i = 0; i < n; ++i)
             out[i] = head + i;
         return;
-#define CASE(w)                                     \
-    case w:                                         \
-        unpack_width(words, n, w, true, head, out); \
+#define CASE(w)                                                                                                        \
+    case w:                                                                                                            \
+        unpack_width(words, n, w, true, head, out);                                                                    \
         return;
-    WIDTHS(CASE)
+        WIDTHS(CASE)
 #undef CASE
     }
 }
 
-/* By four selectors: which of the next sixteen bytes go where (0x80: a zero), and how many are used. */
+/* By four selectors: which of the next sixteen bytes go where (0x80: a zero), and how many are
+ * used. */
 #define PLACE(from, more, k) (char)((k) <= (more) ? (from) + (k) : 0x80)
 #define PLACE4(from, more) PLACE(from, more, 0), PLACE(from, more, 1), PLACE(from, more, 2), PLACE(from, more, 3)
-#define ROW(s)                                                                                                          \
-    {PLACE4(0, (s) & 3), PLACE4(((s) & 3) + 1, (s) >> 2 & 3), PLACE4(((s) & 3) + ((s) >> 2 & 3) + 2, (s) >> 4 & 3),      \
-     PLACE4(((s) & 3) + ((s) >> 2 & 3) + ((s) >> 4 & 3) + 3, (s) >> 6 & 3)}
+#define ROW(s)                                                                                                         \
+    {                                                                                                                  \
+        PLACE4(0, (s)&3), PLACE4(((s)&3) + 1, (s) >> 2 & 3), PLACE4(((s)&3) + ((s) >> 2 & 3) + 2, (s) >> 4 & 3),       \
+            PLACE4(((s)&3) + ((s) >> 2 & 3) + ((s) >> 4 & 3) + 3, (s) >> 6 & 3)                                        \
+    }
 #define ROWS4(s) ROW(s), ROW((s) + 1), ROW((s) + 2), ROW((s) + 3)
 #define ROWS16(s) ROWS4(s), ROWS4((s) + 4), ROWS4((s) + 8), ROWS4((s) + 12)
 #define ROWS64(s) ROWS16(s), ROWS16((s) + 16), ROWS16((s) + 32), ROWS16((s) + 48)
 static const char places[256][16] __attribute__((aligned(16))) = {ROWS64(0), ROWS64(64), ROWS64(128), ROWS64(192)};
-#define LEN(s) (((s) & 3) + ((s) >> 2 & 3) + ((s) >> 4 & 3) + ((s) >> 6 & 3) + 4)
+#define LEN(s) (((s)&3) + ((s) >> 2 & 3) + ((s) >> 4 & 3) + ((s) >> 6 & 3) + 4)
 #define LEN4(s) LEN(s), LEN((s) + 1), LEN((s) + 2), LEN((s) + 3)
 #define LEN16(s) LEN4(s), LEN4((s) + 4), LEN4((s) + 8), LEN4((s) + 12)
 #define LEN64(s) LEN16(s), LEN16((s) + 16), LEN16((s) + 32), LEN16((s) + 48)
 static const uint8_t lengths[256] = {LEN64(0), LEN64(64), LEN64(128), LEN64(192)};
 
-INLINE bool spread(const uint32_t *selectors, const uint8_t *data, const uint8_t *end, uint32_t n, bool docids, uint32_t head,
-                   uint32_t *out)
+INLINE bool spread(const uint32_t *selectors, const uint8_t *data, const uint8_t *end, uint32_t n, bool docids,
+                   uint32_t head, uint32_t *out)
 {
     __m256i last = _mm256_set1_epi32((int)(head - 1));
     const uint8_t *s = (const uint8_t *)selectors;
@@ -165,8 +175,9 @@ INLINE bool spread(const uint32_t *selectors, const uint8_t *data, const uint8_t
             const uint8_t *const upper = data + lengths[s[0]];
             const __m256i w = _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)data)),
                                                       _mm_loadu_si128((const __m128i *)upper), 1);
-            const __m256i pick = _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_load_si128((const __m128i *)places[s[0]])),
-                                                         _mm_load_si128((const __m128i *)places[s[1]]), 1);
+            const __m256i pick =
+                _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_load_si128((const __m128i *)places[s[0]])),
+                                        _mm_load_si128((const __m128i *)places[s[1]]), 1);
             v = _mm256_shuffle_epi8(w, pick);
             data = upper + lengths[s[1]];
         }
@@ -180,7 +191,8 @@ static bool bytes(const uint32_t *selectors, const uint8_t *data, const uint8_t 
     return spread(selectors, data, end, n, false, 0, out);
 }
 
-static bool bytes_docids(const uint32_t *selectors, const uint8_t *data, const uint8_t *end, uint32_t n, uint32_t head, uint32_t *out)
+static bool bytes_docids(const uint32_t *selectors, const uint8_t *data, const uint8_t *end, uint32_t n, uint32_t head,
+                         uint32_t *out)
 {
     return spread(selectors, data, end, n, true, head, out);
 }
@@ -190,7 +202,10 @@ static uint8_t *put_bytes(const uint32_t *in, uint32_t n, uint32_t *selectors, u
     return gx_simds[0]->put_bytes(in, n, selectors, data);
 }
 
-static bool su(const uint8_t *data, const uint8_t *end, uint32_t n, uint32_t *out) { return gx_simds[0]->su(data, end, n, out); }
+static bool su(const uint8_t *data, const uint8_t *end, uint32_t n, uint32_t *out)
+{
+    return gx_simds[0]->su(data, end, n, out);
+}
 
 static bool gb(const uint8_t *data, const uint8_t *end, uint32_t n, uint32_t *out)
 {
@@ -200,15 +215,17 @@ static bool gb(const uint8_t *data, const uint8_t *end, uint32_t n, uint32_t *ou
         const uint8_t low = data[0], *const upper = data + 1 + lengths[low], high = upper[0];
         const __m256i w = _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)(data + 1))),
                                                   _mm_loadu_si128((const __m128i *)(upper + 1)), 1);
-        const __m256i pick = _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_load_si128((const __m128i *)places[low])),
-                                                     _mm_load_si128((const __m128i *)places[high]), 1);
+        const __m256i pick =
+            _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_load_si128((const __m128i *)places[low])),
+                                    _mm_load_si128((const __m128i *)places[high]), 1);
         _mm256_storeu_si256((__m256i *)(out + i), _mm256_shuffle_epi8(w, pick));
         data = upper + 1 + lengths[high];
     }
     return true;
 }
 
-/* Where groups are complete, the first integer has `bits` more before it, which the last group had at its end. */
+/* Where groups are complete, the first integer has `bits` more before it, which the last group had
+ * at its end. */
 INLINE bool gu_groups(const uint8_t *groups, uint32_t n_groups, bool complete, uint32_t n, uint32_t *out)
 {
     uint32_t i = 0, begun = 0, bits = 0;
@@ -217,7 +234,8 @@ INLINE bool gu_groups(const uint8_t *groups, uint32_t n_groups, bool complete, u
         const uint32_t here = (uint32_t)__builtin_popcount(~d & 0xffu);
         uint64_t data;
         memcpy(&data, groups + 1, 8);
-        __m256i v = _mm256_shuffle_epi8(_mm256_set1_epi64x((long long)data), _mm256_load_si256((const __m256i *)gu_places[d]));
+        __m256i v =
+            _mm256_shuffle_epi8(_mm256_set1_epi64x((long long)data), _mm256_load_si256((const __m256i *)gu_places[d]));
         if (complete) {
             v = _mm256_sllv_epi32(v, _mm256_setr_epi32((int)bits, 0, 0, 0, 0, 0, 0, 0));
             v = _mm256_or_si256(v, _mm256_setr_epi32((int)begun, 0, 0, 0, 0, 0, 0, 0));
@@ -249,14 +267,16 @@ static bool gu(const uint8_t *groups, uint32_t n_groups, bool complete, uint32_t
     return complete ? gu_groups(groups, n_groups, true, n, out) : gu_groups(groups, n_groups, false, n, out);
 }
 
-static void add_high(const uint32_t *words, uint32_t n_words, uint32_t n, uint32_t b, uint32_t first, uint32_t step, uint32_t *out)
+static void add_high(const uint32_t *words, uint32_t n_words, uint32_t n, uint32_t b, uint32_t first, uint32_t step,
+                     uint32_t *out)
 {
     uint8_t at[128];
     gx_ef_places(words, n_words, n, at);
     gx_ef_add_high(at, n, b, first, step, out);
 }
 
-const gx_simd gx_simd_avx2 = {"avx2", "AVX2", usable, unpack, unpack_docids, bytes, bytes_docids, put_bytes, sum, su, gb, gu, add_high};
+const gx_simd gx_simd_avx2 = {"avx2", "AVX2", usable, unpack, unpack_docids, bytes, bytes_docids, put_bytes,
+                              sum,    su,     gb,     gu,     add_high};
 #else
 typedef int gx_no_avx2;
 #endif

@@ -15,12 +15,14 @@ extern const gx_simd gx_simd_avx2;
 
 static bool usable(void)
 {
-    return gx_simd_avx2.usable() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vbmi2") &&
+    return gx_simd_avx2.usable() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
+           __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vbmi2") &&
            __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");
 }
 
-/* The sums of the lanes up to and with each: by fours within 128 bits, which is quick, then across. */
+/* The sums of the lanes up to and with each: by fours within 128 bits, which is quick, then across.
+ * */
 INLINE __m512i inclusive(__m512i v)
 {
     const __m512i four_before = _mm512_setr_epi32(0, 0, 0, 0, 3, 3, 3, 3, 7, 7, 7, 7, 11, 11, 11, 11);
@@ -31,7 +33,8 @@ INLINE __m512i inclusive(__m512i v)
     return _mm512_add_epi32(v, _mm512_maskz_permutexvar_epi32(0xff00, eight_before, v));
 }
 
-/* The docids of a vector's lanes if all gaps that follow were 0, each lane holding `each` integers. */
+/* The docids of a vector's lanes if all gaps that follow were 0, each lane holding `each` integers.
+ * */
 INLINE __m512i begin_sum(uint32_t head, int each)
 {
     const __m512i lanes = _mm512_setr_epi32(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16);
@@ -53,8 +56,9 @@ INLINE __m512i running(__m512i v, __m512i *next)
     return docids;
 }
 
-/* 128 integers of 16 bits to docids, a vector of 32 at the price of sixteen: pairs are summed, and the even docids follow from the
- * odd ones. The four vectors' sums are independent, and so written that the CPU sees them side by side. */
+/* 128 integers of 16 bits to docids, a vector of 32 at the price of sixteen: pairs are summed, and
+ * the even docids follow from the odd ones. The four vectors' sums are independent, and so written
+ * that the CPU sees them side by side. */
 INLINE void running_pairs(const __m512i v[4], __m512i *next, uint32_t *out)
 {
     const __m512i low = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
@@ -86,8 +90,8 @@ static void sum(uint32_t *v, uint32_t n, uint32_t head)
         v[i] = before += v[i] + 1;
 }
 
-/* Sixteen integers of b bits take 2 b bytes. Up to 25 bits an integer lies in four bytes, wherever it begins; wider ones
- * are cut from two neighbouring words. */
+/* Sixteen integers of b bits take 2 b bytes. Up to 25 bits an integer lies in four bytes, wherever
+ * it begins; wider ones are cut from two neighbouring words. */
 INLINE void unpack_sixteens(const uint32_t *words, uint32_t n, uint32_t b, bool docids, uint32_t head, uint32_t *out)
 {
     const uint8_t *p = (const uint8_t *)words;
@@ -97,8 +101,9 @@ INLINE void unpack_sixteens(const uint32_t *words, uint32_t n, uint32_t b, bool 
     __m512i next = begin_sum(head, 1);
     if (b <= 25) {
         const __m512i byte = _mm512_srli_epi32(bit, 3), shift = _mm512_and_si512(bit, _mm512_set1_epi32(7));
-        const __m512i pick = _mm512_add_epi32(_mm512_shuffle_epi8(byte, _mm512_set4_epi32(0x0c0c0c0c, 0x08080808, 0x04040404, 0)),
-                                              _mm512_set1_epi32(0x03020100));
+        const __m512i pick =
+            _mm512_add_epi32(_mm512_shuffle_epi8(byte, _mm512_set4_epi32(0x0c0c0c0c, 0x08080808, 0x04040404, 0)),
+                             _mm512_set1_epi32(0x03020100));
         for (uint32_t i = 0; i < n; i += 16, p += 2 * b) {
             const __m512i w = _mm512_permutexvar_epi8(pick, _mm512_loadu_si512(p));
             const __m512i v = _mm512_and_si512(_mm512_srlv_epi32(w, shift), mask);
@@ -109,15 +114,20 @@ INLINE void unpack_sixteens(const uint32_t *words, uint32_t n, uint32_t b, bool 
         const __m512i after = _mm512_min_epu32(_mm512_add_epi32(word, _mm512_set1_epi32(1)), _mm512_set1_epi32(15));
         for (uint32_t i = 0; i < n; i += 16, p += 2 * b) {
             const __m512i w = _mm512_loadu_si512(p);
-            const __m512i v = _mm512_and_si512(_mm512_shrdv_epi32(_mm512_permutexvar_epi32(word, w), _mm512_permutexvar_epi32(after, w), shift), mask);
+            const __m512i v = _mm512_and_si512(
+                _mm512_shrdv_epi32(_mm512_permutexvar_epi32(word, w), _mm512_permutexvar_epi32(after, w), shift), mask);
             _mm512_storeu_si512(out + i, docids ? running(v, &next) : v);
         }
     }
 }
 
-static void unpack(const uint32_t *words, uint32_t n, uint32_t b, uint32_t *out) { unpack_sixteens(words, n, b, false, 0, out); }
+static void unpack(const uint32_t *words, uint32_t n, uint32_t b, uint32_t *out)
+{
+    unpack_sixteens(words, n, b, false, 0, out);
+}
 
-/* Up to 16 bits four integers lie in eight bytes, wherever they begin, and thirty-two in a vector. */
+/* Up to 16 bits four integers lie in eight bytes, wherever they begin, and thirty-two in a vector.
+ * */
 static void unpack_docids(const uint32_t *words, uint32_t n, uint32_t b, uint32_t head, uint32_t *out)
 {
     if (b > 16 || n % 128) {
@@ -126,22 +136,28 @@ static void unpack_docids(const uint32_t *words, uint32_t n, uint32_t b, uint32_
     }
     const uint8_t *p = (const uint8_t *)words;
     const __m512i mask = _mm512_set1_epi16((short)gx_mask(b));
-    const __m512i bit = _mm512_mullo_epi16(_mm512_set_epi64(28, 24, 20, 16, 12, 8, 4, 0), _mm512_set1_epi64(b)); /* of each four */
-    const __m512i zeros = _mm512_set4_epi32(0x08080808, 0x08080808, 0, 0);                                      /* a qword's low byte */
-    const __m512i pick = _mm512_add_epi8(_mm512_shuffle_epi8(_mm512_srli_epi64(bit, 3), zeros), _mm512_set1_epi64(0x0706050403020100));
+    /* of each four */
+    const __m512i bit = _mm512_mullo_epi16(_mm512_set_epi64(28, 24, 20, 16, 12, 8, 4, 0), _mm512_set1_epi64(b));
+    /* a qword's low byte */
+    const __m512i zeros = _mm512_set4_epi32(0x08080808, 0x08080808, 0, 0);
+    const __m512i pick =
+        _mm512_add_epi8(_mm512_shuffle_epi8(_mm512_srli_epi64(bit, 3), zeros), _mm512_set1_epi64(0x0706050403020100));
     const __m512i within = _mm512_set1_epi64((long long)(b * 0x0003000200010000u * 0x0101u + 0x0800080008000800u));
-    const __m512i shift = _mm512_add_epi8(_mm512_shuffle_epi8(_mm512_and_si512(bit, _mm512_set1_epi64(7)), zeros), within);
+    const __m512i shift =
+        _mm512_add_epi8(_mm512_shuffle_epi8(_mm512_and_si512(bit, _mm512_set1_epi64(7)), zeros), within);
     __m512i next = begin_sum(head, 2);
     for (uint32_t i = 0; i < n; i += 128) {
         __m512i v[4];
 #pragma GCC unroll 4
         for (int k = 0; k < 4; ++k, p += 4 * b)
-            v[k] = _mm512_and_si512(_mm512_multishift_epi64_epi8(shift, _mm512_permutexvar_epi8(pick, _mm512_loadu_si512(p))), mask);
+            v[k] = _mm512_and_si512(
+                _mm512_multishift_epi64_epi8(shift, _mm512_permutexvar_epi8(pick, _mm512_loadu_si512(p))), mask);
         running_pairs(v, &next, out + i);
     }
 }
 
-/* The bytes of sixteen integers, as bits of the 64 that they are spread to: 0001, 0011, 0111 or 1111 each. */
+/* The bytes of sixteen integers, as bits of the 64 that they are spread to: 0001, 0011, 0111 or
+ * 1111 each. */
 INLINE uint64_t byte_mask(uint32_t selectors)
 {
     const uint64_t ones = 0x1111111111111111u, x = _pdep_u64(selectors, 0x3333333333333333u);
@@ -152,13 +168,14 @@ INLINE uint64_t byte_mask(uint32_t selectors)
 INLINE __m512i expand(uint64_t mask, const uint8_t *data)
 {
     __m512i w = _mm512_loadu_si512(data), zero = _mm512_setzero_si512();
-    /* Zen 4 expands slowly from memory, and waits for what its target held before: say that it held zeros. */
+    /* Zen 4 expands slowly from memory, and waits for what its target held before: say that it held
+     * zeros. */
     __asm__("" : "+v"(w), "+v"(zero));
     return _mm512_mask_expand_epi8(zero, mask, w);
 }
 
-INLINE bool spread(const uint32_t *selectors, const uint8_t *data, const uint8_t *end, uint32_t n, bool docids, uint32_t head,
-                   uint32_t *out)
+INLINE bool spread(const uint32_t *selectors, const uint8_t *data, const uint8_t *end, uint32_t n, bool docids,
+                   uint32_t head, uint32_t *out)
 {
     __m512i next = begin_sum(head, 1);
     for (uint32_t i = 0; i < n; i += 16) {
@@ -183,7 +200,8 @@ INLINE bool two_bytes(const uint32_t *selectors)
     return _mm256_testz_si256(_mm256_loadu_si256((const __m256i *)selectors), _mm256_set1_epi32((int)0xaaaaaaaa));
 }
 
-static bool bytes_docids(const uint32_t *selectors, const uint8_t *data, const uint8_t *end, uint32_t n, uint32_t head, uint32_t *out)
+static bool bytes_docids(const uint32_t *selectors, const uint8_t *data, const uint8_t *end, uint32_t n, uint32_t head,
+                         uint32_t *out)
 {
     uint32_t i = 0;
     for (; i + 128 <= n && two_bytes(selectors); i += 128, selectors += 8) {
@@ -229,7 +247,8 @@ static uint8_t *put_bytes(const uint32_t *in, uint32_t n, uint32_t *selectors, u
     return data;
 }
 
-/* Sixteen integers' ends among the next 64 bytes, and with them their bytes; sevens of bits close up by multiplication. */
+/* Sixteen integers' ends among the next 64 bytes, and with them their bytes; sevens of bits close
+ * up by multiplication. */
 static bool su(const uint8_t *data, const uint8_t *end, uint32_t n, uint32_t *out)
 {
     uint8_t count[64];
@@ -252,10 +271,12 @@ static bool su(const uint8_t *data, const uint8_t *end, uint32_t n, uint32_t *ou
             const __m512i first = _mm512_add_epi32(_mm512_alignr_epi32(last, minus_one, 15), one);
             const __m512i more = _mm512_sub_epi32(last, first);
             const __m512i from = _mm512_add_epi8(_mm512_shuffle_epi8(first, first_byte), _mm512_set1_epi32(0x03020100));
-            const __m512i beyond = _mm512_max_epi32(_mm512_sub_epi32(_mm512_set1_epi32(24), _mm512_slli_epi32(more, 3)), _mm512_setzero_si512());
+            const __m512i beyond = _mm512_max_epi32(_mm512_sub_epi32(_mm512_set1_epi32(24), _mm512_slli_epi32(more, 3)),
+                                                    _mm512_setzero_si512());
             const __m512i x = _mm512_srlv_epi32(_mm512_sllv_epi32(_mm512_permutexvar_epi8(from, w), beyond), beyond);
             const __m512i sevens = _mm512_and_si512(x, _mm512_set1_epi8(0x7f));
-            v = _mm512_madd_epi16(_mm512_maddubs_epi16(_mm512_set1_epi16((short)0x8001), sevens), _mm512_set1_epi32(0x40000001));
+            v = _mm512_madd_epi16(_mm512_maddubs_epi16(_mm512_set1_epi16((short)0x8001), sevens),
+                                  _mm512_set1_epi32(0x40000001));
             const __mmask16 five = _mm512_cmpgt_epi32_mask(more, _mm512_set1_epi32(3));
             if (five) {
                 const __m512i fifth = _mm512_permutexvar_epi8(_mm512_add_epi32(first, _mm512_set1_epi32(4)), w);
@@ -276,7 +297,10 @@ static bool su(const uint8_t *data, const uint8_t *end, uint32_t n, uint32_t *ou
     return true;
 }
 
-static bool gb(const uint8_t *data, const uint8_t *end, uint32_t n, uint32_t *out) { return gx_simd_avx2.gb(data, end, n, out); }
+static bool gb(const uint8_t *data, const uint8_t *end, uint32_t n, uint32_t *out)
+{
+    return gx_simd_avx2.gb(data, end, n, out);
+}
 
 static bool gu(const uint8_t *groups, uint32_t n_groups, bool complete, uint32_t n, uint32_t *out)
 {
@@ -284,11 +308,13 @@ static bool gu(const uint8_t *groups, uint32_t n_groups, bool complete, uint32_t
 }
 
 /* The places of 64 bits are what a compression of 0 .. 63 by them leaves. */
-static void add_high(const uint32_t *words, uint32_t n_words, uint32_t n, uint32_t b, uint32_t first, uint32_t step, uint32_t *out)
+static void add_high(const uint32_t *words, uint32_t n_words, uint32_t n, uint32_t b, uint32_t first, uint32_t step,
+                     uint32_t *out)
 {
-    static const uint8_t numbers[64] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21,
-                                        22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43,
-                                        44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63};
+    static const uint8_t numbers[64] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15,
+                                        16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31,
+                                        32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47,
+                                        48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63};
     const __m512i to_63 = _mm512_loadu_si512(numbers), sixteen = _mm512_set1_epi32(16);
     uint8_t places[128 + 64];
     uint32_t i = 0;
@@ -301,7 +327,8 @@ static void add_high(const uint32_t *words, uint32_t n_words, uint32_t n, uint32
     if (i < n)
         memset(places + i, 0, n - i);
     __m512i number = _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)numbers));
-    __m512i base = _mm512_add_epi32(_mm512_set1_epi32((int)first), _mm512_mullo_epi32(number, _mm512_set1_epi32((int)step)));
+    __m512i base =
+        _mm512_add_epi32(_mm512_set1_epi32((int)first), _mm512_mullo_epi32(number, _mm512_set1_epi32((int)step)));
     const __m512i next = _mm512_set1_epi32((int)(16 * step)), byte = _mm512_set1_epi32(0xff);
     const __m128i shift = _mm_cvtsi32_si128((int)b);
     for (uint32_t j = 0; j < n; j += 16) {
@@ -315,7 +342,8 @@ static void add_high(const uint32_t *words, uint32_t n_words, uint32_t n, uint32
     }
 }
 
-const gx_simd gx_simd_avx512 = {"avx512", "AVX-512", usable, unpack, unpack_docids, bytes, bytes_docids, put_bytes, sum, su, gb, gu, add_high};
+const gx_simd gx_simd_avx512 = {"avx512", "AVX-512", usable, unpack, unpack_docids, bytes, bytes_docids, put_bytes,
+                                sum,      su,        gb,     gu,     add_high};
 #else
 typedef int gx_no_avx512;
 #endif

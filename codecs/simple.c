@@ -1,8 +1,10 @@
-/* Simple-9 (Anh and Moffat, Inf. Retr. 2005), Simple-16 (Zhang, Long and Suel, WWW 2008) and Simple-8b (Anh and Moffat,
- * SPE 2010): as many integers as fit into a word of 32 or 64 bits, the selector in its top 4 bits (simple.h).
+/* Simple-9 (Anh and Moffat, Inf. Retr. 2005), Simple-16 (Zhang, Long and Suel, WWW 2008) and
+ * Simple-8b (Anh and Moffat, SPE 2010): as many integers as fit into a word of 32 or 64 bits, the
+ * selector in its top 4 bits (simple.h).
  *
- * A word takes the selector with the most integers that fits; the last word of a block may have places for more integers
- * than there are left, which are 0. A block of zeros takes no words. Words of 64 bits are two of 32, the lower one first.
+ * A word takes the selector with the most integers that fits; the last word of a block may have
+ * places for more integers than there are left, which are 0. A block of zeros takes no words. Words
+ * of 64 bits are two of 32, the lower one first.
  */
 #include <string.h>
 
@@ -13,10 +15,10 @@
 enum { BLOCK = 128, N_SELECTORS = 16 };
 
 typedef struct scheme {
-    uint8_t runs[N_SELECTORS][6]; /* n0, b0, n1, b1, n2, b2 */
-    uint8_t count[N_SELECTORS];   /* integers of a word; 0: no such selector, or an escape */
-    uint32_t size;                /* words of 32 bits in a word */
-    uint32_t limit;               /* integers from here on are escaped; 0: none are */
+    uint8_t runs[N_SELECTORS][6];  /* n0, b0, n1, b1, n2, b2 */
+    uint8_t count[N_SELECTORS];    /* integers of a word; 0: no such selector, or an escape */
+    uint32_t size;                 /* words of 32 bits in a word */
+    uint32_t limit;                /* integers from here on are escaped; 0: none are */
     uint32_t escape, escape_shift; /* an escape is a word with word >> escape_shift == escape */
 } scheme;
 
@@ -24,10 +26,14 @@ typedef struct scheme {
 #define COUNT(s, n0, b0, n1, b1, n2, b2) [s] = (n0) + (n1) + (n2),
 
 static const scheme simple9 = {{GX_SIMPLE9(RUNS)}, {GX_SIMPLE9(COUNT)}, 1, GX_SIMPLE9_LIMIT, GX_SIMPLE9_ESCAPE, 28};
-static const scheme simple16 = {{GX_SIMPLE16(RUNS)}, {GX_SIMPLE16(COUNT)}, 1, GX_SIMPLE16_LIMIT, GX_SIMPLE16_ESCAPE, 20};
+static const scheme simple16 = {{GX_SIMPLE16(RUNS)}, {GX_SIMPLE16(COUNT)}, 1,
+                                GX_SIMPLE16_LIMIT,   GX_SIMPLE16_ESCAPE,   20};
 static const scheme simple8b = {{GX_SIMPLE8B(RUNS)}, {GX_SIMPLE8B(COUNT)}, 2, 0, 0, 0};
 
-static uint32_t max_words(uint32_t n) { return 2 * n; }
+static uint32_t max_words(uint32_t n)
+{
+    return 2 * n;
+}
 
 /* ---- words ---- */
 
@@ -36,11 +42,20 @@ static inline uint64_t get_word(const scheme *s, const uint32_t *words)
     return s->size == 2 ? (uint64_t)words[1] << 32 | words[0] : words[0];
 }
 
-static inline uint32_t selector_of(const scheme *s, uint64_t word) { return (uint32_t)(word >> (32 * s->size - 4)); }
+static inline uint32_t selector_of(const scheme *s, uint64_t word)
+{
+    return (uint32_t)(word >> (32 * s->size - 4));
+}
 
-static inline uint64_t data_of(const scheme *s, uint64_t word) { return word & (((uint64_t)1 << (32 * s->size - 4)) - 1); }
+static inline uint64_t data_of(const scheme *s, uint64_t word)
+{
+    return word & (((uint64_t)1 << (32 * s->size - 4)) - 1);
+}
 
-static inline bool is_escape(const scheme *s, uint64_t word) { return s->limit && word >> s->escape_shift == s->escape; }
+static inline bool is_escape(const scheme *s, uint64_t word)
+{
+    return s->limit && word >> s->escape_shift == s->escape;
+}
 
 /* ---- encoding ---- */
 
@@ -108,24 +123,30 @@ static inline uint32_t *run(uint32_t *out, uint64_t data, uint32_t at, uint32_t 
 }
 
 /* A whole word; all widths are constants here. */
-#define UNPACK(s, n0, b0, n1, b1, n2, b2)                                                                   \
-    case s:                                                                                                 \
-        run(run(run(out, data, 0, n0, b0), data, (n0) * (b0), n1, b1), data, (n0) * (b0) + (n1) * (b1), n2, b2); \
+#define UNPACK(s, n0, b0, n1, b1, n2, b2)                                                                              \
+    case s:                                                                                                            \
+        run(run(run(out, data, 0, n0, b0), data, (n0) * (b0), n1, b1), data, (n0) * (b0) + (n1) * (b1), n2, b2);       \
         break;
 
 static inline void unpack9(uint32_t selector, uint32_t data, uint32_t *out)
 {
-    switch (selector) { GX_SIMPLE9(UNPACK) }
+    switch (selector) {
+        GX_SIMPLE9(UNPACK)
+    }
 }
 
 static inline void unpack16(uint32_t selector, uint32_t data, uint32_t *out)
 {
-    switch (selector) { GX_SIMPLE16(UNPACK) }
+    switch (selector) {
+        GX_SIMPLE16(UNPACK)
+    }
 }
 
 static inline void unpack8b(uint32_t selector, uint64_t data, uint32_t *out)
 {
-    switch (selector) { GX_SIMPLE8B(UNPACK) }
+    switch (selector) {
+        GX_SIMPLE8B(UNPACK)
+    }
 }
 
 static inline void unpack(const scheme *s, uint32_t selector, uint64_t data, uint32_t *out)
@@ -229,7 +250,8 @@ static inline bool valid(const scheme *s, const uint32_t *words, uint32_t n_word
             return false;
         const uint32_t m = count < n - p ? count : n - p;
         const uint8_t *const runs = s->runs[selector];
-        if (data >> bits_of(runs, m) || (runs[1] > 32 && data >> 32) || (escaped && unpack_one(runs, data, 0) > gx_mask(GX_SIMPLE_LOW)))
+        if (data >> bits_of(runs, m) || (runs[1] > 32 && data >> 32) ||
+            (escaped && unpack_one(runs, data, 0) > gx_mask(GX_SIMPLE_LOW)))
             return false;
         escaped = false;
         any |= data;
@@ -240,7 +262,7 @@ static inline bool valid(const scheme *s, const uint32_t *words, uint32_t n_word
 
 /* ---- the codecs ---- */
 
-#define SIMPLE(scheme, title, source, id, docids, tfs)                                                                    \
+#define SIMPLE(scheme, title, source, id, docids, tfs)                                                                 \
     static uint32_t encode_##scheme(const uint32_t *in, uint32_t n, uint8_t param, uint32_t *out)                      \
     {                                                                                                                  \
         (void)param;                                                                                                   \
@@ -262,8 +284,9 @@ static inline bool valid(const scheme *s, const uint32_t *words, uint32_t n_word
         (void)param;                                                                                                   \
         return at(&scheme, words, n_words, i);                                                                         \
     }                                                                                                                  \
-    const gx_codec gx_codec_##scheme = {#scheme, title, source, id, BLOCK, false, NULL, max_words, encode_##scheme,    \
-                                        valid_##scheme, decode_##scheme, at_##scheme, NULL, NULL, {docids, tfs}}
+    const gx_codec gx_codec_##scheme = {                                                                               \
+        #scheme,         title,          source,          id,          BLOCK, false, NULL,         max_words,          \
+        encode_##scheme, valid_##scheme, decode_##scheme, at_##scheme, NULL,  NULL,  {docids, tfs}}
 
 SIMPLE(simple9, "Simple-9", "Anh and Moffat, Inf. Retr. 2005", GX_CODEC_SIMPLE9, 23, 24);
 SIMPLE(simple16, "Simple-16", "Zhang, Long and Suel, WWW 2008", GX_CODEC_SIMPLE16, 27, 34);

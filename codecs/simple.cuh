@@ -1,16 +1,18 @@
-/* simple.cuh: Simple-9, Simple-16 and Simple-8b on the device (decode.cuh): a lane takes a word. Each word is independent once
- * a scan over the words' counts tells where its integers go. */
-#ifndef GX_SIMPLE_CUH
-#define GX_SIMPLE_CUH
+/* simple.cuh: Simple-9, Simple-16 and Simple-8b on the device (decode.cuh): a lane takes a word.
+ * Each word is independent once a scan over the words' counts tells where its integers go. */
+#ifndef GX_CODECS_SIMPLE_CUH
+#define GX_CODECS_SIMPLE_CUH
 
 #include "codecs/decode.cuh"
 #include "codecs/simple.h"
 
 namespace gx {
 
-/* What a lane must know of a selector, one word: the integers that it stands for, their bits, and, for Simple-16, which of
- * them (bit i: integer i) have a bit more: n | b << 8 for Simple-8b, else n | b << 5 | which << 10. */
-__host__ __device__ constexpr uint32_t simple_entry(uint32_t n0, uint32_t b0, uint32_t n1, uint32_t b1, uint32_t n2, uint32_t b2)
+/* What a lane must know of a selector, one word: the integers that it stands for, their bits, and,
+ * for Simple-16, which of them (bit i: integer i) have a bit more: n | b << 8 for Simple-8b, else n
+ * | b << 5 | which << 10. */
+__host__ __device__ constexpr uint32_t simple_entry(uint32_t n0, uint32_t b0, uint32_t n1, uint32_t b1, uint32_t n2,
+                                                    uint32_t b2)
 {
     const uint32_t least = n1 == 0 ? b0 : b0 < b1 ? b0 : b1; /* of three widths the third is the first */
     return (n0 + n1 + n2) | least << 5 |
@@ -27,7 +29,10 @@ template <bool VARIED> struct simple_words_32 {
     template <bool LDG> static __device__ __forceinline__ word get(const uint32_t *p) { return load<LDG>(p); }
     static __device__ __forceinline__ uint32_t selector(word x) { return x >> 28; }
     static __device__ __forceinline__ uint32_t count(uint32_t entry) { return entry & 31; }
-    static __device__ __forceinline__ uint32_t bits(uint32_t entry) { return (entry >> 5 & 31) + (VARIED && entry >> 10 != 0); }
+    static __device__ __forceinline__ uint32_t bits(uint32_t entry)
+    {
+        return (entry >> 5 & 31) + (VARIED && entry >> 10 != 0);
+    }
 
     /* Integer k of a word. */
     static __device__ __forceinline__ uint32_t one(word x, uint32_t entry, uint32_t k)
@@ -141,7 +146,8 @@ template <class WORDS, bool LDG> struct simple {
         n = n_;
     }
 
-    /* 32 words at a time, a lane each; a lane then finds the word of each of its integers by the words' ends. */
+    /* 32 words at a time, a lane each; a lane then finds the word of each of its integers by the
+     * words' ends. */
     __device__ __forceinline__ void next(uint32_t lane, uint32_t (&v)[V])
     {
         const uint32_t my_entry = WORDS::entry(lane % 16);
@@ -182,7 +188,8 @@ template <class WORDS, bool LDG> struct simple {
         }
     }
 
-    static __device__ __forceinline__ uint32_t at(const uint32_t *w, uint32_t n_words, uint32_t, uint32_t i, uint32_t = 0)
+    static __device__ __forceinline__ uint32_t at(const uint32_t *w, uint32_t n_words, uint32_t, uint32_t i,
+                                                  uint32_t = 0)
     {
         uint32_t high = 0;
         for (uint32_t k = 0; k + WORDS::SIZE <= n_words; k += WORDS::SIZE) {

@@ -1,9 +1,11 @@
 /* varint.cuh: the byte-oriented codes (varint.h) on the device.
  *
- * Lane l of a warp decodes integers 4 l .. 4 l + 3 of a block, one behind another, from the place where the first begins. A code
- * is a struct that knows how places are found and how four integers are read:
+ * Lane l of a warp decodes integers 4 l .. 4 l + 3 of a block, one behind another, from the place
+ * where the first begins. A code is a struct that knows how places are found and how four integers
+ * are read:
  *
- *   varint-SU, varint-GU   by a scan: over the integers that begin in each word, or that end in each group
+ *   varint-SU, varint-GU   by a scan: over the integers that begin in each word, or that end in
+ *                          each group
  *   varint-PU, -PB, -GB    by walking: a place depends on all lengths before it
  *
  *   NARROW                 words of a block of 128 integers of one byte each
@@ -12,15 +14,17 @@
  *   SCANS                  which of the two it is:
  *     place(words, n_words, n, lane)   where integer 4 l begins, 4 l < n; all lanes together
  *     place_of(words, n_words, i)      where integer i begins; one lane alone
- *     put_places(words, n_words, lane, pitch, places)   place() of a block of 128, lane l's to places[l * pitch]
+ *     put_places(words, n_words, lane, pitch, places)   place() of a block of 128, lane l's to
+ *     places[l * pitch]
  *     length(first)                    bytes from one place to the next, by the first of them
  *   STEP                   integers from one place to the next: 4 in varint-GB, else 1
  *   read(words, n_words, p, v)         the integers v[N] from place p on; varint-GB: four
  *
- * A place is a byte of the block, or, varint-GU, a data byte, descriptors not counted. Places beyond the block are clamped to it.
+ * A place is a byte of the block, or, varint-GU, a data byte, descriptors not counted. Places
+ * beyond the block are clamped to it.
  */
-#ifndef GX_VARINT_CUH
-#define GX_VARINT_CUH
+#ifndef GX_CODECS_VARINT_CUH
+#define GX_CODECS_VARINT_CUH
 
 #include "codecs/decode.cuh"
 
@@ -34,13 +38,14 @@ template <bool LDG> __device__ __forceinline__ uint32_t byte_at(const uint32_t *
 }
 
 /* Four bytes from p on, p clamped to the block. */
-template <bool LDG> __device__ __forceinline__ uint32_t four_bytes_at(const uint32_t *words, uint32_t n_words, uint32_t p)
+template <bool LDG>
+__device__ __forceinline__ uint32_t four_bytes_at(const uint32_t *words, uint32_t n_words, uint32_t p)
 {
     return gpuvbyte<128, LDG>::bytes_at(words, n_words, p);
 }
 
-/* The lane whose share of counted things holds the `target`-th, given each lane's count with those of the lanes before it.
- * 31 if none does. */
+/* The lane whose share of counted things holds the `target`-th, given each lane's count with those
+ * of the lanes before it. 31 if none does. */
 __device__ __forceinline__ uint32_t lane_with(uint32_t sums, uint32_t target)
 {
     uint32_t k = 0;
@@ -59,7 +64,10 @@ template <uint32_t MAX> __device__ __forceinline__ uint32_t without_lowest(uint3
     return x;
 }
 
-__device__ __forceinline__ uint32_t lowest_one(uint32_t x) { return (uint32_t)__ffs((int)x) - 1; } /* x > 0 */
+__device__ __forceinline__ uint32_t lowest_one(uint32_t x)
+{
+    return (uint32_t)__ffs((int)x) - 1;
+} /* x > 0 */
 
 template <bool LDG> struct code_su {
     static constexpr uint32_t NARROW = 32, STEP = 1;
@@ -67,11 +75,15 @@ template <bool LDG> struct code_su {
 
     static __device__ __forceinline__ bool as_words(uint32_t, uint32_t) { return false; }
 
-    static __device__ __forceinline__ uint32_t narrow(const uint32_t *words, uint32_t lane) { return load<LDG>(words + lane) & 0x7f7f7f7fu; }
+    static __device__ __forceinline__ uint32_t narrow(const uint32_t *words, uint32_t lane)
+    {
+        return load<LDG>(words + lane) & 0x7f7f7f7fu;
+    }
 
-    /* Of 32 words from word k on, one a lane: the bytes that begin an integer, as their top bits. ended: whether the byte
-     * before word k ends one; becomes that of the next 32. */
-    static __device__ __forceinline__ uint32_t begins(const uint32_t *words, uint32_t n_words, uint32_t k, uint32_t lane, bool &ended)
+    /* Of 32 words from word k on, one a lane: the bytes that begin an integer, as their top bits.
+     * ended: whether the byte before word k ends one; becomes that of the next 32. */
+    static __device__ __forceinline__ uint32_t begins(const uint32_t *words, uint32_t n_words, uint32_t k,
+                                                      uint32_t lane, bool &ended)
     {
         const uint32_t ends = k + lane < n_words ? ~load<LDG>(words + k + lane) & 0x80808080u : 0;
         const uint32_t last = __ballot_sync(ALL_LANES, ends >> 31);
@@ -87,7 +99,8 @@ template <bool LDG> struct code_su {
         for (uint32_t k = 0; k < n_words && before < n; k += 32) {
             const uint32_t here = begins(words, n_words, k, lane, ended), count = (uint32_t)__popc(here);
             const uint32_t sums = before + warp_inclusive(count, lane), owner = lane_with(sums, 4 * lane);
-            const uint32_t first = __shfl_sync(ALL_LANES, sums - count, owner), bits = __shfl_sync(ALL_LANES, here, owner);
+            const uint32_t first = __shfl_sync(ALL_LANES, sums - count, owner),
+                           bits = __shfl_sync(ALL_LANES, here, owner);
             const uint32_t left = without_lowest<4>(bits, min(4 * lane - first, 4u));
             if (4 * lane >= first && left)
                 p = (k + owner) * 4 + lowest_one(left) / 8;
@@ -96,9 +109,10 @@ template <bool LDG> struct code_su {
         return p;
     }
 
-    /* Two words a lane, as most blocks have more than 32 words, and few more than 64. Of the integers that begin in a word at
-     * most one is the first of four. */
-    static __device__ __forceinline__ void put_places(const uint32_t *words, uint32_t n_words, uint32_t lane, uint32_t pitch, uint16_t *places)
+    /* Two words a lane, as most blocks have more than 32 words, and few more than 64. Of the
+     * integers that begin in a word at most one is the first of four. */
+    static __device__ __forceinline__ void put_places(const uint32_t *words, uint32_t n_words, uint32_t lane,
+                                                      uint32_t pitch, uint16_t *places)
     {
         uint32_t before = 0;
         bool ended = true;
@@ -119,7 +133,8 @@ template <bool LDG> struct code_su {
     }
 
     /* begins: of word k, as begins(); so many integers begin before. */
-    static __device__ __forceinline__ void put_place(uint32_t begins, uint32_t before, uint32_t k, uint32_t pitch, uint16_t *places)
+    static __device__ __forceinline__ void put_place(uint32_t begins, uint32_t before, uint32_t k, uint32_t pitch,
+                                                     uint16_t *places)
     {
         const uint32_t left = without_lowest<3>(begins, (0 - before) & 3), l = (before + 3) / 4;
         if (left && l < 32)
@@ -137,7 +152,8 @@ template <bool LDG> struct code_su {
         return 4 * n_words;
     }
 
-    template <int N> static __device__ __forceinline__ void read(const uint32_t *words, uint32_t n_words, uint32_t p, uint32_t (&v)[N])
+    template <int N>
+    static __device__ __forceinline__ void read(const uint32_t *words, uint32_t n_words, uint32_t p, uint32_t (&v)[N])
     {
 #pragma unroll
         for (int i = 0; i < N; ++i)
@@ -165,12 +181,19 @@ template <bool LDG> struct code_pu {
 
     static __device__ __forceinline__ bool as_words(uint32_t, uint32_t) { return false; }
 
-    static __device__ __forceinline__ uint32_t narrow(const uint32_t *words, uint32_t lane) { return load<LDG>(words + lane) >> 1 & 0x7f7f7f7fu; }
+    static __device__ __forceinline__ uint32_t narrow(const uint32_t *words, uint32_t lane)
+    {
+        return load<LDG>(words + lane) >> 1 & 0x7f7f7f7fu;
+    }
 
     /* An integer's bytes, by its first. */
-    static __device__ __forceinline__ uint32_t length(uint32_t first) { return (uint32_t)__popc((first ^ (first + 1)) & 31); }
+    static __device__ __forceinline__ uint32_t length(uint32_t first)
+    {
+        return (uint32_t)__popc((first ^ (first + 1)) & 31);
+    }
 
-    template <int N> static __device__ __forceinline__ void read(const uint32_t *words, uint32_t n_words, uint32_t p, uint32_t (&v)[N])
+    template <int N>
+    static __device__ __forceinline__ void read(const uint32_t *words, uint32_t n_words, uint32_t p, uint32_t (&v)[N])
     {
 #pragma unroll
         for (int i = 0; i < N; ++i)
@@ -194,11 +217,15 @@ template <bool LDG> struct code_pb {
 
     static __device__ __forceinline__ bool as_words(uint32_t n_words, uint32_t n) { return n_words > n; }
 
-    static __device__ __forceinline__ uint32_t narrow(const uint32_t *words, uint32_t lane) { return load<LDG>(words + lane) >> 2 & 0x3f3f3f3fu; }
+    static __device__ __forceinline__ uint32_t narrow(const uint32_t *words, uint32_t lane)
+    {
+        return load<LDG>(words + lane) >> 2 & 0x3f3f3f3fu;
+    }
 
     static __device__ __forceinline__ uint32_t length(uint32_t first) { return (first & 3) + 1; }
 
-    template <int N> static __device__ __forceinline__ void read(const uint32_t *words, uint32_t n_words, uint32_t p, uint32_t (&v)[N])
+    template <int N>
+    static __device__ __forceinline__ void read(const uint32_t *words, uint32_t n_words, uint32_t p, uint32_t (&v)[N])
     {
 #pragma unroll
         for (int i = 0; i < N; ++i)
@@ -225,7 +252,10 @@ template <bool LDG> struct code_gb {
     }
 
     /* A group's bytes, by its descriptor. */
-    static __device__ __forceinline__ uint32_t length(uint32_t descriptor) { return 5 + gx_sum_2bit(descriptor & 0xff); }
+    static __device__ __forceinline__ uint32_t length(uint32_t descriptor)
+    {
+        return 5 + gx_sum_2bit(descriptor & 0xff);
+    }
 
     static __device__ __forceinline__ void read(const uint32_t *words, uint32_t n_words, uint32_t p, uint32_t (&v)[4])
     {
@@ -252,7 +282,8 @@ template <bool COMPLETE, bool LDG> struct code_gu {
 
     static __device__ __forceinline__ uint32_t groups(uint32_t n_words) { return 4 * n_words / 9; }
 
-    /* A group's descriptor with its bits turned over: ones where integers end. Of groups that are not there, 0. */
+    /* A group's descriptor with its bits turned over: ones where integers end. Of groups that are
+     * not there, 0. */
     static __device__ __forceinline__ uint32_t ends_of(const uint32_t *words, uint32_t n_words, uint32_t group)
     {
         return group < groups(n_words) ? ~byte_at<LDG>(words, 9 * group) & 0xff : 0;
@@ -261,7 +292,8 @@ template <bool COMPLETE, bool LDG> struct code_gu {
     /* Data bytes of a group that belong to an integer of the next one. */
     static __device__ __forceinline__ uint32_t rest(uint32_t ends) { return COMPLETE ? 8 - gx_width(ends) : 0; }
 
-    /* Where the r-th integer that ends in a group begins; `left` bytes of the group before are the first one's. */
+    /* Where the r-th integer that ends in a group begins; `left` bytes of the group before are the
+     * first one's. */
     static __device__ __forceinline__ uint32_t begin(uint32_t group, uint32_t ends, uint32_t r, uint32_t left)
     {
         return 8 * group + (r ? lowest_one(without_lowest<6>(ends, r - 1)) + 1 : 0 - left);
@@ -273,8 +305,10 @@ template <bool COMPLETE, bool LDG> struct code_gu {
         for (uint32_t g = 0; g < groups(n_words) && before < n; g += 32) {
             const uint32_t ends = ends_of(words, n_words, g + lane), count = (uint32_t)__popc(ends);
             const uint32_t sums = before + warp_inclusive(count, lane), owner = lane_with(sums, 4 * lane);
-            const uint32_t first = __shfl_sync(ALL_LANES, sums - count, owner), last = __shfl_sync(ALL_LANES, sums, owner);
-            const uint32_t of_owner = __shfl_sync(ALL_LANES, ends, owner), of_before = __shfl_sync(ALL_LANES, ends, owner ? owner - 1 : 0);
+            const uint32_t first = __shfl_sync(ALL_LANES, sums - count, owner),
+                           last = __shfl_sync(ALL_LANES, sums, owner);
+            const uint32_t of_owner = __shfl_sync(ALL_LANES, ends, owner),
+                           of_before = __shfl_sync(ALL_LANES, ends, owner ? owner - 1 : 0);
             if (4 * lane >= first && 4 * lane < last)
                 p = begin(g + owner, of_owner, 4 * lane - first, owner ? rest(of_before) : left);
             before = __shfl_sync(ALL_LANES, sums, 31);
@@ -284,7 +318,8 @@ template <bool COMPLETE, bool LDG> struct code_gu {
     }
 
     /* Of the integers that end in a group at most two are the first of four. */
-    static __device__ __forceinline__ void put_places(const uint32_t *words, uint32_t n_words, uint32_t lane, uint32_t pitch, uint16_t *places)
+    static __device__ __forceinline__ void put_places(const uint32_t *words, uint32_t n_words, uint32_t lane,
+                                                      uint32_t pitch, uint16_t *places)
     {
         uint32_t before = 0, left = 0;
         for (uint32_t g = 0; g < groups(n_words) && before < 128; g += 32) {
@@ -319,7 +354,8 @@ template <bool COMPLETE, bool LDG> struct code_gu {
         return 8 * groups(n_words);
     }
 
-    template <int N> static __device__ __forceinline__ void read(const uint32_t *words, uint32_t n_words, uint32_t p, uint32_t (&v)[N])
+    template <int N>
+    static __device__ __forceinline__ void read(const uint32_t *words, uint32_t n_words, uint32_t p, uint32_t (&v)[N])
     {
         uint32_t at = p / 8 * 9, from = p % 8; /* the group and the byte in it */
         uint32_t ends = (~byte_at<LDG>(words, min(at, 4 * n_words)) & 0xff) >> from;
@@ -344,7 +380,8 @@ template <bool COMPLETE, bool LDG> struct code_gu {
 };
 
 /* Where integer i, a multiple of CODE::STEP, begins, if that takes all the lengths before it. */
-template <class CODE, bool LDG> __device__ __forceinline__ uint32_t walk(const uint32_t *words, uint32_t n_words, uint32_t i)
+template <class CODE, bool LDG>
+__device__ __forceinline__ uint32_t walk(const uint32_t *words, uint32_t n_words, uint32_t i)
 {
     uint32_t p = 0;
     for (; i > 0; i -= CODE::STEP)
@@ -403,7 +440,8 @@ template <class CODE, bool LDG> struct varint {
             v[i] = lane * V + i < n ? v[i] : 0;
     }
 
-    static __device__ __forceinline__ uint32_t at(const uint32_t *w, uint32_t n_words, uint32_t n, uint32_t i, uint32_t = 0)
+    static __device__ __forceinline__ uint32_t at(const uint32_t *w, uint32_t n_words, uint32_t n, uint32_t i,
+                                                  uint32_t = 0)
     {
         if (n_words == 0)
             return 0;
@@ -412,7 +450,8 @@ template <class CODE, bool LDG> struct varint {
         if constexpr (CODE::STEP == 4) {
             uint32_t p = walk<CODE, LDG>(w, n_words, i & ~3u);
             const uint32_t x = four_bytes_at<LDG>(w, n_words, p), before = x & gx_mask(2 * (i & 3));
-            return four_bytes_at<LDG>(w, n_words, p + 1 + (i & 3) + gx_sum_2bit(before)) & 0xffffffffu >> (24 - 8 * (x >> 2 * (i & 3) & 3));
+            return four_bytes_at<LDG>(w, n_words, p + 1 + (i & 3) + gx_sum_2bit(before)) &
+                   0xffffffffu >> (24 - 8 * (x >> 2 * (i & 3) & 3));
         } else {
             uint32_t v[1];
             if constexpr (CODE::SCANS)

@@ -1,16 +1,18 @@
 /* varint.h: the byte-oriented codes of Stepanov et al. (CIKM 2011), and what their coders share.
  *
- * An integer keeps its significant bits, in whole bytes, lowest first; descriptor bits tell where it ends:
+ * An integer keeps its significant bits, in whole bytes, lowest first; descriptor bits tell where
+ * it ends:
  *
  *                    | length in unary              | length in binary
  *     each byte      | varint-SU: VByte             |
  *     first byte     | varint-PU                    | varint-PB
  *     a byte apart   | varint-GU: G8IU, G8CU        | varint-GB: Group Varint
  *
- * In all of them a block's bytes are followed by zero bytes up to a whole word, and a block of zeros takes no words.
+ * In all of them a block's bytes are followed by zero bytes up to a whole word, and a block of
+ * zeros takes no words.
  */
-#ifndef GX_VARINT_H
-#define GX_VARINT_H
+#ifndef GX_CODECS_VARINT_H
+#define GX_CODECS_VARINT_H
 
 #include <string.h>
 
@@ -20,7 +22,10 @@
 enum { GX_VARINT_BLOCK = 128, GX_VARINT_MAX_WORDS = 160 }; /* that a block can take: VByte's five bytes an integer */
 
 /* Bytes that x needs, at least one. */
-static inline uint32_t gx_bytes_of(uint32_t x) { return (gx_width(x | 1) + 7) / 8; }
+static inline uint32_t gx_bytes_of(uint32_t x)
+{
+    return (gx_width(x | 1) + 7) / 8;
+}
 
 /* The first n bytes at p, at most four; four may be read. */
 static inline uint32_t gx_load_bytes(const uint8_t *p, uint32_t n)

@@ -1,19 +1,23 @@
-/* varint-GB, known as Group Varint (Dean, WSDM 2009): before each four integers a byte with their lengths less one, two
- * bits each, the first lowest.
+/* varint-GB, known as Group Varint (Dean, WSDM 2009): before each four integers a byte with their
+ * lengths less one, two bits each, the first lowest.
  *
  *     1, 300, 2, 3    | 00 00 01 00 | 01 | 2c 01 | 02 | 03 |                  5 to 17 bytes
  *
  * The last group of a block may have fewer than four, and then no bytes for the others.
  *
- * Parallel structure: a group's four integers are independent once its place is known, which is the sum of the lengths of all
- * before it: 32 steps in a block. A lane a block walks them, and leaves a place a group; then each lane of a warp takes
- * a group. With the descriptors all in front, as GPU-VByte has them, a scan would give the places.
+ * Parallel structure: a group's four integers are independent once its place is known, which is the
+ * sum of the lengths of all before it: 32 steps in a block. A lane a block walks them, and leaves a
+ * place a group; then each lane of a warp takes a group. With the descriptors all in front, as
+ * GPU-VByte has them, a scan would give the places.
  */
 #include "codecs/codec.h"
 #include "codecs/simd.h"
 #include "codecs/varint.h"
 
-static uint32_t max_words(uint32_t n) { return gx_div_up(gx_div_up(n, 4) + 4 * n, 4); }
+static uint32_t max_words(uint32_t n)
+{
+    return gx_div_up(gx_div_up(n, 4) + 4 * n, 4);
+}
 
 static uint32_t encode(const uint32_t *in, uint32_t n, uint8_t param, uint32_t *out)
 {
@@ -48,7 +52,10 @@ static bool valid(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t p
 }
 
 /* The bytes of the first k integers of a group. */
-static uint32_t bytes_of(uint32_t control, uint32_t k) { return k + gx_sum_2bit(control & gx_mask(2 * k)); }
+static uint32_t bytes_of(uint32_t control, uint32_t k)
+{
+    return k + gx_sum_2bit(control & gx_mask(2 * k));
+}
 
 static uint32_t at(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t i)
 {
@@ -59,5 +66,18 @@ static uint32_t at(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t 
     return p < end ? gx_load_bytes(p + 1 + bytes_of(*p, i), (*p >> 2 * i & 3) + 1u) : 0;
 }
 
-const gx_codec gx_codec_varintgb = {"varint-gb", "varint-GB", "Group Varint; Stepanov et al., CIKM 2011, taxonomy", GX_CODEC_VARINTGB, GX_VARINT_BLOCK, false,
-                                    NULL, max_words, encode, valid, decode, at, NULL, NULL, {10, 11}};
+const gx_codec gx_codec_varintgb = {"varint-gb",
+                                    "varint-GB",
+                                    "Group Varint; Stepanov et al., CIKM 2011, taxonomy",
+                                    GX_CODEC_VARINTGB,
+                                    GX_VARINT_BLOCK,
+                                    false,
+                                    NULL,
+                                    max_words,
+                                    encode,
+                                    valid,
+                                    decode,
+                                    at,
+                                    NULL,
+                                    NULL,
+                                    {10, 11}};

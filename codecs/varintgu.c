@@ -1,20 +1,28 @@
-/* varint-GU: groups of a descriptor and eight data bytes (Stepanov et al., CIKM 2011). Bit j of the descriptor is 0 where data
- * byte j is an integer's last: it holds the lengths less one in unary, separated by zeros, the first lowest.
+/* varint-GU: groups of a descriptor and eight data bytes (Stepanov et al., CIKM 2011). Bit j of the
+ * descriptor is 0 where data byte j is an integer's last: it holds the lengths less one in unary,
+ * separated by zeros, the first lowest.
  *
- *     aaaa, bbbbbb, cc, dddddddd    G8IU | 11001101 | aa aa bb bb bb cc 00 00 | 11110111 | dd dd dd dd 00 00 00 00 |
- *                                   G8CU | 11001101 | aa aa bb bb bb cc dd dd | 11111101 | dd dd 00 00 00 00 00 00 |
+ *     aaaa, bbbbbb, cc, dddddddd    G8IU | 11001101 | aa aa bb bb bb cc 00 00 | 11110111 | dd dd dd
+ *     dd 00 00 00 00 |
+ *                                   G8CU | 11001101 | aa aa bb bb bb cc dd dd | 11111101 | dd dd 00
+ *                                   00 00 00 00 00 |
  *
- * G8IU's groups are incomplete: an integer that does not fit begins the next one. G8CU's are complete: it goes on there. Data
- * bytes left over are 0 and their bits 1, so that a group has as many integers as its descriptor has zeros.
+ * G8IU's groups are incomplete: an integer that does not fit begins the next one. G8CU's are
+ * complete: it goes on there. Data bytes left over are 0 and their bits 1, so that a group has as
+ * many integers as its descriptor has zeros.
  *
- * Parallel structure: descriptors lie nine bytes apart. A scan over the counts of their zeros tells how many integers end
- * before each group; the rest is in the descriptor, and for G8CU in the one before. No index within the block is needed.
+ * Parallel structure: descriptors lie nine bytes apart. A scan over the counts of their zeros tells
+ * how many integers end before each group; the rest is in the descriptor, and for G8CU in the one
+ * before. No index within the block is needed.
  */
 #include "codecs/codec.h"
 #include "codecs/simd.h"
 #include "codecs/varint.h"
 
-static uint32_t max_words(uint32_t n) { return gx_div_up(9 * gx_div_up(n, 2), 4); }
+static uint32_t max_words(uint32_t n)
+{
+    return gx_div_up(9 * gx_div_up(n, 2), 4);
+}
 
 static uint32_t encode(const uint32_t *in, uint32_t n, bool complete, uint32_t *out)
 {
@@ -35,12 +43,15 @@ static uint32_t encode(const uint32_t *in, uint32_t n, bool complete, uint32_t *
             }
             p[++used] = (uint8_t)(in[i] >> 8 * k);
         }
-        p[0] &= (uint8_t)~(1u << (used - 1));
+        p[0] &= (uint8_t) ~(1u << (used - 1));
     }
     return gx_varint_close(out, p + 9);
 }
 
-static uint32_t n_groups(uint32_t n_words) { return 4 * n_words / 9; }
+static uint32_t n_groups(uint32_t n_words)
+{
+    return 4 * n_words / 9;
+}
 
 static void decode(const uint32_t *words, uint32_t n_words, uint32_t n, bool complete, uint32_t *out)
 {
@@ -49,7 +60,10 @@ static void decode(const uint32_t *words, uint32_t n_words, uint32_t n, bool com
 }
 
 /* A byte's bits that are 0, from the lowest up. */
-static uint32_t zeros(uint8_t descriptor) { return ~descriptor & 0xffu; }
+static uint32_t zeros(uint8_t descriptor)
+{
+    return ~descriptor & 0xffu;
+}
 
 static uint32_t count(uint32_t byte)
 {
@@ -58,7 +72,8 @@ static uint32_t count(uint32_t byte)
     return (byte + (byte >> 4)) & 15;
 }
 
-/* The integer is the one that ends at the i-th zero; it begins behind the zero before, in this group or the last. */
+/* The integer is the one that ends at the i-th zero; it begins behind the zero before, in this
+ * group or the last. */
 static uint32_t at(const uint32_t *words, uint32_t n_words, uint32_t n, bool complete, uint32_t i)
 {
     (void)n;
@@ -79,29 +94,42 @@ static uint32_t at(const uint32_t *words, uint32_t n_words, uint32_t n, bool com
     return x | gx_load_bytes(p + 1 + begin, (uint32_t)__builtin_ctz(bits) + 1 - begin) << 8 * left;
 }
 
-#define VARINTGU(id_, name, title, complete)                                                                                              \
-    static uint32_t encode_##id_(const uint32_t *in, uint32_t n, uint8_t param, uint32_t *out)                                            \
-    {                                                                                                                                     \
-        (void)param;                                                                                                                      \
-        return encode(in, n, complete, out);                                                                                              \
-    }                                                                                                                                     \
-    static void decode_##id_(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t *out)                           \
-    {                                                                                                                                     \
-        (void)param;                                                                                                                      \
-        decode(words, n_words, n, complete, out);                                                                                         \
-    }                                                                                                                                     \
-    static bool valid_##id_(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param)                                           \
-    {                                                                                                                                     \
-        (void)param;                                                                                                                      \
-        return gx_varint_valid(&gx_codec_##id_, words, n_words, n);                                                                       \
-    }                                                                                                                                     \
-    static uint32_t at_##id_(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t i)                              \
-    {                                                                                                                                     \
-        (void)param;                                                                                                                      \
-        return at(words, n_words, n, complete, i);                                                                                        \
-    }                                                                                                                                     \
-    const gx_codec gx_codec_##id_ = {name, title, "Stepanov et al., CIKM 2011, varint-GU", complete ? GX_CODEC_VARINTG8CU : GX_CODEC_VARINTG8IU,     \
-                                     GX_VARINT_BLOCK, false, NULL, max_words, encode_##id_, valid_##id_, decode_##id_, at_##id_, NULL, NULL, {complete ? 14 : 12, 11}};
+#define VARINTGU(id_, name, title, complete)                                                                           \
+    static uint32_t encode_##id_(const uint32_t *in, uint32_t n, uint8_t param, uint32_t *out)                         \
+    {                                                                                                                  \
+        (void)param;                                                                                                   \
+        return encode(in, n, complete, out);                                                                           \
+    }                                                                                                                  \
+    static void decode_##id_(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t *out)        \
+    {                                                                                                                  \
+        (void)param;                                                                                                   \
+        decode(words, n_words, n, complete, out);                                                                      \
+    }                                                                                                                  \
+    static bool valid_##id_(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param)                        \
+    {                                                                                                                  \
+        (void)param;                                                                                                   \
+        return gx_varint_valid(&gx_codec_##id_, words, n_words, n);                                                    \
+    }                                                                                                                  \
+    static uint32_t at_##id_(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t i)           \
+    {                                                                                                                  \
+        (void)param;                                                                                                   \
+        return at(words, n_words, n, complete, i);                                                                     \
+    }                                                                                                                  \
+    const gx_codec gx_codec_##id_ = {name,                                                                             \
+                                     title,                                                                            \
+                                     "Stepanov et al., CIKM 2011, varint-GU",                                          \
+                                     complete ? GX_CODEC_VARINTG8CU : GX_CODEC_VARINTG8IU,                             \
+                                     GX_VARINT_BLOCK,                                                                  \
+                                     false,                                                                            \
+                                     NULL,                                                                             \
+                                     max_words,                                                                        \
+                                     encode_##id_,                                                                     \
+                                     valid_##id_,                                                                      \
+                                     decode_##id_,                                                                     \
+                                     at_##id_,                                                                         \
+                                     NULL,                                                                             \
+                                     NULL,                                                                             \
+                                     {complete ? 14 : 12, 11}};
 
 VARINTGU(varintg8iu, "varint-g8iu", "varint-G8IU", false)
 VARINTGU(varintg8cu, "varint-g8cu", "varint-G8CU", true)

@@ -1,18 +1,23 @@
-/* varint-PB, known as BA or varint30: the bytes that follow the first, in binary, in the first byte's low two bits.
+/* varint-PB, known as BA or varint30: the bytes that follow the first, in binary, in the first
+ * byte's low two bits.
  *
- *     300 = 0x12c    01, then 100101100 = (300 << 2) + 1 in two bytes         1 to 4 bytes: 6, 14, 22 or 30 bits
+ *     300 = 0x12c    01, then 100101100 = (300 << 2) + 1 in two bytes         1 to 4 bytes: 6, 14,
+ *     22 or 30 bits
  *
- * A block with an integer of 2^30 or more, which these cannot hold, is its integers as words, and a zero word: one word more
- * than other blocks can have.
+ * A block with an integer of 2^30 or more, which these cannot hold, is its integers as words, and a
+ * zero word: one word more than other blocks can have.
  *
- * Parallel structure: as varint-PU's. A lane a block walks, and leaves a place each four integers; four bytes of a block map
- * the offset of the first integer in them to that of the next four bytes, so that a scan over such maps would do as well, at
- * several times the instructions.
+ * Parallel structure: as varint-PU's. A lane a block walks, and leaves a place each four integers;
+ * four bytes of a block map the offset of the first integer in them to that of the next four bytes,
+ * so that a scan over such maps would do as well, at several times the instructions.
  */
 #include "codecs/codec.h"
 #include "codecs/varint.h"
 
-static uint32_t max_words(uint32_t n) { return n + 1; }
+static uint32_t max_words(uint32_t n)
+{
+    return n + 1;
+}
 
 static uint32_t encode(const uint32_t *in, uint32_t n, uint8_t param, uint32_t *out)
 {
@@ -75,5 +80,18 @@ static uint32_t at(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t 
     return p < end ? gx_load_bytes(p, (*p & 3) + 1u) >> 2 : 0;
 }
 
-const gx_codec gx_codec_varintpb = {"varint-pb", "varint-PB", "BA, varint30; Stepanov et al., CIKM 2011, taxonomy", GX_CODEC_VARINTPB, GX_VARINT_BLOCK, false,
-                                    NULL, max_words, encode, valid, decode, at, NULL, NULL, {15, 10}};
+const gx_codec gx_codec_varintpb = {"varint-pb",
+                                    "varint-PB",
+                                    "BA, varint30; Stepanov et al., CIKM 2011, taxonomy",
+                                    GX_CODEC_VARINTPB,
+                                    GX_VARINT_BLOCK,
+                                    false,
+                                    NULL,
+                                    max_words,
+                                    encode,
+                                    valid,
+                                    decode,
+                                    at,
+                                    NULL,
+                                    NULL,
+                                    {15, 10}};

@@ -1,17 +1,23 @@
-/* varint-PU: the bytes that follow the first, in unary, in the first byte's low bits; the integer above them.
+/* varint-PU: the bytes that follow the first, in unary, in the first byte's low bits; the integer
+ * above them.
  *
- *     300 = 0x12c    01, then 1 00101100 = (300 << 2) + 1 in two bytes        1 to 5 bytes, as VByte's
+ *     300 = 0x12c    01, then 1 00101100 = (300 << 2) + 1 in two bytes        1 to 5 bytes, as
+ *     VByte's
  *
  * An integer of L bytes, least first, is (x << L) + 2^(L-1) - 1.
  *
- * Parallel structure: none within a block without an index, as a byte does not show whether it is an integer's first; but
- * blocks are independent, and 32 places, one each four integers, are all that the lanes of a warp need to go on by themselves.
- * One lane a block walks through the first bytes and leaves them (varint.cuh).
+ * Parallel structure: none within a block without an index, as a byte does not show whether it is
+ * an integer's first; but blocks are independent, and 32 places, one each four integers, are all
+ * that the lanes of a warp need to go on by themselves. One lane a block walks through the first
+ * bytes and leaves them (varint.cuh).
  */
 #include "codecs/codec.h"
 #include "codecs/varint.h"
 
-static uint32_t max_words(uint32_t n) { return gx_div_up(5 * n, 4); }
+static uint32_t max_words(uint32_t n)
+{
+    return gx_div_up(5 * n, 4);
+}
 
 static uint32_t encode(const uint32_t *in, uint32_t n, uint8_t param, uint32_t *out)
 {
@@ -84,5 +90,18 @@ static uint32_t at(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t 
     return x;
 }
 
-const gx_codec gx_codec_varintpu = {"varint-pu", "varint-PU", "Stepanov et al., CIKM 2011, taxonomy", GX_CODEC_VARINTPU, GX_VARINT_BLOCK, false,
-                                    NULL, max_words, encode, valid, decode, at, NULL, NULL, {16, 10}};
+const gx_codec gx_codec_varintpu = {"varint-pu",
+                                    "varint-PU",
+                                    "Stepanov et al., CIKM 2011, taxonomy",
+                                    GX_CODEC_VARINTPU,
+                                    GX_VARINT_BLOCK,
+                                    false,
+                                    NULL,
+                                    max_words,
+                                    encode,
+                                    valid,
+                                    decode,
+                                    at,
+                                    NULL,
+                                    NULL,
+                                    {16, 10}};

@@ -1,16 +1,20 @@
-/* varint-SU, known as VByte, varint or VInt: seven bits a byte, lowest first; the eighth says that another byte follows.
+/* varint-SU, known as VByte, varint or VInt: seven bits a byte, lowest first; the eighth says that
+ * another byte follows.
  *
  *     300 = 0x12c    | 1 0101100 | 0 0000010 |         1 to 5 bytes
  *
- * Parallel structure: a byte without the eighth bit ends an integer, whatever stands before it, so that every byte knows by
- * itself whether the next one begins an integer. A scan over the counts of such bytes gives each integer's place; no index
- * within the block is needed.
+ * Parallel structure: a byte without the eighth bit ends an integer, whatever stands before it, so
+ * that every byte knows by itself whether the next one begins an integer. A scan over the counts of
+ * such bytes gives each integer's place; no index within the block is needed.
  */
 #include "codecs/codec.h"
 #include "codecs/simd.h"
 #include "codecs/varint.h"
 
-static uint32_t max_words(uint32_t n) { return gx_div_up(5 * n, 4); }
+static uint32_t max_words(uint32_t n)
+{
+    return gx_div_up(5 * n, 4);
+}
 
 static uint32_t encode(const uint32_t *in, uint32_t n, uint8_t param, uint32_t *out)
 {
@@ -41,7 +45,10 @@ static bool valid(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t p
 }
 
 /* Bytes of a word that end an integer, each as its lowest bit. */
-static uint32_t ends_of(uint32_t word) { return ~word >> 7 & 0x01010101u; }
+static uint32_t ends_of(uint32_t word)
+{
+    return ~word >> 7 & 0x01010101u;
+}
 
 static uint32_t at(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t i)
 {
@@ -57,5 +64,18 @@ static uint32_t at(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t 
     return gx_simds[0]->su(p, (const uint8_t *)(words + n_words), 1, one) ? one[0] : 0;
 }
 
-const gx_codec gx_codec_varintsu = {"varint-su", "varint-SU", "VByte; Stepanov et al., CIKM 2011, taxonomy", GX_CODEC_VARINTSU, GX_VARINT_BLOCK, false,
-                                    NULL, max_words, encode, valid, decode, at, NULL, NULL, {15, 10}};
+const gx_codec gx_codec_varintsu = {"varint-su",
+                                    "varint-SU",
+                                    "VByte; Stepanov et al., CIKM 2011, taxonomy",
+                                    GX_CODEC_VARINTSU,
+                                    GX_VARINT_BLOCK,
+                                    false,
+                                    NULL,
+                                    max_words,
+                                    encode,
+                                    valid,
+                                    decode,
+                                    at,
+                                    NULL,
+                                    NULL,
+                                    {15, 10}};

@@ -4,8 +4,8 @@
  *
  * Of several files that belong together all are synced before the first is renamed.
  */
-#ifndef GX_ASIDE_H
-#define GX_ASIDE_H
+#ifndef GX_ENGINE_ATOMIC_FILE_H
+#define GX_ENGINE_ATOMIC_FILE_H
 
 #include <stdio.h>
 
@@ -16,7 +16,8 @@ typedef struct gx_aside {
     FILE *file;         /* errors of writing stay with it until it is synced */
 } gx_aside;
 
-/* path is copied. GX_EEXISTS (unless force), GX_ENOTFOUND (no such directory), GX_EIO, GX_ENOMEM. */
+/* path is copied. GX_EEXISTS (unless force), GX_ENOTFOUND (no such directory), GX_EIO, GX_ENOMEM.
+ * */
 gx_status gx_aside_open(gx_aside *o, const char *path, bool force, gx_error *err);
 gx_status gx_aside_sync(gx_aside *o, gx_error *err);   /* to the disk, and closed. GX_EIO, also of earlier writes */
 gx_status gx_aside_rename(gx_aside *o, gx_error *err); /* to its path. GX_EIO */

@@ -1,7 +1,7 @@
-/* cuda.cuh: what every .cu file of the host side includes first: CUDA, the C headers with C linkage, and CUDA's errors as
- * gx_errors. */
-#ifndef GX_CUDA_CUH
-#define GX_CUDA_CUH
+/* cuda.cuh: what every .cu file of the host side includes first: CUDA, the C headers with C
+ * linkage, and CUDA's errors as gx_errors. */
+#ifndef GX_ENGINE_CUDA_CUH
+#define GX_ENGINE_CUDA_CUH
 
 #include <assert.h>
 #include <math.h>
@@ -25,8 +25,10 @@ static inline gx_status gx_cuda_status(cudaError_t e, const char *what, gx_error
     if (e == cudaErrorMemoryAllocation) {
         size_t have = 0, total = 0;
         (void)cudaMemGetInfo(&have, &total);
-        return gx_fail(err, GX_ECUDA, "GPU: %s: no memory (%.1f MiB of %.1f MiB are free); use the CPU engine, or free memory "
-                                      "on the GPU", what, (double)have / 1048576, (double)total / 1048576);
+        return gx_fail(err, GX_ECUDA,
+                       "GPU: %s: no memory (%.1f MiB of %.1f MiB are free); use the CPU engine, or "
+                       "free memory on the GPU",
+                       what, (double)have / 1048576, (double)total / 1048576);
     }
     return gx_fail(err, GX_ECUDA, "GPU: %s: %s (%s)", what, cudaGetErrorString(e), cudaGetErrorName(e));
 }

@@ -19,19 +19,24 @@ static gx_status count_devices(int *n, gx_error *err)
     (void)cudaDriverGetVersion(&driver);
     (void)cudaRuntimeGetVersion(&runtime);
     if (e == cudaErrorInsufficientDriver && driver == 0)
-        return gx_fail(err, GX_ENOGPU, "there is no NVIDIA driver on this machine (libcuda.so.1 does not load); install the "
-                                       "driver, or use the CPU engine");
+        return gx_fail(err, GX_ENOGPU,
+                       "there is no NVIDIA driver on this machine (libcuda.so.1 does not load); "
+                       "install the driver, or use the CPU engine");
     if (e == cudaErrorInsufficientDriver)
-        return gx_fail(err, GX_ENOGPU, "the NVIDIA driver serves CUDA %d.%d and this gpuidx needs %d.%d; update the driver, or "
-                                       "use the CPU engine",
+        return gx_fail(err, GX_ENOGPU,
+                       "the NVIDIA driver serves CUDA %d.%d and this gpuidx needs %d.%d; update the "
+                       "driver, or use the CPU engine",
                        driver / 1000, driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10);
     if (e == cudaErrorNoDevice || e == cudaSuccess)
-        return gx_fail(err, GX_ENOGPU, "the NVIDIA driver is there and shows no GPU (is CUDA_VISIBLE_DEVICES empty?); use the "
-                                       "CPU engine");
-    return gx_fail(err, GX_ENOGPU, "no GPU can be used: %s (%s); use the CPU engine", cudaGetErrorString(e), cudaGetErrorName(e));
+        return gx_fail(err, GX_ENOGPU,
+                       "the NVIDIA driver is there and shows no GPU (is CUDA_VISIBLE_DEVICES "
+                       "empty?); use the CPU engine");
+    return gx_fail(err, GX_ENOGPU, "no GPU can be used: %s (%s); use the CPU engine", cudaGetErrorString(e),
+                   cudaGetErrorName(e));
 }
 
-/* Whether this program holds code for the device. Asked of an empty kernel, which is compiled for what all are. */
+/* Whether this program holds code for the device. Asked of an empty kernel, which is compiled for
+ * what all are. */
 static __global__ void probe() {}
 
 static void examine(int number, gx_device *d)
@@ -55,10 +60,12 @@ static void examine(int number, gx_device *d)
     cudaFuncAttributes a;
     size_t have = 0, total = 0;
     if ((e = cudaSetDevice(number)) != cudaSuccess || (e = cudaMemGetInfo(&have, &total)) != cudaSuccess) {
-        snprintf(d->why, sizeof d->why, "it cannot be opened: %s (another process may hold it alone)", cudaGetErrorString(e));
+        snprintf(d->why, sizeof d->why, "it cannot be opened: %s (another process may hold it alone)",
+                 cudaGetErrorString(e));
     } else if ((e = cudaFuncGetAttributes(&a, probe)) != cudaSuccess) {
-        snprintf(d->why, sizeof d->why, "its compute capability is %d.%d and this gpuidx holds no code for it (%s); build with "
-                                        "-Dgpu_arch=%d%d",
+        snprintf(d->why, sizeof d->why,
+                 "its compute capability is %d.%d and this gpuidx holds no code for it (%s); "
+                 "build with -Dgpu_arch=%d%d",
                  p.major, p.minor, cudaGetErrorString(e), p.major, p.minor);
     } else {
         d->usable = true;
@@ -105,10 +112,11 @@ gx_status gx_device_use(int number, gx_error *err)
 
 /* ---- host to device ---- */
 
-/* Threads fill the buffers of a ring, one the next piece of memory and another the one behind it, and the caller's thread
- * sends them in order on one stream: copies of several streams, and of pieces that are smaller, leave the link idle between
- * them. Pinning takes long (0.5 ms a MB where it was measured) and is short for huge pages that are there; so the buffers
- * are those, and are pinned when the first pieces lie in them. */
+/* Threads fill the buffers of a ring, one the next piece of memory and another the one behind it,
+ * and the caller's thread sends them in order on one stream: copies of several streams, and of
+ * pieces that are smaller, leave the link idle between them. Pinning takes long (0.5 ms a MB where
+ * it was measured) and is short for huge pages that are there; so the buffers are those, and are
+ * pinned when the first pieces lie in them. */
 constexpr size_t PIECE = 2u << 20; /* a huge page */
 constexpr uint32_t MAX_FILLERS = 12, MORE_BUFFERS = 4, IN_FLIGHT = 2;
 constexpr uint32_t MAX_BUFFERS = MAX_FILLERS + MORE_BUFFERS;
@@ -118,7 +126,7 @@ struct upload {
     size_t bytes, n_pieces;
     char *buffers; /* [n_buffers] pieces */
     uint32_t n_buffers;
-    std::atomic<size_t> next, n_sent;         /* the next piece to fill; those of which the buffer is free again */
+    std::atomic<size_t> next, n_sent;          /* the next piece to fill; those of which the buffer is free again */
     std::atomic<size_t> n_filled[MAX_BUFFERS]; /* of a buffer: the last piece in it, + 1 */
     std::atomic<bool> stop;
 };
@@ -157,7 +165,8 @@ static cudaError_t send(upload *u, char *device, cudaStream_t stream, const cuda
     for (size_t piece = 0; piece < u->n_pieces && e == cudaSuccess; ++piece) {
         const size_t at = piece % u->n_buffers;
         wait_for(u, piece);
-        e = cudaMemcpyAsync(device + piece * PIECE, u->buffers + at * PIECE, piece_bytes(u, piece), cudaMemcpyHostToDevice, stream);
+        e = cudaMemcpyAsync(device + piece * PIECE, u->buffers + at * PIECE, piece_bytes(u, piece),
+                            cudaMemcpyHostToDevice, stream);
         if (e == cudaSuccess)
             e = cudaEventRecord(sent[at], stream);
         if (e == cudaSuccess && piece + 1 >= IN_FLIGHT) {
@@ -195,7 +204,8 @@ static cudaError_t pin_and_send(upload *u, char *device)
     return e;
 }
 
-/* [n] whole huge pages, where the system gives such; to be unmapped with n + PIECE bytes from *mapping on. */
+/* [n] whole huge pages, where the system gives such; to be unmapped with n + PIECE bytes from
+ * *mapping on. */
 static char *map_huge(size_t n, void **mapping)
 {
     *mapping = mmap(NULL, n + PIECE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -1,17 +1,22 @@
 /* gpuidx.h: the public interface of libgpuidx, whole.
  *
- *   corpus --gx_builder--> index file --gx_index_open--> gx_index      immutable, shared by any number of threads
+ *   corpus --gx_builder--> index file --gx_index_open--> gx_index      immutable, shared by any
+ *   number of threads
  *                                                        |
- *                                     gx_engine_open: the index on one engine (CPU, or one GPU's memory), shared
+ *                                     gx_engine_open: the index on one engine (CPU, or one GPU's
+ *                                     memory), shared
  *                                                        |
- *                                     gx_session_open: one thread's workspace; gx_search runs batches of queries
+ *                                     gx_session_open: one thread's workspace; gx_search runs
+ *                                     batches of queries
  *
  * Rules that hold everywhere
- *   - Every function that can fail returns a gx_status. Where it takes a gx_error, the words go there (NULL: not
- *     wanted). Out parameters are written on success only; pointers become NULL on failure.
+ *   - Every function that can fail returns a gx_status. Where it takes a gx_error, the words go
+ *     there (NULL: not wanted). Out parameters are written on success only; pointers become NULL on
+ *     failure.
  *   - Whoever opens closes. Every close accepts NULL.
  *   - The library prints nothing, exits never, has no global state and installs no signal handlers.
- *   - Structures given by the caller begin with their size in bytes (sizeof), so that they can grow.
+ *   - Structures given by the caller begin with their size in bytes (sizeof), so that they can
+ *     grow.
  *   - Text is bytes, normally UTF-8; lengths are in bytes. Docids are dense numbers from 0.
  */
 #ifndef GPUIDX_H
@@ -90,21 +95,23 @@ GX_API void gx_index_get_stats(const gx_index *ix, gx_index_stats *st); /* st->s
  * NULL and *len = 0 where there is none. docid < n_docs. */
 GX_API const char *gx_index_doc_id(const gx_index *ix, uint32_t docid, size_t *len);
 GX_API const char *gx_index_doc_title(const gx_index *ix, uint32_t docid, size_t *len);
-/* A document's stored text, decompressed into *buf, which is grown with realloc (*cap its size; NULL and 0 at first) and
- * freed by the caller. docid < n_docs. GX_ENOTFOUND where the index keeps no texts, GX_ECORRUPT, GX_ENOMEM. */
+/* A document's stored text, decompressed into *buf, which is grown with realloc (*cap its size;
+ * NULL and 0 at first) and freed by the caller. docid < n_docs. GX_ENOTFOUND where the index keeps
+ * no texts, GX_ECORRUPT, GX_ENOMEM. */
 GX_API gx_status gx_index_doc_text(const gx_index *ix, uint32_t docid, char **buf, size_t *cap, size_t *len,
                                    gx_error *err);
-/* The docid of an external id, or UINT32_MAX. The first two dozen calls read through all ids; the next makes a table of 6 to 12 bytes
- * a document, in which the others look. */
+/* The docid of an external id, or UINT32_MAX. The first two dozen calls read through all ids; the
+ * next makes a table of 6 to 12 bytes a document, in which the others look. */
 GX_API uint32_t gx_index_find_doc(const gx_index *ix, const char *id, size_t len);
 
 /* ---- building an index ---- */
 
-/* A builder takes documents one after another and leaves one index file at options.path when it finishes. Its functions
- * are for one thread at a time; options.threads - 1 threads of its own help the caller's, and the file is the same for any
- * number. They block all signals, call nothing of the caller's, and have ended when gx_builder_finish or gx_builder_abort
- * returns. Memory stays near options.memory whatever the corpus: what does not fit goes through unnamed
- * temporary files next to the output. Nothing appears at path before gx_builder_finish returns GX_OK. */
+/* A builder takes documents one after another and leaves one index file at options.path when it
+ * finishes. Its functions are for one thread at a time; options.threads - 1 threads of its own help
+ * the caller's, and the file is the same for any number. They block all signals, call nothing of
+ * the caller's, and have ended when gx_builder_finish or gx_builder_abort returns. Memory stays
+ * near options.memory whatever the corpus: what does not fit goes through unnamed temporary files
+ * next to the output. Nothing appears at path before gx_builder_finish returns GX_OK. */
 typedef struct gx_builder gx_builder;
 
 /* What becomes of a document whose id was seen before. */
@@ -116,56 +123,58 @@ typedef enum gx_duplicates {
 
 typedef struct gx_builder_options {
     size_t size;
-    const char *path;        /* the index file */
-    bool force;              /* replace a file that is there already; else GX_EEXISTS */
+    const char *path; /* the index file */
+    bool force;       /* replace a file that is there already; else GX_EEXISTS */
     gx_duplicates duplicates;
     const char *docid_codec; /* names of codecs, or "auto": one a list; NULL: "gpubp128" */
     const char *tf_codec;
-    const char *analyzer;    /* "english" (NULL), "simple" or "whitespace" */
-    const char *stemmer;     /* NULL: the analyzer's own; "none", "porter", or any of Snowball's */
-    const char *stopwords;   /* NULL: the analyzer's own; "none", "lucene", or a file, a word a line */
+    const char *analyzer;  /* "english" (NULL), "simple" or "whitespace" */
+    const char *stemmer;   /* NULL: the analyzer's own; "none", "porter", or any of Snowball's */
+    const char *stopwords; /* NULL: the analyzer's own; "none", "lucene", or a file, a word a line */
     bool store_titles, store_text;
-    uint64_t memory;         /* bytes for the inversion, at least 1 MiB, at most 32 GiB are used; 0: 512 MiB */
-    const char *source;      /* where the documents come from, for `gpuidx info`; may be NULL */
-    uint32_t threads;        /* the caller's included; 0: 1. At most 256, and one a MiB of memory, are used */
+    uint64_t memory;    /* bytes for the inversion, at least 1 MiB, at most 32 GiB are used; 0: 512 MiB */
+    const char *source; /* where the documents come from, for `gpuidx info`; may be NULL */
+    uint32_t threads;   /* the caller's included; 0: 1. At most 256, and one a MiB of memory, are used */
 } gx_builder_options;
-#define GX_BUILDER_OPTIONS \
-    ((gx_builder_options){.size = sizeof(gx_builder_options), .store_titles = true})
+#define GX_BUILDER_OPTIONS ((gx_builder_options){.size = sizeof(gx_builder_options), .store_titles = true})
 
-/* The strings are copied. GX_EUSAGE, GX_EEXISTS, GX_ENOTFOUND (stop word file), GX_EIO, GX_ENOMEM. */
+/* The strings are copied. GX_EUSAGE, GX_EEXISTS, GX_ENOTFOUND (stop word file), GX_EIO, GX_ENOMEM.
+ * */
 GX_API gx_status gx_builder_open(gx_builder **out, const gx_builder_options *opt, gx_error *err);
 
-/* A document: what is indexed is title, a space, and text; its length is the number of its terms after analysis.
- * title may be NULL. Bytes are copied. The id is not empty and holds no white space nor control characters. */
+/* A document: what is indexed is title, a space, and text; its length is the number of its terms
+ * after analysis. title may be NULL. Bytes are copied. The id is not empty and holds no white space
+ * nor control characters. */
 typedef struct gx_document {
     const char *id, *title, *text;
     size_t id_len, title_len, text_len;
 } gx_document;
 
-/* GX_EINPUT (a duplicate, a bad id): this document is not added, the builder goes on. Any other failure is the
- * builder's end: all that is left to do is gx_builder_abort. With threads it may come from a document added before. */
+/* GX_EINPUT (a duplicate, a bad id): this document is not added, the builder goes on. Any other
+ * failure is the builder's end: all that is left to do is gx_builder_abort. With threads it may
+ * come from a document added before. */
 GX_API gx_status gx_builder_add(gx_builder *b, const gx_document *doc, gx_error *err);
 
 typedef struct gx_builder_counts {
     size_t size;
-    uint64_t documents;      /* in the index */
-    uint64_t empty;          /* of these, without a term */
-    uint64_t duplicates;     /* skipped or taken out */
-    uint64_t text_bytes;     /* titles and texts taken in */
-    uint64_t tokens;         /* terms after analysis: the sum of document lengths */
-    uint64_t postings, terms;/* final only after gx_builder_finish */
-    uint64_t dropped_tokens; /* longer than the analyzer's limit */
-    uint64_t replaced_bytes; /* not UTF-8 */
-    uint64_t memory_bytes;   /* held for the inversion now, without documents on their way to a thread */
-    uint32_t spills;         /* times that it went to a temporary file */
-    double seconds[5];       /* by stage, of all threads together: 0 analyse, 1 invert, 2 merge, 3 encode and write lists,
+    uint64_t documents;       /* in the index */
+    uint64_t empty;           /* of these, without a term */
+    uint64_t duplicates;      /* skipped or taken out */
+    uint64_t text_bytes;      /* titles and texts taken in */
+    uint64_t tokens;          /* terms after analysis: the sum of document lengths */
+    uint64_t postings, terms; /* final only after gx_builder_finish */
+    uint64_t dropped_tokens;  /* longer than the analyzer's limit */
+    uint64_t replaced_bytes;  /* not UTF-8 */
+    uint64_t memory_bytes;    /* held for the inversion now, without documents on their way to a thread */
+    uint32_t spills;          /* times that it went to a temporary file */
+    double seconds[5]; /* by stage, of all threads together: 0 analyse, 1 invert, 2 merge, 3 encode and write lists,
                               * 4 documents and file */
-    double adding;           /* seconds that gx_builder_add took of its caller's thread */
+    double adding;     /* seconds that gx_builder_add took of its caller's thread */
 } gx_builder_counts;
 GX_API void gx_builder_get_counts(const gx_builder *b, gx_builder_counts *counts); /* size set by the caller */
 
-/* Seal the index: sync it and give it its name. The counts are final then, and all that is left to do is
- * gx_builder_abort, which frees the builder. GX_EIO, GX_ENOMEM. */
+/* Seal the index: sync it and give it its name. The counts are final then, and all that is left to
+ * do is gx_builder_abort, which frees the builder. GX_EIO, GX_ENOMEM. */
 GX_API gx_status gx_builder_finish(gx_builder *b, gx_error *err);
 /* Free the builder; without a finished index nothing is left behind. NULL is fine. */
 GX_API void gx_builder_abort(gx_builder *b);
@@ -184,15 +193,18 @@ typedef struct gx_engine_options {
     int device;             /* CUDA's number of the GPU */
     uint64_t device_memory; /* most bytes of GPU memory to use, 0: what is free less a reserve */
     uint64_t map_memory;    /* most bytes for derived maps (host memory, or GPU memory on one), UINT64_MAX: no limit */
-    uint32_t linger_us;          /* us. A GPU that has answered a query alone waits so long, at most a second, for the session's next one, and is
-                             * held meanwhile, by one query after another for at most 10 ms plus that: what else this engine does has it
-                             * let go, other programs and engines wait. 0: never */
+    /* After answering a single query the search kernel of a GPU stays resident and polls this many microseconds (at most
+     * a second) for the session's next query, which then skips the launch (about 4 us). It occupies the GPU meanwhile;
+     * any other call on this engine stops it, and it never runs longer than 10 ms without yielding. 0: off. */
+    uint32_t linger_us;
 } gx_engine_options;
 #define GX_DEFAULT_LINGER 100
-#define GX_ENGINE_OPTIONS ((gx_engine_options){sizeof(gx_engine_options), GX_ENGINE_AUTO, 0, 0, UINT64_MAX, GX_DEFAULT_LINGER})
+#define GX_ENGINE_OPTIONS                                                                                              \
+    ((gx_engine_options){sizeof(gx_engine_options), GX_ENGINE_AUTO, 0, 0, UINT64_MAX, GX_DEFAULT_LINGER})
 
-/* ix must outlive the engine. With GX_ENGINE_AUTO a CPU engine is opened where no GPU can be used, and why is put
- * into err (status GX_OK). opt may be NULL. An engine is shared by any number of threads. */
+/* ix must outlive the engine. With GX_ENGINE_AUTO a CPU engine is opened where no GPU can be used,
+ * and why is put into err (status GX_OK). opt may be NULL. An engine is shared by any number of
+ * threads. */
 GX_API gx_status gx_engine_open(gx_engine **out, const gx_index *ix, const gx_engine_options *opt, gx_error *err);
 GX_API void gx_engine_close(gx_engine *en);
 GX_API gx_engine_kind gx_engine_get_kind(const gx_engine *en); /* GX_ENGINE_CPU or GX_ENGINE_GPU */
@@ -221,10 +233,13 @@ typedef enum gx_preset {
 GX_API bool gx_preset_find(const char *name, gx_preset *out);
 GX_API const char *gx_preset_name(gx_preset p);
 
-/* How a search finds the answer, which is the same for all. Those but the first are Ding, He, Yan and Suel's (WWW 2009). */
+/* How a search finds the answer, which is the same for all. Those but the first are Ding, He, Yan
+ * and Suel's (WWW 2009). */
 typedef enum gx_algorithm {
-    GX_ALGORITHM_AUTO, /* the engine's own, the fastest: list at a time under a running threshold, with bounds and maps */
-    GX_ALGORITHM_PMF,  /* AND: the shortest list is intersected with the others by Parallel Merge Find, and blocks into which
+    /* the engine's own, the fastest: list at a time under a running threshold, with bounds and maps
+     * */
+    GX_ALGORITHM_AUTO,
+    GX_ALGORITHM_PMF, /* AND: the shortest list is intersected with the others by Parallel Merge Find; blocks into which
                         * no candidate falls are skipped. OR: as GX_ALGORITHM_TAAT */
     GX_ALGORITHM_TAAT, /* term at a time into direct-mapped accumulators, one a document; every posting is scored */
     GX_N_ALGORITHMS
@@ -237,30 +252,35 @@ typedef enum gx_algorithm {
 typedef struct gx_query_options {
     size_t size;
     gx_op op;
-    uint32_t k;       /* most results, >= 1 */
+    uint32_t k; /* most results, >= 1 */
     gx_preset preset;
-    float k1, b;      /* NaN: the preset's own. k1 finite >= 0, b in [0, 1] */
-    bool prune;       /* false: score every posting. The answer is the same */
-    bool count;       /* also count the matching documents, exactly (costs a pass over the lists) */
+    float k1, b;                /* NaN: the preset's own. k1 finite >= 0, b in [0, 1] */
+    bool prune;                 /* false: score every posting. The answer is the same */
+    bool count;                 /* also count the matching documents, exactly (costs a pass over the lists) */
     bool (*cancel)(void *user); /* asked now and then while a search runs; true stops it. May be NULL */
     void *user;
-    double seconds;   /* the most time that a call may take, 0: no limit; past it, GX_EDEADLINE */
+    double seconds;         /* the most time that a call may take, 0: no limit; past it, GX_EDEADLINE */
     gx_algorithm algorithm; /* where prune is true */
-    uint32_t recursion;     /* of Parallel Merge Find: levels in which a list is split before every docid is looked for, 0 to
+    uint32_t
+        recursion; /* of Parallel Merge Find: levels in which a list is split before every docid is looked for, 0 to
                              * GX_MAX_RECURSION */
 } gx_query_options;
-#define GX_QUERY_OPTIONS \
-    ((gx_query_options){sizeof(gx_query_options), GX_OP_OR, 10, GX_BM25, __builtin_nanf(""), __builtin_nanf(""), true, false, NULL, NULL, 0, \
-                        GX_ALGORITHM_AUTO, 3})
+#define GX_QUERY_OPTIONS                                                                                               \
+    ((gx_query_options){sizeof(gx_query_options), GX_OP_OR, 10, GX_BM25, __builtin_nanf(""), __builtin_nanf(""), true, \
+                        false, NULL, NULL, 0, GX_ALGORITHM_AUTO, 3})
 
-/* Find, of every two of the n_lists longest lists (all, if there are fewer), the score of the k-th best document of their OR by opt's scorer, k1, b
- * and k, with up to n_threads sessions. An OR of both, and of more, by that scorer, k1 and b and of a k that is not greater begins at it from now on: the answers
- * are the same, and sooner found. Takes as long as n_lists^2 / 2 queries, and 4 bytes for each. Thread-safe; other threads may
- * search meanwhile. opt may be NULL; its op, prune, algorithm and seconds do not matter, its cancel function is asked, by all these sessions' threads. What is
- * known already is not found again. GX_EUSAGE (n_lists above GX_MAX_PAIRED; more than 64 different scorers, k1, b, k and n_lists), GX_ENOMEM, GX_ECUDA,
- * GX_ECANCELLED: nothing has changed. */
+/* Find, of every two of the n_lists longest lists (all, if there are fewer), the score of the k-th
+ * best document of their OR by opt's scorer, k1, b and k, with up to n_threads sessions. An OR of
+ * both, and of more, by that scorer, k1 and b and of a k that is not greater begins at it from now
+ * on: the answers are the same, and sooner found. Takes as long as n_lists^2 / 2 queries, and 4
+ * bytes for each. Thread-safe; other threads may search meanwhile. opt may be NULL; its op, prune,
+ * algorithm and seconds do not matter, its cancel function is asked, by all these sessions'
+ * threads. What is known already is not found again. GX_EUSAGE (n_lists above GX_MAX_PAIRED; more
+ * than 64 different scorers, k1, b, k and n_lists), GX_ENOMEM, GX_ECUDA, GX_ECANCELLED: nothing has
+ * changed. */
 #define GX_MAX_PAIRED 4096u
-GX_API gx_status gx_engine_learn_pairs(gx_engine *en, const gx_query_options *opt, uint32_t n_lists, uint32_t n_threads, gx_error *err);
+GX_API gx_status gx_engine_learn_pairs(gx_engine *en, const gx_query_options *opt, uint32_t n_lists, uint32_t n_threads,
+                                       gx_error *err);
 
 /* One query: text, analysed with the index's own analyzer. A repeated term counts as a weight. */
 typedef struct gx_query {
@@ -268,8 +288,9 @@ typedef struct gx_query {
     size_t len;
 } gx_query;
 
-/* Where the answers of n queries go: query i's are at [i * k, i * k + n_hits[i]), best first, by score and then by
- * smaller docid. Each array is the caller's, [n * k] or [n]; n_matches may be NULL, as may scores. */
+/* Where the answers of n queries go: query i's are at [i * k, i * k + n_hits[i]), best first, by
+ * score and then by smaller docid. Each array is the caller's, [n * k] or [n]; n_matches may be
+ * NULL, as may scores. */
 typedef struct gx_results {
     size_t size;
     uint32_t *docids;
@@ -281,11 +302,12 @@ typedef struct gx_results {
 GX_API gx_status gx_session_open(gx_session **out, gx_engine *en, gx_error *err);
 GX_API void gx_session_close(gx_session *s);
 
-/* Run n queries. A session serves one thread at a time. The primitive is the batch; one query is n = 1.
- * GX_EUSAGE (k = 0, a query of more than GX_MAX_TERMS terms, bad k1 or b, no such algorithm, no place for results), GX_ENOMEM, GX_ECUDA,
- * GX_ECANCELLED, GX_EDEADLINE; without GX_OK the results mean nothing.
- * When a GPU that GX_ENGINE_AUTO chose fails, a CPU engine answers, now and from then on, and the first search to succeed
- * says so in err (status GX_OK; err->text is empty after every other success). */
+/* Run n queries. A session serves one thread at a time. The primitive is the batch; one query is n
+ * = 1. GX_EUSAGE (k = 0, a query of more than GX_MAX_TERMS terms, bad k1 or b, no such algorithm,
+ * no place for results), GX_ENOMEM, GX_ECUDA, GX_ECANCELLED, GX_EDEADLINE; without GX_OK the
+ * results mean nothing. When a GPU that GX_ENGINE_AUTO chose fails, a CPU engine answers, now and
+ * from then on, and the first search to succeed says so in err (status GX_OK; err->text is empty
+ * after every other success). */
 GX_API gx_status gx_search(gx_session *s, const gx_query *queries, uint32_t n, const gx_query_options *opt,
                            const gx_results *out, gx_error *err);
 

@@ -3,8 +3,9 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-/* hash_avx2.c is the same function in wider registers (wider still is no faster: memory is the limit). Chosen at each call,
- * since the library has no global state; what the choice costs does not show against sections, and strings do not ask. */
+/* hash_avx2.c is the same function in wider registers (wider still is no faster: memory is the
+ * limit). Chosen at each call, since the library has no global state; what the choice costs does
+ * not show against sections, and strings do not ask. */
 #if defined(__x86_64__) && defined(__GNUC__)
 #define WIDER 1
 uint64_t gx_hash_avx2(const void *data, size_t n);

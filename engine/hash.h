@@ -1,6 +1,7 @@
-/* hash.h: XXH3-64 at the speed of the machine: of sections (checksums) and of terms (the lexicon). */
-#ifndef GX_HASH_H
-#define GX_HASH_H
+/* hash.h: XXH3-64 at the speed of the machine: of sections (checksums) and of terms (the lexicon).
+ * */
+#ifndef GX_ENGINE_HASH_H
+#define GX_ENGINE_HASH_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* hd.h: what lets one header serve the C and the CUDA compiler. */
-#ifndef GX_HD_H
-#define GX_HD_H
+#ifndef GX_ENGINE_HD_H
+#define GX_ENGINE_HD_H
 
 #ifdef __CUDACC__
 #define GX_HD __host__ __device__ __forceinline__

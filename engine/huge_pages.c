@@ -6,7 +6,10 @@
 
 #define HUGE_PAGE ((size_t)2 << 20)
 
-static size_t rounded(size_t bytes) { return (bytes + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1); }
+static size_t rounded(size_t bytes)
+{
+    return (bytes + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
+}
 
 void *gx_pages_open(size_t bytes)
 {

@@ -1,8 +1,8 @@
-/* huge_pages.h: big tables that are read at random, in huge pages where the system gives them, so that a look-up costs a
- * cache miss but no page walk on top.
+/* huge_pages.h: big tables that are read at random, in huge pages where the system gives them, so
+ * that a look-up costs a cache miss but no page walk on top.
  */
-#ifndef GX_PAGES_H
-#define GX_PAGES_H
+#ifndef GX_ENGINE_HUGE_PAGES_H
+#define GX_ENGINE_HUGE_PAGES_H
 
 #include <stddef.h>
 

@@ -12,5 +12,8 @@ const char *gx_isa_asked(void)
 
 gx_status gx_isa_refuse(gx_error *err)
 {
-    return gx_fail(err, GX_EUSAGE, "the environment's GX_CPU, '%s', names no instruction set of this processor; unset it", gx_isa_asked());
+    return gx_fail(err, GX_EUSAGE,
+                   "the environment's GX_CPU, '%s', names no instruction set of this processor; "
+                   "unset it",
+                   gx_isa_asked());
 }

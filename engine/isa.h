@@ -1,8 +1,8 @@
-/* isa.h: which instruction set of the CPU is used: the best that it has, or the one that the environment's GX_CPU names
- * ("portable", "avx2", "avx512"; for tests and measurements). Decoders (codecs/simd.h) and the search's kernels
- * (query/cpu/kernels.h) look here. */
-#ifndef GX_ISA_H
-#define GX_ISA_H
+/* isa.h: which instruction set of the CPU is used: the best that it has, or the one that the
+ * environment's GX_CPU names ("portable", "avx2", "avx512"; for tests and measurements). Decoders
+ * (codecs/simd.h) and the search's kernels (query/cpu/kernels.h) look here. */
+#ifndef GX_ENGINE_ISA_H
+#define GX_ENGINE_ISA_H
 
 #include "engine/gpuidx.h"
 

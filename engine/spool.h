@@ -1,15 +1,16 @@
-/* spool.h: a sequence of bytes that grows: a buffer in memory, and behind it, once that is full, an unlinked temporary
- * file in the output's directory. Made once from front to back, then read once from front to back. */
-#ifndef GX_SPOOL_H
-#define GX_SPOOL_H
+/* spool.h: a sequence of bytes that grows: a buffer in memory, and behind it, once that is full, an
+ * unlinked temporary file in the output's directory. Made once from front to back, then read once
+ * from front to back. */
+#ifndef GX_ENGINE_SPOOL_H
+#define GX_ENGINE_SPOOL_H
 
 #include <string.h>
 
 #include "engine/gpuidx.h"
 
-/* A new file in dir, for reading and writing: without a name where that can be (*name becomes NULL), else of a made-up
- * one, which the caller frees and unlinks. nameable: it must be possible to give it a name by linkat later. Returns the
- * descriptor, or -1 and errno. */
+/* A new file in dir, for reading and writing: without a name where that can be (*name becomes
+ * NULL), else of a made-up one, which the caller frees and unlinks. nameable: it must be possible
+ * to give it a name by linkat later. Returns the descriptor, or -1 and errno. */
 int gx_temp_open(const char *dir, bool nameable, char **name);
 
 /* write and pread until all is done. Returns 0, or the errno. */
@@ -32,7 +33,8 @@ static inline uint64_t gx_spool_bytes(const gx_spool *s)
     return s->filed + s->n;
 }
 
-/* Room for n more bytes behind the last, at *room, to be written by the caller and then counted by gx_spool_take. */
+/* Room for n more bytes behind the last, at *room, to be written by the caller and then counted by
+ * gx_spool_take. */
 gx_status gx_spool_make_room(gx_spool *s, size_t n, gx_error *err);
 
 static inline gx_status gx_spool_room(gx_spool *s, size_t n, uint8_t **room, gx_error *err)

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/hash.h"
 #include "engine/status.h"
 #include "index/check_parts.h"
-#include "engine/hash.h"
 
 #define LONG(x) ((unsigned long long)(x))
 
@@ -17,8 +17,8 @@ gx_status gx_check_sums(const gx_index *ix, gx_error *err)
         const uint64_t sum = gx_hash(ix->file + s->offset, (size_t)s->bytes);
         if (sum != s->checksum)
             return gx_corrupt(err, ix, s->kind,
-                              "its checksum is %016llx, not %016llx: the file is damaged; build the index again, or take "
-                              "it from a copy",
+                              "its checksum is %016llx, not %016llx: the file is damaged; build the index again, or "
+                              "take it from a copy",
                               LONG(sum), LONG(s->checksum));
     }
     return GX_OK;
@@ -36,8 +36,8 @@ static gx_status check_docids(const gx_index *ix, const gx_list *l, uint32_t ter
 {
     const uint32_t n = gx_list_block_n(l, j), begin = j ? l->docid_ends[j - 1] : 0;
     if (!gx_codec_block_valid(l->docids, l->payload + begin, l->docid_ends[j] - begin, n, l->docid_param))
-        return gx_corrupt(err, ix, GX_SEC_PAYLOAD, "docid block %u of list %u is no block of %u integers of %s", j, term, n,
-                          l->docids->name);
+        return gx_corrupt(err, ix, GX_SEC_PAYLOAD, "docid block %u of list %u is no block of %u integers of %s", j,
+                          term, n, l->docids->name);
     gx_list_decode_docids(l, j, docids);
     const uint64_t end = j + 1 < l->n_blocks ? l->heads[j + 1] : ix->n_docs;
     if (docids[0] != l->heads[j])
@@ -45,11 +45,11 @@ static gx_status check_docids(const gx_index *ix, const gx_list *l, uint32_t ter
                           docids[0], l->heads[j]);
     for (uint32_t i = 1; i < n; ++i)
         if (docids[i] <= docids[i - 1])
-            return gx_corrupt(err, ix, GX_SEC_PAYLOAD, "docid block %u of list %u: docid %u follows %u", j, term, docids[i],
-                              docids[i - 1]);
+            return gx_corrupt(err, ix, GX_SEC_PAYLOAD, "docid block %u of list %u: docid %u follows %u", j, term,
+                              docids[i], docids[i - 1]);
     if (docids[n - 1] >= end)
-        return gx_corrupt(err, ix, GX_SEC_PAYLOAD, "docid block %u of list %u ends with docid %u, not below %llu", j, term,
-                          docids[n - 1], LONG(end));
+        return gx_corrupt(err, ix, GX_SEC_PAYLOAD, "docid block %u of list %u ends with docid %u, not below %llu", j,
+                          term, docids[n - 1], LONG(end));
     return GX_OK;
 }
 
@@ -58,8 +58,8 @@ static gx_status check_tfs(const gx_index *ix, const gx_list *l, uint32_t term, 
 {
     const uint32_t n = gx_list_block_n(l, j), begin = j ? l->tf_ends[j - 1] : l->docid_ends[l->n_blocks - 1];
     if (!gx_codec_block_valid(l->tfs, l->payload + begin, l->tf_ends[j] - begin, n, l->tf_param))
-        return gx_corrupt(err, ix, GX_SEC_PAYLOAD, "tf block %u of list %u is no block of %u integers of %s", j, term, n,
-                          l->tfs->name);
+        return gx_corrupt(err, ix, GX_SEC_PAYLOAD, "tf block %u of list %u is no block of %u integers of %s", j, term,
+                          n, l->tfs->name);
     gx_list_decode_tfs(l, j, tfs);
     for (uint32_t i = 0; i < n; ++i) {
         if (tfs[i] == 0)

@@ -3,8 +3,8 @@
  *   GX_CHECK_HEADER     magic, version, sizes, section table, their checksum
  *   GX_CHECK_STRUCTURE  every offset, count and bound that later reads rely on
  *   GX_CHECK_CHECKSUM   every section's XXH3-64
- *   GX_CHECK_FULL       every list decoded, and encoded again, which must give the same; every stored text decoded; term
- *                       order and hash table
+ *   GX_CHECK_FULL       every list decoded, and encoded again, which must give the same; every
+ *                       stored text decoded; term order and hash table
  *
  * A refusal names the section, the place and the reason:
  *   "arxiv.gx: section HEAD: block 12 (list 7) begins at docid 99, not above 103".
@@ -14,16 +14,16 @@
 
 #include "index/index.h"
 
-/* Verify the file at path, at exactly this level, without keeping it open. As gx_index_open, which however never checks
- * less than GX_CHECK_STRUCTURE. */
+/* Verify the file at path, at exactly this level, without keeping it open. As gx_index_open, which
+ * however never checks less than GX_CHECK_STRUCTURE. */
 gx_status gx_index_verify(const char *path, gx_check level, gx_error *err);
 
 #define GX_MAX_SECTIONS 64u /* most that a file may have */
 
 typedef struct gx_section_size {
-    char name[5];    /* "PAYL" */
-    bool device;     /* resides on the device */
-    bool known;      /* false: an optional section of a later version, skipped */
+    char name[5]; /* "PAYL" */
+    bool device;  /* resides on the device */
+    bool known;   /* false: an optional section of a later version, skipped */
     uint64_t offset, bytes;
 } gx_section_size;
 
@@ -39,7 +39,8 @@ typedef struct gx_index_sizes {
     gx_coding_size codings[GX_MAX_CODINGS];
     uint64_t header_bytes;  /* header and section table */
     uint64_t padding_bytes; /* between and after sections */
-    /* Bits a posting of the whole index; 0 when it has no postings. What decoding a list needs is their sum. */
+    /* Bits a posting of the whole index; 0 when it has no postings. What decoding a list needs is
+     * their sum. */
     double docid_bits, tf_bits; /* payload */
     double head_bits;           /* HEAD: 32 a block */
     double end_bits;            /* DEND and TEND: 64 a block */

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/hash.h"
 #include "engine/status.h"
 #include "index/check.h"
 #include "index/check_parts.h"
-#include "engine/hash.h"
 
 const char *gx_section_name(uint32_t kind, char name[5])
 {
@@ -48,7 +48,8 @@ static bool all_zero(const uint8_t *p, uint64_t n)
 
 #define LONG(x) ((unsigned long long)(x))
 
-/* Fields that stand on their own: what kind of file, which version, is it all there, are header and table intact. */
+/* Fields that stand on their own: what kind of file, which version, is it all there, are header and
+ * table intact. */
 static gx_status check_header(const gx_index *ix, gx_error *err)
 {
     const gx_header *h = ix->header;
@@ -59,16 +60,16 @@ static gx_status check_header(const gx_index *ix, gx_error *err)
         return gx_fail(err, GX_ECORRUPT, "%s: header: this is no gpuidx index (%s)", path,
                        have ? "its first bytes are others" : "it is empty");
     if (have < sizeof *h)
-        return gx_fail(err, GX_ECORRUPT, "%s: header: truncated: the file has %llu bytes, a header %zu", path, LONG(have),
-                       sizeof *h);
+        return gx_fail(err, GX_ECORRUPT, "%s: header: truncated: the file has %llu bytes, a header %zu", path,
+                       LONG(have), sizeof *h);
     if (h->version != GX_FORMAT_VERSION)
-        return gx_fail(err, GX_ECORRUPT,
-                       "%s: header: the index is of format version %u; this program reads version %u: %s", path,
-                       h->version, GX_FORMAT_VERSION,
-                       h->version > GX_FORMAT_VERSION ? "use a newer gpuidx, or build the index again"
-                                                      : "the header is damaged");
+        return gx_fail(
+            err, GX_ECORRUPT, "%s: header: the index is of format version %u; this program reads version %u: %s", path,
+            h->version, GX_FORMAT_VERSION,
+            h->version > GX_FORMAT_VERSION ? "use a newer gpuidx, or build the index again" : "the header is damaged");
     if (h->header_bytes != sizeof *h)
-        return gx_fail(err, GX_ECORRUPT, "%s: header: its size is given as %u, not %zu", path, h->header_bytes, sizeof *h);
+        return gx_fail(err, GX_ECORRUPT, "%s: header: its size is given as %u, not %zu", path, h->header_bytes,
+                       sizeof *h);
     if (h->n_sections == 0 || h->n_sections > GX_MAX_SECTIONS)
         return gx_fail(err, GX_ECORRUPT, "%s: header: %u sections, not 1 to %u", path, h->n_sections, GX_MAX_SECTIONS);
     const size_t table_bytes = h->n_sections * sizeof(gx_section);
@@ -117,13 +118,16 @@ static gx_status check_counts(const gx_index *ix, gx_error *err)
             return gx_fail(err, GX_ECORRUPT, "%s: header: coding %u uses codec %u, which this program does not know",
                            ix->path, i, docids ? c.tfs : c.docids);
         if (docids->block_len != h->block_len || tfs->block_len != h->block_len)
-            return gx_fail(err, GX_ECORRUPT, "%s: header: coding %u: blocks of %s and %s have %u and %u postings, not %u",
+            return gx_fail(err, GX_ECORRUPT,
+                           "%s: header: coding %u: blocks of %s and %s have %u and %u postings, "
+                           "not %u",
                            ix->path, i, docids->name, tfs->name, docids->block_len, tfs->block_len, h->block_len);
     }
     return GX_OK;
 }
 
-/* Sections follow each other at the next multiple of GX_ALIGN, with zeros between, to the file's last byte. */
+/* Sections follow each other at the next multiple of GX_ALIGN, with zeros between, to the file's
+ * last byte. */
 static gx_status check_table(const gx_index *ix, gx_error *err)
 {
     const gx_header *h = ix->header;
@@ -151,12 +155,15 @@ static gx_status check_table(const gx_index *ix, gx_error *err)
         end = begin + s->bytes;
     }
     if (end != h->file_bytes)
-        return gx_corrupt(err, ix, ix->sections[h->n_sections - 1].kind, "the last, it ends at byte %llu, the file at %llu",
+        return gx_corrupt(err, ix, ix->sections[h->n_sections - 1].kind,
+                          "the last, it ends at byte %llu, the file "
+                          "at %llu",
                           LONG(end), LONG(h->file_bytes));
     return GX_OK;
 }
 
-/* Device sections: one run of the table, the known ones in their order, spanning what the header says. */
+/* Device sections: one run of the table, the known ones in their order, spanning what the header
+ * says. */
 static gx_status check_device(const gx_index *ix, gx_error *err)
 {
     static const uint32_t order[] = {GX_SEC_PAYLOAD,    GX_SEC_LISTS,   GX_SEC_HEADS,
@@ -189,7 +196,8 @@ static gx_status check_device(const gx_index *ix, gx_error *err)
 }
 
 /* Point *array to a section of n items. */
-static gx_status bind_array(const gx_index *ix, uint32_t kind, uint64_t n, size_t item, const void *array, gx_error *err)
+static gx_status bind_array(const gx_index *ix, uint32_t kind, uint64_t n, size_t item, const void *array,
+                            gx_error *err)
 {
     const gx_section *s = gx_index_section(ix, kind);
     if (!s)

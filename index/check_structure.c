@@ -1,5 +1,5 @@
-/* What later reads rely on: one fast pass over each section, without a branch an item where it can be; when a pass finds
- * something wrong, a second, slow one finds out what. */
+/* What later reads rely on: one fast pass over each section, without a branch an item where it can
+ * be; when a pass finds something wrong, a second, slow one finds out what. */
 #include <jansson.h>
 #include <string.h>
 
@@ -30,18 +30,18 @@ static gx_status blame_blocks(const gx_index *ix, uint32_t term, uint64_t first,
     const uint32_t *heads = ix->heads + first, *docid_ends = ix->docid_ends + first, *tf_ends = ix->tf_ends + first;
     for (uint64_t j = 0; j < n; ++j) {
         if (j && heads[j] <= heads[j - 1])
-            return gx_corrupt(err, ix, GX_SEC_HEADS, "block %llu of list %u begins at docid %u, not above %u", LONG(j), term,
-                              heads[j], heads[j - 1]);
+            return gx_corrupt(err, ix, GX_SEC_HEADS, "block %llu of list %u begins at docid %u, not above %u", LONG(j),
+                              term, heads[j], heads[j - 1]);
         if (heads[j] >= ix->n_docs)
-            return gx_corrupt(err, ix, GX_SEC_HEADS, "block %llu of list %u begins at docid %u, not below %u", LONG(j), term,
-                              heads[j], ix->n_docs);
+            return gx_corrupt(err, ix, GX_SEC_HEADS, "block %llu of list %u begins at docid %u, not below %u", LONG(j),
+                              term, heads[j], ix->n_docs);
         if (j && docid_ends[j] < docid_ends[j - 1])
-            return gx_corrupt(err, ix, GX_SEC_DOCID_ENDS, "block %llu of list %u ends at word %u, before %u", LONG(j), term,
-                              docid_ends[j], docid_ends[j - 1]);
+            return gx_corrupt(err, ix, GX_SEC_DOCID_ENDS, "block %llu of list %u ends at word %u, before %u", LONG(j),
+                              term, docid_ends[j], docid_ends[j - 1]);
         const uint32_t before = j ? tf_ends[j - 1] : docid_ends[n - 1];
         if (tf_ends[j] < before)
-            return gx_corrupt(err, ix, GX_SEC_TF_ENDS, "block %llu of list %u ends at word %u, before %u", LONG(j), term,
-                              tf_ends[j], before);
+            return gx_corrupt(err, ix, GX_SEC_TF_ENDS, "block %llu of list %u ends at word %u, before %u", LONG(j),
+                              term, tf_ends[j], before);
     }
     return gx_fail(err, GX_EINTERNAL, "%s: list %u is wrong and right", ix->path, term);
 }
@@ -64,17 +64,21 @@ static gx_status blame_entry(const gx_index *ix, uint32_t term, uint64_t block, 
     if (e->df == 0 || e->df > ix->n_docs)
         return gx_corrupt(err, ix, GX_SEC_LISTS, "list %u has %u postings, not 1 to %u", term, e->df, ix->n_docs);
     if (e->first_block != block)
-        return gx_corrupt(err, ix, GX_SEC_LISTS, "list %u begins at block %u, not %llu", term, e->first_block, LONG(block));
+        return gx_corrupt(err, ix, GX_SEC_LISTS, "list %u begins at block %u, not %llu", term, e->first_block,
+                          LONG(block));
     if (payload_of(e) != payload)
         return gx_corrupt(err, ix, GX_SEC_LISTS, "list %u begins at word %llu of the payload, not %llu", term,
                           LONG(payload_of(e)), LONG(payload));
     if (e->coding >= GX_MAX_CODINGS || ix->header->codings[e->coding].docids == 0)
-        return gx_corrupt(err, ix, GX_SEC_LISTS, "list %u has coding %u, which the header does not give", term, e->coding);
+        return gx_corrupt(err, ix, GX_SEC_LISTS, "list %u has coding %u, which the header does not give", term,
+                          e->coding);
     const limits most = limits_of(ix, e->coding);
     if (e->docid_param > most.docids)
-        return gx_corrupt(err, ix, GX_SEC_LISTS, "list %u has parameter %u for docids, not 0 to %u", term, e->docid_param, most.docids);
+        return gx_corrupt(err, ix, GX_SEC_LISTS, "list %u has parameter %u for docids, not 0 to %u", term,
+                          e->docid_param, most.docids);
     if (e->tf_param > most.tfs)
-        return gx_corrupt(err, ix, GX_SEC_LISTS, "list %u has parameter %u for tfs, not 0 to %u", term, e->tf_param, most.tfs);
+        return gx_corrupt(err, ix, GX_SEC_LISTS, "list %u has parameter %u for tfs, not 0 to %u", term, e->tf_param,
+                          most.tfs);
     return gx_corrupt(err, ix, GX_SEC_LISTS, "the blocks of list %u reach past block %llu, the last", term,
                       LONG(ix->n_blocks));
 }
@@ -93,7 +97,8 @@ static gx_status check_lists(const gx_index *ix, gx_error *err)
         const gx_list_entry *e = &ix->lists[term];
         const uint64_t n = e->df <= block_len ? 1 : (e->df - 1) / block_len + 1;
         if ((e->df - 1 >= ix->n_docs) | (e->first_block != block) | (payload_of(e) != payload) | !used[e->coding] |
-            (n > ix->n_blocks - block) | (e->docid_param > most[e->coding].docids) | (e->tf_param > most[e->coding].tfs))
+            (n > ix->n_blocks - block) | (e->docid_param > most[e->coding].docids) |
+            (e->tf_param > most[e->coding].tfs))
             return blame_entry(ix, term, block, payload, err);
         if (!blocks_rise(ix, block, n))
             return blame_blocks(ix, term, block, n, err);
@@ -165,8 +170,8 @@ static gx_status check_strings(const gx_index *ix, uint32_t kind, const gx_strin
     if (offset_of(s, 0) != 0)
         return gx_corrupt(err, ix, kind, "the first string begins at byte %llu, not 0", LONG(offset_of(s, 0)));
     if (offset_of(s, s->n) != room)
-        return gx_corrupt(err, ix, kind, "the last string ends at byte %llu, the section at %llu", LONG(offset_of(s, s->n)),
-                          LONG(room));
+        return gx_corrupt(err, ix, kind, "the last string ends at byte %llu, the section at %llu",
+                          LONG(offset_of(s, s->n)), LONG(room));
     return GX_OK;
 }
 

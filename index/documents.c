@@ -5,8 +5,8 @@
 #include <string.h>
 #include <zstd.h>
 
-#include "engine/status.h"
 #include "engine/hash.h"
+#include "engine/status.h"
 #include "index/index.h"
 
 static const char *get(const gx_strings *s, uint32_t docid, size_t *len)
@@ -32,8 +32,8 @@ const char *gx_index_doc_title(const gx_index *ix, uint32_t docid, size_t *len)
 
 #define SCANS 24u /* take as long as the table does to make */
 
-/* The file has no table of ids, for most indexes are never asked for one; it is made when look-ups are many. As in the
- * lexicon a slot is 0, free, or a docid + 1. */
+/* The file has no table of ids, for most indexes are never asked for one; it is made when look-ups
+ * are many. As in the lexicon a slot is 0, free, or a docid + 1. */
 struct gx_id_table {
     pthread_mutex_t lock;      /* held by who makes it */
     _Atomic(uint32_t *) slots; /* [2^bits], or NULL so far */
@@ -132,14 +132,16 @@ static uint32_t frame_of(const gx_index *ix, uint32_t docid)
     return lo;
 }
 
-/* Decompress frame i into *buf. GX_ECORRUPT unless it has the announced size and ends that rise to it. */
+/* Decompress frame i into *buf. GX_ECORRUPT unless it has the announced size and ends that rise to
+ * it. */
 static gx_status read_frame(const gx_index *ix, uint32_t i, char **buf, size_t *cap, gx_error *err)
 {
     const gx_text_frame *f = &ix->text_frames[i];
     const uint32_t n = f[1].first_doc - f->first_doc;
     const size_t bytes = (size_t)(f[1].offset - f->offset);
     if (ZSTD_getFrameContentSize(ix->text + f->offset, bytes) != f->raw_bytes)
-        return gx_fail(err, GX_ECORRUPT, "%s: section TEXT: frame %u does not hold %u bytes", ix->path, i, f->raw_bytes);
+        return gx_fail(err, GX_ECORRUPT, "%s: section TEXT: frame %u does not hold %u bytes", ix->path, i,
+                       f->raw_bytes);
     if (*cap < f->raw_bytes) {
         char *grown = realloc(*buf, f->raw_bytes);
         if (!grown)
@@ -150,19 +152,23 @@ static gx_status read_frame(const gx_index *ix, uint32_t i, char **buf, size_t *
     const size_t got = ZSTD_decompress(*buf, *cap, ix->text + f->offset, bytes);
     if (ZSTD_isError(got) || got != f->raw_bytes)
         return gx_fail(err, GX_ECORRUPT, "%s: section TEXT: frame %u (documents %u to %u) cannot be decompressed: %s",
-                       ix->path, i, f->first_doc, f[1].first_doc - 1, ZSTD_isError(got) ? ZSTD_getErrorName(got) : "too short");
+                       ix->path, i, f->first_doc, f[1].first_doc - 1,
+                       ZSTD_isError(got) ? ZSTD_getErrorName(got) : "too short");
     const uint32_t room = f->raw_bytes - n * (uint32_t)sizeof(uint32_t); /* not below 0: checked at the door */
     uint32_t before = 0;
     for (uint32_t j = 0; j < n; ++j) {
         uint32_t end;
         memcpy(&end, *buf + j * sizeof end, sizeof end);
         if (end < before || end > room)
-            return gx_fail(err, GX_ECORRUPT, "%s: section TEXT: frame %u: the text of document %u ends at %u, not in [%u, %u]",
+            return gx_fail(err, GX_ECORRUPT,
+                           "%s: section TEXT: frame %u: the text of document %u ends at %u, not in "
+                           "[%u, %u]",
                            ix->path, i, f->first_doc + j, end, before, room);
         before = end;
     }
     if (before != room)
-        return gx_fail(err, GX_ECORRUPT, "%s: section TEXT: frame %u: texts end at %u of %u bytes", ix->path, i, before, room);
+        return gx_fail(err, GX_ECORRUPT, "%s: section TEXT: frame %u: texts end at %u of %u bytes", ix->path, i, before,
+                       room);
     return GX_OK;
 }
 
@@ -170,7 +176,8 @@ gx_status gx_index_doc_text(const gx_index *ix, uint32_t docid, char **buf, size
 {
     *len = 0;
     if (!ix->text_frames || docid >= ix->n_docs)
-        return gx_fail(err, GX_ENOTFOUND, "%s: no text is stored of document %u: build with --store=text", ix->path, docid);
+        return gx_fail(err, GX_ENOTFOUND, "%s: no text is stored of document %u: build with --store=text", ix->path,
+                       docid);
     const uint32_t i = frame_of(ix, docid);
     const gx_status st = read_frame(ix, i, buf, cap, err);
     if (st != GX_OK)

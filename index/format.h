@@ -1,13 +1,15 @@
-/* format.h: the index file's fields and constants. FORMAT.md tells the same in words; a change goes into both.
+/* format.h: the index file's fields and constants. FORMAT.md tells the same in words; a change goes
+ * into both.
  *
  *   header (256 bytes) | section table (n_sections x 64) | sections, each aligned to GX_ALIGN
  *                        \_ one XXH3 over header and table _/
  *
- * Little-endian. Reserved bytes are zero and checked. The device sections lie next to each other, in the order of
- * enum gx_section_kind (the payload first: it is written as it is made), so that [device_offset, device_offset + device_bytes) goes to a GPU in one copy.
+ * Little-endian. Reserved bytes are zero and checked. The device sections lie next to each other,
+ * in the order of enum gx_section_kind (the payload first: it is written as it is made), so that
+ * [device_offset, device_offset + device_bytes) goes to a GPU in one copy.
  */
-#ifndef GX_FORMAT_H
-#define GX_FORMAT_H
+#ifndef GX_INDEX_FORMAT_H
+#define GX_INDEX_FORMAT_H
 
 #include <assert.h>
 #include <stddef.h>
@@ -15,9 +17,9 @@
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the file is read and written as it lies in memory");
 
-#define GX_MAGIC "\x89GPUIDX\n"      /* 8 bytes, no terminator */
+#define GX_MAGIC "\x89GPUIDX\n" /* 8 bytes, no terminator */
 #define GX_FORMAT_VERSION 1u
-#define GX_ALIGN 256u                /* of sections, in the file and on the device */
+#define GX_ALIGN 256u /* of sections, in the file and on the device */
 #define GX_MAX_CODINGS 16u
 
 /* A pair of codecs that some of the lists use. docids == 0: this entry is not used. */
@@ -27,21 +29,21 @@ typedef struct gx_coding {
 
 typedef struct gx_header {
     char magic[8];
-    uint32_t version;          /* GX_FORMAT_VERSION */
-    uint32_t header_bytes;     /* 256 */
-    uint8_t uuid[16];          /* RFC 4122 version 4; random */
+    uint32_t version;      /* GX_FORMAT_VERSION */
+    uint32_t header_bytes; /* 256 */
+    uint8_t uuid[16];      /* RFC 4122 version 4; random */
     uint64_t file_bytes;
     uint32_t n_sections;
-    uint32_t block_len;        /* postings a block; the same for every list */
+    uint32_t block_len; /* postings a block; the same for every list */
     uint32_t n_docs, n_terms;
-    uint64_t n_postings;       /* sum of dfs */
-    uint64_t n_tokens;         /* sum of document lengths */
-    uint64_t sum_tfs;          /* sum of all tfs: n_tokens, unless lengths were imported that say otherwise */
-    uint64_t n_blocks;         /* sum over lists of ceil(df / block_len); < 2^32 */
+    uint64_t n_postings; /* sum of dfs */
+    uint64_t n_tokens;   /* sum of document lengths */
+    uint64_t sum_tfs;    /* sum of all tfs: n_tokens, unless lengths were imported that say otherwise */
+    uint64_t n_blocks;   /* sum over lists of ceil(df / block_len); < 2^32 */
     uint64_t device_offset, device_bytes;
     gx_coding codings[GX_MAX_CODINGS];
     uint8_t reserved[112];
-    uint64_t checksum;         /* XXH3-64 of header (this field 0) and section table */
+    uint64_t checksum; /* XXH3-64 of header (this field 0) and section table */
 } gx_header;
 #define GX_AT(type, field, offset) static_assert(offsetof(type, field) == (offset), #type "." #field)
 static_assert(sizeof(gx_header) == 256, "header size");
@@ -67,12 +69,12 @@ GX_AT(gx_header, checksum, 248);
 #define GX_SECTION_DEVICE 2u
 
 typedef struct gx_section {
-    uint32_t kind;    /* enum gx_section_kind, four letters */
+    uint32_t kind; /* enum gx_section_kind, four letters */
     uint32_t flags;
-    uint64_t offset;  /* from the file's start, a multiple of GX_ALIGN */
-    uint64_t bytes;   /* without the padding (zeros) up to the next section */
-    uint64_t checksum;/* XXH3-64 of the bytes */
-    uint64_t param;   /* by kind */
+    uint64_t offset;   /* from the file's start, a multiple of GX_ALIGN */
+    uint64_t bytes;    /* without the padding (zeros) up to the next section */
+    uint64_t checksum; /* XXH3-64 of the bytes */
+    uint64_t param;    /* by kind */
     uint8_t reserved[24];
 } gx_section;
 static_assert(sizeof(gx_section) == 64, "section entry size");
@@ -86,19 +88,21 @@ GX_AT(gx_section, reserved, 40);
 #define GX_KIND(a, b, c, d) ((uint32_t)(a) | (uint32_t)(b) << 8 | (uint32_t)(c) << 16 | (uint32_t)(d) << 24)
 enum gx_section_kind {
     /* device */
-    GX_SEC_PAYLOAD = GX_KIND('P', 'A', 'Y', 'L'),     /* u32 words, then GX_READ_SLACK zero bytes */
-    GX_SEC_LISTS = GX_KIND('L', 'I', 'S', 'T'),       /* gx_list_entry [n_terms], by term id */
-    GX_SEC_HEADS = GX_KIND('H', 'E', 'A', 'D'),       /* u32 [n_blocks]: first docid of each block */
-    GX_SEC_DOCID_ENDS = GX_KIND('D', 'E', 'N', 'D'),  /* u32 [n_blocks]: see gx_list_entry */
-    GX_SEC_TF_ENDS = GX_KIND('T', 'E', 'N', 'D'),     /* u32 [n_blocks] */
-    GX_SEC_DOC_LENS = GX_KIND('D', 'L', 'E', 'N'),    /* u32 [n_docs]: exact lengths in tokens */
+    GX_SEC_PAYLOAD = GX_KIND('P', 'A', 'Y', 'L'),    /* u32 words, then GX_READ_SLACK zero bytes */
+    GX_SEC_LISTS = GX_KIND('L', 'I', 'S', 'T'),      /* gx_list_entry [n_terms], by term id */
+    GX_SEC_HEADS = GX_KIND('H', 'E', 'A', 'D'),      /* u32 [n_blocks]: first docid of each block */
+    GX_SEC_DOCID_ENDS = GX_KIND('D', 'E', 'N', 'D'), /* u32 [n_blocks]: see gx_list_entry */
+    GX_SEC_TF_ENDS = GX_KIND('T', 'E', 'N', 'D'),    /* u32 [n_blocks] */
+    GX_SEC_DOC_LENS = GX_KIND('D', 'L', 'E', 'N'),   /* u32 [n_docs]: exact lengths in tokens */
     /* host */
-    GX_SEC_META = GX_KIND('M', 'E', 'T', 'A'),        /* JSON: analyzer, builder's version, time, source */
-    GX_SEC_TERMS = GX_KIND('T', 'E', 'R', 'M'),       /* strings, in byte order; param: bytes an offset (4 or 8) */
-    GX_SEC_TERM_HASH = GX_KIND('T', 'H', 'S', 'H'),   /* u32 [2^param]: term id + 1, or 0; open addressing, linear, from the low bits of XXH3-64 of the term */
-    GX_SEC_DOC_IDS = GX_KIND('D', 'I', 'D', 'S'),     /* strings [n_docs]; param as above */
-    GX_SEC_TITLES = GX_KIND('T', 'I', 'T', 'L'),      /* strings [n_docs]; optional */
-    GX_SEC_TEXT = GX_KIND('T', 'E', 'X', 'T')         /* zstd frames; optional, see FORMAT.md */
+    GX_SEC_META = GX_KIND('M', 'E', 'T', 'A'),  /* JSON: analyzer, builder's version, time, source */
+    GX_SEC_TERMS = GX_KIND('T', 'E', 'R', 'M'), /* strings, in byte order; param: bytes an offset (4 or 8) */
+    /* u32 [2^param]: term id + 1, or 0; open addressing, linear, from the low bits of XXH3-64 of
+     * the term */
+    GX_SEC_TERM_HASH = GX_KIND('T', 'H', 'S', 'H'),
+    GX_SEC_DOC_IDS = GX_KIND('D', 'I', 'D', 'S'), /* strings [n_docs]; param as above */
+    GX_SEC_TITLES = GX_KIND('T', 'I', 'T', 'L'),  /* strings [n_docs]; optional */
+    GX_SEC_TEXT = GX_KIND('T', 'E', 'X', 'T')     /* zstd frames; optional, see FORMAT.md */
 };
 /* The flags of a kind's sections; UINT32_MAX: unknown to this version. */
 static inline uint32_t gx_section_flags(uint32_t kind)
@@ -124,12 +128,16 @@ static inline uint32_t gx_section_flags(uint32_t kind)
     }
 }
 
-/* Strings [n]: offsets [n + 1] of 4 or 8 bytes each, counted from the first string's first byte; then the bytes. */
+/* Strings [n]: offsets [n + 1] of 4 or 8 bytes each, counted from the first string's first byte;
+ * then the bytes. */
 
-/* TEXT: param + 1 of these, then the frames' bytes. Frame i holds the texts of documents [first_doc, next first_doc) and is
- * decompressed alone. Decompressed: u32 ends[n], counted from the first text's first byte, then the n texts. */
+/* TEXT: param + 1 of these, then the frames' bytes. Frame i holds the texts of documents
+ * [first_doc, next first_doc) and is decompressed alone. Decompressed: u32 ends[n], counted from
+ * the first text's first byte, then the n texts. */
 typedef struct gx_text_frame {
-    uint64_t offset;    /* of the frame, from the first frame's first byte; the last entry's: where the last frame ends */
+    /* of the frame, from the first frame's first byte; the last entry's: where the last frame ends
+     * */
+    uint64_t offset;
     uint32_t first_doc; /* the last entry's: n_docs */
     uint32_t raw_bytes; /* decompressed, ends included; the last entry's: 0 */
 } gx_text_frame;
@@ -137,19 +145,21 @@ static_assert(sizeof(gx_text_frame) == 16, "text frame entry size");
 GX_AT(gx_text_frame, first_doc, 8);
 GX_AT(gx_text_frame, raw_bytes, 12);
 
-/* One list. Its payload words begin at payload (in words from the PAYL section): first all docid blocks, then all tf
- * blocks. Ends count words from there: docid block j of the list is [j ? docid_ends[j-1] : 0, docid_ends[j]), tf
- * block j is [j ? tf_ends[j-1] : docid_ends[last], tf_ends[j]). Blocks hold block_len postings, the last the rest.
+/* One list. Its payload words begin at payload (in words from the PAYL section): first all docid
+ * blocks, then all tf blocks. Ends count words from there: docid block j of the list is [j ?
+ * docid_ends[j-1] : 0, docid_ends[j]), tf block j is [j ? tf_ends[j-1] : docid_ends[last],
+ * tf_ends[j]). Blocks hold block_len postings, the last the rest.
  *
- *   docids   block j holds n integers: 0, then d[i] - d[i-1] - 1; so d[i] = heads[j] + (v[1] + 1) + .. + (v[i] + 1)
+ *   docids   block j holds n integers: 0, then d[i] - d[i-1] - 1; so d[i] = heads[j] + (v[1] + 1) +
+ *            .. + (v[i] + 1)
  *   tfs      tf - 1
  */
 typedef struct gx_list_entry {
-    uint32_t df;            /* >= 1 */
-    uint32_t first_block;   /* in HEAD, DEND, TEND; lists' blocks follow each other in order of term id */
-    uint32_t payload_lo;    /* lists' payloads follow each other without gaps */
-    uint8_t payload_hi;     /* payload = payload_hi << 32 | payload_lo */
-    uint8_t coding;         /* index in header.codings */
+    uint32_t df;                   /* >= 1 */
+    uint32_t first_block;          /* in HEAD, DEND, TEND; lists' blocks follow each other in order of term id */
+    uint32_t payload_lo;           /* lists' payloads follow each other without gaps */
+    uint8_t payload_hi;            /* payload = payload_hi << 32 | payload_lo */
+    uint8_t coding;                /* index in header.codings */
     uint8_t docid_param, tf_param; /* gx_codec.param of each */
 } gx_list_entry;
 static_assert(sizeof(gx_list_entry) == 16, "list entry size");

@@ -1,13 +1,13 @@
 /* index.h: an open index: the mapped file's sections as arrays, verified when it was opened.
  *
- * What the door checked (open.c, check.c) the rooms rely on: every pointer below spans its stated length; blocks and
- * payload ranges of every list lie inside their arrays; ends rise; heads rise and are < n_docs. What only GX_CHECK_FULL
- * establishes is that decoded docids rise and are < n_docs; engines therefore drop a decoded docid >= n_docs.
- * The file stays mapped: replacing it by rename is harmless, as the writer does; writing into it or truncating it while it is
- * open is not.
+ * What the door checked (open.c, check.c) the rooms rely on: every pointer below spans its stated
+ * length; blocks and payload ranges of every list lie inside their arrays; ends rise; heads rise
+ * and are < n_docs. What only GX_CHECK_FULL establishes is that decoded docids rise and are <
+ * n_docs; engines therefore drop a decoded docid >= n_docs. The file stays mapped: replacing it by
+ * rename is harmless, as the writer does; writing into it or truncating it while it is open is not.
  */
-#ifndef GX_INDEX_H
-#define GX_INDEX_H
+#ifndef GX_INDEX_INDEX_H
+#define GX_INDEX_INDEX_H
 
 #include "codecs/codec.h"
 #include "index/format.h"
@@ -48,16 +48,16 @@ struct gx_index {
     double avgdl; /* n_tokens / n_docs; 1 when there are no documents or tokens */
     uint32_t min_doc_len, max_doc_len;
 
-    const gx_list_entry *lists;  /* [n_terms] */
-    const uint32_t *heads;       /* [n_blocks] */
-    const uint32_t *docid_ends;  /* [n_blocks] */
-    const uint32_t *tf_ends;     /* [n_blocks] */
-    const uint32_t *payload;     /* [payload_words], and GX_READ_SLACK bytes more */
+    const gx_list_entry *lists; /* [n_terms] */
+    const uint32_t *heads;      /* [n_blocks] */
+    const uint32_t *docid_ends; /* [n_blocks] */
+    const uint32_t *tf_ends;    /* [n_blocks] */
+    const uint32_t *payload;    /* [payload_words], and GX_READ_SLACK bytes more */
     uint64_t payload_words;
-    const uint32_t *doc_lens;    /* [n_docs] */
+    const uint32_t *doc_lens; /* [n_docs] */
 
     gx_strings terms, doc_ids, titles; /* titles.n == 0: none are stored */
-    struct gx_id_table *id_table; /* of doc_ids, if there are any; thread-safe to use */
+    struct gx_id_table *id_table;      /* of doc_ids, if there are any; thread-safe to use */
     const uint32_t *term_hash;
     uint32_t term_hash_bits;
     struct gx_analyzer *analyzer; /* as recorded in META; thread-safe to use */
@@ -86,7 +86,8 @@ static inline uint32_t gx_list_block_n(const gx_list *l, uint32_t j) /* postings
     return j + 1 < l->n_blocks ? l->block_len : l->df - j * l->block_len;
 }
 
-/* Decode block j: docids[n] and, unless NULL, tfs[n], arrays of at least GX_MAX_BLOCK; returns n. */
+/* Decode block j: docids[n] and, unless NULL, tfs[n], arrays of at least GX_MAX_BLOCK; returns n.
+ * */
 uint32_t gx_list_decode_docids(const gx_list *l, uint32_t j, uint32_t *docids);
 uint32_t gx_list_decode_tfs(const gx_list *l, uint32_t j, uint32_t *tfs);
 

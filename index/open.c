@@ -30,7 +30,8 @@ static gx_status map_file(gx_index *ix, gx_error *err)
     else if (!S_ISREG(s.st_mode))
         st = gx_fail(err, GX_EIO, "cannot open %s: it is not a file", ix->path);
     if (st == GX_OK && s.st_size > 0) {
-        /* Not MAP_POPULATE: faults map what is in the page cache 16 pages at a time, which is cheaper. */
+        /* Not MAP_POPULATE: faults map what is in the page cache 16 pages at a time, which is
+         * cheaper. */
         void *file = mmap(NULL, (size_t)s.st_size, PROT_READ, MAP_SHARED, fd, 0);
         if (file == MAP_FAILED)
             st = gx_fail(err, errno == ENOMEM ? GX_ENOMEM : GX_EIO, "cannot map %s: %s", ix->path, strerror(errno));
@@ -71,7 +72,8 @@ static gx_status open_at(gx_index **out, const char *path, gx_check level, gx_er
     if (st == GX_OK)
         st = gx_check_front(ix, err);
     if (st == GX_OK && level >= GX_CHECK_CHECKSUM) { /* before the structure: says more plainly what is the matter */
-        madvise((void *)(uintptr_t)ix->file, (size_t)ix->file_bytes, MADV_WILLNEED); /* all of it; a refusal costs time only */
+        /* all of it; a refusal costs time only */
+        madvise((void *)(uintptr_t)ix->file, (size_t)ix->file_bytes, MADV_WILLNEED);
         st = gx_check_sums(ix, err);
     }
     if (st == GX_OK && level >= GX_CHECK_STRUCTURE)

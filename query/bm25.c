@@ -31,12 +31,14 @@ static const gx_preset_info presets[GX_N_PRESETS] = {
     [GX_BM25] = {"bm25", LUCENE_FORMULA, 0.9f, 0.4f, idf_lucene, false, false},
     [GX_BM25_LUCENE] = {"bm25:lucene", LUCENE_FORMULA, 1.2f, 0.75f, idf_lucene, false, false},
     [GX_BM25_PISA] = {"bm25:pisa",
-                      "max(1e-6, ln((N - df + 0.5) / (df + 0.5))) * (k1 + 1) * tf / (tf + k1 * (1 - b + b * dl / avgdl))",
+                      "max(1e-6, ln((N - df + 0.5) / (df + 0.5))) * (k1 + 1) * tf / (tf + k1 * (1 - b + b * dl / "
+                      "avgdl))",
                       0.9f, 0.4f, idf_pisa, true, false},
-    [GX_BM25_ATIRE] = {"bm25:atire", "ln(N / df) * (k1 + 1) * tf / (tf + k1 * (1 - b + b * dl / avgdl))",
-                       0.9f, 0.4f, idf_atire, true, false},
+    [GX_BM25_ATIRE] = {"bm25:atire", "ln(N / df) * (k1 + 1) * tf / (tf + k1 * (1 - b + b * dl / avgdl))", 0.9f, 0.4f,
+                       idf_atire, true, false},
     [GX_BM25_ROBERTSON] = {"bm25:robertson",
-                           "max(0, ln((N - df + 0.5) / (df + 0.5))) * (k1 + 1) * tf / (tf + k1 * (1 - b + b * dl / avgdl))",
+                           "max(0, ln((N - df + 0.5) / (df + 0.5))) * (k1 + 1) * tf / (tf + k1 * (1 - b + b * dl / "
+                           "avgdl))",
                            1.2f, 0.75f, idf_robertson, true, false},
     [GX_BM25_LUCENE_LOSSY] = {"bm25:lucene-lossy", LUCENE_FORMULA ", dl in Lucene's one-byte code", 0.9f, 0.4f,
                               idf_lucene, false, true},

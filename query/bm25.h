@@ -1,16 +1,17 @@
-/* bm25.h: a posting's impact, the one place where a score is computed; the same bits on host and device.
+/* bm25.h: a posting's impact, the one place where a score is computed; the same bits on host and
+ * device.
  *
  *   K      = c0 + c1 * dl                  c0 = k1 (1 - b), c1 = k1 b / avgdl
  *   impact = max(1, round(w * tf / (tf + K)))     an unsigned integer
  *   score  = sum of impacts over the query's terms     < 2^31
  *
- * w is the term's weight times a power of two that depends on the query and the collection's statistics alone
- * (plan.c), so a sum's order never matters and engines agree to the bit. IEEE single precision, one written order,
- * no contraction (-ffp-contract=off, --fmad=false), round to nearest even. The least impact is 1, so a document
- * matches exactly when its score is not 0.
+ * w is the term's weight times a power of two that depends on the query and the collection's
+ * statistics alone (plan.c), so a sum's order never matters and engines agree to the bit. IEEE
+ * single precision, one written order, no contraction (-ffp-contract=off, --fmad=false), round to
+ * nearest even. The least impact is 1, so a document matches exactly when its score is not 0.
  */
-#ifndef GX_BM25_H
-#define GX_BM25_H
+#ifndef GX_QUERY_BM25_H
+#define GX_QUERY_BM25_H
 
 #include <stdint.h>
 #ifndef __CUDA_ARCH__
@@ -27,11 +28,11 @@ extern "C" {
 /* A scorer's row in the table of bm25.c. */
 typedef struct gx_preset_info {
     const char *name;
-    const char *formula;                 /* of a term's score, for people */
-    float k1, b;                         /* its own parameters */
+    const char *formula; /* of a term's score, for people */
+    float k1, b;         /* its own parameters */
     double (*idf)(double n_docs, double df);
-    bool times_k1;                       /* the weight is idf (k1 + 1) */
-    bool lossy;                          /* gx_norm.lossy */
+    bool times_k1; /* the weight is idf (k1 + 1) */
+    bool lossy;    /* gx_norm.lossy */
 } gx_preset_info;
 
 const gx_preset_info *gx_preset_get(gx_preset p); /* p < GX_N_PRESETS */
@@ -81,9 +82,10 @@ GX_HD uint32_t gx_bm25_impact(float w, uint32_t tf, float K)
     return i ? i : 1;
 }
 
-/* Not less than the impact of any tf' <= tf with any K' >= K. An impact itself does not fall as K shrinks, but it can
- * fall, in its last bits, as tf grows: three roundings of 2^-24 each apart, so 2^-21 covers both sides. Whoever bounds
- * postings by a greatest tf uses this, not gx_bm25_impact. */
+/* Not less than the impact of any tf' <= tf with any K' >= K. An impact itself does not fall as K
+ * shrinks, but it can fall, in its last bits, as tf grows: three roundings of 2^-24 each apart, so
+ * 2^-21 covers both sides. Whoever bounds postings by a greatest tf uses this, not gx_bm25_impact.
+ * */
 GX_HD uint32_t gx_bm25_bound(float w, uint32_t tf, float K)
 {
     const uint32_t i = gx_bm25_impact(w, tf, K);

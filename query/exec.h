@@ -1,9 +1,9 @@
-/* exec.h: the seam between the engines. Each has a table of the same five functions; session.c chooses one, and
- * nothing above asks which. A state is an index made ready for an engine (uploaded; bounds and maps derived), shared
- * by threads; an exec is one thread's workspace on it.
+/* exec.h: the seam between the engines. Each has a table of the same five functions; session.c
+ * chooses one, and nothing above asks which. A state is an index made ready for an engine
+ * (uploaded; bounds and maps derived), shared by threads; an exec is one thread's workspace on it.
  */
-#ifndef GX_EXEC_H
-#define GX_EXEC_H
+#ifndef GX_QUERY_EXEC_H
+#define GX_QUERY_EXEC_H
 
 #include "index/index.h"
 #include "query/plan.h"
@@ -15,21 +15,32 @@ typedef struct gx_hits {
 } gx_hits;
 
 /* The steps of Ding et al.'s algorithms. */
-typedef enum gx_step { GX_STEP_INITIALIZE, GX_STEP_DECOMPRESS, GX_STEP_INTERSECT, GX_STEP_SCORE, GX_STEP_TOP_K, GX_N_STEPS } gx_step;
+typedef enum gx_step {
+    GX_STEP_INITIALIZE,
+    GX_STEP_DECOMPRESS,
+    GX_STEP_INTERSECT,
+    GX_STEP_SCORE,
+    GX_STEP_TOP_K,
+    GX_N_STEPS
+} gx_step;
 
 /* What a run did, added to by each run; for reports. All counts, summed over its queries. */
 typedef struct gx_work {
-    uint64_t postings;        /* sum of the plans' dfs: what an exhaustive engine touches */
-    uint64_t blocks;          /* sum of the plans' blocks */
-    uint64_t blocks_decoded;  /* of which docids were decoded (0 where an engine does not count, as a GPU for a few queries) */
-    uint64_t lookups;         /* exact look-ups of a docid in a list */
-    uint64_t and_fell_to_or;  /* AND-then-OR queries that needed OR */
-    /* Of a GPU: parts that batches went in, each sent, searched and brought back by itself; how often the host waited for the GPU, which is
-     * once a part, for its end, and no more where nothing is in the way; and device or pinned memory got or given back meanwhile. */
+    uint64_t postings; /* sum of the plans' dfs: what an exhaustive engine touches */
+    uint64_t blocks;   /* sum of the plans' blocks */
+    /* of which docids were decoded (0 where an engine does not count, as a GPU for a few queries)
+     * */
+    uint64_t blocks_decoded;
+    uint64_t lookups;        /* exact look-ups of a docid in a list */
+    uint64_t and_fell_to_or; /* AND-then-OR queries that needed OR */
+    /* Of a GPU: parts that batches went in, each sent, searched and brought back by itself; how
+     * often the host waited for the GPU, which is once a part, for its end, and no more where
+     * nothing is in the way; and device or pinned memory got or given back meanwhile. */
     uint64_t parts, waits, allocations;
     uint64_t stayed; /* searches for a query alone by a kernel that had stayed on the GPU after the query before */
-    /* 0 plan and copy in, 1 search, 2 select, 3 copy out; 0 where not measured, as for a few queries on a GPU. Parts of a batch
-     * overlap there, so these can add up to more than the time that passed. */
+    /* 0 plan and copy in, 1 search, 2 select, 3 copy out; 0 where not measured, as for a few
+     * queries on a GPU. Parts of a batch overlap there, so these can add up to more than the time
+     * that passed. */
     double seconds[4];
     double steps[GX_N_STEPS]; /* seconds of each; a search by GX_ALGORITHM_AUTO has no such steps where it prunes */
 } gx_work;

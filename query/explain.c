@@ -20,7 +20,7 @@ static uint32_t find_tf(const gx_list *list, uint32_t docid)
     if (lo == 0)
         return 0;
     const uint32_t block = lo - 1, n = gx_list_decode_docids(list, block, docids);
-    for (uint32_t i = 0; i < n; i++)
+    for (uint32_t i = 0; i < n; ++i)
         if (docids[i] == docid) {
             gx_list_decode_tfs(list, block, tfs);
             return tfs[i];
@@ -75,7 +75,7 @@ gx_status gx_explain(gx_explanation *out, const gx_index *ix, const char *query,
     e.terms = malloc((e.n_terms + 1) * sizeof *e.terms);
     if (!e.terms)
         st = gx_fail(err, GX_ENOMEM, "no memory to explain %u terms", e.n_terms);
-    for (uint32_t i = 0; st == GX_OK && i < e.n_terms; i++) {
+    for (uint32_t i = 0; st == GX_OK && i < e.n_terms; ++i) {
         e.terms[i] = explain_term(ix, &plan.terms[i], &e, preset);
         e.sum += e.terms[i].impact;
     }

@@ -6,21 +6,24 @@
 
 #include "engine/status.h"
 
-#define MOST_AT_ONCE 4096u       /* pairs searched for together, where that is fast, */
-#define AT_ONCE_BY_CPU 64u       /* and where one is as fast as many */
+#define MOST_AT_ONCE 4096u /* pairs searched for together, where that is fast, */
+#define AT_ONCE_BY_CPU 64u /* and where one is as fast as many */
 #define KEYS_AT_ONCE (1u << 22)
-#define MOST_ASKED 16u   /* of a query's terms */
-#define SLACK 0x1p-18    /* more than what roundings of weights, impacts and thresholds make of a score, as a share of it */
+#define MOST_ASKED 16u /* of a query's terms */
+#define SLACK                                                                                                          \
+    0x1p-18 /* more than what roundings of weights, impacts and thresholds make of a score, as a share of it */
 
 struct gx_pairs {
     gx_query_options opt; /* as asked for, and of so many lists */
     uint32_t n_asked;
     gx_norm norm;
-    uint32_t k, n; /* as there are */
+    uint32_t k, n;       /* as there are */
     uint16_t *number_of; /* [n_terms of the index]: 1 + the list's number here, or 0 */
     uint32_t *lists;     /* [n] */
     float *weights;      /* [n], as in a query's score */
-    float *least;        /* [n (n - 1) / 2], of numbers a > b at a (a - 1) / 2 + b: no greater than the k-th best score; 0: there are fewer */
+    /* [n (n - 1) / 2], of numbers a > b at a (a - 1) / 2 + b: no greater than the k-th best score;
+     * 0: there are fewer */
+    float *least;
 };
 
 void gx_pairs_free(gx_pairs *p)
@@ -81,8 +84,8 @@ typedef struct making {
     const gx_query_options *opt;
     uint64_t n_pairs, next; /* next: atomic */
     uint32_t at_once;
-    uint32_t n_sessions;    /* that could be opened; atomic */
-    gx_status st;           /* of a failure; atomic */
+    uint32_t n_sessions; /* that could be opened; atomic */
+    gx_status st;        /* of a failure; atomic */
 } making;
 
 typedef struct maker {
@@ -103,7 +106,8 @@ static float least_score(const gx_plan *plan, const gx_hits *h, uint32_t k)
 }
 
 /* Pairs [first, first + n): plans and hits are scratch. */
-static gx_status search_pairs(making *m, void *exec, uint64_t first, uint32_t n, gx_plan *plans, gx_hits *hits, gx_error *err)
+static gx_status search_pairs(making *m, void *exec, uint64_t first, uint32_t n, gx_plan *plans, gx_hits *hits,
+                              gx_error *err)
 {
     gx_pairs *p = m->p;
     gx_status st = GX_OK;
@@ -151,7 +155,8 @@ static gx_status make_turns(making *m, gx_status *refused, gx_error *err)
         const uint64_t first = __atomic_fetch_add(&m->next, n, __ATOMIC_RELAXED);
         if (first >= m->n_pairs)
             break;
-        st = search_pairs(m, exec, first, m->n_pairs - first < n ? (uint32_t)(m->n_pairs - first) : n, plans, hits, err);
+        st =
+            search_pairs(m, exec, first, m->n_pairs - first < n ? (uint32_t)(m->n_pairs - first) : n, plans, hits, err);
     }
     if (exec)
         m->ops->exec_close(exec);
@@ -197,8 +202,8 @@ static gx_status make_all(making *m, uint32_t n_threads, gx_error *err)
     return st;
 }
 
-gx_status gx_pairs_make(gx_pairs **out, const gx_index *ix, const gx_exec_ops *ops, void *state, const gx_query_options *opt, uint32_t n_lists,
-                        uint32_t n_threads, gx_error *err)
+gx_status gx_pairs_make(gx_pairs **out, const gx_index *ix, const gx_exec_ops *ops, void *state,
+                        const gx_query_options *opt, uint32_t n_lists, uint32_t n_threads, gx_error *err)
 {
     gx_query_options o = *opt;
     *out = NULL;
@@ -221,10 +226,21 @@ gx_status gx_pairs_make(gx_pairs **out, const gx_index *ix, const gx_exec_ops *o
     p->weights = malloc((p->n + 1ull) * sizeof *p->weights);
     p->least = malloc((n_pairs + 1) * sizeof *p->least);
     gx_status st = p->number_of && p->lists && p->weights && p->least ? choose_lists(p, ix, &o, err)
-                                                                     : gx_fail(err, GX_ENOMEM, "no memory for thresholds of %u lists' pairs", p->n);
+                                                                      : gx_fail(err, GX_ENOMEM,
+                                                                                "no memory for "
+                                                                                "thresholds of %u "
+                                                                                "lists' pairs",
+                                                                                p->n);
     const uint32_t fitting = KEYS_AT_ONCE / p->k, most = ops == &gx_exec_cpu ? AT_ONCE_BY_CPU : MOST_AT_ONCE;
-    making m = {.p = p, .ix = ix, .ops = ops, .state = state, .opt = &o, .n_pairs = n_pairs,
-                .at_once = fitting < 1 ? 1 : fitting < most ? fitting : most};
+    making m = {.p = p,
+                .ix = ix,
+                .ops = ops,
+                .state = state,
+                .opt = &o,
+                .n_pairs = n_pairs,
+                .at_once = fitting < 1      ? 1
+                           : fitting < most ? fitting
+                                            : most};
     if (st == GX_OK && n_pairs)
         st = make_all(&m, n_threads ? n_threads : 1, err);
     if (st != GX_OK) {
@@ -238,15 +254,21 @@ gx_status gx_pairs_make(gx_pairs **out, const gx_index *ix, const gx_exec_ops *o
 /* ---- using them ---- */
 
 /* What a caller may leave out is NaN. */
-static bool same_number(float a, float b) { return a == b || (isnan(a) && isnan(b)); }
+static bool same_number(float a, float b)
+{
+    return a == b || (isnan(a) && isnan(b));
+}
 
 bool gx_pairs_are(const gx_pairs *p, const gx_query_options *opt, uint32_t n_lists)
 {
-    return p->opt.preset == opt->preset && same_number(p->opt.k1, opt->k1) && same_number(p->opt.b, opt->b) && p->opt.k == opt->k &&
-           p->n_asked == n_lists;
+    return p->opt.preset == opt->preset && same_number(p->opt.k1, opt->k1) && same_number(p->opt.b, opt->b) &&
+           p->opt.k == opt->k && p->n_asked == n_lists;
 }
 
-static bool same_norm(gx_norm a, gx_norm b) { return a.c0 == b.c0 && a.c1 == b.c1 && a.lossy == b.lossy; }
+static bool same_norm(gx_norm a, gx_norm b)
+{
+    return a.c0 == b.c0 && a.c1 == b.c1 && a.lossy == b.lossy;
+}
 
 void gx_pairs_raise(const gx_pairs *p, gx_plan *plan)
 {

@@ -1,26 +1,31 @@
-/* pairs.h: thresholds of pairs: of every two of an index's longest lists, the score of the k-th best document of their OR.
+/* pairs.h: thresholds of pairs: of every two of an index's longest lists, the score of the k-th
+ * best document of their OR.
  *
- * No document of a query with both terms, and others, scores less than it does of the two alone, so the k-th best score of the query is not lower: a search
- * that begins there leaves out from the beginning what it else finds out to be too low. Mallia, Siedlaczek and Suel, "A comparison of top-k
- * threshold estimation techniques for disjunctive query processing" (CIKM 2020), where this is Q_k of pairs.
+ * No document of a query with both terms, and others, scores less than it does of the two alone, so
+ * the k-th best score of the query is not lower: a search that begins there leaves out from the
+ * beginning what it else finds out to be too low. Mallia, Siedlaczek and Suel, "A comparison of
+ * top-k threshold estimation techniques for disjunctive query processing" (CIKM 2020), where this
+ * is Q_k of pairs.
  */
-#ifndef GX_PAIRS_H
-#define GX_PAIRS_H
+#ifndef GX_QUERY_PAIRS_H
+#define GX_QUERY_PAIRS_H
 
 #include "query/exec.h"
 
 typedef struct gx_pairs gx_pairs;
 
-/* Of the n_lists longest lists (all, if there are fewer), by opt's scorer, k1, b and k, found by n_threads sessions on the state. GX_EUSAGE (n_lists
- * above GX_MAX_PAIRED), GX_ENOMEM, and what the engine may fail with. */
-gx_status gx_pairs_make(gx_pairs **out, const gx_index *ix, const gx_exec_ops *ops, void *state, const gx_query_options *opt, uint32_t n_lists,
-                        uint32_t n_threads, gx_error *err);
+/* Of the n_lists longest lists (all, if there are fewer), by opt's scorer, k1, b and k, found by
+ * n_threads sessions on the state. GX_EUSAGE (n_lists above GX_MAX_PAIRED), GX_ENOMEM, and what the
+ * engine may fail with. */
+gx_status gx_pairs_make(gx_pairs **out, const gx_index *ix, const gx_exec_ops *ops, void *state,
+                        const gx_query_options *opt, uint32_t n_lists, uint32_t n_threads, gx_error *err);
 void gx_pairs_free(gx_pairs *p);
 
 /* Whether they are those that gx_pairs_make would make. */
 bool gx_pairs_are(const gx_pairs *p, const gx_query_options *opt, uint32_t n_lists);
 
-/* Raise plan->floor by what is known of the plan's lists, if its scorer, k1 and b are the pairs' and its k is not greater. Thread-safe. */
+/* Raise plan->floor by what is known of the plan's lists, if its scorer, k1 and b are the pairs'
+ * and its k is not greater. Thread-safe. */
 void gx_pairs_raise(const gx_pairs *p, gx_plan *plan);
 
 #endif

@@ -9,8 +9,9 @@
 #include "index/analysis/analyzer.h"
 #include "index/index.h"
 
-/* The terms of a query as they are met: known ones by id, unknown ones by a hash of their bytes with the top bit set.
- * Repetitions are merged when the bag is full, so a query of any length needs no more memory than this. */
+/* The terms of a query as they are met: known ones by id, unknown ones by a hash of their bytes
+ * with the top bit set. Repetitions are merged when the bag is full, so a query of any length needs
+ * no more memory than this. */
 #define BAG_MAX (2 * GX_MAX_TERMS + 2)
 #define UNKNOWN (UINT64_C(1) << 63)
 
@@ -106,9 +107,13 @@ static gx_status finish(gx_plan *out, bag *g, const gx_query_options *opt, gx_er
 {
     const gx_index *ix = g->ix;
     const uint32_t max_k = ix->n_docs ? ix->n_docs : 1;
-    gx_plan plan = {.op = opt->op, .k = opt->k < max_k ? opt->k : max_k, .prune = opt->prune,
-                    .algorithm = opt->algorithm, .recursion = opt->recursion,
-                    .cancel = opt->cancel, .user = opt->user};
+    gx_plan plan = {.op = opt->op,
+                    .k = opt->k < max_k ? opt->k : max_k,
+                    .prune = opt->prune,
+                    .algorithm = opt->algorithm,
+                    .recursion = opt->recursion,
+                    .cancel = opt->cancel,
+                    .user = opt->user};
 
     bag_merge(g);
     if (g->n > GX_MAX_TERMS)

@@ -1,6 +1,7 @@
 /* session.c: engines and sessions: which executor answers, and the way of a batch through it.
  *
- *   queries -> gx_plan_make -> gx_plan [] -> gx_exec_ops.run -> gx_hits [] -> the caller's docids and scores
+ *   queries -> gx_plan_make -> gx_plan [] -> gx_exec_ops.run -> gx_hits [] -> the caller's docids
+ *   and scores
  */
 #include "query/session.h"
 
@@ -33,10 +34,10 @@ struct gx_engine {
     void *state;
     gx_pairs *pairs[MAX_PAIRS]; /* [n_pairs], by the order in which they were made */
     uint32_t n_pairs;           /* atomic; what it counts stays until the engine is closed */
-    pthread_mutex_t learning; /* held while pairs are made */
-    pthread_mutex_t lock;  /* of what follows */
-    void *cpu_state;       /* the CPU engine that stands in when a GPU chosen by AUTO fails; NULL until then */
-    char *why_cpu;         /* why it does, until it has been told */
+    pthread_mutex_t learning;   /* held while pairs are made */
+    pthread_mutex_t lock;       /* of what follows */
+    void *cpu_state;            /* the CPU engine that stands in when a GPU chosen by AUTO fails; NULL until then */
+    char *why_cpu;              /* why it does, until it has been told */
 };
 
 struct gx_session {
@@ -157,7 +158,8 @@ const char *gx_engine_describe(const gx_engine *en)
     return en->ops->describe(en->state);
 }
 
-gx_status gx_engine_learn_pairs(gx_engine *en, const gx_query_options *opt, uint32_t n_lists, uint32_t n_threads, gx_error *err)
+gx_status gx_engine_learn_pairs(gx_engine *en, const gx_query_options *opt, uint32_t n_lists, uint32_t n_threads,
+                                gx_error *err)
 {
     gx_query_options o = GX_QUERY_OPTIONS;
     clear(err);

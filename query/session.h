@@ -1,6 +1,6 @@
 /* session.h: what the tools and tests see of engines and sessions beyond gpuidx.h. */
-#ifndef GX_SESSION_H
-#define GX_SESSION_H
+#ifndef GX_QUERY_SESSION_H
+#define GX_QUERY_SESSION_H
 
 #include "query/exec.h"
 
@@ -8,7 +8,8 @@
 gx_status gx_engine_open_with(gx_engine **out, const gx_index *ix, const gx_engine_options *opt, const gx_exec_ops *gpu,
                               gx_error *err);
 
-/* Set the plan's floor by all that the engine has learnt of pairs. Every plan that is to be run on it goes through this. */
+/* Set the plan's floor by all that the engine has learnt of pairs. Every plan that is to be run on
+ * it goes through this. */
 void gx_engine_raise(const gx_engine *en, gx_plan *plan);
 
 const gx_index *gx_engine_index(const gx_engine *en);
@@ -16,7 +17,8 @@ const gx_index *gx_engine_index(const gx_engine *en);
 /* What the session's searches did, summed since it was opened. */
 const gx_work *gx_session_work(const gx_session *s);
 
-/* Run plans as gx_search does, falling back to the CPU where that is due. hits[i].keys are the caller's. */
+/* Run plans as gx_search does, falling back to the CPU where that is due. hits[i].keys are the
+ * caller's. */
 gx_status gx_session_run(gx_session *s, const gx_plan *plans, uint32_t n, gx_hits *hits, gx_error *err);
 
 #endif

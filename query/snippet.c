@@ -38,7 +38,7 @@ struct gx_highlighter {
 
 static uint32_t find_term(const gx_highlighter *h, const char *term, size_t len)
 {
-    for (uint32_t i = 0; i < h->n_terms; i++)
+    for (uint32_t i = 0; i < h->n_terms; ++i)
         if (h->terms[i].len == len && memcmp(h->terms[i].bytes, term, len) == 0)
             return i;
     return UINT32_MAX;
@@ -60,7 +60,7 @@ static bool take_query_term(void *user, const char *term, size_t len, size_t beg
     if (!t->bytes)
         return false;
     t->weight = t->known ? log(1.0 + (double)h->ix->n_docs / h->ix->lists[id].df) : 0.1;
-    h->n_terms++;
+    ++h->n_terms;
     h->n_unknown += !t->known;
     return true;
 }
@@ -85,17 +85,23 @@ void gx_highlighter_close(gx_highlighter *h)
 {
     if (!h)
         return;
-    for (uint32_t i = 0; i < h->n_terms; i++)
+    for (uint32_t i = 0; i < h->n_terms; ++i)
         free(h->terms[i].bytes);
     free(h);
 }
 
-uint32_t gx_highlighter_n_terms(const gx_highlighter *h) { return h->n_terms; }
-uint32_t gx_highlighter_n_unknown(const gx_highlighter *h) { return h->n_unknown; }
+uint32_t gx_highlighter_n_terms(const gx_highlighter *h)
+{
+    return h->n_terms;
+}
+uint32_t gx_highlighter_n_unknown(const gx_highlighter *h)
+{
+    return h->n_unknown;
+}
 
 const char *gx_highlighter_unknown(const gx_highlighter *h, uint32_t i)
 {
-    for (uint32_t t = 0; t < h->n_terms; t++)
+    for (uint32_t t = 0; t < h->n_terms; ++t)
         if (!h->terms[t].known && i-- == 0)
             return h->terms[t].bytes;
     return "";
@@ -103,13 +109,19 @@ const char *gx_highlighter_unknown(const gx_highlighter *h, uint32_t i)
 
 /* ---- the text ---- */
 
-static bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
-static bool continues(char c) { return ((unsigned char)c & 0xc0) == 0x80; } /* inside a UTF-8 character */
+static bool is_space(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+static bool continues(char c)
+{
+    return ((unsigned char)c & 0xc0) == 0x80;
+} /* inside a UTF-8 character */
 
 /* Count the words that begin before byte `to`. */
 static void count_words(gx_highlighter *h, size_t to)
 {
-    for (; h->at < to; h->at++) {
+    for (; h->at < to; ++h->at) {
         const bool space = is_space(h->text[h->at]);
         h->word += !space && !h->in_word;
         h->in_word = !space;
@@ -129,17 +141,18 @@ static bool take_text_term(void *user, const char *term, size_t len, size_t begi
     return true;
 }
 
-/* The first of the matches that make the best window of max_words words, and how many there are in it. */
+/* The first of the matches that make the best window of max_words words, and how many there are in
+ * it. */
 static uint32_t best_window(gx_highlighter *h, uint32_t max_words, uint32_t *count)
 {
     uint32_t best = 0;
     double best_weight = -1;
     memset(h->seen, 0, sizeof h->seen);
     *count = 0;
-    for (uint32_t i = 0; i < h->n_matches; i++) {
+    for (uint32_t i = 0; i < h->n_matches; ++i) {
         double weight = 0;
         uint32_t j = i;
-        for (; j < h->n_matches && h->matches[j].word < h->matches[i].word + max_words; j++) {
+        for (; j < h->n_matches && h->matches[j].word < h->matches[i].word + max_words; ++j) {
             const uint32_t t = h->matches[j].term;
             weight += h->seen[t] == i + 1 ? 0.01 : h->terms[t].weight;
             h->seen[t] = i + 1;
@@ -153,19 +166,20 @@ static uint32_t best_window(gx_highlighter *h, uint32_t max_words, uint32_t *cou
     return best;
 }
 
-/* Go back from `at` (the begin of a word) over up to n words, but not past `least` or a sentence's end. */
+/* Go back from `at` (the begin of a word) over up to n words, but not past `least` or a sentence's
+ * end. */
 static size_t back_words(const char *text, size_t at, size_t least, uint32_t n)
 {
     while (n-- > 0 && at > least) {
         size_t p = at;
         while (p > least && is_space(text[p - 1]))
-            p--;
+            --p;
         if (p == least)
             break;
         if (p > least + 1 && (text[p - 1] == '.' || text[p - 1] == '?' || text[p - 1] == '!') && !is_space(text[p - 2]))
             break;
         while (p > least && !is_space(text[p - 1]))
-            p--;
+            --p;
         at = p;
     }
     return at;
@@ -176,9 +190,9 @@ static size_t forth_words(const char *text, size_t at, size_t most, uint32_t n)
 {
     while (n-- > 0 && at < most) {
         while (at < most && is_space(text[at]))
-            at++;
+            ++at;
         while (at < most && !is_space(text[at]))
-            at++;
+            ++at;
     }
     return at;
 }
@@ -191,7 +205,7 @@ gx_status gx_highlighter_snippet(gx_highlighter *h, const char *text, size_t len
     h->in_word = false;
     h->n_matches = 0;
     if (len > MAX_LOOKED_THROUGH)
-        for (len = MAX_LOOKED_THROUGH; len > 0 && continues(text[len]); len--)
+        for (len = MAX_LOOKED_THROUGH; len > 0 && continues(text[len]); --len)
             ;
     const gx_status st = gx_analyze(h->ix->analyzer, text, len, take_text_term, h);
     if (st != GX_OK)
@@ -207,20 +221,20 @@ gx_status gx_highlighter_snippet(gx_highlighter *h, const char *text, size_t len
         anchor = m->begin;
         size_t start = m->begin; /* of the word that the match lies in, which may begin with a bracket */
         while (start > 0 && !is_space(text[start - 1]) && m->begin - start < GX_SNIPPET_BYTES / 4)
-            start--;
+            --start;
         s.begin = back_words(text, start, m->begin > GX_SNIPPET_BYTES / 4 ? m->begin - GX_SNIPPET_BYTES / 4 : 0,
                              (max_words - span) / 2);
     }
     while (s.begin < len && is_space(text[s.begin]))
-        s.begin++;
+        ++s.begin;
     s.end = forth_words(text, s.begin, len, max_words);
     if (s.end - s.begin > GX_SNIPPET_BYTES)
         s.end = s.begin + GX_SNIPPET_BYTES;
     while (s.begin < anchor && continues(text[s.begin]))
-        s.begin++;
+        ++s.begin;
     while (s.end > s.begin && s.end < len && continues(text[s.end]))
-        s.end--;
-    for (uint32_t i = 0; i < h->n_matches && s.n_marks < GX_MAX_MARKS; i++)
+        --s.end;
+    for (uint32_t i = 0; i < h->n_matches && s.n_marks < GX_MAX_MARKS; ++i)
         if (h->matches[i].begin >= s.begin && h->matches[i].end <= s.end) {
             s.marks[s.n_marks].begin = h->matches[i].begin;
             s.marks[s.n_marks++].end = h->matches[i].end;

@@ -1,20 +1,22 @@
 /* snippet.h: the part of a document's text that shows best why it was found.
  *
  *   query --gx_highlighter_open--> its terms, each with a weight (rarer is heavier)
- *   text  --gx_highlighter_snippet--> one stretch of it, and the places of the query's words in that stretch
+ *   text  --gx_highlighter_snippet--> one stretch of it, and the places of the query's words in
+ *   that stretch
  *
- * The stretch is the one of about max_words words in which the different terms weigh most; the earliest of equals.
- * Words are what lies between white space; matching is the index's own analysis, so "indexing" shows up for "index".
+ * The stretch is the one of about max_words words in which the different terms weigh most; the
+ * earliest of equals. Words are what lies between white space; matching is the index's own
+ * analysis, so "indexing" shows up for "index".
  */
-#ifndef GX_SNIPPET_H
-#define GX_SNIPPET_H
+#ifndef GX_QUERY_SNIPPET_H
+#define GX_QUERY_SNIPPET_H
 
 #include "index/index.h"
 
 typedef struct gx_highlighter gx_highlighter; /* of one query; belongs to one thread */
 
-#define GX_MAX_MARKS 64u        /* most words marked in a snippet */
-#define GX_SNIPPET_BYTES 480u   /* most bytes of one; text without white space is cut between characters */
+#define GX_MAX_MARKS 64u      /* most words marked in a snippet */
+#define GX_SNIPPET_BYTES 480u /* most bytes of one; text without white space is cut between characters */
 
 typedef struct gx_snippet {
     size_t begin, end; /* bytes of the text, at character boundaries where it is valid UTF-8 */

@@ -1,9 +1,11 @@
-/* topk.h: the k greatest of a stream of keys, kept in the caller's array as a heap with the least on top.
+/* topk.h: the k greatest of a stream of keys, kept in the caller's array as a heap with the least
+ * on top.
  *
- *   gx_topk top = {keys, k, 0};  for each key: gx_topk_push(&top, key);  gx_topk_sort(&top);   keys[top.n], falling
+ *   gx_topk top = {keys, k, 0};  for each key: gx_topk_push(&top, key);  gx_topk_sort(&top);
+ *   keys[top.n], falling
  */
-#ifndef GX_TOPK_H
-#define GX_TOPK_H
+#ifndef GX_QUERY_TOPK_H
+#define GX_QUERY_TOPK_H
 
 #include <stdint.h>
 

@@ -5,8 +5,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "index/corpus/source.h"
 #include "index/build/writer.h"
+#include "index/corpus/source.h"
 #include "tools/cli.h"
 #include "tools/output.h"
 #include "tools/progress.h"
@@ -22,7 +22,7 @@ typedef struct build {
     progress bar;
     uint64_t limit, skipped;
     bool skip;
-    char unordered[4096];   /* where the index lies before its documents are put in order; "": they stay as they come */
+    char unordered[4096]; /* where the index lies before its documents are put in order; "": they stay as they come */
     double order_seconds;
     double began, read_seconds; /* of the monotonic clock; not inside the builder */
 } build;
@@ -107,20 +107,22 @@ static void summarize(const build *b, const gx_source_counts *in, const gx_build
 {
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
-    cli_note("%s: %s documents, %s terms, %s postings, %s (%.2f bits a posting for the lists)", cli_text(b->args, "output"),
-             show_count(ix->n_docs), show_count(ix->n_terms), show_count(ix->n_postings), show_bytes(ix->file_bytes),
+    cli_note("%s: %s documents, %s terms, %s postings, %s (%.2f bits a posting for the lists)",
+             cli_text(b->args, "output"), show_count(ix->n_docs), show_count(ix->n_terms), show_count(ix->n_postings),
+             show_bytes(ix->file_bytes),
              ix->n_postings ? 8.0 * (double)(ix->device_bytes - 4.0 * ix->n_docs) / (double)ix->n_postings : 0.0);
     cli_note("read %s%s%s from %s file%s in %.1f s, %.1f MB/s, with %s of memory at most", show_bytes(in->bytes),
-             in->files ? " of " : "", in->files ? gx_source_format_name(in->format) : "", show_count(in->files), in->files == 1 ? "" : "s", total,
-             total > 0 ? (double)in->bytes / total / 1e6 : 0.0, show_bytes((uint64_t)usage.ru_maxrss << 10));
+             in->files ? " of " : "", in->files ? gx_source_format_name(in->format) : "", show_count(in->files),
+             in->files == 1 ? "" : "s", total, total > 0 ? (double)in->bytes / total / 1e6 : 0.0,
+             show_bytes((uint64_t)usage.ru_maxrss << 10));
     cli_note("seconds: read %.2f, analyse %.2f, invert %.2f, merge %.2f, lists %.2f, documents %.2f, order %.2f",
              b->read_seconds, out->seconds[0], out->seconds[1], out->seconds[2], out->seconds[3], out->seconds[4],
              b->order_seconds);
     char odd[400] = "";
     add_part(odd, sizeof odd, b->skipped, "bad documents skipped");
-    add_part(odd, sizeof odd, out->duplicates, cli_choice(b->args, "duplicates") == GX_DUPLICATES_LAST
-                                                   ? "documents replaced by later ones of the same id"
-                                                   : "documents skipped, their ids being taken");
+    add_part(odd, sizeof odd, out->duplicates,
+             cli_choice(b->args, "duplicates") == GX_DUPLICATES_LAST ? "documents replaced by later ones of the same id"
+                                                                     : "documents skipped, their ids being taken");
     add_part(odd, sizeof odd, out->empty, "documents without a term");
     add_part(odd, sizeof odd, out->dropped_tokens, "tokens too long, dropped");
     add_part(odd, sizeof odd, in->replaced + out->replaced_bytes, "byte sequences that are not UTF-8, replaced");
@@ -160,13 +162,14 @@ static void print_json(const build *b, const gx_source_counts *in, const gx_buil
 /* The path that is the same file as output; --force would destroy it. Or NULL. */
 static const char *find_itself(const cli_args *a, const char *output)
 {
-    for (int i = 0; i < a->argc; i++)
+    for (int i = 0; i < a->argc; ++i)
         if (cli_same_file(a->argv[i], output))
             return a->argv[i];
     return NULL;
 }
 
-/* With --order the builder's index goes beside the output, which gets its name when the documents are in order. */
+/* With --order the builder's index goes beside the output, which gets its name when the documents
+ * are in order. */
 static int name_unordered(build *b)
 {
     const char *path = cli_text(b->args, "output");
@@ -197,8 +200,10 @@ static int open_all(build *b)
     const cli_args *a = b->args;
     gx_error err = {0};
     char from[512];
-    gx_source_options in = {.columns = cli_text(a, "columns"), .max_record = cli_count(a, "max-record"),
-                            .latin1 = cli_choice(a, "encoding") == 1, .cancel = is_stopped};
+    gx_source_options in = {.columns = cli_text(a, "columns"),
+                            .max_record = cli_count(a, "max-record"),
+                            .latin1 = cli_choice(a, "encoding") == 1,
+                            .cancel = is_stopped};
     if (cli_given(a, "format"))
         gx_source_format_find(cli_text(a, "format"), &in.format);
     const int code = name_unordered(b);
@@ -328,18 +333,26 @@ static const cli_flag flags[] = {
      "columns of TSV and CSV, such as `id,-,-,title,text`; `title` and `text` may be repeated, `-` is left out"},
     {"encoding", 0, CLI_CHOICE, "utf-8|latin1", "utf-8", "the corpus's characters"},
     {"analyzer", 0, CLI_CHOICE, "english|simple|whitespace", "english", "how text becomes terms; kept in the index"},
-    {"stemmer", 0, CLI_TEXT, "NAME", NULL, "`none`, `porter`, `english` (Porter2) or any of Snowball's; without it, the analyzer's own"},
+    {"stemmer", 0, CLI_TEXT, "NAME", NULL,
+     "`none`, `porter`, `english` (Porter2) or any of Snowball's; without it, "
+     "the analyzer's own"},
     {"stopwords", 0, CLI_TEXT, "WORDS", NULL,
      "`none`, `lucene` (33 words), or a file with a word a line; without it, the analyzer's own"},
     CLI_CODEC_FLAGS,
-    {"store", 0, CLI_CHOICE, "none|title|text", "title", "what is kept besides ids; `text` keeps titles and texts, for snippets"},
+    {"store", 0, CLI_CHOICE, "none|title|text", "title",
+     "what is kept besides ids; `text` keeps titles and texts, "
+     "for snippets"},
     {"order", 0, CLI_CHOICE, "input|random|bp", "input",
-     "the order of docids: as documents come, random, or by recursive graph bisection, for a smaller index, which takes "
-     "8 bytes of memory a posting; see `gpuidx help reorder`"},
+     "the order of docids: as documents come, random, or by recursive graph bisection, for a smaller index, which "
+     "takes 8 bytes of memory a posting; see `gpuidx help reorder`"},
     {"seed", 0, CLI_COUNT, "N", "1", "of `--order=random`: another seed, another order"},
-    {"memory", 'm', CLI_BYTES, "SIZE", "512M", "memory for the inversion; what does not fit goes through temporary files",
+    {"memory", 'm', CLI_BYTES, "SIZE", "512M",
+     "memory for the inversion; what does not fit goes through temporary "
+     "files",
      .min = 1 << 20},
-    {"threads", 'j', CLI_COUNT, "N", "1", "use at most `N` threads; 0: one a processor. The index is the same for any number",
+    {"threads", 'j', CLI_COUNT, "N", "1",
+     "use at most `N` threads; 0: one a processor. The index is the same for "
+     "any number",
      .max = 1024},
     {"on-error", 0, CLI_CHOICE, "fail|skip", "fail", "what a bad document does"},
     {"duplicates", 0, CLI_CHOICE, "fail|first|last", "fail", "which document of an id that comes again stays"},
@@ -362,17 +375,20 @@ static const cli_section sections[] = {
      "  plain     a document a line; its id is its number, from 1\n"
      "  files     a document a file; its id is its path; HTML is stripped"},
     {"Bad documents",
-     "A document is bad if its line or record is malformed, has no id, or has one with white space or control characters "
-     "(which would break TREC runs), or if its id has been seen and --duplicates=fail. With --on-error=fail the first one "
-     "ends the build with exit code 3, and nothing is written. With --on-error=skip each is left out and counted, the first "
-     "20 shown with file and line. Byte order marks and CRLF do no harm; NUL bytes are read as spaces, bytes that are not "
-     "UTF-8 as U+FFFD, and both are counted. A document without text is indexed."},
+     "A document is bad if its line or record is malformed, has no id, or has one with white space or control "
+     "characters (which would break TREC runs), or if its id has been seen and --duplicates=fail. With "
+     "--on-error=fail the first one ends the build with exit code 3, and nothing is written. With --on-error=skip "
+     "each is left out and counted, the first 20 shown with file and line. Byte order marks and CRLF do no harm; NUL "
+     "bytes are read as spaces, bytes that are not UTF-8 as U+FFFD, and both are counted. A document without text is "
+     "indexed."},
     {NULL},
 };
 
 static const cli_section examples[] = {
-    {"gpuidx build corpus.jsonl.xz -o corpus.gx", "The usual analysis: English, Porter's stemmer, Lucene's stop words."},
-    {"gpuidx build arxiv.tsv --columns=id,-,-,title,text --store=text -o arxiv.gx", "Five columns, and texts for snippets."},
+    {"gpuidx build corpus.jsonl.xz -o corpus.gx", "The usual analysis: English, Porter's stemmer, Lucene's stop "
+                                                  "words."},
+    {"gpuidx build arxiv.tsv --columns=id,-,-,title,text --store=text -o arxiv.gx", "Five columns, and texts for "
+                                                                                    "snippets."},
     {"zcat logs.gz | gpuidx build -f plain --analyzer=whitespace - -o logs.gx", "Pretokenised lines from a pipe."},
     {NULL},
 };
@@ -381,8 +397,8 @@ const cli_command cmd_build = {
     .name = "build",
     .summary = "make an index of a corpus",
     .synopsis = "[OPTIONS] CORPUS... -o INDEX",
-    .description = "Reads documents, analyses them, and writes one index file, which holds all that a query needs: analyzer, "
-                   "statistics, lists, ids. The file appears whole or not at all.",
+    .description = "Reads documents, analyses them, and writes one index file, which holds all that a query needs: "
+                   "analyzer, statistics, lists, ids. The file appears whole or not at all.",
     .sections = sections,
     .examples = examples,
     .flags = flags,

@@ -22,7 +22,7 @@ static void print_json(const char *path, const char *level, gx_status st, const 
 static int run(const cli_args *a)
 {
     int worst = 0;
-    for (int i = 0; i < a->argc; i++) {
+    for (int i = 0; i < a->argc; ++i) {
         const char *path = a->argv[i], *level = cli_text(a, "level");
         gx_error err = {0};
         const gx_status st = gx_index_verify(path, (gx_check)cli_choice(a, "level"), &err);
@@ -46,11 +46,10 @@ static const cli_flag flags[] = {
 };
 
 static const cli_section sections[] = {
-    {"Levels",
-     "  header     magic, version, sizes, the section table, their checksum\n"
-     "  structure  every offset, count and bound that a query relies on\n"
-     "  checksum   the checksum of every section\n"
-     "  full       every list decoded and coded again, every stored text decoded"},
+    {"Levels", "  header     magic, version, sizes, the section table, their checksum\n"
+               "  structure  every offset, count and bound that a query relies on\n"
+               "  checksum   the checksum of every section\n"
+               "  full       every list decoded and coded again, every stored text decoded"},
     {NULL},
 };
 
@@ -64,8 +63,8 @@ const cli_command cmd_check = {
     .name = "check",
     .summary = "verify that an index is whole",
     .synopsis = "[OPTIONS] INDEX...",
-    .description = "Verifies index files. Exits with 1 if any is damaged, truncated or of an unknown version, naming the "
-                   "section, the place and the reason.",
+    .description = "Verifies index files. Exits with 1 if any is damaged, truncated or of an unknown version, naming "
+                   "the section, the place and the reason.",
     .sections = sections,
     .examples = examples,
     .flags = flags,

@@ -30,10 +30,10 @@ static int color_mode; /* 0 auto, 1 always, 2 never */
 static const cli_flag *flag_at(const cli_command *command, size_t i)
 {
     if (command->flags)
-        for (const cli_flag *f = command->flags; f->name; f++)
+        for (const cli_flag *f = command->flags; f->name; ++f)
             if (i-- == 0)
                 return f;
-    for (const cli_flag *f = cli_common_flags; f->name; f++)
+    for (const cli_flag *f = cli_common_flags; f->name; ++f)
         if (i-- == 0)
             return f;
     return NULL;
@@ -42,7 +42,7 @@ static const cli_flag *flag_at(const cli_command *command, size_t i)
 static int find_long(const cli_command *command, const char *name, size_t len)
 {
     const cli_flag *f;
-    for (size_t i = 0; (f = flag_at(command, i)); i++)
+    for (size_t i = 0; (f = flag_at(command, i)); ++i)
         if (strlen(f->name) == len && memcmp(f->name, name, len) == 0)
             return (int)i;
     return -1;
@@ -51,7 +51,7 @@ static int find_long(const cli_command *command, const char *name, size_t len)
 static int find_letter(const cli_command *command, char letter)
 {
     const cli_flag *f;
-    for (size_t i = 0; (f = flag_at(command, i)); i++)
+    for (size_t i = 0; (f = flag_at(command, i)); ++i)
         if (f->letter == letter)
             return (int)i;
     return -1;
@@ -59,7 +59,7 @@ static int find_letter(const cli_command *command, char letter)
 
 const cli_command *cli_find_command(const char *name)
 {
-    for (size_t i = 0; cli_commands[i]; i++)
+    for (size_t i = 0; cli_commands[i]; ++i)
         if (strcmp(cli_commands[i]->name, name) == 0)
             return cli_commands[i];
     return NULL;
@@ -72,7 +72,7 @@ const char *cli_subcommand_word(const cli_command *subcommand)
 
 const cli_command *cli_find_subcommand(const cli_command *command, const char *word)
 {
-    for (size_t i = 0; command->subcommands && command->subcommands[i]; i++)
+    for (size_t i = 0; command->subcommands && command->subcommands[i]; ++i)
         if (strcmp(cli_subcommand_word(command->subcommands[i]), word) == 0)
             return command->subcommands[i];
     return NULL;
@@ -82,7 +82,7 @@ int cli_choice_index(const char *choices, const char *word)
 {
     const size_t len = strlen(word);
     int i = 0;
-    for (const char *p = choices;; i++) {
+    for (const char *p = choices;; ++i) {
         const char *end = strchrnul(p, '|');
         if ((size_t)(end - p) == len && memcmp(p, word, len) == 0)
             return i;
@@ -102,12 +102,12 @@ static size_t edit_distance(const char *a, const char *b)
     if (n >= MAX || m >= MAX)
         return MAX;
     size_t d[MAX][MAX];
-    for (size_t i = 0; i <= n; i++)
+    for (size_t i = 0; i <= n; ++i)
         d[i][0] = i;
-    for (size_t j = 0; j <= m; j++)
+    for (size_t j = 0; j <= m; ++j)
         d[0][j] = j;
-    for (size_t i = 1; i <= n; i++)
-        for (size_t j = 1; j <= m; j++) {
+    for (size_t i = 1; i <= n; ++i)
+        for (size_t j = 1; j <= m; ++j) {
             size_t best = d[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
             if (d[i - 1][j] + 1 < best)
                 best = d[i - 1][j] + 1;
@@ -125,7 +125,7 @@ const char *cli_nearest(const char *word, const char *const *names, size_t n)
     const char *nearest = NULL;
     const size_t len = strlen(word);
     size_t best = len < 3 ? 1 : 1 + len / 3;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; ++i) {
         const size_t d = edit_distance(word, names[i]);
         if (d < best || (d == best && !nearest && d < strlen(names[i]))) {
             best = d;
@@ -164,11 +164,11 @@ bool cli_read_number(const cli_flag *flag, const char *text, double *number, uin
             const char *letters = "kKmMgGtT", *p = strchr(letters, *end);
             if (p) {
                 unit = UINT64_C(1) << 10 * ((p - letters) / 2 + 1);
-                end++;
+                ++end;
                 if (end[0] == 'i' && end[1] == 'B')
                     end += 2;
                 else if (*end == 'B')
-                    end++;
+                    ++end;
             }
         }
         if (*end) {
@@ -222,11 +222,26 @@ static const cli_value *value_of(const cli_args *a, const char *flag)
     return &a->values[i];
 }
 
-bool cli_given(const cli_args *a, const char *flag) { return value_of(a, flag)->given; }
-bool cli_switch(const cli_args *a, const char *flag) { return value_of(a, flag)->given; }
-const char *cli_text(const cli_args *a, const char *flag) { return value_of(a, flag)->text; }
-uint64_t cli_count(const cli_args *a, const char *flag) { return value_of(a, flag)->count; }
-double cli_number(const cli_args *a, const char *flag) { return value_of(a, flag)->number; }
+bool cli_given(const cli_args *a, const char *flag)
+{
+    return value_of(a, flag)->given;
+}
+bool cli_switch(const cli_args *a, const char *flag)
+{
+    return value_of(a, flag)->given;
+}
+const char *cli_text(const cli_args *a, const char *flag)
+{
+    return value_of(a, flag)->text;
+}
+uint64_t cli_count(const cli_args *a, const char *flag)
+{
+    return value_of(a, flag)->count;
+}
+double cli_number(const cli_args *a, const char *flag)
+{
+    return value_of(a, flag)->number;
+}
 
 int cli_choice(const cli_args *a, const char *flag)
 {
@@ -246,7 +261,7 @@ static int unknown_flag(const cli_args *a, const char *word)
     snprintf(name, sizeof name, "%.*s", (int)strcspn(word + 2, "="), word + 2);
     if (strlen(name) == 1 && find_letter(a->command, name[0]) >= 0)
         return cli_usage(a, "--%s: there is no such flag; did you mean -%s?", name, name);
-    for (size_t i = 0; (f = flag_at(a->command, i)); i++)
+    for (size_t i = 0; (f = flag_at(a->command, i)); ++i)
         names[n++] = f->name;
     const char *nearest = cli_nearest(name, names, n);
     if (nearest)
@@ -277,7 +292,7 @@ static int parse_long(const cli_args *a, cli_value *values, int argc, char **arg
 /* A cluster of letters at argv[*i]: "-q", "-k10", "-k 10", "-qk10". */
 static int parse_letters(const cli_args *a, cli_value *values, int argc, char **argv, int *i)
 {
-    for (const char *p = argv[*i] + 1; *p; p++) {
+    for (const char *p = argv[*i] + 1; *p; ++p) {
         const int f = find_letter(a->command, *p);
         if (f < 0)
             return cli_usage(a, "-%c: there is no such flag", *p);
@@ -301,7 +316,7 @@ static int parse(cli_args *a, cli_value *values, int argc, char **argv)
 {
     int code, n = 0;
     bool flags_over = false;
-    for (int i = 1; i < argc; i++) {
+    for (int i = 1; i < argc; ++i) {
         char *word = argv[i];
         if (flags_over || word[0] != '-' || !word[1]) {
             argv[n++] = word;
@@ -320,7 +335,7 @@ static int parse(cli_args *a, cli_value *values, int argc, char **argv)
 static int set_defaults(const cli_args *a, cli_value *values)
 {
     const cli_flag *f;
-    for (size_t i = 0; (f = flag_at(a->command, i)); i++) {
+    for (size_t i = 0; (f = flag_at(a->command, i)); ++i) {
         assert(i < MAX_FLAGS);
         values[i] = (cli_value){.number = NAN};
         if (f->def && set_value(a, f, &values[i], f->def))
@@ -409,7 +424,10 @@ void cli_note(const char *format, ...)
     va_end(ap);
 }
 
-bool cli_quiet(void) { return quiet; }
+bool cli_quiet(void)
+{
+    return quiet;
+}
 
 bool cli_color(FILE *stream)
 {
@@ -460,7 +478,8 @@ void cli_flush(void)
         flush_errno = errno;
 }
 
-/* Why an earlier write failed, as far as it can still be known: whether a pipe's reader has left can be asked again. */
+/* Why an earlier write failed, as far as it can still be known: whether a pipe's reader has left
+ * can be asked again. */
 static int earlier_errno(FILE *f)
 {
     struct pollfd p = {.fd = fileno(f)};
@@ -491,4 +510,7 @@ bool cli_same_file(const char *a, const char *b)
     return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-bool cli_output_failed(void) { return ferror(stdout); }
+bool cli_output_failed(void)
+{
+    return ferror(stdout);
+}

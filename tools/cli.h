@@ -1,5 +1,5 @@
-/* cli.h: what every subcommand of gpuidx is made of: a description of its flags, a place to read their values, and
- * the few ways in which it speaks to people.
+/* cli.h: what every subcommand of gpuidx is made of: a description of its flags, a place to read
+ * their values, and the few ways in which it speaks to people.
  *
  *   tools/NAME.c        const cli_command cmd_NAME = { name, summary, ..., flags, run };
  *   tools/NAME_WORD.c   the same of a subcommand, `gpuidx NAME WORD`, which NAME.c lists
@@ -11,25 +11,27 @@
  *
  *   static const cli_flag flags[] = {
  *       {"output", 'o', CLI_TEXT, "FILE", NULL, "write to `FILE`"},
- *       {"top", 'k', CLI_COUNT, "N", "10", "print at most `N` results", .min = 1, .max = UINT32_MAX},
- *       {"engine", 0, CLI_CHOICE, "auto|gpu|cpu", "auto", "where to search"},
+ *       {"top", 'k', CLI_COUNT, "N", "10", "print at most `N` results", .min = 1, .max =
+ *       UINT32_MAX}, {"engine", 0, CLI_CHOICE, "auto|gpu|cpu", "auto", "where to search"},
  *       {"force", 0, CLI_SWITCH, NULL, NULL, "overwrite"},
  *       {NULL},
  *   };
  *   static int run(const cli_args *a)
  *   {
- *       const char *out = cli_text(a, "output");            // NULL: not given, and there is no default
- *       const uint64_t k = cli_count(a, "top");             // already checked against min and max
- *       ...
+ *       const char *out = cli_text(a, "output");            // NULL: not given, and there is no
+ *       default const uint64_t k = cli_count(a, "top");             // already checked against min
+ *       and max ...
  *       if (gx_index_open(&ix, a->argv[0], NULL, &err))
- *           return cli_fail_error(&err);                    // prints "gpuidx: ..." and gives the exit code
- *       printf(...);                                        // stdout is flushed and checked by main
- *       return 0;
+ *           return cli_fail_error(&err);                    // prints "gpuidx: ..." and gives the
+ *           exit code
+ *       printf(...);                                        // stdout is flushed and checked by
+ *       main return 0;
  *   }
- *   const cli_command cmd_NAME = {.name = "NAME", ..., .flags = flags, .min_args = 1, .max_args = 1, .run = run};
+ *   const cli_command cmd_NAME = {.name = "NAME", ..., .flags = flags, .min_args = 1, .max_args =
+ *   1, .run = run};
  *
- * Texts are plain, with `back quotes` round what a person types or a metavariable; a blank line parts paragraphs, a
- * line that begins with two spaces stays as it is.
+ * Texts are plain, with `back quotes` round what a person types or a metavariable; a blank line
+ * parts paragraphs, a line that begins with two spaces stays as it is.
  */
 #ifndef GX_TOOLS_CLI_H
 #define GX_TOOLS_CLI_H
@@ -65,14 +67,14 @@ typedef struct cli_section {
 typedef struct cli_args cli_args;
 
 typedef struct cli_command {
-    const char *name;            /* "query"; of a subcommand both words, "bench codecs" */
-    const char *summary;         /* a line: "answer queries from an index" */
-    const char *synopsis;        /* what follows the name, a line each form: "[OPTIONS] INDEX [QUERY]" */
-    const char *description;     /* paragraphs */
-    const cli_section *sections; /* further sections of the manual, or NULL */
-    const cli_section *examples; /* title: the command line; text: what it does. Or NULL */
-    const cli_flag *flags;       /* or NULL */
-    int min_args, max_args;      /* positional arguments; max_args -1: any number */
+    const char *name;              /* "query"; of a subcommand both words, "bench codecs" */
+    const char *summary;           /* a line: "answer queries from an index" */
+    const char *synopsis;          /* what follows the name, a line each form: "[OPTIONS] INDEX [QUERY]" */
+    const char *description;       /* paragraphs */
+    const cli_section *sections;   /* further sections of the manual, or NULL */
+    const cli_section *examples;   /* title: the command line; text: what it does. Or NULL */
+    const cli_flag *flags;         /* or NULL */
+    int min_args, max_args;        /* positional arguments; max_args -1: any number */
     int (*run)(const cli_args *a); /* returns the exit code; NULL where there are subcommands */
     const struct cli_command *const *subcommands; /* one must follow the name; ends at NULL. Or NULL */
 } cli_command;
@@ -90,10 +92,10 @@ struct cli_args {
 extern const cli_command *const cli_commands[]; /* NULL-terminated, in the order in which help lists them */
 extern const cli_flag cli_common_flags[];       /* of every command: --help, --quiet, --color */
 
-const cli_command *cli_find_command(const char *name); /* or NULL */
+const cli_command *cli_find_command(const char *name);                                /* or NULL */
 const cli_command *cli_find_subcommand(const cli_command *command, const char *word); /* or NULL */
-const char *cli_subcommand_word(const cli_command *subcommand);                        /* "codecs" of "bench codecs" */
-int cli_unknown_command(const char *name);             /* say that there is none of that name, and exit code 2 */
+const char *cli_subcommand_word(const cli_command *subcommand);                       /* "codecs" of "bench codecs" */
+int cli_unknown_command(const char *name); /* say that there is none of that name, and exit code 2 */
 
 /* The commands; each is defined in tools/NAME.c and listed in gpuidx.c. */
 extern const cli_command cmd_build, cmd_query, cmd_replay, cmd_eval, cmd_info, cmd_check, cmd_import, cmd_export,
@@ -101,10 +103,13 @@ extern const cli_command cmd_build, cmd_query, cmd_replay, cmd_eval, cmd_info, c
 extern const cli_command cmd_bench_codecs, cmd_bench_query; /* listed in bench.c */
 
 /* The flags of what packs postings. */
+/* clang-format off */
 #define CLI_CODEC_FLAGS \
     {"codec", 0, CLI_TEXT, "NAME", "gpubp128", \
-     "how docids are packed: a codec that has an id in `gpuidx bench codecs --list`, or `auto`: for each list the one that costs least"}, \
+     "how docids are packed: a codec that has an id in `gpuidx bench codecs --list`, or `auto`: for each list the one " \
+     "that costs least"}, \
     {"tf-codec", 0, CLI_TEXT, "NAME", NULL, "how term frequencies are packed; without it, as docids"}
+/* clang-format on */
 
 /* ---- reading a command line ---- */
 
@@ -113,8 +118,8 @@ int cli_run(const cli_command *command, int argc, char **argv);
 
 /* Was the flag on the command line? */
 bool cli_given(const cli_args *a, const char *flag);
-/* Values: the given one, else the default. A flag without either: false, NULL, 0, NaN. The name must be in the
- * command's table (asserted). */
+/* Values: the given one, else the default. A flag without either: false, NULL, 0, NaN. The name
+ * must be in the command's table (asserted). */
 bool cli_switch(const cli_args *a, const char *flag);
 const char *cli_text(const cli_args *a, const char *flag); /* CLI_TEXT and CLI_CHOICE */
 uint64_t cli_count(const cli_args *a, const char *flag);   /* CLI_COUNT and CLI_BYTES */
@@ -128,9 +133,10 @@ int cli_choice(const cli_args *a, const char *flag);
 /* The nearest of n names to word, or NULL when none is near. */
 const char *cli_nearest(const char *word, const char *const *names, size_t n);
 
-/* The text as a number of CLI_COUNT, CLI_BYTES or CLI_NUMBER's form and range; false with why in why[]. For values
- * that come from elsewhere than the command line (the shell's dot commands). */
-bool cli_read_number(const cli_flag *flag, const char *text, double *number, uint64_t *count, char *why, size_t why_len);
+/* The text as a number of CLI_COUNT, CLI_BYTES or CLI_NUMBER's form and range; false with why in
+ * why[]. For values that come from elsewhere than the command line (the shell's dot commands). */
+bool cli_read_number(const cli_flag *flag, const char *text, double *number, uint64_t *count, char *why,
+                     size_t why_len);
 
 /* ---- speaking ---- */
 
@@ -144,7 +150,8 @@ void cli_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void cli_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 bool cli_quiet(void);
 
-/* Whether to colour what goes to stream: --color, else NO_COLOR, TERM=dumb and whether it is a terminal. */
+/* Whether to colour what goes to stream: --color, else NO_COLOR, TERM=dumb and whether it is a
+ * terminal. */
 bool cli_color(FILE *stream);
 /* An escape sequence, or "" when stream is not coloured. */
 typedef enum cli_style { CLI_PLAIN, CLI_BOLD, CLI_DIM, CLI_UNDERLINE, CLI_RED, CLI_GREEN, CLI_YELLOW } cli_style;
@@ -154,14 +161,16 @@ unsigned cli_columns(FILE *stream);
 
 /* ---- output ---- */
 
-/* Open path for writing, "-" being stdout. Binary output to a terminal is refused. On failure the message is printed
- * and *exit_code set. Close with cli_close_output, which finds late errors (no space, broken pipe): 0, or the exit
- * code with the message printed. */
+/* Open path for writing, "-" being stdout. Binary output to a terminal is refused. On failure the
+ * message is printed and *exit_code set. Close with cli_close_output, which finds late errors (no
+ * space, broken pipe): 0, or the exit code with the message printed. */
 FILE *cli_open_output(const char *path, bool binary, int *exit_code);
 int cli_close_output(FILE *f, const char *path);
-/* Are both the same file that is there, by whatever path? For outputs that must not replace an input. */
+/* Are both the same file that is there, by whatever path? For outputs that must not replace an
+ * input. */
 bool cli_same_file(const char *a, const char *b);
-/* True once a write to stdout has failed: a long output may stop. main reports it and exits with 5. */
+/* True once a write to stdout has failed: a long output may stop. main reports it and exits with 5.
+ * */
 bool cli_output_failed(void);
 /* Flush stdout, and remember why that failed. */
 void cli_flush(void);
@@ -170,7 +179,7 @@ void cli_flush(void);
 
 /* NULL: of the program as a whole. */
 void cli_print_help(FILE *out, const cli_command *command);
-void cli_print_man(FILE *out, const cli_command *command);          /* mdoc(7) */
-bool cli_print_completion(FILE *out, const char *shell);            /* bash, zsh, fish; false: unknown */
+void cli_print_man(FILE *out, const cli_command *command); /* mdoc(7) */
+bool cli_print_completion(FILE *out, const char *shell);   /* bash, zsh, fish; false: unknown */
 
 #endif

@@ -8,12 +8,12 @@
 static int print_json(const gx_device *devices, uint32_t n, const gx_error *err)
 {
     json_t *list = json_array(), *root;
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < n; ++i) {
         const gx_device *d = &devices[i];
         json_t *o = json_pack("{s:i, s:s, s:I, s:I, s:i, s:i, s:I, s:I, s:b}", "number", d->number, "name", d->name,
                               "memory", (json_int_t)d->memory, "free_memory", (json_int_t)d->free_memory, "major",
-                              d->major, "minor", d->minor, "multiprocessors", (json_int_t)d->multiprocessors, "l2_bytes",
-                              (json_int_t)d->l2_bytes, "usable", (int)d->usable);
+                              d->major, "minor", d->minor, "multiprocessors", (json_int_t)d->multiprocessors,
+                              "l2_bytes", (json_int_t)d->l2_bytes, "usable", (int)d->usable);
         if (!d->usable)
             json_object_set_new(o, "why", json_string(d->why));
         json_array_append_new(list, o);
@@ -34,7 +34,7 @@ static void print_human(const gx_device *devices, uint32_t n, const gx_error *er
 {
     if (n == 0)
         printf("no GPU: %s\n", err->text);
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < n; ++i) {
         const gx_device *d = &devices[i];
         printf("GPU %d: %s, %.1f GB", d->number, d->name, (double)d->memory / 1e9);
         if (d->free_memory)
@@ -59,7 +59,7 @@ static int run(const cli_args *a)
         code = print_json(devices, n, &err);
     else
         print_human(devices, n, &err);
-    for (uint32_t i = 0; i < n; i++)
+    for (uint32_t i = 0; i < n; ++i)
         n_usable += devices[i].usable;
     free(devices);
     return code == 0 && n_usable == 0 && cli_switch(a, "require") ? gx_status_exit(GX_ENOGPU) : code;
@@ -80,8 +80,8 @@ const cli_command cmd_devices = {
     .name = "devices",
     .summary = "list the GPUs, and say why one cannot be used",
     .synopsis = "[OPTIONS]",
-    .description = "Lists the GPUs that CUDA sees, by the numbers that `--device` takes, with memory and whether gpuidx can "
-                   "use them. Having none is not an error unless `--require` is given.",
+    .description = "Lists the GPUs that CUDA sees, by the numbers that `--device` takes, with memory and whether "
+                   "gpuidx can use them. Having none is not an error unless `--require` is given.",
     .examples = examples,
     .flags = flags,
     .max_args = 0,

@@ -17,11 +17,11 @@ static void print_value(const gx_measure *m, const char *qid, double value)
 
 static void print_text(const gx_evaluation *ev, const gx_measure *measures, bool each)
 {
-    for (size_t q = 0; each && q < ev->n_queries; q++)
-        for (size_t m = 0; m < ev->n_measures; m++)
+    for (size_t q = 0; each && q < ev->n_queries; ++q)
+        for (size_t m = 0; m < ev->n_measures; ++m)
             if (strcmp(measures[m].name, "num_q") != 0)
                 print_value(&measures[m], ev->qids[q], ev->values[q * ev->n_measures + m]);
-    for (size_t m = 0; m < ev->n_measures; m++)
+    for (size_t m = 0; m < ev->n_measures; ++m)
         print_value(&measures[m], "all", ev->all[m]);
 }
 
@@ -29,7 +29,7 @@ static void print_text(const gx_evaluation *ev, const gx_measure *measures, bool
 static json_t *values_json(const gx_evaluation *ev, const gx_measure *measures, const double *values)
 {
     json_t *object = json_object();
-    for (size_t m = 0; object && m < ev->n_measures; m++) {
+    for (size_t m = 0; object && m < ev->n_measures; ++m) {
         const bool count = gx_measure_is_count(&measures[m]);
         json_t *value = count ? json_integer((json_int_t)values[m]) : json_real(values[m]);
         if (json_object_set_new(object, measures[m].name, value)) {
@@ -49,7 +49,7 @@ static int print_json(const gx_evaluation *ev, const gx_measure *measures, bool 
         return cli_fail(GX_ENOMEM, "no memory for the report");
     json_t *queries = each ? json_object() : NULL;
     int code = 0;
-    for (size_t q = 0; each && !code && q < ev->n_queries; q++)
+    for (size_t q = 0; each && !code && q < ev->n_queries; ++q)
         if (json_object_set_new(queries, ev->qids[q], values_json(ev, measures, ev->values + q * ev->n_measures)))
             code = cli_fail(GX_EINPUT, "query %s: its id cannot be written as JSON: it is not UTF-8", ev->qids[q]);
     if (queries)
@@ -110,8 +110,7 @@ static const cli_flag flags[] = {
      "what to compute, with commas: `map`, `map@K`, `P@K`, `recall@K`, `success@K`, `ndcg`, `ndcg@K`, `Rprec`, "
      "`recip_rank`, `num_q`, `num_ret`, `num_rel`, `num_rel_ret`, or `official`, the usual few"},
     {"per-query", 'q', CLI_SWITCH, NULL, NULL, "print every query's values before the means"},
-    {"complete", 'c', CLI_SWITCH, NULL, NULL,
-     "average over all queries of `QRELS`; those without answers count as 0"},
+    {"complete", 'c', CLI_SWITCH, NULL, NULL, "average over all queries of `QRELS`; those without answers count as 0"},
     {"level", 'l', CLI_COUNT, "N", "1", "the least relevance that counts as relevant", .min = 1, .max = 1 << 24},
     {"json", 0, CLI_SWITCH, NULL, NULL, "print a JSON object, with \"schema\": 1, instead"},
     {NULL},

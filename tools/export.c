@@ -35,7 +35,8 @@ static int run(const cli_args *a)
     const char *output = cli_text(a, "output"), *format = cli_text(a, "format");
     if (!output)
         return cli_usage(a, "--output: where do the files go?");
-    const bool ciff = format ? strcmp(format, "ciff") == 0 : ends_with(output, ".ciff") || ends_with(output, ".ciff.gz");
+    const bool ciff =
+        format ? strcmp(format, "ciff") == 0 : ends_with(output, ".ciff") || ends_with(output, ".ciff.gz");
     if (ciff && ends_with(output, ".gz"))
         return cli_usage(a, "--output: CIFF is written uncompressed: compress it afterwards");
     if (ciff && cli_same_file(output, a->argv[0]))
@@ -49,18 +50,21 @@ static int run(const cli_args *a)
 }
 
 static const cli_flag flags[] = {
-    {"output", 'o', CLI_TEXT, "OUTPUT", NULL, "ciff: the file; ds2i: the files are `OUTPUT.docs`, `OUTPUT.freqs`, and so on"},
-    {"format", 'f', CLI_CHOICE, "ciff|ds2i", NULL, "what is written; without it, `ciff` where `OUTPUT` ends in `.ciff`, else `ds2i`"},
+    {"output", 'o', CLI_TEXT, "OUTPUT", NULL,
+     "ciff: the file; ds2i: the files are `OUTPUT.docs`, `OUTPUT.freqs`, "
+     "and so on"},
+    {"format", 'f', CLI_CHOICE, "ciff|ds2i", NULL,
+     "what is written; without it, `ciff` where `OUTPUT` ends in "
+     "`.ciff`, else `ds2i`"},
     {"force", 0, CLI_SWITCH, NULL, NULL, "replace files that exist"},
     {NULL},
 };
 
 static const cli_section sections[] = {
-    {"Formats",
-     "  ciff  one file of the Common Index File Format; its description tells the\n"
-     "        analyzer, which an import of ours takes from there\n"
-     "  ds2i  OUTPUT.docs, OUTPUT.freqs and OUTPUT.sizes as ds2i and PISA read\n"
-     "        them; OUTPUT.terms and OUTPUT.documents, the names of both, one a line"},
+    {"Formats", "  ciff  one file of the Common Index File Format; its description tells the\n"
+                "        analyzer, which an import of ours takes from there\n"
+                "  ds2i  OUTPUT.docs, OUTPUT.freqs and OUTPUT.sizes as ds2i and PISA read\n"
+                "        them; OUTPUT.terms and OUTPUT.documents, the names of both, one a line"},
     {NULL},
 };
 
@@ -74,8 +78,8 @@ const cli_command cmd_export = {
     .name = "export",
     .summary = "write an index's postings for another engine",
     .synopsis = "[OPTIONS] INDEX -o OUTPUT",
-    .description = "Writes the postings, lengths and names of an index as files that other programs read. Titles and texts "
-                   "are left out.",
+    .description = "Writes the postings, lengths and names of an index as files that other programs read. Titles and "
+                   "texts are left out.",
     .sections = sections,
     .examples = examples,
     .flags = flags,

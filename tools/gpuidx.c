@@ -5,22 +5,8 @@
 #include "tools/cli.h"
 
 const cli_command *const cli_commands[] = {
-    &cmd_build,
-    &cmd_query,
-    &cmd_replay,
-    &cmd_eval,
-    &cmd_info,
-    &cmd_check,
-    &cmd_recode,
-    &cmd_reorder,
-    &cmd_import,
-    &cmd_export,
-    &cmd_generate,
-    &cmd_bench,
-    &cmd_devices,
-    &cmd_completion,
-    &cmd_help,
-    NULL,
+    &cmd_build,  &cmd_query,  &cmd_replay,   &cmd_eval,  &cmd_info,    &cmd_check,      &cmd_recode, &cmd_reorder,
+    &cmd_import, &cmd_export, &cmd_generate, &cmd_bench, &cmd_devices, &cmd_completion, &cmd_help,   NULL,
 };
 
 const cli_flag cli_common_flags[] = {
@@ -35,7 +21,7 @@ int cli_unknown_command(const char *name)
 {
     const char *names[64];
     size_t n = 0;
-    for (; cli_commands[n] && n < 64; n++)
+    for (; cli_commands[n] && n < 64; ++n)
         names[n] = cli_commands[n]->name;
     const char *nearest = cli_nearest(name, names, n);
     if (nearest)

@@ -4,7 +4,7 @@ static int run(const cli_args *a)
 {
     const cli_command *command = NULL;
     if (cli_switch(a, "list")) {
-        for (size_t i = 0; cli_commands[i]; i++)
+        for (size_t i = 0; cli_commands[i]; ++i)
             printf("%s\n", cli_commands[i]->name);
         return 0;
     }

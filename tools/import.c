@@ -18,7 +18,7 @@ static bool is_input(const char *base, const char *path)
 {
     static const char *const suffixes[] = {"", ".docs", ".freqs", ".sizes", ".terms", ".documents"};
     char file[4096];
-    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; ++i) {
         snprintf(file, sizeof file, "%s%s", base, suffixes[i]);
         if (cli_same_file(file, path))
             return true;
@@ -26,7 +26,8 @@ static bool is_input(const char *base, const char *path)
     return false;
 }
 
-/* What INPUT is, when --format does not tell: a file, or the base of files' names. NULL: it can be either. */
+/* What INPUT is, when --format does not tell: a file, or the base of files' names. NULL: it can be
+ * either. */
 static const char *guess(const char *input)
 {
     char docs[4096];
@@ -90,12 +91,19 @@ static int run(const cli_args *a)
 
 static const cli_flag flags[] = {
     {"output", 'o', CLI_TEXT, "FILE", NULL, "where the index goes"},
-    {"format", 'f', CLI_CHOICE, "ciff|ds2i", NULL, "what the collection is; without it, `ciff` where `INPUT` is a file, else `ds2i`"},
+    {"format", 'f', CLI_CHOICE, "ciff|ds2i", NULL,
+     "what the collection is; without it, `ciff` where `INPUT` is a "
+     "file, else `ds2i`"},
     {"terms", 0, CLI_TEXT, "FILE", NULL, "ds2i: the lists' names, one a line; without it `INPUT.terms`, or numbers"},
-    {"documents", 0, CLI_TEXT, "FILE", NULL, "ds2i: the documents' names, one a line; without it `INPUT.documents`, or numbers"},
+    {"documents", 0, CLI_TEXT, "FILE", NULL,
+     "ds2i: the documents' names, one a line; without it `INPUT.documents`, "
+     "or numbers"},
     {"analyzer", 0, CLI_CHOICE, "english|simple|whitespace", NULL,
-     "how the collection's terms were made, and its queries' will be; without it `whitespace`, or what an export of ours tells"},
-    {"stemmer", 0, CLI_TEXT, "NAME", NULL, "`none`, `porter`, `english` (Porter2) or any of Snowball's; without it, the analyzer's own"},
+     "how the collection's terms were made, and its queries' will be; without it `whitespace`, or what an export of "
+     "ours tells"},
+    {"stemmer", 0, CLI_TEXT, "NAME", NULL,
+     "`none`, `porter`, `english` (Porter2) or any of Snowball's; without it, "
+     "the analyzer's own"},
     {"stopwords", 0, CLI_TEXT, "WORDS", NULL,
      "`none`, `lucene` (33 words), or a file with a word a line; without it, the analyzer's own"},
     CLI_CODEC_FLAGS,
@@ -104,17 +112,18 @@ static const cli_flag flags[] = {
 };
 
 static const cli_section sections[] = {
-    {"Formats",
-     "  ciff  a file of the Common Index File Format (Anserini, PISA, Terrier,\n"
-     "        JASS), or - for stdin; gz, bz2, xz, zstd are read as they are\n"
-     "  ds2i  INPUT.docs, INPUT.freqs and INPUT.sizes of ds2i and PISA: sequences\n"
-     "        of 32-bit numbers, each with its length before it"},
+    {"Formats", "  ciff  a file of the Common Index File Format (Anserini, PISA, Terrier,\n"
+                "        JASS), or - for stdin; gz, bz2, xz, zstd are read as they are\n"
+                "  ds2i  INPUT.docs, INPUT.freqs and INPUT.sizes of ds2i and PISA: sequences\n"
+                "        of 32-bit numbers, each with its length before it"},
     {NULL},
 };
 
 static const cli_section examples[] = {
-    {"gpuidx import robust04.ciff.gz -o robust04.gx --analyzer=english", "What Anserini exported: Porter's stems without stop words."},
-    {"gpuidx import gov2/inv -o gov2.gx --terms=gov2/fwd.terms --documents=gov2/fwd.documents", "What PISA's invert made."},
+    {"gpuidx import robust04.ciff.gz -o robust04.gx --analyzer=english", "What Anserini exported: Porter's stems "
+                                                                         "without stop words."},
+    {"gpuidx import gov2/inv -o gov2.gx --terms=gov2/fwd.terms --documents=gov2/fwd.documents", "What PISA's invert "
+                                                                                                "made."},
     {NULL},
 };
 
@@ -123,8 +132,8 @@ const cli_command cmd_import = {
     .summary = "make an index of another engine's collection",
     .synopsis = "[OPTIONS] INPUT -o FILE",
     .description = "Reads postings that another program has made. Neither format tells how its terms were made: unless "
-                   "--analyzer does, queries of the new index are split at white space and otherwise taken as they are, so "
-                   "that their words must be the collection's terms.",
+                   "--analyzer does, queries of the new index are split at white space and otherwise taken as they "
+                   "are, so that their words must be the collection's terms.",
     .sections = sections,
     .examples = examples,
     .flags = flags,

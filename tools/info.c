@@ -10,7 +10,7 @@
 static void uuid_text(char text[37], const uint8_t uuid[16])
 {
     char *p = text;
-    for (int i = 0; i < 16; i++)
+    for (int i = 0; i < 16; ++i)
         p += sprintf(p, i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x", uuid[i]);
 }
 
@@ -19,24 +19,24 @@ static void uuid_text(char text[37], const uint8_t uuid[16])
 static json_t *json_of_sections(const gx_index_sizes *s)
 {
     json_t *list = json_array();
-    for (uint32_t i = 0; i < s->n_sections; i++)
-        json_array_append_new(list, json_pack("{s:s, s:I, s:I, s:b, s:b}", "name", s->sections[i].name, "offset",
-                                              (json_int_t)s->sections[i].offset, "bytes",
-                                              (json_int_t)s->sections[i].bytes, "device", (int)s->sections[i].device,
-                                              "known", (int)s->sections[i].known));
+    for (uint32_t i = 0; i < s->n_sections; ++i)
+        json_array_append_new(list,
+                              json_pack("{s:s, s:I, s:I, s:b, s:b}", "name", s->sections[i].name, "offset",
+                                        (json_int_t)s->sections[i].offset, "bytes", (json_int_t)s->sections[i].bytes,
+                                        "device", (int)s->sections[i].device, "known", (int)s->sections[i].known));
     return list;
 }
 
 static json_t *json_of_codings(const gx_index_sizes *s)
 {
     json_t *list = json_array();
-    for (uint32_t i = 0; i < s->n_codings; i++) {
+    for (uint32_t i = 0; i < s->n_codings; ++i) {
         const gx_coding_size *c = &s->codings[i];
-        json_array_append_new(list, json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I}", "docids", c->docids->name, "tfs",
-                                              c->tfs->name, "lists", (json_int_t)c->n_lists, "postings",
-                                              (json_int_t)c->n_postings, "blocks", (json_int_t)c->n_blocks,
-                                              "docid_bytes", (json_int_t)c->docid_bytes, "tf_bytes",
-                                              (json_int_t)c->tf_bytes));
+        json_array_append_new(list,
+                              json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I}", "docids", c->docids->name, "tfs",
+                                        c->tfs->name, "lists", (json_int_t)c->n_lists, "postings",
+                                        (json_int_t)c->n_postings, "blocks", (json_int_t)c->n_blocks, "docid_bytes",
+                                        (json_int_t)c->docid_bytes, "tf_bytes", (json_int_t)c->tf_bytes));
     }
     return list;
 }
@@ -46,19 +46,17 @@ static int print_json(const char *path, const gx_index *ix, const gx_index_sizes
     char uuid[37];
     uuid_text(uuid, ix->header->uuid);
     json_t *meta = json_loadb(ix->meta, ix->meta_len, 0, NULL);
-    json_t *root = json_pack(
-        "{s:i, s:s, s:i, s:s, s:I, s:I, s:I, s:I, s:I, s:f, s:I, s:I, s:I, s:I, s:b, s:b, s:o*, s:o, s:o, "
-        "s:{s:f, s:f, s:f, s:f, s:f}}",
-        "schema", 1, "file", path, "version", (int)ix->header->version, "uuid", uuid,
-        "n_docs", (json_int_t)ix->n_docs, "n_terms", (json_int_t)ix->n_terms,
-        "n_postings", (json_int_t)ix->n_postings, "n_tokens", (json_int_t)ix->n_tokens,
-        "block_len", (json_int_t)ix->block_len, "avgdl", ix->avgdl,
-        "min_doc_len", (json_int_t)ix->min_doc_len, "max_doc_len", (json_int_t)ix->max_doc_len,
-        "file_bytes", (json_int_t)ix->file_bytes, "device_bytes", (json_int_t)ix->header->device_bytes,
-        "titles", ix->titles.n > 0, "text", ix->text != NULL,
-        "meta", meta, "sections", json_of_sections(s), "codings", json_of_codings(s),
-        "bits_per_posting", "docids", s->docid_bits, "tfs", s->tf_bits, "heads", s->head_bits, "ends", s->end_bits,
-        "directory", s->list_bits);
+    json_t *root =
+        json_pack("{s:i, s:s, s:i, s:s, s:I, s:I, s:I, s:I, s:I, s:f, s:I, s:I, s:I, s:I, s:b, s:b, s:o*, s:o, s:o, "
+                  "s:{s:f, s:f, s:f, s:f, s:f}}",
+                  "schema", 1, "file", path, "version", (int)ix->header->version, "uuid", uuid, "n_docs",
+                  (json_int_t)ix->n_docs, "n_terms", (json_int_t)ix->n_terms, "n_postings", (json_int_t)ix->n_postings,
+                  "n_tokens", (json_int_t)ix->n_tokens, "block_len", (json_int_t)ix->block_len, "avgdl", ix->avgdl,
+                  "min_doc_len", (json_int_t)ix->min_doc_len, "max_doc_len", (json_int_t)ix->max_doc_len, "file_bytes",
+                  (json_int_t)ix->file_bytes, "device_bytes", (json_int_t)ix->header->device_bytes, "titles",
+                  ix->titles.n > 0, "text", ix->text != NULL, "meta", meta, "sections", json_of_sections(s), "codings",
+                  json_of_codings(s), "bits_per_posting", "docids", s->docid_bits, "tfs", s->tf_bits, "heads",
+                  s->head_bits, "ends", s->end_bits, "directory", s->list_bits);
     char *text = root ? json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(12)) : NULL;
     json_decref(root);
     if (!text)
@@ -75,7 +73,7 @@ static void print_bytes(const char *name, uint64_t bytes)
     static const char *const units[] = {"bytes", "kB", "MB", "GB", "TB"};
     double x = (double)bytes;
     size_t unit = 0;
-    for (; x >= 1000 && unit + 1 < sizeof units / sizeof *units; unit++)
+    for (; x >= 1000 && unit + 1 < sizeof units / sizeof *units; ++unit)
         x /= 1000;
     printf(unit ? "%-12s %.1f %s\n" : "%-12s %.0f %s\n", name, x, units[unit]);
 }
@@ -99,7 +97,7 @@ static void print_meta(const gx_index *ix)
 static void print_sizes(const gx_index *ix, const gx_index_sizes *s)
 {
     printf("\n%-10s %14s  %6s\n", "section", "bytes", "share");
-    for (uint32_t i = 0; i < s->n_sections; i++)
+    for (uint32_t i = 0; i < s->n_sections; ++i)
         printf("%-10s %14llu  %5.1f%%%s%s\n", s->sections[i].name, (unsigned long long)s->sections[i].bytes,
                100.0 * (double)s->sections[i].bytes / (double)ix->file_bytes, s->sections[i].device ? "  device" : "",
                s->sections[i].known ? "" : "  (unknown, skipped)");
@@ -107,14 +105,14 @@ static void print_sizes(const gx_index *ix, const gx_index_sizes *s)
            100.0 * (double)(s->header_bytes + s->padding_bytes) / (double)ix->file_bytes);
 
     printf("\n%-14s %-14s %10s %14s  %s\n", "docids", "tfs", "lists", "postings", "bits a posting: docids, tfs");
-    for (uint32_t i = 0; i < s->n_codings; i++) {
+    for (uint32_t i = 0; i < s->n_codings; ++i) {
         const gx_coding_size *c = &s->codings[i];
         const double n = c->n_postings ? (double)c->n_postings : 1;
         printf("%-14s %-14s %10llu %14llu  %.2f, %.2f\n", c->docids->name, c->tfs->name, (unsigned long long)c->n_lists,
                (unsigned long long)c->n_postings, 8.0 * (double)c->docid_bytes / n, 8.0 * (double)c->tf_bytes / n);
     }
-    printf("\nbits a posting: docids %.2f, tfs %.2f, heads %.2f, ends %.2f, directory %.2f; together %.2f\n", s->docid_bits,
-           s->tf_bits, s->head_bits, s->end_bits, s->list_bits,
+    printf("\nbits a posting: docids %.2f, tfs %.2f, heads %.2f, ends %.2f, directory %.2f; together %.2f\n",
+           s->docid_bits, s->tf_bits, s->head_bits, s->end_bits, s->list_bits,
            s->docid_bits + s->tf_bits + s->head_bits + s->end_bits + s->list_bits);
 }
 
@@ -175,8 +173,8 @@ const cli_command cmd_info = {
     .name = "info",
     .summary = "say what an index holds",
     .synopsis = "[--json] INDEX",
-    .description = "Prints an index's statistics, how its text was made into terms, and where its bytes go. Its structure "
-                   "is verified, its checksums are not; see `gpuidx check`.",
+    .description = "Prints an index's statistics, how its text was made into terms, and where its bytes go. Its "
+                   "structure is verified, its checksums are not; see `gpuidx check`.",
     .examples = examples,
     .flags = flags,
     .min_args = 1,

@@ -23,7 +23,7 @@ struct line_editor {
     EditLine *el;
     History *history;
     HistEvent event;
-    int held; /* a byte that was read when the interrupt came, or -1 */
+    int held;                /* a byte that was read when the interrupt came, or -1 */
     char history_path[4096]; /* empty: none is kept */
     char *line;
     size_t cap;
@@ -36,7 +36,8 @@ static char *prompt(EditLine *el)
     return (char *)(uintptr_t)e->prompt; /* libedit does not write to it */
 }
 
-/* One character: libedit's own reader would swallow the first interrupt. 1, 0 at the end, -1 when interrupted. */
+/* One character: libedit's own reader would swallow the first interrupt. 1, 0 at the end, -1 when
+ * interrupted. */
 static int read_character(EditLine *el, wchar_t *c)
 {
     line_editor *e;
@@ -86,7 +87,7 @@ static void find_history(line_editor *e)
         path[0] = 0;
         return;
     }
-    for (char *p = path + 1; (p = strchr(p, '/')); p++) {
+    for (char *p = path + 1; (p = strchr(p, '/')); ++p) {
         *p = 0;
         mkdir(path, 0700);
         *p = '/';

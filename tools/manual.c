@@ -1,4 +1,5 @@
-/* manual.c: the table of commands and flags, told to people (--help, mdoc manual pages) and to shells (completions). */
+/* manual.c: the table of commands and flags, told to people (--help, mdoc manual pages) and to
+ * shells (completions). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,8 +9,9 @@ static const char program_summary[] = "index text and search it by BM25, on the 
 
 static const char program_description[] =
     "`gpuidx` builds inverted indexes of text collections and answers ranked queries from them. An index is one file, "
-    "which holds all that a query needs: terms, compressed postings, document lengths, ids and titles, and how text was "
-    "made into terms. Searching runs on a GPU where there is one and else on the CPU, with the same answers to the bit.";
+    "which holds all that a query needs: terms, compressed postings, document lengths, ids and titles, and how text "
+    "was made into terms. Searching runs on a GPU where there is one and else on the CPU, with the same answers to "
+    "the bit.";
 
 static const cli_section program_examples[] = {
     {"gpuidx build corpus.jsonl.gz -o corpus.gx", "Index a collection."},
@@ -39,7 +41,7 @@ enum { N_EXITS = sizeof exits / sizeof *exits };
 static char letter_of(const cli_command *command, const cli_flag *flag, bool common)
 {
     if (common && command && command->flags)
-        for (const cli_flag *f = command->flags; f->name; f++)
+        for (const cli_flag *f = command->flags; f->name; ++f)
             if (f->letter == flag->letter)
                 return 0;
     return flag->letter;
@@ -50,20 +52,20 @@ typedef void flag_fn(FILE *out, const cli_flag *flag, char letter);
 static void for_flags(FILE *out, const cli_command *command, flag_fn *each)
 {
     if (command && command->flags)
-        for (const cli_flag *f = command->flags; f->name; f++)
+        for (const cli_flag *f = command->flags; f->name; ++f)
             each(out, f, f->letter);
-    for (const cli_flag *f = cli_common_flags; f->name; f++)
+    for (const cli_flag *f = cli_common_flags; f->name; ++f)
         each(out, f, letter_of(command, f, true));
 }
 
 /* The same, with the flags of all subcommands: each name once. */
 static void for_all_flags(FILE *out, const cli_command *command, flag_fn *each)
 {
-    for (size_t i = 0; command->subcommands && command->subcommands[i]; i++)
-        for (const cli_flag *f = command->subcommands[i]->flags; f->name; f++) {
+    for (size_t i = 0; command->subcommands && command->subcommands[i]; ++i)
+        for (const cli_flag *f = command->subcommands[i]->flags; f->name; ++f) {
             bool seen = false;
-            for (size_t j = 0; j < i; j++)
-                for (const cli_flag *g = command->subcommands[j]->flags; g->name; g++)
+            for (size_t j = 0; j < i; ++j)
+                for (const cli_flag *g = command->subcommands[j]->flags; g->name; ++g)
                     seen |= strcmp(f->name, g->name) == 0;
             if (!seen)
                 each(out, f, f->letter);
@@ -81,16 +83,17 @@ static size_t width_of(FILE *out)
     return columns < MAX_WIDTH ? columns : MAX_WIDTH;
 }
 
-/* Words of text from column `at`, wrapped and continued at `indent`; back quotes become bold. Ends the line. */
+/* Words of text from column `at`, wrapped and continued at `indent`; back quotes become bold. Ends
+ * the line. */
 static void put_wrapped(FILE *out, const char *text, size_t len, size_t at, size_t indent)
 {
     const size_t width = width_of(out);
     bool bold = false;
     for (size_t i = 0; i < len;) {
         while (i < len && (text[i] == ' ' || text[i] == '\n'))
-            i++;
+            ++i;
         size_t end = i, shown = 0;
-        for (; end < len && text[end] != ' ' && text[end] != '\n'; end++)
+        for (; end < len && text[end] != ' ' && text[end] != '\n'; ++end)
             shown += text[end] != '`' && (text[end] & 0xc0) != 0x80;
         if (end == i)
             break;
@@ -99,9 +102,9 @@ static void put_wrapped(FILE *out, const char *text, size_t len, size_t at, size
             at = indent;
         } else if (at > indent) {
             putc(' ', out);
-            at++;
+            ++at;
         }
-        for (; i < end; i++) {
+        for (; i < end; ++i) {
             if (text[i] == '`')
                 fputs(cli_paint(out, (bold = !bold) ? CLI_BOLD : CLI_PLAIN), out);
             else
@@ -118,7 +121,7 @@ static void put_text(FILE *out, const char *text, size_t indent)
     for (const char *p = text; *p;) {
         if (*p == '\n') {
             putc('\n', out);
-            p++;
+            ++p;
             continue;
         }
         const char *end = strchrnul(p, '\n');
@@ -143,8 +146,11 @@ static void help_flag(FILE *out, const cli_flag *flag, char letter)
 {
     char help[1024];
     int at = letter ? fprintf(out, "  -%c, ", letter) : fprintf(out, "      ");
-    at += fprintf(out, "--%s%s%s%s", flag->name, flag->bare ? "[=" : flag->arg ? "=" : "", flag->arg ? flag->arg : "",
-                  flag->bare ? "]" : "");
+    at += fprintf(out, "--%s%s%s%s", flag->name,
+                  flag->bare  ? "[="
+                  : flag->arg ? "="
+                              : "",
+                  flag->arg ? flag->arg : "", flag->bare ? "]" : "");
     if (at + 2 > FLAG_INDENT) {
         putc('\n', out);
         at = 0;
@@ -159,7 +165,7 @@ static void help_examples(FILE *out, const cli_section *examples)
     if (!examples)
         return;
     put_title(out, "Examples");
-    for (const cli_section *e = examples; e->title; e++) {
+    for (const cli_section *e = examples; e->title; ++e) {
         fprintf(out, "  $ %s\n", e->title);
         put_text(out, e->text, 6);
     }
@@ -168,7 +174,7 @@ static void help_examples(FILE *out, const cli_section *examples)
 static void help_exits(FILE *out)
 {
     put_title(out, "Exit codes");
-    for (size_t i = 0; i < N_EXITS; i++) {
+    for (size_t i = 0; i < N_EXITS; ++i) {
         fprintf(out, "  %2d  ", exits[i].code);
         put_wrapped(out, exits[i].meaning, strlen(exits[i].meaning), 6, 6);
     }
@@ -180,7 +186,7 @@ static void help_program(FILE *out)
             cli_paint(out, CLI_PLAIN), program_summary);
     put_text(out, program_description, 0);
     put_title(out, "Commands");
-    for (size_t i = 0; cli_commands[i]; i++)
+    for (size_t i = 0; cli_commands[i]; ++i)
         fprintf(out, "  %-12s %s\n", cli_commands[i]->name, cli_commands[i]->summary);
     help_examples(out, program_examples);
     help_exits(out);
@@ -205,12 +211,12 @@ void cli_print_help(FILE *out, const cli_command *command)
     put_text(out, command->description, 0);
     if (command->subcommands) {
         put_title(out, "Commands");
-        for (size_t i = 0; command->subcommands[i]; i++)
+        for (size_t i = 0; command->subcommands[i]; ++i)
             fprintf(out, "  %-14s %s\n", command->subcommands[i]->name, command->subcommands[i]->summary);
     }
     put_title(out, "Flags");
     for_flags(out, command, help_flag);
-    for (const cli_section *s = command->sections; s && s->title; s++) {
+    for (const cli_section *s = command->sections; s && s->title; ++s) {
         put_title(out, s->title);
         put_text(out, s->text, 0);
     }
@@ -219,14 +225,14 @@ void cli_print_help(FILE *out, const cli_command *command)
 
 /* ---- mdoc ---- */
 
-/* Text with back quotes bold and what roff would take for its own escaped. Running text gets a line a sentence, and
- * none of more than MAN_WIDTH; other text stays one line. */
+/* Text with back quotes bold and what roff would take for its own escaped. Running text gets a line
+ * a sentence, and none of more than MAN_WIDTH; other text stays one line. */
 enum { MAN_WIDTH = 76 };
 static void man_escaped(FILE *out, const char *text, size_t len, bool running)
 {
     bool bold = false;
     size_t column = 0;
-    for (size_t i = 0; i < len; i++) {
+    for (size_t i = 0; i < len; ++i) {
         const char c = text[i];
         const size_t word = c == ' ' ? strcspn(text + i + 1, " \n") : 0; /* of the word that follows */
         const bool sentence_end = i > 0 && c == ' ' && strchr(".?!", text[i - 1]);
@@ -250,7 +256,10 @@ static void man_escaped(FILE *out, const char *text, size_t len, bool running)
     putc('\n', out);
 }
 
-static void man_running(FILE *out, const char *text, size_t len) { man_escaped(out, text, len, true); }
+static void man_running(FILE *out, const char *text, size_t len)
+{
+    man_escaped(out, text, len, true);
+}
 
 /* Paragraphs (.Pp) and literal displays. */
 static void man_text(FILE *out, const char *text)
@@ -259,7 +268,7 @@ static void man_text(FILE *out, const char *text)
     for (const char *p = text; *p;) {
         if (*p == '\n') {
             gap = true;
-            p++;
+            ++p;
             continue;
         }
         const char *end = strchrnul(p, '\n');
@@ -305,7 +314,7 @@ static void man_flag(FILE *out, const cli_flag *flag, char letter)
 static void man_head(FILE *out, const char *name, const char *summary)
 {
     fputs(".Dd November 21, 2026\n.Dt ", out);
-    for (const char *p = name; *p; p++)
+    for (const char *p = name; *p; ++p)
         putc(*p >= 'a' && *p <= 'z' ? *p - 'a' + 'A' : *p, out);
     fprintf(out, " 1\n.Os\n.Sh NAME\n.Nm %s\n.Nd %s\n", name, summary);
 }
@@ -313,7 +322,7 @@ static void man_head(FILE *out, const char *name, const char *summary)
 static void man_title(FILE *out, const char *title)
 {
     fputs(".Sh ", out);
-    for (const char *p = title; *p; p++)
+    for (const char *p = title; *p; ++p)
         putc(*p >= 'a' && *p <= 'z' ? *p - 'a' + 'A' : *p, out);
     putc('\n', out);
 }
@@ -321,7 +330,7 @@ static void man_title(FILE *out, const char *title)
 static void man_exits(FILE *out)
 {
     fputs(".Sh EXIT STATUS\n.Bl -tag -width 4n\n", out);
-    for (size_t i = 0; i < N_EXITS; i++) {
+    for (size_t i = 0; i < N_EXITS; ++i) {
         fprintf(out, ".It %d\n", exits[i].code);
         man_running(out, exits[i].meaning, strlen(exits[i].meaning));
     }
@@ -333,7 +342,7 @@ static void man_examples(FILE *out, const cli_section *examples)
     if (!examples)
         return;
     fputs(".Sh EXAMPLES\n", out);
-    for (const cli_section *e = examples; e->title; e++) {
+    for (const cli_section *e = examples; e->title; ++e) {
         if (e > examples)
             fputs(".Pp\n", out);
         man_text(out, e->text);
@@ -346,17 +355,20 @@ static void man_program(FILE *out)
 {
     man_head(out, "gpuidx", program_summary);
     fputs(".Sh SYNOPSIS\n.Nm gpuidx\n.Ar command\n.Op Ar options\n.Ar ...\n.Nm gpuidx\n.Fl \\-version\n"
-          ".Sh DESCRIPTION\n", out);
+          ".Sh DESCRIPTION\n",
+          out);
     man_text(out, program_description);
     fputs(".Pp\nThe commands are:\n.Bl -tag -width completion\n", out);
-    for (size_t i = 0; cli_commands[i]; i++)
+    for (size_t i = 0; cli_commands[i]; ++i)
         fprintf(out, ".It Cm %s\n%s; see\n.Xr gpuidx-%s 1\n", cli_commands[i]->name, cli_commands[i]->summary,
                 cli_commands[i]->name);
     fputs(".El\n.Pp\nEvery command takes these flags:\n.Bl -tag -width Ds\n", out);
     for_flags(out, NULL, man_flag);
     fputs(".El\n.Sh ENVIRONMENT\n.Bl -tag -width NO_COLOR\n.It Ev NO_COLOR\nIf set and not empty, nothing is coloured "
-          "unless\n.Fl \\-color Ns = Ns Cm always\nis given.\n.It Ev GX_CPU\nThe instruction set that decoders and the CPU engine\n"
-          "use instead of the best that there is:\n.Li portable , avx2\nor\n.Li avx512 ;\nfor measurements.\n.El\n", out);
+          "unless\n.Fl \\-color Ns = Ns Cm always\nis given.\n.It Ev GX_CPU\nThe instruction set that decoders and "
+          "the CPU engine\n"
+          "use instead of the best that there is:\n.Li portable , avx2\nor\n.Li avx512 ;\nfor measurements.\n.El\n",
+          out);
     man_exits(out);
     man_examples(out, program_examples);
 }
@@ -383,7 +395,7 @@ void cli_print_man(FILE *out, const cli_command *command)
     man_text(out, command->description);
     if (command->subcommands) {
         fputs(".Pp\nThere are:\n.Bl -tag -width completion\n", out);
-        for (size_t i = 0; command->subcommands[i]; i++)
+        for (size_t i = 0; command->subcommands[i]; ++i)
             fprintf(out, ".It Cm %s\n%s; see\n.Xr gpuidx-%s-%s 1\n", command->subcommands[i]->name,
                     command->subcommands[i]->summary, command->name, cli_subcommand_word(command->subcommands[i]));
         fputs(".El\n", out);
@@ -391,7 +403,7 @@ void cli_print_man(FILE *out, const cli_command *command)
     fputs(".Pp\nThe flags are:\n.Bl -tag -width Ds\n", out);
     for_flags(out, command, man_flag);
     fputs(".El\n", out);
-    for (const cli_section *s = command->sections; s && s->title; s++) {
+    for (const cli_section *s = command->sections; s && s->title; ++s) {
         man_title(out, s->title);
         man_text(out, s->text);
     }
@@ -405,17 +417,18 @@ void cli_print_man(FILE *out, const cli_command *command)
 /* A choice's words with blanks between them; for zsh, colons escaped. */
 static void put_words(FILE *out, const char *choices, bool zsh)
 {
-    for (; *choices; choices++) {
+    for (; *choices; ++choices) {
         if (zsh && *choices == ':')
             putc('\\', out);
         putc(*choices == '|' ? ' ' : *choices, out);
     }
 }
 
-/* text inside single quotes of a shell, without back quotes; colons and brackets escaped for zsh if asked. */
+/* text inside single quotes of a shell, without back quotes; colons and brackets escaped for zsh if
+ * asked. */
 static void put_quoted(FILE *out, const char *text, bool zsh)
 {
-    for (; *text; text++) {
+    for (; *text; ++text) {
         if (*text == '\'')
             fputs("'\\''", out);
         else if (zsh && strchr("[]:\\", *text))
@@ -428,7 +441,7 @@ static void put_quoted(FILE *out, const char *text, bool zsh)
 /* The words that may follow the command's name. */
 static void put_subcommands(FILE *out, const cli_command *command)
 {
-    for (size_t i = 0; command->subcommands[i]; i++)
+    for (size_t i = 0; command->subcommands[i]; ++i)
         fprintf(out, "%s%s", i ? " " : "", cli_subcommand_word(command->subcommands[i]));
 }
 
@@ -460,14 +473,16 @@ static void put_bash(FILE *out)
           "    read -ra words <<<\"${line%\"$word\"}\"\n"
           "    COMPREPLY=()\n"
           "    if [ ${#words[@]} -le 1 ]; then\n"
-          "        COMPREPLY=($(compgen -W '--help --version", out);
-    for (size_t i = 0; cli_commands[i]; i++)
+          "        COMPREPLY=($(compgen -W '--help --version",
+          out);
+    for (size_t i = 0; cli_commands[i]; ++i)
         fprintf(out, " %s", cli_commands[i]->name);
     fputs("' -- \"$word\"))\n        return\n    fi\n"
           "    prev=${words[${#words[@]}-1]}\n"
           "    if [[ $word = --*=* ]]; then prev=${word%%=*} word=${word#*=}; fi\n"
-          "    case ${words[1]} in\n", out);
-    for (size_t i = 0; cli_commands[i]; i++) {
+          "    case ${words[1]} in\n",
+          out);
+    for (size_t i = 0; cli_commands[i]; ++i) {
         fprintf(out, "    %s)\n        flags='", cli_commands[i]->name);
         for_all_flags(out, cli_commands[i], bash_word);
         fputs("'\n        case $prev in\n", out);
@@ -480,8 +495,9 @@ static void put_bash(FILE *out)
         fputs("        esac ;;\n", out);
     }
     fputs("    esac\n"
-          "    if [ \"${words[1]}\" = help ] && [[ $word != -* ]]; then\n        choices='", out);
-    for (size_t i = 0; cli_commands[i]; i++)
+          "    if [ \"${words[1]}\" = help ] && [[ $word != -* ]]; then\n        choices='",
+          out);
+    for (size_t i = 0; cli_commands[i]; ++i)
         fprintf(out, "%s%s", i ? " " : "", cli_commands[i]->name);
     fputs("'\n    elif [ \"${words[1]}\" = completion ] && [[ $word != -* ]]; then\n"
           "        choices='bash zsh fish'\n    fi\n"
@@ -497,12 +513,13 @@ static void put_bash(FILE *out)
           "        compopt -o filenames\n"
           "    fi\n"
           "}\n"
-          "complete -F _gpuidx gpuidx\n", out);
+          "complete -F _gpuidx gpuidx\n",
+          out);
 }
 
 static void zsh_flag(FILE *out, const cli_flag *flag, char letter)
 {
-    for (int form = letter ? 0 : 1; form < 2; form++) {
+    for (int form = letter ? 0 : 1; form < 2; ++form) {
         const bool is_long = form == 1;
         fputs("        '", out);
         if (is_long)
@@ -527,8 +544,9 @@ static void put_zsh(FILE *out)
     fputs("#compdef gpuidx\n"
           "_gpuidx() {\n"
           "    local -a commands\n"
-          "    commands=(\n", out);
-    for (size_t i = 0; cli_commands[i]; i++) {
+          "    commands=(\n",
+          out);
+    for (size_t i = 0; cli_commands[i]; ++i) {
         fprintf(out, "        '%s:", cli_commands[i]->name);
         put_quoted(out, cli_commands[i]->summary, true);
         fputs("'\n", out);
@@ -538,8 +556,9 @@ static void put_zsh(FILE *out)
           "        _describe command commands\n"
           "        return\n"
           "    fi\n"
-          "    case $words[2] in\n", out);
-    for (size_t i = 0; cli_commands[i]; i++) {
+          "    case $words[2] in\n",
+          out);
+    for (size_t i = 0; cli_commands[i]; ++i) {
         const char *name = cli_commands[i]->name;
         fprintf(out, "    %s)\n        shift words; (( CURRENT-- ))\n        _arguments -s -S \\\n", name);
         for_all_flags(out, cli_commands[i], zsh_flag);
@@ -557,7 +576,8 @@ static void put_zsh(FILE *out)
     }
     fputs("    esac\n"
           "}\n"
-          "if [ \"$funcstack[1]\" = _gpuidx ]; then _gpuidx \"$@\"; else compdef _gpuidx gpuidx; fi\n", out);
+          "if [ \"$funcstack[1]\" = _gpuidx ]; then _gpuidx \"$@\"; else compdef _gpuidx gpuidx; fi\n",
+          out);
 }
 
 static const char *fish_command; /* whose flags are being printed */
@@ -582,12 +602,12 @@ static void fish_flag(FILE *out, const cli_flag *flag, char letter)
 static void put_fish(FILE *out)
 {
     fputs("# fish completion for gpuidx\n", out);
-    for (size_t i = 0; cli_commands[i]; i++) {
+    for (size_t i = 0; cli_commands[i]; ++i) {
         fprintf(out, "complete -c gpuidx -n __fish_use_subcommand -f -a %s -d '", cli_commands[i]->name);
         put_quoted(out, cli_commands[i]->summary, false);
         fputs("'\n", out);
     }
-    for (size_t i = 0; cli_commands[i]; i++) {
+    for (size_t i = 0; cli_commands[i]; ++i) {
         fish_command = cli_commands[i]->name;
         for_all_flags(out, cli_commands[i], fish_flag);
         if (cli_commands[i]->subcommands) {
@@ -606,7 +626,7 @@ bool cli_print_completion(FILE *out, const char *shell)
         const char *name;
         void (*put)(FILE *out);
     } shells[] = {{"bash", put_bash}, {"zsh", put_zsh}, {"fish", put_fish}};
-    for (size_t i = 0; i < sizeof shells / sizeof *shells; i++)
+    for (size_t i = 0; i < sizeof shells / sizeof *shells; ++i)
         if (strcmp(shells[i].name, shell) == 0) {
             shells[i].put(out);
             return true;

@@ -28,7 +28,7 @@ static size_t utf8_length(const char *text, size_t len)
         return 0;
     if (n > len)
         return 0;
-    for (size_t i = 1; i < n; i++)
+    for (size_t i = 1; i < n; ++i)
         if ((s[i] & 0xc0) != 0x80)
             return 0;
     if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xed && s[1] > 0x9f) || (s[0] == 0xf0 && s[1] < 0x90) ||
@@ -80,28 +80,28 @@ void out_put_json(FILE *out, const char *text, size_t len)
 /* A field of a format whose fields end at white space: blanks would make two of it. */
 static void put_word(FILE *out, const char *text, size_t len)
 {
-    for (size_t i = 0; i < len; i++)
+    for (size_t i = 0; i < len; ++i)
         putc((unsigned char)text[i] <= ' ' ? '_' : text[i], out);
 }
 
 /* A field that ends at a tab or a line's end. */
 static void put_field(FILE *out, const char *text, size_t len)
 {
-    for (size_t i = 0; i < len; i++)
+    for (size_t i = 0; i < len; ++i)
         putc(text[i] == '\t' || text[i] == '\n' || text[i] == '\r' ? ' ' : text[i], out);
 }
 
 static void put_csv(FILE *out, const char *text, size_t len)
 {
     bool plain = true;
-    for (size_t i = 0; i < len; i++)
+    for (size_t i = 0; i < len; ++i)
         plain = plain && !strchr(",\"\r\n", text[i]);
     if (plain) {
         fwrite(text, 1, len, out);
         return;
     }
     putc('"', out);
-    for (size_t i = 0; i < len; i++) {
+    for (size_t i = 0; i < len; ++i) {
         if (text[i] == '"')
             putc('"', out);
         putc(text[i], out);
@@ -111,7 +111,7 @@ static void put_csv(FILE *out, const char *text, size_t len)
 
 const char *out_score(char text[32], float score)
 {
-    for (int digits = 6; digits <= 9; digits++) {
+    for (int digits = 6; digits <= 9; ++digits) {
         snprintf(text, 32, "%.*g", digits, score);
         if (strtof(text, NULL) == score)
             break;
@@ -124,7 +124,7 @@ const char *out_score(char text[32], float score)
 static void put_trec(FILE *out, const out_answer *a)
 {
     char score[32];
-    for (uint32_t i = 0; i < a->n_hits; i++) {
+    for (uint32_t i = 0; i < a->n_hits; ++i) {
         size_t len;
         const char *id = gx_index_doc_id(a->ix, a->docids[i], &len);
         put_word(out, a->qid, a->qid_len);
@@ -138,7 +138,7 @@ static void put_trec(FILE *out, const out_answer *a)
 
 static void put_tsv(FILE *out, const out_answer *a)
 {
-    for (uint32_t i = 0; i < a->n_hits; i++) {
+    for (uint32_t i = 0; i < a->n_hits; ++i) {
         size_t len;
         const char *id = gx_index_doc_id(a->ix, a->docids[i], &len);
         put_field(out, a->qid, a->qid_len);
@@ -151,7 +151,7 @@ static void put_tsv(FILE *out, const out_answer *a)
 static void put_csv_answer(FILE *out, const out_answer *a)
 {
     char score[32];
-    for (uint32_t i = 0; i < a->n_hits; i++) {
+    for (uint32_t i = 0; i < a->n_hits; ++i) {
         size_t id_len, title_len;
         const char *id = gx_index_doc_id(a->ix, a->docids[i], &id_len);
         const char *title = gx_index_doc_title(a->ix, a->docids[i], &title_len);
@@ -167,15 +167,16 @@ static void put_csv_answer(FILE *out, const out_answer *a)
 static void put_json_explanation(FILE *out, const gx_explanation *e)
 {
     char score[32];
-    fprintf(out, ",\"explain\":{\"scorer\":\"%s\",\"formula\":\"%s\",\"k1\":%.9g,\"b\":%.9g,\"n_docs\":%u,\"dl\":%u,"
-                 "\"avgdl\":%.17g,\"k\":%.9g,\"exponent\":%d,\"sum\":%u,\"terms\":[",
+    fprintf(out,
+            ",\"explain\":{\"scorer\":\"%s\",\"formula\":\"%s\",\"k1\":%.9g,\"b\":%.9g,\"n_docs\":%u,\"dl\":%u,"
+            "\"avgdl\":%.17g,\"k\":%.9g,\"exponent\":%d,\"sum\":%u,\"terms\":[",
             e->preset, e->formula, e->k1, e->b, e->n_docs, e->dl, e->avgdl, e->K, e->exponent, e->sum);
-    for (uint32_t i = 0; i < e->n_terms; i++) {
+    for (uint32_t i = 0; i < e->n_terms; ++i) {
         const gx_explain_term *t = &e->terms[i];
         fputs(i ? ",{\"term\":" : "{\"term\":", out);
         out_put_json(out, t->term, t->term_len);
-        fprintf(out, ",\"qtf\":%u,\"df\":%u,\"tf\":%u,\"idf\":%.17g,\"weight\":%.17g,\"impact\":%u,\"score\":%s}", t->qtf,
-                t->df, t->tf, t->idf, t->weight, t->impact, out_score(score, t->score));
+        fprintf(out, ",\"qtf\":%u,\"df\":%u,\"tf\":%u,\"idf\":%.17g,\"weight\":%.17g,\"impact\":%u,\"score\":%s}",
+                t->qtf, t->df, t->tf, t->idf, t->weight, t->impact, out_score(score, t->score));
     }
     fputs("]}", out);
 }
@@ -203,13 +204,13 @@ static gx_status put_jsonl(FILE *out, const out_answer *a, gx_error *err)
     fprintf(out, ",\"engine\":\"%s\",\"seconds\":%.6f", a->engine, a->seconds);
     if (a->counted)
         fprintf(out, ",\"matches\":%llu", (unsigned long long)a->n_matches);
-    for (uint32_t i = 0; i < gx_highlighter_n_unknown(a->marks); i++) {
+    for (uint32_t i = 0; i < gx_highlighter_n_unknown(a->marks); ++i) {
         const char *term = gx_highlighter_unknown(a->marks, i);
         fputs(i ? "," : ",\"unknown\":[", out);
         out_put_json(out, term, strlen(term));
     }
     fputs(gx_highlighter_n_unknown(a->marks) ? "],\"hits\":[" : ",\"hits\":[", out);
-    for (uint32_t i = 0; i < a->n_hits && st == GX_OK; i++) {
+    for (uint32_t i = 0; i < a->n_hits && st == GX_OK; ++i) {
         size_t len, text_len;
         gx_snippet snippet;
         const char *id = gx_index_doc_id(a->ix, a->docids[i], &len);
@@ -237,7 +238,8 @@ static gx_status put_jsonl(FILE *out, const out_answer *a, gx_error *err)
 
 /* ---- for people ---- */
 
-/* Bytes [i, end) of the text, what is marked between on and off; *m is the first mark that may lie there. */
+/* Bytes [i, end) of the text, what is marked between on and off; *m is the first mark that may lie
+ * there. */
 static void put_marked(FILE *out, const char *text, size_t i, size_t end, const gx_snippet *s, uint32_t *m,
                        const char *on, const char *off)
 {
@@ -272,7 +274,7 @@ static void put_snippet(FILE *out, const char *text, size_t len, const gx_snippe
         while (end < s->end && !strchr(" \t\n\v\f\r", text[end]))
             shown += ((unsigned char)text[end++] & 0xc0) != 0x80;
         while (end == i && end < s->end && (text[end] == 0 || strchr(" \t\n\v\f\r", text[end])))
-            end++;
+            ++end;
         if (shown == 0) { /* white space, or NULs */
             i = end;
             continue;
@@ -282,7 +284,7 @@ static void put_snippet(FILE *out, const char *text, size_t len, const gx_snippe
             column = LEFT;
         } else if (column > LEFT && i > s->begin) {
             putc(' ', out);
-            column++;
+            ++column;
         }
         column += shown;
         put_marked(out, text, i, end, s, &m, bold, plain);
@@ -298,9 +300,9 @@ void out_put_explanation(FILE *out, const gx_explanation *e, const char *indent)
     fprintf(out, "%sN = %u, dl = %u", indent, e->n_docs, e->dl);
     if (e->counted_dl != e->dl)
         fprintf(out, " (counted as %u)", e->counted_dl);
-    fprintf(out, ", avgdl = %.6g, k1 = %.6g, b = %.6g, K = k1 * (1 - b + b * dl / avgdl) = %.7g\n", e->avgdl, e->k1, e->b,
-            e->K);
-    for (uint32_t i = 0; i < e->n_terms; i++) {
+    fprintf(out, ", avgdl = %.6g, k1 = %.6g, b = %.6g, K = k1 * (1 - b + b * dl / avgdl) = %.7g\n", e->avgdl, e->k1,
+            e->b, e->K);
+    for (uint32_t i = 0; i < e->n_terms; ++i) {
         const gx_explain_term *t = &e->terms[i];
         fprintf(out, "%s  ", indent);
         out_put_clean(out, t->term, t->term_len);
@@ -354,7 +356,7 @@ static gx_status put_human(FILE *out, const out_answer *a, gx_error *err)
     char *buf = NULL;
     size_t cap = 0;
     gx_status st = GX_OK;
-    for (uint32_t i = 0; i < a->n_hits && st == GX_OK; i++) {
+    for (uint32_t i = 0; i < a->n_hits && st == GX_OK; ++i) {
         size_t id_len, title_len, text_len;
         gx_snippet snippet;
         const char *id = gx_index_doc_id(a->ix, a->docids[i], &id_len);

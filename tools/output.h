@@ -6,8 +6,8 @@
  *   jsonl   one object a query, "schema": 1   (only ever grows)
  *   csv     qid,rank,id,score,title           RFC 4180, one head line
  *
- * Scores are printed so that reading them back gives the same float. Nothing from the index reaches a terminal as a
- * control sequence.
+ * Scores are printed so that reading them back gives the same float. Nothing from the index reaches
+ * a terminal as a control sequence.
  */
 #ifndef GX_TOOLS_OUTPUT_H
 #define GX_TOOLS_OUTPUT_H
@@ -30,11 +30,11 @@ typedef struct out_answer {
     bool counted;           /* n_matches is known */
     uint64_t n_matches;
     double seconds;
-    bool timing;             /* human: show the time */
-    const char *engine;      /* "cpu" or "gpu" */
-    const char *tag;         /* trec: the run's name */
-    gx_highlighter *marks;   /* of the query: human and jsonl need it */
-    bool snippets;           /* show them */
+    bool timing;                        /* human: show the time */
+    const char *engine;                 /* "cpu" or "gpu" */
+    const char *tag;                    /* trec: the run's name */
+    gx_highlighter *marks;              /* of the query: human and jsonl need it */
+    bool snippets;                      /* show them */
     const gx_explanation *explanations; /* [n_hits], or NULL: human and jsonl show why each hit has its score */
 } out_answer;
 

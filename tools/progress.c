@@ -88,8 +88,8 @@ static void tell_eta(char eta[64], double spent, uint64_t done, uint64_t total)
     *eta = 0;
     if (total && done <= total && done > 0) {
         const unsigned left = (unsigned)(spent * (double)(total - done) / (double)done + 0.5);
-        snprintf(eta, 64, ", %.0f%%, %u:%02u:%02u left", 100 * (double)done / (double)total, left / 3600, left / 60 % 60,
-                 left % 60);
+        snprintf(eta, 64, ", %.0f%%, %u:%02u:%02u left", 100 * (double)done / (double)total, left / 3600,
+                 left / 60 % 60, left % 60);
     }
 }
 

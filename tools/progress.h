@@ -1,8 +1,10 @@
-/* progress.h: how far a long command has come, on stderr: a line that is redrawn when stderr is a terminal, a line every
- * 30 seconds when it is not, nothing with -q and nothing in the first second.
+/* progress.h: how far a long command has come, on stderr: a line that is redrawn when stderr is a
+ * terminal, a line every 30 seconds when it is not, nothing with -q and nothing in the first
+ * second.
  *
  *   progress p = progress_begin("documents", total_bytes);
- *   ... progress_show(&p, documents, bytes, bytes, memory) ...    as often as wanted: it looks at the clock itself
+ *   ... progress_show(&p, documents, bytes, bytes, memory) ...    as often as wanted: it looks at
+ *   the clock itself
  *   progress_end(&p);                                             before anything else is printed
  */
 #ifndef GX_TOOLS_PROGRESS_H
@@ -12,9 +14,9 @@
 #include <stdint.h>
 
 typedef struct progress {
-    const char *things;  /* "documents" */
-    uint64_t total;      /* of what done counts; 0: unknown, and there is no ETA */
-    double began, next;  /* seconds of the monotonic clock */
+    const char *things; /* "documents" */
+    uint64_t total;     /* of what done counts; 0: unknown, and there is no ETA */
+    double began, next; /* seconds of the monotonic clock */
     bool terminal, drawn, off;
 } progress;
 

@@ -11,10 +11,10 @@
 static char *join(int n, char **words)
 {
     size_t len = 1;
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; ++i)
         len += strlen(words[i]) + 1;
     char *text = malloc(len), *p = text;
-    for (int i = 0; text && i < n; i++) {
+    for (int i = 0; text && i < n; ++i) {
         p = stpcpy(p, words[i]);
         if (i + 1 < n)
             *p++ = ' ';
@@ -36,8 +36,8 @@ static int ask_arguments(ask *k, int n, char **words, bool *none)
 
 enum { MAX_LINE = 1 << 20 }; /* bytes of a query in standard input */
 
-/* The next line, without its end, into line[MAX_LINE + 1]; its length, or -1 at the end. A line of more than MAX_LINE
- * bytes counts one more, and what is behind them is not read. */
+/* The next line, without its end, into line[MAX_LINE + 1]; its length, or -1 at the end. A line of
+ * more than MAX_LINE bytes counts one more, and what is behind them is not read. */
 static ssize_t read_line(FILE *in, char *line)
 {
     size_t len = 0;
@@ -47,17 +47,18 @@ static ssize_t read_line(FILE *in, char *line)
     if (c == EOF && len == 0)
         return -1;
     while (len && len <= MAX_LINE && line[len - 1] == '\r')
-        len--;
+        --len;
     return (ssize_t)len;
 }
 
-/* A query a line: text, or qid, a tab and text; the qid is the line's number where none is given. */
+/* A query a line: text, or qid, a tab and text; the qid is the line's number where none is given.
+ * */
 static int ask_lines(ask *k, FILE *in, bool *none)
 {
     char *line = malloc(MAX_LINE + 1), number[24];
     ssize_t n;
     int code = line ? 0 : cli_fail(GX_ENOMEM, "no memory for queries");
-    for (k->line = 1; code == 0 && !cli_output_failed() && (n = read_line(in, line)) >= 0; k->line++) {
+    for (k->line = 1; code == 0 && !cli_output_failed() && (n = read_line(in, line)) >= 0; ++k->line) {
         size_t len = (size_t)n;
         const char *text = line;
         uint32_t n_hits = 0;
@@ -118,16 +119,15 @@ static const cli_section sections[] = {
      "A query is plain text. It is made into terms as the documents were when the index was built; a term that is said "
      "twice counts twice. At most 1,024 different terms are allowed.\n\n"
      "From standard input comes a query a line: its text, or its id, a tab and its text. Where there is no id, the "
-     "line's number is one. Each answer is written before the next line is read. A line that cannot be answered, of too many "
-     "terms or of more than 1 MiB, ends the program with exit code 3."},
-    {"Formats",
-     "  human   rank, score, id, title, snippet; number of matches and time\n"
-     "  trec    qid Q0 id rank score tag (blanks in ids become _)\n"
-     "  tsv     qid, id and rank, with tabs between (MS MARCO)\n"
-     "  jsonl   an object a query: schema, qid, query, engine, seconds,\n"
-     "          matches, hits (rank, docid, id, score, title, snippet)\n"
-     "  csv     qid,rank,id,score,title with a head line\n\n"
-     "Scores are printed with as many digits as it takes to read the same number back."},
+     "line's number is one. Each answer is written before the next line is read. A line that cannot be answered, of "
+     "too many terms or of more than 1 MiB, ends the program with exit code 3."},
+    {"Formats", "  human   rank, score, id, title, snippet; number of matches and time\n"
+                "  trec    qid Q0 id rank score tag (blanks in ids become _)\n"
+                "  tsv     qid, id and rank, with tabs between (MS MARCO)\n"
+                "  jsonl   an object a query: schema, qid, query, engine, seconds,\n"
+                "          matches, hits (rank, docid, id, score, title, snippet)\n"
+                "  csv     qid,rank,id,score,title with a head line\n\n"
+                "Scores are printed with as many digits as it takes to read the same number back."},
     {"Scorers",
      "N documents, df of them with the term, tf occurrences in this one, dl its length and avgdl the average, "
      "K = k1 (1 - b + b dl / avgdl). The score is the sum over the query's terms of\n\n"
@@ -141,9 +141,9 @@ static const cli_section sections[] = {
      "  bm25:lucene-lossy as bm25, with Lucene's one-byte lengths\n\n"
      "They are options of the query, not of the index. Equal scores are ordered by docid, the smaller first."},
     {"Shell",
-     "Without a query, and with a terminal, `gpuidx query` prompts for queries, with line editing and a history that is "
-     "kept in `$XDG_STATE_HOME/gpuidx/history`. A line that begins with a dot is a command; `.help` lists them. Ctrl-C "
-     "cancels the running query or empties the line, Ctrl-D leaves."},
+     "Without a query, and with a terminal, `gpuidx query` prompts for queries, with line editing and a history that "
+     "is kept in `$XDG_STATE_HOME/gpuidx/history`. A line that begins with a dot is a command; `.help` lists them. "
+     "Ctrl-C cancels the running query or empties the line, Ctrl-D leaves."},
     {NULL},
 };
 
@@ -160,9 +160,9 @@ const cli_command cmd_query = {
     .name = "query",
     .summary = "answer queries from an index",
     .synopsis = "[OPTIONS] INDEX [QUERY...]",
-    .description = "Prints the documents that match best. The query stands on the command line; without one, or with `-`, "
-                   "queries are read from standard input, a line each. Without one, and where that is a terminal, a shell is "
-                   "opened.",
+    .description = "Prints the documents that match best. The query stands on the command line; without one, or with "
+                   "`-`, queries are read from standard input, a line each. Without one, and where that is a "
+                   "terminal, a shell is opened.",
     .sections = sections,
     .examples = examples,
     .flags = flags,

@@ -79,7 +79,8 @@ const char *ask_engine_name(const ask *k)
     return gx_engine_get_kind(k->en) == GX_ENGINE_GPU ? "gpu" : "cpu";
 }
 
-/* Room for the results of one query, which are never more than the documents; some, even if there are none of those. */
+/* Room for the results of one query, which are never more than the documents; some, even if there
+ * are none of those. */
 static int reserve(ask *k, uint32_t n)
 {
     n = n ? n : 1;
@@ -117,13 +118,13 @@ static void say_what_is_lost(const ask *k, const gx_highlighter *h, const char *
         return;
     if (gx_highlighter_n_terms(h) == 0) {
         bool blank = true;
-        for (size_t i = 0; i < len; i++)
+        for (size_t i = 0; i < len; ++i)
             blank = blank && (unsigned char)text[i] <= ' ';
         cli_note(blank ? "the query is empty: there is nothing to search for"
                        : "nothing is left of the query after analysis (stop words and punctuation do not count)");
         return;
     }
-    for (uint32_t i = 0; i < gx_highlighter_n_unknown(h) && i < 8; i++)
+    for (uint32_t i = 0; i < gx_highlighter_n_unknown(h) && i < 8; ++i)
         cli_note("'%s' occurs in no document", gx_highlighter_unknown(h, i));
     if (gx_highlighter_n_unknown(h) > 8)
         cli_note("nor do %u other words", gx_highlighter_n_unknown(h) - 8);
@@ -136,7 +137,7 @@ static int explain_hits(const ask *k, const char *text, size_t len, uint32_t n, 
     if (!e)
         return cli_fail(GX_ENOMEM, "no memory to explain %u results", n);
     *out = e;
-    for (uint32_t i = 0; i < n; i++)
+    for (uint32_t i = 0; i < n; ++i)
         if (gx_explain(&e[i], k->ix, text, len, &k->options, k->docids[i], &err))
             return cli_fail_error(&err);
     return 0;
@@ -157,13 +158,14 @@ static int print(ask *k, out_answer *answer)
     if (code == 0 && out_put_answer(stdout, k->format, answer, &err))
         code = cli_fail_error(&err);
     cli_flush(); /* whoever asks through a pipe may wait for it */
-    for (uint32_t i = 0; explanations && i < answer->n_hits; i++)
+    for (uint32_t i = 0; explanations && i < answer->n_hits; ++i)
         gx_explanation_free(&explanations[i]);
     free(explanations);
     return code;
 }
 
-/* A query that cannot be answered: what of a command line is a mistake is bad input in a line of standard input. */
+/* A query that cannot be answered: what of a command line is a mistake is bad input in a line of
+ * standard input. */
 static int refuse(const ask *k, const gx_error *err)
 {
     if (!k->line)
@@ -196,7 +198,7 @@ int ask_query(ask *k, const char *qid, size_t qid_len, const char *text, size_t 
     const double begin = progress_clock();
     const gx_status st = gx_search(k->session, &query, 1, &options, &results, &err);
     const double seconds = progress_clock() - begin;
-    k->n_asked++;
+    ++k->n_asked;
     k->seconds += seconds;
     if (st == GX_ECANCELLED) {
         cli_note("cancelled after %.1f s", seconds);
@@ -205,12 +207,21 @@ int ask_query(ask *k, const char *qid, size_t qid_len, const char *text, size_t 
     } else {
         out_answer answer = {
             .ix = k->ix,
-            .qid = qid, .qid_len = qid_len, .query = text, .query_len = len,
-            .n_hits = *n_hits, .docids = k->docids, .scores = k->scores,
-            .counted = rich, .n_matches = n_matches,
-            .seconds = seconds, .timing = k->timing,
-            .engine = ask_engine_name(k), .tag = k->tag,
-            .marks = h, .snippets = k->snippets,
+            .qid = qid,
+            .qid_len = qid_len,
+            .query = text,
+            .query_len = len,
+            .n_hits = *n_hits,
+            .docids = k->docids,
+            .scores = k->scores,
+            .counted = rich,
+            .n_matches = n_matches,
+            .seconds = seconds,
+            .timing = k->timing,
+            .engine = ask_engine_name(k),
+            .tag = k->tag,
+            .marks = h,
+            .snippets = k->snippets,
         };
         if (err.text[0])
             cli_warn("%s", err.text);

@@ -1,8 +1,8 @@
-/* query_context.h: an open index, how to search it, and how to print what is found: what `gpuidx query` and its shell have in
- * common. One thread.
+/* query_context.h: an open index, how to search it, and how to print what is found: what `gpuidx
+ * query` and its shell have in common. One thread.
  */
-#ifndef GX_TOOLS_ASK_H
-#define GX_TOOLS_ASK_H
+#ifndef GX_TOOLS_QUERY_CONTEXT_H
+#define GX_TOOLS_QUERY_CONTEXT_H
 
 #include "tools/output.h"
 #include "tools/search_flags.h"
@@ -16,18 +16,19 @@ typedef struct ask {
     out_format format;
     bool explain, timing, snippets;
     bool name_queries; /* human: the query stands above its results */
-    uint64_t line; /* of standard input that the query stands in, for messages; 0: none */
+    uint64_t line;     /* of standard input that the query stands in, for messages; 0: none */
     const char *tag;
     uint32_t *docids; /* [max_k] */
     float *scores;    /* [max_k] */
     uint32_t max_k;
     uint64_t n_asked;
-    double seconds;   /* of searching, all queries together */
-    char *last;       /* the last query, for the shell's .explain */
+    double seconds; /* of searching, all queries together */
+    char *last;     /* the last query, for the shell's .explain */
     size_t last_len;
 } ask;
 
-/* Open the index at path as the flags say. 0, or the exit code with the message printed; close in either case. */
+/* Open the index at path as the flags say. 0, or the exit code with the message printed; close in
+ * either case. */
 int ask_open(ask *k, const cli_args *a, const char *path);
 void ask_close(ask *k);
 
@@ -38,8 +39,8 @@ void ask_note_large_k(const ask *k);
 int ask_set_engine(ask *k, gx_engine_kind kind);
 const char *ask_engine_name(const ask *k); /* "cpu" or "gpu" */
 
-/* Answer a query on stdout. 0, or the exit code with the message printed; *n_hits the number of results. A cancelled
- * search says so and is 0. */
+/* Answer a query on stdout. 0, or the exit code with the message printed; *n_hits the number of
+ * results. A cancelled search says so and is 0. */
 int ask_query(ask *k, const char *qid, size_t qid_len, const char *text, size_t len, uint32_t *n_hits);
 
 /* Explain the last query's score of one document. */

@@ -50,7 +50,8 @@ static const cli_flag flags[] = {
 
 static const cli_section examples[] = {
     {"gpuidx recode corpus.gx -o vbyte.gx --codec=gpuvbyte128", "Compare codecs without building the corpus again."},
-    {"gpuidx recode corpus.gx -o small.gx --codec=auto", "Each list by the codec that makes it short or, if it is long, fast. `gpuidx info` tells how many by which."},
+    {"gpuidx recode corpus.gx -o small.gx --codec=auto", "Each list by the codec that makes it short or, if it is "
+                                                         "long, fast. `gpuidx info` tells how many by which."},
     {"gpuidx recode corpus.gx -o small.gx --drop=title", "Postings and ids alone, to carry to another machine."},
     {NULL},
 };
@@ -59,8 +60,8 @@ const cli_command cmd_recode = {
     .name = "recode",
     .summary = "write an index anew with other codecs",
     .synopsis = "[OPTIONS] INDEX -o FILE",
-    .description = "Decodes every list of an index and packs it again with other codecs. Queries have the same answers, to "
-                   "the bit.",
+    .description = "Decodes every list of an index and packs it again with other codecs. Queries have the same "
+                   "answers, to the bit.",
     .examples = examples,
     .flags = flags,
     .min_args = 1,

@@ -48,14 +48,16 @@ void reorder_report(const gx_index *before, const char *path, const reordering *
         return;
     gx_index_measure(before, &was);
     gx_index_measure(after, &is);
-    cli_note("%s: %s; bits a posting: docids %.2f, tfs %.2f; before: %s; %.2f, %.2f", path, show_bytes(after->file_bytes),
-             is.docid_bits, is.tf_bits, show_bytes(before->file_bytes), was.docid_bits, was.tf_bits);
+    cli_note("%s: %s; bits a posting: docids %.2f, tfs %.2f; before: %s; %.2f, %.2f", path,
+             show_bytes(after->file_bytes), is.docid_bits, is.tf_bits, show_bytes(before->file_bytes), was.docid_bits,
+             was.tf_bits);
     cli_note("log2 of the gaps between docids %.2f; before: %.2f", gx_order_gap_bits(after), gx_order_gap_bits(before));
     cli_note("seconds: order %.2f, write %.2f", r->order_seconds, r->write_seconds);
     gx_index_close(after);
 }
 
-/* The codecs of ix's postings, where no others are asked for; chosen anew by list where lists differ. */
+/* The codecs of ix's postings, where no others are asked for; chosen anew by list where lists
+ * differ. */
 static gx_status choose_codecs(const cli_args *a, const gx_index *ix, gx_rewrite_options *opt, gx_error *err)
 {
     const char *docids = cli_text(a, "codec"), *tfs = cli_text(a, "tf-codec");
@@ -87,7 +89,8 @@ static int run(const cli_args *a)
         return cli_usage(a, "--output: where does the new index go?");
     if (cli_same_file(path, a->argv[0]))
         return cli_usage(a, "--output: %s is what is reordered; give another name", path);
-    r.order.kind = (const gx_order_kind[]){GX_ORDER_BP, GX_ORDER_RANDOM, GX_ORDER_ID, GX_ORDER_KEEP}[cli_choice(a, "order")];
+    r.order.kind =
+        (const gx_order_kind[]){GX_ORDER_BP, GX_ORDER_RANDOM, GX_ORDER_ID, GX_ORDER_KEEP}[cli_choice(a, "order")];
     if (cli_given(a, "seed") && r.order.kind != GX_ORDER_RANDOM)
         return cli_usage(a, "--seed is of --order=random; --order=%s takes none", cli_text(a, "order"));
     r.order.seed = cli_count(a, "seed");
@@ -111,27 +114,28 @@ static const cli_flag flags[] = {
     {"seed", 0, CLI_COUNT, "N", "1", "of `--order=random`: another seed, another order"},
     {"codec", 0, CLI_TEXT, "NAME", NULL, "how docids are packed; without it, as they are"},
     {"tf-codec", 0, CLI_TEXT, "NAME", NULL, "how term frequencies are packed; without it, as docids, or as they are"},
-    {"threads", 'j', CLI_COUNT, "N", "1", "threads of `--order=bp`; the order is the same for any number", .min = 1, .max = 256},
+    {"threads", 'j', CLI_COUNT, "N", "1", "threads of `--order=bp`; the order is the same for any number", .min = 1,
+     .max = 256},
     {"force", 0, CLI_SWITCH, NULL, NULL, "replace `FILE` if it exists"},
     {NULL},
 };
 
 static const cli_section sections[] = {
-    {"Orders",
-     "  bp      recursive graph bisection: documents that share terms come together,\n"
-     "          which makes lists smaller and lets searches skip more of them\n"
-     "  random  no order at all, to compare with\n"
-     "  url     by external id, as bytes: if ids are URLs, sites come together\n"
-     "  keep    as it is\n"
-     "\n"
-     "`bp` needs 8 bytes of memory a posting, and 25 a document. A codec whose blocks\n"
-     "are as wide as their greatest gap (gpubp128) gains little in size; one with\n"
-     "exceptions (gpupfd128) gains more."},
+    {"Orders", "  bp      recursive graph bisection: documents that share terms come together,\n"
+               "          which makes lists smaller and lets searches skip more of them\n"
+               "  random  no order at all, to compare with\n"
+               "  url     by external id, as bytes: if ids are URLs, sites come together\n"
+               "  keep    as it is\n"
+               "\n"
+               "`bp` needs 8 bytes of memory a posting, and 25 a document. A codec whose blocks\n"
+               "are as wide as their greatest gap (gpubp128) gains little in size; one with\n"
+               "exceptions (gpupfd128) gains more."},
     {NULL},
 };
 
 static const cli_section examples[] = {
-    {"gpuidx reorder corpus.gx -o small.gx --codec=gpupfd128 -j 8", "A smaller index, in which searches decode fewer blocks."},
+    {"gpuidx reorder corpus.gx -o small.gx --codec=gpupfd128 -j 8", "A smaller index, in which searches decode fewer "
+                                                                    "blocks."},
     {NULL},
 };
 
@@ -139,8 +143,8 @@ const cli_command cmd_reorder = {
     .name = "reorder",
     .summary = "write an index anew with its documents in another order",
     .synopsis = "[OPTIONS] INDEX -o FILE",
-    .description = "Gives documents new docids. Queries find the same documents with the same scores; only documents of equal "
-                   "scores, which stand by docid, may change places.",
+    .description = "Gives documents new docids. Queries find the same documents with the same scores; only documents "
+                   "of equal scores, which stand by docid, may change places.",
     .sections = sections,
     .examples = examples,
     .flags = flags,

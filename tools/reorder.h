@@ -1,4 +1,5 @@
-/* reorder.h: an index written with its documents in another order, with progress; for `gpuidx reorder` and `build --order`. */
+/* reorder.h: an index written with its documents in another order, with progress; for `gpuidx
+ * reorder` and `build --order`. */
 #ifndef GX_TOOLS_REORDER_H
 #define GX_TOOLS_REORDER_H
 

@@ -1,4 +1,5 @@
-/* replay.c: `gpuidx replay`: a query log run through an engine, timed, written as a run, verified. */
+/* replay.c: `gpuidx replay`: a query log run through an engine, timed, written as a run, verified.
+ * */
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
@@ -74,7 +75,7 @@ static const char *duration(char text[32], double ns)
     } units[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "us"}};
     size_t i = 0;
     while (i < 2 && ns < units[i].unit)
-        i++;
+        ++i;
     const double value = ns / units[i].unit;
     snprintf(text, 32, "%.*f %s", value < 10 ? 2 : value < 100 ? 1 : 0, value, units[i].name);
     return text;
@@ -100,7 +101,7 @@ static void put_latency(FILE *out, const gx_replay_report *r)
 {
     char text[32], name[16];
     fprintf(out, "  mean %s", duration(text, gx_histogram_mean(&r->latency)));
-    for (size_t i = 0; i < N_PERCENTILES; i++) {
+    for (size_t i = 0; i < N_PERCENTILES; ++i) {
         snprintf(name, sizeof name, "p%g", percentiles[i]);
         fprintf(out, ", %s %s", name, duration(text, (double)gx_histogram_quantile(&r->latency, percentiles[i] / 100)));
     }
@@ -133,7 +134,8 @@ static void put_verified(FILE *out, const session_facts *f)
         return;
     fprintf(out, "Verified %s queries, docids and score bits\n", show_count(r->verified));
     if (f->other)
-        fprintf(out, "  %-22s %15s differ\n", gx_engine_get_kind(f->other) == GX_ENGINE_GPU ? "on the GPU" : "on the CPU",
+        fprintf(out, "  %-22s %15s differ\n",
+                gx_engine_get_kind(f->other) == GX_ENGINE_GPU ? "on the GPU" : "on the CPU",
                 show_count(r->other_differs));
     fprintf(out, "  %-22s %15s differ\n", "every posting scored", show_count(r->exhaustive_differs));
 }
@@ -157,7 +159,8 @@ static void put_report(FILE *out, const session_facts *f)
             show_count(r->log.queries), r->log.queries == 1 ? "y" : "ies");
     put_log_facts(out, r);
     fprintf(out, "%s, %s, k %u%s; batches of %u, %u thread%s, %u run%s", cli_text(f->a, "op"), cli_text(f->a, "scorer"),
-            opt->query.k, algorithm_words[opt->query.algorithm], r->batch, opt->threads, opt->threads == 1 ? "" : "s", opt->runs, opt->runs == 1 ? "" : "s");
+            opt->query.k, algorithm_words[opt->query.algorithm], r->batch, opt->threads, opt->threads == 1 ? "" : "s",
+            opt->runs, opt->runs == 1 ? "" : "s");
     if (opt->rate > 0)
         fprintf(out, opt->rate < 1000 ? ", %.6g queries/s offered" : ", %.0f queries/s offered", opt->rate);
     putc('\n', out);
@@ -168,8 +171,10 @@ static void put_report(FILE *out, const session_facts *f)
                 r->cpu_seconds);
         if (opt->runs > 1)
             fprintf(out, "; fastest run %.3f s, slowest %.3f s", r->fastest, r->slowest);
-        fprintf(out, ")\nLatency%s\n", opt->rate > 0 ? ", from when a query was due"
-                                       : r->batch > 1 ? ", of whole batches" : "");
+        fprintf(out, ")\nLatency%s\n",
+                opt->rate > 0  ? ", from when a query was due"
+                : r->batch > 1 ? ", of whole batches"
+                               : "");
         put_latency(out, r);
         fputs("Time a query, and share of the threads' time\n", out);
         put_stage(out, "reading the log", r->stages.read, r, opt->threads);
@@ -180,7 +185,7 @@ static void put_report(FILE *out, const session_facts *f)
         put_stage(out, "  selecting", w->seconds[2], r, opt->threads);
         put_stage(out, "  copying out", w->seconds[3], r, opt->threads);
         if (opt->query.algorithm != GX_ALGORITHM_AUTO) {
-            for (int i = 0; i < GX_N_STEPS; i++)
+            for (int i = 0; i < GX_N_STEPS; ++i)
                 put_stage(out, step_names[i], w->steps[i], r, opt->threads);
         }
         put_stage(out, "writing results", r->stages.write, r, opt->threads);
@@ -221,7 +226,7 @@ static json_t *latency_json(const gx_replay_report *r)
     json_object_set_new(o, "of", json_string(r->batch > 1 ? "batch" : "query"));
     json_object_set_new(o, "mean", real(gx_histogram_mean(&r->latency) * 1e-3));
     json_object_set_new(o, "min", real((double)r->latency.min * 1e-3));
-    for (size_t i = 0; i < N_PERCENTILES; i++) {
+    for (size_t i = 0; i < N_PERCENTILES; ++i) {
         snprintf(name, sizeof name, "p%g", percentiles[i]);
         json_object_set_new(o, name, real((double)gx_histogram_quantile(&r->latency, percentiles[i] / 100) * 1e-3));
     }
@@ -232,20 +237,21 @@ static json_t *latency_json(const gx_replay_report *r)
 static json_t *options_json(const session_facts *f)
 {
     const gx_replay_options *opt = f->opt;
-    return json_pack("{s:s, s:s, s:I, s:o, s:o, s:b, s:s, s:i, s:I, s:I, s:i, s:i, s:i, s:I, s:o}", "op", cli_text(f->a, "op"), "scorer",
-                     cli_text(f->a, "scorer"), "k", (json_int_t)opt->query.k, "k1", real(opt->query.k1), "b",
-                     real(opt->query.b), "prune", opt->query.prune, "algorithm", cli_text(f->a, "algorithm"), "recursion",
-                     (int)opt->query.recursion, "pair_thresholds", (json_int_t)cli_count(f->a, "pair-thresholds"), "linger",
-                     (json_int_t)cli_count(f->a, "linger"), "batch", (int)f->r->batch, "threads", (int)opt->threads, "runs", (int)opt->runs, "warmup", (json_int_t)opt->warmup, "rate",
-                     real(opt->rate));
+    return json_pack("{s:s, s:s, s:I, s:o, s:o, s:b, s:s, s:i, s:I, s:I, s:i, s:i, s:i, s:I, s:o}", "op",
+                     cli_text(f->a, "op"), "scorer", cli_text(f->a, "scorer"), "k", (json_int_t)opt->query.k, "k1",
+                     real(opt->query.k1), "b", real(opt->query.b), "prune", opt->query.prune, "algorithm",
+                     cli_text(f->a, "algorithm"), "recursion", (int)opt->query.recursion, "pair_thresholds",
+                     (json_int_t)cli_count(f->a, "pair-thresholds"), "linger", (json_int_t)cli_count(f->a, "linger"),
+                     "batch", (int)f->r->batch, "threads", (int)opt->threads, "runs", (int)opt->runs, "warmup",
+                     (json_int_t)opt->warmup, "rate", real(opt->rate));
 }
 
 static json_t *stages_json(const gx_replay_report *r)
 {
     const double *s = r->work.seconds;
     return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "read", real(r->stages.read), "plan",
-                     real(r->stages.plan), "search", real(r->stages.search), "search_copy_in", real(s[0]), "search_score",
-                     real(s[1]), "search_select", real(s[2]), "search_copy_out", real(s[3]), "write",
+                     real(r->stages.plan), "search", real(r->stages.search), "search_copy_in", real(s[0]),
+                     "search_score", real(s[1]), "search_select", real(s[2]), "search_copy_out", real(s[3]), "write",
                      real(r->stages.write), "wait", real(r->stages.wait));
 }
 
@@ -266,29 +272,34 @@ static json_t *report_json(const session_facts *f)
     gx_index_stats st = {.size = sizeof st};
     gx_index_get_stats(f->ix, &st);
     json_t *root = json_pack("{s:i, s:s}", "schema", 1, "gpuidx", gx_version());
-    json_object_set_new(root, "index", json_pack("{s:o, s:I, s:I, s:I, s:I}", "path", text_or_null(f->a->argv[0]), "documents",
-                        (json_int_t)st.n_docs, "terms", (json_int_t)st.n_terms, "postings", (json_int_t)st.n_postings,
-                        "bytes", (json_int_t)st.file_bytes));
-    json_object_set_new(root, "engine", json_pack("{s:s, s:o}", "kind",
-                        gx_engine_get_kind(f->en) == GX_ENGINE_GPU ? "gpu" : "cpu", "name",
-                        text_or_null(gx_engine_describe(f->en))));
-    json_object_set_new(root, "log", json_pack("{s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "path",
-                        text_or_null(f->a->argv[1]), "form", gx_log_form_name(r->form), "queries",
-                        (json_int_t)r->log.queries, "empty", (json_int_t)r->log.empty, "blank_lines", (json_int_t)r->log.blank, "refused",
-                        (json_int_t)(r->log.bad + r->impossible), "latin1_lines", (json_int_t)r->log.latin1,
-                        "invalid_utf8_lines", (json_int_t)r->log.invalid, "nul_bytes", (json_int_t)r->log.nuls));
+    json_object_set_new(root, "index",
+                        json_pack("{s:o, s:I, s:I, s:I, s:I}", "path", text_or_null(f->a->argv[0]), "documents",
+                                  (json_int_t)st.n_docs, "terms", (json_int_t)st.n_terms, "postings",
+                                  (json_int_t)st.n_postings, "bytes", (json_int_t)st.file_bytes));
+    json_object_set_new(root, "engine",
+                        json_pack("{s:s, s:o}", "kind", gx_engine_get_kind(f->en) == GX_ENGINE_GPU ? "gpu" : "cpu",
+                                  "name", text_or_null(gx_engine_describe(f->en))));
+    json_object_set_new(root, "log",
+                        json_pack("{s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "path", text_or_null(f->a->argv[1]),
+                                  "form", gx_log_form_name(r->form), "queries", (json_int_t)r->log.queries, "empty",
+                                  (json_int_t)r->log.empty, "blank_lines", (json_int_t)r->log.blank, "refused",
+                                  (json_int_t)(r->log.bad + r->impossible), "latin1_lines", (json_int_t)r->log.latin1,
+                                  "invalid_utf8_lines", (json_int_t)r->log.invalid, "nul_bytes",
+                                  (json_int_t)r->log.nuls));
     json_object_set_new(root, "options", options_json(f));
     json_object_set_new(root, "queries", json_integer((json_int_t)r->queries));
     json_object_set_new(root, "seconds", real(r->seconds));
     json_object_set_new(root, "cpu_seconds", real(r->cpu_seconds));
     json_object_set_new(root, "queries_per_second", real(r->seconds > 0 ? (double)r->queries / r->seconds : 0));
-    json_object_set_new(root, "run_seconds", json_pack("{s:o, s:o}", "fastest", real(r->fastest), "slowest", real(r->slowest)));
+    json_object_set_new(root, "run_seconds",
+                        json_pack("{s:o, s:o}", "fastest", real(r->fastest), "slowest", real(r->slowest)));
     json_object_set_new(root, "latency_us", latency_json(r));
     json_object_set_new(root, "results", json_integer((json_int_t)r->results));
     json_object_set_new(root, "queries_without_results", json_integer((json_int_t)r->without_results));
-    json_object_set_new(root, "work", json_pack("{s:I, s:I, s:I, s:I, s:I}", "postings", (json_int_t)w->postings, "blocks",
-                        (json_int_t)w->blocks, "blocks_decoded", (json_int_t)w->blocks_decoded, "lookups",
-                        (json_int_t)w->lookups, "and_fell_to_or", (json_int_t)w->and_fell_to_or));
+    json_object_set_new(root, "work",
+                        json_pack("{s:I, s:I, s:I, s:I, s:I}", "postings", (json_int_t)w->postings, "blocks",
+                                  (json_int_t)w->blocks, "blocks_decoded", (json_int_t)w->blocks_decoded, "lookups",
+                                  (json_int_t)w->lookups, "and_fell_to_or", (json_int_t)w->and_fell_to_or));
     json_object_set_new(root, "stage_seconds", stages_json(r));
     json_object_set_new(root, "verify", verify_json(f));
     return root;
@@ -384,14 +395,15 @@ static bool is_same_output(const char *a, const char *b)
     return strcmp(a, "/dev/null") && (!strcmp(a, b) || cli_same_file(a, b));
 }
 
-/* An output must not be what is read, and replaces a file only when asked to. 0, or the exit code. */
+/* An output must not be what is read, and replaces a file only when asked to. 0, or the exit code.
+ * */
 static int check_output(const cli_args *a, const char *flag)
 {
     const char *path = cli_text(a, flag);
     struct stat st;
     if (!path || !strcmp(path, "-") || stat(path, &st))
         return 0;
-    for (int i = 0; i < a->argc; i++)
+    for (int i = 0; i < a->argc; ++i)
         if (cli_same_file(path, a->argv[i]))
             return cli_usage(a, "--%s: %s is what is replayed; give another name", flag, path);
     if (S_ISREG(st.st_mode) && !cli_switch(a, "force"))
@@ -408,7 +420,8 @@ static int run(const cli_args *a)
     if (cli_text(a, "report") && opt.run_path && !strcmp(cli_text(a, "report"), "-") && !strcmp(opt.run_path, "-"))
         return cli_usage(a, "--run and --report cannot both go to standard output");
     if (opt.run_path && cli_text(a, "report") && is_same_output(opt.run_path, cli_text(a, "report")))
-        return cli_usage(a, "--run and --report are both %s, and one would replace the other; give another name", opt.run_path);
+        return cli_usage(a, "--run and --report are both %s, and one would replace the other; give another name",
+                         opt.run_path);
     const int refused = check_output(a, "run"), bad_report = refused ? 0 : check_output(a, "report");
     if (refused || bad_report)
         return refused ? refused : bad_report;
@@ -476,13 +489,13 @@ static const cli_section sections[] = {
      "  jsonl       {\"id\": \"17\", \"query\": \"land rover\"}\n"
      "  topics      <top> <num> 17 <title> land rover </top>\n\n"
      "The form is guessed from the first lines. Compressed logs are read as they are; `-` is standard input. A log "
-     "without any query is bad input, and so is a file with many NUL bytes, which is no text; single ones are blanks. Blank lines are "
-     "passed over, and counted; a query with an id and no text has no results."},
+     "without any query is bad input, and so is a file with many NUL bytes, which is no text; single ones are "
+     "blanks. Blank lines are passed over, and counted; a query with an id and no text has no results."},
     {"Measurements",
-     "Throughput is all queries of all runs over the time that they took, reading the log and writing the run included. "
-     "A query's latency goes from the moment that its batch was read until the batch's answers are there; at a fixed "
-     "`--rate`, from the moment that it was due. Percentiles are right to three digits; mean and maximum are exact. "
-     "Memory does not grow with the log. With `-` as `--run`, the report goes to standard error."},
+     "Throughput is all queries of all runs over the time that they took, reading the log and writing the run "
+     "included. A query's latency goes from the moment that its batch was read until the batch's answers are there; "
+     "at a fixed `--rate`, from the moment that it was due. Percentiles are right to three digits; mean and maximum "
+     "are exact. Memory does not grow with the log. With `-` as `--run`, the report goes to standard error."},
     {NULL},
 };
 
@@ -498,8 +511,8 @@ const cli_command cmd_replay = {
     .name = "replay",
     .summary = "run a query log and measure it",
     .synopsis = "[OPTIONS] INDEX LOG",
-    .description = "Answers every query of a log and reports throughput, latency and work; writes the answers as a TREC run; "
-                   "verifies that other ways of searching give the same answers.",
+    .description = "Answers every query of a log and reports throughput, latency and work; writes the answers as a "
+                   "TREC run; verifies that other ways of searching give the same answers.",
     .sections = sections,
     .examples = examples,
     .flags = flags,

@@ -1,15 +1,15 @@
-/* search.h: what the commands that search (query, replay, bench) have in common: their flags, and opening an index on
- * an engine as those flags say.
+/* search.h: what the commands that search (query, replay, bench) have in common: their flags, and
+ * opening an index on an engine as those flags say.
  */
-#ifndef GX_TOOLS_SEARCH_H
-#define GX_TOOLS_SEARCH_H
+#ifndef GX_TOOLS_SEARCH_FLAGS_H
+#define GX_TOOLS_SEARCH_FLAGS_H
 
 #include "tools/cli.h"
 
-#define CLI_OPS "or|and|and-or"                                                           /* as gx_op counts them */
+#define CLI_OPS "or|and|and-or"                                                              /* as gx_op counts them */
 #define CLI_PRESETS "bm25|bm25:lucene|bm25:pisa|bm25:atire|bm25:robertson|bm25:lucene-lossy" /* as gx_preset does */
-#define CLI_ALGORITHMS "auto|pmf|taat"                                                   /* as gx_algorithm does */
-#define CLI_ENGINES "auto|cpu|gpu"                                                        /* as gx_engine_kind does */
+#define CLI_ALGORITHMS "auto|pmf|taat"                                                       /* as gx_algorithm does */
+#define CLI_ENGINES "auto|cpu|gpu" /* as gx_engine_kind does */
 
 /* clang-format off */
 /* Rows for a command's table of flags. CLI_SEARCH_FLAGS includes CLI_LINGER_FLAG. */
@@ -19,8 +19,8 @@
      "then skips the launch (about 4 us). The waiting kernel occupies the GPU. 0: it never waits", .max = 1000000}
 #define CLI_PAIR_THRESHOLDS_FLAG \
     {"pair-thresholds", 0, CLI_COUNT, "N", "0", \
-     "before the first query, run all N (N - 1) / 2 two-term OR queries over the `N` most frequent terms and keep the " \
-     "score of each one's `k`-th result. An OR query that contains such a pair starts with that score as its " \
+     "before the first query, run all N (N - 1) / 2 two-term OR queries over the `N` most frequent terms and keep " \
+     "the score of each one's `k`-th result. An OR query that contains such a pair starts with that score as its " \
      "threshold. Results do not change", .max = GX_MAX_PAIRED}
 #define CLI_SEARCH_FLAGS \
     {"top", 'k', CLI_COUNT, "N", "10", "the most results of a query", .min = 1, .max = UINT32_MAX}, \
@@ -34,8 +34,8 @@
      "`on`: skip postings that cannot change the answer; `off`: score every posting"}, \
     {"algorithm", 0, CLI_CHOICE, CLI_ALGORITHMS, "auto", \
      "how the answer is found; it is always the same. `auto`: the engine's own search, the fastest; `pmf`: Parallel " \
-     "Merge Find with block skipping for AND, accumulators for OR; `taat`: term at a time with accumulators. The last " \
-     "two are those of Ding et al. (2009)"}, \
+     "Merge Find with block skipping for AND, accumulators for OR; `taat`: term at a time with accumulators. The " \
+     "last two are those of Ding et al. (2009)"}, \
     {"recursion", 0, CLI_COUNT, "N", "3", "levels of recursion of Parallel Merge Find", .max = GX_MAX_RECURSION}, \
     {"engine", 0, CLI_CHOICE, CLI_ENGINES, "auto", \
      "where to search; `auto` takes a GPU where one can be used and the index fits, else the CPU"}, \
@@ -53,13 +53,14 @@
 gx_query_options cli_query_options(const cli_args *a);
 gx_engine_options cli_engine_options(const cli_args *a);
 
-/* Open the index at path (its verification from --check), and an engine on it. 0, or the exit code with the message
- * printed. Where `auto` falls back to the CPU a note says why, unless gpuidx was built
- * without CUDA. */
+/* Open the index at path (its verification from --check), and an engine on it. 0, or the exit code
+ * with the message printed. Where `auto` falls back to the CPU a note says why, unless gpuidx was
+ * built without CUDA. */
 int cli_open_index(gx_index **out, const cli_args *a, const char *path);
 int cli_open_engine(gx_engine **out, const gx_index *ix, const gx_engine_options *options);
 
-/* --pair-thresholds, for queries with these options, and how long it took. 0, or the exit code with the message printed. */
+/* --pair-thresholds, for queries with these options, and how long it took. 0, or the exit code with
+ * the message printed. */
 int cli_learn_pairs(gx_engine *en, const cli_args *a, const gx_query_options *options);
 
 #endif

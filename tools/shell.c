@@ -47,7 +47,7 @@ static int read_choice(const char *command, const char *choices, const char *wor
 
 static void print_choice(const char *choices, int i)
 {
-    for (; i > 0; i--)
+    for (; i > 0; --i)
         choices = strchr(choices, '|') + 1;
     printf("%.*s\n", (int)strcspn(choices, "|"), choices);
 }
@@ -147,11 +147,26 @@ static void set_parameter(const char *command, float *value, double max, const c
         *value = (float)x;
 }
 
-static void set_k1(shell *s, const char *arg) { set_parameter(".k1", &s->k->options.k1, 0, arg); }
-static void set_b(shell *s, const char *arg) { set_parameter(".b", &s->k->options.b, 1, arg); }
-static void set_prune(shell *s, const char *arg) { set_switch(".prune", &s->k->options.prune, arg); }
-static void set_timing(shell *s, const char *arg) { set_switch(".timing", &s->k->timing, arg); }
-static void set_snippets(shell *s, const char *arg) { set_switch(".snippets", &s->k->snippets, arg); }
+static void set_k1(shell *s, const char *arg)
+{
+    set_parameter(".k1", &s->k->options.k1, 0, arg);
+}
+static void set_b(shell *s, const char *arg)
+{
+    set_parameter(".b", &s->k->options.b, 1, arg);
+}
+static void set_prune(shell *s, const char *arg)
+{
+    set_switch(".prune", &s->k->options.prune, arg);
+}
+static void set_timing(shell *s, const char *arg)
+{
+    set_switch(".timing", &s->k->timing, arg);
+}
+static void set_snippets(shell *s, const char *arg)
+{
+    set_switch(".snippets", &s->k->snippets, arg);
+}
 
 static void set_engine(shell *s, const char *arg)
 {
@@ -244,7 +259,7 @@ enum { N_COMMANDS = sizeof commands / sizeof *commands };
 static void help(shell *s, const char *arg)
 {
     (void)s, (void)arg;
-    for (size_t i = 0; i < N_COMMANDS; i++) {
+    for (size_t i = 0; i < N_COMMANDS; ++i) {
         const int at = printf("%s %s", commands[i].name, commands[i].arg);
         printf("%*s%s\n", at < 32 ? 32 - at : 1, "", commands[i].help);
     }
@@ -258,7 +273,7 @@ static void run_command(shell *s, char *line)
     if (*arg)
         *arg++ = 0;
     arg += strspn(arg, " \t");
-    for (size_t i = 0; i < N_COMMANDS; i++) {
+    for (size_t i = 0; i < N_COMMANDS; ++i) {
         names[i] = commands[i].name;
         if (strcmp(line, names[i]) == 0) {
             commands[i].run(s, arg);

@@ -1,4 +1,5 @@
-/* shell.h: the prompt of `gpuidx query`: queries, and dot commands that change how they are answered. */
+/* shell.h: the prompt of `gpuidx query`: queries, and dot commands that change how they are
+ * answered. */
 #ifndef GX_TOOLS_SHELL_H
 #define GX_TOOLS_SHELL_H
 

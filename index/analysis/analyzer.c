@@ -41,8 +41,9 @@ struct gx_analysis {
 
 /* Lucene's EnglishAnalyzer.ENGLISH_STOP_WORDS_SET */
 static const char *const lucene_stop_words[] = {
-    "a",  "an", "and", "are", "as",   "at",   "be",    "but",  "by",    "for",  "if",   "in", "into", "is",   "it",  "no", "not",
-    "of", "on", "or",  "such", "that", "the", "their", "then", "there", "these", "they", "this", "to", "was", "will", "with",
+    "a",   "an",    "and",  "are",   "as",    "at",   "be",   "but", "by",  "for",  "if",
+    "in",  "into",  "is",   "it",    "no",    "not",  "of",   "on",  "or",  "such", "that",
+    "the", "their", "then", "there", "these", "they", "this", "to",  "was", "will", "with",
 };
 
 /* ---- stop words ---- */
@@ -94,7 +95,8 @@ static bool is_stop(const gx_analyzer *an, const char *word, size_t len)
     return an->n_stops && bsearch(&key, an->stops, an->n_stops, sizeof key, compare_stops);
 }
 
-/* Lower case of UTF-8 into out, which has room for 3 len bytes; bytes that are not UTF-8 stay. Returns the length. */
+/* Lower case of UTF-8 into out, which has room for 3 len bytes; bytes that are not UTF-8 stay.
+ * Returns the length. */
 static size_t lower(char *out, const char *in, size_t len)
 {
     size_t n = 0;
@@ -120,7 +122,8 @@ static bool is_utf8(const char *p, size_t len)
     utf8proc_int32_t c;
     for (size_t i = 0; i < len;) {
         const utf8proc_ssize_t n = (unsigned char)p[i] < 0x80 ? 1
-                                   : utf8proc_iterate((const utf8proc_uint8_t *)p + i, (utf8proc_ssize_t)(len - i), &c);
+                                                              : utf8proc_iterate((const utf8proc_uint8_t *)p + i,
+                                                                                 (utf8proc_ssize_t)(len - i), &c);
         if (n <= 0)
             return false;
         i += (size_t)n;
@@ -129,7 +132,8 @@ static bool is_utf8(const char *p, size_t len)
 }
 
 /* One line of a stop word file. */
-static gx_status read_stop(gx_analyzer *an, const char *line, size_t len, const char *path, size_t line_no, gx_error *err)
+static gx_status read_stop(gx_analyzer *an, const char *line, size_t len, const char *path, size_t line_no,
+                           gx_error *err)
 {
     size_t begin = 0;
     while (len && strchr(" \t\r\n", line[len - 1]))
@@ -139,11 +143,12 @@ static gx_status read_stop(gx_analyzer *an, const char *line, size_t len, const 
     if (begin == len)
         return GX_OK;
     if (!is_utf8(line + begin, len - begin))
-        return gx_fail(err, GX_EINPUT, "%s:%zu: the stop word is not UTF-8; convert the file, with iconv for example", path,
-                       line_no);
+        return gx_fail(err, GX_EINPUT, "%s:%zu: the stop word is not UTF-8; convert the file, with iconv for example",
+                       path, line_no);
     char *low = malloc(3 * (len - begin) + 4);
-    const size_t n = !low ? 0 : an->lowercase ? lower(low, line + begin, len - begin)
-                                              : (memcpy(low, line + begin, len - begin), len - begin);
+    const size_t n = !low            ? 0
+                     : an->lowercase ? lower(low, line + begin, len - begin)
+                                     : (memcpy(low, line + begin, len - begin), len - begin);
     const bool ok = low && add_stop(an, low, n);
     free(low);
     return ok ? GX_OK : gx_fail(err, GX_ENOMEM, "out of memory while reading the stop word file %s", path);
@@ -158,7 +163,8 @@ static gx_status read_stops(gx_analyzer *an, const char *path, gx_error *err)
     FILE *f = fopen(path, "rb");
     if (!f)
         return gx_fail(err, errno == ENOENT ? GX_ENOTFOUND : GX_EIO,
-                       "cannot open the stop word file %s: %s; stop words are \"none\", \"lucene\" or a file with a word a line",
+                       "cannot open the stop word file %s: %s; stop words are \"none\", \"lucene\" or a file with a "
+                       "word a line",
                        path, strerror(errno));
     while (st == GX_OK && (errno = 0, n = getline(&line, &cap, f)) >= 0)
         st = read_stop(an, line, (size_t)n, path, ++line_no, err);
@@ -244,12 +250,14 @@ static gx_status from_json(gx_analyzer *an, json_t *root, gx_error *err)
     json_int_t max_bytes = 0;
     json_t *stops = NULL;
     json_error_t why;
-    if (json_unpack_ex(root, &why, 0, "{s:s, s:b, s:b, s:I, s:o, s:s}", "tokenizer", &tokenizer, "lowercase", &lowercase,
-                       "possessive", &possessive, "max_token_bytes", &max_bytes, "stopwords", &stops, "stemmer", &stemmer))
+    if (json_unpack_ex(root, &why, 0, "{s:s, s:b, s:b, s:I, s:o, s:s}", "tokenizer", &tokenizer, "lowercase",
+                       &lowercase, "possessive", &possessive, "max_token_bytes", &max_bytes, "stopwords", &stops,
+                       "stemmer", &stemmer))
         return gx_fail(err, GX_ECORRUPT, "the analyzer's description is not understood: %s", why.text);
     const bool whitespace = strcmp(tokenizer, "whitespace") == 0;
     if (!whitespace && strcmp(tokenizer, "word") != 0)
-        return gx_fail(err, GX_ECORRUPT, "the analyzer's tokenizer \"%s\" is neither \"word\" nor \"whitespace\"", tokenizer);
+        return gx_fail(err, GX_ECORRUPT, "the analyzer's tokenizer \"%s\" is neither \"word\" nor \"whitespace\"",
+                       tokenizer);
     if (max_bytes < 1 || max_bytes > 65535)
         return gx_fail(err, GX_ECORRUPT, "the analyzer's max_token_bytes is not in 1 to 65535");
     if (!json_is_array(stops))
@@ -260,7 +268,8 @@ static gx_status from_json(gx_analyzer *an, json_t *root, gx_error *err)
     an->max_token_bytes = (uint32_t)max_bytes;
     size_t i;
     json_t *word;
-    json_array_foreach(stops, i, word) {
+    json_array_foreach(stops, i, word)
+    {
         if (!json_is_string(word))
             return gx_fail(err, GX_ECORRUPT, "the analyzer's stop word %zu is not a string", i);
         if (!add_stop(an, json_string_value(word), json_string_length(word)))

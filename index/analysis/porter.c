@@ -12,7 +12,11 @@ typedef struct word {
 static bool consonant(const word *x, size_t i)
 {
     switch (x->w[i]) {
-    case 'a': case 'e': case 'i': case 'o': case 'u':
+    case 'a':
+    case 'e':
+    case 'i':
+    case 'o':
+    case 'u':
         return false;
     case 'y': /* after a consonant it is a vowel; a run of y alternates */
         return i == 0 || !consonant(x, i - 1);
@@ -21,7 +25,8 @@ static bool consonant(const word *x, size_t i)
     }
 }
 
-/* m of the stem: how often a vowel run is followed by a consonant run; counting stops at 2, all that rules ask. */
+/* m of the stem: how often a vowel run is followed by a consonant run; counting stops at 2, all
+ * that rules ask. */
 static unsigned measure(const word *x)
 {
     unsigned m = 0;
@@ -60,7 +65,8 @@ static bool short_end(const word *x, size_t n)
     return c != 'w' && c != 'x' && c != 'y';
 }
 
-/* Whether the word ends so; if it does, stem is what lies before. The suffix must leave at least nothing. */
+/* Whether the word ends so; if it does, stem is what lies before. The suffix must leave at least
+ * nothing. */
 static bool ends(word *x, const char *suffix, size_t len)
 {
     if (len > x->n || memcmp(x->w + x->n - len, suffix, len) != 0)
@@ -77,12 +83,13 @@ static void put(word *x, const char *to, size_t len)
     x->n = x->stem + len;
 }
 
-/* One rule of steps 2 and 3. A suffix that fits ends the step, whether or not its stem is long enough. */
-#define RULE(from, to)                                                                                                \
-    if (ENDS(from)) {                                                                                                 \
-        if (measure(x) > 0)                                                                                           \
-            put(x, to, sizeof to - 1);                                                                                \
-        return;                                                                                                       \
+/* One rule of steps 2 and 3. A suffix that fits ends the step, whether or not its stem is long
+ * enough. */
+#define RULE(from, to)                                                                                                 \
+    if (ENDS(from)) {                                                                                                  \
+        if (measure(x) > 0)                                                                                            \
+            put(x, to, sizeof to - 1);                                                                                 \
+        return;                                                                                                        \
     }
 
 static void plurals(word *x) /* step 1a */

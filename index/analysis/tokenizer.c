@@ -63,9 +63,15 @@ static inline __m128i in_range(__m128i c, char first, char last)
     return _mm_cmpeq_epi8(_mm_min_epu8(d, w), d);
 }
 
-static inline __m128i equal(__m128i c, char x) { return _mm_cmpeq_epi8(c, _mm_set1_epi8(x)); }
+static inline __m128i equal(__m128i c, char x)
+{
+    return _mm_cmpeq_epi8(c, _mm_set1_epi8(x));
+}
 
-static inline uint64_t bits(__m128i m) { return (uint64_t)(uint32_t)_mm_movemask_epi8(m); }
+static inline uint64_t bits(__m128i m)
+{
+    return (uint64_t)(uint32_t)_mm_movemask_epi8(m);
+}
 
 static inline masks classify_words(char *p, __m128i lower_bit)
 {
@@ -74,8 +80,9 @@ static inline masks classify_words(char *p, __m128i lower_bit)
         const __m128i c = _mm_loadu_si128((const __m128i *)(const void *)(p + i));
         const __m128i letter = in_range(_mm_or_si128(c, _mm_set1_epi8(0x20)), 'a', 'z');
         const __m128i word = _mm_or_si128(_mm_or_si128(letter, in_range(c, '0', '9')), equal(c, '_'));
-        const __m128i mid = _mm_or_si128(_mm_or_si128(in_range(c, ':', ';'), _mm_or_si128(equal(c, '\''), equal(c, '"'))),
-                                         _mm_or_si128(equal(c, ','), equal(c, '.')));
+        const __m128i mid =
+            _mm_or_si128(_mm_or_si128(in_range(c, ':', ';'), _mm_or_si128(equal(c, '\''), equal(c, '"'))),
+                         _mm_or_si128(equal(c, ','), equal(c, '.')));
         _mm_storeu_si128((__m128i *)(void *)(p + i), _mm_or_si128(c, _mm_and_si128(letter, lower_bit)));
         m.word |= bits(word) << i;
         m.high |= bits(c) << i;
@@ -97,7 +104,10 @@ static inline masks classify_spaces(char *p, __m128i lower_bit)
 }
 #define LOWER_BIT(lower) _mm_set1_epi8((lower) ? 0x20 : 0)
 #else
-static bool is_upper(unsigned char c) { return c >= 'A' && c <= 'Z'; }
+static bool is_upper(unsigned char c)
+{
+    return c >= 'A' && c <= 'Z';
+}
 
 static inline bool is_word(unsigned char c)
 {
@@ -131,11 +141,18 @@ static inline masks classify_spaces(char *p, char lower_bit)
 #define LOWER_BIT(lower) ((lower) ? 0x20 : 0)
 #endif
 
-static inline bool is_digit(unsigned char c) { return c >= '0' && c <= '9'; }
+static inline bool is_digit(unsigned char c)
+{
+    return c >= '0' && c <= '9';
+}
 
-static inline bool is_letter(unsigned char c) { return (unsigned char)((c | 0x20) - 'a') < 26; }
+static inline bool is_letter(unsigned char c)
+{
+    return (unsigned char)((c | 0x20) - 'a') < 26;
+}
 
-/* Whether the mid character at *p joins its neighbours; one that is not ASCII keeps the run together for a closer look. */
+/* Whether the mid character at *p joins its neighbours; one that is not ASCII keeps the run
+ * together for a closer look. */
 static bool joins(const char *p)
 {
     const unsigned char a = (unsigned char)p[-1], b = (unsigned char)p[1];
@@ -190,7 +207,8 @@ static bool reserve_tokens(gx_segmenter *s, uint64_t n)
     return true;
 }
 
-/* Positions of the set bits, written in groups of four: words are short, so that the loop's length is easily foretold. */
+/* Positions of the set bits, written in groups of four: words are short, so that the loop's length
+ * is easily foretold. */
 static inline __attribute__((always_inline)) uint32_t *positions(uint32_t *out, uint64_t set, uint32_t base)
 {
     uint32_t *const last = out + __builtin_popcountll(set);
@@ -207,8 +225,20 @@ static inline __attribute__((always_inline)) uint32_t *positions(uint32_t *out, 
 /* ---- runs that are not ASCII ---- */
 
 typedef enum word_break {
-    OTHER, LETTER, HEBREW, NUMBER, CONNECTOR, MID_LETTER, MID_NUMBER, MID_BOTH, SINGLE_QUOTE, DOUBLE_QUOTE, KATAKANA,
-    ALONE /* a word of its own */, ASIAN /* of the south-east: words are not told apart */, EXTEND
+    OTHER,
+    LETTER,
+    HEBREW,
+    NUMBER,
+    CONNECTOR,
+    MID_LETTER,
+    MID_NUMBER,
+    MID_BOTH,
+    SINGLE_QUOTE,
+    DOUBLE_QUOTE,
+    KATAKANA,
+    ALONE /* a word of its own */,
+    ASIAN /* of the south-east: words are not told apart */,
+    EXTEND
 } word_break;
 
 static bool within(utf8proc_int32_t c, utf8proc_int32_t first, utf8proc_int32_t last)
@@ -246,24 +276,57 @@ static bool is_south_east_asian(utf8proc_int32_t c)
 static word_break class_by_name(utf8proc_int32_t c)
 {
     switch (c) {
-    case '\'': case 0xFF07:
+    case '\'':
+    case 0xFF07:
         return c == '\'' ? SINGLE_QUOTE : MID_BOTH;
     case '"':
         return DOUBLE_QUOTE;
-    case '.': case 0x2018: case 0x2019: case 0x2024: case 0xFE52: case 0xFF0E:
+    case '.':
+    case 0x2018:
+    case 0x2019:
+    case 0x2024:
+    case 0xFE52:
+    case 0xFF0E:
         return MID_BOTH;
-    case ':': case 0xB7: case 0x0387: case 0x055F: case 0x05F4: case 0x2027: case 0xFE13: case 0xFE55: case 0xFF1A:
+    case ':':
+    case 0xB7:
+    case 0x0387:
+    case 0x055F:
+    case 0x05F4:
+    case 0x2027:
+    case 0xFE13:
+    case 0xFE55:
+    case 0xFF1A:
         return MID_LETTER;
-    case ',': case ';': case 0x037E: case 0x0589: case 0x060C: case 0x060D: case 0x066C: case 0x07F8: case 0x2044:
-    case 0xFE10: case 0xFE14: case 0xFE50: case 0xFE54: case 0xFF0C: case 0xFF1B:
+    case ',':
+    case ';':
+    case 0x037E:
+    case 0x0589:
+    case 0x060C:
+    case 0x060D:
+    case 0x066C:
+    case 0x07F8:
+    case 0x2044:
+    case 0xFE10:
+    case 0xFE14:
+    case 0xFE50:
+    case 0xFE54:
+    case 0xFF0C:
+    case 0xFF1B:
         return MID_NUMBER;
     case 0x066B:
         return NUMBER;
     case 0x202F:
         return CONNECTOR;
-    case 0x05F3: case 0x055A: case 0x055B: case 0x055C: case 0x055E: case 0x058A:
+    case 0x05F3:
+    case 0x055A:
+    case 0x055B:
+    case 0x055C:
+    case 0x055E:
+    case 0x058A:
         return LETTER;
-    case 0xFF9E: case 0xFF9F:
+    case 0xFF9E:
+    case 0xFF9F:
         return EXTEND;
     default:
         return OTHER;
@@ -280,8 +343,12 @@ static word_break class_of(utf8proc_int32_t c)
     if (is_katakana(c))
         return KATAKANA;
     switch (utf8proc_category(c)) {
-    case UTF8PROC_CATEGORY_LU: case UTF8PROC_CATEGORY_LL: case UTF8PROC_CATEGORY_LT: case UTF8PROC_CATEGORY_LM:
-    case UTF8PROC_CATEGORY_LO: case UTF8PROC_CATEGORY_NL:
+    case UTF8PROC_CATEGORY_LU:
+    case UTF8PROC_CATEGORY_LL:
+    case UTF8PROC_CATEGORY_LT:
+    case UTF8PROC_CATEGORY_LM:
+    case UTF8PROC_CATEGORY_LO:
+    case UTF8PROC_CATEGORY_NL:
         if (is_south_east_asian(c))
             return ASIAN;
         return within(c, 0x05D0, 0x05F2) || within(c, 0xFB1D, 0xFB4F) ? HEBREW : LETTER;
@@ -289,7 +356,9 @@ static word_break class_of(utf8proc_int32_t c)
         return NUMBER;
     case UTF8PROC_CATEGORY_PC:
         return CONNECTOR;
-    case UTF8PROC_CATEGORY_MN: case UTF8PROC_CATEGORY_MC: case UTF8PROC_CATEGORY_ME:
+    case UTF8PROC_CATEGORY_MN:
+    case UTF8PROC_CATEGORY_MC:
+    case UTF8PROC_CATEGORY_ME:
         return is_south_east_asian(c) ? ASIAN : EXTEND;
     case UTF8PROC_CATEGORY_CF:
         return c == 0x200B ? OTHER : EXTEND;
@@ -312,11 +381,13 @@ static word_break next_class(gx_segmenter *s, uint32_t *at, uint32_t end, bool c
     utf8proc_int32_t c = (unsigned char)s->bytes[*at];
     if (c < 0x80) {
         ++*at;
-        return is_letter((unsigned char)c) ? LETTER : is_digit((unsigned char)c) ? NUMBER : c == '_' ? CONNECTOR
-                                                                                        : class_by_name(c);
+        return is_letter((unsigned char)c)  ? LETTER
+               : is_digit((unsigned char)c) ? NUMBER
+               : c == '_'                   ? CONNECTOR
+                                            : class_by_name(c);
     }
-    const utf8proc_ssize_t n = utf8proc_iterate((const utf8proc_uint8_t *)s->bytes + *at,
-                                                (utf8proc_ssize_t)(end - *at), &c);
+    const utf8proc_ssize_t n =
+        utf8proc_iterate((const utf8proc_uint8_t *)s->bytes + *at, (utf8proc_ssize_t)(end - *at), &c);
     if (n <= 0) {
         ++*at;
         s->replaced += count;
@@ -336,13 +407,18 @@ static word_break peek(gx_segmenter *s, uint32_t at, uint32_t end)
     return OTHER;
 }
 
-static bool lettery(word_break c) { return c == LETTER || c == HEBREW; }
+static bool lettery(word_break c)
+{
+    return c == LETTER || c == HEBREW;
+}
 
 /* Whether no boundary lies between a and b, next being the class behind b (rules WB5 to WB13b). */
 static bool holds_together(word_break a, word_break b, word_break next)
 {
     switch (b) {
-    case LETTER: case HEBREW: case NUMBER:
+    case LETTER:
+    case HEBREW:
+    case NUMBER:
         return lettery(a) || a == NUMBER || a == CONNECTOR;
     case KATAKANA:
         return a == KATAKANA || a == CONNECTOR;
@@ -370,7 +446,10 @@ static bool starts_a_word(word_break c)
     return lettery(c) || c == NUMBER || c == CONNECTOR || c == KATAKANA || c == ALONE || c == ASIAN;
 }
 
-static bool is_mid(word_break c) { return c >= MID_LETTER && c <= DOUBLE_QUOTE; }
+static bool is_mid(word_break c)
+{
+    return c >= MID_LETTER && c <= DOUBLE_QUOTE;
+}
 
 /* Add the words of bytes[at, end) to the tokens. */
 static bool segment_run(gx_segmenter *s, uint32_t at, uint32_t end)
@@ -441,7 +520,8 @@ static inline __attribute__((always_inline)) bool segment(gx_segmenter *s, gx_se
     uint64_t inside = 0 /* 1: the byte before was in a token */, before = 0 /* the same of the masks alone */, high = 0;
     for (size_t base = 0; base <= len; base += 64) { /* the slack ends the last token */
         char *const p = s->bytes + base;
-        const masks m = mode == GX_SEGMENT_WORDS ? classify_words(p, LOWER_BIT(lower)) : classify_spaces(p, LOWER_BIT(lower));
+        const masks m =
+            mode == GX_SEGMENT_WORDS ? classify_words(p, LOWER_BIT(lower)) : classify_spaces(p, LOWER_BIT(lower));
         uint64_t in = m.word | m.high;
         if (mode == GX_SEGMENT_SPACES && base + 64 > len)
             in &= (1ull << (len - base)) - 1; /* NUL is no white space, but the slack is not text */
@@ -463,7 +543,8 @@ static inline __attribute__((always_inline)) bool segment(gx_segmenter *s, gx_se
 
 #ifdef __x86_64__
 /* The same with the instructions for bit masks that processors have since 2013. */
-__attribute__((target("popcnt,bmi,bmi2,avx2"))) static bool segment_bmi(gx_segmenter *s, gx_segment_mode mode, bool lower, size_t len)
+__attribute__((target("popcnt,bmi,bmi2,avx2"))) static bool segment_bmi(gx_segmenter *s, gx_segment_mode mode,
+                                                                        bool lower, size_t len)
 {
     return segment(s, mode, lower, len);
 }

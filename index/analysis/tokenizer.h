@@ -1,17 +1,19 @@
 /* tokenizer.h: bytes to raw tokens.
  *
- *   text, copied into the segmenter's buffer -> tokens as byte ranges [begin[i], end[i]) of that buffer
+ *   text, copied into the segmenter's buffer -> tokens as byte ranges [begin[i], end[i]) of that
+ *   buffer
  *
- * GX_SEGMENT_WORDS follows the word boundaries of UAX #29 the way that Lucene's StandardTokenizer does: runs of letters,
- * digits and underscores are a word; ' . : join letters and ' . , ; join digits where they stand between two of them;
- * marks and format characters stay with what they follow; a Han or Hiragana character is a word; Katakana joins Katakana;
- * a run of Thai, Lao, Khmer or Myanmar is a word; so is a pictograph from U+1F000. All else separates. A byte that is
- * not UTF-8 separates, as U+FFFD does, and is counted. ASCII is classified 64 bytes at a time into bit masks and words
- * are read off the masks; only a run that holds a byte >= 0x80 is looked at character by character.
- * GX_SEGMENT_SPACES splits at ASCII white space and nothing else.
+ * GX_SEGMENT_WORDS follows the word boundaries of UAX #29 the way that Lucene's StandardTokenizer
+ * does: runs of letters, digits and underscores are a word; ' . : join letters and ' . , ; join
+ * digits where they stand between two of them; marks and format characters stay with what they
+ * follow; a Han or Hiragana character is a word; Katakana joins Katakana; a run of Thai, Lao, Khmer
+ * or Myanmar is a word; so is a pictograph from U+1F000. All else separates. A byte that is not
+ * UTF-8 separates, as U+FFFD does, and is counted. ASCII is classified 64 bytes at a time into bit
+ * masks and words are read off the masks; only a run that holds a byte >= 0x80 is looked at
+ * character by character. GX_SEGMENT_SPACES splits at ASCII white space and nothing else.
  */
-#ifndef GX_SEGMENT_H
-#define GX_SEGMENT_H
+#ifndef GX_INDEX_ANALYSIS_TOKENIZER_H
+#define GX_INDEX_ANALYSIS_TOKENIZER_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,13 +37,14 @@ typedef struct gx_segmenter {
 /* Where the caller puts len bytes of text before gx_segment; len < 2^31. NULL: no memory. */
 char *gx_segmenter_buffer(gx_segmenter *s, size_t len);
 
-/* Find the tokens of bytes[len]. lower: ASCII capitals in the buffer become small letters. false: no memory. */
+/* Find the tokens of bytes[len]. lower: ASCII capitals in the buffer become small letters. false:
+ * no memory. */
 bool gx_segment(gx_segmenter *s, gx_segment_mode mode, bool lower, size_t len);
 
 void gx_segmenter_free(gx_segmenter *s);
 
-/* How many of text's first bytes to segment at once so that no token is cut: all of a short text, else up to a white
- * space after some 32 KiB. Text without any white space is cut after 64 MiB. */
+/* How many of text's first bytes to segment at once so that no token is cut: all of a short text,
+ * else up to a white space after some 32 KiB. Text without any white space is cut after 64 MiB. */
 size_t gx_segment_piece(const char *text, size_t len);
 
 #endif

@@ -11,8 +11,8 @@
 
 #include "engine/status.h"
 #include "index/analysis/analyzer.h"
-#include "index/build/parallel_inverter.h"
 #include "index/build/external_ids.h"
+#include "index/build/parallel_inverter.h"
 #include "index/build/writer.h"
 
 #define MAX_MEMORY ((uint64_t)32 << 30) /* chains are addressed in 2^32 units of 16 bytes, strings in bytes */
@@ -21,13 +21,14 @@ struct gx_builder {
     gx_builder_options opt;
     char *path, *dir, *source;
     gx_analyzer *analyzer;
-    gx_crew *crew;     /* NULL at the end */
+    gx_crew *crew; /* NULL at the end */
     gx_writer *writer;
     gx_docids ids;
     gx_builder_counts counts;
     uint32_t n_docs; /* docids given, those of documents taken out later included */
 
-    /* GX_DUPLICATES_LAST: the writer wants no document that is taken out later, so all wait in a file. */
+    /* GX_DUPLICATES_LAST: the writer wants no document that is taken out later, so all wait in a
+     * file. */
     FILE *waiting;
     uint8_t *dead;   /* [max_dead] a bit a docid */
     size_t max_dead; /* in bytes */
@@ -113,7 +114,8 @@ gx_status gx_builder_open(gx_builder **out, const gx_builder_options *opt, gx_er
     b->path = strdup(o.path);
     b->dir = directory_of(o.path);
     b->source = o.source ? strdup(o.source) : NULL;
-    const gx_status st = !b->path || !b->dir || (o.source && !b->source) ? gx_inversion_no_memory(err) : open_parts(b, err);
+    const gx_status st =
+        !b->path || !b->dir || (o.source && !b->source) ? gx_inversion_no_memory(err) : open_parts(b, err);
     if (st != GX_OK) {
         gx_builder_abort(b);
         return st;
@@ -149,14 +151,17 @@ static gx_status check_document(const gx_builder *b, const gx_document *doc, gx_
         return gx_fail(err, GX_EINPUT, "the document has no id; give it one");
     for (size_t i = 0; i < doc->id_len; ++i)
         if ((unsigned char)doc->id[i] <= ' ' || doc->id[i] == 127)
-            return gx_fail(err, GX_EINPUT, "the id \"%.*s\" holds white space or a control character, which runs and qrels cannot hold; replace it",
+            return gx_fail(err, GX_EINPUT,
+                           "the id \"%.*s\" holds white space or a control character, which runs and "
+                           "qrels cannot hold; replace it",
                            (int)(doc->id_len < 200 ? doc->id_len : 200), doc->id);
     if (doc->id_len > GX_MAX_STRING || title_len > GX_MAX_STRING)
         return gx_fail(err, GX_EINPUT, "the document's %s is %zu bytes long; the most is %u",
-                       doc->id_len > GX_MAX_STRING ? "id" : "title", doc->id_len > GX_MAX_STRING ? doc->id_len : title_len,
-                       GX_MAX_STRING);
+                       doc->id_len > GX_MAX_STRING ? "id" : "title",
+                       doc->id_len > GX_MAX_STRING ? doc->id_len : title_len, GX_MAX_STRING);
     if (doc->text_len > GX_MAX_TEXT)
-        return gx_fail(err, GX_EINPUT, "the document's text is %zu bytes long; the most is %u", doc->text_len, GX_MAX_TEXT);
+        return gx_fail(err, GX_EINPUT, "the document's text is %zu bytes long; the most is %u", doc->text_len,
+                       GX_MAX_TEXT);
     return GX_OK;
 }
 
@@ -195,7 +200,9 @@ static gx_status meet_duplicate(gx_builder *b, const gx_document *doc, uint32_t 
         *skip = false;
         return kill_document(b, docid, err);
     default:
-        return gx_fail(err, GX_EINPUT, "the id \"%.*s\" is that of document %u already; --duplicates=first or =last keeps one of them",
+        return gx_fail(err, GX_EINPUT,
+                       "the id \"%.*s\" is that of document %u already; --duplicates=first or =last "
+                       "keeps one of them",
                        (int)(doc->id_len < 200 ? doc->id_len : 200), doc->id, docid + 1);
     }
 }
@@ -203,8 +210,9 @@ static gx_status meet_duplicate(gx_builder *b, const gx_document *doc, uint32_t 
 static gx_status write_document(gx_builder *b, const gx_document *doc, uint32_t n_tokens, gx_error *err)
 {
     const bool title = b->opt.store_titles, text = b->opt.store_text;
-    return gx_writer_add_document(b->writer, doc->id, doc->id_len, title ? doc->title : NULL, title ? doc->title_len : 0,
-                                  text ? doc->text : NULL, text ? doc->text_len : 0, n_tokens, err);
+    return gx_writer_add_document(b->writer, doc->id, doc->id_len, title ? doc->title : NULL,
+                                  title ? doc->title_len : 0, text ? doc->text : NULL, text ? doc->text_len : 0,
+                                  n_tokens, err);
 }
 
 /* A document in the waiting file: this, then id, title and text as far as they are stored. */
@@ -223,7 +231,8 @@ static gx_status let_wait(gx_builder *b, const gx_document *doc, uint32_t n_toke
     return gx_fail(err, GX_EIO, "cannot write a temporary file in %s: %s", b->dir, strerror(errno));
 }
 
-/* A document whose turn it is, from one of the crew's threads. gx_builder_add may be at work meanwhile. */
+/* A document whose turn it is, from one of the crew's threads. gx_builder_add may be at work
+ * meanwhile. */
 static gx_status receive_document(void *user, const gx_document *doc, uint32_t n_tokens, gx_error *err)
 {
     gx_builder *b = user;
@@ -332,8 +341,9 @@ static gx_status write_waiting(gx_builder *b, gx_error *err)
             continue;
         }
         b->remap[d] = next++;
-        const gx_document doc = {buffer, h.title_len ? buffer + h.id_len : NULL, buffer + h.id_len + h.title_len,
-                                 h.id_len, h.title_len, h.text_len};
+        const gx_document doc = {
+            buffer,    h.title_len ? buffer + h.id_len : NULL, buffer + h.id_len + h.title_len, h.id_len, h.title_len,
+            h.text_len};
         st = write_document(b, &doc, h.n_tokens, err);
     }
     free(buffer);
@@ -396,12 +406,13 @@ static gx_status remap_list(coded_range *r, uint32_t *df, const uint32_t **docid
     return GX_OK;
 }
 
-static gx_status add_to_range(void *product, const char *term, size_t len, uint32_t df, const uint32_t *docids, const uint32_t *tfs,
-                              gx_error *err)
+static gx_status add_to_range(void *product, const char *term, size_t len, uint32_t df, const uint32_t *docids,
+                              const uint32_t *tfs, gx_error *err)
 {
     coded_range *r = product;
     gx_status st = GX_OK;
-    if (r->builder->remap && r->builder->counts.duplicates && ((st = remap_list(r, &df, &docids, &tfs, err)) != GX_OK || df == 0))
+    if (r->builder->remap && r->builder->counts.duplicates &&
+        ((st = remap_list(r, &df, &docids, &tfs, err)) != GX_OK || df == 0))
         return st;
     const double t = gx_stage_now();
     st = gx_coded_add(&r->coded, term, len, df, docids, tfs, err);
@@ -434,8 +445,9 @@ static char *describe(const gx_builder *b)
     if (gmtime_r(&t, &tm))
         strftime(created, sizeof created, "%Y-%m-%dT%H:%M:%SZ", &tm);
     json_t *an = analyzer ? json_loads(analyzer, 0, NULL) : NULL;
-    json_t *root = an ? json_pack("{s:o, s:s+, s:s}", "analyzer", an, "generator", "gpuidx ", gx_version(), "created", created)
-                      : NULL;
+    json_t *root =
+        an ? json_pack("{s:o, s:s+, s:s}", "analyzer", an, "generator", "gpuidx ", gx_version(), "created", created)
+           : NULL;
     json_t *source = root && b->source ? json_string(b->source) : NULL; /* NULL also where it is not UTF-8 */
     if (source)
         json_object_set_new(root, "source", source);

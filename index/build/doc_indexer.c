@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "engine/status.h"
-#include "index/build/term_cache.h"
 #include "index/analysis/tokenizer.h"
+#include "index/build/term_cache.h"
 
 struct gx_inversion {
     gx_analysis *analysis;
@@ -35,7 +35,8 @@ gx_status gx_inversion_no_memory(gx_error *err)
     return gx_fail(err, GX_ENOMEM, "out of memory while building; --memory sets how much the inversion holds");
 }
 
-gx_status gx_inversion_open(gx_inversion **out, const gx_analyzer *analyzer, const char *dir, uint64_t memory, gx_error *err)
+gx_status gx_inversion_open(gx_inversion **out, const gx_analyzer *analyzer, const char *dir, uint64_t memory,
+                            gx_error *err)
 {
     *out = NULL;
     gx_inversion *v = calloc(1, sizeof *v);
@@ -148,7 +149,8 @@ gx_status gx_inversion_add(gx_inversion *v, uint32_t docid, const gx_document *d
     uint64_t n = 0;
     if (is_short(doc)) {
         st = take_tokens(v, docid, &v->tokens, &n);
-    } else if ((st = take_text(v, docid, doc->title, doc->title_len, &n)) == GX_OK) { /* their ends separate them, too */
+    } else if ((st = take_text(v, docid, doc->title, doc->title_len, &n)) ==
+               GX_OK) { /* their ends separate them, too */
         st = take_text(v, docid, doc->text, doc->text_len, &n);
     }
     if (st != GX_OK)

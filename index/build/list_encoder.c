@@ -100,8 +100,10 @@ static gx_status load_half(gx_coded *c, bool is_docids, const uint32_t *values, 
     return GX_OK;
 }
 
-/* The codec that a half is packed with, and its parameter: of candidates the one that costs least. */
-static gx_status choose_codec(gx_coded *c, bool is_docids, const uint32_t *values, uint32_t df, gx_choice *best, gx_error *err)
+/* The codec that a half is packed with, and its parameter: of candidates the one that costs least.
+ * */
+static gx_status choose_codec(gx_coded *c, bool is_docids, const uint32_t *values, uint32_t df, gx_choice *best,
+                              gx_error *err)
 {
     const gx_codec *const codec = is_docids ? c->docids : c->tfs;
     const bool open = codec == &gx_codec_auto;
@@ -135,8 +137,8 @@ static gx_status reserve_blocks(gx_coded *c, size_t n, gx_error *err)
 }
 
 /* One half of a list. Blocks go to c->words, where they end to ends; *words counts both halves'. */
-static gx_status add_half(gx_coded *c, bool is_docids, gx_choice choice, const uint32_t *values, uint32_t df, uint32_t *ends,
-                          uint64_t *words, uint64_t *sum_tfs, gx_error *err)
+static gx_status add_half(gx_coded *c, bool is_docids, gx_choice choice, const uint32_t *values, uint32_t df,
+                          uint32_t *ends, uint64_t *words, uint64_t *sum_tfs, gx_error *err)
 {
     const gx_codec *const codec = choice.codec;
     const uint32_t block_len = c->docids->block_len;
@@ -146,7 +148,8 @@ static gx_status add_half(gx_coded *c, bool is_docids, gx_choice choice, const u
                                     : to_counts(values + at, n, c->gaps, sum_tfs);
         if (!good)
             return gx_fail(err, GX_EUSAGE, is_docids ? "docids do not rise" : "a tf is 0");
-        const gx_status st = gx_grow(&c->words, &c->max_words, c->n_words + *words + codec->max_words(n), sizeof *c->words, err);
+        const gx_status st =
+            gx_grow(&c->words, &c->max_words, c->n_words + *words + codec->max_words(n), sizeof *c->words, err);
         if (st != GX_OK)
             return st;
         *words += codec->encode(c->gaps, n, choice.param, c->words + c->n_words + *words);
@@ -188,14 +191,17 @@ static gx_status add_blocks(gx_coded *c, gx_coded_list *l, const uint32_t *docid
     return GX_OK;
 }
 
-gx_status gx_coded_add(gx_coded *c, const char *term, size_t len, uint32_t df, const uint32_t *docids, const uint32_t *tfs, gx_error *err)
+gx_status gx_coded_add(gx_coded *c, const char *term, size_t len, uint32_t df, const uint32_t *docids,
+                       const uint32_t *tfs, gx_error *err)
 {
     char shown[64];
     gx_error words;
     if (len > GX_MAX_STRING)
-        return gx_fail(err, GX_EUSAGE, "term '%s' has %zu bytes; the most is %u", gx_show_term(term, len, shown), len, GX_MAX_STRING);
+        return gx_fail(err, GX_EUSAGE, "term '%s' has %zu bytes; the most is %u", gx_show_term(term, len, shown), len,
+                       GX_MAX_STRING);
     if (df == 0 || df > c->n_docs)
-        return gx_fail(err, GX_EUSAGE, "term '%s' has %u postings; there are %u documents", gx_show_term(term, len, shown), df, c->n_docs);
+        return gx_fail(err, GX_EUSAGE, "term '%s' has %u postings; there are %u documents",
+                       gx_show_term(term, len, shown), df, c->n_docs);
     gx_coded_list l = {.term_len = (uint32_t)len, .df = df};
     gx_status st = gx_grow(&c->lists, &c->max_lists, c->n_lists + 1, sizeof *c->lists, err);
     if (st == GX_OK)

@@ -19,7 +19,7 @@ typedef struct entry {
 typedef struct batch {
     char *bytes; /* [max] */
     size_t n, max;
-    entry *docs; /* [max_docs] */
+    entry *docs;                      /* [max_docs] */
     uint32_t n_docs, max_docs, first; /* first: docid */
     bool done;
 } batch;
@@ -34,7 +34,7 @@ typedef struct member {
 struct gx_crew {
     gx_receive_fn *receive;
     void *user;
-    member *members; /* [n_members], the caller first */
+    member *members;               /* [n_members], the caller first */
     uint32_t n_members, n_threads; /* n_threads: begun, the caller's not counted */
     uint32_t n_docs;
     double own_seconds, stamp;
@@ -45,7 +45,7 @@ struct gx_crew {
     batch *filling; /* or NULL */
     entry put;      /* the document that was put last */
 
-    pthread_mutex_t lock; /* of what follows, and of batches' done */
+    pthread_mutex_t lock;      /* of what follows, and of batches' done */
     pthread_cond_t work, room; /* a batch to invert, or the end; a batch is handed on, or a failure */
     bool locks;
     uint64_t n_queued, n_taken, n_handed; /* batches that came so far, in order */
@@ -126,13 +126,15 @@ static gx_status receive_batch(gx_crew *c, const batch *b, gx_error *err)
     return st;
 }
 
-/* Hand on all batches whose turn it is, unless another thread is at it; the lock is not held meanwhile. */
+/* Hand on all batches whose turn it is, unless another thread is at it; the lock is not held
+ * meanwhile. */
 static void hand_on(gx_crew *c)
 {
     if (c->handing)
         return;
     c->handing = true;
-    for (batch *b; b = &c->batches[c->n_handed % c->n_batches], c->n_handed < c->n_taken && b->done && c->st == GX_OK;) {
+    for (batch *b;
+         b = &c->batches[c->n_handed % c->n_batches], c->n_handed < c->n_taken && b->done && c->st == GX_OK;) {
         gx_error err = {0};
         pthread_mutex_unlock(&c->lock);
         const double t = gx_stage_now();
@@ -163,7 +165,8 @@ static gx_status invert_batch(gx_crew *c, gx_inversion *v, batch *b, gx_error *e
     return st;
 }
 
-/* Take the next batch from the queue, which is not empty, and invert it; the lock is not held meanwhile. */
+/* Take the next batch from the queue, which is not empty, and invert it; the lock is not held
+ * meanwhile. */
 static void invert_next(gx_crew *c, member *m)
 {
     batch *b = &c->batches[c->n_taken++ % c->n_batches];
@@ -220,7 +223,8 @@ static void begin_threads(gx_crew *c)
     sigset_t all, old;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    for (uint32_t i = 1; i < c->n_members && pthread_create(&c->members[i].thread, NULL, work, &c->members[i]) == 0; ++i)
+    for (uint32_t i = 1; i < c->n_members && pthread_create(&c->members[i].thread, NULL, work, &c->members[i]) == 0;
+         ++i)
         ++c->n_threads;
     pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
@@ -321,7 +325,8 @@ static void queue_batch(gx_crew *c)
     c->filling = NULL;
 }
 
-/* A batch is free, and bytes more may be on their way: at least one document's, whatever its length. */
+/* A batch is free, and bytes more may be on their way: at least one document's, whatever its
+ * length. */
 static bool has_room(const gx_crew *c, size_t bytes)
 {
     return c->n_queued - c->n_handed < c->n_batches &&
@@ -349,7 +354,8 @@ static gx_status begin_batch(gx_crew *c, size_t bytes, gx_error *err)
 static gx_status put_in_batch(gx_crew *c, const gx_document *doc, gx_error *err)
 {
     const size_t bytes = doc->id_len + doc->title_len + doc->text_len;
-    if (c->filling && c->filling->n + bytes + (c->filling->n_docs + 1) * sizeof(entry) > c->batch_bytes && c->filling->n_docs)
+    if (c->filling && c->filling->n + bytes + (c->filling->n_docs + 1) * sizeof(entry) > c->batch_bytes &&
+        c->filling->n_docs)
         queue_batch(c);
     if (!c->filling) {
         const gx_status st = begin_batch(c, bytes, err);

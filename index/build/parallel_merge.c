@@ -42,13 +42,15 @@ static void tell(crew_merge *c, gx_status st, const gx_error *err)
     pthread_cond_broadcast(&c->room);
 }
 
-/* Take all products whose turn it is, unless another thread is at it; the lock is not held meanwhile. */
+/* Take all products whose turn it is, unless another thread is at it; the lock is not held
+ * meanwhile. */
 static void take(crew_merge *c)
 {
     if (c->taking)
         return;
     c->taking = true;
-    for (product *p; p = &c->products[c->n_taken % c->n_products], c->n_taken < c->n_begun && p->done && c->st == GX_OK;) {
+    for (product *p;
+         p = &c->products[c->n_taken % c->n_products], c->n_taken < c->n_begun && p->done && c->st == GX_OK;) {
         gx_error err = {0};
         pthread_mutex_unlock(&c->lock);
         const gx_status st = c->sink->take(c->sink->user, p->of_sink, p->seconds, &err);
@@ -97,7 +99,8 @@ static void *work(void *user)
     return NULL;
 }
 
-/* The caller's thread works too; signals are its own. The last thread to be done has taken what was left. */
+/* The caller's thread works too; signals are its own. The last thread to be done has taken what was
+ * left. */
 static void run_threads(crew_merge *c, uint32_t n)
 {
     pthread_t *threads = malloc(n * sizeof *threads);
@@ -124,7 +127,8 @@ static gx_status open_products(crew_merge *c, uint32_t n, gx_error *err)
     return GX_OK;
 }
 
-gx_status gx_crew_merge_lists(gx_inverter *const *inverters, uint32_t n, uint32_t threads, const gx_list_sink *sink, gx_error *err)
+gx_status gx_crew_merge_lists(gx_inverter *const *inverters, uint32_t n, uint32_t threads, const gx_list_sink *sink,
+                              gx_error *err)
 {
     crew_merge c = {.inverters = inverters, .n_inverters = n, .sink = sink};
     gx_status st = gx_inverter_ranges(inverters, n, &c.ranges, &c.n_ranges, err);

@@ -7,9 +7,9 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+#include "engine/huge_pages.h"
 #include "engine/status.h"
 #include "index/build/postings_buffer_internal.h"
-#include "engine/huge_pages.h"
 
 gx_status gx_inverter_open(gx_inverter **out, const char *dir, uint64_t memory, gx_error *err)
 {
@@ -61,8 +61,8 @@ void gx_inverter_close(gx_inverter *inv)
 
 uint64_t gx_inverter_bytes(const gx_inverter *inv)
 {
-    return (uint64_t)inv->slabs_used * inv->slab_bytes + (uint64_t)inv->n_lists * (sizeof(list) + 16) + inv->strings_bytes +
-           (inv->slot_mask + 1ull) * sizeof(slot);
+    return (uint64_t)inv->slabs_used * inv->slab_bytes + (uint64_t)inv->n_lists * (sizeof(list) + 16) +
+           inv->strings_bytes + (inv->slot_mask + 1ull) * sizeof(slot);
 }
 
 uint32_t gx_inverter_spills(const gx_inverter *inv)
@@ -185,7 +185,8 @@ static inline uint8_t *put_vbyte(uint8_t *p, uint64_t v)
     return p;
 }
 
-/* A record: the d-gap to the next document (>= 1) and the tf of this one. Its first byte is never 0. */
+/* A record: the d-gap to the next document (>= 1) and the tf of this one. Its first byte is never
+ * 0. */
 static inline uint8_t *put_record(uint8_t *p, uint32_t gap, uint32_t tf)
 {
     const uint64_t v = (uint64_t)gap << 1 | (tf == 1);
@@ -374,11 +375,13 @@ static sort_key *in_byte_order(const gx_inverter *inv)
 
 gx_status gx_inverter_no_memory(gx_error *err)
 {
-    return gx_fail(err, GX_ENOMEM, "out of memory while inverting; --memory sets how much is held before lists go to a temporary file");
+    return gx_fail(err, GX_ENOMEM,
+                   "out of memory while inverting; --memory sets how much is held before lists go to "
+                   "a temporary file");
 }
 
-gx_status gx_inverter_each(const gx_inverter *inv, const sort_key *keys, uint32_t begin, uint32_t end, postings *whole, gx_list_fn *fn,
-                           void *user, gx_error *err)
+gx_status gx_inverter_each(const gx_inverter *inv, const sort_key *keys, uint32_t begin, uint32_t end, postings *whole,
+                           gx_list_fn *fn, void *user, gx_error *err)
 {
     gx_status st = GX_OK;
     for (uint32_t i = begin; i < end && st == GX_OK; ++i) {
@@ -437,7 +440,9 @@ static gx_status write_all(gx_inverter *inv, const uint8_t *p, size_t n, gx_erro
         if (w < 0 && errno == EINTR)
             continue;
         if (w <= 0)
-            return gx_fail(err, GX_EIO, "cannot write a temporary file in %s: %s; free some space there, or give more --memory",
+            return gx_fail(err, GX_EIO,
+                           "cannot write a temporary file in %s: %s; free some space there, or give "
+                           "more --memory",
                            inv->dir, strerror(w < 0 ? errno : ENOSPC));
         p += w;
         n -= (size_t)w;
@@ -446,8 +451,8 @@ static gx_status write_all(gx_inverter *inv, const uint8_t *p, size_t n, gx_erro
     return GX_OK;
 }
 
-static gx_status write_entry(void *user, const char *term, size_t len, uint32_t df, const uint32_t *docids, const uint32_t *tfs,
-                             gx_error *err)
+static gx_status write_entry(void *user, const char *term, size_t len, uint32_t df, const uint32_t *docids,
+                             const uint32_t *tfs, gx_error *err)
 {
     run_writer *w = user;
     const size_t most = ENTRY_HEAD + len + (size_t)df * MAX_RECORD;

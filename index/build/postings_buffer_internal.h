@@ -1,21 +1,22 @@
-/* postings_buffer_internal.h: what an inverter holds, for its two halves alone: postings_buffer.c, which takes documents and writes runs, and
- * postings_merge.c, which reads both again. */
-#ifndef GX_INVERTER_HELD_H
-#define GX_INVERTER_HELD_H
+/* postings_buffer_internal.h: what an inverter holds, for its two halves alone: postings_buffer.c,
+ * which takes documents and writes runs, and postings_merge.c, which reads both again. */
+#ifndef GX_INDEX_BUILD_POSTINGS_BUFFER_INTERNAL_H
+#define GX_INDEX_BUILD_POSTINGS_BUFFER_INTERNAL_H
 
 #include <string.h>
 
 #include "index/build/postings_buffer.h"
 
-/* A list being built. df counts the documents, the last of which is (doc, tf); the others are in the chain. */
+/* A list being built. df counts the documents, the last of which is (doc, tf); the others are in
+ * the chain. */
 typedef struct list {
     uint8_t *at;      /* where the chain goes on */
     uint32_t first;   /* the chain's first chunk, in units; meaningless while df < 2 */
     uint32_t doc, tf; /* df == 0: none yet */
     uint32_t df;
-    uint32_t string;  /* the term, in strings: two bytes of length, then the bytes */
-    uint16_t left;    /* bytes that may be written at at */
-    uint8_t chunks;   /* chunks so far */
+    uint32_t string; /* the term, in strings: two bytes of length, then the bytes */
+    uint16_t left;   /* bytes that may be written at at */
+    uint8_t chunks;  /* chunks so far */
 } list;
 _Static_assert(sizeof(list) == 32, "half a cache line");
 
@@ -26,8 +27,9 @@ typedef struct slot {
     uint32_t tag, number; /* high half of the term's hash; number + 1, 0: free */
 } slot;
 
-/* Where terms of this prefix, or higher ones, begin: in keys, or in a run. Marks divide a part's lists, terms in byte order, into
- * pieces of MARK_POSTINGS, so that it can be read from the middle, and several threads find ranges of about equal work. */
+/* Where terms of this prefix, or higher ones, begin: in keys, or in a run. Marks divide a part's
+ * lists, terms in byte order, into pieces of MARK_POSTINGS, so that it can be read from the middle,
+ * and several threads find ranges of about equal work. */
 typedef struct mark {
     uint64_t prefix, at;
 } mark;
@@ -74,13 +76,18 @@ struct gx_inverter {
 };
 
 /* Bytes of the i-th chunk of a chain: 16, 16, 32, 32, ... 8192. */
-static inline uint32_t chunk_bytes(uint32_t i) { return UNIT << (i < 18 ? i / 2 : 9); }
+static inline uint32_t chunk_bytes(uint32_t i)
+{
+    return UNIT << (i < 18 ? i / 2 : 9);
+}
 
-/* The last 4 bytes of a chunk are the next one's address; before them a zero byte ends the records. */
+/* The last 4 bytes of a chunk are the next one's address; before them a zero byte ends the records.
+ * */
 #define CHUNK_END 5u
 
-/* A run is one entry a term: u16 length, u32 df, u32 bytes of postings, the term, the postings (vbytes: docid or d-gap,
- * shifted left by one, the low bit set where the tf is 1; else the tf behind it). */
+/* A run is one entry a term: u16 length, u32 df, u32 bytes of postings, the term, the postings
+ * (vbytes: docid or d-gap, shifted left by one, the low bit set where the tf is 1; else the tf
+ * behind it). */
 #define ENTRY_HEAD 10u
 
 static inline const uint8_t *term_of(const gx_inverter *inv, const list *l, size_t *len)
@@ -135,8 +142,8 @@ void gx_postings_free(postings *p);
 void gx_inverter_decode(const gx_inverter *inv, const list *l, uint32_t *docids, uint32_t *tfs);
 
 /* Give the lists keys[begin, end), which are held, to fn; they are decoded to whole. */
-gx_status gx_inverter_each(const gx_inverter *inv, const sort_key *keys, uint32_t begin, uint32_t end, postings *whole, gx_list_fn *fn,
-                           void *user, gx_error *err);
+gx_status gx_inverter_each(const gx_inverter *inv, const sort_key *keys, uint32_t begin, uint32_t end, postings *whole,
+                           gx_list_fn *fn, void *user, gx_error *err);
 
 gx_status gx_inverter_no_memory(gx_error *err);
 

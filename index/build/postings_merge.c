@@ -1,4 +1,5 @@
-/* The merge of inverters: their runs and the lists that they hold, term by term, of all terms or of a range. */
+/* The merge of inverters: their runs and the lists that they hold, term by term, of all terms or of
+ * a range. */
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -6,7 +7,8 @@
 #include "engine/status.h"
 #include "index/build/postings_buffer_internal.h"
 
-/* Lists of a range being read, terms in byte order: a run's, or those that an inverter holds. The entry at hand, and what follows. */
+/* Lists of a range being read, terms in byte order: a run's, or those that an inverter holds. The
+ * entry at hand, and what follows. */
 typedef struct cursor {
     const gx_inverter *inv;
     uint64_t prefix; /* the term's */
@@ -151,7 +153,7 @@ struct gx_merger {
     cursor *cursors, **heap; /* [n_cursors] */
     part *parts;             /* [n_cursors] */
     uint32_t n_cursors, n_heap;
-    uint8_t *term;           /* [65536] */
+    uint8_t *term; /* [65536] */
     postings pieces, whole;
 };
 
@@ -168,7 +170,8 @@ static void sink_part(part *heap, uint32_t n, uint32_t i)
     heap[i] = p;
 }
 
-/* The parts of m->pieces by rising docid to m->whole. The part that is behind gives all that it has before the next. */
+/* The parts of m->pieces by rising docid to m->whole. The part that is behind gives all that it has
+ * before the next. */
 static void interleave(gx_merger *m, uint32_t n)
 {
     const uint32_t *const docids = m->pieces.docids, *const tfs = m->pieces.tfs;
@@ -276,7 +279,8 @@ static gx_status begin_range(cursor *c, gx_term_range range, bool *more, gx_erro
         return advance(c, more, err);
     }
     const mark *const marks = inv->marks + c->run->first_mark;
-    const uint32_t before = count_marks(inv, c->run, range.from), until = range.to ? count_marks(inv, c->run, range.to) : c->run->n_marks;
+    const uint32_t before = count_marks(inv, c->run, range.from),
+                   until = range.to ? count_marks(inv, c->run, range.to) : c->run->n_marks;
     c->next = before ? marks[before - 1].at : c->run->begin;
     c->end = until < c->run->n_marks ? marks[until].at : c->run->end;
     c->at = c->n = 0;
@@ -307,7 +311,8 @@ gx_status gx_merger_run(gx_merger *m, gx_term_range range, gx_list_fn *fn, void 
     const cursor *const first = &m->cursors[0];
     if (m->n_cursors == 1 && !first->run) /* nothing to merge */
         return gx_inverter_each(first->inv, first->inv->keys, find_key(first->inv, range.from),
-                                range.to ? find_key(first->inv, range.to) : first->inv->n_lists, &m->whole, fn, user, err);
+                                range.to ? find_key(first->inv, range.to) : first->inv->n_lists, &m->whole, fn, user,
+                                err);
     m->n_heap = 0;
     for (uint32_t i = 0; i < m->n_cursors; ++i) {
         bool more;
@@ -343,7 +348,9 @@ static gx_status open_cursors(gx_merger *m, gx_inverter *const *inverters, uint3
     for (uint32_t i = 0; i < n; ++i) {
         for (uint32_t r = 0; r == 0 || r < inverters[i]->n_runs; ++r) {
             cursor *c = &m->cursors[m->n_cursors];
-            *c = (cursor){.inv = inverters[i], .number = m->n_cursors++, .run = inverters[i]->n_runs ? &inverters[i]->runs[r] : NULL};
+            *c = (cursor){.inv = inverters[i],
+                          .number = m->n_cursors++,
+                          .run = inverters[i]->n_runs ? &inverters[i]->runs[r] : NULL};
             c->max = c->run ? window : 0;
             if (c->run && !(c->window = malloc(window)))
                 return gx_inverter_no_memory(err);
@@ -386,7 +393,8 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-gx_status gx_inverter_ranges(gx_inverter *const *inverters, uint32_t n, gx_term_range **ranges, uint32_t *n_ranges, gx_error *err)
+gx_status gx_inverter_ranges(gx_inverter *const *inverters, uint32_t n, gx_term_range **ranges, uint32_t *n_ranges,
+                             gx_error *err)
 {
     uint64_t n_marks = 0, n_parts = 0, got = 0;
     for (uint32_t i = 0; i < n; ++i) {

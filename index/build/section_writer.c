@@ -7,13 +7,13 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "engine/status.h"
 #include "engine/hash.h"
+#include "engine/status.h"
 
 #define BUFFER (256u << 10)
 
-/* Where the first section begins, for any number of sections in (GX_MAX_SEALED - 4, GX_MAX_SEALED]: it is begun before
- * their number is known. */
+/* Where the first section begins, for any number of sections in (GX_MAX_SEALED - 4, GX_MAX_SEALED]:
+ * it is begun before their number is known. */
 #define FRONT (sizeof(gx_header) + GX_MAX_SEALED * sizeof(gx_section))
 static_assert(FRONT % GX_ALIGN == 0 && GX_ALIGN / sizeof(gx_section) == 4, "the first section is aligned");
 

@@ -1,11 +1,18 @@
 /* stages.h: where the time of a build goes. */
-#ifndef GX_STAGES_H
-#define GX_STAGES_H
+#ifndef GX_INDEX_BUILD_STAGES_H
+#define GX_INDEX_BUILD_STAGES_H
 
 #include <time.h>
 
 /* Indices of gx_builder_counts.seconds. */
-enum gx_builder_stage { GX_STAGE_ANALYSE, GX_STAGE_INVERT, GX_STAGE_MERGE, GX_STAGE_LISTS, GX_STAGE_DOCUMENTS, GX_N_STAGES };
+enum gx_builder_stage {
+    GX_STAGE_ANALYSE,
+    GX_STAGE_INVERT,
+    GX_STAGE_MERGE,
+    GX_STAGE_LISTS,
+    GX_STAGE_DOCUMENTS,
+    GX_N_STAGES
+};
 
 static inline double gx_stage_now(void)
 {

@@ -4,8 +4,8 @@
 #include <string.h>
 #include <xxhash.h>
 
-#include "engine/status.h"
 #include "engine/huge_pages.h"
+#include "engine/status.h"
 #include "index/analysis/tokenizer.h"
 
 #define SHORT 11u /* longest token whose bytes are in the slot */
@@ -21,7 +21,7 @@ typedef struct short_slot {
 
 /* Free while tag == 0. */
 typedef struct long_slot {
-    uint32_t tag;    /* the hash's high half, never 0 */
+    uint32_t tag; /* the hash's high half, never 0 */
     uint32_t number;
     uint64_t string; /* in strings: two bytes of length, then the token */
 } long_slot;
@@ -86,7 +86,8 @@ void gx_memo_close(gx_memo *m)
 
 uint64_t gx_memo_bytes(const gx_memo *m)
 {
-    return ((uint64_t)sizeof *m->shorts << m->short_bits) + ((uint64_t)sizeof *m->longs << m->long_bits) + m->strings_bytes;
+    return ((uint64_t)sizeof *m->shorts << m->short_bits) + ((uint64_t)sizeof *m->longs << m->long_bits) +
+           m->strings_bytes;
 }
 
 static inline uint64_t mix(uint64_t head, uint32_t tail)
@@ -103,7 +104,8 @@ static inline uint64_t load64(const char *p)
     return x;
 }
 
-/* Which of the first 8 bytes, and of the next 3, belong to a token of so many; tables, since lengths are not foretold. */
+/* Which of the first 8 bytes, and of the next 3, belong to a token of so many; tables, since
+ * lengths are not foretold. */
 static const uint64_t head_masks[SHORT + 1] = {
     0, 0xFF, 0xFFFF, 0xFFFFFF, 0xFFFFFFFF, 0xFFFFFFFFFF, 0xFFFFFFFFFFFF, 0xFFFFFFFFFFFFFF, ~0ull, ~0ull, ~0ull, ~0ull,
 };

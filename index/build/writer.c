@@ -12,12 +12,12 @@
 #include <zstd.h>
 
 #include "codecs/auto_codec.h"
+#include "engine/hash.h"
+#include "engine/spool.h"
 #include "engine/status.h"
 #include "index/build/list_encoder.h"
-#include "index/format.h"
-#include "engine/hash.h"
 #include "index/build/section_writer.h"
-#include "engine/spool.h"
+#include "index/format.h"
 
 #define FRAME_BYTES (64u << 10) /* of texts, before compression */
 #define TEXT_LEVEL 3            /* zstd's */
@@ -106,8 +106,9 @@ static gx_status check_options(const gx_writer_options *opt, const char *path, g
                        path, docids->name, docids->block_len, tfs->name, tfs->block_len, matching(docids, tfs)->name);
     struct stat s;
     if (lstat(path, &s) != 0)
-        return errno == ENOENT || errno == ENOTDIR ? GX_OK /* of a missing directory the first spool tells */
-                                                   : gx_fail(err, GX_EIO, "cannot look at %s: %s", path, strerror(errno));
+        return errno == ENOENT || errno == ENOTDIR
+                   ? GX_OK /* of a missing directory the first spool tells */
+                   : gx_fail(err, GX_EIO, "cannot look at %s: %s", path, strerror(errno));
     if (!S_ISREG(s.st_mode) && !S_ISLNK(s.st_mode))
         return gx_fail(err, GX_EEXISTS, "%s exists and is not a file: give another name", path);
     if (!opt->force)
@@ -140,9 +141,9 @@ gx_status gx_writer_open(gx_writer **out, const char *path, const gx_writer_opti
     const char *slash = strrchr(path, '/');
     w->path = strdup(path);
     w->dir = !slash ? strdup(".") : slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
-    gx_spool *const spools[] = {&w->lists, &w->heads, &w->docid_ends, &w->tf_ends, &w->doc_lens,
-                                &w->terms.lens, &w->terms.bytes, &w->doc_ids.lens, &w->doc_ids.bytes,
-                                &w->titles.lens, &w->titles.bytes, &w->text_frames, &w->text};
+    gx_spool *const spools[] = {&w->lists,        &w->heads,       &w->docid_ends,   &w->tf_ends,       &w->doc_lens,
+                                &w->terms.lens,   &w->terms.bytes, &w->doc_ids.lens, &w->doc_ids.bytes, &w->titles.lens,
+                                &w->titles.bytes, &w->text_frames, &w->text};
     for (size_t i = 0; i < sizeof spools / sizeof *spools; ++i)
         *spools[i] = gx_spool_make(w->dir);
     w->counts = (totals){0};
@@ -176,9 +177,9 @@ void gx_writer_close(gx_writer *w)
 {
     if (!w)
         return;
-    gx_spool *const spools[] = {&w->lists, &w->heads, &w->docid_ends, &w->tf_ends, &w->doc_lens,
-                                &w->terms.lens, &w->terms.bytes, &w->doc_ids.lens, &w->doc_ids.bytes,
-                                &w->titles.lens, &w->titles.bytes, &w->text_frames, &w->text};
+    gx_spool *const spools[] = {&w->lists,        &w->heads,       &w->docid_ends,   &w->tf_ends,       &w->doc_lens,
+                                &w->terms.lens,   &w->terms.bytes, &w->doc_ids.lens, &w->doc_ids.bytes, &w->titles.lens,
+                                &w->titles.bytes, &w->text_frames, &w->text};
     for (size_t i = 0; i < sizeof spools / sizeof *spools; ++i)
         gx_spool_free(spools[i]);
     gx_sealer_close(w->sealer);
@@ -512,7 +513,8 @@ gx_status gx_writer_finish(gx_writer *w, const char *meta, gx_error *err)
         return fail_again(w, err);
     gx_status st = check_meta(meta, &words);
     if (st == GX_OK && w->n_docs_told && w->counts.n_docs < w->n_docs_told)
-        st = gx_fail(&words, GX_EUSAGE, "%s was to have %u documents; %u were added", w->path, w->n_docs_told, w->counts.n_docs);
+        st = gx_fail(&words, GX_EUSAGE, "%s was to have %u documents; %u were added", w->path, w->n_docs_told,
+                     w->counts.n_docs);
     if (st == GX_OK)
         st = put_sections(w->sealer, w, meta, &words);
     if (st == GX_OK) {

@@ -31,14 +31,14 @@ typedef struct bisection {
     const gx_order_options *opt;
     uint32_t iterations, leaf, n_levels;
     arrays sets[2];
-    float *scores, *room;   /* [n_docs] of the document at each place of a range */
-    uint8_t *right;         /* [n_docs] whether it is in the right half */
+    float *scores, *room; /* [n_docs] of the document at each place of a range */
+    uint8_t *right;       /* [n_docs] whether it is in the right half */
     uint32_t *new_docids;
     float steps[TABLE];
 
-    pthread_mutex_t lock;   /* of what follows */
+    pthread_mutex_t lock; /* of what follows */
     pthread_cond_t changed;
-    range *waiting;         /* [n_waiting] ranges that any thread may take */
+    range *waiting; /* [n_waiting] ranges that any thread may take */
     uint32_t n_waiting, busy;
     gx_status status;
     pthread_mutex_t telling; /* held while progress is told */
@@ -50,7 +50,8 @@ typedef struct degree {
     uint32_t half[2];
 } degree;
 
-/* What moving a document adds to its score through one term; then the term's number in each half. */
+/* What moving a document adds to its score through one term; then the term's number in each half.
+ * */
 typedef union gain {
     float from[2];
     uint32_t number[2];
@@ -65,7 +66,8 @@ typedef struct worker {
 
 /* ---- the cost ---- */
 
-/* d documents of n cost d log2(n / (d + 1)) bits. With f(d) = d log2(d + 1) this is f(d + 1) - f(d). */
+/* d documents of n cost d log2(n / (d + 1)) bits. With f(d) = d log2(d + 1) this is f(d + 1) -
+ * f(d). */
 static double exact_step(uint32_t d)
 {
     return ((double)d + 1) * log2((double)d + 2) - (double)d * log2((double)d + 1);
@@ -76,7 +78,8 @@ static inline float step(const bisection *b, uint32_t d)
     return d < TABLE ? b->steps[d] : log2f((float)d + 2) + 1.442695f; /* within 0.0006 */
 }
 
-/* from[0]: what a document of the left half gains by going right; from[1]: what one of the right loses by going left. */
+/* from[0]: what a document of the left half gains by going right; from[1]: what one of the right
+ * loses by going left. */
 static void compute_gains(worker *w, const range *r, uint32_t n_left)
 {
     const bisection *b = w->b;
@@ -102,7 +105,8 @@ static void count_degrees(worker *w, const range *r)
     }
 }
 
-/* Later rounds keep documents where they are that have little to gain, or neighbours would change sides together for ever. */
+/* Later rounds keep documents where they are that have little to gain, or neighbours would change
+ * sides together for ever. */
 static void score_documents(const worker *w, const range *r, uint32_t round)
 {
     const float stay[2] = {-0.5f * (float)round, 0.5f * (float)round};
@@ -156,7 +160,8 @@ static float select_score(float *x, uint32_t n, uint32_t k)
     return x[0];
 }
 
-/* Where document i goes when n_left of smallest scores go left; of equal scores, those that are there stay. */
+/* Where document i goes when n_left of smallest scores go left; of equal scores, those that are
+ * there stay. */
 static uint32_t change_sides(worker *w, const range *r, uint32_t n_left)
 {
     bisection *b = w->b;
@@ -193,7 +198,8 @@ static uint32_t change_sides(worker *w, const range *r, uint32_t n_left)
     return moved;
 }
 
-/* The halves' documents and forward lists, into the other set. A term of one document costs the same anywhere: out. */
+/* The halves' documents and forward lists, into the other set. A term of one document costs the
+ * same anywhere: out. */
 static void make_halves(worker *w, const range *r, uint32_t n_left, range halves[2])
 {
     bisection *b = w->b;
@@ -357,7 +363,8 @@ typedef struct turning {
     uint64_t *ends;    /* [n_docs] of the forward lists that are being filled */
 } turning;
 
-/* Block after block of list t, checked: fill tells whether documents' terms are counted or put down. */
+/* Block after block of list t, checked: fill tells whether documents' terms are counted or put
+ * down. */
 static gx_status turn_list(turning *x, uint32_t t, bool fill, gx_error *err)
 {
     const gx_index *ix = x->b->ix;
@@ -370,8 +377,8 @@ static gx_status turn_list(turning *x, uint32_t t, bool fill, gx_error *err)
         for (uint32_t i = 0; i < n; ++i) {
             const uint32_t d = docids[i];
             if (d < least || d >= ix->n_docs)
-                return gx_fail(err, GX_ECORRUPT, "%s: list %u: block %u has docid %u, outside [%llu, %u)", ix->path, t, j, d,
-                               (unsigned long long)least, ix->n_docs);
+                return gx_fail(err, GX_ECORRUPT, "%s: list %u: block %u has docid %u, outside [%llu, %u)", ix->path, t,
+                               j, d, (unsigned long long)least, ix->n_docs);
             least = (uint64_t)d + 1;
             if (fill)
                 a->terms[x->ends[d]++] = x->numbers[t];
@@ -446,8 +453,10 @@ static gx_status open_forward(bisection *b, range *whole, gx_error *err)
     b->scores = malloc(n * sizeof *b->scores);
     b->room = malloc(n * sizeof *b->room);
     b->right = malloc(n);
-    b->waiting = malloc((b->ix->n_docs / (SHARED / 2) + 2) * sizeof *b->waiting); /* a waiting range has more than half of that */
-    const bool ok = b->sets[1].docs && b->sets[1].lens && b->sets[1].terms && b->scores && b->room && b->right && b->waiting;
+    /* a waiting range has more than half of that */
+    b->waiting = malloc((b->ix->n_docs / (SHARED / 2) + 2) * sizeof *b->waiting);
+    const bool ok =
+        b->sets[1].docs && b->sets[1].lens && b->sets[1].terms && b->scores && b->room && b->right && b->waiting;
     return ok ? GX_OK : GX_ENOMEM;
 }
 
@@ -488,6 +497,7 @@ gx_status gx_bisect(const gx_index *ix, const gx_order_options *opt, uint32_t *n
     }
     close_forward(&b);
     if (st == GX_ENOMEM)
-        return gx_fail(err, st, "%s: no memory to order its documents: it takes 8 bytes a posting and 25 a document", ix->path);
+        return gx_fail(err, st, "%s: no memory to order its documents: it takes 8 bytes a posting and 25 a document",
+                       ix->path);
     return st == GX_ECANCELLED ? gx_fail(err, st, "cancelled") : st;
 }

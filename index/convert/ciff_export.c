@@ -4,19 +4,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/status.h"
 #include "engine/atomic_file.h"
+#include "engine/status.h"
 #include "index/build/writer.h"
 
-typedef struct export {
+typedef struct export
+{
     const gx_index *ix;
     gx_aside out;
     uint8_t *message; /* [max] the one being made */
     size_t max;
     uint32_t *docids, *tfs; /* of one list, as long as the longest */
-} export;
+}
+export;
 
-/* Most bytes of a posting: two tags, a length below 128, and two fields of a tag and at most 5 bytes. */
+/* Most bytes of a posting: two tags, a length below 128, and two fields of a tag and at most 5
+ * bytes. */
 enum { POSTING_BYTES = 2 + 2 * (1 + 5), FIELD_BYTES = 1 + 10 };
 
 /* ---- fields: those of value 0 are left out, as in proto3 ---- */
@@ -43,7 +46,8 @@ static uint8_t *put_varint(uint8_t *to, uint32_t v)
     return to;
 }
 
-/* A posting, of at most POSTING_BYTES, written by hand: it is most of what there is. Returns its end. */
+/* A posting, of at most POSTING_BYTES, written by hand: it is most of what there is. Returns its
+ * end. */
 static uint8_t *put_posting(uint8_t *to, uint32_t gap, uint32_t tf)
 {
     uint8_t *const length = to + 1;
@@ -122,8 +126,8 @@ static gx_status put_header(export *ex, gx_error *err)
 }
 
 /* Name i, or its number where there are no names. */
-static gx_status name_of(const gx_strings *names, uint32_t i, uint32_t n, char digits[11], const char *what, const char **name,
-                         size_t *len, gx_error *err)
+static gx_status name_of(const gx_strings *names, uint32_t i, uint32_t n, char digits[11], const char *what,
+                         const char **name, size_t *len, gx_error *err)
 {
     if (names->n == 0) {
         *len = (size_t)snprintf(digits, 11, "%0*u", snprintf(NULL, 0, "%u", n - 1), i);
@@ -191,7 +195,8 @@ static gx_status put_document(export *ex, uint32_t d, gx_error *err)
     pb_ostream_t s;
     gx_status st = name_of(&ex->ix->doc_ids, d, ex->ix->n_docs, digits, "the name of document", &name, &len, err);
     if (st == GX_OK && ex->ix->doc_lens[d] > INT32_MAX)
-        st = gx_fail(err, GX_EUSAGE, "document %u has a length of %u; the most of CIFF is 2^31 - 1", d, ex->ix->doc_lens[d]);
+        st = gx_fail(err, GX_EUSAGE, "document %u has a length of %u; the most of CIFF is 2^31 - 1", d,
+                     ex->ix->doc_lens[d]);
     if (st == GX_OK)
         st = begin_message(ex, 3 * FIELD_BYTES + len, &s, err);
     if (st != GX_OK)
@@ -213,8 +218,8 @@ static gx_status put_all(export *ex, const gx_ciff_options *opt, gx_error *err)
     if (!ex->docids || !ex->tfs)
         return gx_fail(err, GX_ENOMEM, "no memory for a list of %u postings", max_df);
     if (ix->n_docs > INT32_MAX || ix->n_terms > INT32_MAX)
-        return gx_fail(err, GX_EUSAGE, "%s has %u documents and %u lists; the most of CIFF is 2^31 - 1", ix->path, ix->n_docs,
-                       ix->n_terms);
+        return gx_fail(err, GX_EUSAGE, "%s has %u documents and %u lists; the most of CIFF is 2^31 - 1", ix->path,
+                       ix->n_docs, ix->n_terms);
     gx_status st = put_header(ex, err);
     for (uint32_t t = 0; st == GX_OK && t < ix->n_terms; ++t)
         st = opt->cancel && opt->cancel(opt->user) ? gx_fail(err, GX_ECANCELLED, "cancelled") : put_list(ex, t, err);

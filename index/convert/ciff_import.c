@@ -10,8 +10,8 @@
 #include <utf8proc.h>
 
 #include "engine/status.h"
-#include "index/corpus/input.h"
 #include "index/build/writer.h"
+#include "index/corpus/input.h"
 
 typedef struct text {
     char *bytes;
@@ -49,7 +49,8 @@ bool gx_ciff_is_utf8(const char *bytes, size_t n)
 {
     for (size_t i = 0; i < n;) {
         utf8proc_int32_t c;
-        const utf8proc_ssize_t len = utf8proc_iterate((const utf8proc_uint8_t *)bytes + i, (utf8proc_ssize_t)(n - i), &c);
+        const utf8proc_ssize_t len =
+            utf8proc_iterate((const utf8proc_uint8_t *)bytes + i, (utf8proc_ssize_t)(n - i), &c);
         if (len <= 0)
             return false;
         i += (size_t)len;
@@ -76,8 +77,8 @@ static const char *message_name(const import *im, char name[128])
 }
 
 /* "FILE: byte AT: MESSAGE: reason" */
-__attribute__((format(printf, 4, 5)))
-static gx_status bad(const import *im, uint64_t at, gx_error *err, const char *format, ...)
+__attribute__((format(printf, 4, 5))) static gx_status bad(const import *im, uint64_t at, gx_error *err,
+                                                           const char *format, ...)
 {
     char reason[256], name[128];
     va_list args;
@@ -87,7 +88,8 @@ static gx_status bad(const import *im, uint64_t at, gx_error *err, const char *f
     return gx_fail(err, GX_EINPUT, "%s: byte %" PRIu64 ": %s: %s", im->in.path, at, message_name(im, name), reason);
 }
 
-/* What ended the reading of a field: the input's own failure, the file's end, or bytes that are no protobuf. */
+/* What ended the reading of a field: the input's own failure, the file's end, or bytes that are no
+ * protobuf. */
 static gx_status broken(const import *im, const pb_istream_t *s, gx_error *err)
 {
     if (im->failed.status != GX_OK)
@@ -161,7 +163,8 @@ static gx_status skip_field(import *im, pb_istream_t *s, const field *f, gx_erro
 }
 
 /* An int32 that may not be negative. */
-static gx_status read_number(import *im, pb_istream_t *s, const field *f, const char *name, uint32_t *value, gx_error *err)
+static gx_status read_number(import *im, pb_istream_t *s, const field *f, const char *name, uint32_t *value,
+                             gx_error *err)
 {
     uint64_t v = 0;
     if (f->type != PB_WT_VARINT)
@@ -210,11 +213,20 @@ static gx_status read_header(import *im, gx_error *err)
         if ((st = next_field(im, &s, &f, err)) != GX_OK)
             break;
         switch (f.tag) {
-        case GX_CIFF_VERSION: st = read_number(im, &s, &f, "version", &im->version, err); break;
-        case GX_CIFF_N_LISTS: st = read_number(im, &s, &f, "num_postings_lists", &im->n_lists, err); break;
-        case GX_CIFF_N_DOCS: st = read_number(im, &s, &f, "num_docs", &im->n_docs, err); break;
-        case GX_CIFF_DESCRIPTION: st = read_text(im, &s, &f, "the description", &im->description, err); break;
-        default: st = skip_field(im, &s, &f, err);
+        case GX_CIFF_VERSION:
+            st = read_number(im, &s, &f, "version", &im->version, err);
+            break;
+        case GX_CIFF_N_LISTS:
+            st = read_number(im, &s, &f, "num_postings_lists", &im->n_lists, err);
+            break;
+        case GX_CIFF_N_DOCS:
+            st = read_number(im, &s, &f, "num_docs", &im->n_docs, err);
+            break;
+        case GX_CIFF_DESCRIPTION:
+            st = read_text(im, &s, &f, "the description", &im->description, err);
+            break;
+        default:
+            st = skip_field(im, &s, &f, err);
         }
     }
     if (st == GX_OK && im->version != 1)
@@ -252,9 +264,14 @@ static gx_status read_posting(import *im, pb_istream_t *list, const field *posti
         if ((st = next_field(im, &s, &f, err)) != GX_OK)
             break;
         switch (f.tag) {
-        case GX_CIFF_GAP: st = read_number(im, &s, &f, "a docid", &gap, err); break;
-        case GX_CIFF_TF: st = read_number(im, &s, &f, "a tf", &tf, err); break;
-        default: st = skip_field(im, &s, &f, err);
+        case GX_CIFF_GAP:
+            st = read_number(im, &s, &f, "a docid", &gap, err);
+            break;
+        case GX_CIFF_TF:
+            st = read_number(im, &s, &f, "a tf", &tf, err);
+            break;
+        default:
+            st = skip_field(im, &s, &f, err);
         }
     }
     if (st != GX_OK || (st = make_room(im, err)) != GX_OK)
@@ -285,8 +302,9 @@ static bool take_varint(const uint8_t **p, const uint8_t *end, uint32_t *value)
     return false;
 }
 
-/* The postings at the window's begin as all exporters write them: docid, unless the difference is 0, and tf, nothing else.
- * Passes over as many as are whole and good; the first that is not is left to read_posting, which finds the words. */
+/* The postings at the window's begin as all exporters write them: docid, unless the difference is
+ * 0, and tf, nothing else. Passes over as many as are whole and good; the first that is not is left
+ * to read_posting, which finds the words. */
 static void take_postings(import *im, pb_istream_t *list)
 {
     enum { POSTING_TAG = GX_CIFF_POSTINGS << 3 | PB_WT_STRING, GAP_TAG = GX_CIFF_GAP << 3, TF_TAG = GX_CIFF_TF << 3 };
@@ -330,10 +348,10 @@ static gx_status add_list(import *im, uint32_t df, gx_error *err)
     if (df != im->df)
         return bad(im, im->begin, err, "df is %u, but there are %u postings", df, im->df);
     if (im->number > 0 && compare(last, &im->term) >= 0)
-        return bad(im, im->begin, err, "it must come behind the list before, '%.*s', in byte order", (int)(last->n < 60 ? last->n : 60),
-                   last->bytes);
-    const gx_status st = df == 0 ? GX_OK
-                                 : gx_writer_add_list(im->writer, im->term.bytes, im->term.n, df, im->docids, im->tfs, err);
+        return bad(im, im->begin, err, "it must come behind the list before, '%.*s', in byte order",
+                   (int)(last->n < 60 ? last->n : 60), last->bytes);
+    const gx_status st =
+        df == 0 ? GX_OK : gx_writer_add_list(im->writer, im->term.bytes, im->term.n, df, im->docids, im->tfs, err);
     const text t = im->last_term;
     im->last_term = im->term;
     im->term = t;
@@ -356,9 +374,14 @@ static gx_status read_list(import *im, uint32_t number, gx_error *err)
             if ((st = read_posting(im, &s, &f, err)) == GX_OK)
                 take_postings(im, &s);
             break;
-        case GX_CIFF_TERM: st = read_text(im, &s, &f, "a term", &im->term, err); break;
-        case GX_CIFF_DF: st = read_number(im, &s, &f, "df", &df, err); break;
-        default: st = skip_field(im, &s, &f, err);
+        case GX_CIFF_TERM:
+            st = read_text(im, &s, &f, "a term", &im->term, err);
+            break;
+        case GX_CIFF_DF:
+            st = read_number(im, &s, &f, "df", &df, err);
+            break;
+        default:
+            st = skip_field(im, &s, &f, err);
         }
     }
     return st == GX_OK ? add_list(im, df, err) : st;
@@ -374,10 +397,17 @@ static gx_status read_document(import *im, uint32_t number, gx_error *err)
         if ((st = next_field(im, &s, &f, err)) != GX_OK)
             break;
         switch (f.tag) {
-        case GX_CIFF_DOCID: st = read_number(im, &s, &f, "docid", &docid, err); break;
-        case GX_CIFF_NAME: st = read_text(im, &s, &f, "a collection_docid", &im->name, err); break;
-        case GX_CIFF_LENGTH: st = read_number(im, &s, &f, "doclength", &length, err); break;
-        default: st = skip_field(im, &s, &f, err);
+        case GX_CIFF_DOCID:
+            st = read_number(im, &s, &f, "docid", &docid, err);
+            break;
+        case GX_CIFF_NAME:
+            st = read_text(im, &s, &f, "a collection_docid", &im->name, err);
+            break;
+        case GX_CIFF_LENGTH:
+            st = read_number(im, &s, &f, "doclength", &length, err);
+            break;
+        default:
+            st = skip_field(im, &s, &f, err);
         }
     }
     if (st != GX_OK)
@@ -396,12 +426,13 @@ static gx_status read_all(import *im, gx_error *err)
     for (uint32_t i = 0; st == GX_OK && i < im->n_lists; ++i)
         st = o->cancel && o->cancel(o->user) ? gx_fail(err, GX_ECANCELLED, "cancelled") : read_list(im, i, err);
     for (uint32_t i = 0; st == GX_OK && i < im->n_docs; ++i)
-        st = i % 4096 == 0 && o->cancel && o->cancel(o->user) ? gx_fail(err, GX_ECANCELLED, "cancelled") : read_document(im, i, err);
+        st = i % 4096 == 0 && o->cancel && o->cancel(o->user) ? gx_fail(err, GX_ECANCELLED, "cancelled")
+                                                              : read_document(im, i, err);
     if (st != GX_OK)
         return st;
     if (has_bytes(im))
-        return gx_fail(err, GX_EINPUT, "%s: byte %" PRIu64 ": bytes follow the last of %u documents", im->in.path, im->passed,
-                       im->n_docs);
+        return gx_fail(err, GX_EINPUT, "%s: byte %" PRIu64 ": bytes follow the last of %u documents", im->in.path,
+                       im->passed, im->n_docs);
     return im->failed.status == GX_OK ? GX_OK : gx_fail(err, im->failed.status, "%s", im->failed.text);
 }
 
@@ -436,7 +467,7 @@ static uint64_t known_size(const gx_input *in)
 
 gx_status gx_ciff_import(const char *file, const char *path, const gx_ciff_options *opt, gx_error *err)
 {
-    import im = {.opt = opt, .in = GX_INPUT_INIT};
+import im = {.opt = opt, .in = GX_INPUT_INIT };
     gx_writer_options w = GX_WRITER_OPTIONS;
     w.force = opt->force;
     w.docids = opt->docids;

@@ -4,17 +4,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/status.h"
 #include "engine/atomic_file.h"
+#include "engine/status.h"
 
 enum { DOCS, FREQS, SIZES, TERMS, DOCUMENTS, N_FILES };
 static const char *const suffixes[N_FILES] = {".docs", ".freqs", ".sizes", ".terms", ".documents"};
 
-typedef struct export {
+typedef struct export
+{
     const gx_index *ix;
     const gx_ds2i_options *opt;
     gx_aside files[N_FILES];
-} export;
+}
+export;
 
 static gx_status open_outputs(export *ex, const char *base, gx_error *err)
 {
@@ -37,8 +39,8 @@ static void put_numbers(export *ex, int which, const uint32_t *numbers, size_t n
 static gx_status put_name(export *ex, int which, const char *text, size_t len, gx_error *err)
 {
     if (memchr(text, '\n', len))
-        return gx_fail(err, GX_EUSAGE, "%s: \"%.*s\" holds a line end, which a file of names cannot", ex->files[which].path,
-                       (int)(len < 80 ? len : 80), text);
+        return gx_fail(err, GX_EUSAGE, "%s: \"%.*s\" holds a line end, which a file of names cannot",
+                       ex->files[which].path, (int)(len < 80 ? len : 80), text);
     fwrite(text, 1, len, ex->files[which].file);
     putc('\n', ex->files[which].file);
     return GX_OK;

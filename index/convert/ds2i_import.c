@@ -12,7 +12,6 @@
 #include "engine/status.h"
 #include "index/build/writer.h"
 
-
 /* A file in memory. bytes is NULL when it is not there or empty. */
 typedef struct mapped {
     char *path;
@@ -90,8 +89,8 @@ static gx_status next_sequence(const mapped *m, uint64_t *at, uint32_t *n, uint6
     *n = read_u32(m, *at);
     *first = *at + 4;
     if ((m->n - *first) / 4 < *n)
-        return gx_fail(err, GX_EINPUT, "%s: byte %llu: a sequence of %u numbers does not fit: %llu bytes are left", m->path,
-                       (unsigned long long)*at, *n, (unsigned long long)(m->n - *first));
+        return gx_fail(err, GX_EINPUT, "%s: byte %llu: a sequence of %u numbers does not fit: %llu bytes are left",
+                       m->path, (unsigned long long)*at, *n, (unsigned long long)(m->n - *first));
     *at = *first + 4 * (uint64_t)*n;
     return GX_OK;
 }
@@ -119,7 +118,9 @@ static gx_status find_lists(import *im, gx_error *err)
     if (st != GX_OK)
         return st;
     if (n != 1)
-        return gx_fail(err, GX_EINPUT, "%s: byte 0: the first sequence must be the number of documents alone; it has %u numbers",
+        return gx_fail(err, GX_EINPUT,
+                       "%s: byte 0: the first sequence must be the number of documents alone; it has "
+                       "%u numbers",
                        im->docs.path, n);
     im->n_docs = read_u32(&im->docs, first);
     while (d < im->docs.n) {
@@ -152,7 +153,8 @@ static bool next_line(const mapped *m, size_t *at, const char **text, size_t *le
     return true;
 }
 
-static gx_status name_from(const mapped *names, size_t *at, size_t i, size_t n, const char *what, name *out, gx_error *err)
+static gx_status name_from(const mapped *names, size_t *at, size_t i, size_t n, const char *what, name *out,
+                           gx_error *err)
 {
     size_t len;
     if (!names->found) {
@@ -161,10 +163,11 @@ static gx_status name_from(const mapped *names, size_t *at, size_t i, size_t n, 
         return GX_OK;
     }
     if (!next_line(names, at, &out->text, &len))
-        return gx_fail(err, GX_EINPUT, "%s: line %zu: the file ends, but there are %zu %s", names->path, i + 1, n, what);
+        return gx_fail(err, GX_EINPUT, "%s: line %zu: the file ends, but there are %zu %s", names->path, i + 1, n,
+                       what);
     if (len == 0 || len > GX_MAX_STRING)
-        return gx_fail(err, GX_EINPUT, "%s: line %zu: a name of %zu bytes; 1 to %u are possible", names->path, i + 1, len,
-                       GX_MAX_STRING);
+        return gx_fail(err, GX_EINPUT, "%s: line %zu: a name of %zu bytes; 1 to %u are possible", names->path, i + 1,
+                       len, GX_MAX_STRING);
     out->len = (uint32_t)len;
     return GX_OK;
 }
@@ -204,8 +207,8 @@ static gx_status add_documents(import *im, gx_error *err)
     size_t line = 0;
     gx_status st = next_sequence(&im->sizes, &at, &n, &first, err);
     if (st == GX_OK && n != im->n_docs)
-        st = gx_fail(err, GX_EINPUT, "%s: byte 0: lengths of %u documents, but %s has %u", im->sizes.path, n, im->docs.path,
-                     im->n_docs);
+        st = gx_fail(err, GX_EINPUT, "%s: byte 0: lengths of %u documents, but %s has %u", im->sizes.path, n,
+                     im->docs.path, im->n_docs);
     for (uint32_t d = 0; st == GX_OK && d < n; ++d) {
         name id;
         if ((st = name_from(&im->documents, &line, d, n, "documents", &id, err)) == GX_OK)
@@ -273,7 +276,7 @@ static gx_status read_all(import *im, const char *base, gx_error *err)
 
 gx_status gx_ds2i_import(const char *base, const char *path, const gx_ds2i_options *opt, gx_error *err)
 {
-    import im = {.opt = opt};
+import im = {.opt = opt };
     gx_writer_options w = GX_WRITER_OPTIONS;
     w.force = opt->force;
     w.docids = opt->docids;

@@ -39,8 +39,10 @@ static gx_status invert_order(rewriter *r, gx_error *err)
     for (uint32_t d = 0; d < n; ++d) {
         const uint32_t to = r->opt->new_docids[d];
         if (to >= n || r->old_docids[to] != UINT32_MAX)
-            return gx_fail(err, GX_EUSAGE, "the new order of documents is no permutation: document %u goes to %u of %u", d,
-                           to, n);
+            return gx_fail(err, GX_EUSAGE,
+                           "the new order of documents is no permutation: document %u goes to %u of "
+                           "%u",
+                           d, to, n);
         r->old_docids[to] = d;
     }
     return GX_OK;
@@ -89,8 +91,8 @@ static gx_status decode_list(rewriter *r, uint32_t t, const gx_list *l, gx_error
     }
     for (uint32_t i = 0; i < n; ++i) {
         if (r->docids[i] < least || r->docids[i] >= r->ix->n_docs)
-            return gx_fail(err, GX_ECORRUPT, "%s: list %u: posting %u has docid %u, outside [%llu, %u)", r->ix->path, t, i,
-                           r->docids[i], (unsigned long long)least, r->ix->n_docs);
+            return gx_fail(err, GX_ECORRUPT, "%s: list %u: posting %u has docid %u, outside [%llu, %u)", r->ix->path, t,
+                           i, r->docids[i], (unsigned long long)least, r->ix->n_docs);
         least = (uint64_t)r->docids[i] + 1;
     }
     return GX_OK;

@@ -36,7 +36,8 @@ static unsigned numeric(const char **from, const char *end)
     return character ? code : ' ';
 }
 
-/* The entity at from, an ampersand: its character to *to, never more bytes than it takes. Returns the byte behind. */
+/* The entity at from, an ampersand: its character to *to, never more bytes than it takes. Returns
+ * the byte behind. */
 static const char *entity(const char *from, const char *end, char **to)
 {
     const char *p = from + 1;
@@ -60,7 +61,8 @@ static const char *entity(const char *from, const char *end, char **to)
 
 /* ---- tags ---- */
 
-/* The byte behind the tag that begins at p, or NULL if it never ends. Quoted attributes may hold '>'. */
+/* The byte behind the tag that begins at p, or NULL if it never ends. Quoted attributes may hold
+ * '>'. */
 static const char *tag_end(const char *p, const char *end)
 {
     const char *gt = memchr(p, '>', (size_t)(end - p));
@@ -93,8 +95,8 @@ static bool named(const tag *t, const char *name)
 static bool is_inline(const tag *t)
 {
     static const char *const names[] = {
-        "a",  "abbr", "acronym", "b", "bdo",  "big",   "cite", "code",   "del",  "em",     "font", "i",  "ins", "kbd",
-        "nobr", "q",  "s", "samp", "small", "span", "strike", "strong", "sub", "sup", "tt", "u",  "var", "wbr",
+        "a",    "abbr", "acronym", "b",    "bdo",   "big",  "cite",   "code",   "del", "em",  "font", "i", "ins", "kbd",
+        "nobr", "q",    "s",       "samp", "small", "span", "strike", "strong", "sub", "sup", "tt",   "u", "var", "wbr",
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; ++i)
         if (named(t, names[i]))
@@ -104,8 +106,8 @@ static bool is_inline(const tag *t)
 
 /* Where searches for what never comes may stop, so that a page of them costs no more than one. */
 typedef struct limits {
-    const char *last_gt;     /* the last '>', or NULL */
-    bool no_comment_end;     /* no "-->" follows */
+    const char *last_gt; /* the last '>', or NULL */
+    bool no_comment_end; /* no "-->" follows */
 } limits;
 
 /* What begins at p, a '<': a tag, comment or declaration; false: just a character. */
@@ -162,7 +164,7 @@ static bool add_title(gx_scratch *title, const char *p, const char *end)
             return false;
     }
     while (title->n > 0 && title->p[title->n - 1] == ' ')
-        title->n--;
+        --title->n;
     return true;
 }
 

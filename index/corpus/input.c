@@ -82,8 +82,8 @@ static la_ssize_t feed_archive(struct archive *a, void *user, const void **block
 static gx_status damaged(gx_input *in, const char *why, gx_error *err)
 {
     if (in->binary)
-        return gx_fail(err, GX_EINPUT, "%s: byte %" PRIu64 ": the %s stream is damaged or truncated: %s", in->path, in->bytes,
-                       in->compression, why);
+        return gx_fail(err, GX_EINPUT, "%s: byte %" PRIu64 ": the %s stream is damaged or truncated: %s", in->path,
+                       in->bytes, in->compression, why);
     return gx_fail(err, GX_EINPUT,
                    "%s:%" PRIu64 ": the %s stream is damaged or truncated: %s; the rest of this file is lost", in->path,
                    in->line, in->compression, why);
@@ -174,7 +174,7 @@ static void blank_nuls(gx_input *in, char *p, size_t n)
         if (!in->nul_bytes)
             in->first_nul = in->bytes + (uint64_t)(p - begin);
         *p++ = ' ';
-        in->nul_bytes++;
+        ++in->nul_bytes;
     }
 }
 
@@ -191,7 +191,8 @@ unsigned gx_latin1_code(unsigned char c)
     return code ? code : 0xfffd;
 }
 
-/* Rewrite the n bytes at p as UTF-8, from the back, in place; there is room for 3 n. Returns the new length. */
+/* Rewrite the n bytes at p as UTF-8, from the back, in place; there is room for 3 n. Returns the
+ * new length. */
 static size_t expand_latin1(char *p, size_t n)
 {
     size_t to = 0;
@@ -384,7 +385,7 @@ static gx_status pass_over_line(gx_input *in, gx_error *err)
             return st;
     }
     in->begin = nl ? (size_t)(nl + 1 - in->buf) : in->end;
-    in->line++;
+    ++in->line;
     return gx_fail(err, GX_EINPUT, "%s:%" PRIu64 ": a line of more than %zu bytes; --max-record takes longer ones",
                    in->path, line, in->max_record);
 }

@@ -95,8 +95,8 @@ static gx_source_format guess_by_name(const char *name)
         const char *end;
         gx_source_format format;
     } ends[] = {
-        {".jsonl", GX_SOURCE_JSONL},       {".ndjson", GX_SOURCE_JSONL},   {".json", GX_SOURCE_JSONL},
-        {".tsv", GX_SOURCE_TSV},           {".tab", GX_SOURCE_TSV},        {".csv", GX_SOURCE_CSV},
+        {".jsonl", GX_SOURCE_JSONL},       {".ndjson", GX_SOURCE_JSONL},    {".json", GX_SOURCE_JSONL},
+        {".tsv", GX_SOURCE_TSV},           {".tab", GX_SOURCE_TSV},         {".csv", GX_SOURCE_CSV},
         {".trectext", GX_SOURCE_TRECTEXT}, {".trecweb", GX_SOURCE_TRECWEB}, {".html", GX_SOURCE_FILES},
         {".htm", GX_SOURCE_FILES},         {".xhtml", GX_SOURCE_FILES},
     };
@@ -177,8 +177,8 @@ static gx_status choose_format(gx_source *s, gx_error *err)
 
 /* ---- making it fit to be indexed, stored and printed ---- */
 
-/* Bytes of the UTF-8 sequence at p, negative if it is none: then so many bytes are one replacement (the Unicode
- * Standard, 3.9, "maximal subpart"). */
+/* Bytes of the UTF-8 sequence at p, negative if it is none: then so many bytes are one replacement
+ * (the Unicode Standard, 3.9, "maximal subpart"). */
 static int sequence(const unsigned char *p, const unsigned char *end)
 {
     const unsigned char c = p[0];
@@ -277,8 +277,8 @@ static gx_status check_id(gx_source *s, gx_error *err)
             n = (size_t)utf8proc_iterate((const utf8proc_uint8_t *)id.p + i, (utf8proc_ssize_t)(id.n - i), &c);
         if (c <= ' ' || (c >= 0x7f && forbidden_in_id(c))) {
             if (c == ' ')
-                return gx_bad(s, s->rec.line, err, "the id '%.*s' holds white space, which would break TREC runs", shown,
-                              id.p);
+                return gx_bad(s, s->rec.line, err, "the id '%.*s' holds white space, which would break TREC runs",
+                              shown, id.p);
             return gx_bad(s, s->rec.line, err, "the id holds the character U+%04X (white space or control) at byte %zu",
                           (unsigned)c, i + 1);
         }
@@ -310,12 +310,16 @@ static gx_status deliver(gx_source *s, gx_error *err)
     if (r->title.n > MAX_TITLE)
         return gx_bad(s, r->line, err, "a title of %zu bytes; %d are the most", r->title.n, MAX_TITLE);
     s->doc = (gx_source_document){
-        .doc = {.id = r->id.p, .title = r->title.p, .text = r->text.p, .id_len = r->id.n, .title_len = r->title.n,
+        .doc = {.id = r->id.p,
+                .title = r->title.p,
+                .text = r->text.p,
+                .id_len = r->id.n,
+                .title_len = r->title.n,
                 .text_len = r->text.n},
         .file = s->in.path,
         .line = r->line,
     };
-    s->counts.documents++;
+    ++s->counts.documents;
     s->counts.empty += blank(r->text) && blank(r->title);
     return GX_OK;
 }
@@ -331,7 +335,7 @@ static gx_status open_next_file(gx_source *s, gx_error *err)
     s->first = true;
     if ((st = gx_input_open(&s->in, s->file.path, err)))
         return st;
-    s->counts.files++;
+    ++s->counts.files;
     if ((st = choose_format(s, err)))
         gx_input_close(&s->in);
     return st;

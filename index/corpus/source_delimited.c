@@ -39,7 +39,8 @@ gx_status gx_columns_parse(gx_source *s, gx_error *err)
         else if (n == 4 && memcmp(p, "text", 4) == 0)
             c = GX_COLUMN_TEXT;
         else if (n != 1 || *p != '-')
-            return gx_fail(err, GX_EUSAGE, "columns: '%.*s' is none of id, title, text and -", (int)(n < 80 ? n : 80), p);
+            return gx_fail(err, GX_EUSAGE, "columns: '%.*s' is none of id, title, text and -", (int)(n < 80 ? n : 80),
+                           p);
         s->given[s->n_given] = (uint8_t)c;
         ids += c == GX_COLUMN_ID;
         texts += c == GX_COLUMN_TEXT || c == GX_COLUMN_TITLE;
@@ -63,10 +64,12 @@ static bool is_header(const gx_source *s, unsigned n, uint8_t *named)
     return ids == 1 && others > 0;
 }
 
-/* A file's first record says what the columns are, unless options do. *header: it is no document. */
+/* A file's first record says what the columns are, unless options do. *header: it is no document.
+ * */
 static gx_status learn_columns(gx_source *s, unsigned n, bool *header, gx_error *err)
 {
-    static const uint8_t usual[2][3] = {{GX_COLUMN_ID, GX_COLUMN_TEXT}, {GX_COLUMN_ID, GX_COLUMN_TITLE, GX_COLUMN_TEXT}};
+    static const uint8_t usual[2][3] = {{GX_COLUMN_ID, GX_COLUMN_TEXT},
+                                        {GX_COLUMN_ID, GX_COLUMN_TITLE, GX_COLUMN_TEXT}};
     uint8_t named[GX_MAX_COLUMNS];
     *header = is_header(s, n, named);
     s->n_columns = s->n_given ? s->n_given : n;
@@ -78,7 +81,8 @@ static gx_status learn_columns(gx_source *s, unsigned n, bool *header, gx_error 
         memcpy(s->columns, usual[n - 2], n);
     else
         return gx_bad(s, s->rec.line, err,
-                      "%u column%s; 2 are id,text and 3 are id,title,text; for others say which is which with --columns",
+                      "%u column%s; 2 are id,text and 3 are id,title,text; for others say which is which with "
+                      "--columns",
                       n, n == 1 ? "" : "s");
     s->first = false;
     return GX_OK;
@@ -176,8 +180,9 @@ gx_status gx_read_tsv(gx_source *s, bool *found, gx_error *err)
 
 typedef enum csv_state { CSV_DONE, CSV_MORE, CSV_BAD } csv_state;
 
-/* The quoted field that begins behind its quote at p, unquoted in place. *stop: the first byte behind the closing
- * quote. With write false nothing is changed: it is not yet known whether the record is complete. */
+/* The quoted field that begins behind its quote at p, unquoted in place. *stop: the first byte
+ * behind the closing quote. With write false nothing is changed: it is not yet known whether the
+ * record is complete. */
 static csv_state quoted(char *p, const char *end, bool write, gx_span *field, char **stop)
 {
     char *to = p, *from = p;
@@ -222,7 +227,7 @@ static csv_state csv_record(gx_source *s, char *p, char *end, bool eof, bool wri
                 stop = nl ? nl : end;
             *field = (gx_span){p, (size_t)(stop - p)};
             if ((stop == end || *stop == '\n') && stop > p && stop[-1] == '\r')
-                field->n--;
+                --field->n;
         }
         if (stop == end) {
             *next = end;
@@ -238,7 +243,8 @@ static csv_state csv_record(gx_source *s, char *p, char *end, bool eof, bool wri
     }
 }
 
-/* After a bad record only its first line is given up: what follows a quote that is never closed is not lost. */
+/* After a bad record only its first line is given up: what follows a quote that is never closed is
+ * not lost. */
 static gx_status bad_csv(gx_source *s, gx_error *err, const char *why)
 {
     gx_input *in = &s->in;

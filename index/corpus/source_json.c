@@ -1,8 +1,9 @@
 /* source_json.c: JSON objects, one a line.
  *
- * One pass over the line: strings are decoded where they stand (a decoded string is never longer than its source), all
- * other values are only checked. The grammar is RFC 8259's, with limits on nesting, and with two mercies: a NUL byte
- * in a string has become a space before it gets here, and half a surrogate pair becomes U+FFFD.
+ * One pass over the line: strings are decoded where they stand (a decoded string is never longer
+ * than its source), all other values are only checked. The grammar is RFC 8259's, with limits on
+ * nesting, and with two mercies: a NUL byte in a string has become a space before it gets here, and
+ * half a surrogate pair becomes U+FFFD.
  */
 #include <string.h>
 
@@ -30,8 +31,8 @@ static void skip_space(scan *j)
 
 /* ---- strings ---- */
 
-/* The first byte from p on that is a quote, a backslash or a control character; eight at a time. Up to 7 bytes behind
- * end are looked at. */
+/* The first byte from p on that is a quote, a backslash or a control character; eight at a time. Up
+ * to 7 bytes behind end are looked at. */
 static char *find_special(char *p, const char *end)
 {
     const uint64_t ones = 0x0101010101010101u, highs = 0x8080808080808080u;
@@ -170,8 +171,8 @@ static bool literal(scan *j, const char *word)
     return true;
 }
 
-/* What a value is, by its first byte: '"', '0' (a number), '{', '[', 't', 'f' or 'n'. A string's or number's bytes go
- * to *out; of an object or array only the bracket is taken. */
+/* What a value is, by its first byte: '"', '0' (a number), '{', '[', 't', 'f' or 'n'. A string's or
+ * number's bytes go to *out; of an object or array only the bracket is taken. */
 static bool begin_value(scan *j, char *kind, gx_span *out)
 {
     if (j->p == j->end)
@@ -213,7 +214,8 @@ static bool key(scan *j, gx_span *name)
     return true;
 }
 
-/* The rest of the object or array whose bracket open has just been taken. No recursion: closers is the stack. */
+/* The rest of the object or array whose bracket open has just been taken. No recursion: closers is
+ * the stack. */
 static bool skip_nested(scan *j, char open)
 {
     char closers[MAX_DEPTH];
@@ -284,7 +286,7 @@ static bool member(scan *j, gx_span *fields)
         return true;
     }
     j->p = at;
-    return wrong(j, f <= DOCID  ? "the id is neither a string nor a number"
+    return wrong(j, f <= DOCID   ? "the id is neither a string nor a number"
                     : f == TITLE ? "the title is no string"
                                  : "the text is no string");
 }

@@ -1,10 +1,11 @@
 /* source_reader.h: between source.c and the readers of the formats.
  *
- * A reader takes the next record out of s->in's window and splits it into s->rec, whose pointers go into the window or
- * into s's scratch buffers. It may change the record's bytes. It must get on: after GX_EINPUT the record is behind it.
+ * A reader takes the next record out of s->in's window and splits it into s->rec, whose pointers go
+ * into the window or into s's scratch buffers. It may change the record's bytes. It must get on:
+ * after GX_EINPUT the record is behind it.
  */
-#ifndef GX_SOURCE_READER_H
-#define GX_SOURCE_READER_H
+#ifndef GX_INDEX_CORPUS_SOURCE_READER_H
+#define GX_INDEX_CORPUS_SOURCE_READER_H
 
 #include <inttypes.h>
 
@@ -44,8 +45,8 @@ struct gx_source {
     gx_walk *walk;
     gx_walk_file file;
     gx_input in;
-    gx_source_format format;    /* of the open file */
-    size_t guessed_input;       /* the directory that guessed is for */
+    gx_source_format format; /* of the open file */
+    size_t guessed_input;    /* the directory that guessed is for */
     gx_source_format guessed;
     gx_record rec;
     gx_source_document doc;
@@ -55,7 +56,7 @@ struct gx_source {
     gx_scratch id, title, text; /* what cannot stay where it was read */
     gx_scratch fixed_title, fixed_text;
 
-    bool first;                 /* no record of this file has been read */
+    bool first; /* no record of this file has been read */
     uint64_t plain_lines;
     /* columns of tsv and csv */
     uint8_t given[GX_MAX_COLUMNS], columns[GX_MAX_COLUMNS];

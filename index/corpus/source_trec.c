@@ -1,7 +1,8 @@
-/* source_trec.c: TREC's SGML: <DOC> <DOCNO>id</DOCNO> ... </DOC>, with text or with a web page in it.
+/* source_trec.c: TREC's SGML: <DOC> <DOCNO>id</DOCNO> ... </DOC>, with text or with a web page in
+ * it.
  *
- * Names of tags are taken in any case. A document that meets the next one's <DOC><DOCNO> before its own </DOC> was not
- * closed: it is refused, and the next one is not lost.
+ * Names of tags are taken in any case. A document that meets the next one's <DOC><DOCNO> before its
+ * own </DOC> was not closed: it is refused, and the next one is not lost.
  */
 #include <string.h>
 
@@ -63,7 +64,8 @@ static gx_status find_document(gx_source *s, bool *found, gx_error *err)
 
 typedef enum ending { CLOSED, NEXT_BEGINS, CUT_OFF } ending;
 
-/* The end of the document whose <DOC> is at in->begin, looked for from *seen on (both count from begin). */
+/* The end of the document whose <DOC> is at in->begin, looked for from *seen on (both count from
+ * begin). */
 static bool find_ending(const gx_input *in, size_t *seen, ending *how)
 {
     const char *const p = in->buf + in->begin, *const end = in->buf + in->end;

@@ -14,7 +14,7 @@ enum { MAX_DEPTH = 128 };
 typedef struct level {
     struct dirent **names; /* [n]; those before at are freed */
     int n, at;
-    size_t path_len;       /* of the directory, in walk.path */
+    size_t path_len; /* of the directory, in walk.path */
     dev_t dev;
     ino_t ino;
 } level;
@@ -86,7 +86,7 @@ static gx_status enter(gx_walk *w, const struct stat *st, gx_error *err)
     l->n = scandir(w->path, &l->names, visible, by_bytes);
     if (l->n < 0)
         return cannot("list the directory", w->path, err);
-    w->depth++;
+    ++w->depth;
     return GX_OK;
 }
 

@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bins are as wide as 1/256 of their octave, and 1 below 512. A right index gives scores below 2^31. */
+/* Bins are as wide as 1/256 of their octave, and 1 below 512. A right index gives scores below
+ * 2^31. */
 static uint32_t bin_of(uint32_t score)
 {
     if (score < 512)
@@ -84,7 +85,8 @@ static void select_best(uint64_t *keys, size_t n, size_t k)
             keys[i++] = keys[j];
             keys[j--] = t;
         }
-        /* keys differ, so all before i are greater than or equal to the pivot, all from i on less or equal */
+        /* keys differ, so all before i are greater than or equal to the pivot, all from i on less
+         * or equal */
         if (i == lo)
             ++i;
         if (k <= i)
@@ -158,7 +160,8 @@ static void sort_run(uint64_t *keys, uint32_t n)
     }
 }
 
-/* Sort n keys, falling: two radix passes over the 22 highest bits of the scores' range, then each run that agrees there. */
+/* Sort n keys, falling: two radix passes over the 22 highest bits of the scores' range, then each
+ * run that agrees there. */
 static void sort_keys(uint64_t *keys, uint64_t *spare, uint32_t n)
 {
     uint32_t greatest = 0, least = UINT32_MAX, starts[2][2048] = {{0}}, shift = 0;

@@ -1,11 +1,13 @@
-/* best.h: the k best keys of a search that wants to know, at every moment, what score is needed to be one of them.
+/* best.h: the k best keys of a search that wants to know, at every moment, what score is needed to
+ * be one of them.
  *
- * Up to GX_CPU_FEW results are kept in order. For more, keys are only logged, and a histogram of their scores in bins of
- * 1/256 octave (scores span many octaves when a query mixes rare and common words) tells when the threshold may rise;
- * when the log is full, keys below the threshold leave it, and at the end its k best are selected and sorted.
+ * Up to GX_CPU_FEW results are kept in order. For more, keys are only logged, and a histogram of
+ * their scores in bins of 1/256 octave (scores span many octaves when a query mixes rare and common
+ * words) tells when the threshold may rise; when the log is full, keys below the threshold leave
+ * it, and at the end its k best are selected and sorted.
  */
-#ifndef GX_CPU_BEST_H
-#define GX_CPU_BEST_H
+#ifndef GX_QUERY_CPU_BEST_H
+#define GX_QUERY_CPU_BEST_H
 
 #include "query/plan.h"
 
@@ -18,12 +20,13 @@ typedef struct gx_cpu_best {
     uint64_t *keys;        /* [max]: in order (few), or the log */
     uint64_t *spare;       /* [max] for sorting */
     size_t max;
-    uint32_t bin;          /* the bin that the threshold is the edge of */
-    uint64_t above;        /* keys in this bin and those above */
+    uint32_t bin;   /* the bin that the threshold is the edge of */
+    uint64_t above; /* keys in this bin and those above */
     uint32_t counts[GX_CPU_BINS + 1];
 } gx_cpu_best;
 
-/* Begin a search for k results, knowing that at least k documents have threshold or more. False: no memory. */
+/* Begin a search for k results, knowing that at least k documents have threshold or more. False: no
+ * memory. */
 bool gx_cpu_best_begin(gx_cpu_best *b, uint32_t k, uint32_t threshold);
 void gx_cpu_best_free(gx_cpu_best *b);
 

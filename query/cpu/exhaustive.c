@@ -34,7 +34,8 @@ uint32_t gx_cpu_decode_blocks(gx_cpu_searcher *s, const gx_list *l, uint32_t j, 
     return n_blocks;
 }
 
-/* OR needs scores alone: impacts are at least 1, so a score of 0 says that no list holds the document. */
+/* OR needs scores alone: impacts are at least 1, so a score of 0 says that no list holds the
+ * document. */
 static gx_status reserve(gx_cpu_searcher *s, gx_op op, gx_error *err)
 {
     const size_t n = (size_t)s->ix->n_docs + STRIDE;

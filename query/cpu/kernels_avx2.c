@@ -9,20 +9,38 @@
 typedef uint32_t u32;
 
 /* For every set of lanes their numbers, one a byte, lowest first. */
-#define PLACE(m, i) ((uint64_t)((m) >> (i) & 1) * (i) << 8 * __builtin_popcount((m) & ((1u << (i)) - 1)))
-#define ORDER1(m) \
+#define PLACE(m, i) ((uint64_t)((m) >> (i)&1) * (i) << 8 * __builtin_popcount((m) & ((1u << (i)) - 1)))
+#define ORDER1(m)                                                                                                      \
     PLACE(m, 0) | PLACE(m, 1) | PLACE(m, 2) | PLACE(m, 3) | PLACE(m, 4) | PLACE(m, 5) | PLACE(m, 6) | PLACE(m, 7)
 #define ORDER4(m) ORDER1(m), ORDER1(m + 1), ORDER1(m + 2), ORDER1(m + 3)
 #define ORDER16(m) ORDER4(m), ORDER4(m + 4), ORDER4(m + 8), ORDER4(m + 12)
 #define ORDER64(m) ORDER16(m), ORDER16(m + 16), ORDER16(m + 32), ORDER16(m + 48)
 static const uint64_t orders[256] = {ORDER64(0), ORDER64(64), ORDER64(128), ORDER64(192)};
 
-static inline __m256i load(const u32 *p) { return _mm256_loadu_si256((const __m256i *)(const void *)p); }
-static inline void store(u32 *p, __m256i v) { _mm256_storeu_si256((__m256i *)(void *)p, v); }
-static inline __m256i splat(u32 x) { return _mm256_set1_epi32((int)x); }
-static inline __m256i at_least(__m256i a, __m256i b) { return _mm256_cmpeq_epi32(_mm256_max_epu32(a, b), a); }
-static inline u32 bits_of(__m256i lanes) { return (u32)_mm256_movemask_ps(_mm256_castsi256_ps(lanes)); }
-static inline u32 first_lanes(u32 at, u32 n) { return n - at >= 8 ? 0xff : (1u << (n - at)) - 1; }
+static inline __m256i load(const u32 *p)
+{
+    return _mm256_loadu_si256((const __m256i *)(const void *)p);
+}
+static inline void store(u32 *p, __m256i v)
+{
+    _mm256_storeu_si256((__m256i *)(void *)p, v);
+}
+static inline __m256i splat(u32 x)
+{
+    return _mm256_set1_epi32((int)x);
+}
+static inline __m256i at_least(__m256i a, __m256i b)
+{
+    return _mm256_cmpeq_epi32(_mm256_max_epu32(a, b), a);
+}
+static inline u32 bits_of(__m256i lanes)
+{
+    return (u32)_mm256_movemask_ps(_mm256_castsi256_ps(lanes));
+}
+static inline u32 first_lanes(u32 at, u32 n)
+{
+    return n - at >= 8 ? 0xff : (1u << (n - at)) - 1;
+}
 
 /* As vector lanes. */
 static inline __m256i lanes_of(u32 at, u32 n)
@@ -57,8 +75,8 @@ static inline __m256i impact8(__m256i tf, __m256 w, __m256 K)
 
 /* ---- packed blocks ---- */
 
-/* 8 integers of up to 25 bits, 4 a half: the bytes of each, counted from the half's first byte, and what to shift away.
- * The second half begins at byte 4 b / 8. */
+/* 8 integers of up to 25 bits, 4 a half: the bytes of each, counted from the half's first byte, and
+ * what to shift away. The second half begins at byte 4 b / 8. */
 #define HALF_BIT(b, q, t) ((2 * (q) + (t) / 4) / 4 * (4 * (b) % 8) + (2 * (q) + (t) / 4) % 4 * (b))
 #define FROM32(b, q, t) HALF_BIT(b, (q) % 4, t) / 8 + (t) % 4
 #define SHIFT32(b, q, t) ((t) % 4 ? 0 : HALF_BIT(b, (q) % 4, t) % 8)
@@ -73,8 +91,11 @@ typedef struct unpacker {
 static inline unpacker unpack_from(const u32 *words, u32 b)
 {
     return (unpacker){_mm256_load_si256((const __m256i *)(const void *)from32[b]),
-                      _mm256_load_si256((const __m256i *)(const void *)shift32[b]), splat((1u << b) - 1),
-                      (const uint8_t *)words, b, 4 * b / 8};
+                      _mm256_load_si256((const __m256i *)(const void *)shift32[b]),
+                      splat((1u << b) - 1),
+                      (const uint8_t *)words,
+                      b,
+                      4 * b / 8};
 }
 
 /* Integers 8 g to 8 g + 7. */

@@ -1,5 +1,6 @@
-/* The kernels in AVX-512 with VBMI (Ice Lake, Zen 4 and later): 16 candidates a vector, compressed with VPCOMPRESSD;
- * packed integers of any width by one byte permutation, one multishift and one mask. */
+/* The kernels in AVX-512 with VBMI (Ice Lake, Zen 4 and later): 16 candidates a vector, compressed
+ * with VPCOMPRESSD; packed integers of any width by one byte permutation, one multishift and one
+ * mask. */
 #if defined(__x86_64__) && defined(__GNUC__)
 #pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vpopcntdq,bmi2,popcnt,lzcnt")
 #include <immintrin.h>
@@ -17,8 +18,14 @@ static inline void put(u32 *a, u32 to, __mmask16 m, __m512i v)
     _mm512_storeu_si512(a + to, _mm512_maskz_compress_epi32(m, v));
 }
 
-static inline __m512i splat(u32 x) { return _mm512_set1_epi32((int)x); }
-static inline u32 count(__mmask16 m) { return (u32)_mm_popcnt_u32(m); }
+static inline __m512i splat(u32 x)
+{
+    return _mm512_set1_epi32((int)x);
+}
+static inline u32 count(__mmask16 m)
+{
+    return (u32)_mm_popcnt_u32(m);
+}
 
 static inline __m512i impact16(__m512i tf, __m512 w, __m512 K)
 {
@@ -36,7 +43,7 @@ static const _Alignas(64) uint8_t from8[9][64] = {GX_ROWS_TO_8(FROM8)}, shift8[9
 
 /* 32 integers of up to 12 bits to 16 bits each: lane q of 8 bytes takes 4 integers. */
 #define FROM16(b, q, t) (q) * 4 * (b) / 8 + (t)
-#define SHIFT16(b, q, t) (q) * 4 * (b) % 8 + (t) / 2 * (b) + 8 * ((t) & 1)
+#define SHIFT16(b, q, t) (q) * 4 * (b) % 8 + (t) / 2 * (b) + 8 * ((t)&1)
 static const _Alignas(64) uint8_t from16[13][64] = {GX_ROWS_TO_12(FROM16)}, shift16[13][64] = {GX_ROWS_TO_12(SHIFT16)};
 
 /* 16 integers of up to 25 bits to 32 bits each; the shifts lie in the lanes' first bytes. */
@@ -63,8 +70,8 @@ static inline __m512i sums16(__m512i x)
     return _mm512_add_epi32(x, _mm512_alignr_epi32(x, zero, 8));
 }
 
-/* d[i] = first - 1 + sum over j <= i of (v[j] + 1), v[0] being 0. Sums of 8 fit 16 bits when b <= 12: each vector of 32
- * is summed in its 16-byte lanes, then the lanes' totals are. */
+/* d[i] = first - 1 + sum over j <= i of (v[j] + 1), v[0] being 0. Sums of 8 fit 16 bits when b <=
+ * 12: each vector of 32 is summed in its 16-byte lanes, then the lanes' totals are. */
 static inline void unpack_narrow(const uint8_t *p, u32 b, u32 n, u32 first, u32 *docids)
 {
     const __m512i from = _mm512_load_si512(from16[b]), shift = _mm512_load_si512(shift16[b]);

@@ -30,8 +30,7 @@ static void presence(gx_cpu_columns *c, const uint32_t *map, uint32_t shift, uin
 {
     uint32_t to = 0;
     for (uint32_t i = 0; i < c->n; ++i) {
-        const uint32_t doc = c->doc[i], slot = doc >> shift,
-                       there = map[slot / 32 & mask] >> slot % 32 & 1;
+        const uint32_t doc = c->doc[i], slot = doc >> shift, there = map[slot / 32 & mask] >> slot % 32 & 1;
         const uint32_t rest = c->rest[i] - (there ? 0 : ub), score = c->score[i];
         c->doc[to] = doc;
         c->tf[to] = c->tf[i];

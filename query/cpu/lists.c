@@ -7,25 +7,26 @@
 #include <string.h>
 
 #include "codecs/bits.h"
-#include "engine/status.h"
 #include "engine/huge_pages.h"
+#include "engine/status.h"
 
-#define MIN_SLOTS 8u         /* slots of a map a posting, at least */
-#define MIN_MAP_DF 64u       /* shorter lists have no map */
-#define MIN_DIRECTORY 4u     /* lists of fewer blocks have no directory */
-#define DENSE 16u            /* lists of n_docs / DENSE postings or more are dense; DENSE <= 2 * MIN_SLOTS */
-#define MAP_OVERHANG 32u     /* words that may be read past a map's end */
-#define N_MAKING 64u         /* maps made at the same time, at most */
+#define MIN_SLOTS 8u     /* slots of a map a posting, at least */
+#define MIN_MAP_DF 64u   /* shorter lists have no map */
+#define MIN_DIRECTORY 4u /* lists of fewer blocks have no directory */
+#define DENSE 16u        /* lists of n_docs / DENSE postings or more are dense; DENSE <= 2 * MIN_SLOTS */
+#define MAP_OVERHANG 32u /* words that may be read past a map's end */
+#define N_MAKING 64u     /* maps made at the same time, at most */
 #define CHUNK_BYTES ((size_t)32 << 20)
 
 struct gx_cpu_params {
     gx_norm norm;
-    const uint32_t *lens;            /* [n_docs], the lists' */
+    const uint32_t *lens;             /* [n_docs], the lists' */
     _Atomic(gx_cpu_bounds *) *bounds; /* [n_terms] */
     gx_cpu_params *next;
 };
 
-/* Memory for maps, ranks and directories, which are read at random: many small ones share huge pages. */
+/* Memory for maps, ranks and directories, which are read at random: many small ones share huge
+ * pages. */
 typedef struct chunk {
     struct chunk *next;
     size_t bytes, used;
@@ -35,14 +36,15 @@ typedef struct chunk {
 struct gx_cpu_lists {
     const gx_index *ix;
     const gx_cpu_kernels *kernels;
-    uint32_t min_map_df;            /* lists of fewer postings get no map */
-    _Atomic(gx_cpu_map *) *maps;    /* [n_terms] */
+    uint32_t min_map_df;         /* lists of fewer postings get no map */
+    _Atomic(gx_cpu_map *) *maps; /* [n_terms] */
     atomic_uint_least64_t map_bytes;
     pthread_mutex_t making[N_MAKING]; /* of a list's map, by its number */
-    pthread_mutex_t lock;           /* of what follows */
+    pthread_mutex_t lock;             /* of what follows */
     gx_cpu_params *params;
-    uint32_t *lens[2];              /* [n_docs] as they are, and lossy: read at random, which the file's pages are too small for */
-    chunk *chunks;                  /* the first has what room is left */
+    /* [n_docs] as they are, and lossy: read at random, which the file's pages are too small for */
+    uint32_t *lens[2];
+    chunk *chunks; /* the first has what room is left */
 };
 
 /* ---- the budget ---- */
@@ -77,7 +79,8 @@ static uint64_t map_bytes(const gx_index *ix, uint32_t df)
     return df < MIN_MAP_DF && !is_dense(ix, df) ? 0 : 4 * words;
 }
 
-/* Lengths are told apart by their four highest bits: class i holds those from class_end(i - 1) below class_end(i). */
+/* Lengths are told apart by their four highest bits: class i holds those from class_end(i - 1)
+ * below class_end(i). */
 #define N_LENGTH_CLASSES (32 * 8)
 
 static uint32_t length_class(uint32_t df)
@@ -163,7 +166,10 @@ static void close_chunks(gx_cpu_lists *ls)
 
 /* ---- parameter sets ---- */
 
-static size_t lens_bytes(const gx_index *ix) { return ((size_t)ix->n_docs + 1) * sizeof(uint32_t); }
+static size_t lens_bytes(const gx_index *ix)
+{
+    return ((size_t)ix->n_docs + 1) * sizeof(uint32_t);
+}
 
 static void free_params(const gx_cpu_lists *ls, gx_cpu_params *p)
 {
@@ -378,7 +384,8 @@ const gx_cpu_map *gx_cpu_lists_map(gx_cpu_lists *ls, uint32_t term, gx_cpu_scrat
 
 /* ---- bounds ---- */
 
-/* Parts lie in [0, 1] and are counted in 4,096 classes by their value, to find the k-th greatest from below. */
+/* Parts lie in [0, 1] and are counted in 4,096 classes by their value, to find the k-th greatest
+ * from below. */
 #define N_CLASSES 4096u
 
 static void find_kth(gx_cpu_bounds *b, const uint32_t *counts)
@@ -412,7 +419,7 @@ static gx_cpu_bounds *make_bounds(const gx_cpu_lists *ls, const gx_cpu_params *p
         b->most = b->blocks[j].most > b->most ? b->blocks[j].most : b->most;
         for (uint32_t i = 0; l.df >= gx_cpu_kth[1] && i < n; ++i) {
             const float class = scratch->parts[i] * N_CLASSES;
-            ++scratch->counts[class < N_CLASSES ? (uint32_t)class : N_CLASSES];
+            ++scratch->counts[class < N_CLASSES ? (uint32_t) class : N_CLASSES];
         }
     }
     if (l.df >= gx_cpu_kth[1])

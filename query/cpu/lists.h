@@ -1,15 +1,19 @@
-/* lists.h: what the CPU engine derives from the index's lists, each list at its first use, shared by all threads.
+/* lists.h: what the CPU engine derives from the index's lists, each list at its first use, shared
+ * by all threads.
  *
  *   directory   where in the list a docid's block is: a number of a block every 2^shift documents
- *   map         a bit a slot of 2^shift documents, set where the list holds one of them; at least 8 slots a posting
+ *   map         a bit a slot of 2^shift documents, set where the list holds one of them; at least 8
+ *               slots a posting
  *   rank        of a dense list, whose map has a bit a document: set bits before each 64 documents
- *   bounds      for one set of parameters (c0, c1, lossy): the greatest tf / (tf + K) of the list and of each block, the
- *               least K of each block, and the 1st, 10th, 100th, 1,000th and 10,000th greatest tf / (tf + K)
+ *   bounds      for one set of parameters (c0, c1, lossy): the greatest tf / (tf + K) of the list
+ *               and of each block, the least K of each block, and the 1st, 10th, 100th, 1,000th and
+ *               10,000th greatest tf / (tf + K)
  *
- * Maps and ranks are kept within a budget: when it does not suffice for all, lists with the most postings come first.
+ * Maps and ranks are kept within a budget: when it does not suffice for all, lists with the most
+ * postings come first.
  */
-#ifndef GX_CPU_LISTS_H
-#define GX_CPU_LISTS_H
+#ifndef GX_QUERY_CPU_LISTS_H
+#define GX_QUERY_CPU_LISTS_H
 
 #include "query/cpu/kernels.h"
 
@@ -49,7 +53,8 @@ uint64_t gx_cpu_lists_map_bytes(const gx_cpu_lists *ls); /* maps and ranks made 
 gx_cpu_params *gx_cpu_lists_params(gx_cpu_lists *ls, gx_norm norm);
 const uint32_t *gx_cpu_params_lens(const gx_cpu_params *p);
 
-/* Of term's list, made at first use; NULL: no memory. Thread-safe; scratch is the caller's, of its thread. */
+/* Of term's list, made at first use; NULL: no memory. Thread-safe; scratch is the caller's, of its
+ * thread. */
 typedef struct gx_cpu_scratch {
     _Alignas(64) uint32_t docids[GX_MAX_BLOCK + 16];
     _Alignas(64) uint32_t tfs[GX_MAX_BLOCK + 16];
@@ -75,7 +80,8 @@ static inline const uint32_t *gx_cpu_docid_words(const gx_list *l, uint32_t j, u
     return l->payload + begin;
 }
 
-/* As gx_list_decode_docids, by the kernels where they can. docids[GX_MAX_BLOCK] aligned to 64 bytes. */
+/* As gx_list_decode_docids, by the kernels where they can. docids[GX_MAX_BLOCK] aligned to 64
+ * bytes. */
 uint32_t gx_cpu_decode_docids(const gx_cpu_kernels *kernels, const gx_list *l, uint32_t j, uint32_t *docids);
 
 #endif

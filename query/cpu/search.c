@@ -1,16 +1,20 @@
 /* search.c: exact top-k, list at a time, without accumulators.
  *
  *   lists in order of their greatest impact:   rare ones first, so that the threshold T rises early
- *   for each list, while ub + rest >= T:        (T: the k-th best score so far, or known beforehand)
+ *   for each list, while ub + rest >= T:        (T: the k-th best score so far, or known
+ *   beforehand)
  *     for each block that can reach T:          by its own bounds
- *       tfs unpacked and compared with the least tf that can reach T; docids unpacked only where one does
- *       -> candidates, in columns
- *     each batch of candidates:                 after each step, out with those whose bound is below T
- *       presence maps of the later lists (of those without one, a map of what they hold in the batch's range, if a few
- *       blocks make it) -> exact own impact -> exact look-ups in the later lists -> accepted
+ *       tfs unpacked and compared with the least tf that can reach T; docids unpacked only where
+ *       one does -> candidates, in columns
+ *     each batch of candidates:                 after each step, out with those whose bound is
+ *     below T
+ *       presence maps of the later lists (of those without one, a map of what they hold in the
+ *       batch's range, if a few blocks make it) -> exact own impact -> exact look-ups in the later
+ *       lists -> accepted
  *
- * Ownership needs no look-up in earlier lists: a document that an earlier list held was either scored in full then (and
- * is marked as seen), or was proved to stay below T, and so does the part of its score that the later lists see.
+ * Ownership needs no look-up in earlier lists: a document that an earlier list held was either
+ * scored in full then (and is marked as seen), or was proved to stay below T, and so does the part
+ * of its score that the later lists see.
  *
  * AND is the same with the shortest list alone, and "absent" as a verdict.
  */
@@ -21,14 +25,17 @@
 #include <string.h>
 
 #include "codecs/bits.h"
-#include "engine/status.h"
 #include "engine/huge_pages.h"
+#include "engine/status.h"
 
 #define CANCEL_EVERY 256u /* blocks read */
-#define PAYS 3u        /* candidates a block from which on it is decoded for all of them */
+#define PAYS 3u           /* candidates a block from which on it is decoded for all of them */
 #define MORE (1 + 1e-6)   /* what three roundings of 2^-24 can be worth, and then some */
 
-static size_t seen_bytes(const gx_index *ix) { return ((size_t)ix->n_docs / 64 + 1) * sizeof(uint64_t); }
+static size_t seen_bytes(const gx_index *ix)
+{
+    return ((size_t)ix->n_docs / 64 + 1) * sizeof(uint64_t);
+}
 
 gx_status gx_cpu_searcher_open(gx_cpu_searcher **out, const gx_index *ix, const gx_cpu_kernels *kernels,
                                gx_cpu_lists *lists, gx_error *err)
@@ -104,7 +111,8 @@ static bool open_cursors(gx_cpu_searcher *s, const gx_plan *plan, gx_op op)
     for (uint32_t i = 0; i < plan->n_terms; ++i) {
         if (!open_cursor(s, &s->cursors[i], &plan->terms[i]))
             return false;
-        /* AND keeps the plan's order, by rising df. OR: by falling ub; cursors are big, so their places are sorted */
+        /* AND keeps the plan's order, by rising df. OR: by falling ub; cursors are big, so their
+         * places are sorted */
         uint32_t j = i;
         for (; op == GX_OP_OR && j && s->cursors[order[j - 1]].ub < s->cursors[i].ub; --j)
             order[j] = order[j - 1];
@@ -198,7 +206,8 @@ static const uint32_t *hold_blocks(gx_cpu_searcher *s, gx_cpu_cursor *c, uint32_
     return c->docids + (size_t)(begin - c->block) * block_len;
 }
 
-/* The tf of doc in the cursor's list, 0: not there. A block that is asked a second time is decoded. */
+/* The tf of doc in the cursor's list, 0: not there. A block that is asked a second time is decoded.
+ * */
 static uint32_t look_up(gx_cpu_searcher *s, gx_cpu_cursor *c, uint32_t doc)
 {
     const gx_list *l = &c->list;
@@ -214,7 +223,8 @@ static uint32_t look_up(gx_cpu_searcher *s, gx_cpu_cursor *c, uint32_t doc)
     return i < n && docids[i] == doc ? tf_at(c, j, i) : 0;
 }
 
-/* The tf of posting p of a list whose tfs are packed, in a full block of 2^tf_shift: their width is words * 32 / n. */
+/* The tf of posting p of a list whose tfs are packed, in a full block of 2^tf_shift: their width is
+ * words * 32 / n. */
 static inline uint32_t packed_tf(const gx_cpu_cursor *c, uint32_t p)
 {
     const uint32_t shift = c->tf_shift, j = p >> shift, i = p & ((1u << shift) - 1);
@@ -282,15 +292,16 @@ static inline void set_slot(uint32_t *map, uint32_t slot)
     map[slot / 32] |= UINT32_C(1) << slot % 32;
 }
 
-/* As a presence map would: decode what a list without one has between the first and the last candidate, and map that. It
- * pays where a block has several candidates. */
+/* As a presence map would: decode what a list without one has between the first and the last
+ * candidate, and map that. It pays where a block has several candidates. */
 static void ask_blocks(gx_cpu_searcher *s, gx_cpu_cursor *c, uint32_t bit, bool all)
 {
     gx_cpu_columns *columns = &s->columns;
     const uint32_t first = columns->doc[0], last = columns->doc[columns->n - 1];
     const uint32_t begin = find_block(c, first), end = find_block(c, last) + 1, mask = GX_CPU_WINDOW * 32 - 1;
     uint32_t shift = 0;
-    if (first > last || begin >= end || (end - begin) * PAYS > columns->n || (end - begin) * c->list.block_len > GX_CPU_HELD)
+    if (first > last || begin >= end || (end - begin) * PAYS > columns->n ||
+        (end - begin) * c->list.block_len > GX_CPU_HELD)
         return;
     while ((last >> shift) - (first >> shift) > mask)
         ++shift;
@@ -418,8 +429,7 @@ gx_status gx_cpu_search(gx_cpu_searcher *s, const gx_plan *plan, gx_op op, gx_hi
         s->params = gx_cpu_lists_params(s->lists, plan->norm);
         s->norm = plan->norm;
     }
-    if (!s->params || !open_cursors(s, plan, op) ||
-        !gx_cpu_best_begin(&s->best, k, all ? 1 : first_threshold(s, plan)))
+    if (!s->params || !open_cursors(s, plan, op) || !gx_cpu_best_begin(&s->best, k, all ? 1 : first_threshold(s, plan)))
         return gx_fail(err, GX_ENOMEM, "no memory to search %u lists for %u results", plan->n_terms, plan->k);
     s->columns.n = 0;
     for (uint32_t i = 0; i < (all ? 1 : plan->n_terms) && st == GX_OK; ++i) {

@@ -29,8 +29,8 @@ void gx_merge_find_cpu(const uint32_t *a, uint32_t n_a, const uint32_t *b, uint3
         find(&f, 1, 0, n_a, 0, n_b);
 }
 
-uint32_t gx_intersect_cpu(const uint32_t *a, uint32_t n_a, const uint32_t *b, uint32_t n_b, uint32_t levels, uint32_t *positions,
-                          uint32_t *out)
+uint32_t gx_intersect_cpu(const uint32_t *a, uint32_t n_a, const uint32_t *b, uint32_t n_b, uint32_t levels,
+                          uint32_t *positions, uint32_t *out)
 {
     uint32_t n = 0;
     gx_merge_find_cpu(a, n_a, b, n_b, levels, positions);

@@ -10,14 +10,14 @@ namespace gx {
 
 constexpr uint32_t THREADS = 256;
 
-static __global__ void __launch_bounds__(THREADS) find(const uint32_t *a, uint32_t n_a, const uint32_t *b, uint32_t n_b, uint32_t levels,
-                                                       uint32_t level, uint32_t *positions)
+static __global__ void __launch_bounds__(THREADS) find(const uint32_t *a, uint32_t n_a, const uint32_t *b, uint32_t n_b,
+                                                       uint32_t levels, uint32_t level, uint32_t *positions)
 {
     find_level(a, n_a, b, n_b, levels, level, positions);
 }
 
-static __global__ void __launch_bounds__(THREADS) flag(const uint32_t *a, uint32_t n_a, const uint32_t *b, uint32_t n_b,
-                                                       const uint32_t *positions, uint8_t *flags)
+static __global__ void __launch_bounds__(THREADS)
+    flag(const uint32_t *a, uint32_t n_a, const uint32_t *b, uint32_t n_b, const uint32_t *positions, uint8_t *flags)
 {
     for (uint32_t i = blockIdx.x * THREADS + threadIdx.x; i < n_a; i += gridDim.x * THREADS)
         flags[i] = positions[i] < n_b && b[positions[i]] == a[i];
@@ -59,20 +59,21 @@ static cudaError_t intersect(pair_space *s, uint32_t n_a, uint32_t n_b, uint32_t
     return cub::DeviceSelect::Flagged(s->scratch, s->scratch_bytes, s->a, s->flags, s->out, s->n_out, n_a);
 }
 
-#define TRY(what, call)                                            \
-    do {                                                           \
-        const gx_status st_ = gx_cuda_status((call), (what), err); \
-        if (st_ != GX_OK)                                          \
-            return st_;                                            \
+#define TRY(what, call)                                                                                                \
+    do {                                                                                                               \
+        const gx_status st_ = gx_cuda_status((call), (what), err);                                                     \
+        if (st_ != GX_OK)                                                                                              \
+            return st_;                                                                                                \
     } while (0)
 
-static gx_status open_space(pair_space *s, const uint32_t *a, uint32_t n_a, const uint32_t *b, uint32_t n_b, uint32_t repeat,
-                            gx_error *err)
+static gx_status open_space(pair_space *s, const uint32_t *a, uint32_t n_a, const uint32_t *b, uint32_t n_b,
+                            uint32_t repeat, gx_error *err)
 {
     s->times = (float *)malloc((repeat + 1ull) * sizeof *s->times);
     if (!s->times)
         return gx_fail(err, GX_ENOMEM, "no memory for %u times", repeat);
-    TRY("sizing an intersection", cub::DeviceSelect::Flagged(NULL, s->scratch_bytes, s->a, s->flags, s->out, s->n_out, n_a));
+    TRY("sizing an intersection",
+        cub::DeviceSelect::Flagged(NULL, s->scratch_bytes, s->a, s->flags, s->out, s->n_out, n_a));
     TRY("memory for lists", cudaMalloc((void **)&s->a, n_a * 4ull + 4));
     TRY("memory for lists", cudaMalloc((void **)&s->b, n_b * 4ull + 4));
     TRY("memory for lists", cudaMalloc((void **)&s->positions, n_a * 4ull + 4));
@@ -94,8 +95,8 @@ static int by_time(const void *x, const void *y)
     return (a > b) - (a < b);
 }
 
-static gx_status run(pair_space *s, uint32_t n_a, uint32_t n_b, uint32_t levels, uint32_t repeat, uint32_t *out, uint32_t *n_out,
-                     double *seconds, gx_error *err)
+static gx_status run(pair_space *s, uint32_t n_a, uint32_t n_b, uint32_t levels, uint32_t repeat, uint32_t *out,
+                     uint32_t *n_out, double *seconds, gx_error *err)
 {
     TRY("intersecting", intersect(s, n_a, n_b, levels)); /* warms up, and is what is answered */
     TRY("intersecting", cudaMemcpy(n_out, s->n_out, 4, cudaMemcpyDeviceToHost));
@@ -114,8 +115,9 @@ static gx_status run(pair_space *s, uint32_t n_a, uint32_t n_b, uint32_t levels,
 
 } // namespace gx
 
-extern "C" gx_status gx_intersect_cuda(int device, const uint32_t *a, uint32_t n_a, const uint32_t *b, uint32_t n_b, uint32_t levels,
-                                       uint32_t repeat, uint32_t *out, uint32_t *n_out, double *seconds, gx_error *err)
+extern "C" gx_status gx_intersect_cuda(int device, const uint32_t *a, uint32_t n_a, const uint32_t *b, uint32_t n_b,
+                                       uint32_t levels, uint32_t repeat, uint32_t *out, uint32_t *n_out,
+                                       double *seconds, gx_error *err)
 {
     gx::pair_space s = {};
     gx_status st = gx_device_use(device, err);

@@ -1,14 +1,15 @@
 /* merge_find.cuh: a level of Parallel Merge Find on the device. */
-#ifndef GX_MERGE_FIND_CUH
-#define GX_MERGE_FIND_CUH
+#ifndef GX_QUERY_DING2009_MERGE_FIND_CUH
+#define GX_QUERY_DING2009_MERGE_FIND_CUH
 
 #include "query/ding2009/merge_find.h"
 
 namespace gx {
 
-/* Every 2^shift-th element of a, each between the positions of the level before, by the threads of a row of blocks. */
-__device__ __forceinline__ void find_level(const uint32_t *a, uint32_t n_a, const uint32_t *b, uint32_t n_b, uint32_t levels,
-                                           uint32_t level, uint32_t *positions)
+/* Every 2^shift-th element of a, each between the positions of the level before, by the threads of
+ * a row of blocks. */
+__device__ __forceinline__ void find_level(const uint32_t *a, uint32_t n_a, const uint32_t *b, uint32_t n_b,
+                                           uint32_t levels, uint32_t level, uint32_t *positions)
 {
     if (n_a == 0)
         return;

@@ -1,11 +1,13 @@
-/* pmf.c: AND as Ding, He, Yan and Suel have it (WWW 2009, sections 7 and 8), one step after the other.
+/* pmf.c: AND as Ding, He, Yan and Suel have it (WWW 2009, sections 7 and 8), one step after the
+ * other.
  *
  *   the shortest list, decoded and scored -> candidates: docids and scores
  *   for each next list:
- *     Parallel Merge Find of the candidates in the blocks' heads       -> the blocks that may hold one; the others are skipped
- *     those blocks decoded, one behind another                         -> a list again
- *     Parallel Merge Find of the candidates in that list               -> who is held, and where
- *     their tfs fetched, each alone where the codec can, and scored    -> the candidates left
+ *     Parallel Merge Find of the candidates in the blocks' heads       -> the blocks that may hold
+ *     one; the others are skipped those blocks decoded, one behind another
+ *     -> a list again Parallel Merge Find of the candidates in that list               -> who is
+ *     held, and where their tfs fetched, each alone where the codec can, and scored    -> the
+ *     candidates left
  *   the k best of the candidates
  */
 #include <stdlib.h>
@@ -78,7 +80,8 @@ static bool begin(gx_cpu_searcher *s, const gx_plan *plan, const gx_list *l)
     return true;
 }
 
-/* The blocks that candidates fall into, to needed; returns how many. Those before the first head fall into none. */
+/* The blocks that candidates fall into, to needed; returns how many. Those before the first head
+ * fall into none. */
 static uint32_t find_blocks(gx_cpu_pmf *m, const gx_list *l, uint32_t levels)
 {
     uint32_t n = 0;
@@ -101,7 +104,8 @@ static bool decode(gx_cpu_searcher *s, const gx_plan *plan, const gx_list *l, ui
     for (uint32_t x = 0; x < n_needed; ++x) {
         if (is_cancelled(plan, x))
             return false;
-        /* only a list's last block is shorter, and that is the last one here too; else lists are damaged */
+        /* only a list's last block is shorter, and that is the last one here too; else lists are
+         * damaged */
         gx_cpu_decode_docids(s->kernels, l, m->needed[x], s->scratch.docids);
         const uint32_t len = gx_list_block_n(l, m->needed[x]);
         for (uint32_t i = 0; i < len; ++i)

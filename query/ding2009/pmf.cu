@@ -1,7 +1,7 @@
-/* Parallel Merge Find, decoding of the blocks that it names, accumulators, and the best by levels of maxima: Ding, He, Yan and
- * Suel's kernels (WWW 2009, sections 7 and 8). */
-#include "query/ding2009/taat.cuh"
+/* Parallel Merge Find, decoding of the blocks that it names, accumulators, and the best by levels
+ * of maxima: Ding, He, Yan and Suel's kernels (WWW 2009, sections 7 and 8). */
 #include "query/ding2009/merge_find.cuh"
+#include "query/ding2009/taat.cuh"
 
 #include <cub/block/block_scan.cuh>
 
@@ -16,7 +16,10 @@ static dim3 grid_for(uint32_t n_queries, uint64_t blocks)
     return dim3((uint32_t)(blocks < 1 ? 1 : blocks < most ? blocks : most), n_queries);
 }
 
-static uint64_t blocks_of(uint64_t n, uint32_t each) { return (n + each - 1) / each; }
+static uint64_t blocks_of(uint64_t n, uint32_t each)
+{
+    return (n + each - 1) / each;
+}
 
 /* The two sets of decoders: of most indexes, and of any. */
 template <typename F> static void with_decoders(uint32_t coding, F f)
@@ -42,9 +45,11 @@ template <int V> __device__ __forceinline__ void store(uint32_t *to, uint32_t i,
     }
 }
 
-/* A warp decodes block j: docids to out[len], UINT32_MAX past its end, and unless NULL tfs to tfs[len]. */
+/* A warp decodes block j: docids to out[len], UINT32_MAX past its end, and unless NULL tfs to
+ * tfs[len]. */
 template <class P>
-__device__ __forceinline__ void decode_block(const gpu_index &X, const whole_list &l, uint32_t j, uint32_t lane, uint32_t *out, uint32_t *tfs)
+__device__ __forceinline__ void decode_block(const gpu_index &X, const whole_list &l, uint32_t j, uint32_t lane,
+                                             uint32_t *out, uint32_t *tfs)
 {
     typedef typename P::template doc<true> D;
     typedef typename P::template tf<true> T;
@@ -77,8 +82,8 @@ __device__ __forceinline__ void decode_block(const gpu_index &X, const whole_lis
 }
 
 template <class P>
-static __global__ void __launch_bounds__(THREADS) decode_list(const __grid_constant__ gpu_index X, const __grid_constant__ named_group G,
-                                                              uint32_t t)
+static __global__ void __launch_bounds__(THREADS)
+    decode_list(const __grid_constant__ gpu_index X, const __grid_constant__ named_group G, uint32_t t)
 {
     const named_query &Q = G.queries[blockIdx.y];
     if (t >= Q.n_terms)
@@ -92,16 +97,18 @@ static __global__ void __launch_bounds__(THREADS) decode_list(const __grid_const
         G.states[blockIdx.y].blocks += l.n_blocks;
 }
 
-void named_decode(const gpu_index &X, uint32_t coding, const named_group &G, uint32_t t, uint32_t most_blocks, cudaStream_t stream)
+void named_decode(const gpu_index &X, uint32_t coding, const named_group &G, uint32_t t, uint32_t most_blocks,
+                  cudaStream_t stream)
 {
     with_decoders(coding, [&](auto pair) {
-        decode_list<decltype(pair)><<<grid_for(G.n, blocks_of(most_blocks, THREADS / 32)), THREADS, 0, stream>>>(X, G, t);
+        decode_list<decltype(pair)>
+            <<<grid_for(G.n, blocks_of(most_blocks, THREADS / 32)), THREADS, 0, stream>>>(X, G, t);
     });
 }
 
 template <class P>
-static __global__ void __launch_bounds__(THREADS) decode_needed(const __grid_constant__ gpu_index X, const __grid_constant__ named_group G,
-                                                                uint32_t t)
+static __global__ void __launch_bounds__(THREADS)
+    decode_needed(const __grid_constant__ gpu_index X, const __grid_constant__ named_group G, uint32_t t)
 {
     const named_query &Q = G.queries[blockIdx.y];
     named_state *S = &G.states[blockIdx.y];
@@ -113,21 +120,25 @@ static __global__ void __launch_bounds__(THREADS) decode_needed(const __grid_con
         decode_block<P>(X, l, Q.needed[x], lane, Q.decoded + (size_t)x * len, NULL);
 }
 
-void named_decode_needed(const gpu_index &X, uint32_t coding, const named_group &G, uint32_t t, uint32_t most_needed, cudaStream_t stream)
+void named_decode_needed(const gpu_index &X, uint32_t coding, const named_group &G, uint32_t t, uint32_t most_needed,
+                         cudaStream_t stream)
 {
     with_decoders(coding, [&](auto pair) {
-        decode_needed<decltype(pair)><<<grid_for(G.n, blocks_of(most_needed, THREADS / 32)), THREADS, 0, stream>>>(X, G, t);
+        decode_needed<decltype(pair)>
+            <<<grid_for(G.n, blocks_of(most_needed, THREADS / 32)), THREADS, 0, stream>>>(X, G, t);
     });
 }
 
 /* ---- scores ---- */
 
-__device__ __forceinline__ uint32_t impact(const gpu_index &X, const named_query &Q, float w, uint32_t tf, uint32_t docid)
+__device__ __forceinline__ uint32_t impact(const gpu_index &X, const named_query &Q, float w, uint32_t tf,
+                                           uint32_t docid)
 {
     return gx_bm25_impact(w, tf, gx_bm25_K(Q.norm, __ldg(X.doc_lens + docid)));
 }
 
-static __global__ void __launch_bounds__(THREADS) begin_candidates(const __grid_constant__ gpu_index X, const __grid_constant__ named_group G)
+static __global__ void __launch_bounds__(THREADS)
+    begin_candidates(const __grid_constant__ gpu_index X, const __grid_constant__ named_group G)
 {
     const named_query &Q = G.queries[blockIdx.y];
     const named_term &term = G.terms[Q.first_term];
@@ -145,8 +156,8 @@ void named_begin(const gpu_index &X, const named_group &G, uint32_t most, cudaSt
     begin_candidates<<<grid_for(G.n, blocks_of(most, THREADS)), THREADS, 0, stream>>>(X, G);
 }
 
-static __global__ void __launch_bounds__(THREADS) accumulate(const __grid_constant__ gpu_index X, const __grid_constant__ named_group G,
-                                                             uint32_t t)
+static __global__ void __launch_bounds__(THREADS)
+    accumulate(const __grid_constant__ gpu_index X, const __grid_constant__ named_group G, uint32_t t)
 {
     const named_query &Q = G.queries[blockIdx.y];
     if (t >= Q.n_terms)
@@ -170,29 +181,34 @@ void named_accumulate(const gpu_index &X, const named_group &G, uint32_t t, uint
 
 /* ---- Parallel Merge Find ---- */
 
-static __global__ void __launch_bounds__(THREADS) merge_find(const __grid_constant__ named_group G, uint32_t t, bool in_heads,
-                                                             uint32_t levels, uint32_t level)
+static __global__ void __launch_bounds__(THREADS)
+    merge_find(const __grid_constant__ named_group G, uint32_t t, bool in_heads, uint32_t levels, uint32_t level)
 {
     const named_query &Q = G.queries[blockIdx.y];
     const named_state *S = &G.states[blockIdx.y];
     if (t >= Q.n_terms)
         return;
     const whole_list &l = G.terms[Q.first_term + t].list;
-    find_level(Q.docids[(t - 1) & 1], S->n_candidates[(t - 1) & 1], in_heads ? l.heads : Q.decoded, in_heads ? l.n_blocks : S->n_decoded,
-               levels, level, Q.positions);
+    find_level(Q.docids[(t - 1) & 1], S->n_candidates[(t - 1) & 1], in_heads ? l.heads : Q.decoded,
+               in_heads ? l.n_blocks : S->n_decoded, levels, level, Q.positions);
 }
 
 void named_find(const named_group &G, uint32_t t, bool in_heads, uint32_t levels, uint32_t most, cudaStream_t stream)
 {
     for (uint32_t level = 1; level <= levels + 1; ++level)
-        merge_find<<<grid_for(G.n, blocks_of(level_bound(most, levels, level), THREADS)), THREADS, 0, stream>>>(G, t, in_heads, levels, level);
+        merge_find<<<grid_for(G.n, blocks_of(level_bound(most, levels, level), THREADS)), THREADS, 0, stream>>>(
+            G, t, in_heads, levels, level);
 }
 
 /* ---- compaction: who passes a test is written in order ---- */
 
-/* Blocks of list t that hold the head at or before a candidate: the first candidate of each names it. */
+/* Blocks of list t that hold the head at or before a candidate: the first candidate of each names
+ * it. */
 struct needed_blocks {
-    static __device__ __forceinline__ uint32_t length(const named_query &, const named_state *S, uint32_t t) { return S->n_candidates[(t - 1) & 1]; }
+    static __device__ __forceinline__ uint32_t length(const named_query &, const named_state *S, uint32_t t)
+    {
+        return S->n_candidates[(t - 1) & 1];
+    }
 
     /* The candidate's block, or UINT32_MAX. */
     static __device__ __forceinline__ uint32_t block(const named_query &Q, const whole_list &l, uint32_t t, uint32_t i)
@@ -201,13 +217,15 @@ struct needed_blocks {
         return p < l.n_blocks && __ldg(l.heads + p) == Q.docids[(t - 1) & 1][i] ? p : p - 1;
     }
 
-    static __device__ __forceinline__ bool test(const named_query &Q, const named_state *, const whole_list &l, uint32_t t, uint32_t i)
+    static __device__ __forceinline__ bool test(const named_query &Q, const named_state *, const whole_list &l,
+                                                uint32_t t, uint32_t i)
     {
         const uint32_t b = block(Q, l, t, i);
         return b != UINT32_MAX && (i == 0 || block(Q, l, t, i - 1) != b);
     }
 
-    static __device__ __forceinline__ void total(const named_group &G, const named_query &Q, named_state *S, uint32_t, uint32_t n)
+    static __device__ __forceinline__ void total(const named_group &G, const named_query &Q, named_state *S, uint32_t,
+                                                 uint32_t n)
     {
         S->n_needed = min(n, Q.max_needed); /* more only if docids do not rise */
         S->n_decoded = S->n_needed * G.block_len;
@@ -217,22 +235,28 @@ struct needed_blocks {
 
 /* Candidates that decoded holds. */
 struct kept_candidates {
-    static __device__ __forceinline__ uint32_t length(const named_query &, const named_state *S, uint32_t t) { return S->n_candidates[(t - 1) & 1]; }
+    static __device__ __forceinline__ uint32_t length(const named_query &, const named_state *S, uint32_t t)
+    {
+        return S->n_candidates[(t - 1) & 1];
+    }
 
-    static __device__ __forceinline__ bool test(const named_query &Q, const named_state *S, const whole_list &, uint32_t t, uint32_t i)
+    static __device__ __forceinline__ bool test(const named_query &Q, const named_state *S, const whole_list &,
+                                                uint32_t t, uint32_t i)
     {
         const uint32_t p = Q.positions[i], from = (t - 1) & 1;
         return p < S->n_decoded && Q.decoded[p] == Q.docids[from][i] && Q.scores[from][i] != 0;
     }
 
-    static __device__ __forceinline__ void total(const named_group &, const named_query &, named_state *S, uint32_t t, uint32_t n)
+    static __device__ __forceinline__ void total(const named_group &, const named_query &, named_state *S, uint32_t t,
+                                                 uint32_t n)
     {
         S->lookups += S->n_candidates[(t - 1) & 1];
         S->n_candidates[t & 1] = n;
     }
 };
 
-template <class Test> static __global__ void __launch_bounds__(THREADS) count_tiles(const __grid_constant__ named_group G, uint32_t t)
+template <class Test>
+static __global__ void __launch_bounds__(THREADS) count_tiles(const __grid_constant__ named_group G, uint32_t t)
 {
     const named_query &Q = G.queries[blockIdx.y];
     const named_state *S = &G.states[blockIdx.y];
@@ -274,7 +298,8 @@ static __global__ void __launch_bounds__(THREADS) scan_tiles(const __grid_consta
 }
 
 template <class Test, typename Put>
-__device__ __forceinline__ void write_tiles(const named_query &Q, const named_state *S, const whole_list &l, uint32_t t, Put put)
+__device__ __forceinline__ void write_tiles(const named_query &Q, const named_state *S, const whole_list &l, uint32_t t,
+                                            Put put)
 {
     typedef cub::BlockScan<uint32_t, THREADS> scan;
     __shared__ typename scan::TempStorage space;
@@ -320,8 +345,8 @@ void named_count_kept(const named_group &G, uint32_t t, uint32_t most, cudaStrea
 }
 
 template <class P>
-static __global__ void __launch_bounds__(THREADS) score_kept(const __grid_constant__ gpu_index X, const __grid_constant__ named_group G,
-                                                             uint32_t t)
+static __global__ void __launch_bounds__(THREADS)
+    score_kept(const __grid_constant__ gpu_index X, const __grid_constant__ named_group G, uint32_t t)
 {
     typedef typename P::template tf<true> T;
     const named_query &Q = G.queries[blockIdx.y];
@@ -332,15 +357,18 @@ static __global__ void __launch_bounds__(THREADS) score_kept(const __grid_consta
     const uint32_t len = block_len<P>(X), from = (t - 1) & 1, to = t & 1;
     write_tiles<kept_candidates>(Q, &G.states[blockIdx.y], l, t, [&](uint32_t i, uint32_t at) {
         const uint32_t p = Q.positions[i], j = Q.needed[p / len], n = j + 1 < l.n_blocks ? len : l.df - j * len;
-        const uint32_t docid = Q.docids[from][i], t0 = j ? __ldg(l.tf_ends + j - 1) : __ldg(l.docid_ends + l.n_blocks - 1);
+        const uint32_t docid = Q.docids[from][i],
+                       t0 = j ? __ldg(l.tf_ends + j - 1) : __ldg(l.docid_ends + l.n_blocks - 1);
         const bool there = p % len < n && docid < X.n_docs; /* of lists that do not rise it may not be */
-        const uint32_t tf = there ? T::at(l.words + t0, __ldg(l.tf_ends + j) - t0, n, p % len, decoder_arg<T>(l.tf_arg)) + 1 : 0;
+        const uint32_t tf =
+            there ? T::at(l.words + t0, __ldg(l.tf_ends + j) - t0, n, p % len, decoder_arg<T>(l.tf_arg)) + 1 : 0;
         Q.docids[to][at] = docid;
         Q.scores[to][at] = there ? Q.scores[from][i] + impact(X, Q, term.w, tf, docid) : 0;
     });
 }
 
-void named_score_kept(const gpu_index &X, uint32_t coding, const named_group &G, uint32_t t, uint32_t most, cudaStream_t stream)
+void named_score_kept(const gpu_index &X, uint32_t coding, const named_group &G, uint32_t t, uint32_t most,
+                      cudaStream_t stream)
 {
     with_decoders(coding, [&](auto pair) {
         score_kept<decltype(pair)><<<grid_for(G.n, blocks_of(most, COMPACT_TILE)), THREADS, 0, stream>>>(X, G, t);
@@ -360,7 +388,8 @@ __device__ __forceinline__ unsigned long long score_key(const named_query &Q, co
     return (unsigned long long)gx_key(score, i);
 }
 
-__device__ __forceinline__ uint32_t n_maxima(const named_query &Q, uint32_t level) /* of level 0, ..; all of them at least 1 */
+/* of level 0, ..; all of them at least 1 */
+__device__ __forceinline__ uint32_t n_maxima(const named_query &Q, uint32_t level)
 {
     uint32_t n = Q.n_scores;
     for (uint32_t l = 0; l <= level; ++l)
@@ -390,7 +419,9 @@ static __global__ void __launch_bounds__(THREADS) find_maxima(const __grid_const
         unsigned long long most = 0;
         for (uint32_t x = lane; x < GROUP_MAX; x += 32) {
             const uint64_t i = (uint64_t)g * GROUP_MAX + x;
-            const unsigned long long key = level == 0 ? (i < Q.n_scores ? score_key(Q, S, (uint32_t)i) : 0) : i < below ? Q.maxima[level - 1][i] : 0;
+            const unsigned long long key = level == 0  ? (i < Q.n_scores ? score_key(Q, S, (uint32_t)i) : 0)
+                                           : i < below ? Q.maxima[level - 1][i]
+                                                       : 0;
             most = key > most ? key : most;
         }
         most = warp_max(most);
@@ -457,7 +488,8 @@ void named_choose_best(const named_group &G, uint32_t most, cudaStream_t stream)
     extract<<<G.n, GROUP_MAX, 0, stream>>>(G);
 }
 
-static __global__ void __launch_bounds__(THREADS) gather(const __grid_constant__ named_group G, uint32_t q, unsigned long long *keys)
+static __global__ void __launch_bounds__(THREADS)
+    gather(const __grid_constant__ named_group G, uint32_t q, unsigned long long *keys)
 {
     const named_query &Q = G.queries[q];
     const named_state *S = &G.states[q];
@@ -472,7 +504,8 @@ void named_gather(const named_group &G, uint32_t q, uint32_t n_scores, unsigned 
     gather<<<grid_for(1, blocks_of(n_scores, THREADS)), THREADS, 0, stream>>>(G, q, keys);
 }
 
-static __global__ void __launch_bounds__(THREADS) answer(const __grid_constant__ named_group G, uint32_t q, const unsigned long long *sorted)
+static __global__ void __launch_bounds__(THREADS)
+    answer(const __grid_constant__ named_group G, uint32_t q, const unsigned long long *sorted)
 {
     const named_query &Q = G.queries[q];
     const uint32_t n = min(Q.k, Q.n_scores);

@@ -1,11 +1,11 @@
-/* The host side of named algorithms: plans in groups that fit their memory, and the steps of a group, timed. */
+/* The host side of named algorithms: plans in groups that fit their memory, and the steps of a
+ * group, timed. */
 #include "query/ding2009/taat.cuh"
-
 
 namespace gx {
 
-constexpr uint32_t MAX_GROUP = 256;                /* queries */
-constexpr uint64_t GROUP_BYTES = 1u << 30;         /* of their arrays, unless a query alone needs more */
+constexpr uint32_t MAX_GROUP = 256;        /* queries */
+constexpr uint64_t GROUP_BYTES = 1u << 30; /* of their arrays, unless a query alone needs more */
 constexpr uint64_t MAX_GROUP_TERMS = 1u << 14;
 constexpr uint32_t ALIGNMENT = 256, MAX_MARKS = 1u << 13;
 
@@ -34,7 +34,7 @@ struct named_space {
     cudaStream_t stream;
     cudaEvent_t done;
     gpu_calls *calls; /* of the run under way */
-    mark *marks; /* [MAX_MARKS], the first is where the others begin */
+    mark *marks;      /* [MAX_MARKS], the first is where the others begin */
     uint32_t n_marks, n_events;
 };
 
@@ -119,10 +119,16 @@ template <typename T> static void cut(cutter *c, T **out, uint64_t n)
     c->used += (n * sizeof(T) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-static uint32_t blocks_in(const gx_index *ix, uint32_t df) { return (df - 1) / ix->block_len + 1; }
+static uint32_t blocks_in(const gx_index *ix, uint32_t df)
+{
+    return (df - 1) / ix->block_len + 1;
+}
 
 /* Where PMF answers, AND is by candidates; all else by accumulators. */
-static bool by_candidates(const gx_plan *plan, gx_op op) { return op == GX_OP_AND && plan->algorithm == GX_ALGORITHM_PMF; }
+static bool by_candidates(const gx_plan *plan, gx_op op)
+{
+    return op == GX_OP_AND && plan->algorithm == GX_ALGORITHM_PMF;
+}
 
 /* The query's arrays, as far as bounds go. */
 static void cut_query(cutter *c, const gx_index *ix, const gx_plan *plan, gx_op op, named_query *Q)
@@ -173,7 +179,10 @@ static uint64_t query_bytes(const gx_index *ix, const gx_plan *plan, gx_op op)
     return c.used;
 }
 
-static uint64_t sort_keys_bytes(uint32_t n_scores) { return 2 * ((uint64_t)n_scores * 8 + ALIGNMENT); }
+static uint64_t sort_keys_bytes(uint32_t n_scores)
+{
+    return 2 * ((uint64_t)n_scores * 8 + ALIGNMENT);
+}
 
 static void describe_term(const gpu_state *s, const gx_plan_term *t, named_term *out)
 {
@@ -208,8 +217,8 @@ static bool same_kind(const gx_plan *plans, const named_job *a, const named_job 
 }
 
 /* Describe as many of jobs[n] as fit. */
-static gx_status fill_group(named_space *sp, const gpu_state *s, const gx_plan *plans, const named_job *jobs, uint32_t n, group *g,
-                            gx_error *err)
+static gx_status fill_group(named_space *sp, const gpu_state *s, const gx_plan *plans, const named_job *jobs,
+                            uint32_t n, group *g, gx_error *err)
 {
     const gx_index *ix = s->ix;
     uint64_t bytes = 0, keys = 0;
@@ -282,11 +291,11 @@ static gx_status end_step(named_space *sp, gx_step step, gx_error *err)
     return GX_OK;
 }
 
-#define END(step)                                            \
-    do {                                                     \
-        const gx_status st_ = end_step(sp, (step), err);     \
-        if (st_ != GX_OK)                                    \
-            return st_;                                      \
+#define END(step)                                                                                                      \
+    do {                                                                                                               \
+        const gx_status st_ = end_step(sp, (step), err);                                                               \
+        if (st_ != GX_OK)                                                                                              \
+            return st_;                                                                                                \
     } while (0)
 
 static gx_status launch_candidates(named_space *sp, const gpu_state *s, const group *g, gx_error *err)
@@ -349,7 +358,8 @@ static gx_status launch_accumulators(named_space *sp, const gpu_state *s, const 
 /* Those of great k: all keys sorted. */
 static gx_status sort_all(named_space *sp, const group *g, gx_error *err)
 {
-    unsigned long long *const keys = g->G.answers + (g->n_answers + ALIGNMENT / 8 - 1) / (ALIGNMENT / 8) * (ALIGNMENT / 8);
+    unsigned long long *const keys =
+        g->G.answers + (g->n_answers + ALIGNMENT / 8 - 1) / (ALIGNMENT / 8) * (ALIGNMENT / 8);
     unsigned long long *const sorted = keys + (g->sort_n + ALIGNMENT / 8 - 1) / (ALIGNMENT / 8) * (ALIGNMENT / 8);
     for (uint32_t q = 0; q < g->n; ++q) {
         const named_query *Q = &sp->queries[q];
@@ -367,8 +377,10 @@ static gx_status launch_group(named_space *sp, const gpu_state *s, const group *
     const cudaStream_t stream = sp->stream;
     sp->n_marks = 0;
     END(GX_STEP_INITIALIZE);
-    TRY("copying queries", cudaMemcpyAsync(sp->d_queries, sp->queries, g->n * sizeof *sp->queries, cudaMemcpyHostToDevice, stream));
-    TRY("copying queries", cudaMemcpyAsync(sp->d_terms, sp->terms, g->n_terms * sizeof *sp->terms, cudaMemcpyHostToDevice, stream));
+    TRY("copying queries",
+        cudaMemcpyAsync(sp->d_queries, sp->queries, g->n * sizeof *sp->queries, cudaMemcpyHostToDevice, stream));
+    TRY("copying queries",
+        cudaMemcpyAsync(sp->d_terms, sp->terms, g->n_terms * sizeof *sp->terms, cudaMemcpyHostToDevice, stream));
     TRY("clearing counts", cudaMemsetAsync(sp->d_states, 0, g->n * sizeof *sp->states, stream));
     gx_status st = g->candidates ? launch_candidates(sp, s, g, err) : launch_accumulators(sp, s, g, err);
     if (st == GX_OK && g->sort_n)
@@ -377,8 +389,10 @@ static gx_status launch_group(named_space *sp, const gpu_state *s, const group *
         return st;
     END(GX_STEP_TOP_K);
     TRY("starting a search", cudaGetLastError());
-    TRY("copying results", cudaMemcpyAsync(sp->answers, g->G.answers, g->n_answers * 8, cudaMemcpyDeviceToHost, stream));
-    TRY("copying results", cudaMemcpyAsync(sp->states, sp->d_states, g->n * sizeof *sp->states, cudaMemcpyDeviceToHost, stream));
+    TRY("copying results",
+        cudaMemcpyAsync(sp->answers, g->G.answers, g->n_answers * 8, cudaMemcpyDeviceToHost, stream));
+    TRY("copying results",
+        cudaMemcpyAsync(sp->states, sp->d_states, g->n * sizeof *sp->states, cudaMemcpyDeviceToHost, stream));
     TRY("timing", cudaEventRecord(sp->done, stream));
     sp->calls->parts += 1;
     return GX_OK;
@@ -405,8 +419,8 @@ static void add_work(const named_space *sp, const group *g, gx_work *work)
 }
 
 /* Answer jobs[n]. AND-then-OR's that AND does not answer go to again[*n_again], as OR's. */
-static gx_status run_jobs(named_space *sp, const gpu_state *s, const gx_plan *plans, const named_job *jobs, uint32_t n, gx_hits *hits,
-                          named_job *again, uint32_t *n_again, gx_work *work, gx_error *err)
+static gx_status run_jobs(named_space *sp, const gpu_state *s, const gx_plan *plans, const named_job *jobs, uint32_t n,
+                          gx_hits *hits, named_job *again, uint32_t *n_again, gx_work *work, gx_error *err)
 {
     gx_status st = GX_OK;
     group g;
@@ -435,8 +449,8 @@ static gx_status run_jobs(named_space *sp, const gpu_state *s, const gx_plan *pl
     return st;
 }
 
-gx_status named_run(named_space **space, const gpu_state *s, gpu_calls *calls, const gx_plan *plans, uint32_t n, gx_hits *hits,
-                    gx_work *work, gx_error *err)
+gx_status named_run(named_space **space, const gpu_state *s, gpu_calls *calls, const gx_plan *plans, uint32_t n,
+                    gx_hits *hits, gx_work *work, gx_error *err)
 {
     gx_status st = GX_OK;
     uint32_t n_jobs = 0, n_again = 0, n_none = 0;

@@ -1,10 +1,11 @@
 /* histogram.h: how values (latencies in ns) are distributed, in constant memory, to three digits.
  *
- * Values below 1024 have a bucket each; above, every power of two has 512 buckets of equal width, so that a bucket's
- * ends differ by less than 0.2 % (HdrHistogram's layout). Count, sum, least and greatest value are exact.
+ * Values below 1024 have a bucket each; above, every power of two has 512 buckets of equal width,
+ * so that a bucket's ends differ by less than 0.2 % (HdrHistogram's layout). Count, sum, least and
+ * greatest value are exact.
  */
-#ifndef GX_HISTOGRAM_H
-#define GX_HISTOGRAM_H
+#ifndef GX_QUERY_EVAL_HISTOGRAM_H
+#define GX_QUERY_EVAL_HISTOGRAM_H
 
 #include <stdint.h>
 
@@ -21,7 +22,8 @@ typedef struct gx_histogram {
 void gx_histogram_add(gx_histogram *h, uint64_t value, uint64_t count);
 void gx_histogram_merge(gx_histogram *into, const gx_histogram *from);
 
-/* The least value v such that a share p (0 to 1) of all values is <= v, but for the bucket's width; 0 when empty. */
+/* The least value v such that a share p (0 to 1) of all values is <= v, but for the bucket's width;
+ * 0 when empty. */
 uint64_t gx_histogram_quantile(const gx_histogram *h, double p);
 double gx_histogram_mean(const gx_histogram *h);
 

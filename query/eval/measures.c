@@ -159,8 +159,8 @@ static double ndcg(const gx_ranking *r, size_t k)
 }
 
 typedef struct gx_measure_kind {
-    const char *name;  /* trec_eval's, without the cutoff */
-    const char *cut;   /* the name with a cutoff; NULL: takes none */
+    const char *name; /* trec_eval's, without the cutoff */
+    const char *cut;  /* the name with a cutoff; NULL: takes none */
     bool needs_cutoff, is_count;
     double (*value)(const gx_ranking *r, size_t k);
     const char *also[2]; /* other people's names */
@@ -235,7 +235,8 @@ static const gx_measure_kind *find_kind(const char *name, size_t len)
     return NULL;
 }
 
-/* "ndcg@10", "P.5", "ndcg_cut_10", or "map": kind and cutoff (0: none stated). A cutoff alone belongs to the kind before. */
+/* "ndcg@10", "P.5", "ndcg_cut_10", or "map": kind and cutoff (0: none stated). A cutoff alone
+ * belongs to the kind before. */
 static bool split_name(const char *item, size_t len, const gx_measure_kind **kind, uint32_t *cutoff)
 {
     size_t digits = len;
@@ -267,7 +268,8 @@ static gx_status parse_list(measure_list *l, const char *list, gx_error *err)
         if (len == strlen("official") && !strncmp(p, "official", len))
             st = parse_list(l, official, err);
         else if (len && !split_name(p, len, &kind, &cutoff))
-            st = gx_fail(err, GX_EUSAGE, "no measure \"%.*s\": there are num_q, num_ret, num_rel, num_rel_ret, map, "
+            st = gx_fail(err, GX_EUSAGE,
+                         "no measure \"%.*s\": there are num_q, num_ret, num_rel, num_rel_ret, map, "
                          "map@k, P@k, recall@k, success@k, ndcg, ndcg@k, Rprec, recip_rank and recip_rank@k",
                          (int)(len < 100 ? len : 100), p);
         else if (len && (cutoff || !kind->needs_cutoff))

@@ -12,7 +12,7 @@
 
 #define GUESS_BYTES (64u << 10)
 #define GUESS_LINES 100
-#define BINARY_NULS 16u   /* so many in the first window, */
+#define BINARY_NULS 16u    /* so many in the first window, */
 #define BINARY_SHARE 1000u /* and one byte in so many: it is no text */
 
 typedef struct text_buffer {
@@ -32,8 +32,8 @@ struct gx_log {
     gx_log_form form;
     gx_log_encoding encoding;
     gx_log_counts counts;
-    uint64_t line;    /* of the line at hand */
-    text_buffer utf8; /* the line at hand, converted */
+    uint64_t line;         /* of the line at hand */
+    text_buffer utf8;      /* the line at hand, converted */
     text_buffer id, title; /* of the topic, or object, at hand */
     topic topic;
 };
@@ -68,7 +68,7 @@ bool gx_log_encoding_find(const char *name, gx_log_encoding *out)
 
 static gx_status refuse(gx_log *log, uint64_t line, const char *why, gx_error *err)
 {
-    log->counts.bad++;
+    ++log->counts.bad;
     return gx_fail(err, GX_EINPUT, "%s:%" PRIu64 ": %s", log->path, line, why);
 }
 
@@ -108,7 +108,8 @@ static size_t valid_prefix(const char *p, size_t n)
             continue;
         }
         utf8proc_int32_t code;
-        const utf8proc_ssize_t len = utf8proc_iterate((const utf8proc_uint8_t *)p + i, (utf8proc_ssize_t)(n - i), &code);
+        const utf8proc_ssize_t len =
+            utf8proc_iterate((const utf8proc_uint8_t *)p + i, (utf8proc_ssize_t)(n - i), &code);
         if (len <= 0)
             break;
         i += (size_t)len;
@@ -161,7 +162,7 @@ static gx_status next_line(gx_log *log, char **line, size_t *n, bool *found, gx_
     if (log->encoding == GX_LOG_UTF8 ? valid : valid && log->encoding == GX_LOG_AUTO) {
         st = assign(&log->utf8, *line, *n, err);
     } else if (log->encoding == GX_LOG_UTF8) {
-        log->counts.invalid++;
+        ++log->counts.invalid;
         st = replace_invalid(&log->utf8, *line, *n, err);
     } else {
         st = from_latin1(&log->utf8, *line, *n, err);
@@ -189,7 +190,7 @@ static gx_status give(gx_log *log, gx_log_query *q, uint64_t line, const char *i
         if (st != GX_OK)
             return st;
     }
-    log->counts.queries++;
+    ++log->counts.queries;
     log->counts.empty += strspn(text, " \t\r\n\f\v") == len;
     *q = (gx_log_query){log->id.p, text, id_len, len, line};
     return GX_OK;
@@ -207,8 +208,10 @@ static gx_status parse_keyed(gx_log *log, gx_log_query *q, const char *line, siz
 {
     const char *sep = memchr(line, separator, n);
     if (!sep)
-        return refuse(log, log->line, separator == ':' ? "no \":\" between the query's number and its text"
-                                                       : "no tab between the query's id and its text", err);
+        return refuse(log, log->line,
+                      separator == ':' ? "no \":\" between the query's number and its text"
+                                       : "no tab between the query's id and its text",
+                      err);
     const char *id = line, *end = sep;
     while (id < end && *id == ' ')
         ++id;
@@ -240,7 +243,7 @@ static gx_status give_object(gx_log *log, gx_log_query *q, const json_t *object,
     for (size_t i = 0; i < log->title.n; ++i)
         if (!log->title.p[i]) {
             log->title.p[i] = ' ';
-            log->counts.nuls++;
+            ++log->counts.nuls;
         }
     if (!id)
         return give_numbered(log, q, log->title.p, log->title.n, err);
@@ -289,7 +292,8 @@ static const char *next_tag(const char *p)
     return p;
 }
 
-/* Append the text up to the next tag, without the label that older topics put before it ("Number:", "Topic:"). */
+/* Append the text up to the next tag, without the label that older topics put before it ("Number:",
+ * "Topic:"). */
 static gx_status take_field(text_buffer *b, const char *p, const char *label, gx_error *err)
 {
     const char *end = next_tag(p);
@@ -429,8 +433,10 @@ static gx_status refuse_binary(const gx_log *log, gx_error *err)
     const gx_input *in = &log->in;
     if (in->nul_bytes < BINARY_NULS || in->nul_bytes < in->bytes / BINARY_SHARE)
         return GX_OK;
-    return gx_fail(err, GX_EINPUT, "%s: byte %" PRIu64 " is NUL, the first of %" PRIu64 " in the first %" PRIu64
-                   ": this is no query log but a binary file", log->path, in->first_nul, in->nul_bytes, in->bytes);
+    return gx_fail(err, GX_EINPUT,
+                   "%s: byte %" PRIu64 " is NUL, the first of %" PRIu64 " in the first %" PRIu64
+                   ": this is no query log but a binary file",
+                   log->path, in->first_nul, in->nul_bytes, in->bytes);
 }
 
 gx_status gx_log_open(gx_log **out, const char *path, gx_log_form form, gx_log_encoding encoding, gx_error *err)
@@ -477,7 +483,7 @@ gx_status gx_log_next(gx_log *log, gx_log_query *q, bool *more, gx_error *err)
     *more = true;
     if (log->form == GX_LOG_TOPICS)
         return next_topic(log, q, more, err);
-    for (;; log->counts.blank++) {
+    for (;; ++log->counts.blank) {
         const gx_status st = next_line(log, &line, &n, more, err);
         if (st != GX_OK || !*more)
             return st;

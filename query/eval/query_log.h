@@ -4,17 +4,19 @@
  *   efficiency    17:land rover series 11a                          17
  *   tsv           17<TAB>land rover series 11a                      17
  *   lines         land rover series 11a                             its line number
- *   jsonl         {"id": "17", "query": "land rover ..."}           id, _id, qid or query_id; else the line number
+ *   jsonl         {"id": "17", "query": "land rover ..."}           id, _id, qid or query_id; else
+ *                 the line number
  *                                                                   text: query, text or title
  *   topics        <top> <num> Number: 17 <title> land rover </top>  17
  *
- * Text comes out as UTF-8. A line that is not valid UTF-8 is taken as Latin-1 (Windows-1252, as on the Web) unless told
- * otherwise. CRLF, a BOM, single NUL bytes (made blanks), queries that have an id and no text and a missing last newline are
- * fine; lines of nothing but white space are passed over and counted. With many NUL bytes at its beginning (16, and one in a
- * thousand), a file is no text.
+ * Text comes out as UTF-8. A line that is not valid UTF-8 is taken as Latin-1 (Windows-1252, as on
+ * the Web) unless told otherwise. CRLF, a BOM, single NUL bytes (made blanks), queries that have an
+ * id and no text and a missing last newline are fine; lines of nothing but white space are passed
+ * over and counted. With many NUL bytes at its beginning (16, and one in a thousand), a file is no
+ * text.
  */
-#ifndef GX_LOG_H
-#define GX_LOG_H
+#ifndef GX_QUERY_EVAL_QUERY_LOG_H
+#define GX_QUERY_EVAL_QUERY_LOG_H
 
 #include "engine/gpuidx.h"
 
@@ -50,20 +52,21 @@ typedef struct gx_log_query {
 
 typedef struct gx_log_counts {
     uint64_t queries, empty, bad; /* empty: queries without text; bad: lines refused */
-    uint64_t blank;   /* lines passed over, those between topics not counted */
-    uint64_t latin1;  /* lines converted from Latin-1 */
-    uint64_t invalid; /* lines in which invalid UTF-8 was replaced */
-    uint64_t nuls;    /* NUL bytes made blanks */
+    uint64_t blank;               /* lines passed over, those between topics not counted */
+    uint64_t latin1;              /* lines converted from Latin-1 */
+    uint64_t invalid;             /* lines in which invalid UTF-8 was replaced */
+    uint64_t nuls;                /* NUL bytes made blanks */
 } gx_log_counts;
 
 typedef struct gx_log gx_log;
 
-/* path "-": stdin. GX_ENOTFOUND, GX_EIO, GX_ENOMEM; GX_EINPUT for a file that looks like none (UTF-16, many NULs). */
+/* path "-": stdin. GX_ENOTFOUND, GX_EIO, GX_ENOMEM; GX_EINPUT for a file that looks like none
+ * (UTF-16, many NULs). */
 gx_status gx_log_open(gx_log **out, const char *path, gx_log_form form, gx_log_encoding encoding, gx_error *err);
 void gx_log_close(gx_log *log);
 
-/* The next query. *more is false, and *q untouched, at the end. GX_EINPUT ("path:line: ...") refuses one line or topic;
- * the caller may go on with the next. GX_EIO, GX_ENOMEM end it. */
+/* The next query. *more is false, and *q untouched, at the end. GX_EINPUT ("path:line: ...")
+ * refuses one line or topic; the caller may go on with the next. GX_EIO, GX_ENOMEM end it. */
 gx_status gx_log_next(gx_log *log, gx_log_query *q, bool *more, gx_error *err);
 
 gx_log_form gx_log_get_form(const gx_log *log); /* as given or guessed, never GX_LOG_GUESS */

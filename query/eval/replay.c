@@ -13,8 +13,8 @@
 #include "query/session.h"
 
 #define BATCH_KEYS ((size_t)4 << 20) /* most results of a batch, unless it is one query */
-#define WAITING_KEYS 65536u /* results a thread that wait to be written, so that the others' order holds; */
-#define MAX_WAITING 64u     /* and batches */
+#define WAITING_KEYS 65536u          /* results a thread that wait to be written, so that the others' order holds; */
+#define MAX_WAITING 64u              /* and batches */
 #define SHOWN_DIFFERENCES 5
 #define SLICE_NS 100000000u /* of a wait for what is due: after each, has the caller cancelled? */
 #define SPIN_NS 100000u     /* the end of that wait, spent awake: waking up takes as long as a search */
@@ -41,7 +41,7 @@ typedef struct replay {
 
     pthread_mutex_t log_lock; /* of these four; whoever holds it may wait for what is due. Taken before lock */
     gx_log *log;
-    uint64_t n_read, taken;   /* queries, batches */
+    uint64_t n_read, taken; /* queries, batches */
     bool ended;
 
     pthread_mutex_t lock; /* of what follows */
@@ -68,11 +68,11 @@ typedef struct worker {
     gx_session *session, *other, *exhaustive;
     uint64_t seq;
     uint32_t n;
-    batch_query *queries;      /* [batch] */
-    gx_plan *plans;            /* [batch] */
-    gx_hits *hits, *again;     /* [batch] */
+    batch_query *queries;        /* [batch] */
+    gx_plan *plans;              /* [batch] */
+    gx_hits *hits, *again;       /* [batch] */
     uint64_t *keys, *keys_again; /* [batch * max_k] */
-    char *bytes;               /* ids and texts */
+    char *bytes;                 /* ids and texts */
     size_t n_bytes, max_bytes;
     gx_run_text lines;
     gx_replay_stages stages;
@@ -206,7 +206,7 @@ static gx_status fill(worker *w, gx_error *err)
             break;
         }
         const bool wanted = r->kind != VERIFY || r->n_read % opt->verify_every == 0;
-        r->n_read++;
+        ++r->n_read;
         const gx_status kept = wanted ? keep(w, &q, due, err) : GX_OK;
         if (kept != GX_OK)
             return kept;
@@ -254,7 +254,7 @@ static bool plan(worker *w)
             if (r->opt->skip_bad) {
                 if (r->kind == MEASURE)
                     say(r, err.text);
-                w->impossible++;
+                ++w->impossible;
                 st = gx_plan_make(&w->plans[i], r->ix, "", 0, &r->opt->query, &err);
             }
         }
@@ -315,14 +315,15 @@ static bool format(worker *w)
 static void count_delivered(replay *r, uint32_t n)
 {
     static const char *const doing[] = {"warming up", "replaying", "verifying"};
-    r->delivered++;
+    ++r->delivered;
     r->n_done += n;
     if (r->opt->progress)
         r->opt->progress(r->opt->user, doing[r->kind], r->n_done);
     pthread_cond_broadcast(&r->moved);
 }
 
-/* Write what waits and is next, unless another thread does; the lock is held, but not while it writes. */
+/* Write what waits and is next, unless another thread does; the lock is held, but not while it
+ * writes. */
 static gx_status write_waiting(replay *r, gx_error *err)
 {
     gx_status st = GX_OK;
@@ -342,8 +343,8 @@ static gx_status write_waiting(replay *r, gx_error *err)
     return st;
 }
 
-/* The batch's lines are written once those before are, by whichever thread has the last of these: a thread goes on unless too
- * many batches wait, so that a slow query holds up nobody. */
+/* The batch's lines are written once those before are, by whichever thread has the last of these: a
+ * thread goes on unless too many batches wait, so that a slow query holds up nobody. */
 static bool deliver(worker *w)
 {
     replay *r = w->r;
@@ -623,8 +624,9 @@ static gx_status check_options(const gx_replay_options *opt, gx_error *err)
     if (!(opt->rate >= 0))
         return gx_fail(err, GX_EUSAGE, "the rate is a number of queries a second, at least 0");
     if (!strcmp(opt->log, "-") && (opt->runs > 1 || opt->warmup || opt->verify_every))
-        return gx_fail(err, GX_EUSAGE, "standard input can be read only once: for several runs, a warm-up or verifying, "
-                                       "write the log to a file first");
+        return gx_fail(err, GX_EUSAGE,
+                       "standard input can be read only once: for several runs, a warm-up or "
+                       "verifying, write the log to a file first");
     return gx_query_options_check(&opt->query, err);
 }
 

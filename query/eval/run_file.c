@@ -14,9 +14,26 @@
 
 /* ---- numbers ---- */
 
-static const uint64_t powers_of_10[] = { /* up to 10^17 */
-    1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000, 1000000000, 10000000000, 100000000000,
-    1000000000000, 10000000000000, 100000000000000, 1000000000000000, 10000000000000000, 100000000000000000,
+static const uint64_t powers_of_10[] = {
+    /* up to 10^17 */
+    1,
+    10,
+    100,
+    1000,
+    10000,
+    100000,
+    1000000,
+    10000000,
+    100000000,
+    1000000000,
+    10000000000,
+    100000000000,
+    1000000000000,
+    10000000000000,
+    100000000000000,
+    1000000000000000,
+    10000000000000000,
+    100000000000000000,
 };
 
 /* Digits of n, at least width of them. */
@@ -32,7 +49,8 @@ static char *put_digits(char *p, uint64_t n, int width)
     return p;
 }
 
-/* The number as an integer of 10^-decimals, rounded; decimals chosen so that it has nine digits, or ten. */
+/* The number as an integer of 10^-decimals, rounded; decimals chosen so that it has nine digits, or
+ * ten. */
 size_t gx_run_score(char *p, float score)
 {
     int exponent;
@@ -144,7 +162,8 @@ gx_status gx_run_open(gx_run **out, const char *path, gx_error *err)
         run->fd = open(run->aside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     }
     if (run->fd < 0) {
-        const gx_status bad = gx_fail(err, errno == ENOMEM ? GX_ENOMEM : GX_EIO, "cannot write %s: %s", path, strerror(errno));
+        const gx_status bad =
+            gx_fail(err, errno == ENOMEM ? GX_ENOMEM : GX_EIO, "cannot write %s: %s", path, strerror(errno));
         free(run->aside);
         run->aside = NULL;
         gx_run_close(run);

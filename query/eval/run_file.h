@@ -1,11 +1,11 @@
 /* run_file.h: writing a TREC run, fast: "qid Q0 docno rank score tag", a line an answer.
  *
- * Lines are formatted into the caller's buffer (gx_run_text, one a thread), and buffers are written in the order of
- * their queries. A score is printed with nine significant digits, which read back as the same float. A file is written
- * beside its place and renamed when it is complete.
+ * Lines are formatted into the caller's buffer (gx_run_text, one a thread), and buffers are written
+ * in the order of their queries. A score is printed with nine significant digits, which read back
+ * as the same float. A file is written beside its place and renamed when it is complete.
  */
-#ifndef GX_RUNFILE_H
-#define GX_RUNFILE_H
+#ifndef GX_QUERY_EVAL_RUN_FILE_H
+#define GX_QUERY_EVAL_RUN_FILE_H
 
 #include "engine/gpuidx.h"
 
@@ -14,8 +14,8 @@ typedef struct gx_run_text { /* all zero: empty */
     size_t n, cap;
 } gx_run_text;
 
-/* Append the lines of one query's answers: keys as gx_key makes them, best first; a score's float is score *
- * 2^-exponent. Blanks and control characters in ids become "_". GX_ENOMEM. */
+/* Append the lines of one query's answers: keys as gx_key makes them, best first; a score's float
+ * is score * 2^-exponent. Blanks and control characters in ids become "_". GX_ENOMEM. */
 gx_status gx_run_append(gx_run_text *text, const gx_index *ix, const char *qid, size_t qid_len, const uint64_t *keys,
                         uint32_t n, int exponent, const char *tag, gx_error *err);
 /* The score alone: at most 24 bytes at p; returns how many. score finite >= 0. */

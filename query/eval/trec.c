@@ -35,8 +35,8 @@ static unsigned cut(char *line, char *fields[MAX_FIELDS + 1])
     }
 }
 
-/* A relevance or a score; false with a reason if the field is none. Scores are floats, as trec_eval holds them, because
- * that decides what is a tie. */
+/* A relevance or a score; false with a reason if the field is none. Scores are floats, as trec_eval
+ * holds them, because that decides what is a tie. */
 static bool parse_value(float *out, const char *field, gx_trec_kind kind, const char **why)
 {
     char *end;

@@ -4,11 +4,11 @@
  *
  *   file --gx_trec_read--> rows by qid, then docno;  topics[t] is one qid's rows [first, first + n)
  *
- * Fields are separated by blanks or tabs; CRLF, a BOM, blank lines and compressed files are fine. Order of qids and
- * docnos is that of their bytes, as in trec_eval.
+ * Fields are separated by blanks or tabs; CRLF, a BOM, blank lines and compressed files are fine.
+ * Order of qids and docnos is that of their bytes, as in trec_eval.
  */
-#ifndef GX_TREC_H
-#define GX_TREC_H
+#ifndef GX_QUERY_EVAL_TREC_H
+#define GX_QUERY_EVAL_TREC_H
 
 #include "engine/gpuidx.h"
 
@@ -32,9 +32,9 @@ typedef struct gx_trec_table {
     char *text; /* the file's bytes, cut into fields */
 } gx_trec_table;
 
-/* path "-": stdin. GX_ENOTFOUND, GX_EIO, GX_ENOMEM; GX_EINPUT with "path:line: what is wrong" for a line that does not
- * have its fields, a relevance or score that is no number, a document named twice for one query. An empty file is an
- * empty table. */
+/* path "-": stdin. GX_ENOTFOUND, GX_EIO, GX_ENOMEM; GX_EINPUT with "path:line: what is wrong" for a
+ * line that does not have its fields, a relevance or score that is no number, a document named
+ * twice for one query. An empty file is an empty table. */
 gx_status gx_trec_read(gx_trec_table *out, const char *path, gx_trec_kind kind, gx_error *err);
 void gx_trec_free(gx_trec_table *t);
 

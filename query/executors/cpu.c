@@ -1,4 +1,5 @@
-/* cpu.c: the CPU executor: the derived lists as its state, a searcher as each thread's workspace. */
+/* cpu.c: the CPU executor: the derived lists as its state, a searcher as each thread's workspace.
+ * */
 #include "query/exec.h"
 
 #include <stdio.h>
@@ -67,8 +68,9 @@ static void cpu_exec_close(void *exec)
     gx_cpu_searcher_close(exec);
 }
 
-/* Whether threshold and maps can be expected to spare more than they cost. They spare little when most documents are
- * wanted; but short lists are better searched even so, because accumulators cost a pass over all documents. */
+/* Whether threshold and maps can be expected to spare more than they cost. They spare little when
+ * most documents are wanted; but short lists are better searched even so, because accumulators cost
+ * a pass over all documents. */
 static bool worth_pruning(const gx_plan *plan, uint64_t n_postings, uint32_t n_docs)
 {
     return plan->prune && plan->n_terms <= GX_CPU_MAX_LISTS && (plan->k <= n_postings / 8 || n_postings <= n_docs / 4);
@@ -125,5 +127,5 @@ static gx_status cpu_run(void *exec, const gx_plan *plans, uint32_t n, gx_hits *
     return st;
 }
 
-const gx_exec_ops gx_exec_cpu = {"cpu", cpu_state_open, cpu_state_close, cpu_describe, cpu_exec_open, cpu_exec_close,
-                                 cpu_run};
+const gx_exec_ops gx_exec_cpu = {"cpu",         cpu_state_open, cpu_state_close, cpu_describe,
+                                 cpu_exec_open, cpu_exec_close, cpu_run};

@@ -1,18 +1,21 @@
 /* The GPU executor: batches of plans on their way through the GPU.
  *
- *   plans -> parts of a batch: descriptors in pinned memory -> copy in -> begin -> search [-> search of AND's failures as OR]
+ *   plans -> parts of a batch: descriptors in pinned memory -> copy in -> begin -> search [->
+ *   search of AND's failures as OR]
  *         -> select -> copy out -> the caller's keys
  *
- * Up to three parts are under way at a time: while the GPU works on them, the host describes the next. Nothing is allocated and
- * nothing is waited for between a part's first copy and its last. A query whose candidates overflowed their room is run
- * again with room for every document, beginning at the threshold that it reached.
+ * Up to three parts are under way at a time: while the GPU works on them, the host describes the
+ * next. Nothing is allocated and nothing is waited for between a part's first copy and its last. A
+ * query whose candidates overflowed their room is run again with room for every document, beginning
+ * at the threshold that it reached.
  */
 #include "query/executors/gpu.cuh"
 
 using namespace gx;
 
 constexpr uint64_t MAX_ITEMS = 3u << 20, MAX_CANDIDATES = 16u << 20; /* of a part, unless a query alone needs more */
-constexpr uint32_t FIRST_PART = 128, PART_GROWTH = 8; /* queries of a run's first part; how many times larger the next may be */
+/* queries of a run's first part; how many times larger the next may be */
+constexpr uint32_t FIRST_PART = 128, PART_GROWTH = 8;
 constexpr uint32_t FINE_MOST = 512; /* a run of so many queries has fine items (describe_items) */
 
 /* ---- room ---- */
@@ -38,8 +41,8 @@ static uint64_t item_room(const gx_index *ix)
 
 uint64_t gx::exec_bytes(const gx_index *ix)
 {
-    const uint64_t part = DESCRIBED_BYTES + MAX_QUERIES * (sizeof(gpu_query_state) + BINS * 4) + item_room(ix) * sizeof(gpu_item) +
-                          (candidate_room(ix) + answer_room(ix)) * 8;
+    const uint64_t part = DESCRIBED_BYTES + MAX_QUERIES * (sizeof(gpu_query_state) + BINS * 4) +
+                          item_room(ix) * sizeof(gpu_item) + (candidate_room(ix) + answer_room(ix)) * 8;
     return N_PARTS * part;
 }
 
@@ -48,7 +51,7 @@ uint64_t gx::exec_bytes(const gx_index *ix)
 static void close_part(part *p)
 {
     void *const pinned[] = {p->described, p->results, p->answers, p->counts};
-    void *const device[] = {p->d_described, p->d_items, p->d_states, p->d_histograms, p->d_next,
+    void *const device[] = {p->d_described,  p->d_items,   p->d_states, p->d_histograms, p->d_next,
                             p->d_candidates, p->d_answers, p->d_counts, p->sort_scratch};
     if (p->stream)
         (void)cudaStreamSynchronize(p->stream);
@@ -100,7 +103,8 @@ static gx_status open_part(gpu_exec *x, part *p, gx_error *err)
     TRY("memory for a session", device_alloc(&p->d_counts, N_COUNTS));
     TRY("making a stream", cudaStreamCreateWithFlags(&p->stream, cudaStreamNonBlocking));
     for (int i = 0; i < 4; ++i)
-        TRY("making an event", cudaEventCreateWithFlags(&p->events[i], i == 3 ? cudaEventDisableTiming : cudaEventDefault));
+        TRY("making an event",
+            cudaEventCreateWithFlags(&p->events[i], i == 3 ? cudaEventDisableTiming : cudaEventDefault));
     return GX_OK;
 }
 
@@ -161,25 +165,30 @@ static uint32_t choose_item_blocks(const gpu_exec *x, const part *p, const uint3
     return n < most ? n : most;
 }
 
-/* Sort the answers that select left unsorted, by way of their own candidates, which are not needed any more. */
+/* Sort the answers that select left unsorted, by way of their own candidates, which are not needed
+ * any more. */
 static gx_status sort_large(part *p, gx_error *err)
 {
     for (uint32_t q = 0; q < p->n_queries; ++q) {
         const gpu_query *Q = &p->queries[q];
         if (Q->k <= SORTED_K)
             continue;
-        TRY("sorting results", sort_keys(p->sort_scratch, p->sort_bytes, p->d_answers + Q->answer, p->d_candidates + Q->candidates,
-                                         Q->k, p->stream));
-        TRY("sorting results", cudaMemcpyAsync(p->d_answers + Q->answer, p->d_candidates + Q->candidates, (size_t)Q->k * 8,
-                                               cudaMemcpyDeviceToDevice, p->stream));
+        TRY("sorting results", sort_keys(p->sort_scratch, p->sort_bytes, p->d_answers + Q->answer,
+                                         p->d_candidates + Q->candidates, Q->k, p->stream));
+        TRY("sorting results", cudaMemcpyAsync(p->d_answers + Q->answer, p->d_candidates + Q->candidates,
+                                               (size_t)Q->k * 8, cudaMemcpyDeviceToDevice, p->stream));
     }
     return GX_OK;
 }
 
 /* Where the copy of what is described at here will be. */
-static char *on_device(const part *p, void *here) { return p->d_described + ((char *)here - p->described); }
+static char *on_device(const part *p, void *here)
+{
+    return p->d_described + ((char *)here - p->described);
+}
 
-static gx_status launch_part(gpu_exec *x, part *p, const uint32_t *drivers, uint32_t *active, unmade *lists, gx_error *err)
+static gx_status launch_part(gpu_exec *x, part *p, const uint32_t *drivers, uint32_t *active, unmade *lists,
+                             gx_error *err)
 {
     const gpu_state *s = x->s;
     const cudaStream_t stream = p->stream;
@@ -199,10 +208,21 @@ static gx_status launch_part(gpu_exec *x, part *p, const uint32_t *drivers, uint
         p->items_end[l] = p->n_items;
     }
 
-    gpu_batch R = {(gpu_query *)on_device(p, p->queries), (gpu_term *)on_device(p, p->terms), p->d_items, 0, p->d_next, p->d_states,
-                   p->d_histograms, NULL, p->d_candidates, p->direct ? (unsigned long long *)p->answers : p->d_answers, p->results, p->d_counts};
-    TRY("copying queries", cudaMemcpyAsync(p->d_described, p->described, (size_t)((char *)(p->runs + p->n_runs) - p->described),
-                                           cudaMemcpyHostToDevice, stream));
+    gpu_batch R = {(gpu_query *)on_device(p, p->queries),
+                   (gpu_term *)on_device(p, p->terms),
+                   p->d_items,
+                   0,
+                   p->d_next,
+                   p->d_states,
+                   p->d_histograms,
+                   NULL,
+                   p->d_candidates,
+                   p->direct ? (unsigned long long *)p->answers : p->d_answers,
+                   p->results,
+                   p->d_counts};
+    TRY("copying queries",
+        cudaMemcpyAsync(p->d_described, p->described, (size_t)((char *)(p->runs + p->n_runs) - p->described),
+                        cudaMemcpyHostToDevice, stream));
     TRY("timing", cudaEventRecord(p->events[0], stream));
     begin_batch(R, (gpu_run *)on_device(p, p->runs), p->n_runs, p->n_queries, p->d_items, p->n_items, stream);
     const gpu_item *items = R.items;
@@ -225,7 +245,8 @@ static gx_status launch_part(gpu_exec *x, part *p, const uint32_t *drivers, uint
     if (greatest_sorted && (st = sort_large(p, err)) != GX_OK)
         return st;
     if (!p->direct && p->n_answers <= MAX_ANSWERS) /* else collect copies them */
-        TRY("copying results", cudaMemcpyAsync(p->answers, p->d_answers, p->n_answers * 8, cudaMemcpyDeviceToHost, stream));
+        TRY("copying results",
+            cudaMemcpyAsync(p->answers, p->d_answers, p->n_answers * 8, cudaMemcpyDeviceToHost, stream));
     TRY("timing", cudaEventRecord(p->events[2], stream));
     TRY("copying results", cudaMemcpyAsync(p->counts, R.counts, N_COUNTS * 8, cudaMemcpyDeviceToHost, stream));
     TRY("timing", cudaEventRecord(p->events[3], stream));
@@ -277,7 +298,10 @@ static gx_status collect(gpu_exec *x, part *p, const gx_plan *plans, gx_hits *hi
     for (uint32_t i = 0; i < p->n_jobs && st == GX_OK; ++i) {
         const placed *pl = &p->jobs[i];
         const bool second = pl->second != NO_QUERY && p->results[pl->first].count < p->queries[pl->first].k;
-        st = collect_query(x, p, pl, second ? pl->second : pl->first, pl->second == NO_QUERY ? pl->j.op : second ? GX_OP_OR : GX_OP_AND,
+        st = collect_query(x, p, pl, second ? pl->second : pl->first,
+                           pl->second == NO_QUERY ? pl->j.op
+                           : second               ? GX_OP_OR
+                                                  : GX_OP_AND,
                            hits, err);
         if (work)
             work->and_fell_to_or += second;
@@ -348,8 +372,8 @@ static uint32_t size_part(const gpu_exec *x, part *p, const gx_plan *plans, cons
         sum.items += one.items;
         sum.candidates += one.candidates;
         sum.answers += one.answers;
-        if (i && (sum.queries > MAX_QUERIES || sum.terms > MAX_TERMS || sum.runs > MAX_RUNS || sum.items > x->item_room ||
-                  sum.candidates > x->candidate_room || sum.answers > answers))
+        if (i && (sum.queries > MAX_QUERIES || sum.terms > MAX_TERMS || sum.runs > MAX_RUNS ||
+                  sum.items > x->item_room || sum.candidates > x->candidate_room || sum.answers > answers))
             break;
         if (one.candidates > x->candidate_room || one.answers > x->answer_room)
             break; /* of AND-then-OR with room for all: run_jobs parts them */
@@ -360,8 +384,8 @@ static uint32_t size_part(const gpu_exec *x, part *p, const gx_plan *plans, cons
     return i;
 }
 
-gx_status gx::add_query(gpu_exec *x, part *p, const gx_plan *plan, const job *j, bool all, uint32_t after, uint32_t *drivers,
-                           uint32_t *number, gx_error *err)
+gx_status gx::add_query(gpu_exec *x, part *p, const gx_plan *plan, const job *j, bool all, uint32_t after,
+                        uint32_t *drivers, uint32_t *number, gx_error *err)
 {
     const bounds *b = NULL;
     const gx_status st = plan->prune ? find_bounds(x, plan->norm, &b, err) : GX_OK;
@@ -373,8 +397,8 @@ gx_status gx::add_query(gpu_exec *x, part *p, const gx_plan *plan, const job *j,
 }
 
 /* Describe as many of jobs[n] as a part takes; *taken of them. */
-static gx_status fill_part(gpu_exec *x, part *p, const gx_plan *plans, const job *jobs, uint32_t n, uint32_t *drivers, uint32_t *taken,
-                           gx_work *work, gx_error *err)
+static gx_status fill_part(gpu_exec *x, part *p, const gx_plan *plans, const job *jobs, uint32_t n, uint32_t *drivers,
+                           uint32_t *taken, gx_work *work, gx_error *err)
 {
     gx_status st = GX_OK;
     *taken = size_part(x, p, plans, jobs, n);
@@ -394,7 +418,8 @@ static gx_status fill_part(gpu_exec *x, part *p, const gx_plan *plans, const job
     return st;
 }
 
-static gx_status run_jobs(gpu_exec *x, const gx_plan *plans, const job *jobs, uint32_t n, gx_hits *hits, gx_work *work, gx_error *err)
+static gx_status run_jobs(gpu_exec *x, const gx_plan *plans, const job *jobs, uint32_t n, gx_hits *hits, gx_work *work,
+                          gx_error *err)
 {
     uint32_t drivers[MAX_QUERIES], active[MAX_QUERIES];
     unmade lists[MAX_QUERIES];
@@ -403,8 +428,8 @@ static gx_status run_jobs(gpu_exec *x, const gx_plan *plans, const job *jobs, ui
         return run_few(x, plans, jobs, n, hits, work, err);
     send_away(x->s);
     x->fine = n <= FINE_MOST;
-    /* The first part is small, so that the GPU begins early; the next is large, since few launches are better than many. Where other
-     * sessions keep the GPU busy, one launch of all is best. */
+    /* The first part is small, so that the GPU begins early; the next is large, since few launches
+     * are better than many. Where other sessions keep the GPU busy, one launch of all is best. */
     const bool busy = __atomic_load_n(&x->s->running, __ATOMIC_RELAXED) > 1;
     for (uint32_t at = 0, turn = 0, most = busy ? MAX_QUERIES : FIRST_PART; at < n && st == GX_OK;
          turn = (turn + 1) % N_PARTS, most = PART_GROWTH * most < MAX_QUERIES ? PART_GROWTH * most : MAX_QUERIES) {
@@ -420,7 +445,9 @@ static gx_status run_jobs(gpu_exec *x, const gx_plan *plans, const job *jobs, ui
         uint32_t taken = 0;
         st = fill_part(x, p, plans, jobs + at, n - at < most + most / 2 ? n - at : most, drivers, &taken, work, err);
         if (st == GX_OK && taken == 0)
-            st = gx_fail(err, GX_ECUDA, "GPU: a query of %u terms and k = %u is larger than the session's memory; use the CPU engine",
+            st = gx_fail(err, GX_ECUDA,
+                         "GPU: a query of %u terms and k = %u is larger than the session's memory; "
+                         "use the CPU engine",
                          plan->n_terms, plan->k);
         if (st == GX_OK)
             st = launch_part(x, p, drivers, active, lists, err);
@@ -485,4 +512,3 @@ static gx_status cuda_run(void *exec, const gx_plan *plans, uint32_t n, gx_hits 
 extern "C" const gx_exec_ops gx_exec_cuda = {
     "gpu", gpu_state_open, gpu_state_close, gpu_state_describe, cuda_exec_open, cuda_exec_close, cuda_run,
 };
-

@@ -1,8 +1,8 @@
-/* gpu.cuh: an exec of the GPU executor, a thread's workspace, as what runs batches (executor.cu) and what runs a few queries
- * (small_batch.cu) share it.
+/* gpu.cuh: an exec of the GPU executor, a thread's workspace, as what runs batches (executor.cu)
+ * and what runs a few queries (small_batch.cu) share it.
  */
-#ifndef GX_GPU_EXEC_CUH
-#define GX_GPU_EXEC_CUH
+#ifndef GX_QUERY_EXECUTORS_GPU_CUH
+#define GX_QUERY_EXECUTORS_GPU_CUH
 
 #include "query/ding2009/taat.cuh"
 #include "query/gpu/sub_batch.cuh"
@@ -15,12 +15,12 @@ constexpr int N_PARTS = 3, MAX_BOUNDS = 16; /* sets of bounds in use at a time *
 
 /* Of a few queries, which are answered by way of the first part. */
 struct few_room {
-    gpu_query_state *d_states;   /* [FEW_QUERIES] */
-    uint32_t *d_histograms;      /* [2 * FEW_QUERIES * BINS] */
-    mailbox *mail;               /* to a kernel that stays, in pinned memory */
-    uint4 *d_mail;               /* [MAIL_PIECES] */
-    uint32_t message;            /* the number of the last one */
-    bool waits;                  /* a kernel was started that may wait for the next */
+    gpu_query_state *d_states; /* [FEW_QUERIES] */
+    uint32_t *d_histograms;    /* [2 * FEW_QUERIES * BINS] */
+    mailbox *mail;             /* to a kernel that stays, in pinned memory */
+    uint4 *d_mail;             /* [MAIL_PIECES] */
+    uint32_t message;          /* the number of the last one */
+    bool waits;                /* a kernel was started that may wait for the next */
 };
 
 struct gpu_exec {
@@ -29,12 +29,12 @@ struct gpu_exec {
     part parts[N_PARTS];
     few_room few;
     uint64_t candidate_room, answer_room, item_room;
-    bool was_last; /* before the run under way no other session's came since this one's */
-    bool fine; /* items of the run under way */
+    bool was_last;                   /* before the run under way no other session's came since this one's */
+    bool fine;                       /* items of the run under way */
     bounds *bounds_used[MAX_BOUNDS]; /* by the run under way */
     uint32_t n_bounds_used;
     named_space *named; /* NULL until needed */
-    job *again; /* jobs that overflowed */
+    job *again;         /* jobs that overflowed */
     uint32_t n_again, max_again;
 };
 
@@ -56,8 +56,8 @@ template <typename T> static inline cudaError_t pinned_alloc(T **out, uint64_t n
 void empty_part(part *p, uint64_t n_queries, uint64_t n_terms);
 
 /* Describe the job's query in the part, as AND (all) or OR; its number. */
-gx_status add_query(gpu_exec *x, part *p, const gx_plan *plan, const job *j, bool all, uint32_t after, uint32_t *drivers, uint32_t *number,
-                    gx_error *err);
+gx_status add_query(gpu_exec *x, part *p, const gx_plan *plan, const job *j, bool all, uint32_t after,
+                    uint32_t *drivers, uint32_t *number, gx_error *err);
 
 /* Add what the plan's lists hold to work, if there is one. */
 void count_lists(const gpu_exec *x, const gx_plan *plan, gx_work *work);
@@ -75,7 +75,8 @@ void close_few(gpu_exec *x); /* before its streams are waited for the last time 
 
 /* Whether the jobs can go as a kernel's parameters. */
 bool are_few(const gx_plan *plans, const job *jobs, uint32_t n);
-gx_status run_few(gpu_exec *x, const gx_plan *plans, const job *jobs, uint32_t n, gx_hits *hits, gx_work *work, gx_error *err);
+gx_status run_few(gpu_exec *x, const gx_plan *plans, const job *jobs, uint32_t n, gx_hits *hits, gx_work *work,
+                  gx_error *err);
 
 } // namespace gx
 

@@ -1,6 +1,7 @@
-/* A few short queries on the GPU: described by a kernel's parameters, searched for by one launch, and answered into host memory, where the
- * host sees the answer arrive. The kernel that answered a query alone may stay for the session's next one, which it then reads from host
- * memory: that spares the launch, and its instructions are in the caches.
+/* A few short queries on the GPU: described by a kernel's parameters, searched for by one launch,
+ * and answered into host memory, where the host sees the answer arrive. The kernel that answered a
+ * query alone may stay for the session's next one, which it then reads from host memory: that
+ * spares the launch, and its instructions are in the caches.
  */
 #include "query/executors/gpu.cuh"
 
@@ -20,7 +21,8 @@ gx_status gx::open_few(gpu_exec *x, gx_error *err)
     memset(x->few.mail, 0, sizeof *x->few.mail);
     TRY("clearing memory", cudaMemsetAsync(x->few.d_mail, 0, MAIL_PIECES * sizeof *x->few.d_mail, stream));
     TRY("clearing memory", cudaMemsetAsync(x->few.d_states, 0, FEW_QUERIES * sizeof *x->few.d_states, stream));
-    TRY("clearing memory", cudaMemsetAsync(x->few.d_histograms, 0, 2 * FEW_QUERIES * BINS * sizeof *x->few.d_histograms, stream));
+    TRY("clearing memory",
+        cudaMemsetAsync(x->few.d_histograms, 0, 2 * FEW_QUERIES * BINS * sizeof *x->few.d_histograms, stream));
     return GX_OK;
 }
 
@@ -48,8 +50,9 @@ bool gx::are_few(const gx_plan *plans, const job *jobs, uint32_t n)
     return n <= FEW_QUERIES;
 }
 
-/* Of how many items each of a query's n_blocks blocks is made, where it has `room` blocks of threads to itself: while warps are left
- * over, they share a block and its look-ups, each some of the lanes. To decode it once more takes less. */
+/* Of how many items each of a query's n_blocks blocks is made, where it has `room` blocks of
+ * threads to itself: while warps are left over, they share a block and its look-ups, each some of
+ * the lanes. To decode it once more takes less. */
 static uint32_t count_shares(uint32_t n_blocks, uint32_t room)
 {
     uint32_t shares = 1;
@@ -59,8 +62,8 @@ static uint32_t count_shares(uint32_t n_blocks, uint32_t room)
 }
 
 /* Describe jobs[n]. */
-static gx_status fill_few(gpu_exec *x, part *p, const gx_plan *plans, const job *jobs, uint32_t n, few_batch *F, gx_work *work,
-                          gx_error *err)
+static gx_status fill_few(gpu_exec *x, part *p, const gx_plan *plans, const job *jobs, uint32_t n, few_batch *F,
+                          gx_work *work, gx_error *err)
 {
     const uint32_t room = x->s->few_grid > n ? x->s->few_grid / n : 1; /* a slice of a GPU may have little */
     uint32_t drivers[FEW_QUERIES], most = 0;
@@ -71,7 +74,8 @@ static gx_status fill_few(gpu_exec *x, part *p, const gx_plan *plans, const job 
         *pl = {jobs[i], 0, NO_QUERY};
         gpu_query *Q = &p->queries[i];
         const gpu_term *terms = &p->terms[p->n_terms];
-        const gx_status st = add_query(x, p, plan, &jobs[i], jobs[i].op != GX_OP_OR, NO_QUERY, drivers, &pl->first, err);
+        const gx_status st =
+            add_query(x, p, plan, &jobs[i], jobs[i].op != GX_OP_OR, NO_QUERY, drivers, &pl->first, err);
         if (st != GX_OK)
             return st;
         Q->first_term = 0;
@@ -92,7 +96,8 @@ static gx_status fill_few(gpu_exec *x, part *p, const gx_plan *plans, const job 
     return GX_OK;
 }
 
-/* Whether the answer to query q of a few is there, all of it: no word that the device writes has every bit set. */
+/* Whether the answer to query q of a few is there, all of it: no word that the device writes has
+ * every bit set. */
 static bool is_there(const part *p, uint32_t q)
 {
     const uint32_t *result = (const uint32_t *)&p->results[q];
@@ -106,11 +111,16 @@ static bool is_there(const part *p, uint32_t q)
 }
 
 /* Whether the kernel that was to wait for the last message has left without it. */
-static bool has_left(const gpu_exec *x) { return __atomic_load_n(&x->few.mail->left, __ATOMIC_ACQUIRE) == x->few.message; }
+static bool has_left(const gpu_exec *x)
+{
+    return __atomic_load_n(&x->few.mail->left, __ATOMIC_ACQUIRE) == x->few.message;
+}
 
-/* Until the answers to a few queries are there, which is sooner than the stream has come to its end; that is asked only of
- * failures. Or, if the query was sent to a kernel that stays, until *missed: it has left without it. */
-static gx_status wait_for_few(gpu_exec *x, const part *p, const gx_plan *plan, bool sent, bool *missed, bool *cancelled, gx_error *err)
+/* Until the answers to a few queries are there, which is sooner than the stream has come to its
+ * end; that is asked only of failures. Or, if the query was sent to a kernel that stays, until
+ * *missed: it has left without it. */
+static gx_status wait_for_few(gpu_exec *x, const part *p, const gx_plan *plan, bool sent, bool *missed, bool *cancelled,
+                              gx_error *err)
 {
     bool ended = false;
     *missed = false;
@@ -144,7 +154,8 @@ static bool send_query(gpu_exec *x, const few_query *Q)
         return false;
     memcpy(words, Q, sizeof *Q);
     for (uint32_t i = 0; i < 2 * MAIL_PIECES - 2; ++i)
-        __atomic_store_n((uint64_t *)&x->few.mail->words[i], words[i] | (uint64_t)x->few.message << 32, __ATOMIC_RELEASE);
+        __atomic_store_n((uint64_t *)&x->few.mail->words[i], words[i] | (uint64_t)x->few.message << 32,
+                         __ATOMIC_RELEASE);
     return true;
 }
 
@@ -152,8 +163,18 @@ static bool send_query(gpu_exec *x, const few_query *Q)
 static gx_status start_few(gpu_exec *x, const part *p, const few_batch &F, uint32_t n, bool may_stay, gx_error *err)
 {
     gpu_state *s = x->s;
-    const gpu_batch R = {NULL, NULL, NULL, 0, NULL, x->few.d_states, x->few.d_histograms, x->few.d_histograms + FEW_QUERIES * BINS, p->d_candidates,
-                         (unsigned long long *)p->answers, p->results, NULL};
+    const gpu_batch R = {NULL,
+                         NULL,
+                         NULL,
+                         0,
+                         NULL,
+                         x->few.d_states,
+                         x->few.d_histograms,
+                         x->few.d_histograms + FEW_QUERIES * BINS,
+                         p->d_candidates,
+                         (unsigned long long *)p->answers,
+                         p->results,
+                         NULL};
     const few_stay S = {x->few.mail, x->few.d_mail, x->few.message, may_stay ? s->patience : 0};
     x->few.waits = false;
     if (S.patience) {
@@ -170,7 +191,8 @@ static gx_status start_few(gpu_exec *x, const part *p, const few_batch &F, uint3
 }
 
 /* Search for n queries; their answers are there when this returns. */
-static gx_status search_described(gpu_exec *x, const part *p, const few_batch &F, uint32_t n, const gx_plan *plan, bool *cancelled, gx_error *err)
+static gx_status search_described(gpu_exec *x, const part *p, const few_batch &F, uint32_t n, const gx_plan *plan,
+                                  bool *cancelled, gx_error *err)
 {
     bool missed;
     do {
@@ -196,8 +218,10 @@ static gx_status search_described(gpu_exec *x, const part *p, const few_batch &F
     return GX_OK;
 }
 
-/* A few short queries: one launch, nothing copied; or none, if the last one's kernel has stayed. AND that falls to OR is run again. */
-gx_status gx::run_few(gpu_exec *x, const gx_plan *plans, const job *jobs, uint32_t n, gx_hits *hits, gx_work *work, gx_error *err)
+/* A few short queries: one launch, nothing copied; or none, if the last one's kernel has stayed.
+ * AND that falls to OR is run again. */
+gx_status gx::run_few(gpu_exec *x, const gx_plan *plans, const job *jobs, uint32_t n, gx_hits *hits, gx_work *work,
+                      gx_error *err)
 {
     part *p = &x->parts[0];
     const gx_plan *plan = &plans[jobs[0].plan];

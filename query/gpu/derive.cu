@@ -1,5 +1,6 @@
-/* What is derived from the lists when an index is opened on a GPU, or when k1 and b are first met: look-up tables, presence
- * maps with tf classes, and bounds of impacts. Each is one pass over the lists at decode speed. */
+/* What is derived from the lists when an index is opened on a GPU, or when k1 and b are first met:
+ * look-up tables, presence maps with tf classes, and bounds of impacts. Each is one pass over the
+ * lists at decode speed. */
 #include "query/gpu/kernels.cuh"
 
 #include <cub/block/block_scan.cuh>
@@ -10,7 +11,8 @@ constexpr uint32_t THREADS = 256;
 
 /* ---- tables ---- */
 
-/* Entry e: the last block whose head is <= e << shift, or block 0: no later block can be skipped by a docid from there. */
+/* Entry e: the last block whose head is <= e << shift, or block 0: no later block can be skipped by
+ * a docid from there. */
 static __global__ void fill_tables(const __grid_constant__ gpu_index X, const long_list *lists, uint32_t *tables)
 {
     const long_list l = lists[blockIdx.x];
@@ -58,8 +60,9 @@ __device__ __forceinline__ void raise_class(uint32_t *classes, uint32_t slot, ui
 constexpr uint32_t MAP_PARTS = 8; /* blocks of threads a list */
 
 template <class P>
-static __global__ void __launch_bounds__(THREADS) fill_maps(const __grid_constant__ gpu_index X, const __grid_constant__ gpu_codings codings,
-                                                            const long_list *lists, uint32_t *maps)
+static __global__ void __launch_bounds__(THREADS)
+    fill_maps(const __grid_constant__ gpu_index X, const __grid_constant__ gpu_codings codings, const long_list *lists,
+              uint32_t *maps)
 {
     const long_list l = lists[blockIdx.x];
     const uint32_t lane = threadIdx.x & 31, warps = MAP_PARTS * THREADS / 32;
@@ -77,7 +80,8 @@ static __global__ void __launch_bounds__(THREADS) fill_maps(const __grid_constan
 }
 
 /* The ranks of dense maps: how many bits are set before each group. */
-static __global__ void __launch_bounds__(THREADS) fill_ranks(const __grid_constant__ gpu_index X, const long_list *lists, uint32_t *maps)
+static __global__ void __launch_bounds__(THREADS)
+    fill_ranks(const __grid_constant__ gpu_index X, const long_list *lists, uint32_t *maps)
 {
     typedef cub::BlockScan<uint32_t, THREADS> scan;
     __shared__ typename scan::TempStorage space;
@@ -99,8 +103,8 @@ static __global__ void __launch_bounds__(THREADS) fill_ranks(const __grid_consta
     }
 }
 
-void derive_maps(const gpu_index &X, uint32_t coding, const gpu_codings &codings, const long_list *lists, uint32_t n, uint32_t *maps,
-                 cudaStream_t stream)
+void derive_maps(const gpu_index &X, uint32_t coding, const gpu_codings &codings, const long_list *lists, uint32_t n,
+                 uint32_t *maps, cudaStream_t stream)
 {
     if (n == 0)
         return;
@@ -112,8 +116,9 @@ void derive_maps(const gpu_index &X, uint32_t coding, const gpu_codings &codings
 
 /* ---- bounds ---- */
 
-const uint32_t kth_at[N_KTH] = {1,   2,   3,   5,    7,    10,   14,   20,   30,    50,    70,    100,   140,    200,
-                                300, 500, 700, 1000, 1400, 2000, 3000, 5000, 10000, 20000, 50000, 100000, 200000, 1000000};
+const uint32_t kth_at[N_KTH] = {1,    2,    3,     5,     7,     10,     14,     20,     30,   50,
+                                70,   100,  140,   200,   300,   500,    700,    1000,   1400, 2000,
+                                3000, 5000, 10000, 20000, 50000, 100000, 200000, 1000000};
 
 struct kth_levels {
     uint32_t at[N_KTH];
@@ -122,9 +127,9 @@ struct kth_levels {
 constexpr uint32_t LEVELS = 256;
 
 template <class P>
-static __global__ void __launch_bounds__(THREADS) fill_bounds(const __grid_constant__ gpu_index X, const __grid_constant__ gpu_codings codings,
-                                                              const __grid_constant__ bounds_args args,
-                                                              const __grid_constant__ kth_levels levels)
+static __global__ void __launch_bounds__(THREADS)
+    fill_bounds(const __grid_constant__ gpu_index X, const __grid_constant__ gpu_codings codings,
+                const __grid_constant__ bounds_args args, const __grid_constant__ kth_levels levels)
 {
     __shared__ uint32_t histogram[LEVELS], best;
     const uint32_t lane = threadIdx.x & 31, list = blockIdx.x, number = args.long_of[list];
@@ -166,7 +171,8 @@ static __global__ void __launch_bounds__(THREADS) fill_bounds(const __grid_const
     }
 }
 
-void derive_bounds(const gpu_index &X, uint32_t coding, const gpu_codings &codings, const bounds_args &args, cudaStream_t stream)
+void derive_bounds(const gpu_index &X, uint32_t coding, const gpu_codings &codings, const bounds_args &args,
+                   cudaStream_t stream)
 {
     kth_levels levels;
     memcpy(levels.at, kth_at, sizeof levels.at);

@@ -1,6 +1,7 @@
-/* The exhaustive search: every posting of every list is scored, whatever its bound. A block of threads owns a query's tile of
- * docids: it decodes the blocks that reach into the tile, adds impacts up in shared memory, and makes a candidate of every
- * document that matches. It relies on no map, bound or threshold, and is what these are tested against. */
+/* The exhaustive search: every posting of every list is scored, whatever its bound. A block of
+ * threads owns a query's tile of docids: it decodes the blocks that reach into the tile, adds
+ * impacts up in shared memory, and makes a candidate of every document that matches. It relies on
+ * no map, bound or threshold, and is what these are tested against. */
 #include "query/gpu/kernels.cuh"
 
 namespace gx {
@@ -28,7 +29,8 @@ __device__ __forceinline__ uint32_t first_head(const uint32_t *heads, uint32_t n
 
 /* Add list t's postings in [begin, end) to the tile. */
 template <class P>
-__device__ __forceinline__ void add_list(const gpu_index &X, const gpu_term *t, gx_norm norm, uint32_t begin, uint32_t end, tile_space &s)
+__device__ __forceinline__ void add_list(const gpu_index &X, const gpu_term *t, gx_norm norm, uint32_t begin,
+                                         uint32_t end, tile_space &s)
 {
     const term_blocks at = read(&t->at);
     const term_payload p = read(&t->payload);
@@ -55,10 +57,12 @@ __device__ __forceinline__ void add_list(const gpu_index &X, const gpu_term *t, 
 }
 
 template <class P>
-static __global__ void __launch_bounds__(THREADS) exhaust(const __grid_constant__ gpu_index X, const __grid_constant__ gpu_batch R, uint32_t first)
+static __global__ void __launch_bounds__(THREADS)
+    exhaust(const __grid_constant__ gpu_index X, const __grid_constant__ gpu_batch R, uint32_t first)
 {
     __shared__ tile_space s;
-    const uint32_t q = first + blockIdx.y, begin = blockIdx.x * TILE, end = min(begin + TILE, X.n_docs), lane = threadIdx.x & 31;
+    const uint32_t q = first + blockIdx.y, begin = blockIdx.x * TILE, end = min(begin + TILE, X.n_docs),
+                   lane = threadIdx.x & 31;
     const gpu_query Q = R.queries[q];
     gpu_query_state *st = R.states + q;
     if (!(Q.flags & QUERY_EXHAUSTIVE) || (Q.after != NO_QUERY && __ldcg(&R.states[Q.after].count) >= Q.k))
@@ -85,7 +89,8 @@ static __global__ void __launch_bounds__(THREADS) exhaust(const __grid_constant_
     }
 }
 
-void search_exhaustively(const gpu_index &X, uint32_t coding, const gpu_batch &R, uint32_t first, uint32_t n, cudaStream_t stream)
+void search_exhaustively(const gpu_index &X, uint32_t coding, const gpu_batch &R, uint32_t first, uint32_t n,
+                         cudaStream_t stream)
 {
     if (n == 0 || X.n_docs == 0)
         return;

@@ -1,7 +1,7 @@
-/* kernels.cuh: what the .cu files of the GPU engine offer to its host side. Every function only enqueues work on the
- * stream; cudaGetLastError tells whether the launch was good. */
-#ifndef GX_GPU_KERNELS_CUH
-#define GX_GPU_KERNELS_CUH
+/* kernels.cuh: what the .cu files of the GPU engine offer to its host side. Every function only
+ * enqueues work on the stream; cudaGetLastError tells whether the launch was good. */
+#ifndef GX_QUERY_GPU_KERNELS_CUH
+#define GX_QUERY_GPU_KERNELS_CUH
 
 #include "query/gpu/lists.cuh"
 
@@ -12,69 +12,74 @@ namespace gx {
 /* A list that is long enough to have a table, a map or k-th impacts. */
 struct alignas(16) long_list {
     uint32_t list;
-    uint32_t table, table_shift;  /* NO_TABLE_SHIFT: none */
-    uint32_t map, map_shift;      /* NO_MAP_SHIFT: none */
-    uint32_t classes;             /* NO_CLASSES: none */
-    uint32_t tf_begin;            /* where its tf blocks begin: a word of docid_ends that is far from all others */
+    uint32_t table, table_shift; /* NO_TABLE_SHIFT: none */
+    uint32_t map, map_shift;     /* NO_MAP_SHIFT: none */
+    uint32_t classes;            /* NO_CLASSES: none */
+    uint32_t tf_begin;           /* where its tf blocks begin: a word of docid_ends that is far from all others */
     uint32_t unused;
 };
 
 /* Tables and maps (zeroed before; dense ones with ranks) of lists[n], in tables and maps. */
 void derive_tables(const gpu_index &X, const long_list *lists, uint32_t n, uint32_t *tables, cudaStream_t stream);
-void derive_maps(const gpu_index &X, uint32_t coding, const gpu_codings &codings, const long_list *lists, uint32_t n, uint32_t *maps,
-                 cudaStream_t stream);
+void derive_maps(const gpu_index &X, uint32_t coding, const gpu_codings &codings, const long_list *lists, uint32_t n,
+                 uint32_t *maps, cudaStream_t stream);
 
 /* k-th best impacts of a list, of weight 1, at these k: floor(256 * impact), as bytes. */
 constexpr uint32_t N_KTH = 28;
 extern const uint32_t kth_at[N_KTH];
 
-/* For parameters norm: best[list] = the greatest tf / (tf + K) of each of the index's lists, and for the long ones
- * kth[long * N_KTH + i] for kth_at[i] (0 where the list is shorter). */
+/* For parameters norm: best[list] = the greatest tf / (tf + K) of each of the index's lists, and
+ * for the long ones kth[long * N_KTH + i] for kth_at[i] (0 where the list is shorter). */
 struct bounds_args {
     const uint32_t *long_of; /* [n_terms]: number of the long list, or UINT32_MAX */
     gx_norm norm;
     float *best;
     uint8_t *kth;
 };
-void derive_bounds(const gpu_index &X, uint32_t coding, const gpu_codings &codings, const bounds_args &args, cudaStream_t stream);
+void derive_bounds(const gpu_index &X, uint32_t coding, const gpu_codings &codings, const bounds_args &args,
+                   cudaStream_t stream);
 
 /* ---- search.cu ---- */
 
 constexpr uint32_t SEARCH_WARPS = 8; /* of a block of threads */
 
 /* Items of the runs, and the states and histograms of the queries, before a search. */
-void begin_batch(const gpu_batch &R, const gpu_run *runs, uint32_t n_runs, uint32_t n_queries, gpu_item *items, uint32_t n_items,
-                 cudaStream_t stream);
+void begin_batch(const gpu_batch &R, const gpu_run *runs, uint32_t n_runs, uint32_t n_queries, gpu_item *items,
+                 uint32_t n_items, cudaStream_t stream);
 
 /* The number of blocks of threads that fill the current device, which is made ready. */
 uint32_t search_grid(uint32_t coding, uint32_t multiprocessors);
 /* The batch's items, all of long queries (of more than NEAR_TERMS terms) or none. */
-void search_batch(const gpu_index &X, uint32_t coding, const gpu_batch &R, bool are_long, uint32_t grid, cudaStream_t stream);
+void search_batch(const gpu_index &X, uint32_t coding, const gpu_batch &R, bool are_long, uint32_t grid,
+                  cudaStream_t stream);
 
-/* A few queries, by `grid` blocks of threads each. R.states and both histograms are 0 and become so again. One query's kernel may stay and
- * answer others (few_stay); then grid is what fills the device, and the launch fails where not all of it can be there at once.
- * search_few_grid: the number of blocks that fill the current device, which is made ready. */
+/* A few queries, by `grid` blocks of threads each. R.states and both histograms are 0 and become so
+ * again. One query's kernel may stay and answer others (few_stay); then grid is what fills the
+ * device, and the launch fails where not all of it can be there at once. search_few_grid: the
+ * number of blocks that fill the current device, which is made ready. */
 uint32_t search_few_grid(uint32_t coding, uint32_t multiprocessors);
-void search_few(const gpu_index &X, uint32_t coding, const gpu_batch &R, const few_batch &F, uint32_t n_queries, const few_stay &S, uint32_t grid,
-                cudaStream_t stream);
+void search_few(const gpu_index &X, uint32_t coding, const gpu_batch &R, const few_batch &F, uint32_t n_queries,
+                const few_stay &S, uint32_t grid, cudaStream_t stream);
 
 /* ---- exhaustive.cu ---- */
 
-/* Every posting of queries[first .. first + n), all of them QUERY_EXHAUSTIVE; every match becomes a candidate. */
-void search_exhaustively(const gpu_index &X, uint32_t coding, const gpu_batch &R, uint32_t first, uint32_t n, cudaStream_t stream);
+/* Every posting of queries[first .. first + n), all of them QUERY_EXHAUSTIVE; every match becomes a
+ * candidate. */
+void search_exhaustively(const gpu_index &X, uint32_t coding, const gpu_batch &R, uint32_t first, uint32_t n,
+                         cudaStream_t stream);
 
 /* ---- select.cu ---- */
 
 constexpr uint32_t SORTED_K = 4096; /* up to this k, select also sorts */
 
-/* The best k of the candidates of queries[first .. first + n), those with k > QUICK_K or QUERY_EXHAUSTIVE, to their answers,
- * zeros after them; sorted for k <= SORTED_K. */
+/* The best k of the candidates of queries[first .. first + n), those with k > QUICK_K or
+ * QUERY_EXHAUSTIVE, to their answers, zeros after them; sorted for k <= SORTED_K. */
 void select_best(const gpu_batch &R, uint32_t first, uint32_t n, cudaStream_t stream);
 
 /* Sort n keys falling. scratch: sort_scratch_bytes(n) bytes. */
 size_t sort_scratch_bytes(uint32_t n);
-cudaError_t sort_keys(void *scratch, size_t scratch_bytes, const unsigned long long *keys, unsigned long long *sorted, uint32_t n,
-                      cudaStream_t stream);
+cudaError_t sort_keys(void *scratch, size_t scratch_bytes, const unsigned long long *keys, unsigned long long *sorted,
+                      uint32_t n, cudaStream_t stream);
 
 } // namespace gx
 

@@ -1,14 +1,16 @@
-/* lists.cuh: reading lists on the device: a codec chosen as it runs, a posting looked up by a warp. */
-#ifndef GX_GPU_LISTS_CUH
-#define GX_GPU_LISTS_CUH
+/* lists.cuh: reading lists on the device: a codec chosen as it runs, a posting looked up by a warp.
+ * */
+#ifndef GX_QUERY_GPU_LISTS_CUH
+#define GX_QUERY_GPU_LISTS_CUH
 
 #include "codecs/decoders.cuh"
 #include "query/gpu/gpu.cuh"
 
 namespace gx {
 
-/* The codec of a list, whichever it is, for indexes whose lists differ. Its argument holds the codec and its parameter,
- * codec | parameter << 8. Blocks of 128 are decoded by their own decoders; of longer ones each integer is looked up. */
+/* The codec of a list, whichever it is, for indexes whose lists differ. Its argument holds the
+ * codec and its parameter, codec | parameter << 8. Blocks of 128 are decoded by their own decoders;
+ * of longer ones each integer is looked up. */
 template <bool LDG> struct any_codec {
     static constexpr int BLOCK = 0, SEG = 128, V = 4;
 
@@ -35,12 +37,13 @@ template <bool LDG> struct any_codec {
     }
 
     /* Integers first + 4 * lane .. first + 4 * lane + 3 of a block. */
-    static __device__ __noinline__ uint4 segment(const uint32_t *w, uint32_t n_words, uint32_t n, uint32_t first, uint32_t lane, uint32_t arg)
+    static __device__ __noinline__ uint4 segment(const uint32_t *w, uint32_t n_words, uint32_t n, uint32_t first,
+                                                 uint32_t lane, uint32_t arg)
     {
         switch (arg & 0xff) {
-#define GX_CASE(ID, NUMBER, DECODER)                                                                           \
-        case GX_CODEC_##ID:                                                                                    \
-            return segment_of<DECODER<LDG>>(w, n_words, n, first, lane, arg >> 8);
+#define GX_CASE(ID, NUMBER, DECODER)                                                                                   \
+    case GX_CODEC_##ID:                                                                                                \
+        return segment_of<DECODER<LDG>>(w, n_words, n, first, lane, arg >> 8);
             GX_CODECS(GX_CASE)
 #undef GX_CASE
         }
@@ -48,7 +51,8 @@ template <bool LDG> struct any_codec {
     }
 
     template <class DEC>
-    static __device__ __forceinline__ uint4 segment_of(const uint32_t *w, uint32_t n_words, uint32_t n, uint32_t first, uint32_t lane, uint32_t param)
+    static __device__ __forceinline__ uint4 segment_of(const uint32_t *w, uint32_t n_words, uint32_t n, uint32_t first,
+                                                       uint32_t lane, uint32_t param)
     {
         uint32_t v[4];
         if constexpr (DEC::BLOCK == 128 && DEC::V == 4) {
@@ -65,12 +69,13 @@ template <bool LDG> struct any_codec {
         return make_uint4(v[0], v[1], v[2], v[3]);
     }
 
-    static __device__ __noinline__ uint32_t at(const uint32_t *w, uint32_t n_words, uint32_t n, uint32_t i, uint32_t arg)
+    static __device__ __noinline__ uint32_t at(const uint32_t *w, uint32_t n_words, uint32_t n, uint32_t i,
+                                               uint32_t arg)
     {
         switch (arg & 0xff) {
-#define GX_CASE(ID, NUMBER, DECODER) \
-        case GX_CODEC_##ID:          \
-            return DECODER<LDG>::at(w, n_words, n, i, arg >> 8);
+#define GX_CASE(ID, NUMBER, DECODER)                                                                                   \
+    case GX_CODEC_##ID:                                                                                                \
+        return DECODER<LDG>::at(w, n_words, n, i, arg >> 8);
             GX_CODECS(GX_CASE)
 #undef GX_CASE
         }
@@ -85,12 +90,13 @@ template <bool LDG> struct any_codec {
 #undef GX_CASE
     }
 
-    static __device__ __noinline__ uint32_t find(const uint32_t *w, uint32_t n_words, uint32_t n, uint32_t docid, uint32_t lane, uint32_t arg)
+    static __device__ __noinline__ uint32_t find(const uint32_t *w, uint32_t n_words, uint32_t n, uint32_t docid,
+                                                 uint32_t lane, uint32_t arg)
     {
         switch (arg & 0xff) {
-#define GX_CASE(ID, NUMBER, DECODER) \
-        case GX_CODEC_##ID:          \
-            return find_of<DECODER<LDG>>(w, n_words, n, docid, lane, arg >> 8);
+#define GX_CASE(ID, NUMBER, DECODER)                                                                                   \
+    case GX_CODEC_##ID:                                                                                                \
+        return find_of<DECODER<LDG>>(w, n_words, n, docid, lane, arg >> 8);
             GX_CODECS(GX_CASE)
 #undef GX_CASE
         }
@@ -98,8 +104,8 @@ template <bool LDG> struct any_codec {
     }
 
     template <class DEC>
-    static __device__ __forceinline__ uint32_t find_of(const uint32_t *w, uint32_t n_words, uint32_t n, uint32_t docid, uint32_t lane,
-                                                       uint32_t param)
+    static __device__ __forceinline__ uint32_t find_of(const uint32_t *w, uint32_t n_words, uint32_t n, uint32_t docid,
+                                                       uint32_t lane, uint32_t param)
     {
         if constexpr (can_find<DEC>::value)
             return DEC::find(w, n_words, n, docid, lane, param);
@@ -111,8 +117,8 @@ template <bool LDG> struct any_codec {
 /* Whether any_codec, and so the GPU engine, knows a codec. */
 static inline bool codec_known(uint32_t id)
 {
-#define GX_CASE(ID, NUMBER, DECODER) \
-    if (id == GX_CODEC_##ID)         \
+#define GX_CASE(ID, NUMBER, DECODER)                                                                                   \
+    if (id == GX_CODEC_##ID)                                                                                           \
         return true;
     GX_CODECS(GX_CASE)
 #undef GX_CASE
@@ -153,13 +159,27 @@ struct pair_any {
 template <typename F> static inline void with_pair(uint32_t coding, F f)
 {
     switch (coding) {
-    case GX_CODEC_RAW: f(pair_raw()); break;
-    case GX_CODEC_GPUBP128: f(pair_gpubp128()); break;
-    case GX_CODEC_GPUBP256: f(pair_gpubp256()); break;
-    case GX_CODEC_GPUVBYTE128: f(pair_gpuvbyte128()); break;
-    case GX_CODEC_GPUVBYTE1024: f(pair_gpuvbyte1024()); break;
-    case GX_CODEC_GPUPFD128: f(pair_gpupfd128()); break;
-    default: f(pair_any()); break;
+    case GX_CODEC_RAW:
+        f(pair_raw());
+        break;
+    case GX_CODEC_GPUBP128:
+        f(pair_gpubp128());
+        break;
+    case GX_CODEC_GPUBP256:
+        f(pair_gpubp256());
+        break;
+    case GX_CODEC_GPUVBYTE128:
+        f(pair_gpuvbyte128());
+        break;
+    case GX_CODEC_GPUVBYTE1024:
+        f(pair_gpuvbyte1024());
+        break;
+    case GX_CODEC_GPUPFD128:
+        f(pair_gpupfd128());
+        break;
+    default:
+        f(pair_any());
+        break;
     }
 }
 
@@ -168,8 +188,9 @@ template <class P> __device__ __forceinline__ uint32_t block_len(const gpu_index
     return P::template doc<true>::BLOCK ? P::template doc<true>::BLOCK : X.block_len;
 }
 
-/* docids() of decode.cuh with shuffles that the compiler may move: two instructions a step more, but where the search has much else in
- * registers (look-ups, blocks of several segments) these suffice, and with the other it spills. */
+/* docids() of decode.cuh with shuffles that the compiler may move: two instructions a step more,
+ * but where the search has much else in registers (look-ups, blocks of several segments) these
+ * suffice, and with the other it spills. */
 template <int V> __device__ __forceinline__ uint32_t segment_docids(uint32_t (&v)[V], uint32_t carry, uint32_t lane)
 {
     v[0] += 1;
@@ -222,8 +243,8 @@ __device__ __forceinline__ whole_list open_list(const gpu_index &X, const gpu_co
     return l;
 }
 
-/* A warp reads block j of a list: f(docid, tf) for each posting by the lane that has it. Docids of a damaged payload may
- * be anything; those that do not exist are left out. */
+/* A warp reads block j of a list: f(docid, tf) for each posting by the lane that has it. Docids of
+ * a damaged payload may be anything; those that do not exist are left out. */
 template <class P, typename F>
 __device__ __forceinline__ void for_block(const gpu_index &X, const whole_list &l, uint32_t j, uint32_t lane, F f)
 {
@@ -250,8 +271,9 @@ __device__ __forceinline__ void for_block(const gpu_index &X, const whole_list &
     }
 }
 
-/* The tf of doc in a query's list, 0 if it is not there; all arguments are the same in all lanes. The table names a block
- * near the docid's; 32 heads are compared at a time from there; the warp decodes the one block. */
+/* The tf of doc in a query's list, 0 if it is not there; all arguments are the same in all lanes.
+ * The table names a block near the docid's; 32 heads are compared at a time from there; the warp
+ * decodes the one block. */
 template <class P>
 __device__ __forceinline__ uint32_t lookup(const gpu_index &X, const gpu_term *t, uint32_t doc, uint32_t lane)
 {

@@ -1,11 +1,13 @@
 /* query_slot.cuh: how a kernel that stays gets its next query.
  *
- * The host writes a message into pinned memory. The warp that finished the query before reads that until the message is there, and writes it
- * to device memory, which one warp of each block of threads reads until it is there. Each word has the message's number beside it, in the
- * same 8 bytes, and only when all the numbers are the new one is the message whole: nobody waits for a flag first and for the words then.
+ * The host writes a message into pinned memory. The warp that finished the query before reads that
+ * until the message is there, and writes it to device memory, which one warp of each block of
+ * threads reads until it is there. Each word has the message's number beside it, in the same 8
+ * bytes, and only when all the numbers are the new one is the message whole: nobody waits for a
+ * flag first and for the words then.
  */
-#ifndef GX_GPU_MAIL_CUH
-#define GX_GPU_MAIL_CUH
+#ifndef GX_QUERY_GPU_QUERY_SLOT_CUH
+#define GX_QUERY_GPU_QUERY_SLOT_CUH
 
 #include "query/gpu/threshold.cuh"
 
@@ -22,7 +24,10 @@ __device__ __forceinline__ uint64_t nanoseconds()
 __device__ __forceinline__ uint4 read_mail(const uint4 *from)
 {
     uint4 x;
-    asm volatile("ld.volatile.global.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w) : "l"(from) : "memory");
+    asm volatile("ld.volatile.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w)
+                 : "l"(from)
+                 : "memory");
     return x;
 }
 
@@ -30,19 +35,24 @@ __device__ __forceinline__ uint4 read_mail(const uint4 *from)
 __device__ __forceinline__ uint4 acquire_mail(const uint4 *from)
 {
     uint4 x;
-    asm volatile("ld.acquire.gpu.global.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w) : "l"(from) : "memory");
+    asm volatile("ld.acquire.gpu.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w)
+                 : "l"(from)
+                 : "memory");
     return x;
 }
 
 __device__ __forceinline__ void write_mail(uint4 *to, uint4 x)
 {
-    asm volatile("st.volatile.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(x.x), "r"(x.y), "r"(x.z), "r"(x.w) : "memory");
+    asm volatile("st.volatile.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(x.x), "r"(x.y), "r"(x.z), "r"(x.w)
+                 : "memory");
 }
 
 constexpr uint64_t LONGEST_STAY = 10000000; /* ns; then others have a turn, whatever the host has missed */
 
-/* By one warp, when the query before is answered and all is as it was: the host's message of that number to all blocks of threads; one of
- * 0 blocks if it does not come in time, or the GPU is wanted for something else, or the kernel, which began then, has stayed long enough. */
+/* By one warp, when the query before is answered and all is as it was: the host's message of that
+ * number to all blocks of threads; one of 0 blocks if it does not come in time, or the GPU is
+ * wanted for something else, or the kernel, which began then, has stayed long enough. */
 __device__ __forceinline__ void pass_mail(const few_stay &S, uint32_t number, uint64_t begun, uint32_t lane)
 {
     const uint4 *mail = reinterpret_cast<const uint4 *>(S.mail);
@@ -71,7 +81,8 @@ __device__ __forceinline__ void pass_mail(const few_stay &S, uint32_t number, ui
     }
 }
 
-/* The newest message to the block, by one warp. Only messages that need not this block may have been missed. */
+/* The newest message to the block, by one warp. Only messages that need not this block may have
+ * been missed. */
 __device__ __forceinline__ void take_mail(const few_stay &S, few_block &block, uint32_t lane)
 {
     const uint32_t last = block.mail;

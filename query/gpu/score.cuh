@@ -1,15 +1,15 @@
-/* score.cuh: candidates of the ranked search: a document's bound from its exact length and the maps of the query's lists, look-ups,
- * and acceptance (steps 4 and 5 of search.cuh).
+/* score.cuh: candidates of the ranked search: a document's bound from its exact length and the maps
+ * of the query's lists, look-ups, and acceptance (steps 4 and 5 of search.cuh).
  */
-#ifndef GX_GPU_SCORE_CUH
-#define GX_GPU_SCORE_CUH
+#ifndef GX_QUERY_GPU_SCORE_CUH
+#define GX_QUERY_GPU_SCORE_CUH
 
 #include "query/gpu/stage.cuh"
 #include "query/gpu/threshold.cuh"
 
 namespace gx {
 
-constexpr uint32_t CODED_LISTS = 8;    /* of the first lists of a query, a candidate's state is kept */
+constexpr uint32_t CODED_LISTS = 8; /* of the first lists of a query, a candidate's state is kept */
 static_assert(NEAR_TERMS <= CODED_LISTS, "short queries have no other lists");
 
 /* ---- maps and bounds ---- */
@@ -29,7 +29,10 @@ __device__ __forceinline__ uint32_t present_class(const gpu_index &X, const term
 }
 
 /* A class of a single tf, in a slot of a single document. */
-__device__ __forceinline__ bool class_exact(const term_filter &f, uint32_t c) { return c < 2 && f.map_shift == EXACT_SLOTS; }
+__device__ __forceinline__ bool class_exact(const term_filter &f, uint32_t c)
+{
+    return c < 2 && f.map_shift == EXACT_SLOTS;
+}
 
 __device__ __forceinline__ uint32_t class_bound(const term_filter &f, uint32_t c, float w, float K)
 {
@@ -38,7 +41,8 @@ __device__ __forceinline__ uint32_t class_bound(const term_filter &f, uint32_t c
     return class_exact(f, c) ? gx_bm25_impact(w, class_tf(c), K) : min(f.bound, gx_bm25_bound(w, class_tf(c), K));
 }
 
-/* What a document that is present has at least: nothing where it may be another one of its slot; see gx_bm25_bound. */
+/* What a document that is present has at least: nothing where it may be another one of its slot;
+ * see gx_bm25_bound. */
 __device__ __forceinline__ uint32_t class_least(const term_filter &f, uint32_t c, float w, float K)
 {
     if (f.map_shift != EXACT_SLOTS)
@@ -54,7 +58,8 @@ template <class P>
 __device__ __forceinline__ uint32_t dense_tf(const gpu_index &X, const gpu_term *t, const term_filter &f, uint32_t doc)
 {
     typedef typename P::template tf<true> T;
-    const uint32_t group = doc / (32 * RANK_WORDS), below = doc % (32 * RANK_WORDS); /* bits of the group before the document's */
+    /* bits of the group before the document's */
+    const uint32_t group = doc / (32 * RANK_WORDS), below = doc % (32 * RANK_WORDS);
     const uint4 *words = reinterpret_cast<const uint4 *>(X.maps + f.map) + group * (RANK_WORDS / 4);
     uint32_t at = __ldg(X.maps + f.map + X.rank_offset + group);
 #pragma unroll 1
@@ -76,17 +81,17 @@ __device__ __forceinline__ uint32_t dense_tf(const gpu_index &X, const gpu_term 
 
 /* Up to 32 candidates of the query's list li, one a lane. Returns the threshold. */
 template <class P, bool LONG, uint32_t V>
-__device__ __forceinline__ uint32_t score(const gpu_index &X, const gpu_batch &R, const near_item &near, const gpu_term *terms,
-                                          uint32_t n, uint32_t li, bool all, uint2 cand, bool valid, uint32_t T, uint32_t lane,
-                                          search_space<V> &ws)
+__device__ __forceinline__ uint32_t score(const gpu_index &X, const gpu_batch &R, const near_item &near,
+                                          const gpu_term *terms, uint32_t n, uint32_t li, bool all, uint2 cand,
+                                          bool valid, uint32_t T, uint32_t lane, search_space<V> &ws)
 {
     const uint32_t doc = cand.x;
     const gx_norm norm = {near.query.c0, near.query.c1, near.query.lossy};
     const float K = valid ? gx_bm25_K(norm, __ldg(X.doc_lens + doc)) : 1.0f;
     uint32_t s = valid ? gx_bm25_impact(terms[li].weight.w, cand.y, K) : 0;
-    uint32_t ask = 0; /* of the first lists, 4 bits each: 8 if it must be asked | the tf class */
+    uint32_t ask = 0;             /* of the first lists, 4 bits each: 8 if it must be asked | the tf class */
     uint32_t least = s, held = 0; /* what it has at least; lists that surely hold it */
-    bool surely = valid; /* it is this list's */
+    bool surely = valid;          /* it is this list's */
     for (uint32_t g = 0; g < (LONG ? n : 1); g += CODED_LISTS) {
         uint32_t here = 0;
 #pragma unroll
@@ -184,7 +189,8 @@ __device__ __forceinline__ uint32_t score(const gpu_index &X, const gpu_batch &R
                 ok = best >= T && (tf || !all);
             }
         }
-        const bool rises = near.query.k > QUICK_K; /* the threshold, all the time; and room is small beside what would pass */
+        /* the threshold, all the time; and room is small beside what would pass */
+        const bool rises = near.query.k > QUICK_K;
         if (is_few<P>)
             T = max(T, share_threshold<P>(asked, lane));
         else if (!ok || rises)

@@ -6,8 +6,9 @@ namespace gx {
 constexpr uint32_t THREADS = 256;
 
 /* A warp turns a run into items; the rest of the grid sets states and histograms. */
-static __global__ void __launch_bounds__(THREADS) begin(const __grid_constant__ gpu_batch R, const gpu_run *runs, uint32_t n_runs,
-                                                        uint32_t n_queries, gpu_item *items, uint32_t n_items)
+static __global__ void __launch_bounds__(THREADS)
+    begin(const __grid_constant__ gpu_batch R, const gpu_run *runs, uint32_t n_runs, uint32_t n_queries,
+          gpu_item *items, uint32_t n_items)
 {
     const uint32_t lane = threadIdx.x & 31, thread = blockIdx.x * THREADS + threadIdx.x, threads = gridDim.x * THREADS;
     for (uint32_t i = thread; i < n_queries * (BINS / 4); i += threads)
@@ -24,12 +25,13 @@ static __global__ void __launch_bounds__(THREADS) begin(const __grid_constant__ 
         const term_blocks at = read(&R.terms[run.term].at);
         const uint32_t query = R.terms[run.term].weight.query;
         for (uint32_t c = lane; c < count; c += 32)
-            items[run.item + c] = make_item(run.term, at, query, &R.queries[query], run.block + c * run.item_blocks, run.item_blocks);
+            items[run.item + c] =
+                make_item(run.term, at, query, &R.queries[query], run.block + c * run.item_blocks, run.item_blocks);
     }
 }
 
-void begin_batch(const gpu_batch &R, const gpu_run *runs, uint32_t n_runs, uint32_t n_queries, gpu_item *items, uint32_t n_items,
-                 cudaStream_t stream)
+void begin_batch(const gpu_batch &R, const gpu_run *runs, uint32_t n_runs, uint32_t n_queries, gpu_item *items,
+                 uint32_t n_items, cudaStream_t stream)
 {
     const uint32_t warps = max(max(n_runs, n_queries * 4), 1u), blocks = (warps + THREADS / 32 - 1) / (THREADS / 32);
     begin<<<min(blocks, 2048u), THREADS, 0, stream>>>(R, runs, n_runs, n_queries, items, n_items);
@@ -47,7 +49,8 @@ uint32_t search_grid(uint32_t coding, uint32_t multiprocessors)
         constexpr int bytes = (int)shared_bytes<decltype(pair)>();
         (void)cudaFuncSetAttribute(search<decltype(pair), true>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
         (void)cudaFuncSetAttribute(search<decltype(pair), false>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
-        (void)cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, search<decltype(pair), false>, SEARCH_WARPS * 32, bytes);
+        (void)cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, search<decltype(pair), false>, SEARCH_WARPS * 32,
+                                                            bytes);
     });
     return multiprocessors * (uint32_t)(each > 0 ? each : 1);
 }
@@ -57,27 +60,31 @@ uint32_t search_few_grid(uint32_t coding, uint32_t multiprocessors)
     int each = 0;
     with_pair(coding, [&](auto pair) {
         constexpr int bytes = (int)shared_bytes<decltype(pair)>();
-        (void)cudaFuncSetAttribute(search_few_queries<decltype(pair)>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
-        (void)cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, search_few_queries<decltype(pair)>, SEARCH_WARPS * 32, bytes);
+        (void)cudaFuncSetAttribute(search_few_queries<decltype(pair)>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                   bytes);
+        (void)cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, search_few_queries<decltype(pair)>,
+                                                            SEARCH_WARPS * 32, bytes);
     });
     return multiprocessors * (uint32_t)(each > 0 ? each : 1);
 }
 
-void search_few(const gpu_index &X, uint32_t coding, const gpu_batch &R, const few_batch &F, uint32_t n_queries, const few_stay &S, uint32_t grid,
-                cudaStream_t stream)
+void search_few(const gpu_index &X, uint32_t coding, const gpu_batch &R, const few_batch &F, uint32_t n_queries,
+                const few_stay &S, uint32_t grid, cudaStream_t stream)
 {
     with_pair(coding, [&](auto pair) {
         constexpr size_t bytes = shared_bytes<decltype(pair)>();
         if (S.patience) { /* blocks that wait for the next query must not keep others of the grid away */
             void *args[] = {(void *)&X, (void *)&R, (void *)&F, (void *)&S};
-            (void)cudaLaunchCooperativeKernel((const void *)search_few_queries<decltype(pair)>, dim3(grid), dim3(SEARCH_WARPS * 32), args, bytes, stream);
+            (void)cudaLaunchCooperativeKernel((const void *)search_few_queries<decltype(pair)>, dim3(grid),
+                                              dim3(SEARCH_WARPS * 32), args, bytes, stream);
         } else {
             search_few_queries<decltype(pair)><<<dim3(grid, n_queries), SEARCH_WARPS * 32, bytes, stream>>>(X, R, F, S);
         }
     });
 }
 
-void search_batch(const gpu_index &X, uint32_t coding, const gpu_batch &R, bool are_long, uint32_t grid, cudaStream_t stream)
+void search_batch(const gpu_index &X, uint32_t coding, const gpu_batch &R, bool are_long, uint32_t grid,
+                  cudaStream_t stream)
 {
     const uint32_t blocks = min(grid, (R.n_items + SEARCH_WARPS - 1) / SEARCH_WARPS);
     if (R.n_items == 0)

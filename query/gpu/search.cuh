@@ -1,43 +1,55 @@
-/* search.cuh: the ranked search: exact top-k of OR and AND queries, list at a time, without accumulators.
+/* search.cuh: the ranked search: exact top-k of OR and AND queries, list at a time, without
+ * accumulators.
  *
- * A query's lists are ordered by their greatest impact (OR) or their length (AND). A document belongs to the first list that
- * holds it and is scored there, once. List i is read only while bound[i] + rest[i] reaches the query's threshold, rest[i]
- * being the sum of the later lists' bounds; of its postings only those matter whose own bound reaches it. AND reads the
- * first list alone, and absence from any list rules a document out.
+ * A query's lists are ordered by their greatest impact (OR) or their length (AND). A document
+ * belongs to the first list that holds it and is scored there, once. List i is read only while
+ * bound[i] + rest[i] reaches the query's threshold, rest[i] being the sum of the later lists'
+ * bounds; of its postings only those matter whose own bound reaches it. AND reads the first list
+ * alone, and absence from any list rules a document out.
  *
- * A warp takes an item (a few blocks of one list) from a queue; the item, what describes it and the payload of its first
- * blocks come to shared memory while the items before are worked on. The warp
- *   1. decodes a block and collects its postings whose tf is large enough, until there are BATCH of them, from two or three blocks, so that
- *      no lane asks the maps in vain and what is waited for is waited for less often (of a query alone, a segment at a time);
+ * A warp takes an item (a few blocks of one list) from a queue; the item, what describes it and the
+ * payload of its first blocks come to shared memory while the items before are worked on. The warp
+ *   1. decodes a block and collects its postings whose tf is large enough, until there are BATCH of
+ *      them, from two or three blocks, so that no lane asks the maps in vain and what is waited for
+ *      is waited for less often (of a query alone, a segment at a time);
  *   2. has a bound for each, a table look-up by tf (a shuffle), with the shortest document's K;
- *   3. asks the presence maps of the later lists: absent -> the list's bound leaves the posting's (AND: the posting goes);
- *   4. queues the survivors; up to 32 at a time, one a lane, get the exact length, the exact own impact, bounds from the others' tf
- *      classes, and from dense lists the tf itself: the map's rank of the docid is the posting's place;
- *   5. looks those that still reach the threshold up in the other lists, the warp together, best bound first, later lists
- *      first; a document that is about to be accepted must be in no earlier list.
- * The threshold begins at a bound stored with the lists (derive.cu) and rises through a histogram of exact scores: each
- * document is counted once, so the lower edge of the bin that holds the k-th best so far is never above the k-th best score.
- * The warp that finishes a query's last item selects the best k, for k <= QUICK_K.
+ *   3. asks the presence maps of the later lists: absent -> the list's bound leaves the posting's
+ *      (AND: the posting goes);
+ *   4. queues the survivors; up to 32 at a time, one a lane, get the exact length, the exact own
+ *      impact, bounds from the others' tf classes, and from dense lists the tf itself: the map's
+ *      rank of the docid is the posting's place;
+ *   5. looks those that still reach the threshold up in the other lists, the warp together, best
+ *      bound first, later lists first; a document that is about to be accepted must be in no
+ *      earlier list.
+ * The threshold begins at a bound stored with the lists (derive.cu) and rises through a histogram
+ * of exact scores: each document is counted once, so the lower edge of the bin that holds the k-th
+ * best so far is never above the k-th best score. The warp that finishes a query's last item
+ * selects the best k, for k <= QUICK_K.
  */
-#ifndef GX_GPU_SEARCH_CUH
-#define GX_GPU_SEARCH_CUH
+#ifndef GX_QUERY_GPU_SEARCH_CUH
+#define GX_QUERY_GPU_SEARCH_CUH
 
 #include "query/gpu/score.cuh"
 
 namespace gx {
 
-/* Blocks of threads an SM. What registers are left must do for the loop over an item's blocks: spills there halve the speed. */
+/* Blocks of threads an SM. What registers are left must do for the loop over an item's blocks:
+ * spills there halve the speed. */
 template <class P> constexpr uint32_t SEARCH_BLOCKS = P::template doc<true>::V > 4 ? 2 : 3;
 template <> constexpr uint32_t SEARCH_BLOCKS<pair_gpubp128> = 4; /* 64 registers; what is spilled, an item needs once */
-template <class P> constexpr uint32_t SEARCH_BLOCKS<few<P>> = SEARCH_BLOCKS<P> < 3 ? SEARCH_BLOCKS<P> : 3; /* nothing is spilled */
+/* nothing is spilled */
+template <class P> constexpr uint32_t SEARCH_BLOCKS<few<P>> = SEARCH_BLOCKS<P> < 3 ? SEARCH_BLOCKS<P> : 3;
 template <class P> constexpr bool ALWAYS_STAGED<few<P>> = ALWAYS_STAGED<P>;
-constexpr size_t BLOCK_BYTES = SEARCH_WARPS * sizeof(search_space<4>) + 1024; /* a block of threads takes 1 KB for itself */
+/* a block of threads takes 1 KB for itself */
+constexpr size_t BLOCK_BYTES = SEARCH_WARPS * sizeof(search_space<4>) + 1024;
 static_assert(SEARCH_BLOCKS<pair_gpubp128> * BLOCK_BYTES <= 196 * 1024 &&
-              SEARCH_BLOCKS<few<pair_gpubp128>> * (BLOCK_BYTES + sizeof(few_block)) <= 196 * 1024, "60 KB are left for L1");
+                  SEARCH_BLOCKS<few<pair_gpubp128>> * (BLOCK_BYTES + sizeof(few_block)) <= 196 * 1024,
+              "60 KB are left for L1");
 
 /* ---- postings ---- */
 
-/* words[at] to w if slack is not negative. One 64-bit address a word is computed, which the compiler would not do by itself. */
+/* words[at] to w if slack is not negative. One 64-bit address a word is computed, which the
+ * compiler would not do by itself. */
 __device__ __forceinline__ void load_if(int slack, const uint32_t *words, uint32_t at, uint32_t &w)
 {
     asm("{\n\t.reg .pred wanted;\n\t.reg .u64 from;\n\t"
@@ -59,14 +71,16 @@ __device__ __forceinline__ void lessen_unless(uint32_t word, uint32_t bit, int l
         : "r"(word), "r"(bit), "r"(less));
 }
 
-/* What AND takes from the slack of a posting that a list does not hold: it is negative then, and does not come round for any number of lists. */
+/* What AND takes from the slack of a posting that a list does not hold: it is negative then, and
+ * does not come round for any number of lists. */
 constexpr int ABSENT = 1 << 20;
 static_assert((uint64_t)ABSENT * GX_MAX_TERMS <= 1u << 31, "no sum of them is less than an int can be");
 
-/* Postings of a segment that tf_min lets pass join those that wait for the maps. Returns their new number. */
+/* Postings of a segment that tf_min lets pass join those that wait for the maps. Returns their new
+ * number. */
 template <uint32_t V>
-__device__ __forceinline__ uint32_t collect(const uint32_t (&d)[V], const uint32_t (&f)[V], uint32_t tf_min, uint2 *waiting, uint32_t n_waiting,
-                                            uint32_t lane)
+__device__ __forceinline__ uint32_t collect(const uint32_t (&d)[V], const uint32_t (&f)[V], uint32_t tf_min,
+                                            uint2 *waiting, uint32_t n_waiting, uint32_t lane)
 {
 #pragma unroll
     for (uint32_t v = 0; v < V; ++v) {
@@ -80,7 +94,8 @@ __device__ __forceinline__ uint32_t collect(const uint32_t (&d)[V], const uint32
 }
 
 /* n of those that wait, for the lanes; a tf of 0 where there is none. Their place is free then. */
-__device__ __forceinline__ void take_batch(const uint2 *waiting, uint32_t n, uint32_t lane, uint32_t (&docids)[BATCH / 32], uint32_t (&tfs)[BATCH / 32])
+__device__ __forceinline__ void take_batch(const uint2 *waiting, uint32_t n, uint32_t lane,
+                                           uint32_t (&docids)[BATCH / 32], uint32_t (&tfs)[BATCH / 32])
 {
     __syncwarp();
 #pragma unroll
@@ -93,13 +108,14 @@ __device__ __forceinline__ void take_batch(const uint2 *waiting, uint32_t n, uin
     __syncwarp();
 }
 
-/* Which of up to 32 * V postings pass the presence maps: they join the queue, which grows downwards from its end. Returns its new
- * length. own_slack: in each lane the slack of a posting whose tf is the lane (in the last: or more), which is its bound less the
- * threshold (AND: 0), or negative where it does not reach it. A tf of 0: no posting. */
+/* Which of up to 32 * V postings pass the presence maps: they join the queue, which grows downwards
+ * from its end. Returns its new length. own_slack: in each lane the slack of a posting whose tf is
+ * the lane (in the last: or more), which is its bound less the threshold (AND: 0), or negative
+ * where it does not reach it. A tf of 0: no posting. */
 template <uint32_t V>
-__device__ __forceinline__ uint32_t filter(const gpu_index &X, const gpu_term *terms, uint32_t n_terms, uint32_t li, bool all,
-                                           int own_slack, uint32_t (&d)[V], const uint32_t (&f)[V], uint2 *queue_end, uint32_t *n_queued,
-                                           uint32_t queued)
+__device__ __forceinline__ uint32_t filter(const gpu_index &X, const gpu_term *terms, uint32_t n_terms, uint32_t li,
+                                           bool all, int own_slack, uint32_t (&d)[V], const uint32_t (&f)[V],
+                                           uint2 *queue_end, uint32_t *n_queued, uint32_t queued)
 {
     int slack[V]; /* sums of bounds are under 2^31. Negative: out */
     uint32_t w[V];
@@ -148,7 +164,8 @@ __device__ __forceinline__ uint32_t filter(const gpu_index &X, const gpu_term *t
 
 /* A block of one segment. Whole blocks are most, and to know that the block is one is shorter. */
 template <class D>
-__device__ __forceinline__ void decode_block(const uint32_t *words, uint32_t n_words, uint32_t n, uint32_t lane, uint32_t arg, uint32_t (&v)[D::V])
+__device__ __forceinline__ void decode_block(const uint32_t *words, uint32_t n_words, uint32_t n, uint32_t lane,
+                                             uint32_t arg, uint32_t (&v)[D::V])
 {
     D dec;
     if (n == D::BLOCK) {
@@ -168,14 +185,16 @@ template <class P> struct block_reader {
     typedef typename P::template tf<false> F;
     static constexpr bool single = D::BLOCK == D::SEG; /* a block is one segment */
 
-    uint32_t done = 0;  /* of the block's postings, those before the segment */
+    uint32_t done = 0; /* of the block's postings, those before the segment */
     uint32_t carry = 0;
-    D doc = {}; /* all of it set, lest ptxas (13.0) think that what a block's first segment sets ends with that segment */
+    /* all of it set, lest ptxas (13.0) think that what a block's first segment sets ends with that
+     * segment */
+    D doc = {};
     F tf = {};
 
     /* The segment's tfs; 0 past the list's end. */
-    __device__ __forceinline__ void tfs(const uint32_t *words, uint32_t n_words, uint32_t n, uint32_t len, uint32_t lane, uint32_t arg,
-                                        uint32_t (&f)[F::V])
+    __device__ __forceinline__ void tfs(const uint32_t *words, uint32_t n_words, uint32_t n, uint32_t len,
+                                        uint32_t lane, uint32_t arg, uint32_t (&f)[F::V])
     {
         if constexpr (single) {
             decode_block<F>(words, n_words, n, lane, arg, f);
@@ -195,8 +214,8 @@ template <class P> struct block_reader {
         }
     }
 
-    __device__ __forceinline__ void docids(const uint32_t *words, uint32_t n_words, uint32_t n, uint32_t head, uint32_t lane, uint32_t arg,
-                                           uint32_t (&d)[D::V])
+    __device__ __forceinline__ void docids(const uint32_t *words, uint32_t n_words, uint32_t n, uint32_t head,
+                                           uint32_t lane, uint32_t arg, uint32_t (&d)[D::V])
     {
         if constexpr (single) {
             decode_block<D>(words, n_words, n, lane, arg, d);
@@ -228,10 +247,12 @@ template <bool LONG> __device__ __forceinline__ const gpu_term *item_list(const 
     return item_terms<LONG>(R, near) + ((near.item.what & ITEM_TERM) - near.query.first_term);
 }
 
-/* Go on to the other buffer; then fill the one that was read, at the item's end with what the next one begins with. */
+/* Go on to the other buffer; then fill the one that was read, at the item's end with what the next
+ * one begins with. */
 template <class P, bool LONG, uint32_t V>
-__device__ __forceinline__ void next_chunk(const gpu_index &X, const gpu_batch &R, const near_item &near, const near_item &following, bool more,
-                                           bool &ready, uint32_t lane, search_space<V> &ws)
+__device__ __forceinline__ void next_chunk(const gpu_index &X, const gpu_batch &R, const near_item &near,
+                                           const near_item &following, bool more, bool &ready, uint32_t lane,
+                                           search_space<V> &ws)
 {
     const uint32_t cnt = item_blocks(near.item.what), b = ws.buffer ^ 1;
     if (!ready)
@@ -258,8 +279,8 @@ __device__ __forceinline__ void next_chunk(const gpu_index &X, const gpu_batch &
 
 /* One item, by a warp. The next one is in following, if there is one. */
 template <class P, bool LONG, uint32_t V>
-__device__ __forceinline__ void scan(const gpu_index &X, const gpu_batch &R, const near_item &near, const near_item &following, bool more,
-                                     uint32_t lane, search_space<V> &ws)
+__device__ __forceinline__ void scan(const gpu_index &X, const gpu_batch &R, const near_item &near,
+                                     const near_item &following, bool more, uint32_t lane, search_space<V> &ws)
 {
     typedef block_reader<P> B;
     const uint32_t cnt = item_blocks(near.item.what), len = block_len<P>(X);
@@ -275,7 +296,9 @@ __device__ __forceinline__ void scan(const gpu_index &X, const gpu_batch &R, con
     }
     if (own->filter.bound + own->weight.rest < T)
         return;
-    { /* The bound of a posting whose tf is the lane (the last lane: that or more), all later lists at their bounds; of none, 0. */
+    {
+        /* The bound of a posting whose tf is the lane (the last lane: that or more), all later
+         * lists at their bounds; of none, 0. */
         uint32_t bound = own->filter.bound;
         if (lane < 31)
             bound = min(bound, gx_bm25_impact(own->weight.w, lane, near.query.least_K));
@@ -323,7 +346,8 @@ __device__ __forceinline__ void scan(const gpu_index &X, const gpu_batch &R, con
                 for (uint32_t v = 0; v < V; ++v)
                     f[v] = 0; /* another item's */
             }
-            block.docids(docs, next.docs - at.docs, n, near.heads[k], lane, decoder_arg<typename B::D>(own->weight.codecs), d);
+            block.docids(docs, next.docs - at.docs, n, near.heads[k], lane,
+                         decoder_arg<typename B::D>(own->weight.codecs), d);
             waiting = DIRECT ? BATCH : collect<V>(d, f, tf_min, ws.postings, waiting, lane);
             k += block.next(n);
         }
@@ -337,7 +361,8 @@ __device__ __forceinline__ void scan(const gpu_index &X, const gpu_batch &R, con
             } else {
                 uint32_t docids[BATCH / 32], tfs[BATCH / 32];
                 take_batch(ws.postings + waiting, take, lane, docids, tfs);
-                queued = filter<BATCH / 32>(X, terms, n_terms, li, all, own_slack, docids, tfs, queue_end, &ws.n_queued, queued);
+                queued = filter<BATCH / 32>(X, terms, n_terms, li, all, own_slack, docids, tfs, queue_end, &ws.n_queued,
+                                            queued);
             }
             now = __shfl_sync(ALL_LANES, T_now, 0);
         }
@@ -358,10 +383,11 @@ __device__ __forceinline__ void scan(const gpu_index &X, const gpu_batch &R, con
         ws.decoded += k;
 }
 
-/* Items come from a queue. The number of the third next item, the second next item, and the description of the next one are
- * on their way while an item is worked on. */
-template <class P, bool LONG> __global__ void __launch_bounds__(SEARCH_WARPS * 32, SEARCH_BLOCKS<P>)
-search(const __grid_constant__ gpu_index X, const __grid_constant__ gpu_batch R)
+/* Items come from a queue. The number of the third next item, the second next item, and the
+ * description of the next one are on their way while an item is worked on. */
+template <class P, bool LONG>
+__global__ void __launch_bounds__(SEARCH_WARPS * 32, SEARCH_BLOCKS<P>)
+    search(const __grid_constant__ gpu_index X, const __grid_constant__ gpu_batch R)
 {
     constexpr uint32_t V = P::template doc<true>::V;
     extern __shared__ uint4 shared[];
@@ -416,7 +442,8 @@ search(const __grid_constant__ gpu_index X, const __grid_constant__ gpu_batch R)
         }
         if (__shfl_sync(ALL_LANES, last, 0) && near.query.k <= QUICK_K) {
             __syncwarp();
-            select_few<SPACE<V>>(R, near.query, near.item.query, lane, reinterpret_cast<unsigned long long *>(ws.postings));
+            select_few<SPACE<V>>(R, near.query, near.item.query, lane,
+                                 reinterpret_cast<unsigned long long *>(ws.postings));
         }
         if (!more)
             break;

@@ -1,5 +1,6 @@
-/* The best k of a query's candidates, for k that a warp does not select on the side: radix select on the 64-bit keys, eight
- * bits a pass, then a sort of the k in shared memory. Keys are all different, so the k-th best parts them exactly. */
+/* The best k of a query's candidates, for k that a warp does not select on the side: radix select
+ * on the 64-bit keys, eight bits a pass, then a sort of the k in shared memory. Keys are all
+ * different, so the k-th best parts them exactly. */
 #include "query/gpu/kernels.cuh"
 
 #include <cub/device/device_radix_sort.cuh>
@@ -28,7 +29,8 @@ __device__ void sort_shared(unsigned long long *keys, uint32_t m)
 }
 
 /* The k-th greatest of keys[n], k <= n. */
-__device__ unsigned long long kth_key(const unsigned long long *keys, uint32_t n, uint32_t k, uint32_t *histogram, uint32_t *found)
+__device__ unsigned long long kth_key(const unsigned long long *keys, uint32_t n, uint32_t k, uint32_t *histogram,
+                                      uint32_t *found)
 {
     unsigned long long prefix = 0;
     for (int shift = 56; shift >= 0; shift -= 8) {
@@ -83,7 +85,8 @@ static __global__ void __launch_bounds__(THREADS) select(const __grid_constant__
     const unsigned long long *from = R.candidates + Q.candidates;
     unsigned long long *to = R.answers + Q.answer;
     const bool sort = Q.k <= SORTED_K;
-    /* What does not reach the last threshold is out; often that leaves so few that they can be sorted at once. */
+    /* What does not reach the last threshold is out; often that leaves so few that they can be
+     * sorted at once. */
     const unsigned long long threshold = (unsigned long long)__ldcg(&st->threshold) << 32;
     if (threadIdx.x == 0) {
         kept = 0;
@@ -146,8 +149,8 @@ size_t sort_scratch_bytes(uint32_t n)
     return bytes;
 }
 
-cudaError_t sort_keys(void *scratch, size_t scratch_bytes, const unsigned long long *keys, unsigned long long *sorted, uint32_t n,
-                      cudaStream_t stream)
+cudaError_t sort_keys(void *scratch, size_t scratch_bytes, const unsigned long long *keys, unsigned long long *sorted,
+                      uint32_t n, cudaStream_t stream)
 {
     return cub::DeviceRadixSort::SortKeysDescending(scratch, scratch_bytes, keys, sorted, n, 0, 64, stream);
 }

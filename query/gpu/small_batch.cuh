@@ -1,24 +1,29 @@
-/* small_batch.cuh: the ranked search for a few queries alone: one launch and nothing else. What describes them are the kernel's
- * parameters, items are found by their number, and states and histograms are left as they are found: all 0. The kernel of a query alone can
- * stay on the GPU for a while and search for others, one after another, which come to it as query_slot.cuh says.
+/* small_batch.cuh: the ranked search for a few queries alone: one launch and nothing else. What
+ * describes them are the kernel's parameters, items are found by their number, and states and
+ * histograms are left as they are found: all 0. The kernel of a query alone can stay on the GPU for
+ * a while and search for others, one after another, which come to it as query_slot.cuh says.
  *
- * A query has a row of the grid (blockIdx.y). Its items, a block of a list each, or a share of one, in the order of the lists, go to
- * the row's blocks of threads by turns, and to a block's warps as they become free. All of the first list's come first, and once the
- * threshold is above what a list and those after it can give, the warp is finished. The last one to finish selects.
+ * A query has a row of the grid (blockIdx.y). Its items, a block of a list each, or a share of one,
+ * in the order of the lists, go to the row's blocks of threads by turns, and to a block's warps as
+ * they become free. All of the first list's come first, and once the threshold is above what a list
+ * and those after it can give, the warp is finished. The last one to finish selects.
  *
- * The first threshold is weak, so whatever passes the maps is counted at once by what it has at least (count_least), and the
- * threshold is near its end before most look-ups are made. Of a large query even the maps would be asked too often: there one warp
- * of each block does so with its first item, before the others begin.
+ * The first threshold is weak, so whatever passes the maps is counted at once by what it has at
+ * least (count_least), and the threshold is near its end before most look-ups are made. Of a large
+ * query even the maps would be asked too often: there one warp of each block does so with its first
+ * item, before the others begin.
  */
-#ifndef GX_GPU_FEW_CUH
-#define GX_GPU_FEW_CUH
+#ifndef GX_QUERY_GPU_SMALL_BATCH_CUH
+#define GX_QUERY_GPU_SMALL_BATCH_CUH
 
 #include "query/gpu/query_slot.cuh"
 #include "query/gpu/search.cuh"
 
 namespace gx {
 
-constexpr uint32_t OPENED_ITEMS = 2048; /* of a query of so many, shares counted, only a warp a block begins, and the others once there is a threshold */
+/* of a query of so many, shares counted, only a warp a block begins, and the others once there is a
+ * threshold */
+constexpr uint32_t OPENED_ITEMS = 2048;
 
 /* Begin to fetch item `number` of the query that `to` already describes. */
 __device__ __forceinline__ void fetch_few(const gpu_index &X, uint32_t q, uint32_t number, near_item &to, uint32_t lane)
@@ -35,7 +40,8 @@ __device__ __forceinline__ void fetch_few(const gpu_index &X, uint32_t q, uint32
 }
 
 /* The query and its lists, to both items of a warp. */
-template <uint32_t V> __device__ __forceinline__ void describe_few(const few_query &Q, search_space<V> &ws, uint32_t lane)
+template <uint32_t V>
+__device__ __forceinline__ void describe_few(const few_query &Q, search_space<V> &ws, uint32_t lane)
 {
     constexpr uint32_t QUERY_PIECES = sizeof(gpu_query) / 16, PIECES = QUERY_PIECES + sizeof Q.terms / 16;
     static_assert(PIECES <= 32, "a lane a piece");
@@ -53,7 +59,8 @@ template <uint32_t V> __device__ __forceinline__ void describe_few(const few_que
 
 /* The block's threshold, which every now and then is asked of the others. */
 template <class P>
-__device__ __forceinline__ uint32_t refresh(const gpu_batch &R, uint32_t q, uint32_t taken, few_block &block, uint32_t lane)
+__device__ __forceinline__ uint32_t refresh(const gpu_batch &R, uint32_t q, uint32_t taken, few_block &block,
+                                            uint32_t lane)
 {
     if (taken % SEARCH_WARPS == 0 && taken > SEARCH_WARPS)
         (void)current_threshold<few<P>>(R, q, lane);
@@ -61,8 +68,8 @@ __device__ __forceinline__ uint32_t refresh(const gpu_batch &R, uint32_t q, uint
     return __shfl_sync(ALL_LANES, lane ? 0 : atomicOr(&block.threshold, 0), 0);
 }
 
-/* Returns what was there. What this thread knows to be written (if it releases) whoever adds later sees, and it sees what those
- * before released. A fence, which empties L1 besides, takes longer. */
+/* Returns what was there. What this thread knows to be written (if it releases) whoever adds later
+ * sees, and it sees what those before released. A fence, which empties L1 besides, takes longer. */
 __device__ __forceinline__ uint32_t add_one(uint32_t *to, bool releases)
 {
     uint32_t before;
@@ -73,9 +80,10 @@ __device__ __forceinline__ uint32_t add_one(uint32_t *to, bool releases)
     return before;
 }
 
-/* A warp has finished. Not 0 in the first lane of the query's last one, which then sees what all have written. */
-__device__ __forceinline__ uint32_t finish_few(const gpu_batch &R, uint32_t q, uint32_t blocks, bool wrote, few_block &block,
-                                               uint32_t lane)
+/* A warp has finished. Not 0 in the first lane of the query's last one, which then sees what all
+ * have written. */
+__device__ __forceinline__ uint32_t finish_few(const gpu_batch &R, uint32_t q, uint32_t blocks, bool wrote,
+                                               few_block &block, uint32_t lane)
 {
     constexpr uint32_t WROTE = 1 << 16;
     uint32_t last = 0;
@@ -106,8 +114,8 @@ __device__ __forceinline__ void clear_query(const gpu_batch &R, uint32_t q, uint
 
 /* A warp's part in the search for query q, which ws describes. */
 template <class P, uint32_t V>
-__device__ __forceinline__ void search_one(const gpu_index &X, const gpu_batch &R, uint32_t q, uint32_t blocks, few_block &block,
-                                           uint32_t lane, search_space<V> &ws)
+__device__ __forceinline__ void search_one(const gpu_index &X, const gpu_batch &R, uint32_t q, uint32_t blocks,
+                                           few_block &block, uint32_t lane, search_space<V> &ws)
 {
     const uint32_t warp = threadIdx.x >> 5, n_items = ws.items[0].query.n_items;
     uint32_t number = blockIdx.x + blocks * warp; /* of the item */
@@ -145,9 +153,10 @@ __device__ __forceinline__ void search_one(const gpu_index &X, const gpu_batch &
     }
 }
 
-template <class P> __global__ void __launch_bounds__(SEARCH_WARPS * 32, SEARCH_BLOCKS<few<P>>)
-search_few_queries(const __grid_constant__ gpu_index X, const __grid_constant__ gpu_batch R, const __grid_constant__ few_batch F,
-                   const __grid_constant__ few_stay S)
+template <class P>
+__global__ void __launch_bounds__(SEARCH_WARPS * 32, SEARCH_BLOCKS<few<P>>)
+    search_few_queries(const __grid_constant__ gpu_index X, const __grid_constant__ gpu_batch R,
+                       const __grid_constant__ few_batch F, const __grid_constant__ few_stay S)
 {
     constexpr uint32_t V = P::template doc<true>::V;
     extern __shared__ uint4 shared[];
@@ -178,7 +187,8 @@ search_few_queries(const __grid_constant__ gpu_index X, const __grid_constant__ 
             const uint32_t last = finish_few(R, q, blocks, ws.wrote, block, lane);
             if (__shfl_sync(ALL_LANES, last, 0)) {
                 __syncwarp();
-                select_few<SPACE<V>>(R, ws.items[0].query, q, lane, reinterpret_cast<unsigned long long *>(ws.postings));
+                select_few<SPACE<V>>(R, ws.items[0].query, q, lane,
+                                     reinterpret_cast<unsigned long long *>(ws.postings));
                 clear_query(R, q, lane);
                 if (S.patience)
                     pass_mail(S, block.mail + 1, block.begun, lane);
@@ -186,7 +196,7 @@ search_few_queries(const __grid_constant__ gpu_index X, const __grid_constant__ 
         }
         if (!S.patience)
             return;
-        wait_copies(); /* of items that are not needed any more */
+        wait_copies();   /* of items that are not needed any more */
         __syncthreads(); /* all have read what is set now */
         if (warp == 0)
             take_mail(S, block, lane);

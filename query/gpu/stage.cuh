@@ -1,14 +1,15 @@
-/* stage.cuh: what a warp of the search has in shared memory, and how it comes there while the warp works on something else: items,
- * what describes them, and the payload of their blocks.
+/* stage.cuh: what a warp of the search has in shared memory, and how it comes there while the warp
+ * works on something else: items, what describes them, and the payload of their blocks.
  */
-#ifndef GX_GPU_STAGE_CUH
-#define GX_GPU_STAGE_CUH
+#ifndef GX_QUERY_GPU_STAGE_CUH
+#define GX_QUERY_GPU_STAGE_CUH
 
 #include "query/gpu/lists.cuh"
 
 namespace gx {
 
-constexpr uint32_t STAGE_WORDS = 268; /* of payload in each of a warp's two buffers; search.cuh asserts that they leave room for L1 */
+/* of payload in each of a warp's two buffers; search.cuh asserts that they leave room for L1 */
+constexpr uint32_t STAGE_WORDS = 268;
 constexpr uint32_t STAGE_SLACK = GX_READ_SLACK / 4 + 4;
 static_assert((STAGE_WORDS + STAGE_SLACK) % 4 == 0, "both buffers begin with a piece of 16 bytes");
 
@@ -16,45 +17,50 @@ static_assert((STAGE_WORDS + STAGE_SLACK) % 4 == 0, "both buffers begin with a p
 template <class P> constexpr bool ALWAYS_STAGED = false;
 template <> constexpr bool ALWAYS_STAGED<pair_gpubp128> = true;
 template <> constexpr bool ALWAYS_STAGED<pair_raw> = true;
-static_assert(STAGE_WORDS >= 2 * (128 + 4), "blocks of 128 words, each with what it has beside it in its pieces of 16 bytes");
+static_assert(STAGE_WORDS >= 2 * (128 + 4), "blocks of 128 words, each with what it has beside it in its pieces of "
+                                            "16 bytes");
 
-/* Where a block's docids and its tfs begin, in words from its list's first. They end where the next one's begin. */
+/* Where a block's docids and its tfs begin, in words from its list's first. They end where the next
+ * one's begin. */
 struct alignas(8) block_place {
     uint32_t docs, tfs;
 };
 
-/* An item with all that describes it, in shared memory; fetched while the item before is worked on. */
+/* An item with all that describes it, in shared memory; fetched while the item before is worked on.
+ * */
 struct alignas(16) near_item {
     gpu_item item;
     gpu_query query;
-    gpu_term terms[NEAR_TERMS];  /* not for a long query */
+    gpu_term terms[NEAR_TERMS]; /* not for a long query */
     block_place blocks[MAX_ITEM_BLOCKS + 1];
     uint32_t heads[MAX_ITEM_BLOCKS]; /* the blocks' first docids */
-    uint32_t threshold;          /* as it was then, or when L1 last read it: good, if low */
+    uint32_t threshold;              /* as it was then, or when L1 last read it: good, if low */
 };
 
-/* Payload of an item's blocks up to end: word w of the list is stage[docs + w], or stage[tfs + w]; or, where they are not staged since
- * not one block fits, in the list alone. */
+/* Payload of an item's blocks up to end: word w of the list is stage[docs + w], or stage[tfs + w];
+ * or, where they are not staged since not one block fits, in the list alone. */
 struct alignas(16) chunk {
     uint32_t docs, tfs, end, staged;
 };
 
 constexpr uint32_t BATCH = 128; /* postings that ask the maps together */
-constexpr uint32_t MOST_QUEUED = 23; /* candidates; of more, some are scored. No more fit into shared memory (search.cuh) */
+/* candidates; of more, some are scored. No more fit into shared memory (search.cuh) */
+constexpr uint32_t MOST_QUEUED = 23;
 template <uint32_t V> constexpr uint32_t SPACE = 32 * V + BATCH - 1 + MOST_QUEUED;
 
 /* A warp's shared memory. */
 template <uint32_t V> struct alignas(16) search_space {
     uint32_t stage[2 * (STAGE_WORDS + STAGE_SLACK)]; /* two buffers */
-    uint2 postings[SPACE<V>];  /* docid, tf: from the beginning on those that wait for the maps, from the end on candidates */
-    near_item items[2];        /* this one and the next, by turns */
-    gpu_item fetched;          /* the one after that */
-    chunk chunks[2];           /* of stage */
-    chunk now;                 /* the one that is read */
-    uint32_t own_bounds[32];   /* of a posting of the item's list, by its tf */
-    uint32_t buffer;           /* the one that is read, or before an item's first chunk was read last */
-    uint32_t ahead;            /* whether the other one already holds the beginning of the next item */
-    uint32_t n_queued;         /* while candidates are queued */
+    /* docid, tf: from the beginning on those that wait for the maps, from the end on candidates */
+    uint2 postings[SPACE<V>];
+    near_item items[2];               /* this one and the next, by turns */
+    gpu_item fetched;                 /* the one after that */
+    chunk chunks[2];                  /* of stage */
+    chunk now;                        /* the one that is read */
+    uint32_t own_bounds[32];          /* of a posting of the item's list, by its tf */
+    uint32_t buffer;                  /* the one that is read, or before an item's first chunk was read last */
+    uint32_t ahead;                   /* whether the other one already holds the beginning of the next item */
+    uint32_t n_queued;                /* while candidates are queued */
     uint32_t decoded, lookups, wrote; /* counts, and whether candidates must be made visible */
 };
 
@@ -62,12 +68,16 @@ template <uint32_t V> struct alignas(16) search_space {
 
 __device__ __forceinline__ void copy_4(void *shared, const void *global)
 {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"((uint32_t)__cvta_generic_to_shared(shared)), "l"(global) : "memory");
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"((uint32_t)__cvta_generic_to_shared(shared)),
+                 "l"(global)
+                 : "memory");
 }
 
 __device__ __forceinline__ void copy_16(void *shared, const void *global)
 {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((uint32_t)__cvta_generic_to_shared(shared)), "l"(global) : "memory");
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((uint32_t)__cvta_generic_to_shared(shared)),
+                 "l"(global)
+                 : "memory");
 }
 
 __device__ __forceinline__ void wait_copies()
@@ -76,7 +86,10 @@ __device__ __forceinline__ void wait_copies()
     __syncwarp();
 }
 
-__device__ __forceinline__ uint32_t item_blocks(uint32_t what) { return (what >> 24 & (MAX_ITEM_BLOCKS - 1)) + 1; }
+__device__ __forceinline__ uint32_t item_blocks(uint32_t what)
+{
+    return (what >> 24 & (MAX_ITEM_BLOCKS - 1)) + 1;
+}
 
 /* Begin to fetch where an item's blocks are, but for where the tfs of an ITEM_FIRST begin. */
 __device__ __forceinline__ void fetch_blocks(const gpu_index &X, gpu_item it, near_item &to, uint32_t lane)
@@ -99,7 +112,8 @@ __device__ __forceinline__ void fetch_blocks(const gpu_index &X, gpu_item it, ne
 
 /* Begin to fetch all that describes an item. */
 template <bool LONG>
-__device__ __forceinline__ void fetch_item(const gpu_index &X, const gpu_batch &R, gpu_item it, near_item &to, uint32_t lane)
+__device__ __forceinline__ void fetch_item(const gpu_index &X, const gpu_batch &R, gpu_item it, near_item &to,
+                                           uint32_t lane)
 {
     fetch_blocks(X, it, to, lane);
     if (lane == 0 && it.what & ITEM_FIRST)
@@ -110,7 +124,8 @@ __device__ __forceinline__ void fetch_item(const gpu_index &X, const gpu_batch &
         copy_16(reinterpret_cast<uint4 *>(to.terms) + lane,
                 reinterpret_cast<const uint4 *>(R.terms + (it.place & ITEM_TERM)) + lane);
     if (lane < sizeof(gpu_query) / 16)
-        copy_16(reinterpret_cast<uint4 *>(&to.query) + lane, reinterpret_cast<const uint4 *>(R.queries + it.query) + lane);
+        copy_16(reinterpret_cast<uint4 *>(&to.query) + lane,
+                reinterpret_cast<const uint4 *>(R.queries + it.query) + lane);
     else if (lane == 31)
         copy_4(&to.threshold, &R.states[it.query].threshold);
 }
@@ -121,14 +136,16 @@ template <bool LONG> __device__ __forceinline__ const gpu_term *item_terms(const
     return LONG ? R.terms + near.query.first_term : near.terms;
 }
 
-/* Begin to stage as many of the item's blocks from k on as fit into buffer b, in pieces of 16 bytes, docids before tfs. Where not even
- * one fits it is read where it is; where all blocks fit that are not damaged (ALWAYS_STAGED), as much is staged as a whole block has. */
+/* Begin to stage as many of the item's blocks from k on as fit into buffer b, in pieces of 16
+ * bytes, docids before tfs. Where not even one fits it is read where it is; where all blocks fit
+ * that are not damaged (ALWAYS_STAGED), as much is staged as a whole block has. */
 template <class P, uint32_t V>
-__device__ __forceinline__ void stage_chunk(const gpu_index &X, const near_item &it, uint64_t list, uint32_t k, search_space<V> &ws,
-                                            uint32_t b, uint32_t lane)
+__device__ __forceinline__ void stage_chunk(const gpu_index &X, const near_item &it, uint64_t list, uint32_t k,
+                                            search_space<V> &ws, uint32_t b, uint32_t lane)
 {
     constexpr uint32_t PIECES = STAGE_WORDS / 4;
-    const uint32_t cnt = item_blocks(it.item.what), odd = (uint32_t)list & 3; /* words of the list's first piece before the list */
+    /* words of the list's first piece before the list */
+    const uint32_t cnt = item_blocks(it.item.what), odd = (uint32_t)list & 3;
     const block_place from = it.blocks[k], end = it.blocks[min(k + lane + 1, cnt)];
     const uint32_t docs = (from.docs + odd) / 4, tfs = (from.tfs + odd) / 4; /* pieces of the list */
     uint32_t n_docs = (end.docs + odd + 3) / 4 - docs, n_tfs = (end.tfs + odd + 3) / 4 - tfs;

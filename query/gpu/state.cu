@@ -1,15 +1,16 @@
-/* An index on a GPU: opened, uploaded, its tables and maps planned within the memory there is, its bounds computed and kept. */
+/* An index on a GPU: opened, uploaded, its tables and maps planned within the memory there is, its
+ * bounds computed and kept. */
 #include "query/gpu/state.cuh"
 
 #include <time.h>
 
 namespace gx {
 
-constexpr uint32_t LONG_DF = 64;            /* lists from this length have maps and k-th impacts */
-constexpr uint32_t TABLE_BLOCKS = 32;       /* lists of more blocks have a table, of an entry about 16 blocks */
+constexpr uint32_t LONG_DF = 64;               /* lists from this length have maps and k-th impacts */
+constexpr uint32_t TABLE_BLOCKS = 32;          /* lists of more blocks have a table, of an entry about 16 blocks */
 constexpr uint32_t SLOTS = 8, FINE_SLOTS = 16; /* least slots a posting of a map; of one with tf classes */
-constexpr uint64_t RESERVE = 512u << 20;    /* of device memory, left to others */
-constexpr int KEPT_BOUNDS = 16;             /* sets that are kept when nobody uses them */
+constexpr uint64_t RESERVE = 512u << 20;       /* of device memory, left to others */
+constexpr int KEPT_BOUNDS = 16;                /* sets that are kept when nobody uses them */
 
 static uint32_t map_shift_for(uint32_t n_docs, uint32_t df, uint32_t slots)
 {
@@ -19,14 +20,21 @@ static uint32_t map_shift_for(uint32_t n_docs, uint32_t df, uint32_t slots)
     return shift;
 }
 
-/* Words of a map, of the ranks behind it if it is dense, and of the tf classes; each in whole sectors of 32 bytes. */
+/* Words of a map, of the ranks behind it if it is dense, and of the tf classes; each in whole
+ * sectors of 32 bytes. */
 static uint64_t slot_words(uint32_t n_docs, uint32_t shift)
 {
     const uint64_t words = (uint64_t)((n_docs - 1) >> shift) / 32 + 1, whole = shift == EXACT_SLOTS ? RANK_WORDS : 8;
     return (words + whole - 1) / whole * whole;
 }
-static uint64_t rank_words(uint32_t n_docs) { return ((uint64_t)(n_docs - 1) / (32 * RANK_WORDS) + 8) & ~7ull; }
-static uint64_t class_words(uint32_t n_docs, uint32_t shift) { return ((uint64_t)((n_docs - 1) >> shift) / 16 + 8) & ~7ull; }
+static uint64_t rank_words(uint32_t n_docs)
+{
+    return ((uint64_t)(n_docs - 1) / (32 * RANK_WORDS) + 8) & ~7ull;
+}
+static uint64_t class_words(uint32_t n_docs, uint32_t shift)
+{
+    return ((uint64_t)((n_docs - 1) >> shift) / 16 + 8) & ~7ull;
+}
 
 static uint64_t presence_words(uint32_t n_docs, uint32_t shift)
 {
@@ -52,7 +60,9 @@ static gx_status find_long_lists(gpu_state *s, gx_error *err)
             continue;
         long_list *l = &s->longs[s->n_long];
         s->long_of[i] = s->n_long++;
-        *l = {i, 0, NO_TABLE_SHIFT, 0, NO_MAP_SHIFT, NO_CLASSES, ix->docid_ends[ix->lists[i].first_block + n_blocks - 1], 0};
+        *l = {
+            i, 0, NO_TABLE_SHIFT, 0, NO_MAP_SHIFT, NO_CLASSES, ix->docid_ends[ix->lists[i].first_block + n_blocks - 1],
+            0};
         if (n_blocks > TABLE_BLOCKS) {
             uint32_t shift = 0;
             while ((ix->n_docs >> (shift + 1)) >= n_blocks / 16)
@@ -78,7 +88,8 @@ static int longest_first(const void *a, const void *b)
     return x->df != y->df ? (x->df > y->df ? -1 : 1) : (x->number > y->number) - (x->number < y->number);
 }
 
-/* Give maps to lists, longest first, within so many words: presence for all, then tf classes and finer slots. */
+/* Give maps to lists, longest first, within so many words: presence for all, then tf classes and
+ * finer slots. */
 static gx_status plan_maps(gpu_state *s, uint64_t words, gx_error *err)
 {
     const uint32_t n_docs = s->ix->n_docs;
@@ -90,7 +101,7 @@ static gx_status plan_maps(gpu_state *s, uint64_t words, gx_error *err)
     qsort(order, s->n_long, sizeof *order, longest_first);
     words = words < UINT32_MAX - 64 ? words : UINT32_MAX - 64; /* offsets have 32 bits */
     uint32_t slots = SLOTS, with_map = 0, with_classes = 0;
-    uint64_t used = 8; /* the first stand for "no map" */
+    uint64_t used = 8;                            /* the first stand for "no map" */
     for (;; slots /= 2, with_map = 0, used = 8) { /* rather coarser maps than lists without one */
         for (; with_map < s->n_long; ++with_map) {
             const uint64_t more = presence_words(n_docs, map_shift_for(n_docs, order[with_map].df, slots));
@@ -173,7 +184,9 @@ static gx_status derive(gpu_state *s, uint64_t limit, uint64_t map_memory, gx_er
     const uint64_t fixed = ix->header->device_bytes + s->table_words * 4 + ix->n_terms * 8ull +
                            s->n_long * (sizeof(long_list) + N_KTH) + exec_bytes(ix) + (1u << 20);
     if (fixed > limit)
-        return gx_fail(err, GX_ENOGPU, "the index needs %.1f MiB of GPU memory and %.1f MiB may be used; use the CPU engine%s",
+        return gx_fail(err, GX_ENOGPU,
+                       "the index needs %.1f MiB of GPU memory and %.1f MiB may be used; use the CPU "
+                       "engine%s",
                        (double)fixed / 1048576, (double)limit / 1048576, ", or allow more");
     /* Half of what remains is left to further sessions. */
     const uint64_t others = exec_bytes(ix) < (limit - fixed) / 2 ? exec_bytes(ix) : (limit - fixed) / 2;
@@ -192,8 +205,10 @@ static gx_status derive(gpu_state *s, uint64_t limit, uint64_t map_memory, gx_er
     TRY("clearing maps", cudaMemsetAsync(s->tables, 0, s->table_words * 4, s->stream));
     TRY("clearing maps", cudaMemsetAsync(s->maps, 0, s->map_words * 4, s->stream));
     TRY("clearing maps", cudaMemsetAsync(s->maps, 0xff, 16, s->stream));
-    TRY("copying the directory", cudaMemcpyAsync(s->d_long_of, s->long_of, ix->n_terms * 4ull, cudaMemcpyHostToDevice, s->stream));
-    TRY("copying the directory", cudaMemcpyAsync(s->d_longs, s->longs, s->n_long * sizeof(long_list), cudaMemcpyHostToDevice, s->stream));
+    TRY("copying the directory",
+        cudaMemcpyAsync(s->d_long_of, s->long_of, ix->n_terms * 4ull, cudaMemcpyHostToDevice, s->stream));
+    TRY("copying the directory",
+        cudaMemcpyAsync(s->d_longs, s->longs, s->n_long * sizeof(long_list), cudaMemcpyHostToDevice, s->stream));
     derive_tables(s->X, s->d_longs, s->n_long, s->tables, s->stream);
     derive_maps(s->X, s->coding, s->codings, s->d_longs, s->n_long, s->maps, s->stream);
     TRY("starting to build maps", cudaGetLastError());
@@ -243,11 +258,14 @@ static gx_status open_state(gpu_state *s, const gx_engine_options *opt, gx_error
     TRY("asking for its properties", cudaGetDeviceProperties(&p, s->device));
     TRY("asking for its memory", cudaMemGetInfo(&have, &total));
     s->multiprocessors = (uint32_t)p.multiProcessorCount;
-    s->patience = !p.cooperativeLaunch ? 0 : opt->linger_us < 1000000 ? opt->linger_us * 1000 : 1000000000; /* where all of a kernel's blocks can be there at once */
+    /* where all of a kernel's blocks can be there at once */
+    s->patience = !p.cooperativeLaunch ? 0 : opt->linger_us < 1000000 ? opt->linger_us * 1000 : 1000000000;
     for (const gx_coding &c : s->ix->header->codings) {
         const gx_codec *docids = gx_codec_by_id(c.docids), *tfs = gx_codec_by_id(c.tfs);
         if (c.docids && !(codec_known(c.docids) && codec_known(c.tfs)))
-            return gx_fail(err, GX_ENOGPU, "the GPU engine has no decoder for lists of codecs %s and %s; use the CPU engine",
+            return gx_fail(err, GX_ENOGPU,
+                           "the GPU engine has no decoder for lists of codecs %s and %s; use the CPU "
+                           "engine",
                            docids ? docids->name : "?", tfs ? tfs->name : "?");
     }
     s->coding = find_coding(s->ix->header, &s->codings);
@@ -255,8 +273,9 @@ static gx_status open_state(gpu_state *s, const gx_engine_options *opt, gx_error
     if (opt->device_memory && opt->device_memory < limit)
         limit = opt->device_memory;
     if (s->ix->header->device_bytes + exec_bytes(s->ix) > limit)
-        return gx_fail(err, GX_ENOGPU, "the index needs %.1f MiB of memory on GPU %d (%s) and %.1f MiB may be used; use the CPU engine, "
-                                       "or allow more",
+        return gx_fail(err, GX_ENOGPU,
+                       "the index needs %.1f MiB of memory on GPU %d (%s) and %.1f MiB may be used; "
+                       "use the CPU engine, or allow more",
                        (double)(s->ix->header->device_bytes + exec_bytes(s->ix)) / 1048576, s->device, p.name,
                        (double)limit / 1048576);
     TRY("making a stream", cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking));
@@ -324,8 +343,10 @@ static gx_status compute_bounds(gpu_state *s, bounds *b, gpu_calls *calls, gx_er
     const bounds_args args = {s->d_long_of, b->norm, s->d_best, s->d_kth};
     derive_bounds(s->X, s->coding, s->codings, args, s->stream);
     TRY("starting to compute bounds", cudaGetLastError());
-    TRY("copying bounds", cudaMemcpyAsync(b->best, s->d_best, s->ix->n_terms * sizeof(float), cudaMemcpyDeviceToHost, s->stream));
-    TRY("copying bounds", cudaMemcpyAsync(b->kth, s->d_kth, (size_t)s->n_long * N_KTH, cudaMemcpyDeviceToHost, s->stream));
+    TRY("copying bounds",
+        cudaMemcpyAsync(b->best, s->d_best, s->ix->n_terms * sizeof(float), cudaMemcpyDeviceToHost, s->stream));
+    TRY("copying bounds",
+        cudaMemcpyAsync(b->kth, s->d_kth, (size_t)s->n_long * N_KTH, cudaMemcpyDeviceToHost, s->stream));
     TRY("computing bounds", wait_for_stream(calls, s->stream));
     return GX_OK;
 }

@@ -1,8 +1,8 @@
-/* state.cuh: an index made ready for a GPU: the device sections of its file, what is derived from them (tables, maps), and
- * bounds of impacts for the parameters that queries have asked for.
+/* state.cuh: an index made ready for a GPU: the device sections of its file, what is derived from
+ * them (tables, maps), and bounds of impacts for the parameters that queries have asked for.
  */
-#ifndef GX_GPU_STATE_CUH
-#define GX_GPU_STATE_CUH
+#ifndef GX_QUERY_GPU_STATE_CUH
+#define GX_QUERY_GPU_STATE_CUH
 
 #include "query/gpu/kernels.cuh"
 
@@ -14,8 +14,8 @@ namespace gx {
 struct bounds {
     bounds *next;
     gx_norm norm;
-    float *best;   /* [n_terms] */
-    uint8_t *kth;  /* [n_long * N_KTH] */
+    float *best;  /* [n_terms] */
+    uint8_t *kth; /* [n_long * N_KTH] */
     int users;
 };
 
@@ -28,8 +28,8 @@ struct gpu_state {
     gpu_index X;
     char *arena;
     uint32_t *tables, *maps;
-    uint32_t *long_of;     /* [n_terms] on the host: number of the long list, or UINT32_MAX */
-    long_list *longs;      /* [n_long] on the host */
+    uint32_t *long_of; /* [n_terms] on the host: number of the long list, or UINT32_MAX */
+    long_list *longs;  /* [n_long] on the host */
     uint32_t n_long;
     uint32_t *d_long_of;
     long_list *d_longs;
@@ -37,12 +37,12 @@ struct gpu_state {
     uint8_t *d_kth;
     uint64_t map_words, table_words;
     cudaStream_t stream;
-    uint32_t running;      /* batches under way in all sessions; atomic */
-    const void *last;      /* the session whose batch was the last to begin; atomic */
-    uint32_t patience;     /* ns that a kernel which answered a query alone waits for the next one */
+    uint32_t running;          /* batches under way in all sessions; atomic */
+    const void *last;          /* the session whose batch was the last to begin; atomic */
+    uint32_t patience;         /* ns that a kernel which answered a query alone waits for the next one */
     pthread_mutex_t stay_lock; /* of what follows */
-    mailbox *staying;      /* of the kernel that waits so, or may, or has ended; or NULL */
-    pthread_mutex_t lock;  /* of what follows, d_best, d_kth and stream */
+    mailbox *staying;          /* of the kernel that waits so, or may, or has ended; or NULL */
+    pthread_mutex_t lock;      /* of what follows, d_best, d_kth and stream */
     bounds *bounds_sets;
 };
 
@@ -51,15 +51,15 @@ gx_status gpu_state_open(void **out, const gx_index *ix, const gx_engine_options
 void gpu_state_close(void *state);
 const char *gpu_state_describe(const void *state);
 
-/* The GPU is needed: a kernel that stays on it, whichever session's, ends once its query is answered, or soon after if its session has the
- * next one ready. */
+/* The GPU is needed: a kernel that stays on it, whichever session's, ends once its query is
+ * answered, or soon after if its session has the next one ready. */
 void send_away(gpu_state *s);
 
 /* Before a kernel is started that will wait for mail; another one is sent away. */
 void let_stay(gpu_state *s, mailbox *mail);
 
-/* What a session's runs do besides work that is enqueued: all calls by which CUDA gets or gives back memory, or the host waits
- * for the GPU, go through what follows. */
+/* What a session's runs do besides work that is enqueued: all calls by which CUDA gets or gives
+ * back memory, or the host waits for the GPU, go through what follows. */
 struct gpu_calls {
     uint64_t parts, waits, allocations, stayed; /* see gx_work */
 };
@@ -94,7 +94,8 @@ static inline cudaError_t wait_for_stream(gpu_calls *c, cudaStream_t stream)
     return cudaStreamSynchronize(stream);
 }
 
-/* Until the event, or until the plan, whose cancel function is asked meanwhile, says so: then *cancelled, but not sooner. */
+/* Until the event, or until the plan, whose cancel function is asked meanwhile, says so: then
+ * *cancelled, but not sooner. */
 cudaError_t wait_for_event(gpu_calls *c, cudaEvent_t event, const gx_plan *plan, bool *cancelled);
 
 /* A copy of device memory, once all that was enqueued is done. */
@@ -108,17 +109,20 @@ static inline cudaError_t wait_and_copy(gpu_calls *c, void *host, const void *de
 gx_status take_bounds(gpu_state *s, gx_norm norm, gpu_calls *calls, bounds **out, gx_error *err);
 void give_bounds(gpu_state *s, bounds *b);
 
-static inline bool same_norm(gx_norm a, gx_norm b) { return a.c0 == b.c0 && a.c1 == b.c1 && a.lossy == b.lossy; }
+static inline bool same_norm(gx_norm a, gx_norm b)
+{
+    return a.c0 == b.c0 && a.c1 == b.c1 && a.lossy == b.lossy;
+}
 
 /* Device memory that a session on the index takes (executor.cu). */
 uint64_t exec_bytes(const gx_index *ix);
 
 /* Return with what CUDA says of a call, if that is not success. For functions that have an err. */
-#define TRY(what, call)                                             \
-    do {                                                            \
-        const gx_status st_ = gx_cuda_status((call), (what), err);  \
-        if (st_ != GX_OK)                                           \
-            return st_;                                             \
+#define TRY(what, call)                                                                                                \
+    do {                                                                                                               \
+        const gx_status st_ = gx_cuda_status((call), (what), err);                                                     \
+        if (st_ != GX_OK)                                                                                              \
+            return st_;                                                                                                \
     } while (0)
 
 template <typename T> static cudaError_t device_alloc(T **out, uint64_t n)

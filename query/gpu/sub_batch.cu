@@ -19,7 +19,8 @@ static void describe_term(const gpu_state *s, const gx_plan_term *t, uint32_t qu
     out->at = {e->first_block, n_blocks, 0, NO_TABLE_SHIFT};
     out->payload = {(uint64_t)e->payload_hi << 32 | e->payload_lo, 0, e->df};
     out->filter = {0, NO_MAP_SHIFT, 0, NO_CLASSES};
-    out->weight = {t->w, 0, query, c.docids | (uint32_t)e->docid_param << 8 | (uint32_t)c.tfs << 16 | (uint32_t)e->tf_param << 24};
+    out->weight = {t->w, 0, query,
+                   c.docids | (uint32_t)e->docid_param << 8 | (uint32_t)c.tfs << 16 | (uint32_t)e->tf_param << 24};
     if (number != UINT32_MAX) {
         const long_list *l = &s->longs[number];
         out->at.table = l->table;
@@ -33,7 +34,8 @@ static void describe_term(const gpu_state *s, const gx_plan_term *t, uint32_t qu
     }
 }
 
-/* No impact of weight w is greater, given the greatest tf / (tf + K): both sides are within 2^-21 of the exact values. */
+/* No impact of weight w is greater, given the greatest tf / (tf + K): both sides are within 2^-21
+ * of the exact values. */
 static uint32_t list_bound(float w, float best)
 {
     return (uint32_t)((double)w * best * (1 + 0x1p-20)) + 3;
@@ -48,7 +50,8 @@ static uint32_t find_kth(uint32_t k)
     return i;
 }
 
-/* At least k of the list's postings have this impact or more; 1 if nothing better is known. kth: find_kth(k). */
+/* At least k of the list's postings have this impact or more; 1 if nothing better is known. kth:
+ * find_kth(k). */
 static uint32_t kth_impact(const gpu_state *s, const bounds *b, const gx_plan_term *t, uint32_t k, uint32_t kth)
 {
     const uint32_t number = s->long_of[t->list];
@@ -91,8 +94,8 @@ static void sort_ranked(ranked *t, uint32_t n)
 }
 
 /* Describe the lists of a plan that is pruned, and what follows from their bounds. */
-static void describe_lists(const gpu_state *s, const gx_plan *plan, const bounds *b, const job *j, bool all, uint32_t q, gpu_query *Q,
-                           gpu_term *t, uint32_t *drivers)
+static void describe_lists(const gpu_state *s, const gx_plan *plan, const bounds *b, const job *j, bool all, uint32_t q,
+                           gpu_query *Q, gpu_term *t, uint32_t *drivers)
 {
     ranked order[GX_MAX_TERMS];
     const uint32_t n = plan->n_terms, kth = all && n > 1 ? N_KTH : find_kth(plan->k);
@@ -123,8 +126,8 @@ static void describe_lists(const gpu_state *s, const gx_plan *plan, const bounds
     Q->bin_shift = range < BINS ? 0 : 32 - LOG2_BINS - (uint32_t)__builtin_clz(range);
 }
 
-void describe_query(const gpu_state *s, part *p, const gx_plan *plan, const bounds *b, const job *j, bool all, uint32_t after,
-                    uint32_t *drivers)
+void describe_query(const gpu_state *s, part *p, const gx_plan *plan, const bounds *b, const job *j, bool all,
+                    uint32_t after, uint32_t *drivers)
 {
     const uint32_t q = p->n_queries++, n = plan->n_terms;
     gpu_query *Q = &p->queries[q];
@@ -158,8 +161,8 @@ void describe_query(const gpu_state *s, part *p, const gx_plan *plan, const boun
     }
 }
 
-void describe_items(part *p, uint32_t first, uint32_t n, bool are_long, const uint32_t *drivers, uint32_t item_blocks, bool fine,
-                    uint32_t *active, unmade *lists)
+void describe_items(part *p, uint32_t first, uint32_t n, bool are_long, const uint32_t *drivers, uint32_t item_blocks,
+                    bool fine, uint32_t *active, unmade *lists)
 {
     uint32_t n_active = 0;
     for (uint32_t i = 0; i < n; ++i) {
@@ -213,7 +216,12 @@ need job_need(const gx_index *ix, const gx_plan *plan, const job *j, bool fine)
         runs += runs_of(n);
     }
     const uint64_t items = blocks / most_item_blocks(ix) + plan->n_terms * (fine ? 1 + FINE_ITEMS : 1);
-    return {times, times * plan->n_terms, times * runs, times * items, times * (uint64_t)candidates_of(ix, plan, j), times * (uint64_t)plan->k};
+    return {times,
+            times * plan->n_terms,
+            times * runs,
+            times * items,
+            times * (uint64_t)candidates_of(ix, plan, j),
+            times * (uint64_t)plan->k};
 }
 
 } // namespace gx

@@ -1,15 +1,16 @@
-/* threshold.cuh: a query's threshold, which all warps that search for it go by: read, and raised by histograms of scores; documents
- * accepted; and the best of them chosen in the end.
+/* threshold.cuh: a query's threshold, which all warps that search for it go by: read, and raised by
+ * histograms of scores; documents accepted; and the best of them chosen in the end.
  */
-#ifndef GX_GPU_THRESHOLD_CUH
-#define GX_GPU_THRESHOLD_CUH
+#ifndef GX_QUERY_GPU_THRESHOLD_CUH
+#define GX_QUERY_GPU_THRESHOLD_CUH
 
 #include "query/gpu/lists.cuh"
 
 namespace gx {
 
 /* Marks decoders in the kernel that searches for a few queries (small_batch.cuh). */
-template <class P> struct few : P {};
+template <class P> struct few : P {
+};
 template <class P> constexpr bool is_few = false;
 template <class P> constexpr bool is_few<few<P>> = true;
 
@@ -25,13 +26,15 @@ __device__ __forceinline__ gpu_query_state read_now(const gpu_query_state *st)
 
 /* Of a block of threads that all search for one of a few queries. Warps use it by atomics alone. */
 struct few_block {
-    uint32_t threshold; /* of the query, as it was when a warp last asked: thousands of warps that ask at once wait for each other */
-    uint32_t taken;     /* items */
-    uint32_t open;      /* the first warp has counted what its first item's documents have at least */
-    uint32_t finished;  /* warps | those of them that wrote, << 16 */
+    /* of the query, as it was when a warp last asked: thousands of warps that ask at once wait for
+     * each other */
+    uint32_t threshold;
+    uint32_t taken;    /* items */
+    uint32_t open;     /* the first warp has counted what its first item's documents have at least */
+    uint32_t finished; /* warps | those of them that wrote, << 16 */
     /* Of a kernel that stays: */
     unsigned long long begun; /* ns */
-    uint32_t mail;      /* the number of the last message, which is query; at first what that would have been */
+    uint32_t mail;            /* the number of the last message, which is query; at first what that would have been */
     few_query query;
 };
 
@@ -50,7 +53,8 @@ template <class P> __device__ __forceinline__ uint32_t threshold_now(const gpu_b
         return __ldcg(&R.states[q].threshold);
 }
 
-/* asked, the query's threshold as it was, of the first lane: one value for the warp, whichever way its lanes came here. */
+/* asked, the query's threshold as it was, of the first lane: one value for the warp, whichever way
+ * its lanes came here. */
 template <class P> __device__ __forceinline__ uint32_t share_threshold(uint32_t asked, uint32_t lane)
 {
     const uint32_t T = __shfl_sync(ALL_LANES, asked, 0);
@@ -65,9 +69,11 @@ template <class P> __device__ __forceinline__ uint32_t current_threshold(const g
     return share_threshold<P>(__ldcg(&R.states[q].threshold), lane);
 }
 
-/* The threshold by the histogram: the lower edge of the bin that holds the k-th best so far, 0 if there are fewer. It is read once, into
- * registers; the sum over lanes stays a loop, since the search's instructions barely fit into their cache. */
-__device__ __forceinline__ uint32_t raise_threshold(const uint32_t *histogram, uint32_t k, uint32_t base, uint32_t shift, uint32_t lane)
+/* The threshold by the histogram: the lower edge of the bin that holds the k-th best so far, 0 if
+ * there are fewer. It is read once, into registers; the sum over lanes stays a loop, since the
+ * search's instructions barely fit into their cache. */
+__device__ __forceinline__ uint32_t raise_threshold(const uint32_t *histogram, uint32_t k, uint32_t base,
+                                                    uint32_t shift, uint32_t lane)
 {
     constexpr uint32_t N = BINS / 128; /* four bins each, of a lane */
     const uint4 *mine = reinterpret_cast<const uint4 *>(histogram) + lane * N;
@@ -118,11 +124,15 @@ __device__ __forceinline__ unsigned long long sort_lanes(unsigned long long key,
 }
 
 /* All of a key at once: the host may be waiting for it. */
-__device__ __forceinline__ void write_key(unsigned long long *to, unsigned long long key) { *(volatile unsigned long long *)to = key; }
+__device__ __forceinline__ void write_key(unsigned long long *to, unsigned long long key)
+{
+    *(volatile unsigned long long *)to = key;
+}
 
 /* The best k <= QUICK_K of the candidates, in order, to the answer; zeros after them. */
 template <uint32_t ROOM>
-__device__ __noinline__ void select_few(const gpu_batch &R, const gpu_query &Q, uint32_t q, uint32_t lane, unsigned long long *scratch)
+__device__ __noinline__ void select_few(const gpu_batch &R, const gpu_query &Q, uint32_t q, uint32_t lane,
+                                        unsigned long long *scratch)
 {
     constexpr uint32_t AT_ONCE = 8;
     const unsigned long long *from = R.candidates + Q.candidates;
@@ -189,10 +199,11 @@ template <class P> __device__ __forceinline__ void publish_threshold(const gpu_b
         atomicMax(&this_block().threshold, t);
 }
 
-/* What documents have at least, one a lane (0: not counted), raises the threshold by a histogram of its own before anything is
- * looked up. Returns the threshold as it is now. */
+/* What documents have at least, one a lane (0: not counted), raises the threshold by a histogram of
+ * its own before anything is looked up. Returns the threshold as it is now. */
 template <class P>
-__device__ __forceinline__ uint32_t count_least(const gpu_batch &R, const gpu_query &Q, uint32_t q, uint32_t least, uint32_t T, uint32_t lane)
+__device__ __forceinline__ uint32_t count_least(const gpu_batch &R, const gpu_query &Q, uint32_t q, uint32_t least,
+                                                uint32_t T, uint32_t lane)
 {
     gpu_query_state *st = R.states + q;
     uint32_t *histogram = R.least_histograms + (size_t)q * BINS;
@@ -221,8 +232,8 @@ __device__ __forceinline__ uint32_t count_least(const gpu_batch &R, const gpu_qu
 
 /* A document of exact score s joins the candidates: lane 0 records it, all raise the threshold. */
 template <class P>
-__device__ __forceinline__ uint32_t accept(const gpu_batch &R, const gpu_query &Q, uint32_t q, uint32_t s, uint32_t doc, uint32_t T,
-                                           uint32_t lane)
+__device__ __forceinline__ uint32_t accept(const gpu_batch &R, const gpu_query &Q, uint32_t q, uint32_t s, uint32_t doc,
+                                           uint32_t T, uint32_t lane)
 {
     gpu_query_state *st = R.states + q;
     uint32_t *histogram = R.histograms + (size_t)q * BINS;

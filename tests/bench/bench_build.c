@@ -1,10 +1,11 @@
-/* bench_build: what each stage of indexing costs on one core, after checking that the builder's way to terms (a memo of
- * raw tokens) finds as many as the analyzer does.
+/* bench_build: what each stage of indexing costs on one core, after checking that the builder's way
+ * to terms (a memo of raw tokens) finds as many as the analyzer does.
  *
  *   bench_build TEXT [rounds] [megabytes] [stemmer]
  *
- * TEXT: a document a line, of which at most so many megabytes are taken. A stage is timed over 500 documents at once;
- * each such piece counts with its fastest round, which leaves out most of what other programs on the machine take.
+ * TEXT: a document a line, of which at most so many megabytes are taken. A stage is timed over 500
+ * documents at once; each such piece counts with its fastest round, which leaves out most of what
+ * other programs on the machine take.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -86,8 +87,10 @@ static totals pass(const corpus *c, const gx_analyzer *an, double (*fastest)[N_S
     gx_analysis *analysis;
     gx_inverter *inverter;
     gx_memo *memo;
-    need(gx_analysis_open(&analysis, an, NULL) == GX_OK && gx_inverter_open(&inverter, ".", 512u << 20, NULL) == GX_OK &&
-             gx_memo_open(&memo, analysis, inverter, NULL) == GX_OK, "out of memory");
+    need(gx_analysis_open(&analysis, an, NULL) == GX_OK &&
+             gx_inverter_open(&inverter, ".", 512u << 20, NULL) == GX_OK &&
+             gx_memo_open(&memo, analysis, inverter, NULL) == GX_OK,
+         "out of memory");
     uint32_t piece = 0;
     double took[N_STAGES] = {0};
     for (uint32_t d = 0; d < c->n_docs; ++d) {
@@ -151,7 +154,8 @@ int main(int argc, char **argv)
     totals all = pass(&c, an, fastest);
     uint64_t want = 0;
     for (uint32_t d = 0; d < c.n_docs; ++d)
-        need(gx_analyze(an, c.bytes + c.begin[d], c.begin[d + 1] - 1 - c.begin[d], count_term, &want) == GX_OK, "out of memory");
+        need(gx_analyze(an, c.bytes + c.begin[d], c.begin[d + 1] - 1 - c.begin[d], count_term, &want) == GX_OK,
+             "out of memory");
     need(want == all.terms, "the builder's terms are not the analyzer's");
     for (int r = 1; r < rounds; ++r)
         pass(&c, an, fastest);
@@ -164,12 +168,16 @@ int main(int argc, char **argv)
     for (int s = 0; s < N_STAGES; ++s)
         sum += seconds[s];
     const double mb = (double)c.begin[c.n_docs] * 1e-6;
-    printf("%u documents, %.1f MB, %llu tokens, %llu terms, %llu postings\n", c.n_docs, mb, (unsigned long long)all.tokens,
-           (unsigned long long)all.terms, (unsigned long long)all.postings);
-    printf("split    %7.3f s %5.1f %%  %6.2f ns a token\n", seconds[SPLIT], 100 * seconds[SPLIT] / sum, 1e9 * seconds[SPLIT] / (double)all.tokens);
-    printf("memo     %7.3f s %5.1f %%  %6.2f ns a token\n", seconds[MEMO], 100 * seconds[MEMO] / sum, 1e9 * seconds[MEMO] / (double)all.tokens);
-    printf("invert   %7.3f s %5.1f %%  %6.2f ns a term\n", seconds[ADD], 100 * seconds[ADD] / sum, 1e9 * seconds[ADD] / (double)all.terms);
-    printf("merge    %7.3f s %5.1f %%  %6.2f ns a posting\n", seconds[MERGE], 100 * seconds[MERGE] / sum, 1e9 * seconds[MERGE] / (double)all.postings);
+    printf("%u documents, %.1f MB, %llu tokens, %llu terms, %llu postings\n", c.n_docs, mb,
+           (unsigned long long)all.tokens, (unsigned long long)all.terms, (unsigned long long)all.postings);
+    printf("split    %7.3f s %5.1f %%  %6.2f ns a token\n", seconds[SPLIT], 100 * seconds[SPLIT] / sum,
+           1e9 * seconds[SPLIT] / (double)all.tokens);
+    printf("memo     %7.3f s %5.1f %%  %6.2f ns a token\n", seconds[MEMO], 100 * seconds[MEMO] / sum,
+           1e9 * seconds[MEMO] / (double)all.tokens);
+    printf("invert   %7.3f s %5.1f %%  %6.2f ns a term\n", seconds[ADD], 100 * seconds[ADD] / sum,
+           1e9 * seconds[ADD] / (double)all.terms);
+    printf("merge    %7.3f s %5.1f %%  %6.2f ns a posting\n", seconds[MERGE], 100 * seconds[MERGE] / sum,
+           1e9 * seconds[MERGE] / (double)all.postings);
     printf("together %7.3f s %.0f MB/s\n", sum, mb / sum);
     gx_analyzer_close(an);
     free(fastest);

@@ -1,14 +1,17 @@
-/* bench_query: queries/s and latency of one engine on a generated collection (tools/bench/collection.h), each answer checked first:
- * pruned against exhaustive on the same engine, and the first ones against the CPU engine.
+/* bench_query: queries/s and latency of one engine on a generated collection
+ * (tools/bench/collection.h), each answer checked first: pruned against exhaustive on the same
+ * engine, and the first ones against the CPU engine.
  *
- *   bench_query [--engine=gpu|cpu] [--docs=N] [--terms=N] [--queries=N] [--codec=NAME] [--seed=N] [--runs=N]
- *               [--map-memory=BYTES] [--check=N] [--cpu-check=N] [--only=or|and|and-or|alone|small] [--sessions=N]
- *               [--linger=US] [--pair-thresholds=N]
+ *   bench_query [--engine=gpu|cpu] [--docs=N] [--terms=N] [--queries=N] [--codec=NAME] [--seed=N]
+ *   [--runs=N]
+ *               [--map-memory=BYTES] [--check=N] [--cpu-check=N] [--only=or|and|and-or|alone|small]
+ *               [--sessions=N] [--linger=US] [--pair-thresholds=N]
  *
- * kernel: GPU time from the end of the copy in to the end of the search, a query, summed over parts of a batch, which overlap; host:
- * what it takes to describe plans to the GPU and to launch; all: the host's clock from plans to hits. With --sessions as many threads
- * answer the batches again, each with a session of its own, so that one's batch is described, and its last items are waited for,
- * while another's is searched.
+ * kernel: GPU time from the end of the copy in to the end of the search, a query, summed over parts
+ * of a batch, which overlap; host: what it takes to describe plans to the GPU and to launch; all:
+ * the host's clock from plans to hits. With --sessions as many threads answer the batches again,
+ * each with a session of its own, so that one's batch is described, and its last items are waited
+ * for, while another's is searched.
  */
 #include <getopt.h>
 #include <pthread.h>
@@ -18,8 +21,8 @@
 #include <time.h>
 
 #include "engine/device.h"
-#include "tools/bench/collection.h"
 #include "query/pairs.h"
+#include "tools/bench/collection.h"
 
 typedef struct options {
     gx_synth_options synth;
@@ -35,7 +38,7 @@ typedef struct bench {
     void *state, *exec, *cpu_state, *cpu_exec;
     uint32_t n;
     gx_plan *plans;
-    gx_pairs *pairs;   /* for paired_k; or NULL */
+    gx_pairs *pairs; /* for paired_k; or NULL */
     uint32_t paired_k;
     gx_hits *hits, *want;
     double *times;
@@ -99,7 +102,8 @@ static void make_pairs(bench *b, const gx_query_options *opt)
         return;
     gx_pairs_free(b->pairs);
     const double t0 = now();
-    if (gx_pairs_make(&b->pairs, &b->s->ix, b->ops, b->state, opt, b->o->pairs, b->ops == &gx_exec_cpu ? 16 : 4, &err) != GX_OK)
+    if (gx_pairs_make(&b->pairs, &b->s->ix, b->ops, b->state, opt, b->o->pairs, b->ops == &gx_exec_cpu ? 16 : 4,
+                      &err) != GX_OK)
         die("pair-thresholds", &err);
     b->paired_k = opt->k;
     printf("thresholds of pairs of %u lists, k %u: %.3f s\n", b->o->pairs, opt->k, now() - t0);
@@ -132,7 +136,8 @@ static uint32_t count_different(const bench *b, uint32_t n)
 {
     uint32_t different = 0;
     for (uint32_t i = 0; i < n && i < b->n; ++i)
-        different += b->hits[i].n != b->want[i].n || memcmp(b->hits[i].keys, b->want[i].keys, (size_t)b->hits[i].n * 8) != 0;
+        different +=
+            b->hits[i].n != b->want[i].n || memcmp(b->hits[i].keys, b->want[i].keys, (size_t)b->hits[i].n * 8) != 0;
     return different;
 }
 
@@ -210,15 +215,16 @@ static void measure_sessions(bench *b, const char *name, uint32_t k, uint32_t ba
     uint32_t different = 0;
     for (uint32_t t = 0; t < n; ++t) {
         for (uint32_t i = 0; i < b->n; ++i) {
-            different += all[t].hits[i].n != b->hits[i].n || memcmp(all[t].hits[i].keys, b->hits[i].keys, (size_t)b->hits[i].n * 8) != 0;
+            different += all[t].hits[i].n != b->hits[i].n ||
+                         memcmp(all[t].hits[i].keys, b->hits[i].keys, (size_t)b->hits[i].n * 8) != 0;
             free(all[t].hits[i].keys);
         }
         free(all[t].hits);
         b->ops->exec_close(all[t].exec);
     }
     free(all);
-    printf("%-7s k %-5u batch %-5u %u sessions: %9.0f q/s%s\n", name, k, batch, n, (double)b->n * n * b->o->runs / seconds,
-           different ? "; WRONG" : ", same answers");
+    printf("%-7s k %-5u batch %-5u %u sessions: %9.0f q/s%s\n", name, k, batch, n,
+           (double)b->n * n * b->o->runs / seconds, different ? "; WRONG" : ", same answers");
     fflush(stdout);
 }
 
@@ -254,12 +260,18 @@ static void measure_batches(bench *b, const char *name, gx_op op, uint32_t k, ui
     }
     if (of == b->n)
         wrong += count_different(b, n_checked);
-    const double a = quantile(all, runs, .5), g = quantile(kernel, runs, .5), s = quantile(select, runs, .5), h = quantile(host, runs, .5);
-    printf("%-7s k %-5u batch %-5u %-7s kernel %8.3f us = %9.0f q/s (best %9.0f), select %.3f, host %.3f; all %8.3f us = %9.0f q/s; "
-           "%.2f M postings, %.0f blocks, decoded %.0f, look-ups %.0f, fell to OR %.3f; kernel %.3f ps a posting, %.3f ns a block decoded\n",
-           name, k, batch, of < b->n ? "-" : wrong ? "WRONG" : "checked", g * 1e6, g > 0 ? 1 / g : 0, kernel[0] > 0 ? 1 / kernel[0] : 0,
-           s * 1e6, h * 1e6, a * 1e6, 1 / a, (double)w.postings / of / 1e6, (double)w.blocks / of, (double)w.blocks_decoded / of,
-           (double)w.lookups / of, (double)w.and_fell_to_or / of, g * 1e12 * of / (double)w.postings,
+    const double a = quantile(all, runs, .5), g = quantile(kernel, runs, .5), s = quantile(select, runs, .5),
+                 h = quantile(host, runs, .5);
+    printf("%-7s k %-5u batch %-5u %-7s kernel %8.3f us = %9.0f q/s (best %9.0f), select %.3f, host %.3f; all %8.3f "
+           "us = %9.0f q/s; %.2f M postings, %.0f blocks, decoded %.0f, look-ups %.0f, fell to OR %.3f; kernel %.3f "
+           "ps a posting, %.3f ns a block decoded\n",
+           name, k, batch,
+           of < b->n ? "-"
+           : wrong   ? "WRONG"
+                     : "checked",
+           g * 1e6, g > 0 ? 1 / g : 0, kernel[0] > 0 ? 1 / kernel[0] : 0, s * 1e6, h * 1e6, a * 1e6, 1 / a,
+           (double)w.postings / of / 1e6, (double)w.blocks / of, (double)w.blocks_decoded / of, (double)w.lookups / of,
+           (double)w.and_fell_to_or / of, g * 1e12 * of / (double)w.postings,
            w.blocks_decoded ? g * 1e9 * of / (double)w.blocks_decoded : 0);
     if (wrong)
         printf("  %u answers differ\n", wrong);
@@ -325,30 +337,64 @@ static void measure_all(bench *b)
 static options parse(int argc, char **argv)
 {
     static const struct option longs[] = {
-        {"engine", 1, 0, 'e'}, {"docs", 1, 0, 'd'},  {"terms", 1, 0, 't'},      {"queries", 1, 0, 'q'}, {"codec", 1, 0, 'c'},
-        {"seed", 1, 0, 's'},   {"runs", 1, 0, 'r'},  {"map-memory", 1, 0, 'm'}, {"check", 1, 0, 'k'},   {"cpu-check", 1, 0, 'u'},
-        {"only", 1, 0, 'o'},   {"sessions", 1, 0, 'j'}, {"linger", 1, 0, 'y'}, {"pair-thresholds", 1, 0, 'p'}, {0, 0, 0, 0},
+        {"engine", 1, 0, 'e'}, {"docs", 1, 0, 'd'},
+        {"terms", 1, 0, 't'},  {"queries", 1, 0, 'q'},
+        {"codec", 1, 0, 'c'},  {"seed", 1, 0, 's'},
+        {"runs", 1, 0, 'r'},   {"map-memory", 1, 0, 'm'},
+        {"check", 1, 0, 'k'},  {"cpu-check", 1, 0, 'u'},
+        {"only", 1, 0, 'o'},   {"sessions", 1, 0, 'j'},
+        {"linger", 1, 0, 'y'}, {"pair-thresholds", 1, 0, 'p'},
+        {0, 0, 0, 0},
     };
     options o = {GX_SYNTH_OPTIONS, "gpu", NULL, UINT64_MAX, 9, 256, 16, 0, GX_DEFAULT_LINGER, 0};
     o.synth.codec = gx_codec_by_name("gpubp128");
     for (int c; (c = getopt_long(argc, argv, "", longs, NULL)) != -1;) {
         const uint64_t n = optarg ? strtoull(optarg, NULL, 0) : 0;
         switch (c) {
-        case 'e': o.engine = optarg; break;
-        case 'd': o.synth.n_docs = (uint32_t)n; break;
-        case 't': o.synth.n_terms = (uint32_t)n; break;
-        case 'q': o.synth.n_queries = (uint32_t)n; break;
-        case 'c': o.synth.codec = gx_codec_by_name(optarg); break;
-        case 's': o.synth.seed = n; break;
-        case 'r': o.runs = n ? (uint32_t)n : 1; break;
-        case 'm': o.map_memory = n; break;
-        case 'k': o.check = (uint32_t)n; break;
-        case 'u': o.cpu_check = (uint32_t)n; break;
-        case 'o': o.only = optarg; break;
-        case 'j': o.sessions = (uint32_t)n; break;
-        case 'p': o.pairs = (uint32_t)n; break;
-        case 'y': o.linger_us = (uint32_t)n; break;
-        default: exit(2);
+        case 'e':
+            o.engine = optarg;
+            break;
+        case 'd':
+            o.synth.n_docs = (uint32_t)n;
+            break;
+        case 't':
+            o.synth.n_terms = (uint32_t)n;
+            break;
+        case 'q':
+            o.synth.n_queries = (uint32_t)n;
+            break;
+        case 'c':
+            o.synth.codec = gx_codec_by_name(optarg);
+            break;
+        case 's':
+            o.synth.seed = n;
+            break;
+        case 'r':
+            o.runs = n ? (uint32_t)n : 1;
+            break;
+        case 'm':
+            o.map_memory = n;
+            break;
+        case 'k':
+            o.check = (uint32_t)n;
+            break;
+        case 'u':
+            o.cpu_check = (uint32_t)n;
+            break;
+        case 'o':
+            o.only = optarg;
+            break;
+        case 'j':
+            o.sessions = (uint32_t)n;
+            break;
+        case 'p':
+            o.pairs = (uint32_t)n;
+            break;
+        case 'y':
+            o.linger_us = (uint32_t)n;
+            break;
+        default:
+            exit(2);
         }
     }
     return o;
@@ -363,9 +409,11 @@ int main(int argc, char **argv)
     if (gx_synth_open(&b.s, &o.synth, &err) != GX_OK)
         die("generate", &err);
     const gx_index *ix = &b.s->ix;
-    printf("%u documents, %u lists, %.1f M postings, %s %.2f bits a posting, heads and ends %.2f; average length %.1f; generated in %.1f s\n",
+    printf("%u documents, %u lists, %.1f M postings, %s %.2f bits a posting, heads and ends %.2f; average length "
+           "%.1f; generated in %.1f s\n",
            ix->n_docs, ix->n_terms, (double)ix->n_postings / 1e6, o.synth.codec->name,
-           (double)ix->payload_words * 32 / (double)ix->n_postings, (double)ix->n_blocks * 96 / (double)ix->n_postings, ix->avgdl, now() - t);
+           (double)ix->payload_words * 32 / (double)ix->n_postings, (double)ix->n_blocks * 96 / (double)ix->n_postings,
+           ix->avgdl, now() - t);
     b.ops = find_engine(o.engine);
     if (!b.ops) {
         fprintf(stderr, "bench_query: this build has no engine '%s'\n", o.engine);
@@ -382,13 +430,17 @@ int main(int argc, char **argv)
     }
     if (st != GX_OK || b.ops->exec_open(&b.exec, b.state, &err) != GX_OK)
         die("open", &err);
-    printf("%s: opened in %.3f s (%.1f MB)\n", b.ops->describe(b.state), now() - t, (double)ix->header->device_bytes / 1e6);
+    printf("%s: opened in %.3f s (%.1f MB)\n", b.ops->describe(b.state), now() - t,
+           (double)ix->header->device_bytes / 1e6);
     double upload;
-    if (strcmp(o.engine, "gpu") == 0 && gx_device_upload_time(0, ix->file + ix->header->device_offset, ix->header->device_bytes, &upload, &err) == GX_OK)
-        printf("its copy to the GPU alone: %.3f s, %.1f GB/s\n", upload, (double)ix->header->device_bytes / upload / 1e9);
+    if (strcmp(o.engine, "gpu") == 0 && gx_device_upload_time(0, ix->file + ix->header->device_offset,
+                                                              ix->header->device_bytes, &upload, &err) == GX_OK)
+        printf("its copy to the GPU alone: %.3f s, %.1f GB/s\n", upload,
+               (double)ix->header->device_bytes / upload / 1e9);
     if (o.cpu_check && b.ops != &gx_exec_cpu) {
         eo.map_memory = 0;
-        if (gx_exec_cpu.state_open(&b.cpu_state, ix, &eo, &err) != GX_OK || gx_exec_cpu.exec_open(&b.cpu_exec, b.cpu_state, &err) != GX_OK)
+        if (gx_exec_cpu.state_open(&b.cpu_state, ix, &eo, &err) != GX_OK ||
+            gx_exec_cpu.exec_open(&b.cpu_exec, b.cpu_state, &err) != GX_OK)
             die("open the CPU engine", &err);
     }
     b.n = b.s->n_queries;

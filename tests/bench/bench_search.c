@@ -1,12 +1,12 @@
-/* bench_search: time a query a thread on the engine of your choice, after checking its answers against the exhaustive
- * ones.
+/* bench_search: time a query a thread on the engine of your choice, after checking its answers
+ * against the exhaustive ones.
  *
  *   bench_search INDEX QUERIES [or|and] [k] [n_queries] [rounds] [map_memory] [TIMES]
  *
- * QUERIES: one a line. Prints, in microseconds a query, the search of a plan that is ready, and the same from text, the
- * plan made and freed (each query's fastest round, which leaves out what other programs on the machine take; their mean,
- * p50, p95, p99); and what the searches did. GX_CPU chooses the instruction set. TIMES: a file for each query's two
- * fastest rounds, a line each.
+ * QUERIES: one a line. Prints, in microseconds a query, the search of a plan that is ready, and the
+ * same from text, the plan made and freed (each query's fastest round, which leaves out what other
+ * programs on the machine take; their mean, p50, p95, p99); and what the searches did. GX_CPU
+ * chooses the instruction set. TIMES: a file for each query's two fastest rounds, a line each.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -87,7 +87,8 @@ static void write_times(const char *path, const double *ready, const double *tex
     }
 }
 
-/* Queries whose hits differ from those of the exhaustive search; keys has room for 2 k; *hits: of all. */
+/* Queries whose hits differ from those of the exhaustive search; keys has room for 2 k; *hits: of
+ * all. */
 static uint32_t count_wrong(gx_session *s, const query *queries, uint32_t n, uint32_t k, uint64_t *keys, uint64_t *hits)
 {
     gx_error err = {0};
@@ -97,7 +98,8 @@ static uint32_t count_wrong(gx_session *s, const query *queries, uint32_t n, uin
         gx_hits fast = {keys, 0}, slow = {keys + k, 0};
         gx_plan plain = queries[i].plan;
         plain.prune = false;
-        if (gx_session_run(s, &queries[i].plan, 1, &fast, &err) != GX_OK || gx_session_run(s, &plain, 1, &slow, &err) != GX_OK)
+        if (gx_session_run(s, &queries[i].plan, 1, &fast, &err) != GX_OK ||
+            gx_session_run(s, &plain, 1, &slow, &err) != GX_OK)
             die(&err);
         wrong += fast.n != slow.n || memcmp(fast.keys, slow.keys, fast.n * sizeof *keys) != 0;
         *hits += fast.n;
@@ -105,8 +107,8 @@ static uint32_t count_wrong(gx_session *s, const query *queries, uint32_t n, uin
     return wrong;
 }
 
-/* Each query's least time of so many rounds over all, in microseconds, to us [n]: of its plan, or of its text where there is
- * an index to plan with. */
+/* Each query's least time of so many rounds over all, in microseconds, to us [n]: of its plan, or
+ * of its text where there is an index to plan with. */
 static void time_queries(gx_session *s, const query *queries, uint32_t n, int rounds, const gx_index *ix,
                          const gx_query_options *opt, uint64_t *keys, double *us)
 {
@@ -134,8 +136,8 @@ static void print_times(const char *name, double *us, uint32_t n)
     for (uint32_t i = 0; i < n; ++i)
         sum += us[i];
     qsort(us, n, sizeof *us, rising);
-    printf("  %s mean %.2f p50 %.2f p95 %.2f p99 %.2f max %.0f us\n", name, sum / n, us[n / 2], us[n * 95 / 100], us[n * 99 / 100],
-           us[n - 1]);
+    printf("  %s mean %.2f p50 %.2f p95 %.2f p99 %.2f max %.0f us\n", name, sum / n, us[n / 2], us[n * 95 / 100],
+           us[n * 99 / 100], us[n - 1]);
 }
 
 int main(int argc, char **argv)
@@ -178,9 +180,9 @@ int main(int argc, char **argv)
     const gx_work before = *gx_session_work(s), *w = gx_session_work(s);
     time_queries(s, queries, n, rounds, NULL, NULL, keys, ready);
     const double m = (double)n * rounds;
-    printf("  a query: %.0f postings, %.0f blocks, %.1f decoded, %.1f look-ups\n", (double)(w->postings - before.postings) / m,
-           (double)(w->blocks - before.blocks) / m, (double)(w->blocks_decoded - before.blocks_decoded) / m,
-           (double)(w->lookups - before.lookups) / m);
+    printf("  a query: %.0f postings, %.0f blocks, %.1f decoded, %.1f look-ups\n",
+           (double)(w->postings - before.postings) / m, (double)(w->blocks - before.blocks) / m,
+           (double)(w->blocks_decoded - before.blocks_decoded) / m, (double)(w->lookups - before.lookups) / m);
     time_queries(s, queries, n, rounds, ix, &opt, keys, text);
     if (argc > 8)
         write_times(argv[8], ready, text, n);

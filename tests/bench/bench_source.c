@@ -1,4 +1,5 @@
-/* How fast corpora are read, without analysis: megabytes a second of each format and compression, the best of three.
+/* How fast corpora are read, without analysis: megabytes a second of each format and compression,
+ * the best of three.
  *
  *     bench_source [MEGABYTES]          (of each corpus; 64)
  *
@@ -52,7 +53,8 @@ static const corpus corpora[] = {
     {GX_SOURCE_JSONL, "{\"id\": \"", "\", \"text\": \"", "\"}\n"},
     {GX_SOURCE_PLAIN, "", " ", "\n"},
     {GX_SOURCE_TRECTEXT, "<DOC>\n<DOCNO>", "</DOCNO>\n<TEXT>\n", "\n</TEXT>\n</DOC>\n"},
-    {GX_SOURCE_TRECWEB, "<DOC>\n<DOCNO>", "</DOCNO>\n<DOCHDR>\nhttp://a\n</DOCHDR>\n<html><body><p>", "</p></body></html>\n</DOC>\n"},
+    {GX_SOURCE_TRECWEB, "<DOC>\n<DOCNO>", "</DOCNO>\n<DOCHDR>\nhttp://a\n</DOCHDR>\n<html><body><p>",
+     "</p></body></html>\n</DOC>\n"},
 };
 
 /* Returns documents written; *bytes of the whole and of the texts. */
@@ -62,7 +64,8 @@ static uint64_t write_corpus(const corpus *c, struct archive *a, size_t most, ui
     uint64_t n = 0;
     for (*bytes = *text_bytes = 0; *bytes < most; ++n) {
         const size_t len = draw_text(text);
-        const int m = snprintf(record, sizeof record, "%s%u%s%.*s%s", c->before, (unsigned)n, c->between, (int)len, text, c->after);
+        const int m = snprintf(record, sizeof record, "%s%u%s%.*s%s", c->before, (unsigned)n, c->between, (int)len,
+                               text, c->after);
         if (archive_write_data(a, record, (size_t)m) != m)
             abort();
         *bytes += (uint64_t)m;
@@ -124,7 +127,10 @@ int main(int argc, char **argv)
     static const struct {
         int filter;
         const char *name;
-    } filters[] = {{ARCHIVE_FILTER_GZIP, "gzip"}, {ARCHIVE_FILTER_BZIP2, "bzip2"}, {ARCHIVE_FILTER_XZ, "xz"}, {ARCHIVE_FILTER_ZSTD, "zstd"}};
+    } filters[] = {{ARCHIVE_FILTER_GZIP, "gzip"},
+                   {ARCHIVE_FILTER_BZIP2, "bzip2"},
+                   {ARCHIVE_FILTER_XZ, "xz"},
+                   {ARCHIVE_FILTER_ZSTD, "zstd"}};
     const size_t most = (argc > 1 ? strtoul(argv[1], NULL, 10) : 64) * 1000000;
     char path[] = "/tmp/gpuidx-bench-XXXXXX";
     const int fd = mkstemp(path);

@@ -1,5 +1,6 @@
-/* embed.c: a program that uses the installed library: three documents become an index, and a query is answered.
- * Shows all that it takes; tests/embed/run.sh compiles it against the shared and the static library.
+/* embed.c: a program that uses the installed library: three documents become an index, and a query
+ * is answered. Shows all that it takes; tests/embed/run.sh compiles it against the shared and the
+ * static library.
  */
 #include <gpuidx.h>
 
@@ -25,7 +26,7 @@ static gx_status build(const char *path, gx_error *err)
     options.path = path;
     options.force = true;
     st = gx_builder_open(&builder, &options, err);
-    for (size_t i = 0; i < sizeof texts / sizeof *texts && st == GX_OK; i++) {
+    for (size_t i = 0; i < sizeof texts / sizeof *texts && st == GX_OK; ++i) {
         gx_document doc = {texts[i][0], NULL, texts[i][1], strlen(texts[i][0]), 0, strlen(texts[i][1])};
         st = gx_builder_add(builder, &doc, err);
     }
@@ -57,7 +58,7 @@ int main(int argc, char **argv)
         gx_engine_open(&engine, index, NULL, &err) != GX_OK || gx_session_open(&session, engine, &err) != GX_OK ||
         gx_search(session, &query, 1, &options, &results, &err) != GX_OK)
         return fail(&err);
-    for (uint32_t i = 0; i < n_hits; i++) {
+    for (uint32_t i = 0; i < n_hits; ++i) {
         size_t len;
         const char *id = gx_index_doc_id(index, docids[i], &len);
         printf("%u %.*s %.4f\n", i + 1, (int)len, id, scores[i]);

@@ -1,10 +1,12 @@
-/* runtime.h: CUDA's host side on the emulated GPU (include/cuda_runtime.h): memory, streams, events, launches.
+/* runtime.h: CUDA's host side on the emulated GPU (include/cuda_runtime.h): memory, streams,
+ * events, launches.
  *
- * What is enqueued on a stream is done when the host waits for it, or asks again and again, and not before: so nothing can be
- * read early, and what is still to be copied must be left alone. For programs whose host side is one thread.
+ * What is enqueued on a stream is done when the host waits for it, or asks again and again, and not
+ * before: so nothing can be read early, and what is still to be copied must be left alone. For
+ * programs whose host side is one thread.
  */
-#ifndef GX_EMULATED_RUNTIME_H
-#define GX_EMULATED_RUNTIME_H
+#ifndef GX_TESTS_EMULATED_RUNTIME_H
+#define GX_TESTS_EMULATED_RUNTIME_H
 
 #include "tests/emulated/threads.h"
 
@@ -58,8 +60,10 @@ cudaError_t cudaMemsetAsync(void *p, int value, size_t bytes, cudaStream_t strea
 
 /* ---- what is not emulated ---- */
 
-/* Refused, as where a GPU has no room for the whole grid: here a grid's blocks are never there at the same time. */
-cudaError_t cudaLaunchCooperativeKernel(const void *kernel, dim3 grid, dim3 block, void **args, size_t shared_bytes, cudaStream_t stream);
+/* Refused, as where a GPU has no room for the whole grid: here a grid's blocks are never there at
+ * the same time. */
+cudaError_t cudaLaunchCooperativeKernel(const void *kernel, dim3 grid, dim3 block, void **args, size_t shared_bytes,
+                                        cudaStream_t stream);
 
 /* ---- streams and events ---- */
 
@@ -83,8 +87,14 @@ cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t begin, cudaEvent_t end);
 
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize };
 struct cudaFuncAttributes {};
-template <class F> cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *, F) { return cudaSuccess; }
-template <class F> cudaError_t cudaFuncSetAttribute(F, cudaFuncAttribute, int) { return cudaSuccess; }
+template <class F> cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *, F)
+{
+    return cudaSuccess;
+}
+template <class F> cudaError_t cudaFuncSetAttribute(F, cudaFuncAttribute, int)
+{
+    return cudaSuccess;
+}
 template <class F> cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, F, int, size_t)
 {
     *blocks = 1; /* so that a warp has several items, and items several blocks, in small collections */

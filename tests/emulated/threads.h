@@ -1,11 +1,12 @@
 /* threads.h: blocks of threads on the emulated GPU (include/cuda_runtime.h).
  *
- * A block's threads are fibers of one host thread. A thread runs until it meets others: the lanes of its warp at a collective or
- * the block at a barrier; then another one runs. Which warp goes on, for how long, and whether its lanes do so upwards or
- * downwards is drawn by a generator that always begins alike. Blocks run one after another.
+ * A block's threads are fibers of one host thread. A thread runs until it meets others: the lanes
+ * of its warp at a collective or the block at a barrier; then another one runs. Which warp goes on,
+ * for how long, and whether its lanes do so upwards or downwards is drawn by a generator that
+ * always begins alike. Blocks run one after another.
  */
-#ifndef GX_EMULATED_THREADS_H
-#define GX_EMULATED_THREADS_H
+#ifndef GX_TESTS_EMULATED_THREADS_H
+#define GX_TESTS_EMULATED_THREADS_H
 
 #include <functional>
 #include <stddef.h>
@@ -48,16 +49,23 @@ unsigned meet_block(bool value);
 
 void let_others_run();
 
-static inline unsigned lane() { return threadIdx.x % LANES; }
+static inline unsigned lane()
+{
+    return threadIdx.x % LANES;
+}
 
 /* ---- shared memory ---- */
 
 void *dynamic_shared();
-size_t shared_address(const void *p); /* in the block's dynamic shared memory, where alone asynchronous copies go here */
+/* in the block's dynamic shared memory, where alone asynchronous copies go here */
+size_t shared_address(const void *p);
 
 /* Declared shared memory holds rubbish when a block begins. */
 void begin_shared(void *variable, size_t bytes);
-template <class T> static inline void begin_shared(T &variable) { begin_shared(&variable, sizeof variable); }
+template <class T> static inline void begin_shared(T &variable)
+{
+    begin_shared(&variable, sizeof variable);
+}
 
 /* The thread's asynchronous copy: until it waits there is rubbish at the destination. */
 void copy_async(uint32_t shared, const void *global, unsigned bytes);

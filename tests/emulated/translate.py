@@ -80,7 +80,7 @@ def replace(text, begin, end, new):
 
 def launches(path, text):
     """f<T><<<grid, block, bytes, stream>>>(args) -> emulated::launch(f<T>, grid, block, bytes, stream, args)"""
-    while m := re.search(r'(\w+(?:<[^<>;{}]*>)?)<<<', text):
+    while m := re.search(r'(\w+(?:<[^<>;{}]*>)?)\s*<<<', text):
         middle = text.find('>>>', m.end())
         end = closing(text, middle + 3) if text[middle + 3:middle + 4] == '(' else -1
         config = pieces(text[m.end():middle], ',')

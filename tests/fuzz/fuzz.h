@@ -1,6 +1,7 @@
-/* fuzz.h: what fuzz targets share where no fuzzer drives them: a stored corpus, each file as it is and varied. */
-#ifndef GX_FUZZ_H
-#define GX_FUZZ_H
+/* fuzz.h: what fuzz targets share where no fuzzer drives them: a stored corpus, each file as it is
+ * and varied. */
+#ifndef GX_TESTS_FUZZ_FUZZ_H
+#define GX_TESTS_FUZZ_FUZZ_H
 
 #include <dirent.h>
 #include <stddef.h>
@@ -21,8 +22,8 @@ static inline uint32_t draw(uint32_t n)
     return (uint32_t)((uint64_t)(state >> 8) * n >> 24);
 }
 
-/* Every file of the folder to the target, up to 1 MiB of it, and to vary, which changes it in many ways. Returns the
- * number of files. */
+/* Every file of the folder to the target, up to 1 MiB of it, and to vary, which changes it in many
+ * ways. Returns the number of files. */
 static inline unsigned fuzz_folder(const char *folder, void (*vary)(const uint8_t *bytes, size_t n))
 {
     static uint8_t bytes[1 << 20];

@@ -1,13 +1,16 @@
 /* Bytes of any kind into the import of CIFF, compressed ones among them.
  *
- * As a program it replays files: tests/data/fuzz-ciff is replayed by the ordinary tests, each file as it is and with a
- * byte changed, left out or doubled, or cut off, at seeded random. With -DGX_FUZZER it is libFuzzer's target:
+ * As a program it replays files: tests/data/fuzz-ciff is replayed by the ordinary tests, each file
+ * as it is and with a byte changed, left out or doubled, or cut off, at seeded random. With
+ * -DGX_FUZZER it is libFuzzer's target:
  *
- *   clang -g -O1 -fsanitize=fuzzer,address,undefined -DGX_FUZZER -D_GNU_SOURCE -DGX_ZLIB -DGX_VERSION='"fuzz"' -I. \
- *         tests/fuzz/fuzz_ciff.c index/{ciff_*,input,inflate}.c BUILD/libgpuidx.a (and the libraries of libgpuidx)
+ *   clang -g -O1 -fsanitize=fuzzer,address,undefined -DGX_FUZZER -D_GNU_SOURCE -DGX_ZLIB
+ *   -DGX_VERSION='"fuzz"' -I. \
+ *         tests/fuzz/fuzz_ciff.c index/{ciff_*,input,inflate}.c BUILD/libgpuidx.a (and the
+ *         libraries of libgpuidx)
  *
- * What must hold: it ends; what is refused is so with a reason, and leaves nothing; what is taken is a whole index, whose
- * export is taken too and exported to the same bytes.
+ * What must hold: it ends; what is refused is so with a reason, and leaves nothing; what is taken
+ * is a whole index, whose export is taken too and exported to the same bytes.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,7 +52,8 @@ static void export_to(const char *path, const gx_ciff_options *opt)
 {
     gx_index *ix;
     gx_error err = {0};
-    /* lengths are the file's word: only where they add up to what the tfs do is each compared with its document's */
+    /* lengths are the file's word: only where they add up to what the tfs do is each compared with
+     * its document's */
     must(gx_index_verify(index_path, GX_CHECK_FULL, &err) == GX_OK || strstr(err.text, "its tfs add up to"));
     must(gx_index_open(&ix, index_path, NULL, NULL) == GX_OK);
     must(gx_ciff_export(ix, path, opt, NULL) == GX_OK);
@@ -107,11 +111,20 @@ static void vary(const uint8_t *bytes, size_t n)
         size_t m = n;
         memcpy(copy, bytes, n);
         switch (draw(5)) {
-        case 0: copy[at] = (uint8_t)draw(256); break;
-        case 1: copy[at] = telling[draw(sizeof telling)]; break;
-        case 2: memmove(copy + at, copy + at + 1, --m - at); break;
-        case 3: memmove(copy + at + 1, copy + at, m++ - at); break;
-        default: m = at; /* cut off */
+        case 0:
+            copy[at] = (uint8_t)draw(256);
+            break;
+        case 1:
+            copy[at] = telling[draw(sizeof telling)];
+            break;
+        case 2:
+            memmove(copy + at, copy + at + 1, --m - at);
+            break;
+        case 3:
+            memmove(copy + at + 1, copy + at, m++ - at);
+            break;
+        default:
+            m = at; /* cut off */
         }
         LLVMFuzzerTestOneInput(copy, m);
     }

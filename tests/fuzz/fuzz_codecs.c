@@ -1,26 +1,30 @@
-/* Words of any kind into every decoder and validator. Byte 0 is the codec's id (or, where there is none, any number that
- * chooses one), bytes 1 and 2 the number of integers less one, byte 3 the parameter; the words follow. From 255 down byte 0 is
- * one of the baselines (tools/bench/baseline_codecs.h), byte 1 tells how many steps, and its bytes follow.
+/* Words of any kind into every decoder and validator. Byte 0 is the codec's id (or, where there is
+ * none, any number that chooses one), bytes 1 and 2 the number of integers less one, byte 3 the
+ * parameter; the words follow. From 255 down byte 0 is one of the baselines
+ * (tools/bench/baseline_codecs.h), byte 1 tells how many steps, and its bytes follow.
  *
- * As a program it replays files, tests/data/fuzz-codecs in the ordinary tests, and blocks that every codec of the registry and
- * every baseline makes of drawn integers, each as it is and damaged at seeded random; -o FOLDER keeps those blocks. With
- * -DGX_FUZZER it is libFuzzer's target:
+ * As a program it replays files, tests/data/fuzz-codecs in the ordinary tests, and blocks that
+ * every codec of the registry and every baseline makes of drawn integers, each as it is and damaged
+ * at seeded random; -o FOLDER keeps those blocks. With -DGX_FUZZER it is libFuzzer's target:
  *
- *   clang -g -O1 -march=native -fsanitize=fuzzer,address,undefined -DGX_FUZZER -D_GNU_SOURCE -I. tests/fuzz/fuzz_codecs.c \
- *         $(ls codecs/[a-z]*.c | grep -Ev 'bench|synthetic') engine/{isa,status}.c -DGX_VERSION='"fuzz"' -lm
+ *   clang -g -O1 -march=native -fsanitize=fuzzer,address,undefined -DGX_FUZZER -D_GNU_SOURCE -I.
+ *   tests/fuzz/fuzz_codecs.c \
+ *         $(ls codecs/[a-z]*.c | grep -Ev 'bench|synthetic') engine/{isa,status}.c
+ *         -DGX_VERSION='"fuzz"' -lm
  *
- * What must hold: nothing is read past the words and GX_READ_SLACK, nothing written past the integers (rounded up to 32);
- * what any words decode to, encoded again, is accepted, decodes to the same, and is the words where they are accepted, nowhere
- * else; at, decode_docids and next_geq agree with decode where the words are valid.
- * A baseline reads no more than it may write, and its integers, encoded again, decode to the same, as integers and summed up.
+ * What must hold: nothing is read past the words and GX_READ_SLACK, nothing written past the
+ * integers (rounded up to 32); what any words decode to, encoded again, is accepted, decodes to the
+ * same, and is the words where they are accepted, nowhere else; at, decode_docids and next_geq
+ * agree with decode where the words are valid. A baseline reads no more than it may write, and its
+ * integers, encoded again, decode to the same, as integers and summed up.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/bench/baseline_codecs.h"
 #include "codecs/decode.h"
 #include "tests/fuzz/fuzz.h"
+#include "tools/bench/baseline_codecs.h"
 
 static uint32_t *allocate(size_t words)
 {
@@ -29,8 +33,10 @@ static uint32_t *allocate(size_t words)
     return p;
 }
 
-/* in [n], decoded from source, goes through the codec and comes back the same; its words are source's if that is accepted. */
-static void round_trip(const gx_codec *c, const uint32_t *in, uint32_t n, uint8_t param, const uint32_t *source, uint32_t n_source)
+/* in [n], decoded from source, goes through the codec and comes back the same; its words are
+ * source's if that is accepted. */
+static void round_trip(const gx_codec *c, const uint32_t *in, uint32_t n, uint8_t param, const uint32_t *source,
+                       uint32_t n_source)
 {
     const uint32_t max = c->max_words(n);
     uint32_t *const words = allocate(max + GX_READ_SLACK / 4), *const out = allocate((n + 31) / 32 * 32);
@@ -46,7 +52,8 @@ static void round_trip(const gx_codec *c, const uint32_t *in, uint32_t n, uint8_
 }
 
 /* next_geq finds what a walk over the block's docids, from 7 on, finds. */
-static void find(const gx_codec *c, const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, const uint32_t *docids, bool valid)
+static void find(const gx_codec *c, const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param,
+                 const uint32_t *docids, bool valid)
 {
     bool rise = valid && docids[0] >= 7;
     for (uint32_t i = 1; i < n; ++i)
@@ -157,12 +164,23 @@ static void vary(const uint8_t *bytes, size_t size)
         size_t m = size;
         memcpy(copy, bytes, size);
         switch (draw(6)) {
-        case 0: copy[at] = (uint8_t)draw(256); break;
-        case 1: copy[at] ^= (uint8_t)(1u << draw(8)); break;
-        case 2: memset(copy + at, draw(2) ? 0xff : 0, size - at < 4 ? size - at : 4); break;
-        case 3: memmove(copy + word, copy + word + 4, size - word >= 4 ? (m -= 4) - word : 0); break;
-        case 4: memmove(copy + word + 4, copy + word, (m += 4) - word - 4); break;
-        default: m = at;
+        case 0:
+            copy[at] = (uint8_t)draw(256);
+            break;
+        case 1:
+            copy[at] ^= (uint8_t)(1u << draw(8));
+            break;
+        case 2:
+            memset(copy + at, draw(2) ? 0xff : 0, size - at < 4 ? size - at : 4);
+            break;
+        case 3:
+            memmove(copy + word, copy + word + 4, size - word >= 4 ? (m -= 4) - word : 0);
+            break;
+        case 4:
+            memmove(copy + word + 4, copy + word, (m += 4) - word - 4);
+            break;
+        default:
+            m = at;
         }
         LLVMFuzzerTestOneInput(copy, m);
     }
@@ -173,9 +191,12 @@ static void vary(const uint8_t *bytes, size_t size)
 static uint32_t drawn(unsigned kind, uint32_t i)
 {
     switch (kind) {
-    case 0: return draw(1u << draw(24)) << draw(9);
-    case 1: return draw(10) ? draw(16) : draw(1u << 24);
-    default: return i / 8 + draw(4);
+    case 0:
+        return draw(1u << draw(24)) << draw(9);
+    case 1:
+        return draw(10) ? draw(16) : draw(1u << 24);
+    default:
+        return i / 8 + draw(4);
     }
 }
 
@@ -192,7 +213,8 @@ static void give(const uint8_t *bytes, size_t size, const char *folder, const ch
     }
 }
 
-/* The codec's own blocks: full and short ones, of integers of every kind. keep: a folder, or NULL. */
+/* The codec's own blocks: full and short ones, of integers of every kind. keep: a folder, or NULL.
+ * */
 static void own_blocks(const gx_codec *c, const char *keep)
 {
     static uint32_t in[GX_MAX_BLOCK];
@@ -202,9 +224,11 @@ static void own_blocks(const gx_codec *c, const char *keep)
             in[i] = drawn(k % 3, i);
         uint8_t *const bytes = malloc(4 + c->max_words(n) * sizeof *in);
         must(bytes);
-        const uint8_t param = c->param ? c->param(in, n) : 0, front[4] = {c->id, (uint8_t)(n - 1), (uint8_t)((n - 1) >> 8), param};
+        const uint8_t param = c->param ? c->param(in, n) : 0,
+                      front[4] = {c->id, (uint8_t)(n - 1), (uint8_t)((n - 1) >> 8), param};
         memcpy(bytes, front, sizeof front);
-        give(bytes, 4 + c->encode(in, n, param, (uint32_t *)(void *)(bytes + 4)) * sizeof *in, k < 4 ? keep : NULL, c->name, k);
+        give(bytes, 4 + c->encode(in, n, param, (uint32_t *)(void *)(bytes + 4)) * sizeof *in, k < 4 ? keep : NULL,
+             c->name, k);
         free(bytes);
     }
 }

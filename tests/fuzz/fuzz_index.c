@@ -1,10 +1,13 @@
 /* Index files of any bytes: opening, walking and looking things up neither crash nor read outside.
  *
- * As a test: the stored files of tests/data and random damage of them, its checksums made right again, since otherwise
- * hardly any would come past the door. The seed is printed, and taken from GX_TEST_SEED; GX_TEST_CASES says how many.
+ * As a test: the stored files of tests/data and random damage of them, its checksums made right
+ * again, since otherwise hardly any would come past the door. The seed is printed, and taken from
+ * GX_TEST_SEED; GX_TEST_CASES says how many.
  *
- * As a fuzzer, from the source directory, with a build whose C flags have -fsanitize=fuzzer-no-link,address:
- *     clang -g -std=c17 -D_GNU_SOURCE -DGX_FUZZER -fsanitize=fuzzer,address -I. tests/fuzz/fuzz_index.c \
+ * As a fuzzer, from the source directory, with a build whose C flags have
+ * -fsanitize=fuzzer-no-link,address:
+ *     clang -g -std=c17 -D_GNU_SOURCE -DGX_FUZZER -fsanitize=fuzzer,address -I.
+ *     tests/fuzz/fuzz_index.c \
  *         BUILD/libgpuidx.a -o fuzz_index (and the libraries of libgpuidx)
  *     ./fuzz_index -max_len=65536 CORPUS tests/data */
 #include <fcntl.h>
@@ -16,8 +19,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "index/check.h"
 #include "engine/hash.h"
+#include "index/check.h"
 #include "index/index.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -119,12 +122,27 @@ static uint64_t next_random(uint64_t *state) /* splitmix64 */
     return z ^ z >> 31;
 }
 
-/* One change: a byte, a word or half a word of a telling value, or a piece copied elsewhere; most often in a place that has bytes
- * other than 0. */
+/* One change: a byte, a word or half a word of a telling value, or a piece copied elsewhere; most
+ * often in a place that has bytes other than 0. */
 static void damage(uint8_t *bytes, size_t size, uint64_t *seed)
 {
-    static const uint64_t telling[] = {0, 1, 2, 3, 127, 128, 255, 256, 1023, 1024, 0x7fffffff, 0x80000000, 0xfffffffe,
-                                       0xffffffff, 0x100000000, 0x7fffffffffffffff, 0xffffffffffffffff};
+    static const uint64_t telling[] = {0,
+                                       1,
+                                       2,
+                                       3,
+                                       127,
+                                       128,
+                                       255,
+                                       256,
+                                       1023,
+                                       1024,
+                                       0x7fffffff,
+                                       0x80000000,
+                                       0xfffffffe,
+                                       0xffffffff,
+                                       0x100000000,
+                                       0x7fffffffffffffff,
+                                       0xffffffffffffffff};
     size_t at = next_random(seed) % size;
     for (int i = 0; i < 8 && bytes[at] == 0; ++i)
         at = next_random(seed) % size;
@@ -132,9 +150,15 @@ static void damage(uint8_t *bytes, size_t size, uint64_t *seed)
                                                  : (uint64_t)bytes[at] + next_random(seed) % 5 - 2;
     size_t n = 1;
     switch (next_random(seed) % 4) {
-    case 0: bytes[at] ^= (uint8_t)(1 << next_random(seed) % 8); return;
-    case 1: n = 4; break;
-    case 2: n = 8; break;
+    case 0:
+        bytes[at] ^= (uint8_t)(1 << next_random(seed) % 8);
+        return;
+    case 1:
+        n = 4;
+        break;
+    case 2:
+        n = 8;
+        break;
     default: {
         const size_t from = next_random(seed) % size, most = size - (from > at ? from : at);
         memmove(bytes + at, bytes + from, most < 16 ? most : 16);

@@ -1,13 +1,17 @@
-/* Bytes of any kind into the readers of query logs, qrels and runs. The first byte chooses the reader.
+/* Bytes of any kind into the readers of query logs, qrels and runs. The first byte chooses the
+ * reader.
  *
- * As a program it reads its seeds with bytes changed, left out and doubled at seeded random. With -DGX_FUZZER it is
- * libFuzzer's target:
+ * As a program it reads its seeds with bytes changed, left out and doubled at seeded random. With
+ * -DGX_FUZZER it is libFuzzer's target:
  *
- *   clang -g -O1 -fsanitize=fuzzer,address,undefined -DGX_FUZZER -D_GNU_SOURCE -I. tests/fuzz/fuzz_log.c query/{log,trec}.c \
- *         index/{input,inflate}.c engine/status.c -DGX_VERSION='"fuzz"' -larchive -lutf8proc -ljansson -lz
+ *   clang -g -O1 -fsanitize=fuzzer,address,undefined -DGX_FUZZER -D_GNU_SOURCE -I.
+ *   tests/fuzz/fuzz_log.c query/{log,trec}.c \
+ *         index/{input,inflate}.c engine/status.c -DGX_VERSION='"fuzz"' -larchive -lutf8proc
+ *         -ljansson -lz
  *
- * What must hold: it ends; a query's text is UTF-8 without NULs, its id too and without white space; lines do not run
- * backwards; counts add up. Rows of qrels and runs rise by query and document, and topics cover them all.
+ * What must hold: it ends; a query's text is UTF-8 without NULs, its id too and without white
+ * space; lines do not run backwards; counts add up. Rows of qrels and runs rise by query and
+ * document, and topics cover them all.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -103,7 +107,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 #ifndef GX_FUZZER
 
 static const char *const seeds[] = {
-    "1:land rover\n2:d\xed" "a de los\n3:\n",
+    "1:land rover\n2:d\xed"
+    "a de los\n3:\n",
     "q1\tland rover\r\n\r\nq2\ttab\tinside\n",
     "land rover\n\xef\xbb\xbfplain \xe2\x82\xac\n\n",
     "{\"id\": 1, \"query\": \"a\\u0000b\"}\n{\"_id\": \"x\", \"text\": \"caf\\u00e9\"}\n{\"title\": \"t\"}\n",

@@ -1,13 +1,17 @@
-/* Bytes of any kind into every reader of corpora. The first byte chooses the format, the second the options.
+/* Bytes of any kind into every reader of corpora. The first byte chooses the format, the second the
+ * options.
  *
- * As a program it replays files: tests/data/fuzz-source is replayed by the ordinary tests, each file as it is and with
- * every byte in turn changed, left out or doubled at seeded random. With -DGX_FUZZER it is libFuzzer's target:
+ * As a program it replays files: tests/data/fuzz-source is replayed by the ordinary tests, each
+ * file as it is and with every byte in turn changed, left out or doubled at seeded random. With
+ * -DGX_FUZZER it is libFuzzer's target:
  *
- *   clang -g -O1 -fsanitize=fuzzer,address,undefined -DGX_FUZZER -D_GNU_SOURCE -I. tests/fuzz/fuzz_source.c \
- *         index/{source*,input,walk,html,entities}.c engine/status.c -DGX_VERSION='"fuzz"' -larchive -lutf8proc
+ *   clang -g -O1 -fsanitize=fuzzer,address,undefined -DGX_FUZZER -D_GNU_SOURCE -I.
+ *   tests/fuzz/fuzz_source.c \
+ *         index/{source*,input,walk,html,entities}.c engine/status.c -DGX_VERSION='"fuzz"'
+ *         -larchive -lutf8proc
  *
- * What must hold: it ends; every document's strings are UTF-8 without NULs, the id without white space; lines do not
- * run backwards within a file; counts add up.
+ * What must hold: it ends; every document's strings are UTF-8 without NULs, the id without white
+ * space; lines do not run backwards within a file; counts add up.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,7 +87,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 
 #ifndef GX_FUZZER
 
-/* One of the file's bytes changed, left out or doubled, under every format and set of options in turn. */
+/* One of the file's bytes changed, left out or doubled, under every format and set of options in
+ * turn. */
 static void vary(const uint8_t *bytes, size_t n)
 {
     static const char telling[] = "\"\\,\t\n\r{}[]<>/&;#:ud0\x80\xe9\xf0";
@@ -96,10 +101,17 @@ static void vary(const uint8_t *bytes, size_t n)
         size_t m = n;
         memcpy(copy, bytes, n);
         switch (draw(4)) {
-        case 0: copy[at] = (uint8_t)draw(256); break;
-        case 1: copy[at] = (uint8_t)telling[draw(sizeof telling)]; break;
-        case 2: memmove(copy + at, copy + at + 1, --m - at); break;
-        default: memmove(copy + at + 1, copy + at, m++ - at);
+        case 0:
+            copy[at] = (uint8_t)draw(256);
+            break;
+        case 1:
+            copy[at] = (uint8_t)telling[draw(sizeof telling)];
+            break;
+        case 2:
+            memmove(copy + at, copy + at + 1, --m - at);
+            break;
+        default:
+            memmove(copy + at + 1, copy + at, m++ - at);
         }
         if (i % 8 == 0)
             copy[0] = (uint8_t)draw(8);

@@ -1,6 +1,6 @@
 /* collection.h: small random collections, and index files of them, for tests of the index file. */
-#ifndef GX_TEST_COLLECTION_H
-#define GX_TEST_COLLECTION_H
+#ifndef GX_TESTS_SUPPORT_COLLECTION_H
+#define GX_TESTS_SUPPORT_COLLECTION_H
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,8 +9,9 @@
 #include "index/build/writer.h"
 #include "tests/support/test.h"
 
-#define META "{\"analyzer\":{\"tokenizer\":\"whitespace\",\"lowercase\":false,\"possessive\":false,\"max_token_bytes\":255," \
-             "\"stopwords\":[],\"stemmer\":\"none\"}}"
+#define META                                                                                                           \
+    "{\"analyzer\":{\"tokenizer\":\"whitespace\",\"lowercase\":false,\"possessive\":false,\"max_token_bytes\":255,"    \
+    "\"stopwords\":[],\"stemmer\":\"none\"}}"
 
 typedef struct posting_list {
     char term[32];
@@ -60,14 +61,16 @@ static inline collection *collection_make(uint64_t seed, uint32_t n_docs, uint32
     c->with_texts = next_random(&seed) % 2;
     for (uint32_t t = 0; t < c->n_terms; ++t) {
         posting_list *l = &c->lists[t];
-        l->len = (size_t)snprintf(l->term, sizeof l->term, "term%06u%.*s", t, (int)(next_random(&seed) % 8), "abcdefgh");
+        l->len =
+            (size_t)snprintf(l->term, sizeof l->term, "term%06u%.*s", t, (int)(next_random(&seed) % 8), "abcdefgh");
         l->docids = malloc(n_docs * sizeof *l->docids);
         l->tfs = malloc(n_docs * sizeof *l->tfs);
         const uint64_t share = t == 0 ? UINT64_MAX : UINT64_MAX >> next_random(&seed) % 12;
         for (uint32_t d = 0; d < n_docs; ++d)
             if (next_random(&seed) <= share) {
                 l->docids[l->df] = d;
-                l->tfs[l->df++] = 1 + (uint32_t)(next_random(&seed) % 16 ? next_random(&seed) % 3 : next_random(&seed) % 5000);
+                l->tfs[l->df++] =
+                    1 + (uint32_t)(next_random(&seed) % 16 ? next_random(&seed) % 3 : next_random(&seed) % 5000);
             }
         if (l->df == 0) {
             l->docids[0] = (uint32_t)(next_random(&seed) % n_docs);
@@ -110,8 +113,8 @@ static inline gx_status collection_add(const collection *c, gx_writer *w, gx_err
         st = gx_writer_add_document(w, c->ids[d], strlen(c->ids[d]), c->titles[d], strlen(c->titles[d]), c->texts[d],
                                     strlen(c->texts[d]), c->doc_lens[d], err);
     for (uint32_t t = 0; t < c->n_terms && st == GX_OK; ++t)
-        st = gx_writer_add_list(w, c->lists[t].term, c->lists[t].len, c->lists[t].df, c->lists[t].docids, c->lists[t].tfs,
-                                err);
+        st = gx_writer_add_list(w, c->lists[t].term, c->lists[t].len, c->lists[t].df, c->lists[t].docids,
+                                c->lists[t].tfs, err);
     return st;
 }
 

@@ -1,11 +1,12 @@
-/* gen.h: random collections for tests, from a seed; kept in memory as plain arrays and written as index files.
+/* gen.h: random collections for tests, from a seed; kept in memory as plain arrays and written as
+ * index files.
  *
- * Term t is called "t0000000" + t, so that term ids are the order of names, and documents "d" + docid. Whatever the
- * shape, term 0 is in every document, term 1 and term 2 in one, and the lengths of the next lists lie around the borders
- * of blocks.
+ * Term t is called "t0000000" + t, so that term ids are the order of names, and documents "d" +
+ * docid. Whatever the shape, term 0 is in every document, term 1 and term 2 in one, and the lengths
+ * of the next lists lie around the borders of blocks.
  */
-#ifndef GX_TEST_GEN_H
-#define GX_TEST_GEN_H
+#ifndef GX_TESTS_SUPPORT_GEN_H
+#define GX_TESTS_SUPPORT_GEN_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -46,7 +47,8 @@ gen_collection *gen_open(uint64_t seed, gen_shape shape, uint32_t n_docs, uint32
 void gen_close(gen_collection *c);
 
 /* As an index file with the whitespace analyzer. */
-gx_status gen_write(const gen_collection *c, const char *path, const gx_codec *docids, const gx_codec *tfs, gx_error *err);
+gx_status gen_write(const gen_collection *c, const char *path, const gx_codec *docids, const gx_codec *tfs,
+                    gx_error *err);
 
 /* Term t's name into name[16]. */
 void gen_term_name(uint32_t t, char *name);

@@ -1,6 +1,6 @@
 /* indexes.h: indexes in the scratch folder, opened and compared. */
-#ifndef GX_TEST_INDEXES_H
-#define GX_TEST_INDEXES_H
+#ifndef GX_TESTS_SUPPORT_INDEXES_H
+#define GX_TESTS_SUPPORT_INDEXES_H
 
 #include "index/index.h"
 #include "tests/support/scratch.h"
@@ -22,7 +22,8 @@ static inline void assert_same_string(const gx_strings *a, const gx_strings *b, 
     assert_memory_equal(x, y, m);
 }
 
-/* The same terms, lists, bit for bit, and documents; titles, texts and the description may differ. */
+/* The same terms, lists, bit for bit, and documents; titles, texts and the description may differ.
+ * */
 static inline void assert_same_postings(const gx_index *a, const gx_index *b)
 {
     assert_int_equal(a->n_terms, b->n_terms);

@@ -1,8 +1,8 @@
-/* oracle.h: the dumbest right answer to a query, from a collection's plain arrays. It shares no code with the engine: its
- * own BM25, in the engine's fixed point and in double, its own sort.
+/* oracle.h: the dumbest right answer to a query, from a collection's plain arrays. It shares no
+ * code with the engine: its own BM25, in the engine's fixed point and in double, its own sort.
  */
-#ifndef GX_TEST_ORACLE_H
-#define GX_TEST_ORACLE_H
+#ifndef GX_TESTS_SUPPORT_ORACLE_H
+#define GX_TESTS_SUPPORT_ORACLE_H
 
 #include "tests/support/gen.h"
 
@@ -12,7 +12,7 @@ typedef struct oracle_query {
     gx_op op;
     gx_preset preset;
     uint32_t k;
-    float k1, b;                  /* NaN: the preset's own */
+    float k1, b; /* NaN: the preset's own */
 } oracle_query;
 
 typedef struct oracle_hit {
@@ -23,9 +23,9 @@ typedef struct oracle_hit {
 typedef struct oracle_answer {
     uint32_t n_hits;
     uint64_t n_matches;
-    int exponent;      /* a float score is fixed * 2^-exponent */
-    oracle_hit *hits;  /* [n_hits], best first; the caller frees */
-    double *exact;     /* [n_hits] the best exact scores, falling, whichever documents have them; the caller frees */
+    int exponent;     /* a float score is fixed * 2^-exponent */
+    oracle_hit *hits; /* [n_hits], best first; the caller frees */
+    double *exact;    /* [n_hits] the best exact scores, falling, whichever documents have them; the caller frees */
 } oracle_answer;
 
 oracle_answer oracle_search(const gen_collection *c, const oracle_query *q);

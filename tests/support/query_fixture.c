@@ -64,7 +64,7 @@ bool open_engine(fixture *f, const engine_row *row, uint64_t map_memory)
 }
 
 void open_collection(fixture *f, uint64_t seed, gen_shape shape, uint32_t n_docs, uint32_t n_terms,
-                            const gx_codec *docids, const gx_codec *tfs)
+                     const gx_codec *docids, const gx_codec *tfs)
 {
     gx_error err = {0};
     char path[sizeof dir + 16];

@@ -1,8 +1,9 @@
-/* query_fixture.h: what the tests of whole queries (test_query.c and query_concurrent.c, one program) share: a random collection with its index
- * and an engine on it, random queries, and settings from the environment.
+/* query_fixture.h: what the tests of whole queries (test_query.c and query_concurrent.c, one
+ * program) share: a random collection with its index and an engine on it, random queries, and
+ * settings from the environment.
  */
-#ifndef GX_TEST_QUERY_FIXTURE_H
-#define GX_TEST_QUERY_FIXTURE_H
+#ifndef GX_TESTS_SUPPORT_QUERY_FIXTURE_H
+#define GX_TESTS_SUPPORT_QUERY_FIXTURE_H
 
 #include "query/session.h"
 #include "tests/support/gen.h"
@@ -41,7 +42,8 @@ int remove_dir(void **state);
 /* A codec of the registry, or a choice by list. */
 const gx_codec *pick_codec(uint32_t i);
 
-void open_collection(fixture *f, uint64_t seed, gen_shape shape, uint32_t n_docs, uint32_t n_terms, const gx_codec *docids, const gx_codec *tfs);
+void open_collection(fixture *f, uint64_t seed, gen_shape shape, uint32_t n_docs, uint32_t n_terms,
+                     const gx_codec *docids, const gx_codec *tfs);
 void close_collection(fixture *f);
 
 /* False: there is no such engine here, or (no_decoder) none for this index. */

@@ -1,6 +1,7 @@
-/* scratch.h: a folder of a test program's own, made before its tests and removed, files and all, after them. */
-#ifndef GX_TEST_SCRATCH_H
-#define GX_TEST_SCRATCH_H
+/* scratch.h: a folder of a test program's own, made before its tests and removed, files and all,
+ * after them. */
+#ifndef GX_TESTS_SUPPORT_SCRATCH_H
+#define GX_TESTS_SUPPORT_SCRATCH_H
 
 #include <dirent.h>
 #include <unistd.h>

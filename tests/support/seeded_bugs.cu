@@ -1,5 +1,6 @@
-/* Bugs planted on purpose, for gpu.sh: where compute-sanitizer does not catch them, its silence about the engine's kernels
- * means nothing. planted read|race|barrier; without a sanitizer each of them ends well, and prints "done". */
+/* Bugs planted on purpose, for gpu.sh: where compute-sanitizer does not catch them, its silence
+ * about the engine's kernels means nothing. planted read|race|barrier; without a sanitizer each of
+ * them ends well, and prints "done". */
 #include <stdio.h>
 #include <string.h>
 

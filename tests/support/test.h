@@ -1,6 +1,6 @@
 /* test.h: what every test program includes. */
-#ifndef GX_TEST_H
-#define GX_TEST_H
+#ifndef GX_TESTS_SUPPORT_TEST_H
+#define GX_TESTS_SUPPORT_TEST_H
 
 #include <setjmp.h>
 #include <stdarg.h>

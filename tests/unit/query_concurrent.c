@@ -1,5 +1,6 @@
-/* query_concurrent.c: queries alone, whoever else uses the engine meanwhile. A GPU that has answered one waits for the session's next one, and must
- * neither lose nor mix up queries for that, nor keep others waiting.
+/* query_concurrent.c: queries alone, whoever else uses the engine meanwhile. A GPU that has
+ * answered one waits for the session's next one, and must neither lose nor mix up queries for that,
+ * nor keep others waiting.
  */
 #include <math.h>
 #include <pthread.h>
@@ -42,7 +43,8 @@ static bool is_right(const company *c, uint32_t i, const uint32_t *docids, const
     return right;
 }
 
-/* One query many times over, now and then with many others at once, at once or after a pause about as long as a GPU waits for it. */
+/* One query many times over, now and then with many others at once, at once or after a pause about
+ * as long as a GPU waits for it. */
 static void *run_errands(void *user)
 {
     errands *e = user;
@@ -53,7 +55,9 @@ static void *run_errands(void *user)
         gx_query queries[MOST_ERRANDS];
         gx_error err = {0};
         const gx_results out = {sizeof out, docids, scores, n_hits, NULL};
-        const uint32_t i = gen_below(&e->r, ERRANDS), n = gen_below(&e->r, 6) ? 1 : gen_below(&e->r, 2) ? 2 : 1 + gen_below(&e->r, MOST_ERRANDS);
+        const uint32_t i = gen_below(&e->r, ERRANDS), n = gen_below(&e->r, 6)   ? 1
+                                                          : gen_below(&e->r, 2) ? 2
+                                                                                : 1 + gen_below(&e->r, MOST_ERRANDS);
         const struct timespec pause = {0, gen_below(&e->r, 3) ? 0 : 1000 * (long)gen_below(&e->r, 200)};
         if (gen_below(&e->r, 5) == 0)
             at = gen_below(&e->r, e->n_sessions);
@@ -74,13 +78,15 @@ static void *run_errands(void *user)
             snprintf(e->wrong, sizeof e->wrong, "search: %.500s", err.text);
         for (uint32_t q = 0; q < n && !e->wrong[0]; ++q) {
             if (!is_right(e->all, i, docids + q * ERRAND_K, scores + q * ERRAND_K, n_hits[q]))
-                snprintf(e->wrong, sizeof e->wrong, "turn %u, query %u of %u: a wrong answer to '%.400s'", turn, q, n, e->all->tests[i].text);
+                snprintf(e->wrong, sizeof e->wrong, "turn %u, query %u of %u: a wrong answer to '%.400s'", turn, q, n,
+                         e->all->tests[i].text);
         }
     }
     return NULL;
 }
 
-/* A GPU that has answered a query alone waits for the next. Whoever comes instead, and when, answers stay the same. */
+/* A GPU that has answered a query alone waits for the next. Whoever comes instead, and when,
+ * answers stay the same. */
 void a_query_alone_is_answered_in_any_company(void **state)
 {
     static company c;
@@ -113,7 +119,8 @@ void a_query_alone_is_answered_in_any_company(void **state)
         fail_msg("%s, seed %llu: %s", c.row->name, (unsigned long long)base_seed(), together.wrong);
     for (uint32_t s = 0; s < COMPANY; ++s)
         together.stayed += gx_session_work(together.sessions[s])->stayed;
-    const bool threads = !strstr(gx_engine_describe(c.f.en), "emulated"); /* that one knows of one thread, and its kernels cannot stay */
+    /* that one knows of one thread, and its kernels cannot stay */
+    const bool threads = !strstr(gx_engine_describe(c.f.en), "emulated");
     assert_int_equal(together.stayed > 0, gx_engine_get_kind(c.f.en) == GX_ENGINE_GPU && threads);
     for (uint32_t s = 0; s < COMPANY && threads; ++s) {
         apart[s] = (errands){.all = &c, .n_sessions = 1, .turns = together.turns / 3, .r = {r.state + 1 + s}};
@@ -140,7 +147,7 @@ typedef struct restless {
     pthread_t thread;
     gx_session *s;
     const gx_query *query;
-    time_t end; /* at which it gives up */
+    time_t end;    /* at which it gives up */
     uint32_t stop; /* atomic */
     uint64_t n;
     gx_status st;
@@ -160,7 +167,8 @@ static void *ask_again_and_again(void *user)
     return NULL;
 }
 
-/* It asks one query after another, and the GPU would wait a second for each. Others have their turn soon all the same. */
+/* It asks one query after another, and the GPU would wait a second for each. Others have their turn
+ * soon all the same. */
 void a_session_that_never_rests_leaves_room_for_others(void **state)
 {
     const engine_row *row = *state;

@@ -31,7 +31,7 @@ static bool take_term(void *user, const char *term, size_t len, size_t begin, si
         s->begin[s->n] = begin;
         s->end[s->n] = end;
     }
-    s->n++;
+    ++s->n;
     return true;
 }
 
@@ -110,37 +110,56 @@ static void joins_work_at_every_offset_of_the_64_byte_window(void **state)
 static void unicode_words_are_found_and_lowered(void **state)
 {
     (void)state;
-    check("simple", "\xC3\x89t\xC3\xA9 na\xC3\xAFve STRASSE Stra\xC3\x9F" "e", "\xC3\xA9t\xC3\xA9|na\xC3\xAFve|strasse|stra\xC3\x9F" "e|");
-    check("simple", "\xCE\x91\xCE\x92\xCE\x93 \xD0\x9F\xD0\xA0\xD0\x98", "\xCE\xB1\xCE\xB2\xCE\xB3|\xD0\xBF\xD1\x80\xD0\xB8|");
+    check("simple",
+          "\xC3\x89t\xC3\xA9 na\xC3\xAFve STRASSE Stra\xC3\x9F"
+          "e",
+          "\xC3\xA9t\xC3\xA9|na\xC3\xAFve|strasse|stra\xC3\x9F"
+          "e|");
+    check("simple", "\xCE\x91\xCE\x92\xCE\x93 \xD0\x9F\xD0\xA0\xD0\x98",
+          "\xCE\xB1\xCE\xB2\xCE\xB3|\xD0\xBF\xD1\x80\xD0\xB8|");
     check("simple", "l\xE2\x80\x99\xC3\xA9t\xC3\xA9", "l\xE2\x80\x99\xC3\xA9t\xC3\xA9|");
     check("simple", "x\xE2\x80\x94y \xE2\x80\x9Cquoted\xE2\x80\x9D", "x|y|quoted|");
-    check("simple", "e\xCC\x81t\xC3\xA9", "e\xCC\x81t\xC3\xA9|");               /* a combining mark */
-    check("simple", "soft\xC2\xADhyphen", "soft\xC2\xADhyphen|");                /* a format character */
-    check("simple", "no\xC2\xA0" "break", "no|break|");
-    check("simple", "\xEF\xBB\xBFword", "word|");                                /* byte order mark */
-    check("simple", "x\xC2\xB2 \xC2\xBD", "x|");                                 /* superscripts and fractions */
-    check("simple", "\xD9\xA1\xD9\xAB\xD9\xA2", "\xD9\xA1\xD9\xAB\xD9\xA2|");    /* Arabic digits and decimal sign */
+    check("simple", "e\xCC\x81t\xC3\xA9", "e\xCC\x81t\xC3\xA9|"); /* a combining mark */
+    check("simple", "soft\xC2\xADhyphen", "soft\xC2\xADhyphen|"); /* a format character */
+    check("simple",
+          "no\xC2\xA0"
+          "break",
+          "no|break|");
+    check("simple", "\xEF\xBB\xBFword", "word|");                             /* byte order mark */
+    check("simple", "x\xC2\xB2 \xC2\xBD", "x|");                              /* superscripts and fractions */
+    check("simple", "\xD9\xA1\xD9\xAB\xD9\xA2", "\xD9\xA1\xD9\xAB\xD9\xA2|"); /* Arabic digits and decimal sign */
 }
 
 static void asian_scripts_are_cut_as_lucene_cuts_them(void **state)
 {
     (void)state;
-    check("simple", "\xE6\xBC\xA2\xE5\xAD\x97" "ab\xE3\x81\xB2\xE3\x82\xAB\xE3\x82\xBF", /* Han Han ab Hiragana Katakana x2 */
+    /* Han Han ab Hiragana Katakana x2 */
+    check("simple",
+          "\xE6\xBC\xA2\xE5\xAD\x97"
+          "ab\xE3\x81\xB2\xE3\x82\xAB\xE3\x82\xBF",
           "\xE6\xBC\xA2|\xE5\xAD\x97|ab|\xE3\x81\xB2|\xE3\x82\xAB\xE3\x82\xBF|");
     check("simple", "\xED\x95\x9C\xEA\xB5\xAD \xEC\x96\xB4", "\xED\x95\x9C\xEA\xB5\xAD|\xEC\x96\xB4|"); /* Hangul */
-    check("simple", "\xE0\xB8\x81\xE0\xB8\xB2\xE0\xB8\xA3" "x", "\xE0\xB8\x81\xE0\xB8\xB2\xE0\xB8\xA3|x|"); /* Thai */
-    check("simple", "\xD7\xA6\xD7\x94\"\xD7\x9C", "\xD7\xA6\xD7\x94\"\xD7\x9C|");                       /* Hebrew */
-    check("simple", "\xF0\x9F\x98\x80\xF0\x9F\x98\x81", "\xF0\x9F\x98\x80|\xF0\x9F\x98\x81|");          /* pictographs */
+    check("simple",
+          "\xE0\xB8\x81\xE0\xB8\xB2\xE0\xB8\xA3"
+          "x",
+          "\xE0\xB8\x81\xE0\xB8\xB2\xE0\xB8\xA3|x|");                             /* Thai */
+    check("simple", "\xD7\xA6\xD7\x94\"\xD7\x9C", "\xD7\xA6\xD7\x94\"\xD7\x9C|"); /* Hebrew */
+    /* pictographs */
+    check("simple", "\xF0\x9F\x98\x80\xF0\x9F\x98\x81", "\xF0\x9F\x98\x80|\xF0\x9F\x98\x81|");
 }
 
 static void bytes_that_are_not_utf8_separate_and_are_counted(void **state)
 {
     (void)state;
-    check("simple", "ab\xFF" "cd \xC3 e\xE2\x82", "ab|cd|e|");
+    check("simple",
+          "ab\xFF"
+          "cd \xC3 e\xE2\x82",
+          "ab|cd|e|");
     gx_analyzer *an = open_as("simple", NULL, NULL);
     gx_analysis *a;
     assert_int_equal(gx_analysis_open(&a, an, NULL), GX_OK);
-    const char text[] = "ab\xFF" "cd \xC3 e\xE2\x82 \xED\xA0\x80 \xC0\x80 ok \xC3\xA9";
+    const char text[] = "ab\xFF"
+                        "cd \xC3 e\xE2\x82 \xED\xA0\x80 \xC0\x80 ok \xC3\xA9";
     memcpy(gx_analysis_buffer(a, sizeof text - 1), text, sizeof text - 1);
     gx_tokens t;
     assert_int_equal(gx_analysis_split(a, sizeof text - 1, &t), GX_OK);
@@ -252,25 +271,95 @@ static void porter_agrees_with_the_published_examples(void **state)
 {
     (void)state;
     static const char *const pairs[][2] = {
-        {"caresses", "caress"}, {"ponies", "poni"}, {"ties", "ti"}, {"caress", "caress"}, {"cats", "cat"},
-        {"feed", "feed"}, {"agreed", "agre"}, {"plastered", "plaster"}, {"bled", "bled"}, {"motoring", "motor"},
-        {"sing", "sing"}, {"conflated", "conflat"}, {"troubled", "troubl"}, {"sized", "size"}, {"hopping", "hop"},
-        {"tanned", "tan"}, {"falling", "fall"}, {"hissing", "hiss"}, {"fizzed", "fizz"}, {"failing", "fail"},
-        {"filing", "file"}, {"happy", "happi"}, {"sky", "sky"}, {"relational", "relat"}, {"conditional", "condit"},
-        {"rational", "ration"}, {"valenci", "valenc"}, {"hesitanci", "hesit"}, {"digitizer", "digit"},
-        {"conformabli", "conform"}, {"radicalli", "radic"}, {"differentli", "differ"}, {"vileli", "vile"},
-        {"analogousli", "analog"}, {"vietnamization", "vietnam"}, {"predication", "predic"}, {"operator", "oper"},
-        {"feudalism", "feudal"}, {"decisiveness", "decis"}, {"hopefulness", "hope"}, {"callousness", "callous"},
-        {"formaliti", "formal"}, {"sensitiviti", "sensit"}, {"sensibiliti", "sensibl"}, {"triplicate", "triplic"},
-        {"formative", "form"}, {"formalize", "formal"}, {"electriciti", "electr"}, {"electrical", "electr"},
-        {"hopeful", "hope"}, {"goodness", "good"}, {"revival", "reviv"}, {"allowance", "allow"}, {"inference", "infer"},
-        {"airliner", "airlin"}, {"gyroscopic", "gyroscop"}, {"adjustable", "adjust"}, {"defensible", "defens"},
-        {"irritant", "irrit"}, {"replacement", "replac"}, {"adjustment", "adjust"}, {"dependent", "depend"},
-        {"adoption", "adopt"}, {"homologou", "homolog"}, {"communism", "commun"}, {"activate", "activ"},
-        {"angulariti", "angular"}, {"homologous", "homolog"}, {"effective", "effect"}, {"bowdlerize", "bowdler"},
-        {"probate", "probat"}, {"rate", "rate"}, {"cease", "ceas"}, {"controll", "control"}, {"roll", "roll"},
-        {"generalizations", "gener"}, {"oscillators", "oscil"}, {"psychology", "psycholog"}, {"biology", "biologi"}, {"trekking", "trek"}, {"possibly", "possibl"},
-        {"is", "is"}, {"as", "as"}, {"by", "by"}, {"s", "s"}, {"yyy", "yyi"}, {"sss", "sss"}, {"ing", "ing"}, {"ed", "ed"},
+        {"caresses", "caress"},
+        {"ponies", "poni"},
+        {"ties", "ti"},
+        {"caress", "caress"},
+        {"cats", "cat"},
+        {"feed", "feed"},
+        {"agreed", "agre"},
+        {"plastered", "plaster"},
+        {"bled", "bled"},
+        {"motoring", "motor"},
+        {"sing", "sing"},
+        {"conflated", "conflat"},
+        {"troubled", "troubl"},
+        {"sized", "size"},
+        {"hopping", "hop"},
+        {"tanned", "tan"},
+        {"falling", "fall"},
+        {"hissing", "hiss"},
+        {"fizzed", "fizz"},
+        {"failing", "fail"},
+        {"filing", "file"},
+        {"happy", "happi"},
+        {"sky", "sky"},
+        {"relational", "relat"},
+        {"conditional", "condit"},
+        {"rational", "ration"},
+        {"valenci", "valenc"},
+        {"hesitanci", "hesit"},
+        {"digitizer", "digit"},
+        {"conformabli", "conform"},
+        {"radicalli", "radic"},
+        {"differentli", "differ"},
+        {"vileli", "vile"},
+        {"analogousli", "analog"},
+        {"vietnamization", "vietnam"},
+        {"predication", "predic"},
+        {"operator", "oper"},
+        {"feudalism", "feudal"},
+        {"decisiveness", "decis"},
+        {"hopefulness", "hope"},
+        {"callousness", "callous"},
+        {"formaliti", "formal"},
+        {"sensitiviti", "sensit"},
+        {"sensibiliti", "sensibl"},
+        {"triplicate", "triplic"},
+        {"formative", "form"},
+        {"formalize", "formal"},
+        {"electriciti", "electr"},
+        {"electrical", "electr"},
+        {"hopeful", "hope"},
+        {"goodness", "good"},
+        {"revival", "reviv"},
+        {"allowance", "allow"},
+        {"inference", "infer"},
+        {"airliner", "airlin"},
+        {"gyroscopic", "gyroscop"},
+        {"adjustable", "adjust"},
+        {"defensible", "defens"},
+        {"irritant", "irrit"},
+        {"replacement", "replac"},
+        {"adjustment", "adjust"},
+        {"dependent", "depend"},
+        {"adoption", "adopt"},
+        {"homologou", "homolog"},
+        {"communism", "commun"},
+        {"activate", "activ"},
+        {"angulariti", "angular"},
+        {"homologous", "homolog"},
+        {"effective", "effect"},
+        {"bowdlerize", "bowdler"},
+        {"probate", "probat"},
+        {"rate", "rate"},
+        {"cease", "ceas"},
+        {"controll", "control"},
+        {"roll", "roll"},
+        {"generalizations", "gener"},
+        {"oscillators", "oscil"},
+        {"psychology", "psycholog"},
+        {"biology", "biologi"},
+        {"trekking", "trek"},
+        {"possibly", "possibl"},
+        {"is", "is"},
+        {"as", "as"},
+        {"by", "by"},
+        {"s", "s"},
+        {"yyy", "yyi"},
+        {"sss", "sss"},
+        {"ing", "ing"},
+        {"ed", "ed"},
     };
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; ++i) {
         char word[64];
@@ -283,11 +372,14 @@ static void porter_agrees_with_the_published_examples(void **state)
 static void porter_agrees_with_snowball_but_for_the_known_differences(void **state)
 {
     (void)state;
-    static const char *const parts[] = {"a", "e", "i", "o", "u", "y", "b", "c", "d", "g", "l", "m", "n", "r", "s", "t", "w", "x",
-        "z", "st", "tr", "qu", "ing", "ed", "eed", "at", "iz", "ational", "tional", "enci", "anci", "izer", "alli", "entli",
-        "eli", "ousli", "ization", "ation", "ator", "alism", "iveness", "fulness", "ousness", "aliti", "iviti", "icate", "ative",
-        "alize", "iciti", "ical", "ful", "ness", "al", "ance", "ence", "er", "ic", "able", "ible", "ant", "ement", "ment", "ent",
-        "sion", "ou", "ism", "ate", "iti", "ous", "ive", "ize", "ll", "sses", "ies", "ss"};
+    static const char *const parts[] = {
+        "a",     "e",     "i",     "o",       "u",     "y",       "b",      "c",       "d",       "g",       "l",
+        "m",     "n",     "r",     "s",       "t",     "w",       "x",      "z",       "st",      "tr",      "qu",
+        "ing",   "ed",    "eed",   "at",      "iz",    "ational", "tional", "enci",    "anci",    "izer",    "alli",
+        "entli", "eli",   "ousli", "ization", "ation", "ator",    "alism",  "iveness", "fulness", "ousness", "aliti",
+        "iviti", "icate", "ative", "alize",   "iciti", "ical",    "ful",    "ness",    "al",      "ance",    "ence",
+        "er",    "ic",    "able",  "ible",    "ant",   "ement",   "ment",   "ent",     "sion",    "ou",      "ism",
+        "ate",   "iti",   "ous",   "ive",     "ize",   "ll",      "sses",   "ies",     "ss"};
     struct sb_stemmer *sb = sb_stemmer_new("porter", "UTF_8");
     assert_non_null(sb);
     uint64_t seed = 20090426, compared = 0;
@@ -299,8 +391,8 @@ static void porter_agrees_with_snowball_but_for_the_known_differences(void **sta
             seed = seed * 6364136223846793005u + 1442695040888963407u;
             strcat(word, parts[(seed >> 33) % (sizeof parts / sizeof *parts)]);
         }
-        if (strlen(word) <= 2 || strstr(word, "bl") || strstr(word, "log") || strstr(word, "cc") || strstr(word, "ww") ||
-            strstr(word, "xx") || strstr(word, "yy"))
+        if (strlen(word) <= 2 || strstr(word, "bl") || strstr(word, "log") || strstr(word, "cc") ||
+            strstr(word, "ww") || strstr(word, "xx") || strstr(word, "yy"))
             continue;
         const sb_symbol *want = sb_stemmer_stem(sb, (const sb_symbol *)word, (int)strlen(word));
         strcpy(ours, word);
@@ -354,8 +446,11 @@ static void stop_words_come_from_a_file(void **state)
 static void a_description_makes_the_same_analyzer(void **state)
 {
     (void)state;
-    static const char *const makes[][3] = {
-        {"english", NULL, NULL}, {"simple", NULL, NULL}, {"whitespace", NULL, NULL}, {"english", "english", "none"}, {"simple", "french", "lucene"}};
+    static const char *const makes[][3] = {{"english", NULL, NULL},
+                                           {"simple", NULL, NULL},
+                                           {"whitespace", NULL, NULL},
+                                           {"english", "english", "none"},
+                                           {"simple", "french", "lucene"}};
     const char *text = "The Running cat's d\xC3\xA9j\xC3\xA0 of it, 3.14 NATIONS";
     for (size_t i = 0; i < sizeof makes / sizeof *makes; ++i) {
         gx_analyzer *an = open_as(makes[i][0], makes[i][1], makes[i][2]), *again;
@@ -374,10 +469,16 @@ static void a_description_makes_the_same_analyzer(void **state)
         gx_analyzer_close(again);
     }
     static const char *const bad[] = {
-        "", "[]", "{}", "{\"tokenizer\":\"word\"}",
-        "{\"tokenizer\":\"x\",\"lowercase\":true,\"possessive\":true,\"max_token_bytes\":255,\"stopwords\":[],\"stemmer\":\"none\"}",
-        "{\"tokenizer\":\"word\",\"lowercase\":true,\"possessive\":true,\"max_token_bytes\":0,\"stopwords\":[],\"stemmer\":\"none\"}",
-        "{\"tokenizer\":\"word\",\"lowercase\":true,\"possessive\":true,\"max_token_bytes\":255,\"stopwords\":[1],\"stemmer\":\"none\"}"};
+        "",
+        "[]",
+        "{}",
+        "{\"tokenizer\":\"word\"}",
+        "{\"tokenizer\":\"x\",\"lowercase\":true,\"possessive\":true,\"max_token_bytes\":255,"
+        "\"stopwords\":[],\"stemmer\":\"none\"}",
+        "{\"tokenizer\":\"word\",\"lowercase\":true,\"possessive\":true,\"max_token_bytes\":0,"
+        "\"stopwords\":[],\"stemmer\":\"none\"}",
+        "{\"tokenizer\":\"word\",\"lowercase\":true,\"possessive\":true,\"max_token_bytes\":255,"
+        "\"stopwords\":[1],\"stemmer\":\"none\"}"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; ++i) {
         gx_analyzer *an;
         gx_error err = {0};

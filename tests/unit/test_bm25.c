@@ -27,11 +27,16 @@ static void idfs_are_those_of_the_literature(void **state)
         gx_preset preset;
         double df, idf;
     } cases[] = {
-        {GX_BM25, 10, 4.557379522152},           {GX_BM25, 1000, 0.000499625291},
-        {GX_BM25_LUCENE, 500, 0.693147180560},   {GX_BM25_PISA, 10, 4.546834608975},
-        {GX_BM25_PISA, 1000, 1e-6},              {GX_BM25_ATIRE, 10, 4.605170185988},
-        {GX_BM25_ATIRE, 1000, 0},                {GX_BM25_ROBERTSON, 501, 0},
-        {GX_BM25_ROBERTSON, 10, 4.546834608975}, {GX_BM25_LUCENE_LOSSY, 10, 4.557379522152},
+        {GX_BM25, 10, 4.557379522152},
+        {GX_BM25, 1000, 0.000499625291},
+        {GX_BM25_LUCENE, 500, 0.693147180560},
+        {GX_BM25_PISA, 10, 4.546834608975},
+        {GX_BM25_PISA, 1000, 1e-6},
+        {GX_BM25_ATIRE, 10, 4.605170185988},
+        {GX_BM25_ATIRE, 1000, 0},
+        {GX_BM25_ROBERTSON, 501, 0},
+        {GX_BM25_ROBERTSON, 10, 4.546834608975},
+        {GX_BM25_LUCENE_LOSSY, 10, 4.557379522152},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i)
         assert_true(fabs(gx_preset_get(cases[i].preset)->idf(1000, cases[i].df) - cases[i].idf) < 1e-11);

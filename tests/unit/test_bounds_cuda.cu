@@ -1,5 +1,6 @@
-/* What the GPU engine derives from lists, against every posting: bounds of lists and of queries, k-th best impacts, presence maps and
- * their ranks, tf classes, tables of blocks. Skipped where there is no GPU. */
+/* What the GPU engine derives from lists, against every posting: bounds of lists and of queries,
+ * k-th best impacts, presence maps and their ranks, tf classes, tables of blocks. Skipped where
+ * there is no GPU. */
 #include "query/gpu/sub_batch.cuh"
 
 extern "C" {
@@ -18,7 +19,8 @@ struct fixture {
 };
 
 /* False: there is no GPU. */
-static bool open_fixture(fixture *f, uint64_t seed, uint32_t n_docs, uint32_t n_terms, const gx_codec *codec, uint64_t map_memory)
+static bool open_fixture(fixture *f, uint64_t seed, uint32_t n_docs, uint32_t n_terms, const gx_codec *codec,
+                         uint64_t map_memory)
 {
     char path[] = "/tmp/gpuidx-test-bounds-XXXXXX";
     gx_error err = {};
@@ -109,7 +111,8 @@ static void maps_hold_every_posting_at_every_size(void **)
         }
         close_fixture(&f);
     }
-    print_message("%u maps, %u of them dense, %u with classes; %u lists without; %u tables\n", n_maps, n_exact, n_classes, n_without, n_tables);
+    print_message("%u maps, %u of them dense, %u with classes; %u lists without; %u tables\n", n_maps, n_exact,
+                  n_classes, n_without, n_tables);
     assert_true(n_exact && n_classes && n_without && n_tables && n_maps > n_exact);
 }
 
@@ -153,9 +156,10 @@ static void lists_bounds_hold_for_every_posting(void **)
     }
 }
 
-/* The query's lists as the kernels get them: no impact is above its list's bound, no sum of later lists' above rest, and the first
- * threshold is not above the k-th best score. */
-static void check_query(const fixture *f, part *p, const gx_plan *plan, const bounds *b, bool all, uint32_t *scores, uint32_t *holders)
+/* The query's lists as the kernels get them: no impact is above its list's bound, no sum of later
+ * lists' above rest, and the first threshold is not above the k-th best score. */
+static void check_query(const fixture *f, part *p, const gx_plan *plan, const bounds *b, bool all, uint32_t *scores,
+                        uint32_t *holders)
 {
     const job j = {0, all ? GX_OP_AND : GX_OP_OR, false, 0};
     const uint32_t n_docs = f->c->n_docs;
@@ -173,7 +177,8 @@ static void check_query(const fixture *f, part *p, const gx_plan *plan, const bo
         const gen_list *l = &f->c->lists[term];
         assert_int_equal(t->weight.rest, rest);
         for (uint32_t x = 0; x < l->df; ++x) {
-            const uint32_t doc = l->docids[x], impact = gx_bm25_impact(t->weight.w, l->tfs[x], gx_bm25_K(plan->norm, f->c->doc_lens[doc]));
+            const uint32_t doc = l->docids[x],
+                           impact = gx_bm25_impact(t->weight.w, l->tfs[x], gx_bm25_K(plan->norm, f->c->doc_lens[doc]));
             assert_true(impact <= t->filter.bound);
             scores[doc] += impact;
             holders[doc] += 1;

@@ -314,15 +314,20 @@ static uint32_t draw(corpus *c, uint32_t n)
     return (uint32_t)((c->seed >> 32) * n >> 32);
 }
 
-/* A random document: an empty one, a short one, one beyond 32 KB, or one beyond what a batch of little memory holds. One in
- * twenty has the id of an earlier one, and a few an id that no index takes. */
+/* A random document: an empty one, a short one, one beyond 32 KB, or one beyond what a batch of
+ * little memory holds. One in twenty has the id of an earlier one, and a few an id that no index
+ * takes. */
 static gx_document random_document(corpus *c, uint32_t number, char id[32], char title[64])
 {
-    const uint32_t kind = draw(c, 400), n = kind < 20 ? 0 : kind < 390 ? draw(c, 600) : kind < 397 ? 33000 + draw(c, 40000) : draw(c, LONGEST - 64);
+    const uint32_t kind = draw(c, 400), n = kind < 20    ? 0
+                                            : kind < 390 ? draw(c, 600)
+                                            : kind < 397 ? 33000 + draw(c, 40000)
+                                                         : draw(c, LONGEST - 64);
     size_t at = 0;
     while (at < n) {
         const uint32_t a = draw(c, 60000), t = (uint32_t)((uint64_t)a * a / 60000);
-        static const char *const forms[] = {"w%u ", "averyverylongprefix%u ", "W%u\xFF, ", "\xC3\xA9t\xC3\xA9%u. ", "the %u "};
+        static const char *const forms[] = {"w%u ", "averyverylongprefix%u ", "W%u\xFF, ", "\xC3\xA9t\xC3\xA9%u. ",
+                                            "the %u "};
         at += (size_t)snprintf(c->text + at, 64, forms[t % 5], t);
     }
     snprintf(id, 32, draw(c, 100) == 0 ? "bad id %u" : "doc%u", draw(c, 20) == 0 ? draw(c, number + 1) : number);
@@ -331,7 +336,8 @@ static gx_document random_document(corpus *c, uint32_t number, char id[32], char
     return (gx_document){id, titled ? title : NULL, c->text, strlen(id), titled ? strlen(title) : 0, at};
 }
 
-/* What a build leaves: the file, without what differs from build to build, and what gx_builder_add said. */
+/* What a build leaves: the file, without what differs from build to build, and what gx_builder_add
+ * said. */
 typedef struct built {
     uint8_t *file;
     size_t n;
@@ -483,9 +489,28 @@ static bool count_term(void *user, const char *term, size_t len, size_t begin, s
 static void the_index_holds_what_the_analyzer_says(void **state)
 {
     (void)state;
-    static const char *const words[] = {"The", "running", "RUNNING", "Cat's", "caf\xC3\xA9", "na\xC3\xAFve\xE2\x80\x99s", "3.14", "e.g.", "U.S.A.",
-        "\xE6\xBC\xA2\xE5\xAD\x97", "elevenchars", "twelve_chars", "internationalization", "internationalizations", "eightchr", "sevench", "a", "_", "x\xFFy",
-        "ninechars", "tenchars10", "thirteen_char"};
+    static const char *const words[] = {"The",
+                                        "running",
+                                        "RUNNING",
+                                        "Cat's",
+                                        "caf\xC3\xA9",
+                                        "na\xC3\xAFve\xE2\x80\x99s",
+                                        "3.14",
+                                        "e.g.",
+                                        "U.S.A.",
+                                        "\xE6\xBC\xA2\xE5\xAD\x97",
+                                        "elevenchars",
+                                        "twelve_chars",
+                                        "internationalization",
+                                        "internationalizations",
+                                        "eightchr",
+                                        "sevench",
+                                        "a",
+                                        "_",
+                                        "x\xFFy",
+                                        "ninechars",
+                                        "tenchars10",
+                                        "thirteen_char"};
     const char *path = in_dir("a.gx");
     gx_builder_options o = GX_BUILDER_OPTIONS;
     o.path = path;
@@ -606,7 +631,8 @@ static void a_full_disk_is_reported_and_leaves_nothing(void **state)
             char id[16], text[128];
             seed = seed * 6364136223846793005u + 1442695040888963407u;
             snprintf(id, sizeof id, "%u", d);
-            snprintf(text, sizeof text, "w%u x%u y%u", (unsigned)(seed >> 44), (unsigned)(seed >> 50), (unsigned)(seed >> 56));
+            snprintf(text, sizeof text, "w%u x%u y%u", (unsigned)(seed >> 44), (unsigned)(seed >> 50),
+                     (unsigned)(seed >> 56));
             const gx_document doc = document(id, "a title", text);
             st = gx_builder_add(b, &doc, &err);
         }

@@ -83,7 +83,8 @@ static void put_list(message *file, const char *term, uint64_t df, const uint64_
         put_posting(&l, (*postings)[0], (*postings)[1]);
     put_message(file, &l);
 }
-#define LIST(file, term, df, ...) put_list(file, term, df, (const uint64_t[][2]){__VA_ARGS__ __VA_OPT__(,) {0, UINT64_MAX}})
+#define LIST(file, term, df, ...)                                                                                      \
+    put_list(file, term, df, (const uint64_t[][2]){__VA_ARGS__ __VA_OPT__(, ){0, UINT64_MAX}})
 
 static void write_file(const message *m)
 {
@@ -112,7 +113,8 @@ static void what_is_exported_comes_back(void **state)
         const gx_ciff_options opt = with_codec();
         assert_int_equal(collection_write(c, in_dir("a.gx"), opt.docids, NULL, &err), GX_OK);
         gx_index *a = open_index("a.gx");
-        if (gx_ciff_export(a, in_dir("x.ciff"), &opt, &err) || gx_ciff_import(in_dir("x.ciff"), in_dir("b.gx"), &opt, &err))
+        if (gx_ciff_export(a, in_dir("x.ciff"), &opt, &err) ||
+            gx_ciff_import(in_dir("x.ciff"), in_dir("b.gx"), &opt, &err))
             fail_msg("seed %d: %s", (int)seed, err.text);
         gx_index *b = open_index("b.gx");
         assert_same_postings(a, b);
@@ -220,12 +222,12 @@ static void bad_lists_are_refused_with_their_place(void **state)
 {
     (void)state;
     message m;
-#define REFUSED(reason, ...) \
-    do { \
-        m = header(1, 1, 3); \
-        LIST(&m, __VA_ARGS__); \
-        put_documents(&m); \
-        refused(&m, reason); \
+#define REFUSED(reason, ...)                                                                                           \
+    do {                                                                                                               \
+        m = header(1, 1, 3);                                                                                           \
+        LIST(&m, __VA_ARGS__);                                                                                         \
+        put_documents(&m);                                                                                             \
+        refused(&m, reason);                                                                                           \
     } while (0)
     REFUSED("byte 15: list 0 of 1 ('one'): docid 3 (difference 3) where one in [0, 3) must stand", "one", 1, {3, 1});
     REFUSED("docid 1 (difference 0) where one in [2, 3) must stand", "one", 2, {1, 1}, {0, 1});

@@ -1,16 +1,17 @@
-/* The benchmark's lists and coders give the sizes of Mallia et al.'s Table 1, and what they decode is what was encoded. */
+/* The benchmark's lists and coders give the sizes of Mallia et al.'s Table 1, and what they decode
+ * is what was encoded. */
+#include "tests/support/test.h"
 #include "tools/bench/codec_timing.h"
 #include "tools/bench/synthetic_lists.h"
-#include "tests/support/test.h"
 
 /* Sparse lists, 2^16 of 2^29: Uniform, Clustered, as printed in the paper. */
 static const struct {
     const char *title;
     double uniform, clustered;
 } table1[] = {
-    {"BP32", 15.71, 13.91},          {"SIMD-BP", 16.04, 14.26},       {"GPU-BP128", 16.22, 14.45},
-    {"GPU-BP256", 16.20, 14.58},     {"VarintGB", 17.76, 16.27},      {"StreamVByte", 17.76, 16.27},
-    {"GPU-VByte128", 18.16, 16.68},  {"GPU-VByte1024", 17.78, 16.27},
+    {"BP32", 15.71, 13.91},         {"SIMD-BP", 16.04, 14.26},       {"GPU-BP128", 16.22, 14.45},
+    {"GPU-BP256", 16.20, 14.58},    {"VarintGB", 17.76, 16.27},      {"StreamVByte", 17.76, 16.27},
+    {"GPU-VByte128", 18.16, 16.68}, {"GPU-VByte1024", 17.78, 16.27},
 };
 
 static double printed(const char *title, gx_model model)
@@ -26,7 +27,8 @@ static void near(const char *title, gx_model model, double bits)
 {
     const double want = printed(title, model);
     if (want > 0 && (bits > want + 0.01 || bits < want - 0.01))
-        fail_msg("%s, %s: %.4f bits an integer; the paper has %.2f", title, model == GX_UNIFORM ? "uniform" : "clustered", bits, want);
+        fail_msg("%s, %s: %.4f bits an integer; the paper has %.2f", title,
+                 model == GX_UNIFORM ? "uniform" : "clustered", bits, want);
 }
 
 static void sizes_are_those_of_the_paper(void **state)
@@ -68,7 +70,8 @@ static void gaps_add_up_again(void **state)
     assert_int_equal(list[3], 3999999900u);
 }
 
-/* Lists of odd lengths, some decoded more than once: sizes are of each list once, speeds count no filling. */
+/* Lists of odd lengths, some decoded more than once: sizes are of each list once, speeds count no
+ * filling. */
 static void many_lists_are_measured_as_they_are_asked_for(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
-/* Every codec of the registry: what goes in comes out, blocks keep their bounds, bytes are what they always were, and
- * damaged blocks harm nobody. Arrays end where their malloc ends, so that the sanitizers see one step too far.
- * GX_TEST_SEED chooses other random numbers. */
+/* Every codec of the registry: what goes in comes out, blocks keep their bounds, bytes are what
+ * they always were, and damaged blocks harm nobody. Arrays end where their malloc ends, so that the
+ * sanitizers see one step too far. GX_TEST_SEED chooses other random numbers. */
 #include "codecs/bits.h"
 #include "codecs/codec.h"
 #include "codecs/simd.h"
@@ -17,9 +17,15 @@ static uint64_t rnd(void) /* splitmix64 */
     return z ^ z >> 31;
 }
 
-static uint32_t below(uint32_t n) { return (uint32_t)(rnd() % n); }
+static uint32_t below(uint32_t n)
+{
+    return (uint32_t)(rnd() % n);
+}
 
-static uint32_t of_width(uint32_t b) { return (uint32_t)rnd() & gx_mask(b); }
+static uint32_t of_width(uint32_t b)
+{
+    return (uint32_t)rnd() & gx_mask(b);
+}
 
 static void *allocate(size_t bytes)
 {
@@ -28,7 +34,10 @@ static void *allocate(size_t bytes)
     return p;
 }
 
-static uint32_t param_of(const gx_codec *c, const uint32_t *in, uint64_t n) { return c->param ? c->param(in, n) : 0; }
+static uint32_t param_of(const gx_codec *c, const uint32_t *in, uint64_t n)
+{
+    return c->param ? c->param(in, n) : 0;
+}
 
 /* A block in memory of its own: the words and the slack that decoders may read, nothing more. */
 typedef struct block {
@@ -133,8 +142,8 @@ static void blocks_of_every_width_go_round(void **state)
                 const uint32_t n = lengths[l] < c->block_len ? lengths[l] : c->block_len;
                 for (int pattern = 0; pattern < 5; ++pattern) {
                     for (uint32_t i = 0; i < n; ++i) {
-                        in[i] = pattern == 0   ? gx_mask(b)             /* all the greatest */
-                                : pattern == 1 ? of_width(b)            /* any */
+                        in[i] = pattern == 0   ? gx_mask(b)  /* all the greatest */
+                                : pattern == 1 ? of_width(b) /* any */
                                 : pattern == 2 ? (i == n / 2 ? gx_mask(b) : 0)
                                 : pattern == 3 ? (i % 2 ? gx_mask(b) : 1)
                                                : (below(10) ? of_width(b / 2) : of_width(b)); /* exceptions */
@@ -246,25 +255,22 @@ static void a_block_of_another_length_is_not_valid(void **state)
     }
 }
 
-/* 1..12, laid out as the codec lays out greater integers: blocks in good order, but no encoder's. */
+/* 1..12, laid out as the codec lays out greater integers: blocks in good order, but no encoder's.
+ * */
 static void a_block_with_more_words_than_it_needs_is_not_valid(void **state)
 {
     (void)state;
     static const struct {
         const char *codec;
-        uint32_t before, each, behind; /* words: before, if not 0; i + each and, if not 0, behind, for each i of 1..12 */
-        bool closed;                   /* and a 0 */
+        /* words: before, if not 0; i + each and, if not 0, behind, for each i of 1..12 */
+        uint32_t before, each, behind;
+        bool closed; /* and a 0 */
     } rows[] = {
-        {"gpubp128", 0, 0, 0, false},
-        {"gpubp256", 0, 0, 0, false},
-        {"gpuvbyte128", 0xffffff, 0, 0, true},
-        {"gpuvbyte1024", 0xffffff, 0, 0, true},
-        {"lane1024", 0, 0, 0, false},
-        {"gpupfd128", 0, 0, 0, false},
-        {"simple9", 0, 0x80000000u, 0, false},
-        {"simple16", 0, 0xf0000000u, 0, false},
-        {"simple8b", 0, 0, 0xf0000000u, false},
-        {"rice", 0, 0, 0, false},
+        {"gpubp128", 0, 0, 0, false},           {"gpubp256", 0, 0, 0, false},
+        {"gpuvbyte128", 0xffffff, 0, 0, true},  {"gpuvbyte1024", 0xffffff, 0, 0, true},
+        {"lane1024", 0, 0, 0, false},           {"gpupfd128", 0, 0, 0, false},
+        {"simple9", 0, 0x80000000u, 0, false},  {"simple16", 0, 0xf0000000u, 0, false},
+        {"simple8b", 0, 0, 0xf0000000u, false}, {"rice", 0, 0, 0, false},
         {"pfordelta", 0, 0, 0, false},
     };
     for (size_t r = 0; r < sizeof rows / sizeof *rows; ++r) {
@@ -288,10 +294,11 @@ static void a_block_with_more_words_than_it_needs_is_not_valid(void **state)
     }
 }
 
-/* What encoders write of fixed integers, which never changes, as an index's blocks must be their encoders' (FORMAT.md): the words of
- * 0, 1, 2, 3, 100, 255, 256, 65536, 5, 2^32 - 1 (ten), and of 1..12 (twelve); and of two full blocks, block_len integers (mixed), how
- * many words they have and these words' XXH3. In the first nearly all are below 16, one in eleven below 2^12, so that codecs with
- * exceptions have some; in the second one is 2^32 - 1 besides. */
+/* What encoders write of fixed integers, which never changes, as an index's blocks must be their
+ * encoders' (FORMAT.md): the words of 0, 1, 2, 3, 100, 255, 256, 65536, 5, 2^32 - 1 (ten), and of
+ * 1..12 (twelve); and of two full blocks, block_len integers (mixed), how many words they have and
+ * these words' XXH3. In the first nearly all are below 16, one in eleven below 2^12, so that codecs
+ * with exceptions have some; in the second one is 2^32 - 1 besides. */
 typedef struct sum {
     uint32_t n_words;
     uint64_t hash;
@@ -313,7 +320,8 @@ static char *hex(const block *b)
     return s;
 }
 
-/* Integers of the kinds that the comment above tells, the same in every run and whatever the seed. */
+/* Integers of the kinds that the comment above tells, the same in every run and whatever the seed.
+ * */
 static void mixed(uint32_t *out, uint32_t n, bool greatest)
 {
     uint32_t x = 20191103;
@@ -338,8 +346,8 @@ static sum sum_of_mixed(const gx_codec *c, bool greatest)
 static void is(const gx_codec *c, sum want, sum got)
 {
     if (want.n_words != got.n_words || want.hash != got.hash)
-        fail_msg("%s: a full block has %u words, of sum %016llx, not %u, of %016llx", c->name, got.n_words, (unsigned long long)got.hash,
-                 want.n_words, (unsigned long long)want.hash);
+        fail_msg("%s: a full block has %u words, of sum %016llx, not %u, of %016llx", c->name, got.n_words,
+                 (unsigned long long)got.hash, want.n_words, (unsigned long long)want.hash);
 }
 
 static void encoded_words_are_what_they_always_were(void **state)
@@ -365,8 +373,8 @@ static void encoded_words_are_what_they_always_were(void **state)
             is(*p, golden[i].with_greatest, g);
         }
         if (!known)
-            fail_msg("no golden words yet: {\"%s\", \"%s\", \"%s\", {%u, 0x%016llx}, {%u, 0x%016llx}},", (*p)->name, a_hex, b_hex,
-                     m.n_words, (unsigned long long)m.hash, g.n_words, (unsigned long long)g.hash);
+            fail_msg("no golden words yet: {\"%s\", \"%s\", \"%s\", {%u, 0x%016llx}, {%u, 0x%016llx}},", (*p)->name,
+                     a_hex, b_hex, m.n_words, (unsigned long long)m.hash, g.n_words, (unsigned long long)g.hash);
         free(a_hex);
         free(b_hex);
         free(a.words);
@@ -392,7 +400,8 @@ static void a_docid_is_found_in_its_block(void **state)
     for (const gx_codec *const *p = gx_codecs; *p; ++p) {
         const gx_codec *c = *p;
         for (int round = 0; c->next_geq && round < 3000; ++round) {
-            const uint32_t n = round % 3 ? c->block_len : 1 + below(c->block_len), width = below(25), head = of_width(below(30));
+            const uint32_t n = round % 3 ? c->block_len : 1 + below(c->block_len), width = below(25),
+                           head = of_width(below(30));
             in[0] = 0;
             docids[0] = head;
             for (uint32_t i = 1; i < n; ++i) {
@@ -417,7 +426,8 @@ static void a_docid_is_found_in_its_block(void **state)
     }
 }
 
-/* Integers of more than 28 bits: the upper 20 in a word before. 2^28 - 2^20 is the first that Simple-16 escapes. */
+/* Integers of more than 28 bits: the upper 20 in a word before. 2^28 - 2^20 is the first that
+ * Simple-16 escapes. */
 static void simple_words_escape_what_does_not_fit(void **state)
 {
     (void)state;
@@ -425,7 +435,8 @@ static void simple_words_escape_what_does_not_fit(void **state)
     block a = encode(gx_codec_by_name("simple9"), in, 7, 0), b = encode(gx_codec_by_name("simple16"), in, 7, 0);
     char *const nine = hex(&a), *const sixteen = hex(&b);
     assert_string_equal(nine, "8fffffff 90010000 80000000 90010000 7001c001 8ff00000 8fefffff 90080000 70000fff");
-    assert_string_equal(sixteen, "fff0ffff f0000fff fff10000 f0000000 fff10000 e001c001 fff0ff00 f0000000 ffefffff fff80000 e0000fff");
+    assert_string_equal(sixteen, "fff0ffff f0000fff fff10000 f0000000 fff10000 e001c001 fff0ff00 f0000000 ffefffff "
+                                 "fff80000 e0000fff");
     assert_false(gx_codec_block_valid(gx_codec_by_name("simple9"), a.words, 2, 1, 0));
     free(nine);
     free(sixteen);
@@ -434,7 +445,8 @@ static void simple_words_escape_what_does_not_fit(void **state)
 }
 
 /* GPU-PFD128's exceptions: 0, 1, 2, 3, 0, .. with 1000, 70000 and 4 at 5, 77 and 127. */
-/* The map of 5 / 16, 77 / 16 + 1 and 127 / 16 + 2 is 221, in 10 bits; then 5 and 249, 13 and 17499, 15 and 0 in 4 and 15 bits. */
+/* The map of 5 / 16, 77 / 16 + 1 and 127 / 16 + 2 is 221, in 10 bits; then 5 and 249, 13 and 17499,
+ * 15 and 0 in 4 and 15 bits. */
 static void exceptions_lie_behind_the_row(void **state)
 {
     (void)state;
@@ -444,7 +456,8 @@ static void exceptions_lie_behind_the_row(void **state)
     in[5] = 1000, in[77] = 70000, in[127] = 4;
     block b = encode(gx_codec_by_name("gpupfd128"), in, 128, 0);
     char *const text = hex(&b);
-    assert_string_equal(text, "e4e4e0e4 e4e4e4e4 e4e4e4e4 e4e4e4e4 e0e4e4e4 e4e4e4e4 e4e4e4e4 24e4e4e4 a03e5621 f88b7 1bc40000");
+    assert_string_equal(text, "e4e4e0e4 e4e4e4e4 e4e4e4e4 e4e4e4e4 e0e4e4e4 e4e4e4e4 e4e4e4e4 24e4e4e4 a03e5621 "
+                              "f88b7 1bc40000");
     free(text);
     free(b.words);
 }
@@ -458,11 +471,13 @@ static void becomes(const char *name, const uint32_t *in, uint32_t n, const char
     free(b.words);
 }
 
-/* The example of Stepanov et al. (CIKM 2011); and integers that the first bytes of varint-PB just hold, or not. */
+/* The example of Stepanov et al. (CIKM 2011); and integers that the first bytes of varint-PB just
+ * hold, or not. */
 static void groups_are_filled_or_left_incomplete(void **state)
 {
     (void)state;
-    const uint32_t four[] = {0xaaaa, 0xbbbbbb, 0xcc, 0xdddddddd}, wide[] = {0, 63, 64, 0x3fffffff}, wider[] = {1, 0x40000000};
+    const uint32_t four[] = {0xaaaa, 0xbbbbbb, 0xcc, 0xdddddddd}, wide[] = {0, 63, 64, 0x3fffffff},
+                   wider[] = {1, 0x40000000};
     becomes("varint-g8iu", four, 4, "bbaaaacd ccbbbb ddddf700 dddd 0");
     becomes("varint-g8cu", four, 4, "bbaaaacd ddccbbbb ddddfddd 0 0");
     becomes("varint-pb", wide, 4, "101fc00 ffffffff");

@@ -1,6 +1,7 @@
-/* Generated collections: the same whatever the number of threads, well formed, and of the shape that was asked for. */
-#include "tools/bench/collection.h"
+/* Generated collections: the same whatever the number of threads, well formed, and of the shape
+ * that was asked for. */
 #include "tests/support/test.h"
+#include "tools/bench/collection.h"
 
 static gx_synth *open_synth(uint64_t seed, const char *codec, uint32_t threads)
 {

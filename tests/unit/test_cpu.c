@@ -1,5 +1,5 @@
-/* The CPU engine's parts: what is derived from lists holds for every posting, and the search equals the accumulators
- * even where the executor would not choose it. Each row is an instruction set. */
+/* The CPU engine's parts: what is derived from lists holds for every posting, and the search equals
+ * the accumulators even where the executor would not choose it. Each row is an instruction set. */
 #include <math.h>
 #include <unistd.h>
 
@@ -51,7 +51,8 @@ static gx_norm norm_of(const fixture *f, double k1, double b, uint32_t lossy)
     return (gx_norm){(float)(k1 * (1 - b)), (float)(k1 * b / f->ix->avgdl), lossy};
 }
 
-/* Against every posting: the list's and the block's bounds, as an impact at several weights and as counts of the k-th. */
+/* Against every posting: the list's and the block's bounds, as an impact at several weights and as
+ * counts of the k-th. */
 static void check_bounds(fixture *f, uint32_t term, gx_norm norm)
 {
     static const float weights[] = {0, 1.5f, 1000, 0x1.2345p22f, 0x1p30f};
@@ -210,7 +211,8 @@ static void the_search_equals_the_accumulators(void **state)
     print_message("%s: %u cases\n", k->title, n_cases);
 }
 
-/* An index whose lists were damaged after it was checked: any answer will do, but nothing is read or written outside. */
+/* An index whose lists were damaged after it was checked: any answer will do, but nothing is read
+ * or written outside. */
 static void damaged_lists_do_no_harm(void **state)
 {
     const gx_cpu_kernels *k = kernels_named(*state);
@@ -298,9 +300,11 @@ static void the_k_best_are_those_of_a_sort(void **state)
     free(out);
 }
 
-#define ROWS(test) \
-    {#test " (portable)", test, NULL, NULL, "portable"}, {#test " (AVX2)", test, NULL, NULL, "avx2"}, \
-    {#test " (AVX-512)", test, NULL, NULL, "avx512"}
+#define ROWS(test)                                                                                                     \
+    {#test " (portable)", test, NULL, NULL, "portable"}, {#test " (AVX2)", test, NULL, NULL, "avx2"},                  \
+    {                                                                                                                  \
+#test " (AVX-512)", test, NULL, NULL, "avx512"                                                                 \
+    }
 
 int main(void)
 {

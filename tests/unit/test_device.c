@@ -1,4 +1,5 @@
-/* The GPUs of this machine: a list of them, or why there is none; a number that no GPU has; data on its way to one. */
+/* The GPUs of this machine: a list of them, or why there is none; a number that no GPU has; data on
+ * its way to one. */
 #include "engine/device.h"
 #include "tests/support/test.h"
 

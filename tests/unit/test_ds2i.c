@@ -11,8 +11,7 @@ static void put(const char *name, const void *bytes, size_t n)
     assert_int_equal(fwrite(bytes, 1, n, f), n);
     fclose(f);
 }
-#define PUT(name, ...) \
-    put(name, (const uint32_t[]){__VA_ARGS__}, sizeof((const uint32_t[]){__VA_ARGS__}))
+#define PUT(name, ...) put(name, (const uint32_t[]){__VA_ARGS__}, sizeof((const uint32_t[]){__VA_ARGS__}))
 
 static gx_ds2i_options with_codec(void)
 {

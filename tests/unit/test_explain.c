@@ -38,10 +38,10 @@ static void close_all(fixture *f)
 static void make_query(char *text, const gx_index *ix, uint64_t *seed, int n)
 {
     *text = 0;
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n; ++i) {
         size_t len;
         const char *term = gx_strings_get(&ix->terms, (uint32_t)(next_random(seed) % ix->n_terms), &len);
-        for (uint64_t times = 1 + next_random(seed) % 3 / 2; times > 0; times--)
+        for (uint64_t times = 1 + next_random(seed) % 3 / 2; times > 0; --times)
             text += sprintf(text, "%.*s ", (int)len, term);
         if (next_random(seed) % 8 == 0)
             text += sprintf(text, "unheard-of ");
@@ -59,12 +59,12 @@ static void check_query(const fixture *f, const char *text, const gx_query_optio
     assert_int_equal(options->k, K);
     if (gx_search(f->session, &query, 1, options, &results, &err))
         fail_msg("seed %llu: %s", (unsigned long long)seed, err.text);
-    for (uint32_t i = 0; i < n_hits; i++) {
+    for (uint32_t i = 0; i < n_hits; ++i) {
         gx_explanation e;
         uint32_t sum = 0;
         if (gx_explain(&e, f->ix, text, strlen(text), options, docids[i], &err))
             fail_msg("seed %llu: %s", (unsigned long long)seed, err.text);
-        for (uint32_t t = 0; t < e.n_terms; t++) {
+        for (uint32_t t = 0; t < e.n_terms; ++t) {
             const gx_explain_term *x = &e.terms[t];
             assert_int_equal(x->impact > 0, x->tf > 0);
             sum += x->impact;
@@ -86,10 +86,10 @@ static void the_sum_is_the_score_of_the_search(void **state)
     (void)state;
     uint64_t seed = 5;
     char text[2048];
-    for (int round = 0; round < 20; round++) {
+    for (int round = 0; round < 20; ++round) {
         fixture f;
         open_random(&f, next_random(&seed), 1 + (uint32_t)(next_random(&seed) % 2000), 20);
-        for (int i = 0; i < 40; i++) {
+        for (int i = 0; i < 40; ++i) {
             const uint64_t query_seed = seed;
             gx_query_options options = GX_QUERY_OPTIONS;
             options.k = 50;

@@ -91,10 +91,8 @@ static void merging_equals_adding_all_to_one(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_empty_histogram_is_all_zero),
-        cmocka_unit_test(small_values_are_exact),
-        cmocka_unit_test(large_values_are_right_to_three_digits),
-        cmocka_unit_test(neighbours_never_change_places),
+        cmocka_unit_test(an_empty_histogram_is_all_zero),         cmocka_unit_test(small_values_are_exact),
+        cmocka_unit_test(large_values_are_right_to_three_digits), cmocka_unit_test(neighbours_never_change_places),
         cmocka_unit_test(merging_equals_adding_all_to_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

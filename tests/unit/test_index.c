@@ -1,4 +1,5 @@
-/* The index file made by the writer and read back: every list, string and text is the one that was put in. */
+/* The index file made by the writer and read back: every list, string and text is the one that was
+ * put in. */
 #include "index/index.h"
 
 #include <dirent.h>
@@ -10,8 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "index/check.h"
 #include "engine/spool.h"
+#include "index/check.h"
 #include "tests/support/collection.h"
 
 static char dir[] = "/tmp/gx-test-index-XXXXXX";
@@ -124,9 +125,11 @@ static void gives_back_what_was_put_in(void **state)
         ++n;
     for (size_t i = 0; i < n; ++i)
         for (size_t k = 0; k < 4; ++k) { /* itself, and three drawn */
-            const gx_codec *const docids = gx_codecs[i], *const tfs = gx_codecs[k ? (i + next_random(&seed) % n) % n : i];
+            const gx_codec *const docids = gx_codecs[i], *const tfs =
+                                                             gx_codecs[k ? (i + next_random(&seed) % n) % n : i];
             if (docids->block_len == tfs->block_len)
-                round_trip(next_random(&seed), 1 + (uint32_t)(next_random(&seed) % 3000), (uint32_t)(next_random(&seed) % 40), docids, tfs);
+                round_trip(next_random(&seed), 1 + (uint32_t)(next_random(&seed) % 3000),
+                           (uint32_t)(next_random(&seed) % 40), docids, tfs);
         }
 }
 
@@ -408,7 +411,8 @@ static void write_and_die(const collection *c, uint32_t steps)
     for (uint32_t t = 0; t < c->n_terms; ++t) {
         if (c->n_docs + t == steps)
             raise(SIGKILL);
-        gx_writer_add_list(w, c->lists[t].term, c->lists[t].len, c->lists[t].df, c->lists[t].docids, c->lists[t].tfs, NULL);
+        gx_writer_add_list(w, c->lists[t].term, c->lists[t].len, c->lists[t].df, c->lists[t].docids, c->lists[t].tfs,
+                           NULL);
     }
     raise(SIGKILL);
 }
@@ -481,7 +485,8 @@ static void *find_ids(void *p)
     for (uint32_t d = 0; d < ix->n_docs; ++d) {
         size_t len;
         const char *id = gx_index_doc_id(ix, d, &len);
-        wrong += gx_index_find_doc(ix, id, len) != (d + 1 < ix->n_docs ? d : 0) || gx_index_find_doc(ix, id, len - 1) != UINT32_MAX;
+        wrong += gx_index_find_doc(ix, id, len) != (d + 1 < ix->n_docs ? d : 0) ||
+                 gx_index_find_doc(ix, id, len - 1) != UINT32_MAX;
     }
     return (void *)wrong;
 }
@@ -494,7 +499,8 @@ static void threads_find_the_first_of_equal_ids(void **state)
     collection *c = collection_make(7, 900, 3);
     for (uint32_t d = 0; d < c->n_docs; ++d)
         snprintf(c->ids[d], sizeof c->ids[d], "id-%03u", d % (c->n_docs - 1));
-    assert_int_equal(collection_write(c, in_dir("ids.gx"), gx_codec_by_name("gpubp128"), gx_codec_by_name("gpubp128"), &err), GX_OK);
+    assert_int_equal(
+        collection_write(c, in_dir("ids.gx"), gx_codec_by_name("gpubp128"), gx_codec_by_name("gpubp128"), &err), GX_OK);
     gx_index *ix = open_full(in_dir("ids.gx"));
     pthread_t threads[THREADS];
     for (int i = 0; i < THREADS; ++i)

@@ -1,11 +1,11 @@
-/* Damaged index files: each is refused, by words that name the header or the section. And files that a writer makes only of
- * more than this machine may hold: they are read. */
+/* Damaged index files: each is refused, by words that name the header or the section. And files
+ * that a writer makes only of more than this machine may hold: they are read. */
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "index/check.h"
 #include "engine/hash.h"
+#include "index/check.h"
 #include "tests/support/collection.h"
 
 static char dir[] = "/tmp/gx-test-corrupt-XXXXXX";
@@ -160,9 +160,14 @@ static void every_truncation_is_refused(void **state)
     while (n > whole.n - 4096)
         assert_truncation_refused(--n);
     const gx_section *s = (const gx_section *)(const void *)(whole.bytes + sizeof(gx_header));
-    for (uint32_t i = header_of(&whole)->n_sections; i--;) { /* ever shorter: truncate does not lengthen with the bytes */
-        const size_t places[] = {s[i].offset + s[i].bytes + 1, s[i].offset + s[i].bytes, s[i].offset + s[i].bytes - 1,
-                                 s[i].offset + 1, s[i].offset, s[i].offset - 1};
+    /* ever shorter: truncate does not lengthen with the bytes */
+    for (uint32_t i = header_of(&whole)->n_sections; i--;) {
+        const size_t places[] = {s[i].offset + s[i].bytes + 1,
+                                 s[i].offset + s[i].bytes,
+                                 s[i].offset + s[i].bytes - 1,
+                                 s[i].offset + 1,
+                                 s[i].offset,
+                                 s[i].offset - 1};
         for (int j = 0; j < 6; ++j)
             if (places[j] < n)
                 assert_truncation_refused(n = places[j]);
@@ -186,7 +191,7 @@ static void other_files_are_refused(void **state)
     (void)state;
     gx_error err = {0};
     gx_index *ix;
-    image im = {(uint8_t *)(uintptr_t)"id\ttitle\ttext\n", 14, 14};
+    image im = {(uint8_t *)(uintptr_t) "id\ttitle\ttext\n", 14, 14};
     image_store(&im);
     assert_refused(GX_CHECK_HEADER, "header", "no gpuidx index");
     im.n = 0;
@@ -213,93 +218,310 @@ typedef struct rule {
 #define LISTS(im) ((gx_list_entry *)bytes_of(im, GX_SEC_LISTS))
 #define FRAMES(im) ((gx_text_frame *)bytes_of(im, GX_SEC_TEXT))
 
-/* The first list (term 0) holds every document of whole: 8 blocks; its entries are the first of each array. */
-static void newer_version(image *im) { H(im)->version = 2; }
-static void version_0(image *im) { H(im)->version = 0; }
-static void header_size(image *im) { H(im)->header_bytes = 512; }
-static void no_sections(image *im) { H(im)->n_sections = 0; }
-static void many_sections(image *im) { H(im)->n_sections = GX_MAX_SECTIONS + 1; }
-static void fewer_sections(image *im) { H(im)->n_sections -= 1; }
-static void file_size(image *im) { H(im)->file_bytes += 256; }
-static void reserved_header(image *im) { H(im)->reserved[111] = 1; }
-static void block_len_0(image *im) { H(im)->block_len = 0; }
-static void block_len_long(image *im) { H(im)->block_len = GX_MAX_BLOCK + 1; }
-static void block_len_other(image *im) { H(im)->block_len = 256; }
-static void more_docs(image *im) { H(im)->n_docs += 1; }
-static void most_docs(image *im) { H(im)->n_docs = UINT32_MAX; }
-static void more_terms(image *im) { H(im)->n_terms += 1; }
-static void most_terms(image *im) { H(im)->n_terms = UINT32_MAX; }
-static void more_postings(image *im) { H(im)->n_postings += 1; }
-static void fewer_postings(image *im) { H(im)->n_postings = 1; }
-static void more_tokens(image *im) { H(im)->n_tokens += 1; }
-static void few_tfs(image *im) { H(im)->sum_tfs = 1; }
-static void more_blocks(image *im) { H(im)->n_blocks += 1; }
-static void most_blocks(image *im) { H(im)->n_blocks = (uint64_t)1 << 62; }
-static void device_offset(image *im) { H(im)->device_offset += 256; }
-static void device_bytes(image *im) { H(im)->device_bytes = UINT64_MAX; }
-static void unknown_codec(image *im) { H(im)->codings[0].docids = 250; }
-static void unknown_tf_codec(image *im) { H(im)->codings[3] = (gx_coding){H(im)->codings[0].docids, 251}; }
-static void half_a_coding(image *im) { H(im)->codings[15].tfs = H(im)->codings[0].tfs; }
-static void unequal_coding(image *im) { H(im)->codings[1] = (gx_coding){gx_codec_by_name("gpubp256")->id, H(im)->codings[0].tfs}; }
+/* The first list (term 0) holds every document of whole: 8 blocks; its entries are the first of
+ * each array. */
+static void newer_version(image *im)
+{
+    H(im)->version = 2;
+}
+static void version_0(image *im)
+{
+    H(im)->version = 0;
+}
+static void header_size(image *im)
+{
+    H(im)->header_bytes = 512;
+}
+static void no_sections(image *im)
+{
+    H(im)->n_sections = 0;
+}
+static void many_sections(image *im)
+{
+    H(im)->n_sections = GX_MAX_SECTIONS + 1;
+}
+static void fewer_sections(image *im)
+{
+    H(im)->n_sections -= 1;
+}
+static void file_size(image *im)
+{
+    H(im)->file_bytes += 256;
+}
+static void reserved_header(image *im)
+{
+    H(im)->reserved[111] = 1;
+}
+static void block_len_0(image *im)
+{
+    H(im)->block_len = 0;
+}
+static void block_len_long(image *im)
+{
+    H(im)->block_len = GX_MAX_BLOCK + 1;
+}
+static void block_len_other(image *im)
+{
+    H(im)->block_len = 256;
+}
+static void more_docs(image *im)
+{
+    H(im)->n_docs += 1;
+}
+static void most_docs(image *im)
+{
+    H(im)->n_docs = UINT32_MAX;
+}
+static void more_terms(image *im)
+{
+    H(im)->n_terms += 1;
+}
+static void most_terms(image *im)
+{
+    H(im)->n_terms = UINT32_MAX;
+}
+static void more_postings(image *im)
+{
+    H(im)->n_postings += 1;
+}
+static void fewer_postings(image *im)
+{
+    H(im)->n_postings = 1;
+}
+static void more_tokens(image *im)
+{
+    H(im)->n_tokens += 1;
+}
+static void few_tfs(image *im)
+{
+    H(im)->sum_tfs = 1;
+}
+static void more_blocks(image *im)
+{
+    H(im)->n_blocks += 1;
+}
+static void most_blocks(image *im)
+{
+    H(im)->n_blocks = (uint64_t)1 << 62;
+}
+static void device_offset(image *im)
+{
+    H(im)->device_offset += 256;
+}
+static void device_bytes(image *im)
+{
+    H(im)->device_bytes = UINT64_MAX;
+}
+static void unknown_codec(image *im)
+{
+    H(im)->codings[0].docids = 250;
+}
+static void unknown_tf_codec(image *im)
+{
+    H(im)->codings[3] = (gx_coding){H(im)->codings[0].docids, 251};
+}
+static void half_a_coding(image *im)
+{
+    H(im)->codings[15].tfs = H(im)->codings[0].tfs;
+}
+static void unequal_coding(image *im)
+{
+    H(im)->codings[1] = (gx_coding){gx_codec_by_name("gpubp256")->id, H(im)->codings[0].tfs};
+}
 
-static void section_flags(image *im) { S(im, HEADS)->flags = GX_SECTION_REQUIRED; }
-static void section_offset(image *im) { S(im, HEADS)->offset += 256; }
-static void section_unaligned(image *im) { S(im, HEADS)->offset += 4; }
-static void section_overlap(image *im) { S(im, HEADS)->offset = S(im, LISTS)->offset; }
-static void section_long(image *im) { S(im, TEXT)->bytes += 1; }
-static void section_short(image *im) { S(im, TEXT)->bytes -= 1; }
-static void section_endless(image *im) { S(im, DOC_LENS)->bytes = UINT64_MAX; }
-static void section_far(image *im) { S(im, DOC_LENS)->bytes = (uint64_t)1 << 63; }
-static void section_reserved(image *im) { S(im, META)->reserved[23] = 1; }
-static void section_twice(image *im) { *S(im, TITLES) = (gx_section){GX_SEC_DOC_IDS, GX_SECTION_REQUIRED, S(im, TITLES)->offset, S(im, TITLES)->bytes}; }
-static void section_unknown(image *im) { S(im, TITLES)->kind = GX_KIND('N', 'E', 'W', '1'), S(im, META)->kind = GX_KIND('N', 'E', 'W', '2'); }
-static void padding(image *im) { im->bytes[S(im, META)->offset + S(im, META)->bytes] = 1; }
+static void section_flags(image *im)
+{
+    S(im, HEADS)->flags = GX_SECTION_REQUIRED;
+}
+static void section_offset(image *im)
+{
+    S(im, HEADS)->offset += 256;
+}
+static void section_unaligned(image *im)
+{
+    S(im, HEADS)->offset += 4;
+}
+static void section_overlap(image *im)
+{
+    S(im, HEADS)->offset = S(im, LISTS)->offset;
+}
+static void section_long(image *im)
+{
+    S(im, TEXT)->bytes += 1;
+}
+static void section_short(image *im)
+{
+    S(im, TEXT)->bytes -= 1;
+}
+static void section_endless(image *im)
+{
+    S(im, DOC_LENS)->bytes = UINT64_MAX;
+}
+static void section_far(image *im)
+{
+    S(im, DOC_LENS)->bytes = (uint64_t)1 << 63;
+}
+static void section_reserved(image *im)
+{
+    S(im, META)->reserved[23] = 1;
+}
+static void section_twice(image *im)
+{
+    *S(im, TITLES) = (gx_section){GX_SEC_DOC_IDS, GX_SECTION_REQUIRED, S(im, TITLES)->offset, S(im, TITLES)->bytes};
+}
+static void section_unknown(image *im)
+{
+    S(im, TITLES)->kind = GX_KIND('N', 'E', 'W', '1'), S(im, META)->kind = GX_KIND('N', 'E', 'W', '2');
+}
+static void padding(image *im)
+{
+    im->bytes[S(im, META)->offset + S(im, META)->bytes] = 1;
+}
 static void swapped(image *im)
 {
     gx_section *a = S(im, DOCID_ENDS), *b = S(im, TF_ENDS);
     a->kind = GX_SEC_TF_ENDS;
     b->kind = GX_SEC_DOCID_ENDS;
 }
-static void no_doc_ids(image *im) { S(im, DOC_IDS)->flags = 0, S(im, DOC_IDS)->kind = GX_KIND('X', 'I', 'D', 'S'); }
-static void no_meta(image *im) { S(im, META)->flags = 0, S(im, META)->kind = GX_KIND('X', 'E', 'T', 'A'); }
-static void no_doc_lens(image *im) { S(im, DOC_LENS)->flags = GX_SECTION_DEVICE, S(im, DOC_LENS)->kind = GX_KIND('X', 'L', 'E', 'N'); }
+static void no_doc_ids(image *im)
+{
+    S(im, DOC_IDS)->flags = 0, S(im, DOC_IDS)->kind = GX_KIND('X', 'I', 'D', 'S');
+}
+static void no_meta(image *im)
+{
+    S(im, META)->flags = 0, S(im, META)->kind = GX_KIND('X', 'E', 'T', 'A');
+}
+static void no_doc_lens(image *im)
+{
+    S(im, DOC_LENS)->flags = GX_SECTION_DEVICE, S(im, DOC_LENS)->kind = GX_KIND('X', 'L', 'E', 'N');
+}
 
-static void df_0(image *im) { LISTS(im)[1].df = 0; }
-static void df_huge(image *im) { LISTS(im)[1].df = UINT32_MAX; }
-static void df_more_blocks(image *im) { LISTS(im)[H(im)->n_terms - 1].df = 1000; }
-static void df_one_less(image *im) { LISTS(im)[0].df -= 1; }
-static void first_block(image *im) { LISTS(im)[1].first_block += 1; }
-static void payload_lo(image *im) { LISTS(im)[1].payload_lo -= 1; }
-static void payload_hi(image *im) { LISTS(im)[1].payload_hi = 255; }
-static void coding_none(image *im) { LISTS(im)[2].coding = 1; }
-static void coding_wild(image *im) { LISTS(im)[2].coding = 255; }
-static void docid_param(image *im) { LISTS(im)[2].docid_param = 77; }
-static void tf_param(image *im) { LISTS(im)[2].tf_param = 1; }
+static void df_0(image *im)
+{
+    LISTS(im)[1].df = 0;
+}
+static void df_huge(image *im)
+{
+    LISTS(im)[1].df = UINT32_MAX;
+}
+static void df_more_blocks(image *im)
+{
+    LISTS(im)[H(im)->n_terms - 1].df = 1000;
+}
+static void df_one_less(image *im)
+{
+    LISTS(im)[0].df -= 1;
+}
+static void first_block(image *im)
+{
+    LISTS(im)[1].first_block += 1;
+}
+static void payload_lo(image *im)
+{
+    LISTS(im)[1].payload_lo -= 1;
+}
+static void payload_hi(image *im)
+{
+    LISTS(im)[1].payload_hi = 255;
+}
+static void coding_none(image *im)
+{
+    LISTS(im)[2].coding = 1;
+}
+static void coding_wild(image *im)
+{
+    LISTS(im)[2].coding = 255;
+}
+static void docid_param(image *im)
+{
+    LISTS(im)[2].docid_param = 77;
+}
+static void tf_param(image *im)
+{
+    LISTS(im)[2].tf_param = 1;
+}
 static void rice_param(image *im) /* the greatest, and one more; blocks that are not Rice's are found later */
 {
     H(im)->codings[0] = (gx_coding){GX_CODEC_RICE, GX_CODEC_RICE};
     LISTS(im)[1].docid_param = 31;
     LISTS(im)[2].docid_param = 32;
 }
-static void heads_fall(image *im) { U32(im, HEADS)[3] = U32(im, HEADS)[2]; }
-static void head_far(image *im) { U32(im, HEADS)[7] = 1000; }
-static void docid_ends_fall(image *im) { U32(im, DOCID_ENDS)[3] = UINT32_MAX; }
-static void tf_ends_fall(image *im) { U32(im, TF_ENDS)[3] = U32(im, TF_ENDS)[4] + 1; }
-static void tfs_before_docids(image *im) { U32(im, DOCID_ENDS)[7] = U32(im, TF_ENDS)[0] + 1; }
-static void last_list_long(image *im) { U32(im, TF_ENDS)[H(im)->n_blocks - 1] += 1; }
-static void slack(image *im) { ((uint8_t *)U32(im, PAYLOAD))[S(im, PAYLOAD)->bytes - 1] = 1; }
-static void doc_len(image *im) { U32(im, DOC_LENS)[500] += 1; }
-static void meta_no_json(image *im) { *(char *)bytes_of(im, GX_SEC_META) = '['; }
-static void meta_no_analyzer(image *im) { ((char *)bytes_of(im, GX_SEC_META))[2] = 'A'; }
-static void meta_other_analyzer(image *im) { memcpy(strstr(bytes_of(im, GX_SEC_META), "whitespace"), "Whitespace", 10); }
-static void terms_fall(image *im) { U32(im, TERMS)[2] = U32(im, TERMS)[1] - 1; }
-static void terms_far(image *im) { U32(im, TERMS)[2] = UINT32_MAX; }
-static void terms_begin(image *im) { U32(im, TERMS)[0] = 1; }
-static void terms_end(image *im) { U32(im, TERMS)[H(im)->n_terms] += 1; }
-static void terms_width(image *im) { S(im, TERMS)->param = 2; }
-static void terms_wide(image *im) { S(im, DOC_IDS)->param = 8; }
-static void ids_fall(image *im) { U32(im, DOC_IDS)[900] = 0; }
-static void titles_end(image *im) { U32(im, TITLES)[1000] -= 1; }
+static void heads_fall(image *im)
+{
+    U32(im, HEADS)[3] = U32(im, HEADS)[2];
+}
+static void head_far(image *im)
+{
+    U32(im, HEADS)[7] = 1000;
+}
+static void docid_ends_fall(image *im)
+{
+    U32(im, DOCID_ENDS)[3] = UINT32_MAX;
+}
+static void tf_ends_fall(image *im)
+{
+    U32(im, TF_ENDS)[3] = U32(im, TF_ENDS)[4] + 1;
+}
+static void tfs_before_docids(image *im)
+{
+    U32(im, DOCID_ENDS)[7] = U32(im, TF_ENDS)[0] + 1;
+}
+static void last_list_long(image *im)
+{
+    U32(im, TF_ENDS)[H(im)->n_blocks - 1] += 1;
+}
+static void slack(image *im)
+{
+    ((uint8_t *)U32(im, PAYLOAD))[S(im, PAYLOAD)->bytes - 1] = 1;
+}
+static void doc_len(image *im)
+{
+    U32(im, DOC_LENS)[500] += 1;
+}
+static void meta_no_json(image *im)
+{
+    *(char *)bytes_of(im, GX_SEC_META) = '[';
+}
+static void meta_no_analyzer(image *im)
+{
+    ((char *)bytes_of(im, GX_SEC_META))[2] = 'A';
+}
+static void meta_other_analyzer(image *im)
+{
+    memcpy(strstr(bytes_of(im, GX_SEC_META), "whitespace"), "Whitespace", 10);
+}
+static void terms_fall(image *im)
+{
+    U32(im, TERMS)[2] = U32(im, TERMS)[1] - 1;
+}
+static void terms_far(image *im)
+{
+    U32(im, TERMS)[2] = UINT32_MAX;
+}
+static void terms_begin(image *im)
+{
+    U32(im, TERMS)[0] = 1;
+}
+static void terms_end(image *im)
+{
+    U32(im, TERMS)[H(im)->n_terms] += 1;
+}
+static void terms_width(image *im)
+{
+    S(im, TERMS)->param = 2;
+}
+static void terms_wide(image *im)
+{
+    S(im, DOC_IDS)->param = 8;
+}
+static void ids_fall(image *im)
+{
+    U32(im, DOC_IDS)[900] = 0;
+}
+static void titles_end(image *im)
+{
+    U32(im, TITLES)[1000] -= 1;
+}
 static uint32_t *slot(image *im, bool full)
 {
     uint32_t *s = U32(im, TERM_HASH);
@@ -307,26 +529,80 @@ static uint32_t *slot(image *im, bool full)
         ++s;
     return s;
 }
-static void hash_wild(image *im) { *slot(im, true) = H(im)->n_terms + 1; }
-static void hash_full(image *im) { *slot(im, false) = 1; }
-static void hash_fewer(image *im) { *slot(im, true) = 0; }
-static void hash_bits(image *im) { S(im, TERM_HASH)->param += 1; }
-static void hash_tiny(image *im) { S(im, TERM_HASH)->param = 0; }
-static void hash_huge(image *im) { S(im, TERM_HASH)->param = 64; }
-static void frame_count(image *im) { S(im, TEXT)->param = UINT64_MAX; }
-static void frame_offset(image *im) { FRAMES(im)[1].offset = UINT64_MAX; }
-static void frame_end(image *im) { FRAMES(im)[S(im, TEXT)->param].offset -= 1; }
-static void frame_begin(image *im) { FRAMES(im)[0].offset = 1; }
-static void frame_docs(image *im) { FRAMES(im)[1].first_doc = 0; }
-static void frame_first(image *im) { FRAMES(im)[0].first_doc = 1; }
-static void frame_last(image *im) { FRAMES(im)[S(im, TEXT)->param].first_doc += 1; }
-static void frame_small(image *im) { FRAMES(im)[0].raw_bytes = 3; }
-static void frame_last_size(image *im) { FRAMES(im)[S(im, TEXT)->param].raw_bytes = 1; }
+static void hash_wild(image *im)
+{
+    *slot(im, true) = H(im)->n_terms + 1;
+}
+static void hash_full(image *im)
+{
+    *slot(im, false) = 1;
+}
+static void hash_fewer(image *im)
+{
+    *slot(im, true) = 0;
+}
+static void hash_bits(image *im)
+{
+    S(im, TERM_HASH)->param += 1;
+}
+static void hash_tiny(image *im)
+{
+    S(im, TERM_HASH)->param = 0;
+}
+static void hash_huge(image *im)
+{
+    S(im, TERM_HASH)->param = 64;
+}
+static void frame_count(image *im)
+{
+    S(im, TEXT)->param = UINT64_MAX;
+}
+static void frame_offset(image *im)
+{
+    FRAMES(im)[1].offset = UINT64_MAX;
+}
+static void frame_end(image *im)
+{
+    FRAMES(im)[S(im, TEXT)->param].offset -= 1;
+}
+static void frame_begin(image *im)
+{
+    FRAMES(im)[0].offset = 1;
+}
+static void frame_docs(image *im)
+{
+    FRAMES(im)[1].first_doc = 0;
+}
+static void frame_first(image *im)
+{
+    FRAMES(im)[0].first_doc = 1;
+}
+static void frame_last(image *im)
+{
+    FRAMES(im)[S(im, TEXT)->param].first_doc += 1;
+}
+static void frame_small(image *im)
+{
+    FRAMES(im)[0].raw_bytes = 3;
+}
+static void frame_last_size(image *im)
+{
+    FRAMES(im)[S(im, TEXT)->param].raw_bytes = 1;
+}
 
 /* What only decoding shows. */
-static void lengths_shifted(image *im) { U32(im, DOC_LENS)[5] += 1, U32(im, DOC_LENS)[6] -= 1; }
-static void tf_sum(image *im) { H(im)->sum_tfs += 1; }
-static void head_moved(image *im) { U32(im, HEADS)[2] += 1; }
+static void lengths_shifted(image *im)
+{
+    U32(im, DOC_LENS)[5] += 1, U32(im, DOC_LENS)[6] -= 1;
+}
+static void tf_sum(image *im)
+{
+    H(im)->sum_tfs += 1;
+}
+static void head_moved(image *im)
+{
+    U32(im, HEADS)[2] += 1;
+}
 static void gaps_widened(image *im) /* the block's docids then reach past the next head, or n_docs */
 {
     const gx_list_entry *e = LISTS(im);
@@ -361,7 +637,10 @@ static void text_damaged(image *im)
     uint8_t *frames = (uint8_t *)(FRAMES(im) + S(im, TEXT)->param + 1);
     memset(frames + FRAMES(im)[1].offset / 2, 0x55, 40);
 }
-static void frame_larger(image *im) { FRAMES(im)[0].raw_bytes += 4; }
+static void frame_larger(image *im)
+{
+    FRAMES(im)[0].raw_bytes += 4;
+}
 
 static const rule rules[] = {
     {newer_version, "header", "version 2", GX_CHECK_HEADER},
@@ -503,7 +782,8 @@ static image with_section(uint32_t flags)
     gx_header *h = header_of(&im);
     gx_section *s = (gx_section *)(void *)(h + 1);
     im.n += -im.n % GX_ALIGN;
-    s[h->n_sections++] = (gx_section){.kind = GX_KIND('F', 'U', 'T', '1'), .flags = flags, .offset = im.n, .bytes = 1000};
+    s[h->n_sections++] =
+        (gx_section){.kind = GX_KIND('F', 'U', 'T', '1'), .flags = flags, .offset = im.n, .bytes = 1000};
     for (int i = 0; i < 1000; ++i)
         im.bytes[im.n + (size_t)i] = (uint8_t)i;
     im.n += 1000;

@@ -1,5 +1,5 @@
-/* Index files of format version 1, kept in tests/data: they must stay readable by every later version, and, as long as
- * version 1 is what the writer writes, be made again byte by byte.
+/* Index files of format version 1, kept in tests/data: they must stay readable by every later
+ * version, and, as long as version 1 is what the writer writes, be made again byte by byte.
  *
  *   example.gx   FORMAT.md's worked example
  *   blocks.gx    lists of several blocks, GPU-VByte128 docids, GPU-BP128 tfs
@@ -27,7 +27,8 @@ static collection *example(void)
     static const struct {
         const char *term;
         uint32_t df, docids[2], tfs[2];
-    } lists[] = {{"be", 1, {0}, {2}}, {"do", 1, {1}, {1}}, {"not", 2, {0, 1}, {1, 1}}, {"or", 1, {0}, {1}}, {"to", 1, {0}, {2}}};
+    } lists[] = {
+        {"be", 1, {0}, {2}}, {"do", 1, {1}, {1}}, {"not", 2, {0, 1}, {1, 1}}, {"or", 1, {0}, {1}}, {"to", 1, {0}, {2}}};
     collection *c = collection_make(0, 2, 5);
     c->with_titles = true;
     c->with_texts = false;
@@ -68,7 +69,8 @@ static collection *blocks(bool texts)
     for (uint32_t d = 0; d < c->n_docs; ++d) {
         free(c->texts[d]);
         c->texts[d] = malloc(100);
-        snprintf(c->texts[d], 100, "%.*s%u", (int)(d % 50), "The text of a document, which may be empty, of number ", d);
+        snprintf(c->texts[d], 100, "%.*s%u", (int)(d % 50), "The text of a document, which may be empty, of number ",
+                 d);
     }
     return c;
 }
@@ -133,7 +135,8 @@ static void check_golden(const char *name, collection *c, const char *docids, co
     char made[] = "/tmp/gx-test-golden-XXXXXX";
     const bool rewrite = getenv("GX_TEST_REWRITE") != NULL;
     assert_true(mkstemp(made) >= 0);
-    if (collection_write(c, rewrite ? data(name) : made, gx_codec_by_name(docids), gx_codec_by_name(tfs), &err) != GX_OK)
+    if (collection_write(c, rewrite ? data(name) : made, gx_codec_by_name(docids), gx_codec_by_name(tfs), &err) !=
+        GX_OK)
         fail_msg("%s", err.text);
     assert_holds(data(name), c);
     if (!rewrite && !c->with_texts)

@@ -1,9 +1,10 @@
-/* Lists decoded on the GPU are what the CPU decodes, for every codec that has a GPU decoder; damaged lists harm nobody
- * (gpu.sh runs that under compute-sanitizer). Skipped where there is no GPU. GX_TEST_FILTER: the tests whose names match;
- * GX_TEST_CASES: so many damaged lists a codec. */
+/* Lists decoded on the GPU are what the CPU decodes, for every codec that has a GPU decoder;
+ * damaged lists harm nobody (gpu.sh runs that under compute-sanitizer). Skipped where there is no
+ * GPU. GX_TEST_FILTER: the tests whose names match; GX_TEST_CASES: so many damaged lists a codec.
+ * */
 #include "codecs/bits.h"
-#include "tools/bench/gpu_list.h"
 #include "tests/support/test.h"
+#include "tools/bench/gpu_list.h"
 
 static uint64_t seed = 20191103;
 
@@ -15,7 +16,10 @@ static uint64_t rnd(void) /* splitmix64 */
     return z ^ z >> 31;
 }
 
-static uint32_t below(uint32_t n) { return (uint32_t)(rnd() % n); }
+static uint32_t below(uint32_t n)
+{
+    return (uint32_t)(rnd() % n);
+}
 
 static void *allocate(uint64_t n)
 {
@@ -62,8 +66,8 @@ static void same(const gx_codec *c, const char *how, const uint32_t *want, const
 {
     for (uint64_t i = 0; i < n; ++i) {
         if (want[i] != got[i])
-            fail_msg("%s, %s: integer %llu of %llu is %u on the CPU and %u on the GPU", c->name, how, (unsigned long long)i,
-                     (unsigned long long)n, want[i], got[i]);
+            fail_msg("%s, %s: integer %llu of %llu is %u on the CPU and %u on the GPU", c->name, how,
+                     (unsigned long long)i, (unsigned long long)n, want[i], got[i]);
     }
 }
 
@@ -81,8 +85,8 @@ static void forms_agree(const gx_packed *p, gx_gpu_list *l, gx_form form, const 
     if (gx_gpu_list_sum(l, form, &sum, &err) != GX_OK)
         fail_msg("%s", err.text);
     if (sum != want_sum)
-        fail_msg("%s, %s, n = %llu: the sum is %u on the CPU and %u on the GPU", p->codec->name, how, (unsigned long long)p->n,
-                 want_sum, sum);
+        fail_msg("%s, %s, n = %llu: the sum is %u on the CPU and %u on the GPU", p->codec->name, how,
+                 (unsigned long long)p->n, want_sum, sum);
     free(want);
     free(got);
 }
@@ -114,8 +118,8 @@ static void check(const gx_codec *c, uint32_t *in, uint64_t n)
 static void every_length_decodes_alike(void **state)
 {
     (void)state;
-    static const uint32_t lengths[] = {0, 1, 2, 31, 32, 33, 127, 128, 129, 255, 256, 257, 1000, 1023, 1024, 1025, 1151, 1152, 1153,
-                                       2048, 4095, 4096, 4097, 8192, 100013};
+    static const uint32_t lengths[] = {0,    1,    2,    31,   32,   33,   127,  128,  129,  255,  256,  257,   1000,
+                                       1023, 1024, 1025, 1151, 1152, 1153, 2048, 4095, 4096, 4097, 8192, 100013};
     uint32_t *const in = allocate(100013);
     for (const gx_codec *const *c = gx_codecs; *c; ++c) {
         if (!gx_codec_on_gpu(*c))
@@ -163,7 +167,8 @@ static void lists_with_parameters_of_their_own_decode_as_one(void **state)
 {
     (void)state;
     enum { LISTS = 60, BLOCKS = 25, N = LISTS * BLOCKS * 128 };
-    uint32_t *const in = allocate(N), *const words = allocate(2 * N), *const ends = allocate(LISTS * BLOCKS), *const heads = allocate(LISTS * BLOCKS);
+    uint32_t *const in = allocate(N), *const words = allocate(2 * N), *const ends = allocate(LISTS * BLOCKS),
+                    *const heads = allocate(LISTS * BLOCKS);
     uint32_t *const got = allocate(N);
     uint8_t params[LISTS * BLOCKS];
     for (const gx_codec *const *c = gx_codecs; *c; ++c) {
@@ -224,7 +229,8 @@ static void damaged_lists_harm_nobody(void **state)
                 if (below(1 + round * 2) == 0)
                     words[i] = below(2) ? 0xffffffffu : (uint32_t)rnd();
             }
-            for (uint32_t i = 0; i + 1 < n_blocks && round % 3 == 2; ++i) { /* ends rise and stay within; no more is sure */
+            /* ends rise and stay within; no more is sure */
+            for (uint32_t i = 0; i + 1 < n_blocks && round % 3 == 2; ++i) {
                 const uint32_t before = i ? ends[i - 1] : 0;
                 ends[i] = before + below(below(8) ? (ends[i] > before ? ends[i] - before : 0) + 1 : used - before + 1);
             }
@@ -234,7 +240,8 @@ static void damaged_lists_harm_nobody(void **state)
             gx_error err = {0};
             uint32_t sum;
             assert_int_equal(gx_gpu_list_open(&l, &p, &err), GX_OK);
-            if (gx_gpu_list_decode(l, GX_FORM_INTEGERS, out, &err) != GX_OK || gx_gpu_list_decode(l, GX_FORM_DOCIDS, out, &err) != GX_OK ||
+            if (gx_gpu_list_decode(l, GX_FORM_INTEGERS, out, &err) != GX_OK ||
+                gx_gpu_list_decode(l, GX_FORM_DOCIDS, out, &err) != GX_OK ||
                 gx_gpu_list_sum(l, GX_FORM_DOCIDS, &sum, &err) != GX_OK || gx_gpu_list_at(l, out, &err) != GX_OK)
                 fail_msg("%s: %s", (*c)->name, err.text);
             release(&p, l);

@@ -224,7 +224,9 @@ static void bad_lines_are_named(void **state)
 static void carriage_returns_boms_tabs_and_no_last_newline_are_fine(void **state)
 {
     (void)state;
-    gx_trec_table t = read_table("\xef\xbb\xbf" "7\t0\ta\t1\r\n\r\n 7  0  b  0", GX_TREC_QRELS);
+    gx_trec_table t = read_table("\xef\xbb\xbf"
+                                 "7\t0\ta\t1\r\n\r\n 7  0  b  0",
+                                 GX_TREC_QRELS);
     assert_int_equal(t.n_rows, 2);
     assert_int_equal(t.n_topics, 1);
     assert_string_equal(t.topics[0].qid, "7");

@@ -1,6 +1,7 @@
-/* Parallel Merge Find: every element is found where a search from the front finds it, at every number of levels. */
-#include "query/ding2009/merge_find.h"
+/* Parallel Merge Find: every element is found where a search from the front finds it, at every
+ * number of levels. */
 #include "engine/gpuidx.h"
+#include "query/ding2009/merge_find.h"
 #include "tests/support/gen.h"
 #include "tests/support/test.h"
 
@@ -74,7 +75,8 @@ static void positions_of_lists_that_do_not_rise_stay_in_range(void **state)
     }
 }
 
-/* Intersections against a merge, on either engine; some lists are long enough for many blocks of threads. */
+/* Intersections against a merge, on either engine; some lists are long enough for many blocks of
+ * threads. */
 static void check_intersections(bool on_gpu)
 {
     gen_rng r = {13};

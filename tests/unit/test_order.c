@@ -1,4 +1,5 @@
-/* Orders of documents: permutations always, the same for any number of threads, and good ones where there are good ones. */
+/* Orders of documents: permutations always, the same for any number of threads, and good ones where
+ * there are good ones. */
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -54,11 +55,11 @@ static void add_posting(collection *c, posting_list *l, uint32_t docid)
 {
     l->docids[l->df] = docid;
     l->tfs[l->df++] = 1;
-    c->doc_lens[docid]++;
+    ++c->doc_lens[docid];
 }
 
-/* Topics of 100 documents each, in order, and terms that are dense in one topic and rare elsewhere. Every document of
- * every tenth topic is empty. */
+/* Topics of 100 documents each, in order, and terms that are dense in one topic and rare elsewhere.
+ * Every document of every tenth topic is empty. */
 static collection *topics_make(uint64_t seed, uint32_t n_docs)
 {
     enum { TOPIC = 100, TERMS_A_TOPIC = 20 };
@@ -78,7 +79,7 @@ static collection *topics_make(uint64_t seed, uint32_t n_docs)
                 add_posting(c, l, d);
         }
         if (l->df)
-            c->n_terms++;
+            ++c->n_terms;
     }
     return c;
 }
@@ -92,7 +93,8 @@ static void every_order_is_a_permutation(void **state)
             for (uint32_t leaf = 0; leaf <= 7; leaf += 7) {
                 collection *c = collection_make(i + 1, sizes[i], 30);
                 gx_index *ix = write_and_open(c, "gpubp128", "a.gx");
-                uint32_t *order = make_order(ix, (gx_order_options){.kind = kind, .seed = i, .threads = 3, .leaf = leaf, .min_df = leaf});
+                uint32_t *order = make_order(
+                    ix, (gx_order_options){.kind = kind, .seed = i, .threads = 3, .leaf = leaf, .min_df = leaf});
                 assert_permutation(order, sizes[i]);
                 free(order);
                 gx_index_close(ix);
@@ -112,7 +114,8 @@ static void bisection_finds_topics_again(void **state)
     assert_permutation(found, c->n_docs);
     reorder_as(shuffled, found, "c.gx");
     gx_index *again = open_index("c.gx");
-    const double at_first = gx_order_gap_bits(ix), worst = gx_order_gap_bits(shuffled), at_last = gx_order_gap_bits(again);
+    const double at_first = gx_order_gap_bits(ix), worst = gx_order_gap_bits(shuffled),
+                 at_last = gx_order_gap_bits(again);
     if (worst < at_first + 1 || at_last > at_first + 0.2 * (worst - at_first))
         fail_msg("log2 of gaps: in topics %.3f, shuffled %.3f, found %.3f", at_first, worst, at_last);
     free(random);

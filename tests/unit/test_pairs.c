@@ -1,5 +1,5 @@
-/* Thresholds of pairs: never above the k-th best score that scoring every posting finds, hardly below it where the query is a pair, and
- * the answers are the same with them. */
+/* Thresholds of pairs: never above the k-th best score that scoring every posting finds, hardly
+ * below it where the query is a pair, and the answers are the same with them. */
 #include <math.h>
 #include <unistd.h>
 
@@ -27,8 +27,10 @@ static void open_fixture(fixture *f, uint64_t seed, uint32_t n_docs, uint32_t n_
     gx_error err = {0};
     gx_engine_options opt = GX_ENGINE_OPTIONS;
     f->c = gen_open(seed, (gen_shape)(seed % GEN_N_SHAPES), n_docs, n_terms);
-    if (gen_write(f->c, in_dir("pairs.gx"), gx_codec_by_name("gpubp128"), gx_codec_by_name("gpubp128"), &err) != GX_OK ||
-        gx_index_open(&f->ix, in_dir("pairs.gx"), NULL, &err) != GX_OK || gx_exec_cpu.state_open(&f->state, f->ix, &opt, &err) != GX_OK ||
+    if (gen_write(f->c, in_dir("pairs.gx"), gx_codec_by_name("gpubp128"), gx_codec_by_name("gpubp128"), &err) !=
+            GX_OK ||
+        gx_index_open(&f->ix, in_dir("pairs.gx"), NULL, &err) != GX_OK ||
+        gx_exec_cpu.state_open(&f->state, f->ix, &opt, &err) != GX_OK ||
         gx_exec_cpu.exec_open(&f->exec, f->state, &err) != GX_OK)
         fail_msg("seed %llu: %s", (unsigned long long)seed, err.text);
     unlink(in_dir("pairs.gx"));
@@ -51,7 +53,8 @@ static uint32_t rank_of(const gx_index *ix, uint32_t list)
     return rank;
 }
 
-/* A plan of random lists, and what is known of it by scoring every posting. Returns the k-th best score, 0: there are fewer. */
+/* A plan of random lists, and what is known of it by scoring every posting. Returns the k-th best
+ * score, 0: there are fewer. */
 static uint32_t score_all(const fixture *f, gx_plan *plan, uint64_t *keys)
 {
     gx_error err = {0};
@@ -99,7 +102,8 @@ static void a_floor_is_never_above_the_kth_score(void **state)
             gx_pairs_raise(pairs, &plan);
             if (plan.floor > kth)
                 fail_msg("turn %u: a floor of %u, and the %u-th score is %u", turn, plan.floor, plan.k, kth);
-            const bool is_pair = n == 2 && plan.n_terms == 2 && rank_of(f.ix, ids[0]) < n_lists && rank_of(f.ix, ids[1]) < n_lists;
+            const bool is_pair =
+                n == 2 && plan.n_terms == 2 && rank_of(f.ix, ids[0]) < n_lists && rank_of(f.ix, ids[1]) < n_lists;
             if (is_pair && kth > 100 && plan.floor < kth - kth / 100000 - 8)
                 fail_msg("turn %u: a pair's floor is %u, and its %u-th score %u", turn, plan.floor, plan.k, kth);
             gx_hits hits = {pruned, 0};
@@ -135,14 +139,34 @@ static void a_floor_is_for_its_scorer_and_k(void **state)
         gx_plan plan;
         bool raised = true;
         switch (turn) {
-        case 1: o.k = 3; break;
-        case 2: o.op = GX_OP_AND_OR; break;
-        case 3: o.k = 11; raised = false; break;
-        case 4: o.b = .5f; raised = false; break;
-        case 5: o.k1 = 1; raised = false; break;
-        case 6: o.preset = GX_BM25_LUCENE_LOSSY; raised = false; break;
-        case 7: o.op = GX_OP_AND; raised = false; break;
-        default: break;
+        case 1:
+            o.k = 3;
+            break;
+        case 2:
+            o.op = GX_OP_AND_OR;
+            break;
+        case 3:
+            o.k = 11;
+            raised = false;
+            break;
+        case 4:
+            o.b = .5f;
+            raised = false;
+            break;
+        case 5:
+            o.k1 = 1;
+            raised = false;
+            break;
+        case 6:
+            o.preset = GX_BM25_LUCENE_LOSSY;
+            raised = false;
+            break;
+        case 7:
+            o.op = GX_OP_AND;
+            raised = false;
+            break;
+        default:
+            break;
         }
         assert_int_equal(gx_plan_make_ids(&plan, f.ix, ids, NULL, 2, &o, &err), GX_OK);
         gx_pairs_raise(pairs, &plan);

@@ -50,8 +50,8 @@ static gx_status compare_list(void *user, const char *term, size_t len, uint32_t
             continue;
         assert_true(n < df);
         if (docids[n] != d * 3 || tfs[n] != tf)
-            fail_msg("seed %llu, term %u: posting %u is (%u, %u), not (%u, %u)", (unsigned long long)p->seed, t, n, docids[n],
-                     tfs[n], d * 3, tf);
+            fail_msg("seed %llu, term %u: posting %u is (%u, %u), not (%u, %u)", (unsigned long long)p->seed, t, n,
+                     docids[n], tfs[n], d * 3, tf);
         ++n;
     }
     assert_int_equal(n, df);
@@ -77,7 +77,8 @@ static void make_plain(plain *p, uint64_t seed, uint32_t n_terms, uint32_t n_doc
         const uint32_t n = random_below(&seed, 40);
         for (uint32_t i = 0; i < n; ++i) { /* some terms far more common than others */
             const uint32_t a = random_below(&seed, n_terms), b = random_below(&seed, a + 1);
-            p->tf[(size_t)d * n_terms + random_below(&seed, b + 1)] += 1 + (random_below(&seed, 50) == 0) * random_below(&seed, 300);
+            p->tf[(size_t)d * n_terms + random_below(&seed, b + 1)] +=
+                1 + (random_below(&seed, 50) == 0) * random_below(&seed, 300);
         }
     }
 }
@@ -91,7 +92,8 @@ static void free_plain(plain *p)
 
 enum { MAX_INVERTERS = 7 };
 
-/* The lists of ranges that begin at some of the terms, and of those that the inverters would have, are together all lists. */
+/* The lists of ranges that begin at some of the terms, and of those that the inverters would have,
+ * are together all lists. */
 static void merge_by_ranges(plain *p, gx_inverter *const *inverters, uint32_t n, uint64_t *seed)
 {
     const uint32_t all = p->seen;
@@ -123,8 +125,8 @@ static void merge_by_ranges(plain *p, gx_inverter *const *inverters, uint32_t n,
     gx_merger_close(m);
 }
 
-/* Invert, several documents by one of n_inverters and then by another, spilling after every so many documents (0: never),
- * and compare. */
+/* Invert, several documents by one of n_inverters and then by another, spilling after every so many
+ * documents (0: never), and compare. */
 static void invert_together(plain *p, uint32_t n_inverters, uint32_t spill_every, gx_status want)
 {
     gx_inverter *inverters[MAX_INVERTERS], *inv = NULL;
@@ -245,8 +247,8 @@ static void spilling_gives_memory_back(void **state)
     gx_inverter_close(inv);
 }
 
-static gx_status check_wide(void *user, const char *term, size_t len, uint32_t df, const uint32_t *docids, const uint32_t *tfs,
-                            gx_error *err)
+static gx_status check_wide(void *user, const char *term, size_t len, uint32_t df, const uint32_t *docids,
+                            const uint32_t *tfs, gx_error *err)
 {
     (void)err;
     ++*(int *)user;

@@ -1,6 +1,7 @@
-/* Whole queries on random collections: every engine of this build against the oracle, to the bit. Each row of the table
- * runs the same cases; GX_TEST_SEED chooses other ones. GX_TEST_FILTER: the tests whose names match, as `*(GPU)`. Where a tool
- * makes all slow: GX_TEST_CASES, fewer random cases; GX_TEST_NAMED_K, named algorithms only for k up to that. */
+/* Whole queries on random collections: every engine of this build against the oracle, to the bit.
+ * Each row of the table runs the same cases; GX_TEST_SEED chooses other ones. GX_TEST_FILTER: the
+ * tests whose names match, as `*(GPU)`. Where a tool makes all slow: GX_TEST_CASES, fewer random
+ * cases; GX_TEST_NAMED_K, named algorithms only for k up to that. */
 #include <math.h>
 
 #include "codecs/simd.h"
@@ -61,8 +62,8 @@ static void check_answer(const fixture *f, const engine_row *row, const test_que
                  row->name, wrong, at, n_hits, want->n_hits, docids[at], scores[at], want->hits[at].docid,
                  ldexpf((float)want->hits[at].fixed, -want->exponent), want->hits[at].exact,
                  (unsigned long long)f->c->seed, f->c->shape, f->c->n_docs, f->c->n_terms, f->docids->name,
-                 f->tfs->name, opt->op, gx_preset_name(opt->preset), opt->k, opt->k1, opt->b, opt->prune, opt->algorithm,
-                 opt->recursion, t->text);
+                 f->tfs->name, opt->op, gx_preset_name(opt->preset), opt->k, opt->k1, opt->b, opt->prune,
+                 opt->algorithm, opt->recursion, t->text);
 }
 
 /* The ways in which a batch is answered; all of them agree. */
@@ -193,7 +194,8 @@ static void answers_equal_the_oracles(void **state)
 static void batches_of_every_size_have_the_same_answers(void **state)
 {
     enum { DIFFERENT = 37, MOST = 1100, K = 100 };
-    static const uint32_t sizes[] = {1, 2, 3, 4, 5, 31, 32, 33, 255, 256, 257, 511, 512, 513, 768, 769, 1023, 1024, 1025, MOST};
+    static const uint32_t sizes[] = {1,   2,   3,   4,   5,   31,  32,   33,   255,  256,
+                                     257, 511, 512, 513, 768, 769, 1023, 1024, 1025, MOST};
     static test_query tests[DIFFERENT];
     const engine_row *row = *state;
     oracle_answer want[3][DIFFERENT];
@@ -432,9 +434,12 @@ static engine_row rows[] = {
     {"GPU", GX_ENGINE_GPU, NULL},
 };
 
-#define ROWS(test) \
-    {#test " (CPU, portable)", test, NULL, NULL, &rows[0]}, {#test " (CPU, AVX2)", test, NULL, NULL, &rows[1]}, \
-    {#test " (CPU, AVX-512)", test, NULL, NULL, &rows[2]}, {#test " (GPU)", test, NULL, NULL, &rows[3]}
+#define ROWS(test)                                                                                                     \
+    {#test " (CPU, portable)", test, NULL, NULL, &rows[0]}, {#test " (CPU, AVX2)", test, NULL, NULL, &rows[1]},        \
+        {#test " (CPU, AVX-512)", test, NULL, NULL, &rows[2]},                                                         \
+    {                                                                                                                  \
+#test " (GPU)", test, NULL, NULL, &rows[3]                                                                     \
+    }
 
 int main(void)
 {

@@ -126,8 +126,10 @@ static void objects_name_their_fields_in_several_ways(void **state)
 static void topics_give_number_and_title(void **state)
 {
     (void)state;
-    gx_log *log = open_text("<top>\n<num> Number: 751\n\n<title> Scrabble Players\n\n<desc> Description:\nGive.\n</top>\n"
-                            "\n<top>\n<num> Number: 052\n<title> Topic:\nDam removal,\n  a < b\n<desc> Description: x\n</top>\n"
+    gx_log *log = open_text("<top>\n<num> Number: 751\n\n<title> Scrabble Players\n\n<desc> "
+                            "Description:\nGive.\n</top>\n"
+                            "\n<top>\n<num> Number: 052\n<title> Topic:\nDam removal,\n  a < b\n<desc> Description: "
+                            "x\n</top>\n"
                             "<TOP><num>3</num><title>on one line</title></TOP>\n");
     assert_int_equal(gx_log_get_form(log), GX_LOG_TOPICS);
     expect(log, "751", "Scrabble Players");
@@ -173,19 +175,26 @@ static void bad_lines_are_refused_by_name_and_the_next_is_read(void **state)
 static void lines_that_are_not_utf8_are_latin1(void **state)
 {
     (void)state;
-    static const char text[] = "d\xed" "a de los\ncaf\xc3\xa9\nit\x92s\n";
+    static const char text[] = "d\xed"
+                               "a de los\ncaf\xc3\xa9\nit\x92s\n";
     gx_log *log = open_text(text);
-    expect(log, "1", "d\xc3\xad" "a de los");
+    expect(log, "1",
+           "d\xc3\xad"
+           "a de los");
     expect(log, "2", "caf\xc3\xa9");
     expect(log, "3", "it\xe2\x80\x99s");
     assert_int_equal(gx_log_get_counts(log).latin1, 2);
     expect_end(log);
     log = open_bytes(text, strlen(text), GX_LOG_GUESS, GX_LOG_LATIN1);
-    expect(log, "1", "d\xc3\xad" "a de los");
+    expect(log, "1",
+           "d\xc3\xad"
+           "a de los");
     expect(log, "2", "caf\xc3\x83\xc2\xa9");
     gx_log_close(log);
     log = open_bytes(text, strlen(text), GX_LOG_GUESS, GX_LOG_UTF8);
-    expect(log, "1", "d\xef\xbf\xbd" "a de los");
+    expect(log, "1",
+           "d\xef\xbf\xbd"
+           "a de los");
     expect(log, "2", "caf\xc3\xa9");
     assert_int_equal(gx_log_get_counts(log).invalid, 1);
     gx_log_close(log);
@@ -194,7 +203,9 @@ static void lines_that_are_not_utf8_are_latin1(void **state)
 static void a_mark_nuls_and_a_missing_newline_do_no_harm(void **state)
 {
     (void)state;
-    gx_log *log = open_bytes("\xef\xbb\xbf" "1:a\0b\r\n2:c", 13, GX_LOG_GUESS, GX_LOG_AUTO);
+    gx_log *log = open_bytes("\xef\xbb\xbf"
+                             "1:a\0b\r\n2:c",
+                             13, GX_LOG_GUESS, GX_LOG_AUTO);
     expect(log, "1", "a b");
     expect(log, "2", "c");
     assert_int_equal(gx_log_get_counts(log).nuls, 1);
@@ -238,7 +249,9 @@ static void a_missing_file_is_not_found(void **state)
     assert_null(log);
     assert_int_equal(gx_log_open(&log, "/", GX_LOG_GUESS, GX_LOG_AUTO, &err), GX_EIO);
     FILE *f = fopen(log_path(), "wb");
-    fwrite("\xff\xfe" "a\0", 1, 4, f);
+    fwrite("\xff\xfe"
+           "a\0",
+           1, 4, f);
     fclose(f);
     assert_int_equal(gx_log_open(&log, log_path(), GX_LOG_GUESS, GX_LOG_AUTO, &err), GX_EINPUT);
 }

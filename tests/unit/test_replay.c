@@ -93,7 +93,8 @@ static void write_log(uint64_t seed, uint32_t n)
 
 static gx_replay_options options(void)
 {
-    gx_replay_options o = {.log = in_dir("log"), .query = GX_QUERY_OPTIONS, .batch = 1, .threads = 1, .runs = 1, .tag = "t"};
+    gx_replay_options o = {
+        .log = in_dir("log"), .query = GX_QUERY_OPTIONS, .batch = 1, .threads = 1, .runs = 1, .tag = "t"};
     return o;
 }
 
@@ -271,7 +272,7 @@ static void a_fixed_rate_is_kept_and_waiting_counts(void **state)
     replay(&o);
     assert_int_equal(report->queries, 100);
     assert_true(report->seconds > 0.19); /* the last is due after 198 ms */
-    o.rate = 1e9; /* all are due at once: each waits for those before it */
+    o.rate = 1e9;                        /* all are due at once: each waits for those before it */
     o.batch = 1;
     replay(&o);
     assert_true(report->latency.max * 1e-9 > 0.3 * report->seconds);

@@ -146,7 +146,8 @@ static void fake_exec_close(void *exec)
     gx_exec_cpu.exec_close(exec);
 }
 
-static const gx_exec_ops fake = {"gpu", fake_state_open, fake_state_close, fake_describe, fake_exec_open, fake_exec_close, fake_run};
+static const gx_exec_ops fake = {"gpu",          fake_state_open, fake_state_close, fake_describe,
+                                 fake_exec_open, fake_exec_close, fake_run};
 
 static gx_engine *fake_engine(gx_engine_kind kind)
 {
@@ -246,7 +247,8 @@ static void a_batch_of_any_size_is_answered_in_place(void **state)
     assert_int_equal(gx_session_open(&s, en, &err), GX_OK);
     opt.k = 2;
     memset(docids, 0xee, 2 * (size_t)n * sizeof *docids);
-    assert_int_equal(gx_search(s, many, n, &opt, &(gx_results){sizeof(gx_results), docids, NULL, n_hits, NULL}, &err), GX_OK);
+    assert_int_equal(gx_search(s, many, n, &opt, &(gx_results){sizeof(gx_results), docids, NULL, n_hits, NULL}, &err),
+                     GX_OK);
     for (uint32_t i = 0; i < n; ++i) {
         assert_int_equal(n_hits[i], i % 3 ? 1 : 0);
         assert_int_equal(docids[2 * (size_t)i], i % 3 ? collection->lists[1].docids[0] : 0xeeeeeeee);

@@ -1,4 +1,5 @@
-/* Every version of the decoders' inner loops that this CPU can run does what the portable one does. */
+/* Every version of the decoders' inner loops that this CPU can run does what the portable one does.
+ * */
 #include "codecs/codec.h"
 #include "codecs/pack.h"
 #include "codecs/simd.h"
@@ -88,8 +89,10 @@ static void each_n_and_width_in_bytes(const gx_simd *s, uint32_t n, uint32_t b)
 /* High bits as an encoder writes them, and any. */
 static void each_n_of_high_bits(const gx_simd *s, uint32_t n)
 {
-    const uint32_t b = (uint32_t)rnd() % 32, n_words = 1 + (uint32_t)rnd() % 14, first = (uint32_t)rnd(), step = rnd() & 1;
-    uint32_t *const words = malloc(n_words * sizeof *words + GX_READ_SLACK), want[128], *const out = malloc(n * sizeof *out);
+    const uint32_t b = (uint32_t)rnd() % 32, n_words = 1 + (uint32_t)rnd() % 14, first = (uint32_t)rnd(),
+                   step = rnd() & 1;
+    uint32_t *const words = malloc(n_words * sizeof *words + GX_READ_SLACK),
+                    want[128], *const out = malloc(n * sizeof *out);
     assert_true(words && out);
     memset(words + n_words, 0xa5, GX_READ_SLACK);
     for (uint32_t i = 0; i < n_words; ++i)

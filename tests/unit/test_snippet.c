@@ -9,7 +9,8 @@
 
 static char path[64];
 
-/* An index with the default analyzer in which "block" is common and "skip" and "posting" are rare. */
+/* An index with the default analyzer in which "block" is common and "skip" and "posting" are rare.
+ * */
 static int open_index(void **state)
 {
     const uint32_t all[] = {0, 1, 2, 3}, one[] = {2}, tfs[] = {1, 1, 1, 1};
@@ -24,7 +25,7 @@ static int open_index(void **state)
     options.docids = gx_codecs[0];
     if (gx_analyzer_open(&analyzer, &english, &err) || gx_writer_open(&w, path, &options, &err))
         return -1;
-    for (int d = 0; d < 4; d++)
+    for (int d = 0; d < 4; ++d)
         gx_writer_add_document(w, (const char[]){(char)('a' + d)}, 1, NULL, 0, NULL, 0, d == 2 ? 3 : 1, &err);
     json = gx_analyzer_json(analyzer);
     snprintf(meta, sizeof meta, "{\"analyzer\":%s}", json);
@@ -60,10 +61,10 @@ static const char *snippet_of(const gx_index *ix, const char *query, const char 
     assert_true(s.begin <= s.end && s.end <= len);
     char *p = out;
     size_t at = s.begin;
-    for (uint32_t i = 0; i < s.n_marks; i++) {
+    for (uint32_t i = 0; i < s.n_marks; ++i) {
         assert_true(s.marks[i].begin >= at && s.marks[i].begin < s.marks[i].end && s.marks[i].end <= s.end);
-        p += sprintf(p, "%.*s[%.*s]", (int)(s.marks[i].begin - at), text + at,
-                     (int)(s.marks[i].end - s.marks[i].begin), text + s.marks[i].begin);
+        p += sprintf(p, "%.*s[%.*s]", (int)(s.marks[i].begin - at), text + at, (int)(s.marks[i].end - s.marks[i].begin),
+                     text + s.marks[i].begin);
         at = s.marks[i].end;
     }
     sprintf(p, "%.*s", (int)(s.end - at), text + at);
@@ -79,7 +80,8 @@ static void a_short_text_is_shown_whole(void **state)
 
 static void words_are_marked_as_the_analyzer_sees_them(void **state)
 {
-    assert_string_equal(SNIPPET("posting", "POSTINGS, (posted) and post-box", 30), "[POSTINGS], ([posted]) and [post]-box");
+    assert_string_equal(SNIPPET("posting", "POSTINGS, (posted) and post-box", 30), "[POSTINGS], ([posted]) and "
+                                                                                   "[post]-box");
 }
 
 static void without_a_match_the_text_begins(void **state)
@@ -110,13 +112,14 @@ static void words_before_are_shown_but_not_another_sentence(void **state)
 {
     assert_string_equal(SNIPPET("skip", "Some other sentence. We now skip over all that follows here", 5),
                         "We now [skip] over all");
-    assert_string_equal(SNIPPET("skip", "There is no other sentence yet skip over all that", 5), "sentence yet [skip] over all");
+    assert_string_equal(SNIPPET("skip", "There is no other sentence yet skip over all that", 5), "sentence yet "
+                                                                                                 "[skip] over all");
 }
 
 static void text_without_blanks_is_cut_between_characters(void **state)
 {
     char text[6001];
-    for (int i = 0; i < 2000; i++)
+    for (int i = 0; i < 2000; ++i)
         memcpy(text + 3 * i, "\xe4\xb8\xad", 4);
     const char *s = snippet_of(*state, "skip", text, 6000, 30);
     assert_true(strlen(s) > 0 && strlen(s) <= GX_SNIPPET_BYTES);
@@ -148,7 +151,7 @@ static void terms_are_counted_once_and_unknown_ones_named(void **state)
 static void a_text_full_of_matches_stays_within_bounds(void **state)
 {
     char *text = malloc(5 * 100000 + 1);
-    for (int i = 0; i < 100000; i++)
+    for (int i = 0; i < 100000; ++i)
         memcpy(text + 5 * i, "skip ", 6);
     const char *s = snippet_of(*state, "skip", text, 5 * 100000, 80);
     assert_memory_equal(s, "[skip] [skip] ", 14);

@@ -1,5 +1,5 @@
-/* Documents out of files. A test writes a file, reads it, and compares what came as one string: a document is
- * "id|title|text@line\n" ("-" for no title), a bad one "!line: why\n". */
+/* Documents out of files. A test writes a file, reads it, and compares what came as one string: a
+ * document is "id|title|text@line\n" ("-" for no title), a bad one "!line: why\n". */
 #include "index/corpus/source.h"
 
 #include <archive.h>
@@ -121,7 +121,8 @@ static void json_takes_the_names_that_collections_use(void **state)
 {
     (void)state;
     assert_string_equal(documents(PUT("a.jsonl", "{\"id\":\"1\",\"title\":\"T\",\"text\":\"x y\"}\n"
-                                                 "{\"_id\": \"2\", \"text\": \"z\", \"metadata\": {\"a\": [1, {}, []]}}\n"
+                                                 "{\"_id\": \"2\", \"text\": \"z\", \"metadata\": {\"a\": [1, {}, "
+                                                 "[]]}}\n"
                                                  "\n"
                                                  "{\"contents\": \"c\", \"docid\": 7}\n"
                                                  "{\"id\":\"4\",\"title\":null,\"text\":null}")),
@@ -181,7 +182,8 @@ static void malformed_json_is_refused_with_line_and_column(void **state)
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; ++i) {
         char file[512], expected[256];
-        const int n = snprintf(file, sizeof file, "{\"id\":\"g\",\"text\":\"\"}\n%s\n{\"id\":\"h\",\"text\":\"\"}\n", bad[i].line);
+        const int n = snprintf(file, sizeof file, "{\"id\":\"g\",\"text\":\"\"}\n%s\n{\"id\":\"h\",\"text\":\"\"}\n",
+                               bad[i].line);
         documents_as(put_bytes("bad.jsonl", file, (size_t)n), GX_SOURCE_JSONL);
         snprintf(expected, sizeof expected, "g|-|@1\n!2: %s", bad[i].where);
         if (strncmp(seen, expected, strlen(expected)) != 0)
@@ -274,7 +276,8 @@ static void trec_text_takes_titles_and_sections(void **state)
 {
     (void)state;
     assert_string_equal(
-        documents(PUT("a.trec", "<DOC>\n<DOCNO> FT-1 </DOCNO>\n<DATE>1992</DATE>\n<HEADLINE>\nBig  <b>N&amp;ws</b>\n</HEADLINE>\n"
+        documents(PUT("a.trec", "<DOC>\n<DOCNO> FT-1 </DOCNO>\n<DATE>1992</DATE>\n<HEADLINE>\nBig  "
+                                "<b>N&amp;ws</b>\n</HEADLINE>\n"
                                 "<TEXT>\nOne<P>two\n</TEXT>\n<BYLINE>no</BYLINE><TEXT>three</TEXT>\n</DOC>\n"
                                 "<doc><docno>2</docno>all of it <x>here</x></doc>\n")),
         "FT-1|Big   N&ws|\nOne two\n\nthree\n@1\n2|-|all of it  here @12\n");
@@ -285,10 +288,11 @@ static void trec_web_takes_the_words_of_pages(void **state)
 {
     (void)state;
     assert_string_equal(
-        documents(PUT("a", "<DOC>\n<DOCNO>GX000-00-0000000</DOCNO>\n<DOCHDR>\nhttp://x.gov/\nHTTP/1.1 200 OK\n</DOCHDR>\n"
+        documents(PUT("a", "<DOC>\n<DOCNO>GX000-00-0000000</DOCNO>\n<DOCHDR>\nhttp://x.gov/\nHTTP/1.1 200 "
+                           "OK\n</DOCHDR>\n"
                            "<html><head><TITLE>\n A  page&nbsp;</TITLE><script>if (a<b) x();</script>"
-                           "<style>p {}</style></head><!-- a > b --><body><p class=\"a>b\">caf&eacute; b<b>ol</b>d 1 < 2 "
-                           "&#233;&#x20AC;&unknown; AT&T</p></body></html>\n</DOC>\n")),
+                           "<style>p {}</style></head><!-- a > b --><body><p class=\"a>b\">caf&eacute; b<b>ol</b>d 1 "
+                           "< 2 &#233;&#x20AC;&unknown; AT&T</p></body></html>\n</DOC>\n")),
         "GX000-00-0000000|A page|\n            caf\xc3\xa9 bold 1 < 2 \xc3\xa9\xe2\x82\xac&unknown; AT&T   \n@1\n");
     assert_int_equal(counts.format, GX_SOURCE_TRECWEB);
 }
@@ -314,7 +318,8 @@ static void unclosed_trec_tags_are_refused(void **state)
 static void hostile_pages_cost_no_more_than_others(void **state)
 {
     (void)state;
-    static const char *const repeated[] = {"<a", "<!--", "<!-- >", "<a =\">", "<a ='x\" ", "&amp", "<script", "<title>", "</", "<a b='>'"};
+    static const char *const repeated[] = {"<a",   "<!--",    "<!-- >",  "<a =\">", "<a ='x\" ",
+                                           "&amp", "<script", "<title>", "</",      "<a b='>'"};
     enum { MANY = 4 << 20 };
     char *page = malloc(MANY + 100);
     assert_non_null(page);
@@ -373,7 +378,9 @@ static void a_directory_is_walked_in_the_order_of_names(void **state)
 static void line_ends_marks_and_nuls_do_no_harm(void **state)
 {
     (void)state;
-    assert_string_equal(documents(PUT("a.tsv", "\xef\xbb\xbf" "1\tx\r\n2\ty\r\n")), "1|-|x@1\n2|-|y@2\n");
+    assert_string_equal(documents(PUT("a.tsv", "\xef\xbb\xbf"
+                                               "1\tx\r\n2\ty\r\n")),
+                        "1|-|x@1\n2|-|y@2\n");
     assert_string_equal(documents(PUT("a.jsonl", "\xef\xbb\xbf{\"id\":1,\"text\":\"x\"}\r\n")), "1|-|x@1\n");
     assert_string_equal(documents(PUT("a.tsv", "1\ta\0b\0\n2\tc")), "1|-|a b @1\n2|-|c@2\n");
     assert_int_equal(counts.nul_bytes, 2);
@@ -386,7 +393,8 @@ static void line_ends_marks_and_nuls_do_no_harm(void **state)
 static void text_that_is_not_utf8_is_repaired_and_counted(void **state)
 {
     (void)state;
-    assert_string_equal(documents(PUT("a.tsv", "1\tcaf\xe9 \xc3\xa9 \xe2\x82 \xf0\x9f\x98\x80 \xc0\xaf \xed\xa0\x80\xff\n")),
+    assert_string_equal(documents(PUT("a.tsv", "1\tcaf\xe9 \xc3\xa9 \xe2\x82 \xf0\x9f\x98\x80 \xc0\xaf "
+                                               "\xed\xa0\x80\xff\n")),
                         "1|-|caf\xef\xbf\xbd \xc3\xa9 \xef\xbf\xbd \xf0\x9f\x98\x80 \xef\xbf\xbd\xef\xbf\xbd "
                         "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd@1\n");
     assert_int_equal(counts.replaced, 8);
@@ -400,24 +408,26 @@ static void text_that_is_not_utf8_is_repaired_and_counted(void **state)
 static void utf16_is_named_as_such(void **state)
 {
     (void)state;
-    documents_as(PUT("a.txt", "\xff\xfe" "a\0b\0"), GX_SOURCE_PLAIN);
+    documents_as(PUT("a.txt", "\xff\xfe"
+                              "a\0b\0"),
+                 GX_SOURCE_PLAIN);
     assert_non_null(strstr(seen, "!1: this is UTF-16"));
 }
 
 static void ids_that_would_break_a_run_are_refused(void **state)
 {
     (void)state;
-    documents(PUT("a.tsv", "a b\tx\n\tx\na\x01\tx\na\x7f\tx\na\xc2\xa0\tx\na\xe3\x80\x80" "b\tx\na\xff\tx\nd\xc3\xa9j\xc3\xa0\tx\na \tx\n"));
-    assert_string_equal(seen,
-                        "!1: the id 'a b' holds white space, which would break TREC runs\n"
-                        "!2: the id is empty\n"
-                        "!3: the id holds the character U+0001 (white space or control) at byte 2\n"
-                        "!4: the id holds the character U+007F (white space or control) at byte 2\n"
-                        "!5: the id holds the character U+00A0 (white space or control) at byte 2\n"
-                        "!6: the id holds the character U+3000 (white space or control) at byte 2\n"
-                        "!7: the id is not UTF-8\n"
-                        "d\xc3\xa9j\xc3\xa0|-|x@8\n"
-                        "!9: the id 'a ' holds white space, which would break TREC runs\n");
+    documents(PUT("a.tsv", "a b\tx\n\tx\na\x01\tx\na\x7f\tx\na\xc2\xa0\tx\na\xe3\x80\x80"
+                           "b\tx\na\xff\tx\nd\xc3\xa9j\xc3\xa0\tx\na \tx\n"));
+    assert_string_equal(seen, "!1: the id 'a b' holds white space, which would break TREC runs\n"
+                              "!2: the id is empty\n"
+                              "!3: the id holds the character U+0001 (white space or control) at byte 2\n"
+                              "!4: the id holds the character U+007F (white space or control) at byte 2\n"
+                              "!5: the id holds the character U+00A0 (white space or control) at byte 2\n"
+                              "!6: the id holds the character U+3000 (white space or control) at byte 2\n"
+                              "!7: the id is not UTF-8\n"
+                              "d\xc3\xa9j\xc3\xa0|-|x@8\n"
+                              "!9: the id 'a ' holds white space, which would break TREC runs\n");
     static char line[6000];
     memset(line, 'i', sizeof line);
     memcpy(line + 4096, "\tx\n", 3);
@@ -431,15 +441,15 @@ static void ids_that_would_break_a_run_are_refused(void **state)
 static void a_record_beyond_the_limit_is_passed_over_in_little_memory(void **state)
 {
     (void)state;
-    static const gx_source_format formats[] = {GX_SOURCE_TSV, GX_SOURCE_CSV, GX_SOURCE_JSONL, GX_SOURCE_PLAIN,
-                                               GX_SOURCE_TRECTEXT, GX_SOURCE_FILES};
+    static const gx_source_format formats[] = {GX_SOURCE_TSV,   GX_SOURCE_CSV,      GX_SOURCE_JSONL,
+                                               GX_SOURCE_PLAIN, GX_SOURCE_TRECTEXT, GX_SOURCE_FILES};
     enum { HUGE = 48 << 20 };
     char *big = malloc(HUGE + 100);
     assert_non_null(big);
     for (size_t i = 0; i < sizeof formats / sizeof *formats; ++i) {
         const bool trec = formats[i] == GX_SOURCE_TRECTEXT;
-        static const char *const good[] = {"g\tx\n", "g,x\n", "{\"id\":\"g\",\"text\":\"x\"}\n", "x\n",
-                                           "<DOC><DOCNO>g</DOCNO>x</DOC>\n", ""};
+        static const char *const good[] = {
+            "g\tx\n", "g,x\n", "{\"id\":\"g\",\"text\":\"x\"}\n", "x\n", "<DOC><DOCNO>g</DOCNO>x</DOC>\n", ""};
         memset(big, 'a', HUGE);
         memcpy(big, trec ? "<DOC>" : formats[i] == GX_SOURCE_CSV ? "1,\"\"" : "1\ta", trec ? 5 : 3);
         memcpy(big + HUGE, trec ? "</DOC>\n" : "\n", trec ? 7 : 1);
@@ -575,7 +585,8 @@ static void gzip_is_verified_to_its_last_byte(void **state)
     assert_string_equal(documents_as(put_bytes("a", packed, n + 512), GX_SOURCE_TSV), "1|-|x@1\n2|-|y@2\n");
     strcpy(packed + n, "garbage");
     documents_as(put_bytes("a", packed, n + 7), GX_SOURCE_TSV);
-    assert_non_null(strstr(seen, "1|-|x@1\n2|-|y@2\n!3: the gzip stream is damaged or truncated: what follows the stream is no gzip"));
+    assert_non_null(strstr(seen, "1|-|x@1\n2|-|y@2\n!3: the gzip stream is damaged or truncated: what follows the "
+                                 "stream is no gzip"));
 }
 #endif
 
@@ -611,8 +622,10 @@ static uint32_t draw(uint32_t n)
 /* A random text as itself and as a CSV field and JSON string. */
 static void draw_text(char *text, char *csv, char *json)
 {
-    static const char *const bits[] = {"a", "bc", " ", "\n", "\"", ",", "\t", "\\", "\xc3\xa9", "\xf0\x9f\x98\x80", "\r\n"};
-    static const char *const as_json[] = {"a", "b\\u0063", " ", "\\n", "\\\"", ",", "\\t", "\\\\", "\\u00e9", "\\uD83D\\uDE00", "\\r\\n"};
+    static const char *const bits[] = {"a",   "bc", " ", "\n", "\"", ",", "\t", "\\", "\xc3\xa9", "\xf0\x9f\x98\x80",
+                                       "\r\n"};
+    static const char *const as_json[] = {"a",       "b\\u0063",       " ",     "\\n", "\\\"", ",", "\\t", "\\\\",
+                                          "\\u00e9", "\\uD83D\\uDE00", "\\r\\n"};
     *text = *json = 0;
     char *q = csv;
     *q++ = '"';
@@ -673,7 +686,8 @@ static void records_survive_the_ends_of_blocks(void **state)
         {GX_SOURCE_TSV, "id9\tti\ttext\n", "id9|ti|text@"},
         {GX_SOURCE_CSV, "id9,\"t\"\"i\",\"te\nxt\"\r\n", "id9|t\"i|te\nxt@"},
         {GX_SOURCE_JSONL, "{\"id\":\"id9\",\"title\":\"t\\\"i\",\"text\":\"te\\nxt\"}\n", "id9|t\"i|te\nxt@"},
-        {GX_SOURCE_TRECTEXT, "<DOC>\n<DOCNO>id9</DOCNO>\n<TITLE>ti</TITLE><TEXT>text</TEXT>\n</DOC>\n", "id9|ti|text\n@"},
+        {GX_SOURCE_TRECTEXT, "<DOC>\n<DOCNO>id9</DOCNO>\n<TITLE>ti</TITLE><TEXT>text</TEXT>\n</DOC>\n",
+         "id9|ti|text\n@"},
     };
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; ++k) {
         const size_t len = strlen(kinds[k].record);

@@ -1,5 +1,5 @@
-/* Host memory copied to a GPU arrives, to the byte, whatever its length, and nothing behind it is written. Skipped where there is no
- * GPU. */
+/* Host memory copied to a GPU arrives, to the byte, whatever its length, and nothing behind it is
+ * written. Skipped where there is no GPU. */
 #include "engine/cuda.cuh"
 
 extern "C" {
@@ -32,7 +32,8 @@ static void upload_and_compare(size_t n)
 
 static void what_is_copied_arrives_whatever_its_length(void **state)
 {
-    static const size_t lengths[] = {0, 1, PIECE, 4 * PIECE, 4 * PIECE + 1, 5 * PIECE - 1, 16 * PIECE, 17 * PIECE + 5, 100 * PIECE, 400000007};
+    static const size_t lengths[] = {
+        0, 1, PIECE, 4 * PIECE, 4 * PIECE + 1, 5 * PIECE - 1, 16 * PIECE, 17 * PIECE + 5, 100 * PIECE, 400000007};
     gx_error err = {};
     (void)state;
     if (gx_device_use(0, &err) != GX_OK)

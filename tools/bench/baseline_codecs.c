@@ -5,7 +5,10 @@
 #include "codecs/pack.h"
 
 /* A width that bytes tell: no greater than there are. */
-static uint32_t told_width(uint8_t width) { return width < 32 ? width : 32; }
+static uint32_t told_width(uint8_t width)
+{
+    return width < 32 ? width : 32;
+}
 
 static void sum(gx_cursor *c, uint32_t *out)
 {
@@ -15,7 +18,8 @@ static void sum(gx_cursor *c, uint32_t *out)
     c->last = last;
 }
 
-/* ---- BP32: four widths in a word, then four times 32 integers (Anh and Moffat 2010; Lemire and Boytsov 2015) ---- */
+/* ---- BP32: four widths in a word, then four times 32 integers (Anh and Moffat 2010; Lemire and
+ * Boytsov 2015) ---- */
 
 static uint64_t bp32_encode(const uint32_t *in, uint64_t n, uint8_t *out)
 {
@@ -56,12 +60,14 @@ static void bp32_step(gx_cursor *c, uint32_t *out, bool docids)
         sum(c, out);
 }
 
-/* ---- SIMD-BP128: sixteen widths, then sixteen times 128 integers, integer 4 k + l in lane l (Lemire and Boytsov) ---- */
+/* ---- SIMD-BP128: sixteen widths, then sixteen times 128 integers, integer 4 k + l in lane l
+ * (Lemire and Boytsov) ---- */
 
 #if defined __x86_64__
 #include <emmintrin.h>
 
-__attribute__((always_inline)) static inline __m128i vertical_unpack(const __m128i *in, const int b, bool docids, __m128i last, uint32_t *out)
+__attribute__((always_inline)) static inline __m128i vertical_unpack(const __m128i *in, const int b, bool docids,
+                                                                     __m128i last, uint32_t *out)
 {
     const __m128i mask = _mm_set1_epi32((int)gx_mask((uint32_t)b));
 #pragma GCC unroll 32
@@ -85,16 +91,27 @@ __attribute__((always_inline)) static inline __m128i vertical_unpack(const __m12
     return last;
 }
 
-#define WIDTHS(X) \
-    X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15) X(16) X(17) X(18) X(19) X(20) \
-    X(21) X(22) X(23) X(24) X(25) X(26) X(27) X(28) X(29) X(30) X(31) X(32)
+#define WIDTHS(X)                                                                                                      \
+    X(0)                                                                                                               \
+    X(1)                                                                                                               \
+    X(2)                                                                                                               \
+    X(3)                                                                                                               \
+    X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15) X(16) X(17) X(18) X(19) X(20) X(21) X(22) X(23)  \
+        X(24) X(25) X(26) X(27) X(28) X(29) X(30) X(31) X(32)
 
 typedef __m128i unpack_fn(const __m128i *in, __m128i last, uint32_t *out);
 
-/* A function a width: one switch of all of them takes compilers minutes where every access is instrumented. */
-#define UNPACK(w)                                                                                                                 \
-    static __m128i integers_##w(const __m128i *in, __m128i last, uint32_t *out) { return vertical_unpack(in, w, false, last, out); } \
-    static __m128i docids_##w(const __m128i *in, __m128i last, uint32_t *out) { return vertical_unpack(in, w, true, last, out); }
+/* A function a width: one switch of all of them takes compilers minutes where every access is
+ * instrumented. */
+#define UNPACK(w)                                                                                                      \
+    static __m128i integers_##w(const __m128i *in, __m128i last, uint32_t *out)                                        \
+    {                                                                                                                  \
+        return vertical_unpack(in, w, false, last, out);                                                               \
+    }                                                                                                                  \
+    static __m128i docids_##w(const __m128i *in, __m128i last, uint32_t *out)                                          \
+    {                                                                                                                  \
+        return vertical_unpack(in, w, true, last, out);                                                                \
+    }
 WIDTHS(UNPACK)
 #undef UNPACK
 
@@ -141,7 +158,8 @@ static void simdbp_step(gx_cursor *c, uint32_t *out, bool docids)
 }
 #endif
 
-/* ---- VarintGB and StreamVByte: the lengths of four integers in a byte; before each four, or all before all ---- */
+/* ---- VarintGB and StreamVByte: the lengths of four integers in a byte; before each four, or all
+ * before all ---- */
 
 static uint32_t put_four(const uint32_t *in, uint8_t *p, uint8_t *control)
 {
@@ -192,7 +210,10 @@ static uint64_t streamvbyte_encode(const uint32_t *in, uint64_t n, uint8_t *out)
     return (uint64_t)(p - out);
 }
 
-static gx_cursor streamvbyte_open(const uint8_t *bytes, uint64_t n) { return (gx_cursor){bytes, bytes + n / 4, 0}; }
+static gx_cursor streamvbyte_open(const uint8_t *bytes, uint64_t n)
+{
+    return (gx_cursor){bytes, bytes + n / 4, 0};
+}
 
 #include <tmmintrin.h>
 
@@ -214,7 +235,8 @@ __attribute__((target("ssse3"))) static void streamvbyte_step(gx_cursor *c, uint
     __m128i last = _mm_set1_epi32((int)c->last);
     for (uint32_t i = 0; i < GX_STEP; i += 4) {
         const uint8_t control = *c->control++;
-        __m128i v = _mm_shuffle_epi8(_mm_loadu_si128((const __m128i *)c->data), _mm_loadu_si128((const __m128i *)places[control]));
+        __m128i v = _mm_shuffle_epi8(_mm_loadu_si128((const __m128i *)c->data),
+                                     _mm_loadu_si128((const __m128i *)places[control]));
         c->data += lengths[control];
         if (docids) {
             v = _mm_add_epi32(v, _mm_slli_si128(v, 4));
@@ -229,20 +251,21 @@ __attribute__((target("ssse3"))) static void streamvbyte_step(gx_cursor *c, uint
 #endif
 
 static const gx_baseline bp32 = {"bp32", "BP32", "Anh and Moffat 2010", bp32_encode, one_stream, bp32_step};
-static const gx_baseline varintgb = {"varintgb", "VarintGB", "Dean, WSDM 2009", varintgb_encode, one_stream, varintgb_step};
+static const gx_baseline varintgb = {"varintgb",      "VarintGB", "Dean, WSDM 2009",
+                                     varintgb_encode, one_stream, varintgb_step};
 #if defined __x86_64__
-static const gx_baseline simdbp = {"simdbp128", "SIMD-BP", "Lemire and Boytsov 2015", simdbp_encode, one_stream, simdbp_step};
-static const gx_baseline streamvbyte = {"streamvbyte", "StreamVByte", "Lemire et al. 2018", streamvbyte_encode, streamvbyte_open, streamvbyte_step};
+static const gx_baseline simdbp = {"simdbp128",   "SIMD-BP",  "Lemire and Boytsov 2015",
+                                   simdbp_encode, one_stream, simdbp_step};
+static const gx_baseline streamvbyte = {"streamvbyte",      "StreamVByte",    "Lemire et al. 2018",
+                                        streamvbyte_encode, streamvbyte_open, streamvbyte_step};
 #endif
 
-const gx_baseline *const gx_baselines[] = {
-    &bp32,
+const gx_baseline *const gx_baselines[] = {&bp32,
 #if defined __x86_64__
-    &simdbp,
+                                           &simdbp,
 #endif
-    &varintgb,
+                                           &varintgb,
 #if defined __x86_64__
-    &streamvbyte,
+                                           &streamvbyte,
 #endif
-    NULL
-};
+                                           NULL};

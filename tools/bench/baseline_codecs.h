@@ -1,8 +1,9 @@
-/* baseline_codecs.h: what the GPU codecs are compared with on the CPU (Mallia et al., CIKM 2019): BP32, SIMD-BP128, VarintGB and
- * StreamVByte. Whole lists, without blocks to skip to; for benchmarks alone, not for indexes.
+/* baseline_codecs.h: what the GPU codecs are compared with on the CPU (Mallia et al., CIKM 2019):
+ * BP32, SIMD-BP128, VarintGB and StreamVByte. Whole lists, without blocks to skip to; for
+ * benchmarks alone, not for indexes.
  */
-#ifndef GX_BASELINE_H
-#define GX_BASELINE_H
+#ifndef GX_TOOLS_BENCH_BASELINE_CODECS_H
+#define GX_TOOLS_BENCH_BASELINE_CODECS_H
 
 #include "engine/gpuidx.h"
 
@@ -19,8 +20,8 @@ typedef struct gx_baseline {
     /* Bytes for in[n]; out [8 n + 64]. */
     uint64_t (*encode)(const uint32_t *in, uint64_t n, uint8_t *out);
     gx_cursor (*open)(const uint8_t *bytes, uint64_t n);
-    /* The next GX_STEP integers; docids: their running sum, from cursor->last. Whatever the bytes are, the steps for n integers
-     * read no more than the 8 n + 64 that encode may write. */
+    /* The next GX_STEP integers; docids: their running sum, from cursor->last. Whatever the bytes
+     * are, the steps for n integers read no more than the 8 n + 64 that encode may write. */
     void (*step)(gx_cursor *cursor, uint32_t *out, bool docids);
 } gx_baseline;
 

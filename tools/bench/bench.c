@@ -1,4 +1,5 @@
-/* bench.c: `gpuidx bench WORD`: the benchmarks that there are. Each is a command of its own, in bench_WORD.c. */
+/* bench.c: `gpuidx bench WORD`: the benchmarks that there are. Each is a command of its own, in
+ * bench_WORD.c. */
 #include <stddef.h>
 
 #include "tools/cli.h"

@@ -1,15 +1,15 @@
 /* codec_plot.c: gnuplot scripts that hold their data, and what gnuplot makes of them. */
 #include <stdio.h>
 
+#include "tools/bench/codec_report.h"
 #include "tools/bench/common.h"
 #include "tools/cli.h"
-#include "tools/bench/codec_report.h"
 
 enum { MAX_PATH = 4096 };
 
 static bool has_data(const codec_report *r, codec_data data)
 {
-    for (size_t i = 0; i < r->n_rows; i++)
+    for (size_t i = 0; i < r->n_rows; ++i)
         if (r->rows[i].data == data)
             return true;
     return false;
@@ -26,7 +26,8 @@ static void stretch(span *s, double x)
     s->most = x > s->most ? x : s->most;
 }
 
-/* Room round what would be a single point; gnuplot finds every other range by itself, and warns of this. */
+/* Room round what would be a single point; gnuplot finds every other range by itself, and warns of
+ * this. */
 static void print_ranges(FILE *f, span x, span y)
 {
     if (x.most - x.least < 0.01)
@@ -35,11 +36,15 @@ static void print_ranges(FILE *f, span x, span y)
         fprintf(f, "set yrange [%.3f:%.3f]\n", y.least / 10, y.most * 10);
 }
 
-static double on_gpu(const codec_row *row) { return row->speed.gpu_integers.memory; }
+static double on_gpu(const codec_row *row)
+{
+    return row->speed.gpu_integers.memory;
+}
 
 /* Write DIR/NAME.gp by body, which draws once for each terminal, and run it. */
 typedef void draw_fn(FILE *f, const codec_report *r, codec_data data);
-static int draw(const codec_report *r, codec_data data, const char *dir, const char *what, draw_fn *series, draw_fn *body)
+static int draw(const codec_report *r, codec_data data, const char *dir, const char *what, draw_fn *series,
+                draw_fn *body)
 {
     static const char *const terminals[][2] = {{"pngcairo size 1100,700", "png"}, {"svg size 1100,700", "svg"}};
     char path[MAX_PATH], name[64];
@@ -50,7 +55,7 @@ static int draw(const codec_report *r, codec_data data, const char *dir, const c
     if (!f)
         return code;
     series(f, r, data);
-    for (int t = 0; t < 2; t++) {
+    for (int t = 0; t < 2; ++t) {
         fprintf(f, "set terminal %s\nset output '%s.%s'\nplot ", terminals[t][0], name, terminals[t][1]);
         body(f, r, data);
         fputs("\nunset output\n", f);
@@ -64,12 +69,14 @@ static int draw(const codec_report *r, codec_data data, const char *dir, const c
 
 static void length_series(FILE *f, const codec_report *r, codec_data data)
 {
-    fprintf(f, "set logscale y\nset xlabel 'length of the list, log2'\nset ylabel 'millions of integers a second'\n"
-               "set key outside right\nset grid\nset title 'Decoding, d-gaps, %s'\n", codec_data_name(data));
+    fprintf(f,
+            "set logscale y\nset xlabel 'length of the list, log2'\nset ylabel 'millions of integers a second'\n"
+            "set key outside right\nset grid\nset title 'Decoding, d-gaps, %s'\n",
+            codec_data_name(data));
     span lengths = {0}, speeds = {0};
-    for (uint32_t i = 0; i < r->n_methods; i++) {
+    for (uint32_t i = 0; i < r->n_methods; ++i) {
         fprintf(f, "$m%u << END\n", i);
-        for (size_t k = 0; k < r->n_rows; k++) {
+        for (size_t k = 0; k < r->n_rows; ++k) {
             const codec_row *row = &r->rows[k];
             const double speed = (on_gpu(row) > 0 ? on_gpu(row) : row->speed.integers) / 1e6;
             if (row->method != &r->methods[i] || row->data != data)
@@ -86,7 +93,7 @@ static void length_series(FILE *f, const codec_report *r, codec_data data)
 static void length_plot(FILE *f, const codec_report *r, codec_data data)
 {
     (void)data;
-    for (uint32_t i = 0; i < r->n_methods; i++)
+    for (uint32_t i = 0; i < r->n_methods; ++i)
         fprintf(f, "%s$m%u using 1:2 with linespoints title '%s'", i ? ", " : "", i, r->methods[i].title);
 }
 
@@ -96,7 +103,7 @@ static void length_plot(FILE *f, const codec_report *r, codec_data data)
 static uint32_t longest(const codec_report *r, codec_data data)
 {
     uint32_t most = 0;
-    for (size_t i = 0; i < r->n_rows; i++)
+    for (size_t i = 0; i < r->n_rows; ++i)
         most = r->rows[i].data == data && r->rows[i].log2n > most ? r->rows[i].log2n : most;
     return most;
 }
@@ -107,12 +114,15 @@ static void size_series(FILE *f, const codec_report *r, codec_data data)
     char length[32] = "";
     if (log2n)
         snprintf(length, sizeof length, ", 2^{%u}", log2n);
-    fprintf(f, "set logscale y\nset xlabel 'bits an integer'\nset ylabel 'millions of integers a second'\nset grid\nset key outside right\n"
-               "set title 'Decoding %s, %s%s'\n", data == DATA_TFS ? "tfs" : "d-gaps", codec_data_name(data), length);
+    fprintf(f,
+            "set logscale y\nset xlabel 'bits an integer'\nset ylabel 'millions of integers a second'\nset "
+            "grid\nset key outside right\n"
+            "set title 'Decoding %s, %s%s'\n",
+            data == DATA_TFS ? "tfs" : "d-gaps", codec_data_name(data), length);
     span bits = {0}, speeds = {0};
-    for (int gpu = 0; gpu < 2; gpu++) {
+    for (int gpu = 0; gpu < 2; ++gpu) {
         fprintf(f, "$%s << END\n", gpu ? "gpu" : "cpu");
-        for (size_t k = 0; k < r->n_rows; k++) {
+        for (size_t k = 0; k < r->n_rows; ++k) {
             const codec_row *row = &r->rows[k];
             const double speed = (gpu ? on_gpu(row) : row->speed.integers) / 1e6;
             if (row->data != data || row->log2n != log2n || speed == 0)
@@ -128,7 +138,7 @@ static void size_series(FILE *f, const codec_report *r, codec_data data)
 
 static bool any_on_gpu(const codec_report *r, codec_data data)
 {
-    for (size_t i = 0; i < r->n_rows; i++)
+    for (size_t i = 0; i < r->n_rows; ++i)
         if (r->rows[i].data == data && on_gpu(&r->rows[i]) > 0)
             return true;
     return false;
@@ -136,15 +146,19 @@ static bool any_on_gpu(const codec_report *r, codec_data data)
 
 static void size_plot(FILE *f, const codec_report *r, codec_data data)
 {
-    fputs("$cpu using 1:2 with points pt 6 lc 1 title 'one core', $cpu using 1:2:3 with labels left offset 0.7,0 font ',9' notitle", f);
+    fputs("$cpu using 1:2 with points pt 6 lc 1 title 'one core', $cpu using 1:2:3 with labels left offset 0.7,0 "
+          "font ',9' notitle",
+          f);
     if (any_on_gpu(r, data))
-        fputs(", $gpu using 1:2 with points pt 7 lc 2 title 'GPU', $gpu using 1:2:3 with labels left offset 0.7,0 font ',9' notitle", f);
+        fputs(", $gpu using 1:2 with points pt 7 lc 2 title 'GPU', $gpu using 1:2:3 with labels left offset 0.7,0 "
+              "font ',9' notitle",
+              f);
 }
 
 int codec_plot(const codec_report *r, const char *dir)
 {
     int code = bench_plot_dir(dir);
-    for (codec_data data = DATA_UNIFORM; data <= DATA_TFS && code == 0; data++) {
+    for (codec_data data = DATA_UNIFORM; data <= DATA_TFS && code == 0; ++data) {
         if (!has_data(r, data))
             continue;
         if (data == DATA_UNIFORM || data == DATA_CLUSTERED)

@@ -1,8 +1,9 @@
-/* codec_report.h: what `gpuidx bench codecs` has measured, and how it is told: the rows themselves, the paper's Tables 1 to 4 and
- * Figure 3 (Mallia et al., CIKM 2019), as text, CSV or JSON (codec_report.c), and plots by gnuplot (codec_plot.c).
+/* codec_report.h: what `gpuidx bench codecs` has measured, and how it is told: the rows themselves,
+ * the paper's Tables 1 to 4 and Figure 3 (Mallia et al., CIKM 2019), as text, CSV or JSON
+ * (codec_report.c), and plots by gnuplot (codec_plot.c).
  */
-#ifndef GX_TOOLS_CODEC_REPORT_H
-#define GX_TOOLS_CODEC_REPORT_H
+#ifndef GX_TOOLS_BENCH_CODEC_REPORT_H
+#define GX_TOOLS_BENCH_CODEC_REPORT_H
 
 #include <stdio.h>
 
@@ -43,7 +44,8 @@ typedef struct codec_report {
 typedef enum codec_format { FORMAT_TABLE, FORMAT_JSON, FORMAT_CSV } codec_format;
 
 const char *codec_data_name(codec_data data); /* "uniform", ... */
-const codec_row *codec_row_find(const codec_report *r, const char *method, codec_data data, uint32_t log2n); /* or NULL */
+/* or NULL */
+const codec_row *codec_row_find(const codec_report *r, const char *method, codec_data data, uint32_t log2n);
 bool codec_on_gpu(const codec_method *m);
 
 /* The codecs; all rows. 0, or the exit code. */

@@ -5,10 +5,10 @@
 #include <time.h>
 
 #include "codecs/decode.h"
-#include "tools/bench/gpu_list.h"
 #include "codecs/pack.h"
-#include "tools/bench/synthetic_lists.h"
 #include "engine/status.h"
+#include "tools/bench/gpu_list.h"
+#include "tools/bench/synthetic_lists.h"
 
 enum { REPEATS = 7, LEAST = 3, PASS = 1 << 20 }; /* medians of so many passes, over so many integers at least */
 
@@ -49,7 +49,10 @@ static gx_status wrong(const char *title, const char *where, gx_error *err)
     return gx_fail(err, GX_EINTERNAL, "%s: what %s decodes is not what was encoded", title, where);
 }
 
-static uint64_t length(const gx_bench_lists *l, uint64_t i) { return l->begins[i + 1] - l->begins[i]; }
+static uint64_t length(const gx_bench_lists *l, uint64_t i)
+{
+    return l->begins[i + 1] - l->begins[i];
+}
 
 static uint64_t longest(const gx_bench_lists *l)
 {
@@ -80,18 +83,22 @@ typedef struct work {
     const gx_codec *codec;
     const gx_bench_lists *lists;
     gx_form form;
-    uint64_t n;                       /* integers of `order` */
-    uint32_t *coded;                  /* what is encoded, list after list as in lists->values */
-    uint8_t *params;                  /* [n_lists] */
-    uint32_t *words, *ends, *heads;   /* every list with whole blocks alone, one behind another; words NULL: sizes alone */
+    uint64_t n;      /* integers of `order` */
+    uint32_t *coded; /* what is encoded, list after list as in lists->values */
+    uint8_t *params; /* [n_lists] */
+    /* every list with whole blocks alone, one behind another; words NULL: sizes alone */
+    uint32_t *words, *ends, *heads;
     uint64_t *word_begins, *block_begins; /* [n_lists + 1] where each begins */
-    uint32_t *scratch, *scratch_ends; /* for the longest list */
-    uint32_t *out;                    /* for the longest list, and for the row */
+    uint32_t *scratch, *scratch_ends;     /* for the longest list */
+    uint32_t *out;                        /* for the longest list, and for the row */
     row row;
     uint32_t buffer[GX_MAX_BLOCK];
 } work;
 
-static uint64_t blocks_of(const gx_codec *c, uint64_t n) { return (n + c->block_len - 1) / c->block_len; }
+static uint64_t blocks_of(const gx_codec *c, uint64_t n)
+{
+    return (n + c->block_len - 1) / c->block_len;
+}
 
 /* Into w->coded and w->heads. */
 static void make_coded(work *w)
@@ -100,14 +107,16 @@ static void make_coded(work *w)
     if (w->form == GX_FORM_INTEGERS)
         to_integers(l, w->coded);
     for (uint32_t i = 0; w->form == GX_FORM_DOCIDS && i < l->n_lists; ++i)
-        gx_docids_to_coded(l->values + l->begins[i], length(l, i), w->codec->block_len, w->coded + l->begins[i], w->heads + w->block_begins[i]);
+        gx_docids_to_coded(l->values + l->begins[i], length(l, i), w->codec->block_len, w->coded + l->begins[i],
+                           w->heads + w->block_begins[i]);
 }
 
 static void encode(void *context)
 {
     work *const w = context;
     for (uint32_t i = 0; i < w->lists->n_lists; ++i)
-        gx_pack_list(w->codec, w->params[i], w->coded + w->lists->begins[i], length(w->lists, i), w->scratch, w->scratch_ends);
+        gx_pack_list(w->codec, w->params[i], w->coded + w->lists->begins[i], length(w->lists, i), w->scratch,
+                     w->scratch_ends);
 }
 
 static void decode_blocks(void *context)
@@ -118,17 +127,23 @@ static void decode_blocks(void *context)
     uint32_t begin = 0;
     for (uint64_t k = 0; k < r->n_blocks; ++k) {
         if (w->form == GX_FORM_DOCIDS)
-            gx_decode_docids(c, r->words + begin, r->ends[k] - begin, c->block_len, r->params[k], r->heads[k], w->buffer);
+            gx_decode_docids(c, r->words + begin, r->ends[k] - begin, c->block_len, r->params[k], r->heads[k],
+                             w->buffer);
         else
             c->decode(r->words + begin, r->ends[k] - begin, c->block_len, r->params[k], w->buffer);
         begin = r->ends[k];
     }
 }
 
-/* The words of GPU-VByte's last block when it is bit-packed behind its width, as the paper's encoder does. */
-static uint64_t paper_last_block(const uint32_t *in, uint32_t n) { return 1 + gx_div_up(n * gx_max_width(in, n), 32); }
+/* The words of GPU-VByte's last block when it is bit-packed behind its width, as the paper's
+ * encoder does. */
+static uint64_t paper_last_block(const uint32_t *in, uint32_t n)
+{
+    return 1 + gx_div_up(n * gx_max_width(in, n), 32);
+}
 
-/* List i: packed into scratch, compared, and added to the words; its last block filled up with zeros. */
+/* List i: packed into scratch, compared, and added to the words; its last block filled up with
+ * zeros. */
 static gx_status pack_one(work *w, uint32_t i, uint64_t *words, uint64_t *paper_words, gx_error *err)
 {
     const gx_codec *const c = w->codec;
@@ -137,7 +152,9 @@ static gx_status pack_one(work *w, uint32_t i, uint64_t *words, uint64_t *paper_
     const uint32_t *const in = w->coded + l->begins[i], rest = (uint32_t)(n - before);
     const uint64_t used = gx_pack_list(c, w->params[i], in, n, w->scratch, w->scratch_ends);
     memset(w->scratch + used, 0, GX_READ_SLACK);
-    const gx_packed p = {c, w->params[i], NULL, w->scratch, w->scratch_ends, w->form == GX_FORM_DOCIDS ? w->heads + w->block_begins[i] : NULL, n};
+    const gx_packed p = {c,          w->params[i],    NULL,
+                         w->scratch, w->scratch_ends, w->form == GX_FORM_DOCIDS ? w->heads + w->block_begins[i] : NULL,
+                         n};
     gx_decode_list_cpu(&p, w->form, w->out);
     if (memcmp(w->out, w->form == GX_FORM_DOCIDS ? l->values + l->begins[i] : in, n * sizeof *in) != 0)
         return wrong(c->title, "the CPU", err);
@@ -197,7 +214,8 @@ static gx_status make_row(work *w, gx_error *err)
     if (!out)
         return GX_ENOMEM;
     w->out = out;
-    w->row = (row){calloc(1, n_words * 4 + GX_READ_SLACK), malloc(n_blocks * 4), malloc(n_blocks * 4), malloc(n_blocks), 0, 0};
+    w->row = (row){
+        calloc(1, n_words * 4 + GX_READ_SLACK), malloc(n_blocks * 4), malloc(n_blocks * 4), malloc(n_blocks), 0, 0};
     if (!w->row.words || !w->row.ends || !w->row.heads || !w->row.params)
         return GX_ENOMEM;
     for (uint64_t i = 0; i < l->n_order; ++i)
@@ -238,7 +256,13 @@ static gx_status on_gpu(work *w, gx_gpu_speed *out, gx_error *err)
 {
     const row *const r = &w->row;
     const bool docids = w->form == GX_FORM_DOCIDS;
-    const gx_packed p = {w->codec, 0, w->codec->param ? r->params : NULL, r->words, r->ends, docids ? r->heads : NULL, r->n_blocks * w->codec->block_len};
+    const gx_packed p = {w->codec,
+                         0,
+                         w->codec->param ? r->params : NULL,
+                         r->words,
+                         r->ends,
+                         docids ? r->heads : NULL,
+                         r->n_blocks * w->codec->block_len};
     gx_gpu_list *list;
     gx_status st = gx_gpu_list_open(&list, &p, err);
     if (st == GX_OK)
@@ -320,7 +344,8 @@ static bool work_open(work *w, const gx_codec *codec, const gx_bench_lists *l, b
     w->scratch = malloc(gx_pack_list_words(codec, blocks_of(codec, most) * codec->block_len) * 4 + GX_READ_SLACK);
     w->scratch_ends = malloc(blocks_of(codec, most) * 4);
     w->out = malloc((most + GX_MAX_BLOCK) * 4);
-    return w->coded && w->params && (w->words || !speed) && w->ends && w->heads && w->scratch && w->scratch_ends && w->out;
+    return w->coded && w->params && (w->words || !speed) && w->ends && w->heads && w->scratch && w->scratch_ends &&
+           w->out;
 }
 
 static void work_close(work *w)
@@ -341,7 +366,8 @@ static void work_close(work *w)
     free(w);
 }
 
-gx_status gx_bench_codec(const gx_codec *codec, const gx_bench_lists *lists, bool speed, bool gpu, gx_codec_speed *out, gx_error *err)
+gx_status gx_bench_codec(const gx_codec *codec, const gx_bench_lists *lists, bool speed, bool gpu, gx_codec_speed *out,
+                         gx_error *err)
 {
     work *const w = calloc(1, sizeof *w);
     gx_status st = GX_ENOMEM;
@@ -354,7 +380,8 @@ gx_status gx_bench_codec(const gx_codec *codec, const gx_bench_lists *lists, boo
     }
     work_close(w);
     if (st == GX_ENOMEM)
-        gx_fail(err, st, "no memory to measure %s on %llu integers", codec->title, (unsigned long long)lists->begins[lists->n_lists]);
+        gx_fail(err, st, "no memory to measure %s on %llu integers", codec->title,
+                (unsigned long long)lists->begins[lists->n_lists]);
     return st;
 }
 
@@ -401,7 +428,8 @@ static bool baseline_right(whole *w)
 }
 
 /* The lists of order[n_order] one behind another; NULL: all, each once. n: their integers. */
-static bool whole_open(whole *w, const gx_bench_lists *l, const uint32_t *values, const uint32_t *order, uint64_t n_order, uint64_t n)
+static bool whole_open(whole *w, const gx_bench_lists *l, const uint32_t *values, const uint32_t *order,
+                       uint64_t n_order, uint64_t n)
 {
     w->n = (n + GX_STEP - 1) / GX_STEP * GX_STEP;
     w->integers = calloc(w->n, 4);
@@ -434,7 +462,8 @@ static gx_status bench_whole(whole *w, uint64_t n, bool docids, bool speed, gx_c
     return GX_OK;
 }
 
-gx_status gx_bench_baseline(const gx_baseline *baseline, const gx_bench_lists *lists, bool speed, gx_codec_speed *out, gx_error *err)
+gx_status gx_bench_baseline(const gx_baseline *baseline, const gx_bench_lists *lists, bool speed, gx_codec_speed *out,
+                            gx_error *err)
 {
     const uint64_t all = lists->begins[lists->n_lists];
     uint32_t *const integers = malloc(all * 4);
@@ -445,10 +474,12 @@ gx_status gx_bench_baseline(const gx_baseline *baseline, const gx_bench_lists *l
         out->n += length(lists, lists->order[i]);
     if (integers && w) {
         to_integers(lists, integers);
-        for (int timed = 0; timed <= speed; ++timed) { /* sizes are of each list once, speeds of the lists in their order */
+        /* sizes are of each list once, speeds of the lists in their order */
+        for (int timed = 0; timed <= speed; ++timed) {
             w->baseline = baseline;
             st = GX_ENOMEM;
-            if (timed ? whole_open(w, lists, integers, lists->order, lists->n_order, out->n) : whole_open(w, lists, integers, NULL, lists->n_lists, all))
+            if (timed ? whole_open(w, lists, integers, lists->order, lists->n_order, out->n)
+                      : whole_open(w, lists, integers, NULL, lists->n_lists, all))
                 st = bench_whole(w, timed ? out->n : all, lists->docids, timed, out, err);
             free(w->integers);
             free(w->bytes);

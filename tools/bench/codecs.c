@@ -1,39 +1,41 @@
-/* codecs.c: `gpuidx bench codecs`: the papers' tables of codecs, measured on this machine. Here is what is measured;
- * lists.c reads an index's lists, codec_report.c tells and codec_plot.c draws what came out. */
+/* codecs.c: `gpuidx bench codecs`: the papers' tables of codecs, measured on this machine. Here is
+ * what is measured; lists.c reads an index's lists, codec_report.c tells and codec_plot.c draws
+ * what came out. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/bench/gpu_list.h"
 #include "codecs/simd.h"
-#include "tools/bench/synthetic_lists.h"
 #include "engine/isa.h"
-#include "tools/bench/common.h"
-#include "tools/bench/lists.h"
-#include "tools/cli.h"
 #include "tools/bench/codec_report.h"
+#include "tools/bench/common.h"
+#include "tools/bench/gpu_list.h"
+#include "tools/bench/lists.h"
+#include "tools/bench/synthetic_lists.h"
+#include "tools/cli.h"
 
 /* ---- what to measure ---- */
 
 /* The paper's order, then the others. */
 static void all_methods(codec_report *r)
 {
-    static const char *const first[] = {"bp32", "simdbp128", "gpubp128", "gpubp256", "varintgb", "streamvbyte", "gpuvbyte128", "gpuvbyte1024"};
+    static const char *const first[] = {"bp32",     "simdbp128",   "gpubp128",    "gpubp256",
+                                        "varintgb", "streamvbyte", "gpuvbyte128", "gpuvbyte1024"};
     codec_method all[MAX_CODEC_METHODS];
     uint32_t n = 0;
-    for (const gx_baseline *const *p = gx_baselines; *p; p++)
+    for (const gx_baseline *const *p = gx_baselines; *p; ++p)
         all[n++] = (codec_method){NULL, *p, (*p)->name, (*p)->title, (*p)->source};
-    for (const gx_codec *const *p = gx_codecs; *p && n < MAX_CODEC_METHODS; p++)
+    for (const gx_codec *const *p = gx_codecs; *p && n < MAX_CODEC_METHODS; ++p)
         all[n++] = (codec_method){*p, NULL, (*p)->name, (*p)->title, (*p)->source};
-    for (size_t i = 0; i < sizeof first / sizeof *first; i++) {
-        for (uint32_t j = 0; j < n; j++) {
+    for (size_t i = 0; i < sizeof first / sizeof *first; ++i) {
+        for (uint32_t j = 0; j < n; ++j) {
             if (strcmp(all[j].name, first[i]) == 0)
                 r->methods[r->n_methods++] = all[j];
         }
     }
     const uint32_t n_first = r->n_methods;
-    for (uint32_t j = 0; j < n; j++) {
+    for (uint32_t j = 0; j < n; ++j) {
         bool known = false;
-        for (uint32_t i = 0; i < n_first; i++)
+        for (uint32_t i = 0; i < n_first; ++i)
             known |= r->methods[i].name == all[j].name;
         if (!known)
             r->methods[r->n_methods++] = all[j];
@@ -49,11 +51,11 @@ static int keep_methods(const cli_args *a, codec_report *r, const char *list)
         const size_t len = strcspn(list, ",");
         uint32_t i = 0;
         while (i < r->n_methods && (strlen(r->methods[i].name) != len || strncmp(r->methods[i].name, list, len) != 0))
-            i++;
+            ++i;
         if (i == r->n_methods)
             return cli_usage(a, "there is no codec %.*s; `gpuidx bench codecs --list` has their names", (int)len, list);
         bool known = false;
-        for (uint32_t k = 0; k < n; k++)
+        for (uint32_t k = 0; k < n; ++k)
             known |= kept[k].name == r->methods[i].name;
         if (!known)
             kept[n++] = r->methods[i];
@@ -105,10 +107,11 @@ static int open_gpu(const cli_args *a, codec_report *r)
 static int measure_lists(codec_report *r, const gx_bench_lists *lists, codec_data data, uint32_t log2n, bool speeds)
 {
     gx_error err = {0};
-    for (uint32_t i = 0; i < r->n_methods; i++) {
+    for (uint32_t i = 0; i < r->n_methods; ++i) {
         codec_row row = {.method = &r->methods[i], .data = data, .log2n = log2n};
-        const gx_status st = row.method->codec ? gx_bench_codec(row.method->codec, lists, speeds, r->gpu, &row.speed, &err)
-                                               : gx_bench_baseline(row.method->baseline, lists, speeds, &row.speed, &err);
+        const gx_status st = row.method->codec
+                                 ? gx_bench_codec(row.method->codec, lists, speeds, r->gpu, &row.speed, &err)
+                                 : gx_bench_baseline(row.method->baseline, lists, speeds, &row.speed, &err);
         if (st != GX_OK)
             return cli_fail_error(&err);
         if (r->n_rows == r->max_rows) {
@@ -123,19 +126,22 @@ static int measure_lists(codec_report *r, const gx_bench_lists *lists, codec_dat
     return 0;
 }
 
-/* Lists of 2^from, 2^(from + step), .. 2^to integers. Those of 2^26 and more come from [0, 2^31), as 2^29 would be full. */
-static int measure_synthetic(codec_report *r, const bool models[2], uint32_t from, uint32_t to, uint32_t step, uint32_t seed, bool speeds)
+/* Lists of 2^from, 2^(from + step), .. 2^to integers. Those of 2^26 and more come from [0, 2^31),
+ * as 2^29 would be full. */
+static int measure_synthetic(codec_report *r, const bool models[2], uint32_t from, uint32_t to, uint32_t step,
+                             uint32_t seed, bool speeds)
 {
     uint32_t *const docids = malloc(sizeof *docids << to);
     gx_error err = {0};
     int code = docids ? 0 : cli_fail(GX_ENOMEM, "no memory for lists of 2^%u integers", to);
-    for (int m = GX_UNIFORM; m <= GX_CLUSTERED && code == 0; m++) {
+    for (int m = GX_UNIFORM; m <= GX_CLUSTERED && code == 0; ++m) {
         for (uint32_t log2n = from; models[m] && log2n <= to && code == 0; log2n += step) {
             const uint64_t begins[] = {0, 1ull << log2n};
             const gx_bench_lists lists = {docids, begins, 1, (const uint32_t[]){0}, 1, true};
             const codec_data data = m == GX_UNIFORM ? DATA_UNIFORM : DATA_CLUSTERED;
             cli_note("%s list of 2^%u integers", codec_data_name(data), log2n);
-            if (gx_synthetic_list((gx_model)m, seed, 1u << log2n, log2n < 26 ? 1u << 29 : 1u << 31, docids, &err) != GX_OK)
+            if (gx_synthetic_list((gx_model)m, seed, 1u << log2n, log2n < 26 ? 1u << 29 : 1u << 31, docids, &err) !=
+                GX_OK)
                 code = cli_fail_error(&err);
             else
                 code = measure_lists(r, &lists, data, log2n, speeds);
@@ -163,10 +169,11 @@ static int measure_index(codec_report *r, const cli_args *a, bool speeds)
     return code;
 }
 
-/* Flags that would count for nothing beside `with` are refused; 0, or the exit code. others ends at NULL. */
+/* Flags that would count for nothing beside `with` are refused; 0, or the exit code. others ends at
+ * NULL. */
 static int refuse(const cli_args *a, const char *with, const char *const *others, const char *why)
 {
-    for (; *others; others++) {
+    for (; *others; ++others) {
         if (cli_given(a, *others))
             return cli_usage(a, "%s and --%s: %s", with, *others, why);
     }
@@ -175,14 +182,14 @@ static int refuse(const cli_args *a, const char *with, const char *const *others
 
 #define REFUSE(a, with, why, ...) refuse(a, with, (const char *const[]){__VA_ARGS__, NULL}, why)
 
-/* Sizes that do not exist, and flags that say nothing of what is asked for, are refused before anything is measured; 0, or the
- * exit code. */
+/* Sizes that do not exist, and flags that say nothing of what is asked for, are refused before
+ * anything is measured; 0, or the exit code. */
 static int check_flags(const cli_args *a, uint64_t table, uint64_t figure)
 {
     int code = 0;
     if (cli_switch(a, "list"))
-        return REFUSE(a, "--list", "the list of codecs measures nothing", "table", "figure", "index", "queries", "sample", "model", "from", "to",
-                      "step", "seed", "engine", "plot");
+        return REFUSE(a, "--list", "the list of codecs measures nothing", "table", "figure", "index", "queries",
+                      "sample", "model", "from", "to", "step", "seed", "engine", "plot");
     if (figure && table)
         return cli_usage(a, "--table and --figure: one of them");
     if ((table == 2 || table == 4) && !cli_given(a, "index"))
@@ -194,13 +201,16 @@ static int check_flags(const cli_args *a, uint64_t table, uint64_t figure)
     if (cli_given(a, "sample") && !cli_given(a, "queries"))
         return cli_usage(a, "--sample: of which log's queries? --queries=LOG");
     if (cli_given(a, "index"))
-        code = REFUSE(a, "--index", "an index's lists are as they are, not drawn at random", "model", "from", "to", "step");
+        code = REFUSE(a, "--index", "an index's lists are as they are, not drawn at random", "model", "from", "to",
+                      "step");
     else if (table == 1)
-        code = REFUSE(a, "--table=1", "Table 1 is of lists of 2^16 and 2^25 integers, of both models", "model", "from", "to", "step");
+        code = REFUSE(a, "--table=1", "Table 1 is of lists of 2^16 and 2^25 integers, of both models", "model", "from",
+                      "to", "step");
     else if (table == 3)
         code = REFUSE(a, "--table=3", "Table 3 is of Uniform lists of every length", "model", "step");
     if (code == 0 && (table == 1 || table == 2))
-        code = REFUSE(a, table == 1 ? "--table=1" : "--table=2", "plots are of speeds, and the table has sizes alone", "plot");
+        code = REFUSE(a, table == 1 ? "--table=1" : "--table=2", "plots are of speeds, and the table has sizes alone",
+                      "plot");
     if (code != 0)
         return code;
     if (cli_count(a, "from") > cli_count(a, "to"))
@@ -212,7 +222,8 @@ static int run(const cli_args *a)
 {
     codec_report r = {.seed = cli_count(a, "seed")};
     const codec_format format = (codec_format)cli_choice(a, "format");
-    const uint64_t table = cli_given(a, "table") ? cli_count(a, "table") : 0, figure = cli_given(a, "figure") ? cli_count(a, "figure") : 0;
+    const uint64_t table = cli_given(a, "table") ? cli_count(a, "table") : 0,
+                   figure = cli_given(a, "figure") ? cli_count(a, "figure") : 0;
     all_methods(&r);
     int code = cli_given(a, "codecs") ? keep_methods(a, &r, cli_text(a, "codecs")) : 0;
     if (code != 0 || (code = check_flags(a, table, figure)) != 0)
@@ -223,7 +234,8 @@ static int run(const cli_args *a)
         return code;
     const char *const model = cli_text(a, "model");
     bool models[2] = {strcmp(model, "clustered") != 0, strcmp(model, "uniform") != 0};
-    uint32_t from = (uint32_t)cli_count(a, "from"), to = (uint32_t)cli_count(a, "to"), step = (uint32_t)cli_count(a, "step");
+    uint32_t from = (uint32_t)cli_count(a, "from"), to = (uint32_t)cli_count(a, "to"),
+             step = (uint32_t)cli_count(a, "step");
     if (table == 1) {
         from = 16, to = 25, step = 9;
     } else if (table == 3 || figure == 3) {
@@ -240,7 +252,9 @@ static int run(const cli_args *a)
         return code;
     if (table == 3 && !r.gpu)
         cli_warn("no GPU is measured, and Table 3 is how many times faster one is: it has no factors");
-    code = cli_given(a, "index") ? measure_index(&r, a, speeds) : measure_synthetic(&r, models, from, to, step, (uint32_t)cli_count(a, "seed"), speeds);
+    code = cli_given(a, "index")
+               ? measure_index(&r, a, speeds)
+               : measure_synthetic(&r, models, from, to, step, (uint32_t)cli_count(a, "seed"), speeds);
     if (code == 0) {
         if (format == FORMAT_JSON || (table == 0 && (figure == 0 || format == FORMAT_TABLE)))
             code = codec_print_rows(&r, format);
@@ -262,30 +276,47 @@ static int run(const cli_args *a)
 }
 
 static const cli_flag flags[] = {
-    {"list", 0, CLI_SWITCH, NULL, NULL, "list the codecs instead: name, id, block length, bits that decoders may read past a block, random access, decoders of the CPU and of this build's GPU, source"},
+    {"list", 0, CLI_SWITCH, NULL, NULL,
+     "list the codecs instead: name, id, block length, bits that decoders may "
+     "read past a block, random access, decoders of the CPU and of this build's "
+     "GPU, source"},
     {"codecs", 0, CLI_TEXT, "NAME,..", NULL, "measure only these, each once"},
-    {"model", 0, CLI_CHOICE, "both|uniform|clustered", "both", "how the integers are drawn; Table 3 and, without this flag, Figure 3 have Uniform alone"},
+    {"model", 0, CLI_CHOICE, "both|uniform|clustered", "both",
+     "how the integers are drawn; Table 3 and, without "
+     "this flag, Figure 3 have Uniform alone"},
     {"from", 0, CLI_COUNT, "N", "16", "lists of 2^`N` integers and more", .min = 11, .max = 27},
     {"to", 0, CLI_COUNT, "N", "25", "lists of at most 2^`N` integers", .min = 11, .max = 27},
-    {"step", 0, CLI_COUNT, "N", "9", "2^`N` times longer from list to list; 1 in Table 3 and, without this flag, in Figure 3", .min = 1, .max = 16},
+    {"step", 0, CLI_COUNT, "N", "9",
+     "2^`N` times longer from list to list; 1 in Table 3 and, without this flag, in "
+     "Figure 3",
+     .min = 1, .max = 16},
     {"index", 0, CLI_TEXT, "INDEX", NULL, "measure `INDEX`'s own lists, docids and term frequencies, instead"},
     {"queries", 0, CLI_TEXT, "LOG", NULL, "of them those of the terms of `LOG`'s queries, as often as these have them"},
     {"sample", 0, CLI_COUNT, "N", "1000", "of `LOG` take `N` queries, drawn at random; 0: all", .max = UINT32_MAX},
     {"seed", 0, CLI_COUNT, "N", "1", "of the random numbers; the paper's sizes come with 1", .max = UINT32_MAX},
-    {"table", 0, CLI_COUNT, "N", NULL, "the paper's Table 1 (sizes), 2 (sizes of an index's lists), 3 (GPU against one core) or 4 (speeds of an index's lists)", .min = 1, .max = 4},
+    {"table", 0, CLI_COUNT, "N", NULL,
+     "the paper's Table 1 (sizes), 2 (sizes of an index's lists), 3 (GPU against "
+     "one core) or 4 (speeds of an index's lists)",
+     .min = 1, .max = 4},
     {"figure", 0, CLI_COUNT, "N", NULL, "the paper's Figure 3: speed by length", .min = 3, .max = 3},
     {"engine", 0, CLI_CHOICE, "auto|gpu|cpu", "auto", "measure the GPU too; `gpu`: fail without one"},
-    {"format", 0, CLI_CHOICE, "table|json|csv", "table", "of the report; JSON has all that was measured, whichever table"},
-    {"plot", 0, CLI_TEXT, "DIR", NULL, "draw speed by length (Figure 3) and speed by size into `DIR`, as PNG and SVG (needs gnuplot)"},
+    {"format", 0, CLI_CHOICE, "table|json|csv", "table",
+     "of the report; JSON has all that was measured, whichever "
+     "table"},
+    {"plot", 0, CLI_TEXT, "DIR", NULL,
+     "draw speed by length (Figure 3) and speed by size into `DIR`, as PNG and SVG "
+     "(needs gnuplot)"},
     {NULL},
 };
 
 static const cli_section examples[] = {
     {"gpuidx bench codecs", "Sizes and speeds of all codecs on lists of 2^16 and 2^25 integers."},
     {"gpuidx bench codecs --table=1 --format=csv", "The sizes of Table 1 of Mallia et al. (CIKM 2019)."},
-    {"gpuidx bench codecs --figure=3 --plot=plots", "Decoding speeds of lists of 2^16, 2^17, .. 2^25 integers, and a plot of them."},
+    {"gpuidx bench codecs --figure=3 --plot=plots", "Decoding speeds of lists of 2^16, 2^17, .. 2^25 integers, and a "
+                                                    "plot of them."},
     {"gpuidx bench codecs --table=2 --index=corpus.gx", "Sizes of all lists of an index."},
-    {"gpuidx bench codecs --table=4 --index=corpus.gx --queries=log.txt", "Decoding speeds of the lists of 1,000 queries' terms."},
+    {"gpuidx bench codecs --table=4 --index=corpus.gx --queries=log.txt", "Decoding speeds of the lists of 1,000 "
+                                                                          "queries' terms."},
     {NULL},
 };
 
@@ -293,24 +324,29 @@ const cli_command cmd_bench_codecs = {
     .name = "bench codecs",
     .summary = "measure codecs, and print the papers' tables",
     .synopsis = "[OPTIONS]",
-    .description = "Measures every codec on lists drawn as Anh and Moffat do (Uniform and Clustered, in [0, 2^29]; from 2^26 integers on "
-                   "in [0, 2^31]): bits an integer, and millions of integers a second of one CPU core and, where there is one, of the GPU. "
-                   "Everything decoded is compared with the original before it is timed.\n\n"
-                   "`encode`, `integers` (d-gaps, or term frequencies) and `docids` are one core's, decoding block by block into a buffer that "
-                   "stays in cache. On the GPU what is decoded goes `to memory`, or is `kept` in registers, as in a query; the lists are not in "
-                   "cache, or `in L2` as far as they fit there. `GB/s` is what decoding docids (of term frequencies: integers) to memory reads "
-                   "and writes, beside `copy`, the memory's own speed in the same run. BP32, SIMD-BP, VarintGB and StreamVByte are the CPU's "
-                   "codecs to compare with; an index cannot use them.\n\n"
-                   "With `--index` the lists are an index's: all of them, or those of a log's terms. Sizes count every list once, with its "
-                   "endpoints. Speeds are of the lists one behind another in the log's order, as often as it has them, or without a log of those "
-                   "of 1,024 postings and more, once each. Their blocks lie in this order in memory, each list's last block filled up with zeros "
-                   "that are not counted, and the GPU decodes all in one launch, as a query engine does a batch. BP32, SIMD-BP, VarintGB and StreamVByte take the lists as one, without blocks. Table 1 alone counts "
-                   "GPU-VByte's last block as the paper's encoder packs it; all other sizes are of what gpuidx writes. In Table 4 "
-                   "`docids` are d-gaps, as in the paper, and `summed up` docids; the factors are against BP32, those of codes of bytes against "
-                   "VarintGB, on one core of this machine.\n\n"
-                   "In the list of `--list` a codec is decoded on the CPU as integers, `yes`; `docids` is one that sums up docids as it decodes, and "
-                   "`find` one that finds the first docid from some docid on without decoding the block. `slack bits` are read and ignored past a "
-                   "block's last word. Where there is no `id`, an index cannot use it.",
+    .description = "Measures every codec on lists drawn as Anh and Moffat do (Uniform and Clustered, in [0, 2^29]; "
+                   "from 2^26 integers on in [0, 2^31]): bits an integer, and millions of integers a second of one "
+                   "CPU core and, where there is one, of the GPU. Everything decoded is compared with the original "
+                   "before it is timed.\n\n"
+                   "`encode`, `integers` (d-gaps, or term frequencies) and `docids` are one core's, decoding block "
+                   "by block into a buffer that stays in cache. On the GPU what is decoded goes `to memory`, or is "
+                   "`kept` in registers, as in a query; the lists are not in cache, or `in L2` as far as they fit "
+                   "there. `GB/s` is what decoding docids (of term frequencies: integers) to memory reads and "
+                   "writes, beside `copy`, the memory's own speed in the same run. BP32, SIMD-BP, VarintGB and "
+                   "StreamVByte are the CPU's codecs to compare with; an index cannot use them.\n\n"
+                   "With `--index` the lists are an index's: all of them, or those of a log's terms. Sizes count "
+                   "every list once, with its endpoints. Speeds are of the lists one behind another in the log's "
+                   "order, as often as it has them, or without a log of those of 1,024 postings and more, once each. "
+                   "Their blocks lie in this order in memory, each list's last block filled up with zeros that are "
+                   "not counted, and the GPU decodes all in one launch, as a query engine does a batch. BP32, "
+                   "SIMD-BP, VarintGB and StreamVByte take the lists as one, without blocks. Table 1 alone counts "
+                   "GPU-VByte's last block as the paper's encoder packs it; all other sizes are of what gpuidx "
+                   "writes. In Table 4 `docids` are d-gaps, as in the paper, and `summed up` docids; the factors are "
+                   "against BP32, those of codes of bytes against VarintGB, on one core of this machine.\n\n"
+                   "In the list of `--list` a codec is decoded on the CPU as integers, `yes`; `docids` is one that "
+                   "sums up docids as it decodes, and `find` one that finds the first docid from some docid on "
+                   "without decoding the block. `slack bits` are read and ignored past a block's last word. Where "
+                   "there is no `id`, an index cannot use it.",
     .examples = examples,
     .flags = flags,
     .run = run,

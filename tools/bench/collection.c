@@ -18,7 +18,10 @@ typedef struct rng {
     uint64_t state;
 } rng;
 
-static rng rng_from(uint64_t x) { return (rng){x * 0x9e3779b97f4a7c15u + 0x1234567}; }
+static rng rng_from(uint64_t x)
+{
+    return (rng){x * 0x9e3779b97f4a7c15u + 0x1234567};
+}
 
 static uint64_t next(rng *r) /* splitmix64 */
 {
@@ -28,7 +31,10 @@ static uint64_t next(rng *r) /* splitmix64 */
     return z ^ z >> 31;
 }
 
-static double uniform(rng *r) { return ((double)(next(r) >> 11) + 0.5) / 9007199254740992.0; }
+static double uniform(rng *r)
+{
+    return ((double)(next(r) >> 11) + 0.5) / 9007199254740992.0;
+}
 
 static double normal(rng *r)
 {
@@ -81,8 +87,8 @@ typedef struct making {
     uint32_t *doc_lens;
     uint64_t *chunk_tokens;
     uint32_t n_sites;
-    uint32_t *sites;       /* [n_sites + 1] first documents */
-    uint8_t *site_topics;  /* [n_sites] */
+    uint32_t *sites;      /* [n_sites + 1] first documents */
+    uint8_t *site_topics; /* [n_sites] */
     term *terms;
     atomic_bool no_memory;
     gx_synth *s;
@@ -299,7 +305,10 @@ static bool make_queries(making *m, rng *r, gx_synth *s)
 
 /* ---- all of it in one piece of memory, as in a file ---- */
 
-static uint64_t aligned(uint64_t x) { return (x + GX_ALIGN - 1) & ~(uint64_t)(GX_ALIGN - 1); }
+static uint64_t aligned(uint64_t x)
+{
+    return (x + GX_ALIGN - 1) & ~(uint64_t)(GX_ALIGN - 1);
+}
 
 static void copy_term(void *arg, uint32_t i)
 {
@@ -311,7 +320,8 @@ static void copy_term(void *arg, uint32_t i)
     memcpy((uint32_t *)ix->heads + at, t->heads, bytes);
     memcpy((uint32_t *)ix->docid_ends + at, t->docid_ends, bytes);
     memcpy((uint32_t *)ix->tf_ends + at, t->tf_ends, bytes);
-    memcpy((uint32_t *)ix->payload + ((uint64_t)e->payload_hi << 32 | e->payload_lo), t->words, t->n_words * sizeof(uint32_t));
+    memcpy((uint32_t *)ix->payload + ((uint64_t)e->payload_hi << 32 | e->payload_lo), t->words,
+           t->n_words * sizeof(uint32_t));
 }
 
 static bool assemble(making *m, uint32_t threads)
@@ -327,7 +337,7 @@ static bool assemble(making *m, uint32_t threads)
     }
     uint64_t at[8], n = 0;
     const uint64_t bytes[] = {sizeof(gx_header), n_terms * sizeof(gx_list_entry), ix->n_blocks * 4, ix->n_blocks * 4,
-                              ix->n_blocks * 4, words * 4 + GX_READ_SLACK, n_docs * 4ull};
+                              ix->n_blocks * 4,  words * 4 + GX_READ_SLACK,       n_docs * 4ull};
     for (int i = 0; i < 7; ++i) {
         at[i] = n;
         n = aligned(n + bytes[i]);
@@ -405,7 +415,8 @@ static gx_status finish(making *m, bool ok, gx_synth **out, gx_error *err)
     free(m->site_topics);
     if (!ok) {
         gx_synth_close(m->s);
-        return gx_fail(err, GX_ENOMEM, "no memory for a collection of %u documents and %u terms", m->opt.n_docs, m->opt.n_terms);
+        return gx_fail(err, GX_ENOMEM, "no memory for a collection of %u documents and %u terms", m->opt.n_docs,
+                       m->opt.n_terms);
     }
     *out = m->s;
     return GX_OK;
@@ -421,8 +432,9 @@ gx_status gx_synth_open(gx_synth **out, const gx_synth_options *opt, gx_error *e
 {
     *out = NULL;
     if (opt->n_docs < 1000 || opt->n_terms < 64 || !(opt->density > 0) || !opt->codec || opt->codec->param)
-        return gx_fail(err, GX_EUSAGE, "a generated collection needs at least 1,000 documents, 64 terms, a density above 0 and a "
-                                       "codec without parameter");
+        return gx_fail(err, GX_EUSAGE,
+                       "a generated collection needs at least 1,000 documents, 64 terms, a density "
+                       "above 0 and a codec without parameter");
     const uint32_t threads = threads_of(opt);
     making m = {.opt = *opt, .s = calloc(1, sizeof *m.s)};
     rng r = rng_from(opt->seed + 99);
@@ -432,8 +444,8 @@ gx_status gx_synth_open(gx_synth **out, const gx_synth_options *opt, gx_error *e
     return finish(&m, ok && !m.no_memory && make_queries(&m, &r, m.s) && assemble(&m, threads), out, err);
 }
 
-gx_status gx_synth_open_lists(gx_synth **out, const gx_synth_options *opt, const uint32_t *const *docids, const uint32_t *dfs,
-                              gx_error *err)
+gx_status gx_synth_open_lists(gx_synth **out, const gx_synth_options *opt, const uint32_t *const *docids,
+                              const uint32_t *dfs, gx_error *err)
 {
     *out = NULL;
     if (opt->n_docs == 0 || opt->n_terms == 0 || !opt->codec || opt->codec->param)

@@ -32,7 +32,8 @@ static const char *cpu_name(char name[128])
 void bench_print_machine(uint64_t seed)
 {
     char name[128];
-    printf("gpuidx %s; %s, %s; seed %llu\n", gx_version(), cpu_name(name), gx_simd_best()->title, (unsigned long long)seed);
+    printf("gpuidx %s; %s, %s; seed %llu\n", gx_version(), cpu_name(name), gx_simd_best()->title,
+           (unsigned long long)seed);
 }
 
 void bench_put_machine(json_t *report, uint64_t seed)
@@ -44,7 +45,10 @@ void bench_put_machine(json_t *report, uint64_t seed)
     json_object_set_new(report, "seed", json_integer((json_int_t)seed));
 }
 
-json_t *bench_json(double x) { return x > 0 ? json_real(x) : json_null(); }
+json_t *bench_json(double x)
+{
+    return x > 0 ? json_real(x) : json_null();
+}
 
 int bench_print_json(json_t *report)
 {

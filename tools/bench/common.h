@@ -1,4 +1,5 @@
-/* common.h: what both benchmarks' reports begin with, the machine; and the folder of their plots. */
+/* common.h: what both benchmarks' reports begin with, the machine; and the folder of their plots.
+ * */
 #ifndef GX_TOOLS_BENCH_COMMON_H
 #define GX_TOOLS_BENCH_COMMON_H
 
@@ -13,13 +14,14 @@ void bench_put_machine(json_t *report, uint64_t seed);
 
 /* A number, or null where nothing was measured: 0. */
 json_t *bench_json(double x);
-/* The report to stdout, which then is no more; NULL: there was no memory for it. 0, or the exit code. */
+/* The report to stdout, which then is no more; NULL: there was no memory for it. 0, or the exit
+ * code. */
 int bench_print_json(json_t *report);
 
 /* The folder of plots: made where there is none, and written to; 0, or the exit code. */
 int bench_plot_dir(const char *dir);
-/* Have gnuplot draw by the script DIR/NAME.gp, which makes NAME.png and NAME.svg beside it. A warning where it cannot, or, once, where
- * there is no gnuplot; no empty image is left. */
+/* Have gnuplot draw by the script DIR/NAME.gp, which makes NAME.png and NAME.svg beside it. A
+ * warning where it cannot, or, once, where there is no gnuplot; no empty image is left. */
 void bench_draw(const char *dir, const char *name);
 
 #endif

@@ -1,4 +1,5 @@
-/* generate.c: `gpuidx generate`: a collection of GOV2's shape at any size, for this engine and for others. */
+/* generate.c: `gpuidx generate`: a collection of GOV2's shape at any size, for this engine and for
+ * others. */
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
@@ -75,23 +76,27 @@ static int run(const cli_args *a)
 
 static const cli_flag flags[] = {
     {"output", 'o', CLI_TEXT, "BASE", NULL, "the files are `BASE.docs`, `BASE.freqs`, and so on, and `BASE.queries`"},
-    {"documents", 'n', CLI_COUNT, "N", "25205179", "make `N` documents, from 1,000 to 4,000,000,000", .min = 1000, .max = 4e9},
+    {"documents", 'n', CLI_COUNT, "N", "25205179", "make `N` documents, from 1,000 to 4,000,000,000", .min = 1000,
+     .max = 4e9},
     {"lists", 0, CLI_COUNT, "N", "800", "of `N` terms, from 64 to 1,000,000", .min = 64, .max = 1e6},
     {"queries", 0, CLI_COUNT, "N", "1024", "and `N` queries", .max = 1e8},
-    {"density", 0, CLI_NUMBER, "X", "1", "lists are `X` times as long as in GOV2's shape, from 0.001 to 3", .min = 1e-3, .max = 3},
+    {"density", 0, CLI_NUMBER, "X", "1", "lists are `X` times as long as in GOV2's shape, from 0.001 to 3", .min = 1e-3,
+     .max = 3},
     {"seed", 0, CLI_COUNT, "N", "1", "another number, another collection"},
-    {"threads", 'j', CLI_COUNT, "N", "0", "use `N` threads, 0: one a core; the collection is the same for any number", .max = 256},
+    {"threads", 'j', CLI_COUNT, "N", "0", "use `N` threads, 0: one a core; the collection is the same for any number",
+     .max = 256},
     {"force", 0, CLI_SWITCH, NULL, NULL, "replace files that exist"},
     {NULL},
 };
 
 static const cli_section sections[] = {
     {"Shape",
-     "Lengths of documents are lognormal, 910 words on average; documents come in sites of about 620, and a site has one of "
-     "16 topics. Lengths of lists are log-uniform: with 25,205,179 documents from 2,000 to 8 million, with others in "
-     "proportion. A term's docids cluster in the sites of its topic. Queries have 2 to 5 terms, half of them on one topic.\n\n"
-     "Terms and documents are called by their numbers, with zeros before them. The files are those of `gpuidx export`, so "
-     "that `gpuidx import` and PISA read the same postings; `BASE.queries` has a query a line."},
+     "Lengths of documents are lognormal, 910 words on average; documents come in sites of about 620, and a site has "
+     "one of 16 topics. Lengths of lists are log-uniform: with 25,205,179 documents from 2,000 to 8 million, with "
+     "others in proportion. A term's docids cluster in the sites of its topic. Queries have 2 to 5 terms, half of "
+     "them on one topic.\n\n"
+     "Terms and documents are called by their numbers, with zeros before them. The files are those of `gpuidx "
+     "export`, so that `gpuidx import` and PISA read the same postings; `BASE.queries` has a query a line."},
     {NULL},
 };
 
@@ -106,8 +111,8 @@ const cli_command cmd_generate = {
     .name = "generate",
     .summary = "make a collection of GOV2's shape, and queries, for benchmarks",
     .synopsis = "[OPTIONS] -o BASE",
-    .description = "Writes a collection of any size that is made by random numbers, for measurements that anyone can repeat, "
-                   "on this engine and on others.",
+    .description = "Writes a collection of any size that is made by random numbers, for measurements that anyone can "
+                   "repeat, on this engine and on others.",
     .sections = sections,
     .examples = examples,
     .flags = flags,

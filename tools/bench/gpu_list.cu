@@ -3,8 +3,8 @@
 #include <cstdlib>
 #include <vector>
 
-#include "tools/bench/gpu_list.h"
 #include "engine/status.h"
+#include "tools/bench/gpu_list.h"
 
 struct gx_gpu_list {
     gx_packed packed; /* device arrays */
@@ -20,11 +20,11 @@ gx_status failed(cudaError_t e, const char *what, gx_error *err)
     return gx_fail(err, none ? GX_ENOGPU : GX_ECUDA, "%s: %s", what, cudaGetErrorString(e));
 }
 
-#define TRY(call, what)                    \
-    do {                                   \
-        const cudaError_t e_ = (call);     \
-        if (e_ != cudaSuccess)             \
-            return failed(e_, what, err);  \
+#define TRY(call, what)                                                                                                \
+    do {                                                                                                               \
+        const cudaError_t e_ = (call);                                                                                 \
+        if (e_ != cudaSuccess)                                                                                         \
+            return failed(e_, what, err);                                                                              \
     } while (0)
 
 gx_status fill(gx_gpu_list *l, const gx_packed *list, gx_error *err)
@@ -39,21 +39,27 @@ gx_status fill(gx_gpu_list *l, const gx_packed *list, gx_error *err)
     TRY(cudaMalloc(&l->out, std::max<uint64_t>(list->n, 1) * 4), "no GPU memory for what is decoded");
     TRY(cudaMalloc(&l->sums, GX_N_SUMS * 4), "no GPU memory for what is decoded");
     TRY(cudaMemset((void *)(l->packed.words + l->n_words), 0xa5, GX_READ_SLACK), "cannot fill GPU memory");
-    TRY(cudaMemcpy((void *)l->packed.words, list->words, l->n_words * 4, cudaMemcpyHostToDevice), "cannot copy a list to the GPU");
-    TRY(cudaMemcpy((void *)l->packed.ends, list->ends, n_blocks * 4, cudaMemcpyHostToDevice), "cannot copy a list to the GPU");
+    TRY(cudaMemcpy((void *)l->packed.words, list->words, l->n_words * 4, cudaMemcpyHostToDevice),
+        "cannot copy a list to the GPU");
+    TRY(cudaMemcpy((void *)l->packed.ends, list->ends, n_blocks * 4, cudaMemcpyHostToDevice), "cannot copy a list to "
+                                                                                              "the GPU");
     if (list->heads) {
         TRY(cudaMalloc((void **)&l->packed.heads, n_blocks * 4 + 4), "no GPU memory for a list");
-        TRY(cudaMemcpy((void *)l->packed.heads, list->heads, n_blocks * 4, cudaMemcpyHostToDevice), "cannot copy a list to the GPU");
+        TRY(cudaMemcpy((void *)l->packed.heads, list->heads, n_blocks * 4, cudaMemcpyHostToDevice),
+            "cannot copy a list to the GPU");
     }
     if (list->params) {
         TRY(cudaMalloc((void **)&l->packed.params, n_blocks + 4), "no GPU memory for a list");
-        TRY(cudaMemcpy((void *)l->packed.params, list->params, n_blocks, cudaMemcpyHostToDevice), "cannot copy a list to the GPU");
+        TRY(cudaMemcpy((void *)l->packed.params, list->params, n_blocks, cudaMemcpyHostToDevice),
+            "cannot copy a list to the GPU");
     }
     return GX_OK;
 }
 
-/* The median time of `run`, which launches kernels; `before` is launched before each and not timed. */
-template <class BEFORE, class RUN> gx_status median_time(uint32_t repeat, double *seconds, gx_error *err, BEFORE before, RUN run)
+/* The median time of `run`, which launches kernels; `before` is launched before each and not timed.
+ * */
+template <class BEFORE, class RUN>
+gx_status median_time(uint32_t repeat, double *seconds, gx_error *err, BEFORE before, RUN run)
 {
     std::vector<float> times;
     cudaEvent_t begin = NULL, end = NULL;
@@ -85,7 +91,8 @@ template <class BEFORE, class RUN> gx_status median_time(uint32_t repeat, double
     return st;
 }
 
-/* Each thread of a tile of 1,024 x 16 bytes reads or writes its share: `reads` and `writes` such rows a tile. */
+/* Each thread of a tile of 1,024 x 16 bytes reads or writes its share: `reads` and `writes` such
+ * rows a tile. */
 __global__ void __launch_bounds__(256) move(const uint4 *from, uint4 *to, uint32_t reads, uint32_t writes)
 {
     const uint64_t tile = blockIdx.x;
@@ -184,7 +191,8 @@ gx_status gx_gpu_list_at(gx_gpu_list *l, uint32_t *out, gx_error *err)
     return GX_OK;
 }
 
-gx_status gx_gpu_list_time(gx_gpu_list *l, gx_form form, bool fused, bool cold, uint32_t repeat, double *seconds, gx_error *err)
+gx_status gx_gpu_list_time(gx_gpu_list *l, gx_form form, bool fused, bool cold, uint32_t repeat, double *seconds,
+                           gx_error *err)
 {
     int device = 0, l2 = 0;
     void *flush = NULL; /* larger than the L2 cache */
@@ -203,14 +211,16 @@ gx_status gx_gpu_list_time(gx_gpu_list *l, gx_form form, bool fused, bool cold, 
                 wait_a_while<<<1, 1>>>(30000);
         };
         return median_time(repeat, seconds, err, before, [&]() -> gx_status {
-            return fused ? gx_sum_list_cuda(&l->packed, form, l->sums, NULL, err) : gx_decode_list_cuda(&l->packed, form, l->out, NULL, err);
+            return fused ? gx_sum_list_cuda(&l->packed, form, l->sums, NULL, err)
+                         : gx_decode_list_cuda(&l->packed, form, l->out, NULL, err);
         });
     }();
     cudaFree(flush);
     return st;
 }
 
-gx_status gx_gpu_memory_speed(uint64_t read_bytes, uint64_t write_bytes, uint32_t repeat, double *bytes_a_second, gx_error *err)
+gx_status gx_gpu_memory_speed(uint64_t read_bytes, uint64_t write_bytes, uint32_t repeat, double *bytes_a_second,
+                              gx_error *err)
 {
     uint4 *from = NULL, *to = NULL;
     /* rows of 4 KiB in the ratio of the two, about eight a thread block */
@@ -222,11 +232,13 @@ gx_status gx_gpu_memory_speed(uint64_t read_bytes, uint64_t write_bytes, uint32_
         TRY(cudaMalloc(&to, (uint64_t)tiles * writes * 4096 + 4096), "no GPU memory");
         TRY(cudaMemset(from, 0x31, (uint64_t)tiles * reads * 4096), "cannot fill GPU memory");
         double seconds = 0;
-        const gx_status timed = median_time(repeat, &seconds, err, [] {}, [&]() -> gx_status {
-            move<<<tiles, 256>>>(from, to, reads, writes);
-            TRY(cudaGetLastError(), "the GPU refused to run");
-            return GX_OK;
-        });
+        const gx_status timed = median_time(
+            repeat, &seconds, err, [] {},
+            [&]() -> gx_status {
+                move<<<tiles, 256>>>(from, to, reads, writes);
+                TRY(cudaGetLastError(), "the GPU refused to run");
+                return GX_OK;
+            });
         if (timed == GX_OK)
             *bytes_a_second = (double)tiles * 8 * 4096 / seconds;
         return timed;

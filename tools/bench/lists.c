@@ -13,8 +13,8 @@
 /* ---- the lists of a log, query after query ---- */
 
 typedef struct asked {
-    uint32_t *terms;    /* of all queries */
-    uint64_t *begins;   /* [n_queries + 1] where each query's begin */
+    uint32_t *terms;  /* of all queries */
+    uint64_t *begins; /* [n_queries + 1] where each query's begin */
     uint64_t n_terms, max_terms, n_queries, max_queries;
 } asked;
 
@@ -72,7 +72,8 @@ static uint64_t next_random(uint64_t *state) /* splitmix64 */
     return z ^ z >> 31;
 }
 
-/* The terms of n of the queries, drawn at random; all if n is 0. *n_terms of them; NULL: no memory. */
+/* The terms of n of the queries, drawn at random; all if n is 0. *n_terms of them; NULL: no memory.
+ * */
 static uint32_t *draw(const asked *a, uint32_t *n, uint32_t seed, uint64_t *n_terms)
 {
     uint64_t state = seed;
@@ -97,7 +98,8 @@ static uint32_t *draw(const asked *a, uint32_t *n, uint32_t seed, uint64_t *n_te
     return terms;
 }
 
-static uint32_t *draw_from_log(const gx_index *ix, const char *log, uint32_t *n, uint32_t seed, uint64_t *n_terms, gx_error *err)
+static uint32_t *draw_from_log(const gx_index *ix, const char *log, uint32_t *n, uint32_t seed, uint64_t *n_terms,
+                               gx_error *err)
 {
     asked a = {0};
     uint32_t *terms = NULL;
@@ -160,7 +162,9 @@ static gx_status decode_all(bench_lists *out, const gx_index *ix, uint32_t *orde
     out->docid_values = malloc(n_integers * 4 + 4);
     out->tf_values = malloc(n_integers * 4 + 4);
     if (n_decoded > MOST_INTEGERS) {
-        st = gx_fail(err, GX_EUSAGE, "%llu postings are too many to be decoded in one go; draw fewer queries, by --sample",
+        st = gx_fail(err, GX_EUSAGE,
+                     "%llu postings are too many to be decoded in one go; draw fewer queries, by "
+                     "--sample",
                      (unsigned long long)n_decoded);
     } else if (number && out->begins && out->docid_values && out->tf_values) {
         uint32_t made = 0;
@@ -172,7 +176,7 @@ static gx_status decode_all(bench_lists *out, const gx_index *ix, uint32_t *orde
                 continue;
             decode(ix, term, out->docid_values + out->begins[made], out->tf_values + out->begins[made]);
             out->begins[made + 1] = out->begins[made] + ix->lists[term].df;
-            made++;
+            ++made;
         }
         out->docids = (gx_bench_lists){out->docid_values, out->begins, n_lists, order, n, true};
         out->tfs = (gx_bench_lists){out->tf_values, out->begins, n_lists, order, n, false};
@@ -184,8 +188,8 @@ static gx_status decode_all(bench_lists *out, const gx_index *ix, uint32_t *orde
     return st;
 }
 
-gx_status bench_lists_read(bench_lists *out, const char *index, const char *log, uint32_t n_queries, uint32_t seed, uint32_t min_df,
-                           gx_error *err)
+gx_status bench_lists_read(bench_lists *out, const char *index, const char *log, uint32_t n_queries, uint32_t seed,
+                           uint32_t min_df, gx_error *err)
 {
     const gx_index_options opt = GX_INDEX_OPTIONS;
     gx_index *ix;
@@ -201,7 +205,8 @@ gx_status bench_lists_read(bench_lists *out, const char *index, const char *log,
     if (!out->order)
         st = err->status;
     else if (n == 0 && log)
-        st = gx_fail(err, GX_EUSAGE, "no list is to be measured: no term of the queries drawn from %s is in %s", log, index);
+        st = gx_fail(err, GX_EUSAGE, "no list is to be measured: no term of the queries drawn from %s is in %s", log,
+                     index);
     else if (n == 0)
         st = gx_fail(err, GX_EUSAGE, "no list is to be measured: %s has none of %u postings or more", index, min_df);
     else

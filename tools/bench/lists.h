@@ -11,11 +11,11 @@ typedef struct bench_lists {
     uint32_t n_queries; /* those whose terms' lists they are; 0: all lists */
 } bench_lists;
 
-/* The lists of the terms of n_queries queries of the log, drawn at random (0, or more than there are: of all), each as often as
- * queries have the term. log NULL: all lists of at least min_df postings, each once. GX_EUSAGE: none, or too many;
- * GX_EINPUT: the log has no query. */
-gx_status bench_lists_read(bench_lists *out, const char *index, const char *log, uint32_t n_queries, uint32_t seed, uint32_t min_df,
-                           gx_error *err);
+/* The lists of the terms of n_queries queries of the log, drawn at random (0, or more than there
+ * are: of all), each as often as queries have the term. log NULL: all lists of at least min_df
+ * postings, each once. GX_EUSAGE: none, or too many; GX_EINPUT: the log has no query. */
+gx_status bench_lists_read(bench_lists *out, const char *index, const char *log, uint32_t n_queries, uint32_t seed,
+                           uint32_t min_df, gx_error *err);
 void bench_lists_free(bench_lists *l);
 
 #endif

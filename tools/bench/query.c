@@ -1,11 +1,12 @@
-/* bench_query.c: `gpuidx bench query`: engines and algorithms on an index and a log, compared and timed. */
+/* bench_query.c: `gpuidx bench query`: engines and algorithms on an index and a log, compared and
+ * timed. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/bench/gpu_list.h"
 #include "query/eval/query_log.h"
 #include "tools/bench/common.h"
+#include "tools/bench/gpu_list.h"
 #include "tools/bench/query_report.h"
 #include "tools/search_flags.h"
 
@@ -41,7 +42,7 @@ static int read_words(const cli_args *a, const char *flag, const char *all, int 
         bool known = false;
         if (i < 0)
             return cli_usage(a, "--%s: there is no %s; it is %s, or several with commas", flag, word, all);
-        for (uint32_t k = 0; k < *n; k++)
+        for (uint32_t k = 0; k < *n; ++k)
             known |= out[k] == i;
         if (known)
             continue;
@@ -63,7 +64,7 @@ static int read_numbers(const cli_args *a, const char *flag, uint32_t *out, uint
         if (!cli_read_number(&form, word, &unused, &value, why, sizeof why))
             return cli_usage(a, "--%s: %s: %s", flag, word, why);
         bool known = false;
-        for (uint32_t k = 0; k < *n; k++)
+        for (uint32_t k = 0; k < *n; ++k)
             known |= out[k] == value;
         if (known)
             continue;
@@ -80,13 +81,14 @@ static int read_choices(const cli_args *a, choices *c)
     *c = (choices){0};
     if ((code = read_words(a, "op", CLI_OPS, words, 3, &c->n_ops)))
         return code;
-    for (uint32_t i = 0; i < c->n_ops; i++)
+    for (uint32_t i = 0; i < c->n_ops; ++i)
         c->ops[i] = (gx_op)words[i];
     if ((code = read_words(a, "algorithm", CLI_ALGORITHMS, words, GX_N_ALGORITHMS, &c->n_algorithms)))
         return code;
-    for (uint32_t i = 0; i < c->n_algorithms; i++)
+    for (uint32_t i = 0; i < c->n_algorithms; ++i)
         c->algorithms[i] = (gx_algorithm)words[i];
-    if ((code = read_numbers(a, "top", c->ks, &c->n_ks)) || (code = read_numbers(a, "batch", c->batches, &c->n_batches)))
+    if ((code = read_numbers(a, "top", c->ks, &c->n_ks)) ||
+        (code = read_numbers(a, "batch", c->batches, &c->n_batches)))
         return code;
     const uint64_t table = cli_given(a, "table") ? cli_count(a, "table") : 0;
     if (table && cli_given(a, "op"))
@@ -187,7 +189,7 @@ static int open_engine(query_bench *b, gx_engine_options options, gx_engine_kind
         cli_note("no GPU is measured: %s", err.text);
         return 0;
     }
-    b->n_engines++;
+    ++b->n_engines;
     return gx_session_open(&e->session, e->en, &err) ? cli_fail_error(&err) : 0;
 }
 
@@ -206,7 +208,7 @@ static int measure_memory(query_bench *b)
 {
     gx_error err = {0};
     gx_status st = GX_OK;
-    for (uint32_t i = 0; i < b->n_engines && st == GX_OK; i++) {
+    for (uint32_t i = 0; i < b->n_engines && st == GX_OK; ++i) {
         query_engine *e = &b->engines[i];
         if (gx_engine_get_kind(e->en) == GX_ENGINE_CPU)
             st = query_core_read_speed(&e->read_speed, &err);
@@ -236,22 +238,22 @@ static int measure(query_bench *b, const cli_args *a, const choices *c, uint32_t
     b->rows = calloc(b->max_rows, sizeof *b->rows);
     if (!b->rows)
         return cli_fail(GX_ENOMEM, "no memory for the report");
-    for (uint32_t o = 0; o < c->n_ops; o++) {
-        for (uint32_t k = 0; k < c->n_ks; k++) {
+    for (uint32_t o = 0; o < c->n_ops; ++o) {
+        for (uint32_t k = 0; k < c->n_ks; ++k) {
             cli_note("%s, top %u", query_op_name(c->ops[o]), c->ks[k]);
             const int code = learn_pairs(b, a, c->ops[o], c->ks[k]);
             if (code)
                 return code;
             if (query_plan_all(b, c->ops[o], c->ks[k], &err))
                 return cli_fail_error(&err);
-            for (uint32_t e = 0; e < b->n_engines; e++) {
+            for (uint32_t e = 0; e < b->n_engines; ++e) {
                 const bool gpu = gx_engine_get_kind(b->engines[e].en) == GX_ENGINE_GPU;
-                for (uint32_t i = 0; i < c->n_algorithms; i++) {
-                    for (uint32_t batch = 0; batch < (gpu ? c->n_batches : 1); batch++) {
+                for (uint32_t i = 0; i < c->n_algorithms; ++i) {
+                    for (uint32_t batch = 0; batch < (gpu ? c->n_batches : 1); ++batch) {
                         if (query_measure(b, &b->engines[e], c->algorithms[i], recursion, gpu ? c->batches[batch] : 1,
                                           &b->rows[b->n_rows], &err))
                             return cli_fail_error(&err);
-                        b->n_rows++;
+                        ++b->n_rows;
                     }
                 }
             }
@@ -263,17 +265,18 @@ static int measure(query_bench *b, const cli_args *a, const choices *c, uint32_t
 static void close_bench(query_bench *b)
 {
     query_free_plans(b);
-    for (uint32_t e = 0; e < b->n_engines; e++) {
+    for (uint32_t e = 0; e < b->n_engines; ++e) {
         gx_session_close(b->engines[e].session);
         gx_engine_close(b->engines[e].en);
     }
-    for (uint32_t i = 0; b->texts && i < b->n; i++)
+    for (uint32_t i = 0; b->texts && i < b->n; ++i)
         free(b->texts[i].text);
     free(b->texts);
     free(b->rows);
 }
 
-/* Into b's rows what the same takes for as many queries of a collection so small that its lists have a block or a few. */
+/* Into b's rows what the same takes for as many queries of a collection so small that its lists
+ * have a block or a few. */
 static int measure_fixed(query_bench *b, const cli_args *a, const choices *c, uint32_t recursion)
 {
     gx_error err = {0};
@@ -290,7 +293,7 @@ static int measure_fixed(query_bench *b, const cli_args *a, const choices *c, ui
     int code = open_engines(&few, a);
     if (!code)
         code = measure(&few, a, c, recursion);
-    for (size_t i = 0; !code && i < b->n_rows && i < few.n_rows; i++)
+    for (size_t i = 0; !code && i < b->n_rows && i < few.n_rows; ++i)
         b->rows[i].fixed_seconds = few.rows[i].seconds;
     close_bench(&few);
     gx_synth_close(synth);
@@ -310,7 +313,7 @@ static int report(const query_bench *b, const cli_args *a, query_format format)
     else
         query_print_rows(b, format);
     uint32_t different = 0;
-    for (size_t i = 0; i < b->n_rows; i++)
+    for (size_t i = 0; i < b->n_rows; ++i)
         different += b->rows[i].different;
     if (!code && different)
         code = cli_fail(GX_EINTERNAL, "%u answers differ from the exhaustive ones", different);
@@ -344,12 +347,15 @@ static int draw_figure(const cli_args *a, query_format format)
         else
             cli_note("no GPU is measured: %s", err.text);
     }
-    return query_figure(ratios, gpu, (uint32_t)cli_count(a, "device"), (uint32_t)cli_count(a, "seed"), format, cli_text(a, "plot"));
+    return query_figure(ratios, gpu, (uint32_t)cli_count(a, "device"), (uint32_t)cli_count(a, "seed"), format,
+                        cli_text(a, "plot"));
 }
 
 static int run(const cli_args *a)
 {
-    query_bench b = {.runs = (uint32_t)cli_count(a, "runs"), .pairs = (uint32_t)cli_count(a, "pair-thresholds"), .seed = cli_count(a, "seed")};
+    query_bench b = {.runs = (uint32_t)cli_count(a, "runs"),
+                     .pairs = (uint32_t)cli_count(a, "pair-thresholds"),
+                     .seed = cli_count(a, "seed")};
     gx_index *ix = NULL;
     gx_synth *synth = NULL;
     choices c;
@@ -360,7 +366,8 @@ static int run(const cli_args *a)
     if (cli_given(a, "figure"))
         return draw_figure(a, format);
     if (a->argc != (cli_given(a, "documents") ? 0 : 2))
-        return cli_usage(a, "give an index and a query log, or --documents for a generated collection and none of them");
+        return cli_usage(a, "give an index and a query log, or --documents for a generated collection and none of "
+                            "them");
     if (cli_given(a, "plot") && (code = bench_plot_dir(cli_text(a, "plot"))) != 0)
         return code;
     code = open_queries(&b, a, &ix, &synth);
@@ -385,33 +392,49 @@ static int run(const cli_args *a)
 static const cli_flag flags[] = {
     {"op", 0, CLI_TEXT, "OP,..", "or,and,and-or", "operators"},
     {"top", 'k', CLI_TEXT, "N,..", "10,1000", "numbers of results"},
-    {"algorithm", 0, CLI_TEXT, "NAME,..", "auto,pmf,taat", "ways to the answer, as `gpuidx query --algorithm` has them"},
+    {"algorithm", 0, CLI_TEXT, "NAME,..", "auto,pmf,taat",
+     "ways to the answer, as `gpuidx query --algorithm` has "
+     "them"},
     {"recursion", 0, CLI_COUNT, "N", "3", "levels of splitting in Parallel Merge Find", .max = GX_MAX_RECURSION},
     {"batch", 0, CLI_TEXT, "N,..", "1,1024", "queries that a GPU is given at once; the CPU is given one"},
-    {"limit", 0, CLI_COUNT, "N", "1000", "the log's first `N` queries, or so many generated ones", .min = 1, .max = 1e8},
-    {"documents", 0, CLI_COUNT, "N", NULL, "a generated collection of `N` documents instead of an index and a log", .min = 1000, .max = 4e9},
+    {"limit", 0, CLI_COUNT, "N", "1000", "the log's first `N` queries, or so many generated ones", .min = 1,
+     .max = 1e8},
+    {"documents", 0, CLI_COUNT, "N", NULL, "a generated collection of `N` documents instead of an index and a log",
+     .min = 1000, .max = 4e9},
     {"seed", 0, CLI_COUNT, "N", "1", "another number, another collection, or other lists of --figure"},
     {"runs", 0, CLI_COUNT, "N", "3", "answer the queries so many times", .min = 1, .max = 1000},
-    {"table", 0, CLI_COUNT, "N", NULL, "Ding et al.'s Table 2 (time by operator) or 3 (shares of the steps), of `pmf` and of ours; with its own operators and the first number of results", .min = 2, .max = 3},
+    {"table", 0, CLI_COUNT, "N", NULL,
+     "Ding et al.'s Table 2 (time by operator) or 3 (shares of the steps), of "
+     "`pmf` and of ours; with its own operators and the first number of results",
+     .min = 2, .max = 3},
     {"figure", 0, CLI_CHOICE, "recursion|ratio", NULL,
-     "their Figure 6, intersection by levels of recursion, of lists of equal length; or of 200,000 integers with longer lists"},
+     "their Figure 6, intersection by levels of recursion, of lists of equal length; or of 200,000 integers with "
+     "longer lists"},
     {"format", 0, CLI_CHOICE, "table|json|csv", "table", "of the report; JSON has all that was measured"},
     {"plot", 0, CLI_TEXT, "DIR", NULL,
-     "also measure and draw throughput by batch size, latency by rate (open loop) and time by postings into `DIR`, as PNG and SVG (needs gnuplot)"},
-    {"engine", 0, CLI_CHOICE, CLI_ENGINES, "auto", "which to measure; `auto`: the CPU, and a GPU where one can be used"},
+     "also measure and draw throughput by batch size, latency by rate (open loop) and time by postings into `DIR`, "
+     "as PNG and SVG (needs gnuplot)"},
+    {"engine", 0, CLI_CHOICE, CLI_ENGINES, "auto",
+     "which to measure; `auto`: the CPU, and a GPU where one can be "
+     "used"},
     {"device", 0, CLI_COUNT, "N", "0", "the number of the GPU, as `gpuidx devices` lists them", .max = 1023},
     {"device-memory", 0, CLI_BYTES, "SIZE", "0", "the most GPU memory to use; 0: what is free"},
-    {"map-memory", 0, CLI_BYTES, "SIZE", NULL, "the most memory for tables derived from the index: the host's for the CPU engine, the GPU's on a GPU; 0: none; without it, no limit"},
+    {"map-memory", 0, CLI_BYTES, "SIZE", NULL,
+     "the most memory for tables derived from the index: the host's for "
+     "the CPU engine, the GPU's on a GPU; 0: none; without it, no limit"},
     CLI_LINGER_FLAG,
     CLI_PAIR_THRESHOLDS_FLAG,
-    {"check", 0, CLI_CHOICE, "structure|checksum|full", "checksum", "how much of the index is verified before it is used"},
+    {"check", 0, CLI_CHOICE, "structure|checksum|full", "checksum",
+     "how much of the index is verified before it is "
+     "used"},
     {NULL},
 };
 
 static const cli_section examples[] = {
     {"gpuidx bench query corpus.gx log.txt", "Every engine, operator and algorithm."},
     {"gpuidx bench query corpus.gx log.txt --op=or -k 10 --algorithm=auto --plot=plots", "One of them, and the plots."},
-    {"gpuidx bench query --documents=25205179 --limit=100 --table=2", "Ding et al.'s Table 2, on a collection of GOV2's size and shape."},
+    {"gpuidx bench query --documents=25205179 --limit=100 --table=2", "Ding et al.'s Table 2, on a collection of "
+                                                                      "GOV2's size and shape."},
     {"gpuidx bench query --figure=recursion", "Their Figure 6."},
     {NULL},
 };
@@ -420,17 +443,25 @@ const cli_command cmd_bench_query = {
     .name = "bench query",
     .summary = "measure engines and algorithms on a query log",
     .synopsis = "[OPTIONS] INDEX LOG\n[OPTIONS] --documents=N\n[OPTIONS] --figure=recursion|ratio",
-    .description = "Answers a log's queries by every engine, operator, number of results and algorithm, from plans, on one thread. All answers of "
-                   "all are compared with the exhaustive ones, docids and score bits, before they are timed; if any differs the program fails.\n\n"
-                   "Percentiles are of a batch's latency, that of 99 from 100 batches on and that of 99.9 from 1,000. `postings` and `blocks` are those of the queries' lists, all of which an exhaustive "
-                   "search reads; `decoded` are the blocks whose docids were; `KB read` is those blocks' payload, docids and term frequencies, at "
-                   "the mean size of a block of these lists; `touched` the postings of those blocks and those looked up one by one; and `memory` the share of what was read in what the memory gives, measured in the same run. A GPU counts "
-                   "nothing of these for a few queries alone. `fixed` is what as many queries take whose lists have a few postings, those of a generated collection of 1,000 documents, "
-                   "and `ps each` the time beyond that of a posting touched. Of a GPU also, a batch: the parts that it went in; how often the host waited for the GPU, which is "
-                   "once a part, for its end, where nothing is in the way; how often memory of the GPU was got or given back. `plan` is the time from text to plan, which is not in the latencies; the other times are the "
-                   "engine's own stages, and the steps of `pmf` and `taat`, on a GPU by its events.\n\n"
-                   "Plots: throughput by batch size; latency at a fixed rate of queries, whether or not earlier ones are answered, from when each "
-                   "was due, those that are due together in one batch; the time of each query alone by its postings.",
+    .description = "Answers a log's queries by every engine, operator, number of results and algorithm, from plans, "
+                   "on one thread. All answers of all are compared with the exhaustive ones, docids and score bits, "
+                   "before they are timed; if any differs the program fails.\n\n"
+                   "Percentiles are of a batch's latency, that of 99 from 100 batches on and that of 99.9 from "
+                   "1,000. `postings` and `blocks` are those of the queries' lists, all of which an exhaustive "
+                   "search reads; `decoded` are the blocks whose docids were; `KB read` is those blocks' payload, "
+                   "docids and term frequencies, at the mean size of a block of these lists; `touched` the postings "
+                   "of those blocks and those looked up one by one; and `memory` the share of what was read in what "
+                   "the memory gives, measured in the same run. A GPU counts nothing of these for a few queries "
+                   "alone. `fixed` is what as many queries take whose lists have a few postings, those of a "
+                   "generated collection of 1,000 documents, and `ps each` the time beyond that of a posting "
+                   "touched. Of a GPU also, a batch: the parts that it went in; how often the host waited for the "
+                   "GPU, which is once a part, for its end, where nothing is in the way; how often memory of the GPU "
+                   "was got or given back. `plan` is the time from text to plan, which is not in the latencies; the "
+                   "other times are the engine's own stages, and the steps of `pmf` and `taat`, on a GPU by its "
+                   "events.\n\n"
+                   "Plots: throughput by batch size; latency at a fixed rate of queries, whether or not earlier ones "
+                   "are answered, from when each was due, those that are due together in one batch; the time of each "
+                   "query alone by its postings.",
     .examples = examples,
     .flags = flags,
     .min_args = 0,

@@ -1,16 +1,17 @@
-/* query_figure.c: intersection of two lists by levels of recursion, as Ding et al. have it in Figure 6 and beside it: uncompressed
- * lists by Parallel Merge Find; and ours, which answers a query of the same two lists, compressed, for its ten best.
+/* query_figure.c: intersection of two lists by levels of recursion, as Ding et al. have it in
+ * Figure 6 and beside it: uncompressed lists by Parallel Merge Find; and ours, which answers a
+ * query of the same two lists, compressed, for its ten best.
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/bench/synthetic_lists.h"
 #include "engine/status.h"
 #include "query/ding2009/merge_find.h"
 #include "tools/bench/common.h"
-#include "tools/cli.h"
 #include "tools/bench/query_draw.h"
 #include "tools/bench/query_report.h"
+#include "tools/bench/synthetic_lists.h"
+#include "tools/cli.h"
 
 enum { LEVELS = GX_MAX_RECURSION + 1, MAX_POINTS = 8, TURNS = 7, CPU_TURNS = 3, DOCUMENTS = 1 << 25 };
 
@@ -27,8 +28,8 @@ typedef struct pair {
 static gx_status on_cpu(const pair *p, point *x, gx_error *err)
 {
     double times[CPU_TURNS];
-    for (uint32_t levels = 0; levels < LEVELS; levels++) {
-        for (int turn = 0; turn < CPU_TURNS; turn++) {
+    for (uint32_t levels = 0; levels < LEVELS; ++levels) {
+        for (int turn = 0; turn < CPU_TURNS; ++turn) {
             const double t0 = query_now();
             const uint32_t n = gx_intersect_cpu(p->a, x->n_a, p->b, x->n_b, levels, p->positions, p->out);
             times[turn] = query_now() - t0;
@@ -49,11 +50,14 @@ static gx_status on_gpu(const pair *p, uint32_t device, point *x, gx_error *err)
 #if GX_CUDA
     uint32_t *out = malloc((x->n_a + 1ull) * sizeof *out), n = 0;
     gx_status st = out ? GX_OK : gx_fail(err, GX_ENOMEM, "no memory for %u integers", x->n_a);
-    for (uint32_t levels = 0; levels < LEVELS && st == GX_OK; levels++) {
+    for (uint32_t levels = 0; levels < LEVELS && st == GX_OK; ++levels) {
         double seconds = 0;
         st = gx_intersect_cuda((int)device, p->a, x->n_a, p->b, x->n_b, levels, TURNS, out, &n, &seconds, err);
         if (st == GX_OK && (n != x->common || memcmp(out, p->out, n * sizeof *out) != 0))
-            st = gx_fail(err, GX_EINTERNAL, "on the GPU %u levels find %u docids in common, or others than the CPU's %u", levels, n, x->common);
+            st = gx_fail(err, GX_EINTERNAL,
+                         "on the GPU %u levels find %u docids in common, or others than the CPU's "
+                         "%u",
+                         levels, n, x->common);
         x->ns[1][levels] = seconds * 1e9 / x->n_a;
     }
     free(out);
@@ -99,7 +103,7 @@ static gx_status ours(const pair *p, bool gpu, uint32_t device, point *x, gx_err
         st = gx_session_run(session, &plan, 1, &hits, err);
     if (st == GX_OK && (hits.n != wanted.n || memcmp(keys, want, hits.n * sizeof *keys) != 0))
         st = gx_fail(err, GX_EINTERNAL, "Parallel Merge Find and the fast search find different documents");
-    for (int turn = 0; turn < TURNS && st == GX_OK; turn++) {
+    for (int turn = 0; turn < TURNS && st == GX_OK; ++turn) {
         const double t0 = query_now();
         st = gx_session_run(session, &plan, 1, &hits, err);
         times[turn] = query_now() - t0;
@@ -117,8 +121,10 @@ static gx_status ours(const pair *p, bool gpu, uint32_t device, point *x, gx_err
 
 static gx_status measure(bool gpu, uint32_t device, uint32_t seed, point *x, gx_error *err)
 {
-    pair p = {malloc((x->n_a + 64ull) * 4), malloc((x->n_b + 64ull) * 4), malloc((x->n_a + 64ull) * 4), malloc((x->n_a + 64ull) * 4)};
-    gx_status st = p.a && p.b && p.out && p.positions ? GX_OK : gx_fail(err, GX_ENOMEM, "no memory for lists of %u", x->n_b);
+    pair p = {malloc((x->n_a + 64ull) * 4), malloc((x->n_b + 64ull) * 4), malloc((x->n_a + 64ull) * 4),
+              malloc((x->n_a + 64ull) * 4)};
+    gx_status st =
+        p.a && p.b && p.out && p.positions ? GX_OK : gx_fail(err, GX_ENOMEM, "no memory for lists of %u", x->n_b);
     if (st == GX_OK)
         st = gx_synthetic_list(GX_UNIFORM, seed, x->n_a, DOCUMENTS, p.a, err);
     if (st == GX_OK)
@@ -127,7 +133,7 @@ static gx_status measure(bool gpu, uint32_t device, uint32_t seed, point *x, gx_
         st = on_cpu(&p, x, err);
     if (st == GX_OK && gpu)
         st = on_gpu(&p, device, x, err);
-    for (int on = 0; on <= gpu && st == GX_OK; on++)
+    for (int on = 0; on <= gpu && st == GX_OK; ++on)
         st = ours(&p, on, device, x, err);
     free(p.a);
     free(p.b);
@@ -139,15 +145,16 @@ static gx_status measure(bool gpu, uint32_t device, uint32_t seed, point *x, gx_
 static int print_json(const point *points, uint32_t n, bool gpu, bool ratios, uint32_t seed)
 {
     json_t *list = json_array();
-    for (uint32_t i = 0; i < n; i++) {
-        for (int on = 0; on <= gpu; on++) {
+    for (uint32_t i = 0; i < n; ++i) {
+        for (int on = 0; on <= gpu; ++on) {
             const point *x = &points[i];
             json_t *levels = json_array();
-            for (uint32_t level = 0; level < LEVELS; level++)
+            for (uint32_t level = 0; level < LEVELS; ++level)
                 json_array_append_new(levels, bench_json(x->ns[on][level]));
-            json_array_append_new(list, json_pack("{s:I, s:I, s:I, s:s, s:o, s:o}", "length", (json_int_t)x->n_a, "other_length",
-                                                  (json_int_t)x->n_b, "common", (json_int_t)x->common, "engine", on ? "gpu" : "cpu",
-                                                  "levels_ns", levels, "ours_ns", bench_json(x->ours[on])));
+            json_array_append_new(list, json_pack("{s:I, s:I, s:I, s:s, s:o, s:o}", "length", (json_int_t)x->n_a,
+                                                  "other_length", (json_int_t)x->n_b, "common", (json_int_t)x->common,
+                                                  "engine", on ? "gpu" : "cpu", "levels_ns", levels, "ours_ns",
+                                                  bench_json(x->ours[on])));
         }
     }
     json_t *root = json_pack("{s:i, s:s, s:o}", "schema", 2, "figure", ratios ? "ratio" : "recursion", "rows", list);
@@ -159,21 +166,22 @@ static void print(const point *points, uint32_t n, bool gpu, uint32_t seed, quer
 {
     if (format == QUERY_CSV) {
         printf("length,other_length,common,engine");
-        for (uint32_t levels = 0; levels < LEVELS; levels++)
+        for (uint32_t levels = 0; levels < LEVELS; ++levels)
             printf(",levels_%u_ns", levels);
         puts(",ours_ns");
     } else {
         bench_print_machine(seed);
         printf("ns an integer of the shorter list\n%10s %10s %10s %-4s", "length", "other", "common", "");
-        for (uint32_t levels = 0; levels < LEVELS; levels++)
+        for (uint32_t levels = 0; levels < LEVELS; ++levels)
             printf("  %u level%s", levels, levels == 1 ? " " : "s");
         puts("      ours");
     }
-    for (uint32_t i = 0; i < n; i++) {
-        for (int on = 0; on <= gpu; on++) {
+    for (uint32_t i = 0; i < n; ++i) {
+        for (int on = 0; on <= gpu; ++on) {
             const point *x = &points[i];
-            printf(format == QUERY_CSV ? "%u,%u,%u,%s" : "%10u %10u %10u %-4s", x->n_a, x->n_b, x->common, on ? "gpu" : "cpu");
-            for (uint32_t levels = 0; levels < LEVELS; levels++)
+            printf(format == QUERY_CSV ? "%u,%u,%u,%s" : "%10u %10u %10u %-4s", x->n_a, x->n_b, x->common,
+                   on ? "gpu" : "cpu");
+            for (uint32_t levels = 0; levels < LEVELS; ++levels)
                 printf(format == QUERY_CSV ? ",%.4f" : " %9.3f", x->ns[on][levels]);
             printf(format == QUERY_CSV ? ",%.4f\n" : " %9.3f\n", x->ours[on]);
         }
@@ -187,26 +195,29 @@ static int plot(const point *points, uint32_t n, bool gpu, bool ratios, const ch
     FILE *f = draw_begin(dir, name, &code);
     if (!f)
         return code;
-    fprintf(f, "set logscale xy\nset grid\nset key outside right\nset xlabel '%s'\nset ylabel 'ns an integer of the shorter list'\n",
+    fprintf(f,
+            "set logscale xy\nset grid\nset key outside right\nset xlabel '%s'\nset ylabel 'ns an integer of the "
+            "shorter list'\n",
             ratios ? "length of the longer list" : "length of either list");
-    for (int on = 0; on <= gpu; on++) {
+    for (int on = 0; on <= gpu; ++on) {
         fprintf(f, "$%s << END\n", on ? "gpu" : "cpu");
-        for (uint32_t i = 0; i < n; i++) {
+        for (uint32_t i = 0; i < n; ++i) {
             fprintf(f, "%u", points[i].n_b);
-            for (uint32_t levels = 0; levels < LEVELS; levels++)
+            for (uint32_t levels = 0; levels < LEVELS; ++levels)
                 fprintf(f, " %.5f", points[i].ns[on][levels]);
             fprintf(f, " %.5f\n", points[i].ours[on]);
         }
         fputs("END\n", f);
     }
-    for (int t = 0; t < DRAW_FORMATS; t++) {
+    for (int t = 0; t < DRAW_FORMATS; ++t) {
         draw_format(f, name, t);
-        for (int on = 0; on <= gpu; on++) {
+        for (int on = 0; on <= gpu; ++on) {
             const char *which = on ? "gpu" : "cpu";
-            for (uint32_t levels = 0; levels < LEVELS; levels++)
-                fprintf(f, "%s$%s using 1:%u with linespoints title '%s, %u levels'", on || levels ? ", " : "", which, levels + 2,
-                        on ? "GPU" : "one core", levels);
-            fprintf(f, ", $%s using 1:%d with linespoints lw 2 title '%s, ours'", which, LEVELS + 2, on ? "GPU" : "one core");
+            for (uint32_t levels = 0; levels < LEVELS; ++levels)
+                fprintf(f, "%s$%s using 1:%u with linespoints title '%s, %u levels'", on || levels ? ", " : "", which,
+                        levels + 2, on ? "GPU" : "one core", levels);
+            fprintf(f, ", $%s using 1:%d with linespoints lw 2 title '%s, ours'", which, LEVELS + 2,
+                    on ? "GPU" : "one core");
         }
         fputs("\nunset output\n", f);
     }
@@ -219,7 +230,7 @@ int query_figure(bool ratios, bool gpu, uint32_t device, uint32_t seed, query_fo
     gx_error err = {0};
     point points[MAX_POINTS] = {0};
     uint32_t n = 0;
-    for (; n < (ratios ? 7u : MAX_POINTS); n++) {
+    for (; n < (ratios ? 7u : MAX_POINTS); ++n) {
         points[n].n_a = ratios ? 200000 : lengths[n];
         points[n].n_b = ratios ? 200000u << n : lengths[n];
         cli_note("lists of %u and %u integers", points[n].n_a, points[n].n_b);

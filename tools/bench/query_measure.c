@@ -42,14 +42,14 @@ gx_status query_core_read_speed(double *bytes_a_second, gx_error *err)
     if (!memory)
         return gx_fail(err, GX_ENOMEM, "no memory to measure its speed");
     memset(memory, 1, n * sizeof *memory);
-    for (int turn = 0; turn < TURNS; turn++) {
+    for (int turn = 0; turn < TURNS; ++turn) {
         const double t0 = query_now();
-        for (size_t i = 0; i < n; i++)
+        for (size_t i = 0; i < n; ++i)
             sum += memory[i];
         times[turn] = query_now() - t0;
     }
     query_sort(times, TURNS);
-    *bytes_a_second = sum ? (double)(n * sizeof *memory) /  times[TURNS / 2] : 0; /* the sum is used, so it is made */
+    *bytes_a_second = sum ? (double)(n * sizeof *memory) / times[TURNS / 2] : 0; /* the sum is used, so it is made */
     free(memory);
     return GX_OK;
 }
@@ -58,7 +58,7 @@ gx_status query_core_read_speed(double *bytes_a_second, gx_error *err)
 
 void query_free_plans(query_bench *b)
 {
-    for (uint32_t i = 0; b->plans && i < b->n; i++)
+    for (uint32_t i = 0; b->plans && i < b->n; ++i)
         gx_plan_free(&b->plans[i]);
     free(b->plans);
     free(b->hits);
@@ -88,11 +88,12 @@ gx_status query_plan_all(query_bench *b, gx_op op, uint32_t k, gx_error *err)
     if (!b->plans || !b->hits || !b->want || !b->keys || !b->want_keys)
         return gx_fail(err, GX_ENOMEM, "no memory for %u queries of %u results", b->n, k);
     const double t0 = query_now();
-    for (uint32_t i = 0; i < b->n && st == GX_OK; i++) {
+    for (uint32_t i = 0; i < b->n && st == GX_OK; ++i) {
         if (b->texts)
             st = gx_plan_make(&b->plans[i], b->ix, b->texts[i].text, b->texts[i].len, &opt, err);
         else
-            st = gx_plan_make_ids(&b->plans[i], b->ix, b->synth->queries[i].terms, NULL, b->synth->queries[i].n, &opt, err);
+            st = gx_plan_make_ids(&b->plans[i], b->ix, b->synth->queries[i].terms, NULL, b->synth->queries[i].n, &opt,
+                                  err);
         if (st == GX_OK)
             gx_engine_raise(b->engines[b->n_engines - 1].en, &b->plans[i]);
         b->plans[i].prune = false;
@@ -118,13 +119,15 @@ gx_status query_run(query_bench *b, const query_engine *e, uint32_t i, uint32_t 
 static uint32_t count_different(const query_bench *b)
 {
     uint32_t n = 0;
-    for (uint32_t i = 0; i < b->n; i++)
-        n += b->hits[i].n != b->want[i].n || memcmp(b->hits[i].keys, b->want[i].keys, b->hits[i].n * sizeof *b->keys) != 0;
+    for (uint32_t i = 0; i < b->n; ++i)
+        n += b->hits[i].n != b->want[i].n ||
+             memcmp(b->hits[i].keys, b->want[i].keys, b->hits[i].n * sizeof *b->keys) != 0;
     return n;
 }
 
 /* All queries in batches; latencies[calls] of each. */
-static gx_status run_all(query_bench *b, const query_engine *e, uint32_t batch, double *latencies, double *seconds, gx_error *err)
+static gx_status run_all(query_bench *b, const query_engine *e, uint32_t batch, double *latencies, double *seconds,
+                         gx_error *err)
 {
     gx_status st = GX_OK;
     *seconds = 0;
@@ -146,9 +149,9 @@ static void subtract(gx_work *w, const gx_work *before)
     w->parts -= before->parts;
     w->waits -= before->waits;
     w->allocations -= before->allocations;
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 4; ++i)
         w->seconds[i] -= before->seconds[i];
-    for (int i = 0; i < GX_N_STEPS; i++)
+    for (int i = 0; i < GX_N_STEPS; ++i)
         w->steps[i] -= before->steps[i];
 }
 
@@ -156,8 +159,8 @@ static void subtract(gx_work *w, const gx_work *before)
 static double mean_block_bytes(const query_bench *b)
 {
     double words = 0, blocks = 0;
-    for (uint32_t i = 0; i < b->n; i++) {
-        for (uint32_t t = 0; t < b->plans[i].n_terms; t++) {
+    for (uint32_t i = 0; i < b->n; ++i) {
+        for (uint32_t t = 0; t < b->plans[i].n_terms; ++t) {
             const gx_list l = gx_index_list(b->ix, b->plans[i].terms[t].list);
             words += l.tf_ends[l.n_blocks - 1];
             blocks += l.n_blocks;
@@ -166,16 +169,22 @@ static double mean_block_bytes(const query_bench *b)
     return blocks > 0 ? 4 * words / blocks : 0;
 }
 
-gx_status query_measure(query_bench *b, const query_engine *e, gx_algorithm algorithm, uint32_t recursion, uint32_t batch,
-                        query_row *row, gx_error *err)
+gx_status query_measure(query_bench *b, const query_engine *e, gx_algorithm algorithm, uint32_t recursion,
+                        uint32_t batch, query_row *row, gx_error *err)
 {
     batch = batch < b->n ? batch : b->n;
     const uint32_t calls = (b->n + batch - 1) / batch;
-    double *latencies = malloc((size_t)calls * b->runs * sizeof *latencies), *times = malloc(b->runs * sizeof *times), unused;
+    double *latencies = malloc((size_t)calls * b->runs * sizeof *latencies), *times = malloc(b->runs * sizeof *times),
+           unused;
     gx_status st = latencies && times ? GX_OK : gx_fail(err, GX_ENOMEM, "no memory for %u latencies", calls);
-    *row = (query_row){.engine = e, .op = b->op, .k = b->k, .batch = batch, .algorithm = algorithm, .recursion = recursion,
+    *row = (query_row){.engine = e,
+                       .op = b->op,
+                       .k = b->k,
+                       .batch = batch,
+                       .algorithm = algorithm,
+                       .recursion = recursion,
                        .plan_seconds = b->plan_seconds};
-    for (uint32_t i = 0; i < b->n; i++) {
+    for (uint32_t i = 0; i < b->n; ++i) {
         b->plans[i].prune = true;
         b->plans[i].algorithm = algorithm;
         b->plans[i].recursion = recursion;
@@ -184,7 +193,7 @@ gx_status query_measure(query_bench *b, const query_engine *e, gx_algorithm algo
     if (st == GX_OK)
         st = run_all(b, e, batch, latencies, &unused, err);
     row->different = count_different(b);
-    for (uint32_t r = 0; r < b->runs && st == GX_OK; r++) {
+    for (uint32_t r = 0; r < b->runs && st == GX_OK; ++r) {
         const gx_work before = *gx_session_work(e->session);
         st = run_all(b, e, batch, latencies + (size_t)r * calls, &times[r], err);
         row->work = *gx_session_work(e->session);
@@ -193,25 +202,26 @@ gx_status query_measure(query_bench *b, const query_engine *e, gx_algorithm algo
     if (st == GX_OK) {
         query_sort(times, b->runs);
         row->seconds = times[b->runs / 2];
-        for (uint32_t i = 0; i < calls * b->runs; i++)
+        for (uint32_t i = 0; i < calls * b->runs; ++i)
             row->mean += latencies[i] / (calls * b->runs);
         query_sort(latencies, calls * b->runs);
         row->n_latencies = calls * b->runs;
-        for (int i = 0; i < QUERY_PERCENTILES; i++) {
+        for (int i = 0; i < QUERY_PERCENTILES; ++i) {
             if (row->n_latencies >= query_percentile_samples[i])
                 row->percentiles[i] = query_quantile(latencies, row->n_latencies, query_percentiles[i] / 100);
         }
         row->bytes = (double)row->work.blocks_decoded * mean_block_bytes(b);
         if (row->work.blocks_decoded)
-            row->touched = (double)row->work.blocks_decoded * (double)row->work.postings / (double)row->work.blocks + (double)row->work.lookups;
+            row->touched = (double)row->work.blocks_decoded * (double)row->work.postings / (double)row->work.blocks +
+                           (double)row->work.lookups;
     }
     free(latencies);
     free(times);
     return st;
 }
 
-gx_status query_offer(query_bench *b, const query_engine *e, double rate, double seconds, uint32_t max_batch, double *latencies,
-                      uint32_t max, uint32_t *n, gx_error *err)
+gx_status query_offer(query_bench *b, const query_engine *e, double rate, double seconds, uint32_t max_batch,
+                      double *latencies, uint32_t max, uint32_t *n, gx_error *err)
 {
     const double offered = rate * seconds;
     const uint32_t total = offered < max ? (uint32_t)offered : max;
@@ -228,7 +238,7 @@ gx_status query_offer(query_bench *b, const query_engine *e, double rate, double
         m = m < b->n - at ? m : b->n - at;
         st = query_run(b, e, at, m, &unused, err);
         now = query_now() - begin;
-        for (uint32_t i = 0; i < m; i++)
+        for (uint32_t i = 0; i < m; ++i)
             latencies[next + i] = now - (next + i) / rate;
         next += m;
         at = (at + m) % b->n;

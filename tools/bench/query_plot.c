@@ -1,12 +1,13 @@
-/* query_plot.c: throughput against batch size, latency against rate, time against postings: measured, and drawn by gnuplot. */
+/* query_plot.c: throughput against batch size, latency against rate, time against postings:
+ * measured, and drawn by gnuplot. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine/status.h"
 #include "tools/bench/common.h"
-#include "tools/cli.h"
 #include "tools/bench/query_draw.h"
 #include "tools/bench/query_report.h"
+#include "tools/cli.h"
 
 enum { MAX_PATH = 4096, MAX_BATCH = 4096, MAX_OFFERED = 1 << 20, MAX_BATCHES = 8, N_RATES = 8 };
 
@@ -23,7 +24,8 @@ FILE *draw_begin(const char *dir, const char *name, int *exit_code)
 
 void draw_format(FILE *f, const char *name, int format)
 {
-    static const char *const terminals[DRAW_FORMATS][2] = {{"pngcairo size 1100,700", "png"}, {"svg size 1100,700", "svg"}};
+    static const char *const terminals[DRAW_FORMATS][2] = {{"pngcairo size 1100,700", "png"},
+                                                           {"svg size 1100,700", "svg"}};
     fprintf(f, "set terminal %s\nset output '%s.%s'\nplot ", terminals[format][0], name, terminals[format][1]);
 }
 
@@ -40,23 +42,26 @@ int draw_end(FILE *f, const char *dir, const char *name)
 /* ---- throughput against batch size ---- */
 
 /* Block numbers of the script's data: engine, operator. */
-static void open_series(FILE *f, uint32_t e, uint32_t o) { fprintf(f, "$s%u_%u << END\n", e, o); }
-
-static void draw_series(FILE *f, const query_bench *b, const gx_op *ops, uint32_t n_ops, const char *columns, const char *style,
-                        const char *words)
+static void open_series(FILE *f, uint32_t e, uint32_t o)
 {
-    for (uint32_t e = 0; e < b->n_engines; e++)
-        for (uint32_t o = 0; o < n_ops; o++)
-            fprintf(f, "%s$s%u_%u using %s with %s title '%s %s%s'", e || o ? ", " : "", e, o, columns, style, b->engines[e].name,
-                    query_op_name(ops[o]), words);
+    fprintf(f, "$s%u_%u << END\n", e, o);
+}
+
+static void draw_series(FILE *f, const query_bench *b, const gx_op *ops, uint32_t n_ops, const char *columns,
+                        const char *style, const char *words)
+{
+    for (uint32_t e = 0; e < b->n_engines; ++e)
+        for (uint32_t o = 0; o < n_ops; ++o)
+            fprintf(f, "%s$s%u_%u using %s with %s title '%s %s%s'", e || o ? ", " : "", e, o, columns, style,
+                    b->engines[e].name, query_op_name(ops[o]), words);
 }
 
 static gx_status batch_series(query_bench *b, FILE *f, const gx_op *ops, uint32_t n_ops, uint32_t k, gx_error *err)
 {
     gx_status st = GX_OK;
-    for (uint32_t o = 0; o < n_ops && st == GX_OK; o++) {
+    for (uint32_t o = 0; o < n_ops && st == GX_OK; ++o) {
         st = query_plan_all(b, ops[o], k, err);
-        for (uint32_t e = 0; e < b->n_engines && st == GX_OK; e++) {
+        for (uint32_t e = 0; e < b->n_engines && st == GX_OK; ++e) {
             open_series(f, e, o);
             for (uint32_t batch = 1; batch <= MAX_BATCH && st == GX_OK; batch *= 4) {
                 query_row row;
@@ -79,20 +84,21 @@ static gx_status rate_series(query_bench *b, FILE *f, const gx_op *ops, uint32_t
     static const double shares[N_RATES] = {.05, .1, .2, .4, .6, .8, .9, .95};
     double *latencies = malloc(MAX_OFFERED * sizeof *latencies);
     gx_status st = latencies ? GX_OK : gx_fail(err, GX_ENOMEM, "no memory for latencies");
-    for (uint32_t o = 0; o < n_ops && st == GX_OK; o++) {
+    for (uint32_t o = 0; o < n_ops && st == GX_OK; ++o) {
         st = query_plan_all(b, ops[o], k, err);
-        for (uint32_t e = 0; e < b->n_engines && st == GX_OK; e++) {
+        for (uint32_t e = 0; e < b->n_engines && st == GX_OK; ++e) {
             const bool gpu = gx_engine_get_kind(b->engines[e].en) == GX_ENGINE_GPU;
             query_row row;
             st = query_measure(b, &b->engines[e], GX_ALGORITHM_AUTO, 0, gpu ? 1024 : 1, &row, err);
             open_series(f, e, o);
-            for (int i = 0; i < N_RATES && st == GX_OK; i++) {
+            for (int i = 0; i < N_RATES && st == GX_OK; ++i) {
                 const double rate = shares[i] * b->n / row.seconds;
                 uint32_t n = 0;
                 st = query_offer(b, &b->engines[e], rate, 0.5, gpu ? 1024 : 1, latencies, MAX_OFFERED, &n, err);
                 query_sort(latencies, n);
                 if (st == GX_OK && n)
-                    fprintf(f, "%.1f %.2f %.2f\n", rate, query_quantile(latencies, n, .5) * 1e6, query_quantile(latencies, n, .99) * 1e6);
+                    fprintf(f, "%.1f %.2f %.2f\n", rate, query_quantile(latencies, n, .5) * 1e6,
+                            query_quantile(latencies, n, .99) * 1e6);
             }
             fputs("END\n", f);
         }
@@ -106,16 +112,16 @@ static gx_status rate_series(query_bench *b, FILE *f, const gx_op *ops, uint32_t
 static gx_status postings_series(query_bench *b, FILE *f, const gx_op *ops, uint32_t n_ops, uint32_t k, gx_error *err)
 {
     gx_status st = GX_OK;
-    for (uint32_t o = 0; o < n_ops && st == GX_OK; o++) {
+    for (uint32_t o = 0; o < n_ops && st == GX_OK; ++o) {
         st = query_plan_all(b, ops[o], k, err);
-        for (uint32_t e = 0; e < b->n_engines && st == GX_OK; e++) {
+        for (uint32_t e = 0; e < b->n_engines && st == GX_OK; ++e) {
             query_row row;
             st = query_measure(b, &b->engines[e], GX_ALGORITHM_AUTO, 0, 1, &row, err);
             open_series(f, e, o);
-            for (uint32_t i = 0; i < b->n && st == GX_OK; i++) {
+            for (uint32_t i = 0; i < b->n && st == GX_OK; ++i) {
                 uint64_t postings = 0;
                 double seconds;
-                for (uint32_t t = 0; t < b->plans[i].n_terms; t++)
+                for (uint32_t t = 0; t < b->plans[i].n_terms; ++t)
                     postings += b->plans[i].terms[t].df;
                 st = query_run(b, &b->engines[e], i, 1, &seconds, err);
                 if (st == GX_OK && postings)
@@ -140,20 +146,22 @@ int query_plot(query_bench *b, const char *dir, const gx_op *ops, uint32_t n_ops
         {"rate", "queries/s offered", "us from when a query is due", "linespoints", rate_series, true},
         {"postings", "postings of the query", "us, alone", "points", postings_series, false},
     };
-    for (size_t i = 0; i < sizeof plots / sizeof *plots; i++) {
+    for (size_t i = 0; i < sizeof plots / sizeof *plots; ++i) {
         gx_error err = {0};
         int code = 0;
         cli_note("measuring for the plot %s", plots[i].name);
         FILE *f = draw_begin(dir, plots[i].name, &code);
         if (!f)
             return code;
-        fprintf(f, "set logscale xy\nset grid\nset key outside right\nset xlabel '%s'\nset ylabel '%s'\nset title 'top %u'\n", plots[i].x,
-                plots[i].y, k);
+        fprintf(f,
+                "set logscale xy\nset grid\nset key outside right\nset xlabel '%s'\nset ylabel '%s'\nset title "
+                "'top %u'\n",
+                plots[i].x, plots[i].y, k);
         if (plots[i].series(b, f, ops, n_ops, k, &err)) {
             fclose(f);
             return cli_fail_error(&err);
         }
-        for (int t = 0; t < DRAW_FORMATS; t++) {
+        for (int t = 0; t < DRAW_FORMATS; ++t) {
             draw_format(f, plots[i].name, t);
             draw_series(f, b, ops, n_ops, "1:2", plots[i].style, plots[i].tail ? ", p50" : "");
             if (plots[i].tail) {

@@ -6,17 +6,32 @@
 const char *const query_step_names[GX_N_STEPS] = {"initialize", "decompress", "intersect", "score", "top_k"};
 const char *const query_stage_names[4] = {"copy_in", "search", "select", "copy_out"};
 
-const char *query_op_name(gx_op op) { return op == GX_OP_OR ? "or" : op == GX_OP_AND ? "and" : "and-or"; }
+const char *query_op_name(gx_op op)
+{
+    return op == GX_OP_OR ? "or" : op == GX_OP_AND ? "and" : "and-or";
+}
 
-const char *query_algorithm_name(gx_algorithm a) { return a == GX_ALGORITHM_AUTO ? "auto" : a == GX_ALGORITHM_PMF ? "pmf" : "taat"; }
+const char *query_algorithm_name(gx_algorithm a)
+{
+    return a == GX_ALGORITHM_AUTO ? "auto" : a == GX_ALGORITHM_PMF ? "pmf" : "taat";
+}
 
 /* ---- values of a row ---- */
 
-static double per_second(const query_bench *b, const query_row *r) { return r->seconds > 0 ? b->n / r->seconds : 0; }
+static double per_second(const query_bench *b, const query_row *r)
+{
+    return r->seconds > 0 ? b->n / r->seconds : 0;
+}
 
-static double a_query(const query_bench *b, double x) { return x / b->n; }
+static double a_query(const query_bench *b, double x)
+{
+    return x / b->n;
+}
 
-static double a_batch(const query_bench *b, const query_row *r, uint64_t x) { return (double)x / ((b->n + r->batch - 1) / r->batch); }
+static double a_batch(const query_bench *b, const query_row *r, uint64_t x)
+{
+    return (double)x / ((b->n + r->batch - 1) / r->batch);
+}
 
 /* Bytes a second over what the memory gives. */
 static double memory_share(const query_row *r)
@@ -33,7 +48,7 @@ static double ps_each(const query_row *r)
 static double steps_of(const query_row *r)
 {
     double sum = 0;
-    for (int i = 0; i < GX_N_STEPS; i++)
+    for (int i = 0; i < GX_N_STEPS; ++i)
         sum += r->work.steps[i];
     return sum;
 }
@@ -45,9 +60,11 @@ static void print_head(const query_bench *b)
     bench_print_machine(b->seed);
     printf("%u documents, %llu postings; %u queries; one thread, median of %u run%s\n", b->ix->n_docs,
            (unsigned long long)b->ix->n_postings, b->n, b->runs, b->runs == 1 ? "" : "s");
-    for (uint32_t i = 0; i < b->n_engines; i++)
+    for (uint32_t i = 0; i < b->n_engines; ++i)
         printf("%s: %s; memory read at %.1f GB/s%s\n", b->engines[i].name, gx_engine_describe(b->engines[i].en),
-               b->engines[i].read_speed / 1e9, i == 0 && b->engines[i].en && gx_engine_get_kind(b->engines[i].en) == GX_ENGINE_CPU ? " by one core" : "");
+               b->engines[i].read_speed / 1e9,
+               i == 0 && b->engines[i].en && gx_engine_get_kind(b->engines[i].en) == GX_ENGINE_CPU ? " by one core"
+                                                                                                   : "");
 }
 
 /* A number with a dash for what was not counted. */
@@ -63,40 +80,43 @@ static void print_or_dash(double x, int width, const char *format)
 static void print_gpu_calls(const query_bench *b)
 {
     bool first = true;
-    for (size_t i = 0; i < b->n_rows; i++) {
+    for (size_t i = 0; i < b->n_rows; ++i) {
         const query_row *r = &b->rows[i];
         if (!r->work.parts)
             continue;
         if (first)
-            printf("\n%-4s %-6s %5s %-6s %5s %12s %9s %12s\n", "", "op", "k", "how", "batch", "parts", "waits", "allocations");
+            printf("\n%-4s %-6s %5s %-6s %5s %12s %9s %12s\n", "", "op", "k", "how", "batch", "parts", "waits",
+                   "allocations");
         first = false;
-        printf("%-4s %-6s %5u %-6s %5u %12.2f %9.2f %12.2f\n", r->engine->name, query_op_name(r->op), r->k, query_algorithm_name(r->algorithm),
-               r->batch, a_batch(b, r, r->work.parts), a_batch(b, r, r->work.waits), a_batch(b, r, r->work.allocations));
+        printf("%-4s %-6s %5u %-6s %5u %12.2f %9.2f %12.2f\n", r->engine->name, query_op_name(r->op), r->k,
+               query_algorithm_name(r->algorithm), r->batch, a_batch(b, r, r->work.parts), a_batch(b, r, r->work.waits),
+               a_batch(b, r, r->work.allocations));
     }
 }
 
 static void print_table(const query_bench *b)
 {
     print_head(b);
-    printf("\n%-4s %-6s %5s %-6s %5s %10s  %9s %9s %9s %9s %9s  %s\n", "", "op", "k", "how", "batch", "queries/s", "p50 us", "p90", "p95", "p99",
-           "p99.9", "answers");
-    for (size_t i = 0; i < b->n_rows; i++) {
+    printf("\n%-4s %-6s %5s %-6s %5s %10s  %9s %9s %9s %9s %9s  %s\n", "", "op", "k", "how", "batch", "queries/s",
+           "p50 us", "p90", "p95", "p99", "p99.9", "answers");
+    for (size_t i = 0; i < b->n_rows; ++i) {
         const query_row *r = &b->rows[i];
-        printf("%-4s %-6s %5u %-6s %5u %10.0f ", r->engine->name, query_op_name(r->op), r->k, query_algorithm_name(r->algorithm), r->batch,
-               per_second(b, r));
-        for (int p = 0; p < QUERY_PERCENTILES; p++)
+        printf("%-4s %-6s %5u %-6s %5u %10.0f ", r->engine->name, query_op_name(r->op), r->k,
+               query_algorithm_name(r->algorithm), r->batch, per_second(b, r));
+        for (int p = 0; p < QUERY_PERCENTILES; ++p)
             print_or_dash(r->percentiles[p] * 1e6, 9, " %*.1f");
         if (r->different)
             printf("  %u DIFFER\n", r->different);
         else
             puts("  equal");
     }
-    printf("\n%-4s %-6s %5s %-6s %5s %12s %9s %9s %10s %10s %9s %9s %7s %7s\n", "", "op", "k", "how", "batch", "postings", "blocks", "decoded", "look-ups",
-           "touched", "ps each", "KB read", "memory", "to OR");
-    for (size_t i = 0; i < b->n_rows; i++) {
+    printf("\n%-4s %-6s %5s %-6s %5s %12s %9s %9s %10s %10s %9s %9s %7s %7s\n", "", "op", "k", "how", "batch",
+           "postings", "blocks", "decoded", "look-ups", "touched", "ps each", "KB read", "memory", "to OR");
+    for (size_t i = 0; i < b->n_rows; ++i) {
         const query_row *r = &b->rows[i];
-        printf("%-4s %-6s %5u %-6s %5u %12.0f %9.1f", r->engine->name, query_op_name(r->op), r->k, query_algorithm_name(r->algorithm), r->batch,
-               a_query(b, (double)r->work.postings), a_query(b, (double)r->work.blocks));
+        printf("%-4s %-6s %5u %-6s %5u %12.0f %9.1f", r->engine->name, query_op_name(r->op), r->k,
+               query_algorithm_name(r->algorithm), r->batch, a_query(b, (double)r->work.postings),
+               a_query(b, (double)r->work.blocks));
         print_or_dash(a_query(b, (double)r->work.blocks_decoded), 9, " %*.1f");
         print_or_dash(a_query(b, (double)r->work.lookups), 10, " %*.1f");
         print_or_dash(a_query(b, r->touched), 10, " %*.1f");
@@ -107,19 +127,21 @@ static void print_table(const query_bench *b)
         putchar('\n');
     }
     print_gpu_calls(b);
-    printf("\nus a query\n%-4s %-6s %5s %-6s %5s %8s %9s %9s", "", "op", "k", "how", "batch", "plan", "all else", "fixed");
-    for (int s = 0; s < 4; s++)
+    printf("\nus a query\n%-4s %-6s %5s %-6s %5s %8s %9s %9s", "", "op", "k", "how", "batch", "plan", "all else",
+           "fixed");
+    for (int s = 0; s < 4; ++s)
         printf(" %9s", query_stage_names[s]);
-    for (int s = 0; s < GX_N_STEPS; s++)
+    for (int s = 0; s < GX_N_STEPS; ++s)
         printf(" %10s", query_step_names[s]);
     putchar('\n');
-    for (size_t i = 0; i < b->n_rows; i++) {
+    for (size_t i = 0; i < b->n_rows; ++i) {
         const query_row *r = &b->rows[i];
-        printf("%-4s %-6s %5u %-6s %5u %8.2f %9.3f %9.3f", r->engine->name, query_op_name(r->op), r->k, query_algorithm_name(r->algorithm),
-               r->batch, a_query(b, r->plan_seconds) * 1e6, a_query(b, r->seconds) * 1e6, a_query(b, r->fixed_seconds) * 1e6);
-        for (int s = 0; s < 4; s++)
+        printf("%-4s %-6s %5u %-6s %5u %8.2f %9.3f %9.3f", r->engine->name, query_op_name(r->op), r->k,
+               query_algorithm_name(r->algorithm), r->batch, a_query(b, r->plan_seconds) * 1e6,
+               a_query(b, r->seconds) * 1e6, a_query(b, r->fixed_seconds) * 1e6);
+        for (int s = 0; s < 4; ++s)
             print_or_dash(a_query(b, r->work.seconds[s]) * 1e6, 9, " %*.2f");
-        for (int s = 0; s < GX_N_STEPS; s++)
+        for (int s = 0; s < GX_N_STEPS; ++s)
             print_or_dash(a_query(b, r->work.steps[s]) * 1e6, 10, " %*.2f");
         putchar('\n');
     }
@@ -128,28 +150,30 @@ static void print_table(const query_bench *b)
 static void print_csv(const query_bench *b)
 {
     printf("engine,op,k,algorithm,recursion,batch,queries_per_second,mean_us");
-    for (int p = 0; p < QUERY_PERCENTILES; p++)
+    for (int p = 0; p < QUERY_PERCENTILES; ++p)
         printf(",p%g_us", query_percentiles[p]);
-    printf(",fixed_us,postings,blocks,blocks_decoded,lookups,postings_touched,ps_a_posting_touched,bytes_read,memory_share,and_fell_to_or,parts,waits,allocations,plan_us");
-    for (int s = 0; s < 4; s++)
+    printf(",fixed_us,postings,blocks,blocks_decoded,lookups,postings_touched,"
+           "ps_a_posting_touched,bytes_read,memory_share,and_fell_to_or,parts,waits,allocations,plan_us");
+    for (int s = 0; s < 4; ++s)
         printf(",%s_us", query_stage_names[s]);
-    for (int s = 0; s < GX_N_STEPS; s++)
+    for (int s = 0; s < GX_N_STEPS; ++s)
         printf(",%s_us", query_step_names[s]);
     puts(",different");
-    for (size_t i = 0; i < b->n_rows; i++) {
+    for (size_t i = 0; i < b->n_rows; ++i) {
         const query_row *r = &b->rows[i];
-        printf("%s,%s,%u,%s,%u,%u,%.1f,%.3f", r->engine->name, query_op_name(r->op), r->k, query_algorithm_name(r->algorithm), r->recursion,
-               r->batch, per_second(b, r), r->mean * 1e6);
-        for (int p = 0; p < QUERY_PERCENTILES; p++)
+        printf("%s,%s,%u,%s,%u,%u,%.1f,%.3f", r->engine->name, query_op_name(r->op), r->k,
+               query_algorithm_name(r->algorithm), r->recursion, r->batch, per_second(b, r), r->mean * 1e6);
+        for (int p = 0; p < QUERY_PERCENTILES; ++p)
             r->percentiles[p] > 0 ? printf(",%.3f", r->percentiles[p] * 1e6) : putchar(',');
-        printf(",%.4f,%.1f,%.2f,%.2f,%.2f,%.1f,%.2f,%.1f,%.5f,%.4f,%.2f,%.2f,%.2f,%.4f", a_query(b, r->fixed_seconds) * 1e6,
-               a_query(b, (double)r->work.postings), a_query(b, (double)r->work.blocks), a_query(b, (double)r->work.blocks_decoded),
-               a_query(b, (double)r->work.lookups), a_query(b, r->touched), ps_each(r), a_query(b, r->bytes), memory_share(r),
-               a_query(b, (double)r->work.and_fell_to_or), a_batch(b, r, r->work.parts), a_batch(b, r, r->work.waits),
-               a_batch(b, r, r->work.allocations), a_query(b, r->plan_seconds) * 1e6);
-        for (int s = 0; s < 4; s++)
+        printf(",%.4f,%.1f,%.2f,%.2f,%.2f,%.1f,%.2f,%.1f,%.5f,%.4f,%.2f,%.2f,%.2f,%.4f",
+               a_query(b, r->fixed_seconds) * 1e6, a_query(b, (double)r->work.postings),
+               a_query(b, (double)r->work.blocks), a_query(b, (double)r->work.blocks_decoded),
+               a_query(b, (double)r->work.lookups), a_query(b, r->touched), ps_each(r), a_query(b, r->bytes),
+               memory_share(r), a_query(b, (double)r->work.and_fell_to_or), a_batch(b, r, r->work.parts),
+               a_batch(b, r, r->work.waits), a_batch(b, r, r->work.allocations), a_query(b, r->plan_seconds) * 1e6);
+        for (int s = 0; s < 4; ++s)
             printf(",%.4f", a_query(b, r->work.seconds[s]) * 1e6);
-        for (int s = 0; s < GX_N_STEPS; s++)
+        for (int s = 0; s < GX_N_STEPS; ++s)
             printf(",%.4f", a_query(b, r->work.steps[s]) * 1e6);
         printf(",%u\n", r->different);
     }
@@ -167,9 +191,10 @@ void query_print_rows(const query_bench *b, query_format format)
 
 static const query_row *find_row(const query_bench *b, const query_row *like, gx_op op)
 {
-    for (size_t i = 0; i < b->n_rows; i++) {
+    for (size_t i = 0; i < b->n_rows; ++i) {
         const query_row *r = &b->rows[i];
-        if (r->engine == like->engine && r->op == op && r->k == like->k && r->algorithm == like->algorithm && r->batch == like->batch)
+        if (r->engine == like->engine && r->op == op && r->k == like->k && r->algorithm == like->algorithm &&
+            r->batch == like->batch)
             return r;
     }
     return NULL;
@@ -181,13 +206,14 @@ static json_t *table2_json(const query_bench *b)
 {
     static const char *const names[] = {"and_ms", "or_ms", "and_or_ms"};
     json_t *list = json_array();
-    for (size_t i = 0; i < b->n_rows; i++) {
+    for (size_t i = 0; i < b->n_rows; ++i) {
         const query_row *first = &b->rows[i];
         if (first->op != table2_ops[0])
             continue;
-        json_t *o = json_pack("{s:s, s:s, s:i, s:I}", "engine", first->engine->name, "algorithm", query_algorithm_name(first->algorithm), "batch",
-                              (int)first->batch, "k", (json_int_t)first->k);
-        for (int k = 0; k < 3; k++) {
+        json_t *o =
+            json_pack("{s:s, s:s, s:i, s:I}", "engine", first->engine->name, "algorithm",
+                      query_algorithm_name(first->algorithm), "batch", (int)first->batch, "k", (json_int_t)first->k);
+        for (int k = 0; k < 3; ++k) {
             const query_row *r = find_row(b, first, table2_ops[k]);
             json_object_set_new(o, names[k], bench_json(r ? a_query(b, r->seconds) * 1e3 : 0));
         }
@@ -204,12 +230,13 @@ void query_print_table2(const query_bench *b, query_format format)
     } else {
         puts("engine,algorithm,batch,and_ms,or_ms,and_or_ms");
     }
-    for (size_t i = 0; i < b->n_rows; i++) {
+    for (size_t i = 0; i < b->n_rows; ++i) {
         const query_row *first = &b->rows[i];
         if (first->op != table2_ops[0])
             continue;
-        printf(format == QUERY_TABLE ? "%-4s %-6s %5u" : "%s,%s,%u", first->engine->name, query_algorithm_name(first->algorithm), first->batch);
-        for (int o = 0; o < 3; o++) {
+        printf(format == QUERY_TABLE ? "%-4s %-6s %5u" : "%s,%s,%u", first->engine->name,
+               query_algorithm_name(first->algorithm), first->batch);
+        for (int o = 0; o < 3; ++o) {
             const query_row *r = find_row(b, first, table2_ops[o]);
             printf(format == QUERY_TABLE ? " %9.4f" : ",%.6f", r ? a_query(b, r->seconds) * 1e3 : 0.0);
         }
@@ -218,21 +245,26 @@ void query_print_table2(const query_bench *b, query_format format)
 }
 
 /* Table 3 has the rows of this operator whose steps were timed; ours has no steps. */
-static bool in_table3(const query_row *r, gx_op op) { return r->op == op && r->algorithm != GX_ALGORITHM_AUTO && steps_of(r) > 0; }
+static bool in_table3(const query_row *r, gx_op op)
+{
+    return r->op == op && r->algorithm != GX_ALGORITHM_AUTO && steps_of(r) > 0;
+}
 
-static const char *const table3_names[GX_N_STEPS] = {"initialization", "decompression", "intersection", "scoring", "top_k"};
+static const char *const table3_names[GX_N_STEPS] = {"initialization", "decompression", "intersection", "scoring",
+                                                     "top_k"};
 
 static json_t *table3_json(const query_bench *b)
 {
     json_t *list = json_array();
-    for (int o = 0; o < 2; o++) {
-        for (size_t i = 0; i < b->n_rows; i++) {
+    for (int o = 0; o < 2; ++o) {
+        for (size_t i = 0; i < b->n_rows; ++i) {
             const query_row *r = &b->rows[i];
             if (!in_table3(r, table2_ops[o]))
                 continue;
-            json_t *x = json_pack("{s:s, s:s, s:s, s:i, s:I}", "op", query_op_name(r->op), "engine", r->engine->name, "algorithm",
-                                  query_algorithm_name(r->algorithm), "batch", (int)r->batch, "k", (json_int_t)r->k);
-            for (int s = 0; s < GX_N_STEPS; s++)
+            json_t *x = json_pack("{s:s, s:s, s:s, s:i, s:I}", "op", query_op_name(r->op), "engine", r->engine->name,
+                                  "algorithm", query_algorithm_name(r->algorithm), "batch", (int)r->batch, "k",
+                                  (json_int_t)r->k);
+            for (int s = 0; s < GX_N_STEPS; ++s)
                 json_object_set_new(x, table3_names[s], json_real(100 * r->work.steps[s] / steps_of(r)));
             json_array_append_new(list, x);
         }
@@ -248,17 +280,17 @@ void query_print_table3(const query_bench *b, query_format format)
     } else {
         printf("op,engine,algorithm,batch");
     }
-    for (int s = 0; s < GX_N_STEPS; s++)
+    for (int s = 0; s < GX_N_STEPS; ++s)
         printf(format == QUERY_TABLE ? " %14s" : ",%s", table3_names[s]);
     putchar('\n');
-    for (int o = 0; o < 2; o++) {
-        for (size_t i = 0; i < b->n_rows; i++) {
+    for (int o = 0; o < 2; ++o) {
+        for (size_t i = 0; i < b->n_rows; ++i) {
             const query_row *r = &b->rows[i];
             if (!in_table3(r, table2_ops[o]))
                 continue;
             printf(format == QUERY_TABLE ? "%-6s %-4s %-6s %5u" : "%s,%s,%s,%u", query_op_name(r->op), r->engine->name,
                    query_algorithm_name(r->algorithm), r->batch);
-            for (int s = 0; s < GX_N_STEPS; s++)
+            for (int s = 0; s < GX_N_STEPS; ++s)
                 printf(format == QUERY_TABLE ? " %14.1f" : ",%.2f", 100 * r->work.steps[s] / steps_of(r));
             putchar('\n');
         }
@@ -266,7 +298,7 @@ void query_print_table3(const query_bench *b, query_format format)
     if (format != QUERY_TABLE)
         return;
     bool first = true;
-    for (size_t i = 0; i < b->n_rows; i++) {
+    for (size_t i = 0; i < b->n_rows; ++i) {
         const query_row *r = &b->rows[i];
         const double sum = r->work.seconds[0] + r->work.seconds[1] + r->work.seconds[2] + r->work.seconds[3];
         if (r->algorithm != GX_ALGORITHM_AUTO || sum <= 0)
@@ -275,7 +307,7 @@ void query_print_table3(const query_bench *b, query_format format)
             puts("\nOurs, which decodes, looks up and scores in one search, % of its stages' time");
         first = false;
         printf("%-4s %-6s %5u:", r->engine->name, query_op_name(r->op), r->batch);
-        for (int s = 0; s < 4; s++)
+        for (int s = 0; s < 4; ++s)
             printf(" %s %.1f", query_stage_names[s], 100 * r->work.seconds[s] / sum);
         putchar('\n');
     }
@@ -286,39 +318,44 @@ void query_print_table3(const query_bench *b, query_format format)
 int query_print_json(const query_bench *b, uint32_t table)
 {
     json_t *list = json_array(), *engines = json_array();
-    for (uint32_t i = 0; i < b->n_engines; i++)
-        json_array_append_new(engines, json_pack("{s:s, s:s, s:f}", "kind", b->engines[i].name, "name", gx_engine_describe(b->engines[i].en),
-                                                 "memory_bytes_per_second", b->engines[i].read_speed));
-    for (size_t i = 0; i < b->n_rows; i++) {
+    for (uint32_t i = 0; i < b->n_engines; ++i)
+        json_array_append_new(engines, json_pack("{s:s, s:s, s:f}", "kind", b->engines[i].name, "name",
+                                                 gx_engine_describe(b->engines[i].en), "memory_bytes_per_second",
+                                                 b->engines[i].read_speed));
+    for (size_t i = 0; i < b->n_rows; ++i) {
         const query_row *r = &b->rows[i];
         json_t *latency = json_object(), *stages = json_object(), *steps = json_object();
         char name[16];
         json_object_set_new(latency, "samples", json_integer(r->n_latencies));
         json_object_set_new(latency, "mean", json_real(r->mean * 1e6));
-        for (int p = 0; p < QUERY_PERCENTILES; p++) {
+        for (int p = 0; p < QUERY_PERCENTILES; ++p) {
             snprintf(name, sizeof name, "p%g", query_percentiles[p]);
             json_object_set_new(latency, name, bench_json(r->percentiles[p] * 1e6));
         }
         json_object_set_new(stages, "plan", json_real(a_query(b, r->plan_seconds) * 1e6));
-        for (int s = 0; s < 4; s++)
+        for (int s = 0; s < 4; ++s)
             json_object_set_new(stages, query_stage_names[s], json_real(a_query(b, r->work.seconds[s]) * 1e6));
-        for (int s = 0; s < GX_N_STEPS; s++)
+        for (int s = 0; s < GX_N_STEPS; ++s)
             json_object_set_new(steps, query_step_names[s], json_real(a_query(b, r->work.steps[s]) * 1e6));
         json_array_append_new(
-            list, json_pack("{s:s, s:s, s:I, s:s, s:i, s:i, s:f, s:o, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o, s:o, s:i}", "engine",
-                            r->engine->name, "op", query_op_name(r->op), "k", (json_int_t)r->k, "algorithm", query_algorithm_name(r->algorithm),
-                            "recursion", (int)r->recursion, "batch", (int)r->batch, "queries_per_second", per_second(b, r), "latency_us",
-                            latency, "fixed_us", a_query(b, r->fixed_seconds) * 1e6, "postings_touched", a_query(b, r->touched),
-                            "ps_a_posting_touched", ps_each(r), "postings", a_query(b, (double)r->work.postings), "blocks", a_query(b, (double)r->work.blocks),
-                            "blocks_decoded", a_query(b, (double)r->work.blocks_decoded), "lookups", a_query(b, (double)r->work.lookups),
+            list, json_pack("{s:s, s:s, s:I, s:s, s:i, s:i, s:f, s:o, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, "
+                            "s:f, s:f, s:f, s:f, s:o, s:o, s:i}",
+                            "engine", r->engine->name, "op", query_op_name(r->op), "k", (json_int_t)r->k, "algorithm",
+                            query_algorithm_name(r->algorithm), "recursion", (int)r->recursion, "batch", (int)r->batch,
+                            "queries_per_second", per_second(b, r), "latency_us", latency, "fixed_us",
+                            a_query(b, r->fixed_seconds) * 1e6, "postings_touched", a_query(b, r->touched),
+                            "ps_a_posting_touched", ps_each(r), "postings", a_query(b, (double)r->work.postings),
+                            "blocks", a_query(b, (double)r->work.blocks), "blocks_decoded",
+                            a_query(b, (double)r->work.blocks_decoded), "lookups", a_query(b, (double)r->work.lookups),
                             "bytes_read", a_query(b, r->bytes), "memory_share", memory_share(r), "and_fell_to_or",
                             a_query(b, (double)r->work.and_fell_to_or), "parts", a_batch(b, r, r->work.parts), "waits",
-                            a_batch(b, r, r->work.waits), "allocations", a_batch(b, r, r->work.allocations), "stage_us", stages,
-                            "step_us", steps, "different", (int)r->different));
+                            a_batch(b, r, r->work.waits), "allocations", a_batch(b, r, r->work.allocations), "stage_us",
+                            stages, "step_us", steps, "different", (int)r->different));
     }
-    json_t *root = json_pack("{s:i, s:I, s:I, s:I, s:i, s:i, s:o, s:o}", "schema", 2, "documents", (json_int_t)b->ix->n_docs, "postings",
-                             (json_int_t)b->ix->n_postings, "queries", (json_int_t)b->n, "runs", (int)b->runs, "pair_thresholds", (int)b->pairs,
-                             "engines", engines, "rows", list);
+    json_t *root =
+        json_pack("{s:i, s:I, s:I, s:I, s:i, s:i, s:o, s:o}", "schema", 2, "documents", (json_int_t)b->ix->n_docs,
+                  "postings", (json_int_t)b->ix->n_postings, "queries", (json_int_t)b->n, "runs", (int)b->runs,
+                  "pair_thresholds", (int)b->pairs, "engines", engines, "rows", list);
     bench_put_machine(root, b->seed);
     if (table)
         json_object_set_new(root, table == 2 ? "table2" : "table3", table == 2 ? table2_json(b) : table3_json(b));

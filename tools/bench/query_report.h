@@ -1,14 +1,15 @@
-/* query_report.h: what `gpuidx bench query` measures (query_measure.c), and how it is told: rows, and Tables 2 and 3 of Ding et al.
- * (WWW 2009), as text, CSV or JSON (query_report.c), and plots by gnuplot (query_plot.c).
+/* query_report.h: what `gpuidx bench query` measures (query_measure.c), and how it is told: rows,
+ * and Tables 2 and 3 of Ding et al. (WWW 2009), as text, CSV or JSON (query_report.c), and plots by
+ * gnuplot (query_plot.c).
  */
-#ifndef GX_TOOLS_QUERY_REPORT_H
-#define GX_TOOLS_QUERY_REPORT_H
+#ifndef GX_TOOLS_BENCH_QUERY_REPORT_H
+#define GX_TOOLS_BENCH_QUERY_REPORT_H
 
-#include "tools/bench/collection.h"
 #include "query/session.h"
+#include "tools/bench/collection.h"
 
 enum { QUERY_PERCENTILES = 5 };
-extern const double query_percentiles[QUERY_PERCENTILES]; /* 50, .. 99.9 */
+extern const double query_percentiles[QUERY_PERCENTILES];          /* 50, .. 99.9 */
 extern const uint32_t query_percentile_samples[QUERY_PERCENTILES]; /* the fewest latencies of which it is told */
 extern const char *const query_step_names[GX_N_STEPS], *const query_stage_names[4];
 
@@ -27,15 +28,15 @@ typedef struct query_row {
     uint32_t k, batch;
     gx_algorithm algorithm;
     uint32_t recursion;
-    double seconds;      /* for all queries, the median run */
+    double seconds;       /* for all queries, the median run */
     double fixed_seconds; /* for as many of lists of a few postings */
-    double plan_seconds; /* before that */
+    double plan_seconds;  /* before that */
     uint32_t n_latencies;
     double mean, percentiles[QUERY_PERCENTILES]; /* of a batch's latency, seconds, over all runs; 0: too few for it */
-    gx_work work;        /* of one run */
-    double touched;      /* postings of the blocks decoded, at the lists' mean, and those looked up; 0: not counted */
-    double bytes;        /* payload of the blocks decoded, at the mean size of the lists' blocks; 0: not counted */
-    uint32_t different;  /* answers that are not the exhaustive ones */
+    gx_work work;                                /* of one run */
+    double touched;     /* postings of the blocks decoded, at the lists' mean, and those looked up; 0: not counted */
+    double bytes;       /* payload of the blocks decoded, at the mean size of the lists' blocks; 0: not counted */
+    uint32_t different; /* answers that are not the exhaustive ones */
 } query_row;
 
 typedef struct query_text {
@@ -51,14 +52,14 @@ typedef struct query_bench {
     uint32_t n;            /* queries */
     uint32_t runs;
     uint32_t pairs; /* terms whose pairs' thresholds were found beforehand */
-    uint64_t seed;         /* of a generated collection */
+    uint64_t seed;  /* of a generated collection */
     query_engine engines[2];
     uint32_t n_engines;
-    gx_plan *plans;        /* [n] */
-    gx_hits *hits, *want;  /* [n]: the answers; the exhaustive ones of the last engine */
+    gx_plan *plans;       /* [n] */
+    gx_hits *hits, *want; /* [n]: the answers; the exhaustive ones of the last engine */
     uint64_t *keys, *want_keys;
     double plan_seconds;
-    gx_op op;              /* of the plans */
+    gx_op op; /* of the plans */
     uint32_t k;
     query_row *rows;
     size_t n_rows, max_rows;
@@ -77,16 +78,17 @@ gx_status query_plan_all(query_bench *b, gx_op op, uint32_t k, gx_error *err);
 void query_free_plans(query_bench *b);
 
 /* Compare the answers of one way with the exhaustive ones; then time it. */
-gx_status query_measure(query_bench *b, const query_engine *e, gx_algorithm algorithm, uint32_t recursion, uint32_t batch,
-                        query_row *row, gx_error *err);
+gx_status query_measure(query_bench *b, const query_engine *e, gx_algorithm algorithm, uint32_t recursion,
+                        uint32_t batch, query_row *row, gx_error *err);
 
 /* Queries [i, i + m), as one batch. */
 gx_status query_run(query_bench *b, const query_engine *e, uint32_t i, uint32_t m, double *seconds, gx_error *err);
 
-/* Queries that are due rate times a second, whether or not earlier ones are answered, for so many seconds: all that are due go
- * into one batch. latencies [max]: seconds from when each was due; *n of them. */
-gx_status query_offer(query_bench *b, const query_engine *e, double rate, double seconds, uint32_t max_batch, double *latencies,
-                      uint32_t max, uint32_t *n, gx_error *err);
+/* Queries that are due rate times a second, whether or not earlier ones are answered, for so many
+ * seconds: all that are due go into one batch. latencies [max]: seconds from when each was due; *n
+ * of them. */
+gx_status query_offer(query_bench *b, const query_engine *e, double rate, double seconds, uint32_t max_batch,
+                      double *latencies, uint32_t max, uint32_t *n, gx_error *err);
 
 double query_quantile(double *sorted, uint32_t n, double q);
 void query_sort(double *values, uint32_t n);
@@ -105,11 +107,12 @@ int query_print_json(const query_bench *b, uint32_t table);
 
 /* ---- query_plot.c, query_figure.c. Each returns the exit code ---- */
 
-/* Throughput against batch size, latency against rate, time against postings, into dir. Measures what it draws. */
+/* Throughput against batch size, latency against rate, time against postings, into dir. Measures
+ * what it draws. */
 int query_plot(query_bench *b, const char *dir, const gx_op *ops, uint32_t n_ops, uint32_t k);
 
-/* Intersection of two lists by levels of recursion: of equal length (Figure 6), or ratios: of 200,000 integers with longer ones.
- * dir: for a plot, or NULL. */
+/* Intersection of two lists by levels of recursion: of equal length (Figure 6), or ratios: of
+ * 200,000 integers with longer ones. dir: for a plot, or NULL. */
 int query_figure(bool ratios, bool gpu, uint32_t device, uint32_t seed, query_format format, const char *dir);
 
 #endif

@@ -77,7 +77,8 @@ static void few(maker *m, uint32_t *out, uint32_t n, uint32_t range)
     }
 }
 
-/* n integers of [0, range): drawn until n differ, or, where they are more than half of the range, those not drawn. */
+/* n integers of [0, range): drawn until n differ, or, where they are more than half of the range,
+ * those not drawn. */
 static void uniform(maker *m, uint32_t *out, uint32_t n, uint32_t range, uint32_t add)
 {
     const bool inverse = 2 * (uint64_t)n > range;
@@ -103,7 +104,8 @@ static void uniform(maker *m, uint32_t *out, uint32_t n, uint32_t range, uint32_
     }
 }
 
-/* n integers of [lo, hi): split list and range in two, at a random place, until few are left; a half may be uniform. */
+/* n integers of [lo, hi): split list and range in two, at a random place, until few are left; a
+ * half may be uniform. */
 static void clustered(maker *m, uint32_t *out, uint32_t n, uint32_t lo, uint32_t hi)
 {
     const uint32_t range = hi - lo, half = n / 2;

@@ -1,14 +1,16 @@
-/* bytes.cuh: integers of up to 8 bits as bytes, four to a register, for lists that stay in registers. */
-#ifndef GX_BYTES_CUH
-#define GX_BYTES_CUH
+/* bytes.cuh: integers of up to 8 bits as bytes, four to a register, for lists that stay in
+ * registers. */
+#ifndef GX_TOOLS_BENCH_KERNELS_BYTES_CUH
+#define GX_TOOLS_BENCH_KERNELS_BYTES_CUH
 
 #include "tools/bench/kernels/list_kernels.cuh"
 
 namespace gx {
 
-/* Four integers of b <= 8 bits in a row, from the lowest bit of a word, become four bytes: first two to each half, then one to
- * each quarter. Shifts are multiplications, which the GPU does beside the logic. more: what makes each byte the integer and 1, which a
- * docid is at least beyond the one before; below 8 bits that fits. */
+/* Four integers of b <= 8 bits in a row, from the lowest bit of a word, become four bytes: first
+ * two to each half, then one to each quarter. Shifts are multiplications, which the GPU does beside
+ * the logic. more: what makes each byte the integer and 1, which a docid is at least beyond the one
+ * before; below 8 bits that fits. */
 struct alignas(16) to_bytes {
     uint32_t all, two, two_by, one, one_by, more;
 
@@ -52,11 +54,12 @@ template <int Q> __device__ __forceinline__ void keep_bytes(const uint32_t (&byt
     }
 }
 
-/* A lane's docids, from b-bit integers as bytes (below 8 bits: and 1): each is one dot product, of the bytes up to its own. sum_before: of
- * the bytes of the block's lanes before this one, `lane` of them. */
+/* A lane's docids, from b-bit integers as bytes (below 8 bits: and 1): each is one dot product, of
+ * the bytes up to its own. sum_before: of the bytes of the block's lanes before this one, `lane` of
+ * them. */
 template <int Q>
-__device__ __forceinline__ void keep_docids(const uint32_t (&bytes)[Q], uint32_t b, uint32_t head, uint32_t sum_before, uint32_t lane,
-                                            sink<true> &to)
+__device__ __forceinline__ void keep_docids(const uint32_t (&bytes)[Q], uint32_t b, uint32_t head, uint32_t sum_before,
+                                            uint32_t lane, sink<true> &to)
 {
     uint32_t v[4], before = head - 1 + sum_before;
     if (b < 8) {

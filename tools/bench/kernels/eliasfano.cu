@@ -6,10 +6,10 @@ namespace gx {
 
 namespace {
 
-/* 1,024 integers in eight blocks. First four lanes a block take its words of high bits, and put the high part of each
- * sum, bit after bit, into the block's row in shared memory: a byte, for it is below 2 n. Then the rows are read in order and
- * the low parts unpacked beside them. Docids need no scan: the sums are there. Rows are 4 words apart, to keep the banks
- * apart. */
+/* 1,024 integers in eight blocks. First four lanes a block take its words of high bits, and put the
+ * high part of each sum, bit after bit, into the block's row in shared memory: a byte, for it is
+ * below 2 n. Then the rows are read in order and the low parts unpacked beside them. Docids need no
+ * scan: the sums are there. Rows are 4 words apart, to keep the banks apart. */
 template <int PLACES_> struct ef128_groups {
     static constexpr uint32_t BLOCK = 128, GROUP = 1024, NB = 8, STAGE = 584, WARPS_A_BLOCK = 8, PLACES = PLACES_;
     static constexpr uint32_t LANES = 4, ROW = BLOCK + 16; /* bytes */
@@ -17,7 +17,8 @@ template <int PLACES_> struct ef128_groups {
     typedef ef128<true> any;
 
     /* The high parts of a block's sums to row; words [n_high] of it. */
-    static __device__ __forceinline__ void select_all(const uint32_t *words, uint32_t n_high, uint32_t lane, uint8_t *row)
+    static __device__ __forceinline__ void select_all(const uint32_t *words, uint32_t n_high, uint32_t lane,
+                                                      uint8_t *row)
     {
         const uint32_t place = lane % LANES, rounds = __reduce_max_sync(ALL_LANES, (n_high + LANES - 1) / LANES);
         uint32_t before = 0; /* bits of the rounds before */
@@ -52,8 +53,8 @@ template <int PLACES_> struct ef128_groups {
     }
 
     template <bool LDG, bool DOCIDS, bool FUSED>
-    static __device__ __forceinline__ void decode(const uint32_t *words, uint32_t, uint32_t end, uint32_t head, uint32_t, uint64_t at,
-                                                  uint32_t lane, sink<FUSED> &to, uint32_t *)
+    static __device__ __forceinline__ void decode(const uint32_t *words, uint32_t, uint32_t end, uint32_t head,
+                                                  uint32_t, uint64_t at, uint32_t lane, sink<FUSED> &to, uint32_t *)
     {
         __shared__ __align__(16) uint8_t all_rows[WARPS_A_BLOCK][NB * ROW];
         uint8_t *const rows = all_rows[threadIdx.x / 32];
@@ -99,6 +100,9 @@ template <int PLACES_> struct ef128_groups {
 
 } // namespace
 
-whole_list_codec whole_list_ef128() { return of_groups<ef128_groups<5>, ef128_groups<4>>(); }
+whole_list_codec whole_list_ef128()
+{
+    return of_groups<ef128_groups<5>, ef128_groups<4>>();
+}
 
 } // namespace gx

@@ -8,7 +8,8 @@ namespace {
 /* ---- GPU-BP ---- */
 
 /* Four integers of b <= 8 bits from bit `bit`. */
-template <bool LDG> __device__ __forceinline__ void unpack4_narrow(const uint32_t *p, uint32_t bit, uint32_t b, uint32_t *v)
+template <bool LDG>
+__device__ __forceinline__ void unpack4_narrow(const uint32_t *p, uint32_t bit, uint32_t b, uint32_t *v)
 {
     const uint32_t mask = gx_mask(b);
     p += bit >> 5;
@@ -19,12 +20,14 @@ template <bool LDG> __device__ __forceinline__ void unpack4_narrow(const uint32_
 }
 
 template <int BLOCK_, int GROUP_, int BITS, int PLACES_> struct gpubp_groups { /* BITS an integer are staged */
-    static constexpr uint32_t BLOCK = BLOCK_, GROUP = GROUP_, NB = GROUP / BLOCK, STAGE = GROUP * BITS / 32 + 8, WARPS_A_BLOCK = 8, PLACES = PLACES_;
+    static constexpr uint32_t BLOCK = BLOCK_, GROUP = GROUP_, NB = GROUP / BLOCK, STAGE = GROUP * BITS / 32 + 8,
+                              WARPS_A_BLOCK = 8, PLACES = PLACES_;
     static constexpr bool WIDE = true; /* decode<true> reads words where they are */
     typedef gpubp<BLOCK_, 128, true> any;
 
     template <bool NARROW, bool LDG, bool DOCIDS, bool FUSED>
-    static __device__ __forceinline__ void pairs(const uint32_t *words, uint32_t end, uint32_t head, uint64_t at, uint32_t lane, sink<FUSED> &to)
+    static __device__ __forceinline__ void pairs(const uint32_t *words, uint32_t end, uint32_t head, uint64_t at,
+                                                 uint32_t lane, sink<FUSED> &to)
     {
         const uint32_t begin = __shfl_sync(ALL_LANES, end, 0);
 #pragma unroll 1
@@ -66,7 +69,8 @@ template <int BLOCK_, int GROUP_, int BITS, int PLACES_> struct gpubp_groups { /
 
     /* A lane's integers of a block, BLOCK / 32 in a row, as bytes. */
     static constexpr int QUADS = BLOCK_ / 128;
-    static __device__ __forceinline__ void bytes_of(const uint32_t *words, uint32_t b, uint32_t lane, uint32_t (&bytes)[QUADS])
+    static __device__ __forceinline__ void bytes_of(const uint32_t *words, uint32_t b, uint32_t lane,
+                                                    uint32_t (&bytes)[QUADS])
     {
         const to_bytes spread = to_bytes_from[b];
         const uint32_t bit = lane * (BLOCK / 32) * b;
@@ -83,9 +87,10 @@ template <int BLOCK_, int GROUP_, int BITS, int PLACES_> struct gpubp_groups { /
             bytes[QUADS - 1] = spread(__funnelshift_rc(x[0], x[QUADS - 1], 4 * b)) + spread.more;
     }
 
-    /* Docids that stay in registers, of blocks of up to 8 bits, two blocks at a time: their sums are below 2^16, so that one scan
-     * serves both. */
-    static __device__ __forceinline__ void bytewise(const uint32_t *words, uint32_t end, uint32_t head, uint32_t lane, sink<true> &to)
+    /* Docids that stay in registers, of blocks of up to 8 bits, two blocks at a time: their sums
+     * are below 2^16, so that one scan serves both. */
+    static __device__ __forceinline__ void bytewise(const uint32_t *words, uint32_t end, uint32_t head, uint32_t lane,
+                                                    sink<true> &to)
     {
         uint32_t e0 = __shfl_sync(ALL_LANES, end, 0);
         words -= e0;
@@ -105,8 +110,8 @@ template <int BLOCK_, int GROUP_, int BITS, int PLACES_> struct gpubp_groups { /
     }
 
     template <bool LDG, bool DOCIDS, bool FUSED>
-    static __device__ __forceinline__ void decode(const uint32_t *words, uint32_t, uint32_t end, uint32_t head, uint32_t, uint64_t at,
-                                                  uint32_t lane, sink<FUSED> &to, uint32_t *)
+    static __device__ __forceinline__ void decode(const uint32_t *words, uint32_t, uint32_t end, uint32_t head,
+                                                  uint32_t, uint64_t at, uint32_t lane, sink<FUSED> &to, uint32_t *)
     {
         const uint32_t n_words = __shfl_down_sync(ALL_LANES, end, 1) - end;
         const bool narrow = !LDG && !__any_sync(ALL_LANES, lane < NB && n_words > BLOCK / 4);
@@ -126,13 +131,15 @@ template <int BLOCK_, int GROUP_, int BITS, int PLACES_> struct gpubp_groups { /
 /* ---- Lane1024 ---- */
 
 template <int NB_> struct lane1024_groups {
-    static constexpr uint32_t BLOCK = 1024, NB = NB_, GROUP = NB * BLOCK, STAGE = NB == 1 ? 1152 : NB * 256 + 8, WARPS_A_BLOCK = 4, PLACES = 5;
+    static constexpr uint32_t BLOCK = 1024, NB = NB_, GROUP = NB * BLOCK, STAGE = NB == 1 ? 1152 : NB * 256 + 8,
+                              WARPS_A_BLOCK = 4, PLACES = 5;
     static constexpr bool WIDE = false;
     typedef lane1024<true> any;
 
     template <bool LDG, bool DOCIDS, bool FUSED>
-    static __device__ __forceinline__ void decode(const uint32_t *words, uint32_t, uint32_t end, uint32_t head, uint32_t, uint64_t at,
-                                                  uint32_t lane, sink<FUSED> &to, uint32_t *stage)
+    static __device__ __forceinline__ void decode(const uint32_t *words, uint32_t, uint32_t end, uint32_t head,
+                                                  uint32_t, uint64_t at, uint32_t lane, sink<FUSED> &to,
+                                                  uint32_t *stage)
     {
         const uint32_t begin = __shfl_sync(ALL_LANES, end, 0);
 #pragma unroll 1
@@ -149,9 +156,10 @@ template <int NB_> struct lane1024_groups {
         }
     }
 
-    /* Lanes hold 32 integers in a row each; they go through the stage, whose words are in registers by now, so that
-     * stores are 512 bytes in a row. Rows of 36 words keep the banks apart. */
-    static __device__ __forceinline__ void put_rows(uint32_t (&v)[32], uint64_t at, uint32_t lane, sink<false> &to, uint32_t *stage)
+    /* Lanes hold 32 integers in a row each; they go through the stage, whose words are in registers
+     * by now, so that stores are 512 bytes in a row. Rows of 36 words keep the banks apart. */
+    static __device__ __forceinline__ void put_rows(uint32_t (&v)[32], uint64_t at, uint32_t lane, sink<false> &to,
+                                                    uint32_t *stage)
     {
         static_assert(NB > 1 || STAGE >= 32 * 36, "room for the rows");
         __syncwarp();
@@ -168,13 +176,15 @@ template <int NB_> struct lane1024_groups {
     }
 };
 
-/* Docids that stay in registers: a warp decodes blocks in a row, of which it reads the ends and heads at once. Blocks of up to 8
- * bits become bytes, and the words of the next one are on their way when their docids are made. */
+/* Docids that stay in registers: a warp decodes blocks in a row, of which it reads the ends and
+ * heads at once. Blocks of up to 8 bits become bytes, and the words of the next one are on their
+ * way when their docids are made. */
 constexpr uint32_t KEEP_WARPS = 4, KEEP_PLACES = 8, KEEP_ROWS = 8;
 
-/* A lane's first words of a block: as many as the widest of these blocks has. What is not of the block some warp reads soon, too,
- * and it is in cache. left: words from here to the list's end. */
-__device__ __forceinline__ void fetch_rows(const uint32_t *words, uint32_t left, uint32_t lane, uint32_t (&w)[KEEP_ROWS])
+/* A lane's first words of a block: as many as the widest of these blocks has. What is not of the
+ * block some warp reads soon, too, and it is in cache. left: words from here to the list's end. */
+__device__ __forceinline__ void fetch_rows(const uint32_t *words, uint32_t left, uint32_t lane,
+                                           uint32_t (&w)[KEEP_ROWS])
 {
     if (left >= KEEP_ROWS * 32) {
 #pragma unroll
@@ -200,14 +210,30 @@ template <int B> __device__ __forceinline__ void row_bytes(const uint32_t (&w)[K
 __device__ __forceinline__ void row_bytes_of(const uint32_t (&w)[KEEP_ROWS], uint32_t b, uint32_t (&bytes)[8])
 {
     switch (b) {
-    case 1: row_bytes<1>(w, bytes); break;
-    case 2: row_bytes<2>(w, bytes); break;
-    case 3: row_bytes<3>(w, bytes); break;
-    case 4: row_bytes<4>(w, bytes); break;
-    case 5: row_bytes<5>(w, bytes); break;
-    case 6: row_bytes<6>(w, bytes); break;
-    case 7: row_bytes<7>(w, bytes); break;
-    case 8: row_bytes<8>(w, bytes); break;
+    case 1:
+        row_bytes<1>(w, bytes);
+        break;
+    case 2:
+        row_bytes<2>(w, bytes);
+        break;
+    case 3:
+        row_bytes<3>(w, bytes);
+        break;
+    case 4:
+        row_bytes<4>(w, bytes);
+        break;
+    case 5:
+        row_bytes<5>(w, bytes);
+        break;
+    case 6:
+        row_bytes<6>(w, bytes);
+        break;
+    case 7:
+        row_bytes<7>(w, bytes);
+        break;
+    case 8:
+        row_bytes<8>(w, bytes);
+        break;
     default:
 #pragma unroll
         for (int q = 0; q < 8; ++q)
@@ -215,7 +241,8 @@ __device__ __forceinline__ void row_bytes_of(const uint32_t (&w)[KEEP_ROWS], uin
     }
 }
 
-__global__ void __launch_bounds__(KEEP_WARPS * 32, KEEP_PLACES) keep_lane1024(const __grid_constant__ list_view l, uint32_t *out)
+__global__ void __launch_bounds__(KEEP_WARPS * 32, KEEP_PLACES)
+    keep_lane1024(const __grid_constant__ list_view l, uint32_t *out)
 {
     constexpr uint32_t BLOCK = 1024, RUN = 30; /* RUN: blocks whose ends and heads a warp reads at once */
     const uint32_t lane = threadIdx.x % 32, warp = blockIdx.x * KEEP_WARPS + threadIdx.x / 32;
@@ -225,13 +252,15 @@ __global__ void __launch_bounds__(KEEP_WARPS * 32, KEEP_PLACES) keep_lane1024(co
     const uint32_t whole = (uint32_t)(l.n / BLOCK), stop = (uint32_t)((uint64_t)whole * (warp + 1) / l.n_warps);
     const uint32_t n_words = __ldg(l.ends + l.n_blocks - 1);
     for (uint32_t k = (uint32_t)((uint64_t)whole * warp / l.n_warps); k < stop; k += RUN) {
-        const uint32_t n = min(RUN, stop - k), e = k + lane; /* lane i: the end of block k + i - 1, the head of block k + i */
+        /* lane i: the end of block k + i - 1, the head of block k + i */
+        const uint32_t n = min(RUN, stop - k), e = k + lane;
         const uint32_t end = lane <= n && e > 0 ? __ldg(l.ends + e - 1) : 0, head = lane < n ? __ldg(l.heads + e) : 0;
         uint32_t e0 = __shfl_sync(ALL_LANES, end, 0), e1 = __shfl_sync(ALL_LANES, end, 1), w[KEEP_ROWS];
         fetch_rows(l.words + e0, n_words - e0, lane, w);
 #pragma unroll 1
         for (uint32_t i = 0; i < n; ++i) {
-            const uint32_t b = min((e1 - e0) / 32, 32u), e2 = __shfl_sync(ALL_LANES, end, i + 2), own_head = __shfl_sync(ALL_LANES, head, i);
+            const uint32_t b = min((e1 - e0) / 32, 32u), e2 = __shfl_sync(ALL_LANES, end, i + 2),
+                           own_head = __shfl_sync(ALL_LANES, head, i);
             if (b <= 8) {
                 uint32_t bytes[8];
                 row_bytes_of(w, b, bytes);
@@ -253,17 +282,26 @@ __global__ void __launch_bounds__(KEEP_WARPS * 32, KEEP_PLACES) keep_lane1024(co
     }
     if (warp == l.n_warps - 1 && l.n % BLOCK) { /* what follows the whole blocks */
         const uint32_t begin = whole ? __ldg(l.ends + whole - 1) : 0;
-        decode_block<lane1024<true>, true>(l.words + begin, n_words - begin, (uint32_t)(l.n % BLOCK), 0, __ldg(l.heads + whole),
-                                           (uint64_t)whole * BLOCK, lane, to);
+        decode_block<lane1024<true>, true>(l.words + begin, n_words - begin, (uint32_t)(l.n % BLOCK), 0,
+                                           __ldg(l.heads + whole), (uint64_t)whole * BLOCK, lane, to);
     }
     to.close(warp, lane);
 }
 
 } // namespace
 
-whole_list_codec whole_list_raw() { return of_blocks<raw<true>>(); }
-whole_list_codec whole_list_gpubp128() { return of_groups<gpubp_groups<128, 1024, 12, 4>, gpubp_groups<128, 2048, 8, 4>>(); }
-whole_list_codec whole_list_gpubp256() { return of_groups<gpubp_groups<256, 1024, 12, 4>, gpubp_groups<256, 2048, 8, 4>>(); }
+whole_list_codec whole_list_raw()
+{
+    return of_blocks<raw<true>>();
+}
+whole_list_codec whole_list_gpubp128()
+{
+    return of_groups<gpubp_groups<128, 1024, 12, 4>, gpubp_groups<128, 2048, 8, 4>>();
+}
+whole_list_codec whole_list_gpubp256()
+{
+    return of_groups<gpubp_groups<256, 1024, 12, 4>, gpubp_groups<256, 2048, 8, 4>>();
+}
 
 whole_list_codec whole_list_lane1024()
 {

@@ -1,6 +1,6 @@
 /* Whole lists of GPU-PFD128. */
-#include "tools/bench/kernels/bytes.cuh"
 #include "codecs/gpupfd.cuh"
+#include "tools/bench/kernels/bytes.cuh"
 
 namespace gx {
 
@@ -8,7 +8,8 @@ namespace {
 
 /* 12 bits an integer are staged. */
 template <int GROUP_, int WARPS, int PLACES_> struct gpupfd_groups {
-    static constexpr uint32_t BLOCK = 128, GROUP = GROUP_, NB = GROUP / BLOCK, STAGE = GROUP * 12 / 32 + 8, WARPS_A_BLOCK = WARPS, PLACES = PLACES_;
+    static constexpr uint32_t BLOCK = 128, GROUP = GROUP_, NB = GROUP / BLOCK, STAGE = GROUP * 12 / 32 + 8,
+                              WARPS_A_BLOCK = WARPS, PLACES = PLACES_;
     static constexpr bool WIDE = false;
     typedef gpupfd128<true> any;
 };
@@ -20,7 +21,8 @@ struct block {
     /* Lane k reads block k of n; end: as decode() has it (tools/bench/kernels/list_kernels.cuh). */
     static __device__ __forceinline__ block read(const uint32_t *words, uint32_t end, uint32_t n, uint32_t lane)
     {
-        const uint32_t n_words = __shfl_down_sync(ALL_LANES, end, 1) - end, begin = end - __shfl_sync(ALL_LANES, end, 0);
+        const uint32_t n_words = __shfl_down_sync(ALL_LANES, end, 1) - end,
+                       begin = end - __shfl_sync(ALL_LANES, end, 0);
         if (lane >= n)
             return {0, 0};
         const gpupfd_header p = gpupfd_header::read<false>(words + begin, n_words);
@@ -43,9 +45,9 @@ struct block {
 
 /* ---- to memory ---- */
 
-/* Two blocks at a time. Exceptions go to 128 words of shared memory, which are zeros before and after, while rows are
- * unpacked to registers; then each lane adds the four words that are its integers'. Where all is narrow enough, one word
- * serves both blocks, in halves. */
+/* Two blocks at a time. Exceptions go to 128 words of shared memory, which are zeros before and
+ * after, while rows are unpacked to registers; then each lane adds the four words that are its
+ * integers'. Where all is narrow enough, one word serves both blocks, in halves. */
 struct memory_groups : gpupfd_groups<1024, 8, 4> {
     /* A lane's exception; without one, lanes read what is there and mean nothing by it. */
     struct exception {
@@ -64,8 +66,9 @@ struct memory_groups : gpupfd_groups<1024, 8, 4> {
         }
     };
 
-    static __device__ __forceinline__ void wide(const uint32_t *p_a, const uint32_t *p_b, const block &k_a, const block &k_b, uint32_t lane,
-                                                uint32_t below, uint32_t *added, uint32_t (&a)[4], uint32_t (&b)[4])
+    static __device__ __forceinline__ void wide(const uint32_t *p_a, const uint32_t *p_b, const block &k_a,
+                                                const block &k_b, uint32_t lane, uint32_t below, uint32_t *added,
+                                                uint32_t (&a)[4], uint32_t (&b)[4])
     {
         const exception x_a(p_a, k_a, lane, below), x_b(p_b, k_b, lane, below);
         if (x_a.mine) /* of a damaged block two may have one place */
@@ -87,15 +90,17 @@ struct memory_groups : gpupfd_groups<1024, 8, 4> {
     }
 
     /* v: the integers of a, and 2^16 times those of b. */
-    static __device__ __forceinline__ void narrow(const uint32_t *p_a, const uint32_t *p_b, const block &k_a, const block &k_b,
-                                                  uint32_t lane, uint32_t below, uint32_t *added, uint32_t (&v)[4])
+    static __device__ __forceinline__ void narrow(const uint32_t *p_a, const uint32_t *p_b, const block &k_a,
+                                                  const block &k_b, uint32_t lane, uint32_t below, uint32_t *added,
+                                                  uint32_t (&v)[4])
     {
         const exception x_a(p_a, k_a, lane, below), x_b(p_b, k_b, lane, below);
         if (x_a.mine) /* of a damaged block two may have one place */
             atomicAdd(&added[x_a.position], x_a.above & 0xffff);
         if (x_b.mine)
             atomicAdd(&added[x_b.position], x_b.above << 16);
-        const uint32_t bit_a = lane * 4 * k_a.b(), bit_b = lane * 4 * k_b.b(), mask_a = ~(~0u << k_a.b()), mask_b = ~(~0u << k_b.b());
+        const uint32_t bit_a = lane * 4 * k_a.b(), bit_b = lane * 4 * k_b.b(), mask_a = ~(~0u << k_a.b()),
+                       mask_b = ~(~0u << k_b.b());
         p_a += bit_a >> 5;
         p_b += bit_b >> 5;
         const uint32_t w_a = __funnelshift_r(p_a[0], p_a[1], bit_a), w_b = __funnelshift_r(p_b[0], p_b[1], bit_b);
@@ -115,8 +120,8 @@ struct memory_groups : gpupfd_groups<1024, 8, 4> {
 
     /* Both halves' integers, or docids, from the sums of the lane's integers so far. */
     template <bool DOCIDS>
-    static __device__ __forceinline__ void halve(uint32_t (&v)[4], uint32_t base_a, uint32_t base_b, uint32_t lane, uint32_t (&a)[4],
-                                                 uint32_t (&b)[4])
+    static __device__ __forceinline__ void halve(uint32_t (&v)[4], uint32_t base_a, uint32_t base_b, uint32_t lane,
+                                                 uint32_t (&a)[4], uint32_t (&b)[4])
     {
         if (DOCIDS) {
             v[1] += v[0];
@@ -137,8 +142,8 @@ struct memory_groups : gpupfd_groups<1024, 8, 4> {
     }
 
     template <bool LDG, bool DOCIDS, bool FUSED>
-    static __device__ __forceinline__ void decode(const uint32_t *words, uint32_t, uint32_t end, uint32_t head, uint32_t, uint64_t at,
-                                                  uint32_t lane, sink<FUSED> &to, uint32_t *)
+    static __device__ __forceinline__ void decode(const uint32_t *words, uint32_t, uint32_t end, uint32_t head,
+                                                  uint32_t, uint64_t at, uint32_t lane, sink<FUSED> &to, uint32_t *)
     {
         static_assert(!LDG, "only from the stage");
         __shared__ __align__(16) uint32_t all_added[WARPS_A_BLOCK][2 * BLOCK];
@@ -156,7 +161,8 @@ struct memory_groups : gpupfd_groups<1024, 8, 4> {
                 base_a = __shfl_sync(ALL_LANES, head, s);
                 base_b = __shfl_sync(ALL_LANES, head, s + 1);
             }
-            const bool is_narrow = max(k_a.bits(), k_b.bits()) <= (DOCIDS ? 9 : 16); /* a block's sum, or its integers, below 2^16 */
+            /* a block's sum, or its integers, below 2^16 */
+            const bool is_narrow = max(k_a.bits(), k_b.bits()) <= (DOCIDS ? 9 : 16);
             if (is_narrow && max(k_a.b(), k_b.b()) <= 8) {
                 uint32_t v[4];
                 narrow(p_a, p_b, k_a, k_b, lane, below, added, v);
@@ -174,10 +180,11 @@ struct memory_groups : gpupfd_groups<1024, 8, 4> {
 
 /* ---- kept in registers ---- */
 
-/* What stays in registers waits for instructions, so that lanes share the exceptions of a group in one way and its rows in another. First
- * each lane goes through a part of a block's exceptions, and puts what they have above the row among zeros in shared memory, a byte or half a
- * word an integer: no lane asks others for its part. Then four blocks are unpacked at a time, 16 integers in a row a lane, and what is above
- * is added; sums go through 8 lanes instead of 32. */
+/* What stays in registers waits for instructions, so that lanes share the exceptions of a group in
+ * one way and its rows in another. First each lane goes through a part of a block's exceptions, and
+ * puts what they have above the row among zeros in shared memory, a byte or half a word an integer:
+ * no lane asks others for its part. Then four blocks are unpacked at a time, 16 integers in a row a
+ * lane, and what is above is added; sums go through 8 lanes instead of 32. */
 struct kept_groups : gpupfd_groups<2048, 4, 5> {
     /* Whether the block's integers have so many bits at most, and the records of its exceptions. */
     static __device__ __forceinline__ bool fits(const block &k, uint32_t bits, uint32_t record)
@@ -203,25 +210,31 @@ struct kept_groups : gpupfd_groups<2048, 4, 5> {
         asm volatile("st.shared.u16 [%0], %1;" ::"r"(to), "r"(x) : "memory");
     }
 
-    /* above[GROUP / 4]: what the integers of blocks first, first + 1, .. have above the row, a T each; 0 where that is nothing. */
+    /* above[GROUP / 4]: what the integers of blocks first, first + 1, .. have above the row, a T
+     * each; 0 where that is nothing. */
     template <class T>
-    static __device__ __forceinline__ void exceptions(const uint32_t *words, const block &own, uint32_t first, uint32_t lane, uint32_t *above)
+    static __device__ __forceinline__ void exceptions(const uint32_t *words, const block &own, uint32_t first,
+                                                      uint32_t lane, uint32_t *above)
     {
-        /* A block's lanes, of which each has PART of its eight sixteens of integers; records that a word holds. */
-        constexpr uint32_t LANES = 32 * sizeof(T) / NB, PART = 8 / LANES, SIXTEEN = 16 * sizeof(T), AT_ONCE = sizeof(T) == 1 ? 3 : 2;
+        /* A block's lanes, of which each has PART of its eight sixteens of integers; records that a
+         * word holds. */
+        constexpr uint32_t LANES = 32 * sizeof(T) / NB, PART = 8 / LANES, SIXTEEN = 16 * sizeof(T),
+                           AT_ONCE = sizeof(T) == 1 ? 3 : 2;
         __syncwarp();
 #pragma unroll
         for (uint32_t i = 0; i < NB / 4; ++i)
             ((uint4 *)above)[i * 32 + lane] = make_uint4(0, 0, 0, 0);
         const block k = own.of(first + lane / LANES);
-        /* A zero of the map ends a sixteen: behind so many of them the lane's part begins, and that of the lane before ends. */
+        /* A zero of the map ends a sixteen: behind so many of them the lane's part begins, and that
+         * of the lane before ends. */
         const uint32_t part = lane % LANES, before = part * PART;
         uint32_t zeros = ~k.map;
 #pragma unroll
         for (uint32_t i = 1; i + PART < 8; ++i)
             zeros &= i < before ? zeros - 1 : ~0u;
         const uint32_t begin = part ? (uint32_t)__ffs((int)zeros) : 0, next = __shfl_down_sync(ALL_LANES, begin, 1);
-        uint32_t map = __brev(k.map & (part + 1 < LANES ? ~(~0u << next) : ~0u)) << begin; /* the highest bit is the first */
+        /* the highest bit is the first */
+        uint32_t map = __brev(k.map & (part + 1 < LANES ? ~(~0u << next) : ~0u)) << begin;
         const uint32_t b = k.b(), h = k.h(), width = h + 4, mask = ~(~0u << h);
         uint32_t bit = k.begin() * 32 + b * 128 + k.e() + 7 + (begin - before) * width, one = 1u << b;
         asm("" : "+r"(one)); /* a factor, which the GPU does beside the logic, not a shift */
@@ -244,8 +257,8 @@ struct kept_groups : gpupfd_groups<2048, 4, 5> {
 
     /* Integers below 2^8. */
     template <bool DOCIDS>
-    static __device__ __forceinline__ void bytewise(const uint32_t *words, const block &own, uint32_t head, uint32_t lane, uint32_t *above,
-                                                    sink<true> &to)
+    static __device__ __forceinline__ void bytewise(const uint32_t *words, const block &own, uint32_t head,
+                                                    uint32_t lane, uint32_t *above, sink<true> &to)
     {
         exceptions<uint8_t>(words, own, 0, lane, above);
 #pragma unroll
@@ -265,7 +278,8 @@ struct kept_groups : gpupfd_groups<2048, 4, 5> {
             }
             if (DOCIDS) {
                 const uint32_t sum = sum_of_bytes(bytes);
-                keep_docids(bytes, 8, __shfl_sync(ALL_LANES, head, s + lane / 8), warp_inclusive<8>(sum, lane) - sum, lane % 8, to);
+                keep_docids(bytes, 8, __shfl_sync(ALL_LANES, head, s + lane / 8), warp_inclusive<8>(sum, lane) - sum,
+                            lane % 8, to);
             } else {
                 keep_bytes(bytes, to);
             }
@@ -274,8 +288,8 @@ struct kept_groups : gpupfd_groups<2048, 4, 5> {
 
     /* Integers below 2^16, of half of the group, from block `first` on. */
     template <bool DOCIDS>
-    static __device__ __forceinline__ void halfwise(const uint32_t *words, const block &own, uint32_t first, uint32_t head, uint32_t lane,
-                                                    uint32_t *above, sink<true> &to)
+    static __device__ __forceinline__ void halfwise(const uint32_t *words, const block &own, uint32_t first,
+                                                    uint32_t head, uint32_t lane, uint32_t *above, sink<true> &to)
     {
         exceptions<uint16_t>(words, own, first, lane, above);
 #pragma unroll 1
@@ -298,7 +312,8 @@ struct kept_groups : gpupfd_groups<2048, 4, 5> {
 #pragma unroll
                 for (int i = 1; i < 16; ++i)
                     v[i] += v[i - 1];
-                const uint32_t before = __shfl_sync(ALL_LANES, head, first + s + lane / 8) + warp_inclusive<8>(v[15], lane) - v[15] + lane % 8 * 16;
+                const uint32_t before = __shfl_sync(ALL_LANES, head, first + s + lane / 8) +
+                                        warp_inclusive<8>(v[15], lane) - v[15] + lane % 8 * 16;
 #pragma unroll
                 for (int i = 0; i < 16; ++i)
                     v[i] += before + i;
@@ -308,8 +323,8 @@ struct kept_groups : gpupfd_groups<2048, 4, 5> {
     }
 
     template <bool LDG, bool DOCIDS, bool FUSED>
-    static __device__ __forceinline__ void decode(const uint32_t *words, uint32_t, uint32_t end, uint32_t head, uint32_t, uint64_t, uint32_t lane,
-                                                  sink<FUSED> &to, uint32_t *)
+    static __device__ __forceinline__ void decode(const uint32_t *words, uint32_t, uint32_t end, uint32_t head,
+                                                  uint32_t, uint64_t, uint32_t lane, sink<FUSED> &to, uint32_t *)
     {
         static_assert(!LDG && FUSED, "kept, and only from the stage");
         __shared__ __align__(16) uint32_t all_above[WARPS_A_BLOCK][GROUP / 4];
@@ -334,6 +349,9 @@ struct kept_groups : gpupfd_groups<2048, 4, 5> {
 
 } // namespace
 
-whole_list_codec whole_list_gpupfd128() { return of_groups<memory_groups, kept_groups>(); }
+whole_list_codec whole_list_gpupfd128()
+{
+    return of_groups<memory_groups, kept_groups>();
+}
 
 } // namespace gx

@@ -5,9 +5,11 @@ namespace gx {
 
 namespace {
 
-/* Four integers of a lane, whose selectors are the low byte of `selectors`, from byte p of words[n_words]. */
+/* Four integers of a lane, whose selectors are the low byte of `selectors`, from byte p of
+ * words[n_words]. */
 template <bool LDG>
-__device__ __forceinline__ void gather4(const uint32_t *words, uint32_t n_words, uint32_t p, uint32_t selectors, uint32_t (&v)[4])
+__device__ __forceinline__ void gather4(const uint32_t *words, uint32_t n_words, uint32_t p, uint32_t selectors,
+                                        uint32_t (&v)[4])
 {
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
@@ -17,14 +19,16 @@ __device__ __forceinline__ void gather4(const uint32_t *words, uint32_t n_words,
     }
 }
 
-/* 1,024 integers in full blocks: eight of 128, or one of 1,024. words[n_words] holds them all; lane e of end has the
- * end of block e - 1 in it. First every lane learns where the bytes of two selector words (32 integers) begin; then
- * segments of 128 follow, a lane taking a quarter of a selector word. */
+/* 1,024 integers in full blocks: eight of 128, or one of 1,024. words[n_words] holds them all; lane
+ * e of end has the end of block e - 1 in it. First every lane learns where the bytes of two
+ * selector words (32 integers) begin; then segments of 128 follow, a lane taking a quarter of a
+ * selector word. */
 template <int BLOCK, bool LDG, bool DOCIDS, bool FUSED>
-__device__ __forceinline__ void gpuvbyte_group(const uint32_t *words, uint32_t n_words, uint32_t end, uint32_t head, uint64_t at,
-                                               uint32_t lane, sink<FUSED> &to)
+__device__ __forceinline__ void gpuvbyte_group(const uint32_t *words, uint32_t n_words, uint32_t end, uint32_t head,
+                                               uint64_t at, uint32_t lane, sink<FUSED> &to)
 {
-    constexpr uint32_t BLOCKS = 1024 / BLOCK, LANES = 32 / BLOCKS, SELECTORS = BLOCK / 16; /* LANES: a block's, at first */
+    /* LANES: a block's, at first */
+    constexpr uint32_t BLOCKS = 1024 / BLOCK, LANES = 32 / BLOCKS, SELECTORS = BLOCK / 16;
     const uint32_t begin = __shfl_sync(ALL_LANES, end, 0);
     end -= begin;
     const uint32_t my_begin = __shfl_sync(ALL_LANES, end, lane / LANES);
@@ -86,13 +90,14 @@ __device__ __forceinline__ void gpuvbyte_group(const uint32_t *words, uint32_t n
 }
 
 template <int BLOCK_> struct gpuvbyte_groups {
-    static constexpr uint32_t BLOCK = BLOCK_, GROUP = 1024, NB = GROUP / BLOCK, STAGE = 456, WARPS_A_BLOCK = 8, PLACES = 5;
+    static constexpr uint32_t BLOCK = BLOCK_, GROUP = 1024, NB = GROUP / BLOCK, STAGE = 456, WARPS_A_BLOCK = 8,
+                              PLACES = 5;
     static constexpr bool WIDE = true;
     typedef gpuvbyte<BLOCK_, true> any;
 
     template <bool LDG, bool DOCIDS, bool FUSED>
-    static __device__ __forceinline__ void decode(const uint32_t *words, uint32_t n_words, uint32_t end, uint32_t head, uint32_t, uint64_t at,
-                                                  uint32_t lane, sink<FUSED> &to, uint32_t *)
+    static __device__ __forceinline__ void decode(const uint32_t *words, uint32_t n_words, uint32_t end, uint32_t head,
+                                                  uint32_t, uint64_t at, uint32_t lane, sink<FUSED> &to, uint32_t *)
     {
         gpuvbyte_group<BLOCK_, LDG, DOCIDS>(words, n_words, end, head, at, lane, to);
     }
@@ -100,7 +105,13 @@ template <int BLOCK_> struct gpuvbyte_groups {
 
 } // namespace
 
-whole_list_codec whole_list_gpuvbyte128() { return of_groups<gpuvbyte_groups<128>, gpuvbyte_groups<128>>(); }
-whole_list_codec whole_list_gpuvbyte1024() { return of_groups<gpuvbyte_groups<1024>, gpuvbyte_groups<1024>>(); }
+whole_list_codec whole_list_gpuvbyte128()
+{
+    return of_groups<gpuvbyte_groups<128>, gpuvbyte_groups<128>>();
+}
+whole_list_codec whole_list_gpuvbyte1024()
+{
+    return of_groups<gpuvbyte_groups<1024>, gpuvbyte_groups<1024>>();
+}
 
 } // namespace gx

@@ -1,9 +1,9 @@
 /* Whole lists on the GPU, by codec: tools/bench/kernels/list_kernels.cuh tells how. */
 #include <algorithm>
 
-#include "tools/bench/kernels/list_kernels.h"
-#include "tools/bench/kernels/list_kernels.cuh"
 #include "engine/status.h"
+#include "tools/bench/kernels/list_kernels.cuh"
+#include "tools/bench/kernels/list_kernels.h"
 
 namespace {
 
@@ -12,9 +12,9 @@ using namespace gx;
 bool find(uint8_t id, whole_list_codec *out)
 {
     switch (id) {
-#define GX_CASE(ID, NUMBER, NAME)    \
-    case NUMBER:                     \
-        *out = whole_list_##NAME();  \
+#define GX_CASE(ID, NUMBER, NAME)                                                                                      \
+    case NUMBER:                                                                                                       \
+        *out = whole_list_##NAME();                                                                                    \
         return true;
         GX_CODECS(GX_CASE)
 #undef GX_CASE
@@ -29,13 +29,15 @@ gx_status start(kernel_fn *kernel, const gx_packed *list, uint64_t threads, uint
         return gx_fail(err, GX_EUSAGE, "codec %s cannot be decoded on the GPU", list->codec->name);
     if (list->n == 0)
         return GX_OK;
-    const list_view view = {list->words, list->ends, list->heads, list->params, list->n, (uint32_t)gx_packed_blocks(list), list->param,
-                            (uint32_t)(threads / 32)};
+    const list_view view = {list->words, list->ends,
+                            list->heads, list->params,
+                            list->n,     (uint32_t)gx_packed_blocks(list),
+                            list->param, (uint32_t)(threads / 32)};
     kernel<<<(uint32_t)((threads + block - 1) / block), block, 0, (cudaStream_t)stream>>>(view, out);
     const cudaError_t e = cudaGetLastError();
     if (e != cudaSuccess)
-        return gx_fail(err, GX_ECUDA, "the GPU refused to decode a list of %llu integers: %s", (unsigned long long)list->n,
-                       cudaGetErrorString(e));
+        return gx_fail(err, GX_ECUDA, "the GPU refused to decode a list of %llu integers: %s",
+                       (unsigned long long)list->n, cudaGetErrorString(e));
     return GX_OK;
 }
 

@@ -1,28 +1,32 @@
 /* list_kernels.cuh: kernels that decode whole lists: what every family of codecs shares.
  *
- * A warp takes a block (decode_blocks), or, faster, a group of consecutive blocks, 1,024 integers or more (decode_groups):
- * it reads their ends with one load, has their words, which lie in a row, brought into shared memory by the copy engine,
- * and unpacks from there four integers a lane, so that every store of a warp is 512 bytes in a row. Groups whose words do
- * not fit the stage are read where they are.
+ * A warp takes a block (decode_blocks), or, faster, a group of consecutive blocks, 1,024 integers
+ * or more (decode_groups): it reads their ends with one load, has their words, which lie in a row,
+ * brought into shared memory by the copy engine, and unpacks from there four integers a lane, so
+ * that every store of a warp is 512 bytes in a row. Groups whose words do not fit the stage are
+ * read where they are.
  *
- * A .cu file makes a codec's whole_list_codec, whole_list_NAME(), of_blocks<DECODER>() to begin with. What of_groups wants is
- * a struct with
+ * A .cu file makes a codec's whole_list_codec, whole_list_NAME(), of_blocks<DECODER>() to begin
+ * with. What of_groups wants is a struct with
  *
  *   BLOCK, GROUP, NB     integers of a block and of a group; blocks of a group, 31 at most
  *   STAGE                words of a group that are staged, and 8 more; a multiple of 4
- *   WARPS_A_BLOCK, PLACES   the kernel's launch bounds: warps of a thread block, thread blocks of a processor
- *   WIDE                 decode<true> serves groups that do not fit the stage; else they are decoded block by block
+ *   WARPS_A_BLOCK, PLACES   the kernel's launch bounds: warps of a thread block, thread blocks of a
+ *                           processor
+ *   WIDE                 decode<true> serves groups that do not fit the stage; else they are
+ *                        decoded block by block
  *   any                  the decoder (decode.cuh) for blocks that are not in a whole group
  *   decode<LDG, DOCIDS, FUSED>(words, n_words, end, head, param, at, lane, to, stage)
- *                        static: decode a whole group to integers at .. at + GROUP - 1 of `to`. words[n_words] in shared
- *                        memory, or, LDG, in global; lane e has the end of the group's block e - 1 in end (lane 0: the
- *                        group's begin), counted from the list's start as in gx_packed.ends, and the head and the parameter
- *                        of block e.
- *                        stage: the warp's own STAGE words of shared memory, words among them; NULL if LDG.
- *                        Ends are whatever the caller had; bytes may be anything.
+ *                        static: decode a whole group to integers at .. at + GROUP - 1 of `to`.
+ *                        words[n_words] in shared memory, or, LDG, in global; lane e has the end of
+ *                        the group's block e - 1 in end (lane 0: the group's begin), counted from
+ *                        the list's start as in gx_packed.ends, and the head and the parameter of
+ *                        block e. stage: the warp's own STAGE words of shared memory, words among
+ *                        them; NULL if LDG. Ends are whatever the caller had; bytes may be
+ *                        anything.
  */
-#ifndef GX_WHOLE_LIST_CUH
-#define GX_WHOLE_LIST_CUH
+#ifndef GX_TOOLS_BENCH_KERNELS_LIST_KERNELS_CUH
+#define GX_TOOLS_BENCH_KERNELS_LIST_KERNELS_CUH
 
 #include "codecs/decode.cuh"
 #include "tools/bench/kernels/list_kernels.h"
@@ -86,8 +90,8 @@ template <bool FUSED> struct sink {
 
 /* Any block of any codec, by its decoder. */
 template <class DEC, bool DOCIDS, bool FUSED>
-__device__ __forceinline__ void decode_block(const uint32_t *words, uint32_t n_words, uint32_t n, uint32_t param, uint32_t head,
-                                             uint64_t at, uint32_t lane, sink<FUSED> &to)
+__device__ __forceinline__ void decode_block(const uint32_t *words, uint32_t n_words, uint32_t n, uint32_t param,
+                                             uint32_t head, uint64_t at, uint32_t lane, sink<FUSED> &to)
 {
     DEC dec;
     dec.open(words, n_words, n, lane, param);
@@ -105,7 +109,8 @@ __device__ __forceinline__ void decode_block(const uint32_t *words, uint32_t n_w
     }
 }
 
-template <class DEC, bool DOCIDS, bool FUSED> __global__ void __launch_bounds__(BLOCK_WARPS * 32) decode_blocks(list_view l, uint32_t *out)
+template <class DEC, bool DOCIDS, bool FUSED>
+__global__ void __launch_bounds__(BLOCK_WARPS * 32) decode_blocks(list_view l, uint32_t *out)
 {
     const uint32_t lane = threadIdx.x % 32, k = blockIdx.x * BLOCK_WARPS + threadIdx.x / 32;
     if (k >= l.n_blocks)
@@ -114,7 +119,8 @@ template <class DEC, bool DOCIDS, bool FUSED> __global__ void __launch_bounds__(
     const uint32_t begin = k ? __ldg(l.ends + k - 1) : 0, end = __ldg(l.ends + k);
     const uint64_t at = (uint64_t)k * DEC::BLOCK;
     const uint32_t n = min((uint64_t)DEC::BLOCK, l.n - at);
-    decode_block<DEC, DOCIDS>(l.words + begin, end - begin, n, l.param_of(k), DOCIDS ? __ldg(l.heads + k) : 0, at, lane, to);
+    decode_block<DEC, DOCIDS>(l.words + begin, end - begin, n, l.param_of(k), DOCIDS ? __ldg(l.heads + k) : 0, at, lane,
+                              to);
     to.close(k, lane);
 }
 
@@ -128,10 +134,11 @@ template <class DEC> __global__ void __launch_bounds__(BLOCK_WARPS * 32) at_bloc
     out[at] = DEC::at(l.words + begin, end - begin, n, (uint32_t)(at % DEC::BLOCK), l.param_of(k));
 }
 
-/* Two segments of 128 integers, four a lane, to docids. narrow: a segment's sum is below 2^16, so that one scan serves
- * both. base_a, base_b: head of the block; joined: b follows a in one block, and base_b is not used. */
-__device__ __forceinline__ void docids_of_two(uint32_t (&a)[4], uint32_t (&b)[4], bool narrow, uint32_t base_a, uint32_t base_b,
-                                              bool joined, uint32_t lane)
+/* Two segments of 128 integers, four a lane, to docids. narrow: a segment's sum is below 2^16, so
+ * that one scan serves both. base_a, base_b: head of the block; joined: b follows a in one block,
+ * and base_b is not used. */
+__device__ __forceinline__ void docids_of_two(uint32_t (&a)[4], uint32_t (&b)[4], bool narrow, uint32_t base_a,
+                                              uint32_t base_b, bool joined, uint32_t lane)
 {
 #pragma unroll
     for (int i = 1; i < 4; ++i) {
@@ -162,23 +169,33 @@ __device__ __forceinline__ void docids_of_two(uint32_t (&a)[4], uint32_t (&b)[4]
 
 /* ---- groups ---- */
 
-/* A warp's stages in shared memory are filled by the copy engine, in turn; a stage's mbarrier completes when its words
- * are there. */
-__device__ __forceinline__ uint32_t shared_address(const void *p) { return (uint32_t)__cvta_generic_to_shared(p); }
+/* A warp's stages in shared memory are filled by the copy engine, in turn; a stage's mbarrier
+ * completes when its words are there. */
+__device__ __forceinline__ uint32_t shared_address(const void *p)
+{
+    return (uint32_t)__cvta_generic_to_shared(p);
+}
 
 __device__ __forceinline__ void barrier_init(uint64_t *barrier)
 {
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;\n\tfence.mbarrier_init.release.cluster;" ::"r"(shared_address(barrier)) : "memory");
+    asm volatile(
+        "mbarrier.init.shared::cta.b64 [%0], 1;\n\tfence.mbarrier_init.release.cluster;" ::"r"(shared_address(barrier))
+        : "memory");
 }
 
 /* Copies begin at multiples of 16 bytes: so many words before come along. */
-__device__ __forceinline__ uint32_t words_before(const uint32_t *from) { return (uint32_t)(uintptr_t)from % 16 / 4; }
+__device__ __forceinline__ uint32_t words_before(const uint32_t *from)
+{
+    return (uint32_t)(uintptr_t)from % 16 / 4;
+}
 
-/* Called by one lane: begin to bring from[n], and up to 3 words on either side, to the stage; n = 0 may bring nothing. */
+/* Called by one lane: begin to bring from[n], and up to 3 words on either side, to the stage; n = 0
+ * may bring nothing. */
 __device__ __forceinline__ void stage_fetch(uint32_t *stage, uint64_t *barrier, const uint32_t *from, uint32_t n)
 {
     const uint32_t skip = words_before(from), bytes = n ? (skip + n + 3) / 4 * 16 : 0;
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes) : "memory");
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes)
+                 : "memory");
     if (bytes)
         asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
                          shared_address(stage)),
@@ -198,12 +215,13 @@ __device__ __forceinline__ void stage_wait(const uint64_t *barrier, uint32_t par
                  : "memory");
 }
 
-/* What a warp knows of a group before it has the words: lane e has the end of block e - 1 (lane 0: the group's begin),
- * the head of block e and its parameter. */
+/* What a warp knows of a group before it has the words: lane e has the end of block e - 1 (lane 0:
+ * the group's begin), the head of block e and its parameter. */
 struct group_ends {
     uint32_t end, head, param;
 
-    template <uint32_t NB, bool DOCIDS> __device__ __forceinline__ void fetch(const list_view &l, uint32_t group, uint32_t lane)
+    template <uint32_t NB, bool DOCIDS>
+    __device__ __forceinline__ void fetch(const list_view &l, uint32_t group, uint32_t lane)
     {
         const uint32_t k = group * NB + lane;
         end = head = param = 0;
@@ -216,11 +234,14 @@ struct group_ends {
     }
 
     __device__ __forceinline__ uint32_t begin() const { return __shfl_sync(ALL_LANES, end, 0); }
-    template <uint32_t NB> __device__ __forceinline__ uint32_t words() const { return __shfl_sync(ALL_LANES, end, NB) - begin(); }
+    template <uint32_t NB> __device__ __forceinline__ uint32_t words() const
+    {
+        return __shfl_sync(ALL_LANES, end, NB) - begin();
+    }
 };
 
-/* A group that is not whole, or does not fit the stage; returns what the sum grows by. Kept apart, so that it takes no
- * registers from the others. */
+/* A group that is not whole, or does not fit the stage; returns what the sum grows by. Kept apart,
+ * so that it takes no registers from the others. */
 template <class GROUPS, bool DOCIDS, bool FUSED>
 __device__ __noinline__ uint32_t decode_aside(const list_view &l, uint32_t *out, uint32_t g, uint32_t lane)
 {
@@ -231,7 +252,8 @@ __device__ __noinline__ uint32_t decode_aside(const list_view &l, uint32_t *out,
     const uint64_t at = (uint64_t)g * GROUPS::GROUP;
     if constexpr (GROUPS::WIDE) {
         if (at + GROUPS::GROUP <= l.n) {
-            GROUPS::template decode<true, DOCIDS>(l.words + ends.begin(), ends.words<NB>(), ends.end, ends.head, ends.param, at, lane, to, nullptr);
+            GROUPS::template decode<true, DOCIDS>(l.words + ends.begin(), ends.words<NB>(), ends.end, ends.head,
+                                                  ends.param, at, lane, to, nullptr);
             return to.sum;
         }
     }
@@ -239,16 +261,17 @@ __device__ __noinline__ uint32_t decode_aside(const list_view &l, uint32_t *out,
         const uint32_t e0 = __shfl_sync(ALL_LANES, ends.end, i), e1 = __shfl_sync(ALL_LANES, ends.end, i + 1);
         const uint32_t head = __shfl_sync(ALL_LANES, ends.head, i), param = __shfl_sync(ALL_LANES, ends.param, i);
         const uint64_t first = at + i * BLOCK;
-        decode_block<typename GROUPS::any, DOCIDS>(l.words + e0, e1 - e0, (uint32_t)min((uint64_t)BLOCK, l.n - first), param, head, first,
-                                                   lane, to);
+        decode_block<typename GROUPS::any, DOCIDS>(l.words + e0, e1 - e0, (uint32_t)min((uint64_t)BLOCK, l.n - first),
+                                                   param, head, first, lane, to);
     }
     return to.sum;
 }
 
-/* A warp decodes every l.n_warps-th group. With two stages, the words of its next group come in while it decodes one,
- * and the ends of the group after that. */
+/* A warp decodes every l.n_warps-th group. With two stages, the words of its next group come in
+ * while it decodes one, and the ends of the group after that. */
 template <class GROUPS, int STAGES, bool DOCIDS, bool FUSED>
-__global__ void __launch_bounds__(GROUPS::WARPS_A_BLOCK * 32, GROUPS::PLACES) decode_groups(const __grid_constant__ list_view l, uint32_t *out)
+__global__ void __launch_bounds__(GROUPS::WARPS_A_BLOCK * 32, GROUPS::PLACES)
+    decode_groups(const __grid_constant__ list_view l, uint32_t *out)
 {
     constexpr uint32_t GROUP = GROUPS::GROUP, NB = GROUPS::NB, STAGE = GROUPS::STAGE, FITS = STAGE - 8;
     __shared__ __align__(16) uint32_t all_stages[GROUPS::WARPS_A_BLOCK][STAGES][STAGE];
@@ -286,7 +309,8 @@ __global__ void __launch_bounds__(GROUPS::WARPS_A_BLOCK * 32, GROUPS::PLACES) de
         stage_wait(barriers + i, STAGES == 1 ? 0 : turn / 2 % 2);
         if (g < whole && n_words <= FITS) {
             uint32_t *const stage = stages + i * STAGE;
-            GROUPS::template decode<false, DOCIDS>(stage + skip, n_words, now.end, now.head, now.param, (uint64_t)g * GROUP, lane, to, stage);
+            GROUPS::template decode<false, DOCIDS>(stage + skip, n_words, now.end, now.head, now.param,
+                                                   (uint64_t)g * GROUP, lane, to, stage);
         } else {
             to.sum += decode_aside<GROUPS, DOCIDS, FUSED>(l, out, g, lane);
         }
@@ -306,7 +330,7 @@ typedef void kernel_fn(const list_view, uint32_t *);
 struct launch {
     kernel_fn *kernel;
     uint32_t group, threads; /* integers of a group; 0: a warp takes a block */
-    bool stays; /* as many warps as the GPU has places for; they share the groups */
+    bool stays;              /* as many warps as the GPU has places for; they share the groups */
 };
 
 /* What tools/bench/kernels/list_kernels.cu knows of a codec. */
@@ -320,8 +344,8 @@ template <class DEC, bool DOCIDS, bool FUSED> launch blocks_launch()
     return {decode_blocks<DEC, DOCIDS, FUSED>, 0, BLOCK_WARPS * 32, false};
 }
 
-/* What is written to memory waits for memory: a warp a group. What stays in registers waits for instructions: longer
- * runs, larger groups, the next group's words on their way. */
+/* What is written to memory waits for memory: a warp a group. What stays in registers waits for
+ * instructions: longer runs, larger groups, the next group's words on their way. */
 template <class GROUPS, bool DOCIDS, bool FUSED> launch groups_launch()
 {
     constexpr int STAGES = FUSED ? 2 : 1;

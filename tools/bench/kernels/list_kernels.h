@@ -1,8 +1,9 @@
-/* list_kernels.h: whole lists decoded on the GPU, by each codec's own kernels: what `bench codecs` measures. Queries fuse the decoders
- * of codecs/NAME.cuh into their kernels instead. list_kernels.cuh tells how the kernels are made.
+/* list_kernels.h: whole lists decoded on the GPU, by each codec's own kernels: what `bench codecs`
+ * measures. Queries fuse the decoders of codecs/NAME.cuh into their kernels instead.
+ * list_kernels.cuh tells how the kernels are made.
  */
-#ifndef GX_LIST_KERNELS_H
-#define GX_LIST_KERNELS_H
+#ifndef GX_TOOLS_BENCH_KERNELS_LIST_KERNELS_H
+#define GX_TOOLS_BENCH_KERNELS_LIST_KERNELS_H
 
 #include "codecs/decode.h"
 
@@ -10,13 +11,14 @@
 extern "C" {
 #endif
 
-/* gx_decode_list_cpu on the GPU: params, words, ends, heads and out lie in device memory, words in an allocation that begins at a
- * multiple of 16 bytes, out at such a multiple; [n] integers are written. stream: a cudaStream_t. Asynchronous.
- * GX_EUSAGE: the codec has no GPU decoder. GX_ECUDA. */
+/* gx_decode_list_cpu on the GPU: params, words, ends, heads and out lie in device memory, words in
+ * an allocation that begins at a multiple of 16 bytes, out at such a multiple; [n] integers are
+ * written. stream: a cudaStream_t. Asynchronous. GX_EUSAGE: the codec has no GPU decoder. GX_ECUDA.
+ * */
 gx_status gx_decode_list_cuda(const gx_packed *list, gx_form form, uint32_t *out, void *stream, gx_error *err);
 
-/* Decode into registers and write nothing but sums, as a fused kernel would: sums [GX_N_SUMS] are added to, and their
- * total grows by the sum of all integers (or docids), modulo 2^32. */
+/* Decode into registers and write nothing but sums, as a fused kernel would: sums [GX_N_SUMS] are
+ * added to, and their total grows by the sum of all integers (or docids), modulo 2^32. */
 #define GX_N_SUMS 1024u
 gx_status gx_sum_list_cuda(const gx_packed *list, gx_form form, uint32_t *sums, void *stream, gx_error *err);
 

@@ -6,14 +6,16 @@ namespace gx {
 
 namespace {
 
-/* A lane an exception, which goes to 128 words of shared memory, zeros before and after; then each lane adds the four words
- * that are its integers'. */
+/* A lane an exception, which goes to 128 words of shared memory, zeros before and after; then each
+ * lane adds the four words that are its integers'. */
 struct pfordelta_groups {
-    static constexpr uint32_t BLOCK = 128, GROUP = 1024, NB = GROUP / BLOCK, STAGE = GROUP * 12 / 32 + 8, WARPS_A_BLOCK = 8, PLACES = 4;
+    static constexpr uint32_t BLOCK = 128, GROUP = 1024, NB = GROUP / BLOCK, STAGE = GROUP * 12 / 32 + 8,
+                              WARPS_A_BLOCK = 8, PLACES = 4;
     static constexpr bool WIDE = false;
     typedef pfordelta<true> any;
 
-    static __device__ __forceinline__ void patch_all(const pfordelta_exceptions &x, uint32_t b, uint32_t lane, uint32_t *added, uint32_t (&v)[4])
+    static __device__ __forceinline__ void patch_all(const pfordelta_exceptions &x, uint32_t b, uint32_t lane,
+                                                     uint32_t *added, uint32_t (&v)[4])
     {
         uint32_t next_position = 0;
 #pragma unroll 1
@@ -35,8 +37,9 @@ struct pfordelta_groups {
     }
 
     template <bool LDG, bool DOCIDS, bool FUSED>
-    static __device__ __forceinline__ void decode(const uint32_t *words, uint32_t, uint32_t end, uint32_t head, uint32_t param, uint64_t at,
-                                                  uint32_t lane, sink<FUSED> &to, uint32_t *)
+    static __device__ __forceinline__ void decode(const uint32_t *words, uint32_t, uint32_t end, uint32_t head,
+                                                  uint32_t param, uint64_t at, uint32_t lane, sink<FUSED> &to,
+                                                  uint32_t *)
     {
         static_assert(!LDG, "only from the stage");
         __shared__ __align__(16) uint32_t all_added[WARPS_A_BLOCK][BLOCK];
@@ -46,7 +49,8 @@ struct pfordelta_groups {
         uint32_t e0 = __shfl_sync(ALL_LANES, end, 0);
 #pragma unroll 1
         for (uint32_t i = 0; i < NB; ++i) {
-            const uint32_t e1 = __shfl_sync(ALL_LANES, end, i + 1), b = __shfl_sync(ALL_LANES, param, i), n_words = e1 - e0;
+            const uint32_t e1 = __shfl_sync(ALL_LANES, end, i + 1), b = __shfl_sync(ALL_LANES, param, i),
+                           n_words = e1 - e0;
             const uint32_t row = pfordelta<false>::row_words(n_words, BLOCK, b);
             uint32_t v[4] = {0, 0, 0, 0};
             if (n_words >= BLOCK)
@@ -69,6 +73,9 @@ struct pfordelta_groups {
 
 } // namespace
 
-whole_list_codec whole_list_pfordelta() { return of_groups<pfordelta_groups, pfordelta_groups>(); }
+whole_list_codec whole_list_pfordelta()
+{
+    return of_groups<pfordelta_groups, pfordelta_groups>();
+}
 
 } // namespace gx

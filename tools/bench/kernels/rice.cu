@@ -8,13 +8,15 @@ namespace {
 
 /* Each block is decoded from the stage by the codec's decoder. */
 struct rice_groups {
-    static constexpr uint32_t BLOCK = 128, GROUP = 1024, NB = GROUP / BLOCK, STAGE = GROUP * 12 / 32 + 8, WARPS_A_BLOCK = 8, PLACES = 4;
+    static constexpr uint32_t BLOCK = 128, GROUP = 1024, NB = GROUP / BLOCK, STAGE = GROUP * 12 / 32 + 8,
+                              WARPS_A_BLOCK = 8, PLACES = 4;
     static constexpr bool WIDE = false;
     typedef rice<true> any;
 
     template <bool LDG, bool DOCIDS, bool FUSED>
-    static __device__ __forceinline__ void decode(const uint32_t *words, uint32_t, uint32_t end, uint32_t head, uint32_t param, uint64_t at,
-                                                  uint32_t lane, sink<FUSED> &to, uint32_t *)
+    static __device__ __forceinline__ void decode(const uint32_t *words, uint32_t, uint32_t end, uint32_t head,
+                                                  uint32_t param, uint64_t at, uint32_t lane, sink<FUSED> &to,
+                                                  uint32_t *)
     {
         const uint32_t begin = __shfl_sync(ALL_LANES, end, 0);
 #pragma unroll 1
@@ -33,6 +35,9 @@ struct rice_groups {
 
 } // namespace
 
-whole_list_codec whole_list_rice() { return of_groups<rice_groups, rice_groups>(); }
+whole_list_codec whole_list_rice()
+{
+    return of_groups<rice_groups, rice_groups>();
+}
 
 } // namespace gx

@@ -6,10 +6,12 @@ namespace gx {
 
 namespace {
 
-/* 1,024 integers in eight blocks, four lanes a block: a round takes four words of each. Their integers go to rows in
- * shared memory, a block each, from where they are read in order. Rows are 4 words apart, to keep the banks apart. */
+/* 1,024 integers in eight blocks, four lanes a block: a round takes four words of each. Their
+ * integers go to rows in shared memory, a block each, from where they are read in order. Rows are 4
+ * words apart, to keep the banks apart. */
 template <class WORDS, int WARPS_A_BLOCK_, int PLACES_> struct simple_groups {
-    static constexpr uint32_t BLOCK = 128, GROUP = 1024, NB = 8, STAGE = 392, WARPS_A_BLOCK = WARPS_A_BLOCK_, PLACES = PLACES_;
+    static constexpr uint32_t BLOCK = 128, GROUP = 1024, NB = 8, STAGE = 392, WARPS_A_BLOCK = WARPS_A_BLOCK_,
+                              PLACES = PLACES_;
     static constexpr uint32_t LANES = 4, ROW = BLOCK + 4;
     static constexpr bool WIDE = false;
     typedef simple<WORDS, true> any;
@@ -21,9 +23,12 @@ template <class WORDS, int WARPS_A_BLOCK_, int PLACES_> struct simple_groups {
         const uint32_t my_entry = WORDS::entry(lane % 16), place = lane % LANES;
         uint32_t *const row = rows + lane / LANES * ROW;
         end -= __shfl_sync(ALL_LANES, end, 0);
-        const uint32_t my_begin = __shfl_sync(ALL_LANES, end, lane / LANES), my_end = __shfl_sync(ALL_LANES, end, lane / LANES + 1);
-        const uint32_t rounds = __reduce_max_sync(ALL_LANES, (my_end - my_begin + LANES * WORDS::SIZE - 1) / (LANES * WORDS::SIZE));
-        uint32_t at = my_begin + place * WORDS::SIZE, before = 0, widest = 0; /* before: integers of the rounds before */
+        const uint32_t my_begin = __shfl_sync(ALL_LANES, end, lane / LANES),
+                       my_end = __shfl_sync(ALL_LANES, end, lane / LANES + 1);
+        const uint32_t rounds =
+            __reduce_max_sync(ALL_LANES, (my_end - my_begin + LANES * WORDS::SIZE - 1) / (LANES * WORDS::SIZE));
+        /* before: integers of the rounds before */
+        uint32_t at = my_begin + place * WORDS::SIZE, before = 0, widest = 0;
         bool escapes = false;
 #pragma unroll 1
         for (uint32_t r = 0; r < rounds; ++r) {
@@ -55,8 +60,8 @@ template <class WORDS, int WARPS_A_BLOCK_, int PLACES_> struct simple_groups {
     }
 
     template <bool LDG, bool DOCIDS, bool FUSED>
-    static __device__ __forceinline__ void decode(const uint32_t *words, uint32_t, uint32_t end, uint32_t head, uint32_t, uint64_t at,
-                                                  uint32_t lane, sink<FUSED> &to, uint32_t *)
+    static __device__ __forceinline__ void decode(const uint32_t *words, uint32_t, uint32_t end, uint32_t head,
+                                                  uint32_t, uint64_t at, uint32_t lane, sink<FUSED> &to, uint32_t *)
     {
         __shared__ __align__(16) uint32_t all_rows[WARPS_A_BLOCK][NB * ROW];
         uint32_t *const rows = all_rows[threadIdx.x / 32];
@@ -67,10 +72,12 @@ template <class WORDS, int WARPS_A_BLOCK_, int PLACES_> struct simple_groups {
         __syncwarp();
 #pragma unroll 2
         for (uint32_t i = 0; i < NB; i += 2) {
-            const uint4 x = *(const uint4 *)(rows + i * ROW + lane * 4), y = *(const uint4 *)(rows + i * ROW + ROW + lane * 4);
+            const uint4 x = *(const uint4 *)(rows + i * ROW + lane * 4),
+                        y = *(const uint4 *)(rows + i * ROW + ROW + lane * 4);
             uint32_t a[4] = {x.x, x.y, x.z, x.w}, b[4] = {y.x, y.y, y.z, y.w};
             if (DOCIDS)
-                docids_of_two(a, b, narrow, __shfl_sync(ALL_LANES, head, i), __shfl_sync(ALL_LANES, head, i + 1), false, lane);
+                docids_of_two(a, b, narrow, __shfl_sync(ALL_LANES, head, i), __shfl_sync(ALL_LANES, head, i + 1), false,
+                              lane);
             to.put(at + i * BLOCK, lane, a);
             to.put(at + i * BLOCK + BLOCK, lane, b);
         }
@@ -78,12 +85,24 @@ template <class WORDS, int WARPS_A_BLOCK_, int PLACES_> struct simple_groups {
     }
 };
 
-template <class WORDS> whole_list_codec of_words() { return of_groups<simple_groups<WORDS, 8, 4>, simple_groups<WORDS, 4, 7>>(); }
+template <class WORDS> whole_list_codec of_words()
+{
+    return of_groups<simple_groups<WORDS, 8, 4>, simple_groups<WORDS, 4, 7>>();
+}
 
 } // namespace
 
-whole_list_codec whole_list_simple9() { return of_words<simple9_words>(); }
-whole_list_codec whole_list_simple16() { return of_words<simple16_words>(); }
-whole_list_codec whole_list_simple8b() { return of_words<simple8b_words>(); }
+whole_list_codec whole_list_simple9()
+{
+    return of_words<simple9_words>();
+}
+whole_list_codec whole_list_simple16()
+{
+    return of_words<simple16_words>();
+}
+whole_list_codec whole_list_simple8b()
+{
+    return of_words<simple8b_words>();
+}
 
 } // namespace gx

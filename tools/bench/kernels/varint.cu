@@ -1,11 +1,14 @@
-/* The byte-oriented codes, whole lists. A warp takes eight blocks. First the places where each four integers begin are found
- * and left in shared memory, by a scan a block, or by walking, a lane a block; then the blocks follow, four integers a lane.
+/* The byte-oriented codes, whole lists. A warp takes eight blocks. First the places where each four
+ * integers begin are found and left in shared memory, by a scan a block, or by walking, a lane a
+ * block; then the blocks follow, four integers a lane.
  *
- * Limits: blocks of one-byte integers, which their number of words tells apart, cost about 60 warp instructions, and memory
- * bounds them: 4 bytes an integer written, 1 (SU, PU, PB), 1.125 (GU) or 1.25 (GB) read. Others are bound by instructions,
- * counted in the compiled kernels, docids to memory, a block of one to two bytes an integer:
+ * Limits: blocks of one-byte integers, which their number of words tells apart, cost about 60 warp
+ * instructions, and memory bounds them: 4 bytes an integer written, 1 (SU, PU, PB), 1.125 (GU) or
+ * 1.25 (GB) read. Others are bound by instructions, counted in the compiled kernels, docids to
+ * memory, a block of one to two bytes an integer:
  *
- *                    places                           integers   in all   thread instructions an integer
+ *                    places                           integers   in all   thread instructions an
+ *                    integer
  *     SU             107 for 64 words                 160        320      80
  *     G8IU, G8CU     74, 86 for 32 groups             125, 205   255, 345 64, 86
  *     PU, PB         28, 23 each four, an eighth      150, 80    315, 225 79, 56
@@ -19,10 +22,11 @@ namespace gx {
 namespace {
 
 constexpr uint32_t BLOCKS = 8, WARPS = 8; /* of a group, of a thread block */
-constexpr uint32_t PITCH = BLOCKS + 2; /* of the places of a lane: keeps the banks apart */
+constexpr uint32_t PITCH = BLOCKS + 2;    /* of the places of a lane: keeps the banks apart */
 
 /* Places of a block, found by one lane while others do the same for theirs. */
-template <class CODE> __device__ __forceinline__ void walk_places(const uint32_t *words, uint32_t n_words, uint16_t *places)
+template <class CODE>
+__device__ __forceinline__ void walk_places(const uint32_t *words, uint32_t n_words, uint16_t *places)
 {
     uint32_t p = 0;
 #pragma unroll 1
@@ -36,26 +40,29 @@ template <class CODE> __device__ __forceinline__ void walk_places(const uint32_t
 }
 
 template <class CODE, class ANY, int STAGE_, int PLACES_> struct varint_groups {
-    static constexpr uint32_t BLOCK = 128, GROUP = BLOCKS * BLOCK, NB = BLOCKS, STAGE = STAGE_, WARPS_A_BLOCK = WARPS, PLACES = PLACES_;
+    static constexpr uint32_t BLOCK = 128, GROUP = BLOCKS * BLOCK, NB = BLOCKS, STAGE = STAGE_, WARPS_A_BLOCK = WARPS,
+                              PLACES = PLACES_;
     static constexpr bool WIDE = false;
     typedef ANY any;
 
     template <bool LDG, bool DOCIDS, bool FUSED>
-    static __device__ __forceinline__ void decode(const uint32_t *words, uint32_t n_words, uint32_t end, uint32_t head, uint32_t, uint64_t at,
-                                                  uint32_t lane, sink<FUSED> &to, uint32_t *)
+    static __device__ __forceinline__ void decode(const uint32_t *words, uint32_t n_words, uint32_t end, uint32_t head,
+                                                  uint32_t, uint64_t at, uint32_t lane, sink<FUSED> &to, uint32_t *)
     {
         __shared__ uint16_t all_places[WARPS][32 * PITCH];
         uint16_t *const places = all_places[threadIdx.x / 32];
         end = min(end - __shfl_sync(ALL_LANES, end, 0), n_words);
         const uint32_t next = __shfl_down_sync(ALL_LANES, end, 1), my_words = next > end ? next - end : 0;
-        const bool by_places = lane < NB && my_words != 0 && my_words != CODE::NARROW && !CODE::as_words(my_words, BLOCK);
+        const bool by_places =
+            lane < NB && my_words != 0 && my_words != CODE::NARROW && !CODE::as_words(my_words, BLOCK);
         uint32_t blocks = __ballot_sync(ALL_LANES, by_places);
         if (blocks) {
             __syncwarp();
             if constexpr (CODE::SCANS) {
                 for (; blocks; blocks &= blocks - 1) {
                     const uint32_t b = lowest_one(blocks);
-                    CODE::put_places(words + __shfl_sync(ALL_LANES, end, b), __shfl_sync(ALL_LANES, my_words, b), lane, PITCH, places + b);
+                    CODE::put_places(words + __shfl_sync(ALL_LANES, end, b), __shfl_sync(ALL_LANES, my_words, b), lane,
+                                     PITCH, places + b);
                 }
             } else if (by_places) {
                 walk_places<CODE>(words + end, my_words, places + lane);
@@ -83,7 +90,8 @@ template <class CODE, class ANY, int STAGE_, int PLACES_> struct varint_groups {
                 }
             }
             if (DOCIDS)
-                docids_of_two(v[0], v[1], narrow, __shfl_sync(ALL_LANES, head, b), __shfl_sync(ALL_LANES, head, b + 1), false, lane);
+                docids_of_two(v[0], v[1], narrow, __shfl_sync(ALL_LANES, head, b), __shfl_sync(ALL_LANES, head, b + 1),
+                              false, lane);
             to.put(at + b * BLOCK, lane, v[0]);
             to.put(at + b * BLOCK + BLOCK, lane, v[1]);
         }
@@ -102,11 +110,29 @@ template <bool LDG> using code_g8cu = code_gu<true, LDG>;
 
 } // namespace
 
-whole_list_codec whole_list_varintsu() { return groups_of<code_su>(); }
-whole_list_codec whole_list_varintpu() { return groups_of<code_pu>(); }
-whole_list_codec whole_list_varintg8iu() { return groups_of<code_g8iu>(); }
-whole_list_codec whole_list_varintg8cu() { return groups_of<code_g8cu>(); }
-whole_list_codec whole_list_varintpb() { return groups_of<code_pb>(); }
-whole_list_codec whole_list_varintgb() { return groups_of<code_gb>(); }
+whole_list_codec whole_list_varintsu()
+{
+    return groups_of<code_su>();
+}
+whole_list_codec whole_list_varintpu()
+{
+    return groups_of<code_pu>();
+}
+whole_list_codec whole_list_varintg8iu()
+{
+    return groups_of<code_g8iu>();
+}
+whole_list_codec whole_list_varintg8cu()
+{
+    return groups_of<code_g8cu>();
+}
+whole_list_codec whole_list_varintpb()
+{
+    return groups_of<code_pb>();
+}
+whole_list_codec whole_list_varintgb()
+{
+    return groups_of<code_gb>();
+}
 
 } // namespace gx
