@@ -1,8 +1,8 @@
 #include "engine/cuda.cuh"
+#include "engine/parallel.h"
 
 #include <atomic>
 #include <chrono>
-#include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -136,20 +136,19 @@ static size_t piece_bytes(const upload *u, size_t piece)
     return piece + 1 < u->n_pieces ? PIECE : u->bytes - piece * PIECE;
 }
 
-static void *fill(void *arg)
+static void fill(void *arg, uint32_t)
 {
     upload *u = (upload *)arg;
     for (size_t piece; (piece = u->next.fetch_add(1)) < u->n_pieces;) {
         const size_t at = piece % u->n_buffers;
         while (piece >= u->n_sent + u->n_buffers) {
             if (u->stop)
-                return NULL;
+                return;
             sched_yield();
         }
         memcpy(u->buffers + at * PIECE, u->host + piece * PIECE, piece_bytes(u, piece));
         u->n_filled[at] = piece + 1;
     }
-    return NULL;
 }
 
 static void wait_for(const upload *u, size_t piece)
@@ -219,7 +218,6 @@ static char *map_huge(size_t n, void **mapping)
 gx_status gx_device_upload(int number, void *device, const void *host, size_t bytes, gx_error *err)
 {
     upload u = {};
-    pthread_t threads[MAX_FILLERS];
     void *mapping = NULL;
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
     const uint32_t want = cores > 16 ? MAX_FILLERS : cores > 1 ? (uint32_t)cores * 3 / 4 : 1;
@@ -230,14 +228,11 @@ gx_status gx_device_upload(int number, void *device, const void *host, size_t by
     cudaError_t e = cudaSetDevice(number);
     if (e == cudaSuccess && u.n_pieces > MORE_BUFFERS) /* for less it does not pay */
         u.buffers = map_huge(u.n_buffers * PIECE, &mapping);
-    uint32_t started = 0;
-    while (u.buffers && started < want && pthread_create(&threads[started], NULL, fill, &u) == 0)
-        ++started;
+    gx_threads *fillers = u.buffers ? gx_threads_start(want, 0, fill, &u) : NULL;
     if (e == cudaSuccess)
-        e = started ? pin_and_send(&u, (char *)device) : cudaMemcpy(device, host, bytes, cudaMemcpyHostToDevice);
+        e = fillers ? pin_and_send(&u, (char *)device) : cudaMemcpy(device, host, bytes, cudaMemcpyHostToDevice);
     u.stop = true;
-    for (uint32_t i = 0; i < started; ++i)
-        pthread_join(threads[i], NULL);
+    gx_threads_join(fillers);
     if (u.buffers)
         (void)munmap(mapping, (u.n_buffers + 1) * PIECE);
     return gx_cuda_status(e, "copying the index to it", err);

@@ -1,85 +1,13 @@
 #include "engine/spool.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "engine/status.h"
+#include "engine/temporary_file.h"
 
 #define BUFFER (256u << 10)
-
-static int open_named(const char *dir, char **name)
-{
-    for (int attempt = 0; attempt < 100; ++attempt) {
-        uint64_t random;
-        if (getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random)
-            return -1;
-        if (asprintf(name, "%s/.gpuidx-%016llx.tmp", dir, (unsigned long long)random) < 0) {
-            *name = NULL;
-            errno = ENOMEM;
-            return -1;
-        }
-        const int fd = open(*name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (fd >= 0)
-            return fd;
-        const int e = errno;
-        free(*name);
-        *name = NULL;
-        errno = e;
-        if (e != EEXIST)
-            return -1;
-    }
-    return -1;
-}
-
-int gx_temp_open(const char *dir, bool nameable, char **name)
-{
-    *name = NULL;
-    if (nameable && access("/proc/self/fd", F_OK) != 0)
-        return open_named(dir, name);
-#ifdef O_TMPFILE
-    const int fd = open(dir, O_RDWR | O_TMPFILE | O_CLOEXEC, 0666);
-    if (fd >= 0)
-        return fd;
-    if (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL)
-        return -1;
-#endif
-    return open_named(dir, name);
-}
-
-int gx_write_all(int fd, const void *data, size_t n)
-{
-    const uint8_t *p = data;
-    while (n) {
-        const ssize_t done = write(fd, p, n);
-        if (done < 0 && errno == EINTR)
-            continue;
-        if (done <= 0)
-            return done ? errno : ENOSPC;
-        p += done;
-        n -= (size_t)done;
-    }
-    return 0;
-}
-
-int gx_pread_all(int fd, void *data, size_t n, uint64_t offset)
-{
-    uint8_t *p = data;
-    while (n) {
-        const ssize_t done = pread(fd, p, n, (off_t)offset);
-        if (done < 0 && errno == EINTR)
-            continue;
-        if (done <= 0)
-            return done ? errno : EIO;
-        p += done;
-        n -= (size_t)done;
-        offset += (uint64_t)done;
-    }
-    return 0;
-}
 
 gx_spool gx_spool_make(const char *dir)
 {
@@ -98,14 +26,10 @@ static gx_status to_file(gx_spool *s, gx_error *err)
 {
     if (s->fd >= 0)
         return GX_OK;
-    char *name;
-    s->fd = gx_temp_open(s->dir, false, &name);
+    s->fd = gx_temporary_file_open(s->dir);
     if (s->fd < 0)
         return gx_fail(err, errno == ENOENT || errno == ENOTDIR ? GX_ENOTFOUND : GX_EIO,
                        "cannot make a temporary file in directory %s: %s", s->dir, strerror(errno));
-    if (name)
-        unlink(name);
-    free(name);
     return GX_OK;
 }
 

@@ -8,15 +8,6 @@
 
 #include "engine/gpuidx.h"
 
-/* A new file in dir, for reading and writing: without a name where that can be (*name becomes
- * NULL), else of a made-up one, which the caller frees and unlinks. nameable: it must be possible
- * to give it a name by linkat later. Returns the descriptor, or -1 and errno. */
-int gx_temp_open(const char *dir, bool nameable, char **name);
-
-/* write and pread until all is done. Returns 0, or the errno. */
-int gx_write_all(int fd, const void *data, size_t n);
-int gx_pread_all(int fd, void *data, size_t n, uint64_t offset);
-
 typedef struct gx_spool {
     const char *dir;
     uint8_t *buffer;

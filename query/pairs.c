@@ -1,9 +1,9 @@
 #include "query/pairs.h"
 
 #include <math.h>
-#include <pthread.h>
 #include <stdlib.h>
 
+#include "engine/parallel.h"
 #include "engine/status.h"
 
 #define MOST_AT_ONCE 4096u /* pairs searched for together, where that is fast, */
@@ -90,8 +90,6 @@ typedef struct making {
 
 typedef struct maker {
     making *m;
-    pthread_t thread;
-    bool started;
     gx_status refused; /* why it has no session */
     gx_error err;
 } maker;
@@ -166,14 +164,13 @@ static gx_status make_turns(making *m, gx_status *refused, gx_error *err)
     return st;
 }
 
-static void *run_maker(void *user)
+static void run_maker(void *user, uint32_t number)
 {
-    maker *w = user;
+    maker *w = (maker *)user + number;
     const gx_status st = make_turns(w->m, &w->refused, &w->err);
     if (st != GX_OK)
         __atomic_store_n(&w->m->st, st, __ATOMIC_RELAXED);
     w->err.status = st; /* the text may say why there is no session */
-    return NULL;
 }
 
 static gx_status make_all(making *m, uint32_t n_threads, gx_error *err)
@@ -184,15 +181,10 @@ static gx_status make_all(making *m, uint32_t n_threads, gx_error *err)
     gx_status st = GX_OK;
     if (!makers)
         return gx_fail(err, GX_ENOMEM, "no memory for %u threads", n_threads);
-    for (uint32_t i = 0; i < n_threads; ++i) {
+    for (uint32_t i = 0; i < n_threads; ++i)
         makers[i].m = m;
-        if (i) /* those that cannot be started are done without; the first is this one */
-            makers[i].started = pthread_create(&makers[i].thread, NULL, run_maker, &makers[i]) == 0;
-    }
-    (void)run_maker(&makers[0]);
-    for (uint32_t i = 0; i < n_threads; ++i) {
-        if (makers[i].started)
-            pthread_join(makers[i].thread, NULL);
+    const uint32_t ran = gx_parallel_run(n_threads, run_maker, makers);
+    for (uint32_t i = 0; i < ran; ++i) {
         if (st == GX_OK && makers[i].err.status != GX_OK)
             st = gx_fail(err, makers[i].err.status, "%s", makers[i].err.text);
     }

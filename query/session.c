@@ -12,6 +12,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "engine/clock.h"
 #include "engine/status.h"
 #include "query/count.h"
 #include "query/pairs.h"
@@ -375,19 +376,12 @@ typedef struct time_limit {
     bool late;
 } time_limit;
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static bool is_over(void *user)
 {
     time_limit *l = user;
     if (l->opt->cancel && l->opt->cancel(l->opt->user))
         return true;
-    l->late = l->late || now() >= l->until;
+    l->late = l->late || gx_clock_seconds() >= l->until;
     return l->late;
 }
 
@@ -410,7 +404,7 @@ gx_status gx_search(gx_session *s, const gx_query *queries, uint32_t n, const gx
     const gx_query_options asked = opt;
     time_limit limit = {&asked, 0, false};
     if (opt.seconds > 0) {
-        limit.until = now() + opt.seconds;
+        limit.until = gx_clock_seconds() + opt.seconds;
         opt.cancel = is_over;
         opt.user = &limit;
     }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "engine/status.h"
+#include "engine/temporary_file.h"
 #include "index/analysis/analyzer.h"
 #include "index/build/external_ids.h"
 #include "index/build/parallel_inverter.h"
@@ -45,22 +46,11 @@ static void lap(gx_builder *b, enum gx_builder_stage stage)
 
 /* ---- opening ---- */
 
-static char *directory_of(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return !slash ? strdup(".") : slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
-}
-
 static FILE *unnamed_file(const char *dir)
 {
-    int fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (fd < 0) { /* a file system without O_TMPFILE */
-        char path[4096];
-        if (snprintf(path, sizeof path, "%s/.gpuidx-documents-XXXXXX", dir) >= (int)sizeof path ||
-            (fd = mkostemp(path, O_CLOEXEC)) < 0)
-            return NULL;
-        unlink(path);
-    }
+    const int fd = gx_temporary_file_open(dir);
+    if (fd < 0)
+        return NULL;
     FILE *f = fdopen(fd, "w+b");
     if (!f)
         close(fd);
@@ -112,7 +102,7 @@ gx_status gx_builder_open(gx_builder **out, const gx_builder_options *opt, gx_er
     b->opt = o;
     b->counts.size = sizeof b->counts;
     b->path = strdup(o.path);
-    b->dir = directory_of(o.path);
+    b->dir = gx_directory_of(o.path);
     b->source = o.source ? strdup(o.source) : NULL;
     const gx_status st =
         !b->path || !b->dir || (o.source && !b->source) ? gx_inversion_no_memory(err) : open_parts(b, err);
@@ -414,9 +404,9 @@ static gx_status add_to_range(void *product, const char *term, size_t len, uint3
     if (r->builder->remap && r->builder->counts.duplicates &&
         ((st = remap_list(r, &df, &docids, &tfs, err)) != GX_OK || df == 0))
         return st;
-    const double t = gx_stage_now();
+    const double t = gx_clock_seconds();
     st = gx_coded_add(&r->coded, term, len, df, docids, tfs, err);
-    r->seconds += gx_stage_now() - t;
+    r->seconds += gx_clock_seconds() - t;
     r->postings += df;
     return st;
 }
@@ -425,12 +415,12 @@ static gx_status write_range(void *user, void *product, double seconds, gx_error
 {
     gx_builder *b = user;
     coded_range *r = product;
-    const double t = gx_stage_now();
+    const double t = gx_clock_seconds();
     b->counts.terms += (uint32_t)r->coded.n_lists;
     b->counts.postings += r->postings;
     b->counts.seconds[GX_STAGE_MERGE] += seconds - r->seconds;
     const gx_status st = gx_writer_add_coded(b->writer, &r->coded, err);
-    b->counts.seconds[GX_STAGE_LISTS] += r->seconds + gx_stage_now() - t;
+    b->counts.seconds[GX_STAGE_LISTS] += r->seconds + gx_clock_seconds() - t;
     r->seconds = 0;
     r->postings = 0;
     return st;
@@ -469,7 +459,7 @@ gx_status gx_builder_finish(gx_builder *b, gx_error *err)
     add_tally(b, &b->counts);
     gx_crew *crew = b->crew;
     b->crew = NULL; /* its tally is in the counts */
-    b->stamp = gx_stage_now();
+    b->stamp = gx_clock_seconds();
     if (b->waiting)
         st = write_waiting(b, err);
     lap(b, GX_STAGE_DOCUMENTS);
@@ -478,7 +468,7 @@ gx_status gx_builder_finish(gx_builder *b, gx_error *err)
         st = gx_crew_merge(crew, &sink, err);
     gx_crew_close(crew);
     b->counts.memory_bytes = 0;
-    b->stamp = gx_stage_now();
+    b->stamp = gx_clock_seconds();
     if (st != GX_OK)
         return st;
     char *meta = describe(b);

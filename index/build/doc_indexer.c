@@ -115,7 +115,7 @@ static gx_status take_text(gx_inversion *v, uint32_t docid, const char *text, si
 
 gx_status gx_inversion_split(gx_inversion *v, const gx_document *doc, gx_error *err)
 {
-    v->stamp = gx_stage_now();
+    v->stamp = gx_clock_seconds();
     if (!is_short(doc))
         return GX_OK;
     const size_t len = doc->title_len + 1 + doc->text_len;
@@ -163,7 +163,7 @@ gx_status gx_inversion_add(gx_inversion *v, uint32_t docid, const gx_document *d
 
 gx_status gx_inversion_seal(gx_inversion *v, gx_error *err)
 {
-    v->stamp = gx_stage_now();
+    v->stamp = gx_clock_seconds();
     gx_memo_close(v->memo);
     v->memo = NULL;
     const gx_status st = gx_inverter_seal(v->inverter, err);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/parallel.h"
 #include "engine/status.h"
 
 #define MAX_BATCH (512u << 10) /* bytes of documents */
@@ -28,14 +29,14 @@ typedef struct member {
     gx_crew *crew;
     gx_inversion *inversion;
     gx_tally tally; /* as of its last batch; under the lock */
-    pthread_t thread;
 } member;
 
 struct gx_crew {
     gx_receive_fn *receive;
     void *user;
-    member *members;               /* [n_members], the caller first */
-    uint32_t n_members, n_threads; /* n_threads: begun, the caller's not counted */
+    member *members; /* [n_members], the caller first */
+    uint32_t n_members;
+    gx_threads *threads; /* of members 1 .., as many as the system gave */
     uint32_t n_docs;
     double own_seconds, stamp;
 
@@ -137,9 +138,9 @@ static void hand_on(gx_crew *c)
          b = &c->batches[c->n_handed % c->n_batches], c->n_handed < c->n_taken && b->done && c->st == GX_OK;) {
         gx_error err = {0};
         pthread_mutex_unlock(&c->lock);
-        const double t = gx_stage_now();
+        const double t = gx_clock_seconds();
         const gx_status st = receive_batch(c, b, &err);
-        const double took = gx_stage_now() - t;
+        const double took = gx_clock_seconds() - t;
         const size_t bytes = b->n;
         empty_batch(b, c->batch_bytes);
         pthread_mutex_lock(&c->lock);
@@ -199,10 +200,10 @@ static void seal(gx_crew *c, member *m)
     pthread_mutex_unlock(&c->lock);
 }
 
-static void *work(void *p)
+static void work(void *user, uint32_t number)
 {
-    member *m = p;
-    gx_crew *c = m->crew;
+    gx_crew *c = user;
+    member *m = &c->members[number];
     pthread_mutex_lock(&c->lock);
     while (!atomic_load(&c->stop) && (c->n_taken < c->n_queued || !c->closing)) {
         if (c->n_taken < c->n_queued)
@@ -214,26 +215,6 @@ static void *work(void *p)
     pthread_mutex_unlock(&c->lock);
     if (!stopped)
         seal(c, m);
-    return NULL;
-}
-
-/* As many threads as the system gives; signals are the caller's. */
-static void begin_threads(gx_crew *c)
-{
-    sigset_t all, old;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    for (uint32_t i = 1; i < c->n_members && pthread_create(&c->members[i].thread, NULL, work, &c->members[i]) == 0;
-         ++i)
-        ++c->n_threads;
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-}
-
-static void end_threads(gx_crew *c)
-{
-    for (uint32_t i = 1; i <= c->n_threads; ++i)
-        pthread_join(c->members[i].thread, NULL);
-    c->n_threads = 0;
 }
 
 /* ---- opening and closing ---- */
@@ -280,7 +261,7 @@ gx_status gx_crew_open(gx_crew **out, const gx_analyzer *analyzer, const gx_crew
         gx_crew_close(c);
         return st;
     }
-    begin_threads(c);
+    c->threads = gx_threads_start(c->n_members - 1, 1, work, c);
     *out = c;
     return GX_OK;
 }
@@ -294,7 +275,8 @@ void gx_crew_close(gx_crew *c)
         atomic_store(&c->stop, true);
         pthread_cond_broadcast(&c->work);
         pthread_mutex_unlock(&c->lock);
-        end_threads(c);
+        gx_threads_join(c->threads);
+        c->threads = NULL;
         pthread_cond_destroy(&c->room);
         pthread_cond_destroy(&c->work);
         pthread_mutex_destroy(&c->lock);
@@ -382,7 +364,7 @@ gx_status gx_crew_put(gx_crew *c, const gx_document *doc, gx_error *err)
         c->stamp = gx_inversion_stamp(c->members[0].inversion);
         return st;
     }
-    c->stamp = gx_stage_now();
+    c->stamp = gx_clock_seconds();
     return put_in_batch(c, doc, err);
 }
 
@@ -393,7 +375,7 @@ static gx_status add_alone(gx_crew *c, const gx_document *doc, gx_error *err)
     gx_status st = gx_inversion_add(v, c->n_docs++, doc, &n_tokens, err);
     if (st == GX_OK)
         st = c->receive(c->user, doc, n_tokens, err);
-    const double t = gx_stage_now();
+    const double t = gx_clock_seconds();
     c->hand_seconds += t - gx_inversion_stamp(v);
     c->own_seconds += t - c->stamp;
     return st;
@@ -407,7 +389,7 @@ gx_status gx_crew_add(gx_crew *c, const gx_document *doc, gx_error *err)
     b->docs[b->n_docs++] = c->put;
     b->n += c->put.id_len + c->put.title_len + c->put.text_len;
     ++c->n_docs;
-    c->own_seconds += gx_stage_now() - c->stamp;
+    c->own_seconds += gx_clock_seconds() - c->stamp;
     return GX_OK;
 }
 
@@ -424,7 +406,8 @@ gx_status gx_crew_finish(gx_crew *c, gx_error *err)
     pthread_mutex_unlock(&c->lock);
     if (!atomic_load(&c->stop))
         seal(c, &c->members[0]);
-    end_threads(c); /* the last of them to be done has handed on what was left */
+    gx_threads_join(c->threads); /* the last of them to be done has handed on what was left */
+    c->threads = NULL;
     return failure(c, err);
 }
 

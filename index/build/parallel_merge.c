@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdlib.h>
 
+#include "engine/parallel.h"
 #include "engine/status.h"
 #include "index/build/stages.h"
 
@@ -69,9 +70,9 @@ static void merge_next(crew_merge *c, gx_merger *m)
     product *p = &c->products[c->n_begun++ % c->n_products];
     gx_error err = {0};
     pthread_mutex_unlock(&c->lock);
-    const double t = gx_stage_now();
+    const double t = gx_clock_seconds();
     const gx_status st = gx_merger_run(m, range, c->sink->add, p->of_sink, &err);
-    p->seconds = gx_stage_now() - t;
+    p->seconds = gx_clock_seconds() - t;
     pthread_mutex_lock(&c->lock);
     p->done = true;
     tell(c, st, &err);
@@ -80,9 +81,10 @@ static void merge_next(crew_merge *c, gx_merger *m)
 
 /* ---- threads ---- */
 
-static void *work(void *user)
+static void work(void *user, uint32_t thread)
 {
     crew_merge *c = user;
+    (void)thread;
     gx_error err = {0};
     gx_merger *m;
     const gx_status st = gx_merger_open(&m, c->inverters, c->n_inverters, &err);
@@ -96,25 +98,6 @@ static void *work(void *user)
     }
     pthread_mutex_unlock(&c->lock);
     gx_merger_close(m);
-    return NULL;
-}
-
-/* The caller's thread works too; signals are its own. The last thread to be done has taken what was
- * left. */
-static void run_threads(crew_merge *c, uint32_t n)
-{
-    pthread_t *threads = malloc(n * sizeof *threads);
-    uint32_t begun = 0;
-    sigset_t all, old;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    while (threads && begun + 1 < n && pthread_create(&threads[begun], NULL, work, c) == 0)
-        ++begun;
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    work(c);
-    for (uint32_t i = 0; i < begun; ++i)
-        pthread_join(threads[i], NULL);
-    free(threads);
 }
 
 static gx_status open_products(crew_merge *c, uint32_t n, gx_error *err)
@@ -138,7 +121,7 @@ gx_status gx_crew_merge_lists(gx_inverter *const *inverters, uint32_t n, uint32_
     if ((st = open_products(&c, n_threads == 1 ? 1 : 2 * n_threads, err)) == GX_OK) {
         pthread_mutex_init(&c.lock, NULL);
         pthread_cond_init(&c.room, NULL);
-        run_threads(&c, n_threads);
+        gx_parallel_run(n_threads, work, &c); /* the last to be done has taken what was left */
         pthread_cond_destroy(&c.room);
         pthread_mutex_destroy(&c.lock);
         st = c.st == GX_OK ? GX_OK : gx_fail(err, c.st, "%s", c.err.text);

@@ -9,6 +9,7 @@
 
 #include "engine/huge_pages.h"
 #include "engine/status.h"
+#include "engine/temporary_file.h"
 #include "index/build/postings_buffer_internal.h"
 
 gx_status gx_inverter_open(gx_inverter **out, const char *dir, uint64_t memory, gx_error *err)
@@ -496,15 +497,9 @@ static gx_status open_file(gx_inverter *inv, gx_error *err)
 {
     if (inv->fd >= 0)
         return GX_OK;
-    inv->fd = open(inv->dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    inv->fd = gx_temporary_file_open(inv->dir);
     if (inv->fd >= 0)
         return GX_OK;
-    char path[4096]; /* a file system without O_TMPFILE */
-    if (snprintf(path, sizeof path, "%s/.gpuidx-run-XXXXXX", inv->dir) < (int)sizeof path &&
-        (inv->fd = mkostemp(path, O_CLOEXEC)) >= 0) {
-        unlink(path);
-        return GX_OK;
-    }
     return gx_fail(err, GX_EIO, "cannot make a temporary file in %s: %s", inv->dir, strerror(errno));
 }
 

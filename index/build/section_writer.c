@@ -9,6 +9,7 @@
 
 #include "engine/hash.h"
 #include "engine/status.h"
+#include "engine/temporary_file.h"
 
 #define BUFFER (256u << 10)
 
@@ -43,7 +44,7 @@ gx_status gx_sealer_open(gx_sealer **out, const char *path, const char *dir, gx_
     s->fd = -1;
     if (!s->hash || !s->buffer)
         st = gx_fail(err, GX_ENOMEM, "out of memory");
-    else if ((s->fd = gx_temp_open(dir, true, &s->name)) < 0)
+    else if ((s->fd = gx_temporary_file_open_nameable(dir, &s->name)) < 0)
         st = gx_fail(err, errno == ENOENT || errno == ENOTDIR ? GX_ENOTFOUND : GX_EIO,
                      "cannot make a file in directory %s: %s", dir, strerror(errno));
     if (st == GX_OK) {

@@ -2,7 +2,7 @@
 #ifndef GX_INDEX_BUILD_STAGES_H
 #define GX_INDEX_BUILD_STAGES_H
 
-#include <time.h>
+#include "engine/clock.h"
 
 /* Indices of gx_builder_counts.seconds. */
 enum gx_builder_stage {
@@ -14,17 +14,10 @@ enum gx_builder_stage {
     GX_N_STAGES
 };
 
-static inline double gx_stage_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* The time since the stamp went into the stage; returns the stamp of the next one. */
 static inline double gx_stage_lap(double seconds[GX_N_STAGES], enum gx_builder_stage stage, double stamp)
 {
-    const double t = gx_stage_now();
+    const double t = gx_clock_seconds();
     seconds[stage] += t - stamp;
     return t;
 }

@@ -15,6 +15,7 @@
 #include "engine/hash.h"
 #include "engine/spool.h"
 #include "engine/status.h"
+#include "engine/temporary_file.h"
 #include "index/build/list_encoder.h"
 #include "index/build/section_writer.h"
 #include "index/format.h"
@@ -138,9 +139,8 @@ gx_status gx_writer_open(gx_writer **out, const char *path, const gx_writer_opti
     gx_writer *w = calloc(1, sizeof *w);
     if (!w)
         return gx_fail(err, GX_ENOMEM, "out of memory");
-    const char *slash = strrchr(path, '/');
     w->path = strdup(path);
-    w->dir = !slash ? strdup(".") : slash == path ? strdup("/") : strndup(path, (size_t)(slash - path));
+    w->dir = gx_directory_of(path);
     gx_spool *const spools[] = {&w->lists,        &w->heads,       &w->docid_ends,   &w->tf_ends,       &w->doc_lens,
                                 &w->terms.lens,   &w->terms.bytes, &w->doc_ids.lens, &w->doc_ids.bytes, &w->titles.lens,
                                 &w->titles.bytes, &w->text_frames, &w->text};

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/parallel.h"
 #include "engine/status.h"
 
 enum {
@@ -311,8 +312,9 @@ static gx_status process(worker *w, const range *r, range halves[2], uint32_t *n
     return bisect(w, r, halves);
 }
 
-static void *work(void *arg)
+static void work(void *arg, uint32_t thread)
 {
+    (void)thread;
     bisection *b = arg;
     worker w = {.b = b};
     pthread_mutex_lock(&b->lock);
@@ -341,18 +343,6 @@ static void *work(void *arg)
     pthread_mutex_unlock(&b->lock);
     free(w.degrees);
     free(w.gains);
-    return NULL;
-}
-
-static void work_together(bisection *b, uint32_t threads)
-{
-    pthread_t ids[MAX_THREADS];
-    uint32_t started = 0;
-    while (started + 1 < threads && started < MAX_THREADS && pthread_create(&ids[started], NULL, work, b) == 0)
-        ++started;
-    work(b);
-    for (uint32_t i = 0; i < started; ++i)
-        pthread_join(ids[i], NULL);
 }
 
 /* ---- lists turned round ---- */
@@ -489,7 +479,7 @@ gx_status gx_bisect(const gx_index *ix, const gx_order_options *opt, uint32_t *n
         pthread_mutex_init(&b.telling, NULL);
         pthread_cond_init(&b.changed, NULL);
         b.waiting[b.n_waiting++] = whole;
-        work_together(&b, opt->threads);
+        gx_parallel_run(opt->threads < MAX_THREADS ? opt->threads : MAX_THREADS, work, &b);
         pthread_cond_destroy(&b.changed);
         pthread_mutex_destroy(&b.telling);
         pthread_mutex_destroy(&b.lock);

@@ -4,16 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/random.h"
 #include "engine/status.h"
 #include "index/convert/bisect.h"
-
-static uint64_t next_random(uint64_t *state) /* splitmix64 */
-{
-    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
-}
 
 static void keep(uint32_t n, uint32_t *order)
 {
@@ -25,7 +18,7 @@ static void shuffle(uint32_t n, uint64_t seed, uint32_t *order)
 {
     keep(n, order);
     for (uint32_t d = n; d > 1; --d) { /* Fisher and Yates; the product's high half is below d */
-        const uint32_t e = (uint32_t)((next_random(&seed) >> 32) * d >> 32), swap = order[d - 1];
+        const uint32_t e = (uint32_t)((gx_random_next(&seed) >> 32) * d >> 32), swap = order[d - 1];
         order[d - 1] = order[e];
         order[e] = swap;
     }

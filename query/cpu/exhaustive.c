@@ -2,6 +2,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "engine/clock.h"
 #include "engine/status.h"
 #include "query/cpu/search.h"
 #include "query/topk.h"
@@ -9,16 +10,9 @@
 #define CANCEL_EVERY 1024u /* blocks */
 #define STRIDE 64u         /* documents whose greatest score is looked at first */
 
-double gx_cpu_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 double gx_cpu_lap(gx_cpu_searcher *s, gx_step step, double since)
 {
-    const double now = gx_cpu_now();
+    const double now = gx_clock_seconds();
     s->work.steps[step] += now - since;
     return now;
 }
@@ -53,7 +47,7 @@ static bool accumulate(gx_cpu_searcher *s, const gx_plan *plan, const gx_plan_te
 {
     const gx_list l = gx_index_list(s->ix, t->list);
     uint32_t *docids = s->scratch.docids, *tfs = s->scratch.tfs;
-    double at = gx_cpu_now();
+    double at = gx_clock_seconds();
     for (uint32_t j = 0; j < l.n_blocks;) {
         uint32_t n;
         if (plan->cancel && j % CANCEL_EVERY == 0 && plan->cancel(plan->user))
@@ -110,7 +104,7 @@ gx_status gx_cpu_exhaust(gx_cpu_searcher *s, const gx_plan *plan, gx_op op, gx_h
     uint16_t *holders = op == GX_OP_AND ? s->holders : NULL;
     for (uint32_t i = 0; i < plan->n_terms && going; ++i)
         going = accumulate(s, plan, &plan->terms[i], holders);
-    double t = gx_cpu_now();
+    double t = gx_clock_seconds();
     if (going)
         select_from(s, holders, plan->n_terms, &top);
     gx_topk_sort(&top);

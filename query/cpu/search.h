@@ -86,7 +86,6 @@ uint32_t gx_cpu_decode_blocks(gx_cpu_searcher *s, const gx_list *l, uint32_t j, 
 
 /* Seconds of the monotonic clock; and what passed since then added to a step. Returns the time now.
  * */
-double gx_cpu_now(void);
 double gx_cpu_lap(gx_cpu_searcher *s, gx_step step, double since);
 
 #endif

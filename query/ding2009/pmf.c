@@ -12,6 +12,7 @@
  */
 #include <stdlib.h>
 
+#include "engine/clock.h"
 #include "engine/status.h"
 #include "query/cpu/search.h"
 #include "query/ding2009/merge_find.h"
@@ -59,7 +60,7 @@ static uint32_t impact(const gx_cpu_searcher *s, const gx_plan *plan, float w, u
 static bool begin(gx_cpu_searcher *s, const gx_plan *plan, const gx_list *l)
 {
     gx_cpu_pmf *m = &s->pmf;
-    double t = gx_cpu_now();
+    double t = gx_clock_seconds();
     m->n = 0;
     for (uint32_t j = 0; j < l->n_blocks;) {
         uint32_t n;
@@ -151,7 +152,7 @@ static gx_status intersect(gx_cpu_searcher *s, const gx_plan *plan, const gx_lis
 {
     gx_cpu_pmf *m = &s->pmf;
     uint32_t n;
-    double t = gx_cpu_now();
+    double t = gx_clock_seconds();
     const uint32_t n_needed = find_blocks(m, l, plan->recursion);
     t = gx_cpu_lap(s, GX_STEP_INTERSECT, t);
     if (!reserve(&m->decoded, &m->max_decoded, (size_t)n_needed * l->block_len))
@@ -183,7 +184,7 @@ gx_status gx_cpu_intersect(gx_cpu_searcher *s, const gx_plan *plan, gx_hits *hit
     }
     if (st != GX_OK)
         return st;
-    const double t = gx_cpu_now();
+    const double t = gx_clock_seconds();
     for (uint32_t i = 0; i < m->n; ++i)
         gx_topk_push(&top, gx_key(m->scores[i], m->docids[i]));
     gx_topk_sort(&top);

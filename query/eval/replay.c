@@ -8,6 +8,8 @@
 #include <sys/prctl.h>
 #include <time.h>
 
+#include "engine/clock.h"
+#include "engine/parallel.h"
 #include "engine/status.h"
 #include "query/eval/run_file.h"
 #include "query/session.h"
@@ -64,7 +66,6 @@ typedef struct batch_query {
 /* A thread, its sessions and its batch. */
 typedef struct worker {
     replay *r;
-    pthread_t thread;
     gx_session *session, *other, *exhaustive;
     uint64_t seq;
     uint32_t n;
@@ -82,16 +83,9 @@ typedef struct worker {
     gx_work work_before;
 } worker;
 
-static uint64_t read_clock(clockid_t clock)
-{
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 static uint64_t now(void)
 {
-    return read_clock(CLOCK_MONOTONIC);
+    return gx_clock_nanoseconds(CLOCK_MONOTONIC);
 }
 
 /* ---- failing ---- */
@@ -445,9 +439,9 @@ static bool verify(worker *w)
 
 /* ---- workers ---- */
 
-static void *work(void *arg)
+static void work(void *arg, uint32_t number)
 {
-    worker *w = arg;
+    worker *w = (worker *)arg + number;
     const int slack = prctl(PR_GET_TIMERSLACK);
     if (w->r->opt->rate > 0) /* ns by which the system may be late with waking this thread */
         prctl(PR_SET_TIMERSLACK, 1);
@@ -456,7 +450,6 @@ static void *work(void *arg)
             break;
     if (slack > 0)
         prctl(PR_SET_TIMERSLACK, slack);
-    return NULL;
 }
 
 static void close_worker(worker *w)
@@ -506,7 +499,6 @@ static gx_status open_worker(worker *w, replay *r, gx_engine *en, gx_error *err)
 /* One pass; the caller's thread is the first worker. */
 static gx_status run_pass(replay *r, worker *workers, pass_kind kind, gx_error *err)
 {
-    uint32_t started = 1;
     const gx_replay_options *opt = r->opt;
     const gx_status st = gx_log_open(&r->log, opt->log, opt->form, opt->encoding, err);
     if (st != GX_OK)
@@ -517,13 +509,9 @@ static gx_status run_pass(replay *r, worker *workers, pass_kind kind, gx_error *
     r->status = GX_OK;
     for (uint64_t i = 0; i < r->n_waits; ++i)
         r->waits[i].n = 0;
-    const uint64_t cpu_begin = read_clock(CLOCK_PROCESS_CPUTIME_ID);
+    const uint64_t cpu_begin = gx_clock_nanoseconds(CLOCK_PROCESS_CPUTIME_ID);
     r->begin = now();
-    while (started < opt->threads && !pthread_create(&workers[started].thread, NULL, work, &workers[started]))
-        ++started;
-    work(&workers[0]);
-    for (uint32_t i = 1; i < started; ++i)
-        pthread_join(workers[i].thread, NULL);
+    gx_parallel_run(opt->threads, work, workers);
     const double seconds = (double)(now() - r->begin) * 1e-9;
     if (kind == MEASURE && r->status == GX_OK) {
         gx_replay_report *report = r->report;
@@ -531,7 +519,7 @@ static gx_status run_pass(replay *r, worker *workers, pass_kind kind, gx_error *
         report->log = gx_log_get_counts(r->log);
         report->form = gx_log_get_form(r->log);
         report->seconds += seconds;
-        report->cpu_seconds += (double)(read_clock(CLOCK_PROCESS_CPUTIME_ID) - cpu_begin) * 1e-9;
+        report->cpu_seconds += (double)(gx_clock_nanoseconds(CLOCK_PROCESS_CPUTIME_ID) - cpu_begin) * 1e-9;
         report->fastest = report->fastest == 0 || seconds < report->fastest ? seconds : report->fastest;
         report->slowest = seconds > report->slowest ? seconds : report->slowest;
     }

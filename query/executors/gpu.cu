@@ -293,7 +293,7 @@ static gx_status collect(gpu_exec *x, part *p, const gx_plan *plans, gx_hits *hi
     TRY("searching", wait_for_event(&x->calls, p->events[3], &plans[p->jobs[0].j.plan], &cancelled));
     if (cancelled)
         return gx_fail(err, GX_ECANCELLED, "cancelled");
-    const double t0 = seconds();
+    const double t0 = gx_clock_seconds();
     gx_status st = GX_OK;
     for (uint32_t i = 0; i < p->n_jobs && st == GX_OK; ++i) {
         const placed *pl = &p->jobs[i];
@@ -316,7 +316,7 @@ static gx_status collect(gpu_exec *x, part *p, const gx_plan *plans, gx_hits *hi
             work->seconds[2] += 1e-3 * ms;
     }
     if (work)
-        work->seconds[3] += seconds() - t0;
+        work->seconds[3] += gx_clock_seconds() - t0;
     return st;
 }
 
@@ -441,7 +441,7 @@ static gx_status run_jobs(gpu_exec *x, const gx_plan *plans, const job *jobs, ui
             st = gx_fail(err, GX_ECANCELLED, "cancelled");
             break;
         }
-        const double t0 = seconds();
+        const double t0 = gx_clock_seconds();
         uint32_t taken = 0;
         st = fill_part(x, p, plans, jobs + at, n - at < most + most / 2 ? n - at : most, drivers, &taken, work, err);
         if (st == GX_OK && taken == 0)
@@ -452,7 +452,7 @@ static gx_status run_jobs(gpu_exec *x, const gx_plan *plans, const job *jobs, ui
         if (st == GX_OK)
             st = launch_part(x, p, drivers, active, lists, err);
         if (work)
-            work->seconds[0] += seconds() - t0;
+            work->seconds[0] += gx_clock_seconds() - t0;
         at += taken;
     }
     for (int i = 0; i < N_PARTS; ++i) { /* in any case: nothing may be under way when this returns */

@@ -4,10 +4,9 @@
 #ifndef GX_QUERY_EXECUTORS_GPU_CUH
 #define GX_QUERY_EXECUTORS_GPU_CUH
 
+#include "engine/clock.h"
 #include "query/ding2009/taat.cuh"
 #include "query/gpu/sub_batch.cuh"
-
-#include <time.h>
 
 namespace gx {
 
@@ -37,13 +36,6 @@ struct gpu_exec {
     job *again;         /* jobs that overflowed */
     uint32_t n_again, max_again;
 };
-
-static inline double seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 template <typename T> static inline cudaError_t pinned_alloc(T **out, uint64_t n)
 {

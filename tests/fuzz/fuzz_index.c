@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "engine/hash.h"
+#include "engine/random.h"
 #include "index/check.h"
 #include "index/index.h"
 
@@ -114,14 +115,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 #ifndef GX_FUZZER
 
-static uint64_t next_random(uint64_t *state) /* splitmix64 */
-{
-    uint64_t z = *state += 0x9e3779b97f4a7c15;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-    z = (z ^ z >> 27) * 0x94d049bb133111eb;
-    return z ^ z >> 31;
-}
-
 /* One change: a byte, a word or half a word of a telling value, or a piece copied elsewhere; most
  * often in a place that has bytes other than 0. */
 static void damage(uint8_t *bytes, size_t size, uint64_t *seed)
@@ -143,15 +136,15 @@ static void damage(uint8_t *bytes, size_t size, uint64_t *seed)
                                        0x100000000,
                                        0x7fffffffffffffff,
                                        0xffffffffffffffff};
-    size_t at = next_random(seed) % size;
+    size_t at = gx_random_next(seed) % size;
     for (int i = 0; i < 8 && bytes[at] == 0; ++i)
-        at = next_random(seed) % size;
-    const uint64_t value = next_random(seed) % 2 ? telling[next_random(seed) % (sizeof telling / sizeof *telling)]
-                                                 : (uint64_t)bytes[at] + next_random(seed) % 5 - 2;
+        at = gx_random_next(seed) % size;
+    const uint64_t value = gx_random_next(seed) % 2 ? telling[gx_random_next(seed) % (sizeof telling / sizeof *telling)]
+                                                    : (uint64_t)bytes[at] + gx_random_next(seed) % 5 - 2;
     size_t n = 1;
-    switch (next_random(seed) % 4) {
+    switch (gx_random_next(seed) % 4) {
     case 0:
-        bytes[at] ^= (uint8_t)(1 << next_random(seed) % 8);
+        bytes[at] ^= (uint8_t)(1 << gx_random_next(seed) % 8);
         return;
     case 1:
         n = 4;
@@ -160,7 +153,7 @@ static void damage(uint8_t *bytes, size_t size, uint64_t *seed)
         n = 8;
         break;
     default: {
-        const size_t from = next_random(seed) % size, most = size - (from > at ? from : at);
+        const size_t from = gx_random_next(seed) % size, most = size - (from > at ? from : at);
         memmove(bytes + at, bytes + from, most < 16 ? most : 16);
         return;
     }
@@ -205,9 +198,9 @@ int main(int argc, char **argv)
         }
         for (long c = 0; c < cases / (argc - 1); ++c) {
             memcpy(bytes, whole, size);
-            for (uint64_t n = 1 + next_random(&seed) % 3; n; --n)
+            for (uint64_t n = 1 + gx_random_next(&seed) % 3; n; --n)
                 damage(bytes, size, &seed);
-            LLVMFuzzerTestOneInput(bytes, next_random(&seed) % 50 ? size : next_random(&seed) % size);
+            LLVMFuzzerTestOneInput(bytes, gx_random_next(&seed) % 50 ? size : gx_random_next(&seed) % size);
         }
         free(whole);
         free(bytes);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/random.h"
 #include "index/build/writer.h"
 #include "tests/support/test.h"
 
@@ -28,21 +29,13 @@ typedef struct collection {
     bool with_titles, with_texts;
 } collection;
 
-static inline uint64_t next_random(uint64_t *state) /* splitmix64 */
-{
-    uint64_t z = *state += 0x9e3779b97f4a7c15;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-    z = (z ^ z >> 27) * 0x94d049bb133111eb;
-    return z ^ z >> 31;
-}
-
 static inline char *random_text(uint64_t *seed)
 {
     static const char *const words[] = {"merge", "find", "skip", "block", "posting", "of", "the", "\xc3\xa9tude"};
-    const size_t n = next_random(seed) % 60;
+    const size_t n = gx_random_next(seed) % 60;
     char *text = calloc(n * 10 + 1, 1);
     for (size_t i = 0; i < n; ++i)
-        strcat(strcat(text, words[next_random(seed) % 8]), " ");
+        strcat(strcat(text, words[gx_random_next(seed) % 8]), " ");
     return text;
 }
 
@@ -57,23 +50,23 @@ static inline collection *collection_make(uint64_t seed, uint32_t n_docs, uint32
     c->ids = calloc(n_docs + 1, sizeof *c->ids);
     c->titles = calloc(n_docs + 1, sizeof *c->titles);
     c->texts = calloc(n_docs + 1, sizeof *c->texts);
-    c->with_titles = next_random(&seed) % 2;
-    c->with_texts = next_random(&seed) % 2;
+    c->with_titles = gx_random_next(&seed) % 2;
+    c->with_texts = gx_random_next(&seed) % 2;
     for (uint32_t t = 0; t < c->n_terms; ++t) {
         posting_list *l = &c->lists[t];
         l->len =
-            (size_t)snprintf(l->term, sizeof l->term, "term%06u%.*s", t, (int)(next_random(&seed) % 8), "abcdefgh");
+            (size_t)snprintf(l->term, sizeof l->term, "term%06u%.*s", t, (int)(gx_random_next(&seed) % 8), "abcdefgh");
         l->docids = malloc(n_docs * sizeof *l->docids);
         l->tfs = malloc(n_docs * sizeof *l->tfs);
-        const uint64_t share = t == 0 ? UINT64_MAX : UINT64_MAX >> next_random(&seed) % 12;
+        const uint64_t share = t == 0 ? UINT64_MAX : UINT64_MAX >> gx_random_next(&seed) % 12;
         for (uint32_t d = 0; d < n_docs; ++d)
-            if (next_random(&seed) <= share) {
+            if (gx_random_next(&seed) <= share) {
                 l->docids[l->df] = d;
-                l->tfs[l->df++] =
-                    1 + (uint32_t)(next_random(&seed) % 16 ? next_random(&seed) % 3 : next_random(&seed) % 5000);
+                l->tfs[l->df++] = 1 + (uint32_t)(gx_random_next(&seed) % 16 ? gx_random_next(&seed) % 3
+                                                                            : gx_random_next(&seed) % 5000);
             }
         if (l->df == 0) {
-            l->docids[0] = (uint32_t)(next_random(&seed) % n_docs);
+            l->docids[0] = (uint32_t)(gx_random_next(&seed) % n_docs);
             l->tfs[0] = 1;
             l->df = 1;
         }

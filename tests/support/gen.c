@@ -4,15 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/random.h"
 #include "index/analysis/analyzer.h"
 #include "index/build/writer.h"
 
-uint64_t gen_u64(gen_rng *r) /* splitmix64 */
+uint64_t gen_u64(gen_rng *r)
 {
-    uint64_t z = r->state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
+    return gx_random_next(&r->state);
 }
 
 uint32_t gen_below(gen_rng *r, uint32_t n)

@@ -40,10 +40,10 @@ static void make_query(char *text, const gx_index *ix, uint64_t *seed, int n)
     *text = 0;
     for (int i = 0; i < n; ++i) {
         size_t len;
-        const char *term = gx_strings_get(&ix->terms, (uint32_t)(next_random(seed) % ix->n_terms), &len);
-        for (uint64_t times = 1 + next_random(seed) % 3 / 2; times > 0; --times)
+        const char *term = gx_strings_get(&ix->terms, (uint32_t)(gx_random_next(seed) % ix->n_terms), &len);
+        for (uint64_t times = 1 + gx_random_next(seed) % 3 / 2; times > 0; --times)
             text += sprintf(text, "%.*s ", (int)len, term);
-        if (next_random(seed) % 8 == 0)
+        if (gx_random_next(seed) % 8 == 0)
             text += sprintf(text, "unheard-of ");
     }
 }
@@ -88,18 +88,18 @@ static void the_sum_is_the_score_of_the_search(void **state)
     char text[2048];
     for (int round = 0; round < 20; ++round) {
         fixture f;
-        open_random(&f, next_random(&seed), 1 + (uint32_t)(next_random(&seed) % 2000), 20);
+        open_random(&f, gx_random_next(&seed), 1 + (uint32_t)(gx_random_next(&seed) % 2000), 20);
         for (int i = 0; i < 40; ++i) {
             const uint64_t query_seed = seed;
             gx_query_options options = GX_QUERY_OPTIONS;
             options.k = 50;
-            options.op = (gx_op)(next_random(&seed) % 3);
-            options.preset = (gx_preset)(next_random(&seed) % GX_N_PRESETS);
-            if (next_random(&seed) % 2) {
-                options.k1 = (float)(next_random(&seed) % 300) / 100;
-                options.b = (float)(next_random(&seed) % 101) / 100;
+            options.op = (gx_op)(gx_random_next(&seed) % 3);
+            options.preset = (gx_preset)(gx_random_next(&seed) % GX_N_PRESETS);
+            if (gx_random_next(&seed) % 2) {
+                options.k1 = (float)(gx_random_next(&seed) % 300) / 100;
+                options.b = (float)(gx_random_next(&seed) % 101) / 100;
             }
-            make_query(text, f.ix, &seed, 1 + (int)(next_random(&seed) % 6));
+            make_query(text, f.ix, &seed, 1 + (int)(gx_random_next(&seed) % 6));
             check_query(&f, text, &options, query_seed);
         }
         close_all(&f);

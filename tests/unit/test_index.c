@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "engine/spool.h"
+#include "engine/temporary_file.h"
 #include "index/check.h"
 #include "tests/support/collection.h"
 
@@ -126,10 +127,10 @@ static void gives_back_what_was_put_in(void **state)
     for (size_t i = 0; i < n; ++i)
         for (size_t k = 0; k < 4; ++k) { /* itself, and three drawn */
             const gx_codec *const docids = gx_codecs[i], *const tfs =
-                                                             gx_codecs[k ? (i + next_random(&seed) % n) % n : i];
+                                                             gx_codecs[k ? (i + gx_random_next(&seed) % n) % n : i];
             if (docids->block_len == tfs->block_len)
-                round_trip(next_random(&seed), 1 + (uint32_t)(next_random(&seed) % 3000),
-                           (uint32_t)(next_random(&seed) % 40), docids, tfs);
+                round_trip(gx_random_next(&seed), 1 + (uint32_t)(gx_random_next(&seed) % 3000),
+                           (uint32_t)(gx_random_next(&seed) % 40), docids, tfs);
         }
 }
 
@@ -421,7 +422,7 @@ static void a_killed_writer_leaves_the_old_file_and_nothing_else(void **state)
 {
     (void)state;
     char *name;
-    close(gx_temp_open(dir, true, &name));
+    close(gx_temporary_file_open_nameable(dir, &name));
     if (name) { /* the one thing that a kill leaves there: .gpuidx-*.tmp */
         unlink(name);
         free(name);
@@ -457,7 +458,7 @@ static void a_writer_killed_anywhere_leaves_the_old_file_or_the_new_one(void **s
         const pid_t pid = fork();
         if (pid == 0)
             _exit(collection_write(c, in_dir("any.gx"), gx_codec_by_name("gpubp128"), NULL, &err) != GX_OK);
-        usleep((useconds_t)(next_random(&seed) % 120000));
+        usleep((useconds_t)(gx_random_next(&seed) % 120000));
         kill(pid, SIGKILL);
         int status;
         assert_int_equal(waitpid(pid, &status, 0), pid);

@@ -3,17 +3,15 @@
  * GPU. GX_TEST_FILTER: the tests whose names match; GX_TEST_CASES: so many damaged lists a codec.
  * */
 #include "codecs/bits.h"
+#include "engine/random.h"
 #include "tests/support/test.h"
 #include "tools/bench/gpu_list.h"
 
 static uint64_t seed = 20191103;
 
-static uint64_t rnd(void) /* splitmix64 */
+static uint64_t rnd(void)
 {
-    uint64_t z = seed += 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
+    return gx_random_next(&seed);
 }
 
 static uint32_t below(uint32_t n)

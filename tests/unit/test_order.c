@@ -75,7 +75,7 @@ static collection *topics_make(uint64_t seed, uint32_t n_docs)
         l->tfs = malloc(n_docs * sizeof *l->tfs);
         for (uint32_t d = 0; d < n_docs; ++d) {
             const uint32_t chance = d / TOPIC == t / TERMS_A_TOPIC ? 500 : 5;
-            if (d / TOPIC % 10 != 9 && next_random(&seed) % 1000 < chance)
+            if (d / TOPIC % 10 != 9 && gx_random_next(&seed) % 1000 < chance)
                 add_posting(c, l, d);
         }
         if (l->df)
@@ -264,7 +264,7 @@ static void queries_find_the_same_documents_with_the_same_scores(void **state)
         for (uint32_t q = 0; q < 60; ++q) {
             char text[200] = "";
             for (uint32_t t = 0; t <= q % 4; ++t)
-                strcat(strcat(text, c->lists[next_random(&seed) % TERMS].term), " ");
+                strcat(strcat(text, c->lists[gx_random_next(&seed) % TERMS].term), " ");
             const gx_op op = q % 3 == 0 ? GX_OP_AND : GX_OP_OR;
             const uint32_t k = q % 2 ? N : 10, n = search(before, text, op, k, a);
             assert_int_equal(search(after, text, op, k, b), n);

@@ -187,7 +187,7 @@ static void an_order_and_its_inverse_give_the_same_index(void **state)
     for (uint32_t d = 0; d < N; ++d)
         order[d] = d;
     for (uint32_t d = N - 1; d; --d) {
-        const uint32_t e = (uint32_t)(next_random(&seed) % (d + 1)), swap = order[d];
+        const uint32_t e = (uint32_t)(gx_random_next(&seed) % (d + 1)), swap = order[d];
         order[d] = order[e];
         order[e] = swap;
     }

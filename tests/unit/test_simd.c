@@ -3,16 +3,14 @@
 #include "codecs/codec.h"
 #include "codecs/pack.h"
 #include "codecs/simd.h"
+#include "engine/random.h"
 #include "tests/support/test.h"
 
 static uint64_t seed = 20191103;
 
-static uint64_t rnd(void) /* splitmix64 */
+static uint64_t rnd(void)
 {
-    uint64_t z = seed += 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
+    return gx_random_next(&seed);
 }
 
 enum { MAX = 1024 };

@@ -1,12 +1,13 @@
 #include "tools/bench/collection.h"
 
 #include <math.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "engine/parallel.h"
+#include "engine/random.h"
 #include "engine/status.h"
 
 #define TOPICS 16
@@ -23,54 +24,15 @@ static rng rng_from(uint64_t x)
     return (rng){x * 0x9e3779b97f4a7c15u + 0x1234567};
 }
 
-static uint64_t next(rng *r) /* splitmix64 */
-{
-    uint64_t z = r->state += 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
-}
-
 static double uniform(rng *r)
 {
-    return ((double)(next(r) >> 11) + 0.5) / 9007199254740992.0;
+    return ((double)(gx_random_next(&r->state) >> 11) + 0.5) / 9007199254740992.0;
 }
 
 static double normal(rng *r)
 {
     const double radius = sqrt(-2 * log(uniform(r)));
     return radius * cos(6.283185307179586 * uniform(r));
-}
-
-/* ---- many cores ---- */
-
-typedef struct crew {
-    void (*work)(void *arg, uint32_t i);
-    void *arg;
-    uint32_t n;
-    atomic_uint next;
-} crew;
-
-static void *crew_member(void *arg)
-{
-    crew *c = arg;
-    for (uint32_t i; (i = atomic_fetch_add(&c->next, 1)) < c->n;)
-        c->work(c->arg, i);
-    return NULL;
-}
-
-/* work(arg, 0 .. n - 1), each once, in any order. */
-static void spread(uint32_t threads, uint32_t n, void (*work)(void *, uint32_t), void *arg)
-{
-    pthread_t ids[256];
-    crew c = {.work = work, .arg = arg, .n = n};
-    uint32_t started = 0;
-    atomic_init(&c.next, 0);
-    while (started + 1 < threads && started < 256 && pthread_create(&ids[started], NULL, crew_member, &c) == 0)
-        ++started;
-    crew_member(&c);
-    for (uint32_t i = 0; i < started; ++i)
-        pthread_join(ids[i], NULL);
 }
 
 /* ---- the collection as it is made ---- */
@@ -183,7 +145,7 @@ static bool make_postings(const making *m, const term *t, uint64_t seed, posting
     for (int i = 0; i < 256; ++i)
         factors[i] = (float)exp(0.8 * normal(&z));
     for (uint32_t s = 0; s < m->n_sites; ++s) {
-        density[s] = factors[next(&r) >> 56] * (m->site_topics[s] == t->topic ? 4.0f : 1.0f);
+        density[s] = factors[gx_random_next(&r.state) >> 56] * (m->site_topics[s] == t->topic ? 4.0f : 1.0f);
         sum += (double)density[s] * (m->sites[s + 1] - m->sites[s]);
     }
     const double norm = t->df / sum;
@@ -200,7 +162,7 @@ static bool make_postings(const making *m, const term *t, uint64_t seed, posting
                 break;
             }
             d += (uint32_t)step;
-            ok = add_posting(p, d, random_tf(next(&r)));
+            ok = add_posting(p, d, random_tf(gx_random_next(&r.state)));
             left = -log(uniform(&r));
             ++d;
         }
@@ -375,7 +337,7 @@ static bool assemble(making *m, uint32_t threads)
         block += m->terms[i].n_blocks;
         word += m->terms[i].n_words;
     }
-    spread(threads, n_terms, copy_term, m);
+    gx_parallel_for(threads, n_terms, copy_term, m);
     ix->min_doc_len = UINT32_MAX;
     for (uint32_t d = 0; d < n_docs; ++d) {
         ix->min_doc_len = m->doc_lens[d] < ix->min_doc_len ? m->doc_lens[d] : ix->min_doc_len;
@@ -395,7 +357,7 @@ static bool begin_documents(making *m, uint32_t threads)
     m->terms = calloc(m->opt.n_terms, sizeof *m->terms);
     if (!m->s || !m->doc_lens || !m->chunk_tokens || !m->terms)
         return false;
-    spread(threads, n_chunks, make_lengths, m);
+    gx_parallel_for(threads, n_chunks, make_lengths, m);
     for (uint32_t i = 0; i < n_chunks; ++i)
         m->s->ix.n_tokens += m->chunk_tokens[i];
     return true;
@@ -440,7 +402,7 @@ gx_status gx_synth_open(gx_synth **out, const gx_synth_options *opt, gx_error *e
     rng r = rng_from(opt->seed + 99);
     const bool ok = begin_documents(&m, threads) && make_sites(&m, &r);
     if (ok)
-        spread(threads, opt->n_terms, make_term, &m);
+        gx_parallel_for(threads, opt->n_terms, make_term, &m);
     return finish(&m, ok && !m.no_memory && make_queries(&m, &r, m.s) && assemble(&m, threads), out, err);
 }
 

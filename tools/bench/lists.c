@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/random.h"
 #include "engine/status.h"
 #include "index/index.h"
 #include "query/eval/query_log.h"
@@ -64,14 +65,6 @@ static gx_status read_log(asked *a, const gx_index *ix, const char *path, gx_err
     return st;
 }
 
-static uint64_t next_random(uint64_t *state) /* splitmix64 */
-{
-    uint64_t z = *state += 0x9e3779b97f4a7c15u;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
-}
-
 /* The terms of n of the queries, drawn at random; all if n is 0. *n_terms of them; NULL: no memory.
  * */
 static uint32_t *draw(const asked *a, uint32_t *n, uint32_t seed, uint64_t *n_terms)
@@ -85,7 +78,7 @@ static uint32_t *draw(const asked *a, uint32_t *n, uint32_t seed, uint64_t *n_te
     for (uint64_t i = 0; queries && i < a->n_queries; ++i)
         queries[i] = i;
     for (uint64_t i = 0; terms && queries && i < *n; ++i) {
-        const uint64_t k = i + next_random(&state) % (a->n_queries - i), q = queries[k];
+        const uint64_t k = i + gx_random_next(&state) % (a->n_queries - i), q = queries[k];
         queries[k] = queries[i];
         for (uint64_t t = a->begins[q]; t < a->begins[q + 1]; ++t)
             terms[(*n_terms)++] = a->terms[t];

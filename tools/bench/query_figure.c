@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/clock.h"
 #include "engine/status.h"
 #include "query/ding2009/merge_find.h"
 #include "tools/bench/common.h"
@@ -30,9 +31,9 @@ static gx_status on_cpu(const pair *p, point *x, gx_error *err)
     double times[CPU_TURNS];
     for (uint32_t levels = 0; levels < LEVELS; ++levels) {
         for (int turn = 0; turn < CPU_TURNS; ++turn) {
-            const double t0 = query_now();
+            const double t0 = gx_clock_seconds();
             const uint32_t n = gx_intersect_cpu(p->a, x->n_a, p->b, x->n_b, levels, p->positions, p->out);
-            times[turn] = query_now() - t0;
+            times[turn] = gx_clock_seconds() - t0;
             if (levels + (uint32_t)turn == 0)
                 x->common = n;
             if (n != x->common)
@@ -104,9 +105,9 @@ static gx_status ours(const pair *p, bool gpu, uint32_t device, point *x, gx_err
     if (st == GX_OK && (hits.n != wanted.n || memcmp(keys, want, hits.n * sizeof *keys) != 0))
         st = gx_fail(err, GX_EINTERNAL, "Parallel Merge Find and the fast search find different documents");
     for (int turn = 0; turn < TURNS && st == GX_OK; ++turn) {
-        const double t0 = query_now();
+        const double t0 = gx_clock_seconds();
         st = gx_session_run(session, &plan, 1, &hits, err);
-        times[turn] = query_now() - t0;
+        times[turn] = gx_clock_seconds() - t0;
     }
     if (st == GX_OK) {
         query_sort(times, TURNS);

@@ -3,18 +3,12 @@
 #include <string.h>
 #include <time.h>
 
+#include "engine/clock.h"
 #include "engine/status.h"
 #include "tools/bench/query_report.h"
 
 const double query_percentiles[QUERY_PERCENTILES] = {50, 90, 95, 99, 99.9};
 const uint32_t query_percentile_samples[QUERY_PERCENTILES] = {1, 1, 1, 100, 1000};
-
-double query_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static int by_value(const void *a, const void *b)
 {
@@ -43,10 +37,10 @@ gx_status query_core_read_speed(double *bytes_a_second, gx_error *err)
         return gx_fail(err, GX_ENOMEM, "no memory to measure its speed");
     memset(memory, 1, n * sizeof *memory);
     for (int turn = 0; turn < TURNS; ++turn) {
-        const double t0 = query_now();
+        const double t0 = gx_clock_seconds();
         for (size_t i = 0; i < n; ++i)
             sum += memory[i];
-        times[turn] = query_now() - t0;
+        times[turn] = gx_clock_seconds() - t0;
     }
     query_sort(times, TURNS);
     *bytes_a_second = sum ? (double)(n * sizeof *memory) / times[TURNS / 2] : 0; /* the sum is used, so it is made */
@@ -87,7 +81,7 @@ gx_status query_plan_all(query_bench *b, gx_op op, uint32_t k, gx_error *err)
     b->want_keys = malloc((size_t)b->n * max_k * sizeof *b->want_keys);
     if (!b->plans || !b->hits || !b->want || !b->keys || !b->want_keys)
         return gx_fail(err, GX_ENOMEM, "no memory for %u queries of %u results", b->n, k);
-    const double t0 = query_now();
+    const double t0 = gx_clock_seconds();
     for (uint32_t i = 0; i < b->n && st == GX_OK; ++i) {
         if (b->texts)
             st = gx_plan_make(&b->plans[i], b->ix, b->texts[i].text, b->texts[i].len, &opt, err);
@@ -100,7 +94,7 @@ gx_status query_plan_all(query_bench *b, gx_op op, uint32_t k, gx_error *err)
         b->hits[i].keys = b->keys + (size_t)i * max_k;
         b->want[i].keys = b->want_keys + (size_t)i * max_k;
     }
-    b->plan_seconds = query_now() - t0;
+    b->plan_seconds = gx_clock_seconds() - t0;
     if (st == GX_OK)
         st = gx_session_run(b->engines[b->n_engines - 1].session, b->plans, b->n, b->want, err);
     return st;
@@ -110,9 +104,9 @@ gx_status query_plan_all(query_bench *b, gx_op op, uint32_t k, gx_error *err)
 
 gx_status query_run(query_bench *b, const query_engine *e, uint32_t i, uint32_t m, double *seconds, gx_error *err)
 {
-    const double t0 = query_now();
+    const double t0 = gx_clock_seconds();
     const gx_status st = gx_session_run(e->session, b->plans + i, m, b->hits + i, err);
-    *seconds = query_now() - t0;
+    *seconds = gx_clock_seconds() - t0;
     return st;
 }
 
@@ -227,17 +221,17 @@ gx_status query_offer(query_bench *b, const query_engine *e, double rate, double
     const uint32_t total = offered < max ? (uint32_t)offered : max;
     uint32_t next = 0, at = 0; /* query next is the log's query `at` */
     gx_status st = GX_OK;
-    const double begin = query_now();
+    const double begin = gx_clock_seconds();
     while (next < total && st == GX_OK) {
-        double now = query_now() - begin, unused;
+        double now = gx_clock_seconds() - begin, unused;
         while (now * rate < next) /* nothing is due */
-            now = query_now() - begin;
+            now = gx_clock_seconds() - begin;
         const double due = now * rate + 1;
         uint32_t m = (due < total ? (uint32_t)due : total) - next;
         m = m < max_batch ? m : max_batch;
         m = m < b->n - at ? m : b->n - at;
         st = query_run(b, e, at, m, &unused, err);
-        now = query_now() - begin;
+        now = gx_clock_seconds() - begin;
         for (uint32_t i = 0; i < m; ++i)
             latencies[next + i] = now - (next + i) / rate;
         next += m;

@@ -5,6 +5,7 @@
 #ifndef GX_TOOLS_BENCH_QUERY_REPORT_H
 #define GX_TOOLS_BENCH_QUERY_REPORT_H
 
+#include "engine/clock.h"
 #include "query/session.h"
 #include "tools/bench/collection.h"
 
@@ -92,7 +93,6 @@ gx_status query_offer(query_bench *b, const query_engine *e, double rate, double
 
 double query_quantile(double *sorted, uint32_t n, double q);
 void query_sort(double *values, uint32_t n);
-double query_now(void);
 
 /* ---- query_report.c ---- */
 
