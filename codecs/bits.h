@@ -17,7 +17,7 @@ GX_HD uint32_t gx_width(uint32_t x)
 }
 
 /* The low b bits set, b <= 32. */
-GX_HD uint32_t gx_mask(uint32_t b)
+GX_HD uint32_t gx_low_bits(uint32_t b)
 {
     return (uint32_t)(((uint64_t)1 << b) - 1);
 }
@@ -32,7 +32,7 @@ GX_HD uint32_t gx_div_up(uint32_t a, uint32_t b)
 GX_HD uint32_t gx_bits_at(const uint32_t *words, uint32_t at, uint32_t b)
 {
     const uint32_t *w = words + (at >> 5);
-    return (uint32_t)(((uint64_t)w[1] << 32 | w[0]) >> (at & 31)) & gx_mask(b);
+    return (uint32_t)(((uint64_t)w[1] << 32 | w[0]) >> (at & 31)) & gx_low_bits(b);
 }
 
 /* The width at which n integers fill n_words as GPU-BP does: 32 n_words / n, at most 32. n >= 1. */

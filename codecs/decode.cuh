@@ -91,7 +91,7 @@ __device__ __forceinline__ void split4(uint32_t x, uint32_t (&v)[4])
 template <bool LDG> __device__ __forceinline__ uint32_t unpack_one(const uint32_t *p, uint32_t bit, uint32_t b)
 {
     p += bit >> 5;
-    return __funnelshift_r(load<LDG>(p), load<LDG>(p + 1), bit) & gx_mask(b);
+    return __funnelshift_r(load<LDG>(p), load<LDG>(p + 1), bit) & gx_low_bits(b);
 }
 
 /* V integers of b bits from bit `bit` of p. b is the same in all lanes, so the branches do not
@@ -99,7 +99,7 @@ template <bool LDG> __device__ __forceinline__ uint32_t unpack_one(const uint32_
 template <int V, bool LDG>
 __device__ __forceinline__ void unpack(const uint32_t *p, uint32_t bit, uint32_t b, uint32_t (&v)[V])
 {
-    const uint32_t mask = gx_mask(b);
+    const uint32_t mask = gx_low_bits(b);
     if (b <= 8 && V % 4 == 0) { /* one 32-bit window holds four */
 #pragma unroll
         for (int j = 0; j < V; j += 4) {
@@ -198,7 +198,7 @@ template <int BLOCK_, bool LDG> struct gpuvbyte {
         uint32_t selectors = 0;
         if (mine) {
             const uint32_t *w = words + min(first >> 4, n_words - 1);
-            selectors = load<LDG>(w) >> (first * 2 & 31) & gx_mask(2 * mine);
+            selectors = load<LDG>(w) >> (first * 2 & 31) & gx_low_bits(2 * mine);
         }
         const uint32_t bytes = mine + (uint32_t)__popc(selectors & 0x55) + 2 * (uint32_t)__popc(selectors & 0xaa);
         const uint32_t sum = warp_inclusive(bytes, lane);
@@ -223,7 +223,7 @@ template <int BLOCK_, bool LDG> struct gpuvbyte {
         for (uint32_t k = 0; k < last; ++k)
             p += gx_sum_2bit(load<LDG>(w + k));
         const uint32_t selectors = load<LDG>(w + last);
-        p += gx_sum_2bit(selectors & gx_mask(2 * (i & 15)));
+        p += gx_sum_2bit(selectors & gx_low_bits(2 * (i & 15)));
         const uint32_t more = selectors >> (2 * (i & 15)) & 3;
         return bytes_at(w, n_words, p) & (0xffffffffu >> (24 - 8 * more));
     }
@@ -300,10 +300,11 @@ template <bool LDG> struct lane1024 {
             GX_CASE(2)
             GX_CASE(3)
             GX_CASE(4)
-            GX_CASE(5) GX_CASE(6) GX_CASE(7) GX_CASE(8) GX_CASE(9) GX_CASE(10) GX_CASE(11) GX_CASE(12) GX_CASE(13)
-                GX_CASE(14) GX_CASE(15) GX_CASE(16) GX_CASE(17) GX_CASE(18) GX_CASE(19) GX_CASE(20) GX_CASE(21)
-                    GX_CASE(22) GX_CASE(23) GX_CASE(24) GX_CASE(25) GX_CASE(26) GX_CASE(27) GX_CASE(28) GX_CASE(29)
-                        GX_CASE(30) GX_CASE(31) GX_CASE(32)
+            GX_CASE(5)
+            GX_CASE(6) GX_CASE(7) GX_CASE(8) GX_CASE(9) GX_CASE(10) GX_CASE(11) GX_CASE(12) GX_CASE(13) GX_CASE(14)
+                GX_CASE(15) GX_CASE(16) GX_CASE(17) GX_CASE(18) GX_CASE(19) GX_CASE(20) GX_CASE(21) GX_CASE(22)
+                    GX_CASE(23) GX_CASE(24) GX_CASE(25) GX_CASE(26) GX_CASE(27) GX_CASE(28) GX_CASE(29) GX_CASE(30)
+                        GX_CASE(31) GX_CASE(32)
 #undef GX_CASE
                             default :
 #pragma unroll
@@ -334,7 +335,7 @@ template <bool LDG> struct lane1024 {
         const uint32_t bit = whole ? i % 32 * width : i * width;
         w += whole ? bit / 32 * 32 + i / 32 : bit / 32;
         const uint32_t high = bit % 32 + width > 32 ? load<LDG>(w + (whole ? 32 : 1)) : 0;
-        return __funnelshift_r(load<LDG>(w), high, bit) & gx_mask(width);
+        return __funnelshift_r(load<LDG>(w), high, bit) & gx_low_bits(width);
     }
 };
 

@@ -52,7 +52,7 @@ static uint32_t encode(const uint32_t *in, uint32_t n, uint8_t param, uint32_t *
         sum += in[i];
         const uint32_t at = GX_EF_B_BITS + (uint32_t)(sum >> b) + i;
         out[at / 32] |= UINT32_C(1) << at % 32;
-        gx_put_bits(out + high, i * b, (uint32_t)sum & gx_mask(b), b);
+        gx_put_bits(out + high, i * b, (uint32_t)sum & gx_low_bits(b), b);
     }
     return n_words;
 }
@@ -188,7 +188,7 @@ static uint32_t next_geq(const uint32_t *words, uint32_t n_words, uint32_t n, ui
     }
     for (; i < n && next_bit(&s, &at); ++i) {
         const uint64_t high = (uint64_t)(at - i) << e.b;
-        if (high + gx_mask(e.b) + i < want)
+        if (high + gx_low_bits(e.b) + i < want)
             continue;
         const uint64_t d = high + low_part(words, e, i) + i;
         if (d >= want) {

@@ -26,7 +26,7 @@ template <bool LDG> struct ef128 {
     static __device__ __forceinline__ uint32_t high_word(const uint32_t *w, gx_ef_block e, uint32_t lane)
     {
         const uint32_t x = lane < min(e.n_high, GX_EF_MAX_HIGH) ? load<LDG>(w + lane) : 0;
-        return lane ? x : x & ~gx_mask(GX_EF_B_BITS);
+        return lane ? x : x & ~gx_low_bits(GX_EF_B_BITS);
     }
 
     /* The low part of sum i, i < n. */
@@ -36,7 +36,7 @@ template <bool LDG> struct ef128 {
             return 0;
         const uint32_t bit = i * e.b;
         w += e.n_high + (bit >> 5);
-        return __funnelshift_r(load<LDG>(w), load<LDG>(w + 1), bit) & gx_mask(e.b);
+        return __funnelshift_r(load<LDG>(w), load<LDG>(w + 1), bit) & gx_low_bits(e.b);
     }
 
     /* Where bit r of those set in x is; x has more. */
@@ -45,7 +45,7 @@ template <bool LDG> struct ef128 {
         uint32_t at = 0;
 #pragma unroll
         for (uint32_t o = 16; o; o >>= 1) {
-            const uint32_t c = __popc(x >> at & gx_mask(o));
+            const uint32_t c = __popc(x >> at & gx_low_bits(o));
             at += r >= c ? o : 0;
             r -= r >= c ? c : 0;
         }
@@ -98,7 +98,7 @@ template <bool LDG> struct ef128 {
         const gx_ef_block e = gx_ef_open(load<LDG>(w), n_words, n);
         uint32_t count = 0, k = 0, x = 0, last = 0, last_at = 0; /* last: the bit before word k's */
         for (; k < min(e.n_high, GX_EF_MAX_HIGH); ++k) {
-            x = load<LDG>(w + k) & (k ? 0xffffffffu : ~gx_mask(GX_EF_B_BITS));
+            x = load<LDG>(w + k) & (k ? 0xffffffffu : ~gx_low_bits(GX_EF_B_BITS));
             const uint32_t c = __popc(x);
             if (i < count + c)
                 break;
@@ -114,7 +114,7 @@ template <bool LDG> struct ef128 {
         const uint32_t sum = ((32 * k + bit - GX_EF_B_BITS - i) << e.b) + low_part(w, e, i);
         if (i == 0)
             return sum;
-        const uint32_t left = r ? 32 * k + 31 - __clz(x & gx_mask(bit)) : last_at + last;
+        const uint32_t left = r ? 32 * k + 31 - __clz(x & gx_low_bits(bit)) : last_at + last;
         return sum - ((left - GX_EF_B_BITS - (i - 1)) << e.b) - low_part(w, e, i - 1);
     }
 
@@ -134,7 +134,7 @@ template <bool LDG> struct ef128 {
         if (not_greater == 0)
             return n;
         const uint32_t src = 31 - __clz(not_greater), y = __shfl_sync(ALL_LANES, x, src);
-        const uint32_t i = __shfl_sync(ALL_LANES, begin, src) + __popc(y & gx_mask(lane));
+        const uint32_t i = __shfl_sync(ALL_LANES, begin, src) + __popc(y & gx_low_bits(lane));
         const uint32_t d = ((32 * src + lane - GX_EF_B_BITS - i) << e.b) + low_part(w, e, min(i, n - 1)) + i;
         const uint32_t hit = __ballot_sync(ALL_LANES, (y >> lane & 1) && i < n && d == docid);
         return hit ? __shfl_sync(ALL_LANES, i, __ffs(hit) - 1) : n;

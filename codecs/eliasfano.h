@@ -31,7 +31,7 @@ static inline uint64_t gx_ef_high_bits(const uint32_t *words, uint32_t n_words, 
     uint64_t x;
     memcpy(&x, words + k, 8); /* there are words behind, or slack */
     x = k + 1 < n_words ? x : x & 0xffffffffu;
-    return k ? x : x & ~(uint64_t)gx_mask(GX_EF_B_BITS);
+    return k ? x : x & ~(uint64_t)gx_low_bits(GX_EF_B_BITS);
 }
 
 /* gx_simd.add_high, from the places of the bits, modulo 256. */

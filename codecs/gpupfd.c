@@ -62,7 +62,7 @@ typedef struct walk {
 static walk walk_of(const uint32_t *words, patches p)
 {
     const uint32_t *const behind = words + 4 * p.b;
-    return (walk){behind, p, p.e ? behind[0] & gx_mask(map_bits(p)) : 0, 0, 0, 0};
+    return (walk){behind, p, p.e ? behind[0] & gx_low_bits(map_bits(p)) : 0, 0, 0, 0};
 }
 
 static bool next(walk *w)
@@ -71,7 +71,7 @@ static bool next(walk *w)
         return false;
     const uint32_t bit = (uint32_t)__builtin_ctz(w->map), b = LOW + w->p.h;
     const uint32_t x = gx_bits_at(w->behind, map_bits(w->p) + w->k * b, b);
-    w->position = ((bit - w->k) << LOW | (x & gx_mask(LOW))) % BLOCK;
+    w->position = ((bit - w->k) << LOW | (x & gx_low_bits(LOW))) % BLOCK;
     w->above = ((x >> LOW) + 1) << w->p.b;
     w->map &= w->map - 1;
     w->k += 1;
@@ -119,7 +119,7 @@ static uint32_t encode(const uint32_t *in, uint32_t n, uint8_t param, uint32_t *
     const uint32_t n_words = words_of(p);
     uint32_t low[BLOCK], *const behind = out + 4 * p.b, e = 0;
     for (uint32_t i = 0; i < BLOCK; ++i)
-        low[i] = in[i] & gx_mask(p.b);
+        low[i] = in[i] & gx_low_bits(p.b);
     gx_pack(low, BLOCK, p.b, out);
     memset(behind, 0, (n_words - 4 * p.b) * sizeof *out);
     for (uint32_t i = 0; i < BLOCK; ++i) {
@@ -127,7 +127,7 @@ static uint32_t encode(const uint32_t *in, uint32_t n, uint8_t param, uint32_t *
             continue;
         const uint32_t at = map_bits(p) + e * (LOW + p.h);
         gx_put_bits(behind, e + (i >> LOW), 1, 1);
-        gx_put_bits(behind, at, i & gx_mask(LOW), LOW);
+        gx_put_bits(behind, at, i & gx_low_bits(LOW), LOW);
         gx_put_bits(behind, at + LOW, (in[i] >> p.b) - 1, p.h);
         ++e;
     }

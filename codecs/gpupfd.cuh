@@ -32,8 +32,8 @@ template <bool LDG> struct gpupfd_exception {
     /* behind: the row; p.e > 0. */
     __device__ __forceinline__ gpupfd_exception(const uint32_t *behind, gpupfd_header p, uint32_t lane)
     {
-        const uint32_t map = load<LDG>(behind) & gx_mask(p.e + 7);
-        const uint32_t k = __popc(map & gx_mask(lane));
+        const uint32_t map = load<LDG>(behind) & gx_low_bits(p.e + 7);
+        const uint32_t k = __popc(map & gx_low_bits(lane));
         mine = (map >> lane & 1) && k < p.e;
         const uint32_t x = mine ? bits_at<LDG>(behind, p.e + 7 + k * (p.h + 4), p.h + 4) : 0;
         position = ((lane - k) << 4 | (x & 15)) & 127;
@@ -77,7 +77,7 @@ template <bool LDG> struct gpupfd128 {
         if (p.e == 0)
             return x;
         const uint32_t *const behind = w + 4 * p.b;
-        uint32_t map = load<LDG>(behind) & gx_mask(p.e + 7), k = 0;
+        uint32_t map = load<LDG>(behind) & gx_low_bits(p.e + 7), k = 0;
         for (; map && k < p.e; ++k, map &= map - 1) { /* up to the exceptions of position / 16 */
             const uint32_t sixteen = (uint32_t)__ffs((int)map) - 1 - k;
             if (sixteen < i >> 4)

@@ -43,7 +43,7 @@ static uint32_t data_bytes(const uint32_t *selectors, uint32_t n)
     uint32_t sum = n;
     for (uint32_t k = 0; k < n / 16; ++k)
         sum += gx_sum_2bit(selectors[k]);
-    return n % 16 ? sum + gx_sum_2bit(selectors[n / 16] & gx_mask(2 * (n % 16))) : sum;
+    return n % 16 ? sum + gx_sum_2bit(selectors[n / 16] & gx_low_bits(2 * (n % 16))) : sum;
 }
 
 static bool valid(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param)

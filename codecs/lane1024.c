@@ -72,7 +72,7 @@ static uint32_t at(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t 
     uint64_t x = w[0];
     if (bit % 32 + b > 32)
         x |= (uint64_t)w[LANES] << 32;
-    return (uint32_t)(x >> bit % 32) & gx_mask(b);
+    return (uint32_t)(x >> bit % 32) & gx_low_bits(b);
 }
 
 const gx_codec gx_codec_lane1024 = {

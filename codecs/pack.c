@@ -7,7 +7,8 @@
     X(2)                                                                                                               \
     X(3)                                                                                                               \
     X(4)                                                                                                               \
-    X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15) X(16) X(17) X(18) X(19) X(20) X(21) X(22) X(23) X(24) \
+    X(5)                                                                                                               \
+    X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15) X(16) X(17) X(18) X(19) X(20) X(21) X(22) X(23) X(24)      \
         X(25) X(26) X(27) X(28) X(29) X(30) X(31)
 
 __attribute__((always_inline)) static inline void pack32(const uint32_t *in, const uint32_t b, uint32_t *words)
@@ -28,7 +29,7 @@ __attribute__((always_inline)) static inline void pack32(const uint32_t *in, con
 
 __attribute__((always_inline)) static inline void unpack32(const uint32_t *words, const uint32_t b, uint32_t *out)
 {
-    const uint32_t mask = gx_mask(b);
+    const uint32_t mask = gx_low_bits(b);
 #pragma GCC unroll 32
     for (uint32_t i = 0; i < 32; ++i) {
         const uint32_t k = i * b >> 5, shift = i * b & 31;

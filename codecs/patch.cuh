@@ -10,7 +10,7 @@ namespace gx {
 template <bool LDG> __device__ __forceinline__ uint32_t bits_at(const uint32_t *words, uint32_t at, uint32_t b)
 {
     words += at >> 5;
-    return __funnelshift_r(load<LDG>(words), load<LDG>(words + 1), at) & gx_mask(b);
+    return __funnelshift_r(load<LDG>(words), load<LDG>(words + 1), at) & gx_low_bits(b);
 }
 
 /* Each lane that has one (mine) has an exception: above is to be added to the integer at position <
@@ -32,7 +32,7 @@ __device__ __forceinline__ void patch(uint32_t (&v)[4], bool mine, uint32_t posi
         word = own == w ? map[w] : word;
         k = own == w ? before : k;
     }
-    k += __popc(word & gx_mask(shift));
+    k += __popc(word & gx_low_bits(shift));
     k += SPREAD ? lane >> 2 : 0;
 #pragma unroll
     for (int i = 0; i < 4; ++i) {

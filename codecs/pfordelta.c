@@ -105,7 +105,7 @@ static inner choose(const uint32_t *v, uint32_t e, uint32_t max_width)
 static void put_slots(uint32_t *words, uint32_t *at, const uint32_t *v, uint32_t e, inner a)
 {
     for (uint32_t i = 0; i < e; ++i, *at += a.width)
-        gx_put_bits(words, *at, v[i] & gx_mask(a.width), a.width);
+        gx_put_bits(words, *at, v[i] & gx_low_bits(a.width), a.width);
 }
 
 /* And its exceptions. */
@@ -125,7 +125,7 @@ static uint32_t encode(const uint32_t *in, uint32_t n, uint8_t b, uint32_t *out)
     uint32_t low[BLOCK], gaps[BLOCK], aboves[BLOCK], e = 0, next = 0, any = 0;
     b = b > MAX_B ? 32 : b;
     for (uint32_t i = 0; i < n; ++i) {
-        low[i] = in[i] & gx_mask(b);
+        low[i] = in[i] & gx_low_bits(b);
         any |= in[i];
         if ((uint64_t)in[i] >> b) {
             gaps[e] = i - next;

@@ -64,7 +64,7 @@ static uint32_t encode(const uint32_t *in, uint32_t n, uint8_t b, uint32_t *out)
     }
     uint32_t low[BLOCK], *const unary = out + gx_row_words(n, b), at = 0;
     for (uint32_t i = 0; i < n; ++i)
-        low[i] = in[i] & gx_mask(b);
+        low[i] = in[i] & gx_low_bits(b);
     gx_pack(low, n, b, out);
     memset(unary, 0, (size_t)(ones_end + 31) / 32 * sizeof *unary);
     for (uint32_t i = 0; i < n; ++i) {

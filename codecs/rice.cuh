@@ -12,7 +12,7 @@ __device__ __forceinline__ uint32_t select_bit(uint32_t x, uint32_t k)
     uint32_t at = 0;
 #pragma unroll
     for (uint32_t half = 16; half > 0; half >>= 1) {
-        const uint32_t below = __popc(x >> at & gx_mask(half));
+        const uint32_t below = __popc(x >> at & gx_low_bits(half));
         const bool above = k >= below;
         k -= above ? below : 0;
         at += above ? half : 0;

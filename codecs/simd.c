@@ -121,7 +121,7 @@ static bool gu(const uint8_t *groups, uint32_t n_groups, bool complete, uint32_t
             const uint32_t to = (uint32_t)__builtin_ctz(ends) + 1, width = 8 * (to - from);
             if (width + bits > 32)
                 return false;
-            out[i] = begun | ((uint32_t)(data >> 8 * from) & gx_mask(width)) << bits;
+            out[i] = begun | ((uint32_t)(data >> 8 * from) & gx_low_bits(width)) << bits;
             begun = bits = 0;
             from = to;
             if (++i == n)

@@ -70,7 +70,7 @@ INLINE void unpack_width(const uint32_t *words, uint32_t n, const int b, bool do
 {
     const uint8_t *p = (const uint8_t *)words;
     const int half = b / 2, odd = b % 2 * 4; /* bits by which the upper four begin late */
-    const __m256i mask = _mm256_set1_epi32((int)gx_mask((uint32_t)b));
+    const __m256i mask = _mm256_set1_epi32((int)gx_low_bits((uint32_t)b));
     __m256i last = _mm256_set1_epi32((int)(head - 1));
     if (b <= 25) {
 #define AT(i, j) (char)(((i) < 4 ? (i)*b : ((i)-4) * b + odd) / 8 + (j))
@@ -105,7 +105,8 @@ INLINE void unpack_width(const uint32_t *words, uint32_t n, const int b, bool do
     X(2)                                                                                                               \
     X(3)                                                                                                               \
     X(4)                                                                                                               \
-    X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15) X(16) X(17) X(18) X(19) X(20) X(21) X(22) X(23) X(24) \
+    X(5)                                                                                                               \
+    X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15) X(16) X(17) X(18) X(19) X(20) X(21) X(22) X(23) X(24)      \
         X(25) X(26) X(27) X(28) X(29) X(30) X(31) X(32)
 
 static void unpack(const uint32_t *words, uint32_t n, uint32_t b, uint32_t *out)

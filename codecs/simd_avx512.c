@@ -95,7 +95,7 @@ static void sum(uint32_t *v, uint32_t n, uint32_t head)
 INLINE void unpack_sixteens(const uint32_t *words, uint32_t n, uint32_t b, bool docids, uint32_t head, uint32_t *out)
 {
     const uint8_t *p = (const uint8_t *)words;
-    const __m512i mask = _mm512_set1_epi32((int)gx_mask(b));
+    const __m512i mask = _mm512_set1_epi32((int)gx_low_bits(b));
     const __m512i index = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
     const __m512i bit = _mm512_mullo_epi32(index, _mm512_set1_epi32((int)b));
     __m512i next = begin_sum(head, 1);
@@ -135,7 +135,7 @@ static void unpack_docids(const uint32_t *words, uint32_t n, uint32_t b, uint32_
         return;
     }
     const uint8_t *p = (const uint8_t *)words;
-    const __m512i mask = _mm512_set1_epi16((short)gx_mask(b));
+    const __m512i mask = _mm512_set1_epi16((short)gx_low_bits(b));
     /* of each four */
     const __m512i bit = _mm512_mullo_epi16(_mm512_set_epi64(28, 24, 20, 16, 12, 8, 4, 0), _mm512_set1_epi64(b));
     /* a qword's low byte */

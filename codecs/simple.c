@@ -97,7 +97,7 @@ static inline uint32_t encode(const scheme *s, const uint32_t *in, uint32_t n, u
     for (uint32_t i = 0; any && i < n;) {
         if (s->limit && rest[i] >= s->limit) {
             out[used++] = s->escape << s->escape_shift | rest[i] >> GX_SIMPLE_LOW;
-            rest[i] &= gx_mask(GX_SIMPLE_LOW);
+            rest[i] &= gx_low_bits(GX_SIMPLE_LOW);
             widths[i] = (uint8_t)gx_width(rest[i]);
         }
         uint32_t selector = 0, m;
@@ -251,7 +251,7 @@ static inline bool valid(const scheme *s, const uint32_t *words, uint32_t n_word
         const uint32_t m = count < n - p ? count : n - p;
         const uint8_t *const runs = s->runs[selector];
         if (data >> bits_of(runs, m) || (runs[1] > 32 && data >> 32) ||
-            (escaped && unpack_one(runs, data, 0) > gx_mask(GX_SIMPLE_LOW)))
+            (escaped && unpack_one(runs, data, 0) > gx_low_bits(GX_SIMPLE_LOW)))
             return false;
         escaped = false;
         any |= data;

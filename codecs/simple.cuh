@@ -39,9 +39,9 @@ template <bool VARIED> struct simple_words_32 {
     {
         const uint32_t b = entry >> 5 & 31;
         if (!VARIED)
-            return x >> (k * b) & gx_mask(b);
+            return x >> (k * b) & gx_low_bits(b);
         const uint32_t wide = entry >> 10;
-        return x >> (k * b + __popc(wide & gx_mask(k))) & gx_mask(b + (wide >> k & 1));
+        return x >> (k * b + __popc(wide & gx_low_bits(k))) & gx_low_bits(b + (wide >> k & 1));
     }
 
     /* The first n integers to out. All lanes call it, each with its own word. */
@@ -108,12 +108,12 @@ struct simple8b_words {
     static __device__ __forceinline__ uint32_t one(word x, uint32_t entry, uint32_t k)
     {
         const uint32_t b = entry >> 8;
-        return (uint32_t)(x >> (k * b & 63)) & gx_mask(min(b, 32u));
+        return (uint32_t)(x >> (k * b & 63)) & gx_low_bits(min(b, 32u));
     }
 
     static __device__ __forceinline__ void expand(word x, uint32_t entry, uint32_t n, uint32_t *out)
     {
-        const uint32_t b = entry >> 8, mask = gx_mask(min(b, 32u));
+        const uint32_t b = entry >> 8, mask = gx_low_bits(min(b, 32u));
         n = b ? n : 0; /* zeros are there */
         for (uint32_t k = 0; __any_sync(ALL_LANES, k < n); k += 4) {
 #pragma unroll

@@ -449,7 +449,7 @@ template <class CODE, bool LDG> struct varint {
             return load<LDG>(w + i);
         if constexpr (CODE::STEP == 4) {
             uint32_t p = walk<CODE, LDG>(w, n_words, i & ~3u);
-            const uint32_t x = four_bytes_at<LDG>(w, n_words, p), before = x & gx_mask(2 * (i & 3));
+            const uint32_t x = four_bytes_at<LDG>(w, n_words, p), before = x & gx_low_bits(2 * (i & 3));
             return four_bytes_at<LDG>(w, n_words, p + 1 + (i & 3) + gx_sum_2bit(before)) &
                    0xffffffffu >> (24 - 8 * (x >> 2 * (i & 3) & 3));
         } else {

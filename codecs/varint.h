@@ -32,7 +32,7 @@ static inline uint32_t gx_load_bytes(const uint8_t *p, uint32_t n)
 {
     uint32_t x;
     memcpy(&x, p, 4);
-    return x & gx_mask(8 * (n < 4 ? n : 4));
+    return x & gx_low_bits(8 * (n < 4 ? n : 4));
 }
 
 /* Whether all of in[n] are 0. */

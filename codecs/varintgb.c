@@ -54,7 +54,7 @@ static bool valid(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t p
 /* The bytes of the first k integers of a group. */
 static uint32_t bytes_of(uint32_t control, uint32_t k)
 {
-    return k + gx_sum_2bit(control & gx_mask(2 * k));
+    return k + gx_sum_2bit(control & gx_low_bits(2 * k));
 }
 
 static uint32_t at(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t i)

@@ -54,9 +54,9 @@ static void decode(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t 
         uint64_t x;
         memcpy(&x, p, 8);
         const uint32_t a = 8 * ((uint32_t)x & 3) + 8, b = 8 * ((uint32_t)(x >> a) & 3) + 8;
-        out[i] = ((uint32_t)x & gx_mask(a)) >> 2;
+        out[i] = ((uint32_t)x & gx_low_bits(a)) >> 2;
         if (i + 1 < n)
-            out[i + 1] = ((uint32_t)(x >> a) & gx_mask(b)) >> 2;
+            out[i + 1] = ((uint32_t)(x >> a) & gx_low_bits(b)) >> 2;
         p += (a + b) / 8;
     }
     if (i < n)

@@ -27,7 +27,7 @@ static uint32_t encode(const uint32_t *in, uint32_t n, uint8_t param, uint32_t *
     uint8_t *p = (uint8_t *)out;
     for (uint32_t i = 0; i < n; ++i) {
         const uint32_t length = (gx_width(in[i] | 1) + 6) / 7;
-        const uint64_t x = (uint64_t)in[i] << length | gx_mask(length - 1);
+        const uint64_t x = (uint64_t)in[i] << length | gx_low_bits(length - 1);
         memcpy(p, &x, length);
         p += length;
     }

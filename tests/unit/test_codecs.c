@@ -22,7 +22,7 @@ static uint32_t below(uint32_t n)
 
 static uint32_t of_width(uint32_t b)
 {
-    return (uint32_t)rnd() & gx_mask(b);
+    return (uint32_t)rnd() & gx_low_bits(b);
 }
 
 static void *allocate(size_t bytes)
@@ -140,10 +140,10 @@ static void blocks_of_every_width_go_round(void **state)
                 const uint32_t n = lengths[l] < c->block_len ? lengths[l] : c->block_len;
                 for (int pattern = 0; pattern < 5; ++pattern) {
                     for (uint32_t i = 0; i < n; ++i) {
-                        in[i] = pattern == 0   ? gx_mask(b)  /* all the greatest */
-                                : pattern == 1 ? of_width(b) /* any */
-                                : pattern == 2 ? (i == n / 2 ? gx_mask(b) : 0)
-                                : pattern == 3 ? (i % 2 ? gx_mask(b) : 1)
+                        in[i] = pattern == 0   ? gx_low_bits(b) /* all the greatest */
+                                : pattern == 1 ? of_width(b)    /* any */
+                                : pattern == 2 ? (i == n / 2 ? gx_low_bits(b) : 0)
+                                : pattern == 3 ? (i % 2 ? gx_low_bits(b) : 1)
                                                : (below(10) ? of_width(b / 2) : of_width(b)); /* exceptions */
                     }
                     goes_round(c, in, n, (uint8_t)param_of(c, in, n));

@@ -35,7 +35,7 @@ static void fill(uint32_t *in, uint64_t n, uint32_t pattern, uint32_t width)
             b = below(width + 1);
         if (pattern == 2)
             b = below(12) ? width / 3 : width;
-        in[i] = pattern == 3 ? gx_mask(width) : (uint32_t)rnd() & gx_mask(b);
+        in[i] = pattern == 3 ? gx_low_bits(width) : (uint32_t)rnd() & gx_low_bits(b);
     }
 }
 

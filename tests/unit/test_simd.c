@@ -22,7 +22,7 @@ static void each_n_and_width(const gx_simd *s, uint32_t n, uint32_t b)
     uint32_t *const out = malloc(room * sizeof *out), *const words = malloc(n_words * sizeof *words + GX_READ_SLACK);
     assert_true(out && words);
     for (uint32_t i = 0; i < n; ++i)
-        in[i] = (uint32_t)rnd() & gx_mask(b);
+        in[i] = (uint32_t)rnd() & gx_low_bits(b);
     memset(words + n_words, 0xa5, GX_READ_SLACK);
     gx_pack(in, n, b, words);
     s->unpack(words, n, b, out);
@@ -65,8 +65,8 @@ static void each_n_and_width_in_bytes(const gx_simd *s, uint32_t n, uint32_t b)
     uint32_t in[MAX], *const out = malloc((n + 31) / 32 * 32 * sizeof *out);
     assert_non_null(out);
     for (uint32_t i = 0; i < n; ++i)
-        in[i] = (uint32_t)rnd() & gx_mask(1 + (uint32_t)rnd() % b);
-    in[n / 2] = gx_mask(b);
+        in[i] = (uint32_t)rnd() & gx_low_bits(1 + (uint32_t)rnd() % b);
+    in[n / 2] = gx_low_bits(b);
     for (int k = 0; k < 4; ++k) {
         const gx_codec *const c = gx_codec_by_name(names[k]);
         uint32_t *words = malloc(c->max_words(n) * sizeof *words);

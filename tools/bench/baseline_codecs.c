@@ -69,7 +69,7 @@ static void bp32_step(gx_cursor *c, uint32_t *out, bool docids)
 __attribute__((always_inline)) static inline __m128i vertical_unpack(const __m128i *in, const int b, bool docids,
                                                                      __m128i last, uint32_t *out)
 {
-    const __m128i mask = _mm_set1_epi32((int)gx_mask((uint32_t)b));
+    const __m128i mask = _mm_set1_epi32((int)gx_low_bits((uint32_t)b));
 #pragma GCC unroll 32
     for (int i = 0; i < 32; ++i) {
         const int k = i * b / 32, shift = i * b % 32;
@@ -96,8 +96,9 @@ __attribute__((always_inline)) static inline __m128i vertical_unpack(const __m12
     X(1)                                                                                                               \
     X(2)                                                                                                               \
     X(3)                                                                                                               \
-    X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15) X(16) X(17) X(18) X(19) X(20) X(21) X(22) X(23)  \
-        X(24) X(25) X(26) X(27) X(28) X(29) X(30) X(31) X(32)
+    X(4)                                                                                                               \
+    X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15) X(16) X(17) X(18) X(19) X(20) X(21) X(22) X(23) X(24) \
+        X(25) X(26) X(27) X(28) X(29) X(30) X(31) X(32)
 
 typedef __m128i unpack_fn(const __m128i *in, __m128i last, uint32_t *out);
 

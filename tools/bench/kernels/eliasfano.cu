@@ -26,7 +26,7 @@ template <int PLACES_> struct ef128_groups {
         for (uint32_t r = 0; r < rounds; ++r) {
             const uint32_t k = r * LANES + place;
             uint32_t x = k < n_high ? words[k] : 0;
-            x = k ? x : x & ~gx_mask(GX_EF_B_BITS);
+            x = k ? x : x & ~gx_low_bits(GX_EF_B_BITS);
             uint32_t sum = __popc(x);
 #pragma unroll
             for (uint32_t o = 1; o < LANES; o <<= 1) {

@@ -11,7 +11,7 @@ namespace {
 template <bool LDG>
 __device__ __forceinline__ void unpack4_narrow(const uint32_t *p, uint32_t bit, uint32_t b, uint32_t *v)
 {
-    const uint32_t mask = gx_mask(b);
+    const uint32_t mask = gx_low_bits(b);
     p += bit >> 5;
     const uint32_t x = __funnelshift_r(load<LDG>(p), load<LDG>(p + 1), bit);
 #pragma unroll

@@ -295,7 +295,7 @@ struct kept_groups : gpupfd_groups<2048, 4, 5> {
 #pragma unroll 1
         for (uint32_t s = 0; s < NB / 2; s += 4) {
             const block k = {__shfl_sync(ALL_LANES, own.packed, first + s + lane / 8), 0};
-            const uint32_t b = k.b(), mask = gx_mask(b);
+            const uint32_t b = k.b(), mask = gx_low_bits(b);
             uint32_t v[16], bit = k.begin() * 32 + lane % 8 * 16 * b;
 #pragma unroll
             for (int i = 0; i < 16; i += 4, bit += 4 * b) {
