@@ -61,6 +61,7 @@ GX_API const char *gx_version(void);             /* "0.1.0" */
 typedef struct gx_index gx_index;
 typedef struct gx_engine gx_engine;
 typedef struct gx_session gx_session;
+typedef struct gx_mask gx_mask;
 
 /* ---- the index ---- */
 
@@ -210,6 +211,17 @@ GX_API void gx_engine_close(gx_engine *en);
 GX_API gx_engine_kind gx_engine_get_kind(const gx_engine *en); /* GX_ENGINE_CPU or GX_ENGINE_GPU */
 GX_API const char *gx_engine_describe(const gx_engine *en);    /* "CPU (AVX-512)", "GPU 0: NVIDIA H100 80GB HBM3" */
 
+/* A mask is the set of documents that a search may return (gx_query_options.mask). It belongs to the engine that it was
+ * opened on, and any number of sessions and threads share it. It takes a bit a document of host memory and, on a GPU,
+ * as much of the GPU's memory. Scores do not depend on it: term statistics are those of the whole index.
+ *
+ * words: bit d % 64 of words[d / 64] is set where the search may return document d. Bits at n_docs and above do not
+ * count. The words are copied; words is NULL only where the index has no documents. GX_EUSAGE, GX_ENOMEM, GX_ECUDA. */
+GX_API gx_status gx_mask_open(gx_mask **out, gx_engine *en, const uint64_t *words /* [ceil(n_docs / 64)] */,
+                              gx_error *err);
+/* Close a mask after the last search that uses it has returned, and before its engine is closed. NULL is fine. */
+GX_API void gx_mask_close(gx_mask *m);
+
 /* ---- searching ---- */
 
 typedef enum gx_op {
@@ -264,17 +276,19 @@ typedef struct gx_query_options {
     uint32_t
         recursion; /* of Parallel Merge Find: levels in which a list is split before every docid is looked for, 0 to
                              * GX_MAX_RECURSION */
+    const gx_mask
+        *mask; /* only these documents are results, and only they are counted; NULL: all. Of the same engine */
 } gx_query_options;
 #define GX_QUERY_OPTIONS                                                                                               \
     ((gx_query_options){sizeof(gx_query_options), GX_OP_OR, 10, GX_BM25, __builtin_nanf(""), __builtin_nanf(""), true, \
-                        false, NULL, NULL, 0, GX_ALGORITHM_AUTO, 3})
+                        false, NULL, NULL, 0, GX_ALGORITHM_AUTO, 3, NULL})
 
 /* Find, of every two of the n_lists longest lists (all, if there are fewer), the score of the k-th
  * best document of their OR by opt's scorer, k1, b and k, with up to n_threads sessions. An OR of
  * both, and of more, by that scorer, k1 and b and of a k that is not greater begins at it from now
- * on: the answers are the same, and sooner found. Takes as long as n_lists^2 / 2 queries, and 4
+ * on, unless it has a mask: the answers are the same, and sooner found. Takes as long as n_lists^2 / 2 queries, and 4
  * bytes for each. Thread-safe; other threads may search meanwhile. opt may be NULL; its op, prune,
- * algorithm and seconds do not matter, its cancel function is asked, by all these sessions'
+ * algorithm, mask and seconds do not matter, its cancel function is asked, by all these sessions'
  * threads. What is known already is not found again. GX_EUSAGE (n_lists above GX_MAX_PAIRED; more
  * than 64 different scorers, k1, b, k and n_lists), GX_ENOMEM, GX_ECUDA, GX_ECANCELLED: nothing has
  * changed. */
@@ -304,7 +318,7 @@ GX_API void gx_session_close(gx_session *s);
 
 /* Run n queries. A session serves one thread at a time. The primitive is the batch; one query is n
  * = 1. GX_EUSAGE (k = 0, a query of more than GX_MAX_TERMS terms, bad k1 or b, no such algorithm,
- * no place for results), GX_ENOMEM, GX_ECUDA, GX_ECANCELLED, GX_EDEADLINE; without GX_OK the
+ * a mask of another engine, no place for results), GX_ENOMEM, GX_ECUDA, GX_ECANCELLED, GX_EDEADLINE; without GX_OK the
  * results mean nothing. When a GPU that GX_ENGINE_AUTO chose fails, a CPU engine answers, now and
  * from then on, and the first search to succeed says so in err (status GX_OK; err->text is empty
  * after every other success). */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "engine/status.h"
+#include "query/mask.h"
 
 struct gx_counter {
     const gx_index *ix;
@@ -77,6 +78,11 @@ gx_status gx_count_matches(gx_counter *c, const gx_plan *plan, uint64_t *n, gx_e
             c->any[w] |= c->one[w];
             c->all[w] &= c->one[w];
         }
+    }
+    for (size_t w = 0; plan->mask && w < c->n_words; ++w) {
+        const uint64_t allowed = plan->mask->words[2 * w] | (uint64_t)plan->mask->words[2 * w + 1] << 32;
+        c->any[w] &= allowed;
+        c->all[w] &= allowed;
     }
     const uint64_t all = count_bits(c->all, c->n_words);
     const bool is_and = plan->op == GX_OP_AND || (plan->op == GX_OP_AND_OR && all >= plan->k);

@@ -209,6 +209,7 @@ gx_status gx_pairs_make(gx_pairs **out, const gx_index *ix, const gx_exec_ops *o
     o.op = GX_OP_OR;
     o.algorithm = GX_ALGORITHM_AUTO;
     o.prune = true;
+    o.mask = NULL;
     o.k = o.k < ix->n_docs ? o.k : ix->n_docs ? ix->n_docs : 1; /* as in a plan */
     p->k = o.k;
     p->n = n_lists < ix->n_terms ? n_lists : ix->n_terms;
@@ -266,7 +267,7 @@ void gx_pairs_raise(const gx_pairs *p, gx_plan *plan)
 {
     uint32_t known[MOST_ASKED], n = 0;
     float best = 0;
-    if (plan->k > p->k || plan->n_terms < 2 || plan->op == GX_OP_AND || !same_norm(p->norm, plan->norm))
+    if (plan->k > p->k || plan->n_terms < 2 || plan->op == GX_OP_AND || plan->mask || !same_norm(p->norm, plan->norm))
         return;
     for (uint32_t i = 0; i < plan->n_terms && n < MOST_ASKED; ++i) {
         const uint32_t number = p->number_of[plan->terms[i].list];

@@ -24,8 +24,8 @@ void gx_pairs_free(gx_pairs *p);
 /* Whether they are those that gx_pairs_make would make. */
 bool gx_pairs_are(const gx_pairs *p, const gx_query_options *opt, uint32_t n_lists);
 
-/* Raise plan->floor by what is known of the plan's lists, if its scorer, k1 and b are the pairs'
- * and its k is not greater. Thread-safe. */
+/* Raise plan->floor by what is known of the plan's lists, if its scorer, k1 and b are the pairs',
+ * its k is not greater and it has no mask. Thread-safe. */
 void gx_pairs_raise(const gx_pairs *p, gx_plan *plan);
 
 #endif

@@ -112,6 +112,7 @@ static gx_status finish(gx_plan *out, bag *g, const gx_query_options *opt, gx_er
                     .prune = opt->prune,
                     .algorithm = opt->algorithm,
                     .recursion = opt->recursion,
+                    .mask = opt->mask,
                     .cancel = opt->cancel,
                     .user = opt->user};
 

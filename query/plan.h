@@ -28,8 +28,9 @@ typedef struct gx_plan {
     bool prune;
     gx_algorithm algorithm; /* with prune */
     uint32_t recursion;
-    int exponent;   /* e */
-    uint32_t floor; /* of an OR, the k-th best score is not lower; 0 unless somebody knows (pairs.h) */
+    int exponent;        /* e */
+    uint32_t floor;      /* of an OR, the k-th best score is not lower; 0 unless somebody knows (pairs.h) */
+    const gx_mask *mask; /* the documents that may be returned; NULL: all */
     gx_norm norm;
     gx_plan_term *terms; /* [n_terms], by rising df, then rising list; the plan's own */
     bool (*cancel)(void *user);

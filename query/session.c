@@ -15,6 +15,7 @@
 #include "engine/clock.h"
 #include "engine/status.h"
 #include "query/count.h"
+#include "query/mask.h"
 #include "query/pairs.h"
 
 const gx_exec_ops *const gx_execs[] = {
@@ -282,9 +283,22 @@ static void tell_why_cpu(gx_engine *en, gx_error *err)
     pthread_mutex_unlock(&en->lock);
 }
 
+/* A mask is read by docid: another engine's may be of another index, or on another GPU. */
+static gx_status check_masks(const gx_session *s, const gx_plan *plans, uint32_t n, gx_error *err)
+{
+    for (uint32_t i = 0; i < n; ++i) {
+        if (plans[i].mask && plans[i].mask->en != s->en)
+            return gx_fail(err, GX_EUSAGE, "the mask is another engine's; open one on the engine that searches");
+    }
+    return GX_OK;
+}
+
 gx_status gx_session_run(gx_session *s, const gx_plan *plans, uint32_t n, gx_hits *hits, gx_error *err)
 {
     const gx_exec_ops *ops = s->en->ops;
+    const gx_status masks = check_masks(s, plans, n, err);
+    if (masks != GX_OK)
+        return masks;
     if (!s->cpu_exec) {
         gx_error gpu;
         gpu.text[0] = 0;
@@ -300,6 +314,54 @@ gx_status gx_session_run(gx_session *s, const gx_plan *plans, uint32_t n, gx_hit
     if (st == GX_OK)
         tell_why_cpu(s->en, err);
     return st;
+}
+
+/* ---- masks ---- */
+
+gx_status gx_mask_open(gx_mask **out, gx_engine *en, const uint64_t *words, gx_error *err)
+{
+    const uint32_t n_docs = en->ix->n_docs;
+    const size_t n_words = gx_mask_n_words(n_docs);
+    *out = NULL;
+    clear(err);
+    if (!words && n_docs)
+        return gx_fail(err, GX_EUSAGE, "a mask of %u documents has no words", n_docs);
+    gx_mask *m = calloc(1, sizeof *m);
+    if (m)
+        m->words = calloc(n_words + GX_MASK_SLACK, sizeof *m->words);
+    if (!m || !m->words) {
+        gx_mask_close(m);
+        return gx_fail(err, GX_ENOMEM, "no memory for a mask of %u documents", n_docs);
+    }
+    m->en = en;
+    for (size_t w = 0; w < n_words / 2; ++w) {
+        const size_t left = n_docs - 64 * w;
+        const uint64_t bits = left < 64 ? words[w] & ((UINT64_C(1) << left) - 1) : words[w];
+        m->words[2 * w] = (uint32_t)bits;
+        m->words[2 * w + 1] = (uint32_t)(bits >> 32);
+    }
+    if (en->ops->mask_open) {
+        gx_error gpu;
+        const gx_status st = en->ops->mask_open(&m->device, en->state, m->words, &gpu);
+        if (st != GX_OK)
+            m->device = NULL;
+        if (st != GX_OK && !can_stand_in(en, st)) { /* else the search fails on the GPU, and the CPU stands in */
+            gx_mask_close(m);
+            return gx_fail(err, st, "%s", gpu.text);
+        }
+    }
+    *out = m;
+    return GX_OK;
+}
+
+void gx_mask_close(gx_mask *m)
+{
+    if (!m)
+        return;
+    if (m->device)
+        m->en->ops->mask_close(m->en->state, m->device);
+    free(m->words);
+    free(m);
 }
 
 /* ---- a batch ---- */

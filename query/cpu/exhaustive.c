@@ -5,6 +5,7 @@
 #include "engine/clock.h"
 #include "engine/status.h"
 #include "query/cpu/search.h"
+#include "query/mask.h"
 #include "query/topk.h"
 
 #define CANCEL_EVERY 1024u /* blocks */
@@ -76,8 +77,10 @@ static uint32_t greatest(const uint32_t *scores)
     return most;
 }
 
-/* Offer every document with min_holders to top. Most strides hold nothing that is good enough. */
-static void select_from(const gx_cpu_searcher *s, const uint16_t *holders, uint32_t min_holders, gx_topk *top)
+/* Offer every document with min_holders that the mask allows (NULL: all) to top. Most strides hold nothing that is good
+ * enough. */
+static void select_from(const gx_cpu_searcher *s, const uint16_t *holders, uint32_t min_holders, const gx_mask *mask,
+                        gx_topk *top)
 {
     const uint32_t n_docs = s->ix->n_docs;
     for (uint32_t first = 0; first < n_docs; first += STRIDE) {
@@ -86,7 +89,7 @@ static void select_from(const gx_cpu_searcher *s, const uint16_t *holders, uint3
         if (greatest(s->scores + first) < (least ? least : 1))
             continue;
         for (uint32_t d = first; d < first + n; ++d) {
-            if (s->scores[d] && (!holders || holders[d] >= min_holders))
+            if (s->scores[d] && (!holders || holders[d] >= min_holders) && (!mask || gx_mask_has(mask, d)))
                 gx_topk_push(top, gx_key(s->scores[d], d));
         }
         if (n_docs - first <= STRIDE)
@@ -106,7 +109,7 @@ gx_status gx_cpu_exhaust(gx_cpu_searcher *s, const gx_plan *plan, gx_op op, gx_h
         going = accumulate(s, plan, &plan->terms[i], holders);
     double t = gx_clock_seconds();
     if (going)
-        select_from(s, holders, plan->n_terms, &top);
+        select_from(s, holders, plan->n_terms, plan->mask, &top);
     gx_topk_sort(&top);
     hits->n = top.n;
     t = gx_cpu_lap(s, GX_STEP_TOP_K, t);

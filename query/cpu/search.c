@@ -8,7 +8,7 @@
  *       one does -> candidates, in columns
  *     each batch of candidates:                 after each step, out with those whose bound is
  *     below T
- *       presence maps of the later lists (of those without one, a map of what they hold in the
+ *       the mask -> presence maps of the later lists (of those without one, a map of what they hold in the
  *       batch's range, if a few blocks make it) -> exact own impact -> exact look-ups in the later
  *       lists -> accepted
  *
@@ -27,6 +27,7 @@
 #include "codecs/bits.h"
 #include "engine/huge_pages.h"
 #include "engine/status.h"
+#include "query/mask.h"
 
 #define CANCEL_EVERY 256u /* blocks read */
 #define PAYS 3u           /* candidates a block from which on it is decoded for all of them */
@@ -126,10 +127,13 @@ static bool open_cursors(gx_cpu_searcher *s, const gx_plan *plan, gx_op op)
     return true;
 }
 
-/* A score that at least k documents reach, by one of the lists alone, or as the plan has it. */
+/* A score that at least k documents reach, by one of the lists alone, or as the plan has it. Under
+ * a mask nothing is known. */
 static uint32_t first_threshold(const gx_cpu_searcher *s, const gx_plan *plan)
 {
     uint32_t q = 0, threshold = plan->floor > 1 ? plan->floor : 1;
+    if (plan->mask)
+        return 1;
     while (q < GX_CPU_N_KTH && gx_cpu_kth[q] < plan->k)
         ++q;
     for (uint32_t i = 0; q < GX_CPU_N_KTH && i < plan->n_terms; ++i) {
@@ -325,6 +329,8 @@ static bool evaluate(gx_cpu_searcher *s, const gx_plan *plan, uint32_t i, bool a
     const gx_cpu_kernels *k = s->kernels;
     gx_cpu_columns *c = &s->columns;
     const uint32_t n = plan->n_terms;
+    if (plan->mask) /* a mask is a presence map of documents, and absence rules a candidate out */
+        k->presence(c, plan->mask->words, 0, UINT32_MAX, 0, 0, s->best.threshold, true);
     for (uint32_t j = i + 1; j < n && c->n; ++j) {
         const gx_cpu_cursor *later = s->order[j];
         if (later->map->map)

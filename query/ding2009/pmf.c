@@ -16,6 +16,7 @@
 #include "engine/status.h"
 #include "query/cpu/search.h"
 #include "query/ding2009/merge_find.h"
+#include "query/mask.h"
 #include "query/topk.h"
 
 #define CANCEL_EVERY 1024u /* blocks */
@@ -56,7 +57,7 @@ static uint32_t impact(const gx_cpu_searcher *s, const gx_plan *plan, float w, u
     return gx_bm25_impact(w, tf, gx_bm25_K(plan->norm, s->ix->doc_lens[docid]));
 }
 
-/* The first list's postings as candidates. False: cancelled. */
+/* The first list's postings that the mask allows as candidates. False: cancelled. */
 static bool begin(gx_cpu_searcher *s, const gx_plan *plan, const gx_list *l)
 {
     gx_cpu_pmf *m = &s->pmf;
@@ -70,7 +71,7 @@ static bool begin(gx_cpu_searcher *s, const gx_plan *plan, const gx_list *l)
         t = gx_cpu_lap(s, GX_STEP_DECOMPRESS, t);
         for (uint32_t i = 0; i < n; ++i) {
             const uint32_t docid = s->scratch.docids[i];
-            if (docid < s->ix->n_docs) {
+            if (docid < s->ix->n_docs && (!plan->mask || gx_mask_has(plan->mask, docid))) {
                 m->scores[m->n] = impact(s, plan, plan->terms[0].w, s->scratch.tfs[i], docid);
                 m->docids[m->n++] = docid;
             }

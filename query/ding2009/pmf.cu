@@ -145,7 +145,9 @@ static __global__ void __launch_bounds__(THREADS)
     const uint32_t n = term.list.df;
     for (uint32_t i = blockIdx.x * THREADS + threadIdx.x; i < n; i += gridDim.x * THREADS) {
         const uint32_t docid = Q.docids[0][i];
-        Q.scores[0][i] = docid < X.n_docs ? impact(X, Q, term.w, Q.scores[1][i], docid) : 0;
+        const bool counts =
+            docid < X.n_docs && is_allowed(Q.mask, docid); /* a score of 0 is dropped at the next list */
+        Q.scores[0][i] = counts ? impact(X, Q, term.w, Q.scores[1][i], docid) : 0;
     }
     if (blockIdx.x == 0 && threadIdx.x == 0)
         G.states[blockIdx.y].n_candidates[0] = n;
@@ -166,7 +168,7 @@ static __global__ void __launch_bounds__(THREADS)
     const uint32_t n = term.list.df;
     for (uint32_t i = blockIdx.x * THREADS + threadIdx.x; i < n; i += gridDim.x * THREADS) {
         const uint32_t docid = Q.decoded[i];
-        if (docid >= X.n_docs)
+        if (docid >= X.n_docs || !is_allowed(Q.mask, docid))
             continue;
         atomicAdd(Q.scores[0] + docid, impact(X, Q, term.w, Q.tfs[i], docid));
         if (Q.holders)

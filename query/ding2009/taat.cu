@@ -2,6 +2,10 @@
  * group, timed. */
 #include "query/ding2009/taat.cuh"
 
+extern "C" {
+#include "query/mask.h"
+}
+
 namespace gx {
 
 constexpr uint32_t MAX_GROUP = 256;        /* queries */
@@ -138,6 +142,7 @@ static void cut_query(cutter *c, const gx_index *ix, const gx_plan *plan, gx_op 
     Q->n_terms = plan->n_terms;
     Q->k = plan->k;
     Q->norm = plan->norm;
+    Q->mask = plan->mask ? (const uint32_t *)plan->mask->device : NULL;
     if (by_candidates(plan, op)) {
         const uint64_t room = (uint64_t)blocks_in(ix, shortest) * len; /* whole blocks are decoded there */
         Q->n_scores = shortest;

@@ -37,6 +37,7 @@ struct named_query {
     uint32_t n_scores; /* of which the best are chosen: most candidates, or documents */
     uint32_t max_needed;
     uint64_t answer;                      /* where its k keys are in named_group.answers */
+    const uint32_t *mask;                 /* a bit a document, set where it may be answered; NULL: all may */
     uint32_t *docids[2];                  /* candidates; NULL: by accumulators */
     uint32_t *scores[2];                  /* theirs, 0: none; or the accumulators in [0] */
     uint32_t *positions;                  /* of candidates in heads or in decoded */

@@ -127,5 +127,5 @@ static gx_status cpu_run(void *exec, const gx_plan *plans, uint32_t n, gx_hits *
     return st;
 }
 
-const gx_exec_ops gx_exec_cpu = {"cpu",         cpu_state_open, cpu_state_close, cpu_describe,
-                                 cpu_exec_open, cpu_exec_close, cpu_run};
+const gx_exec_ops gx_exec_cpu = {
+    "cpu", cpu_state_open, cpu_state_close, cpu_describe, cpu_exec_open, cpu_exec_close, cpu_run, NULL, NULL};

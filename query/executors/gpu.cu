@@ -11,6 +11,10 @@
  */
 #include "query/executors/gpu.cuh"
 
+extern "C" {
+#include "query/mask.h"
+}
+
 using namespace gx;
 
 constexpr uint64_t MAX_ITEMS = 3u << 20, MAX_CANDIDATES = 16u << 20; /* of a part, unless a query alone needs more */
@@ -470,6 +474,10 @@ static gx_status cuda_run(void *exec, const gx_plan *plans, uint32_t n, gx_hits 
 {
     gpu_exec *x = (gpu_exec *)exec;
     const gpu_calls before = x->calls;
+    for (uint32_t i = 0; i < n; ++i) {
+        if (plans[i].mask && !plans[i].mask->device)
+            return gx_fail(err, GX_ECUDA, "GPU: the mask could not be copied to it");
+    }
     TRY("choosing it", cudaSetDevice(x->s->device));
     job *jobs = (job *)malloc((n + 1ull) * sizeof *jobs);
     if (!jobs)
@@ -510,5 +518,6 @@ static gx_status cuda_run(void *exec, const gx_plan *plans, uint32_t n, gx_hits 
 }
 
 extern "C" const gx_exec_ops gx_exec_cuda = {
-    "gpu", gpu_state_open, gpu_state_close, gpu_state_describe, cuda_exec_open, cuda_exec_close, cuda_run,
+    "gpu",           gpu_state_open, gpu_state_close, gpu_state_describe, cuda_exec_open,
+    cuda_exec_close, cuda_run,       gpu_mask_open,   gpu_mask_close,
 };

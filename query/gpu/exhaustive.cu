@@ -72,13 +72,14 @@ static __global__ void __launch_bounds__(THREADS)
     for (uint32_t i = threadIdx.x; i < TILE / 2; i += THREADS)
         s.holders[i] = 0;
     __syncthreads();
-    const gx_norm norm = {Q.c0, Q.c1, Q.lossy};
+    const gx_norm norm = query_norm(Q);
     for (uint32_t j = 0; j < Q.n_terms; ++j)
         add_list<P>(X, R.terms + Q.first_term + j, norm, begin, end, s);
     __syncthreads();
     for (uint32_t i = threadIdx.x; i < TILE; i += THREADS) {
         const uint32_t score = s.scores[i], holders = s.holders[i >> 1] >> (i & 1) * 16 & 0xffff;
-        const bool match = Q.flags & QUERY_AND ? holders == Q.n_terms : score != 0;
+        const bool holds = Q.flags & QUERY_AND ? holders == Q.n_terms : score != 0;
+        const bool match = holds && is_allowed(Q.mask, begin + i);
         const uint32_t who = __ballot_sync(ALL_LANES, match);
         uint32_t at = 0;
         if (lane == 0 && who)

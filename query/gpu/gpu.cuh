@@ -95,7 +95,7 @@ constexpr uint32_t QUICK_K = 32; /* up to this k the search kernel selects, else
 constexpr uint32_t NO_QUERY = UINT32_MAX;
 constexpr uint32_t NEAR_TERMS = 6; /* a query of more is long, and searched by a kernel of its own */
 
-enum { QUERY_AND = 1, QUERY_EXHAUSTIVE = 2 };
+enum { QUERY_AND = 1, QUERY_EXHAUSTIVE = 2, QUERY_MASKED = 4, QUERY_LOSSY = 8 };
 
 struct alignas(16) gpu_query {
     uint32_t n_terms, first_term, flags, k;
@@ -106,13 +106,23 @@ struct alignas(16) gpu_query {
     uint32_t capacity;   /* room for so many */
     /* answered only if that query (a smaller number) has accepted fewer than k; or NO_QUERY */
     uint32_t after;
-    float c0, c1; /* gx_norm */
-    uint32_t lossy;
-    float least_K;   /* of the collection's shortest document */
-    uint64_t answer; /* where its k keys are in gpu_batch.answers */
-    uint32_t step;   /* the threshold is raised again after so many more candidates */
-    uint32_t shares; /* of a few queries: each block is so many items, a power of two, at most MAX_SHARES */
+    float c0, c1;         /* gx_norm, with QUERY_LOSSY */
+    float least_K;        /* of the collection's shortest document */
+    uint32_t shares;      /* of a few queries: each block is so many items, a power of two, at most MAX_SHARES */
+    uint64_t answer;      /* where its k keys are in gpu_batch.answers */
+    const uint32_t *mask; /* QUERY_MASKED: a bit a document, set where it may be answered; else NULL */
 };
+
+__device__ __forceinline__ gx_norm query_norm(const gpu_query &Q)
+{
+    return {Q.c0, Q.c1, (Q.flags & QUERY_LOSSY) != 0};
+}
+
+/* Whether a document may be answered, under the mask of a query, or NULL. */
+__device__ __forceinline__ bool is_allowed(const uint32_t *mask, uint32_t doc)
+{
+    return !mask || __ldg(mask + doc / 32) >> doc % 32 & 1;
+}
 
 /* What runs keep a query; begin() sets it. */
 struct alignas(16) gpu_query_state {

@@ -86,7 +86,7 @@ __device__ __forceinline__ uint32_t score(const gpu_index &X, const gpu_batch &R
                                           bool valid, uint32_t T, uint32_t lane, search_space<V> &ws)
 {
     const uint32_t doc = cand.x;
-    const gx_norm norm = {near.query.c0, near.query.c1, near.query.lossy};
+    const gx_norm norm = query_norm(near.query);
     const float K = valid ? gx_bm25_K(norm, __ldg(X.doc_lens + doc)) : 1.0f;
     uint32_t s = valid ? gx_bm25_impact(terms[li].weight.w, cand.y, K) : 0;
     uint32_t ask = 0;             /* of the first lists, 4 bits each: 8 if it must be asked | the tf class */

@@ -13,8 +13,8 @@
  *      them, from two or three blocks, so that no lane asks the maps in vain and what is waited for
  *      is waited for less often (of a query alone, a segment at a time);
  *   2. has a bound for each, a table look-up by tf (a shuffle), with the shortest document's K;
- *   3. asks the presence maps of the later lists: absent -> the list's bound leaves the posting's
- *      (AND: the posting goes);
+ *   3. asks the query's mask, if it has one, and then the presence maps of the later lists: absent ->
+ *      the list's bound leaves the posting's (AND, and the mask: the posting goes);
  *   4. queues the survivors; up to 32 at a time, one a lane, get the exact length, the exact own
  *      impact, bounds from the others' tf classes, and from dense lists the tf itself: the map's
  *      rank of the docid is the posting's place;
@@ -108,14 +108,31 @@ __device__ __forceinline__ void take_batch(const uint2 *waiting, uint32_t n, uin
     __syncwarp();
 }
 
-/* Which of up to 32 * V postings pass the presence maps: they join the queue, which grows downwards
+/* Rule out the postings whose documents the mask does not allow. False: none is left. A mask is asked before the maps,
+ * as a map that answers for all lists together. */
+template <uint32_t V>
+__device__ __forceinline__ bool apply_mask(const uint32_t *mask, const uint32_t (&d)[V], int (&slack)[V])
+{
+    int best = -1;
+#pragma unroll
+    for (uint32_t v = 0; v < V; ++v) {
+        uint32_t word = 0;
+        load_if(slack[v], mask, d[v] / 32, word);
+        slack[v] = word >> d[v] % 32 & 1 ? slack[v] : -1;
+        best = max(best, slack[v]);
+    }
+    return __any_sync(ALL_LANES, best >= 0);
+}
+
+/* Which of up to 32 * V postings pass the query's mask and the presence maps: they join the queue, which grows downwards
  * from its end. Returns its new length. own_slack: in each lane the slack of a posting whose tf is
  * the lane (in the last: or more), which is its bound less the threshold (AND: 0), or negative
  * where it does not reach it. A tf of 0: no posting. */
 template <uint32_t V>
-__device__ __forceinline__ uint32_t filter(const gpu_index &X, const gpu_term *terms, uint32_t n_terms, uint32_t li,
-                                           bool all, int own_slack, uint32_t (&d)[V], const uint32_t (&f)[V],
-                                           uint2 *queue_end, uint32_t *n_queued, uint32_t queued)
+__device__ __forceinline__ uint32_t filter(const gpu_index &X, const gpu_query &Q, const gpu_term *terms,
+                                           uint32_t n_terms, uint32_t li, bool all, int own_slack, uint32_t (&d)[V],
+                                           const uint32_t (&f)[V], uint2 *queue_end, uint32_t *n_queued,
+                                           uint32_t queued)
 {
     int slack[V]; /* sums of bounds are under 2^31. Negative: out */
     uint32_t w[V];
@@ -125,6 +142,8 @@ __device__ __forceinline__ uint32_t filter(const gpu_index &X, const gpu_term *t
         d[v] = min(d[v], X.n_docs - 1); /* of a damaged list they may be anything */
         w[v] = 0;
     }
+    if (Q.flags & QUERY_MASKED && !apply_mask<V>(Q.mask, d, slack))
+        return queued;
     for (uint32_t j = li + 1; j < n_terms; ++j) {
         const term_filter t = read(&terms[j].filter);
         const uint32_t *map = X.maps + t.map;
@@ -357,12 +376,13 @@ __device__ __forceinline__ void scan(const gpu_index &X, const gpu_batch &R, con
             const uint32_t take = min(waiting, BATCH);
             waiting -= take;
             if constexpr (DIRECT) {
-                queued = filter<V>(X, terms, n_terms, li, all, own_slack, d, f, queue_end, &ws.n_queued, queued);
+                queued =
+                    filter<V>(X, near.query, terms, n_terms, li, all, own_slack, d, f, queue_end, &ws.n_queued, queued);
             } else {
                 uint32_t docids[BATCH / 32], tfs[BATCH / 32];
                 take_batch(ws.postings + waiting, take, lane, docids, tfs);
-                queued = filter<BATCH / 32>(X, terms, n_terms, li, all, own_slack, docids, tfs, queue_end, &ws.n_queued,
-                                            queued);
+                queued = filter<BATCH / 32>(X, near.query, terms, n_terms, li, all, own_slack, docids, tfs, queue_end,
+                                            &ws.n_queued, queued);
             }
             now = __shfl_sync(ALL_LANES, T_now, 0);
         }

@@ -2,6 +2,10 @@
  * bounds computed and kept. */
 #include "query/gpu/state.cuh"
 
+extern "C" {
+#include "query/mask.h"
+}
+
 #include <time.h>
 
 namespace gx {
@@ -333,6 +337,43 @@ void let_stay(gpu_state *s, mailbox *mail)
     __atomic_store_n(&mail->leave, 0u, __ATOMIC_RELAXED);
     __atomic_store_n(&s->staying, mail, __ATOMIC_SEQ_CST);
     pthread_mutex_unlock(&s->stay_lock);
+}
+
+/* ---- masks ---- */
+
+static gx_status copy_mask(gpu_state *s, uint32_t **out, const uint32_t *words, gx_error *err)
+{
+    const size_t n = gx_mask_n_words(s->ix->n_docs);
+    TRY("choosing it", cudaSetDevice(s->device));
+    send_away(s);
+    TRY("memory for a mask", device_alloc(out, n));
+    pthread_mutex_lock(&s->lock);
+    cudaError_t e = cudaMemcpyAsync(*out, words, n * sizeof *words, cudaMemcpyHostToDevice, s->stream);
+    if (e == cudaSuccess)
+        e = cudaStreamSynchronize(s->stream);
+    pthread_mutex_unlock(&s->lock);
+    TRY("copying a mask", e);
+    return GX_OK;
+}
+
+gx_status gpu_mask_open(void **out, void *state, const uint32_t *words, gx_error *err)
+{
+    uint32_t *mask = NULL;
+    const gx_status st = copy_mask((gpu_state *)state, &mask, words, err);
+    if (st != GX_OK)
+        (void)cudaFree(mask);
+    *out = st == GX_OK ? mask : NULL;
+    return st;
+}
+
+/* A kernel that stays reads masks by way of caches that do not see other writes. It must have ended before another mask
+ * is put where this one was: cudaFree waits for the device. */
+void gpu_mask_close(void *state, void *mask)
+{
+    gpu_state *s = (gpu_state *)state;
+    (void)cudaSetDevice(s->device);
+    send_away(s);
+    (void)cudaFree(mask);
 }
 
 /* ---- bounds ---- */

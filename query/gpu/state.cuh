@@ -51,6 +51,10 @@ gx_status gpu_state_open(void **out, const gx_index *ix, const gx_engine_options
 void gpu_state_close(void *state);
 const char *gpu_state_describe(const void *state);
 
+/* gx_exec_ops.mask_open and mask_close. The mask is the device's copy of the words. */
+gx_status gpu_mask_open(void **out, void *state, const uint32_t *words, gx_error *err);
+void gpu_mask_close(void *state, void *mask);
+
 /* The GPU is needed: a kernel that stays on it, whichever session's, ends once its query is
  * answered, or soon after if its session has the next one ready. */
 void send_away(gpu_state *s);

@@ -1,6 +1,10 @@
 /* Plans as the kernels read them: lists in order of their bounds, first thresholds, items. */
 #include "query/gpu/sub_batch.cuh"
 
+extern "C" {
+#include "query/mask.h"
+}
+
 namespace gx {
 
 /* Room for a query's candidates. */
@@ -98,9 +102,11 @@ static void describe_lists(const gpu_state *s, const gx_plan *plan, const bounds
                            gpu_query *Q, gpu_term *t, uint32_t *drivers)
 {
     ranked order[GX_MAX_TERMS];
-    const uint32_t n = plan->n_terms, kth = all && n > 1 ? N_KTH : find_kth(plan->k);
+    /* what is stored of all documents says nothing of those that a mask leaves */
+    const bool known = !plan->mask;
+    const uint32_t n = plan->n_terms, kth = known && (!all || n == 1) ? find_kth(plan->k) : N_KTH;
     uint32_t total = 0, first = j->threshold > 1 ? j->threshold : 1;
-    if (!all && plan->floor > first)
+    if (known && !all && plan->floor > first)
         first = plan->floor;
     for (uint32_t i = 0; i < n; ++i) {
         const gx_plan_term *term = &plan->terms[i];
@@ -135,15 +141,15 @@ void describe_query(const gpu_state *s, part *p, const gx_plan *plan, const boun
     memset(Q, 0, sizeof *Q);
     Q->n_terms = n;
     Q->first_term = p->n_terms;
-    Q->flags = (all ? QUERY_AND : 0) | (plan->prune ? 0 : QUERY_EXHAUSTIVE);
+    Q->flags = (all ? QUERY_AND : 0) | (plan->prune ? 0 : QUERY_EXHAUSTIVE) | (plan->mask ? QUERY_MASKED : 0) |
+               (plan->norm.lossy ? QUERY_LOSSY : 0);
+    Q->mask = plan->mask ? (const uint32_t *)plan->mask->device : NULL;
     Q->k = plan->k;
     Q->first_threshold = 1;
     Q->after = after;
     Q->c0 = plan->norm.c0;
     Q->c1 = plan->norm.c1;
-    Q->lossy = plan->norm.lossy;
     Q->least_K = gx_bm25_K(plan->norm, s->ix->min_doc_len);
-    Q->step = plan->k / 8 > 1 ? plan->k / 8 : 1;
     Q->capacity = candidates_of(s->ix, plan, j);
     Q->candidates = p->n_candidates;
     Q->answer = p->n_answers;

@@ -95,7 +95,8 @@ static int falling(const void *x, const void *y)
     return (a < b) - (a > b);
 }
 
-static void collect(oracle_answer *a, const gen_collection *c, const doc_score *docs, uint32_t min_holders, uint32_t k)
+static void collect(oracle_answer *a, const gen_collection *c, const oracle_query *q, const doc_score *docs,
+                    uint32_t min_holders)
 {
     free(a->hits);
     free(a->exact);
@@ -105,14 +106,14 @@ static void collect(oracle_answer *a, const gen_collection *c, const doc_score *
         abort();
     a->n_matches = 0;
     for (uint32_t d = 0; d < c->n_docs; ++d) {
-        if (docs[d].holders < min_holders)
+        if (docs[d].holders < min_holders || (q->mask && !(q->mask[d / 64] >> d % 64 & 1)))
             continue;
         a->hits[a->n_matches] = (oracle_hit){d, docs[d].fixed, docs[d].exact};
         a->exact[a->n_matches++] = docs[d].exact;
     }
     qsort(a->hits, a->n_matches, sizeof *a->hits, better);
     qsort(a->exact, a->n_matches, sizeof *a->exact, falling);
-    a->n_hits = a->n_matches < k ? (uint32_t)a->n_matches : k;
+    a->n_hits = a->n_matches < q->k ? (uint32_t)a->n_matches : q->k;
 }
 
 oracle_answer oracle_search(const gen_collection *c, const oracle_query *q)
@@ -123,9 +124,9 @@ oracle_answer oracle_search(const gen_collection *c, const oracle_query *q)
         abort();
     a.exponent = score_lists(c, q, docs);
     const uint32_t every = q->n_unknown || !q->n_terms ? UINT32_MAX : q->n_terms;
-    collect(&a, c, docs, q->op == GX_OP_OR ? 1 : every, q->k);
+    collect(&a, c, q, docs, q->op == GX_OP_OR ? 1 : every);
     if (q->op == GX_OP_AND_OR && a.n_matches < q->k)
-        collect(&a, c, docs, 1, q->k);
+        collect(&a, c, q, docs, 1);
     free(docs);
     return a;
 }

@@ -12,7 +12,8 @@ typedef struct oracle_query {
     gx_op op;
     gx_preset preset;
     uint32_t k;
-    float k1, b; /* NaN: the preset's own */
+    float k1, b;          /* NaN: the preset's own */
+    const uint64_t *mask; /* a bit a document, set where it may be an answer; NULL: all may */
 } oracle_query;
 
 typedef struct oracle_hit {

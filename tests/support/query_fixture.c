@@ -1,5 +1,6 @@
 #include "tests/support/query_fixture.h"
 
+#include <math.h>
 #include <unistd.h>
 
 #include "codecs/auto_codec.h"
@@ -32,6 +33,11 @@ uint32_t setting(const char *name, uint32_t otherwise)
 {
     const char *s = getenv(name);
     return s ? (uint32_t)strtoul(s, NULL, 0) : otherwise;
+}
+
+uint32_t named_most_k(void)
+{
+    return setting("GX_TEST_NAMED_K", UINT32_MAX);
 }
 
 uint32_t least_cases(void)
@@ -132,3 +138,42 @@ void make_query(test_query *t, gen_rng *r, const gen_collection *c, uint32_t max
         add_word(t, &len, word);
     }
 }
+
+/* ---- the comparison ---- */
+
+void check_answer(const fixture *f, const engine_row *row, const test_query *t, const gx_query_options *opt,
+                  const oracle_answer *want, const uint32_t *docids, const float *scores, uint32_t n_hits)
+{
+    const char *wrong = NULL;
+    uint32_t at = 0;
+    if (n_hits != want->n_hits)
+        wrong = "number of hits";
+    for (uint32_t i = 0; i < want->n_hits && !wrong; ++i) {
+        const float score = ldexpf((float)want->hits[i].fixed, -want->exponent);
+        const double slack =
+            1e-5 * fmax(1, want->hits[i].exact) + t->q.n_terms * exp2(-want->exponent); /* a step a term */
+        at = i;
+        if (docids[i] != want->hits[i].docid)
+            wrong = "docid";
+        else if (memcmp(&score, &scores[i], sizeof score) != 0)
+            wrong = "score's bits";
+        else if (fabs(scores[i] - want->hits[i].exact) > slack)
+            wrong = "score, against the exact one";
+        else if (fabs(scores[i] - want->exact[i]) > slack)
+            wrong = "score, against the exact one at this rank";
+    }
+    if (wrong)
+        fail_msg("%s: wrong %s at rank %u (%u hits, %u wanted; there %u %.9g, wanted %u %.9g, exact %.9g): collection "
+                 "seed %llu, shape %d, %u documents, %u terms, "
+                 "codecs %s %s; %s, op %d preset %s k %u k1 %g b %g prune %d algorithm %d recursion %u; query '%.300s'",
+                 row->name, wrong, at, n_hits, want->n_hits, docids[at], scores[at], want->hits[at].docid,
+                 ldexpf((float)want->hits[at].fixed, -want->exponent), want->hits[at].exact,
+                 (unsigned long long)f->c->seed, f->c->shape, f->c->n_docs, f->c->n_terms, f->docids->name,
+                 f->tfs->name, t->q.mask ? "masked" : "no mask", opt->op, gx_preset_name(opt->preset), opt->k, opt->k1,
+                 opt->b, opt->prune, opt->algorithm, opt->recursion, t->text);
+}
+
+const search_way ways[N_WAYS] = {
+    {true, false, GX_ALGORITHM_AUTO}, {false, false, GX_ALGORITHM_AUTO}, {true, true, GX_ALGORITHM_AUTO},
+    {true, false, GX_ALGORITHM_PMF},  {true, false, GX_ALGORITHM_TAAT},
+};

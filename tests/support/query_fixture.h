@@ -1,4 +1,4 @@
-/* query_fixture.h: what the tests of whole queries (test_query.c and query_concurrent.c, one
+/* query_fixture.h: what the tests of whole queries (test_query.c, query_concurrent.c and query_masks.c, one
  * program) share: a random collection with its index and an engine on it, random queries, and
  * settings from the environment.
  */
@@ -53,9 +53,29 @@ void close_engine(fixture *f);
 /* Up to max_words words, some of them twice, some unknown. */
 void make_query(test_query *t, gen_rng *r, const gen_collection *c, uint32_t max_words);
 
+/* The ways in which a batch is answered; all of them agree. */
+typedef struct search_way {
+    bool prune, alone; /* alone: a call a query */
+    gx_algorithm algorithm;
+} search_way;
+#define N_WAYS 5
+extern const search_way ways[N_WAYS];
+
+/* Fail unless the answer is the oracle's: docids, scores' bits, and within roundings the exact scores. */
+void check_answer(const fixture *f, const engine_row *row, const test_query *t, const gx_query_options *opt,
+                  const oracle_answer *want, const uint32_t *docids, const float *scores, uint32_t n_hits);
+
+/* Named algorithms are run for k up to this. */
+uint32_t named_most_k(void);
+
 /* ---- query_concurrent.c ---- */
 
 void a_query_alone_is_answered_in_any_company(void **state);
 void a_session_that_never_rests_leaves_room_for_others(void **state);
+
+/* ---- query_masks.c ---- */
+
+void answers_under_masks_equal_the_oracles(void **state);
+void a_mask_that_is_wrong_is_refused(void **state);
 
 #endif

@@ -9,11 +9,6 @@
 #include "tests/support/query_fixture.h"
 #include "tests/support/test.h"
 
-static uint32_t named_most_k(void)
-{
-    return setting("GX_TEST_NAMED_K", UINT32_MAX);
-}
-
 /* ---- a random batch ---- */
 
 #define MAX_BATCH 40
@@ -32,48 +27,7 @@ static gx_query_options pick_options(gen_rng *r, const gen_collection *c)
     return opt;
 }
 
-/* ---- the comparison ---- */
-
-static void check_answer(const fixture *f, const engine_row *row, const test_query *t, const gx_query_options *opt,
-                         const oracle_answer *want, const uint32_t *docids, const float *scores, uint32_t n_hits)
-{
-    const char *wrong = NULL;
-    uint32_t at = 0;
-    if (n_hits != want->n_hits)
-        wrong = "number of hits";
-    for (uint32_t i = 0; i < want->n_hits && !wrong; ++i) {
-        const float score = ldexpf((float)want->hits[i].fixed, -want->exponent);
-        const double slack =
-            1e-5 * fmax(1, want->hits[i].exact) + t->q.n_terms * exp2(-want->exponent); /* a step a term */
-        at = i;
-        if (docids[i] != want->hits[i].docid)
-            wrong = "docid";
-        else if (memcmp(&score, &scores[i], sizeof score) != 0)
-            wrong = "score's bits";
-        else if (fabs(scores[i] - want->hits[i].exact) > slack)
-            wrong = "score, against the exact one";
-        else if (fabs(scores[i] - want->exact[i]) > slack)
-            wrong = "score, against the exact one at this rank";
-    }
-    if (wrong)
-        fail_msg("%s: wrong %s at rank %u (%u hits, %u wanted; there %u %.9g, wanted %u %.9g, exact %.9g): collection "
-                 "seed %llu, shape %d, %u documents, %u terms, "
-                 "codecs %s %s; op %d preset %s k %u k1 %g b %g prune %d algorithm %d recursion %u; query '%.300s'",
-                 row->name, wrong, at, n_hits, want->n_hits, docids[at], scores[at], want->hits[at].docid,
-                 ldexpf((float)want->hits[at].fixed, -want->exponent), want->hits[at].exact,
-                 (unsigned long long)f->c->seed, f->c->shape, f->c->n_docs, f->c->n_terms, f->docids->name,
-                 f->tfs->name, opt->op, gx_preset_name(opt->preset), opt->k, opt->k1, opt->b, opt->prune,
-                 opt->algorithm, opt->recursion, t->text);
-}
-
-/* The ways in which a batch is answered; all of them agree. */
-static const struct {
-    bool prune, alone; /* alone: a call a query */
-    gx_algorithm algorithm;
-} ways[] = {
-    {true, false, GX_ALGORITHM_AUTO}, {false, false, GX_ALGORITHM_AUTO}, {true, true, GX_ALGORITHM_AUTO},
-    {true, false, GX_ALGORITHM_PMF},  {true, false, GX_ALGORITHM_TAAT},
-};
+/* ---- a batch in every way ---- */
 
 static uint32_t n_left_out; /* batches that were not run by a named algorithm */
 
@@ -107,7 +61,7 @@ static void check_batch(fixture *f, const engine_row *row, gen_rng *r, uint32_t 
     uint64_t n_matches[MAX_BATCH];
     assert_non_null(docids);
     assert_non_null(scores);
-    for (size_t way = 0; way < sizeof ways / sizeof *ways; ++way) {
+    for (size_t way = 0; way < N_WAYS; ++way) {
         gx_error err = {0};
         const uint32_t step = ways[way].alone ? 1 : n;
         if (ways[way].alone && n == 1) /* was so before */
@@ -223,7 +177,7 @@ static void batches_of_every_size_have_the_same_answers(void **state)
         queries[i] = (gx_query){tests[i % DIFFERENT].text, strlen(tests[i % DIFFERENT].text)};
     for (size_t size = 0; size < sizeof sizes / sizeof *sizes; ++size) {
         for (int op = GX_OP_OR; op <= GX_OP_AND_OR; ++op) {
-            const size_t way = (size + (size_t)op) % (sizeof ways / sizeof *ways);
+            const size_t way = (size + (size_t)op) % (N_WAYS);
             gx_query_options opt = GX_QUERY_OPTIONS;
             gx_error err = {0};
             opt.op = (gx_op)op;
@@ -319,7 +273,7 @@ static void long_queries_are_answered_up_to_1024_terms(void **state)
             t.qtfs[i] = 1;
         }
         t.q = (oracle_query){.n_terms = n, .terms = t.terms, .qtfs = t.qtfs, .k = 10, .k1 = NAN, .b = NAN};
-        for (size_t way = 0; way < sizeof ways / sizeof *ways; ++way) {
+        for (size_t way = 0; way < N_WAYS; ++way) {
             gx_query_options opt = GX_QUERY_OPTIONS;
             gx_error err = {0};
             uint32_t docids[10], n_hits;
@@ -363,7 +317,7 @@ static void a_search_stops_when_told_to_and_the_session_goes_on(void **state)
     const gx_results out = {sizeof out, docids, NULL, &n_hits, NULL};
     const char *text = "t0000000 t0000020 t0000021 t0000022";
     opt.user = &asked;
-    for (size_t way = 0; way < sizeof ways / sizeof *ways; ++way) {
+    for (size_t way = 0; way < N_WAYS; ++way) {
         for (int op = GX_OP_OR; op <= GX_OP_AND; ++op) {
             opt.cancel = say_stop;
             opt.prune = ways[way].prune;
@@ -447,6 +401,8 @@ int main(void)
         ROWS(answers_equal_the_oracles),
         ROWS(batches_of_every_size_have_the_same_answers),
         ROWS(a_warm_session_neither_allocates_nor_waits_midway),
+        ROWS(answers_under_masks_equal_the_oracles),
+        ROWS(a_mask_that_is_wrong_is_refused),
         ROWS(a_query_alone_is_answered_in_any_company),
         ROWS(a_session_that_never_rests_leaves_room_for_others),
         ROWS(long_queries_are_answered_up_to_1024_terms),

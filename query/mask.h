@@ -1,0 +1,30 @@
+/* mask.h: a mask as the engines read it: a bit a document.
+ *
+ * Under a mask a stored k-th impact, or a threshold of a pair of terms, says nothing about the k-th best score of the
+ * documents that are left: a masked plan begins without a threshold. All other bounds hold, since they are upper ones.
+ */
+#ifndef GX_QUERY_MASK_H
+#define GX_QUERY_MASK_H
+
+#include "engine/gpuidx.h"
+
+#define GX_MASK_SLACK 32u /* words of 0 behind the last, for kernels that load vectors (cpu/kernels.h) */
+
+struct gx_mask {
+    const gx_engine *en;
+    uint32_t *words; /* [gx_mask_n_words(n_docs)], bits at n_docs and above 0, and GX_MASK_SLACK more */
+    void *device;    /* what the engine's mask_open made; NULL on the CPU, and where a GPU had failed */
+};
+
+/* An even number, so that there are whole words of 64 bits too. */
+static inline size_t gx_mask_n_words(uint32_t n_docs)
+{
+    return ((size_t)n_docs + 63) / 64 * 2;
+}
+
+static inline bool gx_mask_has(const gx_mask *m, uint32_t docid)
+{
+    return m->words[docid / 32] >> docid % 32 & 1;
+}
+
+#endif
