@@ -7,9 +7,10 @@
 
 #include "engine/gpuidx.h"
 
-/* Where a decoder stands: descriptors and data, which some coders keep together in `data`. */
+/* Where a decoder stands. */
 typedef struct gx_cursor {
-    const uint8_t *control, *data;
+    const uint8_t *control; /* StreamVByte: the next control byte */
+    const uint8_t *data;
     uint32_t last; /* docids: the integer before */
 } gx_cursor;
 
