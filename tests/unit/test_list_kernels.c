@@ -89,6 +89,23 @@ static void forms_agree(const gx_packed *p, gx_gpu_list *l, gx_form form, const 
     free(got);
 }
 
+/* The kernels of GPU-BP's and GPU-VByte's paper decode the same. */
+static void paper_agrees(const gx_packed *p, gx_gpu_list *l, gx_form form)
+{
+    const uint8_t id = p->codec->id;
+    if (id != GX_CODEC_GPUBP128 && id != GX_CODEC_GPUBP256 && id != GX_CODEC_GPUVBYTE128 && id != GX_CODEC_GPUVBYTE1024)
+        return;
+    uint32_t *const want = allocate(p->n), *const got = allocate(p->n);
+    gx_error err = {0};
+    gx_decode_list_cpu(p, form, want);
+    gx_gpu_list_use_paper(l);
+    if (gx_gpu_list_decode(l, form, got, &err) != GX_OK)
+        fail_msg("%s", err.text);
+    same(p->codec, "by the paper's kernel", want, got, p->n);
+    free(want);
+    free(got);
+}
+
 static void check(const gx_codec *c, uint32_t *in, uint64_t n)
 {
     const uint64_t n_blocks = (n + c->block_len - 1) / c->block_len;
@@ -104,11 +121,13 @@ static void check(const gx_codec *c, uint32_t *in, uint64_t n)
         fail_msg("%s", err.text);
     same(c, "alone", in, got, n);
     free(got);
+    paper_agrees(&p, l, GX_FORM_INTEGERS);
     release(&p, l);
     for (uint64_t i = 0; i < n; i += c->block_len) /* docids' blocks begin with 0 */
         in[i] = 0;
     l = packed_list(&p, c, in, n, heads);
     forms_agree(&p, l, GX_FORM_DOCIDS, "docids");
+    paper_agrees(&p, l, GX_FORM_DOCIDS);
     release(&p, l);
     free(heads);
 }

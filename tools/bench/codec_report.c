@@ -80,6 +80,8 @@ static void print_what(const codec_report *r)
  * on without the block's others. */
 static const char *cpu_decoders(const codec_method *m)
 {
+    if (m->paper)
+        return "no";
     const bool docids = m->codec && m->codec->decode_docids, find = m->codec && m->codec->next_geq;
     return docids ? find ? "docids+find" : "docids" : find ? "find" : "yes";
 }
@@ -90,9 +92,9 @@ static int print_list_json(const codec_report *r)
     for (uint32_t i = 0; i < r->n_methods; ++i) {
         const codec_method *m = &r->methods[i];
         json_t *o = json_pack("{s:s, s:s, s:b, s:s, s:b, s:s}", "name", m->name, "title", m->title, "random_access",
-                              m->codec && m->codec->random_access, "cpu", cpu_decoders(m), "gpu_this_build",
-                              codec_on_gpu(m), "source", m->source);
-        json_object_set_new(o, "id", m->codec ? json_integer(m->codec->id) : json_null());
+                              m->codec && !m->paper && m->codec->random_access, "cpu", cpu_decoders(m),
+                              "gpu_this_build", codec_on_gpu(m), "source", m->source);
+        json_object_set_new(o, "id", m->codec && !m->paper ? json_integer(m->codec->id) : json_null());
         json_object_set_new(o, "block_len", m->codec ? json_integer(m->codec->block_len) : json_null());
         json_object_set_new(o, "slack_bits", m->codec ? json_integer(8 * GX_READ_SLACK) : json_null());
         json_array_append_new(list, o);
@@ -107,22 +109,23 @@ int codec_print_list(const codec_report *r, codec_format format)
     if (format == FORMAT_CSV)
         puts("name,title,id,block_len,slack_bits,random_access,cpu,gpu_this_build,source");
     else
-        printf("%-14s %-14s %3s %6s %10s %7s %-11s %16s  %s\n", "name", "title", "id", "block", "slack bits", "random",
+        printf("%-18s %-14s %3s %6s %10s %7s %-11s %16s  %s\n", "name", "title", "id", "block", "slack bits", "random",
                "CPU", "GPU (this build)", "source");
     for (uint32_t i = 0; i < r->n_methods; ++i) {
         const codec_method *m = &r->methods[i];
-        const char *const random = m->codec && m->codec->random_access ? "yes" : "no", *const gpu = codec_on_gpu(m)
-                                                                                                        ? "yes"
-                                                                                                        : "no";
-        if (m->codec)
+        const char *const random = m->codec && !m->paper && m->codec->random_access ? "yes" : "no", *const gpu =
+                                                                                                        codec_on_gpu(m)
+                                                                                                            ? "yes"
+                                                                                                            : "no";
+        if (m->codec && !m->paper)
             printf(format == FORMAT_CSV ? "%s,%s,%u,%u,%u,%s,%s,%s,\"%s\"\n"
-                                        : "%-14s %-14s %3u %6u %10u %7s %-11s "
+                                        : "%-18s %-14s %3u %6u %10u %7s %-11s "
                                           "%16s  %s\n",
                    m->name, m->title, m->codec->id, m->codec->block_len, 8 * GX_READ_SLACK, random, cpu_decoders(m),
                    gpu, m->source);
         else
             printf(format == FORMAT_CSV ? "%s,%s,,,,%s,%s,%s,\"%s\"\n"
-                                        : "%-14s %-14s   -      -          - %7s "
+                                        : "%-18s %-14s   -      -          - %7s "
                                           "%-11s %16s  %s\n",
                    m->name, m->title, random, cpu_decoders(m), gpu, m->source);
     }
@@ -265,6 +268,8 @@ void codec_print_table1(const codec_report *r, codec_format format)
                               : "bits an integer   uniform           clustered\n"
                                 "                  sparse   dense    sparse   dense");
     for (uint32_t i = 0; i < r->n_methods; ++i) {
+        if (r->methods[i].paper) /* it packs nothing of its own */
+            continue;
         printf(format == FORMAT_CSV ? "%s" : "%-16s", r->methods[i].title);
         for (int k = 0; k < 4; ++k) {
             const codec_row *row =
@@ -288,7 +293,7 @@ void codec_print_table2(const codec_report *r, codec_format format)
     for (uint32_t i = 0; i < r->n_methods; ++i) {
         const codec_row *docids = codec_row_find(r, r->methods[i].name, DATA_DOCIDS, 0),
                         *tfs = codec_row_find(r, r->methods[i].name, DATA_TFS, 0);
-        if (!docids || !tfs)
+        if (!docids || !tfs || r->methods[i].paper)
             continue;
         printf(format == FORMAT_CSV ? "%s,%.2f,%.2f," : "%-16s %8.2f %8.2f", r->methods[i].title, docids->speed.bits,
                tfs->speed.bits);
@@ -367,7 +372,8 @@ void codec_print_table4(const codec_report *r, codec_format format)
     for (uint32_t i = 0; i < r->n_methods; ++i) {
         const codec_row *docids = codec_row_find(r, r->methods[i].name, DATA_DOCIDS, 0),
                         *tfs = codec_row_find(r, r->methods[i].name, DATA_TFS, 0);
-        for (int on_gpu = 0; docids && tfs && on_gpu <= (r->gpu && codec_on_gpu(&r->methods[i])); ++on_gpu) {
+        for (int on_gpu = r->methods[i].paper; docids && tfs && on_gpu <= (r->gpu && codec_on_gpu(&r->methods[i]));
+             ++on_gpu) {
             const gx_codec_speed *d = &docids->speed, *t = &tfs->speed;
             const double gaps = on_gpu ? d->gpu_integers.memory : d->integers,
                          freqs = on_gpu ? t->gpu_integers.memory : t->integers;

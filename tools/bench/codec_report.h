@@ -16,6 +16,7 @@ typedef struct codec_method {
     const gx_codec *codec;
     const gx_baseline *baseline;
     const char *name, *title, *source;
+    bool paper; /* the codec by the kernels of its paper, on the GPU alone */
 } codec_method;
 
 /* What a row was measured on. */

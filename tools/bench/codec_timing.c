@@ -252,7 +252,7 @@ static gx_status check_on_gpu(work *w, gx_gpu_list *list, uint64_t n, gx_error *
 }
 
 /* The row: compared, then timed. */
-static gx_status on_gpu(work *w, gx_gpu_speed *out, gx_error *err)
+static gx_status on_gpu(work *w, bool paper, gx_gpu_speed *out, gx_error *err)
 {
     const row *const r = &w->row;
     const bool docids = w->form == GX_FORM_DOCIDS;
@@ -265,10 +265,12 @@ static gx_status on_gpu(work *w, gx_gpu_speed *out, gx_error *err)
                          r->n_blocks * w->codec->block_len};
     gx_gpu_list *list;
     gx_status st = gx_gpu_list_open(&list, &p, err);
+    if (st == GX_OK && paper)
+        gx_gpu_list_use_paper(list);
     if (st == GX_OK)
         st = check_on_gpu(w, list, p.n, err);
     double *const speeds[] = {&out->memory, &out->kept, &out->memory_l2, &out->kept_l2}, seconds = 0;
-    for (int i = 0; i < 4 && st == GX_OK; ++i) {
+    for (int i = 0; i < 4 && st == GX_OK; i += 1 + paper) { /* the paper's kernels write to memory */
         if ((st = gx_gpu_list_time(list, w->form, i % 2 == 1, i < 2, 15, &seconds, err)) == GX_OK)
             *speeds[i] = (double)w->n / seconds;
     }
@@ -280,7 +282,7 @@ static gx_status on_gpu(work *w, gx_gpu_speed *out, gx_error *err)
 #endif
 
 /* One form: packed, compared, timed. */
-static gx_status bench_form(work *w, gx_form form, bool speed, bool gpu, gx_codec_speed *s, gx_error *err)
+static gx_status bench_form(work *w, gx_form form, bool speed, gx_bench_gpu gpu, gx_codec_speed *s, gx_error *err)
 {
     const gx_codec *const c = w->codec;
     const gx_bench_lists *const l = w->lists;
@@ -306,12 +308,13 @@ static gx_status bench_form(work *w, gx_form form, bool speed, bool gpu, gx_code
         return GX_OK;
     if ((st = make_row(w, err)) != GX_OK)
         return st;
-    *(form == GX_FORM_DOCIDS ? &s->docids : &s->integers) = speed_of(decode_blocks, w, w->n);
-    if (form == GX_FORM_INTEGERS)
+    if (gpu != GX_BENCH_GPU_PAPER)
+        *(form == GX_FORM_DOCIDS ? &s->docids : &s->integers) = speed_of(decode_blocks, w, w->n);
+    if (gpu != GX_BENCH_GPU_PAPER && form == GX_FORM_INTEGERS)
         s->encode = speed_of(encode, w, l->begins[l->n_lists]);
 #ifdef GX_CUDA
-    if (gpu && gx_codec_on_gpu(c))
-        st = on_gpu(w, form == GX_FORM_DOCIDS ? &s->gpu_docids : &s->gpu_integers, err);
+    if (gpu != GX_BENCH_CPU && gx_codec_on_gpu(c))
+        st = on_gpu(w, gpu == GX_BENCH_GPU_PAPER, form == GX_FORM_DOCIDS ? &s->gpu_docids : &s->gpu_integers, err);
 #else
     (void)gpu;
 #endif
@@ -366,8 +369,8 @@ static void work_close(work *w)
     free(w);
 }
 
-gx_status gx_bench_codec(const gx_codec *codec, const gx_bench_lists *lists, bool speed, bool gpu, gx_codec_speed *out,
-                         gx_error *err)
+gx_status gx_bench_codec(const gx_codec *codec, const gx_bench_lists *lists, bool speed, gx_bench_gpu gpu,
+                         gx_codec_speed *out, gx_error *err)
 {
     work *const w = calloc(1, sizeof *w);
     gx_status st = GX_ENOMEM;

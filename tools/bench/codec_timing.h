@@ -42,10 +42,16 @@ typedef struct gx_codec_speed {
     gx_gpu_speed gpu_integers, gpu_docids;
 } gx_codec_speed;
 
-/* gpu: measure on the current GPU too, where the codec has a decoder for it. GX_ENOMEM, GX_ECUDA,
+typedef enum gx_bench_gpu {
+    GX_BENCH_CPU,      /* the CPU alone */
+    GX_BENCH_GPU,      /* the current GPU too, where the codec has a decoder for it */
+    GX_BENCH_GPU_PAPER /* the current GPU alone, by the kernels of the paper (gx_decode_list_paper_cuda), to memory */
+} gx_bench_gpu;
+
+/* Measure the codec: sizes, and speeds if speed is true. GX_ENOMEM, GX_ECUDA,
  * GX_EUSAGE (lists of more than 2^32 words), GX_EINTERNAL (a decoder is wrong). */
-gx_status gx_bench_codec(const gx_codec *codec, const gx_bench_lists *lists, bool speed, bool gpu, gx_codec_speed *out,
-                         gx_error *err);
+gx_status gx_bench_codec(const gx_codec *codec, const gx_bench_lists *lists, bool speed, gx_bench_gpu gpu,
+                         gx_codec_speed *out, gx_error *err);
 /* A baseline takes the lists as one. */
 gx_status gx_bench_baseline(const gx_baseline *baseline, const gx_bench_lists *lists, bool speed, gx_codec_speed *out,
                             gx_error *err);

@@ -20,12 +20,23 @@ static void all_methods(codec_report *r)
 {
     static const char *const first[] = {"bp32",     "simdbp128",   "gpubp128",    "gpubp256",
                                         "varintgb", "streamvbyte", "gpuvbyte128", "gpuvbyte1024"};
+    static const char *const papers[][4] = {
+        {"gpubp128", "gpubp128-paper", "BP128-2019", "Mallia et al. 2019, 3.1, its own kernel: a thread an integer"},
+        {"gpubp256", "gpubp256-paper", "BP256-2019", "Mallia et al. 2019, 3.1, its own kernel: a thread an integer"},
+        {"gpuvbyte128", "gpuvbyte128-paper", "VByte128-2019", "Mallia et al. 2019, 3.2, its own kernel: BlockScan"},
+        {"gpuvbyte1024", "gpuvbyte1024-paper", "VByte1024-2019", "Mallia et al. 2019, 3.2, its own kernel: BlockScan"},
+    };
     codec_method all[MAX_CODEC_METHODS];
     uint32_t n = 0;
     for (const gx_baseline *const *p = gx_baselines; *p; ++p)
-        all[n++] = (codec_method){NULL, *p, (*p)->name, (*p)->title, (*p)->source};
+        all[n++] = (codec_method){NULL, *p, (*p)->name, (*p)->title, (*p)->source, false};
     for (const gx_codec *const *p = gx_codecs; *p && n < MAX_CODEC_METHODS; ++p)
-        all[n++] = (codec_method){*p, NULL, (*p)->name, (*p)->title, (*p)->source};
+        all[n++] = (codec_method){*p, NULL, (*p)->name, (*p)->title, (*p)->source, false};
+
+    for (uint32_t i = 0, n_codecs = n; i < n_codecs; ++i)
+        for (size_t k = 0; k < sizeof papers / sizeof *papers; ++k)
+            if (strcmp(all[i].name, papers[k][0]) == 0)
+                all[n++] = (codec_method){all[i].codec, NULL, papers[k][1], papers[k][2], papers[k][3], true};
     for (size_t i = 0; i < sizeof first / sizeof *first; ++i) {
         for (uint32_t j = 0; j < n; ++j) {
             if (strcmp(all[j].name, first[i]) == 0)
@@ -108,9 +119,12 @@ static int measure_lists(codec_report *r, const gx_bench_lists *lists, codec_dat
 {
     gx_error err = {0};
     for (uint32_t i = 0; i < r->n_methods; ++i) {
+        const gx_bench_gpu gpu = !r->gpu ? GX_BENCH_CPU : r->methods[i].paper ? GX_BENCH_GPU_PAPER : GX_BENCH_GPU;
+        if (r->methods[i].paper && gpu != GX_BENCH_GPU_PAPER)
+            continue;
         codec_row row = {.method = &r->methods[i], .data = data, .log2n = log2n};
         const gx_status st = row.method->codec
-                                 ? gx_bench_codec(row.method->codec, lists, speeds, r->gpu, &row.speed, &err)
+                                 ? gx_bench_codec(row.method->codec, lists, speeds, gpu, &row.speed, &err)
                                  : gx_bench_baseline(row.method->baseline, lists, speeds, &row.speed, &err);
         if (st != GX_OK)
             return cli_fail_error(&err);

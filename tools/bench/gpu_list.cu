@@ -10,6 +10,7 @@ struct gx_gpu_list {
     gx_packed packed; /* device arrays */
     uint64_t n_words;
     uint32_t *out, *sums;
+    bool paper; /* by the paper's kernels */
 };
 
 namespace {
@@ -157,10 +158,20 @@ void gx_gpu_list_close(gx_gpu_list *l)
     free(l);
 }
 
+void gx_gpu_list_use_paper(gx_gpu_list *l)
+{
+    l->paper = true;
+}
+
+static gx_status decode(gx_gpu_list *l, gx_form form, gx_error *err)
+{
+    return (l->paper ? gx_decode_list_paper_cuda : gx_decode_list_cuda)(&l->packed, form, l->out, NULL, err);
+}
+
 gx_status gx_gpu_list_decode(gx_gpu_list *l, gx_form form, uint32_t *out, gx_error *err)
 {
     TRY(cudaMemset(l->out, 0xee, l->packed.n * 4), "cannot fill GPU memory");
-    const gx_status st = gx_decode_list_cuda(&l->packed, form, l->out, NULL, err);
+    const gx_status st = decode(l, form, err);
     if (st != GX_OK)
         return st;
     TRY(cudaMemcpy(out, l->out, l->packed.n * 4, cudaMemcpyDeviceToHost), "the GPU failed while decoding");
@@ -211,8 +222,7 @@ gx_status gx_gpu_list_time(gx_gpu_list *l, gx_form form, bool fused, bool cold, 
                 wait_a_while<<<1, 1>>>(30000);
         };
         return median_time(repeat, seconds, err, before, [&]() -> gx_status {
-            return fused ? gx_sum_list_cuda(&l->packed, form, l->sums, NULL, err)
-                         : gx_decode_list_cuda(&l->packed, form, l->out, NULL, err);
+            return fused ? gx_sum_list_cuda(&l->packed, form, l->sums, NULL, err) : decode(l, form, err);
         });
     }();
     cudaFree(flush);
