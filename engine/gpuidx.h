@@ -211,15 +211,18 @@ GX_API void gx_engine_close(gx_engine *en);
 GX_API gx_engine_kind gx_engine_get_kind(const gx_engine *en); /* GX_ENGINE_CPU or GX_ENGINE_GPU */
 GX_API const char *gx_engine_describe(const gx_engine *en);    /* "CPU (AVX-512)", "GPU 0: NVIDIA H100 80GB HBM3" */
 
-/* A mask is the set of documents that a search may return (gx_query_options.mask). It belongs to the engine that it was
- * opened on, and any number of sessions and threads share it. It takes a bit a document of host memory and, on a GPU,
- * as much of the GPU's memory. Scores do not depend on it: term statistics are those of the whole index.
+/* A mask is the set of documents that a search may return (gx_query_options.mask). It belongs to
+ * the engine that it was opened on, and any number of sessions and threads share it. It takes a bit
+ * a document of host memory and, on a GPU, as much of the GPU's memory. Scores do not depend on it:
+ * term statistics are those of the whole index.
  *
- * words: bit d % 64 of words[d / 64] is set where the search may return document d. Bits at n_docs and above do not
- * count. The words are copied; words is NULL only where the index has no documents. GX_EUSAGE, GX_ENOMEM, GX_ECUDA. */
+ * words: bit d % 64 of words[d / 64] is set where the search may return document d. Bits at n_docs
+ * and above do not count. The words are copied; words is NULL only where the index has no
+ * documents. GX_EUSAGE, GX_ENOMEM, GX_ECUDA. */
 GX_API gx_status gx_mask_open(gx_mask **out, gx_engine *en, const uint64_t *words /* [ceil(n_docs / 64)] */,
                               gx_error *err);
-/* Close a mask after the last search that uses it has returned, and before its engine is closed. NULL is fine. */
+/* Close a mask after the last search that uses it has returned, and before its engine is closed.
+ * NULL is fine. */
 GX_API void gx_mask_close(gx_mask *m);
 
 /* ---- searching ---- */
@@ -286,12 +289,12 @@ typedef struct gx_query_options {
 /* Find, of every two of the n_lists longest lists (all, if there are fewer), the score of the k-th
  * best document of their OR by opt's scorer, k1, b and k, with up to n_threads sessions. An OR of
  * both, and of more, by that scorer, k1 and b and of a k that is not greater begins at it from now
- * on, unless it has a mask: the answers are the same, and sooner found. Takes as long as n_lists^2 / 2 queries, and 4
- * bytes for each. Thread-safe; other threads may search meanwhile. opt may be NULL; its op, prune,
- * algorithm, mask and seconds do not matter, its cancel function is asked, by all these sessions'
- * threads. What is known already is not found again. GX_EUSAGE (n_lists above GX_MAX_PAIRED; more
- * than 64 different scorers, k1, b, k and n_lists), GX_ENOMEM, GX_ECUDA, GX_ECANCELLED: nothing has
- * changed. */
+ * on, unless it has a mask: the answers are the same, and sooner found. Takes as long as n_lists^2
+ * / 2 queries, and 4 bytes for each. Thread-safe; other threads may search meanwhile. opt may be
+ * NULL; its op, prune, algorithm, mask and seconds do not matter, its cancel function is asked, by
+ * all these sessions' threads. What is known already is not found again. GX_EUSAGE (n_lists above
+ * GX_MAX_PAIRED; more than 64 different scorers, k1, b, k and n_lists), GX_ENOMEM, GX_ECUDA,
+ * GX_ECANCELLED: nothing has changed. */
 #define GX_MAX_PAIRED 4096u
 GX_API gx_status gx_engine_learn_pairs(gx_engine *en, const gx_query_options *opt, uint32_t n_lists, uint32_t n_threads,
                                        gx_error *err);
@@ -317,11 +320,11 @@ GX_API gx_status gx_session_open(gx_session **out, gx_engine *en, gx_error *err)
 GX_API void gx_session_close(gx_session *s);
 
 /* Run n queries. A session serves one thread at a time. The primitive is the batch; one query is n
- * = 1. GX_EUSAGE (k = 0, a query of more than GX_MAX_TERMS terms, bad k1 or b, no such algorithm,
- * a mask of another engine, no place for results), GX_ENOMEM, GX_ECUDA, GX_ECANCELLED, GX_EDEADLINE; without GX_OK the
- * results mean nothing. When a GPU that GX_ENGINE_AUTO chose fails, a CPU engine answers, now and
- * from then on, and the first search to succeed says so in err (status GX_OK; err->text is empty
- * after every other success). */
+ * = 1. GX_EUSAGE (k = 0, a query of more than GX_MAX_TERMS terms, bad k1 or b, no such algorithm, a
+ * mask of another engine, no place for results), GX_ENOMEM, GX_ECUDA, GX_ECANCELLED, GX_EDEADLINE;
+ * without GX_OK the results mean nothing. When a GPU that GX_ENGINE_AUTO chose fails, a CPU engine
+ * answers, now and from then on, and the first search to succeed says so in err (status GX_OK;
+ * err->text is empty after every other success). */
 GX_API gx_status gx_search(gx_session *s, const gx_query *queries, uint32_t n, const gx_query_options *opt,
                            const gx_results *out, gx_error *err);
 

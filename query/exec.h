@@ -54,8 +54,8 @@ typedef struct gx_exec_ops {
     void (*exec_close)(void *exec);
     /* Run n plans, any mixture of operators and k. hits[i] answers plans[i]. work may be NULL. */
     gx_status (*run)(void *exec, const gx_plan *plans, uint32_t n, gx_hits *hits, gx_work *work, gx_error *err);
-    /* Copy a mask's words (mask.h) to where the engine reads them. Both are NULL for an engine that reads them in host
-     * memory. No search under way uses a mask that is closed. Thread-safe. */
+    /* Copy a mask's words (mask.h) to where the engine reads them. Both are NULL for an engine that
+     * reads them in host memory. No search under way uses a mask that is closed. Thread-safe. */
     gx_status (*mask_open)(void **mask, void *state, const uint32_t *words, gx_error *err);
     void (*mask_close)(void *state, void *mask);
 } gx_exec_ops;

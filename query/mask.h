@@ -1,7 +1,8 @@
 /* mask.h: a mask as the engines read it: a bit a document.
  *
- * Under a mask a stored k-th impact, or a threshold of a pair of terms, says nothing about the k-th best score of the
- * documents that are left: a masked plan begins without a threshold. All other bounds hold, since they are upper ones.
+ * Under a mask a stored k-th impact, or a threshold of a pair of terms, says nothing about the k-th
+ * best score of the documents that are left: a masked plan begins without a threshold. All other
+ * bounds hold, since they are upper ones. /
  */
 #ifndef GX_QUERY_MASK_H
 #define GX_QUERY_MASK_H

@@ -29,7 +29,8 @@ int ask_open(ask *k, const cli_args *a, const char *path)
         .timing = true,
         .tag = cli_text(a, "run-tag"),
     };
-    if ((code = cli_open_index(&k->ix, a, path)) || (code = open_session(&k->en, &k->session, k->ix, &k->engine)))
+    if ((code = cli_open_index(&k->ix, a, path)) || (code = open_session(&k->en, &k->session, k->ix, &k->engine)) ||
+        (code = ask_set_filter(k, cli_text(a, "only"), cli_text(a, "not"))))
         return code;
     if (k->explain && k->format != OUT_HUMAN && k->format != OUT_JSONL)
         return cli_usage(a, "--explain: the format %s has no place for it; human and jsonl do", cli_text(a, "format"));
@@ -49,8 +50,10 @@ void ask_note_large_k(const ask *k)
 void ask_close(ask *k)
 {
     gx_session_close(k->session);
+    gx_mask_close(k->mask);
     gx_engine_close(k->en);
     gx_index_close(k->ix);
+    document_filter_free(&k->filter);
     free(k->docids);
     free(k->scores);
     free(k->last);
@@ -62,15 +65,40 @@ int ask_set_engine(ask *k, gx_engine_kind kind)
     gx_engine_options options = k->engine;
     gx_engine *en = NULL;
     gx_session *session = NULL;
+    gx_mask *mask = NULL;
     options.kind = kind;
-    const int code = open_session(&en, &session, k->ix, &options);
+    int code = open_session(&en, &session, k->ix, &options);
+    if (code == 0 && (code = document_filter_open_mask(&mask, &k->filter, en))) {
+        gx_session_close(session);
+        gx_engine_close(en);
+    }
     if (code)
         return code;
     gx_session_close(k->session);
+    gx_mask_close(k->mask);
     gx_engine_close(k->en);
     k->session = session;
     k->en = en;
+    k->options.mask = k->mask = mask;
     k->engine = options;
+    return 0;
+}
+
+int ask_set_filter(ask *k, const char *only, const char *except)
+{
+    document_filter filter;
+    gx_mask *mask = NULL;
+    int code = document_filter_read(&filter, k->ix, only, except);
+    if (code == 0)
+        code = document_filter_open_mask(&mask, &filter, k->en);
+    if (code) {
+        document_filter_free(&filter);
+        return code;
+    }
+    gx_mask_close(k->mask);
+    document_filter_free(&k->filter);
+    k->filter = filter;
+    k->options.mask = k->mask = mask;
     return 0;
 }
 

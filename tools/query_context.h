@@ -4,6 +4,7 @@
 #ifndef GX_TOOLS_QUERY_CONTEXT_H
 #define GX_TOOLS_QUERY_CONTEXT_H
 
+#include "tools/document_filter.h"
 #include "tools/output.h"
 #include "tools/search_flags.h"
 
@@ -12,7 +13,9 @@ typedef struct ask {
     gx_engine *en;
     gx_session *session;
     gx_engine_options engine;
-    gx_query_options options;
+    gx_query_options options; /* whose mask is the filter's, on this engine */
+    document_filter filter;
+    gx_mask *mask;
     out_format format;
     bool explain, timing, snippets;
     bool name_queries; /* human: the query stands above its results */
@@ -38,6 +41,10 @@ void ask_note_large_k(const ask *k);
 /* Search on another engine from here on; the old one stays when that fails. */
 int ask_set_engine(ask *k, gx_engine_kind kind);
 const char *ask_engine_name(const ask *k); /* "cpu" or "gpu" */
+
+/* Search only the documents of these files of ids from here on (document_filter.h; NULL: no file).
+ * The old filter stays when that fails. */
+int ask_set_filter(ask *k, const char *only, const char *except);
 
 /* Answer a query on stdout. 0, or the exit code with the message printed; *n_hits the number of
  * results. A cancelled search says so and is 0. */

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "query/eval/replay.h"
+#include "tools/document_filter.h"
 #include "tools/progress.h"
 #include "tools/search_flags.h"
 
@@ -22,6 +23,7 @@ typedef struct session_facts {
     const gx_engine *en, *other;
     const gx_replay_options *opt;
     const gx_replay_report *r;
+    const document_filter *filter;
 } session_facts;
 
 /* ---- interrupts and progress ---- */
@@ -164,6 +166,8 @@ static void put_report(FILE *out, const session_facts *f)
     if (opt->rate > 0)
         fprintf(out, opt->rate < 1000 ? ", %.6g queries/s offered" : ", %.0f queries/s offered", opt->rate);
     putc('\n', out);
+    if (f->filter->words)
+        fprintf(out, "Only %s documents may be results\n", show_count(f->filter->n_allowed));
     if (r->queries) {
         fprintf(out, "%s%s queries/s%s", cli_paint(out, CLI_BOLD),
                 show_count((uint64_t)((double)r->queries / r->seconds)), cli_paint(out, CLI_PLAIN));
@@ -246,6 +250,19 @@ static json_t *options_json(const session_facts *f)
                      (json_int_t)opt->warmup, "rate", real(opt->rate));
 }
 
+static json_t *file_or_null(const char *path)
+{
+    return path ? text_or_null(path) : json_null();
+}
+
+static json_t *filter_json(const session_facts *f)
+{
+    if (!f->filter->words)
+        return json_null();
+    return json_pack("{s:o, s:o, s:I}", "only", file_or_null(cli_text(f->a, "only")), "not",
+                     file_or_null(cli_text(f->a, "not")), "documents", (json_int_t)f->filter->n_allowed);
+}
+
 static json_t *stages_json(const gx_replay_report *r)
 {
     const double *s = r->work.seconds;
@@ -287,6 +304,7 @@ static json_t *report_json(const session_facts *f)
                                   "invalid_utf8_lines", (json_int_t)r->log.invalid, "nul_bytes",
                                   (json_int_t)r->log.nuls));
     json_object_set_new(root, "options", options_json(f));
+    json_object_set_new(root, "filter", filter_json(f));
     json_object_set_new(root, "queries", json_integer((json_int_t)r->queries));
     json_object_set_new(root, "seconds", real(r->seconds));
     json_object_set_new(root, "cpu_seconds", real(r->cpu_seconds));
@@ -403,9 +421,10 @@ static int check_output(const cli_args *a, const char *flag)
     struct stat st;
     if (!path || !strcmp(path, "-") || stat(path, &st))
         return 0;
-    for (int i = 0; i < a->argc; ++i)
-        if (cli_same_file(path, a->argv[i]))
-            return cli_usage(a, "--%s: %s is what is replayed; give another name", flag, path);
+    const char *const inputs[] = {a->argv[0], a->argv[1], cli_text(a, "only"), cli_text(a, "not")};
+    for (size_t i = 0; i < sizeof inputs / sizeof *inputs; ++i)
+        if (inputs[i] && cli_same_file(path, inputs[i]))
+            return cli_usage(a, "--%s: %s is read by this replay; give another name", flag, path);
     if (S_ISREG(st.st_mode) && !cli_switch(a, "force"))
         return cli_fail(GX_EEXISTS, "%s exists: use --force to replace it, or give another name", path);
     return 0;
@@ -415,6 +434,8 @@ static int run(const cli_args *a)
 {
     gx_index *ix = NULL;
     gx_engine *en = NULL, *other = NULL;
+    gx_mask *mask = NULL, *other_mask = NULL;
+    document_filter filter = {0};
     const gx_engine_options engine = cli_engine_options(a);
     gx_replay_options opt = read_options(a);
     if (cli_text(a, "report") && opt.run_path && !strcmp(cli_text(a, "report"), "-") && !strcmp(opt.run_path, "-"))
@@ -432,21 +453,32 @@ static int run(const cli_args *a)
     if (!code)
         code = cli_open_index(&ix, a, a->argv[0]);
     if (!code)
+        code = document_filter_read(&filter, ix, cli_text(a, "only"), cli_text(a, "not"));
+    if (!code)
         code = cli_open_engine(&en, ix, &engine);
+    if (!code)
+        code = document_filter_open_mask(&mask, &filter, en);
     if (!code)
         code = cli_learn_pairs(en, a, &opt.query);
     if (!code && opt.verify_every)
         code = open_other(&other, en, ix, engine);
+    if (!code && other)
+        code = document_filter_open_mask(&other_mask, &filter, other);
     if (!code) {
         if (!opt.batch)
             opt.batch = gx_engine_get_kind(en) == GX_ENGINE_GPU ? 1024 : 1;
+        opt.query.mask = mask;
         opt.other = other;
-        session_facts f = {.a = a, .ix = ix, .en = en, .other = other};
+        opt.other_mask = other_mask;
+        session_facts f = {.a = a, .ix = ix, .en = en, .other = other, .filter = &filter};
         code = replay(&f, en, &opt, r);
     }
+    gx_mask_close(other_mask);
     gx_engine_close(other);
+    gx_mask_close(mask);
     gx_engine_close(en);
     gx_index_close(ix);
+    document_filter_free(&filter);
     free(r);
     if (interrupted) { /* whoever started us shall see that we were stopped */
         signal(interrupted, SIG_DFL);

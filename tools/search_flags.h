@@ -27,6 +27,11 @@
     {"op", 0, CLI_CHOICE, CLI_OPS, "or", \
      "which documents match: `or`: those with any term; `and`: those with every term; `and-or`: those with every " \
      "term where there are at least `-k` of them, else those with any"}, \
+    {"only", 0, CLI_TEXT, "FILE", NULL, \
+     "search only the documents whose ids `FILE` has, one on each line. Ids that the index does not have are passed " \
+     "over, and a note says how many. Scores are those of a search of all documents"}, \
+    {"not", 0, CLI_TEXT, "FILE", NULL, \
+     "leave out the documents whose ids `FILE` has, one on each line; with `--only`, of those"}, \
     {"scorer", 0, CLI_CHOICE, CLI_PRESETS, "bm25", "the formula of the scores"}, \
     {"k1", 0, CLI_NUMBER, "X", NULL, "BM25's k1, at least 0, instead of the scorer's own"}, \
     {"b", 0, CLI_NUMBER, "X", NULL, "BM25's b, from 0 to 1, instead of the scorer's own", .max = 1}, \

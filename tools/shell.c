@@ -168,6 +168,25 @@ static void set_snippets(shell *s, const char *arg)
     set_switch(".snippets", &s->k->snippets, arg);
 }
 
+static void set_filter(shell *s, bool only, const char *arg)
+{
+    const document_filter *f = &s->k->filter;
+    const char *to = strcmp(arg, "off") ? arg : NULL, *now = only ? f->only : f->except;
+    if (!*arg)
+        puts(now ? now : "off");
+    else
+        ask_set_filter(s->k, only ? to : f->only, only ? f->except : to);
+}
+
+static void set_only(shell *s, const char *arg)
+{
+    set_filter(s, true, arg);
+}
+static void set_not(shell *s, const char *arg)
+{
+    set_filter(s, false, arg);
+}
+
 static void set_engine(shell *s, const char *arg)
 {
     const int i = *arg ? read_choice(".engine", CLI_ENGINES, arg) : -1;
@@ -239,6 +258,8 @@ static const struct command {
     {".help", "", "list these commands", help},
     {".k", "N", "the most results of a query", set_k},
     {".op", CLI_OPS, "which documents match", set_op},
+    {".only", "FILE|off", "search only the documents whose ids the file has", set_only},
+    {".not", "FILE|off", "leave out the documents whose ids the file has", set_not},
     {".scorer", "NAME", "bm25, bm25:lucene, bm25:pisa, ...", set_scorer},
     {".k1", "X|default", "BM25's k1", set_k1},
     {".b", "X|default", "BM25's b", set_b},

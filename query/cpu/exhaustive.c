@@ -77,8 +77,8 @@ static uint32_t greatest(const uint32_t *scores)
     return most;
 }
 
-/* Offer every document with min_holders that the mask allows (NULL: all) to top. Most strides hold nothing that is good
- * enough. */
+/* Offer every document with min_holders that the mask allows (NULL: all) to top. Most strides hold
+ * nothing that is good enough. */
 static void select_from(const gx_cpu_searcher *s, const uint16_t *holders, uint32_t min_holders, const gx_mask *mask,
                         gx_topk *top)
 {

@@ -8,9 +8,9 @@
  *       one does -> candidates, in columns
  *     each batch of candidates:                 after each step, out with those whose bound is
  *     below T
- *       the mask -> presence maps of the later lists (of those without one, a map of what they hold in the
- *       batch's range, if a few blocks make it) -> exact own impact -> exact look-ups in the later
- *       lists -> accepted
+ *       the mask -> presence maps of the later lists (of those without one, a map of what they
+ *       hold in the batch's range, if a few blocks make it) -> exact own impact -> exact look-ups
+ *       in the later lists -> accepted
  *
  * Ownership needs no look-up in earlier lists: a document that an earlier list held was either
  * scored in full then (and is marked as seen), or was proved to stay below T, and so does the part

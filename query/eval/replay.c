@@ -67,6 +67,7 @@ typedef struct batch_query {
 typedef struct worker {
     replay *r;
     gx_session *session, *other, *exhaustive;
+    const gx_engine *exhaustive_on; /* the engine of that session */
     uint64_t seq;
     uint32_t n;
     batch_query *queries;        /* [batch] */
@@ -408,8 +409,12 @@ static void show_difference(worker *w, uint32_t i, const char *how)
         say(r, text);
 }
 
-static bool compare(worker *w, gx_session *session, const char *how, uint64_t *differ)
+/* Answer again in a session of that engine. */
+static bool compare(worker *w, gx_session *session, const gx_engine *en, const char *how, uint64_t *differ)
 {
+    const gx_replay_options *opt = w->r->opt;
+    for (uint32_t i = 0; i < w->n; ++i)
+        w->plans[i].mask = en == opt->other ? opt->other_mask : opt->query.mask;
     if (!search(w, session, w->again, w->keys_again))
         return false;
     for (uint32_t i = 0; i < w->n; ++i) {
@@ -428,10 +433,10 @@ static bool verify(worker *w)
         return false;
     bool good = search(w, w->session, w->hits, w->keys);
     if (good && w->other)
-        good = compare(w, w->other, "on the other engine", &w->other_differs);
+        good = compare(w, w->other, w->r->opt->other, "on the other engine", &w->other_differs);
     for (uint32_t i = 0; i < w->n; ++i)
         w->plans[i].prune = false;
-    good = good && compare(w, w->exhaustive, "when every posting is scored", &w->exhaustive_differs);
+    good = good && compare(w, w->exhaustive, w->exhaustive_on, "when every posting is scored", &w->exhaustive_differs);
     w->verified += w->n;
     free_plans(w);
     return good && deliver(w);
@@ -487,6 +492,7 @@ static gx_status open_worker(worker *w, replay *r, gx_engine *en, gx_error *err)
     gx_status st = gx_session_open(&w->session, en, err);
     if (st == GX_OK && opt->verify_every) {
         const bool other_is_cpu = opt->other && gx_engine_get_kind(opt->other) == GX_ENGINE_CPU;
+        w->exhaustive_on = other_is_cpu ? opt->other : en;
         st = gx_session_open(&w->exhaustive, other_is_cpu ? opt->other : en, err);
         if (st == GX_OK && opt->other)
             st = gx_session_open(&w->other, opt->other, err);
@@ -615,6 +621,8 @@ static gx_status check_options(const gx_replay_options *opt, gx_error *err)
         return gx_fail(err, GX_EUSAGE,
                        "standard input can be read only once: for several runs, a warm-up or "
                        "verifying, write the log to a file first");
+    if (opt->other && !opt->query.mask != !opt->other_mask)
+        return gx_fail(err, GX_EUSAGE, "of the two engines that are compared only one has a mask");
     return gx_query_options_check(&opt->query, err);
 }
 

@@ -32,6 +32,7 @@ typedef struct gx_replay_options {
     const char *run_path, *tag;    /* the TREC run; NULL: none */
     uint64_t verify_every;         /* verify each so many-th query; 0: none */
     gx_engine *other;              /* another engine on the same index to verify with, or NULL */
+    const gx_mask *other_mask;     /* the documents of query.mask, on that engine; NULL where query.mask is */
     /* Under a lock, from any thread; either may be NULL. say: a refused query, a difference, an
      * engine's message. */
     void (*say)(void *user, const char *text);

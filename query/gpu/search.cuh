@@ -13,8 +13,9 @@
  *      them, from two or three blocks, so that no lane asks the maps in vain and what is waited for
  *      is waited for less often (of a query alone, a segment at a time);
  *   2. has a bound for each, a table look-up by tf (a shuffle), with the shortest document's K;
- *   3. asks the query's mask, if it has one, and then the presence maps of the later lists: absent ->
- *      the list's bound leaves the posting's (AND, and the mask: the posting goes);
+ *   3. asks the query's mask, if it has one (absent -> the posting goes), and then the presence
+ *      maps of the later lists: absent -> the list's bound leaves the posting's (AND: the posting
+ *      goes);
  *   4. queues the survivors; up to 32 at a time, one a lane, get the exact length, the exact own
  *      impact, bounds from the others' tf classes, and from dense lists the tf itself: the map's
  *      rank of the docid is the posting's place;
@@ -108,8 +109,8 @@ __device__ __forceinline__ void take_batch(const uint2 *waiting, uint32_t n, uin
     __syncwarp();
 }
 
-/* Rule out the postings whose documents the mask does not allow. False: none is left. A mask is asked before the maps,
- * as a map that answers for all lists together. */
+/* Rule out the postings whose documents the mask does not allow. False: none is left. A mask is
+ * asked before the maps, as a map that answers for all lists together. */
 template <uint32_t V>
 __device__ __forceinline__ bool apply_mask(const uint32_t *mask, const uint32_t (&d)[V], int (&slack)[V])
 {
@@ -124,10 +125,10 @@ __device__ __forceinline__ bool apply_mask(const uint32_t *mask, const uint32_t 
     return __any_sync(ALL_LANES, best >= 0);
 }
 
-/* Which of up to 32 * V postings pass the query's mask and the presence maps: they join the queue, which grows downwards
- * from its end. Returns its new length. own_slack: in each lane the slack of a posting whose tf is
- * the lane (in the last: or more), which is its bound less the threshold (AND: 0), or negative
- * where it does not reach it. A tf of 0: no posting. */
+/* Which of up to 32 * V postings pass the query's mask and the presence maps: they join the queue,
+ * which grows downwards from its end. Returns its new length. own_slack: in each lane the slack of
+ * a posting whose tf is the lane (in the last: or more), which is its bound less the threshold
+ * (AND: 0), or negative where it does not reach it. A tf of 0: no posting. */
 template <uint32_t V>
 __device__ __forceinline__ uint32_t filter(const gpu_index &X, const gpu_query &Q, const gpu_term *terms,
                                            uint32_t n_terms, uint32_t li, bool all, int own_slack, uint32_t (&d)[V],

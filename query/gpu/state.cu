@@ -366,8 +366,8 @@ gx_status gpu_mask_open(void **out, void *state, const uint32_t *words, gx_error
     return st;
 }
 
-/* A kernel that stays reads masks by way of caches that do not see other writes. It must have ended before another mask
- * is put where this one was: cudaFree waits for the device. */
+/* A kernel that stays reads masks by way of caches that do not see other writes. It must have ended
+ * before another mask is put where this one was: cudaFree waits for the device. */
 void gpu_mask_close(void *state, void *mask)
 {
     gpu_state *s = (gpu_state *)state;

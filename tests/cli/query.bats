@@ -275,3 +275,62 @@ END
     exits 0
     silent
 }
+
+# ---- --only and --not ----
+
+ids() { # of a query's results, in the order of their names
+    "$GPUIDX" query -q --engine=cpu --format=tsv -k 100 "$@" | cut -f2 | sort | tr '\n' ' '
+}
+
+@test "--only and --not say which documents may be results" {
+    all=$(ids "$TINY" compression)
+    [ "$(wc -w <<<"$all")" -gt 3 ]
+    first=${all%% *}
+    rest=${all#* }
+    echo "$first" >one
+    [ "$(ids --only=one "$TINY" compression)" = "$first " ]
+    [ "$(ids --not=one "$TINY" compression)" = "$rest" ]
+    [ "$(ids --only=one --not=one "$TINY" compression)" = '' ]
+    tr ' ' '\n' <<<"$all" >every
+    [ "$(ids --only=every "$TINY" compression)" = "$all" ]
+    [ "$(ids --only=every --not=one "$TINY" compression)" = "$rest" ]
+    for op in or and and-or; do
+        for way in --prune=off --algorithm=auto --algorithm=pmf --algorithm=taat; do
+            [ "$(ids --op=$op $way --not=one "$TINY" compression)" = "$rest" ]
+        done
+    done
+}
+
+@test "matches are counted among the documents that may be results" {
+    ask query -q --engine=cpu --format=jsonl "$TINY" compression
+    before=$(grep -o '"matches":[0-9]*' <<<"$output")
+    ids "$TINY" compression | cut -d' ' -f1 >one
+    ask query -q --engine=cpu --format=jsonl --not=one "$TINY" compression
+    [ "$(grep -o '"matches":[0-9]*' <<<"$output")" = "\"matches\":$((${before#*:} - 1))" ]
+}
+
+@test "a file of ids may have blank lines, carriage returns and a byte order mark, or be empty" {
+    printf '\xef\xbb\xbf d02\r\n\r\n\t\nd05 \n\nd02' >list
+    [ "$(ids --only=list "$TINY" skipping twins)" = 'd02 d05 ' ]
+    : >empty
+    [ "$(ids --only=empty "$TINY" skipping twins)" = '' ]
+    [ "$(ids --not=empty "$TINY" skipping twins)" = "$(ids "$TINY" skipping twins)" ]
+}
+
+@test "ids that the index does not have are told, and lines that are no ids refused" {
+    printf '%s\n' d02 no-such-document d05 neither >list
+    ask query --engine=cpu --only=list --format=tsv "$TINY" skipping twins
+    exits 0
+    complains 'list: 2 of 4 ids are not in the index, the first in line 2: no-such-document'
+    [ "$(cut -f2 <<<"$output" | sort | tr '\n' ' ')" = 'd02 d05 ' ]
+    printf '%s\n' d02 'd05 d07' >list
+    ask query --engine=cpu --not=list "$TINY" skipping
+    exits 3
+    complains "list:2: 'd05 d07' is no document id"
+    ask query --engine=cpu --not=missing "$TINY" skipping
+    [ "$status" -ne 0 ]
+    complains 'cannot open missing'
+    ask query --engine=cpu --only=. "$TINY" skipping
+    [ "$status" -ne 0 ]
+    complains 'cannot read .'
+}

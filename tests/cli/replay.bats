@@ -196,7 +196,7 @@ END
     printf 'merge find\n' >log
     ask replay --engine=cpu mine.gx log --run log
     exits 2
-    complains 'log is what is replayed'
+    complains 'log is read by this replay'
     ask replay --engine=cpu mine.gx log --report ./mine.gx --force
     exits 2
     [ "$(cat log)" = 'merge find' ]
@@ -238,4 +238,24 @@ END
     ask replay --engine=cpu "$TINY" log --pair-thresholds=5000
     exits 2
     complains 4096
+}
+
+@test "--only and --not filter a replay, its verification and its report" {
+    printf '%s\n' d02 d05 d07 nowhere >list
+    echo d05 >out
+    for op in or and and-or; do
+        ask replay --engine=cpu --op=$op "$TINY" log --only=list --not=out --verify --run=run.$op --report=report.json --force
+        exits 0
+        says 'Only 2 documents may be results'
+        complains '1 of 4 ids are not in the index'
+        [ "$(cut -d' ' -f3 run.$op | grep -vcx -e d02 -e d07 || true)" = 0 ]
+    done
+    [ -s run.or ]
+    python3 -c 'import json; o = json.load(open("report.json"))["filter"]; assert o == {"only": "list", "not": "out", "documents": 2}, o'
+    ask replay -q --engine=cpu "$TINY" log --report=report.json --force
+    python3 -c 'import json; assert json.load(open("report.json"))["filter"] is None'
+    ask replay --engine=cpu "$TINY" log --only=list --run=list --force
+    exits 2
+    complains '--run: list is read by this replay'
+    grep -q nowhere list
 }

@@ -32,6 +32,40 @@ exit 0
 END
 }
 
+@test ".only and .not filter what is found, on the engine that is in use" {
+    echo d05 >five
+    echo d06 >six
+    talk "$TINY" --not=six <<'END'
+see gpuidx>
+type .not
+see six
+see gpuidx>
+type twins
+see 2 matches
+see gpuidx>
+type .not off
+see gpuidx>
+type .only five
+see gpuidx>
+type .engine cpu
+see gpuidx>
+type twins
+see d05
+see 1 match
+see gpuidx>
+type .only off
+see gpuidx>
+type twins
+see 3 matches
+see gpuidx>
+type .only missing
+see cannot open missing
+see gpuidx>
+keys C-d
+exit 0
+END
+}
+
 @test "dot commands change how queries are answered" {
     talk "$TINY" <<'END'
 see gpuidx>

@@ -1,6 +1,6 @@
-/* query_fixture.h: what the tests of whole queries (test_query.c, query_concurrent.c and query_masks.c, one
- * program) share: a random collection with its index and an engine on it, random queries, and
- * settings from the environment.
+/* query_fixture.h: what the tests of whole queries (test_query.c, query_concurrent.c and
+ * query_masks.c, one program) share: a random collection with its index and an engine on it, random
+ * queries, and settings from the environment. /
  */
 #ifndef GX_TESTS_SUPPORT_QUERY_FIXTURE_H
 #define GX_TESTS_SUPPORT_QUERY_FIXTURE_H
@@ -61,7 +61,8 @@ typedef struct search_way {
 #define N_WAYS 5
 extern const search_way ways[N_WAYS];
 
-/* Fail unless the answer is the oracle's: docids, scores' bits, and within roundings the exact scores. */
+/* Fail unless the answer is the oracle's: docids, scores' bits, and within roundings the exact
+ * scores. */
 void check_answer(const fixture *f, const engine_row *row, const test_query *t, const gx_query_options *opt,
                   const oracle_answer *want, const uint32_t *docids, const float *scores, uint32_t n_hits);
 

@@ -1,5 +1,5 @@
-/* query_masks.c: answers under masks, by every engine in every way, against the oracle's. Queries of one batch have
- * different masks, or none. */
+/* query_masks.c: answers under masks, by every engine in every way, against the oracle's. Queries
+ * of one batch have different masks, or none. */
 #include <math.h>
 
 #include "tests/support/query_fixture.h"
