@@ -1,8 +1,10 @@
-/* atomic_file.h: a file written aside, which gets its name when it is whole.
+/* atomic_file.h: a file that is written under a temporary name and gets its own name when it is
+ * whole.
  *
- *   gx_aside_open -> write to file -> gx_aside_sync -> gx_aside_rename -> gx_aside_close: always
+ *   gx_atomic_file_open -> write to file -> gx_atomic_file_sync -> gx_atomic_file_commit
+ *   -> gx_atomic_file_close: always
  *
- * Of several files that belong together all are synced before the first is renamed.
+ * Where several files belong together, sync all of them before the first commit.
  */
 #ifndef GX_ENGINE_ATOMIC_FILE_H
 #define GX_ENGINE_ATOMIC_FILE_H
@@ -11,17 +13,18 @@
 
 #include "engine/gpuidx.h"
 
-typedef struct gx_aside {
-    char *path, *aside; /* the name it will have, and the one it has; NULL: none */
-    FILE *file;         /* errors of writing stay with it until it is synced */
-} gx_aside;
+typedef struct gx_atomic_file {
+    char *path, *temporary; /* its final name, and its present one; NULL: it has none */
+    FILE *file;             /* write errors stay in the stream and are reported by sync */
+} gx_atomic_file;
 
 /* path is copied. GX_EEXISTS (unless force), GX_ENOTFOUND (no such directory), GX_EIO, GX_ENOMEM.
  * */
-gx_status gx_aside_open(gx_aside *o, const char *path, bool force, gx_error *err);
-gx_status gx_aside_sync(gx_aside *o, gx_error *err);   /* to the disk, and closed. GX_EIO, also of earlier writes */
-gx_status gx_aside_rename(gx_aside *o, gx_error *err); /* to its path. GX_EIO */
-/* What has not been renamed is removed. o may be all zero. */
-void gx_aside_close(gx_aside *o);
+gx_status gx_atomic_file_open(gx_atomic_file *o, const char *path, bool force, gx_error *err);
+/* write all to disk and close it. GX_EIO, also for earlier writes */
+gx_status gx_atomic_file_sync(gx_atomic_file *o, gx_error *err);
+gx_status gx_atomic_file_commit(gx_atomic_file *o, gx_error *err); /* rename it to its path. GX_EIO */
+/* Free o, and remove the file unless it was committed. o may be all zero. */
+void gx_atomic_file_close(gx_atomic_file *o);
 
 #endif

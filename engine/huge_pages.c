@@ -11,7 +11,7 @@ static size_t rounded(size_t bytes)
     return (bytes + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
 }
 
-void *gx_pages_open(size_t bytes)
+void *gx_huge_alloc(size_t bytes)
 {
     if (bytes < HUGE_PAGE)
         return calloc(1, bytes);
@@ -31,7 +31,7 @@ void *gx_pages_open(size_t bytes)
     return p + before;
 }
 
-void gx_pages_close(void *p, size_t bytes)
+void gx_huge_free(void *p, size_t bytes)
 {
     if (!p)
         return;

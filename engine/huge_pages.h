@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 /* Zeroed memory, or NULL. Small tables come from malloc. */
-void *gx_pages_open(size_t bytes);
-void gx_pages_close(void *p, size_t bytes); /* of the same size; NULL is fine */
+void *gx_huge_alloc(size_t bytes);
+void gx_huge_free(void *p, size_t bytes); /* of the same size; NULL is fine */
 
 #endif

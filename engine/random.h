@@ -1,5 +1,5 @@
-/* random.h: splitmix64 (Steele, Lea and Flood, OOPSLA 2014): a sequence of 64-bit numbers that a seed decides, the
- * same on every machine.
+/* random.h: splitmix64 (Steele, Lea and Flood, OOPSLA 2014): a sequence of 64-bit numbers that a
+ * seed decides, the same on every machine.
  */
 #ifndef GX_ENGINE_RANDOM_H
 #define GX_ENGINE_RANDOM_H

@@ -33,7 +33,8 @@ static int open_named(const char *dir, char **name)
     return -1;
 }
 
-/* A file without a name, which only a file system that knows O_TMPFILE gives: -1 and errno EOPNOTSUPP elsewhere. */
+/* A file without a name, which only a file system that knows O_TMPFILE gives: -1 and errno
+ * EOPNOTSUPP elsewhere. */
 static int open_unnamed(const char *dir)
 {
 #ifdef O_TMPFILE

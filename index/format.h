@@ -170,4 +170,8 @@ GX_AT(gx_list_entry, coding, 13);
 GX_AT(gx_list_entry, docid_param, 14);
 GX_AT(gx_list_entry, tf_param, 15);
 
+/* Limits that whoever writes a file keeps. */
+#define GX_MAX_STRING (1u << 20) /* most bytes of an id, a title or a term */
+#define GX_MAX_TEXT (1u << 30)   /* most bytes of a stored text */
+
 #endif

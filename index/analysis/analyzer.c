@@ -22,7 +22,7 @@ typedef struct stop_word {
 } stop_word;
 
 struct gx_analyzer {
-    gx_segment_mode mode;
+    gx_tokenizer_mode mode;
     bool lowercase, possessive;
     uint32_t max_token_bytes;
     char *stemmer;    /* "none", "porter", or Snowball's name */
@@ -33,7 +33,7 @@ struct gx_analyzer {
 
 struct gx_analysis {
     const gx_analyzer *an;
-    gx_segmenter segmenter;
+    gx_tokenizer tokenizer;
     struct sb_stemmer *snowball; /* where the stemmer is one of Snowball's */
     bool porter;
     char *term; /* scratch: a token's lower case never takes more than three times its bytes */
@@ -227,7 +227,7 @@ gx_status gx_analyzer_open(gx_analyzer **out, const gx_analyzer_options *opt, gx
     gx_analyzer *an = new_analyzer();
     if (!an)
         return gx_fail(err, GX_ENOMEM, "out of memory for an analyzer");
-    an->mode = whitespace ? GX_SEGMENT_SPACES : GX_SEGMENT_WORDS;
+    an->mode = whitespace ? GX_TOKENIZER_SPACES : GX_TOKENIZER_WORDS;
     an->lowercase = !whitespace;
     an->possessive = english;
     an->max_token_bytes = MAX_TOKEN_BYTES;
@@ -262,7 +262,7 @@ static gx_status from_json(gx_analyzer *an, json_t *root, gx_error *err)
         return gx_fail(err, GX_ECORRUPT, "the analyzer's max_token_bytes is not in 1 to 65535");
     if (!json_is_array(stops))
         return gx_fail(err, GX_ECORRUPT, "the analyzer's stopwords are not an array");
-    an->mode = whitespace ? GX_SEGMENT_SPACES : GX_SEGMENT_WORDS;
+    an->mode = whitespace ? GX_TOKENIZER_SPACES : GX_TOKENIZER_WORDS;
     an->lowercase = lowercase;
     an->possessive = possessive;
     an->max_token_bytes = (uint32_t)max_bytes;
@@ -318,7 +318,7 @@ char *gx_analyzer_json(const gx_analyzer *an)
     for (size_t i = 0; ok && i < an->n_stops; ++i)
         ok = json_array_append_new(stops, json_stringn(an->stops[i].bytes, an->stops[i].len)) == 0;
     json_t *root = ok ? json_pack("{s:s, s:b, s:b, s:I, s:O, s:s}", "tokenizer",
-                                  an->mode == GX_SEGMENT_SPACES ? "whitespace" : "word", "lowercase", an->lowercase,
+                                  an->mode == GX_TOKENIZER_SPACES ? "whitespace" : "word", "lowercase", an->lowercase,
                                   "possessive", an->possessive, "max_token_bytes", (json_int_t)an->max_token_bytes,
                                   "stopwords", stops, "stemmer", an->stemmer)
                       : NULL;
@@ -354,7 +354,7 @@ void gx_analysis_close(gx_analysis *a)
 {
     if (!a)
         return;
-    gx_segmenter_free(&a->segmenter);
+    gx_tokenizer_free(&a->tokenizer);
     if (a->snowball)
         sb_stemmer_delete(a->snowball);
     free(a->term);
@@ -363,14 +363,14 @@ void gx_analysis_close(gx_analysis *a)
 
 char *gx_analysis_buffer(gx_analysis *a, size_t len)
 {
-    return gx_segmenter_buffer(&a->segmenter, len);
+    return gx_tokenizer_buffer(&a->tokenizer, len);
 }
 
 gx_status gx_analysis_split(gx_analysis *a, size_t len, gx_tokens *out)
 {
-    gx_segmenter *s = &a->segmenter;
+    gx_tokenizer *s = &a->tokenizer;
     const uint64_t replaced = s->replaced;
-    if (!gx_segment(s, a->an->mode, a->an->lowercase, len))
+    if (!gx_tokenize(s, a->an->mode, a->an->lowercase, len))
         return GX_ENOMEM;
     *out = (gx_tokens){s->bytes, s->begin, s->end, s->n, (uint32_t)(s->replaced - replaced)};
     return GX_OK;
@@ -413,7 +413,7 @@ gx_token_kind gx_analysis_term(gx_analysis *a, const char *token, size_t len, co
     const gx_analyzer *an = a->an;
     if (len > an->max_token_bytes)
         return GX_TOKEN_TOO_LONG;
-    if (an->mode == GX_SEGMENT_WORDS && only_underscores(token, len))
+    if (an->mode == GX_TOKENIZER_WORDS && only_underscores(token, len))
         return GX_TOKEN_STOPPED;
     size_t n = an->possessive ? without_possessive(token, len) : len;
     if (!an->lowercase || all_ascii(token, n)) /* ASCII was lowered when the text was split */
@@ -467,7 +467,7 @@ static void give(const gx_analyzer *an, gx_analysis *a)
 static gx_status analyze(gx_analysis *a, const char *text, size_t len, gx_term_fn *emit, void *user)
 {
     for (size_t at = 0; at < len;) {
-        const size_t piece = gx_segment_piece(text + at, len - at);
+        const size_t piece = gx_safe_split(text + at, len - at);
         char *p = gx_analysis_buffer(a, piece);
         if (!p)
             return GX_ENOMEM;

@@ -56,7 +56,7 @@ gx_status gx_analysis_open(gx_analysis **out, const gx_analyzer *an, gx_error *e
 void gx_analysis_close(gx_analysis *a);
 
 /* Raw tokens: bytes[begin[i], end[i]), i < n, in the workspace's copy of the text, where ASCII is
- * lower case already if the analyzer lowers. At least GX_SEGMENT_SLACK bytes behind any token are
+ * lower case already if the analyzer lowers. At least GX_TOKENIZER_SLACK bytes behind any token are
  * readable. All live until the next split. */
 typedef struct gx_tokens {
     const char *bytes;
@@ -66,7 +66,7 @@ typedef struct gx_tokens {
 } gx_tokens;
 
 /* Room for a text of len < 2^31 bytes, which the caller fills before gx_analysis_split. NULL: no
- * memory. Long texts are best split piece by piece (gx_segment_piece). */
+ * memory. Long texts are best split piece by piece (gx_safe_split). */
 char *gx_analysis_buffer(gx_analysis *a, size_t len);
 gx_status gx_analysis_split(gx_analysis *a, size_t len, gx_tokens *out);
 

@@ -7,11 +7,11 @@
 #include <emmintrin.h>
 #endif
 
-char *gx_segmenter_buffer(gx_segmenter *s, size_t len)
+char *gx_tokenizer_buffer(gx_tokenizer *s, size_t len)
 {
     if (len > s->max_bytes || !s->bytes) {
         const size_t max = len + len / 2 + 1024;
-        char *p = malloc(max + GX_SEGMENT_SLACK);
+        char *p = malloc(max + GX_TOKENIZER_SLACK);
         if (!p)
             return NULL;
         free(s->bytes);
@@ -21,7 +21,7 @@ char *gx_segmenter_buffer(gx_segmenter *s, size_t len)
     return s->bytes;
 }
 
-void gx_segmenter_free(gx_segmenter *s)
+void gx_tokenizer_free(gx_tokenizer *s)
 {
     free(s->bytes);
     free(s->begin);
@@ -35,7 +35,7 @@ static bool is_space(unsigned char c)
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-size_t gx_segment_piece(const char *text, size_t len)
+size_t gx_safe_split(const char *text, size_t len)
 {
     const size_t piece = 32u << 10, most = 64u << 20;
     if (len <= piece)
@@ -51,7 +51,7 @@ size_t gx_segment_piece(const char *text, size_t len)
 /* ---- 64 bytes to masks ---- */
 
 typedef struct masks {
-    uint64_t word; /* ASCII letters, digits, underscore; or with GX_SEGMENT_SPACES all but white space */
+    uint64_t word; /* ASCII letters, digits, underscore; or with GX_TOKENIZER_SPACES all but white space */
     uint64_t high; /* bytes >= 0x80 */
     uint64_t mid;  /* ' " . : , ; */
 } masks;
@@ -190,7 +190,7 @@ static bool grow(uint32_t **a, uint32_t *max, uint64_t n)
     return true;
 }
 
-static bool reserve_tokens(gx_segmenter *s, uint64_t n)
+static bool reserve_tokens(gx_tokenizer *s, uint64_t n)
 {
     if (n <= s->max_tokens)
         return true;
@@ -376,7 +376,7 @@ static word_break class_of(utf8proc_int32_t c)
 }
 
 /* The class of the character at *at, which moves behind it. */
-static word_break next_class(gx_segmenter *s, uint32_t *at, uint32_t end, bool count)
+static word_break next_class(gx_tokenizer *s, uint32_t *at, uint32_t end, bool count)
 {
     utf8proc_int32_t c = (unsigned char)s->bytes[*at];
     if (c < 0x80) {
@@ -397,7 +397,7 @@ static word_break next_class(gx_segmenter *s, uint32_t *at, uint32_t end, bool c
     return class_of(c);
 }
 
-static word_break peek(gx_segmenter *s, uint32_t at, uint32_t end)
+static word_break peek(gx_tokenizer *s, uint32_t at, uint32_t end)
 {
     while (at < end) {
         const word_break c = next_class(s, &at, end, false);
@@ -452,7 +452,7 @@ static bool is_mid(word_break c)
 }
 
 /* Add the words of bytes[at, end) to the tokens. */
-static bool segment_run(gx_segmenter *s, uint32_t at, uint32_t end)
+static bool segment_run(gx_tokenizer *s, uint32_t at, uint32_t end)
 {
     if (!reserve_tokens(s, (uint64_t)s->n + (end - at)))
         return false;
@@ -485,7 +485,7 @@ static bool segment_run(gx_segmenter *s, uint32_t at, uint32_t end)
 }
 
 /* Segment anew the runs that hold a byte >= 0x80. */
-static bool segment_high_runs(gx_segmenter *s)
+static bool segment_high_runs(gx_tokenizer *s)
 {
     const uint32_t n = s->n;
     if (!grow(&s->runs, &s->max_runs, 2 * (uint64_t)n))
@@ -511,9 +511,10 @@ static bool segment_high_runs(gx_segmenter *s)
     return true;
 }
 
-static inline __attribute__((always_inline)) bool segment(gx_segmenter *s, gx_segment_mode mode, bool lower, size_t len)
+static inline __attribute__((always_inline)) bool segment(gx_tokenizer *s, gx_tokenizer_mode mode, bool lower,
+                                                          size_t len)
 {
-    memset(s->bytes + len, 0, GX_SEGMENT_SLACK);
+    memset(s->bytes + len, 0, GX_TOKENIZER_SLACK);
     if (!reserve_tokens(s, len / 2 + 72))
         return false;
     uint32_t *begin = s->begin, *end = s->end;
@@ -521,9 +522,9 @@ static inline __attribute__((always_inline)) bool segment(gx_segmenter *s, gx_se
     for (size_t base = 0; base <= len; base += 64) { /* the slack ends the last token */
         char *const p = s->bytes + base;
         const masks m =
-            mode == GX_SEGMENT_WORDS ? classify_words(p, LOWER_BIT(lower)) : classify_spaces(p, LOWER_BIT(lower));
+            mode == GX_TOKENIZER_WORDS ? classify_words(p, LOWER_BIT(lower)) : classify_spaces(p, LOWER_BIT(lower));
         uint64_t in = m.word | m.high;
-        if (mode == GX_SEGMENT_SPACES && base + 64 > len)
+        if (mode == GX_TOKENIZER_SPACES && base + 64 > len)
             in &= (1ull << (len - base)) - 1; /* NUL is no white space, but the slack is not text */
         const unsigned char after = (unsigned char)p[64];
         const uint64_t next = is_letter(after) || is_digit(after) || after == '_' || after >= 0x80;
@@ -543,14 +544,14 @@ static inline __attribute__((always_inline)) bool segment(gx_segmenter *s, gx_se
 
 #ifdef __x86_64__
 /* The same with the instructions for bit masks that processors have since 2013. */
-__attribute__((target("popcnt,bmi,bmi2,avx2"))) static bool segment_bmi(gx_segmenter *s, gx_segment_mode mode,
+__attribute__((target("popcnt,bmi,bmi2,avx2"))) static bool segment_bmi(gx_tokenizer *s, gx_tokenizer_mode mode,
                                                                         bool lower, size_t len)
 {
     return segment(s, mode, lower, len);
 }
 #endif
 
-bool gx_segment(gx_segmenter *s, gx_segment_mode mode, bool lower, size_t len)
+bool gx_tokenize(gx_tokenizer *s, gx_tokenizer_mode mode, bool lower, size_t len)
 {
 #ifdef __x86_64__
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&

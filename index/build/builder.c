@@ -22,18 +22,18 @@ struct gx_builder {
     gx_builder_options opt;
     char *path, *dir, *source;
     gx_analyzer *analyzer;
-    gx_crew *crew; /* NULL at the end */
+    gx_parallel_inverter *inverter; /* NULL at the end */
     gx_writer *writer;
-    gx_docids ids;
+    gx_external_ids ids;
     gx_builder_counts counts;
     uint32_t n_docs; /* docids given, those of documents taken out later included */
 
     /* GX_DUPLICATES_LAST: the writer wants no document that is taken out later, so all wait in a
      * file. */
-    FILE *waiting;
-    uint8_t *dead;   /* [max_dead] a bit a docid */
-    size_t max_dead; /* in bytes */
-    uint32_t *remap; /* [n_docs] at the end: the docid in the index, or UINT32_MAX */
+    FILE *spooled;
+    uint8_t *tombstones;   /* [max_tombstones] a bit a docid */
+    size_t max_tombstones; /* in bytes */
+    uint32_t *remap;       /* [n_docs] at the end: the docid in the index, or UINT32_MAX */
     bool done;
     double stamp; /* when the stage at hand began */
 };
@@ -70,15 +70,16 @@ static gx_status open_parts(gx_builder *b, gx_error *err)
     const gx_analyzer_options an = {b->opt.analyzer, b->opt.stemmer, b->opt.stopwords};
     if (st == GX_OK)
         st = gx_analyzer_open(&b->analyzer, &an, err);
-    if (st == GX_OK && !gx_docids_open(&b->ids))
-        st = gx_inversion_no_memory(err);
+    if (st == GX_OK && !gx_external_ids_open(&b->ids))
+        st = gx_doc_indexer_no_memory(err);
     if (st == GX_OK)
         st = gx_writer_open(&b->writer, b->path, &w, err);
-    if (st == GX_OK && b->opt.duplicates == GX_DUPLICATES_LAST && !(b->waiting = unnamed_file(b->dir)))
+    if (st == GX_OK && b->opt.duplicates == GX_DUPLICATES_LAST && !(b->spooled = unnamed_file(b->dir)))
         st = gx_fail(err, GX_EIO, "cannot make a temporary file in %s: %s", b->dir, strerror(errno));
-    const gx_crew_options crew = {b->opt.threads ? b->opt.threads : 1, b->opt.memory, b->dir, receive_document, b};
+    const gx_parallel_inverter_options inverter = {b->opt.threads ? b->opt.threads : 1, b->opt.memory, b->dir,
+                                                   receive_document, b};
     if (st == GX_OK)
-        st = gx_crew_open(&b->crew, b->analyzer, &crew, err);
+        st = gx_parallel_inverter_open(&b->inverter, b->analyzer, &inverter, err);
     return st;
 }
 
@@ -98,14 +99,14 @@ gx_status gx_builder_open(gx_builder **out, const gx_builder_options *opt, gx_er
                        (unsigned long long)o.memory);
     gx_builder *b = calloc(1, sizeof *b);
     if (!b)
-        return gx_inversion_no_memory(err);
+        return gx_doc_indexer_no_memory(err);
     b->opt = o;
     b->counts.size = sizeof b->counts;
     b->path = strdup(o.path);
     b->dir = gx_directory_of(o.path);
     b->source = o.source ? strdup(o.source) : NULL;
     const gx_status st =
-        !b->path || !b->dir || (o.source && !b->source) ? gx_inversion_no_memory(err) : open_parts(b, err);
+        !b->path || !b->dir || (o.source && !b->source) ? gx_doc_indexer_no_memory(err) : open_parts(b, err);
     if (st != GX_OK) {
         gx_builder_abort(b);
         return st;
@@ -118,13 +119,13 @@ void gx_builder_abort(gx_builder *b)
 {
     if (!b)
         return;
-    gx_crew_close(b->crew); /* first: its threads use the others */
+    gx_parallel_inverter_close(b->inverter); /* first: its threads use the others */
     gx_writer_close(b->writer);
     gx_analyzer_close(b->analyzer);
-    gx_docids_close(&b->ids);
-    if (b->waiting)
-        fclose(b->waiting);
-    free(b->dead);
+    gx_external_ids_close(&b->ids);
+    if (b->spooled)
+        fclose(b->spooled);
+    free(b->tombstones);
     free(b->remap);
     free(b->path);
     free(b->dir);
@@ -156,25 +157,25 @@ static gx_status check_document(const gx_builder *b, const gx_document *doc, gx_
 }
 
 /* Take the document docid out again. */
-static gx_status kill_document(gx_builder *b, uint32_t docid, gx_error *err)
+static gx_status mark_deleted(gx_builder *b, uint32_t docid, gx_error *err)
 {
     const size_t at = docid / 8;
-    if (at >= b->max_dead) {
+    if (at >= b->max_tombstones) {
         const size_t max = at + at / 2 + 4096;
-        uint8_t *p = realloc(b->dead, max);
+        uint8_t *p = realloc(b->tombstones, max);
         if (!p)
-            return gx_inversion_no_memory(err);
-        memset(p + b->max_dead, 0, max - b->max_dead);
-        b->dead = p;
-        b->max_dead = max;
+            return gx_doc_indexer_no_memory(err);
+        memset(p + b->max_tombstones, 0, max - b->max_tombstones);
+        b->tombstones = p;
+        b->max_tombstones = max;
     }
-    b->dead[at] |= (uint8_t)(1u << docid % 8);
+    b->tombstones[at] |= (uint8_t)(1u << docid % 8);
     return GX_OK;
 }
 
 static bool is_dead(const gx_builder *b, uint32_t docid)
 {
-    return docid / 8 < b->max_dead && b->dead[docid / 8] >> docid % 8 & 1;
+    return docid / 8 < b->max_tombstones && b->tombstones[docid / 8] >> docid % 8 & 1;
 }
 
 /* What the policy says about an id that docid had before. *skip: not to be added. */
@@ -188,7 +189,7 @@ static gx_status meet_duplicate(gx_builder *b, const gx_document *doc, uint32_t 
     case GX_DUPLICATES_LAST:
         ++b->counts.duplicates;
         *skip = false;
-        return kill_document(b, docid, err);
+        return mark_deleted(b, docid, err);
     default:
         return gx_fail(err, GX_EINPUT,
                        "the id \"%.*s\" is that of document %u already; --duplicates=first or =last "
@@ -205,28 +206,28 @@ static gx_status write_document(gx_builder *b, const gx_document *doc, uint32_t 
                                   n_tokens, err);
 }
 
-/* A document in the waiting file: this, then id, title and text as far as they are stored. */
+/* A document in the spooled file: this, then id, title and text as far as they are stored. */
 typedef struct waiting_head {
     uint32_t id_len, title_len, text_len, n_tokens;
 } waiting_head;
 
-static gx_status let_wait(gx_builder *b, const gx_document *doc, uint32_t n_tokens, gx_error *err)
+static gx_status spool_document(gx_builder *b, const gx_document *doc, uint32_t n_tokens, gx_error *err)
 {
     const waiting_head h = {(uint32_t)doc->id_len, b->opt.store_titles ? (uint32_t)doc->title_len : 0,
                             b->opt.store_text ? (uint32_t)doc->text_len : 0, n_tokens};
-    if (fwrite(&h, sizeof h, 1, b->waiting) == 1 && fwrite(doc->id, 1, h.id_len, b->waiting) == h.id_len &&
-        (h.title_len == 0 || fwrite(doc->title, 1, h.title_len, b->waiting) == h.title_len) &&
-        (h.text_len == 0 || fwrite(doc->text, 1, h.text_len, b->waiting) == h.text_len))
+    if (fwrite(&h, sizeof h, 1, b->spooled) == 1 && fwrite(doc->id, 1, h.id_len, b->spooled) == h.id_len &&
+        (h.title_len == 0 || fwrite(doc->title, 1, h.title_len, b->spooled) == h.title_len) &&
+        (h.text_len == 0 || fwrite(doc->text, 1, h.text_len, b->spooled) == h.text_len))
         return GX_OK;
     return gx_fail(err, GX_EIO, "cannot write a temporary file in %s: %s", b->dir, strerror(errno));
 }
 
-/* A document whose turn it is, from one of the crew's threads. gx_builder_add may be at work
+/* A document whose turn it is, from one of the inverter's threads. gx_builder_add may be at work
  * meanwhile. */
 static gx_status receive_document(void *user, const gx_document *doc, uint32_t n_tokens, gx_error *err)
 {
     gx_builder *b = user;
-    return b->waiting ? let_wait(b, doc, n_tokens, err) : write_document(b, doc, n_tokens, err);
+    return b->spooled ? spool_document(b, doc, n_tokens, err) : write_document(b, doc, n_tokens, err);
 }
 
 gx_status gx_builder_add(gx_builder *b, const gx_document *doc, gx_error *err)
@@ -239,19 +240,19 @@ gx_status gx_builder_add(gx_builder *b, const gx_document *doc, gx_error *err)
     if (b->n_docs == UINT32_MAX - 1)
         return gx_fail(err, GX_EINPUT, "an index holds at most %u documents; split the collection", UINT32_MAX - 1);
     b->done = true; /* until all has gone well */
-    const gx_docid_hash hash = gx_docids_prepare(&b->ids, doc->id, doc->id_len);
-    if ((st = gx_crew_put(b->crew, doc, err)) != GX_OK)
+    const gx_docid_hash hash = gx_external_ids_prepare(&b->ids, doc->id, doc->id_len);
+    if ((st = gx_parallel_inverter_put(b->inverter, doc, err)) != GX_OK)
         return st;
-    uint32_t *docid = gx_docids_find(&b->ids, hash);
+    uint32_t *docid = gx_external_ids_find(&b->ids, hash);
     if (!docid)
-        return gx_inversion_no_memory(err);
+        return gx_doc_indexer_no_memory(err);
     bool skip = false;
     if (*docid != UINT32_MAX && ((st = meet_duplicate(b, doc, *docid, &skip, err)) != GX_OK || skip)) {
         b->done = st != GX_OK && st != GX_EINPUT;
         return st;
     }
     *docid = b->n_docs;
-    if ((st = gx_crew_add(b->crew, doc, err)) != GX_OK)
+    if ((st = gx_parallel_inverter_add(b->inverter, doc, err)) != GX_OK)
         return st;
     ++b->n_docs;
     ++b->counts.documents;
@@ -260,18 +261,18 @@ gx_status gx_builder_add(gx_builder *b, const gx_document *doc, gx_error *err)
     return GX_OK;
 }
 
-/* What the crew has done so far, besides what the builder counted. */
+/* What the inverter has done so far, besides what the builder counted. */
 static void add_tally(const gx_builder *b, gx_builder_counts *c)
 {
     gx_tally t;
-    gx_crew_get_tally(b->crew, &t);
+    gx_parallel_inverter_get_tally(b->inverter, &t);
     c->dropped_tokens += t.dropped_tokens;
     c->replaced_bytes += t.replaced_bytes;
     c->memory_bytes = t.memory_bytes;
     c->spills = t.spills;
     c->tokens += t.tokens;
     c->empty += t.empty;
-    c->adding = gx_crew_own_seconds(b->crew);
+    c->adding = gx_parallel_inverter_caller_seconds(b->inverter);
     for (int s = 0; s < GX_N_STAGES; ++s)
         c->seconds[s] += t.seconds[s];
 }
@@ -280,7 +281,7 @@ void gx_builder_get_counts(const gx_builder *b, gx_builder_counts *counts)
 {
     gx_builder_counts c = b->counts;
     const size_t size = counts->size < sizeof c ? counts->size : sizeof c;
-    if (b->crew)
+    if (b->inverter)
         add_tally(b, &c);
     memcpy(counts, &c, size);
     counts->size = size;
@@ -290,10 +291,10 @@ void gx_builder_get_counts(const gx_builder *b, gx_builder_counts *counts)
 
 static gx_status read_waiting(gx_builder *b, char *to, size_t n, gx_error *err)
 {
-    if (n == 0 || fread(to, 1, n, b->waiting) == n)
+    if (n == 0 || fread(to, 1, n, b->spooled) == n)
         return GX_OK;
     return gx_fail(err, GX_EIO, "cannot read back a temporary file in %s: %s", b->dir,
-                   ferror(b->waiting) ? strerror(errno) : "it ends too early");
+                   ferror(b->spooled) ? strerror(errno) : "it ends too early");
 }
 
 /* Hand the documents that stay to the writer, and number them. */
@@ -303,10 +304,10 @@ static gx_status write_waiting(gx_builder *b, gx_error *err)
     size_t max = 0;
     uint32_t next = 0;
     gx_status st = GX_OK;
-    if (fflush(b->waiting) || fseeko(b->waiting, 0, SEEK_SET))
+    if (fflush(b->spooled) || fseeko(b->spooled, 0, SEEK_SET))
         return gx_fail(err, GX_EIO, "cannot write a temporary file in %s: %s", b->dir, strerror(errno));
     if (!(b->remap = malloc((b->n_docs + 1ull) * sizeof *b->remap)))
-        return gx_inversion_no_memory(err);
+        return gx_doc_indexer_no_memory(err);
     for (uint32_t d = 0; d < b->n_docs && st == GX_OK; ++d) {
         waiting_head h;
         if ((st = read_waiting(b, (char *)&h, sizeof h, err)) != GX_OK)
@@ -315,7 +316,7 @@ static gx_status write_waiting(gx_builder *b, gx_error *err)
         if (n > max) {
             char *p = realloc(buffer, n);
             if (!p) {
-                st = gx_inversion_no_memory(err);
+                st = gx_doc_indexer_no_memory(err);
                 break;
             }
             buffer = p;
@@ -340,10 +341,10 @@ static gx_status write_waiting(gx_builder *b, gx_error *err)
     return st;
 }
 
-/* Lists of a range of terms, coded by one of the crew's threads. */
+/* Lists of a range of terms, encoded by one of the inverter's threads. */
 typedef struct coded_range {
     const gx_builder *builder;
-    gx_coded coded;
+    gx_list_encoder encoded;
     uint64_t postings;
     double seconds;         /* that coding took */
     uint32_t *docids, *tfs; /* [max_kept] */
@@ -355,7 +356,7 @@ static void *make_range(void *user)
     coded_range *r = calloc(1, sizeof *r);
     if (r) {
         r->builder = user;
-        gx_writer_open_coded(r->builder->writer, &r->coded);
+        gx_writer_open_encoded(r->builder->writer, &r->encoded);
     }
     return r;
 }
@@ -363,7 +364,7 @@ static void *make_range(void *user)
 static void free_range(void *product)
 {
     coded_range *r = product;
-    gx_coded_close(&r->coded);
+    gx_list_encoder_close(&r->encoded);
     free(r->docids);
     free(r->tfs);
     free(r);
@@ -379,7 +380,7 @@ static gx_status remap_list(coded_range *r, uint32_t *df, const uint32_t **docid
         r->docids = malloc(*df * sizeof *r->docids);
         r->tfs = malloc(*df * sizeof *r->tfs);
         if (!r->docids || !r->tfs)
-            return gx_inversion_no_memory(err);
+            return gx_doc_indexer_no_memory(err);
         r->max_kept = *df;
     }
     uint32_t n = 0;
@@ -405,7 +406,7 @@ static gx_status add_to_range(void *product, const char *term, size_t len, uint3
         ((st = remap_list(r, &df, &docids, &tfs, err)) != GX_OK || df == 0))
         return st;
     const double t = gx_clock_seconds();
-    st = gx_coded_add(&r->coded, term, len, df, docids, tfs, err);
+    st = gx_list_encoder_add(&r->encoded, term, len, df, docids, tfs, err);
     r->seconds += gx_clock_seconds() - t;
     r->postings += df;
     return st;
@@ -416,10 +417,10 @@ static gx_status write_range(void *user, void *product, double seconds, gx_error
     gx_builder *b = user;
     coded_range *r = product;
     const double t = gx_clock_seconds();
-    b->counts.terms += (uint32_t)r->coded.n_lists;
+    b->counts.terms += (uint32_t)r->encoded.n_lists;
     b->counts.postings += r->postings;
     b->counts.seconds[GX_STAGE_MERGE] += seconds - r->seconds;
-    const gx_status st = gx_writer_add_coded(b->writer, &r->coded, err);
+    const gx_status st = gx_writer_add_encoded(b->writer, &r->encoded, err);
     b->counts.seconds[GX_STAGE_LISTS] += r->seconds + gx_clock_seconds() - t;
     r->seconds = 0;
     r->postings = 0;
@@ -453,26 +454,26 @@ gx_status gx_builder_finish(gx_builder *b, gx_error *err)
     if (b->done)
         return gx_fail(err, GX_EUSAGE, "the builder cannot finish: it finished or failed before");
     b->done = true;
-    gx_status st = gx_crew_finish(b->crew, err);
+    gx_status st = gx_parallel_inverter_finish(b->inverter, err);
     if (st != GX_OK)
         return st;
     add_tally(b, &b->counts);
-    gx_crew *crew = b->crew;
-    b->crew = NULL; /* its tally is in the counts */
+    gx_parallel_inverter *inverter = b->inverter;
+    b->inverter = NULL; /* its tally is in the counts */
     b->stamp = gx_clock_seconds();
-    if (b->waiting)
+    if (b->spooled)
         st = write_waiting(b, err);
     lap(b, GX_STAGE_DOCUMENTS);
     const gx_list_sink sink = {make_range, free_range, add_to_range, write_range, b};
     if (st == GX_OK)
-        st = gx_crew_merge(crew, &sink, err);
-    gx_crew_close(crew);
+        st = gx_parallel_inverter_merge(inverter, &sink, err);
+    gx_parallel_inverter_close(inverter);
     b->counts.memory_bytes = 0;
     b->stamp = gx_clock_seconds();
     if (st != GX_OK)
         return st;
     char *meta = describe(b);
-    st = meta ? gx_writer_finish(b->writer, meta, err) : gx_inversion_no_memory(err);
+    st = meta ? gx_writer_finish(b->writer, meta, err) : gx_doc_indexer_no_memory(err);
     free(meta);
     lap(b, GX_STAGE_DOCUMENTS);
     return st;

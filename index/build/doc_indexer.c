@@ -7,10 +7,10 @@
 #include "index/analysis/tokenizer.h"
 #include "index/build/term_cache.h"
 
-struct gx_inversion {
+struct gx_doc_indexer {
     gx_analysis *analysis;
-    gx_inverter *inverter;
-    gx_memo *memo;
+    gx_postings_buffer *postings;
+    gx_term_cache *cache;
     uint64_t memory;
     gx_tokens tokens; /* of a short document that was split */
     gx_tally tally;
@@ -25,82 +25,82 @@ static bool is_short(const gx_document *doc)
     return doc->title_len + doc->text_len < SHORT_DOCUMENT;
 }
 
-static void lap(gx_inversion *v, enum gx_builder_stage stage)
+static void lap(gx_doc_indexer *v, enum gx_builder_stage stage)
 {
     v->stamp = gx_stage_lap(v->tally.seconds, stage, v->stamp);
 }
 
-gx_status gx_inversion_no_memory(gx_error *err)
+gx_status gx_doc_indexer_no_memory(gx_error *err)
 {
     return gx_fail(err, GX_ENOMEM, "out of memory while building; --memory sets how much the inversion holds");
 }
 
-gx_status gx_inversion_open(gx_inversion **out, const gx_analyzer *analyzer, const char *dir, uint64_t memory,
-                            gx_error *err)
+gx_status gx_doc_indexer_open(gx_doc_indexer **out, const gx_analyzer *analyzer, const char *dir, uint64_t memory,
+                              gx_error *err)
 {
     *out = NULL;
-    gx_inversion *v = calloc(1, sizeof *v);
+    gx_doc_indexer *v = calloc(1, sizeof *v);
     if (!v)
-        return gx_inversion_no_memory(err);
+        return gx_doc_indexer_no_memory(err);
     v->memory = memory;
     gx_status st = gx_analysis_open(&v->analysis, analyzer, err);
     if (st == GX_OK)
-        st = gx_inverter_open(&v->inverter, dir, memory, err);
+        st = gx_postings_buffer_open(&v->postings, dir, memory, err);
     if (st == GX_OK)
-        st = gx_memo_open(&v->memo, v->analysis, v->inverter, err);
+        st = gx_term_cache_open(&v->cache, v->analysis, v->postings, err);
     if (st == GX_OK)
         *out = v;
     else
-        gx_inversion_close(v);
+        gx_doc_indexer_close(v);
     return st;
 }
 
-void gx_inversion_close(gx_inversion *v)
+void gx_doc_indexer_close(gx_doc_indexer *v)
 {
     if (!v)
         return;
-    gx_memo_close(v->memo);
-    gx_inverter_close(v->inverter);
+    gx_term_cache_close(v->cache);
+    gx_postings_buffer_close(v->postings);
     gx_analysis_close(v->analysis);
     free(v);
 }
 
-gx_inverter *gx_inversion_inverter(gx_inversion *v)
+gx_postings_buffer *gx_doc_indexer_postings(gx_doc_indexer *v)
 {
-    return v->inverter;
+    return v->postings;
 }
 
-const gx_tally *gx_inversion_tally(const gx_inversion *v)
+const gx_tally *gx_doc_indexer_tally(const gx_doc_indexer *v)
 {
     return &v->tally;
 }
 
-double gx_inversion_stamp(const gx_inversion *v)
+double gx_doc_indexer_stamp(const gx_doc_indexer *v)
 {
     return v->stamp;
 }
 
 /* Look up the tokens' terms and invert them. */
-static gx_status take_tokens(gx_inversion *v, uint32_t docid, const gx_tokens *tokens, uint64_t *n_tokens)
+static gx_status take_tokens(gx_doc_indexer *v, uint32_t docid, const gx_tokens *tokens, uint64_t *n_tokens)
 {
     const uint32_t *terms;
     uint32_t n;
-    gx_status st = gx_memo_terms(v->memo, tokens, &terms, &n, &v->tally.dropped_tokens);
+    gx_status st = gx_term_cache_document(v->cache, tokens, &terms, &n, &v->tally.dropped_tokens);
     if (st != GX_OK)
         return st;
     lap(v, GX_STAGE_ANALYSE);
     v->tally.replaced_bytes += tokens->replaced;
     *n_tokens += n;
-    st = gx_inverter_add(v->inverter, docid, terms, n);
+    st = gx_postings_buffer_add(v->postings, docid, terms, n);
     lap(v, GX_STAGE_INVERT);
     return st;
 }
 
-static gx_status take_text(gx_inversion *v, uint32_t docid, const char *text, size_t len, uint64_t *n_tokens)
+static gx_status take_text(gx_doc_indexer *v, uint32_t docid, const char *text, size_t len, uint64_t *n_tokens)
 {
     gx_status st = GX_OK;
     for (size_t at = 0, piece; at < len && st == GX_OK; at += piece) {
-        piece = gx_segment_piece(text + at, len - at);
+        piece = gx_safe_split(text + at, len - at);
         char *p = gx_analysis_buffer(v->analysis, piece);
         if (!p)
             return GX_ENOMEM;
@@ -113,7 +113,7 @@ static gx_status take_text(gx_inversion *v, uint32_t docid, const char *text, si
     return st;
 }
 
-gx_status gx_inversion_split(gx_inversion *v, const gx_document *doc, gx_error *err)
+gx_status gx_doc_indexer_split(gx_doc_indexer *v, const gx_document *doc, gx_error *err)
 {
     v->stamp = gx_clock_seconds();
     if (!is_short(doc))
@@ -121,29 +121,30 @@ gx_status gx_inversion_split(gx_inversion *v, const gx_document *doc, gx_error *
     const size_t len = doc->title_len + 1 + doc->text_len;
     char *p = gx_analysis_buffer(v->analysis, len);
     if (!p)
-        return gx_inversion_no_memory(err);
+        return gx_doc_indexer_no_memory(err);
     if (doc->title_len)
         memcpy(p, doc->title, doc->title_len);
     p[doc->title_len] = ' ';
     if (doc->text_len)
         memcpy(p + doc->title_len + 1, doc->text, doc->text_len);
-    return gx_analysis_split(v->analysis, len, &v->tokens) == GX_OK ? GX_OK : gx_inversion_no_memory(err);
+    return gx_analysis_split(v->analysis, len, &v->tokens) == GX_OK ? GX_OK : gx_doc_indexer_no_memory(err);
 }
 
-static gx_status spill_if_full(gx_inversion *v, gx_error *err)
+static gx_status spill_if_full(gx_doc_indexer *v, gx_error *err)
 {
-    v->tally.memory_bytes = gx_inverter_bytes(v->inverter) + gx_memo_bytes(v->memo);
+    v->tally.memory_bytes = gx_postings_buffer_bytes(v->postings) + gx_term_cache_bytes(v->cache);
     if (v->tally.memory_bytes <= v->memory)
         return GX_OK;
-    const gx_status st = gx_inverter_spill(v->inverter, err);
-    if (st == GX_OK && !gx_memo_clear(v->memo))
-        return gx_inversion_no_memory(err);
-    v->tally.spills = gx_inverter_spills(v->inverter);
+    const gx_status st = gx_postings_buffer_spill(v->postings, err);
+    if (st == GX_OK && !gx_term_cache_clear(v->cache))
+        return gx_doc_indexer_no_memory(err);
+    v->tally.spills = gx_postings_buffer_spills(v->postings);
     lap(v, GX_STAGE_MERGE);
     return st;
 }
 
-gx_status gx_inversion_add(gx_inversion *v, uint32_t docid, const gx_document *doc, uint32_t *n_tokens, gx_error *err)
+gx_status gx_doc_indexer_add(gx_doc_indexer *v, uint32_t docid, const gx_document *doc, uint32_t *n_tokens,
+                             gx_error *err)
 {
     gx_status st;
     uint64_t n = 0;
@@ -154,20 +155,20 @@ gx_status gx_inversion_add(gx_inversion *v, uint32_t docid, const gx_document *d
         st = take_text(v, docid, doc->text, doc->text_len, &n);
     }
     if (st != GX_OK)
-        return gx_inversion_no_memory(err);
+        return gx_doc_indexer_no_memory(err);
     *n_tokens = (uint32_t)n;
     v->tally.tokens += n;
     v->tally.empty += n == 0;
     return spill_if_full(v, err);
 }
 
-gx_status gx_inversion_seal(gx_inversion *v, gx_error *err)
+gx_status gx_doc_indexer_finish(gx_doc_indexer *v, gx_error *err)
 {
     v->stamp = gx_clock_seconds();
-    gx_memo_close(v->memo);
-    v->memo = NULL;
-    const gx_status st = gx_inverter_seal(v->inverter, err);
-    v->tally.spills = gx_inverter_spills(v->inverter);
+    gx_term_cache_close(v->cache);
+    v->cache = NULL;
+    const gx_status st = gx_postings_buffer_finish(v->postings, err);
+    v->tally.spills = gx_postings_buffer_spills(v->postings);
     lap(v, GX_STAGE_MERGE);
     return st;
 }

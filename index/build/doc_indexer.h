@@ -1,5 +1,5 @@
-/* doc_indexer.h: one thread's way from the text of documents to postings, in bounded memory: an
- * analysis, a memo of tokens and an inverter, and what they have done so far.
+/* doc_indexer.h: one thread's way from the text of documents to postings, in bounded memory. It
+ * holds an analysis, a term cache, a postings buffer, and counts of what they have done.
  */
 #ifndef GX_INDEX_BUILD_DOC_INDEXER_H
 #define GX_INDEX_BUILD_DOC_INDEXER_H
@@ -8,37 +8,38 @@
 #include "index/build/postings_buffer.h"
 #include "index/build/stages.h"
 
-typedef struct gx_inversion gx_inversion; /* belongs to one thread at a time */
+typedef struct gx_doc_indexer gx_doc_indexer; /* belongs to one thread at a time */
 
 /* Sums over the documents added. */
 typedef struct gx_tally {
     uint64_t tokens, empty, dropped_tokens, replaced_bytes; /* as in gx_builder_counts */
-    uint64_t memory_bytes;                                  /* held now */
+    uint64_t memory_bytes;                                  /* held at present */
     uint32_t spills;
-    double seconds[GX_N_STAGES]; /* of the thread, those that it waits in the system included */
+    double seconds[GX_N_STAGES]; /* elapsed time of the thread, by stage */
 } gx_tally;
 
-/* The analyzer outlives it. dir: where temporary files may be made. memory: bytes beyond which a
- * document makes it spill. */
-gx_status gx_inversion_open(gx_inversion **out, const gx_analyzer *analyzer, const char *dir, uint64_t memory,
-                            gx_error *err);
-void gx_inversion_close(gx_inversion *v);
+/* analyzer must outlive the indexer. dir: the directory for temporary files. memory: when the
+ * indexer holds more bytes than this after a document, it spills its postings to a file. */
+gx_status gx_doc_indexer_open(gx_doc_indexer **out, const gx_analyzer *analyzer, const char *dir, uint64_t memory,
+                              gx_error *err);
+void gx_doc_indexer_close(gx_doc_indexer *v);
 
-/* The first half of an addition, for which no docid is needed; it may come to nothing. GX_ENOMEM.
- * */
-gx_status gx_inversion_split(gx_inversion *v, const gx_document *doc, gx_error *err);
+/* The first step of an addition, which needs no docid: split the document into tokens. The caller
+ * may then drop the document. GX_ENOMEM. */
+gx_status gx_doc_indexer_split(gx_doc_indexer *v, const gx_document *doc, gx_error *err);
 
-/* The document that was split last gets this docid, above all before; *n_tokens: its length. After
- * a failure only close is left. GX_EIO, GX_ENOMEM. */
-gx_status gx_inversion_add(gx_inversion *v, uint32_t docid, const gx_document *doc, uint32_t *n_tokens, gx_error *err);
+/* The second step: index the document of the last split as docid, which is higher than all before.
+ * *n_tokens becomes its length. After a failure the only valid call is close. GX_EIO, GX_ENOMEM. */
+gx_status gx_doc_indexer_add(gx_doc_indexer *v, uint32_t docid, const gx_document *doc, uint32_t *n_tokens,
+                             gx_error *err);
 
-/* No more is added: the memo goes, and the inverter is sealed. GX_EIO, GX_ENOMEM. */
-gx_status gx_inversion_seal(gx_inversion *v, gx_error *err);
+/* No more documents follow: free the term cache, finish the postings buffer. GX_EIO, GX_ENOMEM. */
+gx_status gx_doc_indexer_finish(gx_doc_indexer *v, gx_error *err);
 
-gx_inverter *gx_inversion_inverter(gx_inversion *v); /* to merge; it stays the inversion's */
-const gx_tally *gx_inversion_tally(const gx_inversion *v);
-double gx_inversion_stamp(const gx_inversion *v); /* when the last call ended */
+gx_postings_buffer *gx_doc_indexer_postings(gx_doc_indexer *v); /* to merge; the indexer owns it */
+const gx_tally *gx_doc_indexer_tally(const gx_doc_indexer *v);
+double gx_doc_indexer_stamp(const gx_doc_indexer *v); /* when the last call ended */
 
-gx_status gx_inversion_no_memory(gx_error *err); /* GX_ENOMEM, in words for all of a build */
+gx_status gx_doc_indexer_no_memory(gx_error *err); /* GX_ENOMEM with the words that every part of a build uses */
 
 #endif

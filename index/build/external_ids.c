@@ -10,17 +10,17 @@ struct gx_docid_slot {
     uint32_t more, docid;
 };
 
-bool gx_docids_open(gx_docids *d)
+bool gx_external_ids_open(gx_external_ids *d)
 {
     d->n = 0;
     d->bits = 10;
-    d->slots = gx_pages_open(sizeof *d->slots << d->bits);
+    d->slots = gx_huge_alloc(sizeof *d->slots << d->bits);
     return d->slots;
 }
 
-void gx_docids_close(gx_docids *d)
+void gx_external_ids_close(gx_external_ids *d)
 {
-    gx_pages_close(d->slots, sizeof *d->slots << d->bits);
+    gx_huge_free(d->slots, sizeof *d->slots << d->bits);
     d->slots = NULL;
 }
 
@@ -33,29 +33,29 @@ static struct gx_docid_slot *probe(struct gx_docid_slot *slots, uint32_t bits, u
     return &slots[i];
 }
 
-static bool grow(gx_docids *d)
+static bool grow(gx_external_ids *d)
 {
     const uint32_t bits = d->bits + 1;
-    struct gx_docid_slot *s = gx_pages_open(sizeof *s << bits);
+    struct gx_docid_slot *s = gx_huge_alloc(sizeof *s << bits);
     if (!s)
         return false;
     for (uint64_t i = 0; i >> d->bits == 0; ++i)
         if (d->slots[i].more)
             *probe(s, bits, d->slots[i].hash, d->slots[i].more) = d->slots[i];
-    gx_pages_close(d->slots, sizeof *d->slots << d->bits);
+    gx_huge_free(d->slots, sizeof *d->slots << d->bits);
     d->slots = s;
     d->bits = bits;
     return true;
 }
 
-gx_docid_hash gx_docids_prepare(const gx_docids *d, const char *id, size_t len)
+gx_docid_hash gx_external_ids_prepare(const gx_external_ids *d, const char *id, size_t len)
 {
     const XXH128_hash_t h = XXH3_128bits(id, len);
     __builtin_prefetch(&d->slots[h.low64 >> (64 - d->bits)], 1);
     return (gx_docid_hash){h.low64, (uint32_t)h.high64 | 1};
 }
 
-uint32_t *gx_docids_find(gx_docids *d, gx_docid_hash id)
+uint32_t *gx_external_ids_find(gx_external_ids *d, gx_docid_hash id)
 {
     if ((uint64_t)d->n * 4 >= (uint64_t)3 << d->bits && !grow(d))
         return NULL;

@@ -10,24 +10,24 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef struct gx_docids {
+typedef struct gx_external_ids {
     struct gx_docid_slot *slots; /* [1 << bits] */
     uint32_t bits, n;
-} gx_docids;
+} gx_external_ids;
 
-bool gx_docids_open(gx_docids *d); /* false: no memory */
-void gx_docids_close(gx_docids *d);
+bool gx_external_ids_open(gx_external_ids *d); /* false: no memory */
+void gx_external_ids_close(gx_external_ids *d);
 
-/* The hash of an id, and its slot on its way into the cache: some work between this and
- * gx_docids_find hides a miss. */
+/* Hash an id and prefetch its slot. The caller does other work between this and
+ * gx_external_ids_find, which hides the cache miss. */
 typedef struct gx_docid_hash {
     uint64_t low;
     uint32_t more;
 } gx_docid_hash;
-gx_docid_hash gx_docids_prepare(const gx_docids *d, const char *id, size_t len);
+gx_docid_hash gx_external_ids_prepare(const gx_external_ids *d, const char *id, size_t len);
 
-/* The place of id's docid, UINT32_MAX in a place that was made for it; the caller puts the docid
- * there before the next call. NULL: no memory. */
-uint32_t *gx_docids_find(gx_docids *d, gx_docid_hash id);
+/* Where the docid of this id is stored. If the id is new, the place holds UINT32_MAX and the caller
+ * writes the docid there before the next call. NULL: no memory. */
+uint32_t *gx_external_ids_find(gx_external_ids *d, gx_docid_hash id);
 
 #endif

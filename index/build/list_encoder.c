@@ -5,7 +5,7 @@
 
 #include "codecs/auto_codec.h"
 #include "engine/status.h"
-#include "index/build/writer.h"
+#include "index/format.h"
 
 #define LONG (1u << 20) /* words; memory for more is not kept */
 
@@ -32,20 +32,20 @@ const char *gx_show_term(const char *term, size_t len, char buffer[64])
     return buffer;
 }
 
-void gx_coded_open(gx_coded *c, const gx_codec *docids, const gx_codec *tfs, uint32_t n_docs)
+void gx_list_encoder_open(gx_list_encoder *c, const gx_codec *docids, const gx_codec *tfs, uint32_t n_docs)
 {
-    *c = (gx_coded){.docids = docids, .tfs = tfs, .n_docs = n_docs};
+    *c = (gx_list_encoder){.docids = docids, .tfs = tfs, .n_docs = n_docs};
 }
 
-void gx_coded_close(gx_coded *c)
+void gx_list_encoder_close(gx_list_encoder *c)
 {
     void *const memory[] = {c->lists, c->terms, c->words, c->heads, c->docid_ends, c->tf_ends, c->gaps};
     for (size_t i = 0; i < sizeof memory / sizeof *memory; ++i)
         free(memory[i]);
-    *c = (gx_coded){0};
+    *c = (gx_list_encoder){0};
 }
 
-void gx_coded_empty(gx_coded *c)
+void gx_list_encoder_empty(gx_list_encoder *c)
 {
     if (c->max_words > LONG) { /* many of these may be open */
         free(c->words);
@@ -84,7 +84,7 @@ static bool to_counts(const uint32_t *restrict tfs, uint32_t n, uint32_t *restri
 }
 
 /* One half of a list, docids or tfs, whole to c->gaps. */
-static gx_status load_half(gx_coded *c, bool is_docids, const uint32_t *values, uint32_t df, gx_error *err)
+static gx_status load_half(gx_list_encoder *c, bool is_docids, const uint32_t *values, uint32_t df, gx_error *err)
 {
     const gx_status st = gx_grow(&c->gaps, &c->max_gaps, df, sizeof *c->gaps, err);
     if (st != GX_OK)
@@ -102,7 +102,7 @@ static gx_status load_half(gx_coded *c, bool is_docids, const uint32_t *values, 
 
 /* The codec that a half is packed with, and its parameter: of candidates the one that costs least.
  * */
-static gx_status choose_codec(gx_coded *c, bool is_docids, const uint32_t *values, uint32_t df, gx_choice *best,
+static gx_status choose_codec(gx_list_encoder *c, bool is_docids, const uint32_t *values, uint32_t df, gx_choice *best,
                               gx_error *err)
 {
     const gx_codec *const codec = is_docids ? c->docids : c->tfs;
@@ -126,7 +126,7 @@ static gx_status choose_codec(gx_coded *c, bool is_docids, const uint32_t *value
 }
 
 /* Room for the blocks of a list, but for their words. */
-static gx_status reserve_blocks(gx_coded *c, size_t n, gx_error *err)
+static gx_status reserve_blocks(gx_list_encoder *c, size_t n, gx_error *err)
 {
     gx_status st = gx_grow(&c->gaps, &c->max_gaps, c->docids->block_len, sizeof *c->gaps, err);
     if (st == GX_OK)
@@ -137,7 +137,7 @@ static gx_status reserve_blocks(gx_coded *c, size_t n, gx_error *err)
 }
 
 /* One half of a list. Blocks go to c->words, where they end to ends; *words counts both halves'. */
-static gx_status add_half(gx_coded *c, bool is_docids, gx_choice choice, const uint32_t *values, uint32_t df,
+static gx_status add_half(gx_list_encoder *c, bool is_docids, gx_choice choice, const uint32_t *values, uint32_t df,
                           uint32_t *ends, uint64_t *words, uint64_t *sum_tfs, gx_error *err)
 {
     const gx_codec *const codec = choice.codec;
@@ -160,7 +160,8 @@ static gx_status add_half(gx_coded *c, bool is_docids, gx_choice choice, const u
     return GX_OK;
 }
 
-static gx_status add_blocks(gx_coded *c, gx_coded_list *l, const uint32_t *docids, const uint32_t *tfs, gx_error *err)
+static gx_status add_blocks(gx_list_encoder *c, gx_encoded_list *l, const uint32_t *docids, const uint32_t *tfs,
+                            gx_error *err)
 {
     const uint32_t block_len = c->docids->block_len, n_blocks = (l->df - 1) / block_len + 1;
     gx_choice choice[2] = {{0}};
@@ -191,8 +192,8 @@ static gx_status add_blocks(gx_coded *c, gx_coded_list *l, const uint32_t *docid
     return GX_OK;
 }
 
-gx_status gx_coded_add(gx_coded *c, const char *term, size_t len, uint32_t df, const uint32_t *docids,
-                       const uint32_t *tfs, gx_error *err)
+gx_status gx_list_encoder_add(gx_list_encoder *c, const char *term, size_t len, uint32_t df, const uint32_t *docids,
+                              const uint32_t *tfs, gx_error *err)
 {
     char shown[64];
     gx_error words;
@@ -202,7 +203,7 @@ gx_status gx_coded_add(gx_coded *c, const char *term, size_t len, uint32_t df, c
     if (df == 0 || df > c->n_docs)
         return gx_fail(err, GX_EUSAGE, "term '%s' has %u postings; there are %u documents",
                        gx_show_term(term, len, shown), df, c->n_docs);
-    gx_coded_list l = {.term_len = (uint32_t)len, .df = df};
+    gx_encoded_list l = {.term_len = (uint32_t)len, .df = df};
     gx_status st = gx_grow(&c->lists, &c->max_lists, c->n_lists + 1, sizeof *c->lists, err);
     if (st == GX_OK)
         st = gx_grow(&c->terms, &c->max_terms, c->n_terms + len, 1, err);

@@ -1,8 +1,7 @@
-/* list_encoder.h: lists coded apart from their file, so that several threads can code, and one puts
- * what they made behind each other.
+/* list_encoder.h: encodes lists in memory, apart from the index file, so that several threads can
+ * encode at once. A writer (writer.h) then appends what each encoder holds.
  *
- *   gx_coded_open -> gx_coded_add, terms in rising order -> gx_writer_add_coded (writer.h), which
- *   takes all that was added
+ *   gx_list_encoder_open -> gx_list_encoder_add, terms in rising order -> gx_writer_add_encoded
  */
 #ifndef GX_INDEX_BUILD_LIST_ENCODER_H
 #define GX_INDEX_BUILD_LIST_ENCODER_H
@@ -10,41 +9,43 @@
 #include "codecs/codec.h"
 #include "engine/gpuidx.h"
 
-/* What is known of a list but its blocks. */
-typedef struct gx_coded_list {
+/* All that is known of an encoded list except its blocks. */
+typedef struct gx_encoded_list {
     uint64_t sum_tfs;
     uint32_t term_len, df, n_words;
     const gx_codec *docids, *tfs;
     uint8_t docid_param, tf_param;
-} gx_coded_list;
+} gx_encoded_list;
 
-/* Of one thread at a time; read by the writer. */
-typedef struct gx_coded {
-    const gx_codec *docids, *tfs; /* gx_codec_auto: a list's own */
+/* For one thread at a time. The writer reads its members. */
+typedef struct gx_list_encoder {
+    const gx_codec *docids, *tfs; /* gx_codec_auto: chosen for each list */
     uint32_t n_docs;
-    gx_coded_list *lists;
+    gx_encoded_list *lists;
     char *terms;                                    /* one behind another */
-    uint32_t *words, *heads, *docid_ends, *tf_ends; /* of all lists; ends count from their list's first word */
+    uint32_t *words, *heads, *docid_ends, *tf_ends; /* of all lists; an end counts words from its list's first word */
     size_t n_lists, n_terms, n_words, n_blocks, max_lists, max_terms, max_words, max_heads, max_docid_ends, max_tf_ends;
-    uint32_t *gaps; /* [max_gaps] a block's integers, or a list's, for parameters and choices */
+    /* [max_gaps] scratch: the integers of a block, or of a list where its parameter or codec is
+     * chosen */
+    uint32_t *gaps;
     size_t max_gaps;
-} gx_coded;
+} gx_list_encoder;
 
-/* docids, tfs: of equal block_len, or gx_codec_auto. Docids are to be below n_docs. */
-void gx_coded_open(gx_coded *c, const gx_codec *docids, const gx_codec *tfs, uint32_t n_docs);
-void gx_coded_close(gx_coded *c);
+/* docids and tfs have equal block_len, or are gx_codec_auto. n_docs: all docids are below it. */
+void gx_list_encoder_open(gx_list_encoder *c, const gx_codec *docids, const gx_codec *tfs, uint32_t n_docs);
+void gx_list_encoder_close(gx_list_encoder *c);
 
-/* As gx_writer_add_list, but for the order of terms, which the writer looks at. */
-gx_status gx_coded_add(gx_coded *c, const char *term, size_t len, uint32_t df, const uint32_t *docids,
-                       const uint32_t *tfs, gx_error *err);
+/* As gx_writer_add_list, except that the order of terms is checked later, by the writer. */
+gx_status gx_list_encoder_add(gx_list_encoder *c, const char *term, size_t len, uint32_t df, const uint32_t *docids,
+                              const uint32_t *tfs, gx_error *err);
 
-void gx_coded_empty(gx_coded *c); /* of lists; most memory is kept */
+void gx_list_encoder_empty(gx_list_encoder *c); /* drop all lists, keep most of the memory */
 
-/* Words for messages: a term's bytes, its beginning only, anything not printable as a question
- * mark. */
+/* A term for a message: at most its first bytes, with a question mark for each byte that cannot be
+ * printed. Returns buffer. */
 const char *gx_show_term(const char *term, size_t len, char buffer[64]);
 
-/* Grow *array to hold n items of the size, by halves. GX_ENOMEM. */
+/* Make *array hold at least n items of `size` bytes. It grows by at least half. GX_ENOMEM. */
 gx_status gx_grow(void *array, size_t *max, size_t n, size_t size, gx_error *err);
 
 #endif

@@ -25,18 +25,18 @@ typedef struct batch {
     bool done;
 } batch;
 
-typedef struct member {
-    gx_crew *crew;
-    gx_inversion *inversion;
+typedef struct worker {
+    gx_parallel_inverter *owner;
+    gx_doc_indexer *indexer;
     gx_tally tally; /* as of its last batch; under the lock */
-} member;
+} worker;
 
-struct gx_crew {
+struct gx_parallel_inverter {
     gx_receive_fn *receive;
     void *user;
-    member *members; /* [n_members], the caller first */
-    uint32_t n_members;
-    gx_threads *threads; /* of members 1 .., as many as the system gave */
+    worker *workers; /* [n_workers], the caller first */
+    uint32_t n_workers;
+    gx_threads *threads; /* of workers 1 .., as many as the system gave */
     uint32_t n_docs;
     double own_seconds, stamp;
 
@@ -106,7 +106,7 @@ static void empty_batch(batch *b, size_t batch_bytes)
 
 /* ---- with the lock held ---- */
 
-static void fail(gx_crew *c, gx_status st, const gx_error *err)
+static void fail(gx_parallel_inverter *c, gx_status st, const gx_error *err)
 {
     if (c->st == GX_OK) {
         c->st = st;
@@ -117,7 +117,7 @@ static void fail(gx_crew *c, gx_status st, const gx_error *err)
     pthread_cond_broadcast(&c->room);
 }
 
-static gx_status receive_batch(gx_crew *c, const batch *b, gx_error *err)
+static gx_status receive_batch(gx_parallel_inverter *c, const batch *b, gx_error *err)
 {
     gx_status st = GX_OK;
     for (uint32_t i = 0; i < b->n_docs && st == GX_OK && !atomic_load_explicit(&c->stop, memory_order_relaxed); ++i) {
@@ -129,7 +129,7 @@ static gx_status receive_batch(gx_crew *c, const batch *b, gx_error *err)
 
 /* Hand on all batches whose turn it is, unless another thread is at it; the lock is not held
  * meanwhile. */
-static void hand_on(gx_crew *c)
+static void deliver_batches(gx_parallel_inverter *c)
 {
     if (c->handing)
         return;
@@ -154,47 +154,47 @@ static void hand_on(gx_crew *c)
     c->handing = false;
 }
 
-static gx_status invert_batch(gx_crew *c, gx_inversion *v, batch *b, gx_error *err)
+static gx_status invert_batch(gx_parallel_inverter *c, gx_doc_indexer *v, batch *b, gx_error *err)
 {
     gx_status st = GX_OK;
     for (uint32_t i = 0; i < b->n_docs && st == GX_OK && !atomic_load_explicit(&c->stop, memory_order_relaxed); ++i) {
         const gx_document doc = document_of(b, &b->docs[i]);
-        st = gx_inversion_split(v, &doc, err);
+        st = gx_doc_indexer_split(v, &doc, err);
         if (st == GX_OK)
-            st = gx_inversion_add(v, b->first + i, &doc, &b->docs[i].n_tokens, err);
+            st = gx_doc_indexer_add(v, b->first + i, &doc, &b->docs[i].n_tokens, err);
     }
     return st;
 }
 
 /* Take the next batch from the queue, which is not empty, and invert it; the lock is not held
  * meanwhile. */
-static void invert_next(gx_crew *c, member *m)
+static void invert_next(gx_parallel_inverter *c, worker *m)
 {
     batch *b = &c->batches[c->n_taken++ % c->n_batches];
     gx_error err = {0};
     pthread_mutex_unlock(&c->lock);
-    const gx_status st = invert_batch(c, m->inversion, b, &err);
+    const gx_status st = invert_batch(c, m->indexer, b, &err);
     pthread_mutex_lock(&c->lock);
-    m->tally = *gx_inversion_tally(m->inversion);
+    m->tally = *gx_doc_indexer_tally(m->indexer);
     b->done = true;
     if (st != GX_OK)
         fail(c, st, &err);
-    hand_on(c);
+    deliver_batches(c);
 }
 
-static gx_status failure(const gx_crew *c, gx_error *err)
+static gx_status failure(const gx_parallel_inverter *c, gx_error *err)
 {
     return c->st == GX_OK ? GX_OK : gx_fail(err, c->st, "%s", c->err.text);
 }
 
 /* ---- threads ---- */
 
-static void seal(gx_crew *c, member *m)
+static void seal(gx_parallel_inverter *c, worker *m)
 {
     gx_error err = {0};
-    const gx_status st = gx_inversion_seal(m->inversion, &err);
+    const gx_status st = gx_doc_indexer_finish(m->indexer, &err);
     pthread_mutex_lock(&c->lock);
-    m->tally = *gx_inversion_tally(m->inversion);
+    m->tally = *gx_doc_indexer_tally(m->indexer);
     if (st != GX_OK)
         fail(c, st, &err);
     pthread_mutex_unlock(&c->lock);
@@ -202,8 +202,8 @@ static void seal(gx_crew *c, member *m)
 
 static void work(void *user, uint32_t number)
 {
-    gx_crew *c = user;
-    member *m = &c->members[number];
+    gx_parallel_inverter *c = user;
+    worker *m = &c->workers[number];
     pthread_mutex_lock(&c->lock);
     while (!atomic_load(&c->stop) && (c->n_taken < c->n_queued || !c->closing)) {
         if (c->n_taken < c->n_queued)
@@ -219,7 +219,7 @@ static void work(void *user, uint32_t number)
 
 /* ---- opening and closing ---- */
 
-static gx_status make_ring(gx_crew *c, uint32_t n, uint64_t memory)
+static gx_status make_ring(gx_parallel_inverter *c, uint32_t n, uint64_t memory)
 {
     c->n_batches = 2 * n + 2;
     c->batch_bytes = memory / n / 16 < MAX_BATCH ? memory / n / 16 : MAX_BATCH;
@@ -231,13 +231,14 @@ static gx_status make_ring(gx_crew *c, uint32_t n, uint64_t memory)
     return GX_OK;
 }
 
-gx_status gx_crew_open(gx_crew **out, const gx_analyzer *analyzer, const gx_crew_options *opt, gx_error *err)
+gx_status gx_parallel_inverter_open(gx_parallel_inverter **out, const gx_analyzer *analyzer,
+                                    const gx_parallel_inverter_options *opt, gx_error *err)
 {
     *out = NULL;
-    gx_crew *c = calloc(1, sizeof *c);
+    gx_parallel_inverter *c = calloc(1, sizeof *c);
     if (!c)
-        return gx_inversion_no_memory(err);
-    uint64_t n = opt->threads < GX_MAX_CREW ? opt->threads : GX_MAX_CREW, memory = opt->memory;
+        return gx_doc_indexer_no_memory(err);
+    uint64_t n = opt->threads < GX_MAX_INVERTER_THREADS ? opt->threads : GX_MAX_INVERTER_THREADS, memory = opt->memory;
     if (n > memory >> 20)
         n = memory >> 20;
     if (n == 0)
@@ -245,28 +246,28 @@ gx_status gx_crew_open(gx_crew **out, const gx_analyzer *analyzer, const gx_crew
     gx_status st = GX_OK;
     c->receive = opt->receive;
     c->user = opt->user;
-    if (!(c->members = calloc(n, sizeof *c->members)))
-        st = gx_inversion_no_memory(err);
+    if (!(c->workers = calloc(n, sizeof *c->workers)))
+        st = gx_doc_indexer_no_memory(err);
     if (st == GX_OK && n > 1) {
         if (make_ring(c, (uint32_t)n, memory) != GX_OK)
-            st = gx_inversion_no_memory(err);
+            st = gx_doc_indexer_no_memory(err);
         memory -= (uint64_t)c->n_batches * c->batch_bytes;
     }
     for (uint32_t i = 0; i < n && st == GX_OK; ++i) {
-        c->members[i].crew = c;
-        st = gx_inversion_open(&c->members[i].inversion, analyzer, opt->dir, memory / n, err);
-        c->n_members += st == GX_OK;
+        c->workers[i].owner = c;
+        st = gx_doc_indexer_open(&c->workers[i].indexer, analyzer, opt->dir, memory / n, err);
+        c->n_workers += st == GX_OK;
     }
     if (st != GX_OK) {
-        gx_crew_close(c);
+        gx_parallel_inverter_close(c);
         return st;
     }
-    c->threads = gx_threads_start(c->n_members - 1, 1, work, c);
+    c->threads = gx_threads_start(c->n_workers - 1, 1, work, c);
     *out = c;
     return GX_OK;
 }
 
-void gx_crew_close(gx_crew *c)
+void gx_parallel_inverter_close(gx_parallel_inverter *c)
 {
     if (!c)
         return;
@@ -281,21 +282,21 @@ void gx_crew_close(gx_crew *c)
         pthread_cond_destroy(&c->work);
         pthread_mutex_destroy(&c->lock);
     }
-    for (uint32_t i = 0; i < c->n_members; ++i)
-        gx_inversion_close(c->members[i].inversion);
+    for (uint32_t i = 0; i < c->n_workers; ++i)
+        gx_doc_indexer_close(c->workers[i].indexer);
     for (uint32_t i = 0; c->batches && i < c->n_batches; ++i) {
         free(c->batches[i].bytes);
         free(c->batches[i].docs);
     }
     free(c->batches);
-    free(c->members);
+    free(c->workers);
     free(c);
 }
 
 /* ---- the caller's side ---- */
 
 /* The batch at hand, if any, to the queue. */
-static void queue_batch(gx_crew *c)
+static void queue_batch(gx_parallel_inverter *c)
 {
     if (!c->filling)
         return;
@@ -309,19 +310,19 @@ static void queue_batch(gx_crew *c)
 
 /* A batch is free, and bytes more may be on their way: at least one document's, whatever its
  * length. */
-static bool has_room(const gx_crew *c, size_t bytes)
+static bool has_room(const gx_parallel_inverter *c, size_t bytes)
 {
     return c->n_queued - c->n_handed < c->n_batches &&
            (c->in_flight == 0 || c->in_flight + bytes <= c->n_batches * c->batch_bytes);
 }
 
 /* Help until there is a batch to fill. */
-static gx_status begin_batch(gx_crew *c, size_t bytes, gx_error *err)
+static gx_status begin_batch(gx_parallel_inverter *c, size_t bytes, gx_error *err)
 {
     pthread_mutex_lock(&c->lock);
     while (c->st == GX_OK && !has_room(c, bytes)) {
         if (c->n_taken < c->n_queued)
-            invert_next(c, &c->members[0]);
+            invert_next(c, &c->workers[0]);
         else
             pthread_cond_wait(&c->room, &c->lock);
     }
@@ -333,7 +334,7 @@ static gx_status begin_batch(gx_crew *c, size_t bytes, gx_error *err)
     return st;
 }
 
-static gx_status put_in_batch(gx_crew *c, const gx_document *doc, gx_error *err)
+static gx_status put_in_batch(gx_parallel_inverter *c, const gx_document *doc, gx_error *err)
 {
     const size_t bytes = doc->id_len + doc->title_len + doc->text_len;
     if (c->filling && c->filling->n + bytes + (c->filling->n_docs + 1) * sizeof(entry) > c->batch_bytes &&
@@ -346,7 +347,7 @@ static gx_status put_in_batch(gx_crew *c, const gx_document *doc, gx_error *err)
     }
     batch *b = c->filling;
     if (!reserve_docs(b) || !reserve_bytes(b, b->n + bytes, c->batch_bytes))
-        return gx_inversion_no_memory(err);
+        return gx_doc_indexer_no_memory(err);
     char *p = b->bytes + b->n;
     memcpy(p, doc->id, doc->id_len);
     if (doc->title_len)
@@ -357,31 +358,31 @@ static gx_status put_in_batch(gx_crew *c, const gx_document *doc, gx_error *err)
     return GX_OK;
 }
 
-gx_status gx_crew_put(gx_crew *c, const gx_document *doc, gx_error *err)
+gx_status gx_parallel_inverter_put(gx_parallel_inverter *c, const gx_document *doc, gx_error *err)
 {
     if (!c->batches) {
-        const gx_status st = gx_inversion_split(c->members[0].inversion, doc, err);
-        c->stamp = gx_inversion_stamp(c->members[0].inversion);
+        const gx_status st = gx_doc_indexer_split(c->workers[0].indexer, doc, err);
+        c->stamp = gx_doc_indexer_stamp(c->workers[0].indexer);
         return st;
     }
     c->stamp = gx_clock_seconds();
     return put_in_batch(c, doc, err);
 }
 
-static gx_status add_alone(gx_crew *c, const gx_document *doc, gx_error *err)
+static gx_status add_alone(gx_parallel_inverter *c, const gx_document *doc, gx_error *err)
 {
     uint32_t n_tokens;
-    gx_inversion *v = c->members[0].inversion;
-    gx_status st = gx_inversion_add(v, c->n_docs++, doc, &n_tokens, err);
+    gx_doc_indexer *v = c->workers[0].indexer;
+    gx_status st = gx_doc_indexer_add(v, c->n_docs++, doc, &n_tokens, err);
     if (st == GX_OK)
         st = c->receive(c->user, doc, n_tokens, err);
     const double t = gx_clock_seconds();
-    c->hand_seconds += t - gx_inversion_stamp(v);
+    c->hand_seconds += t - gx_doc_indexer_stamp(v);
     c->own_seconds += t - c->stamp;
     return st;
 }
 
-gx_status gx_crew_add(gx_crew *c, const gx_document *doc, gx_error *err)
+gx_status gx_parallel_inverter_add(gx_parallel_inverter *c, const gx_document *doc, gx_error *err)
 {
     if (!c->batches)
         return add_alone(c, doc, err);
@@ -393,43 +394,43 @@ gx_status gx_crew_add(gx_crew *c, const gx_document *doc, gx_error *err)
     return GX_OK;
 }
 
-gx_status gx_crew_finish(gx_crew *c, gx_error *err)
+gx_status gx_parallel_inverter_finish(gx_parallel_inverter *c, gx_error *err)
 {
     if (!c->batches)
-        return gx_inversion_seal(c->members[0].inversion, err);
+        return gx_doc_indexer_finish(c->workers[0].indexer, err);
     queue_batch(c);
     pthread_mutex_lock(&c->lock);
     c->closing = true;
     pthread_cond_broadcast(&c->work);
     while (c->st == GX_OK && c->n_taken < c->n_queued)
-        invert_next(c, &c->members[0]);
+        invert_next(c, &c->workers[0]);
     pthread_mutex_unlock(&c->lock);
     if (!atomic_load(&c->stop))
-        seal(c, &c->members[0]);
+        seal(c, &c->workers[0]);
     gx_threads_join(c->threads); /* the last of them to be done has handed on what was left */
     c->threads = NULL;
     return failure(c, err);
 }
 
-gx_status gx_crew_merge(gx_crew *c, const gx_list_sink *sink, gx_error *err)
+gx_status gx_parallel_inverter_merge(gx_parallel_inverter *c, const gx_list_sink *sink, gx_error *err)
 {
-    gx_inverter **inverters = malloc(c->n_members * sizeof *inverters);
-    if (!inverters)
-        return gx_inversion_no_memory(err);
-    for (uint32_t i = 0; i < c->n_members; ++i)
-        inverters[i] = gx_inversion_inverter(c->members[i].inversion);
-    const gx_status st = gx_crew_merge_lists(inverters, c->n_members, c->n_members, sink, err);
-    free(inverters);
+    gx_postings_buffer **buffers = malloc(c->n_workers * sizeof *buffers);
+    if (!buffers)
+        return gx_doc_indexer_no_memory(err);
+    for (uint32_t i = 0; i < c->n_workers; ++i)
+        buffers[i] = gx_doc_indexer_postings(c->workers[i].indexer);
+    const gx_status st = gx_parallel_merge(buffers, c->n_workers, c->n_workers, sink, err);
+    free(buffers);
     return st;
 }
 
-void gx_crew_get_tally(gx_crew *c, gx_tally *sum)
+void gx_parallel_inverter_get_tally(gx_parallel_inverter *c, gx_tally *sum)
 {
     *sum = (gx_tally){0};
     if (c->batches)
         pthread_mutex_lock(&c->lock);
-    for (uint32_t i = 0; i < c->n_members; ++i) {
-        const gx_tally *t = c->batches ? &c->members[i].tally : gx_inversion_tally(c->members[i].inversion);
+    for (uint32_t i = 0; i < c->n_workers; ++i) {
+        const gx_tally *t = c->batches ? &c->workers[i].tally : gx_doc_indexer_tally(c->workers[i].indexer);
         sum->tokens += t->tokens;
         sum->empty += t->empty;
         sum->dropped_tokens += t->dropped_tokens;
@@ -444,7 +445,7 @@ void gx_crew_get_tally(gx_crew *c, gx_tally *sum)
         pthread_mutex_unlock(&c->lock);
 }
 
-double gx_crew_own_seconds(const gx_crew *c)
+double gx_parallel_inverter_caller_seconds(const gx_parallel_inverter *c)
 {
     return c->own_seconds;
 }

@@ -1,19 +1,20 @@
-/* parallel_inverter.h: documents inverted by one thread or several, and handed on in their order.
+/* parallel_inverter.h: documents to postings on one thread or several. Documents come out in the
+ * order in which they went in.
  *
- *   gx_crew_put, gx_crew_add -> the batch at hand
- *   a full batch             -> a queue -> the next thread that is free; also the caller's, when no
- *   batch is left to fill
- *                            -> the thread's own inversion: batches come in order, so its docids
- *                            rise
- *   a batch that is done     -> receive, by one thread at a time, when all before it have been
- *   there
- *   gx_crew_finish           -> inversions sealed, each by its thread
- *   gx_crew_merge            -> the lists, whoever inverted which documents, by as many threads
- *                            (parallel_merge.h)
+ *   gx_parallel_inverter_put, _add   copy the document into the batch that is being filled
+ *   a full batch                     enters a queue; the next free thread takes it, or the caller's
+ *                                    thread when no batch is free to fill
+ *   that thread                      gives the batch to its own document indexer; batches are taken
+ *                                    in order, so docids rise in every indexer
+ *   a finished batch                 is delivered to the receive function when all batches before
+ *   it
+ *                                    have been; one thread at a time does that
+ *   gx_parallel_inverter_finish      every thread finishes its own indexer
+ *   gx_parallel_inverter_merge       threads merge the lists of all indexers (parallel_merge.h)
  *
- * Batches are a ring: number i lies at i % n_batches, and is free again when it has been handed on.
- * With one thread there are no batches: a document goes straight from the caller's memory to the
- * inversion and to receive.
+ * The batches form a ring: batch i lies at i % n_batches, which is free again after delivery. With
+ * one thread there are no batches: each document goes straight from the caller's memory to the
+ * indexer and to the receive function.
  */
 #ifndef GX_INDEX_BUILD_PARALLEL_INVERTER_H
 #define GX_INDEX_BUILD_PARALLEL_INVERTER_H
@@ -21,42 +22,47 @@
 #include "index/build/doc_indexer.h"
 #include "index/build/parallel_merge.h"
 
-typedef struct gx_crew gx_crew; /* its functions are for one thread at a time */
+typedef struct gx_parallel_inverter gx_parallel_inverter; /* its functions are for one thread at a time */
 
-#define GX_MAX_CREW 256u
+#define GX_MAX_INVERTER_THREADS 256u
 
-/* A document and its length; docids are 0, 1, 2, ... Not called by two threads at once. doc lives
- * until it returns. */
+/* Receives each document and its length in tokens, in order: docids are 0, 1, 2, ... It is never
+ * called by two threads at once. doc is valid until it returns. */
 typedef gx_status gx_receive_fn(void *user, const gx_document *doc, uint32_t n_tokens, gx_error *err);
 
-typedef struct gx_crew_options {
-    /* the caller's included; fewer are used where memory has fewer MiB, or the system gives fewer
-     * */
+typedef struct gx_parallel_inverter_options {
+    /* threads, the caller's included. Fewer run where memory has fewer MiB than that, or where the
+     * system refuses threads. */
     uint32_t threads;
-    uint64_t memory; /* bytes for batches and inversions together */
+    uint64_t memory; /* bytes for all batches and indexers together */
     const char *dir; /* where temporary files may be made */
     gx_receive_fn *receive;
     void *user;
-} gx_crew_options;
+} gx_parallel_inverter_options;
 
-/* The analyzer and dir outlive it. */
-gx_status gx_crew_open(gx_crew **out, const gx_analyzer *analyzer, const gx_crew_options *opt, gx_error *err);
-void gx_crew_close(gx_crew *c); /* ends the threads */
+/* analyzer and opt->dir must outlive the inverter. */
+gx_status gx_parallel_inverter_open(gx_parallel_inverter **out, const gx_analyzer *analyzer,
+                                    const gx_parallel_inverter_options *opt, gx_error *err);
+void gx_parallel_inverter_close(gx_parallel_inverter *c); /* ends the threads */
 
-/* An addition, in halves: put does what needs no docid, and may come to nothing; add gives the
- * document that was put last the next docid. Failures may be those of documents added before; after
- * one only close is left. receive's statuses, GX_EIO, GX_ENOMEM. */
-gx_status gx_crew_put(gx_crew *c, const gx_document *doc, gx_error *err);
-gx_status gx_crew_add(gx_crew *c, const gx_document *doc, gx_error *err);
+/* A document is added in two steps. put does the work that needs no docid; the caller may then drop
+ * the document. add gives the document of the last put the next docid. A failure may stem from a
+ * document added earlier; after one the only valid call is close. Statuses of receive, GX_EIO,
+ * GX_ENOMEM. */
+gx_status gx_parallel_inverter_put(gx_parallel_inverter *c, const gx_document *doc, gx_error *err);
+gx_status gx_parallel_inverter_add(gx_parallel_inverter *c, const gx_document *doc, gx_error *err);
 
-/* Invert what is left, hand it on, end the threads. The same statuses. */
-gx_status gx_crew_finish(gx_crew *c, gx_error *err);
+/* Index the remaining batches, deliver them, end the threads. The same statuses. */
+gx_status gx_parallel_inverter_finish(gx_parallel_inverter *c, gx_error *err);
 
-/* After gx_crew_finish: every list to the sink. Its statuses, GX_EIO, GX_ENOMEM. */
-gx_status gx_crew_merge(gx_crew *c, const gx_list_sink *sink, gx_error *err);
+/* After gx_parallel_inverter_finish: give every list to the sink. Statuses of the sink, GX_EIO,
+ * GX_ENOMEM. */
+gx_status gx_parallel_inverter_merge(gx_parallel_inverter *c, const gx_list_sink *sink, gx_error *err);
 
-/* over the batches done so far; seconds in receive are GX_STAGE_DOCUMENTS */
-void gx_crew_get_tally(gx_crew *c, gx_tally *sum);
-double gx_crew_own_seconds(const gx_crew *c); /* that put and add took of the caller's thread */
+/* Sums over all finished batches. Time spent in the receive function counts as GX_STAGE_DOCUMENTS.
+ * */
+void gx_parallel_inverter_get_tally(gx_parallel_inverter *c, gx_tally *sum);
+/* Seconds that put and add have taken of the caller's thread. */
+double gx_parallel_inverter_caller_seconds(const gx_parallel_inverter *c);
 
 #endif

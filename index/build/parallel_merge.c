@@ -14,8 +14,8 @@ typedef struct product {
     bool done;
 } product;
 
-typedef struct crew_merge {
-    gx_inverter *const *inverters;
+typedef struct merge_job {
+    gx_postings_buffer *const *inverters;
     uint32_t n_inverters;
     const gx_list_sink *sink;
     gx_term_range *ranges; /* [n_ranges] */
@@ -29,12 +29,12 @@ typedef struct crew_merge {
     bool taking;
     gx_status st; /* the first failure's */
     gx_error err;
-} crew_merge;
+} merge_job;
 
 /* ---- with the lock held ---- */
 
 /* How something ended: the first failure is kept, and who waits looks again. */
-static void tell(crew_merge *c, gx_status st, const gx_error *err)
+static void tell(merge_job *c, gx_status st, const gx_error *err)
 {
     if (st != GX_OK && c->st == GX_OK) {
         c->st = st;
@@ -45,7 +45,7 @@ static void tell(crew_merge *c, gx_status st, const gx_error *err)
 
 /* Take all products whose turn it is, unless another thread is at it; the lock is not held
  * meanwhile. */
-static void take(crew_merge *c)
+static void take(merge_job *c)
 {
     if (c->taking)
         return;
@@ -64,7 +64,7 @@ static void take(crew_merge *c)
 }
 
 /* Merge the next range; the lock is not held meanwhile. */
-static void merge_next(crew_merge *c, gx_merger *m)
+static void merge_next(merge_job *c, gx_merger *m)
 {
     const gx_term_range range = c->ranges[c->n_begun];
     product *p = &c->products[c->n_begun++ % c->n_products];
@@ -83,7 +83,7 @@ static void merge_next(crew_merge *c, gx_merger *m)
 
 static void work(void *user, uint32_t thread)
 {
-    crew_merge *c = user;
+    merge_job *c = user;
     (void)thread;
     gx_error err = {0};
     gx_merger *m;
@@ -100,7 +100,7 @@ static void work(void *user, uint32_t thread)
     gx_merger_close(m);
 }
 
-static gx_status open_products(crew_merge *c, uint32_t n, gx_error *err)
+static gx_status open_products(merge_job *c, uint32_t n, gx_error *err)
 {
     if (!(c->products = calloc(n, sizeof *c->products)))
         return gx_fail(err, GX_ENOMEM, "out of memory");
@@ -110,11 +110,11 @@ static gx_status open_products(crew_merge *c, uint32_t n, gx_error *err)
     return GX_OK;
 }
 
-gx_status gx_crew_merge_lists(gx_inverter *const *inverters, uint32_t n, uint32_t threads, const gx_list_sink *sink,
-                              gx_error *err)
+gx_status gx_parallel_merge(gx_postings_buffer *const *inverters, uint32_t n, uint32_t threads,
+                            const gx_list_sink *sink, gx_error *err)
 {
-    crew_merge c = {.inverters = inverters, .n_inverters = n, .sink = sink};
-    gx_status st = gx_inverter_ranges(inverters, n, &c.ranges, &c.n_ranges, err);
+    merge_job c = {.inverters = inverters, .n_inverters = n, .sink = sink};
+    gx_status st = gx_postings_buffer_ranges(inverters, n, &c.ranges, &c.n_ranges, err);
     if (st != GX_OK)
         return st;
     const uint32_t n_threads = threads < c.n_ranges ? threads : c.n_ranges;

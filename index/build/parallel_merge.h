@@ -1,12 +1,10 @@
-/* parallel_merge.h: the lists of several inverters merged by several threads.
+/* parallel_merge.h: several threads merge the lists of several postings buffers.
  *
- *   ranges of terms -> the next thread that is free: a merger of its own -> sink.add, list by list,
- *   into the range's product
- *                   -> sink.take, by one thread at a time, when all ranges before it have been
- *                   taken
+ *   the terms are cut into ranges; a free thread takes the next range and merges it with a merger
+ *   of its own, calling sink.add for every list; what sink.add makes of a range is the range's
+ *   product sink.take receives the products in the order of the ranges, from one thread at a time
  *
- * Products are a ring: range number i has i % their number, which waits where it has not been taken
- * yet.
+ * The products form a ring: range i uses product i % n_products, which waits there until its turn.
  */
 #ifndef GX_INDEX_BUILD_PARALLEL_MERGE_H
 #define GX_INDEX_BUILD_PARALLEL_MERGE_H
@@ -14,17 +12,18 @@
 #include "index/build/postings_buffer.h"
 
 typedef struct gx_list_sink {
-    void *(*open)(void *user); /* a product, empty; NULL: no memory */
+    void *(*open)(void *user); /* makes an empty product; NULL: no memory */
     void (*close)(void *product);
-    gx_list_fn *add; /* a list, user being the product */
-    /* What a product holds, in the terms' order, and the seconds that it took; it is empty then. */
+    gx_list_fn *add; /* adds a list; its user argument is the product */
+    /* Takes all that the product holds, and empties it. Called in the order of terms. seconds: the
+     * time that the merge of the range took. */
     gx_status (*take)(void *user, void *product, double seconds, gx_error *err);
     void *user;
 } gx_list_sink;
 
-/* By so many threads, >= 1, the caller's included, or as many as the system gives; the inverters
- * are sealed. The sink's statuses, GX_EIO, GX_ENOMEM. */
-gx_status gx_crew_merge_lists(gx_inverter *const *inverters, uint32_t n, uint32_t threads, const gx_list_sink *sink,
-                              gx_error *err);
+/* Merge n finished buffers with up to `threads` threads (at least 1), the caller's included.
+ * Statuses of the sink, GX_EIO, GX_ENOMEM. */
+gx_status gx_parallel_merge(gx_postings_buffer *const *inverters, uint32_t n, uint32_t threads,
+                            const gx_list_sink *sink, gx_error *err);
 
 #endif

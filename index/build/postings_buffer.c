@@ -12,10 +12,10 @@
 #include "engine/temporary_file.h"
 #include "index/build/postings_buffer_internal.h"
 
-gx_status gx_inverter_open(gx_inverter **out, const char *dir, uint64_t memory, gx_error *err)
+gx_status gx_postings_buffer_open(gx_postings_buffer **out, const char *dir, uint64_t memory, gx_error *err)
 {
     *out = NULL;
-    gx_inverter *inv = calloc(1, sizeof *inv);
+    gx_postings_buffer *inv = calloc(1, sizeof *inv);
     if (!inv)
         return gx_fail(err, GX_ENOMEM, "out of memory for the inverter");
     inv->fd = -1;
@@ -24,10 +24,10 @@ gx_status gx_inverter_open(gx_inverter **out, const char *dir, uint64_t memory, 
         inv->slab_bytes *= 2;
     inv->slab_shift = (uint32_t)__builtin_ctz(inv->slab_bytes / UNIT);
     inv->slot_mask = FIRST_SLOTS - 1;
-    inv->slots = gx_pages_open(FIRST_SLOTS * sizeof(slot));
+    inv->slots = gx_huge_alloc(FIRST_SLOTS * sizeof(slot));
     inv->dir = strdup(dir);
     if (!inv->slots || !inv->dir) {
-        gx_inverter_close(inv);
+        gx_postings_buffer_close(inv);
         return gx_fail(err, GX_ENOMEM, "out of memory for the inverter");
     }
     *out = inv;
@@ -41,16 +41,16 @@ void gx_postings_free(postings *p)
     *p = (postings){0};
 }
 
-void gx_inverter_close(gx_inverter *inv)
+void gx_postings_buffer_close(gx_postings_buffer *inv)
 {
     if (!inv)
         return;
     for (uint32_t i = 0; i < inv->n_slabs; ++i)
-        gx_pages_close(inv->slabs[i], inv->slab_bytes);
+        gx_huge_free(inv->slabs[i], inv->slab_bytes);
     free(inv->slabs);
-    gx_pages_close(inv->lists, inv->max_lists * sizeof(list));
+    gx_huge_free(inv->lists, inv->max_lists * sizeof(list));
     free(inv->strings);
-    gx_pages_close(inv->slots, (inv->slot_mask + 1ull) * sizeof(slot));
+    gx_huge_free(inv->slots, (inv->slot_mask + 1ull) * sizeof(slot));
     free(inv->dir);
     free(inv->runs);
     free(inv->marks);
@@ -60,13 +60,13 @@ void gx_inverter_close(gx_inverter *inv)
     free(inv);
 }
 
-uint64_t gx_inverter_bytes(const gx_inverter *inv)
+uint64_t gx_postings_buffer_bytes(const gx_postings_buffer *inv)
 {
     return (uint64_t)inv->slabs_used * inv->slab_bytes + (uint64_t)inv->n_lists * (sizeof(list) + 16) +
            inv->strings_bytes + (inv->slot_mask + 1ull) * sizeof(slot);
 }
 
-uint32_t gx_inverter_spills(const gx_inverter *inv)
+uint32_t gx_postings_buffer_spills(const gx_postings_buffer *inv)
 {
     return inv->n_runs;
 }
@@ -92,10 +92,10 @@ static bool reserve(void *array, uint32_t *max, uint64_t n, size_t size)
 
 /* ---- terms ---- */
 
-static bool grow_slots(gx_inverter *inv)
+static bool grow_slots(gx_postings_buffer *inv)
 {
     const uint64_t n = 2 * (inv->slot_mask + 1ull);
-    slot *s = n <= 1ull << 31 ? gx_pages_open(n * sizeof *s) : NULL;
+    slot *s = n <= 1ull << 31 ? gx_huge_alloc(n * sizeof *s) : NULL;
     if (!s)
         return false;
     for (uint32_t t = 0; t < inv->n_lists; ++t) {
@@ -107,27 +107,27 @@ static bool grow_slots(gx_inverter *inv)
             i = (i + 1) & (uint32_t)(n - 1);
         s[i] = (slot){(uint32_t)(h >> 32), t + 1};
     }
-    gx_pages_close(inv->slots, (inv->slot_mask + 1ull) * sizeof(slot));
+    gx_huge_free(inv->slots, (inv->slot_mask + 1ull) * sizeof(slot));
     inv->slots = s;
     inv->slot_mask = (uint32_t)(n - 1);
     return true;
 }
 
-static bool grow_lists(gx_inverter *inv)
+static bool grow_lists(gx_postings_buffer *inv)
 {
     const uint64_t max = inv->max_lists ? 2ull * inv->max_lists : 1024;
-    list *l = max <= 1ull << 31 ? gx_pages_open(max * sizeof *l) : NULL;
+    list *l = max <= 1ull << 31 ? gx_huge_alloc(max * sizeof *l) : NULL;
     if (!l)
         return false;
     if (inv->n_lists)
         memcpy(l, inv->lists, inv->n_lists * sizeof *l);
-    gx_pages_close(inv->lists, inv->max_lists * sizeof *l);
+    gx_huge_free(inv->lists, inv->max_lists * sizeof *l);
     inv->lists = l;
     inv->max_lists = (uint32_t)max;
     return true;
 }
 
-uint32_t gx_inverter_term(gx_inverter *inv, const char *term, size_t len)
+uint32_t gx_postings_buffer_term(gx_postings_buffer *inv, const char *term, size_t len)
 {
     const uint64_t h = XXH3_64bits(term, len);
     const uint32_t tag = (uint32_t)(h >> 32);
@@ -158,13 +158,13 @@ uint32_t gx_inverter_term(gx_inverter *inv, const char *term, size_t len)
 /* ---- chains ---- */
 
 /* A new chunk's address in units, or UINT32_MAX. */
-static uint32_t new_chunk(gx_inverter *inv, uint32_t bytes)
+static uint32_t new_chunk(gx_postings_buffer *inv, uint32_t bytes)
 {
     if (inv->slabs_used == 0 || inv->slab_at + bytes > inv->slab_bytes) {
         if (inv->slabs_used == inv->n_slabs) {
             if (((uint64_t)inv->n_slabs + 1) << inv->slab_shift > UINT32_MAX ||
                 !reserve(&inv->slabs, &inv->max_slabs, (uint64_t)inv->n_slabs + 1, sizeof *inv->slabs) ||
-                !(inv->slabs[inv->n_slabs] = gx_pages_open(inv->slab_bytes)))
+                !(inv->slabs[inv->n_slabs] = gx_huge_alloc(inv->slab_bytes)))
                 return UINT32_MAX;
             ++inv->n_slabs;
         }
@@ -200,7 +200,7 @@ static inline uint8_t *put_record(uint8_t *p, uint32_t gap, uint32_t tf)
 #define MAX_RECORD 10u
 
 /* Begin the chain, or go on in a new chunk. */
-static bool extend_chain(gx_inverter *inv, list *l)
+static bool extend_chain(gx_postings_buffer *inv, list *l)
 {
     const uint32_t bytes = chunk_bytes(l->chunks), unit = new_chunk(inv, bytes);
     if (unit == UINT32_MAX)
@@ -221,7 +221,7 @@ static bool extend_chain(gx_inverter *inv, list *l)
 }
 
 /* The pending posting goes to the chain, for another document follows by so much. */
-static bool flush_tight(gx_inverter *inv, list *l, uint32_t gap)
+static bool flush_tight(gx_postings_buffer *inv, list *l, uint32_t gap)
 {
     uint8_t record[MAX_RECORD];
     const uint32_t n = (uint32_t)(put_record(record, gap, l->tf) - record);
@@ -234,7 +234,7 @@ static bool flush_tight(gx_inverter *inv, list *l, uint32_t gap)
     return true;
 }
 
-gx_status gx_inverter_add(gx_inverter *inv, uint32_t docid, const uint32_t *terms, size_t n)
+gx_status gx_postings_buffer_add(gx_postings_buffer *inv, uint32_t docid, const uint32_t *terms, size_t n)
 {
     list *const lists = inv->lists;
     const size_t ahead = 128; /* states and ends of chains of so many terms are on their way at once */
@@ -275,7 +275,7 @@ bool gx_postings_reserve(postings *p, uint64_t df)
     return reserve(&p->docids, &max, df, sizeof *p->docids) && reserve(&p->tfs, &p->max, df, sizeof *p->tfs);
 }
 
-void gx_inverter_decode(const gx_inverter *inv, const list *l, uint32_t *docids, uint32_t *tfs)
+void gx_postings_buffer_decode(const gx_postings_buffer *inv, const list *l, uint32_t *docids, uint32_t *tfs)
 {
     const uint32_t df = l->df;
     docids[df - 1] = l->doc;
@@ -346,7 +346,7 @@ static bool sort_prefixes(sort_key *a, uint32_t n)
 }
 
 /* All lists' numbers, terms in byte order; the caller frees. */
-static sort_key *in_byte_order(const gx_inverter *inv)
+static sort_key *in_byte_order(const gx_postings_buffer *inv)
 {
     const uint32_t n = inv->n_lists;
     sort_key *keys = malloc((n ? n : 1) * sizeof *keys);
@@ -374,15 +374,15 @@ static sort_key *in_byte_order(const gx_inverter *inv)
     return keys;
 }
 
-gx_status gx_inverter_no_memory(gx_error *err)
+gx_status gx_postings_no_memory(gx_error *err)
 {
     return gx_fail(err, GX_ENOMEM,
                    "out of memory while inverting; --memory sets how much is held before lists go to "
                    "a temporary file");
 }
 
-gx_status gx_inverter_each(const gx_inverter *inv, const sort_key *keys, uint32_t begin, uint32_t end, postings *whole,
-                           gx_list_fn *fn, void *user, gx_error *err)
+gx_status gx_postings_buffer_each(const gx_postings_buffer *inv, const sort_key *keys, uint32_t begin, uint32_t end,
+                                  postings *whole, gx_list_fn *fn, void *user, gx_error *err)
 {
     gx_status st = GX_OK;
     for (uint32_t i = begin; i < end && st == GX_OK; ++i) {
@@ -391,8 +391,8 @@ gx_status gx_inverter_each(const gx_inverter *inv, const sort_key *keys, uint32_
         if (l->df == 0)
             continue;
         if (!gx_postings_reserve(whole, l->df))
-            return gx_inverter_no_memory(err);
-        gx_inverter_decode(inv, l, whole->docids, whole->tfs);
+            return gx_postings_no_memory(err);
+        gx_postings_buffer_decode(inv, l, whole->docids, whole->tfs);
         size_t len;
         const uint8_t *term = term_of(inv, l, &len);
         st = fn(user, (const char *)term, len, l->df, whole->docids, whole->tfs, err);
@@ -400,16 +400,16 @@ gx_status gx_inverter_each(const gx_inverter *inv, const sort_key *keys, uint32_
     return st;
 }
 
-static gx_status add_mark(gx_inverter *inv, uint64_t prefix, uint64_t at, gx_error *err)
+static gx_status add_mark(gx_postings_buffer *inv, uint64_t prefix, uint64_t at, gx_error *err)
 {
     if (!reserve(&inv->marks, &inv->max_marks, (uint64_t)inv->n_marks + 1, sizeof(mark)))
-        return gx_inverter_no_memory(err);
+        return gx_postings_no_memory(err);
     inv->marks[inv->n_marks++] = (mark){prefix, at};
     return GX_OK;
 }
 
 /* The marks of keys. */
-static gx_status mark_keys(gx_inverter *inv, gx_error *err)
+static gx_status mark_keys(gx_postings_buffer *inv, gx_error *err)
 {
     gx_status st = GX_OK;
     uint64_t since = MARK_POSTINGS;
@@ -428,13 +428,13 @@ static gx_status mark_keys(gx_inverter *inv, gx_error *err)
 /* ---- runs ---- */
 
 typedef struct run_writer {
-    gx_inverter *inv;
+    gx_postings_buffer *inv;
     uint8_t *buffer;
     size_t n, max;
     uint64_t since; /* postings behind the last mark */
 } run_writer;
 
-static gx_status write_all(gx_inverter *inv, const uint8_t *p, size_t n, gx_error *err)
+static gx_status write_all(gx_postings_buffer *inv, const uint8_t *p, size_t n, gx_error *err)
 {
     while (n) {
         const ssize_t w = pwrite(inv->fd, p, n, (off_t)inv->file_bytes);
@@ -466,7 +466,7 @@ static gx_status write_entry(void *user, const char *term, size_t len, uint32_t 
     if (most > w->max) {
         uint8_t *p = realloc(w->buffer, most);
         if (!p)
-            return gx_inverter_no_memory(err);
+            return gx_postings_no_memory(err);
         w->buffer = p;
         w->max = most;
     }
@@ -493,7 +493,7 @@ static gx_status write_entry(void *user, const char *term, size_t len, uint32_t 
     return GX_OK;
 }
 
-static gx_status open_file(gx_inverter *inv, gx_error *err)
+static gx_status open_file(gx_postings_buffer *inv, gx_error *err)
 {
     if (inv->fd >= 0)
         return GX_OK;
@@ -503,7 +503,7 @@ static gx_status open_file(gx_inverter *inv, gx_error *err)
     return gx_fail(err, GX_EIO, "cannot make a temporary file in %s: %s", inv->dir, strerror(errno));
 }
 
-gx_status gx_inverter_spill(gx_inverter *inv, gx_error *err)
+gx_status gx_postings_buffer_spill(gx_postings_buffer *inv, gx_error *err)
 {
     gx_status st = open_file(inv, err);
     if (st != GX_OK)
@@ -512,12 +512,13 @@ gx_status gx_inverter_spill(gx_inverter *inv, gx_error *err)
     postings whole = {0};
     if (!w.buffer || !reserve(&inv->runs, &inv->max_runs, (uint64_t)inv->n_runs + 1, sizeof(run))) {
         free(w.buffer);
-        return gx_inverter_no_memory(err);
+        return gx_postings_no_memory(err);
     }
     const uint64_t begin = inv->file_bytes;
     const uint32_t first_mark = inv->n_marks;
     sort_key *keys = in_byte_order(inv);
-    st = keys ? gx_inverter_each(inv, keys, 0, inv->n_lists, &whole, write_entry, &w, err) : gx_inverter_no_memory(err);
+    st = keys ? gx_postings_buffer_each(inv, keys, 0, inv->n_lists, &whole, write_entry, &w, err)
+              : gx_postings_no_memory(err);
     if (st == GX_OK)
         st = write_all(inv, w.buffer, w.n, err);
     free(keys);
@@ -527,28 +528,28 @@ gx_status gx_inverter_spill(gx_inverter *inv, gx_error *err)
         return st;
     inv->runs[inv->n_runs++] = (run){begin, inv->file_bytes, first_mark, inv->n_marks - first_mark};
     inv->n_lists = inv->strings_bytes = inv->slabs_used = inv->slab_at = 0;
-    gx_pages_close(inv->slots, (inv->slot_mask + 1ull) * sizeof(slot));
+    gx_huge_free(inv->slots, (inv->slot_mask + 1ull) * sizeof(slot));
     inv->slot_mask = FIRST_SLOTS - 1;
-    inv->slots = gx_pages_open(FIRST_SLOTS * sizeof(slot));
-    return inv->slots ? GX_OK : gx_inverter_no_memory(err);
+    inv->slots = gx_huge_alloc(FIRST_SLOTS * sizeof(slot));
+    return inv->slots ? GX_OK : gx_postings_no_memory(err);
 }
 
-gx_status gx_inverter_seal(gx_inverter *inv, gx_error *err)
+gx_status gx_postings_buffer_finish(gx_postings_buffer *inv, gx_error *err)
 {
     if (inv->sealed)
         return GX_OK;
     if (inv->n_runs == 0) {
         if (!(inv->keys = in_byte_order(inv)))
-            return gx_inverter_no_memory(err);
+            return gx_postings_no_memory(err);
         const gx_status st = mark_keys(inv, err);
         if (st != GX_OK)
             return st;
     } else {
-        const gx_status st = inv->n_lists ? gx_inverter_spill(inv, err) : GX_OK;
+        const gx_status st = inv->n_lists ? gx_postings_buffer_spill(inv, err) : GX_OK;
         if (st != GX_OK)
             return st;
         for (uint32_t i = 0; i < inv->n_slabs; ++i)
-            gx_pages_close(inv->slabs[i], inv->slab_bytes);
+            gx_huge_free(inv->slabs[i], inv->slab_bytes);
         inv->n_slabs = 0;
     }
     inv->sealed = true;

@@ -1,77 +1,78 @@
-/* postings_buffer.h: the terms of documents to the postings of terms, in bounded memory.
+/* postings_buffer.h: collects the postings of terms from documents, in bounded memory.
  *
  *   term number -> state (32 bytes: last document and its tf so far, df, end of the chain)
  *                    \_ chain of chunks, 16 bytes at first, growing: first docid, then (tf, d-gap)
- *                    (tf, d-gap) ... as vbytes
+ *                       (tf, d-gap) ... as vbytes
  *
- * The last posting of a list stays in its state until the next one comes, so counting a repeated
- * term costs no search, and a term that occurs in one document has no chain at all. When the caller
- * finds that too much is held it spills: all lists go, terms in byte order, as a run to an unnamed
- * temporary file, and numbering begins anew. At the end the runs, whose docids follow each other,
- * are merged term by term. So are several inverters, which several threads fill, each with
- * documents of its own: what they have of a list is interleaved by docid. Several threads may merge
- * them, each some ranges of terms.
+ * A list's last posting stays in its state until the next document arrives, so that counting a
+ * repeated term needs no search, and a term that occurs in one document needs no chain. When the
+ * caller finds that the buffer holds too much, it spills: all lists are written, terms in byte
+ * order, as a run to a temporary file, and term numbers begin anew. At the end the runs, whose
+ * docids follow each other, are merged term by term. Several threads may fill a buffer each, with
+ * documents of their own; their postings of a term are then interleaved by docid. Several threads
+ * may merge, each some ranges of terms.
  */
 #ifndef GX_INDEX_BUILD_POSTINGS_BUFFER_H
 #define GX_INDEX_BUILD_POSTINGS_BUFFER_H
 
 #include "engine/gpuidx.h"
 
-typedef struct gx_inverter gx_inverter; /* belongs to one thread */
+typedef struct gx_postings_buffer gx_postings_buffer; /* belongs to one thread */
 
 #define GX_NO_TERM UINT32_MAX
 
-/* dir: where temporary files may be made. chunk_memory sizes the pieces in which memory is taken:
- * about what will be held before spilling. */
-gx_status gx_inverter_open(gx_inverter **out, const char *dir, uint64_t chunk_memory, gx_error *err);
-void gx_inverter_close(gx_inverter *inv);
+/* dir: the directory for temporary files. chunk_memory: about how many bytes the buffer will hold
+ * before it spills; it decides in what pieces memory is taken. */
+gx_status gx_postings_buffer_open(gx_postings_buffer **out, const char *dir, uint64_t chunk_memory, gx_error *err);
+void gx_postings_buffer_close(gx_postings_buffer *inv);
 
-/* The number of a term of len < 65536 bytes, from 0 in order of first mention; good until the next
- * spill. GX_NO_TERM: no memory. */
-uint32_t gx_inverter_term(gx_inverter *inv, const char *term, size_t len);
+/* The number of a term of len < 65536 bytes. Numbers count from 0 in the order of first mention and
+ * are valid until the next spill. GX_NO_TERM: no memory. */
+uint32_t gx_postings_buffer_term(gx_postings_buffer *inv, const char *term, size_t len);
 
-/* One occurrence each of terms[n] (numbers) in the document. Docids never fall; a document may come
- * in several calls. GX_ENOMEM: the inverter is spoilt. */
-gx_status gx_inverter_add(gx_inverter *inv, uint32_t docid, const uint32_t *terms, size_t n);
+/* Add one occurrence of each of terms[n] (numbers) in the document. Docids never fall; several
+ * calls may add to one document. After GX_ENOMEM the only valid call is close. */
+gx_status gx_postings_buffer_add(gx_postings_buffer *inv, uint32_t docid, const uint32_t *terms, size_t n);
 
-uint64_t gx_inverter_bytes(const gx_inverter *inv);  /* memory held */
-uint32_t gx_inverter_spills(const gx_inverter *inv); /* runs written so far */
+uint64_t gx_postings_buffer_bytes(const gx_postings_buffer *inv);  /* memory held */
+uint32_t gx_postings_buffer_spills(const gx_postings_buffer *inv); /* runs written so far */
 
-/* Write all that is held to a run and forget it; numbers are void. Not within a document. GX_EIO,
- * GX_ENOMEM. */
-gx_status gx_inverter_spill(gx_inverter *inv, gx_error *err);
+/* Write all lists to a run and drop them; term numbers become invalid. Not in the middle of a
+ * document. GX_EIO, GX_ENOMEM. */
+gx_status gx_postings_buffer_spill(gx_postings_buffer *inv, gx_error *err);
 
-/* A whole list; the arrays live until the function returns. */
+/* Receives a whole list. The arrays are valid until the function returns. */
 typedef gx_status gx_list_fn(void *user, const char *term, size_t len, uint32_t df, const uint32_t *docids,
                              const uint32_t *tfs, gx_error *err);
 
-/* No more is added: bring what is held into byte order, or write the last run. Once GX_OK, further
- * calls do nothing. Where several inverters are merged, each one's thread may do its part so. From
- * then on they are only read. GX_EIO, GX_ENOMEM. */
-gx_status gx_inverter_seal(gx_inverter *inv, gx_error *err);
+/* No more postings follow: sort the terms in byte order, or write the last run. The thread that
+ * filled the buffer may call this; merging then only reads. Once it has returned GX_OK, further
+ * calls do nothing. GX_EIO, GX_ENOMEM. */
+gx_status gx_postings_buffer_finish(gx_postings_buffer *inv, gx_error *err);
 
-/* Terms whose first 8 bytes, the first highest and zeros behind, are in [from, to); to 0: there is
- * no end. */
+/* A range of terms: the first 8 bytes of each, read as a big-endian number and padded with zeros,
+ * are in [from, to). to = 0: no upper limit. */
 typedef struct gx_term_range {
     uint64_t from, to;
 } gx_term_range;
 
-/* All terms of n sealed inverters in ranges of about equal work, some ten thousand postings or a
- * long list each, in their order; the caller frees. GX_ENOMEM. */
-gx_status gx_inverter_ranges(gx_inverter *const *inverters, uint32_t n, gx_term_range **ranges, uint32_t *n_ranges,
-                             gx_error *err);
+/* Cut the terms of n finished buffers into ranges of about equal work, some ten thousand postings
+ * or one long list each, in order. The caller frees *ranges. GX_ENOMEM. */
+gx_status gx_postings_buffer_ranges(gx_postings_buffer *const *inverters, uint32_t n, gx_term_range **ranges,
+                                    uint32_t *n_ranges, gx_error *err);
 
-/* The lists of n >= 1 sealed inverters, no two of which have a document in common, merged. A merger
- * belongs to one thread; several may read the same inverters, and outlive none of them. */
+/* Merges the lists of n >= 1 finished buffers, which have no document in common. A merger belongs
+ * to one thread. Several mergers may read the same buffers, which must outlive them. */
 typedef struct gx_merger gx_merger;
-gx_status gx_merger_open(gx_merger **out, gx_inverter *const *inverters, uint32_t n, gx_error *err);
+gx_status gx_merger_open(gx_merger **out, gx_postings_buffer *const *inverters, uint32_t n, gx_error *err);
 void gx_merger_close(gx_merger *m);
 
-/* Give every list of the range to fn, terms in byte order, until one call fails. fn's status,
+/* Call fn for every list of the range, terms in byte order, until a call fails. Statuses of fn,
  * GX_EIO, GX_ENOMEM. */
 gx_status gx_merger_run(gx_merger *m, gx_term_range range, gx_list_fn *fn, void *user, gx_error *err);
 
-/* The same of all terms; inverters that are not sealed are now. */
-gx_status gx_inverter_merge(gx_inverter *const *inverters, uint32_t n, gx_list_fn *fn, void *user, gx_error *err);
+/* The same for all terms. Finishes the buffers that are not finished yet. */
+gx_status gx_postings_buffer_merge(gx_postings_buffer *const *inverters, uint32_t n, gx_list_fn *fn, void *user,
+                                   gx_error *err);
 
 #endif

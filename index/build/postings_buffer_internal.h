@@ -51,7 +51,7 @@ typedef struct sort_key {
     uint32_t number, string;
 } sort_key;
 
-struct gx_inverter {
+struct gx_postings_buffer {
     list *lists;
     uint32_t n_lists, max_lists;
     uint8_t *strings;
@@ -90,14 +90,14 @@ static inline uint32_t chunk_bytes(uint32_t i)
  * behind it). */
 #define ENTRY_HEAD 10u
 
-static inline const uint8_t *term_of(const gx_inverter *inv, const list *l, size_t *len)
+static inline const uint8_t *term_of(const gx_postings_buffer *inv, const list *l, size_t *len)
 {
     const uint8_t *p = inv->strings + l->string;
     *len = (size_t)p[0] | (size_t)p[1] << 8;
     return p + 2;
 }
 
-static inline uint8_t *chunk_at(const gx_inverter *inv, uint32_t unit)
+static inline uint8_t *chunk_at(const gx_postings_buffer *inv, uint32_t unit)
 {
     return inv->slabs[unit >> inv->slab_shift] + (size_t)(unit & ((1u << inv->slab_shift) - 1)) * UNIT;
 }
@@ -126,7 +126,7 @@ static inline int compare_terms(const void *a, size_t a_len, const void *b, size
 }
 
 /* The lists that come after the i-th in byte order, on their way into the cache. */
-static inline void prefetch_lists(const gx_inverter *inv, const sort_key *keys, uint32_t i)
+static inline void prefetch_lists(const gx_postings_buffer *inv, const sort_key *keys, uint32_t i)
 {
     if (i + 16 < inv->n_lists)
         __builtin_prefetch(&inv->lists[keys[i + 16].number]);
@@ -139,12 +139,12 @@ bool gx_postings_reserve(postings *p, uint64_t df);
 void gx_postings_free(postings *p);
 
 /* docids[df] and tfs[df] of a list that is held. */
-void gx_inverter_decode(const gx_inverter *inv, const list *l, uint32_t *docids, uint32_t *tfs);
+void gx_postings_buffer_decode(const gx_postings_buffer *inv, const list *l, uint32_t *docids, uint32_t *tfs);
 
 /* Give the lists keys[begin, end), which are held, to fn; they are decoded to whole. */
-gx_status gx_inverter_each(const gx_inverter *inv, const sort_key *keys, uint32_t begin, uint32_t end, postings *whole,
-                           gx_list_fn *fn, void *user, gx_error *err);
+gx_status gx_postings_buffer_each(const gx_postings_buffer *inv, const sort_key *keys, uint32_t begin, uint32_t end,
+                                  postings *whole, gx_list_fn *fn, void *user, gx_error *err);
 
-gx_status gx_inverter_no_memory(gx_error *err);
+gx_status gx_postings_no_memory(gx_error *err);
 
 #endif

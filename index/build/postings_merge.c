@@ -10,7 +10,7 @@
 /* Lists of a range being read, terms in byte order: a run's, or those that an inverter holds. The
  * entry at hand, and what follows. */
 typedef struct cursor {
-    const gx_inverter *inv;
+    const gx_postings_buffer *inv;
     uint64_t prefix; /* the term's */
     const uint8_t *term;
     uint32_t len, df, number;
@@ -26,7 +26,7 @@ typedef struct cursor {
 } cursor;
 
 /* At least want bytes of the run in the window, where there are so many; false: an error. */
-static gx_status fill(const gx_inverter *inv, cursor *c, size_t want, gx_error *err)
+static gx_status fill(const gx_postings_buffer *inv, cursor *c, size_t want, gx_error *err)
 {
     if (c->n - c->at >= want)
         return GX_OK;
@@ -36,7 +36,7 @@ static gx_status fill(const gx_inverter *inv, cursor *c, size_t want, gx_error *
     if (want > c->max) {
         uint8_t *p = realloc(c->window, want);
         if (!p)
-            return gx_inverter_no_memory(err);
+            return gx_postings_no_memory(err);
         c->window = p;
         c->max = want;
     }
@@ -75,7 +75,7 @@ static gx_status advance_run(cursor *c, gx_error *err)
 /* The next list that is held and has a posting, or false. */
 static bool advance_held(cursor *c)
 {
-    const gx_inverter *inv = c->inv;
+    const gx_postings_buffer *inv = c->inv;
     while (c->at_key < c->end_key) {
         prefetch_lists(inv, inv->keys, c->at_key);
         c->l = &inv->lists[inv->keys[c->at_key++].number];
@@ -127,7 +127,7 @@ static void sink(cursor **heap, uint32_t n, uint32_t i)
 static void decode_entry(const cursor *c, uint32_t *docids, uint32_t *tfs)
 {
     if (!c->run) {
-        gx_inverter_decode(c->inv, c->l, docids, tfs);
+        gx_postings_buffer_decode(c->inv, c->l, docids, tfs);
         return;
     }
     const uint8_t *p = c->term + c->len;
@@ -206,7 +206,7 @@ static gx_status merge_list(gx_merger *m, size_t len, const postings **out, uint
     do {
         cursor *const c = m->heap[0];
         if (*df + c->df > UINT32_MAX || !gx_postings_reserve(&m->pieces, *df + c->df))
-            return gx_inverter_no_memory(err);
+            return gx_postings_no_memory(err);
         const uint32_t at = (uint32_t)*df, *const docids = m->pieces.docids;
         decode_entry(c, m->pieces.docids + at, m->pieces.tfs + at);
         *df += c->df;
@@ -227,7 +227,7 @@ static gx_status merge_list(gx_merger *m, size_t len, const postings **out, uint
     if (n_parts == 1)
         return GX_OK;
     if (!gx_postings_reserve(&m->whole, *df))
-        return gx_inverter_no_memory(err);
+        return gx_postings_no_memory(err);
     interleave(m, n_parts);
     *out = &m->whole;
     return GX_OK;
@@ -241,7 +241,7 @@ static bool is_before_end(uint64_t prefix, gx_term_range r)
 }
 
 /* The first of keys whose prefix is not below this one. */
-static uint32_t find_key(const gx_inverter *inv, uint64_t prefix)
+static uint32_t find_key(const gx_postings_buffer *inv, uint64_t prefix)
 {
     uint32_t lo = 0, hi = inv->n_lists;
     while (lo < hi) {
@@ -255,7 +255,7 @@ static uint32_t find_key(const gx_inverter *inv, uint64_t prefix)
 }
 
 /* How many of the run's marks, from its first on, have a prefix below this one. */
-static uint32_t count_marks(const gx_inverter *inv, const run *r, uint64_t prefix)
+static uint32_t count_marks(const gx_postings_buffer *inv, const run *r, uint64_t prefix)
 {
     const mark *const marks = inv->marks + r->first_mark;
     uint32_t lo = 0, hi = r->n_marks;
@@ -272,7 +272,7 @@ static uint32_t count_marks(const gx_inverter *inv, const run *r, uint64_t prefi
 /* To the cursor's first entry in the range, or *more = false. */
 static gx_status begin_range(cursor *c, gx_term_range range, bool *more, gx_error *err)
 {
-    const gx_inverter *inv = c->inv;
+    const gx_postings_buffer *inv = c->inv;
     if (!c->run) {
         c->at_key = find_key(inv, range.from);
         c->end_key = range.to ? find_key(inv, range.to) : inv->n_lists;
@@ -310,9 +310,9 @@ gx_status gx_merger_run(gx_merger *m, gx_term_range range, gx_list_fn *fn, void 
 {
     const cursor *const first = &m->cursors[0];
     if (m->n_cursors == 1 && !first->run) /* nothing to merge */
-        return gx_inverter_each(first->inv, first->inv->keys, find_key(first->inv, range.from),
-                                range.to ? find_key(first->inv, range.to) : first->inv->n_lists, &m->whole, fn, user,
-                                err);
+        return gx_postings_buffer_each(first->inv, first->inv->keys, find_key(first->inv, range.from),
+                                       range.to ? find_key(first->inv, range.to) : first->inv->n_lists, &m->whole, fn,
+                                       user, err);
     m->n_heap = 0;
     for (uint32_t i = 0; i < m->n_cursors; ++i) {
         bool more;
@@ -333,7 +333,7 @@ gx_status gx_merger_run(gx_merger *m, gx_term_range range, gx_list_fn *fn, void 
 }
 
 /* Cursors in the order of docids: of an inverter, what it holds or its runs one after another. */
-static gx_status open_cursors(gx_merger *m, gx_inverter *const *inverters, uint32_t n, gx_error *err)
+static gx_status open_cursors(gx_merger *m, gx_postings_buffer *const *inverters, uint32_t n, gx_error *err)
 {
     uint64_t n_cursors = 0;
     for (uint32_t i = 0; i < n; ++i)
@@ -344,7 +344,7 @@ static gx_status open_cursors(gx_merger *m, gx_inverter *const *inverters, uint3
     m->parts = calloc(n_cursors, sizeof *m->parts);
     m->term = malloc(65536);
     if (n_cursors > UINT32_MAX || !m->cursors || !m->heap || !m->parts || !m->term)
-        return gx_inverter_no_memory(err);
+        return gx_postings_no_memory(err);
     for (uint32_t i = 0; i < n; ++i) {
         for (uint32_t r = 0; r == 0 || r < inverters[i]->n_runs; ++r) {
             cursor *c = &m->cursors[m->n_cursors];
@@ -353,17 +353,17 @@ static gx_status open_cursors(gx_merger *m, gx_inverter *const *inverters, uint3
                           .run = inverters[i]->n_runs ? &inverters[i]->runs[r] : NULL};
             c->max = c->run ? window : 0;
             if (c->run && !(c->window = malloc(window)))
-                return gx_inverter_no_memory(err);
+                return gx_postings_no_memory(err);
         }
     }
     return GX_OK;
 }
 
-gx_status gx_merger_open(gx_merger **out, gx_inverter *const *inverters, uint32_t n, gx_error *err)
+gx_status gx_merger_open(gx_merger **out, gx_postings_buffer *const *inverters, uint32_t n, gx_error *err)
 {
     *out = NULL;
     gx_merger *m = calloc(1, sizeof *m);
-    const gx_status st = m ? open_cursors(m, inverters, n, err) : gx_inverter_no_memory(err);
+    const gx_status st = m ? open_cursors(m, inverters, n, err) : gx_postings_no_memory(err);
     if (st != GX_OK) {
         gx_merger_close(m);
         return st;
@@ -393,8 +393,8 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-gx_status gx_inverter_ranges(gx_inverter *const *inverters, uint32_t n, gx_term_range **ranges, uint32_t *n_ranges,
-                             gx_error *err)
+gx_status gx_postings_buffer_ranges(gx_postings_buffer *const *inverters, uint32_t n, gx_term_range **ranges,
+                                    uint32_t *n_ranges, gx_error *err)
 {
     uint64_t n_marks = 0, n_parts = 0, got = 0;
     for (uint32_t i = 0; i < n; ++i) {
@@ -406,7 +406,7 @@ gx_status gx_inverter_ranges(gx_inverter *const *inverters, uint32_t n, gx_term_
     if (!prefixes || !r || n_marks >= UINT32_MAX) {
         free(prefixes);
         free(r);
-        return gx_inverter_no_memory(err);
+        return gx_postings_no_memory(err);
     }
     for (uint32_t i = 0; i < n; ++i)
         for (uint32_t k = 0; k < inverters[i]->n_marks; ++k)
@@ -428,12 +428,13 @@ gx_status gx_inverter_ranges(gx_inverter *const *inverters, uint32_t n, gx_term_
     return GX_OK;
 }
 
-gx_status gx_inverter_merge(gx_inverter *const *inverters, uint32_t n, gx_list_fn *fn, void *user, gx_error *err)
+gx_status gx_postings_buffer_merge(gx_postings_buffer *const *inverters, uint32_t n, gx_list_fn *fn, void *user,
+                                   gx_error *err)
 {
     gx_merger *m;
     gx_status st = GX_OK;
     for (uint32_t i = 0; i < n && st == GX_OK; ++i)
-        st = gx_inverter_seal(inverters[i], err);
+        st = gx_postings_buffer_finish(inverters[i], err);
     if (st == GX_OK)
         st = gx_merger_open(&m, inverters, n, err);
     if (st != GX_OK)

@@ -13,16 +13,16 @@
 
 #define BUFFER (256u << 10)
 
-/* Where the first section begins, for any number of sections in (GX_MAX_SEALED - 4, GX_MAX_SEALED]:
- * it is begun before their number is known. */
-#define FRONT (sizeof(gx_header) + GX_MAX_SEALED * sizeof(gx_section))
+/* Where the first section begins, for any number of sections in (GX_MAX_SECTIONS_WRITTEN - 4,
+ * GX_MAX_SECTIONS_WRITTEN]: it is begun before their number is known. */
+#define FRONT (sizeof(gx_header) + GX_MAX_SECTIONS_WRITTEN * sizeof(gx_section))
 static_assert(FRONT % GX_ALIGN == 0 && GX_ALIGN / sizeof(gx_section) == 4, "the first section is aligned");
 
-struct gx_sealer {
+struct gx_section_writer {
     const char *path, *dir;
     int fd;
     char *name; /* the temporary file's, NULL: it has none */
-    gx_section table[GX_MAX_SEALED];
+    gx_section table[GX_MAX_SECTIONS_WRITTEN];
     uint32_t n;
     uint64_t at; /* bytes of the file so far, the buffer's included */
     gx_hasher *hash;
@@ -30,11 +30,11 @@ struct gx_sealer {
     size_t n_buffer, n_hashed; /* of the buffer's bytes the first n_hashed are in the hash */
 };
 
-gx_status gx_sealer_open(gx_sealer **out, const char *path, const char *dir, gx_error *err)
+gx_status gx_section_writer_open(gx_section_writer **out, const char *path, const char *dir, gx_error *err)
 {
     gx_status st = GX_OK;
     *out = NULL;
-    gx_sealer *s = calloc(1, sizeof *s);
+    gx_section_writer *s = calloc(1, sizeof *s);
     if (!s)
         return gx_fail(err, GX_ENOMEM, "out of memory");
     s->path = path;
@@ -55,11 +55,11 @@ gx_status gx_sealer_open(gx_sealer **out, const char *path, const char *dir, gx_
     if (st == GX_OK)
         *out = s;
     else
-        gx_sealer_close(s);
+        gx_section_writer_close(s);
     return st;
 }
 
-static gx_status flush(gx_sealer *s, gx_error *err)
+static gx_status flush(gx_section_writer *s, gx_error *err)
 {
     gx_hasher_add(s->hash, s->buffer + s->n_hashed, s->n_buffer - s->n_hashed);
     const int e = gx_write_all(s->fd, s->buffer, s->n_buffer);
@@ -67,7 +67,7 @@ static gx_status flush(gx_sealer *s, gx_error *err)
     return e ? gx_fail(err, GX_EIO, "cannot write %s: %s", s->path, strerror(e)) : GX_OK;
 }
 
-gx_status gx_sealer_add(gx_sealer *s, const void *data, size_t n, gx_error *err)
+gx_status gx_section_writer_add(gx_section_writer *s, const void *data, size_t n, gx_error *err)
 {
     const uint8_t *p = data;
     s->at += n;
@@ -86,7 +86,7 @@ gx_status gx_sealer_add(gx_sealer *s, const void *data, size_t n, gx_error *err)
     return GX_OK;
 }
 
-gx_status gx_sealer_add_spool(gx_sealer *s, const gx_spool *from, gx_error *err)
+gx_status gx_section_writer_add_spool(gx_section_writer *s, const gx_spool *from, gx_error *err)
 {
     const uint64_t bytes = gx_spool_bytes(from);
     for (uint64_t at = 0; at < bytes;) {
@@ -104,27 +104,27 @@ gx_status gx_sealer_add_spool(gx_sealer *s, const gx_spool *from, gx_error *err)
     return GX_OK;
 }
 
-gx_status gx_sealer_room(gx_sealer *s, size_t n, uint8_t **room, gx_error *err)
+gx_status gx_section_writer_reserve(gx_section_writer *s, size_t n, uint8_t **room, gx_error *err)
 {
-    assert(n <= GX_SEALER_ROOM);
+    assert(n <= GX_SECTION_WRITER_RESERVE);
     const gx_status st = BUFFER - s->n_buffer < n ? flush(s, err) : GX_OK;
     *room = s->buffer + s->n_buffer;
     return st;
 }
 
-void gx_sealer_take(gx_sealer *s, size_t n)
+void gx_section_writer_commit(gx_section_writer *s, size_t n)
 {
     s->n_buffer += n;
     s->at += n;
 }
 
-uint64_t gx_sealer_section_bytes(const gx_sealer *s)
+uint64_t gx_section_writer_section_bytes(const gx_section_writer *s)
 {
     return s->at - s->table[s->n - 1].offset;
 }
 
 /* The last begun section is complete. */
-static void end_section(gx_sealer *s)
+static void end_section(gx_section_writer *s)
 {
     if (s->n == 0)
         return;
@@ -135,14 +135,14 @@ static void end_section(gx_sealer *s)
     sec->bytes = s->at - sec->offset;
 }
 
-gx_status gx_sealer_begin(gx_sealer *s, uint32_t kind, uint64_t param, gx_error *err)
+gx_status gx_section_writer_begin(gx_section_writer *s, uint32_t kind, uint64_t param, gx_error *err)
 {
     static const uint8_t zeros[GX_ALIGN];
     end_section(s);
-    const gx_status st = gx_sealer_add(s, zeros, (size_t)(-s->at % GX_ALIGN), err);
+    const gx_status st = gx_section_writer_add(s, zeros, (size_t)(-s->at % GX_ALIGN), err);
     if (st != GX_OK)
         return st;
-    if (s->n == GX_MAX_SEALED)
+    if (s->n == GX_MAX_SECTIONS_WRITTEN)
         return gx_fail(err, GX_EINTERNAL, "%s: more sections than announced", s->path);
     s->table[s->n++] = (gx_section){.kind = kind, .flags = gx_section_flags(kind), .offset = s->at, .param = param};
     gx_hasher_start(s->hash);
@@ -150,7 +150,7 @@ gx_status gx_sealer_begin(gx_sealer *s, uint32_t kind, uint64_t param, gx_error 
     return GX_OK;
 }
 
-static gx_status write_front(gx_sealer *s, gx_header *h, gx_error *err)
+static gx_status write_front(gx_section_writer *s, gx_header *h, gx_error *err)
 {
     memcpy(h->magic, GX_MAGIC, sizeof h->magic);
     h->version = GX_FORMAT_VERSION;
@@ -180,7 +180,7 @@ static gx_status write_front(gx_sealer *s, gx_header *h, gx_error *err)
 }
 
 /* A name for a temporary file that has none. */
-static gx_status give_name(gx_sealer *s, gx_error *err)
+static gx_status give_name(gx_section_writer *s, gx_error *err)
 {
     char fd_path[64];
     snprintf(fd_path, sizeof fd_path, "/proc/self/fd/%d", s->fd);
@@ -226,11 +226,11 @@ static int sync_directory(const char *dir)
     return e;
 }
 
-gx_status gx_sealer_seal(gx_sealer *s, gx_header *h, bool force, gx_error *err)
+gx_status gx_section_writer_finish(gx_section_writer *s, gx_header *h, bool force, gx_error *err)
 {
     gx_status st;
     end_section(s);
-    if (s->n + 4 <= GX_MAX_SEALED)
+    if (s->n + 4 <= GX_MAX_SECTIONS_WRITTEN)
         return gx_fail(err, GX_EINTERNAL, "%s: too few sections", s->path);
     if ((st = flush(s, err)) != GX_OK || (st = write_front(s, h, err)) != GX_OK ||
         (!s->name && (st = give_name(s, err)) != GX_OK))
@@ -246,7 +246,7 @@ gx_status gx_sealer_seal(gx_sealer *s, gx_header *h, bool force, gx_error *err)
     return e ? gx_fail(err, GX_EIO, "cannot put %s in its place: %s", s->path, strerror(e)) : GX_OK;
 }
 
-void gx_sealer_close(gx_sealer *s)
+void gx_section_writer_close(gx_section_writer *s)
 {
     if (!s)
         return;

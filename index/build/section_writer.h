@@ -1,6 +1,6 @@
-/* section_writer.h: sections put together into an index file that appears whole or not at all.
+/* section_writer.h: puts sections together into an index file, which appears whole or not at all.
  *
- *   open: a temporary file -> (begin, add, add, ...) a section -> ... -> seal: header, sync, rename
+ *   open: a temporary file -> begin, add, add, ... for each section -> finish: header, sync, rename
  *   -> close
  */
 #ifndef GX_INDEX_BUILD_SECTION_WRITER_H
@@ -9,30 +9,30 @@
 #include "engine/spool.h"
 #include "index/format.h"
 
-typedef struct gx_sealer gx_sealer;
+typedef struct gx_section_writer gx_section_writer;
 
-#define GX_MAX_SEALED 12u /* most sections; there must be more than GX_MAX_SEALED - 4 of them */
+#define GX_MAX_SECTIONS_WRITTEN 12u /* most sections; there must be more than GX_MAX_SECTIONS_WRITTEN - 4 of them */
 
-/* path lies in dir; both must outlive the sealer. */
-gx_status gx_sealer_open(gx_sealer **out, const char *path, const char *dir, gx_error *err);
+/* path lies in directory dir; both must outlive the writer. */
+gx_status gx_section_writer_open(gx_section_writer **out, const char *path, const char *dir, gx_error *err);
 
-/* End the section before, begin the next, whose flags follow from its kind. */
-gx_status gx_sealer_begin(gx_sealer *s, uint32_t kind, uint64_t param, gx_error *err);
-gx_status gx_sealer_add(gx_sealer *s, const void *data, size_t n, gx_error *err);
-gx_status gx_sealer_add_spool(gx_sealer *s, const gx_spool *from, gx_error *err);
+/* End the current section, if any, and begin the next. Its flags follow from its kind. */
+gx_status gx_section_writer_begin(gx_section_writer *s, uint32_t kind, uint64_t param, gx_error *err);
+gx_status gx_section_writer_add(gx_section_writer *s, const void *data, size_t n, gx_error *err);
+gx_status gx_section_writer_add_spool(gx_section_writer *s, const gx_spool *from, gx_error *err);
 
-/* Room for n <= GX_SEALER_ROOM more bytes, to be written by the caller and then counted by
- * gx_sealer_take. */
-#define GX_SEALER_ROOM (64u << 10)
-gx_status gx_sealer_room(gx_sealer *s, size_t n, uint8_t **room, gx_error *err);
-void gx_sealer_take(gx_sealer *s, size_t n);
-uint64_t gx_sealer_section_bytes(const gx_sealer *s); /* of the section so far */
+/* Reserve n <= GX_SECTION_WRITER_RESERVE bytes at *room. The caller writes there, then counts what
+ * it wrote with gx_section_writer_commit. */
+#define GX_SECTION_WRITER_RESERVE (64u << 10)
+gx_status gx_section_writer_reserve(gx_section_writer *s, size_t n, uint8_t **room, gx_error *err);
+void gx_section_writer_commit(gx_section_writer *s, size_t n);
+uint64_t gx_section_writer_section_bytes(const gx_section_writer *s); /* of the current section */
 
 /* Complete *h (magic, version, sizes, device range, checksum), write it and the section table,
  * sync, and give the file its name: GX_EEXISTS if there is one by then, unless force. */
-gx_status gx_sealer_seal(gx_sealer *s, gx_header *h, bool force, gx_error *err);
+gx_status gx_section_writer_finish(gx_section_writer *s, gx_header *h, bool force, gx_error *err);
 
-/* Without a seal nothing remains on disk. */
-void gx_sealer_close(gx_sealer *s);
+/* Free the writer. Unless gx_section_writer_finish has succeeded, nothing remains on disk. */
+void gx_section_writer_close(gx_section_writer *s);
 
 #endif

@@ -31,9 +31,9 @@ typedef struct key {
     uint32_t tail; /* 0: a long token */
 } key;
 
-struct gx_memo {
+struct gx_term_cache {
     gx_analysis *analysis;
-    gx_inverter *inverter;
+    gx_postings_buffer *inverter;
     short_slot *shorts; /* [1 << short_bits], by the hash's high bits */
     uint32_t short_bits;
     uint64_t n_shorts;
@@ -47,23 +47,23 @@ struct gx_memo {
     uint32_t max_batch;
 };
 
-bool gx_memo_clear(gx_memo *m)
+bool gx_term_cache_clear(gx_term_cache *m)
 {
-    gx_pages_close(m->shorts, sizeof *m->shorts << m->short_bits);
-    gx_pages_close(m->longs, sizeof *m->longs << m->long_bits);
+    gx_huge_free(m->shorts, sizeof *m->shorts << m->short_bits);
+    gx_huge_free(m->longs, sizeof *m->longs << m->long_bits);
     m->n_shorts = m->n_longs = m->strings_bytes = 0;
     m->short_bits = m->long_bits = FIRST_BITS;
-    m->shorts = gx_pages_open(sizeof *m->shorts << FIRST_BITS);
-    m->longs = gx_pages_open(sizeof *m->longs << FIRST_BITS);
+    m->shorts = gx_huge_alloc(sizeof *m->shorts << FIRST_BITS);
+    m->longs = gx_huge_alloc(sizeof *m->longs << FIRST_BITS);
     return m->shorts && m->longs;
 }
 
-gx_status gx_memo_open(gx_memo **out, gx_analysis *analysis, gx_inverter *inverter, gx_error *err)
+gx_status gx_term_cache_open(gx_term_cache **out, gx_analysis *analysis, gx_postings_buffer *inverter, gx_error *err)
 {
-    gx_memo *m = calloc(1, sizeof *m);
+    gx_term_cache *m = calloc(1, sizeof *m);
     *out = NULL;
-    if (!m || !gx_memo_clear(m)) {
-        gx_memo_close(m);
+    if (!m || !gx_term_cache_clear(m)) {
+        gx_term_cache_close(m);
         return gx_fail(err, GX_ENOMEM, "out of memory for the table of tokens");
     }
     m->analysis = analysis;
@@ -72,19 +72,19 @@ gx_status gx_memo_open(gx_memo **out, gx_analysis *analysis, gx_inverter *invert
     return GX_OK;
 }
 
-void gx_memo_close(gx_memo *m)
+void gx_term_cache_close(gx_term_cache *m)
 {
     if (!m)
         return;
-    gx_pages_close(m->shorts, sizeof *m->shorts << m->short_bits);
-    gx_pages_close(m->longs, sizeof *m->longs << m->long_bits);
+    gx_huge_free(m->shorts, sizeof *m->shorts << m->short_bits);
+    gx_huge_free(m->longs, sizeof *m->longs << m->long_bits);
     free(m->strings);
     free(m->keys);
     free(m->terms);
     free(m);
 }
 
-uint64_t gx_memo_bytes(const gx_memo *m)
+uint64_t gx_term_cache_bytes(const gx_term_cache *m)
 {
     return ((uint64_t)sizeof *m->shorts << m->short_bits) + ((uint64_t)sizeof *m->longs << m->long_bits) +
            m->strings_bytes;
@@ -111,7 +111,7 @@ static const uint64_t head_masks[SHORT + 1] = {
 };
 static const uint32_t tail_masks[SHORT + 1] = {[9] = 0xFF, [10] = 0xFFFF, [11] = 0xFFFFFF};
 
-/* Bytes behind the token are readable (GX_SEGMENT_SLACK). */
+/* Bytes behind the token are readable (GX_TOKENIZER_SLACK). */
 static inline key key_of(const char *p, uint32_t len)
 {
     key k;
@@ -128,10 +128,10 @@ static inline key key_of(const char *p, uint32_t len)
     return k;
 }
 
-static bool grow_shorts(gx_memo *m)
+static bool grow_shorts(gx_term_cache *m)
 {
     const uint32_t bits = m->short_bits + 1;
-    short_slot *s = gx_pages_open(sizeof *s << bits);
+    short_slot *s = gx_huge_alloc(sizeof *s << bits);
     if (!s)
         return false;
     const uint64_t mask = ((uint64_t)1 << bits) - 1;
@@ -144,16 +144,16 @@ static bool grow_shorts(gx_memo *m)
             i = (i + 1) & mask;
         s[i] = *old;
     }
-    gx_pages_close(m->shorts, sizeof *s << m->short_bits);
+    gx_huge_free(m->shorts, sizeof *s << m->short_bits);
     m->shorts = s;
     m->short_bits = bits;
     return true;
 }
 
-static bool grow_longs(gx_memo *m)
+static bool grow_longs(gx_term_cache *m)
 {
     const uint32_t bits = m->long_bits + 1;
-    long_slot *s = gx_pages_open(sizeof *s << bits);
+    long_slot *s = gx_huge_alloc(sizeof *s << bits);
     if (!s)
         return false;
     const uint64_t mask = ((uint64_t)1 << bits) - 1;
@@ -167,25 +167,25 @@ static bool grow_longs(gx_memo *m)
             i = (i + 1) & mask;
         s[i] = *old;
     }
-    gx_pages_close(m->longs, sizeof *s << m->long_bits);
+    gx_huge_free(m->longs, sizeof *s << m->long_bits);
     m->longs = s;
     m->long_bits = bits;
     return true;
 }
 
 /* Analyse the token for once; false: no memory. *number is the term's, or STOPPED. */
-static bool work_out(gx_memo *m, const char *token, uint32_t len, uint32_t *number)
+static bool work_out(gx_term_cache *m, const char *token, uint32_t len, uint32_t *number)
 {
     const char *term;
     size_t n;
     *number = STOPPED;
     if (gx_analysis_term(m->analysis, token, len, &term, &n) != GX_TOKEN_TERM)
         return true;
-    *number = gx_inverter_term(m->inverter, term, n);
+    *number = gx_postings_buffer_term(m->inverter, term, n);
     return *number != GX_NO_TERM;
 }
 
-static bool find_long(gx_memo *m, const char *token, uint32_t len, uint64_t hash, uint32_t *number)
+static bool find_long(gx_term_cache *m, const char *token, uint32_t len, uint64_t hash, uint32_t *number)
 {
     const uint64_t mask = ((uint64_t)1 << m->long_bits) - 1;
     const uint32_t tag = (uint32_t)(hash >> 32) | 1;
@@ -217,7 +217,7 @@ static bool find_long(gx_memo *m, const char *token, uint32_t len, uint64_t hash
     return ++m->n_longs << 2 < (uint64_t)3 << m->long_bits || grow_longs(m);
 }
 
-static bool add_short(gx_memo *m, const char *token, uint32_t len, const key *k, uint64_t i, uint32_t *number)
+static bool add_short(gx_term_cache *m, const char *token, uint32_t len, const key *k, uint64_t i, uint32_t *number)
 {
     if (!work_out(m, token, len, number))
         return false;
@@ -225,7 +225,7 @@ static bool add_short(gx_memo *m, const char *token, uint32_t len, const key *k,
     return ++m->n_shorts << 2 < (uint64_t)3 << m->short_bits || grow_shorts(m);
 }
 
-static bool reserve_batch(gx_memo *m, uint32_t n)
+static bool reserve_batch(gx_term_cache *m, uint32_t n)
 {
     if (n <= m->max_batch)
         return true;
@@ -240,7 +240,8 @@ static bool reserve_batch(gx_memo *m, uint32_t n)
     return true;
 }
 
-gx_status gx_memo_terms(gx_memo *m, const gx_tokens *tokens, const uint32_t **terms, uint32_t *n, uint64_t *dropped)
+gx_status gx_term_cache_document(gx_term_cache *m, const gx_tokens *tokens, const uint32_t **terms, uint32_t *n,
+                                 uint64_t *dropped)
 {
     const char *const bytes = tokens->bytes;
     const uint32_t n_tokens = tokens->n;

@@ -1,12 +1,11 @@
-/* term_cache.h: raw tokens to term numbers, remembered, so that stemming and the rest run once for
- * each different token.
+/* term_cache.h: raw tokens to term numbers. The cache remembers each token, so that case folding,
+ * stop words and stemming run once for each different token.
  *
- *   token of up to 11 bytes -> 16-byte slot: the bytes, the length, the number        4 slots a
- *   cache line
- *   longer                  -> 16-byte slot: hash, where the bytes are kept, the number
+ *   token of up to 11 bytes -> 16-byte slot: the bytes, the length, the term number
+ *   longer token            -> 16-byte slot: a hash, where the bytes are kept, the term number
  *
- * Tokens come in batches: all keys are hashed and their slots prefetched before the first is
- * compared.
+ * A cache line holds four slots. Tokens come in batches: all keys of a batch are hashed and their
+ * slots prefetched before the first is compared.
  */
 #ifndef GX_INDEX_BUILD_TERM_CACHE_H
 #define GX_INDEX_BUILD_TERM_CACHE_H
@@ -14,18 +13,21 @@
 #include "index/analysis/analyzer.h"
 #include "index/build/postings_buffer.h"
 
-typedef struct gx_memo gx_memo;
+typedef struct gx_term_cache gx_term_cache;
 
-/* Both outlive the memo. */
-gx_status gx_memo_open(gx_memo **out, gx_analysis *analysis, gx_inverter *inverter, gx_error *err);
-void gx_memo_close(gx_memo *m);
+/* analysis and inverter must outlive the cache. */
+gx_status gx_term_cache_open(gx_term_cache **out, gx_analysis *analysis, gx_postings_buffer *inverter, gx_error *err);
+void gx_term_cache_close(gx_term_cache *m);
 
-/* The term numbers of the tokens, in order, without those that are stopped or too long; *dropped
- * grows by the latter. terms[*n] belongs to the memo and lives until the next call. GX_ENOMEM. */
-gx_status gx_memo_terms(gx_memo *m, const gx_tokens *tokens, const uint32_t **terms, uint32_t *n, uint64_t *dropped);
+/* The term numbers of a document's tokens, in order, without stop words and without tokens that are
+ * too long; *dropped grows by the number of the latter. The cache owns terms[*n], which is valid
+ * until the next call. GX_ENOMEM. */
+gx_status gx_term_cache_document(gx_term_cache *m, const gx_tokens *tokens, const uint32_t **terms, uint32_t *n,
+                                 uint64_t *dropped);
 
-/* Forget all: the inverter has spilled. false: no memory. */
-bool gx_memo_clear(gx_memo *m);
-uint64_t gx_memo_bytes(const gx_memo *m);
+/* Forget all tokens, because the postings buffer has spilled and numbers terms anew. false: no
+ * memory. */
+bool gx_term_cache_clear(gx_term_cache *m);
+uint64_t gx_term_cache_bytes(const gx_term_cache *m);
 
 #endif

@@ -53,7 +53,7 @@ struct gx_writer {
     totals counts; /* so far */
     uint64_t sum_tfs;
 
-    gx_sealer *sealer; /* the output; the payload goes there at once, the rest is spooled until finish */
+    gx_section_writer *sections; /* the output; the payload goes there at once, the rest is spooled until finish */
     gx_spool lists, heads, docid_ends, tf_ends, doc_lens;
     pile terms, doc_ids, titles;
     gx_spool text_frames, text;
@@ -63,7 +63,7 @@ struct gx_writer {
     size_t max_term_hashes;
     char *last_term;
     size_t last_term_len, max_last_term;
-    gx_coded coded; /* a list that is given by itself */
+    gx_list_encoder coded; /* a list that is given by itself */
 
     gx_error failed; /* the first failure's words, status GX_OK: none yet */
 };
@@ -153,7 +153,7 @@ gx_status gx_writer_open(gx_writer **out, const char *path, const gx_writer_opti
     w->tfs = opt->tfs ? opt->tfs : opt->docids;
     w->block_len = w->docids->block_len;
     w->n_docs_told = opt->n_docs;
-    gx_coded_open(&w->coded, w->docids, w->tfs, 0);
+    gx_list_encoder_open(&w->coded, w->docids, w->tfs, 0);
     if (w->docids != &gx_codec_auto && w->tfs != &gx_codec_auto)
         w->codings[w->n_codings++] = (gx_coding){w->docids->id, w->tfs->id};
     if (!w->path || !w->dir)
@@ -161,9 +161,9 @@ gx_status gx_writer_open(gx_writer **out, const char *path, const gx_writer_opti
     if (st == GX_OK)
         st = fill_uuid(w->uuid, opt->uuid, err);
     if (st == GX_OK)
-        st = gx_sealer_open(&w->sealer, w->path, w->dir, err);
+        st = gx_section_writer_open(&w->sections, w->path, w->dir, err);
     if (st == GX_OK)
-        st = gx_sealer_begin(w->sealer, GX_SEC_PAYLOAD, 0, err);
+        st = gx_section_writer_begin(w->sections, GX_SEC_PAYLOAD, 0, err);
     if (st == GX_OK && w->store_text && !(w->frame.zstd = ZSTD_createCCtx()))
         st = gx_fail(err, GX_ENOMEM, "out of memory for zstd");
     if (st == GX_OK)
@@ -182,13 +182,13 @@ void gx_writer_close(gx_writer *w)
                                 &w->titles.bytes, &w->text_frames, &w->text};
     for (size_t i = 0; i < sizeof spools / sizeof *spools; ++i)
         gx_spool_free(spools[i]);
-    gx_sealer_close(w->sealer);
+    gx_section_writer_close(w->sections);
     ZSTD_freeCCtx(w->frame.zstd);
     free(w->frame.ends);
     free(w->frame.bytes);
     free(w->term_hashes);
     free(w->last_term);
-    gx_coded_close(&w->coded);
+    gx_list_encoder_close(&w->coded);
     free(w->path);
     free(w->dir);
     free(w);
@@ -337,7 +337,7 @@ static uint8_t coding_of(gx_writer *w, const gx_codec *docids, const gx_codec *t
 }
 
 /* A coded list's term and entry; *payload and the counts go on. */
-static gx_status add_entry(gx_writer *w, const char *term, const gx_coded_list *l, uint64_t *payload, gx_error *err)
+static gx_status add_entry(gx_writer *w, const char *term, const gx_encoded_list *l, uint64_t *payload, gx_error *err)
 {
     const uint64_t n_blocks = ((uint64_t)l->df + w->block_len - 1) / w->block_len;
     gx_status st = add_term(w, term, l->term_len, err);
@@ -362,15 +362,15 @@ static gx_status add_entry(gx_writer *w, const char *term, const gx_coded_list *
     return GX_OK;
 }
 
-static gx_status add_coded(gx_writer *w, const gx_coded *c, gx_error *err)
+static gx_status add_coded(gx_writer *w, const gx_list_encoder *c, gx_error *err)
 {
-    uint64_t payload = gx_sealer_section_bytes(w->sealer) / sizeof(uint32_t);
+    uint64_t payload = gx_section_writer_section_bytes(w->sections) / sizeof(uint32_t);
     const char *term = c->terms;
     gx_status st = GX_OK;
     for (size_t i = 0; i < c->n_lists && st == GX_OK; term += c->lists[i++].term_len)
         st = add_entry(w, term, &c->lists[i], &payload, err);
     if (st == GX_OK)
-        st = gx_sealer_add(w->sealer, c->words, c->n_words * sizeof *c->words, err);
+        st = gx_section_writer_add(w->sections, c->words, c->n_words * sizeof *c->words, err);
     if (st == GX_OK)
         st = gx_spool_add(&w->heads, c->heads, c->n_blocks * sizeof *c->heads, err);
     if (st == GX_OK)
@@ -378,18 +378,18 @@ static gx_status add_coded(gx_writer *w, const gx_coded *c, gx_error *err)
     return st == GX_OK ? gx_spool_add(&w->tf_ends, c->tf_ends, c->n_blocks * sizeof *c->tf_ends, err) : st;
 }
 
-void gx_writer_open_coded(const gx_writer *w, gx_coded *c)
+void gx_writer_open_encoded(const gx_writer *w, gx_list_encoder *c)
 {
-    gx_coded_open(c, w->docids, w->tfs, n_docs(w));
+    gx_list_encoder_open(c, w->docids, w->tfs, n_docs(w));
 }
 
-gx_status gx_writer_add_coded(gx_writer *w, gx_coded *c, gx_error *err)
+gx_status gx_writer_add_encoded(gx_writer *w, gx_list_encoder *c, gx_error *err)
 {
     gx_error words;
     if (w->failed.status != GX_OK)
         return fail_again(w, err);
     const gx_status st = add_coded(w, c, &words);
-    gx_coded_empty(c);
+    gx_list_encoder_empty(c);
     return keep(w, st, &words, err);
 }
 
@@ -400,43 +400,43 @@ gx_status gx_writer_add_list(gx_writer *w, const char *term, size_t len, uint32_
     if (w->failed.status != GX_OK)
         return fail_again(w, err);
     w->coded.n_docs = n_docs(w);
-    gx_status st = gx_coded_add(&w->coded, term, len, df, docids, tfs, &words);
+    gx_status st = gx_list_encoder_add(&w->coded, term, len, df, docids, tfs, &words);
     if (st == GX_OK)
         st = add_coded(w, &w->coded, &words);
-    gx_coded_empty(&w->coded);
+    gx_list_encoder_empty(&w->coded);
     return keep(w, st, &words, err);
 }
 
 /* ---- the sections, put together ---- */
 
-static gx_status put_spool(gx_sealer *s, uint32_t kind, const gx_spool *from, uint64_t param, gx_error *err)
+static gx_status put_spool(gx_section_writer *s, uint32_t kind, const gx_spool *from, uint64_t param, gx_error *err)
 {
-    gx_status st = gx_sealer_begin(s, kind, param, err);
-    return st == GX_OK ? gx_sealer_add_spool(s, from, err) : st;
+    gx_status st = gx_section_writer_begin(s, kind, param, err);
+    return st == GX_OK ? gx_section_writer_add_spool(s, from, err) : st;
 }
 
-static gx_status put_strings(gx_sealer *s, uint32_t kind, const pile *p, gx_error *err)
+static gx_status put_strings(gx_section_writer *s, uint32_t kind, const pile *p, gx_error *err)
 {
     const uint64_t total = gx_spool_bytes(&p->bytes), n = gx_spool_bytes(&p->lens) / sizeof(uint32_t);
     const uint32_t width = total > UINT32_MAX ? 8 : 4;
     uint32_t lens[1024];
     uint64_t end = 0;
-    gx_status st = gx_sealer_begin(s, kind, width, err);
+    gx_status st = gx_section_writer_begin(s, kind, width, err);
     if (st == GX_OK)
-        st = gx_sealer_add(s, &end, width, err);
+        st = gx_section_writer_add(s, &end, width, err);
     for (uint64_t at = 0; at < n && st == GX_OK;) {
         const size_t some = n - at < 1024 ? (size_t)(n - at) : 1024;
         st = gx_spool_read(&p->lens, at * sizeof *lens, lens, some * sizeof *lens, err);
         for (size_t i = 0; i < some && st == GX_OK; ++i) {
             end += lens[i];
-            st = gx_sealer_add(s, &end, width, err); /* little-endian: the low bytes come first */
+            st = gx_section_writer_add(s, &end, width, err); /* little-endian: the low bytes come first */
         }
         at += some;
     }
-    return st == GX_OK ? gx_sealer_add_spool(s, &p->bytes, err) : st;
+    return st == GX_OK ? gx_section_writer_add_spool(s, &p->bytes, err) : st;
 }
 
-static gx_status put_term_hash(gx_sealer *s, const gx_writer *w, gx_error *err)
+static gx_status put_term_hash(gx_section_writer *s, const gx_writer *w, gx_error *err)
 {
     const uint32_t n = w->counts.n_terms;
     uint32_t bits = 0;
@@ -452,39 +452,39 @@ static gx_status put_term_hash(gx_sealer *s, const gx_writer *w, gx_error *err)
             slot = (slot + 1) & (slots - 1);
         table[slot] = term + 1;
     }
-    gx_status st = gx_sealer_begin(s, GX_SEC_TERM_HASH, bits, err);
+    gx_status st = gx_section_writer_begin(s, GX_SEC_TERM_HASH, bits, err);
     if (st == GX_OK)
-        st = gx_sealer_add(s, table, slots * sizeof *table, err);
+        st = gx_section_writer_add(s, table, slots * sizeof *table, err);
     free(table);
     return st;
 }
 
-static gx_status put_text(gx_sealer *s, gx_writer *w, gx_error *err)
+static gx_status put_text(gx_section_writer *s, gx_writer *w, gx_error *err)
 {
     gx_status st = end_frame(w, err);
     const gx_text_frame last = {gx_spool_bytes(&w->text), w->counts.n_docs, 0};
     const uint64_t n_frames = gx_spool_bytes(&w->text_frames) / sizeof last;
     if (st == GX_OK)
-        st = gx_sealer_begin(s, GX_SEC_TEXT, n_frames, err);
+        st = gx_section_writer_begin(s, GX_SEC_TEXT, n_frames, err);
     if (st == GX_OK)
-        st = gx_sealer_add_spool(s, &w->text_frames, err);
+        st = gx_section_writer_add_spool(s, &w->text_frames, err);
     if (st == GX_OK)
-        st = gx_sealer_add(s, &last, sizeof last, err);
-    return st == GX_OK ? gx_sealer_add_spool(s, &w->text, err) : st;
+        st = gx_section_writer_add(s, &last, sizeof last, err);
+    return st == GX_OK ? gx_section_writer_add_spool(s, &w->text, err) : st;
 }
 
-static gx_status put_sections(gx_sealer *s, gx_writer *w, const char *meta, gx_error *err)
+static gx_status put_sections(gx_section_writer *s, gx_writer *w, const char *meta, gx_error *err)
 {
     static const uint8_t slack[GX_READ_SLACK];
     gx_status st;
-    if ((st = gx_sealer_add(s, slack, sizeof slack, err)) != GX_OK || /* behind the payload */
+    if ((st = gx_section_writer_add(s, slack, sizeof slack, err)) != GX_OK || /* behind the payload */
         (st = put_spool(s, GX_SEC_LISTS, &w->lists, 0, err)) != GX_OK ||
         (st = put_spool(s, GX_SEC_HEADS, &w->heads, 0, err)) != GX_OK ||
         (st = put_spool(s, GX_SEC_DOCID_ENDS, &w->docid_ends, 0, err)) != GX_OK ||
         (st = put_spool(s, GX_SEC_TF_ENDS, &w->tf_ends, 0, err)) != GX_OK ||
         (st = put_spool(s, GX_SEC_DOC_LENS, &w->doc_lens, 0, err)) != GX_OK ||
-        (st = gx_sealer_begin(s, GX_SEC_META, 0, err)) != GX_OK ||
-        (st = gx_sealer_add(s, meta, strlen(meta), err)) != GX_OK ||
+        (st = gx_section_writer_begin(s, GX_SEC_META, 0, err)) != GX_OK ||
+        (st = gx_section_writer_add(s, meta, strlen(meta), err)) != GX_OK ||
         (st = put_strings(s, GX_SEC_TERMS, &w->terms, err)) != GX_OK || (st = put_term_hash(s, w, err)) != GX_OK ||
         (st = put_strings(s, GX_SEC_DOC_IDS, &w->doc_ids, err)) != GX_OK)
         return st;
@@ -516,7 +516,7 @@ gx_status gx_writer_finish(gx_writer *w, const char *meta, gx_error *err)
         st = gx_fail(&words, GX_EUSAGE, "%s was to have %u documents; %u were added", w->path, w->n_docs_told,
                      w->counts.n_docs);
     if (st == GX_OK)
-        st = put_sections(w->sealer, w, meta, &words);
+        st = put_sections(w->sections, w, meta, &words);
     if (st == GX_OK) {
         gx_header h = {.block_len = w->block_len,
                        .n_docs = w->counts.n_docs,
@@ -529,7 +529,7 @@ gx_status gx_writer_finish(gx_writer *w, const char *meta, gx_error *err)
             w->codings[w->n_codings++] = (gx_coding){GX_CODEC_GPUBP128, GX_CODEC_GPUBP128};
         memcpy(h.codings, w->codings, w->n_codings * sizeof *w->codings);
         memcpy(h.uuid, w->uuid, sizeof h.uuid);
-        st = gx_sealer_seal(w->sealer, &h, w->force, &words);
+        st = gx_section_writer_finish(w->sections, &h, w->force, &words);
     }
     if (st == GX_OK) /* a second call finds this */
         gx_fail(&w->failed, GX_EUSAGE, "%s is finished already", w->path);

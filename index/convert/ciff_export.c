@@ -11,7 +11,7 @@
 typedef struct export
 {
     const gx_index *ix;
-    gx_aside out;
+    gx_atomic_file out;
     uint8_t *message; /* [max] the one being made */
     size_t max;
     uint32_t *docids, *tfs; /* of one list, as long as the longest */
@@ -231,14 +231,14 @@ static gx_status put_all(export *ex, const gx_ciff_options *opt, gx_error *err)
 gx_status gx_ciff_export(const gx_index *ix, const char *path, const gx_ciff_options *opt, gx_error *err)
 {
     export ex = {.ix = ix};
-    gx_status st = gx_aside_open(&ex.out, path, opt->force, err);
+    gx_status st = gx_atomic_file_open(&ex.out, path, opt->force, err);
     if (st == GX_OK)
         st = put_all(&ex, opt, err);
     if (st == GX_OK)
-        st = gx_aside_sync(&ex.out, err);
+        st = gx_atomic_file_sync(&ex.out, err);
     if (st == GX_OK)
-        st = gx_aside_rename(&ex.out, err);
-    gx_aside_close(&ex.out);
+        st = gx_atomic_file_commit(&ex.out, err);
+    gx_atomic_file_close(&ex.out);
     free(ex.message);
     free(ex.docids);
     free(ex.tfs);

@@ -14,7 +14,7 @@ typedef struct export
 {
     const gx_index *ix;
     const gx_ds2i_options *opt;
-    gx_aside files[N_FILES];
+    gx_atomic_file files[N_FILES];
 }
 export;
 
@@ -25,7 +25,7 @@ static gx_status open_outputs(export *ex, const char *base, gx_error *err)
         char *path = NULL;
         if (asprintf(&path, "%s%s", base, suffixes[i]) < 0)
             return gx_fail(err, GX_ENOMEM, "no memory");
-        st = gx_aside_open(&ex->files[i], path, ex->opt->force, err);
+        st = gx_atomic_file_open(&ex->files[i], path, ex->opt->force, err);
         free(path);
     }
     return st;
@@ -105,9 +105,9 @@ static gx_status seal(export *ex, gx_error *err)
 {
     gx_status st = GX_OK;
     for (int i = 0; i < N_FILES && st == GX_OK; ++i)
-        st = gx_aside_sync(&ex->files[i], err);
+        st = gx_atomic_file_sync(&ex->files[i], err);
     for (int i = 0; i < N_FILES && st == GX_OK; ++i)
-        st = gx_aside_rename(&ex->files[i], err);
+        st = gx_atomic_file_commit(&ex->files[i], err);
     return st;
 }
 
@@ -126,6 +126,6 @@ gx_status gx_ds2i_export(const gx_index *ix, const char *base, const gx_ds2i_opt
     if (st == GX_OK)
         st = seal(&ex, err);
     for (int i = 0; i < N_FILES; ++i)
-        gx_aside_close(&ex.files[i]);
+        gx_atomic_file_close(&ex.files[i]);
     return st;
 }

@@ -116,7 +116,7 @@ static uint32_t spend(const gx_index *ix, uint64_t budget)
 static chunk *open_chunk(size_t bytes)
 {
     chunk *c = calloc(1, sizeof *c);
-    if (c && !(c->memory = gx_pages_open(bytes))) {
+    if (c && !(c->memory = gx_huge_alloc(bytes))) {
         free(c);
         return NULL;
     }
@@ -159,7 +159,7 @@ static void close_chunks(gx_cpu_lists *ls)
 {
     for (chunk *c = ls->chunks, *next; c; c = next) {
         next = c->next;
-        gx_pages_close(c->memory, c->bytes);
+        gx_huge_free(c->memory, c->bytes);
         free(c);
     }
 }
@@ -183,7 +183,7 @@ static void free_params(const gx_cpu_lists *ls, gx_cpu_params *p)
 static const uint32_t *find_lens(gx_cpu_lists *ls, bool lossy)
 {
     const gx_index *ix = ls->ix;
-    if (!ls->lens[lossy] && (ls->lens[lossy] = gx_pages_open(lens_bytes(ix)))) {
+    if (!ls->lens[lossy] && (ls->lens[lossy] = gx_huge_alloc(lens_bytes(ix)))) {
         for (uint32_t d = 0; d < ix->n_docs; ++d)
             ls->lens[lossy][d] = lossy ? gx_lossy_length(ix->doc_lens[d]) : ix->doc_lens[d];
     }
@@ -267,7 +267,7 @@ void gx_cpu_lists_close(gx_cpu_lists *ls)
         ls->params = next;
     }
     for (int lossy = 0; lossy < 2; ++lossy)
-        gx_pages_close(ls->lens[lossy], lens_bytes(ls->ix));
+        gx_huge_free(ls->lens[lossy], lens_bytes(ls->ix));
     for (uint32_t i = 0; i < N_MAKING; ++i)
         pthread_mutex_destroy(&ls->making[i]);
     pthread_mutex_destroy(&ls->lock);

@@ -50,7 +50,7 @@ gx_status gx_cpu_searcher_open(gx_cpu_searcher **out, const gx_index *ix, const 
     s->kernels = kernels;
     s->lists = lists;
     s->columns.n_docs = ix->n_docs;
-    s->seen = gx_pages_open(seen_bytes(ix));
+    s->seen = gx_huge_alloc(seen_bytes(ix));
     s->cursors = aligned_alloc(64, GX_CPU_MAX_LISTS * sizeof *s->cursors);
     if (!s->seen || !s->cursors) {
         gx_cpu_searcher_close(s);
@@ -66,7 +66,7 @@ void gx_cpu_searcher_close(gx_cpu_searcher *s)
         return;
     gx_cpu_best_free(&s->best);
     free(s->cursors);
-    gx_pages_close(s->seen, seen_bytes(s->ix));
+    gx_huge_free(s->seen, seen_bytes(s->ix));
     free(s->seen_docids);
     free(s->scores);
     free(s->holders);

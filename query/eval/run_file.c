@@ -131,7 +131,7 @@ gx_status gx_run_append(gx_run_text *text, const gx_index *ix, const char *qid, 
 #define BUFFER_BYTES ((size_t)256 << 10)
 
 struct gx_run {
-    char *path, *aside; /* aside NULL: written directly */
+    char *path, *temporary; /* aside NULL: written directly */
     int fd;
     size_t n; /* bytes in buffer */
     char buffer[BUFFER_BYTES];
@@ -144,7 +144,7 @@ gx_status gx_run_open(gx_run **out, const char *path, gx_error *err)
     gx_run *run = malloc(sizeof *run);
     if (run) {
         run->n = 0;
-        run->aside = NULL;
+        run->temporary = NULL;
     }
     if (!run || !(run->path = strdup(path))) {
         free(run);
@@ -154,18 +154,18 @@ gx_status gx_run_open(gx_run **out, const char *path, gx_error *err)
         run->fd = STDOUT_FILENO;
     } else if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
         run->fd = open(path, O_WRONLY | O_CLOEXEC);
-    } else if (asprintf(&run->aside, "%s.%d.tmp", path, (int)getpid()) < 0) {
-        run->aside = NULL;
+    } else if (asprintf(&run->temporary, "%s.%d.tmp", path, (int)getpid()) < 0) {
+        run->temporary = NULL;
         run->fd = -1;
         errno = ENOMEM;
     } else {
-        run->fd = open(run->aside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+        run->fd = open(run->temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     }
     if (run->fd < 0) {
         const gx_status bad =
             gx_fail(err, errno == ENOMEM ? GX_ENOMEM : GX_EIO, "cannot write %s: %s", path, strerror(errno));
-        free(run->aside);
-        run->aside = NULL;
+        free(run->temporary);
+        run->temporary = NULL;
         gx_run_close(run);
         return bad;
     }
@@ -209,17 +209,17 @@ gx_status gx_run_write(gx_run *run, const gx_run_text *text, gx_error *err)
 gx_status gx_run_commit(gx_run *run, gx_error *err)
 {
     const gx_status st = flush(run, err);
-    if (st != GX_OK || !run->aside)
+    if (st != GX_OK || !run->temporary)
         return st;
     const bool synced = fsync(run->fd) == 0;
     const bool closed = close(run->fd) == 0;
     run->fd = -1;
     if (!synced || !closed)
         return gx_fail(err, GX_EIO, "cannot write %s: %s", run->path, strerror(errno));
-    if (rename(run->aside, run->path))
-        return gx_fail(err, GX_EIO, "cannot rename %s to %s: %s", run->aside, run->path, strerror(errno));
-    free(run->aside);
-    run->aside = NULL;
+    if (rename(run->temporary, run->path))
+        return gx_fail(err, GX_EIO, "cannot rename %s to %s: %s", run->temporary, run->path, strerror(errno));
+    free(run->temporary);
+    run->temporary = NULL;
     return GX_OK;
 }
 
@@ -229,9 +229,9 @@ void gx_run_close(gx_run *run)
         return;
     if (run->fd > STDOUT_FILENO)
         close(run->fd);
-    if (run->aside)
-        unlink(run->aside);
-    free(run->aside);
+    if (run->temporary)
+        unlink(run->temporary);
+    free(run->temporary);
     free(run->path);
     free(run);
 }

@@ -85,11 +85,11 @@ static totals pass(const corpus *c, const gx_analyzer *an, double (*fastest)[N_S
 {
     totals all = {0};
     gx_analysis *analysis;
-    gx_inverter *inverter;
-    gx_memo *memo;
+    gx_postings_buffer *inverter;
+    gx_term_cache *memo;
     need(gx_analysis_open(&analysis, an, NULL) == GX_OK &&
-             gx_inverter_open(&inverter, ".", 512u << 20, NULL) == GX_OK &&
-             gx_memo_open(&memo, analysis, inverter, NULL) == GX_OK,
+             gx_postings_buffer_open(&inverter, ".", 512u << 20, NULL) == GX_OK &&
+             gx_term_cache_open(&memo, analysis, inverter, NULL) == GX_OK,
          "out of memory");
     uint32_t piece = 0;
     double took[N_STAGES] = {0};
@@ -105,10 +105,10 @@ static totals pass(const corpus *c, const gx_analyzer *an, double (*fastest)[N_S
         const uint32_t *terms;
         uint32_t n;
         if (st == GX_OK)
-            st = gx_memo_terms(memo, &tokens, &terms, &n, &all.dropped);
+            st = gx_term_cache_document(memo, &tokens, &terms, &n, &all.dropped);
         const double t2 = now();
         if (st == GX_OK)
-            st = gx_inverter_add(inverter, d, terms, n);
+            st = gx_postings_buffer_add(inverter, d, terms, n);
         const double t3 = now();
         need(st == GX_OK, "out of memory");
         all.tokens += tokens.n;
@@ -126,11 +126,11 @@ static totals pass(const corpus *c, const gx_analyzer *an, double (*fastest)[N_S
         }
     }
     const double t = now();
-    need(gx_inverter_merge(&inverter, 1, count_list, &all.postings, NULL) == GX_OK, "out of memory");
+    need(gx_postings_buffer_merge(&inverter, 1, count_list, &all.postings, NULL) == GX_OK, "out of memory");
     if (now() - t < fastest[0][MERGE])
         fastest[0][MERGE] = now() - t;
-    gx_memo_close(memo);
-    gx_inverter_close(inverter);
+    gx_term_cache_close(memo);
+    gx_postings_buffer_close(inverter);
     gx_analysis_close(analysis);
     return all;
 }

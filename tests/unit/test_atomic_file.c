@@ -44,15 +44,15 @@ static uint32_t count_files(void)
 static void put(const char *text, bool force, gx_status want)
 {
     gx_error err;
-    gx_aside f;
-    gx_status st = gx_aside_open(&f, path, force, &err);
+    gx_atomic_file f;
+    gx_status st = gx_atomic_file_open(&f, path, force, &err);
     assert_int_equal(st, want);
     if (st == GX_OK) {
         assert_true(fputs(text, f.file) >= 0);
-        assert_int_equal(gx_aside_sync(&f, &err), GX_OK);
-        assert_int_equal(gx_aside_rename(&f, &err), GX_OK);
+        assert_int_equal(gx_atomic_file_sync(&f, &err), GX_OK);
+        assert_int_equal(gx_atomic_file_commit(&f, &err), GX_OK);
     }
-    gx_aside_close(&f);
+    gx_atomic_file_close(&f);
 }
 
 static void expect(const char *text)
@@ -69,15 +69,15 @@ static void a_file_has_its_name_once_it_is_whole(void **state)
 {
     (void)state;
     gx_error err;
-    gx_aside f;
-    assert_int_equal(gx_aside_open(&f, path, false, &err), GX_OK);
+    gx_atomic_file f;
+    assert_int_equal(gx_atomic_file_open(&f, path, false, &err), GX_OK);
     assert_true(fputs("whole", f.file) >= 0);
     assert_int_equal(access(path, F_OK), -1);
-    assert_int_equal(gx_aside_sync(&f, &err), GX_OK);
+    assert_int_equal(gx_atomic_file_sync(&f, &err), GX_OK);
     assert_int_equal(access(path, F_OK), -1);
-    assert_int_equal(gx_aside_rename(&f, &err), GX_OK);
+    assert_int_equal(gx_atomic_file_commit(&f, &err), GX_OK);
     expect("whole");
-    gx_aside_close(&f);
+    gx_atomic_file_close(&f);
     expect("whole");
     assert_int_equal(count_files(), 1);
 }
@@ -86,11 +86,11 @@ static void what_is_given_up_leaves_nothing(void **state)
 {
     (void)state;
     gx_error err;
-    gx_aside f, none = {0};
-    assert_int_equal(gx_aside_open(&f, path, false, &err), GX_OK);
+    gx_atomic_file f, none = {0};
+    assert_int_equal(gx_atomic_file_open(&f, path, false, &err), GX_OK);
     assert_true(fputs("half", f.file) >= 0);
-    gx_aside_close(&f);
-    gx_aside_close(&none);
+    gx_atomic_file_close(&f);
+    gx_atomic_file_close(&none);
     assert_int_equal(count_files(), 0);
 }
 
@@ -108,12 +108,12 @@ static void a_directory_that_is_missing_is_not_found(void **state)
 {
     (void)state;
     gx_error err;
-    gx_aside f;
+    gx_atomic_file f;
     char missing[80];
     snprintf(missing, sizeof missing, "%s/missing/file", dir);
-    assert_int_equal(gx_aside_open(&f, missing, false, &err), GX_ENOTFOUND);
+    assert_int_equal(gx_atomic_file_open(&f, missing, false, &err), GX_ENOTFOUND);
     assert_non_null(strstr(err.text, missing));
-    gx_aside_close(&f);
+    gx_atomic_file_close(&f);
 }
 
 static void temporary_files_are_read_back_and_leave_nothing(void **state)

@@ -94,7 +94,7 @@ enum { MAX_INVERTERS = 7 };
 
 /* The lists of ranges that begin at some of the terms, and of those that the inverters would have,
  * are together all lists. */
-static void merge_by_ranges(plain *p, gx_inverter *const *inverters, uint32_t n, uint64_t *seed)
+static void merge_by_ranges(plain *p, gx_postings_buffer *const *inverters, uint32_t n, uint64_t *seed)
 {
     const uint32_t all = p->seen;
     gx_error err = {0};
@@ -114,7 +114,7 @@ static void merge_by_ranges(plain *p, gx_inverter *const *inverters, uint32_t n,
         assert_int_equal(gx_merger_run(m, range, compare_list, p, &err), GX_OK);
     }
     assert_int_equal(p->seen, all);
-    assert_int_equal(gx_inverter_ranges(inverters, n, &ranges, &n_ranges, &err), GX_OK);
+    assert_int_equal(gx_postings_buffer_ranges(inverters, n, &ranges, &n_ranges, &err), GX_OK);
     p->seen = 0;
     for (uint32_t i = 0; i < n_ranges; ++i) {
         assert_true(ranges[i].from == (i ? ranges[i - 1].to : 0) && (ranges[i].to == 0) == (i + 1 == n_ranges));
@@ -129,10 +129,11 @@ static void merge_by_ranges(plain *p, gx_inverter *const *inverters, uint32_t n,
  * documents (0: never), and compare. */
 static void invert_together(plain *p, uint32_t n_inverters, uint32_t spill_every, gx_status want)
 {
-    gx_inverter *inverters[MAX_INVERTERS], *inv = NULL;
+    gx_postings_buffer *inverters[MAX_INVERTERS], *inv = NULL;
     gx_error err = {0};
     for (uint32_t i = 0; i < n_inverters; ++i)
-        assert_int_equal(gx_inverter_open(&inverters[i], "/tmp", spill_every ? 1u << 20 : 64u << 20, &err), GX_OK);
+        assert_int_equal(gx_postings_buffer_open(&inverters[i], "/tmp", spill_every ? 1u << 20 : 64u << 20, &err),
+                         GX_OK);
     uint32_t *terms = malloc(1u << 20), spills = 0, counted = 0;
     uint64_t shuffle = p->seed ^ 99;
     for (uint32_t d = 0; d < p->n_docs; ++d) {
@@ -141,27 +142,27 @@ static void invert_together(plain *p, uint32_t n_inverters, uint32_t spill_every
             inv = inverters[random_below(&shuffle, n_inverters)];
         for (uint32_t t = 0; t < p->n_terms; ++t)
             for (uint32_t i = 0; i < p->tf[(size_t)d * p->n_terms + t]; ++i)
-                terms[n++] = gx_inverter_term(inv, p->names[t], p->name_lens[t]);
+                terms[n++] = gx_postings_buffer_term(inv, p->names[t], p->name_lens[t]);
         for (uint32_t i = 0; i < n; ++i) {
             const uint32_t j = random_below(&shuffle, n), swap = terms[i];
             terms[i] = terms[j];
             terms[j] = swap;
         }
         const uint32_t half = n / 2; /* a document may come in pieces */
-        assert_int_equal(gx_inverter_add(inv, d * 3, terms, half), GX_OK);
-        assert_int_equal(gx_inverter_add(inv, d * 3, terms + half, n - half), GX_OK);
+        assert_int_equal(gx_postings_buffer_add(inv, d * 3, terms, half), GX_OK);
+        assert_int_equal(gx_postings_buffer_add(inv, d * 3, terms + half, n - half), GX_OK);
         if (spill_every && (d + 1) % spill_every == 0) {
-            assert_int_equal(gx_inverter_spill(inv, &err), GX_OK);
+            assert_int_equal(gx_postings_buffer_spill(inv, &err), GX_OK);
             ++spills;
         }
     }
     for (uint32_t i = 0; i < n_inverters; ++i)
-        counted += gx_inverter_spills(inverters[i]);
+        counted += gx_postings_buffer_spills(inverters[i]);
     assert_int_equal(counted, spills);
     if (p->seed % 2) /* of the even ones the merge does it */
-        assert_int_equal(gx_inverter_seal(inverters[0], &err), GX_OK);
+        assert_int_equal(gx_postings_buffer_finish(inverters[0], &err), GX_OK);
     p->seen = 0;
-    assert_int_equal(gx_inverter_merge(inverters, n_inverters, compare_list, p, &err), want);
+    assert_int_equal(gx_postings_buffer_merge(inverters, n_inverters, compare_list, p, &err), want);
     if (want == GX_OK) {
         uint32_t expected = 0;
         for (uint32_t t = 0; t < p->n_terms; ++t) {
@@ -176,7 +177,7 @@ static void invert_together(plain *p, uint32_t n_inverters, uint32_t spill_every
         merge_by_ranges(p, inverters, n_inverters, &shuffle);
     free(terms);
     for (uint32_t i = 0; i < n_inverters; ++i)
-        gx_inverter_close(inverters[i]);
+        gx_postings_buffer_close(inverters[i]);
 }
 
 static void invert(plain *p, uint32_t spill_every, gx_status want)
@@ -227,24 +228,24 @@ static void several_inverters_together_give_what_one_gives(void **state)
 static void spilling_gives_memory_back(void **state)
 {
     (void)state;
-    gx_inverter *inv;
-    assert_int_equal(gx_inverter_open(&inv, "/tmp", 1u << 20, NULL), GX_OK);
-    const uint32_t common = gx_inverter_term(inv, "common", 6), rare = gx_inverter_term(inv, "rare", 4);
-    assert_int_equal(gx_inverter_term(inv, "common", 6), common);
+    gx_postings_buffer *inv;
+    assert_int_equal(gx_postings_buffer_open(&inv, "/tmp", 1u << 20, NULL), GX_OK);
+    const uint32_t common = gx_postings_buffer_term(inv, "common", 6), rare = gx_postings_buffer_term(inv, "rare", 4);
+    assert_int_equal(gx_postings_buffer_term(inv, "common", 6), common);
     const uint32_t docs[] = {0, UINT32_MAX - 2, UINT32_MAX - 1};
     for (uint32_t i = 0; i < 100000; ++i)
-        assert_int_equal(gx_inverter_add(inv, i, &common, 1), GX_OK);
+        assert_int_equal(gx_postings_buffer_add(inv, i, &common, 1), GX_OK);
     for (unsigned i = 0; i < 3; ++i)
-        assert_int_equal(gx_inverter_add(inv, docs[i], &rare, 1), GX_OK);
+        assert_int_equal(gx_postings_buffer_add(inv, docs[i], &rare, 1), GX_OK);
     uint32_t *many = malloc(100000 * sizeof *many);
     for (uint32_t i = 0; i < 100000; ++i)
         many[i] = rare;
-    assert_int_equal(gx_inverter_add(inv, docs[2], many, 100000), GX_OK);
+    assert_int_equal(gx_postings_buffer_add(inv, docs[2], many, 100000), GX_OK);
     free(many);
-    const uint64_t bytes = gx_inverter_bytes(inv);
-    assert_int_equal(gx_inverter_spill(inv, NULL), GX_OK);
-    assert_true(gx_inverter_bytes(inv) < bytes);
-    gx_inverter_close(inv);
+    const uint64_t bytes = gx_postings_buffer_bytes(inv);
+    assert_int_equal(gx_postings_buffer_spill(inv, NULL), GX_OK);
+    assert_true(gx_postings_buffer_bytes(inv) < bytes);
+    gx_postings_buffer_close(inv);
 }
 
 static gx_status check_wide(void *user, const char *term, size_t len, uint32_t df, const uint32_t *docids,
@@ -274,26 +275,26 @@ static void extreme_docids_and_tfs_come_back(void **state)
 {
     (void)state;
     for (int spill = 0; spill < 2; ++spill) {
-        gx_inverter *inv;
-        assert_int_equal(gx_inverter_open(&inv, "/tmp", 1u << 20, NULL), GX_OK);
-        uint32_t common = gx_inverter_term(inv, "common", 6), rare = gx_inverter_term(inv, "rare", 4);
+        gx_postings_buffer *inv;
+        assert_int_equal(gx_postings_buffer_open(&inv, "/tmp", 1u << 20, NULL), GX_OK);
+        uint32_t common = gx_postings_buffer_term(inv, "common", 6), rare = gx_postings_buffer_term(inv, "rare", 4);
         for (uint32_t i = 0; i < 100000; ++i) {
             if (spill && i == 50000) {
-                assert_int_equal(gx_inverter_spill(inv, NULL), GX_OK);
-                common = gx_inverter_term(inv, "common", 6);
+                assert_int_equal(gx_postings_buffer_spill(inv, NULL), GX_OK);
+                common = gx_postings_buffer_term(inv, "common", 6);
             }
-            assert_int_equal(gx_inverter_add(inv, i, &common, 1), GX_OK);
+            assert_int_equal(gx_postings_buffer_add(inv, i, &common, 1), GX_OK);
             if (i == 0)
-                assert_int_equal(gx_inverter_add(inv, i, &rare, 1), GX_OK);
+                assert_int_equal(gx_postings_buffer_add(inv, i, &rare, 1), GX_OK);
         }
-        rare = gx_inverter_term(inv, "rare", 4);
-        assert_int_equal(gx_inverter_add(inv, UINT32_MAX - 2, &rare, 1), GX_OK);
+        rare = gx_postings_buffer_term(inv, "rare", 4);
+        assert_int_equal(gx_postings_buffer_add(inv, UINT32_MAX - 2, &rare, 1), GX_OK);
         for (uint32_t i = 0; i < 100001; ++i)
-            assert_int_equal(gx_inverter_add(inv, UINT32_MAX - 1, &rare, 1), GX_OK);
+            assert_int_equal(gx_postings_buffer_add(inv, UINT32_MAX - 1, &rare, 1), GX_OK);
         int n = 0;
-        assert_int_equal(gx_inverter_merge(&inv, 1, check_wide, &n, NULL), GX_OK);
+        assert_int_equal(gx_postings_buffer_merge(&inv, 1, check_wide, &n, NULL), GX_OK);
         assert_int_equal(n, 2);
-        gx_inverter_close(inv);
+        gx_postings_buffer_close(inv);
     }
 }
 
@@ -323,14 +324,14 @@ static void nothing_in_is_nothing_out(void **state)
 static void a_bad_directory_is_reported_when_it_is_needed(void **state)
 {
     (void)state;
-    gx_inverter *inv;
+    gx_postings_buffer *inv;
     gx_error err = {0};
-    assert_int_equal(gx_inverter_open(&inv, "/nonexistent/dir", 1u << 20, NULL), GX_OK);
-    const uint32_t t = gx_inverter_term(inv, "x", 1);
-    assert_int_equal(gx_inverter_add(inv, 0, &t, 1), GX_OK);
-    assert_int_equal(gx_inverter_spill(inv, &err), GX_EIO);
+    assert_int_equal(gx_postings_buffer_open(&inv, "/nonexistent/dir", 1u << 20, NULL), GX_OK);
+    const uint32_t t = gx_postings_buffer_term(inv, "x", 1);
+    assert_int_equal(gx_postings_buffer_add(inv, 0, &t, 1), GX_OK);
+    assert_int_equal(gx_postings_buffer_spill(inv, &err), GX_EIO);
     assert_non_null(strstr(err.text, "/nonexistent/dir"));
-    gx_inverter_close(inv);
+    gx_postings_buffer_close(inv);
 }
 
 int main(void)

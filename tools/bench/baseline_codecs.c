@@ -16,7 +16,8 @@ static uint32_t told_width(uint8_t width)
     X(2)                                                                                                               \
     X(3)                                                                                                               \
     X(4)                                                                                                               \
-    X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15) X(16) X(17) X(18) X(19) X(20) X(21) X(22) X(23) X(24) \
+    X(5)                                                                                                               \
+    X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15) X(16) X(17) X(18) X(19) X(20) X(21) X(22) X(23) X(24)      \
         X(25) X(26) X(27) X(28) X(29) X(30) X(31) X(32)
 
 static inline uint32_t load_32(const uint8_t *p)
@@ -77,7 +78,8 @@ __attribute__((always_inline)) static inline uint32_t unpack_32(const uint8_t *i
 
 typedef uint32_t unpack_32_fn(const uint8_t *in, uint32_t last, uint32_t *out);
 
-/* A function for each width: one switch over all of them takes compilers minutes where every access is instrumented. */
+/* A function for each width: one switch over all of them takes compilers minutes where every access
+ * is instrumented. */
 #define UNPACK_32(w)                                                                                                   \
     static uint32_t integers_32_##w(const uint8_t *in, uint32_t last, uint32_t *out)                                   \
     {                                                                                                                  \
@@ -226,7 +228,8 @@ static uint64_t varintgb_encode(const uint32_t *in, uint64_t n, uint8_t *out)
     return (uint64_t)(p - out);
 }
 
-/* Where the second to fourth integer of a group begin, and where the next group does, by the control byte. */
+/* Where the second to fourth integer of a group begin, and where the next group does, by the
+ * control byte. */
 typedef struct group_shape {
     uint8_t begins[3], bytes;
 } group_shape;
@@ -270,13 +273,14 @@ static void varintgb_step(gx_cursor *c, uint32_t *out, bool docids)
     c->data = docids ? varintgb_groups(c->data, out, &c->last, true) : varintgb_groups(c->data, out, &c->last, false);
 }
 
-/* ---- StreamVByte: the control bytes of all groups of four before all their bytes. Debian's libstreamvbyte has the
- * portable decoder alone on x86-64, a fourteenth as fast as this one ---- */
+/* ---- StreamVByte: the control bytes of all groups of four before all their bytes. Debian's
+ * libstreamvbyte has the portable decoder alone on x86-64, a fourteenth as fast as this one ---- */
 
 #if defined __x86_64__
 #include <tmmintrin.h>
 
-/* For each control byte, which byte of the group each byte of the four integers is; 0x80: none, a zero. */
+/* For each control byte, which byte of the group each byte of the four integers is; 0x80: none, a
+ * zero. */
 #define FROM(c, j, k, begin) (k) <= MORE(c, j) ? (begin) + (k) : 0x80
 #define FROM_4(c, j, begin) FROM(c, j, 0, begin), FROM(c, j, 1, begin), FROM(c, j, 2, begin), FROM(c, j, 3, begin)
 #define PLACES(c)                                                                                                      \

@@ -19,7 +19,8 @@ typedef struct gx_gpu_list gx_gpu_list;
 gx_status gx_gpu_list_open(gx_gpu_list **out, const gx_packed *list, gx_error *err);
 void gx_gpu_list_close(gx_gpu_list *l);
 
-/* From now on gx_gpu_list_decode and gx_gpu_list_time (fused: false) use the paper's kernels (gx_decode_list_paper_cuda). */
+/* From now on gx_gpu_list_decode and gx_gpu_list_time (fused: false) use the paper's kernels
+ * (gx_decode_list_paper_cuda). */
 void gx_gpu_list_use_paper(gx_gpu_list *l);
 
 /* Decode to memory and copy the n integers to out; the words of the output are filled with noise

@@ -1,19 +1,22 @@
-/* cuda_runtime.h: CUDA for a machine that has neither a GPU nor CUDA: the GPU engine's own sources, kernels and host side, run by
- * the CPU, for tests.
+/* cuda_runtime.h: CUDA for a machine that has neither a GPU nor CUDA: the GPU engine's own sources,
+ * kernels and host side, run by the CPU, for tests.
  *
- *   query/x.cu -> translate.py -> x.cpp -> the C++ compiler -> with this in place of CUDA's: test_query
+ *   query/x.cu -> translate.py -> x.cpp -> the C++ compiler -> with this in place of CUDA's:
+ *   test_query
  *
- * translate.py rewrites what is no C++: launches, shared memory, instructions in asm. The rest means here what it means in CUDA:
- * the language (this file), threads (tests/emulated/threads.h), memory and streams (tests/emulated/runtime.h), and what is used
- * of CUB (cub/).
+ * translate.py rewrites what is no C++: launches, shared memory, instructions in asm. The rest
+ * means here what it means in CUDA: the language (this file), threads (tests/emulated/threads.h),
+ * memory and streams (tests/emulated/runtime.h), and what is used of CUB (cub/).
  *
- * It finds wrong results of the code as it is written, a collective that not all lanes reach, copies that are not waited for,
- * memory that nobody has set, results that the host reads before they are there.
- * It does not find races between warps but by luck, nor those between blocks, which run one after another; nor what the order of
- * memory accesses does to them; nor mistakes of nvcc and ptxas; and of speed it says nothing. tests/gpu.sh is for these.
+ * It finds wrong results of the code as it is written, a collective that not all lanes reach,
+ * copies that are not waited for, memory that nobody has set, results that the host reads before
+ * they are there. It does not find races between warps but by luck, nor those between blocks, which
+ * run one after another; nor what the order of memory accesses does to them; nor mistakes of nvcc
+ * and ptxas; and of speed it says nothing. tests/gpu.sh is for these.
  *
- * What is missing is found by the compiler, or by translate.py: a function comes here, an instruction of asm into translate.py's
- * table. Keep them as narrow as their use: what is not emulated must not compile.
+ * What is missing is found by the compiler, or by translate.py: a function comes here, an
+ * instruction of asm into translate.py's table. Keep them as narrow as their use: what is not
+ * emulated must not compile.
  */
 #ifndef GX_EMULATED_CUDA_RUNTIME_H
 #define GX_EMULATED_CUDA_RUNTIME_H
@@ -46,8 +49,14 @@ struct alignas(8) uint2 {
 struct alignas(16) uint4 {
     unsigned x, y, z, w;
 };
-static inline uint2 make_uint2(unsigned x, unsigned y) { return {x, y}; }
-static inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
+static inline uint2 make_uint2(unsigned x, unsigned y)
+{
+    return {x, y};
+}
+static inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w)
+{
+    return {x, y, z, w};
+}
 
 /* ---- arithmetic ---- */
 
@@ -62,12 +71,30 @@ template <class A, class B> constexpr std::common_type_t<A, B> max(A a, B b)
     return x < y ? y : x;
 }
 
-static inline int __popc(unsigned x) { return __builtin_popcount(x); }
-static inline int __ffs(unsigned x) { return __builtin_ffs((int)x); }
-static inline int __clz(unsigned x) { return x ? __builtin_clz(x) : 32; }
-static inline uint64_t gx_emulated_pair(unsigned low, unsigned high) { return (uint64_t)high << 32 | low; }
-static inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned n) { return (unsigned)(gx_emulated_pair(low, high) >> (n & 31)); }
-static inline unsigned __funnelshift_rc(unsigned low, unsigned high, unsigned n) { return (unsigned)(gx_emulated_pair(low, high) >> min(n, 32)); }
+static inline int __popc(unsigned x)
+{
+    return __builtin_popcount(x);
+}
+static inline int __ffs(unsigned x)
+{
+    return __builtin_ffs((int)x);
+}
+static inline int __clz(unsigned x)
+{
+    return x ? __builtin_clz(x) : 32;
+}
+static inline uint64_t gx_emulated_pair(unsigned low, unsigned high)
+{
+    return (uint64_t)high << 32 | low;
+}
+static inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned n)
+{
+    return (unsigned)(gx_emulated_pair(low, high) >> (n & 31));
+}
+static inline unsigned __funnelshift_rc(unsigned low, unsigned high, unsigned n)
+{
+    return (unsigned)(gx_emulated_pair(low, high) >> min(n, 32));
+}
 static inline unsigned __funnelshift_lc(unsigned low, unsigned high, unsigned n)
 {
     return (unsigned)(gx_emulated_pair(low, high) >> (32 - min(n, 32)));
@@ -85,11 +112,26 @@ static inline float __uint_as_float(unsigned u)
     memcpy(&x, &u, sizeof x);
     return x;
 }
-static inline float __fadd_rn(float a, float b) { return a + b; }
-static inline float __fmul_rn(float a, float b) { return a * b; }
-static inline float __fdiv_rn(float a, float b) { return a / b; }
-static inline unsigned __float2uint_rn(float x) { return (unsigned)llrintf(x); }
-static inline unsigned __float2uint_ru(float x) { return (unsigned)ceilf(x); }
+static inline float __fadd_rn(float a, float b)
+{
+    return a + b;
+}
+static inline float __fmul_rn(float a, float b)
+{
+    return a * b;
+}
+static inline float __fdiv_rn(float a, float b)
+{
+    return a / b;
+}
+static inline unsigned __float2uint_rn(float x)
+{
+    return (unsigned)llrintf(x);
+}
+static inline unsigned __float2uint_ru(float x)
+{
+    return (unsigned)ceilf(x);
+}
 static inline float __uint2float_rz(unsigned x) /* the bits past the first 24 go */
 {
     const int drop = x >> 24 ? 8 - __clz(x) : 0;
@@ -98,9 +140,18 @@ static inline float __uint2float_rz(unsigned x) /* the bits past the first 24 go
 
 /* ---- memory ---- */
 
-template <class T> static inline T __ldg(const T *p) { return *p; }
-template <class T> static inline T __ldcg(const T *p) { return *p; }
-static inline size_t __cvta_generic_to_shared(const void *p) { return emulated::shared_address(p); }
+template <class T> static inline T __ldg(const T *p)
+{
+    return *p;
+}
+template <class T> static inline T __ldcg(const T *p)
+{
+    return *p;
+}
+static inline size_t __cvta_generic_to_shared(const void *p)
+{
+    return emulated::shared_address(p);
+}
 static inline void __threadfence_block() {}
 static inline void __threadfence() {}
 static inline void __threadfence_system() {}
@@ -134,10 +185,22 @@ template <class T> static inline T atomicCAS(T *p, std::common_type_t<T> expecte
 
 /* ---- threads ---- */
 
-static inline void __syncthreads() { (void)emulated::meet_block(false); }
-static inline int __syncthreads_count(int p) { return (int)emulated::meet_block(p != 0); }
-static inline void __syncwarp() { (void)emulated::meet("syncwarp", ~0u, 0); }
-static inline void __nanosleep(unsigned) { emulated::let_others_run(); }
+static inline void __syncthreads()
+{
+    (void)emulated::meet_block(false);
+}
+static inline int __syncthreads_count(int p)
+{
+    return (int)emulated::meet_block(p != 0);
+}
+static inline void __syncwarp()
+{
+    (void)emulated::meet("syncwarp", ~0u, 0);
+}
+static inline void __nanosleep(unsigned)
+{
+    emulated::let_others_run();
+}
 
 /* The value of another lane, if there is one; else this lane's. */
 template <class T> static inline T gx_emulated_shuffle(const char *name, uint32_t mask, T value, unsigned from)
@@ -217,7 +280,8 @@ static inline uint32_t add_from_below(uint32_t x, unsigned by, unsigned clamp_an
 
 static inline uint64_t nanoseconds()
 {
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+        .count();
 }
 
 /* Four words at once. */
@@ -229,7 +293,10 @@ static inline void load_4(uint32_t &x, uint32_t &y, uint32_t &z, uint32_t &w, co
     w = from->w;
 }
 
-static inline void store_4(uint4 *to, uint32_t x, uint32_t y, uint32_t z, uint32_t w) { *to = {x, y, z, w}; }
+static inline void store_4(uint4 *to, uint32_t x, uint32_t y, uint32_t z, uint32_t w)
+{
+    *to = {x, y, z, w};
+}
 
 } // namespace emulated
 

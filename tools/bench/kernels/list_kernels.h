@@ -17,8 +17,9 @@ extern "C" {
  * */
 gx_status gx_decode_list_cuda(const gx_packed *list, gx_form form, uint32_t *out, void *stream, gx_error *err);
 
-/* gx_decode_list_cuda by the kernels of the paper that GPU-BP and GPU-VByte come from (Mallia et al., CIKM 2019): a thread
- * an integer, sums by CUB's BlockScan. GX_EUSAGE: the paper has no kernel for the codec. */
+/* gx_decode_list_cuda by the kernels of the paper that GPU-BP and GPU-VByte come from (Mallia et
+ * al., CIKM 2019): a thread an integer, sums by CUB's BlockScan. GX_EUSAGE: the paper has no kernel
+ * for the codec. */
 gx_status gx_decode_list_paper_cuda(const gx_packed *list, gx_form form, uint32_t *out, void *stream, gx_error *err);
 
 /* Decode into registers and write nothing but sums, as a fused kernel would: sums [GX_N_SUMS] are
