@@ -58,6 +58,8 @@ typedef struct gx_exec_ops {
      * reads them in host memory. No search under way uses a mask that is closed. Thread-safe. */
     gx_status (*mask_open)(void **mask, void *state, const uint32_t *words, gx_error *err);
     void (*mask_close)(void *state, void *mask);
+    /* Bytes of device memory, and of host memory pinned for it, that the exec holds. NULL: none. */
+    void (*memory)(const void *exec, uint64_t *device, uint64_t *pinned);
 } gx_exec_ops;
 
 extern const gx_exec_ops gx_exec_cpu;

@@ -11,7 +11,7 @@ namespace gx {
 constexpr uint32_t MAX_GROUP = 256;        /* queries */
 constexpr uint64_t GROUP_BYTES = 1u << 30; /* of their arrays, unless a query alone needs more */
 constexpr uint64_t MAX_GROUP_TERMS = 1u << 14;
-constexpr uint32_t ALIGNMENT = 256, MAX_MARKS = 1u << 13;
+constexpr uint32_t MAX_MARKS = 1u << 13;
 
 /* A plan's answer that is wanted: of AND or of OR. */
 struct named_job {
@@ -26,34 +26,36 @@ struct mark {
 };
 
 struct named_space {
-    char *arrays;
-    uint64_t bytes;
+    session_memory *memory;
+    growing_memory arrays;
     named_query *queries, *d_queries; /* pinned, [MAX_GROUP]; on the device */
     named_term *terms, *d_terms;      /* [MAX_GROUP_TERMS] */
     named_state *states, *d_states;   /* [MAX_GROUP] */
     unsigned long long *answers;      /* pinned, [max_answers] */
     uint64_t max_answers;
-    void *sort_scratch;
-    size_t sort_bytes;
+    growing_memory sort_scratch;
     cudaStream_t stream;
     cudaEvent_t done;
-    gpu_calls *calls; /* of the run under way */
+    gpu_calls *calls; /* of memory */
     mark *marks;      /* [MAX_MARKS], the first is where the others begin */
     uint32_t n_marks, n_events;
 };
 
-void named_close(named_space *s)
+void named_close(session_memory *m, named_space *s)
 {
     if (!s)
         return;
     if (s->stream)
         (void)cudaStreamSynchronize(s->stream);
-    void *const device[] = {s->arrays, s->d_queries, s->d_terms, s->d_states, s->sort_scratch};
-    void *const pinned[] = {s->queries, s->terms, s->states, s->answers};
-    for (void *p : device)
-        (void)cudaFree(p);
-    for (void *p : pinned)
-        (void)cudaFreeHost(p);
+    session_free(m, (void **)&s->arrays.base, s->arrays.bytes);
+    session_free(m, (void **)&s->sort_scratch.base, s->sort_scratch.bytes);
+    session_free_array(m, &s->d_queries, MAX_GROUP);
+    session_free_array(m, &s->d_terms, MAX_GROUP_TERMS);
+    session_free_array(m, &s->d_states, MAX_GROUP);
+    session_free_pinned_array(m, &s->queries, MAX_GROUP);
+    session_free_pinned_array(m, &s->terms, MAX_GROUP_TERMS);
+    session_free_pinned_array(m, &s->states, MAX_GROUP);
+    session_free_pinned_array(m, &s->answers, s->max_answers);
     for (uint32_t i = 0; i < s->n_events; ++i)
         (void)cudaEventDestroy(s->marks[i].event);
     if (s->done)
@@ -64,36 +66,20 @@ void named_close(named_space *s)
     free(s);
 }
 
-template <typename T> static cudaError_t pinned_alloc(T **out, uint64_t n)
-{
-    return cudaHostAlloc((void **)out, n * sizeof(T), cudaHostAllocDefault);
-}
-
 static gx_status open_space(named_space *s, gx_error *err)
 {
     s->marks = (mark *)calloc(MAX_MARKS, sizeof *s->marks);
     if (!s->marks)
         return gx_fail(err, GX_ENOMEM, "no memory for a GPU session");
-    TRY("pinned memory", pinned_alloc(&s->queries, MAX_GROUP));
-    TRY("pinned memory", pinned_alloc(&s->terms, MAX_GROUP_TERMS));
-    TRY("pinned memory", pinned_alloc(&s->states, MAX_GROUP));
-    TRY("memory for a session", device_alloc(&s->d_queries, MAX_GROUP));
-    TRY("memory for a session", device_alloc(&s->d_terms, MAX_GROUP_TERMS));
-    TRY("memory for a session", device_alloc(&s->d_states, MAX_GROUP));
+    session_memory *m = s->memory;
+    TRY_STATUS(session_alloc_pinned_array(m, &s->queries, MAX_GROUP, err));
+    TRY_STATUS(session_alloc_pinned_array(m, &s->terms, MAX_GROUP_TERMS, err));
+    TRY_STATUS(session_alloc_pinned_array(m, &s->states, MAX_GROUP, err));
+    TRY_STATUS(session_alloc_array(m, &s->d_queries, MAX_GROUP, err));
+    TRY_STATUS(session_alloc_array(m, &s->d_terms, MAX_GROUP_TERMS, err));
+    TRY_STATUS(session_alloc_array(m, &s->d_states, MAX_GROUP, err));
     TRY("making a stream", cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking));
     TRY("making an event", cudaEventCreateWithFlags(&s->done, cudaEventDisableTiming));
-    return GX_OK;
-}
-
-static gx_status reserve_arrays(named_space *s, uint64_t bytes, gx_error *err)
-{
-    if (bytes <= s->bytes)
-        return GX_OK;
-    counted_free(s->calls, s->arrays);
-    s->arrays = NULL;
-    s->bytes = 0;
-    TRY("memory for candidates and accumulators", counted_alloc(s->calls, (void **)&s->arrays, bytes));
-    s->bytes = bytes;
     return GX_OK;
 }
 
@@ -101,27 +87,14 @@ static gx_status reserve_answers(named_space *s, uint64_t n, gx_error *err)
 {
     if (n <= s->max_answers)
         return GX_OK;
-    counted_free_pinned(s->calls, s->answers);
-    s->answers = NULL;
+    session_free_pinned_array(s->memory, &s->answers, s->max_answers);
     s->max_answers = 0;
-    TRY("pinned memory", counted_alloc_pinned(s->calls, (void **)&s->answers, n * sizeof *s->answers));
+    TRY_STATUS(session_alloc_pinned_array(s->memory, &s->answers, n, err));
     s->max_answers = n;
     return GX_OK;
 }
 
 /* ---- a query's arrays ---- */
-
-/* Takes pieces off a region, or, where there is none, counts their bytes. */
-struct cutter {
-    char *base;
-    uint64_t used;
-};
-
-template <typename T> static void cut(cutter *c, T **out, uint64_t n)
-{
-    *out = c->base ? (T *)(c->base + c->used) : NULL;
-    c->used += (n * sizeof(T) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-}
 
 static uint32_t blocks_in(const gx_index *ix, uint32_t df)
 {
@@ -186,7 +159,7 @@ static uint64_t query_bytes(const gx_index *ix, const gx_plan *plan, gx_op op)
 
 static uint64_t sort_keys_bytes(uint32_t n_scores)
 {
-    return 2 * ((uint64_t)n_scores * 8 + ALIGNMENT);
+    return 2 * ((uint64_t)n_scores * 8 + CUT_ALIGNMENT);
 }
 
 static void describe_term(const gpu_state *s, const gx_plan_term *t, named_term *out)
@@ -226,6 +199,7 @@ static gx_status fill_group(named_space *sp, const gpu_state *s, const gx_plan *
                             uint32_t n, group *g, gx_error *err)
 {
     const gx_index *ix = s->ix;
+    const uint64_t most = sp->arrays.bytes + budget_left(sp->memory->budget), room = most < GROUP_BYTES ? most : GROUP_BYTES;
     uint64_t bytes = 0, keys = 0;
     uint32_t terms = 0, taken = 0;
     for (; taken < n && taken < MAX_GROUP && same_kind(plans, &jobs[0], &jobs[taken]); ++taken) {
@@ -236,20 +210,20 @@ static gx_status fill_group(named_space *sp, const gpu_state *s, const gx_plan *
             const uint64_t own = sort_keys_bytes(by_candidates(plan, jobs[taken].op) ? plan->terms[0].df : ix->n_docs);
             sort = own > keys ? own : keys;
         }
-        if (taken && (bytes + more + sort + ALIGNMENT > GROUP_BYTES || terms + plan->n_terms > MAX_GROUP_TERMS))
+        if (taken && (bytes + more + sort + CUT_ALIGNMENT > room || terms + plan->n_terms > MAX_GROUP_TERMS))
             break;
         bytes += more;
         keys = sort;
         terms += plan->n_terms;
     }
-    gx_status st = reserve_arrays(sp, bytes + keys + ALIGNMENT, err);
+    gx_status st = grow_device(sp->memory, &sp->arrays, bytes + keys + CUT_ALIGNMENT, bytes + keys + CUT_ALIGNMENT, err);
     if (st != GX_OK)
         return st;
     memset(g, 0, sizeof *g);
     g->candidates = by_candidates(&plans[jobs[0].plan], jobs[0].op);
     g->levels = plans[jobs[0].plan].recursion;
     g->n = taken;
-    cutter c = {sp->arrays, 0};
+    cutter c = {sp->arrays.base, 0};
     for (uint32_t i = 0; i < taken; ++i) {
         const gx_plan *plan = &plans[jobs[i].plan];
         named_query *Q = &sp->queries[i];
@@ -270,14 +244,7 @@ static gx_status fill_group(named_space *sp, const gpu_state *s, const gx_plan *
     if ((st = reserve_answers(sp, g->n_answers, err)) != GX_OK)
         return st;
     const size_t scratch = g->sort_n ? sort_scratch_bytes((uint32_t)g->sort_n) : 0;
-    if (scratch > sp->sort_bytes) {
-        counted_free(sp->calls, sp->sort_scratch);
-        sp->sort_scratch = NULL;
-        sp->sort_bytes = 0;
-        TRY("memory for sorting results", counted_alloc(sp->calls, &sp->sort_scratch, scratch));
-        sp->sort_bytes = scratch;
-    }
-    return GX_OK;
+    return grow_device(sp->memory, &sp->sort_scratch, scratch, scratch, err);
 }
 
 /* A step ends here. When there are too many to tell apart, some share a mark. */
@@ -364,14 +331,14 @@ static gx_status launch_accumulators(named_space *sp, const gpu_state *s, const 
 static gx_status sort_all(named_space *sp, const group *g, gx_error *err)
 {
     unsigned long long *const keys =
-        g->G.answers + (g->n_answers + ALIGNMENT / 8 - 1) / (ALIGNMENT / 8) * (ALIGNMENT / 8);
-    unsigned long long *const sorted = keys + (g->sort_n + ALIGNMENT / 8 - 1) / (ALIGNMENT / 8) * (ALIGNMENT / 8);
+        g->G.answers + (g->n_answers + CUT_ALIGNMENT / 8 - 1) / (CUT_ALIGNMENT / 8) * (CUT_ALIGNMENT / 8);
+    unsigned long long *const sorted = keys + (g->sort_n + CUT_ALIGNMENT / 8 - 1) / (CUT_ALIGNMENT / 8) * (CUT_ALIGNMENT / 8);
     for (uint32_t q = 0; q < g->n; ++q) {
         const named_query *Q = &sp->queries[q];
         if (Q->k <= EXTRACTED_K)
             continue;
         named_gather(g->G, q, Q->n_scores, keys, sp->stream);
-        TRY("sorting results", sort_keys(sp->sort_scratch, sp->sort_bytes, keys, sorted, Q->n_scores, sp->stream));
+        TRY("sorting results", sort_keys(sp->sort_scratch.base, sp->sort_scratch.bytes, keys, sorted, Q->n_scores, sp->stream));
         named_answer(g->G, q, Q->k, sorted, sp->stream);
     }
     return GX_OK;
@@ -454,7 +421,7 @@ static gx_status run_jobs(named_space *sp, const gpu_state *s, const gx_plan *pl
     return st;
 }
 
-gx_status named_run(named_space **space, const gpu_state *s, gpu_calls *calls, const gx_plan *plans, uint32_t n,
+gx_status named_run(named_space **space, const gpu_state *s, session_memory *m, const gx_plan *plans, uint32_t n,
                     gx_hits *hits, gx_work *work, gx_error *err)
 {
     gx_status st = GX_OK;
@@ -465,15 +432,16 @@ gx_status named_run(named_space **space, const gpu_state *s, gpu_calls *calls, c
         return GX_OK;
     if (!*space) {
         named_space *sp = (named_space *)calloc(1, sizeof *sp);
-        st = sp ? open_space(sp, err) : gx_fail(err, GX_ENOMEM, "no memory for a GPU session");
-        if (st != GX_OK) {
-            named_close(sp);
+        if (!sp)
+            return gx_fail(err, GX_ENOMEM, "no memory for a GPU session");
+        sp->memory = m;
+        sp->calls = m->calls;
+        if ((st = open_space(sp, err)) != GX_OK) {
+            named_close(m, sp);
             return st;
         }
         *space = sp;
-        calls->allocations += 1; /* at the session's first use of them */
     }
-    (*space)->calls = calls;
     named_job *jobs = (named_job *)malloc(2ull * n_jobs * sizeof *jobs), *again = jobs + n_jobs;
     if (!jobs)
         return gx_fail(err, GX_ENOMEM, "no memory for a batch of %u queries", n);

@@ -95,11 +95,11 @@ void named_answer(const named_group &G, uint32_t q, uint32_t k, const unsigned l
 
 /* A session's memory for named algorithms, made at their first use. */
 struct named_space;
-void named_close(named_space *space);
+void named_close(session_memory *m, named_space *space);
 
 /* Answer those of plans[n] that name an algorithm; hits, work and failures as in gx_exec_ops.run.
  * */
-gx_status named_run(named_space **space, const gpu_state *s, gpu_calls *calls, const gx_plan *plans, uint32_t n,
+gx_status named_run(named_space **space, const gpu_state *s, session_memory *m, const gx_plan *plans, uint32_t n,
                     gx_hits *hits, gx_work *work, gx_error *err);
 
 static inline bool is_named(const gx_plan *plan)

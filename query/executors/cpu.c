@@ -128,4 +128,4 @@ static gx_status cpu_run(void *exec, const gx_plan *plans, uint32_t n, gx_hits *
 }
 
 const gx_exec_ops gx_exec_cpu = {
-    "cpu", cpu_state_open, cpu_state_close, cpu_describe, cpu_exec_open, cpu_exec_close, cpu_run, NULL, NULL};
+    "cpu", cpu_state_open, cpu_state_close, cpu_describe, cpu_exec_open, cpu_exec_close, cpu_run, NULL, NULL, NULL};

@@ -1,5 +1,5 @@
 #include "query/gpu/kernels.cuh"
-#include "query/gpu/small_batch.cuh"
+#include "query/gpu/small_batch_search.cuh"
 
 namespace gx {
 

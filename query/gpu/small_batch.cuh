@@ -1,212 +1,36 @@
-/* small_batch.cuh: the ranked search for a few queries alone: one launch and nothing else. What
- * describes them are the kernel's parameters, items are found by their number, and states and
- * histograms are left as they are found: all 0. The kernel of a query alone can stay on the GPU for
- * a while and search for others, one after another, which come to it as query_slot.cuh says.
- *
- * A query has a row of the grid (blockIdx.y). Its items, a block of a list each, or a share of one,
- * in the order of the lists, go to the row's blocks of threads by turns, and to a block's warps as
- * they become free. All of the first list's come first, and once the threshold is above what a list
- * and those after it can give, the warp is finished. The last one to finish selects.
- *
- * The first threshold is weak, so whatever passes the maps is counted at once by what it has at
- * least (count_least), and the threshold is near its end before most look-ups are made. Of a large
- * query even the maps would be asked too often: there one warp of each block does so with its first
- * item, before the others begin.
+/* small_batch.cuh: up to FEW_QUERIES short queries of small k on the GPU: described by a kernel's
+ * parameters, searched for by one launch, and answered into host memory, where the host sees the
+ * answer arrive. The kernel that answered a query alone may linger for the session's next one, which
+ * it then reads from host memory: that spares the launch, and its instructions are in the caches.
+ * small_batch_search.cuh is the kernel.
  */
 #ifndef GX_QUERY_GPU_SMALL_BATCH_CUH
 #define GX_QUERY_GPU_SMALL_BATCH_CUH
 
-#include "query/gpu/query_slot.cuh"
-#include "query/gpu/search.cuh"
+#include "query/gpu/sub_batch.cuh"
 
 namespace gx {
 
-/* of a query of so many, shares counted, only a warp a block begins, and the others once there is a
- * threshold */
-constexpr uint32_t OPENED_ITEMS = 2048;
+struct small_batch_space {
+    sub_batch p;               /* its queries and terms lie in host memory; its answers and results are pinned */
+    gpu_query_state *d_states; /* [FEW_QUERIES] */
+    uint32_t *d_histograms;    /* [2 * FEW_QUERIES * BINS] */
+    uint64_t candidate_room;
+    mailbox *mail;    /* to a kernel that stays, in pinned memory */
+    uint4 *d_mail;    /* [MAIL_PIECES] */
+    uint32_t message; /* the number of the last one */
+    bool waits;       /* a kernel was started that may wait for the next */
+};
 
-/* Begin to fetch item `number` of the query that `to` already describes. */
-__device__ __forceinline__ void fetch_few(const gpu_index &X, uint32_t q, uint32_t number, near_item &to, uint32_t lane)
-{
-    const uint32_t shares = to.query.shares, share = number & (shares - 1);
-    uint32_t t = 0;
-    for (number >>= __ffs(shares) - 1; number >= to.terms[t].at.n_blocks; ++t)
-        number -= to.terms[t].at.n_blocks;
-    gpu_item it = make_item(t, to.terms[t].at, q, &to.query, number, 1);
-    it.what |= share << ITEM_SHARE;
-    fetch_blocks(X, it, to, lane);
-    if (lane == 0 && it.what & ITEM_FIRST)
-        to.blocks[0].tfs = to.terms[t].payload.tf_begin;
-}
+gx_status open_small_batches(gpu_session *x, small_batch_space *b, gx_error *err);
+void close_small_batches(gpu_session *x, small_batch_space *b);
 
-/* The query and its lists, to both items of a warp. */
-template <uint32_t V>
-__device__ __forceinline__ void describe_few(const few_query &Q, search_space<V> &ws, uint32_t lane)
-{
-    constexpr uint32_t QUERY_PIECES = sizeof(gpu_query) / 16, PIECES = QUERY_PIECES + sizeof Q.terms / 16;
-    static_assert(PIECES <= 32, "a lane a piece");
-    if (lane < PIECES) {
-        const uint4 x = reinterpret_cast<const uint4 *>(&Q)[lane];
-        for (near_item &to : ws.items) {
-            if (lane < QUERY_PIECES)
-                reinterpret_cast<uint4 *>(&to.query)[lane] = x;
-            else
-                reinterpret_cast<uint4 *>(to.terms)[lane - QUERY_PIECES] = x;
-        }
-    }
-    __syncwarp();
-}
+/* Whether the jobs can go as a kernel's parameters. */
+bool is_small_batch(const gx_plan *plans, const job *jobs, uint32_t n);
 
-/* The block's threshold, which every now and then is asked of the others. */
-template <class P>
-__device__ __forceinline__ uint32_t refresh(const gpu_batch &R, uint32_t q, uint32_t taken, few_block &block,
-                                            uint32_t lane)
-{
-    if (taken % SEARCH_WARPS == 0 && taken > SEARCH_WARPS)
-        (void)current_threshold<few<P>>(R, q, lane);
-    __syncwarp();
-    return __shfl_sync(ALL_LANES, lane ? 0 : atomicOr(&block.threshold, 0), 0);
-}
-
-/* Returns what was there. What this thread knows to be written (if it releases) whoever adds later
- * sees, and it sees what those before released. A fence, which empties L1 besides, takes longer. */
-__device__ __forceinline__ uint32_t add_one(uint32_t *to, bool releases)
-{
-    uint32_t before;
-    if (releases)
-        asm volatile("atom.add.acq_rel.gpu.global.u32 %0, [%1], 1;" : "=r"(before) : "l"(to) : "memory");
-    else
-        asm volatile("atom.add.acquire.gpu.global.u32 %0, [%1], 1;" : "=r"(before) : "l"(to) : "memory");
-    return before;
-}
-
-/* A warp has finished. Not 0 in the first lane of the query's last one, which then sees what all
- * have written. */
-__device__ __forceinline__ uint32_t finish_few(const gpu_batch &R, uint32_t q, uint32_t blocks, bool wrote,
-                                               few_block &block, uint32_t lane)
-{
-    constexpr uint32_t WROTE = 1 << 16;
-    uint32_t last = 0;
-    if (wrote)
-        __threadfence_block();
-    __syncwarp();
-    if (lane == 0) {
-        const uint32_t before = atomicAdd(&block.finished, wrote ? 1 + WROTE : 1);
-        if (before % WROTE + 1 == SEARCH_WARPS) {
-            __threadfence_block();
-            last = add_one(&R.states[q].done, wrote || before >= WROTE) + 1 == blocks;
-        }
-    }
-    return last;
-}
-
-/* All as it was before. */
-__device__ __forceinline__ void clear_query(const gpu_batch &R, uint32_t q, uint32_t lane)
-{
-    const uint4 zero = make_uint4(0, 0, 0, 0);
-    for (uint32_t i = lane; i < BINS / 4; i += 32) {
-        reinterpret_cast<uint4 *>(R.histograms + (size_t)q * BINS)[i] = zero;
-        reinterpret_cast<uint4 *>(R.least_histograms + (size_t)q * BINS)[i] = zero;
-    }
-    if (lane == 0)
-        R.states[q] = {0, 0, 0, 0};
-}
-
-/* A warp's part in the search for query q, which ws describes. */
-template <class P, uint32_t V>
-__device__ __forceinline__ void search_one(const gpu_index &X, const gpu_batch &R, uint32_t q, uint32_t blocks,
-                                           few_block &block, uint32_t lane, search_space<V> &ws)
-{
-    const uint32_t warp = threadIdx.x >> 5, n_items = ws.items[0].query.n_items;
-    uint32_t number = blockIdx.x + blocks * warp; /* of the item */
-    if (warp && n_items >= OPENED_ITEMS) {
-        while (lane == 0 && !atomicOr(&block.open, 0))
-            __nanosleep(100);
-        __syncwarp();
-    }
-    bool more = number < n_items;
-    for (uint32_t which = 0; more; which ^= 1) {
-        near_item &near = ws.items[which], &following = ws.items[which ^ 1];
-        uint32_t taken = 0;
-        if (lane == 0)
-            taken = atomicAdd(&block.taken, 1);
-        taken = __shfl_sync(ALL_LANES, taken, 0);
-        number = blockIdx.x + blocks * taken;
-        wait_copies();
-        const uint32_t T = refresh<P>(R, q, taken, block, lane);
-        const gpu_term &list = near.terms[near.item.what & ITEM_TERM];
-        if (list.filter.bound + list.weight.rest < T) { /* and so it is with all that come later */
-            if (lane == 0)
-                atomicOr(&block.open, 1);
-            break;
-        }
-        more = number < n_items;
-        if (lane == 0)
-            near.threshold = following.threshold = T;
-        if (more)
-            fetch_few(X, q, number, following, lane);
-        __syncwarp();
-        scan<few<P>, false, V>(X, R, near, following, more, lane, ws);
-        if (warp == 0 && lane == 0)
-            atomicOr(&block.open, 1);
-        __syncwarp();
-    }
-}
-
-template <class P>
-__global__ void __launch_bounds__(SEARCH_WARPS * 32, SEARCH_BLOCKS<few<P>>)
-    search_few_queries(const __grid_constant__ gpu_index X, const __grid_constant__ gpu_batch R,
-                       const __grid_constant__ few_batch F, const __grid_constant__ few_stay S)
-{
-    constexpr uint32_t V = P::template doc<true>::V;
-    extern __shared__ uint4 shared[];
-    const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5, q = blockIdx.y;
-    search_space<V> &ws = reinterpret_cast<search_space<V> *>(shared)[warp];
-    few_block &block = this_block();
-    uint32_t blocks = F.of[q].blocks;
-    if (threadIdx.x == 0) {
-        block.mail = S.number;
-        block.begun = nanoseconds();
-    }
-    describe_few(F.of[q], ws, lane);
-    for (;;) {
-        const uint32_t number = blockIdx.x + blocks * warp; /* of the item */
-        const bool takes_part = blockIdx.x < blocks;
-        if (takes_part && number < ws.items[0].query.n_items)
-            fetch_few(X, q, number, ws.items[0], lane);
-        if (threadIdx.x == 0) {
-            block.threshold = ws.items[0].query.first_threshold;
-            block.taken = SEARCH_WARPS;
-            block.open = block.finished = 0;
-        }
-        if (lane == 0)
-            ws.wrote = ws.decoded = ws.lookups = ws.buffer = ws.ahead = 0;
-        __syncthreads();
-        if (takes_part) {
-            search_one<P, V>(X, R, q, blocks, block, lane, ws);
-            const uint32_t last = finish_few(R, q, blocks, ws.wrote, block, lane);
-            if (__shfl_sync(ALL_LANES, last, 0)) {
-                __syncwarp();
-                select_few<SPACE<V>>(R, ws.items[0].query, q, lane,
-                                     reinterpret_cast<unsigned long long *>(ws.postings));
-                clear_query(R, q, lane);
-                if (S.patience)
-                    pass_mail(S, block.mail + 1, block.begun, lane);
-            }
-        }
-        if (!S.patience)
-            return;
-        wait_copies();   /* of items that are not needed any more */
-        __syncthreads(); /* all have read what is set now */
-        if (warp == 0)
-            take_mail(S, block, lane);
-        __syncthreads();
-        blocks = block.query.blocks;
-        if (blocks == 0)
-            return;
-        describe_few(block.query, ws, lane);
-    }
-}
+/* Answer jobs[n], but those that x->again then holds. */
+gx_status run_small_batch(gpu_session *x, small_batch_space *b, const request *r, const job *jobs, uint32_t n,
+                          gx_error *err);
 
 } // namespace gx
 

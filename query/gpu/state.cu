@@ -14,6 +14,7 @@ constexpr uint32_t LONG_DF = 64;               /* lists from this length have ma
 constexpr uint32_t TABLE_BLOCKS = 32;          /* lists of more blocks have a table, of an entry about 16 blocks */
 constexpr uint32_t SLOTS = 8, FINE_SLOTS = 16; /* least slots a posting of a map; of one with tf classes */
 constexpr uint64_t RESERVE = 512u << 20;       /* of device memory, left to others */
+constexpr uint64_t EXPECTED_SESSIONS = 8, SESSION_LEAST_BYTES = 2 * SESSION_FIRST_BYTES;
 constexpr int KEPT_BOUNDS = 16;                /* sets that are kept when nobody uses them */
 
 static uint32_t map_shift_for(uint32_t n_docs, uint32_t df, uint32_t slots)
@@ -186,17 +187,19 @@ static gx_status derive(gpu_state *s, uint64_t limit, uint64_t map_memory, gx_er
     if (st != GX_OK)
         return st;
     const uint64_t fixed = ix->header->device_bytes + s->table_words * 4 + ix->n_terms * 8ull +
-                           s->n_long * (sizeof(long_list) + N_KTH) + exec_bytes(ix) + (1u << 20);
+                           s->n_long * (sizeof(long_list) + N_KTH) + SESSION_LEAST_BYTES + (1u << 20);
     if (fixed > limit)
         return gx_fail(err, GX_ENOGPU,
                        "the index needs %.1f MiB of GPU memory and %.1f MiB may be used; use the CPU "
                        "engine%s",
                        (double)fixed / 1048576, (double)limit / 1048576, ", or allow more");
-    /* Half of what remains is left to further sessions. */
-    const uint64_t others = exec_bytes(ix) < (limit - fixed) / 2 ? exec_bytes(ix) : (limit - fixed) / 2;
+    /* Sessions are left what EXPECTED_SESSIONS of them take, but at most half of what remains. */
+    const uint64_t sessions = EXPECTED_SESSIONS * SESSION_DEVICE_BYTES, half = (limit - fixed) / 2;
+    const uint64_t others = sessions < half ? sessions : half;
     const uint64_t map_bytes = limit - fixed - others < map_memory ? limit - fixed - others : map_memory;
     if ((st = plan_maps(s, map_bytes / 4, err)) != GX_OK)
         return st;
+    s->budget.used = fixed - SESSION_LEAST_BYTES + s->map_words * 4;
     TRY("memory for tables", device_alloc(&s->tables, s->table_words));
     TRY("memory for maps", device_alloc(&s->maps, s->map_words));
     TRY("memory for the directory", device_alloc(&s->d_long_of, ix->n_terms));
@@ -276,11 +279,13 @@ static gx_status open_state(gpu_state *s, const gx_engine_options *opt, gx_error
     uint64_t limit = have > RESERVE ? have - RESERVE : 0;
     if (opt->device_memory && opt->device_memory < limit)
         limit = opt->device_memory;
-    if (s->ix->header->device_bytes + exec_bytes(s->ix) > limit)
+    s->budget.limit = limit;
+    const uint64_t least = s->ix->header->device_bytes + SESSION_LEAST_BYTES;
+    if (least > limit)
         return gx_fail(err, GX_ENOGPU,
                        "the index needs %.1f MiB of memory on GPU %d (%s) and %.1f MiB may be used; "
                        "use the CPU engine, or allow more",
-                       (double)(s->ix->header->device_bytes + exec_bytes(s->ix)) / 1048576, s->device, p.name,
+                       (double)least / 1048576, s->device, p.name,
                        (double)limit / 1048576);
     TRY("making a stream", cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking));
     if ((st = upload_index(s, err)) != GX_OK || (st = derive(s, limit, opt->map_memory, err)) != GX_OK)
@@ -298,11 +303,10 @@ gx_status gpu_state_open(void **out, const gx_index *ix, const gx_engine_options
     if (!s)
         return gx_fail(err, GX_ENOMEM, "no memory for a GPU engine");
     s->ix = ix;
-    s->device = opt ? opt->device : 0;
+    s->device = opt->device;
     pthread_mutex_init(&s->lock, NULL);
     pthread_mutex_init(&s->stay_lock, NULL);
-    const gx_engine_options defaults = {sizeof defaults, GX_ENGINE_AUTO, 0, 0, UINT64_MAX, GX_DEFAULT_LINGER};
-    const gx_status st = open_state(s, opt ? opt : &defaults, err);
+    const gx_status st = open_state(s, opt, err);
     if (st != GX_OK) {
         gpu_state_close(s);
         return st;
@@ -356,14 +360,25 @@ static gx_status copy_mask(gpu_state *s, uint32_t **out, const uint32_t *words, 
     return GX_OK;
 }
 
+static uint64_t mask_bytes(const gpu_state *s)
+{
+    return gx_mask_n_words(s->ix->n_docs) * sizeof(uint32_t);
+}
+
 gx_status gpu_mask_open(void **out, void *state, const uint32_t *words, gx_error *err)
 {
+    gpu_state *s = (gpu_state *)state;
     uint32_t *mask = NULL;
-    const gx_status st = copy_mask((gpu_state *)state, &mask, words, err);
-    if (st != GX_OK)
+    *out = NULL;
+    TRY_STATUS(budget_take(&s->budget, "a mask", mask_bytes(s), err));
+    const gx_status st = copy_mask(s, &mask, words, err);
+    if (st != GX_OK) {
         (void)cudaFree(mask);
-    *out = st == GX_OK ? mask : NULL;
-    return st;
+        budget_give(&s->budget, mask_bytes(s));
+        return st;
+    }
+    *out = mask;
+    return GX_OK;
 }
 
 /* A kernel that stays reads masks by way of caches that do not see other writes. It must have ended
@@ -371,9 +386,12 @@ gx_status gpu_mask_open(void **out, void *state, const uint32_t *words, gx_error
 void gpu_mask_close(void *state, void *mask)
 {
     gpu_state *s = (gpu_state *)state;
+    if (!mask)
+        return;
     (void)cudaSetDevice(s->device);
     send_away(s);
     (void)cudaFree(mask);
+    budget_give(&s->budget, mask_bytes(s));
 }
 
 /* ---- bounds ---- */

@@ -5,6 +5,7 @@
 #define GX_QUERY_GPU_STATE_CUH
 
 #include "query/gpu/kernels.cuh"
+#include "query/gpu/memory.cuh"
 
 #include <pthread.h>
 
@@ -25,6 +26,7 @@ struct gpu_state {
     char description[288];
     uint32_t multiprocessors, grid, few_grid, coding; /* grids: blocks of threads that fill the device */
     gpu_codings codings;
+    memory_budget budget;
     gpu_index X;
     char *arena;
     uint32_t *tables, *maps;
@@ -62,52 +64,9 @@ void send_away(gpu_state *s);
 /* Before a kernel is started that will wait for mail; another one is sent away. */
 void let_stay(gpu_state *s, mailbox *mail);
 
-/* What a session's runs do besides work that is enqueued: all calls by which CUDA gets or gives
- * back memory, or the host waits for the GPU, go through what follows. */
-struct gpu_calls {
-    uint64_t parts, waits, allocations, stayed; /* see gx_work */
-};
-
-static inline cudaError_t counted_alloc(gpu_calls *c, void **out, size_t bytes)
-{
-    c->allocations += 1;
-    return cudaMalloc(out, bytes);
-}
-
-static inline cudaError_t counted_alloc_pinned(gpu_calls *c, void **out, size_t bytes)
-{
-    c->allocations += 1;
-    return cudaHostAlloc(out, bytes, cudaHostAllocDefault);
-}
-
-static inline void counted_free(gpu_calls *c, void *p)
-{
-    c->allocations += p != NULL;
-    (void)cudaFree(p);
-}
-
-static inline void counted_free_pinned(gpu_calls *c, void *p)
-{
-    c->allocations += p != NULL;
-    (void)cudaFreeHost(p);
-}
-
-static inline cudaError_t wait_for_stream(gpu_calls *c, cudaStream_t stream)
-{
-    c->waits += 1;
-    return cudaStreamSynchronize(stream);
-}
-
 /* Until the event, or until the plan, whose cancel function is asked meanwhile, says so: then
  * *cancelled, but not sooner. */
 cudaError_t wait_for_event(gpu_calls *c, cudaEvent_t event, const gx_plan *plan, bool *cancelled);
-
-/* A copy of device memory, once all that was enqueued is done. */
-static inline cudaError_t wait_and_copy(gpu_calls *c, void *host, const void *device, size_t bytes)
-{
-    c->waits += 1;
-    return cudaMemcpy(host, device, bytes, cudaMemcpyDeviceToHost);
-}
 
 /* The bounds for norm, computed if they are new; to be given back. */
 gx_status take_bounds(gpu_state *s, gx_norm norm, gpu_calls *calls, bounds **out, gx_error *err);
@@ -117,17 +76,6 @@ static inline bool same_norm(gx_norm a, gx_norm b)
 {
     return a.c0 == b.c0 && a.c1 == b.c1 && a.lossy == b.lossy;
 }
-
-/* Device memory that a session on the index takes (executor.cu). */
-uint64_t exec_bytes(const gx_index *ix);
-
-/* Return with what CUDA says of a call, if that is not success. For functions that have an err. */
-#define TRY(what, call)                                                                                                \
-    do {                                                                                                               \
-        const gx_status st_ = gx_cuda_status((call), (what), err);                                                     \
-        if (st_ != GX_OK)                                                                                              \
-            return st_;                                                                                                \
-    } while (0)
 
 template <typename T> static cudaError_t device_alloc(T **out, uint64_t n)
 {

@@ -7,10 +7,17 @@ extern "C" {
 
 namespace gx {
 
-/* Room for a query's candidates. */
+/* Room for a query's candidates: for many that are accepted before the threshold has risen, or for
+ * as many as were accepted before; where every posting is scored, for all that can match. */
 static uint32_t candidates_of(const gx_index *ix, const gx_plan *plan, const job *j)
 {
-    const uint64_t room = j->roomy || !plan->prune ? ix->n_docs : 4096 + 4ull * plan->k;
+    uint64_t room = j->candidates ? j->candidates : most_candidates(plan->k);
+    if (!plan->prune) {
+        room = 0;
+        for (uint32_t i = 0; i < plan->n_terms; ++i)
+            room += plan->terms[i].df;
+        room = room > plan->k ? room : plan->k;
+    }
     return room < ix->n_docs ? (uint32_t)room : ix->n_docs;
 }
 
@@ -132,7 +139,25 @@ static void describe_lists(const gpu_state *s, const gx_plan *plan, const bounds
     Q->bin_shift = range < BINS ? 0 : 32 - LOG2_BINS - (uint32_t)__builtin_clz(range);
 }
 
-void describe_query(const gpu_state *s, part *p, const gx_plan *plan, const bounds *b, const job *j, bool all,
+/* The bounds for norm, which the run under way gives back at its end. */
+static gx_status find_bounds(gpu_session *x, gx_norm norm, const bounds **out, gx_error *err)
+{
+    for (uint32_t i = 0; i < x->n_bounds_used; ++i) {
+        if (same_norm(x->bounds_used[i]->norm, norm)) {
+            *out = x->bounds_used[i];
+            return GX_OK;
+        }
+    }
+    if (x->n_bounds_used == MAX_BOUNDS) /* described queries need theirs no more */
+        give_bounds(x->s, x->bounds_used[--x->n_bounds_used]);
+    bounds *b = NULL;
+    const gx_status st = take_bounds(x->s, norm, &x->calls, &b, err);
+    if (st == GX_OK)
+        *out = x->bounds_used[x->n_bounds_used++] = b;
+    return st;
+}
+
+static void describe_query(const gpu_state *s, sub_batch *p, const gx_plan *plan, const bounds *b, const job *j, bool all,
                     uint32_t after, uint32_t *drivers)
 {
     const uint32_t q = p->n_queries++, n = plan->n_terms;
@@ -167,7 +192,36 @@ void describe_query(const gpu_state *s, part *p, const gx_plan *plan, const boun
     }
 }
 
-void describe_items(part *p, uint32_t first, uint32_t n, bool are_long, const uint32_t *drivers, uint32_t item_blocks,
+gx_status add_query(gpu_session *x, sub_batch *p, const gx_plan *plan, const job *j, bool all, uint32_t after,
+                    uint32_t *drivers, uint32_t *number, gx_error *err)
+{
+    const bounds *b = NULL;
+    const gx_status st = plan->prune ? find_bounds(x, plan->norm, &b, err) : GX_OK;
+    if (st != GX_OK)
+        return st;
+    *number = p->n_queries;
+    describe_query(x->s, p, plan, b, j, all, after, &drivers[*number]);
+    return GX_OK;
+}
+
+void count_lists(const gpu_session *x, const gx_plan *plan, gx_work *work)
+{
+    for (uint32_t t = 0; work && t < plan->n_terms; ++t) {
+        work->postings += plan->terms[t].df;
+        work->blocks += count_blocks(x->s->ix, plan->terms[t].df);
+    }
+}
+
+void begin_description(sub_batch *p)
+{
+    p->n_jobs = p->n_queries = p->n_first = p->n_terms = p->n_runs = p->n_items = 0;
+    p->n_candidates = p->n_answers = 0;
+    p->any_exhaustive = p->any_select = false;
+}
+
+/* ---- items ---- */
+
+void describe_items(sub_batch *p, uint32_t first, uint32_t n, bool are_long, const uint32_t *drivers, uint32_t item_blocks,
                     bool fine, uint32_t *active, unmade *lists)
 {
     uint32_t n_active = 0;
@@ -225,9 +279,42 @@ need job_need(const gx_index *ix, const gx_plan *plan, const job *j, bool fine)
     return {times,
             times * plan->n_terms,
             times * runs,
-            times * items,
+            plan->prune ? times * items : 0,
             times * (uint64_t)candidates_of(ix, plan, j),
             times * (uint64_t)plan->k};
+}
+
+/* ---- answers ---- */
+
+gx_status push_again(gpu_session *x, job j, gx_error *err)
+{
+    if (x->n_again == x->max_again) {
+        const uint32_t max = x->max_again ? 2 * x->max_again : 64;
+        job *more = (job *)realloc(x->again, max * sizeof *more);
+        if (!more)
+            return gx_fail(err, GX_ENOMEM, "no memory for %u queries to be run again", max);
+        x->again = more;
+        x->max_again = max;
+    }
+    x->again[x->n_again++] = j;
+    return GX_OK;
+}
+
+gx_status collect_query(gpu_session *x, sub_batch *p, const placed *pl, uint32_t q, gx_op op, gx_hits *hits,
+                        gx_error *err)
+{
+    const gpu_query *Q = &p->queries[q];
+    const gpu_query_state st = p->results[q];
+    const uint32_t n_docs = x->s->ix->n_docs;
+    if (st.count > Q->capacity && Q->capacity < n_docs && !(Q->flags & QUERY_EXHAUSTIVE))
+        return push_again(x, {pl->j.plan, op, st.count < n_docs ? st.count : n_docs, st.threshold}, err);
+    gx_hits *h = &hits[pl->j.plan];
+    h->n = st.n_hits < Q->k ? st.n_hits : Q->k;
+    if (p->answers)
+        memcpy(h->keys, p->answers + Q->answer, (size_t)h->n * 8);
+    else
+        TRY("copying results", wait_and_copy(&x->calls, h->keys, p->d_answers + Q->answer, (size_t)h->n * 8));
+    return GX_OK;
 }
 
 } // namespace gx

@@ -1,5 +1,5 @@
-/* sub_batch.cuh: a part of a batch on its way through the GPU: its queries described in pinned
- * memory, and the device memory that they are answered in.
+/* sub_batch.cuh: queries on their way through the GPU together: how they are described to it, and
+ * how their answers are taken back. batch.cuh and small_batch.cuh send them.
  */
 #ifndef GX_QUERY_GPU_SUB_BATCH_CUH
 #define GX_QUERY_GPU_SUB_BATCH_CUH
@@ -8,50 +8,85 @@
 
 namespace gx {
 
-constexpr uint32_t MAX_QUERIES = 4096, MAX_TERMS = 1u << 16, MAX_RUNS = 1u << 18; /* of a part */
-constexpr uint64_t MAX_ANSWERS = 1u << 20;
-constexpr size_t DESCRIBED_BYTES =
-    MAX_QUERIES * sizeof(gpu_query) + MAX_TERMS * sizeof(gpu_term) + MAX_RUNS * sizeof(gpu_run);
+constexpr uint32_t MAX_QUERIES = 4096, MAX_TERMS = 1u << 18; /* of a sub-batch */
+constexpr uint64_t MAX_ANSWERS = 1u << 20;                   /* keys that come to pinned memory; more are copied one by one */
+constexpr uint32_t MAX_BOUNDS = 16;                          /* sets of bounds in use at a time */
 
 /* A query to be answered. */
 struct job {
     uint32_t plan; /* number of the plan */
     gx_op op;
-    bool roomy;         /* room for every document: it overflowed before */
-    uint32_t threshold; /* that it reached then */
+    /* What an earlier search for it tells, of which too many documents were accepted; or 0. No more
+     * are accepted of those that reach the threshold at which it ended. */
+    uint32_t candidates, threshold;
 };
 
-/* Where a job's queries are in its part. */
+/* Where a job's queries are in its sub-batch. */
 struct placed {
     job j;
     uint32_t first, second; /* of AND-then-OR: AND, OR; else second is NO_QUERY */
 };
 
-struct part {
+/* Bytes of a session's memory, [begin, end). */
+struct segment {
+    uint64_t begin, end;
+};
+
+/* Queries that go to the GPU together. What describes them is made in pinned memory and sent by one
+ * copy; each array lies in the sub-batch's segment of the session's pinned or device memory. */
+struct sub_batch {
     bool busy;
+    segment device, pinned;
     uint32_t n_jobs, n_queries, n_first, n_terms, n_runs, n_items;
     uint32_t items_end[N_LAUNCHES]; /* of each launch */
     uint64_t n_candidates, n_answers;
     bool any_exhaustive, any_select;
-    bool direct;     /* answers are written to host memory as they are found */
-    placed *jobs;    /* [MAX_QUERIES] */
-    char *described; /* pinned, [DESCRIBED_BYTES]: what follows, so that one copy sends it */
+    bool direct;  /* answers are written to host memory as they are found */
+    placed *jobs; /* [MAX_QUERIES] */
+    /* Pinned, the first three one behind the other: */
     gpu_query *queries;
     gpu_term *terms;
     gpu_run *runs;
-    gpu_query_state *results;   /* pinned, [MAX_QUERIES]; written by the device */
-    uint64_t *answers;          /* pinned, [MAX_ANSWERS]; written by the device, if direct */
-    unsigned long long *counts; /* pinned, [N_COUNTS] */
-    char *d_described;
-    gpu_item *d_items;
+    gpu_query_state *results;   /* written by the device */
+    uint64_t *answers;          /* written by the device, if direct; NULL: they are more than MAX_ANSWERS */
+    unsigned long long *counts; /* [N_COUNTS] */
+    /* On the device: */
+    gpu_query *d_queries;
+    gpu_term *d_terms;
+    gpu_run *d_runs;
     gpu_query_state *d_states;
     uint32_t *d_histograms, *d_next;
-    unsigned long long *d_candidates, *d_answers, *d_counts;
-    void *sort_scratch; /* for k > SORTED_K */
+    unsigned long long *d_candidates, *d_counts;
+    unsigned long long *d_answers; /* where a k is greater than SORTED_K, as is what follows; else NULL */
+    char *sort_scratch;
     size_t sort_bytes;
+    gpu_item *d_items;
+    uint64_t item_room;
     cudaStream_t stream;
     cudaEvent_t events[4]; /* copied in, searched, selected, copied out */
 };
+
+/* What a session's searches share, whichever way its queries go. */
+struct gpu_session {
+    gpu_state *s;
+    gpu_calls calls; /* of all runs */
+    session_memory memory;
+    bool was_last;                   /* before the run under way no other session's came since this one's */
+    bool fine;                       /* items of the run under way */
+    bounds *bounds_used[MAX_BOUNDS]; /* by the run under way */
+    uint32_t n_bounds_used;
+    job *again; /* jobs that are to be run again */
+    uint32_t n_again, max_again;
+};
+
+/* What a run answers. */
+struct request {
+    const gx_plan *plans;
+    gx_hits *hits; /* of each plan */
+    gx_work *work; /* or NULL */
+};
+
+/* ---- descriptions ---- */
 
 /* Blocks of a list; all codecs' blocks are powers of two long, so that it is not divided. */
 static inline uint32_t count_blocks(const gx_index *ix, uint32_t df)
@@ -67,10 +102,16 @@ static inline uint32_t most_item_blocks(const gx_index *ix)
     return n < 1 ? 1 : n > MAX_ITEM_BLOCKS ? MAX_ITEM_BLOCKS : n;
 }
 
-/* Add a query to the part: the job's plan, as AND (all) or OR. after: see gpu_query. *drivers: of
- * how many of its lists, in their order, items are made. b: NULL where the plan is not pruned. */
-void describe_query(const gpu_state *s, part *p, const gx_plan *plan, const bounds *b, const job *j, bool all,
-                    uint32_t after, uint32_t *drivers);
+/* Empty the sub-batch, but for where its arrays are. */
+void begin_description(sub_batch *p);
+
+/* Add a query to the sub-batch: the job's plan, as AND (all) or OR. after: see gpu_query.
+ * drivers[*number]: of how many of its lists, in their order, items are made. *number: the query's. */
+gx_status add_query(gpu_session *x, sub_batch *p, const gx_plan *plan, const job *j, bool all, uint32_t after,
+                    uint32_t *drivers, uint32_t *number, gx_error *err);
+
+/* Add what the plan's lists hold to work, if there is one. */
+void count_lists(const gpu_session *x, const gx_plan *plan, gx_work *work);
 
 constexpr uint32_t FIRST_BLOCKS = MAX_ITEM_BLOCKS; /* of a list, before those of others */
 constexpr uint32_t FINE_ITEMS = 3 * FIRST_BLOCKS;  /* so many more a list can have where they are fine */
@@ -87,14 +128,29 @@ struct unmade {
  * query begins, then of a fourth. Its first candidates are looked up one by one; many warps do that
  * and raise its threshold sooner than one, which pays where few queries keep them busy. active,
  * lists: scratch, [n]. */
-void describe_items(part *p, uint32_t first, uint32_t n, bool are_long, const uint32_t *drivers, uint32_t item_blocks,
+void describe_items(sub_batch *p, uint32_t first, uint32_t n, bool are_long, const uint32_t *drivers, uint32_t item_blocks,
                     bool fine, uint32_t *active, unmade *lists);
 
-/* What a job takes of a part, at most. */
+/* Room for the candidates of a query of k results, in a collection that is large enough. */
+constexpr uint64_t most_candidates(uint64_t k)
+{
+    return 4096 + 3 * k;
+}
+
+/* What jobs take of a sub-batch, at most; items: of as many blocks as can be. */
 struct need {
     uint64_t queries, terms, runs, items, candidates, answers;
 };
 need job_need(const gx_index *ix, const gx_plan *plan, const job *j, bool fine);
+
+/* ---- answers ---- */
+
+/* A job to those that are to be run again. */
+gx_status push_again(gpu_session *x, job j, gx_error *err);
+
+/* The answer of query q of the sub-batch to hits, or the query to those to be run again. */
+gx_status collect_query(gpu_session *x, sub_batch *p, const placed *pl, uint32_t q, gx_op op, gx_hits *hits,
+                        gx_error *err);
 
 } // namespace gx
 

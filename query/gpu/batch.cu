@@ -1,0 +1,539 @@
+#include "query/gpu/batch.cuh"
+
+#include "engine/clock.h"
+
+namespace gx {
+
+/* queries of a run's first sub-batch; how many times larger the next may be */
+constexpr uint32_t FIRST_PART = 128, PART_GROWTH = 8;
+constexpr uint32_t FINE_MOST = 512; /* a run of so many queries has fine items (describe_items) */
+
+/* ---- a session's memory ---- */
+
+static void close_part(sub_batch *p)
+{
+    if (p->stream)
+        (void)cudaStreamSynchronize(p->stream);
+    for (cudaEvent_t e : p->events) {
+        if (e)
+            (void)cudaEventDestroy(e);
+    }
+    if (p->stream)
+        (void)cudaStreamDestroy(p->stream);
+    free(p->jobs);
+}
+
+void close_batches(gpu_session *x, batch_space *b)
+{
+    for (sub_batch &p : b->parts)
+        close_part(&p);
+    session_free(&x->memory, (void **)&b->device.base, b->device.bytes);
+    session_free_pinned(&x->memory, (void **)&b->pinned.base, b->pinned.bytes);
+}
+
+static gx_status open_part(sub_batch *p, gx_error *err)
+{
+    p->jobs = (placed *)malloc(MAX_QUERIES * sizeof *p->jobs);
+    if (!p->jobs)
+        return gx_fail(err, GX_ENOMEM, "no memory for a GPU session");
+    TRY("making a stream", cudaStreamCreateWithFlags(&p->stream, cudaStreamNonBlocking));
+    for (int i = 0; i < 4; ++i)
+        TRY("making an event",
+            cudaEventCreateWithFlags(&p->events[i], i == 3 ? cudaEventDisableTiming : cudaEventDefault));
+    return GX_OK;
+}
+
+gx_status open_batches(gpu_session *x, batch_space *b, gx_error *err)
+{
+    for (sub_batch &p : b->parts)
+        TRY_STATUS(open_part(&p, err));
+    TRY_STATUS(grow_device(&x->memory, &b->device, SESSION_FIRST_BYTES, SESSION_FIRST_BYTES, err));
+    return grow_pinned(&x->memory, &b->pinned, SESSION_FIRST_PINNED_BYTES, err);
+}
+
+/* Bytes of a session's memory. */
+struct footprint {
+    uint64_t device, pinned;
+};
+
+static uint64_t greatest(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Jobs of a sub-batch, and the memory that they need. */
+struct selection {
+    uint32_t n, sorted_k; /* the greatest k above SORTED_K, or 0 */
+    size_t sort_bytes;
+    uint64_t one_needs_items; /* of one job, at most */
+    need sum;
+};
+
+constexpr uint64_t MAX_CUTS = 12; /* of either memory */
+
+/* What the arrays of lay_out take, at most. */
+static footprint count_bytes(const selection *s)
+{
+    const need *n = &s->sum;
+    const uint64_t described = n->queries * sizeof(gpu_query) + n->terms * sizeof(gpu_term) + n->runs * sizeof(gpu_run);
+    const uint64_t device = described + n->queries * (sizeof(gpu_query_state) + BINS * 4) + n->candidates * 8 +
+                            (s->sorted_k ? n->answers * 8 + s->sort_bytes : 0);
+    const uint64_t pinned =
+        described + n->queries * sizeof(gpu_query_state) + (n->answers <= MAX_ANSWERS ? n->answers * 8 : 0);
+    return {device + MAX_CUTS * CUT_ALIGNMENT, pinned + MAX_CUTS * CUT_ALIGNMENT};
+}
+
+/* Cut the sub-batch's arrays, but for items, off its memory. Returns what they take. */
+static footprint lay_out(sub_batch *p, const selection *s, char *device, char *pinned)
+{
+    cutter d = {device, 0}, h = {pinned, 0};
+    const need *n = &s->sum;
+    cut(&h, &p->queries, n->queries);
+    cut(&h, &p->terms, n->terms);
+    cut(&h, &p->runs, n->runs);
+    cut(&d, &p->d_queries, n->queries); /* a copy of what is described sets these three */
+    cut(&d, &p->d_terms, n->terms);
+    cut(&d, &p->d_runs, n->runs);
+    cut(&h, &p->results, n->queries);
+    cut(&h, &p->counts, N_COUNTS);
+    p->answers = NULL;
+    if (n->answers <= MAX_ANSWERS)
+        cut(&h, &p->answers, n->answers);
+    cut(&d, &p->d_states, n->queries);
+    cut(&d, &p->d_histograms, n->queries * BINS);
+    cut(&d, &p->d_next, N_LAUNCHES);
+    cut(&d, &p->d_counts, N_COUNTS);
+    cut(&d, &p->d_candidates, n->candidates);
+    p->d_answers = NULL;
+    p->sort_scratch = NULL;
+    p->sort_bytes = s->sort_bytes;
+    if (s->sorted_k) {
+        cut(&d, &p->d_answers, n->answers);
+        cut(&d, &p->sort_scratch, s->sort_bytes);
+    }
+    return {d.used, h.used};
+}
+
+static uint64_t item_bytes(uint64_t n)
+{
+    return (n * sizeof(gpu_item) + CUT_ALIGNMENT - 1) / CUT_ALIGNMENT * CUT_ALIGNMENT;
+}
+
+/* The longest piece of so many bytes that used[n] leave, which were given out in that order. */
+static segment longest_free(uint64_t bytes, const segment *used, uint32_t n)
+{
+    if (n == 0)
+        return {0, bytes};
+    const uint64_t begin = used[0].begin, end = used[n - 1].end;
+    if (end <= begin && n > 1)
+        return {end, begin};
+    return bytes - end >= begin ? segment{end, bytes} : segment{0, begin};
+}
+
+/* What the sub-batches under way leave of both memories. */
+static void find_room(const batch_space *b, uint32_t turn, segment *device, segment *pinned)
+{
+    segment d[N_PARTS], h[N_PARTS];
+    uint32_t n = 0;
+    for (uint32_t i = 1; i < N_PARTS; ++i) { /* the oldest first */
+        const sub_batch *p = &b->parts[(turn + i) % N_PARTS];
+        if (p->busy) {
+            d[n] = p->device;
+            h[n++] = p->pinned;
+        }
+    }
+    *device = longest_free(b->device.bytes, d, n);
+    *pinned = longest_free(b->pinned.bytes, h, n);
+}
+
+/* How many of jobs[n] fit into so many bytes. Of these a quarter is left to items, of which it is
+ * known only later how many they are. */
+static selection select_jobs(const gpu_session *x, const request *r, const job *jobs, uint32_t n, footprint room)
+{
+    selection s = {};
+    while (s.n < n) {
+        const gx_plan *plan = &r->plans[jobs[s.n].plan];
+        const need one = job_need(x->s->ix, plan, &jobs[s.n], x->fine);
+        const uint64_t items = jobs[s.n].op == GX_OP_AND_OR ? one.items / 2 : one.items; /* an OR may be left out */
+        selection more = s;
+        more.n += 1;
+        more.sum = {s.sum.queries + one.queries,       s.sum.terms + one.terms,
+                    s.sum.runs + one.runs,             s.sum.items + one.items,
+                    s.sum.candidates + one.candidates, s.sum.answers + one.answers};
+        more.one_needs_items = items > s.one_needs_items ? items : s.one_needs_items;
+        if (plan->k > SORTED_K && plan->k > s.sorted_k) {
+            more.sorted_k = plan->k;
+            more.sort_bytes = sort_scratch_bytes(plan->k);
+        }
+        const footprint bytes = count_bytes(&more);
+        const uint64_t quarter = room.device / 4, all = item_bytes(more.sum.items),
+                       least = item_bytes(more.one_needs_items), usual = all < quarter ? all : quarter;
+        if (more.sum.queries > MAX_QUERIES || more.sum.terms > MAX_TERMS ||
+            bytes.device + (least > usual ? least : usual) > room.device || bytes.pinned > room.pinned ||
+            (s.n && more.sum.answers > MAX_ANSWERS))
+            break;
+        s = more;
+    }
+    return s;
+}
+
+/* ---- describing ---- */
+
+/* Items of query q if they are as long as can be. */
+static uint64_t least_items(const gpu_session *x, const sub_batch *p, uint32_t q, uint32_t drivers)
+{
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < drivers; ++i)
+        n += p->terms[p->queries[q].first_term + i].at.n_blocks / most_item_blocks(x->s->ix) +
+             (x->fine ? 1 + FINE_ITEMS : 1);
+    return n;
+}
+
+static uint32_t choose_item_blocks(const gpu_session *x, const sub_batch *p, const uint32_t *drivers)
+{
+    uint64_t blocks = 0, lists = 0;
+    const uint32_t most = most_item_blocks(x->s->ix), warps = x->s->grid * 8;
+    for (uint32_t q = 0; q < p->n_queries; ++q) {
+        for (uint32_t i = 0; i < drivers[q]; ++i)
+            blocks += p->terms[p->queries[q].first_term + i].at.n_blocks;
+        lists += drivers[q];
+    }
+    uint32_t n = 1;
+    while (n < most && blocks / (2 * n) >= 4ull * warps)
+        n *= 2;
+    while (n < most && blocks / n + lists * (x->fine ? 1 + FINE_ITEMS : 1) > p->item_room)
+        n *= 2;
+    return n < most ? n : most;
+}
+
+/* Add a query of the job to the sub-batch, unless its items do not fit: then *fits is false, and
+ * all is as it was. */
+static gx_status add_if_it_fits(gpu_session *x, sub_batch *p, const gx_plan *plan, const job *j, bool all,
+                                uint32_t after, uint32_t *drivers, uint64_t *items, uint32_t *number, bool *fits,
+                                gx_error *err)
+{
+    const uint32_t n_terms = p->n_terms;
+    const uint64_t n_candidates = p->n_candidates, n_answers = p->n_answers;
+    TRY_STATUS(add_query(x, p, plan, j, all, after, drivers, number, err));
+    const uint64_t more = least_items(x, p, *number, drivers[*number]);
+    *fits = *items + more <= p->item_room;
+    if (*fits) {
+        *items += more;
+    } else {
+        p->n_queries = *number;
+        p->n_terms = n_terms;
+        p->n_candidates = n_candidates;
+        p->n_answers = n_answers;
+    }
+    return GX_OK;
+}
+
+/* Describe as many of jobs[n] as the sub-batch takes; *taken of them. An OR that does not fit beside
+ * its AND is left out, and run later if it is needed. */
+static gx_status describe_jobs(gpu_session *x, sub_batch *p, const request *r, const job *jobs, uint32_t n,
+                               uint32_t *drivers, uint32_t *taken, gx_error *err)
+{
+    uint64_t items = 0;
+    bool fits = true;
+    begin_description(p);
+    for (uint32_t i = 0; i < n; ++i) {
+        const gx_plan *plan = &r->plans[jobs[i].plan];
+        placed *pl = &p->jobs[i];
+        *pl = {jobs[i], 0, NO_QUERY};
+        TRY_STATUS(add_if_it_fits(x, p, plan, &jobs[i], jobs[i].op != GX_OP_OR, NO_QUERY, drivers, &items, &pl->first,
+                                  &fits, err));
+        if (!fits)
+            break;
+        ++p->n_jobs;
+    }
+    p->n_first = p->n_queries;
+    *taken = p->n_jobs;
+    for (uint32_t i = 0; i < p->n_jobs; ++i) {
+        placed *pl = &p->jobs[i];
+        uint32_t second = NO_QUERY;
+        if (pl->j.op != GX_OP_AND_OR)
+            continue;
+        TRY_STATUS(add_if_it_fits(x, p, &r->plans[pl->j.plan], &pl->j, false, pl->first, drivers, &items, &second,
+                                  &fits, err));
+        pl->second = fits ? second : NO_QUERY;
+    }
+    return GX_OK;
+}
+
+/* ---- running a sub-batch ---- */
+
+/* Sort the answers that select left unsorted, by way of their own candidates, which are not needed
+ * any more. */
+static gx_status sort_large(sub_batch *p, gx_error *err)
+{
+    for (uint32_t q = 0; q < p->n_queries; ++q) {
+        const gpu_query *Q = &p->queries[q];
+        if (Q->k <= SORTED_K)
+            continue;
+        TRY("sorting results", sort_keys(p->sort_scratch, p->sort_bytes, p->d_answers + Q->answer,
+                                         p->d_candidates + Q->candidates, Q->k, p->stream));
+        TRY("sorting results", cudaMemcpyAsync(p->d_answers + Q->answer, p->d_candidates + Q->candidates,
+                                               (size_t)Q->k * 8, cudaMemcpyDeviceToDevice, p->stream));
+    }
+    return GX_OK;
+}
+
+/* The four launches of the search: short queries, long ones, and what is answered only after others
+ * likewise. */
+static void launch_search(const gpu_session *x, const sub_batch *p, gpu_batch R)
+{
+    const gpu_state *s = x->s;
+    const gpu_item *items = R.items;
+    uint32_t *next_item = R.next_item;
+    for (uint32_t l = 0; l < N_LAUNCHES; ++l) {
+        const uint32_t begin = l ? p->items_end[l - 1] : 0;
+        R.items = items + begin;
+        R.n_items = p->items_end[l] - begin;
+        R.next_item = next_item + l;
+        search_batch(s->X, s->coding, R, l % 2, s->grid, p->stream);
+        if (p->any_exhaustive && l == 1)
+            search_exhaustively(s->X, s->coding, R, 0, p->n_first, p->stream);
+        if (p->any_exhaustive && l == 3)
+            search_exhaustively(s->X, s->coding, R, p->n_first, p->n_queries - p->n_first, p->stream);
+    }
+}
+
+static gx_status launch_part(gpu_session *x, sub_batch *p, const uint32_t *drivers, gx_error *err)
+{
+    uint32_t active[MAX_QUERIES];
+    unmade lists[MAX_QUERIES];
+    const cudaStream_t stream = p->stream;
+    const uint32_t item_blocks = choose_item_blocks(x, p, drivers);
+    p->direct = p->d_answers == NULL;
+    for (uint32_t l = 0; l < N_LAUNCHES; ++l) {
+        const uint32_t first = l < 2 ? 0 : p->n_first, n = l < 2 ? p->n_first : p->n_queries - p->n_first;
+        describe_items(p, first, n, l % 2, drivers, item_blocks, x->fine, active, lists);
+        p->items_end[l] = p->n_items;
+    }
+    p->device.end = p->device.end - item_bytes(p->item_room) + item_bytes(p->n_items);
+
+    const gpu_batch R = {p->d_queries,
+                         p->d_terms,
+                         p->d_items,
+                         0,
+                         p->d_next,
+                         p->d_states,
+                         p->d_histograms,
+                         NULL,
+                         p->d_candidates,
+                         p->direct ? (unsigned long long *)p->answers : p->d_answers,
+                         p->results,
+                         p->d_counts};
+    TRY("copying queries",
+        cudaMemcpyAsync(p->d_queries, p->queries, (size_t)((char *)(p->runs + p->n_runs) - (char *)p->queries),
+                        cudaMemcpyHostToDevice, stream));
+    TRY("timing", cudaEventRecord(p->events[0], stream));
+    begin_batch(R, p->d_runs, p->n_runs, p->n_queries, p->d_items, p->n_items, stream);
+    launch_search(x, p, R);
+    TRY("starting a search", cudaGetLastError());
+    TRY("timing", cudaEventRecord(p->events[1], stream));
+    if (p->any_select || p->any_exhaustive)
+        select_best(R, 0, p->n_queries, stream);
+    if (!p->direct) {
+        TRY_STATUS(sort_large(p, err));
+        if (p->answers)
+            TRY("copying results",
+                cudaMemcpyAsync(p->answers, p->d_answers, p->n_answers * 8, cudaMemcpyDeviceToHost, stream));
+    }
+    TRY("timing", cudaEventRecord(p->events[2], stream));
+    TRY("copying results", cudaMemcpyAsync(p->counts, R.counts, N_COUNTS * 8, cudaMemcpyDeviceToHost, stream));
+    TRY("timing", cudaEventRecord(p->events[3], stream));
+    x->calls.parts += 1;
+    p->busy = true;
+    return GX_OK;
+}
+
+/* A job's answer, or the job to those that are to be run again. */
+static gx_status collect_job(gpu_session *x, sub_batch *p, const placed *pl, const request *r, gx_error *err)
+{
+    const bool by_and = pl->j.op == GX_OP_AND_OR;
+    const bool falls = by_and && p->results[pl->first].count < p->queries[pl->first].k;
+    if (r->work)
+        r->work->and_fell_to_or += falls;
+    if (falls && pl->second == NO_QUERY)
+        return push_again(x, {pl->j.plan, GX_OP_OR, 0, 0}, err);
+    return collect_query(x, p, pl, falls ? pl->second : pl->first, !by_and ? pl->j.op : falls ? GX_OP_OR : GX_OP_AND,
+                         r->hits, err);
+}
+
+static gx_status collect_part(gpu_session *x, sub_batch *p, const request *r, gx_error *err)
+{
+    bool cancelled = false;
+    gx_work *work = r->work;
+    if (!p->busy)
+        return GX_OK;
+    p->busy = false;
+    TRY("searching", wait_for_event(&x->calls, p->events[3], &r->plans[p->jobs[0].j.plan], &cancelled));
+    if (cancelled)
+        return gx_fail(err, GX_ECANCELLED, "cancelled");
+    const double t0 = gx_clock_seconds();
+    gx_status st = GX_OK;
+    for (uint32_t i = 0; i < p->n_jobs && st == GX_OK; ++i)
+        st = collect_job(x, p, &p->jobs[i], r, err);
+    if (work) {
+        float ms = 0;
+        work->blocks_decoded += p->counts[COUNT_DECODED];
+        work->lookups += p->counts[COUNT_LOOKUPS];
+        if (cudaEventElapsedTime(&ms, p->events[0], p->events[1]) == cudaSuccess)
+            work->seconds[1] += 1e-3 * ms;
+        if (cudaEventElapsedTime(&ms, p->events[1], p->events[2]) == cudaSuccess)
+            work->seconds[2] += 1e-3 * ms;
+        work->seconds[3] += gx_clock_seconds() - t0;
+    }
+    return st;
+}
+
+/* ---- a run ---- */
+
+/* Collect the sub-batch that has been under way longest, but for parts[turn]; false: there is none. */
+static bool collect_oldest(gpu_session *x, batch_space *b, uint32_t turn, const request *r, gx_status *st,
+                           gx_error *err)
+{
+    for (uint32_t i = 1; i < N_PARTS; ++i) {
+        sub_batch *p = &b->parts[(turn + i) % N_PARTS];
+        if (p->busy) {
+            *st = collect_part(x, p, r, err);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The memory that wanted jobs need with all their items, up to what a session takes, unless the
+ * first job alone needs more: that is *least. */
+static footprint find_need(const gpu_session *x, const request *r, const job *jobs, uint32_t wanted, footprint *least)
+{
+    const footprint any = {UINT64_MAX, UINT64_MAX}, most = {SESSION_DEVICE_BYTES, SESSION_PINNED_BYTES};
+    const selection one = select_jobs(x, r, jobs, 1, any), many = select_jobs(x, r, jobs, wanted, most);
+    footprint f = count_bytes(&many);
+    *least = count_bytes(&one);
+    least->device += item_bytes(one.one_needs_items);
+    f.device += item_bytes(many.sum.items);
+    if (many.n < wanted || f.device > most.device)
+        f.device = most.device;
+    if (many.n < wanted)
+        f.pinned = most.pinned;
+    return {greatest(f.device, least->device), greatest(f.pinned, least->pinned)};
+}
+
+/* Make the memory larger for wanted jobs, of which not all fitted; nothing is under way. At least
+ * twice as large, so that this is seldom. */
+static gx_status grow(gpu_session *x, batch_space *b, const request *r, const job *jobs, uint32_t wanted,
+                      bool one_must_fit, gx_error *err)
+{
+    footprint least, f = find_need(x, r, jobs, wanted, &least);
+    const uint64_t twice = 2 * b->device.bytes, twice_pinned = 2 * b->pinned.bytes;
+    f.device = greatest(f.device, twice < SESSION_DEVICE_BYTES ? twice : SESSION_DEVICE_BYTES);
+    f.pinned = greatest(f.pinned, twice_pinned < SESSION_PINNED_BYTES ? twice_pinned : SESSION_PINNED_BYTES);
+    TRY_STATUS(grow_device(&x->memory, &b->device, one_must_fit ? least.device : 0, f.device, err));
+    return grow_pinned(&x->memory, &b->pinned, f.pinned, err);
+}
+
+/* Describe jobs of jobs[wanted] in the free memory: *taken of them, 0 if it is too small for one, or
+ * for so few that it is better to wait (may_wait). */
+static gx_status fill_part(gpu_session *x, batch_space *b, uint32_t turn, const request *r, const job *jobs,
+                           uint32_t wanted, bool may_wait, uint32_t *drivers, uint32_t *taken, gx_error *err)
+{
+    sub_batch *p = &b->parts[turn];
+    segment d, h;
+    *taken = 0;
+    find_room(b, turn, &d, &h);
+    footprint room = {d.end - d.begin, h.end - h.begin};
+    selection s = select_jobs(x, r, jobs, wanted, room);
+    if (s.n < wanted) { /* halves, by turns, so that the GPU has one while the other is described */
+        const footprint half = {b->device.bytes / 2, b->pinned.bytes / 2};
+        if (may_wait && (room.device < half.device || room.pinned < half.pinned))
+            return GX_OK;
+        const footprint less = {room.device < half.device ? room.device : half.device,
+                                room.pinned < half.pinned ? room.pinned : half.pinned};
+        const selection fewer = select_jobs(x, r, jobs, wanted, less);
+        if (fewer.n) {
+            s = fewer;
+            room = less;
+        }
+    }
+    if (s.n == 0)
+        return GX_OK;
+    const footprint bytes = lay_out(p, &s, b->device.base + d.begin, b->pinned.base + h.begin);
+    p->d_items = (gpu_item *)(b->device.base + d.begin + bytes.device);
+    p->item_room = (room.device - bytes.device) / CUT_ALIGNMENT * CUT_ALIGNMENT / sizeof(gpu_item);
+    p->device = {d.begin, d.begin + bytes.device + item_bytes(p->item_room)};
+    p->pinned = {h.begin, h.begin + bytes.pinned};
+    return describe_jobs(x, p, r, jobs, s.n, drivers, taken, err);
+}
+
+/* Fill parts[turn] with as many of jobs[wanted] as fit, at least one. */
+static gx_status fill_next(gpu_session *x, batch_space *b, uint32_t turn, const request *r, const job *jobs,
+                           uint32_t wanted, uint32_t *drivers, uint32_t *taken, gx_error *err)
+{
+    gx_status st = GX_OK;
+    bool waits = true;
+    *taken = 0;
+    for (;;) {
+        TRY_STATUS(fill_part(x, b, turn, r, jobs, wanted, waits, drivers, taken, err));
+        const bool small = b->pinned.bytes < SESSION_PINNED_BYTES ||
+                           (b->device.bytes < SESSION_DEVICE_BYTES && budget_left(x->memory.budget) >= LEAST_GROWTH);
+        if (*taken == wanted || (*taken && !(small && waits)))
+            return GX_OK;
+        if (collect_oldest(x, b, turn, r, &st, err)) {
+            if (st != GX_OK)
+                return st;
+            continue;
+        }
+        if (!waits && *taken == 0) {
+            const gx_plan *plan = &r->plans[jobs[0].plan];
+            return gx_fail(err, GX_ECUDA, "GPU: a query of %u terms and k = %u is larger than the session's memory; "
+                                          "use the CPU engine", plan->n_terms, plan->k);
+        }
+        if (small || *taken == 0)
+            TRY_STATUS(grow(x, b, r, jobs, wanted, *taken == 0, err));
+        waits = false; /* it is as large as it gets */
+    }
+}
+
+gx_status run_batch(gpu_session *x, batch_space *b, const request *r, const job *jobs, uint32_t n, gx_error *err)
+{
+    uint32_t drivers[MAX_QUERIES];
+    gx_status st = GX_OK;
+    x->fine = n <= FINE_MOST;
+    /* The first sub-batch is small, so that the GPU begins early; the next is large, since few
+     * launches are better than many. Where other sessions keep the GPU busy, one launch of all is
+     * best. */
+    const bool busy = __atomic_load_n(&x->s->running, __ATOMIC_RELAXED) > 1;
+    for (uint32_t at = 0, turn = 0, most = busy ? MAX_QUERIES : FIRST_PART; at < n && st == GX_OK;
+         turn = (turn + 1) % N_PARTS, most = PART_GROWTH * most < MAX_QUERIES ? PART_GROWTH * most : MAX_QUERIES) {
+        sub_batch *p = &b->parts[turn];
+        if ((st = collect_part(x, p, r, err)) != GX_OK)
+            break;
+        const gx_plan *plan = &r->plans[jobs[at].plan];
+        if (plan->cancel && plan->cancel(plan->user)) {
+            st = gx_fail(err, GX_ECANCELLED, "cancelled");
+            break;
+        }
+        const double t0 = gx_clock_seconds();
+        uint32_t taken = 0;
+        st = fill_next(x, b, turn, r, jobs + at, n - at < most + most / 2 ? n - at : most, drivers, &taken, err);
+        if (st == GX_OK)
+            st = launch_part(x, p, drivers, err);
+        for (uint32_t i = 0; i < taken; ++i)
+            count_lists(x, &r->plans[jobs[at + i].plan], r->work);
+        if (r->work)
+            r->work->seconds[0] += gx_clock_seconds() - t0;
+        at += taken;
+    }
+    for (sub_batch &p : b->parts) { /* in any case: nothing may be under way when this returns */
+        if (st == GX_OK)
+            st = collect_part(x, &p, r, err);
+        else
+            (void)wait_for_stream(&x->calls, p.stream);
+        p.busy = false;
+    }
+    return st;
+}
+
+} // namespace gx
