@@ -191,9 +191,12 @@ typedef enum gx_engine_kind {
 typedef struct gx_engine_options {
     size_t size;
     gx_engine_kind kind;
-    int device;             /* CUDA's number of the GPU */
-    uint64_t device_memory; /* most bytes of GPU memory to use, 0: what is free less a reserve */
-    uint64_t map_memory;    /* most bytes for derived maps (host memory, or GPU memory on one), UINT64_MAX: no limit */
+    int device; /* CUDA's number of the GPU */
+    /* Most bytes of GPU memory for the index, what is derived from it, masks and all sessions together; 0: what is free
+     * less a reserve. Where little is left to a session it searches in smaller batches, and a search that does not fit
+     * fails with GX_ECUDA. */
+    uint64_t device_memory;
+    uint64_t map_memory; /* most bytes for derived maps (host memory, or GPU memory on one), UINT64_MAX: no limit */
     /* After answering a single query the search kernel of a GPU stays resident and polls this many microseconds (at most
      * a second) for the session's next query, which then skips the launch (about 4 us). It occupies the GPU meanwhile;
      * any other call on this engine stops it, and it never runs longer than 10 ms without yielding. 0: off. */
@@ -318,6 +321,18 @@ typedef struct gx_results {
 
 GX_API gx_status gx_session_open(gx_session **out, gx_engine *en, gx_error *err);
 GX_API void gx_session_close(gx_session *s);
+
+/* What a session holds on behalf of a GPU, in bytes; 0 on the CPU. It grows with the batches and the k that are asked,
+ * and is less than 1e8 bytes, both together, unless a query alone needs more: one of a k far above 1,000, or with a
+ * named algorithm, or of which every posting is scored. */
+typedef struct gx_session_memory {
+    size_t size;
+    uint64_t device; /* GPU memory */
+    uint64_t pinned; /* host memory that the GPU reads and writes */
+} gx_session_memory;
+
+/* Fills *out, of which out->size bytes are the caller's. */
+GX_API void gx_session_get_memory(const gx_session *s, gx_session_memory *out);
 
 /* Run n queries. A session serves one thread at a time. The primitive is the batch; one query is n
  * = 1. GX_EUSAGE (k = 0, a query of more than GX_MAX_TERMS terms, bad k1 or b, no such algorithm, a

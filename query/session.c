@@ -221,6 +221,14 @@ const gx_work *gx_session_work(const gx_session *s)
     return &s->work;
 }
 
+void gx_session_get_memory(const gx_session *s, gx_session_memory *out)
+{
+    gx_session_memory m = {out->size, 0, 0};
+    if (s->exec && s->en->ops->memory)
+        s->en->ops->memory(s->exec, &m.device, &m.pinned);
+    memcpy(out, &m, out->size < sizeof m ? out->size : sizeof m);
+}
+
 /* Give the session a CPU executor in place of a GPU that failed for the reason in gpu. */
 static gx_status stand_in(gx_session *s, const gx_error *gpu, gx_error *err)
 {

@@ -206,6 +206,10 @@ static void put_report(FILE *out, const session_facts *f)
         put_count(out, "look-ups", w->lookups, r->queries);
     if (w->and_fell_to_or)
         put_count(out, "AND fell back to OR", w->and_fell_to_or, r->queries);
+    if (r->memory.device + r->memory.pinned) {
+        fprintf(out, "Memory of a session\n  %-22s %12.1f MB\n  %-22s %12.1f MB\n", "on the GPU",
+                (double)r->memory.device / 1e6, "pinned on the host", (double)r->memory.pinned / 1e6);
+    }
     put_verified(out, f);
 }
 
@@ -318,6 +322,9 @@ static json_t *report_json(const session_facts *f)
                         json_pack("{s:I, s:I, s:I, s:I, s:I}", "postings", (json_int_t)w->postings, "blocks",
                                   (json_int_t)w->blocks, "blocks_decoded", (json_int_t)w->blocks_decoded, "lookups",
                                   (json_int_t)w->lookups, "and_fell_to_or", (json_int_t)w->and_fell_to_or));
+    json_object_set_new(root, "session_memory",
+                        json_pack("{s:I, s:I}", "device_bytes", (json_int_t)r->memory.device, "pinned_bytes",
+                                  (json_int_t)r->memory.pinned));
     json_object_set_new(root, "stage_seconds", stages_json(r));
     json_object_set_new(root, "verify", verify_json(f));
     return root;

@@ -199,7 +199,8 @@ static gx_status fill_group(named_space *sp, const gpu_state *s, const gx_plan *
                             uint32_t n, group *g, gx_error *err)
 {
     const gx_index *ix = s->ix;
-    const uint64_t most = sp->arrays.bytes + budget_left(sp->memory->budget), room = most < GROUP_BYTES ? most : GROUP_BYTES;
+    const uint64_t most = sp->arrays.bytes + budget_left(sp->memory->budget),
+                   room = most < GROUP_BYTES ? most : GROUP_BYTES;
     uint64_t bytes = 0, keys = 0;
     uint32_t terms = 0, taken = 0;
     for (; taken < n && taken < MAX_GROUP && same_kind(plans, &jobs[0], &jobs[taken]); ++taken) {
@@ -216,7 +217,8 @@ static gx_status fill_group(named_space *sp, const gpu_state *s, const gx_plan *
         keys = sort;
         terms += plan->n_terms;
     }
-    gx_status st = grow_device(sp->memory, &sp->arrays, bytes + keys + CUT_ALIGNMENT, bytes + keys + CUT_ALIGNMENT, err);
+    gx_status st =
+        grow_device(sp->memory, &sp->arrays, bytes + keys + CUT_ALIGNMENT, bytes + keys + CUT_ALIGNMENT, err);
     if (st != GX_OK)
         return st;
     memset(g, 0, sizeof *g);
@@ -332,13 +334,15 @@ static gx_status sort_all(named_space *sp, const group *g, gx_error *err)
 {
     unsigned long long *const keys =
         g->G.answers + (g->n_answers + CUT_ALIGNMENT / 8 - 1) / (CUT_ALIGNMENT / 8) * (CUT_ALIGNMENT / 8);
-    unsigned long long *const sorted = keys + (g->sort_n + CUT_ALIGNMENT / 8 - 1) / (CUT_ALIGNMENT / 8) * (CUT_ALIGNMENT / 8);
+    unsigned long long *const sorted =
+        keys + (g->sort_n + CUT_ALIGNMENT / 8 - 1) / (CUT_ALIGNMENT / 8) * (CUT_ALIGNMENT / 8);
     for (uint32_t q = 0; q < g->n; ++q) {
         const named_query *Q = &sp->queries[q];
         if (Q->k <= EXTRACTED_K)
             continue;
         named_gather(g->G, q, Q->n_scores, keys, sp->stream);
-        TRY("sorting results", sort_keys(sp->sort_scratch.base, sp->sort_scratch.bytes, keys, sorted, Q->n_scores, sp->stream));
+        TRY("sorting results",
+            sort_keys(sp->sort_scratch.base, sp->sort_scratch.bytes, keys, sorted, Q->n_scores, sp->stream));
         named_answer(g->G, q, Q->k, sorted, sp->stream);
     }
     return GX_OK;

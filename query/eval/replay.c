@@ -580,6 +580,10 @@ static void end_measuring(gx_replay_report *report, const worker *workers, uint3
         report->impossible += w->impossible;
         gx_histogram_merge(&report->latency, &w->latency);
         add_work(&report->work, gx_session_work(w->session), &w->work_before);
+        gx_session_memory m = {.size = sizeof m};
+        gx_session_get_memory(w->session, &m);
+        if (m.device + m.pinned >= report->memory.device + report->memory.pinned)
+            report->memory = m;
     }
 }
 

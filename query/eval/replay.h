@@ -59,6 +59,7 @@ typedef struct gx_replay_report {
     double cpu_seconds;      /* the process's time on processors meanwhile: what others do does not change it */
     gx_replay_stages stages;
     gx_work work;                               /* the engines' own counts and times */
+    gx_session_memory memory;                   /* of the session that took most, before verifying */
     gx_histogram latency;                       /* ns */
     uint64_t verified;                          /* queries answered again */
     uint64_t other_differs, exhaustive_differs; /* queries whose docids, score bits or number of results differ */

@@ -157,9 +157,8 @@ static selection select_jobs(const gpu_session *x, const request *r, const job *
         const uint64_t items = jobs[s.n].op == GX_OP_AND_OR ? one.items / 2 : one.items; /* an OR may be left out */
         selection more = s;
         more.n += 1;
-        more.sum = {s.sum.queries + one.queries,       s.sum.terms + one.terms,
-                    s.sum.runs + one.runs,             s.sum.items + one.items,
-                    s.sum.candidates + one.candidates, s.sum.answers + one.answers};
+        more.sum = {s.sum.queries + one.queries, s.sum.terms + one.terms,           s.sum.runs + one.runs,
+                    s.sum.items + one.items,     s.sum.candidates + one.candidates, s.sum.answers + one.answers};
         more.one_needs_items = items > s.one_needs_items ? items : s.one_needs_items;
         if (plan->k > SORTED_K && plan->k > s.sorted_k) {
             more.sorted_k = plan->k;
@@ -312,18 +311,12 @@ static gx_status launch_part(gpu_session *x, sub_batch *p, const uint32_t *drive
     }
     p->device.end = p->device.end - item_bytes(p->item_room) + item_bytes(p->n_items);
 
-    const gpu_batch R = {p->d_queries,
-                         p->d_terms,
-                         p->d_items,
-                         0,
-                         p->d_next,
-                         p->d_states,
-                         p->d_histograms,
-                         NULL,
-                         p->d_candidates,
-                         p->direct ? (unsigned long long *)p->answers : p->d_answers,
-                         p->results,
-                         p->d_counts};
+    const gpu_batch R = {p->d_queries,    p->d_terms,
+                         p->d_items,      0,
+                         p->d_next,       p->d_states,
+                         p->d_histograms, NULL,
+                         p->d_candidates, p->direct ? (unsigned long long *)p->answers : p->d_answers,
+                         p->results,      p->d_counts};
     TRY("copying queries",
         cudaMemcpyAsync(p->d_queries, p->queries, (size_t)((char *)(p->runs + p->n_runs) - (char *)p->queries),
                         cudaMemcpyHostToDevice, stream));
@@ -357,7 +350,10 @@ static gx_status collect_job(gpu_session *x, sub_batch *p, const placed *pl, con
         r->work->and_fell_to_or += falls;
     if (falls && pl->second == NO_QUERY)
         return push_again(x, {pl->j.plan, GX_OP_OR, 0, 0}, err);
-    return collect_query(x, p, pl, falls ? pl->second : pl->first, !by_and ? pl->j.op : falls ? GX_OP_OR : GX_OP_AND,
+    return collect_query(x, p, pl, falls ? pl->second : pl->first,
+                         !by_and ? pl->j.op
+                         : falls ? GX_OP_OR
+                                 : GX_OP_AND,
                          r->hits, err);
 }
 
@@ -404,34 +400,32 @@ static bool collect_oldest(gpu_session *x, batch_space *b, uint32_t turn, const 
     return false;
 }
 
-/* The memory that wanted jobs need with all their items, up to what a session takes, unless the
- * first job alone needs more: that is *least. */
-static footprint find_need(const gpu_session *x, const request *r, const job *jobs, uint32_t wanted, footprint *least)
+/* The jobs of a run; those before `at` have been sent. */
+struct job_list {
+    const job *jobs;
+    uint32_t n, at;
+};
+
+/* Make the memory larger, for all jobs of the run with all their items, since not all fitted;
+ * nothing is under way. It becomes at least twice as large, so that this is seldom, but no larger
+ * than what a session takes, unless the next job alone needs more. */
+static gx_status grow(gpu_session *x, batch_space *b, const request *r, const job_list *l, bool one_must_fit,
+                      gx_error *err)
 {
     const footprint any = {UINT64_MAX, UINT64_MAX}, most = {SESSION_DEVICE_BYTES, SESSION_PINNED_BYTES};
-    const selection one = select_jobs(x, r, jobs, 1, any), many = select_jobs(x, r, jobs, wanted, most);
-    footprint f = count_bytes(&many);
-    *least = count_bytes(&one);
-    least->device += item_bytes(one.one_needs_items);
-    f.device += item_bytes(many.sum.items);
-    if (many.n < wanted || f.device > most.device)
+    const selection one = select_jobs(x, r, l->jobs + l->at, 1, any), all = select_jobs(x, r, l->jobs, l->n, most);
+    const uint64_t items = item_bytes(one.one_needs_items);
+    const footprint least = count_bytes(&one);
+    footprint f = count_bytes(&all);
+    f.device = greatest(f.device + item_bytes(all.sum.items), 2 * b->device.bytes);
+    f.pinned = greatest(f.pinned, 2 * b->pinned.bytes);
+    if (all.n < l->n || f.device > most.device)
         f.device = most.device;
-    if (many.n < wanted)
+    if (all.n < l->n || f.pinned > most.pinned)
         f.pinned = most.pinned;
-    return {greatest(f.device, least->device), greatest(f.pinned, least->pinned)};
-}
-
-/* Make the memory larger for wanted jobs, of which not all fitted; nothing is under way. At least
- * twice as large, so that this is seldom. */
-static gx_status grow(gpu_session *x, batch_space *b, const request *r, const job *jobs, uint32_t wanted,
-                      bool one_must_fit, gx_error *err)
-{
-    footprint least, f = find_need(x, r, jobs, wanted, &least);
-    const uint64_t twice = 2 * b->device.bytes, twice_pinned = 2 * b->pinned.bytes;
-    f.device = greatest(f.device, twice < SESSION_DEVICE_BYTES ? twice : SESSION_DEVICE_BYTES);
-    f.pinned = greatest(f.pinned, twice_pinned < SESSION_PINNED_BYTES ? twice_pinned : SESSION_PINNED_BYTES);
-    TRY_STATUS(grow_device(&x->memory, &b->device, one_must_fit ? least.device : 0, f.device, err));
-    return grow_pinned(&x->memory, &b->pinned, f.pinned, err);
+    TRY_STATUS(grow_device(&x->memory, &b->device, one_must_fit ? least.device + items : 0,
+                           greatest(f.device, least.device + items), err));
+    return grow_pinned(&x->memory, &b->pinned, greatest(f.pinned, least.pinned), err);
 }
 
 /* Describe jobs of jobs[wanted] in the free memory: *taken of them, 0 if it is too small for one, or
@@ -467,10 +461,11 @@ static gx_status fill_part(gpu_session *x, batch_space *b, uint32_t turn, const 
     return describe_jobs(x, p, r, jobs, s.n, drivers, taken, err);
 }
 
-/* Fill parts[turn] with as many of jobs[wanted] as fit, at least one. */
-static gx_status fill_next(gpu_session *x, batch_space *b, uint32_t turn, const request *r, const job *jobs,
+/* Fill parts[turn] with as many of the next `wanted` jobs as fit, at least one. */
+static gx_status fill_next(gpu_session *x, batch_space *b, uint32_t turn, const request *r, const job_list *l,
                            uint32_t wanted, uint32_t *drivers, uint32_t *taken, gx_error *err)
 {
+    const job *jobs = l->jobs + l->at;
     gx_status st = GX_OK;
     bool waits = true;
     *taken = 0;
@@ -487,11 +482,13 @@ static gx_status fill_next(gpu_session *x, batch_space *b, uint32_t turn, const 
         }
         if (!waits && *taken == 0) {
             const gx_plan *plan = &r->plans[jobs[0].plan];
-            return gx_fail(err, GX_ECUDA, "GPU: a query of %u terms and k = %u is larger than the session's memory; "
-                                          "use the CPU engine", plan->n_terms, plan->k);
+            return gx_fail(err, GX_ECUDA,
+                           "GPU: a query of %u terms and k = %u is larger than the session's memory; "
+                           "use the CPU engine",
+                           plan->n_terms, plan->k);
         }
         if (small || *taken == 0)
-            TRY_STATUS(grow(x, b, r, jobs, wanted, *taken == 0, err));
+            TRY_STATUS(grow(x, b, r, l, *taken == 0, err));
         waits = false; /* it is as large as it gets */
     }
 }
@@ -517,7 +514,8 @@ gx_status run_batch(gpu_session *x, batch_space *b, const request *r, const job 
         }
         const double t0 = gx_clock_seconds();
         uint32_t taken = 0;
-        st = fill_next(x, b, turn, r, jobs + at, n - at < most + most / 2 ? n - at : most, drivers, &taken, err);
+        const job_list l = {jobs, n, at};
+        st = fill_next(x, b, turn, r, &l, n - at < most + most / 2 ? n - at : most, drivers, &taken, err);
         if (st == GX_OK)
             st = launch_part(x, p, drivers, err);
         for (uint32_t i = 0; i < taken; ++i)

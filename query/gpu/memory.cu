@@ -16,8 +16,7 @@ gx_status budget_take(memory_budget *b, const char *what, uint64_t bytes, gx_err
             return gx_fail(err, GX_ECUDA,
                            "GPU: %s needs %.1f MiB more of its memory, and of the %.1f MiB that the index and all "
                            "sessions may use %.1f MiB are left; allow more, open fewer sessions, or use the CPU engine",
-                           what, (double)bytes / 1048576, (double)b->limit / 1048576,
-                           (double)budget_left(b) / 1048576);
+                           what, (double)bytes / 1048576, (double)b->limit / 1048576, (double)budget_left(b) / 1048576);
     } while (!__atomic_compare_exchange_n(&b->used, &used, used + bytes, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
     return GX_OK;
 }

@@ -172,13 +172,13 @@ static bool send_query(small_batch_space *b, const few_query *Q)
         return false;
     memcpy(words, Q, sizeof *Q);
     for (uint32_t i = 0; i < 2 * MAIL_PIECES - 2; ++i)
-        __atomic_store_n((uint64_t *)&b->mail->words[i], words[i] | (uint64_t)b->message << 32,
-                         __ATOMIC_RELEASE);
+        __atomic_store_n((uint64_t *)&b->mail->words[i], words[i] | (uint64_t)b->message << 32, __ATOMIC_RELEASE);
     return true;
 }
 
 /* Start the search for n queries. A kernel for one stays if nobody else seems to need the GPU. */
-static gx_status start_few(gpu_session *x, small_batch_space *b, const few_batch &F, uint32_t n, bool may_stay, gx_error *err)
+static gx_status start_few(gpu_session *x, small_batch_space *b, const few_batch &F, uint32_t n, bool may_stay,
+                           gx_error *err)
 {
     gpu_state *s = x->s;
     const sub_batch *p = &b->p;
@@ -210,8 +210,8 @@ static gx_status start_few(gpu_session *x, small_batch_space *b, const few_batch
 }
 
 /* Search for n queries; their answers are there when this returns. */
-static gx_status search_described(gpu_session *x, small_batch_space *b, const few_batch &F, uint32_t n, const gx_plan *plan,
-                                  bool *cancelled, gx_error *err)
+static gx_status search_described(gpu_session *x, small_batch_space *b, const few_batch &F, uint32_t n,
+                                  const gx_plan *plan, bool *cancelled, gx_error *err)
 {
     bool missed;
     do {
@@ -259,7 +259,8 @@ gx_status run_small_batch(gpu_session *x, small_batch_space *b, const request *r
         if (falls)
             TRY_STATUS(push_again(x, {jobs[i].plan, GX_OP_OR, 0, 0}, err));
         else
-            TRY_STATUS(collect_query(x, p, &p->jobs[i], i, jobs[i].op == GX_OP_OR ? GX_OP_OR : GX_OP_AND, r->hits, err));
+            TRY_STATUS(
+                collect_query(x, p, &p->jobs[i], i, jobs[i].op == GX_OP_OR ? GX_OP_OR : GX_OP_AND, r->hits, err));
     }
     return GX_OK;
 }

@@ -15,7 +15,7 @@ constexpr uint32_t TABLE_BLOCKS = 32;          /* lists of more blocks have a ta
 constexpr uint32_t SLOTS = 8, FINE_SLOTS = 16; /* least slots a posting of a map; of one with tf classes */
 constexpr uint64_t RESERVE = 512u << 20;       /* of device memory, left to others */
 constexpr uint64_t EXPECTED_SESSIONS = 8, SESSION_LEAST_BYTES = 2 * SESSION_FIRST_BYTES;
-constexpr int KEPT_BOUNDS = 16;                /* sets that are kept when nobody uses them */
+constexpr int KEPT_BOUNDS = 16; /* sets that are kept when nobody uses them */
 
 static uint32_t map_shift_for(uint32_t n_docs, uint32_t df, uint32_t slots)
 {
@@ -285,8 +285,7 @@ static gx_status open_state(gpu_state *s, const gx_engine_options *opt, gx_error
         return gx_fail(err, GX_ENOGPU,
                        "the index needs %.1f MiB of memory on GPU %d (%s) and %.1f MiB may be used; "
                        "use the CPU engine, or allow more",
-                       (double)least / 1048576, s->device, p.name,
-                       (double)limit / 1048576);
+                       (double)least / 1048576, s->device, p.name, (double)limit / 1048576);
     TRY("making a stream", cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking));
     if ((st = upload_index(s, err)) != GX_OK || (st = derive(s, limit, opt->map_memory, err)) != GX_OK)
         return st;

@@ -157,8 +157,8 @@ static gx_status find_bounds(gpu_session *x, gx_norm norm, const bounds **out, g
     return st;
 }
 
-static void describe_query(const gpu_state *s, sub_batch *p, const gx_plan *plan, const bounds *b, const job *j, bool all,
-                    uint32_t after, uint32_t *drivers)
+static void describe_query(const gpu_state *s, sub_batch *p, const gx_plan *plan, const bounds *b, const job *j,
+                           bool all, uint32_t after, uint32_t *drivers)
 {
     const uint32_t q = p->n_queries++, n = plan->n_terms;
     gpu_query *Q = &p->queries[q];
@@ -221,8 +221,8 @@ void begin_description(sub_batch *p)
 
 /* ---- items ---- */
 
-void describe_items(sub_batch *p, uint32_t first, uint32_t n, bool are_long, const uint32_t *drivers, uint32_t item_blocks,
-                    bool fine, uint32_t *active, unmade *lists)
+void describe_items(sub_batch *p, uint32_t first, uint32_t n, bool are_long, const uint32_t *drivers,
+                    uint32_t item_blocks, bool fine, uint32_t *active, unmade *lists)
 {
     uint32_t n_active = 0;
     for (uint32_t i = 0; i < n; ++i) {

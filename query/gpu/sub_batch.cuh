@@ -9,8 +9,8 @@
 namespace gx {
 
 constexpr uint32_t MAX_QUERIES = 4096, MAX_TERMS = 1u << 18; /* of a sub-batch */
-constexpr uint64_t MAX_ANSWERS = 1u << 20;                   /* keys that come to pinned memory; more are copied one by one */
-constexpr uint32_t MAX_BOUNDS = 16;                          /* sets of bounds in use at a time */
+constexpr uint64_t MAX_ANSWERS = 1u << 20; /* keys that come to pinned memory; more are copied one by one */
+constexpr uint32_t MAX_BOUNDS = 16;        /* sets of bounds in use at a time */
 
 /* A query to be answered. */
 struct job {
@@ -128,8 +128,8 @@ struct unmade {
  * query begins, then of a fourth. Its first candidates are looked up one by one; many warps do that
  * and raise its threshold sooner than one, which pays where few queries keep them busy. active,
  * lists: scratch, [n]. */
-void describe_items(sub_batch *p, uint32_t first, uint32_t n, bool are_long, const uint32_t *drivers, uint32_t item_blocks,
-                    bool fine, uint32_t *active, unmade *lists);
+void describe_items(sub_batch *p, uint32_t first, uint32_t n, bool are_long, const uint32_t *drivers,
+                    uint32_t item_blocks, bool fine, uint32_t *active, unmade *lists);
 
 /* Room for the candidates of a query of k results, in a collection that is large enough. */
 constexpr uint64_t most_candidates(uint64_t k)

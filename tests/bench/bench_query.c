@@ -4,14 +4,15 @@
  *
  *   bench_query [--engine=gpu|cpu] [--docs=N] [--terms=N] [--queries=N] [--codec=NAME] [--seed=N]
  *   [--runs=N]
- *               [--map-memory=BYTES] [--check=N] [--cpu-check=N] [--only=or|and|and-or|alone|small]
+ *               [--map-memory=BYTES] [--check=N] [--cpu-check=N] [--only=or|and|and-or|alone|small|memory]
  *               [--sessions=N] [--linger=US] [--pair-thresholds=N]
  *
  * kernel: GPU time from the end of the copy in to the end of the search, a query, summed over parts
  * of a batch, which overlap; host: what it takes to describe plans to the GPU and to launch; all:
  * the host's clock from plans to hits. With --sessions as many threads answer the batches again,
  * each with a session of its own, so that one's batch is described, and its last items are waited
- * for, while another's is searched.
+ * for, while another's is searched. --only=memory prints what a new session holds before and after a
+ * query alone and batches of up to 1,024 queries of several k.
  */
 #include <getopt.h>
 #include <pthread.h>
@@ -306,6 +307,32 @@ static void measure_alone(bench *b, const char *name, gx_op op, uint32_t k)
     free(all);
 }
 
+/* Bytes that a new session holds on behalf of the engine, by k. */
+static void measure_memory(bench *b)
+{
+    static const uint32_t ks[] = {10, 1000, 10000};
+    gx_error err;
+    void *exec;
+    uint64_t device, pinned;
+    if (!b->ops->memory)
+        return;
+    const uint32_t n = b->n < 1024 ? b->n : 1024;
+    for (size_t i = 0; i < sizeof ks / sizeof *ks; ++i) {
+        if (b->ops->exec_open(&exec, b->state, &err) != GX_OK)
+            die("open a session", &err);
+        make_plans(b, GX_OP_OR, ks[i]);
+        for (uint32_t batch = 0; batch <= n; batch = batch ? batch < n ? n : n + 1 : 1) {
+            if (batch && b->ops->run(exec, b->plans, batch, b->hits, NULL, &err) != GX_OK)
+                die("run", &err);
+            b->ops->memory(exec, &device, &pinned);
+            printf("memory  k %-5u batch %-5u device %6.1f MB, pinned %5.1f MB, together %6.1f MB\n", ks[i], batch,
+                   (double)device / 1e6, (double)pinned / 1e6, (double)(device + pinned) / 1e6);
+        }
+        b->ops->exec_close(exec);
+    }
+    fflush(stdout);
+}
+
 static bool wanted(const options *o, const char *what)
 {
     return !o->only || strstr(o->only, what);
@@ -326,6 +353,8 @@ static void measure_all(bench *b)
         for (uint32_t n = 4; n < 1024; n *= 4)
             measure_batches(b, "OR", GX_OP_OR, 10, n, n);
     }
+    if (wanted(o, "memory"))
+        measure_memory(b);
     if (wanted(o, "alone")) {
         measure_alone(b, "OR", GX_OP_OR, 10);
         measure_alone(b, "AND", GX_OP_AND, 10);

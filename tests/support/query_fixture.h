@@ -1,6 +1,6 @@
-/* query_fixture.h: what the tests of whole queries (test_query.c, query_concurrent.c and
- * query_masks.c, one program) share: a random collection with its index and an engine on it, random
- * queries, and settings from the environment. /
+/* query_fixture.h: what the tests of whole queries (test_query.c, query_concurrent.c, query_memory.c
+ * and query_masks.c, one program) share: a random collection with its index and an engine on it,
+ * random queries, and settings from the environment.
  */
 #ifndef GX_TESTS_SUPPORT_QUERY_FIXTURE_H
 #define GX_TESTS_SUPPORT_QUERY_FIXTURE_H
@@ -73,6 +73,11 @@ uint32_t named_most_k(void);
 
 void a_query_alone_is_answered_in_any_company(void **state);
 void a_session_that_never_rests_leaves_room_for_others(void **state);
+
+/* ---- query_memory.c ---- */
+
+void a_sessions_memory_follows_its_batches_up_to_100_megabytes(void **state);
+void a_limit_on_device_memory_holds_for_all_sessions_together(void **state);
 
 /* ---- query_masks.c ---- */
 

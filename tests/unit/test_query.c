@@ -403,6 +403,8 @@ int main(void)
         ROWS(a_warm_session_neither_allocates_nor_waits_midway),
         ROWS(answers_under_masks_equal_the_oracles),
         ROWS(a_mask_that_is_wrong_is_refused),
+        ROWS(a_sessions_memory_follows_its_batches_up_to_100_megabytes),
+        ROWS(a_limit_on_device_memory_holds_for_all_sessions_together),
         ROWS(a_query_alone_is_answered_in_any_company),
         ROWS(a_session_that_never_rests_leaves_room_for_others),
         ROWS(long_queries_are_answered_up_to_1024_terms),
