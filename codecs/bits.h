@@ -16,7 +16,7 @@ GX_HD uint32_t gx_width(uint32_t x)
 #endif
 }
 
-/* The low b bits set, b <= 32. */
+/* The word whose low b bits are set, b <= 32. */
 GX_HD uint32_t gx_low_bits(uint32_t b)
 {
     return (uint32_t)(((uint64_t)1 << b) - 1);
@@ -27,8 +27,8 @@ GX_HD uint32_t gx_div_up(uint32_t a, uint32_t b)
     return (a + b - 1) / b;
 }
 
-/* The b <= 32 bits that begin at bit `at` of words, lowest first. Reads one word more than it may
- * need. */
+/* The b <= 32 bits from bit `at` of words on, lowest first. It reads the word after the one that holds
+ * bit `at`, even where no bit of it is needed. */
 GX_HD uint32_t gx_bits_at(const uint32_t *words, uint32_t at, uint32_t b)
 {
     const uint32_t *w = words + (at >> 5);
@@ -46,7 +46,7 @@ GX_HD uint32_t gx_sum_2bit(uint32_t x)
 {
 #ifdef __CUDA_ARCH__
     return (uint32_t)__popc(x & 0x55555555u) + 2 * (uint32_t)__popc(x & 0xaaaaaaaau);
-#else /* without a popcount instruction to count on */
+#else /* a CPU that may lack the popcount instruction */
     x = (x & 0x33333333u) + (x >> 2 & 0x33333333u);
     x = (x & 0x0f0f0f0fu) + (x >> 4 & 0x0f0f0f0fu);
     return x * 0x01010101u >> 24;

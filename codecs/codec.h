@@ -1,15 +1,16 @@
 /* codec.h: integer lists to 32-bit words and back, a block at a time.
  *
  * A block is 1 to block_len integers coded together. Blocks are self-contained: word count, number
- * of integers and the list's parameter are all that a decoder needs. A list's blocks lie one behind
- * another, and an array of endpoints (in words from the list's start) tells them apart, as in
- * Mallia et al. (CIKM 2019), section 3:
+ * of integers and the list's parameter are all that a decoder needs. The blocks of
+ * a list lie one behind another. An array of endpoints, in words from the list's start, tells where
+ * each ends, as in Mallia et al. (CIKM 2019), section 3:
  *
  *     words      | block 0      | block 1    | block 2        | ...
- *     ends        ends[0] -----^ ends[1] ---^ ends[2] -------^          block b is words [b ?
- *                 ends[b-1] : 0, ends[b])
+ *     ends        ends[0] -----^ ends[1] ---^ ends[2] -------^
  *
- * The registry holds all of them (codecs.h): build, bench, info, check, the tests and the documents
+ * Block b is words [b ? ends[b-1] : 0, ends[b]).
+ *
+ * The registry (codecs.h) lists all codecs. build, bench, info, check, the tests and the manual pages
  * read it.
  */
 #ifndef GX_CODECS_CODEC_H
@@ -23,8 +24,8 @@ extern "C" {
 #endif
 
 #define GX_MAX_BLOCK 1024u /* no codec's blocks are longer */
-#define GX_MAX_WORDS 2048u /* nor takes more words */
-#define GX_READ_SLACK 64u  /* decoders may read (and ignore) so many bytes past a block's last word */
+#define GX_MAX_WORDS 2048u /* no codec's block takes more words */
+#define GX_READ_SLACK 64u  /* decoders may read (and ignore) this many bytes past a block's last word */
 
 /* Identifiers in index files. */
 enum gx_codec_id {
@@ -52,9 +53,9 @@ typedef struct gx_codec {
      * out[max_words(n)]. The bytes are a function of the values alone (golden bytes are tested). */
     uint32_t (*encode)(const uint32_t *in, uint32_t n, uint8_t param, uint32_t *out);
 
-    /* Whether words[n_words] is a block that encode could have written, as far as structure goes
-     * (lengths that add up, selectors that exist): false is quick, gx_codec_block_valid tells the
-     * rest. Decoding is safe either way. */
+    /* Whether the structure of words[n_words] is that of a block: lengths add up, selectors exist. A
+     * quick test; gx_codec_block_valid decides whether encode could have written the block. Decoding
+     * is safe in any case. */
     bool (*valid)(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param);
 
     /* Decode n integers to out[n] (may write up to block_len rounded up to 32). Whatever the bytes
@@ -69,19 +70,19 @@ typedef struct gx_codec {
     void (*decode_docids)(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t head,
                           uint32_t *out);
 
-    /* In a block of docids, the least i with docid i >= docid, and that docid to *found; n, and
-     * *found is not written, if there is none. NULL: no better way than to decode the block. */
+    /* In a block of docids: return the least i whose docid is >= docid, and store that docid in *found.
+     * Where there is none, return n and leave *found alone. NULL: the caller decodes the block. */
     uint32_t (*next_geq)(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t head,
                          uint32_t docid, uint32_t *found);
 
-    /* Time that an integer of the lists that a log asks for takes on the GPU, kept in registers,
-     * docids summed up, GPU-BP128's being 10 (MEASURED.md, a log's lists); auto_codec.h chooses by
-     * it. 0: blocks are not of 128, it is not compared. */
+    /* The time to decode one integer on the GPU into registers, docids summed up, relative to
+     * GPU-BP128's, which is 10. Measured on the lists of a query log (MEASURED.md). auto_codec.h
+     * chooses by it. 0: blocks are not of 128 integers, and `auto` does not consider the codec. */
     struct {
         uint8_t docids, tfs;
     } decode_cost;
 
-    uint8_t max_param; /* the greatest that param gives and files may have: 0 where param is NULL */
+    uint8_t max_param; /* the greatest value of param, also in files; 0 where param is NULL */
 } gx_codec;
 
 #define GX_DECLARE(ID, NUMBER, NAME) extern const gx_codec gx_codec_##NAME;
@@ -94,12 +95,12 @@ extern const gx_codec *const gx_codecs[];
 const gx_codec *gx_codec_by_name(const char *name); /* NULL: none */
 const gx_codec *gx_codec_by_id(uint8_t id);         /* NULL: none */
 
-/* Whether words[n_words] is the block that encode writes of some n integers: it is valid, and what
- * it decodes to, encoded again, is the same words. Asked by GX_CHECK_FULL; any other block is
- * corrupt. */
+/* Whether words[n_words] is exactly what encode writes for some n integers: the block is valid, and its
+ * decoded integers, encoded again, give the same words. GX_CHECK_FULL calls this; any other block
+ * counts as corrupt. */
 bool gx_codec_block_valid(const gx_codec *codec, const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param);
 
-/* By name, for people: GX_EUSAGE with the names that there are. "auto" is gx_codec_auto
+/* Find a codec by the name that a user gave. GX_EUSAGE lists the known names. "auto" gives gx_codec_auto
  * (auto_codec.h). */
 gx_status gx_codec_find(const gx_codec **out, const char *name, gx_error *err);
 

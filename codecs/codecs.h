@@ -1,22 +1,21 @@
-/* codecs.h: the list of codecs: enum gx_codec_id, the registry, and what the GPU knows come from
- * it.
+/* codecs.h: the list of codecs. The enum gx_codec_id, the registry and the GPU's table come from it.
  *
  * To add a codec:
  *
- *   codecs/NAME.c     const gx_codec gx_codec_NAME (codec.h): encode, decode, what a block's
- *                     structure is
- *   codecs/NAME.cuh   gx::NAME<LDG> (decode.cuh), the decoder that kernels of queries fuse;
- *                     included by decoders.cuh
- *   codecs/NAME.cu    gx::whole_list_NAME() (tools/bench/kernels/list_kernels.cuh):
- *                     of_blocks<NAME<true>>() to begin with
- *   a row below, the .c and .cu file in meson.build, the layout in index/FORMAT.md
+ *   codecs/NAME.c     defines const gx_codec gx_codec_NAME (codec.h): encode, decode, valid, ...
+ *   codecs/NAME.cuh   defines gx::NAME<LDG> (decode.cuh), the decoder that query kernels fuse;
+ *                     decoders.cuh includes it
+ *   tools/bench/kernels/NAME.cu   defines gx::whole_list_NAME() (list_kernels.cuh), which `bench
+ *                     codecs` measures; begin with of_blocks<NAME<true>>()
+ *   a row below; the .c file in codecs/meson.build, the .cu file in tools/bench/meson.build; the
+ *   layout in index/FORMAT.md
  *
- * Then --codec takes it, `bench codecs` measures it, and the tests, fuzzers included, go through
- * its blocks; they ask for its golden bytes (tests/support/golden_codecs.h) and for its decoder in
- * tests/second_reader.py. For --codec=auto to consider it, see auto_codec.h.
+ * --codec then takes it, `bench codecs` measures it, and the tests and fuzzers go through its blocks.
+ * They ask for golden bytes (tests/support/golden_codecs.h) and for a decoder in
+ * tests/second_reader.py. auto_codec.h tells how --codec=auto considers it.
  *
- * X(ID, id, name), by rising id: GX_CODEC_ID stands for id in files, never 0, never another codec's
- * again.
+ * X(ID, id, name), by rising id. id is GX_CODEC_ID's value in files. It is never 0, and the id of a
+ * removed codec is never used again.
  */
 #ifndef GX_CODECS_CODECS_H
 #define GX_CODECS_CODECS_H

@@ -1,29 +1,31 @@
-/* decode.cuh: decoders on the device, for kernels to fuse: integers come into registers, nothing is
+/* decode.cuh: decoders on the device, which kernels fuse: integers arrive in registers, and nothing is
  * written.
  *
- * A warp decodes a block. A decoder is a struct, one a codec, with
+ * A warp decodes a block. Each codec has a decoder, a struct with these members:
  *
- *   BLOCK   most integers of a block
- *   SEG     integers that one next() yields; divides BLOCK
+ *   BLOCK   the most integers of a block
+ *   SEG     the integers that one next() yields; SEG divides BLOCK
  *   V       SEG / 32: lane l gets integers l * V .. l * V + V - 1 of the segment
- *   open(words, n_words, n, lane, param)   begin a block of n <= BLOCK integers
- *   next(lane, v)                          the next segment; integers past n are 0. At most ceil(n
- *   / SEG) times at(words, n_words, n, i, param)        static, one lane alone: the i-th integer
- *   find(words, n_words, n, docid, lane, param)   static, optional (can_find), all lanes together:
- *   in a block of docids, less
- *           the block's head, the i-th of which is docid; n if there is none
+ *   open(words, n_words, n, lane, param)
+ *           begins a block of n <= BLOCK integers
+ *   next(lane, v)
+ *           yields the next segment; integers past n are 0. Called at most ceil(n / SEG) times
+ *   at(words, n_words, n, i, param)
+ *           static, for one lane alone: the i-th integer
+ *   find(words, n_words, n, docid, lane, param)
+ *           static, optional (can_find), all lanes together: in a block of docids, the i whose docid,
+ *           less the block's head, is docid; n if there is none
  *
- * open and next are called by all 32 lanes together, with the same block. words may lie in shared
- * or in global memory; LDG says that it is global and not written while the kernel runs. Whatever
- * the bytes are, nothing beyond words[n_words] + GX_READ_SLACK is read.
+ * All 32 lanes call open and next together, for the same block. words may lie in shared or in global
+ * memory; LDG says that it is global and that nothing writes it while the kernel runs. Whatever the
+ * bytes are, nothing beyond words[n_words] + GX_READ_SLACK is read.
  *
  *   gx::gpubp128<true> dec;
  *   dec.open(payload + begin, end - begin, n, lane);
  *   uint32_t carry = head - 1, v[dec.V];
  *   for (uint32_t i = 0; i < n; i += dec.SEG) {
  *       dec.next(lane, v);
- *       carry = gx::docids(v, carry, lane);     // v[j] is now the docid of posting i + lane * V +
- *       j
+ *       carry = gx::docids(v, carry, lane);     // v[j]: the docid of posting i + lane * V + j
  *   }
  */
 #ifndef GX_CODECS_DECODE_CUH
@@ -48,8 +50,9 @@ template <class DEC> struct can_find<DEC, decltype((void)&DEC::find)> {
     static constexpr bool value = true;
 };
 
-/* The sum of x over the lanes up to and with this one, of its LANES (a power of two) in a row. The
- * shuffle's own predicate (was there such a lane?) guards the addition, two instructions a step. */
+/* The sum of x over the lanes up to and including this one, within groups of LANES lanes (a power of
+ * two). The shuffle's own predicate, "is there such a lane", guards the addition: two instructions a
+ * step. */
 template <int LANES = 32> __device__ __forceinline__ uint32_t warp_inclusive(uint32_t x, uint32_t)
 {
 #pragma unroll
@@ -63,8 +66,8 @@ template <int LANES = 32> __device__ __forceinline__ uint32_t warp_inclusive(uin
 }
 
 /* A segment of coded docids (index/format.h) to docids, in place: d[i] = carry + (v[0] + 1) + .. +
- * (v[i] + 1). carry is head - 1 for a block's first segment, later what the call before returned.
- * Docids past n mean nothing. */
+ * (v[i] + 1). carry is head - 1 for a block's first segment, then what the previous call returned.
+ * Docids past n are meaningless. */
 template <int V> __device__ __forceinline__ uint32_t docids(uint32_t (&v)[V], uint32_t carry, uint32_t lane)
 {
 #pragma unroll
@@ -86,7 +89,7 @@ __device__ __forceinline__ void split4(uint32_t x, uint32_t (&v)[4])
         v[j] = x >> (8 * j) & 0xff;
 }
 
-/* The integer of b bits from bit `bit` of p. Reads the word behind the one that holds the first
+/* The integer of b bits from bit `bit` of p on. It reads the word after the one that holds the first
  * bit. */
 template <bool LDG> __device__ __forceinline__ uint32_t unpack_one(const uint32_t *p, uint32_t bit, uint32_t b)
 {
@@ -134,7 +137,7 @@ template <int BLOCK_, int SEG_, bool LDG> struct gpubp {
     static_assert(BLOCK % SEG == 0 && SEG % 32 == 0, "whole segments");
 
     const uint32_t *words;
-    uint32_t b, left; /* left: integers not yet decoded */
+    uint32_t b, left; /* left: integers not decoded yet */
 
     __device__ __forceinline__ void open(const uint32_t *w, uint32_t n_words, uint32_t n, uint32_t, uint32_t = 0)
     {
@@ -145,7 +148,7 @@ template <int BLOCK_, int SEG_, bool LDG> struct gpubp {
 
     __device__ __forceinline__ void next(uint32_t lane, uint32_t (&v)[V])
     {
-        if (left >= SEG) { /* of b = 0 there are no words, and nothing is left of those that are read */
+        if (left >= SEG) { /* with b = 0 there are no words; the mask clears what is read */
             unpack<V, LDG>(words, lane * V * b, b, v);
             words += SEG / 32 * b;
             left -= SEG;
@@ -229,12 +232,12 @@ template <int BLOCK_, bool LDG> struct gpuvbyte {
     }
 };
 
-/* Words as they are. */
+/* raw: each integer is a word. */
 template <bool LDG> struct raw {
     static constexpr int BLOCK = 128, SEG = 128, V = 4;
 
     const uint32_t *words;
-    uint32_t n; /* that are there */
+    uint32_t n; /* integers that have a word */
 
     __device__ __forceinline__ void open(const uint32_t *w, uint32_t n_words, uint32_t n_, uint32_t, uint32_t = 0)
     {
@@ -301,10 +304,11 @@ template <bool LDG> struct lane1024 {
             GX_CASE(3)
             GX_CASE(4)
             GX_CASE(5)
-            GX_CASE(6) GX_CASE(7) GX_CASE(8) GX_CASE(9) GX_CASE(10) GX_CASE(11) GX_CASE(12) GX_CASE(13) GX_CASE(14)
-                GX_CASE(15) GX_CASE(16) GX_CASE(17) GX_CASE(18) GX_CASE(19) GX_CASE(20) GX_CASE(21) GX_CASE(22)
-                    GX_CASE(23) GX_CASE(24) GX_CASE(25) GX_CASE(26) GX_CASE(27) GX_CASE(28) GX_CASE(29) GX_CASE(30)
-                        GX_CASE(31) GX_CASE(32)
+            GX_CASE(6)
+            GX_CASE(7) GX_CASE(8) GX_CASE(9) GX_CASE(10) GX_CASE(11) GX_CASE(12) GX_CASE(13) GX_CASE(14) GX_CASE(15)
+                GX_CASE(16) GX_CASE(17) GX_CASE(18) GX_CASE(19) GX_CASE(20) GX_CASE(21) GX_CASE(22) GX_CASE(23)
+                    GX_CASE(24) GX_CASE(25) GX_CASE(26) GX_CASE(27) GX_CASE(28) GX_CASE(29) GX_CASE(30) GX_CASE(31)
+                        GX_CASE(32)
 #undef GX_CASE
                             default :
 #pragma unroll

@@ -5,14 +5,14 @@
 #include "codecs/bits.h"
 
 #define GX_EF_B_BITS 5u    /* where the high bits begin */
-#define GX_EF_MAX_HIGH 13u /* words of high bits, b's among them, that an encoder may write */
+#define GX_EF_MAX_HIGH 13u /* most words of high bits that an encoder writes, the bits of b included */
 
 typedef struct gx_ef_block {
     uint32_t b, n_high; /* bits of a low part; words before the low parts */
 } gx_ef_block;
 
-/* Of words[n_words], the first of which is given; n_words >= 1. Whatever the bytes are, the low
- * parts lie within words. */
+/* The parts of a block of n_words >= 1 words whose first word is given. Whatever the bytes are, the low
+ * parts lie within the block. */
 GX_HD gx_ef_block gx_ef_open(uint32_t first, uint32_t n_words, uint32_t n)
 {
     const uint32_t b = first & 31, n_low = gx_div_up(n * b, 32);
@@ -25,7 +25,7 @@ GX_HD gx_ef_block gx_ef_open(uint32_t first, uint32_t n_words, uint32_t n)
 #ifndef __CUDACC__
 #include <string.h>
 
-/* 64 bits of words[n_words] from word k on, without b; what is past the end is 0. */
+/* 64 bits of words[n_words] from word k on, without the bits of b. Bits past the end are 0. */
 static inline uint64_t gx_ef_high_bits(const uint32_t *words, uint32_t n_words, uint32_t k)
 {
     uint64_t x;
@@ -34,7 +34,7 @@ static inline uint64_t gx_ef_high_bits(const uint32_t *words, uint32_t n_words, 
     return k ? x : x & ~(uint64_t)gx_low_bits(GX_EF_B_BITS);
 }
 
-/* gx_simd.add_high, from the places of the bits, modulo 256. */
+/* gx_simd.add_high, given the places of the set bits, modulo 256. */
 static inline void gx_ef_add_high(const uint8_t *places, uint32_t n, uint32_t b, uint32_t first, uint32_t step,
                                   uint32_t *out)
 {

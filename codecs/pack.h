@@ -13,10 +13,10 @@
 /* Pack n integers, each < 2^b, b <= 32, to exactly ceil(n * b / 32) words; bits left over are 0. */
 void gx_pack(const uint32_t *in, uint32_t n, uint32_t b, uint32_t *words);
 
-/* The reverse. Reads up to one word past the last. */
+/* Unpack what gx_pack packed. Reads up to one word past the last. */
 void gx_unpack(const uint32_t *words, uint32_t n, uint32_t b, uint32_t *out);
 
-/* Or the low b <= 32 bits of value, whose others are 0, into words from bit `at` on. */
+/* Combine value by OR into words from bit `at` on. value has at most b <= 32 significant bits. */
 static inline void gx_put_bits(uint32_t *words, uint32_t at, uint32_t value, uint32_t b)
 {
     const uint64_t bits = (uint64_t)value << (at & 31);
@@ -27,14 +27,15 @@ static inline void gx_put_bits(uint32_t *words, uint32_t at, uint32_t value, uin
         words[(at >> 5) + 1] |= (uint32_t)(bits >> 32);
 }
 
-/* Words that n integers of b bits take. */
+/* How many words n integers of b bits take. */
 static inline uint32_t gx_row_words(uint32_t n, uint32_t b)
 {
     return gx_div_up(n * b, 32);
 }
 
-/* Blocks that a codec would not make shorter than their n words are kept as they are, and those of
- * zeros take no words: whether a block is neither; and what it holds if it is one of them. */
+/* A block that a codec would not make shorter than n words is stored as plain words, and a block of
+ * zeros takes no words. gx_is_coded: whether a block is neither. gx_get_plain: the integers of a block
+ * that is one of the two. */
 static inline bool gx_is_coded(uint32_t n_words, uint32_t n)
 {
     return n_words > 0 && n_words < n;
@@ -48,7 +49,7 @@ static inline void gx_get_plain(const uint32_t *words, uint32_t n_words, uint32_
         memset(out, 0, n * sizeof *out);
 }
 
-/* The bits that the widest of n integers needs, 0..32. */
+/* The number of bits that the widest of n integers needs, 0..32. */
 uint32_t gx_max_width(const uint32_t *in, uint32_t n);
 
 #endif

@@ -287,7 +287,7 @@ typedef struct gx_query_options {
 } gx_query_options;
 #define GX_QUERY_OPTIONS                                                                                               \
     ((gx_query_options){sizeof(gx_query_options), GX_OP_OR, 10, GX_BM25, __builtin_nanf(""), __builtin_nanf(""), true, \
-                        false, NULL, NULL, 0, GX_ALGORITHM_AUTO, 3, NULL})
+                        false, NULL, NULL, 0, GX_ALGORITHM_AUTO, 0, NULL})
 
 /* Find, of every two of the n_lists longest lists (all, if there are fewer), the score of the k-th
  * best document of their OR by opt's scorer, k1, b and k, with up to n_threads sessions. An OR of

@@ -395,7 +395,7 @@ static const cli_flag flags[] = {
     {"algorithm", 0, CLI_TEXT, "NAME,..", "auto,pmf,taat",
      "ways to the answer, as `gpuidx query --algorithm` has "
      "them"},
-    {"recursion", 0, CLI_COUNT, "N", "3", "levels of splitting in Parallel Merge Find", .max = GX_MAX_RECURSION},
+    {"recursion", 0, CLI_COUNT, "N", "0", "levels of recursion of Parallel Merge Find", .max = GX_MAX_RECURSION},
     {"batch", 0, CLI_TEXT, "N,..", "1,1024", "queries that a GPU is given at once; the CPU is given one"},
     {"limit", 0, CLI_COUNT, "N", "1000", "the log's first `N` queries, or so many generated ones", .min = 1,
      .max = 1e8},
