@@ -168,7 +168,7 @@ static const gx_simd *usable(const char *name)
 
 const gx_simd *gx_simd_choose(void)
 {
-    return usable(gx_isa_asked());
+    return usable(gx_isa_override());
 }
 
 const gx_simd *gx_simd_best(void)

@@ -39,7 +39,7 @@ static gx_status count_devices(int *n, gx_error *err)
  * what all are. */
 static __global__ void probe() {}
 
-static void examine(int number, gx_device *d)
+static void query_device(int number, gx_device *d)
 {
     cudaDeviceProp p;
     memset(d, 0, sizeof *d);
@@ -86,7 +86,7 @@ gx_status gx_devices(gx_device **out, uint32_t *n, gx_error *err)
     if (!all)
         return gx_fail(err, GX_ENOMEM, "no memory for a list of %d GPUs", count);
     for (int i = 0; i < count; ++i)
-        examine(i, &all[i]);
+        query_device(i, &all[i]);
     *out = all;
     *n = (uint32_t)count;
     return GX_OK;
@@ -101,7 +101,7 @@ gx_status gx_device_use(int number, gx_error *err)
     if (number < 0 || number >= count)
         return gx_fail(err, GX_ENOGPU, "there is no GPU %d; this machine has %d, numbered from 0", number, count);
     gx_device d;
-    examine(number, &d);
+    query_device(number, &d);
     if (!d.usable)
         return gx_fail(err, GX_ENOGPU, "GPU %d (%s) cannot be used: %s", number, d.name, d.why);
     const cudaError_t e = cudaSetDevice(number);
@@ -112,12 +112,12 @@ gx_status gx_device_use(int number, gx_error *err)
 
 /* ---- host to device ---- */
 
-/* Threads fill the buffers of a ring, one the next piece of memory and another the one behind it,
+/* Threads copy into the buffers of a ring, one the next piece of memory and another the one behind it,
  * and the caller's thread sends them in order on one stream: copies of several streams, and of
  * pieces that are smaller, leave the link idle between them. Pinning takes long (0.5 ms a MB where
  * it was measured) and is short for huge pages that are there; so the buffers are those, and are
  * pinned when the first pieces lie in them. */
-constexpr size_t PIECE = 2u << 20; /* a huge page */
+constexpr size_t PIECE_BYTES = 2u << 20; /* a huge page */
 constexpr uint32_t MAX_FILLERS = 12, MORE_BUFFERS = 4, IN_FLIGHT = 2;
 constexpr uint32_t MAX_BUFFERS = MAX_FILLERS + MORE_BUFFERS;
 
@@ -126,17 +126,17 @@ struct upload {
     size_t bytes, n_pieces;
     char *buffers; /* [n_buffers] pieces */
     uint32_t n_buffers;
-    std::atomic<size_t> next, n_sent;          /* the next piece to fill; those of which the buffer is free again */
+    std::atomic<size_t> next, n_sent;          /* the next piece to load; those of which the buffer is free again */
     std::atomic<size_t> n_filled[MAX_BUFFERS]; /* of a buffer: the last piece in it, + 1 */
     std::atomic<bool> stop;
 };
 
 static size_t piece_bytes(const upload *u, size_t piece)
 {
-    return piece + 1 < u->n_pieces ? PIECE : u->bytes - piece * PIECE;
+    return piece + 1 < u->n_pieces ? PIECE_BYTES : u->bytes - piece * PIECE_BYTES;
 }
 
-static void fill(void *arg, uint32_t)
+static void fill_buffers(void *arg, uint32_t)
 {
     upload *u = (upload *)arg;
     for (size_t piece; (piece = u->next.fetch_add(1)) < u->n_pieces;) {
@@ -146,25 +146,25 @@ static void fill(void *arg, uint32_t)
                 return;
             sched_yield();
         }
-        memcpy(u->buffers + at * PIECE, u->host + piece * PIECE, piece_bytes(u, piece));
+        memcpy(u->buffers + at * PIECE_BYTES, u->host + piece * PIECE_BYTES, piece_bytes(u, piece));
         u->n_filled[at] = piece + 1;
     }
 }
 
-static void wait_for(const upload *u, size_t piece)
+static void wait_for_piece(const upload *u, size_t piece)
 {
     while (u->n_filled[piece % u->n_buffers] != piece + 1)
         sched_yield();
 }
 
 /* Send all pieces as they are filled. */
-static cudaError_t send(upload *u, char *device, cudaStream_t stream, const cudaEvent_t *sent)
+static cudaError_t send_pieces(upload *u, char *device, cudaStream_t stream, const cudaEvent_t *sent)
 {
     cudaError_t e = cudaSuccess;
     for (size_t piece = 0; piece < u->n_pieces && e == cudaSuccess; ++piece) {
         const size_t at = piece % u->n_buffers;
-        wait_for(u, piece);
-        e = cudaMemcpyAsync(device + piece * PIECE, u->buffers + at * PIECE, piece_bytes(u, piece),
+        wait_for_piece(u, piece);
+        e = cudaMemcpyAsync(device + piece * PIECE_BYTES, u->buffers + at * PIECE_BYTES, piece_bytes(u, piece),
                             cudaMemcpyHostToDevice, stream);
         if (e == cudaSuccess)
             e = cudaEventRecord(sent[at], stream);
@@ -176,7 +176,7 @@ static cudaError_t send(upload *u, char *device, cudaStream_t stream, const cuda
     return e;
 }
 
-/* What send needs, once threads fill. */
+/* What send_pieces needs, once threads copy. */
 static cudaError_t pin_and_send(upload *u, char *device)
 {
     cudaEvent_t sent[MAX_BUFFERS] = {};
@@ -185,12 +185,13 @@ static cudaError_t pin_and_send(upload *u, char *device)
     for (uint32_t i = 0; i < u->n_buffers && e == cudaSuccess; ++i)
         e = cudaEventCreateWithFlags(&sent[i], cudaEventDisableTiming);
     for (uint32_t i = 0; i < u->n_buffers && i < u->n_pieces; ++i)
-        wait_for(u, i);
-    const bool pinned = cudaHostRegister(u->buffers, u->n_buffers * PIECE, cudaHostRegisterDefault) == cudaSuccess;
+        wait_for_piece(u, i);
+    const bool pinned =
+        cudaHostRegister(u->buffers, u->n_buffers * PIECE_BYTES, cudaHostRegisterDefault) == cudaSuccess;
     if (!pinned)
         (void)cudaGetLastError(); /* copies take longer */
     if (e == cudaSuccess)
-        e = send(u, device, stream, sent);
+        e = send_pieces(u, device, stream, sent);
     if (stream) {
         const cudaError_t end = cudaStreamSynchronize(stream);
         e = e == cudaSuccess ? end : e;
@@ -203,14 +204,14 @@ static cudaError_t pin_and_send(upload *u, char *device)
     return e;
 }
 
-/* [n] whole huge pages, where the system gives such; to be unmapped with n + PIECE bytes from
+/* [n] whole huge pages, where the system gives such; to be unmapped with n + PIECE_BYTES bytes from
  * *mapping on. */
 static char *map_huge(size_t n, void **mapping)
 {
-    *mapping = mmap(NULL, n + PIECE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    *mapping = mmap(NULL, n + PIECE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (*mapping == MAP_FAILED)
         return NULL;
-    char *const aligned = (char *)(((uintptr_t)*mapping + PIECE - 1) & ~(uintptr_t)(PIECE - 1));
+    char *const aligned = (char *)(((uintptr_t)*mapping + PIECE_BYTES - 1) & ~(uintptr_t)(PIECE_BYTES - 1));
     (void)madvise(aligned, n, MADV_HUGEPAGE);
     return aligned;
 }
@@ -223,18 +224,18 @@ gx_status gx_device_upload(int number, void *device, const void *host, size_t by
     const uint32_t want = cores > 16 ? MAX_FILLERS : cores > 1 ? (uint32_t)cores * 3 / 4 : 1;
     u.host = (const char *)host;
     u.bytes = bytes;
-    u.n_pieces = (bytes + PIECE - 1) / PIECE;
+    u.n_pieces = (bytes + PIECE_BYTES - 1) / PIECE_BYTES;
     u.n_buffers = want + MORE_BUFFERS;
     cudaError_t e = cudaSetDevice(number);
     if (e == cudaSuccess && u.n_pieces > MORE_BUFFERS) /* for less it does not pay */
-        u.buffers = map_huge(u.n_buffers * PIECE, &mapping);
-    gx_threads *fillers = u.buffers ? gx_threads_start(want, 0, fill, &u) : NULL;
+        u.buffers = map_huge(u.n_buffers * PIECE_BYTES, &mapping);
+    gx_threads *fillers = u.buffers ? gx_threads_start(want, 0, fill_buffers, &u) : NULL;
     if (e == cudaSuccess)
         e = fillers ? pin_and_send(&u, (char *)device) : cudaMemcpy(device, host, bytes, cudaMemcpyHostToDevice);
     u.stop = true;
     gx_threads_join(fillers);
     if (u.buffers)
-        (void)munmap(mapping, (u.n_buffers + 1) * PIECE);
+        (void)munmap(mapping, (u.n_buffers + 1) * PIECE_BYTES);
     return gx_cuda_status(e, "copying the index to it", err);
 }
 

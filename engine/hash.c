@@ -7,16 +7,16 @@
  * limit). Chosen at each call, since the library has no global state; what the choice costs does
  * not show against sections, and strings do not ask. */
 #if defined(__x86_64__) && defined(__GNUC__)
-#define WIDER 1
+#define HAVE_HASH_AVX2 1
 uint64_t gx_hash_avx2(const void *data, size_t n);
 #endif
 
-#define SHORT 1024 /* below this the width does not matter */
+#define MIN_AVX2_BYTES 1024 /* below this the width does not matter */
 
 uint64_t gx_hash(const void *data, size_t n)
 {
-#ifdef WIDER
-    if (n > SHORT && __builtin_cpu_supports("avx2"))
+#ifdef HAVE_HASH_AVX2
+    if (n > MIN_AVX2_BYTES && __builtin_cpu_supports("avx2"))
         return gx_hash_avx2(data, n);
 #endif
     return XXH3_64bits(data, n);

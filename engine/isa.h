@@ -7,9 +7,9 @@
 #include "engine/gpuidx.h"
 
 /* GX_CPU's value; NULL: it is not set, or empty. */
-const char *gx_isa_asked(void);
+const char *gx_isa_override(void);
 
 /* GX_EUSAGE: it names nothing that this CPU can run. */
-gx_status gx_isa_refuse(gx_error *err);
+gx_status gx_isa_fail_override(gx_error *err);
 
 #endif

@@ -5,21 +5,21 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-typedef struct call {
+typedef struct thread_call {
     pthread_t thread;
     gx_parallel_fn *work;
     void *user;
     uint32_t number;
-} call;
+} thread_call;
 
 struct gx_threads {
     uint32_t n;
-    call calls[];
+    thread_call calls[];
 };
 
 static void *run_call(void *user)
 {
-    const call *c = user;
+    const thread_call *c = user;
     c->work(c->user, c->number);
     return NULL;
 }
@@ -34,8 +34,8 @@ gx_threads *gx_threads_start(uint32_t n, uint32_t first, gx_parallel_fn *work, v
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
     for (; t->n < n; ++t->n) {
-        call *c = &t->calls[t->n];
-        *c = (call){.work = work, .user = user, .number = first + t->n};
+        thread_call *c = &t->calls[t->n];
+        *c = (thread_call){.work = work, .user = user, .number = first + t->n};
         if (pthread_create(&c->thread, NULL, run_call, c) != 0)
             break;
     }
@@ -70,16 +70,16 @@ uint32_t gx_parallel_run(uint32_t n, gx_parallel_fn *work, void *user)
     return ran;
 }
 
-typedef struct items {
+typedef struct shared_items {
     gx_parallel_fn *work;
     void *user;
     uint32_t n;
     atomic_uint_least64_t next;
-} items;
+} shared_items;
 
-static void take_items(void *user, uint32_t thread)
+static void run_shared_items(void *user, uint32_t thread)
 {
-    items *it = user;
+    shared_items *it = user;
     (void)thread;
     for (uint64_t i; (i = atomic_fetch_add(&it->next, 1)) < it->n;)
         it->work(it->user, (uint32_t)i);
@@ -87,7 +87,7 @@ static void take_items(void *user, uint32_t thread)
 
 void gx_parallel_for(uint32_t n_threads, uint32_t n, gx_parallel_fn *work, void *user)
 {
-    items it = {.work = work, .user = user, .n = n};
+    shared_items it = {.work = work, .user = user, .n = n};
     atomic_init(&it.next, 0);
-    gx_parallel_run(n_threads < n ? n_threads : n, take_items, &it);
+    gx_parallel_run(n_threads < n ? n_threads : n, run_shared_items, &it);
 }

@@ -7,7 +7,7 @@
 #include "engine/status.h"
 #include "engine/temporary_file.h"
 
-#define BUFFER (256u << 10)
+#define BUFFER_BYTES (256u << 10)
 
 gx_spool gx_spool_make(const char *dir)
 {
@@ -22,7 +22,7 @@ void gx_spool_free(gx_spool *s)
     *s = gx_spool_make(s->dir);
 }
 
-static gx_status to_file(gx_spool *s, gx_error *err)
+static gx_status open_file(gx_spool *s, gx_error *err)
 {
     if (s->fd >= 0)
         return GX_OK;
@@ -33,27 +33,27 @@ static gx_status to_file(gx_spool *s, gx_error *err)
     return GX_OK;
 }
 
-static gx_status flush(gx_spool *s, gx_error *err)
+static gx_status flush_to_file(gx_spool *s, gx_error *err)
 {
     if (s->n == 0)
         return GX_OK;
-    const gx_status st = to_file(s, err);
+    const gx_status st = open_file(s, err);
     if (st != GX_OK)
         return st;
     const int e = gx_write_all(s->fd, s->buffer, s->n);
     if (e)
         return gx_fail(err, GX_EIO, "cannot write temporary data in directory %s: %s", s->dir, strerror(e));
-    s->filed += s->n;
+    s->file_bytes += s->n;
     s->n = 0;
     return GX_OK;
 }
 
-gx_status gx_spool_make_room(gx_spool *s, size_t n, gx_error *err)
+gx_status gx_spool_grow(gx_spool *s, size_t n, gx_error *err)
 {
-    const gx_status st = flush(s, err);
+    const gx_status st = flush_to_file(s, err);
     if (st != GX_OK)
         return st;
-    const size_t max = n > BUFFER ? n : BUFFER;
+    const size_t max = n > BUFFER_BYTES ? n : BUFFER_BYTES;
     if (max > s->max) {
         uint8_t *grown = realloc(s->buffer, max);
         if (!grown)
@@ -68,9 +68,9 @@ gx_status gx_spool_add(gx_spool *s, const void *data, size_t n, gx_error *err)
 {
     const uint8_t *p = data;
     while (n) { /* long strings pass through in pieces, so that they do not grow the buffer */
-        const size_t piece = n < BUFFER ? n : BUFFER;
+        const size_t piece = n < BUFFER_BYTES ? n : BUFFER_BYTES;
         uint8_t *room;
-        const gx_status st = gx_spool_room(s, piece, &room, err);
+        const gx_status st = gx_spool_reserve(s, piece, &room, err);
         if (st != GX_OK)
             return st;
         memcpy(room, p, piece);
@@ -84,16 +84,16 @@ gx_status gx_spool_add(gx_spool *s, const void *data, size_t n, gx_error *err)
 gx_status gx_spool_read(const gx_spool *s, uint64_t offset, void *data, size_t n, gx_error *err)
 {
     uint8_t *p = data;
-    if (offset < s->filed) {
-        const size_t filed = s->filed - offset < n ? (size_t)(s->filed - offset) : n;
-        const int e = gx_pread_all(s->fd, p, filed, offset);
+    if (offset < s->file_bytes) {
+        const size_t file_bytes = s->file_bytes - offset < n ? (size_t)(s->file_bytes - offset) : n;
+        const int e = gx_pread_all(s->fd, p, file_bytes, offset);
         if (e)
             return gx_fail(err, GX_EIO, "cannot read back temporary data in directory %s: %s", s->dir, strerror(e));
-        p += filed;
-        n -= filed;
-        offset += filed;
+        p += file_bytes;
+        n -= file_bytes;
+        offset += file_bytes;
     }
     if (n)
-        memcpy(p, s->buffer + (offset - s->filed), n);
+        memcpy(p, s->buffer + (offset - s->file_bytes), n);
     return GX_OK;
 }

@@ -11,9 +11,9 @@
 typedef struct gx_spool {
     const char *dir;
     uint8_t *buffer;
-    size_t n, max;  /* bytes in the buffer; its size */
-    uint64_t filed; /* bytes in the file */
-    int fd;         /* -1: no file yet */
+    size_t n, max;       /* bytes in the buffer; its size */
+    uint64_t file_bytes; /* bytes in the file */
+    int fd;              /* -1: no file yet */
 } gx_spool;
 
 gx_spool gx_spool_make(const char *dir); /* dir must outlive it */
@@ -21,17 +21,17 @@ void gx_spool_free(gx_spool *s);
 
 static inline uint64_t gx_spool_bytes(const gx_spool *s)
 {
-    return s->filed + s->n;
+    return s->file_bytes + s->n;
 }
 
 /* Room for n more bytes behind the last, at *room, to be written by the caller and then counted by
- * gx_spool_take. */
-gx_status gx_spool_make_room(gx_spool *s, size_t n, gx_error *err);
+ * gx_spool_commit. */
+gx_status gx_spool_grow(gx_spool *s, size_t n, gx_error *err);
 
-static inline gx_status gx_spool_room(gx_spool *s, size_t n, uint8_t **room, gx_error *err)
+static inline gx_status gx_spool_reserve(gx_spool *s, size_t n, uint8_t **room, gx_error *err)
 {
     if (s->max - s->n < n) {
-        const gx_status st = gx_spool_make_room(s, n, err);
+        const gx_status st = gx_spool_grow(s, n, err);
         if (st != GX_OK)
             return st;
     }
@@ -39,7 +39,7 @@ static inline gx_status gx_spool_room(gx_spool *s, size_t n, uint8_t **room, gx_
     return GX_OK;
 }
 
-static inline void gx_spool_take(gx_spool *s, size_t n)
+static inline void gx_spool_commit(gx_spool *s, size_t n)
 {
     s->n += n;
 }
@@ -47,7 +47,7 @@ static inline void gx_spool_take(gx_spool *s, size_t n)
 static inline gx_status gx_spool_u32(gx_spool *s, uint32_t value, gx_error *err)
 {
     uint8_t *room;
-    const gx_status st = gx_spool_room(s, sizeof value, &room, err);
+    const gx_status st = gx_spool_reserve(s, sizeof value, &room, err);
     if (st == GX_OK) {
         memcpy(room, &value, sizeof value);
         s->n += sizeof value;

@@ -8,9 +8,9 @@
 #include "engine/status.h"
 #include "index/check_parts.h"
 
-#define LONG(x) ((unsigned long long)(x))
+#define ULL(x) ((unsigned long long)(x))
 
-gx_status gx_check_sums(const gx_index *ix, gx_error *err)
+gx_status gx_check_checksums(const gx_index *ix, gx_error *err)
 {
     for (uint32_t i = 0; i < ix->header->n_sections; ++i) {
         const gx_section *s = &ix->sections[i];
@@ -19,7 +19,7 @@ gx_status gx_check_sums(const gx_index *ix, gx_error *err)
             return gx_corrupt(err, ix, s->kind,
                               "its checksum is %016llx, not %016llx: the file is damaged; build the index again, or "
                               "take it from a copy",
-                              LONG(sum), LONG(s->checksum));
+                              ULL(sum), ULL(s->checksum));
     }
     return GX_OK;
 }
@@ -49,7 +49,7 @@ static gx_status check_docids(const gx_index *ix, const gx_list *l, uint32_t ter
                               docids[i], docids[i - 1]);
     if (docids[n - 1] >= end)
         return gx_corrupt(err, ix, GX_SEC_PAYLOAD, "docid block %u of list %u ends with docid %u, not below %llu", j,
-                          term, docids[n - 1], LONG(end));
+                          term, docids[n - 1], ULL(end));
     return GX_OK;
 }
 
@@ -87,8 +87,8 @@ static gx_status check_postings(const gx_index *ix, gx_error *err)
         }
     }
     if (st == GX_OK && sums.sum_tfs != ix->sum_tfs)
-        st = gx_corrupt(err, ix, GX_SEC_PAYLOAD, "tfs add up to %llu, the header says %llu", LONG(sums.sum_tfs),
-                        LONG(ix->sum_tfs));
+        st = gx_corrupt(err, ix, GX_SEC_PAYLOAD, "tfs add up to %llu, the header says %llu", ULL(sums.sum_tfs),
+                        ULL(ix->sum_tfs));
     if (ix->sum_tfs == ix->n_tokens) /* else lengths were imported, and are not what the tfs say */
         for (uint32_t docid = 0; docid < ix->n_docs && st == GX_OK; ++docid)
             if (sums.doc_tfs[docid] != ix->doc_lens[docid])

@@ -46,7 +46,7 @@ static bool all_zero(const uint8_t *p, uint64_t n)
     return !any;
 }
 
-#define LONG(x) ((unsigned long long)(x))
+#define ULL(x) ((unsigned long long)(x))
 
 /* Fields that stand on their own: what kind of file, which version, is it all there, are header and
  * table intact. */
@@ -61,7 +61,7 @@ static gx_status check_header(const gx_index *ix, gx_error *err)
                        have ? "its first bytes are others" : "it is empty");
     if (have < sizeof *h)
         return gx_fail(err, GX_ECORRUPT, "%s: header: truncated: the file has %llu bytes, a header %zu", path,
-                       LONG(have), sizeof *h);
+                       ULL(have), sizeof *h);
     if (h->version != GX_FORMAT_VERSION)
         return gx_fail(
             err, GX_ECORRUPT, "%s: header: the index is of format version %u; this program reads version %u: %s", path,
@@ -75,7 +75,7 @@ static gx_status check_header(const gx_index *ix, gx_error *err)
     const size_t table_bytes = h->n_sections * sizeof(gx_section);
     if (have < sizeof *h + table_bytes)
         return gx_fail(err, GX_ECORRUPT, "%s: header: truncated in the section table: the file has %llu bytes of %llu",
-                       path, LONG(have), LONG(h->file_bytes));
+                       path, ULL(have), ULL(h->file_bytes));
     struct {
         gx_header header;
         gx_section table[GX_MAX_SECTIONS];
@@ -86,10 +86,10 @@ static gx_status check_header(const gx_index *ix, gx_error *err)
     if (sum != h->checksum)
         return gx_fail(err, GX_ECORRUPT,
                        "%s: header: checksum of header and section table is %016llx, not %016llx: the file is damaged",
-                       path, LONG(sum), LONG(h->checksum));
+                       path, ULL(sum), ULL(h->checksum));
     if (have != h->file_bytes)
         return gx_fail(err, GX_ECORRUPT, "%s: header: %s: the file has %llu bytes, it should have %llu", path,
-                       have < h->file_bytes ? "truncated" : "bytes follow the index", LONG(have), LONG(h->file_bytes));
+                       have < h->file_bytes ? "truncated" : "bytes follow the index", ULL(have), ULL(h->file_bytes));
     if (!all_zero(h->reserved, sizeof h->reserved))
         return gx_fail(err, GX_ECORRUPT, "%s: header: reserved bytes are not zero", path);
     return GX_OK;
@@ -104,11 +104,11 @@ static gx_status check_counts(const gx_index *ix, gx_error *err)
                        GX_MAX_BLOCK);
     if (h->n_docs == UINT32_MAX || h->n_terms > UINT32_MAX / 2 || h->n_blocks > UINT32_MAX)
         return gx_fail(err, GX_ECORRUPT, "%s: header: %u documents, %u terms, %llu blocks: too many", ix->path,
-                       h->n_docs, h->n_terms, LONG(h->n_blocks));
+                       h->n_docs, h->n_terms, ULL(h->n_blocks));
     if (h->n_blocks < h->n_terms || h->n_postings < h->n_blocks || h->sum_tfs < h->n_postings)
         return gx_fail(err, GX_ECORRUPT,
                        "%s: header: %u terms, %llu blocks, %llu postings, tfs adding up to %llu: this cannot be",
-                       ix->path, h->n_terms, LONG(h->n_blocks), LONG(h->n_postings), LONG(h->sum_tfs));
+                       ix->path, h->n_terms, ULL(h->n_blocks), ULL(h->n_postings), ULL(h->sum_tfs));
     for (uint32_t i = 0; i < GX_MAX_CODINGS; ++i) {
         const gx_coding c = h->codings[i];
         if (c.docids == 0 && c.tfs == 0)
@@ -146,10 +146,10 @@ static gx_status check_table(const gx_index *ix, gx_error *err)
         if (!all_zero(s->reserved, sizeof s->reserved))
             return gx_corrupt(err, ix, s->kind, "reserved bytes of its entry are not zero");
         if (s->offset != begin)
-            return gx_corrupt(err, ix, s->kind, "it begins at byte %llu, not %llu", LONG(s->offset), LONG(begin));
+            return gx_corrupt(err, ix, s->kind, "it begins at byte %llu, not %llu", ULL(s->offset), ULL(begin));
         if (s->bytes > h->file_bytes || begin > h->file_bytes - s->bytes)
             return gx_corrupt(err, ix, s->kind, "its %llu bytes from %llu on reach past the file's end, %llu",
-                              LONG(s->bytes), LONG(begin), LONG(h->file_bytes));
+                              ULL(s->bytes), ULL(begin), ULL(h->file_bytes));
         if (!all_zero(ix->file + end, begin - end))
             return gx_corrupt(err, ix, s->kind, "the padding before it is not zero");
         end = begin + s->bytes;
@@ -158,7 +158,7 @@ static gx_status check_table(const gx_index *ix, gx_error *err)
         return gx_corrupt(err, ix, ix->sections[h->n_sections - 1].kind,
                           "the last, it ends at byte %llu, the file "
                           "at %llu",
-                          LONG(end), LONG(h->file_bytes));
+                          ULL(end), ULL(h->file_bytes));
     return GX_OK;
 }
 
@@ -190,8 +190,8 @@ static gx_status check_device(const gx_index *ix, gx_error *err)
     if (h->device_offset != first->offset || h->device_bytes != last->offset + last->bytes - first->offset)
         return gx_fail(err, GX_ECORRUPT,
                        "%s: header: device sections are %llu bytes from %llu on, the header says %llu from %llu on",
-                       ix->path, LONG(last->offset + last->bytes - first->offset), LONG(first->offset),
-                       LONG(h->device_bytes), LONG(h->device_offset));
+                       ix->path, ULL(last->offset + last->bytes - first->offset), ULL(first->offset),
+                       ULL(h->device_bytes), ULL(h->device_offset));
     return GX_OK;
 }
 
@@ -203,7 +203,7 @@ static gx_status bind_array(const gx_index *ix, uint32_t kind, uint64_t n, size_
     if (!s)
         return gx_corrupt(err, ix, kind, "it is missing");
     if (n > UINT64_MAX / item || s->bytes != n * item) /* n * item does not overflow */
-        return gx_corrupt(err, ix, kind, "it has %llu bytes, not %llu items of %zu", LONG(s->bytes), LONG(n), item);
+        return gx_corrupt(err, ix, kind, "it has %llu bytes, not %llu items of %zu", ULL(s->bytes), ULL(n), item);
     const void **p = (const void **)array;
     *p = ix->file + s->offset;
     return GX_OK;
@@ -215,11 +215,11 @@ static gx_status bind_strings(const gx_index *ix, uint32_t kind, uint32_t n, gx_
     if (!s)
         return gx_section_flags(kind) & GX_SECTION_REQUIRED ? gx_corrupt(err, ix, kind, "it is missing") : GX_OK;
     if (s->param != 4 && s->param != 8)
-        return gx_corrupt(err, ix, kind, "offsets of %llu bytes, not 4 or 8", LONG(s->param));
+        return gx_corrupt(err, ix, kind, "offsets of %llu bytes, not 4 or 8", ULL(s->param));
     const uint64_t table = ((uint64_t)n + 1) * s->param;
     if (s->bytes < table)
-        return gx_corrupt(err, ix, kind, "it has %llu bytes, the offsets of %u strings need %llu", LONG(s->bytes), n,
-                          LONG(table));
+        return gx_corrupt(err, ix, kind, "it has %llu bytes, the offsets of %u strings need %llu", ULL(s->bytes), n,
+                          ULL(table));
     *out = (gx_strings){.offsets = ix->file + s->offset,
                         .bytes = (const char *)ix->file + s->offset + table,
                         .n = n,
@@ -231,7 +231,7 @@ static gx_status bind_payload(gx_index *ix, gx_error *err)
 {
     const gx_section *s = gx_index_section(ix, GX_SEC_PAYLOAD);
     if (s->bytes < GX_READ_SLACK || s->bytes % sizeof(uint32_t))
-        return gx_corrupt(err, ix, s->kind, "%llu bytes are not words and %u bytes behind them", LONG(s->bytes),
+        return gx_corrupt(err, ix, s->kind, "%llu bytes are not words and %u bytes behind them", ULL(s->bytes),
                           GX_READ_SLACK);
     ix->payload = (const uint32_t *)(const void *)(ix->file + s->offset);
     ix->payload_words = (s->bytes - GX_READ_SLACK) / sizeof(uint32_t);
@@ -244,8 +244,8 @@ static gx_status bind_text(gx_index *ix, gx_error *err)
     if (!s)
         return GX_OK;
     if (s->param > ix->n_docs || s->bytes < (s->param + 1) * sizeof(gx_text_frame))
-        return gx_corrupt(err, ix, s->kind, "%llu frames of %u documents in %llu bytes", LONG(s->param), ix->n_docs,
-                          LONG(s->bytes));
+        return gx_corrupt(err, ix, s->kind, "%llu frames of %u documents in %llu bytes", ULL(s->param), ix->n_docs,
+                          ULL(s->bytes));
     ix->n_text_frames = (uint32_t)s->param;
     ix->text_frames = (const gx_text_frame *)(const void *)(ix->file + s->offset);
     ix->text = (const uint8_t *)(ix->text_frames + ix->n_text_frames + 1);
@@ -261,7 +261,7 @@ static gx_status bind_sections(gx_index *ix, gx_error *err)
     ix->meta = (const char *)ix->file + meta->offset;
     ix->meta_len = (size_t)meta->bytes;
     if (hash->param > 32 || (uint64_t)1 << hash->param <= ix->n_terms)
-        return gx_corrupt(err, ix, hash->kind, "a table of 2^%llu slots for %u terms", LONG(hash->param), ix->n_terms);
+        return gx_corrupt(err, ix, hash->kind, "a table of 2^%llu slots for %u terms", ULL(hash->param), ix->n_terms);
     ix->term_hash_bits = (uint32_t)hash->param;
     if ((st = bind_array(ix, GX_SEC_LISTS, ix->n_terms, sizeof(gx_list_entry), &ix->lists, err)) != GX_OK ||
         (st = bind_array(ix, GX_SEC_HEADS, ix->n_blocks, 4, &ix->heads, err)) != GX_OK ||
@@ -278,7 +278,7 @@ static gx_status bind_sections(gx_index *ix, gx_error *err)
     return GX_OK;
 }
 
-gx_status gx_check_front(gx_index *ix, gx_error *err)
+gx_status gx_check_header(gx_index *ix, gx_error *err)
 {
     gx_status st;
     const gx_header *h = ix->header = (const gx_header *)(const void *)ix->file;

@@ -8,12 +8,12 @@
 /* ix->file, file_bytes and path are set. Verify header and section table, then set everything that
  * follows from them: counts, codings, and the sections' arrays, whose lengths are right afterwards.
  * */
-gx_status gx_check_front(gx_index *ix, gx_error *err);
+gx_status gx_check_header(gx_index *ix, gx_error *err);
 
 /* What front cannot see without reading the sections. Also sets min_doc_len and max_doc_len. */
 gx_status gx_check_structure(gx_index *ix, gx_error *err);
 
-gx_status gx_check_sums(const gx_index *ix, gx_error *err);
+gx_status gx_check_checksums(const gx_index *ix, gx_error *err);
 
 /* Needs the other three. */
 gx_status gx_check_contents(const gx_index *ix, gx_error *err);

@@ -6,7 +6,7 @@
 #include "engine/status.h"
 #include "index/check_parts.h"
 
-#define LONG(x) ((unsigned long long)(x))
+#define ULL(x) ((unsigned long long)(x))
 
 static uint64_t payload_of(const gx_list_entry *e)
 {
@@ -25,54 +25,55 @@ static bool blocks_rise(const gx_index *ix, uint64_t first, uint64_t n)
     return !wrong;
 }
 
-static gx_status blame_blocks(const gx_index *ix, uint32_t term, uint64_t first, uint64_t n, gx_error *err)
+static gx_status report_bad_blocks(const gx_index *ix, uint32_t term, uint64_t first, uint64_t n, gx_error *err)
 {
     const uint32_t *heads = ix->heads + first, *docid_ends = ix->docid_ends + first, *tf_ends = ix->tf_ends + first;
     for (uint64_t j = 0; j < n; ++j) {
         if (j && heads[j] <= heads[j - 1])
-            return gx_corrupt(err, ix, GX_SEC_HEADS, "block %llu of list %u begins at docid %u, not above %u", LONG(j),
+            return gx_corrupt(err, ix, GX_SEC_HEADS, "block %llu of list %u begins at docid %u, not above %u", ULL(j),
                               term, heads[j], heads[j - 1]);
         if (heads[j] >= ix->n_docs)
-            return gx_corrupt(err, ix, GX_SEC_HEADS, "block %llu of list %u begins at docid %u, not below %u", LONG(j),
+            return gx_corrupt(err, ix, GX_SEC_HEADS, "block %llu of list %u begins at docid %u, not below %u", ULL(j),
                               term, heads[j], ix->n_docs);
         if (j && docid_ends[j] < docid_ends[j - 1])
-            return gx_corrupt(err, ix, GX_SEC_DOCID_ENDS, "block %llu of list %u ends at word %u, before %u", LONG(j),
+            return gx_corrupt(err, ix, GX_SEC_DOCID_ENDS, "block %llu of list %u ends at word %u, before %u", ULL(j),
                               term, docid_ends[j], docid_ends[j - 1]);
         const uint32_t before = j ? tf_ends[j - 1] : docid_ends[n - 1];
         if (tf_ends[j] < before)
-            return gx_corrupt(err, ix, GX_SEC_TF_ENDS, "block %llu of list %u ends at word %u, before %u", LONG(j),
-                              term, tf_ends[j], before);
+            return gx_corrupt(err, ix, GX_SEC_TF_ENDS, "block %llu of list %u ends at word %u, before %u", ULL(j), term,
+                              tf_ends[j], before);
     }
     return gx_fail(err, GX_EINTERNAL, "%s: list %u is wrong and right", ix->path, term);
 }
 
 /* The greatest parameters that lists of a coding may have. */
-typedef struct limits {
+typedef struct codec_limits {
     uint8_t docids, tfs;
-} limits;
+} codec_limits;
 
-static limits limits_of(const gx_index *ix, uint32_t coding)
+static codec_limits limits_of(const gx_index *ix, uint32_t coding)
 {
     const gx_coding c = ix->header->codings[coding];
-    return c.docids ? (limits){gx_codec_by_id(c.docids)->max_param, gx_codec_by_id(c.tfs)->max_param} : (limits){0, 0};
+    return c.docids ? (codec_limits){gx_codec_by_id(c.docids)->max_param, gx_codec_by_id(c.tfs)->max_param}
+                    : (codec_limits){0, 0};
 }
 
 /* The entry is wrong in one of its fields; the totals before it are right. */
-static gx_status blame_entry(const gx_index *ix, uint32_t term, uint64_t block, uint64_t payload, gx_error *err)
+static gx_status report_bad_entry(const gx_index *ix, uint32_t term, uint64_t block, uint64_t payload, gx_error *err)
 {
     const gx_list_entry *e = &ix->lists[term];
     if (e->df == 0 || e->df > ix->n_docs)
         return gx_corrupt(err, ix, GX_SEC_LISTS, "list %u has %u postings, not 1 to %u", term, e->df, ix->n_docs);
     if (e->first_block != block)
         return gx_corrupt(err, ix, GX_SEC_LISTS, "list %u begins at block %u, not %llu", term, e->first_block,
-                          LONG(block));
+                          ULL(block));
     if (payload_of(e) != payload)
         return gx_corrupt(err, ix, GX_SEC_LISTS, "list %u begins at word %llu of the payload, not %llu", term,
-                          LONG(payload_of(e)), LONG(payload));
+                          ULL(payload_of(e)), ULL(payload));
     if (e->coding >= GX_MAX_CODINGS || ix->header->codings[e->coding].docids == 0)
         return gx_corrupt(err, ix, GX_SEC_LISTS, "list %u has coding %u, which the header does not give", term,
                           e->coding);
-    const limits most = limits_of(ix, e->coding);
+    const codec_limits most = limits_of(ix, e->coding);
     if (e->docid_param > most.docids)
         return gx_corrupt(err, ix, GX_SEC_LISTS, "list %u has parameter %u for docids, not 0 to %u", term,
                           e->docid_param, most.docids);
@@ -80,7 +81,7 @@ static gx_status blame_entry(const gx_index *ix, uint32_t term, uint64_t block, 
         return gx_corrupt(err, ix, GX_SEC_LISTS, "list %u has parameter %u for tfs, not 0 to %u", term, e->tf_param,
                           most.tfs);
     return gx_corrupt(err, ix, GX_SEC_LISTS, "the blocks of list %u reach past block %llu, the last", term,
-                      LONG(ix->n_blocks));
+                      ULL(ix->n_blocks));
 }
 
 static gx_status check_lists(const gx_index *ix, gx_error *err)
@@ -88,7 +89,7 @@ static gx_status check_lists(const gx_index *ix, gx_error *err)
     const uint32_t block_len = ix->block_len;
     uint64_t block = 0, payload = 0, n_postings = 0;
     bool used[256] = {false}; /* by any value that the field can have */
-    limits most[256] = {{0, 0}};
+    codec_limits most[256] = {{0, 0}};
     for (uint32_t i = 0; i < GX_MAX_CODINGS; ++i) {
         used[i] = ix->header->codings[i].docids != 0;
         most[i] = limits_of(ix, i);
@@ -99,22 +100,22 @@ static gx_status check_lists(const gx_index *ix, gx_error *err)
         if ((e->df - 1 >= ix->n_docs) | (e->first_block != block) | (payload_of(e) != payload) | !used[e->coding] |
             (n > ix->n_blocks - block) | (e->docid_param > most[e->coding].docids) |
             (e->tf_param > most[e->coding].tfs))
-            return blame_entry(ix, term, block, payload, err);
+            return report_bad_entry(ix, term, block, payload, err);
         if (!blocks_rise(ix, block, n))
-            return blame_blocks(ix, term, block, n, err);
+            return report_bad_blocks(ix, term, block, n, err);
         block += n;
         payload += ix->tf_ends[block - 1];
         n_postings += e->df;
     }
     if (block != ix->n_blocks)
-        return gx_corrupt(err, ix, GX_SEC_LISTS, "lists have %llu blocks, the header says %llu", LONG(block),
-                          LONG(ix->n_blocks));
+        return gx_corrupt(err, ix, GX_SEC_LISTS, "lists have %llu blocks, the header says %llu", ULL(block),
+                          ULL(ix->n_blocks));
     if (payload != ix->payload_words)
-        return gx_corrupt(err, ix, GX_SEC_PAYLOAD, "it has %llu words, lists take %llu", LONG(ix->payload_words),
-                          LONG(payload));
+        return gx_corrupt(err, ix, GX_SEC_PAYLOAD, "it has %llu words, lists take %llu", ULL(ix->payload_words),
+                          ULL(payload));
     if (n_postings != ix->n_postings)
-        return gx_corrupt(err, ix, GX_SEC_LISTS, "lists have %llu postings, the header says %llu", LONG(n_postings),
-                          LONG(ix->n_postings));
+        return gx_corrupt(err, ix, GX_SEC_LISTS, "lists have %llu postings, the header says %llu", ULL(n_postings),
+                          ULL(ix->n_postings));
     const uint8_t *slack = (const uint8_t *)(ix->payload + ix->payload_words);
     for (uint32_t i = 0; i < GX_READ_SLACK; ++i)
         if (slack[i])
@@ -135,8 +136,8 @@ static gx_status check_doc_lens(gx_index *ix, gx_error *err)
     ix->min_doc_len = ix->n_docs ? least : 0;
     ix->max_doc_len = most;
     if (sum != ix->n_tokens)
-        return gx_corrupt(err, ix, GX_SEC_DOC_LENS, "lengths add up to %llu, the header says %llu", LONG(sum),
-                          LONG(ix->n_tokens));
+        return gx_corrupt(err, ix, GX_SEC_DOC_LENS, "lengths add up to %llu, the header says %llu", ULL(sum),
+                          ULL(ix->n_tokens));
     return GX_OK;
 }
 
@@ -165,13 +166,13 @@ static gx_status check_strings(const gx_index *ix, uint32_t kind, const gx_strin
     }
     for (uint64_t i = 0; falls && i < s->n; ++i)
         if (offset_of(s, i + 1) < offset_of(s, i))
-            return gx_corrupt(err, ix, kind, "string %llu ends at byte %llu, before it begins, at %llu", LONG(i),
-                              LONG(offset_of(s, i + 1)), LONG(offset_of(s, i)));
+            return gx_corrupt(err, ix, kind, "string %llu ends at byte %llu, before it begins, at %llu", ULL(i),
+                              ULL(offset_of(s, i + 1)), ULL(offset_of(s, i)));
     if (offset_of(s, 0) != 0)
-        return gx_corrupt(err, ix, kind, "the first string begins at byte %llu, not 0", LONG(offset_of(s, 0)));
+        return gx_corrupt(err, ix, kind, "the first string begins at byte %llu, not 0", ULL(offset_of(s, 0)));
     if (offset_of(s, s->n) != room)
         return gx_corrupt(err, ix, kind, "the last string ends at byte %llu, the section at %llu",
-                          LONG(offset_of(s, s->n)), LONG(room));
+                          ULL(offset_of(s, s->n)), ULL(room));
     return GX_OK;
 }
 
@@ -187,7 +188,7 @@ static gx_status check_term_hash(const gx_index *ix, gx_error *err)
     if (most > ix->n_terms)
         return gx_corrupt(err, ix, GX_SEC_TERM_HASH, "a slot holds term %u, of %u", most - 1, ix->n_terms);
     if (full != ix->n_terms) /* so some slot is empty, where every search ends: the table has more slots than terms */
-        return gx_corrupt(err, ix, GX_SEC_TERM_HASH, "%llu slots are in use, for %u terms", LONG(full), ix->n_terms);
+        return gx_corrupt(err, ix, GX_SEC_TERM_HASH, "%llu slots are in use, for %u terms", ULL(full), ix->n_terms);
     return GX_OK;
 }
 
@@ -202,7 +203,7 @@ static gx_status check_text(const gx_index *ix, gx_error *err)
     for (uint32_t i = 0; i < n; ++i) {
         if (f[i + 1].offset < f[i].offset)
             return gx_corrupt(err, ix, section->kind, "frame %u ends at byte %llu, before it begins, at %llu", i,
-                              LONG(f[i + 1].offset), LONG(f[i].offset));
+                              ULL(f[i + 1].offset), ULL(f[i].offset));
         if (f[i + 1].first_doc <= f[i].first_doc)
             return gx_corrupt(err, ix, section->kind, "frame %u begins at document %u, not above %u", i + 1,
                               f[i + 1].first_doc, f[i].first_doc);
@@ -215,7 +216,7 @@ static gx_status check_text(const gx_index *ix, gx_error *err)
                           f[n].first_doc, ix->n_docs);
     if (f[n].offset != room)
         return gx_corrupt(err, ix, section->kind, "the last frame ends at byte %llu, the section at %llu",
-                          LONG(f[n].offset), LONG(room));
+                          ULL(f[n].offset), ULL(room));
     return GX_OK;
 }
 

@@ -9,7 +9,7 @@
 #include "engine/status.h"
 #include "index/index.h"
 
-static const char *get(const gx_strings *s, uint32_t docid, size_t *len)
+static const char *get_string(const gx_strings *s, uint32_t docid, size_t *len)
 {
     *len = 0;
     if (docid >= s->n)
@@ -20,17 +20,17 @@ static const char *get(const gx_strings *s, uint32_t docid, size_t *len)
 
 const char *gx_index_doc_id(const gx_index *ix, uint32_t docid, size_t *len)
 {
-    return get(&ix->doc_ids, docid, len);
+    return get_string(&ix->doc_ids, docid, len);
 }
 
 const char *gx_index_doc_title(const gx_index *ix, uint32_t docid, size_t *len)
 {
-    return get(&ix->titles, docid, len);
+    return get_string(&ix->titles, docid, len);
 }
 
 /* ---- external ids to docids ---- */
 
-#define SCANS 24u /* take as long as the table does to make */
+#define MAX_LINEAR_SCANS 24u /* take as long as the table does to make */
 
 /* The file has no table of ids, for most indexes are never asked for one; it is made when look-ups
  * are many. As in the lexicon a slot is 0, free, or a docid + 1. */
@@ -68,7 +68,7 @@ static bool has_id(const gx_index *ix, uint32_t docid, const char *id, size_t le
     return found_len == len && memcmp(found, id, len) == 0;
 }
 
-static uint32_t *make_table(const gx_index *ix, uint32_t *bits)
+static uint32_t *make_id_table(const gx_index *ix, uint32_t *bits)
 {
     for (*bits = 1; (uint64_t)1 << *bits < (uint64_t)ix->doc_ids.n * 3 / 2 + 1; ++*bits)
         ;
@@ -86,14 +86,14 @@ static uint32_t *make_table(const gx_index *ix, uint32_t *bits)
 }
 
 /* NULL: a scan is as good, or there is no memory. */
-static const uint32_t *table_of(const gx_index *ix)
+static const uint32_t *id_table_of(const gx_index *ix)
 {
     struct gx_id_table *t = ix->id_table;
     uint32_t *slots = atomic_load(&t->slots);
-    if (slots || atomic_fetch_add(&t->n_scans, 1) < SCANS)
+    if (slots || atomic_fetch_add(&t->n_scans, 1) < MAX_LINEAR_SCANS)
         return slots;
     pthread_mutex_lock(&t->lock);
-    if (!(slots = atomic_load(&t->slots)) && (slots = make_table(ix, &t->bits)))
+    if (!(slots = atomic_load(&t->slots)) && (slots = make_id_table(ix, &t->bits)))
         atomic_store(&t->slots, slots);
     pthread_mutex_unlock(&t->lock);
     return slots;
@@ -102,7 +102,7 @@ static const uint32_t *table_of(const gx_index *ix)
 /* The first of several documents of the same id, either way. */
 uint32_t gx_index_find_doc(const gx_index *ix, const char *id, size_t len)
 {
-    const uint32_t n = ix->doc_ids.n, *slots = n ? table_of(ix) : NULL;
+    const uint32_t n = ix->doc_ids.n, *slots = n ? id_table_of(ix) : NULL;
     if (!slots) {
         uint32_t docid = 0;
         while (docid < n && !has_id(ix, docid, id, len))

@@ -70,11 +70,11 @@ static gx_status open_at(gx_index **out, const char *path, gx_check level, gx_er
     }
     gx_status st = map_file(ix, err);
     if (st == GX_OK)
-        st = gx_check_front(ix, err);
+        st = gx_check_header(ix, err);
     if (st == GX_OK && level >= GX_CHECK_CHECKSUM) { /* before the structure: says more plainly what is the matter */
         /* all of it; a refusal costs time only */
         madvise((void *)(uintptr_t)ix->file, (size_t)ix->file_bytes, MADV_WILLNEED);
-        st = gx_check_sums(ix, err);
+        st = gx_check_checksums(ix, err);
     }
     if (st == GX_OK && level >= GX_CHECK_STRUCTURE)
         st = gx_check_structure(ix, err);

@@ -14,7 +14,7 @@
 #include "index/analysis/tokenizer.h"
 
 #define MAX_TOKEN_BYTES 255u
-#define POOL 64u
+#define POOL_SIZE 64u
 
 typedef struct stop_word {
     char *bytes;
@@ -28,7 +28,7 @@ struct gx_analyzer {
     char *stemmer;    /* "none", "porter", or Snowball's name */
     stop_word *stops; /* [n_stops], by bytes, all different */
     size_t n_stops, max_stops;
-    _Atomic(gx_analysis *) *pool; /* [POOL] workspaces at rest */
+    _Atomic(gx_analysis *) *pool; /* [POOL_SIZE] workspaces at rest */
 };
 
 struct gx_analysis {
@@ -36,7 +36,7 @@ struct gx_analysis {
     gx_tokenizer tokenizer;
     struct sb_stemmer *snowball; /* where the stemmer is one of Snowball's */
     bool porter;
-    char *term; /* scratch: a token's lower case never takes more than three times its bytes */
+    char *term; /* scratch: a token's lowercase never takes more than three times its bytes */
 };
 
 /* Lucene's EnglishAnalyzer.ENGLISH_STOP_WORDS_SET */
@@ -48,14 +48,14 @@ static const char *const lucene_stop_words[] = {
 
 /* ---- stop words ---- */
 
-static int compare_stops(const void *pa, const void *pb)
+static int compare_stop_words(const void *pa, const void *pb)
 {
     const stop_word *a = pa, *b = pb;
     const int c = memcmp(a->bytes, b->bytes, a->len < b->len ? a->len : b->len);
     return c ? c : (a->len > b->len) - (a->len < b->len);
 }
 
-static bool add_stop(gx_analyzer *an, const char *word, size_t len)
+static bool add_stop_word(gx_analyzer *an, const char *word, size_t len)
 {
     if (an->n_stops == an->max_stops) {
         const size_t max = an->max_stops ? 2 * an->max_stops : 64;
@@ -74,14 +74,14 @@ static bool add_stop(gx_analyzer *an, const char *word, size_t len)
     return true;
 }
 
-static void seal_stops(gx_analyzer *an)
+static void sort_stop_words(gx_analyzer *an)
 {
     if (an->n_stops == 0)
         return;
-    qsort(an->stops, an->n_stops, sizeof *an->stops, compare_stops);
+    qsort(an->stops, an->n_stops, sizeof *an->stops, compare_stop_words);
     size_t n = 1;
     for (size_t i = 1; i < an->n_stops; ++i) {
-        if (compare_stops(&an->stops[i], &an->stops[n - 1]) == 0)
+        if (compare_stop_words(&an->stops[i], &an->stops[n - 1]) == 0)
             free(an->stops[i].bytes);
         else
             an->stops[n++] = an->stops[i];
@@ -89,15 +89,15 @@ static void seal_stops(gx_analyzer *an)
     an->n_stops = n;
 }
 
-static bool is_stop(const gx_analyzer *an, const char *word, size_t len)
+static bool is_stop_word(const gx_analyzer *an, const char *word, size_t len)
 {
     const stop_word key = {(char *)(uintptr_t)word, len};
-    return an->n_stops && bsearch(&key, an->stops, an->n_stops, sizeof key, compare_stops);
+    return an->n_stops && bsearch(&key, an->stops, an->n_stops, sizeof key, compare_stop_words);
 }
 
 /* Lower case of UTF-8 into out, which has room for 3 len bytes; bytes that are not UTF-8 stay.
  * Returns the length. */
-static size_t lower(char *out, const char *in, size_t len)
+static size_t lowercase_utf8(char *out, const char *in, size_t len)
 {
     size_t n = 0;
     for (size_t i = 0; i < len;) {
@@ -132,8 +132,8 @@ static bool is_utf8(const char *p, size_t len)
 }
 
 /* One line of a stop word file. */
-static gx_status read_stop(gx_analyzer *an, const char *line, size_t len, const char *path, size_t line_no,
-                           gx_error *err)
+static gx_status read_stop_word(gx_analyzer *an, const char *line, size_t len, const char *path, size_t line_no,
+                                gx_error *err)
 {
     size_t begin = 0;
     while (len && strchr(" \t\r\n", line[len - 1]))
@@ -147,14 +147,14 @@ static gx_status read_stop(gx_analyzer *an, const char *line, size_t len, const 
                        path, line_no);
     char *low = malloc(3 * (len - begin) + 4);
     const size_t n = !low            ? 0
-                     : an->lowercase ? lower(low, line + begin, len - begin)
+                     : an->lowercase ? lowercase_utf8(low, line + begin, len - begin)
                                      : (memcpy(low, line + begin, len - begin), len - begin);
-    const bool ok = low && add_stop(an, low, n);
+    const bool ok = low && add_stop_word(an, low, n);
     free(low);
     return ok ? GX_OK : gx_fail(err, GX_ENOMEM, "out of memory while reading the stop word file %s", path);
 }
 
-static gx_status read_stops(gx_analyzer *an, const char *path, gx_error *err)
+static gx_status read_stop_words(gx_analyzer *an, const char *path, gx_error *err)
 {
     gx_status st = GX_OK;
     char *line = NULL;
@@ -167,7 +167,7 @@ static gx_status read_stops(gx_analyzer *an, const char *path, gx_error *err)
                        "word a line",
                        path, strerror(errno));
     while (st == GX_OK && (errno = 0, n = getline(&line, &cap, f)) >= 0)
-        st = read_stop(an, line, (size_t)n, path, ++line_no, err);
+        st = read_stop_word(an, line, (size_t)n, path, ++line_no, err);
     if (st == GX_OK && ferror(f))
         st = gx_fail(err, GX_EIO, "cannot read the stop word file %s: %s", path, strerror(errno));
     free(line);
@@ -175,14 +175,14 @@ static gx_status read_stops(gx_analyzer *an, const char *path, gx_error *err)
     return st;
 }
 
-static gx_status choose_stops(gx_analyzer *an, const char *name, gx_error *err)
+static gx_status choose_stop_words(gx_analyzer *an, const char *name, gx_error *err)
 {
     if (strcmp(name, "none") == 0)
         return GX_OK;
     if (strcmp(name, "lucene") != 0)
-        return read_stops(an, name, err);
+        return read_stop_words(an, name, err);
     for (size_t i = 0; i < sizeof lucene_stop_words / sizeof *lucene_stop_words; ++i)
-        if (!add_stop(an, lucene_stop_words[i], strlen(lucene_stop_words[i])))
+        if (!add_stop_word(an, lucene_stop_words[i], strlen(lucene_stop_words[i])))
             return gx_fail(err, GX_ENOMEM, "out of memory for stop words");
     return GX_OK;
 }
@@ -210,7 +210,7 @@ static gx_status choose_stemmer(gx_analyzer *an, const char *name, gx_error *err
 static gx_analyzer *new_analyzer(void)
 {
     gx_analyzer *an = calloc(1, sizeof *an);
-    if (an && !(an->pool = calloc(POOL, sizeof *an->pool))) {
+    if (an && !(an->pool = calloc(POOL_SIZE, sizeof *an->pool))) {
         free(an);
         an = NULL;
     }
@@ -233,12 +233,12 @@ gx_status gx_analyzer_open(gx_analyzer **out, const gx_analyzer_options *opt, gx
     an->max_token_bytes = MAX_TOKEN_BYTES;
     gx_status st = choose_stemmer(an, opt && opt->stemmer ? opt->stemmer : english ? "porter" : "none", err);
     if (st == GX_OK)
-        st = choose_stops(an, opt && opt->stopwords ? opt->stopwords : english ? "lucene" : "none", err);
+        st = choose_stop_words(an, opt && opt->stopwords ? opt->stopwords : english ? "lucene" : "none", err);
     if (st != GX_OK) {
         gx_analyzer_close(an);
         return st;
     }
-    seal_stops(an);
+    sort_stop_words(an);
     *out = an;
     return GX_OK;
 }
@@ -272,10 +272,10 @@ static gx_status from_json(gx_analyzer *an, json_t *root, gx_error *err)
     {
         if (!json_is_string(word))
             return gx_fail(err, GX_ECORRUPT, "the analyzer's stop word %zu is not a string", i);
-        if (!add_stop(an, json_string_value(word), json_string_length(word)))
+        if (!add_stop_word(an, json_string_value(word), json_string_length(word)))
             return gx_fail(err, GX_ENOMEM, "out of memory for stop words");
     }
-    seal_stops(an);
+    sort_stop_words(an);
     return choose_stemmer(an, stemmer, err);
 }
 
@@ -300,7 +300,7 @@ void gx_analyzer_close(gx_analyzer *an)
 {
     if (!an)
         return;
-    for (unsigned i = 0; i < POOL; ++i)
+    for (unsigned i = 0; i < POOL_SIZE; ++i)
         gx_analysis_close(atomic_load(&an->pool[i]));
     free(an->pool);
     for (size_t i = 0; i < an->n_stops; ++i)
@@ -366,7 +366,7 @@ char *gx_analysis_buffer(gx_analysis *a, size_t len)
     return gx_tokenizer_buffer(&a->tokenizer, len);
 }
 
-gx_status gx_analysis_split(gx_analysis *a, size_t len, gx_tokens *out)
+gx_status gx_analysis_tokenize(gx_analysis *a, size_t len, gx_tokens *out)
 {
     gx_tokenizer *s = &a->tokenizer;
     const uint64_t replaced = s->replaced;
@@ -419,8 +419,8 @@ gx_token_kind gx_analysis_term(gx_analysis *a, const char *token, size_t len, co
     if (!an->lowercase || all_ascii(token, n)) /* ASCII was lowered when the text was split */
         memcpy(a->term, token, n);
     else
-        n = lower(a->term, token, n);
-    if (n == 0 || is_stop(an, a->term, n))
+        n = lowercase_utf8(a->term, token, n);
+    if (n == 0 || is_stop_word(an, a->term, n))
         return GX_TOKEN_STOPPED;
     *term = a->term;
     if (a->porter) {
@@ -438,11 +438,11 @@ gx_token_kind gx_analysis_term(gx_analysis *a, const char *token, size_t len, co
 
 /* ---- at once ---- */
 
-static gx_analysis *take(const gx_analyzer *an)
+static gx_analysis *acquire_workspace(const gx_analyzer *an)
 {
-    const unsigned first = (unsigned)((uintptr_t)&an >> 14) % POOL; /* threads' stacks lie apart */
-    for (unsigned i = 0; i < POOL; ++i) {
-        _Atomic(gx_analysis *) *slot = &an->pool[(first + i) % POOL];
+    const unsigned first = (unsigned)((uintptr_t)&an >> 14) % POOL_SIZE; /* threads' stacks lie apart */
+    for (unsigned i = 0; i < POOL_SIZE; ++i) {
+        _Atomic(gx_analysis *) *slot = &an->pool[(first + i) % POOL_SIZE];
         gx_analysis *a = NULL;
         if (atomic_load_explicit(slot, memory_order_relaxed) && (a = atomic_exchange(slot, NULL)))
             return a;
@@ -453,12 +453,12 @@ static gx_analysis *take(const gx_analyzer *an)
     return gx_analysis_open(&a, an, NULL) == GX_OK ? a : NULL;
 }
 
-static void give(const gx_analyzer *an, gx_analysis *a)
+static void release_workspace(const gx_analyzer *an, gx_analysis *a)
 {
-    const unsigned first = (unsigned)((uintptr_t)&an >> 14) % POOL;
+    const unsigned first = (unsigned)((uintptr_t)&an >> 14) % POOL_SIZE;
     for (unsigned i = 0; i < 8; ++i) {
         gx_analysis *none = NULL;
-        if (atomic_compare_exchange_strong(&an->pool[(first + i) % POOL], &none, a))
+        if (atomic_compare_exchange_strong(&an->pool[(first + i) % POOL_SIZE], &none, a))
             return;
     }
     gx_analysis_close(a);
@@ -473,7 +473,7 @@ static gx_status analyze(gx_analysis *a, const char *text, size_t len, gx_term_f
             return GX_ENOMEM;
         memcpy(p, text + at, piece);
         gx_tokens t;
-        if (gx_analysis_split(a, piece, &t) != GX_OK)
+        if (gx_analysis_tokenize(a, piece, &t) != GX_OK)
             return GX_ENOMEM;
         for (uint32_t i = 0; i < t.n; ++i) {
             const char *term;
@@ -489,10 +489,10 @@ static gx_status analyze(gx_analysis *a, const char *text, size_t len, gx_term_f
 
 gx_status gx_analyze(const gx_analyzer *an, const char *text, size_t len, gx_term_fn *emit, void *user)
 {
-    gx_analysis *a = take(an);
+    gx_analysis *a = acquire_workspace(an);
     if (!a)
         return GX_ENOMEM;
     const gx_status st = analyze(a, text, len, emit, user);
-    give(an, a);
+    release_workspace(an, a);
     return st;
 }

@@ -65,10 +65,10 @@ typedef struct gx_tokens {
     uint32_t replaced; /* bytes of the text that are not UTF-8 (word tokenizer) */
 } gx_tokens;
 
-/* Room for a text of len < 2^31 bytes, which the caller fills before gx_analysis_split. NULL: no
+/* Room for a text of len < 2^31 bytes, which the caller fills before gx_analysis_tokenize. NULL: no
  * memory. Long texts are best split piece by piece (gx_safe_split). */
 char *gx_analysis_buffer(gx_analysis *a, size_t len);
-gx_status gx_analysis_split(gx_analysis *a, size_t len, gx_tokens *out);
+gx_status gx_analysis_tokenize(gx_analysis *a, size_t len, gx_tokens *out);
 
 /* max_token_bytes. */
 uint32_t gx_analysis_max_token(const gx_analysis *a);

@@ -77,7 +77,7 @@ static bool ends(word *x, const char *suffix, size_t len)
 #define ENDS(s) ends(x, s, sizeof s - 1)
 
 /* Put to behind the stem. No rule makes a word longer than its original. */
-static void put(word *x, const char *to, size_t len)
+static void replace_suffix(word *x, const char *to, size_t len)
 {
     memcpy(x->w + x->stem, to, len);
     x->n = x->stem + len;
@@ -88,7 +88,7 @@ static void put(word *x, const char *to, size_t len)
 #define RULE(from, to)                                                                                                 \
     if (ENDS(from)) {                                                                                                  \
         if (measure(x) > 0)                                                                                            \
-            put(x, to, sizeof to - 1);                                                                                 \
+            replace_suffix(x, to, sizeof to - 1);                                                                      \
         return;                                                                                                        \
     }
 
@@ -113,11 +113,11 @@ static void past_and_gerund(word *x) /* step 1b */
         return;
     x->n = x->stem;
     if (ENDS("at"))
-        put(x, "ate", 3);
+        replace_suffix(x, "ate", 3);
     else if (ENDS("bl"))
-        put(x, "ble", 3);
+        replace_suffix(x, "ble", 3);
     else if (ENDS("iz"))
-        put(x, "ize", 3);
+        replace_suffix(x, "ize", 3);
     else if (double_consonant(x, x->n)) {
         const char c = x->w[x->n - 1];
         if (c != 'l' && c != 's' && c != 'z')
@@ -125,7 +125,7 @@ static void past_and_gerund(word *x) /* step 1b */
     } else {
         x->stem = x->n;
         if (measure(x) == 1 && short_end(x, x->n))
-            put(x, "e", 1);
+            replace_suffix(x, "e", 1);
     }
 }
 

@@ -151,9 +151,9 @@ static inline bool is_letter(unsigned char c)
     return (unsigned char)((c | 0x20) - 'a') < 26;
 }
 
-/* Whether the mid character at *p joins its neighbours; one that is not ASCII keeps the run
+/* Whether the mid character at *p connects its neighbours; one that is not ASCII keeps the run
  * together for a closer look. */
-static bool joins(const char *p)
+static bool mid_joins(const char *p)
 {
     const unsigned char a = (unsigned char)p[-1], b = (unsigned char)p[1];
     if (*p == '"') /* within Hebrew */
@@ -165,18 +165,18 @@ static bool joins(const char *p)
     return is_digit(a) && is_digit(b) && *p != ':';
 }
 
-static uint64_t joining(const char *base, uint64_t mid)
+static uint64_t joining_mids(const char *base, uint64_t mid)
 {
     uint64_t out = 0;
     for (; mid; mid &= mid - 1) {
         const unsigned i = (unsigned)__builtin_ctzll(mid);
-        if (joins(base + i))
+        if (mid_joins(base + i))
             out |= 1ull << i;
     }
     return out;
 }
 
-static bool grow(uint32_t **a, uint32_t *max, uint64_t n)
+static bool grow_runs(uint32_t **a, uint32_t *max, uint64_t n)
 {
     if (n <= *max)
         return true;
@@ -209,7 +209,7 @@ static bool reserve_tokens(gx_tokenizer *s, uint64_t n)
 
 /* Positions of the set bits, written in groups of four: words are short, so that the loop's length
  * is easily foretold. */
-static inline __attribute__((always_inline)) uint32_t *positions(uint32_t *out, uint64_t set, uint32_t base)
+static inline __attribute__((always_inline)) uint32_t *write_bit_positions(uint32_t *out, uint64_t set, uint32_t base)
 {
     uint32_t *const last = out + __builtin_popcountll(set);
     while (set) {
@@ -236,8 +236,8 @@ typedef enum word_break {
     SINGLE_QUOTE,
     DOUBLE_QUOTE,
     KATAKANA,
-    ALONE /* a word of its own */,
-    ASIAN /* of the south-east: words are not told apart */,
+    IDEOGRAPHIC /* a word of its own */,
+    COMPLEX_CONTEXT /* of the south-east: words are not told apart */,
     EXTEND
 } word_break;
 
@@ -273,7 +273,7 @@ static bool is_south_east_asian(utf8proc_int32_t c)
            within(c, 0xAA60, 0xAADF);
 }
 
-static word_break class_by_name(utf8proc_int32_t c)
+static word_break listed_break_class(utf8proc_int32_t c)
 {
     switch (c) {
     case '\'':
@@ -333,13 +333,13 @@ static word_break class_by_name(utf8proc_int32_t c)
     }
 }
 
-static word_break class_of(utf8proc_int32_t c)
+static word_break break_class(utf8proc_int32_t c)
 {
-    const word_break named = class_by_name(c);
+    const word_break named = listed_break_class(c);
     if (named != OTHER)
         return named;
     if (is_han(c) || is_hiragana(c))
-        return ALONE;
+        return IDEOGRAPHIC;
     if (is_katakana(c))
         return KATAKANA;
     switch (utf8proc_category(c)) {
@@ -350,7 +350,7 @@ static word_break class_of(utf8proc_int32_t c)
     case UTF8PROC_CATEGORY_LO:
     case UTF8PROC_CATEGORY_NL:
         if (is_south_east_asian(c))
-            return ASIAN;
+            return COMPLEX_CONTEXT;
         return within(c, 0x05D0, 0x05F2) || within(c, 0xFB1D, 0xFB4F) ? HEBREW : LETTER;
     case UTF8PROC_CATEGORY_ND:
         return NUMBER;
@@ -359,13 +359,13 @@ static word_break class_of(utf8proc_int32_t c)
     case UTF8PROC_CATEGORY_MN:
     case UTF8PROC_CATEGORY_MC:
     case UTF8PROC_CATEGORY_ME:
-        return is_south_east_asian(c) ? ASIAN : EXTEND;
+        return is_south_east_asian(c) ? COMPLEX_CONTEXT : EXTEND;
     case UTF8PROC_CATEGORY_CF:
         return c == 0x200B ? OTHER : EXTEND;
     case UTF8PROC_CATEGORY_SO:
         if (within(c, 0x24B6, 0x24E9)) /* circled letters */
             return LETTER;
-        return c >= 0x1F000 ? ALONE : OTHER;
+        return c >= 0x1F000 ? IDEOGRAPHIC : OTHER;
     case UTF8PROC_CATEGORY_SK:
         if (within(c, 0x1F3FB, 0x1F3FF)) /* skin tones */
             return EXTEND;
@@ -376,7 +376,7 @@ static word_break class_of(utf8proc_int32_t c)
 }
 
 /* The class of the character at *at, which moves behind it. */
-static word_break next_class(gx_tokenizer *s, uint32_t *at, uint32_t end, bool count)
+static word_break next_break_class(gx_tokenizer *s, uint32_t *at, uint32_t end, bool count)
 {
     utf8proc_int32_t c = (unsigned char)s->bytes[*at];
     if (c < 0x80) {
@@ -384,7 +384,7 @@ static word_break next_class(gx_tokenizer *s, uint32_t *at, uint32_t end, bool c
         return is_letter((unsigned char)c)  ? LETTER
                : is_digit((unsigned char)c) ? NUMBER
                : c == '_'                   ? CONNECTOR
-                                            : class_by_name(c);
+                                            : listed_break_class(c);
     }
     const utf8proc_ssize_t n =
         utf8proc_iterate((const utf8proc_uint8_t *)s->bytes + *at, (utf8proc_ssize_t)(end - *at), &c);
@@ -394,46 +394,46 @@ static word_break next_class(gx_tokenizer *s, uint32_t *at, uint32_t end, bool c
         return OTHER;
     }
     *at += (uint32_t)n;
-    return class_of(c);
+    return break_class(c);
 }
 
-static word_break peek(gx_tokenizer *s, uint32_t at, uint32_t end)
+static word_break peek_break_class(gx_tokenizer *s, uint32_t at, uint32_t end)
 {
     while (at < end) {
-        const word_break c = next_class(s, &at, end, false);
+        const word_break c = next_break_class(s, &at, end, false);
         if (c != EXTEND)
             return c;
     }
     return OTHER;
 }
 
-static bool lettery(word_break c)
+static bool is_letter_class(word_break c)
 {
     return c == LETTER || c == HEBREW;
 }
 
 /* Whether no boundary lies between a and b, next being the class behind b (rules WB5 to WB13b). */
-static bool holds_together(word_break a, word_break b, word_break next)
+static bool forbids_break(word_break a, word_break b, word_break next)
 {
     switch (b) {
     case LETTER:
     case HEBREW:
     case NUMBER:
-        return lettery(a) || a == NUMBER || a == CONNECTOR;
+        return is_letter_class(a) || a == NUMBER || a == CONNECTOR;
     case KATAKANA:
         return a == KATAKANA || a == CONNECTOR;
     case CONNECTOR:
-        return lettery(a) || a == NUMBER || a == KATAKANA || a == CONNECTOR;
-    case ASIAN:
-        return a == ASIAN;
+        return is_letter_class(a) || a == NUMBER || a == KATAKANA || a == CONNECTOR;
+    case COMPLEX_CONTEXT:
+        return a == COMPLEX_CONTEXT;
     case MID_LETTER:
-        return lettery(a) && lettery(next);
+        return is_letter_class(a) && is_letter_class(next);
     case MID_NUMBER:
         return a == NUMBER && next == NUMBER;
     case MID_BOTH:
-        return (lettery(a) && lettery(next)) || (a == NUMBER && next == NUMBER);
+        return (is_letter_class(a) && is_letter_class(next)) || (a == NUMBER && next == NUMBER);
     case SINGLE_QUOTE:
-        return a == HEBREW || (lettery(a) && lettery(next)) || (a == NUMBER && next == NUMBER);
+        return a == HEBREW || (is_letter_class(a) && is_letter_class(next)) || (a == NUMBER && next == NUMBER);
     case DOUBLE_QUOTE:
         return a == HEBREW && next == HEBREW;
     default:
@@ -441,9 +441,10 @@ static bool holds_together(word_break a, word_break b, word_break next)
     }
 }
 
-static bool starts_a_word(word_break c)
+static bool starts_word(word_break c)
 {
-    return lettery(c) || c == NUMBER || c == CONNECTOR || c == KATAKANA || c == ALONE || c == ASIAN;
+    return is_letter_class(c) || c == NUMBER || c == CONNECTOR || c == KATAKANA || c == IDEOGRAPHIC ||
+           c == COMPLEX_CONTEXT;
 }
 
 static bool is_mid(word_break c)
@@ -452,7 +453,7 @@ static bool is_mid(word_break c)
 }
 
 /* Add the words of bytes[at, end) to the tokens. */
-static bool segment_run(gx_tokenizer *s, uint32_t at, uint32_t end)
+static bool tokenize_non_ascii_run(gx_tokenizer *s, uint32_t at, uint32_t end)
 {
     if (!reserve_tokens(s, (uint64_t)s->n + (end - at)))
         return false;
@@ -460,20 +461,20 @@ static bool segment_run(gx_tokenizer *s, uint32_t at, uint32_t end)
     bool open = false;
     while (at < end) {
         const uint32_t from = at;
-        const word_break c = next_class(s, &at, end, true);
+        const word_break c = next_break_class(s, &at, end, true);
         if (c == EXTEND) {
             if (open)
                 s->end[s->n] = at;
             continue;
         }
-        const word_break next = is_mid(c) ? peek(s, at, end) : OTHER;
-        if (open && (is_mid(last) ? lettery(c) || c == NUMBER : holds_together(last, c, next))) {
+        const word_break next = is_mid(c) ? peek_break_class(s, at, end) : OTHER;
+        if (open && (is_mid(last) ? is_letter_class(c) || c == NUMBER : forbids_break(last, c, next))) {
             s->end[s->n] = at;
             last = c;
             continue;
         }
         s->n += open;
-        open = starts_a_word(c);
+        open = starts_word(c);
         if (open) {
             s->begin[s->n] = from;
             s->end[s->n] = at;
@@ -485,10 +486,10 @@ static bool segment_run(gx_tokenizer *s, uint32_t at, uint32_t end)
 }
 
 /* Segment anew the runs that hold a byte >= 0x80. */
-static bool segment_high_runs(gx_tokenizer *s)
+static bool tokenize_non_ascii_runs(gx_tokenizer *s)
 {
     const uint32_t n = s->n;
-    if (!grow(&s->runs, &s->max_runs, 2 * (uint64_t)n))
+    if (!grow_runs(&s->runs, &s->max_runs, 2 * (uint64_t)n))
         return false;
     memcpy(s->runs, s->begin, n * sizeof *s->runs);
     memcpy(s->runs + n, s->end, n * sizeof *s->runs);
@@ -499,7 +500,7 @@ static bool segment_high_runs(gx_tokenizer *s)
         for (uint32_t j = begin; j < end; ++j)
             any |= (unsigned char)s->bytes[j];
         if (any >= 0x80) {
-            if (!segment_run(s, begin, end))
+            if (!tokenize_non_ascii_run(s, begin, end))
                 return false;
             continue;
         }
@@ -511,8 +512,8 @@ static bool segment_high_runs(gx_tokenizer *s)
     return true;
 }
 
-static inline __attribute__((always_inline)) bool segment(gx_tokenizer *s, gx_tokenizer_mode mode, bool lower,
-                                                          size_t len)
+static inline __attribute__((always_inline)) bool tokenize_masks(gx_tokenizer *s, gx_tokenizer_mode mode, bool lower,
+                                                                 size_t len)
 {
     memset(s->bytes + len, 0, GX_TOKENIZER_SLACK);
     if (!reserve_tokens(s, len / 2 + 72))
@@ -531,23 +532,23 @@ static inline __attribute__((always_inline)) bool segment(gx_tokenizer *s, gx_to
         const uint64_t mid = m.mid & (in << 1 | before) & (in >> 1 | next << 63);
         before = in >> 63;
         if (mid)
-            in |= joining(p, mid);
+            in |= joining_mids(p, mid);
         const uint64_t shifted = in << 1 | inside;
-        begin = positions(begin, in & ~shifted, (uint32_t)base);
-        end = positions(end, ~in & shifted, (uint32_t)base);
+        begin = write_bit_positions(begin, in & ~shifted, (uint32_t)base);
+        end = write_bit_positions(end, ~in & shifted, (uint32_t)base);
         inside = in >> 63;
         high |= m.high;
     }
     s->n = (uint32_t)(end - s->end);
-    return high ? segment_high_runs(s) : true;
+    return high ? tokenize_non_ascii_runs(s) : true;
 }
 
 #ifdef __x86_64__
 /* The same with the instructions for bit masks that processors have since 2013. */
-__attribute__((target("popcnt,bmi,bmi2,avx2"))) static bool segment_bmi(gx_tokenizer *s, gx_tokenizer_mode mode,
-                                                                        bool lower, size_t len)
+__attribute__((target("popcnt,bmi,bmi2,avx2"))) static bool tokenize_masks_bmi(gx_tokenizer *s, gx_tokenizer_mode mode,
+                                                                               bool lower, size_t len)
 {
-    return segment(s, mode, lower, len);
+    return tokenize_masks(s, mode, lower, len);
 }
 #endif
 
@@ -556,7 +557,7 @@ bool gx_tokenize(gx_tokenizer *s, gx_tokenizer_mode mode, bool lower, size_t len
 #ifdef __x86_64__
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
         __builtin_cpu_supports("popcnt"))
-        return segment_bmi(s, mode, lower, len);
+        return tokenize_masks_bmi(s, mode, lower, len);
 #endif
-    return segment(s, mode, lower, len);
+    return tokenize_masks(s, mode, lower, len);
 }

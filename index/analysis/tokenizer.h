@@ -43,7 +43,7 @@ bool gx_tokenize(gx_tokenizer *s, gx_tokenizer_mode mode, bool lower, size_t len
 
 void gx_tokenizer_free(gx_tokenizer *s);
 
-/* How many of text's first bytes to segment at once so that no token is cut: all of a short text,
+/* How many of text's first bytes to tokenize at once so that no token is cut: all of a short text,
  * else up to a white space after some 32 KiB. Text without any white space is cut after 64 MiB. */
 size_t gx_safe_split(const char *text, size_t len);
 

@@ -39,14 +39,14 @@ struct gx_builder {
 };
 
 /* The time since the stamp went into the stage; the next one begins. */
-static void lap(gx_builder *b, enum gx_builder_stage stage)
+static void end_stage(gx_builder *b, enum gx_builder_stage stage)
 {
     b->stamp = gx_stage_lap(b->counts.seconds, stage, b->stamp);
 }
 
 /* ---- opening ---- */
 
-static FILE *unnamed_file(const char *dir)
+static FILE *open_doc_spool(const char *dir)
 {
     const int fd = gx_temporary_file_open(dir);
     if (fd < 0)
@@ -57,7 +57,7 @@ static FILE *unnamed_file(const char *dir)
     return f;
 }
 
-static gx_receive_fn receive_document;
+static gx_document_sink_fn write_or_spool_document;
 
 static gx_status open_parts(gx_builder *b, gx_error *err)
 {
@@ -74,10 +74,10 @@ static gx_status open_parts(gx_builder *b, gx_error *err)
         st = gx_doc_indexer_no_memory(err);
     if (st == GX_OK)
         st = gx_writer_open(&b->writer, b->path, &w, err);
-    if (st == GX_OK && b->opt.duplicates == GX_DUPLICATES_LAST && !(b->spooled = unnamed_file(b->dir)))
+    if (st == GX_OK && b->opt.duplicates == GX_DUPLICATES_LAST && !(b->spooled = open_doc_spool(b->dir)))
         st = gx_fail(err, GX_EIO, "cannot make a temporary file in %s: %s", b->dir, strerror(errno));
     const gx_parallel_inverter_options inverter = {b->opt.threads ? b->opt.threads : 1, b->opt.memory, b->dir,
-                                                   receive_document, b};
+                                                   write_or_spool_document, b};
     if (st == GX_OK)
         st = gx_parallel_inverter_open(&b->inverter, b->analyzer, &inverter, err);
     return st;
@@ -173,13 +173,13 @@ static gx_status mark_deleted(gx_builder *b, uint32_t docid, gx_error *err)
     return GX_OK;
 }
 
-static bool is_dead(const gx_builder *b, uint32_t docid)
+static bool is_deleted(const gx_builder *b, uint32_t docid)
 {
     return docid / 8 < b->max_tombstones && b->tombstones[docid / 8] >> docid % 8 & 1;
 }
 
 /* What the policy says about an id that docid had before. *skip: not to be added. */
-static gx_status meet_duplicate(gx_builder *b, const gx_document *doc, uint32_t docid, bool *skip, gx_error *err)
+static gx_status resolve_duplicate(gx_builder *b, const gx_document *doc, uint32_t docid, bool *skip, gx_error *err)
 {
     switch (b->opt.duplicates) {
     case GX_DUPLICATES_FIRST:
@@ -207,14 +207,14 @@ static gx_status write_document(gx_builder *b, const gx_document *doc, uint32_t 
 }
 
 /* A document in the spooled file: this, then id, title and text as far as they are stored. */
-typedef struct waiting_head {
+typedef struct spooled_document {
     uint32_t id_len, title_len, text_len, n_tokens;
-} waiting_head;
+} spooled_document;
 
 static gx_status spool_document(gx_builder *b, const gx_document *doc, uint32_t n_tokens, gx_error *err)
 {
-    const waiting_head h = {(uint32_t)doc->id_len, b->opt.store_titles ? (uint32_t)doc->title_len : 0,
-                            b->opt.store_text ? (uint32_t)doc->text_len : 0, n_tokens};
+    const spooled_document h = {(uint32_t)doc->id_len, b->opt.store_titles ? (uint32_t)doc->title_len : 0,
+                                b->opt.store_text ? (uint32_t)doc->text_len : 0, n_tokens};
     if (fwrite(&h, sizeof h, 1, b->spooled) == 1 && fwrite(doc->id, 1, h.id_len, b->spooled) == h.id_len &&
         (h.title_len == 0 || fwrite(doc->title, 1, h.title_len, b->spooled) == h.title_len) &&
         (h.text_len == 0 || fwrite(doc->text, 1, h.text_len, b->spooled) == h.text_len))
@@ -224,7 +224,7 @@ static gx_status spool_document(gx_builder *b, const gx_document *doc, uint32_t 
 
 /* A document whose turn it is, from one of the inverter's threads. gx_builder_add may be at work
  * meanwhile. */
-static gx_status receive_document(void *user, const gx_document *doc, uint32_t n_tokens, gx_error *err)
+static gx_status write_or_spool_document(void *user, const gx_document *doc, uint32_t n_tokens, gx_error *err)
 {
     gx_builder *b = user;
     return b->spooled ? spool_document(b, doc, n_tokens, err) : write_document(b, doc, n_tokens, err);
@@ -240,14 +240,14 @@ gx_status gx_builder_add(gx_builder *b, const gx_document *doc, gx_error *err)
     if (b->n_docs == UINT32_MAX - 1)
         return gx_fail(err, GX_EINPUT, "an index holds at most %u documents; split the collection", UINT32_MAX - 1);
     b->done = true; /* until all has gone well */
-    const gx_docid_hash hash = gx_external_ids_prepare(&b->ids, doc->id, doc->id_len);
-    if ((st = gx_parallel_inverter_put(b->inverter, doc, err)) != GX_OK)
+    const gx_external_id_hash hash = gx_external_ids_prefetch(&b->ids, doc->id, doc->id_len);
+    if ((st = gx_parallel_inverter_prepare(b->inverter, doc, err)) != GX_OK)
         return st;
-    uint32_t *docid = gx_external_ids_find(&b->ids, hash);
+    uint32_t *docid = gx_external_ids_insert(&b->ids, hash);
     if (!docid)
         return gx_doc_indexer_no_memory(err);
     bool skip = false;
-    if (*docid != UINT32_MAX && ((st = meet_duplicate(b, doc, *docid, &skip, err)) != GX_OK || skip)) {
+    if (*docid != UINT32_MAX && ((st = resolve_duplicate(b, doc, *docid, &skip, err)) != GX_OK || skip)) {
         b->done = st != GX_OK && st != GX_EINPUT;
         return st;
     }
@@ -262,10 +262,10 @@ gx_status gx_builder_add(gx_builder *b, const gx_document *doc, gx_error *err)
 }
 
 /* What the inverter has done so far, besides what the builder counted. */
-static void add_tally(const gx_builder *b, gx_builder_counts *c)
+static void add_indexer_counts(const gx_builder *b, gx_builder_counts *c)
 {
-    gx_tally t;
-    gx_parallel_inverter_get_tally(b->inverter, &t);
+    gx_indexer_counts t;
+    gx_parallel_inverter_get_counts(b->inverter, &t);
     c->dropped_tokens += t.dropped_tokens;
     c->replaced_bytes += t.replaced_bytes;
     c->memory_bytes = t.memory_bytes;
@@ -282,14 +282,14 @@ void gx_builder_get_counts(const gx_builder *b, gx_builder_counts *counts)
     gx_builder_counts c = b->counts;
     const size_t size = counts->size < sizeof c ? counts->size : sizeof c;
     if (b->inverter)
-        add_tally(b, &c);
+        add_indexer_counts(b, &c);
     memcpy(counts, &c, size);
     counts->size = size;
 }
 
 /* ---- the end ---- */
 
-static gx_status read_waiting(gx_builder *b, char *to, size_t n, gx_error *err)
+static gx_status read_spooled(gx_builder *b, char *to, size_t n, gx_error *err)
 {
     if (n == 0 || fread(to, 1, n, b->spooled) == n)
         return GX_OK;
@@ -298,7 +298,7 @@ static gx_status read_waiting(gx_builder *b, char *to, size_t n, gx_error *err)
 }
 
 /* Hand the documents that stay to the writer, and number them. */
-static gx_status write_waiting(gx_builder *b, gx_error *err)
+static gx_status write_spooled_documents(gx_builder *b, gx_error *err)
 {
     char *buffer = NULL;
     size_t max = 0;
@@ -309,8 +309,8 @@ static gx_status write_waiting(gx_builder *b, gx_error *err)
     if (!(b->remap = malloc((b->n_docs + 1ull) * sizeof *b->remap)))
         return gx_doc_indexer_no_memory(err);
     for (uint32_t d = 0; d < b->n_docs && st == GX_OK; ++d) {
-        waiting_head h;
-        if ((st = read_waiting(b, (char *)&h, sizeof h, err)) != GX_OK)
+        spooled_document h;
+        if ((st = read_spooled(b, (char *)&h, sizeof h, err)) != GX_OK)
             break;
         const size_t n = (size_t)h.id_len + h.title_len + h.text_len;
         if (n > max) {
@@ -322,9 +322,9 @@ static gx_status write_waiting(gx_builder *b, gx_error *err)
             buffer = p;
             max = n;
         }
-        if ((st = read_waiting(b, buffer, n, err)) != GX_OK)
+        if ((st = read_spooled(b, buffer, n, err)) != GX_OK)
             break;
-        if (is_dead(b, d)) {
+        if (is_deleted(b, d)) {
             b->remap[d] = UINT32_MAX;
             b->counts.tokens -= h.n_tokens;
             b->counts.empty -= h.n_tokens == 0;
@@ -342,18 +342,18 @@ static gx_status write_waiting(gx_builder *b, gx_error *err)
 }
 
 /* Lists of a range of terms, encoded by one of the inverter's threads. */
-typedef struct coded_range {
+typedef struct encoded_range {
     const gx_builder *builder;
     gx_list_encoder encoded;
     uint64_t postings;
     double seconds;         /* that coding took */
     uint32_t *docids, *tfs; /* [max_kept] */
     uint32_t max_kept;
-} coded_range;
+} encoded_range;
 
 static void *make_range(void *user)
 {
-    coded_range *r = calloc(1, sizeof *r);
+    encoded_range *r = calloc(1, sizeof *r);
     if (r) {
         r->builder = user;
         gx_writer_open_encoded(r->builder->writer, &r->encoded);
@@ -361,9 +361,9 @@ static void *make_range(void *user)
     return r;
 }
 
-static void free_range(void *product)
+static void free_range(void *output)
 {
-    coded_range *r = product;
+    encoded_range *r = output;
     gx_list_encoder_close(&r->encoded);
     free(r->docids);
     free(r->tfs);
@@ -371,7 +371,8 @@ static void free_range(void *product)
 }
 
 /* A list without the postings of documents taken out. */
-static gx_status remap_list(coded_range *r, uint32_t *df, const uint32_t **docids, const uint32_t **tfs, gx_error *err)
+static gx_status remap_list(encoded_range *r, uint32_t *df, const uint32_t **docids, const uint32_t **tfs,
+                            gx_error *err)
 {
     if (*df > r->max_kept) {
         free(r->docids);
@@ -397,10 +398,10 @@ static gx_status remap_list(coded_range *r, uint32_t *df, const uint32_t **docid
     return GX_OK;
 }
 
-static gx_status add_to_range(void *product, const char *term, size_t len, uint32_t df, const uint32_t *docids,
-                              const uint32_t *tfs, gx_error *err)
+static gx_status encode_list(void *output, const char *term, size_t len, uint32_t df, const uint32_t *docids,
+                             const uint32_t *tfs, gx_error *err)
 {
-    coded_range *r = product;
+    encoded_range *r = output;
     gx_status st = GX_OK;
     if (r->builder->remap && r->builder->counts.duplicates &&
         ((st = remap_list(r, &df, &docids, &tfs, err)) != GX_OK || df == 0))
@@ -412,10 +413,10 @@ static gx_status add_to_range(void *product, const char *term, size_t len, uint3
     return st;
 }
 
-static gx_status write_range(void *user, void *product, double seconds, gx_error *err)
+static gx_status write_range(void *user, void *output, double seconds, gx_error *err)
 {
     gx_builder *b = user;
-    coded_range *r = product;
+    encoded_range *r = output;
     const double t = gx_clock_seconds();
     b->counts.terms += (uint32_t)r->encoded.n_lists;
     b->counts.postings += r->postings;
@@ -428,7 +429,7 @@ static gx_status write_range(void *user, void *product, double seconds, gx_error
 }
 
 /* The META section; the caller frees. NULL: out of memory. */
-static char *describe(const gx_builder *b)
+static char *make_meta(const gx_builder *b)
 {
     char created[32] = "", *analyzer = gx_analyzer_json(b->analyzer), *text = NULL;
     const time_t t = time(NULL);
@@ -457,14 +458,14 @@ gx_status gx_builder_finish(gx_builder *b, gx_error *err)
     gx_status st = gx_parallel_inverter_finish(b->inverter, err);
     if (st != GX_OK)
         return st;
-    add_tally(b, &b->counts);
+    add_indexer_counts(b, &b->counts);
     gx_parallel_inverter *inverter = b->inverter;
-    b->inverter = NULL; /* its tally is in the counts */
+    b->inverter = NULL; /* its sums are in the counts */
     b->stamp = gx_clock_seconds();
     if (b->spooled)
-        st = write_waiting(b, err);
-    lap(b, GX_STAGE_DOCUMENTS);
-    const gx_list_sink sink = {make_range, free_range, add_to_range, write_range, b};
+        st = write_spooled_documents(b, err);
+    end_stage(b, GX_STAGE_DOCUMENTS);
+    const gx_list_sink sink = {make_range, free_range, encode_list, write_range, b};
     if (st == GX_OK)
         st = gx_parallel_inverter_merge(inverter, &sink, err);
     gx_parallel_inverter_close(inverter);
@@ -472,9 +473,9 @@ gx_status gx_builder_finish(gx_builder *b, gx_error *err)
     b->stamp = gx_clock_seconds();
     if (st != GX_OK)
         return st;
-    char *meta = describe(b);
+    char *meta = make_meta(b);
     st = meta ? gx_writer_finish(b->writer, meta, err) : gx_doc_indexer_no_memory(err);
     free(meta);
-    lap(b, GX_STAGE_DOCUMENTS);
+    end_stage(b, GX_STAGE_DOCUMENTS);
     return st;
 }

@@ -13,7 +13,7 @@ struct gx_doc_indexer {
     gx_term_cache *cache;
     uint64_t memory;
     gx_tokens tokens; /* of a short document that was split */
-    gx_tally tally;
+    gx_indexer_counts counts;
     double stamp; /* when the stage at hand began */
 };
 
@@ -25,9 +25,9 @@ static bool is_short(const gx_document *doc)
     return doc->title_len + doc->text_len < SHORT_DOCUMENT;
 }
 
-static void lap(gx_doc_indexer *v, enum gx_builder_stage stage)
+static void end_stage(gx_doc_indexer *v, enum gx_builder_stage stage)
 {
-    v->stamp = gx_stage_lap(v->tally.seconds, stage, v->stamp);
+    v->stamp = gx_stage_lap(v->counts.seconds, stage, v->stamp);
 }
 
 gx_status gx_doc_indexer_no_memory(gx_error *err)
@@ -70,9 +70,9 @@ gx_postings_buffer *gx_doc_indexer_postings(gx_doc_indexer *v)
     return v->postings;
 }
 
-const gx_tally *gx_doc_indexer_tally(const gx_doc_indexer *v)
+const gx_indexer_counts *gx_doc_indexer_get_counts(const gx_doc_indexer *v)
 {
-    return &v->tally;
+    return &v->counts;
 }
 
 double gx_doc_indexer_stamp(const gx_doc_indexer *v)
@@ -81,22 +81,22 @@ double gx_doc_indexer_stamp(const gx_doc_indexer *v)
 }
 
 /* Look up the tokens' terms and invert them. */
-static gx_status take_tokens(gx_doc_indexer *v, uint32_t docid, const gx_tokens *tokens, uint64_t *n_tokens)
+static gx_status add_tokens(gx_doc_indexer *v, uint32_t docid, const gx_tokens *tokens, uint64_t *n_tokens)
 {
     const uint32_t *terms;
     uint32_t n;
-    gx_status st = gx_term_cache_document(v->cache, tokens, &terms, &n, &v->tally.dropped_tokens);
+    gx_status st = gx_term_cache_document(v->cache, tokens, &terms, &n, &v->counts.dropped_tokens);
     if (st != GX_OK)
         return st;
-    lap(v, GX_STAGE_ANALYSE);
-    v->tally.replaced_bytes += tokens->replaced;
+    end_stage(v, GX_STAGE_ANALYSE);
+    v->counts.replaced_bytes += tokens->replaced;
     *n_tokens += n;
     st = gx_postings_buffer_add(v->postings, docid, terms, n);
-    lap(v, GX_STAGE_INVERT);
+    end_stage(v, GX_STAGE_INVERT);
     return st;
 }
 
-static gx_status take_text(gx_doc_indexer *v, uint32_t docid, const char *text, size_t len, uint64_t *n_tokens)
+static gx_status add_text(gx_doc_indexer *v, uint32_t docid, const char *text, size_t len, uint64_t *n_tokens)
 {
     gx_status st = GX_OK;
     for (size_t at = 0, piece; at < len && st == GX_OK; at += piece) {
@@ -106,14 +106,14 @@ static gx_status take_text(gx_doc_indexer *v, uint32_t docid, const char *text, 
             return GX_ENOMEM;
         memcpy(p, text + at, piece);
         gx_tokens tokens;
-        st = gx_analysis_split(v->analysis, piece, &tokens);
+        st = gx_analysis_tokenize(v->analysis, piece, &tokens);
         if (st == GX_OK)
-            st = take_tokens(v, docid, &tokens, n_tokens);
+            st = add_tokens(v, docid, &tokens, n_tokens);
     }
     return st;
 }
 
-gx_status gx_doc_indexer_split(gx_doc_indexer *v, const gx_document *doc, gx_error *err)
+gx_status gx_doc_indexer_tokenize(gx_doc_indexer *v, const gx_document *doc, gx_error *err)
 {
     v->stamp = gx_clock_seconds();
     if (!is_short(doc))
@@ -127,19 +127,19 @@ gx_status gx_doc_indexer_split(gx_doc_indexer *v, const gx_document *doc, gx_err
     p[doc->title_len] = ' ';
     if (doc->text_len)
         memcpy(p + doc->title_len + 1, doc->text, doc->text_len);
-    return gx_analysis_split(v->analysis, len, &v->tokens) == GX_OK ? GX_OK : gx_doc_indexer_no_memory(err);
+    return gx_analysis_tokenize(v->analysis, len, &v->tokens) == GX_OK ? GX_OK : gx_doc_indexer_no_memory(err);
 }
 
 static gx_status spill_if_full(gx_doc_indexer *v, gx_error *err)
 {
-    v->tally.memory_bytes = gx_postings_buffer_bytes(v->postings) + gx_term_cache_bytes(v->cache);
-    if (v->tally.memory_bytes <= v->memory)
+    v->counts.memory_bytes = gx_postings_buffer_bytes(v->postings) + gx_term_cache_bytes(v->cache);
+    if (v->counts.memory_bytes <= v->memory)
         return GX_OK;
     const gx_status st = gx_postings_buffer_spill(v->postings, err);
     if (st == GX_OK && !gx_term_cache_clear(v->cache))
         return gx_doc_indexer_no_memory(err);
-    v->tally.spills = gx_postings_buffer_spills(v->postings);
-    lap(v, GX_STAGE_MERGE);
+    v->counts.spills = gx_postings_buffer_spills(v->postings);
+    end_stage(v, GX_STAGE_MERGE);
     return st;
 }
 
@@ -149,16 +149,15 @@ gx_status gx_doc_indexer_add(gx_doc_indexer *v, uint32_t docid, const gx_documen
     gx_status st;
     uint64_t n = 0;
     if (is_short(doc)) {
-        st = take_tokens(v, docid, &v->tokens, &n);
-    } else if ((st = take_text(v, docid, doc->title, doc->title_len, &n)) ==
-               GX_OK) { /* their ends separate them, too */
-        st = take_text(v, docid, doc->text, doc->text_len, &n);
+        st = add_tokens(v, docid, &v->tokens, &n);
+    } else if ((st = add_text(v, docid, doc->title, doc->title_len, &n)) == GX_OK) { /* their ends separate them, too */
+        st = add_text(v, docid, doc->text, doc->text_len, &n);
     }
     if (st != GX_OK)
         return gx_doc_indexer_no_memory(err);
     *n_tokens = (uint32_t)n;
-    v->tally.tokens += n;
-    v->tally.empty += n == 0;
+    v->counts.tokens += n;
+    v->counts.empty += n == 0;
     return spill_if_full(v, err);
 }
 
@@ -168,7 +167,7 @@ gx_status gx_doc_indexer_finish(gx_doc_indexer *v, gx_error *err)
     gx_term_cache_close(v->cache);
     v->cache = NULL;
     const gx_status st = gx_postings_buffer_finish(v->postings, err);
-    v->tally.spills = gx_postings_buffer_spills(v->postings);
-    lap(v, GX_STAGE_MERGE);
+    v->counts.spills = gx_postings_buffer_spills(v->postings);
+    end_stage(v, GX_STAGE_MERGE);
     return st;
 }

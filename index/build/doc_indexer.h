@@ -11,12 +11,12 @@
 typedef struct gx_doc_indexer gx_doc_indexer; /* belongs to one thread at a time */
 
 /* Sums over the documents added. */
-typedef struct gx_tally {
+typedef struct gx_indexer_counts {
     uint64_t tokens, empty, dropped_tokens, replaced_bytes; /* as in gx_builder_counts */
     uint64_t memory_bytes;                                  /* held at present */
     uint32_t spills;
     double seconds[GX_N_STAGES]; /* elapsed time of the thread, by stage */
-} gx_tally;
+} gx_indexer_counts;
 
 /* analyzer must outlive the indexer. dir: the directory for temporary files. memory: when the
  * indexer holds more bytes than this after a document, it spills its postings to a file. */
@@ -26,7 +26,7 @@ void gx_doc_indexer_close(gx_doc_indexer *v);
 
 /* The first step of an addition, which needs no docid: split the document into tokens. The caller
  * may then drop the document. GX_ENOMEM. */
-gx_status gx_doc_indexer_split(gx_doc_indexer *v, const gx_document *doc, gx_error *err);
+gx_status gx_doc_indexer_tokenize(gx_doc_indexer *v, const gx_document *doc, gx_error *err);
 
 /* The second step: index the document of the last split as docid, which is higher than all before.
  * *n_tokens becomes its length. After a failure the only valid call is close. GX_EIO, GX_ENOMEM. */
@@ -37,7 +37,7 @@ gx_status gx_doc_indexer_add(gx_doc_indexer *v, uint32_t docid, const gx_documen
 gx_status gx_doc_indexer_finish(gx_doc_indexer *v, gx_error *err);
 
 gx_postings_buffer *gx_doc_indexer_postings(gx_doc_indexer *v); /* to merge; the indexer owns it */
-const gx_tally *gx_doc_indexer_tally(const gx_doc_indexer *v);
+const gx_indexer_counts *gx_doc_indexer_get_counts(const gx_doc_indexer *v);
 double gx_doc_indexer_stamp(const gx_doc_indexer *v); /* when the last call ended */
 
 gx_status gx_doc_indexer_no_memory(gx_error *err); /* GX_ENOMEM with the words that every part of a build uses */

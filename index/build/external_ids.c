@@ -5,7 +5,7 @@
 #include "engine/huge_pages.h"
 
 /* Free while more is 0; an id's is odd. */
-struct gx_docid_slot {
+struct gx_external_id_slot {
     uint64_t hash;
     uint32_t more, docid;
 };
@@ -24,7 +24,8 @@ void gx_external_ids_close(gx_external_ids *d)
     d->slots = NULL;
 }
 
-static struct gx_docid_slot *probe(struct gx_docid_slot *slots, uint32_t bits, uint64_t hash, uint32_t more)
+static struct gx_external_id_slot *find_slot(struct gx_external_id_slot *slots, uint32_t bits, uint64_t hash,
+                                             uint32_t more)
 {
     const uint64_t mask = ((uint64_t)1 << bits) - 1;
     uint64_t i = hash >> (64 - bits);
@@ -33,35 +34,35 @@ static struct gx_docid_slot *probe(struct gx_docid_slot *slots, uint32_t bits, u
     return &slots[i];
 }
 
-static bool grow(gx_external_ids *d)
+static bool grow_slots(gx_external_ids *d)
 {
     const uint32_t bits = d->bits + 1;
-    struct gx_docid_slot *s = gx_huge_alloc(sizeof *s << bits);
+    struct gx_external_id_slot *s = gx_huge_alloc(sizeof *s << bits);
     if (!s)
         return false;
     for (uint64_t i = 0; i >> d->bits == 0; ++i)
         if (d->slots[i].more)
-            *probe(s, bits, d->slots[i].hash, d->slots[i].more) = d->slots[i];
+            *find_slot(s, bits, d->slots[i].hash, d->slots[i].more) = d->slots[i];
     gx_huge_free(d->slots, sizeof *d->slots << d->bits);
     d->slots = s;
     d->bits = bits;
     return true;
 }
 
-gx_docid_hash gx_external_ids_prepare(const gx_external_ids *d, const char *id, size_t len)
+gx_external_id_hash gx_external_ids_prefetch(const gx_external_ids *d, const char *id, size_t len)
 {
     const XXH128_hash_t h = XXH3_128bits(id, len);
     __builtin_prefetch(&d->slots[h.low64 >> (64 - d->bits)], 1);
-    return (gx_docid_hash){h.low64, (uint32_t)h.high64 | 1};
+    return (gx_external_id_hash){h.low64, (uint32_t)h.high64 | 1};
 }
 
-uint32_t *gx_external_ids_find(gx_external_ids *d, gx_docid_hash id)
+uint32_t *gx_external_ids_insert(gx_external_ids *d, gx_external_id_hash id)
 {
-    if ((uint64_t)d->n * 4 >= (uint64_t)3 << d->bits && !grow(d))
+    if ((uint64_t)d->n * 4 >= (uint64_t)3 << d->bits && !grow_slots(d))
         return NULL;
-    struct gx_docid_slot *s = probe(d->slots, d->bits, id.low, id.more);
+    struct gx_external_id_slot *s = find_slot(d->slots, d->bits, id.low, id.more);
     if (!s->more) {
-        *s = (struct gx_docid_slot){id.low, id.more, UINT32_MAX};
+        *s = (struct gx_external_id_slot){id.low, id.more, UINT32_MAX};
         ++d->n;
     }
     return &s->docid;

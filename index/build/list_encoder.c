@@ -7,7 +7,7 @@
 #include "engine/status.h"
 #include "index/format.h"
 
-#define LONG (1u << 20) /* words; memory for more is not kept */
+#define MAX_KEPT_WORDS (1u << 20) /* words; memory for more is not kept */
 
 gx_status gx_grow(void *array, size_t *max, size_t n, size_t size, gx_error *err)
 {
@@ -45,9 +45,9 @@ void gx_list_encoder_close(gx_list_encoder *c)
     *c = (gx_list_encoder){0};
 }
 
-void gx_list_encoder_empty(gx_list_encoder *c)
+void gx_list_encoder_clear(gx_list_encoder *c)
 {
-    if (c->max_words > LONG) { /* many of these may be open */
+    if (c->max_words > MAX_KEPT_WORDS) { /* many of these may be open */
         free(c->words);
         c->words = NULL;
         c->max_words = 0;
@@ -70,7 +70,7 @@ static bool to_gaps(const uint32_t *restrict d, uint32_t n, uint32_t *restrict g
 }
 
 /* tf - 1. False if a tf is 0. */
-static bool to_counts(const uint32_t *restrict tfs, uint32_t n, uint32_t *restrict counts, uint64_t *sum)
+static bool to_tfs_less_one(const uint32_t *restrict tfs, uint32_t n, uint32_t *restrict counts, uint64_t *sum)
 {
     uint32_t zero = 0;
     uint64_t total = 0;
@@ -84,7 +84,7 @@ static bool to_counts(const uint32_t *restrict tfs, uint32_t n, uint32_t *restri
 }
 
 /* One half of a list, docids or tfs, whole to c->gaps. */
-static gx_status load_half(gx_list_encoder *c, bool is_docids, const uint32_t *values, uint32_t df, gx_error *err)
+static gx_status load_stream(gx_list_encoder *c, bool is_docids, const uint32_t *values, uint32_t df, gx_error *err)
 {
     const gx_status st = gx_grow(&c->gaps, &c->max_gaps, df, sizeof *c->gaps, err);
     if (st != GX_OK)
@@ -95,7 +95,7 @@ static gx_status load_half(gx_list_encoder *c, bool is_docids, const uint32_t *v
         if (is_docids)
             to_gaps(values + at, n, c->gaps + at);
         else
-            to_counts(values + at, n, c->gaps + at, &ignored);
+            to_tfs_less_one(values + at, n, c->gaps + at, &ignored);
     }
     return GX_OK;
 }
@@ -108,7 +108,7 @@ static gx_status choose_codec(gx_list_encoder *c, bool is_docids, const uint32_t
     const gx_codec *const codec = is_docids ? c->docids : c->tfs;
     const bool open = codec == &gx_codec_auto;
     if (open || codec->param) {
-        const gx_status st = load_half(c, is_docids, values, df, err);
+        const gx_status st = load_stream(c, is_docids, values, df, err);
         if (st != GX_OK)
             return st;
     }
@@ -137,15 +137,15 @@ static gx_status reserve_blocks(gx_list_encoder *c, size_t n, gx_error *err)
 }
 
 /* One half of a list. Blocks go to c->words, where they end to ends; *words counts both halves'. */
-static gx_status add_half(gx_list_encoder *c, bool is_docids, gx_choice choice, const uint32_t *values, uint32_t df,
-                          uint32_t *ends, uint64_t *words, uint64_t *sum_tfs, gx_error *err)
+static gx_status encode_stream(gx_list_encoder *c, bool is_docids, gx_choice choice, const uint32_t *values,
+                               uint32_t df, uint32_t *ends, uint64_t *words, uint64_t *sum_tfs, gx_error *err)
 {
     const gx_codec *const codec = choice.codec;
     const uint32_t block_len = c->docids->block_len;
     for (uint32_t at = 0, n; at < df; at += n) {
         n = df - at < block_len ? df - at : block_len;
         const bool good = is_docids ? to_gaps(values + at, n, c->gaps) && (at == 0 || values[at] > values[at - 1])
-                                    : to_counts(values + at, n, c->gaps, sum_tfs);
+                                    : to_tfs_less_one(values + at, n, c->gaps, sum_tfs);
         if (!good)
             return gx_fail(err, GX_EUSAGE, is_docids ? "docids do not rise" : "a tf is 0");
         const gx_status st =
@@ -160,8 +160,8 @@ static gx_status add_half(gx_list_encoder *c, bool is_docids, gx_choice choice, 
     return GX_OK;
 }
 
-static gx_status add_blocks(gx_list_encoder *c, gx_encoded_list *l, const uint32_t *docids, const uint32_t *tfs,
-                            gx_error *err)
+static gx_status encode_blocks(gx_list_encoder *c, gx_encoded_list *l, const uint32_t *docids, const uint32_t *tfs,
+                               gx_error *err)
 {
     const uint32_t block_len = c->docids->block_len, n_blocks = (l->df - 1) / block_len + 1;
     gx_choice choice[2] = {{0}};
@@ -173,11 +173,11 @@ static gx_status add_blocks(gx_list_encoder *c, gx_encoded_list *l, const uint32
     if (st != GX_OK)
         return st;
     uint64_t words = 0;
-    st = add_half(c, true, choice[0], docids, l->df, c->docid_ends + c->n_blocks, &words, NULL, err);
+    st = encode_stream(c, true, choice[0], docids, l->df, c->docid_ends + c->n_blocks, &words, NULL, err);
     if (st == GX_OK && docids[l->df - 1] >= c->n_docs)
         st = gx_fail(err, GX_EUSAGE, "docid %u, of %u documents", docids[l->df - 1], c->n_docs);
     if (st == GX_OK)
-        st = add_half(c, false, choice[1], tfs, l->df, c->tf_ends + c->n_blocks, &words, &l->sum_tfs, err);
+        st = encode_stream(c, false, choice[1], tfs, l->df, c->tf_ends + c->n_blocks, &words, &l->sum_tfs, err);
     if (st != GX_OK)
         return st;
     for (uint32_t j = 0; j < n_blocks; ++j)
@@ -209,7 +209,7 @@ gx_status gx_list_encoder_add(gx_list_encoder *c, const char *term, size_t len, 
         st = gx_grow(&c->terms, &c->max_terms, c->n_terms + len, 1, err);
     if (st != GX_OK)
         return st;
-    if ((st = add_blocks(c, &l, docids, tfs, &words)) == GX_EUSAGE)
+    if ((st = encode_blocks(c, &l, docids, tfs, &words)) == GX_EUSAGE)
         return gx_fail(err, st, "list of term '%s': %s", gx_show_term(term, len, shown), words.text);
     if (st != GX_OK)
         return gx_fail(err, st, "%s", words.text);

@@ -39,7 +39,7 @@ void gx_list_encoder_close(gx_list_encoder *c);
 gx_status gx_list_encoder_add(gx_list_encoder *c, const char *term, size_t len, uint32_t df, const uint32_t *docids,
                               const uint32_t *tfs, gx_error *err);
 
-void gx_list_encoder_empty(gx_list_encoder *c); /* drop all lists, keep most of the memory */
+void gx_list_encoder_clear(gx_list_encoder *c); /* drop all lists, keep most of the memory */
 
 /* A term for a message: at most its first bytes, with a question mark for each byte that cannot be
  * printed. Returns buffer. */

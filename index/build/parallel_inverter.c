@@ -12,15 +12,15 @@
 #define MAX_BATCH (512u << 10) /* bytes of documents */
 
 /* A document of a batch: id, title and text lie at begin. */
-typedef struct entry {
+typedef struct batch_entry {
     size_t begin, title_len, text_len;
     uint32_t id_len, n_tokens;
-} entry;
+} batch_entry;
 
 typedef struct batch {
     char *bytes; /* [max] */
     size_t n, max;
-    entry *docs;                      /* [max_docs] */
+    batch_entry *docs;                /* [max_docs] */
     uint32_t n_docs, max_docs, first; /* first: docid */
     bool done;
 } batch;
@@ -28,39 +28,39 @@ typedef struct batch {
 typedef struct worker {
     gx_parallel_inverter *owner;
     gx_doc_indexer *indexer;
-    gx_tally tally; /* as of its last batch; under the lock */
+    gx_indexer_counts counts; /* as of its last batch; under the lock */
 } worker;
 
 struct gx_parallel_inverter {
-    gx_receive_fn *receive;
+    gx_document_sink_fn *document_sink;
     void *user;
     worker *workers; /* [n_workers], the caller first */
     uint32_t n_workers;
     gx_threads *threads; /* of workers 1 .., as many as the system gave */
     uint32_t n_docs;
-    double own_seconds, stamp;
+    double caller_seconds, stamp;
 
     batch *batches; /* [n_batches] */
     uint32_t n_batches;
     size_t batch_bytes;
-    batch *filling; /* or NULL */
-    entry put;      /* the document that was put last */
+    batch *filling;       /* or NULL */
+    batch_entry prepared; /* the document that was prepared last */
 
     pthread_mutex_t lock;      /* of what follows, and of batches' done */
-    pthread_cond_t work, room; /* a batch to invert, or the end; a batch is handed on, or a failure */
+    pthread_cond_t work, room; /* a batch to invert, or the end; a batch is handed on, or an error */
     bool locks;
-    uint64_t n_queued, n_taken, n_handed; /* batches that came so far, in order */
-    size_t in_flight;                     /* bytes of those not handed on */
-    bool handing, closing;
-    double hand_seconds;
-    gx_status st; /* the first failure's */
+    uint64_t n_queued, n_taken, n_delivered; /* batches that came so far, in order */
+    size_t in_flight;                        /* bytes of those not handed on */
+    bool delivering, closing;
+    double delivery_seconds;
+    gx_status st; /* the first error's */
     gx_error err;
-    atomic_bool stop; /* a failure, or close */
+    atomic_bool stop; /* an error, or close */
 };
 
 /* ---- batches ---- */
 
-static gx_document document_of(const batch *b, const entry *e)
+static gx_document document_of(const batch *b, const batch_entry *e)
 {
     const char *p = b->bytes + e->begin;
     return (gx_document){p, p + e->id_len, p + e->id_len + e->title_len, e->id_len, e->title_len, e->text_len};
@@ -84,7 +84,7 @@ static bool reserve_docs(batch *b)
     if (b->n_docs < b->max_docs)
         return true;
     const uint32_t max = 2 * b->max_docs + 64;
-    entry *p = realloc(b->docs, max * sizeof *p);
+    batch_entry *p = realloc(b->docs, max * sizeof *p);
     if (!p)
         return false;
     b->docs = p;
@@ -93,7 +93,7 @@ static bool reserve_docs(batch *b)
 }
 
 /* Empty, and without the memory of a document that was longer than batches are. */
-static void empty_batch(batch *b, size_t batch_bytes)
+static void clear_batch(batch *b, size_t batch_bytes)
 {
     if (b->max > batch_bytes) {
         free(b->bytes);
@@ -106,7 +106,7 @@ static void empty_batch(batch *b, size_t batch_bytes)
 
 /* ---- with the lock held ---- */
 
-static void fail(gx_parallel_inverter *c, gx_status st, const gx_error *err)
+static void record_failure(gx_parallel_inverter *c, gx_status st, const gx_error *err)
 {
     if (c->st == GX_OK) {
         c->st = st;
@@ -117,12 +117,12 @@ static void fail(gx_parallel_inverter *c, gx_status st, const gx_error *err)
     pthread_cond_broadcast(&c->room);
 }
 
-static gx_status receive_batch(gx_parallel_inverter *c, const batch *b, gx_error *err)
+static gx_status deliver_batch(gx_parallel_inverter *c, const batch *b, gx_error *err)
 {
     gx_status st = GX_OK;
     for (uint32_t i = 0; i < b->n_docs && st == GX_OK && !atomic_load_explicit(&c->stop, memory_order_relaxed); ++i) {
         const gx_document doc = document_of(b, &b->docs[i]);
-        st = c->receive(c->user, &doc, b->docs[i].n_tokens, err);
+        st = c->document_sink(c->user, &doc, b->docs[i].n_tokens, err);
     }
     return st;
 }
@@ -131,27 +131,27 @@ static gx_status receive_batch(gx_parallel_inverter *c, const batch *b, gx_error
  * meanwhile. */
 static void deliver_batches(gx_parallel_inverter *c)
 {
-    if (c->handing)
+    if (c->delivering)
         return;
-    c->handing = true;
+    c->delivering = true;
     for (batch *b;
-         b = &c->batches[c->n_handed % c->n_batches], c->n_handed < c->n_taken && b->done && c->st == GX_OK;) {
+         b = &c->batches[c->n_delivered % c->n_batches], c->n_delivered < c->n_taken && b->done && c->st == GX_OK;) {
         gx_error err = {0};
         pthread_mutex_unlock(&c->lock);
         const double t = gx_clock_seconds();
-        const gx_status st = receive_batch(c, b, &err);
+        const gx_status st = deliver_batch(c, b, &err);
         const double took = gx_clock_seconds() - t;
         const size_t bytes = b->n;
-        empty_batch(b, c->batch_bytes);
+        clear_batch(b, c->batch_bytes);
         pthread_mutex_lock(&c->lock);
-        c->hand_seconds += took;
+        c->delivery_seconds += took;
         c->in_flight -= bytes;
-        ++c->n_handed;
+        ++c->n_delivered;
         if (st != GX_OK)
-            fail(c, st, &err);
+            record_failure(c, st, &err);
         pthread_cond_broadcast(&c->room);
     }
-    c->handing = false;
+    c->delivering = false;
 }
 
 static gx_status invert_batch(gx_parallel_inverter *c, gx_doc_indexer *v, batch *b, gx_error *err)
@@ -159,7 +159,7 @@ static gx_status invert_batch(gx_parallel_inverter *c, gx_doc_indexer *v, batch 
     gx_status st = GX_OK;
     for (uint32_t i = 0; i < b->n_docs && st == GX_OK && !atomic_load_explicit(&c->stop, memory_order_relaxed); ++i) {
         const gx_document doc = document_of(b, &b->docs[i]);
-        st = gx_doc_indexer_split(v, &doc, err);
+        st = gx_doc_indexer_tokenize(v, &doc, err);
         if (st == GX_OK)
             st = gx_doc_indexer_add(v, b->first + i, &doc, &b->docs[i].n_tokens, err);
     }
@@ -168,58 +168,58 @@ static gx_status invert_batch(gx_parallel_inverter *c, gx_doc_indexer *v, batch 
 
 /* Take the next batch from the queue, which is not empty, and invert it; the lock is not held
  * meanwhile. */
-static void invert_next(gx_parallel_inverter *c, worker *m)
+static void invert_next_batch(gx_parallel_inverter *c, worker *m)
 {
     batch *b = &c->batches[c->n_taken++ % c->n_batches];
     gx_error err = {0};
     pthread_mutex_unlock(&c->lock);
     const gx_status st = invert_batch(c, m->indexer, b, &err);
     pthread_mutex_lock(&c->lock);
-    m->tally = *gx_doc_indexer_tally(m->indexer);
+    m->counts = *gx_doc_indexer_get_counts(m->indexer);
     b->done = true;
     if (st != GX_OK)
-        fail(c, st, &err);
+        record_failure(c, st, &err);
     deliver_batches(c);
 }
 
-static gx_status failure(const gx_parallel_inverter *c, gx_error *err)
+static gx_status first_failure(const gx_parallel_inverter *c, gx_error *err)
 {
     return c->st == GX_OK ? GX_OK : gx_fail(err, c->st, "%s", c->err.text);
 }
 
 /* ---- threads ---- */
 
-static void seal(gx_parallel_inverter *c, worker *m)
+static void finish_indexer(gx_parallel_inverter *c, worker *m)
 {
     gx_error err = {0};
     const gx_status st = gx_doc_indexer_finish(m->indexer, &err);
     pthread_mutex_lock(&c->lock);
-    m->tally = *gx_doc_indexer_tally(m->indexer);
+    m->counts = *gx_doc_indexer_get_counts(m->indexer);
     if (st != GX_OK)
-        fail(c, st, &err);
+        record_failure(c, st, &err);
     pthread_mutex_unlock(&c->lock);
 }
 
-static void work(void *user, uint32_t number)
+static void inverter_thread(void *user, uint32_t number)
 {
     gx_parallel_inverter *c = user;
     worker *m = &c->workers[number];
     pthread_mutex_lock(&c->lock);
     while (!atomic_load(&c->stop) && (c->n_taken < c->n_queued || !c->closing)) {
         if (c->n_taken < c->n_queued)
-            invert_next(c, m);
+            invert_next_batch(c, m);
         else
             pthread_cond_wait(&c->work, &c->lock);
     }
     const bool stopped = atomic_load(&c->stop);
     pthread_mutex_unlock(&c->lock);
     if (!stopped)
-        seal(c, m);
+        finish_indexer(c, m);
 }
 
 /* ---- opening and closing ---- */
 
-static gx_status make_ring(gx_parallel_inverter *c, uint32_t n, uint64_t memory)
+static gx_status open_batch_ring(gx_parallel_inverter *c, uint32_t n, uint64_t memory)
 {
     c->n_batches = 2 * n + 2;
     c->batch_bytes = memory / n / 16 < MAX_BATCH ? memory / n / 16 : MAX_BATCH;
@@ -244,12 +244,12 @@ gx_status gx_parallel_inverter_open(gx_parallel_inverter **out, const gx_analyze
     if (n == 0)
         n = 1;
     gx_status st = GX_OK;
-    c->receive = opt->receive;
+    c->document_sink = opt->document_sink;
     c->user = opt->user;
     if (!(c->workers = calloc(n, sizeof *c->workers)))
         st = gx_doc_indexer_no_memory(err);
     if (st == GX_OK && n > 1) {
-        if (make_ring(c, (uint32_t)n, memory) != GX_OK)
+        if (open_batch_ring(c, (uint32_t)n, memory) != GX_OK)
             st = gx_doc_indexer_no_memory(err);
         memory -= (uint64_t)c->n_batches * c->batch_bytes;
     }
@@ -262,7 +262,7 @@ gx_status gx_parallel_inverter_open(gx_parallel_inverter **out, const gx_analyze
         gx_parallel_inverter_close(c);
         return st;
     }
-    c->threads = gx_threads_start(c->n_workers - 1, 1, work, c);
+    c->threads = gx_threads_start(c->n_workers - 1, 1, inverter_thread, c);
     *out = c;
     return GX_OK;
 }
@@ -312,7 +312,7 @@ static void queue_batch(gx_parallel_inverter *c)
  * length. */
 static bool has_room(const gx_parallel_inverter *c, size_t bytes)
 {
-    return c->n_queued - c->n_handed < c->n_batches &&
+    return c->n_queued - c->n_delivered < c->n_batches &&
            (c->in_flight == 0 || c->in_flight + bytes <= c->n_batches * c->batch_bytes);
 }
 
@@ -322,11 +322,11 @@ static gx_status begin_batch(gx_parallel_inverter *c, size_t bytes, gx_error *er
     pthread_mutex_lock(&c->lock);
     while (c->st == GX_OK && !has_room(c, bytes)) {
         if (c->n_taken < c->n_queued)
-            invert_next(c, &c->workers[0]);
+            invert_next_batch(c, &c->workers[0]);
         else
             pthread_cond_wait(&c->room, &c->lock);
     }
-    const gx_status st = failure(c, err);
+    const gx_status st = first_failure(c, err);
     c->filling = st == GX_OK ? &c->batches[c->n_queued % c->n_batches] : NULL;
     pthread_mutex_unlock(&c->lock);
     if (st == GX_OK)
@@ -334,10 +334,10 @@ static gx_status begin_batch(gx_parallel_inverter *c, size_t bytes, gx_error *er
     return st;
 }
 
-static gx_status put_in_batch(gx_parallel_inverter *c, const gx_document *doc, gx_error *err)
+static gx_status append_to_batch(gx_parallel_inverter *c, const gx_document *doc, gx_error *err)
 {
     const size_t bytes = doc->id_len + doc->title_len + doc->text_len;
-    if (c->filling && c->filling->n + bytes + (c->filling->n_docs + 1) * sizeof(entry) > c->batch_bytes &&
+    if (c->filling && c->filling->n + bytes + (c->filling->n_docs + 1) * sizeof(batch_entry) > c->batch_bytes &&
         c->filling->n_docs)
         queue_batch(c);
     if (!c->filling) {
@@ -354,43 +354,43 @@ static gx_status put_in_batch(gx_parallel_inverter *c, const gx_document *doc, g
         memcpy(p + doc->id_len, doc->title, doc->title_len);
     if (doc->text_len)
         memcpy(p + doc->id_len + doc->title_len, doc->text, doc->text_len);
-    c->put = (entry){b->n, doc->title_len, doc->text_len, (uint32_t)doc->id_len, 0};
+    c->prepared = (batch_entry){b->n, doc->title_len, doc->text_len, (uint32_t)doc->id_len, 0};
     return GX_OK;
 }
 
-gx_status gx_parallel_inverter_put(gx_parallel_inverter *c, const gx_document *doc, gx_error *err)
+gx_status gx_parallel_inverter_prepare(gx_parallel_inverter *c, const gx_document *doc, gx_error *err)
 {
     if (!c->batches) {
-        const gx_status st = gx_doc_indexer_split(c->workers[0].indexer, doc, err);
+        const gx_status st = gx_doc_indexer_tokenize(c->workers[0].indexer, doc, err);
         c->stamp = gx_doc_indexer_stamp(c->workers[0].indexer);
         return st;
     }
     c->stamp = gx_clock_seconds();
-    return put_in_batch(c, doc, err);
+    return append_to_batch(c, doc, err);
 }
 
-static gx_status add_alone(gx_parallel_inverter *c, const gx_document *doc, gx_error *err)
+static gx_status add_unbatched(gx_parallel_inverter *c, const gx_document *doc, gx_error *err)
 {
     uint32_t n_tokens;
     gx_doc_indexer *v = c->workers[0].indexer;
     gx_status st = gx_doc_indexer_add(v, c->n_docs++, doc, &n_tokens, err);
     if (st == GX_OK)
-        st = c->receive(c->user, doc, n_tokens, err);
+        st = c->document_sink(c->user, doc, n_tokens, err);
     const double t = gx_clock_seconds();
-    c->hand_seconds += t - gx_doc_indexer_stamp(v);
-    c->own_seconds += t - c->stamp;
+    c->delivery_seconds += t - gx_doc_indexer_stamp(v);
+    c->caller_seconds += t - c->stamp;
     return st;
 }
 
 gx_status gx_parallel_inverter_add(gx_parallel_inverter *c, const gx_document *doc, gx_error *err)
 {
     if (!c->batches)
-        return add_alone(c, doc, err);
+        return add_unbatched(c, doc, err);
     batch *b = c->filling;
-    b->docs[b->n_docs++] = c->put;
-    b->n += c->put.id_len + c->put.title_len + c->put.text_len;
+    b->docs[b->n_docs++] = c->prepared;
+    b->n += c->prepared.id_len + c->prepared.title_len + c->prepared.text_len;
     ++c->n_docs;
-    c->own_seconds += gx_clock_seconds() - c->stamp;
+    c->caller_seconds += gx_clock_seconds() - c->stamp;
     return GX_OK;
 }
 
@@ -403,13 +403,13 @@ gx_status gx_parallel_inverter_finish(gx_parallel_inverter *c, gx_error *err)
     c->closing = true;
     pthread_cond_broadcast(&c->work);
     while (c->st == GX_OK && c->n_taken < c->n_queued)
-        invert_next(c, &c->workers[0]);
+        invert_next_batch(c, &c->workers[0]);
     pthread_mutex_unlock(&c->lock);
     if (!atomic_load(&c->stop))
-        seal(c, &c->workers[0]);
+        finish_indexer(c, &c->workers[0]);
     gx_threads_join(c->threads); /* the last of them to be done has handed on what was left */
     c->threads = NULL;
-    return failure(c, err);
+    return first_failure(c, err);
 }
 
 gx_status gx_parallel_inverter_merge(gx_parallel_inverter *c, const gx_list_sink *sink, gx_error *err)
@@ -424,13 +424,14 @@ gx_status gx_parallel_inverter_merge(gx_parallel_inverter *c, const gx_list_sink
     return st;
 }
 
-void gx_parallel_inverter_get_tally(gx_parallel_inverter *c, gx_tally *sum)
+void gx_parallel_inverter_get_counts(gx_parallel_inverter *c, gx_indexer_counts *sum)
 {
-    *sum = (gx_tally){0};
+    *sum = (gx_indexer_counts){0};
     if (c->batches)
         pthread_mutex_lock(&c->lock);
     for (uint32_t i = 0; i < c->n_workers; ++i) {
-        const gx_tally *t = c->batches ? &c->workers[i].tally : gx_doc_indexer_tally(c->workers[i].indexer);
+        const gx_indexer_counts *t =
+            c->batches ? &c->workers[i].counts : gx_doc_indexer_get_counts(c->workers[i].indexer);
         sum->tokens += t->tokens;
         sum->empty += t->empty;
         sum->dropped_tokens += t->dropped_tokens;
@@ -440,12 +441,12 @@ void gx_parallel_inverter_get_tally(gx_parallel_inverter *c, gx_tally *sum)
         for (int s = 0; s < GX_N_STAGES; ++s)
             sum->seconds[s] += t->seconds[s];
     }
-    sum->seconds[GX_STAGE_DOCUMENTS] += c->hand_seconds;
+    sum->seconds[GX_STAGE_DOCUMENTS] += c->delivery_seconds;
     if (c->batches)
         pthread_mutex_unlock(&c->lock);
 }
 
 double gx_parallel_inverter_caller_seconds(const gx_parallel_inverter *c)
 {
-    return c->own_seconds;
+    return c->caller_seconds;
 }

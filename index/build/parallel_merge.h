@@ -2,9 +2,9 @@
  *
  *   the terms are cut into ranges; a free thread takes the next range and merges it with a merger
  *   of its own, calling sink.add for every list; what sink.add makes of a range is the range's
- *   product sink.take receives the products in the order of the ranges, from one thread at a time
+ *   output sink.drain_output receives the outputs in the order of the ranges, from one thread at a time
  *
- * The products form a ring: range i uses product i % n_products, which waits there until its turn.
+ * The outputs form a ring: range i uses output i % n_products, which waits there until its turn.
  */
 #ifndef GX_INDEX_BUILD_PARALLEL_MERGE_H
 #define GX_INDEX_BUILD_PARALLEL_MERGE_H
@@ -12,18 +12,18 @@
 #include "index/build/postings_buffer.h"
 
 typedef struct gx_list_sink {
-    void *(*open)(void *user); /* makes an empty product; NULL: no memory */
-    void (*close)(void *product);
-    gx_list_fn *add; /* adds a list; its user argument is the product */
-    /* Takes all that the product holds, and empties it. Called in the order of terms. seconds: the
+    void *(*open)(void *user); /* makes an empty output; NULL: no memory */
+    void (*close)(void *output);
+    gx_list_fn *add; /* adds a list; its user argument is the output */
+    /* Takes all that the output holds, and empties it. Called in the order of terms. seconds: the
      * time that the merge of the range took. */
-    gx_status (*take)(void *user, void *product, double seconds, gx_error *err);
+    gx_status (*drain_output)(void *user, void *output, double seconds, gx_error *err);
     void *user;
 } gx_list_sink;
 
 /* Merge n finished buffers with up to `threads` threads (at least 1), the caller's included.
  * Statuses of the sink, GX_EIO, GX_ENOMEM. */
-gx_status gx_parallel_merge(gx_postings_buffer *const *inverters, uint32_t n, uint32_t threads,
-                            const gx_list_sink *sink, gx_error *err);
+gx_status gx_parallel_merge(gx_postings_buffer *const *buffers, uint32_t n, uint32_t threads, const gx_list_sink *sink,
+                            gx_error *err);
 
 #endif

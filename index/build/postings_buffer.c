@@ -17,7 +17,7 @@ gx_status gx_postings_buffer_open(gx_postings_buffer **out, const char *dir, uin
     *out = NULL;
     gx_postings_buffer *inv = calloc(1, sizeof *inv);
     if (!inv)
-        return gx_fail(err, GX_ENOMEM, "out of memory for the inverter");
+        return gx_fail(err, GX_ENOMEM, "out of memory for the postings buffer");
     inv->fd = -1;
     inv->slab_bytes = 64u << 10;
     while (inv->slab_bytes < 4u << 20 && inv->slab_bytes < memory / 16)
@@ -28,7 +28,7 @@ gx_status gx_postings_buffer_open(gx_postings_buffer **out, const char *dir, uin
     inv->dir = strdup(dir);
     if (!inv->slots || !inv->dir) {
         gx_postings_buffer_close(inv);
-        return gx_fail(err, GX_ENOMEM, "out of memory for the inverter");
+        return gx_fail(err, GX_ENOMEM, "out of memory for the postings buffer");
     }
     *out = inv;
     return GX_OK;
@@ -72,7 +72,7 @@ uint32_t gx_postings_buffer_spills(const gx_postings_buffer *inv)
 }
 
 /* Room for n elements of size bytes in *array of *max, at least doubling; false: no memory. */
-static bool reserve(void *array, uint32_t *max, uint64_t n, size_t size)
+static bool grow_array(void *array, uint32_t *max, uint64_t n, size_t size)
 {
     if (n <= *max)
         return true;
@@ -140,7 +140,7 @@ uint32_t gx_postings_buffer_term(gx_postings_buffer *inv, const char *term, size
         if (n == len && memcmp(known, term, len) == 0)
             return inv->slots[i].number - 1;
     }
-    if (!reserve(&inv->strings, &inv->max_strings, (uint64_t)inv->strings_bytes + len + 2, 1) ||
+    if (!grow_array(&inv->strings, &inv->max_strings, (uint64_t)inv->strings_bytes + len + 2, 1) ||
         (inv->n_lists == inv->max_lists && !grow_lists(inv)))
         return GX_NO_TERM;
     uint8_t *p = inv->strings + inv->strings_bytes;
@@ -163,7 +163,7 @@ static uint32_t new_chunk(gx_postings_buffer *inv, uint32_t bytes)
     if (inv->slabs_used == 0 || inv->slab_at + bytes > inv->slab_bytes) {
         if (inv->slabs_used == inv->n_slabs) {
             if (((uint64_t)inv->n_slabs + 1) << inv->slab_shift > UINT32_MAX ||
-                !reserve(&inv->slabs, &inv->max_slabs, (uint64_t)inv->n_slabs + 1, sizeof *inv->slabs) ||
+                !grow_array(&inv->slabs, &inv->max_slabs, (uint64_t)inv->n_slabs + 1, sizeof *inv->slabs) ||
                 !(inv->slabs[inv->n_slabs] = gx_huge_alloc(inv->slab_bytes)))
                 return UINT32_MAX;
             ++inv->n_slabs;
@@ -221,7 +221,7 @@ static bool extend_chain(gx_postings_buffer *inv, list *l)
 }
 
 /* The pending posting goes to the chain, for another document follows by so much. */
-static bool flush_tight(gx_postings_buffer *inv, list *l, uint32_t gap)
+static bool flush_across_chunks(gx_postings_buffer *inv, list *l, uint32_t gap)
 {
     uint8_t record[MAX_RECORD];
     const uint32_t n = (uint32_t)(put_record(record, gap, l->tf) - record);
@@ -256,7 +256,7 @@ gx_status gx_postings_buffer_add(gx_postings_buffer *inv, uint32_t docid, const 
                 uint8_t *p = put_record(l->at, docid - l->doc, l->tf);
                 l->left = (uint16_t)(l->left - (p - l->at));
                 l->at = p;
-            } else if (!flush_tight(inv, l, docid - l->doc)) {
+            } else if (!flush_across_chunks(inv, l, docid - l->doc)) {
                 return GX_ENOMEM;
             }
         }
@@ -272,7 +272,7 @@ bool gx_postings_reserve(postings *p, uint64_t df)
     uint32_t max = p->max;
     if (df <= max)
         return true;
-    return reserve(&p->docids, &max, df, sizeof *p->docids) && reserve(&p->tfs, &p->max, df, sizeof *p->tfs);
+    return grow_array(&p->docids, &max, df, sizeof *p->docids) && grow_array(&p->tfs, &p->max, df, sizeof *p->tfs);
 }
 
 void gx_postings_buffer_decode(const gx_postings_buffer *inv, const list *l, uint32_t *docids, uint32_t *tfs)
@@ -346,7 +346,7 @@ static bool sort_prefixes(sort_key *a, uint32_t n)
 }
 
 /* All lists' numbers, terms in byte order; the caller frees. */
-static sort_key *in_byte_order(const gx_postings_buffer *inv)
+static sort_key *sort_terms(const gx_postings_buffer *inv)
 {
     const uint32_t n = inv->n_lists;
     sort_key *keys = malloc((n ? n : 1) * sizeof *keys);
@@ -402,7 +402,7 @@ gx_status gx_postings_buffer_each(const gx_postings_buffer *inv, const sort_key 
 
 static gx_status add_mark(gx_postings_buffer *inv, uint64_t prefix, uint64_t at, gx_error *err)
 {
-    if (!reserve(&inv->marks, &inv->max_marks, (uint64_t)inv->n_marks + 1, sizeof(mark)))
+    if (!grow_array(&inv->marks, &inv->max_marks, (uint64_t)inv->n_marks + 1, sizeof(mark)))
         return gx_postings_no_memory(err);
     inv->marks[inv->n_marks++] = (mark){prefix, at};
     return GX_OK;
@@ -434,7 +434,7 @@ typedef struct run_writer {
     uint64_t since; /* postings behind the last mark */
 } run_writer;
 
-static gx_status write_all(gx_postings_buffer *inv, const uint8_t *p, size_t n, gx_error *err)
+static gx_status write_run_bytes(gx_postings_buffer *inv, const uint8_t *p, size_t n, gx_error *err)
 {
     while (n) {
         const ssize_t w = pwrite(inv->fd, p, n, (off_t)inv->file_bytes);
@@ -456,19 +456,19 @@ static gx_status write_entry(void *user, const char *term, size_t len, uint32_t 
                              const uint32_t *tfs, gx_error *err)
 {
     run_writer *w = user;
-    const size_t most = ENTRY_HEAD + len + (size_t)df * MAX_RECORD;
-    if (w->n + most > w->max && w->n) {
-        const gx_status st = write_all(w->inv, w->buffer, w->n, err);
+    const size_t max_entry = ENTRY_HEAD + len + (size_t)df * MAX_RECORD;
+    if (w->n + max_entry > w->max && w->n) {
+        const gx_status st = write_run_bytes(w->inv, w->buffer, w->n, err);
         if (st != GX_OK)
             return st;
         w->n = 0;
     }
-    if (most > w->max) {
-        uint8_t *p = realloc(w->buffer, most);
+    if (max_entry > w->max) {
+        uint8_t *p = realloc(w->buffer, max_entry);
         if (!p)
             return gx_postings_no_memory(err);
         w->buffer = p;
-        w->max = most;
+        w->max = max_entry;
     }
     if (w->since >= MARK_POSTINGS) {
         const gx_status st = add_mark(w->inv, prefix_of((const uint8_t *)term, len), w->inv->file_bytes + w->n, err);
@@ -493,7 +493,7 @@ static gx_status write_entry(void *user, const char *term, size_t len, uint32_t 
     return GX_OK;
 }
 
-static gx_status open_file(gx_postings_buffer *inv, gx_error *err)
+static gx_status open_run_file(gx_postings_buffer *inv, gx_error *err)
 {
     if (inv->fd >= 0)
         return GX_OK;
@@ -505,22 +505,22 @@ static gx_status open_file(gx_postings_buffer *inv, gx_error *err)
 
 gx_status gx_postings_buffer_spill(gx_postings_buffer *inv, gx_error *err)
 {
-    gx_status st = open_file(inv, err);
+    gx_status st = open_run_file(inv, err);
     if (st != GX_OK)
         return st;
     run_writer w = {inv, malloc(256u << 10), 0, 256u << 10, MARK_POSTINGS};
     postings whole = {0};
-    if (!w.buffer || !reserve(&inv->runs, &inv->max_runs, (uint64_t)inv->n_runs + 1, sizeof(run))) {
+    if (!w.buffer || !grow_array(&inv->runs, &inv->max_runs, (uint64_t)inv->n_runs + 1, sizeof(run))) {
         free(w.buffer);
         return gx_postings_no_memory(err);
     }
     const uint64_t begin = inv->file_bytes;
     const uint32_t first_mark = inv->n_marks;
-    sort_key *keys = in_byte_order(inv);
+    sort_key *keys = sort_terms(inv);
     st = keys ? gx_postings_buffer_each(inv, keys, 0, inv->n_lists, &whole, write_entry, &w, err)
               : gx_postings_no_memory(err);
     if (st == GX_OK)
-        st = write_all(inv, w.buffer, w.n, err);
+        st = write_run_bytes(inv, w.buffer, w.n, err);
     free(keys);
     free(w.buffer);
     gx_postings_free(&whole);
@@ -539,7 +539,7 @@ gx_status gx_postings_buffer_finish(gx_postings_buffer *inv, gx_error *err)
     if (inv->sealed)
         return GX_OK;
     if (inv->n_runs == 0) {
-        if (!(inv->keys = in_byte_order(inv)))
+        if (!(inv->keys = sort_terms(inv)))
             return gx_postings_no_memory(err);
         const gx_status st = mark_keys(inv, err);
         if (st != GX_OK)

@@ -58,21 +58,22 @@ typedef struct gx_term_range {
 
 /* Cut the terms of n finished buffers into ranges of about equal work, some ten thousand postings
  * or one long list each, in order. The caller frees *ranges. GX_ENOMEM. */
-gx_status gx_postings_buffer_ranges(gx_postings_buffer *const *inverters, uint32_t n, gx_term_range **ranges,
+gx_status gx_postings_buffer_ranges(gx_postings_buffer *const *buffers, uint32_t n, gx_term_range **ranges,
                                     uint32_t *n_ranges, gx_error *err);
 
 /* Merges the lists of n >= 1 finished buffers, which have no document in common. A merger belongs
  * to one thread. Several mergers may read the same buffers, which must outlive them. */
-typedef struct gx_merger gx_merger;
-gx_status gx_merger_open(gx_merger **out, gx_postings_buffer *const *inverters, uint32_t n, gx_error *err);
-void gx_merger_close(gx_merger *m);
+typedef struct gx_postings_merger gx_postings_merger;
+gx_status gx_postings_merger_open(gx_postings_merger **out, gx_postings_buffer *const *buffers, uint32_t n,
+                                  gx_error *err);
+void gx_postings_merger_close(gx_postings_merger *m);
 
 /* Call fn for every list of the range, terms in byte order, until a call fails. Statuses of fn,
  * GX_EIO, GX_ENOMEM. */
-gx_status gx_merger_run(gx_merger *m, gx_term_range range, gx_list_fn *fn, void *user, gx_error *err);
+gx_status gx_postings_merger_run(gx_postings_merger *m, gx_term_range range, gx_list_fn *fn, void *user, gx_error *err);
 
 /* The same for all terms. Finishes the buffers that are not finished yet. */
-gx_status gx_postings_buffer_merge(gx_postings_buffer *const *inverters, uint32_t n, gx_list_fn *fn, void *user,
+gx_status gx_postings_buffer_merge(gx_postings_buffer *const *buffers, uint32_t n, gx_list_fn *fn, void *user,
                                    gx_error *err);
 
 #endif

@@ -1,4 +1,4 @@
-/* The merge of inverters: their runs and the lists that they hold, term by term, of all terms or of
+/* The merge of buffers: their runs and the lists that they hold, term by term, of all terms or of
  * a range. */
 #include <errno.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include "engine/status.h"
 #include "index/build/postings_buffer_internal.h"
 
-/* Lists of a range being read, terms in byte order: a run's, or those that an inverter holds. The
+/* Lists of a range being read, terms in byte order: a run's, or those that a postings buffer holds. The
  * entry at hand, and what follows. */
 typedef struct cursor {
     const gx_postings_buffer *inv;
@@ -26,7 +26,7 @@ typedef struct cursor {
 } cursor;
 
 /* At least want bytes of the run in the window, where there are so many; false: an error. */
-static gx_status fill(const gx_postings_buffer *inv, cursor *c, size_t want, gx_error *err)
+static gx_status refill_window(const gx_postings_buffer *inv, cursor *c, size_t want, gx_error *err)
 {
     if (c->n - c->at >= want)
         return GX_OK;
@@ -57,7 +57,7 @@ static gx_status fill(const gx_postings_buffer *inv, cursor *c, size_t want, gx_
 /* The next entry of a run. */
 static gx_status advance_run(cursor *c, gx_error *err)
 {
-    gx_status st = fill(c->inv, c, ENTRY_HEAD, err);
+    gx_status st = refill_window(c->inv, c, ENTRY_HEAD, err);
     if (st != GX_OK)
         return st;
     uint16_t len;
@@ -65,7 +65,7 @@ static gx_status advance_run(cursor *c, gx_error *err)
     memcpy(&c->df, c->window + c->at + 2, 4);
     memcpy(&c->bytes, c->window + c->at + 6, 4);
     c->len = len;
-    if ((st = fill(c->inv, c, (size_t)ENTRY_HEAD + len + c->bytes, err)) != GX_OK)
+    if ((st = refill_window(c->inv, c, (size_t)ENTRY_HEAD + len + c->bytes, err)) != GX_OK)
         return st;
     c->term = c->window + c->at + ENTRY_HEAD;
     c->at += (size_t)ENTRY_HEAD + len + c->bytes;
@@ -73,7 +73,7 @@ static gx_status advance_run(cursor *c, gx_error *err)
 }
 
 /* The next list that is held and has a posting, or false. */
-static bool advance_held(cursor *c)
+static bool advance_in_memory(cursor *c)
 {
     const gx_postings_buffer *inv = c->inv;
     while (c->at_key < c->end_key) {
@@ -91,10 +91,10 @@ static bool advance_held(cursor *c)
 }
 
 /* The next entry, or *more = false. */
-static gx_status advance(cursor *c, bool *more, gx_error *err)
+static gx_status advance_cursor(cursor *c, bool *more, gx_error *err)
 {
     gx_status st = GX_OK;
-    *more = c->run ? c->at < c->n || c->next < c->end : advance_held(c);
+    *more = c->run ? c->at < c->n || c->next < c->end : advance_in_memory(c);
     if (*more && c->run)
         st = advance_run(c, err);
     if (*more && st == GX_OK)
@@ -110,8 +110,8 @@ static bool before(const cursor *a, const cursor *b)
     return c < 0 || (c == 0 && a->number < b->number);
 }
 
-/* Let heap[i] sink to its place in the heap of n. */
-static void sink(cursor **heap, uint32_t n, uint32_t i)
+/* Let heap[i] move down to its place in the heap of n. */
+static void sift_down(cursor **heap, uint32_t n, uint32_t i)
 {
     cursor *const c = heap[i];
     for (uint32_t child; (child = 2 * i + 1) < n; i = child) {
@@ -147,9 +147,9 @@ typedef struct part {
     uint32_t at, end, doc; /* doc: the one at at */
 } part;
 
-#define LONG (1u << 20) /* postings; memory for more is not kept */
+#define MAX_KEPT_POSTINGS (1u << 20) /* postings; memory for more is not kept */
 
-struct gx_merger {
+struct gx_postings_merger {
     cursor *cursors, **heap; /* [n_cursors] */
     part *parts;             /* [n_cursors] */
     uint32_t n_cursors, n_heap;
@@ -157,7 +157,7 @@ struct gx_merger {
     postings pieces, whole;
 };
 
-static void sink_part(part *heap, uint32_t n, uint32_t i)
+static void sift_part_down(part *heap, uint32_t n, uint32_t i)
 {
     const part p = heap[i];
     for (uint32_t child; (child = 2 * i + 1) < n; i = child) {
@@ -172,13 +172,13 @@ static void sink_part(part *heap, uint32_t n, uint32_t i)
 
 /* The parts of m->pieces by rising docid to m->whole. The part that is behind gives all that it has
  * before the next. */
-static void interleave(gx_merger *m, uint32_t n)
+static void merge_parts(gx_postings_merger *m, uint32_t n)
 {
     const uint32_t *const docids = m->pieces.docids, *const tfs = m->pieces.tfs;
     part *const heap = m->parts;
     uint32_t to = 0;
     for (uint32_t i = n / 2; i-- > 0;)
-        sink_part(heap, n, i);
+        sift_part_down(heap, n, i);
     while (n) {
         part *const p = &heap[0];
         uint32_t next = n > 1 ? heap[1].doc : UINT32_MAX;
@@ -194,12 +194,12 @@ static void interleave(gx_merger *m, uint32_t n)
             p->doc = docids[at];
         else
             heap[0] = heap[--n];
-        sink_part(heap, n, 0);
+        sift_part_down(heap, n, 0);
     }
 }
 
 /* The list of the term that comes first, from all cursors that have it, decoded in their order. */
-static gx_status merge_list(gx_merger *m, size_t len, const postings **out, uint64_t *df, gx_error *err)
+static gx_status merge_list(gx_postings_merger *m, size_t len, const postings **out, uint64_t *df, gx_error *err)
 {
     uint32_t n_parts = 0;
     *df = 0;
@@ -215,20 +215,20 @@ static gx_status merge_list(gx_merger *m, size_t len, const postings **out, uint
         else
             m->parts[n_parts++] = (part){at, (uint32_t)*df, docids[at]};
         bool more;
-        const gx_status st = advance(c, &more, err);
+        const gx_status st = advance_cursor(c, &more, err);
         if (st != GX_OK)
             return st;
         if (!more)
             m->heap[0] = m->heap[--m->n_heap];
         if (m->n_heap)
-            sink(m->heap, m->n_heap, 0);
+            sift_down(m->heap, m->n_heap, 0);
     } while (m->n_heap && compare_terms(m->heap[0]->term, m->heap[0]->len, m->term, len) == 0);
     *out = &m->pieces;
     if (n_parts == 1)
         return GX_OK;
     if (!gx_postings_reserve(&m->whole, *df))
         return gx_postings_no_memory(err);
-    interleave(m, n_parts);
+    merge_parts(m, n_parts);
     *out = &m->whole;
     return GX_OK;
 }
@@ -276,7 +276,7 @@ static gx_status begin_range(cursor *c, gx_term_range range, bool *more, gx_erro
     if (!c->run) {
         c->at_key = find_key(inv, range.from);
         c->end_key = range.to ? find_key(inv, range.to) : inv->n_lists;
-        return advance(c, more, err);
+        return advance_cursor(c, more, err);
     }
     const mark *const marks = inv->marks + c->run->first_mark;
     const uint32_t before = count_marks(inv, c->run, range.from),
@@ -286,12 +286,12 @@ static gx_status begin_range(cursor *c, gx_term_range range, bool *more, gx_erro
     c->at = c->n = 0;
     gx_status st;
     do
-        st = advance(c, more, err);
+        st = advance_cursor(c, more, err);
     while (st == GX_OK && *more && c->prefix < range.from);
     return st;
 }
 
-static gx_status merge_range(gx_merger *m, gx_term_range range, gx_list_fn *fn, void *user, gx_error *err)
+static gx_status merge_range(gx_postings_merger *m, gx_term_range range, gx_list_fn *fn, void *user, gx_error *err)
 {
     gx_status st = GX_OK;
     while (m->n_heap && is_before_end(m->heap[0]->prefix, range) && st == GX_OK) {
@@ -306,7 +306,7 @@ static gx_status merge_range(gx_merger *m, gx_term_range range, gx_list_fn *fn, 
     return st;
 }
 
-gx_status gx_merger_run(gx_merger *m, gx_term_range range, gx_list_fn *fn, void *user, gx_error *err)
+gx_status gx_postings_merger_run(gx_postings_merger *m, gx_term_range range, gx_list_fn *fn, void *user, gx_error *err)
 {
     const cursor *const first = &m->cursors[0];
     if (m->n_cursors == 1 && !first->run) /* nothing to merge */
@@ -323,21 +323,21 @@ gx_status gx_merger_run(gx_merger *m, gx_term_range range, gx_list_fn *fn, void 
             m->heap[m->n_heap++] = &m->cursors[i];
     }
     for (uint32_t i = m->n_heap / 2; i-- > 0;)
-        sink(m->heap, m->n_heap, i);
+        sift_down(m->heap, m->n_heap, i);
     const gx_status st = merge_range(m, range, fn, user, err);
-    if (m->pieces.max > LONG) { /* other threads have such lists too */
+    if (m->pieces.max > MAX_KEPT_POSTINGS) { /* other threads have such lists too */
         gx_postings_free(&m->pieces);
         gx_postings_free(&m->whole);
     }
     return st;
 }
 
-/* Cursors in the order of docids: of an inverter, what it holds or its runs one after another. */
-static gx_status open_cursors(gx_merger *m, gx_postings_buffer *const *inverters, uint32_t n, gx_error *err)
+/* Cursors in the order of docids: of a postings buffer, what it holds or its runs one after another. */
+static gx_status open_cursors(gx_postings_merger *m, gx_postings_buffer *const *buffers, uint32_t n, gx_error *err)
 {
     uint64_t n_cursors = 0;
     for (uint32_t i = 0; i < n; ++i)
-        n_cursors += inverters[i]->n_runs ? inverters[i]->n_runs : 1;
+        n_cursors += buffers[i]->n_runs ? buffers[i]->n_runs : 1;
     const size_t share = (size_t)((512u << 10) / n_cursors), window = share < 16u << 10 ? 16u << 10 : share;
     m->cursors = calloc(n_cursors, sizeof *m->cursors);
     m->heap = calloc(n_cursors, sizeof *m->heap);
@@ -346,11 +346,10 @@ static gx_status open_cursors(gx_merger *m, gx_postings_buffer *const *inverters
     if (n_cursors > UINT32_MAX || !m->cursors || !m->heap || !m->parts || !m->term)
         return gx_postings_no_memory(err);
     for (uint32_t i = 0; i < n; ++i) {
-        for (uint32_t r = 0; r == 0 || r < inverters[i]->n_runs; ++r) {
+        for (uint32_t r = 0; r == 0 || r < buffers[i]->n_runs; ++r) {
             cursor *c = &m->cursors[m->n_cursors];
-            *c = (cursor){.inv = inverters[i],
-                          .number = m->n_cursors++,
-                          .run = inverters[i]->n_runs ? &inverters[i]->runs[r] : NULL};
+            *c = (cursor){
+                .inv = buffers[i], .number = m->n_cursors++, .run = buffers[i]->n_runs ? &buffers[i]->runs[r] : NULL};
             c->max = c->run ? window : 0;
             if (c->run && !(c->window = malloc(window)))
                 return gx_postings_no_memory(err);
@@ -359,20 +358,21 @@ static gx_status open_cursors(gx_merger *m, gx_postings_buffer *const *inverters
     return GX_OK;
 }
 
-gx_status gx_merger_open(gx_merger **out, gx_postings_buffer *const *inverters, uint32_t n, gx_error *err)
+gx_status gx_postings_merger_open(gx_postings_merger **out, gx_postings_buffer *const *buffers, uint32_t n,
+                                  gx_error *err)
 {
     *out = NULL;
-    gx_merger *m = calloc(1, sizeof *m);
-    const gx_status st = m ? open_cursors(m, inverters, n, err) : gx_postings_no_memory(err);
+    gx_postings_merger *m = calloc(1, sizeof *m);
+    const gx_status st = m ? open_cursors(m, buffers, n, err) : gx_postings_no_memory(err);
     if (st != GX_OK) {
-        gx_merger_close(m);
+        gx_postings_merger_close(m);
         return st;
     }
     *out = m;
     return GX_OK;
 }
 
-void gx_merger_close(gx_merger *m)
+void gx_postings_merger_close(gx_postings_merger *m)
 {
     if (!m)
         return;
@@ -393,13 +393,13 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-gx_status gx_postings_buffer_ranges(gx_postings_buffer *const *inverters, uint32_t n, gx_term_range **ranges,
+gx_status gx_postings_buffer_ranges(gx_postings_buffer *const *buffers, uint32_t n, gx_term_range **ranges,
                                     uint32_t *n_ranges, gx_error *err)
 {
     uint64_t n_marks = 0, n_parts = 0, got = 0;
     for (uint32_t i = 0; i < n; ++i) {
-        n_marks += inverters[i]->n_marks;
-        n_parts += inverters[i]->n_runs ? inverters[i]->n_runs : 1;
+        n_marks += buffers[i]->n_marks;
+        n_parts += buffers[i]->n_runs ? buffers[i]->n_runs : 1;
     }
     uint64_t *prefixes = malloc((n_marks + 1) * sizeof *prefixes);
     gx_term_range *r = malloc((n_marks + 1) * sizeof *r);
@@ -409,8 +409,8 @@ gx_status gx_postings_buffer_ranges(gx_postings_buffer *const *inverters, uint32
         return gx_postings_no_memory(err);
     }
     for (uint32_t i = 0; i < n; ++i)
-        for (uint32_t k = 0; k < inverters[i]->n_marks; ++k)
-            prefixes[got++] = inverters[i]->marks[k].prefix;
+        for (uint32_t k = 0; k < buffers[i]->n_marks; ++k)
+            prefixes[got++] = buffers[i]->marks[k].prefix;
     qsort(prefixes, n_marks, sizeof *prefixes, by_value);
     /* A range is read of each part from the mark before it on, so it is to have several of each. */
     const uint64_t step = 2 * n_parts < 16 ? 16 : 2 * n_parts;
@@ -428,18 +428,18 @@ gx_status gx_postings_buffer_ranges(gx_postings_buffer *const *inverters, uint32
     return GX_OK;
 }
 
-gx_status gx_postings_buffer_merge(gx_postings_buffer *const *inverters, uint32_t n, gx_list_fn *fn, void *user,
+gx_status gx_postings_buffer_merge(gx_postings_buffer *const *buffers, uint32_t n, gx_list_fn *fn, void *user,
                                    gx_error *err)
 {
-    gx_merger *m;
+    gx_postings_merger *m;
     gx_status st = GX_OK;
     for (uint32_t i = 0; i < n && st == GX_OK; ++i)
-        st = gx_postings_buffer_finish(inverters[i], err);
+        st = gx_postings_buffer_finish(buffers[i], err);
     if (st == GX_OK)
-        st = gx_merger_open(&m, inverters, n, err);
+        st = gx_postings_merger_open(&m, buffers, n, err);
     if (st != GX_OK)
         return st;
-    st = gx_merger_run(m, (gx_term_range){0, 0}, fn, user, err);
-    gx_merger_close(m);
+    st = gx_postings_merger_run(m, (gx_term_range){0, 0}, fn, user, err);
+    gx_postings_merger_close(m);
     return st;
 }

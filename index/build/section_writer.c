@@ -11,12 +11,13 @@
 #include "engine/status.h"
 #include "engine/temporary_file.h"
 
-#define BUFFER (256u << 10)
+#define BUFFER_BYTES (256u << 10)
 
 /* Where the first section begins, for any number of sections in (GX_MAX_SECTIONS_WRITTEN - 4,
  * GX_MAX_SECTIONS_WRITTEN]: it is begun before their number is known. */
-#define FRONT (sizeof(gx_header) + GX_MAX_SECTIONS_WRITTEN * sizeof(gx_section))
-static_assert(FRONT % GX_ALIGN == 0 && GX_ALIGN / sizeof(gx_section) == 4, "the first section is aligned");
+#define FIRST_SECTION_OFFSET (sizeof(gx_header) + GX_MAX_SECTIONS_WRITTEN * sizeof(gx_section))
+static_assert(FIRST_SECTION_OFFSET % GX_ALIGN == 0 && GX_ALIGN / sizeof(gx_section) == 4,
+              "the first section is aligned");
 
 struct gx_section_writer {
     const char *path, *dir;
@@ -40,7 +41,7 @@ gx_status gx_section_writer_open(gx_section_writer **out, const char *path, cons
     s->path = path;
     s->dir = dir;
     s->hash = gx_hasher_open();
-    s->buffer = malloc(BUFFER);
+    s->buffer = malloc(BUFFER_BYTES);
     s->fd = -1;
     if (!s->hash || !s->buffer)
         st = gx_fail(err, GX_ENOMEM, "out of memory");
@@ -48,7 +49,7 @@ gx_status gx_section_writer_open(gx_section_writer **out, const char *path, cons
         st = gx_fail(err, errno == ENOENT || errno == ENOTDIR ? GX_ENOTFOUND : GX_EIO,
                      "cannot make a file in directory %s: %s", dir, strerror(errno));
     if (st == GX_OK) {
-        s->at = FRONT; /* what is before is written last, by seal */
+        s->at = FIRST_SECTION_OFFSET; /* what is before is written last, by finish */
         if (lseek(s->fd, (off_t)s->at, SEEK_SET) < 0)
             st = gx_fail(err, GX_EIO, "cannot write %s: %s", path, strerror(errno));
     }
@@ -59,7 +60,7 @@ gx_status gx_section_writer_open(gx_section_writer **out, const char *path, cons
     return st;
 }
 
-static gx_status flush(gx_section_writer *s, gx_error *err)
+static gx_status flush_buffer(gx_section_writer *s, gx_error *err)
 {
     gx_hasher_add(s->hash, s->buffer + s->n_hashed, s->n_buffer - s->n_hashed);
     const int e = gx_write_all(s->fd, s->buffer, s->n_buffer);
@@ -72,12 +73,12 @@ gx_status gx_section_writer_add(gx_section_writer *s, const void *data, size_t n
     const uint8_t *p = data;
     s->at += n;
     while (n) {
-        if (s->n_buffer == BUFFER) {
-            const gx_status st = flush(s, err);
+        if (s->n_buffer == BUFFER_BYTES) {
+            const gx_status st = flush_buffer(s, err);
             if (st != GX_OK)
                 return st;
         }
-        const size_t some = n < BUFFER - s->n_buffer ? n : BUFFER - s->n_buffer;
+        const size_t some = n < BUFFER_BYTES - s->n_buffer ? n : BUFFER_BYTES - s->n_buffer;
         memcpy(s->buffer + s->n_buffer, p, some);
         s->n_buffer += some;
         p += some;
@@ -90,10 +91,10 @@ gx_status gx_section_writer_add_spool(gx_section_writer *s, const gx_spool *from
 {
     const uint64_t bytes = gx_spool_bytes(from);
     for (uint64_t at = 0; at < bytes;) {
-        gx_status st = s->n_buffer == BUFFER ? flush(s, err) : GX_OK;
+        gx_status st = s->n_buffer == BUFFER_BYTES ? flush_buffer(s, err) : GX_OK;
         if (st != GX_OK)
             return st;
-        const size_t room = BUFFER - s->n_buffer;
+        const size_t room = BUFFER_BYTES - s->n_buffer;
         const size_t some = bytes - at < room ? (size_t)(bytes - at) : room;
         if ((st = gx_spool_read(from, at, s->buffer + s->n_buffer, some, err)) != GX_OK)
             return st;
@@ -107,7 +108,7 @@ gx_status gx_section_writer_add_spool(gx_section_writer *s, const gx_spool *from
 gx_status gx_section_writer_reserve(gx_section_writer *s, size_t n, uint8_t **room, gx_error *err)
 {
     assert(n <= GX_SECTION_WRITER_RESERVE);
-    const gx_status st = BUFFER - s->n_buffer < n ? flush(s, err) : GX_OK;
+    const gx_status st = BUFFER_BYTES - s->n_buffer < n ? flush_buffer(s, err) : GX_OK;
     *room = s->buffer + s->n_buffer;
     return st;
 }
@@ -150,7 +151,7 @@ gx_status gx_section_writer_begin(gx_section_writer *s, uint32_t kind, uint64_t 
     return GX_OK;
 }
 
-static gx_status write_front(gx_section_writer *s, gx_header *h, gx_error *err)
+static gx_status write_header(gx_section_writer *s, gx_header *h, gx_error *err)
 {
     memcpy(h->magic, GX_MAGIC, sizeof h->magic);
     h->version = GX_FORMAT_VERSION;
@@ -180,7 +181,7 @@ static gx_status write_front(gx_section_writer *s, gx_header *h, gx_error *err)
 }
 
 /* A name for a temporary file that has none. */
-static gx_status give_name(gx_section_writer *s, gx_error *err)
+static gx_status link_temporary_name(gx_section_writer *s, gx_error *err)
 {
     char fd_path[64];
     snprintf(fd_path, sizeof fd_path, "/proc/self/fd/%d", s->fd);
@@ -232,8 +233,8 @@ gx_status gx_section_writer_finish(gx_section_writer *s, gx_header *h, bool forc
     end_section(s);
     if (s->n + 4 <= GX_MAX_SECTIONS_WRITTEN)
         return gx_fail(err, GX_EINTERNAL, "%s: too few sections", s->path);
-    if ((st = flush(s, err)) != GX_OK || (st = write_front(s, h, err)) != GX_OK ||
-        (!s->name && (st = give_name(s, err)) != GX_OK))
+    if ((st = flush_buffer(s, err)) != GX_OK || (st = write_header(s, h, err)) != GX_OK ||
+        (!s->name && (st = link_temporary_name(s, err)) != GX_OK))
         return st;
     int e = rename_to(s->name, s->path, force);
     if (e == EEXIST)

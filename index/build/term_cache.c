@@ -8,7 +8,7 @@
 #include "engine/status.h"
 #include "index/analysis/tokenizer.h"
 
-#define SHORT 11u /* longest token whose bytes are in the slot */
+#define MAX_INLINE_TOKEN 11u /* longest token whose bytes are in the slot */
 #define FIRST_BITS 12u
 #define STOPPED UINT32_MAX
 
@@ -33,7 +33,7 @@ typedef struct key {
 
 struct gx_term_cache {
     gx_analysis *analysis;
-    gx_postings_buffer *inverter;
+    gx_postings_buffer *postings;
     short_slot *shorts; /* [1 << short_bits], by the hash's high bits */
     uint32_t short_bits;
     uint64_t n_shorts;
@@ -58,7 +58,7 @@ bool gx_term_cache_clear(gx_term_cache *m)
     return m->shorts && m->longs;
 }
 
-gx_status gx_term_cache_open(gx_term_cache **out, gx_analysis *analysis, gx_postings_buffer *inverter, gx_error *err)
+gx_status gx_term_cache_open(gx_term_cache **out, gx_analysis *analysis, gx_postings_buffer *postings, gx_error *err)
 {
     gx_term_cache *m = calloc(1, sizeof *m);
     *out = NULL;
@@ -67,7 +67,7 @@ gx_status gx_term_cache_open(gx_term_cache **out, gx_analysis *analysis, gx_post
         return gx_fail(err, GX_ENOMEM, "out of memory for the table of tokens");
     }
     m->analysis = analysis;
-    m->inverter = inverter;
+    m->postings = postings;
     *out = m;
     return GX_OK;
 }
@@ -90,7 +90,7 @@ uint64_t gx_term_cache_bytes(const gx_term_cache *m)
            m->strings_bytes;
 }
 
-static inline uint64_t mix(uint64_t head, uint32_t tail)
+static inline uint64_t mix_token(uint64_t head, uint32_t tail)
 {
     uint64_t x = (head ^ (uint64_t)tail * 0x9E3779B97F4A7C15u) * 0xD6E8FEB86659FD93u;
     x ^= x >> 32;
@@ -106,16 +106,16 @@ static inline uint64_t load64(const char *p)
 
 /* Which of the first 8 bytes, and of the next 3, belong to a token of so many; tables, since
  * lengths are not foretold. */
-static const uint64_t head_masks[SHORT + 1] = {
+static const uint64_t head_masks[MAX_INLINE_TOKEN + 1] = {
     0, 0xFF, 0xFFFF, 0xFFFFFF, 0xFFFFFFFF, 0xFFFFFFFFFF, 0xFFFFFFFFFFFF, 0xFFFFFFFFFFFFFF, ~0ull, ~0ull, ~0ull, ~0ull,
 };
-static const uint32_t tail_masks[SHORT + 1] = {[9] = 0xFF, [10] = 0xFFFF, [11] = 0xFFFFFF};
+static const uint32_t tail_masks[MAX_INLINE_TOKEN + 1] = {[9] = 0xFF, [10] = 0xFFFF, [11] = 0xFFFFFF};
 
 /* Bytes behind the token are readable (GX_TOKENIZER_SLACK). */
-static inline key key_of(const char *p, uint32_t len)
+static inline key make_token_key(const char *p, uint32_t len)
 {
     key k;
-    if (__builtin_expect(len > SHORT, 0)) {
+    if (__builtin_expect(len > MAX_INLINE_TOKEN, 0)) {
         k.tail = 0;
         k.hash = XXH3_64bits(p, len);
         k.head = 0;
@@ -124,7 +124,7 @@ static inline key key_of(const char *p, uint32_t len)
     const uint64_t a = load64(p), b = load64(p + 3); /* bytes 3 to 10; the upper three of them are 8, 9, 10 */
     k.head = a & head_masks[len];
     k.tail = len << 24 | ((uint32_t)(b >> 40) & tail_masks[len]);
-    k.hash = mix(k.head, k.tail);
+    k.hash = mix_token(k.head, k.tail);
     return k;
 }
 
@@ -139,7 +139,7 @@ static bool grow_shorts(gx_term_cache *m)
         const short_slot *old = &m->shorts[j];
         if (!old->tail)
             continue;
-        uint64_t i = mix(old->head, old->tail) >> (64 - bits);
+        uint64_t i = mix_token(old->head, old->tail) >> (64 - bits);
         while (s[i].tail)
             i = (i + 1) & mask;
         s[i] = *old;
@@ -174,18 +174,18 @@ static bool grow_longs(gx_term_cache *m)
 }
 
 /* Analyse the token for once; false: no memory. *number is the term's, or STOPPED. */
-static bool work_out(gx_term_cache *m, const char *token, uint32_t len, uint32_t *number)
+static bool analyze_token(gx_term_cache *m, const char *token, uint32_t len, uint32_t *number)
 {
     const char *term;
     size_t n;
     *number = STOPPED;
     if (gx_analysis_term(m->analysis, token, len, &term, &n) != GX_TOKEN_TERM)
         return true;
-    *number = gx_postings_buffer_term(m->inverter, term, n);
+    *number = gx_postings_buffer_term(m->postings, term, n);
     return *number != GX_NO_TERM;
 }
 
-static bool find_long(gx_term_cache *m, const char *token, uint32_t len, uint64_t hash, uint32_t *number)
+static bool find_long_token(gx_term_cache *m, const char *token, uint32_t len, uint64_t hash, uint32_t *number)
 {
     const uint64_t mask = ((uint64_t)1 << m->long_bits) - 1;
     const uint32_t tag = (uint32_t)(hash >> 32) | 1;
@@ -198,7 +198,7 @@ static bool find_long(gx_term_cache *m, const char *token, uint32_t len, uint64_
             return true;
         }
     }
-    if (!work_out(m, token, len, number))
+    if (!analyze_token(m, token, len, number))
         return false;
     if (m->strings_bytes + len + 2 > m->max_strings) {
         const uint64_t max = 2 * m->max_strings + len + 4096;
@@ -217,9 +217,10 @@ static bool find_long(gx_term_cache *m, const char *token, uint32_t len, uint64_
     return ++m->n_longs << 2 < (uint64_t)3 << m->long_bits || grow_longs(m);
 }
 
-static bool add_short(gx_term_cache *m, const char *token, uint32_t len, const key *k, uint64_t i, uint32_t *number)
+static bool add_short_token(gx_term_cache *m, const char *token, uint32_t len, const key *k, uint64_t i,
+                            uint32_t *number)
 {
-    if (!work_out(m, token, len, number))
+    if (!analyze_token(m, token, len, number))
         return false;
     m->shorts[i] = (short_slot){k->head, k->tail, *number};
     return ++m->n_shorts << 2 < (uint64_t)3 << m->short_bits || grow_shorts(m);
@@ -249,7 +250,7 @@ gx_status gx_term_cache_document(gx_term_cache *m, const gx_tokens *tokens, cons
         return GX_ENOMEM;
     key *const keys = m->keys;
     for (uint32_t i = 0; i < n_tokens; ++i) {
-        keys[i] = key_of(bytes + tokens->begin[i], tokens->end[i] - tokens->begin[i]);
+        keys[i] = make_token_key(bytes + tokens->begin[i], tokens->end[i] - tokens->begin[i]);
         if (keys[i].tail)
             __builtin_prefetch(&m->shorts[keys[i].hash >> (64 - m->short_bits)]);
         else
@@ -265,7 +266,7 @@ gx_status gx_term_cache_document(gx_term_cache *m, const gx_tokens *tokens, cons
                 ++*dropped;
                 continue;
             }
-            if (!find_long(m, bytes + tokens->begin[i], len, k->hash, &number))
+            if (!find_long_token(m, bytes + tokens->begin[i], len, k->hash, &number))
                 return GX_ENOMEM;
         } else {
             const uint64_t mask = ((uint64_t)1 << m->short_bits) - 1;
@@ -277,7 +278,7 @@ gx_status gx_term_cache_document(gx_term_cache *m, const gx_tokens *tokens, cons
             }
             number = s->number;
             if (__builtin_expect(!s->tail, 0) &&
-                !add_short(m, bytes + tokens->begin[i], tokens->end[i] - tokens->begin[i], k, at, &number))
+                !add_short_token(m, bytes + tokens->begin[i], tokens->end[i] - tokens->begin[i], k, at, &number))
                 return GX_ENOMEM;
         }
         *out = number;

@@ -15,8 +15,8 @@
 
 typedef struct gx_term_cache gx_term_cache;
 
-/* analysis and inverter must outlive the cache. */
-gx_status gx_term_cache_open(gx_term_cache **out, gx_analysis *analysis, gx_postings_buffer *inverter, gx_error *err);
+/* analysis and postings must outlive the cache. */
+gx_status gx_term_cache_open(gx_term_cache **out, gx_analysis *analysis, gx_postings_buffer *postings, gx_error *err);
 void gx_term_cache_close(gx_term_cache *m);
 
 /* The term numbers of a document's tokens, in order, without stop words and without tokens that are

@@ -24,9 +24,9 @@
 #define TEXT_LEVEL 3            /* zstd's */
 
 /* Strings on their way into a strings section. */
-typedef struct pile {
+typedef struct spooled_strings {
     gx_spool lens, bytes;
-} pile;
+} spooled_strings;
 
 /* Texts of the frame that is being filled. */
 typedef struct frame {
@@ -48,14 +48,14 @@ struct gx_writer {
     const gx_codec *docids, *tfs; /* gx_codec_auto: a list's own */
     gx_coding codings[GX_MAX_CODINGS];
     uint32_t n_codings, block_len;
-    uint32_t n_docs_told; /* 0: lists come after all documents */
+    uint32_t n_docs_announced; /* 0: lists come after all documents */
     uint8_t uuid[16];
     totals counts; /* so far */
     uint64_t sum_tfs;
 
     gx_section_writer *sections; /* the output; the payload goes there at once, the rest is spooled until finish */
     gx_spool lists, heads, docid_ends, tf_ends, doc_lens;
-    pile terms, doc_ids, titles;
+    spooled_strings terms, doc_ids, titles;
     gx_spool text_frames, text;
     frame frame;
 
@@ -63,30 +63,30 @@ struct gx_writer {
     size_t max_term_hashes;
     char *last_term;
     size_t last_term_len, max_last_term;
-    gx_list_encoder coded; /* a list that is given by itself */
+    gx_list_encoder encoder; /* a list that is given by itself */
 
     gx_error failed; /* the first failure's words, status GX_OK: none yet */
 };
 
-static gx_status fail_again(gx_writer *w, gx_error *err)
+static gx_status repeat_failure(gx_writer *w, gx_error *err)
 {
     return gx_fail(err, w->failed.status, "%s", w->failed.text);
 }
 
 /* Every failing path of the public functions ends here: the first failure is kept. */
-static gx_status keep(gx_writer *w, gx_status st, const gx_error *words, gx_error *err)
+static gx_status record_failure(gx_writer *w, gx_status st, const gx_error *words, gx_error *err)
 {
     if (st == GX_OK)
         return GX_OK;
     w->failed = *words;
     w->failed.status = st;
-    return fail_again(w, err);
+    return repeat_failure(w, err);
 }
 
 /* ---- open and close ---- */
 
 /* The codec of the same family as tfs whose blocks are as long as docids', or docids itself. */
-static const gx_codec *matching(const gx_codec *docids, const gx_codec *tfs)
+static const gx_codec *matching_codec(const gx_codec *docids, const gx_codec *tfs)
 {
     const size_t stem = strcspn(tfs->name, "0123456789");
     for (const gx_codec *const *c = gx_codecs; *c; ++c)
@@ -104,7 +104,8 @@ static gx_status check_options(const gx_writer_options *opt, const char *path, g
         return gx_fail(err, GX_EUSAGE,
                        "cannot write %s: codec %s has blocks of %u postings, %s of %u; both must be equal: use %s for "
                        "the frequencies",
-                       path, docids->name, docids->block_len, tfs->name, tfs->block_len, matching(docids, tfs)->name);
+                       path, docids->name, docids->block_len, tfs->name, tfs->block_len,
+                       matching_codec(docids, tfs)->name);
     struct stat s;
     if (lstat(path, &s) != 0)
         return errno == ENOENT || errno == ENOTDIR
@@ -152,8 +153,8 @@ gx_status gx_writer_open(gx_writer **out, const char *path, const gx_writer_opti
     w->docids = opt->docids;
     w->tfs = opt->tfs ? opt->tfs : opt->docids;
     w->block_len = w->docids->block_len;
-    w->n_docs_told = opt->n_docs;
-    gx_list_encoder_open(&w->coded, w->docids, w->tfs, 0);
+    w->n_docs_announced = opt->n_docs;
+    gx_list_encoder_open(&w->encoder, w->docids, w->tfs, 0);
     if (w->docids != &gx_codec_auto && w->tfs != &gx_codec_auto)
         w->codings[w->n_codings++] = (gx_coding){w->docids->id, w->tfs->id};
     if (!w->path || !w->dir)
@@ -188,7 +189,7 @@ void gx_writer_close(gx_writer *w)
     free(w->frame.bytes);
     free(w->term_hashes);
     free(w->last_term);
-    gx_list_encoder_close(&w->coded);
+    gx_list_encoder_close(&w->encoder);
     free(w->path);
     free(w->dir);
     free(w);
@@ -199,10 +200,10 @@ void gx_writer_close(gx_writer *w)
 /* What docids are below while lists are added. */
 static uint32_t n_docs(const gx_writer *w)
 {
-    return w->n_docs_told ? w->n_docs_told : w->counts.n_docs;
+    return w->n_docs_announced ? w->n_docs_announced : w->counts.n_docs;
 }
 
-static gx_status add_string(pile *p, const char *bytes, size_t len, gx_error *err)
+static gx_status add_string(spooled_strings *p, const char *bytes, size_t len, gx_error *err)
 {
     const gx_status st = gx_spool_u32(&p->lens, (uint32_t)len, err);
     return st == GX_OK ? gx_spool_add(&p->bytes, bytes, len, err) : st;
@@ -226,13 +227,13 @@ static gx_status end_frame(gx_writer *w, gx_error *err)
     const size_t bound = ZSTD_compressBound(raw);
     gx_status st = gx_spool_add(&w->text_frames, &entry, sizeof entry, err);
     if (st == GX_OK)
-        st = gx_spool_room(&w->text, bound, &room, err);
+        st = gx_spool_reserve(&w->text, bound, &room, err);
     if (st == GX_OK) {
         const size_t n = ZSTD_compressCCtx(f->zstd, room, bound, whole, raw, TEXT_LEVEL);
         if (ZSTD_isError(n))
             st = gx_fail(err, GX_ENOMEM, "cannot compress %zu bytes of text: %s", raw, ZSTD_getErrorName(n));
         else
-            gx_spool_take(&w->text, n);
+            gx_spool_commit(&w->text, n);
     }
     free(whole);
     f->n = f->n_bytes = 0;
@@ -263,10 +264,10 @@ static gx_status add_document(gx_writer *w, const char *id, size_t id_len, const
                               const char *text, size_t text_len, uint32_t n_tokens, gx_error *err)
 {
     const uint32_t docid = w->counts.n_docs;
-    if (w->counts.n_terms && !w->n_docs_told)
+    if (w->counts.n_terms && !w->n_docs_announced)
         return gx_fail(err, GX_EUSAGE, "a document is added after the first list");
-    if (w->n_docs_told && docid == w->n_docs_told)
-        return gx_fail(err, GX_EUSAGE, "%s was to have %u documents; another is added", w->path, w->n_docs_told);
+    if (w->n_docs_announced && docid == w->n_docs_announced)
+        return gx_fail(err, GX_EUSAGE, "%s was to have %u documents; another is added", w->path, w->n_docs_announced);
     if (docid == UINT32_MAX - 1)
         return gx_fail(err, GX_EUSAGE, "%s would have more than %u documents", w->path, UINT32_MAX - 1);
     if (id_len > GX_MAX_STRING || title_len > GX_MAX_STRING)
@@ -293,8 +294,9 @@ gx_status gx_writer_add_document(gx_writer *w, const char *id, size_t id_len, co
 {
     gx_error words;
     if (w->failed.status != GX_OK)
-        return fail_again(w, err);
-    return keep(w, add_document(w, id, id_len, title, title_len, text, text_len, n_tokens, &words), &words, err);
+        return repeat_failure(w, err);
+    return record_failure(w, add_document(w, id, id_len, title, title_len, text, text_len, n_tokens, &words), &words,
+                          err);
 }
 
 /* ---- lists ---- */
@@ -336,7 +338,7 @@ static uint8_t coding_of(gx_writer *w, const gx_codec *docids, const gx_codec *t
     return (uint8_t)i;
 }
 
-/* A coded list's term and entry; *payload and the counts go on. */
+/* A encoded list's term and entry; *payload and the counts go on. */
 static gx_status add_entry(gx_writer *w, const char *term, const gx_encoded_list *l, uint64_t *payload, gx_error *err)
 {
     const uint64_t n_blocks = ((uint64_t)l->df + w->block_len - 1) / w->block_len;
@@ -362,7 +364,7 @@ static gx_status add_entry(gx_writer *w, const char *term, const gx_encoded_list
     return GX_OK;
 }
 
-static gx_status add_coded(gx_writer *w, const gx_list_encoder *c, gx_error *err)
+static gx_status add_encoded_lists(gx_writer *w, const gx_list_encoder *c, gx_error *err)
 {
     uint64_t payload = gx_section_writer_section_bytes(w->sections) / sizeof(uint32_t);
     const char *term = c->terms;
@@ -387,10 +389,10 @@ gx_status gx_writer_add_encoded(gx_writer *w, gx_list_encoder *c, gx_error *err)
 {
     gx_error words;
     if (w->failed.status != GX_OK)
-        return fail_again(w, err);
-    const gx_status st = add_coded(w, c, &words);
-    gx_list_encoder_empty(c);
-    return keep(w, st, &words, err);
+        return repeat_failure(w, err);
+    const gx_status st = add_encoded_lists(w, c, &words);
+    gx_list_encoder_clear(c);
+    return record_failure(w, st, &words, err);
 }
 
 gx_status gx_writer_add_list(gx_writer *w, const char *term, size_t len, uint32_t df, const uint32_t *docids,
@@ -398,24 +400,25 @@ gx_status gx_writer_add_list(gx_writer *w, const char *term, size_t len, uint32_
 {
     gx_error words;
     if (w->failed.status != GX_OK)
-        return fail_again(w, err);
-    w->coded.n_docs = n_docs(w);
-    gx_status st = gx_list_encoder_add(&w->coded, term, len, df, docids, tfs, &words);
+        return repeat_failure(w, err);
+    w->encoder.n_docs = n_docs(w);
+    gx_status st = gx_list_encoder_add(&w->encoder, term, len, df, docids, tfs, &words);
     if (st == GX_OK)
-        st = add_coded(w, &w->coded, &words);
-    gx_list_encoder_empty(&w->coded);
-    return keep(w, st, &words, err);
+        st = add_encoded_lists(w, &w->encoder, &words);
+    gx_list_encoder_clear(&w->encoder);
+    return record_failure(w, st, &words, err);
 }
 
 /* ---- the sections, put together ---- */
 
-static gx_status put_spool(gx_section_writer *s, uint32_t kind, const gx_spool *from, uint64_t param, gx_error *err)
+static gx_status write_spool_section(gx_section_writer *s, uint32_t kind, const gx_spool *from, uint64_t param,
+                                     gx_error *err)
 {
     gx_status st = gx_section_writer_begin(s, kind, param, err);
     return st == GX_OK ? gx_section_writer_add_spool(s, from, err) : st;
 }
 
-static gx_status put_strings(gx_section_writer *s, uint32_t kind, const pile *p, gx_error *err)
+static gx_status write_strings_section(gx_section_writer *s, uint32_t kind, const spooled_strings *p, gx_error *err)
 {
     const uint64_t total = gx_spool_bytes(&p->bytes), n = gx_spool_bytes(&p->lens) / sizeof(uint32_t);
     const uint32_t width = total > UINT32_MAX ? 8 : 4;
@@ -436,7 +439,7 @@ static gx_status put_strings(gx_section_writer *s, uint32_t kind, const pile *p,
     return st == GX_OK ? gx_section_writer_add_spool(s, &p->bytes, err) : st;
 }
 
-static gx_status put_term_hash(gx_section_writer *s, const gx_writer *w, gx_error *err)
+static gx_status write_term_hash(gx_section_writer *s, const gx_writer *w, gx_error *err)
 {
     const uint32_t n = w->counts.n_terms;
     uint32_t bits = 0;
@@ -459,7 +462,7 @@ static gx_status put_term_hash(gx_section_writer *s, const gx_writer *w, gx_erro
     return st;
 }
 
-static gx_status put_text(gx_section_writer *s, gx_writer *w, gx_error *err)
+static gx_status write_text_section(gx_section_writer *s, gx_writer *w, gx_error *err)
 {
     gx_status st = end_frame(w, err);
     const gx_text_frame last = {gx_spool_bytes(&w->text), w->counts.n_docs, 0};
@@ -473,24 +476,25 @@ static gx_status put_text(gx_section_writer *s, gx_writer *w, gx_error *err)
     return st == GX_OK ? gx_section_writer_add_spool(s, &w->text, err) : st;
 }
 
-static gx_status put_sections(gx_section_writer *s, gx_writer *w, const char *meta, gx_error *err)
+static gx_status write_sections(gx_section_writer *s, gx_writer *w, const char *meta, gx_error *err)
 {
     static const uint8_t slack[GX_READ_SLACK];
     gx_status st;
     if ((st = gx_section_writer_add(s, slack, sizeof slack, err)) != GX_OK || /* behind the payload */
-        (st = put_spool(s, GX_SEC_LISTS, &w->lists, 0, err)) != GX_OK ||
-        (st = put_spool(s, GX_SEC_HEADS, &w->heads, 0, err)) != GX_OK ||
-        (st = put_spool(s, GX_SEC_DOCID_ENDS, &w->docid_ends, 0, err)) != GX_OK ||
-        (st = put_spool(s, GX_SEC_TF_ENDS, &w->tf_ends, 0, err)) != GX_OK ||
-        (st = put_spool(s, GX_SEC_DOC_LENS, &w->doc_lens, 0, err)) != GX_OK ||
+        (st = write_spool_section(s, GX_SEC_LISTS, &w->lists, 0, err)) != GX_OK ||
+        (st = write_spool_section(s, GX_SEC_HEADS, &w->heads, 0, err)) != GX_OK ||
+        (st = write_spool_section(s, GX_SEC_DOCID_ENDS, &w->docid_ends, 0, err)) != GX_OK ||
+        (st = write_spool_section(s, GX_SEC_TF_ENDS, &w->tf_ends, 0, err)) != GX_OK ||
+        (st = write_spool_section(s, GX_SEC_DOC_LENS, &w->doc_lens, 0, err)) != GX_OK ||
         (st = gx_section_writer_begin(s, GX_SEC_META, 0, err)) != GX_OK ||
         (st = gx_section_writer_add(s, meta, strlen(meta), err)) != GX_OK ||
-        (st = put_strings(s, GX_SEC_TERMS, &w->terms, err)) != GX_OK || (st = put_term_hash(s, w, err)) != GX_OK ||
-        (st = put_strings(s, GX_SEC_DOC_IDS, &w->doc_ids, err)) != GX_OK)
+        (st = write_strings_section(s, GX_SEC_TERMS, &w->terms, err)) != GX_OK ||
+        (st = write_term_hash(s, w, err)) != GX_OK ||
+        (st = write_strings_section(s, GX_SEC_DOC_IDS, &w->doc_ids, err)) != GX_OK)
         return st;
-    if (w->any_title && (st = put_strings(s, GX_SEC_TITLES, &w->titles, err)) != GX_OK)
+    if (w->any_title && (st = write_strings_section(s, GX_SEC_TITLES, &w->titles, err)) != GX_OK)
         return st;
-    return w->store_text ? put_text(s, w, err) : GX_OK;
+    return w->store_text ? write_text_section(s, w, err) : GX_OK;
 }
 
 static gx_status check_meta(const char *meta, gx_error *err)
@@ -510,13 +514,13 @@ gx_status gx_writer_finish(gx_writer *w, const char *meta, gx_error *err)
 {
     gx_error words;
     if (w->failed.status != GX_OK)
-        return fail_again(w, err);
+        return repeat_failure(w, err);
     gx_status st = check_meta(meta, &words);
-    if (st == GX_OK && w->n_docs_told && w->counts.n_docs < w->n_docs_told)
-        st = gx_fail(&words, GX_EUSAGE, "%s was to have %u documents; %u were added", w->path, w->n_docs_told,
+    if (st == GX_OK && w->n_docs_announced && w->counts.n_docs < w->n_docs_announced)
+        st = gx_fail(&words, GX_EUSAGE, "%s was to have %u documents; %u were added", w->path, w->n_docs_announced,
                      w->counts.n_docs);
     if (st == GX_OK)
-        st = put_sections(w->sections, w, meta, &words);
+        st = write_sections(w->sections, w, meta, &words);
     if (st == GX_OK) {
         gx_header h = {.block_len = w->block_len,
                        .n_docs = w->counts.n_docs,
@@ -533,7 +537,7 @@ gx_status gx_writer_finish(gx_writer *w, const char *meta, gx_error *err)
     }
     if (st == GX_OK) /* a second call finds this */
         gx_fail(&w->failed, GX_EUSAGE, "%s is finished already", w->path);
-    return st == GX_OK ? GX_OK : keep(w, st, &words, err);
+    return st == GX_OK ? GX_OK : record_failure(w, st, &words, err);
 }
 
 gx_status gx_writer_finish_with(gx_writer *w, const gx_analyzer *an, gx_error *err)
@@ -543,13 +547,13 @@ gx_status gx_writer_finish_with(gx_writer *w, const gx_analyzer *an, gx_error *e
     gx_error words;
     gx_status st = an ? GX_OK : gx_analyzer_open(&made, &whitespace, &words);
     if (st != GX_OK)
-        return keep(w, st, &words, err);
+        return record_failure(w, st, &words, err);
     char *json = gx_analyzer_json(an ? an : made), *meta = NULL;
     gx_analyzer_close(made);
     if (json && asprintf(&meta, "{\"analyzer\":%s}", json) < 0)
         meta = NULL;
     if (!meta)
-        st = keep(w, gx_fail(&words, GX_ENOMEM, "out of memory"), &words, err);
+        st = record_failure(w, gx_fail(&words, GX_ENOMEM, "out of memory"), &words, err);
     else
         st = gx_writer_finish(w, meta, err);
     free(json);

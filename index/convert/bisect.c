@@ -11,38 +11,38 @@
 
 enum {
     MAX_THREADS = 256,
-    TABLE = 4096, /* steps of the cost that are looked up */
-    SHARED = 2048 /* ranges of more documents go to whichever thread is free */
+    N_STEPS = 4096,         /* steps of the cost that are looked up */
+    MIN_SHARED_RANGE = 2048 /* ranges of more documents go to whichever thread is free */
 };
 
-/* Documents [first, first + n) of arrays' set, and their forward lists. */
+/* Documents [first, first + n) of doc_arrays' set, and their forward lists. */
 typedef struct range {
     uint32_t first, n, n_terms, set;
     uint64_t at; /* of the first document's list in terms */
 } range;
 
-typedef struct arrays {
+typedef struct doc_arrays {
     uint32_t *docs;  /* [n_docs] old docids, in each range rising */
     uint32_t *lens;  /* [n_docs] of their forward lists */
     uint32_t *terms; /* [n_postings] the forward lists one after another: numbers below the range's n_terms */
-} arrays;
+} doc_arrays;
 
 typedef struct bisection {
     const gx_index *ix;
     const gx_order_options *opt;
     uint32_t iterations, leaf, n_levels;
-    arrays sets[2];
+    doc_arrays sets[2];
     float *scores, *room; /* [n_docs] of the document at each place of a range */
     uint8_t *right;       /* [n_docs] whether it is in the right half */
     uint32_t *new_docids;
-    float steps[TABLE];
+    float steps[N_STEPS];
 
     pthread_mutex_t lock; /* of what follows */
     pthread_cond_t changed;
-    range *waiting; /* [n_waiting] ranges that any thread may take */
-    uint32_t n_waiting, busy;
+    range *pending; /* [n_pending] ranges that any thread may take */
+    uint32_t n_pending, busy;
     gx_status status;
-    pthread_mutex_t telling; /* held while progress is told */
+    pthread_mutex_t progress_lock; /* held while progress is told */
     atomic_uint_least64_t done;
     atomic_bool stopped;
 } bisection;
@@ -76,7 +76,7 @@ static double exact_step(uint32_t d)
 
 static inline float step(const bisection *b, uint32_t d)
 {
-    return d < TABLE ? b->steps[d] : log2f((float)d + 2) + 1.442695f; /* within 0.0006 */
+    return d < N_STEPS ? b->steps[d] : log2f((float)d + 2) + 1.442695f; /* within 0.0006 */
 }
 
 /* from[0]: what a document of the left half gains by going right; from[1]: what one of the right
@@ -96,7 +96,7 @@ static void compute_gains(worker *w, const range *r, uint32_t n_left)
 
 static void count_degrees(worker *w, const range *r)
 {
-    const arrays *a = &w->b->sets[r->set];
+    const doc_arrays *a = &w->b->sets[r->set];
     const uint32_t *terms = a->terms + r->at;
     memset(w->degrees, 0, r->n_terms * sizeof *w->degrees);
     for (uint32_t i = r->first; i < r->first + r->n; ++i) {
@@ -111,7 +111,7 @@ static void count_degrees(worker *w, const range *r)
 static void score_documents(const worker *w, const range *r, uint32_t round)
 {
     const float stay[2] = {-0.5f * (float)round, 0.5f * (float)round};
-    const arrays *a = &w->b->sets[r->set];
+    const doc_arrays *a = &w->b->sets[r->set];
     const uint32_t *terms = a->terms + r->at;
     const gain *gains = w->gains;
     for (uint32_t i = r->first; i < r->first + r->n; ++i) {
@@ -163,10 +163,10 @@ static float select_score(float *x, uint32_t n, uint32_t k)
 
 /* Where document i goes when n_left of smallest scores go left; of equal scores, those that are
  * there stay. */
-static uint32_t change_sides(worker *w, const range *r, uint32_t n_left)
+static uint32_t move_documents(worker *w, const range *r, uint32_t n_left)
 {
     bisection *b = w->b;
-    const arrays *a = &b->sets[r->set];
+    const doc_arrays *a = &b->sets[r->set];
     const float *scores = b->scores + r->first;
     uint8_t *right = b->right + r->first;
     float *room = b->room + r->first;
@@ -201,10 +201,10 @@ static uint32_t change_sides(worker *w, const range *r, uint32_t n_left)
 
 /* The halves' documents and forward lists, into the other set. A term of one document costs the
  * same anywhere: out. */
-static void make_halves(worker *w, const range *r, uint32_t n_left, range halves[2])
+static void split_range(worker *w, const range *r, uint32_t n_left, range halves[2])
 {
     bisection *b = w->b;
-    const arrays *a = &b->sets[r->set], *to = &b->sets[!r->set];
+    const doc_arrays *a = &b->sets[r->set], *to = &b->sets[!r->set];
     uint64_t n_postings = 0;
     uint32_t n_terms[2] = {0};
     for (uint32_t t = 0; t < r->n_terms; ++t) {
@@ -231,7 +231,7 @@ static void make_halves(worker *w, const range *r, uint32_t n_left, range halves
     }
 }
 
-static bool reserve(worker *w, uint32_t n_terms)
+static bool reserve_terms(worker *w, uint32_t n_terms)
 {
     if (n_terms <= w->room)
         return true;
@@ -246,15 +246,15 @@ static bool reserve(worker *w, uint32_t n_terms)
 }
 
 /* n documents have had one more round, or will have no more in this range. */
-static bool tell(bisection *b, uint32_t n, uint32_t rounds)
+static bool report_progress(bisection *b, uint32_t n, uint32_t rounds)
 {
     const uint64_t done = atomic_fetch_add(&b->done, (uint64_t)n * rounds) + (uint64_t)n * rounds;
-    if (n > SHARED && b->opt->cancel && b->opt->cancel(b->opt->user))
+    if (n > MIN_SHARED_RANGE && b->opt->cancel && b->opt->cancel(b->opt->user))
         atomic_store(&b->stopped, true);
-    if (n > SHARED && b->opt->progress && pthread_mutex_trylock(&b->telling) == 0) {
+    if (n > MIN_SHARED_RANGE && b->opt->progress && pthread_mutex_trylock(&b->progress_lock) == 0) {
         const uint64_t total = (uint64_t)b->ix->n_docs * b->n_levels * b->iterations;
         b->opt->progress(b->opt->user, done < total ? done : total, total);
-        pthread_mutex_unlock(&b->telling);
+        pthread_mutex_unlock(&b->progress_lock);
     }
     return !atomic_load_explicit(&b->stopped, memory_order_relaxed);
 }
@@ -263,7 +263,7 @@ static gx_status bisect(worker *w, const range *r, range halves[2])
 {
     bisection *b = w->b;
     const uint32_t n_left = r->n / 2;
-    if (!reserve(w, r->n_terms))
+    if (!reserve_terms(w, r->n_terms))
         return GX_ENOMEM;
     for (uint32_t i = 0; i < r->n; ++i)
         b->right[r->first + i] = i >= n_left;
@@ -272,63 +272,63 @@ static gx_status bisect(worker *w, const range *r, range halves[2])
     while (round < b->iterations && moved) {
         compute_gains(w, r, n_left);
         score_documents(w, r, round);
-        moved = change_sides(w, r, n_left);
+        moved = move_documents(w, r, n_left);
         ++round;
-        if (!tell(b, r->n, 1))
+        if (!report_progress(b, r->n, 1))
             return GX_ECANCELLED;
     }
-    make_halves(w, r, n_left, halves);
-    return tell(b, r->n, b->iterations - round) ? GX_OK : GX_ECANCELLED;
+    split_range(w, r, n_left, halves);
+    return report_progress(b, r->n, b->iterations - round) ? GX_OK : GX_ECANCELLED;
 }
 
 /* ---- all ranges ---- */
 
-static void end_range(bisection *b, const range *r)
+static void number_documents(bisection *b, const range *r)
 {
     for (uint32_t i = r->first; i < r->first + r->n; ++i)
         b->new_docids[b->sets[r->set].docs[i]] = i;
 }
 
 /* A range down to its leaves; no deeper than the bits of n. */
-static gx_status descend(worker *w, const range *r)
+static gx_status bisect_recursively(worker *w, const range *r)
 {
     range halves[2];
     if (r->n <= w->b->leaf) {
-        end_range(w->b, r);
+        number_documents(w->b, r);
         return GX_OK;
     }
     gx_status st = bisect(w, r, halves);
     for (uint32_t side = 0; st == GX_OK && side < 2; ++side)
-        st = descend(w, &halves[side]);
+        st = bisect_recursively(w, &halves[side]);
     return st;
 }
 
-static gx_status process(worker *w, const range *r, range halves[2], uint32_t *n_halves)
+static gx_status process_range(worker *w, const range *r, range halves[2], uint32_t *n_halves)
 {
     *n_halves = 0;
-    if (r->n <= SHARED || r->n <= w->b->leaf)
-        return descend(w, r);
+    if (r->n <= MIN_SHARED_RANGE || r->n <= w->b->leaf)
+        return bisect_recursively(w, r);
     *n_halves = 2;
     return bisect(w, r, halves);
 }
 
-static void work(void *arg, uint32_t thread)
+static void bisect_thread(void *arg, uint32_t thread)
 {
     (void)thread;
     bisection *b = arg;
     worker w = {.b = b};
     pthread_mutex_lock(&b->lock);
     for (;;) {
-        while (!b->n_waiting && b->busy && b->status == GX_OK)
+        while (!b->n_pending && b->busy && b->status == GX_OK)
             pthread_cond_wait(&b->changed, &b->lock);
-        if (!b->n_waiting || b->status != GX_OK)
+        if (!b->n_pending || b->status != GX_OK)
             break;
-        const range r = b->waiting[--b->n_waiting];
+        const range r = b->pending[--b->n_pending];
         range halves[2];
         uint32_t n_halves;
         ++b->busy;
         pthread_mutex_unlock(&b->lock);
-        const gx_status st = process(&w, &r, halves, &n_halves);
+        const gx_status st = process_range(&w, &r, halves, &n_halves);
         pthread_mutex_lock(&b->lock);
         --b->busy;
         if (st != GX_OK) {
@@ -336,7 +336,7 @@ static void work(void *arg, uint32_t thread)
             atomic_store(&b->stopped, true);
         } else {
             for (uint32_t i = 0; i < n_halves; ++i)
-                b->waiting[b->n_waiting++] = halves[i];
+                b->pending[b->n_pending++] = halves[i];
         }
         pthread_cond_broadcast(&b->changed);
     }
@@ -347,19 +347,19 @@ static void work(void *arg, uint32_t thread)
 
 /* ---- lists turned round ---- */
 
-typedef struct turning {
+typedef struct transposer {
     bisection *b;
     uint32_t *numbers; /* [index's terms] the number of a term that is looked at, or UINT32_MAX */
     uint64_t *ends;    /* [n_docs] of the forward lists that are being filled */
-} turning;
+} transposer;
 
 /* Block after block of list t, checked: fill tells whether documents' terms are counted or put
  * down. */
-static gx_status turn_list(turning *x, uint32_t t, bool fill, gx_error *err)
+static gx_status transpose_list(transposer *x, uint32_t t, bool fill, gx_error *err)
 {
     const gx_index *ix = x->b->ix;
     const gx_list l = gx_index_list(ix, t);
-    const arrays *a = &x->b->sets[0];
+    const doc_arrays *a = &x->b->sets[0];
     uint32_t docids[GX_MAX_BLOCK];
     uint64_t least = 0;
     for (uint32_t j = 0; j < l.n_blocks; ++j) {
@@ -379,13 +379,13 @@ static gx_status turn_list(turning *x, uint32_t t, bool fill, gx_error *err)
     return GX_OK;
 }
 
-static gx_status turn_lists(turning *x, bool fill, gx_error *err)
+static gx_status transpose_lists(transposer *x, bool fill, gx_error *err)
 {
     const gx_order_options *opt = x->b->opt;
     for (uint32_t t = 0; t < x->b->ix->n_terms; ++t) {
         if (t % 1024 == 0 && opt->cancel && opt->cancel(opt->user))
             return GX_ECANCELLED;
-        const gx_status st = x->numbers[t] != UINT32_MAX ? turn_list(x, t, fill, err) : GX_OK;
+        const gx_status st = x->numbers[t] != UINT32_MAX ? transpose_list(x, t, fill, err) : GX_OK;
         if (st != GX_OK)
             return st;
     }
@@ -393,10 +393,10 @@ static gx_status turn_lists(turning *x, bool fill, gx_error *err)
 }
 
 /* The whole collection as a range of set 0. */
-static gx_status turn_round(turning *x, range *whole, uint64_t *n_postings, gx_error *err)
+static gx_status build_forward_lists(transposer *x, range *whole, uint64_t *n_postings, gx_error *err)
 {
     const gx_index *ix = x->b->ix;
-    arrays *a = &x->b->sets[0];
+    doc_arrays *a = &x->b->sets[0];
     const uint32_t min_df = x->b->opt->min_df ? x->b->opt->min_df : 16;
     *whole = (range){.n = ix->n_docs};
     *n_postings = 0;
@@ -405,7 +405,7 @@ static gx_status turn_round(turning *x, range *whole, uint64_t *n_postings, gx_e
         x->numbers[t] = used ? whole->n_terms++ : UINT32_MAX;
         *n_postings += used ? ix->lists[t].df : 0;
     }
-    gx_status st = turn_lists(x, false, err);
+    gx_status st = transpose_lists(x, false, err);
     if (st != GX_OK)
         return st;
     if (!(a->terms = malloc((*n_postings + 1) * sizeof *a->terms)))
@@ -416,14 +416,14 @@ static gx_status turn_round(turning *x, range *whole, uint64_t *n_postings, gx_e
         x->ends[d] = at;
         at += a->lens[d];
     }
-    return turn_lists(x, true, err);
+    return transpose_lists(x, true, err);
 }
 
 /* ---- open and close ---- */
 
 static gx_status open_forward(bisection *b, range *whole, gx_error *err)
 {
-    turning x = {.b = b};
+    transposer x = {.b = b};
     const size_t n = (size_t)b->ix->n_docs + 1;
     uint64_t n_postings = 0;
     gx_status st = GX_ENOMEM;
@@ -432,7 +432,7 @@ static gx_status open_forward(bisection *b, range *whole, gx_error *err)
     x.numbers = malloc(((size_t)b->ix->n_terms + 1) * sizeof *x.numbers);
     x.ends = malloc(n * sizeof *x.ends);
     if (b->sets[0].docs && b->sets[0].lens && x.numbers && x.ends)
-        st = turn_round(&x, whole, &n_postings, err);
+        st = build_forward_lists(&x, whole, &n_postings, err);
     free(x.numbers);
     free(x.ends);
     if (st != GX_OK)
@@ -443,10 +443,10 @@ static gx_status open_forward(bisection *b, range *whole, gx_error *err)
     b->scores = malloc(n * sizeof *b->scores);
     b->room = malloc(n * sizeof *b->room);
     b->right = malloc(n);
-    /* a waiting range has more than half of that */
-    b->waiting = malloc((b->ix->n_docs / (SHARED / 2) + 2) * sizeof *b->waiting);
+    /* a pending range has more than half of that */
+    b->pending = malloc((b->ix->n_docs / (MIN_SHARED_RANGE / 2) + 2) * sizeof *b->pending);
     const bool ok =
-        b->sets[1].docs && b->sets[1].lens && b->sets[1].terms && b->scores && b->room && b->right && b->waiting;
+        b->sets[1].docs && b->sets[1].lens && b->sets[1].terms && b->scores && b->room && b->right && b->pending;
     return ok ? GX_OK : GX_ENOMEM;
 }
 
@@ -460,7 +460,7 @@ static void close_forward(bisection *b)
     free(b->scores);
     free(b->room);
     free(b->right);
-    free(b->waiting);
+    free(b->pending);
 }
 
 gx_status gx_bisect(const gx_index *ix, const gx_order_options *opt, uint32_t *new_docids, gx_error *err)
@@ -470,18 +470,18 @@ gx_status gx_bisect(const gx_index *ix, const gx_order_options *opt, uint32_t *n
     b.leaf = opt->leaf ? opt->leaf : 16;
     for (uint32_t n = ix->n_docs; n > b.leaf; n -= n / 2)
         ++b.n_levels;
-    for (uint32_t d = 0; d < TABLE; ++d)
+    for (uint32_t d = 0; d < N_STEPS; ++d)
         b.steps[d] = (float)exact_step(d);
     range whole;
     gx_status st = open_forward(&b, &whole, err);
     if (st == GX_OK) {
         pthread_mutex_init(&b.lock, NULL);
-        pthread_mutex_init(&b.telling, NULL);
+        pthread_mutex_init(&b.progress_lock, NULL);
         pthread_cond_init(&b.changed, NULL);
-        b.waiting[b.n_waiting++] = whole;
-        gx_parallel_run(opt->threads < MAX_THREADS ? opt->threads : MAX_THREADS, work, &b);
+        b.pending[b.n_pending++] = whole;
+        gx_parallel_run(opt->threads < MAX_THREADS ? opt->threads : MAX_THREADS, bisect_thread, &b);
         pthread_cond_destroy(&b.changed);
-        pthread_mutex_destroy(&b.telling);
+        pthread_mutex_destroy(&b.progress_lock);
         pthread_mutex_destroy(&b.lock);
         st = b.status;
     }

@@ -24,7 +24,7 @@ typedef struct field {
     uint64_t at; /* its first byte */
 } field;
 
-enum { HEADER, LIST, DOCUMENT };
+enum { HEADER_MESSAGE, LIST_MESSAGE, DOCUMENT_MESSAGE };
 
 typedef struct import {
     const gx_ciff_options *opt;
@@ -64,15 +64,15 @@ static const char *message_name(const import *im, char name[128])
 {
     char term[68] = "";
     size_t n = im->term.n < 60 ? im->term.n : 60;
-    if (im->kind == HEADER)
+    if (im->kind == HEADER_MESSAGE)
         return "the header";
-    if (im->kind == LIST && n) {
+    if (im->kind == LIST_MESSAGE && n) {
         snprintf(term, sizeof term, " ('%.*s')", (int)n, im->term.bytes);
         for (char *c = term; *c; ++c)
             *c = (unsigned char)*c < 0x20 || *c == 0x7f ? '?' : *c;
     }
-    snprintf(name, 128, "%s %u of %u%s", im->kind == LIST ? "list" : "document", im->number,
-             im->kind == LIST ? im->n_lists : im->n_docs, term);
+    snprintf(name, 128, "%s %u of %u%s", im->kind == LIST_MESSAGE ? "list" : "document", im->number,
+             im->kind == LIST_MESSAGE ? im->n_lists : im->n_docs, term);
     return name;
 }
 
@@ -90,7 +90,7 @@ __attribute__((format(printf, 4, 5))) static gx_status bad(const import *im, uin
 
 /* What ended the reading of a field: the input's own failure, the file's end, or bytes that are no
  * protobuf. */
-static gx_status broken(const import *im, const pb_istream_t *s, gx_error *err)
+static gx_status malformed(const import *im, const pb_istream_t *s, gx_error *err)
 {
     if (im->failed.status != GX_OK)
         return gx_fail(err, im->failed.status, "%s", im->failed.text);
@@ -106,7 +106,7 @@ static bool has_bytes(import *im)
 {
     if (im->in.begin < im->in.end)
         return true;
-    if (gx_input_more(&im->in, &im->failed) == GX_OK && im->in.begin < im->in.end)
+    if (gx_input_fill(&im->in, &im->failed) == GX_OK && im->in.begin < im->in.end)
         return true;
     im->ended = im->failed.status == GX_OK;
     return false;
@@ -139,7 +139,7 @@ static gx_status begin_message(import *im, int kind, uint32_t number, pb_istream
     *s = (pb_istream_t){.callback = read_window, .state = im, .bytes_left = SIZE_MAX};
     const uint64_t at = im->passed;
     if (!pb_decode_varint(s, &n))
-        return broken(im, s, err);
+        return malformed(im, s, err);
     if (n > SIZE_MAX / 2 || (im->size >= im->passed && im->size != UINT64_MAX && n > im->size - im->passed))
         return bad(im, at, err, "a message of %" PRIu64 " bytes does not fit: %" PRIu64 " are left", n,
                    im->size == UINT64_MAX ? SIZE_MAX / 2 : im->size - im->passed);
@@ -153,13 +153,13 @@ static gx_status next_field(import *im, pb_istream_t *s, field *f, gx_error *err
     bool eof;
     f->at = im->passed;
     if (!pb_decode_tag(s, &f->type, &f->tag, &eof))
-        return broken(im, s, err);
+        return malformed(im, s, err);
     return f->tag ? GX_OK : bad(im, f->at, err, "a field of number 0");
 }
 
 static gx_status skip_field(import *im, pb_istream_t *s, const field *f, gx_error *err)
 {
-    return pb_skip_field(s, f->type) ? GX_OK : broken(im, s, err);
+    return pb_skip_field(s, f->type) ? GX_OK : malformed(im, s, err);
 }
 
 /* An int32 that may not be negative. */
@@ -170,7 +170,7 @@ static gx_status read_number(import *im, pb_istream_t *s, const field *f, const 
     if (f->type != PB_WT_VARINT)
         return bad(im, f->at, err, "%s is not a number: wire type %d", name, (int)f->type);
     if (!pb_decode_varint(s, &v))
-        return broken(im, s, err);
+        return malformed(im, s, err);
     if (v > INT32_MAX)
         return bad(im, f->at, err, "%s is %" PRId64 ", where one in [0, 2^31) must stand", name, (int64_t)v);
     *value = (uint32_t)v;
@@ -183,7 +183,7 @@ static gx_status read_text(import *im, pb_istream_t *s, const field *f, const ch
     if (f->type != PB_WT_STRING)
         return bad(im, f->at, err, "%s is not a string: wire type %d", name, (int)f->type);
     if (!pb_decode_varint(s, &n))
-        return broken(im, s, err);
+        return malformed(im, s, err);
     if (n > s->bytes_left || n > GX_MAX_STRING)
         return bad(im, f->at, err, "%s of %" PRIu64 " bytes; the message has %zu more, and the most is %u", name, n,
                    s->bytes_left, GX_MAX_STRING);
@@ -195,7 +195,7 @@ static gx_status read_text(import *im, pb_istream_t *s, const field *f, const ch
         to->max = n + n / 2;
     }
     if (!pb_read(s, (pb_byte_t *)to->bytes, n))
-        return broken(im, s, err);
+        return malformed(im, s, err);
     if (!gx_ciff_is_utf8(to->bytes, n))
         return bad(im, f->at, err, "%s is not UTF-8", name);
     to->n = n;
@@ -208,7 +208,7 @@ static gx_status read_header(import *im, gx_error *err)
 {
     pb_istream_t s;
     field f;
-    gx_status st = begin_message(im, HEADER, 0, &s, err);
+    gx_status st = begin_message(im, HEADER_MESSAGE, 0, &s, err);
     while (st == GX_OK && s.bytes_left) {
         if ((st = next_field(im, &s, &f, err)) != GX_OK)
             break;
@@ -234,7 +234,7 @@ static gx_status read_header(import *im, gx_error *err)
     return st;
 }
 
-static gx_status make_room(import *im, gx_error *err)
+static gx_status grow_postings(import *im, gx_error *err)
 {
     if (im->df < im->max_df)
         return GX_OK;
@@ -258,7 +258,7 @@ static gx_status read_posting(import *im, pb_istream_t *list, const field *posti
     if (posting->type != PB_WT_STRING)
         return bad(im, posting->at, err, "a posting is not a message: wire type %d", (int)posting->type);
     if (!pb_make_string_substream(list, &s))
-        return broken(im, list, err);
+        return malformed(im, list, err);
     gx_status st = GX_OK;
     while (st == GX_OK && s.bytes_left) {
         if ((st = next_field(im, &s, &f, err)) != GX_OK)
@@ -274,7 +274,7 @@ static gx_status read_posting(import *im, pb_istream_t *list, const field *posti
             st = skip_field(im, &s, &f, err);
         }
     }
-    if (st != GX_OK || (st = make_room(im, err)) != GX_OK)
+    if (st != GX_OK || (st = grow_postings(im, err)) != GX_OK)
         return st;
     const uint32_t last = im->df ? im->docids[im->df - 1] : 0, docid = last + gap; /* both below 2^31 */
     if (docid >= im->n_docs || (im->df && gap == 0))
@@ -365,7 +365,7 @@ static gx_status read_list(import *im, uint32_t number, gx_error *err)
     field f;
     uint32_t df = 0;
     im->df = 0;
-    gx_status st = begin_message(im, LIST, number, &s, err);
+    gx_status st = begin_message(im, LIST_MESSAGE, number, &s, err);
     while (st == GX_OK && s.bytes_left) {
         if ((st = next_field(im, &s, &f, err)) != GX_OK)
             break;
@@ -392,7 +392,7 @@ static gx_status read_document(import *im, uint32_t number, gx_error *err)
     pb_istream_t s;
     field f;
     uint32_t docid = 0, length = 0;
-    gx_status st = begin_message(im, DOCUMENT, number, &s, err);
+    gx_status st = begin_message(im, DOCUMENT_MESSAGE, number, &s, err);
     while (st == GX_OK && s.bytes_left) {
         if ((st = next_field(im, &s, &f, err)) != GX_OK)
             break;

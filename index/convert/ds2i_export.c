@@ -101,7 +101,7 @@ static gx_status put_list(export *ex, uint32_t t, gx_error *err)
     return put_name(ex, TERMS, term, len, err);
 }
 
-static gx_status seal(export *ex, gx_error *err)
+static gx_status commit_outputs(export *ex, gx_error *err)
 {
     gx_status st = GX_OK;
     for (int i = 0; i < N_FILES && st == GX_OK; ++i)
@@ -124,7 +124,7 @@ gx_status gx_ds2i_export(const gx_index *ix, const char *base, const gx_ds2i_opt
             st = put_list(&ex, t, err);
     }
     if (st == GX_OK)
-        st = seal(&ex, err);
+        st = commit_outputs(&ex, err);
     for (int i = 0; i < N_FILES; ++i)
         gx_atomic_file_close(&ex.files[i]);
     return st;

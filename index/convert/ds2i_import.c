@@ -13,12 +13,12 @@
 #include "index/build/writer.h"
 
 /* A file in memory. bytes is NULL when it is not there or empty. */
-typedef struct mapped {
+typedef struct mapped_file {
     char *path;
     const uint8_t *bytes;
     size_t n;
     bool found;
-} mapped;
+} mapped_file;
 
 typedef struct name {
     const char *text; /* into the file of names, or into digits */
@@ -33,14 +33,14 @@ typedef struct list {
 
 typedef struct import {
     const gx_ds2i_options *opt;
-    mapped docs, freqs, sizes, terms, documents;
+    mapped_file docs, freqs, sizes, terms, documents;
     uint32_t n_docs;
     list *lists;
     size_t n_lists, max_lists;
     gx_writer *writer;
 } import;
 
-static gx_status map_file(mapped *m, const char *base, const char *suffix, bool needed, gx_error *err)
+static gx_status map_file(mapped_file *m, const char *base, const char *suffix, bool needed, gx_error *err)
 {
     if (asprintf(&m->path, "%s%s", base, suffix) < 0) {
         m->path = NULL;
@@ -66,14 +66,14 @@ static gx_status map_file(mapped *m, const char *base, const char *suffix, bool 
     return GX_OK;
 }
 
-static void unmap_file(mapped *m)
+static void unmap_file(mapped_file *m)
 {
     if (m->bytes)
         munmap((void *)m->bytes, m->n);
     free(m->path);
 }
 
-static uint32_t read_u32(const mapped *m, uint64_t at)
+static uint32_t read_u32(const mapped_file *m, uint64_t at)
 {
     uint32_t x;
     memcpy(&x, m->bytes + at, sizeof x);
@@ -81,7 +81,7 @@ static uint32_t read_u32(const mapped *m, uint64_t at)
 }
 
 /* The sequence at *at: *n numbers from byte *first; moves *at behind it. */
-static gx_status next_sequence(const mapped *m, uint64_t *at, uint32_t *n, uint64_t *first, gx_error *err)
+static gx_status next_sequence(const mapped_file *m, uint64_t *at, uint32_t *n, uint64_t *first, gx_error *err)
 {
     if (m->n - *at < 4)
         return gx_fail(err, GX_EINPUT, "%s: byte %llu: the file ends where a sequence's length should be", m->path,
@@ -95,7 +95,7 @@ static gx_status next_sequence(const mapped *m, uint64_t *at, uint32_t *n, uint6
     return GX_OK;
 }
 
-static gx_status remember_list(import *im, uint64_t docs, uint64_t freqs, gx_error *err)
+static gx_status add_list_offsets(import *im, uint64_t docs, uint64_t freqs, gx_error *err)
 {
     if (im->n_lists == im->max_lists) {
         const size_t max = im->max_lists ? 2 * im->max_lists : 1024;
@@ -127,7 +127,7 @@ static gx_status find_lists(import *im, gx_error *err)
         const uint64_t docs = d, freqs = f;
         if ((st = next_sequence(&im->docs, &d, &n, &first, err)) != GX_OK ||
             (st = next_sequence(&im->freqs, &f, &m, &first, err)) != GX_OK ||
-            (st = remember_list(im, docs, freqs, err)) != GX_OK)
+            (st = add_list_offsets(im, docs, freqs, err)) != GX_OK)
             return st;
         if (n != m)
             return gx_fail(err, GX_EINPUT, "%s: byte %llu: list %zu has %u tfs but %u docids in %s", im->freqs.path,
@@ -140,7 +140,7 @@ static gx_status find_lists(import *im, gx_error *err)
 }
 
 /* The next line of m from *at, without its end; false at the file's end. */
-static bool next_line(const mapped *m, size_t *at, const char **text, size_t *len)
+static bool next_line(const mapped_file *m, size_t *at, const char **text, size_t *len)
 {
     if (*at >= m->n)
         return false;
@@ -153,7 +153,7 @@ static bool next_line(const mapped *m, size_t *at, const char **text, size_t *le
     return true;
 }
 
-static gx_status name_from(const mapped *names, size_t *at, size_t i, size_t n, const char *what, name *out,
+static gx_status read_name(const mapped_file *names, size_t *at, size_t i, size_t n, const char *what, name *out,
                            gx_error *err)
 {
     size_t len;
@@ -188,7 +188,7 @@ static gx_status name_lists(import *im, gx_error *err)
 {
     size_t at = 0;
     for (size_t i = 0; i < im->n_lists; ++i) {
-        const gx_status st = name_from(&im->terms, &at, i, im->n_lists, "lists", &im->lists[i].term, err);
+        const gx_status st = read_name(&im->terms, &at, i, im->n_lists, "lists", &im->lists[i].term, err);
         if (st != GX_OK)
             return st;
     }
@@ -211,7 +211,7 @@ static gx_status add_documents(import *im, gx_error *err)
                      im->docs.path, im->n_docs);
     for (uint32_t d = 0; st == GX_OK && d < n; ++d) {
         name id;
-        if ((st = name_from(&im->documents, &line, d, n, "documents", &id, err)) == GX_OK)
+        if ((st = read_name(&im->documents, &line, d, n, "documents", &id, err)) == GX_OK)
             st = gx_writer_add_document(im->writer, text_of(&id), id.len, NULL, 0, NULL, 0,
                                         read_u32(&im->sizes, first + 4 * (uint64_t)d), err);
     }

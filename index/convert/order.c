@@ -8,15 +8,15 @@
 #include "engine/status.h"
 #include "index/convert/bisect.h"
 
-static void keep(uint32_t n, uint32_t *order)
+static void identity_order(uint32_t n, uint32_t *order)
 {
     for (uint32_t d = 0; d < n; ++d)
         order[d] = d;
 }
 
-static void shuffle(uint32_t n, uint64_t seed, uint32_t *order)
+static void random_order(uint32_t n, uint64_t seed, uint32_t *order)
 {
-    keep(n, order);
+    identity_order(n, order);
     for (uint32_t d = n; d > 1; --d) { /* Fisher and Yates; the product's high half is below d */
         const uint32_t e = (uint32_t)((gx_random_next(&seed) >> 32) * d >> 32), swap = order[d - 1];
         order[d - 1] = order[e];
@@ -40,7 +40,7 @@ static gx_status sort_ids(const gx_index *ix, uint32_t *order, gx_error *err)
     uint32_t *docs = malloc(((size_t)ix->n_docs + 1) * sizeof *docs);
     if (!docs)
         return gx_fail(err, GX_ENOMEM, "%s: no memory to sort %u ids", ix->path, ix->n_docs);
-    keep(ix->n_docs, docs);
+    identity_order(ix->n_docs, docs);
     qsort_r(docs, ix->n_docs, sizeof *docs, by_id, (void *)(uintptr_t)ix);
     for (uint32_t d = 0; d < ix->n_docs; ++d)
         order[docs[d]] = d;
@@ -52,14 +52,14 @@ gx_status gx_order_make(const gx_index *ix, const gx_order_options *opt, uint32_
 {
     switch (opt->kind) {
     case GX_ORDER_RANDOM:
-        shuffle(ix->n_docs, opt->seed, new_docids);
+        random_order(ix->n_docs, opt->seed, new_docids);
         return GX_OK;
     case GX_ORDER_BP:
         return gx_bisect(ix, opt, new_docids, err);
     case GX_ORDER_ID:
         return sort_ids(ix, new_docids, err);
     default:
-        keep(ix->n_docs, new_docids);
+        identity_order(ix->n_docs, new_docids);
         return GX_OK;
     }
 }

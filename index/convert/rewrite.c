@@ -14,9 +14,9 @@ typedef struct rewriter {
     const gx_index *ix;
     const gx_rewrite_options *opt;
     gx_writer *writer;
-    uint32_t *docids, *tfs;   /* [longest df], and GX_MAX_BLOCK more that a last block's decoder may write */
-    posting *postings, *room; /* [longest df], when the order changes */
-    uint32_t *old_docids;     /* [n_docs] the old docid of each new one, when the order changes */
+    uint32_t *docids, *tfs;           /* [longest df], and GX_MAX_BLOCK more that a last block's decoder may write */
+    posting *postings, *radix_buffer; /* [longest df], when the order changes */
+    uint32_t *old_docids;             /* [n_docs] the old docid of each new one, when the order changes */
     char *text;
     size_t text_cap;
 } rewriter;
@@ -48,7 +48,7 @@ static gx_status invert_order(rewriter *r, gx_error *err)
     return GX_OK;
 }
 
-static gx_status reserve(rewriter *r, gx_error *err)
+static gx_status alloc_buffers(rewriter *r, gx_error *err)
 {
     const size_t n = (size_t)longest_df(r->ix) + GX_MAX_BLOCK;
     r->docids = malloc(n * sizeof *r->docids);
@@ -56,9 +56,9 @@ static gx_status reserve(rewriter *r, gx_error *err)
     bool ok = r->docids && r->tfs;
     if (r->opt->new_docids) {
         r->postings = malloc(n * sizeof *r->postings);
-        r->room = malloc(n * sizeof *r->room);
+        r->radix_buffer = malloc(n * sizeof *r->radix_buffer);
         r->old_docids = malloc(((size_t)r->ix->n_docs + 1) * sizeof *r->old_docids);
-        ok = ok && r->postings && r->room && r->old_docids;
+        ok = ok && r->postings && r->radix_buffer && r->old_docids;
     }
     if (!ok)
         return gx_fail(err, GX_ENOMEM, "%s: no memory to rewrite lists of up to %zu postings", r->ix->path, n);
@@ -99,7 +99,7 @@ static gx_status decode_list(rewriter *r, uint32_t t, const gx_list *l, gx_error
 }
 
 /* Sort by docid, least significant digit first; digits above n_docs' width are skipped. */
-static posting *sort_postings(posting *a, posting *room, uint32_t n, uint32_t n_docs)
+static posting *radix_sort(posting *a, posting *radix_buffer, uint32_t n, uint32_t n_docs)
 {
     enum { BITS = 11, BUCKETS = 1 << BITS };
     for (uint32_t shift = 0; shift < 32 && (n_docs - 1) >> shift; shift += BITS) {
@@ -112,15 +112,15 @@ static posting *sort_postings(posting *a, posting *room, uint32_t n, uint32_t n_
             sum += count;
         }
         for (uint32_t i = 0; i < n; ++i)
-            room[at[a[i].docid >> shift & (BUCKETS - 1)]++] = a[i];
+            radix_buffer[at[a[i].docid >> shift & (BUCKETS - 1)]++] = a[i];
         posting *swap = a;
-        a = room;
-        room = swap;
+        a = radix_buffer;
+        radix_buffer = swap;
     }
     return a;
 }
 
-static void sort_short(posting *a, uint32_t n)
+static void insertion_sort(posting *a, uint32_t n)
 {
     for (uint32_t i = 1; i < n; ++i) {
         const posting p = a[i];
@@ -137,9 +137,9 @@ static void reorder_list(rewriter *r, uint32_t n)
         r->postings[i] = (posting){r->opt->new_docids[r->docids[i]], r->tfs[i]};
     const posting *sorted = r->postings;
     if (n <= 256)
-        sort_short(r->postings, n);
+        insertion_sort(r->postings, n);
     else
-        sorted = sort_postings(r->postings, r->room, n, r->ix->n_docs);
+        sorted = radix_sort(r->postings, r->radix_buffer, n, r->ix->n_docs);
     for (uint32_t i = 0; i < n; ++i) {
         r->docids[i] = sorted[i].docid;
         r->tfs[i] = sorted[i].tf;
@@ -167,7 +167,7 @@ static bool cancelled(const rewriter *r, uint32_t i)
 static gx_status rewrite(rewriter *r, gx_error *err)
 {
     const gx_index *ix = r->ix;
-    gx_status st = reserve(r, err);
+    gx_status st = alloc_buffers(r, err);
     for (uint32_t d = 0; st == GX_OK && d < ix->n_docs; ++d) {
         if (cancelled(r, d))
             return gx_fail(err, GX_ECANCELLED, "cancelled");
@@ -204,7 +204,7 @@ gx_status gx_index_rewrite(const gx_index *ix, const char *path, const gx_rewrit
     free(r.docids);
     free(r.tfs);
     free(r.postings);
-    free(r.room);
+    free(r.radix_buffer);
     free(r.old_docids);
     free(r.text);
     return st;

@@ -15,7 +15,7 @@ static bool is_space(char c)
 /* ---- entities ---- */
 
 /* "#233", "#xE9"; 0: none. *from goes behind the digits. */
-static unsigned numeric(const char **from, const char *end)
+static unsigned decode_numeric_entity(const char **from, const char *end)
 {
     const char *p = *from + 1;
     const bool hex = p < end && (*p | 32) == 'x';
@@ -43,7 +43,7 @@ static const char *entity(const char *from, const char *end, char **to)
     const char *p = from + 1;
     unsigned code = 0;
     if (p < end && *p == '#') {
-        code = numeric(&p, end);
+        code = decode_numeric_entity(&p, end);
     } else {
         while (p < end && p - from < 10 && (is_letter(*p) || (*p >= '0' && *p <= '9')))
             ++p;
@@ -87,7 +87,7 @@ typedef struct tag {
     bool closing;
 } tag;
 
-static bool named(const tag *t, const char *name)
+static bool tag_is(const tag *t, const char *name)
 {
     return strlen(name) == t->n && strncasecmp(t->name, name, t->n) == 0;
 }
@@ -99,7 +99,7 @@ static bool is_inline(const tag *t)
         "nobr", "q",    "s",       "samp", "small", "span", "strike", "strong", "sub", "sup", "tt",   "u", "var", "wbr",
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; ++i)
-        if (named(t, names[i]))
+        if (tag_is(t, names[i]))
             return true;
     return false;
 }
@@ -198,9 +198,9 @@ bool gx_html_to_text(gx_span *text, gx_scratch *title, bool html)
         if (html && is_inline(&t))
             continue;
         *to++ = ' ';
-        if (html && !t.closing && (named(&t, "script") || named(&t, "style"))) {
+        if (html && !t.closing && (tag_is(&t, "script") || tag_is(&t, "style"))) {
             from = find_closing(from, end, &t);
-        } else if (html && !t.closing && named(&t, "title") && title->n == old_title) {
+        } else if (html && !t.closing && tag_is(&t, "title") && title->n == old_title) {
             const char *close = find_closing(from, end, &t);
             if (!add_title(title, from, close))
                 return false;

@@ -11,7 +11,7 @@
 #include "engine/status.h"
 #include "index/corpus/inflate.h"
 
-enum { BLOCK = 256 << 10 }; /* bytes asked of the system at once: they stay in the second-level cache */
+enum { READ_BYTES = 256 << 10 }; /* bytes asked of the system at once: they stay in the second-level cache */
 
 /* ---- raw bytes ---- */
 
@@ -63,7 +63,7 @@ static gx_status next_block(void *user, const char **block, size_t *n, gx_error 
     *n = in->n_raw;
     in->n_raw = 0;
     *block = in->raw;
-    return *n ? GX_OK : read_raw(in, in->raw, BLOCK, n, err);
+    return *n ? GX_OK : read_raw(in, in->raw, READ_BYTES, n, err);
 }
 
 static la_ssize_t feed_archive(struct archive *a, void *user, const void **block)
@@ -121,7 +121,7 @@ static gx_status start_archive(gx_input *in, const struct compression *c, gx_err
 /* The n bytes at buf are the first of a compressed stream. */
 static gx_status start_decompressor(gx_input *in, const struct compression *c, gx_error *err)
 {
-    if (!in->raw && !(in->raw = malloc(BLOCK)))
+    if (!in->raw && !(in->raw = malloc(READ_BYTES)))
         return gx_fail(err, GX_ENOMEM, "no memory to read %s", in->path);
     memcpy(in->raw, in->buf, in->end);
     in->n_raw = in->end;
@@ -166,7 +166,7 @@ static gx_status read_some(gx_input *in, char *to, size_t max, size_t *n, gx_err
 
 /* ---- what is done to every byte ---- */
 
-static void blank_nuls(gx_input *in, char *p, size_t n)
+static void replace_nuls(gx_input *in, char *p, size_t n)
 {
     char *const end = p + n;
     const char *const begin = p;
@@ -217,12 +217,12 @@ static size_t expand_latin1(char *p, size_t n)
 
 /* ---- the window ---- */
 
-static gx_status reserve(gx_input *in, size_t room, gx_error *err)
+static gx_status reserve_window(gx_input *in, size_t room, gx_error *err)
 {
     const size_t need = in->end + room + GX_INPUT_SLACK;
     if (need <= in->cap)
         return GX_OK;
-    size_t cap = in->cap ? in->cap : 2 * (size_t)BLOCK;
+    size_t cap = in->cap ? in->cap : 2 * (size_t)READ_BYTES;
     while (cap < need)
         cap += cap / 2;
     char *buf = realloc(in->buf, cap);
@@ -235,15 +235,15 @@ static gx_status reserve(gx_input *in, size_t room, gx_error *err)
 }
 
 /* One read to the end of the window. */
-static gx_status append(gx_input *in, gx_error *err)
+static gx_status append_block(gx_input *in, gx_error *err)
 {
-    gx_status st = reserve(in, in->latin1 ? 3 * (size_t)BLOCK : (size_t)BLOCK, err);
+    gx_status st = reserve_window(in, in->latin1 ? 3 * (size_t)READ_BYTES : (size_t)READ_BYTES, err);
     size_t n = 0;
-    if (st || (st = read_some(in, in->buf + in->end, BLOCK, &n, err)))
+    if (st || (st = read_some(in, in->buf + in->end, READ_BYTES, &n, err)))
         return st;
     in->eof = n == 0;
     if (!in->binary)
-        blank_nuls(in, in->buf + in->end, n);
+        replace_nuls(in, in->buf + in->end, n);
     if (in->latin1)
         n = expand_latin1(in->buf + in->end, n);
     in->end += n;
@@ -252,7 +252,7 @@ static gx_status append(gx_input *in, gx_error *err)
     return GX_OK;
 }
 
-gx_status gx_input_more(gx_input *in, gx_error *err)
+gx_status gx_input_fill(gx_input *in, gx_error *err)
 {
     const size_t have = in->end - in->begin;
     if (in->begin > 0 && have > 0)
@@ -262,7 +262,7 @@ gx_status gx_input_more(gx_input *in, gx_error *err)
     do {
         if (in->eof)
             return GX_OK;
-        const gx_status st = append(in, err);
+        const gx_status st = append_block(in, err);
         if (st) {
             in->eof = true; /* whoever goes on after an error goes on behind this file */
             in->begin = in->end = 0;
@@ -275,12 +275,12 @@ gx_status gx_input_more(gx_input *in, gx_error *err)
 /* ---- opening ---- */
 
 /* Look at the first bytes: decompress? which encoding? */
-static gx_status look(gx_input *in, gx_error *err)
+static gx_status sniff_encoding(gx_input *in, gx_error *err)
 {
-    gx_status st = reserve(in, BLOCK, err);
+    gx_status st = reserve_window(in, READ_BYTES, err);
     size_t n = 0;
     while (!st && in->end < 16 && !in->eof) { /* a pipe may give a byte at a time */
-        st = read_raw(in, in->buf + in->end, BLOCK - in->end, &n, err);
+        st = read_raw(in, in->buf + in->end, READ_BYTES - in->end, &n, err);
         in->end += n;
         in->eof = n == 0;
     }
@@ -292,7 +292,8 @@ static gx_status look(gx_input *in, gx_error *err)
         if ((st = start_decompressor(in, c, err)))
             return st;
         while (in->end < 4 && !in->eof) {
-            if ((st = reserve(in, BLOCK, err)) || (st = read_some(in, in->buf + in->end, BLOCK, &n, err)))
+            if ((st = reserve_window(in, READ_BYTES, err)) ||
+                (st = read_some(in, in->buf + in->end, READ_BYTES, &n, err)))
                 return st;
             in->end += n;
             in->eof = n == 0;
@@ -320,11 +321,11 @@ gx_status gx_input_open(gx_input *in, const char *path, gx_error *err)
         return gx_fail(err, GX_ECANCELLED, "interrupted while opening %s", path);
     if (in->fd < 0)
         return gx_fail(err, errno == ENOENT ? GX_ENOTFOUND : GX_EIO, "cannot open %s: %s", path, strerror(errno));
-    gx_status st = look(in, err);
+    gx_status st = sniff_encoding(in, err);
     const size_t fresh = in->end - in->begin;
     if (!st && !in->binary)
-        blank_nuls(in, in->buf + in->begin, fresh);
-    if (!st && in->latin1 && !(st = reserve(in, 2 * fresh, err)))
+        replace_nuls(in, in->buf + in->begin, fresh);
+    if (!st && in->latin1 && !(st = reserve_window(in, 2 * fresh, err)))
         in->end = in->begin + expand_latin1(in->buf + in->begin, fresh);
     if (st) {
         gx_input_close(in);
@@ -364,7 +365,7 @@ void gx_input_free(gx_input *in)
 
 /* ---- lines ---- */
 
-void gx_input_take(gx_input *in, size_t n)
+void gx_input_consume(gx_input *in, size_t n)
 {
     const char *p = in->buf + in->begin;
     uint64_t lines = 0;
@@ -374,13 +375,13 @@ void gx_input_take(gx_input *in, size_t n)
     in->begin += n;
 }
 
-static gx_status pass_over_line(gx_input *in, gx_error *err)
+static gx_status skip_line(gx_input *in, gx_error *err)
 {
     const uint64_t line = in->line;
     const char *nl;
     while (!(nl = memchr(in->buf + in->begin, '\n', in->end - in->begin)) && !in->eof) {
         in->begin = in->end;
-        const gx_status st = gx_input_more(in, err);
+        const gx_status st = gx_input_fill(in, err);
         if (st)
             return st;
     }
@@ -398,7 +399,7 @@ gx_status gx_input_line(gx_input *in, char **line, size_t *len, bool *found, gx_
         const char *nl = have > seen ? memchr(p + seen, '\n', have - seen) : NULL;
         size_t n = nl ? (size_t)(nl - p) : have;
         if (n > in->max_record)
-            return pass_over_line(in, err);
+            return skip_line(in, err);
         if (nl || in->eof) {
             *found = nl || have > 0;
             in->begin += n + (nl != NULL);
@@ -408,7 +409,7 @@ gx_status gx_input_line(gx_input *in, char **line, size_t *len, bool *found, gx_
             return GX_OK;
         }
         seen = have;
-        const gx_status st = gx_input_more(in, err);
+        const gx_status st = gx_input_fill(in, err);
         if (st)
             return st;
     }

@@ -5,7 +5,7 @@
  *
  * A reader looks for its record in the window, asks for more while the record is not complete,
  * takes it by moving begin, and may change the record's bytes: they are its own until the next call
- * of gx_input_more. Plain files, pipes and gzip, bzip2, xz and zstd streams (several joined, too)
+ * of gx_input_fill. Plain files, pipes and gzip, bzip2, xz and zstd streams (several joined, too)
  * look the same. A byte order mark is passed over, NUL bytes become spaces and are counted, Latin-1
  * becomes UTF-8 when asked for.
  */
@@ -53,14 +53,14 @@ void gx_input_free(gx_input *in);  /* all */
 /* Move the unread bytes to the front and read on until there are at least twice as many, or the
  * file ends (eof). GX_EIO, GX_ENOMEM, GX_ECANCELLED; GX_EINPUT: the compressed stream is broken or
  * truncated. */
-gx_status gx_input_more(gx_input *in, gx_error *err);
+gx_status gx_input_fill(gx_input *in, gx_error *err);
 
 /* Take the next line, without its end ("\n", "\r\n" or that of the file). *found is false when
  * there is none. A line of more than max_record bytes is passed over, and is GX_EINPUT. */
 gx_status gx_input_line(gx_input *in, char **line, size_t *len, bool *found, gx_error *err);
 
 /* Take n bytes (n <= end - begin), counting their lines. */
-void gx_input_take(gx_input *in, size_t n);
+void gx_input_consume(gx_input *in, size_t n);
 
 /* The code point of a Latin-1 byte, 0x80 to 0x9f as in Windows-1252 (U+FFFD where that has none).
  * */

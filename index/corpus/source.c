@@ -177,9 +177,9 @@ static gx_status choose_format(gx_source *s, gx_error *err)
 
 /* ---- making it fit to be indexed, stored and printed ---- */
 
-/* Bytes of the UTF-8 sequence at p, negative if it is none: then so many bytes are one replacement
+/* Bytes of the UTF-8 character at p, negative if it is none: then so many bytes are one replacement
  * (the Unicode Standard, 3.9, "maximal subpart"). */
-static int sequence(const unsigned char *p, const unsigned char *end)
+static int utf8_sequence_length(const unsigned char *p, const unsigned char *end)
 {
     const unsigned char c = p[0];
     const int n = c < 0x80 ? 1 : c >= 0xc2 && c < 0xe0 ? 2 : (c & 0xf0) == 0xe0 ? 3 : c >= 0xf0 && c < 0xf5 ? 4 : 0;
@@ -219,7 +219,7 @@ static size_t valid_prefix(const char *p, size_t n)
     while (i < n) {
         i += ascii_prefix(p + i, n - i);
         while (i < n && u[i] >= 0x80) {
-            const int len = sequence(u + i, u + n);
+            const int len = utf8_sequence_length(u + i, u + n);
             if (len < 0)
                 return i;
             i += (size_t)len;
@@ -229,7 +229,7 @@ static size_t valid_prefix(const char *p, size_t n)
 }
 
 /* Make a UTF-8, if need be by a repaired copy in b. */
-static bool repair(gx_span *a, gx_scratch *b, uint64_t *replaced)
+static bool repair_utf8(gx_span *a, gx_scratch *b, uint64_t *replaced)
 {
     size_t good = valid_prefix(a->p, a->n);
     if (good == a->n)
@@ -241,7 +241,7 @@ static bool repair(gx_span *a, gx_scratch *b, uint64_t *replaced)
             return false;
         p += good;
         if (p < end) {
-            p += -sequence((const unsigned char *)p, (const unsigned char *)end);
+            p += -utf8_sequence_length((const unsigned char *)p, (const unsigned char *)end);
             ++*replaced;
             if (!gx_scratch_add(b, "\xef\xbf\xbd", 3))
                 return false;
@@ -253,7 +253,7 @@ static bool repair(gx_span *a, gx_scratch *b, uint64_t *replaced)
 }
 
 /* White space of any script, and control characters. */
-static bool forbidden_in_id(utf8proc_int32_t c)
+static bool is_forbidden_in_id(utf8proc_int32_t c)
 {
     const utf8proc_category_t k = utf8proc_category(c);
     return k == UTF8PROC_CATEGORY_ZS || k == UTF8PROC_CATEGORY_ZL || k == UTF8PROC_CATEGORY_ZP ||
@@ -265,29 +265,30 @@ static gx_status check_id(gx_source *s, gx_error *err)
     const gx_span id = s->rec.id;
     const int shown = (int)(id.n < 60 ? id.n : 60);
     if (id.n == 0)
-        return gx_bad(s, s->rec.line, err, "the id is empty");
+        return gx_fail_record(s, s->rec.line, err, "the id is empty");
     if (id.n > MAX_ID)
-        return gx_bad(s, s->rec.line, err, "an id of %zu bytes; %d are the most", id.n, MAX_ID);
+        return gx_fail_record(s, s->rec.line, err, "an id of %zu bytes; %d are the most", id.n, MAX_ID);
     if (valid_prefix(id.p, id.n) != id.n)
-        return gx_bad(s, s->rec.line, err, "the id is not UTF-8");
+        return gx_fail_record(s, s->rec.line, err, "the id is not UTF-8");
     for (size_t i = 0; i < id.n;) {
         utf8proc_int32_t c = (unsigned char)id.p[i];
         size_t n = 1;
         if (c >= 0x80)
             n = (size_t)utf8proc_iterate((const utf8proc_uint8_t *)id.p + i, (utf8proc_ssize_t)(id.n - i), &c);
-        if (c <= ' ' || (c >= 0x7f && forbidden_in_id(c))) {
+        if (c <= ' ' || (c >= 0x7f && is_forbidden_in_id(c))) {
             if (c == ' ')
-                return gx_bad(s, s->rec.line, err, "the id '%.*s' holds white space, which would break TREC runs",
-                              shown, id.p);
-            return gx_bad(s, s->rec.line, err, "the id holds the character U+%04X (white space or control) at byte %zu",
-                          (unsigned)c, i + 1);
+                return gx_fail_record(s, s->rec.line, err,
+                                      "the id '%.*s' holds white space, which would break TREC runs", shown, id.p);
+            return gx_fail_record(s, s->rec.line, err,
+                                  "the id holds the character U+%04X (white space or control) at byte %zu", (unsigned)c,
+                                  i + 1);
         }
         i += n;
     }
     return GX_OK;
 }
 
-static bool blank(gx_span a)
+static bool is_blank(gx_span a)
 {
     for (size_t i = 0; i < a.n; ++i)
         if (a.p[i] != ' ' && !(a.p[i] >= '\t' && a.p[i] <= '\r'))
@@ -296,7 +297,7 @@ static bool blank(gx_span a)
 }
 
 /* The record as a document. */
-static gx_status deliver(gx_source *s, gx_error *err)
+static gx_status finish_document(gx_source *s, gx_error *err)
 {
     gx_record *r = &s->rec;
     if (!r->text.p)
@@ -304,11 +305,11 @@ static gx_status deliver(gx_source *s, gx_error *err)
     const gx_status st = check_id(s, err);
     if (st)
         return st;
-    if (!repair(&r->text, &s->fixed_text, &s->counts.replaced) ||
-        (r->title.p && !repair(&r->title, &s->fixed_title, &s->counts.replaced)))
+    if (!repair_utf8(&r->text, &s->fixed_text, &s->counts.replaced) ||
+        (r->title.p && !repair_utf8(&r->title, &s->fixed_title, &s->counts.replaced)))
         return gx_fail(err, GX_ENOMEM, "no memory to read %s", s->in.path);
     if (r->title.n > MAX_TITLE)
-        return gx_bad(s, r->line, err, "a title of %zu bytes; %d are the most", r->title.n, MAX_TITLE);
+        return gx_fail_record(s, r->line, err, "a title of %zu bytes; %d are the most", r->title.n, MAX_TITLE);
     s->doc = (gx_source_document){
         .doc = {.id = r->id.p,
                 .title = r->title.p,
@@ -320,7 +321,7 @@ static gx_status deliver(gx_source *s, gx_error *err)
         .line = r->line,
     };
     ++s->counts.documents;
-    s->counts.empty += blank(r->text) && blank(r->title);
+    s->counts.empty += is_blank(r->text) && is_blank(r->title);
     return GX_OK;
 }
 
@@ -359,7 +360,7 @@ gx_status gx_source_next(gx_source *s, const gx_source_document **out, gx_error 
         }
     }
     if (!st)
-        st = deliver(s, err);
+        st = finish_document(s, err);
     s->counts.bad += st == GX_EINPUT;
     if (!st)
         *out = &s->doc;

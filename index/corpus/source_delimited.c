@@ -66,7 +66,7 @@ static bool is_header(const gx_source *s, unsigned n, uint8_t *named)
 
 /* A file's first record says what the columns are, unless options do. *header: it is no document.
  * */
-static gx_status learn_columns(gx_source *s, unsigned n, bool *header, gx_error *err)
+static gx_status read_column_names(gx_source *s, unsigned n, bool *header, gx_error *err)
 {
     static const uint8_t usual[2][3] = {{GX_COLUMN_ID, GX_COLUMN_TEXT},
                                         {GX_COLUMN_ID, GX_COLUMN_TITLE, GX_COLUMN_TEXT}};
@@ -80,10 +80,10 @@ static gx_status learn_columns(gx_source *s, unsigned n, bool *header, gx_error 
     else if (n == 2 || n == 3)
         memcpy(s->columns, usual[n - 2], n);
     else
-        return gx_bad(s, s->rec.line, err,
-                      "%u column%s; 2 are id,text and 3 are id,title,text; for others say which is which with "
-                      "--columns",
-                      n, n == 1 ? "" : "s");
+        return gx_fail_record(s, s->rec.line, err,
+                              "%u column%s; 2 are id,text and 3 are id,title,text; for others say which is which with "
+                              "--columns",
+                              n, n == 1 ? "" : "s");
     s->first = false;
     return GX_OK;
 }
@@ -110,7 +110,8 @@ static bool append(gx_span *to, gx_span field, gx_scratch *joined)
 static gx_status use_fields(gx_source *s, unsigned n, gx_error *err)
 {
     if (n != s->n_columns)
-        return gx_bad(s, s->rec.line, err, "%u column%s, where %u are expected", n, n == 1 ? "" : "s", s->n_columns);
+        return gx_fail_record(s, s->rec.line, err, "%u column%s, where %u are expected", n, n == 1 ? "" : "s",
+                              s->n_columns);
     bool ok = true;
     s->title.n = s->text.n = 0;
     for (unsigned i = 0; i < n; ++i) {
@@ -129,7 +130,7 @@ static gx_status finish_record(gx_source *s, unsigned n, bool *again, gx_error *
 {
     *again = false;
     if (s->first) {
-        const gx_status st = learn_columns(s, n, again, err);
+        const gx_status st = read_column_names(s, n, again, err);
         if (st || *again)
             return st;
     }
@@ -138,12 +139,12 @@ static gx_status finish_record(gx_source *s, unsigned n, bool *again, gx_error *
 
 static gx_status too_many(gx_source *s, gx_error *err)
 {
-    return gx_bad(s, s->rec.line, err, "more than %d columns", GX_MAX_COLUMNS);
+    return gx_fail_record(s, s->rec.line, err, "more than %d columns", GX_MAX_COLUMNS);
 }
 
 /* ---- TSV ---- */
 
-static unsigned split(gx_source *s, char *p, size_t n, char delimiter)
+static unsigned split_tsv(gx_source *s, char *p, size_t n, char delimiter)
 {
     char *const end = p + n;
     for (unsigned i = 0; i < GX_MAX_COLUMNS; ++i) {
@@ -168,7 +169,7 @@ gx_status gx_read_tsv(gx_source *s, bool *found, gx_error *err)
             return st;
         if (len == 0)
             continue;
-        const unsigned n = split(s, line, len, '\t');
+        const unsigned n = split_tsv(s, line, len, '\t');
         if (n > GX_MAX_COLUMNS)
             return too_many(s, err);
         if ((st = finish_record(s, n, &again, err)) || !again)
@@ -208,7 +209,7 @@ static csv_state quoted(char *p, const char *end, bool write, gx_span *field, ch
 }
 
 /* One pass over the record at p. [*n] fields; *next: behind the record's line end. */
-static csv_state csv_record(gx_source *s, char *p, char *end, bool eof, bool write, unsigned *n, char **next)
+static csv_state parse_csv_record(gx_source *s, char *p, char *end, bool eof, bool write, unsigned *n, char **next)
 {
     for (*n = 0;;) {
         gx_span *field = &s->fields[*n < GX_MAX_COLUMNS ? *n : GX_MAX_COLUMNS - 1];
@@ -250,8 +251,8 @@ static gx_status bad_csv(gx_source *s, gx_error *err, const char *why)
     gx_input *in = &s->in;
     const char *p = in->buf + in->begin;
     const char *nl = memchr(p, '\n', in->end - in->begin);
-    gx_input_take(in, nl ? (size_t)(nl + 1 - p) : in->end - in->begin);
-    return gx_bad(s, s->rec.line, err, "%s", why);
+    gx_input_consume(in, nl ? (size_t)(nl + 1 - p) : in->end - in->begin);
+    return gx_fail_record(s, s->rec.line, err, "%s", why);
 }
 
 /* The next record's fields. */
@@ -263,7 +264,7 @@ static gx_status csv_fields(gx_source *s, unsigned *n, bool *found, gx_error *er
         *found = p < end;
         if (!*found && in->eof)
             return GX_OK;
-        const csv_state state = *found ? csv_record(s, p, end, in->eof, false, n, &next) : CSV_MORE;
+        const csv_state state = *found ? parse_csv_record(s, p, end, in->eof, false, n, &next) : CSV_MORE;
         if (state == CSV_BAD)
             return bad_csv(s, err, "text behind a closing quote; a quote inside a quoted field is written twice");
         if (state == CSV_MORE && in->eof)
@@ -277,11 +278,11 @@ static gx_status csv_fields(gx_source *s, unsigned *n, bool *found, gx_error *er
             return gx_input_line(in, &line, &len, found, err);
         }
         if (state == CSV_DONE) {
-            gx_input_take(in, (size_t)(next - p)); /* counts line ends, so before the fields are moved */
-            csv_record(s, p, end, in->eof, true, n, &next);
+            gx_input_consume(in, (size_t)(next - p)); /* counts line ends, so before the fields are moved */
+            parse_csv_record(s, p, end, in->eof, true, n, &next);
             return *n > GX_MAX_COLUMNS ? too_many(s, err) : GX_OK;
         }
-        const gx_status st = gx_input_more(in, err);
+        const gx_status st = gx_input_fill(in, err);
         if (st)
             return st;
     }

@@ -13,11 +13,11 @@ enum { MAX_DEPTH = 512 };
 
 typedef struct scan {
     char *p, *end;
-    const char *why; /* what is wrong at p, once something is */
+    const char *why; /* what the error is at p, once something is */
     uint64_t *replaced;
 } scan;
 
-static bool wrong(scan *j, const char *why)
+static bool fail_json(scan *j, const char *why)
 {
     j->why = why;
     return false;
@@ -71,7 +71,7 @@ static bool unicode_escape(scan *j, char **to)
 {
     int c = hex4(j->p + 1, j->end);
     if (c < 0)
-        return wrong(j, "\\u needs four hexadecimal digits");
+        return fail_json(j, "\\u needs four hexadecimal digits");
     j->p += 5;
     if (c >= 0xd800 && c < 0xdc00 && j->end - j->p >= 6 && j->p[0] == '\\' && j->p[1] == 'u') {
         const int low = hex4(j->p + 2, j->end);
@@ -92,12 +92,12 @@ static bool escape(scan *j, char **to)
 {
     static const char from[] = "\"\\/bfnrt", means[] = "\"\\/\b\f\n\r\t";
     if (++j->p == j->end)
-        return wrong(j, "the string is not closed");
+        return fail_json(j, "the string is not closed");
     if (*j->p == 'u')
         return unicode_escape(j, to);
     const char *which = memchr(from, *j->p, sizeof from - 1);
     if (!which)
-        return wrong(j, "no such escape");
+        return fail_json(j, "no such escape");
     *(*to)++ = means[which - from];
     ++j->p;
     return true;
@@ -115,11 +115,11 @@ static bool string(scan *j, gx_span *out)
         to += n;
         j->p = q;
         if (q == j->end)
-            return wrong(j, "the string is not closed");
+            return fail_json(j, "the string is not closed");
         if (*q == '"')
             break;
         if (*q != '\\')
-            return wrong(j, "a control character in a string; write it as \\uXXXX");
+            return fail_json(j, "a control character in a string; write it as \\uXXXX");
         if (!escape(j, &to))
             return false;
     }
@@ -135,7 +135,7 @@ static bool digits(scan *j)
     const char *start = j->p;
     while (j->p < j->end && *j->p >= '0' && *j->p <= '9')
         ++j->p;
-    return j->p > start || wrong(j, "a digit is expected");
+    return j->p > start || fail_json(j, "a digit is expected");
 }
 
 static bool number(scan *j, gx_span *out)
@@ -166,7 +166,7 @@ static bool literal(scan *j, const char *word)
 {
     const size_t n = strlen(word);
     if ((size_t)(j->end - j->p) < n || memcmp(j->p, word, n) != 0)
-        return wrong(j, "a value is expected");
+        return fail_json(j, "a value is expected");
     j->p += n;
     return true;
 }
@@ -176,7 +176,7 @@ static bool literal(scan *j, const char *word)
 static bool begin_value(scan *j, char *kind, gx_span *out)
 {
     if (j->p == j->end)
-        return wrong(j, "the line ends inside the object; each object has to stand on one line");
+        return fail_json(j, "the line ends inside the object; each object has to stand on one line");
     *kind = *j->p;
     switch (*j->p) {
     case '"':
@@ -194,7 +194,7 @@ static bool begin_value(scan *j, char *kind, gx_span *out)
     default:
         *kind = '0';
         if (*j->p != '-' && (*j->p < '0' || *j->p > '9'))
-            return wrong(j, "a value is expected");
+            return fail_json(j, "a value is expected");
         return number(j, out);
     }
 }
@@ -202,13 +202,13 @@ static bool begin_value(scan *j, char *kind, gx_span *out)
 static bool key(scan *j, gx_span *name)
 {
     if (j->p == j->end || *j->p != '"')
-        return wrong(j, j->p == j->end ? "the line ends inside the object; each object has to stand on one line"
-                                       : "a name in double quotes is expected");
+        return fail_json(j, j->p == j->end ? "the line ends inside the object; each object has to stand on one line"
+                                           : "a name in double quotes is expected");
     if (!string(j, name))
         return false;
     skip_space(j);
     if (j->p == j->end || *j->p != ':')
-        return wrong(j, "a colon is expected");
+        return fail_json(j, "a colon is expected");
     ++j->p;
     skip_space(j);
     return true;
@@ -233,7 +233,7 @@ static bool skip_nested(scan *j, char open)
         }
         if (!fresh) {
             if (j->p == j->end || *j->p != ',')
-                return wrong(j, "a comma or a closing bracket is expected");
+                return fail_json(j, "a comma or a closing bracket is expected");
             ++j->p;
             skip_space(j);
         }
@@ -245,7 +245,7 @@ static bool skip_nested(scan *j, char open)
         fresh = kind == '{' || kind == '[';
         if (fresh) {
             if (depth == MAX_DEPTH)
-                return wrong(j, "nested too deep");
+                return fail_json(j, "nested too deep");
             closers[depth++] = kind == '{' ? '}' : ']';
         }
     }
@@ -286,17 +286,17 @@ static bool member(scan *j, gx_span *fields)
         return true;
     }
     j->p = at;
-    return wrong(j, f <= DOCID   ? "the id is neither a string nor a number"
-                    : f == TITLE ? "the title is no string"
-                                 : "the text is no string");
+    return fail_json(j, f <= DOCID   ? "the id is neither a string nor a number"
+                        : f == TITLE ? "the title is no string"
+                                     : "the text is no string");
 }
 
 static bool object(scan *j, gx_span *fields)
 {
     skip_space(j);
     if (*j->p != '{') /* the line is not empty, and there is slack behind it */
-        return wrong(j, *j->p == '[' ? "an array; one object a line is expected (jq -c '.[]' makes it so)"
-                                     : "an object, { ... }, is expected");
+        return fail_json(j, *j->p == '[' ? "an array; one object a line is expected (jq -c '.[]' makes it so)"
+                                         : "an object, { ... }, is expected");
     ++j->p;
     skip_space(j);
     if (j->p < j->end && *j->p == '}') {
@@ -307,10 +307,10 @@ static bool object(scan *j, gx_span *fields)
                 return false;
             skip_space(j);
             if (j->p == j->end)
-                return wrong(j, "the line ends inside the object; each object has to stand on one line");
+                return fail_json(j, "the line ends inside the object; each object has to stand on one line");
             const char c = *j->p;
             if (c != ',' && c != '}')
-                return wrong(j, "a comma or } is expected");
+                return fail_json(j, "a comma or } is expected");
             ++j->p;
             if (c == '}')
                 break;
@@ -318,10 +318,10 @@ static bool object(scan *j, gx_span *fields)
         }
     }
     skip_space(j);
-    return j->p == j->end || wrong(j, "more follows behind the object; one object a line is expected");
+    return j->p == j->end || fail_json(j, "more follows behind the object; one object a line is expected");
 }
 
-static bool blank(const char *p, size_t n)
+static bool is_blank(const char *p, size_t n)
 {
     for (size_t i = 0; i < n; ++i)
         if (p[i] != ' ' && p[i] != '\t' && p[i] != '\r')
@@ -338,17 +338,19 @@ gx_status gx_read_json(gx_source *s, bool *found, gx_error *err)
         const gx_status st = gx_input_line(&s->in, &line, &len, found, err);
         if (st || !*found)
             return st;
-    } while (blank(line, len));
+    } while (is_blank(line, len));
     gx_span f[N_FIELDS] = {0};
     scan j = {line, line + len, NULL, &s->counts.replaced};
     if (!object(&j, f))
-        return gx_bad(s, s->rec.line, err, "column %zu: not JSON as expected: %s", (size_t)(j.p - line) + 1, j.why);
+        return gx_fail_record(s, s->rec.line, err, "column %zu: not JSON as expected: %s", (size_t)(j.p - line) + 1,
+                              j.why);
     s->rec.id = f[ID].p ? f[ID] : f[UNDERSCORE_ID].p ? f[UNDERSCORE_ID] : f[DOCID];
     s->rec.title = f[TITLE];
     s->rec.text = f[TEXT].p ? f[TEXT] : f[CONTENTS];
     if (!s->rec.id.p)
-        return gx_bad(s, s->rec.line, err, "no id: the object has none of the fields id, _id and docid");
+        return gx_fail_record(s, s->rec.line, err, "no id: the object has none of the fields id, _id and docid");
     if (!s->rec.text.p && !s->rec.title.p)
-        return gx_bad(s, s->rec.line, err, "no text: the object has none of the fields text, contents and title");
+        return gx_fail_record(s, s->rec.line, err,
+                              "no text: the object has none of the fields text, contents and title");
     return GX_OK;
 }

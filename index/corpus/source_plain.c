@@ -54,11 +54,11 @@ static bool names_html(const char *name)
     return false;
 }
 
-static gx_status pass_over_file(gx_source *s, gx_error *err)
+static gx_status skip_file(gx_source *s, gx_error *err)
 {
     s->in.begin = s->in.end;
     s->in.eof = true;
-    return gx_bad(s, 1, err, "a file of more than %zu bytes; --max-record takes longer ones", s->in.max_record);
+    return gx_fail_record(s, 1, err, "a file of more than %zu bytes; --max-record takes longer ones", s->in.max_record);
 }
 
 gx_status gx_read_file(gx_source *s, bool *found, gx_error *err)
@@ -70,13 +70,13 @@ gx_status gx_read_file(gx_source *s, bool *found, gx_error *err)
     s->first = false;
     while (!in->eof) {
         if (in->end - in->begin > in->max_record)
-            return pass_over_file(s, err);
-        const gx_status st = gx_input_more(in, err);
+            return skip_file(s, err);
+        const gx_status st = gx_input_fill(in, err);
         if (st)
             return st;
     }
     if (in->end - in->begin > in->max_record)
-        return pass_over_file(s, err);
+        return skip_file(s, err);
     s->rec.line = 1;
     s->rec.text = (gx_span){in->buf + in->begin, in->end - in->begin};
     in->begin = in->end;

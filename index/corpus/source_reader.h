@@ -71,8 +71,8 @@ gx_reader_fn gx_read_json, gx_read_tsv, gx_read_csv, gx_read_trectext, gx_read_t
 /* opt.columns into given: GX_EUSAGE. */
 gx_status gx_columns_parse(gx_source *s, gx_error *err);
 
-/* A bad document: return gx_bad(s, line, err, "why"). */
-#define gx_bad(s, line_no, err, format, ...)                                                                           \
+/* A bad document: return gx_fail_record(s, line, err, "why"). */
+#define gx_fail_record(s, line_no, err, format, ...)                                                                   \
     gx_fail(err, GX_EINPUT, "%s:%" PRIu64 ": " format, (s)->in.path, (uint64_t)(line_no), ##__VA_ARGS__)
 
 #endif

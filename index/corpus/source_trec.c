@@ -16,7 +16,7 @@ static bool is_space(char c)
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-static bool starts(const char *p, const char *end, const char *what)
+static bool starts_with(const char *p, const char *end, const char *what)
 {
     const size_t n = strlen(what);
     return (size_t)(end - p) >= n && strncasecmp(p, what, n) == 0;
@@ -24,11 +24,11 @@ static bool starts(const char *p, const char *end, const char *what)
 
 static bool starts_document(const char *p, const char *end)
 {
-    if (!starts(p, end, "<DOC>"))
+    if (!starts_with(p, end, "<DOC>"))
         return false;
     for (p += 5; p < end && is_space(*p); ++p)
         ;
-    return starts(p, end, "<DOCNO>");
+    return starts_with(p, end, "<DOCNO>");
 }
 
 /* ---- finding a document ---- */
@@ -41,10 +41,10 @@ static gx_status find_document(gx_source *s, bool *found, gx_error *err)
     for (;;) {
         const char *p = in->buf + in->begin, *const end = in->buf + in->end;
         const char *lt = p;
-        while ((lt = memchr(lt, '<', (size_t)(end - lt))) && !starts(lt, end, "<DOC>"))
+        while ((lt = memchr(lt, '<', (size_t)(end - lt))) && !starts_with(lt, end, "<DOC>"))
             ++lt;
         if (lt) {
-            gx_input_take(in, (size_t)(lt - p));
+            gx_input_consume(in, (size_t)(lt - p));
             *found = true;
             return GX_OK;
         }
@@ -53,10 +53,10 @@ static gx_status find_document(gx_source *s, bool *found, gx_error *err)
         if (in->eof) {
             in->begin = in->end;
             *found = false;
-            return other ? gx_bad(s, 1, err, "no <DOC> in the whole file; is it TREC text?") : GX_OK;
+            return other ? gx_fail_record(s, 1, err, "no <DOC> in the whole file; is it TREC text?") : GX_OK;
         }
-        gx_input_take(in, (size_t)(end - p) > 4 ? (size_t)(end - p) - 4 : 0); /* "<DOC" may be cut off */
-        const gx_status st = gx_input_more(in, err);
+        gx_input_consume(in, (size_t)(end - p) > 4 ? (size_t)(end - p) - 4 : 0); /* "<DOC" may be cut off */
+        const gx_status st = gx_input_fill(in, err);
         if (st)
             return st;
     }
@@ -74,7 +74,7 @@ static bool find_ending(const gx_input *in, size_t *seen, ending *how)
         if (!in->eof && end - lt < LOOK_AHEAD)
             return false;
         *how = lt[1] == '/' ? CLOSED : NEXT_BEGINS;
-        if (lt[1] == '/' ? starts(lt, end, "</DOC>") : (lt[-1] == '\n' && starts_document(lt, end)))
+        if (lt[1] == '/' ? starts_with(lt, end, "</DOC>") : (lt[-1] == '\n' && starts_document(lt, end)))
             return true;
     }
     *seen = (size_t)(end - p);
@@ -82,20 +82,20 @@ static bool find_ending(const gx_input *in, size_t *seen, ending *how)
     return in->eof;
 }
 
-static gx_status pass_over_document(gx_source *s, size_t seen, gx_error *err)
+static gx_status skip_document(gx_source *s, size_t seen, gx_error *err)
 {
     gx_input *in = &s->in;
     ending how;
     do {
-        gx_input_take(in, seen - 1); /* one byte stays before the place: find_ending looks at it */
+        gx_input_consume(in, seen - 1); /* one byte stays before the place: find_ending looks at it */
         seen = 1;
-        const gx_status st = gx_input_more(in, err);
+        const gx_status st = gx_input_fill(in, err);
         if (st)
             return st;
     } while (!find_ending(in, &seen, &how));
-    gx_input_take(in, seen);
-    return gx_bad(s, s->rec.line, err, "a document of more than %zu bytes; --max-record takes longer ones",
-                  in->max_record);
+    gx_input_consume(in, seen);
+    return gx_fail_record(s, s->rec.line, err, "a document of more than %zu bytes; --max-record takes longer ones",
+                          in->max_record);
 }
 
 /* The next document's bytes, from <DOC> to </DOC>. */
@@ -111,19 +111,19 @@ static gx_status next_document(gx_source *s, gx_span *record, bool *found, gx_er
     ending how;
     while (!find_ending(in, &seen, &how)) {
         if (seen > in->max_record)
-            return pass_over_document(s, seen, err);
-        if ((st = gx_input_more(in, err)))
+            return skip_document(s, seen, err);
+        if ((st = gx_input_fill(in, err)))
             return st;
     }
     *record = (gx_span){in->buf + in->begin + 5, seen - 5};
-    gx_input_take(in, seen);
+    gx_input_consume(in, seen);
     if (how == CLOSED && seen <= in->max_record)
         return GX_OK;
     if (seen > in->max_record)
-        return gx_bad(s, s->rec.line, err, "a document of more than %zu bytes; --max-record takes longer ones",
-                      in->max_record);
-    return gx_bad(s, s->rec.line, err, "<DOC> is not closed: %s comes before </DOC>",
-                  how == CUT_OFF ? "the end of the file" : "the next <DOC>");
+        return gx_fail_record(s, s->rec.line, err, "a document of more than %zu bytes; --max-record takes longer ones",
+                              in->max_record);
+    return gx_fail_record(s, s->rec.line, err, "<DOC> is not closed: %s comes before </DOC>",
+                          how == CUT_OFF ? "the end of the file" : "the next <DOC>");
 }
 
 /* ---- elements ---- */
@@ -142,7 +142,7 @@ static bool find_element(char *p, char *end, const char *const *names, element *
         for (int i = 0; names[i]; ++i) {
             const size_t n = strlen(names[i]);
             char *q = p + 1 + n;
-            if (q >= end || (*q != '>' && !is_space(*q)) || !starts(p + 1, end, names[i]))
+            if (q >= end || (*q != '>' && !is_space(*q)) || !starts_with(p + 1, end, names[i]))
                 continue;
             e->name = names[i];
             char *gt = memchr(q, '>', (size_t)(end - q));
@@ -151,7 +151,7 @@ static bool find_element(char *p, char *end, const char *const *names, element *
             e->outer = p;
             e->begin = gt + 1;
             for (q = gt; (q = memchr(q, '<', (size_t)(end - q))); ++q)
-                if (q + 1 < end && q[1] == '/' && starts(q + 2, end, names[i]) && q + 2 + n < end &&
+                if (q + 1 < end && q[1] == '/' && starts_with(q + 2, end, names[i]) && q + 2 + n < end &&
                     (q[2 + n] == '>' || is_space(q[2 + n])))
                     break;
             if (!q)
@@ -167,7 +167,7 @@ static bool find_element(char *p, char *end, const char *const *names, element *
 
 static gx_status not_closed(gx_source *s, const char *name, gx_error *err)
 {
-    return gx_bad(s, s->rec.line, err, "<%s> is not closed in this document", name);
+    return gx_fail_record(s, s->rec.line, err, "<%s> is not closed in this document", name);
 }
 
 static void trim(gx_span *a)
@@ -184,7 +184,8 @@ static gx_status read_docno(gx_source *s, gx_span record, gx_span *rest, gx_erro
     static const char *const names[] = {"DOCNO", NULL};
     element e;
     if (!find_element(record.p, record.p + record.n, names, &e))
-        return e.name ? not_closed(s, "DOCNO", err) : gx_bad(s, s->rec.line, err, "no id: the document has no <DOCNO>");
+        return e.name ? not_closed(s, "DOCNO", err)
+                      : gx_fail_record(s, s->rec.line, err, "no id: the document has no <DOCNO>");
     s->rec.id = (gx_span){e.begin, (size_t)(e.end - e.begin)};
     trim(&s->rec.id);
     *rest = (gx_span){e.after, (size_t)(record.p + record.n - e.after)};

@@ -11,13 +11,13 @@
 enum { MAX_DEPTH = 128 };
 
 /* A directory that is being walked. */
-typedef struct level {
+typedef struct directory_level {
     struct dirent **names; /* [n]; those before at are freed */
     int n, at;
     size_t path_len; /* of the directory, in walk.path */
     dev_t dev;
     ino_t ino;
-} level;
+} directory_level;
 
 struct gx_walk {
     const char *const *paths;
@@ -26,7 +26,7 @@ struct gx_walk {
     size_t cap, root_len;
     struct stat file; /* of the file that next gave last */
     int depth;
-    level levels[MAX_DEPTH];
+    directory_level levels[MAX_DEPTH];
 };
 
 static gx_status no_memory(gx_error *err)
@@ -68,7 +68,7 @@ static gx_status set_path(gx_walk *w, size_t dir_len, const char *name, gx_error
     return GX_OK;
 }
 
-static bool being_walked(const gx_walk *w, const struct stat *st)
+static bool is_on_stack(const gx_walk *w, const struct stat *st)
 {
     for (int i = 0; i < w->depth; ++i)
         if (w->levels[i].dev == st->st_dev && w->levels[i].ino == st->st_ino)
@@ -77,12 +77,12 @@ static bool being_walked(const gx_walk *w, const struct stat *st)
 }
 
 /* Go down into the directory at w->path. */
-static gx_status enter(gx_walk *w, const struct stat *st, gx_error *err)
+static gx_status push_directory(gx_walk *w, const struct stat *st, gx_error *err)
 {
     if (w->depth == MAX_DEPTH)
         return gx_fail(err, GX_EIO, "cannot list %s: more than %d directories deep", w->path, MAX_DEPTH);
-    level *l = &w->levels[w->depth];
-    *l = (level){.path_len = strlen(w->path), .dev = st->st_dev, .ino = st->st_ino};
+    directory_level *l = &w->levels[w->depth];
+    *l = (directory_level){.path_len = strlen(w->path), .dev = st->st_dev, .ino = st->st_ino};
     l->n = scandir(w->path, &l->names, visible, by_bytes);
     if (l->n < 0)
         return cannot("list the directory", w->path, err);
@@ -90,9 +90,9 @@ static gx_status enter(gx_walk *w, const struct stat *st, gx_error *err)
     return GX_OK;
 }
 
-static void leave(gx_walk *w)
+static void pop_directory(gx_walk *w)
 {
-    level *l = &w->levels[--w->depth];
+    directory_level *l = &w->levels[--w->depth];
     while (l->at < l->n)
         free(l->names[l->at++]);
     free(l->names);
@@ -118,15 +118,15 @@ static gx_status next_path(gx_walk *w, gx_walk_file *file, gx_error *err)
     if (st)
         return st;
     w->root_len = strlen(path);
-    return enter(w, &w->file, err);
+    return push_directory(w, &w->file, err);
 }
 
 /* The next entry of the innermost directory. */
 static gx_status next_entry(gx_walk *w, gx_walk_file *file, gx_error *err)
 {
-    level *l = &w->levels[w->depth - 1];
+    directory_level *l = &w->levels[w->depth - 1];
     if (l->at == l->n) {
-        leave(w);
+        pop_directory(w);
         return GX_OK;
     }
     const gx_status st = set_path(w, l->path_len, l->names[l->at]->d_name, err);
@@ -136,7 +136,7 @@ static gx_status next_entry(gx_walk *w, gx_walk_file *file, gx_error *err)
     if (stat(w->path, &w->file) != 0)
         return errno == ENOENT ? GX_OK : cannot("open", w->path, err); /* a link to nothing */
     if (S_ISDIR(w->file.st_mode))
-        return being_walked(w, &w->file) ? GX_OK : enter(w, &w->file, err);
+        return is_on_stack(w, &w->file) ? GX_OK : push_directory(w, &w->file, err);
     if (S_ISREG(w->file.st_mode)) {
         file->path = w->path;
         file->name = w->path + w->root_len;
@@ -180,7 +180,7 @@ void gx_walk_close(gx_walk *w)
     if (!w)
         return;
     while (w->depth > 0)
-        leave(w);
+        pop_directory(w);
     free(w->path);
     free(w);
 }

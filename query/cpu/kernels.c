@@ -30,7 +30,7 @@ static const gx_cpu_kernels *const forms[] = {
 
 const gx_cpu_kernels *gx_cpu_choose(void)
 {
-    const char *const asked = gx_isa_asked();
+    const char *const asked = gx_isa_override();
     for (size_t i = 0; i < sizeof forms / sizeof *forms; ++i) {
         if (asked ? strcmp(asked, forms[i]->name) == 0 : runs_here(forms[i]))
             return runs_here(forms[i]) ? forms[i] : NULL;

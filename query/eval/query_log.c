@@ -417,7 +417,7 @@ static gx_status guess_form(gx_log *log, gx_error *err)
 {
     gx_input *in = &log->in;
     while (in->end - in->begin < GUESS_BYTES && !in->eof) {
-        const gx_status st = gx_input_more(in, err);
+        const gx_status st = gx_input_fill(in, err);
         if (st != GX_OK)
             return st;
     }

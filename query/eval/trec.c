@@ -14,7 +14,7 @@ static gx_status slurp(gx_input *in, const char *path, gx_error *err)
 {
     gx_status st = gx_input_open(in, path, err);
     while (st == GX_OK && !in->eof)
-        st = gx_input_more(in, err);
+        st = gx_input_fill(in, err);
     if (st == GX_OK && in->nul_bytes)
         st = gx_fail(err, GX_EINPUT, "%s: it holds NUL bytes: not a text file?", path);
     return st;

@@ -35,7 +35,7 @@ static gx_status cpu_state_open(void **out, const gx_index *ix, const gx_engine_
     s->kernels = gx_cpu_choose();
     if (!s->kernels) {
         free(s);
-        return gx_isa_refuse(err);
+        return gx_isa_fail_override(err);
     }
     if (ix->n_docs > INT32_MAX) /* gathers take signed indices */
         s->kernels = &gx_cpu_portable;

@@ -1,5 +1,5 @@
 /* bench_build: what each stage of indexing costs on one core, after checking that the builder's way
- * to terms (a memo of raw tokens) finds as many as the analyzer does.
+ * to terms (a cache of raw tokens) finds as many as the analyzer does.
  *
  *   bench_build TEXT [rounds] [megabytes] [stemmer]
  *
@@ -18,7 +18,7 @@
 
 #define PIECE 500u
 
-enum { SPLIT, MEMO, ADD, MERGE, N_STAGES };
+enum { SPLIT, CACHE, ADD, MERGE, N_STAGES };
 
 typedef struct corpus {
     char *bytes;
@@ -85,11 +85,11 @@ static totals pass(const corpus *c, const gx_analyzer *an, double (*fastest)[N_S
 {
     totals all = {0};
     gx_analysis *analysis;
-    gx_postings_buffer *inverter;
-    gx_term_cache *memo;
+    gx_postings_buffer *postings_buffer;
+    gx_term_cache *cache;
     need(gx_analysis_open(&analysis, an, NULL) == GX_OK &&
-             gx_postings_buffer_open(&inverter, ".", 512u << 20, NULL) == GX_OK &&
-             gx_term_cache_open(&memo, analysis, inverter, NULL) == GX_OK,
+             gx_postings_buffer_open(&postings_buffer, ".", 512u << 20, NULL) == GX_OK &&
+             gx_term_cache_open(&cache, analysis, postings_buffer, NULL) == GX_OK,
          "out of memory");
     uint32_t piece = 0;
     double took[N_STAGES] = {0};
@@ -100,21 +100,21 @@ static totals pass(const corpus *c, const gx_analyzer *an, double (*fastest)[N_S
         need(p, "out of memory");
         memcpy(p, c->bytes + c->begin[d], len);
         gx_tokens tokens;
-        gx_status st = gx_analysis_split(analysis, len, &tokens);
+        gx_status st = gx_analysis_tokenize(analysis, len, &tokens);
         const double t1 = now();
         const uint32_t *terms;
         uint32_t n;
         if (st == GX_OK)
-            st = gx_term_cache_document(memo, &tokens, &terms, &n, &all.dropped);
+            st = gx_term_cache_document(cache, &tokens, &terms, &n, &all.dropped);
         const double t2 = now();
         if (st == GX_OK)
-            st = gx_postings_buffer_add(inverter, d, terms, n);
+            st = gx_postings_buffer_add(postings_buffer, d, terms, n);
         const double t3 = now();
         need(st == GX_OK, "out of memory");
         all.tokens += tokens.n;
         all.terms += n;
         took[SPLIT] += t1 - t0;
-        took[MEMO] += t2 - t1;
+        took[CACHE] += t2 - t1;
         took[ADD] += t3 - t2;
         if (d % PIECE == PIECE - 1 || d + 1 == c->n_docs) {
             for (int s = SPLIT; s < MERGE; ++s) {
@@ -126,11 +126,11 @@ static totals pass(const corpus *c, const gx_analyzer *an, double (*fastest)[N_S
         }
     }
     const double t = now();
-    need(gx_postings_buffer_merge(&inverter, 1, count_list, &all.postings, NULL) == GX_OK, "out of memory");
+    need(gx_postings_buffer_merge(&postings_buffer, 1, count_list, &all.postings, NULL) == GX_OK, "out of memory");
     if (now() - t < fastest[0][MERGE])
         fastest[0][MERGE] = now() - t;
-    gx_term_cache_close(memo);
-    gx_postings_buffer_close(inverter);
+    gx_term_cache_close(cache);
+    gx_postings_buffer_close(postings_buffer);
     gx_analysis_close(analysis);
     return all;
 }
@@ -172,8 +172,8 @@ int main(int argc, char **argv)
            (unsigned long long)all.tokens, (unsigned long long)all.terms, (unsigned long long)all.postings);
     printf("split    %7.3f s %5.1f %%  %6.2f ns a token\n", seconds[SPLIT], 100 * seconds[SPLIT] / sum,
            1e9 * seconds[SPLIT] / (double)all.tokens);
-    printf("memo     %7.3f s %5.1f %%  %6.2f ns a token\n", seconds[MEMO], 100 * seconds[MEMO] / sum,
-           1e9 * seconds[MEMO] / (double)all.tokens);
+    printf("cache     %7.3f s %5.1f %%  %6.2f ns a token\n", seconds[CACHE], 100 * seconds[CACHE] / sum,
+           1e9 * seconds[CACHE] / (double)all.tokens);
     printf("invert   %7.3f s %5.1f %%  %6.2f ns a term\n", seconds[ADD], 100 * seconds[ADD] / sum,
            1e9 * seconds[ADD] / (double)all.terms);
     printf("merge    %7.3f s %5.1f %%  %6.2f ns a posting\n", seconds[MERGE], 100 * seconds[MERGE] / sum,

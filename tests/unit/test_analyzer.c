@@ -162,7 +162,7 @@ static void bytes_that_are_not_utf8_separate_and_are_counted(void **state)
                         "cd \xC3 e\xE2\x82 \xED\xA0\x80 \xC0\x80 ok \xC3\xA9";
     memcpy(gx_analysis_buffer(a, sizeof text - 1), text, sizeof text - 1);
     gx_tokens t;
-    assert_int_equal(gx_analysis_split(a, sizeof text - 1, &t), GX_OK);
+    assert_int_equal(gx_analysis_tokenize(a, sizeof text - 1, &t), GX_OK);
     assert_int_equal(t.replaced, 1 + 1 + 2 + 3 + 2);
     assert_int_equal(t.n, 5);
     gx_analysis_close(a);
@@ -524,7 +524,7 @@ static void random_bytes_give_ordered_ranges(void **state)
             p[i] = (char)(seed >> 62 ? common[(seed >> 33) % (sizeof common - 1)] : (unsigned char)(seed >> 33));
         }
         gx_tokens t;
-        assert_int_equal(gx_analysis_split(a, len, &t), GX_OK);
+        assert_int_equal(gx_analysis_tokenize(a, len, &t), GX_OK);
         uint32_t at = 0;
         for (uint32_t i = 0; i < t.n; ++i) {
             assert_true(t.begin[i] >= at && t.begin[i] < t.end[i] && t.end[i] <= len);

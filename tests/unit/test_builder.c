@@ -485,7 +485,7 @@ static bool count_term(void *user, const char *term, size_t len, size_t begin, s
     return true;
 }
 
-/* The builder's short way (a memo of raw tokens) finds what gx_analyze finds. */
+/* The builder's short way (a cache of raw tokens) finds what gx_analyze finds. */
 static void the_index_holds_what_the_analyzer_says(void **state)
 {
     (void)state;

@@ -90,18 +90,18 @@ static void free_plain(plain *p)
     free(p->name_lens);
 }
 
-enum { MAX_INVERTERS = 7 };
+enum { MAX_BUFFERS = 7 };
 
-/* The lists of ranges that begin at some of the terms, and of those that the inverters would have,
+/* The lists of ranges that begin at some of the terms, and of those that the buffers would have,
  * are together all lists. */
-static void merge_by_ranges(plain *p, gx_postings_buffer *const *inverters, uint32_t n, uint64_t *seed)
+static void merge_by_ranges(plain *p, gx_postings_buffer *const *buffers, uint32_t n, uint64_t *seed)
 {
     const uint32_t all = p->seen;
     gx_error err = {0};
-    gx_merger *m;
+    gx_postings_merger *m;
     gx_term_range *ranges, range = {0, 0};
     uint32_t n_ranges;
-    assert_int_equal(gx_merger_open(&m, inverters, n, &err), GX_OK);
+    assert_int_equal(gx_postings_merger_open(&m, buffers, n, &err), GX_OK);
     p->seen = 0;
     for (uint32_t i = 0; i < 8; ++i, range.from = range.to) {
         const char *name = p->names[random_below(seed, p->n_terms)];
@@ -111,35 +111,34 @@ static void merge_by_ranges(plain *p, gx_postings_buffer *const *inverters, uint
         if (to <= range.from && i < 7)
             to = range.from + 1;
         range.to = i < 7 ? to : 0;
-        assert_int_equal(gx_merger_run(m, range, compare_list, p, &err), GX_OK);
+        assert_int_equal(gx_postings_merger_run(m, range, compare_list, p, &err), GX_OK);
     }
     assert_int_equal(p->seen, all);
-    assert_int_equal(gx_postings_buffer_ranges(inverters, n, &ranges, &n_ranges, &err), GX_OK);
+    assert_int_equal(gx_postings_buffer_ranges(buffers, n, &ranges, &n_ranges, &err), GX_OK);
     p->seen = 0;
     for (uint32_t i = 0; i < n_ranges; ++i) {
         assert_true(ranges[i].from == (i ? ranges[i - 1].to : 0) && (ranges[i].to == 0) == (i + 1 == n_ranges));
-        assert_int_equal(gx_merger_run(m, ranges[i], compare_list, p, &err), GX_OK);
+        assert_int_equal(gx_postings_merger_run(m, ranges[i], compare_list, p, &err), GX_OK);
     }
     assert_int_equal(p->seen, all);
     free(ranges);
-    gx_merger_close(m);
+    gx_postings_merger_close(m);
 }
 
-/* Invert, several documents by one of n_inverters and then by another, spilling after every so many
+/* Invert, several documents by one of n_buffers and then by another, spilling after every so many
  * documents (0: never), and compare. */
-static void invert_together(plain *p, uint32_t n_inverters, uint32_t spill_every, gx_status want)
+static void invert_together(plain *p, uint32_t n_buffers, uint32_t spill_every, gx_status want)
 {
-    gx_postings_buffer *inverters[MAX_INVERTERS], *inv = NULL;
+    gx_postings_buffer *buffers[MAX_BUFFERS], *inv = NULL;
     gx_error err = {0};
-    for (uint32_t i = 0; i < n_inverters; ++i)
-        assert_int_equal(gx_postings_buffer_open(&inverters[i], "/tmp", spill_every ? 1u << 20 : 64u << 20, &err),
-                         GX_OK);
+    for (uint32_t i = 0; i < n_buffers; ++i)
+        assert_int_equal(gx_postings_buffer_open(&buffers[i], "/tmp", spill_every ? 1u << 20 : 64u << 20, &err), GX_OK);
     uint32_t *terms = malloc(1u << 20), spills = 0, counted = 0;
     uint64_t shuffle = p->seed ^ 99;
     for (uint32_t d = 0; d < p->n_docs; ++d) {
         uint32_t n = 0;
         if (!inv || random_below(&shuffle, 5) == 0)
-            inv = inverters[random_below(&shuffle, n_inverters)];
+            inv = buffers[random_below(&shuffle, n_buffers)];
         for (uint32_t t = 0; t < p->n_terms; ++t)
             for (uint32_t i = 0; i < p->tf[(size_t)d * p->n_terms + t]; ++i)
                 terms[n++] = gx_postings_buffer_term(inv, p->names[t], p->name_lens[t]);
@@ -156,13 +155,13 @@ static void invert_together(plain *p, uint32_t n_inverters, uint32_t spill_every
             ++spills;
         }
     }
-    for (uint32_t i = 0; i < n_inverters; ++i)
-        counted += gx_postings_buffer_spills(inverters[i]);
+    for (uint32_t i = 0; i < n_buffers; ++i)
+        counted += gx_postings_buffer_spills(buffers[i]);
     assert_int_equal(counted, spills);
     if (p->seed % 2) /* of the even ones the merge does it */
-        assert_int_equal(gx_postings_buffer_finish(inverters[0], &err), GX_OK);
+        assert_int_equal(gx_postings_buffer_finish(buffers[0], &err), GX_OK);
     p->seen = 0;
-    assert_int_equal(gx_postings_buffer_merge(inverters, n_inverters, compare_list, p, &err), want);
+    assert_int_equal(gx_postings_buffer_merge(buffers, n_buffers, compare_list, p, &err), want);
     if (want == GX_OK) {
         uint32_t expected = 0;
         for (uint32_t t = 0; t < p->n_terms; ++t) {
@@ -174,10 +173,10 @@ static void invert_together(plain *p, uint32_t n_inverters, uint32_t spill_every
         assert_int_equal(p->seen, expected);
     }
     if (want == GX_OK)
-        merge_by_ranges(p, inverters, n_inverters, &shuffle);
+        merge_by_ranges(p, buffers, n_buffers, &shuffle);
     free(terms);
-    for (uint32_t i = 0; i < n_inverters; ++i)
-        gx_postings_buffer_close(inverters[i]);
+    for (uint32_t i = 0; i < n_buffers; ++i)
+        gx_postings_buffer_close(buffers[i]);
 }
 
 static void invert(plain *p, uint32_t spill_every, gx_status want)
@@ -216,7 +215,7 @@ static void several_inverters_together_give_what_one_gives(void **state)
     for (uint64_t seed = 1; seed <= 12; ++seed) {
         plain p;
         make_plain(&p, seed, 1 + (uint32_t)seed * 31, (uint32_t)seed * 50);
-        for (uint32_t n = 2; n <= MAX_INVERTERS; ++n) {
+        for (uint32_t n = 2; n <= MAX_BUFFERS; ++n) {
             invert_together(&p, n, 0, GX_OK);
             invert_together(&p, n, 3 + (uint32_t)seed * 5, GX_OK);
             invert_together(&p, n, (uint32_t)seed * 35, GX_OK); /* one has a run, the others none */

@@ -259,7 +259,7 @@ static int run(const cli_args *a)
     const bool speeds = table != 1 && table != 2;
     if (!gx_simd_choose()) {
         gx_error err;
-        gx_isa_refuse(&err);
+        gx_isa_fail_override(&err);
         return cli_fail_error(&err);
     }
     if (speeds && (code = open_gpu(a, &r)) != 0)
