@@ -302,11 +302,33 @@ typedef struct gx_query_options {
 GX_API gx_status gx_engine_learn_pairs(gx_engine *en, const gx_query_options *opt, uint32_t n_lists, uint32_t n_threads,
                                        gx_error *err);
 
-/* One query: text, analysed with the index's own analyzer. A repeated term counts as a weight. */
-typedef struct gx_query {
-    const char *text;
+/* A term as the index has it: the result of analysis, which is not run again. */
+typedef struct gx_weighted_term {
+    const char *term; /* [len] bytes */
     size_t len;
+    float weight; /* its score counts this many times; finite, above 0 */
+} gx_weighted_term;
+
+typedef enum gx_query_kind {
+    GX_QUERY_TEXT, /* text, analysed with the index's own analyzer. A repeated term counts as a weight */
+    GX_QUERY_TERMS /* terms with weights, looked up as they are; weights of equal terms add up */
+} gx_query_kind;
+
+/* One query. A search goes from one to the next by the first one's size.
+ *
+ * The greatest possible score, the sum of the terms' weights times idf (times k1 + 1 where the
+ * scorer has that), is scaled to between 2^29 and 2^30, and each term's part of a score is rounded
+ * to an integer of that scale, at least 1. So a term that weighs less than 2^-30 of the sum adds
+ * one step, whatever its weight, and the sum must not be above FLT_MAX. */
+typedef struct gx_query {
+    size_t size;
+    gx_query_kind kind;
+    const char *text; /* of GX_QUERY_TEXT: [len] bytes */
+    size_t len;
+    const gx_weighted_term *terms; /* of GX_QUERY_TERMS: [n_terms] */
+    uint32_t n_terms;
 } gx_query;
+#define GX_TEXT_QUERY(text, len) ((gx_query){sizeof(gx_query), GX_QUERY_TEXT, (text), (len), NULL, 0})
 
 /* Where the answers of n queries go: query i's are at [i * k, i * k + n_hits[i]), best first, by
  * score and then by smaller docid. Each array is the caller's, [n * k] or [n]; n_matches may be

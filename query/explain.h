@@ -13,7 +13,8 @@
 typedef struct gx_explain_term {
     const char *term; /* the index's bytes */
     size_t term_len;
-    uint32_t df, qtf;
+    uint32_t df;
+    double qtf;      /* how often the query says it, or the weight that it gives */
     uint32_t tf;     /* 0: the document lacks the term */
     double idf;      /* as the preset has it, without qtf */
     double weight;   /* idf, times k1 + 1 where the preset has it, times qtf */

@@ -1,6 +1,7 @@
 #include "query/plan.h"
 
 #include <assert.h>
+#include <float.h>
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
@@ -17,7 +18,7 @@
 
 typedef struct bag_item {
     uint64_t key;
-    uint32_t qtf;
+    double qtf;
 } bag_item;
 
 typedef struct bag {
@@ -39,8 +40,7 @@ static void bag_merge(bag *g)
     qsort(g->items, g->n, sizeof *g->items, by_key);
     for (uint32_t i = 0; i < g->n; ++i) {
         if (kept && g->items[kept - 1].key == g->items[i].key) {
-            const uint32_t room = UINT32_MAX - g->items[kept - 1].qtf;
-            g->items[kept - 1].qtf += g->items[i].qtf < room ? g->items[i].qtf : room;
+            g->items[kept - 1].qtf += g->items[i].qtf;
         } else {
             g->items[kept++] = g->items[i];
         }
@@ -49,7 +49,7 @@ static void bag_merge(bag *g)
 }
 
 /* False when there are more than GX_MAX_TERMS different terms already. */
-static bool bag_add(bag *g, uint64_t key, uint32_t qtf)
+static bool bag_add(bag *g, uint64_t key, double qtf)
 {
     if (g->n == BAG_MAX) {
         bag_merge(g);
@@ -85,48 +85,83 @@ static int scale_exponent(double total)
     return frexp(total, &x) == 0.5 ? 31 - x : 30 - x;
 }
 
+typedef struct scorer {
+    const gx_preset_info *preset;
+    double k1, b;
+} scorer;
+
+static scorer scorer_of(const gx_query_options *opt)
+{
+    const gx_preset_info *preset = gx_preset_get(opt->preset);
+    return (scorer){preset, isnan(opt->k1) ? preset->k1 : opt->k1, isnan(opt->b) ? preset->b : opt->b};
+}
+
+/* A term's weight before it is scaled. */
+static double weight_of(const scorer *s, uint32_t n_docs, uint32_t df, double qtf)
+{
+    return s->preset->idf(n_docs, df) * (s->preset->times_k1 ? s->k1 + 1 : 1) * qtf;
+}
+
+static gx_norm norm_of(const scorer *s, double avgdl)
+{
+    return (gx_norm){(float)(s->k1 * (1 - s->b)), (float)(s->k1 * s->b / avgdl), s->preset->lossy};
+}
+
 /* Weights of plan->terms, which are sorted, and everything that depends on them. */
 static void weigh(gx_plan *plan, const gx_index *ix, const gx_query_options *opt)
 {
-    const gx_preset_info *preset = gx_preset_get(opt->preset);
-    const double k1 = isnan(opt->k1) ? preset->k1 : opt->k1, b = isnan(opt->b) ? preset->b : opt->b;
+    const scorer s = scorer_of(opt);
     double weights[GX_MAX_TERMS], total = 0;
-
     for (uint32_t i = 0; i < plan->n_terms; ++i) {
-        const gx_plan_term *t = &plan->terms[i];
-        weights[i] = preset->idf(ix->n_docs, t->df) * (preset->times_k1 ? k1 + 1 : 1) * t->qtf;
+        weights[i] = weight_of(&s, ix->n_docs, plan->terms[i].df, plan->terms[i].qtf);
         total += weights[i];
     }
     plan->exponent = scale_exponent(total);
     for (uint32_t i = 0; i < plan->n_terms; ++i)
         plan->terms[i].w = (float)ldexp(weights[i], plan->exponent);
-    plan->norm = (gx_norm){(float)(k1 * (1 - b)), (float)(k1 * b / ix->avgdl), preset->lossy};
+    plan->norm = norm_of(&s, ix->avgdl);
+}
+
+/* What the options say; terms and weights are missing. */
+static gx_plan empty_plan(const gx_index *ix, const gx_query_options *opt)
+{
+    const uint32_t max_k = ix->n_docs ? ix->n_docs : 1;
+    return (gx_plan){.op = opt->op,
+                     .k = opt->k < max_k ? opt->k : max_k,
+                     .prune = opt->prune,
+                     .algorithm = opt->algorithm,
+                     .recursion = opt->recursion,
+                     .mask = opt->mask,
+                     .cancel = opt->cancel,
+                     .user = opt->user};
+}
+
+static gx_status too_many_terms(gx_error *err)
+{
+    return gx_fail(err, GX_EUSAGE, "the query has more than %u different terms; shorten it or split it", GX_MAX_TERMS);
+}
+
+/* plan->n_terms and n_unknown are counted: the operator that gives the answer. */
+static void settle_op(gx_plan *plan)
+{
+    if (plan->op == GX_OP_AND && plan->n_unknown)
+        plan->n_terms = 0;
+    if (plan->op == GX_OP_AND_OR && (plan->n_unknown || plan->n_terms == 1))
+        plan->op = GX_OP_OR;
 }
 
 static gx_status finish(gx_plan *out, bag *g, const gx_query_options *opt, gx_error *err)
 {
     const gx_index *ix = g->ix;
-    const uint32_t max_k = ix->n_docs ? ix->n_docs : 1;
-    gx_plan plan = {.op = opt->op,
-                    .k = opt->k < max_k ? opt->k : max_k,
-                    .prune = opt->prune,
-                    .algorithm = opt->algorithm,
-                    .recursion = opt->recursion,
-                    .mask = opt->mask,
-                    .cancel = opt->cancel,
-                    .user = opt->user};
+    gx_plan plan = empty_plan(ix, opt);
 
     bag_merge(g);
     if (g->n > GX_MAX_TERMS)
-        return gx_fail(err, GX_EUSAGE, "the query has more than %u different terms; shorten it or split it",
-                       GX_MAX_TERMS);
+        return too_many_terms(err);
     while (plan.n_terms < g->n && !(g->items[plan.n_terms].key & UNKNOWN)) /* the unknown are sorted behind */
         ++plan.n_terms;
     plan.n_unknown = g->n - plan.n_terms;
-    if (plan.op == GX_OP_AND && plan.n_unknown)
-        plan.n_terms = 0;
-    if (plan.op == GX_OP_AND_OR && (plan.n_unknown || plan.n_terms == 1))
-        plan.op = GX_OP_OR;
+    settle_op(&plan);
 
     plan.terms = malloc((plan.n_terms + 1) * sizeof *plan.terms);
     if (!plan.terms)
@@ -134,7 +169,7 @@ static gx_status finish(gx_plan *out, bag *g, const gx_query_options *opt, gx_er
     for (uint32_t i = 0; i < plan.n_terms; ++i) {
         const uint32_t id = (uint32_t)g->items[i].key;
         assert(id < ix->n_terms);
-        plan.terms[i] = (gx_plan_term){id, ix->lists[id].df, g->items[i].qtf, 0};
+        plan.terms[i] = (gx_plan_term){.list = id, .df = ix->lists[id].df, .qtf = g->items[i].qtf};
     }
     qsort(plan.terms, plan.n_terms, sizeof *plan.terms, by_df);
     weigh(&plan, ix, opt);
@@ -191,4 +226,152 @@ void gx_plan_free(gx_plan *plan)
     free(plan->terms);
     plan->terms = NULL;
     plan->n_terms = 0;
+}
+
+/* ---- over several indexes ---- */
+
+static uint32_t index_df(const void *user, const char *term, size_t len)
+{
+    const gx_index *ix = user;
+    const uint32_t id = gx_index_find_term(ix, term, len);
+    return id == UINT32_MAX ? 0 : ix->lists[id].df;
+}
+
+gx_collection_stats gx_collection_stats_of(const gx_index *ix)
+{
+    return (gx_collection_stats){ix->n_docs, ix->avgdl, index_df, ix};
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+    const gx_query_term *x = a, *y = b;
+    const size_t len = x->len < y->len ? x->len : y->len;
+    const int order = len ? memcmp(x->term, y->term, len) : 0;
+    return order ? order : (x->len > y->len) - (x->len < y->len);
+}
+
+/* Equal terms are told apart by their weights, so that the order of a sum depends on nothing else. */
+static int by_bytes_and_weight(const void *a, const void *b)
+{
+    const gx_query_term *x = a, *y = b;
+    const int order = by_bytes(a, b);
+    return order ? order : (x->qtf > y->qtf) - (x->qtf < y->qtf);
+}
+
+static int by_collection_df(const void *a, const void *b)
+{
+    const gx_query_term *x = a, *y = b;
+    return x->df != y->df ? (x->df < y->df ? -1 : 1) : by_bytes(a, b);
+}
+
+static gx_status check_weights(const gx_weighted_term *terms, uint32_t n, gx_error *err)
+{
+    for (uint32_t i = 0; i < n; ++i) {
+        if (!(isfinite(terms[i].weight) && terms[i].weight > 0))
+            return gx_fail(err, GX_EUSAGE, "the weight of '%.*s' is %g; it must be a finite number above 0",
+                           terms[i].len < 80 ? (int)terms[i].len : 80, terms[i].term, terms[i].weight);
+    }
+    return GX_OK;
+}
+
+/* q->terms[n] by bytes: equal ones become one, and those that the collection lacks go. */
+static void merge_terms(gx_query_plan *q, uint32_t n, const gx_collection_stats *stats)
+{
+    uint32_t kept = 0;
+    qsort(q->terms, n, sizeof *q->terms, by_bytes_and_weight);
+    for (uint32_t i = 0; i < n; ++i) {
+        if (kept && by_bytes(&q->terms[kept - 1], &q->terms[i]) == 0)
+            q->terms[kept - 1].qtf += q->terms[i].qtf;
+        else
+            q->terms[kept++] = q->terms[i];
+    }
+    for (uint32_t i = 0; i < kept; ++i) {
+        gx_query_term t = q->terms[i];
+        t.df = stats->df(stats->user, t.term, t.len);
+        if (t.df)
+            q->terms[q->n_terms++] = t;
+        else
+            ++q->n_unknown;
+    }
+    qsort(q->terms, q->n_terms, sizeof *q->terms, by_collection_df);
+}
+
+/* The same sums in the same order as weigh's, so that equal queries have equal scores. */
+static gx_status weigh_query(gx_query_plan *q, const gx_collection_stats *stats, gx_error *err)
+{
+    const scorer s = scorer_of(&q->opt);
+    double total = 0;
+    for (uint32_t i = 0; i < q->n_terms; ++i)
+        total += weight_of(&s, stats->n_docs, q->terms[i].df, q->terms[i].qtf);
+    if (total > FLT_MAX)
+        return gx_fail(err, GX_EUSAGE,
+                       "the sum of the terms' weights, each times its idf, is %g; it must be at most %g", total,
+                       (double)FLT_MAX);
+    q->exponent = scale_exponent(total);
+    for (uint32_t i = 0; i < q->n_terms; ++i) {
+        gx_query_term *t = &q->terms[i];
+        t->w = (float)ldexp(weight_of(&s, stats->n_docs, t->df, t->qtf), q->exponent);
+    }
+    q->norm = norm_of(&s, stats->avgdl);
+    return GX_OK;
+}
+
+gx_status gx_query_plan_make(gx_query_plan *out, const gx_weighted_term *terms, uint32_t n,
+                             const gx_collection_stats *stats, const gx_query_options *opt, gx_error *err)
+{
+    gx_query_plan q = {.opt = *opt, .op = opt->op};
+    size_t n_bytes = 0;
+    gx_status st = check_weights(terms, n, err);
+    if (st != GX_OK)
+        return st;
+    for (uint32_t i = 0; i < n; ++i)
+        n_bytes += terms[i].len;
+    q.terms = malloc((n + 1ull) * sizeof *q.terms + n_bytes);
+    if (!q.terms)
+        return gx_fail(err, GX_ENOMEM, "no memory for a query of %u terms", n);
+    char *bytes = (char *)(q.terms + n + 1);
+    for (uint32_t i = 0; i < n; ++i) {
+        if (terms[i].len)
+            memcpy(bytes, terms[i].term, terms[i].len);
+        q.terms[i] = (gx_query_term){.term = bytes, .len = terms[i].len, .qtf = terms[i].weight};
+        bytes += terms[i].len;
+    }
+    merge_terms(&q, n, stats);
+    st = q.n_terms + q.n_unknown > GX_MAX_TERMS ? too_many_terms(err) : weigh_query(&q, stats, err);
+    if (st != GX_OK)
+        gx_query_plan_free(&q);
+    else
+        *out = q;
+    return st;
+}
+
+void gx_query_plan_free(gx_query_plan *q)
+{
+    free(q->terms);
+    q->terms = NULL;
+    q->n_terms = 0;
+}
+
+gx_status gx_plan_bind(gx_plan *out, const gx_query_plan *q, const gx_index *ix, gx_error *err)
+{
+    gx_plan plan = empty_plan(ix, &q->opt);
+    plan.op = q->op;
+    plan.exponent = q->exponent;
+    plan.norm = q->norm;
+    plan.n_unknown = q->n_unknown;
+    plan.terms = malloc((q->n_terms + 1) * sizeof *plan.terms);
+    if (!plan.terms)
+        return gx_fail(err, GX_ENOMEM, "no memory for a query of %u terms", q->n_terms);
+    for (uint32_t i = 0; i < q->n_terms; ++i) {
+        const gx_query_term *t = &q->terms[i];
+        const uint32_t id = gx_index_find_term(ix, t->term, t->len);
+        if (id == UINT32_MAX)
+            ++plan.n_unknown;
+        else
+            plan.terms[plan.n_terms++] = (gx_plan_term){.list = id, .df = ix->lists[id].df, .w = t->w, .qtf = t->qtf};
+    }
+    settle_op(&plan);
+    qsort(plan.terms, plan.n_terms, sizeof *plan.terms, by_df);
+    *out = plan;
+    return GX_OK;
 }

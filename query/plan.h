@@ -1,7 +1,20 @@
 /* plan.h: a query made concrete: which lists, with what weights, under which operator.
  *
+ *   terms, statistics of the collection --gx_query_plan_make--> gx_query_plan   weights, exponent, K
+ *   gx_query_plan, an index             --gx_plan_bind-------> gx_plan         lists, for an engine
+ *
+ * gx_plan_make does both for text and an index with its own statistics.
+ *
+ * A collection may be split into parts, an index each, part i beginning at docid base[i] of the
+ * whole. The answer over the parts is the answer over one index of the whole, to the bit: make the
+ * query plan with the statistics of the whole; bind it to each part; set gx_plan.base, so that
+ * gx_session_run returns keys with docids of the whole; set gx_plan.floor to the score of the k-th
+ * best key of the parts before (0 while there are fewer); keep the k greatest keys (topk.h). AND
+ * and OR need one pass. GX_OP_AND_OR needs two: set gx_query_plan.op to GX_OP_AND and search all
+ * parts, and where that gives fewer than k results set it to GX_OP_OR and search all again.
+ *
  * Score scale: with W = sum of the terms' weights (idf, times k1 + 1 where the preset has it, times
- * the number of repetitions), w_i = float(weight_i) * 2^e where e is the greatest integer with W *
+ * the number of repetitions or the weight that the query gives), w_i = float(weight_i) * 2^e where e is the greatest integer with W *
  * 2^e <= 2^30. A score's float is score * 2^-e. Where W is 0, e is 30, so that scores of 1 print as
  * 0.
  */
@@ -14,8 +27,8 @@
 typedef struct gx_plan_term {
     uint32_t list; /* term id, which is the list's number */
     uint32_t df;   /* >= 1 */
-    uint32_t qtf;  /* how often the query says it */
     float w;       /* scaled weight, 0 <= w <= 2^30 */
+    double qtf;    /* the query's weight of the term: how often it says it, or as given */
 } gx_plan_term;
 
 typedef struct gx_plan {
@@ -28,8 +41,12 @@ typedef struct gx_plan {
     bool prune;
     gx_algorithm algorithm; /* with prune */
     uint32_t recursion;
-    int exponent;        /* e */
-    uint32_t floor;      /* of an OR, the k-th best score is not lower; 0 unless somebody knows (pairs.h) */
+    int exponent; /* e */
+    /* The initial threshold of an OR without a mask: documents that score less need not be found. 0 unless somebody
+     * knows one: the pair thresholds (pairs.h), or the k-th best of other parts of the collection. AND, and a plan with
+     * a mask, do not use it. */
+    uint32_t floor;
+    uint32_t base;       /* gx_session_run adds it to the docids of the answer's keys; base + n_docs <= 2^32 - 1 */
     const gx_mask *mask; /* the documents that may be returned; NULL: all */
     gx_norm norm;
     gx_plan_term *terms; /* [n_terms], by rising df, then rising list; the plan's own */
@@ -38,6 +55,37 @@ typedef struct gx_plan {
 } gx_plan;
 
 struct gx_index;
+
+/* What the scores take from the collection. */
+typedef struct gx_collection_stats {
+    uint32_t n_docs;
+    double avgdl; /* > 0 */
+    /* Documents that hold the term, 0: none; an index that holds a part of the collection has no more of them. */
+    uint32_t (*df)(const void *user, const char *term, size_t len);
+    const void *user;
+} gx_collection_stats;
+
+/* The statistics of an index, which must outlive them. */
+gx_collection_stats gx_collection_stats_of(const struct gx_index *ix);
+
+typedef struct gx_query_term {
+    const char *term; /* [len] bytes, the plan's own */
+    size_t len;
+    uint32_t df; /* of the collection, >= 1 */
+    float w;     /* as in gx_plan_term */
+    double qtf;
+} gx_query_term;
+
+/* What a query says of any index of the collection. */
+typedef struct gx_query_plan {
+    gx_query_options opt;
+    gx_op op;
+    uint32_t n_terms;   /* different terms that the collection has */
+    uint32_t n_unknown; /* different terms that it lacks */
+    int exponent;
+    gx_norm norm;
+    gx_query_term *terms; /* [n_terms], by rising df, then by bytes; the plan's own */
+} gx_query_plan;
 
 /* k, preset, k1, b, algorithm and recursion of opt are in their ranges? Else GX_EUSAGE, saying
  * which is not. */
@@ -53,6 +101,16 @@ gx_status gx_plan_make_ids(gx_plan *out, const struct gx_index *ix, const uint32
                            uint32_t n, const gx_query_options *opt, gx_error *err);
 void gx_plan_free(gx_plan *plan);
 
+/* Terms as the index has them (nothing is analysed) with their weights; those of equal terms add
+ * up. opt is full-sized and checked. GX_EUSAGE: a weight that is not finite or not above 0 (the
+ * message names the term), more than GX_MAX_TERMS different terms, or a sum of all weights times
+ * idf above FLT_MAX. GX_ENOMEM. */
+gx_status gx_query_plan_make(gx_query_plan *out, const gx_weighted_term *terms, uint32_t n,
+                             const gx_collection_stats *stats, const gx_query_options *opt, gx_error *err);
+void gx_query_plan_free(gx_query_plan *q);
+/* The plan of one index, without a threshold and with base 0. It does not refer to q. GX_ENOMEM. */
+gx_status gx_plan_bind(gx_plan *out, const gx_query_plan *q, const struct gx_index *ix, gx_error *err);
+
 /* A selection key: score above, docid below, so that a greater key is a better result. */
 GX_HD uint64_t gx_key(uint32_t score, uint32_t docid)
 {
@@ -65,6 +123,11 @@ GX_HD uint32_t gx_key_score(uint64_t key)
 GX_HD uint32_t gx_key_docid(uint64_t key)
 {
     return ~(uint32_t)key;
+}
+/* The same score for document base + docid, which is below 2^32. */
+GX_HD uint64_t gx_key_rebase(uint64_t key, uint32_t base)
+{
+    return key - base;
 }
 
 #endif

@@ -1,6 +1,6 @@
 /* session.c: engines and sessions: which executor answers, and the way of a batch through it.
  *
- *   queries -> gx_plan_make -> gx_plan [] -> gx_exec_ops.run -> gx_hits [] -> the caller's docids
+ *   queries -> gx_engine_plan -> gx_plan [] -> gx_exec_ops.run -> gx_hits [] -> the caller's docids
  *   and scores
  */
 #include "query/session.h"
@@ -301,12 +301,10 @@ static gx_status check_masks(const gx_session *s, const gx_plan *plans, uint32_t
     return GX_OK;
 }
 
-gx_status gx_session_run(gx_session *s, const gx_plan *plans, uint32_t n, gx_hits *hits, gx_error *err)
+/* Run plans that are good for this session on its engine, or on the CPU that stands in for it. */
+static gx_status run_plans(gx_session *s, const gx_plan *plans, uint32_t n, gx_hits *hits, gx_error *err)
 {
     const gx_exec_ops *ops = s->en->ops;
-    const gx_status masks = check_masks(s, plans, n, err);
-    if (masks != GX_OK)
-        return masks;
     if (!s->cpu_exec) {
         gx_error gpu;
         gpu.text[0] = 0;
@@ -321,6 +319,18 @@ gx_status gx_session_run(gx_session *s, const gx_plan *plans, uint32_t n, gx_hit
     const gx_status st = gx_exec_cpu.run(s->cpu_exec, plans, n, hits, &s->work, err);
     if (st == GX_OK)
         tell_why_cpu(s->en, err);
+    return st;
+}
+
+gx_status gx_session_run(gx_session *s, const gx_plan *plans, uint32_t n, gx_hits *hits, gx_error *err)
+{
+    gx_status st = check_masks(s, plans, n, err);
+    if (st == GX_OK)
+        st = run_plans(s, plans, n, hits, err);
+    for (uint32_t i = 0; st == GX_OK && i < n; ++i) {
+        for (uint32_t j = 0; plans[i].base && j < hits[i].n; ++j)
+            hits[i].keys[j] = gx_key_rebase(hits[i].keys[j], plans[i].base);
+    }
     return st;
 }
 
@@ -372,7 +382,49 @@ void gx_mask_close(gx_mask *m)
     free(m);
 }
 
+/* ---- plans ---- */
+
+static gx_status plan_terms(gx_plan *out, const gx_index *ix, const gx_query *q, const gx_query_options *opt,
+                            gx_error *err)
+{
+    const gx_collection_stats stats = gx_collection_stats_of(ix);
+    gx_query_plan plan;
+    gx_status st = gx_query_plan_make(&plan, q->terms, q->n_terms, &stats, opt, err);
+    if (st != GX_OK)
+        return st;
+    st = gx_plan_bind(out, &plan, ix, err);
+    gx_query_plan_free(&plan);
+    return st;
+}
+
+gx_status gx_engine_plan(gx_plan *out, gx_engine *en, const gx_query *q, const gx_query_options *opt, gx_error *err)
+{
+    gx_status st;
+    switch (q->kind) {
+    case GX_QUERY_TEXT:
+        st = gx_plan_make(out, en->ix, q->text, q->len, opt, err);
+        break;
+    case GX_QUERY_TERMS:
+        st = plan_terms(out, en->ix, q, opt, err);
+        break;
+    default:
+        return gx_fail(err, GX_EUSAGE, "queries of kind %d do not exist", (int)q->kind);
+    }
+    if (st == GX_OK)
+        gx_engine_raise(en, out);
+    return st;
+}
+
 /* ---- a batch ---- */
+
+/* The caller's structures are as large as the first says. */
+static gx_query query_at(const gx_query *queries, size_t i)
+{
+    const size_t size = queries->size;
+    gx_query q = {0};
+    memcpy(&q, (const char *)queries + i * size, size < sizeof q ? size : sizeof q);
+    return q;
+}
 
 static gx_status reserve(gx_session *s, uint32_t n, size_t n_keys, gx_error *err)
 {
@@ -412,10 +464,9 @@ static gx_status search_part(gx_session *s, const gx_query *queries, uint32_t fi
     uint32_t planned = 0;
     gx_status st = reserve(s, n, (size_t)n * max_hits, err);
     for (; st == GX_OK && planned < n; ++planned) {
-        const gx_query *q = &queries[first + planned];
-        if ((st = gx_plan_make(&s->plans[planned], s->en->ix, q->text, q->len, opt, err)) != GX_OK)
+        const gx_query q = query_at(queries, (size_t)first + planned);
+        if ((st = gx_engine_plan(&s->plans[planned], s->en, &q, opt, err)) != GX_OK)
             break;
-        gx_engine_raise(s->en, &s->plans[planned]);
         s->hits[planned] = (gx_hits){s->keys + (size_t)planned * max_hits, 0};
     }
     if (st == GX_OK)
@@ -467,6 +518,8 @@ gx_status gx_search(gx_session *s, const gx_query *queries, uint32_t n, const gx
         memcpy(&out, results, results->size < sizeof out ? results->size : sizeof out);
     if (n && (!out.n_hits || (!out.docids && s->en->ix->n_docs))) /* of no documents there are no results */
         return gx_fail(err, GX_EUSAGE, "there is no place for the results: docids and n_hits are needed");
+    if (n && queries->size < offsetof(gx_query, terms))
+        return gx_fail(err, GX_EUSAGE, "the size of the first query is %zu; set it to sizeof(gx_query)", queries->size);
     gx_status st = gx_query_options_check(&opt, err);
     if (st != GX_OK)
         return st;

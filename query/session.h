@@ -12,13 +12,17 @@ gx_status gx_engine_open_with(gx_engine **out, const gx_index *ix, const gx_engi
  * it goes through this. */
 void gx_engine_raise(const gx_engine *en, gx_plan *plan);
 
+/* The plan of a query on the engine, thresholds of pairs included. opt is full-sized and checked.
+ * GX_EUSAGE (the query), GX_ENOMEM, GX_ECUDA: nothing is left to free. Thread-safe. */
+gx_status gx_engine_plan(gx_plan *out, gx_engine *en, const gx_query *q, const gx_query_options *opt, gx_error *err);
+
 const gx_index *gx_engine_index(const gx_engine *en);
 
 /* What the session's searches did, summed since it was opened. */
 const gx_work *gx_session_work(const gx_session *s);
 
 /* Run plans as gx_search does, falling back to the CPU where that is due. hits[i].keys are the
- * caller's. */
+ * caller's; their docids are those of the index plus plans[i].base. */
 gx_status gx_session_run(gx_session *s, const gx_plan *plans, uint32_t n, gx_hits *hits, gx_error *err);
 
 #endif

@@ -175,7 +175,7 @@ static void put_json_explanation(FILE *out, const gx_explanation *e)
         const gx_explain_term *t = &e->terms[i];
         fputs(i ? ",{\"term\":" : "{\"term\":", out);
         out_put_json(out, t->term, t->term_len);
-        fprintf(out, ",\"qtf\":%u,\"df\":%u,\"tf\":%u,\"idf\":%.17g,\"weight\":%.17g,\"impact\":%u,\"score\":%s}",
+        fprintf(out, ",\"qtf\":%.9g,\"df\":%u,\"tf\":%u,\"idf\":%.17g,\"weight\":%.17g,\"impact\":%u,\"score\":%s}",
                 t->qtf, t->df, t->tf, t->idf, t->weight, t->impact, out_score(score, t->score));
     }
     fputs("]}", out);
@@ -313,8 +313,8 @@ void out_put_explanation(FILE *out, const gx_explanation *e, const char *indent)
         fprintf(out, ": df = %u, idf = %.7g", t->df, t->idf);
         if (e->times_k1)
             fprintf(out, ", times k1 + 1 = %.6g", e->k1 + 1);
-        if (t->qtf > 1)
-            fprintf(out, ", times %u in the query", t->qtf);
+        if (t->qtf != 1)
+            fprintf(out, ", times %.9g in the query", t->qtf);
         fprintf(out, ", tf = %u: %.7g * %u / (%u + %.7g) = %s (impact %u)\n", t->tf, t->weight, t->tf, t->tf, e->K,
                 out_score(score, t->score), t->impact);
     }

@@ -208,7 +208,7 @@ int ask_query(ask *k, const char *qid, size_t qid_len, const char *text, size_t 
     gx_highlighter *h = NULL;
     uint64_t n_matches = 0;
     gx_index_stats stats = {.size = sizeof stats};
-    const gx_query query = {text, len};
+    const gx_query query = GX_TEXT_QUERY(text, len);
     const bool rich = k->format == OUT_HUMAN || k->format == OUT_JSONL;
     int code;
 

@@ -45,7 +45,7 @@ int main(int argc, char **argv)
     gx_error err = {0};
     uint32_t docids[K], n_hits = 0;
     float scores[K];
-    gx_query query = {"index of threads", strlen("index of threads")};
+    gx_query query = GX_TEXT_QUERY("index of threads", strlen("index of threads"));
     gx_query_options options = GX_QUERY_OPTIONS;
     gx_results results = {sizeof results, docids, scores, &n_hits, NULL};
 

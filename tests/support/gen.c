@@ -190,6 +190,8 @@ gx_status gen_write(const gen_collection *c, const char *path, const gx_codec *d
     }
     for (uint32_t t = 0; t < c->n_terms && st == GX_OK; ++t) {
         const gen_list *l = &c->lists[t];
+        if (l->df == 0)
+            continue;
         gen_term_name(t, name);
         st = gx_writer_add_list(w, name, strlen(name), l->df, l->docids, l->tfs, err);
     }

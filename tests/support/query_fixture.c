@@ -69,8 +69,7 @@ bool open_engine(fixture *f, const engine_row *row, uint64_t map_memory)
     return true;
 }
 
-void open_collection(fixture *f, uint64_t seed, gen_shape shape, uint32_t n_docs, uint32_t n_terms,
-                     const gx_codec *docids, const gx_codec *tfs)
+void open_fixture(fixture *f, gen_collection *c, const gx_codec *docids, const gx_codec *tfs)
 {
     gx_error err = {0};
     char path[sizeof dir + 16];
@@ -78,10 +77,16 @@ void open_collection(fixture *f, uint64_t seed, gen_shape shape, uint32_t n_docs
     memset(f, 0, sizeof *f);
     f->docids = docids;
     f->tfs = tfs;
-    f->c = gen_open(seed, shape, n_docs, n_terms);
+    f->c = c;
     if (gen_write(f->c, path, docids, tfs, &err) != GX_OK || gx_index_open(&f->ix, path, NULL, &err) != GX_OK)
-        fail_msg("seed %llu: %s", (unsigned long long)seed, err.text);
+        fail_msg("seed %llu: %s", (unsigned long long)c->seed, err.text);
     unlink(path);
+}
+
+void open_collection(fixture *f, uint64_t seed, gen_shape shape, uint32_t n_docs, uint32_t n_terms,
+                     const gx_codec *docids, const gx_codec *tfs)
+{
+    open_fixture(f, gen_open(seed, shape, n_docs, n_terms), docids, tfs);
 }
 
 void close_engine(fixture *f)

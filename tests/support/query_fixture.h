@@ -42,6 +42,8 @@ int remove_dir(void **state);
 /* A codec of the registry, or a choice by list. */
 const gx_codec *pick_codec(uint32_t i);
 
+/* An index of the collection, which the fixture takes. */
+void open_fixture(fixture *f, gen_collection *c, const gx_codec *docids, const gx_codec *tfs);
 void open_collection(fixture *f, uint64_t seed, gen_shape shape, uint32_t n_docs, uint32_t n_terms,
                      const gx_codec *docids, const gx_codec *tfs);
 void close_collection(fixture *f);
@@ -83,5 +85,10 @@ void a_limit_on_device_memory_holds_for_all_sessions_together(void **state);
 
 void answers_under_masks_equal_the_oracles(void **state);
 void a_mask_that_is_wrong_is_refused(void **state);
+
+/* ---- query_parts.c ---- */
+
+void answers_over_parts_equal_those_over_one_index(void **state);
+void answers_to_weighted_terms_are_those_to_repeated_words(void **state);
 
 #endif

@@ -71,7 +71,7 @@ static void *run_errands(void *user)
                 snprintf(e->wrong, sizeof e->wrong, "session: %.500s", err.text);
         }
         for (uint32_t q = 0; q < n; ++q)
-            queries[q] = (gx_query){e->all->tests[i].text, strlen(e->all->tests[i].text)};
+            queries[q] = GX_TEXT_QUERY(e->all->tests[i].text, strlen(e->all->tests[i].text));
         if (pause.tv_nsec)
             nanosleep(&pause, NULL);
         if (!e->wrong[0] && gx_search(e->sessions[at], queries, n, &e->all->opt[i], &out, &err) != GX_OK)
@@ -172,7 +172,7 @@ static void *ask_again_and_again(void *user)
 void a_session_that_never_rests_leaves_room_for_others(void **state)
 {
     const engine_row *row = *state;
-    const gx_query query = {"t0000000 t0000001", 17};
+    const gx_query query = GX_TEXT_QUERY("t0000000 t0000001", 17);
     fixture f;
     gx_error err = {0};
     gx_engine_options eo = GX_ENGINE_OPTIONS;

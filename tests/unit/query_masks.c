@@ -140,7 +140,7 @@ static void run_alone(batch *b, const fixture *f, const engine_row *row, const s
         const gx_results out = {sizeof out, docids, scores, &n_hits, &n_matches};
         opt.prune = way->prune;
         opt.count = true;
-        if (gx_search(f->s, &(gx_query){b->tests[i].text, strlen(b->tests[i].text)}, 1, &opt, &out, &err) != GX_OK)
+        if (gx_search(f->s, &GX_TEXT_QUERY(b->tests[i].text, strlen(b->tests[i].text)), 1, &opt, &out, &err) != GX_OK)
             fail_msg("%s: %s", row->name, err.text);
         check_answer(f, row, &b->tests[i], &opt, &b->want[i], docids, scores, n_hits);
         assert_int_equal(n_matches, b->want[i].n_matches);
@@ -225,9 +225,9 @@ void a_mask_that_is_wrong_is_refused(void **state)
     assert_int_equal(gx_mask_open(&m, f.en, words, &err), GX_OK);
     assert_string_equal(err.text, "");
     opt.mask = m;
-    assert_int_equal(gx_search(other.s, &(gx_query){"t0000000", 8}, 1, &opt, &out, &err), GX_EUSAGE);
+    assert_int_equal(gx_search(other.s, &GX_TEXT_QUERY("t0000000", 8), 1, &opt, &out, &err), GX_EUSAGE);
     assert_non_null(strstr(err.text, "another engine's"));
-    assert_int_equal(gx_search(f.s, &(gx_query){"t0000000", 8}, 1, &opt, &out, &err), GX_OK);
+    assert_int_equal(gx_search(f.s, &GX_TEXT_QUERY("t0000000", 8), 1, &opt, &out, &err), GX_OK);
     assert_true(n_hits > 0);
     gx_mask_close(m);
     gx_mask_close(NULL);

@@ -54,7 +54,7 @@ static void check_query(const fixture *f, const char *text, const gx_query_optio
     uint32_t docids[K], n_hits;
     float scores[K];
     gx_error err = {0};
-    const gx_query query = {text, strlen(text)};
+    const gx_query query = GX_TEXT_QUERY(text, strlen(text));
     const gx_results results = {sizeof results, docids, scores, &n_hits, NULL};
     assert_int_equal(options->k, K);
     if (gx_search(f->session, &query, 1, options, &results, &err))

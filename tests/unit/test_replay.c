@@ -144,7 +144,7 @@ static void a_run_holds_what_searching_finds(void **state)
         uint32_t docids[K], n_hits;
         float scores[K];
         random_query(&rng, text);
-        const gx_query q = {text, strlen(text)};
+        const gx_query q = GX_TEXT_QUERY(text, strlen(text));
         const gx_results results = {sizeof results, docids, scores, &n_hits, NULL};
         assert_int_equal(gx_search(s, &q, 1, &o.query, &results, &err), GX_OK);
         for (uint32_t h = 0; h < n_hits; ++h) {

@@ -243,7 +243,7 @@ static void a_batch_of_any_size_is_answered_in_place(void **state)
     uint32_t *docids = malloc(2 * (size_t)n * sizeof *docids), *n_hits = malloc(n * sizeof *n_hits);
     assert_true(many && docids && n_hits);
     for (uint32_t i = 0; i < n; ++i)
-        many[i] = i % 3 ? (gx_query){"t0000001", 8} : (gx_query){"nowhere", 7};
+        many[i] = i % 3 ? GX_TEXT_QUERY("t0000001", 8) : GX_TEXT_QUERY("nowhere", 7);
     assert_int_equal(gx_session_open(&s, en, &err), GX_OK);
     opt.k = 2;
     memset(docids, 0xee, 2 * (size_t)n * sizeof *docids);
@@ -331,7 +331,7 @@ static int open_index(void **state)
         int len = 0;
         for (uint32_t t = 1 + gen_below(&r, 5); t; --t)
             len += sprintf(texts[i] + len, "t%07u ", gen_below(&r, collection->n_terms));
-        queries[i] = (gx_query){texts[i], (size_t)len};
+        queries[i] = GX_TEXT_QUERY(texts[i], (size_t)len);
     }
     return unlink(path);
 }
