@@ -9,7 +9,7 @@
 #ifndef GX_QUERY_GPU_QUERY_SLOT_CUH
 #define GX_QUERY_GPU_QUERY_SLOT_CUH
 
-#include "query/gpu/threshold.cuh"
+#include "query/gpu/block_threshold.cuh"
 
 namespace gx {
 

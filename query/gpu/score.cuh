@@ -85,6 +85,7 @@ __device__ __forceinline__ uint32_t score(const gpu_index &X, const gpu_batch &R
                                           const gpu_term *terms, uint32_t n, uint32_t li, bool all, uint2 cand,
                                           bool valid, uint32_t T, uint32_t lane, search_space<V> &ws)
 {
+    typedef threshold_policy<P> policy;
     const uint32_t doc = cand.x;
     const gx_norm norm = query_norm(near.query);
     const float K = valid ? gx_bm25_K(norm, __ldg(X.doc_lens + doc)) : 1.0f;
@@ -106,7 +107,7 @@ __device__ __forceinline__ uint32_t score(const gpu_index &X, const gpu_batch &R
                 if (here >> u & 1) {
                     const term_filter f = read(&terms[j].filter);
                     const uint32_t c = present_class(X, f, doc);
-                    if (COUNTS_LEAST<P>) {
+                    if (policy::COUNTS_LEAST) {
                         const uint32_t more = class_least(f, c, terms[j].weight.w, K);
                         least += more;
                         held += more != 0;
@@ -126,16 +127,16 @@ __device__ __forceinline__ uint32_t score(const gpu_index &X, const gpu_batch &R
     }
     if (!valid || s < T)
         s = 0;
-    if (COUNTS_LEAST<P> && __any_sync(ALL_LANES, s != 0)) {
-        T = count_least<P>(R, near.query, near.item.query, s && surely && (!all || held + 1 == n) ? least : 0, T, lane);
-        s = s < T ? 0 : s;
-        if (lane == 0)
-            ws.wrote = 1;
+    if constexpr (policy::COUNTS_LEAST) {
+        if (__any_sync(ALL_LANES, s != 0)) {
+            const bool counts = s && surely && (!all || held + 1 == n);
+            T = policy::count_least(R, near.query, near.item.query, counts ? least : 0, T, lane);
+            s = s < T ? 0 : s;
+            if (lane == 0)
+                ws.wrote = 1;
+        }
     }
-    if constexpr (is_few<P>) {
-        if (lane == 0)
-            atomicOr(&this_block().open, 1);
-    }
+    policy::bounds_counted(lane);
     uint32_t lookups = 0;
     for (uint32_t j = li + 1; j < min(n, CODED_LISTS) && __any_sync(ALL_LANES, s != 0); ++j) {
         const term_filter f = read(&terms[j].filter);
@@ -161,9 +162,7 @@ __device__ __forceinline__ uint32_t score(const gpu_index &X, const gpu_batch &R
             s = 0;
         const uint32_t d = __shfl_sync(ALL_LANES, doc, src), a = __shfl_sync(ALL_LANES, ask, src);
         const float Kd = __shfl_sync(ALL_LANES, K, src);
-        uint32_t asked = 0; /* while the look-ups are made */
-        if (is_few<P> && lane == 0)
-            asked = __ldcg(&R.states[near.item.query].threshold);
+        const uint32_t asked = policy::ask(R, near.item.query, lane);
         bool ok = true;
         for (uint32_t i = li + 1; i < n + li && ok; ++i) { /* the later lists, then the earlier ones */
             const uint32_t j = i < n ? i : i - n;
@@ -189,12 +188,8 @@ __device__ __forceinline__ uint32_t score(const gpu_index &X, const gpu_batch &R
                 ok = best >= T && (tf || !all);
             }
         }
-        /* the threshold, all the time; and room is small beside what would pass */
-        const bool rises = near.query.k > QUICK_K;
-        if (is_few<P>)
-            T = max(T, share_threshold<P>(asked, lane));
-        else if (!ok || rises)
-            T = max(T, current_threshold<P>(R, near.item.query, lane));
+        const bool rises = near.query.k > QUICK_K; /* all the time; and room is small beside what would pass */
+        T = policy::renew(R, near.item.query, asked, !ok || rises, T, lane);
         if (ok && best >= T) {
             T = accept<P>(R, near.query, near.item.query, best, d, T, lane);
             if (lane == 0)

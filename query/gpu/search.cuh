@@ -38,14 +38,10 @@ namespace gx {
  * spills there halve the speed. */
 template <class P> constexpr uint32_t SEARCH_BLOCKS = P::template doc<true>::V > 4 ? 2 : 3;
 template <> constexpr uint32_t SEARCH_BLOCKS<pair_gpubp128> = 4; /* 64 registers; what is spilled, an item needs once */
-/* nothing is spilled */
-template <class P> constexpr uint32_t SEARCH_BLOCKS<few<P>> = SEARCH_BLOCKS<P> < 3 ? SEARCH_BLOCKS<P> : 3;
-template <class P> constexpr bool ALWAYS_STAGED<few<P>> = ALWAYS_STAGED<P>;
 /* a block of threads takes 1 KB for itself */
 constexpr size_t BLOCK_BYTES = SEARCH_WARPS * sizeof(search_space<4>) + 1024;
-static_assert(SEARCH_BLOCKS<pair_gpubp128> * BLOCK_BYTES <= 196 * 1024 &&
-                  SEARCH_BLOCKS<few<pair_gpubp128>> * (BLOCK_BYTES + sizeof(few_block)) <= 196 * 1024,
-              "60 KB are left for L1");
+constexpr size_t MOST_SHARED = 196 * 1024; /* of an SM */
+static_assert(SEARCH_BLOCKS<pair_gpubp128> * BLOCK_BYTES <= MOST_SHARED, "60 KB are left for L1");
 
 /* ---- postings ---- */
 
@@ -328,7 +324,7 @@ __device__ __forceinline__ void scan(const gpu_index &X, const gpu_batch &R, con
         stage_chunk<P>(X, near, own->payload.words, 0, ws, ws.buffer ^ 1, lane);
     __syncwarp();
 
-    constexpr bool DIRECT = is_few<P> && V == BATCH / 32; /* a segment at a time, from registers */
+    constexpr bool DIRECT = threshold_policy<P>::BY_SEGMENT && V == BATCH / 32;
     uint2 *const queue_end = ws.postings + SPACE<V>;
     uint32_t k = 0, n = 0, waiting = 0, queued = 0; /* block k, of n postings */
     int own_slack = -1;
@@ -361,7 +357,7 @@ __device__ __forceinline__ void scan(const gpu_index &X, const gpu_batch &R, con
                     n = own->payload.df - (own->at.n_blocks - 1) * len;
             }
             block.tfs(tfs, next.tfs - at.tfs, n, len, lane, decoder_arg<typename B::F>(own->weight.codecs >> 16), f);
-            if (is_few<P> && (lane & (near.query.shares - 1)) != (near.item.what >> ITEM_SHARE & (MAX_SHARES - 1))) {
+            if (!threshold_policy<P>::owns(near.query.shares, near.item.what, lane)) {
 #pragma unroll
                 for (uint32_t v = 0; v < V; ++v)
                     f[v] = 0; /* another item's */
@@ -373,7 +369,7 @@ __device__ __forceinline__ void scan(const gpu_index &X, const gpu_batch &R, con
         }
         uint32_t now = T;
         if (waiting) {
-            const uint32_t T_now = threshold_now<P>(R, near.item.query); /* used late */
+            const uint32_t T_now = threshold_policy<P>::peek(R, near.item.query); /* used late */
             const uint32_t take = min(waiting, BATCH);
             waiting -= take;
             if constexpr (DIRECT) {

@@ -21,6 +21,12 @@
 
 namespace gx {
 
+/* nothing is spilled */
+template <class P> constexpr uint32_t SEARCH_BLOCKS<few<P>> = SEARCH_BLOCKS<P> < 3 ? SEARCH_BLOCKS<P> : 3;
+template <class P> constexpr bool ALWAYS_STAGED<few<P>> = ALWAYS_STAGED<P>;
+static_assert(SEARCH_BLOCKS<few<pair_gpubp128>> * (BLOCK_BYTES + sizeof(few_block)) <= MOST_SHARED,
+              "60 KB are left for L1");
+
 /* of a query of so many, shares counted, only a warp a block begins, and the others once there is a
  * threshold */
 constexpr uint32_t OPENED_ITEMS = 2048;
@@ -58,12 +64,11 @@ __device__ __forceinline__ void describe_few(const few_query &Q, search_space<V>
 }
 
 /* The block's threshold, which every now and then is asked of the others. */
-template <class P>
 __device__ __forceinline__ uint32_t refresh(const gpu_batch &R, uint32_t q, uint32_t taken, few_block &block,
                                             uint32_t lane)
 {
     if (taken % SEARCH_WARPS == 0 && taken > SEARCH_WARPS)
-        (void)current_threshold<few<P>>(R, q, lane);
+        (void)block_threshold::renew(R, q, block_threshold::ask(R, q, lane), true, 0, lane);
     __syncwarp();
     return __shfl_sync(ALL_LANES, lane ? 0 : atomicOr(&block.threshold, 0), 0);
 }
@@ -133,7 +138,7 @@ __device__ __forceinline__ void search_one(const gpu_index &X, const gpu_batch &
         taken = __shfl_sync(ALL_LANES, taken, 0);
         number = blockIdx.x + blocks * taken;
         wait_copies();
-        const uint32_t T = refresh<P>(R, q, taken, block, lane);
+        const uint32_t T = refresh(R, q, taken, block, lane);
         const gpu_term &list = near.terms[near.item.what & ITEM_TERM];
         if (list.filter.bound + list.weight.rest < T) { /* and so it is with all that come later */
             if (lane == 0)

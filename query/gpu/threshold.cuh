@@ -8,15 +8,6 @@
 
 namespace gx {
 
-/* Marks decoders in the kernel that searches for a few queries (small_batch.cuh). */
-template <class P> struct few : P {
-};
-template <class P> constexpr bool is_few = false;
-template <class P> constexpr bool is_few<few<P>> = true;
-
-/* Whether the threshold is also raised by what documents have at least (count_least). */
-template <class P> constexpr bool COUNTS_LEAST = is_few<P>;
-
 /* The state as it is now. */
 __device__ __forceinline__ gpu_query_state read_now(const gpu_query_state *st)
 {
@@ -24,50 +15,64 @@ __device__ __forceinline__ gpu_query_state read_now(const gpu_query_state *st)
     return {x.x, x.y, x.z, x.w};
 }
 
-/* Of a block of threads that all search for one of a few queries. Warps use it by atomics alone. */
-struct few_block {
-    /* of the query, as it was when a warp last asked: thousands of warps that ask at once wait for
-     * each other */
-    uint32_t threshold;
-    uint32_t taken;    /* items */
-    uint32_t open;     /* the first warp has counted what its first item's documents have at least */
-    uint32_t finished; /* warps | those of them that wrote, << 16 */
-    /* Of a kernel that stays: */
-    unsigned long long begun; /* ns */
-    uint32_t mail;            /* the number of the last message, which is query; at first what that would have been */
-    few_query query;
+/* The query's threshold as it is now: one value for the warp. */
+__device__ __forceinline__ uint32_t current_threshold(const gpu_batch &R, uint32_t q)
+{
+    return __shfl_sync(ALL_LANES, __ldcg(&R.states[q].threshold), 0);
+}
+
+/* How the warps that search for a query share its threshold, and what follows from that. This is the
+ * policy of batches: the query's state is all they share. Kernels of other policies pass a P for
+ * which threshold_of is specialised (block_threshold.cuh). */
+struct global_threshold {
+    /* Whether the threshold is also raised, by count_least, by what documents have at least, before
+     * any of them is looked up. */
+    static constexpr bool COUNTS_LEAST = false;
+    /* Whether postings ask the maps a segment at a time, from registers. */
+    static constexpr bool BY_SEGMENT = false;
+
+    /* The threshold that a warp goes by, in its first lane; it is used late. */
+    static __device__ __forceinline__ uint32_t peek(const gpu_batch &R, uint32_t q)
+    {
+        return __ldcg(&R.states[q].threshold);
+    }
+
+    /* The threshold becomes at least t, for all; by one lane. */
+    static __device__ __forceinline__ void publish(const gpu_batch &R, uint32_t q, uint32_t t)
+    {
+        atomicMax(&R.states[q].threshold, t);
+    }
+
+    /* Before a candidate's look-ups: what renew is told after them. */
+    static __device__ __forceinline__ uint32_t ask(const gpu_batch &, uint32_t, uint32_t)
+    {
+        return 0;
+    }
+
+    /* After a candidate's look-ups, the warp's threshold T made newer. wanted: it has changed
+     * since, or the room for candidates is small beside what would pass. */
+    static __device__ __forceinline__ uint32_t renew(const gpu_batch &R, uint32_t q, uint32_t, bool wanted, uint32_t T,
+                                                     uint32_t)
+    {
+        return wanted ? max(T, current_threshold(R, q)) : T;
+    }
+
+    /* The bounds of a warp's first candidates have been counted. */
+    static __device__ __forceinline__ void bounds_counted(uint32_t)
+    {
+    }
+
+    /* Whether the lane's postings belong to the item, of a query whose blocks are so many items each. */
+    static __device__ __forceinline__ bool owns(uint32_t, uint32_t, uint32_t)
+    {
+        return true;
+    }
 };
 
-__device__ __forceinline__ few_block &this_block()
-{
-    __shared__ few_block block;
-    return block;
-}
-
-/* The threshold that a warp goes by, in its first lane; it is used late. */
-template <class P> __device__ __forceinline__ uint32_t threshold_now(const gpu_batch &R, uint32_t q)
-{
-    if constexpr (is_few<P>)
-        return threadIdx.x % 32 ? 0 : atomicOr(&this_block().threshold, 0);
-    else
-        return __ldcg(&R.states[q].threshold);
-}
-
-/* asked, the query's threshold as it was, of the first lane: one value for the warp, whichever way
- * its lanes came here. */
-template <class P> __device__ __forceinline__ uint32_t share_threshold(uint32_t asked, uint32_t lane)
-{
-    const uint32_t T = __shfl_sync(ALL_LANES, asked, 0);
-    if (is_few<P> && lane == 0)
-        atomicMax(&this_block().threshold, T);
-    return T;
-}
-
-/* The query's threshold as it is now. */
-template <class P> __device__ __forceinline__ uint32_t current_threshold(const gpu_batch &R, uint32_t q, uint32_t lane)
-{
-    return share_threshold<P>(__ldcg(&R.states[q].threshold), lane);
-}
+template <class P> struct threshold_of {
+    typedef global_threshold type;
+};
+template <class P> using threshold_policy = typename threshold_of<P>::type;
 
 /* The threshold by the histogram: the lower edge of the bin that holds the k-th best so far, 0 if
  * there are fewer. It is read once, into registers; the sum over lanes stays a loop, since the
@@ -191,45 +196,6 @@ __device__ __noinline__ void select_few(const gpu_batch &R, const gpu_query &Q, 
     __syncwarp();
 }
 
-/* The threshold becomes at least t, for all. */
-template <class P> __device__ __forceinline__ void publish_threshold(const gpu_batch &R, uint32_t q, uint32_t t)
-{
-    atomicMax(&R.states[q].threshold, t);
-    if constexpr (is_few<P>)
-        atomicMax(&this_block().threshold, t);
-}
-
-/* What documents have at least, one a lane (0: not counted), raises the threshold by a histogram of
- * its own before anything is looked up. Returns the threshold as it is now. */
-template <class P>
-__device__ __forceinline__ uint32_t count_least(const gpu_batch &R, const gpu_query &Q, uint32_t q, uint32_t least,
-                                                uint32_t T, uint32_t lane)
-{
-    gpu_query_state *st = R.states + q;
-    uint32_t *histogram = R.least_histograms + (size_t)q * BINS;
-    const uint32_t n = __popc(__ballot_sync(ALL_LANES, least > T));
-    if (least > T)
-        atomicAdd(histogram + score_bin(least, Q.bin_base, Q.bin_shift), 1);
-    uint32_t before = 0, now = 0;
-    if (lane == 0) {
-        now = __ldcg(&st->threshold);
-        if (n)
-            before = atomicAdd(&st->n_hits, n);
-    }
-    before = __shfl_sync(ALL_LANES, before, 0);
-    T = max(T, __shfl_sync(ALL_LANES, now, 0));
-    const uint32_t step = max(before / 8, 1u); /* of thousands that are counted at once, not each raises */
-    if (n && before + n >= Q.k && (before < Q.k || before / step != (before + n) / step)) {
-        const uint32_t t = raise_threshold(histogram, Q.k, Q.bin_base, Q.bin_shift, lane);
-        if (lane == 0 && t > T)
-            atomicMax(&st->threshold, t);
-        T = max(T, t);
-    }
-    if (is_few<P> && lane == 0)
-        atomicMax(&this_block().threshold, T);
-    return T;
-}
-
 /* A document of exact score s joins the candidates: lane 0 records it, all raise the threshold. */
 template <class P>
 __device__ __forceinline__ uint32_t accept(const gpu_batch &R, const gpu_query &Q, uint32_t q, uint32_t s, uint32_t doc,
@@ -249,7 +215,7 @@ __device__ __forceinline__ uint32_t accept(const gpu_batch &R, const gpu_query &
     if (at >= k && (at - k) % max(k / 8, 1u) == 0) { /* of many, not each raises it */
         const uint32_t t = raise_threshold(histogram, k, base, shift, lane);
         if (lane == 0 && t > T)
-            publish_threshold<P>(R, q, t);
+            threshold_policy<P>::publish(R, q, t);
         T = max(T, t);
     }
     return T;
