@@ -96,9 +96,10 @@ static gx_status reserve_answers(named_space *s, uint64_t n, gx_error *err)
 
 /* ---- a query's arrays ---- */
 
-static uint32_t blocks_in(const gx_index *ix, uint32_t df)
+static whole_list view_list_of(const gpu_state *s, const gx_plan_term *t)
 {
-    return (df - 1) / ix->block_len + 1;
+    const gx_list_entry *e = &s->ix->lists[t->list];
+    return view_entry(s->X, *e, s->ix->header->codings[e->coding]);
 }
 
 /* Where PMF answers, AND is by candidates; all else by accumulators. */
@@ -117,9 +118,9 @@ static void cut_query(cutter *c, const gx_index *ix, const gx_plan *plan, gx_op 
     Q->norm = plan->norm;
     Q->mask = plan->mask ? (const uint32_t *)plan->mask->device : NULL;
     if (by_candidates(plan, op)) {
-        const uint64_t room = (uint64_t)blocks_in(ix, shortest) * len; /* whole blocks are decoded there */
+        const uint64_t room = (uint64_t)count_blocks(ix, shortest) * len; /* whole blocks are decoded there */
         Q->n_scores = shortest;
-        Q->max_needed = plan->n_terms > 1 ? blocks_in(ix, longest) : 0;
+        Q->max_needed = plan->n_terms > 1 ? count_blocks(ix, longest) : 0;
         Q->max_needed = Q->max_needed < shortest ? Q->max_needed : shortest;
         for (int i = 0; i < 2; ++i) {
             cut(c, &Q->docids[i], room);
@@ -130,7 +131,7 @@ static void cut_query(cutter *c, const gx_index *ix, const gx_plan *plan, gx_op 
         cut(c, &Q->needed, Q->max_needed);
         cut(c, &Q->decoded, (uint64_t)Q->max_needed * len);
     } else {
-        const uint64_t room = (uint64_t)blocks_in(ix, longest) * len;
+        const uint64_t room = (uint64_t)count_blocks(ix, longest) * len;
         Q->n_scores = ix->n_docs;
         Q->all = op == GX_OP_AND;
         cut(c, &Q->scores[0], ix->n_docs);
@@ -160,21 +161,6 @@ static uint64_t query_bytes(const gx_index *ix, const gx_plan *plan, gx_op op)
 static uint64_t sort_keys_bytes(uint32_t n_scores)
 {
     return 2 * ((uint64_t)n_scores * 8 + CUT_ALIGNMENT);
-}
-
-static void describe_term(const gpu_state *s, const gx_plan_term *t, named_term *out)
-{
-    const gx_list_entry *e = &s->ix->lists[t->list];
-    const gx_coding c = s->ix->header->codings[e->coding];
-    out->list.words = s->X.payload + ((uint64_t)e->payload_hi << 32 | e->payload_lo);
-    out->list.heads = s->X.heads + e->first_block;
-    out->list.docid_ends = s->X.docid_ends + e->first_block;
-    out->list.tf_ends = s->X.tf_ends + e->first_block;
-    out->list.df = e->df;
-    out->list.n_blocks = blocks_in(s->ix, e->df);
-    out->list.doc_arg = c.docids | (uint32_t)e->docid_param << 8;
-    out->list.tf_arg = c.tfs | (uint32_t)e->tf_param << 8;
-    out->w = t->w;
 }
 
 /* ---- a group ---- */
@@ -233,7 +219,7 @@ static gx_status fill_group(named_space *sp, const gpu_state *s, const gx_plan *
         Q->first_term = g->n_terms;
         Q->answer = g->n_answers;
         for (uint32_t t = 0; t < plan->n_terms; ++t)
-            describe_term(s, &plan->terms[t], &sp->terms[g->n_terms + t]);
+            sp->terms[g->n_terms + t] = {view_list_of(s, &plan->terms[t]), plan->terms[t].w};
         g->n_terms += plan->n_terms;
         g->n_answers += plan->k;
         g->deepest = g->deepest > plan->n_terms ? g->deepest : plan->n_terms;
@@ -282,7 +268,7 @@ static gx_status launch_candidates(named_space *sp, const gpu_state *s, const gr
         most_needed = most_needed > sp->queries[i].max_needed ? most_needed : sp->queries[i].max_needed;
     }
     END(GX_STEP_INITIALIZE);
-    named_decode(s->X, s->coding, G, 0, blocks_in(s->ix, most), stream);
+    named_decode(s->X, s->coding, G, 0, count_blocks(s->ix, most), stream);
     END(GX_STEP_DECOMPRESS);
     named_begin(s->X, G, most, stream);
     END(GX_STEP_SCORE);
@@ -320,7 +306,7 @@ static gx_status launch_accumulators(named_space *sp, const gpu_state *s, const 
             if (t < Q->n_terms && sp->terms[Q->first_term + t].list.df > most)
                 most = sp->terms[Q->first_term + t].list.df;
         }
-        named_decode(s->X, s->coding, G, t, blocks_in(s->ix, most), stream);
+        named_decode(s->X, s->coding, G, t, count_blocks(s->ix, most), stream);
         END(GX_STEP_DECOMPRESS);
         named_accumulate(s->X, G, t, most, stream);
         END(GX_STEP_SCORE);
@@ -458,7 +444,7 @@ gx_status named_run(named_space **space, const gpu_state *s, session_memory *m, 
             jobs[n_jobs++] = {i, all ? GX_OP_AND : GX_OP_OR};
             for (uint32_t t = 0; work && t < plan->n_terms; ++t) {
                 work->postings += plan->terms[t].df;
-                work->blocks += blocks_in(s->ix, plan->terms[t].df);
+                work->blocks += count_blocks(s->ix, plan->terms[t].df);
             }
         }
     }

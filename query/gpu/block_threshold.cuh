@@ -71,8 +71,8 @@ struct block_threshold {
 
     /* What documents have at least, one a lane (0: not counted), raises the threshold by a histogram of
      * its own before anything is looked up. Returns the threshold as it is now. */
-    static __device__ __forceinline__ uint32_t count_least(const gpu_batch &R, const gpu_query &Q, uint32_t q, uint32_t least,
-                                                    uint32_t T, uint32_t lane)
+    static __device__ __forceinline__ uint32_t count_least(const gpu_batch &R, const gpu_query &Q, uint32_t q,
+                                                           uint32_t least, uint32_t T, uint32_t lane)
     {
         gpu_query_state *st = R.states + q;
         uint32_t *histogram = R.least_histograms + (size_t)q * BINS;

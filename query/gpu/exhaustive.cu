@@ -35,15 +35,7 @@ __device__ __forceinline__ void add_list(const gpu_index &X, const gpu_term *t, 
     const term_blocks at = read(&t->at);
     const term_payload p = read(&t->payload);
     const term_weight weight = read(&t->weight);
-    whole_list l;
-    l.words = X.payload + p.words;
-    l.heads = X.heads + at.first_block;
-    l.docid_ends = X.docid_ends + at.first_block;
-    l.tf_ends = X.tf_ends + at.first_block;
-    l.df = p.df;
-    l.n_blocks = at.n_blocks;
-    l.doc_arg = weight.codecs & 0xffff;
-    l.tf_arg = weight.codecs >> 16;
+    const whole_list l = view_list(X, p.words, at.first_block, p.df, at.n_blocks, weight.codecs);
     const uint32_t from = first_head(l.heads, l.n_blocks, begin), to = first_head(l.heads, l.n_blocks, end);
     for (uint32_t j = (from ? from - 1 : 0) + (threadIdx.x >> 5); j < to; j += THREADS / 32) {
         for_block<P>(X, l, j, threadIdx.x & 31, [&](uint32_t doc, uint32_t tf) {

@@ -114,17 +114,6 @@ template <bool LDG> struct any_codec {
     }
 };
 
-/* Whether any_codec, and so the GPU engine, knows a codec. */
-static inline bool codec_known(uint32_t id)
-{
-#define GX_CASE(ID, NUMBER, DECODER)                                                                                   \
-    if (id == GX_CODEC_##ID)                                                                                           \
-        return true;
-    GX_CODECS(GX_CASE)
-#undef GX_CASE
-    return false;
-}
-
 /* The pairs of decoders that kernels are compiled for. */
 struct pair_raw {
     template <bool LDG> using doc = raw<LDG>;
@@ -227,20 +216,39 @@ struct gpu_codings { /* gx_header.codings */
     gx_coding of[GX_MAX_CODINGS];
 };
 
+/* The list whose payload begins at a word and whose blocks begin at first_block. codecs: as in
+ * term_weight. */
+__host__ __device__ __forceinline__ whole_list view_list(const gpu_index &X, uint64_t word, uint32_t first_block,
+                                                         uint32_t df, uint32_t n_blocks, uint32_t codecs)
+{
+    whole_list l;
+    l.words = X.payload + word;
+    l.heads = X.heads + first_block;
+    l.docid_ends = X.docid_ends + first_block;
+    l.tf_ends = X.tf_ends + first_block;
+    l.df = df;
+    l.n_blocks = n_blocks;
+    l.doc_arg = codecs & 0xffff;
+    l.tf_arg = codecs >> 16;
+    return l;
+}
+
+/* The codecs and parameters of a list, as in term_weight. */
+__host__ __device__ __forceinline__ uint32_t list_codecs(const gx_list_entry &e, gx_coding c)
+{
+    return c.docids | (uint32_t)e.docid_param << 8 | (uint32_t)c.tfs << 16 | (uint32_t)e.tf_param << 24;
+}
+
+__host__ __device__ __forceinline__ whole_list view_entry(const gpu_index &X, const gx_list_entry &e, gx_coding c)
+{
+    return view_list(X, (uint64_t)e.payload_hi << 32 | e.payload_lo, e.first_block, e.df, (e.df - 1) / X.block_len + 1,
+                     list_codecs(e, c));
+}
+
 __device__ __forceinline__ whole_list open_list(const gpu_index &X, const gpu_codings &codings, uint32_t list)
 {
     const gx_list_entry e = X.lists[list];
-    const gx_coding c = codings.of[e.coding % GX_MAX_CODINGS];
-    whole_list l;
-    l.words = X.payload + ((uint64_t)e.payload_hi << 32 | e.payload_lo);
-    l.heads = X.heads + e.first_block;
-    l.docid_ends = X.docid_ends + e.first_block;
-    l.tf_ends = X.tf_ends + e.first_block;
-    l.df = e.df;
-    l.n_blocks = (e.df - 1) / X.block_len + 1;
-    l.doc_arg = c.docids | (uint32_t)e.docid_param << 8;
-    l.tf_arg = c.tfs | (uint32_t)e.tf_param << 8;
-    return l;
+    return view_entry(X, e, codings.of[e.coding % GX_MAX_CODINGS]);
 }
 
 /* A warp reads block j of a list: f(docid, tf) for each posting by the lane that has it. Docids of

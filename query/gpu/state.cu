@@ -267,14 +267,6 @@ static gx_status open_state(gpu_state *s, const gx_engine_options *opt, gx_error
     s->multiprocessors = (uint32_t)p.multiProcessorCount;
     /* where all of a kernel's blocks can be there at once */
     s->patience = !p.cooperativeLaunch ? 0 : opt->linger_us < 1000000 ? opt->linger_us * 1000 : 1000000000;
-    for (const gx_coding &c : s->ix->header->codings) {
-        const gx_codec *docids = gx_codec_by_id(c.docids), *tfs = gx_codec_by_id(c.tfs);
-        if (c.docids && !(codec_known(c.docids) && codec_known(c.tfs)))
-            return gx_fail(err, GX_ENOGPU,
-                           "the GPU engine has no decoder for lists of codecs %s and %s; use the CPU "
-                           "engine",
-                           docids ? docids->name : "?", tfs ? tfs->name : "?");
-    }
     s->coding = find_coding(s->ix->header, &s->codings);
     uint64_t limit = have > RESERVE ? have - RESERVE : 0;
     if (opt->device_memory && opt->device_memory < limit)

@@ -77,6 +77,13 @@ static inline bool same_norm(gx_norm a, gx_norm b)
     return a.c0 == b.c0 && a.c1 == b.c1 && a.lossy == b.lossy;
 }
 
+/* Blocks of a list; all codecs' blocks are powers of two long, so that it is not divided. */
+static inline uint32_t count_blocks(const gx_index *ix, uint32_t df)
+{
+    const uint32_t len = ix->block_len;
+    return (len & (len - 1) ? (df - 1) / len : (df - 1) >> __builtin_ctz(len)) + 1;
+}
+
 template <typename T> static cudaError_t device_alloc(T **out, uint64_t n)
 {
     return cudaMalloc((void **)out, n ? n * sizeof(T) : sizeof(T));

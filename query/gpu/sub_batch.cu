@@ -26,12 +26,10 @@ static void describe_term(const gpu_state *s, const gx_plan_term *t, uint32_t qu
     const gx_index *ix = s->ix;
     const gx_list_entry *e = &ix->lists[t->list];
     const uint32_t n_blocks = count_blocks(ix, e->df), number = s->long_of[t->list];
-    const gx_coding c = ix->header->codings[e->coding];
     out->at = {e->first_block, n_blocks, 0, NO_TABLE_SHIFT};
     out->payload = {(uint64_t)e->payload_hi << 32 | e->payload_lo, 0, e->df};
     out->filter = {0, NO_MAP_SHIFT, 0, NO_CLASSES};
-    out->weight = {t->w, 0, query,
-                   c.docids | (uint32_t)e->docid_param << 8 | (uint32_t)c.tfs << 16 | (uint32_t)e->tf_param << 24};
+    out->weight = {t->w, 0, query, list_codecs(*e, ix->header->codings[e->coding])};
     if (number != UINT32_MAX) {
         const long_list *l = &s->longs[number];
         out->at.table = l->table;

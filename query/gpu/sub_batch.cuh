@@ -88,13 +88,6 @@ struct request {
 
 /* ---- descriptions ---- */
 
-/* Blocks of a list; all codecs' blocks are powers of two long, so that it is not divided. */
-static inline uint32_t count_blocks(const gx_index *ix, uint32_t df)
-{
-    const uint32_t len = ix->block_len;
-    return (len & (len - 1) ? (df - 1) / len : (df - 1) >> __builtin_ctz(len)) + 1;
-}
-
 /* Most blocks of an item. */
 static inline uint32_t most_item_blocks(const gx_index *ix)
 {

@@ -44,10 +44,7 @@ struct global_threshold {
     }
 
     /* Before a candidate's look-ups: what renew is told after them. */
-    static __device__ __forceinline__ uint32_t ask(const gpu_batch &, uint32_t, uint32_t)
-    {
-        return 0;
-    }
+    static __device__ __forceinline__ uint32_t ask(const gpu_batch &, uint32_t, uint32_t) { return 0; }
 
     /* After a candidate's look-ups, the warp's threshold T made newer. wanted: it has changed
      * since, or the room for candidates is small beside what would pass. */
@@ -58,15 +55,10 @@ struct global_threshold {
     }
 
     /* The bounds of a warp's first candidates have been counted. */
-    static __device__ __forceinline__ void bounds_counted(uint32_t)
-    {
-    }
+    static __device__ __forceinline__ void bounds_counted(uint32_t) {}
 
     /* Whether the lane's postings belong to the item, of a query whose blocks are so many items each. */
-    static __device__ __forceinline__ bool owns(uint32_t, uint32_t, uint32_t)
-    {
-        return true;
-    }
+    static __device__ __forceinline__ bool owns(uint32_t, uint32_t, uint32_t) { return true; }
 };
 
 template <class P> struct threshold_of {

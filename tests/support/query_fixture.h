@@ -22,7 +22,6 @@ typedef struct fixture {
     gx_engine *en;
     gx_session *s;
     const gx_codec *docids, *tfs;
-    bool no_decoder; /* the engine is there, but cannot decode the index */
 } fixture;
 
 typedef struct test_query {
@@ -48,7 +47,7 @@ void open_collection(fixture *f, uint64_t seed, gen_shape shape, uint32_t n_docs
                      const gx_codec *docids, const gx_codec *tfs);
 void close_collection(fixture *f);
 
-/* False: there is no such engine here, or (no_decoder) none for this index. */
+/* False: there is no such engine here. */
 bool open_engine(fixture *f, const engine_row *row, uint64_t map_memory);
 void close_engine(fixture *f);
 
