@@ -2,7 +2,7 @@
 
 const gx_codec gx_codec_auto = {.name = "auto", .title = "chosen by list", .block_len = 128};
 
-static uint64_t measure(const gx_codec *c, uint8_t param, const uint32_t *in, uint64_t n)
+static uint64_t count_encoded_words(const gx_codec *c, uint8_t param, const uint32_t *in, uint64_t n)
 {
     uint32_t words[2 * GX_MAX_BLOCK];
     uint64_t used = 0;
@@ -22,7 +22,7 @@ void gx_choices(bool is_docids, const uint32_t *in, uint64_t n, double load, gx_
         const gx_codec *const c = gx_codec_by_id(candidates[is_docids][i]);
         const uint8_t param = c->param ? c->param(in, n) : 0;
         const double slower = ((is_docids ? c->decode_cost.docids : c->decode_cost.tfs) - 10.0) / 10.0;
-        out[i] =
-            (gx_choice){c, param, 32.0 * (double)measure(c, param, in, n) + GX_CHOICE_BITS * (double)n * load * slower};
+        out[i] = (gx_choice){
+            c, param, 32.0 * (double)count_encoded_words(c, param, in, n) + GX_CHOICE_BITS * (double)n * load * slower};
     }
 }

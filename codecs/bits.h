@@ -7,7 +7,7 @@
 #include "engine/hd.h"
 
 /* Bits that x needs, 0 for 0. */
-GX_HD uint32_t gx_width(uint32_t x)
+GX_HD uint32_t gx_bit_width(uint32_t x)
 {
 #ifdef __CUDA_ARCH__
     return 32u - (uint32_t)__clz((int)x);

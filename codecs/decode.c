@@ -20,7 +20,7 @@ uint64_t gx_pack_list(const gx_codec *codec, uint8_t param, const uint32_t *in, 
     return used;
 }
 
-void gx_docids_to_coded(const uint32_t *docids, uint64_t n, uint32_t block_len, uint32_t *coded, uint32_t *heads)
+void gx_docids_to_gaps(const uint32_t *docids, uint64_t n, uint32_t block_len, uint32_t *coded, uint32_t *heads)
 {
     for (uint64_t i = 0; i < n; ++i) {
         if (i % block_len == 0) {
@@ -39,7 +39,7 @@ void gx_decode_docids(const gx_codec *codec, const uint32_t *words, uint32_t n_w
         codec->decode_docids(words, n_words, n, param, head, out);
     } else {
         codec->decode(words, n_words, n, param, out);
-        gx_simd_best()->sum(out, n, head);
+        gx_simd_best()->prefix_sum(out, n, head);
     }
 }
 

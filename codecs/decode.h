@@ -35,7 +35,7 @@ uint64_t gx_pack_list(const gx_codec *codec, uint8_t param, const uint32_t *in, 
                       uint32_t *ends);
 
 /* Rising docids[n] to coded form: coded[n], and each block's head. The arrays may not overlap. */
-void gx_docids_to_coded(const uint32_t *docids, uint64_t n, uint32_t block_len, uint32_t *coded, uint32_t *heads);
+void gx_docids_to_gaps(const uint32_t *docids, uint64_t n, uint32_t block_len, uint32_t *coded, uint32_t *heads);
 
 /* Decode one block of docids: decode, then sum up from head. out as for codec->decode. */
 void gx_decode_docids(const gx_codec *codec, const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param,

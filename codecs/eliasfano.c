@@ -29,13 +29,13 @@ static uint32_t max_words(uint32_t n)
 
 /* ---- encoding ---- */
 
-static uint32_t width_of_low(uint64_t last, uint32_t n)
+static uint32_t low_width(uint64_t last, uint32_t n)
 {
     const uint64_t mean = last / n; /* below 2^32 */
-    return mean ? gx_width((uint32_t)mean) - 1 : 0;
+    return mean ? gx_bit_width((uint32_t)mean) - 1 : 0;
 }
 
-static uint32_t encode(const uint32_t *in, uint32_t n, uint8_t param, uint32_t *out)
+static uint32_t ef128_encode(const uint32_t *in, uint32_t n, uint8_t param, uint32_t *out)
 {
     (void)param;
     uint64_t sum = 0;
@@ -43,7 +43,7 @@ static uint32_t encode(const uint32_t *in, uint32_t n, uint8_t param, uint32_t *
         sum += in[i];
     if (sum == 0)
         return 0;
-    const uint32_t b = width_of_low(sum, n), high = gx_div_up(GX_EF_B_BITS + n + (uint32_t)(sum >> b), 32);
+    const uint32_t b = low_width(sum, n), high = gx_div_up(GX_EF_B_BITS + n + (uint32_t)(sum >> b), 32);
     const uint32_t n_words = high + gx_div_up(n * b, 32);
     memset(out, 0, n_words * sizeof *out);
     out[0] = b;
@@ -52,14 +52,14 @@ static uint32_t encode(const uint32_t *in, uint32_t n, uint8_t param, uint32_t *
         sum += in[i];
         const uint32_t at = GX_EF_B_BITS + (uint32_t)(sum >> b) + i;
         out[at / 32] |= UINT32_C(1) << at % 32;
-        gx_put_bits(out + high, i * b, (uint32_t)sum & gx_low_bits(b), b);
+        gx_write_bits(out + high, i * b, (uint32_t)sum & gx_low_bits(b), b);
     }
     return n_words;
 }
 
 /* ---- reading ---- */
 
-static uint32_t lowest(uint64_t x)
+static uint32_t lowest_set_bit(uint64_t x)
 {
     return (uint32_t)__builtin_ctzll(x);
 }
@@ -78,13 +78,13 @@ typedef struct bits {
     uint64_t left;       /* of them, those still to come */
 } bits;
 
-static inline bits first_bits(const uint32_t *words, gx_ef_block e)
+static inline bits open_high_bits(const uint32_t *words, gx_ef_block e)
 {
     return (bits){words, e.n_high, 0, e.n_high ? gx_ef_high_bits(words, e.n_high, 0) : 0};
 }
 
 /* The next words' bits; false: there are no more. */
-static inline bool next_words(bits *s)
+static inline bool refill_high_bits(bits *s)
 {
     if (s->k + 2 >= s->n_words)
         return false;
@@ -94,13 +94,13 @@ static inline bool next_words(bits *s)
 }
 
 /* Where the next one is, counted from behind b; false: there are no more. */
-static inline bool next_bit(bits *s, uint32_t *at)
+static inline bool next_high_bit(bits *s, uint32_t *at)
 {
     while (s->left == 0) {
-        if (!next_words(s))
+        if (!refill_high_bits(s))
             return false;
     }
-    *at = 32 * s->k + lowest(s->left) - GX_EF_B_BITS;
+    *at = 32 * s->k + lowest_set_bit(s->left) - GX_EF_B_BITS;
     s->left &= s->left - 1;
     return true;
 }
@@ -115,10 +115,10 @@ static void sums(const uint32_t *words, uint32_t n_words, uint32_t n, uint32_t f
 {
     const gx_ef_block e = gx_ef_open(words[0], n_words, n);
     gx_simd_best()->unpack(words + e.n_high, n, e.b, out);
-    gx_simd_best()->add_high(words, e.n_high, n, e.b, first, step, out);
+    gx_simd_best()->add_high_parts(words, e.n_high, n, e.b, first, step, out);
 }
 
-static void decode(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t *out)
+static void ef128_decode(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t *out)
 {
     (void)param;
     if (n_words == 0) {
@@ -130,8 +130,8 @@ static void decode(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t 
         out[i] -= out[i - 1];
 }
 
-static void decode_docids(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t head,
-                          uint32_t *out)
+static void ef128_decode_docids(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t head,
+                                uint32_t *out)
 {
     (void)param;
     if (n_words == 0) {
@@ -148,17 +148,17 @@ static uint32_t at(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t 
     if (n_words == 0)
         return 0;
     const gx_ef_block e = gx_ef_open(words[0], n_words, n);
-    bits s = first_bits(words, e);
+    bits s = open_high_bits(words, e);
     const uint32_t before = i ? i - 1 : 0;
     uint32_t r = before, place = 0; /* r: of the bits left, those to be passed by */
     for (uint32_t c; r >= (c = count_bits(s.left)); r -= c) {
-        if (!next_words(&s))
+        if (!refill_high_bits(&s))
             return 0;
     }
     for (; r > 0; --r)
         s.left &= s.left - 1;
     uint32_t sum = 0, v = 0;
-    for (uint32_t k = before; k <= i && next_bit(&s, &place); ++k) {
+    for (uint32_t k = before; k <= i && next_high_bit(&s, &place); ++k) {
         const uint32_t last = sum;
         sum = ((place - k) << e.b) + low_part(words, e, k);
         v = sum - last;
@@ -168,8 +168,8 @@ static uint32_t at(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t 
 
 /* Bits are counted, 64 at a time, until a docid of the next may be as great; from there bit follows
  * bit. */
-static uint32_t next_geq(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t head,
-                         uint32_t docid, uint32_t *found)
+static uint32_t ef128_next_geq(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t head,
+                               uint32_t docid, uint32_t *found)
 {
     (void)param;
     const uint32_t want = docid > head ? docid - head : 0;
@@ -178,15 +178,15 @@ static uint32_t next_geq(const uint32_t *words, uint32_t n_words, uint32_t n, ui
         return want < n ? want : n;
     }
     const gx_ef_block e = gx_ef_open(words[0], n_words, n);
-    bits s = first_bits(words, e);
+    bits s = open_high_bits(words, e);
     uint32_t i = 0, at;
     for (;;) { /* with i bits before the next words, sums up to there are below zeros + 1, shifted by b */
         const uint32_t to = i + count_bits(s.left), zeros = 32 * (s.k + 2) - GX_EF_B_BITS - to;
-        if ((((uint64_t)zeros + 1) << e.b) + to > (uint64_t)want + 1 || !next_words(&s))
+        if ((((uint64_t)zeros + 1) << e.b) + to > (uint64_t)want + 1 || !refill_high_bits(&s))
             break;
         i = to;
     }
-    for (; i < n && next_bit(&s, &at); ++i) {
+    for (; i < n && next_high_bit(&s, &at); ++i) {
         const uint64_t high = (uint64_t)(at - i) << e.b;
         if (high + gx_low_bits(e.b) + i < want)
             continue;
@@ -199,7 +199,7 @@ static uint32_t next_geq(const uint32_t *words, uint32_t n_words, uint32_t n, ui
     return n;
 }
 
-static bool valid(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param)
+static bool ef128_valid(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param)
 {
     (void)param;
     if (n_words == 0)
@@ -207,21 +207,21 @@ static bool valid(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t p
     const gx_ef_block e = gx_ef_open(words[0], n_words, n);
     if (e.b != (words[0] & 31) || e.n_high == 0)
         return false;
-    bits s = first_bits(words, e);
+    bits s = open_high_bits(words, e);
     uint64_t sum = 0, before = 0;
     uint32_t at = 0;
     for (uint32_t i = 0; i < n; ++i, before = sum) {
-        if (!next_bit(&s, &at))
+        if (!next_high_bit(&s, &at))
             return false;
         sum = ((uint64_t)(at - i) << e.b) + low_part(words, e, i);
         if (sum < before || sum - before > UINT32_MAX)
             return false;
     }
     const uint32_t spare = n * e.b % 32; /* bits used of the last word */
-    return sum > 0 && e.b == width_of_low(sum, n) && s.left == 0 && e.n_high == gx_div_up(GX_EF_B_BITS + at + 1, 32) &&
+    return sum > 0 && e.b == low_width(sum, n) && s.left == 0 && e.n_high == gx_div_up(GX_EF_B_BITS + at + 1, 32) &&
            (spare == 0 || words[n_words - 1] >> spare == 0);
 }
 
-const gx_codec gx_codec_ef128 = {
-    "ef128", "Elias-Fano", "Vigna, WSDM 2013", GX_CODEC_ELIASFANO, BLOCK,   true, NULL, max_words, encode, valid,
-    decode,  at,           decode_docids,      next_geq,           {14, 27}};
+const gx_codec gx_codec_ef128 = {"ef128",      "Elias-Fano", "Vigna, WSDM 2013",  GX_CODEC_ELIASFANO, BLOCK,
+                                 true,         NULL,         max_words,           ef128_encode,       ef128_valid,
+                                 ef128_decode, at,           ef128_decode_docids, ef128_next_geq,     {14, 27}};

@@ -34,15 +34,15 @@ static inline uint64_t gx_ef_high_bits(const uint32_t *words, uint32_t n_words, 
     return k ? x : x & ~(uint64_t)gx_low_bits(GX_EF_B_BITS);
 }
 
-/* gx_simd.add_high, given the places of the set bits, modulo 256. */
-static inline void gx_ef_add_high(const uint8_t *places, uint32_t n, uint32_t b, uint32_t first, uint32_t step,
-                                  uint32_t *out)
+/* gx_simd.add_high_parts, given the places of the set bits, modulo 256. */
+static inline void gx_ef_add_high_parts(const uint8_t *places, uint32_t n, uint32_t b, uint32_t first, uint32_t step,
+                                        uint32_t *out)
 {
     for (uint32_t i = 0; i < n; ++i)
         out[i] += ((uint32_t)(uint8_t)(places[i] - i) << b) + first + i * step;
 }
 
-static inline void gx_ef_places(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t *places)
+static inline void gx_ef_select_bits(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t *places)
 {
     uint32_t i = 0;
     for (uint32_t k = 0; k < n_words && i < n; k += 2) {

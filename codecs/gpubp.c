@@ -15,29 +15,29 @@ static uint32_t max_words(uint32_t n)
     return n;
 }
 
-static uint32_t encode(const uint32_t *in, uint32_t n, uint8_t param, uint32_t *out)
+static uint32_t gpubp_encode(const uint32_t *in, uint32_t n, uint8_t param, uint32_t *out)
 {
     (void)param;
-    const uint32_t n_words = gx_div_up(n * gx_max_width(in, n), 32);
+    const uint32_t n_words = gx_div_up(n * gx_max_bit_width(in, n), 32);
     gx_pack(in, n, gx_packed_width(n_words, n), out);
     return n_words;
 }
 
-static bool valid(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param)
+static bool gpubp_valid(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param)
 {
     (void)param;
     const uint32_t bits = n * gx_packed_width(n_words, n);
     return n_words == gx_div_up(bits, 32) && (bits % 32 == 0 || words[n_words - 1] >> bits % 32 == 0);
 }
 
-static void decode(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t *out)
+static void gpubp_decode(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t *out)
 {
     (void)param;
     gx_simd_best()->unpack(words, n, gx_packed_width(n_words, n), out);
 }
 
-static void decode_docids(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t head,
-                          uint32_t *out)
+static void gpubp_decode_docids(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t head,
+                                uint32_t *out)
 {
     (void)param;
     gx_simd_best()->unpack_docids(words, n, gx_packed_width(n_words, n), head, out);
@@ -53,7 +53,7 @@ static uint32_t at(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t 
 #define GPUBP(block, ...)                                                                                              \
     {                                                                                                                  \
         "gpubp" #block, "GPU-BP" #block, "Mallia et al., CIKM 2019, 3.1", GX_CODEC_GPUBP##block, block, true, NULL,    \
-            max_words, encode, valid, decode, at, decode_docids, NULL, __VA_ARGS__                                     \
+            max_words, gpubp_encode, gpubp_valid, gpubp_decode, at, gpubp_decode_docids, NULL, __VA_ARGS__             \
     }
 
 const gx_codec gx_codec_gpubp128 = GPUBP(128, {10, 10});

@@ -21,12 +21,12 @@
 #include "codecs/pack.h"
 #include "codecs/simd.h"
 
-enum { BLOCK = 128, MAX_EXCEPTIONS = 25, MAX_ABOVE = 28, LOW = 4, HEADER = 15 };
+enum { BLOCK = 128, MAX_EXCEPTIONS = 25, MAX_HIGH_BITS = 28, LOW_POSITION_BITS = 4, HEADER_BITS = 15 };
 
 /* A block's last word, taken apart. */
-typedef struct patches {
+typedef struct pfd_header {
     uint32_t b, h, e;
-} patches;
+} pfd_header;
 
 /* Whether the block has a last word to take apart. */
 static bool has_header(uint32_t n_words, uint32_t n)
@@ -34,45 +34,45 @@ static bool has_header(uint32_t n_words, uint32_t n)
     return n == BLOCK && n_words - 1 < BLOCK - 1;
 }
 
-static uint32_t map_bits(patches p)
+static uint32_t map_bits(pfd_header p)
 {
-    return p.e ? p.e + (BLOCK >> LOW) - 1 : 0;
+    return p.e ? p.e + (BLOCK >> LOW_POSITION_BITS) - 1 : 0;
 }
 
-static uint32_t words_of(patches p)
+static uint32_t block_words(pfd_header p)
 {
-    return 4 * p.b + gx_div_up(map_bits(p) + p.e * (LOW + p.h) + HEADER, 32);
+    return 4 * p.b + gx_div_up(map_bits(p) + p.e * (LOW_POSITION_BITS + p.h) + HEADER_BITS, 32);
 }
 
 /* false: no encoder wrote this. */
-static bool read_patches(const uint32_t *words, uint32_t n_words, patches *p)
+static bool read_pfd_header(const uint32_t *words, uint32_t n_words, pfd_header *p)
 {
     const uint32_t last = words[n_words - 1];
-    *p = (patches){last >> 17 & 31, last >> 22 & 31, last >> 27};
-    return p->e <= MAX_EXCEPTIONS && p->h <= MAX_ABOVE && words_of(*p) == n_words;
+    *p = (pfd_header){last >> 17 & 31, last >> 22 & 31, last >> 27};
+    return p->e <= MAX_EXCEPTIONS && p->h <= MAX_HIGH_BITS && block_words(*p) == n_words;
 }
 
 /* The exceptions, one after another: false when there is none left. */
-typedef struct walk {
+typedef struct exception_cursor {
     const uint32_t *behind; /* the row */
-    patches p;
+    pfd_header p;
     uint32_t map, k, position, above;
-} walk;
+} exception_cursor;
 
-static walk walk_of(const uint32_t *words, patches p)
+static exception_cursor first_exception(const uint32_t *words, pfd_header p)
 {
     const uint32_t *const behind = words + 4 * p.b;
-    return (walk){behind, p, p.e ? behind[0] & gx_low_bits(map_bits(p)) : 0, 0, 0, 0};
+    return (exception_cursor){behind, p, p.e ? behind[0] & gx_low_bits(map_bits(p)) : 0, 0, 0, 0};
 }
 
-static bool next(walk *w)
+static bool next_exception(exception_cursor *w)
 {
     if (w->map == 0 || w->k == w->p.e)
         return false;
-    const uint32_t bit = (uint32_t)__builtin_ctz(w->map), b = LOW + w->p.h;
+    const uint32_t bit = (uint32_t)__builtin_ctz(w->map), b = LOW_POSITION_BITS + w->p.h;
     const uint32_t x = gx_bits_at(w->behind, map_bits(w->p) + w->k * b, b);
-    w->position = ((bit - w->k) << LOW | (x & gx_low_bits(LOW))) % BLOCK;
-    w->above = ((x >> LOW) + 1) << w->p.b;
+    w->position = ((bit - w->k) << LOW_POSITION_BITS | (x & gx_low_bits(LOW_POSITION_BITS))) % BLOCK;
+    w->above = ((x >> LOW_POSITION_BITS) + 1) << w->p.b;
     w->map &= w->map - 1;
     w->k += 1;
     return true;
@@ -84,39 +84,39 @@ static uint32_t max_words(uint32_t n)
 }
 
 /* The best width and its exceptions; b == 32: as they are. */
-static patches choose(const uint32_t *in)
+static pfd_header choose_width(const uint32_t *in)
 {
     uint32_t count[34] = {0}, max = 0, e = 0;
     for (uint32_t i = 0; i < BLOCK; ++i) {
-        count[gx_width(in[i])] += 1;
+        count[gx_bit_width(in[i])] += 1;
         max = in[i] > max ? in[i] : max;
     }
-    patches best = {32, 0, 0};
+    pfd_header best = {32, 0, 0};
     uint32_t least = BLOCK;
-    for (uint32_t b = gx_width(max) + 1; b-- > 0;) {
+    for (uint32_t b = gx_bit_width(max) + 1; b-- > 0;) {
         e += count[b + 1];
         if (e > MAX_EXCEPTIONS)
             break;
-        const patches p = {b, e ? gx_width((max >> b) - 1) : 0, e};
-        if (p.h <= MAX_ABOVE && words_of(p) < least) {
-            least = words_of(p);
+        const pfd_header p = {b, e ? gx_bit_width((max >> b) - 1) : 0, e};
+        if (p.h <= MAX_HIGH_BITS && block_words(p) < least) {
+            least = block_words(p);
             best = p;
         }
     }
     return best;
 }
 
-static uint32_t encode(const uint32_t *in, uint32_t n, uint8_t param, uint32_t *out)
+static uint32_t gpupfd_encode(const uint32_t *in, uint32_t n, uint8_t param, uint32_t *out)
 {
     (void)param;
-    const uint32_t widest = gx_max_width(in, n);
-    const patches p = n == BLOCK && widest ? choose(in) : (patches){32, 0, 0};
+    const uint32_t widest = gx_max_bit_width(in, n);
+    const pfd_header p = n == BLOCK && widest ? choose_width(in) : (pfd_header){32, 0, 0};
     if (p.b == 32) {
         const uint32_t n_words = n == BLOCK && widest ? BLOCK : gx_div_up(n * widest, 32);
         gx_pack(in, n, gx_packed_width(n_words, n), out);
         return n_words;
     }
-    const uint32_t n_words = words_of(p);
+    const uint32_t n_words = block_words(p);
     uint32_t low[BLOCK], *const behind = out + 4 * p.b, e = 0;
     for (uint32_t i = 0; i < BLOCK; ++i)
         low[i] = in[i] & gx_low_bits(p.b);
@@ -125,64 +125,64 @@ static uint32_t encode(const uint32_t *in, uint32_t n, uint8_t param, uint32_t *
     for (uint32_t i = 0; i < BLOCK; ++i) {
         if (in[i] >> p.b == 0)
             continue;
-        const uint32_t at = map_bits(p) + e * (LOW + p.h);
-        gx_put_bits(behind, e + (i >> LOW), 1, 1);
-        gx_put_bits(behind, at, i & gx_low_bits(LOW), LOW);
-        gx_put_bits(behind, at + LOW, (in[i] >> p.b) - 1, p.h);
+        const uint32_t at = map_bits(p) + e * (LOW_POSITION_BITS + p.h);
+        gx_write_bits(behind, e + (i >> LOW_POSITION_BITS), 1, 1);
+        gx_write_bits(behind, at, i & gx_low_bits(LOW_POSITION_BITS), LOW_POSITION_BITS);
+        gx_write_bits(behind, at + LOW_POSITION_BITS, (in[i] >> p.b) - 1, p.h);
         ++e;
     }
     out[n_words - 1] |= p.b << 17 | p.h << 22 | p.e << 27;
     return n_words;
 }
 
-static bool valid(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param)
+static bool gpupfd_valid(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param)
 {
     (void)param;
     if (!has_header(n_words, n)) {
         const uint32_t bits = n * gx_packed_width(n_words, n);
         return n_words == gx_div_up(bits, 32) && (bits % 32 == 0 || words[n_words - 1] >> bits % 32 == 0);
     }
-    patches p;
-    if (!read_patches(words, n_words, &p) || p.b + p.h > 32 || (p.e == 0 && p.h))
+    pfd_header p;
+    if (!read_pfd_header(words, n_words, &p) || p.b + p.h > 32 || (p.e == 0 && p.h))
         return false;
-    walk w = walk_of(words, p);
+    exception_cursor w = first_exception(words, p);
     if ((uint32_t)__builtin_popcount(w.map) != p.e)
         return false;
-    for (uint32_t before = 0; next(&w); before = w.position + 1) {
+    for (uint32_t before = 0; next_exception(&w); before = w.position + 1) {
         if (w.position < before)
             return false;
     }
-    const uint32_t at = map_bits(p) + p.e * (LOW + p.h), end = (n_words - 4 * p.b) * 32 - HEADER;
+    const uint32_t at = map_bits(p) + p.e * (LOW_POSITION_BITS + p.h), end = (n_words - 4 * p.b) * 32 - HEADER_BITS;
     return at == end || gx_bits_at(w.behind, at, end - at) == 0;
 }
 
-static void decode(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t *out)
+static void gpupfd_decode(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t *out)
 {
     (void)param;
     if (!has_header(n_words, n)) {
         gx_simd_best()->unpack(words, n, gx_packed_width(n_words, n), out);
         return;
     }
-    patches p;
-    if (!read_patches(words, n_words, &p)) {
+    pfd_header p;
+    if (!read_pfd_header(words, n_words, &p)) {
         memset(out, 0, n * sizeof *out);
         return;
     }
     gx_simd_best()->unpack(words, n, p.b, out);
-    for (walk w = walk_of(words, p); next(&w);)
+    for (exception_cursor w = first_exception(words, p); next_exception(&w);)
         out[w.position] += w.above;
 }
 
-static void decode_docids(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t head,
-                          uint32_t *out)
+static void gpupfd_decode_docids(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t head,
+                                 uint32_t *out)
 {
     uint32_t b = gx_packed_width(n_words, n);
     if (has_header(n_words, n)) {
         const uint32_t last = words[n_words - 1];
         b = last >> 17 & 31;
         if (last >> 22 || 4 * b + 1 != n_words) { /* exceptions, or damage */
-            decode(words, n_words, n, param, out);
-            gx_simd_best()->sum(out, n, head);
+            gpupfd_decode(words, n_words, n, param, out);
+            gx_simd_best()->prefix_sum(out, n, head);
             return;
         }
     }
@@ -192,11 +192,11 @@ static void decode_docids(const uint32_t *words, uint32_t n_words, uint32_t n, u
 static uint32_t at(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t i)
 {
     (void)param;
-    patches p = {gx_packed_width(n_words, n), 0, 0};
-    if (has_header(n_words, n) && !read_patches(words, n_words, &p))
+    pfd_header p = {gx_packed_width(n_words, n), 0, 0};
+    if (has_header(n_words, n) && !read_pfd_header(words, n_words, &p))
         return 0;
     uint32_t x = p.b ? gx_bits_at(words, i * p.b, p.b) : 0;
-    for (walk w = walk_of(words, p); next(&w);) {
+    for (exception_cursor w = first_exception(words, p); next_exception(&w);) {
         if (w.position == i)
             x += w.above;
     }
@@ -211,10 +211,10 @@ const gx_codec gx_codec_gpupfd128 = {"gpupfd128",
                                      true,
                                      NULL,
                                      max_words,
-                                     encode,
-                                     valid,
-                                     decode,
+                                     gpupfd_encode,
+                                     gpupfd_valid,
+                                     gpupfd_decode,
                                      at,
-                                     decode_docids,
+                                     gpupfd_decode_docids,
                                      NULL,
                                      {13, 12}};

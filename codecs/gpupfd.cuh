@@ -35,7 +35,7 @@ template <bool LDG> struct gpupfd_exception {
         const uint32_t map = load<LDG>(behind) & gx_low_bits(p.e + 7);
         const uint32_t k = __popc(map & gx_low_bits(lane));
         mine = (map >> lane & 1) && k < p.e;
-        const uint32_t x = mine ? bits_at<LDG>(behind, p.e + 7 + k * (p.h + 4), p.h + 4) : 0;
+        const uint32_t x = mine ? read_bits<LDG>(behind, p.e + 7 + k * (p.h + 4), p.h + 4) : 0;
         position = ((lane - k) << 4 | (x & 15)) & 127;
         above = ((x >> 4) + 1) << p.b;
     }
@@ -73,7 +73,7 @@ template <bool LDG> struct gpupfd128 {
         if (n != BLOCK)
             return gpubp<128, 128, LDG>::at(w, n_words, n, i);
         const gpupfd_header p = gpupfd_header::read<LDG>(w, n_words);
-        uint32_t x = p.b ? bits_at<LDG>(w, i * p.b, p.b) : 0;
+        uint32_t x = p.b ? read_bits<LDG>(w, i * p.b, p.b) : 0;
         if (p.e == 0)
             return x;
         const uint32_t *const behind = w + 4 * p.b;
@@ -84,7 +84,7 @@ template <bool LDG> struct gpupfd128 {
                 continue;
             if (sixteen > i >> 4)
                 break;
-            const uint32_t y = bits_at<LDG>(behind, p.e + 7 + k * (p.h + 4), p.h + 4);
+            const uint32_t y = read_bits<LDG>(behind, p.e + 7 + k * (p.h + 4), p.h + 4);
             if ((y & 15) == (i & 15))
                 x += ((y >> 4) + 1) << p.b;
         }

@@ -22,7 +22,7 @@ static uint32_t max_words(uint32_t n)
     return selector_words(n) + n + 1;
 }
 
-static uint32_t encode(const uint32_t *in, uint32_t n, uint8_t param, uint32_t *out)
+static uint32_t gpuvbyte_encode(const uint32_t *in, uint32_t n, uint8_t param, uint32_t *out)
 {
     (void)param;
     uint32_t any = 0;
@@ -40,13 +40,13 @@ static uint32_t encode(const uint32_t *in, uint32_t n, uint8_t param, uint32_t *
 /* The bytes of n integers by their selectors; those past n do not count. */
 static uint32_t data_bytes(const uint32_t *selectors, uint32_t n)
 {
-    uint32_t sum = n;
+    uint32_t prefix_sum = n;
     for (uint32_t k = 0; k < n / 16; ++k)
-        sum += gx_sum_2bit(selectors[k]);
-    return n % 16 ? sum + gx_sum_2bit(selectors[n / 16] & gx_low_bits(2 * (n % 16))) : sum;
+        prefix_sum += gx_sum_2bit(selectors[k]);
+    return n % 16 ? prefix_sum + gx_sum_2bit(selectors[n / 16] & gx_low_bits(2 * (n % 16))) : prefix_sum;
 }
 
-static bool valid(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param)
+static bool gpuvbyte_valid(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param)
 {
     (void)param;
     const uint32_t head = selector_words(n);
@@ -84,7 +84,7 @@ static void decode_damaged(const uint32_t *words, uint32_t n_words, uint32_t n, 
     }
 }
 
-static void decode(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t *out)
+static void gpuvbyte_decode(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t *out)
 {
     (void)param;
     const uint32_t head = selector_words(n);
@@ -93,15 +93,15 @@ static void decode(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t 
         decode_damaged(words, n_words, n, out);
 }
 
-static void decode_docids(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t head,
-                          uint32_t *out)
+static void gpuvbyte_decode_docids(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t head,
+                                   uint32_t *out)
 {
     (void)param;
     const uint32_t first = selector_words(n);
     const uint8_t *const end = (const uint8_t *)(words + n_words);
     if (n_words < first || !gx_simd_best()->bytes_docids(words, (const uint8_t *)(words + first), end, n, head, out)) {
         decode_damaged(words, n_words, n, out);
-        gx_simd_best()->sum(out, n, head);
+        gx_simd_best()->prefix_sum(out, n, head);
     }
 }
 
@@ -120,7 +120,8 @@ static uint32_t at(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t 
 #define GPUVBYTE(block, ...)                                                                                           \
     {                                                                                                                  \
         "gpuvbyte" #block, "GPU-VByte" #block, "Mallia et al., CIKM 2019, 3.2", GX_CODEC_GPUVBYTE##block, block, true, \
-            NULL, max_words, encode, valid, decode, at, decode_docids, NULL, __VA_ARGS__                               \
+            NULL, max_words, gpuvbyte_encode, gpuvbyte_valid, gpuvbyte_decode, at, gpuvbyte_decode_docids, NULL,       \
+            __VA_ARGS__                                                                                                \
     }
 
 const gx_codec gx_codec_gpuvbyte128 = GPUVBYTE(128, {11, 14});

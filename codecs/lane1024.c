@@ -1,4 +1,4 @@
-/* Lane-contiguous binary packing, for decoders that keep what they decode: lane l of a warp owns
+/* Lane-contiguous binary packing, for decoders that keep integers in registers: lane l of a warp owns
  * integers 32 l .. 32 l + 31, which take b words; the lanes' words are interleaved, so that a warp
  * reads whole rows of 128 bytes.
  *
@@ -19,10 +19,10 @@ static uint32_t max_words(uint32_t n)
     return n;
 }
 
-static uint32_t encode(const uint32_t *in, uint32_t n, uint8_t param, uint32_t *out)
+static uint32_t lane1024_encode(const uint32_t *in, uint32_t n, uint8_t param, uint32_t *out)
 {
     (void)param;
-    const uint32_t b = gx_max_width(in, n), n_words = gx_div_up(n * b, 32);
+    const uint32_t b = gx_max_bit_width(in, n), n_words = gx_div_up(n * b, 32);
     if (n < BLOCK) {
         gx_pack(in, n, gx_packed_width(n_words, n), out);
         return n_words;
@@ -36,14 +36,14 @@ static uint32_t encode(const uint32_t *in, uint32_t n, uint8_t param, uint32_t *
     return n_words;
 }
 
-static bool valid(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param)
+static bool lane1024_valid(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param)
 {
     (void)param;
     const uint32_t bits = n * gx_packed_width(n_words, n);
     return n_words == gx_div_up(bits, 32) && (bits % 32 == 0 || words[n_words - 1] >> bits % 32 == 0);
 }
 
-static void decode(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t *out)
+static void lane1024_decode(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t *out)
 {
     (void)param;
     const uint32_t b = gx_packed_width(n_words, n);
@@ -75,5 +75,5 @@ static uint32_t at(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t 
     return (uint32_t)(x >> bit % 32) & gx_low_bits(b);
 }
 
-const gx_codec gx_codec_lane1024 = {
-    "lane1024", "Lane1024", "gpuidx", GX_CODEC_LANE1024, BLOCK, true, NULL, max_words, encode, valid, decode, at};
+const gx_codec gx_codec_lane1024 = {"lane1024", "Lane1024", "gpuidx",        GX_CODEC_LANE1024, BLOCK,           true,
+                                    NULL,       max_words,  lane1024_encode, lane1024_valid,    lane1024_decode, at};

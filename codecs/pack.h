@@ -17,7 +17,7 @@ void gx_pack(const uint32_t *in, uint32_t n, uint32_t b, uint32_t *words);
 void gx_unpack(const uint32_t *words, uint32_t n, uint32_t b, uint32_t *out);
 
 /* Combine value by OR into words from bit `at` on. value has at most b <= 32 significant bits. */
-static inline void gx_put_bits(uint32_t *words, uint32_t at, uint32_t value, uint32_t b)
+static inline void gx_write_bits(uint32_t *words, uint32_t at, uint32_t value, uint32_t b)
 {
     const uint64_t bits = (uint64_t)value << (at & 31);
     if (b == 0)
@@ -28,20 +28,20 @@ static inline void gx_put_bits(uint32_t *words, uint32_t at, uint32_t value, uin
 }
 
 /* How many words n integers of b bits take. */
-static inline uint32_t gx_row_words(uint32_t n, uint32_t b)
+static inline uint32_t gx_packed_words(uint32_t n, uint32_t b)
 {
     return gx_div_up(n * b, 32);
 }
 
 /* A block that a codec would not make shorter than n words is stored as plain words, and a block of
- * zeros takes no words. gx_is_coded: whether a block is neither. gx_get_plain: the integers of a block
+ * zeros takes no words. gx_is_compressed: whether a block is neither. gx_copy_uncompressed: the integers of a block
  * that is one of the two. */
-static inline bool gx_is_coded(uint32_t n_words, uint32_t n)
+static inline bool gx_is_compressed(uint32_t n_words, uint32_t n)
 {
     return n_words > 0 && n_words < n;
 }
 
-static inline void gx_get_plain(const uint32_t *words, uint32_t n_words, uint32_t n, uint32_t *out)
+static inline void gx_copy_uncompressed(const uint32_t *words, uint32_t n_words, uint32_t n, uint32_t *out)
 {
     if (n_words)
         memcpy(out, words, n * sizeof *out);
@@ -50,6 +50,6 @@ static inline void gx_get_plain(const uint32_t *words, uint32_t n_words, uint32_
 }
 
 /* The number of bits that the widest of n integers needs, 0..32. */
-uint32_t gx_max_width(const uint32_t *in, uint32_t n);
+uint32_t gx_max_bit_width(const uint32_t *in, uint32_t n);
 
 #endif

@@ -7,7 +7,7 @@
 namespace gx {
 
 /* The b <= 32 bits from bit `at` of words; 0 for b = 0. Reads the word behind, too. */
-template <bool LDG> __device__ __forceinline__ uint32_t bits_at(const uint32_t *words, uint32_t at, uint32_t b)
+template <bool LDG> __device__ __forceinline__ uint32_t read_bits(const uint32_t *words, uint32_t at, uint32_t b)
 {
     words += at >> 5;
     return __funnelshift_r(load<LDG>(words), load<LDG>(words + 1), at) & gx_low_bits(b);

@@ -2,14 +2,14 @@
  * in the integers that need more, and where these are, are two arrays, and each is coded by
  * PForDelta once more, with a width of its own a block.
  *
- *     | n integers of b bits | header | e gaps of g bits | e aboves of a bits | exceptions of the
- *     gaps | of the aboves | 0 .. |
+ *     | n integers of b bits | header | e gaps of g bits | e high_parts of a bits | exceptions of the
+ *     gaps | of the high_parts | 0 .. |
  *       ceil(n b / 32) words   a word   bits in a row, to the block's end
  *
  * The gaps are those between the exceptions' positions, less one, the first from -1 on; above is
  * (integer >> b) - 1. An exception of these arrays is its place there, 7 bits, and what is above
  * its width, less one, in a width that serves all. The header has, from the lowest bit: e - 1: 7,
- * g: 3, a: 5, gaps' exceptions: 4, their width: 3, aboves' exceptions: 4, their width: 5. A block
+ * g: 3, a: 5, gaps' exceptions: 4, their width: 3, high_parts' exceptions: 4, their width: 5. A block
  * without exceptions has no header. Blocks of zeros take no words; one that would not be shorter
  * than its integers has them as they are, n words.
  */
@@ -19,26 +19,26 @@
 #include "codecs/pack.h"
 #include "codecs/simd.h"
 
-enum { BLOCK = 128, MAX_B = 31, PLACE = 7, MAX_DEEP = 15, MAX_DEEP_WIDTH = 25 };
+enum { BLOCK = 128, MAX_B = 31, POSITION_BITS = 7, MAX_NESTED = 15, MAX_NESTED_WIDTH = 25 };
 
 /* An array coded once more: its width, its exceptions and their width. */
-typedef struct inner {
-    uint32_t width, n_deep, deep_width;
-} inner;
+typedef struct nested_array {
+    uint32_t width, n_nested, nested_width;
+} nested_array;
 
 typedef struct header {
     uint32_t e;
-    inner gaps, aboves;
+    nested_array gaps, high_parts;
 } header;
 
-static uint32_t inner_bits(inner a, uint32_t e)
+static uint32_t nested_bits(nested_array a, uint32_t e)
 {
-    return e * a.width + a.n_deep * (PLACE + a.deep_width);
+    return e * a.width + a.n_nested * (POSITION_BITS + a.nested_width);
 }
 
-static uint32_t words_of(header h)
+static uint32_t exception_words(header h)
 {
-    return 1 + gx_div_up(inner_bits(h.gaps, h.e) + inner_bits(h.aboves, h.e), 32);
+    return 1 + gx_div_up(nested_bits(h.gaps, h.e) + nested_bits(h.high_parts, h.e), 32);
 }
 
 static header read_header(uint32_t x)
@@ -48,8 +48,8 @@ static header read_header(uint32_t x)
 
 static uint32_t header_word(header h)
 {
-    return (h.e - 1) | h.gaps.width << 7 | h.aboves.width << 10 | h.gaps.n_deep << 15 | h.gaps.deep_width << 19 |
-           h.aboves.n_deep << 22 | h.aboves.deep_width << 26;
+    return (h.e - 1) | h.gaps.width << 7 | h.high_parts.width << 10 | h.gaps.n_nested << 15 |
+           h.gaps.nested_width << 19 | h.high_parts.n_nested << 22 | h.high_parts.nested_width << 26;
 }
 
 static uint32_t max_words(uint32_t n)
@@ -64,7 +64,7 @@ static uint8_t param(const uint32_t *values, uint64_t n)
     uint64_t count[33] = {0}, least = UINT64_MAX, e = 0, above = 0; /* above: bits over b of all exceptions */
     uint8_t best = 0;
     for (uint64_t i = 0; i < n; ++i)
-        count[gx_width(values[i])] += 1;
+        count[gx_bit_width(values[i])] += 1;
     for (uint8_t b = MAX_B + 1; b-- > 0;) {
         e += count[b + 1];
         above += e;
@@ -77,24 +77,24 @@ static uint8_t param(const uint32_t *values, uint64_t n)
     return best;
 }
 
-/* The width that makes an array of e shortest, at most max_width; n_deep > MAX_DEEP: none will do.
+/* The width that makes an array of e shortest, at most max_width; n_nested > MAX_NESTED: none will do.
  * */
-static inner choose(const uint32_t *v, uint32_t e, uint32_t max_width)
+static nested_array choose_nested_width(const uint32_t *v, uint32_t e, uint32_t max_width)
 {
-    uint32_t count[34] = {0}, max = 0, n_deep = 0;
+    uint32_t count[34] = {0}, max = 0, n_nested = 0;
     for (uint32_t i = 0; i < e; ++i) {
-        count[gx_width(v[i])] += 1;
+        count[gx_bit_width(v[i])] += 1;
         max = v[i] > max ? v[i] : max;
     }
-    inner best = {0, MAX_DEEP + 1, 0};
+    nested_array best = {0, MAX_NESTED + 1, 0};
     uint32_t least = UINT32_MAX;
-    for (uint32_t b = gx_width(max) + 1; b-- > 0;) {
-        n_deep += count[b + 1];
-        const inner a = {b, n_deep, n_deep ? gx_width((max >> b) - 1) : 0};
-        if (n_deep > MAX_DEEP || a.deep_width > MAX_DEEP_WIDTH)
+    for (uint32_t b = gx_bit_width(max) + 1; b-- > 0;) {
+        n_nested += count[b + 1];
+        const nested_array a = {b, n_nested, n_nested ? gx_bit_width((max >> b) - 1) : 0};
+        if (n_nested > MAX_NESTED || a.nested_width > MAX_NESTED_WIDTH)
             break;
-        if (b <= max_width && inner_bits(a, e) < least) {
-            least = inner_bits(a, e);
+        if (b <= max_width && nested_bits(a, e) < least) {
+            least = nested_bits(a, e);
             best = a;
         }
     }
@@ -102,43 +102,43 @@ static inner choose(const uint32_t *v, uint32_t e, uint32_t max_width)
 }
 
 /* The array's e slots. */
-static void put_slots(uint32_t *words, uint32_t *at, const uint32_t *v, uint32_t e, inner a)
+static void put_slots(uint32_t *words, uint32_t *at, const uint32_t *v, uint32_t e, nested_array a)
 {
     for (uint32_t i = 0; i < e; ++i, *at += a.width)
-        gx_put_bits(words, *at, v[i] & gx_low_bits(a.width), a.width);
+        gx_write_bits(words, *at, v[i] & gx_low_bits(a.width), a.width);
 }
 
 /* And its exceptions. */
-static void put_deep(uint32_t *words, uint32_t *at, const uint32_t *v, uint32_t e, inner a)
+static void put_nested_exceptions(uint32_t *words, uint32_t *at, const uint32_t *v, uint32_t e, nested_array a)
 {
     for (uint32_t i = 0; i < e; ++i) {
         if ((uint64_t)v[i] >> a.width == 0)
             continue;
-        gx_put_bits(words, *at, i, PLACE);
-        gx_put_bits(words, *at + PLACE, (v[i] >> a.width) - 1, a.deep_width);
-        *at += PLACE + a.deep_width;
+        gx_write_bits(words, *at, i, POSITION_BITS);
+        gx_write_bits(words, *at + POSITION_BITS, (v[i] >> a.width) - 1, a.nested_width);
+        *at += POSITION_BITS + a.nested_width;
     }
 }
 
-static uint32_t encode(const uint32_t *in, uint32_t n, uint8_t b, uint32_t *out)
+static uint32_t pfordelta_encode(const uint32_t *in, uint32_t n, uint8_t b, uint32_t *out)
 {
-    uint32_t low[BLOCK], gaps[BLOCK], aboves[BLOCK], e = 0, next = 0, any = 0;
+    uint32_t low[BLOCK], gaps[BLOCK], high_parts[BLOCK], e = 0, next = 0, any = 0;
     b = b > MAX_B ? 32 : b;
     for (uint32_t i = 0; i < n; ++i) {
         low[i] = in[i] & gx_low_bits(b);
         any |= in[i];
         if ((uint64_t)in[i] >> b) {
             gaps[e] = i - next;
-            aboves[e++] = (in[i] >> b) - 1;
+            high_parts[e++] = (in[i] >> b) - 1;
             next = i + 1;
         }
     }
     if (any == 0)
         return 0;
-    const uint32_t row = gx_row_words(n, b);
-    const header h = {e, choose(gaps, e, 7), choose(aboves, e, 31)};
-    const uint32_t n_words = row + (e ? words_of(h) : 0);
-    if (n_words >= n || (e && (h.gaps.n_deep > MAX_DEEP || h.aboves.n_deep > MAX_DEEP))) {
+    const uint32_t row = gx_packed_words(n, b);
+    const header h = {e, choose_nested_width(gaps, e, 7), choose_nested_width(high_parts, e, 31)};
+    const uint32_t n_words = row + (e ? exception_words(h) : 0);
+    if (n_words >= n || (e && (h.gaps.n_nested > MAX_NESTED || h.high_parts.n_nested > MAX_NESTED))) {
         memcpy(out, in, n * sizeof *out);
         return n;
     }
@@ -148,31 +148,31 @@ static uint32_t encode(const uint32_t *in, uint32_t n, uint8_t b, uint32_t *out)
         out[row] = header_word(h);
         memset(behind, 0, (n_words - row - 1) * sizeof *behind);
         put_slots(behind, &at, gaps, e, h.gaps);
-        put_slots(behind, &at, aboves, e, h.aboves);
-        put_deep(behind, &at, gaps, e, h.gaps);
-        put_deep(behind, &at, aboves, e, h.aboves);
+        put_slots(behind, &at, high_parts, e, h.high_parts);
+        put_nested_exceptions(behind, &at, gaps, e, h.gaps);
+        put_nested_exceptions(behind, &at, high_parts, e, h.high_parts);
     }
     return n_words;
 }
 
-static uint32_t bits_at(const uint32_t *words, uint32_t at, uint32_t b)
+static uint32_t read_bits_or_zero(const uint32_t *words, uint32_t at, uint32_t b)
 {
     return b ? gx_bits_at(words, at, b) : 0;
 }
 
 /* The slots from bit `at` on, their exceptions from `deep` on; false: places that no encoder wrote.
  * */
-static bool get_inner(const uint32_t *words, uint32_t at, uint32_t deep, uint32_t e, inner a, uint32_t *v)
+static bool get_nested_array(const uint32_t *words, uint32_t at, uint32_t deep, uint32_t e, nested_array a, uint32_t *v)
 {
-    bool good = a.n_deep > 0 || a.deep_width == 0;
+    bool good = a.n_nested > 0 || a.nested_width == 0;
     for (uint32_t i = 0; i < e; ++i)
-        v[i] = bits_at(words, at + i * a.width, a.width);
-    for (uint32_t k = 0, next = 0; k < a.n_deep; ++k, deep += PLACE + a.deep_width) {
-        const uint32_t place = bits_at(words, deep, PLACE);
+        v[i] = read_bits_or_zero(words, at + i * a.width, a.width);
+    for (uint32_t k = 0, next = 0; k < a.n_nested; ++k, deep += POSITION_BITS + a.nested_width) {
+        const uint32_t place = read_bits_or_zero(words, deep, POSITION_BITS);
         good = good && place >= next && place < e;
         next = place + 1;
         if (place < e)
-            v[place] += (bits_at(words, deep + PLACE, a.deep_width) + 1) << a.width;
+            v[place] += (read_bits_or_zero(words, deep + POSITION_BITS, a.nested_width) + 1) << a.width;
     }
     return good;
 }
@@ -180,53 +180,53 @@ static bool get_inner(const uint32_t *words, uint32_t at, uint32_t deep, uint32_
 /* A coded block's exceptions, taken apart; false: no encoder wrote them. *e, and what can be read
  * safely, in any case. */
 static bool get_exceptions(const uint32_t *words, uint32_t n_words, uint32_t n, uint32_t b, uint32_t *e, uint32_t *gaps,
-                           uint32_t *aboves)
+                           uint32_t *high_parts)
 {
-    const uint32_t row = gx_row_words(n, b <= MAX_B ? b : 32);
+    const uint32_t row = gx_packed_words(n, b <= MAX_B ? b : 32);
     *e = 0;
     if (row >= n_words)
         return row == n_words && b <= MAX_B;
     const header h = read_header(words[row]);
-    if (words_of(h) != n_words - row || h.e > n || h.aboves.deep_width > MAX_DEEP_WIDTH)
+    if (exception_words(h) != n_words - row || h.e > n || h.high_parts.nested_width > MAX_NESTED_WIDTH)
         return false;
-    const uint32_t at = h.e * h.gaps.width, deep = at + h.e * h.aboves.width;
-    const uint32_t deeper = deep + h.gaps.n_deep * (PLACE + h.gaps.deep_width);
+    const uint32_t at = h.e * h.gaps.width, deep = at + h.e * h.high_parts.width;
+    const uint32_t deeper = deep + h.gaps.n_nested * (POSITION_BITS + h.gaps.nested_width);
     *e = h.e;
-    const bool good_gaps = get_inner(words + row + 1, 0, deep, h.e, h.gaps, gaps);
-    return get_inner(words + row + 1, at, deeper, h.e, h.aboves, aboves) && good_gaps;
+    const bool good_gaps = get_nested_array(words + row + 1, 0, deep, h.e, h.gaps, gaps);
+    return get_nested_array(words + row + 1, at, deeper, h.e, h.high_parts, high_parts) && good_gaps;
 }
 
-static bool valid(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t b)
+static bool pfordelta_valid(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t b)
 {
-    uint32_t e, gaps[BLOCK], aboves[BLOCK];
-    if (!gx_is_coded(n_words, n))
+    uint32_t e, gaps[BLOCK], high_parts[BLOCK];
+    if (!gx_is_compressed(n_words, n))
         return n_words == 0 || n_words == n;
-    if (!get_exceptions(words, n_words, n, b, &e, gaps, aboves))
+    if (!get_exceptions(words, n_words, n, b, &e, gaps, high_parts))
         return false;
-    const uint32_t row = gx_row_words(n, b);
+    const uint32_t row = gx_packed_words(n, b);
     if (n * b % 32 && words[row - 1] >> n * b % 32)
         return false;
     uint32_t position = 0;
     for (uint32_t k = 0; k < e; ++k, ++position) {
         position += gaps[k];
-        if (position >= n || (uint64_t)aboves[k] + 1 > UINT32_MAX >> b)
+        if (position >= n || (uint64_t)high_parts[k] + 1 > UINT32_MAX >> b)
             return false;
     }
     if (e == 0)
         return true;
     const header h = read_header(words[row]);
-    const uint32_t bits = inner_bits(h.gaps, h.e) + inner_bits(h.aboves, h.e);
+    const uint32_t bits = nested_bits(h.gaps, h.e) + nested_bits(h.high_parts, h.e);
     return words[row] >> 31 == 0 && (bits % 32 == 0 || words[n_words - 1] >> bits % 32 == 0);
 }
 
-static void decode(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t b, uint32_t *out)
+static void pfordelta_decode(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t b, uint32_t *out)
 {
-    uint32_t e, gaps[BLOCK], aboves[BLOCK];
-    if (!gx_is_coded(n_words, n)) {
-        gx_get_plain(words, n_words, n, out);
+    uint32_t e, gaps[BLOCK], high_parts[BLOCK];
+    if (!gx_is_compressed(n_words, n)) {
+        gx_copy_uncompressed(words, n_words, n, out);
         return;
     }
-    if (!get_exceptions(words, n_words, n, b, &e, gaps, aboves)) {
+    if (!get_exceptions(words, n_words, n, b, &e, gaps, high_parts)) {
         memset(out, 0, n * sizeof *out);
         return;
     }
@@ -235,22 +235,22 @@ static void decode(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t 
         position += gaps[k];
         if (position >= n)
             break;
-        out[position] += (aboves[k] + 1) << b;
+        out[position] += (high_parts[k] + 1) << b;
     }
 }
 
 static uint32_t at(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t b, uint32_t i)
 {
-    uint32_t e, gaps[BLOCK], aboves[BLOCK];
-    if (!gx_is_coded(n_words, n))
+    uint32_t e, gaps[BLOCK], high_parts[BLOCK];
+    if (!gx_is_compressed(n_words, n))
         return n_words ? words[i] : 0;
-    if (!get_exceptions(words, n_words, n, b, &e, gaps, aboves))
+    if (!get_exceptions(words, n_words, n, b, &e, gaps, high_parts))
         return 0;
-    uint32_t x = bits_at(words, i * b, b);
+    uint32_t x = read_bits_or_zero(words, i * b, b);
     for (uint32_t k = 0, position = 0; k < e && position <= i; ++k, ++position) {
         position += gaps[k];
         if (position == i)
-            x += (aboves[k] + 1) << b;
+            x += (high_parts[k] + 1) << b;
     }
     return x;
 }
@@ -263,9 +263,9 @@ const gx_codec gx_codec_pfordelta = {"pfordelta",
                                      false,
                                      param,
                                      max_words,
-                                     encode,
-                                     valid,
-                                     decode,
+                                     pfordelta_encode,
+                                     pfordelta_valid,
+                                     pfordelta_decode,
                                      at,
                                      NULL,
                                      NULL,

@@ -14,10 +14,10 @@ struct pfordelta_exceptions {
         /* Slot k. For one lane, or for each lane its own. */
         template <bool LDG> __device__ __forceinline__ uint32_t at(const uint32_t *words, uint32_t k) const
         {
-            uint32_t x = bits_at<LDG>(words, slots + k * width, width);
+            uint32_t x = read_bits<LDG>(words, slots + k * width, width);
 #pragma unroll 1
             for (uint32_t d = 0; d < n_deep; ++d) {
-                const uint32_t y = bits_at<LDG>(words, deep + d * (7 + deep_width), 7 + deep_width);
+                const uint32_t y = read_bits<LDG>(words, deep + d * (7 + deep_width), 7 + deep_width);
                 x += (y & 127) == k ? ((y >> 7) + 1) << width : 0;
             }
             return x;
@@ -26,7 +26,7 @@ struct pfordelta_exceptions {
 
     const uint32_t *words;
     uint32_t e;
-    inner gaps, aboves;
+    inner gaps, high_parts;
 
     /* behind[n_words]: what is behind the row; e = 0 where there is nothing that an encoder wrote.
      * */
@@ -85,7 +85,7 @@ template <bool LDG> struct pfordelta {
         for (uint32_t k = 0; k < x.e; k += 32) {
             const bool there = k + lane < x.e;
             const uint32_t own = there ? k + lane : 0;
-            const uint32_t gap = x.gaps.at<LDG>(x.words, own), above = (x.aboves.at<LDG>(x.words, own) + 1) << b;
+            const uint32_t gap = x.gaps.at<LDG>(x.words, own), above = (x.high_parts.at<LDG>(x.words, own) + 1) << b;
             const uint32_t behind = next_position + warp_inclusive(there ? gap + 1 : 0, lane);
             patch<false>(v, there && behind <= n, behind - 1, above, lane);
             next_position = __shfl_sync(ALL_LANES, behind, 31);
@@ -100,14 +100,14 @@ template <bool LDG> struct pfordelta {
         const uint32_t row = row_words(n_words, n, b);
         if (row > n_words || n_words == 0)
             return 0;
-        uint32_t v = b ? bits_at<LDG>(w, i * b, b) : 0;
+        uint32_t v = b ? read_bits<LDG>(w, i * b, b) : 0;
         if (row == n_words)
             return v;
         const pfordelta_exceptions x = pfordelta_exceptions::read<LDG>(w + row, n_words - row, n);
         for (uint32_t k = 0, position = 0; k < x.e && position <= i; ++k, ++position) {
             position += x.gaps.at<LDG>(x.words, k);
             if (position == i)
-                v += (x.aboves.at<LDG>(x.words, k) + 1) << b;
+                v += (x.high_parts.at<LDG>(x.words, k) + 1) << b;
         }
         return v;
     }

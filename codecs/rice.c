@@ -47,7 +47,7 @@ static uint8_t param(const uint32_t *values, uint64_t n)
     return best;
 }
 
-static uint32_t encode(const uint32_t *in, uint32_t n, uint8_t b, uint32_t *out)
+static uint32_t rice_encode(const uint32_t *in, uint32_t n, uint8_t b, uint32_t *out)
 {
     uint64_t ones_end = n; /* bits of the unary part */
     uint32_t any = 0;
@@ -57,28 +57,28 @@ static uint32_t encode(const uint32_t *in, uint32_t n, uint8_t b, uint32_t *out)
     }
     if (any == 0)
         return 0;
-    const uint64_t n_words = gx_row_words(n, b <= MAX_B ? b : 32) + (ones_end + 31) / 32;
+    const uint64_t n_words = gx_packed_words(n, b <= MAX_B ? b : 32) + (ones_end + 31) / 32;
     if (b > MAX_B || n_words >= n) {
         memcpy(out, in, n * sizeof *out);
         return n;
     }
-    uint32_t low[BLOCK], *const unary = out + gx_row_words(n, b), at = 0;
+    uint32_t low[BLOCK], *const unary = out + gx_packed_words(n, b), at = 0;
     for (uint32_t i = 0; i < n; ++i)
         low[i] = in[i] & gx_low_bits(b);
     gx_pack(low, n, b, out);
     memset(unary, 0, (size_t)(ones_end + 31) / 32 * sizeof *unary);
     for (uint32_t i = 0; i < n; ++i) {
         at += in[i] >> b;
-        gx_put_bits(unary, at++, 1, 1);
+        gx_write_bits(unary, at++, 1, 1);
     }
     return (uint32_t)n_words;
 }
 
-static bool valid(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t b)
+static bool rice_valid(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t b)
 {
-    if (!gx_is_coded(n_words, n))
+    if (!gx_is_compressed(n_words, n))
         return n_words == 0 || n_words == n;
-    const uint32_t row = gx_row_words(n, b <= MAX_B ? b : 32);
+    const uint32_t row = gx_packed_words(n, b <= MAX_B ? b : 32);
     if (row >= n_words || (n * b % 32 && words[row - 1] >> n * b % 32))
         return false;
     uint32_t ones = 0;
@@ -87,13 +87,13 @@ static bool valid(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t b
     return ones == n && words[n_words - 1]; /* the last one is in the last word */
 }
 
-static void decode(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t b, uint32_t *out)
+static void rice_decode(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t b, uint32_t *out)
 {
-    if (!gx_is_coded(n_words, n)) {
-        gx_get_plain(words, n_words, n, out);
+    if (!gx_is_compressed(n_words, n)) {
+        gx_copy_uncompressed(words, n_words, n, out);
         return;
     }
-    const uint32_t row = gx_row_words(n, b <= MAX_B ? b : 32);
+    const uint32_t row = gx_packed_words(n, b <= MAX_B ? b : 32);
     if (row >= n_words) {
         memset(out, 0, n * sizeof *out);
         return;
@@ -111,9 +111,9 @@ static void decode(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t 
 
 static uint32_t at(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t b, uint32_t i)
 {
-    if (!gx_is_coded(n_words, n))
+    if (!gx_is_compressed(n_words, n))
         return n_words ? words[i] : 0;
-    const uint32_t row = gx_row_words(n, b <= MAX_B ? b : 32);
+    const uint32_t row = gx_packed_words(n, b <= MAX_B ? b : 32);
     if (row >= n_words)
         return 0;
     const uint32_t low = b ? gx_bits_at(words, i * b, b) : 0;
@@ -135,9 +135,9 @@ static uint32_t at(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t 
     return low;
 }
 
-const gx_codec gx_codec_rice = {"rice",        "Rice",    "Ding et al., WWW 2009, 4.1",
-                                GX_CODEC_RICE, BLOCK,     false,
-                                param,         max_words, encode,
-                                valid,         decode,    at,
-                                NULL,          NULL,      {27, 51},
+const gx_codec gx_codec_rice = {"rice",        "Rice",      "Ding et al., WWW 2009, 4.1",
+                                GX_CODEC_RICE, BLOCK,       false,
+                                param,         max_words,   rice_encode,
+                                rice_valid,    rice_decode, at,
+                                NULL,          NULL,        {27, 51},
                                 MAX_B};

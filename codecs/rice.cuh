@@ -108,10 +108,10 @@ template <bool LDG> struct rice {
             if (i > 0 && ones < i && i <= ones + c)
                 before = base + select_bit(x, i - 1 - ones) + 1;
             if (i < ones + c)
-                return bits_at<LDG>(w, i * b, b) + ((base + select_bit(x, i - ones) - before) << b);
+                return read_bits<LDG>(w, i * b, b) + ((base + select_bit(x, i - ones) - before) << b);
             ones += c;
         }
-        return bits_at<LDG>(w, i * b, b);
+        return read_bits<LDG>(w, i * b, b);
     }
 };
 

@@ -14,7 +14,7 @@ static bool always(void)
     return true;
 }
 
-static void sum(uint32_t *v, uint32_t n, uint32_t head)
+static void prefix_sum(uint32_t *v, uint32_t n, uint32_t head)
 {
     uint32_t last = head - 1;
     for (uint32_t i = 0; i < n; ++i)
@@ -24,7 +24,7 @@ static void sum(uint32_t *v, uint32_t n, uint32_t head)
 static void unpack_docids(const uint32_t *words, uint32_t n, uint32_t b, uint32_t head, uint32_t *out)
 {
     gx_unpack(words, n, b, out);
-    sum(out, n, head);
+    prefix_sum(out, n, head);
 }
 
 static bool bytes(const uint32_t *selectors, const uint8_t *data, const uint8_t *end, uint32_t n, uint32_t *out)
@@ -49,7 +49,7 @@ static bool bytes_docids(const uint32_t *selectors, const uint8_t *data, const u
 {
     if (!bytes(selectors, data, end, n, out))
         return false;
-    sum(out, n, head);
+    prefix_sum(out, n, head);
     return true;
 }
 
@@ -59,7 +59,7 @@ static uint8_t *put_bytes(const uint32_t *in, uint32_t n, uint32_t *selectors, u
         const uint32_t m = n - i < 16 ? n - i : 16;
         uint32_t s = 0;
         for (uint32_t j = 0; j < m; ++j) {
-            const uint32_t more = (gx_width(in[i + j] | 1) - 1) / 8;
+            const uint32_t more = (gx_bit_width(in[i + j] | 1) - 1) / 8;
             s |= more << (2 * j);
             memcpy(data, &in[i + j], 4); /* the bytes past the integer are written over */
             data += more + 1;
@@ -137,17 +137,17 @@ static bool gu(const uint8_t *groups, uint32_t n_groups, bool complete, uint32_t
     return false;
 }
 
-static void add_high(const uint32_t *words, uint32_t n_words, uint32_t n, uint32_t b, uint32_t first, uint32_t step,
-                     uint32_t *out)
+static void add_high_parts(const uint32_t *words, uint32_t n_words, uint32_t n, uint32_t b, uint32_t first,
+                           uint32_t step, uint32_t *out)
 {
     uint8_t at[128];
-    gx_ef_places(words, n_words, n, at);
-    gx_ef_add_high(at, n, b, first, step, out);
+    gx_ef_select_bits(words, n_words, n, at);
+    gx_ef_add_high_parts(at, n, b, first, step, out);
 }
 
-static const gx_simd portable = {"portable", "portable",   always,    gx_unpack, unpack_docids,
-                                 bytes,      bytes_docids, put_bytes, sum,       su,
-                                 gb,         gu,           add_high};
+static const gx_simd portable = {"portable", "portable",   always,        gx_unpack,  unpack_docids,
+                                 bytes,      bytes_docids, put_bytes,     prefix_sum, su,
+                                 gb,         gu,           add_high_parts};
 
 const gx_simd *const gx_simds[] = {&portable,
 #ifdef __x86_64__

@@ -29,7 +29,7 @@ typedef struct gx_simd {
     uint8_t *(*put_bytes)(const uint32_t *in, uint32_t n, uint32_t *selectors, uint8_t *data);
 
     /* Turn coded docids into docids, in place. */
-    void (*sum)(uint32_t *v, uint32_t n, uint32_t head);
+    void (*prefix_sum)(uint32_t *v, uint32_t n, uint32_t head);
 
     /* n integers of the codes of varint.h: varint-SU, varint-GB, and n_groups groups of varint-GU,
      * complete or not. They return false, as `bytes` does, where the integers would reach well beyond
@@ -41,8 +41,8 @@ typedef struct gx_simd {
     /* Add the high parts of Elias-Fano's sums (eliasfano.c). If the i-th set bit of words[n_words] after
      * the first GX_EF_B_BITS is bit h + i, then out[i] += (h << b) + first + i * step. n <= 128, h is
      * modulo 256. Where bits are missing, h + i is 0. */
-    void (*add_high)(const uint32_t *words, uint32_t n_words, uint32_t n, uint32_t b, uint32_t first, uint32_t step,
-                     uint32_t *out);
+    void (*add_high_parts)(const uint32_t *words, uint32_t n_words, uint32_t n, uint32_t b, uint32_t first,
+                           uint32_t step, uint32_t *out);
 } gx_simd;
 
 /* Best last; ends at NULL. The first is usable everywhere. */

@@ -14,18 +14,18 @@
 
 /* By a descriptor of varint-GU: which of the eight data bytes go where (0x80: a zero), an integer
  * behind the other. */
-static uint8_t gu_places[256][32] __attribute__((aligned(32)));
-static pthread_once_t gu_made = PTHREAD_ONCE_INIT;
+static uint8_t gu_shuffles[256][32] __attribute__((aligned(32)));
+static pthread_once_t gu_tables_once = PTHREAD_ONCE_INIT;
 
-static void make_gu(void)
+static void make_gu_tables(void)
 {
-    memset(gu_places, 0x80, sizeof gu_places);
+    memset(gu_shuffles, 0x80, sizeof gu_shuffles);
     for (uint32_t d = 0; d < 256; ++d) {
         uint32_t i = 0, from = 0;
         for (uint32_t ends = ~d & 0xff; ends; ends &= ends - 1, ++i) {
             const uint32_t to = (uint32_t)__builtin_ctz(ends) + 1;
             for (uint32_t k = 0; k < 4 && from + k < to; ++k)
-                gu_places[d][4 * i + k] = (uint8_t)(from + k);
+                gu_shuffles[d][4 * i + k] = (uint8_t)(from + k);
             from = to;
         }
     }
@@ -35,16 +35,16 @@ static bool usable(void)
 {
     if (!__builtin_cpu_supports("avx2"))
         return false;
-    pthread_once(&gu_made, make_gu);
+    pthread_once(&gu_tables_once, make_gu_tables);
     return true;
 }
 
-/* A running sum over blocks of eight: each lane of last has the docid before. */
-INLINE __m256i running(__m256i v, __m256i *last)
+/* Prefix sums over blocks of eight: each lane of last has the docid before. */
+INLINE __m256i add_prefix(__m256i v, __m256i *last)
 {
     v = _mm256_add_epi32(v, _mm256_slli_si256(v, 4));
     v = _mm256_add_epi32(v, _mm256_slli_si256(v, 8));
-    const __m256i low = _mm256_permutevar8x32_epi32(v, _mm256_set1_epi32(3)); /* the lower half's sum */
+    const __m256i low = _mm256_permutevar8x32_epi32(v, _mm256_set1_epi32(3)); /* the lower half's total */
     v = _mm256_add_epi32(v, _mm256_blend_epi32(_mm256_setzero_si256(), low, 0xf0));
     v = _mm256_add_epi32(v, _mm256_setr_epi32(1, 2, 3, 4, 5, 6, 7, 8));
     const __m256i docids = _mm256_add_epi32(v, *last);
@@ -52,12 +52,12 @@ INLINE __m256i running(__m256i v, __m256i *last)
     return docids;
 }
 
-static void sum(uint32_t *v, uint32_t n, uint32_t head)
+static void prefix_sum(uint32_t *v, uint32_t n, uint32_t head)
 {
     __m256i last = _mm256_set1_epi32((int)(head - 1));
     uint32_t i = 0;
     for (; i + 8 <= n; i += 8)
-        _mm256_storeu_si256((__m256i *)(v + i), running(_mm256_loadu_si256((const __m256i *)(v + i)), &last));
+        _mm256_storeu_si256((__m256i *)(v + i), add_prefix(_mm256_loadu_si256((const __m256i *)(v + i)), &last));
     uint32_t before = (uint32_t)_mm256_extract_epi32(last, 0);
     for (; i < n; ++i)
         v[i] = before += v[i] + 1;
@@ -83,7 +83,7 @@ INLINE void unpack_width(const uint32_t *words, uint32_t n, const int b, bool do
             const __m256i w = _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)p)),
                                                       _mm_loadu_si128((const __m128i *)(p + half)), 1);
             const __m256i v = _mm256_and_si256(_mm256_srlv_epi32(_mm256_shuffle_epi8(w, pick), shift), mask);
-            _mm256_storeu_si256((__m256i *)(out + i), docids ? running(v, &last) : v);
+            _mm256_storeu_si256((__m256i *)(out + i), docids ? add_prefix(v, &last) : v);
         }
     } else {
         for (uint32_t i = 0; i < n; i += 8, p += b) {
@@ -95,7 +95,7 @@ INLINE void unpack_width(const uint32_t *words, uint32_t n, const int b, bool do
             const __m256i v = _mm256_and_si256(_mm256_setr_epi32((int)w[0], (int)w[1], (int)w[2], (int)w[3], (int)w[4],
                                                                  (int)w[5], (int)w[6], (int)w[7]),
                                                mask);
-            _mm256_storeu_si256((__m256i *)(out + i), docids ? running(v, &last) : v);
+            _mm256_storeu_si256((__m256i *)(out + i), docids ? add_prefix(v, &last) : v);
         }
     }
 }
@@ -106,8 +106,9 @@ INLINE void unpack_width(const uint32_t *words, uint32_t n, const int b, bool do
     X(3)                                                                                                               \
     X(4)                                                                                                               \
     X(5)                                                                                                               \
-    X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15) X(16) X(17) X(18) X(19) X(20) X(21) X(22) X(23) X(24)      \
-        X(25) X(26) X(27) X(28) X(29) X(30) X(31) X(32)
+    X(6)                                                                                                               \
+    X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15) X(16) X(17) X(18) X(19) X(20) X(21) X(22) X(23) X(24) X(25)     \
+        X(26) X(27) X(28) X(29) X(30) X(31) X(32)
 
 static void unpack(const uint32_t *words, uint32_t n, uint32_t b, uint32_t *out)
 {
@@ -153,15 +154,16 @@ static void unpack_docids(const uint32_t *words, uint32_t n, uint32_t b, uint32_
 #define ROWS4(s) ROW(s), ROW((s) + 1), ROW((s) + 2), ROW((s) + 3)
 #define ROWS16(s) ROWS4(s), ROWS4((s) + 4), ROWS4((s) + 8), ROWS4((s) + 12)
 #define ROWS64(s) ROWS16(s), ROWS16((s) + 16), ROWS16((s) + 32), ROWS16((s) + 48)
-static const char places[256][16] __attribute__((aligned(16))) = {ROWS64(0), ROWS64(64), ROWS64(128), ROWS64(192)};
+static const char byte_shuffles[256][16]
+    __attribute__((aligned(16))) = {ROWS64(0), ROWS64(64), ROWS64(128), ROWS64(192)};
 #define LEN(s) (((s)&3) + ((s) >> 2 & 3) + ((s) >> 4 & 3) + ((s) >> 6 & 3) + 4)
 #define LEN4(s) LEN(s), LEN((s) + 1), LEN((s) + 2), LEN((s) + 3)
 #define LEN16(s) LEN4(s), LEN4((s) + 4), LEN4((s) + 8), LEN4((s) + 12)
 #define LEN64(s) LEN16(s), LEN16((s) + 16), LEN16((s) + 32), LEN16((s) + 48)
 static const uint8_t lengths[256] = {LEN64(0), LEN64(64), LEN64(128), LEN64(192)};
 
-INLINE bool spread(const uint32_t *selectors, const uint8_t *data, const uint8_t *end, uint32_t n, bool docids,
-                   uint32_t head, uint32_t *out)
+INLINE bool decode_vbyte(const uint32_t *selectors, const uint8_t *data, const uint8_t *end, uint32_t n, bool docids,
+                         uint32_t head, uint32_t *out)
 {
     __m256i last = _mm256_set1_epi32((int)(head - 1));
     const uint8_t *s = (const uint8_t *)selectors;
@@ -177,25 +179,25 @@ INLINE bool spread(const uint32_t *selectors, const uint8_t *data, const uint8_t
             const __m256i w = _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)data)),
                                                       _mm_loadu_si128((const __m128i *)upper), 1);
             const __m256i pick =
-                _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_load_si128((const __m128i *)places[s[0]])),
-                                        _mm_load_si128((const __m128i *)places[s[1]]), 1);
+                _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_load_si128((const __m128i *)byte_shuffles[s[0]])),
+                                        _mm_load_si128((const __m128i *)byte_shuffles[s[1]]), 1);
             v = _mm256_shuffle_epi8(w, pick);
             data = upper + lengths[s[1]];
         }
-        _mm256_storeu_si256((__m256i *)(out + i), docids ? running(v, &last) : v);
+        _mm256_storeu_si256((__m256i *)(out + i), docids ? add_prefix(v, &last) : v);
     }
     return true;
 }
 
 static bool bytes(const uint32_t *selectors, const uint8_t *data, const uint8_t *end, uint32_t n, uint32_t *out)
 {
-    return spread(selectors, data, end, n, false, 0, out);
+    return decode_vbyte(selectors, data, end, n, false, 0, out);
 }
 
 static bool bytes_docids(const uint32_t *selectors, const uint8_t *data, const uint8_t *end, uint32_t n, uint32_t head,
                          uint32_t *out)
 {
-    return spread(selectors, data, end, n, true, head, out);
+    return decode_vbyte(selectors, data, end, n, true, head, out);
 }
 
 static uint8_t *put_bytes(const uint32_t *in, uint32_t n, uint32_t *selectors, uint8_t *data)
@@ -217,8 +219,8 @@ static bool gb(const uint8_t *data, const uint8_t *end, uint32_t n, uint32_t *ou
         const __m256i w = _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)(data + 1))),
                                                   _mm_loadu_si128((const __m128i *)(upper + 1)), 1);
         const __m256i pick =
-            _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_load_si128((const __m128i *)places[low])),
-                                    _mm_load_si128((const __m128i *)places[high]), 1);
+            _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_load_si128((const __m128i *)byte_shuffles[low])),
+                                    _mm_load_si128((const __m128i *)byte_shuffles[high]), 1);
         _mm256_storeu_si256((__m256i *)(out + i), _mm256_shuffle_epi8(w, pick));
         data = upper + 1 + lengths[high];
     }
@@ -235,8 +237,8 @@ INLINE bool gu_groups(const uint8_t *groups, uint32_t n_groups, bool complete, u
         const uint32_t here = (uint32_t)__builtin_popcount(~d & 0xffu);
         uint64_t data;
         memcpy(&data, groups + 1, 8);
-        __m256i v =
-            _mm256_shuffle_epi8(_mm256_set1_epi64x((long long)data), _mm256_load_si256((const __m256i *)gu_places[d]));
+        __m256i v = _mm256_shuffle_epi8(_mm256_set1_epi64x((long long)data),
+                                        _mm256_load_si256((const __m256i *)gu_shuffles[d]));
         if (complete) {
             v = _mm256_sllv_epi32(v, _mm256_setr_epi32((int)bits, 0, 0, 0, 0, 0, 0, 0));
             v = _mm256_or_si256(v, _mm256_setr_epi32((int)begun, 0, 0, 0, 0, 0, 0, 0));
@@ -268,16 +270,16 @@ static bool gu(const uint8_t *groups, uint32_t n_groups, bool complete, uint32_t
     return complete ? gu_groups(groups, n_groups, true, n, out) : gu_groups(groups, n_groups, false, n, out);
 }
 
-static void add_high(const uint32_t *words, uint32_t n_words, uint32_t n, uint32_t b, uint32_t first, uint32_t step,
-                     uint32_t *out)
+static void add_high_parts(const uint32_t *words, uint32_t n_words, uint32_t n, uint32_t b, uint32_t first,
+                           uint32_t step, uint32_t *out)
 {
     uint8_t at[128];
-    gx_ef_places(words, n_words, n, at);
-    gx_ef_add_high(at, n, b, first, step, out);
+    gx_ef_select_bits(words, n_words, n, at);
+    gx_ef_add_high_parts(at, n, b, first, step, out);
 }
 
-const gx_simd gx_simd_avx2 = {"avx2", "AVX2", usable, unpack, unpack_docids, bytes, bytes_docids, put_bytes,
-                              sum,    su,     gb,     gu,     add_high};
+const gx_simd gx_simd_avx2 = {"avx2",     "AVX2", usable, unpack, unpack_docids, bytes, bytes_docids, put_bytes,
+                              prefix_sum, su,     gb,     gu,     add_high_parts};
 #else
 typedef int gx_no_avx2;
 #endif

@@ -23,7 +23,7 @@ static bool usable(void)
 
 /* The sums of the lanes up to and with each: by fours within 128 bits, which is quick, then across.
  * */
-INLINE __m512i inclusive(__m512i v)
+INLINE __m512i inclusive_scan(__m512i v)
 {
     const __m512i four_before = _mm512_setr_epi32(0, 0, 0, 0, 3, 3, 3, 3, 7, 7, 7, 7, 11, 11, 11, 11);
     const __m512i eight_before = _mm512_setr_epi32(0, 0, 0, 0, 0, 0, 0, 0, 3, 3, 3, 3, 7, 7, 7, 7);
@@ -35,31 +35,31 @@ INLINE __m512i inclusive(__m512i v)
 
 /* The docids of a vector's lanes if all gaps that follow were 0, each lane holding `each` integers.
  * */
-INLINE __m512i begin_sum(uint32_t head, int each)
+INLINE __m512i first_prefix(uint32_t head, int each)
 {
     const __m512i lanes = _mm512_setr_epi32(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16);
     return _mm512_add_epi32(_mm512_set1_epi32((int)(head - 1)), _mm512_mullo_epi32(lanes, _mm512_set1_epi32(each)));
 }
 
 /* The same for the vector after one whose sums these are. */
-INLINE __m512i go_on(__m512i next, __m512i sums, int each)
+INLINE __m512i next_prefix(__m512i next, __m512i sums, int each)
 {
     const __m512i all = _mm512_permutexvar_epi32(_mm512_set1_epi32(15), sums);
     return _mm512_add_epi32(next, _mm512_add_epi32(all, _mm512_set1_epi32(16 * each)));
 }
 
 /* Sixteen integers to docids. */
-INLINE __m512i running(__m512i v, __m512i *next)
+INLINE __m512i add_prefix(__m512i v, __m512i *next)
 {
-    const __m512i sums = inclusive(v), docids = _mm512_add_epi32(sums, *next);
-    *next = go_on(*next, sums, 1);
+    const __m512i sums = inclusive_scan(v), docids = _mm512_add_epi32(sums, *next);
+    *next = next_prefix(*next, sums, 1);
     return docids;
 }
 
 /* 128 integers of 16 bits to docids, a vector of 32 at the price of sixteen: pairs are summed, and
  * the even docids follow from the odd ones. The four vectors' sums are independent, and so written
  * that the CPU sees them side by side. */
-INLINE void running_pairs(const __m512i v[4], __m512i *next, uint32_t *out)
+INLINE void add_prefix_pairs(const __m512i v[4], __m512i *next, uint32_t *out)
 {
     const __m512i low = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
     const __m512i high = _mm512_add_epi32(low, _mm512_set1_epi32(8));
@@ -67,24 +67,24 @@ INLINE void running_pairs(const __m512i v[4], __m512i *next, uint32_t *out)
 #pragma GCC unroll 4
     for (int k = 0; k < 4; ++k) {
         odd[k] = _mm512_srli_epi32(v[k], 16);
-        sums[k] = inclusive(_mm512_add_epi32(_mm512_and_si512(v[k], _mm512_set1_epi32(0xffff)), odd[k]));
+        sums[k] = inclusive_scan(_mm512_add_epi32(_mm512_and_si512(v[k], _mm512_set1_epi32(0xffff)), odd[k]));
     }
 #pragma GCC unroll 4
     for (int k = 0; k < 4; ++k, out += 32) {
         const __m512i odd_docids = _mm512_add_epi32(sums[k], *next);
         const __m512i even_docids = _mm512_sub_epi32(odd_docids, _mm512_add_epi32(odd[k], _mm512_set1_epi32(1)));
-        *next = go_on(*next, sums[k], 2);
+        *next = next_prefix(*next, sums[k], 2);
         _mm512_storeu_si512(out, _mm512_permutex2var_epi32(even_docids, low, odd_docids));
         _mm512_storeu_si512(out + 16, _mm512_permutex2var_epi32(even_docids, high, odd_docids));
     }
 }
 
-static void sum(uint32_t *v, uint32_t n, uint32_t head)
+static void prefix_sum(uint32_t *v, uint32_t n, uint32_t head)
 {
-    __m512i next = begin_sum(head, 1);
+    __m512i next = first_prefix(head, 1);
     uint32_t i = 0;
     for (; i + 16 <= n; i += 16)
-        _mm512_storeu_si512(v + i, running(_mm512_loadu_si512(v + i), &next));
+        _mm512_storeu_si512(v + i, add_prefix(_mm512_loadu_si512(v + i), &next));
     uint32_t before = (uint32_t)_mm_cvtsi128_si32(_mm512_castsi512_si128(next)) - 1;
     for (; i < n; ++i)
         v[i] = before += v[i] + 1;
@@ -98,7 +98,7 @@ INLINE void unpack_sixteens(const uint32_t *words, uint32_t n, uint32_t b, bool 
     const __m512i mask = _mm512_set1_epi32((int)gx_low_bits(b));
     const __m512i index = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
     const __m512i bit = _mm512_mullo_epi32(index, _mm512_set1_epi32((int)b));
-    __m512i next = begin_sum(head, 1);
+    __m512i next = first_prefix(head, 1);
     if (b <= 25) {
         const __m512i byte = _mm512_srli_epi32(bit, 3), shift = _mm512_and_si512(bit, _mm512_set1_epi32(7));
         const __m512i pick =
@@ -107,7 +107,7 @@ INLINE void unpack_sixteens(const uint32_t *words, uint32_t n, uint32_t b, bool 
         for (uint32_t i = 0; i < n; i += 16, p += 2 * b) {
             const __m512i w = _mm512_permutexvar_epi8(pick, _mm512_loadu_si512(p));
             const __m512i v = _mm512_and_si512(_mm512_srlv_epi32(w, shift), mask);
-            _mm512_storeu_si512(out + i, docids ? running(v, &next) : v);
+            _mm512_storeu_si512(out + i, docids ? add_prefix(v, &next) : v);
         }
     } else {
         const __m512i word = _mm512_srli_epi32(bit, 5), shift = _mm512_and_si512(bit, _mm512_set1_epi32(31));
@@ -116,7 +116,7 @@ INLINE void unpack_sixteens(const uint32_t *words, uint32_t n, uint32_t b, bool 
             const __m512i w = _mm512_loadu_si512(p);
             const __m512i v = _mm512_and_si512(
                 _mm512_shrdv_epi32(_mm512_permutexvar_epi32(word, w), _mm512_permutexvar_epi32(after, w), shift), mask);
-            _mm512_storeu_si512(out + i, docids ? running(v, &next) : v);
+            _mm512_storeu_si512(out + i, docids ? add_prefix(v, &next) : v);
         }
     }
 }
@@ -145,18 +145,18 @@ static void unpack_docids(const uint32_t *words, uint32_t n, uint32_t b, uint32_
     const __m512i within = _mm512_set1_epi64((long long)(b * 0x0003000200010000u * 0x0101u + 0x0800080008000800u));
     const __m512i shift =
         _mm512_add_epi8(_mm512_shuffle_epi8(_mm512_and_si512(bit, _mm512_set1_epi64(7)), zeros), within);
-    __m512i next = begin_sum(head, 2);
+    __m512i next = first_prefix(head, 2);
     for (uint32_t i = 0; i < n; i += 128) {
         __m512i v[4];
 #pragma GCC unroll 4
         for (int k = 0; k < 4; ++k, p += 4 * b)
             v[k] = _mm512_and_si512(
                 _mm512_multishift_epi64_epi8(shift, _mm512_permutexvar_epi8(pick, _mm512_loadu_si512(p))), mask);
-        running_pairs(v, &next, out + i);
+        add_prefix_pairs(v, &next, out + i);
     }
 }
 
-/* The bytes of sixteen integers, as bits of the 64 that they are spread to: 0001, 0011, 0111 or
+/* The bytes of sixteen integers, as bits of the 64 that they expand to: 0001, 0011, 0111 or
  * 1111 each. */
 INLINE uint64_t byte_mask(uint32_t selectors)
 {
@@ -174,24 +174,24 @@ INLINE __m512i expand(uint64_t mask, const uint8_t *data)
     return _mm512_mask_expand_epi8(zero, mask, w);
 }
 
-INLINE bool spread(const uint32_t *selectors, const uint8_t *data, const uint8_t *end, uint32_t n, bool docids,
-                   uint32_t head, uint32_t *out)
+INLINE bool decode_vbyte(const uint32_t *selectors, const uint8_t *data, const uint8_t *end, uint32_t n, bool docids,
+                         uint32_t head, uint32_t *out)
 {
-    __m512i next = begin_sum(head, 1);
+    __m512i next = first_prefix(head, 1);
     for (uint32_t i = 0; i < n; i += 16) {
         if (data > end)
             return false;
         const uint64_t mask = byte_mask(selectors[i / 16]);
         const __m512i v = expand(mask, data);
         data += _mm_popcnt_u64(mask);
-        _mm512_storeu_si512(out + i, docids ? running(v, &next) : v);
+        _mm512_storeu_si512(out + i, docids ? add_prefix(v, &next) : v);
     }
     return true;
 }
 
 static bool bytes(const uint32_t *selectors, const uint8_t *data, const uint8_t *end, uint32_t n, uint32_t *out)
 {
-    return spread(selectors, data, end, n, false, 0, out);
+    return decode_vbyte(selectors, data, end, n, false, 0, out);
 }
 
 /* Whether none of 128 integers takes more than two bytes. */
@@ -214,14 +214,14 @@ static bool bytes_docids(const uint32_t *selectors, const uint8_t *data, const u
         }
         if (from[3] > end)
             return false;
-        __m512i v[4], next = begin_sum(head, 2);
+        __m512i v[4], next = first_prefix(head, 2);
         for (int k = 0; k < 4; ++k)
             v[k] = expand(mask[k], from[k]);
-        running_pairs(v, &next, out + i);
+        add_prefix_pairs(v, &next, out + i);
         data = from[4];
         head = out[i + 127] + 1;
     }
-    return i == n || spread(selectors, data, end, n - i, true, head, out + i);
+    return i == n || decode_vbyte(selectors, data, end, n - i, true, head, out + i);
 }
 
 static uint8_t *put_bytes(const uint32_t *in, uint32_t n, uint32_t *selectors, uint8_t *data)
@@ -308,8 +308,8 @@ static bool gu(const uint8_t *groups, uint32_t n_groups, bool complete, uint32_t
 }
 
 /* The places of 64 bits are what a compression of 0 .. 63 by them leaves. */
-static void add_high(const uint32_t *words, uint32_t n_words, uint32_t n, uint32_t b, uint32_t first, uint32_t step,
-                     uint32_t *out)
+static void add_high_parts(const uint32_t *words, uint32_t n_words, uint32_t n, uint32_t b, uint32_t first,
+                           uint32_t step, uint32_t *out)
 {
     static const uint8_t numbers[64] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15,
                                         16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31,
@@ -334,16 +334,17 @@ static void add_high(const uint32_t *words, uint32_t n_words, uint32_t n, uint32
     for (uint32_t j = 0; j < n; j += 16) {
         const __m512i place = _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)(const void *)(places + j)));
         const __m512i h = _mm512_and_si512(_mm512_sub_epi32(place, number), byte);
-        const __m512i sum = _mm512_add_epi32(_mm512_sll_epi32(h, shift), base);
+        const __m512i prefix_sum = _mm512_add_epi32(_mm512_sll_epi32(h, shift), base);
         const __mmask16 there = n - j >= 16 ? 0xffff : (__mmask16)((1u << (n - j)) - 1);
-        _mm512_mask_storeu_epi32(out + j, there, _mm512_add_epi32(sum, _mm512_maskz_loadu_epi32(there, out + j)));
+        _mm512_mask_storeu_epi32(out + j, there,
+                                 _mm512_add_epi32(prefix_sum, _mm512_maskz_loadu_epi32(there, out + j)));
         number = _mm512_add_epi32(number, sixteen);
         base = _mm512_add_epi32(base, next);
     }
 }
 
-const gx_simd gx_simd_avx512 = {"avx512", "AVX-512", usable, unpack, unpack_docids, bytes, bytes_docids, put_bytes,
-                                sum,      su,        gb,     gu,     add_high};
+const gx_simd gx_simd_avx512 = {"avx512",   "AVX-512", usable, unpack, unpack_docids, bytes, bytes_docids, put_bytes,
+                                prefix_sum, su,        gb,     gu,     add_high_parts};
 #else
 typedef int gx_no_avx512;
 #endif

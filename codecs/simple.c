@@ -2,7 +2,7 @@
  * Simple-8b (Anh and Moffat, SPE 2010): as many integers as fit into a word of 32 or 64 bits, the
  * selector in its top 4 bits (simple.h).
  *
- * A word takes the selector with the most integers that fits; the last word of a block may have
+ * A word takes the selector with the most integers that fit; the last word of a block may have
  * places for more integers than there are left, which are 0. A block of zeros takes no words. Words
  * of 64 bits are two of 32, the lower one first.
  */
@@ -22,13 +22,14 @@ typedef struct scheme {
     uint32_t escape, escape_shift; /* an escape is a word with word >> escape_shift == escape */
 } scheme;
 
-#define RUNS(s, n0, b0, n1, b1, n2, b2) [s] = {n0, b0, n1, b1, n2, b2},
-#define COUNT(s, n0, b0, n1, b1, n2, b2) [s] = (n0) + (n1) + (n2),
+#define RUN_ROW(s, n0, b0, n1, b1, n2, b2) [s] = {n0, b0, n1, b1, n2, b2},
+#define COUNT_ROW(s, n0, b0, n1, b1, n2, b2) [s] = (n0) + (n1) + (n2),
 
-static const scheme simple9 = {{GX_SIMPLE9(RUNS)}, {GX_SIMPLE9(COUNT)}, 1, GX_SIMPLE9_LIMIT, GX_SIMPLE9_ESCAPE, 28};
-static const scheme simple16 = {{GX_SIMPLE16(RUNS)}, {GX_SIMPLE16(COUNT)}, 1,
-                                GX_SIMPLE16_LIMIT,   GX_SIMPLE16_ESCAPE,   20};
-static const scheme simple8b = {{GX_SIMPLE8B(RUNS)}, {GX_SIMPLE8B(COUNT)}, 2, 0, 0, 0};
+static const scheme simple9 = {{GX_SIMPLE9(RUN_ROW)}, {GX_SIMPLE9(COUNT_ROW)}, 1,
+                               GX_SIMPLE9_LIMIT,      GX_SIMPLE9_ESCAPE,       28};
+static const scheme simple16 = {{GX_SIMPLE16(RUN_ROW)}, {GX_SIMPLE16(COUNT_ROW)}, 1,
+                                GX_SIMPLE16_LIMIT,      GX_SIMPLE16_ESCAPE,       20};
+static const scheme simple8b = {{GX_SIMPLE8B(RUN_ROW)}, {GX_SIMPLE8B(COUNT_ROW)}, 2, 0, 0, 0};
 
 static uint32_t max_words(uint32_t n)
 {
@@ -60,7 +61,7 @@ static inline bool is_escape(const scheme *s, uint64_t word)
 /* ---- encoding ---- */
 
 /* How many of in[n], widths[n], a word of this selector takes; 0: they do not fit. */
-static uint32_t fits(const uint8_t *runs, const uint8_t *widths, uint32_t n)
+static uint32_t count_fitting(const uint8_t *runs, const uint8_t *widths, uint32_t n)
 {
     uint32_t i = 0;
     for (uint32_t r = 0; r < 6; r += 2) {
@@ -85,23 +86,23 @@ static uint64_t pack(const scheme *s, uint32_t selector, const uint32_t *in, uin
     return word;
 }
 
-static inline uint32_t encode(const scheme *s, const uint32_t *in, uint32_t n, uint32_t *out)
+static inline uint32_t simple_encode(const scheme *s, const uint32_t *in, uint32_t n, uint32_t *out)
 {
     uint32_t rest[BLOCK], any = 0, used = 0; /* rest: what is not in an escape */
     uint8_t widths[BLOCK];
     for (uint32_t i = 0; i < n; ++i) {
         rest[i] = in[i];
-        widths[i] = (uint8_t)gx_width(in[i]);
+        widths[i] = (uint8_t)gx_bit_width(in[i]);
         any |= in[i];
     }
     for (uint32_t i = 0; any && i < n;) {
         if (s->limit && rest[i] >= s->limit) {
             out[used++] = s->escape << s->escape_shift | rest[i] >> GX_SIMPLE_LOW;
             rest[i] &= gx_low_bits(GX_SIMPLE_LOW);
-            widths[i] = (uint8_t)gx_width(rest[i]);
+            widths[i] = (uint8_t)gx_bit_width(rest[i]);
         }
         uint32_t selector = 0, m;
-        while ((m = s->count[selector] ? fits(s->runs[selector], widths + i, n - i) : 0) == 0)
+        while ((m = s->count[selector] ? count_fitting(s->runs[selector], widths + i, n - i) : 0) == 0)
             ++selector;
         const uint64_t word = pack(s, selector, rest + i, m);
         out[used++] = (uint32_t)word;
@@ -115,7 +116,7 @@ static inline uint32_t encode(const scheme *s, const uint32_t *in, uint32_t n, u
 /* ---- decoding ---- */
 
 /* n integers of b bits. */
-static inline uint32_t *run(uint32_t *out, uint64_t data, uint32_t at, uint32_t n, uint32_t b)
+static inline uint32_t *unpack_run(uint32_t *out, uint64_t data, uint32_t at, uint32_t n, uint32_t b)
 {
     for (uint32_t k = 0; k < n; ++k)
         out[k] = (uint32_t)(data >> (at + k * b) & (((uint64_t)1 << b) - 1));
@@ -125,7 +126,8 @@ static inline uint32_t *run(uint32_t *out, uint64_t data, uint32_t at, uint32_t 
 /* A whole word; all widths are constants here. */
 #define UNPACK(s, n0, b0, n1, b1, n2, b2)                                                                              \
     case s:                                                                                                            \
-        run(run(run(out, data, 0, n0, b0), data, (n0) * (b0), n1, b1), data, (n0) * (b0) + (n1) * (b1), n2, b2);       \
+        unpack_run(unpack_run(unpack_run(out, data, 0, n0, b0), data, (n0) * (b0), n1, b1), data,                      \
+                   (n0) * (b0) + (n1) * (b1), n2, b2);                                                                 \
         break;
 
 static inline void unpack9(uint32_t selector, uint32_t data, uint32_t *out)
@@ -169,7 +171,7 @@ static inline uint32_t unpack_one(const uint8_t *runs, uint64_t data, uint32_t i
     return (uint32_t)(data >> i * runs[1] & (((uint64_t)1 << runs[1]) - 1));
 }
 
-static inline void decode(const scheme *s, const uint32_t *words, uint32_t n_words, uint32_t n, uint32_t *out)
+static inline void simple_decode(const scheme *s, const uint32_t *words, uint32_t n_words, uint32_t n, uint32_t *out)
 {
     uint32_t p = 0, high = 0;
     for (uint32_t k = 0; p < n && n_words - k >= s->size; k += s->size) {
@@ -213,7 +215,7 @@ static inline uint32_t at(const scheme *s, const uint32_t *words, uint32_t n_wor
 }
 
 /* The bits that the first m integers of a word take. */
-static uint32_t bits_of(const uint8_t *runs, uint32_t m)
+static uint32_t run_bits(const uint8_t *runs, uint32_t m)
 {
     uint32_t bits = 0;
     for (uint32_t r = 0; r < 6; r += 2) {
@@ -224,7 +226,7 @@ static uint32_t bits_of(const uint8_t *runs, uint32_t m)
     return bits;
 }
 
-static inline bool valid(const scheme *s, const uint32_t *words, uint32_t n_words, uint32_t n)
+static inline bool simple_valid(const scheme *s, const uint32_t *words, uint32_t n_words, uint32_t n)
 {
     uint32_t p = 0;
     uint64_t any = 0;
@@ -250,7 +252,7 @@ static inline bool valid(const scheme *s, const uint32_t *words, uint32_t n_word
             return false;
         const uint32_t m = count < n - p ? count : n - p;
         const uint8_t *const runs = s->runs[selector];
-        if (data >> bits_of(runs, m) || (runs[1] > 32 && data >> 32) ||
+        if (data >> run_bits(runs, m) || (runs[1] > 32 && data >> 32) ||
             (escaped && unpack_one(runs, data, 0) > gx_low_bits(GX_SIMPLE_LOW)))
             return false;
         escaped = false;
@@ -266,17 +268,17 @@ static inline bool valid(const scheme *s, const uint32_t *words, uint32_t n_word
     static uint32_t encode_##scheme(const uint32_t *in, uint32_t n, uint8_t param, uint32_t *out)                      \
     {                                                                                                                  \
         (void)param;                                                                                                   \
-        return encode(&scheme, in, n, out);                                                                            \
+        return simple_encode(&scheme, in, n, out);                                                                     \
     }                                                                                                                  \
     static bool valid_##scheme(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param)                     \
     {                                                                                                                  \
         (void)param;                                                                                                   \
-        return valid(&scheme, words, n_words, n);                                                                      \
+        return simple_valid(&scheme, words, n_words, n);                                                               \
     }                                                                                                                  \
     static void decode_##scheme(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t *out)     \
     {                                                                                                                  \
         (void)param;                                                                                                   \
-        decode(&scheme, words, n_words, n, out);                                                                       \
+        simple_decode(&scheme, words, n_words, n, out);                                                                \
     }                                                                                                                  \
     static uint32_t at_##scheme(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t i)        \
     {                                                                                                                  \

@@ -1,6 +1,6 @@
 #include "codecs/varint.h"
 
-bool gx_varint_zeros(const uint32_t *in, uint32_t n)
+bool gx_varint_all_zero(const uint32_t *in, uint32_t n)
 {
     uint32_t any = 0;
     for (uint32_t i = 0; i < n; ++i)
@@ -8,7 +8,7 @@ bool gx_varint_zeros(const uint32_t *in, uint32_t n)
     return any == 0;
 }
 
-uint32_t gx_varint_close(uint32_t *out, uint8_t *end)
+uint32_t gx_varint_pad(uint32_t *out, uint8_t *end)
 {
     const uint32_t bytes = (uint32_t)(end - (uint8_t *)out), n_words = gx_div_up(bytes, 4);
     memset(end, 0, 4 * n_words - bytes);

@@ -10,7 +10,7 @@
  *
  *   NARROW                 words of a block of 128 integers of one byte each
  *   narrow(words, lane)    such a block's integers 4 l .. 4 l + 3, a byte each
- *   as_words(n_words, n)   whether a block is plain words (varint-PB)
+ *   is_uncompressed(n_words, n)   whether a block is plain words (varint-PB)
  *   SCANS                  which of the two it is:
  *     place(words, n_words, n, lane)   where integer 4 l begins, 4 l < n; all lanes together
  *     place_of(words, n_words, i)      where integer i begins; one lane alone
@@ -31,7 +31,7 @@
 namespace gx {
 
 /* Byte p of a block. */
-template <bool LDG> __device__ __forceinline__ uint32_t byte_at(const uint32_t *words, uint32_t p)
+template <bool LDG> __device__ __forceinline__ uint32_t load_byte(const uint32_t *words, uint32_t p)
 {
     const uint8_t *const bytes = (const uint8_t *)words + p;
     return LDG ? __ldg(bytes) : *bytes;
@@ -39,14 +39,14 @@ template <bool LDG> __device__ __forceinline__ uint32_t byte_at(const uint32_t *
 
 /* Four bytes from p on, p clamped to the block. */
 template <bool LDG>
-__device__ __forceinline__ uint32_t four_bytes_at(const uint32_t *words, uint32_t n_words, uint32_t p)
+__device__ __forceinline__ uint32_t load_4_bytes(const uint32_t *words, uint32_t n_words, uint32_t p)
 {
     return gpuvbyte<128, LDG>::bytes_at(words, n_words, p);
 }
 
 /* The lane whose share of counted things holds the `target`-th, given each lane's count with those
  * of the lanes before it. 31 if none does. */
-__device__ __forceinline__ uint32_t lane_with(uint32_t sums, uint32_t target)
+__device__ __forceinline__ uint32_t owner_lane(uint32_t sums, uint32_t target)
 {
     uint32_t k = 0;
 #pragma unroll
@@ -56,7 +56,7 @@ __device__ __forceinline__ uint32_t lane_with(uint32_t sums, uint32_t target)
 }
 
 /* x without its r lowest ones, r <= MAX. */
-template <uint32_t MAX> __device__ __forceinline__ uint32_t without_lowest(uint32_t x, uint32_t r)
+template <uint32_t MAX> __device__ __forceinline__ uint32_t clear_lowest_bits(uint32_t x, uint32_t r)
 {
 #pragma unroll
     for (uint32_t i = 0; i < MAX; ++i)
@@ -64,7 +64,7 @@ template <uint32_t MAX> __device__ __forceinline__ uint32_t without_lowest(uint3
     return x;
 }
 
-__device__ __forceinline__ uint32_t lowest_one(uint32_t x)
+__device__ __forceinline__ uint32_t lowest_set_bit(uint32_t x)
 {
     return (uint32_t)__ffs((int)x) - 1;
 } /* x > 0 */
@@ -73,7 +73,7 @@ template <bool LDG> struct code_su {
     static constexpr uint32_t NARROW = 32, STEP = 1;
     static constexpr bool SCANS = true;
 
-    static __device__ __forceinline__ bool as_words(uint32_t, uint32_t) { return false; }
+    static __device__ __forceinline__ bool is_uncompressed(uint32_t, uint32_t) { return false; }
 
     static __device__ __forceinline__ uint32_t narrow(const uint32_t *words, uint32_t lane)
     {
@@ -98,12 +98,12 @@ template <bool LDG> struct code_su {
         bool ended = true;
         for (uint32_t k = 0; k < n_words && before < n; k += 32) {
             const uint32_t here = begins(words, n_words, k, lane, ended), count = (uint32_t)__popc(here);
-            const uint32_t sums = before + warp_inclusive(count, lane), owner = lane_with(sums, 4 * lane);
+            const uint32_t sums = before + warp_inclusive(count, lane), owner = owner_lane(sums, 4 * lane);
             const uint32_t first = __shfl_sync(ALL_LANES, sums - count, owner),
                            bits = __shfl_sync(ALL_LANES, here, owner);
-            const uint32_t left = without_lowest<4>(bits, min(4 * lane - first, 4u));
+            const uint32_t left = clear_lowest_bits<4>(bits, min(4 * lane - first, 4u));
             if (4 * lane >= first && left)
-                p = (k + owner) * 4 + lowest_one(left) / 8;
+                p = (k + owner) * 4 + lowest_set_bit(left) / 8;
             before = __shfl_sync(ALL_LANES, sums, 31);
         }
         return p;
@@ -136,9 +136,9 @@ template <bool LDG> struct code_su {
     static __device__ __forceinline__ void put_place(uint32_t begins, uint32_t before, uint32_t k, uint32_t pitch,
                                                      uint16_t *places)
     {
-        const uint32_t left = without_lowest<3>(begins, (0 - before) & 3), l = (before + 3) / 4;
+        const uint32_t left = clear_lowest_bits<3>(begins, (0 - before) & 3), l = (before + 3) / 4;
         if (left && l < 32)
-            places[l * pitch] = (uint16_t)(k * 4 + lowest_one(left) / 8);
+            places[l * pitch] = (uint16_t)(k * 4 + lowest_set_bit(left) / 8);
     }
 
     static __device__ __forceinline__ uint32_t place_of(const uint32_t *words, uint32_t n_words, uint32_t i)
@@ -146,7 +146,7 @@ template <bool LDG> struct code_su {
         for (uint32_t k = 0; k < n_words; ++k) {
             const uint32_t ends = ~load<LDG>(words + k) & 0x80808080u, count = (uint32_t)__popc(ends);
             if (i <= count)
-                return k * 4 + (i ? (lowest_one(without_lowest<3>(ends, i - 1)) + 1) / 8 : 0);
+                return k * 4 + (i ? (lowest_set_bit(clear_lowest_bits<3>(ends, i - 1)) + 1) / 8 : 0);
             i -= count;
         }
         return 4 * n_words;
@@ -162,13 +162,13 @@ template <bool LDG> struct code_su {
 
     static __device__ __forceinline__ uint32_t one(const uint32_t *words, uint32_t n_words, uint32_t &p)
     {
-        const uint32_t x = four_bytes_at<LDG>(words, n_words, p), ends = ~x & 0x80808080u;
+        const uint32_t x = load_4_bytes<LDG>(words, n_words, p), ends = ~x & 0x80808080u;
         const uint32_t mine = ends ^ (ends - 1); /* the bits up to the first byte that ends */
         const uint32_t sevens = x & mine & 0x7f7f7f7fu, pairs = (sevens & 0x007f007fu) | (sevens >> 1 & 0x3f803f80u);
         uint32_t v = (pairs & 0x3fff) | (pairs >> 2 & 0x0fffc000u);
         p += (uint32_t)__popc(mine) / 8;
         if (ends == 0) {
-            v |= four_bytes_at<LDG>(words, n_words, p) << 28;
+            v |= load_4_bytes<LDG>(words, n_words, p) << 28;
             p += 1;
         }
         return v;
@@ -179,7 +179,7 @@ template <bool LDG> struct code_pu {
     static constexpr uint32_t NARROW = 32, STEP = 1;
     static constexpr bool SCANS = false;
 
-    static __device__ __forceinline__ bool as_words(uint32_t, uint32_t) { return false; }
+    static __device__ __forceinline__ bool is_uncompressed(uint32_t, uint32_t) { return false; }
 
     static __device__ __forceinline__ uint32_t narrow(const uint32_t *words, uint32_t lane)
     {
@@ -202,11 +202,11 @@ template <bool LDG> struct code_pu {
 
     static __device__ __forceinline__ uint32_t one(const uint32_t *words, uint32_t n_words, uint32_t &p)
     {
-        const uint32_t x = four_bytes_at<LDG>(words, n_words, p), bytes = length(x);
+        const uint32_t x = load_4_bytes<LDG>(words, n_words, p), bytes = length(x);
         uint32_t v = (x & 0xffffffffu >> (bytes < 4 ? 32 - 8 * bytes : 0)) >> bytes;
         p += bytes;
         if (bytes == 5)
-            v |= four_bytes_at<LDG>(words, n_words, p - 1) << 27;
+            v |= load_4_bytes<LDG>(words, n_words, p - 1) << 27;
         return v;
     }
 };
@@ -215,7 +215,7 @@ template <bool LDG> struct code_pb {
     static constexpr uint32_t NARROW = 32, STEP = 1;
     static constexpr bool SCANS = false;
 
-    static __device__ __forceinline__ bool as_words(uint32_t n_words, uint32_t n) { return n_words > n; }
+    static __device__ __forceinline__ bool is_uncompressed(uint32_t n_words, uint32_t n) { return n_words > n; }
 
     static __device__ __forceinline__ uint32_t narrow(const uint32_t *words, uint32_t lane)
     {
@@ -234,7 +234,7 @@ template <bool LDG> struct code_pb {
 
     static __device__ __forceinline__ uint32_t one(const uint32_t *words, uint32_t n_words, uint32_t &p)
     {
-        const uint32_t x = four_bytes_at<LDG>(words, n_words, p);
+        const uint32_t x = load_4_bytes<LDG>(words, n_words, p);
         p += length(x);
         return (x & 0xffffffffu >> (24 - 8 * (x & 3))) >> 2;
     }
@@ -244,11 +244,11 @@ template <bool LDG> struct code_gb {
     static constexpr uint32_t NARROW = 40, STEP = 4;
     static constexpr bool SCANS = false;
 
-    static __device__ __forceinline__ bool as_words(uint32_t, uint32_t) { return false; }
+    static __device__ __forceinline__ bool is_uncompressed(uint32_t, uint32_t) { return false; }
 
     static __device__ __forceinline__ uint32_t narrow(const uint32_t *words, uint32_t lane)
     {
-        return four_bytes_at<LDG>(words, NARROW, 5 * lane + 1);
+        return load_4_bytes<LDG>(words, NARROW, 5 * lane + 1);
     }
 
     /* A group's bytes, by its descriptor. */
@@ -259,11 +259,11 @@ template <bool LDG> struct code_gb {
 
     static __device__ __forceinline__ void read(const uint32_t *words, uint32_t n_words, uint32_t p, uint32_t (&v)[4])
     {
-        const uint32_t x = four_bytes_at<LDG>(words, n_words, p++);
+        const uint32_t x = load_4_bytes<LDG>(words, n_words, p++);
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
             const uint32_t more = x >> (2 * i) & 3;
-            v[i] = four_bytes_at<LDG>(words, n_words, p) & 0xffffffffu >> (24 - 8 * more);
+            v[i] = load_4_bytes<LDG>(words, n_words, p) & 0xffffffffu >> (24 - 8 * more);
             p += more + 1;
         }
     }
@@ -273,11 +273,11 @@ template <bool COMPLETE, bool LDG> struct code_gu {
     static constexpr uint32_t NARROW = 36, STEP = 1;
     static constexpr bool SCANS = true;
 
-    static __device__ __forceinline__ bool as_words(uint32_t, uint32_t) { return false; }
+    static __device__ __forceinline__ bool is_uncompressed(uint32_t, uint32_t) { return false; }
 
     static __device__ __forceinline__ uint32_t narrow(const uint32_t *words, uint32_t lane)
     {
-        return four_bytes_at<LDG>(words, NARROW, lane / 2 * 9 + lane % 2 * 4 + 1);
+        return load_4_bytes<LDG>(words, NARROW, lane / 2 * 9 + lane % 2 * 4 + 1);
     }
 
     static __device__ __forceinline__ uint32_t groups(uint32_t n_words) { return 4 * n_words / 9; }
@@ -286,17 +286,17 @@ template <bool COMPLETE, bool LDG> struct code_gu {
      * not there, 0. */
     static __device__ __forceinline__ uint32_t ends_of(const uint32_t *words, uint32_t n_words, uint32_t group)
     {
-        return group < groups(n_words) ? ~byte_at<LDG>(words, 9 * group) & 0xff : 0;
+        return group < groups(n_words) ? ~load_byte<LDG>(words, 9 * group) & 0xff : 0;
     }
 
     /* Data bytes of a group that belong to an integer of the next one. */
-    static __device__ __forceinline__ uint32_t rest(uint32_t ends) { return COMPLETE ? 8 - gx_width(ends) : 0; }
+    static __device__ __forceinline__ uint32_t rest(uint32_t ends) { return COMPLETE ? 8 - gx_bit_width(ends) : 0; }
 
     /* Where the r-th integer that ends in a group begins; `left` bytes of the group before are the
      * first one's. */
     static __device__ __forceinline__ uint32_t begin(uint32_t group, uint32_t ends, uint32_t r, uint32_t left)
     {
-        return 8 * group + (r ? lowest_one(without_lowest<6>(ends, r - 1)) + 1 : 0 - left);
+        return 8 * group + (r ? lowest_set_bit(clear_lowest_bits<6>(ends, r - 1)) + 1 : 0 - left);
     }
 
     static __device__ __forceinline__ uint32_t place(const uint32_t *words, uint32_t n_words, uint32_t n, uint32_t lane)
@@ -304,7 +304,7 @@ template <bool COMPLETE, bool LDG> struct code_gu {
         uint32_t p = 0, before = 0, left = 0;
         for (uint32_t g = 0; g < groups(n_words) && before < n; g += 32) {
             const uint32_t ends = ends_of(words, n_words, g + lane), count = (uint32_t)__popc(ends);
-            const uint32_t sums = before + warp_inclusive(count, lane), owner = lane_with(sums, 4 * lane);
+            const uint32_t sums = before + warp_inclusive(count, lane), owner = owner_lane(sums, 4 * lane);
             const uint32_t first = __shfl_sync(ALL_LANES, sums - count, owner),
                            last = __shfl_sync(ALL_LANES, sums, owner);
             const uint32_t of_owner = __shfl_sync(ALL_LANES, ends, owner),
@@ -328,13 +328,14 @@ template <bool COMPLETE, bool LDG> struct code_gu {
             uint32_t to_the_left = COMPLETE ? __shfl_up_sync(ALL_LANES, rest(ends), 1) : 0;
             to_the_left = lane ? to_the_left : left;
             const uint32_t r = (0 - first) & 3, l = (first + r) / 4;
-            uint32_t later = without_lowest<2>(ends, max(r, 1u) - 1); /* its lowest: the r-th end; r = 0: the first */
-            const uint32_t begun = r ? lowest_one(later) + 1 : 0 - to_the_left;
+            uint32_t later =
+                clear_lowest_bits<2>(ends, max(r, 1u) - 1); /* its lowest: the r-th end; r = 0: the first */
+            const uint32_t begun = r ? lowest_set_bit(later) + 1 : 0 - to_the_left;
             if (r < count && l < 32)
                 places[l * pitch] = (uint16_t)(8 * (g + lane) + begun);
             if (r + 4 < count && l + 1 < 32) {
-                later = without_lowest<4>(later, r ? 4 : 3);
-                places[(l + 1) * pitch] = (uint16_t)(8 * (g + lane) + lowest_one(later) + 1);
+                later = clear_lowest_bits<4>(later, r ? 4 : 3);
+                places[(l + 1) * pitch] = (uint16_t)(8 * (g + lane) + lowest_set_bit(later) + 1);
             }
             before = __shfl_sync(ALL_LANES, sums, 31);
             left = rest(__shfl_sync(ALL_LANES, ends, 31));
@@ -358,21 +359,21 @@ template <bool COMPLETE, bool LDG> struct code_gu {
     static __device__ __forceinline__ void read(const uint32_t *words, uint32_t n_words, uint32_t p, uint32_t (&v)[N])
     {
         uint32_t at = p / 8 * 9, from = p % 8; /* the group and the byte in it */
-        uint32_t ends = (~byte_at<LDG>(words, min(at, 4 * n_words)) & 0xff) >> from;
+        uint32_t ends = (~load_byte<LDG>(words, min(at, 4 * n_words)) & 0xff) >> from;
 #pragma unroll
         for (int i = 0; i < N; ++i) {
             uint32_t low = 0, bits = 0; /* of an integer that the group before begins */
             if (ends == 0) {
                 if (COMPLETE) {
                     bits = 8 * min(8 - from, 3u);
-                    low = four_bytes_at<LDG>(words, n_words, at + from + 1) & ((1u << bits) - 1);
+                    low = load_4_bytes<LDG>(words, n_words, at + from + 1) & ((1u << bits) - 1);
                 }
                 at += 9;
                 from = 0;
-                ends = ~byte_at<LDG>(words, min(at, 4 * n_words)) & 0xff;
+                ends = ~load_byte<LDG>(words, min(at, 4 * n_words)) & 0xff;
             }
-            const uint32_t more = lowest_one(ends | 8);
-            v[i] = low | (four_bytes_at<LDG>(words, n_words, at + from + 1) & 0xffffffffu >> (24 - 8 * more)) << bits;
+            const uint32_t more = lowest_set_bit(ends | 8);
+            v[i] = low | (load_4_bytes<LDG>(words, n_words, at + from + 1) & 0xffffffffu >> (24 - 8 * more)) << bits;
             ends >>= more + 1;
             from += more + 1;
         }
@@ -385,13 +386,13 @@ __device__ __forceinline__ uint32_t walk(const uint32_t *words, uint32_t n_words
 {
     uint32_t p = 0;
     for (; i > 0; i -= CODE::STEP)
-        p += CODE::length(byte_at<LDG>(words, min(p, 4 * n_words)));
+        p += CODE::length(load_byte<LDG>(words, min(p, 4 * n_words)));
     return p;
 }
 
 /* Where integer 4 l of a block begins, in lane l. */
 template <class CODE, bool LDG>
-__device__ __forceinline__ uint32_t place_of_lane(const uint32_t *words, uint32_t n_words, uint32_t n, uint32_t lane)
+__device__ __forceinline__ uint32_t lane_place(const uint32_t *words, uint32_t n_words, uint32_t n, uint32_t lane)
 {
     if constexpr (CODE::SCANS) {
         return CODE::place(words, n_words, n, lane);
@@ -401,7 +402,7 @@ __device__ __forceinline__ uint32_t place_of_lane(const uint32_t *words, uint32_
             mine = i == 4 * lane ? p : mine;
 #pragma unroll
             for (uint32_t k = 0; k < 4; k += CODE::STEP)
-                p += CODE::length(byte_at<LDG>(words, min(p, 4 * n_words)));
+                p += CODE::length(load_byte<LDG>(words, min(p, 4 * n_words)));
         }
         return mine;
     }
@@ -426,14 +427,14 @@ template <class CODE, bool LDG> struct varint {
 #pragma unroll
             for (int i = 0; i < V; ++i)
                 v[i] = 0;
-        } else if (CODE::as_words(n_words, n)) {
+        } else if (CODE::is_uncompressed(n_words, n)) {
 #pragma unroll
             for (int i = 0; i < V; ++i)
                 v[i] = load<LDG>(words + min(lane * V + i, n_words));
         } else if (n == BLOCK && n_words == CODE::NARROW) {
             split4(CODE::narrow(words, lane), v);
         } else {
-            CODE::read(words, n_words, place_of_lane<CODE, LDG>(words, n_words, n, lane), v);
+            CODE::read(words, n_words, lane_place<CODE, LDG>(words, n_words, n, lane), v);
         }
 #pragma unroll
         for (int i = 0; i < V; ++i)
@@ -445,12 +446,12 @@ template <class CODE, bool LDG> struct varint {
     {
         if (n_words == 0)
             return 0;
-        if (CODE::as_words(n_words, n))
+        if (CODE::is_uncompressed(n_words, n))
             return load<LDG>(w + i);
         if constexpr (CODE::STEP == 4) {
             uint32_t p = walk<CODE, LDG>(w, n_words, i & ~3u);
-            const uint32_t x = four_bytes_at<LDG>(w, n_words, p), before = x & gx_low_bits(2 * (i & 3));
-            return four_bytes_at<LDG>(w, n_words, p + 1 + (i & 3) + gx_sum_2bit(before)) &
+            const uint32_t x = load_4_bytes<LDG>(w, n_words, p), before = x & gx_low_bits(2 * (i & 3));
+            return load_4_bytes<LDG>(w, n_words, p + 1 + (i & 3) + gx_sum_2bit(before)) &
                    0xffffffffu >> (24 - 8 * (x >> 2 * (i & 3) & 3));
         } else {
             uint32_t v[1];

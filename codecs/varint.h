@@ -24,7 +24,7 @@ enum { GX_VARINT_BLOCK = 128, GX_VARINT_MAX_WORDS = 160 }; /* that a block can t
 /* Bytes that x needs, at least one. */
 static inline uint32_t gx_bytes_of(uint32_t x)
 {
-    return (gx_width(x | 1) + 7) / 8;
+    return (gx_bit_width(x | 1) + 7) / 8;
 }
 
 /* The first n bytes at p, at most four; four may be read. */
@@ -36,10 +36,10 @@ static inline uint32_t gx_load_bytes(const uint8_t *p, uint32_t n)
 }
 
 /* Whether all of in[n] are 0. */
-bool gx_varint_zeros(const uint32_t *in, uint32_t n);
+bool gx_varint_all_zero(const uint32_t *in, uint32_t n);
 
 /* Zero bytes from the end of a block's bytes to a whole word; returns the block's words. */
-uint32_t gx_varint_close(uint32_t *out, uint8_t *end);
+uint32_t gx_varint_pad(uint32_t *out, uint8_t *end);
 
 /* gx_codec.valid: a block is valid if its integers, encoded, are its words. */
 bool gx_varint_valid(const gx_codec *codec, const uint32_t *words, uint32_t n_words, uint32_t n);

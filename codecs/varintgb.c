@@ -19,10 +19,10 @@ static uint32_t max_words(uint32_t n)
     return gx_div_up(gx_div_up(n, 4) + 4 * n, 4);
 }
 
-static uint32_t encode(const uint32_t *in, uint32_t n, uint8_t param, uint32_t *out)
+static uint32_t varint_gb_encode(const uint32_t *in, uint32_t n, uint8_t param, uint32_t *out)
 {
     (void)param;
-    if (gx_varint_zeros(in, n))
+    if (gx_varint_all_zero(in, n))
         return 0;
     uint8_t *p = (uint8_t *)out, *control = p;
     for (uint32_t i = 0; i < n; ++i) {
@@ -35,17 +35,17 @@ static uint32_t encode(const uint32_t *in, uint32_t n, uint8_t param, uint32_t *
         memcpy(p, &in[i], length);
         p += length;
     }
-    return gx_varint_close(out, p);
+    return gx_varint_pad(out, p);
 }
 
-static void decode(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t *out)
+static void varint_gb_decode(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t *out)
 {
     (void)param;
     if (n_words == 0 || !gx_simd_best()->gb((const uint8_t *)words, (const uint8_t *)(words + n_words), n, out))
         memset(out, 0, n * sizeof *out);
 }
 
-static bool valid(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param)
+static bool varint_gb_valid(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param)
 {
     (void)param;
     return gx_varint_valid(&gx_codec_varintgb, words, n_words, n);
@@ -74,9 +74,9 @@ const gx_codec gx_codec_varintgb = {"varint-gb",
                                     false,
                                     NULL,
                                     max_words,
-                                    encode,
-                                    valid,
-                                    decode,
+                                    varint_gb_encode,
+                                    varint_gb_valid,
+                                    varint_gb_decode,
                                     at,
                                     NULL,
                                     NULL,

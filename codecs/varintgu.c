@@ -24,9 +24,9 @@ static uint32_t max_words(uint32_t n)
     return gx_div_up(9 * gx_div_up(n, 2), 4);
 }
 
-static uint32_t encode(const uint32_t *in, uint32_t n, bool complete, uint32_t *out)
+static uint32_t varint_gu_encode(const uint32_t *in, uint32_t n, bool complete, uint32_t *out)
 {
-    if (gx_varint_zeros(in, n))
+    if (gx_varint_all_zero(in, n))
         return 0;
     uint8_t *p = (uint8_t *)out - 9; /* the group, and the data bytes that it has */
     uint32_t used = 8;
@@ -45,7 +45,7 @@ static uint32_t encode(const uint32_t *in, uint32_t n, bool complete, uint32_t *
         }
         p[0] &= (uint8_t) ~(1u << (used - 1));
     }
-    return gx_varint_close(out, p + 9);
+    return gx_varint_pad(out, p + 9);
 }
 
 static uint32_t n_groups(uint32_t n_words)
@@ -53,7 +53,7 @@ static uint32_t n_groups(uint32_t n_words)
     return 4 * n_words / 9;
 }
 
-static void decode(const uint32_t *words, uint32_t n_words, uint32_t n, bool complete, uint32_t *out)
+static void varint_gu_decode(const uint32_t *words, uint32_t n_words, uint32_t n, bool complete, uint32_t *out)
 {
     if (!gx_simd_best()->gu((const uint8_t *)words, n_groups(n_words), complete, n, out))
         memset(out, 0, n * sizeof *out);
@@ -81,7 +81,7 @@ static uint32_t at(const uint32_t *words, uint32_t n_words, uint32_t n, bool com
     uint32_t left = 0, here; /* data bytes of the group before whose integer goes on */
     for (; p < end && i >= (here = count(zeros(*p))); p += 9) {
         i -= here;
-        left = complete ? 8 - gx_width(zeros(*p)) : 0;
+        left = complete ? 8 - gx_bit_width(zeros(*p)) : 0;
     }
     if (p >= end)
         return 0;
@@ -98,12 +98,12 @@ static uint32_t at(const uint32_t *words, uint32_t n_words, uint32_t n, bool com
     static uint32_t encode_##id_(const uint32_t *in, uint32_t n, uint8_t param, uint32_t *out)                         \
     {                                                                                                                  \
         (void)param;                                                                                                   \
-        return encode(in, n, complete, out);                                                                           \
+        return varint_gu_encode(in, n, complete, out);                                                                 \
     }                                                                                                                  \
     static void decode_##id_(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t *out)        \
     {                                                                                                                  \
         (void)param;                                                                                                   \
-        decode(words, n_words, n, complete, out);                                                                      \
+        varint_gu_decode(words, n_words, n, complete, out);                                                            \
     }                                                                                                                  \
     static bool valid_##id_(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param)                        \
     {                                                                                                                  \

@@ -19,7 +19,7 @@ static uint32_t max_words(uint32_t n)
     return n + 1;
 }
 
-static uint32_t encode(const uint32_t *in, uint32_t n, uint8_t param, uint32_t *out)
+static uint32_t varint_pb_encode(const uint32_t *in, uint32_t n, uint8_t param, uint32_t *out)
 {
     (void)param;
     uint32_t any = 0;
@@ -38,10 +38,10 @@ static uint32_t encode(const uint32_t *in, uint32_t n, uint8_t param, uint32_t *
         memcpy(p, &x, length);
         p += length;
     }
-    return gx_varint_close(out, p);
+    return gx_varint_pad(out, p);
 }
 
-static void decode(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t *out)
+static void varint_pb_decode(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t *out)
 {
     (void)param;
     if (n_words > n) {
@@ -63,7 +63,7 @@ static void decode(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t 
         memset(out, 0, n * sizeof *out);
 }
 
-static bool valid(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param)
+static bool varint_pb_valid(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param)
 {
     (void)param;
     return gx_varint_valid(&gx_codec_varintpb, words, n_words, n);
@@ -88,9 +88,9 @@ const gx_codec gx_codec_varintpb = {"varint-pb",
                                     false,
                                     NULL,
                                     max_words,
-                                    encode,
-                                    valid,
-                                    decode,
+                                    varint_pb_encode,
+                                    varint_pb_valid,
+                                    varint_pb_decode,
                                     at,
                                     NULL,
                                     NULL,

@@ -19,19 +19,19 @@ static uint32_t max_words(uint32_t n)
     return gx_div_up(5 * n, 4);
 }
 
-static uint32_t encode(const uint32_t *in, uint32_t n, uint8_t param, uint32_t *out)
+static uint32_t varint_pu_encode(const uint32_t *in, uint32_t n, uint8_t param, uint32_t *out)
 {
     (void)param;
-    if (gx_varint_zeros(in, n))
+    if (gx_varint_all_zero(in, n))
         return 0;
     uint8_t *p = (uint8_t *)out;
     for (uint32_t i = 0; i < n; ++i) {
-        const uint32_t length = (gx_width(in[i] | 1) + 6) / 7;
+        const uint32_t length = (gx_bit_width(in[i] | 1) + 6) / 7;
         const uint64_t x = (uint64_t)in[i] << length | gx_low_bits(length - 1);
         memcpy(p, &x, length);
         p += length;
     }
-    return gx_varint_close(out, p);
+    return gx_varint_pad(out, p);
 }
 
 /* The integer whose bytes are the lowest of x, and how many they are. */
@@ -43,7 +43,7 @@ static uint32_t first_of(uint64_t x, uint32_t *length)
 
 static const uint64_t low_bits = 0x0101010101010101u;
 
-static void decode(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t *out)
+static void varint_pu_decode(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t *out)
 {
     (void)param;
     const uint8_t *p = (const uint8_t *)words, *const end = (const uint8_t *)(words + n_words);
@@ -67,7 +67,7 @@ static void decode(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t 
     }
 }
 
-static bool valid(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param)
+static bool varint_pu_valid(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param)
 {
     (void)param;
     return gx_varint_valid(&gx_codec_varintpu, words, n_words, n);
@@ -98,9 +98,9 @@ const gx_codec gx_codec_varintpu = {"varint-pu",
                                     false,
                                     NULL,
                                     max_words,
-                                    encode,
-                                    valid,
-                                    decode,
+                                    varint_pu_encode,
+                                    varint_pu_valid,
+                                    varint_pu_decode,
                                     at,
                                     NULL,
                                     NULL,

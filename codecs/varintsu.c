@@ -16,10 +16,10 @@ static uint32_t max_words(uint32_t n)
     return gx_div_up(5 * n, 4);
 }
 
-static uint32_t encode(const uint32_t *in, uint32_t n, uint8_t param, uint32_t *out)
+static uint32_t varint_su_encode(const uint32_t *in, uint32_t n, uint8_t param, uint32_t *out)
 {
     (void)param;
-    if (gx_varint_zeros(in, n))
+    if (gx_varint_all_zero(in, n))
         return 0;
     uint8_t *p = (uint8_t *)out;
     for (uint32_t i = 0; i < n; ++i) {
@@ -28,17 +28,17 @@ static uint32_t encode(const uint32_t *in, uint32_t n, uint8_t param, uint32_t *
             *p++ = (uint8_t)(x | 0x80);
         *p++ = (uint8_t)x;
     }
-    return gx_varint_close(out, p);
+    return gx_varint_pad(out, p);
 }
 
-static void decode(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t *out)
+static void varint_su_decode(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t *out)
 {
     (void)param;
     if (n_words == 0 || !gx_simd_best()->su((const uint8_t *)words, (const uint8_t *)(words + n_words), n, out))
         memset(out, 0, n * sizeof *out);
 }
 
-static bool valid(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param)
+static bool varint_su_valid(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param)
 {
     (void)param;
     return gx_varint_valid(&gx_codec_varintsu, words, n_words, n);
@@ -72,9 +72,9 @@ const gx_codec gx_codec_varintsu = {"varint-su",
                                     false,
                                     NULL,
                                     max_words,
-                                    encode,
-                                    valid,
-                                    decode,
+                                    varint_su_encode,
+                                    varint_su_valid,
+                                    varint_su_decode,
                                     at,
                                     NULL,
                                     NULL,

@@ -99,7 +99,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 
 #ifndef GX_FUZZER
 
-static void vary(const uint8_t *bytes, size_t n)
+static void mutate(const uint8_t *bytes, size_t n)
 {
     static const uint8_t telling[] = {0, 1, 2, 3, 4, 5, 8, 0x0a, 0x10, 0x12, 0x22, 0x7f, 0x80, 0xff};
     if (n == 0)
@@ -134,7 +134,7 @@ static void vary(const uint8_t *bytes, size_t n)
 int main(int argc, char **argv)
 {
     for (int i = 1; i < argc; ++i) {
-        const unsigned files = fuzz_folder(argv[i], vary);
+        const unsigned files = fuzz_folder(argv[i], mutate);
         printf("%s: %u files\n", argv[i], files);
         must(files > 0);
     }

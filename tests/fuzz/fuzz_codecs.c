@@ -4,7 +4,7 @@
  * (tools/bench/baseline_codecs.h), byte 1 tells how many steps, and its bytes follow.
  *
  * As a program it replays files, tests/data/fuzz-codecs in the ordinary tests, and blocks that
- * every codec of the registry and every baseline makes of drawn integers, each as it is and damaged
+ * every codec of the registry and every baseline makes of random integers, each as it is and damaged
  * at seeded random; -o FOLDER keeps those blocks. With -DGX_FUZZER it is libFuzzer's target:
  *
  *   clang -g -O1 -march=native -fsanitize=fuzzer,address,undefined -DGX_FUZZER -D_GNU_SOURCE -I.
@@ -155,7 +155,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 #ifndef GX_FUZZER
 
 /* Some of the file's bytes changed, words left out or doubled, the end cut off. */
-static void vary(const uint8_t *bytes, size_t size)
+static void mutate(const uint8_t *bytes, size_t size)
 {
     uint8_t *const copy = malloc(size + 4);
     must(copy);
@@ -188,7 +188,7 @@ static void vary(const uint8_t *bytes, size_t size)
 }
 
 /* Integers of all widths; most narrow, some wide; rising slowly. */
-static uint32_t drawn(unsigned kind, uint32_t i)
+static uint32_t random_integer(unsigned kind, uint32_t i)
 {
     switch (kind) {
     case 0:
@@ -201,10 +201,10 @@ static uint32_t drawn(unsigned kind, uint32_t i)
 }
 
 /* As it is and damaged; kept as FOLDER/NAME-K unless the folder is NULL. */
-static void give(const uint8_t *bytes, size_t size, const char *folder, const char *name, unsigned k)
+static void run_variants(const uint8_t *bytes, size_t size, const char *folder, const char *name, unsigned k)
 {
     LLVMFuzzerTestOneInput(bytes, size);
-    vary(bytes, size);
+    mutate(bytes, size);
     if (folder) {
         char path[4096];
         snprintf(path, sizeof path, "%s/%s-%u", folder, name, k);
@@ -215,37 +215,38 @@ static void give(const uint8_t *bytes, size_t size, const char *folder, const ch
 
 /* The codec's own blocks: full and short ones, of integers of every kind. keep: a folder, or NULL.
  * */
-static void own_blocks(const gx_codec *c, const char *keep)
+static void run_encoded_blocks(const gx_codec *c, const char *keep)
 {
     static uint32_t in[GX_MAX_BLOCK];
     for (unsigned k = 0; k < 6; ++k) {
         const uint32_t n = k < 3 ? c->block_len : 1 + draw(c->block_len);
         for (uint32_t i = 0; i < n; ++i)
-            in[i] = drawn(k % 3, i);
+            in[i] = random_integer(k % 3, i);
         uint8_t *const bytes = malloc(4 + c->max_words(n) * sizeof *in);
         must(bytes);
         const uint8_t param = c->param ? c->param(in, n) : 0,
                       front[4] = {c->id, (uint8_t)(n - 1), (uint8_t)((n - 1) >> 8), param};
         memcpy(bytes, front, sizeof front);
-        give(bytes, 4 + c->encode(in, n, param, (uint32_t *)(void *)(bytes + 4)) * sizeof *in, k < 4 ? keep : NULL,
-             c->name, k);
+        run_variants(bytes, 4 + c->encode(in, n, param, (uint32_t *)(void *)(bytes + 4)) * sizeof *in,
+                     k < 4 ? keep : NULL, c->name, k);
         free(bytes);
     }
 }
 
 /* Baseline i's own bytes, one step and two. */
-static void own_steps(uint8_t i, const char *keep)
+static void run_encoded_steps(uint8_t i, const char *keep)
 {
     static uint32_t in[2 * GX_STEP];
     for (unsigned k = 0; k < 6; ++k) {
         const uint32_t n = k < 3 ? GX_STEP : 2 * GX_STEP;
         for (uint32_t j = 0; j < n; ++j)
-            in[j] = drawn(k % 3, j);
+            in[j] = random_integer(k % 3, j);
         uint8_t *const bytes = malloc(4 + 8 * n + 64);
         must(bytes);
         const uint8_t front[4] = {(uint8_t)(255 - i), (uint8_t)(n / GX_STEP - 1)};
         memcpy(bytes, front, sizeof front);
-        give(bytes, 4 + gx_baselines[i]->encode(in, n, bytes + 4), k == 1 ? keep : NULL, gx_baselines[i]->name, k);
+        run_variants(bytes, 4 + gx_baselines[i]->encode(in, n, bytes + 4), k == 1 ? keep : NULL, gx_baselines[i]->name,
+                     k);
         free(bytes);
     }
 }
@@ -254,14 +255,14 @@ int main(int argc, char **argv)
 {
     const char *const keep = argc == 3 && strcmp(argv[1], "-o") == 0 ? argv[2] : NULL;
     for (int i = 1; i < argc && !keep; ++i) {
-        const unsigned files = fuzz_folder(argv[i], vary);
+        const unsigned files = fuzz_folder(argv[i], mutate);
         printf("%s: %u files\n", argv[i], files);
         must(files > 0);
     }
     for (const gx_codec *const *c = gx_codecs; *c; ++c)
-        own_blocks(*c, keep);
+        run_encoded_blocks(*c, keep);
     for (uint8_t i = 0; gx_baselines[i]; ++i)
-        own_steps(i, keep);
+        run_encoded_steps(i, keep);
     return argc < 2;
 }
 

@@ -89,7 +89,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 
 /* One of the file's bytes changed, left out or doubled, under every format and set of options in
  * turn. */
-static void vary(const uint8_t *bytes, size_t n)
+static void mutate(const uint8_t *bytes, size_t n)
 {
     static const char telling[] = "\"\\,\t\n\r{}[]<>/&;#:ud0\x80\xe9\xf0";
     if (n <= 2)
@@ -127,7 +127,7 @@ static void vary(const uint8_t *bytes, size_t n)
 int main(int argc, char **argv)
 {
     for (int i = 1; i < argc; ++i) {
-        const unsigned files = fuzz_folder(argv[i], vary);
+        const unsigned files = fuzz_folder(argv[i], mutate);
         printf("%s: %u files\n", argv[i], files);
         must(files > 0);
     }

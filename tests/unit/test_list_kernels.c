@@ -98,7 +98,7 @@ static void paper_agrees(const gx_packed *p, gx_gpu_list *l, gx_form form)
     uint32_t *const want = allocate(p->n), *const got = allocate(p->n);
     gx_error err = {0};
     gx_decode_list_cpu(p, form, want);
-    gx_gpu_list_use_paper(l);
+    gx_gpu_list_use_cikm2019(l);
     if (gx_gpu_list_decode(l, form, got, &err) != GX_OK)
         fail_msg("%s", err.text);
     same(p->codec, "by the paper's kernel", want, got, p->n);

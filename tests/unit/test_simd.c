@@ -33,7 +33,7 @@ static void each_n_and_width(const gx_simd *s, uint32_t n, uint32_t b)
     s->unpack_docids(words, n, b, head, out);
     assert_memory_equal(out, want, n * sizeof *out);
     memcpy(out, in, n * sizeof *out);
-    s->sum(out, n, head);
+    s->prefix_sum(out, n, head);
     assert_memory_equal(out, want, n * sizeof *out);
     free(words);
 
@@ -97,8 +97,8 @@ static void each_n_of_high_bits(const gx_simd *s, uint32_t n)
         words[i] = (uint32_t)(n % 3 ? rnd() & rnd() : rnd());
     for (uint32_t i = 0; i < n; ++i)
         out[i] = want[i] = (uint32_t)rnd();
-    gx_simds[0]->add_high(words, n_words, n, b, first, step, want);
-    s->add_high(words, n_words, n, b, first, step, out);
+    gx_simds[0]->add_high_parts(words, n_words, n, b, first, step, want);
+    s->add_high_parts(words, n_words, n, b, first, step, out);
     assert_memory_equal(out, want, n * sizeof *out);
     free(words);
     free(out);

@@ -5,7 +5,7 @@
 #include "codecs/pack.h"
 
 /* A width that bytes tell: no greater than there are. */
-static uint32_t told_width(uint8_t width)
+static uint32_t clamp_width(uint8_t width)
 {
     return width < 32 ? width : 32;
 }
@@ -17,8 +17,9 @@ static uint32_t told_width(uint8_t width)
     X(3)                                                                                                               \
     X(4)                                                                                                               \
     X(5)                                                                                                               \
-    X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15) X(16) X(17) X(18) X(19) X(20) X(21) X(22) X(23) X(24)      \
-        X(25) X(26) X(27) X(28) X(29) X(30) X(31) X(32)
+    X(6)                                                                                                               \
+    X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15) X(16) X(17) X(18) X(19) X(20) X(21) X(22) X(23) X(24) X(25)     \
+        X(26) X(27) X(28) X(29) X(30) X(31) X(32)
 
 static inline uint32_t load_32(const uint8_t *p)
 {
@@ -37,7 +38,7 @@ static uint64_t bp32_encode(const uint32_t *in, uint64_t n, uint8_t *out)
         uint8_t *const widths = p;
         p += 4;
         for (int k = 0; k < 4; ++k) {
-            const uint32_t b = gx_max_width(in + i + 32 * k, 32);
+            const uint32_t b = gx_max_bit_width(in + i + 32 * k, 32);
             uint32_t words[32];
             gx_pack(in + i + 32 * k, 32, b, words);
             widths[k] = (uint8_t)b;
@@ -48,7 +49,7 @@ static uint64_t bp32_encode(const uint32_t *in, uint64_t n, uint8_t *out)
     return (uint64_t)(p - out);
 }
 
-static gx_cursor one_stream(const uint8_t *bytes, uint64_t n)
+static gx_cursor open_stream(const uint8_t *bytes, uint64_t n)
 {
     (void)n;
     return (gx_cursor){NULL, bytes, 0};
@@ -106,7 +107,7 @@ static void bp32_step(gx_cursor *c, uint32_t *out, bool docids)
         const uint8_t *const widths = p;
         p += 4;
         for (int k = 0; k < 4; ++k) {
-            const uint32_t b = told_width(widths[k]);
+            const uint32_t b = clamp_width(widths[k]);
             last = unpack_32_of[docids][b](p, last, out + i + 32 * k);
             p += 4 * b;
         }
@@ -173,7 +174,7 @@ static uint64_t simdbp_encode(const uint32_t *in, uint64_t n, uint8_t *out)
         uint8_t *const widths = p;
         p += 16;
         for (int k = 0; k < 16; ++k) {
-            const uint32_t *const block = in + i + 128 * k, b = gx_max_width(block, 128);
+            const uint32_t *const block = in + i + 128 * k, b = gx_max_bit_width(block, 128);
             widths[k] = (uint8_t)b;
             for (uint32_t lane = 0; lane < 4; ++lane) {
                 uint32_t column[32], words[32];
@@ -195,7 +196,7 @@ static void simdbp_step(gx_cursor *c, uint32_t *out, bool docids)
     __m128i last = _mm_set1_epi32((int)c->last);
     c->data += 16;
     for (int k = 0; k < 16; ++k) {
-        const uint32_t b = told_width(widths[k]);
+        const uint32_t b = clamp_width(widths[k]);
         last = unpack[docids][b]((const __m128i *)c->data, last, out + 128 * k);
         c->data += 16 * b;
     }
@@ -205,11 +206,11 @@ static void simdbp_step(gx_cursor *c, uint32_t *out, bool docids)
 
 /* ---- VarintGB: a byte with the lengths of four integers before each four ---- */
 
-static uint32_t put_four(const uint32_t *in, uint8_t *p, uint8_t *control)
+static uint32_t put_group(const uint32_t *in, uint8_t *p, uint8_t *control)
 {
     uint32_t at = 0, c = 0;
     for (uint32_t j = 0; j < 4; ++j) {
-        const uint32_t more = (gx_width(in[j] | 1) - 1) / 8;
+        const uint32_t more = (gx_bit_width(in[j] | 1) - 1) / 8;
         memcpy(p + at, &in[j], 4);
         at += more + 1;
         c |= more << (2 * j);
@@ -223,7 +224,7 @@ static uint64_t varintgb_encode(const uint32_t *in, uint64_t n, uint8_t *out)
     uint8_t *p = out;
     for (uint64_t i = 0; i < n; i += 4) {
         uint8_t *const control = p++;
-        p += put_four(in + i, p, control);
+        p += put_group(in + i, p, control);
     }
     return (uint64_t)(p - out);
 }
@@ -304,7 +305,7 @@ static uint64_t streamvbyte_encode(const uint32_t *in, uint64_t n, uint8_t *out)
 {
     uint8_t *p = out + n / 4;
     for (uint64_t i = 0; i < n; i += 4)
-        p += put_four(in + i, p, out + i / 4);
+        p += put_group(in + i, p, out + i / 4);
     return (uint64_t)(p - out);
 }
 
@@ -351,12 +352,12 @@ __attribute__((target("ssse3"))) static void streamvbyte_step(gx_cursor *c, uint
 }
 #endif
 
-static const gx_baseline bp32 = {"bp32", "BP32", "Anh and Moffat 2010", bp32_encode, one_stream, bp32_step};
-static const gx_baseline varintgb = {"varintgb",      "VarintGB", "Dean, WSDM 2009",
-                                     varintgb_encode, one_stream, varintgb_step};
+static const gx_baseline bp32 = {"bp32", "BP32", "Anh and Moffat 2010", bp32_encode, open_stream, bp32_step};
+static const gx_baseline varintgb = {"varintgb",      "VarintGB",  "Dean, WSDM 2009",
+                                     varintgb_encode, open_stream, varintgb_step};
 #if defined __x86_64__
-static const gx_baseline simdbp = {"simdbp128",   "SIMD-BP",  "Lemire and Boytsov 2015",
-                                   simdbp_encode, one_stream, simdbp_step};
+static const gx_baseline simdbp = {"simdbp128",   "SIMD-BP",   "Lemire and Boytsov 2015",
+                                   simdbp_encode, open_stream, simdbp_step};
 static const gx_baseline streamvbyte = {"streamvbyte",      "StreamVByte",    "Lemire et al. 2018",
                                         streamvbyte_encode, streamvbyte_open, streamvbyte_step};
 #endif

@@ -20,7 +20,7 @@ typedef struct span {
     double least, most;
 } span;
 
-static void stretch(span *s, double x)
+static void extend_span(span *s, double x)
 {
     s->least = s->most == 0 || x < s->least ? x : s->least;
     s->most = x > s->most ? x : s->most;
@@ -36,7 +36,7 @@ static void print_ranges(FILE *f, span x, span y)
         fprintf(f, "set yrange [%.3f:%.3f]\n", y.least / 10, y.most * 10);
 }
 
-static double on_gpu(const codec_row *row)
+static double gpu_speed(const codec_row *row)
 {
     return row->speed.gpu_integers.memory;
 }
@@ -78,12 +78,12 @@ static void length_series(FILE *f, const codec_report *r, codec_data data)
         fprintf(f, "$m%u << END\n", i);
         for (size_t k = 0; k < r->n_rows; ++k) {
             const codec_row *row = &r->rows[k];
-            const double speed = (on_gpu(row) > 0 ? on_gpu(row) : row->speed.integers) / 1e6;
+            const double speed = (gpu_speed(row) > 0 ? gpu_speed(row) : row->speed.integers) / 1e6;
             if (row->method != &r->methods[i] || row->data != data)
                 continue;
             fprintf(f, "%u %.1f\n", row->log2n, speed);
-            stretch(&lengths, row->log2n);
-            stretch(&speeds, speed);
+            extend_span(&lengths, row->log2n);
+            extend_span(&speeds, speed);
         }
         fputs("END\n", f);
     }
@@ -124,12 +124,12 @@ static void size_series(FILE *f, const codec_report *r, codec_data data)
         fprintf(f, "$%s << END\n", gpu ? "gpu" : "cpu");
         for (size_t k = 0; k < r->n_rows; ++k) {
             const codec_row *row = &r->rows[k];
-            const double speed = (gpu ? on_gpu(row) : row->speed.integers) / 1e6;
+            const double speed = (gpu ? gpu_speed(row) : row->speed.integers) / 1e6;
             if (row->data != data || row->log2n != log2n || speed == 0)
                 continue;
             fprintf(f, "%.3f %.1f %s\n", row->speed.bits, speed, row->method->title);
-            stretch(&bits, row->speed.bits);
-            stretch(&speeds, speed);
+            extend_span(&bits, row->speed.bits);
+            extend_span(&speeds, speed);
         }
         fputs("END\n", f);
     }
@@ -139,7 +139,7 @@ static void size_series(FILE *f, const codec_report *r, codec_data data)
 static bool any_on_gpu(const codec_report *r, codec_data data)
 {
     for (size_t i = 0; i < r->n_rows; ++i)
-        if (r->rows[i].data == data && on_gpu(&r->rows[i]) > 0)
+        if (r->rows[i].data == data && gpu_speed(&r->rows[i]) > 0)
             return true;
     return false;
 }

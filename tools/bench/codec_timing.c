@@ -10,9 +10,13 @@
 #include "tools/bench/gpu_list.h"
 #include "tools/bench/synthetic_lists.h"
 
-enum { REPEATS = 7, LEAST = 3, PASS = 1 << 20 }; /* medians of so many passes, over so many integers at least */
+enum {
+    MAX_PASSES = 7,
+    MIN_PASSES = 3,
+    MIN_PASS_INTEGERS = 1 << 20
+}; /* medians of so many passes, over so many integers at least */
 
-static const double ENOUGH = 0.5; /* seconds, after which LEAST passes do */
+static const double MIN_SECONDS = 0.5; /* seconds, after which MIN_PASSES passes do */
 
 static double now(void)
 {
@@ -28,13 +32,13 @@ static int by_size(const void *a, const void *b)
 }
 
 /* Integers a second of work(context), which passes over n integers. */
-static double speed_of(void (*work)(void *), void *context, uint64_t n)
+static double integers_per_second(void (*work)(void *), void *context, uint64_t n)
 {
-    double times[REPEATS], sum = 0;
-    const uint64_t passes = n < PASS ? (PASS + n - 1) / n : 1;
+    double times[MAX_PASSES], sum = 0;
+    const uint64_t passes = n < MIN_PASS_INTEGERS ? (MIN_PASS_INTEGERS + n - 1) / n : 1;
     int r = 0;
     work(context);
-    for (; r < REPEATS && (r < LEAST || sum < ENOUGH); ++r) {
+    for (; r < MAX_PASSES && (r < MIN_PASSES || sum < MIN_SECONDS); ++r) {
         const double begin = now();
         for (uint64_t i = 0; i < passes; ++i)
             work(context);
@@ -44,7 +48,7 @@ static double speed_of(void (*work)(void *), void *context, uint64_t n)
     return (double)(n * passes) / times[r / 2];
 }
 
-static gx_status wrong(const char *title, const char *where, gx_error *err)
+static gx_status fail_mismatch(const char *title, const char *where, gx_error *err)
 {
     return gx_fail(err, GX_EINTERNAL, "%s: what %s decodes is not what was encoded", title, where);
 }
@@ -95,20 +99,20 @@ typedef struct work {
     uint32_t buffer[GX_MAX_BLOCK];
 } work;
 
-static uint64_t blocks_of(const gx_codec *c, uint64_t n)
+static uint64_t count_blocks(const gx_codec *c, uint64_t n)
 {
     return (n + c->block_len - 1) / c->block_len;
 }
 
 /* Into w->coded and w->heads. */
-static void make_coded(work *w)
+static void fill_coded(work *w)
 {
     const gx_bench_lists *const l = w->lists;
     if (w->form == GX_FORM_INTEGERS)
         to_integers(l, w->coded);
     for (uint32_t i = 0; w->form == GX_FORM_DOCIDS && i < l->n_lists; ++i)
-        gx_docids_to_coded(l->values + l->begins[i], length(l, i), w->codec->block_len, w->coded + l->begins[i],
-                           w->heads + w->block_begins[i]);
+        gx_docids_to_gaps(l->values + l->begins[i], length(l, i), w->codec->block_len, w->coded + l->begins[i],
+                          w->heads + w->block_begins[i]);
 }
 
 static void encode(void *context)
@@ -139,16 +143,16 @@ static void decode_blocks(void *context)
  * encoder does. */
 static uint64_t paper_last_block(const uint32_t *in, uint32_t n)
 {
-    return 1 + gx_div_up(n * gx_max_width(in, n), 32);
+    return 1 + gx_div_up(n * gx_max_bit_width(in, n), 32);
 }
 
 /* List i: packed into scratch, compared, and added to the words; its last block filled up with
  * zeros. */
-static gx_status pack_one(work *w, uint32_t i, uint64_t *words, uint64_t *paper_words, gx_error *err)
+static gx_status pack_and_check(work *w, uint32_t i, uint64_t *words, uint64_t *paper_words, gx_error *err)
 {
     const gx_codec *const c = w->codec;
     const gx_bench_lists *const l = w->lists;
-    const uint64_t n = length(l, i), n_blocks = blocks_of(c, n), before = (n_blocks - 1) * c->block_len;
+    const uint64_t n = length(l, i), n_blocks = count_blocks(c, n), before = (n_blocks - 1) * c->block_len;
     const uint32_t *const in = w->coded + l->begins[i], rest = (uint32_t)(n - before);
     const uint64_t used = gx_pack_list(c, w->params[i], in, n, w->scratch, w->scratch_ends);
     memset(w->scratch + used, 0, GX_READ_SLACK);
@@ -157,7 +161,7 @@ static gx_status pack_one(work *w, uint32_t i, uint64_t *words, uint64_t *paper_
                          n};
     gx_decode_list_cpu(&p, w->form, w->out);
     if (memcmp(w->out, w->form == GX_FORM_DOCIDS ? l->values + l->begins[i] : in, n * sizeof *in) != 0)
-        return wrong(c->title, "the CPU", err);
+        return fail_mismatch(c->title, "the CPU", err);
 
     const uint64_t whole = n_blocks > 1 ? w->scratch_ends[n_blocks - 2] : 0;
     *words += used;
@@ -175,7 +179,7 @@ static gx_status pack_one(work *w, uint32_t i, uint64_t *words, uint64_t *paper_
 }
 
 /* Behind the row's words and blocks, if they are there. */
-static void append(work *w, uint32_t list)
+static void append_list(work *w, uint32_t list)
 {
     row *const r = &w->row;
     const uint64_t from = w->word_begins[list], n_words = w->word_begins[list + 1] - from;
@@ -205,7 +209,7 @@ static gx_status make_row(work *w, gx_error *err)
     const gx_bench_lists *const l = w->lists;
     free_row(w);
     for (uint64_t i = 0; i < l->n_order; ++i)
-        append(w, l->order[i]);
+        append_list(w, l->order[i]);
     const uint64_t n_words = w->row.n_words, n_blocks = w->row.n_blocks;
     if (n_words > UINT32_MAX)
         return gx_fail(err, GX_EUSAGE, "%s: the lists take more than 2^32 words; measure fewer", w->codec->title);
@@ -219,13 +223,13 @@ static gx_status make_row(work *w, gx_error *err)
     if (!w->row.words || !w->row.ends || !w->row.heads || !w->row.params)
         return GX_ENOMEM;
     for (uint64_t i = 0; i < l->n_order; ++i)
-        append(w, l->order[i]);
+        append_list(w, l->order[i]);
     return GX_OK;
 }
 
 #ifdef GX_CUDA
 /* Is w->out the lists of the row? */
-static bool row_right(const work *w)
+static bool row_matches(const work *w)
 {
     const uint32_t *const want = w->form == GX_FORM_DOCIDS ? w->lists->values : w->coded;
     uint64_t at = 0;
@@ -233,7 +237,7 @@ static bool row_right(const work *w)
         const uint32_t i = w->lists->order[k];
         if (memcmp(w->out + at, want + w->lists->begins[i], length(w->lists, i) * 4) != 0)
             return false;
-        at += blocks_of(w->codec, length(w->lists, i)) * w->codec->block_len;
+        at += count_blocks(w->codec, length(w->lists, i)) * w->codec->block_len;
     }
     return true;
 }
@@ -248,11 +252,11 @@ static gx_status check_on_gpu(work *w, gx_gpu_list *list, uint64_t n, gx_error *
         return st;
     for (uint64_t i = 0; i < n; ++i)
         sum -= w->out[i];
-    return sum == 0 && row_right(w) ? GX_OK : wrong(w->codec->title, "the GPU", err);
+    return sum == 0 && row_matches(w) ? GX_OK : fail_mismatch(w->codec->title, "the GPU", err);
 }
 
 /* The row: compared, then timed. */
-static gx_status on_gpu(work *w, bool paper, gx_gpu_speed *out, gx_error *err)
+static gx_status time_on_gpu(work *w, bool paper, gx_gpu_speed *out, gx_error *err)
 {
     const row *const r = &w->row;
     const bool docids = w->form == GX_FORM_DOCIDS;
@@ -266,7 +270,7 @@ static gx_status on_gpu(work *w, bool paper, gx_gpu_speed *out, gx_error *err)
     gx_gpu_list *list;
     gx_status st = gx_gpu_list_open(&list, &p, err);
     if (st == GX_OK && paper)
-        gx_gpu_list_use_paper(list);
+        gx_gpu_list_use_cikm2019(list);
     if (st == GX_OK)
         st = check_on_gpu(w, list, p.n, err);
     double *const speeds[] = {&out->memory, &out->kept, &out->memory_l2, &out->kept_l2}, seconds = 0;
@@ -291,10 +295,10 @@ static gx_status bench_form(work *w, gx_form form, bool speed, gx_bench_gpu gpu,
     uint64_t words = 0, paper_words = 0;
     gx_status st = GX_OK;
     w->form = form;
-    make_coded(w);
+    fill_coded(w);
     for (uint32_t i = 0; i < l->n_lists && st == GX_OK; ++i) {
         w->params[i] = c->param ? c->param(w->coded + l->begins[i], length(l, i)) : 0;
-        st = pack_one(w, i, &words, &paper_words, err);
+        st = pack_and_check(w, i, &words, &paper_words, err);
     }
     if (st != GX_OK)
         return st;
@@ -309,12 +313,12 @@ static gx_status bench_form(work *w, gx_form form, bool speed, gx_bench_gpu gpu,
     if ((st = make_row(w, err)) != GX_OK)
         return st;
     if (gpu != GX_BENCH_GPU_PAPER)
-        *(form == GX_FORM_DOCIDS ? &s->docids : &s->integers) = speed_of(decode_blocks, w, w->n);
+        *(form == GX_FORM_DOCIDS ? &s->docids : &s->integers) = integers_per_second(decode_blocks, w, w->n);
     if (gpu != GX_BENCH_GPU_PAPER && form == GX_FORM_INTEGERS)
-        s->encode = speed_of(encode, w, l->begins[l->n_lists]);
+        s->encode = integers_per_second(encode, w, l->begins[l->n_lists]);
 #ifdef GX_CUDA
     if (gpu != GX_BENCH_CPU && gx_codec_on_gpu(c))
-        st = on_gpu(w, gpu == GX_BENCH_GPU_PAPER, form == GX_FORM_DOCIDS ? &s->gpu_docids : &s->gpu_integers, err);
+        st = time_on_gpu(w, gpu == GX_BENCH_GPU_PAPER, form == GX_FORM_DOCIDS ? &s->gpu_docids : &s->gpu_integers, err);
 #else
     (void)gpu;
 #endif
@@ -333,7 +337,7 @@ static bool work_open(work *w, const gx_codec *codec, const gx_bench_lists *l, b
         return false;
     w->block_begins[0] = 0;
     for (uint32_t i = 0; i < l->n_lists; ++i) {
-        const uint64_t n_blocks = blocks_of(codec, length(l, i));
+        const uint64_t n_blocks = count_blocks(codec, length(l, i));
         w->block_begins[i + 1] = w->block_begins[i] + n_blocks;
         n_words += gx_pack_list_words(codec, n_blocks * codec->block_len);
     }
@@ -344,8 +348,8 @@ static bool work_open(work *w, const gx_codec *codec, const gx_bench_lists *l, b
     w->words = speed ? malloc(n_words * 4) : NULL;
     w->ends = malloc(w->block_begins[l->n_lists] * 4);
     w->heads = malloc(w->block_begins[l->n_lists] * 4);
-    w->scratch = malloc(gx_pack_list_words(codec, blocks_of(codec, most) * codec->block_len) * 4 + GX_READ_SLACK);
-    w->scratch_ends = malloc(blocks_of(codec, most) * 4);
+    w->scratch = malloc(gx_pack_list_words(codec, count_blocks(codec, most) * codec->block_len) * 4 + GX_READ_SLACK);
+    w->scratch_ends = malloc(count_blocks(codec, most) * 4);
     w->out = malloc((most + GX_MAX_BLOCK) * 4);
     return w->coded && w->params && (w->words || !speed) && w->ends && w->heads && w->scratch && w->scratch_ends &&
            w->out;
@@ -413,7 +417,7 @@ static void decode_steps(void *context)
         w->baseline->step(&cursor, w->buffer, w->docids);
 }
 
-static bool baseline_right(whole *w)
+static bool baseline_matches(whole *w)
 {
     gx_cursor a = w->baseline->open(w->bytes, w->n), b = a;
     uint32_t sum = 0;
@@ -451,17 +455,17 @@ static gx_status bench_whole(whole *w, uint64_t n, bool docids, bool speed, gx_c
 {
     const uint64_t bytes = w->baseline->encode(w->integers, w->n, w->bytes);
     memset(w->bytes + bytes, 0, 16);
-    if (!baseline_right(w))
-        return wrong(w->baseline->title, "the CPU", err);
+    if (!baseline_matches(w))
+        return fail_mismatch(w->baseline->title, "the CPU", err);
     if (!speed) {
         out->bits = out->paper_bits = 8.0 * (double)bytes / (double)n;
         return GX_OK;
     }
-    out->integers = speed_of(decode_steps, w, n);
+    out->integers = integers_per_second(decode_steps, w, n);
     w->docids = true;
-    out->docids = docids ? speed_of(decode_steps, w, n) : 0;
+    out->docids = docids ? integers_per_second(decode_steps, w, n) : 0;
     w->docids = false;
-    out->encode = speed_of(encode_whole, w, n);
+    out->encode = integers_per_second(encode_whole, w, n);
     return GX_OK;
 }
 

@@ -44,7 +44,7 @@ typedef struct term {
     uint32_t n_blocks, n_words;
 } term;
 
-typedef struct making {
+typedef struct generator {
     gx_synth_options opt;
     uint32_t *doc_lens;
     uint64_t *chunk_tokens;
@@ -54,11 +54,11 @@ typedef struct making {
     term *terms;
     atomic_bool no_memory;
     gx_synth *s;
-} making;
+} generator;
 
 static void make_lengths(void *arg, uint32_t chunk)
 {
-    making *m = arg;
+    generator *m = arg;
     rng r = rng_from(m->opt.seed * 1000003 + chunk);
     uint64_t sum = 0;
     const uint32_t begin = chunk * DOC_CHUNK;
@@ -72,16 +72,16 @@ static void make_lengths(void *arg, uint32_t chunk)
 }
 
 /* Sites, their topics, and the terms' lengths and topics; the rest of r makes the queries. */
-static bool make_sites(making *m, rng *r)
+static bool make_sites(generator *m, rng *r)
 {
-    uint32_t room = 0;
+    uint32_t capacity = 0;
     for (uint32_t d = 0; d < m->opt.n_docs; d += 20 + (uint32_t)(-600 * log(uniform(r)))) {
-        if (m->n_sites + 1 >= room) {
-            room = room ? 2 * room : 1024;
-            uint32_t *sites = realloc(m->sites, (room + 1ull) * sizeof *sites);
+        if (m->n_sites + 1 >= capacity) {
+            capacity = capacity ? 2 * capacity : 1024;
+            uint32_t *sites = realloc(m->sites, (capacity + 1ull) * sizeof *sites);
             if (sites)
                 m->sites = sites;
-            uint8_t *topics = realloc(m->site_topics, room);
+            uint8_t *topics = realloc(m->site_topics, capacity);
             if (topics)
                 m->site_topics = topics;
             if (!sites || !topics)
@@ -104,18 +104,18 @@ static bool make_sites(making *m, rng *r)
 
 /* A term's postings: docids and tfs, as many as came of it. */
 typedef struct postings {
-    uint32_t n, room;
+    uint32_t n, capacity;
     uint32_t *docids, *tfs;
 } postings;
 
 static bool add_posting(postings *p, uint32_t docid, uint32_t tf)
 {
-    if (p->n == p->room) {
-        p->room += p->room / 4 + 64;
-        uint32_t *docids = realloc(p->docids, p->room * sizeof *docids);
+    if (p->n == p->capacity) {
+        p->capacity += p->capacity / 4 + 64;
+        uint32_t *docids = realloc(p->docids, p->capacity * sizeof *docids);
         if (docids)
             p->docids = docids;
-        uint32_t *tfs = realloc(p->tfs, p->room * sizeof *tfs);
+        uint32_t *tfs = realloc(p->tfs, p->capacity * sizeof *tfs);
         if (tfs)
             p->tfs = tfs;
         if (!docids || !tfs)
@@ -135,7 +135,7 @@ static uint32_t random_tf(uint64_t x)
 }
 
 /* Postings by exponential steps of hazard, a site having one density. */
-static bool make_postings(const making *m, const term *t, uint64_t seed, postings *p)
+static bool make_postings(const generator *m, const term *t, uint64_t seed, postings *p)
 {
     rng r = rng_from(seed), z = rng_from(seed ^ 0x777);
     float factors[256], *density = malloc((m->n_sites + 1ull) * sizeof *density);
@@ -171,15 +171,15 @@ static bool make_postings(const making *m, const term *t, uint64_t seed, posting
     return ok;
 }
 
-static bool encode(const making *m, term *t, const postings *p)
+static bool encode(const generator *m, term *t, const postings *p)
 {
     const gx_codec *c = m->opt.codec;
     const uint32_t len = c->block_len;
     uint32_t block[GX_MAX_BLOCK];
     t->df = p->n;
     t->n_blocks = (p->n + len - 1) / len;
-    const size_t room = 2 * (size_t)t->n_blocks * c->max_words(len);
-    t->words = malloc(room * sizeof *t->words);
+    const size_t capacity = 2 * (size_t)t->n_blocks * c->max_words(len);
+    t->words = malloc(capacity * sizeof *t->words);
     t->heads = malloc(3 * (size_t)t->n_blocks * sizeof *t->heads);
     if (!t->words || !t->heads)
         return false;
@@ -208,7 +208,7 @@ static bool encode(const making *m, term *t, const postings *p)
 
 static void make_term(void *arg, uint32_t i)
 {
-    making *m = arg;
+    generator *m = arg;
     const uint32_t number = m->opt.n_terms - 1 - i; /* the longest first */
     term *t = &m->terms[number];
     postings p = {0};
@@ -223,7 +223,7 @@ static void make_term(void *arg, uint32_t i)
 
 /* ---- queries ---- */
 
-static bool make_queries(making *m, rng *r, gx_synth *s)
+static bool make_queries(generator *m, rng *r, gx_synth *s)
 {
     uint32_t *by_topic = malloc((size_t)TOPICS * m->opt.n_terms * sizeof *by_topic), counts[TOPICS] = {0};
     s->queries = calloc(m->opt.n_queries + 1ull, sizeof *s->queries);
@@ -274,7 +274,7 @@ static uint64_t aligned(uint64_t x)
 
 static void copy_term(void *arg, uint32_t i)
 {
-    making *m = arg;
+    generator *m = arg;
     gx_index *ix = &m->s->ix;
     const term *t = &m->terms[i];
     const gx_list_entry *e = &ix->lists[i];
@@ -286,7 +286,7 @@ static void copy_term(void *arg, uint32_t i)
            t->n_words * sizeof(uint32_t));
 }
 
-static bool assemble(making *m, uint32_t threads)
+static bool assemble_index(generator *m, uint32_t threads)
 {
     gx_synth *s = m->s;
     gx_index *ix = &s->ix;
@@ -349,7 +349,7 @@ static bool assemble(making *m, uint32_t threads)
 }
 
 /* The lengths of all documents. */
-static bool begin_documents(making *m, uint32_t threads)
+static bool make_doc_lens(generator *m, uint32_t threads)
 {
     const uint32_t n_chunks = (m->opt.n_docs - 1) / DOC_CHUNK + 1;
     m->doc_lens = malloc(m->opt.n_docs * sizeof *m->doc_lens);
@@ -363,8 +363,8 @@ static bool begin_documents(making *m, uint32_t threads)
     return true;
 }
 
-/* Free what the making took, and give what was made if all went well. */
-static gx_status finish(making *m, bool ok, gx_synth **out, gx_error *err)
+/* Free what the generator took, and give what was made if all went well. */
+static gx_status finish_collection(generator *m, bool ok, gx_synth **out, gx_error *err)
 {
     for (uint32_t i = 0; m->terms && i < m->opt.n_terms; ++i) {
         free(m->terms[i].words);
@@ -384,7 +384,7 @@ static gx_status finish(making *m, bool ok, gx_synth **out, gx_error *err)
     return GX_OK;
 }
 
-static uint32_t threads_of(const gx_synth_options *opt)
+static uint32_t thread_count(const gx_synth_options *opt)
 {
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
     return opt->threads ? opt->threads : cores > 0 ? (uint32_t)cores : 1;
@@ -397,13 +397,14 @@ gx_status gx_synth_open(gx_synth **out, const gx_synth_options *opt, gx_error *e
         return gx_fail(err, GX_EUSAGE,
                        "a generated collection needs at least 1,000 documents, 64 terms, a density "
                        "above 0 and a codec without parameter");
-    const uint32_t threads = threads_of(opt);
-    making m = {.opt = *opt, .s = calloc(1, sizeof *m.s)};
+    const uint32_t threads = thread_count(opt);
+    generator m = {.opt = *opt, .s = calloc(1, sizeof *m.s)};
     rng r = rng_from(opt->seed + 99);
-    const bool ok = begin_documents(&m, threads) && make_sites(&m, &r);
+    const bool ok = make_doc_lens(&m, threads) && make_sites(&m, &r);
     if (ok)
         gx_parallel_for(threads, opt->n_terms, make_term, &m);
-    return finish(&m, ok && !m.no_memory && make_queries(&m, &r, m.s) && assemble(&m, threads), out, err);
+    return finish_collection(&m, ok && !m.no_memory && make_queries(&m, &r, m.s) && assemble_index(&m, threads), out,
+                             err);
 }
 
 gx_status gx_synth_open_lists(gx_synth **out, const gx_synth_options *opt, const uint32_t *const *docids,
@@ -412,9 +413,9 @@ gx_status gx_synth_open_lists(gx_synth **out, const gx_synth_options *opt, const
     *out = NULL;
     if (opt->n_docs == 0 || opt->n_terms == 0 || !opt->codec || opt->codec->param)
         return gx_fail(err, GX_EUSAGE, "an index of given lists needs documents, lists and a codec without parameter");
-    const uint32_t threads = threads_of(opt);
-    making m = {.opt = *opt, .s = calloc(1, sizeof *m.s)};
-    bool ok = begin_documents(&m, threads);
+    const uint32_t threads = thread_count(opt);
+    generator m = {.opt = *opt, .s = calloc(1, sizeof *m.s)};
+    bool ok = make_doc_lens(&m, threads);
     for (uint32_t i = 0; i < opt->n_terms && ok; ++i) {
         postings p = {.n = dfs[i], .docids = malloc(dfs[i] * sizeof *p.docids), .tfs = malloc(dfs[i] * sizeof *p.tfs)};
         ok = p.docids && p.tfs;
@@ -426,7 +427,7 @@ gx_status gx_synth_open_lists(gx_synth **out, const gx_synth_options *opt, const
         free(p.docids);
         free(p.tfs);
     }
-    return finish(&m, ok && assemble(&m, threads), out, err);
+    return finish_collection(&m, ok && assemble_index(&m, threads), out, err);
 }
 
 void gx_synth_close(gx_synth *s)

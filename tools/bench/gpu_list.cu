@@ -94,7 +94,7 @@ gx_status median_time(uint32_t repeat, double *seconds, gx_error *err, BEFORE be
 
 /* Each thread of a tile of 1,024 x 16 bytes reads or writes its share: `reads` and `writes` such
  * rows a tile. */
-__global__ void __launch_bounds__(256) move(const uint4 *from, uint4 *to, uint32_t reads, uint32_t writes)
+__global__ void __launch_bounds__(256) stream_tiles(const uint4 *from, uint4 *to, uint32_t reads, uint32_t writes)
 {
     const uint64_t tile = blockIdx.x;
     uint4 x = make_uint4(threadIdx.x, 1, 2, 3);
@@ -109,7 +109,7 @@ __global__ void __launch_bounds__(256) move(const uint4 *from, uint4 *to, uint32
 }
 
 /* Read all, so that the L2 cache holds nothing else and nothing that is still to be written. */
-__global__ void __launch_bounds__(256) sweep(const uint4 *p, size_t n)
+__global__ void __launch_bounds__(256) flush_l2(const uint4 *p, size_t n)
 {
     uint32_t x = 0;
     for (size_t i = blockIdx.x * 256 + threadIdx.x; i < n; i += gridDim.x * 256)
@@ -119,7 +119,7 @@ __global__ void __launch_bounds__(256) sweep(const uint4 *p, size_t n)
 }
 
 /* Keep the GPU busy while the host launches what is to be timed, so that launching is not. */
-__global__ void wait_a_while(uint64_t ns)
+__global__ void spin_for(uint64_t ns)
 {
     uint64_t begin, now;
     asm volatile("mov.u64 %0, %globaltimer;" : "=l"(begin));
@@ -158,20 +158,20 @@ void gx_gpu_list_close(gx_gpu_list *l)
     free(l);
 }
 
-void gx_gpu_list_use_paper(gx_gpu_list *l)
+void gx_gpu_list_use_cikm2019(gx_gpu_list *l)
 {
     l->paper = true;
 }
 
-static gx_status decode(gx_gpu_list *l, gx_form form, gx_error *err)
+static gx_status launch_decode(gx_gpu_list *l, gx_form form, gx_error *err)
 {
-    return (l->paper ? gx_decode_list_paper_cuda : gx_decode_list_cuda)(&l->packed, form, l->out, NULL, err);
+    return (l->paper ? gx_decode_list_cikm2019_cuda : gx_decode_list_cuda)(&l->packed, form, l->out, NULL, err);
 }
 
 gx_status gx_gpu_list_decode(gx_gpu_list *l, gx_form form, uint32_t *out, gx_error *err)
 {
     TRY(cudaMemset(l->out, 0xee, l->packed.n * 4), "cannot fill GPU memory");
-    const gx_status st = decode(l, form, err);
+    const gx_status st = launch_decode(l, form, err);
     if (st != GX_OK)
         return st;
     TRY(cudaMemcpy(out, l->out, l->packed.n * 4, cudaMemcpyDeviceToHost), "the GPU failed while decoding");
@@ -217,12 +217,12 @@ gx_status gx_gpu_list_time(gx_gpu_list *l, gx_form form, bool fused, bool cold, 
         }
         const auto before = [&] {
             if (cold)
-                sweep<<<1024, 256>>>((const uint4 *)flush, flush_bytes / 16);
+                flush_l2<<<1024, 256>>>((const uint4 *)flush, flush_bytes / 16);
             else
-                wait_a_while<<<1, 1>>>(30000);
+                spin_for<<<1, 1>>>(30000);
         };
         return median_time(repeat, seconds, err, before, [&]() -> gx_status {
-            return fused ? gx_sum_list_cuda(&l->packed, form, l->sums, NULL, err) : decode(l, form, err);
+            return fused ? gx_sum_list_cuda(&l->packed, form, l->sums, NULL, err) : launch_decode(l, form, err);
         });
     }();
     cudaFree(flush);
@@ -245,7 +245,7 @@ gx_status gx_gpu_memory_speed(uint64_t read_bytes, uint64_t write_bytes, uint32_
         const gx_status timed = median_time(
             repeat, &seconds, err, [] {},
             [&]() -> gx_status {
-                move<<<tiles, 256>>>(from, to, reads, writes);
+                stream_tiles<<<tiles, 256>>>(from, to, reads, writes);
                 TRY(cudaGetLastError(), "the GPU refused to run");
                 return GX_OK;
             });

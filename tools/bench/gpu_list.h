@@ -20,8 +20,8 @@ gx_status gx_gpu_list_open(gx_gpu_list **out, const gx_packed *list, gx_error *e
 void gx_gpu_list_close(gx_gpu_list *l);
 
 /* From now on gx_gpu_list_decode and gx_gpu_list_time (fused: false) use the paper's kernels
- * (gx_decode_list_paper_cuda). */
-void gx_gpu_list_use_paper(gx_gpu_list *l);
+ * (gx_decode_list_cikm2019_cuda). */
+void gx_gpu_list_use_cikm2019(gx_gpu_list *l);
 
 /* Decode to memory and copy the n integers to out; the words of the output are filled with noise
  * before. */

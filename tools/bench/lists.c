@@ -9,17 +9,17 @@
 #include "query/eval/query_log.h"
 #include "query/plan.h"
 
-#define MOST_INTEGERS (UINT64_C(1) << 31) /* decoded in one go */
+#define MAX_INTEGERS (UINT64_C(1) << 31) /* decoded in one go */
 
 /* ---- the lists of a log, query after query ---- */
 
-typedef struct asked {
+typedef struct logged_queries {
     uint32_t *terms;  /* of all queries */
     uint64_t *begins; /* [n_queries + 1] where each query's begin */
     uint64_t n_terms, max_terms, n_queries, max_queries;
-} asked;
+} logged_queries;
 
-static bool grow(void *array, uint64_t *max, uint64_t need, size_t size)
+static bool grow_array(void *array, uint64_t *max, uint64_t need, size_t size)
 {
     void **const p = array;
     if (need <= *max)
@@ -33,15 +33,15 @@ static bool grow(void *array, uint64_t *max, uint64_t need, size_t size)
     return true;
 }
 
-static gx_status add_query(asked *a, const gx_index *ix, const gx_log_query *q, gx_error *err)
+static gx_status add_query(logged_queries *a, const gx_index *ix, const gx_log_query *q, gx_error *err)
 {
     const gx_query_options opt = GX_QUERY_OPTIONS;
     gx_plan plan;
     gx_status st = gx_plan_make(&plan, ix, q->text, q->len, &opt, err);
     if (st != GX_OK)
         return st;
-    if (grow(&a->terms, &a->max_terms, a->n_terms + plan.n_terms, sizeof *a->terms) &&
-        grow(&a->begins, &a->max_queries, a->n_queries + 2, sizeof *a->begins)) {
+    if (grow_array(&a->terms, &a->max_terms, a->n_terms + plan.n_terms, sizeof *a->terms) &&
+        grow_array(&a->begins, &a->max_queries, a->n_queries + 2, sizeof *a->begins)) {
         for (uint32_t i = 0; i < plan.n_terms; ++i)
             a->terms[a->n_terms++] = plan.terms[i].list;
         a->begins[0] = 0;
@@ -53,7 +53,7 @@ static gx_status add_query(asked *a, const gx_index *ix, const gx_log_query *q, 
     return st;
 }
 
-static gx_status read_log(asked *a, const gx_index *ix, const char *path, gx_error *err)
+static gx_status read_log(logged_queries *a, const gx_index *ix, const char *path, gx_error *err)
 {
     gx_log *log;
     gx_log_query q;
@@ -67,7 +67,7 @@ static gx_status read_log(asked *a, const gx_index *ix, const char *path, gx_err
 
 /* The terms of n of the queries, drawn at random; all if n is 0. *n_terms of them; NULL: no memory.
  * */
-static uint32_t *draw(const asked *a, uint32_t *n, uint32_t seed, uint64_t *n_terms)
+static uint32_t *draw(const logged_queries *a, uint32_t *n, uint32_t seed, uint64_t *n_terms)
 {
     uint64_t state = seed;
     uint32_t *const terms = malloc((a->n_terms + 1) * sizeof *terms);
@@ -94,7 +94,7 @@ static uint32_t *draw(const asked *a, uint32_t *n, uint32_t seed, uint64_t *n_te
 static uint32_t *draw_from_log(const gx_index *ix, const char *log, uint32_t *n, uint32_t seed, uint64_t *n_terms,
                                gx_error *err)
 {
-    asked a = {0};
+    logged_queries a = {0};
     uint32_t *terms = NULL;
     if (read_log(&a, ix, log, err) == GX_OK) {
         if (a.n_queries == 0)
@@ -122,7 +122,7 @@ static uint32_t *all_terms(const gx_index *ix, uint32_t min_df, uint64_t *n_term
 
 /* ---- their postings ---- */
 
-static void decode(const gx_index *ix, uint32_t term, uint32_t *docids, uint32_t *tfs)
+static void decode_list(const gx_index *ix, uint32_t term, uint32_t *docids, uint32_t *tfs)
 {
     const gx_list list = gx_index_list(ix, term);
     uint32_t block[GX_MAX_BLOCK];
@@ -154,7 +154,7 @@ static gx_status decode_all(bench_lists *out, const gx_index *ix, uint32_t *orde
     out->begins = malloc((n_lists + 1ull) * sizeof *out->begins);
     out->docid_values = malloc(n_integers * 4 + 4);
     out->tf_values = malloc(n_integers * 4 + 4);
-    if (n_decoded > MOST_INTEGERS) {
+    if (n_decoded > MAX_INTEGERS) {
         st = gx_fail(err, GX_EUSAGE,
                      "%llu postings are too many to be decoded in one go; draw fewer queries, by "
                      "--sample",
@@ -167,7 +167,7 @@ static gx_status decode_all(bench_lists *out, const gx_index *ix, uint32_t *orde
             order[i] = number[term] - 1;
             if (order[i] < made)
                 continue;
-            decode(ix, term, out->docid_values + out->begins[made], out->tf_values + out->begins[made]);
+            decode_list(ix, term, out->docid_values + out->begins[made], out->tf_values + out->begins[made]);
             out->begins[made + 1] = out->begins[made] + ix->lists[term].df;
             ++made;
         }

@@ -26,7 +26,7 @@ typedef struct pair {
     uint32_t *a, *b, *out, *positions;
 } pair;
 
-static gx_status on_cpu(const pair *p, point *x, gx_error *err)
+static gx_status measure_on_cpu(const pair *p, point *x, gx_error *err)
 {
     double times[CPU_TURNS];
     for (uint32_t levels = 0; levels < LEVELS; ++levels) {
@@ -46,7 +46,7 @@ static gx_status on_cpu(const pair *p, point *x, gx_error *err)
 }
 
 /* p->out holds what the CPU has found. */
-static gx_status on_gpu(const pair *p, uint32_t device, point *x, gx_error *err)
+static gx_status measure_on_gpu(const pair *p, uint32_t device, point *x, gx_error *err)
 {
 #if GX_CUDA
     uint32_t *out = malloc((x->n_a + 1ull) * sizeof *out), n = 0;
@@ -131,9 +131,9 @@ static gx_status measure(bool gpu, uint32_t device, uint32_t seed, point *x, gx_
     if (st == GX_OK)
         st = gx_synthetic_list(GX_UNIFORM, seed + 1, x->n_b, DOCUMENTS, p.b, err);
     if (st == GX_OK)
-        st = on_cpu(&p, x, err);
+        st = measure_on_cpu(&p, x, err);
     if (st == GX_OK && gpu)
-        st = on_gpu(&p, device, x, err);
+        st = measure_on_gpu(&p, device, x, err);
     for (int on = 0; on <= gpu && st == GX_OK; ++on)
         st = ours(&p, on, device, x, err);
     free(p.a);

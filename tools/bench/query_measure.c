@@ -133,7 +133,7 @@ static gx_status run_all(query_bench *b, const query_engine *e, uint32_t batch, 
     return st;
 }
 
-static void subtract(gx_work *w, const gx_work *before)
+static void subtract_stats(gx_work *w, const gx_work *before)
 {
     w->postings -= before->postings;
     w->blocks -= before->blocks;
@@ -191,7 +191,7 @@ gx_status query_measure(query_bench *b, const query_engine *e, gx_algorithm algo
         const gx_work before = *gx_session_work(e->session);
         st = run_all(b, e, batch, latencies + (size_t)r * calls, &times[r], err);
         row->work = *gx_session_work(e->session);
-        subtract(&row->work, &before);
+        subtract_stats(&row->work, &before);
     }
     if (st == GX_OK) {
         query_sort(times, b->runs);
@@ -214,8 +214,8 @@ gx_status query_measure(query_bench *b, const query_engine *e, gx_algorithm algo
     return st;
 }
 
-gx_status query_offer(query_bench *b, const query_engine *e, double rate, double seconds, uint32_t max_batch,
-                      double *latencies, uint32_t max, uint32_t *n, gx_error *err)
+gx_status query_offer_load(query_bench *b, const query_engine *e, double rate, double seconds, uint32_t max_batch,
+                           double *latencies, uint32_t max, uint32_t *n, gx_error *err)
 {
     const double offered = rate * seconds;
     const uint32_t total = offered < max ? (uint32_t)offered : max;

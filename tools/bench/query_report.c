@@ -23,12 +23,12 @@ static double per_second(const query_bench *b, const query_row *r)
     return r->seconds > 0 ? b->n / r->seconds : 0;
 }
 
-static double a_query(const query_bench *b, double x)
+static double per_query(const query_bench *b, double x)
 {
     return x / b->n;
 }
 
-static double a_batch(const query_bench *b, const query_row *r, uint64_t x)
+static double per_batch(const query_bench *b, const query_row *r, uint64_t x)
 {
     return (double)x / ((b->n + r->batch - 1) / r->batch);
 }
@@ -40,12 +40,12 @@ static double memory_share(const query_row *r)
 }
 
 /* Picoseconds of a posting touched, beyond what any query takes. */
-static double ps_each(const query_row *r)
+static double ps_per_posting(const query_row *r)
 {
     return r->touched > 0 && r->seconds > r->fixed_seconds ? (r->seconds - r->fixed_seconds) / r->touched * 1e12 : 0;
 }
 
-static double steps_of(const query_row *r)
+static double sum_of_steps(const query_row *r)
 {
     double sum = 0;
     for (int i = 0; i < GX_N_STEPS; ++i)
@@ -55,7 +55,7 @@ static double steps_of(const query_row *r)
 
 /* ---- rows ---- */
 
-static void print_head(const query_bench *b)
+static void print_header(const query_bench *b)
 {
     bench_print_machine(b->seed);
     printf("%u documents, %llu postings; %u queries; one thread, median of %u run%s\n", b->ix->n_docs,
@@ -89,14 +89,14 @@ static void print_gpu_calls(const query_bench *b)
                    "allocations");
         first = false;
         printf("%-4s %-6s %5u %-6s %5u %12.2f %9.2f %12.2f\n", r->engine->name, query_op_name(r->op), r->k,
-               query_algorithm_name(r->algorithm), r->batch, a_batch(b, r, r->work.parts), a_batch(b, r, r->work.waits),
-               a_batch(b, r, r->work.allocations));
+               query_algorithm_name(r->algorithm), r->batch, per_batch(b, r, r->work.parts),
+               per_batch(b, r, r->work.waits), per_batch(b, r, r->work.allocations));
     }
 }
 
 static void print_table(const query_bench *b)
 {
-    print_head(b);
+    print_header(b);
     printf("\n%-4s %-6s %5s %-6s %5s %10s  %9s %9s %9s %9s %9s  %s\n", "", "op", "k", "how", "batch", "queries/s",
            "p50 us", "p90", "p95", "p99", "p99.9", "answers");
     for (size_t i = 0; i < b->n_rows; ++i) {
@@ -115,15 +115,15 @@ static void print_table(const query_bench *b)
     for (size_t i = 0; i < b->n_rows; ++i) {
         const query_row *r = &b->rows[i];
         printf("%-4s %-6s %5u %-6s %5u %12.0f %9.1f", r->engine->name, query_op_name(r->op), r->k,
-               query_algorithm_name(r->algorithm), r->batch, a_query(b, (double)r->work.postings),
-               a_query(b, (double)r->work.blocks));
-        print_or_dash(a_query(b, (double)r->work.blocks_decoded), 9, " %*.1f");
-        print_or_dash(a_query(b, (double)r->work.lookups), 10, " %*.1f");
-        print_or_dash(a_query(b, r->touched), 10, " %*.1f");
-        print_or_dash(ps_each(r), 9, " %*.1f");
-        print_or_dash(a_query(b, r->bytes) / 1e3, 9, " %*.1f");
+               query_algorithm_name(r->algorithm), r->batch, per_query(b, (double)r->work.postings),
+               per_query(b, (double)r->work.blocks));
+        print_or_dash(per_query(b, (double)r->work.blocks_decoded), 9, " %*.1f");
+        print_or_dash(per_query(b, (double)r->work.lookups), 10, " %*.1f");
+        print_or_dash(per_query(b, r->touched), 10, " %*.1f");
+        print_or_dash(ps_per_posting(r), 9, " %*.1f");
+        print_or_dash(per_query(b, r->bytes) / 1e3, 9, " %*.1f");
         print_or_dash(memory_share(r) * 100, 6, " %*.1f%%");
-        print_or_dash(a_query(b, (double)r->work.and_fell_to_or) * 100, 6, " %*.1f%%");
+        print_or_dash(per_query(b, (double)r->work.and_fell_to_or) * 100, 6, " %*.1f%%");
         putchar('\n');
     }
     print_gpu_calls(b);
@@ -137,12 +137,12 @@ static void print_table(const query_bench *b)
     for (size_t i = 0; i < b->n_rows; ++i) {
         const query_row *r = &b->rows[i];
         printf("%-4s %-6s %5u %-6s %5u %8.2f %9.3f %9.3f", r->engine->name, query_op_name(r->op), r->k,
-               query_algorithm_name(r->algorithm), r->batch, a_query(b, r->plan_seconds) * 1e6,
-               a_query(b, r->seconds) * 1e6, a_query(b, r->fixed_seconds) * 1e6);
+               query_algorithm_name(r->algorithm), r->batch, per_query(b, r->plan_seconds) * 1e6,
+               per_query(b, r->seconds) * 1e6, per_query(b, r->fixed_seconds) * 1e6);
         for (int s = 0; s < 4; ++s)
-            print_or_dash(a_query(b, r->work.seconds[s]) * 1e6, 9, " %*.2f");
+            print_or_dash(per_query(b, r->work.seconds[s]) * 1e6, 9, " %*.2f");
         for (int s = 0; s < GX_N_STEPS; ++s)
-            print_or_dash(a_query(b, r->work.steps[s]) * 1e6, 10, " %*.2f");
+            print_or_dash(per_query(b, r->work.steps[s]) * 1e6, 10, " %*.2f");
         putchar('\n');
     }
 }
@@ -166,15 +166,16 @@ static void print_csv(const query_bench *b)
         for (int p = 0; p < QUERY_PERCENTILES; ++p)
             r->percentiles[p] > 0 ? printf(",%.3f", r->percentiles[p] * 1e6) : putchar(',');
         printf(",%.4f,%.1f,%.2f,%.2f,%.2f,%.1f,%.2f,%.1f,%.5f,%.4f,%.2f,%.2f,%.2f,%.4f",
-               a_query(b, r->fixed_seconds) * 1e6, a_query(b, (double)r->work.postings),
-               a_query(b, (double)r->work.blocks), a_query(b, (double)r->work.blocks_decoded),
-               a_query(b, (double)r->work.lookups), a_query(b, r->touched), ps_each(r), a_query(b, r->bytes),
-               memory_share(r), a_query(b, (double)r->work.and_fell_to_or), a_batch(b, r, r->work.parts),
-               a_batch(b, r, r->work.waits), a_batch(b, r, r->work.allocations), a_query(b, r->plan_seconds) * 1e6);
+               per_query(b, r->fixed_seconds) * 1e6, per_query(b, (double)r->work.postings),
+               per_query(b, (double)r->work.blocks), per_query(b, (double)r->work.blocks_decoded),
+               per_query(b, (double)r->work.lookups), per_query(b, r->touched), ps_per_posting(r),
+               per_query(b, r->bytes), memory_share(r), per_query(b, (double)r->work.and_fell_to_or),
+               per_batch(b, r, r->work.parts), per_batch(b, r, r->work.waits), per_batch(b, r, r->work.allocations),
+               per_query(b, r->plan_seconds) * 1e6);
         for (int s = 0; s < 4; ++s)
-            printf(",%.4f", a_query(b, r->work.seconds[s]) * 1e6);
+            printf(",%.4f", per_query(b, r->work.seconds[s]) * 1e6);
         for (int s = 0; s < GX_N_STEPS; ++s)
-            printf(",%.4f", a_query(b, r->work.steps[s]) * 1e6);
+            printf(",%.4f", per_query(b, r->work.steps[s]) * 1e6);
         printf(",%u\n", r->different);
     }
 }
@@ -215,7 +216,7 @@ static json_t *table2_json(const query_bench *b)
                       query_algorithm_name(first->algorithm), "batch", (int)first->batch, "k", (json_int_t)first->k);
         for (int k = 0; k < 3; ++k) {
             const query_row *r = find_row(b, first, table2_ops[k]);
-            json_object_set_new(o, names[k], bench_json(r ? a_query(b, r->seconds) * 1e3 : 0));
+            json_object_set_new(o, names[k], bench_json(r ? per_query(b, r->seconds) * 1e3 : 0));
         }
         json_array_append_new(list, o);
     }
@@ -225,7 +226,7 @@ static json_t *table2_json(const query_bench *b)
 void query_print_table2(const query_bench *b, query_format format)
 {
     if (format == QUERY_TABLE) {
-        print_head(b);
+        print_header(b);
         printf("\nms a query, top %u\n%-4s %-6s %5s %9s %9s %9s\n", b->k, "", "how", "batch", "AND", "OR", "AND+OR");
     } else {
         puts("engine,algorithm,batch,and_ms,or_ms,and_or_ms");
@@ -238,7 +239,7 @@ void query_print_table2(const query_bench *b, query_format format)
                query_algorithm_name(first->algorithm), first->batch);
         for (int o = 0; o < 3; ++o) {
             const query_row *r = find_row(b, first, table2_ops[o]);
-            printf(format == QUERY_TABLE ? " %9.4f" : ",%.6f", r ? a_query(b, r->seconds) * 1e3 : 0.0);
+            printf(format == QUERY_TABLE ? " %9.4f" : ",%.6f", r ? per_query(b, r->seconds) * 1e3 : 0.0);
         }
         putchar('\n');
     }
@@ -247,7 +248,7 @@ void query_print_table2(const query_bench *b, query_format format)
 /* Table 3 has the rows of this operator whose steps were timed; ours has no steps. */
 static bool in_table3(const query_row *r, gx_op op)
 {
-    return r->op == op && r->algorithm != GX_ALGORITHM_AUTO && steps_of(r) > 0;
+    return r->op == op && r->algorithm != GX_ALGORITHM_AUTO && sum_of_steps(r) > 0;
 }
 
 static const char *const table3_names[GX_N_STEPS] = {"initialization", "decompression", "intersection", "scoring",
@@ -265,7 +266,7 @@ static json_t *table3_json(const query_bench *b)
                                   "algorithm", query_algorithm_name(r->algorithm), "batch", (int)r->batch, "k",
                                   (json_int_t)r->k);
             for (int s = 0; s < GX_N_STEPS; ++s)
-                json_object_set_new(x, table3_names[s], json_real(100 * r->work.steps[s] / steps_of(r)));
+                json_object_set_new(x, table3_names[s], json_real(100 * r->work.steps[s] / sum_of_steps(r)));
             json_array_append_new(list, x);
         }
     }
@@ -275,7 +276,7 @@ static json_t *table3_json(const query_bench *b)
 void query_print_table3(const query_bench *b, query_format format)
 {
     if (format == QUERY_TABLE) {
-        print_head(b);
+        print_header(b);
         printf("\n%% of the steps' time, top %u\n%-6s %-4s %-6s %5s", b->k, "op", "", "how", "batch");
     } else {
         printf("op,engine,algorithm,batch");
@@ -291,7 +292,7 @@ void query_print_table3(const query_bench *b, query_format format)
             printf(format == QUERY_TABLE ? "%-6s %-4s %-6s %5u" : "%s,%s,%s,%u", query_op_name(r->op), r->engine->name,
                    query_algorithm_name(r->algorithm), r->batch);
             for (int s = 0; s < GX_N_STEPS; ++s)
-                printf(format == QUERY_TABLE ? " %14.1f" : ",%.2f", 100 * r->work.steps[s] / steps_of(r));
+                printf(format == QUERY_TABLE ? " %14.1f" : ",%.2f", 100 * r->work.steps[s] / sum_of_steps(r));
             putchar('\n');
         }
     }
@@ -332,25 +333,26 @@ int query_print_json(const query_bench *b, uint32_t table)
             snprintf(name, sizeof name, "p%g", query_percentiles[p]);
             json_object_set_new(latency, name, bench_json(r->percentiles[p] * 1e6));
         }
-        json_object_set_new(stages, "plan", json_real(a_query(b, r->plan_seconds) * 1e6));
+        json_object_set_new(stages, "plan", json_real(per_query(b, r->plan_seconds) * 1e6));
         for (int s = 0; s < 4; ++s)
-            json_object_set_new(stages, query_stage_names[s], json_real(a_query(b, r->work.seconds[s]) * 1e6));
+            json_object_set_new(stages, query_stage_names[s], json_real(per_query(b, r->work.seconds[s]) * 1e6));
         for (int s = 0; s < GX_N_STEPS; ++s)
-            json_object_set_new(steps, query_step_names[s], json_real(a_query(b, r->work.steps[s]) * 1e6));
+            json_object_set_new(steps, query_step_names[s], json_real(per_query(b, r->work.steps[s]) * 1e6));
         json_array_append_new(
-            list, json_pack("{s:s, s:s, s:I, s:s, s:i, s:i, s:f, s:o, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, "
-                            "s:f, s:f, s:f, s:f, s:o, s:o, s:i}",
-                            "engine", r->engine->name, "op", query_op_name(r->op), "k", (json_int_t)r->k, "algorithm",
-                            query_algorithm_name(r->algorithm), "recursion", (int)r->recursion, "batch", (int)r->batch,
-                            "queries_per_second", per_second(b, r), "latency_us", latency, "fixed_us",
-                            a_query(b, r->fixed_seconds) * 1e6, "postings_touched", a_query(b, r->touched),
-                            "ps_a_posting_touched", ps_each(r), "postings", a_query(b, (double)r->work.postings),
-                            "blocks", a_query(b, (double)r->work.blocks), "blocks_decoded",
-                            a_query(b, (double)r->work.blocks_decoded), "lookups", a_query(b, (double)r->work.lookups),
-                            "bytes_read", a_query(b, r->bytes), "memory_share", memory_share(r), "and_fell_to_or",
-                            a_query(b, (double)r->work.and_fell_to_or), "parts", a_batch(b, r, r->work.parts), "waits",
-                            a_batch(b, r, r->work.waits), "allocations", a_batch(b, r, r->work.allocations), "stage_us",
-                            stages, "step_us", steps, "different", (int)r->different));
+            list,
+            json_pack("{s:s, s:s, s:I, s:s, s:i, s:i, s:f, s:o, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, "
+                      "s:f, s:f, s:f, s:f, s:o, s:o, s:i}",
+                      "engine", r->engine->name, "op", query_op_name(r->op), "k", (json_int_t)r->k, "algorithm",
+                      query_algorithm_name(r->algorithm), "recursion", (int)r->recursion, "batch", (int)r->batch,
+                      "queries_per_second", per_second(b, r), "latency_us", latency, "fixed_us",
+                      per_query(b, r->fixed_seconds) * 1e6, "postings_touched", per_query(b, r->touched),
+                      "ps_a_posting_touched", ps_per_posting(r), "postings", per_query(b, (double)r->work.postings),
+                      "blocks", per_query(b, (double)r->work.blocks), "blocks_decoded",
+                      per_query(b, (double)r->work.blocks_decoded), "lookups", per_query(b, (double)r->work.lookups),
+                      "bytes_read", per_query(b, r->bytes), "memory_share", memory_share(r), "and_fell_to_or",
+                      per_query(b, (double)r->work.and_fell_to_or), "parts", per_batch(b, r, r->work.parts), "waits",
+                      per_batch(b, r, r->work.waits), "allocations", per_batch(b, r, r->work.allocations), "stage_us",
+                      stages, "step_us", steps, "different", (int)r->different));
     }
     json_t *root =
         json_pack("{s:i, s:I, s:I, s:I, s:i, s:i, s:o, s:o}", "schema", 2, "documents", (json_int_t)b->ix->n_docs,

@@ -7,12 +7,12 @@
 
 /* ---- mt19937 (Matsumoto and Nishimura 1998) ---- */
 
-typedef struct twister {
+typedef struct mt19937_state {
     uint32_t state[624];
     uint32_t next;
-} twister;
+} mt19937_state;
 
-static void twister_seed(twister *t, uint32_t seed)
+static void mt19937_seed(mt19937_state *t, uint32_t seed)
 {
     t->state[0] = seed;
     for (uint32_t i = 1; i < 624; ++i)
@@ -20,7 +20,7 @@ static void twister_seed(twister *t, uint32_t seed)
     t->next = 624;
 }
 
-static uint32_t draw(twister *t)
+static uint32_t mt19937_next(mt19937_state *t)
 {
     if (t->next == 624) {
         for (uint32_t i = 0; i < 624; ++i) {
@@ -37,35 +37,35 @@ static uint32_t draw(twister *t)
 }
 
 /* An integer of lo .. hi. */
-static uint32_t draw_between(twister *t, uint32_t lo, uint32_t hi)
+static uint32_t random_between(mt19937_state *t, uint32_t lo, uint32_t hi)
 {
     const uint32_t range = hi - lo + 1, scaling = UINT32_MAX / range, past = range * scaling;
     uint32_t x;
     do
-        x = draw(t);
+        x = mt19937_next(t);
     while (x >= past);
     return lo + x / scaling;
 }
 
 /* A number of [0, 1). */
-static double draw_real(twister *t)
+static double random_real(mt19937_state *t)
 {
-    const double low = draw(t), high = draw(t);
+    const double low = mt19937_next(t), high = mt19937_next(t);
     return (low + high * 4294967296.0) / 18446744073709551616.0;
 }
 
 /* ---- lists ---- */
 
-typedef struct maker {
-    twister random;
+typedef struct list_generator {
+    mt19937_state random;
     uint64_t *set; /* a bit an integer of the range; all 0 between uses */
-} maker;
+} list_generator;
 
 /* Fewer than 64 integers: kept sorted in out itself. */
-static void few(maker *m, uint32_t *out, uint32_t n, uint32_t range)
+static void few(list_generator *m, uint32_t *out, uint32_t n, uint32_t range)
 {
     for (uint32_t have = 0; have < n;) {
-        const uint32_t x = draw_between(&m->random, 1, range - 1);
+        const uint32_t x = random_between(&m->random, 1, range - 1);
         uint32_t i = have;
         while (i > 0 && out[i - 1] > x)
             --i;
@@ -79,7 +79,7 @@ static void few(maker *m, uint32_t *out, uint32_t n, uint32_t range)
 
 /* n integers of [0, range): drawn until n differ, or, where they are more than half of the range,
  * those not drawn. */
-static void uniform(maker *m, uint32_t *out, uint32_t n, uint32_t range, uint32_t add)
+static void uniform(list_generator *m, uint32_t *out, uint32_t n, uint32_t range, uint32_t add)
 {
     const bool inverse = 2 * (uint64_t)n > range;
     const uint32_t want = inverse ? range - n : n;
@@ -90,7 +90,7 @@ static void uniform(maker *m, uint32_t *out, uint32_t n, uint32_t range, uint32_
         return;
     }
     for (uint32_t have = 0; have < want;) {
-        const uint32_t x = draw_between(&m->random, 1, range - 1);
+        const uint32_t x = random_between(&m->random, 1, range - 1);
         uint64_t *const w = m->set + x / 64, bit = 1ull << x % 64;
         have += !(*w & bit);
         *w |= bit;
@@ -106,15 +106,15 @@ static void uniform(maker *m, uint32_t *out, uint32_t n, uint32_t range, uint32_
 
 /* n integers of [lo, hi): split list and range in two, at a random place, until few are left; a
  * half may be uniform. */
-static void clustered(maker *m, uint32_t *out, uint32_t n, uint32_t lo, uint32_t hi)
+static void clustered(list_generator *m, uint32_t *out, uint32_t n, uint32_t lo, uint32_t hi)
 {
     const uint32_t range = hi - lo, half = n / 2;
     if (range == n || n < 10) {
         uniform(m, out, n, range, lo);
         return;
     }
-    const uint32_t cut = half + draw_between(&m->random, 1, range - n);
-    const double p = draw_real(&m->random);
+    const uint32_t cut = half + random_between(&m->random, 1, range - n);
+    const double p = random_real(&m->random);
     if (p <= 0.25) {
         uniform(m, out, half, cut, lo);
         clustered(m, out + half, n - half, lo + cut, hi);
@@ -129,10 +129,10 @@ static void clustered(maker *m, uint32_t *out, uint32_t n, uint32_t lo, uint32_t
 
 gx_status gx_synthetic_list(gx_model model, uint32_t seed, uint32_t n, uint32_t range, uint32_t *out, gx_error *err)
 {
-    maker m = {.set = calloc(range / 64 + 1, sizeof *m.set)};
+    list_generator m = {.set = calloc(range / 64 + 1, sizeof *m.set)};
     if (!m.set)
-        return gx_fail(err, GX_ENOMEM, "no memory to draw a list of %u integers below %u", n, range);
-    twister_seed(&m.random, seed);
+        return gx_fail(err, GX_ENOMEM, "no memory to generate a list of %u integers below %u", n, range);
+    mt19937_seed(&m.random, seed);
     if (model == GX_UNIFORM)
         uniform(&m, out, n, range, 0);
     else

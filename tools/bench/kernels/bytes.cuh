@@ -11,11 +11,11 @@ namespace gx {
  * two to each half, then one to each quarter. Shifts are multiplications, which the GPU does beside
  * the logic. more: what makes each byte the integer and 1, which a docid is at least beyond the one
  * before; below 8 bits that fits. */
-struct alignas(16) to_bytes {
+struct alignas(16) byte_unpacker {
     uint32_t all, two, two_by, one, one_by, more;
 
-    to_bytes() = default;
-    explicit constexpr __host__ __device__ to_bytes(uint32_t b)
+    byte_unpacker() = default;
+    explicit constexpr __host__ __device__ byte_unpacker(uint32_t b)
         : all((uint32_t)((1ull << 4 * b) - 1)), two(all & ~((1u << 2 * b) - 1)), two_by((1u << (16 - 2 * b)) - 1),
           one(((1u << b) - 1) * 0x00010001u << b), one_by((1u << (8 - b)) - 1), more(b < 8 ? 0x01010101u : 0)
     {
@@ -29,8 +29,9 @@ struct alignas(16) to_bytes {
     }
 };
 
-static __constant__ to_bytes to_bytes_from[9] = {to_bytes(0), to_bytes(1), to_bytes(2), to_bytes(3), to_bytes(4),
-                                                 to_bytes(5), to_bytes(6), to_bytes(7), to_bytes(8)};
+static __constant__ byte_unpacker byte_unpackers[9] = {byte_unpacker(0), byte_unpacker(1), byte_unpacker(2),
+                                                       byte_unpacker(3), byte_unpacker(4), byte_unpacker(5),
+                                                       byte_unpacker(6), byte_unpacker(7), byte_unpacker(8)};
 
 template <int Q> __device__ __forceinline__ uint32_t sum_of_bytes(const uint32_t (&bytes)[Q])
 {
@@ -42,7 +43,7 @@ template <int Q> __device__ __forceinline__ uint32_t sum_of_bytes(const uint32_t
 }
 
 /* A lane's integers are its bytes: each is a dot product, which the GPU does beside the logic. */
-template <int Q> __device__ __forceinline__ void keep_bytes(const uint32_t (&bytes)[Q], sink<true> &to)
+template <int Q> __device__ __forceinline__ void sink_bytes(const uint32_t (&bytes)[Q], sink<true> &to)
 {
 #pragma unroll
     for (int q = 0; q < Q; ++q) {
@@ -58,7 +59,7 @@ template <int Q> __device__ __forceinline__ void keep_bytes(const uint32_t (&byt
  * the bytes up to its own. sum_before: of the bytes of the block's lanes before this one, `lane` of
  * them. */
 template <int Q>
-__device__ __forceinline__ void keep_docids(const uint32_t (&bytes)[Q], uint32_t b, uint32_t head, uint32_t sum_before,
+__device__ __forceinline__ void sink_docids(const uint32_t (&bytes)[Q], uint32_t b, uint32_t head, uint32_t sum_before,
                                             uint32_t lane, sink<true> &to)
 {
     uint32_t v[4], before = head - 1 + sum_before;

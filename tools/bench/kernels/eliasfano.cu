@@ -11,7 +11,7 @@ namespace {
  * below 2 n. Then the rows are read in order and the low parts unpacked beside them. Docids need no
  * scan: the sums are there. Rows are 4 words apart, to keep the banks apart. */
 template <int PLACES_> struct ef128_groups {
-    static constexpr uint32_t BLOCK = 128, GROUP = 1024, NB = 8, STAGE = 584, WARPS_A_BLOCK = 8, PLACES = PLACES_;
+    static constexpr uint32_t BLOCK = 128, GROUP = 1024, NB = 8, STAGE = 584, WARPS_PER_BLOCK = 8, PLACES = PLACES_;
     static constexpr uint32_t LANES = 4, ROW = BLOCK + 16; /* bytes */
     static constexpr bool WIDE = false;
     typedef ef128<true> any;
@@ -56,7 +56,7 @@ template <int PLACES_> struct ef128_groups {
     static __device__ __forceinline__ void decode(const uint32_t *words, uint32_t, uint32_t end, uint32_t head,
                                                   uint32_t, uint64_t at, uint32_t lane, sink<FUSED> &to, uint32_t *)
     {
-        __shared__ __align__(16) uint8_t all_rows[WARPS_A_BLOCK][NB * ROW];
+        __shared__ __align__(16) uint8_t all_rows[WARPS_PER_BLOCK][NB * ROW];
         uint8_t *const rows = all_rows[threadIdx.x / 32];
         for (uint32_t i = lane; i < NB * ROW / 16; i += 32)
             ((uint4 *)rows)[i] = make_uint4(0, 0, 0, 0);
@@ -100,7 +100,7 @@ template <int PLACES_> struct ef128_groups {
 
 } // namespace
 
-whole_list_codec whole_list_ef128()
+codec_kernels list_kernels_ef128()
 {
     return of_groups<ef128_groups<5>, ef128_groups<4>>();
 }

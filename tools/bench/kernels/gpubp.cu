@@ -21,7 +21,7 @@ __device__ __forceinline__ void unpack4_narrow(const uint32_t *p, uint32_t bit, 
 
 template <int BLOCK_, int GROUP_, int BITS, int PLACES_> struct gpubp_groups { /* BITS an integer are staged */
     static constexpr uint32_t BLOCK = BLOCK_, GROUP = GROUP_, NB = GROUP / BLOCK, STAGE = GROUP * BITS / 32 + 8,
-                              WARPS_A_BLOCK = 8, PLACES = PLACES_;
+                              WARPS_PER_BLOCK = 8, PLACES = PLACES_;
     static constexpr bool WIDE = true; /* decode<true> reads words where they are */
     typedef gpubp<BLOCK_, 128, true> any;
 
@@ -61,7 +61,7 @@ template <int BLOCK_, int GROUP_, int BITS, int PLACES_> struct gpubp_groups { /
                 unpack<4, LDG>(p_b, lane * 4 * width_b, width_b, b);
             }
             if (DOCIDS)
-                docids_of_two(a, b, NARROW || max(width_a, width_b) <= 9, base_a, base_b, BLOCK == 256, lane);
+                scan_two_segments(a, b, NARROW || max(width_a, width_b) <= 9, base_a, base_b, BLOCK == 256, lane);
             to.put(at + s * 256, lane, a);
             to.put(at + s * 256 + 128, lane, b);
         }
@@ -72,7 +72,7 @@ template <int BLOCK_, int GROUP_, int BITS, int PLACES_> struct gpubp_groups { /
     static __device__ __forceinline__ void bytes_of(const uint32_t *words, uint32_t b, uint32_t lane,
                                                     uint32_t (&bytes)[QUADS])
     {
-        const to_bytes spread = to_bytes_from[b];
+        const byte_unpacker spread = byte_unpackers[b];
         const uint32_t bit = lane * (BLOCK / 32) * b;
         words += bit / 32;
         uint32_t w[QUADS + 1], x[QUADS];
@@ -89,8 +89,8 @@ template <int BLOCK_, int GROUP_, int BITS, int PLACES_> struct gpubp_groups { /
 
     /* Docids that stay in registers, of blocks of up to 8 bits, two blocks at a time: their sums
      * are below 2^16, so that one scan serves both. */
-    static __device__ __forceinline__ void bytewise(const uint32_t *words, uint32_t end, uint32_t head, uint32_t lane,
-                                                    sink<true> &to)
+    static __device__ __forceinline__ void decode_8_bit(const uint32_t *words, uint32_t end, uint32_t head,
+                                                        uint32_t lane, sink<true> &to)
     {
         uint32_t e0 = __shfl_sync(ALL_LANES, end, 0);
         words -= e0;
@@ -103,8 +103,8 @@ template <int BLOCK_, int GROUP_, int BITS, int PLACES_> struct gpubp_groups { /
             bytes_of(words + e1, width_b, lane, b);
             const uint32_t own = sum_of_bytes(a) + sum_of_bytes(b) * 0x10000u;
             const uint32_t before = warp_inclusive(own, lane) - own;
-            keep_docids(a, width_a, __shfl_sync(ALL_LANES, head, k), before & 0xffff, lane, to);
-            keep_docids(b, width_b, __shfl_sync(ALL_LANES, head, k + 1), before >> 16, lane, to);
+            sink_docids(a, width_a, __shfl_sync(ALL_LANES, head, k), before & 0xffff, lane, to);
+            sink_docids(b, width_b, __shfl_sync(ALL_LANES, head, k + 1), before >> 16, lane, to);
             e0 = e2;
         }
     }
@@ -117,7 +117,7 @@ template <int BLOCK_, int GROUP_, int BITS, int PLACES_> struct gpubp_groups { /
         const bool narrow = !LDG && !__any_sync(ALL_LANES, lane < NB && n_words > BLOCK / 4);
         if constexpr (!LDG && DOCIDS && FUSED) {
             if (narrow) {
-                bytewise(words, end, head, lane, to);
+                decode_8_bit(words, end, head, lane, to);
                 return;
             }
         }
@@ -132,7 +132,7 @@ template <int BLOCK_, int GROUP_, int BITS, int PLACES_> struct gpubp_groups { /
 
 template <int NB_> struct lane1024_groups {
     static constexpr uint32_t BLOCK = 1024, NB = NB_, GROUP = NB * BLOCK, STAGE = NB == 1 ? 1152 : NB * 256 + 8,
-                              WARPS_A_BLOCK = 4, PLACES = 5;
+                              WARPS_PER_BLOCK = 4, PLACES = 5;
     static constexpr bool WIDE = false;
     typedef lane1024<true> any;
 
@@ -179,27 +179,26 @@ template <int NB_> struct lane1024_groups {
 /* Docids that stay in registers: a warp decodes blocks in a row, of which it reads the ends and
  * heads at once. Blocks of up to 8 bits become bytes, and the words of the next one are on their
  * way when their docids are made. */
-constexpr uint32_t KEEP_WARPS = 4, KEEP_PLACES = 8, KEEP_ROWS = 8;
+constexpr uint32_t SUM_WARPS = 4, SUM_PLACES = 8, SUM_ROWS = 8;
 
 /* A lane's first words of a block: as many as the widest of these blocks has. What is not of the
  * block some warp reads soon, too, and it is in cache. left: words from here to the list's end. */
-__device__ __forceinline__ void fetch_rows(const uint32_t *words, uint32_t left, uint32_t lane,
-                                           uint32_t (&w)[KEEP_ROWS])
+__device__ __forceinline__ void fetch_rows(const uint32_t *words, uint32_t left, uint32_t lane, uint32_t (&w)[SUM_ROWS])
 {
-    if (left >= KEEP_ROWS * 32) {
+    if (left >= SUM_ROWS * 32) {
 #pragma unroll
-        for (uint32_t i = 0; i < KEEP_ROWS; ++i)
+        for (uint32_t i = 0; i < SUM_ROWS; ++i)
             w[i] = __ldg(words + i * 32 + lane);
     } else {
 #pragma unroll
-        for (uint32_t i = 0; i < KEEP_ROWS; ++i)
+        for (uint32_t i = 0; i < SUM_ROWS; ++i)
             w[i] = i * 32 + lane < left ? __ldg(words + i * 32 + lane) : 0;
     }
 }
 
-template <int B> __device__ __forceinline__ void row_bytes(const uint32_t (&w)[KEEP_ROWS], uint32_t (&bytes)[8])
+template <int B> __device__ __forceinline__ void row_bytes(const uint32_t (&w)[SUM_ROWS], uint32_t (&bytes)[8])
 {
-    constexpr to_bytes spread(B);
+    constexpr byte_unpacker spread(B);
 #pragma unroll
     for (int q = 0; q < 8; ++q) {
         const int k = q * B / 8, shift = q * B % 8 * 4;
@@ -207,7 +206,7 @@ template <int B> __device__ __forceinline__ void row_bytes(const uint32_t (&w)[K
     }
 }
 
-__device__ __forceinline__ void row_bytes_of(const uint32_t (&w)[KEEP_ROWS], uint32_t b, uint32_t (&bytes)[8])
+__device__ __forceinline__ void row_bytes_of(const uint32_t (&w)[SUM_ROWS], uint32_t b, uint32_t (&bytes)[8])
 {
     switch (b) {
     case 1:
@@ -241,11 +240,11 @@ __device__ __forceinline__ void row_bytes_of(const uint32_t (&w)[KEEP_ROWS], uin
     }
 }
 
-__global__ void __launch_bounds__(KEEP_WARPS * 32, KEEP_PLACES)
-    keep_lane1024(const __grid_constant__ list_view l, uint32_t *out)
+__global__ void __launch_bounds__(SUM_WARPS * 32, SUM_PLACES)
+    sum_docids_lane1024(const __grid_constant__ list_view l, uint32_t *out)
 {
     constexpr uint32_t BLOCK = 1024, RUN = 30; /* RUN: blocks whose ends and heads a warp reads at once */
-    const uint32_t lane = threadIdx.x % 32, warp = blockIdx.x * KEEP_WARPS + threadIdx.x / 32;
+    const uint32_t lane = threadIdx.x % 32, warp = blockIdx.x * SUM_WARPS + threadIdx.x / 32;
     if (warp >= l.n_warps)
         return;
     sink<true> to{out};
@@ -255,7 +254,7 @@ __global__ void __launch_bounds__(KEEP_WARPS * 32, KEEP_PLACES)
         /* lane i: the end of block k + i - 1, the head of block k + i */
         const uint32_t n = min(RUN, stop - k), e = k + lane;
         const uint32_t end = lane <= n && e > 0 ? __ldg(l.ends + e - 1) : 0, head = lane < n ? __ldg(l.heads + e) : 0;
-        uint32_t e0 = __shfl_sync(ALL_LANES, end, 0), e1 = __shfl_sync(ALL_LANES, end, 1), w[KEEP_ROWS];
+        uint32_t e0 = __shfl_sync(ALL_LANES, end, 0), e1 = __shfl_sync(ALL_LANES, end, 1), w[SUM_ROWS];
         fetch_rows(l.words + e0, n_words - e0, lane, w);
 #pragma unroll 1
         for (uint32_t i = 0; i < n; ++i) {
@@ -267,7 +266,7 @@ __global__ void __launch_bounds__(KEEP_WARPS * 32, KEEP_PLACES)
                 if (i + 1 < n)
                     fetch_rows(l.words + e1, n_words - e1, lane, w);
                 const uint32_t own = sum_of_bytes(bytes);
-                keep_docids(bytes, b, own_head, warp_inclusive(own, lane) - own, lane, to);
+                sink_docids(bytes, b, own_head, warp_inclusive(own, lane) - own, lane, to);
             } else {
                 uint32_t v[32];
                 lane1024<true>::whole(l.words + e0 + lane, b, v);
@@ -290,23 +289,23 @@ __global__ void __launch_bounds__(KEEP_WARPS * 32, KEEP_PLACES)
 
 } // namespace
 
-whole_list_codec whole_list_raw()
+codec_kernels list_kernels_raw()
 {
     return of_blocks<raw<true>>();
 }
-whole_list_codec whole_list_gpubp128()
+codec_kernels list_kernels_gpubp128()
 {
     return of_groups<gpubp_groups<128, 1024, 12, 4>, gpubp_groups<128, 2048, 8, 4>>();
 }
-whole_list_codec whole_list_gpubp256()
+codec_kernels list_kernels_gpubp256()
 {
     return of_groups<gpubp_groups<256, 1024, 12, 4>, gpubp_groups<256, 2048, 8, 4>>();
 }
 
-whole_list_codec whole_list_lane1024()
+codec_kernels list_kernels_lane1024()
 {
     return {{groups_launch<lane1024_groups<1>, false, false>(), groups_launch<lane1024_groups<1>, true, false>()},
-            {groups_launch<lane1024_groups<4>, false, true>(), {keep_lane1024, 1024, KEEP_WARPS * 32, true}},
+            {groups_launch<lane1024_groups<4>, false, true>(), {sum_docids_lane1024, 1024, SUM_WARPS * 32, true}},
             at_blocks<lane1024<true>>};
 }
 

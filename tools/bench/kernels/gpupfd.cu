@@ -9,7 +9,7 @@ namespace {
 /* 12 bits an integer are staged. */
 template <int GROUP_, int WARPS, int PLACES_> struct gpupfd_groups {
     static constexpr uint32_t BLOCK = 128, GROUP = GROUP_, NB = GROUP / BLOCK, STAGE = GROUP * 12 / 32 + 8,
-                              WARPS_A_BLOCK = WARPS, PLACES = PLACES_;
+                              WARPS_PER_BLOCK = WARPS, PLACES = PLACES_;
     static constexpr bool WIDE = false;
     typedef gpupfd128<true> any;
 };
@@ -146,7 +146,7 @@ struct memory_groups : gpupfd_groups<1024, 8, 4> {
                                                   uint32_t, uint64_t at, uint32_t lane, sink<FUSED> &to, uint32_t *)
     {
         static_assert(!LDG, "only from the stage");
-        __shared__ __align__(16) uint32_t all_added[WARPS_A_BLOCK][2 * BLOCK];
+        __shared__ __align__(16) uint32_t all_added[WARPS_PER_BLOCK][2 * BLOCK];
         uint32_t *const added = all_added[threadIdx.x / 32];
         ((uint4 *)added)[lane] = ((uint4 *)added)[32 + lane] = make_uint4(0, 0, 0, 0);
         __syncwarp();
@@ -170,7 +170,7 @@ struct memory_groups : gpupfd_groups<1024, 8, 4> {
             } else {
                 wide(p_a, p_b, k_a, k_b, lane, below, added, a, b);
                 if (DOCIDS)
-                    docids_of_two(a, b, is_narrow, base_a, base_b, false, lane);
+                    scan_two_segments(a, b, is_narrow, base_a, base_b, false, lane);
             }
             to.put(at + s * 128, lane, a);
             to.put(at + s * 128 + 128, lane, b);
@@ -185,7 +185,7 @@ struct memory_groups : gpupfd_groups<1024, 8, 4> {
  * puts what they have above the row among zeros in shared memory, a byte or half a word an integer:
  * no lane asks others for its part. Then four blocks are unpacked at a time, 16 integers in a row a
  * lane, and what is above is added; sums go through 8 lanes instead of 32. */
-struct kept_groups : gpupfd_groups<2048, 4, 5> {
+struct register_groups : gpupfd_groups<2048, 4, 5> {
     /* Whether the block's integers have so many bits at most, and the records of its exceptions. */
     static __device__ __forceinline__ bool fits(const block &k, uint32_t bits, uint32_t record)
     {
@@ -257,15 +257,15 @@ struct kept_groups : gpupfd_groups<2048, 4, 5> {
 
     /* Integers below 2^8. */
     template <bool DOCIDS>
-    static __device__ __forceinline__ void bytewise(const uint32_t *words, const block &own, uint32_t head,
-                                                    uint32_t lane, uint32_t *above, sink<true> &to)
+    static __device__ __forceinline__ void decode_8_bit(const uint32_t *words, const block &own, uint32_t head,
+                                                        uint32_t lane, uint32_t *above, sink<true> &to)
     {
         exceptions<uint8_t>(words, own, 0, lane, above);
 #pragma unroll
         for (uint32_t s = 0; s < NB; s += 4) {
             const block k = {__shfl_sync(ALL_LANES, own.packed, s + lane / 8), 0};
             const uint32_t b = k.b();
-            const to_bytes spread = to_bytes_from[b];
+            const byte_unpacker spread = byte_unpackers[b];
             const uint4 y = ((const uint4 *)above)[s * 8 + lane];
             const uint32_t added[4] = {y.x, y.y, y.z, y.w};
             uint32_t bytes[4], bit = k.begin() * 32 + lane % 8 * 16 * b;
@@ -278,18 +278,18 @@ struct kept_groups : gpupfd_groups<2048, 4, 5> {
             }
             if (DOCIDS) {
                 const uint32_t sum = sum_of_bytes(bytes);
-                keep_docids(bytes, 8, __shfl_sync(ALL_LANES, head, s + lane / 8), warp_inclusive<8>(sum, lane) - sum,
+                sink_docids(bytes, 8, __shfl_sync(ALL_LANES, head, s + lane / 8), warp_inclusive<8>(sum, lane) - sum,
                             lane % 8, to);
             } else {
-                keep_bytes(bytes, to);
+                sink_bytes(bytes, to);
             }
         }
     }
 
     /* Integers below 2^16, of half of the group, from block `first` on. */
     template <bool DOCIDS>
-    static __device__ __forceinline__ void halfwise(const uint32_t *words, const block &own, uint32_t first,
-                                                    uint32_t head, uint32_t lane, uint32_t *above, sink<true> &to)
+    static __device__ __forceinline__ void decode_16_bit(const uint32_t *words, const block &own, uint32_t first,
+                                                         uint32_t head, uint32_t lane, uint32_t *above, sink<true> &to)
     {
         exceptions<uint16_t>(words, own, first, lane, above);
 #pragma unroll 1
@@ -327,15 +327,15 @@ struct kept_groups : gpupfd_groups<2048, 4, 5> {
                                                   uint32_t, uint64_t, uint32_t lane, sink<FUSED> &to, uint32_t *)
     {
         static_assert(!LDG && FUSED, "kept, and only from the stage");
-        __shared__ __align__(16) uint32_t all_above[WARPS_A_BLOCK][GROUP / 4];
+        __shared__ __align__(16) uint32_t all_above[WARPS_PER_BLOCK][GROUP / 4];
         uint32_t *const above = all_above[threadIdx.x / 32];
         const block own = block::read(words, end, NB, lane);
         if (__all_sync(ALL_LANES, fits(own, 8, 10))) {
-            bytewise<DOCIDS>(words, own, head, lane, above, to);
+            decode_8_bit<DOCIDS>(words, own, head, lane, above, to);
         } else if (__all_sync(ALL_LANES, fits(own, 16, 16))) {
 #pragma unroll 1
             for (uint32_t first = 0; first < NB; first += NB / 2)
-                halfwise<DOCIDS>(words, own, first, head, lane, above, to);
+                decode_16_bit<DOCIDS>(words, own, first, head, lane, above, to);
         } else {
 #pragma unroll 1
             for (uint32_t i = 0; i < NB; ++i) {
@@ -349,9 +349,9 @@ struct kept_groups : gpupfd_groups<2048, 4, 5> {
 
 } // namespace
 
-whole_list_codec whole_list_gpupfd128()
+codec_kernels list_kernels_gpupfd128()
 {
-    return of_groups<memory_groups, kept_groups>();
+    return of_groups<memory_groups, register_groups>();
 }
 
 } // namespace gx

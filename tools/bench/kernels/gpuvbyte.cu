@@ -80,7 +80,7 @@ __device__ __forceinline__ void gpuvbyte_group(const uint32_t *words, uint32_t n
                 base_a = s == 0 ? __shfl_sync(ALL_LANES, head, 0) : carry;
                 base_b = 0;
             }
-            docids_of_two(v[0], v[1], narrow, base_a, base_b, BLOCK == 1024, lane);
+            scan_two_segments(v[0], v[1], narrow, base_a, base_b, BLOCK == 1024, lane);
             if (BLOCK == 1024)
                 carry = __shfl_sync(ALL_LANES, v[1][3], 31) + 1;
         }
@@ -90,7 +90,7 @@ __device__ __forceinline__ void gpuvbyte_group(const uint32_t *words, uint32_t n
 }
 
 template <int BLOCK_> struct gpuvbyte_groups {
-    static constexpr uint32_t BLOCK = BLOCK_, GROUP = 1024, NB = GROUP / BLOCK, STAGE = 456, WARPS_A_BLOCK = 8,
+    static constexpr uint32_t BLOCK = BLOCK_, GROUP = 1024, NB = GROUP / BLOCK, STAGE = 456, WARPS_PER_BLOCK = 8,
                               PLACES = 5;
     static constexpr bool WIDE = true;
     typedef gpuvbyte<BLOCK_, true> any;
@@ -105,11 +105,11 @@ template <int BLOCK_> struct gpuvbyte_groups {
 
 } // namespace
 
-whole_list_codec whole_list_gpuvbyte128()
+codec_kernels list_kernels_gpuvbyte128()
 {
     return of_groups<gpuvbyte_groups<128>, gpuvbyte_groups<128>>();
 }
-whole_list_codec whole_list_gpuvbyte1024()
+codec_kernels list_kernels_gpuvbyte1024()
 {
     return of_groups<gpuvbyte_groups<1024>, gpuvbyte_groups<1024>>();
 }

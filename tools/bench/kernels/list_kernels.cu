@@ -9,12 +9,12 @@ namespace {
 
 using namespace gx;
 
-bool find(uint8_t id, whole_list_codec *out)
+bool find_kernels(uint8_t id, codec_kernels *out)
 {
     switch (id) {
 #define GX_CASE(ID, NUMBER, NAME)                                                                                      \
     case NUMBER:                                                                                                       \
-        *out = whole_list_##NAME();                                                                                    \
+        *out = list_kernels_##NAME();                                                                                  \
         return true;
         GX_CODECS(GX_CASE)
 #undef GX_CASE
@@ -22,8 +22,8 @@ bool find(uint8_t id, whole_list_codec *out)
     return false;
 }
 
-gx_status start(kernel_fn *kernel, const gx_packed *list, uint64_t threads, uint32_t block, uint32_t *out, void *stream,
-                gx_error *err)
+gx_status launch_kernel(kernel_fn *kernel, const gx_packed *list, uint64_t threads, uint32_t block, uint32_t *out,
+                        void *stream, gx_error *err)
 {
     if (!kernel)
         return gx_fail(err, GX_EUSAGE, "codec %s cannot be decoded on the GPU", list->codec->name);
@@ -42,7 +42,7 @@ gx_status start(kernel_fn *kernel, const gx_packed *list, uint64_t threads, uint
 }
 
 /* How many warps of the kernel the current GPU runs at once. */
-uint64_t warp_places(const launch &l)
+uint64_t max_resident_warps(const launch_config &l)
 {
     int device = 0, processors = 0, blocks = 0;
     if (cudaGetDevice(&device) != cudaSuccess ||
@@ -52,39 +52,40 @@ uint64_t warp_places(const launch &l)
     return (uint64_t)processors * (uint64_t)blocks * (l.threads / 32);
 }
 
-template <bool FUSED> gx_status run(const gx_packed *list, gx_form form, uint32_t *out, void *stream, gx_error *err)
+template <bool FUSED>
+gx_status decode_list(const gx_packed *list, gx_form form, uint32_t *out, void *stream, gx_error *err)
 {
-    whole_list_codec codec = {};
-    find(list->codec->id, &codec);
-    const launch l = (FUSED ? codec.kept : codec.to_memory)[form == GX_FORM_DOCIDS];
+    codec_kernels codec = {};
+    find_kernels(list->codec->id, &codec);
+    const launch_config l = (FUSED ? codec.kept : codec.to_memory)[form == GX_FORM_DOCIDS];
     if (l.group == 0)
-        return start(l.kernel, list, gx_packed_blocks(list) * 32, l.threads, out, stream, err);
+        return launch_kernel(l.kernel, list, gx_packed_blocks(list) * 32, l.threads, out, stream, err);
     const uint64_t groups = (list->n + l.group - 1) / l.group;
-    const uint64_t warps = l.stays ? std::min(groups, std::max<uint64_t>(warp_places(l), 1)) : groups;
-    return start(l.kernel, list, warps * 32, l.threads, out, stream, err);
+    const uint64_t warps = l.persistent ? std::min(groups, std::max<uint64_t>(max_resident_warps(l), 1)) : groups;
+    return launch_kernel(l.kernel, list, warps * 32, l.threads, out, stream, err);
 }
 
 } // namespace
 
 gx_status gx_decode_list_cuda(const gx_packed *list, gx_form form, uint32_t *out, void *stream, gx_error *err)
 {
-    return run<false>(list, form, out, stream, err);
+    return decode_list<false>(list, form, out, stream, err);
 }
 
 gx_status gx_sum_list_cuda(const gx_packed *list, gx_form form, uint32_t *sums, void *stream, gx_error *err)
 {
-    return run<true>(list, form, sums, stream, err);
+    return decode_list<true>(list, form, sums, stream, err);
 }
 
 gx_status gx_at_list_cuda(const gx_packed *list, uint32_t *out, void *stream, gx_error *err)
 {
-    whole_list_codec codec = {};
-    find(list->codec->id, &codec);
-    return start(codec.at, list, list->n, BLOCK_WARPS * 32, out, stream, err);
+    codec_kernels codec = {};
+    find_kernels(list->codec->id, &codec);
+    return launch_kernel(codec.at, list, list->n, BLOCK_WARPS * 32, out, stream, err);
 }
 
 bool gx_codec_on_gpu(const gx_codec *codec)
 {
-    whole_list_codec found;
-    return find(codec->id, &found);
+    codec_kernels found;
+    return find_kernels(codec->id, &found);
 }

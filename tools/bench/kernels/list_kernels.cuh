@@ -6,12 +6,12 @@
  * that every store of a warp is 512 bytes in a row. Groups whose words do not fit the stage are
  * read where they are.
  *
- * A .cu file makes a codec's whole_list_codec, whole_list_NAME(), of_blocks<DECODER>() to begin
+ * A .cu file makes a codec's codec_kernels, list_kernels_NAME(), of_blocks<DECODER>() to begin
  * with. What of_groups wants is a struct with
  *
  *   BLOCK, GROUP, NB     integers of a block and of a group; blocks of a group, 31 at most
  *   STAGE                words of a group that are staged, and 8 more; a multiple of 4
- *   WARPS_A_BLOCK, PLACES   the kernel's launch bounds: warps of a thread block, thread blocks of a
+ *   WARPS_PER_BLOCK, PLACES   the kernel's __launch_bounds__: warps of a thread block, thread blocks of a
  *                           processor
  *   WIDE                 decode<true> serves groups that do not fit the stage; else they are
  *                        decoded block by block
@@ -137,8 +137,8 @@ template <class DEC> __global__ void __launch_bounds__(BLOCK_WARPS * 32) at_bloc
 /* Two segments of 128 integers, four a lane, to docids. narrow: a segment's sum is below 2^16, so
  * that one scan serves both. base_a, base_b: head of the block; joined: b follows a in one block,
  * and base_b is not used. */
-__device__ __forceinline__ void docids_of_two(uint32_t (&a)[4], uint32_t (&b)[4], bool narrow, uint32_t base_a,
-                                              uint32_t base_b, bool joined, uint32_t lane)
+__device__ __forceinline__ void scan_two_segments(uint32_t (&a)[4], uint32_t (&b)[4], bool narrow, uint32_t base_a,
+                                                  uint32_t base_b, bool joined, uint32_t lane)
 {
 #pragma unroll
     for (int i = 1; i < 4; ++i) {
@@ -243,7 +243,7 @@ struct group_ends {
 /* A group that is not whole, or does not fit the stage; returns what the sum grows by. Kept apart,
  * so that it takes no registers from the others. */
 template <class GROUPS, bool DOCIDS, bool FUSED>
-__device__ __noinline__ uint32_t decode_aside(const list_view &l, uint32_t *out, uint32_t g, uint32_t lane)
+__device__ __noinline__ uint32_t decode_unstaged_group(const list_view &l, uint32_t *out, uint32_t g, uint32_t lane)
 {
     constexpr uint32_t BLOCK = GROUPS::BLOCK, NB = GROUPS::NB;
     sink<FUSED> to{out};
@@ -270,13 +270,13 @@ __device__ __noinline__ uint32_t decode_aside(const list_view &l, uint32_t *out,
 /* A warp decodes every l.n_warps-th group. With two stages, the words of its next group come in
  * while it decodes one, and the ends of the group after that. */
 template <class GROUPS, int STAGES, bool DOCIDS, bool FUSED>
-__global__ void __launch_bounds__(GROUPS::WARPS_A_BLOCK * 32, GROUPS::PLACES)
+__global__ void __launch_bounds__(GROUPS::WARPS_PER_BLOCK * 32, GROUPS::PLACES)
     decode_groups(const __grid_constant__ list_view l, uint32_t *out)
 {
     constexpr uint32_t GROUP = GROUPS::GROUP, NB = GROUPS::NB, STAGE = GROUPS::STAGE, FITS = STAGE - 8;
-    __shared__ __align__(16) uint32_t all_stages[GROUPS::WARPS_A_BLOCK][STAGES][STAGE];
-    __shared__ __align__(8) uint64_t all_barriers[GROUPS::WARPS_A_BLOCK][STAGES];
-    const uint32_t lane = threadIdx.x % 32, warp = blockIdx.x * GROUPS::WARPS_A_BLOCK + threadIdx.x / 32;
+    __shared__ __align__(16) uint32_t all_stages[GROUPS::WARPS_PER_BLOCK][STAGES][STAGE];
+    __shared__ __align__(8) uint64_t all_barriers[GROUPS::WARPS_PER_BLOCK][STAGES];
+    const uint32_t lane = threadIdx.x % 32, warp = blockIdx.x * GROUPS::WARPS_PER_BLOCK + threadIdx.x / 32;
     uint32_t *const stages = all_stages[threadIdx.x / 32][0];
     uint64_t *const barriers = all_barriers[threadIdx.x / 32];
     const uint32_t whole = (uint32_t)(l.n / GROUP), n_groups = (uint32_t)((l.n + GROUP - 1) / GROUP);
@@ -312,7 +312,7 @@ __global__ void __launch_bounds__(GROUPS::WARPS_A_BLOCK * 32, GROUPS::PLACES)
             GROUPS::template decode<false, DOCIDS>(stage + skip, n_words, now.end, now.head, now.param,
                                                    (uint64_t)g * GROUP, lane, to, stage);
         } else {
-            to.sum += decode_aside<GROUPS, DOCIDS, FUSED>(l, out, g, lane);
+            to.sum += decode_unstaged_group<GROUPS, DOCIDS, FUSED>(l, out, g, lane);
         }
         if (STAGES == 1)
             break;
@@ -327,33 +327,33 @@ __global__ void __launch_bounds__(GROUPS::WARPS_A_BLOCK * 32, GROUPS::PLACES)
 
 typedef void kernel_fn(const list_view, uint32_t *);
 
-struct launch {
+struct launch_config {
     kernel_fn *kernel;
     uint32_t group, threads; /* integers of a group; 0: a warp takes a block */
-    bool stays;              /* as many warps as the GPU has places for; they share the groups */
+    bool persistent;         /* as many warps as the GPU has places for; they share the groups */
 };
 
 /* What tools/bench/kernels/list_kernels.cu knows of a codec. */
-struct whole_list_codec {
-    launch to_memory[2], kept[2]; /* integers, docids (enum gx_form) */
-    kernel_fn *at;                /* BLOCK_WARPS * 32 threads a thread block, one an integer */
+struct codec_kernels {
+    launch_config to_memory[2], kept[2]; /* integers, docids (enum gx_form) */
+    kernel_fn *at;                       /* BLOCK_WARPS * 32 threads a thread block, one an integer */
 };
 
-template <class DEC, bool DOCIDS, bool FUSED> launch blocks_launch()
+template <class DEC, bool DOCIDS, bool FUSED> launch_config blocks_launch()
 {
     return {decode_blocks<DEC, DOCIDS, FUSED>, 0, BLOCK_WARPS * 32, false};
 }
 
-/* What is written to memory waits for memory: a warp a group. What stays in registers waits for
+/* What is written to memory waits for memory: a warp a group. What is kept in registers waits for
  * instructions: longer runs, larger groups, the next group's words on their way. */
-template <class GROUPS, bool DOCIDS, bool FUSED> launch groups_launch()
+template <class GROUPS, bool DOCIDS, bool FUSED> launch_config groups_launch()
 {
     constexpr int STAGES = FUSED ? 2 : 1;
-    return {decode_groups<GROUPS, STAGES, DOCIDS, FUSED>, GROUPS::GROUP, GROUPS::WARPS_A_BLOCK * 32, STAGES > 1};
+    return {decode_groups<GROUPS, STAGES, DOCIDS, FUSED>, GROUPS::GROUP, GROUPS::WARPS_PER_BLOCK * 32, STAGES > 1};
 }
 
 /* A codec whose blocks are decoded a warp each. */
-template <class DEC> whole_list_codec of_blocks()
+template <class DEC> codec_kernels of_blocks()
 {
     return {{blocks_launch<DEC, false, false>(), blocks_launch<DEC, true, false>()},
             {blocks_launch<DEC, false, true>(), blocks_launch<DEC, true, true>()},
@@ -361,14 +361,14 @@ template <class DEC> whole_list_codec of_blocks()
 }
 
 /* A codec with its groups, where they go to memory and where they stay in registers. */
-template <class GROUPS, class KEPT> whole_list_codec of_groups()
+template <class GROUPS, class KEPT> codec_kernels of_groups()
 {
     return {{groups_launch<GROUPS, false, false>(), groups_launch<GROUPS, true, false>()},
             {groups_launch<KEPT, false, true>(), groups_launch<KEPT, true, true>()},
             at_blocks<typename GROUPS::any>};
 }
 
-#define GX_DECLARE(ID, NUMBER, NAME) whole_list_codec whole_list_##NAME();
+#define GX_DECLARE(ID, NUMBER, NAME) codec_kernels list_kernels_##NAME();
 GX_CODECS(GX_DECLARE)
 #undef GX_DECLARE
 

@@ -20,7 +20,7 @@ gx_status gx_decode_list_cuda(const gx_packed *list, gx_form form, uint32_t *out
 /* gx_decode_list_cuda by the kernels of the paper that GPU-BP and GPU-VByte come from (Mallia et
  * al., CIKM 2019): a thread an integer, sums by CUB's BlockScan. GX_EUSAGE: the paper has no kernel
  * for the codec. */
-gx_status gx_decode_list_paper_cuda(const gx_packed *list, gx_form form, uint32_t *out, void *stream, gx_error *err);
+gx_status gx_decode_list_cikm2019_cuda(const gx_packed *list, gx_form form, uint32_t *out, void *stream, gx_error *err);
 
 /* Decode into registers and write nothing but sums, as a fused kernel would: sums [GX_N_SUMS] are
  * added to, and their total grows by the sum of all integers (or docids), modulo 2^32. */

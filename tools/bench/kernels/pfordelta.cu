@@ -10,7 +10,7 @@ namespace {
  * lane adds the four words that are its integers'. */
 struct pfordelta_groups {
     static constexpr uint32_t BLOCK = 128, GROUP = 1024, NB = GROUP / BLOCK, STAGE = GROUP * 12 / 32 + 8,
-                              WARPS_A_BLOCK = 8, PLACES = 4;
+                              WARPS_PER_BLOCK = 8, PLACES = 4;
     static constexpr bool WIDE = false;
     typedef pfordelta<true> any;
 
@@ -22,7 +22,8 @@ struct pfordelta_groups {
         for (uint32_t k = 0; k < x.e; k += 32) {
             const bool there = k + lane < x.e;
             const uint32_t own = there ? k + lane : 0;
-            const uint32_t gap = x.gaps.at<false>(x.words, own), above = (x.aboves.at<false>(x.words, own) + 1) << b;
+            const uint32_t gap = x.gaps.at<false>(x.words, own), above = (x.high_parts.at<false>(x.words, own) + 1)
+                                                                         << b;
             const uint32_t behind = next_position + warp_inclusive(there ? gap + 1 : 0, lane);
             if (there && behind - 1 < BLOCK)
                 added[behind - 1] = above;
@@ -42,7 +43,7 @@ struct pfordelta_groups {
                                                   uint32_t *)
     {
         static_assert(!LDG, "only from the stage");
-        __shared__ __align__(16) uint32_t all_added[WARPS_A_BLOCK][BLOCK];
+        __shared__ __align__(16) uint32_t all_added[WARPS_PER_BLOCK][BLOCK];
         uint32_t *const added = all_added[threadIdx.x / 32];
         ((uint4 *)added)[lane] = make_uint4(0, 0, 0, 0);
         __syncwarp();
@@ -73,7 +74,7 @@ struct pfordelta_groups {
 
 } // namespace
 
-whole_list_codec whole_list_pfordelta()
+codec_kernels list_kernels_pfordelta()
 {
     return of_groups<pfordelta_groups, pfordelta_groups>();
 }

@@ -9,7 +9,7 @@ namespace {
 /* Each block is decoded from the stage by the codec's decoder. */
 struct rice_groups {
     static constexpr uint32_t BLOCK = 128, GROUP = 1024, NB = GROUP / BLOCK, STAGE = GROUP * 12 / 32 + 8,
-                              WARPS_A_BLOCK = 8, PLACES = 4;
+                              WARPS_PER_BLOCK = 8, PLACES = 4;
     static constexpr bool WIDE = false;
     typedef rice<true> any;
 
@@ -35,7 +35,7 @@ struct rice_groups {
 
 } // namespace
 
-whole_list_codec whole_list_rice()
+codec_kernels list_kernels_rice()
 {
     return of_groups<rice_groups, rice_groups>();
 }

@@ -9,8 +9,8 @@ namespace {
 /* 1,024 integers in eight blocks, four lanes a block: a round takes four words of each. Their
  * integers go to rows in shared memory, a block each, from where they are read in order. Rows are 4
  * words apart, to keep the banks apart. */
-template <class WORDS, int WARPS_A_BLOCK_, int PLACES_> struct simple_groups {
-    static constexpr uint32_t BLOCK = 128, GROUP = 1024, NB = 8, STAGE = 392, WARPS_A_BLOCK = WARPS_A_BLOCK_,
+template <class WORDS, int WARPS_PER_BLOCK_, int PLACES_> struct simple_groups {
+    static constexpr uint32_t BLOCK = 128, GROUP = 1024, NB = 8, STAGE = 392, WARPS_PER_BLOCK = WARPS_PER_BLOCK_,
                               PLACES = PLACES_;
     static constexpr uint32_t LANES = 4, ROW = BLOCK + 4;
     static constexpr bool WIDE = false;
@@ -63,7 +63,7 @@ template <class WORDS, int WARPS_A_BLOCK_, int PLACES_> struct simple_groups {
     static __device__ __forceinline__ void decode(const uint32_t *words, uint32_t, uint32_t end, uint32_t head,
                                                   uint32_t, uint64_t at, uint32_t lane, sink<FUSED> &to, uint32_t *)
     {
-        __shared__ __align__(16) uint32_t all_rows[WARPS_A_BLOCK][NB * ROW];
+        __shared__ __align__(16) uint32_t all_rows[WARPS_PER_BLOCK][NB * ROW];
         uint32_t *const rows = all_rows[threadIdx.x / 32];
         for (uint32_t i = lane; i < NB * ROW / 4; i += 32)
             ((uint4 *)rows)[i] = make_uint4(0, 0, 0, 0);
@@ -76,8 +76,8 @@ template <class WORDS, int WARPS_A_BLOCK_, int PLACES_> struct simple_groups {
                         y = *(const uint4 *)(rows + i * ROW + ROW + lane * 4);
             uint32_t a[4] = {x.x, x.y, x.z, x.w}, b[4] = {y.x, y.y, y.z, y.w};
             if (DOCIDS)
-                docids_of_two(a, b, narrow, __shfl_sync(ALL_LANES, head, i), __shfl_sync(ALL_LANES, head, i + 1), false,
-                              lane);
+                scan_two_segments(a, b, narrow, __shfl_sync(ALL_LANES, head, i), __shfl_sync(ALL_LANES, head, i + 1),
+                                  false, lane);
             to.put(at + i * BLOCK, lane, a);
             to.put(at + i * BLOCK + BLOCK, lane, b);
         }
@@ -85,22 +85,22 @@ template <class WORDS, int WARPS_A_BLOCK_, int PLACES_> struct simple_groups {
     }
 };
 
-template <class WORDS> whole_list_codec of_words()
+template <class WORDS> codec_kernels of_words()
 {
     return of_groups<simple_groups<WORDS, 8, 4>, simple_groups<WORDS, 4, 7>>();
 }
 
 } // namespace
 
-whole_list_codec whole_list_simple9()
+codec_kernels list_kernels_simple9()
 {
     return of_words<simple9_words>();
 }
-whole_list_codec whole_list_simple16()
+codec_kernels list_kernels_simple16()
 {
     return of_words<simple16_words>();
 }
-whole_list_codec whole_list_simple8b()
+codec_kernels list_kernels_simple8b()
 {
     return of_words<simple8b_words>();
 }

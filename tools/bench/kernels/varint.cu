@@ -26,7 +26,7 @@ constexpr uint32_t PITCH = BLOCKS + 2;    /* of the places of a lane: keeps the 
 
 /* Places of a block, found by one lane while others do the same for theirs. */
 template <class CODE>
-__device__ __forceinline__ void walk_places(const uint32_t *words, uint32_t n_words, uint16_t *places)
+__device__ __forceinline__ void write_places(const uint32_t *words, uint32_t n_words, uint16_t *places)
 {
     uint32_t p = 0;
 #pragma unroll 1
@@ -35,12 +35,12 @@ __device__ __forceinline__ void walk_places(const uint32_t *words, uint32_t n_wo
         places[l * PITCH] = (uint16_t)p;
 #pragma unroll
         for (uint32_t k = 0; k < 4; k += CODE::STEP)
-            p += CODE::length(byte_at<false>(words, p)); /* 15 bytes past the block at most */
+            p += CODE::length(load_byte<false>(words, p)); /* 15 bytes past the block at most */
     }
 }
 
 template <class CODE, class ANY, int STAGE_, int PLACES_> struct varint_groups {
-    static constexpr uint32_t BLOCK = 128, GROUP = BLOCKS * BLOCK, NB = BLOCKS, STAGE = STAGE_, WARPS_A_BLOCK = WARPS,
+    static constexpr uint32_t BLOCK = 128, GROUP = BLOCKS * BLOCK, NB = BLOCKS, STAGE = STAGE_, WARPS_PER_BLOCK = WARPS,
                               PLACES = PLACES_;
     static constexpr bool WIDE = false;
     typedef ANY any;
@@ -54,18 +54,18 @@ template <class CODE, class ANY, int STAGE_, int PLACES_> struct varint_groups {
         end = min(end - __shfl_sync(ALL_LANES, end, 0), n_words);
         const uint32_t next = __shfl_down_sync(ALL_LANES, end, 1), my_words = next > end ? next - end : 0;
         const bool by_places =
-            lane < NB && my_words != 0 && my_words != CODE::NARROW && !CODE::as_words(my_words, BLOCK);
+            lane < NB && my_words != 0 && my_words != CODE::NARROW && !CODE::is_uncompressed(my_words, BLOCK);
         uint32_t blocks = __ballot_sync(ALL_LANES, by_places);
         if (blocks) {
             __syncwarp();
             if constexpr (CODE::SCANS) {
                 for (; blocks; blocks &= blocks - 1) {
-                    const uint32_t b = lowest_one(blocks);
+                    const uint32_t b = lowest_set_bit(blocks);
                     CODE::put_places(words + __shfl_sync(ALL_LANES, end, b), __shfl_sync(ALL_LANES, my_words, b), lane,
                                      PITCH, places + b);
                 }
             } else if (by_places) {
-                walk_places<CODE>(words + end, my_words, places + lane);
+                write_places<CODE>(words + end, my_words, places + lane);
             }
             __syncwarp();
         }
@@ -79,7 +79,7 @@ template <class CODE, class ANY, int STAGE_, int PLACES_> struct varint_groups {
                 const uint32_t its_words = __shfl_sync(ALL_LANES, my_words, b + h);
                 if (its_words == CODE::NARROW) {
                     split4(CODE::narrow(block, lane), v[h]);
-                } else if (its_words == 0 || CODE::as_words(its_words, BLOCK)) {
+                } else if (its_words == 0 || CODE::is_uncompressed(its_words, BLOCK)) {
 #pragma unroll
                     for (int i = 0; i < 4; ++i)
                         v[h][i] = its_words ? block[lane * 4 + i] : 0;
@@ -90,8 +90,8 @@ template <class CODE, class ANY, int STAGE_, int PLACES_> struct varint_groups {
                 }
             }
             if (DOCIDS)
-                docids_of_two(v[0], v[1], narrow, __shfl_sync(ALL_LANES, head, b), __shfl_sync(ALL_LANES, head, b + 1),
-                              false, lane);
+                scan_two_segments(v[0], v[1], narrow, __shfl_sync(ALL_LANES, head, b),
+                                  __shfl_sync(ALL_LANES, head, b + 1), false, lane);
             to.put(at + b * BLOCK, lane, v[0]);
             to.put(at + b * BLOCK + BLOCK, lane, v[1]);
         }
@@ -99,7 +99,7 @@ template <class CODE, class ANY, int STAGE_, int PLACES_> struct varint_groups {
 };
 
 /* One stage holds up to 3.75 bytes an integer, each of two 2.6. */
-template <template <bool> class CODE> whole_list_codec groups_of()
+template <template <bool> class CODE> codec_kernels groups_of()
 {
     typedef varint<CODE<true>, true> any;
     return of_groups<varint_groups<CODE<false>, any, 968, 5>, varint_groups<CODE<false>, any, 680, 4>>();
@@ -110,27 +110,27 @@ template <bool LDG> using code_g8cu = code_gu<true, LDG>;
 
 } // namespace
 
-whole_list_codec whole_list_varintsu()
+codec_kernels list_kernels_varintsu()
 {
     return groups_of<code_su>();
 }
-whole_list_codec whole_list_varintpu()
+codec_kernels list_kernels_varintpu()
 {
     return groups_of<code_pu>();
 }
-whole_list_codec whole_list_varintg8iu()
+codec_kernels list_kernels_varintg8iu()
 {
     return groups_of<code_g8iu>();
 }
-whole_list_codec whole_list_varintg8cu()
+codec_kernels list_kernels_varintg8cu()
 {
     return groups_of<code_g8cu>();
 }
-whole_list_codec whole_list_varintpb()
+codec_kernels list_kernels_varintpb()
 {
     return groups_of<code_pb>();
 }
-whole_list_codec whole_list_varintgb()
+codec_kernels list_kernels_varintgb()
 {
     return groups_of<code_gb>();
 }
