@@ -263,6 +263,55 @@ static void verifying_finds_differences(void **state)
     assert_non_null(strstr(last_said, "differs"));
 }
 
+static void masks_of_both_engines_are_verified(void **state)
+{
+    (void)state;
+    gx_engine_options opt = GX_ENGINE_OPTIONS;
+    gx_engine *second;
+    gx_mask *one, *same, *different;
+    gx_error err = {0};
+    const size_t n_words = ix->n_docs / 64 + 1;
+    uint64_t *words = malloc(n_words * sizeof *words);
+    assert_non_null(words);
+    opt.kind = GX_ENGINE_CPU;
+    assert_int_equal(gx_engine_open(&second, ix, &opt, &err), GX_OK);
+    memset(words, 0x35, n_words * sizeof *words);
+    assert_int_equal(gx_mask_open(&one, en, words, &err), GX_OK);
+    assert_int_equal(gx_mask_open(&same, second, words, &err), GX_OK);
+    memset(words, 0xca, n_words * sizeof *words); /* the other documents */
+    assert_int_equal(gx_mask_open(&different, second, words, &err), GX_OK);
+    write_log(21, 200);
+    gx_replay_options o = options();
+    o.verify_every = 1;
+    o.other = second;
+    o.query.mask = one;
+    o.other_mask = same;
+    o.threads = 2;
+    for (o.query.op = GX_OP_OR; o.query.op <= GX_OP_AND_OR; ++o.query.op) {
+        replay(&o);
+        assert_true(report->results > 0);
+        assert_int_equal(report->verified, 200);
+        assert_int_equal(report->other_differs, 0);
+        assert_int_equal(report->exhaustive_differs, 0);
+    }
+    o.query.op = GX_OP_OR;
+    o.other_mask = different;
+    replay(&o);
+    assert_true(report->other_differs > 100);
+    o.other_mask = NULL;
+    assert_int_equal(gx_replay(en, &o, report, &err), GX_EUSAGE);
+    assert_non_null(strstr(err.text, "only one has a mask"));
+    o.query.mask = same; /* of the other engine */
+    o.other_mask = same;
+    assert_int_equal(gx_replay(en, &o, report, &err), GX_EUSAGE);
+    assert_non_null(strstr(err.text, "another engine's"));
+    gx_mask_close(one);
+    gx_mask_close(same);
+    gx_mask_close(different);
+    gx_engine_close(second);
+    free(words);
+}
+
 static void a_fixed_rate_is_kept_and_waiting_counts(void **state)
 {
     (void)state;
@@ -545,6 +594,7 @@ int main(void)
         cmocka_unit_test(runs_add_up_and_the_warm_up_does_not_count),
         cmocka_unit_test(verifying_finds_equal_answers_equal),
         cmocka_unit_test(verifying_finds_differences),
+        cmocka_unit_test(masks_of_both_engines_are_verified),
         cmocka_unit_test(a_fixed_rate_is_kept_and_waiting_counts),
         cmocka_unit_test(a_thread_that_waits_for_its_time_holds_up_no_other),
         cmocka_unit_test(a_replay_is_cancelled_before_its_next_query_is_due),

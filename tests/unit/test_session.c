@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "engine/status.h"
+#include "query/mask.h"
 #include "query/session.h"
 #include "tests/support/gen.h"
 #include "tests/support/test.h"
@@ -20,12 +21,18 @@ typedef struct answer {
     float scores[N_QUERIES * K];
 } answer;
 
-static gx_status search(gx_session *s, answer *a, gx_error *err)
+static gx_status search_masked(gx_session *s, const gx_mask *mask, answer *a, gx_error *err)
 {
     gx_query_options opt = GX_QUERY_OPTIONS;
     const gx_results out = {sizeof out, a->docids, a->scores, a->n_hits, NULL};
     opt.k = K;
+    opt.mask = mask;
     return gx_search(s, queries, N_QUERIES, &opt, &out, err);
+}
+
+static gx_status search(gx_session *s, answer *a, gx_error *err)
+{
+    return search_masked(s, NULL, a, err);
 }
 
 static void assert_same(const answer *a, const answer *b)
@@ -108,7 +115,7 @@ static void threads_share_an_engine_and_answer_alike(void **state)
 
 /* ---- a GPU that fails ---- */
 
-static int runs_left, opens_left;
+static int runs_left, opens_left, masks_left, masks_open;
 
 static gx_status fake_state_open(void **state, const gx_index *index, const gx_engine_options *opt, gx_error *err)
 {
@@ -131,6 +138,10 @@ static gx_status fake_exec_open(void **exec, void *state, gx_error *err)
 
 static gx_status fake_run(void *exec, const gx_plan *plans, uint32_t n, gx_hits *hits, gx_work *work, gx_error *err)
 {
+    for (uint32_t i = 0; i < n; ++i) {
+        if (plans[i].mask && !plans[i].mask->device)
+            return gx_fail(err, GX_ECUDA, "the fake lacks the mask");
+    }
     if (runs_left-- <= 0)
         return gx_fail(err, GX_ECUDA, "the fake fell off the bus");
     return gx_exec_cpu.run(exec, plans, n, hits, work, err);
@@ -146,8 +157,26 @@ static void fake_exec_close(void *exec)
     gx_exec_cpu.exec_close(exec);
 }
 
-static const gx_exec_ops fake = {"gpu",          fake_state_open, fake_state_close, fake_describe,
-                                 fake_exec_open, fake_exec_close, fake_run};
+static gx_status fake_mask_open(void **mask, void *state, const uint32_t *words, gx_error *err)
+{
+    (void)state, (void)words;
+    *mask = NULL;
+    if (masks_left-- <= 0)
+        return gx_fail(err, GX_ECUDA, "no memory for a mask on the fake");
+    ++masks_open;
+    *mask = &masks_open;
+    return GX_OK;
+}
+
+static void fake_mask_close(void *state, void *mask)
+{
+    (void)state;
+    assert_ptr_equal(mask, &masks_open);
+    --masks_open;
+}
+
+static const gx_exec_ops fake = {"gpu",           fake_state_open, fake_state_close, fake_describe,  fake_exec_open,
+                                 fake_exec_close, fake_run,        fake_mask_open,   fake_mask_close};
 
 static gx_engine *fake_engine(gx_engine_kind kind)
 {
@@ -190,6 +219,50 @@ static void a_failing_gpu_is_replaced_by_the_cpu_and_that_is_said_once(void **st
     assert_same(got, want);
     gx_session_close(s);
     gx_engine_close(en);
+    free(want);
+    free(got);
+}
+
+static void a_mask_holds_when_the_cpu_stands_in(void **state)
+{
+    (void)state;
+    gx_session *s;
+    gx_mask *mask;
+    gx_error err = {0};
+    answer *want = calloc(1, sizeof *want), *got = calloc(1, sizeof *got);
+    uint64_t *words = malloc((ix->n_docs / 64 + 1) * sizeof *words);
+    assert_true(want && got && words);
+    memset(words, 0x5a, (ix->n_docs / 64 + 1) * sizeof *words);
+    gx_engine *en = cpu_engine();
+    assert_int_equal(gx_mask_open(&mask, en, words, &err), GX_OK);
+    assert_int_equal(gx_session_open(&s, en, &err), GX_OK);
+    assert_int_equal(search_masked(s, mask, want, &err), GX_OK);
+    gx_session_close(s);
+    gx_mask_close(mask);
+    gx_engine_close(en);
+    for (int copied = 0; copied < 2; ++copied) { /* to the GPU, which then fails; or not even that */
+        en = fake_engine(GX_ENGINE_AUTO);
+        runs_left = 0;
+        opens_left = 1;
+        masks_left = copied;
+        assert_int_equal(gx_mask_open(&mask, en, words, &err), GX_OK);
+        assert_int_equal(masks_open, copied);
+        assert_int_equal(gx_session_open(&s, en, &err), GX_OK);
+        assert_int_equal(search_masked(s, mask, got, &err), GX_OK);
+        assert_non_null(strstr(err.text, copied ? "fell off the bus" : "lacks the mask"));
+        assert_same(got, want);
+        gx_session_close(s);
+        gx_mask_close(mask);
+        assert_int_equal(masks_open, 0);
+        gx_engine_close(en);
+    }
+    en = fake_engine(GX_ENGINE_GPU);
+    masks_left = 0;
+    assert_int_equal(gx_mask_open(&mask, en, words, &err), GX_ECUDA);
+    assert_null(mask);
+    assert_non_null(strstr(err.text, "no memory for a mask"));
+    gx_engine_close(en);
+    free(words);
     free(want);
     free(got);
 }
@@ -349,6 +422,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(threads_share_an_engine_and_answer_alike),
         cmocka_unit_test(a_failing_gpu_is_replaced_by_the_cpu_and_that_is_said_once),
+        cmocka_unit_test(a_mask_holds_when_the_cpu_stands_in),
         cmocka_unit_test(a_gpu_that_was_asked_for_by_name_fails_aloud),
         cmocka_unit_test(without_a_gpu_auto_says_why_it_is_the_cpu),
         cmocka_unit_test(a_batch_of_any_size_is_answered_in_place),
