@@ -9,11 +9,13 @@
 
 #include "engine/gpuidx.h"
 
-#define GX_MASK_SLACK 32u /* words of 0 behind the last, for kernels that load vectors (cpu/kernels.h) */
+#define GX_MASK_SLACK 32u  /* words of 0 behind the last, for kernels that load vectors (cpu/kernels.h) */
+#define GX_MASK_GROUP 512u /* documents; a multiple of 64 */
 
 struct gx_mask {
     const gx_engine *en;
     uint32_t *words; /* [gx_mask_n_words(n_docs)], bits at n_docs and above 0, and GX_MASK_SLACK more */
+    bool *groups;    /* [ceil(n_docs / GX_MASK_GROUP)]: whether any document of the group is allowed */
     void *device;    /* what the engine's mask_open made; NULL on the CPU, and where a GPU had failed */
 };
 

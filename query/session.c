@@ -347,7 +347,9 @@ gx_status gx_mask_open(gx_mask **out, gx_engine *en, const uint64_t *words, gx_e
     gx_mask *m = calloc(1, sizeof *m);
     if (m)
         m->words = calloc(n_words + GX_MASK_SLACK, sizeof *m->words);
-    if (!m || !m->words) {
+    if (m)
+        m->groups = calloc(n_docs / GX_MASK_GROUP + 1, sizeof *m->groups);
+    if (!m || !m->words || !m->groups) {
         gx_mask_close(m);
         return gx_fail(err, GX_ENOMEM, "no memory for a mask of %u documents", n_docs);
     }
@@ -357,6 +359,7 @@ gx_status gx_mask_open(gx_mask **out, gx_engine *en, const uint64_t *words, gx_e
         const uint64_t bits = left < 64 ? words[w] & ((UINT64_C(1) << left) - 1) : words[w];
         m->words[2 * w] = (uint32_t)bits;
         m->words[2 * w + 1] = (uint32_t)(bits >> 32);
+        m->groups[w * 64 / GX_MASK_GROUP] = m->groups[w * 64 / GX_MASK_GROUP] || bits;
     }
     if (en->ops->mask_open) {
         gx_error gpu;
@@ -379,6 +382,7 @@ void gx_mask_close(gx_mask *m)
     if (m->device)
         m->en->ops->mask_close(m->en->state, m->device);
     free(m->words);
+    free(m->groups);
     free(m);
 }
 

@@ -3,7 +3,7 @@
  *   lists in order of their greatest impact:   rare ones first, so that the threshold T rises early
  *   for each list, while ub + rest >= T:        (T: the k-th best score so far, or known
  *   beforehand)
- *     for each block that can reach T:          by its own bounds
+ *     for each block that can reach T:          by its own bounds, and that the mask may allow
  *       tfs unpacked and compared with the least tf that can reach T; docids unpacked only where
  *       one does -> candidates, in columns
  *     each batch of candidates:                 after each step, out with those whose bound is
@@ -31,6 +31,7 @@
 
 #define CANCEL_EVERY 256u /* blocks read */
 #define PAYS 3u           /* candidates a block from which on it is decoded for all of them */
+#define MASK_GROUPS 64u   /* of a mask that are asked to spare a block */
 #define MORE (1 + 1e-6)   /* what three roundings of 2^-24 can be worth, and then some */
 
 static size_t seen_bytes(const gx_index *ix)
@@ -404,6 +405,20 @@ static void read_block(gx_cpu_searcher *s, gx_cpu_cursor *c, uint32_t j, const g
     s->kernels->append(&s->columns, s->scratch.docids, s->scratch.tfs, n, b);
 }
 
+/* Whether the mask may allow a document of block j: true too where that would take long to find out.
+ * Where few documents are allowed most blocks of long lists are left unread. */
+static bool may_allow(const gx_mask *mask, const gx_list *l, uint32_t j, uint32_t n_docs)
+{
+    const uint32_t begin = l->heads[j], end = j + 1 < l->n_blocks ? l->heads[j + 1] : n_docs;
+    if (end <= begin || end > n_docs || end - begin > MASK_GROUPS * GX_MASK_GROUP)
+        return true;
+    for (uint32_t g = begin / GX_MASK_GROUP; g <= (end - 1) / GX_MASK_GROUP; ++g) {
+        if (mask->groups[g])
+            return true;
+    }
+    return false;
+}
+
 static gx_status read_list(gx_cpu_searcher *s, const gx_plan *plan, uint32_t i, bool all, gx_error *err)
 {
     gx_cpu_cursor *c = s->order[i];
@@ -412,6 +427,8 @@ static gx_status read_list(gx_cpu_searcher *s, const gx_plan *plan, uint32_t i, 
     for (uint32_t j = 0; j < c->list.n_blocks && ok; ++j) {
         if (plan->cancel && j % CANCEL_EVERY == 0 && plan->cancel(plan->user))
             return gx_fail(err, GX_ECANCELLED, "the search was cancelled");
+        if (plan->mask && !may_allow(plan->mask, &c->list, j, s->ix->n_docs))
+            continue;
         if (!bound_block(c, j, s->best.threshold, &b))
             continue;
         read_block(s, c, j, &b);
