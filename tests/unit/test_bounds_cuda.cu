@@ -158,15 +158,16 @@ static void lists_bounds_hold_for_every_posting(void **)
 
 /* The query's lists as the kernels get them: no impact is above its list's bound, no sum of later
  * lists' above rest, and the first threshold is not above the k-th best score. */
-static void check_query(const fixture *f, part *p, const gx_plan *plan, const bounds *b, bool all, uint32_t *scores,
+static void check_query(const fixture *f, gpu_session *x, sub_batch *p, const gx_plan *plan, bool all, uint32_t *scores,
                         uint32_t *holders)
 {
     const job j = {0, all ? GX_OP_AND : GX_OP_OR, false, 0};
     const uint32_t n_docs = f->c->n_docs;
-    uint32_t drivers, n = 0, rest = 0;
-    p->n_queries = p->n_terms = 0;
-    p->n_candidates = p->n_answers = 0;
-    describe_query(f->s, p, plan, b, &j, all, NO_QUERY, &drivers);
+    uint32_t drivers, number, n = 0, rest = 0;
+    gx_error err = {};
+    begin_description(p);
+    assert_int_equal(add_query(x, p, plan, &j, all, NO_QUERY, &drivers, &number, &err), GX_OK);
+    assert_int_equal(number, 0);
     memset(scores, 0, n_docs * sizeof *scores);
     memset(holders, 0, n_docs * sizeof *holders);
     for (uint32_t i = plan->n_terms; i--;) {
@@ -200,7 +201,7 @@ static void check_query(const fixture *f, part *p, const gx_plan *plan, const bo
 static void queries_bounds_hold_for_every_document(void **)
 {
     uint32_t n_cases = 0;
-    part p = {};
+    sub_batch p = {};
     p.queries = (gpu_query *)calloc(1, sizeof *p.queries);
     p.terms = (gpu_term *)calloc(64, sizeof *p.terms);
     assert_true(p.queries && p.terms);
@@ -217,8 +218,8 @@ static void queries_bounds_hold_for_every_document(void **)
             gx_query_options opt = GX_QUERY_OPTIONS;
             gx_error err = {};
             gx_plan plan;
-            gpu_calls calls = {};
-            bounds *b;
+            gpu_session x = {};
+            x.s = f.s;
             uint32_t ids[8];
             for (uint32_t t = 0; t < n; ++t)
                 ids[t] = gen_below(&r, f.c->n_terms);
@@ -226,9 +227,9 @@ static void queries_bounds_hold_for_every_document(void **)
             opt.k = ks[gen_below(&r, 6)];
             opt.preset = (gx_preset)gen_below(&r, GX_N_PRESETS);
             assert_int_equal(gx_plan_make_ids(&plan, f.ix, ids, NULL, n, &opt, &err), GX_OK);
-            assert_int_equal(take_bounds(f.s, plan.norm, &calls, &b, &err), GX_OK);
-            check_query(&f, &p, &plan, b, opt.op == GX_OP_AND, scores, holders);
-            give_bounds(f.s, b);
+            check_query(&f, &x, &p, &plan, opt.op == GX_OP_AND, scores, holders);
+            for (uint32_t used = 0; used < x.n_bounds_used; ++used)
+                give_bounds(f.s, x.bounds_used[used]);
             gx_plan_free(&plan);
             ++n_cases;
         }
