@@ -13,7 +13,7 @@
 #define MIN_SLOTS 8u     /* slots of a map a posting, at least */
 #define MIN_MAP_DF 64u   /* shorter lists have no map */
 #define MIN_DIRECTORY 4u /* lists of fewer blocks have no directory */
-#define DENSE 16u        /* lists of n_docs / DENSE postings or more are dense; DENSE <= 2 * MIN_SLOTS */
+#define DENSE 16u        /* lists of more than n_docs / DENSE postings are dense; DENSE <= 2 * MIN_SLOTS */
 #define MAP_OVERHANG 32u /* words that may be read past a map's end */
 #define N_MAKING 64u     /* maps made at the same time, at most */
 #define CHUNK_BYTES ((size_t)32 << 20)
@@ -51,7 +51,7 @@ struct gx_cpu_lists {
 
 static bool is_dense(const gx_index *ix, uint32_t df)
 {
-    return (uint64_t)df * DENSE >= ix->n_docs;
+    return (uint64_t)df * DENSE > ix->n_docs;
 }
 
 /* A map's slots hold 2^shift documents. */

@@ -100,7 +100,7 @@ static uint64_t dense_maps(const gen_collection *c)
 {
     uint64_t bytes = 0;
     for (uint32_t t = 0; t < c->n_terms; ++t)
-        bytes += c->lists[t].df * 16ull >= c->n_docs ? 4 * (3 * (c->n_docs / 64 + 1ull) + 32) : 0;
+        bytes += c->lists[t].df * 16ull > c->n_docs ? 4 * (3 * (c->n_docs / 64 + 1ull) + 32) : 0;
     return bytes;
 }
 
