@@ -244,6 +244,7 @@ typedef enum gx_preset {
     GX_BM25_ATIRE,        /* ln(N / df) (k1 + 1) tf / (tf + K); .9, .4 */
     GX_BM25_ROBERTSON,    /* max(0, ln((N - df + .5) / (df + .5))) (k1 + 1) tf / (tf + K); 1.2, .75 */
     GX_BM25_LUCENE_LOSSY, /* GX_BM25 with Lucene's one-byte document lengths */
+    GX_IMPACT,            /* tf: the sum of the stored impacts, or of tfs where the index holds those; no k1, no b */
     GX_N_PRESETS
 } gx_preset;
 

@@ -34,6 +34,7 @@ static inline const char *gx_strings_get(const gx_strings *s, uint32_t i, size_t
 
 struct gx_analyzer;
 struct gx_id_table; /* documents.c */
+struct gx_max_tfs;  /* max_tf.c */
 
 struct gx_index {
     char *path;          /* for messages */
@@ -58,6 +59,7 @@ struct gx_index {
 
     gx_strings terms, doc_ids, titles; /* titles.n == 0: none are stored */
     struct gx_id_table *id_table;      /* of doc_ids, if there are any; thread-safe to use */
+    struct gx_max_tfs *max_tfs;        /* those known so far; thread-safe to use. NULL: none are kept */
     const uint32_t *term_hash;
     uint32_t term_hash_bits;
     struct gx_analyzer *analyzer; /* as recorded in META; thread-safe to use */
@@ -90,6 +92,12 @@ static inline uint32_t gx_list_block_n(const gx_list *l, uint32_t j) /* postings
  * */
 uint32_t gx_list_decode_docids(const gx_list *l, uint32_t j, uint32_t *docids);
 uint32_t gx_list_decode_tfs(const gx_list *l, uint32_t j, uint32_t *tfs);
+
+/* The greatest tf of a term's list, at least 1; term < n_terms. The file does not have it: the first
+ * call for a term decodes the list's tfs, and later ones find it in ix->max_tfs. Thread-safe. */
+uint32_t gx_index_max_tf(const gx_index *ix, uint32_t term);
+bool gx_max_tfs_open(struct gx_max_tfs **out, uint32_t n_terms); /* false: no memory */
+void gx_max_tfs_close(struct gx_max_tfs *m);                     /* accepts NULL */
 
 /* Empty, for gx_index_find_doc to fill when it pays; false: no memory. close accepts NULL. */
 bool gx_id_table_open(struct gx_id_table **out);

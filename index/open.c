@@ -82,6 +82,8 @@ static gx_status open_at(gx_index **out, const char *path, gx_check level, gx_er
         st = gx_check_contents(ix, err);
     if (st == GX_OK && level >= GX_CHECK_STRUCTURE)
         st = open_analyzer(ix, err);
+    if (st == GX_OK && !gx_max_tfs_open(&ix->max_tfs, ix->n_terms))
+        st = gx_fail(err, GX_ENOMEM, "out of memory");
     if (st == GX_OK)
         *out = ix;
     else
@@ -110,6 +112,7 @@ void gx_index_close(gx_index *ix)
     if (ix->analyzer)
         gx_analyzer_close(ix->analyzer);
     gx_id_table_close(ix->id_table);
+    gx_max_tfs_close(ix->max_tfs);
     if (ix->file)
         munmap((void *)(uintptr_t)ix->file, (size_t)ix->file_bytes);
     free(ix->path);

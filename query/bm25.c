@@ -25,23 +25,30 @@ static double idf_robertson(double n_docs, double df)
     return fmax(0.0, log((n_docs - df + 0.5) / (df + 0.5)));
 }
 
+static double idf_none(double n_docs, double df)
+{
+    (void)n_docs, (void)df;
+    return 1;
+}
+
 #define LUCENE_FORMULA "ln(1 + (N - df + 0.5) / (df + 0.5)) * tf / (tf + k1 * (1 - b + b * dl / avgdl))"
 
 static const gx_preset_info presets[GX_N_PRESETS] = {
-    [GX_BM25] = {"bm25", LUCENE_FORMULA, 0.9f, 0.4f, idf_lucene, false, false},
-    [GX_BM25_LUCENE] = {"bm25:lucene", LUCENE_FORMULA, 1.2f, 0.75f, idf_lucene, false, false},
+    [GX_BM25] = {"bm25", LUCENE_FORMULA, 0.9f, 0.4f, idf_lucene, false, false, false},
+    [GX_BM25_LUCENE] = {"bm25:lucene", LUCENE_FORMULA, 1.2f, 0.75f, idf_lucene, false, false, false},
     [GX_BM25_PISA] = {"bm25:pisa",
                       "max(1e-6, ln((N - df + 0.5) / (df + 0.5))) * (k1 + 1) * tf / (tf + k1 * (1 - b + b * dl / "
                       "avgdl))",
-                      0.9f, 0.4f, idf_pisa, true, false},
+                      0.9f, 0.4f, idf_pisa, true, false, false},
     [GX_BM25_ATIRE] = {"bm25:atire", "ln(N / df) * (k1 + 1) * tf / (tf + k1 * (1 - b + b * dl / avgdl))", 0.9f, 0.4f,
-                       idf_atire, true, false},
+                       idf_atire, true, false, false},
     [GX_BM25_ROBERTSON] = {"bm25:robertson",
                            "max(0, ln((N - df + 0.5) / (df + 0.5))) * (k1 + 1) * tf / (tf + k1 * (1 - b + b * dl / "
                            "avgdl))",
-                           1.2f, 0.75f, idf_robertson, true, false},
+                           1.2f, 0.75f, idf_robertson, true, false, false},
     [GX_BM25_LUCENE_LOSSY] = {"bm25:lucene-lossy", LUCENE_FORMULA ", dl in Lucene's one-byte code", 0.9f, 0.4f,
-                              idf_lucene, false, true},
+                              idf_lucene, false, true, false},
+    [GX_IMPACT] = {"impact", "tf", 0, 0, idf_none, false, false, true},
 };
 
 const gx_preset_info *gx_preset_get(gx_preset p)

@@ -1,9 +1,17 @@
 /* bm25.h: a posting's impact, the one place where a score is computed; the same bits on host and
  * device.
  *
- *   K      = c0 + c1 * dl                  c0 = k1 (1 - b), c1 = k1 b / avgdl
- *   impact = max(1, round(w * tf / (tf + K)))     an unsigned integer
+ *   K      = c0 + c1 * dl
+ *   impact = max(1, round(w * tf / (s * tf + K)))      an unsigned integer
  *   score  = sum of impacts over the query's terms     < 2^31
+ *
+ * BM25:    s = 1, c0 = k1 (1 - b), c1 = k1 b / avgdl. No impact is above w.
+ * linear:  s = 0, c0 = 1, c1 = 0: impact = round(w * tf). No impact is above w times the list's greatest tf.
+ *
+ * Other s > 0 add nothing, since w tf / (s tf + K) is (w / s) tf / (tf + K / s). So s is not stored: an s of 0 is written
+ * as c0 = GX_LINEAR_K = 2^60 and a w that is 2^60 times as great. tf + 2^60 rounds to 2^60 for every tf below 2^32, and a
+ * factor of 2^60 in dividend and divisor changes no bit of the quotient. Every engine therefore computes both shapes by the
+ * same instructions, and those of BM25 are what they would be without the linear shape.
  *
  * w is the term's weight times a power of two that depends on the query and the collection's
  * statistics alone (plan.c), so a sum's order never matters and engines agree to the bit. IEEE
@@ -29,10 +37,11 @@ extern "C" {
 typedef struct gx_preset_info {
     const char *name;
     const char *formula; /* of a term's score, for people */
-    float k1, b;         /* its own parameters */
+    float k1, b;         /* its own parameters; 0 where it is linear, which has none */
     double (*idf)(double n_docs, double df);
     bool times_k1; /* the weight is idf (k1 + 1) */
-    bool lossy;    /* gx_norm.lossy */
+    bool lossy;    /* gx_scorer.lossy */
+    bool linear;   /* s = 0 */
 } gx_preset_info;
 
 const gx_preset_info *gx_preset_get(gx_preset p); /* p < GX_N_PRESETS */
@@ -41,11 +50,25 @@ const gx_preset_info *gx_preset_get(gx_preset p); /* p < GX_N_PRESETS */
 }
 #endif
 
-/* What turns a document's length into K. */
-typedef struct gx_norm {
-    float c0, c1;
+/* The shape of a score: what, besides w, turns a tf and a document's length into an impact. */
+typedef struct gx_scorer {
+    float c0, c1;   /* GX_LINEAR_K, 0: linear */
     uint32_t lossy; /* 1: the length is first rounded down to what Lucene's one-byte code keeps */
-} gx_norm;
+} gx_scorer;
+
+#define GX_LINEAR_EXPONENT 60 /* at least 56, so that half a unit in the last place of K is at least 2^32 */
+#define GX_LINEAR_K 0x1p60f
+
+/* True of BM25 with a k1 of 2^60 and b 0, too: what is derived of the lists is the same for both. */
+GX_HD bool gx_scorer_is_linear(gx_scorer s)
+{
+    return s.c0 == GX_LINEAR_K;
+}
+
+GX_HD bool gx_scorer_is(gx_scorer a, gx_scorer b)
+{
+    return a.c0 == b.c0 && a.c1 == b.c1 && a.lossy == b.lossy;
+}
 
 /* Lucene's SmallFloat.byte4ToInt(intToByte4(dl)): exact below 40, four significant bits above. */
 GX_HD uint32_t gx_lossy_length(uint32_t dl)
@@ -58,7 +81,7 @@ GX_HD uint32_t gx_lossy_length(uint32_t dl)
     return ((x >> shift) << shift) + 24;
 }
 
-GX_HD float gx_bm25_K(gx_norm norm, uint32_t dl)
+GX_HD float gx_bm25_K(gx_scorer norm, uint32_t dl)
 {
     const float len = (float)(norm.lossy ? gx_lossy_length(dl) : dl);
 #ifdef __CUDA_ARCH__
@@ -69,7 +92,7 @@ GX_HD float gx_bm25_K(gx_norm norm, uint32_t dl)
 #endif
 }
 
-/* w finite >= 0, w < 2^30; tf >= 1; K >= 0. */
+/* w finite >= 0, no impact above 2^30 (BM25: w <= 2^30; linear: w * tf <= 2^90); tf >= 1; K >= 0. */
 GX_HD uint32_t gx_bm25_impact(float w, uint32_t tf, float K)
 {
     const float f = (float)tf;

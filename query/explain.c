@@ -28,8 +28,8 @@ static uint32_t find_tf(const gx_list *list, uint32_t docid)
     return 0;
 }
 
-static gx_explain_term explain_term(const gx_index *ix, const gx_plan_term *t, const gx_explanation *e,
-                                    const gx_preset_info *preset)
+static gx_explain_term explain_term(const gx_index *ix, const gx_plan_term *t, gx_scorer scorer,
+                                    const gx_explanation *e, const gx_preset_info *preset)
 {
     gx_explain_term x = {.df = t->df, .qtf = t->qtf};
     const gx_list list = gx_index_list(ix, t->list);
@@ -38,7 +38,7 @@ static gx_explain_term explain_term(const gx_index *ix, const gx_plan_term *t, c
     x.weight = x.idf * (preset->times_k1 ? e->k1 + 1 : 1) * t->qtf;
     x.tf = find_tf(&list, e->docid);
     if (x.tf)
-        x.impact = gx_bm25_impact(t->w, x.tf, e->K);
+        x.impact = gx_bm25_impact(t->w, x.tf, gx_bm25_K(scorer, e->dl));
     x.score = ldexpf((float)x.impact, -e->exponent);
     return x;
 }
@@ -64,6 +64,7 @@ gx_status gx_explain(gx_explanation *out, const gx_index *ix, const char *query,
         .k1 = isnan(opt->k1) ? preset->k1 : opt->k1,
         .b = isnan(opt->b) ? preset->b : opt->b,
         .times_k1 = preset->times_k1,
+        .linear = preset->linear,
         .preset = preset->name,
         .formula = preset->formula,
         .exponent = plan.exponent,
@@ -71,12 +72,12 @@ gx_status gx_explain(gx_explanation *out, const gx_index *ix, const char *query,
         .n_terms = plan.n_terms,
     };
     e.counted_dl = plan.norm.lossy ? gx_lossy_length(e.dl) : e.dl;
-    e.K = gx_bm25_K(plan.norm, e.dl);
+    e.K = e.linear ? 0 : gx_bm25_K(plan.norm, e.dl);
     e.terms = malloc((e.n_terms + 1) * sizeof *e.terms);
     if (!e.terms)
         st = gx_fail(err, GX_ENOMEM, "no memory to explain %u terms", e.n_terms);
     for (uint32_t i = 0; st == GX_OK && i < e.n_terms; ++i) {
-        e.terms[i] = explain_term(ix, &plan.terms[i], &e, preset);
+        e.terms[i] = explain_term(ix, &plan.terms[i], plan.norm, &e, preset);
         e.sum += e.terms[i].impact;
     }
     e.score = ldexpf((float)e.sum, -e.exponent);

@@ -16,7 +16,7 @@ typedef struct gx_explain_term {
     uint32_t df;
     double qtf;      /* how often the query says it, or the weight that it gives */
     uint32_t tf;     /* 0: the document lacks the term */
-    double idf;      /* as the preset has it, without qtf */
+    double idf;      /* as the preset has it, without qtf; 1 where it has none */
     double weight;   /* idf, times k1 + 1 where the preset has it, times qtf */
     uint32_t impact; /* fixed point; 0 where tf is */
     float score;     /* impact * 2^-exponent */
@@ -24,9 +24,10 @@ typedef struct gx_explain_term {
 
 typedef struct gx_explanation {
     uint32_t docid, n_docs, dl, counted_dl; /* counted_dl: dl, or what the preset keeps of it */
-    double avgdl, k1, b;
-    float K;       /* k1 (1 - b + b counted_dl / avgdl), in single precision as it is used */
+    double avgdl, k1, b;                    /* k1, b: 0 where linear */
+    float K;       /* k1 (1 - b + b counted_dl / avgdl), in single precision as it is used; 0 where linear */
     bool times_k1; /* the preset multiplies by k1 + 1 */
+    bool linear;   /* the preset's score is weight * tf: it has no k1, b and K */
     const char *preset, *formula;
     int exponent;
     uint32_t n_unknown; /* different terms of the query that the index lacks */

@@ -16,7 +16,7 @@
 struct gx_pairs {
     gx_query_options opt; /* as asked for, and of so many lists */
     uint32_t n_asked;
-    gx_norm norm;
+    gx_scorer norm;
     uint32_t k, n;       /* as there are */
     uint16_t *number_of; /* [n_terms of the index]: 1 + the list's number here, or 0 */
     uint32_t *lists;     /* [n] */
@@ -258,16 +258,12 @@ bool gx_pairs_are(const gx_pairs *p, const gx_query_options *opt, uint32_t n_lis
            p->opt.k == opt->k && p->n_asked == n_lists;
 }
 
-static bool same_norm(gx_norm a, gx_norm b)
-{
-    return a.c0 == b.c0 && a.c1 == b.c1 && a.lossy == b.lossy;
-}
-
 void gx_pairs_raise(const gx_pairs *p, gx_plan *plan)
 {
     uint32_t known[MOST_ASKED], n = 0;
     float best = 0;
-    if (plan->k > p->k || plan->n_terms < 2 || plan->op == GX_OP_AND || plan->mask || !same_norm(p->norm, plan->norm))
+    if (plan->k > p->k || plan->n_terms < 2 || plan->op == GX_OP_AND || plan->mask ||
+        !gx_scorer_is(p->norm, plan->norm))
         return;
     for (uint32_t i = 0; i < plan->n_terms && n < MOST_ASKED; ++i) {
         const uint32_t number = p->number_of[plan->terms[i].list];

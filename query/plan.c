@@ -102,9 +102,22 @@ static double weight_of(const scorer *s, uint32_t n_docs, uint32_t df, double qt
     return s->preset->idf(n_docs, df) * (s->preset->times_k1 ? s->k1 + 1 : 1) * qtf;
 }
 
-static gx_norm norm_of(const scorer *s, double avgdl)
+/* What a term can add to a score, before it is scaled; max_tf: the greatest of its list. */
+static double most_of(const scorer *s, double weight, uint32_t max_tf)
 {
-    return (gx_norm){(float)(s->k1 * (1 - s->b)), (float)(s->k1 * s->b / avgdl), s->preset->lossy};
+    return s->preset->linear ? weight * max_tf : weight;
+}
+
+static float scaled(const scorer *s, double weight, int exponent)
+{
+    return (float)ldexp(weight, exponent + (s->preset->linear ? GX_LINEAR_EXPONENT : 0));
+}
+
+static gx_scorer norm_of(const scorer *s, double avgdl)
+{
+    if (s->preset->linear)
+        return (gx_scorer){GX_LINEAR_K, 0, false};
+    return (gx_scorer){(float)(s->k1 * (1 - s->b)), (float)(s->k1 * s->b / avgdl), s->preset->lossy};
 }
 
 /* Weights of plan->terms, which are sorted, and everything that depends on them. */
@@ -113,12 +126,13 @@ static void weigh(gx_plan *plan, const gx_index *ix, const gx_query_options *opt
     const scorer s = scorer_of(opt);
     double weights[GX_MAX_TERMS], total = 0;
     for (uint32_t i = 0; i < plan->n_terms; ++i) {
-        weights[i] = weight_of(&s, ix->n_docs, plan->terms[i].df, plan->terms[i].qtf);
-        total += weights[i];
+        const gx_plan_term *t = &plan->terms[i];
+        weights[i] = weight_of(&s, ix->n_docs, t->df, t->qtf);
+        total += most_of(&s, weights[i], s.preset->linear ? gx_index_max_tf(ix, t->list) : 1);
     }
     plan->exponent = scale_exponent(total);
     for (uint32_t i = 0; i < plan->n_terms; ++i)
-        plan->terms[i].w = (float)ldexp(weights[i], plan->exponent);
+        plan->terms[i].w = scaled(&s, weights[i], plan->exponent);
     plan->norm = norm_of(&s, ix->avgdl);
 }
 
@@ -185,6 +199,9 @@ gx_status gx_query_options_check(const gx_query_options *opt, gx_error *err)
         return gx_fail(err, GX_EUSAGE, "k is 0; ask for at least one result");
     if ((unsigned)opt->preset >= GX_N_PRESETS)
         return gx_fail(err, GX_EUSAGE, "scorer %d does not exist", (int)opt->preset);
+    if (gx_preset_get(opt->preset)->linear && !(isnan(opt->k1) && isnan(opt->b)))
+        return gx_fail(err, GX_EUSAGE, "the scorer %s has no k1 and no b; leave them out, or use a BM25 scorer",
+                       gx_preset_name(opt->preset));
     if (!isnan(opt->k1) && !(isfinite(opt->k1) && opt->k1 >= 0))
         return gx_fail(err, GX_EUSAGE, "k1 is %g; it must be a finite number of at least 0", opt->k1);
     if (!isnan(opt->b) && !(opt->b >= 0 && opt->b <= 1))
@@ -237,9 +254,16 @@ static uint32_t index_df(const void *user, const char *term, size_t len)
     return id == UINT32_MAX ? 0 : ix->lists[id].df;
 }
 
+static uint32_t index_max_tf(const void *user, const char *term, size_t len)
+{
+    const gx_index *ix = user;
+    const uint32_t id = gx_index_find_term(ix, term, len);
+    return id == UINT32_MAX ? 1 : gx_index_max_tf(ix, id);
+}
+
 gx_collection_stats gx_collection_stats_of(const gx_index *ix)
 {
-    return (gx_collection_stats){ix->n_docs, ix->avgdl, index_df, ix};
+    return (gx_collection_stats){ix->n_docs, ix->avgdl, index_df, index_max_tf, ix};
 }
 
 static int by_bytes(const void *a, const void *b)
@@ -301,8 +325,11 @@ static gx_status weigh_query(gx_query_plan *q, const gx_collection_stats *stats,
 {
     const scorer s = scorer_of(&q->opt);
     double total = 0;
-    for (uint32_t i = 0; i < q->n_terms; ++i)
-        total += weight_of(&s, stats->n_docs, q->terms[i].df, q->terms[i].qtf);
+    for (uint32_t i = 0; i < q->n_terms; ++i) {
+        const gx_query_term *t = &q->terms[i];
+        const double weight = weight_of(&s, stats->n_docs, t->df, t->qtf);
+        total += most_of(&s, weight, s.preset->linear ? stats->max_tf(stats->user, t->term, t->len) : 1);
+    }
     if (total > FLT_MAX)
         return gx_fail(err, GX_EUSAGE,
                        "the sum of the terms' weights, each times its idf, is %g; it must be at most %g", total,
@@ -310,7 +337,7 @@ static gx_status weigh_query(gx_query_plan *q, const gx_collection_stats *stats,
     q->exponent = scale_exponent(total);
     for (uint32_t i = 0; i < q->n_terms; ++i) {
         gx_query_term *t = &q->terms[i];
-        t->w = (float)ldexp(weight_of(&s, stats->n_docs, t->df, t->qtf), q->exponent);
+        t->w = scaled(&s, weight_of(&s, stats->n_docs, t->df, t->qtf), q->exponent);
     }
     q->norm = norm_of(&s, stats->avgdl);
     return GX_OK;

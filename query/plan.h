@@ -13,10 +13,13 @@
  * and OR need one pass. GX_OP_AND_OR needs two: set gx_query_plan.op to GX_OP_AND and search all
  * parts, and where that gives fewer than k results set it to GX_OP_OR and search all again.
  *
- * Score scale: with W = sum of the terms' weights (idf, times k1 + 1 where the preset has it, times
- * the number of repetitions or the weight that the query gives), w_i = float(weight_i) * 2^e where e is the greatest integer with W *
- * 2^e <= 2^30. A score's float is score * 2^-e. Where W is 0, e is 30, so that scores of 1 print as
- * 0.
+ * Score scale: a term's weight is its idf, times k1 + 1 where the preset has it, times the number of
+ * repetitions or the weight that the query gives. W = the sum of what the terms can add to a score:
+ * their weights, or by a linear scorer their weights times the greatest tfs of their lists. w_i =
+ * float(weight_i) * 2^e where e is the greatest integer with W * 2^e <= 2^30, so that no score reaches
+ * 2^31. A score's float is score * 2^-e. Where W is 0, e is 30, so that scores of 1 print as 0. A linear
+ * scorer's w_i is 2^60 times as great (bm25.h). e depends on the query and on the statistics of the
+ * whole collection alone.
  */
 #ifndef GX_QUERY_PLAN_H
 #define GX_QUERY_PLAN_H
@@ -27,7 +30,7 @@
 typedef struct gx_plan_term {
     uint32_t list; /* term id, which is the list's number */
     uint32_t df;   /* >= 1 */
-    float w;       /* scaled weight, 0 <= w <= 2^30 */
+    float w;       /* scaled weight, 0 <= w <= 2^30; of a linear scorer, 2^60 times that */
     double qtf;    /* the query's weight of the term: how often it says it, or as given */
 } gx_plan_term;
 
@@ -48,7 +51,7 @@ typedef struct gx_plan {
     uint32_t floor;
     uint32_t base;       /* gx_session_run adds it to the docids of the answer's keys; base + n_docs <= 2^32 - 1 */
     const gx_mask *mask; /* the documents that may be returned; NULL: all */
-    gx_norm norm;
+    gx_scorer norm;
     gx_plan_term *terms; /* [n_terms], by rising df, then rising list; the plan's own */
     bool (*cancel)(void *user);
     void *user;
@@ -62,6 +65,8 @@ typedef struct gx_collection_stats {
     double avgdl; /* > 0 */
     /* Documents that hold the term, 0: none; an index that holds a part of the collection has no more of them. */
     uint32_t (*df)(const void *user, const char *term, size_t len);
+    /* The greatest tf of a term that the collection has, over all its parts; only linear scorers ask. */
+    uint32_t (*max_tf)(const void *user, const char *term, size_t len);
     const void *user;
 } gx_collection_stats;
 
@@ -83,7 +88,7 @@ typedef struct gx_query_plan {
     uint32_t n_terms;   /* different terms that the collection has */
     uint32_t n_unknown; /* different terms that it lacks */
     int exponent;
-    gx_norm norm;
+    gx_scorer norm;
     gx_query_term *terms; /* [n_terms], by rising df, then by bytes; the plan's own */
 } gx_query_plan;
 

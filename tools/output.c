@@ -297,11 +297,13 @@ void out_put_explanation(FILE *out, const gx_explanation *e, const char *indent)
 {
     char score[32];
     fprintf(out, "%s%s: score = sum over terms of %s\n", indent, e->preset, e->formula);
-    fprintf(out, "%sN = %u, dl = %u", indent, e->n_docs, e->dl);
-    if (e->counted_dl != e->dl)
-        fprintf(out, " (counted as %u)", e->counted_dl);
-    fprintf(out, ", avgdl = %.6g, k1 = %.6g, b = %.6g, K = k1 * (1 - b + b * dl / avgdl) = %.7g\n", e->avgdl, e->k1,
-            e->b, e->K);
+    if (!e->linear) {
+        fprintf(out, "%sN = %u, dl = %u", indent, e->n_docs, e->dl);
+        if (e->counted_dl != e->dl)
+            fprintf(out, " (counted as %u)", e->counted_dl);
+        fprintf(out, ", avgdl = %.6g, k1 = %.6g, b = %.6g, K = k1 * (1 - b + b * dl / avgdl) = %.7g\n", e->avgdl, e->k1,
+                e->b, e->K);
+    }
     for (uint32_t i = 0; i < e->n_terms; ++i) {
         const gx_explain_term *t = &e->terms[i];
         fprintf(out, "%s  ", indent);
@@ -310,13 +312,19 @@ void out_put_explanation(FILE *out, const gx_explanation *e, const char *indent)
             fprintf(out, ": not in this document (df = %u)\n", t->df);
             continue;
         }
-        fprintf(out, ": df = %u, idf = %.7g", t->df, t->idf);
+        fprintf(out, ": df = %u", t->df);
+        if (!e->linear)
+            fprintf(out, ", idf = %.7g", t->idf);
         if (e->times_k1)
             fprintf(out, ", times k1 + 1 = %.6g", e->k1 + 1);
         if (t->qtf != 1)
             fprintf(out, ", times %.9g in the query", t->qtf);
-        fprintf(out, ", tf = %u: %.7g * %u / (%u + %.7g) = %s (impact %u)\n", t->tf, t->weight, t->tf, t->tf, e->K,
-                out_score(score, t->score), t->impact);
+        if (e->linear)
+            fprintf(out, ", tf = %u: %.7g * %u = %s (impact %u)\n", t->tf, t->weight, t->tf, out_score(score, t->score),
+                    t->impact);
+        else
+            fprintf(out, ", tf = %u: %.7g * %u / (%u + %.7g) = %s (impact %u)\n", t->tf, t->weight, t->tf, t->tf, e->K,
+                    out_score(score, t->score), t->impact);
     }
     if (e->n_unknown)
         fprintf(out, "%s  %u of the query's terms %s not in the index\n", indent, e->n_unknown,

@@ -138,7 +138,9 @@ static const cli_section sections[] = {
      "  bm25:atire        ln(N/df) (k1+1) tf/(tf+K)              k1 0.9, b 0.4\n"
      "  bm25:robertson    max(0, ln((N-df+.5)/(df+.5)))\n"
      "                    (k1+1) tf/(tf+K)                       k1 1.2, b 0.75\n"
-     "  bm25:lucene-lossy as bm25, with Lucene's one-byte lengths\n\n"
+     "  bm25:lucene-lossy as bm25, with Lucene's one-byte lengths\n"
+     "  impact            tf: the sum of the impacts that an index of such holds,\n"
+     "                    or of the counts of any other\n\n"
      "They are options of the query, not of the index. Equal scores are ordered by docid, the smaller first."},
     {"Shell",
      "Without a query, and with a terminal, `gpuidx query` prompts for queries, with line editing and a history that "

@@ -6,10 +6,11 @@
 
 #include "tools/cli.h"
 
-#define CLI_OPS "or|and|and-or"                                                              /* as gx_op counts them */
-#define CLI_PRESETS "bm25|bm25:lucene|bm25:pisa|bm25:atire|bm25:robertson|bm25:lucene-lossy" /* as gx_preset does */
-#define CLI_ALGORITHMS "auto|pmf|taat"                                                       /* as gx_algorithm does */
-#define CLI_ENGINES "auto|cpu|gpu" /* as gx_engine_kind does */
+#define CLI_OPS "or|and|and-or" /* as gx_op counts them */
+/* as gx_preset does */
+#define CLI_PRESETS "bm25|bm25:lucene|bm25:pisa|bm25:atire|bm25:robertson|bm25:lucene-lossy|impact"
+#define CLI_ALGORITHMS "auto|pmf|taat" /* as gx_algorithm does */
+#define CLI_ENGINES "auto|cpu|gpu"     /* as gx_engine_kind does */
 
 /* clang-format off */
 /* Rows for a command's table of flags. CLI_SEARCH_FLAGS includes CLI_LINGER_FLAG. */

@@ -86,7 +86,7 @@ typedef struct gx_cpu_kernels {
                      uint32_t T, bool all);
 
     /* K from the documents' lengths, and score from the bound to the impact itself. */
-    void (*own)(gx_cpu_columns *c, const uint32_t *lens, gx_norm norm, float w, uint32_t T);
+    void (*own)(gx_cpu_columns *c, const uint32_t *lens, gx_scorer norm, float w, uint32_t T);
 
     /* Positions in a dense list of those documents whose maybe has bit: pos[i] < df, or UINT32_MAX
      * where absent or not asked. Returns how many were asked. */
@@ -102,7 +102,7 @@ typedef struct gx_cpu_kernels {
     /* parts[i] = tf / (tf + K) of n postings, K by lens; the least K to *least_K, returns the
      * greatest part. Docids >= n_docs count as part 0. */
     float (*parts)(const uint32_t *docids, const uint32_t *tfs, uint32_t n, uint32_t n_docs, const uint32_t *lens,
-                   gx_norm norm, float *parts, float *least_K);
+                   gx_scorer norm, float *parts, float *least_K);
 } gx_cpu_kernels;
 
 extern const gx_cpu_kernels gx_cpu_portable;

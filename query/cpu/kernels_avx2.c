@@ -200,8 +200,8 @@ static inline __m256i gather(const u32 *base, __m256i at, __m256i lanes)
     return _mm256_mask_i32gather_epi32(_mm256_setzero_si256(), (const int *)base, at, lanes, 4);
 }
 
-static float parts_of(const u32 *docids, const u32 *tfs, u32 n, u32 n_docs, const u32 *lens, gx_norm norm, float *parts,
-                      float *least_K)
+static float parts_of(const u32 *docids, const u32 *tfs, u32 n, u32 n_docs, const u32 *lens, gx_scorer norm,
+                      float *parts, float *least_K)
 {
     const __m256 c0 = _mm256_set1_ps(norm.c0), c1 = _mm256_set1_ps(norm.c1), infinity = _mm256_set1_ps(INFINITY);
     __m256 most = _mm256_setzero_ps(), least = infinity;
@@ -262,7 +262,7 @@ static void presence(gx_cpu_columns *c, const u32 *map, u32 shift, u32 mask, u32
     c->n = to;
 }
 
-static void own(gx_cpu_columns *c, const u32 *lens, gx_norm norm, float w, u32 T)
+static void own(gx_cpu_columns *c, const u32 *lens, gx_scorer norm, float w, u32 T)
 {
     const __m256 c0 = _mm256_set1_ps(norm.c0), c1 = _mm256_set1_ps(norm.c1), weight = _mm256_set1_ps(w);
     const u32 n = c->n;

@@ -215,8 +215,8 @@ static u32 count_below(const u32 *docids, u32 n, u32 doc)
     return n;
 }
 
-static float parts_of(const u32 *docids, const u32 *tfs, u32 n, u32 n_docs, const u32 *lens, gx_norm norm, float *parts,
-                      float *least_K)
+static float parts_of(const u32 *docids, const u32 *tfs, u32 n, u32 n_docs, const u32 *lens, gx_scorer norm,
+                      float *parts, float *least_K)
 {
     const __m512 c0 = _mm512_set1_ps(norm.c0), c1 = _mm512_set1_ps(norm.c1);
     __m512 most = _mm512_setzero_ps(), least = _mm512_set1_ps(INFINITY);
@@ -273,7 +273,7 @@ static void presence(gx_cpu_columns *c, const u32 *map, u32 shift, u32 mask, u32
     c->n = to;
 }
 
-static void own(gx_cpu_columns *c, const u32 *lens, gx_norm norm, float w, u32 T)
+static void own(gx_cpu_columns *c, const u32 *lens, gx_scorer norm, float w, u32 T)
 {
     const __m512 c0 = _mm512_set1_ps(norm.c0), c1 = _mm512_set1_ps(norm.c1), weight = _mm512_set1_ps(w);
     const u32 n = c->n;

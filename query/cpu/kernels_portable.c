@@ -42,7 +42,7 @@ static void presence(gx_cpu_columns *c, const uint32_t *map, uint32_t shift, uin
     c->n = to;
 }
 
-static void own(gx_cpu_columns *c, const uint32_t *lens, gx_norm norm, float w, uint32_t T)
+static void own(gx_cpu_columns *c, const uint32_t *lens, gx_scorer norm, float w, uint32_t T)
 {
     uint32_t to = 0;
     for (uint32_t i = 0; i < c->n; ++i) {
@@ -97,7 +97,7 @@ static uint32_t count_below(const uint32_t *docids, uint32_t n, uint32_t doc)
 }
 
 static float parts_of(const uint32_t *docids, const uint32_t *tfs, uint32_t n, uint32_t n_docs, const uint32_t *lens,
-                      gx_norm norm, float *parts, float *least_K)
+                      gx_scorer norm, float *parts, float *least_K)
 {
     float most = 0, least = INFINITY;
     for (uint32_t i = 0; i < n; ++i) {

@@ -19,7 +19,7 @@
 #define CHUNK_BYTES ((size_t)32 << 20)
 
 struct gx_cpu_params {
-    gx_norm norm;
+    gx_scorer norm;
     const uint32_t *lens;             /* [n_docs], the lists' */
     _Atomic(gx_cpu_bounds *) *bounds; /* [n_terms] */
     gx_cpu_params *next;
@@ -190,7 +190,7 @@ static const uint32_t *find_lens(gx_cpu_lists *ls, bool lossy)
     return ls->lens[lossy];
 }
 
-static gx_cpu_params *make_params(gx_cpu_lists *ls, gx_norm norm)
+static gx_cpu_params *make_params(gx_cpu_lists *ls, gx_scorer norm)
 {
     gx_cpu_params *p = calloc(1, sizeof *p);
     if (!p)
@@ -205,16 +205,11 @@ static gx_cpu_params *make_params(gx_cpu_lists *ls, gx_norm norm)
     return p;
 }
 
-static bool same_norm(gx_norm a, gx_norm b)
-{
-    return a.c0 == b.c0 && a.c1 == b.c1 && a.lossy == b.lossy;
-}
-
-gx_cpu_params *gx_cpu_lists_params(gx_cpu_lists *ls, gx_norm norm)
+gx_cpu_params *gx_cpu_lists_params(gx_cpu_lists *ls, gx_scorer norm)
 {
     pthread_mutex_lock(&ls->lock);
     gx_cpu_params *p = ls->params;
-    while (p && !same_norm(p->norm, norm))
+    while (p && !gx_scorer_is(p->norm, norm))
         p = p->next;
     if (!p && (p = make_params(ls, norm))) {
         p->next = ls->params;
@@ -384,18 +379,24 @@ const gx_cpu_map *gx_cpu_lists_map(gx_cpu_lists *ls, uint32_t term, gx_cpu_scrat
 
 /* ---- bounds ---- */
 
-/* Parts lie in [0, 1] and are counted in 4,096 classes by their value, to find the k-th greatest
+/* Parts lie in [0, unit] and are counted in 4,096 classes by their value, to find the k-th greatest
  * from below. */
 #define N_CLASSES 4096u
 
-static void find_kth(gx_cpu_bounds *b, const uint32_t *counts)
+/* BM25: 1. Linear: the part of the list's greatest tf. */
+static float unit_of(const gx_index *ix, gx_scorer scorer, uint32_t term)
+{
+    return gx_scorer_is_linear(scorer) ? (float)gx_index_max_tf(ix, term) / GX_LINEAR_K : 1;
+}
+
+static void find_kth(gx_cpu_bounds *b, const uint32_t *counts, float unit)
 {
     uint64_t above = 0;
     uint32_t q = 0;
     for (uint32_t c = N_CLASSES; q < GX_CPU_N_KTH; --c) {
         above += counts[c];
         for (; q < GX_CPU_N_KTH && above >= gx_cpu_kth[q]; ++q)
-            b->kth[q] = (float)c / N_CLASSES;
+            b->kth[q] = (float)c / N_CLASSES * unit;
         if (c == 0)
             break;
     }
@@ -405,6 +406,7 @@ static gx_cpu_bounds *make_bounds(const gx_cpu_lists *ls, const gx_cpu_params *p
                                   gx_cpu_scratch *scratch)
 {
     const gx_list l = gx_index_list(ls->ix, term);
+    const float unit = unit_of(ls->ix, p->norm, term), classes = N_CLASSES / unit;
     gx_cpu_bounds *b = calloc(1, sizeof *b + l.n_blocks * sizeof *b->blocks);
     if (!b)
         return NULL;
@@ -418,12 +420,12 @@ static gx_cpu_bounds *make_bounds(const gx_cpu_lists *ls, const gx_cpu_params *p
         b->blocks[j].most = most * (1 + 0x1p-21f); /* two roundings below the real number */
         b->most = b->blocks[j].most > b->most ? b->blocks[j].most : b->most;
         for (uint32_t i = 0; l.df >= gx_cpu_kth[1] && i < n; ++i) {
-            const float class = scratch->parts[i] * N_CLASSES;
+            const float class = scratch->parts[i] * classes;
             ++scratch->counts[class < N_CLASSES ? (uint32_t) class : N_CLASSES];
         }
     }
     if (l.df >= gx_cpu_kth[1])
-        find_kth(b, scratch->counts);
+        find_kth(b, scratch->counts, unit);
     return b;
 }
 

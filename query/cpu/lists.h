@@ -5,7 +5,7 @@
  *   map         a bit a slot of 2^shift documents, set where the list holds one of them; at least 8
  *               slots a posting
  *   rank        of a dense list, whose map has a bit a document: set bits before each 64 documents
- *   bounds      for one set of parameters (c0, c1, lossy): the greatest tf / (tf + K) of the list
+ *   bounds      for one scorer (c0, c1, lossy): the greatest tf / (tf + K) of the list
  *               and of each block, the least K of each block, and the 1st, 10th, 100th, 1,000th and
  *               10,000th greatest tf / (tf + K)
  *
@@ -50,7 +50,7 @@ void gx_cpu_lists_close(gx_cpu_lists *ls);
 uint64_t gx_cpu_lists_map_bytes(const gx_cpu_lists *ls); /* maps and ranks made so far */
 
 /* The parameter set of norm, made at first use; NULL: no memory. Lives as long as ls. */
-gx_cpu_params *gx_cpu_lists_params(gx_cpu_lists *ls, gx_norm norm);
+gx_cpu_params *gx_cpu_lists_params(gx_cpu_lists *ls, gx_scorer norm);
 const uint32_t *gx_cpu_params_lens(const gx_cpu_params *p);
 
 /* Of term's list, made at first use; NULL: no memory. Thread-safe; scratch is the caller's, of its

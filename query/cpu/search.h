@@ -52,7 +52,7 @@ typedef struct gx_cpu_searcher {
     const gx_cpu_kernels *kernels;
     gx_cpu_lists *lists;
     gx_cpu_params *params; /* of the last plan */
-    gx_norm norm;
+    gx_scorer norm;
     gx_cpu_scratch scratch;
     gx_cpu_columns columns;
     gx_cpu_best best;

@@ -33,7 +33,7 @@ struct named_term {
 struct named_query {
     uint32_t n_terms, first_term, k;
     uint32_t all; /* by accumulators: only documents that all lists hold */
-    gx_norm norm;
+    gx_scorer norm;
     uint32_t n_scores; /* of which the best are chosen: most candidates, or documents */
     uint32_t max_needed;
     uint64_t answer;                      /* where its k keys are in named_group.answers */

@@ -140,13 +140,22 @@ static __global__ void __launch_bounds__(THREADS)
         best = 0;
     __syncthreads();
     const whole_list w = open_list(X, codings, list);
+    const bool linear = gx_scorer_is_linear(args.norm);
     float most = 0;
+    if (linear && is_long) { /* levels are parts of the list's greatest, which must be known first */
+        for (uint32_t j = threadIdx.x >> 5; j < w.n_blocks; j += THREADS / 32)
+            for_block<P>(X, w, j, lane, [&](uint32_t, uint32_t tf) { most = fmaxf(most, (float)tf / GX_LINEAR_K); });
+        atomicMax(&best, __float_as_uint(most));
+        __syncthreads();
+        most = __uint_as_float(best);
+    }
+    const float levels_a_unit = linear ? LEVELS / most : LEVELS;
     for (uint32_t j = threadIdx.x >> 5; j < w.n_blocks; j += THREADS / 32) {
         for_block<P>(X, w, j, lane, [&](uint32_t doc, uint32_t tf) {
             const float f = (float)tf, x = __fdiv_rn(f, __fadd_rn(f, gx_bm25_K(args.norm, __ldg(X.doc_lens + doc))));
             most = fmaxf(most, x);
             if (is_long)
-                atomicAdd(&histogram[min((uint32_t)(x * LEVELS), LEVELS - 1)], 1);
+                atomicAdd(&histogram[min((uint32_t)(x * levels_a_unit), LEVELS - 1)], 1);
         });
     }
     const uint32_t bits = __reduce_max_sync(ALL_LANES, __float_as_uint(most));

@@ -29,7 +29,7 @@ __device__ __forceinline__ uint32_t first_head(const uint32_t *heads, uint32_t n
 
 /* Add list t's postings in [begin, end) to the tile. */
 template <class P>
-__device__ __forceinline__ void add_list(const gpu_index &X, const gpu_term *t, gx_norm norm, uint32_t begin,
+__device__ __forceinline__ void add_list(const gpu_index &X, const gpu_term *t, gx_scorer norm, uint32_t begin,
                                          uint32_t end, tile_space &s)
 {
     const term_blocks at = read(&t->at);
@@ -64,7 +64,7 @@ static __global__ void __launch_bounds__(THREADS)
     for (uint32_t i = threadIdx.x; i < TILE / 2; i += THREADS)
         s.holders[i] = 0;
     __syncthreads();
-    const gx_norm norm = query_norm(Q);
+    const gx_scorer norm = query_scorer(Q);
     for (uint32_t j = 0; j < Q.n_terms; ++j)
         add_list<P>(X, R.terms + Q.first_term + j, norm, begin, end, s);
     __syncthreads();

@@ -106,14 +106,14 @@ struct alignas(16) gpu_query {
     uint32_t capacity;   /* room for so many */
     /* answered only if that query (a smaller number) has accepted fewer than k; or NO_QUERY */
     uint32_t after;
-    float c0, c1;         /* gx_norm, with QUERY_LOSSY */
+    float c0, c1;         /* gx_scorer, with QUERY_LOSSY */
     float least_K;        /* of the collection's shortest document */
     uint32_t shares;      /* of a few queries: each block is so many items, a power of two, at most MAX_SHARES */
     uint64_t answer;      /* where its k keys are in gpu_batch.answers */
     const uint32_t *mask; /* QUERY_MASKED: a bit a document, set where it may be answered; else NULL */
 };
 
-__device__ __forceinline__ gx_norm query_norm(const gpu_query &Q)
+__device__ __forceinline__ gx_scorer query_scorer(const gpu_query &Q)
 {
     return {Q.c0, Q.c1, (Q.flags & QUERY_LOSSY) != 0};
 }

@@ -24,7 +24,8 @@ void derive_tables(const gpu_index &X, const long_list *lists, uint32_t n, uint3
 void derive_maps(const gpu_index &X, uint32_t coding, const gpu_codings &codings, const long_list *lists, uint32_t n,
                  uint32_t *maps, cudaStream_t stream);
 
-/* k-th best impacts of a list, of weight 1, at these k: floor(256 * impact), as bytes. */
+/* k-th best impacts of a list, of weight 1, at these k: floor(256 * impact), as bytes; by a linear
+ * scorer, floor(256 * impact / the list's greatest). */
 constexpr uint32_t N_KTH = 28;
 extern const uint32_t kth_at[N_KTH];
 
@@ -32,7 +33,7 @@ extern const uint32_t kth_at[N_KTH];
  * for the long ones kth[long * N_KTH + i] for kth_at[i] (0 where the list is shorter). */
 struct bounds_args {
     const uint32_t *long_of; /* [n_terms]: number of the long list, or UINT32_MAX */
-    gx_norm norm;
+    gx_scorer norm;
     float *best;
     uint8_t *kth;
 };

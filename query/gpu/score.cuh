@@ -87,7 +87,7 @@ __device__ __forceinline__ uint32_t score(const gpu_index &X, const gpu_batch &R
 {
     typedef threshold_policy<P> policy;
     const uint32_t doc = cand.x;
-    const gx_norm norm = query_norm(near.query);
+    const gx_scorer norm = query_scorer(near.query);
     const float K = valid ? gx_bm25_K(norm, __ldg(X.doc_lens + doc)) : 1.0f;
     uint32_t s = valid ? gx_bm25_impact(terms[li].weight.w, cand.y, K) : 0;
     uint32_t ask = 0;             /* of the first lists, 4 bits each: 8 if it must be asked | the tf class */

@@ -401,13 +401,13 @@ static gx_status compute_bounds(gpu_state *s, bounds *b, gpu_calls *calls, gx_er
     return GX_OK;
 }
 
-gx_status take_bounds(gpu_state *s, gx_norm norm, gpu_calls *calls, bounds **out, gx_error *err)
+gx_status take_bounds(gpu_state *s, gx_scorer norm, gpu_calls *calls, bounds **out, gx_error *err)
 {
     gx_status st = GX_OK;
     pthread_mutex_lock(&s->lock);
     bounds **at = &s->bounds_sets, *b;
     int n = 0;
-    while (*at && !same_norm((*at)->norm, norm)) {
+    while (*at && !gx_scorer_is((*at)->norm, norm)) {
         at = &(*at)->next;
         ++n;
     }

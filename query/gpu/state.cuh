@@ -14,7 +14,7 @@ namespace gx {
 /* Bounds of impacts for one set of parameters. */
 struct bounds {
     bounds *next;
-    gx_norm norm;
+    gx_scorer norm;
     float *best;  /* [n_terms] */
     uint8_t *kth; /* [n_long * N_KTH] */
     int users;
@@ -69,13 +69,8 @@ void let_stay(gpu_state *s, mailbox *mail);
 cudaError_t wait_for_event(gpu_calls *c, cudaEvent_t event, const gx_plan *plan, bool *cancelled);
 
 /* The bounds for norm, computed if they are new; to be given back. */
-gx_status take_bounds(gpu_state *s, gx_norm norm, gpu_calls *calls, bounds **out, gx_error *err);
+gx_status take_bounds(gpu_state *s, gx_scorer norm, gpu_calls *calls, bounds **out, gx_error *err);
 void give_bounds(gpu_state *s, bounds *b);
-
-static inline bool same_norm(gx_norm a, gx_norm b)
-{
-    return a.c0 == b.c0 && a.c1 == b.c1 && a.lossy == b.lossy;
-}
 
 /* Blocks of a list; all codecs' blocks are powers of two long, so that it is not divided. */
 static inline uint32_t count_blocks(const gx_index *ix, uint32_t df)

@@ -66,7 +66,8 @@ static uint32_t kth_impact(const gpu_state *s, const bounds *b, const gx_plan_te
     const uint32_t number = s->long_of[t->list];
     if (number == UINT32_MAX || t->df < k || kth == N_KTH)
         return 1;
-    const double x = (double)t->w * b->kth[(size_t)number * N_KTH + kth] / 256 * (1 - 0x1p-20) - 2;
+    const float unit = gx_scorer_is_linear(b->norm) ? b->best[t->list] : 1;
+    const double x = (double)t->w * unit * b->kth[(size_t)number * N_KTH + kth] / 256 * (1 - 0x1p-20) - 2;
     return x > 1 ? (uint32_t)x : 1;
 }
 
@@ -138,10 +139,10 @@ static void describe_lists(const gpu_state *s, const gx_plan *plan, const bounds
 }
 
 /* The bounds for norm, which the run under way gives back at its end. */
-static gx_status find_bounds(gpu_session *x, gx_norm norm, const bounds **out, gx_error *err)
+static gx_status find_bounds(gpu_session *x, gx_scorer norm, const bounds **out, gx_error *err)
 {
     for (uint32_t i = 0; i < x->n_bounds_used; ++i) {
-        if (same_norm(x->bounds_used[i]->norm, norm)) {
+        if (gx_scorer_is(x->bounds_used[i]->norm, norm)) {
             *out = x->bounds_used[i];
             return GX_OK;
         }

@@ -72,10 +72,19 @@ END
     is_golden explain-pisa.txt
     ask query -q --engine=cpu -k 1 --explain --scorer=bm25:lucene-lossy "$TINY" 'pruning'
     is_golden explain-lossy.txt
+    ask query -q --engine=cpu -k 1 --explain --scorer=impact "$TINY" 'compression compression block unheardof'
+    exits 0
+    is_golden explain-impact.txt
+}
+
+@test "the scorer impact has no k1 and no b" {
+    ask query -q --scorer=impact --k1=1.2 "$TINY" 'gpu'
+    exits 2
+    complains 'the scorer impact has no k1 and no b'
 }
 
 @test "each scorer gives its own scores" {
-    for scorer in bm25 bm25:lucene bm25:pisa bm25:atire bm25:robertson bm25:lucene-lossy; do
+    for scorer in bm25 bm25:lucene bm25:pisa bm25:atire bm25:robertson bm25:lucene-lossy impact; do
         echo "$scorer"
         "$GPUIDX" query -q --engine=cpu -f trec -k 5 --scorer=$scorer "$TINY" 'gpu block lists compression'
     done >.stdout

@@ -51,6 +51,16 @@ static uint32_t pick_tf(gen_rng *r)
     return gen_below(r, 500) ? tf : 1 + gen_below(r, 2000);
 }
 
+static uint32_t pick_tf_of(gen_rng *r, gen_shape shape, uint32_t docid)
+{
+    const uint32_t tf = pick_tf(r);
+    if (shape == GEN_HUGE) {
+        const uint32_t any = (uint32_t)gen_u64(r) >> gen_below(r, 32);
+        return gen_below(r, 50) == 0 ? UINT32_MAX : any ? any : tf;
+    }
+    return tf * (shape == GEN_SKEWED && docid % 97 == 5 ? 1000 : 1);
+}
+
 /* df different documents as marks. */
 static void mark_documents(gen_rng *r, gen_shape shape, uint32_t n_docs, uint32_t df, uint8_t *marks)
 {
@@ -83,7 +93,7 @@ static void make_list(gen_list *l, gen_rng *r, const gen_collection *c, uint32_t
         if (!marks[d])
             continue;
         l->docids[l->df] = d;
-        l->tfs[l->df++] = pick_tf(r) * (c->shape == GEN_SKEWED && d % 97 == 5 ? 1000 : 1);
+        l->tfs[l->df++] = pick_tf_of(r, c->shape, d);
     }
 }
 
@@ -131,10 +141,13 @@ gen_collection *gen_open(uint64_t seed, gen_shape shape, uint32_t n_docs, uint32
         repeat_documents(c, 1 + gen_below(&r, n_docs < 60 ? n_docs : 60));
     for (uint32_t t = 0; t < n_terms; ++t) {
         for (uint32_t i = 0; i < c->lists[t].df; ++i) {
-            c->doc_lens[c->lists[t].docids[i]] += c->lists[t].tfs[i];
-            c->n_tokens += c->lists[t].tfs[i];
+            uint32_t *len = &c->doc_lens[c->lists[t].docids[i]];
+            const uint32_t tf = c->lists[t].tfs[i];
+            *len = tf < UINT32_MAX - *len ? *len + tf : UINT32_MAX;
         }
     }
+    for (uint32_t d = 0; d < n_docs; ++d)
+        c->n_tokens += c->doc_lens[d];
     free(marks);
     return c;
 }

@@ -25,6 +25,7 @@ typedef enum gen_shape {
     GEN_CLUSTERED, /* docids in runs */
     GEN_TIES,      /* few different documents, each many times */
     GEN_SKEWED,    /* a few documents are a thousand times as long */
+    GEN_HUGE,      /* tfs of any width up to 32 bits; lengths are sums of tfs, at most 2^32 - 1 */
     GEN_N_SHAPES
 } gen_shape;
 

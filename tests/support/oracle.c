@@ -17,9 +17,25 @@ static double idf(gx_preset p, double N, double df)
         const double x = log((N - df + .5) / (df + .5));
         return x > 0 ? x : 0;
     }
-    default:
+    case GX_BM25:
+    case GX_BM25_LUCENE:
+    case GX_BM25_LUCENE_LOSSY:
         return log(1 + (N - df + .5) / (df + .5));
+    case GX_IMPACT:
+        return 1;
+    case GX_N_PRESETS:
+        break;
     }
+    abort();
+}
+
+/* What a term of weight 1 adds to a score at most. */
+static double most_part(const oracle_query *q, const gen_list *l)
+{
+    uint32_t most = 1;
+    for (uint32_t i = 0; i < l->df && q->preset == GX_IMPACT; ++i)
+        most = l->tfs[i] > most ? l->tfs[i] : most;
+    return most;
 }
 
 /* A length as Lucene remembers it: one of 256, found by trial. */
@@ -53,7 +69,8 @@ static int score_lists(const gen_collection *c, const oracle_query *q, doc_score
     double total = 0;
     int e = 30;
     for (uint32_t i = 0; i < q->n_terms; ++i)
-        total += idf(q->preset, c->n_docs, c->lists[q->terms[i]].df) * (times ? k1 + 1 : 1) * q->qtfs[i];
+        total += idf(q->preset, c->n_docs, c->lists[q->terms[i]].df) * (times ? k1 + 1 : 1) * q->qtfs[i] *
+                 most_part(q, &c->lists[q->terms[i]]);
     if (total > 0) {
         while (total * exp2(e) > 1073741824)
             --e;
@@ -71,11 +88,14 @@ static int score_lists(const gen_collection *c, const oracle_query *q, doc_score
             if (q->preset == GX_BM25_LUCENE_LOSSY)
                 dl = lossy(dl);
             const float tf = (float)l->tfs[j];
-            const float K1 = c1 * (float)dl, K = c0 + K1, up = w * tf, down = tf + K, x = up / down;
-            const double rounded = nearbyint(x);
+            const float K1 = c1 * (float)dl, K = c0 + K1, up = w * tf, down = tf + K;
+            const double rounded = nearbyint(q->preset == GX_IMPACT ? up : up / down);
             d->fixed += rounded < 1 ? 1 : (uint32_t)rounded;
             d->holders += 1;
-            d->exact += weight * l->tfs[j] / (l->tfs[j] + k1 * (1 - b) + k1 * b * dl / avgdl);
+            if (q->preset == GX_IMPACT)
+                d->exact += weight * l->tfs[j];
+            else
+                d->exact += weight * l->tfs[j] / (l->tfs[j] + k1 * (1 - b) + k1 * b * dl / avgdl);
         }
     }
     return e;

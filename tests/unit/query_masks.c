@@ -78,7 +78,7 @@ static void make_batch(batch *b, const fixture *f, const masks *m, gen_rng *r, u
         *opt = GX_QUERY_OPTIONS;
         opt->op = t->q.op = (gx_op)gen_below(r, 3);
         opt->k = t->q.k = ks[gen_below(r, sizeof ks / sizeof *ks)];
-        opt->preset = t->q.preset = gen_below(r, 4) ? GX_BM25 : GX_BM25_LUCENE_LOSSY;
+        opt->preset = t->q.preset = gen_below(r, 4) ? GX_BM25 : gen_below(r, 2) ? GX_IMPACT : GX_BM25_LUCENE_LOSSY;
         opt->mask = m->of[mask];
         t->q.mask = m->words[mask];
         t->q.k1 = t->q.b = NAN;

@@ -1,5 +1,6 @@
 #include <float.h>
 
+#include "engine/random.h"
 #include "query/bm25.h"
 #include "tests/support/test.h"
 
@@ -77,6 +78,24 @@ static void an_impact_is_rounded_to_nearest_and_at_least_1(void **state)
     assert_int_equal(gx_bm25_impact(0x1p30f, 1, INFINITY), 1);
 }
 
+static void a_linear_impact_is_the_rounded_product(void **state)
+{
+    (void)state;
+    const gx_scorer linear = {GX_LINEAR_K, 0, 0};
+    uint64_t seed = 11;
+    for (uint32_t i = 0; i < 1000000; ++i) {
+        const uint32_t tf = ((uint32_t)gx_random_next(&seed) >> gx_random_next(&seed) % 32) | 1,
+                       dl = (uint32_t)gx_random_next(&seed);
+        const float w = ldexpf((float)(1 + gx_random_next(&seed) % 0xffffff), -24) * 0x1p30f / (float)tf;
+        const float product = w * (float)tf;
+        const uint32_t impact = (uint32_t)lrintf(product);
+        assert_int_equal(gx_bm25_impact(w * GX_LINEAR_K, tf, gx_bm25_K(linear, dl)), impact ? impact : 1);
+    }
+    assert_int_equal(gx_bm25_impact(0.25f * GX_LINEAR_K, UINT32_MAX, GX_LINEAR_K), 1 << 30);
+    assert_int_equal(gx_bm25_impact(GX_LINEAR_K, 7, GX_LINEAR_K), 7);
+    assert_int_equal(gx_bm25_impact(0x1p-30f * GX_LINEAR_K, 7, GX_LINEAR_K), 1);
+}
+
 /* Impacts themselves are not monotone in tf to the last bit, which this test also shows. */
 static void a_bound_holds_for_every_smaller_tf_and_greater_K(void **state)
 {
@@ -106,6 +125,7 @@ int main(void)
         cmocka_unit_test(idfs_are_those_of_the_literature),
         cmocka_unit_test(lossy_lengths_are_lucenes),
         cmocka_unit_test(an_impact_is_rounded_to_nearest_and_at_least_1),
+        cmocka_unit_test(a_linear_impact_is_the_rounded_product),
         cmocka_unit_test(a_bound_holds_for_every_smaller_tf_and_greater_K),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -46,14 +46,23 @@ static void close_fixture(fixture *f)
     gen_close(f->c);
 }
 
-static gx_norm norm_of(const fixture *f, double k1, double b, uint32_t lossy)
+/* The part of the posting with the greatest tf, of a linear scorer. */
+static float unit_of(const gen_list *l, gx_scorer s)
 {
-    return (gx_norm){(float)(k1 * (1 - b)), (float)(k1 * b / f->ix->avgdl), lossy};
+    uint32_t most = 1;
+    for (uint32_t i = 0; i < l->df; ++i)
+        most = l->tfs[i] > most ? l->tfs[i] : most;
+    return gx_scorer_is_linear(s) ? (float)most / GX_LINEAR_K : 1;
+}
+
+static gx_scorer norm_of(const fixture *f, double k1, double b, uint32_t lossy)
+{
+    return (gx_scorer){(float)(k1 * (1 - b)), (float)(k1 * b / f->ix->avgdl), lossy};
 }
 
 /* Against every posting: the list's and the block's bounds, as an impact at several weights and as
  * counts of the k-th. */
-static void check_bounds(fixture *f, uint32_t term, gx_norm norm)
+static void check_bounds(fixture *f, uint32_t term, gx_scorer norm)
 {
     static const float weights[] = {0, 1.5f, 1000, 0x1.2345p22f, 0x1p30f};
     const gen_list *l = &f->c->lists[term];
@@ -61,6 +70,7 @@ static void check_bounds(fixture *f, uint32_t term, gx_norm norm)
     assert_non_null(p);
     const gx_cpu_bounds *b = gx_cpu_params_bounds(f->lists, p, term, &f->s->scratch);
     assert_non_null(b);
+    const float unit = unit_of(l, norm);
     uint32_t reach[GX_CPU_N_KTH] = {0};
     for (uint32_t i = 0; i < l->df; ++i) {
         const gx_cpu_block *block = &b->blocks[i / f->ix->block_len];
@@ -68,17 +78,20 @@ static void check_bounds(fixture *f, uint32_t term, gx_norm norm)
         assert_true(K >= block->least_K);
         assert_true(tf / (tf + K) <= block->most && block->most <= b->most);
         for (size_t w = 0; w < sizeof weights / sizeof *weights; ++w) {
-            const uint32_t impact = gx_bm25_impact(weights[w], l->tfs[i], K);
-            const gx_cpu_bound bound = {.w = weights[w] * (1 + 2e-6f), .least_K = block->least_K, .most = UINT32_MAX};
+            const float weight = weights[w] / unit;
+            const uint32_t impact = gx_bm25_impact(weight, l->tfs[i], K);
+            const gx_cpu_bound bound = {.w = weight * (1 + 2e-6f), .least_K = block->least_K, .most = UINT32_MAX};
             assert_true(impact <= gx_cpu_bound_of(&bound, l->tfs[i]));
-            assert_true(impact <= ceil((double)weights[w] * block->most * (1 + 1e-6)) + 1);
+            assert_true(impact <= ceil((double)weight * block->most * (1 + 1e-6)) + 1);
         }
         for (uint32_t q = 0; q < GX_CPU_N_KTH; ++q)
-            reach[q] += tf / (tf + K) >= b->kth[q];
+            reach[q] += tf / (tf + K) >= b->kth[q] * (1 - 0x1p-22f); /* a rounding or two below, if linear */
     }
     for (uint32_t q = 0; q < GX_CPU_N_KTH; ++q) {
         if (b->kth[q] > 0)
             assert_true(reach[q] >= gx_cpu_kth[q]);
+        if (q == 0 && gx_scorer_is_linear(norm) && l->df >= gx_cpu_kth[1])
+            assert_true(b->kth[q] > 0);
     }
 }
 
@@ -94,6 +107,7 @@ static void bounds_hold_for_every_posting(void **state)
         for (uint32_t term = 0; term < f.c->n_terms; term += 3) {
             for (uint32_t i = 0; i < 24; ++i)
                 check_bounds(&f, term, norm_of(&f, k1s[i % 6], bs[i / 6], i % 5 == 4));
+            check_bounds(&f, term, (gx_scorer){GX_LINEAR_K, 0, 0});
         }
         close_fixture(&f);
     }

@@ -84,6 +84,8 @@ static void a_floor_is_never_above_the_kth_score(void **state)
         opt.k = ks[gen_below(&r, sizeof ks / sizeof *ks)];
         opt.k1 = gen_below(&r, 2) ? (float)gen_below(&r, 40) / 10 : NAN;
         opt.b = gen_below(&r, 2) ? (float)gen_below(&r, 11) / 10 : NAN;
+        if (opt.preset == GX_IMPACT)
+            opt.k1 = opt.b = NAN;         /* it has none */
         opt.op = (gx_op)gen_below(&r, 3); /* does not matter */
         const uint32_t n_lists = gen_below(&r, 50);
         if (gx_pairs_make(&pairs, f.ix, &gx_exec_cpu, f.state, &opt, n_lists, 1 + gen_below(&r, 4), &err) != GX_OK)

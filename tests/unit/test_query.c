@@ -24,6 +24,8 @@ static gx_query_options pick_options(gen_rng *r, const gen_collection *c)
     opt.k = ks[gen_below(r, sizeof ks / sizeof *ks)];
     opt.k1 = k1s[gen_below(r, sizeof k1s / sizeof *k1s)];
     opt.b = bs[gen_below(r, sizeof bs / sizeof *bs)];
+    if (opt.preset == GX_IMPACT)
+        opt.k1 = opt.b = NAN; /* it has none */
     return opt;
 }
 
