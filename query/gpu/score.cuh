@@ -79,20 +79,34 @@ __device__ __forceinline__ uint32_t dense_tf(const gpu_index &X, const gpu_term 
     return T::at(X.payload + p.words + begin, end - begin, n, at - j * len, decoder_arg<T>(t->weight.codecs >> 16)) + 1;
 }
 
-/* Up to 32 candidates of the query's list li, one a lane. Returns the threshold. */
-template <class P, bool LONG, uint32_t V>
-__device__ __forceinline__ uint32_t score(const gpu_index &X, const gpu_batch &R, const near_item &near,
-                                          const gpu_term *terms, uint32_t n, uint32_t li, bool all, uint2 cand,
-                                          bool valid, uint32_t T, uint32_t lane, search_space<V> &ws)
+/* The list that an item is of, among those of its query. */
+struct item_lists {
+    const gpu_term *terms; /* the query's */
+    uint32_t n, li;        /* how many; which of them is the item's */
+    bool all;              /* AND */
+};
+
+/* A document that a list holds, one a lane. */
+struct candidate {
+    uint32_t doc;
+    float K;
+    uint32_t s;   /* its bound, or 0: it is out */
+    uint32_t ask; /* of the first lists, 4 bits each: 8 if it must be asked | the tf class */
+};
+
+/* The candidate of a posting (docid, tf), if it is valid and its bound by the maps reaches T. *least:
+ * what the document has at least, or 0 where it may be another list's. */
+template <class P, bool LONG>
+__device__ __forceinline__ candidate bound_candidate(const gpu_index &X, const gpu_query &Q, const item_lists &L,
+                                                     uint2 posting, bool valid, uint32_t T, uint32_t *least)
 {
     typedef threshold_policy<P> policy;
-    const uint32_t doc = cand.x;
-    const gx_scorer norm = query_scorer(near.query);
-    const float K = valid ? gx_bm25_K(norm, __ldg(X.doc_lens + doc)) : 1.0f;
-    uint32_t s = valid ? gx_bm25_impact(terms[li].weight.w, cand.y, K) : 0;
-    uint32_t ask = 0;             /* of the first lists, 4 bits each: 8 if it must be asked | the tf class */
-    uint32_t least = s, held = 0; /* what it has at least; lists that surely hold it */
-    bool surely = valid;          /* it is this list's */
+    const gpu_term *terms = L.terms;
+    const uint32_t n = L.n, li = L.li, doc = posting.x;
+    const float K = valid ? gx_bm25_K(query_scorer(Q), __ldg(X.doc_lens + doc)) : 1.0f;
+    uint32_t s = valid ? gx_bm25_impact(terms[li].weight.w, posting.y, K) : 0;
+    uint32_t ask = 0, sure = s, held = 0; /* held: lists that surely hold it */
+    bool surely = valid;                  /* it is this list's */
     for (uint32_t g = 0; g < (LONG ? n : 1); g += CODED_LISTS) {
         uint32_t here = 0;
 #pragma unroll
@@ -109,7 +123,7 @@ __device__ __forceinline__ uint32_t score(const gpu_index &X, const gpu_batch &R
                     const uint32_t c = present_class(X, f, doc);
                     if (policy::COUNTS_LEAST) {
                         const uint32_t more = class_least(f, c, terms[j].weight.w, K);
-                        least += more;
+                        sure += more;
                         held += more != 0;
                         surely &= j > li;
                     }
@@ -119,7 +133,7 @@ __device__ __forceinline__ uint32_t score(const gpu_index &X, const gpu_batch &R
                         valid = false; /* it is an earlier list's */
                     if (g == 0 && !(j > li && class_exact(f, c)))
                         ask |= (8 | c) << 4 * u;
-                } else if (all) {
+                } else if (L.all) {
                     valid = false;
                 }
             }
@@ -127,71 +141,103 @@ __device__ __forceinline__ uint32_t score(const gpu_index &X, const gpu_batch &R
     }
     if (!valid || s < T)
         s = 0;
+    *least = s && surely && (!L.all || held + 1 == n) ? sure : 0;
+    return {doc, K, s, ask};
+}
+
+/* Candidates' exact impacts in the later lists that are dense. Returns how many were looked up. */
+template <class P>
+__device__ __forceinline__ uint32_t look_up_dense(const gpu_index &X, const item_lists &L, uint32_t T, candidate &c)
+{
+    uint32_t lookups = 0;
+    for (uint32_t j = L.li + 1; j < min(L.n, CODED_LISTS) && __any_sync(ALL_LANES, c.s != 0); ++j) {
+        const gpu_term *term = L.terms + j;
+        const term_filter f = read(&term->filter);
+        if (f.map_shift != EXACT_SLOTS)
+            continue;
+        const bool mine = c.s && c.ask >> 4 * j & 8;
+        if (mine) {
+            const float w = term->weight.w;
+            c.s -= class_bound(f, c.ask >> 4 * j & 7, w, c.K);
+            c.s += gx_bm25_impact(w, dense_tf<P>(X, term, f, c.doc), c.K);
+            c.ask &= ~(15u << 4 * j);
+            c.s = c.s < T ? 0 : c.s;
+        }
+        lookups += __popc(__ballot_sync(ALL_LANES, mine));
+    }
+    return lookups;
+}
+
+/* One candidate by the warp together, in the later lists and then in the earlier ones, while it can
+ * reach T. False: it cannot, or is an earlier list's. Else c.s is its score. */
+template <class P, bool LONG>
+__device__ __forceinline__ bool look_up_rest(const gpu_index &X, const item_lists &L, uint32_t T, candidate &c,
+                                             uint32_t &lookups, uint32_t lane)
+{
+    bool ok = true;
+    for (uint32_t i = L.li + 1; i < L.n + L.li && ok; ++i) {
+        const uint32_t j = i < L.n ? i : i - L.n;
+        uint32_t code = c.ask >> 4 * (j & 7) & 15;
+        if (L.all && j < L.li)
+            break;
+        if (LONG && j >= CODED_LISTS) {
+            const term_filter f = read(&L.terms[j].filter);
+            code = present(X, f, c.doc) ? 8 | present_class(X, f, c.doc) : 0;
+            code = j > L.li && class_exact(f, code & 7) ? 0 : code;
+        }
+        if (code == 0)
+            continue;
+        const uint32_t tf = lookup<P>(X, L.terms + j, c.doc, lane);
+        ++lookups;
+        if (j < L.li) {
+            ok = tf == 0; /* else it is that list's */
+        } else {
+            const float w = L.terms[j].weight.w;
+            c.s -= class_bound(read(&L.terms[j].filter), code & 7, w, c.K);
+            if (tf)
+                c.s += gx_bm25_impact(w, tf, c.K);
+            ok = c.s >= T && (tf || !L.all);
+        }
+    }
+    return ok;
+}
+
+/* Up to 32 postings of the item's list, one a lane: those whose documents reach the threshold T join
+ * the candidates. Returns the threshold. */
+template <class P, bool LONG, uint32_t V>
+__device__ __forceinline__ uint32_t score(const gpu_index &X, const gpu_batch &R, const near_item &near,
+                                          const item_lists &L, uint2 posting, bool valid, uint32_t T, uint32_t lane,
+                                          search_space<V> &ws)
+{
+    typedef threshold_policy<P> policy;
+    const gpu_query &Q = near.query;
+    uint32_t least;
+    candidate own = bound_candidate<P, LONG>(X, Q, L, posting, valid, T, &least);
     if constexpr (policy::COUNTS_LEAST) {
-        if (__any_sync(ALL_LANES, s != 0)) {
-            const bool counts = s && surely && (!all || held + 1 == n);
-            T = policy::count_least(R, near.query, near.item.query, counts ? least : 0, T, lane);
-            s = s < T ? 0 : s;
+        if (__any_sync(ALL_LANES, own.s != 0)) {
+            T = policy::count_least(R, Q, near.item.query, least, T, lane);
+            own.s = own.s < T ? 0 : own.s;
             if (lane == 0)
                 ws.wrote = 1;
         }
     }
     policy::bounds_counted(lane);
-    uint32_t lookups = 0;
-    for (uint32_t j = li + 1; j < min(n, CODED_LISTS) && __any_sync(ALL_LANES, s != 0); ++j) {
-        const term_filter f = read(&terms[j].filter);
-        if (f.map_shift != EXACT_SLOTS)
-            continue;
-        const bool mine = s && ask >> 4 * j & 8;
-        if (mine) {
-            const float w = terms[j].weight.w;
-            s -= class_bound(f, ask >> 4 * j & 7, w, K);
-            s += gx_bm25_impact(w, dense_tf<P>(X, terms + j, f, doc), K);
-            ask &= ~(15u << 4 * j);
-            s = s < T ? 0 : s;
-        }
-        lookups += __popc(__ballot_sync(ALL_LANES, mine));
-    }
-
+    uint32_t lookups = look_up_dense<P>(X, L, T, own);
     for (;;) { /* best bound first, the warp together */
-        uint32_t best = __reduce_max_sync(ALL_LANES, s);
+        const uint32_t best = __reduce_max_sync(ALL_LANES, own.s);
         if (best < T || best == 0)
             break;
-        const uint32_t src = __ffs(__ballot_sync(ALL_LANES, s == best)) - 1;
+        const uint32_t src = __ffs(__ballot_sync(ALL_LANES, own.s == best)) - 1;
         if (lane == src)
-            s = 0;
-        const uint32_t d = __shfl_sync(ALL_LANES, doc, src), a = __shfl_sync(ALL_LANES, ask, src);
-        const float Kd = __shfl_sync(ALL_LANES, K, src);
+            own.s = 0;
+        candidate c = {__shfl_sync(ALL_LANES, own.doc, src), 0, best, __shfl_sync(ALL_LANES, own.ask, src)};
+        c.K = __shfl_sync(ALL_LANES, own.K, src);
         const uint32_t asked = policy::ask(R, near.item.query, lane);
-        bool ok = true;
-        for (uint32_t i = li + 1; i < n + li && ok; ++i) { /* the later lists, then the earlier ones */
-            const uint32_t j = i < n ? i : i - n;
-            uint32_t c = a >> 4 * (j & 7) & 15;
-            if (all && j < li)
-                break;
-            if (LONG && j >= CODED_LISTS) {
-                const term_filter f = read(&terms[j].filter);
-                c = present(X, f, d) ? 8 | present_class(X, f, d) : 0;
-                c = j > li && class_exact(f, c & 7) ? 0 : c;
-            }
-            if (c == 0)
-                continue;
-            const uint32_t tf = lookup<P>(X, terms + j, d, lane);
-            ++lookups;
-            if (j < li) {
-                ok = tf == 0; /* else it is that list's */
-            } else {
-                const float w = terms[j].weight.w;
-                best -= class_bound(read(&terms[j].filter), c & 7, w, Kd);
-                if (tf)
-                    best += gx_bm25_impact(w, tf, Kd);
-                ok = best >= T && (tf || !all);
-            }
-        }
-        const bool rises = near.query.k > QUICK_K; /* all the time; and room is small beside what would pass */
+        const bool ok = look_up_rest<P, LONG>(X, L, T, c, lookups, lane);
+        const bool rises = Q.k > QUICK_K; /* all the time; and room is small beside what would pass */
         T = policy::renew(R, near.item.query, asked, !ok || rises, T, lane);
-        if (ok && best >= T) {
-            T = accept<P>(R, near.query, near.item.query, best, d, T, lane);
+        if (ok && c.s >= T) {
+            T = accept<P>(R, Q, near.item.query, c.s, c.doc, T, lane);
             if (lane == 0)
                 ws.wrote = 1;
         }

@@ -386,9 +386,9 @@ __device__ __forceinline__ void scan(const gpu_index &X, const gpu_batch &R, con
         const bool ends = k == cnt && waiting == 0;
         while (queued > MOST_QUEUED || (queued && ends)) {
             const uint32_t take = min(queued, 32u);
-            const uint2 cand = lane < take ? queue_end[(int)lane - (int)queued] : make_uint2(0, 1);
+            const uint2 posting = lane < take ? queue_end[(int)lane - (int)queued] : make_uint2(0, 1);
             queued -= take;
-            now = score<P, LONG, V>(X, R, near, terms, n_terms, li, all, cand, lane < take, max(T, now), lane, ws);
+            now = score<P, LONG, V>(X, R, near, {terms, n_terms, li, all}, posting, lane < take, max(T, now), lane, ws);
             __syncwarp();
         }
         if (ends)
