@@ -83,9 +83,9 @@ __device__ __forceinline__ void decode_block(const gpu_index &X, const whole_lis
 
 template <class P>
 static __global__ void __launch_bounds__(THREADS)
-    decode_list(const __grid_constant__ gpu_index X, const __grid_constant__ named_group G, uint32_t t)
+    decode_list(const __grid_constant__ gpu_index X, const __grid_constant__ taat_group G, uint32_t t)
 {
-    const named_query &Q = G.queries[blockIdx.y];
+    const taat_query &Q = G.queries[blockIdx.y];
     if (t >= Q.n_terms)
         return;
     const whole_list l = G.terms[Q.first_term + t].list;
@@ -97,8 +97,8 @@ static __global__ void __launch_bounds__(THREADS)
         G.states[blockIdx.y].blocks += l.n_blocks;
 }
 
-void named_decode(const gpu_index &X, uint32_t coding, const named_group &G, uint32_t t, uint32_t most_blocks,
-                  cudaStream_t stream)
+void taat_decode(const gpu_index &X, uint32_t coding, const taat_group &G, uint32_t t, uint32_t most_blocks,
+                 cudaStream_t stream)
 {
     with_decoders(coding, [&](auto pair) {
         decode_list<decltype(pair)>
@@ -108,10 +108,10 @@ void named_decode(const gpu_index &X, uint32_t coding, const named_group &G, uin
 
 template <class P>
 static __global__ void __launch_bounds__(THREADS)
-    decode_needed(const __grid_constant__ gpu_index X, const __grid_constant__ named_group G, uint32_t t)
+    decode_needed(const __grid_constant__ gpu_index X, const __grid_constant__ taat_group G, uint32_t t)
 {
-    const named_query &Q = G.queries[blockIdx.y];
-    named_state *S = &G.states[blockIdx.y];
+    const taat_query &Q = G.queries[blockIdx.y];
+    taat_state *S = &G.states[blockIdx.y];
     if (t >= Q.n_terms)
         return;
     const whole_list l = G.terms[Q.first_term + t].list;
@@ -120,8 +120,8 @@ static __global__ void __launch_bounds__(THREADS)
         decode_block<P>(X, l, Q.needed[x], lane, Q.decoded + (size_t)x * len, NULL);
 }
 
-void named_decode_needed(const gpu_index &X, uint32_t coding, const named_group &G, uint32_t t, uint32_t most_needed,
-                         cudaStream_t stream)
+void taat_decode_needed(const gpu_index &X, uint32_t coding, const taat_group &G, uint32_t t, uint32_t most_needed,
+                        cudaStream_t stream)
 {
     with_decoders(coding, [&](auto pair) {
         decode_needed<decltype(pair)>
@@ -131,17 +131,17 @@ void named_decode_needed(const gpu_index &X, uint32_t coding, const named_group 
 
 /* ---- scores ---- */
 
-__device__ __forceinline__ uint32_t impact(const gpu_index &X, const named_query &Q, float w, uint32_t tf,
+__device__ __forceinline__ uint32_t impact(const gpu_index &X, const taat_query &Q, float w, uint32_t tf,
                                            uint32_t docid)
 {
     return gx_bm25_impact(w, tf, gx_bm25_K(Q.norm, __ldg(X.doc_lens + docid)));
 }
 
 static __global__ void __launch_bounds__(THREADS)
-    begin_candidates(const __grid_constant__ gpu_index X, const __grid_constant__ named_group G)
+    begin_candidates(const __grid_constant__ gpu_index X, const __grid_constant__ taat_group G)
 {
-    const named_query &Q = G.queries[blockIdx.y];
-    const named_term &term = G.terms[Q.first_term];
+    const taat_query &Q = G.queries[blockIdx.y];
+    const taat_term &term = G.terms[Q.first_term];
     const uint32_t n = term.list.df;
     for (uint32_t i = blockIdx.x * THREADS + threadIdx.x; i < n; i += gridDim.x * THREADS) {
         const uint32_t docid = Q.docids[0][i];
@@ -153,18 +153,18 @@ static __global__ void __launch_bounds__(THREADS)
         G.states[blockIdx.y].n_candidates[0] = n;
 }
 
-void named_begin(const gpu_index &X, const named_group &G, uint32_t most, cudaStream_t stream)
+void taat_begin(const gpu_index &X, const taat_group &G, uint32_t most, cudaStream_t stream)
 {
     begin_candidates<<<grid_for(G.n, blocks_of(most, THREADS)), THREADS, 0, stream>>>(X, G);
 }
 
 static __global__ void __launch_bounds__(THREADS)
-    accumulate(const __grid_constant__ gpu_index X, const __grid_constant__ named_group G, uint32_t t)
+    accumulate(const __grid_constant__ gpu_index X, const __grid_constant__ taat_group G, uint32_t t)
 {
-    const named_query &Q = G.queries[blockIdx.y];
+    const taat_query &Q = G.queries[blockIdx.y];
     if (t >= Q.n_terms)
         return;
-    const named_term &term = G.terms[Q.first_term + t];
+    const taat_term &term = G.terms[Q.first_term + t];
     const uint32_t n = term.list.df;
     for (uint32_t i = blockIdx.x * THREADS + threadIdx.x; i < n; i += gridDim.x * THREADS) {
         const uint32_t docid = Q.decoded[i];
@@ -176,7 +176,7 @@ static __global__ void __launch_bounds__(THREADS)
     }
 }
 
-void named_accumulate(const gpu_index &X, const named_group &G, uint32_t t, uint32_t most, cudaStream_t stream)
+void taat_accumulate(const gpu_index &X, const taat_group &G, uint32_t t, uint32_t most, cudaStream_t stream)
 {
     accumulate<<<grid_for(G.n, blocks_of(most, THREADS)), THREADS, 0, stream>>>(X, G, t);
 }
@@ -184,10 +184,10 @@ void named_accumulate(const gpu_index &X, const named_group &G, uint32_t t, uint
 /* ---- Parallel Merge Find ---- */
 
 static __global__ void __launch_bounds__(THREADS)
-    merge_find(const __grid_constant__ named_group G, uint32_t t, bool in_heads, uint32_t levels, uint32_t level)
+    merge_find(const __grid_constant__ taat_group G, uint32_t t, bool in_heads, uint32_t levels, uint32_t level)
 {
-    const named_query &Q = G.queries[blockIdx.y];
-    const named_state *S = &G.states[blockIdx.y];
+    const taat_query &Q = G.queries[blockIdx.y];
+    const taat_state *S = &G.states[blockIdx.y];
     if (t >= Q.n_terms)
         return;
     const whole_list &l = G.terms[Q.first_term + t].list;
@@ -195,7 +195,7 @@ static __global__ void __launch_bounds__(THREADS)
                in_heads ? l.n_blocks : S->n_decoded, levels, level, Q.positions);
 }
 
-void named_find(const named_group &G, uint32_t t, bool in_heads, uint32_t levels, uint32_t most, cudaStream_t stream)
+void taat_find(const taat_group &G, uint32_t t, bool in_heads, uint32_t levels, uint32_t most, cudaStream_t stream)
 {
     for (uint32_t level = 1; level <= levels + 1; ++level)
         merge_find<<<grid_for(G.n, blocks_of(level_bound(most, levels, level), THREADS)), THREADS, 0, stream>>>(
@@ -207,26 +207,26 @@ void named_find(const named_group &G, uint32_t t, bool in_heads, uint32_t levels
 /* Blocks of list t that hold the head at or before a candidate: the first candidate of each names
  * it. */
 struct needed_blocks {
-    static __device__ __forceinline__ uint32_t length(const named_query &, const named_state *S, uint32_t t)
+    static __device__ __forceinline__ uint32_t length(const taat_query &, const taat_state *S, uint32_t t)
     {
         return S->n_candidates[(t - 1) & 1];
     }
 
     /* The candidate's block, or UINT32_MAX. */
-    static __device__ __forceinline__ uint32_t block(const named_query &Q, const whole_list &l, uint32_t t, uint32_t i)
+    static __device__ __forceinline__ uint32_t block(const taat_query &Q, const whole_list &l, uint32_t t, uint32_t i)
     {
         const uint32_t p = Q.positions[i];
         return p < l.n_blocks && __ldg(l.heads + p) == Q.docids[(t - 1) & 1][i] ? p : p - 1;
     }
 
-    static __device__ __forceinline__ bool test(const named_query &Q, const named_state *, const whole_list &l,
+    static __device__ __forceinline__ bool test(const taat_query &Q, const taat_state *, const whole_list &l,
                                                 uint32_t t, uint32_t i)
     {
         const uint32_t b = block(Q, l, t, i);
         return b != UINT32_MAX && (i == 0 || block(Q, l, t, i - 1) != b);
     }
 
-    static __device__ __forceinline__ void total(const named_group &G, const named_query &Q, named_state *S, uint32_t,
+    static __device__ __forceinline__ void total(const taat_group &G, const taat_query &Q, taat_state *S, uint32_t,
                                                  uint32_t n)
     {
         S->n_needed = min(n, Q.max_needed); /* more only if docids do not rise */
@@ -237,19 +237,19 @@ struct needed_blocks {
 
 /* Candidates that decoded holds. */
 struct kept_candidates {
-    static __device__ __forceinline__ uint32_t length(const named_query &, const named_state *S, uint32_t t)
+    static __device__ __forceinline__ uint32_t length(const taat_query &, const taat_state *S, uint32_t t)
     {
         return S->n_candidates[(t - 1) & 1];
     }
 
-    static __device__ __forceinline__ bool test(const named_query &Q, const named_state *S, const whole_list &,
+    static __device__ __forceinline__ bool test(const taat_query &Q, const taat_state *S, const whole_list &,
                                                 uint32_t t, uint32_t i)
     {
         const uint32_t p = Q.positions[i], from = (t - 1) & 1;
         return p < S->n_decoded && Q.decoded[p] == Q.docids[from][i] && Q.scores[from][i] != 0;
     }
 
-    static __device__ __forceinline__ void total(const named_group &, const named_query &, named_state *S, uint32_t t,
+    static __device__ __forceinline__ void total(const taat_group &, const taat_query &, taat_state *S, uint32_t t,
                                                  uint32_t n)
     {
         S->lookups += S->n_candidates[(t - 1) & 1];
@@ -258,10 +258,10 @@ struct kept_candidates {
 };
 
 template <class Test>
-static __global__ void __launch_bounds__(THREADS) count_tiles(const __grid_constant__ named_group G, uint32_t t)
+static __global__ void __launch_bounds__(THREADS) count_tiles(const __grid_constant__ taat_group G, uint32_t t)
 {
-    const named_query &Q = G.queries[blockIdx.y];
-    const named_state *S = &G.states[blockIdx.y];
+    const taat_query &Q = G.queries[blockIdx.y];
+    const taat_state *S = &G.states[blockIdx.y];
     if (t >= Q.n_terms)
         return;
     const whole_list &l = G.terms[Q.first_term + t].list;
@@ -276,12 +276,12 @@ static __global__ void __launch_bounds__(THREADS) count_tiles(const __grid_const
 }
 
 template <class Test>
-static __global__ void __launch_bounds__(THREADS) scan_tiles(const __grid_constant__ named_group G, uint32_t t)
+static __global__ void __launch_bounds__(THREADS) scan_tiles(const __grid_constant__ taat_group G, uint32_t t)
 {
     typedef cub::BlockScan<uint32_t, THREADS> scan;
     __shared__ typename scan::TempStorage space;
-    const named_query &Q = G.queries[blockIdx.x];
-    named_state *S = &G.states[blockIdx.x];
+    const taat_query &Q = G.queries[blockIdx.x];
+    taat_state *S = &G.states[blockIdx.x];
     if (t >= Q.n_terms)
         return;
     const uint32_t n = Test::length(Q, S, t), n_tiles = (n + COMPACT_TILE - 1) / COMPACT_TILE;
@@ -300,7 +300,7 @@ static __global__ void __launch_bounds__(THREADS) scan_tiles(const __grid_consta
 }
 
 template <class Test, typename Put>
-__device__ __forceinline__ void write_tiles(const named_query &Q, const named_state *S, const whole_list &l, uint32_t t,
+__device__ __forceinline__ void write_tiles(const taat_query &Q, const taat_state *S, const whole_list &l, uint32_t t,
                                             Put put)
 {
     typedef cub::BlockScan<uint32_t, THREADS> scan;
@@ -320,9 +320,9 @@ __device__ __forceinline__ void write_tiles(const named_query &Q, const named_st
     }
 }
 
-static __global__ void __launch_bounds__(THREADS) write_needed(const __grid_constant__ named_group G, uint32_t t)
+static __global__ void __launch_bounds__(THREADS) write_needed(const __grid_constant__ taat_group G, uint32_t t)
 {
-    const named_query &Q = G.queries[blockIdx.y];
+    const taat_query &Q = G.queries[blockIdx.y];
     if (t >= Q.n_terms)
         return;
     const whole_list &l = G.terms[Q.first_term + t].list;
@@ -332,7 +332,7 @@ static __global__ void __launch_bounds__(THREADS) write_needed(const __grid_cons
     });
 }
 
-void named_choose_blocks(const named_group &G, uint32_t t, uint32_t most, cudaStream_t stream)
+void taat_choose_blocks(const taat_group &G, uint32_t t, uint32_t most, cudaStream_t stream)
 {
     const dim3 grid = grid_for(G.n, blocks_of(most, COMPACT_TILE));
     count_tiles<needed_blocks><<<grid, THREADS, 0, stream>>>(G, t);
@@ -340,7 +340,7 @@ void named_choose_blocks(const named_group &G, uint32_t t, uint32_t most, cudaSt
     write_needed<<<grid, THREADS, 0, stream>>>(G, t);
 }
 
-void named_count_kept(const named_group &G, uint32_t t, uint32_t most, cudaStream_t stream)
+void taat_count_kept(const taat_group &G, uint32_t t, uint32_t most, cudaStream_t stream)
 {
     count_tiles<kept_candidates><<<grid_for(G.n, blocks_of(most, COMPACT_TILE)), THREADS, 0, stream>>>(G, t);
     scan_tiles<kept_candidates><<<G.n, THREADS, 0, stream>>>(G, t);
@@ -348,13 +348,13 @@ void named_count_kept(const named_group &G, uint32_t t, uint32_t most, cudaStrea
 
 template <class P>
 static __global__ void __launch_bounds__(THREADS)
-    score_kept(const __grid_constant__ gpu_index X, const __grid_constant__ named_group G, uint32_t t)
+    score_kept(const __grid_constant__ gpu_index X, const __grid_constant__ taat_group G, uint32_t t)
 {
     typedef typename P::template tf<true> T;
-    const named_query &Q = G.queries[blockIdx.y];
+    const taat_query &Q = G.queries[blockIdx.y];
     if (t >= Q.n_terms)
         return;
-    const named_term &term = G.terms[Q.first_term + t];
+    const taat_term &term = G.terms[Q.first_term + t];
     const whole_list &l = term.list;
     const uint32_t len = block_len<P>(X), from = (t - 1) & 1, to = t & 1;
     write_tiles<kept_candidates>(Q, &G.states[blockIdx.y], l, t, [&](uint32_t i, uint32_t at) {
@@ -369,8 +369,8 @@ static __global__ void __launch_bounds__(THREADS)
     });
 }
 
-void named_score_kept(const gpu_index &X, uint32_t coding, const named_group &G, uint32_t t, uint32_t most,
-                      cudaStream_t stream)
+void taat_score_kept(const gpu_index &X, uint32_t coding, const taat_group &G, uint32_t t, uint32_t most,
+                     cudaStream_t stream)
 {
     with_decoders(coding, [&](auto pair) {
         score_kept<decltype(pair)><<<grid_for(G.n, blocks_of(most, COMPACT_TILE)), THREADS, 0, stream>>>(X, G, t);
@@ -380,7 +380,7 @@ void named_score_kept(const gpu_index &X, uint32_t coding, const named_group &G,
 /* ---- the best ---- */
 
 /* Score i as a key that tells scores apart: a smaller place is better. 0: no document. */
-__device__ __forceinline__ unsigned long long score_key(const named_query &Q, const named_state *S, uint32_t i)
+__device__ __forceinline__ unsigned long long score_key(const taat_query &Q, const taat_state *S, uint32_t i)
 {
     if (Q.docids[0] ? i >= S->n_candidates[(Q.n_terms - 1) & 1] : i >= Q.n_scores)
         return 0;
@@ -391,7 +391,7 @@ __device__ __forceinline__ unsigned long long score_key(const named_query &Q, co
 }
 
 /* of level 0, ..; all of them at least 1 */
-__device__ __forceinline__ uint32_t n_maxima(const named_query &Q, uint32_t level)
+__device__ __forceinline__ uint32_t n_maxima(const taat_query &Q, uint32_t level)
 {
     uint32_t n = Q.n_scores;
     for (uint32_t l = 0; l <= level; ++l)
@@ -410,10 +410,10 @@ __device__ __forceinline__ unsigned long long warp_max(unsigned long long x)
 }
 
 /* A warp a group. */
-static __global__ void __launch_bounds__(THREADS) find_maxima(const __grid_constant__ named_group G, uint32_t level)
+static __global__ void __launch_bounds__(THREADS) find_maxima(const __grid_constant__ taat_group G, uint32_t level)
 {
-    const named_query &Q = G.queries[blockIdx.y];
-    const named_state *S = &G.states[blockIdx.y];
+    const taat_query &Q = G.queries[blockIdx.y];
+    const taat_state *S = &G.states[blockIdx.y];
     if (Q.k > EXTRACTED_K)
         return;
     const uint32_t n = n_maxima(Q, level), below = level ? n_maxima(Q, level - 1) : 0, lane = threadIdx.x & 31;
@@ -443,11 +443,11 @@ __device__ __forceinline__ unsigned long long group_max(unsigned long long x, un
     return warp_max(space[threadIdx.x & (GROUP_MAX / 32 - 1)]);
 }
 
-static __global__ void __launch_bounds__(GROUP_MAX) extract(const __grid_constant__ named_group G)
+static __global__ void __launch_bounds__(GROUP_MAX) extract(const __grid_constant__ taat_group G)
 {
     __shared__ unsigned long long space[GROUP_MAX / 32];
-    const named_query &Q = G.queries[blockIdx.x];
-    named_state *S = &G.states[blockIdx.x];
+    const taat_query &Q = G.queries[blockIdx.x];
+    taat_state *S = &G.states[blockIdx.x];
     if (Q.k > EXTRACTED_K)
         return;
     const uint32_t n0 = Q.n_scores, n1 = n_maxima(Q, 0), n2 = n_maxima(Q, 1), n3 = n_maxima(Q, 2);
@@ -480,7 +480,7 @@ static __global__ void __launch_bounds__(GROUP_MAX) extract(const __grid_constan
         S->n_hits = hits;
 }
 
-void named_choose_best(const named_group &G, uint32_t most, cudaStream_t stream)
+void taat_choose_best(const taat_group &G, uint32_t most, cudaStream_t stream)
 {
     uint64_t n = most;
     for (uint32_t level = 0; level < N_MAXIMA; ++level) {
@@ -491,25 +491,25 @@ void named_choose_best(const named_group &G, uint32_t most, cudaStream_t stream)
 }
 
 static __global__ void __launch_bounds__(THREADS)
-    gather(const __grid_constant__ named_group G, uint32_t q, unsigned long long *keys)
+    gather(const __grid_constant__ taat_group G, uint32_t q, unsigned long long *keys)
 {
-    const named_query &Q = G.queries[q];
-    const named_state *S = &G.states[q];
+    const taat_query &Q = G.queries[q];
+    const taat_state *S = &G.states[q];
     for (uint32_t i = blockIdx.x * THREADS + threadIdx.x; i < Q.n_scores; i += gridDim.x * THREADS) {
         const unsigned long long key = score_key(Q, S, i);
         keys[i] = key && Q.docids[0] ? gx_key(gx_key_score(key), Q.docids[(Q.n_terms - 1) & 1][i]) : key;
     }
 }
 
-void named_gather(const named_group &G, uint32_t q, uint32_t n_scores, unsigned long long *keys, cudaStream_t stream)
+void taat_gather(const taat_group &G, uint32_t q, uint32_t n_scores, unsigned long long *keys, cudaStream_t stream)
 {
     gather<<<grid_for(1, blocks_of(n_scores, THREADS)), THREADS, 0, stream>>>(G, q, keys);
 }
 
 static __global__ void __launch_bounds__(THREADS)
-    answer(const __grid_constant__ named_group G, uint32_t q, const unsigned long long *sorted)
+    answer(const __grid_constant__ taat_group G, uint32_t q, const unsigned long long *sorted)
 {
-    const named_query &Q = G.queries[q];
+    const taat_query &Q = G.queries[q];
     const uint32_t n = min(Q.k, Q.n_scores);
     for (uint32_t i = blockIdx.x * THREADS + threadIdx.x; i < n; i += gridDim.x * THREADS) {
         G.answers[Q.answer + i] = sorted[i];
@@ -518,7 +518,7 @@ static __global__ void __launch_bounds__(THREADS)
     }
 }
 
-void named_answer(const named_group &G, uint32_t q, uint32_t k, const unsigned long long *sorted, cudaStream_t stream)
+void taat_answer(const taat_group &G, uint32_t q, uint32_t k, const unsigned long long *sorted, cudaStream_t stream)
 {
     answer<<<grid_for(1, blocks_of(k, THREADS)), THREADS, 0, stream>>>(G, q, sorted);
 }

@@ -14,7 +14,7 @@ constexpr uint64_t MAX_GROUP_TERMS = 1u << 14;
 constexpr uint32_t MAX_MARKS = 1u << 13;
 
 /* A plan's answer that is wanted: of AND or of OR. */
-struct named_job {
+struct taat_job {
     uint32_t plan;
     gx_op op;
 };
@@ -25,13 +25,13 @@ struct mark {
     gx_step step;
 };
 
-struct named_space {
+struct taat_space {
     session_memory *memory;
     growing_memory arrays;
-    named_query *queries, *d_queries; /* pinned, [MAX_GROUP]; on the device */
-    named_term *terms, *d_terms;      /* [MAX_GROUP_TERMS] */
-    named_state *states, *d_states;   /* [MAX_GROUP] */
-    unsigned long long *answers;      /* pinned, [max_answers] */
+    taat_query *queries, *d_queries; /* pinned, [MAX_GROUP]; on the device */
+    taat_term *terms, *d_terms;      /* [MAX_GROUP_TERMS] */
+    taat_state *states, *d_states;   /* [MAX_GROUP] */
+    unsigned long long *answers;     /* pinned, [max_answers] */
     uint64_t max_answers;
     growing_memory sort_scratch;
     cudaStream_t stream;
@@ -41,7 +41,7 @@ struct named_space {
     uint32_t n_marks, n_events;
 };
 
-void named_close(session_memory *m, named_space *s)
+void taat_close(session_memory *m, taat_space *s)
 {
     if (!s)
         return;
@@ -66,7 +66,7 @@ void named_close(session_memory *m, named_space *s)
     free(s);
 }
 
-static gx_status open_space(named_space *s, gx_error *err)
+static gx_status open_space(taat_space *s, gx_error *err)
 {
     s->marks = (mark *)calloc(MAX_MARKS, sizeof *s->marks);
     if (!s->marks)
@@ -83,7 +83,7 @@ static gx_status open_space(named_space *s, gx_error *err)
     return GX_OK;
 }
 
-static gx_status reserve_answers(named_space *s, uint64_t n, gx_error *err)
+static gx_status reserve_answers(taat_space *s, uint64_t n, gx_error *err)
 {
     if (n <= s->max_answers)
         return GX_OK;
@@ -109,7 +109,7 @@ static bool by_candidates(const gx_plan *plan, gx_op op)
 }
 
 /* The query's arrays, as far as bounds go. */
-static void cut_query(cutter *c, const gx_index *ix, const gx_plan *plan, gx_op op, named_query *Q)
+static void cut_query(cutter *c, const gx_index *ix, const gx_plan *plan, gx_op op, taat_query *Q)
 {
     const uint32_t len = ix->block_len, shortest = plan->terms[0].df, longest = plan->terms[plan->n_terms - 1].df;
     memset(Q, 0, sizeof *Q);
@@ -151,7 +151,7 @@ static void cut_query(cutter *c, const gx_index *ix, const gx_plan *plan, gx_op 
 static uint64_t query_bytes(const gx_index *ix, const gx_plan *plan, gx_op op)
 {
     cutter c = {NULL, 0};
-    named_query Q;
+    taat_query Q;
     cut_query(&c, ix, plan, op, &Q);
     unsigned long long *keys;
     cut(&c, &keys, plan->k);
@@ -170,10 +170,10 @@ struct group {
     bool candidates;
     uint32_t levels, n, n_terms, deepest, longest_answer;
     uint64_t n_answers, sort_n;
-    named_group G;
+    taat_group G;
 };
 
-static bool same_kind(const gx_plan *plans, const named_job *a, const named_job *b)
+static bool same_kind(const gx_plan *plans, const taat_job *a, const taat_job *b)
 {
     const gx_plan *x = &plans[a->plan], *y = &plans[b->plan];
     const bool candidates = by_candidates(x, a->op);
@@ -181,8 +181,8 @@ static bool same_kind(const gx_plan *plans, const named_job *a, const named_job 
 }
 
 /* Describe as many of jobs[n] as fit. */
-static gx_status fill_group(named_space *sp, const gpu_state *s, const gx_plan *plans, const named_job *jobs,
-                            uint32_t n, group *g, gx_error *err)
+static gx_status fill_group(taat_space *sp, const gpu_state *s, const gx_plan *plans, const taat_job *jobs, uint32_t n,
+                            group *g, gx_error *err)
 {
     const gx_index *ix = s->ix;
     const uint64_t most = sp->arrays.bytes + budget_left(sp->memory->budget),
@@ -214,7 +214,7 @@ static gx_status fill_group(named_space *sp, const gpu_state *s, const gx_plan *
     cutter c = {sp->arrays.base, 0};
     for (uint32_t i = 0; i < taken; ++i) {
         const gx_plan *plan = &plans[jobs[i].plan];
-        named_query *Q = &sp->queries[i];
+        taat_query *Q = &sp->queries[i];
         cut_query(&c, ix, plan, jobs[i].op, Q);
         Q->first_term = g->n_terms;
         Q->answer = g->n_answers;
@@ -236,7 +236,7 @@ static gx_status fill_group(named_space *sp, const gpu_state *s, const gx_plan *
 }
 
 /* A step ends here. When there are too many to tell apart, some share a mark. */
-static gx_status end_step(named_space *sp, gx_step step, gx_error *err)
+static gx_status end_step(taat_space *sp, gx_step step, gx_error *err)
 {
     if (sp->n_marks == MAX_MARKS)
         return GX_OK;
@@ -258,9 +258,9 @@ static gx_status end_step(named_space *sp, gx_step step, gx_error *err)
             return st_;                                                                                                \
     } while (0)
 
-static gx_status launch_candidates(named_space *sp, const gpu_state *s, const group *g, gx_error *err)
+static gx_status launch_candidates(taat_space *sp, const gpu_state *s, const group *g, gx_error *err)
 {
-    const named_group &G = g->G;
+    const taat_group &G = g->G;
     const cudaStream_t stream = sp->stream;
     uint32_t most = 0, most_needed = 0;
     for (uint32_t i = 0; i < g->n; ++i) {
@@ -268,32 +268,32 @@ static gx_status launch_candidates(named_space *sp, const gpu_state *s, const gr
         most_needed = most_needed > sp->queries[i].max_needed ? most_needed : sp->queries[i].max_needed;
     }
     END(GX_STEP_INITIALIZE);
-    named_decode(s->X, s->coding, G, 0, count_blocks(s->ix, most), stream);
+    taat_decode(s->X, s->coding, G, 0, count_blocks(s->ix, most), stream);
     END(GX_STEP_DECOMPRESS);
-    named_begin(s->X, G, most, stream);
+    taat_begin(s->X, G, most, stream);
     END(GX_STEP_SCORE);
     for (uint32_t t = 1; t < g->deepest; ++t) {
-        named_find(G, t, true, g->levels, most, stream);
-        named_choose_blocks(G, t, most, stream);
+        taat_find(G, t, true, g->levels, most, stream);
+        taat_choose_blocks(G, t, most, stream);
         END(GX_STEP_INTERSECT);
-        named_decode_needed(s->X, s->coding, G, t, most_needed, stream);
+        taat_decode_needed(s->X, s->coding, G, t, most_needed, stream);
         END(GX_STEP_DECOMPRESS);
-        named_find(G, t, false, g->levels, most, stream);
-        named_count_kept(G, t, most, stream);
+        taat_find(G, t, false, g->levels, most, stream);
+        taat_count_kept(G, t, most, stream);
         END(GX_STEP_INTERSECT);
-        named_score_kept(s->X, s->coding, G, t, most, stream);
+        taat_score_kept(s->X, s->coding, G, t, most, stream);
         END(GX_STEP_SCORE);
     }
-    named_choose_best(G, most, stream);
+    taat_choose_best(G, most, stream);
     return GX_OK;
 }
 
-static gx_status launch_accumulators(named_space *sp, const gpu_state *s, const group *g, gx_error *err)
+static gx_status launch_accumulators(taat_space *sp, const gpu_state *s, const group *g, gx_error *err)
 {
-    const named_group &G = g->G;
+    const taat_group &G = g->G;
     const cudaStream_t stream = sp->stream;
     for (uint32_t i = 0; i < g->n; ++i) {
-        const named_query *Q = &sp->queries[i];
+        const taat_query *Q = &sp->queries[i];
         TRY("clearing accumulators", cudaMemsetAsync(Q->scores[0], 0, Q->n_scores * sizeof *Q->scores[0], stream));
         if (Q->holders)
             TRY("clearing accumulators", cudaMemsetAsync(Q->holders, 0, Q->n_scores * sizeof *Q->holders, stream));
@@ -302,39 +302,39 @@ static gx_status launch_accumulators(named_space *sp, const gpu_state *s, const 
     for (uint32_t t = 0; t < g->deepest; ++t) {
         uint32_t most = 0;
         for (uint32_t i = 0; i < g->n; ++i) {
-            const named_query *Q = &sp->queries[i];
+            const taat_query *Q = &sp->queries[i];
             if (t < Q->n_terms && sp->terms[Q->first_term + t].list.df > most)
                 most = sp->terms[Q->first_term + t].list.df;
         }
-        named_decode(s->X, s->coding, G, t, count_blocks(s->ix, most), stream);
+        taat_decode(s->X, s->coding, G, t, count_blocks(s->ix, most), stream);
         END(GX_STEP_DECOMPRESS);
-        named_accumulate(s->X, G, t, most, stream);
+        taat_accumulate(s->X, G, t, most, stream);
         END(GX_STEP_SCORE);
     }
-    named_choose_best(G, s->ix->n_docs, stream);
+    taat_choose_best(G, s->ix->n_docs, stream);
     return GX_OK;
 }
 
 /* Those of great k: all keys sorted. */
-static gx_status sort_all(named_space *sp, const group *g, gx_error *err)
+static gx_status sort_all(taat_space *sp, const group *g, gx_error *err)
 {
     unsigned long long *const keys =
         g->G.answers + (g->n_answers + CUT_ALIGNMENT / 8 - 1) / (CUT_ALIGNMENT / 8) * (CUT_ALIGNMENT / 8);
     unsigned long long *const sorted =
         keys + (g->sort_n + CUT_ALIGNMENT / 8 - 1) / (CUT_ALIGNMENT / 8) * (CUT_ALIGNMENT / 8);
     for (uint32_t q = 0; q < g->n; ++q) {
-        const named_query *Q = &sp->queries[q];
+        const taat_query *Q = &sp->queries[q];
         if (Q->k <= EXTRACTED_K)
             continue;
-        named_gather(g->G, q, Q->n_scores, keys, sp->stream);
+        taat_gather(g->G, q, Q->n_scores, keys, sp->stream);
         TRY("sorting results",
             sort_keys(sp->sort_scratch.base, sp->sort_scratch.bytes, keys, sorted, Q->n_scores, sp->stream));
-        named_answer(g->G, q, Q->k, sorted, sp->stream);
+        taat_answer(g->G, q, Q->k, sorted, sp->stream);
     }
     return GX_OK;
 }
 
-static gx_status launch_group(named_space *sp, const gpu_state *s, const group *g, gx_error *err)
+static gx_status launch_group(taat_space *sp, const gpu_state *s, const group *g, gx_error *err)
 {
     const cudaStream_t stream = sp->stream;
     sp->n_marks = 0;
@@ -360,14 +360,14 @@ static gx_status launch_group(named_space *sp, const gpu_state *s, const group *
     return GX_OK;
 }
 
-static gx_status wait_for(named_space *sp, const gx_plan *plan, gx_error *err)
+static gx_status wait_for(taat_space *sp, const gx_plan *plan, gx_error *err)
 {
     bool cancelled = false;
     TRY("searching", wait_for_event(sp->calls, sp->done, plan, &cancelled));
     return cancelled ? gx_fail(err, GX_ECANCELLED, "cancelled") : GX_OK;
 }
 
-static void add_work(const named_space *sp, const group *g, gx_work *work)
+static void add_work(const taat_space *sp, const group *g, gx_work *work)
 {
     for (uint32_t i = 1; i < sp->n_marks; ++i) {
         float ms = 0;
@@ -381,8 +381,8 @@ static void add_work(const named_space *sp, const group *g, gx_work *work)
 }
 
 /* Answer jobs[n]. AND-then-OR's that AND does not answer go to again[*n_again], as OR's. */
-static gx_status run_jobs(named_space *sp, const gpu_state *s, const gx_plan *plans, const named_job *jobs, uint32_t n,
-                          gx_hits *hits, named_job *again, uint32_t *n_again, gx_work *work, gx_error *err)
+static gx_status run_jobs(taat_space *sp, const gpu_state *s, const gx_plan *plans, const taat_job *jobs, uint32_t n,
+                          gx_hits *hits, taat_job *again, uint32_t *n_again, gx_work *work, gx_error *err)
 {
     gx_status st = GX_OK;
     group g;
@@ -397,8 +397,8 @@ static gx_status run_jobs(named_space *sp, const gpu_state *s, const gx_plan *pl
         else
             (void)wait_for_stream(sp->calls, sp->stream); /* nothing may be under way when this returns */
         for (uint32_t i = 0; i < g.n && st == GX_OK; ++i) {
-            const named_job j = jobs[at + i];
-            const named_query *Q = &sp->queries[i];
+            const taat_job j = jobs[at + i];
+            const taat_query *Q = &sp->queries[i];
             gx_hits *h = &hits[j.plan];
             h->n = sp->states[i].n_hits < Q->k ? sp->states[i].n_hits : Q->k;
             memcpy(h->keys, sp->answers + Q->answer, (size_t)h->n * 8);
@@ -411,35 +411,35 @@ static gx_status run_jobs(named_space *sp, const gpu_state *s, const gx_plan *pl
     return st;
 }
 
-gx_status named_run(named_space **space, const gpu_state *s, session_memory *m, const gx_plan *plans, uint32_t n,
-                    gx_hits *hits, gx_work *work, gx_error *err)
+gx_status taat_run(taat_space **space, const gpu_state *s, session_memory *m, const gx_plan *plans, uint32_t n,
+                   gx_hits *hits, gx_work *work, gx_error *err)
 {
     gx_status st = GX_OK;
     uint32_t n_jobs = 0, n_again = 0, n_none = 0;
     for (uint32_t i = 0; i < n; ++i)
-        n_jobs += is_named(&plans[i]) && plans[i].n_terms;
+        n_jobs += is_ding2009(&plans[i]) && plans[i].n_terms;
     if (n_jobs == 0)
         return GX_OK;
     if (!*space) {
-        named_space *sp = (named_space *)calloc(1, sizeof *sp);
+        taat_space *sp = (taat_space *)calloc(1, sizeof *sp);
         if (!sp)
             return gx_fail(err, GX_ENOMEM, "no memory for a GPU session");
         sp->memory = m;
         sp->calls = m->calls;
         if ((st = open_space(sp, err)) != GX_OK) {
-            named_close(m, sp);
+            taat_close(m, sp);
             return st;
         }
         *space = sp;
     }
-    named_job *jobs = (named_job *)malloc(2ull * n_jobs * sizeof *jobs), *again = jobs + n_jobs;
+    taat_job *jobs = (taat_job *)malloc(2ull * n_jobs * sizeof *jobs), *again = jobs + n_jobs;
     if (!jobs)
         return gx_fail(err, GX_ENOMEM, "no memory for a batch of %u queries", n);
     n_jobs = 0;
     for (int all = 1; all >= 0; --all) { /* of one kind together */
         for (uint32_t i = 0; i < n; ++i) {
             const gx_plan *plan = &plans[i];
-            if (!is_named(plan) || plan->n_terms == 0 || (plan->op != GX_OP_OR) != all)
+            if (!is_ding2009(plan) || plan->n_terms == 0 || (plan->op != GX_OP_OR) != all)
                 continue;
             jobs[n_jobs++] = {i, all ? GX_OP_AND : GX_OP_OR};
             for (uint32_t t = 0; work && t < plan->n_terms; ++t) {

@@ -15,7 +15,7 @@ struct gpu_exec {
     gpu_session session;
     batch_space batches;
     small_batch_space small_batches;
-    named_space *named; /* NULL until needed */
+    taat_space *named; /* NULL until needed */
 };
 
 static void cuda_exec_close(void *exec)
@@ -26,7 +26,7 @@ static void cuda_exec_close(void *exec)
     (void)cudaSetDevice(x->session.s->device);
     close_small_batches(&x->session, &x->small_batches);
     close_batches(&x->session, &x->batches);
-    named_close(&x->session.memory, x->named);
+    taat_close(&x->session.memory, x->named);
     (void)cudaGetLastError();
     free(x->session.again);
     free(x);
@@ -37,7 +37,7 @@ static gx_status cuda_exec_open(void **out, void *state, gx_error *err)
     gpu_state *s = (gpu_state *)state;
     *out = NULL;
     TRY("choosing it", cudaSetDevice(s->device));
-    send_away(s);
+    stop_lingering(s);
     gpu_exec *x = (gpu_exec *)calloc(1, sizeof *x);
     if (!x)
         return gx_fail(err, GX_ENOMEM, "no memory for a GPU session");
@@ -60,7 +60,7 @@ static gx_status run_jobs(gpu_exec *x, const request *r, const job *jobs, uint32
         return GX_OK;
     if (is_small_batch(r->plans, jobs, n))
         return run_small_batch(&x->session, &x->small_batches, r, jobs, n, err);
-    send_away(x->session.s);
+    stop_lingering(x->session.s);
     return run_batch(&x->session, &x->batches, r, jobs, n, err);
 }
 
@@ -109,16 +109,16 @@ static gx_status cuda_run(void *exec, const gx_plan *plans, uint32_t n, gx_hits 
     uint32_t n_jobs = 0;
     for (uint32_t i = 0; i < n; ++i) {
         hits[i].n = 0;
-        if (plans[i].n_terms && !is_named(&plans[i]))
+        if (plans[i].n_terms && !is_ding2009(&plans[i]))
             jobs[n_jobs++] = {i, plans[i].op, 0, 0};
     }
     session->was_last = __atomic_exchange_n(&s->last, x, __ATOMIC_RELAXED) == x;
     __atomic_fetch_add(&s->running, 1, __ATOMIC_SEQ_CST);
     gx_status st = run_all_jobs(x, &r, jobs, n_jobs, err);
     if (st == GX_OK && n_jobs < n)
-        send_away(s);
+        stop_lingering(s);
     if (st == GX_OK)
-        st = named_run(&x->named, s, &session->memory, plans, n, hits, work, err);
+        st = taat_run(&x->named, s, &session->memory, plans, n, hits, work, err);
     __atomic_fetch_sub(&s->running, 1, __ATOMIC_RELAXED);
     if (work)
         add_calls(work, &session->calls, &before);

@@ -75,7 +75,8 @@ constexpr uint64_t MAX_CUTS = 12; /* of either memory */
 static footprint count_bytes(const selection *s)
 {
     const need *n = &s->sum;
-    const uint64_t described = n->queries * sizeof(gpu_query) + n->terms * sizeof(gpu_term) + n->runs * sizeof(gpu_run);
+    const uint64_t described =
+        n->queries * sizeof(gpu_query) + n->terms * sizeof(gpu_term) + n->runs * sizeof(item_range);
     const uint64_t device = described + n->queries * (sizeof(gpu_query_state) + BINS * 4) + n->candidates * 8 +
                             (s->sorted_k ? n->answers * 8 + s->sort_bytes : 0);
     const uint64_t pinned =
@@ -179,23 +180,23 @@ static selection select_jobs(const gpu_session *x, const request *r, const job *
 /* ---- describing ---- */
 
 /* Items of query q if they are as long as can be. */
-static uint64_t least_items(const gpu_session *x, const sub_batch *p, uint32_t q, uint32_t drivers)
+static uint64_t least_items(const gpu_session *x, const sub_batch *p, uint32_t q, uint32_t n_essential)
 {
     uint64_t n = 0;
-    for (uint32_t i = 0; i < drivers; ++i)
+    for (uint32_t i = 0; i < n_essential; ++i)
         n += p->terms[p->queries[q].first_term + i].at.n_blocks / most_item_blocks(x->s->ix) +
              (x->fine ? 1 + FINE_ITEMS : 1);
     return n;
 }
 
-static uint32_t choose_item_blocks(const gpu_session *x, const sub_batch *p, const uint32_t *drivers)
+static uint32_t choose_item_blocks(const gpu_session *x, const sub_batch *p, const uint32_t *n_essential)
 {
     uint64_t blocks = 0, lists = 0;
     const uint32_t most = most_item_blocks(x->s->ix), warps = x->s->grid * 8;
     for (uint32_t q = 0; q < p->n_queries; ++q) {
-        for (uint32_t i = 0; i < drivers[q]; ++i)
+        for (uint32_t i = 0; i < n_essential[q]; ++i)
             blocks += p->terms[p->queries[q].first_term + i].at.n_blocks;
-        lists += drivers[q];
+        lists += n_essential[q];
     }
     uint32_t n = 1;
     while (n < most && blocks / (2 * n) >= 4ull * warps)
@@ -208,13 +209,13 @@ static uint32_t choose_item_blocks(const gpu_session *x, const sub_batch *p, con
 /* Add a query of the job to the sub-batch, unless its items do not fit: then *fits is false, and
  * all is as it was. */
 static gx_status add_if_it_fits(gpu_session *x, sub_batch *p, const gx_plan *plan, const job *j, bool all,
-                                uint32_t after, uint32_t *drivers, uint64_t *items, uint32_t *number, bool *fits,
+                                uint32_t after, uint32_t *n_essential, uint64_t *items, uint32_t *number, bool *fits,
                                 gx_error *err)
 {
     const uint32_t n_terms = p->n_terms;
     const uint64_t n_candidates = p->n_candidates, n_answers = p->n_answers;
-    TRY_STATUS(add_query(x, p, plan, j, all, after, drivers, number, err));
-    const uint64_t more = least_items(x, p, *number, drivers[*number]);
+    TRY_STATUS(add_query(x, p, plan, j, all, after, n_essential, number, err));
+    const uint64_t more = least_items(x, p, *number, n_essential[*number]);
     *fits = *items + more <= p->item_room;
     if (*fits) {
         *items += more;
@@ -230,7 +231,7 @@ static gx_status add_if_it_fits(gpu_session *x, sub_batch *p, const gx_plan *pla
 /* Describe as many of jobs[n] as the sub-batch takes; *taken of them. An OR that does not fit beside
  * its AND is left out, and run later if it is needed. */
 static gx_status describe_jobs(gpu_session *x, sub_batch *p, const request *r, const job *jobs, uint32_t n,
-                               uint32_t *drivers, uint32_t *taken, gx_error *err)
+                               uint32_t *n_essential, uint32_t *taken, gx_error *err)
 {
     uint64_t items = 0;
     bool fits = true;
@@ -239,8 +240,8 @@ static gx_status describe_jobs(gpu_session *x, sub_batch *p, const request *r, c
         const gx_plan *plan = &r->plans[jobs[i].plan];
         placed *pl = &p->jobs[i];
         *pl = {jobs[i], 0, NO_QUERY};
-        TRY_STATUS(add_if_it_fits(x, p, plan, &jobs[i], jobs[i].op != GX_OP_OR, NO_QUERY, drivers, &items, &pl->first,
-                                  &fits, err));
+        TRY_STATUS(add_if_it_fits(x, p, plan, &jobs[i], jobs[i].op != GX_OP_OR, NO_QUERY, n_essential, &items,
+                                  &pl->first, &fits, err));
         if (!fits)
             break;
         ++p->n_jobs;
@@ -252,7 +253,7 @@ static gx_status describe_jobs(gpu_session *x, sub_batch *p, const request *r, c
         uint32_t second = NO_QUERY;
         if (pl->j.op != GX_OP_AND_OR)
             continue;
-        TRY_STATUS(add_if_it_fits(x, p, &r->plans[pl->j.plan], &pl->j, false, pl->first, drivers, &items, &second,
+        TRY_STATUS(add_if_it_fits(x, p, &r->plans[pl->j.plan], &pl->j, false, pl->first, n_essential, &items, &second,
                                   &fits, err));
         pl->second = fits ? second : NO_QUERY;
     }
@@ -297,16 +298,16 @@ static void launch_search(const gpu_session *x, const sub_batch *p, gpu_batch R)
     }
 }
 
-static gx_status launch_part(gpu_session *x, sub_batch *p, const uint32_t *drivers, gx_error *err)
+static gx_status launch_part(gpu_session *x, sub_batch *p, const uint32_t *n_essential, gx_error *err)
 {
     uint32_t active[MAX_QUERIES];
-    unmade lists[MAX_QUERIES];
+    pending_list lists[MAX_QUERIES];
     const cudaStream_t stream = p->stream;
-    const uint32_t item_blocks = choose_item_blocks(x, p, drivers);
+    const uint32_t item_blocks = choose_item_blocks(x, p, n_essential);
     p->direct = p->d_answers == NULL;
     for (uint32_t l = 0; l < N_LAUNCHES; ++l) {
         const uint32_t first = l < 2 ? 0 : p->n_first, n = l < 2 ? p->n_first : p->n_queries - p->n_first;
-        describe_items(p, first, n, l % 2, drivers, item_blocks, x->fine, active, lists);
+        describe_items(p, first, n, l % 2, n_essential, item_blocks, x->fine, active, lists);
         p->items_end[l] = p->n_items;
     }
     p->device.end = p->device.end - item_bytes(p->item_room) + item_bytes(p->n_items);
@@ -431,7 +432,7 @@ static gx_status grow(gpu_session *x, batch_space *b, const request *r, const jo
 /* Describe jobs of jobs[wanted] in the free memory: *taken of them, 0 if it is too small for one, or
  * for so few that it is better to wait (may_wait). */
 static gx_status fill_part(gpu_session *x, batch_space *b, uint32_t turn, const request *r, const job *jobs,
-                           uint32_t wanted, bool may_wait, uint32_t *drivers, uint32_t *taken, gx_error *err)
+                           uint32_t wanted, bool may_wait, uint32_t *n_essential, uint32_t *taken, gx_error *err)
 {
     sub_batch *p = &b->parts[turn];
     segment d, h;
@@ -458,19 +459,19 @@ static gx_status fill_part(gpu_session *x, batch_space *b, uint32_t turn, const 
     p->item_room = (room.device - bytes.device) / CUT_ALIGNMENT * CUT_ALIGNMENT / sizeof(gpu_item);
     p->device = {d.begin, d.begin + bytes.device + item_bytes(p->item_room)};
     p->pinned = {h.begin, h.begin + bytes.pinned};
-    return describe_jobs(x, p, r, jobs, s.n, drivers, taken, err);
+    return describe_jobs(x, p, r, jobs, s.n, n_essential, taken, err);
 }
 
 /* Fill parts[turn] with as many of the next `wanted` jobs as fit, at least one. */
 static gx_status fill_next(gpu_session *x, batch_space *b, uint32_t turn, const request *r, const job_list *l,
-                           uint32_t wanted, uint32_t *drivers, uint32_t *taken, gx_error *err)
+                           uint32_t wanted, uint32_t *n_essential, uint32_t *taken, gx_error *err)
 {
     const job *jobs = l->jobs + l->at;
     gx_status st = GX_OK;
     bool waits = true;
     *taken = 0;
     for (;;) {
-        TRY_STATUS(fill_part(x, b, turn, r, jobs, wanted, waits, drivers, taken, err));
+        TRY_STATUS(fill_part(x, b, turn, r, jobs, wanted, waits, n_essential, taken, err));
         const bool small = b->pinned.bytes < SESSION_PINNED_BYTES ||
                            (b->device.bytes < SESSION_DEVICE_BYTES && budget_left(x->memory.budget) >= LEAST_GROWTH);
         if (*taken == wanted || (*taken && !(small && waits)))
@@ -495,7 +496,7 @@ static gx_status fill_next(gpu_session *x, batch_space *b, uint32_t turn, const 
 
 gx_status run_batch(gpu_session *x, batch_space *b, const request *r, const job *jobs, uint32_t n, gx_error *err)
 {
-    uint32_t drivers[MAX_QUERIES];
+    uint32_t n_essential[MAX_QUERIES];
     gx_status st = GX_OK;
     x->fine = n <= FINE_MOST;
     /* The first sub-batch is small, so that the GPU begins early; the next is large, since few
@@ -515,9 +516,9 @@ gx_status run_batch(gpu_session *x, batch_space *b, const request *r, const job 
         const double t0 = gx_clock_seconds();
         uint32_t taken = 0;
         const job_list l = {jobs, n, at};
-        st = fill_next(x, b, turn, r, &l, n - at < most + most / 2 ? n - at : most, drivers, &taken, err);
+        st = fill_next(x, b, turn, r, &l, n - at < most + most / 2 ? n - at : most, n_essential, &taken, err);
         if (st == GX_OK)
-            st = launch_part(x, p, drivers, err);
+            st = launch_part(x, p, n_essential, err);
         for (uint32_t i = 0; i < taken; ++i)
             count_lists(x, &r->plans[jobs[at + i].plan], r->work);
         if (r->work)

@@ -10,7 +10,7 @@
 namespace gx {
 
 /* Of a block of threads that all search for one of a few queries. Warps use it by atomics alone. */
-struct few_block {
+struct block_state {
     /* of the query, as it was when a warp last asked: thousands of warps that ask at once wait for
      * each other */
     uint32_t threshold;
@@ -19,13 +19,13 @@ struct few_block {
     uint32_t finished; /* warps | those of them that wrote, << 16 */
     /* Of a kernel that stays: */
     unsigned long long begun; /* ns */
-    uint32_t mail;            /* the number of the last message, which is query; at first what that would have been */
-    few_query query;
+    uint32_t message;         /* the number of the last message, which is query; at first what that would have been */
+    small_query query;
 };
 
-__device__ __forceinline__ few_block &this_block()
+__device__ __forceinline__ block_state &this_block()
 {
-    __shared__ few_block block;
+    __shared__ block_state block;
     return block;
 }
 
@@ -101,9 +101,9 @@ struct block_threshold {
 };
 
 /* Marks the decoders of the kernel for a few queries. */
-template <class P> struct few : P {
+template <class P> struct in_small_batch : P {
 };
-template <class P> struct threshold_of<few<P>> {
+template <class P> struct threshold_of<in_small_batch<P>> {
     typedef block_threshold type;
 };
 

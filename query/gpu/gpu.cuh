@@ -93,7 +93,7 @@ constexpr uint32_t NO_MAP_SHIFT = 31, NO_TABLE_SHIFT = 31;
 constexpr uint32_t LOG2_BINS = 9, BINS = 1 << LOG2_BINS; /* of the histogram of exact scores */
 constexpr uint32_t QUICK_K = 32; /* up to this k the search kernel selects, else the kernel select */
 constexpr uint32_t NO_QUERY = UINT32_MAX;
-constexpr uint32_t NEAR_TERMS = 6; /* a query of more is long, and searched by a kernel of its own */
+constexpr uint32_t SHORT_QUERY_TERMS = 6; /* a query of more is long, and searched by a kernel of its own */
 
 enum { QUERY_AND = 1, QUERY_EXHAUSTIVE = 2, QUERY_MASKED = 4, QUERY_LOSSY = 8 };
 
@@ -162,44 +162,44 @@ __host__ __device__ __forceinline__ gpu_item make_item(uint32_t term, term_block
 
 /* A term's blocks from `block` on, item_blocks an item, that become items [item, next run's item).
  * */
-struct gpu_run {
+struct item_range {
     uint32_t term, block, item, item_blocks;
 };
 
 /* A few queries, short ones, of k <= QUICK_K: the kernel's parameters are all that describes them.
  * Query i's terms are its own, from 0 on. */
-constexpr uint32_t FEW_QUERIES = 4;
+constexpr uint32_t SMALL_BATCH = 4;
 
-struct few_query {
+struct small_query {
     gpu_query query;
-    gpu_term terms[NEAR_TERMS];
+    gpu_term terms[SHORT_QUERY_TERMS];
     uint32_t blocks; /* of threads that search for it: the first ones of the grid */
     uint32_t unused[3];
 };
 
-struct few_batch {
-    few_query of[FEW_QUERIES];
+struct small_batch {
+    small_query of[SMALL_BATCH];
 };
 
 /* Where a kernel that stays finds its next query: host memory that the GPU reads, and a copy in
  * device memory that the kernel's blocks of threads read. Each word of the query has the message's
  * number beside it, so that a message is there when all its numbers are. */
-constexpr uint32_t MAIL_PIECES = 64, MAIL_WORDS = sizeof(few_query) / 4; /* pieces of 16 bytes */
+constexpr uint32_t SLOT_PIECES = 64, SLOT_WORDS = sizeof(small_query) / 4; /* pieces of 16 bytes */
 
-struct alignas(128) mailbox {
-    uint2 words[2 * MAIL_PIECES - 2]; /* word, number; what is left over numbered too */
+struct alignas(128) query_slot {
+    uint2 words[2 * SLOT_PIECES - 2]; /* word, number; what is left over numbered too */
     uint32_t leave, unused[3];        /* leave != 0: the host wants the kernel to end */
     alignas(128) uint32_t left;       /* the number of the message that the kernel did not wait for */
 };
-static_assert(MAIL_WORDS >= 64 && MAIL_WORDS <= 2 * MAIL_PIECES - 2 && MAIL_WORDS % 2 == 0 &&
-                  offsetof(mailbox, left) == 16 * MAIL_PIECES,
+static_assert(SLOT_WORDS >= 64 && SLOT_WORDS <= 2 * SLOT_PIECES - 2 && SLOT_WORDS % 2 == 0 &&
+                  offsetof(query_slot, left) == 16 * SLOT_PIECES,
               "a warp reads it at once");
 
-struct few_stay {
-    mailbox *mail;     /* as the device sees it */
-    uint4 *copy;       /* [MAIL_PIECES], in device memory; no number in it is greater than number */
-    uint32_t number;   /* of the message that the kernel's first query would have been */
-    uint32_t patience; /* ns that it waits for the next query; 0: it does not stay. */
+struct linger_params {
+    query_slot *slot;   /* as the device sees it */
+    uint4 *copy;        /* [SLOT_PIECES], in device memory; no number in it is greater than number */
+    uint32_t number;    /* of the message that the kernel's first query would have been */
+    uint32_t linger_ns; /* ns that it waits for the next query; 0: it does not stay. */
 };
 
 enum { COUNT_DECODED, COUNT_LOOKUPS, N_COUNTS };

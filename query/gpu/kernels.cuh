@@ -45,22 +45,22 @@ void derive_bounds(const gpu_index &X, uint32_t coding, const gpu_codings &codin
 constexpr uint32_t SEARCH_WARPS = 8; /* of a block of threads */
 
 /* Items of the runs, and the states and histograms of the queries, before a search. */
-void begin_batch(const gpu_batch &R, const gpu_run *runs, uint32_t n_runs, uint32_t n_queries, gpu_item *items,
+void begin_batch(const gpu_batch &R, const item_range *runs, uint32_t n_runs, uint32_t n_queries, gpu_item *items,
                  uint32_t n_items, cudaStream_t stream);
 
 /* The number of blocks of threads that fill the current device, which is made ready. */
 uint32_t search_grid(uint32_t coding, uint32_t multiprocessors);
-/* The batch's items, all of long queries (of more than NEAR_TERMS terms) or none. */
+/* The batch's items, all of long queries (of more than SHORT_QUERY_TERMS terms) or none. */
 void search_batch(const gpu_index &X, uint32_t coding, const gpu_batch &R, bool are_long, uint32_t grid,
                   cudaStream_t stream);
 
 /* A few queries, by `grid` blocks of threads each. R.states and both histograms are 0 and become so
- * again. One query's kernel may stay and answer others (few_stay); then grid is what fills the
- * device, and the launch fails where not all of it can be there at once. search_few_grid: the
+ * again. One query's kernel may stay and answer others (linger_params); then grid is what fills the
+ * device, and the launch fails where not all of it can be there at once. small_batch_grid: the
  * number of blocks that fill the current device, which is made ready. */
-uint32_t search_few_grid(uint32_t coding, uint32_t multiprocessors);
-void search_few(const gpu_index &X, uint32_t coding, const gpu_batch &R, const few_batch &F, uint32_t n_queries,
-                const few_stay &S, uint32_t grid, cudaStream_t stream);
+uint32_t small_batch_grid(uint32_t coding, uint32_t multiprocessors);
+void search_small_batch(const gpu_index &X, uint32_t coding, const gpu_batch &R, const small_batch &F,
+                        uint32_t n_queries, const linger_params &S, uint32_t grid, cudaStream_t stream);
 
 /* ---- exhaustive.cu ---- */
 

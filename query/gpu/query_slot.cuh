@@ -21,7 +21,7 @@ __device__ __forceinline__ uint64_t nanoseconds()
 }
 
 /* As others wrote it, be it the host. */
-__device__ __forceinline__ uint4 read_mail(const uint4 *from)
+__device__ __forceinline__ uint4 read_slot(const uint4 *from)
 {
     uint4 x;
     asm volatile("ld.volatile.global.v4.u32 {%0, %1, %2, %3}, [%4];"
@@ -32,7 +32,7 @@ __device__ __forceinline__ uint4 read_mail(const uint4 *from)
 }
 
 /* The same, and with it all that was visible to the thread of this device that wrote it. */
-__device__ __forceinline__ uint4 acquire_mail(const uint4 *from)
+__device__ __forceinline__ uint4 acquire_slot(const uint4 *from)
 {
     uint4 x;
     asm volatile("ld.acquire.gpu.global.v4.u32 {%0, %1, %2, %3}, [%4];"
@@ -42,40 +42,41 @@ __device__ __forceinline__ uint4 acquire_mail(const uint4 *from)
     return x;
 }
 
-__device__ __forceinline__ void write_mail(uint4 *to, uint4 x)
+__device__ __forceinline__ void write_slot(uint4 *to, uint4 x)
 {
     asm volatile("st.volatile.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(x.x), "r"(x.y), "r"(x.z), "r"(x.w)
                  : "memory");
 }
 
-constexpr uint64_t LONGEST_STAY = 10000000; /* ns; then others have a turn, whatever the host has missed */
+constexpr uint64_t MAX_RESIDENT_NS = 10000000; /* then other kernels have a turn */
 
-/* By one warp, when the query before is answered and all is as it was: the host's message of that
- * number to all blocks of threads; one of 0 blocks if it does not come in time, or the GPU is
- * wanted for something else, or the kernel, which began then, has stayed long enough. */
-__device__ __forceinline__ void pass_mail(const few_stay &S, uint32_t number, uint64_t begun, uint32_t lane)
+/* Run by one warp after the previous answer is written and its state cleared. Polls the host's query
+ * slot for the message of that number and broadcasts it to all blocks of threads. Broadcasts an empty
+ * query (blocks = 0), which ends the kernel, when none comes within linger_ns, when the host asks it
+ * to leave, or when the kernel, which began at `begun`, has run for MAX_RESIDENT_NS. */
+__device__ __forceinline__ void broadcast_query(const linger_params &S, uint32_t number, uint64_t begun, uint32_t lane)
 {
-    const uint4 *mail = reinterpret_cast<const uint4 *>(S.mail);
+    const uint4 *slot = reinterpret_cast<const uint4 *>(S.slot);
     const uint64_t begin = nanoseconds();
-    const bool stays = begin - begun < LONGEST_STAY;
+    const bool stays = begin - begun < MAX_RESIDENT_NS;
     __threadfence();
     for (;;) {
-        const uint4 a = read_mail(mail + lane), b = read_mail(mail + 32 + lane);
+        const uint4 a = read_slot(slot + lane), b = read_slot(slot + 32 + lane);
         const bool here = stays && a.y == number && a.w == number && (lane == 31 || (b.y == number && b.w == number));
         if (__all_sync(ALL_LANES, here)) {
-            write_mail(S.copy + lane, a);
+            write_slot(S.copy + lane, a);
             if (lane < 31)
-                write_mail(S.copy + 32 + lane, b);
+                write_slot(S.copy + 32 + lane, b);
             return;
         }
-        const bool leaves = !stays || (lane == 31 && b.x) || nanoseconds() - begin > S.patience;
+        const bool leaves = !stays || (lane == 31 && b.x) || nanoseconds() - begin > S.linger_ns;
         if (__any_sync(ALL_LANES, leaves)) {
             const uint4 none = make_uint4(0, number, 0, number);
-            write_mail(S.copy + lane, none);
+            write_slot(S.copy + lane, none);
             if (lane < 31)
-                write_mail(S.copy + 32 + lane, none);
+                write_slot(S.copy + 32 + lane, none);
             else
-                *(volatile uint32_t *)&S.mail->left = number;
+                *(volatile uint32_t *)&S.slot->left = number;
             return;
         }
     }
@@ -83,21 +84,21 @@ __device__ __forceinline__ void pass_mail(const few_stay &S, uint32_t number, ui
 
 /* The newest message to the block, by one warp. Only messages that need not this block may have
  * been missed. */
-__device__ __forceinline__ void take_mail(const few_stay &S, few_block &block, uint32_t lane)
+__device__ __forceinline__ void receive_query(const linger_params &S, block_state &block, uint32_t lane)
 {
-    const uint32_t last = block.mail;
+    const uint32_t last = block.message;
     for (;;) {
-        const uint4 a = acquire_mail(S.copy + lane), b = acquire_mail(S.copy + 32 + (lane < 31 ? lane : 0));
+        const uint4 a = acquire_slot(S.copy + lane), b = acquire_slot(S.copy + 32 + (lane < 31 ? lane : 0));
         const uint32_t number = __shfl_sync(ALL_LANES, a.y, 0);
         const bool here = a.y == number && a.w == number && b.y == number && b.w == number && (int)(number - last) > 0;
         if (__all_sync(ALL_LANES, here)) {
             uint2 *words = reinterpret_cast<uint2 *>(&block.query);
             __syncwarp(); /* all have read the last one's number */
             words[lane] = make_uint2(a.x, a.z);
-            if (2 * (lane + 32) < MAIL_WORDS)
+            if (2 * (lane + 32) < SLOT_WORDS)
                 words[lane + 32] = make_uint2(b.x, b.z);
             if (lane == 0)
-                block.mail = number;
+                block.message = number;
             return;
         }
     }

@@ -10,7 +10,7 @@
 namespace gx {
 
 constexpr uint32_t CODED_LISTS = 8; /* of the first lists of a query, a candidate's state is kept */
-static_assert(NEAR_TERMS <= CODED_LISTS, "short queries have no other lists");
+static_assert(SHORT_QUERY_TERMS <= CODED_LISTS, "short queries have no other lists");
 
 /* ---- maps and bounds ---- */
 
@@ -110,7 +110,7 @@ __device__ __forceinline__ candidate bound_candidate(const gpu_index &X, const g
     for (uint32_t g = 0; g < (LONG ? n : 1); g += CODED_LISTS) {
         uint32_t here = 0;
 #pragma unroll
-        for (uint32_t u = 0; u < (LONG ? CODED_LISTS : NEAR_TERMS); ++u) {
+        for (uint32_t u = 0; u < (LONG ? CODED_LISTS : SHORT_QUERY_TERMS); ++u) {
             if (g + u < n && g + u != li && valid)
                 here |= (uint32_t)present(X, read(&terms[g + u].filter), doc) << u;
         }
@@ -205,7 +205,7 @@ __device__ __forceinline__ bool look_up_rest(const gpu_index &X, const item_list
 /* Up to 32 postings of the item's list, one a lane: those whose documents reach the threshold T join
  * the candidates. Returns the threshold. */
 template <class P, bool LONG, uint32_t V>
-__device__ __forceinline__ uint32_t score(const gpu_index &X, const gpu_batch &R, const near_item &near,
+__device__ __forceinline__ uint32_t score(const gpu_index &X, const gpu_batch &R, const staged_item &near,
                                           const item_lists &L, uint2 posting, bool valid, uint32_t T, uint32_t lane,
                                           search_space<V> &ws)
 {

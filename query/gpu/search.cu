@@ -7,7 +7,7 @@ constexpr uint32_t THREADS = 256;
 
 /* A warp turns a run into items; the rest of the grid sets states and histograms. */
 static __global__ void __launch_bounds__(THREADS)
-    begin(const __grid_constant__ gpu_batch R, const gpu_run *runs, uint32_t n_runs, uint32_t n_queries,
+    begin(const __grid_constant__ gpu_batch R, const item_range *runs, uint32_t n_runs, uint32_t n_queries,
           gpu_item *items, uint32_t n_items)
 {
     const uint32_t lane = threadIdx.x & 31, thread = blockIdx.x * THREADS + threadIdx.x, threads = gridDim.x * THREADS;
@@ -20,7 +20,7 @@ static __global__ void __launch_bounds__(THREADS)
     if (thread < N_LAUNCHES)
         R.next_item[thread] = 0;
     for (uint32_t r = thread / 32; r < n_runs; r += threads / 32) {
-        const gpu_run run = runs[r];
+        const item_range run = runs[r];
         const uint32_t count = (r + 1 < n_runs ? runs[r + 1].item : n_items) - run.item;
         const term_blocks at = read(&R.terms[run.term].at);
         const uint32_t query = R.terms[run.term].weight.query;
@@ -30,7 +30,7 @@ static __global__ void __launch_bounds__(THREADS)
     }
 }
 
-void begin_batch(const gpu_batch &R, const gpu_run *runs, uint32_t n_runs, uint32_t n_queries, gpu_item *items,
+void begin_batch(const gpu_batch &R, const item_range *runs, uint32_t n_runs, uint32_t n_queries, gpu_item *items,
                  uint32_t n_items, cudaStream_t stream)
 {
     const uint32_t warps = max(max(n_runs, n_queries * 4), 1u), blocks = (warps + THREADS / 32 - 1) / (THREADS / 32);
@@ -55,30 +55,29 @@ uint32_t search_grid(uint32_t coding, uint32_t multiprocessors)
     return multiprocessors * (uint32_t)(each > 0 ? each : 1);
 }
 
-uint32_t search_few_grid(uint32_t coding, uint32_t multiprocessors)
+uint32_t small_batch_grid(uint32_t coding, uint32_t multiprocessors)
 {
     int each = 0;
     with_pair(coding, [&](auto pair) {
         constexpr int bytes = (int)shared_bytes<decltype(pair)>();
-        (void)cudaFuncSetAttribute(search_few_queries<decltype(pair)>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                   bytes);
-        (void)cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, search_few_queries<decltype(pair)>,
-                                                            SEARCH_WARPS * 32, bytes);
+        (void)cudaFuncSetAttribute(search_small<decltype(pair)>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+        (void)cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, search_small<decltype(pair)>, SEARCH_WARPS * 32,
+                                                            bytes);
     });
     return multiprocessors * (uint32_t)(each > 0 ? each : 1);
 }
 
-void search_few(const gpu_index &X, uint32_t coding, const gpu_batch &R, const few_batch &F, uint32_t n_queries,
-                const few_stay &S, uint32_t grid, cudaStream_t stream)
+void search_small_batch(const gpu_index &X, uint32_t coding, const gpu_batch &R, const small_batch &F,
+                        uint32_t n_queries, const linger_params &S, uint32_t grid, cudaStream_t stream)
 {
     with_pair(coding, [&](auto pair) {
         constexpr size_t bytes = shared_bytes<decltype(pair)>();
-        if (S.patience) { /* blocks that wait for the next query must not keep others of the grid away */
+        if (S.linger_ns) { /* blocks that wait for the next query must not keep others of the grid away */
             void *args[] = {(void *)&X, (void *)&R, (void *)&F, (void *)&S};
-            (void)cudaLaunchCooperativeKernel((const void *)search_few_queries<decltype(pair)>, dim3(grid),
+            (void)cudaLaunchCooperativeKernel((const void *)search_small<decltype(pair)>, dim3(grid),
                                               dim3(SEARCH_WARPS * 32), args, bytes, stream);
         } else {
-            search_few_queries<decltype(pair)><<<dim3(grid, n_queries), SEARCH_WARPS * 32, bytes, stream>>>(X, R, F, S);
+            search_small<decltype(pair)><<<dim3(grid, n_queries), SEARCH_WARPS * 32, bytes, stream>>>(X, R, F, S);
         }
     });
 }

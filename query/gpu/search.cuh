@@ -258,7 +258,7 @@ template <class P> struct block_reader {
 };
 
 /* The list that an item is of. */
-template <bool LONG> __device__ __forceinline__ const gpu_term *item_list(const gpu_batch &R, const near_item &near)
+template <bool LONG> __device__ __forceinline__ const gpu_term *item_list(const gpu_batch &R, const staged_item &near)
 {
     return item_terms<LONG>(R, near) + ((near.item.what & ITEM_TERM) - near.query.first_term);
 }
@@ -266,15 +266,15 @@ template <bool LONG> __device__ __forceinline__ const gpu_term *item_list(const 
 /* Go on to the other buffer; then fill the one that was read, at the item's end with what the next
  * one begins with. */
 template <class P, bool LONG, uint32_t V>
-__device__ __forceinline__ void next_chunk(const gpu_index &X, const gpu_batch &R, const near_item &near,
-                                           const near_item &following, bool more, bool &ready, uint32_t lane,
+__device__ __forceinline__ void next_chunk(const gpu_index &X, const gpu_batch &R, const staged_item &near,
+                                           const staged_item &following, bool more, bool &ready, uint32_t lane,
                                            search_space<V> &ws)
 {
     const uint32_t cnt = item_blocks(near.item.what), b = ws.buffer ^ 1;
     if (!ready)
         wait_copies();
     const chunk c = read(&ws.chunks[b]);
-    const near_item *from = &near;
+    const staged_item *from = &near;
     bool ahead = false;
     if (c.end == cnt && more && !ready) { /* having waited, the next item's description is there */
         const gpu_term *list = item_list<LONG>(R, following);
@@ -295,8 +295,8 @@ __device__ __forceinline__ void next_chunk(const gpu_index &X, const gpu_batch &
 
 /* One item, by a warp. The next one is in following, if there is one. */
 template <class P, bool LONG, uint32_t V>
-__device__ __forceinline__ void scan(const gpu_index &X, const gpu_batch &R, const near_item &near,
-                                     const near_item &following, bool more, uint32_t lane, search_space<V> &ws)
+__device__ __forceinline__ void scan(const gpu_index &X, const gpu_batch &R, const staged_item &near,
+                                     const staged_item &following, bool more, uint32_t lane, search_space<V> &ws)
 {
     typedef block_reader<P> B;
     const uint32_t cnt = item_blocks(near.item.what), len = block_len<P>(X);
@@ -428,7 +428,7 @@ __global__ void __launch_bounds__(SEARCH_WARPS * 32, SEARCH_BLOCKS<P>)
         copy_16(&ws.fetched, R.items + next);
     for (uint32_t which = 0;; which ^= 1) {
         wait_copies();
-        const near_item &near = ws.items[which];
+        const staged_item &near = ws.items[which];
         const bool more = next < R.n_items;
         if (more) {
             const uint4 x = *reinterpret_cast<const uint4 *>(&ws.fetched);
@@ -459,8 +459,8 @@ __global__ void __launch_bounds__(SEARCH_WARPS * 32, SEARCH_BLOCKS<P>)
         }
         if (__shfl_sync(ALL_LANES, last, 0) && near.query.k <= QUICK_K) {
             __syncwarp();
-            select_few<SPACE<V>>(R, near.query, near.item.query, lane,
-                                 reinterpret_cast<unsigned long long *>(ws.postings));
+            select_small_k<SPACE<V>>(R, near.query, near.item.query, lane,
+                                     reinterpret_cast<unsigned long long *>(ws.postings));
         }
         if (!more)
             break;

@@ -2,7 +2,7 @@
 
 namespace gx {
 
-constexpr uint32_t FEW_CANDIDATES = most_candidates(QUICK_K);
+constexpr uint32_t SMALL_BATCH_CANDIDATES = most_candidates(QUICK_K);
 constexpr int UNSET = 0xff; /* each byte of what answers are before the device writes them */
 
 /* ---- room ---- */
@@ -12,25 +12,25 @@ gx_status open_small_batches(gpu_session *x, small_batch_space *b, gx_error *err
     sub_batch *p = &b->p;
     session_memory *m = &x->memory;
     const uint32_t n_docs = x->s->ix->n_docs;
-    b->candidate_room = FEW_QUERIES * (uint64_t)(n_docs < FEW_CANDIDATES ? n_docs : FEW_CANDIDATES);
-    p->jobs = (placed *)malloc(FEW_QUERIES * sizeof *p->jobs);
-    p->queries = (gpu_query *)malloc(FEW_QUERIES * sizeof *p->queries);
-    p->terms = (gpu_term *)malloc(FEW_QUERIES * NEAR_TERMS * sizeof *p->terms);
+    b->candidate_room = SMALL_BATCH * (uint64_t)(n_docs < SMALL_BATCH_CANDIDATES ? n_docs : SMALL_BATCH_CANDIDATES);
+    p->jobs = (placed *)malloc(SMALL_BATCH * sizeof *p->jobs);
+    p->queries = (gpu_query *)malloc(SMALL_BATCH * sizeof *p->queries);
+    p->terms = (gpu_term *)malloc(SMALL_BATCH * SHORT_QUERY_TERMS * sizeof *p->terms);
     if (!p->jobs || !p->queries || !p->terms)
         return gx_fail(err, GX_ENOMEM, "no memory for a GPU session");
     TRY("making a stream", cudaStreamCreateWithFlags(&p->stream, cudaStreamNonBlocking));
     TRY_STATUS(session_alloc_array(m, &p->d_candidates, b->candidate_room, err));
-    TRY_STATUS(session_alloc_array(m, &b->d_states, FEW_QUERIES, err));
-    TRY_STATUS(session_alloc_array(m, &b->d_histograms, 2 * FEW_QUERIES * BINS, err));
-    TRY_STATUS(session_alloc_array(m, &b->d_mail, MAIL_PIECES, err));
-    TRY_STATUS(session_alloc_pinned_array(m, &p->results, FEW_QUERIES, err));
-    TRY_STATUS(session_alloc_pinned_array(m, &p->answers, FEW_QUERIES * QUICK_K, err));
-    TRY_STATUS(session_alloc_pinned_array(m, &b->mail, 1, err));
-    memset(b->mail, 0, sizeof *b->mail);
-    TRY("clearing memory", cudaMemsetAsync(b->d_mail, 0, MAIL_PIECES * sizeof *b->d_mail, p->stream));
-    TRY("clearing memory", cudaMemsetAsync(b->d_states, 0, FEW_QUERIES * sizeof *b->d_states, p->stream));
+    TRY_STATUS(session_alloc_array(m, &b->d_states, SMALL_BATCH, err));
+    TRY_STATUS(session_alloc_array(m, &b->d_histograms, 2 * SMALL_BATCH * BINS, err));
+    TRY_STATUS(session_alloc_array(m, &b->d_slot, SLOT_PIECES, err));
+    TRY_STATUS(session_alloc_pinned_array(m, &p->results, SMALL_BATCH, err));
+    TRY_STATUS(session_alloc_pinned_array(m, &p->answers, SMALL_BATCH * QUICK_K, err));
+    TRY_STATUS(session_alloc_pinned_array(m, &b->slot, 1, err));
+    memset(b->slot, 0, sizeof *b->slot);
+    TRY("clearing memory", cudaMemsetAsync(b->d_slot, 0, SLOT_PIECES * sizeof *b->d_slot, p->stream));
+    TRY("clearing memory", cudaMemsetAsync(b->d_states, 0, SMALL_BATCH * sizeof *b->d_states, p->stream));
     TRY("clearing memory",
-        cudaMemsetAsync(b->d_histograms, 0, 2 * FEW_QUERIES * BINS * sizeof *b->d_histograms, p->stream));
+        cudaMemsetAsync(b->d_histograms, 0, 2 * SMALL_BATCH * BINS * sizeof *b->d_histograms, p->stream));
     return GX_OK;
 }
 
@@ -38,18 +38,18 @@ void close_small_batches(gpu_session *x, small_batch_space *b)
 {
     sub_batch *p = &b->p;
     session_memory *m = &x->memory;
-    send_away(x->s);
+    stop_lingering(x->s);
     if (p->stream) {
         (void)cudaStreamSynchronize(p->stream);
         (void)cudaStreamDestroy(p->stream);
     }
     session_free_array(m, &p->d_candidates, b->candidate_room);
-    session_free_array(m, &b->d_states, FEW_QUERIES);
-    session_free_array(m, &b->d_histograms, 2 * FEW_QUERIES * BINS);
-    session_free_array(m, &b->d_mail, MAIL_PIECES);
-    session_free_pinned_array(m, &p->results, FEW_QUERIES);
-    session_free_pinned_array(m, &p->answers, FEW_QUERIES * QUICK_K);
-    session_free_pinned_array(m, &b->mail, 1);
+    session_free_array(m, &b->d_states, SMALL_BATCH);
+    session_free_array(m, &b->d_histograms, 2 * SMALL_BATCH * BINS);
+    session_free_array(m, &b->d_slot, SLOT_PIECES);
+    session_free_pinned_array(m, &p->results, SMALL_BATCH);
+    session_free_pinned_array(m, &p->answers, SMALL_BATCH * QUICK_K);
+    session_free_pinned_array(m, &b->slot, 1);
     free(p->jobs);
     free(p->queries);
     free(p->terms);
@@ -59,12 +59,12 @@ void close_small_batches(gpu_session *x, small_batch_space *b)
 
 bool is_small_batch(const gx_plan *plans, const job *jobs, uint32_t n)
 {
-    for (uint32_t i = 0; i < n && n <= FEW_QUERIES; ++i) {
+    for (uint32_t i = 0; i < n && n <= SMALL_BATCH; ++i) {
         const gx_plan *plan = &plans[jobs[i].plan];
-        if (!plan->prune || plan->n_terms > NEAR_TERMS || plan->k > QUICK_K || jobs[i].candidates)
+        if (!plan->prune || plan->n_terms > SHORT_QUERY_TERMS || plan->k > QUICK_K || jobs[i].candidates)
             return false;
     }
-    return n <= FEW_QUERIES;
+    return n <= SMALL_BATCH;
 }
 
 /* Of how many items each of a query's n_blocks blocks is made, where it has `room` blocks of
@@ -79,11 +79,11 @@ static uint32_t count_shares(uint32_t n_blocks, uint32_t room)
 }
 
 /* Describe jobs[n]. */
-static gx_status fill_few(gpu_session *x, sub_batch *p, const request *r, const job *jobs, uint32_t n, few_batch *F,
-                          gx_error *err)
+static gx_status describe_small_batch(gpu_session *x, sub_batch *p, const request *r, const job *jobs, uint32_t n,
+                                      small_batch *F, gx_error *err)
 {
-    const uint32_t room = x->s->few_grid > n ? x->s->few_grid / n : 1; /* a slice of a GPU may have little */
-    uint32_t drivers[FEW_QUERIES], most = 0;
+    const uint32_t room = x->s->small_grid > n ? x->s->small_grid / n : 1; /* a slice of a GPU may have little */
+    uint32_t n_essential[SMALL_BATCH], most = 0;
     begin_description(p);
     for (uint32_t i = 0; i < n; ++i) {
         const gx_plan *plan = &r->plans[jobs[i].plan];
@@ -92,11 +92,11 @@ static gx_status fill_few(gpu_session *x, sub_batch *p, const request *r, const 
         gpu_query *Q = &p->queries[i];
         const gpu_term *terms = &p->terms[p->n_terms];
         const gx_status st =
-            add_query(x, p, plan, &jobs[i], jobs[i].op != GX_OP_OR, NO_QUERY, drivers, &pl->first, err);
+            add_query(x, p, plan, &jobs[i], jobs[i].op != GX_OP_OR, NO_QUERY, n_essential, &pl->first, err);
         if (st != GX_OK)
             return st;
         Q->first_term = 0;
-        for (uint32_t t = 0; t < drivers[i]; ++t)
+        for (uint32_t t = 0; t < n_essential[i]; ++t)
             Q->n_items += terms[t].at.n_blocks;
         Q->shares = count_shares(Q->n_items, room);
         Q->n_items *= Q->shares;
@@ -130,14 +130,14 @@ static bool is_there(const sub_batch *p, uint32_t q)
 /* Whether the kernel that was to wait for the last message has left without it. */
 static bool has_left(const small_batch_space *b)
 {
-    return __atomic_load_n(&b->mail->left, __ATOMIC_ACQUIRE) == b->message;
+    return __atomic_load_n(&b->slot->left, __ATOMIC_ACQUIRE) == b->message;
 }
 
 /* Until the answers to a few queries are there, which is sooner than the stream has come to its
  * end; that is asked only of failures. Or, if the query was sent to a kernel that stays, until
  * *missed: it has left without it. */
-static gx_status wait_for_few(const small_batch_space *b, const gx_plan *plan, bool sent, bool *missed, bool *cancelled,
-                              gx_error *err)
+static gx_status wait_for_answers(const small_batch_space *b, const gx_plan *plan, bool sent, bool *missed,
+                                  bool *cancelled, gx_error *err)
 {
     const sub_batch *p = &b->p;
     bool ended = false;
@@ -164,21 +164,21 @@ static gx_status wait_for_few(const small_batch_space *b, const gx_plan *plan, b
 }
 
 /* The query to the kernel that stays, if it is still there. */
-static bool send_query(small_batch_space *b, const few_query *Q)
+static bool send_query(small_batch_space *b, const small_query *Q)
 {
-    uint32_t words[2 * MAIL_PIECES - 2] = {0};
+    uint32_t words[2 * SLOT_PIECES - 2] = {0};
     b->message += 1;
     if (!b->waits || has_left(b))
         return false;
     memcpy(words, Q, sizeof *Q);
-    for (uint32_t i = 0; i < 2 * MAIL_PIECES - 2; ++i)
-        __atomic_store_n((uint64_t *)&b->mail->words[i], words[i] | (uint64_t)b->message << 32, __ATOMIC_RELEASE);
+    for (uint32_t i = 0; i < 2 * SLOT_PIECES - 2; ++i)
+        __atomic_store_n((uint64_t *)&b->slot->words[i], words[i] | (uint64_t)b->message << 32, __ATOMIC_RELEASE);
     return true;
 }
 
 /* Start the search for n queries. A kernel for one stays if nobody else seems to need the GPU. */
-static gx_status start_few(gpu_session *x, small_batch_space *b, const few_batch &F, uint32_t n, bool may_stay,
-                           gx_error *err)
+static gx_status start_search(gpu_session *x, small_batch_space *b, const small_batch &F, uint32_t n, bool may_linger,
+                              gx_error *err)
 {
     gpu_state *s = x->s;
     const sub_batch *p = &b->p;
@@ -189,44 +189,44 @@ static gx_status start_few(gpu_session *x, small_batch_space *b, const few_batch
                          NULL,
                          b->d_states,
                          b->d_histograms,
-                         b->d_histograms + FEW_QUERIES * BINS,
+                         b->d_histograms + SMALL_BATCH * BINS,
                          p->d_candidates,
                          (unsigned long long *)p->answers,
                          p->results,
                          NULL};
-    const few_stay S = {b->mail, b->d_mail, b->message, may_stay ? s->patience : 0};
+    const linger_params S = {b->slot, b->d_slot, b->message, may_linger ? s->linger_ns : 0};
     b->waits = false;
-    if (S.patience) {
-        let_stay(s, b->mail);
-        search_few(s->X, s->coding, R, F, n, S, s->few_grid, p->stream);
+    if (S.linger_ns) {
+        register_lingering(s, b->slot);
+        search_small_batch(s->X, s->coding, R, F, n, S, s->small_grid, p->stream);
         b->waits = cudaGetLastError() == cudaSuccess;
         if (b->waits)
             return GX_OK;
     } /* all of a kernel cannot be there at once now: it need not stay */
-    send_away(s);
-    search_few(s->X, s->coding, R, F, n, {S.mail, S.copy, S.number, 0}, F.of[0].blocks, p->stream);
+    stop_lingering(s);
+    search_small_batch(s->X, s->coding, R, F, n, {S.slot, S.copy, S.number, 0}, F.of[0].blocks, p->stream);
     TRY("starting a search", cudaGetLastError());
     return GX_OK;
 }
 
 /* Search for n queries; their answers are there when this returns. */
-static gx_status search_described(gpu_session *x, small_batch_space *b, const few_batch &F, uint32_t n,
+static gx_status search_described(gpu_session *x, small_batch_space *b, const small_batch &F, uint32_t n,
                                   const gx_plan *plan, bool *cancelled, gx_error *err)
 {
     bool missed;
     do {
         const bool wanted = __atomic_load_n(&x->s->running, __ATOMIC_SEQ_CST) != 1; /* by somebody else */
-        const bool may_stay = n == 1 && x->was_last && !wanted;
+        const bool may_linger = n == 1 && x->was_last && !wanted;
         const bool sent = n == 1 && send_query(b, &F.of[0]);
         gx_status st = GX_OK;
         missed = false;
         if (!sent)
-            st = start_few(x, b, F, n, may_stay, err);
+            st = start_search(x, b, F, n, may_linger, err);
         if (__atomic_load_n(&x->s->running, __ATOMIC_SEQ_CST) != 1)
-            send_away(x->s); /* once the query is answered */
+            stop_lingering(x->s); /* once the query is answered */
         x->calls.stayed += sent;
         if (st == GX_OK)
-            st = wait_for_few(b, plan, sent, &missed, cancelled, err);
+            st = wait_for_answers(b, plan, sent, &missed, cancelled, err);
         if (st != GX_OK) {
             b->waits = false;
             return st;
@@ -243,10 +243,10 @@ gx_status run_small_batch(gpu_session *x, small_batch_space *b, const request *r
     sub_batch *p = &b->p;
     const gx_plan *plan = &r->plans[jobs[0].plan];
     bool cancelled = plan->cancel && plan->cancel(plan->user);
-    few_batch F;
+    small_batch F;
     if (cancelled)
         return gx_fail(err, GX_ECANCELLED, "cancelled");
-    TRY_STATUS(fill_few(x, p, r, jobs, n, &F, err));
+    TRY_STATUS(describe_small_batch(x, p, r, jobs, n, &F, err));
     TRY_STATUS(search_described(x, b, F, n, plan, &cancelled, err));
     x->calls.parts += 1;
     x->calls.waits += 1;

@@ -1,4 +1,4 @@
-/* small_batch.cuh: up to FEW_QUERIES short queries of small k on the GPU: described by a kernel's
+/* small_batch.cuh: up to SMALL_BATCH short queries of small k on the GPU: described by a kernel's
  * parameters, searched for by one launch, and answered into host memory, where the host sees the
  * answer arrive. The kernel that answered a query alone may linger for the session's next one, which
  * it then reads from host memory: that spares the launch, and its instructions are in the caches.
@@ -13,11 +13,11 @@ namespace gx {
 
 struct small_batch_space {
     sub_batch p;               /* its queries and terms lie in host memory; its answers and results are pinned */
-    gpu_query_state *d_states; /* [FEW_QUERIES] */
-    uint32_t *d_histograms;    /* [2 * FEW_QUERIES * BINS] */
+    gpu_query_state *d_states; /* [SMALL_BATCH] */
+    uint32_t *d_histograms;    /* [2 * SMALL_BATCH * BINS] */
     uint64_t candidate_room;
-    mailbox *mail;    /* to a kernel that stays, in pinned memory */
-    uint4 *d_mail;    /* [MAIL_PIECES] */
+    query_slot *slot; /* to a kernel that stays, in pinned memory */
+    uint4 *d_slot;    /* [SLOT_PIECES] */
     uint32_t message; /* the number of the last one */
     bool waits;       /* a kernel was started that may wait for the next */
 };

@@ -22,9 +22,9 @@
 namespace gx {
 
 /* nothing is spilled */
-template <class P> constexpr uint32_t SEARCH_BLOCKS<few<P>> = SEARCH_BLOCKS<P> < 3 ? SEARCH_BLOCKS<P> : 3;
-template <class P> constexpr bool ALWAYS_STAGED<few<P>> = ALWAYS_STAGED<P>;
-static_assert(SEARCH_BLOCKS<few<pair_gpubp128>> * (BLOCK_BYTES + sizeof(few_block)) <= MOST_SHARED,
+template <class P> constexpr uint32_t SEARCH_BLOCKS<in_small_batch<P>> = SEARCH_BLOCKS<P> < 3 ? SEARCH_BLOCKS<P> : 3;
+template <class P> constexpr bool ALWAYS_STAGED<in_small_batch<P>> = ALWAYS_STAGED<P>;
+static_assert(SEARCH_BLOCKS<in_small_batch<pair_gpubp128>> * (BLOCK_BYTES + sizeof(block_state)) <= MOST_SHARED,
               "60 KB are left for L1");
 
 /* of a query of so many, shares counted, only a warp a block begins, and the others once there is a
@@ -32,7 +32,8 @@ static_assert(SEARCH_BLOCKS<few<pair_gpubp128>> * (BLOCK_BYTES + sizeof(few_bloc
 constexpr uint32_t OPENED_ITEMS = 2048;
 
 /* Begin to fetch item `number` of the query that `to` already describes. */
-__device__ __forceinline__ void fetch_few(const gpu_index &X, uint32_t q, uint32_t number, near_item &to, uint32_t lane)
+__device__ __forceinline__ void fetch_small_item(const gpu_index &X, uint32_t q, uint32_t number, staged_item &to,
+                                                 uint32_t lane)
 {
     const uint32_t shares = to.query.shares, share = number & (shares - 1);
     uint32_t t = 0;
@@ -47,13 +48,13 @@ __device__ __forceinline__ void fetch_few(const gpu_index &X, uint32_t q, uint32
 
 /* The query and its lists, to both items of a warp. */
 template <uint32_t V>
-__device__ __forceinline__ void describe_few(const few_query &Q, search_space<V> &ws, uint32_t lane)
+__device__ __forceinline__ void share_query(const small_query &Q, search_space<V> &ws, uint32_t lane)
 {
     constexpr uint32_t QUERY_PIECES = sizeof(gpu_query) / 16, PIECES = QUERY_PIECES + sizeof Q.terms / 16;
     static_assert(PIECES <= 32, "a lane a piece");
     if (lane < PIECES) {
         const uint4 x = reinterpret_cast<const uint4 *>(&Q)[lane];
-        for (near_item &to : ws.items) {
+        for (staged_item &to : ws.items) {
             if (lane < QUERY_PIECES)
                 reinterpret_cast<uint4 *>(&to.query)[lane] = x;
             else
@@ -64,7 +65,7 @@ __device__ __forceinline__ void describe_few(const few_query &Q, search_space<V>
 }
 
 /* The block's threshold, which every now and then is asked of the others. */
-__device__ __forceinline__ uint32_t refresh(const gpu_batch &R, uint32_t q, uint32_t taken, few_block &block,
+__device__ __forceinline__ uint32_t refresh(const gpu_batch &R, uint32_t q, uint32_t taken, block_state &block,
                                             uint32_t lane)
 {
     if (taken % SEARCH_WARPS == 0 && taken > SEARCH_WARPS)
@@ -87,8 +88,8 @@ __device__ __forceinline__ uint32_t add_one(uint32_t *to, bool releases)
 
 /* A warp has finished. Not 0 in the first lane of the query's last one, which then sees what all
  * have written. */
-__device__ __forceinline__ uint32_t finish_few(const gpu_batch &R, uint32_t q, uint32_t blocks, bool wrote,
-                                               few_block &block, uint32_t lane)
+__device__ __forceinline__ uint32_t finish_warp(const gpu_batch &R, uint32_t q, uint32_t blocks, bool wrote,
+                                                block_state &block, uint32_t lane)
 {
     constexpr uint32_t WROTE = 1 << 16;
     uint32_t last = 0;
@@ -120,7 +121,7 @@ __device__ __forceinline__ void clear_query(const gpu_batch &R, uint32_t q, uint
 /* A warp's part in the search for query q, which ws describes. */
 template <class P, uint32_t V>
 __device__ __forceinline__ void search_one(const gpu_index &X, const gpu_batch &R, uint32_t q, uint32_t blocks,
-                                           few_block &block, uint32_t lane, search_space<V> &ws)
+                                           block_state &block, uint32_t lane, search_space<V> &ws)
 {
     const uint32_t warp = threadIdx.x >> 5, n_items = ws.items[0].query.n_items;
     uint32_t number = blockIdx.x + blocks * warp; /* of the item */
@@ -131,7 +132,7 @@ __device__ __forceinline__ void search_one(const gpu_index &X, const gpu_batch &
     }
     bool more = number < n_items;
     for (uint32_t which = 0; more; which ^= 1) {
-        near_item &near = ws.items[which], &following = ws.items[which ^ 1];
+        staged_item &near = ws.items[which], &following = ws.items[which ^ 1];
         uint32_t taken = 0;
         if (lane == 0)
             taken = atomicAdd(&block.taken, 1);
@@ -149,9 +150,9 @@ __device__ __forceinline__ void search_one(const gpu_index &X, const gpu_batch &
         if (lane == 0)
             near.threshold = following.threshold = T;
         if (more)
-            fetch_few(X, q, number, following, lane);
+            fetch_small_item(X, q, number, following, lane);
         __syncwarp();
-        scan<few<P>, false, V>(X, R, near, following, more, lane, ws);
+        scan<in_small_batch<P>, false, V>(X, R, near, following, more, lane, ws);
         if (warp == 0 && lane == 0)
             atomicOr(&block.open, 1);
         __syncwarp();
@@ -159,26 +160,26 @@ __device__ __forceinline__ void search_one(const gpu_index &X, const gpu_batch &
 }
 
 template <class P>
-__global__ void __launch_bounds__(SEARCH_WARPS * 32, SEARCH_BLOCKS<few<P>>)
-    search_few_queries(const __grid_constant__ gpu_index X, const __grid_constant__ gpu_batch R,
-                       const __grid_constant__ few_batch F, const __grid_constant__ few_stay S)
+__global__ void __launch_bounds__(SEARCH_WARPS * 32, SEARCH_BLOCKS<in_small_batch<P>>)
+    search_small(const __grid_constant__ gpu_index X, const __grid_constant__ gpu_batch R,
+                 const __grid_constant__ small_batch F, const __grid_constant__ linger_params S)
 {
     constexpr uint32_t V = P::template doc<true>::V;
     extern __shared__ uint4 shared[];
     const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5, q = blockIdx.y;
     search_space<V> &ws = reinterpret_cast<search_space<V> *>(shared)[warp];
-    few_block &block = this_block();
+    block_state &block = this_block();
     uint32_t blocks = F.of[q].blocks;
     if (threadIdx.x == 0) {
-        block.mail = S.number;
+        block.message = S.number;
         block.begun = nanoseconds();
     }
-    describe_few(F.of[q], ws, lane);
+    share_query(F.of[q], ws, lane);
     for (;;) {
         const uint32_t number = blockIdx.x + blocks * warp; /* of the item */
         const bool takes_part = blockIdx.x < blocks;
         if (takes_part && number < ws.items[0].query.n_items)
-            fetch_few(X, q, number, ws.items[0], lane);
+            fetch_small_item(X, q, number, ws.items[0], lane);
         if (threadIdx.x == 0) {
             block.threshold = ws.items[0].query.first_threshold;
             block.taken = SEARCH_WARPS;
@@ -189,27 +190,27 @@ __global__ void __launch_bounds__(SEARCH_WARPS * 32, SEARCH_BLOCKS<few<P>>)
         __syncthreads();
         if (takes_part) {
             search_one<P, V>(X, R, q, blocks, block, lane, ws);
-            const uint32_t last = finish_few(R, q, blocks, ws.wrote, block, lane);
+            const uint32_t last = finish_warp(R, q, blocks, ws.wrote, block, lane);
             if (__shfl_sync(ALL_LANES, last, 0)) {
                 __syncwarp();
-                select_few<SPACE<V>>(R, ws.items[0].query, q, lane,
-                                     reinterpret_cast<unsigned long long *>(ws.postings));
+                select_small_k<SPACE<V>>(R, ws.items[0].query, q, lane,
+                                         reinterpret_cast<unsigned long long *>(ws.postings));
                 clear_query(R, q, lane);
-                if (S.patience)
-                    pass_mail(S, block.mail + 1, block.begun, lane);
+                if (S.linger_ns)
+                    broadcast_query(S, block.message + 1, block.begun, lane);
             }
         }
-        if (!S.patience)
+        if (!S.linger_ns)
             return;
         wait_copies();   /* of items that are not needed any more */
         __syncthreads(); /* all have read what is set now */
         if (warp == 0)
-            take_mail(S, block, lane);
+            receive_query(S, block, lane);
         __syncthreads();
         blocks = block.query.blocks;
         if (blocks == 0)
             return;
-        describe_few(block.query, ws, lane);
+        share_query(block.query, ws, lane);
     }
 }
 

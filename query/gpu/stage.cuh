@@ -28,10 +28,10 @@ struct alignas(8) block_place {
 
 /* An item with all that describes it, in shared memory; fetched while the item before is worked on.
  * */
-struct alignas(16) near_item {
+struct alignas(16) staged_item {
     gpu_item item;
     gpu_query query;
-    gpu_term terms[NEAR_TERMS]; /* not for a long query */
+    gpu_term terms[SHORT_QUERY_TERMS]; /* not for a long query */
     block_place blocks[MAX_ITEM_BLOCKS + 1];
     uint32_t heads[MAX_ITEM_BLOCKS]; /* the blocks' first docids */
     uint32_t threshold;              /* as it was then, or when L1 last read it: good, if low */
@@ -53,7 +53,7 @@ template <uint32_t V> struct alignas(16) search_space {
     uint32_t stage[2 * (STAGE_WORDS + STAGE_SLACK)]; /* two buffers */
     /* docid, tf: from the beginning on those that wait for the maps, from the end on candidates */
     uint2 postings[SPACE<V>];
-    near_item items[2];               /* this one and the next, by turns */
+    staged_item items[2];             /* this one and the next, by turns */
     gpu_item fetched;                 /* the one after that */
     chunk chunks[2];                  /* of stage */
     chunk now;                        /* the one that is read */
@@ -92,7 +92,7 @@ __device__ __forceinline__ uint32_t item_blocks(uint32_t what)
 }
 
 /* Begin to fetch where an item's blocks are, but for where the tfs of an ITEM_FIRST begin. */
-__device__ __forceinline__ void fetch_blocks(const gpu_index &X, gpu_item it, near_item &to, uint32_t lane)
+__device__ __forceinline__ void fetch_blocks(const gpu_index &X, gpu_item it, staged_item &to, uint32_t lane)
 {
     if (lane < item_blocks(it.what)) {
         copy_4(&to.heads[lane], X.heads + it.block + lane);
@@ -112,14 +112,14 @@ __device__ __forceinline__ void fetch_blocks(const gpu_index &X, gpu_item it, ne
 
 /* Begin to fetch all that describes an item. */
 template <bool LONG>
-__device__ __forceinline__ void fetch_item(const gpu_index &X, const gpu_batch &R, gpu_item it, near_item &to,
+__device__ __forceinline__ void fetch_item(const gpu_index &X, const gpu_batch &R, gpu_item it, staged_item &to,
                                            uint32_t lane)
 {
     fetch_blocks(X, it, to, lane);
     if (lane == 0 && it.what & ITEM_FIRST)
         copy_4(&to.blocks[0].tfs, &R.terms[it.what & ITEM_TERM].payload.tf_begin);
     constexpr uint32_t PIECES = sizeof(gpu_term) / 16;
-    static_assert(NEAR_TERMS * PIECES <= 32, "a lane a piece");
+    static_assert(SHORT_QUERY_TERMS * PIECES <= 32, "a lane a piece");
     if (!LONG && lane < (it.place >> 24) * PIECES)
         copy_16(reinterpret_cast<uint4 *>(to.terms) + lane,
                 reinterpret_cast<const uint4 *>(R.terms + (it.place & ITEM_TERM)) + lane);
@@ -131,7 +131,7 @@ __device__ __forceinline__ void fetch_item(const gpu_index &X, const gpu_batch &
 }
 
 /* The query's lists: in shared memory where they are few. */
-template <bool LONG> __device__ __forceinline__ const gpu_term *item_terms(const gpu_batch &R, const near_item &near)
+template <bool LONG> __device__ __forceinline__ const gpu_term *item_terms(const gpu_batch &R, const staged_item &near)
 {
     return LONG ? R.terms + near.query.first_term : near.terms;
 }
@@ -140,7 +140,7 @@ template <bool LONG> __device__ __forceinline__ const gpu_term *item_terms(const
  * bytes, docids before tfs. Where not even one fits it is read where it is; where all blocks fit
  * that are not damaged (ALWAYS_STAGED), as much is staged as a whole block has. */
 template <class P, uint32_t V>
-__device__ __forceinline__ void stage_chunk(const gpu_index &X, const near_item &it, uint64_t list, uint32_t k,
+__device__ __forceinline__ void stage_chunk(const gpu_index &X, const staged_item &it, uint64_t list, uint32_t k,
                                             search_space<V> &ws, uint32_t b, uint32_t lane)
 {
     constexpr uint32_t PIECES = STAGE_WORDS / 4;

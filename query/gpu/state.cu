@@ -251,7 +251,7 @@ void gpu_state_close(void *state)
     free(s->long_of);
     free(s->longs);
     pthread_mutex_destroy(&s->lock);
-    pthread_mutex_destroy(&s->stay_lock);
+    pthread_mutex_destroy(&s->linger_lock);
     free(s);
 }
 
@@ -266,7 +266,7 @@ static gx_status open_state(gpu_state *s, const gx_engine_options *opt, gx_error
     TRY("asking for its memory", cudaMemGetInfo(&have, &total));
     s->multiprocessors = (uint32_t)p.multiProcessorCount;
     /* where all of a kernel's blocks can be there at once */
-    s->patience = !p.cooperativeLaunch ? 0 : opt->linger_us < 1000000 ? opt->linger_us * 1000 : 1000000000;
+    s->linger_ns = !p.cooperativeLaunch ? 0 : opt->linger_us < 1000000 ? opt->linger_us * 1000 : 1000000000;
     s->coding = find_coding(s->ix->header, &s->codings);
     uint64_t limit = have > RESERVE ? have - RESERVE : 0;
     if (opt->device_memory && opt->device_memory < limit)
@@ -282,7 +282,7 @@ static gx_status open_state(gpu_state *s, const gx_engine_options *opt, gx_error
     if ((st = upload_index(s, err)) != GX_OK || (st = derive(s, limit, opt->map_memory, err)) != GX_OK)
         return st;
     s->grid = search_grid(s->coding, s->multiprocessors);
-    s->few_grid = search_few_grid(s->coding, s->multiprocessors);
+    s->small_grid = small_batch_grid(s->coding, s->multiprocessors);
     snprintf(s->description, sizeof s->description, "GPU %d: %s", s->device, p.name);
     return GX_OK;
 }
@@ -296,7 +296,7 @@ gx_status gpu_state_open(void **out, const gx_index *ix, const gx_engine_options
     s->ix = ix;
     s->device = opt->device;
     pthread_mutex_init(&s->lock, NULL);
-    pthread_mutex_init(&s->stay_lock, NULL);
+    pthread_mutex_init(&s->linger_lock, NULL);
     const gx_status st = open_state(s, opt, err);
     if (st != GX_OK) {
         gpu_state_close(s);
@@ -313,25 +313,25 @@ const char *gpu_state_describe(const void *state)
 
 /* ---- a kernel that stays ---- */
 
-void send_away(gpu_state *s)
+void stop_lingering(gpu_state *s)
 {
-    if (__atomic_load_n(&s->staying, __ATOMIC_SEQ_CST) == NULL)
+    if (__atomic_load_n(&s->lingering, __ATOMIC_SEQ_CST) == NULL)
         return;
-    pthread_mutex_lock(&s->stay_lock);
-    if (s->staying)
-        __atomic_store_n(&s->staying->leave, 1u, __ATOMIC_RELEASE);
-    __atomic_store_n(&s->staying, NULL, __ATOMIC_RELEASE); /* whoever sees it may free the mailbox */
-    pthread_mutex_unlock(&s->stay_lock);
+    pthread_mutex_lock(&s->linger_lock);
+    if (s->lingering)
+        __atomic_store_n(&s->lingering->leave, 1u, __ATOMIC_RELEASE);
+    __atomic_store_n(&s->lingering, NULL, __ATOMIC_RELEASE); /* whoever sees it may free the query_slot */
+    pthread_mutex_unlock(&s->linger_lock);
 }
 
-void let_stay(gpu_state *s, mailbox *mail)
+void register_lingering(gpu_state *s, query_slot *slot)
 {
-    pthread_mutex_lock(&s->stay_lock);
-    if (s->staying && s->staying != mail)
-        __atomic_store_n(&s->staying->leave, 1u, __ATOMIC_RELEASE);
-    __atomic_store_n(&mail->leave, 0u, __ATOMIC_RELAXED);
-    __atomic_store_n(&s->staying, mail, __ATOMIC_SEQ_CST);
-    pthread_mutex_unlock(&s->stay_lock);
+    pthread_mutex_lock(&s->linger_lock);
+    if (s->lingering && s->lingering != slot)
+        __atomic_store_n(&s->lingering->leave, 1u, __ATOMIC_RELEASE);
+    __atomic_store_n(&slot->leave, 0u, __ATOMIC_RELAXED);
+    __atomic_store_n(&s->lingering, slot, __ATOMIC_SEQ_CST);
+    pthread_mutex_unlock(&s->linger_lock);
 }
 
 /* ---- masks ---- */
@@ -340,7 +340,7 @@ static gx_status copy_mask(gpu_state *s, uint32_t **out, const uint32_t *words, 
 {
     const size_t n = gx_mask_n_words(s->ix->n_docs);
     TRY("choosing it", cudaSetDevice(s->device));
-    send_away(s);
+    stop_lingering(s);
     TRY("memory for a mask", device_alloc(out, n));
     pthread_mutex_lock(&s->lock);
     cudaError_t e = cudaMemcpyAsync(*out, words, n * sizeof *words, cudaMemcpyHostToDevice, s->stream);
@@ -380,7 +380,7 @@ void gpu_mask_close(void *state, void *mask)
     if (!mask)
         return;
     (void)cudaSetDevice(s->device);
-    send_away(s);
+    stop_lingering(s);
     (void)cudaFree(mask);
     budget_give(&s->budget, mask_bytes(s));
 }
@@ -389,7 +389,7 @@ void gpu_mask_close(void *state, void *mask)
 
 static gx_status compute_bounds(gpu_state *s, bounds *b, gpu_calls *calls, gx_error *err)
 {
-    send_away(s);
+    stop_lingering(s);
     const bounds_args args = {s->d_long_of, b->norm, s->d_best, s->d_kth};
     derive_bounds(s->X, s->coding, s->codings, args, s->stream);
     TRY("starting to compute bounds", cudaGetLastError());

@@ -24,7 +24,7 @@ struct gpu_state {
     const gx_index *ix;
     int device;
     char description[288];
-    uint32_t multiprocessors, grid, few_grid, coding; /* grids: blocks of threads that fill the device */
+    uint32_t multiprocessors, grid, small_grid, coding; /* grids: blocks of threads that fill the device */
     gpu_codings codings;
     memory_budget budget;
     gpu_index X;
@@ -39,12 +39,12 @@ struct gpu_state {
     uint8_t *d_kth;
     uint64_t map_words, table_words;
     cudaStream_t stream;
-    uint32_t running;          /* batches under way in all sessions; atomic */
-    const void *last;          /* the session whose batch was the last to begin; atomic */
-    uint32_t patience;         /* ns that a kernel which answered a query alone waits for the next one */
-    pthread_mutex_t stay_lock; /* of what follows */
-    mailbox *staying;          /* of the kernel that waits so, or may, or has ended; or NULL */
-    pthread_mutex_t lock;      /* of what follows, d_best, d_kth and stream */
+    uint32_t running;            /* batches under way in all sessions; atomic */
+    const void *last;            /* the session whose batch was the last to begin; atomic */
+    uint32_t linger_ns;          /* ns that a kernel which answered a query alone waits for the next one */
+    pthread_mutex_t linger_lock; /* of what follows */
+    query_slot *lingering;       /* of the kernel that waits so, or may, or has ended; or NULL */
+    pthread_mutex_t lock;        /* of what follows, d_best, d_kth and stream */
     bounds *bounds_sets;
 };
 
@@ -57,12 +57,12 @@ const char *gpu_state_describe(const void *state);
 gx_status gpu_mask_open(void **out, void *state, const uint32_t *words, gx_error *err);
 void gpu_mask_close(void *state, void *mask);
 
-/* The GPU is needed: a kernel that stays on it, whichever session's, ends once its query is
- * answered, or soon after if its session has the next one ready. */
-void send_away(gpu_state *s);
+/* Stop a kernel that lingers, of any session: it ends once its query is answered, or soon after if
+ * its session has sent the next one. Called before anything else is done on the GPU. */
+void stop_lingering(gpu_state *s);
 
-/* Before a kernel is started that will wait for mail; another one is sent away. */
-void let_stay(gpu_state *s, mailbox *mail);
+/* Before a kernel is started that may linger for the next query in that slot; another one is stopped. */
+void register_lingering(gpu_state *s, query_slot *slot);
 
 /* Until the event, or until the plan, whose cancel function is asked meanwhile, says so: then
  * *cancelled, but not sooner. */

@@ -105,7 +105,7 @@ static void sort_ranked(ranked *t, uint32_t n)
 
 /* Describe the lists of a plan that is pruned, and what follows from their bounds. */
 static void describe_lists(const gpu_state *s, const gx_plan *plan, const bounds *b, const job *j, bool all, uint32_t q,
-                           gpu_query *Q, gpu_term *t, uint32_t *drivers)
+                           gpu_query *Q, gpu_term *t, uint32_t *n_essential)
 {
     ranked order[GX_MAX_TERMS];
     /* what is stored of all documents says nothing of those that a mask leaves */
@@ -126,7 +126,7 @@ static void describe_lists(const gpu_state *s, const gx_plan *plan, const bounds
     uint32_t rest = total;
     for (uint32_t i = 0; i < n; ++i) {
         if (rest >= first && (!all || i == 0))
-            *drivers = i + 1;
+            *n_essential = i + 1;
         rest -= order[i].bound;
         describe_term(s, &plan->terms[order[i].term], q, &t[i]);
         t[i].filter.bound = order[i].bound;
@@ -157,7 +157,7 @@ static gx_status find_bounds(gpu_session *x, gx_scorer norm, const bounds **out,
 }
 
 static void describe_query(const gpu_state *s, sub_batch *p, const gx_plan *plan, const bounds *b, const job *j,
-                           bool all, uint32_t after, uint32_t *drivers)
+                           bool all, uint32_t after, uint32_t *n_essential)
 {
     const uint32_t q = p->n_queries++, n = plan->n_terms;
     gpu_query *Q = &p->queries[q];
@@ -180,10 +180,10 @@ static void describe_query(const gpu_state *s, sub_batch *p, const gx_plan *plan
     p->n_candidates += Q->capacity;
     p->n_answers += plan->k;
     p->n_terms += n;
-    *drivers = 0;
+    *n_essential = 0;
     if (plan->prune) {
         p->any_select |= plan->k > QUICK_K;
-        describe_lists(s, plan, b, j, all, q, Q, t, drivers);
+        describe_lists(s, plan, b, j, all, q, Q, t, n_essential);
     } else {
         p->any_exhaustive = true;
         for (uint32_t i = 0; i < n; ++i)
@@ -192,14 +192,14 @@ static void describe_query(const gpu_state *s, sub_batch *p, const gx_plan *plan
 }
 
 gx_status add_query(gpu_session *x, sub_batch *p, const gx_plan *plan, const job *j, bool all, uint32_t after,
-                    uint32_t *drivers, uint32_t *number, gx_error *err)
+                    uint32_t *n_essential, uint32_t *number, gx_error *err)
 {
     const bounds *b = NULL;
     const gx_status st = plan->prune ? find_bounds(x, plan->norm, &b, err) : GX_OK;
     if (st != GX_OK)
         return st;
     *number = p->n_queries;
-    describe_query(x->s, p, plan, b, j, all, after, &drivers[*number]);
+    describe_query(x->s, p, plan, b, j, all, after, &n_essential[*number]);
     return GX_OK;
 }
 
@@ -220,12 +220,12 @@ void begin_description(sub_batch *p)
 
 /* ---- items ---- */
 
-void describe_items(sub_batch *p, uint32_t first, uint32_t n, bool are_long, const uint32_t *drivers,
-                    uint32_t item_blocks, bool fine, uint32_t *active, unmade *lists)
+void describe_items(sub_batch *p, uint32_t first, uint32_t n, bool are_long, const uint32_t *n_essential,
+                    uint32_t item_blocks, bool fine, uint32_t *active, pending_list *lists)
 {
     uint32_t n_active = 0;
     for (uint32_t i = 0; i < n; ++i) {
-        if (drivers[first + i] && (p->queries[first + i].n_terms > NEAR_TERMS) == are_long)
+        if (n_essential[first + i] && (p->queries[first + i].n_terms > SHORT_QUERY_TERMS) == are_long)
             active[n_active++] = first + i;
     }
     for (uint32_t r = 0; n_active; ++r) {
@@ -236,7 +236,7 @@ void describe_items(sub_batch *p, uint32_t first, uint32_t n, bool are_long, con
             for (uint32_t t = begin; t < term && begins; ++t)
                 begins = p->terms[t].at.n_blocks < FIRST_BLOCKS;
             lists[i] = {term, p->terms[term].at.n_blocks, begins};
-            if (drivers[active[i]] > r + 1)
+            if (n_essential[active[i]] > r + 1)
                 active[kept++] = active[i];
         }
         n_active = kept;
@@ -245,7 +245,7 @@ void describe_items(sub_batch *p, uint32_t first, uint32_t n, bool are_long, con
             const uint32_t small = from == 0 ? 1 : from == FIRST_BLOCKS ? quarter : item_blocks;
             uint32_t left = 0;
             for (uint32_t i = 0; i < n_lists; ++i) {
-                const unmade l = lists[i];
+                const pending_list l = lists[i];
                 const uint32_t each = l.begins ? small : item_blocks, end = l.n_blocks < to ? l.n_blocks : to;
                 const uint32_t n_items = count_items(end - from, each);
                 p->runs[p->n_runs++] = {l.term, from, p->n_items, each};

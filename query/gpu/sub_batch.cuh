@@ -46,14 +46,14 @@ struct sub_batch {
     /* Pinned, the first three one behind the other: */
     gpu_query *queries;
     gpu_term *terms;
-    gpu_run *runs;
+    item_range *runs;
     gpu_query_state *results;   /* written by the device */
     uint64_t *answers;          /* written by the device, if direct; NULL: they are more than MAX_ANSWERS */
     unsigned long long *counts; /* [N_COUNTS] */
     /* On the device: */
     gpu_query *d_queries;
     gpu_term *d_terms;
-    gpu_run *d_runs;
+    item_range *d_runs;
     gpu_query_state *d_states;
     uint32_t *d_histograms, *d_next;
     unsigned long long *d_candidates, *d_counts;
@@ -99,9 +99,9 @@ static inline uint32_t most_item_blocks(const gx_index *ix)
 void begin_description(sub_batch *p);
 
 /* Add a query to the sub-batch: the job's plan, as AND (all) or OR. after: see gpu_query.
- * drivers[*number]: of how many of its lists, in their order, items are made. *number: the query's. */
+ * n_essential[*number]: of how many of its lists, in their order, items are made. *number: the query's. */
 gx_status add_query(gpu_session *x, sub_batch *p, const gx_plan *plan, const job *j, bool all, uint32_t after,
-                    uint32_t *drivers, uint32_t *number, gx_error *err);
+                    uint32_t *n_essential, uint32_t *number, gx_error *err);
 
 /* Add what the plan's lists hold to work, if there is one. */
 void count_lists(const gpu_session *x, const gx_plan *plan, gx_work *work);
@@ -110,7 +110,7 @@ constexpr uint32_t FIRST_BLOCKS = MAX_ITEM_BLOCKS; /* of a list, before those of
 constexpr uint32_t FINE_ITEMS = 3 * FIRST_BLOCKS;  /* so many more a list can have where they are fine */
 
 /* A list of which some blocks are yet to become items. */
-struct unmade {
+struct pending_list {
     uint32_t term, n_blocks;
     bool begins; /* its query, whose threshold is low; only where items are fine */
 };
@@ -121,8 +121,8 @@ struct unmade {
  * query begins, then of a fourth. Its first candidates are looked up one by one; many warps do that
  * and raise its threshold sooner than one, which pays where few queries keep them busy. active,
  * lists: scratch, [n]. */
-void describe_items(sub_batch *p, uint32_t first, uint32_t n, bool are_long, const uint32_t *drivers,
-                    uint32_t item_blocks, bool fine, uint32_t *active, unmade *lists);
+void describe_items(sub_batch *p, uint32_t first, uint32_t n, bool are_long, const uint32_t *n_essential,
+                    uint32_t item_blocks, bool fine, uint32_t *active, pending_list *lists);
 
 /* Room for the candidates of a query of k results, in a collection that is large enough. */
 constexpr uint64_t most_candidates(uint64_t k)

@@ -128,8 +128,8 @@ __device__ __forceinline__ void write_key(unsigned long long *to, unsigned long 
 
 /* The best k <= QUICK_K of the candidates, in order, to the answer; zeros after them. */
 template <uint32_t ROOM>
-__device__ __noinline__ void select_few(const gpu_batch &R, const gpu_query &Q, uint32_t q, uint32_t lane,
-                                        unsigned long long *scratch)
+__device__ __noinline__ void select_small_k(const gpu_batch &R, const gpu_query &Q, uint32_t q, uint32_t lane,
+                                            unsigned long long *scratch)
 {
     constexpr uint32_t AT_ONCE = 8;
     const unsigned long long *from = R.candidates + Q.candidates;
