@@ -14,14 +14,48 @@
  *     there (NULL: not wanted). Out parameters are written on success only; pointers become NULL on
  *     failure.
  *   - Whoever opens closes. Every close accepts NULL.
- *   - The library prints nothing, exits never, has no global state and installs no signal handlers.
- *   - Structures given by the caller begin with their size in bytes (sizeof), so that they can
- *     grow.
+ *   - The library prints nothing, never exits and installs no signal handlers. It keeps no state
+ *     outside the objects that it returns, but for one: on first use it chooses the processor's
+ *     instruction set for the whole process. The environment variable GX_CPU ("portable", "avx2",
+ *     "avx512"; for tests and measurements) restricts that choice.
+ *   - Structs that may grow begin with their size in bytes. Set it to sizeof, or let the struct's
+ *     init function set it. A size below that of the struct's first version is GX_EUSAGE, in every
+ *     function. Members beyond the caller's size have their defaults.
  *   - Text is bytes, normally UTF-8; lengths are in bytes. Docids are dense numbers from 0.
+ *
+ * ABI: structs grow at their end only, and enumerators keep their values, while the major version
+ * stays and is above 0. A minor version 0.x may break both.
+ *
+ * Usage (compile with `pkg-config --cflags --libs gpuidx`):
+ *
+ *   gx_index *index = NULL;
+ *   gx_engine *engine = NULL;
+ *   gx_session *session = NULL;
+ *   gx_error err = {0};
+ *   uint32_t docids[10], n_hits = 0;
+ *   float scores[10];
+ *   gx_query query;
+ *   gx_query_options options;
+ *   gx_query_init(&query, sizeof query, "inverted index", 14);
+ *   gx_query_options_init(&options, sizeof options);    // OR, BM25, the best 10
+ *   gx_results results = {sizeof results, docids, scores, &n_hits, NULL};
+ *   if (gx_index_open(&index, "index.gx", NULL, &err) || gx_engine_open(&engine, index, NULL, &err) ||
+ *       gx_session_open(&session, engine, &err) ||
+ *       gx_search(session, &query, 1, &options, &results, &err))
+ *       fprintf(stderr, "%s\n", err.text);
+ *   for (uint32_t i = 0; i < n_hits; ++i) {
+ *       size_t len;
+ *       const char *id = gx_index_doc_id(index, docids[i], &len);
+ *       printf("%.*s %.4f\n", (int)len, id, scores[i]);
+ *   }
+ *   gx_session_close(session);
+ *   gx_engine_close(engine);
+ *   gx_index_close(index);
  */
 #ifndef GPUIDX_H
 #define GPUIDX_H
 
+#include <math.h> /* NAN */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -29,6 +63,11 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* The version of this header. gx_version tells the library's. */
+#define GPUIDX_VERSION_MAJOR 0
+#define GPUIDX_VERSION_MINOR 1
+#define GPUIDX_VERSION_PATCH 0
 
 #define GX_API __attribute__((visibility("default")))
 
@@ -52,10 +91,10 @@ typedef enum gx_status {
 typedef struct gx_error {
     gx_status status;
     char text[1020]; /* what, where, why, and what to do; no newline at the end */
-} gx_error;
+} gx_error;          /* 1,024 bytes, which never change */
 
 GX_API const char *gx_status_name(gx_status st); /* "corrupt", "usage", ...; never NULL */
-GX_API int gx_status_exit(gx_status st);         /* 0, 2, 3, 4, 5, 6, 7 or 70 */
+GX_API int gx_status_exit(gx_status st);         /* 0 to 9, or 70 for a defect */
 GX_API const char *gx_version(void);             /* "0.1.0" */
 
 typedef struct gx_index gx_index;
@@ -77,7 +116,10 @@ typedef struct gx_index_options {
     size_t size;
     gx_check check; /* default GX_CHECK_CHECKSUM */
 } gx_index_options;
-#define GX_INDEX_OPTIONS ((gx_index_options){sizeof(gx_index_options), GX_CHECK_CHECKSUM})
+/* GX_INDEX_OPTIONS, and its like for other options, initialises a variable where it is declared.
+ * The init function writes the same defaults into an existing struct of `size` bytes (sizeof). */
+#define GX_INDEX_OPTIONS {sizeof(gx_index_options), GX_CHECK_CHECKSUM}
+GX_API void gx_index_options_init(gx_index_options *o, size_t size);
 
 /* Map the file and verify it. opt may be NULL. GX_ENOTFOUND, GX_EIO, GX_ECORRUPT, GX_ENOMEM. */
 GX_API gx_status gx_index_open(gx_index **out, const char *path, const gx_index_options *opt, gx_error *err);
@@ -90,7 +132,8 @@ typedef struct gx_index_stats {
     uint32_t block_len;
     uint64_t file_bytes, device_bytes;
 } gx_index_stats;
-GX_API void gx_index_get_stats(const gx_index *ix, gx_index_stats *st); /* st->size set by the caller */
+/* The caller sets st->size. GX_EUSAGE: it is too small, and nothing is written. */
+GX_API gx_status gx_index_get_stats(const gx_index *ix, gx_index_stats *st);
 
 /* Strings of a document. The bytes belong to the index (not NUL-terminated) and live as long as it.
  * NULL and *len = 0 where there is none. docid < n_docs. */
@@ -137,7 +180,9 @@ typedef struct gx_builder_options {
     const char *source; /* where the documents come from, for `gpuidx info`; may be NULL */
     uint32_t threads;   /* the caller's included; 0: 1. At most 256, and one a MiB of memory, are used */
 } gx_builder_options;
-#define GX_BUILDER_OPTIONS ((gx_builder_options){.size = sizeof(gx_builder_options), .store_titles = true})
+#define GX_BUILDER_OPTIONS                                                                                             \
+    {sizeof(gx_builder_options), NULL, false, GX_DUPLICATES_FAIL, NULL, NULL, NULL, NULL, NULL, true, false, 0, NULL, 0}
+GX_API void gx_builder_options_init(gx_builder_options *o, size_t size);
 
 /* The strings are copied. GX_EUSAGE, GX_EEXISTS, GX_ENOTFOUND (stop word file), GX_EIO, GX_ENOMEM.
  * */
@@ -147,6 +192,7 @@ GX_API gx_status gx_builder_open(gx_builder **out, const gx_builder_options *opt
  * after analysis. title may be NULL. Bytes are copied. The id is not empty and holds no white space
  * nor control characters. */
 typedef struct gx_document {
+    size_t size;
     const char *id, *title, *text;
     size_t id_len, title_len, text_len;
 } gx_document;
@@ -155,6 +201,16 @@ typedef struct gx_document {
  * failure is the builder's end: all that is left to do is gx_builder_abort. With threads it may
  * come from a document added before. */
 GX_API gx_status gx_builder_add(gx_builder *b, const gx_document *doc, gx_error *err);
+
+/* Stages of a build. */
+typedef enum gx_builder_stage {
+    GX_STAGE_ANALYSE,   /* split texts into terms */
+    GX_STAGE_INVERT,    /* sort the terms' postings */
+    GX_STAGE_MERGE,     /* merge what went to temporary files */
+    GX_STAGE_LISTS,     /* encode and write the lists */
+    GX_STAGE_DOCUMENTS, /* write titles, texts and the rest of the file */
+    GX_N_STAGES
+} gx_builder_stage;
 
 typedef struct gx_builder_counts {
     size_t size;
@@ -168,11 +224,11 @@ typedef struct gx_builder_counts {
     uint64_t replaced_bytes;  /* not UTF-8 */
     uint64_t memory_bytes;    /* held for the inversion now, without documents on their way to a thread */
     uint32_t spills;          /* times that it went to a temporary file */
-    double seconds[5]; /* by stage, of all threads together: 0 analyse, 1 invert, 2 merge, 3 encode and write lists,
-                              * 4 documents and file */
-    double adding;     /* seconds that gx_builder_add took of its caller's thread */
+    double adding;            /* seconds that gx_builder_add took of its caller's thread */
+    double seconds[GX_N_STAGES]; /* by gx_builder_stage, of all threads together */
 } gx_builder_counts;
-GX_API void gx_builder_get_counts(const gx_builder *b, gx_builder_counts *counts); /* size set by the caller */
+/* The caller sets counts->size. GX_EUSAGE: it is too small, and nothing is written. */
+GX_API gx_status gx_builder_get_counts(const gx_builder *b, gx_builder_counts *counts);
 
 /* Seal the index: sync it and give it its name. The counts are final then, and all that is left to
  * do is gx_builder_abort, which frees the builder. GX_EIO, GX_ENOMEM. */
@@ -204,15 +260,23 @@ typedef struct gx_engine_options {
 } gx_engine_options;
 #define GX_DEFAULT_LINGER 100
 #define GX_ENGINE_OPTIONS                                                                                              \
-    ((gx_engine_options){sizeof(gx_engine_options), GX_ENGINE_AUTO, 0, 0, UINT64_MAX, GX_DEFAULT_LINGER})
+    {sizeof(gx_engine_options), GX_ENGINE_AUTO, 0, 0, UINT64_MAX, GX_DEFAULT_LINGER}
+GX_API void gx_engine_options_init(gx_engine_options *o, size_t size);
 
-/* ix must outlive the engine. With GX_ENGINE_AUTO a CPU engine is opened where no GPU can be used,
- * and why is put into err (status GX_OK). opt may be NULL. An engine is shared by any number of
- * threads. */
+/* ix must outlive the engine. With GX_ENGINE_AUTO a CPU engine is opened where no GPU can be used;
+ * gx_engine_get_fallback says why. opt may be NULL. An engine is shared by any number of threads.
+ */
 GX_API gx_status gx_engine_open(gx_engine **out, const gx_index *ix, const gx_engine_options *opt, gx_error *err);
 GX_API void gx_engine_close(gx_engine *en);
-GX_API gx_engine_kind gx_engine_get_kind(const gx_engine *en); /* GX_ENGINE_CPU or GX_ENGINE_GPU */
+GX_API gx_engine_kind gx_engine_get_kind(const gx_engine *en); /* as opened: CPU or GPU */
 GX_API const char *gx_engine_describe(const gx_engine *en);    /* "CPU (AVX-512)", "GPU 0: NVIDIA H100 80GB HBM3" */
+
+/* Why an engine that GX_ENGINE_AUTO chose searches on the CPU: because no GPU could be used when it
+ * was opened, or because its GPU failed later (gx_engine_get_kind is GX_ENGINE_GPU then, and the
+ * CPU answers from that search on). Returns the GPU's status, GX_ENOGPU or GX_ECUDA among them,
+ * and writes it and its text into why (may be NULL); GX_OK and no text where nothing of the kind
+ * happened. Thread-safe; ask again after a search. */
+GX_API gx_status gx_engine_get_fallback(gx_engine *en, gx_error *why);
 
 /* A mask is the set of documents that a search may return (gx_query_options.mask). It belongs to
  * the engine that it was opened on, and any number of sessions and threads share it. It takes a bit
@@ -287,8 +351,8 @@ typedef struct gx_query_options {
         *mask; /* only these documents are results, and only they are counted; NULL: all. Of the same engine */
 } gx_query_options;
 #define GX_QUERY_OPTIONS                                                                                               \
-    ((gx_query_options){sizeof(gx_query_options), GX_OP_OR, 10, GX_BM25, __builtin_nanf(""), __builtin_nanf(""), true, \
-                        false, NULL, NULL, 0, GX_ALGORITHM_AUTO, 0, NULL})
+    {sizeof(gx_query_options), GX_OP_OR, 10, GX_BM25, NAN, NAN, true, false, NULL, NULL, 0, GX_ALGORITHM_AUTO, 0, NULL}
+GX_API void gx_query_options_init(gx_query_options *o, size_t size);
 
 /* Find, of every two of the n_lists longest lists (all, if there are fewer), the score of the k-th
  * best document of their OR by opt's scorer, k1, b and k, with up to n_threads sessions. An OR of
@@ -329,7 +393,9 @@ typedef struct gx_query {
     const gx_weighted_term *terms; /* of GX_QUERY_TERMS: [n_terms] */
     uint32_t n_terms;
 } gx_query;
-#define GX_TEXT_QUERY(text, len) ((gx_query){sizeof(gx_query), GX_QUERY_TEXT, (text), (len), NULL, 0})
+#define GX_TEXT_QUERY(text, len) {sizeof(gx_query), GX_QUERY_TEXT, (text), (len), NULL, 0}
+/* Make *q, of `size` bytes (sizeof), a query of that text; the bytes stay the caller's. */
+GX_API void gx_query_init(gx_query *q, size_t size, const char *text, size_t len);
 
 /* Where the answers of n queries go: query i's are at [i * k, i * k + n_hits[i]), best first, by
  * score and then by smaller docid. Each array is the caller's, [n * k] or [n]; n_matches may be
@@ -354,15 +420,14 @@ typedef struct gx_session_memory {
     uint64_t pinned; /* host memory that the GPU reads and writes */
 } gx_session_memory;
 
-/* Fills *out, of which out->size bytes are the caller's. */
-GX_API void gx_session_get_memory(const gx_session *s, gx_session_memory *out);
+/* The caller sets out->size. GX_EUSAGE: it is too small, and nothing is written. */
+GX_API gx_status gx_session_get_memory(const gx_session *s, gx_session_memory *out);
 
 /* Run n queries. A session serves one thread at a time. The primitive is the batch; one query is n
  * = 1. GX_EUSAGE (k = 0, a query of more than GX_MAX_TERMS terms, bad k1 or b, no such algorithm, a
  * mask of another engine, no place for results), GX_ENOMEM, GX_ECUDA, GX_ECANCELLED, GX_EDEADLINE;
  * without GX_OK the results mean nothing. When a GPU that GX_ENGINE_AUTO chose fails, a CPU engine
- * answers, now and from then on, and the first search to succeed says so in err (status GX_OK;
- * err->text is empty after every other success). */
+ * answers, now and from then on; gx_engine_get_fallback says so. */
 GX_API gx_status gx_search(gx_session *s, const gx_query *queries, uint32_t n, const gx_query_options *opt,
                            const gx_results *out, gx_error *err);
 

@@ -17,8 +17,8 @@ static const struct {
     [GX_ENOMEM] = {"out of memory", 6},
     [GX_ENOGPU] = {"no usable GPU", 7},
     [GX_ECUDA] = {"GPU failure", 7},
-    [GX_ECANCELLED] = {"cancelled", 70},
-    [GX_EDEADLINE] = {"deadline passed", 70},
+    [GX_ECANCELLED] = {"cancelled", 8},
+    [GX_EDEADLINE] = {"deadline passed", 9},
     [GX_EINTERNAL] = {"internal error", 70},
 };
 

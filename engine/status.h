@@ -4,6 +4,10 @@
 
 #include "engine/gpuidx.h"
 
+#include <assert.h>
+
+static_assert(sizeof(gx_error) == 1024, "the layout of gx_error is fixed");
+
 #ifdef __cplusplus
 extern "C" {
 #endif

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "codecs/decode.h"
+#include "engine/sized.h"
 #include "engine/status.h"
 #include "index/analysis/analyzer.h"
 #include "index/check.h"
@@ -93,7 +94,13 @@ static gx_status open_at(gx_index **out, const char *path, gx_check level, gx_er
 
 gx_status gx_index_open(gx_index **out, const char *path, const gx_index_options *opt, gx_error *err)
 {
-    const gx_check level = opt ? opt->check : GX_CHECK_CHECKSUM;
+    gx_index_options o = GX_INDEX_OPTIONS;
+    *out = NULL;
+    const gx_status st =
+        gx_sized_read(&o, sizeof o, opt, GX_SIZE_THROUGH(gx_index_options, check), "gx_index_options", err);
+    if (st != GX_OK)
+        return st;
+    const gx_check level = o.check;
     return open_at(out, path, level < GX_CHECK_STRUCTURE ? GX_CHECK_STRUCTURE : level, err);
 }
 
@@ -119,9 +126,9 @@ void gx_index_close(gx_index *ix)
     free(ix);
 }
 
-void gx_index_get_stats(const gx_index *ix, gx_index_stats *st)
+gx_status gx_index_get_stats(const gx_index *ix, gx_index_stats *st)
 {
-    const gx_index_stats whole = {.size = st->size,
+    const gx_index_stats whole = {.size = sizeof whole,
                                   .n_docs = ix->n_docs,
                                   .n_terms = ix->n_terms,
                                   .n_postings = ix->n_postings,
@@ -129,7 +136,7 @@ void gx_index_get_stats(const gx_index *ix, gx_index_stats *st)
                                   .block_len = ix->block_len,
                                   .file_bytes = ix->file_bytes,
                                   .device_bytes = ix->header->device_bytes};
-    memcpy(st, &whole, st->size < sizeof whole ? st->size : sizeof whole);
+    return gx_sized_write(st, &whole, sizeof whole, GX_SIZE_THROUGH(gx_index_stats, device_bytes));
 }
 
 /* ---- lists ---- */

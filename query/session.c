@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "engine/clock.h"
+#include "engine/sized.h"
 #include "engine/status.h"
 #include "query/count.h"
 #include "query/mask.h"
@@ -39,7 +40,7 @@ struct gx_engine {
     pthread_mutex_t learning;   /* held while pairs are made */
     pthread_mutex_t lock;       /* of what follows */
     void *cpu_state;            /* the CPU engine that stands in when a GPU chosen by AUTO fails; NULL until then */
-    char *why_cpu;              /* why it does, until it has been told */
+    gx_error fallback;          /* why it does; GX_OK: it does not */
 };
 
 struct gx_session {
@@ -58,6 +59,8 @@ struct gx_session {
 /* Batches are cut so that a part has no more keys than this, or one query. */
 #define PART_KEYS ((size_t)4 << 20)
 #define PART_QUERIES 65536u
+
+#define QUERY_OPTIONS_LEAST GX_SIZE_THROUGH(gx_query_options, mask)
 
 static void clear(gx_error *err)
 {
@@ -101,30 +104,32 @@ gx_status gx_engine_open_with(gx_engine **out, const gx_index *ix, const gx_engi
     gx_status st;
     *out = NULL;
     clear(err);
+    gx_engine_options own = GX_ENGINE_OPTIONS;
+    st = gx_sized_read(&own, sizeof own, opt, GX_SIZE_THROUGH(gx_engine_options, linger_us), "gx_engine_options", err);
+    if (st != GX_OK)
+        return st;
     gx_engine *en = calloc(1, sizeof *en);
     if (!en)
         return gx_fail(err, GX_ENOMEM, "no memory for an engine");
     pthread_mutex_init(&en->lock, NULL);
     pthread_mutex_init(&en->learning, NULL);
     en->ix = ix;
-    en->opt = GX_ENGINE_OPTIONS;
-    if (opt)
-        memcpy(&en->opt, opt, opt->size < sizeof en->opt ? opt->size : sizeof en->opt);
+    en->opt = own;
 
     if (en->opt.kind != GX_ENGINE_CPU) {
-        st = open_gpu(en, gpu, err);
-        if (st != GX_OK && en->opt.kind == GX_ENGINE_GPU)
-            goto fail;
-    }
-    if (!en->ops) {
-        gx_error own;
-        if ((st = gx_exec_cpu.state_open(&en->state, ix, &en->opt, &own)) != GX_OK) {
-            gx_fail(err, st, "%s", own.text);
+        gx_error why = {0};
+        st = open_gpu(en, gpu, &why);
+        if (st != GX_OK && en->opt.kind == GX_ENGINE_GPU) {
+            gx_fail(err, st, "%s", why.text);
             goto fail;
         }
+        if (st != GX_OK)
+            gx_fail(&en->fallback, st, "%s", why.text);
+    }
+    if (!en->ops) {
+        if ((st = gx_exec_cpu.state_open(&en->state, ix, &en->opt, err)) != GX_OK)
+            goto fail;
         en->ops = &gx_exec_cpu;
-        if (err)
-            err->status = GX_OK; /* the text says why it is not a GPU */
     }
     *out = en;
     return GX_OK;
@@ -146,13 +151,22 @@ void gx_engine_close(gx_engine *en)
         gx_pairs_free(en->pairs[i]);
     pthread_mutex_destroy(&en->lock);
     pthread_mutex_destroy(&en->learning);
-    free(en->why_cpu);
     free(en);
 }
 
 gx_engine_kind gx_engine_get_kind(const gx_engine *en)
 {
     return en->ops == &gx_exec_cpu ? GX_ENGINE_CPU : GX_ENGINE_GPU;
+}
+
+gx_status gx_engine_get_fallback(gx_engine *en, gx_error *why)
+{
+    pthread_mutex_lock(&en->lock);
+    const gx_status st = en->fallback.status;
+    if (why)
+        *why = en->fallback;
+    pthread_mutex_unlock(&en->lock);
+    return st;
 }
 
 const char *gx_engine_describe(const gx_engine *en)
@@ -165,10 +179,8 @@ gx_status gx_engine_learn_pairs(gx_engine *en, const gx_query_options *opt, uint
 {
     gx_query_options o = GX_QUERY_OPTIONS;
     clear(err);
-    if (opt)
-        memcpy(&o, opt, opt->size < sizeof o ? opt->size : sizeof o);
-    gx_status st = gx_query_options_check(&o, err);
-    if (st != GX_OK)
+    gx_status st = gx_sized_read(&o, sizeof o, opt, QUERY_OPTIONS_LEAST, "gx_query_options", err);
+    if (st != GX_OK || (st = gx_query_options_check(&o, err)) != GX_OK)
         return st;
     if (en->ops != &gx_exec_cpu && n_threads > GPU_MAKERS)
         n_threads = GPU_MAKERS;
@@ -221,12 +233,12 @@ const gx_work *gx_session_work(const gx_session *s)
     return &s->work;
 }
 
-void gx_session_get_memory(const gx_session *s, gx_session_memory *out)
+gx_status gx_session_get_memory(const gx_session *s, gx_session_memory *out)
 {
-    gx_session_memory m = {out->size, 0, 0};
+    gx_session_memory m = {sizeof m, 0, 0};
     if (s->exec && s->en->ops->memory)
         s->en->ops->memory(s->exec, &m.device, &m.pinned);
-    memcpy(out, &m, out->size < sizeof m ? out->size : sizeof m);
+    return gx_sized_write(out, &m, sizeof m, GX_SIZE_THROUGH(gx_session_memory, pinned));
 }
 
 /* Give the session a CPU executor in place of a GPU that failed for the reason in gpu. */
@@ -239,8 +251,8 @@ static gx_status stand_in(gx_session *s, const gx_error *gpu, gx_error *err)
         st = gx_exec_cpu.state_open(&en->cpu_state, en->ix, &en->opt, err);
         if (st != GX_OK)
             en->cpu_state = NULL;
-        else if (asprintf(&en->why_cpu, "the CPU answers from here on, because the GPU failed: %s", gpu->text) < 0)
-            en->why_cpu = NULL;
+        else
+            gx_fail(&en->fallback, GX_ECUDA, "the CPU answers from here on, because the GPU failed: %.900s", gpu->text);
     }
     pthread_mutex_unlock(&en->lock);
     if (st == GX_OK && (st = gx_exec_cpu.exec_open(&s->cpu_exec, en->cpu_state, err)) != GX_OK)
@@ -277,20 +289,6 @@ gx_status gx_session_open(gx_session **out, gx_engine *en, gx_error *err)
     return GX_OK;
 }
 
-/* The first search that succeeds after a GPU's failure says so. */
-static void tell_why_cpu(gx_engine *en, gx_error *err)
-{
-    if (!err)
-        return;
-    pthread_mutex_lock(&en->lock);
-    if (en->why_cpu) {
-        gx_fail(err, GX_OK, "%s", en->why_cpu);
-        free(en->why_cpu);
-        en->why_cpu = NULL;
-    }
-    pthread_mutex_unlock(&en->lock);
-}
-
 /* A mask is read by docid: another engine's may be of another index, or on another GPU. */
 static gx_status check_masks(const gx_session *s, const gx_plan *plans, uint32_t n, gx_error *err)
 {
@@ -316,10 +314,7 @@ static gx_status run_plans(gx_session *s, const gx_plan *plans, uint32_t n, gx_h
         if ((st = stand_in(s, &gpu, err)) != GX_OK)
             return st;
     }
-    const gx_status st = gx_exec_cpu.run(s->cpu_exec, plans, n, hits, &s->work, err);
-    if (st == GX_OK)
-        tell_why_cpu(s->en, err);
-    return st;
+    return gx_exec_cpu.run(s->cpu_exec, plans, n, hits, &s->work, err);
 }
 
 gx_status gx_session_run(gx_session *s, const gx_plan *plans, uint32_t n, gx_hits *hits, gx_error *err)
@@ -516,16 +511,17 @@ gx_status gx_search(gx_session *s, const gx_query *queries, uint32_t n, const gx
     gx_query_options opt = GX_QUERY_OPTIONS;
     gx_results out = {0};
     clear(err);
-    if (options)
-        memcpy(&opt, options, options->size < sizeof opt ? options->size : sizeof opt);
-    if (results)
-        memcpy(&out, results, results->size < sizeof out ? results->size : sizeof out);
+    gx_status st = gx_sized_read(&opt, sizeof opt, options, QUERY_OPTIONS_LEAST, "gx_query_options", err);
+    if (st == GX_OK)
+        st = gx_sized_read(&out, sizeof out, results, GX_SIZE_THROUGH(gx_results, n_matches), "gx_results", err);
+    if (st != GX_OK)
+        return st;
     if (n && (!out.n_hits || (!out.docids && s->en->ix->n_docs))) /* of no documents there are no results */
         return gx_fail(err, GX_EUSAGE, "there is no place for the results: docids and n_hits are needed");
-    if (n && queries->size < offsetof(gx_query, terms))
-        return gx_fail(err, GX_EUSAGE, "the size of the first query is %zu; set it to sizeof(gx_query)", queries->size);
-    gx_status st = gx_query_options_check(&opt, err);
-    if (st != GX_OK)
+    if (n && queries->size < GX_SIZE_THROUGH(gx_query, n_terms))
+        return gx_fail(err, GX_EUSAGE, "gx_query.size is %zu, and the least is %zu; set it to sizeof(gx_query)", queries->size,
+                       GX_SIZE_THROUGH(gx_query, n_terms));
+    if ((st = gx_query_options_check(&opt, err)) != GX_OK)
         return st;
 
     const gx_query_options asked = opt;

@@ -32,6 +32,8 @@ static const struct {
     {5, "input or output: not found, exists already, no space, no permission"},
     {6, "out of memory"},
     {7, "a GPU was required and is absent, lost or too small"},
+    {8, "cancelled"},
+    {9, "a time limit passed"},
     {70, "an internal error"},
 };
 

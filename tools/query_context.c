@@ -42,7 +42,7 @@ void ask_note_large_k(const ask *k)
 {
     gx_index_stats stats = {.size = sizeof stats};
     gx_index_get_stats(k->ix, &stats);
-    if (k->options.k > stats.n_docs && k->options.k != GX_QUERY_OPTIONS.k)
+    if (k->options.k > stats.n_docs && k->options.k != ((gx_query_options)GX_QUERY_OPTIONS).k)
         cli_note("k is %u: the index holds %u documents, so there are never more results than that", k->options.k,
                  stats.n_docs);
 }
@@ -251,8 +251,10 @@ int ask_query(ask *k, const char *qid, size_t qid_len, const char *text, size_t 
             .marks = h,
             .snippets = k->snippets,
         };
-        if (err.text[0])
+        if (!k->told_fallback && cli_gpu_failed(k->en, &err)) {
             cli_warn("%s", err.text);
+            k->told_fallback = true;
+        }
         code = print(k, &answer);
         if (h)
             say_what_is_lost(k, h, text, len);

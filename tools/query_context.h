@@ -25,6 +25,7 @@ typedef struct ask {
     float *scores;    /* [max_k] */
     uint32_t max_k;
     uint64_t n_asked;
+    bool told_fallback; /* that the CPU searches in place of a GPU that failed */
     double seconds; /* of searching, all queries together */
     char *last;     /* the last query, for the shell's .explain */
     size_t last_len;

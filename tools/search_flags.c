@@ -45,10 +45,15 @@ int cli_open_engine(gx_engine **out, const gx_index *ix, const gx_engine_options
     if (gx_engine_open(out, ix, options, &err))
         return cli_fail_error(&err);
 #if GX_CUDA /* where gpuidx was built without it, `auto` has nothing to choose, and `gpuidx devices` says so */
-    if (options->kind == GX_ENGINE_AUTO && err.text[0])
+    if (gx_engine_get_fallback(*out, &err))
         cli_note("%s; searching on the CPU", err.text);
 #endif
     return 0;
+}
+
+bool cli_gpu_failed(gx_engine *en, gx_error *why)
+{
+    return gx_engine_get_kind(en) == GX_ENGINE_GPU && gx_engine_get_fallback(en, why) != GX_OK;
 }
 
 int cli_learn_pairs(gx_engine *en, const cli_args *a, const gx_query_options *options)

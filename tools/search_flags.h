@@ -69,4 +69,8 @@ int cli_open_engine(gx_engine **out, const gx_index *ix, const gx_engine_options
  * the message printed. */
 int cli_learn_pairs(gx_engine *en, const cli_args *a, const gx_query_options *options);
 
+/* Whether the engine was opened on a GPU that has failed since, so that the CPU searches; why says
+ * so. */
+bool cli_gpu_failed(gx_engine *en, gx_error *why);
+
 #endif

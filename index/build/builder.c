@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "engine/sized.h"
 #include "engine/status.h"
 #include "engine/temporary_file.h"
 #include "index/analysis/analyzer.h"
@@ -87,7 +88,10 @@ gx_status gx_builder_open(gx_builder **out, const gx_builder_options *opt, gx_er
 {
     *out = NULL;
     gx_builder_options o = GX_BUILDER_OPTIONS;
-    memcpy(&o, opt, opt->size < sizeof o ? opt->size : sizeof o);
+    gx_status st =
+        gx_sized_read(&o, sizeof o, opt, GX_SIZE_THROUGH(gx_builder_options, threads), "gx_builder_options", err);
+    if (st != GX_OK)
+        return st;
     if (!o.path || !*o.path)
         return gx_fail(err, GX_EUSAGE, "no path is given for the index");
     if (o.memory == 0)
@@ -105,8 +109,7 @@ gx_status gx_builder_open(gx_builder **out, const gx_builder_options *opt, gx_er
     b->path = strdup(o.path);
     b->dir = gx_directory_of(o.path);
     b->source = o.source ? strdup(o.source) : NULL;
-    const gx_status st =
-        !b->path || !b->dir || (o.source && !b->source) ? gx_doc_indexer_no_memory(err) : open_parts(b, err);
+    st = !b->path || !b->dir || (o.source && !b->source) ? gx_doc_indexer_no_memory(err) : open_parts(b, err);
     if (st != GX_OK) {
         gx_builder_abort(b);
         return st;
@@ -230,11 +233,15 @@ static gx_status write_or_spool_document(void *user, const gx_document *doc, uin
     return b->spooled ? spool_document(b, doc, n_tokens, err) : write_document(b, doc, n_tokens, err);
 }
 
-gx_status gx_builder_add(gx_builder *b, const gx_document *doc, gx_error *err)
+gx_status gx_builder_add(gx_builder *b, const gx_document *document, gx_error *err)
 {
+    gx_document own, *const doc = &own;
     if (b->done)
         return gx_fail(err, GX_EUSAGE, "the builder takes no more documents: it finished or failed before");
-    gx_status st = check_document(b, doc, err);
+    gx_status st =
+        gx_sized_read(doc, sizeof own, document, GX_SIZE_THROUGH(gx_document, text_len), "gx_document", err);
+    if (st == GX_OK)
+        st = check_document(b, doc, err);
     if (st != GX_OK)
         return st;
     if (b->n_docs == UINT32_MAX - 1)
@@ -277,14 +284,12 @@ static void add_indexer_counts(const gx_builder *b, gx_builder_counts *c)
         c->seconds[s] += t.seconds[s];
 }
 
-void gx_builder_get_counts(const gx_builder *b, gx_builder_counts *counts)
+gx_status gx_builder_get_counts(const gx_builder *b, gx_builder_counts *counts)
 {
     gx_builder_counts c = b->counts;
-    const size_t size = counts->size < sizeof c ? counts->size : sizeof c;
     if (b->inverter)
         add_indexer_counts(b, &c);
-    memcpy(counts, &c, size);
-    counts->size = size;
+    return gx_sized_write(counts, &c, sizeof c, GX_SIZE_THROUGH(gx_builder_counts, seconds));
 }
 
 /* ---- the end ---- */
@@ -333,7 +338,7 @@ static gx_status write_spooled_documents(gx_builder *b, gx_error *err)
         }
         b->remap[d] = next++;
         const gx_document doc = {
-            buffer,    h.title_len ? buffer + h.id_len : NULL, buffer + h.id_len + h.title_len, h.id_len, h.title_len,
+            sizeof doc, buffer,    h.title_len ? buffer + h.id_len : NULL, buffer + h.id_len + h.title_len, h.id_len, h.title_len,
             h.text_len};
         st = write_document(b, &doc, h.n_tokens, err);
     }

@@ -3,19 +3,10 @@
 #define GX_INDEX_BUILD_STAGES_H
 
 #include "engine/clock.h"
-
-/* Indices of gx_builder_counts.seconds. */
-enum gx_builder_stage {
-    GX_STAGE_ANALYSE,
-    GX_STAGE_INVERT,
-    GX_STAGE_MERGE,
-    GX_STAGE_LISTS,
-    GX_STAGE_DOCUMENTS,
-    GX_N_STAGES
-};
+#include "engine/gpuidx.h"
 
 /* The time since the stamp went into the stage; returns the stamp of the next one. */
-static inline double gx_stage_lap(double seconds[GX_N_STAGES], enum gx_builder_stage stage, double stamp)
+static inline double gx_stage_lap(double seconds[GX_N_STAGES], gx_builder_stage stage, double stamp)
 {
     const double t = gx_clock_seconds();
     seconds[stage] += t - stamp;

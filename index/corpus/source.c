@@ -311,7 +311,8 @@ static gx_status finish_document(gx_source *s, gx_error *err)
     if (r->title.n > MAX_TITLE)
         return gx_fail_record(s, r->line, err, "a title of %zu bytes; %d are the most", r->title.n, MAX_TITLE);
     s->doc = (gx_source_document){
-        .doc = {.id = r->id.p,
+        .doc = {.size = sizeof(gx_document),
+                .id = r->id.p,
                 .title = r->title.p,
                 .text = r->text.p,
                 .id_len = r->id.n,

@@ -20,14 +20,15 @@ static gx_status build(const char *path, gx_error *err)
         {"b", "An inverted index holds a list for every term."},
         {"c", "Threads of a graphics processor intersect the lists of an index."},
     };
-    gx_builder_options options = GX_BUILDER_OPTIONS;
+    gx_builder_options options;
     gx_builder *builder;
     gx_status st;
+    gx_builder_options_init(&options, sizeof options);
     options.path = path;
     options.force = true;
     st = gx_builder_open(&builder, &options, err);
     for (size_t i = 0; i < sizeof texts / sizeof *texts && st == GX_OK; ++i) {
-        gx_document doc = {texts[i][0], NULL, texts[i][1], strlen(texts[i][0]), 0, strlen(texts[i][1])};
+        gx_document doc = {sizeof doc, texts[i][0], NULL, texts[i][1], strlen(texts[i][0]), 0, strlen(texts[i][1])};
         st = gx_builder_add(builder, &doc, err);
     }
     if (st == GX_OK)
@@ -39,20 +40,23 @@ static gx_status build(const char *path, gx_error *err)
 int main(int argc, char **argv)
 {
     enum { K = 10 };
+    const char *text = "index of threads";
     gx_index *index = NULL;
     gx_engine *engine = NULL;
     gx_session *session = NULL;
     gx_error err = {0};
     uint32_t docids[K], n_hits = 0;
     float scores[K];
-    gx_query query = GX_TEXT_QUERY("index of threads", strlen("index of threads"));
-    gx_query_options options = GX_QUERY_OPTIONS;
+    gx_query query;
+    gx_query_options options;
     gx_results results = {sizeof results, docids, scores, &n_hits, NULL};
 
     if (argc != 2) {
         fputs("usage: embed INDEX\n", stderr);
         return 2;
     }
+    gx_query_init(&query, sizeof query, text, strlen(text));
+    gx_query_options_init(&options, sizeof options);
     options.k = K;
     if (build(argv[1], &err) != GX_OK || gx_index_open(&index, argv[1], NULL, &err) != GX_OK ||
         gx_engine_open(&engine, index, NULL, &err) != GX_OK || gx_session_open(&session, engine, &err) != GX_OK ||

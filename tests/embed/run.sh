@@ -38,7 +38,7 @@ step "the header is plain C and C++"
 echo '#include <gpuidx.h>' >"$dest/header.c"
 $cc -std=c11 -Wall -Wextra -pedantic -Werror -fsyntax-only $(pkg-config --cflags gpuidx) "$dest/header.c"
 if command -v c++ >/dev/null; then
-    c++ -std=c++17 -Wall -Wextra -Werror -fsyntax-only -x c++ $(pkg-config --cflags gpuidx) "$dest/header.c"
+    c++ -std=c++17 -Wall -Wextra -pedantic -Werror -fsyntax-only -x c++ $(pkg-config --cflags gpuidx) "$dest/header.c"
 fi
 
 answer() { # what both programs say: c holds both terms, a and b one each; a's text is the shorter

@@ -71,7 +71,7 @@ static void *run_errands(void *user)
                 snprintf(e->wrong, sizeof e->wrong, "session: %.500s", err.text);
         }
         for (uint32_t q = 0; q < n; ++q)
-            queries[q] = GX_TEXT_QUERY(e->all->tests[i].text, strlen(e->all->tests[i].text));
+            queries[q] = (gx_query)GX_TEXT_QUERY(e->all->tests[i].text, strlen(e->all->tests[i].text));
         if (pause.tv_nsec)
             nanosleep(&pause, NULL);
         if (!e->wrong[0] && gx_search(e->sessions[at], queries, n, &e->all->opt[i], &out, &err) != GX_OK)
@@ -101,7 +101,7 @@ void a_query_alone_is_answered_in_any_company(void **state)
     }
     for (uint32_t i = 0; i < ERRANDS; ++i) {
         make_query(&c.tests[i], &r, c.f.c, i % 9 ? 5 : 30);
-        c.opt[i] = GX_QUERY_OPTIONS;
+        c.opt[i] = (gx_query_options)GX_QUERY_OPTIONS;
         c.opt[i].k = c.tests[i].q.k = ERRAND_K;
         c.opt[i].op = c.tests[i].q.op = (gx_op)(i % 3);
         c.opt[i].preset = c.tests[i].q.preset = i % 4 ? GX_BM25 : GX_BM25_LUCENE;

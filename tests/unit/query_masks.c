@@ -75,7 +75,7 @@ static void make_batch(batch *b, const fixture *f, const masks *m, gen_rng *r, u
         gx_query_options *opt = &b->opt[i];
         test_query *t = &b->tests[i];
         make_query(t, r, f->c, gen_below(r, 8) ? 5 : 20);
-        *opt = GX_QUERY_OPTIONS;
+        *opt = (gx_query_options)GX_QUERY_OPTIONS;
         opt->op = t->q.op = (gx_op)gen_below(r, 3);
         opt->k = t->q.k = ks[gen_below(r, sizeof ks / sizeof *ks)];
         opt->preset = t->q.preset = gen_below(r, 4) ? GX_BM25 : gen_below(r, 2) ? GX_IMPACT : GX_BM25_LUCENE_LOSSY;
@@ -140,7 +140,7 @@ static void run_alone(batch *b, const fixture *f, const engine_row *row, const s
         const gx_results out = {sizeof out, docids, scores, &n_hits, &n_matches};
         opt.prune = way->prune;
         opt.count = true;
-        if (gx_search(f->s, &GX_TEXT_QUERY(b->tests[i].text, strlen(b->tests[i].text)), 1, &opt, &out, &err) != GX_OK)
+        if (gx_search(f->s, &(gx_query)GX_TEXT_QUERY(b->tests[i].text, strlen(b->tests[i].text)), 1, &opt, &out, &err) != GX_OK)
             fail_msg("%s: %s", row->name, err.text);
         check_answer(f, row, &b->tests[i], &opt, &b->want[i], docids, scores, n_hits);
         assert_int_equal(n_matches, b->want[i].n_matches);
@@ -223,9 +223,9 @@ void a_mask_that_is_wrong_is_refused(void **state)
     assert_int_equal(gx_mask_open(&m, f.en, words, &err), GX_OK);
     assert_string_equal(err.text, "");
     opt.mask = m;
-    assert_int_equal(gx_search(other.s, &GX_TEXT_QUERY("t0000000", 8), 1, &opt, &out, &err), GX_EUSAGE);
+    assert_int_equal(gx_search(other.s, &(gx_query)GX_TEXT_QUERY("t0000000", 8), 1, &opt, &out, &err), GX_EUSAGE);
     assert_non_null(strstr(err.text, "another engine's"));
-    assert_int_equal(gx_search(f.s, &GX_TEXT_QUERY("t0000000", 8), 1, &opt, &out, &err), GX_OK);
+    assert_int_equal(gx_search(f.s, &(gx_query)GX_TEXT_QUERY("t0000000", 8), 1, &opt, &out, &err), GX_OK);
     assert_true(n_hits > 0);
     gx_mask_close(m);
     gx_mask_close(NULL);

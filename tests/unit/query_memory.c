@@ -88,7 +88,7 @@ static bool open_scene(scene *c, const engine_row *row)
     assert_non_null(c->tests);
     for (uint32_t i = 0; i < N_BATCH; ++i) {
         make_query(&c->tests[i], &r, c->f.c, 3);
-        c->queries[i] = GX_TEXT_QUERY(c->tests[i].text, strlen(c->tests[i].text));
+        c->queries[i] = (gx_query)GX_TEXT_QUERY(c->tests[i].text, strlen(c->tests[i].text));
     }
     return true;
 }

@@ -189,7 +189,7 @@ void answers_to_weighted_terms_are_those_to_repeated_words(void **state)
     const gx_weighted_term terms[] = {
         {"t0000003", 8, 1}, {"t0000004", 8, 2.5f}, {"t0000003", 8, 1}, {"t0000004", 8, .5f}};
     const char *text = "t0000004 t0000003 t0000004 t0000003 t0000004";
-    const gx_query queries[] = {GX_TEXT_QUERY(text, strlen(text)),
+    const gx_query queries[] = {(gx_query)GX_TEXT_QUERY(text, strlen(text)),
                                 {.size = sizeof(gx_query), .kind = GX_QUERY_TERMS, .terms = terms, .n_terms = 4}};
     uint32_t docids[20], n_hits[2];
     float scores[20];

@@ -35,7 +35,7 @@ static const char *in_dir(const char *name)
 
 static gx_document document(const char *id, const char *title, const char *text)
 {
-    return (gx_document){id, title, text, strlen(id), title ? strlen(title) : 0, strlen(text)};
+    return (gx_document){sizeof(gx_document), id, title, text, strlen(id), title ? strlen(title) : 0, strlen(text)};
 }
 
 static gx_builder *open_builder(gx_builder_options opt)
@@ -333,7 +333,7 @@ static gx_document random_document(corpus *c, uint32_t number, char id[32], char
     snprintf(id, 32, draw(c, 100) == 0 ? "bad id %u" : "doc%u", draw(c, 20) == 0 ? draw(c, number + 1) : number);
     snprintf(title, 64, "Title%u of w%u", number, draw(c, 100));
     const bool titled = draw(c, 3);
-    return (gx_document){id, titled ? title : NULL, c->text, strlen(id), titled ? strlen(title) : 0, at};
+    return (gx_document){sizeof(gx_document), id, titled ? title : NULL, c->text, strlen(id), titled ? strlen(title) : 0, at};
 }
 
 /* What a build leaves: the file, without what differs from build to build, and what gx_builder_add
@@ -566,7 +566,7 @@ static void what_is_dropped_and_replaced_is_counted(void **state)
     add(b, "d2", giant, "\xFF\xFE ok \xC3");
     giant[255] = 0;
     add(b, "d3", giant, "");
-    const gx_document nul = {"d4", NULL, "a1\0b1", 2, 0, 5};
+    const gx_document nul = {sizeof nul, "d4", NULL, "a1\0b1", 2, 0, 5};
     assert_int_equal(gx_builder_add(b, &nul, NULL), GX_OK);
     gx_builder_counts c = finish(b);
     assert_int_equal(c.dropped_tokens, 2);

@@ -232,7 +232,7 @@ static uint32_t search(const gx_index *ix, const char *text, gx_op op, uint32_t 
     assert_int_equal(gx_engine_open(&en, ix, &eo, &err), GX_OK);
     assert_int_equal(gx_session_open(&s, en, &err), GX_OK);
     const gx_results out = {sizeof out, docids, scores, &n, NULL};
-    if (gx_search(s, &GX_TEXT_QUERY(text, strlen(text)), 1, &qo, &out, &err) != GX_OK)
+    if (gx_search(s, &(gx_query)GX_TEXT_QUERY(text, strlen(text)), 1, &qo, &out, &err) != GX_OK)
         fail_msg("%s", err.text);
     for (uint32_t i = 0; i < n; ++i) {
         size_t len;

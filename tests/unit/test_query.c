@@ -54,7 +54,7 @@ static void check_batch(fixture *f, const engine_row *row, gen_rng *r, uint32_t 
         tests[i].q.k = opt.k;
         tests[i].q.k1 = opt.k1;
         tests[i].q.b = opt.b;
-        queries[i] = GX_TEXT_QUERY(tests[i].text, strlen(tests[i].text));
+        queries[i] = (gx_query)GX_TEXT_QUERY(tests[i].text, strlen(tests[i].text));
         want[i] = oracle_search(f->c, &tests[i].q);
     }
     const size_t room = (size_t)n * opt.k;
@@ -174,7 +174,7 @@ static void batches_of_every_size_have_the_same_answers(void **state)
         }
     }
     for (uint32_t i = 0; i < MOST; ++i)
-        queries[i] = GX_TEXT_QUERY(tests[i % DIFFERENT].text, strlen(tests[i % DIFFERENT].text));
+        queries[i] = (gx_query)GX_TEXT_QUERY(tests[i % DIFFERENT].text, strlen(tests[i % DIFFERENT].text));
     for (size_t size = 0; size < sizeof sizes / sizeof *sizes; ++size) {
         for (int op = GX_OP_OR; op <= GX_OP_AND_OR; ++op) {
             const size_t way = (size + (size_t)op) % (N_WAYS);
@@ -220,7 +220,7 @@ static void a_warm_session_neither_allocates_nor_waits_midway(void **state)
     assert_true(queries && docids && n_hits);
     for (uint32_t i = 0; i < MOST; ++i) {
         make_query(&tests[i], &r, f.c, i % 9 ? 5 : 30);
-        queries[i] = GX_TEXT_QUERY(tests[i].text, strlen(tests[i].text));
+        queries[i] = (gx_query)GX_TEXT_QUERY(tests[i].text, strlen(tests[i].text));
     }
     for (int turn = 0; turn < 2; ++turn) {
         const gx_work before = *gx_session_work(f.s);
@@ -281,7 +281,7 @@ static void long_queries_are_answered_up_to_1024_terms(void **state)
             const gx_results out = {sizeof out, docids, scores, &n_hits, NULL};
             opt.prune = ways[way].prune;
             opt.algorithm = ways[way].algorithm;
-            const gx_status st = gx_search(f.s, &GX_TEXT_QUERY(text, len), 1, &opt, &out, &err);
+            const gx_status st = gx_search(f.s, &(gx_query)GX_TEXT_QUERY(text, len), 1, &opt, &out, &err);
             if (n > GX_MAX_TERMS) {
                 assert_int_equal(st, GX_EUSAGE);
                 assert_non_null(strstr(err.text, "1024 different terms"));
@@ -324,13 +324,13 @@ static void a_search_stops_when_told_to_and_the_session_goes_on(void **state)
             opt.algorithm = ways[way].algorithm;
             opt.op = (gx_op)op;
             asked = 0;
-            assert_int_equal(gx_search(f.s, &GX_TEXT_QUERY(text, strlen(text)), 1, &opt, &out, &err), GX_ECANCELLED);
+            assert_int_equal(gx_search(f.s, &(gx_query)GX_TEXT_QUERY(text, strlen(text)), 1, &opt, &out, &err), GX_ECANCELLED);
             assert_true(asked > 0);
         }
     }
-    opt = GX_QUERY_OPTIONS;
+    opt = (gx_query_options)GX_QUERY_OPTIONS;
     opt.cancel = NULL;
-    assert_int_equal(gx_search(f.s, &GX_TEXT_QUERY(text, strlen(text)), 1, &opt, &out, &err), GX_OK);
+    assert_int_equal(gx_search(f.s, &(gx_query)GX_TEXT_QUERY(text, strlen(text)), 1, &opt, &out, &err), GX_OK);
     assert_int_equal(n_hits, 10);
     gen_rng r = {1};
     for (int i = 0; i < 20; ++i)
@@ -363,7 +363,7 @@ static void options_out_of_range_are_refused(void **state)
         gx_error err = {0};
         uint32_t docids[10], n_hits;
         const gx_results out = {sizeof out, docids, NULL, &n_hits, NULL};
-        assert_int_equal(gx_search(f.s, &GX_TEXT_QUERY("t0000000", 8), 1, &wrong[i], &out, &err), GX_EUSAGE);
+        assert_int_equal(gx_search(f.s, &(gx_query)GX_TEXT_QUERY("t0000000", 8), 1, &wrong[i], &out, &err), GX_EUSAGE);
         assert_non_null(strstr(err.text, i ? "recursion is 5" : "algorithm 3"));
     }
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
@@ -374,7 +374,7 @@ static void options_out_of_range_are_refused(void **state)
         opt.k = cases[i].k;
         opt.k1 = cases[i].k1;
         opt.b = cases[i].b;
-        assert_int_equal(gx_search(f.s, &GX_TEXT_QUERY("t0000000", 8), 1, &opt, &out, &err), GX_EUSAGE);
+        assert_int_equal(gx_search(f.s, &(gx_query)GX_TEXT_QUERY("t0000000", 8), 1, &opt, &out, &err), GX_EUSAGE);
         if (!strstr(err.text, cases[i].says))
             fail_msg("'%s' does not say '%s'", err.text, cases[i].says);
     }

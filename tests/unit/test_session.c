@@ -189,7 +189,7 @@ static gx_engine *fake_engine(gx_engine_kind kind)
     return en;
 }
 
-static void a_failing_gpu_is_replaced_by_the_cpu_and_that_is_said_once(void **state)
+static void a_failing_gpu_is_replaced_by_the_cpu_and_the_engine_says_why(void **state)
 {
     (void)state;
     gx_session *s, *other;
@@ -202,15 +202,18 @@ static void a_failing_gpu_is_replaced_by_the_cpu_and_that_is_said_once(void **st
     assert_int_equal(gx_session_open(&s, en, &err), GX_OK);
     assert_int_equal(gx_session_open(&other, en, &err), GX_OK);
     assert_int_equal(search(s, got, &err), GX_OK); /* by the GPU */
+    assert_int_equal(gx_engine_get_fallback(en, &err), GX_OK);
     assert_string_equal(err.text, "");
     assert_int_equal(search(s, got, &err), GX_OK); /* it fails; the CPU answers */
+    assert_string_equal(err.text, "");
+    assert_int_equal(gx_engine_get_fallback(en, &err), GX_ECUDA);
+    assert_int_equal(err.status, GX_ECUDA);
     assert_non_null(strstr(err.text, "fell off the bus"));
-    assert_int_equal(err.status, GX_OK);
     assert_same(got, want);
     assert_int_equal(search(s, got, &err), GX_OK);
+    assert_int_equal(search(other, got, &err), GX_OK); /* fails for this session too */
     assert_string_equal(err.text, "");
-    assert_int_equal(search(other, got, &err), GX_OK); /* fails for this session too; it was told already */
-    assert_string_equal(err.text, "");
+    assert_int_equal(gx_engine_get_fallback(en, NULL), GX_ECUDA);
     assert_same(got, want);
     gx_session_close(s);
     gx_session_close(other);
@@ -295,7 +298,8 @@ static void without_a_gpu_auto_says_why_it_is_the_cpu(void **state)
     gx_engine_options opt = GX_ENGINE_OPTIONS;
     assert_int_equal(gx_engine_open_with(&en, ix, NULL, NULL, &err), GX_OK);
     assert_int_equal(gx_engine_get_kind(en), GX_ENGINE_CPU);
-    assert_int_equal(err.status, GX_OK);
+    assert_string_equal(err.text, "");
+    assert_int_equal(gx_engine_get_fallback(en, &err), GX_ENOGPU);
     assert_non_null(strstr(err.text, "without CUDA"));
     gx_engine_close(en);
     opt.kind = GX_ENGINE_GPU;
@@ -316,7 +320,7 @@ static void a_batch_of_any_size_is_answered_in_place(void **state)
     uint32_t *docids = malloc(2 * (size_t)n * sizeof *docids), *n_hits = malloc(n * sizeof *n_hits);
     assert_true(many && docids && n_hits);
     for (uint32_t i = 0; i < n; ++i)
-        many[i] = i % 3 ? GX_TEXT_QUERY("t0000001", 8) : GX_TEXT_QUERY("nowhere", 7);
+        many[i] = i % 3 ? (gx_query)GX_TEXT_QUERY("t0000001", 8) : (gx_query)GX_TEXT_QUERY("nowhere", 7);
     assert_int_equal(gx_session_open(&s, en, &err), GX_OK);
     opt.k = 2;
     memset(docids, 0xee, 2 * (size_t)n * sizeof *docids);
@@ -404,7 +408,7 @@ static int open_index(void **state)
         int len = 0;
         for (uint32_t t = 1 + gen_below(&r, 5); t; --t)
             len += sprintf(texts[i] + len, "t%07u ", gen_below(&r, collection->n_terms));
-        queries[i] = GX_TEXT_QUERY(texts[i], (size_t)len);
+        queries[i] = (gx_query)GX_TEXT_QUERY(texts[i], (size_t)len);
     }
     return unlink(path);
 }
@@ -421,7 +425,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(threads_share_an_engine_and_answer_alike),
-        cmocka_unit_test(a_failing_gpu_is_replaced_by_the_cpu_and_that_is_said_once),
+        cmocka_unit_test(a_failing_gpu_is_replaced_by_the_cpu_and_the_engine_says_why),
         cmocka_unit_test(a_mask_holds_when_the_cpu_stands_in),
         cmocka_unit_test(a_gpu_that_was_asked_for_by_name_fails_aloud),
         cmocka_unit_test(without_a_gpu_auto_says_why_it_is_the_cpu),

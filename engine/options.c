@@ -1,0 +1,27 @@
+/* options.c: the defaults of the public options. */
+#include "engine/sized.h"
+
+void gx_index_options_init(gx_index_options *o, size_t size)
+{
+    gx_sized_init(o, size, &(gx_index_options)GX_INDEX_OPTIONS, sizeof *o);
+}
+
+void gx_builder_options_init(gx_builder_options *o, size_t size)
+{
+    gx_sized_init(o, size, &(gx_builder_options)GX_BUILDER_OPTIONS, sizeof *o);
+}
+
+void gx_engine_options_init(gx_engine_options *o, size_t size)
+{
+    gx_sized_init(o, size, &(gx_engine_options)GX_ENGINE_OPTIONS, sizeof *o);
+}
+
+void gx_query_options_init(gx_query_options *o, size_t size)
+{
+    gx_sized_init(o, size, &(gx_query_options)GX_QUERY_OPTIONS, sizeof *o);
+}
+
+void gx_query_init(gx_query *q, size_t size, const char *text, size_t len)
+{
+    gx_sized_init(q, size, &(gx_query)GX_TEXT_QUERY(text, len), sizeof *q);
+}
