@@ -118,7 +118,10 @@ typedef struct gx_index_options {
 } gx_index_options;
 /* GX_INDEX_OPTIONS, and its like for other options, initialises a variable where it is declared.
  * The init function writes the same defaults into an existing struct of `size` bytes (sizeof). */
-#define GX_INDEX_OPTIONS {sizeof(gx_index_options), GX_CHECK_CHECKSUM}
+#define GX_INDEX_OPTIONS                                                                                               \
+    {                                                                                                                  \
+        sizeof(gx_index_options), GX_CHECK_CHECKSUM                                                                    \
+    }
 GX_API void gx_index_options_init(gx_index_options *o, size_t size);
 
 /* Map the file and verify it. opt may be NULL. GX_ENOTFOUND, GX_EIO, GX_ECORRUPT, GX_ENOMEM. */
@@ -181,7 +184,10 @@ typedef struct gx_builder_options {
     uint32_t threads;   /* the caller's included; 0: 1. At most 256, and one a MiB of memory, are used */
 } gx_builder_options;
 #define GX_BUILDER_OPTIONS                                                                                             \
-    {sizeof(gx_builder_options), NULL, false, GX_DUPLICATES_FAIL, NULL, NULL, NULL, NULL, NULL, true, false, 0, NULL, 0}
+    {                                                                                                                  \
+        sizeof(gx_builder_options), NULL, false, GX_DUPLICATES_FAIL, NULL, NULL, NULL, NULL, NULL, true, false, 0,     \
+            NULL, 0                                                                                                    \
+    }
 GX_API void gx_builder_options_init(gx_builder_options *o, size_t size);
 
 /* The strings are copied. GX_EUSAGE, GX_EEXISTS, GX_ENOTFOUND (stop word file), GX_EIO, GX_ENOMEM.
@@ -214,17 +220,17 @@ typedef enum gx_builder_stage {
 
 typedef struct gx_builder_counts {
     size_t size;
-    uint64_t documents;       /* in the index */
-    uint64_t empty;           /* of these, without a term */
-    uint64_t duplicates;      /* skipped or taken out */
-    uint64_t text_bytes;      /* titles and texts taken in */
-    uint64_t tokens;          /* terms after analysis: the sum of document lengths */
-    uint64_t postings, terms; /* final only after gx_builder_finish */
-    uint64_t dropped_tokens;  /* longer than the analyzer's limit */
-    uint64_t replaced_bytes;  /* not UTF-8 */
-    uint64_t memory_bytes;    /* held for the inversion now, without documents on their way to a thread */
-    uint32_t spills;          /* times that it went to a temporary file */
-    double adding;            /* seconds that gx_builder_add took of its caller's thread */
+    uint64_t documents;          /* in the index */
+    uint64_t empty;              /* of these, without a term */
+    uint64_t duplicates;         /* skipped or taken out */
+    uint64_t text_bytes;         /* titles and texts taken in */
+    uint64_t tokens;             /* terms after analysis: the sum of document lengths */
+    uint64_t postings, terms;    /* final only after gx_builder_finish */
+    uint64_t dropped_tokens;     /* longer than the analyzer's limit */
+    uint64_t replaced_bytes;     /* not UTF-8 */
+    uint64_t memory_bytes;       /* held for the inversion now, without documents on their way to a thread */
+    uint32_t spills;             /* times that it went to a temporary file */
+    double adding;               /* seconds that gx_builder_add took of its caller's thread */
     double seconds[GX_N_STAGES]; /* by gx_builder_stage, of all threads together */
 } gx_builder_counts;
 /* The caller sets counts->size. GX_EUSAGE: it is too small, and nothing is written. */
@@ -260,7 +266,9 @@ typedef struct gx_engine_options {
 } gx_engine_options;
 #define GX_DEFAULT_LINGER 100
 #define GX_ENGINE_OPTIONS                                                                                              \
-    {sizeof(gx_engine_options), GX_ENGINE_AUTO, 0, 0, UINT64_MAX, GX_DEFAULT_LINGER}
+    {                                                                                                                  \
+        sizeof(gx_engine_options), GX_ENGINE_AUTO, 0, 0, UINT64_MAX, GX_DEFAULT_LINGER                                 \
+    }
 GX_API void gx_engine_options_init(gx_engine_options *o, size_t size);
 
 /* ix must outlive the engine. With GX_ENGINE_AUTO a CPU engine is opened where no GPU can be used;
@@ -351,7 +359,10 @@ typedef struct gx_query_options {
         *mask; /* only these documents are results, and only they are counted; NULL: all. Of the same engine */
 } gx_query_options;
 #define GX_QUERY_OPTIONS                                                                                               \
-    {sizeof(gx_query_options), GX_OP_OR, 10, GX_BM25, NAN, NAN, true, false, NULL, NULL, 0, GX_ALGORITHM_AUTO, 0, NULL}
+    {                                                                                                                  \
+        sizeof(gx_query_options), GX_OP_OR, 10, GX_BM25, NAN, NAN, true, false, NULL, NULL, 0, GX_ALGORITHM_AUTO, 0,   \
+            NULL                                                                                                       \
+    }
 GX_API void gx_query_options_init(gx_query_options *o, size_t size);
 
 /* Find, of every two of the n_lists longest lists (all, if there are fewer), the score of the k-th

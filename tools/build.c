@@ -116,7 +116,8 @@ static void summarize(const build *b, const gx_source_counts *in, const gx_build
              in->files == 1 ? "" : "s", total, total > 0 ? (double)in->bytes / total / 1e6 : 0.0,
              show_bytes((uint64_t)usage.ru_maxrss << 10));
     cli_note("seconds: read %.2f, analyse %.2f, invert %.2f, merge %.2f, lists %.2f, documents %.2f, order %.2f",
-             b->read_seconds, out->seconds[GX_STAGE_ANALYSE], out->seconds[GX_STAGE_INVERT], out->seconds[GX_STAGE_MERGE], out->seconds[GX_STAGE_LISTS], out->seconds[GX_STAGE_DOCUMENTS],
+             b->read_seconds, out->seconds[GX_STAGE_ANALYSE], out->seconds[GX_STAGE_INVERT],
+             out->seconds[GX_STAGE_MERGE], out->seconds[GX_STAGE_LISTS], out->seconds[GX_STAGE_DOCUMENTS],
              b->order_seconds);
     char odd[400] = "";
     add_part(odd, sizeof odd, b->skipped, "bad documents skipped");
@@ -153,7 +154,8 @@ static void print_json(const build *b, const gx_source_counts *in, const gx_buil
            out->empty, out->dropped_tokens, in->replaced + out->replaced_bytes, in->nul_bytes);
     printf(",\"seconds\":{\"total\":%.3f,\"read\":%.3f,\"analyse\":%.3f,\"invert\":%.3f,\"merge\":%.3f,\"lists\":%.3f,"
            "\"documents\":%.3f,\"order\":%.3f}}\n",
-           total, b->read_seconds, out->seconds[GX_STAGE_ANALYSE], out->seconds[GX_STAGE_INVERT], out->seconds[GX_STAGE_MERGE], out->seconds[GX_STAGE_LISTS], out->seconds[GX_STAGE_DOCUMENTS],
+           total, b->read_seconds, out->seconds[GX_STAGE_ANALYSE], out->seconds[GX_STAGE_INVERT],
+           out->seconds[GX_STAGE_MERGE], out->seconds[GX_STAGE_LISTS], out->seconds[GX_STAGE_DOCUMENTS],
            b->order_seconds);
 }
 

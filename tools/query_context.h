@@ -26,8 +26,8 @@ typedef struct ask {
     uint32_t max_k;
     uint64_t n_asked;
     bool told_fallback; /* that the CPU searches in place of a GPU that failed */
-    double seconds; /* of searching, all queries together */
-    char *last;     /* the last query, for the shell's .explain */
+    double seconds;     /* of searching, all queries together */
+    char *last;         /* the last query, for the shell's .explain */
     size_t last_len;
 } ask;
 

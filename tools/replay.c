@@ -402,6 +402,8 @@ static int replay(session_facts *f, gx_engine *en, gx_replay_options *opt, gx_re
     progress_end(&t.progress);
     if (st)
         return cli_fail_error(&err);
+    if (cli_gpu_failed(en, &err))
+        cli_warn("%s", err.text);
     const char *path = cli_text(f->a, "report");
     const bool run_on_stdout = opt->run_path && !strcmp(opt->run_path, "-");
     int code = 0;

@@ -238,8 +238,7 @@ gx_status gx_builder_add(gx_builder *b, const gx_document *document, gx_error *e
     gx_document own, *const doc = &own;
     if (b->done)
         return gx_fail(err, GX_EUSAGE, "the builder takes no more documents: it finished or failed before");
-    gx_status st =
-        gx_sized_read(doc, sizeof own, document, GX_SIZE_THROUGH(gx_document, text_len), "gx_document", err);
+    gx_status st = gx_sized_read(doc, sizeof own, document, GX_SIZE_THROUGH(gx_document, text_len), "gx_document", err);
     if (st == GX_OK)
         st = check_document(b, doc, err);
     if (st != GX_OK)
@@ -338,8 +337,8 @@ static gx_status write_spooled_documents(gx_builder *b, gx_error *err)
         }
         b->remap[d] = next++;
         const gx_document doc = {
-            sizeof doc, buffer,    h.title_len ? buffer + h.id_len : NULL, buffer + h.id_len + h.title_len, h.id_len, h.title_len,
-            h.text_len};
+            sizeof doc,  buffer,    h.title_len ? buffer + h.id_len : NULL, buffer + h.id_len + h.title_len, h.id_len,
+            h.title_len, h.text_len};
         st = write_document(b, &doc, h.n_tokens, err);
     }
     free(buffer);

@@ -63,7 +63,8 @@ struct gx_parallel_inverter {
 static gx_document document_of(const batch *b, const batch_entry *e)
 {
     const char *p = b->bytes + e->begin;
-    return (gx_document){sizeof(gx_document), p, p + e->id_len, p + e->id_len + e->title_len, e->id_len, e->title_len, e->text_len};
+    return (gx_document){sizeof(gx_document), p,          p + e->id_len, p + e->id_len + e->title_len, e->id_len,
+                         e->title_len,        e->text_len};
 }
 
 static bool reserve_bytes(batch *b, size_t n, size_t least)

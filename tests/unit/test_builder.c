@@ -333,7 +333,8 @@ static gx_document random_document(corpus *c, uint32_t number, char id[32], char
     snprintf(id, 32, draw(c, 100) == 0 ? "bad id %u" : "doc%u", draw(c, 20) == 0 ? draw(c, number + 1) : number);
     snprintf(title, 64, "Title%u of w%u", number, draw(c, 100));
     const bool titled = draw(c, 3);
-    return (gx_document){sizeof(gx_document), id, titled ? title : NULL, c->text, strlen(id), titled ? strlen(title) : 0, at};
+    return (gx_document){sizeof(gx_document),        id, titled ? title : NULL, c->text, strlen(id),
+                         titled ? strlen(title) : 0, at};
 }
 
 /* What a build leaves: the file, without what differs from build to build, and what gx_builder_add

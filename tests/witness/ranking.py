@@ -32,22 +32,23 @@ class BuilderOptions(C.Structure):
     _fields_ = [("size", C.c_size_t), ("path", C.c_char_p), ("force", C.c_bool), ("duplicates", C.c_int),
                 ("docid_codec", C.c_char_p), ("tf_codec", C.c_char_p), ("analyzer", C.c_char_p), ("stemmer", C.c_char_p),
                 ("stopwords", C.c_char_p), ("store_titles", C.c_bool), ("store_text", C.c_bool), ("memory", C.c_uint64),
-                ("source", C.c_char_p)]
+                ("source", C.c_char_p), ("threads", C.c_uint32)]
 
 
 class Document(C.Structure):
-    _fields_ = [("id", C.c_char_p), ("title", C.c_char_p), ("text", C.c_char_p),
+    _fields_ = [("size", C.c_size_t), ("id", C.c_char_p), ("title", C.c_char_p), ("text", C.c_char_p),
                 ("id_len", C.c_size_t), ("title_len", C.c_size_t), ("text_len", C.c_size_t)]
 
 
 class EngineOptions(C.Structure):
     _fields_ = [("size", C.c_size_t), ("kind", C.c_int), ("device", C.c_int), ("device_memory", C.c_uint64),
-                ("map_memory", C.c_uint64)]
+                ("map_memory", C.c_uint64), ("linger_us", C.c_uint32)]
 
 
 class QueryOptions(C.Structure):
     _fields_ = [("size", C.c_size_t), ("op", C.c_int), ("k", C.c_uint32), ("preset", C.c_int), ("k1", C.c_float),
-                ("b", C.c_float), ("prune", C.c_bool), ("count", C.c_bool), ("cancel", C.c_void_p), ("user", C.c_void_p)]
+                ("b", C.c_float), ("prune", C.c_bool), ("count", C.c_bool), ("cancel", C.c_void_p), ("user", C.c_void_p),
+                ("seconds", C.c_double), ("algorithm", C.c_int), ("recursion", C.c_uint32), ("mask", C.c_void_p)]
 
 
 class Query(C.Structure):
@@ -69,12 +70,18 @@ class Library:
             self.build(file.name.encode(), docs)
             self.index = C.c_void_p()
             self.check(self.lib.gx_index_open(C.byref(self.index), file.name.encode(), None, C.byref(self.err)))
-        options = EngineOptions(C.sizeof(EngineOptions), {"cpu": 1, "gpu": 2}[engine], 0, 0, 2**64 - 1)
+        options = self.defaults(EngineOptions, "engine")
+        options.kind = {"cpu": 1, "gpu": 2}[engine]
         self.engine, self.session = C.c_void_p(), C.c_void_p()
         self.check(self.lib.gx_engine_open(C.byref(self.engine), self.index, C.byref(options), C.byref(self.err)))
         self.check(self.lib.gx_session_open(C.byref(self.session), self.engine, C.byref(self.err)))
         self.lib.gx_engine_describe.restype = C.c_char_p
         self.name = self.lib.gx_engine_describe(self.engine).decode()
+
+    def defaults(self, kind, name):
+        options = kind()
+        getattr(self.lib, "gx_%s_options_init" % name)(C.byref(options), C.c_size_t(C.sizeof(kind)))
+        return options
 
     def check(self, status):
         if status:
@@ -82,11 +89,12 @@ class Library:
 
     def build(self, path, docs):
         builder = C.c_void_p()
-        options = BuilderOptions(size=C.sizeof(BuilderOptions), path=path, force=True, analyzer=b"whitespace")
+        options = self.defaults(BuilderOptions, "builder")
+        options.path, options.force, options.analyzer = path, True, b"whitespace"
         self.check(self.lib.gx_builder_open(C.byref(builder), C.byref(options), C.byref(self.err)))
         for i, words in enumerate(docs):
             name, text = b"%d" % i, " ".join(words).encode()
-            doc = Document(name, None, text, len(name), 0, len(text))
+            doc = Document(C.sizeof(Document), name, None, text, len(name), 0, len(text))
             self.check(self.lib.gx_builder_add(builder, C.byref(doc), C.byref(self.err)))
         self.check(self.lib.gx_builder_finish(builder, C.byref(self.err)))
         self.lib.gx_builder_abort(builder)
@@ -96,7 +104,8 @@ class Library:
         array = (Query * len(texts))(*[Query(t, len(t)) for t in texts])
         docids, scores = np.zeros((len(texts), k), np.uint32), np.zeros((len(texts), k), np.float32)
         n_hits = np.zeros(len(texts), np.uint32)
-        options = QueryOptions(C.sizeof(QueryOptions), 0, k, PRESETS.index(preset), k1, b, True, False, None, None)
+        options = self.defaults(QueryOptions, "query")
+        options.k, options.preset, options.k1, options.b = k, PRESETS.index(preset), k1, b
         results = Results(C.sizeof(Results), docids.ctypes.data, scores.ctypes.data, n_hits.ctypes.data, None)
         self.check(self.lib.gx_search(self.session, array, len(texts), C.byref(options), C.byref(results), C.byref(self.err)))
         return [(docids[i, :n], scores[i, :n]) for i, n in enumerate(n_hits)]
