@@ -404,7 +404,10 @@ typedef struct gx_query {
     const gx_weighted_term *terms; /* of GX_QUERY_TERMS: [n_terms] */
     uint32_t n_terms;
 } gx_query;
-#define GX_TEXT_QUERY(text, len) {sizeof(gx_query), GX_QUERY_TEXT, (text), (len), NULL, 0}
+#define GX_TEXT_QUERY(text, len)                                                                                       \
+    {                                                                                                                  \
+        sizeof(gx_query), GX_QUERY_TEXT, (text), (len), NULL, 0                                                        \
+    }
 /* Make *q, of `size` bytes (sizeof), a query of that text; the bytes stay the caller's. */
 GX_API void gx_query_init(gx_query *q, size_t size, const char *text, size_t len);
 

@@ -519,8 +519,8 @@ gx_status gx_search(gx_session *s, const gx_query *queries, uint32_t n, const gx
     if (n && (!out.n_hits || (!out.docids && s->en->ix->n_docs))) /* of no documents there are no results */
         return gx_fail(err, GX_EUSAGE, "there is no place for the results: docids and n_hits are needed");
     if (n && queries->size < GX_SIZE_THROUGH(gx_query, n_terms))
-        return gx_fail(err, GX_EUSAGE, "gx_query.size is %zu, and the least is %zu; set it to sizeof(gx_query)", queries->size,
-                       GX_SIZE_THROUGH(gx_query, n_terms));
+        return gx_fail(err, GX_EUSAGE, "gx_query.size is %zu, and the least is %zu; set it to sizeof(gx_query)",
+                       queries->size, GX_SIZE_THROUGH(gx_query, n_terms));
     if ((st = gx_query_options_check(&opt, err)) != GX_OK)
         return st;
 

@@ -140,7 +140,8 @@ static void run_alone(batch *b, const fixture *f, const engine_row *row, const s
         const gx_results out = {sizeof out, docids, scores, &n_hits, &n_matches};
         opt.prune = way->prune;
         opt.count = true;
-        if (gx_search(f->s, &(gx_query)GX_TEXT_QUERY(b->tests[i].text, strlen(b->tests[i].text)), 1, &opt, &out, &err) != GX_OK)
+        if (gx_search(f->s, &(gx_query)GX_TEXT_QUERY(b->tests[i].text, strlen(b->tests[i].text)), 1, &opt, &out,
+                      &err) != GX_OK)
             fail_msg("%s: %s", row->name, err.text);
         check_answer(f, row, &b->tests[i], &opt, &b->want[i], docids, scores, n_hits);
         assert_int_equal(n_matches, b->want[i].n_matches);

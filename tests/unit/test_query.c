@@ -324,7 +324,8 @@ static void a_search_stops_when_told_to_and_the_session_goes_on(void **state)
             opt.algorithm = ways[way].algorithm;
             opt.op = (gx_op)op;
             asked = 0;
-            assert_int_equal(gx_search(f.s, &(gx_query)GX_TEXT_QUERY(text, strlen(text)), 1, &opt, &out, &err), GX_ECANCELLED);
+            assert_int_equal(gx_search(f.s, &(gx_query)GX_TEXT_QUERY(text, strlen(text)), 1, &opt, &out, &err),
+                             GX_ECANCELLED);
             assert_true(asked > 0);
         }
     }

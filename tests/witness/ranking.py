@@ -52,7 +52,8 @@ class QueryOptions(C.Structure):
 
 
 class Query(C.Structure):
-    _fields_ = [("text", C.c_char_p), ("len", C.c_size_t)]
+    _fields_ = [("size", C.c_size_t), ("kind", C.c_int), ("text", C.c_char_p), ("len", C.c_size_t),
+                ("terms", C.c_void_p), ("n_terms", C.c_uint32)]
 
 
 class Results(C.Structure):
@@ -101,7 +102,7 @@ class Library:
 
     def search(self, queries, k, preset, k1=math.nan, b=math.nan):
         texts = [" ".join(words).encode() for words in queries]
-        array = (Query * len(texts))(*[Query(t, len(t)) for t in texts])
+        array = (Query * len(texts))(*[Query(C.sizeof(Query), 0, t, len(t), None, 0) for t in texts])
         docids, scores = np.zeros((len(texts), k), np.uint32), np.zeros((len(texts), k), np.float32)
         n_hits = np.zeros(len(texts), np.uint32)
         options = self.defaults(QueryOptions, "query")
