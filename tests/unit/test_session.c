@@ -252,6 +252,7 @@ static void a_mask_holds_when_the_cpu_stands_in(void **state)
         assert_int_equal(masks_open, copied);
         assert_int_equal(gx_session_open(&s, en, &err), GX_OK);
         assert_int_equal(search_masked(s, mask, got, &err), GX_OK);
+        assert_int_equal(gx_engine_get_fallback(en, &err), GX_ECUDA);
         assert_non_null(strstr(err.text, copied ? "fell off the bus" : "lacks the mask"));
         assert_same(got, want);
         gx_session_close(s);
