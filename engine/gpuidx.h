@@ -386,8 +386,11 @@ typedef struct gx_weighted_term {
 } gx_weighted_term;
 
 typedef enum gx_query_kind {
-    GX_QUERY_TEXT, /* text, analysed with the index's own analyzer. A repeated term counts as a weight */
-    GX_QUERY_TERMS /* terms with weights, looked up as they are; weights of equal terms add up */
+    GX_QUERY_TEXT,  /* text, analysed with the index's own analyzer. A repeated term counts as a weight */
+    GX_QUERY_TERMS, /* terms with weights, looked up as they are; weights of equal terms add up */
+    /* text in the boolean syntax, which `gpuidx help query` describes: +must -not (a OR b) term^2.5. GX_EUSAGE names the
+     * column of what is wrong */
+    GX_QUERY_BOOLEAN
 } gx_query_kind;
 
 /* One query. A search goes from one to the next by the first one's size.
@@ -399,7 +402,7 @@ typedef enum gx_query_kind {
 typedef struct gx_query {
     size_t size;
     gx_query_kind kind;
-    const char *text; /* of GX_QUERY_TEXT: [len] bytes */
+    const char *text; /* of GX_QUERY_TEXT and GX_QUERY_BOOLEAN: [len] bytes */
     size_t len;
     const gx_weighted_term *terms; /* of GX_QUERY_TERMS: [n_terms] */
     uint32_t n_terms;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "engine/status.h"
+#include "query/boolean.h"
 
 /* The tf of docid in the list, 0 if it is not there. */
 static uint32_t find_tf(const gx_list *list, uint32_t docid)
@@ -43,16 +44,18 @@ static gx_explain_term explain_term(const gx_index *ix, const gx_plan_term *t, g
     return x;
 }
 
-gx_status gx_explain(gx_explanation *out, const gx_index *ix, const char *query, size_t len,
-                     const gx_query_options *opt, uint32_t docid, gx_error *err)
+gx_status gx_explain(gx_explanation *out, const gx_index *ix, const gx_query *query, const gx_query_options *opt,
+                     uint32_t docid, gx_error *err)
 {
     const gx_preset_info *preset = gx_preset_get(opt->preset);
     gx_query_options any = *opt; /* AND would drop all terms when one is unknown */
     gx_plan plan;
-    any.op = GX_OP_OR;
+    gx_boolean *match = NULL; /* whether the document matches is not asked */
+    any.op = GX_OP_OR;        /* of a boolean query the operators are in the text */
     gx_status st = gx_query_options_check(opt, err);
     if (st == GX_OK)
-        st = gx_plan_make(&plan, ix, query, len, &any, err);
+        st = gx_plan_query(&plan, &match, ix, query, &any, err);
+    gx_boolean_close(match);
     if (st != GX_OK)
         return st;
 

@@ -39,8 +39,8 @@ typedef struct gx_explanation {
 
 /* Explain what the query gives to the document. docid < n_docs. Whether the document matches under
  * opt->op is not asked. Free with gx_explanation_free. GX_EUSAGE as gx_search, GX_ENOMEM. */
-gx_status gx_explain(gx_explanation *out, const gx_index *ix, const char *query, size_t len,
-                     const gx_query_options *opt, uint32_t docid, gx_error *err);
+gx_status gx_explain(gx_explanation *out, const gx_index *ix, const gx_query *query, const gx_query_options *opt,
+                     uint32_t docid, gx_error *err);
 void gx_explanation_free(gx_explanation *e); /* accepts a zeroed one */
 
 #endif

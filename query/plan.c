@@ -240,6 +240,8 @@ gx_status gx_plan_make_ids(gx_plan *out, const gx_index *ix, const uint32_t *ids
 
 void gx_plan_free(gx_plan *plan)
 {
+    gx_mask_close(plan->own_mask);
+    plan->own_mask = NULL;
     free(plan->terms);
     plan->terms = NULL;
     plan->n_terms = 0;

@@ -51,6 +51,7 @@ typedef struct gx_plan {
     uint32_t floor;
     uint32_t base;       /* gx_session_run adds it to the docids of the answer's keys; base + n_docs <= 2^32 - 1 */
     const gx_mask *mask; /* the documents that may be returned; NULL: all */
+    gx_mask *own_mask;   /* that mask, where gx_plan_free closes it: a boolean query's; else NULL */
     gx_scorer norm;
     gx_plan_term *terms; /* [n_terms], by rising df, then rising list; the plan's own */
     bool (*cancel)(void *user);
@@ -104,7 +105,7 @@ gx_status gx_plan_make(gx_plan *out, const struct gx_index *ix, const char *text
  * of term numbers and tests. */
 gx_status gx_plan_make_ids(gx_plan *out, const struct gx_index *ix, const uint32_t *ids, const uint32_t *qtf,
                            uint32_t n, const gx_query_options *opt, gx_error *err);
-void gx_plan_free(gx_plan *plan);
+void gx_plan_free(gx_plan *plan); /* before the engine of own_mask is closed */
 
 /* Terms as the index has them (nothing is analysed) with their weights; those of equal terms add
  * up. opt is full-sized and checked. GX_EUSAGE: a weight that is not finite or not above 0 (the

@@ -15,6 +15,7 @@
 #include "engine/clock.h"
 #include "engine/sized.h"
 #include "engine/status.h"
+#include "query/boolean.h"
 #include "query/count.h"
 #include "query/mask.h"
 #include "query/pairs.h"
@@ -383,34 +384,56 @@ void gx_mask_close(gx_mask *m)
 
 /* ---- plans ---- */
 
-static gx_status plan_terms(gx_plan *out, const gx_index *ix, const gx_query *q, const gx_query_options *opt,
-                            gx_error *err)
+/* The documents that match, and that the options' mask allows, as the plan's mask. */
+static gx_status mask_matches(gx_plan *plan, gx_engine *en, const gx_boolean *match, gx_error *err)
 {
-    const gx_collection_stats stats = gx_collection_stats_of(ix);
-    gx_query_plan plan;
-    gx_status st = gx_query_plan_make(&plan, q->terms, q->n_terms, &stats, opt, err);
-    if (st != GX_OK)
-        return st;
-    st = gx_plan_bind(out, &plan, ix, err);
-    gx_query_plan_free(&plan);
+    const size_t n_words = ((size_t)en->ix->n_docs + 63) / 64;
+    uint64_t *words = malloc((n_words + 1) * sizeof *words);
+    if (!words)
+        return gx_fail(err, GX_ENOMEM, "no memory for the documents of a boolean query");
+    gx_status st = gx_boolean_match(match, plan, words, err);
+    for (size_t w = 0; st == GX_OK && plan->mask && w < n_words; ++w)
+        words[w] &= plan->mask->words[2 * w] | (uint64_t)plan->mask->words[2 * w + 1] << 32;
+    if (st == GX_OK && (st = gx_mask_open(&plan->own_mask, en, words, err)) == GX_OK)
+        plan->mask = plan->own_mask;
+    free(words);
     return st;
 }
 
 gx_status gx_engine_plan(gx_plan *out, gx_engine *en, const gx_query *q, const gx_query_options *opt, gx_error *err)
 {
-    gx_status st;
-    switch (q->kind) {
-    case GX_QUERY_TEXT:
-        st = gx_plan_make(out, en->ix, q->text, q->len, opt, err);
-        break;
-    case GX_QUERY_TERMS:
-        st = plan_terms(out, en->ix, q, opt, err);
-        break;
-    default:
-        return gx_fail(err, GX_EUSAGE, "queries of kind %d do not exist", (int)q->kind);
+    gx_boolean *match;
+    gx_plan plan;
+    gx_status st = gx_plan_query(&plan, &match, en->ix, q, opt, err);
+    if (st != GX_OK)
+        return st;
+    if (match) {
+        if (plan.mask && plan.mask->en != en)
+            st = gx_fail(err, GX_EUSAGE, "the mask is another engine's; open one on the engine that searches");
+        else
+            st = mask_matches(&plan, en, match, err);
+        gx_boolean_close(match);
     }
-    if (st == GX_OK)
-        gx_engine_raise(en, out);
+    if (st != GX_OK) {
+        gx_plan_free(&plan);
+        return st;
+    }
+    gx_engine_raise(en, &plan);
+    *out = plan;
+    return GX_OK;
+}
+
+gx_status gx_mask_copy(gx_mask **out, gx_engine *en, const gx_mask *mask, gx_error *err)
+{
+    const size_t n_words = ((size_t)en->ix->n_docs + 63) / 64;
+    *out = NULL;
+    uint64_t *words = malloc((n_words + 1) * sizeof *words);
+    if (!words)
+        return gx_fail(err, GX_ENOMEM, "no memory for a mask");
+    for (size_t w = 0; w < n_words; ++w)
+        words[w] = mask->words[2 * w] | (uint64_t)mask->words[2 * w + 1] << 32;
+    const gx_status st = gx_mask_open(out, en, words, err);
+    free(words);
     return st;
 }
 

@@ -16,6 +16,9 @@ void gx_engine_raise(const gx_engine *en, gx_plan *plan);
  * GX_EUSAGE (the query), GX_ENOMEM, GX_ECUDA: nothing is left to free. Thread-safe. */
 gx_status gx_engine_plan(gx_plan *out, gx_engine *en, const gx_query *q, const gx_query_options *opt, gx_error *err);
 
+/* The same documents on another engine of the same index. */
+gx_status gx_mask_copy(gx_mask **out, gx_engine *en, const gx_mask *mask, gx_error *err);
+
 const gx_index *gx_engine_index(const gx_engine *en);
 
 /* What the session's searches did, summed since it was opened. */

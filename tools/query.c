@@ -121,6 +121,21 @@ static const cli_section sections[] = {
      "From standard input comes a query a line: its text, or its id, a tab and its text. Where there is no id, the "
      "line's number is one. Each answer is written before the next line is read. A line that cannot be answered, of "
      "too many terms or of more than 1 MiB, ends the program with exit code 3."},
+    {"Boolean syntax",
+     "With `--syntax=boolean`:\n\n"
+     "  a b          words side by side, as --op says; this binds least\n"
+     "  +a b -c      documents with a, without c; b only adds to the score\n"
+     "  a AND b      both; binds more than OR\n"
+     "  a OR b       any\n"
+     "  NOT a        documents without a; binds most\n"
+     "  (a b)        a group\n"
+     "  a^2.5        the score of a, or of a group, counts 2.5 times\n"
+     "  \\+ \\: \\(     a backslash takes the next character as it is\n\n"
+     "AND, OR and NOT are written in capitals. A result holds at least one word that is not negated, and its score is "
+     "the sum over those words. Stop words disappear. Where a word is made into several terms, all of them are needed "
+     "after +, - and NOT and beside AND; elsewhere each counts as a word. Groups nest up to 64 levels. Phrases and "
+     "fields are refused: the index stores no positions and no fields. `--op=and-or` takes plain words and weights "
+     "alone."},
     {"Formats", "  human   rank, score, id, title, snippet; number of matches and time\n"
                 "  trec    qid Q0 id rank score tag (blanks in ids become _)\n"
                 "  tsv     qid, id and rank, with tabs between (MS MARCO)\n"

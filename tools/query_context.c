@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "query/boolean.h"
 #include "tools/progress.h"
 
 static int open_session(gx_engine **en, gx_session **session, const gx_index *ix, const gx_engine_options *options)
@@ -23,6 +24,7 @@ int ask_open(ask *k, const cli_args *a, const char *path)
     *k = (ask){
         .engine = cli_engine_options(a),
         .options = cli_query_options(a),
+        .kind = cli_query_kind(cli_choice(a, "syntax")),
         .format = (out_format)cli_choice(a, "format"),
         .explain = cli_switch(a, "explain"),
         .snippets = cli_choice(a, "snippets") == 0,
@@ -136,6 +138,7 @@ static int keep_last(ask *k, const char *text, size_t len)
     free(k->last);
     k->last = last;
     k->last_len = len;
+    k->last_kind = k->kind;
     return 0;
 }
 
@@ -161,12 +164,13 @@ static void say_what_is_lost(const ask *k, const gx_highlighter *h, const char *
 static int explain_hits(const ask *k, const char *text, size_t len, uint32_t n, gx_explanation **out)
 {
     gx_error err = {0};
+    const gx_query query = {.size = sizeof query, .kind = k->kind, .text = text, .len = len};
     gx_explanation *e = calloc(n + 1, sizeof *e);
     if (!e)
         return cli_fail(GX_ENOMEM, "no memory to explain %u results", n);
     *out = e;
     for (uint32_t i = 0; i < n; ++i)
-        if (gx_explain(&e[i], k->ix, text, len, &k->options, k->docids[i], &err))
+        if (gx_explain(&e[i], k->ix, &query, &k->options, k->docids[i], &err))
             return cli_fail_error(&err);
     return 0;
 }
@@ -202,13 +206,27 @@ static int refuse(const ask *k, const gx_error *err)
                     (unsigned long long)k->line, err->text);
 }
 
+/* Of the words that are not negated. */
+static gx_status open_highlighter(gx_highlighter **h, const ask *k, const char *text, size_t len, gx_error *err)
+{
+    char *words;
+    size_t n;
+    if (k->kind == GX_QUERY_TEXT)
+        return gx_highlighter_open(h, k->ix, text, len, err);
+    gx_status st = gx_boolean_words(&words, &n, text, len, err);
+    if (st == GX_OK)
+        st = gx_highlighter_open(h, k->ix, words, n, err);
+    free(words);
+    return st;
+}
+
 int ask_query(ask *k, const char *qid, size_t qid_len, const char *text, size_t len, uint32_t *n_hits)
 {
     gx_error err = {0};
     gx_highlighter *h = NULL;
     uint64_t n_matches = 0;
     gx_index_stats stats = {.size = sizeof stats};
-    const gx_query query = GX_TEXT_QUERY(text, len);
+    const gx_query query = {.size = sizeof query, .kind = k->kind, .text = text, .len = len};
     const bool rich = k->format == OUT_HUMAN || k->format == OUT_JSONL;
     int code;
 
@@ -217,7 +235,7 @@ int ask_query(ask *k, const char *qid, size_t qid_len, const char *text, size_t 
     if ((code = reserve(k, stats.n_docs < k->options.k ? stats.n_docs : k->options.k)) ||
         (code = keep_last(k, text, len)))
         return code;
-    if (rich && gx_highlighter_open(&h, k->ix, text, len, &err))
+    if (rich && open_highlighter(&h, k, text, len, &err))
         return refuse(k, &err);
 
     gx_query_options options = k->options;
@@ -267,7 +285,8 @@ int ask_explain(ask *k, uint32_t docid)
 {
     gx_error err = {0};
     gx_explanation e = {0};
-    if (gx_explain(&e, k->ix, k->last, k->last_len, &k->options, docid, &err))
+    const gx_query query = {.size = sizeof query, .kind = k->last_kind, .text = k->last, .len = k->last_len};
+    if (gx_explain(&e, k->ix, &query, &k->options, docid, &err))
         return cli_fail_error(&err);
     out_put_explanation(stdout, &e, "");
     gx_explanation_free(&e);

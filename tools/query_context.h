@@ -13,6 +13,7 @@ typedef struct ask {
     gx_engine *en;
     gx_session *session;
     gx_engine_options engine;
+    gx_query_kind kind;       /* GX_QUERY_TEXT or GX_QUERY_BOOLEAN */
     gx_query_options options; /* whose mask is the filter's, on this engine */
     document_filter filter;
     gx_mask *mask;
@@ -28,6 +29,7 @@ typedef struct ask {
     bool told_fallback; /* that the CPU searches in place of a GPU that failed */
     double seconds;     /* of searching, all queries together */
     char *last;         /* the last query, for the shell's .explain */
+    gx_query_kind last_kind;
     size_t last_len;
 } ask;
 

@@ -370,6 +370,7 @@ static gx_replay_options read_options(const cli_args *a)
     gx_replay_options o = {
         .log = a->argv[1],
         .query = cli_query_options(a),
+        .kind = cli_query_kind(cli_choice(a, "syntax")),
         .batch = (uint32_t)cli_count(a, "batch"),
         .threads = (uint32_t)cli_count(a, "threads"),
         .runs = (uint32_t)cli_count(a, "runs"),

@@ -18,6 +18,11 @@ gx_query_options cli_query_options(const cli_args *a)
     return o;
 }
 
+gx_query_kind cli_query_kind(int syntax)
+{
+    return syntax == 1 ? GX_QUERY_BOOLEAN : GX_QUERY_TEXT;
+}
+
 gx_engine_options cli_engine_options(const cli_args *a)
 {
     gx_engine_options o = GX_ENGINE_OPTIONS;

@@ -11,6 +11,7 @@
 #define CLI_PRESETS "bm25|bm25:lucene|bm25:pisa|bm25:atire|bm25:robertson|bm25:lucene-lossy|impact"
 #define CLI_ALGORITHMS "auto|pmf|taat" /* as gx_algorithm does */
 #define CLI_ENGINES "auto|cpu|gpu"     /* as gx_engine_kind does */
+#define CLI_SYNTAXES "plain|boolean"   /* as cli_query_kind reads them */
 
 /* clang-format off */
 /* Rows for a command's table of flags. CLI_SEARCH_FLAGS includes CLI_LINGER_FLAG. */
@@ -28,6 +29,9 @@
     {"op", 0, CLI_CHOICE, CLI_OPS, "or", \
      "which documents match: `or`: those with any term; `and`: those with every term; `and-or`: those with every " \
      "term where there are at least `-k` of them, else those with any"}, \
+    {"syntax", 0, CLI_CHOICE, CLI_SYNTAXES, "plain", \
+     "how queries are read. `plain`: every word is searched for, and signs mean nothing; `boolean`: `+must` `-not` " \
+     "`(a OR b)` `AND` `OR` `NOT` `term^2.5`, see `gpuidx help query`"}, \
     {"only", 0, CLI_TEXT, "FILE", NULL, \
      "search only the documents whose ids `FILE` has, one on each line. Ids that the index does not have are passed " \
      "over, and a note says how many. Scores are those of a search of all documents"}, \
@@ -58,6 +62,7 @@
 /* The flags' values. */
 gx_query_options cli_query_options(const cli_args *a);
 gx_engine_options cli_engine_options(const cli_args *a);
+gx_query_kind cli_query_kind(int syntax); /* of CLI_SYNTAXES */
 
 /* Open the index at path (its verification from --check), and an engine on it. 0, or the exit code
  * with the message printed. Where `auto` falls back to the CPU a note says why, unless gpuidx was

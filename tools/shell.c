@@ -116,6 +116,15 @@ static void set_op(shell *s, const char *arg)
         s->k->options.op = (gx_op)i;
 }
 
+static void set_syntax(shell *s, const char *arg)
+{
+    const int i = *arg ? read_choice(".syntax", CLI_SYNTAXES, arg) : -1;
+    if (!*arg)
+        print_choice(CLI_SYNTAXES, s->k->kind == GX_QUERY_BOOLEAN);
+    else if (i >= 0)
+        s->k->kind = cli_query_kind(i);
+}
+
 static void set_scorer(shell *s, const char *arg)
 {
     const int i = *arg ? read_choice(".scorer", CLI_PRESETS, arg) : -1;
@@ -258,6 +267,7 @@ static const struct command {
     {".help", "", "list these commands", help},
     {".k", "N", "the most results of a query", set_k},
     {".op", CLI_OPS, "which documents match", set_op},
+    {".syntax", CLI_SYNTAXES, "how queries are read", set_syntax},
     {".only", "FILE|off", "search only the documents whose ids the file has", set_only},
     {".not", "FILE|off", "leave out the documents whose ids the file has", set_not},
     {".scorer", "NAME", "bm25, bm25:lucene, bm25:pisa, ...", set_scorer},

@@ -32,7 +32,7 @@ typedef struct waiting {
 /* One pass over the log; what the threads share. */
 typedef struct replay {
     const gx_replay_options *opt;
-    const gx_engine *en;
+    gx_engine *en;
     const gx_index *ix;
     gx_replay_report *report;
     uint32_t batch, max_k;
@@ -67,7 +67,7 @@ typedef struct batch_query {
 typedef struct worker {
     replay *r;
     gx_session *session, *other, *exhaustive;
-    const gx_engine *exhaustive_on; /* the engine of that session */
+    gx_engine *exhaustive_on; /* the engine of that session */
     uint64_t seq;
     uint32_t n;
     batch_query *queries;        /* [batch] */
@@ -242,7 +242,8 @@ static bool plan(worker *w)
     for (uint32_t i = 0; i < w->n; ++i) {
         const batch_query *q = &w->queries[i];
         gx_error err = {0}, why;
-        gx_status st = gx_plan_make(&w->plans[i], r->ix, w->bytes + q->text, q->len, &r->opt->query, &err);
+        const gx_query query = {.size = sizeof query, .kind = r->opt->kind, .text = w->bytes + q->text, .len = q->len};
+        gx_status st = gx_engine_plan(&w->plans[i], r->en, &query, &r->opt->query, &err);
         if (st == GX_EUSAGE) { /* the options are good: it is the query */
             st = gx_fail(&why, GX_EINPUT, "%s:%" PRIu64 ": %.800s", r->opt->log, q->line, err.text);
             err = why;
@@ -258,7 +259,24 @@ static bool plan(worker *w)
                 gx_plan_free(&w->plans[i]);
             return fail_pass(r, st, &err);
         }
-        gx_engine_raise(r->en, &w->plans[i]);
+    }
+    return true;
+}
+
+/* The plans' masks on an engine; masks[i] is the copy of a boolean query's own, or NULL, and the caller closes it. */
+static bool set_masks(worker *w, gx_engine *en, gx_mask **masks)
+{
+    const gx_replay_options *opt = w->r->opt;
+    gx_error err = {0};
+    for (uint32_t i = 0; i < w->n; ++i) {
+        gx_plan *p = &w->plans[i];
+        p->mask = p->own_mask ? p->own_mask : en == opt->other ? opt->other_mask : opt->query.mask;
+        if (p->own_mask && en == opt->other) {
+            const gx_status st = gx_mask_copy(&masks[i], en, p->own_mask, &err);
+            if (st != GX_OK)
+                return fail_pass(w->r, st, &err);
+            p->mask = masks[i];
+        }
     }
     return true;
 }
@@ -410,21 +428,24 @@ static void show_difference(worker *w, uint32_t i, const char *how)
 }
 
 /* Answer again in a session of that engine. */
-static bool compare(worker *w, gx_session *session, const gx_engine *en, const char *how, uint64_t *differ)
+static bool compare(worker *w, gx_session *session, gx_engine *en, const char *how, uint64_t *differ)
 {
-    const gx_replay_options *opt = w->r->opt;
+    gx_error err = {0};
+    gx_mask **masks = calloc(w->n + 1ull, sizeof *masks);
+    if (!masks)
+        return fail_pass(w->r, gx_fail(&err, GX_ENOMEM, "no memory to verify %u queries", w->n), &err);
+    const bool good = set_masks(w, en, masks) && search(w, session, w->again, w->keys_again);
     for (uint32_t i = 0; i < w->n; ++i)
-        w->plans[i].mask = en == opt->other ? opt->other_mask : opt->query.mask;
-    if (!search(w, session, w->again, w->keys_again))
-        return false;
-    for (uint32_t i = 0; i < w->n; ++i) {
+        gx_mask_close(masks[i]);
+    free(masks);
+    for (uint32_t i = 0; good && i < w->n; ++i) {
         const gx_hits *a = &w->hits[i], *b = &w->again[i];
         if (a->n != b->n || memcmp(a->keys, b->keys, a->n * sizeof *a->keys)) {
             ++*differ;
             show_difference(w, i, how);
         }
     }
-    return true;
+    return good;
 }
 
 static bool verify(worker *w)

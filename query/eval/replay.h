@@ -25,6 +25,7 @@ typedef struct gx_replay_options {
     gx_log_form form;
     gx_log_encoding encoding;
     gx_query_options query;
+    gx_query_kind kind;            /* GX_QUERY_TEXT or GX_QUERY_BOOLEAN */
     uint32_t batch, threads, runs; /* each >= 1 */
     uint64_t warmup;               /* queries */
     double rate;                   /* queries a second; 0: as fast as answers come */

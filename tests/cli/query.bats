@@ -343,3 +343,53 @@ ids() { # of a query's results, in the order of their names
     [ "$status" -ne 0 ]
     complains 'cannot read .'
 }
+
+@test "the boolean syntax requires, excludes, groups and weighs" {
+    ask query -q --engine=cpu --format=trec "$TINY" --syntax=boolean '+skipping blocks'
+    exits 0
+    [ -n "$output" ]
+    required=$output
+    ask query -q --engine=cpu --format=trec "$TINY" --syntax=boolean 'skipping AND (blocks OR skipping)'
+    [ "$(cut -d' ' -f3 <<<"$output" | sort)" = "$(cut -d' ' -f3 <<<"$required" | sort)" ]
+    ask query -q --engine=cpu --format=trec "$TINY" --syntax=boolean 'blocks skipping -skipping'
+    exits 0
+    for id in $(cut -d' ' -f3 <<<"$required"); do
+        [[ $output != *" $id "* ]]
+    done
+    ask query -q --engine=cpu --format=trec "$TINY" 'blocks blocks skipping'
+    twice=$output
+    ask query -q --engine=cpu --format=trec "$TINY" --syntax=boolean 'blocks^2 skipping'
+    [ "$output" = "$twice" ]
+    ask query -q --engine=cpu --explain "$TINY" --syntax=boolean 'blocks^2.5 -skipping'
+    says 'times 2.5 in the query'
+}
+
+@test "a mistake in a boolean query is told with its column" {
+    ask query -q --engine=cpu "$TINY" --syntax=boolean 'a "two words"'
+    exits 2
+    complains 'column 3: phrases need positions'
+    ask query -q --engine=cpu "$TINY" --syntax=boolean 'blocks AND'
+    exits 2
+    complains 'column 11: a word or ( is expected, and the query ends'
+    ask query -q --engine=cpu "$TINY" --syntax=boolean -- '-blocks'
+    exits 2
+    complains 'column 1: the query only excludes'
+    ask query -q --engine=cpu --op=and-or "$TINY" --syntax=boolean 'blocks (skipping OR pruning)'
+    exits 2
+    complains 'column 8: only words side by side'
+    printf 'blocks\n(blocks\n' >queries
+    ask query -q --engine=cpu "$TINY" --syntax=boolean <queries
+    exits 3
+    complains 'standard input:2: column 1: this ( is not closed'
+}
+
+@test "a replay reads the boolean syntax and verifies it" {
+    printf '1\tblocks -skipping\n2\t+skipping blocks^3\n' >queries
+    ask replay -q --engine=cpu --syntax=boolean --verify=1 --run=run "$TINY" queries
+    exits 0
+    [ -s run ]
+    printf '1\tblocks title:x\n' >queries
+    ask replay -q --engine=cpu --syntax=boolean "$TINY" queries
+    exits 3
+    complains 'queries:1: column 8: fields cannot be searched'
+}

@@ -299,3 +299,25 @@ END
     exits 0
     [ -z "$output" ]
 }
+
+@test ".syntax says how queries are read" {
+    talk "$TINY" <<'END'
+see gpuidx>
+type .syntax
+see plain
+see gpuidx>
+type .syntax boolean
+see gpuidx>
+type skipping AND (blocks
+see column 14: this ( is not closed
+see gpuidx>
+type +twins -skipping
+see match
+see gpuidx>
+type .syntax
+see boolean
+see gpuidx>
+keys C-d
+exit 0
+END
+}

@@ -85,6 +85,10 @@ void a_limit_on_device_memory_holds_for_all_sessions_together(void **state);
 void answers_under_masks_equal_the_oracles(void **state);
 void a_mask_that_is_wrong_is_refused(void **state);
 
+/* ---- query_boolean.c ---- */
+
+void answers_to_boolean_queries_equal_the_oracles(void **state);
+
 /* ---- query_parts.c ---- */
 
 void answers_over_parts_equal_those_over_one_index(void **state);

@@ -62,7 +62,7 @@ static void check_query(const fixture *f, const char *text, const gx_query_optio
     for (uint32_t i = 0; i < n_hits; ++i) {
         gx_explanation e;
         uint32_t sum = 0;
-        if (gx_explain(&e, f->ix, text, strlen(text), options, docids[i], &err))
+        if (gx_explain(&e, f->ix, &query, options, docids[i], &err))
             fail_msg("seed %llu: %s", (unsigned long long)seed, err.text);
         for (uint32_t t = 0; t < e.n_terms; ++t) {
             const gx_explain_term *x = &e.terms[t];
@@ -114,7 +114,7 @@ static void a_document_without_the_terms_scores_nothing(void **state)
     gx_query_options options = GX_QUERY_OPTIONS;
     gx_explanation e;
     open_random(&f, 7, 300, 10);
-    assert_int_equal(gx_explain(&e, f.ix, "nothing of this", 15, &options, 0, NULL), GX_OK);
+    assert_int_equal(gx_explain(&e, f.ix, &GX_TEXT_QUERY("nothing of this", 15), &options, 0, NULL), GX_OK);
     assert_int_equal(e.n_terms, 0);
     assert_int_equal(e.n_unknown, 3);
     assert_int_equal(e.sum, 0);
@@ -132,7 +132,7 @@ static void options_out_of_range_are_refused(void **state)
     gx_error err = {0};
     open_random(&f, 7, 30, 4);
     options.b = 2;
-    assert_int_equal(gx_explain(&e, f.ix, "x", 1, &options, 0, &err), GX_EUSAGE);
+    assert_int_equal(gx_explain(&e, f.ix, &GX_TEXT_QUERY("x", 1), &options, 0, &err), GX_EUSAGE);
     assert_non_null(strstr(err.text, "b is 2"));
     close_all(&f);
 }

@@ -406,6 +406,7 @@ int main(void)
         ROWS(a_mask_that_is_wrong_is_refused),
         ROWS(a_sessions_memory_follows_its_batches_up_to_100_megabytes),
         ROWS(a_limit_on_device_memory_holds_for_all_sessions_together),
+        ROWS(answers_to_boolean_queries_equal_the_oracles),
         ROWS(answers_over_parts_equal_those_over_one_index),
         ROWS(answers_to_weighted_terms_are_those_to_repeated_words),
         ROWS(a_query_alone_is_answered_in_any_company),

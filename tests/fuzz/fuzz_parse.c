@@ -1,0 +1,83 @@
+/* Bytes of any kind into the parser of boolean queries.
+ *
+ * As a program it reads the files of a folder, as they are and with bytes changed, left out and
+ * doubled. With -DGX_FUZZER it is libFuzzer's target:
+ *
+ *   clang -g -O1 -fsanitize=fuzzer,address,undefined -DGX_FUZZER -D_GNU_SOURCE -I.
+ *   tests/fuzz/fuzz_parse.c query/parse.c engine/status.c -DGX_VERSION='"fuzz"'
+ *
+ * What must hold: it ends; a query is a tree of less than the most nodes, or an error that names a
+ * column; a tree as text is read as the same text again.
+ */
+#include <string.h>
+
+#include "query/parse.h"
+#include "tests/fuzz/fuzz.h"
+
+static void check_tree(const gx_query_tree *t)
+{
+    must(t->n_nodes <= GX_PARSE_MAX_NODES && t->root < t->n_nodes);
+    for (uint32_t i = 0; i < t->n_nodes; ++i) {
+        const gx_node *n = &t->nodes[i];
+        must(n->boost > 0 && n->column > 0);
+        must(n->next == GX_NO_NODE || n->next < t->n_nodes);
+        must(n->first == GX_NO_NODE || n->first < t->n_nodes);
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
+{
+    gx_query_tree tree;
+    gx_error err = {0};
+    size_t len, again;
+    if (gx_query_parse(&tree, (const char *)bytes, n, &err) != GX_OK) {
+        must(err.status == GX_EUSAGE && strncmp(err.text, "column ", 7) == 0);
+        return 0;
+    }
+    check_tree(&tree);
+    char *text = gx_query_tree_text(&tree, &len);
+    gx_query_tree_free(&tree);
+    must(text && gx_query_parse(&tree, text, len, &err) == GX_OK);
+    char *twice = gx_query_tree_text(&tree, &again);
+    must(twice && again == len && memcmp(text, twice, len) == 0);
+    gx_query_tree_free(&tree);
+    free(text);
+    free(twice);
+    return 0;
+}
+
+#ifndef GX_FUZZER
+
+static void vary(const uint8_t *bytes, size_t n)
+{
+    static const char signs[] = "()\"^+-:\\ aN1.\0\xc3\xa4";
+    uint8_t changed[1024];
+    n = n < 400 ? n : 400;
+    for (uint32_t i = 0; i < 20000; ++i) {
+        size_t len = n;
+        memcpy(changed, bytes, n);
+        for (uint32_t changes = 1 + draw(6); changes && len; --changes) {
+            const size_t at = draw((uint32_t)len), rest = len - at;
+            const uint32_t how = draw(3);
+            if (how == 0) {
+                changed[at] = (uint8_t)signs[draw(sizeof signs - 1)];
+            } else if (how == 1) {
+                memmove(changed + at, changed + at + 1, rest - 1);
+                --len;
+            } else {
+                const size_t piece = 1 + draw((uint32_t)(rest < 40 ? rest : 40));
+                memmove(changed + at + piece, changed + at, rest);
+                len += piece;
+            }
+        }
+        LLVMFuzzerTestOneInput(changed, len);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    must(argc == 2 && fuzz_folder(argv[1], vary) > 0);
+    return 0;
+}
+
+#endif

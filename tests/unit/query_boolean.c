@@ -1,0 +1,222 @@
+/* query_boolean.c: random boolean queries, in text, against a judge of its own: while a query is
+ * written, the set of its documents and the weights of its terms are kept; the oracle scores those. */
+#include <math.h>
+
+#include "tests/support/query_fixture.h"
+#include "tests/support/test.h"
+
+enum { MOST_TEXT = 4000 };
+
+typedef struct judge {
+    const gen_collection *c;
+    gen_rng *r;
+    gx_op op;
+    test_query *t; /* terms that score, and the text */
+    size_t len;
+} judge;
+
+__attribute__((format(printf, 2, 3))) static void say(judge *j, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    j->len += (size_t)vsnprintf(j->t->text + j->len, sizeof j->t->text - j->len, format, list);
+    va_end(list);
+}
+
+static void add_score(judge *j, uint32_t term, uint32_t weight)
+{
+    test_query *t = j->t;
+    uint32_t i = 0;
+    while (i < t->q.n_terms && t->terms[i] != term)
+        ++i;
+    t->terms[i] = term;
+    t->qtfs[i] += weight;
+    t->q.n_terms += i == t->q.n_terms;
+}
+
+static bool *new_set(const judge *j)
+{
+    bool *set = calloc(j->c->n_docs, 1);
+    assert_non_null(set);
+    return set;
+}
+
+static void write_node(judge *j, uint32_t depth, uint32_t weight, bool negated, bool *set);
+
+static void write_word(judge *j, uint32_t weight, bool negated, bool *set)
+{
+    char name[16];
+    if (gen_below(j->r, 20) == 0) {
+        say(j, "nowhere");
+        return;
+    }
+    const uint32_t term = gen_below(j->r, j->c->n_terms);
+    const uint32_t times = gen_below(j->r, 4) ? 1 : 2 + gen_below(j->r, 3);
+    gen_term_name(term, name);
+    say(j, gen_below(j->r, 9) ? "%s" : "\"%s\"", name);
+    if (times > 1)
+        say(j, "^%u", times);
+    for (uint32_t i = 0; i < j->c->lists[term].df; ++i)
+        set[j->c->lists[term].docids[i]] = true;
+    if (!negated)
+        add_score(j, term, weight * times);
+}
+
+/* All sets of n children into set, by AND or by OR. */
+static void write_operands(judge *j, uint32_t depth, uint32_t weight, bool negated, bool *set)
+{
+    const bool all = gen_below(j->r, 2);
+    const uint32_t n = 2 + gen_below(j->r, 3);
+    bool *one = new_set(j);
+    for (uint32_t i = 0; i < n; ++i) {
+        say(j, i ? (all ? " AND " : " OR ") : "");
+        memset(one, 0, j->c->n_docs);
+        write_node(j, depth - 1, weight, negated, one);
+        for (uint32_t d = 0; d < j->c->n_docs; ++d)
+            set[d] = i == 0 ? one[d] : all ? set[d] && one[d] : set[d] || one[d];
+    }
+    free(one);
+}
+
+static void write_clauses(judge *j, uint32_t depth, uint32_t weight, bool negated, bool *set)
+{
+    const uint32_t n = 1 + gen_below(j->r, 4);
+    bool *one = new_set(j), *any = new_set(j), *needed = new_set(j);
+    bool required = false, optional = false;
+    memset(needed, 1, j->c->n_docs);
+    for (uint32_t i = 0; i < n; ++i) {
+        const uint32_t sign = gen_below(j->r, 5); /* 0: +, 1: - */
+        say(j, "%s%s", i ? " " : "", sign == 0 ? "+" : sign == 1 ? "-" : "");
+        memset(one, 0, j->c->n_docs);
+        if (sign < 2 && gen_below(j->r, 2))
+            write_word(j, weight, negated || sign == 1, one);
+        else
+            write_node(j, depth ? depth - 1 : 0, weight, negated || sign == 1, one);
+        for (uint32_t d = 0; d < j->c->n_docs; ++d) {
+            if (sign < 2)
+                needed[d] = needed[d] && one[d] == (sign == 0);
+            else
+                any[d] = !optional ? one[d] : j->op == GX_OP_AND ? any[d] && one[d] : any[d] || one[d];
+        }
+        required = required || sign == 0;
+        optional = optional || sign > 1;
+    }
+    for (uint32_t d = 0; d < j->c->n_docs; ++d)
+        set[d] = needed[d] && (required || !optional || any[d]);
+    free(one);
+    free(any);
+    free(needed);
+}
+
+/* A word, or what stands in parentheses. */
+static void write_node(judge *j, uint32_t depth, uint32_t weight, bool negated, bool *set)
+{
+    const uint32_t kind = depth ? gen_below(j->r, 5) : 0;
+    if (kind < 2) {
+        write_word(j, weight, negated, set);
+        return;
+    }
+    const size_t begin = j->len;
+    const uint32_t times = gen_below(j->r, 6) ? 1 : 2; /* is written behind, and known before */
+    say(j, "(");
+    if (kind == 2) {
+        say(j, "NOT ");
+        write_node(j, depth - 1, weight * times, true, set);
+        for (uint32_t d = 0; d < j->c->n_docs; ++d)
+            set[d] = !set[d];
+    } else if (kind == 3) {
+        write_operands(j, depth, weight * times, negated, set);
+    } else {
+        write_clauses(j, depth, weight * times, negated, set);
+    }
+    say(j, times > 1 ? ")^%u" : ")", times);
+    assert_true(j->len > begin && j->len < MOST_TEXT);
+}
+
+/* The filter's documents, or NULL: all. */
+static void compare_boolean(const fixture *f, const engine_row *row, gen_rng *r, gx_mask *filter,
+                            const uint64_t *allowed)
+{
+    static test_query t;
+    const uint32_t n_docs = f->c->n_docs;
+    memset(&t, 0, sizeof t);
+    t.q.terms = t.terms;
+    t.q.qtfs = t.qtfs;
+    t.q.k1 = t.q.b = NAN;
+    t.q.k = gen_below(r, 3) ? 10 : gen_below(r, 2) ? 1 : 1000;
+    t.q.preset = gen_below(r, 3) ? GX_BM25 : GX_BM25_PISA;
+    judge j = {f->c, r, gen_below(r, 2) ? GX_OP_OR : GX_OP_AND, &t, 0};
+    bool *set = new_set(&j);
+    write_clauses(&j, 3, 1, false, set);
+    uint64_t *mask = calloc(n_docs / 64 + 1, sizeof *mask);
+    uint32_t *docids = malloc(1000 * sizeof *docids), n_hits;
+    float *scores = malloc(1000 * sizeof *scores);
+    assert_true(mask && docids && scores);
+    for (uint32_t d = 0; d < n_docs; ++d)
+        mask[d / 64] |= (uint64_t)(set[d] && (!allowed || (allowed[d / 64] >> d % 64 & 1))) << d % 64;
+    t.q.mask = mask;
+
+    gx_query_options opt = GX_QUERY_OPTIONS;
+    opt.op = j.op;
+    opt.k = t.q.k;
+    opt.preset = t.q.preset;
+    opt.prune = gen_below(r, 4) != 0;
+    opt.count = true;
+    opt.mask = filter;
+    gx_error err = {0};
+    uint64_t n_matches;
+    const gx_query q = {.size = sizeof q, .kind = GX_QUERY_BOOLEAN, .text = t.text, .len = j.len};
+    const gx_results out = {sizeof out, docids, scores, &n_hits, &n_matches};
+    const gx_status st = gx_search(f->s, &q, 1, &opt, &out, &err);
+    if (st == GX_EUSAGE && t.q.n_terms == 0) {
+        assert_non_null(strstr(err.text, "only excludes"));
+    } else if (st != GX_OK) {
+        fail_msg("%s: '%s': %s", row->name, t.text, err.text);
+    } else {
+        oracle_answer want = oracle_search(f->c, &t.q);
+        check_answer(f, row, &t, &opt, &want, docids, scores, n_hits);
+        if (n_matches != want.n_matches)
+            fail_msg("%s: '%s': %llu matches, not %llu", row->name, t.text, (unsigned long long)n_matches,
+                     (unsigned long long)want.n_matches);
+        oracle_free(&want);
+    }
+    free(mask);
+    free(docids);
+    free(scores);
+    free(set);
+}
+
+void answers_to_boolean_queries_equal_the_oracles(void **state)
+{
+    const engine_row *row = *state;
+    const uint64_t seed = base_seed() + 12000;
+    uint32_t n_cases = 0;
+    for (uint32_t i = 0; n_cases < least_cases() / 8; ++i) {
+        gen_rng r = {seed + i};
+        fixture f;
+        gx_mask *filter = NULL;
+        gx_error err = {0};
+        const uint32_t n_docs = 1 + gen_below(&r, i % 3 ? 2500 : 70);
+        open_collection(&f, seed + i, (gen_shape)(i % GEN_N_SHAPES), n_docs, 4 + gen_below(&r, 20), pick_codec(1),
+                        pick_codec(1));
+        if (!open_engine(&f, row, UINT64_MAX)) {
+            close_collection(&f);
+            skip();
+        }
+        if (i == 0)
+            print_message("seed %llu, %s\n", (unsigned long long)seed, gx_engine_describe(f.en));
+        uint64_t *allowed = calloc(n_docs / 64 + 1, sizeof *allowed);
+        assert_non_null(allowed);
+        for (uint32_t d = 0; d < n_docs; ++d)
+            allowed[d / 64] |= (uint64_t)(gen_below(&r, 3) > 0) << d % 64;
+        assert_int_equal(gx_mask_open(&filter, f.en, allowed, &err), GX_OK);
+        for (uint32_t n = 60; n; --n, ++n_cases) {
+            const bool filtered = gen_below(&r, 4) == 0;
+            compare_boolean(&f, row, &r, filtered ? filter : NULL, filtered ? allowed : NULL);
+        }
+        gx_mask_close(filter);
+        free(allowed);
+        close_collection(&f);
+    }
+    print_message("%u cases\n", n_cases);
+}
