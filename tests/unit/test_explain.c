@@ -114,7 +114,7 @@ static void a_document_without_the_terms_scores_nothing(void **state)
     gx_query_options options = GX_QUERY_OPTIONS;
     gx_explanation e;
     open_random(&f, 7, 300, 10);
-    assert_int_equal(gx_explain(&e, f.ix, &GX_TEXT_QUERY("nothing of this", 15), &options, 0, NULL), GX_OK);
+    assert_int_equal(gx_explain(&e, f.ix, &(gx_query)GX_TEXT_QUERY("nothing of this", 15), &options, 0, NULL), GX_OK);
     assert_int_equal(e.n_terms, 0);
     assert_int_equal(e.n_unknown, 3);
     assert_int_equal(e.sum, 0);
@@ -132,7 +132,7 @@ static void options_out_of_range_are_refused(void **state)
     gx_error err = {0};
     open_random(&f, 7, 30, 4);
     options.b = 2;
-    assert_int_equal(gx_explain(&e, f.ix, &GX_TEXT_QUERY("x", 1), &options, 0, &err), GX_EUSAGE);
+    assert_int_equal(gx_explain(&e, f.ix, &(gx_query)GX_TEXT_QUERY("x", 1), &options, 0, &err), GX_EUSAGE);
     assert_non_null(strstr(err.text, "b is 2"));
     close_all(&f);
 }
