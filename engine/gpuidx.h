@@ -131,9 +131,10 @@ GX_API void gx_index_close(gx_index *ix);
 typedef struct gx_index_stats {
     size_t size;
     uint32_t n_docs, n_terms;
-    uint64_t n_postings, n_tokens; /* n_tokens: the sum of all document lengths, and of all tfs */
+    uint64_t n_postings, n_tokens; /* n_tokens: the sum of all document lengths */
     uint32_t block_len;
     uint64_t file_bytes, device_bytes;
+    bool impacts; /* the lists hold impacts instead of tfs: the scorer is GX_IMPACT */
 } gx_index_stats;
 /* The caller sets st->size. GX_EUSAGE: it is too small, and nothing is written. */
 GX_API gx_status gx_index_get_stats(const gx_index *ix, gx_index_stats *st);

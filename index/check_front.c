@@ -90,6 +90,11 @@ static gx_status check_header(const gx_index *ix, gx_error *err)
     if (have != h->file_bytes)
         return gx_fail(err, GX_ECORRUPT, "%s: header: %s: the file has %llu bytes, it should have %llu", path,
                        have < h->file_bytes ? "truncated" : "bytes follow the index", ULL(have), ULL(h->file_bytes));
+    if (h->flags & ~GX_HEADER_FLAGS)
+        return gx_fail(err, GX_ECORRUPT,
+                       "%s: header: flags %x are not known to this program: the index was made by a newer version of "
+                       "gpuidx; use that one, or build the index again",
+                       path, h->flags & ~GX_HEADER_FLAGS);
     if (!all_zero(h->reserved, sizeof h->reserved))
         return gx_fail(err, GX_ECORRUPT, "%s: header: reserved bytes are not zero", path);
     return GX_OK;
@@ -295,6 +300,7 @@ gx_status gx_check_header(gx_index *ix, gx_error *err)
     ix->n_postings = h->n_postings;
     ix->n_tokens = h->n_tokens;
     ix->sum_tfs = h->sum_tfs;
+    ix->impacts = h->flags & GX_HEADER_IMPACTS;
     ix->avgdl = h->n_docs && h->n_tokens ? (double)h->n_tokens / h->n_docs : 1;
     return bind_sections(ix, err);
 }

@@ -27,6 +27,10 @@ typedef struct gx_coding {
     uint8_t docids, tfs; /* codec ids */
 } gx_coding;
 
+/* gx_header.flags. A reader refuses a file with a flag that it does not know. */
+#define GX_HEADER_IMPACTS 1u              /* the tf streams hold impacts: parts of scores, not term frequencies */
+#define GX_HEADER_FLAGS GX_HEADER_IMPACTS /* the flags of this version */
+
 typedef struct gx_header {
     char magic[8];
     uint32_t version;      /* GX_FORMAT_VERSION */
@@ -38,11 +42,12 @@ typedef struct gx_header {
     uint32_t n_docs, n_terms;
     uint64_t n_postings; /* sum of dfs */
     uint64_t n_tokens;   /* sum of document lengths */
-    uint64_t sum_tfs;    /* sum of all tfs: n_tokens, unless lengths were imported that say otherwise */
+    uint64_t sum_tfs;    /* sum of all tfs: n_tokens, unless tfs are impacts or lengths were imported */
     uint64_t n_blocks;   /* sum over lists of ceil(df / block_len); < 2^32 */
     uint64_t device_offset, device_bytes;
     gx_coding codings[GX_MAX_CODINGS];
-    uint8_t reserved[112];
+    uint32_t flags; /* GX_HEADER_... */
+    uint8_t reserved[108];
     uint64_t checksum; /* XXH3-64 of header (this field 0) and section table */
 } gx_header;
 #define GX_AT(type, field, offset) static_assert(offsetof(type, field) == (offset), #type "." #field)
@@ -62,7 +67,8 @@ GX_AT(gx_header, n_blocks, 80);
 GX_AT(gx_header, device_offset, 88);
 GX_AT(gx_header, device_bytes, 96);
 GX_AT(gx_header, codings, 104);
-GX_AT(gx_header, reserved, 136);
+GX_AT(gx_header, flags, 136);
+GX_AT(gx_header, reserved, 140);
 GX_AT(gx_header, checksum, 248);
 
 #define GX_SECTION_REQUIRED 1u /* a reader that does not know the kind must refuse the file */
@@ -152,7 +158,7 @@ GX_AT(gx_text_frame, raw_bytes, 12);
  *
  *   docids   block j holds n integers: 0, then d[i] - d[i-1] - 1; so d[i] = heads[j] + (v[1] + 1) +
  *            .. + (v[i] + 1)
- *   tfs      tf - 1
+ *   tfs      tf - 1; with GX_HEADER_IMPACTS, impact - 1
  */
 typedef struct gx_list_entry {
     uint32_t df;                   /* >= 1 */

@@ -46,6 +46,7 @@ struct gx_index {
     uint32_t n_docs, n_terms, block_len;
     uint64_t n_blocks, n_postings, n_tokens;
     uint64_t sum_tfs;
+    bool impacts; /* the tfs are impacts */
     double avgdl; /* n_tokens / n_docs; 1 when there are no documents or tokens */
     uint32_t min_doc_len, max_doc_len;
 

@@ -135,7 +135,8 @@ gx_status gx_index_get_stats(const gx_index *ix, gx_index_stats *st)
                                   .n_tokens = ix->n_tokens,
                                   .block_len = ix->block_len,
                                   .file_bytes = ix->file_bytes,
-                                  .device_bytes = ix->header->device_bytes};
+                                  .device_bytes = ix->header->device_bytes,
+                                  .impacts = ix->impacts};
     return gx_sized_write(st, &whole, sizeof whole, GX_SIZE_THROUGH(gx_index_stats, device_bytes));
 }
 

@@ -206,6 +206,9 @@ CODECS = {1: raw, 2: packed, 3: packed, 4: byte_lengths, 5: byte_lengths, 6: lan
           32: rice, 33: pfordelta}
 
 
+IMPACTS = 1  # the header's flag: tfs are impacts
+
+
 class Index:
     def __init__(self, path):
         with open(path, "rb") as f:
@@ -213,6 +216,8 @@ class Index:
         (magic, version, header_bytes, self.uuid, file_bytes, n_sections, self.block_len, self.n_docs, self.n_terms,
          self.n_postings, self.n_tokens, self.sum_tfs, self.n_blocks, _, _) = struct.unpack_from("<8sII16sQIIIIQQQQQQ", self.file)
         assert magic == b"\x89GPUIDX\n" and version == 1 and header_bytes == 256 and file_bytes == len(self.file)
+        self.flags, *reserved = struct.unpack_from("<28I", self.file, 136)
+        assert not self.flags & ~IMPACTS and not any(reserved)
         self.codings = [tuple(self.file[104 + 2 * i:106 + 2 * i]) for i in range(16)]
         table = self.file[256:256 + 64 * n_sections]
         if xxh3:

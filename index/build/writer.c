@@ -44,7 +44,7 @@ typedef struct totals {
 
 struct gx_writer {
     char *path, *dir;
-    bool force, store_text, any_title, finished;
+    bool force, store_text, impacts, any_title, finished;
     const gx_codec *docids, *tfs; /* gx_codec_auto: a list's own */
     gx_coding codings[GX_MAX_CODINGS];
     uint32_t n_codings, block_len;
@@ -150,6 +150,7 @@ gx_status gx_writer_open(gx_writer **out, const char *path, const gx_writer_opti
     w->counts = (totals){0};
     w->force = opt->force;
     w->store_text = opt->store_text;
+    w->impacts = opt->impacts;
     w->docids = opt->docids;
     w->tfs = opt->tfs ? opt->tfs : opt->docids;
     w->block_len = w->docids->block_len;
@@ -528,7 +529,8 @@ gx_status gx_writer_finish(gx_writer *w, const char *meta, gx_error *err)
                        .n_postings = w->counts.n_postings,
                        .n_tokens = w->counts.n_tokens,
                        .sum_tfs = w->sum_tfs,
-                       .n_blocks = w->counts.n_blocks};
+                       .n_blocks = w->counts.n_blocks,
+                       .flags = w->impacts ? GX_HEADER_IMPACTS : 0};
         if (w->n_codings == 0) /* no list has chosen */
             w->codings[w->n_codings++] = (gx_coding){GX_CODEC_GPUBP128, GX_CODEC_GPUBP128};
         memcpy(h.codings, w->codings, w->n_codings * sizeof *w->codings);

@@ -29,6 +29,7 @@ typedef struct gx_writer_options {
     size_t size;
     bool force;                   /* replace an existing file */
     bool store_text;              /* documents bring their text, which is compressed and kept */
+    bool impacts;                 /* the lists' tfs are impacts, and the file says so */
     const gx_codec *docids, *tfs; /* of equal block_len, or gx_codec_auto; tfs NULL: as docids */
     const uint8_t *uuid;          /* [16], for reproducible files; NULL: a random one */
     /* if not 0: exactly so many documents will come, before, between or after the lists */

@@ -26,7 +26,7 @@ typedef struct collection {
     uint32_t *doc_lens;
     char (*ids)[24], (*titles)[48];
     char **texts;
-    bool with_titles, with_texts;
+    bool with_titles, with_texts, impacts; /* impacts: the tfs are such */
 } collection;
 
 static inline char *random_text(uint64_t *seed)
@@ -122,6 +122,7 @@ static inline gx_status collection_write(const collection *c, const char *path, 
     opt.docids = docids;
     opt.tfs = tfs;
     opt.store_text = c->with_texts;
+    opt.impacts = c->impacts;
     opt.uuid = collection_uuid;
     gx_status st = gx_writer_open(&w, path, &opt, err);
     if (st == GX_OK)

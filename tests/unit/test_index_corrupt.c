@@ -250,7 +250,15 @@ static void file_size(image *im)
 }
 static void reserved_header(image *im)
 {
-    H(im)->reserved[111] = 1;
+    H(im)->reserved[107] = 1;
+}
+static void unknown_flag(image *im)
+{
+    H(im)->flags = 2;
+}
+static void unknown_flags(image *im)
+{
+    H(im)->flags = 0x80000001;
 }
 static void block_len_0(image *im)
 {
@@ -651,6 +659,8 @@ static const rule rules[] = {
     {fewer_sections, "section PAYL", "padding", GX_CHECK_HEADER},
     {file_size, "header", "truncated", GX_CHECK_HEADER},
     {reserved_header, "header", "reserved", GX_CHECK_HEADER},
+    {unknown_flag, "header", "flags 2 are not known to this program: the index was made by a newer", GX_CHECK_HEADER},
+    {unknown_flags, "header", "flags 80000000 are not known", GX_CHECK_HEADER},
     {block_len_0, "header", "blocks of 0", GX_CHECK_HEADER},
     {block_len_long, "header", "blocks of 1025", GX_CHECK_HEADER},
     {block_len_other, "header", "128 and 128 postings, not 256", GX_CHECK_HEADER},

@@ -3,6 +3,7 @@
  *
  *   example.gx   FORMAT.md's worked example
  *   blocks.gx    lists of several blocks, GPU-VByte128 docids, GPU-BP128 tfs
+ *   impacts.gx   the lists of blocks.gx, whose tfs are impacts
  *   text.gx      stored texts (whose bytes depend on the version of zstd, and are only read)
  *
  * GX_TEST_REWRITE=1 makes them anew, for a new version of the format. */
@@ -85,6 +86,7 @@ static void assert_holds(const char *path, const collection *c)
         fail_msg("%s", err.text);
     assert_int_equal(ix->n_docs, c->n_docs);
     assert_int_equal(ix->n_terms, c->n_terms);
+    assert_int_equal(ix->impacts, c->impacts);
     for (uint32_t t = 0; t < c->n_terms; ++t) {
         uint32_t docids[GX_MAX_BLOCK], tfs[GX_MAX_BLOCK], seen = 0;
         assert_int_equal(gx_index_find_term(ix, c->lists[t].term, c->lists[t].len), t);
@@ -157,6 +159,17 @@ static void lists_of_several_blocks_stay(void **state)
     check_golden("blocks.gx", blocks(false), "gpuvbyte128", "gpubp128");
 }
 
+/* Their sum is that of the lengths, but a document's are not its length. */
+static void impacts_stay(void **state)
+{
+    (void)state;
+    collection *c = blocks(false);
+    c->impacts = true;
+    c->doc_lens[10] += c->doc_lens[20] - 1;
+    c->doc_lens[20] = 1;
+    check_golden("impacts.gx", c, "gpuvbyte128", "gpubp128");
+}
+
 static void stored_texts_stay(void **state)
 {
     (void)state;
@@ -168,6 +181,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_example_of_the_format_page_stays),
         cmocka_unit_test(lists_of_several_blocks_stay),
+        cmocka_unit_test(impacts_stay),
         cmocka_unit_test(stored_texts_stay),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
