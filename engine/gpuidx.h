@@ -442,7 +442,8 @@ typedef struct gx_session_memory {
 GX_API gx_status gx_session_get_memory(const gx_session *s, gx_session_memory *out);
 
 /* Run n queries. A session serves one thread at a time. The primitive is the batch; one query is n
- * = 1. GX_EUSAGE (k = 0, a query of more than GX_MAX_TERMS terms, bad k1 or b, no such algorithm, a
+ * = 1. GX_EUSAGE (k = 0, a query of more than GX_MAX_TERMS terms, bad k1 or b, a scorer other than
+ * GX_IMPACT where gx_index_stats.impacts is true, no such algorithm, a
  * mask of another engine, no place for results), GX_ENOMEM, GX_ECUDA, GX_ECANCELLED, GX_EDEADLINE;
  * without GX_OK the results mean nothing. When a GPU that GX_ENGINE_AUTO chose fails, a CPU engine
  * answers, now and from then on; gx_engine_get_fallback says so. */

@@ -52,7 +52,7 @@ gx_status gx_explain(gx_explanation *out, const gx_index *ix, const gx_query *qu
     gx_plan plan;
     gx_boolean *match = NULL; /* whether the document matches is not asked */
     any.op = GX_OP_OR;        /* of a boolean query the operators are in the text */
-    gx_status st = gx_query_options_check(opt, err);
+    gx_status st = gx_query_options_check(opt, ix, err);
     if (st == GX_OK)
         st = gx_plan_query(&plan, &match, ix, query, &any, err);
     gx_boolean_close(match);

@@ -136,6 +136,17 @@ static void weigh(gx_plan *plan, const gx_index *ix, const gx_query_options *opt
     plan->norm = norm_of(&s, ix->avgdl);
 }
 
+/* Impacts are parts of scores already: only a linear scorer sums them up as they are. */
+static gx_status check_scorer(const gx_query_options *opt, const gx_index *ix, gx_error *err)
+{
+    if (!ix->impacts || gx_preset_get(opt->preset)->linear)
+        return GX_OK;
+    return gx_fail(err, GX_EUSAGE,
+                   "%s holds impacts instead of term frequencies, which the scorer %s needs; use --scorer=impact "
+                   "(GX_IMPACT)",
+                   ix->path, gx_preset_name(opt->preset));
+}
+
 /* What the options say; terms and weights are missing. */
 static gx_plan empty_plan(const gx_index *ix, const gx_query_options *opt)
 {
@@ -168,6 +179,9 @@ static gx_status finish(gx_plan *out, bag *g, const gx_query_options *opt, gx_er
 {
     const gx_index *ix = g->ix;
     gx_plan plan = empty_plan(ix, opt);
+    const gx_status st = check_scorer(opt, ix, err);
+    if (st != GX_OK)
+        return st;
 
     bag_merge(g);
     if (g->n > GX_MAX_TERMS)
@@ -191,7 +205,7 @@ static gx_status finish(gx_plan *out, bag *g, const gx_query_options *opt, gx_er
     return GX_OK;
 }
 
-gx_status gx_query_options_check(const gx_query_options *opt, gx_error *err)
+gx_status gx_query_options_check(const gx_query_options *opt, const gx_index *ix, gx_error *err)
 {
     if ((unsigned)opt->op > GX_OP_AND_OR)
         return gx_fail(err, GX_EUSAGE, "operator %d does not exist; use OR, AND or AND-then-OR", (int)opt->op);
@@ -212,7 +226,7 @@ gx_status gx_query_options_check(const gx_query_options *opt, gx_error *err)
         return gx_fail(err, GX_EUSAGE, "recursion is %u; it must be at most %u", opt->recursion, GX_MAX_RECURSION);
     if (!(opt->seconds >= 0))
         return gx_fail(err, GX_EUSAGE, "the time limit is %g s; it must be at least 0", opt->seconds);
-    return GX_OK;
+    return check_scorer(opt, ix, err);
 }
 
 gx_status gx_plan_make(gx_plan *out, const gx_index *ix, const char *text, size_t len, const gx_query_options *opt,
@@ -384,6 +398,9 @@ void gx_query_plan_free(gx_query_plan *q)
 gx_status gx_plan_bind(gx_plan *out, const gx_query_plan *q, const gx_index *ix, gx_error *err)
 {
     gx_plan plan = empty_plan(ix, &q->opt);
+    const gx_status st = check_scorer(&q->opt, ix, err);
+    if (st != GX_OK)
+        return st;
     plan.op = q->op;
     plan.exponent = q->exponent;
     plan.norm = q->norm;

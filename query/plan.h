@@ -93,12 +93,12 @@ typedef struct gx_query_plan {
     gx_query_term *terms; /* [n_terms], by rising df, then by bytes; the plan's own */
 } gx_query_plan;
 
-/* k, preset, k1, b, algorithm and recursion of opt are in their ranges? Else GX_EUSAGE, saying
- * which is not. */
-gx_status gx_query_options_check(const gx_query_options *opt, gx_error *err);
+/* k, preset, k1, b, algorithm and recursion of opt are in their ranges, and the scorer can read the
+ * index's lists? Else GX_EUSAGE, saying which is not. */
+gx_status gx_query_options_check(const gx_query_options *opt, const struct gx_index *ix, gx_error *err);
 
 /* text -> plan, with the index's analyzer. opt is full-sized and checked. GX_EUSAGE (too many
- * terms), GX_ENOMEM: nothing is left to free. Thread-safe. */
+ * terms; the index holds impacts and the scorer is not linear), GX_ENOMEM: nothing is left to free. Thread-safe. */
 gx_status gx_plan_make(gx_plan *out, const struct gx_index *ix, const char *text, size_t len,
                        const gx_query_options *opt, gx_error *err);
 /* The same from term ids (< n_terms of the index; repetitions add up), qtf each (NULL: 1); for logs
@@ -114,7 +114,8 @@ void gx_plan_free(gx_plan *plan); /* before the engine of own_mask is closed */
 gx_status gx_query_plan_make(gx_query_plan *out, const gx_weighted_term *terms, uint32_t n,
                              const gx_collection_stats *stats, const gx_query_options *opt, gx_error *err);
 void gx_query_plan_free(gx_query_plan *q);
-/* The plan of one index, without a threshold and with base 0. It does not refer to q. GX_ENOMEM. */
+/* The plan of one index, without a threshold and with base 0. It does not refer to q. GX_EUSAGE
+ * (the index holds impacts and the scorer is not linear), GX_ENOMEM. */
 gx_status gx_plan_bind(gx_plan *out, const gx_query_plan *q, const struct gx_index *ix, gx_error *err);
 
 /* A selection key: score above, docid below, so that a greater key is a better result. */

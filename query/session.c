@@ -181,7 +181,7 @@ gx_status gx_engine_learn_pairs(gx_engine *en, const gx_query_options *opt, uint
     gx_query_options o = GX_QUERY_OPTIONS;
     clear(err);
     gx_status st = gx_sized_read(&o, sizeof o, opt, QUERY_OPTIONS_LEAST, "gx_query_options", err);
-    if (st != GX_OK || (st = gx_query_options_check(&o, err)) != GX_OK)
+    if (st != GX_OK || (st = gx_query_options_check(&o, en->ix, err)) != GX_OK)
         return st;
     if (en->ops != &gx_exec_cpu && n_threads > GPU_MAKERS)
         n_threads = GPU_MAKERS;
@@ -544,7 +544,7 @@ gx_status gx_search(gx_session *s, const gx_query *queries, uint32_t n, const gx
     if (n && queries->size < GX_SIZE_THROUGH(gx_query, n_terms))
         return gx_fail(err, GX_EUSAGE, "gx_query.size is %zu, and the least is %zu; set it to sizeof(gx_query)",
                        queries->size, GX_SIZE_THROUGH(gx_query, n_terms));
-    if ((st = gx_query_options_check(&opt, err)) != GX_OK)
+    if ((st = gx_query_options_check(&opt, s->en->ix, err)) != GX_OK)
         return st;
 
     const gx_query_options asked = opt;

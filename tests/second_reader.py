@@ -348,7 +348,25 @@ def check_codecs(gpuidx):
             assert index.terms == sorted(lists) and list(index.doc_lens) == lens, name
             for term_id, term in enumerate(index.terms):
                 assert index.postings(term_id) == lists[term], f"{name}: list {term}"
+        check_flags(gpuidx, folder, lists)
     return names
+
+
+def check_flags(gpuidx, folder, lists):
+    """The same lists as impacts; and a flag that no reader knows."""
+    path = folder + "/impacts.gx"
+    subprocess.run([gpuidx, "import", "--quiet", folder + "/lists", "-o", path, "--impacts"], check=True)
+    impacts, tfs = Index(path), Index(folder + "/gpubp128.gx")
+    assert impacts.flags == IMPACTS and tfs.flags == 0
+    assert all(impacts.postings(term_id) == lists[term] for term_id, term in enumerate(impacts.terms))
+    with open(path, "r+b") as f:
+        f.seek(136)
+        f.write(struct.pack("<I", IMPACTS | 4))
+    try:
+        Index(path)
+    except AssertionError:
+        return
+    raise AssertionError("an unknown flag is not refused")
 
 
 if sys.argv[1] == "--test":

@@ -44,6 +44,7 @@ static gx_status import_ciff(const cli_args *a, const char *path, const gx_codec
     opt.docids = docids;
     opt.tfs = tfs;
     opt.analyzer = an;
+    opt.impacts = cli_switch(a, "impacts");
     opt.cancel = is_stopped;
     return gx_ciff_import(a->argv[0], path, &opt, err);
 }
@@ -58,6 +59,7 @@ static gx_status import_ds2i(const cli_args *a, const char *path, const gx_codec
     opt.docids = docids;
     opt.tfs = tfs;
     opt.analyzer = an;
+    opt.impacts = cli_switch(a, "impacts");
     opt.cancel = is_stopped;
     return gx_ds2i_import(a->argv[0], path, &opt, err);
 }
@@ -106,6 +108,9 @@ static const cli_flag flags[] = {
      "the analyzer's own"},
     {"stopwords", 0, CLI_TEXT, "WORDS", NULL,
      "`none`, `lucene` (33 words), or a file with a word a line; without it, the analyzer's own"},
+    {"impacts", 0, CLI_SWITCH, NULL, NULL,
+     "the collection's term frequencies are impacts: numbers of at least 1 that add up to a document's score. The index "
+     "is then searched with the scorer `impact`"},
     CLI_CODEC_FLAGS,
     {"force", 0, CLI_SWITCH, NULL, NULL, "replace `FILE` if it exists"},
     {NULL},
@@ -122,6 +127,7 @@ static const cli_section sections[] = {
 static const cli_section examples[] = {
     {"gpuidx import robust04.ciff.gz -o robust04.gx --analyzer=english", "What Anserini exported: Porter's stems "
                                                                          "without stop words."},
+    {"gpuidx import splade.ciff -o splade.gx --impacts", "A CIFF file whose scores are quantised impacts."},
     {"gpuidx import gov2/inv -o gov2.gx --terms=gov2/fwd.terms --documents=gov2/fwd.documents", "What PISA's invert "
                                                                                                 "made."},
     {NULL},

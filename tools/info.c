@@ -46,17 +46,17 @@ static int print_json(const char *path, const gx_index *ix, const gx_index_sizes
     char uuid[37];
     uuid_text(uuid, ix->header->uuid);
     json_t *meta = json_loadb(ix->meta, ix->meta_len, 0, NULL);
-    json_t *root =
-        json_pack("{s:i, s:s, s:i, s:s, s:I, s:I, s:I, s:I, s:I, s:f, s:I, s:I, s:I, s:I, s:b, s:b, s:o*, s:o, s:o, "
-                  "s:{s:f, s:f, s:f, s:f, s:f}}",
-                  "schema", 1, "file", path, "version", (int)ix->header->version, "uuid", uuid, "n_docs",
-                  (json_int_t)ix->n_docs, "n_terms", (json_int_t)ix->n_terms, "n_postings", (json_int_t)ix->n_postings,
-                  "n_tokens", (json_int_t)ix->n_tokens, "block_len", (json_int_t)ix->block_len, "avgdl", ix->avgdl,
-                  "min_doc_len", (json_int_t)ix->min_doc_len, "max_doc_len", (json_int_t)ix->max_doc_len, "file_bytes",
-                  (json_int_t)ix->file_bytes, "device_bytes", (json_int_t)ix->header->device_bytes, "titles",
-                  ix->titles.n > 0, "text", ix->text != NULL, "meta", meta, "sections", json_of_sections(s), "codings",
-                  json_of_codings(s), "bits_per_posting", "docids", s->docid_bits, "tfs", s->tf_bits, "heads",
-                  s->head_bits, "ends", s->end_bits, "directory", s->list_bits);
+    json_t *root = json_pack(
+        "{s:i, s:s, s:i, s:s, s:I, s:I, s:I, s:I, s:I, s:f, s:I, s:I, s:I, s:I, s:b, s:b, s:b, s:o*, s:o, s:o, "
+        "s:{s:f, s:f, s:f, s:f, s:f}}",
+        "schema", 1, "file", path, "version", (int)ix->header->version, "uuid", uuid, "n_docs", (json_int_t)ix->n_docs,
+        "n_terms", (json_int_t)ix->n_terms, "n_postings", (json_int_t)ix->n_postings, "n_tokens",
+        (json_int_t)ix->n_tokens, "block_len", (json_int_t)ix->block_len, "avgdl", ix->avgdl, "min_doc_len",
+        (json_int_t)ix->min_doc_len, "max_doc_len", (json_int_t)ix->max_doc_len, "file_bytes",
+        (json_int_t)ix->file_bytes, "device_bytes", (json_int_t)ix->header->device_bytes, "titles", ix->titles.n > 0,
+        "text", ix->text != NULL, "impacts", ix->impacts, "meta", meta, "sections", json_of_sections(s), "codings",
+        json_of_codings(s), "bits_per_posting", "docids", s->docid_bits, "tfs", s->tf_bits, "heads", s->head_bits,
+        "ends", s->end_bits, "directory", s->list_bits);
     char *text = root ? json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(12)) : NULL;
     json_decref(root);
     if (!text)
@@ -127,7 +127,8 @@ static void print_human(const char *path, const gx_index *ix, const gx_index_siz
     printf("%-12s %u%s%s\n", "documents", ix->n_docs, ix->titles.n ? ", with titles" : "",
            ix->text ? ", with texts" : "");
     printf("%-12s %u\n", "terms", ix->n_terms);
-    printf("%-12s %llu, %u a block\n", "postings", (unsigned long long)ix->n_postings, ix->block_len);
+    printf("%-12s %llu, %u a block%s\n", "postings", (unsigned long long)ix->n_postings, ix->block_len,
+           ix->impacts ? "; with impacts instead of term frequencies" : "");
     printf("%-12s %llu; a document has %u to %u, %.1f on average\n", "tokens", (unsigned long long)ix->n_tokens,
            ix->min_doc_len, ix->max_doc_len, ix->avgdl);
     print_meta(ix);

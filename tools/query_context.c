@@ -34,6 +34,7 @@ int ask_open(ask *k, const cli_args *a, const char *path)
     if ((code = cli_open_index(&k->ix, a, path)) || (code = open_session(&k->en, &k->session, k->ix, &k->engine)) ||
         (code = ask_set_filter(k, cli_text(a, "only"), cli_text(a, "not"))))
         return code;
+    cli_default_scorer(&k->options, a, k->ix);
     if (k->explain && k->format != OUT_HUMAN && k->format != OUT_JSONL)
         return cli_usage(a, "--explain: the format %s has no place for it; human and jsonl do", cli_text(a, "format"));
     ask_note_large_k(k);

@@ -160,9 +160,9 @@ static void put_report(FILE *out, const session_facts *f)
     fprintf(out, "%sLog %s%s: %s quer%s", cli_paint(out, CLI_BOLD), f->a->argv[1], cli_paint(out, CLI_PLAIN),
             show_count(r->log.queries), r->log.queries == 1 ? "y" : "ies");
     put_log_facts(out, r);
-    fprintf(out, "%s, %s, k %u%s; batches of %u, %u thread%s, %u run%s", cli_text(f->a, "op"), cli_text(f->a, "scorer"),
-            opt->query.k, algorithm_words[opt->query.algorithm], r->batch, opt->threads, opt->threads == 1 ? "" : "s",
-            opt->runs, opt->runs == 1 ? "" : "s");
+    fprintf(out, "%s, %s, k %u%s; batches of %u, %u thread%s, %u run%s", cli_text(f->a, "op"),
+            gx_preset_name(opt->query.preset), opt->query.k, algorithm_words[opt->query.algorithm], r->batch,
+            opt->threads, opt->threads == 1 ? "" : "s", opt->runs, opt->runs == 1 ? "" : "s");
     if (opt->rate > 0)
         fprintf(out, opt->rate < 1000 ? ", %.6g queries/s offered" : ", %.0f queries/s offered", opt->rate);
     putc('\n', out);
@@ -246,8 +246,8 @@ static json_t *options_json(const session_facts *f)
 {
     const gx_replay_options *opt = f->opt;
     return json_pack("{s:s, s:s, s:I, s:o, s:o, s:b, s:s, s:i, s:I, s:I, s:i, s:i, s:i, s:I, s:o}", "op",
-                     cli_text(f->a, "op"), "scorer", cli_text(f->a, "scorer"), "k", (json_int_t)opt->query.k, "k1",
-                     real(opt->query.k1), "b", real(opt->query.b), "prune", opt->query.prune, "algorithm",
+                     cli_text(f->a, "op"), "scorer", gx_preset_name(opt->query.preset), "k", (json_int_t)opt->query.k,
+                     "k1", real(opt->query.k1), "b", real(opt->query.b), "prune", opt->query.prune, "algorithm",
                      cli_text(f->a, "algorithm"), "recursion", (int)opt->query.recursion, "pair_thresholds",
                      (json_int_t)cli_count(f->a, "pair-thresholds"), "linger", (json_int_t)cli_count(f->a, "linger"),
                      "batch", (int)f->r->batch, "threads", (int)opt->threads, "runs", (int)opt->runs, "warmup",
@@ -468,6 +468,8 @@ static int run(const cli_args *a)
         code = cli_open_engine(&en, ix, &engine);
     if (!code)
         code = document_filter_open_mask(&mask, &filter, en);
+    if (!code)
+        cli_default_scorer(&opt.query, a, ix);
     if (!code)
         code = cli_learn_pairs(en, a, &opt.query);
     if (!code && opt.verify_every)

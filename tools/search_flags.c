@@ -18,6 +18,14 @@ gx_query_options cli_query_options(const cli_args *a)
     return o;
 }
 
+void cli_default_scorer(gx_query_options *o, const cli_args *a, const gx_index *ix)
+{
+    gx_index_stats stats = {.size = sizeof stats};
+    gx_index_get_stats(ix, &stats);
+    if (stats.impacts && !cli_given(a, "scorer"))
+        o->preset = GX_IMPACT;
+}
+
 gx_query_kind cli_query_kind(int syntax)
 {
     return syntax == 1 ? GX_QUERY_BOOLEAN : GX_QUERY_TEXT;

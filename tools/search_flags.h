@@ -37,7 +37,9 @@
      "over, and a note says how many. Scores are those of a search of all documents"}, \
     {"not", 0, CLI_TEXT, "FILE", NULL, \
      "leave out the documents whose ids `FILE` has, one on each line; with `--only`, of those"}, \
-    {"scorer", 0, CLI_CHOICE, CLI_PRESETS, "bm25", "the formula of the scores"}, \
+    {"scorer", 0, CLI_CHOICE, CLI_PRESETS, "bm25", \
+     "the formula of the scores. An index that was imported with impacts is searched with `impact`, which is the " \
+     "default there"}, \
     {"k1", 0, CLI_NUMBER, "X", NULL, "BM25's k1, at least 0, instead of the scorer's own"}, \
     {"b", 0, CLI_NUMBER, "X", NULL, "BM25's b, from 0 to 1, instead of the scorer's own", .max = 1}, \
     {"prune", 0, CLI_CHOICE, "on|off", "on", \
@@ -62,6 +64,8 @@
 /* The flags' values. */
 gx_query_options cli_query_options(const cli_args *a);
 gx_engine_options cli_engine_options(const cli_args *a);
+/* Where the index holds impacts and --scorer is not given, make the scorer GX_IMPACT. */
+void cli_default_scorer(gx_query_options *o, const cli_args *a, const gx_index *ix);
 gx_query_kind cli_query_kind(int syntax); /* of CLI_SYNTAXES */
 
 /* Open the index at path (its verification from --check), and an engine on it. 0, or the exit code

@@ -33,6 +33,7 @@ typedef struct gx_ciff_options {
     bool force;
     const gx_codec *docids, *tfs; /* import; tfs NULL: as docids */
     const gx_analyzer *analyzer;  /* import: what queries will be analysed with; NULL: see gx_ciff_import */
+    bool impacts;                 /* import: the file's tfs are impacts. An export of ours tells so itself */
     bool (*cancel)(void *user);
     void *user;
 } gx_ciff_options;
@@ -55,9 +56,10 @@ gx_status gx_ciff_export(const gx_index *ix, const char *path, const gx_ciff_opt
 
 /* ---- for both ---- */
 
-/* A description that tells the analyzer: this, a version, GX_CIFF_ANALYZER, and gx_analyzer_json's
- * object. */
+/* A description that tells the analyzer: this, a version, GX_CIFF_IMPACTS where tfs are impacts,
+ * GX_CIFF_ANALYZER, and gx_analyzer_json's object. */
 #define GX_CIFF_MAKER "gpuidx "
+#define GX_CIFF_IMPACTS "; impacts"
 #define GX_CIFF_ANALYZER "; analyzer "
 
 enum { GX_CIFF_VERSION = 1 };

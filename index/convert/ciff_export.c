@@ -96,15 +96,16 @@ static gx_status put_header(export *ex, gx_error *err)
 {
     const gx_index *ix = ex->ix;
     const double average = ix->n_docs ? (double)ix->n_tokens / ix->n_docs : 0;
+    const char *const maker = ix->impacts ? GX_CIFF_MAKER GX_VERSION GX_CIFF_IMPACTS : GX_CIFF_MAKER GX_VERSION;
     char *json = ix->analyzer ? gx_analyzer_json(ix->analyzer) : strdup(""), *description = NULL;
     pb_ostream_t s;
-    if (!json || asprintf(&description, GX_CIFF_MAKER GX_VERSION GX_CIFF_ANALYZER "%s", json) < 0) {
+    if (!json || asprintf(&description, "%s" GX_CIFF_ANALYZER "%s", maker, json) < 0) {
         free(json);
         return gx_fail(err, GX_ENOMEM, "no memory");
     }
     size_t n = strlen(description);
-    if (n == strlen(GX_CIFF_MAKER GX_VERSION GX_CIFF_ANALYZER) || n > GX_MAX_STRING)
-        n = strlen(GX_CIFF_MAKER GX_VERSION); /* without the analyzer */
+    if (!*json || n > GX_MAX_STRING)
+        n = strlen(maker); /* without the analyzer */
     gx_status st = begin_message(ex, 8 * FIELD_BYTES + n, &s, err);
     if (st == GX_OK) {
         put_number(&s, GX_CIFF_VERSION, 1);

@@ -436,17 +436,30 @@ static gx_status read_all(import *im, gx_error *err)
     return im->failed.status == GX_OK ? GX_OK : gx_fail(err, im->failed.status, "%s", im->failed.text);
 }
 
+/* What follows the words, the first of them, in the description of one of our own exports; NULL:
+ * they are not there, or it is none. */
+static const char *find_described(const text *d, const char *words)
+{
+    static const char maker[] = GX_CIFF_MAKER;
+    if (d->n < sizeof maker || memcmp(d->bytes, maker, sizeof maker - 1) != 0)
+        return NULL;
+    const char *found = memmem(d->bytes, d->n, words, strlen(words));
+    return found ? found + strlen(words) : NULL;
+}
+
+static bool describes_impacts(const text *d)
+{
+    const char *impacts = find_described(d, GX_CIFF_IMPACTS), *json = find_described(d, GX_CIFF_ANALYZER);
+    return impacts && (!json || impacts < json); /* not a word of the analyzer */
+}
+
 /* The analyzer that one of our own exports names in its description, or NULL. */
 static gx_analyzer *described_analyzer(const text *d)
 {
-    static const char maker[] = GX_CIFF_MAKER, before[] = GX_CIFF_ANALYZER;
     gx_analyzer *an = NULL;
-    if (d->n < sizeof maker || memcmp(d->bytes, maker, sizeof maker - 1) != 0)
-        return NULL;
-    const char *json = memmem(d->bytes, d->n, before, sizeof before - 1);
+    const char *json = find_described(d, GX_CIFF_ANALYZER);
     if (!json)
         return NULL;
-    json += sizeof before - 1;
     return gx_analyzer_open_json(&an, json, d->n - (size_t)(json - d->bytes), NULL) == GX_OK ? an : NULL;
 }
 
@@ -482,6 +495,7 @@ import im = {.opt = opt, .in = GX_INPUT_INIT };
     }
     if (st == GX_OK) {
         w.n_docs = im.n_docs;
+        w.impacts = opt->impacts || describes_impacts(&im.description);
         st = gx_writer_open(&im.writer, path, &w, err);
     }
     if (st == GX_OK)

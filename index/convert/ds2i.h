@@ -25,6 +25,7 @@ typedef struct gx_ds2i_options {
     const gx_codec *docids, *tfs;  /* import; tfs NULL: as docids */
     const char *terms, *documents; /* files of names; NULL: BASE.terms and BASE.documents where they exist */
     const gx_analyzer *analyzer;   /* import: what queries will be analysed with; NULL: "whitespace" */
+    bool impacts;                  /* import: the numbers of BASE.freqs are impacts */
     bool (*cancel)(void *user);
     void *user;
 } gx_ds2i_options;

@@ -281,6 +281,7 @@ import im = {.opt = opt };
     w.force = opt->force;
     w.docids = opt->docids;
     w.tfs = opt->tfs;
+    w.impacts = opt->impacts;
     gx_status st = read_all(&im, base, err);
     if (st == GX_OK)
         st = gx_writer_open(&im.writer, path, &w, err);

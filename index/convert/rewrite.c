@@ -196,6 +196,7 @@ gx_status gx_index_rewrite(const gx_index *ix, const char *path, const gx_rewrit
     w.docids = opt->docids;
     w.tfs = opt->tfs;
     w.uuid = opt->uuid;
+    w.impacts = ix->impacts;
     w.store_text = ix->text && !opt->drop_texts;
     gx_status st = gx_writer_open(&r.writer, path, &w, err);
     if (st == GX_OK)

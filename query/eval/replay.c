@@ -636,7 +636,7 @@ static gx_status run_passes(replay *r, worker *workers, gx_error *err)
     return st;
 }
 
-static gx_status check_options(const gx_replay_options *opt, gx_error *err)
+static gx_status check_options(const gx_replay_options *opt, const gx_index *ix, gx_error *err)
 {
     if (!opt->batch || !opt->threads || !opt->runs)
         return gx_fail(err, GX_EUSAGE, "batch, threads and runs are at least 1");
@@ -648,13 +648,13 @@ static gx_status check_options(const gx_replay_options *opt, gx_error *err)
                        "verifying, write the log to a file first");
     if (opt->other && !opt->query.mask != !opt->other_mask)
         return gx_fail(err, GX_EUSAGE, "of the two engines that are compared only one has a mask");
-    return gx_query_options_check(&opt->query, err);
+    return gx_query_options_check(&opt->query, ix, err);
 }
 
 gx_status gx_replay(gx_engine *en, const gx_replay_options *opt, gx_replay_report *out, gx_error *err)
 {
     replay r = {.opt = opt, .en = en, .ix = gx_engine_index(en), .report = out};
-    gx_status st = check_options(opt, err);
+    gx_status st = check_options(opt, r.ix, err);
     if (st != GX_OK)
         return st;
     memset(out, 0, sizeof *out);

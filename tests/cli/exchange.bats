@@ -207,6 +207,81 @@ found() {
     says '"stemmer":"english"'
 }
 
+holds_impacts() {
+    "$GPUIDX" info --json "$1" | grep -q '"impacts": true'
+}
+
+# impacts_of BASE TERM: the term's documents with their impacts, of the exported files BASE.*, best first.
+impacts_of() {
+    python3 -c '
+import struct, sys
+base, term = sys.argv[1:]
+names = open(base + ".documents").read().split("\n")
+at = open(base + ".terms").read().split("\n").index(term)
+def sequence(suffix, skip):
+    data = open(base + suffix, "rb").read()
+    numbers = struct.unpack("<%dI" % (len(data) // 4), data)
+    i = 0
+    for _ in range(skip):
+        i += 1 + numbers[i]
+    return numbers[i + 1:i + 1 + numbers[i]]
+for d, impact in sorted(zip(sequence(".docs", at + 1), sequence(".freqs", at)), key=lambda x: (-x[1], x[0])):
+    print(names[d], impact)' "$1" "$2"
+}
+
+@test "impacts are imported, told by info, and searched with the scorer impact" {
+    ask export "$TINY" -o x
+    ask import x -o i.gx --impacts
+    exits 0
+    ask check --level=full i.gx
+    exits 0
+    ask info i.gx
+    says 'with impacts instead of term frequencies'
+    holds_impacts i.gx
+    ask info --json "$TINY"
+    says '"impacts": false'
+    diff <(impacts_of x merg) <("$GPUIDX" query -q i.gx merg --engine=cpu --format=trec -k 100 | cut -d' ' -f3,5)
+    [ -n "$(impacts_of x merg)" ]
+    for scorer in bm25 bm25:lucene-lossy; do
+        ask query -q i.gx merg --scorer=$scorer
+        exits 2
+        complains "i.gx holds impacts instead of term frequencies, which the scorer $scorer needs; use --scorer=impact"
+    done
+    echo 'merg' >log
+    ask replay i.gx log --format=lines --engine=cpu --verify
+    exits 0
+    says 'or, impact, k 10'
+    ask replay i.gx log --format=lines --engine=cpu --scorer=bm25 --on-error=skip
+    exits 2
+    complains 'use --scorer=impact'
+}
+
+@test "recode, reorder, export and import keep impacts" {
+    ask export "$TINY" -o x
+    ask import x -o i.gx --impacts
+    ask recode -q i.gx -o recoded.gx --codec=rice
+    exits 0
+    ask reorder -q i.gx -o reordered.gx --order=random
+    exits 0
+    ask export -q i.gx -o i.ciff
+    exits 0
+    ask import i.ciff -o back.gx
+    exits 0
+    for index in recoded reordered back; do
+        holds_impacts $index.gx
+        diff <("$GPUIDX" query -q i.gx merg --engine=cpu --format=trec -k 100 | cut -d' ' -f3,5 | sort) \
+            <("$GPUIDX" query -q $index.gx merg --engine=cpu --format=trec -k 100 | cut -d' ' -f3,5 | sort)
+    done
+    ask export -q back.gx -o back
+    for part in docs freqs sizes terms documents; do
+        cmp x.$part back.$part
+    done
+    ask export "$TINY" -o plain.ciff
+    ask import plain.ciff -o named.gx --impacts
+    exits 0
+    holds_impacts named.gx
+}
+
 @test "what another program wrote as CIFF is imported" {
     ask import "$DATA/fuzz-ciff/toolkit" -o x.gx # by ciff-toolkit: tests/witness/ciff.py --make
     exits 0

@@ -156,6 +156,39 @@ static void the_analyzer_goes_along_unless_another_is_named(void **state)
     collection_free(c);
 }
 
+/* Import x.ciff into b.gx, and say whether that holds impacts. */
+static bool imports_impacts(const gx_ciff_options *opt, const gx_index *same)
+{
+    gx_error err = {0};
+    if (gx_ciff_import(in_dir("x.ciff"), in_dir("b.gx"), opt, &err))
+        fail_msg("%s", err.text);
+    gx_index *b = open_index("b.gx");
+    gx_index_stats stats = {.size = sizeof stats};
+    assert_int_equal(gx_index_get_stats(b, &stats), GX_OK);
+    assert_same_postings(b, same);
+    gx_index_close(b);
+    return stats.impacts;
+}
+
+static void impacts_go_along_and_are_named_for_other_files(void **state)
+{
+    (void)state;
+    gx_error err = {0};
+    gx_ciff_options opt = with_codec(), named = with_codec();
+    named.impacts = true;
+    collection *c = collection_make(5, 100, 10);
+    for (int impacts = 0; impacts < 2; ++impacts) {
+        c->impacts = impacts;
+        assert_int_equal(collection_write(c, in_dir("a.gx"), opt.docids, NULL, &err), GX_OK);
+        gx_index *a = open_index("a.gx");
+        assert_int_equal(gx_ciff_export(a, in_dir("x.ciff"), &opt, &err), GX_OK);
+        assert_int_equal(imports_impacts(&opt, a), impacts);
+        assert_true(imports_impacts(&named, a));
+        gx_index_close(a);
+    }
+    collection_free(c);
+}
+
 static gx_status import_message(const message *m, gx_error *err)
 {
     const gx_ciff_options opt = with_codec();
@@ -359,6 +392,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_exported_comes_back),
         cmocka_unit_test(the_analyzer_goes_along_unless_another_is_named),
+        cmocka_unit_test(impacts_go_along_and_are_named_for_other_files),
         cmocka_unit_test(lists_are_read_as_they_are_and_empty_ones_left_out),
         cmocka_unit_test(fields_may_come_in_any_order_and_unknown_ones_are_passed_over),
         cmocka_unit_test(bad_lists_are_refused_with_their_place),

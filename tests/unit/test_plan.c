@@ -185,6 +185,34 @@ static void ids_and_words_give_the_same_plan(void **state)
     gx_plan_free(&b);
 }
 
+static void impacts_are_refused_to_a_scorer_of_tfs(void **state)
+{
+    (void)state;
+    const gx_weighted_term term = {"t0000003", 8, 1};
+    ix->impacts = true;
+    for (int preset = 0; preset < GX_N_PRESETS; ++preset) {
+        gx_query_options opt = GX_QUERY_OPTIONS;
+        const gx_status expected = preset == GX_IMPACT ? GX_OK : GX_EUSAGE;
+        const gx_collection_stats stats = gx_collection_stats_of(ix);
+        gx_query_plan query;
+        gx_plan p;
+        gx_error err = {0};
+        opt.preset = (gx_preset)preset;
+        assert_int_equal(gx_query_options_check(&opt, ix, &err), expected);
+        assert_int_equal(gx_plan_make(&p, ix, "t0000003", 8, &opt, &err), expected);
+        if (expected == GX_OK)
+            gx_plan_free(&p);
+        else
+            assert_non_null(strstr(err.text, "--scorer=impact"));
+        assert_int_equal(gx_query_plan_make(&query, &term, 1, &stats, &opt, &err), GX_OK);
+        assert_int_equal(gx_plan_bind(&p, &query, ix, &err), expected);
+        if (expected == GX_OK)
+            gx_plan_free(&p);
+        gx_query_plan_free(&query);
+    }
+    ix->impacts = false;
+}
+
 static int open_index(void **state)
 {
     (void)state;
@@ -223,6 +251,7 @@ int main(void)
         cmocka_unit_test(any_number_of_repetitions_is_one_term),
         cmocka_unit_test(a_1025th_different_term_is_refused),
         cmocka_unit_test(ids_and_words_give_the_same_plan),
+        cmocka_unit_test(impacts_are_refused_to_a_scorer_of_tfs),
     };
     return cmocka_run_group_tests(tests, open_index, close_index);
 }
