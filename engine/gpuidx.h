@@ -376,8 +376,8 @@ GX_API void gx_query_options_init(gx_query_options *o, size_t size);
  * GX_MAX_PAIRED; more than 64 different scorers, k1, b, k and n_lists), GX_ENOMEM, GX_ECUDA,
  * GX_ECANCELLED: nothing has changed. */
 #define GX_MAX_PAIRED 4096u
-GX_API gx_status gx_engine_learn_pairs(gx_engine *en, const gx_query_options *opt, uint32_t n_lists, uint32_t n_threads,
-                                       gx_error *err);
+GX_API gx_status gx_engine_precompute_pair_thresholds(gx_engine *en, const gx_query_options *opt, uint32_t n_lists,
+                                                      uint32_t n_threads, gx_error *err);
 
 /* A term as the index has it: the result of analysis, which is not run again. */
 typedef struct gx_weighted_term {

@@ -42,7 +42,7 @@ void gx_counter_close(gx_counter *c)
 }
 
 /* The list's documents as bits in c->one. */
-static void mark(gx_counter *c, uint32_t list)
+static void set_docid_bits(gx_counter *c, uint32_t list)
 {
     const gx_list l = gx_index_list(c->ix, list);
     memset(c->one, 0, c->n_words * sizeof *c->one);
@@ -73,7 +73,7 @@ gx_status gx_count_matches(gx_counter *c, const gx_plan *plan, uint64_t *n, gx_e
     for (uint32_t i = 0; i < plan->n_terms; ++i) {
         if (plan->cancel && plan->cancel(plan->user))
             return gx_fail(err, GX_ECANCELLED, "the search was cancelled while its matches were counted");
-        mark(c, plan->terms[i].list);
+        set_docid_bits(c, plan->terms[i].list);
         for (size_t w = 0; w < c->n_words; ++w) {
             c->any[w] |= c->one[w];
             c->all[w] &= c->one[w];

@@ -1,6 +1,6 @@
 /* exec.h: the seam between the engines. Each has a table of the same functions; session.c
  * chooses one, and nothing above asks which. A state is an index made ready for an engine
- * (uploaded; bounds and maps derived), shared by threads; an exec is one thread's workspace on it.
+ * (uploaded; bounds and maps derived), shared by threads; a workspace is one thread's scratch memory on it.
  */
 #ifndef GX_QUERY_EXEC_H
 #define GX_QUERY_EXEC_H
@@ -25,7 +25,7 @@ typedef enum gx_step {
 } gx_step;
 
 /* What a run did, added to by each run; for reports. All counts, summed over its queries. */
-typedef struct gx_work {
+typedef struct gx_search_stats {
     uint64_t postings; /* sum of the plans' dfs: what an exhaustive engine touches */
     uint64_t blocks;   /* sum of the plans' blocks */
     /* of which docids were decoded (0 where an engine does not count, as a GPU for a few queries)
@@ -43,29 +43,29 @@ typedef struct gx_work {
      * that passed. */
     double seconds[4];
     double steps[GX_N_STEPS]; /* seconds of each; a search by GX_ALGORITHM_AUTO has no such steps where it prunes */
-} gx_work;
+} gx_search_stats;
 
-typedef struct gx_exec_ops {
+typedef struct gx_executor {
     const char *name; /* "cpu", "gpu" */
     gx_status (*state_open)(void **state, const gx_index *ix, const gx_engine_options *opt, gx_error *err);
-    void (*state_close)(void *state);
+    void (*release_index)(void *state);
     const char *(*describe)(const void *state);
-    gx_status (*exec_open)(void **exec, void *state, gx_error *err);
-    void (*exec_close)(void *exec);
+    gx_status (*workspace_open)(void **exec, void *state, gx_error *err);
+    void (*workspace_close)(void *exec);
     /* Run n plans, any mixture of operators and k. hits[i] answers plans[i]. work may be NULL. */
-    gx_status (*run)(void *exec, const gx_plan *plans, uint32_t n, gx_hits *hits, gx_work *work, gx_error *err);
+    gx_status (*run)(void *exec, const gx_plan *plans, uint32_t n, gx_hits *hits, gx_search_stats *work, gx_error *err);
     /* Copy a mask's words (mask.h) to where the engine reads them. Both are NULL for an engine that
      * reads them in host memory. No search under way uses a mask that is closed. Thread-safe. */
     gx_status (*mask_open)(void **mask, void *state, const uint32_t *words, gx_error *err);
     void (*mask_close)(void *state, void *mask);
     /* Bytes of device memory, and of host memory pinned for it, that the exec holds. NULL: none. */
     void (*memory)(const void *exec, uint64_t *device, uint64_t *pinned);
-} gx_exec_ops;
+} gx_executor;
 
-extern const gx_exec_ops gx_exec_cpu;
-extern const gx_exec_ops gx_exec_cuda; /* where built with CUDA (GX_CUDA) */
+extern const gx_executor gx_executor_cpu;
+extern const gx_executor gx_executor_cuda; /* where built with CUDA (GX_CUDA) */
 
 /* Every executor of this build, the CPU's first; ends at NULL. */
-extern const gx_exec_ops *const gx_execs[];
+extern const gx_executor *const gx_executors[];
 
 #endif

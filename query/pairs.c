@@ -6,14 +6,14 @@
 #include "engine/parallel.h"
 #include "engine/status.h"
 
-#define MOST_AT_ONCE 4096u /* pairs searched for together, where that is fast, */
-#define AT_ONCE_BY_CPU 64u /* and where one is as fast as many */
-#define KEYS_AT_ONCE (1u << 22)
-#define MOST_ASKED 16u /* of a query's terms */
-#define SLACK                                                                                                          \
+#define MAX_PAIR_BATCH 4096u /* pairs searched for together, where that is fast, */
+#define CPU_PAIR_BATCH 64u   /* and where one is as fast as many */
+#define MAX_PAIR_KEYS (1u << 22)
+#define MAX_PAIR_TERMS 16u /* of a query's terms */
+#define SCORE_SLACK                                                                                                    \
     0x1p-18 /* more than what roundings of weights, impacts and thresholds make of a score, as a share of it */
 
-struct gx_pairs {
+struct gx_pair_thresholds {
     gx_query_options opt; /* as asked for, and of so many lists */
     uint32_t n_asked;
     gx_scorer norm;
@@ -26,7 +26,7 @@ struct gx_pairs {
     float *least;
 };
 
-void gx_pairs_free(gx_pairs *p)
+void gx_pair_thresholds_free(gx_pair_thresholds *p)
 {
     if (!p)
         return;
@@ -37,7 +37,7 @@ void gx_pairs_free(gx_pairs *p)
     free(p);
 }
 
-/* ---- making them ---- */
+/* ---- computing them ---- */
 
 typedef struct by_length {
     uint32_t df, list;
@@ -52,7 +52,7 @@ static int longest_first(const void *a, const void *b)
 }
 
 /* The longest lists, and their weights. */
-static gx_status choose_lists(gx_pairs *p, const gx_index *ix, const gx_query_options *opt, gx_error *err)
+static gx_status choose_lists(gx_pair_thresholds *p, const gx_index *ix, const gx_query_options *opt, gx_error *err)
 {
     by_length *order = malloc((ix->n_terms + 1ull) * sizeof *order);
     gx_status st = GX_OK;
@@ -76,23 +76,23 @@ static gx_status choose_lists(gx_pairs *p, const gx_index *ix, const gx_query_op
 }
 
 /* Threads that take pairs by turns. */
-typedef struct making {
-    gx_pairs *p;
+typedef struct pair_search {
+    gx_pair_thresholds *p;
     const gx_index *ix;
-    const gx_exec_ops *ops;
+    const gx_executor *ops;
     void *state;
     const gx_query_options *opt;
     uint64_t n_pairs, next; /* next: atomic */
-    uint32_t at_once;
+    uint32_t batch_size;
     uint32_t n_sessions; /* that could be opened; atomic */
     gx_status st;        /* of a failure; atomic */
-} making;
+} pair_search;
 
-typedef struct maker {
-    making *m;
+typedef struct pair_worker {
+    pair_search *m;
     gx_status refused; /* why it has no session */
     gx_error err;
-} maker;
+} pair_worker;
 
 /* What a query with both terms can rely on. */
 static float least_score(const gx_plan *plan, const gx_hits *h, uint32_t k)
@@ -100,14 +100,14 @@ static float least_score(const gx_plan *plan, const gx_hits *h, uint32_t k)
     if (h->n < k)
         return 0;
     const double score = gx_key_score(h->keys[k - 1]);
-    return score > 2 ? (float)(ldexp(score - 2, -plan->exponent) * (1 - SLACK)) : 0;
+    return score > 2 ? (float)(ldexp(score - 2, -plan->exponent) * (1 - SCORE_SLACK)) : 0;
 }
 
 /* Pairs [first, first + n): plans and hits are scratch. */
-static gx_status search_pairs(making *m, void *exec, uint64_t first, uint32_t n, gx_plan *plans, gx_hits *hits,
+static gx_status search_pairs(pair_search *m, void *exec, uint64_t first, uint32_t n, gx_plan *plans, gx_hits *hits,
                               gx_error *err)
 {
-    gx_pairs *p = m->p;
+    gx_pair_thresholds *p = m->p;
     gx_status st = GX_OK;
     uint32_t planned = 0, a = (uint32_t)((1 + sqrt(1 + 8.0 * (double)first)) / 2), b;
     while ((uint64_t)a * (a - 1) / 2 > first)
@@ -135,15 +135,15 @@ static gx_status search_pairs(making *m, void *exec, uint64_t first, uint32_t n,
 }
 
 /* Failing to open a session is no failure of all: there may be memory for a few. */
-static gx_status make_turns(making *m, gx_status *refused, gx_error *err)
+static gx_status search_turns(pair_search *m, gx_status *refused, gx_error *err)
 {
     void *exec = NULL;
-    const uint32_t k = m->p->k, n = m->at_once;
+    const uint32_t k = m->p->k, n = m->batch_size;
     gx_plan *plans = malloc(n * sizeof *plans);
     gx_hits *hits = malloc(n * sizeof *hits);
     uint64_t *keys = malloc((size_t)n * k * sizeof *keys);
     gx_status st = plans && hits && keys ? GX_OK : gx_fail(err, GX_ENOMEM, "no memory for thresholds of pairs");
-    if (st == GX_OK && (*refused = m->ops->exec_open(&exec, m->state, err)) != GX_OK)
+    if (st == GX_OK && (*refused = m->ops->workspace_open(&exec, m->state, err)) != GX_OK)
         exec = NULL;
     if (exec)
         __atomic_fetch_add(&m->n_sessions, 1, __ATOMIC_RELAXED);
@@ -157,51 +157,51 @@ static gx_status make_turns(making *m, gx_status *refused, gx_error *err)
             search_pairs(m, exec, first, m->n_pairs - first < n ? (uint32_t)(m->n_pairs - first) : n, plans, hits, err);
     }
     if (exec)
-        m->ops->exec_close(exec);
+        m->ops->workspace_close(exec);
     free(plans);
     free(hits);
     free(keys);
     return st;
 }
 
-static void run_maker(void *user, uint32_t number)
+static void run_pair_worker(void *user, uint32_t number)
 {
-    maker *w = (maker *)user + number;
-    const gx_status st = make_turns(w->m, &w->refused, &w->err);
+    pair_worker *w = (pair_worker *)user + number;
+    const gx_status st = search_turns(w->m, &w->refused, &w->err);
     if (st != GX_OK)
         __atomic_store_n(&w->m->st, st, __ATOMIC_RELAXED);
     w->err.status = st; /* the text may say why there is no session */
 }
 
-static gx_status make_all(making *m, uint32_t n_threads, gx_error *err)
+static gx_status search_all_pairs(pair_search *m, uint32_t n_threads, gx_error *err)
 {
-    const uint64_t turns = (m->n_pairs + m->at_once - 1) / m->at_once;
+    const uint64_t turns = (m->n_pairs + m->batch_size - 1) / m->batch_size;
     n_threads = n_threads < turns ? n_threads : (uint32_t)turns;
-    maker *makers = calloc(n_threads, sizeof *makers);
+    pair_worker *pair_workers = calloc(n_threads, sizeof *pair_workers);
     gx_status st = GX_OK;
-    if (!makers)
+    if (!pair_workers)
         return gx_fail(err, GX_ENOMEM, "no memory for %u threads", n_threads);
     for (uint32_t i = 0; i < n_threads; ++i)
-        makers[i].m = m;
-    const uint32_t ran = gx_parallel_run(n_threads, run_maker, makers);
+        pair_workers[i].m = m;
+    const uint32_t ran = gx_parallel_run(n_threads, run_pair_worker, pair_workers);
     for (uint32_t i = 0; i < ran; ++i) {
-        if (st == GX_OK && makers[i].err.status != GX_OK)
-            st = gx_fail(err, makers[i].err.status, "%s", makers[i].err.text);
+        if (st == GX_OK && pair_workers[i].err.status != GX_OK)
+            st = gx_fail(err, pair_workers[i].err.status, "%s", pair_workers[i].err.text);
     }
     if (st == GX_OK && m->n_sessions == 0)
-        st = gx_fail(err, makers[0].refused, "no session for thresholds of pairs: %s", makers[0].err.text);
-    free(makers);
+        st = gx_fail(err, pair_workers[0].refused, "no session for thresholds of pairs: %s", pair_workers[0].err.text);
+    free(pair_workers);
     return st;
 }
 
-gx_status gx_pairs_make(gx_pairs **out, const gx_index *ix, const gx_exec_ops *ops, void *state,
-                        const gx_query_options *opt, uint32_t n_lists, uint32_t n_threads, gx_error *err)
+gx_status gx_pair_thresholds_make(gx_pair_thresholds **out, const gx_index *ix, const gx_executor *ops, void *state,
+                                  const gx_query_options *opt, uint32_t n_lists, uint32_t n_threads, gx_error *err)
 {
     gx_query_options o = *opt;
     *out = NULL;
     if (n_lists > GX_MAX_PAIRED)
         return gx_fail(err, GX_EUSAGE, "pairs of %u lists are too many; ask for at most %u", n_lists, GX_MAX_PAIRED);
-    gx_pairs *p = calloc(1, sizeof *p);
+    gx_pair_thresholds *p = calloc(1, sizeof *p);
     if (!p)
         return gx_fail(err, GX_ENOMEM, "no memory for thresholds of pairs");
     p->opt = o;
@@ -224,20 +224,20 @@ gx_status gx_pairs_make(gx_pairs **out, const gx_index *ix, const gx_exec_ops *o
                                                                                 "thresholds of %u "
                                                                                 "lists' pairs",
                                                                                 p->n);
-    const uint32_t fitting = KEYS_AT_ONCE / p->k, most = ops == &gx_exec_cpu ? AT_ONCE_BY_CPU : MOST_AT_ONCE;
-    making m = {.p = p,
-                .ix = ix,
-                .ops = ops,
-                .state = state,
-                .opt = &o,
-                .n_pairs = n_pairs,
-                .at_once = fitting < 1      ? 1
-                           : fitting < most ? fitting
-                                            : most};
+    const uint32_t fitting = MAX_PAIR_KEYS / p->k, most = ops == &gx_executor_cpu ? CPU_PAIR_BATCH : MAX_PAIR_BATCH;
+    pair_search m = {.p = p,
+                     .ix = ix,
+                     .ops = ops,
+                     .state = state,
+                     .opt = &o,
+                     .n_pairs = n_pairs,
+                     .batch_size = fitting < 1      ? 1
+                                   : fitting < most ? fitting
+                                                    : most};
     if (st == GX_OK && n_pairs)
-        st = make_all(&m, n_threads ? n_threads : 1, err);
+        st = search_all_pairs(&m, n_threads ? n_threads : 1, err);
     if (st != GX_OK) {
-        gx_pairs_free(p);
+        gx_pair_thresholds_free(p);
         return st;
     }
     *out = p;
@@ -252,20 +252,20 @@ static bool same_number(float a, float b)
     return a == b || (isnan(a) && isnan(b));
 }
 
-bool gx_pairs_are(const gx_pairs *p, const gx_query_options *opt, uint32_t n_lists)
+bool gx_pair_thresholds_match(const gx_pair_thresholds *p, const gx_query_options *opt, uint32_t n_lists)
 {
     return p->opt.preset == opt->preset && same_number(p->opt.k1, opt->k1) && same_number(p->opt.b, opt->b) &&
            p->opt.k == opt->k && p->n_asked == n_lists;
 }
 
-void gx_pairs_raise(const gx_pairs *p, gx_plan *plan)
+void gx_pair_thresholds_apply(const gx_pair_thresholds *p, gx_plan *plan)
 {
-    uint32_t known[MOST_ASKED], n = 0;
+    uint32_t known[MAX_PAIR_TERMS], n = 0;
     float best = 0;
     if (plan->k > p->k || plan->n_terms < 2 || plan->op == GX_OP_AND || plan->mask ||
         !gx_scorer_is(p->norm, plan->norm))
         return;
-    for (uint32_t i = 0; i < plan->n_terms && n < MOST_ASKED; ++i) {
+    for (uint32_t i = 0; i < plan->n_terms && n < MAX_PAIR_TERMS; ++i) {
         const uint32_t number = p->number_of[plan->terms[i].list];
         if (number && ldexpf(plan->terms[i].w, -plan->exponent) >= p->weights[number - 1] * (1 - 0x1p-20f))
             known[n++] = number - 1;
@@ -278,6 +278,6 @@ void gx_pairs_raise(const gx_pairs *p, gx_plan *plan)
         }
     }
     const double floor = ldexp(best, plan->exponent) - 2;
-    if (floor > plan->floor)
-        plan->floor = (uint32_t)floor;
+    if (floor > plan->initial_threshold)
+        plan->initial_threshold = (uint32_t)floor;
 }

@@ -12,20 +12,20 @@
 
 #include "query/exec.h"
 
-typedef struct gx_pairs gx_pairs;
+typedef struct gx_pair_thresholds gx_pair_thresholds;
 
 /* Of the n_lists longest lists (all, if there are fewer), by opt's scorer, k1, b and k, found by
  * n_threads sessions on the state. GX_EUSAGE (n_lists above GX_MAX_PAIRED), GX_ENOMEM, and what the
  * engine may fail with. */
-gx_status gx_pairs_make(gx_pairs **out, const gx_index *ix, const gx_exec_ops *ops, void *state,
-                        const gx_query_options *opt, uint32_t n_lists, uint32_t n_threads, gx_error *err);
-void gx_pairs_free(gx_pairs *p);
+gx_status gx_pair_thresholds_make(gx_pair_thresholds **out, const gx_index *ix, const gx_executor *ops, void *state,
+                                  const gx_query_options *opt, uint32_t n_lists, uint32_t n_threads, gx_error *err);
+void gx_pair_thresholds_free(gx_pair_thresholds *p);
 
-/* Whether they are those that gx_pairs_make would make. */
-bool gx_pairs_are(const gx_pairs *p, const gx_query_options *opt, uint32_t n_lists);
+/* Whether they are those that gx_pair_thresholds_make would make. */
+bool gx_pair_thresholds_match(const gx_pair_thresholds *p, const gx_query_options *opt, uint32_t n_lists);
 
-/* Raise plan->floor by what is known of the plan's lists, if its scorer, k1 and b are the pairs',
+/* Raise plan->initial_threshold by what is known of the plan's lists, if its scorer, k1 and b are the pairs',
  * its k is not greater and it has no mask. Thread-safe. */
-void gx_pairs_raise(const gx_pairs *p, gx_plan *plan);
+void gx_pair_thresholds_apply(const gx_pair_thresholds *p, gx_plan *plan);
 
 #endif

@@ -11,21 +11,21 @@
 #include "index/index.h"
 
 /* The terms of a query as they are met: known ones by id, unknown ones by a hash of their bytes
- * with the top bit set. Repetitions are merged when the bag is full, so a query of any length needs
+ * with the top bit set. Repetitions are merged when the term_bag is full, so a query of any length needs
  * no more memory than this. */
 #define BAG_MAX (2 * GX_MAX_TERMS + 2)
-#define UNKNOWN (UINT64_C(1) << 63)
+#define UNKNOWN_TERM (UINT64_C(1) << 63)
 
 typedef struct bag_item {
     uint64_t key;
     double qtf;
 } bag_item;
 
-typedef struct bag {
+typedef struct term_bag {
     const gx_index *ix;
     uint32_t n;
     bag_item items[BAG_MAX];
-} bag;
+} term_bag;
 
 static int by_key(const void *a, const void *b)
 {
@@ -34,7 +34,7 @@ static int by_key(const void *a, const void *b)
 }
 
 /* Merge repetitions. */
-static void bag_merge(bag *g)
+static void bag_merge(term_bag *g)
 {
     uint32_t kept = 0;
     qsort(g->items, g->n, sizeof *g->items, by_key);
@@ -49,7 +49,7 @@ static void bag_merge(bag *g)
 }
 
 /* False when there are more than GX_MAX_TERMS different terms already. */
-static bool bag_add(bag *g, uint64_t key, double qtf)
+static bool bag_add(term_bag *g, uint64_t key, double qtf)
 {
     if (g->n == BAG_MAX) {
         bag_merge(g);
@@ -62,10 +62,10 @@ static bool bag_add(bag *g, uint64_t key, double qtf)
 
 static bool take_term(void *user, const char *term, size_t len, size_t begin, size_t end)
 {
-    bag *g = user;
+    term_bag *g = user;
     (void)begin, (void)end;
     const uint32_t id = gx_index_find_term(g->ix, term, len);
-    return bag_add(g, id != UINT32_MAX ? id : (XXH3_64bits(term, len) | UNKNOWN), 1);
+    return bag_add(g, id != UINT32_MAX ? id : (XXH3_64bits(term, len) | UNKNOWN_TERM), 1);
 }
 
 static int by_df(const void *a, const void *b)
@@ -121,7 +121,7 @@ static gx_scorer norm_of(const scorer *s, double avgdl)
 }
 
 /* Weights of plan->terms, which are sorted, and everything that depends on them. */
-static void weigh(gx_plan *plan, const gx_index *ix, const gx_query_options *opt)
+static void compute_weights(gx_plan *plan, const gx_index *ix, const gx_query_options *opt)
 {
     const scorer s = scorer_of(opt);
     double weights[GX_MAX_TERMS], total = 0;
@@ -175,7 +175,7 @@ static void settle_op(gx_plan *plan)
         plan->op = GX_OP_OR;
 }
 
-static gx_status finish(gx_plan *out, bag *g, const gx_query_options *opt, gx_error *err)
+static gx_status make_from_bag(gx_plan *out, term_bag *g, const gx_query_options *opt, gx_error *err)
 {
     const gx_index *ix = g->ix;
     gx_plan plan = empty_plan(ix, opt);
@@ -186,7 +186,7 @@ static gx_status finish(gx_plan *out, bag *g, const gx_query_options *opt, gx_er
     bag_merge(g);
     if (g->n > GX_MAX_TERMS)
         return too_many_terms(err);
-    while (plan.n_terms < g->n && !(g->items[plan.n_terms].key & UNKNOWN)) /* the unknown are sorted behind */
+    while (plan.n_terms < g->n && !(g->items[plan.n_terms].key & UNKNOWN_TERM)) /* the unknown are sorted behind */
         ++plan.n_terms;
     plan.n_unknown = g->n - plan.n_terms;
     settle_op(&plan);
@@ -200,7 +200,7 @@ static gx_status finish(gx_plan *out, bag *g, const gx_query_options *opt, gx_er
         plan.terms[i] = (gx_plan_term){.list = id, .df = ix->lists[id].df, .qtf = g->items[i].qtf};
     }
     qsort(plan.terms, plan.n_terms, sizeof *plan.terms, by_df);
-    weigh(&plan, ix, opt);
+    compute_weights(&plan, ix, opt);
     *out = plan;
     return GX_OK;
 }
@@ -232,24 +232,24 @@ gx_status gx_query_options_check(const gx_query_options *opt, const gx_index *ix
 gx_status gx_plan_make(gx_plan *out, const gx_index *ix, const char *text, size_t len, const gx_query_options *opt,
                        gx_error *err)
 {
-    bag g;
+    term_bag g;
     g.ix = ix;
     g.n = 0;
     const gx_status st = gx_analyze(ix->analyzer, text, len, take_term, &g);
     if (st != GX_OK)
         return gx_fail(err, st, "cannot analyse a query of %zu bytes: %s", len, gx_status_name(st));
-    return finish(out, &g, opt, err);
+    return make_from_bag(out, &g, opt, err);
 }
 
 gx_status gx_plan_make_ids(gx_plan *out, const gx_index *ix, const uint32_t *ids, const uint32_t *qtf, uint32_t n,
                            const gx_query_options *opt, gx_error *err)
 {
-    bag g;
+    term_bag g;
     g.ix = ix;
     g.n = 0;
     for (uint32_t i = 0; i < n && bag_add(&g, ids[i], qtf ? qtf[i] : 1); ++i)
         ;
-    return finish(out, &g, opt, err);
+    return make_from_bag(out, &g, opt, err);
 }
 
 void gx_plan_free(gx_plan *plan)
@@ -336,7 +336,7 @@ static void merge_terms(gx_query_plan *q, uint32_t n, const gx_collection_stats 
     qsort(q->terms, q->n_terms, sizeof *q->terms, by_collection_df);
 }
 
-/* The same sums in the same order as weigh's, so that equal queries have equal scores. */
+/* The same sums in the same order as compute_weights's, so that equal queries have equal scores. */
 static gx_status weigh_query(gx_query_plan *q, const gx_collection_stats *stats, gx_error *err)
 {
     const scorer s = scorer_of(&q->opt);

@@ -8,7 +8,7 @@
  * A collection may be split into parts, an index each, part i beginning at docid base[i] of the
  * whole. The answer over the parts is the answer over one index of the whole, to the bit: make the
  * query plan with the statistics of the whole; bind it to each part; set gx_plan.base, so that
- * gx_session_run returns keys with docids of the whole; set gx_plan.floor to the score of the k-th
+ * gx_session_run returns keys with docids of the whole; set gx_plan.initial_threshold to the score of the k-th
  * best key of the parts before (0 while there are fewer); keep the k greatest keys (topk.h). AND
  * and OR need one pass. GX_OP_AND_OR needs two: set gx_query_plan.op to GX_OP_AND and search all
  * parts, and where that gives fewer than k results set it to GX_OP_OR and search all again.
@@ -48,7 +48,7 @@ typedef struct gx_plan {
     /* The initial threshold of an OR without a mask: documents that score less need not be found. 0 unless somebody
      * knows one: the pair thresholds (pairs.h), or the k-th best of other parts of the collection. AND, and a plan with
      * a mask, do not use it. */
-    uint32_t floor;
+    uint32_t initial_threshold;
     uint32_t base;       /* gx_session_run adds it to the docids of the answer's keys; base + n_docs <= 2^32 - 1 */
     const gx_mask *mask; /* the documents that may be returned; NULL: all */
     gx_mask *own_mask;   /* that mask, where gx_plan_free closes it: a boolean query's; else NULL */

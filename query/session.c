@@ -1,6 +1,6 @@
 /* session.c: engines and sessions: which executor answers, and the way of a batch through it.
  *
- *   queries -> gx_engine_plan -> gx_plan [] -> gx_exec_ops.run -> gx_hits [] -> the caller's docids
+ *   queries -> gx_engine_plan -> gx_plan [] -> gx_executor.run -> gx_hits [] -> the caller's docids
  *   and scores
  */
 #include "query/session.h"
@@ -20,36 +20,36 @@
 #include "query/mask.h"
 #include "query/pairs.h"
 
-const gx_exec_ops *const gx_execs[] = {
-    &gx_exec_cpu,
+const gx_executor *const gx_executors[] = {
+    &gx_executor_cpu,
 #if GX_CUDA
-    &gx_exec_cuda,
+    &gx_executor_cuda,
 #endif
     NULL,
 };
 
-#define MAX_PAIRS 64u /* tables: a scorer, k1, b and k each */
-#define GPU_MAKERS 4u /* sessions that keep a GPU busy with pairs */
+#define MAX_PAIR_TABLES 64u  /* tables: a scorer, k1, b and k each */
+#define GPU_PAIR_SESSIONS 4u /* sessions that keep a GPU busy with pairs */
 
 struct gx_engine {
     const gx_index *ix;
     gx_engine_options opt;
-    const gx_exec_ops *ops;
+    const gx_executor *ops;
     void *state;
-    gx_pairs *pairs[MAX_PAIRS]; /* [n_pairs], by the order in which they were made */
-    uint32_t n_pairs;           /* atomic; what it counts stays until the engine is closed */
-    pthread_mutex_t learning;   /* held while pairs are made */
-    pthread_mutex_t lock;       /* of what follows */
-    void *cpu_state;            /* the CPU engine that stands in when a GPU chosen by AUTO fails; NULL until then */
-    gx_error fallback;          /* why it does; GX_OK: it does not */
+    gx_pair_thresholds *pairs[MAX_PAIR_TABLES]; /* [n_pairs], by the order in which they were made */
+    uint32_t n_pairs;                           /* atomic; what it counts stays until the engine is closed */
+    pthread_mutex_t pairs_lock;                 /* held while pairs are made */
+    pthread_mutex_t lock;                       /* of what follows */
+    void *cpu_prepared_index; /* the CPU engine that stands in when a GPU chosen by AUTO fails; NULL until then */
+    gx_error fallback;        /* why it does; GX_OK: it does not */
 };
 
 struct gx_session {
     gx_engine *en;
-    void *exec;     /* of en->ops; NULL once the GPU has failed */
-    void *cpu_exec; /* stands in for it, or NULL */
+    void *exec;          /* of en->ops; NULL once the GPU has failed */
+    void *cpu_workspace; /* stands in for it, or NULL */
     gx_counter *counter;
-    gx_work work;
+    gx_search_stats work;
     uint32_t max_queries; /* capacities of the arrays below */
     size_t max_keys;
     gx_plan *plans;
@@ -58,12 +58,12 @@ struct gx_session {
 };
 
 /* Batches are cut so that a part has no more keys than this, or one query. */
-#define PART_KEYS ((size_t)4 << 20)
-#define PART_QUERIES 65536u
+#define SLICE_KEYS ((size_t)4 << 20)
+#define SLICE_QUERIES 65536u
 
 #define QUERY_OPTIONS_LEAST GX_SIZE_THROUGH(gx_query_options, mask)
 
-static void clear(gx_error *err)
+static void clear_error(gx_error *err)
 {
     if (err) {
         err->status = GX_OK;
@@ -73,16 +73,16 @@ static void clear(gx_error *err)
 
 /* ---- engines ---- */
 
-static const gx_exec_ops *find_ops(const char *name)
+static const gx_executor *find_ops(const char *name)
 {
-    for (const gx_exec_ops *const *p = gx_execs; *p; ++p) {
+    for (const gx_executor *const *p = gx_executors; *p; ++p) {
         if (strcmp((*p)->name, name) == 0)
             return *p;
     }
     return NULL;
 }
 
-static gx_status open_gpu(gx_engine *en, const gx_exec_ops *ops, gx_error *err)
+static gx_status open_gpu(gx_engine *en, const gx_executor *ops, gx_error *err)
 {
     if (!ops)
         return gx_fail(err, GX_ENOGPU,
@@ -99,12 +99,12 @@ gx_status gx_engine_open(gx_engine **out, const gx_index *ix, const gx_engine_op
     return gx_engine_open_with(out, ix, opt, find_ops("gpu"), err);
 }
 
-gx_status gx_engine_open_with(gx_engine **out, const gx_index *ix, const gx_engine_options *opt, const gx_exec_ops *gpu,
+gx_status gx_engine_open_with(gx_engine **out, const gx_index *ix, const gx_engine_options *opt, const gx_executor *gpu,
                               gx_error *err)
 {
     gx_status st;
     *out = NULL;
-    clear(err);
+    clear_error(err);
     gx_engine_options own = GX_ENGINE_OPTIONS;
     st = gx_sized_read(&own, sizeof own, opt, GX_SIZE_THROUGH(gx_engine_options, linger_us), "gx_engine_options", err);
     if (st != GX_OK)
@@ -113,7 +113,7 @@ gx_status gx_engine_open_with(gx_engine **out, const gx_index *ix, const gx_engi
     if (!en)
         return gx_fail(err, GX_ENOMEM, "no memory for an engine");
     pthread_mutex_init(&en->lock, NULL);
-    pthread_mutex_init(&en->learning, NULL);
+    pthread_mutex_init(&en->pairs_lock, NULL);
     en->ix = ix;
     en->opt = own;
 
@@ -128,9 +128,9 @@ gx_status gx_engine_open_with(gx_engine **out, const gx_index *ix, const gx_engi
             gx_fail(&en->fallback, st, "%s", why.text);
     }
     if (!en->ops) {
-        if ((st = gx_exec_cpu.state_open(&en->state, ix, &en->opt, err)) != GX_OK)
+        if ((st = gx_executor_cpu.state_open(&en->state, ix, &en->opt, err)) != GX_OK)
             goto fail;
-        en->ops = &gx_exec_cpu;
+        en->ops = &gx_executor_cpu;
     }
     *out = en;
     return GX_OK;
@@ -145,19 +145,19 @@ void gx_engine_close(gx_engine *en)
     if (!en)
         return;
     if (en->ops)
-        en->ops->state_close(en->state);
-    if (en->cpu_state)
-        gx_exec_cpu.state_close(en->cpu_state);
+        en->ops->release_index(en->state);
+    if (en->cpu_prepared_index)
+        gx_executor_cpu.release_index(en->cpu_prepared_index);
     for (uint32_t i = 0; i < en->n_pairs; ++i)
-        gx_pairs_free(en->pairs[i]);
+        gx_pair_thresholds_free(en->pairs[i]);
     pthread_mutex_destroy(&en->lock);
-    pthread_mutex_destroy(&en->learning);
+    pthread_mutex_destroy(&en->pairs_lock);
     free(en);
 }
 
 gx_engine_kind gx_engine_get_kind(const gx_engine *en)
 {
-    return en->ops == &gx_exec_cpu ? GX_ENGINE_CPU : GX_ENGINE_GPU;
+    return en->ops == &gx_executor_cpu ? GX_ENGINE_CPU : GX_ENGINE_GPU;
 }
 
 gx_status gx_engine_get_fallback(gx_engine *en, gx_error *why)
@@ -175,36 +175,36 @@ const char *gx_engine_describe(const gx_engine *en)
     return en->ops->describe(en->state);
 }
 
-gx_status gx_engine_learn_pairs(gx_engine *en, const gx_query_options *opt, uint32_t n_lists, uint32_t n_threads,
-                                gx_error *err)
+gx_status gx_engine_precompute_pair_thresholds(gx_engine *en, const gx_query_options *opt, uint32_t n_lists,
+                                               uint32_t n_threads, gx_error *err)
 {
     gx_query_options o = GX_QUERY_OPTIONS;
-    clear(err);
+    clear_error(err);
     gx_status st = gx_sized_read(&o, sizeof o, opt, QUERY_OPTIONS_LEAST, "gx_query_options", err);
     if (st != GX_OK || (st = gx_query_options_check(&o, en->ix, err)) != GX_OK)
         return st;
-    if (en->ops != &gx_exec_cpu && n_threads > GPU_MAKERS)
-        n_threads = GPU_MAKERS;
-    pthread_mutex_lock(&en->learning);
+    if (en->ops != &gx_executor_cpu && n_threads > GPU_PAIR_SESSIONS)
+        n_threads = GPU_PAIR_SESSIONS;
+    pthread_mutex_lock(&en->pairs_lock);
     const uint32_t n = en->n_pairs;
     bool known = false;
     for (uint32_t i = 0; i < n; ++i)
-        known = known || gx_pairs_are(en->pairs[i], &o, n_lists);
-    if (!known && n == MAX_PAIRS)
-        st = gx_fail(err, GX_EUSAGE, "the engine already has %u tables of pairs", MAX_PAIRS);
+        known = known || gx_pair_thresholds_match(en->pairs[i], &o, n_lists);
+    if (!known && n == MAX_PAIR_TABLES)
+        st = gx_fail(err, GX_EUSAGE, "the engine already has %u tables of pairs", MAX_PAIR_TABLES);
     else if (!known)
-        st = gx_pairs_make(&en->pairs[n], en->ix, en->ops, en->state, &o, n_lists, n_threads, err);
+        st = gx_pair_thresholds_make(&en->pairs[n], en->ix, en->ops, en->state, &o, n_lists, n_threads, err);
     if (!known && st == GX_OK)
         __atomic_store_n(&en->n_pairs, n + 1, __ATOMIC_RELEASE);
-    pthread_mutex_unlock(&en->learning);
+    pthread_mutex_unlock(&en->pairs_lock);
     return st;
 }
 
-void gx_engine_raise(const gx_engine *en, gx_plan *plan)
+void gx_engine_apply_known_threshold(const gx_engine *en, gx_plan *plan)
 {
     const uint32_t n = __atomic_load_n(&en->n_pairs, __ATOMIC_ACQUIRE);
     for (uint32_t i = 0; i < n; ++i)
-        gx_pairs_raise(en->pairs[i], plan);
+        gx_pair_thresholds_apply(en->pairs[i], plan);
 }
 
 const gx_index *gx_engine_index(const gx_engine *en)
@@ -219,9 +219,9 @@ void gx_session_close(gx_session *s)
     if (!s)
         return;
     if (s->exec)
-        s->en->ops->exec_close(s->exec);
-    if (s->cpu_exec)
-        gx_exec_cpu.exec_close(s->cpu_exec);
+        s->en->ops->workspace_close(s->exec);
+    if (s->cpu_workspace)
+        gx_executor_cpu.workspace_close(s->cpu_workspace);
     gx_counter_close(s->counter);
     free(s->plans);
     free(s->hits);
@@ -229,7 +229,7 @@ void gx_session_close(gx_session *s)
     free(s);
 }
 
-const gx_work *gx_session_work(const gx_session *s)
+const gx_search_stats *gx_session_stats(const gx_session *s)
 {
     return &s->work;
 }
@@ -243,44 +243,44 @@ gx_status gx_session_get_memory(const gx_session *s, gx_session_memory *out)
 }
 
 /* Give the session a CPU executor in place of a GPU that failed for the reason in gpu. */
-static gx_status stand_in(gx_session *s, const gx_error *gpu, gx_error *err)
+static gx_status fall_back_to_cpu(gx_session *s, const gx_error *gpu, gx_error *err)
 {
     gx_engine *en = s->en;
     gx_status st = GX_OK;
     pthread_mutex_lock(&en->lock);
-    if (!en->cpu_state) {
-        st = gx_exec_cpu.state_open(&en->cpu_state, en->ix, &en->opt, err);
+    if (!en->cpu_prepared_index) {
+        st = gx_executor_cpu.state_open(&en->cpu_prepared_index, en->ix, &en->opt, err);
         if (st != GX_OK)
-            en->cpu_state = NULL;
+            en->cpu_prepared_index = NULL;
         else
             gx_fail(&en->fallback, GX_ECUDA, "the CPU answers from here on, because the GPU failed: %.900s", gpu->text);
     }
     pthread_mutex_unlock(&en->lock);
-    if (st == GX_OK && (st = gx_exec_cpu.exec_open(&s->cpu_exec, en->cpu_state, err)) != GX_OK)
-        s->cpu_exec = NULL;
+    if (st == GX_OK && (st = gx_executor_cpu.workspace_open(&s->cpu_workspace, en->cpu_prepared_index, err)) != GX_OK)
+        s->cpu_workspace = NULL;
     return st;
 }
 
 /* Whether a failure of the engine is one that a CPU makes good. */
-static bool can_stand_in(const gx_engine *en, gx_status st)
+static bool can_fall_back_to_cpu(const gx_engine *en, gx_status st)
 {
-    return st == GX_ECUDA && en->opt.kind == GX_ENGINE_AUTO && en->ops != &gx_exec_cpu;
+    return st == GX_ECUDA && en->opt.kind == GX_ENGINE_AUTO && en->ops != &gx_executor_cpu;
 }
 
 gx_status gx_session_open(gx_session **out, gx_engine *en, gx_error *err)
 {
     gx_error gpu;
     *out = NULL;
-    clear(err);
+    clear_error(err);
     gx_session *s = calloc(1, sizeof *s);
     if (!s)
         return gx_fail(err, GX_ENOMEM, "no memory for a session");
     s->en = en;
     gpu.text[0] = 0;
-    gx_status st = en->ops->exec_open(&s->exec, en->state, &gpu);
+    gx_status st = en->ops->workspace_open(&s->exec, en->state, &gpu);
     if (st != GX_OK) {
         s->exec = NULL;
-        st = can_stand_in(en, st) ? stand_in(s, &gpu, err) : gx_fail(err, st, "%s", gpu.text);
+        st = can_fall_back_to_cpu(en, st) ? fall_back_to_cpu(s, &gpu, err) : gx_fail(err, st, "%s", gpu.text);
     }
     if (st != GX_OK) {
         gx_session_close(s);
@@ -303,19 +303,19 @@ static gx_status check_masks(const gx_session *s, const gx_plan *plans, uint32_t
 /* Run plans that are good for this session on its engine, or on the CPU that stands in for it. */
 static gx_status run_plans(gx_session *s, const gx_plan *plans, uint32_t n, gx_hits *hits, gx_error *err)
 {
-    const gx_exec_ops *ops = s->en->ops;
-    if (!s->cpu_exec) {
+    const gx_executor *ops = s->en->ops;
+    if (!s->cpu_workspace) {
         gx_error gpu;
         gpu.text[0] = 0;
         gx_status st = ops->run(s->exec, plans, n, hits, &s->work, &gpu);
         if (st == GX_OK)
             return GX_OK;
-        if (!can_stand_in(s->en, st))
+        if (!can_fall_back_to_cpu(s->en, st))
             return gx_fail(err, st, "%s", gpu.text);
-        if ((st = stand_in(s, &gpu, err)) != GX_OK)
+        if ((st = fall_back_to_cpu(s, &gpu, err)) != GX_OK)
             return st;
     }
-    return gx_exec_cpu.run(s->cpu_exec, plans, n, hits, &s->work, err);
+    return gx_executor_cpu.run(s->cpu_workspace, plans, n, hits, &s->work, err);
 }
 
 gx_status gx_session_run(gx_session *s, const gx_plan *plans, uint32_t n, gx_hits *hits, gx_error *err)
@@ -337,7 +337,7 @@ gx_status gx_mask_open(gx_mask **out, gx_engine *en, const uint64_t *words, gx_e
     const uint32_t n_docs = en->ix->n_docs;
     const size_t n_words = gx_mask_n_words(n_docs);
     *out = NULL;
-    clear(err);
+    clear_error(err);
     if (!words && n_docs)
         return gx_fail(err, GX_EUSAGE, "a mask of %u documents has no words", n_docs);
     gx_mask *m = calloc(1, sizeof *m);
@@ -362,7 +362,8 @@ gx_status gx_mask_open(gx_mask **out, gx_engine *en, const uint64_t *words, gx_e
         const gx_status st = en->ops->mask_open(&m->device, en->state, m->words, &gpu);
         if (st != GX_OK)
             m->device = NULL;
-        if (st != GX_OK && !can_stand_in(en, st)) { /* else the search fails on the GPU, and the CPU stands in */
+        if (st != GX_OK &&
+            !can_fall_back_to_cpu(en, st)) { /* else the search fails on the GPU, and the CPU stands in */
             gx_mask_close(m);
             return gx_fail(err, st, "%s", gpu.text);
         }
@@ -418,7 +419,7 @@ gx_status gx_engine_plan(gx_plan *out, gx_engine *en, const gx_query *q, const g
         gx_plan_free(&plan);
         return st;
     }
-    gx_engine_raise(en, &plan);
+    gx_engine_apply_known_threshold(en, &plan);
     *out = plan;
     return GX_OK;
 }
@@ -448,7 +449,7 @@ static gx_query query_at(const gx_query *queries, size_t i)
     return q;
 }
 
-static gx_status reserve(gx_session *s, uint32_t n, size_t n_keys, gx_error *err)
+static gx_status reserve_results(gx_session *s, uint32_t n, size_t n_keys, gx_error *err)
 {
     if (n > s->max_queries) {
         gx_plan *plans = realloc(s->plans, n * sizeof *plans);
@@ -480,11 +481,11 @@ static gx_status count(gx_session *s, uint32_t n, uint64_t *n_matches, gx_error 
 }
 
 /* Queries [first, first + n) of the batch: plan, run, write the answers. */
-static gx_status search_part(gx_session *s, const gx_query *queries, uint32_t first, uint32_t n, uint32_t max_hits,
-                             const gx_query_options *opt, const gx_results *out, gx_error *err)
+static gx_status search_slice(gx_session *s, const gx_query *queries, uint32_t first, uint32_t n, uint32_t max_hits,
+                              const gx_query_options *opt, const gx_results *out, gx_error *err)
 {
     uint32_t planned = 0;
-    gx_status st = reserve(s, n, (size_t)n * max_hits, err);
+    gx_status st = reserve_results(s, n, (size_t)n * max_hits, err);
     for (; st == GX_OK && planned < n; ++planned) {
         const gx_query q = query_at(queries, (size_t)first + planned);
         if ((st = gx_engine_plan(&s->plans[planned], s->en, &q, opt, err)) != GX_OK)
@@ -519,7 +520,7 @@ typedef struct time_limit {
     bool late;
 } time_limit;
 
-static bool is_over(void *user)
+static bool is_cancelled_or_late(void *user)
 {
     time_limit *l = user;
     if (l->opt->cancel && l->opt->cancel(l->opt->user))
@@ -533,7 +534,7 @@ gx_status gx_search(gx_session *s, const gx_query *queries, uint32_t n, const gx
 {
     gx_query_options opt = GX_QUERY_OPTIONS;
     gx_results out = {0};
-    clear(err);
+    clear_error(err);
     gx_status st = gx_sized_read(&opt, sizeof opt, options, QUERY_OPTIONS_LEAST, "gx_query_options", err);
     if (st == GX_OK)
         st = gx_sized_read(&out, sizeof out, results, GX_SIZE_THROUGH(gx_results, n_matches), "gx_results", err);
@@ -551,15 +552,15 @@ gx_status gx_search(gx_session *s, const gx_query *queries, uint32_t n, const gx
     time_limit limit = {&asked, 0, false};
     if (opt.seconds > 0) {
         limit.until = gx_clock_seconds() + opt.seconds;
-        opt.cancel = is_over;
+        opt.cancel = is_cancelled_or_late;
         opt.user = &limit;
     }
     const uint32_t n_docs = s->en->ix->n_docs, max_hits = opt.k < n_docs ? opt.k : n_docs ? n_docs : 1;
-    size_t part = PART_KEYS / max_hits;
-    part = part < 1 ? 1 : part > PART_QUERIES ? PART_QUERIES : part;
+    size_t part = SLICE_KEYS / max_hits;
+    part = part < 1 ? 1 : part > SLICE_QUERIES ? SLICE_QUERIES : part;
     for (uint32_t first = 0; first < n && st == GX_OK;) {
         const uint32_t m = n - first < part ? n - first : (uint32_t)part;
-        st = search_part(s, queries, first, m, max_hits, &opt, &out, err);
+        st = search_slice(s, queries, first, m, max_hits, &opt, &out, err);
         first += m;
     }
     if (st == GX_ECANCELLED && limit.late)

@@ -5,12 +5,12 @@
 #include "query/exec.h"
 
 /* gx_engine_open with gpu in the GPU executor's place, NULL: none; for tests. */
-gx_status gx_engine_open_with(gx_engine **out, const gx_index *ix, const gx_engine_options *opt, const gx_exec_ops *gpu,
+gx_status gx_engine_open_with(gx_engine **out, const gx_index *ix, const gx_engine_options *opt, const gx_executor *gpu,
                               gx_error *err);
 
 /* Set the plan's floor by all that the engine has learnt of pairs. Every plan that is to be run on
  * it goes through this. */
-void gx_engine_raise(const gx_engine *en, gx_plan *plan);
+void gx_engine_apply_known_threshold(const gx_engine *en, gx_plan *plan);
 
 /* The plan of a query on the engine, thresholds of pairs included. opt is full-sized and checked.
  * GX_EUSAGE (the query), GX_ENOMEM, GX_ECUDA: nothing is left to free. Thread-safe. */
@@ -22,7 +22,7 @@ gx_status gx_mask_copy(gx_mask **out, gx_engine *en, const gx_mask *mask, gx_err
 const gx_index *gx_engine_index(const gx_engine *en);
 
 /* What the session's searches did, summed since it was opened. */
-const gx_work *gx_session_work(const gx_session *s);
+const gx_search_stats *gx_session_stats(const gx_session *s);
 
 /* Run plans as gx_search does, falling back to the CPU where that is due. hits[i].keys are the
  * caller's; their docids are those of the index plus plans[i].base. */

@@ -32,7 +32,7 @@ static inline void gx_topk_sink(gx_topk *t, uint32_t i, uint64_t key)
 }
 
 /* Keys below this need not be pushed: 0 until there are k. */
-static inline uint64_t gx_topk_least(const gx_topk *t)
+static inline uint64_t gx_topk_threshold(const gx_topk *t)
 {
     return t->n < t->k ? 0 : t->keys[0];
 }

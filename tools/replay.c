@@ -151,7 +151,7 @@ static void put_report(FILE *out, const session_facts *f)
 {
     const gx_replay_report *r = f->r;
     const gx_replay_options *opt = f->opt;
-    const gx_work *w = &r->work;
+    const gx_search_stats *w = &r->work;
     gx_index_stats st = {.size = sizeof st};
     gx_index_get_stats(f->ix, &st);
     fprintf(out, "%sIndex %s%s: %s documents, ", cli_paint(out, CLI_BOLD), f->a->argv[0], cli_paint(out, CLI_PLAIN),
@@ -289,7 +289,7 @@ static json_t *verify_json(const session_facts *f)
 static json_t *report_json(const session_facts *f)
 {
     const gx_replay_report *r = f->r;
-    const gx_work *w = &r->work;
+    const gx_search_stats *w = &r->work;
     gx_index_stats st = {.size = sizeof st};
     gx_index_get_stats(f->ix, &st);
     json_t *root = json_pack("{s:i, s:s}", "schema", 1, "gpuidx", gx_version());
@@ -471,7 +471,7 @@ static int run(const cli_args *a)
     if (!code)
         cli_default_scorer(&opt.query, a, ix);
     if (!code)
-        code = cli_learn_pairs(en, a, &opt.query);
+        code = cli_precompute_pair_thresholds(en, a, &opt.query);
     if (!code && opt.verify_every)
         code = open_other(&other, en, ix, engine);
     if (!code && other)

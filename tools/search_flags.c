@@ -69,7 +69,7 @@ bool cli_gpu_failed(gx_engine *en, gx_error *why)
     return gx_engine_get_kind(en) == GX_ENGINE_GPU && gx_engine_get_fallback(en, why) != GX_OK;
 }
 
-int cli_learn_pairs(gx_engine *en, const cli_args *a, const gx_query_options *options)
+int cli_precompute_pair_thresholds(gx_engine *en, const cli_args *a, const gx_query_options *options)
 {
     const uint32_t n = (uint32_t)cli_count(a, "pair-thresholds");
     const long processors = sysconf(_SC_NPROCESSORS_ONLN);
@@ -78,7 +78,7 @@ int cli_learn_pairs(gx_engine *en, const cli_args *a, const gx_query_options *op
     if (n == 0 || options->op == GX_OP_AND)
         return 0;
     clock_gettime(CLOCK_MONOTONIC, &begin);
-    if (gx_engine_learn_pairs(en, options, n, processors > 0 ? (uint32_t)processors : 1, &err))
+    if (gx_engine_precompute_pair_thresholds(en, options, n, processors > 0 ? (uint32_t)processors : 1, &err))
         return cli_fail_error(&err);
     clock_gettime(CLOCK_MONOTONIC, &end);
     cli_note("pairs of %u terms, k %u: %.2f s", n, options->k,

@@ -76,7 +76,7 @@ int cli_open_engine(gx_engine **out, const gx_index *ix, const gx_engine_options
 
 /* --pair-thresholds, for queries with these options, and how long it took. 0, or the exit code with
  * the message printed. */
-int cli_learn_pairs(gx_engine *en, const cli_args *a, const gx_query_options *options);
+int cli_precompute_pair_thresholds(gx_engine *en, const cli_args *a, const gx_query_options *options);
 
 /* Whether the engine was opened on a GPU that has failed since, so that the CPU searches; why says
  * so. */

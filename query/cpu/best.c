@@ -23,20 +23,20 @@ static uint32_t edge_of(uint32_t bin)
 
 bool gx_cpu_best_begin(gx_cpu_best *b, uint32_t k, uint32_t threshold)
 {
-    const size_t max = k <= GX_CPU_FEW ? GX_CPU_FEW : 4 * (size_t)k + 4096;
+    const size_t max = k <= GX_CPU_SMALL_K ? GX_CPU_SMALL_K : 4 * (size_t)k + 4096;
     if (max > b->max) {
         free(b->keys);
-        free(b->spare);
+        free(b->sort_scratch);
         b->keys = malloc(max * sizeof *b->keys);
-        b->spare = malloc(max * sizeof *b->spare);
-        b->max = b->keys && b->spare ? max : 0;
+        b->sort_scratch = malloc(max * sizeof *b->sort_scratch);
+        b->max = b->keys && b->sort_scratch ? max : 0;
         if (!b->max)
             return false;
     }
     b->k = k;
     b->threshold = threshold;
     b->n = 0;
-    if (k > GX_CPU_FEW) {
+    if (k > GX_CPU_SMALL_K) {
         b->bin = bin_of(threshold);
         b->above = 0;
         memset(b->counts + b->bin, 0, (GX_CPU_BINS - b->bin) * sizeof *b->counts);
@@ -47,7 +47,7 @@ bool gx_cpu_best_begin(gx_cpu_best *b, uint32_t k, uint32_t threshold)
 void gx_cpu_best_free(gx_cpu_best *b)
 {
     free(b->keys);
-    free(b->spare);
+    free(b->sort_scratch);
 }
 
 static void add_in_order(gx_cpu_best *b, uint64_t key)
@@ -97,7 +97,7 @@ static void select_best(uint64_t *keys, size_t n, size_t k)
 }
 
 /* Drop what is below the threshold, and if that is not enough, all but the k best. */
-static void shorten(gx_cpu_best *b)
+static void compact_log(gx_cpu_best *b)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < b->n; ++i) {
@@ -120,12 +120,12 @@ void gx_cpu_best_add(gx_cpu_best *b, uint32_t score, uint32_t docid)
 {
     if (score < b->threshold)
         return;
-    if (b->k <= GX_CPU_FEW) {
+    if (b->k <= GX_CPU_SMALL_K) {
         add_in_order(b, gx_key(score, docid));
         return;
     }
     if (b->n == b->max)
-        shorten(b);
+        compact_log(b);
     b->keys[b->n++] = gx_key(score, docid);
     const uint32_t bin = bin_of(score);
     ++b->counts[bin];
@@ -162,7 +162,7 @@ static void sort_run(uint64_t *keys, uint32_t n)
 
 /* Sort n keys, falling: two radix passes over the 22 highest bits of the scores' range, then each
  * run that agrees there. */
-static void sort_keys(uint64_t *keys, uint64_t *spare, uint32_t n)
+static void sort_keys(uint64_t *keys, uint64_t *sort_scratch, uint32_t n)
 {
     uint32_t greatest = 0, least = UINT32_MAX, starts[2][2048] = {{0}}, shift = 0;
     for (uint32_t i = 0; i < n; ++i) {
@@ -186,11 +186,11 @@ static void sort_keys(uint64_t *keys, uint64_t *spare, uint32_t n)
         }
         for (uint32_t i = 0; i < n; ++i) {
             const uint32_t v = (greatest - gx_key_score(keys[i])) >> shift;
-            spare[starts[pass][pass ? v >> 11 : v & 2047]++] = keys[i];
+            sort_scratch[starts[pass][pass ? v >> 11 : v & 2047]++] = keys[i];
         }
         uint64_t *t = keys;
-        keys = spare;
-        spare = t;
+        keys = sort_scratch;
+        sort_scratch = t;
     }
     for (uint32_t i = 0, end; i < n; i = end) {
         const uint32_t v = gx_key_score(keys[i]);
@@ -202,7 +202,7 @@ static void sort_keys(uint64_t *keys, uint64_t *spare, uint32_t n)
 
 uint32_t gx_cpu_best_finish(gx_cpu_best *b, uint64_t *out)
 {
-    if (b->k > GX_CPU_FEW && b->n > 1) {
+    if (b->k > GX_CPU_SMALL_K && b->n > 1) {
         uint32_t kept = 0;
         for (uint32_t i = 0; i < b->n; ++i) {
             b->keys[kept] = b->keys[i];
@@ -214,7 +214,7 @@ uint32_t gx_cpu_best_finish(gx_cpu_best *b, uint64_t *out)
         }
         b->n = kept;
         if (kept)
-            sort_keys(b->keys, b->spare, kept);
+            sort_keys(b->keys, b->sort_scratch, kept);
     }
     if (b->n)
         memcpy(out, b->keys, b->n * sizeof *out);

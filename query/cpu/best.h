@@ -1,7 +1,7 @@
 /* best.h: the k best keys of a search that wants to know, at every moment, what score is needed to
  * be one of them.
  *
- * Up to GX_CPU_FEW results are kept in order. For more, keys are only logged, and a histogram of
+ * Up to GX_CPU_SMALL_K results are kept in order. For more, keys are only logged, and a histogram of
  * their scores in bins of 1/256 octave (scores span many octaves when a query mixes rare and common
  * words) tells when the threshold may rise; when the log is full, keys below the threshold leave
  * it, and at the end its k best are selected and sorted.
@@ -11,14 +11,14 @@
 
 #include "query/plan.h"
 
-#define GX_CPU_FEW 64u
+#define GX_CPU_SMALL_K 64u
 #define GX_CPU_BINS (25u * 256u) /* enough for any 32-bit score */
 
 typedef struct gx_cpu_best {
-    uint32_t k, threshold; /* a document with a lower score is not one of the k best; >= 1 */
-    uint32_t n;            /* keys held */
-    uint64_t *keys;        /* [max]: in order (few), or the log */
-    uint64_t *spare;       /* [max] for sorting */
+    uint32_t k, threshold;  /* a document with a lower score is not one of the k best; >= 1 */
+    uint32_t n;             /* keys held */
+    uint64_t *keys;         /* [max]: in order (few), or the log */
+    uint64_t *sort_scratch; /* [max] for sorting */
     size_t max;
     uint32_t bin;   /* the bin that the threshold is the edge of */
     uint64_t above; /* keys in this bin and those above */

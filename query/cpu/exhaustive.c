@@ -9,7 +9,7 @@
 #include "query/topk.h"
 
 #define CANCEL_EVERY 1024u /* blocks */
-#define STRIDE 64u         /* documents whose greatest score is looked at first */
+#define STRIDE 64u         /* documents whose best score is looked at first */
 
 double gx_cpu_lap(gx_cpu_searcher *s, gx_step step, double since)
 {
@@ -31,20 +31,20 @@ uint32_t gx_cpu_decode_blocks(gx_cpu_searcher *s, const gx_list *l, uint32_t j, 
 
 /* OR needs scores alone: impacts are at least 1, so a score of 0 says that no list holds the
  * document. */
-static gx_status reserve(gx_cpu_searcher *s, gx_op op, gx_error *err)
+static gx_status reserve_accumulators(gx_cpu_searcher *s, gx_op op, gx_error *err)
 {
     const size_t n = (size_t)s->ix->n_docs + STRIDE;
     if (!s->scores)
         s->scores = calloc(n, sizeof *s->scores);
-    if (!s->holders && op == GX_OP_AND)
-        s->holders = calloc(n, sizeof *s->holders);
-    if (!s->scores || (!s->holders && op == GX_OP_AND))
+    if (!s->match_counts && op == GX_OP_AND)
+        s->match_counts = calloc(n, sizeof *s->match_counts);
+    if (!s->scores || (!s->match_counts && op == GX_OP_AND))
         return gx_fail(err, GX_ENOMEM, "no memory for the accumulators of %u documents", s->ix->n_docs);
     return GX_OK;
 }
 
-/* Add every posting of one term. holders may be NULL. False: cancelled. */
-static bool accumulate(gx_cpu_searcher *s, const gx_plan *plan, const gx_plan_term *t, uint16_t *holders)
+/* Add every posting of one term. match_counts may be NULL. False: cancelled. */
+static bool accumulate(gx_cpu_searcher *s, const gx_plan *plan, const gx_plan_term *t, uint16_t *match_counts)
 {
     const gx_list l = gx_index_list(s->ix, t->list);
     uint32_t *docids = s->scratch.docids, *tfs = s->scratch.tfs;
@@ -60,8 +60,8 @@ static bool accumulate(gx_cpu_searcher *s, const gx_plan *plan, const gx_plan_te
             if (d >= s->ix->n_docs)
                 continue;
             s->scores[d] += gx_bm25_impact(t->w, tfs[i], gx_bm25_K(plan->norm, s->ix->doc_lens[d]));
-            if (holders)
-                ++holders[d];
+            if (match_counts)
+                ++match_counts[d];
         }
         at = gx_cpu_lap(s, GX_STEP_SCORE, at);
     }
@@ -69,7 +69,7 @@ static bool accumulate(gx_cpu_searcher *s, const gx_plan *plan, const gx_plan_te
     return true;
 }
 
-static uint32_t greatest(const uint32_t *scores)
+static uint32_t max_score(const uint32_t *scores)
 {
     uint32_t most = 0;
     for (uint32_t i = 0; i < STRIDE; ++i)
@@ -79,17 +79,17 @@ static uint32_t greatest(const uint32_t *scores)
 
 /* Offer every document with min_holders that the mask allows (NULL: all) to top. Most strides hold
  * nothing that is good enough. */
-static void select_from(const gx_cpu_searcher *s, const uint16_t *holders, uint32_t min_holders, const gx_mask *mask,
-                        gx_topk *top)
+static void select_top_k(const gx_cpu_searcher *s, const uint16_t *match_counts, uint32_t min_holders,
+                         const gx_mask *mask, gx_topk *top)
 {
     const uint32_t n_docs = s->ix->n_docs;
     for (uint32_t first = 0; first < n_docs; first += STRIDE) {
-        const uint32_t least = gx_key_score(gx_topk_least(top));
+        const uint32_t least = gx_key_score(gx_topk_threshold(top));
         const uint32_t n = n_docs - first < STRIDE ? n_docs - first : STRIDE;
-        if (greatest(s->scores + first) < (least ? least : 1))
+        if (max_score(s->scores + first) < (least ? least : 1))
             continue;
         for (uint32_t d = first; d < first + n; ++d) {
-            if (s->scores[d] && (!holders || holders[d] >= min_holders) && (!mask || gx_mask_has(mask, d)))
+            if (s->scores[d] && (!match_counts || match_counts[d] >= min_holders) && (!mask || gx_mask_has(mask, d)))
                 gx_topk_push(top, gx_key(s->scores[d], d));
         }
         if (n_docs - first <= STRIDE)
@@ -101,21 +101,21 @@ gx_status gx_cpu_exhaust(gx_cpu_searcher *s, const gx_plan *plan, gx_op op, gx_h
 {
     gx_topk top = {hits->keys, plan->k, 0};
     bool going = true;
-    gx_status st = reserve(s, op, err);
+    gx_status st = reserve_accumulators(s, op, err);
     if (st != GX_OK)
         return st;
-    uint16_t *holders = op == GX_OP_AND ? s->holders : NULL;
+    uint16_t *match_counts = op == GX_OP_AND ? s->match_counts : NULL;
     for (uint32_t i = 0; i < plan->n_terms && going; ++i)
-        going = accumulate(s, plan, &plan->terms[i], holders);
+        going = accumulate(s, plan, &plan->terms[i], match_counts);
     double t = gx_clock_seconds();
     if (going)
-        select_from(s, holders, plan->n_terms, plan->mask, &top);
+        select_top_k(s, match_counts, plan->n_terms, plan->mask, &top);
     gx_topk_sort(&top);
     hits->n = top.n;
     t = gx_cpu_lap(s, GX_STEP_TOP_K, t);
     memset(s->scores, 0, (size_t)s->ix->n_docs * sizeof *s->scores);
-    if (holders)
-        memset(holders, 0, (size_t)s->ix->n_docs * sizeof *holders);
+    if (match_counts)
+        memset(match_counts, 0, (size_t)s->ix->n_docs * sizeof *match_counts);
     gx_cpu_lap(s, GX_STEP_INITIALIZE, t);
     return going ? GX_OK : gx_fail(err, GX_ECANCELLED, "the search was cancelled");
 }

@@ -54,7 +54,7 @@ static inline __m256i order_of(u32 m)
 }
 
 /* Write the lanes of the order to the column a at `to`, without gaps. */
-static inline void put(u32 *a, u32 to, __m256i order, __m256i v)
+static inline void compress_store(u32 *a, u32 to, __m256i order, __m256i v)
 {
     store(a + to, _mm256_permutevar8x32_epi32(v, order));
 }
@@ -132,19 +132,18 @@ static inline void append8(gx_cpu_columns *c, u32 m, __m256i doc, __m256i tf, co
 {
     m &= ~bits_of(at_least(doc, splat(c->n_docs)));
     const __m256 f = to_float(tf);
-    const __m256 x =
-        _mm256_div_ps(_mm256_mul_ps(_mm256_set1_ps(b->w), f), _mm256_add_ps(f, _mm256_set1_ps(b->least_K)));
+    const __m256 x = _mm256_div_ps(_mm256_mul_ps(_mm256_set1_ps(b->w), f), _mm256_add_ps(f, _mm256_set1_ps(b->min_K)));
     const __m256i order = order_of(m),
                   bound = _mm256_min_epu32(_mm256_add_epi32(_mm256_cvtps_epi32(x), splat(2)), splat(b->most));
-    put(c->doc, c->n, order, doc);
-    put(c->tf, c->n, order, tf);
-    put(c->score, c->n, order, bound);
-    store(c->rest + c->n, splat(b->rest));
-    store(c->maybe + c->n, splat(UINT32_MAX));
+    compress_store(c->doc, c->n, order, doc);
+    compress_store(c->tf, c->n, order, tf);
+    compress_store(c->score, c->n, order, bound);
+    store(c->remaining_ub + c->n, splat(b->remaining_ub));
+    store(c->list_mask + c->n, splat(UINT32_MAX));
     c->n += (u32)__builtin_popcount(m);
 }
 
-static void append(gx_cpu_columns *c, const u32 *docids, const u32 *tfs, u32 n, const gx_cpu_bound *b)
+static void append_decoded_block(gx_cpu_columns *c, const u32 *docids, const u32 *tfs, u32 n, const gx_cpu_bound *b)
 {
     for (u32 v = 0; v < n; v += 8) {
         const __m256i tf = load(tfs + v);
@@ -154,8 +153,8 @@ static void append(gx_cpu_columns *c, const u32 *docids, const u32 *tfs, u32 n, 
     }
 }
 
-static bool scan(gx_cpu_columns *c, const u32 *docids, u32 docid_bits, const u32 *tfs, u32 tf_bits, u32 n, u32 first,
-                 const gx_cpu_bound *b)
+static bool scan_packed_block(gx_cpu_columns *c, const u32 *docids, u32 docid_bits, const u32 *tfs, u32 tf_bits, u32 n,
+                              u32 first, const gx_cpu_bound *b)
 {
     _Alignas(64) u32 unpacked_docids[128], unpacked_tfs[128];
     const unpacker u = unpack_from(tfs, tf_bits);
@@ -167,16 +166,16 @@ static bool scan(gx_cpu_columns *c, const u32 *docids, u32 docid_bits, const u32
         any = _mm256_or_si256(any, at_least(tf, splat(b->min_tf)));
         store(unpacked_tfs + 8 * g, tf);
     }
-    if (b->min_tf > 1 && !bits_of(any)) /* lanes past n may have said yes; append looks again */
+    if (b->min_tf > 1 && !bits_of(any)) /* lanes past n may have said yes; append_decoded_block looks again */
         return false;
     unpack_docids(docids, docid_bits, n, first, unpacked_docids);
-    append(c, unpacked_docids, unpacked_tfs, n, b);
+    append_decoded_block(c, unpacked_docids, unpacked_tfs, n, b);
     return true;
 }
 
 /* ---- decoded blocks ---- */
 
-static bool any_reaches(const u32 *tfs, u32 n, u32 min_tf)
+static bool any_tf_reaches(const u32 *tfs, u32 n, u32 min_tf)
 {
     for (u32 v = 0; v < n; v += 8) {
         if (bits_of(at_least(load(tfs + v), splat(min_tf))) & first_lanes(v, n))
@@ -200,8 +199,8 @@ static inline __m256i gather(const u32 *base, __m256i at, __m256i lanes)
     return _mm256_mask_i32gather_epi32(_mm256_setzero_si256(), (const int *)base, at, lanes, 4);
 }
 
-static float parts_of(const u32 *docids, const u32 *tfs, u32 n, u32 n_docs, const u32 *lens, gx_scorer norm,
-                      float *parts, float *least_K)
+static float saturate_tfs(const u32 *docids, const u32 *tfs, u32 n, u32 n_docs, const u32 *lens, gx_scorer norm,
+                          float *parts, float *min_K)
 {
     const __m256 c0 = _mm256_set1_ps(norm.c0), c1 = _mm256_set1_ps(norm.c1), infinity = _mm256_set1_ps(INFINITY);
     __m256 most = _mm256_setzero_ps(), least = infinity;
@@ -221,13 +220,13 @@ static float parts_of(const u32 *docids, const u32 *tfs, u32 n, u32 n_docs, cons
     _mm256_storeu_ps(out, most);
     for (u32 i = 0; i < 8; ++i)
         most_of = out[i] > most_of ? out[i] : most_of;
-    *least_K = least_of;
+    *min_K = least_of;
     return most_of;
 }
 
 /* ---- steps of a batch ---- */
 
-static void presence(gx_cpu_columns *c, const u32 *map, u32 shift, u32 mask, u32 ub, u32 bit, u32 T, bool all)
+static void apply_presence_map(gx_cpu_columns *c, const u32 *map, u32 shift, u32 mask, u32 ub, u32 bit, u32 T, bool all)
 {
     const __m128i by = _mm_cvtsi32_si128((int)shift);
     const u32 n = c->n;
@@ -246,70 +245,72 @@ static void presence(gx_cpu_columns *c, const u32 *map, u32 shift, u32 mask, u32
         const __m256i there =
             _mm256_cmpgt_epi32(_mm256_and_si256(_mm256_srlv_epi32(words, _mm256_and_si256(slot, splat(31))), splat(1)),
                                _mm256_setzero_si256());
-        const __m256i rest = _mm256_sub_epi32(load(c->rest + v), _mm256_andnot_si256(there, splat(ub)));
-        const __m256i maybe = _mm256_andnot_si256(_mm256_andnot_si256(there, splat(bit)), load(c->maybe + v));
-        u32 m = bits_of(at_least(_mm256_add_epi32(score, rest), splat(T))) & first_lanes(v, n);
+        const __m256i remaining_ub = _mm256_sub_epi32(load(c->remaining_ub + v), _mm256_andnot_si256(there, splat(ub)));
+        const __m256i list_mask = _mm256_andnot_si256(_mm256_andnot_si256(there, splat(bit)), load(c->list_mask + v));
+        u32 m = bits_of(at_least(_mm256_add_epi32(score, remaining_ub), splat(T))) & first_lanes(v, n);
         if (all)
             m &= bits_of(there);
         const __m256i order = order_of(m);
-        put(c->doc, to, order, doc);
-        put(c->tf, to, order, tf);
-        put(c->score, to, order, score);
-        put(c->rest, to, order, rest);
-        put(c->maybe, to, order, maybe);
+        compress_store(c->doc, to, order, doc);
+        compress_store(c->tf, to, order, tf);
+        compress_store(c->score, to, order, score);
+        compress_store(c->remaining_ub, to, order, remaining_ub);
+        compress_store(c->list_mask, to, order, list_mask);
         to += (u32)__builtin_popcount(m);
     }
     c->n = to;
 }
 
-static void own(gx_cpu_columns *c, const u32 *lens, gx_scorer norm, float w, u32 T)
+static void score_own(gx_cpu_columns *c, const u32 *lens, gx_scorer norm, float w, u32 T)
 {
     const __m256 c0 = _mm256_set1_ps(norm.c0), c1 = _mm256_set1_ps(norm.c1), weight = _mm256_set1_ps(w);
     const u32 n = c->n;
     u32 to = 0;
     for (u32 v = 0; v < n; v += 8) {
-        const __m256i doc = load(c->doc + v), rest = load(c->rest + v), maybe = load(c->maybe + v);
+        const __m256i doc = load(c->doc + v), remaining_ub = load(c->remaining_ub + v),
+                      list_mask = load(c->list_mask + v);
         const __m256 K = _mm256_add_ps(c0, _mm256_mul_ps(c1, to_float(gather(lens, doc, lanes_of(v, n)))));
         const __m256i score = impact8(load(c->tf + v), weight, K);
-        const u32 m = bits_of(at_least(_mm256_add_epi32(score, rest), splat(T))) & first_lanes(v, n);
+        const u32 m = bits_of(at_least(_mm256_add_epi32(score, remaining_ub), splat(T))) & first_lanes(v, n);
         const __m256i order = order_of(m);
-        put(c->doc, to, order, doc);
-        put(c->score, to, order, score);
-        put(c->rest, to, order, rest);
-        put(c->maybe, to, order, maybe);
+        compress_store(c->doc, to, order, doc);
+        compress_store(c->score, to, order, score);
+        compress_store(c->remaining_ub, to, order, remaining_ub);
+        compress_store(c->list_mask, to, order, list_mask);
         _mm256_storeu_ps(c->K + to, _mm256_permutevar8x32_ps(K, order));
         to += (u32)__builtin_popcount(m);
     }
     c->n = to;
 }
 
-static u32 positions(const gx_cpu_columns *c, gx_cpu_dense d, u32 bit, u32 *pos)
+static u32 dense_positions(const gx_cpu_columns *c, gx_cpu_dense d, u32 bit, u32 *pos)
 {
-    return gx_cpu_plain_positions(c, d, bit, pos);
+    return gx_cpu_dense_positions_scalar(c, d, bit, pos);
 }
 
-static void add(gx_cpu_columns *c, const u32 *tfs, float w, u32 ub, u32 bit, u32 T, bool all)
+static void add_list_score(gx_cpu_columns *c, const u32 *tfs, float w, u32 ub, u32 bit, u32 T, bool all)
 {
     const __m256 weight = _mm256_set1_ps(w);
     const __m256i zero = _mm256_setzero_si256();
     const u32 n = c->n;
     u32 to = 0;
     for (u32 v = 0; v < n; v += 8) {
-        const __m256i doc = load(c->doc + v), maybe = load(c->maybe + v), tf = load(tfs + v);
+        const __m256i doc = load(c->doc + v), list_mask = load(c->list_mask + v), tf = load(tfs + v);
         const __m256 K = _mm256_load_ps(c->K + v);
         const __m256i lacking = _mm256_cmpeq_epi32(tf, zero),
-                      unasked = _mm256_cmpeq_epi32(_mm256_and_si256(maybe, splat(bit)), zero);
+                      unasked = _mm256_cmpeq_epi32(_mm256_and_si256(list_mask, splat(bit)), zero);
         const __m256i score =
             _mm256_add_epi32(load(c->score + v), _mm256_andnot_si256(lacking, impact8(tf, weight, K)));
-        const __m256i rest = _mm256_sub_epi32(load(c->rest + v), _mm256_andnot_si256(unasked, splat(ub)));
-        u32 m = bits_of(at_least(_mm256_add_epi32(score, rest), splat(T))) & first_lanes(v, n);
+        const __m256i remaining_ub =
+            _mm256_sub_epi32(load(c->remaining_ub + v), _mm256_andnot_si256(unasked, splat(ub)));
+        u32 m = bits_of(at_least(_mm256_add_epi32(score, remaining_ub), splat(T))) & first_lanes(v, n);
         if (all)
             m &= ~bits_of(lacking);
         const __m256i order = order_of(m);
-        put(c->doc, to, order, doc);
-        put(c->score, to, order, score);
-        put(c->rest, to, order, rest);
-        put(c->maybe, to, order, maybe);
+        compress_store(c->doc, to, order, doc);
+        compress_store(c->score, to, order, score);
+        compress_store(c->remaining_ub, to, order, remaining_ub);
+        compress_store(c->list_mask, to, order, list_mask);
         _mm256_storeu_ps(c->K + to, _mm256_permutevar8x32_ps(K, order));
         to += (u32)__builtin_popcount(m);
     }
@@ -317,7 +318,19 @@ static void add(gx_cpu_columns *c, const u32 *tfs, float w, u32 ub, u32 bit, u32
 }
 
 const gx_cpu_kernels gx_cpu_avx2 = {
-    "avx2", "AVX2",   scan, 25,        25,  unpack_docids, any_reaches,
-    append, presence, own,  positions, add, count_below,   parts_of,
+    "avx2",
+    "AVX2",
+    scan_packed_block,
+    25,
+    25,
+    unpack_docids,
+    any_tf_reaches,
+    append_decoded_block,
+    apply_presence_map,
+    score_own,
+    dense_positions,
+    add_list_score,
+    count_below,
+    saturate_tfs,
 };
 #endif

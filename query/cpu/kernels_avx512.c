@@ -13,7 +13,7 @@ typedef uint32_t u32;
 #define LANES(at, n) ((__mmask16)((n) - (at) >= 16 ? 0xffff : (1u << ((n) - (at))) - 1))
 
 /* Write the lanes of m to the column a at `to`, without gaps. */
-static inline void put(u32 *a, u32 to, __mmask16 m, __m512i v)
+static inline void compress_store(u32 *a, u32 to, __mmask16 m, __m512i v)
 {
     _mm512_storeu_si512(a + to, _mm512_maskz_compress_epi32(m, v));
 }
@@ -139,19 +139,18 @@ static inline void append16(gx_cpu_columns *c, __mmask16 m, __m512i doc, __m512i
 {
     m &= _mm512_cmplt_epu32_mask(doc, splat(c->n_docs));
     const __m512 f = _mm512_cvtepu32_ps(tf);
-    const __m512 x =
-        _mm512_div_ps(_mm512_mul_ps(_mm512_set1_ps(b->w), f), _mm512_add_ps(f, _mm512_set1_ps(b->least_K)));
+    const __m512 x = _mm512_div_ps(_mm512_mul_ps(_mm512_set1_ps(b->w), f), _mm512_add_ps(f, _mm512_set1_ps(b->min_K)));
     const __m512i bound = _mm512_min_epu32(_mm512_add_epi32(_mm512_cvtps_epi32(x), splat(2)), splat(b->most));
-    put(c->doc, c->n, m, doc);
-    put(c->tf, c->n, m, tf);
-    put(c->score, c->n, m, bound);
-    _mm512_storeu_si512(c->rest + c->n, splat(b->rest));
-    _mm512_storeu_si512(c->maybe + c->n, splat(UINT32_MAX));
+    compress_store(c->doc, c->n, m, doc);
+    compress_store(c->tf, c->n, m, tf);
+    compress_store(c->score, c->n, m, bound);
+    _mm512_storeu_si512(c->remaining_ub + c->n, splat(b->remaining_ub));
+    _mm512_storeu_si512(c->list_mask + c->n, splat(UINT32_MAX));
     c->n += count(m);
 }
 
-static bool scan(gx_cpu_columns *c, const u32 *docids, u32 docid_bits, const u32 *tfs, u32 tf_bits, u32 n, u32 first,
-                 const gx_cpu_bound *b)
+static bool scan_packed_block(gx_cpu_columns *c, const u32 *docids, u32 docid_bits, const u32 *tfs, u32 tf_bits, u32 n,
+                              u32 first, const gx_cpu_bound *b)
 {
     uint64_t m[2] = {n >= 64 ? UINT64_MAX : (UINT64_C(1) << n) - 1, 0};
     __m512i t[2] = {tfs64(tfs, tf_bits, 0), _mm512_setzero_si512()};
@@ -186,7 +185,7 @@ static bool scan(gx_cpu_columns *c, const u32 *docids, u32 docid_bits, const u32
 
 /* ---- decoded blocks ---- */
 
-static bool any_reaches(const u32 *tfs, u32 n, u32 min_tf)
+static bool any_tf_reaches(const u32 *tfs, u32 n, u32 min_tf)
 {
     for (u32 v = 0; v < n; v += 16) {
         if (_mm512_mask_cmpge_epu32_mask(LANES(v, n), _mm512_loadu_si512(tfs + v), splat(min_tf)))
@@ -195,7 +194,7 @@ static bool any_reaches(const u32 *tfs, u32 n, u32 min_tf)
     return false;
 }
 
-static void append(gx_cpu_columns *c, const u32 *docids, const u32 *tfs, u32 n, const gx_cpu_bound *b)
+static void append_decoded_block(gx_cpu_columns *c, const u32 *docids, const u32 *tfs, u32 n, const gx_cpu_bound *b)
 {
     for (u32 v = 0; v < n; v += 16) {
         const __m512i tf = _mm512_loadu_si512(tfs + v);
@@ -215,8 +214,8 @@ static u32 count_below(const u32 *docids, u32 n, u32 doc)
     return n;
 }
 
-static float parts_of(const u32 *docids, const u32 *tfs, u32 n, u32 n_docs, const u32 *lens, gx_scorer norm,
-                      float *parts, float *least_K)
+static float saturate_tfs(const u32 *docids, const u32 *tfs, u32 n, u32 n_docs, const u32 *lens, gx_scorer norm,
+                          float *parts, float *min_K)
 {
     const __m512 c0 = _mm512_set1_ps(norm.c0), c1 = _mm512_set1_ps(norm.c1);
     __m512 most = _mm512_setzero_ps(), least = _mm512_set1_ps(INFINITY);
@@ -230,13 +229,13 @@ static float parts_of(const u32 *docids, const u32 *tfs, u32 n, u32 n_docs, cons
         least = _mm512_mask_min_ps(least, m, least, K);
         _mm512_storeu_ps(parts + v, x);
     }
-    *least_K = _mm512_reduce_min_ps(least);
+    *min_K = _mm512_reduce_min_ps(least);
     return _mm512_reduce_max_ps(most);
 }
 
 /* ---- steps of a batch ---- */
 
-static void presence(gx_cpu_columns *c, const u32 *map, u32 shift, u32 mask, u32 ub, u32 bit, u32 T, bool all)
+static void apply_presence_map(gx_cpu_columns *c, const u32 *map, u32 shift, u32 mask, u32 ub, u32 bit, u32 T, bool all)
 {
     const __m128i by = _mm_cvtsi32_si128((int)shift);
     const u32 n = c->n;
@@ -256,40 +255,40 @@ static void presence(gx_cpu_columns *c, const u32 *map, u32 shift, u32 mask, u32
             words = _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), m, word, map, 4);
         const __mmask16 absent =
             _mm512_testn_epi32_mask(words, _mm512_sllv_epi32(splat(1), _mm512_and_si512(slot, splat(31))));
-        __m512i rest = _mm512_load_si512(c->rest + v), maybe = _mm512_load_si512(c->maybe + v);
-        rest = _mm512_mask_sub_epi32(rest, absent, rest, splat(ub));
-        maybe = _mm512_mask_andnot_epi32(maybe, absent, splat(bit), maybe);
-        m = _mm512_mask_cmpge_epu32_mask(m, _mm512_add_epi32(score, rest), splat(T));
+        __m512i remaining_ub = _mm512_load_si512(c->remaining_ub + v), list_mask = _mm512_load_si512(c->list_mask + v);
+        remaining_ub = _mm512_mask_sub_epi32(remaining_ub, absent, remaining_ub, splat(ub));
+        list_mask = _mm512_mask_andnot_epi32(list_mask, absent, splat(bit), list_mask);
+        m = _mm512_mask_cmpge_epu32_mask(m, _mm512_add_epi32(score, remaining_ub), splat(T));
         if (all)
             m &= (__mmask16)~absent;
         const __m512i tf = _mm512_load_si512(c->tf + v);
-        put(c->doc, to, m, doc);
-        put(c->tf, to, m, tf);
-        put(c->score, to, m, score);
-        put(c->rest, to, m, rest);
-        put(c->maybe, to, m, maybe);
+        compress_store(c->doc, to, m, doc);
+        compress_store(c->tf, to, m, tf);
+        compress_store(c->score, to, m, score);
+        compress_store(c->remaining_ub, to, m, remaining_ub);
+        compress_store(c->list_mask, to, m, list_mask);
         to += count(m);
     }
     c->n = to;
 }
 
-static void own(gx_cpu_columns *c, const u32 *lens, gx_scorer norm, float w, u32 T)
+static void score_own(gx_cpu_columns *c, const u32 *lens, gx_scorer norm, float w, u32 T)
 {
     const __m512 c0 = _mm512_set1_ps(norm.c0), c1 = _mm512_set1_ps(norm.c1), weight = _mm512_set1_ps(w);
     const u32 n = c->n;
     u32 to = 0;
     for (u32 v = 0; v < n; v += 16) {
-        const __m512i doc = _mm512_load_si512(c->doc + v), rest = _mm512_load_si512(c->rest + v),
-                      maybe = _mm512_load_si512(c->maybe + v);
+        const __m512i doc = _mm512_load_si512(c->doc + v), remaining_ub = _mm512_load_si512(c->remaining_ub + v),
+                      list_mask = _mm512_load_si512(c->list_mask + v);
         __mmask16 m = LANES(v, n);
         const __m512 len = _mm512_cvtepu32_ps(_mm512_mask_i32gather_epi32(_mm512_setzero_si512(), m, doc, lens, 4));
         const __m512 K = _mm512_add_ps(c0, _mm512_mul_ps(c1, len));
         const __m512i score = impact16(_mm512_load_si512(c->tf + v), weight, K);
-        m = _mm512_mask_cmpge_epu32_mask(m, _mm512_add_epi32(score, rest), splat(T));
-        put(c->doc, to, m, doc);
-        put(c->score, to, m, score);
-        put(c->rest, to, m, rest);
-        put(c->maybe, to, m, maybe);
+        m = _mm512_mask_cmpge_epu32_mask(m, _mm512_add_epi32(score, remaining_ub), splat(T));
+        compress_store(c->doc, to, m, doc);
+        compress_store(c->score, to, m, score);
+        compress_store(c->remaining_ub, to, m, remaining_ub);
+        compress_store(c->list_mask, to, m, list_mask);
         _mm512_storeu_ps(c->K + to, _mm512_maskz_compress_ps(m, K));
         to += count(m);
     }
@@ -307,13 +306,13 @@ static inline __mmask8 bits8(const uint64_t *bits, __m256i doc, __mmask8 m, __m2
     return _mm512_mask_test_epi64_mask(m, word, bit);
 }
 
-static u32 positions(const gx_cpu_columns *c, gx_cpu_dense d, u32 bit, u32 *pos)
+static u32 dense_positions(const gx_cpu_columns *c, gx_cpu_dense d, u32 bit, u32 *pos)
 {
     const u32 n = c->n;
     u32 asked = 0;
     for (u32 v = 0; v < n; v += 16) {
         const __m512i doc = _mm512_load_si512(c->doc + v);
-        const __mmask16 m = _mm512_mask_test_epi32_mask(LANES(v, n), _mm512_load_si512(c->maybe + v), splat(bit));
+        const __mmask16 m = _mm512_mask_test_epi32_mask(LANES(v, n), _mm512_load_si512(c->list_mask + v), splat(bit));
         __m256i lo, hi;
         const __mmask8 in_lo = bits8(d.bits, _mm512_castsi512_si256(doc), (__mmask8)m, &lo);
         const __mmask8 in_hi = bits8(d.bits, _mm512_extracti64x4_epi64(doc, 1), (__mmask8)(m >> 8), &hi);
@@ -327,26 +326,26 @@ static u32 positions(const gx_cpu_columns *c, gx_cpu_dense d, u32 bit, u32 *pos)
     return asked;
 }
 
-static void add(gx_cpu_columns *c, const u32 *tfs, float w, u32 ub, u32 bit, u32 T, bool all)
+static void add_list_score(gx_cpu_columns *c, const u32 *tfs, float w, u32 ub, u32 bit, u32 T, bool all)
 {
     const __m512 weight = _mm512_set1_ps(w);
     const u32 n = c->n;
     u32 to = 0;
     for (u32 v = 0; v < n; v += 16) {
-        const __m512i doc = _mm512_load_si512(c->doc + v), maybe = _mm512_load_si512(c->maybe + v),
+        const __m512i doc = _mm512_load_si512(c->doc + v), list_mask = _mm512_load_si512(c->list_mask + v),
                       tf = _mm512_loadu_si512(tfs + v);
         const __m512 K = _mm512_load_ps(c->K + v);
-        const __mmask16 held = _mm512_test_epi32_mask(tf, tf), asked = _mm512_test_epi32_mask(maybe, splat(bit));
-        __m512i score = _mm512_load_si512(c->score + v), rest = _mm512_load_si512(c->rest + v);
+        const __mmask16 held = _mm512_test_epi32_mask(tf, tf), asked = _mm512_test_epi32_mask(list_mask, splat(bit));
+        __m512i score = _mm512_load_si512(c->score + v), remaining_ub = _mm512_load_si512(c->remaining_ub + v);
         score = _mm512_mask_add_epi32(score, held, score, impact16(tf, weight, K));
-        rest = _mm512_mask_sub_epi32(rest, asked, rest, splat(ub));
-        __mmask16 m = _mm512_mask_cmpge_epu32_mask(LANES(v, n), _mm512_add_epi32(score, rest), splat(T));
+        remaining_ub = _mm512_mask_sub_epi32(remaining_ub, asked, remaining_ub, splat(ub));
+        __mmask16 m = _mm512_mask_cmpge_epu32_mask(LANES(v, n), _mm512_add_epi32(score, remaining_ub), splat(T));
         if (all)
             m &= held;
-        put(c->doc, to, m, doc);
-        put(c->score, to, m, score);
-        put(c->rest, to, m, rest);
-        put(c->maybe, to, m, maybe);
+        compress_store(c->doc, to, m, doc);
+        compress_store(c->score, to, m, score);
+        compress_store(c->remaining_ub, to, m, remaining_ub);
+        compress_store(c->list_mask, to, m, list_mask);
         _mm512_storeu_ps(c->K + to, _mm512_maskz_compress_ps(m, K));
         to += count(m);
     }
@@ -354,7 +353,19 @@ static void add(gx_cpu_columns *c, const u32 *tfs, float w, u32 ub, u32 bit, u32
 }
 
 const gx_cpu_kernels gx_cpu_avx512 = {
-    "avx512", "AVX-512", scan, 25,        8,   unpack_docids, any_reaches,
-    append,   presence,  own,  positions, add, count_below,   parts_of,
+    "avx512",
+    "AVX-512",
+    scan_packed_block,
+    25,
+    8,
+    unpack_docids,
+    any_tf_reaches,
+    append_decoded_block,
+    apply_presence_map,
+    score_own,
+    dense_positions,
+    add_list_score,
+    count_below,
+    saturate_tfs,
 };
 #endif

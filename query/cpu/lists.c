@@ -13,9 +13,9 @@
 #define MIN_SLOTS 8u     /* slots of a map a posting, at least */
 #define MIN_MAP_DF 64u   /* shorter lists have no map */
 #define MIN_DIRECTORY 4u /* lists of fewer blocks have no directory */
-#define DENSE 16u        /* lists of more than n_docs / DENSE postings are dense; DENSE <= 2 * MIN_SLOTS */
+#define DENSE_SHARE 16u  /* lists of more than n_docs / DENSE_SHARE postings are dense; DENSE_SHARE <= 2 * MIN_SLOTS */
 #define MAP_OVERHANG 32u /* words that may be read past a map's end */
-#define N_MAKING 64u     /* maps made at the same time, at most */
+#define N_MAP_LOCKS 64u  /* maps made at the same time, at most */
 #define CHUNK_BYTES ((size_t)32 << 20)
 
 struct gx_cpu_params {
@@ -27,11 +27,11 @@ struct gx_cpu_params {
 
 /* Memory for maps, ranks and directories, which are read at random: many small ones share huge
  * pages. */
-typedef struct chunk {
-    struct chunk *next;
+typedef struct arena_chunk {
+    struct arena_chunk *next;
     size_t bytes, used;
     char *memory; /* zeroed */
-} chunk;
+} arena_chunk;
 
 struct gx_cpu_lists {
     const gx_index *ix;
@@ -39,19 +39,19 @@ struct gx_cpu_lists {
     uint32_t min_map_df;         /* lists of fewer postings get no map */
     _Atomic(gx_cpu_map *) *maps; /* [n_terms] */
     atomic_uint_least64_t map_bytes;
-    pthread_mutex_t making[N_MAKING]; /* of a list's map, by its number */
-    pthread_mutex_t lock;             /* of what follows */
+    pthread_mutex_t map_locks[N_MAP_LOCKS]; /* of a list's map, by its number */
+    pthread_mutex_t lock;                   /* of what follows */
     gx_cpu_params *params;
     /* [n_docs] as they are, and lossy: read at random, which the file's pages are too small for */
     uint32_t *lens[2];
-    chunk *chunks; /* the first has what room is left */
+    arena_chunk *chunks; /* the first has what room is left */
 };
 
 /* ---- the budget ---- */
 
 static bool is_dense(const gx_index *ix, uint32_t df)
 {
-    return (uint64_t)df * DENSE > ix->n_docs;
+    return (uint64_t)df * DENSE_SHARE > ix->n_docs;
 }
 
 /* A map's slots hold 2^shift documents. */
@@ -96,7 +96,7 @@ static uint32_t class_end(uint32_t i)
 }
 
 /* The least df whose lists, together with all longer ones, fit. */
-static uint32_t spend(const gx_index *ix, uint64_t budget)
+static uint32_t min_df_within_budget(const gx_index *ix, uint64_t budget)
 {
     uint64_t cost[N_LENGTH_CLASSES] = {0};
     if (budget == UINT64_MAX)
@@ -113,9 +113,9 @@ static uint32_t spend(const gx_index *ix, uint64_t budget)
 
 /* ---- memory ---- */
 
-static chunk *open_chunk(size_t bytes)
+static arena_chunk *open_arena_chunk(size_t bytes)
 {
-    chunk *c = calloc(1, sizeof *c);
+    arena_chunk *c = calloc(1, sizeof *c);
     if (c && !(c->memory = gx_huge_alloc(bytes))) {
         free(c);
         return NULL;
@@ -126,21 +126,21 @@ static chunk *open_chunk(size_t bytes)
 }
 
 /* Zeroed, at a cache line's beginning, until ls is closed; or NULL. */
-static void *take_memory(gx_cpu_lists *ls, size_t bytes)
+static void *arena_alloc(gx_cpu_lists *ls, size_t bytes)
 {
     void *p = NULL;
     bytes = (bytes + 63) & ~(size_t)63;
     pthread_mutex_lock(&ls->lock);
-    chunk *c = ls->chunks;
+    arena_chunk *c = ls->chunks;
     if (c && bytes > CHUNK_BYTES / 4) { /* one of its own, behind the first */
-        chunk *own = open_chunk(bytes);
+        arena_chunk *own = open_arena_chunk(bytes);
         if (own) {
             own->next = c->next;
             c->next = own;
         }
         c = own;
     } else if (!c || c->bytes - c->used < bytes) {
-        chunk *more = open_chunk(bytes > CHUNK_BYTES ? bytes : CHUNK_BYTES);
+        arena_chunk *more = open_arena_chunk(bytes > CHUNK_BYTES ? bytes : CHUNK_BYTES);
         if (more) {
             more->next = c;
             ls->chunks = more;
@@ -155,9 +155,9 @@ static void *take_memory(gx_cpu_lists *ls, size_t bytes)
     return p;
 }
 
-static void close_chunks(gx_cpu_lists *ls)
+static void close_arena(gx_cpu_lists *ls)
 {
-    for (chunk *c = ls->chunks, *next; c; c = next) {
+    for (arena_chunk *c = ls->chunks, *next; c; c = next) {
         next = c->next;
         gx_huge_free(c->memory, c->bytes);
         free(c);
@@ -234,8 +234,8 @@ gx_status gx_cpu_lists_open(gx_cpu_lists **out, const gx_index *ix, const gx_cpu
     if (!ls)
         return gx_fail(err, GX_ENOMEM, "no memory for a CPU engine");
     pthread_mutex_init(&ls->lock, NULL);
-    for (uint32_t i = 0; i < N_MAKING; ++i)
-        pthread_mutex_init(&ls->making[i], NULL);
+    for (uint32_t i = 0; i < N_MAP_LOCKS; ++i)
+        pthread_mutex_init(&ls->map_locks[i], NULL);
     ls->ix = ix;
     ls->kernels = kernels;
     ls->maps = calloc((size_t)ix->n_terms + 1, sizeof *ls->maps);
@@ -243,7 +243,7 @@ gx_status gx_cpu_lists_open(gx_cpu_lists **out, const gx_index *ix, const gx_cpu
         gx_cpu_lists_close(ls);
         return gx_fail(err, GX_ENOMEM, "no memory for the maps of %u lists", ix->n_terms);
     }
-    ls->min_map_df = spend(ix, map_memory);
+    ls->min_map_df = min_df_within_budget(ix, map_memory);
     *out = ls;
     return GX_OK;
 }
@@ -255,7 +255,7 @@ void gx_cpu_lists_close(gx_cpu_lists *ls)
     for (uint32_t t = 0; ls->maps && t < ls->ix->n_terms; ++t)
         free(ls->maps[t]);
     free(ls->maps);
-    close_chunks(ls);
+    close_arena(ls);
     while (ls->params) {
         gx_cpu_params *next = ls->params->next;
         free_params(ls, ls->params);
@@ -263,8 +263,8 @@ void gx_cpu_lists_close(gx_cpu_lists *ls)
     }
     for (int lossy = 0; lossy < 2; ++lossy)
         gx_huge_free(ls->lens[lossy], lens_bytes(ls->ix));
-    for (uint32_t i = 0; i < N_MAKING; ++i)
-        pthread_mutex_destroy(&ls->making[i]);
+    for (uint32_t i = 0; i < N_MAP_LOCKS; ++i)
+        pthread_mutex_destroy(&ls->map_locks[i]);
     pthread_mutex_destroy(&ls->lock);
     free(ls);
 }
@@ -337,18 +337,18 @@ static gx_cpu_map *make_map(gx_cpu_lists *ls, uint32_t term, gx_cpu_scratch *scr
     if (l.n_blocks >= MIN_DIRECTORY) {
         while ((ix->n_docs >> m->directory_shift) + 1 > l.n_blocks)
             ++m->directory_shift;
-        m->directory = take_memory(ls, ((size_t)(ix->n_docs >> m->directory_shift) + 2) * sizeof *m->directory);
+        m->directory = arena_alloc(ls, ((size_t)(ix->n_docs >> m->directory_shift) + 2) * sizeof *m->directory);
         if (!m->directory)
             goto fail;
         fill_directory(m, &l, ix->n_docs);
     }
     if (mapped) {
         m->map_shift = (uint8_t)map_shift(ix, l.df);
-        m->map = take_memory(ls, map_words(ix, m->map_shift) * sizeof *m->map);
+        m->map = arena_alloc(ls, map_words(ix, m->map_shift) * sizeof *m->map);
         if (!m->map)
             goto fail;
         fill_map(m, ls->kernels, &l, ix->n_docs, scratch->docids);
-        if (dense && !(m->rank = take_memory(ls, rank_words(ix) * sizeof *m->rank)))
+        if (dense && !(m->rank = arena_alloc(ls, rank_words(ix) * sizeof *m->rank)))
             goto fail;
         if (dense)
             fill_rank(m, rank_words(ix));
@@ -365,15 +365,15 @@ const gx_cpu_map *gx_cpu_lists_map(gx_cpu_lists *ls, uint32_t term, gx_cpu_scrat
     gx_cpu_map *m = atomic_load_explicit(&ls->maps[term], memory_order_acquire);
     if (m)
         return m;
-    pthread_mutex_t *making = &ls->making[term % N_MAKING];
-    pthread_mutex_lock(making);
+    pthread_mutex_t *map_locks = &ls->map_locks[term % N_MAP_LOCKS];
+    pthread_mutex_lock(map_locks);
     m = atomic_load_explicit(&ls->maps[term], memory_order_acquire);
     if (!m && (m = make_map(ls, term, scratch))) {
         if (m->map)
             atomic_fetch_add(&ls->map_bytes, map_bytes(ls->ix, ls->ix->lists[term].df));
         atomic_store_explicit(&ls->maps[term], m, memory_order_release);
     }
-    pthread_mutex_unlock(making);
+    pthread_mutex_unlock(map_locks);
     return m;
 }
 
@@ -395,7 +395,7 @@ static void find_kth(gx_cpu_bounds *b, const uint32_t *counts, float unit)
     uint32_t q = 0;
     for (uint32_t c = N_CLASSES; q < GX_CPU_N_KTH; --c) {
         above += counts[c];
-        for (; q < GX_CPU_N_KTH && above >= gx_cpu_kth[q]; ++q)
+        for (; q < GX_CPU_N_KTH && above >= gx_cpu_kth_ranks[q]; ++q)
             b->kth[q] = (float)c / N_CLASSES * unit;
         if (c == 0)
             break;
@@ -410,21 +410,21 @@ static gx_cpu_bounds *make_bounds(const gx_cpu_lists *ls, const gx_cpu_params *p
     gx_cpu_bounds *b = calloc(1, sizeof *b + l.n_blocks * sizeof *b->blocks);
     if (!b)
         return NULL;
-    if (l.df >= gx_cpu_kth[1])
+    if (l.df >= gx_cpu_kth_ranks[1])
         memset(scratch->counts, 0, sizeof scratch->counts);
     for (uint32_t j = 0; j < l.n_blocks; ++j) {
         const uint32_t n = gx_cpu_decode_docids(ls->kernels, &l, j, scratch->docids);
         gx_list_decode_tfs(&l, j, scratch->tfs);
         const float most = ls->kernels->parts(scratch->docids, scratch->tfs, n, ls->ix->n_docs, p->lens, p->norm,
-                                              scratch->parts, &b->blocks[j].least_K);
+                                              scratch->parts, &b->blocks[j].min_K);
         b->blocks[j].most = most * (1 + 0x1p-21f); /* two roundings below the real number */
         b->most = b->blocks[j].most > b->most ? b->blocks[j].most : b->most;
-        for (uint32_t i = 0; l.df >= gx_cpu_kth[1] && i < n; ++i) {
+        for (uint32_t i = 0; l.df >= gx_cpu_kth_ranks[1] && i < n; ++i) {
             const float class = scratch->parts[i] * classes;
             ++scratch->counts[class < N_CLASSES ? (uint32_t) class : N_CLASSES];
         }
     }
-    if (l.df >= gx_cpu_kth[1])
+    if (l.df >= gx_cpu_kth_ranks[1])
         find_kth(b, scratch->counts, unit);
     return b;
 }

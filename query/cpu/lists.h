@@ -27,15 +27,15 @@ typedef struct gx_cpu_map {
 } gx_cpu_map;
 
 #define GX_CPU_N_KTH 5
-static const uint32_t gx_cpu_kth[GX_CPU_N_KTH] = {1, 10, 100, 1000, 10000};
+static const uint32_t gx_cpu_kth_ranks[GX_CPU_N_KTH] = {1, 10, 100, 1000, 10000};
 
 typedef struct gx_cpu_block {
-    float most, least_K; /* most: not less than any posting's tf / (tf + K) as a real number, nor than as a float */
+    float most, min_K; /* most: not less than any posting's tf / (tf + K) as a real number, nor than as a float */
 } gx_cpu_block;
 
 typedef struct gx_cpu_bounds {
     float most;
-    float kth[GX_CPU_N_KTH]; /* at least gx_cpu_kth[i] postings have at least this; 0: the list is shorter */
+    float kth[GX_CPU_N_KTH]; /* at least gx_cpu_kth_ranks[i] postings have at least this; 0: the list is shorter */
     gx_cpu_block blocks[];   /* [n_blocks] */
 } gx_cpu_bounds;
 
@@ -66,7 +66,7 @@ const gx_cpu_bounds *gx_cpu_params_bounds(gx_cpu_lists *ls, gx_cpu_params *p, ui
 
 /* ---- a list's blocks ---- */
 
-/* GPU-BP: what kernels->scan and unpack_docids read. */
+/* GPU-BP: what kernels->scan_packed_block and unpack_docids read. */
 static inline bool gx_cpu_is_packed(const gx_codec *c)
 {
     return c->id == GX_CODEC_GPUBP128 || c->id == GX_CODEC_GPUBP256;

@@ -1,7 +1,7 @@
 /* search.c: exact top-k, list at a time, without accumulators.
  *
  *   lists in order of their greatest impact:   rare ones first, so that the threshold T rises early
- *   for each list, while ub + rest >= T:        (T: the k-th best score so far, or known
+ *   for each list, while ub + remaining_ub >= T:        (T: the k-th best score so far, or known
  *   beforehand)
  *     for each block that can reach T:          by its own bounds, and that the mask may allow
  *       tfs unpacked and compared with the least tf that can reach T; docids unpacked only where
@@ -29,10 +29,10 @@
 #include "engine/status.h"
 #include "query/mask.h"
 
-#define CANCEL_EVERY 256u /* blocks read */
-#define PAYS 3u           /* candidates a block from which on it is decoded for all of them */
-#define MASK_GROUPS 64u   /* of a mask that are asked to spare a block */
-#define MORE (1 + 1e-6)   /* what three roundings of 2^-24 can be worth, and then some */
+#define CANCEL_EVERY 256u           /* blocks read */
+#define MIN_CANDIDATES_PER_BLOCK 3u /* candidates a block from which on it is decoded for all of them */
+#define MASK_GROUPS 64u             /* of a mask that are asked to spare a block */
+#define ROUNDING_SLACK (1 + 1e-6)   /* what three roundings of 2^-24 can be worth, and then some */
 
 static size_t seen_bytes(const gx_index *ix)
 {
@@ -70,7 +70,7 @@ void gx_cpu_searcher_close(gx_cpu_searcher *s)
     gx_huge_free(s->seen, seen_bytes(s->ix));
     free(s->seen_docids);
     free(s->scores);
-    free(s->holders);
+    free(s->match_counts);
     gx_cpu_pmf_free(&s->pmf);
     free(s);
 }
@@ -97,12 +97,12 @@ static bool open_cursor(gx_cpu_searcher *s, gx_cpu_cursor *c, const gx_plan_term
     c->bounds = gx_cpu_params_bounds(s->lists, s->params, t->list, &s->scratch);
     if (!c->map || !c->bounds)
         return false;
-    c->ub = (uint32_t)ceil((double)t->w * c->bounds->most * MORE) + 1;
-    c->packed = s->kernels->scan && c->list.block_len <= 128 && gx_cpu_is_packed(c->list.docids) &&
+    c->ub = (uint32_t)ceil((double)t->w * c->bounds->most * ROUNDING_SLACK) + 1;
+    c->packed = s->kernels->scan_packed_block && c->list.block_len <= 128 && gx_cpu_is_packed(c->list.docids) &&
                 gx_cpu_is_packed(c->list.tfs);
-    c->block = c->n_held = 0;
-    c->tf_block = c->asked = UINT32_MAX;
-    c->finds = c->list.docids->next_geq && !decodes_fast(s->kernels);
+    c->block = c->n_cached = 0;
+    c->tf_block = c->last_probed_block = UINT32_MAX;
+    c->uses_next_geq = c->list.docids->next_geq && !decodes_fast(s->kernels);
     c->tf_shift = gx_cpu_is_packed(c->list.tfs) ? (uint8_t)__builtin_ctz(c->list.block_len) : 0;
     return true;
 }
@@ -122,23 +122,23 @@ static bool open_cursors(gx_cpu_searcher *s, const gx_plan *plan, gx_op op)
     }
     for (uint32_t i = 0; i < plan->n_terms; ++i)
         s->order[i] = &s->cursors[order[i]];
-    uint32_t rest = 0;
-    for (uint32_t i = plan->n_terms; i--; rest += s->order[i]->ub)
-        s->order[i]->rest = rest;
+    uint32_t remaining_ub = 0;
+    for (uint32_t i = plan->n_terms; i--; remaining_ub += s->order[i]->ub)
+        s->order[i]->remaining_ub = remaining_ub;
     return true;
 }
 
 /* A score that at least k documents reach, by one of the lists alone, or as the plan has it. Under
  * a mask nothing is known. */
-static uint32_t first_threshold(const gx_cpu_searcher *s, const gx_plan *plan)
+static uint32_t initial_threshold(const gx_cpu_searcher *s, const gx_plan *plan)
 {
-    uint32_t q = 0, threshold = plan->floor > 1 ? plan->floor : 1;
+    uint32_t q = 0, threshold = plan->initial_threshold > 1 ? plan->initial_threshold : 1;
     if (plan->mask)
         return 1;
-    while (q < GX_CPU_N_KTH && gx_cpu_kth[q] < plan->k)
+    while (q < GX_CPU_N_KTH && gx_cpu_kth_ranks[q] < plan->k)
         ++q;
     for (uint32_t i = 0; q < GX_CPU_N_KTH && i < plan->n_terms; ++i) {
-        const double least = (double)s->order[i]->w * s->order[i]->bounds->kth[q] / MORE - 1;
+        const double least = (double)s->order[i]->w * s->order[i]->bounds->kth[q] / ROUNDING_SLACK - 1;
         if (least > threshold)
             threshold = (uint32_t)least;
     }
@@ -198,14 +198,14 @@ static uint32_t find_block(const gx_cpu_cursor *c, uint32_t doc)
 }
 
 /* Have blocks [begin, end) decoded; the first of them is at the result. */
-static const uint32_t *hold_blocks(gx_cpu_searcher *s, gx_cpu_cursor *c, uint32_t begin, uint32_t end)
+static const uint32_t *cache_blocks(gx_cpu_searcher *s, gx_cpu_cursor *c, uint32_t begin, uint32_t end)
 {
     const uint32_t block_len = c->list.block_len;
-    if (begin < c->block || end > c->block + c->n_held) {
+    if (begin < c->block || end > c->block + c->n_cached) {
         for (uint32_t j = begin; j < end; ++j)
             gx_cpu_decode_docids(s->kernels, &c->list, j, c->docids + (size_t)(j - begin) * block_len);
         c->block = begin;
-        c->n_held = end - begin;
+        c->n_cached = end - begin;
         s->work.blocks_decoded += end - begin;
     }
     return c->docids + (size_t)(begin - c->block) * block_len;
@@ -217,14 +217,14 @@ static uint32_t look_up(gx_cpu_searcher *s, gx_cpu_cursor *c, uint32_t doc)
 {
     const gx_list *l = &c->list;
     const uint32_t j = find_block(c, doc), n = gx_list_block_n(l, j);
-    if (c->finds && j - c->block >= c->n_held && j != c->asked) {
+    if (c->uses_next_geq && j - c->block >= c->n_cached && j != c->last_probed_block) {
         uint32_t n_words, found;
         const uint32_t *words = gx_cpu_docid_words(l, j, &n_words);
         const uint32_t i = l->docids->next_geq(words, n_words, n, l->docid_param, l->heads[j], doc, &found);
-        c->asked = j;
+        c->last_probed_block = j;
         return i < n && found == doc ? tf_at(c, j, i) : 0;
     }
-    const uint32_t *docids = hold_blocks(s, c, j, j + 1), i = s->kernels->count_below(docids, n, doc);
+    const uint32_t *docids = cache_blocks(s, c, j, j + 1), i = s->kernels->count_below(docids, n, doc);
     return i < n && docids[i] == doc ? tf_at(c, j, i) : 0;
 }
 
@@ -242,7 +242,7 @@ static void look_up_dense(gx_cpu_searcher *s, gx_cpu_cursor *c, uint32_t bit)
     const gx_cpu_dense d = {(const uint64_t *)(const void *)c->map->map, c->map->rank};
     /* packed_tf serves the full blocks but the first: postings [first, last) */
     const uint32_t first = 1u << c->tf_shift, last = c->tf_shift ? c->list.df >> c->tf_shift << c->tf_shift : 0;
-    s->work.lookups += s->kernels->positions(&s->columns, d, bit, s->positions);
+    s->work.lookups += s->kernels->dense_positions(&s->columns, d, bit, s->positions);
     for (uint32_t x = 0; x < s->columns.n; ++x) {
         const uint32_t p = s->positions[x];
         if (p >= first && p < last)
@@ -252,11 +252,11 @@ static void look_up_dense(gx_cpu_searcher *s, gx_cpu_cursor *c, uint32_t bit)
     }
 }
 
-static void look_up_each(gx_cpu_searcher *s, gx_cpu_cursor *c, uint32_t bit)
+static void look_up_sparse(gx_cpu_searcher *s, gx_cpu_cursor *c, uint32_t bit)
 {
     for (uint32_t x = 0; x < s->columns.n; ++x) {
         s->found[x] = 0;
-        if (s->columns.maybe[x] & bit) {
+        if (s->columns.list_mask[x] & bit) {
             s->found[x] = look_up(s, c, s->columns.doc[x]);
             ++s->work.lookups;
         }
@@ -265,7 +265,7 @@ static void look_up_each(gx_cpu_searcher *s, gx_cpu_cursor *c, uint32_t bit)
 
 /* ---- a batch of candidates of list i ---- */
 
-static bool accept(gx_cpu_searcher *s, bool once)
+static bool accept_candidates(gx_cpu_searcher *s, bool once)
 {
     for (uint32_t x = 0; x < s->columns.n; ++x) {
         const uint32_t doc = s->columns.doc[x];
@@ -299,19 +299,19 @@ static inline void set_slot(uint32_t *map, uint32_t slot)
 
 /* As a presence map would: decode what a list without one has between the first and the last
  * candidate, and map that. It pays where a block has several candidates. */
-static void ask_blocks(gx_cpu_searcher *s, gx_cpu_cursor *c, uint32_t bit, bool all)
+static void filter_by_blocks(gx_cpu_searcher *s, gx_cpu_cursor *c, uint32_t bit, bool all)
 {
     gx_cpu_columns *columns = &s->columns;
     const uint32_t first = columns->doc[0], last = columns->doc[columns->n - 1];
     const uint32_t begin = find_block(c, first), end = find_block(c, last) + 1, mask = GX_CPU_WINDOW * 32 - 1;
     uint32_t shift = 0;
-    if (first > last || begin >= end || (end - begin) * PAYS > columns->n ||
-        (end - begin) * c->list.block_len > GX_CPU_HELD)
+    if (first > last || begin >= end || (end - begin) * MIN_CANDIDATES_PER_BLOCK > columns->n ||
+        (end - begin) * c->list.block_len > GX_CPU_CACHED_DOCIDS)
         return;
     while ((last >> shift) - (first >> shift) > mask)
         ++shift;
     memset(s->window, 0, GX_CPU_WINDOW * sizeof *s->window);
-    const uint32_t *docids = hold_blocks(s, c, begin, end);
+    const uint32_t *docids = cache_blocks(s, c, begin, end);
     const uint32_t n = (end - begin - 1) * c->list.block_len + gx_list_block_n(&c->list, end - 1);
     for (uint32_t i = 0; i < n / 4; ++i) { /* neighbours share words and would wait for each other */
         set_slot(s->window, docids[i] >> shift & mask);
@@ -321,39 +321,39 @@ static void ask_blocks(gx_cpu_searcher *s, gx_cpu_cursor *c, uint32_t bit, bool 
     }
     for (uint32_t i = n / 4 * 4; i < n; ++i)
         set_slot(s->window, docids[i] >> shift & mask);
-    s->kernels->presence(columns, s->window, shift, GX_CPU_WINDOW - 1, c->ub, bit, s->best.threshold, all);
+    s->kernels->apply_presence_map(columns, s->window, shift, GX_CPU_WINDOW - 1, c->ub, bit, s->best.threshold, all);
 }
 
 /* False: no memory. */
-static bool evaluate(gx_cpu_searcher *s, const gx_plan *plan, uint32_t i, bool all)
+static bool evaluate_candidates(gx_cpu_searcher *s, const gx_plan *plan, uint32_t i, bool all)
 {
     const gx_cpu_kernels *k = s->kernels;
     gx_cpu_columns *c = &s->columns;
     const uint32_t n = plan->n_terms;
     if (plan->mask) /* a mask is a presence map of documents, and absence rules a candidate out */
-        k->presence(c, plan->mask->words, 0, UINT32_MAX, 0, 0, s->best.threshold, true);
+        k->apply_presence_map(c, plan->mask->words, 0, UINT32_MAX, 0, 0, s->best.threshold, true);
     for (uint32_t j = i + 1; j < n && c->n; ++j) {
         const gx_cpu_cursor *later = s->order[j];
         if (later->map->map)
-            k->presence(c, later->map->map, later->map->map_shift, UINT32_MAX, later->ub, UINT32_C(1) << j,
-                        s->best.threshold, all);
+            k->apply_presence_map(c, later->map->map, later->map->map_shift, UINT32_MAX, later->ub, UINT32_C(1) << j,
+                                  s->best.threshold, all);
     }
     for (uint32_t j = i + 1; j < n && c->n; ++j) {
         if (!s->order[j]->map->map)
-            ask_blocks(s, s->order[j], UINT32_C(1) << j, all);
+            filter_by_blocks(s, s->order[j], UINT32_C(1) << j, all);
     }
     if (c->n)
-        k->own(c, gx_cpu_params_lens(s->params), s->norm, s->order[i]->w, s->best.threshold);
+        k->score_own(c, gx_cpu_params_lens(s->params), s->norm, s->order[i]->w, s->best.threshold);
     for (uint32_t j = i + 1; j < n && c->n; ++j) {
         gx_cpu_cursor *later = s->order[j];
         const uint32_t bit = UINT32_C(1) << j;
         if (later->map->rank)
             look_up_dense(s, later, bit);
         else
-            look_up_each(s, later, bit);
-        k->add(c, s->found, later->w, later->ub, bit, s->best.threshold, all);
+            look_up_sparse(s, later, bit);
+        k->add_list_score(c, s->found, later->w, later->ub, bit, s->best.threshold, all);
     }
-    const bool ok = accept(s, !all && n > 1);
+    const bool ok = accept_candidates(s, !all && n > 1);
     c->n = 0;
     return ok;
 }
@@ -364,17 +364,17 @@ static bool evaluate(gx_cpu_searcher *s, const gx_plan *plan, uint32_t i, bool a
 static bool bound_block(const gx_cpu_cursor *c, uint32_t j, uint32_t T, gx_cpu_bound *b)
 {
     const gx_cpu_block *block = &c->bounds->blocks[j];
-    const uint32_t most = (uint32_t)((double)c->w * block->most * MORE) + 2;
+    const uint32_t most = (uint32_t)((double)c->w * block->most * ROUNDING_SLACK) + 2;
     b->most = most < c->ub ? most : c->ub;
-    if (b->most + b->rest < T)
+    if (b->most + b->remaining_ub < T)
         return false;
-    b->least_K = block->least_K;
+    b->min_K = block->min_K;
     b->min_tf = 1;
-    if (T > b->rest + 4) { /* w tf / (tf + K) >= needed, with room for roundings on either side */
-        const double part = (T - b->rest - 4) / (MORE * MORE * c->w);
+    if (T > b->remaining_ub + 4) { /* w tf / (tf + K) >= needed, with room for roundings on either side */
+        const double part = (T - b->remaining_ub - 4) / (ROUNDING_SLACK * ROUNDING_SLACK * c->w);
         if (part >= 1)
             return false;
-        const double tf = part / (1 - part) * b->least_K * (1 - 1e-4);
+        const double tf = part / (1 - part) * b->min_K * (1 - 1e-4);
         if (tf > UINT32_MAX)
             return false;
         b->min_tf = tf > 1 ? (uint32_t)ceil(tf) : 1;
@@ -383,7 +383,7 @@ static bool bound_block(const gx_cpu_cursor *c, uint32_t j, uint32_t T, gx_cpu_b
 }
 
 /* Append what can reach T of block j to the columns. */
-static void read_block(gx_cpu_searcher *s, gx_cpu_cursor *c, uint32_t j, const gx_cpu_bound *b)
+static void scan_block(gx_cpu_searcher *s, gx_cpu_cursor *c, uint32_t j, const gx_cpu_bound *b)
 {
     const gx_list *l = &c->list;
     const uint32_t n = gx_list_block_n(l, j);
@@ -393,16 +393,16 @@ static void read_block(gx_cpu_searcher *s, gx_cpu_cursor *c, uint32_t j, const g
         const uint32_t docid_bits = gx_packed_width(n_docid_words, n), tf_bits = gx_packed_width(n_tf_words, n);
         if (docid_bits <= s->kernels->max_docid_bits && tf_bits <= s->kernels->max_tf_bits) {
             s->work.blocks_decoded +=
-                s->kernels->scan(&s->columns, docids, docid_bits, tfs, tf_bits, n, l->heads[j], b);
+                s->kernels->scan_packed_block(&s->columns, docids, docid_bits, tfs, tf_bits, n, l->heads[j], b);
             return;
         }
     }
     gx_list_decode_tfs(l, j, s->scratch.tfs);
-    if (b->min_tf > 1 && !s->kernels->any_reaches(s->scratch.tfs, n, b->min_tf))
+    if (b->min_tf > 1 && !s->kernels->any_tf_reaches(s->scratch.tfs, n, b->min_tf))
         return;
     gx_cpu_decode_docids(s->kernels, l, j, s->scratch.docids);
     ++s->work.blocks_decoded;
-    s->kernels->append(&s->columns, s->scratch.docids, s->scratch.tfs, n, b);
+    s->kernels->append_decoded_block(&s->columns, s->scratch.docids, s->scratch.tfs, n, b);
 }
 
 /* Whether the mask may allow a document of block j: true too where that would take long to find out.
@@ -419,10 +419,10 @@ static bool may_allow(const gx_mask *mask, const gx_list *l, uint32_t j, uint32_
     return false;
 }
 
-static gx_status read_list(gx_cpu_searcher *s, const gx_plan *plan, uint32_t i, bool all, gx_error *err)
+static gx_status scan_list(gx_cpu_searcher *s, const gx_plan *plan, uint32_t i, bool all, gx_error *err)
 {
     gx_cpu_cursor *c = s->order[i];
-    gx_cpu_bound b = {.w = (float)(c->w * (1 + 2e-6)), .rest = c->rest};
+    gx_cpu_bound b = {.w = (float)(c->w * (1 + 2e-6)), .remaining_ub = c->remaining_ub};
     bool ok = true;
     for (uint32_t j = 0; j < c->list.n_blocks && ok; ++j) {
         if (plan->cancel && j % CANCEL_EVERY == 0 && plan->cancel(plan->user))
@@ -431,12 +431,12 @@ static gx_status read_list(gx_cpu_searcher *s, const gx_plan *plan, uint32_t i, 
             continue;
         if (!bound_block(c, j, s->best.threshold, &b))
             continue;
-        read_block(s, c, j, &b);
+        scan_block(s, c, j, &b);
         if (s->columns.n >= GX_CPU_BATCH)
-            ok = evaluate(s, plan, i, all);
+            ok = evaluate_candidates(s, plan, i, all);
     }
     if (ok && s->columns.n)
-        ok = evaluate(s, plan, i, all);
+        ok = evaluate_candidates(s, plan, i, all);
     return ok ? GX_OK : gx_fail(err, GX_ENOMEM, "no memory for the documents that a query has seen");
 }
 
@@ -452,13 +452,14 @@ gx_status gx_cpu_search(gx_cpu_searcher *s, const gx_plan *plan, gx_op op, gx_hi
         s->params = gx_cpu_lists_params(s->lists, plan->norm);
         s->norm = plan->norm;
     }
-    if (!s->params || !open_cursors(s, plan, op) || !gx_cpu_best_begin(&s->best, k, all ? 1 : first_threshold(s, plan)))
+    if (!s->params || !open_cursors(s, plan, op) ||
+        !gx_cpu_best_begin(&s->best, k, all ? 1 : initial_threshold(s, plan)))
         return gx_fail(err, GX_ENOMEM, "no memory to search %u lists for %u results", plan->n_terms, plan->k);
     s->columns.n = 0;
     for (uint32_t i = 0; i < (all ? 1 : plan->n_terms) && st == GX_OK; ++i) {
-        if (s->order[i]->ub + s->order[i]->rest < s->best.threshold)
+        if (s->order[i]->ub + s->order[i]->remaining_ub < s->best.threshold)
             break;
-        st = read_list(s, plan, i, all, err);
+        st = scan_list(s, plan, i, all, err);
     }
     hits->n = st == GX_OK ? gx_cpu_best_finish(&s->best, hits->keys) : 0;
     for (size_t x = 0; x < s->n_seen; ++x)

@@ -15,25 +15,26 @@
 
 #define GX_CPU_MAX_LISTS 32u /* most lists that gx_cpu_search takes: a bit each */
 
-#define GX_CPU_HELD 8192u   /* docids that a cursor keeps decoded; whole blocks of any length */
-#define GX_CPU_WINDOW 1024u /* words of a window; a power of two */
+#define GX_CPU_CACHED_DOCIDS 8192u /* docids that a cursor keeps decoded; whole blocks of any length */
+#define GX_CPU_WINDOW 1024u        /* words of a window; a power of two */
 
 /* One list of the plan under way. */
 typedef struct gx_cpu_cursor {
     gx_list list;
     uint32_t term;
     float w;
-    uint32_t ub;      /* no posting's impact is greater */
-    uint32_t rest;    /* sum of the later lists' ub */
-    bool packed;      /* its blocks suit kernels->scan */
-    uint8_t tf_shift; /* packed tfs of full blocks: log2 of the block length; else 0 */
+    uint32_t ub;           /* no posting's impact is greater */
+    uint32_t remaining_ub; /* sum of the later lists' ub */
+    bool packed;           /* its blocks suit kernels->scan_packed_block */
+    uint8_t tf_shift;      /* packed tfs of full blocks: log2 of the block length; else 0 */
     const gx_cpu_map *map;
     const gx_cpu_bounds *bounds;
-    uint32_t block, n_held; /* blocks [block, block + n_held) are decoded in docids, each block_len after the other */
-    uint32_t tf_block;      /* whose tfs are in tfs; UINT32_MAX: none */
-    bool finds;             /* a docid is looked up by next_geq */
-    uint32_t asked;         /* the block that next_geq was asked last */
-    _Alignas(64) uint32_t docids[GX_CPU_HELD + 16];
+    uint32_t block,
+        n_cached;       /* blocks [block, block + n_cached) are decoded in docids, each block_len after the other */
+    uint32_t tf_block;  /* whose tfs are in tfs; UINT32_MAX: none */
+    bool uses_next_geq; /* a docid is looked up by next_geq */
+    uint32_t last_probed_block; /* the block that next_geq was asked last */
+    _Alignas(64) uint32_t docids[GX_CPU_CACHED_DOCIDS + 16];
     uint32_t tfs[GX_MAX_BLOCK + 16];
 } gx_cpu_cursor;
 
@@ -63,10 +64,10 @@ typedef struct gx_cpu_searcher {
     uint64_t *seen;        /* a bit a document that was scored in full, all 0 between plans */
     uint32_t *seen_docids; /* [n_seen] which */
     size_t n_seen, max_seen;
-    uint32_t *scores;  /* [n_docs] accumulators, all 0 between plans; NULL until needed */
-    uint16_t *holders; /* [n_docs] how many of the plan's lists hold the document, likewise */
+    uint32_t *scores;       /* [n_docs] accumulators, all 0 between plans; NULL until needed */
+    uint16_t *match_counts; /* [n_docs] how many of the plan's lists hold the document, likewise */
     gx_cpu_pmf pmf;
-    gx_work work;
+    gx_search_stats work;
 } gx_cpu_searcher;
 
 gx_status gx_cpu_searcher_open(gx_cpu_searcher **out, const gx_index *ix, const gx_cpu_kernels *kernels,

@@ -236,7 +236,7 @@ struct needed_blocks {
 };
 
 /* Candidates that decoded holds. */
-struct kept_candidates {
+struct surviving_candidates {
     static __device__ __forceinline__ uint32_t length(const taat_query &, const taat_state *S, uint32_t t)
     {
         return S->n_candidates[(t - 1) & 1];
@@ -342,8 +342,8 @@ void taat_choose_blocks(const taat_group &G, uint32_t t, uint32_t most, cudaStre
 
 void taat_count_kept(const taat_group &G, uint32_t t, uint32_t most, cudaStream_t stream)
 {
-    count_tiles<kept_candidates><<<grid_for(G.n, blocks_of(most, COMPACT_TILE)), THREADS, 0, stream>>>(G, t);
-    scan_tiles<kept_candidates><<<G.n, THREADS, 0, stream>>>(G, t);
+    count_tiles<surviving_candidates><<<grid_for(G.n, blocks_of(most, COMPACT_TILE)), THREADS, 0, stream>>>(G, t);
+    scan_tiles<surviving_candidates><<<G.n, THREADS, 0, stream>>>(G, t);
 }
 
 template <class P>
@@ -357,7 +357,7 @@ static __global__ void __launch_bounds__(THREADS)
     const taat_term &term = G.terms[Q.first_term + t];
     const whole_list &l = term.list;
     const uint32_t len = block_len<P>(X), from = (t - 1) & 1, to = t & 1;
-    write_tiles<kept_candidates>(Q, &G.states[blockIdx.y], l, t, [&](uint32_t i, uint32_t at) {
+    write_tiles<surviving_candidates>(Q, &G.states[blockIdx.y], l, t, [&](uint32_t i, uint32_t at) {
         const uint32_t p = Q.positions[i], j = Q.needed[p / len], n = j + 1 < l.n_blocks ? len : l.df - j * len;
         const uint32_t docid = Q.docids[from][i],
                        t0 = j ? __ldg(l.tf_ends + j - 1) : __ldg(l.docid_ends + l.n_blocks - 1);
@@ -395,7 +395,7 @@ __device__ __forceinline__ uint32_t n_maxima(const taat_query &Q, uint32_t level
 {
     uint32_t n = Q.n_scores;
     for (uint32_t l = 0; l <= level; ++l)
-        n = (n - 1) / GROUP_MAX + 1;
+        n = (n - 1) / MAXIMA_FANOUT + 1;
     return n;
 }
 
@@ -414,13 +414,13 @@ static __global__ void __launch_bounds__(THREADS) find_maxima(const __grid_const
 {
     const taat_query &Q = G.queries[blockIdx.y];
     const taat_state *S = &G.states[blockIdx.y];
-    if (Q.k > EXTRACTED_K)
+    if (Q.k > EXTRACT_K)
         return;
     const uint32_t n = n_maxima(Q, level), below = level ? n_maxima(Q, level - 1) : 0, lane = threadIdx.x & 31;
     for (uint32_t g = blockIdx.x * (THREADS / 32) + threadIdx.x / 32; g < n; g += gridDim.x * (THREADS / 32)) {
         unsigned long long most = 0;
-        for (uint32_t x = lane; x < GROUP_MAX; x += 32) {
-            const uint64_t i = (uint64_t)g * GROUP_MAX + x;
+        for (uint32_t x = lane; x < MAXIMA_FANOUT; x += 32) {
+            const uint64_t i = (uint64_t)g * MAXIMA_FANOUT + x;
             const unsigned long long key = level == 0  ? (i < Q.n_scores ? score_key(Q, S, (uint32_t)i) : 0)
                                            : i < below ? Q.maxima[level - 1][i]
                                                        : 0;
@@ -432,7 +432,7 @@ static __global__ void __launch_bounds__(THREADS) find_maxima(const __grid_const
     }
 }
 
-/* The greatest x of GROUP_MAX threads, in all of them. */
+/* The greatest x of MAXIMA_FANOUT threads, in all of them. */
 __device__ __forceinline__ unsigned long long group_max(unsigned long long x, unsigned long long *space)
 {
     x = warp_max(x);
@@ -440,15 +440,15 @@ __device__ __forceinline__ unsigned long long group_max(unsigned long long x, un
     if ((threadIdx.x & 31) == 0)
         space[threadIdx.x >> 5] = x;
     __syncthreads();
-    return warp_max(space[threadIdx.x & (GROUP_MAX / 32 - 1)]);
+    return warp_max(space[threadIdx.x & (MAXIMA_FANOUT / 32 - 1)]);
 }
 
-static __global__ void __launch_bounds__(GROUP_MAX) extract(const __grid_constant__ taat_group G)
+static __global__ void __launch_bounds__(MAXIMA_FANOUT) extract(const __grid_constant__ taat_group G)
 {
-    __shared__ unsigned long long space[GROUP_MAX / 32];
+    __shared__ unsigned long long space[MAXIMA_FANOUT / 32];
     const taat_query &Q = G.queries[blockIdx.x];
     taat_state *S = &G.states[blockIdx.x];
-    if (Q.k > EXTRACTED_K)
+    if (Q.k > EXTRACT_K)
         return;
     const uint32_t n0 = Q.n_scores, n1 = n_maxima(Q, 0), n2 = n_maxima(Q, 1), n3 = n_maxima(Q, 2);
     uint32_t *const scores = Q.docids[0] ? Q.scores[(Q.n_terms - 1) & 1] : Q.scores[0];
@@ -459,9 +459,10 @@ static __global__ void __launch_bounds__(GROUP_MAX) extract(const __grid_constan
         const unsigned long long best = group_max(threadIdx.x < n3 ? Q.maxima[2][threadIdx.x] : 0, space);
         if (best == 0)
             break;
-        const uint32_t place = gx_key_docid(best), g1 = place / GROUP_MAX, g2 = g1 / GROUP_MAX, g3 = g2 / GROUP_MAX;
-        const uint64_t i0 = (uint64_t)g1 * GROUP_MAX + threadIdx.x, i1 = (uint64_t)g2 * GROUP_MAX + threadIdx.x,
-                       i2 = (uint64_t)g3 * GROUP_MAX + threadIdx.x;
+        const uint32_t place = gx_key_docid(best), g1 = place / MAXIMA_FANOUT, g2 = g1 / MAXIMA_FANOUT,
+                       g3 = g2 / MAXIMA_FANOUT;
+        const uint64_t i0 = (uint64_t)g1 * MAXIMA_FANOUT + threadIdx.x, i1 = (uint64_t)g2 * MAXIMA_FANOUT + threadIdx.x,
+                       i2 = (uint64_t)g3 * MAXIMA_FANOUT + threadIdx.x;
         const unsigned long long x0 = i0 < n0 && i0 != place ? score_key(Q, S, (uint32_t)i0) : 0;
         const unsigned long long x1 = i1 < n1 ? Q.maxima[0][i1] : 0, x2 = i2 < n2 ? Q.maxima[1][i2] : 0;
         const unsigned long long m1 = group_max(x0, space);
@@ -484,10 +485,10 @@ void taat_choose_best(const taat_group &G, uint32_t most, cudaStream_t stream)
 {
     uint64_t n = most;
     for (uint32_t level = 0; level < N_MAXIMA; ++level) {
-        n = blocks_of(n, GROUP_MAX);
+        n = blocks_of(n, MAXIMA_FANOUT);
         find_maxima<<<grid_for(G.n, blocks_of(n, THREADS / 32)), THREADS, 0, stream>>>(G, level);
     }
-    extract<<<G.n, GROUP_MAX, 0, stream>>>(G);
+    extract<<<G.n, MAXIMA_FANOUT, 0, stream>>>(G);
 }
 
 static __global__ void __launch_bounds__(THREADS)

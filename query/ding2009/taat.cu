@@ -36,8 +36,8 @@ struct taat_space {
     growing_memory sort_scratch;
     cudaStream_t stream;
     cudaEvent_t done;
-    gpu_calls *calls; /* of memory */
-    mark *marks;      /* [MAX_MARKS], the first is where the others begin */
+    gpu_call_counts *calls; /* of memory */
+    mark *marks;            /* [MAX_MARKS], the first is where the others begin */
     uint32_t n_marks, n_events;
 };
 
@@ -96,7 +96,7 @@ static gx_status reserve_answers(taat_space *s, uint64_t n, gx_error *err)
 
 /* ---- a query's arrays ---- */
 
-static whole_list view_list_of(const gpu_state *s, const gx_plan_term *t)
+static whole_list view_list_of(const gpu_prepared_index *s, const gx_plan_term *t)
 {
     const gx_list_entry *e = &s->ix->lists[t->list];
     return view_entry(s->X, *e, s->ix->header->codings[e->coding]);
@@ -109,7 +109,7 @@ static bool by_candidates(const gx_plan *plan, gx_op op)
 }
 
 /* The query's arrays, as far as bounds go. */
-static void cut_query(cutter *c, const gx_index *ix, const gx_plan *plan, gx_op op, taat_query *Q)
+static void layout_query(bump_allocator *c, const gx_index *ix, const gx_plan *plan, gx_op op, taat_query *Q)
 {
     const uint32_t len = ix->block_len, shortest = plan->terms[0].df, longest = plan->terms[plan->n_terms - 1].df;
     memset(Q, 0, sizeof *Q);
@@ -142,7 +142,7 @@ static void cut_query(cutter *c, const gx_index *ix, const gx_plan *plan, gx_op 
     }
     uint64_t n = Q->n_scores;
     for (uint32_t level = 0; level < N_MAXIMA; ++level) {
-        n = (n - 1) / GROUP_MAX + 1;
+        n = (n - 1) / MAXIMA_FANOUT + 1;
         cut(c, &Q->maxima[level], n);
     }
 }
@@ -150,9 +150,9 @@ static void cut_query(cutter *c, const gx_index *ix, const gx_plan *plan, gx_op 
 /* Bytes for a query alone: its arrays, its answer, and for sorting. */
 static uint64_t query_bytes(const gx_index *ix, const gx_plan *plan, gx_op op)
 {
-    cutter c = {NULL, 0};
+    bump_allocator c = {NULL, 0};
     taat_query Q;
-    cut_query(&c, ix, plan, op, &Q);
+    layout_query(&c, ix, plan, op, &Q);
     unsigned long long *keys;
     cut(&c, &keys, plan->k);
     return c.used;
@@ -181,8 +181,8 @@ static bool same_kind(const gx_plan *plans, const taat_job *a, const taat_job *b
 }
 
 /* Describe as many of jobs[n] as fit. */
-static gx_status fill_group(taat_space *sp, const gpu_state *s, const gx_plan *plans, const taat_job *jobs, uint32_t n,
-                            group *g, gx_error *err)
+static gx_status fill_group(taat_space *sp, const gpu_prepared_index *s, const gx_plan *plans, const taat_job *jobs,
+                            uint32_t n, group *g, gx_error *err)
 {
     const gx_index *ix = s->ix;
     const uint64_t most = sp->arrays.bytes + budget_left(sp->memory->budget),
@@ -193,7 +193,7 @@ static gx_status fill_group(taat_space *sp, const gpu_state *s, const gx_plan *p
         const gx_plan *plan = &plans[jobs[taken].plan];
         const uint64_t more = query_bytes(ix, plan, jobs[taken].op);
         uint64_t sort = keys;
-        if (plan->k > EXTRACTED_K) {
+        if (plan->k > EXTRACT_K) {
             const uint64_t own = sort_keys_bytes(by_candidates(plan, jobs[taken].op) ? plan->terms[0].df : ix->n_docs);
             sort = own > keys ? own : keys;
         }
@@ -211,11 +211,11 @@ static gx_status fill_group(taat_space *sp, const gpu_state *s, const gx_plan *p
     g->candidates = by_candidates(&plans[jobs[0].plan], jobs[0].op);
     g->levels = plans[jobs[0].plan].recursion;
     g->n = taken;
-    cutter c = {sp->arrays.base, 0};
+    bump_allocator c = {sp->arrays.base, 0};
     for (uint32_t i = 0; i < taken; ++i) {
         const gx_plan *plan = &plans[jobs[i].plan];
         taat_query *Q = &sp->queries[i];
-        cut_query(&c, ix, plan, jobs[i].op, Q);
+        layout_query(&c, ix, plan, jobs[i].op, Q);
         Q->first_term = g->n_terms;
         Q->answer = g->n_answers;
         for (uint32_t t = 0; t < plan->n_terms; ++t)
@@ -223,7 +223,7 @@ static gx_status fill_group(taat_space *sp, const gpu_state *s, const gx_plan *p
         g->n_terms += plan->n_terms;
         g->n_answers += plan->k;
         g->deepest = g->deepest > plan->n_terms ? g->deepest : plan->n_terms;
-        if (plan->k > EXTRACTED_K)
+        if (plan->k > EXTRACT_K)
             g->sort_n = g->sort_n > Q->n_scores ? g->sort_n : Q->n_scores;
     }
     unsigned long long *answers;
@@ -258,7 +258,7 @@ static gx_status end_step(taat_space *sp, gx_step step, gx_error *err)
             return st_;                                                                                                \
     } while (0)
 
-static gx_status launch_candidates(taat_space *sp, const gpu_state *s, const group *g, gx_error *err)
+static gx_status launch_candidates(taat_space *sp, const gpu_prepared_index *s, const group *g, gx_error *err)
 {
     const taat_group &G = g->G;
     const cudaStream_t stream = sp->stream;
@@ -288,7 +288,7 @@ static gx_status launch_candidates(taat_space *sp, const gpu_state *s, const gro
     return GX_OK;
 }
 
-static gx_status launch_accumulators(taat_space *sp, const gpu_state *s, const group *g, gx_error *err)
+static gx_status launch_accumulators(taat_space *sp, const gpu_prepared_index *s, const group *g, gx_error *err)
 {
     const taat_group &G = g->G;
     const cudaStream_t stream = sp->stream;
@@ -324,7 +324,7 @@ static gx_status sort_all(taat_space *sp, const group *g, gx_error *err)
         keys + (g->sort_n + CUT_ALIGNMENT / 8 - 1) / (CUT_ALIGNMENT / 8) * (CUT_ALIGNMENT / 8);
     for (uint32_t q = 0; q < g->n; ++q) {
         const taat_query *Q = &sp->queries[q];
-        if (Q->k <= EXTRACTED_K)
+        if (Q->k <= EXTRACT_K)
             continue;
         taat_gather(g->G, q, Q->n_scores, keys, sp->stream);
         TRY("sorting results",
@@ -334,7 +334,7 @@ static gx_status sort_all(taat_space *sp, const group *g, gx_error *err)
     return GX_OK;
 }
 
-static gx_status launch_group(taat_space *sp, const gpu_state *s, const group *g, gx_error *err)
+static gx_status launch_group(taat_space *sp, const gpu_prepared_index *s, const group *g, gx_error *err)
 {
     const cudaStream_t stream = sp->stream;
     sp->n_marks = 0;
@@ -367,7 +367,7 @@ static gx_status wait_for(taat_space *sp, const gx_plan *plan, gx_error *err)
     return cancelled ? gx_fail(err, GX_ECANCELLED, "cancelled") : GX_OK;
 }
 
-static void add_work(const taat_space *sp, const group *g, gx_work *work)
+static void add_work(const taat_space *sp, const group *g, gx_search_stats *work)
 {
     for (uint32_t i = 1; i < sp->n_marks; ++i) {
         float ms = 0;
@@ -381,8 +381,9 @@ static void add_work(const taat_space *sp, const group *g, gx_work *work)
 }
 
 /* Answer jobs[n]. AND-then-OR's that AND does not answer go to again[*n_again], as OR's. */
-static gx_status run_jobs(taat_space *sp, const gpu_state *s, const gx_plan *plans, const taat_job *jobs, uint32_t n,
-                          gx_hits *hits, taat_job *again, uint32_t *n_again, gx_work *work, gx_error *err)
+static gx_status run_requests(taat_space *sp, const gpu_prepared_index *s, const gx_plan *plans, const taat_job *jobs,
+                              uint32_t n, gx_hits *hits, taat_job *again, uint32_t *n_again, gx_search_stats *work,
+                              gx_error *err)
 {
     gx_status st = GX_OK;
     group g;
@@ -411,14 +412,14 @@ static gx_status run_jobs(taat_space *sp, const gpu_state *s, const gx_plan *pla
     return st;
 }
 
-gx_status taat_run(taat_space **space, const gpu_state *s, session_memory *m, const gx_plan *plans, uint32_t n,
-                   gx_hits *hits, gx_work *work, gx_error *err)
+gx_status taat_run(taat_space **space, const gpu_prepared_index *s, session_memory *m, const gx_plan *plans, uint32_t n,
+                   gx_hits *hits, gx_search_stats *work, gx_error *err)
 {
     gx_status st = GX_OK;
-    uint32_t n_jobs = 0, n_again = 0, n_none = 0;
+    uint32_t n_requests = 0, n_again = 0, n_none = 0;
     for (uint32_t i = 0; i < n; ++i)
-        n_jobs += is_ding2009(&plans[i]) && plans[i].n_terms;
-    if (n_jobs == 0)
+        n_requests += is_ding2009(&plans[i]) && plans[i].n_terms;
+    if (n_requests == 0)
         return GX_OK;
     if (!*space) {
         taat_space *sp = (taat_space *)calloc(1, sizeof *sp);
@@ -432,25 +433,25 @@ gx_status taat_run(taat_space **space, const gpu_state *s, session_memory *m, co
         }
         *space = sp;
     }
-    taat_job *jobs = (taat_job *)malloc(2ull * n_jobs * sizeof *jobs), *again = jobs + n_jobs;
+    taat_job *jobs = (taat_job *)malloc(2ull * n_requests * sizeof *jobs), *again = jobs + n_requests;
     if (!jobs)
         return gx_fail(err, GX_ENOMEM, "no memory for a batch of %u queries", n);
-    n_jobs = 0;
+    n_requests = 0;
     for (int all = 1; all >= 0; --all) { /* of one kind together */
         for (uint32_t i = 0; i < n; ++i) {
             const gx_plan *plan = &plans[i];
             if (!is_ding2009(plan) || plan->n_terms == 0 || (plan->op != GX_OP_OR) != all)
                 continue;
-            jobs[n_jobs++] = {i, all ? GX_OP_AND : GX_OP_OR};
+            jobs[n_requests++] = {i, all ? GX_OP_AND : GX_OP_OR};
             for (uint32_t t = 0; work && t < plan->n_terms; ++t) {
                 work->postings += plan->terms[t].df;
                 work->blocks += count_blocks(s->ix, plan->terms[t].df);
             }
         }
     }
-    st = run_jobs(*space, s, plans, jobs, n_jobs, hits, again, &n_again, work, err);
+    st = run_requests(*space, s, plans, jobs, n_requests, hits, again, &n_again, work, err);
     if (st == GX_OK)
-        st = run_jobs(*space, s, plans, again, n_again, hits, NULL, &n_none, work, err);
+        st = run_requests(*space, s, plans, again, n_again, hits, NULL, &n_none, work, err);
     if (st == GX_OK && work)
         work->and_fell_to_or += n_again;
     free(jobs);

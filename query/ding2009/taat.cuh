@@ -18,9 +18,9 @@
 
 namespace gx {
 
-constexpr uint32_t GROUP_MAX = 512;    /* scores, or greatest ones, that one greatest stands for */
-constexpr uint32_t N_MAXIMA = 3;       /* levels of those: enough for 2^32 scores, with at most 32 on top */
-constexpr uint32_t EXTRACTED_K = 4096; /* up to this k the best are taken out one by one; else all are sorted */
+constexpr uint32_t MAXIMA_FANOUT = 512; /* scores, or greatest ones, that one greatest stands for */
+constexpr uint32_t N_MAXIMA = 3;        /* levels of those: enough for 2^32 scores, with at most 32 on top */
+constexpr uint32_t EXTRACT_K = 4096;    /* up to this k the best are taken out one by one; else all are sorted */
 constexpr uint32_t COMPACT_TILE = 1024;
 
 /* A query's list. */
@@ -84,7 +84,7 @@ void taat_decode_needed(const gpu_index &X, uint32_t coding, const taat_group &G
 void taat_count_kept(const taat_group &G, uint32_t t, uint32_t most, cudaStream_t stream);
 void taat_score_kept(const gpu_index &X, uint32_t coding, const taat_group &G, uint32_t t, uint32_t most,
                      cudaStream_t stream);
-/* The k best, falling, of those with k <= EXTRACTED_K. */
+/* The k best, falling, of those with k <= EXTRACT_K. */
 void taat_choose_best(const taat_group &G, uint32_t most, cudaStream_t stream);
 /* All keys of query q, zeros where there is no document, to keys[n_scores]. */
 void taat_gather(const taat_group &G, uint32_t q, uint32_t n_scores, unsigned long long *keys, cudaStream_t stream);
@@ -97,10 +97,10 @@ void taat_answer(const taat_group &G, uint32_t q, uint32_t k, const unsigned lon
 struct taat_space;
 void taat_close(session_memory *m, taat_space *space);
 
-/* Answer those of plans[n] that name an algorithm; hits, work and failures as in gx_exec_ops.run.
+/* Answer those of plans[n] that name an algorithm; hits, work and failures as in gx_executor.run.
  * */
-gx_status taat_run(taat_space **space, const gpu_state *s, session_memory *m, const gx_plan *plans, uint32_t n,
-                   gx_hits *hits, gx_work *work, gx_error *err);
+gx_status taat_run(taat_space **space, const gpu_prepared_index *s, session_memory *m, const gx_plan *plans, uint32_t n,
+                   gx_hits *hits, gx_search_stats *work, gx_error *err);
 
 static inline bool is_ding2009(const gx_plan *plan)
 {

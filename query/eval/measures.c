@@ -21,7 +21,7 @@ static int by_score_then_docno_falling(const void *pa, const void *pb)
     return a->value != b->value ? (a->value < b->value) - (a->value > b->value) : strcmp(b->docno, a->docno);
 }
 
-static int falling(const void *pa, const void *pb)
+static int by_gain_descending(const void *pa, const void *pb)
 {
     const int32_t a = *(const int32_t *)pa, b = *(const int32_t *)pb;
     return (a < b) - (a > b);
@@ -49,7 +49,7 @@ gx_status gx_ranking_make(gx_ranking *out, const gx_trec_table *qrels, const gx_
         r.ideal[i] = relevance(&judgement[i]);
         r.n_rel += judgement[i].value >= 0 && r.ideal[i] >= level;
     }
-    qsort(r.ideal, r.n_judged, sizeof *r.ideal, falling);
+    qsort(r.ideal, r.n_judged, sizeof *r.ideal, by_gain_descending);
     for (size_t i = 0; i < r.n_ret; ++i) { /* both sides rise by docno */
         const gx_trec_row *row = &run->rows[answers->first + i];
         while (judgement < end && strcmp(judgement->docno, row->docno) < 0)
@@ -74,7 +74,7 @@ void gx_ranking_free(gx_ranking *r)
 
 /* ---- the measures; k: the cutoff ---- */
 
-static size_t least(size_t a, size_t b)
+static size_t min_size(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
@@ -82,14 +82,14 @@ static size_t least(size_t a, size_t b)
 static double n_relevant(const gx_ranking *r, size_t k)
 {
     size_t n = 0;
-    for (size_t i = 0; i < least(k, r->n_ret); ++i)
+    for (size_t i = 0; i < min_size(k, r->n_ret); ++i)
         n += r->rels[i] >= r->level;
     return (double)n;
 }
 
 static double num_ret(const gx_ranking *r, size_t k)
 {
-    return (double)least(r->n_ret, k);
+    return (double)min_size(r->n_ret, k);
 }
 
 static double num_rel(const gx_ranking *r, size_t k)
@@ -129,7 +129,7 @@ static double average_precision(const gx_ranking *r, size_t k)
 {
     double sum = 0;
     size_t n = 0;
-    for (size_t i = 0; i < least(k, r->n_ret); ++i)
+    for (size_t i = 0; i < min_size(k, r->n_ret); ++i)
         if (r->rels[i] >= r->level)
             sum += (double)++n / (double)(i + 1);
     return r->n_rel ? sum / (double)r->n_rel : 0;
@@ -137,7 +137,7 @@ static double average_precision(const gx_ranking *r, size_t k)
 
 static double reciprocal_rank(const gx_ranking *r, size_t k)
 {
-    for (size_t i = 0; i < least(k, r->n_ret); ++i)
+    for (size_t i = 0; i < min_size(k, r->n_ret); ++i)
         if (r->rels[i] >= r->level)
             return 1 / (double)(i + 1);
     return 0;
@@ -154,8 +154,8 @@ static double discounted_gain(const int32_t *gains, size_t n)
 
 static double ndcg(const gx_ranking *r, size_t k)
 {
-    const double ideal = discounted_gain(r->ideal, least(k, r->n_judged));
-    return ideal > 0 ? discounted_gain(r->rels, least(k, r->n_ret)) / ideal : 0;
+    const double ideal = discounted_gain(r->ideal, min_size(k, r->n_judged));
+    return ideal > 0 ? discounted_gain(r->rels, min_size(k, r->n_ret)) / ideal : 0;
 }
 
 typedef struct gx_measure_kind {

@@ -175,8 +175,8 @@ static gx_status next_line(gx_log *log, char **line, size_t *n, bool *found, gx_
 
 /* ---- forms ---- */
 
-static gx_status give(gx_log *log, gx_log_query *q, uint64_t line, const char *id, size_t id_len, const char *text,
-                      size_t len, gx_error *err)
+static gx_status emit_query(gx_log *log, gx_log_query *q, uint64_t line, const char *id, size_t id_len,
+                            const char *text, size_t len, gx_error *err)
 {
     if (id_len == 0)
         return refuse(log, line, "the query's id is empty", err);
@@ -196,11 +196,11 @@ static gx_status give(gx_log *log, gx_log_query *q, uint64_t line, const char *i
     return GX_OK;
 }
 
-static gx_status give_numbered(gx_log *log, gx_log_query *q, const char *text, size_t len, gx_error *err)
+static gx_status emit_numbered(gx_log *log, gx_log_query *q, const char *text, size_t len, gx_error *err)
 {
     char id[24];
     const int n = snprintf(id, sizeof id, "%" PRIu64, log->line);
-    return give(log, q, log->line, id, (size_t)n, text, len, err);
+    return emit_query(log, q, log->line, id, (size_t)n, text, len, err);
 }
 
 /* id, separator, text. */
@@ -217,7 +217,7 @@ static gx_status parse_keyed(gx_log *log, gx_log_query *q, const char *line, siz
         ++id;
     while (end > id && end[-1] == ' ')
         --end;
-    return give(log, q, log->line, id, (size_t)(end - id), sep + 1, (size_t)(line + n - sep - 1), err);
+    return emit_query(log, q, log->line, id, (size_t)(end - id), sep + 1, (size_t)(line + n - sep - 1), err);
 }
 
 static const json_t *first_of(const json_t *object, const char *const *keys)
@@ -230,7 +230,7 @@ static const json_t *first_of(const json_t *object, const char *const *keys)
     return NULL;
 }
 
-static gx_status give_object(gx_log *log, gx_log_query *q, const json_t *object, gx_error *err)
+static gx_status emit_object(gx_log *log, gx_log_query *q, const json_t *object, gx_error *err)
 {
     static const char *const id_keys[] = {"id", "_id", "qid", "query_id", NULL};
     static const char *const text_keys[] = {"query", "text", "title", NULL};
@@ -246,14 +246,15 @@ static gx_status give_object(gx_log *log, gx_log_query *q, const json_t *object,
             ++log->counts.nuls;
         }
     if (!id)
-        return give_numbered(log, q, log->title.p, log->title.n, err);
+        return emit_numbered(log, q, log->title.p, log->title.n, err);
     if (json_is_string(id))
-        return give(log, q, log->line, json_string_value(id), json_string_length(id), log->title.p, log->title.n, err);
+        return emit_query(log, q, log->line, json_string_value(id), json_string_length(id), log->title.p, log->title.n,
+                          err);
     if (!json_is_integer(id))
         return refuse(log, log->line, "the query's id is neither a string nor an integer", err);
     char number[32];
     const int n = snprintf(number, sizeof number, "%" JSON_INTEGER_FORMAT, json_integer_value(id));
-    return give(log, q, log->line, number, (size_t)n, log->title.p, log->title.n, err);
+    return emit_query(log, q, log->line, number, (size_t)n, log->title.p, log->title.n, err);
 }
 
 static gx_status parse_object(gx_log *log, gx_log_query *q, const char *line, size_t n, gx_error *err)
@@ -265,7 +266,7 @@ static gx_status parse_object(gx_log *log, gx_log_query *q, const char *line, si
         snprintf(text, sizeof text, "no JSON object: %s (byte %d)", why.text, why.position);
         return refuse(log, log->line, text, err);
     }
-    const gx_status st = give_object(log, q, object, err);
+    const gx_status st = emit_object(log, q, object, err);
     json_decref(object);
     return st;
 }
@@ -367,7 +368,7 @@ static gx_status next_topic(gx_log *log, gx_log_query *q, bool *more, gx_error *
                 return refuse(log, t->begin, "the topic has no <num>", err);
             if (!t->has_title)
                 return refuse(log, t->begin, "the topic has no <title>", err);
-            return give(log, q, t->begin, log->id.p, log->id.n, log->title.p, log->title.n, err);
+            return emit_query(log, q, t->begin, log->id.p, log->id.n, log->title.p, log->title.n, err);
         }
     }
 }
@@ -498,7 +499,7 @@ gx_status gx_log_next(gx_log *log, gx_log_query *q, bool *more, gx_error *err)
     case GX_LOG_JSONL:
         return parse_object(log, q, line, n, err);
     default:
-        return give_numbered(log, q, line, n, err);
+        return emit_numbered(log, q, line, n, err);
     }
 }
 

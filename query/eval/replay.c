@@ -15,19 +15,19 @@
 #include "query/session.h"
 
 #define BATCH_KEYS ((size_t)4 << 20) /* most results of a batch, unless it is one query */
-#define WAITING_KEYS 65536u          /* results a thread that wait to be written, so that the others' order holds; */
-#define MAX_WAITING 64u              /* and batches */
-#define SHOWN_DIFFERENCES 5
+#define PENDING_KEYS 65536u          /* results a thread that wait to be written, so that the others' order holds; */
+#define MAX_PENDING 64u              /* and batches */
+#define MAX_SHOWN_DIFFERENCES 5
 #define SLICE_NS 100000000u /* of a wait for what is due: after each, has the caller cancelled? */
 #define SPIN_NS 100000u     /* the end of that wait, spent awake: waking up takes as long as a search */
 
 typedef enum pass_kind { WARM_UP, MEASURE, VERIFY } pass_kind;
 
 /* What is to be written of a batch that others come before. */
-typedef struct waiting {
+typedef struct pending_batch {
     gx_run_text lines;
     uint32_t n; /* queries; 0: there is none */
-} waiting;
+} pending_batch;
 
 /* One pass over the log; what the threads share. */
 typedef struct replay {
@@ -49,7 +49,7 @@ typedef struct replay {
     pthread_mutex_t lock; /* of what follows */
     pthread_cond_t moved; /* delivered, or failed */
     uint64_t delivered;   /* batches */
-    waiting *waits;       /* [n_waits]: batch number seq waits at seq % n_waits */
+    pending_batch *waits; /* [n_waits]: batch number seq waits at seq % n_waits */
     uint64_t n_waits;
     bool writing; /* some thread writes what waits */
     uint64_t n_done, n_shown;
@@ -81,7 +81,7 @@ typedef struct worker {
     uint64_t results, without_results, impossible;
     uint64_t verified, other_differs, exhaustive_differs;
     gx_histogram latency;
-    gx_work work_before;
+    gx_search_stats work_before;
 } worker;
 
 static uint64_t now(void)
@@ -114,7 +114,7 @@ static void say(replay *r, const char *text)
 
 /* ---- take ---- */
 
-static gx_status keep(worker *w, const gx_log_query *q, uint64_t due, gx_error *err)
+static gx_status append_query(worker *w, const gx_log_query *q, uint64_t due, gx_error *err)
 {
     const size_t need = w->n_bytes + q->id_len + q->len;
     if (need > w->max_bytes) {
@@ -174,8 +174,8 @@ static gx_status next_query(replay *r, gx_log_query *q, bool *more, gx_error *er
     }
 }
 
-/* With the log's lock held: fill the batch. At a fixed rate, with what is due. */
-static gx_status fill(worker *w, gx_error *err)
+/* With the log's lock held: take queries into the batch. At a fixed rate, with what is due. */
+static gx_status fill_batch(worker *w, gx_error *err)
 {
     replay *r = w->r;
     const gx_replay_options *opt = r->opt;
@@ -202,7 +202,7 @@ static gx_status fill(worker *w, gx_error *err)
         }
         const bool wanted = r->kind != VERIFY || r->n_read % opt->verify_every == 0;
         ++r->n_read;
-        const gx_status kept = wanted ? keep(w, &q, due, err) : GX_OK;
+        const gx_status kept = wanted ? append_query(w, &q, due, err) : GX_OK;
         if (kept != GX_OK)
             return kept;
     }
@@ -224,7 +224,7 @@ static bool take(worker *w)
     const double waited = w->stages.wait;
     st = ask_cancel(r, &err);
     if (st == GX_OK && !has_failed(r))
-        st = fill(w, &err);
+        st = fill_batch(w, &err);
     if (w->n)
         w->seq = r->taken++;
     pthread_mutex_unlock(&r->log_lock);
@@ -337,13 +337,13 @@ static void count_delivered(replay *r, uint32_t n)
 
 /* Write what waits and is next, unless another thread does; the lock is held, but not while it
  * writes. */
-static gx_status write_waiting(replay *r, gx_error *err)
+static gx_status write_pending(replay *r, gx_error *err)
 {
     gx_status st = GX_OK;
     if (r->writing)
         return GX_OK;
     r->writing = true;
-    for (waiting *next; st == GX_OK && r->status == GX_OK && (next = &r->waits[r->delivered % r->n_waits])->n;) {
+    for (pending_batch *next; st == GX_OK && r->status == GX_OK && (next = &r->waits[r->delivered % r->n_waits])->n;) {
         pthread_mutex_unlock(&r->lock);
         st = gx_run_write(r->run, &next->lines, err);
         pthread_mutex_lock(&r->lock);
@@ -371,11 +371,11 @@ static bool deliver(worker *w)
     if (!r->run) {
         count_delivered(r, w->n);
     } else if (r->status == GX_OK) {
-        waiting *mine = &r->waits[w->seq % r->n_waits];
+        pending_batch *mine = &r->waits[w->seq % r->n_waits];
         const gx_run_text used = mine->lines;
-        *mine = (waiting){w->lines, w->n};
+        *mine = (pending_batch){w->lines, w->n};
         w->lines = used;
-        st = write_waiting(r, &err);
+        st = write_pending(r, &err);
     }
     const bool go_on = r->status == GX_OK;
     pthread_mutex_unlock(&r->lock);
@@ -421,7 +421,7 @@ static void show_difference(worker *w, uint32_t i, const char *how)
                  gx_key_docid(a->keys[rank]), gx_key_score(a->keys[rank]), gx_key_docid(b->keys[rank]),
                  gx_key_score(b->keys[rank]));
     pthread_mutex_lock(&r->lock);
-    const bool shown = r->n_shown++ < SHOWN_DIFFERENCES;
+    const bool shown = r->n_shown++ < MAX_SHOWN_DIFFERENCES;
     pthread_mutex_unlock(&r->lock);
     if (shown)
         say(r, text);
@@ -567,11 +567,11 @@ static void begin_measuring(worker *workers, uint32_t n)
         w->stages = (gx_replay_stages){0};
         w->results = w->without_results = w->impossible = 0;
         memset(&w->latency, 0, sizeof w->latency);
-        w->work_before = *gx_session_work(w->session);
+        w->work_before = *gx_session_stats(w->session);
     }
 }
 
-static void add_work(gx_work *sum, const gx_work *after, const gx_work *before)
+static void add_work(gx_search_stats *sum, const gx_search_stats *after, const gx_search_stats *before)
 {
     sum->postings += after->postings - before->postings;
     sum->blocks += after->blocks - before->blocks;
@@ -600,7 +600,7 @@ static void end_measuring(gx_replay_report *report, const worker *workers, uint3
         report->without_results += w->without_results;
         report->impossible += w->impossible;
         gx_histogram_merge(&report->latency, &w->latency);
-        add_work(&report->work, gx_session_work(w->session), &w->work_before);
+        add_work(&report->work, gx_session_stats(w->session), &w->work_before);
         gx_session_memory m = {.size = sizeof m};
         gx_session_get_memory(w->session, &m);
         if (m.device + m.pinned >= report->memory.device + report->memory.pinned)
@@ -662,8 +662,8 @@ gx_status gx_replay(gx_engine *en, const gx_replay_options *opt, gx_replay_repor
     r.max_k += r.max_k == 0;
     const size_t most = BATCH_KEYS / r.max_k;
     r.batch = out->batch = most < 1 ? 1 : most < opt->batch ? (uint32_t)most : opt->batch;
-    const uint64_t each = WAITING_KEYS / ((uint64_t)r.batch * r.max_k);
-    r.n_waits = opt->threads * (each < 1 ? 1 : each < MAX_WAITING ? each : MAX_WAITING);
+    const uint64_t each = PENDING_KEYS / ((uint64_t)r.batch * r.max_k);
+    r.n_waits = opt->threads * (each < 1 ? 1 : each < MAX_PENDING ? each : MAX_PENDING);
     r.waits = calloc(r.n_waits, sizeof *r.waits);
     worker *workers = calloc(opt->threads, sizeof *workers);
     if (!workers || !r.waits) {

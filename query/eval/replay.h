@@ -59,7 +59,7 @@ typedef struct gx_replay_report {
     double fastest, slowest; /* run, in seconds */
     double cpu_seconds;      /* the process's time on processors meanwhile: what others do does not change it */
     gx_replay_stages stages;
-    gx_work work;                               /* the engines' own counts and times */
+    gx_search_stats work;                       /* the engines' own counts and times */
     gx_session_memory memory;                   /* of the session that took most, before verifying */
     gx_histogram latency;                       /* ns */
     uint64_t verified;                          /* queries answered again */

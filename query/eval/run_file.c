@@ -88,7 +88,7 @@ static char *put_word(char *p, const char *word, size_t len)
     return p;
 }
 
-static gx_status reserve(gx_run_text *text, size_t more, gx_error *err)
+static gx_status reserve_text(gx_run_text *text, size_t more, gx_error *err)
 {
     if (text->n + more <= text->cap)
         return GX_OK;
@@ -108,7 +108,7 @@ gx_status gx_run_append(gx_run_text *text, const gx_index *ix, const char *qid, 
     for (uint32_t i = 0; i < n; ++i) {
         size_t len;
         const char *docno = gx_index_doc_id(ix, gx_key_docid(keys[i]), &len);
-        const gx_status st = reserve(text, qid_len + len + tag_len + 64, err);
+        const gx_status st = reserve_text(text, qid_len + len + tag_len + 64, err);
         if (st != GX_OK)
             return st;
         char *p = put_word(text->bytes + text->n, qid, qid_len);
@@ -131,7 +131,7 @@ gx_status gx_run_append(gx_run_text *text, const gx_index *ix, const char *qid, 
 #define BUFFER_BYTES ((size_t)256 << 10)
 
 struct gx_run {
-    char *path, *temporary; /* aside NULL: written directly */
+    char *path, *temporary; /* temp_path NULL: written directly */
     int fd;
     size_t n; /* bytes in buffer */
     char buffer[BUFFER_BYTES];
@@ -173,7 +173,7 @@ gx_status gx_run_open(gx_run **out, const char *path, gx_error *err)
     return GX_OK;
 }
 
-static gx_status put(gx_run *run, const char *bytes, size_t n, gx_error *err)
+static gx_status write_all(gx_run *run, const char *bytes, size_t n, gx_error *err)
 {
     for (size_t done = 0; done < n;) {
         const ssize_t wrote = write(run->fd, bytes + done, n - done);
@@ -188,7 +188,7 @@ static gx_status flush(gx_run *run, gx_error *err)
 {
     const size_t n = run->n;
     run->n = 0;
-    return put(run, run->buffer, n, err);
+    return write_all(run, run->buffer, n, err);
 }
 
 gx_status gx_run_write(gx_run *run, const gx_run_text *text, gx_error *err)
@@ -198,7 +198,7 @@ gx_status gx_run_write(gx_run *run, const gx_run_text *text, gx_error *err)
         if (st != GX_OK)
             return st;
         if (text->n > BUFFER_BYTES)
-            return put(run, text->bytes, text->n, err);
+            return write_all(run, text->bytes, text->n, err);
     }
     if (text->n)
         memcpy(run->buffer + run->n, text->bytes, text->n);

@@ -21,7 +21,7 @@ static gx_status slurp(gx_input *in, const char *path, gx_error *err)
 }
 
 /* Cut the line into fields in place; returns how many there are, at most MAX_FIELDS + 1. */
-static unsigned cut(char *line, char *fields[MAX_FIELDS + 1])
+static unsigned split_fields(char *line, char *fields[MAX_FIELDS + 1])
 {
     unsigned n = 0;
     for (char *p = line;;) {
@@ -60,7 +60,7 @@ static gx_status parse_line(gx_trec_row *row, char *line, uint32_t number, const
 {
     char *fields[MAX_FIELDS + 1];
     const bool qrels = kind == GX_TREC_QRELS;
-    const unsigned want = qrels ? 4 : 6, n = cut(line, fields);
+    const unsigned want = qrels ? 4 : 6, n = split_fields(line, fields);
     if (n != want)
         return gx_fail(err, GX_EINPUT, "%s:%u: %s%u field%s where a line of %s has %u: %s", path, number,
                        n > MAX_FIELDS ? "more than " : "", n > MAX_FIELDS ? MAX_FIELDS : n, n == 1 ? "" : "s",
@@ -73,7 +73,7 @@ static gx_status parse_line(gx_trec_row *row, char *line, uint32_t number, const
     return GX_OK;
 }
 
-static gx_status parse(gx_trec_table *t, char *p, char *end, const char *path, gx_trec_kind kind, gx_error *err)
+static gx_status parse_rows(gx_trec_table *t, char *p, char *end, const char *path, gx_trec_kind kind, gx_error *err)
 {
     size_t cap = 0;
     uint32_t number = 0;
@@ -109,7 +109,7 @@ static int by_qid_then_docno(const void *pa, const void *pb)
     return c ? c : (a->line > b->line) - (a->line < b->line);
 }
 
-static gx_status group(gx_trec_table *t, const char *path, gx_error *err)
+static gx_status group_topics(gx_trec_table *t, const char *path, gx_error *err)
 {
     if (t->n_rows)
         qsort(t->rows, t->n_rows, sizeof *t->rows, by_qid_then_docno);
@@ -139,12 +139,12 @@ gx_status gx_trec_read(gx_trec_table *out, const char *path, gx_trec_kind kind, 
     gx_input in = GX_INPUT_INIT;
     gx_status st = slurp(&in, path, err);
     if (st == GX_OK)
-        st = parse(&t, in.buf + in.begin, in.buf + in.end, path, kind, err);
+        st = parse_rows(&t, in.buf + in.begin, in.buf + in.end, path, kind, err);
     t.text = in.buf; /* the rows point into it */
     in.buf = NULL;
     gx_input_free(&in);
     if (st == GX_OK)
-        st = group(&t, path, err);
+        st = group_topics(&t, path, err);
     if (st != GX_OK) {
         gx_trec_free(&t);
         return st;

@@ -9,26 +9,26 @@
 #include "engine/status.h"
 #include "query/cpu/search.h"
 
-typedef struct cpu_state {
+typedef struct cpu_prepared_index {
     const gx_index *ix;
     const gx_cpu_kernels *kernels;
     gx_cpu_lists *lists;
     char words[64];
-} cpu_state;
+} cpu_prepared_index;
 
-static void cpu_state_close(void *state)
+static void cpu_release_index(void *state)
 {
-    cpu_state *s = state;
+    cpu_prepared_index *s = state;
     if (!s)
         return;
     gx_cpu_lists_close(s->lists);
     free(s);
 }
 
-static gx_status cpu_state_open(void **out, const gx_index *ix, const gx_engine_options *opt, gx_error *err)
+static gx_status cpu_prepare_index(void **out, const gx_index *ix, const gx_engine_options *opt, gx_error *err)
 {
     *out = NULL;
-    cpu_state *s = calloc(1, sizeof *s);
+    cpu_prepared_index *s = calloc(1, sizeof *s);
     if (!s)
         return gx_fail(err, GX_ENOMEM, "no memory for a CPU engine");
     s->ix = ix;
@@ -42,7 +42,7 @@ static gx_status cpu_state_open(void **out, const gx_index *ix, const gx_engine_
     snprintf(s->words, sizeof s->words, "CPU (%s)", s->kernels->title);
     const gx_status st = gx_cpu_lists_open(&s->lists, ix, s->kernels, opt->map_memory, err);
     if (st != GX_OK) {
-        cpu_state_close(s);
+        cpu_release_index(s);
         return st;
     }
     *out = s;
@@ -51,19 +51,19 @@ static gx_status cpu_state_open(void **out, const gx_index *ix, const gx_engine_
 
 static const char *cpu_describe(const void *state)
 {
-    return ((const cpu_state *)state)->words;
+    return ((const cpu_prepared_index *)state)->words;
 }
 
-static gx_status cpu_exec_open(void **out, void *state, gx_error *err)
+static gx_status cpu_workspace_open(void **out, void *state, gx_error *err)
 {
-    cpu_state *s = state;
+    cpu_prepared_index *s = state;
     gx_cpu_searcher *searcher;
     const gx_status st = gx_cpu_searcher_open(&searcher, s->ix, s->kernels, s->lists, err);
     *out = searcher;
     return st;
 }
 
-static void cpu_exec_close(void *exec)
+static void cpu_workspace_close(void *exec)
 {
     gx_cpu_searcher_close(exec);
 }
@@ -108,11 +108,12 @@ static gx_status run_one(gx_cpu_searcher *s, const gx_plan *plan, gx_hits *hits,
     return st;
 }
 
-static gx_status cpu_run(void *exec, const gx_plan *plans, uint32_t n, gx_hits *hits, gx_work *work, gx_error *err)
+static gx_status cpu_run(void *exec, const gx_plan *plans, uint32_t n, gx_hits *hits, gx_search_stats *work,
+                         gx_error *err)
 {
     gx_cpu_searcher *s = exec;
     gx_status st = GX_OK;
-    s->work = (gx_work){0};
+    s->work = (gx_search_stats){0};
     for (uint32_t i = 0; i < n && st == GX_OK; ++i)
         st = run_one(s, &plans[i], &hits[i], err);
     if (work) {
@@ -127,5 +128,13 @@ static gx_status cpu_run(void *exec, const gx_plan *plans, uint32_t n, gx_hits *
     return st;
 }
 
-const gx_exec_ops gx_exec_cpu = {
-    "cpu", cpu_state_open, cpu_state_close, cpu_describe, cpu_exec_open, cpu_exec_close, cpu_run, NULL, NULL, NULL};
+const gx_executor gx_executor_cpu = {"cpu",
+                                     cpu_prepare_index,
+                                     cpu_release_index,
+                                     cpu_describe,
+                                     cpu_workspace_open,
+                                     cpu_workspace_close,
+                                     cpu_run,
+                                     NULL,
+                                     NULL,
+                                     NULL};

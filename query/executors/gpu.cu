@@ -11,16 +11,16 @@ extern "C" {
 using namespace gx;
 
 /* A thread's workspace. */
-struct gpu_exec {
+struct gpu_workspace {
     gpu_session session;
     batch_space batches;
     small_batch_space small_batches;
     taat_space *named; /* NULL until needed */
 };
 
-static void cuda_exec_close(void *exec)
+static void cuda_workspace_close(void *exec)
 {
-    gpu_exec *x = (gpu_exec *)exec;
+    gpu_workspace *x = (gpu_workspace *)exec;
     if (!x)
         return;
     (void)cudaSetDevice(x->session.s->device);
@@ -32,13 +32,13 @@ static void cuda_exec_close(void *exec)
     free(x);
 }
 
-static gx_status cuda_exec_open(void **out, void *state, gx_error *err)
+static gx_status cuda_workspace_open(void **out, void *state, gx_error *err)
 {
-    gpu_state *s = (gpu_state *)state;
+    gpu_prepared_index *s = (gpu_prepared_index *)state;
     *out = NULL;
     TRY("choosing it", cudaSetDevice(s->device));
     stop_lingering(s);
-    gpu_exec *x = (gpu_exec *)calloc(1, sizeof *x);
+    gpu_workspace *x = (gpu_workspace *)calloc(1, sizeof *x);
     if (!x)
         return gx_fail(err, GX_ENOMEM, "no memory for a GPU session");
     x->session.s = s;
@@ -47,14 +47,14 @@ static gx_status cuda_exec_open(void **out, void *state, gx_error *err)
     if (st == GX_OK)
         st = open_small_batches(&x->session, &x->small_batches, err);
     if (st != GX_OK) {
-        cuda_exec_close(x);
+        cuda_workspace_close(x);
         return st;
     }
     *out = x;
     return GX_OK;
 }
 
-static gx_status run_jobs(gpu_exec *x, const request *r, const job *jobs, uint32_t n, gx_error *err)
+static gx_status run_requests(gpu_workspace *x, const request *r, const job *jobs, uint32_t n, gx_error *err)
 {
     if (n == 0)
         return GX_OK;
@@ -66,24 +66,24 @@ static gx_status run_jobs(gpu_exec *x, const request *r, const job *jobs, uint32
 
 /* Answer jobs[n], and then again those that are to be: OR where AND was not enough, and queries that
  * need more room for candidates. */
-static gx_status run_all_jobs(gpu_exec *x, const request *r, const job *jobs, uint32_t n, gx_error *err)
+static gx_status run_all_jobs(gpu_workspace *x, const request *r, const job *jobs, uint32_t n, gx_error *err)
 {
     gpu_session *session = &x->session;
     const request uncounted = {r->plans, r->hits, NULL};
     session->n_again = 0;
-    gx_status st = run_jobs(x, r, jobs, n, err);
+    gx_status st = run_requests(x, r, jobs, n, err);
     while (st == GX_OK && session->n_again) {
         job *again = session->again;
         const uint32_t n_again = session->n_again;
         session->again = NULL;
         session->n_again = session->max_again = 0;
-        st = run_jobs(x, &uncounted, again, n_again, err);
+        st = run_requests(x, &uncounted, again, n_again, err);
         free(again);
     }
     return st;
 }
 
-static void add_calls(gx_work *work, const gpu_calls *after, const gpu_calls *before)
+static void add_calls(gx_search_stats *work, const gpu_call_counts *after, const gpu_call_counts *before)
 {
     work->parts += after->parts - before->parts;
     work->waits += after->waits - before->waits;
@@ -91,12 +91,13 @@ static void add_calls(gx_work *work, const gpu_calls *after, const gpu_calls *be
     work->allocations += after->allocations - before->allocations;
 }
 
-static gx_status cuda_run(void *exec, const gx_plan *plans, uint32_t n, gx_hits *hits, gx_work *work, gx_error *err)
+static gx_status cuda_run(void *exec, const gx_plan *plans, uint32_t n, gx_hits *hits, gx_search_stats *work,
+                          gx_error *err)
 {
-    gpu_exec *x = (gpu_exec *)exec;
+    gpu_workspace *x = (gpu_workspace *)exec;
     gpu_session *session = &x->session;
-    gpu_state *s = session->s;
-    const gpu_calls before = session->calls;
+    gpu_prepared_index *s = session->s;
+    const gpu_call_counts before = session->calls;
     const request r = {plans, hits, work};
     for (uint32_t i = 0; i < n; ++i) {
         if (plans[i].mask && !plans[i].mask->device)
@@ -106,16 +107,16 @@ static gx_status cuda_run(void *exec, const gx_plan *plans, uint32_t n, gx_hits 
     job *jobs = (job *)malloc((n + 1ull) * sizeof *jobs);
     if (!jobs)
         return gx_fail(err, GX_ENOMEM, "no memory for a batch of %u queries", n);
-    uint32_t n_jobs = 0;
+    uint32_t n_requests = 0;
     for (uint32_t i = 0; i < n; ++i) {
         hits[i].n = 0;
         if (plans[i].n_terms && !is_ding2009(&plans[i]))
-            jobs[n_jobs++] = {i, plans[i].op, 0, 0};
+            jobs[n_requests++] = {i, plans[i].op, 0, 0};
     }
     session->was_last = __atomic_exchange_n(&s->last, x, __ATOMIC_RELAXED) == x;
     __atomic_fetch_add(&s->running, 1, __ATOMIC_SEQ_CST);
-    gx_status st = run_all_jobs(x, &r, jobs, n_jobs, err);
-    if (st == GX_OK && n_jobs < n)
+    gx_status st = run_all_jobs(x, &r, jobs, n_requests, err);
+    if (st == GX_OK && n_requests < n)
         stop_lingering(s);
     if (st == GX_OK)
         st = taat_run(&x->named, s, &session->memory, plans, n, hits, work, err);
@@ -123,19 +124,19 @@ static gx_status cuda_run(void *exec, const gx_plan *plans, uint32_t n, gx_hits 
     if (work)
         add_calls(work, &session->calls, &before);
     while (session->n_bounds_used)
-        give_bounds(s, session->bounds_used[--session->n_bounds_used]);
+        release_bounds(s, session->bounds_used[--session->n_bounds_used]);
     free(jobs);
     return st;
 }
 
 static void cuda_exec_memory(const void *exec, uint64_t *device, uint64_t *pinned)
 {
-    const gpu_exec *x = (const gpu_exec *)exec;
+    const gpu_workspace *x = (const gpu_workspace *)exec;
     *device = x->session.memory.device;
     *pinned = x->session.memory.pinned;
 }
 
-extern "C" const gx_exec_ops gx_exec_cuda = {
-    "gpu",           gpu_state_open, gpu_state_close, gpu_state_describe, cuda_exec_open,
-    cuda_exec_close, cuda_run,       gpu_mask_open,   gpu_mask_close,     cuda_exec_memory,
+extern "C" const gx_executor gx_executor_cuda = {
+    "gpu",    gpu_prepare_index, gpu_release_index, gpu_describe_index, cuda_workspace_open, cuda_workspace_close,
+    cuda_run, gpu_mask_open,     gpu_mask_close,    cuda_exec_memory,
 };

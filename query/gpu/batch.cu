@@ -5,8 +5,8 @@
 namespace gx {
 
 /* queries of a run's first sub-batch; how many times larger the next may be */
-constexpr uint32_t FIRST_PART = 128, PART_GROWTH = 8;
-constexpr uint32_t FINE_MOST = 512; /* a run of so many queries has fine items (describe_items) */
+constexpr uint32_t FIRST_SUB_BATCH = 128, SUB_BATCH_GROWTH = 8;
+constexpr uint32_t MAX_FINE_QUERIES = 512; /* a run of so many queries has fine items (describe_items) */
 
 /* ---- a session's memory ---- */
 
@@ -87,7 +87,7 @@ static footprint count_bytes(const selection *s)
 /* Cut the sub-batch's arrays, but for items, off its memory. Returns what they take. */
 static footprint lay_out(sub_batch *p, const selection *s, char *device, char *pinned)
 {
-    cutter d = {device, 0}, h = {pinned, 0};
+    bump_allocator d = {device, 0}, h = {pinned, 0};
     const need *n = &s->sum;
     cut(&h, &p->queries, n->queries);
     cut(&h, &p->terms, n->terms);
@@ -134,10 +134,10 @@ static segment longest_free(uint64_t bytes, const segment *used, uint32_t n)
 /* What the sub-batches under way leave of both memories. */
 static void find_room(const batch_space *b, uint32_t turn, segment *device, segment *pinned)
 {
-    segment d[N_PARTS], h[N_PARTS];
+    segment d[N_SUB_BATCHES], h[N_SUB_BATCHES];
     uint32_t n = 0;
-    for (uint32_t i = 1; i < N_PARTS; ++i) { /* the oldest first */
-        const sub_batch *p = &b->parts[(turn + i) % N_PARTS];
+    for (uint32_t i = 1; i < N_SUB_BATCHES; ++i) { /* the oldest first */
+        const sub_batch *p = &b->parts[(turn + i) % N_SUB_BATCHES];
         if (p->busy) {
             d[n] = p->device;
             h[n++] = p->pinned;
@@ -154,7 +154,7 @@ static selection select_jobs(const gpu_session *x, const request *r, const job *
     selection s = {};
     while (s.n < n) {
         const gx_plan *plan = &r->plans[jobs[s.n].plan];
-        const need one = job_need(x->s->ix, plan, &jobs[s.n], x->fine);
+        const need one = request_footprint(x->s->ix, plan, &jobs[s.n], x->fine);
         const uint64_t items = jobs[s.n].op == GX_OP_AND_OR ? one.items / 2 : one.items; /* an OR may be left out */
         selection more = s;
         more.n += 1;
@@ -244,11 +244,11 @@ static gx_status describe_jobs(gpu_session *x, sub_batch *p, const request *r, c
                                   &pl->first, &fits, err));
         if (!fits)
             break;
-        ++p->n_jobs;
+        ++p->n_requests;
     }
     p->n_first = p->n_queries;
-    *taken = p->n_jobs;
-    for (uint32_t i = 0; i < p->n_jobs; ++i) {
+    *taken = p->n_requests;
+    for (uint32_t i = 0; i < p->n_requests; ++i) {
         placed *pl = &p->jobs[i];
         uint32_t second = NO_QUERY;
         if (pl->j.op != GX_OP_AND_OR)
@@ -282,7 +282,7 @@ static gx_status sort_large(sub_batch *p, gx_error *err)
  * likewise. */
 static void launch_search(const gpu_session *x, const sub_batch *p, gpu_batch R)
 {
-    const gpu_state *s = x->s;
+    const gpu_prepared_index *s = x->s;
     const gpu_item *items = R.items;
     uint32_t *next_item = R.next_item;
     for (uint32_t l = 0; l < N_LAUNCHES; ++l) {
@@ -350,7 +350,7 @@ static gx_status collect_job(gpu_session *x, sub_batch *p, const placed *pl, con
     if (r->work)
         r->work->and_fell_to_or += falls;
     if (falls && pl->second == NO_QUERY)
-        return push_again(x, {pl->j.plan, GX_OP_OR, 0, 0}, err);
+        return push_retry(x, {pl->j.plan, GX_OP_OR, 0, 0}, err);
     return collect_query(x, p, pl, falls ? pl->second : pl->first,
                          !by_and ? pl->j.op
                          : falls ? GX_OP_OR
@@ -361,7 +361,7 @@ static gx_status collect_job(gpu_session *x, sub_batch *p, const placed *pl, con
 static gx_status collect_part(gpu_session *x, sub_batch *p, const request *r, gx_error *err)
 {
     bool cancelled = false;
-    gx_work *work = r->work;
+    gx_search_stats *work = r->work;
     if (!p->busy)
         return GX_OK;
     p->busy = false;
@@ -370,7 +370,7 @@ static gx_status collect_part(gpu_session *x, sub_batch *p, const request *r, gx
         return gx_fail(err, GX_ECANCELLED, "cancelled");
     const double t0 = gx_clock_seconds();
     gx_status st = GX_OK;
-    for (uint32_t i = 0; i < p->n_jobs && st == GX_OK; ++i)
+    for (uint32_t i = 0; i < p->n_requests && st == GX_OK; ++i)
         st = collect_job(x, p, &p->jobs[i], r, err);
     if (work) {
         float ms = 0;
@@ -391,8 +391,8 @@ static gx_status collect_part(gpu_session *x, sub_batch *p, const request *r, gx
 static bool collect_oldest(gpu_session *x, batch_space *b, uint32_t turn, const request *r, gx_status *st,
                            gx_error *err)
 {
-    for (uint32_t i = 1; i < N_PARTS; ++i) {
-        sub_batch *p = &b->parts[(turn + i) % N_PARTS];
+    for (uint32_t i = 1; i < N_SUB_BATCHES; ++i) {
+        sub_batch *p = &b->parts[(turn + i) % N_SUB_BATCHES];
         if (p->busy) {
             *st = collect_part(x, p, r, err);
             return true;
@@ -498,13 +498,14 @@ gx_status run_batch(gpu_session *x, batch_space *b, const request *r, const job 
 {
     uint32_t n_essential[MAX_QUERIES];
     gx_status st = GX_OK;
-    x->fine = n <= FINE_MOST;
+    x->fine = n <= MAX_FINE_QUERIES;
     /* The first sub-batch is small, so that the GPU begins early; the next is large, since few
      * launches are better than many. Where other sessions keep the GPU busy, one launch of all is
      * best. */
     const bool busy = __atomic_load_n(&x->s->running, __ATOMIC_RELAXED) > 1;
-    for (uint32_t at = 0, turn = 0, most = busy ? MAX_QUERIES : FIRST_PART; at < n && st == GX_OK;
-         turn = (turn + 1) % N_PARTS, most = PART_GROWTH * most < MAX_QUERIES ? PART_GROWTH * most : MAX_QUERIES) {
+    for (uint32_t at = 0, turn = 0, most = busy ? MAX_QUERIES : FIRST_SUB_BATCH; at < n && st == GX_OK;
+         turn = (turn + 1) % N_SUB_BATCHES,
+                  most = SUB_BATCH_GROWTH * most < MAX_QUERIES ? SUB_BATCH_GROWTH * most : MAX_QUERIES) {
         sub_batch *p = &b->parts[turn];
         if ((st = collect_part(x, p, r, err)) != GX_OK)
             break;
@@ -520,7 +521,7 @@ gx_status run_batch(gpu_session *x, batch_space *b, const request *r, const job 
         if (st == GX_OK)
             st = launch_part(x, p, n_essential, err);
         for (uint32_t i = 0; i < taken; ++i)
-            count_lists(x, &r->plans[jobs[at + i].plan], r->work);
+            add_list_stats(x, &r->plans[jobs[at + i].plan], r->work);
         if (r->work)
             r->work->seconds[0] += gx_clock_seconds() - t0;
         at += taken;

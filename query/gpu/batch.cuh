@@ -16,11 +16,11 @@
 
 namespace gx {
 
-constexpr uint32_t N_PARTS = 3;
+constexpr uint32_t N_SUB_BATCHES = 3;
 
 struct batch_space {
     growing_memory device, pinned;
-    sub_batch parts[N_PARTS];
+    sub_batch parts[N_SUB_BATCHES];
 };
 
 gx_status open_batches(gpu_session *x, batch_space *b, gx_error *err);

@@ -31,7 +31,7 @@ __device__ __forceinline__ block_state &this_block()
 
 /* See global_threshold, whose functions these are. */
 struct block_threshold {
-    static constexpr bool COUNTS_LEAST = true, BY_SEGMENT = true;
+    static constexpr bool COUNTS_LOWER_BOUNDS = true, BY_SEGMENT = true;
 
     static __device__ __forceinline__ uint32_t peek(const gpu_batch &, uint32_t)
     {
@@ -71,11 +71,11 @@ struct block_threshold {
 
     /* What documents have at least, one a lane (0: not counted), raises the threshold by a histogram of
      * its own before anything is looked up. Returns the threshold as it is now. */
-    static __device__ __forceinline__ uint32_t count_least(const gpu_batch &R, const gpu_query &Q, uint32_t q,
-                                                           uint32_t least, uint32_t T, uint32_t lane)
+    static __device__ __forceinline__ uint32_t count_lower_bounds(const gpu_batch &R, const gpu_query &Q, uint32_t q,
+                                                                  uint32_t least, uint32_t T, uint32_t lane)
     {
         gpu_query_state *st = R.states + q;
-        uint32_t *histogram = R.least_histograms + (size_t)q * BINS;
+        uint32_t *histogram = R.lower_bound_histograms + (size_t)q * BINS;
         const uint32_t n = __popc(__ballot_sync(ALL_LANES, least > T));
         if (least > T)
             atomicAdd(histogram + score_bin(least, Q.bin_base, Q.bin_shift), 1);

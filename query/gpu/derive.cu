@@ -13,9 +13,9 @@ constexpr uint32_t THREADS = 256;
 
 /* Entry e: the last block whose head is <= e << shift, or block 0: no later block can be skipped by
  * a docid from there. */
-static __global__ void fill_tables(const __grid_constant__ gpu_index X, const long_list *lists, uint32_t *tables)
+static __global__ void fill_tables(const __grid_constant__ gpu_index X, const list_aux *lists, uint32_t *tables)
 {
-    const long_list l = lists[blockIdx.x];
+    const list_aux l = lists[blockIdx.x];
     if (l.table_shift == NO_TABLE_SHIFT)
         return;
     const gx_list_entry e = X.lists[l.list];
@@ -35,7 +35,7 @@ static __global__ void fill_tables(const __grid_constant__ gpu_index X, const lo
     }
 }
 
-void derive_tables(const gpu_index &X, const long_list *lists, uint32_t n, uint32_t *tables, cudaStream_t stream)
+void derive_tables(const gpu_index &X, const list_aux *lists, uint32_t n, uint32_t *tables, cudaStream_t stream)
 {
     if (n)
         fill_tables<<<n, THREADS, 0, stream>>>(X, lists, tables);
@@ -57,15 +57,15 @@ __device__ __forceinline__ void raise_class(uint32_t *classes, uint32_t slot, ui
     }
 }
 
-constexpr uint32_t MAP_PARTS = 8; /* blocks of threads a list */
+constexpr uint32_t BLOCKS_PER_MAP = 8; /* blocks of threads a list */
 
 template <class P>
 static __global__ void __launch_bounds__(THREADS)
-    fill_maps(const __grid_constant__ gpu_index X, const __grid_constant__ gpu_codings codings, const long_list *lists,
+    fill_maps(const __grid_constant__ gpu_index X, const __grid_constant__ gpu_codings codings, const list_aux *lists,
               uint32_t *maps)
 {
-    const long_list l = lists[blockIdx.x];
-    const uint32_t lane = threadIdx.x & 31, warps = MAP_PARTS * THREADS / 32;
+    const list_aux l = lists[blockIdx.x];
+    const uint32_t lane = threadIdx.x & 31, warps = BLOCKS_PER_MAP * THREADS / 32;
     if (l.map_shift == NO_MAP_SHIFT)
         return;
     const whole_list w = open_list(X, codings, l.list);
@@ -81,11 +81,11 @@ static __global__ void __launch_bounds__(THREADS)
 
 /* The ranks of dense maps: how many bits are set before each group. */
 static __global__ void __launch_bounds__(THREADS)
-    fill_ranks(const __grid_constant__ gpu_index X, const long_list *lists, uint32_t *maps)
+    fill_ranks(const __grid_constant__ gpu_index X, const list_aux *lists, uint32_t *maps)
 {
     typedef cub::BlockScan<uint32_t, THREADS> scan;
     __shared__ typename scan::TempStorage space;
-    const long_list l = lists[blockIdx.x];
+    const list_aux l = lists[blockIdx.x];
     if (l.map_shift != EXACT_SLOTS)
         return;
     const uint32_t n_groups = (X.n_docs - 1) / (32 * RANK_WORDS) + 1;
@@ -103,22 +103,22 @@ static __global__ void __launch_bounds__(THREADS)
     }
 }
 
-void derive_maps(const gpu_index &X, uint32_t coding, const gpu_codings &codings, const long_list *lists, uint32_t n,
+void derive_maps(const gpu_index &X, uint32_t coding, const gpu_codings &codings, const list_aux *lists, uint32_t n,
                  uint32_t *maps, cudaStream_t stream)
 {
     if (n == 0)
         return;
     with_pair(coding, [&](auto pair) {
-        fill_maps<decltype(pair)><<<dim3(n, MAP_PARTS), THREADS, 0, stream>>>(X, codings, lists, maps);
+        fill_maps<decltype(pair)><<<dim3(n, BLOCKS_PER_MAP), THREADS, 0, stream>>>(X, codings, lists, maps);
     });
     fill_ranks<<<n, THREADS, 0, stream>>>(X, lists, maps);
 }
 
 /* ---- bounds ---- */
 
-const uint32_t kth_at[N_KTH] = {1,    2,    3,     5,     7,     10,     14,     20,     30,   50,
-                                70,   100,  140,   200,   300,   500,    700,    1000,   1400, 2000,
-                                3000, 5000, 10000, 20000, 50000, 100000, 200000, 1000000};
+const uint32_t kth_ranks[N_KTH] = {1,    2,    3,     5,     7,     10,     14,     20,     30,   50,
+                                   70,   100,  140,   200,   300,   500,    700,    1000,   1400, 2000,
+                                   3000, 5000, 10000, 20000, 50000, 100000, 200000, 1000000};
 
 struct kth_levels {
     uint32_t at[N_KTH];
@@ -132,7 +132,7 @@ static __global__ void __launch_bounds__(THREADS)
                 const __grid_constant__ bounds_args args, const __grid_constant__ kth_levels levels)
 {
     __shared__ uint32_t histogram[LEVELS], best;
-    const uint32_t lane = threadIdx.x & 31, list = blockIdx.x, number = args.long_of[list];
+    const uint32_t lane = threadIdx.x & 31, list = blockIdx.x, number = args.aux_of[list];
     const bool is_long = number != UINT32_MAX;
     static_assert(LEVELS == THREADS, "a thread a level");
     histogram[threadIdx.x] = 0;
@@ -184,7 +184,7 @@ void derive_bounds(const gpu_index &X, uint32_t coding, const gpu_codings &codin
                    cudaStream_t stream)
 {
     kth_levels levels;
-    memcpy(levels.at, kth_at, sizeof levels.at);
+    memcpy(levels.at, kth_ranks, sizeof levels.at);
     if (X.n_terms == 0)
         return;
     with_pair(coding, [&](auto pair) {

@@ -91,7 +91,7 @@ constexpr uint32_t NO_MAP_SHIFT = 31, NO_TABLE_SHIFT = 31;
 /* ---- a query ---- */
 
 constexpr uint32_t LOG2_BINS = 9, BINS = 1 << LOG2_BINS; /* of the histogram of exact scores */
-constexpr uint32_t QUICK_K = 32; /* up to this k the search kernel selects, else the kernel select */
+constexpr uint32_t SMALL_K = 32; /* up to this k the search kernel selects, else the kernel select */
 constexpr uint32_t NO_QUERY = UINT32_MAX;
 constexpr uint32_t SHORT_QUERY_TERMS = 6; /* a query of more is long, and searched by a kernel of its own */
 
@@ -99,7 +99,7 @@ enum { QUERY_AND = 1, QUERY_EXHAUSTIVE = 2, QUERY_MASKED = 4, QUERY_LOSSY = 8 };
 
 struct alignas(16) gpu_query {
     uint32_t n_terms, first_term, flags, k;
-    uint32_t first_threshold;     /* >= 1; a k-th best score is not lower */
+    uint32_t initial_threshold;   /* >= 1; a k-th best score is not lower */
     uint32_t bin_base, bin_shift; /* score_bin */
     uint32_t n_items;
     uint64_t candidates; /* where its candidates are in gpu_batch.candidates */
@@ -107,7 +107,7 @@ struct alignas(16) gpu_query {
     /* answered only if that query (a smaller number) has accepted fewer than k; or NO_QUERY */
     uint32_t after;
     float c0, c1;         /* gx_scorer, with QUERY_LOSSY */
-    float least_K;        /* of the collection's shortest document */
+    float min_K;          /* of the collection's shortest document */
     uint32_t shares;      /* of a few queries: each block is so many items, a power of two, at most MAX_SHARES */
     uint64_t answer;      /* where its k keys are in gpu_batch.answers */
     const uint32_t *mask; /* QUERY_MASKED: a bit a document, set where it may be answered; else NULL */
@@ -129,7 +129,7 @@ struct alignas(16) gpu_query_state {
     uint32_t threshold; /* only rises; never above the k-th best score */
     uint32_t count;     /* candidates accepted; those past the capacity were lost, and the query is to be run again */
     uint32_t done;      /* items finished */
-    uint32_t n_hits;    /* of the answer, once it is there; before, documents that count_least counted */
+    uint32_t n_hits;    /* of the answer, once it is there; before, documents that count_lower_bounds counted */
 };
 
 struct alignas(16) gpu_item {
@@ -166,7 +166,7 @@ struct item_range {
     uint32_t term, block, item, item_blocks;
 };
 
-/* A few queries, short ones, of k <= QUICK_K: the kernel's parameters are all that describes them.
+/* A few queries, short ones, of k <= SMALL_K: the kernel's parameters are all that describes them.
  * Query i's terms are its own, from 0 on. */
 constexpr uint32_t SMALL_BATCH = 4;
 
@@ -209,9 +209,10 @@ struct gpu_batch {
     const gpu_term *terms;
     const gpu_item *items; /* of this launch */
     uint32_t n_items;
-    uint32_t *next_item;                      /* of this launch; [N_LAUNCHES] in all */
-    gpu_query_state *states;                  /* [n_queries] */
-    uint32_t *histograms, *least_histograms;  /* [n_queries * BINS]: of exact scores, of what documents have at least */
+    uint32_t *next_item;     /* of this launch; [N_LAUNCHES] in all */
+    gpu_query_state *states; /* [n_queries] */
+    uint32_t *histograms,
+        *lower_bound_histograms;              /* [n_queries * BINS]: of exact scores, of what documents have at least */
     unsigned long long *candidates, *answers; /* keys; answers may be host memory */
     gpu_query_state *results;                 /* [n_queries], host memory: the states at the end, done 0 */
     unsigned long long *counts;               /* [N_COUNTS] */
@@ -256,7 +257,7 @@ __host__ __device__ __forceinline__ uint32_t class_tf(uint32_t c)
 {
     return c == 0 ? 1 : c == 1 ? 2 : 5;
 }
-__host__ __device__ __forceinline__ uint32_t class_least_tf(uint32_t c)
+__host__ __device__ __forceinline__ uint32_t class_min_tf(uint32_t c)
 {
     return c < 2 ? c + 1 : c == 2 ? 3 : 6;
 }

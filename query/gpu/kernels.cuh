@@ -10,7 +10,7 @@ namespace gx {
 /* ---- derive.cu: what is derived from the lists ---- */
 
 /* A list that is long enough to have a table, a map or k-th impacts. */
-struct alignas(16) long_list {
+struct alignas(16) list_aux {
     uint32_t list;
     uint32_t table, table_shift; /* NO_TABLE_SHIFT: none */
     uint32_t map, map_shift;     /* NO_MAP_SHIFT: none */
@@ -20,19 +20,19 @@ struct alignas(16) long_list {
 };
 
 /* Tables and maps (zeroed before; dense ones with ranks) of lists[n], in tables and maps. */
-void derive_tables(const gpu_index &X, const long_list *lists, uint32_t n, uint32_t *tables, cudaStream_t stream);
-void derive_maps(const gpu_index &X, uint32_t coding, const gpu_codings &codings, const long_list *lists, uint32_t n,
+void derive_tables(const gpu_index &X, const list_aux *lists, uint32_t n, uint32_t *tables, cudaStream_t stream);
+void derive_maps(const gpu_index &X, uint32_t coding, const gpu_codings &codings, const list_aux *lists, uint32_t n,
                  uint32_t *maps, cudaStream_t stream);
 
 /* k-th best impacts of a list, of weight 1, at these k: floor(256 * impact), as bytes; by a linear
  * scorer, floor(256 * impact / the list's greatest). */
 constexpr uint32_t N_KTH = 28;
-extern const uint32_t kth_at[N_KTH];
+extern const uint32_t kth_ranks[N_KTH];
 
 /* For parameters norm: best[list] = the greatest tf / (tf + K) of each of the index's lists, and
- * for the long ones kth[long * N_KTH + i] for kth_at[i] (0 where the list is shorter). */
+ * for the long ones kth[long * N_KTH + i] for kth_ranks[i] (0 where the list is shorter). */
 struct bounds_args {
-    const uint32_t *long_of; /* [n_terms]: number of the long list, or UINT32_MAX */
+    const uint32_t *aux_of; /* [n_terms]: number of the long list, or UINT32_MAX */
     gx_scorer norm;
     float *best;
     uint8_t *kth;
@@ -51,7 +51,7 @@ void begin_batch(const gpu_batch &R, const item_range *runs, uint32_t n_runs, ui
 /* The number of blocks of threads that fill the current device, which is made ready. */
 uint32_t search_grid(uint32_t coding, uint32_t multiprocessors);
 /* The batch's items, all of long queries (of more than SHORT_QUERY_TERMS terms) or none. */
-void search_batch(const gpu_index &X, uint32_t coding, const gpu_batch &R, bool are_long, uint32_t grid,
+void search_batch(const gpu_index &X, uint32_t coding, const gpu_batch &R, bool are_multi_term, uint32_t grid,
                   cudaStream_t stream);
 
 /* A few queries, by `grid` blocks of threads each. R.states and both histograms are 0 and become so
@@ -73,7 +73,7 @@ void search_exhaustively(const gpu_index &X, uint32_t coding, const gpu_batch &R
 
 constexpr uint32_t SORTED_K = 4096; /* up to this k, select also sorts */
 
-/* The best k of the candidates of queries[first .. first + n), those with k > QUICK_K or
+/* The best k of the candidates of queries[first .. first + n), those with k > SMALL_K or
  * QUERY_EXHAUSTIVE, to their answers, zeros after them; sorted for k <= SORTED_K. */
 void select_best(const gpu_batch &R, uint32_t first, uint32_t n, cudaStream_t stream);
 

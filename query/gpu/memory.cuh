@@ -43,25 +43,25 @@ struct memory_budget {
 
 /* What a session's runs do besides work that is enqueued: all calls by which CUDA gets or gives
  * back memory, or the host waits for the GPU, are counted here. */
-struct gpu_calls {
-    uint64_t parts, waits, allocations, stayed; /* see gx_work */
+struct gpu_call_counts {
+    uint64_t parts, waits, allocations, stayed; /* see gx_search_stats */
 };
 
 /* What a session holds. */
 struct session_memory {
     memory_budget *budget;
-    gpu_calls *calls;
+    gpu_call_counts *calls;
     uint64_t device, pinned; /* bytes */
 };
 
-static inline cudaError_t wait_for_stream(gpu_calls *c, cudaStream_t stream)
+static inline cudaError_t wait_for_stream(gpu_call_counts *c, cudaStream_t stream)
 {
     c->waits += 1;
     return cudaStreamSynchronize(stream);
 }
 
 /* A copy of device memory, once all that was enqueued is done. */
-static inline cudaError_t wait_and_copy(gpu_calls *c, void *host, const void *device, size_t bytes)
+static inline cudaError_t wait_and_copy(gpu_call_counts *c, void *host, const void *device, size_t bytes)
 {
     c->waits += 1;
     return cudaMemcpy(host, device, bytes, cudaMemcpyDeviceToHost);
@@ -114,14 +114,14 @@ gx_status grow_pinned(session_memory *m, growing_memory *g, uint64_t wanted, gx_
 
 /* Cuts arrays off a region, each on a boundary of 256 bytes; without a region (base NULL) it counts
  * their bytes. */
-struct cutter {
+struct bump_allocator {
     char *base;
     uint64_t used;
 };
 
 constexpr uint64_t CUT_ALIGNMENT = 256;
 
-template <typename T> static inline void cut(cutter *c, T **out, uint64_t n)
+template <typename T> static inline void cut(bump_allocator *c, T **out, uint64_t n)
 {
     *out = c->base ? (T *)(c->base + c->used) : NULL;
     c->used += (n * sizeof(T) + CUT_ALIGNMENT - 1) / CUT_ALIGNMENT * CUT_ALIGNMENT;

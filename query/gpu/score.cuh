@@ -20,7 +20,7 @@ __device__ __forceinline__ bool present(const gpu_index &X, const term_filter &f
     return __ldg(X.maps + f.map + (slot >> 5)) >> (slot & 31) & 1;
 }
 
-__device__ __forceinline__ uint32_t present_class(const gpu_index &X, const term_filter &f, uint32_t doc)
+__device__ __forceinline__ uint32_t map_tf_class(const gpu_index &X, const term_filter &f, uint32_t doc)
 {
     if (f.classes == NO_CLASSES)
         return CLASS_ANY;
@@ -43,11 +43,11 @@ __device__ __forceinline__ uint32_t class_bound(const term_filter &f, uint32_t c
 
 /* What a document that is present has at least: nothing where it may be another one of its slot;
  * see gx_bm25_bound. */
-__device__ __forceinline__ uint32_t class_least(const term_filter &f, uint32_t c, float w, float K)
+__device__ __forceinline__ uint32_t class_lower_bound(const term_filter &f, uint32_t c, float w, float K)
 {
     if (f.map_shift != EXACT_SLOTS)
         return 0;
-    const uint32_t i = gx_bm25_impact(w, f.classes == NO_CLASSES ? 1 : class_least_tf(c), K);
+    const uint32_t i = gx_bm25_impact(w, f.classes == NO_CLASSES ? 1 : class_min_tf(c), K);
     return class_exact(f, c) ? i : i - min(i, (i >> 21) + 2);
 }
 
@@ -120,9 +120,9 @@ __device__ __forceinline__ candidate bound_candidate(const gpu_index &X, const g
             if (j < n && j != li && valid) {
                 if (here >> u & 1) {
                     const term_filter f = read(&terms[j].filter);
-                    const uint32_t c = present_class(X, f, doc);
-                    if (policy::COUNTS_LEAST) {
-                        const uint32_t more = class_least(f, c, terms[j].weight.w, K);
+                    const uint32_t c = map_tf_class(X, f, doc);
+                    if (policy::COUNTS_LOWER_BOUNDS) {
+                        const uint32_t more = class_lower_bound(f, c, terms[j].weight.w, K);
                         sure += more;
                         held += more != 0;
                         surely &= j > li;
@@ -182,7 +182,7 @@ __device__ __forceinline__ bool look_up_rest(const gpu_index &X, const item_list
             break;
         if (LONG && j >= CODED_LISTS) {
             const term_filter f = read(&L.terms[j].filter);
-            code = present(X, f, c.doc) ? 8 | present_class(X, f, c.doc) : 0;
+            code = present(X, f, c.doc) ? 8 | map_tf_class(X, f, c.doc) : 0;
             code = j > L.li && class_exact(f, code & 7) ? 0 : code;
         }
         if (code == 0)
@@ -207,15 +207,15 @@ __device__ __forceinline__ bool look_up_rest(const gpu_index &X, const item_list
 template <class P, bool LONG, uint32_t V>
 __device__ __forceinline__ uint32_t score(const gpu_index &X, const gpu_batch &R, const staged_item &near,
                                           const item_lists &L, uint2 posting, bool valid, uint32_t T, uint32_t lane,
-                                          search_space<V> &ws)
+                                          warp_shared<V> &ws)
 {
     typedef threshold_policy<P> policy;
     const gpu_query &Q = near.query;
     uint32_t least;
     candidate own = bound_candidate<P, LONG>(X, Q, L, posting, valid, T, &least);
-    if constexpr (policy::COUNTS_LEAST) {
+    if constexpr (policy::COUNTS_LOWER_BOUNDS) {
         if (__any_sync(ALL_LANES, own.s != 0)) {
-            T = policy::count_least(R, Q, near.item.query, least, T, lane);
+            T = policy::count_lower_bounds(R, Q, near.item.query, least, T, lane);
             own.s = own.s < T ? 0 : own.s;
             if (lane == 0)
                 ws.wrote = 1;
@@ -234,7 +234,7 @@ __device__ __forceinline__ uint32_t score(const gpu_index &X, const gpu_batch &R
         c.K = __shfl_sync(ALL_LANES, own.K, src);
         const uint32_t asked = policy::ask(R, near.item.query, lane);
         const bool ok = look_up_rest<P, LONG>(X, L, T, c, lookups, lane);
-        const bool rises = Q.k > QUICK_K; /* all the time; and room is small beside what would pass */
+        const bool rises = Q.k > SMALL_K; /* all the time; and room is small beside what would pass */
         T = policy::renew(R, near.item.query, asked, !ok || rises, T, lane);
         if (ok && c.s >= T) {
             T = accept<P>(R, Q, near.item.query, c.s, c.doc, T, lane);

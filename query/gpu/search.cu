@@ -14,7 +14,7 @@ static __global__ void __launch_bounds__(THREADS)
     for (uint32_t i = thread; i < n_queries * (BINS / 4); i += threads)
         reinterpret_cast<uint4 *>(R.histograms)[i] = make_uint4(0, 0, 0, 0);
     for (uint32_t i = thread; i < n_queries; i += threads)
-        R.states[i] = {R.queries[i].first_threshold, 0, 0, 0};
+        R.states[i] = {R.queries[i].initial_threshold, 0, 0, 0};
     if (thread < N_COUNTS)
         R.counts[thread] = 0;
     if (thread < N_LAUNCHES)
@@ -39,7 +39,7 @@ void begin_batch(const gpu_batch &R, const item_range *runs, uint32_t n_runs, ui
 
 template <class P> static constexpr size_t shared_bytes()
 {
-    return SEARCH_WARPS * sizeof(search_space<P::template doc<true>::V>);
+    return SEARCH_WARPS * sizeof(warp_shared<P::template doc<true>::V>);
 }
 
 uint32_t search_grid(uint32_t coding, uint32_t multiprocessors)
@@ -82,7 +82,7 @@ void search_small_batch(const gpu_index &X, uint32_t coding, const gpu_batch &R,
     });
 }
 
-void search_batch(const gpu_index &X, uint32_t coding, const gpu_batch &R, bool are_long, uint32_t grid,
+void search_batch(const gpu_index &X, uint32_t coding, const gpu_batch &R, bool are_multi_term, uint32_t grid,
                   cudaStream_t stream)
 {
     const uint32_t blocks = min(grid, (R.n_items + SEARCH_WARPS - 1) / SEARCH_WARPS);
@@ -90,7 +90,7 @@ void search_batch(const gpu_index &X, uint32_t coding, const gpu_batch &R, bool 
         return;
     with_pair(coding, [&](auto pair) {
         constexpr size_t bytes = shared_bytes<decltype(pair)>();
-        if (are_long)
+        if (are_multi_term)
             search<decltype(pair), true><<<blocks, SEARCH_WARPS * 32, bytes, stream>>>(X, R);
         else
             search<decltype(pair), false><<<blocks, SEARCH_WARPS * 32, bytes, stream>>>(X, R);

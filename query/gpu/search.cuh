@@ -25,7 +25,7 @@
  * The threshold begins at a bound stored with the lists (derive.cu) and rises through a histogram
  * of exact scores: each document is counted once, so the lower edge of the bin that holds the k-th
  * best so far is never above the k-th best score. The warp that finishes a query's last item
- * selects the best k, for k <= QUICK_K.
+ * selects the best k, for k <= SMALL_K.
  */
 #ifndef GX_QUERY_GPU_SEARCH_CUH
 #define GX_QUERY_GPU_SEARCH_CUH
@@ -39,7 +39,7 @@ namespace gx {
 template <class P> constexpr uint32_t SEARCH_BLOCKS = P::template doc<true>::V > 4 ? 2 : 3;
 template <> constexpr uint32_t SEARCH_BLOCKS<pair_gpubp128> = 4; /* 64 registers; what is spilled, an item needs once */
 /* a block of threads takes 1 KB for itself */
-constexpr size_t BLOCK_BYTES = SEARCH_WARPS * sizeof(search_space<4>) + 1024;
+constexpr size_t BLOCK_BYTES = SEARCH_WARPS * sizeof(warp_shared<4>) + 1024;
 constexpr size_t MOST_SHARED = 196 * 1024; /* of an SM */
 static_assert(SEARCH_BLOCKS<pair_gpubp128> * BLOCK_BYTES <= MOST_SHARED, "60 KB are left for L1");
 
@@ -58,7 +58,7 @@ __device__ __forceinline__ void load_if(int slack, const uint32_t *words, uint32
 }
 
 /* less from slack unless word has that bit. */
-__device__ __forceinline__ void lessen_unless(uint32_t word, uint32_t bit, int less, int &slack)
+__device__ __forceinline__ void subtract_unless(uint32_t word, uint32_t bit, int less, int &slack)
 {
     asm("{\n\t.reg .pred absent;\n\t.reg .u32 there;\n\t"
         "and.b32 there, %1, %2;\n\t"
@@ -122,12 +122,12 @@ __device__ __forceinline__ bool apply_mask(const uint32_t *mask, const uint32_t 
 }
 
 /* Which of up to 32 * V postings pass the query's mask and the presence maps: they join the queue,
- * which grows downwards from its end. Returns its new length. own_slack: in each lane the slack of
+ * which grows downwards from its end. Returns its new length. slack_by_tf: in each lane the slack of
  * a posting whose tf is the lane (in the last: or more), which is its bound less the threshold
  * (AND: 0), or negative where it does not reach it. A tf of 0: no posting. */
 template <uint32_t V>
 __device__ __forceinline__ uint32_t filter(const gpu_index &X, const gpu_query &Q, const gpu_term *terms,
-                                           uint32_t n_terms, uint32_t li, bool all, int own_slack, uint32_t (&d)[V],
+                                           uint32_t n_terms, uint32_t li, bool all, int slack_by_tf, uint32_t (&d)[V],
                                            const uint32_t (&f)[V], uint2 *queue_end, uint32_t *n_queued,
                                            uint32_t queued)
 {
@@ -135,7 +135,7 @@ __device__ __forceinline__ uint32_t filter(const gpu_index &X, const gpu_query &
     uint32_t w[V];
 #pragma unroll
     for (uint32_t v = 0; v < V; ++v) {
-        slack[v] = __shfl_sync(ALL_LANES, own_slack, min(f[v], 31u));
+        slack[v] = __shfl_sync(ALL_LANES, slack_by_tf, min(f[v], 31u));
         d[v] = min(d[v], X.n_docs - 1); /* of a damaged list they may be anything */
         w[v] = 0;
     }
@@ -151,7 +151,7 @@ __device__ __forceinline__ uint32_t filter(const gpu_index &X, const gpu_query &
         int best = -1;
 #pragma unroll
         for (uint32_t v = 0; v < V; ++v) {
-            lessen_unless(w[v], 1u << (d[v] >> t.map_shift & 31), less, slack[v]);
+            subtract_unless(w[v], 1u << (d[v] >> t.map_shift & 31), less, slack[v]);
             best = max(best, slack[v]);
         }
         if (!__any_sync(ALL_LANES, best >= 0))
@@ -268,7 +268,7 @@ template <bool LONG> __device__ __forceinline__ const gpu_term *item_list(const 
 template <class P, bool LONG, uint32_t V>
 __device__ __forceinline__ void next_chunk(const gpu_index &X, const gpu_batch &R, const staged_item &near,
                                            const staged_item &following, bool more, bool &ready, uint32_t lane,
-                                           search_space<V> &ws)
+                                           warp_shared<V> &ws)
 {
     const uint32_t cnt = item_blocks(near.item.what), b = ws.buffer ^ 1;
     if (!ready)
@@ -296,7 +296,7 @@ __device__ __forceinline__ void next_chunk(const gpu_index &X, const gpu_batch &
 /* One item, by a warp. The next one is in following, if there is one. */
 template <class P, bool LONG, uint32_t V>
 __device__ __forceinline__ void scan(const gpu_index &X, const gpu_batch &R, const staged_item &near,
-                                     const staged_item &following, bool more, uint32_t lane, search_space<V> &ws)
+                                     const staged_item &following, bool more, uint32_t lane, warp_shared<V> &ws)
 {
     typedef block_reader<P> B;
     const uint32_t cnt = item_blocks(near.item.what), len = block_len<P>(X);
@@ -317,8 +317,8 @@ __device__ __forceinline__ void scan(const gpu_index &X, const gpu_batch &R, con
          * lists at their bounds; of none, 0. */
         uint32_t bound = own->filter.bound;
         if (lane < 31)
-            bound = min(bound, gx_bm25_impact(own->weight.w, lane, near.query.least_K));
-        ws.own_bounds[lane] = lane ? bound + own->weight.rest : 0;
+            bound = min(bound, gx_bm25_impact(own->weight.w, lane, near.query.min_K));
+        ws.bound_by_tf[lane] = lane ? bound + own->weight.rest : 0;
     }
     if (!ready)
         stage_chunk<P>(X, near, own->payload.words, 0, ws, ws.buffer ^ 1, lane);
@@ -327,16 +327,16 @@ __device__ __forceinline__ void scan(const gpu_index &X, const gpu_batch &R, con
     constexpr bool DIRECT = threshold_policy<P>::BY_SEGMENT && V == BATCH / 32;
     uint2 *const queue_end = ws.postings + SPACE<V>;
     uint32_t k = 0, n = 0, waiting = 0, queued = 0; /* block k, of n postings */
-    int own_slack = -1;
+    int slack_by_tf = -1;
     B block;
     for (;;) {
         if (tf_min == 0) {
-            const uint32_t bound = ws.own_bounds[lane], reach = __ballot_sync(ALL_LANES, bound >= T);
+            const uint32_t bound = ws.bound_by_tf[lane], reach = __ballot_sync(ALL_LANES, bound >= T);
             if (reach == 0) /* what waits cannot matter either */
                 break;
             tf_min = __ffs(reach) - 1;
-            own_slack = max((int)bound - (int)T, -1); /* lest it come round from below */
-            own_slack = all ? min(own_slack, 0) : own_slack;
+            slack_by_tf = max((int)bound - (int)T, -1); /* lest it come round from below */
+            slack_by_tf = all ? min(slack_by_tf, 0) : slack_by_tf;
         }
         uint32_t d[V], f[V];
         while (k < cnt && waiting < (DIRECT ? 1 : BATCH)) {
@@ -345,7 +345,7 @@ __device__ __forceinline__ void scan(const gpu_index &X, const gpu_batch &R, con
                 next_chunk<P, LONG>(X, R, near, following, more, ready, lane, ws);
                 c = read(&ws.now);
             }
-            const block_place at = near.blocks[k], next = near.blocks[k + 1];
+            const block_offsets at = near.blocks[k], next = near.blocks[k + 1];
             const uint32_t *docs = ws.stage + (int)(c.docs + at.docs), *tfs = ws.stage + (int)(c.tfs + at.tfs);
             if (!ALWAYS_STAGED<P> && !c.staged) {
                 docs = X.payload + own->payload.words + at.docs;
@@ -373,18 +373,18 @@ __device__ __forceinline__ void scan(const gpu_index &X, const gpu_batch &R, con
             const uint32_t take = min(waiting, BATCH);
             waiting -= take;
             if constexpr (DIRECT) {
-                queued =
-                    filter<V>(X, near.query, terms, n_terms, li, all, own_slack, d, f, queue_end, &ws.n_queued, queued);
+                queued = filter<V>(X, near.query, terms, n_terms, li, all, slack_by_tf, d, f, queue_end, &ws.n_queued,
+                                   queued);
             } else {
                 uint32_t docids[BATCH / 32], tfs[BATCH / 32];
                 take_batch(ws.postings + waiting, take, lane, docids, tfs);
-                queued = filter<BATCH / 32>(X, near.query, terms, n_terms, li, all, own_slack, docids, tfs, queue_end,
+                queued = filter<BATCH / 32>(X, near.query, terms, n_terms, li, all, slack_by_tf, docids, tfs, queue_end,
                                             &ws.n_queued, queued);
             }
             now = __shfl_sync(ALL_LANES, T_now, 0);
         }
         const bool ends = k == cnt && waiting == 0;
-        while (queued > MOST_QUEUED || (queued && ends)) {
+        while (queued > MAX_QUEUED || (queued && ends)) {
             const uint32_t take = min(queued, 32u);
             const uint2 posting = lane < take ? queue_end[(int)lane - (int)queued] : make_uint2(0, 1);
             queued -= take;
@@ -409,7 +409,7 @@ __global__ void __launch_bounds__(SEARCH_WARPS * 32, SEARCH_BLOCKS<P>)
     constexpr uint32_t V = P::template doc<true>::V;
     extern __shared__ uint4 shared[];
     const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
-    search_space<V> &ws = reinterpret_cast<search_space<V> *>(shared)[warp];
+    warp_shared<V> &ws = reinterpret_cast<warp_shared<V> *>(shared)[warp];
     const uint32_t first_free = gridDim.x * SEARCH_WARPS; /* items below are given out by place */
     uint32_t next = blockIdx.x + gridDim.x * warp, later = 0;
     if (next >= R.n_items)
@@ -425,7 +425,7 @@ __global__ void __launch_bounds__(SEARCH_WARPS * 32, SEARCH_BLOCKS<P>)
     next = __shfl_sync(ALL_LANES, later, 0);
     later += 1;
     if (next < R.n_items && lane == 0)
-        copy_16(&ws.fetched, R.items + next);
+        cp_async_16(&ws.fetched, R.items + next);
     for (uint32_t which = 0;; which ^= 1) {
         wait_copies();
         const staged_item &near = ws.items[which];
@@ -437,7 +437,7 @@ __global__ void __launch_bounds__(SEARCH_WARPS * 32, SEARCH_BLOCKS<P>)
             next = __shfl_sync(ALL_LANES, later, 0);
             if (lane == 0) {
                 if (next < R.n_items)
-                    copy_16(&ws.fetched, R.items + next);
+                    cp_async_16(&ws.fetched, R.items + next);
                 later = atomicAdd(R.next_item, 1) + first_free;
             }
         }
@@ -457,7 +457,7 @@ __global__ void __launch_bounds__(SEARCH_WARPS * 32, SEARCH_BLOCKS<P>)
             if (last)
                 __threadfence();
         }
-        if (__shfl_sync(ALL_LANES, last, 0) && near.query.k <= QUICK_K) {
+        if (__shfl_sync(ALL_LANES, last, 0) && near.query.k <= SMALL_K) {
             __syncwarp();
             select_small_k<SPACE<V>>(R, near.query, near.item.query, lane,
                                      reinterpret_cast<unsigned long long *>(ws.postings));

@@ -2,7 +2,7 @@
 
 namespace gx {
 
-constexpr uint32_t SMALL_BATCH_CANDIDATES = most_candidates(QUICK_K);
+constexpr uint32_t SMALL_BATCH_CANDIDATES = most_candidates(SMALL_K);
 constexpr int UNSET = 0xff; /* each byte of what answers are before the device writes them */
 
 /* ---- room ---- */
@@ -24,7 +24,7 @@ gx_status open_small_batches(gpu_session *x, small_batch_space *b, gx_error *err
     TRY_STATUS(session_alloc_array(m, &b->d_histograms, 2 * SMALL_BATCH * BINS, err));
     TRY_STATUS(session_alloc_array(m, &b->d_slot, SLOT_PIECES, err));
     TRY_STATUS(session_alloc_pinned_array(m, &p->results, SMALL_BATCH, err));
-    TRY_STATUS(session_alloc_pinned_array(m, &p->answers, SMALL_BATCH * QUICK_K, err));
+    TRY_STATUS(session_alloc_pinned_array(m, &p->answers, SMALL_BATCH * SMALL_K, err));
     TRY_STATUS(session_alloc_pinned_array(m, &b->slot, 1, err));
     memset(b->slot, 0, sizeof *b->slot);
     TRY("clearing memory", cudaMemsetAsync(b->d_slot, 0, SLOT_PIECES * sizeof *b->d_slot, p->stream));
@@ -48,7 +48,7 @@ void close_small_batches(gpu_session *x, small_batch_space *b)
     session_free_array(m, &b->d_histograms, 2 * SMALL_BATCH * BINS);
     session_free_array(m, &b->d_slot, SLOT_PIECES);
     session_free_pinned_array(m, &p->results, SMALL_BATCH);
-    session_free_pinned_array(m, &p->answers, SMALL_BATCH * QUICK_K);
+    session_free_pinned_array(m, &p->answers, SMALL_BATCH * SMALL_K);
     session_free_pinned_array(m, &b->slot, 1);
     free(p->jobs);
     free(p->queries);
@@ -61,7 +61,7 @@ bool is_small_batch(const gx_plan *plans, const job *jobs, uint32_t n)
 {
     for (uint32_t i = 0; i < n && n <= SMALL_BATCH; ++i) {
         const gx_plan *plan = &plans[jobs[i].plan];
-        if (!plan->prune || plan->n_terms > SHORT_QUERY_TERMS || plan->k > QUICK_K || jobs[i].candidates)
+        if (!plan->prune || plan->n_terms > SHORT_QUERY_TERMS || plan->k > SMALL_K || jobs[i].candidates)
             return false;
     }
     return n <= SMALL_BATCH;
@@ -87,7 +87,7 @@ static gx_status describe_small_batch(gpu_session *x, sub_batch *p, const reques
     begin_description(p);
     for (uint32_t i = 0; i < n; ++i) {
         const gx_plan *plan = &r->plans[jobs[i].plan];
-        placed *pl = &p->jobs[p->n_jobs++];
+        placed *pl = &p->jobs[p->n_requests++];
         *pl = {jobs[i], 0, NO_QUERY};
         gpu_query *Q = &p->queries[i];
         const gpu_term *terms = &p->terms[p->n_terms];
@@ -105,7 +105,7 @@ static gx_status describe_small_batch(gpu_session *x, sub_batch *p, const reques
         memcpy(F->of[i].terms, terms, plan->n_terms * sizeof *terms);
         memset(&p->results[i], UNSET, sizeof p->results[i]);
         memset(&p->answers[Q->answer], UNSET, Q->k * sizeof *p->answers);
-        count_lists(x, plan, r->work);
+        add_list_stats(x, plan, r->work);
     }
     const uint32_t blocks = most > SEARCH_WARPS ? (most + SEARCH_WARPS - 1) / SEARCH_WARPS : 1;
     for (uint32_t i = 0; i < n; ++i)
@@ -180,7 +180,7 @@ static bool send_query(small_batch_space *b, const small_query *Q)
 static gx_status start_search(gpu_session *x, small_batch_space *b, const small_batch &F, uint32_t n, bool may_linger,
                               gx_error *err)
 {
-    gpu_state *s = x->s;
+    gpu_prepared_index *s = x->s;
     const sub_batch *p = &b->p;
     const gpu_batch R = {NULL,
                          NULL,
@@ -257,7 +257,7 @@ gx_status run_small_batch(gpu_session *x, small_batch_space *b, const request *r
         if (r->work)
             r->work->and_fell_to_or += falls;
         if (falls)
-            TRY_STATUS(push_again(x, {jobs[i].plan, GX_OP_OR, 0, 0}, err));
+            TRY_STATUS(push_retry(x, {jobs[i].plan, GX_OP_OR, 0, 0}, err));
         else
             TRY_STATUS(
                 collect_query(x, p, &p->jobs[i], i, jobs[i].op == GX_OP_OR ? GX_OP_OR : GX_OP_AND, r->hits, err));

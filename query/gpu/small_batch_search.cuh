@@ -9,7 +9,7 @@
  * and those after it can give, the warp is finished. The last one to finish selects.
  *
  * The first threshold is weak, so whatever passes the maps is counted at once by what it has at
- * least (count_least), and the threshold is near its end before most look-ups are made. Of a large
+ * least (count_lower_bounds), and the threshold is near its end before most look-ups are made. Of a large
  * query even the maps would be asked too often: there one warp of each block does so with its first
  * item, before the others begin.
  */
@@ -29,7 +29,7 @@ static_assert(SEARCH_BLOCKS<in_small_batch<pair_gpubp128>> * (BLOCK_BYTES + size
 
 /* of a query of so many, shares counted, only a warp a block begins, and the others once there is a
  * threshold */
-constexpr uint32_t OPENED_ITEMS = 2048;
+constexpr uint32_t SEEDED_ITEMS = 2048;
 
 /* Begin to fetch item `number` of the query that `to` already describes. */
 __device__ __forceinline__ void fetch_small_item(const gpu_index &X, uint32_t q, uint32_t number, staged_item &to,
@@ -48,7 +48,7 @@ __device__ __forceinline__ void fetch_small_item(const gpu_index &X, uint32_t q,
 
 /* The query and its lists, to both items of a warp. */
 template <uint32_t V>
-__device__ __forceinline__ void share_query(const small_query &Q, search_space<V> &ws, uint32_t lane)
+__device__ __forceinline__ void share_query(const small_query &Q, warp_shared<V> &ws, uint32_t lane)
 {
     constexpr uint32_t QUERY_PIECES = sizeof(gpu_query) / 16, PIECES = QUERY_PIECES + sizeof Q.terms / 16;
     static_assert(PIECES <= 32, "a lane a piece");
@@ -112,7 +112,7 @@ __device__ __forceinline__ void clear_query(const gpu_batch &R, uint32_t q, uint
     const uint4 zero = make_uint4(0, 0, 0, 0);
     for (uint32_t i = lane; i < BINS / 4; i += 32) {
         reinterpret_cast<uint4 *>(R.histograms + (size_t)q * BINS)[i] = zero;
-        reinterpret_cast<uint4 *>(R.least_histograms + (size_t)q * BINS)[i] = zero;
+        reinterpret_cast<uint4 *>(R.lower_bound_histograms + (size_t)q * BINS)[i] = zero;
     }
     if (lane == 0)
         R.states[q] = {0, 0, 0, 0};
@@ -120,12 +120,12 @@ __device__ __forceinline__ void clear_query(const gpu_batch &R, uint32_t q, uint
 
 /* A warp's part in the search for query q, which ws describes. */
 template <class P, uint32_t V>
-__device__ __forceinline__ void search_one(const gpu_index &X, const gpu_batch &R, uint32_t q, uint32_t blocks,
-                                           block_state &block, uint32_t lane, search_space<V> &ws)
+__device__ __forceinline__ void search_query_items(const gpu_index &X, const gpu_batch &R, uint32_t q, uint32_t blocks,
+                                                   block_state &block, uint32_t lane, warp_shared<V> &ws)
 {
     const uint32_t warp = threadIdx.x >> 5, n_items = ws.items[0].query.n_items;
     uint32_t number = blockIdx.x + blocks * warp; /* of the item */
-    if (warp && n_items >= OPENED_ITEMS) {
+    if (warp && n_items >= SEEDED_ITEMS) {
         while (lane == 0 && !atomicOr(&block.open, 0))
             __nanosleep(100);
         __syncwarp();
@@ -167,7 +167,7 @@ __global__ void __launch_bounds__(SEARCH_WARPS * 32, SEARCH_BLOCKS<in_small_batc
     constexpr uint32_t V = P::template doc<true>::V;
     extern __shared__ uint4 shared[];
     const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5, q = blockIdx.y;
-    search_space<V> &ws = reinterpret_cast<search_space<V> *>(shared)[warp];
+    warp_shared<V> &ws = reinterpret_cast<warp_shared<V> *>(shared)[warp];
     block_state &block = this_block();
     uint32_t blocks = F.of[q].blocks;
     if (threadIdx.x == 0) {
@@ -181,7 +181,7 @@ __global__ void __launch_bounds__(SEARCH_WARPS * 32, SEARCH_BLOCKS<in_small_batc
         if (takes_part && number < ws.items[0].query.n_items)
             fetch_small_item(X, q, number, ws.items[0], lane);
         if (threadIdx.x == 0) {
-            block.threshold = ws.items[0].query.first_threshold;
+            block.threshold = ws.items[0].query.initial_threshold;
             block.taken = SEARCH_WARPS;
             block.open = block.finished = 0;
         }
@@ -189,7 +189,7 @@ __global__ void __launch_bounds__(SEARCH_WARPS * 32, SEARCH_BLOCKS<in_small_batc
             ws.wrote = ws.decoded = ws.lookups = ws.buffer = ws.ahead = 0;
         __syncthreads();
         if (takes_part) {
-            search_one<P, V>(X, R, q, blocks, block, lane, ws);
+            search_query_items<P, V>(X, R, q, blocks, block, lane, ws);
             const uint32_t last = finish_warp(R, q, blocks, ws.wrote, block, lane);
             if (__shfl_sync(ALL_LANES, last, 0)) {
                 __syncwarp();

@@ -22,7 +22,7 @@ static_assert(STAGE_WORDS >= 2 * (128 + 4), "blocks of 128 words, each with what
 
 /* Where a block's docids and its tfs begin, in words from its list's first. They end where the next
  * one's begin. */
-struct alignas(8) block_place {
+struct alignas(8) block_offsets {
     uint32_t docs, tfs;
 };
 
@@ -32,7 +32,7 @@ struct alignas(16) staged_item {
     gpu_item item;
     gpu_query query;
     gpu_term terms[SHORT_QUERY_TERMS]; /* not for a long query */
-    block_place blocks[MAX_ITEM_BLOCKS + 1];
+    block_offsets blocks[MAX_ITEM_BLOCKS + 1];
     uint32_t heads[MAX_ITEM_BLOCKS]; /* the blocks' first docids */
     uint32_t threshold;              /* as it was then, or when L1 last read it: good, if low */
 };
@@ -45,11 +45,11 @@ struct alignas(16) chunk {
 
 constexpr uint32_t BATCH = 128; /* postings that ask the maps together */
 /* candidates; of more, some are scored. No more fit into shared memory (search.cuh) */
-constexpr uint32_t MOST_QUEUED = 23;
-template <uint32_t V> constexpr uint32_t SPACE = 32 * V + BATCH - 1 + MOST_QUEUED;
+constexpr uint32_t MAX_QUEUED = 23;
+template <uint32_t V> constexpr uint32_t SPACE = 32 * V + BATCH - 1 + MAX_QUEUED;
 
 /* A warp's shared memory. */
-template <uint32_t V> struct alignas(16) search_space {
+template <uint32_t V> struct alignas(16) warp_shared {
     uint32_t stage[2 * (STAGE_WORDS + STAGE_SLACK)]; /* two buffers */
     /* docid, tf: from the beginning on those that wait for the maps, from the end on candidates */
     uint2 postings[SPACE<V>];
@@ -57,7 +57,7 @@ template <uint32_t V> struct alignas(16) search_space {
     gpu_item fetched;                 /* the one after that */
     chunk chunks[2];                  /* of stage */
     chunk now;                        /* the one that is read */
-    uint32_t own_bounds[32];          /* of a posting of the item's list, by its tf */
+    uint32_t bound_by_tf[32];         /* of a posting of the item's list, by its tf */
     uint32_t buffer;                  /* the one that is read, or before an item's first chunk was read last */
     uint32_t ahead;                   /* whether the other one already holds the beginning of the next item */
     uint32_t n_queued;                /* while candidates are queued */
@@ -66,14 +66,14 @@ template <uint32_t V> struct alignas(16) search_space {
 
 /* ---- copies from global to shared memory ---- */
 
-__device__ __forceinline__ void copy_4(void *shared, const void *global)
+__device__ __forceinline__ void cp_async_4(void *shared, const void *global)
 {
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"((uint32_t)__cvta_generic_to_shared(shared)),
                  "l"(global)
                  : "memory");
 }
 
-__device__ __forceinline__ void copy_16(void *shared, const void *global)
+__device__ __forceinline__ void cp_async_16(void *shared, const void *global)
 {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((uint32_t)__cvta_generic_to_shared(shared)),
                  "l"(global)
@@ -95,17 +95,17 @@ __device__ __forceinline__ uint32_t item_blocks(uint32_t what)
 __device__ __forceinline__ void fetch_blocks(const gpu_index &X, gpu_item it, staged_item &to, uint32_t lane)
 {
     if (lane < item_blocks(it.what)) {
-        copy_4(&to.heads[lane], X.heads + it.block + lane);
-        copy_4(&to.blocks[lane + 1].docs, X.docid_ends + it.block + lane);
-        copy_4(&to.blocks[lane + 1].tfs, X.tf_ends + it.block + lane);
+        cp_async_4(&to.heads[lane], X.heads + it.block + lane);
+        cp_async_4(&to.blocks[lane + 1].docs, X.docid_ends + it.block + lane);
+        cp_async_4(&to.blocks[lane + 1].tfs, X.tf_ends + it.block + lane);
     }
     if (lane == 0) {
         to.item = it;
         if (it.what & ITEM_FIRST) {
             to.blocks[0].docs = 0;
         } else {
-            copy_4(&to.blocks[0].docs, X.docid_ends + it.block - 1);
-            copy_4(&to.blocks[0].tfs, X.tf_ends + it.block - 1);
+            cp_async_4(&to.blocks[0].docs, X.docid_ends + it.block - 1);
+            cp_async_4(&to.blocks[0].tfs, X.tf_ends + it.block - 1);
         }
     }
 }
@@ -117,17 +117,17 @@ __device__ __forceinline__ void fetch_item(const gpu_index &X, const gpu_batch &
 {
     fetch_blocks(X, it, to, lane);
     if (lane == 0 && it.what & ITEM_FIRST)
-        copy_4(&to.blocks[0].tfs, &R.terms[it.what & ITEM_TERM].payload.tf_begin);
+        cp_async_4(&to.blocks[0].tfs, &R.terms[it.what & ITEM_TERM].payload.tf_begin);
     constexpr uint32_t PIECES = sizeof(gpu_term) / 16;
     static_assert(SHORT_QUERY_TERMS * PIECES <= 32, "a lane a piece");
     if (!LONG && lane < (it.place >> 24) * PIECES)
-        copy_16(reinterpret_cast<uint4 *>(to.terms) + lane,
-                reinterpret_cast<const uint4 *>(R.terms + (it.place & ITEM_TERM)) + lane);
+        cp_async_16(reinterpret_cast<uint4 *>(to.terms) + lane,
+                    reinterpret_cast<const uint4 *>(R.terms + (it.place & ITEM_TERM)) + lane);
     if (lane < sizeof(gpu_query) / 16)
-        copy_16(reinterpret_cast<uint4 *>(&to.query) + lane,
-                reinterpret_cast<const uint4 *>(R.queries + it.query) + lane);
+        cp_async_16(reinterpret_cast<uint4 *>(&to.query) + lane,
+                    reinterpret_cast<const uint4 *>(R.queries + it.query) + lane);
     else if (lane == 31)
-        copy_4(&to.threshold, &R.states[it.query].threshold);
+        cp_async_4(&to.threshold, &R.states[it.query].threshold);
 }
 
 /* The query's lists: in shared memory where they are few. */
@@ -141,12 +141,12 @@ template <bool LONG> __device__ __forceinline__ const gpu_term *item_terms(const
  * that are not damaged (ALWAYS_STAGED), as much is staged as a whole block has. */
 template <class P, uint32_t V>
 __device__ __forceinline__ void stage_chunk(const gpu_index &X, const staged_item &it, uint64_t list, uint32_t k,
-                                            search_space<V> &ws, uint32_t b, uint32_t lane)
+                                            warp_shared<V> &ws, uint32_t b, uint32_t lane)
 {
     constexpr uint32_t PIECES = STAGE_WORDS / 4;
     /* words of the list's first piece before the list */
     const uint32_t cnt = item_blocks(it.item.what), odd = (uint32_t)list & 3;
-    const block_place from = it.blocks[k], end = it.blocks[min(k + lane + 1, cnt)];
+    const block_offsets from = it.blocks[k], end = it.blocks[min(k + lane + 1, cnt)];
     const uint32_t docs = (from.docs + odd) / 4, tfs = (from.tfs + odd) / 4; /* pieces of the list */
     uint32_t n_docs = (end.docs + odd + 3) / 4 - docs, n_tfs = (end.tfs + odd + 3) / 4 - tfs;
     uint32_t fit = __popc(__ballot_sync(ALL_LANES, lane < cnt - k && n_docs + n_tfs <= PIECES));
@@ -163,7 +163,7 @@ __device__ __forceinline__ void stage_chunk(const gpu_index &X, const staged_ite
     const uint32_t tfs_less = tfs - n_docs;
 #pragma unroll 1
     for (uint32_t o = lane; o < n_docs + n_tfs; o += 32)
-        copy_16(stage + o, pieces + (o + (o < n_docs ? docs : tfs_less)));
+        cp_async_16(stage + o, pieces + (o + (o < n_docs ? docs : tfs_less)));
     if (lane == 0) {
         const uint32_t first = b * (STAGE_WORDS + STAGE_SLACK) + odd;
         ws.chunks[b] = {first - 4 * docs, first - 4 * tfs_less, k + fit, staged};

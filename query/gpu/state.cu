@@ -10,12 +10,12 @@ extern "C" {
 
 namespace gx {
 
-constexpr uint32_t LONG_DF = 64;               /* lists from this length have maps and k-th impacts */
+constexpr uint32_t MIN_AUX_DF = 64;            /* lists from this length have maps and k-th impacts */
 constexpr uint32_t TABLE_BLOCKS = 32;          /* lists of more blocks have a table, of an entry about 16 blocks */
 constexpr uint32_t SLOTS = 8, FINE_SLOTS = 16; /* least slots a posting of a map; of one with tf classes */
 constexpr uint64_t RESERVE = 512u << 20;       /* of device memory, left to others */
 constexpr uint64_t EXPECTED_SESSIONS = 8, SESSION_LEAST_BYTES = 2 * SESSION_FIRST_BYTES;
-constexpr int KEPT_BOUNDS = 16; /* sets that are kept when nobody uses them */
+constexpr int MAX_CACHED_BOUNDS = 16; /* sets that are kept when nobody uses them */
 
 static uint32_t map_shift_for(uint32_t n_docs, uint32_t df, uint32_t slots)
 {
@@ -47,24 +47,24 @@ static uint64_t presence_words(uint32_t n_docs, uint32_t shift)
 }
 
 /* Which lists are long. */
-static gx_status find_long_lists(gpu_state *s, gx_error *err)
+static gx_status find_aux_lists(gpu_prepared_index *s, gx_error *err)
 {
     const gx_index *ix = s->ix;
     uint64_t n = 0;
     for (uint32_t i = 0; i < ix->n_terms; ++i)
-        n += ix->lists[i].df >= LONG_DF;
-    s->long_of = (uint32_t *)malloc((ix->n_terms + 1ull) * sizeof *s->long_of);
-    s->longs = (long_list *)calloc(n + 1, sizeof *s->longs);
-    if (!s->long_of || !s->longs)
+        n += ix->lists[i].df >= MIN_AUX_DF;
+    s->aux_of = (uint32_t *)malloc((ix->n_terms + 1ull) * sizeof *s->aux_of);
+    s->longs = (list_aux *)calloc(n + 1, sizeof *s->longs);
+    if (!s->aux_of || !s->longs)
         return gx_fail(err, GX_ENOMEM, "no memory for the directory of %u lists", ix->n_terms);
     s->table_words = 4; /* the first stand for "no table" */
     for (uint32_t i = 0; i < ix->n_terms; ++i) {
         const uint32_t df = ix->lists[i].df, n_blocks = (df - 1) / ix->block_len + 1;
-        s->long_of[i] = UINT32_MAX;
-        if (df < LONG_DF)
+        s->aux_of[i] = UINT32_MAX;
+        if (df < MIN_AUX_DF)
             continue;
-        long_list *l = &s->longs[s->n_long];
-        s->long_of[i] = s->n_long++;
+        list_aux *l = &s->longs[s->n_aux];
+        s->aux_of[i] = s->n_aux++;
         *l = {
             i, 0, NO_TABLE_SHIFT, 0, NO_MAP_SHIFT, NO_CLASSES, ix->docid_ends[ix->lists[i].first_block + n_blocks - 1],
             0};
@@ -95,26 +95,26 @@ static int longest_first(const void *a, const void *b)
 
 /* Give maps to lists, longest first, within so many words: presence for all, then tf classes and
  * finer slots. */
-static gx_status plan_maps(gpu_state *s, uint64_t words, gx_error *err)
+static gx_status plan_maps(gpu_prepared_index *s, uint64_t words, gx_error *err)
 {
     const uint32_t n_docs = s->ix->n_docs;
-    by_length *order = (by_length *)malloc((s->n_long + 1ull) * sizeof *order);
+    by_length *order = (by_length *)malloc((s->n_aux + 1ull) * sizeof *order);
     if (!order)
-        return gx_fail(err, GX_ENOMEM, "no memory for the order of %u lists", s->n_long);
-    for (uint32_t i = 0; i < s->n_long; ++i)
+        return gx_fail(err, GX_ENOMEM, "no memory for the order of %u lists", s->n_aux);
+    for (uint32_t i = 0; i < s->n_aux; ++i)
         order[i] = {s->ix->lists[s->longs[i].list].df, i};
-    qsort(order, s->n_long, sizeof *order, longest_first);
+    qsort(order, s->n_aux, sizeof *order, longest_first);
     words = words < UINT32_MAX - 64 ? words : UINT32_MAX - 64; /* offsets have 32 bits */
     uint32_t slots = SLOTS, with_map = 0, with_classes = 0;
     uint64_t used = 8;                            /* the first stand for "no map" */
     for (;; slots /= 2, with_map = 0, used = 8) { /* rather coarser maps than lists without one */
-        for (; with_map < s->n_long; ++with_map) {
+        for (; with_map < s->n_aux; ++with_map) {
             const uint64_t more = presence_words(n_docs, map_shift_for(n_docs, order[with_map].df, slots));
             if (used + more > words)
                 break;
             used += more;
         }
-        if (with_map == s->n_long || slots == 1)
+        if (with_map == s->n_aux || slots == 1)
             break;
     }
     for (; with_classes < with_map; ++with_classes) {
@@ -127,7 +127,7 @@ static gx_status plan_maps(gpu_state *s, uint64_t words, gx_error *err)
     }
     s->map_words = 8;
     for (uint32_t i = 0; i < with_map; ++i) {
-        long_list *l = &s->longs[order[i].number];
+        list_aux *l = &s->longs[order[i].number];
         l->map_shift = map_shift_for(n_docs, order[i].df, i < with_classes ? FINE_SLOTS : slots);
         l->map = (uint32_t)s->map_words;
         s->map_words += presence_words(n_docs, l->map_shift);
@@ -157,7 +157,7 @@ static uint32_t find_coding(const gx_header *h, gpu_codings *codings)
 }
 
 /* Copy the device sections and point X at them. */
-static gx_status upload_index(gpu_state *s, gx_error *err)
+static gx_status upload_index(gpu_prepared_index *s, gx_error *err)
 {
     const gx_index *ix = s->ix;
     const gx_header *h = ix->header;
@@ -180,14 +180,14 @@ static gx_status upload_index(gpu_state *s, gx_error *err)
 }
 
 /* Memory for what is derived, within limit bytes; the tables and maps filled. */
-static gx_status derive(gpu_state *s, uint64_t limit, uint64_t map_memory, gx_error *err)
+static gx_status derive(gpu_prepared_index *s, uint64_t limit, uint64_t map_memory, gx_error *err)
 {
     const gx_index *ix = s->ix;
-    gx_status st = find_long_lists(s, err);
+    gx_status st = find_aux_lists(s, err);
     if (st != GX_OK)
         return st;
     const uint64_t fixed = ix->header->device_bytes + s->table_words * 4 + ix->n_terms * 8ull +
-                           s->n_long * (sizeof(long_list) + N_KTH) + SESSION_LEAST_BYTES + (1u << 20);
+                           s->n_aux * (sizeof(list_aux) + N_KTH) + SESSION_LEAST_BYTES + (1u << 20);
     if (fixed > limit)
         return gx_fail(err, GX_ENOGPU,
                        "the index needs %.1f MiB of GPU memory and %.1f MiB may be used; use the CPU "
@@ -202,10 +202,10 @@ static gx_status derive(gpu_state *s, uint64_t limit, uint64_t map_memory, gx_er
     s->budget.used = fixed - SESSION_LEAST_BYTES + s->map_words * 4;
     TRY("memory for tables", device_alloc(&s->tables, s->table_words));
     TRY("memory for maps", device_alloc(&s->maps, s->map_words));
-    TRY("memory for the directory", device_alloc(&s->d_long_of, ix->n_terms));
-    TRY("memory for the directory", device_alloc(&s->d_longs, s->n_long));
+    TRY("memory for the directory", device_alloc(&s->d_aux_of, ix->n_terms));
+    TRY("memory for the directory", device_alloc(&s->d_aux, s->n_aux));
     TRY("memory for bounds", device_alloc(&s->d_best, ix->n_terms));
-    TRY("memory for bounds", device_alloc(&s->d_kth, (uint64_t)s->n_long * N_KTH));
+    TRY("memory for bounds", device_alloc(&s->d_kth, (uint64_t)s->n_aux * N_KTH));
     s->X.tables = s->tables;
     s->X.maps = s->maps;
     s->X.rank_offset = ix->n_docs ? (uint32_t)slot_words(ix->n_docs, EXACT_SLOTS) : 0;
@@ -213,11 +213,11 @@ static gx_status derive(gpu_state *s, uint64_t limit, uint64_t map_memory, gx_er
     TRY("clearing maps", cudaMemsetAsync(s->maps, 0, s->map_words * 4, s->stream));
     TRY("clearing maps", cudaMemsetAsync(s->maps, 0xff, 16, s->stream));
     TRY("copying the directory",
-        cudaMemcpyAsync(s->d_long_of, s->long_of, ix->n_terms * 4ull, cudaMemcpyHostToDevice, s->stream));
+        cudaMemcpyAsync(s->d_aux_of, s->aux_of, ix->n_terms * 4ull, cudaMemcpyHostToDevice, s->stream));
     TRY("copying the directory",
-        cudaMemcpyAsync(s->d_longs, s->longs, s->n_long * sizeof(long_list), cudaMemcpyHostToDevice, s->stream));
-    derive_tables(s->X, s->d_longs, s->n_long, s->tables, s->stream);
-    derive_maps(s->X, s->coding, s->codings, s->d_longs, s->n_long, s->maps, s->stream);
+        cudaMemcpyAsync(s->d_aux, s->longs, s->n_aux * sizeof(list_aux), cudaMemcpyHostToDevice, s->stream));
+    derive_tables(s->X, s->d_aux, s->n_aux, s->tables, s->stream);
+    derive_maps(s->X, s->coding, s->codings, s->d_aux, s->n_aux, s->maps, s->stream);
     TRY("starting to build maps", cudaGetLastError());
     TRY("building maps", cudaStreamSynchronize(s->stream));
     return GX_OK;
@@ -232,9 +232,9 @@ static void free_bounds(bounds *b)
     }
 }
 
-void gpu_state_close(void *state)
+void gpu_release_index(void *state)
 {
-    gpu_state *s = (gpu_state *)state;
+    gpu_prepared_index *s = (gpu_prepared_index *)state;
     if (!s)
         return;
     (void)cudaSetDevice(s->device);
@@ -242,20 +242,20 @@ void gpu_state_close(void *state)
         next = b->next;
         free_bounds(b);
     }
-    void *const memory[] = {s->arena, s->tables, s->maps, s->d_long_of, s->d_longs, s->d_best, s->d_kth};
+    void *const memory[] = {s->arena, s->tables, s->maps, s->d_aux_of, s->d_aux, s->d_best, s->d_kth};
     for (size_t i = 0; i < sizeof memory / sizeof *memory; ++i)
         (void)cudaFree(memory[i]);
     if (s->stream)
         (void)cudaStreamDestroy(s->stream);
     (void)cudaGetLastError();
-    free(s->long_of);
+    free(s->aux_of);
     free(s->longs);
     pthread_mutex_destroy(&s->lock);
     pthread_mutex_destroy(&s->linger_lock);
     free(s);
 }
 
-static gx_status open_state(gpu_state *s, const gx_engine_options *opt, gx_error *err)
+static gx_status open_state(gpu_prepared_index *s, const gx_engine_options *opt, gx_error *err)
 {
     cudaDeviceProp p;
     size_t have = 0, total = 0;
@@ -287,10 +287,10 @@ static gx_status open_state(gpu_state *s, const gx_engine_options *opt, gx_error
     return GX_OK;
 }
 
-gx_status gpu_state_open(void **out, const gx_index *ix, const gx_engine_options *opt, gx_error *err)
+gx_status gpu_prepare_index(void **out, const gx_index *ix, const gx_engine_options *opt, gx_error *err)
 {
     *out = NULL;
-    gpu_state *s = (gpu_state *)calloc(1, sizeof *s);
+    gpu_prepared_index *s = (gpu_prepared_index *)calloc(1, sizeof *s);
     if (!s)
         return gx_fail(err, GX_ENOMEM, "no memory for a GPU engine");
     s->ix = ix;
@@ -299,21 +299,21 @@ gx_status gpu_state_open(void **out, const gx_index *ix, const gx_engine_options
     pthread_mutex_init(&s->linger_lock, NULL);
     const gx_status st = open_state(s, opt, err);
     if (st != GX_OK) {
-        gpu_state_close(s);
+        gpu_release_index(s);
         return st;
     }
     *out = s;
     return GX_OK;
 }
 
-const char *gpu_state_describe(const void *state)
+const char *gpu_describe_index(const void *state)
 {
-    return ((const gpu_state *)state)->description;
+    return ((const gpu_prepared_index *)state)->description;
 }
 
 /* ---- a kernel that stays ---- */
 
-void stop_lingering(gpu_state *s)
+void stop_lingering(gpu_prepared_index *s)
 {
     if (__atomic_load_n(&s->lingering, __ATOMIC_SEQ_CST) == NULL)
         return;
@@ -324,7 +324,7 @@ void stop_lingering(gpu_state *s)
     pthread_mutex_unlock(&s->linger_lock);
 }
 
-void register_lingering(gpu_state *s, query_slot *slot)
+void register_lingering(gpu_prepared_index *s, query_slot *slot)
 {
     pthread_mutex_lock(&s->linger_lock);
     if (s->lingering && s->lingering != slot)
@@ -336,7 +336,7 @@ void register_lingering(gpu_state *s, query_slot *slot)
 
 /* ---- masks ---- */
 
-static gx_status copy_mask(gpu_state *s, uint32_t **out, const uint32_t *words, gx_error *err)
+static gx_status copy_mask(gpu_prepared_index *s, uint32_t **out, const uint32_t *words, gx_error *err)
 {
     const size_t n = gx_mask_n_words(s->ix->n_docs);
     TRY("choosing it", cudaSetDevice(s->device));
@@ -351,14 +351,14 @@ static gx_status copy_mask(gpu_state *s, uint32_t **out, const uint32_t *words, 
     return GX_OK;
 }
 
-static uint64_t mask_bytes(const gpu_state *s)
+static uint64_t mask_bytes(const gpu_prepared_index *s)
 {
     return gx_mask_n_words(s->ix->n_docs) * sizeof(uint32_t);
 }
 
 gx_status gpu_mask_open(void **out, void *state, const uint32_t *words, gx_error *err)
 {
-    gpu_state *s = (gpu_state *)state;
+    gpu_prepared_index *s = (gpu_prepared_index *)state;
     uint32_t *mask = NULL;
     *out = NULL;
     TRY_STATUS(budget_take(&s->budget, "a mask", mask_bytes(s), err));
@@ -376,7 +376,7 @@ gx_status gpu_mask_open(void **out, void *state, const uint32_t *words, gx_error
  * before another mask is put where this one was: cudaFree waits for the device. */
 void gpu_mask_close(void *state, void *mask)
 {
-    gpu_state *s = (gpu_state *)state;
+    gpu_prepared_index *s = (gpu_prepared_index *)state;
     if (!mask)
         return;
     (void)cudaSetDevice(s->device);
@@ -387,21 +387,21 @@ void gpu_mask_close(void *state, void *mask)
 
 /* ---- bounds ---- */
 
-static gx_status compute_bounds(gpu_state *s, bounds *b, gpu_calls *calls, gx_error *err)
+static gx_status compute_bounds(gpu_prepared_index *s, bounds *b, gpu_call_counts *calls, gx_error *err)
 {
     stop_lingering(s);
-    const bounds_args args = {s->d_long_of, b->norm, s->d_best, s->d_kth};
+    const bounds_args args = {s->d_aux_of, b->norm, s->d_best, s->d_kth};
     derive_bounds(s->X, s->coding, s->codings, args, s->stream);
     TRY("starting to compute bounds", cudaGetLastError());
     TRY("copying bounds",
         cudaMemcpyAsync(b->best, s->d_best, s->ix->n_terms * sizeof(float), cudaMemcpyDeviceToHost, s->stream));
     TRY("copying bounds",
-        cudaMemcpyAsync(b->kth, s->d_kth, (size_t)s->n_long * N_KTH, cudaMemcpyDeviceToHost, s->stream));
+        cudaMemcpyAsync(b->kth, s->d_kth, (size_t)s->n_aux * N_KTH, cudaMemcpyDeviceToHost, s->stream));
     TRY("computing bounds", wait_for_stream(calls, s->stream));
     return GX_OK;
 }
 
-gx_status take_bounds(gpu_state *s, gx_scorer norm, gpu_calls *calls, bounds **out, gx_error *err)
+gx_status acquire_bounds(gpu_prepared_index *s, gx_scorer norm, gpu_call_counts *calls, bounds **out, gx_error *err)
 {
     gx_status st = GX_OK;
     pthread_mutex_lock(&s->lock);
@@ -417,13 +417,13 @@ gx_status take_bounds(gpu_state *s, gx_scorer norm, gpu_calls *calls, bounds **o
         if ((b = (bounds *)calloc(1, sizeof *b)) != NULL) {
             b->norm = norm;
             b->best = (float *)malloc((s->ix->n_terms + 1ull) * sizeof(float));
-            b->kth = (uint8_t *)malloc((s->n_long + 1ull) * N_KTH);
+            b->kth = (uint8_t *)malloc((s->n_aux + 1ull) * N_KTH);
         }
         if (!b || !b->best || !b->kth)
             st = gx_fail(err, GX_ENOMEM, "no memory for the bounds of %u lists", s->ix->n_terms);
         else
             st = compute_bounds(s, b, calls, err);
-        for (at = &s->bounds_sets; st == GX_OK && n >= KEPT_BOUNDS && *at;) { /* the oldest unused go */
+        for (at = &s->bounds_sets; st == GX_OK && n >= MAX_CACHED_BOUNDS && *at;) { /* the oldest unused go */
             bounds *old = *at;
             if (old->users == 0 && !old->next) {
                 *at = NULL;
@@ -445,7 +445,7 @@ gx_status take_bounds(gpu_state *s, gx_scorer norm, gpu_calls *calls, bounds **o
     return st;
 }
 
-void give_bounds(gpu_state *s, bounds *b)
+void release_bounds(gpu_prepared_index *s, bounds *b)
 {
     if (!b)
         return;
@@ -456,7 +456,7 @@ void give_bounds(gpu_state *s, bounds *b)
 
 /* ---- waiting ---- */
 
-cudaError_t wait_for_event(gpu_calls *c, cudaEvent_t event, const gx_plan *plan, bool *cancelled)
+cudaError_t wait_for_event(gpu_call_counts *c, cudaEvent_t event, const gx_plan *plan, bool *cancelled)
 {
     c->waits += 1;
     if (!plan->cancel)

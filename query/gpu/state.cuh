@@ -16,11 +16,11 @@ struct bounds {
     bounds *next;
     gx_scorer norm;
     float *best;  /* [n_terms] */
-    uint8_t *kth; /* [n_long * N_KTH] */
+    uint8_t *kth; /* [n_aux * N_KTH] */
     int users;
 };
 
-struct gpu_state {
+struct gpu_prepared_index {
     const gx_index *ix;
     int device;
     char description[288];
@@ -30,11 +30,11 @@ struct gpu_state {
     gpu_index X;
     char *arena;
     uint32_t *tables, *maps;
-    uint32_t *long_of; /* [n_terms] on the host: number of the long list, or UINT32_MAX */
-    long_list *longs;  /* [n_long] on the host */
-    uint32_t n_long;
-    uint32_t *d_long_of;
-    long_list *d_longs;
+    uint32_t *aux_of; /* [n_terms] on the host: number of the long list, or UINT32_MAX */
+    list_aux *longs;  /* [n_aux] on the host */
+    uint32_t n_aux;
+    uint32_t *d_aux_of;
+    list_aux *d_aux;
     float *d_best;
     uint8_t *d_kth;
     uint64_t map_words, table_words;
@@ -48,29 +48,29 @@ struct gpu_state {
     bounds *bounds_sets;
 };
 
-/* gx_exec_ops.state_open, state_close and describe. */
-gx_status gpu_state_open(void **out, const gx_index *ix, const gx_engine_options *opt, gx_error *err);
-void gpu_state_close(void *state);
-const char *gpu_state_describe(const void *state);
+/* gx_executor.state_open, release_index and describe. */
+gx_status gpu_prepare_index(void **out, const gx_index *ix, const gx_engine_options *opt, gx_error *err);
+void gpu_release_index(void *state);
+const char *gpu_describe_index(const void *state);
 
-/* gx_exec_ops.mask_open and mask_close. The mask is the device's copy of the words. */
+/* gx_executor.mask_open and mask_close. The mask is the device's copy of the words. */
 gx_status gpu_mask_open(void **out, void *state, const uint32_t *words, gx_error *err);
 void gpu_mask_close(void *state, void *mask);
 
 /* Stop a kernel that lingers, of any session: it ends once its query is answered, or soon after if
  * its session has sent the next one. Called before anything else is done on the GPU. */
-void stop_lingering(gpu_state *s);
+void stop_lingering(gpu_prepared_index *s);
 
 /* Before a kernel is started that may linger for the next query in that slot; another one is stopped. */
-void register_lingering(gpu_state *s, query_slot *slot);
+void register_lingering(gpu_prepared_index *s, query_slot *slot);
 
 /* Until the event, or until the plan, whose cancel function is asked meanwhile, says so: then
  * *cancelled, but not sooner. */
-cudaError_t wait_for_event(gpu_calls *c, cudaEvent_t event, const gx_plan *plan, bool *cancelled);
+cudaError_t wait_for_event(gpu_call_counts *c, cudaEvent_t event, const gx_plan *plan, bool *cancelled);
 
 /* The bounds for norm, computed if they are new; to be given back. */
-gx_status take_bounds(gpu_state *s, gx_scorer norm, gpu_calls *calls, bounds **out, gx_error *err);
-void give_bounds(gpu_state *s, bounds *b);
+gx_status acquire_bounds(gpu_prepared_index *s, gx_scorer norm, gpu_call_counts *calls, bounds **out, gx_error *err);
+void release_bounds(gpu_prepared_index *s, bounds *b);
 
 /* Blocks of a list; all codecs' blocks are powers of two long, so that it is not divided. */
 static inline uint32_t count_blocks(const gx_index *ix, uint32_t df)

@@ -21,17 +21,17 @@ static uint32_t candidates_of(const gx_index *ix, const gx_plan *plan, const job
     return room < ix->n_docs ? (uint32_t)room : ix->n_docs;
 }
 
-static void describe_term(const gpu_state *s, const gx_plan_term *t, uint32_t query, gpu_term *out)
+static void describe_term(const gpu_prepared_index *s, const gx_plan_term *t, uint32_t query, gpu_term *out)
 {
     const gx_index *ix = s->ix;
     const gx_list_entry *e = &ix->lists[t->list];
-    const uint32_t n_blocks = count_blocks(ix, e->df), number = s->long_of[t->list];
+    const uint32_t n_blocks = count_blocks(ix, e->df), number = s->aux_of[t->list];
     out->at = {e->first_block, n_blocks, 0, NO_TABLE_SHIFT};
     out->payload = {(uint64_t)e->payload_hi << 32 | e->payload_lo, 0, e->df};
     out->filter = {0, NO_MAP_SHIFT, 0, NO_CLASSES};
     out->weight = {t->w, 0, query, list_codecs(*e, ix->header->codings[e->coding])};
     if (number != UINT32_MAX) {
-        const long_list *l = &s->longs[number];
+        const list_aux *l = &s->longs[number];
         out->at.table = l->table;
         out->at.table_shift = l->table_shift;
         out->filter.map = l->map;
@@ -54,16 +54,17 @@ static uint32_t list_bound(float w, float best)
 static uint32_t find_kth(uint32_t k)
 {
     uint32_t i = 0;
-    while (i < N_KTH && kth_at[i] < k)
+    while (i < N_KTH && kth_ranks[i] < k)
         ++i;
     return i;
 }
 
 /* At least k of the list's postings have this impact or more; 1 if nothing better is known. kth:
  * find_kth(k). */
-static uint32_t kth_impact(const gpu_state *s, const bounds *b, const gx_plan_term *t, uint32_t k, uint32_t kth)
+static uint32_t kth_impact(const gpu_prepared_index *s, const bounds *b, const gx_plan_term *t, uint32_t k,
+                           uint32_t kth)
 {
-    const uint32_t number = s->long_of[t->list];
+    const uint32_t number = s->aux_of[t->list];
     if (number == UINT32_MAX || t->df < k || kth == N_KTH)
         return 1;
     const float unit = gx_scorer_is_linear(b->norm) ? b->best[t->list] : 1;
@@ -104,16 +105,16 @@ static void sort_ranked(ranked *t, uint32_t n)
 }
 
 /* Describe the lists of a plan that is pruned, and what follows from their bounds. */
-static void describe_lists(const gpu_state *s, const gx_plan *plan, const bounds *b, const job *j, bool all, uint32_t q,
-                           gpu_query *Q, gpu_term *t, uint32_t *n_essential)
+static void describe_lists(const gpu_prepared_index *s, const gx_plan *plan, const bounds *b, const job *j, bool all,
+                           uint32_t q, gpu_query *Q, gpu_term *t, uint32_t *n_essential)
 {
     ranked order[GX_MAX_TERMS];
     /* what is stored of all documents says nothing of those that a mask leaves */
     const bool known = !plan->mask;
     const uint32_t n = plan->n_terms, kth = known && (!all || n == 1) ? find_kth(plan->k) : N_KTH;
     uint32_t total = 0, first = j->threshold > 1 ? j->threshold : 1;
-    if (known && !all && plan->floor > first)
-        first = plan->floor;
+    if (known && !all && plan->initial_threshold > first)
+        first = plan->initial_threshold;
     for (uint32_t i = 0; i < n; ++i) {
         const gx_plan_term *term = &plan->terms[i];
         order[i] = {list_bound(term->w, b->best[term->list]), term->df, term->list, i};
@@ -132,7 +133,7 @@ static void describe_lists(const gpu_state *s, const gx_plan *plan, const bounds
         t[i].filter.bound = order[i].bound;
         t[i].weight.rest = rest;
     }
-    Q->first_threshold = first;
+    Q->initial_threshold = first;
     Q->bin_base = float_bits((float)first) - 1; /* at most one step above what rounding down gives */
     const uint32_t range = float_bits((float)total) + 1 - Q->bin_base;
     Q->bin_shift = range < BINS ? 0 : 32 - LOG2_BINS - (uint32_t)__builtin_clz(range);
@@ -148,16 +149,16 @@ static gx_status find_bounds(gpu_session *x, gx_scorer norm, const bounds **out,
         }
     }
     if (x->n_bounds_used == MAX_BOUNDS) /* described queries need theirs no more */
-        give_bounds(x->s, x->bounds_used[--x->n_bounds_used]);
+        release_bounds(x->s, x->bounds_used[--x->n_bounds_used]);
     bounds *b = NULL;
-    const gx_status st = take_bounds(x->s, norm, &x->calls, &b, err);
+    const gx_status st = acquire_bounds(x->s, norm, &x->calls, &b, err);
     if (st == GX_OK)
         *out = x->bounds_used[x->n_bounds_used++] = b;
     return st;
 }
 
-static void describe_query(const gpu_state *s, sub_batch *p, const gx_plan *plan, const bounds *b, const job *j,
-                           bool all, uint32_t after, uint32_t *n_essential)
+static void describe_query(const gpu_prepared_index *s, sub_batch *p, const gx_plan *plan, const bounds *b,
+                           const job *j, bool all, uint32_t after, uint32_t *n_essential)
 {
     const uint32_t q = p->n_queries++, n = plan->n_terms;
     gpu_query *Q = &p->queries[q];
@@ -169,11 +170,11 @@ static void describe_query(const gpu_state *s, sub_batch *p, const gx_plan *plan
                (plan->norm.lossy ? QUERY_LOSSY : 0);
     Q->mask = plan->mask ? (const uint32_t *)plan->mask->device : NULL;
     Q->k = plan->k;
-    Q->first_threshold = 1;
+    Q->initial_threshold = 1;
     Q->after = after;
     Q->c0 = plan->norm.c0;
     Q->c1 = plan->norm.c1;
-    Q->least_K = gx_bm25_K(plan->norm, s->ix->min_doc_len);
+    Q->min_K = gx_bm25_K(plan->norm, s->ix->min_doc_len);
     Q->capacity = candidates_of(s->ix, plan, j);
     Q->candidates = p->n_candidates;
     Q->answer = p->n_answers;
@@ -182,7 +183,7 @@ static void describe_query(const gpu_state *s, sub_batch *p, const gx_plan *plan
     p->n_terms += n;
     *n_essential = 0;
     if (plan->prune) {
-        p->any_select |= plan->k > QUICK_K;
+        p->any_select |= plan->k > SMALL_K;
         describe_lists(s, plan, b, j, all, q, Q, t, n_essential);
     } else {
         p->any_exhaustive = true;
@@ -203,7 +204,7 @@ gx_status add_query(gpu_session *x, sub_batch *p, const gx_plan *plan, const job
     return GX_OK;
 }
 
-void count_lists(const gpu_session *x, const gx_plan *plan, gx_work *work)
+void add_list_stats(const gpu_session *x, const gx_plan *plan, gx_search_stats *work)
 {
     for (uint32_t t = 0; work && t < plan->n_terms; ++t) {
         work->postings += plan->terms[t].df;
@@ -213,36 +214,36 @@ void count_lists(const gpu_session *x, const gx_plan *plan, gx_work *work)
 
 void begin_description(sub_batch *p)
 {
-    p->n_jobs = p->n_queries = p->n_first = p->n_terms = p->n_runs = p->n_items = 0;
+    p->n_requests = p->n_queries = p->n_first = p->n_terms = p->n_runs = p->n_items = 0;
     p->n_candidates = p->n_answers = 0;
     p->any_exhaustive = p->any_select = false;
 }
 
 /* ---- items ---- */
 
-void describe_items(sub_batch *p, uint32_t first, uint32_t n, bool are_long, const uint32_t *n_essential,
+void describe_items(sub_batch *p, uint32_t first, uint32_t n, bool are_multi_term, const uint32_t *n_essential,
                     uint32_t item_blocks, bool fine, uint32_t *active, pending_list *lists)
 {
     uint32_t n_active = 0;
     for (uint32_t i = 0; i < n; ++i) {
-        if (n_essential[first + i] && (p->queries[first + i].n_terms > SHORT_QUERY_TERMS) == are_long)
+        if (n_essential[first + i] && (p->queries[first + i].n_terms > SHORT_QUERY_TERMS) == are_multi_term)
             active[n_active++] = first + i;
     }
     for (uint32_t r = 0; n_active; ++r) {
         uint32_t kept = 0, n_lists = n_active;
         for (uint32_t i = 0; i < n_active; ++i) {
             const uint32_t begin = p->queries[active[i]].first_term, term = begin + r;
-            bool begins = fine && !are_long;
+            bool begins = fine && !are_multi_term;
             for (uint32_t t = begin; t < term && begins; ++t)
-                begins = p->terms[t].at.n_blocks < FIRST_BLOCKS;
+                begins = p->terms[t].at.n_blocks < FIRST_ROUND_BLOCKS;
             lists[i] = {term, p->terms[term].at.n_blocks, begins};
             if (n_essential[active[i]] > r + 1)
                 active[kept++] = active[i];
         }
         n_active = kept;
-        for (uint32_t from = 0, to = FIRST_BLOCKS; n_lists; from = to, to *= 4) {
+        for (uint32_t from = 0, to = FIRST_ROUND_BLOCKS; n_lists; from = to, to *= 4) {
             const uint32_t quarter = item_blocks > 4 ? item_blocks / 4 : 1;
-            const uint32_t small = from == 0 ? 1 : from == FIRST_BLOCKS ? quarter : item_blocks;
+            const uint32_t small = from == 0 ? 1 : from == FIRST_ROUND_BLOCKS ? quarter : item_blocks;
             uint32_t left = 0;
             for (uint32_t i = 0; i < n_lists; ++i) {
                 const pending_list l = lists[i];
@@ -265,7 +266,7 @@ static uint32_t runs_of(uint32_t n_blocks)
     return 2 + (31 - (uint32_t)__builtin_clz(n_blocks)) / 2;
 }
 
-need job_need(const gx_index *ix, const gx_plan *plan, const job *j, bool fine)
+need request_footprint(const gx_index *ix, const gx_plan *plan, const job *j, bool fine)
 {
     const uint32_t times = j->op == GX_OP_AND_OR ? 2 : 1;
     uint64_t blocks = 0, runs = 0;
@@ -285,7 +286,7 @@ need job_need(const gx_index *ix, const gx_plan *plan, const job *j, bool fine)
 
 /* ---- answers ---- */
 
-gx_status push_again(gpu_session *x, job j, gx_error *err)
+gx_status push_retry(gpu_session *x, job j, gx_error *err)
 {
     if (x->n_again == x->max_again) {
         const uint32_t max = x->max_again ? 2 * x->max_again : 64;
@@ -306,7 +307,7 @@ gx_status collect_query(gpu_session *x, sub_batch *p, const placed *pl, uint32_t
     const gpu_query_state st = p->results[q];
     const uint32_t n_docs = x->s->ix->n_docs;
     if (st.count > Q->capacity && Q->capacity < n_docs && !(Q->flags & QUERY_EXHAUSTIVE))
-        return push_again(x, {pl->j.plan, op, st.count < n_docs ? st.count : n_docs, st.threshold}, err);
+        return push_retry(x, {pl->j.plan, op, st.count < n_docs ? st.count : n_docs, st.threshold}, err);
     gx_hits *h = &hits[pl->j.plan];
     h->n = st.n_hits < Q->k ? st.n_hits : Q->k;
     if (p->answers)

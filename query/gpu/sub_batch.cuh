@@ -37,7 +37,7 @@ struct segment {
 struct sub_batch {
     bool busy;
     segment device, pinned;
-    uint32_t n_jobs, n_queries, n_first, n_terms, n_runs, n_items;
+    uint32_t n_requests, n_queries, n_first, n_terms, n_runs, n_items;
     uint32_t items_end[N_LAUNCHES]; /* of each launch */
     uint64_t n_candidates, n_answers;
     bool any_exhaustive, any_select;
@@ -68,8 +68,8 @@ struct sub_batch {
 
 /* What a session's searches share, whichever way its queries go. */
 struct gpu_session {
-    gpu_state *s;
-    gpu_calls calls; /* of all runs */
+    gpu_prepared_index *s;
+    gpu_call_counts calls; /* of all runs */
     session_memory memory;
     bool was_last;                   /* before the run under way no other session's came since this one's */
     bool fine;                       /* items of the run under way */
@@ -82,8 +82,8 @@ struct gpu_session {
 /* What a run answers. */
 struct request {
     const gx_plan *plans;
-    gx_hits *hits; /* of each plan */
-    gx_work *work; /* or NULL */
+    gx_hits *hits;         /* of each plan */
+    gx_search_stats *work; /* or NULL */
 };
 
 /* ---- descriptions ---- */
@@ -104,10 +104,10 @@ gx_status add_query(gpu_session *x, sub_batch *p, const gx_plan *plan, const job
                     uint32_t *n_essential, uint32_t *number, gx_error *err);
 
 /* Add what the plan's lists hold to work, if there is one. */
-void count_lists(const gpu_session *x, const gx_plan *plan, gx_work *work);
+void add_list_stats(const gpu_session *x, const gx_plan *plan, gx_search_stats *work);
 
-constexpr uint32_t FIRST_BLOCKS = MAX_ITEM_BLOCKS; /* of a list, before those of others */
-constexpr uint32_t FINE_ITEMS = 3 * FIRST_BLOCKS;  /* so many more a list can have where they are fine */
+constexpr uint32_t FIRST_ROUND_BLOCKS = MAX_ITEM_BLOCKS; /* of a list, before those of others */
+constexpr uint32_t FINE_ITEMS = 3 * FIRST_ROUND_BLOCKS;  /* so many more a list can have where they are fine */
 
 /* A list of which some blocks are yet to become items. */
 struct pending_list {
@@ -121,7 +121,7 @@ struct pending_list {
  * query begins, then of a fourth. Its first candidates are looked up one by one; many warps do that
  * and raise its threshold sooner than one, which pays where few queries keep them busy. active,
  * lists: scratch, [n]. */
-void describe_items(sub_batch *p, uint32_t first, uint32_t n, bool are_long, const uint32_t *n_essential,
+void describe_items(sub_batch *p, uint32_t first, uint32_t n, bool are_multi_term, const uint32_t *n_essential,
                     uint32_t item_blocks, bool fine, uint32_t *active, pending_list *lists);
 
 /* Room for the candidates of a query of k results, in a collection that is large enough. */
@@ -134,12 +134,12 @@ constexpr uint64_t most_candidates(uint64_t k)
 struct need {
     uint64_t queries, terms, runs, items, candidates, answers;
 };
-need job_need(const gx_index *ix, const gx_plan *plan, const job *j, bool fine);
+need request_footprint(const gx_index *ix, const gx_plan *plan, const job *j, bool fine);
 
 /* ---- answers ---- */
 
 /* A job to those that are to be run again. */
-gx_status push_again(gpu_session *x, job j, gx_error *err);
+gx_status push_retry(gpu_session *x, job j, gx_error *err);
 
 /* The answer of query q of the sub-batch to hits, or the query to those to be run again. */
 gx_status collect_query(gpu_session *x, sub_batch *p, const placed *pl, uint32_t q, gx_op op, gx_hits *hits,

@@ -9,7 +9,7 @@
 namespace gx {
 
 /* The state as it is now. */
-__device__ __forceinline__ gpu_query_state read_now(const gpu_query_state *st)
+__device__ __forceinline__ gpu_query_state load_query_state(const gpu_query_state *st)
 {
     const uint4 x = __ldcg(reinterpret_cast<const uint4 *>(st));
     return {x.x, x.y, x.z, x.w};
@@ -25,9 +25,9 @@ __device__ __forceinline__ uint32_t current_threshold(const gpu_batch &R, uint32
  * policy of batches: the query's state is all they share. Kernels of other policies pass a P for
  * which threshold_of is specialised (block_threshold.cuh). */
 struct global_threshold {
-    /* Whether the threshold is also raised, by count_least, by what documents have at least, before
+    /* Whether the threshold is also raised, by count_lower_bounds, by what documents have at least, before
      * any of them is looked up. */
-    static constexpr bool COUNTS_LEAST = false;
+    static constexpr bool COUNTS_LOWER_BOUNDS = false;
     /* Whether postings ask the maps a segment at a time, from registers. */
     static constexpr bool BY_SEGMENT = false;
 
@@ -126,7 +126,7 @@ __device__ __forceinline__ void write_key(unsigned long long *to, unsigned long 
     *(volatile unsigned long long *)to = key;
 }
 
-/* The best k <= QUICK_K of the candidates, in order, to the answer; zeros after them. */
+/* The best k <= SMALL_K of the candidates, in order, to the answer; zeros after them. */
 template <uint32_t ROOM>
 __device__ __noinline__ void select_small_k(const gpu_batch &R, const gpu_query &Q, uint32_t q, uint32_t lane,
                                             unsigned long long *scratch)
@@ -137,7 +137,7 @@ __device__ __noinline__ void select_small_k(const gpu_batch &R, const gpu_query 
 #pragma unroll
     for (uint32_t u = 0; u < AT_ONCE; ++u) /* before it is known how many there are */
         key[u] = 32 * u + lane < Q.capacity ? __ldcg(from + 32 * u + lane) : 0;
-    const gpu_query_state st = read_now(R.states + q);
+    const gpu_query_state st = load_query_state(R.states + q);
     const uint32_t k = Q.k, n = min(st.count, Q.capacity), T = st.threshold;
     unsigned long long *to = R.answers + Q.answer;
     uint32_t kept = 0; /* what does not reach the last threshold cannot be among the best */

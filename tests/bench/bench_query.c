@@ -35,11 +35,11 @@ typedef struct options {
 typedef struct bench {
     const options *o;
     gx_synth *s;
-    const gx_exec_ops *ops;
-    void *state, *exec, *cpu_state, *cpu_exec;
+    const gx_executor *ops;
+    void *state, *exec, *cpu_prepared_index, *cpu_workspace;
     uint32_t n;
     gx_plan *plans;
-    gx_pairs *pairs; /* for paired_k; or NULL */
+    gx_pair_thresholds *pairs; /* for paired_k; or NULL */
     uint32_t paired_k;
     gx_hits *hits, *want;
     double *times;
@@ -71,9 +71,9 @@ static double quantile(double *v, uint32_t n, double q)
     return v[i < n ? i : n - 1];
 }
 
-static const gx_exec_ops *find_engine(const char *name)
+static const gx_executor *find_engine(const char *name)
 {
-    for (const gx_exec_ops *const *p = gx_execs; *p; ++p) {
+    for (const gx_executor *const *p = gx_executors; *p; ++p) {
         if (strcmp((*p)->name, name) == 0)
             return *p;
     }
@@ -101,10 +101,10 @@ static void make_pairs(bench *b, const gx_query_options *opt)
     gx_error err;
     if (b->paired_k == opt->k || b->o->pairs == 0)
         return;
-    gx_pairs_free(b->pairs);
+    gx_pair_thresholds_free(b->pairs);
     const double t0 = now();
-    if (gx_pairs_make(&b->pairs, &b->s->ix, b->ops, b->state, opt, b->o->pairs, b->ops == &gx_exec_cpu ? 16 : 4,
-                      &err) != GX_OK)
+    if (gx_pair_thresholds_make(&b->pairs, &b->s->ix, b->ops, b->state, opt, b->o->pairs,
+                                b->ops == &gx_executor_cpu ? 16 : 4, &err) != GX_OK)
         die("pair-thresholds", &err);
     b->paired_k = opt->k;
     printf("thresholds of pairs of %u lists, k %u: %.3f s\n", b->o->pairs, opt->k, now() - t0);
@@ -127,7 +127,7 @@ static void make_plans(bench *b, gx_op op, uint32_t k)
         if (gx_plan_make_ids(&b->plans[i], &b->s->ix, q->terms, NULL, q->n, &opt, &err) != GX_OK)
             die("plan", &err);
         if (b->pairs)
-            gx_pairs_raise(b->pairs, &b->plans[i]);
+            gx_pair_thresholds_apply(b->pairs, &b->plans[i]);
         b->hits[i].keys = malloc((size_t)b->plans[i].k * 8);
         b->want[i].keys = malloc((size_t)b->plans[i].k * 8);
     }
@@ -155,8 +155,8 @@ static uint32_t check(bench *b)
     for (uint32_t i = 0; i < n; ++i)
         b->plans[i].prune = true;
     different += count_different(b, n);
-    if (m && b->cpu_exec) {
-        if (gx_exec_cpu.run(b->cpu_exec, b->plans, m, b->want, NULL, &err) != GX_OK)
+    if (m && b->cpu_workspace) {
+        if (gx_executor_cpu.run(b->cpu_workspace, b->plans, m, b->want, NULL, &err) != GX_OK)
             die("CPU", &err);
         different += count_different(b, m);
     }
@@ -203,7 +203,7 @@ static void measure_sessions(bench *b, const char *name, uint32_t k, uint32_t ba
         all[t] = (session){.b = b, .batch = batch, .hits = calloc(b->n, sizeof(gx_hits))};
         for (uint32_t i = 0; i < b->n; ++i)
             all[t].hits[i].keys = malloc((size_t)b->plans[i].k * 8);
-        if (b->ops->exec_open(&all[t].exec, b->state, &err) != GX_OK)
+        if (b->ops->workspace_open(&all[t].exec, b->state, &err) != GX_OK)
             die("open a session", &err);
         run_all(&all[t]); /* warm */
     }
@@ -221,7 +221,7 @@ static void measure_sessions(bench *b, const char *name, uint32_t k, uint32_t ba
             free(all[t].hits[i].keys);
         }
         free(all[t].hits);
-        b->ops->exec_close(all[t].exec);
+        b->ops->workspace_close(all[t].exec);
     }
     free(all);
     printf("%-7s k %-5u batch %-5u %u sessions: %9.0f q/s%s\n", name, k, batch, n,
@@ -239,15 +239,15 @@ static void measure_batches(bench *b, const char *name, gx_op op, uint32_t k, ui
     if (b->ops->run(b->exec, b->plans, of, b->hits, NULL, &err) != GX_OK)
         die("run", &err);
     uint32_t wrong = 0;
-    const uint32_t by_cpu = b->cpu_exec ? b->o->cpu_check : 0;
+    const uint32_t by_cpu = b->cpu_workspace ? b->o->cpu_check : 0;
     const uint32_t n_checked = b->o->check > by_cpu ? b->o->check : by_cpu; /* of want, all are answers */
     if (of == b->n)
         wrong = check(b);
     double kernel[64], all[64], select[64], host[64];
     const uint32_t runs = b->o->runs < 64 ? b->o->runs : 64;
-    gx_work w = {0};
+    gx_search_stats w = {0};
     for (uint32_t r = 0; r < runs; ++r) {
-        w = (gx_work){0};
+        w = (gx_search_stats){0};
         const double t0 = now();
         for (uint32_t i = 0; i < of; i += batch) {
             const uint32_t n = of - i < batch ? of - i : batch;
@@ -290,7 +290,7 @@ static void measure_alone(bench *b, const char *name, gx_op op, uint32_t k)
     make_plans(b, op, k);
     for (uint32_t round = 0; round < 3; ++round) { /* the first warms up; a query's lists are cold again in the next */
         for (uint32_t i = 0; i < n; ++i) {
-            gx_work w = {0};
+            gx_search_stats w = {0};
             const double t0 = now();
             if (b->ops->run(b->exec, b->plans + i, 1, b->hits + i, &w, &err) != GX_OK)
                 die("run", &err);
@@ -318,7 +318,7 @@ static void measure_memory(bench *b)
         return;
     const uint32_t n = b->n < 1024 ? b->n : 1024;
     for (size_t i = 0; i < sizeof ks / sizeof *ks; ++i) {
-        if (b->ops->exec_open(&exec, b->state, &err) != GX_OK)
+        if (b->ops->workspace_open(&exec, b->state, &err) != GX_OK)
             die("open a session", &err);
         make_plans(b, GX_OP_OR, ks[i]);
         for (uint32_t batch = 0; batch <= n; batch = batch ? batch < n ? n : n + 1 : 1) {
@@ -328,7 +328,7 @@ static void measure_memory(bench *b)
             printf("memory  k %-5u batch %-5u device %6.1f MB, pinned %5.1f MB, together %6.1f MB\n", ks[i], batch,
                    (double)device / 1e6, (double)pinned / 1e6, (double)(device + pinned) / 1e6);
         }
-        b->ops->exec_close(exec);
+        b->ops->workspace_close(exec);
     }
     fflush(stdout);
 }
@@ -457,7 +457,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "bench_query: %s\n", err.text);
         return 77;
     }
-    if (st != GX_OK || b.ops->exec_open(&b.exec, b.state, &err) != GX_OK)
+    if (st != GX_OK || b.ops->workspace_open(&b.exec, b.state, &err) != GX_OK)
         die("open", &err);
     printf("%s: opened in %.3f s (%.1f MB)\n", b.ops->describe(b.state), now() - t,
            (double)ix->header->device_bytes / 1e6);
@@ -466,10 +466,10 @@ int main(int argc, char **argv)
                                                               ix->header->device_bytes, &upload, &err) == GX_OK)
         printf("its copy to the GPU alone: %.3f s, %.1f GB/s\n", upload,
                (double)ix->header->device_bytes / upload / 1e9);
-    if (o.cpu_check && b.ops != &gx_exec_cpu) {
+    if (o.cpu_check && b.ops != &gx_executor_cpu) {
         eo.map_memory = 0;
-        if (gx_exec_cpu.state_open(&b.cpu_state, ix, &eo, &err) != GX_OK ||
-            gx_exec_cpu.exec_open(&b.cpu_exec, b.cpu_state, &err) != GX_OK)
+        if (gx_executor_cpu.state_open(&b.cpu_prepared_index, ix, &eo, &err) != GX_OK ||
+            gx_executor_cpu.workspace_open(&b.cpu_workspace, b.cpu_prepared_index, &err) != GX_OK)
             die("open the CPU engine", &err);
     }
     b.n = b.s->n_queries;
@@ -482,12 +482,12 @@ int main(int argc, char **argv)
     fflush(stdout);
     measure_all(&b);
     free_plans(&b);
-    if (b.cpu_state) {
-        gx_exec_cpu.exec_close(b.cpu_exec);
-        gx_exec_cpu.state_close(b.cpu_state);
+    if (b.cpu_prepared_index) {
+        gx_executor_cpu.workspace_close(b.cpu_workspace);
+        gx_executor_cpu.release_index(b.cpu_prepared_index);
     }
-    b.ops->exec_close(b.exec);
-    b.ops->state_close(b.state);
+    b.ops->workspace_close(b.exec);
+    b.ops->release_index(b.state);
     gx_synth_close(b.s);
     return 0;
 }

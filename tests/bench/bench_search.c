@@ -177,7 +177,7 @@ int main(int argc, char **argv)
     printf("%s %s, %s top-%u, %u queries: %u wrong, %.1f hits a query; check %.1f s, open %.2f ms\n", argv[1],
            gx_engine_describe(en), opt.op == GX_OP_AND ? "AND" : "OR", opt.k, n, wrong, (double)hits / n,
            now() - t_first, 1e3 * (t_read - t_open));
-    const gx_work before = *gx_session_work(s), *w = gx_session_work(s);
+    const gx_search_stats before = *gx_session_stats(s), *w = gx_session_stats(s);
     time_queries(s, queries, n, rounds, NULL, NULL, keys, ready);
     const double m = (double)n * rounds;
     printf("  a query: %.0f postings, %.0f blocks, %.1f decoded, %.1f look-ups\n",

@@ -61,10 +61,11 @@ static void *run_errands(void *user)
         const struct timespec pause = {0, gen_below(&e->r, 3) ? 0 : 1000 * (long)gen_below(&e->r, 200)};
         if (gen_below(&e->r, 5) == 0)
             at = gen_below(&e->r, e->n_sessions);
-        if (gen_below(&e->r, 60) == 0 && gx_engine_learn_pairs(e->all->f.en, &e->all->opt[i], 12, 1, &err) != GX_OK)
+        if (gen_below(&e->r, 60) == 0 &&
+            gx_engine_precompute_pair_thresholds(e->all->f.en, &e->all->opt[i], 12, 1, &err) != GX_OK)
             snprintf(e->wrong, sizeof e->wrong, "pairs: %.500s", err.text);
         if (gen_below(&e->r, 40) == 0) {
-            e->stayed += gx_session_work(e->sessions[at])->stayed;
+            e->stayed += gx_session_stats(e->sessions[at])->stayed;
             gx_session_close(e->sessions[at]);
             e->sessions[at] = NULL;
             if (gx_session_open(&e->sessions[at], e->all->f.en, &err) != GX_OK)
@@ -118,7 +119,7 @@ void a_query_alone_is_answered_in_any_company(void **state)
     if (together.wrong[0])
         fail_msg("%s, seed %llu: %s", c.row->name, (unsigned long long)base_seed(), together.wrong);
     for (uint32_t s = 0; s < COMPANY; ++s)
-        together.stayed += gx_session_work(together.sessions[s])->stayed;
+        together.stayed += gx_session_stats(together.sessions[s])->stayed;
     /* that one knows of one thread, and its kernels cannot stay */
     const bool threads = !strstr(gx_engine_describe(c.f.en), "emulated");
     assert_int_equal(together.stayed > 0, gx_engine_get_kind(c.f.en) == GX_ENGINE_GPU && threads);

@@ -5,7 +5,7 @@
 #include "tests/support/query_fixture.h"
 #include "tests/support/test.h"
 
-enum { N_MASKS = 9, MOST_AT_ONCE = 24 };
+enum { N_MASKS = 9, MAX_PAIR_BATCH = 24 };
 
 typedef struct masks {
     uint64_t *words[N_MASKS]; /* the last is NULL: no mask */
@@ -57,11 +57,11 @@ static void close_masks(masks *m)
 
 typedef struct batch {
     uint32_t n;
-    gx_query_options opt[MOST_AT_ONCE]; /* whose k is the largest */
-    test_query tests[MOST_AT_ONCE];
-    oracle_answer want[MOST_AT_ONCE];
-    gx_plan plans[MOST_AT_ONCE];
-    gx_hits hits[MOST_AT_ONCE];
+    gx_query_options opt[MAX_PAIR_BATCH]; /* whose k is the largest */
+    test_query tests[MAX_PAIR_BATCH];
+    oracle_answer want[MAX_PAIR_BATCH];
+    gx_plan plans[MAX_PAIR_BATCH];
+    gx_hits hits[MAX_PAIR_BATCH];
     uint64_t *keys;
 } batch;
 
@@ -104,7 +104,7 @@ static void run_together(batch *b, const fixture *f, const engine_row *row, cons
         opt.recursion = recursion;
         if (gx_plan_make(&b->plans[i], f->ix, b->tests[i].text, strlen(b->tests[i].text), &opt, &err) != GX_OK)
             fail_msg("%s: %s", row->name, err.text);
-        gx_engine_raise(f->en, &b->plans[i]);
+        gx_engine_apply_known_threshold(f->en, &b->plans[i]);
         b->hits[i] = (gx_hits){keys, 0};
         keys += b->plans[i].k;
     }
@@ -175,13 +175,13 @@ void answers_under_masks_equal_the_oracles(void **state)
         if (i == 0)
             print_message("seed %llu, %s\n", (unsigned long long)seed, gx_engine_describe(f.en));
         learnt.k = 1000; /* thresholds of pairs, which are not a masked query's */
-        if (gx_engine_learn_pairs(f.en, &learnt, 6, 1, &err) != GX_OK)
+        if (gx_engine_precompute_pair_thresholds(f.en, &learnt, 6, 1, &err) != GX_OK)
             fail_msg("pairs: %s", err.text);
         open_masks(&m, &f, &r);
-        b.keys = malloc(((size_t)n_docs + 1000) * MOST_AT_ONCE * sizeof *b.keys);
+        b.keys = malloc(((size_t)n_docs + 1000) * MAX_PAIR_BATCH * sizeof *b.keys);
         assert_non_null(b.keys);
         for (uint32_t left = n_docs > 5000 ? 30 : 60; left;) {
-            const uint32_t most = left < MOST_AT_ONCE ? left : MOST_AT_ONCE,
+            const uint32_t most = left < MAX_PAIR_BATCH ? left : MAX_PAIR_BATCH,
                            n = 1 + gen_below(&r, gen_below(&r, 2) && most > 4 ? 4 : most);
             make_batch(&b, &f, &m, &r, n);
             for (uint32_t way = 0; way < N_WAYS; ++way) {

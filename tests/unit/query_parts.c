@@ -81,7 +81,7 @@ static void search_parts(split *s, const gx_query_plan *q, gx_topk *top, uint64_
         gx_hits hits = {keys, 0};
         assert_int_equal(gx_plan_bind(&plan, q, s->part[p].ix, &err), GX_OK);
         plan.base = s->base[p];
-        plan.floor = gx_key_score(gx_topk_least(top));
+        plan.initial_threshold = gx_key_score(gx_topk_threshold(top));
         if (gx_session_run(s->part[p].s, &plan, 1, &hits, &err) != GX_OK)
             fail_msg("part %u: %s", p, err.text);
         for (uint32_t j = 0; j < hits.n; ++j)

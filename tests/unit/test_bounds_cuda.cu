@@ -14,7 +14,7 @@ using namespace gx;
 struct fixture {
     gen_collection *c;
     gx_index *ix;
-    gpu_state *s;
+    gpu_prepared_index *s;
     uint32_t *maps, *tables; /* copies */
 };
 
@@ -33,7 +33,7 @@ static bool open_fixture(fixture *f, uint64_t seed, uint32_t n_docs, uint32_t n_
         fail_msg("%s", err.text);
     unlink(path);
     gx_engine_options opt = {sizeof opt, GX_ENGINE_GPU, 0, 0, map_memory};
-    const gx_status st = gpu_state_open((void **)&f->s, f->ix, &opt, &err);
+    const gx_status st = gpu_prepare_index((void **)&f->s, f->ix, &opt, &err);
     if (st == GX_ENOGPU) {
         gx_index_close(f->ix);
         gen_close(f->c);
@@ -51,7 +51,7 @@ static bool open_fixture(fixture *f, uint64_t seed, uint32_t n_docs, uint32_t n_
 
 static void close_fixture(fixture *f)
 {
-    gpu_state_close(f->s);
+    gpu_release_index(f->s);
     gx_index_close(f->ix);
     gen_close(f->c);
     free(f->maps);
@@ -75,9 +75,9 @@ static void maps_hold_every_posting_at_every_size(void **)
             skip();
         for (uint32_t term = 0; term < f.c->n_terms; ++term) {
             const gen_list *l = &f.c->lists[term];
-            if (f.s->long_of[term] == UINT32_MAX)
+            if (f.s->aux_of[term] == UINT32_MAX)
                 continue;
-            const long_list *n = &f.s->longs[f.s->long_of[term]];
+            const list_aux *n = &f.s->longs[f.s->aux_of[term]];
             assert_int_equal(n->list, term);
             const uint32_t *heads = f.ix->heads + f.ix->lists[term].first_block;
             for (uint32_t i = 0; i < l->df; ++i) {
@@ -133,28 +133,29 @@ static void lists_bounds_hold_for_every_posting(void **)
             skip();
         for (uint32_t i = 0; i < 25; ++i) {
             gx_error err = {};
-            gpu_calls calls = {};
+            gpu_call_counts calls = {};
             bounds *b;
             const gx_scorer norm =
                 i == 24 ? gx_scorer{GX_LINEAR_K, 0, 0} : norm_of(&f, k1s[i % 6], bs[i / 6], i % 5 == 4);
-            assert_int_equal(take_bounds(f.s, norm, &calls, &b, &err), GX_OK);
+            assert_int_equal(acquire_bounds(f.s, norm, &calls, &b, &err), GX_OK);
             for (uint32_t term = 0; term < f.c->n_terms; ++term) {
                 const gen_list *l = &f.c->lists[term];
-                const uint32_t number = f.s->long_of[term];
+                const uint32_t number = f.s->aux_of[term];
                 const float unit = i == 24 ? b->best[term] * (1 - 0x1p-22f) : 1; /* a rounding or two below */
                 uint32_t reach[N_KTH] = {};
                 for (uint32_t p = 0; p < l->df; ++p) {
-                    const float tf = (float)l->tfs[p], part = tf / (tf + gx_bm25_K(norm, f.c->doc_lens[l->docids[p]]));
-                    assert_true(part <= b->best[term]);
+                    const float tf = (float)l->tfs[p],
+                                saturation = tf / (tf + gx_bm25_K(norm, f.c->doc_lens[l->docids[p]]));
+                    assert_true(saturation <= b->best[term]);
                     for (uint32_t q = 0; number != UINT32_MAX && q < N_KTH; ++q)
-                        reach[q] += part >= b->kth[(size_t)number * N_KTH + q] / 256.0f * unit;
+                        reach[q] += saturation >= b->kth[(size_t)number * N_KTH + q] / 256.0f * unit;
                 }
                 if (i == 24 && number != UINT32_MAX)
                     assert_int_equal(b->kth[(size_t)number * N_KTH], 255);
                 for (uint32_t q = 0; number != UINT32_MAX && q < N_KTH; ++q)
-                    assert_true(b->kth[(size_t)number * N_KTH + q] == 0 || reach[q] >= kth_at[q]);
+                    assert_true(b->kth[(size_t)number * N_KTH + q] == 0 || reach[q] >= kth_ranks[q]);
             }
-            give_bounds(f.s, b);
+            release_bounds(f.s, b);
         }
         close_fixture(&f);
     }
@@ -197,9 +198,9 @@ static void check_query(const fixture *f, gpu_session *x, sub_batch *p, const gx
     }
     qsort(scores, n, sizeof *scores, falling);
     if (n >= plan->k)
-        assert_true(p->queries[0].first_threshold <= scores[plan->k - 1]);
+        assert_true(p->queries[0].initial_threshold <= scores[plan->k - 1]);
     else
-        assert_int_equal(p->queries[0].first_threshold, 1);
+        assert_int_equal(p->queries[0].initial_threshold, 1);
 }
 
 static void queries_bounds_hold_for_every_document(void **)
@@ -233,7 +234,7 @@ static void queries_bounds_hold_for_every_document(void **)
             assert_int_equal(gx_plan_make_ids(&plan, f.ix, ids, NULL, n, &opt, &err), GX_OK);
             check_query(&f, &x, &p, &plan, opt.op == GX_OP_AND, scores, holders);
             for (uint32_t used = 0; used < x.n_bounds_used; ++used)
-                give_bounds(f.s, x.bounds_used[used]);
+                release_bounds(f.s, x.bounds_used[used]);
             gx_plan_free(&plan);
             ++n_cases;
         }

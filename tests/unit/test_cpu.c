@@ -75,12 +75,12 @@ static void check_bounds(fixture *f, uint32_t term, gx_scorer norm)
     for (uint32_t i = 0; i < l->df; ++i) {
         const gx_cpu_block *block = &b->blocks[i / f->ix->block_len];
         const float K = gx_bm25_K(norm, f->c->doc_lens[l->docids[i]]), tf = (float)l->tfs[i];
-        assert_true(K >= block->least_K);
+        assert_true(K >= block->min_K);
         assert_true(tf / (tf + K) <= block->most && block->most <= b->most);
         for (size_t w = 0; w < sizeof weights / sizeof *weights; ++w) {
             const float weight = weights[w] / unit;
             const uint32_t impact = gx_bm25_impact(weight, l->tfs[i], K);
-            const gx_cpu_bound bound = {.w = weight * (1 + 2e-6f), .least_K = block->least_K, .most = UINT32_MAX};
+            const gx_cpu_bound bound = {.w = weight * (1 + 2e-6f), .min_K = block->min_K, .most = UINT32_MAX};
             assert_true(impact <= gx_cpu_bound_of(&bound, l->tfs[i]));
             assert_true(impact <= ceil((double)weight * block->most * (1 + 1e-6)) + 1);
         }
@@ -89,8 +89,8 @@ static void check_bounds(fixture *f, uint32_t term, gx_scorer norm)
     }
     for (uint32_t q = 0; q < GX_CPU_N_KTH; ++q) {
         if (b->kth[q] > 0)
-            assert_true(reach[q] >= gx_cpu_kth[q]);
-        if (q == 0 && gx_scorer_is_linear(norm) && l->df >= gx_cpu_kth[1])
+            assert_true(reach[q] >= gx_cpu_kth_ranks[q]);
+        if (q == 0 && gx_scorer_is_linear(norm) && l->df >= gx_cpu_kth_ranks[1])
             assert_true(b->kth[q] > 0);
     }
 }

@@ -43,7 +43,7 @@ static void check_batch(fixture *f, const engine_row *row, gen_rng *r, uint32_t 
     opt.count = gen_below(r, 4) == 0;
     if (gen_below(r, 8) == 0) { /* it and those after it may begin at thresholds of pairs */
         gx_error err = {0};
-        const gx_status st = gx_engine_learn_pairs(f->en, &opt, gen_below(r, 12), 1, &err);
+        const gx_status st = gx_engine_precompute_pair_thresholds(f->en, &opt, gen_below(r, 12), 1, &err);
         if (st != GX_OK)
             fail_msg("%s: collection seed %llu: pairs: %s", row->name, (unsigned long long)f->c->seed, err.text);
     }
@@ -223,7 +223,7 @@ static void a_warm_session_neither_allocates_nor_waits_midway(void **state)
         queries[i] = (gx_query)GX_TEXT_QUERY(tests[i].text, strlen(tests[i].text));
     }
     for (int turn = 0; turn < 2; ++turn) {
-        const gx_work before = *gx_session_work(f.s);
+        const gx_search_stats before = *gx_session_stats(f.s);
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes * 6; ++i) {
             gx_query_options opt = GX_QUERY_OPTIONS;
             gx_error err = {0};
@@ -233,7 +233,7 @@ static void a_warm_session_neither_allocates_nor_waits_midway(void **state)
             if (gx_search(f.s, queries, sizes[i / 6], &opt, &out, &err) != GX_OK)
                 fail_msg("%s: %s", row->name, err.text);
         }
-        const gx_work *after = gx_session_work(f.s);
+        const gx_search_stats *after = gx_session_stats(f.s);
         if (row->kind != GX_ENGINE_GPU)
             assert_int_equal(after->parts, 0);
         else if (turn)

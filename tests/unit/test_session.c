@@ -119,7 +119,7 @@ static int runs_left, opens_left, masks_left, masks_open;
 
 static gx_status fake_state_open(void **state, const gx_index *index, const gx_engine_options *opt, gx_error *err)
 {
-    return gx_exec_cpu.state_open(state, index, opt, err);
+    return gx_executor_cpu.state_open(state, index, opt, err);
 }
 
 static const char *fake_describe(const void *state)
@@ -133,10 +133,11 @@ static gx_status fake_exec_open(void **exec, void *state, gx_error *err)
     *exec = NULL;
     if (opens_left-- <= 0)
         return gx_fail(err, GX_ECUDA, "no memory on the fake");
-    return gx_exec_cpu.exec_open(exec, state, err);
+    return gx_executor_cpu.workspace_open(exec, state, err);
 }
 
-static gx_status fake_run(void *exec, const gx_plan *plans, uint32_t n, gx_hits *hits, gx_work *work, gx_error *err)
+static gx_status fake_run(void *exec, const gx_plan *plans, uint32_t n, gx_hits *hits, gx_search_stats *work,
+                          gx_error *err)
 {
     for (uint32_t i = 0; i < n; ++i) {
         if (plans[i].mask && !plans[i].mask->device)
@@ -144,17 +145,17 @@ static gx_status fake_run(void *exec, const gx_plan *plans, uint32_t n, gx_hits 
     }
     if (runs_left-- <= 0)
         return gx_fail(err, GX_ECUDA, "the fake fell off the bus");
-    return gx_exec_cpu.run(exec, plans, n, hits, work, err);
+    return gx_executor_cpu.run(exec, plans, n, hits, work, err);
 }
 
 static void fake_state_close(void *state)
 {
-    gx_exec_cpu.state_close(state);
+    gx_executor_cpu.release_index(state);
 }
 
 static void fake_exec_close(void *exec)
 {
-    gx_exec_cpu.exec_close(exec);
+    gx_executor_cpu.workspace_close(exec);
 }
 
 static gx_status fake_mask_open(void **mask, void *state, const uint32_t *words, gx_error *err)
@@ -175,7 +176,7 @@ static void fake_mask_close(void *state, void *mask)
     --masks_open;
 }
 
-static const gx_exec_ops fake = {"gpu",           fake_state_open, fake_state_close, fake_describe,  fake_exec_open,
+static const gx_executor fake = {"gpu",           fake_state_open, fake_state_close, fake_describe,  fake_exec_open,
                                  fake_exec_close, fake_run,        fake_mask_open,   fake_mask_close};
 
 static gx_engine *fake_engine(gx_engine_kind kind)

@@ -223,12 +223,12 @@ static int measure_memory(query_bench *b)
 /* ---- measuring ---- */
 
 /* Thresholds of pairs on the last engine; plans are raised by it for all. */
-static int learn_pairs(query_bench *b, const cli_args *a, gx_op op, uint32_t k)
+static int precompute_pair_thresholds(query_bench *b, const cli_args *a, gx_op op, uint32_t k)
 {
     gx_query_options opt = GX_QUERY_OPTIONS;
     opt.op = op;
     opt.k = k;
-    return cli_learn_pairs(b->engines[b->n_engines - 1].en, a, &opt);
+    return cli_precompute_pair_thresholds(b->engines[b->n_engines - 1].en, a, &opt);
 }
 
 static int measure(query_bench *b, const cli_args *a, const choices *c, uint32_t recursion)
@@ -241,7 +241,7 @@ static int measure(query_bench *b, const cli_args *a, const choices *c, uint32_t
     for (uint32_t o = 0; o < c->n_ops; ++o) {
         for (uint32_t k = 0; k < c->n_ks; ++k) {
             cli_note("%s, top %u", query_op_name(c->ops[o]), c->ks[k]);
-            const int code = learn_pairs(b, a, c->ops[o], c->ks[k]);
+            const int code = precompute_pair_thresholds(b, a, c->ops[o], c->ks[k]);
             if (code)
                 return code;
             if (query_plan_all(b, c->ops[o], c->ks[k], &err))

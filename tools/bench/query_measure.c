@@ -89,7 +89,7 @@ gx_status query_plan_all(query_bench *b, gx_op op, uint32_t k, gx_error *err)
             st = gx_plan_make_ids(&b->plans[i], b->ix, b->synth->queries[i].terms, NULL, b->synth->queries[i].n, &opt,
                                   err);
         if (st == GX_OK)
-            gx_engine_raise(b->engines[b->n_engines - 1].en, &b->plans[i]);
+            gx_engine_apply_known_threshold(b->engines[b->n_engines - 1].en, &b->plans[i]);
         b->plans[i].prune = false;
         b->hits[i].keys = b->keys + (size_t)i * max_k;
         b->want[i].keys = b->want_keys + (size_t)i * max_k;
@@ -133,7 +133,7 @@ static gx_status run_all(query_bench *b, const query_engine *e, uint32_t batch, 
     return st;
 }
 
-static void subtract_stats(gx_work *w, const gx_work *before)
+static void subtract_stats(gx_search_stats *w, const gx_search_stats *before)
 {
     w->postings -= before->postings;
     w->blocks -= before->blocks;
@@ -188,9 +188,9 @@ gx_status query_measure(query_bench *b, const query_engine *e, gx_algorithm algo
         st = run_all(b, e, batch, latencies, &unused, err);
     row->different = count_different(b);
     for (uint32_t r = 0; r < b->runs && st == GX_OK; ++r) {
-        const gx_work before = *gx_session_work(e->session);
+        const gx_search_stats before = *gx_session_stats(e->session);
         st = run_all(b, e, batch, latencies + (size_t)r * calls, &times[r], err);
-        row->work = *gx_session_work(e->session);
+        row->work = *gx_session_stats(e->session);
         subtract_stats(&row->work, &before);
     }
     if (st == GX_OK) {

@@ -34,7 +34,7 @@ typedef struct query_row {
     double plan_seconds;  /* before that */
     uint32_t n_latencies;
     double mean, percentiles[QUERY_PERCENTILES]; /* of a batch's latency, seconds, over all runs; 0: too few for it */
-    gx_work work;                                /* of one run */
+    gx_search_stats work;                        /* of one run */
     double touched;     /* postings of the blocks decoded, at the lists' mean, and those looked up; 0: not counted */
     double bytes;       /* payload of the blocks decoded, at the mean size of the lists' blocks; 0: not counted */
     uint32_t different; /* answers that are not the exhaustive ones */
