@@ -139,9 +139,11 @@ static gx_status check_table(const gx_index *ix, gx_error *err)
     uint64_t end = sizeof *h + h->n_sections * sizeof(gx_section);
     for (uint32_t i = 0; i < h->n_sections; ++i) {
         const gx_section *s = &ix->sections[i];
-        const uint32_t flags = gx_section_flags(s->kind);
+        const uint32_t flags = gx_section_flags(s->kind), reserved = gx_reserved_section_flag(s->kind);
         const uint64_t begin = end + -end % GX_ALIGN;
         if (flags == UINT32_MAX ? (s->flags & ~(GX_SECTION_REQUIRED | GX_SECTION_DEVICE)) != 0 : s->flags != flags)
+            return gx_corrupt(err, ix, s->kind, "its flags are %x", s->flags);
+        if (reserved != UINT32_MAX && (s->flags & GX_SECTION_REQUIRED) != reserved)
             return gx_corrupt(err, ix, s->kind, "its flags are %x", s->flags);
         if (flags == UINT32_MAX && (s->flags & GX_SECTION_REQUIRED))
             return gx_corrupt(err, ix, s->kind, "required, and not known to this program: use a newer gpuidx");

@@ -108,8 +108,29 @@ enum gx_section_kind {
     GX_SEC_TERM_HASH = GX_KIND('T', 'H', 'S', 'H'),
     GX_SEC_DOC_IDS = GX_KIND('D', 'I', 'D', 'S'), /* strings [n_docs]; param as above */
     GX_SEC_TITLES = GX_KIND('T', 'I', 'T', 'L'),  /* strings [n_docs]; optional */
-    GX_SEC_TEXT = GX_KIND('T', 'E', 'X', 'T')     /* zstd frames; optional, see FORMAT.md */
+    GX_SEC_TEXT = GX_KIND('T', 'E', 'X', 'T'),    /* zstd frames; optional, see FORMAT.md */
+    /* reserved: no version writes them yet */
+    GX_SEC_POSITIONS = GX_KIND('P', 'O', 'S', 'N'),     /* where in its document each occurrence of a term stands */
+    GX_SEC_POSITION_ENDS = GX_KIND('P', 'E', 'N', 'D'), /* where in POSN each block ends */
+    GX_SEC_ATTRIBUTES = GX_KIND('A', 'T', 'T', 'R'),    /* values of documents, to filter and sort by */
+    GX_SEC_DELETES = GX_KIND('D', 'E', 'L', 'S')        /* the documents that are no longer results */
 };
+/* GX_SECTION_REQUIRED or 0, as the sections of a reserved kind have that flag: a reader that does not
+ * know the kind skips what leaves the answers as they are, and refuses the rest. UINT32_MAX: the kind
+ * is not reserved. */
+static inline uint32_t gx_reserved_section_flag(uint32_t kind)
+{
+    switch (kind) {
+    case GX_SEC_POSITIONS:
+    case GX_SEC_POSITION_ENDS:
+    case GX_SEC_ATTRIBUTES:
+        return 0;
+    case GX_SEC_DELETES:
+        return GX_SECTION_REQUIRED;
+    default:
+        return UINT32_MAX;
+    }
+}
 /* The flags of a kind's sections; UINT32_MAX: unknown to this version. */
 static inline uint32_t gx_section_flags(uint32_t kind)
 {

@@ -207,6 +207,8 @@ CODECS = {1: raw, 2: packed, 3: packed, 4: byte_lengths, 5: byte_lengths, 6: lan
 
 
 IMPACTS = 1  # the header's flag: tfs are impacts
+REQUIRED = 1  # a section's
+KINDS = "PAYL LIST HEAD DEND TEND DLEN META TERM THSH DIDS TITL TEXT".split()
 
 
 class Index:
@@ -225,9 +227,10 @@ class Index:
         self.sections = {}
         end = 256 + len(table)
         for i in range(n_sections):
-            kind, _, offset, size, checksum, param = struct.unpack_from("<4sIQQQQ", table, 64 * i)
+            kind, flags, offset, size, checksum, param = struct.unpack_from("<4sIQQQQ", table, 64 * i)
             assert offset == -(-end // 256) * 256 and not any(self.file[end:offset])
             end = offset + size
+            assert kind.decode() in KINDS or not flags & REQUIRED
             self.sections[kind.decode()] = (self.file[offset:end], param)
             assert not xxh3 or checksum == xxh3(self.file[offset:end])
         assert end == len(self.file)

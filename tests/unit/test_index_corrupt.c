@@ -786,14 +786,13 @@ static void resealing_alone_changes_nothing(void **state)
 }
 
 /* small and one section more, behind the others. */
-static image with_section(uint32_t flags)
+static image with_section(uint32_t kind, uint32_t flags)
 {
     image im = image_copy(&small);
     gx_header *h = header_of(&im);
     gx_section *s = (gx_section *)(void *)(h + 1);
     im.n += -im.n % GX_ALIGN;
-    s[h->n_sections++] =
-        (gx_section){.kind = GX_KIND('F', 'U', 'T', '1'), .flags = flags, .offset = im.n, .bytes = 1000};
+    s[h->n_sections++] = (gx_section){.kind = kind, .flags = flags, .offset = im.n, .bytes = 1000};
     for (int i = 0; i < 1000; ++i)
         im.bytes[im.n + (size_t)i] = (uint8_t)i;
     im.n += 1000;
@@ -802,12 +801,14 @@ static image with_section(uint32_t flags)
     return im;
 }
 
+#define FUTURE GX_KIND('F', 'U', 'T', '1')
+
 static void an_unknown_optional_section_is_skipped(void **state)
 {
     (void)state;
     gx_error err = {0};
     gx_index *ix;
-    image im = with_section(0);
+    image im = with_section(FUTURE, 0);
     image_store(&im);
     if (gx_index_verify(path, GX_CHECK_FULL, &err) != GX_OK)
         fail_msg("%s", err.text);
@@ -826,18 +827,46 @@ static void an_unknown_optional_section_is_skipped(void **state)
 static void an_unknown_required_section_is_refused(void **state)
 {
     (void)state;
-    image im = with_section(GX_SECTION_REQUIRED);
+    image im = with_section(FUTURE, GX_SECTION_REQUIRED);
     image_store(&im);
     assert_refused(GX_CHECK_HEADER, "section FUT1", "newer");
     free(im.bytes);
-    im = with_section(4);
+    im = with_section(FUTURE, 4);
     image_store(&im);
     assert_refused(GX_CHECK_HEADER, "section FUT1", "flags");
     free(im.bytes);
-    im = with_section(GX_SECTION_DEVICE);
+    im = with_section(FUTURE, GX_SECTION_DEVICE);
     image_store(&im);
     assert_refused(GX_CHECK_HEADER, "section FUT1", "apart");
     free(im.bytes);
+}
+
+static void reserved_sections_are_skipped_or_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t kind, flags;
+        const char *place, *reason; /* NULL: it is skipped */
+    } cases[] = {
+        {GX_SEC_POSITIONS, 0, NULL, NULL},
+        {GX_SEC_POSITION_ENDS, 0, NULL, NULL},
+        {GX_SEC_ATTRIBUTES, 0, NULL, NULL},
+        {GX_SEC_POSITIONS, GX_SECTION_REQUIRED, "section POSN", "its flags are 1"},
+        {GX_SEC_POSITION_ENDS, GX_SECTION_REQUIRED, "section PEND", "its flags are 1"},
+        {GX_SEC_ATTRIBUTES, GX_SECTION_REQUIRED, "section ATTR", "its flags are 1"},
+        {GX_SEC_DELETES, GX_SECTION_REQUIRED, "section DELS", "newer"},
+        {GX_SEC_DELETES, 0, "section DELS", "its flags are 0"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        gx_error err = {0};
+        image im = with_section(cases[i].kind, cases[i].flags);
+        image_store(&im);
+        if (cases[i].place)
+            assert_refused(GX_CHECK_HEADER, cases[i].place, cases[i].reason);
+        else if (gx_index_verify(path, GX_CHECK_FULL, &err) != GX_OK)
+            fail_msg("%s", err.text);
+        free(im.bytes);
+    }
 }
 
 /* What a writer makes of more than 4 GiB of strings. */
@@ -986,6 +1015,7 @@ int main(void)
         cmocka_unit_test(each_rule_of_the_structure_is_checked),
         cmocka_unit_test(an_unknown_optional_section_is_skipped),
         cmocka_unit_test(an_unknown_required_section_is_refused),
+        cmocka_unit_test(reserved_sections_are_skipped_or_refused),
         cmocka_unit_test(offsets_of_eight_bytes_are_read),
         cmocka_unit_test(lists_beyond_2_to_the_32_words_are_found),
     };
