@@ -375,45 +375,43 @@ static void free_range(void *output)
 }
 
 /* A list without the postings of documents taken out. */
-static gx_status remap_list(encoded_range *r, uint32_t *df, const uint32_t **docids, const uint32_t **tfs,
-                            gx_error *err)
+static gx_status remap_list(encoded_range *r, gx_term_postings *l, gx_error *err)
 {
-    if (*df > r->max_kept) {
+    if (l->df > r->max_kept) {
         free(r->docids);
         free(r->tfs);
         r->max_kept = 0;
-        r->docids = malloc(*df * sizeof *r->docids);
-        r->tfs = malloc(*df * sizeof *r->tfs);
+        r->docids = malloc(l->df * sizeof *r->docids);
+        r->tfs = malloc(l->df * sizeof *r->tfs);
         if (!r->docids || !r->tfs)
             return gx_doc_indexer_no_memory(err);
-        r->max_kept = *df;
+        r->max_kept = l->df;
     }
     uint32_t n = 0;
-    for (uint32_t i = 0; i < *df; ++i) {
-        const uint32_t d = r->builder->remap[(*docids)[i]];
+    for (uint32_t i = 0; i < l->df; ++i) {
+        const uint32_t d = r->builder->remap[l->docids[i]];
         if (d == UINT32_MAX)
             continue;
         r->docids[n] = d;
-        r->tfs[n++] = (*tfs)[i];
+        r->tfs[n++] = l->tfs[i];
     }
-    *df = n;
-    *docids = r->docids;
-    *tfs = r->tfs;
+    l->df = n;
+    l->docids = r->docids;
+    l->tfs = r->tfs;
     return GX_OK;
 }
 
-static gx_status encode_list(void *output, const char *term, size_t len, uint32_t df, const uint32_t *docids,
-                             const uint32_t *tfs, gx_error *err)
+static gx_status encode_list(void *output, const gx_term_postings *list, gx_error *err)
 {
     encoded_range *r = output;
+    gx_term_postings l = *list;
     gx_status st = GX_OK;
-    if (r->builder->remap && r->builder->counts.duplicates &&
-        ((st = remap_list(r, &df, &docids, &tfs, err)) != GX_OK || df == 0))
+    if (r->builder->remap && r->builder->counts.duplicates && ((st = remap_list(r, &l, err)) != GX_OK || l.df == 0))
         return st;
     const double t = gx_clock_seconds();
-    st = gx_list_encoder_add(&r->encoded, term, len, df, docids, tfs, err);
+    st = gx_list_encoder_add(&r->encoded, &l, err);
     r->seconds += gx_clock_seconds() - t;
-    r->postings += df;
+    r->postings += l.df;
     return st;
 }
 

@@ -192,9 +192,11 @@ static gx_status encode_blocks(gx_list_encoder *c, gx_encoded_list *l, const uin
     return GX_OK;
 }
 
-gx_status gx_list_encoder_add(gx_list_encoder *c, const char *term, size_t len, uint32_t df, const uint32_t *docids,
-                              const uint32_t *tfs, gx_error *err)
+gx_status gx_list_encoder_add(gx_list_encoder *c, const gx_term_postings *list, gx_error *err)
 {
+    const char *const term = list->term;
+    const size_t len = list->len;
+    const uint32_t df = list->df;
     char shown[64];
     gx_error words;
     if (len > GX_MAX_STRING)
@@ -209,7 +211,7 @@ gx_status gx_list_encoder_add(gx_list_encoder *c, const char *term, size_t len, 
         st = gx_grow(&c->terms, &c->max_terms, c->n_terms + len, 1, err);
     if (st != GX_OK)
         return st;
-    if ((st = encode_blocks(c, &l, docids, tfs, &words)) == GX_EUSAGE)
+    if ((st = encode_blocks(c, &l, list->docids, list->tfs, &words)) == GX_EUSAGE)
         return gx_fail(err, st, "list of term '%s': %s", gx_show_term(term, len, shown), words.text);
     if (st != GX_OK)
         return gx_fail(err, st, "%s", words.text);

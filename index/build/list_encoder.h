@@ -7,7 +7,7 @@
 #define GX_INDEX_BUILD_LIST_ENCODER_H
 
 #include "codecs/codec.h"
-#include "engine/gpuidx.h"
+#include "index/build/term_postings.h"
 
 /* All that is known of an encoded list except its blocks. */
 typedef struct gx_encoded_list {
@@ -36,8 +36,7 @@ void gx_list_encoder_open(gx_list_encoder *c, const gx_codec *docids, const gx_c
 void gx_list_encoder_close(gx_list_encoder *c);
 
 /* As gx_writer_add_list, except that the order of terms is checked later, by the writer. */
-gx_status gx_list_encoder_add(gx_list_encoder *c, const char *term, size_t len, uint32_t df, const uint32_t *docids,
-                              const uint32_t *tfs, gx_error *err);
+gx_status gx_list_encoder_add(gx_list_encoder *c, const gx_term_postings *list, gx_error *err);
 
 void gx_list_encoder_clear(gx_list_encoder *c); /* drop all lists, keep most of the memory */
 

@@ -395,7 +395,7 @@ gx_status gx_postings_buffer_each(const gx_postings_buffer *inv, const sort_key 
         gx_postings_buffer_decode(inv, l, whole->docids, whole->tfs);
         size_t len;
         const uint8_t *term = term_of(inv, l, &len);
-        st = fn(user, (const char *)term, len, l->df, whole->docids, whole->tfs, err);
+        st = fn(user, &(gx_term_postings){(const char *)term, len, l->df, whole->docids, whole->tfs, NULL}, err);
     }
     return st;
 }
@@ -452,11 +452,10 @@ static gx_status write_run_bytes(gx_postings_buffer *inv, const uint8_t *p, size
     return GX_OK;
 }
 
-static gx_status write_entry(void *user, const char *term, size_t len, uint32_t df, const uint32_t *docids,
-                             const uint32_t *tfs, gx_error *err)
+static gx_status write_entry(void *user, const gx_term_postings *l, gx_error *err)
 {
     run_writer *w = user;
-    const size_t max_entry = ENTRY_HEAD + len + (size_t)df * MAX_RECORD;
+    const size_t max_entry = ENTRY_HEAD + l->len + (size_t)l->df * MAX_RECORD;
     if (w->n + max_entry > w->max && w->n) {
         const gx_status st = write_run_bytes(w->inv, w->buffer, w->n, err);
         if (st != GX_OK)
@@ -471,17 +470,19 @@ static gx_status write_entry(void *user, const char *term, size_t len, uint32_t 
         w->max = max_entry;
     }
     if (w->since >= MARK_POSTINGS) {
-        const gx_status st = add_mark(w->inv, prefix_of((const uint8_t *)term, len), w->inv->file_bytes + w->n, err);
+        const gx_status st =
+            add_mark(w->inv, prefix_of((const uint8_t *)l->term, l->len), w->inv->file_bytes + w->n, err);
         if (st != GX_OK)
             return st;
         w->since = 0;
     }
+    const uint32_t df = l->df, *const docids = l->docids, *const tfs = l->tfs;
     w->since += df;
-    uint8_t *const head = w->buffer + w->n, *const body = head + ENTRY_HEAD + len, *p = body;
-    memcpy(head + ENTRY_HEAD, term, len);
+    uint8_t *const head = w->buffer + w->n, *const body = head + ENTRY_HEAD + l->len, *p = body;
+    memcpy(head + ENTRY_HEAD, l->term, l->len);
     for (uint32_t i = 0, last = 0; i < df; last = docids[i++])
         p = put_record(p, docids[i] - last, tfs[i]);
-    const uint16_t len16 = (uint16_t)len;
+    const uint16_t len16 = (uint16_t)l->len;
     const uint64_t bytes = (uint64_t)(p - body);
     if (bytes > UINT32_MAX)
         return gx_fail(err, GX_ENOMEM, "a list of %" PRIu32 " postings is too long for a run; give less --memory", df);

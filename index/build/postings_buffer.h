@@ -15,7 +15,7 @@
 #ifndef GX_INDEX_BUILD_POSTINGS_BUFFER_H
 #define GX_INDEX_BUILD_POSTINGS_BUFFER_H
 
-#include "engine/gpuidx.h"
+#include "index/build/term_postings.h"
 
 typedef struct gx_postings_buffer gx_postings_buffer; /* belongs to one thread */
 
@@ -41,9 +41,8 @@ uint32_t gx_postings_buffer_spills(const gx_postings_buffer *inv); /* runs writt
  * document. GX_EIO, GX_ENOMEM. */
 gx_status gx_postings_buffer_spill(gx_postings_buffer *inv, gx_error *err);
 
-/* Receives a whole list. The arrays are valid until the function returns. */
-typedef gx_status gx_list_fn(void *user, const char *term, size_t len, uint32_t df, const uint32_t *docids,
-                             const uint32_t *tfs, gx_error *err);
+/* Receives a whole list, which is valid until the function returns. */
+typedef gx_status gx_list_fn(void *user, const gx_term_postings *list, gx_error *err);
 
 /* No more postings follow: sort the terms in byte order, or write the last run. The thread that
  * filled the buffer may call this; merging then only reads. Once it has returned GX_OK, further

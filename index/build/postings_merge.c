@@ -301,7 +301,7 @@ static gx_status merge_range(gx_postings_merger *m, gx_term_range range, gx_list
         memcpy(m->term, m->heap[0]->term, len);
         st = merge_list(m, len, &p, &df, err);
         if (st == GX_OK)
-            st = fn(user, (const char *)m->term, len, (uint32_t)df, p->docids, p->tfs, err);
+            st = fn(user, &(gx_term_postings){(const char *)m->term, len, (uint32_t)df, p->docids, p->tfs, NULL}, err);
     }
     return st;
 }

@@ -403,7 +403,7 @@ gx_status gx_writer_add_list(gx_writer *w, const char *term, size_t len, uint32_
     if (w->failed.status != GX_OK)
         return repeat_failure(w, err);
     w->encoder.n_docs = n_docs(w);
-    gx_status st = gx_list_encoder_add(&w->encoder, term, len, df, docids, tfs, &words);
+    gx_status st = gx_list_encoder_add(&w->encoder, &(gx_term_postings){term, len, df, docids, tfs, NULL}, &words);
     if (st == GX_OK)
         st = add_encoded_lists(w, &w->encoder, &words);
     gx_list_encoder_clear(&w->encoder);

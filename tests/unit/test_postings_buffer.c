@@ -31,30 +31,30 @@ static uint32_t find_name(const plain *p, const char *term, size_t len)
     return 0;
 }
 
-static gx_status compare_list(void *user, const char *term, size_t len, uint32_t df, const uint32_t *docids,
-                              const uint32_t *tfs, gx_error *err)
+static gx_status compare_list(void *user, const gx_term_postings *l, gx_error *err)
 {
     (void)err;
     plain *p = user;
-    const uint32_t t = find_name(p, term, len);
+    const uint32_t t = find_name(p, l->term, l->len);
     if (p->seen++) {
-        const int c = memcmp(p->last, term, p->last_len < len ? p->last_len : len);
-        assert_true(c < 0 || (c == 0 && p->last_len < len));
+        const int c = memcmp(p->last, l->term, p->last_len < l->len ? p->last_len : l->len);
+        assert_true(c < 0 || (c == 0 && p->last_len < l->len));
     }
-    memcpy(p->last, term, len);
-    p->last_len = len;
+    memcpy(p->last, l->term, l->len);
+    p->last_len = l->len;
+    assert_null(l->positions);
     uint32_t n = 0;
     for (uint32_t d = 0; d < p->n_docs; ++d) {
         const uint32_t tf = p->tf[(size_t)d * p->n_terms + t];
         if (!tf)
             continue;
-        assert_true(n < df);
-        if (docids[n] != d * 3 || tfs[n] != tf)
+        assert_true(n < l->df);
+        if (l->docids[n] != d * 3 || l->tfs[n] != tf)
             fail_msg("seed %llu, term %u: posting %u is (%u, %u), not (%u, %u)", (unsigned long long)p->seed, t, n,
-                     docids[n], tfs[n], d * 3, tf);
+                     l->docids[n], l->tfs[n], d * 3, tf);
         ++n;
     }
-    assert_int_equal(n, df);
+    assert_int_equal(n, l->df);
     return p->fail_at && p->seen == p->fail_at ? GX_ECANCELLED : GX_OK;
 }
 
@@ -247,25 +247,24 @@ static void spilling_gives_memory_back(void **state)
     gx_postings_buffer_close(inv);
 }
 
-static gx_status check_wide(void *user, const char *term, size_t len, uint32_t df, const uint32_t *docids,
-                            const uint32_t *tfs, gx_error *err)
+static gx_status check_wide(void *user, const gx_term_postings *l, gx_error *err)
 {
     (void)err;
     ++*(int *)user;
-    if (len == 4) {
-        assert_memory_equal(term, "rare", 4);
-        assert_int_equal(df, 3);
-        assert_int_equal(docids[0], 0);
-        assert_int_equal(docids[1], UINT32_MAX - 2);
-        assert_int_equal(docids[2], UINT32_MAX - 1);
-        assert_int_equal(tfs[0], 1);
-        assert_int_equal(tfs[2], 100001);
+    if (l->len == 4) {
+        assert_memory_equal(l->term, "rare", 4);
+        assert_int_equal(l->df, 3);
+        assert_int_equal(l->docids[0], 0);
+        assert_int_equal(l->docids[1], UINT32_MAX - 2);
+        assert_int_equal(l->docids[2], UINT32_MAX - 1);
+        assert_int_equal(l->tfs[0], 1);
+        assert_int_equal(l->tfs[2], 100001);
         return GX_OK;
     }
-    assert_int_equal(df, 100000);
-    for (uint32_t i = 0; i < df; ++i) {
-        assert_int_equal(docids[i], i);
-        assert_int_equal(tfs[i], 1);
+    assert_int_equal(l->df, 100000);
+    for (uint32_t i = 0; i < l->df; ++i) {
+        assert_int_equal(l->docids[i], i);
+        assert_int_equal(l->tfs[i], 1);
     }
     return GX_OK;
 }
