@@ -2,7 +2,7 @@
 
 namespace gx {
 
-constexpr uint32_t SMALL_BATCH_CANDIDATES = most_candidates(SMALL_K);
+constexpr uint32_t SMALL_BATCH_CANDIDATES = most_candidates(SMALL_K, false);
 constexpr int UNSET = 0xff; /* each byte of what answers are before the device writes them */
 
 /* ---- room ---- */

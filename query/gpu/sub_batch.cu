@@ -11,7 +11,7 @@ namespace gx {
  * as many as were accepted before; where every posting is scored, for all that can match. */
 static uint32_t candidates_of(const gx_index *ix, const gx_plan *plan, const job *j)
 {
-    uint64_t room = j->candidates ? j->candidates : most_candidates(plan->k);
+    uint64_t room = j->candidates ? j->candidates : most_candidates(plan->k, j->op == GX_OP_AND_OR);
     if (!plan->prune) {
         room = 0;
         for (uint32_t i = 0; i < plan->n_terms; ++i)

@@ -124,10 +124,13 @@ struct pending_list {
 void describe_items(sub_batch *p, uint32_t first, uint32_t n, bool are_multi_term, const uint32_t *n_essential,
                     uint32_t item_blocks, bool fine, uint32_t *active, pending_list *lists);
 
-/* Room for the candidates of a query of k results, in a collection that is large enough. */
-constexpr uint64_t most_candidates(uint64_t k)
+/* Room for the candidates of a query of k results, in a large collection. A query that overflows its
+ * room is run again. An AND-then-OR query needs room twice; with a little less for each, a batch of
+ * 1,024 such queries fits into a session's memory as one sub-batch. On an H200, 25.2 M documents,
+ * top 10, eight sessions: 787,000 queries/s with 3,072, 689,000 with 4,096, 767,000 with 2,048. */
+constexpr uint64_t most_candidates(uint64_t k, bool and_then_or)
 {
-    return 4096 + 3 * k;
+    return (and_then_or ? 3072 : 4096) + 3 * k;
 }
 
 /* What jobs take of a sub-batch, at most; items: of as many blocks as can be. */
