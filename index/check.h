@@ -12,11 +12,8 @@
 #ifndef GX_INDEX_CHECK_H
 #define GX_INDEX_CHECK_H
 
+#include "engine/gpuidx_advanced.h" /* gx_index_verify */
 #include "index/index.h"
-
-/* Verify the file at path, at exactly this level, without keeping it open. As gx_index_open, which
- * however never checks less than GX_CHECK_STRUCTURE. */
-gx_status gx_index_verify(const char *path, gx_check level, gx_error *err);
 
 #define GX_MAX_SECTIONS 64u /* most that a file may have */
 

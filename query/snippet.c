@@ -1,4 +1,4 @@
-#include "query/snippet.h"
+#include "engine/gpuidx_advanced.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -6,6 +6,7 @@
 
 #include "engine/status.h"
 #include "index/analysis/analyzer.h"
+#include "index/index.h"
 
 #define MAX_LOOKED_THROUGH ((size_t)1 << 20) /* bytes of a text; what comes later is not shown */
 #define MAX_MATCHES 4096u

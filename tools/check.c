@@ -1,7 +1,7 @@
 /* check.c: `gpuidx check`: is an index whole? */
 #include <string.h>
 
-#include "index/check.h"
+#include "engine/gpuidx_advanced.h"
 #include "tools/cli.h"
 #include "tools/output.h"
 

@@ -2,7 +2,7 @@
 #include <jansson.h>
 #include <stdlib.h>
 
-#include "engine/device.h"
+#include "engine/gpuidx_advanced.h"
 #include "tools/cli.h"
 
 static int print_json(const gx_device *devices, uint32_t n, const gx_error *err)

@@ -14,7 +14,7 @@ meson install -C "$build" --no-rebuild --destdir "$dest" >"$dest/log" || { cat "
 pc=$(find "$dest" -name gpuidx.pc)
 prefix=$(sed -n 's/^prefix=//p' "$pc")
 root=$dest$prefix
-for file in include/gpuidx.h share/man/man1/gpuidx.1 share/man/man1/gpuidx-query.1 bin/gpuidx \
+for file in include/gpuidx.h include/gpuidx_advanced.h share/man/man1/gpuidx.1 share/man/man1/gpuidx-query.1 bin/gpuidx \
     share/bash-completion/completions/gpuidx share/zsh/site-functions/_gpuidx share/fish/vendor_completions.d/gpuidx.fish; do
     [ -s "$root/$file" ] || { echo "embed: $file is not installed"; exit 1; }
 done
@@ -31,11 +31,12 @@ lib=$(pkg-config --variable=libdir gpuidx)
 step "only the public interface is exported"
 nm -D --defined-only "$lib/libgpuidx.so" | while read -r _ _ name; do
     name=${name%%@*}
-    grep -qw "$name" "$root/include/gpuidx.h" || { echo "embed: $name is exported and not in gpuidx.h"; exit 1; }
+    grep -qw "$name" "$root/include/gpuidx.h" "$root/include/gpuidx_advanced.h" ||
+        { echo "embed: $name is exported and in no public header"; exit 1; }
 done
 
-step "the header is plain C and C++"
-echo '#include <gpuidx.h>' >"$dest/header.c"
+step "the headers are plain C and C++"
+echo '#include <gpuidx_advanced.h>' >"$dest/header.c"
 $cc -std=c11 -Wall -Wextra -pedantic -Werror -fsyntax-only $(pkg-config --cflags gpuidx) "$dest/header.c"
 if command -v c++ >/dev/null; then
     c++ -std=c++17 -Wall -Wextra -pedantic -Werror -fsyntax-only -x c++ $(pkg-config --cflags gpuidx) "$dest/header.c"

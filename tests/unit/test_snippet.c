@@ -1,5 +1,5 @@
 /* Snippets: the right stretch of a text, and the query's words marked in it. */
-#include "query/snippet.h"
+#include "engine/gpuidx_advanced.h"
 
 #include <unistd.h>
 
