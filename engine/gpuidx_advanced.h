@@ -69,6 +69,43 @@ GX_API const char *gx_highlighter_unknown(const gx_highlighter *h, uint32_t i);
 GX_API gx_status gx_highlighter_snippet(gx_highlighter *h, const char *text, size_t len, uint32_t max_words,
                                         gx_snippet *out, gx_error *err);
 
+/* ---- explanations: the formula of a document's score with its numbers, term by term ---- */
+
+/* The numbers are read from the lists themselves, on the caller's thread, by none of the engines' ways through the
+ * lists. The score is the one of gx_search to the bit. */
+typedef struct gx_explain_term {
+    const char *term; /* the index's bytes */
+    size_t term_len;
+    uint32_t df;
+    double qtf;      /* how often the query says it, or the weight that it gives */
+    uint32_t tf;     /* 0: the document lacks the term */
+    double idf;      /* as the preset has it, without qtf; 1 where it has none */
+    double weight;   /* idf, times k1 + 1 where the preset has it, times qtf */
+    uint32_t impact; /* fixed point; 0 where tf is */
+    float score;     /* impact * 2^-exponent */
+} gx_explain_term;
+
+typedef struct gx_explanation {
+    uint32_t docid, n_docs, dl, counted_dl; /* counted_dl: dl, or what the preset keeps of it */
+    double avgdl, k1, b;                    /* k1, b: 0 where linear */
+    float K;       /* k1 (1 - b + b counted_dl / avgdl), in single precision as it is used; 0 where linear */
+    bool times_k1; /* the preset multiplies by k1 + 1 */
+    bool linear;   /* the preset's score is weight * tf: it has no k1, b and K */
+    const char *preset, *formula;
+    int exponent;
+    uint32_t n_unknown; /* different terms of the query that the index lacks */
+    uint32_t n_terms;
+    gx_explain_term *terms; /* [n_terms], by rising df */
+    uint32_t sum;           /* of the impacts */
+    float score;            /* sum * 2^-exponent: what gx_search returns */
+} gx_explanation;
+
+/* Explain what the query gives to the document. docid < n_docs. Whether the document matches under
+ * opt->op is not asked. Free with gx_explanation_free. GX_EUSAGE as gx_search, GX_ENOMEM. */
+GX_API gx_status gx_explain(gx_explanation *out, const gx_index *ix, const gx_query *query, const gx_query_options *opt,
+                            uint32_t docid, gx_error *err);
+GX_API void gx_explanation_free(gx_explanation *e); /* accepts a zeroed one */
+
 #ifdef __cplusplus
 }
 #endif
