@@ -9,11 +9,11 @@
  * list that every query reads, decoding in GPU-BP128's time rather than in twice that time is worth
  * GX_CHOICE_BITS bits an integer. The list of a rare word gets the shortest codec.
  *
- * Docids and tfs have four candidates each, so that the header's table of codings has room for every
- * pair and no list has to take a worse pair because the table is full. Docids have gpubp128, ef128,
- * varint-su and rice; tfs have gpubp128, gpupfd128, ef128 and rice. On every third list of the arXiv
- * index these cost 7.440 and 1.904 bits an integer, the least of all sets of four. The best of all
- * sixteen codecs with blocks of 128 cost 7.432 and 1.903.
+ * Docids and tfs have four candidates each, so that the header's table of codings has room for
+ * every pair and no list has to take a worse pair because the table is full. Docids have gpubp128,
+ * ef128, varint-su and rice; tfs have gpubp128, gpupfd128, ef128 and rice. On every third list of
+ * the arXiv index these cost 7.440 and 1.904 bits an integer, the least of all sets of four. The
+ * best of all sixteen codecs with blocks of 128 cost 7.432 and 1.903.
  *
  * The choice of GX_CHOICE_BITS, on these lists, with all sixteen codecs. Bits are bits a posting;
  * time is the sum of decode_cost, gpubp128's being 1:
@@ -34,8 +34,8 @@
 #define GX_CHOICE_BITS 8.0
 #define GX_MAX_CHOICES 4u
 
-/* Stands for "choose for each list" where a codec is named. Its block length is 128. It cannot encode,
- * and its id, 0, is in no file. */
+/* Stands for "choose for each list" where a codec is named. Its block length is 128. It cannot
+ * encode, and its id, 0, is in no file. */
 extern const gx_codec gx_codec_auto;
 
 typedef struct gx_choice {

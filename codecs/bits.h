@@ -27,8 +27,8 @@ GX_HD uint32_t gx_div_up(uint32_t a, uint32_t b)
     return (a + b - 1) / b;
 }
 
-/* The b <= 32 bits from bit `at` of words on, lowest first. It reads the word after the one that holds
- * bit `at`, even where no bit of it is needed. */
+/* The b <= 32 bits from bit `at` of words on, lowest first. It reads the word after the one that
+ * holds bit `at`, even where no bit of it is needed. */
 GX_HD uint32_t gx_bits_at(const uint32_t *words, uint32_t at, uint32_t b)
 {
     const uint32_t *w = words + (at >> 5);

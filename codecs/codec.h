@@ -10,8 +10,8 @@
  *
  * Block b is words [b ? ends[b-1] : 0, ends[b]).
  *
- * The registry (codecs.h) lists all codecs. build, bench, info, check, the tests and the manual pages
- * read it.
+ * The registry (codecs.h) lists all codecs. build, bench, info, check, the tests and the manual
+ * pages read it.
  */
 #ifndef GX_CODECS_CODEC_H
 #define GX_CODECS_CODEC_H
@@ -53,9 +53,9 @@ typedef struct gx_codec {
      * out[max_words(n)]. The bytes are a function of the values alone (golden bytes are tested). */
     uint32_t (*encode)(const uint32_t *in, uint32_t n, uint8_t param, uint32_t *out);
 
-    /* Whether the structure of words[n_words] is that of a block: lengths add up, selectors exist. A
-     * quick test; gx_codec_block_valid decides whether encode could have written the block. Decoding
-     * is safe in any case. */
+    /* Whether the structure of words[n_words] is that of a block: lengths add up, selectors exist.
+     * A quick test; gx_codec_block_valid decides whether encode could have written the block.
+     * Decoding is safe in any case. */
     bool (*valid)(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param);
 
     /* Decode n integers to out[n] (may write up to block_len rounded up to 32). Whatever the bytes
@@ -70,8 +70,9 @@ typedef struct gx_codec {
     void (*decode_docids)(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t head,
                           uint32_t *out);
 
-    /* In a block of docids: return the least i whose docid is >= docid, and store that docid in *found.
-     * Where there is none, return n and leave *found alone. NULL: the caller decodes the block. */
+    /* In a block of docids: return the least i whose docid is >= docid, and store that docid in
+     * *found. Where there is none, return n and leave *found alone. NULL: the caller decodes the
+     * block. */
     uint32_t (*next_geq)(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t head,
                          uint32_t docid, uint32_t *found);
 
@@ -95,13 +96,13 @@ extern const gx_codec *const gx_codecs[];
 const gx_codec *gx_codec_by_name(const char *name); /* NULL: none */
 const gx_codec *gx_codec_by_id(uint8_t id);         /* NULL: none */
 
-/* Whether words[n_words] is exactly what encode writes for some n integers: the block is valid, and its
- * decoded integers, encoded again, give the same words. GX_CHECK_FULL calls this; any other block
- * counts as corrupt. */
+/* Whether words[n_words] is exactly what encode writes for some n integers: the block is valid, and
+ * its decoded integers, encoded again, give the same words. GX_CHECK_FULL calls this; any other
+ * block counts as corrupt. */
 bool gx_codec_block_valid(const gx_codec *codec, const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param);
 
-/* Find a codec by the name that a user gave. GX_EUSAGE lists the known names. "auto" gives gx_codec_auto
- * (auto_codec.h). */
+/* Find a codec by the name that a user gave. GX_EUSAGE lists the known names. "auto" gives
+ * gx_codec_auto (auto_codec.h). */
 gx_status gx_codec_find(const gx_codec **out, const char *name, gx_error *err);
 
 #ifdef __cplusplus

@@ -1,4 +1,5 @@
-/* codecs.h: the list of codecs. The enum gx_codec_id, the registry and the GPU's table come from it.
+/* codecs.h: the list of codecs. The enum gx_codec_id, the registry and the GPU's table come from
+ * it.
  *
  * To add a codec:
  *
@@ -10,8 +11,8 @@
  *   a row below; the .c file in codecs/meson.build, the .cu file in tools/bench/meson.build; the
  *   layout in index/FORMAT.md
  *
- * --codec then takes it, `bench codecs` measures it, and the tests and fuzzers go through its blocks.
- * They ask for golden bytes (tests/support/golden_codecs.h) and for a decoder in
+ * --codec then takes it, `bench codecs` measures it, and the tests and fuzzers go through its
+ * blocks. They ask for golden bytes (tests/support/golden_codecs.h) and for a decoder in
  * tests/second_reader.py. auto_codec.h tells how --codec=auto considers it.
  *
  * X(ID, id, name), by rising id. id is GX_CODEC_ID's value in files. It is never 0, and the id of a

@@ -1,5 +1,5 @@
-/* decode.cuh: decoders on the device, which kernels fuse: integers arrive in registers, and nothing is
- * written.
+/* decode.cuh: decoders on the device, which kernels fuse: integers arrive in registers, and nothing
+ * is written.
  *
  * A warp decodes a block. Each codec has a decoder, a struct with these members:
  *
@@ -13,12 +13,12 @@
  *   at(words, n_words, n, i, param)
  *           static, for one lane alone: the i-th integer
  *   find(words, n_words, n, docid, lane, param)
- *           static, optional (can_find), all lanes together: in a block of docids, the i whose docid,
- *           less the block's head, is docid; n if there is none
+ *           static, optional (can_find), all lanes together: in a block of docids, the i whose
+ *           docid, less the block's head, is docid; n if there is none
  *
- * All 32 lanes call open and next together, for the same block. words may lie in shared or in global
- * memory; LDG says that it is global and that nothing writes it while the kernel runs. Whatever the
- * bytes are, nothing beyond words[n_words] + GX_READ_SLACK is read.
+ * All 32 lanes call open and next together, for the same block. words may lie in shared or in
+ * global memory; LDG says that it is global and that nothing writes it while the kernel runs.
+ * Whatever the bytes are, nothing beyond words[n_words] + GX_READ_SLACK is read.
  *
  *   gx::gpubp128<true> dec;
  *   dec.open(payload + begin, end - begin, n, lane);
@@ -50,9 +50,9 @@ template <class DEC> struct can_find<DEC, decltype((void)&DEC::find)> {
     static constexpr bool value = true;
 };
 
-/* The sum of x over the lanes up to and including this one, within groups of LANES lanes (a power of
- * two). The shuffle's own predicate, "is there such a lane", guards the addition: two instructions a
- * step. */
+/* The sum of x over the lanes up to and including this one, within groups of LANES lanes (a power
+ * of two). The shuffle's own predicate, "is there such a lane", guards the addition: two
+ * instructions a step. */
 template <int LANES = 32> __device__ __forceinline__ uint32_t warp_inclusive(uint32_t x, uint32_t)
 {
 #pragma unroll
@@ -89,8 +89,8 @@ __device__ __forceinline__ void split4(uint32_t x, uint32_t (&v)[4])
         v[j] = x >> (8 * j) & 0xff;
 }
 
-/* The integer of b bits from bit `bit` of p on. It reads the word after the one that holds the first
- * bit. */
+/* The integer of b bits from bit `bit` of p on. It reads the word after the one that holds the
+ * first bit. */
 template <bool LDG> __device__ __forceinline__ uint32_t unpack_one(const uint32_t *p, uint32_t bit, uint32_t b)
 {
     p += bit >> 5;
@@ -305,12 +305,12 @@ template <bool LDG> struct lane1024 {
             GX_CASE(4)
             GX_CASE(5)
             GX_CASE(6)
-            GX_CASE(7) GX_CASE(8) GX_CASE(9) GX_CASE(10) GX_CASE(11) GX_CASE(12) GX_CASE(13) GX_CASE(14) GX_CASE(15)
-                GX_CASE(16) GX_CASE(17) GX_CASE(18) GX_CASE(19) GX_CASE(20) GX_CASE(21) GX_CASE(22) GX_CASE(23)
-                    GX_CASE(24) GX_CASE(25) GX_CASE(26) GX_CASE(27) GX_CASE(28) GX_CASE(29) GX_CASE(30) GX_CASE(31)
-                        GX_CASE(32)
+            GX_CASE(7)
+            GX_CASE(8) GX_CASE(9) GX_CASE(10) GX_CASE(11) GX_CASE(12) GX_CASE(13) GX_CASE(14) GX_CASE(15) GX_CASE(16)
+                GX_CASE(17) GX_CASE(18) GX_CASE(19) GX_CASE(20) GX_CASE(21) GX_CASE(22) GX_CASE(23) GX_CASE(24)
+                    GX_CASE(25) GX_CASE(26) GX_CASE(27) GX_CASE(28) GX_CASE(29) GX_CASE(30) GX_CASE(31) GX_CASE(32)
 #undef GX_CASE
-                            default :
+                        default :
 #pragma unroll
                 for (int i = 0; i < V; ++i) v[i] = 0;
         }

@@ -1,7 +1,8 @@
 /* decode.h: whole packed lists, and blocks of docids.
  *
  * A packed list is the blocks of a codec one behind another (codec.h). Where it holds docids, heads
- * has the first docid of each block, and the block holds 0, then d[i] - d[i-1] - 1 (index/format.h).
+ * has the first docid of each block, and the block holds 0, then d[i] - d[i-1] - 1
+ * (index/format.h).
  */
 #ifndef GX_CODECS_DECODE_H
 #define GX_CODECS_DECODE_H
@@ -28,8 +29,8 @@ static inline uint64_t gx_packed_blocks(const gx_packed *list)
     return (list->n + list->codec->block_len - 1) / list->codec->block_len;
 }
 
-/* Pack in[n] as they are; no gaps are taken. words [gx_pack_list_words(codec, n)] and ends [n_blocks]
- * are written. Returns the number of words used. */
+/* Pack in[n] as they are; no gaps are taken. words [gx_pack_list_words(codec, n)] and ends
+ * [n_blocks] are written. Returns the number of words used. */
 uint64_t gx_pack_list_words(const gx_codec *codec, uint64_t n);
 uint64_t gx_pack_list(const gx_codec *codec, uint8_t param, const uint32_t *in, uint64_t n, uint32_t *words,
                       uint32_t *ends);

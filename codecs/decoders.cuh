@@ -1,5 +1,5 @@
-/* decoders.cuh: every decoder on the device, gx::NAME<LDG> for each row of GX_CODECS, for kernels that
- * choose a decoder at run time. */
+/* decoders.cuh: every decoder on the device, gx::NAME<LDG> for each row of GX_CODECS, for kernels
+ * that choose a decoder at run time. */
 #ifndef GX_CODECS_DECODERS_CUH
 #define GX_CODECS_DECODERS_CUH
 

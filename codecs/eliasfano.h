@@ -11,8 +11,8 @@ typedef struct gx_ef_block {
     uint32_t b, n_high; /* bits of a low part; words before the low parts */
 } gx_ef_block;
 
-/* The parts of a block of n_words >= 1 words whose first word is given. Whatever the bytes are, the low
- * parts lie within the block. */
+/* The parts of a block of n_words >= 1 words whose first word is given. Whatever the bytes are, the
+ * low parts lie within the block. */
 GX_HD gx_ef_block gx_ef_open(uint32_t first, uint32_t n_words, uint32_t n)
 {
     const uint32_t b = first & 31, n_low = gx_div_up(n * b, 32);

@@ -1,6 +1,6 @@
-/* Lane-contiguous binary packing, for decoders that keep integers in registers: lane l of a warp owns
- * integers 32 l .. 32 l + 31, which take b words; the lanes' words are interleaved, so that a warp
- * reads whole rows of 128 bytes.
+/* Lane-contiguous binary packing, for decoders that keep integers in registers: lane l of a warp
+ * owns integers 32 l .. 32 l + 31, which take b words; the lanes' words are interleaved, so that a
+ * warp reads whole rows of 128 bytes.
  *
  *     word 0 of lane 0 | word 0 of lane 1 | .. | word 0 of lane 31 | word 1 of lane 0 | ..      b *
  *     32 words

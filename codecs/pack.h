@@ -34,8 +34,8 @@ static inline uint32_t gx_packed_words(uint32_t n, uint32_t b)
 }
 
 /* A block that a codec would not make shorter than n words is stored as plain words, and a block of
- * zeros takes no words. gx_is_compressed: whether a block is neither. gx_copy_uncompressed: the integers of a block
- * that is one of the two. */
+ * zeros takes no words. gx_is_compressed: whether a block is neither. gx_copy_uncompressed: the
+ * integers of a block that is one of the two. */
 static inline bool gx_is_compressed(uint32_t n_words, uint32_t n)
 {
     return n_words > 0 && n_words < n;

@@ -2,16 +2,16 @@
  * in the integers that need more, and where these are, are two arrays, and each is coded by
  * PForDelta once more, with a width of its own a block.
  *
- *     | n integers of b bits | header | e gaps of g bits | e high_parts of a bits | exceptions of the
- *     gaps | of the high_parts | 0 .. |
+ *     | n integers of b bits | header | e gaps of g bits | e high_parts of a bits | exceptions of
+ *     the gaps | of the high_parts | 0 .. |
  *       ceil(n b / 32) words   a word   bits in a row, to the block's end
  *
  * The gaps are those between the exceptions' positions, less one, the first from -1 on; above is
  * (integer >> b) - 1. An exception of these arrays is its place there, 7 bits, and what is above
  * its width, less one, in a width that serves all. The header has, from the lowest bit: e - 1: 7,
- * g: 3, a: 5, gaps' exceptions: 4, their width: 3, high_parts' exceptions: 4, their width: 5. A block
- * without exceptions has no header. Blocks of zeros take no words; one that would not be shorter
- * than its integers has them as they are, n words.
+ * g: 3, a: 5, gaps' exceptions: 4, their width: 3, high_parts' exceptions: 4, their width: 5. A
+ * block without exceptions has no header. Blocks of zeros take no words; one that would not be
+ * shorter than its integers has them as they are, n words.
  */
 #include <string.h>
 
@@ -77,8 +77,8 @@ static uint8_t param(const uint32_t *values, uint64_t n)
     return best;
 }
 
-/* The width that makes an array of e shortest, at most max_width; n_nested > MAX_NESTED: none will do.
- * */
+/* The width that makes an array of e shortest, at most max_width; n_nested > MAX_NESTED: none will
+ * do. */
 static nested_array choose_nested_width(const uint32_t *v, uint32_t e, uint32_t max_width)
 {
     uint32_t count[34] = {0}, max = 0, n_nested = 0;

@@ -112,8 +112,8 @@ gx_status gx_device_use(int number, gx_error *err)
 
 /* ---- host to device ---- */
 
-/* Threads copy into the buffers of a ring, one the next piece of memory and another the one behind it,
- * and the caller's thread sends them in order on one stream: copies of several streams, and of
+/* Threads copy into the buffers of a ring, one the next piece of memory and another the one behind
+ * it, and the caller's thread sends them in order on one stream: copies of several streams, and of
  * pieces that are smaller, leave the link idle between them. Pinning takes long (0.5 ms a MB where
  * it was measured) and is short for huge pages that are there; so the buffers are those, and are
  * pinned when the first pieces lie in them. */

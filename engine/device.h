@@ -1,5 +1,5 @@
-/* device.h: a GPU made the calling thread's, and host data on its way to one. Which GPUs there are is told by
- * gx_devices, of gpuidx_advanced.h.
+/* device.h: a GPU made the calling thread's, and host data on its way to one. Which GPUs there are
+ * is told by gx_devices, of gpuidx_advanced.h.
  *
  * Built without CUDA (device_none.c), every function says so with GX_ENOGPU.
  */

@@ -39,7 +39,8 @@
  *   gx_query_init(&query, sizeof query, "inverted index", 14);
  *   gx_query_options_init(&options, sizeof options);    // OR, BM25, the best 10
  *   gx_results results = {sizeof results, docids, scores, &n_hits, NULL};
- *   if (gx_index_open(&index, "index.gx", NULL, &err) || gx_engine_open(&engine, index, NULL, &err) ||
+ *   if (gx_index_open(&index, "index.gx", NULL, &err) || gx_engine_open(&engine, index, NULL, &err)
+ *   ||
  *       gx_session_open(&session, engine, &err) ||
  *       gx_search(session, &query, 1, &options, &results, &err))
  *       fprintf(stderr, "%s\n", err.text);
@@ -255,14 +256,15 @@ typedef struct gx_engine_options {
     size_t size;
     gx_engine_kind kind;
     int device; /* CUDA's number of the GPU */
-    /* Most bytes of GPU memory for the index, what is derived from it, masks and all sessions together; 0: what is free
-     * less a reserve. Where little is left to a session it searches in smaller batches, and a search that does not fit
-     * fails with GX_ECUDA. */
+    /* Most bytes of GPU memory for the index, what is derived from it, masks and all sessions
+     * together; 0: what is free less a reserve. Where little is left to a session it searches in
+     * smaller batches, and a search that does not fit fails with GX_ECUDA. */
     uint64_t device_memory;
     uint64_t map_memory; /* most bytes for derived maps (host memory, or GPU memory on one), UINT64_MAX: no limit */
-    /* After answering a single query the search kernel of a GPU stays resident and polls this many microseconds (at most
-     * a second) for the session's next query, which then skips the launch (about 4 us). It occupies the GPU meanwhile;
-     * any other call on this engine stops it, and it never runs longer than 10 ms without yielding. 0: off. */
+    /* After answering a single query the search kernel of a GPU stays resident and polls this many
+     * microseconds (at most a second) for the session's next query, which then skips the launch
+     * (about 4 us). It occupies the GPU meanwhile; any other call on this engine stops it, and it
+     * never runs longer than 10 ms without yielding. 0: off. */
     uint32_t linger_us;
 } gx_engine_options;
 #define GX_DEFAULT_LINGER 100
@@ -389,8 +391,8 @@ typedef struct gx_weighted_term {
 typedef enum gx_query_kind {
     GX_QUERY_TEXT,  /* text, analysed with the index's own analyzer. A repeated term counts as a weight */
     GX_QUERY_TERMS, /* terms with weights, looked up as they are; weights of equal terms add up */
-    /* text in the boolean syntax, which `gpuidx help query` describes: +must -not (a OR b) term^2.5. GX_EUSAGE names the
-     * column of what is wrong */
+    /* text in the boolean syntax, which `gpuidx help query` describes: +must -not (a OR b)
+     * term^2.5. GX_EUSAGE names the column of what is wrong */
     GX_QUERY_BOOLEAN
 } gx_query_kind;
 
@@ -429,9 +431,9 @@ typedef struct gx_results {
 GX_API gx_status gx_session_open(gx_session **out, gx_engine *en, gx_error *err);
 GX_API void gx_session_close(gx_session *s);
 
-/* What a session holds on behalf of a GPU, in bytes; 0 on the CPU. It grows with the batches and the k that are asked,
- * and is less than 1e8 bytes, both together, unless a query alone needs more: one of a k far above 1,000, or with a
- * named algorithm, or of which every posting is scored. */
+/* What a session holds on behalf of a GPU, in bytes; 0 on the CPU. It grows with the batches and
+ * the k that are asked, and is less than 1e8 bytes, both together, unless a query alone needs more:
+ * one of a k far above 1,000, or with a named algorithm, or of which every posting is scored. */
 typedef struct gx_session_memory {
     size_t size;
     uint64_t device; /* GPU memory */

@@ -1,7 +1,8 @@
 /* gpuidx_advanced.h: what libgpuidx offers beyond gpuidx.h, and what may still change.
  *
- * The rules of gpuidx.h hold here too, but for one: any version may change or take away what stands here, structs
- * without a size among it. A program that uses it is compiled anew for each version of the library.
+ * The rules of gpuidx.h hold here too, but for one: any version may change or take away what stands
+ * here, structs without a size among it. A program that uses it is compiled anew for each version
+ * of the library.
  */
 #ifndef GPUIDX_ADVANCED_H
 #define GPUIDX_ADVANCED_H
@@ -38,9 +39,10 @@ GX_API gx_status gx_index_verify(const char *path, gx_check level, gx_error *err
 
 /* ---- snippets: the part of a document's text that shows best why it was found ---- */
 
-/* A highlighter holds the terms of one query, each with a weight: the rarer the heavier. A snippet is the stretch of
- * about max_words words in which the different terms weigh most; the earliest of equals. Words are what lies between
- * white space. They are matched after the index's own analysis, so "indexing" is marked for "index". */
+/* A highlighter holds the terms of one query, each with a weight: the rarer the heavier. A snippet
+ * is the stretch of about max_words words in which the different terms weigh most; the earliest of
+ * equals. Words are what lies between white space. They are matched after the index's own analysis,
+ * so "indexing" is marked for "index". */
 typedef struct gx_highlighter gx_highlighter; /* of one query; belongs to one thread */
 
 #define GX_MAX_MARKS 64u      /* most words marked in a snippet */

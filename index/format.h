@@ -115,9 +115,9 @@ enum gx_section_kind {
     GX_SEC_ATTRIBUTES = GX_KIND('A', 'T', 'T', 'R'),    /* values of documents, to filter and sort by */
     GX_SEC_DELETES = GX_KIND('D', 'E', 'L', 'S')        /* the documents that are no longer results */
 };
-/* GX_SECTION_REQUIRED or 0, as the sections of a reserved kind have that flag: a reader that does not
- * know the kind skips what leaves the answers as they are, and refuses the rest. UINT32_MAX: the kind
- * is not reserved. */
+/* GX_SECTION_REQUIRED or 0, as the sections of a reserved kind have that flag: a reader that does
+ * not know the kind skips what leaves the answers as they are, and refuses the rest. UINT32_MAX:
+ * the kind is not reserved. */
 static inline uint32_t gx_reserved_section_flag(uint32_t kind)
 {
     switch (kind) {

@@ -94,8 +94,9 @@ static inline uint32_t gx_list_block_n(const gx_list *l, uint32_t j) /* postings
 uint32_t gx_list_decode_docids(const gx_list *l, uint32_t j, uint32_t *docids);
 uint32_t gx_list_decode_tfs(const gx_list *l, uint32_t j, uint32_t *tfs);
 
-/* The greatest tf of a term's list, at least 1; term < n_terms. The file does not have it: the first
- * call for a term decodes the list's tfs, and later ones find it in ix->max_tfs. Thread-safe. */
+/* The greatest tf of a term's list, at least 1; term < n_terms. The file does not have it: the
+ * first call for a term decodes the list's tfs, and later ones find it in ix->max_tfs. Thread-safe.
+ * */
 uint32_t gx_index_max_tf(const gx_index *ix, uint32_t term);
 bool gx_max_tfs_open(struct gx_max_tfs **out, uint32_t n_terms); /* false: no memory */
 void gx_max_tfs_close(struct gx_max_tfs *m);                     /* accepts NULL */

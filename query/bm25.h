@@ -6,12 +6,14 @@
  *   score  = sum of impacts over the query's terms     < 2^31
  *
  * BM25:    s = 1, c0 = k1 (1 - b), c1 = k1 b / avgdl. No impact is above w.
- * linear:  s = 0, c0 = 1, c1 = 0: impact = round(w * tf). No impact is above w times the list's greatest tf.
+ * linear:  s = 0, c0 = 1, c1 = 0: impact = round(w * tf). No impact is above w times the list's
+ * greatest tf.
  *
- * Other s > 0 add nothing, since w tf / (s tf + K) is (w / s) tf / (tf + K / s). So s is not stored: an s of 0 is written
- * as c0 = GX_LINEAR_K = 2^60 and a w that is 2^60 times as great. tf + 2^60 rounds to 2^60 for every tf below 2^32, and a
- * factor of 2^60 in dividend and divisor changes no bit of the quotient. Every engine therefore computes both shapes by the
- * same instructions, and those of BM25 are what they would be without the linear shape.
+ * Other s > 0 add nothing, since w tf / (s tf + K) is (w / s) tf / (tf + K / s). So s is not
+ * stored: an s of 0 is written as c0 = GX_LINEAR_K = 2^60 and a w that is 2^60 times as great. tf +
+ * 2^60 rounds to 2^60 for every tf below 2^32, and a factor of 2^60 in dividend and divisor changes
+ * no bit of the quotient. Every engine therefore computes both shapes by the same instructions, and
+ * those of BM25 are what they would be without the linear shape.
  *
  * w is the term's weight times a power of two that depends on the query and the collection's
  * statistics alone (plan.c), so a sum's order never matters and engines agree to the bit. IEEE
@@ -59,7 +61,8 @@ typedef struct gx_scorer {
 #define GX_LINEAR_EXPONENT 60 /* at least 56, so that half a unit in the last place of K is at least 2^32 */
 #define GX_LINEAR_K 0x1p60f
 
-/* True of BM25 with a k1 of 2^60 and b 0, too: what is derived of the lists is the same for both. */
+/* True of BM25 with a k1 of 2^60 and b 0, too: what is derived of the lists is the same for both.
+ * */
 GX_HD bool gx_scorer_is_linear(gx_scorer s)
 {
     return s.c0 == GX_LINEAR_K;
@@ -92,7 +95,8 @@ GX_HD float gx_bm25_K(gx_scorer norm, uint32_t dl)
 #endif
 }
 
-/* w finite >= 0, no impact above 2^30 (BM25: w <= 2^30; linear: w * tf <= 2^90); tf >= 1; K >= 0. */
+/* w finite >= 0, no impact above 2^30 (BM25: w <= 2^30; linear: w * tf <= 2^90); tf >= 1; K >= 0.
+ * */
 GX_HD uint32_t gx_bm25_impact(float w, uint32_t tf, float K)
 {
     const float f = (float)tf;

@@ -1,6 +1,7 @@
 /* exec.h: the seam between the engines. Each has a table of the same functions; session.c
  * chooses one, and nothing above asks which. A state is an index made ready for an engine
- * (uploaded; bounds and maps derived), shared by threads; a workspace is one thread's scratch memory on it.
+ * (uploaded; bounds and maps derived), shared by threads; a workspace is one thread's scratch
+ * memory on it.
  */
 #ifndef GX_QUERY_EXEC_H
 #define GX_QUERY_EXEC_H

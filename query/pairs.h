@@ -24,8 +24,8 @@ void gx_pair_thresholds_free(gx_pair_thresholds *p);
 /* Whether they are those that gx_pair_thresholds_make would make. */
 bool gx_pair_thresholds_match(const gx_pair_thresholds *p, const gx_query_options *opt, uint32_t n_lists);
 
-/* Raise plan->initial_threshold by what is known of the plan's lists, if its scorer, k1 and b are the pairs',
- * its k is not greater and it has no mask. Thread-safe. */
+/* Raise plan->initial_threshold by what is known of the plan's lists, if its scorer, k1 and b are
+ * the pairs', its k is not greater and it has no mask. Thread-safe. */
 void gx_pair_thresholds_apply(const gx_pair_thresholds *p, gx_plan *plan);
 
 #endif

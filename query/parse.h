@@ -10,9 +10,9 @@
  *
  * AND, OR and NOT are operators in capitals only. A word ends at white space or at one of ( ) " ^ ;
  * + and - are signs only at its beginning; a backslash takes the next character as it is. "+" and
- * "-" bind to one operand: where such a clause goes on with AND or OR, "+" is an error and "-" means
- * NOT. A quoted phrase of one word is that word. Refused, because an index stores neither positions
- * nor fields: phrases of several words, and field:word.
+ * "-" bind to one operand: where such a clause goes on with AND or OR, "+" is an error and "-"
+ * means NOT. A quoted phrase of one word is that word. Refused, because an index stores neither
+ * positions nor fields: phrases of several words, and field:word.
  */
 #ifndef GX_QUERY_PARSE_H
 #define GX_QUERY_PARSE_H

@@ -11,8 +11,8 @@
 #include "index/index.h"
 
 /* The terms of a query as they are met: known ones by id, unknown ones by a hash of their bytes
- * with the top bit set. Repetitions are merged when the term_bag is full, so a query of any length needs
- * no more memory than this. */
+ * with the top bit set. Repetitions are merged when the term_bag is full, so a query of any length
+ * needs no more memory than this. */
 #define BAG_MAX (2 * GX_MAX_TERMS + 2)
 #define UNKNOWN_TERM (UINT64_C(1) << 63)
 
@@ -290,7 +290,8 @@ static int by_bytes(const void *a, const void *b)
     return order ? order : (x->len > y->len) - (x->len < y->len);
 }
 
-/* Equal terms are told apart by their weights, so that the order of a sum depends on nothing else. */
+/* Equal terms are told apart by their weights, so that the order of a sum depends on nothing else.
+ * */
 static int by_bytes_and_weight(const void *a, const void *b)
 {
     const gx_query_term *x = a, *y = b;

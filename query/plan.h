@@ -1,25 +1,27 @@
 /* plan.h: a query made concrete: which lists, with what weights, under which operator.
  *
- *   terms, statistics of the collection --gx_query_plan_make--> gx_query_plan   weights, exponent, K
- *   gx_query_plan, an index             --gx_plan_bind-------> gx_plan         lists, for an engine
+ *   terms, statistics of the collection --gx_query_plan_make--> gx_query_plan   weights, exponent,
+ *   K gx_query_plan, an index             --gx_plan_bind-------> gx_plan         lists, for an
+ *   engine
  *
  * gx_plan_make does both for text and an index with its own statistics.
  *
  * A collection may be split into parts, an index each, part i beginning at docid base[i] of the
  * whole. The answer over the parts is the answer over one index of the whole, to the bit: make the
  * query plan with the statistics of the whole; bind it to each part; set gx_plan.base, so that
- * gx_session_run returns keys with docids of the whole; set gx_plan.initial_threshold to the score of the k-th
- * best key of the parts before (0 while there are fewer); keep the k greatest keys (topk.h). AND
- * and OR need one pass. GX_OP_AND_OR needs two: set gx_query_plan.op to GX_OP_AND and search all
- * parts, and where that gives fewer than k results set it to GX_OP_OR and search all again.
+ * gx_session_run returns keys with docids of the whole; set gx_plan.initial_threshold to the score
+ * of the k-th best key of the parts before (0 while there are fewer); keep the k greatest keys
+ * (topk.h). AND and OR need one pass. GX_OP_AND_OR needs two: set gx_query_plan.op to GX_OP_AND and
+ * search all parts, and where that gives fewer than k results set it to GX_OP_OR and search all
+ * again.
  *
- * Score scale: a term's weight is its idf, times k1 + 1 where the preset has it, times the number of
- * repetitions or the weight that the query gives. W = the sum of what the terms can add to a score:
- * their weights, or by a linear scorer their weights times the greatest tfs of their lists. w_i =
- * float(weight_i) * 2^e where e is the greatest integer with W * 2^e <= 2^30, so that no score reaches
- * 2^31. A score's float is score * 2^-e. Where W is 0, e is 30, so that scores of 1 print as 0. A linear
- * scorer's w_i is 2^60 times as great (bm25.h). e depends on the query and on the statistics of the
- * whole collection alone.
+ * Score scale: a term's weight is its idf, times k1 + 1 where the preset has it, times the number
+ * of repetitions or the weight that the query gives. W = the sum of what the terms can add to a
+ * score: their weights, or by a linear scorer their weights times the greatest tfs of their lists.
+ * w_i = float(weight_i) * 2^e where e is the greatest integer with W * 2^e <= 2^30, so that no
+ * score reaches 2^31. A score's float is score * 2^-e. Where W is 0, e is 30, so that scores of 1
+ * print as 0. A linear scorer's w_i is 2^60 times as great (bm25.h). e depends on the query and on
+ * the statistics of the whole collection alone.
  */
 #ifndef GX_QUERY_PLAN_H
 #define GX_QUERY_PLAN_H
@@ -45,9 +47,9 @@ typedef struct gx_plan {
     gx_algorithm algorithm; /* with prune */
     uint32_t recursion;
     int exponent; /* e */
-    /* The initial threshold of an OR without a mask: documents that score less need not be found. 0 unless somebody
-     * knows one: the pair thresholds (pairs.h), or the k-th best of other parts of the collection. AND, and a plan with
-     * a mask, do not use it. */
+    /* The initial threshold of an OR without a mask: documents that score less need not be found. 0
+     * unless somebody knows one: the pair thresholds (pairs.h), or the k-th best of other parts of
+     * the collection. AND, and a plan with a mask, do not use it. */
     uint32_t initial_threshold;
     uint32_t base;       /* gx_session_run adds it to the docids of the answer's keys; base + n_docs <= 2^32 - 1 */
     const gx_mask *mask; /* the documents that may be returned; NULL: all */
@@ -64,9 +66,11 @@ struct gx_index;
 typedef struct gx_collection_stats {
     uint32_t n_docs;
     double avgdl; /* > 0 */
-    /* Documents that hold the term, 0: none; an index that holds a part of the collection has no more of them. */
+    /* Documents that hold the term, 0: none; an index that holds a part of the collection has no
+     * more of them. */
     uint32_t (*df)(const void *user, const char *term, size_t len);
-    /* The greatest tf of a term that the collection has, over all its parts; only linear scorers ask. */
+    /* The greatest tf of a term that the collection has, over all its parts; only linear scorers
+     * ask. */
     uint32_t (*max_tf)(const void *user, const char *term, size_t len);
     const void *user;
 } gx_collection_stats;
@@ -98,7 +102,8 @@ typedef struct gx_query_plan {
 gx_status gx_query_options_check(const gx_query_options *opt, const struct gx_index *ix, gx_error *err);
 
 /* text -> plan, with the index's analyzer. opt is full-sized and checked. GX_EUSAGE (too many
- * terms; the index holds impacts and the scorer is not linear), GX_ENOMEM: nothing is left to free. Thread-safe. */
+ * terms; the index holds impacts and the scorer is not linear), GX_ENOMEM: nothing is left to free.
+ * Thread-safe. */
 gx_status gx_plan_make(gx_plan *out, const struct gx_index *ix, const char *text, size_t len,
                        const gx_query_options *opt, gx_error *err);
 /* The same from term ids (< n_terms of the index; repetitions add up), qtf each (NULL: 1); for logs

@@ -367,8 +367,9 @@ static const cli_flag flags[] = {
 
 static const cli_section sections[] = {
     {"Corpora",
-     "A corpus is a file, a directory (all files in it, in the order of their names; hidden ones are left out) or `-`, "
-     "standard input; several are read one after another. gzip, bzip2, xz and zstd are unpacked as they are read.\n"
+     "A corpus is a file, a directory (all files in it, in the order of their names; hidden ones are left out) or "
+     "`-`, standard input; several are read one after another. gzip, bzip2, xz and zstd are unpacked as they are "
+     "read.\n"
      "\n"
      "  jsonl     an object a line: id, _id or docid; title; text or contents\n"
      "  tsv, csv  id,text or id,title,text, or what --columns or a header line says\n"
@@ -380,9 +381,9 @@ static const cli_section sections[] = {
      "A document is bad if its line or record is malformed, has no id, or has one with white space or control "
      "characters (which would break TREC runs), or if its id has been seen and --duplicates=fail. With "
      "--on-error=fail the first one ends the build with exit code 3, and nothing is written. With --on-error=skip "
-     "each is left out and counted, the first 20 shown with file and line. Byte order marks and CRLF do no harm; NUL "
-     "bytes are read as spaces, bytes that are not UTF-8 as U+FFFD, and both are counted. A document without text is "
-     "indexed."},
+     "each is left out and counted, the first 20 shown with file and line. Byte order marks and CRLF do no harm; "
+     "NUL bytes are read as spaces, bytes that are not UTF-8 as U+FFFD, and both are counted. A document without "
+     "text is indexed."},
     {NULL},
 };
 

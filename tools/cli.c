@@ -462,8 +462,8 @@ FILE *cli_open_output(const char *path, bool binary, int *exit_code)
         return f;
     }
     if (binary && isatty(STDOUT_FILENO)) {
-        *exit_code = cli_fail(GX_EUSAGE, "standard output is a terminal: binary is not written to it; "
-                                         "redirect it to a file, or name one");
+        *exit_code = cli_fail(GX_EUSAGE, "standard output is a terminal: binary is not written to it; redirect it "
+                                         "to a file, or name one");
         return NULL;
     }
     return stdout;

@@ -106,8 +106,8 @@ extern const cli_command cmd_bench_codecs, cmd_bench_query; /* listed in bench.c
 /* clang-format off */
 #define CLI_CODEC_FLAGS \
     {"codec", 0, CLI_TEXT, "NAME", "gpubp128", \
-     "how docids are packed: a codec that has an id in `gpuidx bench codecs --list`, or `auto`: for each list the one " \
-     "that costs least"}, \
+     "how docids are packed: a codec that has an id in `gpuidx bench codecs --list`, or `auto`: for each list the " \
+     "one that costs least"}, \
     {"tf-codec", 0, CLI_TEXT, "NAME", NULL, "how term frequencies are packed; without it, as docids"}
 /* clang-format on */
 

@@ -18,8 +18,8 @@ const cli_command cmd_completion = {
     .name = "completion",
     .summary = "print completions for a shell",
     .synopsis = "bash|zsh|fish",
-    .description = "Prints a script that makes the shell complete commands, flags and their choices. "
-                   "An installed gpuidx has put it in its place already.",
+    .description = "Prints a script that makes the shell complete commands, flags and their choices. An installed "
+                   "gpuidx has put it in its place already.",
     .examples = examples,
     .min_args = 1,
     .max_args = 1,

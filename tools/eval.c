@@ -118,11 +118,12 @@ static const cli_flag flags[] = {
 
 static const cli_section sections[] = {
     {"Definitions",
-     "They are those of trec_eval. Answers are ranked by falling score, and equal scores by falling document id; the "
-     "ranks that a run states are ignored. Scores are compared in single precision. Documents that are not judged "
-     "are not relevant. Counts are summed over queries, the other measures averaged.\n\n"
-     "`QRELS` has lines of four fields, query, iteration, document and relevance; `RUN` of six, query, `Q0`, document, "
-     "rank, score and tag. `-` is standard input."},
+     "They are those of trec_eval. Answers are ranked by falling score, and equal scores by falling document id; "
+     "the ranks that a run states are ignored. Scores are compared in single precision. Documents that are not "
+     "judged are not relevant. Counts are summed over queries, the other measures averaged.\n"
+     "\n"
+     "`QRELS` has lines of four fields, query, iteration, document and relevance; `RUN` of six, query, `Q0`, "
+     "document, rank, score and tag. `-` is standard input."},
     {NULL},
 };
 

@@ -109,8 +109,8 @@ static const cli_flag flags[] = {
     {"stopwords", 0, CLI_TEXT, "WORDS", NULL,
      "`none`, `lucene` (33 words), or a file with a word a line; without it, the analyzer's own"},
     {"impacts", 0, CLI_SWITCH, NULL, NULL,
-     "the collection's term frequencies are impacts: numbers of at least 1 that add up to a document's score. The index "
-     "is then searched with the scorer `impact`"},
+     "the collection's term frequencies are impacts: numbers of at least 1 that add up to a document's score. The "
+     "index is then searched with the scorer `impact`"},
     CLI_CODEC_FLAGS,
     {"force", 0, CLI_SWITCH, NULL, NULL, "replace `FILE` if it exists"},
     {NULL},
@@ -137,9 +137,9 @@ const cli_command cmd_import = {
     .name = "import",
     .summary = "make an index of another engine's collection",
     .synopsis = "[OPTIONS] INPUT -o FILE",
-    .description = "Reads postings that another program has made. Neither format tells how its terms were made: unless "
-                   "--analyzer does, queries of the new index are split at white space and otherwise taken as they "
-                   "are, so that their words must be the collection's terms.",
+    .description = "Reads postings that another program has made. Neither format tells how its terms were made: "
+                   "unless --analyzer does, queries of the new index are split at white space and otherwise taken as "
+                   "they are, so that their words must be the collection's terms.",
     .sections = sections,
     .examples = examples,
     .flags = flags,

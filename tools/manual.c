@@ -8,10 +8,10 @@
 static const char program_summary[] = "index text and search it by BM25, on the GPU or the CPU";
 
 static const char program_description[] =
-    "`gpuidx` builds inverted indexes of text collections and answers ranked queries from them. An index is one file, "
-    "which holds all that a query needs: terms, compressed postings, document lengths, ids and titles, and how text "
-    "was made into terms. Searching runs on a GPU where there is one and else on the CPU, with the same answers to "
-    "the bit.";
+    "`gpuidx` builds inverted indexes of text collections and answers ranked queries from them. An index is one "
+    "file, which holds all that a query needs: terms, compressed postings, document lengths, ids and titles, and how "
+    "text was made into terms. Searching runs on a GPU where there is one and else on the CPU, with the same answers "
+    "to the bit.";
 
 static const cli_section program_examples[] = {
     {"gpuidx build corpus.jsonl.gz -o corpus.gx", "Index a collection."},
@@ -356,7 +356,13 @@ static void man_examples(FILE *out, const cli_section *examples)
 static void man_program(FILE *out)
 {
     man_head(out, "gpuidx", program_summary);
-    fputs(".Sh SYNOPSIS\n.Nm gpuidx\n.Ar command\n.Op Ar options\n.Ar ...\n.Nm gpuidx\n.Fl \\-version\n"
+    fputs(".Sh SYNOPSIS\n"
+          ".Nm gpuidx\n"
+          ".Ar command\n"
+          ".Op Ar options\n"
+          ".Ar ...\n"
+          ".Nm gpuidx\n"
+          ".Fl \\-version\n"
           ".Sh DESCRIPTION\n",
           out);
     man_text(out, program_description);
@@ -366,10 +372,21 @@ static void man_program(FILE *out)
                 cli_commands[i]->name);
     fputs(".El\n.Pp\nEvery command takes these flags:\n.Bl -tag -width Ds\n", out);
     for_flags(out, NULL, man_flag);
-    fputs(".El\n.Sh ENVIRONMENT\n.Bl -tag -width NO_COLOR\n.It Ev NO_COLOR\nIf set and not empty, nothing is coloured "
-          "unless\n.Fl \\-color Ns = Ns Cm always\nis given.\n.It Ev GX_CPU\nThe instruction set that decoders and "
-          "the CPU engine\n"
-          "use instead of the best that there is:\n.Li portable , avx2\nor\n.Li avx512 ;\nfor measurements.\n.El\n",
+    fputs(".El\n"
+          ".Sh ENVIRONMENT\n"
+          ".Bl -tag -width NO_COLOR\n"
+          ".It Ev NO_COLOR\n"
+          "If set and not empty, nothing is coloured unless\n"
+          ".Fl \\-color Ns = Ns Cm always\n"
+          "is given.\n"
+          ".It Ev GX_CPU\n"
+          "The instruction set that decoders and the CPU engine\n"
+          "use instead of the best that there is:\n"
+          ".Li portable , avx2\n"
+          "or\n"
+          ".Li avx512 ;\n"
+          "for measurements.\n"
+          ".El\n",
           out);
     man_exits(out);
     man_examples(out, program_examples);
@@ -479,7 +496,9 @@ static void put_bash(FILE *out)
           out);
     for (size_t i = 0; cli_commands[i]; ++i)
         fprintf(out, " %s", cli_commands[i]->name);
-    fputs("' -- \"$word\"))\n        return\n    fi\n"
+    fputs("' -- \"$word\"))\n"
+          "        return\n"
+          "    fi\n"
           "    prev=${words[${#words[@]}-1]}\n"
           "    if [[ $word = --*=* ]]; then prev=${word%%=*} word=${word#*=}; fi\n"
           "    case ${words[1]} in\n",
@@ -497,12 +516,15 @@ static void put_bash(FILE *out)
         fputs("        esac ;;\n", out);
     }
     fputs("    esac\n"
-          "    if [ \"${words[1]}\" = help ] && [[ $word != -* ]]; then\n        choices='",
+          "    if [ \"${words[1]}\" = help ] && [[ $word != -* ]]; then\n"
+          "        choices='",
           out);
     for (size_t i = 0; cli_commands[i]; ++i)
         fprintf(out, "%s%s", i ? " " : "", cli_commands[i]->name);
-    fputs("'\n    elif [ \"${words[1]}\" = completion ] && [[ $word != -* ]]; then\n"
-          "        choices='bash zsh fish'\n    fi\n"
+    fputs("'\n"
+          "    elif [ \"${words[1]}\" = completion ] && [[ $word != -* ]]; then\n"
+          "        choices='bash zsh fish'\n"
+          "    fi\n"
           "    if [ -n \"$choices\" ]; then\n"
           "        COMPREPLY=($(compgen -W \"$choices\" -- \"$word\"))\n"
           "        local colon=${word%\"${word##*:}\"}\n"

@@ -116,13 +116,15 @@ static const cli_flag flags[] = {
 
 static const cli_section sections[] = {
     {"Queries",
-     "A query is plain text. It is made into terms as the documents were when the index was built; a term that is said "
-     "twice counts twice. At most 1,024 different terms are allowed.\n\n"
+     "A query is plain text. It is made into terms as the documents were when the index was built; a term that is "
+     "said twice counts twice. At most 1,024 different terms are allowed.\n"
+     "\n"
      "From standard input comes a query a line: its text, or its id, a tab and its text. Where there is no id, the "
      "line's number is one. Each answer is written before the next line is read. A line that cannot be answered, of "
      "too many terms or of more than 1 MiB, ends the program with exit code 3."},
     {"Boolean syntax",
-     "With `--syntax=boolean`:\n\n"
+     "With `--syntax=boolean`:\n"
+     "\n"
      "  a b          words side by side, as --op says; this binds least\n"
      "  +a b -c      documents with a, without c; b only adds to the score\n"
      "  a AND b      both; binds more than OR\n"
@@ -130,22 +132,25 @@ static const cli_section sections[] = {
      "  NOT a        documents without a; binds most\n"
      "  (a b)        a group\n"
      "  a^2.5        the score of a, or of a group, counts 2.5 times\n"
-     "  \\+ \\: \\(     a backslash takes the next character as it is\n\n"
-     "AND, OR and NOT are written in capitals. A result holds at least one word that is not negated, and its score is "
-     "the sum over those words. Stop words disappear. Where a word is made into several terms, all of them are needed "
-     "after +, - and NOT and beside AND; elsewhere each counts as a word. Groups nest up to 64 levels. Phrases and "
-     "fields are refused: the index stores no positions and no fields. `--op=and-or` takes plain words and weights "
-     "alone."},
+     "  \\+ \\: \\(     a backslash takes the next character as it is\n"
+     "\n"
+     "AND, OR and NOT are written in capitals. A result holds at least one word that is not negated, and its score "
+     "is the sum over those words. Stop words disappear. Where a word is made into several terms, all of them are "
+     "needed after +, - and NOT and beside AND; elsewhere each counts as a word. Groups nest up to 64 levels. "
+     "Phrases and fields are refused: the index stores no positions and no fields. `--op=and-or` takes plain words "
+     "and weights alone."},
     {"Formats", "  human   rank, score, id, title, snippet; number of matches and time\n"
                 "  trec    qid Q0 id rank score tag (blanks in ids become _)\n"
                 "  tsv     qid, id and rank, with tabs between (MS MARCO)\n"
                 "  jsonl   an object a query: schema, qid, query, engine, seconds,\n"
                 "          matches, hits (rank, docid, id, score, title, snippet)\n"
-                "  csv     qid,rank,id,score,title with a head line\n\n"
+                "  csv     qid,rank,id,score,title with a head line\n"
+                "\n"
                 "Scores are printed with as many digits as it takes to read the same number back."},
     {"Scorers",
-     "N documents, df of them with the term, tf occurrences in this one, dl its length and avgdl the average, "
-     "K = k1 (1 - b + b dl / avgdl). The score is the sum over the query's terms of\n\n"
+     "N documents, df of them with the term, tf occurrences in this one, dl its length and avgdl the average, K = "
+     "k1 (1 - b + b dl / avgdl). The score is the sum over the query's terms of\n"
+     "\n"
      "  bm25              ln(1 + (N-df+.5)/(df+.5)) tf/(tf+K)    k1 0.9, b 0.4\n"
      "  bm25:lucene       the same                               k1 1.2, b 0.75\n"
      "  bm25:pisa         max(1e-6, ln((N-df+.5)/(df+.5)))\n"
@@ -155,12 +160,13 @@ static const cli_section sections[] = {
      "                    (k1+1) tf/(tf+K)                       k1 1.2, b 0.75\n"
      "  bm25:lucene-lossy as bm25, with Lucene's one-byte lengths\n"
      "  impact            tf: the sum of the impacts that an index of such holds,\n"
-     "                    or of the counts of any other\n\n"
+     "                    or of the counts of any other\n"
+     "\n"
      "They are options of the query, not of the index. Equal scores are ordered by docid, the smaller first."},
     {"Shell",
-     "Without a query, and with a terminal, `gpuidx query` prompts for queries, with line editing and a history that "
-     "is kept in `$XDG_STATE_HOME/gpuidx/history`. A line that begins with a dot is a command; `.help` lists them. "
-     "Ctrl-C cancels the running query or empties the line, Ctrl-D leaves."},
+     "Without a query, and with a terminal, `gpuidx query` prompts for queries, with line editing and a history "
+     "that is kept in `$XDG_STATE_HOME/gpuidx/history`. A line that begins with a dot is a command; `.help` lists "
+     "them. Ctrl-C cancels the running query or empties the line, Ctrl-D leaves."},
     {NULL},
 };
 

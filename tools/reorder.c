@@ -134,8 +134,8 @@ static const cli_section sections[] = {
 };
 
 static const cli_section examples[] = {
-    {"gpuidx reorder corpus.gx -o small.gx --codec=gpupfd128 -j 8", "A smaller index, in which searches decode fewer "
-                                                                    "blocks."},
+    {"gpuidx reorder corpus.gx -o small.gx --codec=gpupfd128 -j 8", "A smaller index, in which searches decode "
+                                                                    "fewer blocks."},
     {NULL},
 };
 

@@ -531,7 +531,8 @@ static const cli_section sections[] = {
      "  tsv         17<TAB>land rover\n"
      "  lines       land rover                      the id is the line number\n"
      "  jsonl       {\"id\": \"17\", \"query\": \"land rover\"}\n"
-     "  topics      <top> <num> 17 <title> land rover </top>\n\n"
+     "  topics      <top> <num> 17 <title> land rover </top>\n"
+     "\n"
      "The form is guessed from the first lines. Compressed logs are read as they are; `-` is standard input. A log "
      "without any query is bad input, and so is a file with many NUL bytes, which is no text; single ones are "
      "blanks. Blank lines are passed over, and counted; a query with an id and no text has no results."},

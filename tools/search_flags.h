@@ -48,7 +48,8 @@
      "how the answer is found; it is always the same. `auto`: the engine's own search, the fastest; `pmf`: Parallel " \
      "Merge Find with block skipping for AND, accumulators for OR; `taat`: term at a time with accumulators. The " \
      "last two are those of Ding et al. (2009)"}, \
-    {"recursion", 0, CLI_COUNT, "N", "0", "levels of recursion of Parallel Merge Find; they pay above 5 M integers", .max = GX_MAX_RECURSION}, \
+    {"recursion", 0, CLI_COUNT, "N", "0", \
+     "levels of recursion of Parallel Merge Find; they pay above 5 M integers", .max = GX_MAX_RECURSION}, \
     {"engine", 0, CLI_CHOICE, CLI_ENGINES, "auto", \
      "where to search; `auto` takes a GPU where one can be used and the index fits, else the CPU"}, \
     {"device", 0, CLI_COUNT, "N", "0", "the number of the GPU, as `gpuidx devices` lists them", .max = 1023}, \

@@ -6,8 +6,8 @@
  *                                    thread when no batch is free to fill
  *   that thread                      gives the batch to its own document indexer; batches are taken
  *                                    in order, so docids rise in every indexer
- *   a finished batch                 is delivered to the document_sink function when all batches before
- *   it
+ *   a finished batch                 is delivered to the document_sink function when all batches
+ *   before it
  *                                    have been; one thread at a time does that
  *   gx_parallel_inverter_finish      every thread finishes its own indexer
  *   gx_parallel_inverter_merge       threads merge the lists of all indexers (parallel_merge.h)
@@ -47,8 +47,8 @@ void gx_parallel_inverter_close(gx_parallel_inverter *c); /* ends the threads */
 
 /* A document is added in two steps. put does the work that needs no docid; the caller may then drop
  * the document. add gives the document of the last put the next docid. A failure may stem from a
- * document added earlier; after one the only valid call is close. Statuses of document_sink, GX_EIO,
- * GX_ENOMEM. */
+ * document added earlier; after one the only valid call is close. Statuses of document_sink,
+ * GX_EIO, GX_ENOMEM. */
 gx_status gx_parallel_inverter_prepare(gx_parallel_inverter *c, const gx_document *doc, gx_error *err);
 gx_status gx_parallel_inverter_add(gx_parallel_inverter *c, const gx_document *doc, gx_error *err);
 
@@ -59,8 +59,8 @@ gx_status gx_parallel_inverter_finish(gx_parallel_inverter *c, gx_error *err);
  * GX_ENOMEM. */
 gx_status gx_parallel_inverter_merge(gx_parallel_inverter *c, const gx_list_sink *sink, gx_error *err);
 
-/* Sums over all finished batches. Time spent in the document_sink function counts as GX_STAGE_DOCUMENTS.
- * */
+/* Sums over all finished batches. Time spent in the document_sink function counts as
+ * GX_STAGE_DOCUMENTS. */
 void gx_parallel_inverter_get_counts(gx_parallel_inverter *c, gx_indexer_counts *sum);
 /* Seconds that put and add have taken of the caller's thread. */
 double gx_parallel_inverter_caller_seconds(const gx_parallel_inverter *c);

@@ -2,7 +2,8 @@
  *
  *   the terms are cut into ranges; a free thread takes the next range and merges it with a merger
  *   of its own, calling sink.add for every list; what sink.add makes of a range is the range's
- *   output sink.drain_output receives the outputs in the order of the ranges, from one thread at a time
+ *   output sink.drain_output receives the outputs in the order of the ranges, from one thread at a
+ *   time
  *
  * The outputs form a ring: range i uses output i % n_products, which waits there until its turn.
  */

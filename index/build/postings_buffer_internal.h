@@ -1,5 +1,6 @@
-/* postings_buffer_internal.h: what a postings buffer holds, for its two halves alone: postings_buffer.c,
- * which takes documents and writes runs, and postings_merge.c, which reads both again. */
+/* postings_buffer_internal.h: what a postings buffer holds, for its two halves alone:
+ * postings_buffer.c, which takes documents and writes runs, and postings_merge.c, which reads both
+ * again. */
 #ifndef GX_INDEX_BUILD_POSTINGS_BUFFER_INTERNAL_H
 #define GX_INDEX_BUILD_POSTINGS_BUFFER_INTERNAL_H
 

@@ -7,8 +7,8 @@
 #include "engine/status.h"
 #include "index/build/postings_buffer_internal.h"
 
-/* Lists of a range being read, terms in byte order: a run's, or those that a postings buffer holds. The
- * entry at hand, and what follows. */
+/* Lists of a range being read, terms in byte order: a run's, or those that a postings buffer holds.
+ * The entry at hand, and what follows. */
 typedef struct cursor {
     const gx_postings_buffer *inv;
     uint64_t prefix; /* the term's */
@@ -332,7 +332,8 @@ gx_status gx_postings_merger_run(gx_postings_merger *m, gx_term_range range, gx_
     return st;
 }
 
-/* Cursors in the order of docids: of a postings buffer, what it holds or its runs one after another. */
+/* Cursors in the order of docids: of a postings buffer, what it holds or its runs one after
+ * another. */
 static gx_status open_cursors(gx_postings_merger *m, gx_postings_buffer *const *buffers, uint32_t n, gx_error *err)
 {
     uint64_t n_cursors = 0;

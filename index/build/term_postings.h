@@ -1,4 +1,5 @@
-/* term_postings.h: a term and its whole list, on the way from the postings buffer to the encoder. */
+/* term_postings.h: a term and its whole list, on the way from the postings buffer to the encoder.
+ * */
 #ifndef GX_INDEX_BUILD_TERM_POSTINGS_H
 #define GX_INDEX_BUILD_TERM_POSTINGS_H
 

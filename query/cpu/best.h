@@ -1,10 +1,10 @@
 /* best.h: the k best keys of a search that wants to know, at every moment, what score is needed to
  * be one of them.
  *
- * Up to GX_CPU_SMALL_K results are kept in order. For more, keys are only logged, and a histogram of
- * their scores in bins of 1/256 octave (scores span many octaves when a query mixes rare and common
- * words) tells when the threshold may rise; when the log is full, keys below the threshold leave
- * it, and at the end its k best are selected and sorted.
+ * Up to GX_CPU_SMALL_K results are kept in order. For more, keys are only logged, and a histogram
+ * of their scores in bins of 1/256 octave (scores span many octaves when a query mixes rare and
+ * common words) tells when the threshold may rise; when the log is full, keys below the threshold
+ * leave it, and at the end its k best are selected and sorted.
  */
 #ifndef GX_QUERY_CPU_BEST_H
 #define GX_QUERY_CPU_BEST_H

@@ -5,12 +5,12 @@
  * through the steps of search.c in batches; a step is a loop over the columns that closes the gaps
  * left by those it rules out:
  *
- *     doc    | 17 | 90 | 91 | ...     score[i] + remaining_ub[i] bounds the document's score; what falls
- *            below the threshold T
+ *     doc    | 17 | 90 | 91 | ...     score[i] + remaining_ub[i] bounds the document's score; what
+ *            falls below the threshold T
  *     tf     |  2 |  1 |  4 | ...     is dropped. score: first a bound of the posting's impact,
  *            then exact sums of
- *     score  | .. | .. | .. | ...     what is known; remaining_ub: the bounds of the lists that may hold it
- *     and are not yet
+ *     score  | .. | .. | .. | ...     what is known; remaining_ub: the bounds of the lists that may
+ *     hold it and are not yet
  *     remaining_ub   | .. | .. | .. | ...     known. list_mask: bit j set while list j may hold it.
  *
  * Exactness rests on two habits: impacts are those of bm25.h, operation by operation; and T only
@@ -75,26 +75,27 @@ typedef struct gx_cpu_kernels {
     /* Whether any of n tfs is at least min_tf. */
     bool (*any_tf_reaches)(const uint32_t *tfs, uint32_t n, uint32_t min_tf);
 
-    /* The same as scan_packed_block for decoded arrays, which are readable up to a multiple of 16. */
+    /* The same as scan_packed_block for decoded arrays, which are readable up to a multiple of 16.
+     * */
     void (*append_decoded_block)(gx_cpu_columns *c, const uint32_t *docids, const uint32_t *tfs, uint32_t n,
                                  const gx_cpu_bound *b);
 
-    /* Ask a map of documents, a bit a slot of 2^shift documents, readable 32 words past its last: who
-     * is absent loses ub from remaining_ub and bit from list_mask, or is dropped (all). docs do not fall. mask:
-     * of the map's words, 2^n - 1 where they serve the slots in turn, UINT32_MAX where there is one
-     * for each. */
+    /* Ask a map of documents, a bit a slot of 2^shift documents, readable 32 words past its last:
+     * who is absent loses ub from remaining_ub and bit from list_mask, or is dropped (all). docs do
+     * not fall. mask: of the map's words, 2^n - 1 where they serve the slots in turn, UINT32_MAX
+     * where there is one for each. */
     void (*apply_presence_map)(gx_cpu_columns *c, const uint32_t *map, uint32_t shift, uint32_t mask, uint32_t ub,
                                uint32_t bit, uint32_t T, bool all);
 
     /* K from the documents' lengths, and score from the bound to the impact itself. */
     void (*score_own)(gx_cpu_columns *c, const uint32_t *lens, gx_scorer norm, float w, uint32_t T);
 
-    /* Positions in a dense list of those documents whose list_mask has bit: pos[i] < df, or UINT32_MAX
-     * where absent or not asked. Returns how many were asked. */
+    /* Positions in a dense list of those documents whose list_mask has bit: pos[i] < df, or
+     * UINT32_MAX where absent or not asked. Returns how many were asked. */
     uint32_t (*dense_positions)(const gx_cpu_columns *c, gx_cpu_dense d, uint32_t bit, uint32_t *pos);
 
-    /* Look-ups' outcome: tfs[i] 0 absent. Where list_mask has bit, ub leaves remaining_ub and the impact joins
-     * score; all: absent ones are dropped. */
+    /* Look-ups' outcome: tfs[i] 0 absent. Where list_mask has bit, ub leaves remaining_ub and the
+     * impact joins score; all: absent ones are dropped. */
     void (*add_list_score)(gx_cpu_columns *c, const uint32_t *tfs, float w, uint32_t ub, uint32_t bit, uint32_t T,
                            bool all);
 

@@ -405,8 +405,8 @@ static void scan_block(gx_cpu_searcher *s, gx_cpu_cursor *c, uint32_t j, const g
     s->kernels->append_decoded_block(&s->columns, s->scratch.docids, s->scratch.tfs, n, b);
 }
 
-/* Whether the mask may allow a document of block j: true too where that would take long to find out.
- * Where few documents are allowed most blocks of long lists are left unread. */
+/* Whether the mask may allow a document of block j: true too where that would take long to find
+ * out. Where few documents are allowed most blocks of long lists are left unread. */
 static bool may_allow(const gx_mask *mask, const gx_list *l, uint32_t j, uint32_t n_docs)
 {
     const uint32_t begin = l->heads[j], end = j + 1 < l->n_blocks ? l->heads[j + 1] : n_docs;

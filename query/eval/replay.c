@@ -263,7 +263,8 @@ static bool plan(worker *w)
     return true;
 }
 
-/* The plans' masks on an engine; masks[i] is the copy of a boolean query's own, or NULL, and the caller closes it. */
+/* The plans' masks on an engine; masks[i] is the copy of a boolean query's own, or NULL, and the
+ * caller closes it. */
 static bool set_masks(worker *w, gx_engine *en, gx_mask **masks)
 {
     const gx_replay_options *opt = w->r->opt;

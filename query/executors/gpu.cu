@@ -64,8 +64,8 @@ static gx_status run_requests(gpu_workspace *x, const request *r, const job *job
     return run_batch(&x->session, &x->batches, r, jobs, n, err);
 }
 
-/* Answer jobs[n], and then again those that are to be: OR where AND was not enough, and queries that
- * need more room for candidates. */
+/* Answer jobs[n], and then again those that are to be: OR where AND was not enough, and queries
+ * that need more room for candidates. */
 static gx_status run_all_jobs(gpu_workspace *x, const request *r, const job *jobs, uint32_t n, gx_error *err)
 {
     gpu_session *session = &x->session;

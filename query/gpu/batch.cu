@@ -228,8 +228,8 @@ static gx_status add_if_it_fits(gpu_session *x, sub_batch *p, const gx_plan *pla
     return GX_OK;
 }
 
-/* Describe as many of jobs[n] as the sub-batch takes; *taken of them. An OR that does not fit beside
- * its AND is left out, and run later if it is needed. */
+/* Describe as many of jobs[n] as the sub-batch takes; *taken of them. An OR that does not fit
+ * beside its AND is left out, and run later if it is needed. */
 static gx_status describe_jobs(gpu_session *x, sub_batch *p, const request *r, const job *jobs, uint32_t n,
                                uint32_t *n_essential, uint32_t *taken, gx_error *err)
 {
@@ -387,7 +387,8 @@ static gx_status collect_part(gpu_session *x, sub_batch *p, const request *r, gx
 
 /* ---- a run ---- */
 
-/* Collect the sub-batch that has been under way longest, but for parts[turn]; false: there is none. */
+/* Collect the sub-batch that has been under way longest, but for parts[turn]; false: there is none.
+ * */
 static bool collect_oldest(gpu_session *x, batch_space *b, uint32_t turn, const request *r, gx_status *st,
                            gx_error *err)
 {
@@ -429,8 +430,8 @@ static gx_status grow(gpu_session *x, batch_space *b, const request *r, const jo
     return grow_pinned(&x->memory, &b->pinned, greatest(f.pinned, least.pinned), err);
 }
 
-/* Describe jobs of jobs[wanted] in the free memory: *taken of them, 0 if it is too small for one, or
- * for so few that it is better to wait (may_wait). */
+/* Describe jobs of jobs[wanted] in the free memory: *taken of them, 0 if it is too small for one,
+ * or for so few that it is better to wait (may_wait). */
 static gx_status fill_part(gpu_session *x, batch_space *b, uint32_t turn, const request *r, const job *jobs,
                            uint32_t wanted, bool may_wait, uint32_t *n_essential, uint32_t *taken, gx_error *err)
 {

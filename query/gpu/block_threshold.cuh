@@ -69,8 +69,8 @@ struct block_threshold {
         return (lane & (shares - 1)) == (what >> ITEM_SHARE & (MAX_SHARES - 1));
     }
 
-    /* What documents have at least, one a lane (0: not counted), raises the threshold by a histogram of
-     * its own before anything is looked up. Returns the threshold as it is now. */
+    /* What documents have at least, one a lane (0: not counted), raises the threshold by a
+     * histogram of its own before anything is looked up. Returns the threshold as it is now. */
     static __device__ __forceinline__ uint32_t count_lower_bounds(const gpu_batch &R, const gpu_query &Q, uint32_t q,
                                                                   uint32_t least, uint32_t T, uint32_t lane)
     {

@@ -50,10 +50,11 @@ __device__ __forceinline__ void write_slot(uint4 *to, uint4 x)
 
 constexpr uint64_t MAX_RESIDENT_NS = 10000000; /* then other kernels have a turn */
 
-/* Run by one warp after the previous answer is written and its state cleared. Polls the host's query
- * slot for the message of that number and broadcasts it to all blocks of threads. Broadcasts an empty
- * query (blocks = 0), which ends the kernel, when none comes within linger_ns, when the host asks it
- * to leave, or when the kernel, which began at `begun`, has run for MAX_RESIDENT_NS. */
+/* Run by one warp after the previous answer is written and its state cleared. Polls the host's
+ * query slot for the message of that number and broadcasts it to all blocks of threads. Broadcasts
+ * an empty query (blocks = 0), which ends the kernel, when none comes within linger_ns, when the
+ * host asks it to leave, or when the kernel, which began at `begun`, has run for MAX_RESIDENT_NS.
+ * */
 __device__ __forceinline__ void broadcast_query(const linger_params &S, uint32_t number, uint64_t begun, uint32_t lane)
 {
     const uint4 *slot = reinterpret_cast<const uint4 *>(S.slot);

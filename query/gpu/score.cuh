@@ -94,8 +94,8 @@ struct candidate {
     uint32_t ask; /* of the first lists, 4 bits each: 8 if it must be asked | the tf class */
 };
 
-/* The candidate of a posting (docid, tf), if it is valid and its bound by the maps reaches T. *least:
- * what the document has at least, or 0 where it may be another list's. */
+/* The candidate of a posting (docid, tf), if it is valid and its bound by the maps reaches T.
+ * *least: what the document has at least, or 0 where it may be another list's. */
 template <class P, bool LONG>
 __device__ __forceinline__ candidate bound_candidate(const gpu_index &X, const gpu_query &Q, const item_lists &L,
                                                      uint2 posting, bool valid, uint32_t T, uint32_t *least)
@@ -202,8 +202,8 @@ __device__ __forceinline__ bool look_up_rest(const gpu_index &X, const item_list
     return ok;
 }
 
-/* Up to 32 postings of the item's list, one a lane: those whose documents reach the threshold T join
- * the candidates. Returns the threshold. */
+/* Up to 32 postings of the item's list, one a lane: those whose documents reach the threshold T
+ * join the candidates. Returns the threshold. */
 template <class P, bool LONG, uint32_t V>
 __device__ __forceinline__ uint32_t score(const gpu_index &X, const gpu_batch &R, const staged_item &near,
                                           const item_lists &L, uint2 posting, bool valid, uint32_t T, uint32_t lane,

@@ -122,8 +122,8 @@ __device__ __forceinline__ bool apply_mask(const uint32_t *mask, const uint32_t 
 }
 
 /* Which of up to 32 * V postings pass the query's mask and the presence maps: they join the queue,
- * which grows downwards from its end. Returns its new length. slack_by_tf: in each lane the slack of
- * a posting whose tf is the lane (in the last: or more), which is its bound less the threshold
+ * which grows downwards from its end. Returns its new length. slack_by_tf: in each lane the slack
+ * of a posting whose tf is the lane (in the last: or more), which is its bound less the threshold
  * (AND: 0), or negative where it does not reach it. A tf of 0: no posting. */
 template <uint32_t V>
 __device__ __forceinline__ uint32_t filter(const gpu_index &X, const gpu_query &Q, const gpu_term *terms,

@@ -1,8 +1,8 @@
 /* small_batch.cuh: up to SMALL_BATCH short queries of small k on the GPU: described by a kernel's
  * parameters, searched for by one launch, and answered into host memory, where the host sees the
- * answer arrive. The kernel that answered a query alone may linger for the session's next one, which
- * it then reads from host memory: that spares the launch, and its instructions are in the caches.
- * small_batch_search.cuh is the kernel.
+ * answer arrive. The kernel that answered a query alone may linger for the session's next one,
+ * which it then reads from host memory: that spares the launch, and its instructions are in the
+ * caches. small_batch_search.cuh is the kernel.
  */
 #ifndef GX_QUERY_GPU_SMALL_BATCH_CUH
 #define GX_QUERY_GPU_SMALL_BATCH_CUH

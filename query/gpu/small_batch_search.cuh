@@ -1,5 +1,5 @@
-/* small_batch_search.cuh: the ranked search for a few queries alone: one launch and nothing else. What
- * describes them are the kernel's parameters, items are found by their number, and states and
+/* small_batch_search.cuh: the ranked search for a few queries alone: one launch and nothing else.
+ * What describes them are the kernel's parameters, items are found by their number, and states and
  * histograms are left as they are found: all 0. The kernel of a query alone can stay on the GPU for
  * a while and search for others, one after another, which come to it as query_slot.cuh says.
  *
@@ -9,9 +9,9 @@
  * and those after it can give, the warp is finished. The last one to finish selects.
  *
  * The first threshold is weak, so whatever passes the maps is counted at once by what it has at
- * least (count_lower_bounds), and the threshold is near its end before most look-ups are made. Of a large
- * query even the maps would be asked too often: there one warp of each block does so with its first
- * item, before the others begin.
+ * least (count_lower_bounds), and the threshold is near its end before most look-ups are made. Of a
+ * large query even the maps would be asked too often: there one warp of each block does so with its
+ * first item, before the others begin.
  */
 #ifndef GX_QUERY_GPU_SMALL_BATCH_SEARCH_CUH
 #define GX_QUERY_GPU_SMALL_BATCH_SEARCH_CUH

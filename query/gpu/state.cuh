@@ -61,7 +61,8 @@ void gpu_mask_close(void *state, void *mask);
  * its session has sent the next one. Called before anything else is done on the GPU. */
 void stop_lingering(gpu_prepared_index *s);
 
-/* Before a kernel is started that may linger for the next query in that slot; another one is stopped. */
+/* Before a kernel is started that may linger for the next query in that slot; another one is
+ * stopped. */
 void register_lingering(gpu_prepared_index *s, query_slot *slot);
 
 /* Until the event, or until the plan, whose cancel function is asked meanwhile, says so: then

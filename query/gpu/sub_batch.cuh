@@ -99,7 +99,8 @@ static inline uint32_t most_item_blocks(const gx_index *ix)
 void begin_description(sub_batch *p);
 
 /* Add a query to the sub-batch: the job's plan, as AND (all) or OR. after: see gpu_query.
- * n_essential[*number]: of how many of its lists, in their order, items are made. *number: the query's. */
+ * n_essential[*number]: of how many of its lists, in their order, items are made. *number: the
+ * query's. */
 gx_status add_query(gpu_session *x, sub_batch *p, const gx_plan *plan, const job *j, bool all, uint32_t after,
                     uint32_t *n_essential, uint32_t *number, gx_error *err);
 
@@ -124,10 +125,11 @@ struct pending_list {
 void describe_items(sub_batch *p, uint32_t first, uint32_t n, bool are_multi_term, const uint32_t *n_essential,
                     uint32_t item_blocks, bool fine, uint32_t *active, pending_list *lists);
 
-/* Room for the candidates of a query of k results, in a large collection. A query that overflows its
- * room is run again. An AND-then-OR query needs room twice; with a little less for each, a batch of
- * 1,024 such queries fits into a session's memory as one sub-batch. On an H200, 25.2 M documents,
- * top 10, eight sessions: 787,000 queries/s with 3,072, 689,000 with 4,096, 767,000 with 2,048. */
+/* Room for the candidates of a query of k results, in a large collection. A query that overflows
+ * its room is run again. An AND-then-OR query needs room twice; with a little less for each, a
+ * batch of 1,024 such queries fits into a session's memory as one sub-batch. On an H200, 25.2 M
+ * documents, top 10, eight sessions: 787,000 queries/s with 3,072, 689,000 with 4,096, 767,000 with
+ * 2,048. */
 constexpr uint64_t most_candidates(uint64_t k, bool and_then_or)
 {
     return (and_then_or ? 3072 : 4096) + 3 * k;

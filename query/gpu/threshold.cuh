@@ -21,12 +21,12 @@ __device__ __forceinline__ uint32_t current_threshold(const gpu_batch &R, uint32
     return __shfl_sync(ALL_LANES, __ldcg(&R.states[q].threshold), 0);
 }
 
-/* How the warps that search for a query share its threshold, and what follows from that. This is the
- * policy of batches: the query's state is all they share. Kernels of other policies pass a P for
- * which threshold_of is specialised (block_threshold.cuh). */
+/* How the warps that search for a query share its threshold, and what follows from that. This is
+ * the policy of batches: the query's state is all they share. Kernels of other policies pass a P
+ * for which threshold_of is specialised (block_threshold.cuh). */
 struct global_threshold {
-    /* Whether the threshold is also raised, by count_lower_bounds, by what documents have at least, before
-     * any of them is looked up. */
+    /* Whether the threshold is also raised, by count_lower_bounds, by what documents have at least,
+     * before any of them is looked up. */
     static constexpr bool COUNTS_LOWER_BOUNDS = false;
     /* Whether postings ask the maps a segment at a time, from registers. */
     static constexpr bool BY_SEGMENT = false;
@@ -57,7 +57,8 @@ struct global_threshold {
     /* The bounds of a warp's first candidates have been counted. */
     static __device__ __forceinline__ void bounds_counted(uint32_t) {}
 
-    /* Whether the lane's postings belong to the item, of a query whose blocks are so many items each. */
+    /* Whether the lane's postings belong to the item, of a query whose blocks are so many items
+     * each. */
     static __device__ __forceinline__ bool owns(uint32_t, uint32_t, uint32_t) { return true; }
 };
 

@@ -4,15 +4,16 @@
  *
  *   bench_query [--engine=gpu|cpu] [--docs=N] [--terms=N] [--queries=N] [--codec=NAME] [--seed=N]
  *   [--runs=N]
- *               [--map-memory=BYTES] [--check=N] [--cpu-check=N] [--only=or|and|and-or|alone|small|memory]
- *               [--sessions=N] [--linger=US] [--pair-thresholds=N]
+ *               [--map-memory=BYTES] [--check=N] [--cpu-check=N]
+ *               [--only=or|and|and-or|alone|small|memory] [--sessions=N] [--linger=US]
+ *               [--pair-thresholds=N]
  *
  * kernel: GPU time from the end of the copy in to the end of the search, a query, summed over parts
  * of a batch, which overlap; host: what it takes to describe plans to the GPU and to launch; all:
  * the host's clock from plans to hits. With --sessions as many threads answer the batches again,
  * each with a session of its own, so that one's batch is described, and its last items are waited
- * for, while another's is searched. --only=memory prints what a new session holds before and after a
- * query alone and batches of up to 1,024 queries of several k.
+ * for, while another's is searched. --only=memory prints what a new session holds before and after
+ * a query alone and batches of up to 1,024 queries of several k.
  */
 #include <getopt.h>
 #include <pthread.h>

@@ -4,8 +4,9 @@
  * (tools/bench/baseline_codecs.h), byte 1 tells how many steps, and its bytes follow.
  *
  * As a program it replays files, tests/data/fuzz-codecs in the ordinary tests, and blocks that
- * every codec of the registry and every baseline makes of random integers, each as it is and damaged
- * at seeded random; -o FOLDER keeps those blocks. With -DGX_FUZZER it is libFuzzer's target:
+ * every codec of the registry and every baseline makes of random integers, each as it is and
+ * damaged at seeded random; -o FOLDER keeps those blocks. With -DGX_FUZZER it is libFuzzer's
+ * target:
  *
  *   clang -g -O1 -march=native -fsanitize=fuzzer,address,undefined -DGX_FUZZER -D_GNU_SOURCE -I.
  *   tests/fuzz/fuzz_codecs.c \

@@ -1,6 +1,6 @@
-/* query_fixture.h: what the tests of whole queries (test_query.c, query_concurrent.c, query_memory.c
- * and query_masks.c, one program) share: a random collection with its index and an engine on it,
- * random queries, and settings from the environment.
+/* query_fixture.h: what the tests of whole queries (test_query.c, query_concurrent.c,
+ * query_memory.c and query_masks.c, one program) share: a random collection with its index and an
+ * engine on it, random queries, and settings from the environment.
  */
 #ifndef GX_TESTS_SUPPORT_QUERY_FIXTURE_H
 #define GX_TESTS_SUPPORT_QUERY_FIXTURE_H

@@ -1,5 +1,6 @@
 /* query_boolean.c: random boolean queries, in text, against a judge of its own: while a query is
- * written, the set of its documents and the weights of its terms are kept; the oracle scores those. */
+ * written, the set of its documents and the weights of its terms are kept; the oracle scores those.
+ * */
 #include <math.h>
 
 #include "tests/support/query_fixture.h"

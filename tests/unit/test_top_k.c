@@ -1,4 +1,5 @@
-/* The k best keys of a stream: the heap of topk.h and the CPU engine's collector (cpu/best.h) against sorting all. */
+/* The k best keys of a stream: the heap of topk.h and the CPU engine's collector (cpu/best.h)
+ * against sorting all. */
 #include "engine/random.h"
 #include "query/cpu/best.h"
 #include "query/topk.h"
@@ -12,7 +13,8 @@ static int falling(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/* n keys of different documents. shape 0: scores of any size; 1: few different ones; 2: rising; 3: falling; 4: one. */
+/* n keys of different documents. shape 0: scores of any size; 1: few different ones; 2: rising; 3:
+ * falling; 4: one. */
 static void draw(uint64_t *seed, uint32_t shape, uint32_t n, uint64_t *keys)
 {
     for (uint32_t i = 0; i < n; ++i) {

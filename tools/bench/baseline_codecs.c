@@ -18,8 +18,9 @@ static uint32_t clamp_width(uint8_t width)
     X(4)                                                                                                               \
     X(5)                                                                                                               \
     X(6)                                                                                                               \
-    X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15) X(16) X(17) X(18) X(19) X(20) X(21) X(22) X(23) X(24) X(25)     \
-        X(26) X(27) X(28) X(29) X(30) X(31) X(32)
+    X(7)                                                                                                               \
+    X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15) X(16) X(17) X(18) X(19) X(20) X(21) X(22) X(23) X(24) X(25) X(26)    \
+        X(27) X(28) X(29) X(30) X(31) X(32)
 
 static inline uint32_t load_32(const uint8_t *p)
 {

@@ -70,8 +70,12 @@ static int draw(const codec_report *r, codec_data data, const char *dir, const c
 static void length_series(FILE *f, const codec_report *r, codec_data data)
 {
     fprintf(f,
-            "set logscale y\nset xlabel 'length of the list, log2'\nset ylabel 'millions of integers a second'\n"
-            "set key outside right\nset grid\nset title 'Decoding, d-gaps, %s'\n",
+            "set logscale y\n"
+            "set xlabel 'length of the list, log2'\n"
+            "set ylabel 'millions of integers a second'\n"
+            "set key outside right\n"
+            "set grid\n"
+            "set title 'Decoding, d-gaps, %s'\n",
             codec_data_name(data));
     span lengths = {0}, speeds = {0};
     for (uint32_t i = 0; i < r->n_methods; ++i) {
@@ -115,8 +119,11 @@ static void size_series(FILE *f, const codec_report *r, codec_data data)
     if (log2n)
         snprintf(length, sizeof length, ", 2^{%u}", log2n);
     fprintf(f,
-            "set logscale y\nset xlabel 'bits an integer'\nset ylabel 'millions of integers a second'\nset "
-            "grid\nset key outside right\n"
+            "set logscale y\n"
+            "set xlabel 'bits an integer'\n"
+            "set ylabel 'millions of integers a second'\n"
+            "set grid\n"
+            "set key outside right\n"
             "set title 'Decoding %s, %s%s'\n",
             data == DATA_TFS ? "tfs" : "d-gaps", codec_data_name(data), length);
     span bits = {0}, speeds = {0};

@@ -43,9 +43,11 @@ typedef struct gx_codec_speed {
 } gx_codec_speed;
 
 typedef enum gx_bench_gpu {
-    GX_BENCH_CPU,      /* the CPU alone */
-    GX_BENCH_GPU,      /* the current GPU too, where the codec has a decoder for it */
-    GX_BENCH_GPU_PAPER /* the current GPU alone, by the kernels of the paper (gx_decode_list_cikm2019_cuda), to memory */
+    GX_BENCH_CPU, /* the CPU alone */
+    GX_BENCH_GPU, /* the current GPU too, where the codec has a decoder for it */
+    /* the current GPU alone, by the kernels of the paper (gx_decode_list_cikm2019_cuda), to memory
+     * */
+    GX_BENCH_GPU_PAPER
 } gx_bench_gpu;
 
 /* Measure the codec: sizes, and speeds if speed is true. GX_ENOMEM, GX_ECUDA,

@@ -291,9 +291,8 @@ static int run(const cli_args *a)
 
 static const cli_flag flags[] = {
     {"list", 0, CLI_SWITCH, NULL, NULL,
-     "list the codecs instead: name, id, block length, bits that decoders may "
-     "read past a block, random access, decoders of the CPU and of this build's "
-     "GPU, source"},
+     "list the codecs instead: name, id, block length, bits that decoders may read past a block, random access, "
+     "decoders of the CPU and of this build's GPU, source"},
     {"codecs", 0, CLI_TEXT, "NAME,..", NULL, "measure only these, each once"},
     {"model", 0, CLI_CHOICE, "both|uniform|clustered", "both",
      "how the integers are drawn; Table 3 and, without "
@@ -309,8 +308,8 @@ static const cli_flag flags[] = {
     {"sample", 0, CLI_COUNT, "N", "1000", "of `LOG` take `N` queries, drawn at random; 0: all", .max = UINT32_MAX},
     {"seed", 0, CLI_COUNT, "N", "1", "of the random numbers; the paper's sizes come with 1", .max = UINT32_MAX},
     {"table", 0, CLI_COUNT, "N", NULL,
-     "the paper's Table 1 (sizes), 2 (sizes of an index's lists), 3 (GPU against "
-     "one core) or 4 (speeds of an index's lists)",
+     "the paper's Table 1 (sizes), 2 (sizes of an index's lists), 3 (GPU against one core) or 4 (speeds of an "
+     "index's lists)",
      .min = 1, .max = 4},
     {"figure", 0, CLI_COUNT, "N", NULL, "the paper's Figure 3: speed by length", .min = 3, .max = 3},
     {"engine", 0, CLI_CHOICE, "auto|gpu|cpu", "auto", "measure the GPU too; `gpu`: fail without one"},
@@ -326,8 +325,8 @@ static const cli_flag flags[] = {
 static const cli_section examples[] = {
     {"gpuidx bench codecs", "Sizes and speeds of all codecs on lists of 2^16 and 2^25 integers."},
     {"gpuidx bench codecs --table=1 --format=csv", "The sizes of Table 1 of Mallia et al. (CIKM 2019)."},
-    {"gpuidx bench codecs --figure=3 --plot=plots", "Decoding speeds of lists of 2^16, 2^17, .. 2^25 integers, and a "
-                                                    "plot of them."},
+    {"gpuidx bench codecs --figure=3 --plot=plots", "Decoding speeds of lists of 2^16, 2^17, .. 2^25 integers, and "
+                                                    "a plot of them."},
     {"gpuidx bench codecs --table=2 --index=corpus.gx", "Sizes of all lists of an index."},
     {"gpuidx bench codecs --table=4 --index=corpus.gx --queries=log.txt", "Decoding speeds of the lists of 1,000 "
                                                                           "queries' terms."},
@@ -341,13 +340,15 @@ const cli_command cmd_bench_codecs = {
     .description = "Measures every codec on lists drawn as Anh and Moffat do (Uniform and Clustered, in [0, 2^29]; "
                    "from 2^26 integers on in [0, 2^31]): bits an integer, and millions of integers a second of one "
                    "CPU core and, where there is one, of the GPU. Everything decoded is compared with the original "
-                   "before it is timed.\n\n"
+                   "before it is timed.\n"
+                   "\n"
                    "`encode`, `integers` (d-gaps, or term frequencies) and `docids` are one core's, decoding block "
                    "by block into a buffer that stays in cache. On the GPU what is decoded goes `to memory`, or is "
                    "`kept` in registers, as in a query; the lists are not in cache, or `in L2` as far as they fit "
                    "there. `GB/s` is what decoding docids (of term frequencies: integers) to memory reads and "
                    "writes, beside `copy`, the memory's own speed in the same run. BP32, SIMD-BP, VarintGB and "
-                   "StreamVByte are the CPU's codecs to compare with; an index cannot use them.\n\n"
+                   "StreamVByte are the CPU's codecs to compare with; an index cannot use them.\n"
+                   "\n"
                    "With `--index` the lists are an index's: all of them, or those of a log's terms. Sizes count "
                    "every list once, with its endpoints. Speeds are of the lists one behind another in the log's "
                    "order, as often as it has them, or without a log of those of 1,024 postings and more, once each. "
@@ -356,7 +357,8 @@ const cli_command cmd_bench_codecs = {
                    "SIMD-BP, VarintGB and StreamVByte take the lists as one, without blocks. Table 1 alone counts "
                    "GPU-VByte's last block as the paper's encoder packs it; all other sizes are of what gpuidx "
                    "writes. In Table 4 `docids` are d-gaps, as in the paper, and `summed up` docids; the factors are "
-                   "against BP32, those of codes of bytes against VarintGB, on one core of this machine.\n\n"
+                   "against BP32, those of codes of bytes against VarintGB, on one core of this machine.\n"
+                   "\n"
                    "In the list of `--list` a codec is decoded on the CPU as integers, `yes`; `docids` is one that "
                    "sums up docids as it decodes, and `find` one that finds the first docid from some docid on "
                    "without decoding the block. `slack bits` are read and ignored past a block's last word. Where "

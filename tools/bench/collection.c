@@ -395,8 +395,8 @@ gx_status gx_synth_open(gx_synth **out, const gx_synth_options *opt, gx_error *e
     *out = NULL;
     if (opt->n_docs < 1000 || opt->n_terms < 64 || !(opt->density > 0) || !opt->codec || opt->codec->param)
         return gx_fail(err, GX_EUSAGE,
-                       "a generated collection needs at least 1,000 documents, 64 terms, a density "
-                       "above 0 and a codec without parameter");
+                       "a generated collection needs at least 1,000 documents, 64 terms, a density above 0 and a "
+                       "codec without parameter");
     const uint32_t threads = thread_count(opt);
     generator m = {.opt = *opt, .s = calloc(1, sizeof *m.s)};
     rng r = rng_from(opt->seed + 99);

@@ -91,10 +91,11 @@ static const cli_flag flags[] = {
 
 static const cli_section sections[] = {
     {"Shape",
-     "Lengths of documents are lognormal, 910 words on average; documents come in sites of about 620, and a site has "
-     "one of 16 topics. Lengths of lists are log-uniform: with 25,205,179 documents from 2,000 to 8 million, with "
-     "others in proportion. A term's docids cluster in the sites of its topic. Queries have 2 to 5 terms, half of "
-     "them on one topic.\n\n"
+     "Lengths of documents are lognormal, 910 words on average; documents come in sites of about 620, and a site "
+     "has one of 16 topics. Lengths of lists are log-uniform: with 25,205,179 documents from 2,000 to 8 million, "
+     "with others in proportion. A term's docids cluster in the sites of its topic. Queries have 2 to 5 terms, half "
+     "of them on one topic.\n"
+     "\n"
      "Terms and documents are called by their numbers, with zeros before them. The files are those of `gpuidx "
      "export`, so that `gpuidx import` and PISA read the same postings; `BASE.queries` has a query a line."},
     {NULL},

@@ -404,8 +404,8 @@ static const cli_flag flags[] = {
     {"seed", 0, CLI_COUNT, "N", "1", "another number, another collection, or other lists of --figure"},
     {"runs", 0, CLI_COUNT, "N", "3", "answer the queries so many times", .min = 1, .max = 1000},
     {"table", 0, CLI_COUNT, "N", NULL,
-     "Ding et al.'s Table 2 (time by operator) or 3 (shares of the steps), of "
-     "`pmf` and of ours; with its own operators and the first number of results",
+     "Ding et al.'s Table 2 (time by operator) or 3 (shares of the steps), of `pmf` and of ours; with its own "
+     "operators and the first number of results",
      .min = 2, .max = 3},
     {"figure", 0, CLI_CHOICE, "recursion|ratio", NULL,
      "their Figure 6, intersection by levels of recursion, of lists of equal length; or of 200,000 integers with "
@@ -420,8 +420,8 @@ static const cli_flag flags[] = {
     {"device", 0, CLI_COUNT, "N", "0", "the number of the GPU, as `gpuidx devices` lists them", .max = 1023},
     {"device-memory", 0, CLI_BYTES, "SIZE", "0", "the most GPU memory to use; 0: what is free"},
     {"map-memory", 0, CLI_BYTES, "SIZE", NULL,
-     "the most memory for tables derived from the index: the host's for "
-     "the CPU engine, the GPU's on a GPU; 0: none; without it, no limit"},
+     "the most memory for tables derived from the index: the host's for the CPU engine, the GPU's on a GPU; 0: "
+     "none; without it, no limit"},
     CLI_LINGER_FLAG,
     CLI_PAIR_THRESHOLDS_FLAG,
     {"check", 0, CLI_CHOICE, "structure|checksum|full", "checksum",
@@ -445,7 +445,8 @@ const cli_command cmd_bench_query = {
     .synopsis = "[OPTIONS] INDEX LOG\n[OPTIONS] --documents=N\n[OPTIONS] --figure=recursion|ratio",
     .description = "Answers a log's queries by every engine, operator, number of results and algorithm, from plans, "
                    "on one thread. All answers of all are compared with the exhaustive ones, docids and score bits, "
-                   "before they are timed; if any differs the program fails.\n\n"
+                   "before they are timed; if any differs the program fails.\n"
+                   "\n"
                    "Percentiles are of a batch's latency, that of 99 from 100 batches on and that of 99.9 from "
                    "1,000. `postings` and `blocks` are those of the queries' lists, all of which an exhaustive "
                    "search reads; `decoded` are the blocks whose docids were; `KB read` is those blocks' payload, "
@@ -458,7 +459,8 @@ const cli_command cmd_bench_query = {
                    "GPU, which is once a part, for its end, where nothing is in the way; how often memory of the GPU "
                    "was got or given back. `plan` is the time from text to plan, which is not in the latencies; the "
                    "other times are the engine's own stages, and the steps of `pmf` and `taat`, on a GPU by its "
-                   "events.\n\n"
+                   "events.\n"
+                   "\n"
                    "Plots: throughput by batch size; latency at a fixed rate of queries, whether or not earlier ones "
                    "are answered, from when each was due, those that are due together in one batch; the time of each "
                    "query alone by its postings.",

@@ -197,8 +197,11 @@ static int plot(const point *points, uint32_t n, bool gpu, bool ratios, const ch
     if (!f)
         return code;
     fprintf(f,
-            "set logscale xy\nset grid\nset key outside right\nset xlabel '%s'\nset ylabel 'ns an integer of the "
-            "shorter list'\n",
+            "set logscale xy\n"
+            "set grid\n"
+            "set key outside right\n"
+            "set xlabel '%s'\n"
+            "set ylabel 'ns an integer of the shorter list'\n",
             ratios ? "length of the longer list" : "length of either list");
     for (int on = 0; on <= gpu; ++on) {
         fprintf(f, "$%s << END\n", on ? "gpu" : "cpu");

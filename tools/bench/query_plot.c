@@ -154,8 +154,12 @@ int query_plot(query_bench *b, const char *dir, const gx_op *ops, uint32_t n_ops
         if (!f)
             return code;
         fprintf(f,
-                "set logscale xy\nset grid\nset key outside right\nset xlabel '%s'\nset ylabel '%s'\nset title "
-                "'top %u'\n",
+                "set logscale xy\n"
+                "set grid\n"
+                "set key outside right\n"
+                "set xlabel '%s'\n"
+                "set ylabel '%s'\n"
+                "set title 'top %u'\n",
                 plots[i].x, plots[i].y, k);
         if (plots[i].series(b, f, ops, n_ops, k, &err)) {
             fclose(f);

@@ -170,8 +170,8 @@ static void print_csv(const query_bench *b)
                per_query(b, (double)r->work.blocks), per_query(b, (double)r->work.blocks_decoded),
                per_query(b, (double)r->work.lookups), per_query(b, r->touched), ps_per_posting(r),
                per_query(b, r->bytes), memory_share(r), per_query(b, (double)r->work.and_fell_to_or),
-               per_batch(b, r, r->work.parts), per_batch(b, r, r->work.waits),
-               per_batch(b, r, r->work.allocations), per_query(b, r->plan_seconds) * 1e6);
+               per_batch(b, r, r->work.parts), per_batch(b, r, r->work.waits), per_batch(b, r, r->work.allocations),
+               per_query(b, r->plan_seconds) * 1e6);
         for (int s = 0; s < 4; ++s)
             printf(",%.4f", per_query(b, r->work.seconds[s]) * 1e6);
         for (int s = 0; s < GX_N_STEPS; ++s)
@@ -340,8 +340,8 @@ int query_print_json(const query_bench *b, uint32_t table)
             json_object_set_new(steps, query_step_names[s], json_real(per_query(b, r->work.steps[s]) * 1e6));
         json_array_append_new(
             list,
-            json_pack("{s:s, s:s, s:I, s:s, s:i, s:i, s:f, s:o, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, "
-                      "s:f, s:f, s:f, s:f, s:o, s:o, s:i}",
+            json_pack("{s:s, s:s, s:I, s:s, s:i, s:i, s:f, s:o, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, "
+                      "s:f, s:f, s:f, s:o, s:o, s:i}",
                       "engine", r->engine->name, "op", query_op_name(r->op), "k", (json_int_t)r->k, "algorithm",
                       query_algorithm_name(r->algorithm), "recursion", (int)r->recursion, "batch", (int)r->batch,
                       "queries_per_second", per_second(b, r), "latency_us", latency, "fixed_us",
@@ -350,9 +350,9 @@ int query_print_json(const query_bench *b, uint32_t table)
                       "blocks", per_query(b, (double)r->work.blocks), "blocks_decoded",
                       per_query(b, (double)r->work.blocks_decoded), "lookups", per_query(b, (double)r->work.lookups),
                       "bytes_read", per_query(b, r->bytes), "memory_share", memory_share(r), "and_fell_to_or",
-                      per_query(b, (double)r->work.and_fell_to_or), "parts", per_batch(b, r, r->work.parts),
-                      "waits", per_batch(b, r, r->work.waits), "allocations", per_batch(b, r, r->work.allocations),
-                      "stage_us", stages, "step_us", steps, "different", (int)r->different));
+                      per_query(b, (double)r->work.and_fell_to_or), "parts", per_batch(b, r, r->work.parts), "waits",
+                      per_batch(b, r, r->work.waits), "allocations", per_batch(b, r, r->work.allocations), "stage_us",
+                      stages, "step_us", steps, "different", (int)r->different));
     }
     json_t *root =
         json_pack("{s:i, s:I, s:I, s:I, s:i, s:i, s:o, s:o}", "schema", 2, "documents", (json_int_t)b->ix->n_docs,

@@ -11,7 +11,8 @@
  *
  *   BLOCK, GROUP, NB     integers of a block and of a group; blocks of a group, 31 at most
  *   STAGE                words of a group that are staged, and 8 more; a multiple of 4
- *   WARPS_PER_BLOCK, PLACES   the kernel's __launch_bounds__: warps of a thread block, thread blocks of a
+ *   WARPS_PER_BLOCK, PLACES   the kernel's __launch_bounds__: warps of a thread block, thread
+ *                             blocks of a
  *                           processor
  *   WIDE                 decode<true> serves groups that do not fit the stage; else they are
  *                        decoded block by block

@@ -1,6 +1,7 @@
-/* The kernels of Mallia, Siedlaczek, Suel and Zahran (CIKM 2019), sections 3.1 and 3.2, as the paper has them: a thread
- * block decodes a block of the list, a thread an integer; what needs sums over the block takes them from CUB's BlockScan.
- * Our kernels, which the other files here hold, are compared with them.
+/* The kernels of Mallia, Siedlaczek, Suel and Zahran (CIKM 2019), sections 3.1 and 3.2, as the
+ * paper has them: a thread block decodes a block of the list, a thread an integer; what needs sums
+ * over the block takes them from CUB's BlockScan. Our kernels, which the other files here hold, are
+ * compared with them.
  */
 #include <cub/block/block_scan.cuh>
 
