@@ -1,4 +1,5 @@
-/* Checksums, and the contents: everything decoded once. */
+/* check.c: the checks of checksums and of contents, for which everything is decoded once; and the
+ * measuring of sizes. */
 #include "index/check.h"
 
 #include <stdlib.h>
@@ -28,7 +29,7 @@ gx_status gx_check_checksums(const gx_index *ix, gx_error *err)
 
 typedef struct decoded {
     uint64_t sum_tfs;
-    uint32_t *doc_tfs; /* [n_docs] what the tfs of each document add up to, modulo 2^32 */
+    uint32_t *doc_tfs; /* [n_docs] sum of each document's tfs, modulo 2^32 */
 } decoded;
 
 static gx_status check_docids(const gx_index *ix, const gx_list *l, uint32_t term, uint32_t j, uint32_t *docids,
@@ -89,7 +90,8 @@ static gx_status check_postings(const gx_index *ix, gx_error *err)
     if (st == GX_OK && sums.sum_tfs != ix->sum_tfs)
         st = gx_corrupt(err, ix, GX_SEC_PAYLOAD, "tfs add up to %llu, the header says %llu", ULL(sums.sum_tfs),
                         ULL(ix->sum_tfs));
-    /* Impacts do not add up to lengths; nor do tfs where the lengths were imported. */
+    /* A document's tfs add up to its length, unless they are impacts or the lengths were
+     * imported. */
     if (!ix->impacts && ix->sum_tfs == ix->n_tokens)
         for (uint32_t docid = 0; docid < ix->n_docs && st == GX_OK; ++docid)
             if (sums.doc_tfs[docid] != ix->doc_lens[docid])
@@ -123,7 +125,7 @@ static gx_status check_texts(const gx_index *ix, gx_error *err)
     char *buf = NULL;
     size_t cap = 0, len;
     gx_status st = GX_OK;
-    for (uint32_t i = 0; i < ix->n_text_frames && st == GX_OK; ++i) /* one document of each frame reads it whole */
+    for (uint32_t i = 0; i < ix->n_text_frames && st == GX_OK; ++i) /* one document's text reads its whole frame */
         st = gx_index_doc_text(ix, ix->text_frames[i].first_doc, &buf, &cap, &len, err);
     free(buf);
     return st;
@@ -142,7 +144,7 @@ gx_status gx_check_contents(const gx_index *ix, gx_error *err)
 
 static void measure_lists(const gx_index *ix, gx_index_sizes *out)
 {
-    uint8_t at[GX_MAX_CODINGS]; /* coding -> place in out->codings */
+    uint8_t at[GX_MAX_CODINGS]; /* the place of each coding in out->codings */
     for (uint32_t i = 0; i < GX_MAX_CODINGS; ++i) {
         const gx_coding c = ix->header->codings[i];
         if (c.docids == 0)

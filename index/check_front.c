@@ -1,4 +1,4 @@
-/* The first step through the door: header and section table, and the arrays that they announce. */
+/* check_front.c: check the header and the section table, and bind the arrays that they announce. */
 #include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -48,8 +48,8 @@ static bool all_zero(const uint8_t *p, uint64_t n)
 
 #define ULL(x) ((unsigned long long)(x))
 
-/* Fields that stand on their own: what kind of file, which version, is it all there, are header and
- * table intact. */
+/* Check that the file is an index, that this program knows its version, that it is complete, and
+ * that header and section table are intact. */
 static gx_status check_header(const gx_index *ix, gx_error *err)
 {
     const gx_header *h = ix->header;
@@ -100,7 +100,7 @@ static gx_status check_header(const gx_index *ix, gx_error *err)
     return GX_OK;
 }
 
-/* Statistics and codings that contradict themselves. */
+/* Check that the header's counts agree with each other and that its codings are known. */
 static gx_status check_counts(const gx_index *ix, gx_error *err)
 {
     const gx_header *h = ix->header;
@@ -131,8 +131,9 @@ static gx_status check_counts(const gx_index *ix, gx_error *err)
     return GX_OK;
 }
 
-/* Sections follow each other at the next multiple of GX_ALIGN, with zeros between, to the file's
- * last byte. */
+/* Check the entries of the section table. Each section must begin at the first multiple of GX_ALIGN
+ * behind the one before, zeros must fill the space between, and the last section must end the
+ * file. */
 static gx_status check_table(const gx_index *ix, gx_error *err)
 {
     const gx_header *h = ix->header;
@@ -169,8 +170,9 @@ static gx_status check_table(const gx_index *ix, gx_error *err)
     return GX_OK;
 }
 
-/* Device sections: one run of the table, the known ones in their order, spanning what the header
- * says. */
+/* Check the device sections. Their entries must follow each other in the table, those of known
+ * kinds must stand in the order of the enumeration, and together they must span the bytes that the
+ * header announces. */
 static gx_status check_device(const gx_index *ix, gx_error *err)
 {
     static const uint32_t order[] = {GX_SEC_PAYLOAD,    GX_SEC_LISTS,   GX_SEC_HEADS,
@@ -202,7 +204,7 @@ static gx_status check_device(const gx_index *ix, gx_error *err)
     return GX_OK;
 }
 
-/* Point *array to a section of n items. */
+/* Point the pointer variable at `array` to the section, which must have n items of `item` bytes. */
 static gx_status bind_array(const gx_index *ix, uint32_t kind, uint64_t n, size_t item, const void *array,
                             gx_error *err)
 {

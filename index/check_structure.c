@@ -1,5 +1,6 @@
-/* What later reads rely on: one fast pass over each section, without a branch an item where it can
- * be; when a pass finds something wrong, a second, slow one finds out what. */
+/* check_structure.c: check every offset, count and bound that later reads rely on. One fast pass
+ * reads each section, with few branches an item. If the pass finds an error, a second, slow pass
+ * says which item is wrong. */
 #include <jansson.h>
 #include <string.h>
 
@@ -15,7 +16,8 @@ static uint64_t payload_of(const gx_list_entry *e)
 
 /* ---- lists ---- */
 
-/* Whether the n blocks of a list rise as they must, and the last begins below n_docs. */
+/* Whether heads rise and ends never fall over the n blocks of a list, and its last head is <
+ * n_docs. */
 static bool blocks_rise(const gx_index *ix, uint64_t first, uint64_t n)
 {
     const uint32_t *heads = ix->heads + first, *docid_ends = ix->docid_ends + first, *tf_ends = ix->tf_ends + first;
@@ -46,7 +48,7 @@ static gx_status report_bad_blocks(const gx_index *ix, uint32_t term, uint64_t f
     return gx_fail(err, GX_EINTERNAL, "%s: list %u is wrong and right", ix->path, term);
 }
 
-/* The greatest parameters that lists of a coding may have. */
+/* The greatest codec parameters that a list of one coding may have. */
 typedef struct codec_limits {
     uint8_t docids, tfs;
 } codec_limits;
@@ -58,7 +60,8 @@ static codec_limits limits_of(const gx_index *ix, uint32_t coding)
                     : (codec_limits){0, 0};
 }
 
-/* The entry is wrong in one of its fields; the totals before it are right. */
+/* Say which field of a list's entry is wrong. block and payload are the numbers of blocks and words
+ * of the lists before it. */
 static gx_status report_bad_entry(const gx_index *ix, uint32_t term, uint64_t block, uint64_t payload, gx_error *err)
 {
     const gx_list_entry *e = &ix->lists[term];
@@ -88,7 +91,7 @@ static gx_status check_lists(const gx_index *ix, gx_error *err)
 {
     const uint32_t block_len = ix->block_len;
     uint64_t block = 0, payload = 0, n_postings = 0;
-    bool used[256] = {false}; /* by any value that the field can have */
+    bool used[256] = {false}; /* indexed by gx_list_entry.coding, a u8, which is not checked yet */
     codec_limits most[256] = {{0, 0}};
     for (uint32_t i = 0; i < GX_MAX_CODINGS; ++i) {
         used[i] = ix->header->codings[i].docids != 0;
@@ -187,7 +190,7 @@ static gx_status check_term_hash(const gx_index *ix, gx_error *err)
     }
     if (most > ix->n_terms)
         return gx_corrupt(err, ix, GX_SEC_TERM_HASH, "a slot holds term %u, of %u", most - 1, ix->n_terms);
-    if (full != ix->n_terms) /* so some slot is empty, where every search ends: the table has more slots than terms */
+    if (full != ix->n_terms) /* else some slot is empty, since slots outnumber terms, and every search ends there */
         return gx_corrupt(err, ix, GX_SEC_TERM_HASH, "%llu slots are in use, for %u terms", ULL(full), ix->n_terms);
     return GX_OK;
 }

@@ -1,4 +1,5 @@
-/* What is kept of a document beside its postings: id, title, text. */
+/* documents.c: what the index stores of a document beside its postings: external id, title,
+ * text. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -30,13 +31,14 @@ const char *gx_index_doc_title(const gx_index *ix, uint32_t docid, size_t *len)
 
 /* ---- external ids to docids ---- */
 
-#define MAX_LINEAR_SCANS 24u /* take as long as the table does to make */
+#define MAX_LINEAR_SCANS 24u /* this many scans take as long as making the table */
 
-/* The file has no table of ids, for most indexes are never asked for one; it is made when look-ups
- * are many. As in the lexicon a slot is 0, free, or a docid + 1. */
+/* A hash table from external id to docid. The file does not hold it, because most indexes are never
+ * asked for an id. The first MAX_LINEAR_SCANS look-ups scan all ids; the next look-up makes the
+ * table. A slot holds docid + 1, or 0 when it is empty, as in the lexicon. */
 struct gx_id_table {
-    pthread_mutex_t lock;      /* held by who makes it */
-    _Atomic(uint32_t *) slots; /* [2^bits], or NULL so far */
+    pthread_mutex_t lock;      /* held by the thread that makes the table */
+    _Atomic(uint32_t *) slots; /* [2^bits]; NULL: not made yet */
     uint32_t bits;
     atomic_uint n_scans;
 };
@@ -85,7 +87,8 @@ static uint32_t *make_id_table(const gx_index *ix, uint32_t *bits)
     return slots;
 }
 
-/* NULL: a scan is as good, or there is no memory. */
+/* The slots of the table. NULL: the caller scans, because look-ups are still few or memory is
+ * short. */
 static const uint32_t *id_table_of(const gx_index *ix)
 {
     struct gx_id_table *t = ix->id_table;
@@ -99,7 +102,7 @@ static const uint32_t *id_table_of(const gx_index *ix)
     return slots;
 }
 
-/* The first of several documents of the same id, either way. */
+/* Where several documents have the same id, both the scan and the table find the first of them. */
 uint32_t gx_index_find_doc(const gx_index *ix, const char *id, size_t len)
 {
     const uint32_t n = ix->doc_ids.n, *slots = n ? id_table_of(ix) : NULL;
@@ -118,7 +121,7 @@ uint32_t gx_index_find_doc(const gx_index *ix, const char *id, size_t len)
 
 /* ---- texts ---- */
 
-/* The frame that holds the document: the last whose first_doc is not above it. */
+/* The frame that holds the document: the last one with first_doc <= docid. */
 static uint32_t frame_of(const gx_index *ix, uint32_t docid)
 {
     uint32_t lo = 0, hi = ix->n_text_frames;
@@ -132,8 +135,9 @@ static uint32_t frame_of(const gx_index *ix, uint32_t docid)
     return lo;
 }
 
-/* Decompress frame i into *buf. GX_ECORRUPT unless it has the announced size and ends that rise to
- * it. */
+/* Decompress frame i into *buf, which has room for *cap bytes and is enlarged as needed.
+ * GX_ECORRUPT: its size is not the announced one, or its ends fall or do not reach its last byte.
+ * GX_ENOMEM. */
 static gx_status read_frame(const gx_index *ix, uint32_t i, char **buf, size_t *cap, gx_error *err)
 {
     const gx_text_frame *f = &ix->text_frames[i];
@@ -154,7 +158,7 @@ static gx_status read_frame(const gx_index *ix, uint32_t i, char **buf, size_t *
         return gx_fail(err, GX_ECORRUPT, "%s: section TEXT: frame %u (documents %u to %u) cannot be decompressed: %s",
                        ix->path, i, f->first_doc, f[1].first_doc - 1,
                        ZSTD_isError(got) ? ZSTD_getErrorName(got) : "too short");
-    const uint32_t room = f->raw_bytes - n * (uint32_t)sizeof(uint32_t); /* not below 0: checked at the door */
+    const uint32_t room = f->raw_bytes - n * (uint32_t)sizeof(uint32_t); /* >= 0: gx_check_structure has checked it */
     uint32_t before = 0;
     for (uint32_t j = 0; j < n; ++j) {
         uint32_t end;

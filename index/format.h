@@ -1,12 +1,14 @@
-/* format.h: the index file's fields and constants. FORMAT.md tells the same in words; a change goes
- * into both.
+/* format.h: the fields and constants of the index file. FORMAT.md describes the same file in words;
+ * a change goes into both.
  *
- *   header (256 bytes) | section table (n_sections x 64) | sections, each aligned to GX_ALIGN
- *                        \_ one XXH3 over header and table _/
+ *   | header (256 bytes) | section table (n_sections x 64 bytes) | section | section | ...
+ *   \_____________________ one XXH3-64 ________________________/   each begins at a multiple of
+ *                                                                  GX_ALIGN
  *
- * Little-endian. Reserved bytes are zero and checked. The device sections lie next to each other,
- * in the order of enum gx_section_kind (the payload first: it is written as it is made), so that
- * [device_offset, device_offset + device_bytes) goes to a GPU in one copy.
+ * Integers are little-endian. Reserved bytes are zero, and a reader checks that. The device
+ * sections lie next to each other, in the order of enum gx_section_kind, so that one copy takes
+ * [device_offset, device_offset + device_bytes) to a GPU. The payload is the first of them, because
+ * the writer writes it while the lists are encoded.
  */
 #ifndef GX_INDEX_FORMAT_H
 #define GX_INDEX_FORMAT_H
@@ -22,13 +24,13 @@ static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the file is read and w
 #define GX_ALIGN 256u /* of sections, in the file and on the device */
 #define GX_MAX_CODINGS 16u
 
-/* A pair of codecs that some of the lists use. docids == 0: this entry is not used. */
+/* A pair of codecs. Each list names one pair. docids == 0: no list uses this entry. */
 typedef struct gx_coding {
     uint8_t docids, tfs; /* codec ids */
 } gx_coding;
 
 /* gx_header.flags. A reader refuses a file with a flag that it does not know. */
-#define GX_HEADER_IMPACTS 1u              /* the tf streams hold impacts: parts of scores, not term frequencies */
+#define GX_HEADER_IMPACTS 1u              /* tf streams hold impacts (quantised scores), not term frequencies */
 #define GX_HEADER_FLAGS GX_HEADER_IMPACTS /* the flags of this version */
 
 typedef struct gx_header {
@@ -48,7 +50,7 @@ typedef struct gx_header {
     gx_coding codings[GX_MAX_CODINGS];
     uint32_t flags; /* GX_HEADER_... */
     uint8_t reserved[108];
-    uint64_t checksum; /* XXH3-64 of header (this field 0) and section table */
+    uint64_t checksum; /* XXH3-64 of the header, with this field 0, and the section table */
 } gx_header;
 #define GX_AT(type, field, offset) static_assert(offsetof(type, field) == (offset), #type "." #field)
 static_assert(sizeof(gx_header) == 256, "header size");
@@ -72,15 +74,15 @@ GX_AT(gx_header, reserved, 140);
 GX_AT(gx_header, checksum, 248);
 
 #define GX_SECTION_REQUIRED 1u /* a reader that does not know the kind must refuse the file */
-#define GX_SECTION_DEVICE 2u
+#define GX_SECTION_DEVICE 2u   /* a GPU needs the section to decode and score lists */
 
 typedef struct gx_section {
     uint32_t kind; /* enum gx_section_kind, four letters */
     uint32_t flags;
     uint64_t offset;   /* from the file's start, a multiple of GX_ALIGN */
-    uint64_t bytes;    /* without the padding (zeros) up to the next section */
-    uint64_t checksum; /* XXH3-64 of the bytes */
-    uint64_t param;    /* by kind */
+    uint64_t bytes;    /* without the zeros between this section and the next */
+    uint64_t checksum; /* XXH3-64 of the section's bytes */
+    uint64_t param;    /* its meaning depends on kind */
     uint8_t reserved[24];
 } gx_section;
 static_assert(sizeof(gx_section) == 64, "section entry size");
@@ -99,25 +101,27 @@ enum gx_section_kind {
     GX_SEC_HEADS = GX_KIND('H', 'E', 'A', 'D'),      /* u32 [n_blocks]: first docid of each block */
     GX_SEC_DOCID_ENDS = GX_KIND('D', 'E', 'N', 'D'), /* u32 [n_blocks]: see gx_list_entry */
     GX_SEC_TF_ENDS = GX_KIND('T', 'E', 'N', 'D'),    /* u32 [n_blocks] */
-    GX_SEC_DOC_LENS = GX_KIND('D', 'L', 'E', 'N'),   /* u32 [n_docs]: exact lengths in tokens */
+    GX_SEC_DOC_LENS = GX_KIND('D', 'L', 'E', 'N'),   /* u32 [n_docs]: document lengths in tokens, exact */
     /* host */
     GX_SEC_META = GX_KIND('M', 'E', 'T', 'A'),  /* JSON: analyzer, builder's version, time, source */
-    GX_SEC_TERMS = GX_KIND('T', 'E', 'R', 'M'), /* strings, in byte order; param: bytes an offset (4 or 8) */
-    /* u32 [2^param]: term id + 1, or 0; open addressing, linear, from the low bits of XXH3-64 of
-     * the term */
+    GX_SEC_TERMS = GX_KIND('T', 'E', 'R', 'M'), /* strings [n_terms], rising; param: bytes an offset (4 or 8) */
+    /* u32 [2^param]: term id + 1, or 0 for an empty slot. The hash table is open-addressed with
+     * linear probing; a search begins at the slot given by the low param bits of the term's
+     * XXH3-64. */
     GX_SEC_TERM_HASH = GX_KIND('T', 'H', 'S', 'H'),
-    GX_SEC_DOC_IDS = GX_KIND('D', 'I', 'D', 'S'), /* strings [n_docs]; param as above */
-    GX_SEC_TITLES = GX_KIND('T', 'I', 'T', 'L'),  /* strings [n_docs]; optional */
+    GX_SEC_DOC_IDS = GX_KIND('D', 'I', 'D', 'S'), /* strings [n_docs]; param as for TERM */
+    GX_SEC_TITLES = GX_KIND('T', 'I', 'T', 'L'),  /* strings [n_docs]; param as for TERM; optional */
     GX_SEC_TEXT = GX_KIND('T', 'E', 'X', 'T'),    /* zstd frames; optional, see FORMAT.md */
     /* reserved: no version writes them yet */
-    GX_SEC_POSITIONS = GX_KIND('P', 'O', 'S', 'N'),     /* where in its document each occurrence of a term stands */
-    GX_SEC_POSITION_ENDS = GX_KIND('P', 'E', 'N', 'D'), /* where in POSN each block ends */
+    GX_SEC_POSITIONS = GX_KIND('P', 'O', 'S', 'N'),     /* the positions of each term in its documents */
+    GX_SEC_POSITION_ENDS = GX_KIND('P', 'E', 'N', 'D'), /* where each block of POSN ends */
     GX_SEC_ATTRIBUTES = GX_KIND('A', 'T', 'T', 'R'),    /* values of documents, to filter and sort by */
-    GX_SEC_DELETES = GX_KIND('D', 'E', 'L', 'S')        /* the documents that are no longer results */
+    GX_SEC_DELETES = GX_KIND('D', 'E', 'L', 'S')        /* the deleted documents */
 };
-/* GX_SECTION_REQUIRED or 0, as the sections of a reserved kind have that flag: a reader that does
- * not know the kind skips what leaves the answers as they are, and refuses the rest. UINT32_MAX:
- * the kind is not reserved. */
+
+/* The required flag of a reserved kind: GX_SECTION_REQUIRED, or 0. A reader that does not know the
+ * kind may skip a section that leaves the answers as they are; it must refuse a file with any
+ * other. UINT32_MAX: the kind is not reserved. */
 static inline uint32_t gx_reserved_section_flag(uint32_t kind)
 {
     switch (kind) {
@@ -131,7 +135,8 @@ static inline uint32_t gx_reserved_section_flag(uint32_t kind)
         return UINT32_MAX;
     }
 }
-/* The flags of a kind's sections; UINT32_MAX: unknown to this version. */
+
+/* The flags that a section of this kind has; UINT32_MAX: this version does not know the kind. */
 static inline uint32_t gx_section_flags(uint32_t kind)
 {
     switch (kind) {
@@ -155,37 +160,41 @@ static inline uint32_t gx_section_flags(uint32_t kind)
     }
 }
 
-/* Strings [n]: offsets [n + 1] of 4 or 8 bytes each, counted from the first string's first byte;
- * then the bytes. */
+/* A section of strings [n]: n + 1 offsets of 4 or 8 bytes each, then the bytes of all strings.
+ * Offsets count from the first byte of the first string. */
 
-/* TEXT: param + 1 of these, then the frames' bytes. Frame i holds the texts of documents
- * [first_doc, next first_doc) and is decompressed alone. Decompressed: u32 ends[n], counted from
- * the first text's first byte, then the n texts. */
+/* The TEXT section: param + 1 of these entries, then the bytes of param frames. Frame i holds the
+ * texts of documents [first_doc, first_doc of entry i + 1), and a reader decompresses it alone. A
+ * decompressed frame is u32 ends[n] and then the n texts; ends count from the first byte of the
+ * first text. The last entry has no frame. */
 typedef struct gx_text_frame {
-    /* of the frame, from the first frame's first byte; the last entry's: where the last frame ends
-     * */
-    uint64_t offset;
-    uint32_t first_doc; /* the last entry's: n_docs */
-    uint32_t raw_bytes; /* decompressed, ends included; the last entry's: 0 */
+    uint64_t offset;    /* of the frame, from the first byte of frame 0; last entry: the end of the last frame */
+    uint32_t first_doc; /* last entry: n_docs */
+    uint32_t raw_bytes; /* of the decompressed frame, ends included; last entry: 0 */
 } gx_text_frame;
 static_assert(sizeof(gx_text_frame) == 16, "text frame entry size");
 GX_AT(gx_text_frame, first_doc, 8);
 GX_AT(gx_text_frame, raw_bytes, 12);
 
-/* One list. Its payload words begin at payload (in words from the PAYL section): first all docid
- * blocks, then all tf blocks. Ends count words from there: docid block j of the list is [j ?
- * docid_ends[j-1] : 0, docid_ends[j]), tf block j is [j ? tf_ends[j-1] : docid_ends[last],
- * tf_ends[j]). Blocks hold block_len postings, the last the rest.
+/* One list. Its words begin at word `payload` of the PAYL section: first all docid blocks, then all
+ * tf blocks. The list's ends, in DEND and TEND from first_block on, count words from its first
+ * word:
  *
- *   docids   block j holds n integers: 0, then d[i] - d[i-1] - 1; so d[i] = heads[j] + (v[1] + 1) +
- *            .. + (v[i] + 1)
- *   tfs      tf - 1; with GX_HEADER_IMPACTS, impact - 1
+ *   docid block j   words [j ? docid_ends[j-1] : 0, docid_ends[j])
+ *   tf block j      words [j ? tf_ends[j-1] : docid_ends[last], tf_ends[j])
+ *
+ * Every block holds block_len postings, except that the last holds the rest. A block of n postings
+ * with docids d and term frequencies tf codes n integers v:
+ *
+ *   docids          v[0] = 0, v[i] = d[i] - d[i-1] - 1
+ *                   so d[i] = heads[j] + (v[1] + 1) + .. + (v[i] + 1)
+ *   tfs             v[i] = tf[i] - 1; with GX_HEADER_IMPACTS, impact[i] - 1
  */
 typedef struct gx_list_entry {
-    uint32_t df;                   /* >= 1 */
-    uint32_t first_block;          /* in HEAD, DEND, TEND; lists' blocks follow each other in order of term id */
-    uint32_t payload_lo;           /* lists' payloads follow each other without gaps */
-    uint8_t payload_hi;            /* payload = payload_hi << 32 | payload_lo */
+    uint32_t df;                   /* postings of the list, at least 1 */
+    uint32_t first_block;          /* in HEAD, DEND and TEND; blocks lie in order of term id, without gaps */
+    uint32_t payload_lo;           /* payload = payload_hi << 32 | payload_lo */
+    uint8_t payload_hi;            /* words lie in order of term id, without gaps */
     uint8_t coding;                /* index in header.codings */
     uint8_t docid_param, tf_param; /* gx_codec.param of each */
 } gx_list_entry;
@@ -197,7 +206,7 @@ GX_AT(gx_list_entry, coding, 13);
 GX_AT(gx_list_entry, docid_param, 14);
 GX_AT(gx_list_entry, tf_param, 15);
 
-/* Limits that whoever writes a file keeps. */
+/* Limits that every writer of a file keeps. */
 #define GX_MAX_STRING (1u << 20) /* most bytes of an id, a title or a term */
 #define GX_MAX_TEXT (1u << 30)   /* most bytes of a stored text */
 

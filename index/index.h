@@ -1,10 +1,15 @@
-/* index.h: an open index: the mapped file's sections as arrays, verified when it was opened.
+/* index.h: an open index: the sections of the mapped file as arrays.
  *
- * What the door checked (open.c, check.c) the rooms rely on: every pointer below spans its stated
- * length; blocks and payload ranges of every list lie inside their arrays; ends rise; heads rise
- * and are < n_docs. What only GX_CHECK_FULL establishes is that decoded docids rise and are <
- * n_docs; engines therefore drop a decoded docid >= n_docs. The file stays mapped: replacing it by
- * rename is harmless, as the writer does; writing into it or truncating it while it is open is not.
+ * gx_index_open has verified the following (open.c, check.c), and other code relies on it:
+ *   - every pointer below spans its stated length;
+ *   - the blocks and the payload words of every list lie inside their arrays;
+ *   - ends never fall within a list; heads rise within a list and are < n_docs.
+ *
+ * Only GX_CHECK_FULL verifies that decoded docids rise and are < n_docs. The engines therefore drop
+ * a decoded docid >= n_docs.
+ *
+ * The file stays mapped while the index is open. Another file may be renamed to its path meanwhile,
+ * which is what the writer does. Nobody may write into the file or truncate it.
  */
 #ifndef GX_INDEX_INDEX_H
 #define GX_INDEX_INDEX_H
@@ -14,10 +19,11 @@
 
 typedef struct gx_strings {
     const char *bytes;
-    const void *offsets; /* [n + 1] of width bytes */
-    uint32_t n, width;   /* width 4 or 8 */
+    const void *offsets; /* [n + 1], each of width bytes */
+    uint32_t n, width;   /* width is 4 or 8 */
 } gx_strings;
 
+/* String i < n: *len bytes, not NUL-terminated. */
 static inline const char *gx_strings_get(const gx_strings *s, uint32_t i, size_t *len)
 {
     uint64_t a, b;
@@ -38,7 +44,7 @@ struct gx_max_tfs;  /* max_tf.c */
 
 struct gx_index {
     char *path;          /* for messages */
-    const uint8_t *file; /* the mapping, header first */
+    const uint8_t *file; /* the mapped file [file_bytes], header first */
     uint64_t file_bytes;
     const gx_header *header;
     const gx_section *sections; /* [header->n_sections] */
@@ -46,7 +52,7 @@ struct gx_index {
     uint32_t n_docs, n_terms, block_len;
     uint64_t n_blocks, n_postings, n_tokens;
     uint64_t sum_tfs;
-    bool impacts; /* the tfs are impacts */
+    bool impacts; /* the tf streams hold impacts */
     double avgdl; /* n_tokens / n_docs; 1 when there are no documents or tokens */
     uint32_t min_doc_len, max_doc_len;
 
@@ -59,18 +65,18 @@ struct gx_index {
     const uint32_t *doc_lens; /* [n_docs] */
 
     gx_strings terms, doc_ids, titles; /* titles.n == 0: none are stored */
-    struct gx_id_table *id_table;      /* of doc_ids, if there are any; thread-safe to use */
-    struct gx_max_tfs *max_tfs;        /* those known so far; thread-safe to use. NULL: none are kept */
-    const uint32_t *term_hash;
+    struct gx_id_table *id_table;      /* for gx_index_find_doc; thread-safe */
+    struct gx_max_tfs *max_tfs;        /* for gx_index_max_tf; thread-safe. NULL: results are not kept */
+    const uint32_t *term_hash;         /* [2^term_hash_bits] */
     uint32_t term_hash_bits;
-    struct gx_analyzer *analyzer; /* as recorded in META; thread-safe to use */
+    struct gx_analyzer *analyzer; /* the analyzer that META describes; thread-safe */
 
     const char *meta; /* [meta_len] META: a JSON object, not NUL-terminated */
     size_t meta_len;
 
     const gx_text_frame *text_frames; /* [n_text_frames + 1], or NULL: no texts are stored */
     uint32_t n_text_frames;
-    const uint8_t *text; /* the frames' bytes */
+    const uint8_t *text; /* the bytes of all frames */
 };
 
 /* One list, ready to decode. */
@@ -84,28 +90,30 @@ typedef struct gx_list {
 
 gx_list gx_index_list(const gx_index *ix, uint32_t term); /* term < n_terms */
 
-static inline uint32_t gx_list_block_n(const gx_list *l, uint32_t j) /* postings in block j */
+/* The number of postings in block j. */
+static inline uint32_t gx_list_block_n(const gx_list *l, uint32_t j)
 {
     return j + 1 < l->n_blocks ? l->block_len : l->df - j * l->block_len;
 }
 
-/* Decode block j: docids[n] and, unless NULL, tfs[n], arrays of at least GX_MAX_BLOCK; returns n.
- * */
+/* Decode the docids, or the tfs, of block j < n_blocks into an array of at least GX_MAX_BLOCK
+ * integers. Return the number of postings in the block. */
 uint32_t gx_list_decode_docids(const gx_list *l, uint32_t j, uint32_t *docids);
 uint32_t gx_list_decode_tfs(const gx_list *l, uint32_t j, uint32_t *tfs);
 
-/* The greatest tf of a term's list, at least 1; term < n_terms. The file does not have it: the
- * first call for a term decodes the list's tfs, and later ones find it in ix->max_tfs. Thread-safe.
- * */
+/* The greatest tf of a term's list, at least 1; term < n_terms. The file does not store it. The
+ * first call for a term decodes the tfs of its list, and later calls find the result in
+ * ix->max_tfs. Thread-safe. */
 uint32_t gx_index_max_tf(const gx_index *ix, uint32_t term);
 bool gx_max_tfs_open(struct gx_max_tfs **out, uint32_t n_terms); /* false: no memory */
 void gx_max_tfs_close(struct gx_max_tfs *m);                     /* accepts NULL */
 
-/* Empty, for gx_index_find_doc to fill when it pays; false: no memory. close accepts NULL. */
+/* Make an empty table. gx_index_find_doc fills it after many look-ups. false: no memory. close
+ * accepts NULL. */
 bool gx_id_table_open(struct gx_id_table **out);
 void gx_id_table_close(struct gx_id_table *t);
 
-/* The term's id, or UINT32_MAX. */
+/* The id of term[len], or UINT32_MAX when the index does not have that term. */
 uint32_t gx_index_find_term(const gx_index *ix, const char *term, size_t len);
 
 #endif

@@ -1,4 +1,4 @@
-/* Term to term id: the TERM_HASH section as it lies in the file. */
+/* lexicon.c: find a term's id in the hash table of the file's THSH section. */
 #include <string.h>
 
 #include "engine/hash.h"
@@ -7,7 +7,7 @@
 uint32_t gx_index_find_term(const gx_index *ix, const char *term, size_t len)
 {
     const uint64_t mask = ((uint64_t)1 << ix->term_hash_bits) - 1;
-    for (uint64_t slot = gx_hash(term, len) & mask;; slot = (slot + 1) & mask) { /* ends: a slot is empty */
+    for (uint64_t slot = gx_hash(term, len) & mask;; slot = (slot + 1) & mask) { /* ends at an empty slot */
         const uint32_t found = ix->term_hash[slot];
         if (found == 0)
             return UINT32_MAX;

@@ -1,11 +1,11 @@
-/* The greatest tf of a list, found when it is first asked for. */
+/* max_tf.c: the greatest tf of a list, computed at the first request and kept. */
 #include <stdatomic.h>
 #include <stdlib.h>
 
 #include "index/index.h"
 
 struct gx_max_tfs {
-    atomic_uint_least32_t *of; /* [n_terms]; 0: not known yet */
+    atomic_uint_least32_t *of; /* [n_terms]; 0: not computed yet */
 };
 
 bool gx_max_tfs_open(struct gx_max_tfs **out, uint32_t n_terms)
@@ -38,7 +38,7 @@ static uint32_t find_max_tf(const gx_index *ix, uint32_t term)
     return most;
 }
 
-/* Two threads may both decode a list; they find the same. */
+/* Two threads may decode the same list at once; both then store the same number. */
 uint32_t gx_index_max_tf(const gx_index *ix, uint32_t term)
 {
     if (!ix->max_tfs)

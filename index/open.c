@@ -1,3 +1,4 @@
+/* open.c: open, verify and close an index file, and decode blocks of its lists. */
 #include "index/index.h"
 
 #include <errno.h>
@@ -31,7 +32,7 @@ static gx_status map_file(gx_index *ix, gx_error *err)
     else if (!S_ISREG(s.st_mode))
         st = gx_fail(err, GX_EIO, "cannot open %s: it is not a file", ix->path);
     if (st == GX_OK && s.st_size > 0) {
-        /* Not MAP_POPULATE: faults map what is in the page cache 16 pages at a time, which is
+        /* Without MAP_POPULATE: a page fault maps 16 pages of the page cache at once, which is
          * cheaper. */
         void *file = mmap(NULL, (size_t)s.st_size, PROT_READ, MAP_SHARED, fd, 0);
         if (file == MAP_FAILED)
@@ -48,7 +49,7 @@ static gx_status map_file(gx_index *ix, gx_error *err)
 static gx_status open_analyzer(gx_index *ix, gx_error *err)
 {
     gx_error why;
-    json_t *root = json_loadb(ix->meta, ix->meta_len, 0, NULL); /* checked before */
+    json_t *root = json_loadb(ix->meta, ix->meta_len, 0, NULL); /* valid: gx_check_structure has checked it */
     char *text = json_dumps(json_object_get(root, "analyzer"), JSON_COMPACT);
     json_decref(root);
     if (!text)
@@ -60,7 +61,7 @@ static gx_status open_analyzer(gx_index *ix, gx_error *err)
     return gx_corrupt(err, ix, GX_SEC_META, "its analyzer: %s", why.text);
 }
 
-/* Open and verify at exactly this level. */
+/* Open the file and verify it at exactly this level. */
 static gx_status open_at(gx_index **out, const char *path, gx_check level, gx_error *err)
 {
     *out = NULL;
@@ -72,8 +73,8 @@ static gx_status open_at(gx_index **out, const char *path, gx_check level, gx_er
     gx_status st = map_file(ix, err);
     if (st == GX_OK)
         st = gx_check_header(ix, err);
-    if (st == GX_OK && level >= GX_CHECK_CHECKSUM) { /* before the structure: says more plainly what is the matter */
-        /* all of it; a refusal costs time only */
+    if (st == GX_OK && level >= GX_CHECK_CHECKSUM) { /* before the structure: its message names the cause, damage */
+        /* Start reading the whole file. Failure only costs time. */
         madvise((void *)(uintptr_t)ix->file, (size_t)ix->file_bytes, MADV_WILLNEED);
         st = gx_check_checksums(ix, err);
     }
