@@ -153,6 +153,7 @@ static void build_scifact(const char *to, const char *codec)
         assert_int_equal(gx_builder_add(builder, &doc->doc, &err), GX_OK);
     }
     assert_int_equal(gx_builder_finish(builder, &err), GX_OK);
+    gx_builder_abort(builder);
     gx_source_close(source);
 }
 
