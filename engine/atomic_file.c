@@ -20,7 +20,7 @@ gx_status gx_atomic_file_open(gx_atomic_file *o, const char *path, bool force, g
     }
     if (!(o->file = fopen(o->temporary, "wbxe"))) {
         const int e = errno;
-        free(o->temporary); /* not ours to remove */
+        free(o->temporary); /* so that close does not remove a file that is not ours */
         o->temporary = NULL;
         return gx_fail(err, e == ENOENT ? GX_ENOTFOUND : GX_EIO, "cannot write %s: %s", path, strerror(e));
     }

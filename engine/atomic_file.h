@@ -1,10 +1,13 @@
-/* atomic_file.h: a file that is written under a temporary name and gets its own name when it is
- * whole.
+/* atomic_file.h: a file that is written under a temporary name and renamed when it is complete.
  *
- *   gx_atomic_file_open -> write to file -> gx_atomic_file_sync -> gx_atomic_file_commit
- *   -> gx_atomic_file_close: always
+ *   gx_atomic_file_open     creates the temporary file
+ *   (the caller)            writes to `file`
+ *   gx_atomic_file_sync     writes everything to disk and closes it
+ *   gx_atomic_file_commit   renames it
+ *   gx_atomic_file_close    frees the object; to be called in every case
  *
- * Where several files belong together, sync all of them before the first commit.
+ * A caller that writes several files which belong together syncs all of them before it commits the
+ * first.
  */
 #ifndef GX_ENGINE_ATOMIC_FILE_H
 #define GX_ENGINE_ATOMIC_FILE_H
@@ -14,17 +17,22 @@
 #include "engine/gpuidx.h"
 
 typedef struct gx_atomic_file {
-    char *path, *temporary; /* its final name, and its present one; NULL: it has none */
-    FILE *file;             /* write errors stay in the stream and are reported by sync */
+    char *path;      /* the final name */
+    char *temporary; /* the present name; NULL: no temporary file exists */
+    FILE *file;      /* for the caller to write to; sync reports the stream's write errors */
 } gx_atomic_file;
 
-/* path is copied. GX_EEXISTS (unless force), GX_ENOTFOUND (no such directory), GX_EIO, GX_ENOMEM.
- * */
+/* Create the temporary file next to path, which is copied. GX_EEXISTS: path exists and force is
+ * false. GX_ENOTFOUND: the directory does not exist. GX_EIO, GX_ENOMEM. */
 gx_status gx_atomic_file_open(gx_atomic_file *o, const char *path, bool force, gx_error *err);
-/* write all to disk and close it. GX_EIO, also for earlier writes */
+
+/* Write the file to disk and close it. GX_EIO: this or an earlier write failed. */
 gx_status gx_atomic_file_sync(gx_atomic_file *o, gx_error *err);
-gx_status gx_atomic_file_commit(gx_atomic_file *o, gx_error *err); /* rename it to its path. GX_EIO */
-/* Free o, and remove the file unless it was committed. o may be all zero. */
+
+/* Rename the file to its path. GX_EIO. */
+gx_status gx_atomic_file_commit(gx_atomic_file *o, gx_error *err);
+
+/* Free what o holds, and remove the temporary file unless it was committed. o may be all zero. */
 void gx_atomic_file_close(gx_atomic_file *o);
 
 #endif

@@ -1,11 +1,13 @@
-/* clock.h: the monotonic clock, which runs on whatever happens to the time of day. */
+/* clock.h: reading clocks. Durations are measured by the monotonic clock, which changes to the time
+ * of day do not affect. */
 #ifndef GX_ENGINE_CLOCK_H
 #define GX_ENGINE_CLOCK_H
 
 #include <stdint.h>
 #include <time.h>
 
-/* Nanoseconds of the given clock, since a moment that never changes while the system runs. */
+/* The time of the given clock in nanoseconds. The moment from which it counts depends on the
+ * clock. */
 static inline uint64_t gx_clock_nanoseconds(clockid_t clock)
 {
     struct timespec t;
@@ -13,7 +15,7 @@ static inline uint64_t gx_clock_nanoseconds(clockid_t clock)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* Seconds of the monotonic clock. Only differences mean something. */
+/* The time of the monotonic clock in seconds. Only differences have a meaning. */
 static inline double gx_clock_seconds(void)
 {
     struct timespec t;

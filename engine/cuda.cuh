@@ -1,5 +1,5 @@
-/* cuda.cuh: what every .cu file of the host side includes first: CUDA, the C headers with C
- * linkage, and CUDA's errors as gx_errors. */
+/* cuda.cuh: the header that every .cu file of the host side includes first. It includes CUDA and
+ * the C headers, with C linkage, and turns CUDA's errors into a gx_error. */
 #ifndef GX_ENGINE_CUDA_CUH
 #define GX_ENGINE_CUDA_CUH
 
@@ -16,12 +16,13 @@ extern "C" {
 #include "engine/status.h"
 }
 
-/* What went wrong in CUDA's words and ours. GX_OK for cudaSuccess. */
+/* Return GX_OK for cudaSuccess. Else return GX_ECUDA and fill err with `what`, which names the
+ * failed step, and CUDA's own message. */
 static inline gx_status gx_cuda_status(cudaError_t e, const char *what, gx_error *err)
 {
     if (e == cudaSuccess)
         return GX_OK;
-    (void)cudaGetLastError(); /* an error that can be recovered from is not to be met again by the next call */
+    (void)cudaGetLastError(); /* clear the error, so that the next call does not report it again */
     if (e == cudaErrorMemoryAllocation) {
         size_t have = 0, total = 0;
         (void)cudaMemGetInfo(&have, &total);

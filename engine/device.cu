@@ -35,8 +35,8 @@ static gx_status count_devices(int *n, gx_error *err)
                    cudaGetErrorName(e));
 }
 
-/* Whether this program holds code for the device. Asked of an empty kernel, which is compiled for
- * what all are. */
+/* An empty kernel. It is compiled for the same GPUs as all kernels, so it tells whether this
+ * program holds code for a GPU. */
 static __global__ void probe() {}
 
 static void query_device(int number, gx_device *d)
@@ -112,11 +112,12 @@ gx_status gx_device_use(int number, gx_error *err)
 
 /* ---- host to device ---- */
 
-/* Threads copy into the buffers of a ring, one the next piece of memory and another the one behind
- * it, and the caller's thread sends them in order on one stream: copies of several streams, and of
- * pieces that are smaller, leave the link idle between them. Pinning takes long (0.5 ms a MB where
- * it was measured) and is short for huge pages that are there; so the buffers are those, and are
- * pinned when the first pieces lie in them. */
+/* The host's memory is cut into pieces. Several filler threads copy the pieces into the buffers of a
+ * ring, each thread the next piece that none has taken. The caller's thread sends the buffers to the
+ * GPU in order on one stream, because copies on several streams, and copies of smaller pieces, leave
+ * the link idle between them. Pinning fresh memory takes long (0.5 ms per MB where it was
+ * measured). Pinning huge pages that are already present takes little, so the buffers are huge
+ * pages, and the caller's thread pins them when the first pieces lie in them. */
 constexpr size_t PIECE_BYTES = 2u << 20; /* a huge page */
 constexpr uint32_t MAX_FILLERS = 12, MORE_BUFFERS = 4, IN_FLIGHT = 2;
 constexpr uint32_t MAX_BUFFERS = MAX_FILLERS + MORE_BUFFERS;
@@ -126,8 +127,8 @@ struct upload {
     size_t bytes, n_pieces;
     char *buffers; /* [n_buffers] pieces */
     uint32_t n_buffers;
-    std::atomic<size_t> next, n_sent;          /* the next piece to load; those of which the buffer is free again */
-    std::atomic<size_t> n_filled[MAX_BUFFERS]; /* of a buffer: the last piece in it, + 1 */
+    std::atomic<size_t> next, n_sent;          /* the next piece to fill; the pieces whose buffer is free again */
+    std::atomic<size_t> n_filled[MAX_BUFFERS]; /* for each buffer: the number of the last piece in it, plus 1 */
     std::atomic<bool> stop;
 };
 
@@ -157,7 +158,7 @@ static void wait_for_piece(const upload *u, size_t piece)
         sched_yield();
 }
 
-/* Send all pieces as they are filled. */
+/* Send all pieces in order, each as soon as it is filled. */
 static cudaError_t send_pieces(upload *u, char *device, cudaStream_t stream, const cudaEvent_t *sent)
 {
     cudaError_t e = cudaSuccess;
@@ -176,7 +177,8 @@ static cudaError_t send_pieces(upload *u, char *device, cudaStream_t stream, con
     return e;
 }
 
-/* What send_pieces needs, once threads copy. */
+/* While filler threads copy: make the stream and the events, pin the buffers, and send all
+ * pieces. */
 static cudaError_t pin_and_send(upload *u, char *device)
 {
     cudaEvent_t sent[MAX_BUFFERS] = {};
@@ -189,7 +191,7 @@ static cudaError_t pin_and_send(upload *u, char *device)
     const bool pinned =
         cudaHostRegister(u->buffers, u->n_buffers * PIECE_BYTES, cudaHostRegisterDefault) == cudaSuccess;
     if (!pinned)
-        (void)cudaGetLastError(); /* copies take longer */
+        (void)cudaGetLastError(); /* copies from buffers that are not pinned are slower, but right */
     if (e == cudaSuccess)
         e = send_pieces(u, device, stream, sent);
     if (stream) {
@@ -204,8 +206,8 @@ static cudaError_t pin_and_send(upload *u, char *device)
     return e;
 }
 
-/* [n] whole huge pages, where the system gives such; to be unmapped with n + PIECE_BYTES bytes from
- * *mapping on. */
+/* Map n bytes, aligned to PIECE_BYTES, as huge pages if the system gives them. The caller unmaps
+ * n + PIECE_BYTES bytes from *mapping on. NULL: no memory. */
 static char *map_huge(size_t n, void **mapping)
 {
     *mapping = mmap(NULL, n + PIECE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -227,7 +229,7 @@ gx_status gx_device_upload(int number, void *device, const void *host, size_t by
     u.n_pieces = (bytes + PIECE_BYTES - 1) / PIECE_BYTES;
     u.n_buffers = want + MORE_BUFFERS;
     cudaError_t e = cudaSetDevice(number);
-    if (e == cudaSuccess && u.n_pieces > MORE_BUFFERS) /* for less it does not pay */
+    if (e == cudaSuccess && u.n_pieces > MORE_BUFFERS) /* for fewer pieces a plain copy is as fast */
         u.buffers = map_huge(u.n_buffers * PIECE_BYTES, &mapping);
     gx_threads *fillers = u.buffers ? gx_threads_start(want, 0, fill_buffers, &u) : NULL;
     if (e == cudaSuccess)

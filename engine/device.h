@@ -1,7 +1,7 @@
-/* device.h: a GPU made the calling thread's, and host data on its way to one. Which GPUs there are
- * is told by gx_devices, of gpuidx_advanced.h.
+/* device.h: choose a GPU for the calling thread, and copy host data to it. gx_devices, in
+ * gpuidx_advanced.h, lists the GPUs of the machine.
  *
- * Built without CUDA (device_none.c), every function says so with GX_ENOGPU.
+ * In a library built without CUDA (device_none.c) every function returns GX_ENOGPU.
  */
 #ifndef GX_ENGINE_DEVICE_H
 #define GX_ENGINE_DEVICE_H
@@ -12,17 +12,17 @@
 extern "C" {
 #endif
 
-/* Make device `number` the calling thread's. GX_ENOGPU, with the reason, where it cannot be used.
- * */
+/* Make GPU `number` the calling thread's current device. GX_ENOGPU, with the reason, if gpuidx
+ * cannot use it. */
 gx_status gx_device_use(int number, gx_error *err);
 
-/* Copy [bytes] of pageable (typically mapped) host memory to device memory, through pinned buffers
- * that several threads fill. It is not ordered behind what is under way on the device; returns when
- * all is there. GX_ECUDA, GX_ENOMEM. */
+/* Copy [bytes] of pageable host memory, typically a mapped file, to device memory of GPU `number`,
+ * through pinned buffers that several threads fill. The copy does not wait for work that is under
+ * way on the GPU. Returns when all bytes have arrived. GX_ECUDA. */
 gx_status gx_device_upload(int number, void *device, const void *host, size_t bytes, gx_error *err);
 
-/* Seconds that such a copy takes, the buffers' making included, to memory that is got before and
- * given back. */
+/* Measure the seconds that gx_device_upload takes, to device memory that this function allocates
+ * before and frees after. GX_ENOGPU, GX_ECUDA. */
 gx_status gx_device_upload_time(int number, const void *host, size_t bytes, double *seconds, gx_error *err);
 
 #ifdef __cplusplus

@@ -1,4 +1,4 @@
-/* device.h where there is no CUDA. */
+/* device_none.c: device.h in a library built without CUDA. */
 #include "engine/device.h"
 
 #include "engine/status.h"

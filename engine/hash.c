@@ -3,15 +3,15 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-/* hash_avx2.c is the same function in wider registers (wider still is no faster: memory is the
- * limit). Chosen at each call, since the library has no global state; what the choice costs does
- * not show against sections, and strings do not ask. */
+/* hash_avx2.c is the same function in AVX2 registers. AVX-512 is no faster, because memory is the
+ * limit. gx_hash chooses at each call, since the library has no global state. The choice costs
+ * nothing measurable for a section, and short strings skip it. */
 #if defined(__x86_64__) && defined(__GNUC__)
 #define HAVE_HASH_AVX2 1
 uint64_t gx_hash_avx2(const void *data, size_t n);
 #endif
 
-#define MIN_AVX2_BYTES 1024 /* below this the width does not matter */
+#define MIN_AVX2_BYTES 1024 /* for fewer bytes AVX2 is no faster */
 
 uint64_t gx_hash(const void *data, size_t n)
 {
@@ -23,7 +23,7 @@ uint64_t gx_hash(const void *data, size_t n)
 }
 
 struct gx_hasher {
-    XXH3_state_t *state; /* aligned by its maker */
+    XXH3_state_t *state; /* XXH3_createState aligns it */
 };
 
 gx_hasher *gx_hasher_open(void)

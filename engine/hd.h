@@ -1,4 +1,4 @@
-/* hd.h: what lets one header serve the C and the CUDA compiler. */
+/* hd.h: GX_HD marks a function in a header that both C and CUDA code include. */
 #ifndef GX_ENGINE_HD_H
 #define GX_ENGINE_HD_H
 

@@ -26,7 +26,7 @@ void *gx_huge_alloc(size_t bytes)
         munmap(p, before);
     munmap(p + before + n, HUGE_PAGE - before);
 #ifdef MADV_HUGEPAGE
-    madvise(p + before, n, MADV_HUGEPAGE); /* a wish: without it things are slower, not wrong */
+    madvise(p + before, n, MADV_HUGEPAGE); /* if the system refuses, look-ups are slower */
 #endif
     return p + before;
 }

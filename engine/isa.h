@@ -1,15 +1,16 @@
-/* isa.h: which instruction set of the CPU is used: the best that it has, or the one that the
- * environment's GX_CPU names ("portable", "avx2", "avx512"; for tests and measurements). Decoders
- * (codecs/simd.h) and the search's kernels (query/cpu/kernels.h) look here. */
+/* isa.h: the choice of the CPU's instruction set. gpuidx uses the best one that the CPU has. For
+ * tests and measurements, the environment variable GX_CPU names another one: "portable", "avx2" or
+ * "avx512". The decoders (codecs/simd.h) and the search kernels (query/cpu/kernels.h) both follow
+ * it. */
 #ifndef GX_ENGINE_ISA_H
 #define GX_ENGINE_ISA_H
 
 #include "engine/gpuidx.h"
 
-/* GX_CPU's value; NULL: it is not set, or empty. */
+/* The value of GX_CPU. NULL: it is not set, or empty. */
 const char *gx_isa_override(void);
 
-/* GX_EUSAGE: it names nothing that this CPU can run. */
+/* Return GX_EUSAGE with a message that GX_CPU names no instruction set of this CPU. */
 gx_status gx_isa_fail_override(gx_error *err);
 
 #endif

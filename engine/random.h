@@ -1,12 +1,12 @@
-/* random.h: splitmix64 (Steele, Lea and Flood, OOPSLA 2014): a sequence of 64-bit numbers that a
- * seed decides, the same on every machine.
+/* random.h: the random number generator splitmix64 (Steele, Lea and Flood, OOPSLA 2014). A seed
+ * gives the same sequence of 64-bit numbers on every machine.
  */
 #ifndef GX_ENGINE_RANDOM_H
 #define GX_ENGINE_RANDOM_H
 
 #include <stdint.h>
 
-/* The next number; *state is the seed before the first. */
+/* The next number of the sequence. Before the first call, *state is the seed. */
 static inline uint64_t gx_random_next(uint64_t *state)
 {
     uint64_t z = *state += 0x9e3779b97f4a7c15u;

@@ -1,26 +1,30 @@
-/* sized.h: reading and writing public structs that begin with their size.
+/* sized.h: read and write public structs whose first member is their size.
  *
- * The one rule: a size below that of the struct's first version is GX_EUSAGE. Members beyond the
- * caller's size keep the library's defaults; members beyond the library's size are ignored. */
+ * The caller and the library may have been compiled with different versions of a struct. A size
+ * below that of the struct's first version is GX_EUSAGE. If the caller's struct is shorter, the
+ * missing members have the library's defaults. If it is longer, the library ignores the members
+ * that it does not know. */
 #ifndef GX_ENGINE_SIZED_H
 #define GX_ENGINE_SIZED_H
 
 #include "engine/gpuidx.h"
 
-/* The bytes of a struct up to the end of one member: the size of the version that ended there. */
+/* The bytes of a struct up to the end of one member: the size of the version whose last member it
+ * was. */
 #define GX_SIZE_THROUGH(type, member) (offsetof(type, member) + sizeof(((type *)NULL)->member))
 
-/* Copy the caller's struct over own, which holds own_size bytes of defaults; own's size member
- * becomes own_size. given NULL: own stays as it is. least: the first version's size; name: the
- * struct's, for the message. */
+/* Copy the caller's struct `given` over `own`, which holds own_size bytes of defaults, and set
+ * own's size member to own_size. If given is NULL, own keeps its defaults. least is the size of the
+ * struct's first version, and name is its name, for the message. GX_EUSAGE: given's size is below
+ * least. */
 gx_status gx_sized_read(void *own, size_t own_size, const void *given, size_t least, const char *name, gx_error *err);
 
-/* Copy own into the caller's struct, whose size member the caller has set and keeps. GX_EUSAGE
- * where it is below least: nothing is written. */
+/* Copy own into the caller's struct, up to the size that the caller has set in it. The size member
+ * keeps the caller's value. GX_EUSAGE: that size is below least, and nothing is written. */
 gx_status gx_sized_write(void *to, const void *own, size_t own_size, size_t least);
 
-/* Write a struct's defaults into `size` bytes at `to` and set its size member. A size that does not
- * hold the size member itself writes nothing. */
+/* Write a struct's defaults into `size` bytes at `to`, zeros behind them, and `size` into its size
+ * member. If size is too small for the size member itself, nothing is written. */
 void gx_sized_init(void *to, size_t size, const void *defaults, size_t defaults_size);
 
 #endif

@@ -67,7 +67,7 @@ gx_status gx_spool_grow(gx_spool *s, size_t n, gx_error *err)
 gx_status gx_spool_add(gx_spool *s, const void *data, size_t n, gx_error *err)
 {
     const uint8_t *p = data;
-    while (n) { /* long strings pass through in pieces, so that they do not grow the buffer */
+    while (n) { /* in pieces, so that a long string does not enlarge the buffer */
         const size_t piece = n < BUFFER_BYTES ? n : BUFFER_BYTES;
         uint8_t *room;
         const gx_status st = gx_spool_reserve(s, piece, &room, err);

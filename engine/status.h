@@ -1,4 +1,4 @@
-/* status.h: making gx_error texts, inside the library. */
+/* status.h: how the library's own code fills a gx_error. */
 #ifndef GX_ENGINE_STATUS_H
 #define GX_ENGINE_STATUS_H
 
@@ -12,8 +12,8 @@ static_assert(sizeof(gx_error) == 1024, "the layout of gx_error is fixed");
 extern "C" {
 #endif
 
-/* Fill err (may be NULL) and return st, so that `return gx_fail(err, GX_EIO, "cannot open %s: %s",
- * ...)` reads well. */
+/* Write a message into err, which may be NULL, and return st. A function fails with
+ * `return gx_fail(err, GX_EIO, "cannot open %s: %s", path, why);`. */
 __attribute__((format(printf, 3, 4))) gx_status gx_fail(gx_error *err, gx_status st, const char *format, ...);
 
 #ifdef __cplusplus

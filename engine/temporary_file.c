@@ -33,8 +33,8 @@ static int open_named(const char *dir, char **name)
     return -1;
 }
 
-/* A file without a name, which only a file system that knows O_TMPFILE gives: -1 and errno
- * EOPNOTSUPP elsewhere. */
+/* Create a file without a name. On a file system without O_TMPFILE, return -1 with errno
+ * EOPNOTSUPP. */
 static int open_unnamed(const char *dir)
 {
 #ifdef O_TMPFILE

@@ -16,7 +16,7 @@ struct gx_inflate {
 gx_inflate *gx_inflate_open(gx_inflate_feed *feed, void *user)
 {
     gx_inflate *z = calloc(1, sizeof *z);
-    if (z && inflateInit2(&z->z, 15 + 16) != Z_OK) { /* 16: gzip, and no other wrapping */
+    if (z && inflateInit2(&z->z, 15 + 16) != Z_OK) { /* 15: the largest window; 16: gzip only */
         free(z);
         z = NULL;
     }
@@ -49,7 +49,8 @@ static gx_status refill(gx_inflate *z, gx_error *err)
     return GX_OK;
 }
 
-/* Between members: another one, the end, or zeros that pad a tape's block up to the end. */
+/* Between members: begin the next member, or find the end. Zeros up to the end, which pad the
+ * blocks of a tape, are skipped. */
 static gx_status begin_member(gx_inflate *z, gx_error *err)
 {
     bool padding = false;
@@ -90,7 +91,7 @@ gx_status gx_inflate_read(gx_inflate *z, char *to, size_t max, size_t *n, gx_err
         }
         switch (inflate(&z->z, Z_NO_FLUSH)) {
         case Z_OK:
-        case Z_BUF_ERROR: /* nothing could be done without more bytes */
+        case Z_BUF_ERROR: /* zlib needs more bytes */
             break;
         case Z_STREAM_END:
             z->in_member = false;

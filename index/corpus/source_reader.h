@@ -1,8 +1,9 @@
-/* source_reader.h: between source.c and the readers of the formats.
+/* source_reader.h: the interface between source.c and the readers of the formats.
  *
- * A reader takes the next record out of s->in's window and splits it into s->rec, whose pointers go
- * into the window or into s's scratch buffers. It may change the record's bytes. It must get on:
- * after GX_EINPUT the record is behind it.
+ * A reader takes the next record out of the window s->in and splits it into s->rec. The pointers of
+ * s->rec lead into the window or into the scratch buffers of s. The reader may change the record's
+ * bytes. When a reader returns GX_EINPUT, it has taken the bad record, so that the next call reads
+ * the record behind it.
  */
 #ifndef GX_INDEX_CORPUS_SOURCE_READER_H
 #define GX_INDEX_CORPUS_SOURCE_READER_H
@@ -15,21 +16,20 @@
 #include "index/corpus/walk.h"
 
 typedef struct gx_span {
-    char *p; /* NULL: there is none */
+    char *p; /* [n]; NULL: absent */
     size_t n;
 } gx_span;
 
-/* A buffer that grows. */
+/* A growing buffer. All zero: empty. */
 typedef struct gx_scratch {
     char *p;
     size_t n, cap;
 } gx_scratch;
 
-/* Room for n bytes more; false: no memory. */
-bool gx_scratch_reserve(gx_scratch *b, size_t n);
-bool gx_scratch_add(gx_scratch *b, const char *p, size_t n);
+bool gx_scratch_reserve(gx_scratch *b, size_t n);            /* make room for n more bytes; false: no memory */
+bool gx_scratch_add(gx_scratch *b, const char *p, size_t n); /* append n bytes; false: no memory */
 
-/* The code point c as UTF-8 at to; returns the end. */
+/* Write the code point c as UTF-8 at `to`; return the end. */
 char *gx_put_utf8(char *to, unsigned c);
 
 typedef struct gx_record {
@@ -46,32 +46,33 @@ struct gx_source {
     gx_walk_file file;
     gx_input in;
     gx_source_format format; /* of the open file */
-    size_t guessed_input;    /* the directory that guessed is for */
+    size_t guessed_input;    /* the path, a directory, for whose files `guessed` is the format */
     gx_source_format guessed;
     gx_record rec;
     gx_source_document doc;
     gx_source_counts counts;
     uint64_t raw_total;
 
-    gx_scratch id, title, text; /* what cannot stay where it was read */
-    gx_scratch fixed_title, fixed_text;
+    gx_scratch id, title, text;         /* for parts of a record that cannot stay in the window */
+    gx_scratch fixed_title, fixed_text; /* for copies with repaired UTF-8 */
 
-    bool first; /* no record of this file has been read */
-    uint64_t plain_lines;
+    bool first;           /* no record of this file has been read */
+    uint64_t plain_lines; /* lines read in the format plain, over all files */
     /* columns of tsv and csv */
     uint8_t given[GX_MAX_COLUMNS], columns[GX_MAX_COLUMNS];
     unsigned n_given, n_columns;
     gx_span fields[GX_MAX_COLUMNS];
 };
 
-/* GX_OK with *found false: the file has no more. */
+/* Read the next record into s->rec. GX_OK with *found false: the file has no further record. */
 typedef gx_status gx_reader_fn(gx_source *s, bool *found, gx_error *err);
 gx_reader_fn gx_read_json, gx_read_tsv, gx_read_csv, gx_read_trectext, gx_read_trecweb, gx_read_plain, gx_read_file;
 
-/* opt.columns into given: GX_EUSAGE. */
+/* Parse opt.columns into given and n_given. GX_EUSAGE. */
 gx_status gx_columns_parse(gx_source *s, gx_error *err);
 
-/* A bad document: return gx_fail_record(s, line, err, "why"). */
+/* For a bad document a reader does `return gx_fail_record(s, line, err, "why");`, which is
+ * GX_EINPUT. */
 #define gx_fail_record(s, line_no, err, format, ...)                                                                   \
     gx_fail(err, GX_EINPUT, "%s:%" PRIu64 ": " format, (s)->in.path, (uint64_t)(line_no), ##__VA_ARGS__)
 
