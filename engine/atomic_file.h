@@ -17,9 +17,8 @@
 #include "engine/gpuidx.h"
 
 typedef struct gx_atomic_file {
-    char *path;      /* the final name */
-    char *temporary; /* the present name; NULL: no temporary file exists */
-    FILE *file;      /* for the caller to write to; sync reports the stream's write errors */
+    char *path, *temporary; /* the final name, and the present one; temporary NULL: no file exists */
+    FILE *file;             /* for the caller to write to; sync reports the stream's write errors */
 } gx_atomic_file;
 
 /* Create the temporary file next to path, which is copied. GX_EEXISTS: path exists and force is

@@ -112,10 +112,10 @@ gx_status gx_device_use(int number, gx_error *err)
 
 /* ---- host to device ---- */
 
-/* The host's memory is cut into pieces. Several filler threads copy the pieces into the buffers of a
- * ring, each thread the next piece that none has taken. The caller's thread sends the buffers to the
- * GPU in order on one stream, because copies on several streams, and copies of smaller pieces, leave
- * the link idle between them. Pinning fresh memory takes long (0.5 ms per MB where it was
+/* The host's memory is cut into pieces. Several filler threads copy the pieces into the buffers of
+ * a ring, each thread the next piece that none has taken. The caller's thread sends the buffers to
+ * the GPU in order on one stream, because copies on several streams, and copies of smaller pieces,
+ * leave the link idle between them. Pinning fresh memory takes long (0.5 ms per MB where it was
  * measured). Pinning huge pages that are already present takes little, so the buffers are huge
  * pages, and the caller's thread pins them when the first pieces lie in them. */
 constexpr size_t PIECE_BYTES = 2u << 20; /* a huge page */

@@ -3,7 +3,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* The word is w[0, n). A rule's stem is w[0, stem). */
+/* The word is w[0, n). While a rule is tried, its stem is w[0, stem). */
 typedef struct word {
     char *w;
     size_t n, stem;
@@ -18,15 +18,15 @@ static bool consonant(const word *x, size_t i)
     case 'o':
     case 'u':
         return false;
-    case 'y': /* after a consonant it is a vowel; a run of y alternates */
+    case 'y': /* y is a vowel after a consonant, so that the letters of "yyy" alternate */
         return i == 0 || !consonant(x, i - 1);
     default:
         return true;
     }
 }
 
-/* m of the stem: how often a vowel run is followed by a consonant run; counting stops at 2, all
- * that rules ask. */
+/* The paper's measure m of the stem: the number of times that a run of vowels is followed by a run
+ * of consonants. Counting stops at 2, because no rule asks for more. */
 static unsigned measure(const word *x)
 {
     unsigned m = 0;
@@ -56,7 +56,8 @@ static bool double_consonant(const word *x, size_t n)
     return n >= 2 && x->w[n - 1] == x->w[n - 2] && (unsigned char)x->w[n - 1] < 0x80 && consonant(x, n - 1);
 }
 
-/* Consonant, vowel, consonant at the end of w[0, n), the last not w, x or y: *o of the paper. */
+/* The paper's condition *o: w[0, n) ends with consonant, vowel, consonant, the last not w, x or
+ * y. */
 static bool short_end(const word *x, size_t n)
 {
     if (n < 3 || !consonant(x, n - 1) || consonant(x, n - 2) || !consonant(x, n - 3))
@@ -65,8 +66,8 @@ static bool short_end(const word *x, size_t n)
     return c != 'w' && c != 'x' && c != 'y';
 }
 
-/* Whether the word ends so; if it does, stem is what lies before. The suffix must leave at least
- * nothing. */
+/* Whether the word ends with the suffix. If it does, set stem to the length of what lies before it,
+ * which may be 0. */
 static bool ends(word *x, const char *suffix, size_t len)
 {
     if (len > x->n || memcmp(x->w + x->n - len, suffix, len) != 0)
@@ -76,15 +77,15 @@ static bool ends(word *x, const char *suffix, size_t len)
 }
 #define ENDS(s) ends(x, s, sizeof s - 1)
 
-/* Put to behind the stem. No rule makes a word longer than its original. */
+/* Replace what follows the stem by `to`. No rule makes a word longer than it was at first. */
 static void replace_suffix(word *x, const char *to, size_t len)
 {
     memcpy(x->w + x->stem, to, len);
     x->n = x->stem + len;
 }
 
-/* One rule of steps 2 and 3. A suffix that fits ends the step, whether or not its stem is long
- * enough. */
+/* One rule of steps 2 and 3. The step ends at the first suffix that the word has, even if the stem
+ * is too short for the rule. */
 #define RULE(from, to)                                                                                                 \
     if (ENDS(from)) {                                                                                                  \
         if (measure(x) > 0)                                                                                            \

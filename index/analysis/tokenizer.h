@@ -1,16 +1,24 @@
-/* tokenizer.h: bytes to raw tokens.
+/* tokenizer.h: split text into raw tokens.
  *
- *   text, copied into the tokenizer's buffer -> tokens as byte ranges [begin[i], end[i]) of that
- *   buffer
+ * The caller puts the text into the tokenizer's buffer. Token i is the byte range [begin[i],
+ * end[i]) of the buffer.
  *
- * GX_TOKENIZER_WORDS follows the word boundaries of UAX #29 the way that Lucene's StandardTokenizer
- * does: runs of letters, digits and underscores are a word; ' . : join letters and ' . , ; join
- * digits where they stand between two of them; marks and format characters stay with what they
- * follow; a Han or Hiragana character is a word; Katakana joins Katakana; a run of Thai, Lao, Khmer
- * or Myanmar is a word; so is a pictograph from U+1F000. All else separates. A byte that is not
- * UTF-8 separates, as U+FFFD does, and is counted. ASCII is classified 64 bytes at a time into bit
- * masks and words are read off the masks; only a run that holds a byte >= 0x80 is looked at
- * character by character. GX_TOKENIZER_SPACES splits at ASCII white space and nothing else.
+ * GX_TOKENIZER_SPACES splits at ASCII white space and nothing else. GX_TOKENIZER_WORDS follows the
+ * word boundaries of UAX #29 in the way of Lucene's StandardTokenizer:
+ *
+ *   letters, digits, underscores         a run of them is a word
+ *   ' . :                                join two letters between which they stand
+ *   ' . , ;                              join two digits between which they stand
+ *   marks, format characters             belong to the character that they follow
+ *   Han, Hiragana                        each character is a word
+ *   Katakana                             a run is a word
+ *   Thai, Lao, Khmer, Myanmar            a run is a word
+ *   pictographs from U+1F000             each is a word
+ *   a byte that is not UTF-8             separates words, as U+FFFD does, and is counted
+ *   every other character                separates words
+ *
+ * The tokenizer classifies ASCII 64 bytes at a time into bit masks and reads the words off the
+ * masks. It looks character by character only at runs that hold a byte >= 0x80.
  */
 #ifndef GX_INDEX_ANALYSIS_TOKENIZER_H
 #define GX_INDEX_ANALYSIS_TOKENIZER_H
@@ -19,32 +27,34 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GX_TOKENIZER_SLACK 128u /* bytes behind the text in the buffer; zero after gx_tokenize */
+#define GX_TOKENIZER_SLACK 128u /* bytes behind the text in the buffer; gx_tokenize sets them to zero */
 
 typedef enum gx_tokenizer_mode { GX_TOKENIZER_WORDS, GX_TOKENIZER_SPACES } gx_tokenizer_mode;
 
-/* Begin with all zero. */
+/* All zero before the first use. */
 typedef struct gx_tokenizer {
-    char *bytes; /* room for max_bytes, and the slack */
+    char *bytes; /* [max_bytes + GX_TOKENIZER_SLACK] */
     size_t max_bytes;
-    uint32_t *begin, *end; /* [n] */
+    uint32_t *begin, *end; /* [n] the tokens */
     uint32_t n, max_tokens;
-    uint64_t replaced; /* bytes that were not UTF-8, ever */
-    uint32_t *runs;    /* scratch */
+    uint64_t replaced; /* bytes that were not UTF-8, over all calls of gx_tokenize */
+    uint32_t *runs;    /* [max_runs] scratch */
     uint32_t max_runs;
 } gx_tokenizer;
 
-/* Where the caller puts len bytes of text before gx_tokenize; len < 2^31. NULL: no memory. */
+/* The buffer, into which the caller puts len < 2^31 bytes of text before gx_tokenize. NULL: no
+ * memory. */
 char *gx_tokenizer_buffer(gx_tokenizer *s, size_t len);
 
-/* Find the tokens of bytes[len]. lower: ASCII capitals in the buffer become small letters. false:
- * no memory. */
+/* Find the tokens of bytes[len]. With lower true, ASCII capitals in the buffer become lower case.
+ * false: no memory. */
 bool gx_tokenize(gx_tokenizer *s, gx_tokenizer_mode mode, bool lower, size_t len);
 
 void gx_tokenizer_free(gx_tokenizer *s);
 
-/* How many of text's first bytes to tokenize at once so that no token is cut: all of a short text,
- * else up to a white space after some 32 KiB. Text without any white space is cut after 64 MiB. */
+/* The number of bytes at the front of text[len] to tokenize at once so that no token is cut: len up
+ * to 32 KiB, else the bytes up to the first white space behind 32 KiB. Text without white space is
+ * cut after 64 MiB. */
 size_t gx_safe_split(const char *text, size_t len);
 
 #endif

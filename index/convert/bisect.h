@@ -1,17 +1,19 @@
-/* bisect.h: recursive graph bisection, the work of GX_ORDER_BP; see order.h for what it is for.
+/* bisect.h: recursive graph bisection, which computes GX_ORDER_BP. order.h says what it is for.
  *
- *   lists --turned round--> forward lists: each document's terms           (terms of at least
- *   min_df documents) a range of documents, cut in the middle:
- *       degrees            documents of each half that hold a term
- *       scores             what a document's d-gaps, d log2(n / d) for d documents of n, gain on
- *                          the other side
- *       the half with the smaller scores goes left, by selection, not by sorting; until nothing
- *       moves, at most 20 times
- *   its halves, each with forward lists of its own, its terms numbered anew and those of one
- *   document left out; so down to ranges of 16 documents
+ *   1. The lists of terms of at least min_df documents are inverted into forward lists, which hold
+ *      each document's terms.
+ *   2. The collection is the first range of documents. A range is cut in the middle into two halves.
+ *      Then these steps are repeated until no document moves, but at most 20 times (`iterations`):
+ *        degrees   for each term, count the documents of each half that contain it
+ *        scores    for each document, compute how many bits its d-gaps take less in the right half
+ *                  than in the left; a term of d of n documents costs d log2(n / (d + 1)) bits
+ *        moves     the documents with the smaller scores become the left half, by selection, not
+ *                  by sorting
+ *   3. Each half gets forward lists of its own: its terms are numbered anew, and terms of one
+ *      document are left out. It becomes a range, down to ranges of 16 documents (`leaf`).
  *
- * A range's halves are written to the other one of two sets of arrays, and theirs back to the
- * first, each to its own part: so ranges are independent of each other, for any number of threads,
+ * There are two sets of arrays. The halves of a range in one set are written to the same places of
+ * the other set. So ranges are independent of each other, any number of threads may work on them,
  * and small ranges stay in cache.
  */
 #ifndef GX_INDEX_CONVERT_BISECT_H
@@ -19,6 +21,7 @@
 
 #include "index/convert/order.h"
 
+/* Fill new_docids[n_docs] as gx_order_make does for GX_ORDER_BP, with its statuses. */
 gx_status gx_bisect(const gx_index *ix, const gx_order_options *opt, uint32_t *new_docids, gx_error *err);
 
 #endif

@@ -1,25 +1,29 @@
-/* ciff.h: exchange by CIFF, the Common Index File Format (Lin et al., 2020) of Anserini, PISA,
- * Terrier, JASS and others.
+/* ciff.h: import and export of CIFF, the Common Index File Format (Lin et al., 2020), which
+ * Anserini, PISA, Terrier, JASS and others read or write.
  *
- *   Header    PostingsList ...    DocRecord ...          protobuf messages, each with its length, a
- *             varint, before it
+ *   file:  Header   PostingsList ...   DocRecord ...
  *
- *   Header        1 version (1), 2 num_postings_lists, 3 num_docs, 4 total_postings_lists, 5
- *                 total_docs, 6 total_terms_in_collection, 7 average_doclength (double), 8
- *                 description
- *   PostingsList  1 term, 2 df, 3 cf, 4 postings: each 1 docid, as the difference from the one
- *   before, 2 tf
- *   DocRecord     1 docid, 2 collection_docid, 3 doclength
+ * These are protobuf messages. Before each stands its length, a varint. Their fields are:
  *
- * Fields are decoded and encoded one by one with nanopb's streams: a message is never held whole
- * when it is read, and no code is generated. Postings, nearly all of a file's bytes, are read from
- * the window by hand where they have the form that exporters give them, and so they are written.
+ *   Header         1 version (1), 2 num_postings_lists, 3 num_docs, 4 total_postings_lists,
+ *                  5 total_docs, 6 total_terms_in_collection, 7 average_doclength (double),
+ *                  8 description
+ *   PostingsList   1 term, 2 df, 3 cf, 4 postings, each a Posting
+ *   Posting        1 docid, as the difference from the posting before, 2 tf
+ *   DocRecord      1 docid, 2 collection_docid, 3 doclength
  *
- * What an import demands of a file: version 1; lists by rising term in byte order, each with a
- * term, as many postings as df says, docids that rise and lie below num_docs, no tf of 0; documents
- * by docid, all of [0, num_docs), each with a collection_docid; strings of UTF-8; nothing behind
- * the last document. Unknown fields are passed over. Totals, cf and the average length are not
- * looked at: the index's own come from its lists and documents.
+ * The code reads and writes fields one by one with nanopb's streams, so that it needs no generated
+ * code, and no message is held whole when it is read. Postings are nearly all bytes of a file. Code
+ * of our own writes them, and reads those that have the form that exporters give them.
+ *
+ * An import demands of a file:
+ *   - version 1;
+ *   - lists in byte order of their terms, each with a term and as many postings as its df says;
+ *   - in each list, docids that rise and lie below num_docs, and no tf of 0;
+ *   - documents in order of docid, all of [0, num_docs), each with a collection_docid;
+ *   - strings that are UTF-8, and nothing behind the last document.
+ * It skips unknown fields, and ignores the totals, cf and the average length, because the index
+ * computes its own from the lists and documents.
  */
 #ifndef GX_INDEX_CONVERT_CIFF_H
 #define GX_INDEX_CONVERT_CIFF_H
@@ -32,32 +36,37 @@ typedef struct gx_ciff_options {
     size_t size;
     bool force;
     const gx_codec *docids, *tfs; /* import; tfs NULL: as docids */
-    const gx_analyzer *analyzer;  /* import: what queries will be analysed with; NULL: see gx_ciff_import */
-    bool impacts;                 /* import: the file's tfs are impacts. An export of ours tells so itself */
-    bool (*cancel)(void *user);
+    const gx_analyzer *analyzer;  /* import: the analyzer of queries; NULL: see gx_ciff_import */
+    bool impacts;                 /* import: the tfs are impacts; implied by the description of gpuidx's own exports */
+    bool (*cancel)(void *user);   /* called now and then; true: stop. May be NULL */
     void *user;
 } gx_ciff_options;
 #define GX_CIFF_OPTIONS ((gx_ciff_options){.size = sizeof(gx_ciff_options)})
 
-/* Make an index at path of a CIFF file ("-": stdin), which may be compressed (input.h). It is read
- * once from front to back; memory is 8 bytes a posting of the longest list beside the writer's.
- * Lists without postings are left out. CIFF does not tell how its terms were made: the analyzer is
- * "whitespace" unless one is given, or the description is that of an export of ours, which names
- * it. GX_ENOTFOUND, GX_EIO, GX_EINPUT (with file, byte of the decompressed stream and reason),
- * GX_ECANCELLED, and the writer's failures. */
+/* Make an index at path from a CIFF file ("-": stdin), which may be compressed (input.h). The file
+ * is read once, from front to back. Lists without postings are left out. Memory: that of the
+ * writer, and 8 bytes for each posting of the longest list.
+ *
+ * CIFF does not record how the terms were made. The analyzer of the index is the given one; else
+ * the one that the description names, if gpuidx wrote the file; else "whitespace".
+ *
+ * GX_ENOTFOUND, GX_EIO, GX_EINPUT (with the file, the byte of the decompressed stream and the
+ * reason), GX_ECANCELLED, and the writer's statuses. */
 gx_status gx_ciff_import(const char *file, const char *path, const gx_ciff_options *opt, gx_error *err);
 
-/* Write ix as a CIFF file, aside, and renamed when it is whole. Memory: 26 bytes a posting of the
- * longest list. Names that ix lacks (tools/bench/collection.h) are numbers of one width. GX_EEXISTS
- * (unless force), GX_ENOTFOUND, GX_EIO, GX_ENOMEM, GX_ECANCELLED, GX_ECORRUPT (a list does not
- * decode to rising docids below n_docs); GX_EUSAGE: ix has what CIFF cannot hold: a name that is
- * empty or not UTF-8, a number of 2^31 or more. */
+/* Write ix as a CIFF file under a temporary name, and rename it to path when it is complete. If ix
+ * has no names of terms or documents (tools/bench/collection.h), numbers of one width stand for
+ * them. Memory: 26 bytes for each posting of the longest list.
+ *
+ * GX_EEXISTS (unless force), GX_ENOTFOUND, GX_EIO, GX_ENOMEM, GX_ECANCELLED, GX_ECORRUPT (a list
+ * does not decode to rising docids below n_docs), GX_EUSAGE (CIFF cannot hold ix: a name is empty
+ * or not UTF-8, or a number is 2^31 or more). */
 gx_status gx_ciff_export(const gx_index *ix, const char *path, const gx_ciff_options *opt, gx_error *err);
 
 /* ---- for both ---- */
 
-/* A description that tells the analyzer: this, a version, GX_CIFF_IMPACTS where tfs are impacts,
- * GX_CIFF_ANALYZER, and gx_analyzer_json's object. */
+/* The description of gpuidx's own exports: GX_CIFF_MAKER, a version, GX_CIFF_IMPACTS if the tfs are
+ * impacts, GX_CIFF_ANALYZER, and the object of gx_analyzer_json. */
 #define GX_CIFF_MAKER "gpuidx "
 #define GX_CIFF_IMPACTS "; impacts"
 #define GX_CIFF_ANALYZER "; analyzer "
@@ -76,7 +85,7 @@ enum { GX_CIFF_TERM = 1, GX_CIFF_DF, GX_CIFF_CF, GX_CIFF_POSTINGS }; /* of Posti
 enum { GX_CIFF_GAP = 1, GX_CIFF_TF };                                /* of Posting */
 enum { GX_CIFF_DOCID = 1, GX_CIFF_NAME, GX_CIFF_LENGTH };            /* of DocRecord */
 
-/* Whether n bytes are UTF-8. */
+/* Whether text[n] is UTF-8. */
 bool gx_ciff_is_utf8(const char *text, size_t n);
 
 #endif

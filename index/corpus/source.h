@@ -18,8 +18,8 @@
  *   trecweb    <DOC> to </DOC>, and HTML        <DOCNO>             <title>       HTML without tags
  *              behind <DOCHDR>                                                    and scripts
  *   plain      a line                           (4)                 none          the line
- *   files      a file; HTML if its name         (5)                 HTML: title   the file; HTML without
- *              says so                                                            tags and scripts
+ *   files      a file; HTML if its name         (5)                 HTML: title   the file; HTML as
+ *              says so                                                            in trecweb
  *
  *   (1) columns as given, or by a header line; else id,text or id,title,text
  *   (2) <TITLE>, <HEADLINE>, <HL>, <HEAD>, ...
