@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-/* A value's ten leading bits, and how many follow them. */
+/* The bucket of a value: from its ten leading bits and the number of bits behind them. */
 static uint32_t bucket_of(uint64_t value)
 {
     if (value < 2 * GX_HISTOGRAM_HALF)

@@ -1,8 +1,9 @@
-/* histogram.h: how values (latencies in ns) are distributed, in constant memory, to three digits.
+/* histogram.h: the distribution of values, such as latencies in ns, in constant memory and with
+ * three significant digits.
  *
- * Values below 1024 have a bucket each; above, every power of two has 512 buckets of equal width,
- * so that a bucket's ends differ by less than 0.2 % (HdrHistogram's layout). Count, sum, least and
- * greatest value are exact.
+ * The layout is HdrHistogram's. Each value below 1024 has a bucket of its own. Above, every power
+ * of two has 512 buckets of equal width, so that the values of a bucket differ by less than 0.2 %.
+ * Count, least and greatest value are exact.
  */
 #ifndef GX_QUERY_EVAL_HISTOGRAM_H
 #define GX_QUERY_EVAL_HISTOGRAM_H
@@ -18,13 +19,17 @@ typedef struct gx_histogram {
     uint64_t buckets[GX_HISTOGRAM_BUCKETS];
 } gx_histogram; /* all zero: empty */
 
-/* The value, count times. */
+/* Add the value `count` times. */
 void gx_histogram_add(gx_histogram *h, uint64_t value, uint64_t count);
+
+/* Add all values of `from`. */
 void gx_histogram_merge(gx_histogram *into, const gx_histogram *from);
 
-/* The least value v such that a share p (0 to 1) of all values is <= v, but for the bucket's width;
- * 0 when empty. */
+/* The least value v such that a share p (0 to 1) of all values is <= v, rounded up to the end of
+ * v's bucket but not above the greatest value; 0 when the histogram is empty. */
 uint64_t gx_histogram_quantile(const gx_histogram *h, double p);
+
+/* The mean; 0 when the histogram is empty. */
 double gx_histogram_mean(const gx_histogram *h);
 
 #endif

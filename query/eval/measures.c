@@ -50,7 +50,7 @@ gx_status gx_ranking_make(gx_ranking *out, const gx_trec_table *qrels, const gx_
         r.n_rel += judgement[i].value >= 0 && r.ideal[i] >= level;
     }
     qsort(r.ideal, r.n_judged, sizeof *r.ideal, by_gain_descending);
-    for (size_t i = 0; i < r.n_ret; ++i) { /* both sides rise by docno */
+    for (size_t i = 0; i < r.n_ret; ++i) { /* the rows of both topics rise by docno */
         const gx_trec_row *row = &run->rows[answers->first + i];
         while (judgement < end && strcmp(judgement->docno, row->docno) < 0)
             ++judgement;
@@ -72,7 +72,7 @@ void gx_ranking_free(gx_ranking *r)
     *r = (gx_ranking){0};
 }
 
-/* ---- the measures; k: the cutoff ---- */
+/* ---- the measures; k is the cutoff ---- */
 
 static size_t min_size(size_t a, size_t b)
 {
@@ -159,11 +159,11 @@ static double ndcg(const gx_ranking *r, size_t k)
 }
 
 typedef struct gx_measure_kind {
-    const char *name; /* trec_eval's, without the cutoff */
-    const char *cut;  /* the name with a cutoff; NULL: takes none */
+    const char *name; /* trec_eval's name without a cutoff */
+    const char *cut;  /* the name before a cutoff; NULL: the measure takes no cutoff */
     bool needs_cutoff, is_count;
     double (*value)(const gx_ranking *r, size_t k);
-    const char *also[2]; /* other people's names */
+    const char *also[2]; /* names that other programs use */
 } gx_measure_kind;
 
 static const gx_measure_kind kinds[] = {
@@ -235,8 +235,8 @@ static const gx_measure_kind *find_kind(const char *name, size_t len)
     return NULL;
 }
 
-/* "ndcg@10", "P.5", "ndcg_cut_10", or "map": kind and cutoff (0: none stated). A cutoff alone
- * belongs to the kind before. */
+/* Split a name such as "ndcg@10", "P.5", "ndcg_cut_10" or "map" into kind and cutoff (0: the name
+ * has no cutoff). A cutoff alone belongs to the kind before it. */
 static bool split_name(const char *item, size_t len, const gx_measure_kind **kind, uint32_t *cutoff)
 {
     size_t digits = len;

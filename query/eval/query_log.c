@@ -12,18 +12,18 @@
 
 #define GUESS_BYTES (64u << 10)
 #define GUESS_LINES 100
-#define BINARY_NULS 16u    /* so many in the first window, */
-#define BINARY_SHARE 1000u /* and one byte in so many: it is no text */
+#define BINARY_NULS 16u    /* a file is binary if its first window holds at least this many NUL bytes, */
+#define BINARY_SHARE 1000u /* and at least one NUL in this many bytes */
 
 typedef struct text_buffer {
     char *p;
     size_t n, cap;
 } text_buffer;
 
-/* What has been read of a topic. */
+/* The state of an open topic. */
 typedef struct topic {
     bool open, in_title, has_num, has_title;
-    uint64_t begin; /* the line of <top> */
+    uint64_t begin; /* the number of the line with <top> */
 } topic;
 
 struct gx_log {
@@ -32,9 +32,9 @@ struct gx_log {
     gx_log_form form;
     gx_log_encoding encoding;
     gx_log_counts counts;
-    uint64_t line;         /* of the line at hand */
-    text_buffer utf8;      /* the line at hand, converted */
-    text_buffer id, title; /* of the topic, or object, at hand */
+    uint64_t line;         /* the number of the current line */
+    text_buffer utf8;      /* the current line, converted */
+    text_buffer id, title; /* of the current topic or object */
     topic topic;
 };
 
@@ -72,7 +72,7 @@ static gx_status refuse(gx_log *log, uint64_t line, const char *why, gx_error *e
     return gx_fail(err, GX_EINPUT, "%s:%" PRIu64 ": %s", log->path, line, why);
 }
 
-/* ---- growing text; a NUL follows the bytes ---- */
+/* ---- growing text, which ends with a NUL ---- */
 
 static gx_status append(text_buffer *b, const char *p, size_t n, gx_error *err)
 {
@@ -117,7 +117,7 @@ static size_t valid_prefix(const char *p, size_t n)
     return i;
 }
 
-/* The line with U+FFFD for every byte that is no UTF-8. */
+/* Copy the line into b, with U+FFFD in the place of every byte that is not UTF-8. */
 static gx_status replace_invalid(text_buffer *b, const char *p, size_t n, gx_error *err)
 {
     gx_status st = assign(b, "", 0, err);
@@ -146,7 +146,7 @@ static gx_status from_latin1(text_buffer *b, const char *p, size_t n, gx_error *
     return st;
 }
 
-/* The next line as UTF-8. It lives until the next call. */
+/* Read the next line as UTF-8. It lives until the next call. */
 static gx_status next_line(gx_log *log, char **line, size_t *n, bool *found, gx_error *err)
 {
     log->line = log->in.line;
@@ -203,7 +203,7 @@ static gx_status emit_numbered(gx_log *log, gx_log_query *q, const char *text, s
     return emit_query(log, q, log->line, id, (size_t)n, text, len, err);
 }
 
-/* id, separator, text. */
+/* Parse a line of the form: id, separator, text. */
 static gx_status parse_keyed(gx_log *log, gx_log_query *q, const char *line, size_t n, char separator, gx_error *err)
 {
     const char *sep = memchr(line, separator, n);
@@ -278,14 +278,15 @@ static const char *skip_blanks(const char *p)
     return p + strspn(p, " \t\r\n\f\v");
 }
 
-/* What follows the tag in line, or NULL; case does not matter. */
+/* The text behind the first occurrence of the tag, in upper or lower case; NULL: line has no such
+ * tag. */
 static const char *after_tag(const char *line, const char *tag)
 {
     const char *p = strcasestr(line, tag);
     return p ? p + strlen(tag) : NULL;
 }
 
-/* Where the next tag begins, or the string's end: "<" alone is text. */
+/* The place where the next tag begins, or the end of the string. A "<" alone is text. */
 static const char *next_tag(const char *p)
 {
     while (*p && !(*p == '<' && (isalpha((unsigned char)p[1]) || p[1] == '/')))
@@ -293,8 +294,8 @@ static const char *next_tag(const char *p)
     return p;
 }
 
-/* Append the text up to the next tag, without the label that older topics put before it ("Number:",
- * "Topic:"). */
+/* Append the text up to the next tag, without the label ("Number:", "Topic:") with which it begins
+ * in older topics. */
 static gx_status take_field(text_buffer *b, const char *p, const char *label, gx_error *err)
 {
     const char *end = next_tag(p);
@@ -306,7 +307,8 @@ static gx_status take_field(text_buffer *b, const char *p, const char *label, gx
     return append(b, p, end > p ? (size_t)(end - p) : 0, err);
 }
 
-/* A line of an open topic; a title may begin on the line behind its tag, and go on. */
+/* Read a line of an open topic. A title may begin on the line behind its tag, and may have several
+ * lines. */
 static gx_status read_topic_line(gx_log *log, topic *t, const char *line, gx_error *err)
 {
     const char *field;
@@ -383,7 +385,7 @@ static bool begins_with_number(const char *p, size_t n)
     return i > 0 && i < n && p[i] == ':';
 }
 
-/* From the window: what all of its first lines have in common. */
+/* Guess the form from the first lines of the window, by what all of them have in common. */
 static gx_log_form guess(const char *p, size_t n, bool whole)
 {
     unsigned lines = 0, numbered = 0, tabbed = 0;
@@ -428,7 +430,8 @@ static gx_status guess_form(gx_log *log, gx_error *err)
 
 /* ---- the log ---- */
 
-/* By what has been read: single NULs are a text's damage, many are another kind of file. */
+/* Refuse a file with many NUL bytes in what has been read so far. A text may have a few by
+ * damage. */
 static gx_status refuse_binary(const gx_log *log, gx_error *err)
 {
     const gx_input *in = &log->in;

@@ -14,60 +14,62 @@
 #include "query/eval/run_file.h"
 #include "query/session.h"
 
-#define BATCH_KEYS ((size_t)4 << 20) /* most results of a batch, unless it is one query */
-#define PENDING_KEYS 65536u          /* results a thread that wait to be written, so that the others' order holds; */
-#define MAX_PENDING 64u              /* and batches */
+#define BATCH_KEYS ((size_t)4 << 20) /* most results of a batch of more than one query */
+#define PENDING_KEYS 65536u          /* for each thread, most results that wait for earlier batches to be written, */
+#define MAX_PENDING 64u              /* and most batches */
 #define MAX_SHOWN_DIFFERENCES 5
-#define SLICE_NS 100000000u /* of a wait for what is due: after each, has the caller cancelled? */
-#define SPIN_NS 100000u     /* the end of that wait, spent awake: waking up takes as long as a search */
+#define SLICE_NS 100000000u /* while a thread waits for a query to be due, it asks for cancelling this often */
+#define SPIN_NS 100000u     /* the thread spins at the end of that wait, as waking up takes as long as a search */
 
 typedef enum pass_kind { WARM_UP, MEASURE, VERIFY } pass_kind;
 
-/* What is to be written of a batch that others come before. */
+/* The lines of a batch that wait until the batches before it are written. */
 typedef struct pending_batch {
     gx_run_text lines;
-    uint32_t n; /* queries; 0: there is none */
+    uint32_t n; /* queries of the batch; 0: no batch waits here */
 } pending_batch;
 
-/* One pass over the log; what the threads share. */
+/* One pass over the log: the data that the threads share. */
 typedef struct replay {
     const gx_replay_options *opt;
     gx_engine *en;
     const gx_index *ix;
     gx_replay_report *report;
     uint32_t batch, max_k;
-    gx_run *run; /* NULL: none is written */
+    gx_run *run; /* NULL: no run is written */
 
     pass_kind kind;
     uint64_t begin; /* ns */
 
-    pthread_mutex_t log_lock; /* of these four; whoever holds it may wait for what is due. Taken before lock */
+    /* Guards the next four members. Its holder may wait for a query to be due. A thread that needs
+     * both locks takes this one first. */
+    pthread_mutex_t log_lock;
     gx_log *log;
-    uint64_t n_read, taken; /* queries, batches */
+    uint64_t n_read, taken; /* queries read, batches taken */
     bool ended;
 
-    pthread_mutex_t lock; /* of what follows */
-    pthread_cond_t moved; /* delivered, or failed */
+    pthread_mutex_t lock; /* guards the members that follow */
+    pthread_cond_t moved; /* a batch has been delivered, or the pass has failed */
     uint64_t delivered;   /* batches */
     pending_batch *waits; /* [n_waits]: batch number seq waits at seq % n_waits */
     uint64_t n_waits;
-    bool writing; /* some thread writes what waits */
+    bool writing; /* a thread is writing the batches that wait */
     uint64_t n_done, n_shown;
     gx_status status;
     gx_error err;
 } replay;
 
 typedef struct batch_query {
-    size_t id, text; /* where they begin in the batch's bytes */
+    size_t id, text; /* offsets in the batch's bytes */
     size_t id_len, len;
-    uint64_t line, due; /* due: ns; 0 without a rate */
+    uint64_t line, due; /* due: ns of the monotonic clock; 0: there is no rate */
 } batch_query;
 
-/* A thread, its sessions and its batch. */
+/* One thread with its sessions and its batch. */
 typedef struct worker {
     replay *r;
     gx_session *session, *other, *exhaustive;
-    gx_engine *exhaustive_on; /* the engine of that session */
+    gx_engine *exhaustive_on; /* the engine of the session `exhaustive` */
     uint64_t seq;
     uint32_t n;
     batch_query *queries;        /* [batch] */
@@ -146,7 +148,7 @@ static bool has_failed(replay *r)
     return failed;
 }
 
-/* Wait until then, in ns, or until the pass fails. GX_ECANCELLED. */
+/* Wait until the time `then`, in ns, or until the pass fails. GX_ECANCELLED. */
 static gx_status wait_until(replay *r, uint64_t then, gx_error *err)
 {
     gx_status st = GX_OK;
@@ -162,7 +164,8 @@ static gx_status wait_until(replay *r, uint64_t then, gx_error *err)
     return st;
 }
 
-/* The next query of the log that is no malformed one, with the log's lock held. */
+/* Read the next query of the log, and skip malformed ones if asked to. The caller holds
+ * log_lock. */
 static gx_status next_query(replay *r, gx_log_query *q, bool *more, gx_error *err)
 {
     for (;;) {
@@ -174,7 +177,8 @@ static gx_status next_query(replay *r, gx_log_query *q, bool *more, gx_error *er
     }
 }
 
-/* With the log's lock held: take queries into the batch. At a fixed rate, with what is due. */
+/* Take queries into the batch. At a fixed rate, take those that are due, and wait for the first.
+ * The caller holds log_lock. */
 static gx_status fill_batch(worker *w, gx_error *err)
 {
     replay *r = w->r;
@@ -209,7 +213,7 @@ static gx_status fill_batch(worker *w, gx_error *err)
     return GX_OK;
 }
 
-/* False: there is no more, or the pass has failed. */
+/* Take the next batch. false: the log has ended, or the pass has failed. */
 static bool take(worker *w)
 {
     replay *r = w->r;
@@ -244,7 +248,7 @@ static bool plan(worker *w)
         gx_error err = {0}, why;
         const gx_query query = {.size = sizeof query, .kind = r->opt->kind, .text = w->bytes + q->text, .len = q->len};
         gx_status st = gx_engine_plan(&w->plans[i], r->en, &query, &r->opt->query, &err);
-        if (st == GX_EUSAGE) { /* the options are good: it is the query */
+        if (st == GX_EUSAGE) { /* the query is at fault, since the options have been checked */
             st = gx_fail(&why, GX_EINPUT, "%s:%" PRIu64 ": %.800s", r->opt->log, q->line, err.text);
             err = why;
             if (r->opt->skip_bad) {
@@ -263,8 +267,8 @@ static bool plan(worker *w)
     return true;
 }
 
-/* The plans' masks on an engine; masks[i] is the copy of a boolean query's own, or NULL, and the
- * caller closes it. */
+/* Set the plans' masks for an engine. If a boolean query has a mask of its own, masks[i] receives a
+ * copy of it on the other engine, which the caller closes; else masks[i] stays NULL. */
 static bool set_masks(worker *w, gx_engine *en, gx_mask **masks)
 {
     const gx_replay_options *opt = w->r->opt;
@@ -325,7 +329,7 @@ static bool format(worker *w)
     return true;
 }
 
-/* A batch is written, or its answers are left at that; the lock is held. */
+/* Count a batch as delivered. The caller holds the lock. */
 static void count_delivered(replay *r, uint32_t n)
 {
     static const char *const doing[] = {"warming up", "replaying", "verifying"};
@@ -336,8 +340,8 @@ static void count_delivered(replay *r, uint32_t n)
     pthread_cond_broadcast(&r->moved);
 }
 
-/* Write what waits and is next, unless another thread does; the lock is held, but not while it
- * writes. */
+/* Write the waiting batches that are next in order, unless another thread is writing. The caller
+ * holds the lock, which is released during each write. */
 static gx_status write_pending(replay *r, gx_error *err)
 {
     gx_status st = GX_OK;
@@ -357,8 +361,9 @@ static gx_status write_pending(replay *r, gx_error *err)
     return st;
 }
 
-/* The batch's lines are written once those before are, by whichever thread has the last of these: a
- * thread goes on unless too many batches wait, so that a slow query holds up nobody. */
+/* Deliver the batch's lines. They are written when all batches before have been written, by the
+ * thread that delivers the last of those. The calling thread waits only if too many batches wait
+ * already, so that one slow query does not stop the other threads. */
 static bool deliver(worker *w)
 {
     replay *r = w->r;
@@ -381,7 +386,7 @@ static bool deliver(worker *w)
     const bool go_on = r->status == GX_OK;
     pthread_mutex_unlock(&r->lock);
     w->stages.wait += (double)waited * 1e-9;
-    w->stages.write -= (double)waited * 1e-9; /* of which the caller takes all for writing */
+    w->stages.write -= (double)waited * 1e-9; /* because the caller counts all of deliver as writing */
     return st == GX_OK ? go_on : fail_pass(r, st, &err);
 }
 
@@ -428,7 +433,7 @@ static void show_difference(worker *w, uint32_t i, const char *how)
         say(r, text);
 }
 
-/* Answer again in a session of that engine. */
+/* Answer the batch again in a session of engine en, and compare the answers. */
 static bool compare(worker *w, gx_session *session, gx_engine *en, const char *how, uint64_t *differ)
 {
     gx_error err = {0};
@@ -470,7 +475,7 @@ static void work(void *arg, uint32_t number)
 {
     worker *w = (worker *)arg + number;
     const int slack = prctl(PR_GET_TIMERSLACK);
-    if (w->r->opt->rate > 0) /* ns by which the system may be late with waking this thread */
+    if (w->r->opt->rate > 0) /* the system may then wake this thread at most 1 ns late */
         prctl(PR_SET_TIMERSLACK, 1);
     while (take(w))
         if (!(w->r->kind == VERIFY ? verify(w) : answer(w)))
@@ -524,7 +529,7 @@ static gx_status open_worker(worker *w, replay *r, gx_engine *en, gx_error *err)
 
 /* ---- passes ---- */
 
-/* One pass; the caller's thread is the first worker. */
+/* Run one pass. The caller's thread is the first worker. */
 static gx_status run_pass(replay *r, worker *workers, pass_kind kind, gx_error *err)
 {
     const gx_replay_options *opt = r->opt;
@@ -560,7 +565,7 @@ static gx_status run_pass(replay *r, worker *workers, pass_kind kind, gx_error *
     return r->status == GX_OK ? GX_OK : gx_fail(err, r->status, "%s", r->err.text);
 }
 
-/* Forget what the warm-up counted. */
+/* Reset the counts, so that those of the warm-up are not reported. */
 static void begin_measuring(worker *workers, uint32_t n)
 {
     for (uint32_t i = 0; i < n; ++i) {

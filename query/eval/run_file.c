@@ -36,7 +36,7 @@ static const uint64_t powers_of_10[] = {
     100000000000000000,
 };
 
-/* Digits of n, at least width of them. */
+/* Write n in decimal, with leading zeros up to `width` digits. */
 static char *put_digits(char *p, uint64_t n, int width)
 {
     char digits[20];
@@ -49,8 +49,8 @@ static char *put_digits(char *p, uint64_t n, int width)
     return p;
 }
 
-/* The number as an integer of 10^-decimals, rounded; decimals chosen so that it has nine digits, or
- * ten. */
+/* The score is rounded to an integer n of units 10^-decimals, where decimals is chosen so that n
+ * has nine or ten digits. */
 size_t gx_run_score(char *p, float score)
 {
     int exponent;
@@ -67,7 +67,7 @@ size_t gx_run_score(char *p, float score)
         scaled <<= exponent - 24;
     }
     uint64_t n = (uint64_t)scaled;
-    while (decimals > 1 && n % 10 == 0) { /* 2.500000000: 2.5; one decimal stays */
+    while (decimals > 1 && n % 10 == 0) { /* 2.500000000 becomes 2.5, and 2.000000000 becomes 2.0 */
         n /= 10;
         --decimals;
     }
@@ -131,7 +131,7 @@ gx_status gx_run_append(gx_run_text *text, const gx_index *ix, const char *qid, 
 #define BUFFER_BYTES ((size_t)256 << 10)
 
 struct gx_run {
-    char *path, *temporary; /* temp_path NULL: written directly */
+    char *path, *temporary; /* temporary NULL: path is written directly */
     int fd;
     size_t n; /* bytes in buffer */
     char buffer[BUFFER_BYTES];

@@ -1,34 +1,43 @@
-/* run_file.h: writing a TREC run, fast: "qid Q0 docno rank score tag", a line an answer.
+/* run_file.h: write a TREC run: for each answer a line "qid Q0 docno rank score tag".
  *
- * Lines are formatted into the caller's buffer (gx_run_text, one a thread), and buffers are written
- * in the order of their queries. A score is printed with nine significant digits, which read back
- * as the same float. A file is written beside its place and renamed when it is complete.
+ * Each thread formats lines into a gx_run_text of its own. The caller writes these buffers in the
+ * order of their queries. A score is printed with at least nine significant digits, which read back
+ * as the same float. The file is written under a temporary name and renamed when it is complete.
  */
 #ifndef GX_QUERY_EVAL_RUN_FILE_H
 #define GX_QUERY_EVAL_RUN_FILE_H
 
 #include "engine/gpuidx.h"
 
-typedef struct gx_run_text { /* all zero: empty */
+/* A growing buffer of lines. All zero: empty. */
+typedef struct gx_run_text {
     char *bytes;
     size_t n, cap;
 } gx_run_text;
 
-/* Append the lines of one query's answers: keys as gx_key makes them, best first; a score's float
- * is score * 2^-exponent. Blanks and control characters in ids become "_". GX_ENOMEM. */
+/* Append the lines of one query's n answers. keys[n] are as gx_key makes them, best first; the
+ * score of a key is gx_key_score(key) * 2^-exponent. Blanks and control characters in ids become
+ * "_". GX_ENOMEM. */
 gx_status gx_run_append(gx_run_text *text, const gx_index *ix, const char *qid, size_t qid_len, const uint64_t *keys,
                         uint32_t n, int exponent, const char *tag, gx_error *err);
-/* The score alone: at most 24 bytes at p; returns how many. score finite >= 0. */
+
+/* Write a score at p, in at most 24 bytes, and return their number. The score is finite and >=
+ * 0. */
 size_t gx_run_score(char *p, float score);
 
 typedef struct gx_run gx_run;
 
-/* path "-": stdout. A path that is no regular file (a pipe, /dev/null) is written directly. */
+/* Open a run for writing. path "-" is stdout. If path exists and is no regular file (a pipe,
+ * /dev/null), it is written directly. GX_EIO, GX_ENOMEM. */
 gx_status gx_run_open(gx_run **out, const char *path, gx_error *err);
+
+/* Append the lines. GX_EIO. */
 gx_status gx_run_write(gx_run *run, const gx_run_text *text, gx_error *err);
-/* Everything to disk, and the file into its place. */
+
+/* Write everything to disk, and rename the file to its path. GX_EIO. */
 gx_status gx_run_commit(gx_run *run, gx_error *err);
-/* Without a commit before, nothing is left of it. Accepts NULL. */
+
+/* Close the run. Remove the temporary file unless it was committed. Accepts NULL. */
 void gx_run_close(gx_run *run);
 
 #endif

@@ -9,7 +9,8 @@
 
 #define MAX_FIELDS 6
 
-/* The whole file, decompressed, a NUL behind it. in stays open for its buffer. */
+/* Read the whole file, decompressed, into the buffer of `in`, with a NUL behind it. `in` stays
+ * open, because it owns the buffer. */
 static gx_status slurp(gx_input *in, const char *path, gx_error *err)
 {
     gx_status st = gx_input_open(in, path, err);
@@ -20,7 +21,7 @@ static gx_status slurp(gx_input *in, const char *path, gx_error *err)
     return st;
 }
 
-/* Cut the line into fields in place; returns how many there are, at most MAX_FIELDS + 1. */
+/* Cut the line into fields in place. Return their number, at most MAX_FIELDS + 1. */
 static unsigned split_fields(char *line, char *fields[MAX_FIELDS + 1])
 {
     unsigned n = 0;
@@ -35,8 +36,9 @@ static unsigned split_fields(char *line, char *fields[MAX_FIELDS + 1])
     }
 }
 
-/* A relevance or a score; false with a reason if the field is none. Scores are floats, as trec_eval
- * holds them, because that decides what is a tie. */
+/* Parse a relevance or a score. false: the field is no such number, and *why says so. Scores are
+ * floats, because trec_eval holds them as floats, and this decides which answers have equal
+ * scores. */
 static bool parse_value(float *out, const char *field, gx_trec_kind kind, const char **why)
 {
     char *end;

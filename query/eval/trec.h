@@ -1,11 +1,12 @@
-/* trec.h: judgements (qrels) and runs in TREC's formats, read whole and checked.
+/* trec.h: read and check judgements (qrels) and runs in TREC's formats.
  *
- *   qrels   qid iteration docno relevance          run   qid Q0 docno rank score tag
+ *   a line of qrels     qid iteration docno relevance
+ *   a line of a run     qid Q0 docno rank score tag
  *
- *   file --gx_trec_read--> rows by qid, then docno;  topics[t] is one qid's rows [first, first + n)
- *
- * Fields are separated by blanks or tabs; CRLF, a BOM, blank lines and compressed files are fine.
- * Order of qids and docnos is that of their bytes, as in trec_eval.
+ * gx_trec_read reads a whole file into rows, sorted by qid and then by docno. topics[t] is the
+ * range of rows of one qid. Fields are separated by blanks or tabs. A file may have CRLF line ends,
+ * a BOM and blank lines, and it may be compressed. qids and docnos are in byte order, as in
+ * trec_eval.
  */
 #ifndef GX_QUERY_EVAL_TREC_H
 #define GX_QUERY_EVAL_TREC_H
@@ -15,26 +16,26 @@
 typedef enum gx_trec_kind { GX_TREC_QRELS, GX_TREC_RUN } gx_trec_kind;
 
 typedef struct gx_trec_row {
-    const char *qid, *docno; /* NUL-terminated, the table's own */
-    float value;             /* relevance (an integer within 2^24), or score */
-    uint32_t line;           /* from 1 */
+    const char *qid, *docno; /* NUL-terminated; the strings belong to the table */
+    float value;             /* the relevance, an integer of at most 2^24 in magnitude, or the score */
+    uint32_t line;           /* the line in the file, from 1 */
 } gx_trec_row;
 
 typedef struct gx_trec_topic {
     const char *qid;
-    size_t first, n; /* rows, n >= 1 */
+    size_t first, n; /* rows [first, first + n), n >= 1 */
 } gx_trec_topic;
 
 typedef struct gx_trec_table {
-    gx_trec_row *rows;     /* [n_rows], by qid, then docno; no (qid, docno) twice */
-    gx_trec_topic *topics; /* [n_topics], by qid */
+    gx_trec_row *rows;     /* [n_rows] by qid, then docno; no pair (qid, docno) occurs twice */
+    gx_trec_topic *topics; /* [n_topics] by qid */
     size_t n_rows, n_topics;
-    char *text; /* the file's bytes, cut into fields */
+    char *text; /* the bytes of the file, cut into fields; rows point into it */
 } gx_trec_table;
 
-/* path "-": stdin. GX_ENOTFOUND, GX_EIO, GX_ENOMEM; GX_EINPUT with "path:line: what is wrong" for a
- * line that does not have its fields, a relevance or score that is no number, a document named
- * twice for one query. An empty file is an empty table. */
+/* Read the file at path ("-": stdin). An empty file gives an empty table. GX_ENOTFOUND, GX_EIO,
+ * GX_ENOMEM. GX_EINPUT, with "path:line: reason": a line has too few or too many fields, a
+ * relevance or a score is no number, or a query names a document twice. */
 gx_status gx_trec_read(gx_trec_table *out, const char *path, gx_trec_kind kind, gx_error *err);
 void gx_trec_free(gx_trec_table *t);
 
