@@ -2,17 +2,6 @@
  * shifts. */
 #include "codecs/pack.h"
 
-#define WIDTHS(X)                                                                                                      \
-    X(1)                                                                                                               \
-    X(2)                                                                                                               \
-    X(3)                                                                                                               \
-    X(4)                                                                                                               \
-    X(5)                                                                                                               \
-    X(6)                                                                                                               \
-    X(7)                                                                                                               \
-    X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15) X(16) X(17) X(18) X(19) X(20) X(21) X(22) X(23) X(24) X(25) X(26)    \
-        X(27) X(28) X(29) X(30) X(31)
-
 __attribute__((always_inline)) static inline void pack32(const uint32_t *in, const uint32_t b, uint32_t *words)
 {
     uint64_t acc = 0;
@@ -61,11 +50,7 @@ void gx_pack(const uint32_t *in, uint32_t n, uint32_t b, uint32_t *words)
     switch (b) {
     case 0:
         return;
-    case 32:
-        for (uint32_t i = 0; i < n; ++i)
-            words[i] = in[i];
-        return;
-        WIDTHS(CASE)
+        GX_WIDTHS(CASE)
     }
 #undef CASE
     words += whole / 32 * b;
@@ -97,11 +82,7 @@ void gx_unpack(const uint32_t *words, uint32_t n, uint32_t b, uint32_t *out)
         for (uint32_t i = 0; i < n; ++i)
             out[i] = 0;
         return;
-    case 32:
-        for (uint32_t i = 0; i < n; ++i)
-            out[i] = words[i];
-        return;
-        WIDTHS(CASE)
+        GX_WIDTHS(CASE)
     }
 #undef CASE
     for (uint32_t i = whole; i < n; ++i)

@@ -100,17 +100,6 @@ INLINE void unpack_width(const uint32_t *words, uint32_t n, const int b, bool do
     }
 }
 
-#define WIDTHS(X)                                                                                                      \
-    X(1)                                                                                                               \
-    X(2)                                                                                                               \
-    X(3)                                                                                                               \
-    X(4)                                                                                                               \
-    X(5)                                                                                                               \
-    X(6)                                                                                                               \
-    X(7)                                                                                                               \
-    X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15) X(16) X(17) X(18) X(19) X(20) X(21) X(22) X(23) X(24) X(25) X(26)    \
-        X(27) X(28) X(29) X(30) X(31) X(32)
-
 static void unpack(const uint32_t *words, uint32_t n, uint32_t b, uint32_t *out)
 {
     switch (b) {
@@ -122,7 +111,7 @@ static void unpack(const uint32_t *words, uint32_t n, uint32_t b, uint32_t *out)
     case w:                                                                                                            \
         unpack_width(words, n, w, false, 0, out);                                                                      \
         return;
-        WIDTHS(CASE)
+        GX_WIDTHS(CASE)
 #undef CASE
     }
 }
@@ -138,7 +127,7 @@ static void unpack_docids(const uint32_t *words, uint32_t n, uint32_t b, uint32_
     case w:                                                                                                            \
         unpack_width(words, n, w, true, head, out);                                                                    \
         return;
-        WIDTHS(CASE)
+        GX_WIDTHS(CASE)
 #undef CASE
     }
 }

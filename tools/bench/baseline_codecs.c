@@ -10,18 +10,6 @@ static uint32_t clamp_width(uint8_t width)
     return width < 32 ? width : 32;
 }
 
-#define WIDTHS(X)                                                                                                      \
-    X(0)                                                                                                               \
-    X(1)                                                                                                               \
-    X(2)                                                                                                               \
-    X(3)                                                                                                               \
-    X(4)                                                                                                               \
-    X(5)                                                                                                               \
-    X(6)                                                                                                               \
-    X(7)                                                                                                               \
-    X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15) X(16) X(17) X(18) X(19) X(20) X(21) X(22) X(23) X(24) X(25) X(26)    \
-        X(27) X(28) X(29) X(30) X(31) X(32)
-
 static inline uint32_t load_32(const uint8_t *p)
 {
     uint32_t x;
@@ -91,12 +79,13 @@ typedef uint32_t unpack_32_fn(const uint8_t *in, uint32_t last, uint32_t *out);
     {                                                                                                                  \
         return unpack_32(in, w, true, last, out);                                                                      \
     }
-WIDTHS(UNPACK_32)
+UNPACK_32(0)
+GX_WIDTHS(UNPACK_32)
 #undef UNPACK_32
 
 #define INTEGERS(w) integers_32_##w,
 #define DOCIDS(w) docids_32_##w,
-static unpack_32_fn *const unpack_32_of[2][33] = {{WIDTHS(INTEGERS)}, {WIDTHS(DOCIDS)}};
+    static unpack_32_fn *const unpack_32_of[2][33] = {{INTEGERS(0) GX_WIDTHS(INTEGERS)}, {DOCIDS(0) GX_WIDTHS(DOCIDS)}};
 #undef INTEGERS
 #undef DOCIDS
 
@@ -159,12 +148,13 @@ typedef __m128i unpack_fn(const __m128i *in, __m128i last, uint32_t *out);
     {                                                                                                                  \
         return vertical_unpack(in, w, true, last, out);                                                                \
     }
-WIDTHS(UNPACK)
+UNPACK(0)
+GX_WIDTHS(UNPACK)
 #undef UNPACK
 
 #define INTEGERS(w) integers_##w,
 #define DOCIDS(w) docids_##w,
-static unpack_fn *const unpack[2][33] = {{WIDTHS(INTEGERS)}, {WIDTHS(DOCIDS)}};
+    static unpack_fn *const unpack[2][33] = {{INTEGERS(0) GX_WIDTHS(INTEGERS)}, {DOCIDS(0) GX_WIDTHS(DOCIDS)}};
 #undef INTEGERS
 #undef DOCIDS
 
