@@ -136,6 +136,9 @@ static gx_status read_stop_word(gx_analyzer *an, const char *line, size_t len, c
                                 gx_error *err)
 {
     size_t begin = 0;
+    if (memchr(line, 0, len))
+        return gx_fail(err, GX_EINPUT, "%s:%zu: the line holds a NUL byte, which no term does; it must be UTF-8 text",
+                       path, line_no);
     while (len && strchr(" \t\r\n", line[len - 1]))
         --len;
     while (begin < len && (line[begin] == ' ' || line[begin] == '\t'))

@@ -179,6 +179,10 @@ nothing_here() { # but what the test made
     ask build c.tsv -o x.gx --stopwords=nowhere.txt
     exits 5
     complains nowhere.txt
+    printf 'the\na\0b\n' >stops
+    ask build c.tsv -o x.gx --stopwords=stops
+    exits 3
+    complains 'stops:2: the line holds a NUL byte'
     printf 'one\ntwo\n' >words
     ask build words -o x.gx
     exits 2

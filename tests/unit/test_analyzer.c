@@ -438,6 +438,10 @@ static void stop_words_come_from_a_file(void **state)
     gx_error err = {0};
     assert_int_equal(gx_analyzer_open(&an, &(gx_analyzer_options){.stopwords = path}, &err), GX_EINPUT);
     assert_non_null(strstr(err.text, ":6:") ? err.text : strstr(err.text, ":5:"));
+    assert_int_equal(ftruncate(fd, 0), 0);
+    assert_int_equal(pwrite(fd, "foo\nbar\0\n", 9, 0), 9); /* at the end, too, where white space is cut off */
+    assert_int_equal(gx_analyzer_open(&an, &(gx_analyzer_options){.stopwords = path}, &err), GX_EINPUT);
+    assert_non_null(strstr(err.text, ":2: the line holds a NUL byte"));
     close(fd);
     unlink(path);
     assert_int_equal(gx_analyzer_open(&an, &(gx_analyzer_options){.stopwords = path}, &err), GX_ENOTFOUND);
