@@ -246,10 +246,7 @@ gx_status gx_builder_add(gx_builder *b, const gx_document *document, gx_error *e
     if (b->n_docs == UINT32_MAX - 1)
         return gx_fail(err, GX_EINPUT, "an index holds at most %u documents; split the collection", UINT32_MAX - 1);
     b->done = true; /* until all has gone well */
-    const gx_external_id_hash hash = gx_external_ids_prefetch(&b->ids, doc->id, doc->id_len);
-    if ((st = gx_parallel_inverter_prepare(b->inverter, doc, err)) != GX_OK)
-        return st;
-    uint32_t *docid = gx_external_ids_insert(&b->ids, hash);
+    uint32_t *docid = gx_external_ids_insert(&b->ids, doc->id, doc->id_len);
     if (!docid)
         return gx_doc_indexer_no_memory(err);
     bool skip = false;

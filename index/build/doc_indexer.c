@@ -12,7 +12,6 @@ struct gx_doc_indexer {
     gx_postings_buffer *postings;
     gx_term_cache *cache;
     uint64_t memory;
-    gx_tokens tokens; /* of a short document that was split */
     gx_indexer_counts counts;
     double stamp; /* when the stage at hand began */
 };
@@ -113,21 +112,21 @@ static gx_status add_text(gx_doc_indexer *v, uint32_t docid, const char *text, s
     return st;
 }
 
-gx_status gx_doc_indexer_tokenize(gx_doc_indexer *v, const gx_document *doc, gx_error *err)
+/* Title and text of a short document at once. */
+static gx_status add_short(gx_doc_indexer *v, uint32_t docid, const gx_document *doc, uint64_t *n_tokens)
 {
-    v->stamp = gx_clock_seconds();
-    if (!is_short(doc))
-        return GX_OK;
     const size_t len = doc->title_len + 1 + doc->text_len;
     char *p = gx_analysis_buffer(v->analysis, len);
     if (!p)
-        return gx_doc_indexer_no_memory(err);
+        return GX_ENOMEM;
     if (doc->title_len)
         memcpy(p, doc->title, doc->title_len);
     p[doc->title_len] = ' ';
     if (doc->text_len)
         memcpy(p + doc->title_len + 1, doc->text, doc->text_len);
-    return gx_analysis_tokenize(v->analysis, len, &v->tokens) == GX_OK ? GX_OK : gx_doc_indexer_no_memory(err);
+    gx_tokens tokens;
+    const gx_status st = gx_analysis_tokenize(v->analysis, len, &tokens);
+    return st == GX_OK ? add_tokens(v, docid, &tokens, n_tokens) : st;
 }
 
 static gx_status spill_if_full(gx_doc_indexer *v, gx_error *err)
@@ -148,8 +147,9 @@ gx_status gx_doc_indexer_add(gx_doc_indexer *v, uint32_t docid, const gx_documen
 {
     gx_status st;
     uint64_t n = 0;
+    v->stamp = gx_clock_seconds();
     if (is_short(doc)) {
-        st = add_tokens(v, docid, &v->tokens, &n);
+        st = add_short(v, docid, doc, &n);
     } else if ((st = add_text(v, docid, doc->title, doc->title_len, &n)) == GX_OK) { /* their ends separate them, too */
         st = add_text(v, docid, doc->text, doc->text_len, &n);
     }

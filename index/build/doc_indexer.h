@@ -24,12 +24,8 @@ gx_status gx_doc_indexer_open(gx_doc_indexer **out, const gx_analyzer *analyzer,
                               gx_error *err);
 void gx_doc_indexer_close(gx_doc_indexer *v);
 
-/* The first step of an addition, which needs no docid: split the document into tokens. The caller
- * may then drop the document. GX_ENOMEM. */
-gx_status gx_doc_indexer_tokenize(gx_doc_indexer *v, const gx_document *doc, gx_error *err);
-
-/* The second step: index the document of the last split as docid, which is higher than all before.
- * *n_tokens becomes its length. After a failure the only valid call is close. GX_EIO, GX_ENOMEM. */
+/* Index the document as docid, which is higher than all before. *n_tokens becomes its length. After
+ * a failure the only valid call is close. GX_EIO, GX_ENOMEM. */
 gx_status gx_doc_indexer_add(gx_doc_indexer *v, uint32_t docid, const gx_document *doc, uint32_t *n_tokens,
                              gx_error *err);
 

@@ -49,20 +49,15 @@ static bool grow_slots(gx_external_ids *d)
     return true;
 }
 
-gx_external_id_hash gx_external_ids_prefetch(const gx_external_ids *d, const char *id, size_t len)
+uint32_t *gx_external_ids_insert(gx_external_ids *d, const char *id, size_t len)
 {
     const XXH128_hash_t h = XXH3_128bits(id, len);
-    __builtin_prefetch(&d->slots[h.low64 >> (64 - d->bits)], 1);
-    return (gx_external_id_hash){h.low64, (uint32_t)h.high64 | 1};
-}
-
-uint32_t *gx_external_ids_insert(gx_external_ids *d, gx_external_id_hash id)
-{
+    const uint32_t more = (uint32_t)h.high64 | 1;
     if ((uint64_t)d->n * 4 >= (uint64_t)3 << d->bits && !grow_slots(d))
         return NULL;
-    struct gx_external_id_slot *s = find_slot(d->slots, d->bits, id.low, id.more);
+    struct gx_external_id_slot *s = find_slot(d->slots, d->bits, h.low64, more);
     if (!s->more) {
-        *s = (struct gx_external_id_slot){id.low, id.more, UINT32_MAX};
+        *s = (struct gx_external_id_slot){h.low64, more, UINT32_MAX};
         ++d->n;
     }
     return &s->docid;

@@ -18,16 +18,8 @@ typedef struct gx_external_ids {
 bool gx_external_ids_open(gx_external_ids *d); /* false: no memory */
 void gx_external_ids_close(gx_external_ids *d);
 
-/* Hash an id and prefetch its slot. The caller does other work between this and
- * gx_external_ids_insert, which hides the cache miss. */
-typedef struct gx_external_id_hash {
-    uint64_t low;
-    uint32_t more;
-} gx_external_id_hash;
-gx_external_id_hash gx_external_ids_prefetch(const gx_external_ids *d, const char *id, size_t len);
-
 /* Where the docid of this id is stored. If the id is new, the place holds UINT32_MAX and the caller
  * writes the docid there before the next call. NULL: no memory. */
-uint32_t *gx_external_ids_insert(gx_external_ids *d, gx_external_id_hash id);
+uint32_t *gx_external_ids_insert(gx_external_ids *d, const char *id, size_t len);
 
 #endif

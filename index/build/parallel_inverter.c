@@ -38,13 +38,12 @@ struct gx_parallel_inverter {
     uint32_t n_workers;
     gx_threads *threads; /* of workers 1 .., as many as the system gave */
     uint32_t n_docs;
-    double caller_seconds, stamp;
+    double caller_seconds;
 
     batch *batches; /* [n_batches] */
     uint32_t n_batches;
     size_t batch_bytes;
-    batch *filling;       /* or NULL */
-    batch_entry prepared; /* the document that was prepared last */
+    batch *filling; /* or NULL */
 
     pthread_mutex_t lock;      /* of what follows, and of batches' done */
     pthread_cond_t work, room; /* a batch to invert, or the end; a batch is handed on, or an error */
@@ -160,9 +159,7 @@ static gx_status invert_batch(gx_parallel_inverter *c, gx_doc_indexer *v, batch 
     gx_status st = GX_OK;
     for (uint32_t i = 0; i < b->n_docs && st == GX_OK && !atomic_load_explicit(&c->stop, memory_order_relaxed); ++i) {
         const gx_document doc = document_of(b, &b->docs[i]);
-        st = gx_doc_indexer_tokenize(v, &doc, err);
-        if (st == GX_OK)
-            st = gx_doc_indexer_add(v, b->first + i, &doc, &b->docs[i].n_tokens, err);
+        st = gx_doc_indexer_add(v, b->first + i, &doc, &b->docs[i].n_tokens, err);
     }
     return st;
 }
@@ -355,44 +352,31 @@ static gx_status append_to_batch(gx_parallel_inverter *c, const gx_document *doc
         memcpy(p + doc->id_len, doc->title, doc->title_len);
     if (doc->text_len)
         memcpy(p + doc->id_len + doc->title_len, doc->text, doc->text_len);
-    c->prepared = (batch_entry){b->n, doc->title_len, doc->text_len, (uint32_t)doc->id_len, 0};
+    b->docs[b->n_docs++] = (batch_entry){b->n, doc->title_len, doc->text_len, (uint32_t)doc->id_len, 0};
+    b->n += bytes;
     return GX_OK;
-}
-
-gx_status gx_parallel_inverter_prepare(gx_parallel_inverter *c, const gx_document *doc, gx_error *err)
-{
-    if (!c->batches) {
-        const gx_status st = gx_doc_indexer_tokenize(c->workers[0].indexer, doc, err);
-        c->stamp = gx_doc_indexer_stamp(c->workers[0].indexer);
-        return st;
-    }
-    c->stamp = gx_clock_seconds();
-    return append_to_batch(c, doc, err);
 }
 
 static gx_status add_unbatched(gx_parallel_inverter *c, const gx_document *doc, gx_error *err)
 {
     uint32_t n_tokens;
     gx_doc_indexer *v = c->workers[0].indexer;
-    gx_status st = gx_doc_indexer_add(v, c->n_docs++, doc, &n_tokens, err);
-    if (st == GX_OK)
-        st = c->document_sink(c->user, doc, n_tokens, err);
-    const double t = gx_clock_seconds();
-    c->delivery_seconds += t - gx_doc_indexer_stamp(v);
-    c->caller_seconds += t - c->stamp;
+    gx_status st = gx_doc_indexer_add(v, c->n_docs, doc, &n_tokens, err);
+    if (st != GX_OK)
+        return st;
+    const double t = gx_doc_indexer_stamp(v);
+    st = c->document_sink(c->user, doc, n_tokens, err);
+    c->delivery_seconds += gx_clock_seconds() - t;
     return st;
 }
 
 gx_status gx_parallel_inverter_add(gx_parallel_inverter *c, const gx_document *doc, gx_error *err)
 {
-    if (!c->batches)
-        return add_unbatched(c, doc, err);
-    batch *b = c->filling;
-    b->docs[b->n_docs++] = c->prepared;
-    b->n += c->prepared.id_len + c->prepared.title_len + c->prepared.text_len;
+    const double t = gx_clock_seconds();
+    const gx_status st = c->batches ? append_to_batch(c, doc, err) : add_unbatched(c, doc, err);
     ++c->n_docs;
-    c->caller_seconds += gx_clock_seconds() - c->stamp;
-    return GX_OK;
+    c->caller_seconds += gx_clock_seconds() - t;
+    return st;
 }
 
 gx_status gx_parallel_inverter_finish(gx_parallel_inverter *c, gx_error *err)

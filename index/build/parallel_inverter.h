@@ -1,7 +1,7 @@
 /* parallel_inverter.h: documents to postings on one thread or several. Documents come out in the
  * order in which they went in.
  *
- *   gx_parallel_inverter_prepare, _add   copy the document into the batch that is being filled
+ *   gx_parallel_inverter_add         copies the document into the batch that is being filled
  *   a full batch                     enters a queue; the next free thread takes it, or the caller's
  *                                    thread when no batch is free to fill
  *   that thread                      gives the batch to its own document indexer; batches are taken
@@ -45,11 +45,8 @@ gx_status gx_parallel_inverter_open(gx_parallel_inverter **out, const gx_analyze
                                     const gx_parallel_inverter_options *opt, gx_error *err);
 void gx_parallel_inverter_close(gx_parallel_inverter *c); /* ends the threads */
 
-/* A document is added in two steps. put does the work that needs no docid; the caller may then drop
- * the document. add gives the document of the last put the next docid. A failure may stem from a
- * document added earlier; after one the only valid call is close. Statuses of document_sink,
- * GX_EIO, GX_ENOMEM. */
-gx_status gx_parallel_inverter_prepare(gx_parallel_inverter *c, const gx_document *doc, gx_error *err);
+/* The document gets the next docid. A failure may stem from a document added earlier; after one the
+ * only valid call is close. Statuses of document_sink, GX_EIO, GX_ENOMEM. */
 gx_status gx_parallel_inverter_add(gx_parallel_inverter *c, const gx_document *doc, gx_error *err);
 
 /* Index the remaining batches, deliver them, end the threads. The same statuses. */
@@ -62,7 +59,7 @@ gx_status gx_parallel_inverter_merge(gx_parallel_inverter *c, const gx_list_sink
 /* Sums over all finished batches. Time spent in the document_sink function counts as
  * GX_STAGE_DOCUMENTS. */
 void gx_parallel_inverter_get_counts(gx_parallel_inverter *c, gx_indexer_counts *sum);
-/* Seconds that put and add have taken of the caller's thread. */
+/* Seconds that additions have taken of the caller's thread. */
 double gx_parallel_inverter_caller_seconds(const gx_parallel_inverter *c);
 
 #endif
