@@ -19,8 +19,8 @@
  *     instruction set for the whole process. The environment variable GX_CPU ("portable", "avx2",
  *     "avx512"; for tests and measurements) restricts that choice.
  *   - Structs that may grow begin with their size in bytes. Set it to sizeof, or let the struct's
- *     init function set it. A size below that of the struct's first version is GX_EUSAGE, in every
- *     function. Members beyond the caller's size have their defaults.
+ *     init function set it. A size below that of the struct's first version, or above 4,096, is
+ *     GX_EUSAGE, in every function, and then nothing is written. Members beyond the caller's size have their defaults.
  *   - Text is bytes, normally UTF-8; lengths are in bytes. Docids are dense numbers from 0.
  *
  * ABI: structs grow at their end only, and enumerators keep their values, while the major version
@@ -396,7 +396,7 @@ typedef enum gx_query_kind {
     GX_QUERY_BOOLEAN
 } gx_query_kind;
 
-/* One query. A search goes from one to the next by the first one's size.
+/* One query. All queries of a batch have the same size; else GX_EUSAGE.
  *
  * The greatest possible score, the sum of the terms' weights times idf (times k1 + 1 where the
  * scorer has that), is scaled to between 2^29 and 2^30, and each term's part of a score is rounded

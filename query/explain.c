@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "engine/sized.h"
 #include "engine/status.h"
 #include "query/boolean.h"
 
@@ -44,17 +45,24 @@ static gx_explain_term explain_term(const gx_index *ix, const gx_plan_term *t, g
     return x;
 }
 
-gx_status gx_explain(gx_explanation *out, const gx_index *ix, const gx_query *query, const gx_query_options *opt,
+gx_status gx_explain(gx_explanation *out, const gx_index *ix, const gx_query *given, const gx_query_options *options,
                      uint32_t docid, gx_error *err)
 {
-    const gx_preset_info *preset = gx_preset_get(opt->preset);
-    gx_query_options any = *opt; /* AND would drop all terms when one is unknown */
+    gx_query_options opt = GX_QUERY_OPTIONS;
+    gx_query query = GX_TEXT_QUERY(NULL, 0);
     gx_plan plan;
     gx_boolean *match = NULL; /* whether the document matches is not asked */
-    any.op = GX_OP_OR;        /* of a boolean query the operators are in the text */
-    gx_status st = gx_query_options_check(opt, ix, err);
+    gx_status st =
+        gx_sized_read(&opt, sizeof opt, options, GX_SIZE_THROUGH(gx_query_options, mask), "gx_query_options", err);
     if (st == GX_OK)
-        st = gx_plan_query(&plan, &match, ix, query, &any, err);
+        st = gx_sized_read(&query, sizeof query, given, GX_SIZE_THROUGH(gx_query, n_terms), "gx_query", err);
+    if (st == GX_OK)
+        st = gx_query_options_check(&opt, ix, err);
+    if (st != GX_OK)
+        return st;
+    const gx_preset_info *preset = gx_preset_get(opt.preset);
+    opt.op = GX_OP_OR; /* AND would drop all terms when one is unknown; of a boolean query the text has the operators */
+    st = gx_plan_query(&plan, &match, ix, &query, &opt, err);
     gx_boolean_close(match);
     if (st != GX_OK)
         return st;
@@ -64,8 +72,8 @@ gx_status gx_explain(gx_explanation *out, const gx_index *ix, const gx_query *qu
         .n_docs = ix->n_docs,
         .dl = ix->doc_lens[docid],
         .avgdl = ix->avgdl,
-        .k1 = isnan(opt->k1) ? preset->k1 : opt->k1,
-        .b = isnan(opt->b) ? preset->b : opt->b,
+        .k1 = isnan(opt.k1) ? preset->k1 : opt.k1,
+        .b = isnan(opt.b) ? preset->b : opt.b,
         .times_k1 = preset->times_k1,
         .linear = preset->linear,
         .preset = preset->name,

@@ -440,13 +440,29 @@ gx_status gx_mask_copy(gx_mask **out, gx_engine *en, const gx_mask *mask, gx_err
 
 /* ---- a batch ---- */
 
-/* The caller's structures are as large as the first says. */
+/* The i-th of the caller's queries, each as large as the first says. */
 static gx_query query_at(const gx_query *queries, size_t i)
 {
     const size_t size = queries->size;
     gx_query q = {0};
     memcpy(&q, (const char *)queries + i * size, size < sizeof q ? size : sizeof q);
     return q;
+}
+
+/* Every query of a batch has the first one's size. */
+static gx_status check_queries(const gx_query *queries, uint32_t n, gx_error *err)
+{
+    if (n && !queries)
+        return gx_fail(err, GX_EUSAGE, "there are no queries: the array is NULL, and n is %u", n);
+    gx_status st = n ? gx_sized_check(queries->size, GX_SIZE_THROUGH(gx_query, n_terms), "gx_query", err) : GX_OK;
+    for (uint32_t i = 1; i < n && st == GX_OK; ++i) {
+        const size_t size = query_at(queries, i).size;
+        if (size != queries->size)
+            st = gx_fail(err, GX_EUSAGE,
+                         "query %u of the batch has size %zu, and the first has %zu; set both to sizeof(gx_query)", i,
+                         size, queries->size);
+    }
+    return st;
 }
 
 static gx_status reserve_results(gx_session *s, uint32_t n, size_t n_keys, gx_error *err)
@@ -542,10 +558,7 @@ gx_status gx_search(gx_session *s, const gx_query *queries, uint32_t n, const gx
         return st;
     if (n && (!out.n_hits || (!out.docids && s->en->ix->n_docs))) /* of no documents there are no results */
         return gx_fail(err, GX_EUSAGE, "there is no place for the results: docids and n_hits are needed");
-    if (n && queries->size < GX_SIZE_THROUGH(gx_query, n_terms))
-        return gx_fail(err, GX_EUSAGE, "gx_query.size is %zu, and the least is %zu; set it to sizeof(gx_query)",
-                       queries->size, GX_SIZE_THROUGH(gx_query, n_terms));
-    if ((st = gx_query_options_check(&opt, s->en->ix, err)) != GX_OK)
+    if ((st = check_queries(queries, n, err)) != GX_OK || (st = gx_query_options_check(&opt, s->en->ix, err)) != GX_OK)
         return st;
 
     const gx_query_options asked = opt;

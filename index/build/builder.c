@@ -235,7 +235,7 @@ static gx_status write_or_spool_document(void *user, const gx_document *doc, uin
 
 gx_status gx_builder_add(gx_builder *b, const gx_document *document, gx_error *err)
 {
-    gx_document own, *const doc = &own;
+    gx_document own = {0}, *const doc = &own;
     if (b->done)
         return gx_fail(err, GX_EUSAGE, "the builder takes no more documents: it finished or failed before");
     gx_status st = gx_sized_read(doc, sizeof own, document, GX_SIZE_THROUGH(gx_document, text_len), "gx_document", err);
