@@ -1,5 +1,8 @@
 #include "engine/hash.h"
 
+#include <sys/random.h>
+#include <time.h>
+
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -20,6 +23,17 @@ uint64_t gx_hash(const void *data, size_t n)
         return gx_hash_avx2(data, n);
 #endif
     return XXH3_64bits(data, n);
+}
+
+uint64_t gx_hash_seed(void)
+{
+    uint64_t seed;
+    if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) == (ssize_t)sizeof seed)
+        return seed;
+    struct timespec t; /* the system has no random numbers yet */
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    const uint64_t parts[] = {(uint64_t)t.tv_sec, (uint64_t)t.tv_nsec, (uint64_t)(uintptr_t)&seed};
+    return XXH3_64bits(parts, sizeof parts);
 }
 
 struct gx_hasher {

@@ -9,6 +9,10 @@
 /* The XXH3-64, with seed 0, of n bytes. */
 uint64_t gx_hash(const void *data, size_t n);
 
+/* A random number. A table of strings in memory takes one as the seed of its hash function, so that
+ * nobody can write a text whose terms all fall into a few slots. */
+uint64_t gx_hash_seed(void);
+
 /* The same hash of data that comes in pieces: open (which starts), add each piece, get. start
  * begins the next hash. close accepts NULL. */
 typedef struct gx_hasher gx_hasher;

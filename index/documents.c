@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 #include <zstd.h>
 
 #include "engine/hash.h"
@@ -40,12 +41,15 @@ struct gx_id_table {
     pthread_mutex_t lock;      /* held by the thread that makes the table */
     _Atomic(uint32_t *) slots; /* [2^bits]; NULL: not made yet */
     uint32_t bits;
+    uint64_t seed; /* of the hash function */
     atomic_uint n_scans;
 };
 
 bool gx_id_table_open(struct gx_id_table **out)
 {
     struct gx_id_table *t = calloc(1, sizeof *t);
+    if (t)
+        t->seed = gx_hash_seed();
     if (t && pthread_mutex_init(&t->lock, NULL) != 0) {
         free(t);
         t = NULL;
@@ -70,7 +74,7 @@ static bool has_id(const gx_index *ix, uint32_t docid, const char *id, size_t le
     return found_len == len && memcmp(found, id, len) == 0;
 }
 
-static uint32_t *make_id_table(const gx_index *ix, uint32_t *bits)
+static uint32_t *make_id_table(const gx_index *ix, uint64_t seed, uint32_t *bits)
 {
     for (*bits = 1; (uint64_t)1 << *bits < (uint64_t)ix->doc_ids.n * 3 / 2 + 1; ++*bits)
         ;
@@ -79,7 +83,7 @@ static uint32_t *make_id_table(const gx_index *ix, uint32_t *bits)
     for (uint32_t docid = 0; slots && docid < ix->doc_ids.n; ++docid) {
         size_t len;
         const char *id = gx_strings_get(&ix->doc_ids, docid, &len);
-        uint64_t slot = gx_hash(id, len) & mask;
+        uint64_t slot = XXH3_64bits_withSeed(id, len, seed) & mask;
         while (slots[slot])
             slot = (slot + 1) & mask;
         slots[slot] = docid + 1;
@@ -96,7 +100,7 @@ static const uint32_t *id_table_of(const gx_index *ix)
     if (slots || atomic_fetch_add(&t->n_scans, 1) < MAX_LINEAR_SCANS)
         return slots;
     pthread_mutex_lock(&t->lock);
-    if (!(slots = atomic_load(&t->slots)) && (slots = make_id_table(ix, &t->bits)))
+    if (!(slots = atomic_load(&t->slots)) && (slots = make_id_table(ix, t->seed, &t->bits)))
         atomic_store(&t->slots, slots);
     pthread_mutex_unlock(&t->lock);
     return slots;
@@ -113,7 +117,7 @@ uint32_t gx_index_find_doc(const gx_index *ix, const char *id, size_t len)
         return docid < n ? docid : UINT32_MAX;
     }
     const uint64_t mask = ((uint64_t)1 << ix->id_table->bits) - 1;
-    uint64_t slot = gx_hash(id, len) & mask;
+    uint64_t slot = XXH3_64bits_withSeed(id, len, ix->id_table->seed) & mask;
     while (slots[slot] && !has_id(ix, slots[slot] - 1, id, len))
         slot = (slot + 1) & mask;
     return slots[slot] ? slots[slot] - 1 : UINT32_MAX;

@@ -2,6 +2,7 @@
 
 #include <xxhash.h>
 
+#include "engine/hash.h"
 #include "engine/huge_pages.h"
 
 /* Free while more is 0; an id's is odd. */
@@ -14,6 +15,7 @@ bool gx_external_ids_open(gx_external_ids *d)
 {
     d->n = 0;
     d->bits = 10;
+    d->seed = gx_hash_seed();
     d->slots = gx_huge_alloc(sizeof *d->slots << d->bits);
     return d->slots;
 }
@@ -51,7 +53,7 @@ static bool grow_slots(gx_external_ids *d)
 
 uint32_t *gx_external_ids_insert(gx_external_ids *d, const char *id, size_t len)
 {
-    const XXH128_hash_t h = XXH3_128bits(id, len);
+    const XXH128_hash_t h = XXH3_128bits_withSeed(id, len, d->seed);
     const uint32_t more = (uint32_t)h.high64 | 1;
     if ((uint64_t)d->n * 4 >= (uint64_t)3 << d->bits && !grow_slots(d))
         return NULL;

@@ -12,6 +12,7 @@
 
 typedef struct gx_external_ids {
     struct gx_external_id_slot *slots; /* [1 << bits] */
+    uint64_t seed;
     uint32_t bits, n;
 } gx_external_ids;
 

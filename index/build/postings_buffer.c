@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+#include "engine/hash.h"
 #include "engine/huge_pages.h"
 #include "engine/status.h"
 #include "engine/temporary_file.h"
@@ -24,6 +25,7 @@ gx_status gx_postings_buffer_open(gx_postings_buffer **out, const char *dir, uin
         inv->slab_bytes *= 2;
     inv->slab_shift = (uint32_t)__builtin_ctz(inv->slab_bytes / UNIT);
     inv->slot_mask = FIRST_SLOTS - 1;
+    inv->seed = gx_hash_seed();
     inv->slots = gx_huge_alloc(FIRST_SLOTS * sizeof(slot));
     inv->dir = strdup(dir);
     if (!inv->slots || !inv->dir) {
@@ -101,7 +103,7 @@ static bool grow_slots(gx_postings_buffer *inv)
     for (uint32_t t = 0; t < inv->n_lists; ++t) {
         size_t len;
         const uint8_t *term = term_of(inv, &inv->lists[t], &len);
-        const uint64_t h = XXH3_64bits(term, len);
+        const uint64_t h = XXH3_64bits_withSeed(term, len, inv->seed);
         uint32_t i = (uint32_t)h & (uint32_t)(n - 1);
         while (s[i].number)
             i = (i + 1) & (uint32_t)(n - 1);
@@ -129,7 +131,7 @@ static bool grow_lists(gx_postings_buffer *inv)
 
 uint32_t gx_postings_buffer_term(gx_postings_buffer *inv, const char *term, size_t len)
 {
-    const uint64_t h = XXH3_64bits(term, len);
+    const uint64_t h = XXH3_64bits_withSeed(term, len, inv->seed);
     const uint32_t tag = (uint32_t)(h >> 32);
     uint32_t i = (uint32_t)h & inv->slot_mask;
     for (; inv->slots[i].number; i = (i + 1) & inv->slot_mask) {

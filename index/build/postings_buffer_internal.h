@@ -59,6 +59,7 @@ struct gx_postings_buffer {
     uint32_t strings_bytes, max_strings;
     slot *slots; /* [slot_mask + 1] */
     uint32_t slot_mask;
+    uint64_t seed; /* of the hash function */
 
     uint8_t **slabs; /* of slab_bytes each */
     uint32_t n_slabs, max_slabs, slabs_used;

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "engine/hash.h"
 #include "engine/huge_pages.h"
 #include "engine/status.h"
 #include "index/analysis/tokenizer.h"
@@ -34,7 +35,8 @@ typedef struct key {
 struct gx_term_cache {
     gx_analysis *analysis;
     gx_postings_buffer *postings;
-    short_slot *shorts; /* [1 << short_bits], by the hash's high bits */
+    uint64_t seed, factors[2]; /* of the hash functions of long tokens and of short ones; factors are odd */
+    short_slot *shorts;        /* [1 << short_bits], by the hash's high bits */
     uint32_t short_bits;
     uint64_t n_shorts;
     long_slot *longs; /* [1 << long_bits], by the hash's low bits */
@@ -68,6 +70,9 @@ gx_status gx_term_cache_open(gx_term_cache **out, gx_analysis *analysis, gx_post
     }
     m->analysis = analysis;
     m->postings = postings;
+    m->seed = gx_hash_seed();
+    m->factors[0] = gx_hash_seed() | 1;
+    m->factors[1] = gx_hash_seed() | 1;
     *out = m;
     return GX_OK;
 }
@@ -90,9 +95,10 @@ uint64_t gx_term_cache_bytes(const gx_term_cache *m)
            m->strings_bytes;
 }
 
-static inline uint64_t mix_token(uint64_t head, uint32_t tail)
+/* The factors are random, so the slots of two different tokens are, too, whatever the tokens. */
+static inline uint64_t mix_token(const gx_term_cache *m, uint64_t head, uint32_t tail)
 {
-    uint64_t x = (head ^ (uint64_t)tail * 0x9E3779B97F4A7C15u) * 0xD6E8FEB86659FD93u;
+    uint64_t x = head * m->factors[0] + tail * m->factors[1];
     x ^= x >> 32;
     return x * 0xA0761D6478BD642Fu;
 }
@@ -112,19 +118,19 @@ static const uint64_t head_masks[MAX_INLINE_TOKEN + 1] = {
 static const uint32_t tail_masks[MAX_INLINE_TOKEN + 1] = {[9] = 0xFF, [10] = 0xFFFF, [11] = 0xFFFFFF};
 
 /* Bytes behind the token are readable (GX_TOKENIZER_SLACK). */
-static inline key make_token_key(const char *p, uint32_t len)
+static inline key make_token_key(const gx_term_cache *m, const char *p, uint32_t len)
 {
     key k;
     if (__builtin_expect(len > MAX_INLINE_TOKEN, 0)) {
         k.tail = 0;
-        k.hash = XXH3_64bits(p, len);
+        k.hash = XXH3_64bits_withSeed(p, len, m->seed);
         k.head = 0;
         return k;
     }
     const uint64_t a = load64(p), b = load64(p + 3); /* bytes 3 to 10; the upper three of them are 8, 9, 10 */
     k.head = a & head_masks[len];
     k.tail = len << 24 | ((uint32_t)(b >> 40) & tail_masks[len]);
-    k.hash = mix_token(k.head, k.tail);
+    k.hash = mix_token(m, k.head, k.tail);
     return k;
 }
 
@@ -139,7 +145,7 @@ static bool grow_shorts(gx_term_cache *m)
         const short_slot *old = &m->shorts[j];
         if (!old->tail)
             continue;
-        uint64_t i = mix_token(old->head, old->tail) >> (64 - bits);
+        uint64_t i = mix_token(m, old->head, old->tail) >> (64 - bits);
         while (s[i].tail)
             i = (i + 1) & mask;
         s[i] = *old;
@@ -162,7 +168,8 @@ static bool grow_longs(gx_term_cache *m)
         if (!old->tag)
             continue;
         const char *p = m->strings + old->string;
-        uint64_t i = XXH3_64bits(p + 2, (size_t)(unsigned char)p[0] | (size_t)(unsigned char)p[1] << 8) & mask;
+        uint64_t i =
+            XXH3_64bits_withSeed(p + 2, (size_t)(unsigned char)p[0] | (size_t)(unsigned char)p[1] << 8, m->seed) & mask;
         while (s[i].tag)
             i = (i + 1) & mask;
         s[i] = *old;
@@ -250,7 +257,7 @@ gx_status gx_term_cache_document(gx_term_cache *m, const gx_tokens *tokens, cons
         return GX_ENOMEM;
     key *const keys = m->keys;
     for (uint32_t i = 0; i < n_tokens; ++i) {
-        keys[i] = make_token_key(bytes + tokens->begin[i], tokens->end[i] - tokens->begin[i]);
+        keys[i] = make_token_key(m, bytes + tokens->begin[i], tokens->end[i] - tokens->begin[i]);
         if (keys[i].tail)
             __builtin_prefetch(&m->shorts[keys[i].hash >> (64 - m->short_bits)]);
         else

@@ -440,6 +440,62 @@ static gx_status write_strings_section(gx_section_writer *s, uint32_t kind, cons
     return st == GX_OK ? gx_section_writer_add_spool(s, &p->bytes, err) : st;
 }
 
+/* Which slots of the lexicon's table are taken: level 0 has a bit a slot, a level above a bit for
+ * each word below whose bits are all set. With it a free slot is found in a few steps, however many
+ * terms have the same hash. */
+#define SLOT_LEVELS 6
+
+typedef struct taken_slots {
+    uint64_t *levels[SLOT_LEVELS], n_words[SLOT_LEVELS];
+    uint32_t n;
+} taken_slots;
+
+static bool open_taken_slots(taken_slots *t, uint64_t slots)
+{
+    *t = (taken_slots){.n = 0};
+    for (uint64_t bits = slots, words; t->n == 0 || bits > 1; bits = words) {
+        words = (bits + 63) / 64;
+        uint64_t *level = t->levels[t->n] = calloc(words, sizeof *level);
+        if (!level)
+            return false;
+        if (bits % 64) /* bits of nothing count as taken */
+            level[words - 1] = UINT64_MAX << bits % 64;
+        t->n_words[t->n++] = words;
+    }
+    return true;
+}
+
+static void close_taken_slots(taken_slots *t)
+{
+    for (uint32_t i = 0; i < t->n; ++i)
+        free(t->levels[i]);
+}
+
+/* The first free slot from this one on, or UINT64_MAX. */
+static uint64_t find_free_slot(const taken_slots *t, uint64_t slot)
+{
+    uint32_t level = 0;
+    for (uint64_t at = slot; level < t->n && at / 64 < t->n_words[level]; ++level) {
+        const uint64_t free_bits = ~t->levels[level][at / 64] & UINT64_MAX << at % 64;
+        if (!free_bits) {
+            at = at / 64 + 1;
+            continue;
+        }
+        at = at / 64 * 64 + (uint64_t)__builtin_ctzll(free_bits);
+        while (level--)
+            at = at * 64 + (uint64_t)__builtin_ctzll(~t->levels[level][at]);
+        return at;
+    }
+    return UINT64_MAX;
+}
+
+static void take_slot(taken_slots *t, uint64_t slot)
+{
+    for (uint32_t level = 0; level < t->n; ++level, slot /= 64)
+        if (~(t->levels[level][slot / 64] |= (uint64_t)1 << slot % 64))
+            return;
+}
+
 static gx_status write_term_hash(gx_section_writer *s, const gx_writer *w, gx_error *err)
 {
     const uint32_t n = w->counts.n_terms;
@@ -448,14 +504,20 @@ static gx_status write_term_hash(gx_section_writer *s, const gx_writer *w, gx_er
         ++bits;
     const uint64_t slots = (uint64_t)1 << bits;
     uint32_t *table = calloc(slots, sizeof *table);
-    if (!table)
+    taken_slots taken = {.n = 0};
+    if (!table || !open_taken_slots(&taken, slots)) {
+        free(table);
+        close_taken_slots(&taken);
         return gx_fail(err, GX_ENOMEM, "out of memory: a table of %llu terms", (unsigned long long)slots);
+    }
     for (uint32_t term = 0; term < n; ++term) {
         uint64_t slot = w->term_hashes[term] & (slots - 1);
-        while (table[slot])
-            slot = (slot + 1) & (slots - 1);
+        if (table[slot] && ((slot = find_free_slot(&taken, slot)) >= slots))
+            slot = find_free_slot(&taken, 0);
+        take_slot(&taken, slot);
         table[slot] = term + 1;
     }
+    close_taken_slots(&taken);
     gx_status st = gx_section_writer_begin(s, GX_SEC_TERM_HASH, bits, err);
     if (st == GX_OK)
         st = gx_section_writer_add(s, table, slots * sizeof *table, err);

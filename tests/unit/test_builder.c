@@ -2,8 +2,10 @@
 
 #include <signal.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "engine/hash.h"
 #include "index/analysis/analyzer.h"
 #include "index/format.h"
 #include "index/index.h"
@@ -93,6 +95,136 @@ static const char *postings(const gx_index *ix, const char *term)
     for (uint32_t i = 0; i < n; ++i)
         at += (size_t)snprintf(out + at, sizeof out - at, "%s%u:%u", i ? " " : "", docids[i], tfs[i]);
     return out;
+}
+
+/* ---- terms whose hashes collide ---- */
+
+#define TERM 8u /* seven letters and a space */
+
+/* The k-th word of seven letters. */
+static void spell(uint64_t k, char *word)
+{
+    for (uint32_t i = 0; i < TERM - 1; ++i, k /= 26)
+        word[i] = (char)('a' + k % 26);
+    word[TERM - 1] = ' ';
+}
+
+/* n words from the k-th on, of those whose hash has a one of few values in its low bits. */
+static uint64_t spell_colliding(uint64_t k, uint32_t n, uint64_t mask, uint64_t few, char *text)
+{
+    for (uint32_t i = 0; i < n; ++k) {
+        spell(k, text + (size_t)i * TERM);
+        i += (gx_hash(text + (size_t)i * TERM, TERM - 1) & mask) < few;
+    }
+    text[(size_t)n * TERM] = 0;
+    return k;
+}
+
+static double cpu_seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* An index of one document; the seconds of processor time that it took. */
+static double build_text(const char *path, const char *text)
+{
+    gx_builder_options o = GX_BUILDER_OPTIONS;
+    o.path = path;
+    o.force = true;
+    o.analyzer = "whitespace";
+    const double t = cpu_seconds();
+    gx_builder *b = open_builder(o);
+    add(b, "d", NULL, text);
+    finish(b);
+    return cpu_seconds() - t;
+}
+
+static uint32_t *naive_table(const gx_index *ix)
+{
+    const uint64_t mask = ((uint64_t)1 << ix->term_hash_bits) - 1;
+    uint32_t *table = calloc(mask + 1, sizeof *table);
+    assert_non_null(table);
+    for (uint32_t t = 0; t < ix->n_terms; ++t) {
+        size_t len;
+        const char *term = gx_strings_get(&ix->terms, t, &len);
+        uint64_t slot = gx_hash(term, len) & mask;
+        while (table[slot])
+            slot = (slot + 1) & mask;
+        table[slot] = t + 1;
+    }
+    return table;
+}
+
+static void terms_that_collide_are_put_in_slots_one_behind_another(void **state)
+{
+    (void)state;
+    static const uint32_t sizes[] = {1, 2, 30, 85, 2000, 5000};
+    const char *path = in_dir("collide.gx");
+    for (uint32_t from_end = 0; from_end < 2; ++from_end) {
+        for (uint32_t i = 0; i < sizeof sizes / sizeof *sizes; ++i) {
+            const uint32_t n = sizes[i];
+            char *text = malloc((size_t)n * TERM + 1);
+            assert_non_null(text);
+            /* of few values, or of all but many: rows that run over the end of the table, too */
+            for (uint32_t k = 0, found = 0; found < n; ++k) {
+                char *word = text + (size_t)found * TERM;
+                spell(k, word);
+                const uint64_t h = gx_hash(word, TERM - 1) & 8191;
+                found += from_end ? h >= 8190 - 64 : h % 1024 < 16;
+            }
+            text[(size_t)n * TERM] = 0;
+            build_text(path, text);
+            gx_index *ix = open_index(path);
+            assert_int_equal(ix->n_terms, n);
+            uint32_t *table = naive_table(ix);
+            assert_memory_equal(ix->term_hash, table, sizeof *table << ix->term_hash_bits);
+            free(table);
+            gx_index_close(ix);
+            free(text);
+        }
+    }
+    unlink(path);
+}
+
+/* The time of a build, and of looking up terms that the index has and has not, does not grow with
+ * the square of terms whose hashes begin at a few slots. */
+static void terms_that_collide_take_no_longer(void **state)
+{
+    (void)state;
+    enum { N = 60000, UNKNOWN = 10000 };
+    const char *path = in_dir("collide.gx");
+    char *text = malloc((size_t)N * TERM + 1), *unknown = malloc((size_t)UNKNOWN * TERM + 1);
+    assert_true(text && unknown);
+    for (uint32_t i = 0; i < N; ++i)
+        spell(i, text + (size_t)i * TERM);
+    text[(size_t)N * TERM] = 0;
+    const double ordinary = build_text(path, text);
+    spell_colliding(spell_colliding(0, N, 131071, 64, text), UNKNOWN, 131071, 64, unknown);
+    const double colliding = build_text(path, text);
+    if (colliding > 8 * ordinary + 0.5)
+        fail_msg("terms that collide take %.2f s to index, others %.2f s", colliding, ordinary);
+    gx_index *ix = open_index(path);
+    assert_int_equal(ix->n_terms, N);
+    const double t = cpu_seconds();
+    for (uint32_t i = 0; i < N; i += 7) {
+        size_t len;
+        const uint32_t id = gx_index_find_term(ix, text + (size_t)i * TERM, TERM - 1);
+        assert_in_range(id, 0, N - 1);
+        const char *term = gx_strings_get(&ix->terms, id, &len);
+        assert_int_equal(len, TERM - 1);
+        assert_memory_equal(term, text + (size_t)i * TERM, len);
+    }
+    for (uint32_t i = 0; i < UNKNOWN; ++i)
+        assert_int_equal(gx_index_find_term(ix, unknown + (size_t)i * TERM, TERM - 1), UINT32_MAX);
+    const double took = cpu_seconds() - t;
+    if (took > 0.5)
+        fail_msg("looking terms up that collide takes %.2f s", took);
+    gx_index_close(ix);
+    unlink(path);
+    free(text);
+    free(unknown);
 }
 
 static void documents_become_an_index(void **state)
@@ -687,6 +819,8 @@ int main(void)
         cmocka_unit_test(the_index_holds_what_the_analyzer_says),
         cmocka_unit_test(what_is_dropped_and_replaced_is_counted),
         cmocka_unit_test(nothing_appears_before_the_end_and_nothing_is_overwritten),
+        cmocka_unit_test(terms_that_collide_are_put_in_slots_one_behind_another),
+        cmocka_unit_test(terms_that_collide_take_no_longer),
         cmocka_unit_test(a_full_disk_is_reported_and_leaves_nothing),
         cmocka_unit_test(bad_options_are_refused),
     };
