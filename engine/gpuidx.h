@@ -133,25 +133,92 @@ typedef struct gx_index_stats {
     size_t size;
     uint32_t n_docs, n_terms;
     uint64_t n_postings, n_tokens; /* n_tokens: the sum of all document lengths */
-    uint32_t block_len;
+    uint32_t block_len;            /* most postings of a block */
     uint64_t file_bytes, device_bytes;
-    bool impacts; /* the lists hold impacts instead of tfs: the scorer is GX_IMPACT */
+    bool impacts;       /* the lists hold impacts instead of tfs: the scorer is GX_IMPACT */
+    bool titles, texts; /* the index stores titles; it stores texts */
+    double avgdl;       /* n_tokens / n_docs; 1 when there are no documents or tokens */
+    uint32_t min_doc_len, max_doc_len;
+    uint32_t version; /* of the file's format */
+    uint8_t uuid[16]; /* of the file, which its builder chose */
 } gx_index_stats;
-/* The caller sets st->size. GX_EUSAGE: it is too small, and nothing is written. */
+/* Write the statistics into *st, whose size the caller has set. GX_EUSAGE: that size is too small,
+ * and nothing is written. */
 GX_API gx_status gx_index_get_stats(const gx_index *ix, gx_index_stats *st);
 
-/* Strings of a document. The bytes belong to the index (not NUL-terminated) and live as long as it.
- * NULL and *len = 0 where there is none. docid < n_docs. */
+/* What the file says about itself: a JSON object, with the analyzer under "analyzer". [*len] bytes,
+ * which belong to the index and are not NUL-terminated. */
+GX_API const char *gx_index_meta(const gx_index *ix, size_t *len);
+
+/* ---- its documents ---- */
+
+/* A document's external id and its title. The bytes belong to the index and are not NUL-terminated.
+ * NULL, and *len = 0, where there is none, or where docid >= n_docs. */
 GX_API const char *gx_index_doc_id(const gx_index *ix, uint32_t docid, size_t *len);
 GX_API const char *gx_index_doc_title(const gx_index *ix, uint32_t docid, size_t *len);
-/* A document's stored text, decompressed into *buf, which is grown with realloc (*cap its size;
- * NULL and 0 at first) and freed by the caller. docid < n_docs. GX_ENOTFOUND where the index keeps
- * no texts, GX_ECORRUPT, GX_ENOMEM. */
+
+/* A document's length: the number of its terms, repeated ones included; 0 where docid >= n_docs. */
+GX_API uint32_t gx_index_doc_len(const gx_index *ix, uint32_t docid);
+
+/* Decompress a document's stored text into *buf, and set *len to its bytes. The function enlarges
+ * *buf with realloc where *cap, its size, is too small; begin with NULL and 0. The caller frees *buf
+ * with free(). GX_ENOTFOUND (the index stores no texts, or docid >= n_docs), GX_ECORRUPT, GX_ENOMEM. */
 GX_API gx_status gx_index_doc_text(const gx_index *ix, uint32_t docid, char **buf, size_t *cap, size_t *len,
                                    gx_error *err);
-/* The docid of an external id, or UINT32_MAX. The first two dozen calls read through all ids; the
- * next makes a table of 6 to 12 bytes a document, in which the others look. */
+
+/* The docid of an external id, or UINT32_MAX if no document has it. The first two dozen calls read
+ * through all ids. The next call makes a hash table, of 6 to 12 bytes a document, and later calls
+ * look in that. Thread-safe. */
 GX_API uint32_t gx_index_find_doc(const gx_index *ix, const char *id, size_t len);
+
+/* ---- its terms and their lists ---- */
+
+/* A term is what analysis makes of a word: "index" of "Indexing". The terms of an index are
+ * numbered from 0 to n_terms - 1 in byte order. The list of a term holds a posting for each
+ * document that contains it: the docid, and the tf, which is how often the document contains it (or
+ * the impact, where gx_index_stats.impacts is true). */
+
+/* The number of a term, or UINT32_MAX if the index does not have it. The bytes are looked up as they
+ * are; gx_index_analyze makes terms of words. Thread-safe. */
+GX_API uint32_t gx_index_find_term(const gx_index *ix, const char *term, size_t len);
+
+/* The bytes of term number `term`. They belong to the index and are not NUL-terminated. NULL, and
+ * *len = 0, where term >= n_terms. */
+GX_API const char *gx_index_term(const gx_index *ix, uint32_t term, size_t *len);
+
+/* The number of documents that contain the term; 0 where term >= n_terms. */
+GX_API uint32_t gx_index_df(const gx_index *ix, uint32_t term);
+
+/* The sum of the term's tfs over all documents; 0 where term >= n_terms. The file does not store it:
+ * the call decodes the tfs of the whole list. Thread-safe. */
+GX_API uint64_t gx_index_cf(const gx_index *ix, uint32_t term);
+
+/* One term of a text, and the bytes [begin, end) of the text of which it was made. */
+typedef struct gx_text_term {
+    const char *term; /* NUL-terminated */
+    size_t len, begin, end;
+} gx_text_term;
+
+/* Make the terms of a text with the index's analyzer, as a build and a query of kind GX_QUERY_TEXT
+ * do. *out receives an array of *n terms, in the order of the text; their bytes are part of the same
+ * allocation, which the caller frees with free(*out). Thread-safe. GX_ENOMEM. */
+GX_API gx_status gx_index_analyze(const gx_index *ix, const char *text, size_t len, gx_text_term **out, size_t *n,
+                                  gx_error *err);
+
+/* A walk along one list, from its beginning to its end. It belongs to one thread; any number of
+ * walks may share the index, which must outlive them. */
+typedef struct gx_postings gx_postings;
+
+/* Stand before the first posting of a term's list. GX_EUSAGE (term >= n_terms), GX_ENOMEM. */
+GX_API gx_status gx_postings_open(gx_postings **out, const gx_index *ix, uint32_t term, gx_error *err);
+
+/* Decode the next block of the list: *n postings, at most gx_index_stats.block_len, with rising
+ * docids. *docids and *tfs point to [*n] integers each, which stay until the next call or the close.
+ * tfs may be NULL: the tfs are not decoded then. After the last block, *n is 0. GX_ECORRUPT: the
+ * block does not decode to rising docids below n_docs. */
+GX_API gx_status gx_postings_next(gx_postings *p, const uint32_t **docids, const uint32_t **tfs, uint32_t *n,
+                                  gx_error *err);
+GX_API void gx_postings_close(gx_postings *p);
 
 /* ---- building an index ---- */
 

@@ -30,6 +30,11 @@ const char *gx_index_doc_title(const gx_index *ix, uint32_t docid, size_t *len)
     return get_string(&ix->titles, docid, len);
 }
 
+uint32_t gx_index_doc_len(const gx_index *ix, uint32_t docid)
+{
+    return docid < ix->n_docs ? ix->doc_lens[docid] : 0;
+}
+
 /* ---- external ids to docids ---- */
 
 #define MAX_LINEAR_SCANS 24u /* this many scans take as long as making the table */

@@ -113,7 +113,4 @@ void gx_max_tfs_close(struct gx_max_tfs *m);                     /* accepts NULL
 bool gx_id_table_open(struct gx_id_table **out);
 void gx_id_table_close(struct gx_id_table *t);
 
-/* The id of term[len], or UINT32_MAX when the index does not have that term. */
-uint32_t gx_index_find_term(const gx_index *ix, const char *term, size_t len);
-
 #endif

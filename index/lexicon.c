@@ -1,7 +1,11 @@
-/* lexicon.c: find a term's id in the hash table of the file's THSH section. */
+/* lexicon.c: the terms of an index: look them up in the hash table of the file's THSH section, and
+ * make them of a text. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "engine/hash.h"
+#include "engine/status.h"
+#include "index/analysis/analyzer.h"
 #include "index/index.h"
 
 #define MAX_PROBES 64u /* a table of usual terms needs fewer */
@@ -41,4 +45,59 @@ uint32_t gx_index_find_term(const gx_index *ix, const char *term, size_t len)
             return found - 1;
     }
     return find_in_order(ix, term, len);
+}
+
+const char *gx_index_term(const gx_index *ix, uint32_t term, size_t *len)
+{
+    *len = 0;
+    return term < ix->terms.n ? gx_strings_get(&ix->terms, term, len) : NULL;
+}
+
+uint32_t gx_index_df(const gx_index *ix, uint32_t term)
+{
+    return term < ix->n_terms ? ix->lists[term].df : 0;
+}
+
+/* ---- the terms of a text ---- */
+
+typedef struct text_terms {
+    gx_text_term *terms; /* NULL: terms and bytes are only counted */
+    char *bytes;         /* of the next term */
+    size_t n, n_bytes;
+} text_terms;
+
+static bool take_term(void *user, const char *term, size_t len, size_t begin, size_t end)
+{
+    text_terms *t = user;
+    if (t->terms) {
+        t->terms[t->n] = (gx_text_term){t->bytes, len, begin, end};
+        memcpy(t->bytes, term, len);
+        t->bytes[len] = 0;
+        t->bytes += len + 1;
+    }
+    ++t->n;
+    t->n_bytes += len + 1;
+    return true;
+}
+
+/* Analyse twice, once to count and once to keep, which needs one allocation. */
+gx_status gx_index_analyze(const gx_index *ix, const char *text, size_t len, gx_text_term **out, size_t *n,
+                           gx_error *err)
+{
+    *out = NULL;
+    text_terms count = {0}, kept = {0};
+    gx_status st = gx_analyze(ix->analyzer, text, len, take_term, &count);
+    if (st == GX_OK && !(kept.terms = malloc(count.n * sizeof *kept.terms + count.n_bytes + 1)))
+        st = GX_ENOMEM;
+    if (st == GX_OK) {
+        kept.bytes = (char *)(kept.terms + count.n);
+        st = gx_analyze(ix->analyzer, text, len, take_term, &kept);
+    }
+    if (st != GX_OK) {
+        free(kept.terms);
+        return gx_fail(err, st, "cannot analyse a text of %zu bytes: %s", len, gx_status_name(st));
+    }
+    *out = kept.terms;
+    *n = kept.n;
+    return GX_OK;
 }

@@ -129,16 +129,29 @@ void gx_index_close(gx_index *ix)
 
 gx_status gx_index_get_stats(const gx_index *ix, gx_index_stats *st)
 {
-    const gx_index_stats whole = {.size = sizeof whole,
-                                  .n_docs = ix->n_docs,
-                                  .n_terms = ix->n_terms,
-                                  .n_postings = ix->n_postings,
-                                  .n_tokens = ix->n_tokens,
-                                  .block_len = ix->block_len,
-                                  .file_bytes = ix->file_bytes,
-                                  .device_bytes = ix->header->device_bytes,
-                                  .impacts = ix->impacts};
+    gx_index_stats whole = {.size = sizeof whole,
+                            .n_docs = ix->n_docs,
+                            .n_terms = ix->n_terms,
+                            .n_postings = ix->n_postings,
+                            .n_tokens = ix->n_tokens,
+                            .block_len = ix->block_len,
+                            .file_bytes = ix->file_bytes,
+                            .device_bytes = ix->header->device_bytes,
+                            .impacts = ix->impacts,
+                            .titles = ix->titles.n > 0,
+                            .texts = ix->text != NULL,
+                            .avgdl = ix->avgdl,
+                            .min_doc_len = ix->min_doc_len,
+                            .max_doc_len = ix->max_doc_len,
+                            .version = ix->header->version};
+    memcpy(whole.uuid, ix->header->uuid, sizeof whole.uuid);
     return gx_sized_write(st, &whole, sizeof whole, GX_SIZE_THROUGH(gx_index_stats, device_bytes));
+}
+
+const char *gx_index_meta(const gx_index *ix, size_t *len)
+{
+    *len = ix->meta_len;
+    return ix->meta;
 }
 
 /* ---- lists ---- */

@@ -181,12 +181,19 @@ static void put_json_explanation(FILE *out, const gx_explanation *e)
     fputs("]}", out);
 }
 
+static bool has_texts(const gx_index *ix)
+{
+    gx_index_stats stats = {.size = sizeof stats};
+    gx_index_get_stats(ix, &stats);
+    return stats.texts;
+}
+
 /* What is shown of a stored text; *text NULL where none is. */
 static gx_status get_snippet(const out_answer *a, uint32_t docid, char **buf, size_t *cap, size_t *len,
                              gx_snippet *snippet, gx_error *err)
 {
     *len = 0;
-    if (!a->snippets || !a->ix->text)
+    if (!a->snippets || !has_texts(a->ix))
         return GX_OK;
     const gx_status st = gx_index_doc_text(a->ix, docid, buf, cap, len, err);
     return st ? st : gx_highlighter_snippet(a->marks, *buf, *len, SNIPPET_WORDS, snippet, err);
@@ -397,14 +404,14 @@ gx_status out_put_document(FILE *out, const gx_index *ix, uint32_t docid, gx_err
     const char *id = gx_index_doc_id(ix, docid, &len);
     fputs(cli_paint(out, CLI_GREEN), out);
     out_put_clean(out, id, len);
-    fprintf(out, "%s  (docid %u, %u terms)\n", cli_paint(out, CLI_PLAIN), docid, ix->doc_lens[docid]);
+    fprintf(out, "%s  (docid %u, %u terms)\n", cli_paint(out, CLI_PLAIN), docid, gx_index_doc_len(ix, docid));
     const char *title = gx_index_doc_title(ix, docid, &len);
     if (len) {
         fputs(cli_paint(out, CLI_BOLD), out);
         out_put_clean(out, title, len);
         fprintf(out, "%s\n", cli_paint(out, CLI_PLAIN));
     }
-    if (!ix->text) {
+    if (!has_texts(ix)) {
         fputs("(its text is not stored: gpuidx build --store=text)\n", out);
         return GX_OK;
     }

@@ -15,7 +15,6 @@
 #include <stdio.h>
 
 #include "engine/gpuidx_advanced.h"
-#include "query/explain.h"
 
 #define OUT_FORMATS "human|trec|tsv|jsonl|csv"
 typedef enum out_format { OUT_HUMAN, OUT_TREC, OUT_TSV, OUT_JSONL, OUT_CSV } out_format;

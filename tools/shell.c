@@ -77,7 +77,9 @@ static uint32_t read_document(shell *s, const char *command, const char *word)
     } else {
         docid = gx_index_find_doc(s->k->ix, word, strlen(word));
     }
-    if (docid < s->k->ix->n_docs)
+    gx_index_stats st = {.size = sizeof st};
+    gx_index_get_stats(s->k->ix, &st);
+    if (docid < st.n_docs)
         return docid;
     snprintf(why, sizeof why, "there is no document '%.80s' in this index", word);
     complain(command, why);
@@ -243,7 +245,7 @@ static void show_stats(shell *s, const char *arg)
     printf("documents   %u\n", st.n_docs);
     printf("terms       %u\n", st.n_terms);
     printf("postings    %llu\n", (unsigned long long)st.n_postings);
-    printf("tokens      %llu (%.1f a document)\n", (unsigned long long)st.n_tokens, s->k->ix->avgdl);
+    printf("tokens      %llu (%.1f a document)\n", (unsigned long long)st.n_tokens, st.avgdl);
     printf("file        %.1f MB\n", (double)st.file_bytes / 1e6);
     printf("engine      %s\n", gx_engine_describe(s->k->en));
     printf("queries     %llu", (unsigned long long)s->k->n_asked);

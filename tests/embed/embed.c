@@ -1,10 +1,11 @@
-/* embed.c: a program that uses the installed library: three documents become an index, and a query
- * is answered. Shows all that it takes; tests/embed/run.sh compiles it against the shared and the
- * static library.
+/* embed.c: a program that uses the installed library: three documents become an index, a query is
+ * answered, and the lists of its terms are printed. tests/embed/run.sh compiles it against the
+ * shared and the static library.
  */
 #include <gpuidx.h>
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static int fail(const gx_error *err)
@@ -34,6 +35,44 @@ static gx_status build(const char *path, gx_error *err)
     if (st == GX_OK)
         st = gx_builder_finish(builder, err);
     gx_builder_abort(builder);
+    return st;
+}
+
+/* The postings of a term: "thread: in 2 documents, 2 times: a 1, c 1". */
+static gx_status print_list(const gx_index *index, uint32_t term, gx_error *err)
+{
+    gx_postings *walk;
+    const uint32_t *docids, *tfs;
+    uint32_t n;
+    size_t len;
+    const char *bytes = gx_index_term(index, term, &len), *between = ":";
+    printf("%.*s: in %u documents, %llu times", (int)len, bytes, gx_index_df(index, term),
+           (unsigned long long)gx_index_cf(index, term));
+    gx_status st = gx_postings_open(&walk, index, term, err);
+    while (st == GX_OK && (st = gx_postings_next(walk, &docids, &tfs, &n, err)) == GX_OK && n > 0)
+        for (uint32_t i = 0; i < n; ++i, between = ",") {
+            const char *id = gx_index_doc_id(index, docids[i], &len);
+            printf("%s %.*s %u", between, (int)len, id, tfs[i]);
+        }
+    putchar('\n');
+    gx_postings_close(walk);
+    return st;
+}
+
+/* The lists of a text's terms, those that the index has. */
+static gx_status print_lists(const gx_index *index, const char *text, gx_error *err)
+{
+    gx_text_term *terms;
+    size_t n = 0;
+    gx_status st = gx_index_analyze(index, text, strlen(text), &terms, &n, err);
+    for (size_t i = 0; i < n && st == GX_OK; ++i) {
+        const uint32_t term = gx_index_find_term(index, terms[i].term, terms[i].len);
+        if (term == UINT32_MAX)
+            printf("%s: in no document\n", terms[i].term);
+        else
+            st = print_list(index, term, err);
+    }
+    free(terms);
     return st;
 }
 
@@ -67,6 +106,8 @@ int main(int argc, char **argv)
         const char *id = gx_index_doc_id(index, docids[i], &len);
         printf("%u %.*s %.4f\n", i + 1, (int)len, id, scores[i]);
     }
+    if (print_lists(index, "Three threads of an index", &err) != GX_OK)
+        return fail(&err);
     gx_session_close(session);
     gx_engine_close(engine);
     gx_index_close(index);

@@ -43,7 +43,15 @@ if command -v c++ >/dev/null; then
 fi
 
 answer() { # what both programs say: c holds both terms, a and b one each; a's text is the shorter
-    [ "$(cut -d' ' -f1,2 "$1")" = "$(printf '1 c\n2 a\n3 b')" ] || { echo "embed: another answer:"; cat "$1"; exit 1; }
+    cat >"$dest/wanted" <<'END'
+1 c
+2 a
+3 b
+three: in no document
+thread: in 2 documents, 2 times: a 1, c 1
+index: in 2 documents, 2 times: b 1, c 1
+END
+    sed 's/^\([0-9] [a-z]\) .*/\1/' "$1" | diff "$dest/wanted" - || { echo "embed: another answer"; exit 1; }
 }
 
 step "shared"

@@ -70,6 +70,33 @@ static void assert_list(const gx_index *ix, uint32_t term, const posting_list *w
     assert_int_equal(seen, want->df);
 }
 
+/* The same list by the public interface. */
+static void assert_walk(const gx_index *ix, uint32_t term, const posting_list *want)
+{
+    gx_error err = {0};
+    gx_postings *p;
+    const uint32_t *docids, *tfs = NULL;
+    uint32_t n, seen = 0;
+    uint64_t cf = 0;
+    for (int with_tfs = 0; with_tfs < 2; ++with_tfs) {
+        assert_int_equal(gx_postings_open(&p, ix, term, &err), GX_OK);
+        for (seen = 0; gx_postings_next(p, &docids, with_tfs ? &tfs : NULL, &n, &err) == GX_OK && n; seen += n) {
+            assert_true(n <= ix->block_len);
+            assert_memory_equal(docids, want->docids + seen, n * sizeof *docids);
+            if (with_tfs)
+                assert_memory_equal(tfs, want->tfs + seen, n * sizeof *tfs);
+            for (uint32_t i = 0; with_tfs && i < n; ++i)
+                cf += tfs[i];
+        }
+        assert_int_equal(seen, want->df);
+        assert_int_equal(gx_postings_next(p, &docids, NULL, &n, &err), GX_OK); /* stays at the end */
+        assert_int_equal(n, 0);
+        gx_postings_close(p);
+    }
+    assert_int_equal(gx_index_df(ix, term), want->df);
+    assert_int_equal(gx_index_cf(ix, term), cf);
+}
+
 static void assert_same(const gx_index *ix, const collection *c)
 {
     char *text = NULL;
@@ -80,12 +107,13 @@ static void assert_same(const gx_index *ix, const collection *c)
     for (uint32_t t = 0; t < c->n_terms; ++t) {
         const posting_list *want = &c->lists[t];
         assert_int_equal(gx_index_find_term(ix, want->term, want->len), t);
-        const char *term = gx_strings_get(&ix->terms, t, &len);
+        const char *term = gx_index_term(ix, t, &len);
         assert_bytes(term, len, want->term, want->len);
         assert_list(ix, t, want);
+        assert_walk(ix, t, want);
     }
     for (uint32_t d = 0; d < c->n_docs; ++d) {
-        assert_int_equal(ix->doc_lens[d], c->doc_lens[d]);
+        assert_int_equal(gx_index_doc_len(ix, d), c->doc_lens[d]);
         const char *id = gx_index_doc_id(ix, d, &len);
         assert_bytes(id, len, c->ids[d], strlen(c->ids[d]));
         assert_int_equal(gx_index_find_doc(ix, c->ids[d], strlen(c->ids[d])), d);
@@ -180,6 +208,87 @@ static void holds_many_texts_in_many_frames(void **state)
     assert_same(ix, c);
     gx_index_close(ix);
     collection_free(c);
+}
+
+static void says_what_there_is_behind_the_last_term_and_document(void **state)
+{
+    (void)state;
+    round_trip(4, 300, 5, gx_codec_by_name("gpubp128"), NULL);
+    gx_index *ix = open_full(in_dir("round.gx"));
+    gx_error err = {0};
+    gx_postings *p = (gx_postings *)ix;
+    size_t len = 1;
+    assert_null(gx_index_term(ix, 5, &len));
+    assert_int_equal(len, 0);
+    assert_int_equal(gx_index_df(ix, 5), 0);
+    assert_int_equal(gx_index_cf(ix, UINT32_MAX), 0);
+    assert_int_equal(gx_index_doc_len(ix, 300), 0);
+    assert_null(gx_index_doc_id(ix, 300, &len));
+    assert_int_equal(gx_postings_open(&p, ix, 5, &err), GX_EUSAGE);
+    assert_null(p);
+    assert_non_null(strstr(err.text, "no term 5"));
+    gx_index_close(ix);
+}
+
+static void statistics_say_what_is_stored(void **state)
+{
+    (void)state;
+    gx_error err = {0};
+    collection *c = collection_make(6, 40, 3);
+    for (int with_texts = 0; with_texts < 2; ++with_texts) {
+        uint64_t tokens = 0;
+        uint32_t least = UINT32_MAX, most = 0;
+        gx_index_stats st = {.size = sizeof st};
+        c->with_texts = with_texts;
+        for (uint32_t d = 0; d < c->n_docs; ++d)
+            snprintf(c->titles[d], sizeof c->titles[d], with_texts ? "" : "Title %u", d);
+        assert_int_equal(collection_write(c, in_dir("stats.gx"), gx_codec_by_name("raw"), NULL, &err), GX_OK);
+        gx_index *ix = open_full(in_dir("stats.gx"));
+        assert_int_equal(gx_index_get_stats(ix, &st), GX_OK);
+        for (uint32_t d = 0; d < c->n_docs; ++d) {
+            tokens += c->doc_lens[d];
+            least = c->doc_lens[d] < least ? c->doc_lens[d] : least;
+            most = c->doc_lens[d] > most ? c->doc_lens[d] : most;
+        }
+        assert_int_equal(st.titles, !with_texts);
+        assert_int_equal(st.texts, with_texts);
+        assert_true(st.avgdl == (double)tokens / c->n_docs);
+        assert_int_equal(st.min_doc_len, least);
+        assert_int_equal(st.max_doc_len, most);
+        assert_int_equal(st.version, ix->header->version);
+        assert_memory_equal(st.uuid, collection_uuid, 16);
+        size_t len;
+        const char *meta = gx_index_meta(ix, &len);
+        assert_int_equal(len, strlen(META));
+        assert_memory_equal(meta, META, len);
+        gx_index_close(ix);
+    }
+    collection_free(c);
+}
+
+static void makes_terms_of_a_text(void **state)
+{
+    (void)state;
+    static const char text[] = "The Owls' cap";
+    gx_error err = {0};
+    gx_text_term *terms;
+    size_t n;
+    round_trip(7, 3, 1, gx_codec_by_name("raw"), NULL);
+    gx_index *ix = open_full(in_dir("round.gx"));
+    assert_int_equal(gx_index_analyze(ix, text, sizeof text - 1, &terms, &n, &err), GX_OK);
+    for (size_t i = 0; i < n; ++i) {
+        assert_int_equal(strlen(terms[i].term), terms[i].len);
+        assert_true(terms[i].begin < terms[i].end && terms[i].end <= sizeof text - 1);
+    }
+    assert_int_equal(n, 3);
+    assert_string_equal(terms[1].term, "Owls'");
+    assert_string_equal(terms[2].term, "cap");
+    assert_int_equal(terms[2].begin, 10);
+    free(terms);
+    assert_int_equal(gx_index_analyze(ix, "", 0, &terms, &n, &err), GX_OK);
+    assert_int_equal(n, 0);
+    free(terms);
+    gx_index_close(ix);
 }
 
 static void measures_where_the_bytes_go(void **state)
@@ -532,6 +641,9 @@ int main(void)
         cmocka_unit_test(holds_documents_without_terms),
         cmocka_unit_test(holds_many_texts_in_many_frames),
         cmocka_unit_test(measures_where_the_bytes_go),
+        cmocka_unit_test(says_what_there_is_behind_the_last_term_and_document),
+        cmocka_unit_test(statistics_say_what_is_stored),
+        cmocka_unit_test(makes_terms_of_a_text),
         cmocka_unit_test(threads_find_the_first_of_equal_ids),
         cmocka_unit_test(the_same_input_makes_the_same_bytes),
         cmocka_unit_test(refuses_codecs_of_unequal_blocks_and_names_one_that_fits),
