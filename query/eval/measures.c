@@ -8,6 +8,9 @@
 
 #include "engine/status.h"
 
+#define LEAST_GEOMETRIC 0.00001 /* trec_eval's MIN_GEO_MEAN: an average precision below it counts as it in gm_map */
+#define LEAST_MAX_GRADE 4       /* gdeval.pl's highest grade */
+
 /* ---- one query ---- */
 
 typedef struct answer {
@@ -32,10 +35,16 @@ static int32_t relevance(const gx_trec_row *row)
     return row->value > 0 ? (int32_t)row->value : 0;
 }
 
+static bool is_judgement(const gx_trec_row *row)
+{
+    return row->value >= 0;
+}
+
 gx_status gx_ranking_make(gx_ranking *out, const gx_trec_table *qrels, const gx_trec_topic *judged,
                           const gx_trec_table *run, const gx_trec_topic *answers, int32_t level, gx_error *err)
 {
-    gx_ranking r = {.n_ret = answers ? answers->n : 0, .n_judged = judged->n, .level = level};
+    gx_ranking r = {
+        .n_ret = answers ? answers->n : 0, .n_judged = judged->n, .level = level, .max_grade = LEAST_MAX_GRADE};
     answer *list = malloc((r.n_ret + 1) * sizeof *list);
     r.rels = malloc((r.n_ret + 1) * sizeof *r.rels);
     r.ideal = malloc(r.n_judged * sizeof *r.ideal);
@@ -47,15 +56,16 @@ gx_status gx_ranking_make(gx_ranking *out, const gx_trec_table *qrels, const gx_
     const gx_trec_row *judgement = qrels->rows + judged->first, *const end = judgement + judged->n;
     for (size_t i = 0; i < judged->n; ++i) {
         r.ideal[i] = relevance(&judgement[i]);
-        r.n_rel += judgement[i].value >= 0 && r.ideal[i] >= level;
+        r.n_rel += is_judgement(&judgement[i]) && r.ideal[i] >= level;
+        r.n_nonrel += is_judgement(&judgement[i]) && r.ideal[i] < level;
     }
     qsort(r.ideal, r.n_judged, sizeof *r.ideal, by_gain_descending);
     for (size_t i = 0; i < r.n_ret; ++i) { /* the rows of both topics rise by docno */
         const gx_trec_row *row = &run->rows[answers->first + i];
         while (judgement < end && strcmp(judgement->docno, row->docno) < 0)
             ++judgement;
-        const bool is_judged = judgement < end && !strcmp(judgement->docno, row->docno);
-        list[i] = (answer){row, is_judged ? relevance(judgement) : 0};
+        const bool found = judgement < end && !strcmp(judgement->docno, row->docno);
+        list[i] = (answer){row, found && is_judgement(judgement) ? relevance(judgement) : GX_NOT_JUDGED};
     }
     qsort(list, r.n_ret, sizeof *list, by_score_then_docno_falling);
     for (size_t i = 0; i < r.n_ret; ++i)
@@ -147,7 +157,7 @@ static double discounted_gain(const int32_t *gains, size_t n)
 {
     double sum = 0;
     for (size_t i = 0; i < n; ++i)
-        if (gains[i])
+        if (gains[i] > 0)
             sum += gains[i] / log2((double)(i + 2));
     return sum;
 }
@@ -158,28 +168,92 @@ static double ndcg(const gx_ranking *r, size_t k)
     return ideal > 0 ? discounted_gain(r->rels, min_size(k, r->n_ret)) / ideal : 0;
 }
 
+static double log_average_precision(const gx_ranking *r, size_t k)
+{
+    return log(fmax(average_precision(r, k), LEAST_GEOMETRIC));
+}
+
+static double bpref(const gx_ranking *r, size_t k)
+{
+    double sum = 0;
+    size_t nonrel = 0;
+    (void)k;
+    for (size_t i = 0; i < r->n_ret; ++i) {
+        if (r->rels[i] >= r->level)
+            sum += nonrel ? 1 - (double)min_size(nonrel, r->n_rel) / (double)min_size(r->n_nonrel, r->n_rel) : 1;
+        else
+            nonrel += r->rels[i] != GX_NOT_JUDGED;
+    }
+    return r->n_rel ? sum / (double)r->n_rel : 0;
+}
+
+static double interpolated_precision(const gx_ranking *r, size_t percent)
+{
+    const size_t wanted = (size_t)((double)percent / 100 * (double)r->n_rel + 0.9);
+    double best = 0;
+    size_t n = 0;
+    for (size_t i = 0; i < r->n_ret; ++i) { /* the relevant answers: between them the precision only falls */
+        if (r->rels[i] < r->level)
+            continue;
+        ++n;
+        if (n >= wanted)
+            best = fmax(best, (double)n / (double)(i + 1));
+    }
+    return best;
+}
+
+static double expected_reciprocal_rank(const gx_ranking *r, size_t k)
+{
+    double sum = 0, goes_on = 1;
+    for (size_t i = 0; i < min_size(k, r->n_ret); ++i) {
+        const double stops = r->rels[i] > 0 ? exp2(r->rels[i] - r->max_grade) - exp2(-r->max_grade) : 0;
+        sum += goes_on * stops / (double)(i + 1);
+        goes_on *= 1 - stops;
+    }
+    return sum;
+}
+
+static double judged(const gx_ranking *r, size_t k)
+{
+    const size_t n = min_size(k, r->n_ret);
+    size_t found = 0;
+    for (size_t i = 0; i < n; ++i)
+        found += r->rels[i] != GX_NOT_JUDGED;
+    return n ? (double)found / (double)n : 0;
+}
+
+/* How the values of queries become one. */
+typedef enum total_kind { AVERAGED, SUMMED, GEOMETRIC } total_kind;
+
 typedef struct gx_measure_kind {
     const char *name; /* trec_eval's name without a cutoff */
     const char *cut;  /* the name before a cutoff; NULL: the measure takes no cutoff */
-    bool needs_cutoff, is_count;
+    bool needs_cutoff;
+    total_kind total;
     double (*value)(const gx_ranking *r, size_t k);
     const char *also[2]; /* names that other programs use */
+    bool at_recall;      /* the cutoff is a recall, in hundredths */
 } gx_measure_kind;
 
 static const gx_measure_kind kinds[] = {
-    {"num_q", NULL, false, true, num_q, {NULL}},
-    {"num_ret", NULL, false, true, num_ret, {NULL}},
-    {"num_rel", NULL, false, true, num_rel, {NULL}},
-    {"num_rel_ret", NULL, false, true, n_relevant, {NULL}},
-    {"map", "map_cut", false, false, average_precision, {"ap"}},
-    {"map_cut", "map_cut", true, false, average_precision, {NULL}},
-    {"P", "P", true, false, precision, {"precision", "prec"}},
-    {"recall", "recall", true, false, recall, {"r"}},
-    {"success", "success", true, false, success, {NULL}},
-    {"ndcg", "ndcg_cut", false, false, ndcg, {NULL}},
-    {"ndcg_cut", "ndcg_cut", true, false, ndcg, {NULL}},
-    {"Rprec", NULL, false, false, r_precision, {NULL}},
-    {"recip_rank", "recip_rank", false, false, reciprocal_rank, {"rr", "mrr"}},
+    {"num_q", NULL, false, SUMMED, num_q, {NULL}},
+    {"num_ret", NULL, false, SUMMED, num_ret, {NULL}},
+    {"num_rel", NULL, false, SUMMED, num_rel, {NULL}},
+    {"num_rel_ret", NULL, false, SUMMED, n_relevant, {NULL}},
+    {"map", "map_cut", false, AVERAGED, average_precision, {"ap"}},
+    {"map_cut", "map_cut", true, AVERAGED, average_precision, {NULL}},
+    {"P", "P", true, AVERAGED, precision, {"precision", "prec"}},
+    {"recall", "recall", true, AVERAGED, recall, {"r"}},
+    {"success", "success", true, AVERAGED, success, {NULL}},
+    {"ndcg", "ndcg_cut", false, AVERAGED, ndcg, {NULL}},
+    {"ndcg_cut", "ndcg_cut", true, AVERAGED, ndcg, {NULL}},
+    {"Rprec", NULL, false, AVERAGED, r_precision, {NULL}},
+    {"recip_rank", "recip_rank", false, AVERAGED, reciprocal_rank, {"rr", "mrr"}},
+    {"bpref", NULL, false, AVERAGED, bpref, {NULL}},
+    {"gm_map", NULL, false, GEOMETRIC, log_average_precision, {NULL}},
+    {"iprec_at_recall", "iprec_at_recall", true, AVERAGED, interpolated_precision, {"iprec"}, .at_recall = true},
+    {"err", "err", true, AVERAGED, expected_reciprocal_rank, {NULL}},
+    {"judged", "judged", true, AVERAGED, judged, {NULL}},
 };
 
 double gx_measure_value(const gx_measure *m, const gx_ranking *r)
@@ -189,12 +263,18 @@ double gx_measure_value(const gx_measure *m, const gx_ranking *r)
 
 bool gx_measure_is_count(const gx_measure *m)
 {
-    return m->kind->is_count;
+    return m->kind->total == SUMMED;
+}
+
+bool gx_measure_is_of_one_query(const gx_measure *m)
+{
+    return m->kind->total != GEOMETRIC && m->kind->value != num_q;
 }
 
 /* ---- their names ---- */
 
 static const uint32_t usual_cutoffs[] = {5, 10, 15, 20, 30, 100, 200, 500, 1000};
+static const uint32_t usual_recalls[] = {0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100}; /* hundredths */
 static const char official[] = "num_q,num_ret,num_rel,num_rel_ret,map,Rprec,recip_rank,P@5,P@10,P@30,recall@100,"
                                "recall@1000,ndcg@10";
 
@@ -215,6 +295,8 @@ static gx_status append(measure_list *l, const gx_measure_kind *kind, uint32_t c
     gx_measure m = {kind, cutoff, ""};
     if (cutoff == UINT32_MAX)
         snprintf(m.name, sizeof m.name, "%s", kind->name);
+    else if (kind->at_recall)
+        snprintf(m.name, sizeof m.name, "%s_%.2f", kind->cut, cutoff / 100.0);
     else
         snprintf(m.name, sizeof m.name, "%s_%u", kind->cut, cutoff);
     for (size_t i = 0; i < l->n; ++i)
@@ -235,6 +317,49 @@ static const gx_measure_kind *find_kind(const char *name, size_t len)
     return NULL;
 }
 
+static gx_status append_usual(measure_list *l, const gx_measure_kind *kind, gx_error *err)
+{
+    const uint32_t *cutoffs = kind->at_recall ? usual_recalls : usual_cutoffs;
+    const size_t n =
+        kind->at_recall ? sizeof usual_recalls / sizeof *usual_recalls : sizeof usual_cutoffs / sizeof *usual_cutoffs;
+    gx_status st = GX_OK;
+    for (size_t i = 0; i < n && st == GX_OK; ++i)
+        st = append(l, kind, cutoffs[i], err);
+    return st;
+}
+
+/* Read a recall such as "0.1", ".25" or "1.00", in whole hundredths, into *percent. */
+static bool read_recall(const char *text, size_t len, uint32_t *percent)
+{
+    char copy[16], *end;
+    if (len == 0 || len >= sizeof copy || memchr("0123456789.", text[0], 11) == NULL)
+        return false;
+    memcpy(copy, text, len);
+    copy[len] = 0;
+    const double x = strtod(copy, &end) * 100;
+    if (*end || !(x >= 0 && x <= 100) || fabs(x - round(x)) > 1e-9)
+        return false;
+    *percent = (uint32_t)lround(x);
+    return true;
+}
+
+/* Split a name of interpolated precision, such as "iprec@0.1", "iprec_at_recall.0.10" or, after
+ * one, ".20". */
+static bool split_recall(const char *item, size_t len, const gx_measure_kind **kind, uint32_t *percent)
+{
+    const size_t name = strcspn(item, "@.0123456789");
+    if (name >= len)
+        return false;
+    if (name == 0)
+        return *kind && (*kind)->at_recall && read_recall(item, len, percent);
+    const gx_measure_kind *found = find_kind(item, name - (item[name - 1] == '_'));
+    if (!found || !found->at_recall)
+        return false;
+    *kind = found;
+    const bool parted = item[name] == '@' || (item[name] == '.' && memchr(item + name + 1, '.', len - name - 1));
+    return read_recall(item + name + parted, len - name - parted, percent);
+}
+
 /* Split a name such as "ndcg@10", "P.5", "ndcg_cut_10" or "map" into kind and cutoff (0: the name
  * has no cutoff). A cutoff alone belongs to the kind before it. */
 static bool split_name(const char *item, size_t len, const gx_measure_kind **kind, uint32_t *cutoff)
@@ -251,11 +376,11 @@ static bool split_name(const char *item, size_t len, const gx_measure_kind **kin
             return false;
         *cutoff = (uint32_t)k;
         if (digits == 0)
-            return *kind && (*kind)->cut;
+            return *kind && (*kind)->cut && !(*kind)->at_recall;
         len = digits - (memchr("@._", item[digits - 1], 3) != NULL);
     }
     *kind = find_kind(item, len);
-    return *kind && (!*cutoff || (*kind)->cut);
+    return *kind && (!*cutoff || ((*kind)->cut && !(*kind)->at_recall));
 }
 
 static gx_status parse_list(measure_list *l, const char *list, gx_error *err)
@@ -265,18 +390,25 @@ static gx_status parse_list(measure_list *l, const char *list, gx_error *err)
         const size_t len = strcspn(p, ", \t");
         gx_status st = GX_OK;
         uint32_t cutoff;
+        if (len && split_recall(p, len, &kind, &cutoff)) {
+            if ((st = append(l, kind, cutoff, err)) != GX_OK)
+                return st;
+            p += len;
+            p += *p != 0;
+            continue;
+        }
         if (len == strlen("official") && !strncmp(p, "official", len))
             st = parse_list(l, official, err);
         else if (len && !split_name(p, len, &kind, &cutoff))
             st = gx_fail(err, GX_EUSAGE,
                          "no measure \"%.*s\": there are num_q, num_ret, num_rel, num_rel_ret, map, "
-                         "map@k, P@k, recall@k, success@k, ndcg, ndcg@k, Rprec, recip_rank and recip_rank@k",
+                         "map@k, P@k, recall@k, success@k, ndcg, ndcg@k, Rprec, recip_rank, recip_rank@k, bpref, "
+                         "gm_map, iprec@r (r a recall from 0 to 1 in hundredths), ERR@k and judged@k",
                          (int)(len < 100 ? len : 100), p);
         else if (len && (cutoff || !kind->needs_cutoff))
             st = append(l, kind, cutoff ? cutoff : UINT32_MAX, err);
         else if (len)
-            for (size_t i = 0; i < sizeof usual_cutoffs / sizeof *usual_cutoffs && st == GX_OK; ++i)
-                st = append(l, kind, usual_cutoffs[i], err);
+            st = append_usual(l, kind, err);
         if (st != GX_OK)
             return st;
         p += len;
@@ -305,20 +437,41 @@ gx_status gx_measures_parse(gx_measure **out, size_t *n, const char *list, gx_er
 
 static gx_status evaluate_topic(gx_evaluation *ev, const gx_trec_table *qrels, const gx_trec_topic *judged,
                                 const gx_trec_table *run, const gx_trec_topic *answers, const gx_measure *measures,
-                                int32_t level, gx_error *err)
+                                int32_t level, int32_t max_grade, gx_error *err)
 {
     gx_ranking r;
     const gx_status st = gx_ranking_make(&r, qrels, judged, run, answers, level, err);
     if (st != GX_OK)
         return st;
+    r.max_grade = max_grade;
     double *values = ev->values + ev->n_queries * ev->n_measures;
-    for (size_t m = 0; m < ev->n_measures; ++m) {
+    for (size_t m = 0; m < ev->n_measures; ++m)
         values[m] = gx_measure_value(&measures[m], &r);
-        ev->all[m] += values[m];
-    }
     ev->qids[ev->n_queries++] = judged->qid;
     gx_ranking_free(&r);
     return GX_OK;
+}
+
+void gx_measures_total(double *totals, const gx_measure *measures, size_t n_measures, const double *values,
+                       size_t n_queries)
+{
+    for (size_t m = 0; m < n_measures; ++m) {
+        const total_kind total = measures[m].kind->total;
+        double sum = 0;
+        for (size_t q = 0; q < n_queries; ++q)
+            sum += values[q * n_measures + m];
+        if (n_queries && total != SUMMED)
+            sum /= (double)n_queries;
+        totals[m] = n_queries && total == GEOMETRIC ? exp(sum) : sum;
+    }
+}
+
+static int32_t greatest_grade(const gx_trec_table *qrels)
+{
+    int32_t max = LEAST_MAX_GRADE;
+    for (size_t i = 0; i < qrels->n_rows; ++i)
+        max = relevance(&qrels->rows[i]) > max ? relevance(&qrels->rows[i]) : max;
+    return max;
 }
 
 gx_status gx_evaluate(gx_evaluation *out, const gx_trec_table *qrels, const gx_trec_table *run,
@@ -326,24 +479,23 @@ gx_status gx_evaluate(gx_evaluation *out, const gx_trec_table *qrels, const gx_t
 {
     gx_status st = GX_OK;
     gx_evaluation ev = {.n_measures = n_measures};
+    const int32_t max_grade = greatest_grade(qrels);
     ev.qids = malloc((qrels->n_topics + 1) * sizeof *ev.qids);
     ev.values = malloc((qrels->n_topics + 1) * n_measures * sizeof *ev.values);
-    ev.all = calloc(n_measures + 1, sizeof *ev.all);
+    ev.all = malloc((n_measures + 1) * sizeof *ev.all);
     if (!ev.qids || !ev.values || !ev.all)
         st = gx_fail(err, GX_ENOMEM, "no memory for %zu measures of %zu queries", n_measures, qrels->n_topics);
     for (size_t t = 0; t < qrels->n_topics && st == GX_OK; ++t) {
         const gx_trec_topic *judged = &qrels->topics[t], *answers = gx_trec_find(run, judged->qid);
         ev.n_missing += !answers;
         if (answers || complete)
-            st = evaluate_topic(&ev, qrels, judged, run, answers, measures, level, err);
+            st = evaluate_topic(&ev, qrels, judged, run, answers, measures, level, max_grade, err);
     }
     if (st != GX_OK) {
         gx_evaluation_free(&ev);
         return st;
     }
-    for (size_t m = 0; m < n_measures; ++m)
-        if (!measures[m].kind->is_count && ev.n_queries)
-            ev.all[m] /= (double)ev.n_queries;
+    gx_measures_total(ev.all, measures, n_measures, ev.values, ev.n_queries);
     ev.n_unjudged = run->n_topics - (qrels->n_topics - ev.n_missing);
     *out = ev;
     return GX_OK;

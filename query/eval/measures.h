@@ -19,17 +19,37 @@
  *   Rprec                           precision of the first R answers, where R is the number of
  *                                   relevant documents
  *   recip_rank, recip_rank_k        1 / rank of the first relevant answer (among the first k)
+ *   bpref                           for each relevant answer 1 - n / min(R, N), where n is the number of
+ *                                   judged and not relevant answers above it, at most R, and N the
+ *                                   number of documents that are judged and not relevant; the sum is
+ *                                   divided by R. Answers that are not judged do not count
+ *   gm_map                          the geometric mean over queries of average precision, each at least
+ *                                   0.00001; a query alone has its logarithm
+ *   iprec_at_recall_r               the greatest precision at a rank where recall is r or more, that
+ *                                   is, where floor(r R + 0.9) relevant answers have been seen
+ *
+ * Two that trec_eval lacks:
+ *
+ *   err_k         expected reciprocal rank (Chapelle et al., CIKM 2009) of the first k, as gdeval.pl
+ *                 computes it: an answer of grade g stops the reader with probability
+ *                 (2^g - 1) / 2^G; the sum over ranks i of the probability that the reader stops at
+ *                 i, times 1 / i. G is 4, or the greatest judgement in the qrels if that is more
+ *   judged_k      judged answers among the first k, divided by k, or by the number of answers if
+ *                 there are fewer, as ir_measures computes it
  */
 #ifndef GX_QUERY_EVAL_MEASURES_H
 #define GX_QUERY_EVAL_MEASURES_H
 
 #include "query/eval/trec.h"
 
+#define GX_NOT_JUDGED (-1)
+
 typedef struct gx_ranking {
-    int32_t *rels;  /* [n_ret] by rank; 0 where a document is not judged */
-    int32_t *ideal; /* [n_judged] the judgements, falling; a negative one is stored as 0 */
-    size_t n_ret, n_judged, n_rel;
-    int32_t level; /* the least judgement of a relevant document */
+    int32_t *rels;                           /* [n_ret] by rank; GX_NOT_JUDGED where a document is not judged */
+    int32_t *ideal;                          /* [n_judged] the judgements, falling; a negative one is stored as 0 */
+    size_t n_ret, n_judged, n_rel, n_nonrel; /* n_nonrel: documents that are judged and not relevant */
+    int32_t level;                           /* the least judgement of a relevant document */
+    int32_t max_grade;                       /* of expected reciprocal rank; gx_ranking_make: 4 */
 } gx_ranking;
 
 /* Make the ranking of one query. `judged` is its topic in qrels, and `answers` its topic in run, or
@@ -40,7 +60,7 @@ void gx_ranking_free(gx_ranking *r);
 
 typedef struct gx_measure {
     const struct gx_measure_kind *kind;
-    uint32_t cutoff; /* at least 1; UINT32_MAX: no cutoff */
+    uint32_t cutoff; /* at least 1; of iprec_at_recall, recall in hundredths; UINT32_MAX: no cutoff */
     char name[32];   /* trec_eval's: "map", "P_10", "ndcg_cut_10" */
 } gx_measure;
 
@@ -57,12 +77,20 @@ double gx_measure_value(const gx_measure *m, const gx_ranking *r);
 /* Whether a measure is an integer that is summed, not averaged, over queries. */
 bool gx_measure_is_count(const gx_measure *m);
 
+/* Whether a measure has a meaning for one query; gm_map and num_q have none. */
+bool gx_measure_is_of_one_query(const gx_measure *m);
+
+/* The values over all queries, totals[n_measures], of the values[n_queries * n_measures] of each. 0
+ * where there are no queries. */
+void gx_measures_total(double *totals, const gx_measure *measures, size_t n_measures, const double *values,
+                       size_t n_queries);
+
 /* The measures of a run: for every query, and over all queries. */
 typedef struct gx_evaluation {
     size_t n_measures, n_queries;
     const char **qids; /* [n_queries] in byte order; the strings belong to the table of qrels */
     double *values;    /* [n_queries * n_measures] */
-    double *all;       /* [n_measures] means, or sums for counts */
+    double *all;       /* [n_measures] means (of gm_map the geometric one), or sums for counts */
     size_t n_missing;  /* queries that are in the qrels but not in the run */
     size_t n_unjudged; /* queries that are in the run but not in the qrels; they are left out */
 } gx_evaluation;

@@ -82,3 +82,72 @@ assert abs(o["queries"]["q1"]["map"] - 5 / 9) < 1e-12' <<<"$output"
     ask eval - - </dev/null
     exits 2
 }
+
+# The same answers as run's, but q1's and q2's relevant documents come first.
+better_run() {
+    printf '%s\n' 'q1 Q0 a 1 9 t' 'q1 Q0 b 2 8 t' 'q1 Q0 d 3 7 t' 'q2 Q0 x 1 2 t' 'q3 Q0 y 1 2 t' >better
+}
+
+@test "several runs stand side by side, with differences and paired tests" {
+    better_run
+    ask eval qrels run better -m map,num_rel_ret
+    exits 0
+    says '3 queries; differences from run'
+    says 'at most 100,000 trials, seed 1'
+    complains '1 of 4 judged queries are not answered by every run'
+    [[ $output == *'map'*' run '*'0.1852'*' better '*'0.6667'*'+0.4815'*'     2       0    0.2379      0.5000'* ]]
+    [[ $output == *'num_rel_ret'*' run '*' 2'*' better '*' 4'*'+2'* ]]
+    ask eval qrels run better better --complete -q -m map
+    exits 0
+    silent
+    says $'map                   \tq1\t0.5556\t1.0000\t1.0000'
+    says '4 queries'
+}
+
+@test "--json of several runs holds values, differences and tests" {
+    better_run
+    ask eval qrels run better --json -q --quiet --seed=7 --trials=4 -m map,gm_map
+    exits 0
+    python3 -c '
+import json, math, sys
+o = json.load(sys.stdin)
+assert o["schema"] == 1 and o["queries_compared"] == 3 and o["seed"] == 7 and o["trials"] == 4
+a, b = o["runs"]
+assert a["run"] == "run" and b["run"] == "better" and "against_first" not in a
+assert abs(b["all"]["map"] - 2 / 3) < 1e-12 and b["queries"]["q2"]["map"] == 1 and "gm_map" not in b["queries"]["q2"]
+assert abs(b["all"]["gm_map"] - 1e-5 ** (1 / 3)) < 1e-12
+t = b["against_first"]["map"]
+assert abs(t["difference"] - 13 / 27) < 1e-12 and t["better"] == 2 and t["worse"] == 0 and not t["random_exact"]' <<<"$output"
+}
+
+@test "the randomisation test is the same for the same seed" {
+    better_run
+    for seed in 5 5 6 8; do
+        ask eval qrels run better --quiet --json --trials=7 --seed=$seed -m map
+        exits 0
+        grep random_p <<<"$output" >>p
+    done
+    [ "$(sed -n 1p p)" = "$(sed -n 2p p)" ]
+    [ "$(sort -u p | wc -l)" -gt 1 ]
+}
+
+@test "runs without a query in common are not compared" {
+    echo 'q9 Q0 a 1 1 t' >other
+    ask eval qrels run other
+    exits 3
+    complains 'no query of qrels is answered by all 2 runs'
+    : >none
+    ask eval qrels run none
+    exits 3
+    ask eval none run run
+    exits 3
+    ask eval qrels run other --complete -m num_q
+    exits 0
+    ask eval qrels run - - </dev/null
+    exits 2
+    ask eval qrels run run --trials=0
+    exits 2
+    ask eval qrels run run -m iprec@2
+    exits 2
+    complains 'no measure "iprec@2"'
+}

@@ -1,7 +1,7 @@
 #include <math.h>
 #include <unistd.h>
 
-#include "query/eval/measures.h"
+#include "query/eval/comparison.h"
 #include "tests/support/test.h"
 
 /* A file with those bytes, gone when the program ends. */
@@ -90,6 +90,92 @@ static void values_are_those_computed_by_hand(void **state)
     NEAR(value_of("ndcg@2", "q1", false), 1 / (2 + 1 / log2(3)));
 }
 
+/* One query ranks a, b, d, c, x: relevant, not, not, relevant, not judged; R is 2, N is 3. */
+static double value_of_five(const char *measure)
+{
+    gx_trec_table qrels = read_table("1 0 a 1\n1 0 b 0\n1 0 c 3\n1 0 d 0\n1 0 e 0\n", GX_TREC_QRELS);
+    gx_trec_table run =
+        read_table("1 Q0 a 0 5 t\n1 Q0 b 0 4 t\n1 Q0 d 0 3 t\n1 Q0 c 0 2 t\n1 Q0 x 0 1 t\n", GX_TREC_RUN);
+    gx_measure *m;
+    size_t n;
+    gx_error err = {0};
+    gx_evaluation ev;
+    if (gx_measures_parse(&m, &n, measure, &err) != GX_OK)
+        fail_msg("%s", err.text);
+    assert_int_equal(gx_evaluate(&ev, &qrels, &run, m, n, 1, false, &err), GX_OK);
+    const double value = ev.all[0];
+    gx_evaluation_free(&ev);
+    free(m);
+    gx_trec_free(&qrels);
+    gx_trec_free(&run);
+    return value;
+}
+
+static void answers_without_a_judgement_do_not_count_in_bpref(void **state)
+{
+    (void)state;
+    NEAR(value_of_five("bpref"), (1 + (1 - 2.0 / 2)) / 2);
+    NEAR(value_of("bpref", "q1", false), 2.0 / 3); /* u and e are not judged */
+    NEAR(value_of_five("judged@3"), 1);
+    NEAR(value_of_five("judged@5"), 4.0 / 5);
+    NEAR(value_of_five("judged@100"), 4.0 / 5); /* of five answers */
+    NEAR(value_of("judged@10", "q1", false), 3.0 / 5);
+}
+
+static void precision_is_interpolated_from_higher_recall(void **state)
+{
+    (void)state;
+    NEAR(value_of_five("iprec@0"), 1);
+    NEAR(value_of_five("iprec_at_recall_0.50"), 1); /* floor(2 * 0.5 + 0.9): the first relevant answer */
+    NEAR(value_of_five("iprec@.6"), 0.5);
+    NEAR(value_of_five("iprec_at_recall.1.0"), 0.5);
+    NEAR(value_of("iprec@0.7", "q1", false), 2.0 / 3); /* floor(2.1 + 0.9) is 2 in doubles */
+    NEAR(value_of("iprec@1", "q1", false), 0);
+}
+
+static void expected_reciprocal_rank_counts_grades_up_to_the_highest(void **state)
+{
+    (void)state;
+    NEAR(value_of_five("ERR@1"), 1.0 / 16);
+    NEAR(value_of_five("ERR@5"), 1.0 / 16 + 15.0 / 16 * (7.0 / 16) / 4);
+}
+
+static void the_geometric_mean_has_a_floor(void **state)
+{
+    (void)state;
+    NEAR(value_of("gm_map", NULL, false), cbrt(5.0 / 9 * 1e-5 * 1e-5));
+    NEAR(value_of("gm_map", NULL, true), sqrt(sqrt(5.0 / 9 * 1e-5 * 1e-5 * 1e-5)));
+}
+
+/* The values of t and its p are SciPy's. */
+static void paired_tests_are_those_of_the_textbooks(void **state)
+{
+    (void)state;
+    const double d[4] = {0.1, 0.2, -0.05, 0.15};
+    gx_paired_test t = gx_paired_test_of(d, 4, 1, 1000);
+    assert_int_equal(t.better, 3);
+    assert_int_equal(t.worse, 1);
+    NEAR(t.t, 1.851640199545103);
+    NEAR(t.t_p, 0.1611618472135195);
+    assert_true(t.exact);
+    NEAR(t.random_p, 4.0 / 16); /* as far as 0.4: the signs as they are, all +, and the opposites of both */
+
+    double many[80];
+    for (size_t i = 0; i < 80; ++i)
+        many[i] = i % 4 == 3 ? -0.0625 : 1.0 / (double)(2 << i % 4);
+    t = gx_paired_test_of(many, 80, 1, 1000);
+    assert_true(fabs(t.t_p / 2.03333046850125e-13 - 1) < 1e-9);
+    assert_false(t.exact);
+    NEAR(t.random_p, 1.0 / 1001);
+    assert_true(gx_paired_test_of(many, 8, 3, 100).random_p != gx_paired_test_of(many, 8, 4, 100).random_p);
+
+    const double none[3] = {0, 0, 0};
+    t = gx_paired_test_of(none, 3, 1, 1000);
+    assert_true(t.t == 0 && t.t_p == 1 && t.random_p == 1);
+    t = gx_paired_test_of(d, 1, 1, 1000);
+    assert_true(isnan(t.t) && isnan(t.t_p) && t.random_p == 1);
+}
+
 static void a_query_without_relevant_documents_scores_nothing(void **state)
 {
     (void)state;
@@ -125,9 +211,9 @@ static void ties_rank_by_falling_docno_and_scores_are_floats(void **state)
     gx_ranking r;
     gx_error err;
     assert_int_equal(gx_ranking_make(&r, &qrels, qrels.topics, &run, run.topics, 1, &err), GX_OK);
-    assert_int_equal(r.rels[0], 0); /* c */
-    assert_int_equal(r.rels[1], 1); /* b */
-    assert_int_equal(r.rels[2], 0); /* a: its score is the same float */
+    assert_int_equal(r.rels[0], GX_NOT_JUDGED); /* c */
+    assert_int_equal(r.rels[1], 1);             /* b */
+    assert_int_equal(r.rels[2], GX_NOT_JUDGED); /* a: its score is the same float */
     gx_ranking_free(&r);
     gx_trec_free(&qrels);
     gx_trec_free(&run);
@@ -168,6 +254,12 @@ static void measures_have_several_spellings(void **state)
     assert_int_equal(n, 9);
     assert_string_equal(m[8].name, "recall_1000");
     free(m);
+    assert_int_equal(gx_measures_parse(&m, &n, "iprec,iprec@0.5,.25,ERR.5,10", &err), GX_OK);
+    assert_int_equal(n, 11 + 1 + 2);
+    assert_string_equal(m[10].name, "iprec_at_recall_1.00");
+    assert_string_equal(m[11].name, "iprec_at_recall_0.25");
+    assert_string_equal(m[13].name, "err_10");
+    free(m);
     assert_int_equal(gx_measures_parse(&m, &n, "official", &err), GX_OK);
     free(m);
 }
@@ -175,7 +267,9 @@ static void measures_have_several_spellings(void **state)
 static void unknown_measures_are_refused(void **state)
 {
     (void)state;
-    const char *const lists[] = {"", ",", "mapp", "P@0", "P@99999999999", "10", "num_ret@5", "ndcg@x", "@5"};
+    const char *const lists[] = {
+        "",          ",",       "mapp",        "P@0",         "P@99999999999", "10",      "num_ret@5", "ndcg@x", "@5",
+        "iprec@1.1", "iprec@2", "iprec@0.5,3", "iprec@0.123", "iprec@-1",      "bpref@5", "err@0.5",   ".5"};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; ++i) {
         gx_measure *m;
         size_t n;
@@ -249,6 +343,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_are_those_computed_by_hand),
+        cmocka_unit_test(answers_without_a_judgement_do_not_count_in_bpref),
+        cmocka_unit_test(precision_is_interpolated_from_higher_recall),
+        cmocka_unit_test(expected_reciprocal_rank_counts_grades_up_to_the_highest),
+        cmocka_unit_test(the_geometric_mean_has_a_floor),
+        cmocka_unit_test(paired_tests_are_those_of_the_textbooks),
         cmocka_unit_test(a_query_without_relevant_documents_scores_nothing),
         cmocka_unit_test(means_are_over_queries_in_both_files),
         cmocka_unit_test(complete_means_are_over_all_judged_queries),
