@@ -14,7 +14,7 @@ static uint64_t count_encoded_words(const gx_codec *c, uint8_t param, const uint
 void gx_choices(bool is_docids, const uint32_t *in, uint64_t n, double load, gx_choice out[GX_MAX_CHOICES])
 {
     static const uint8_t candidates[2][GX_MAX_CHOICES] = {
-        /* of tfs, of docids */
+        /* first for tfs, then for docids */
         {GX_CODEC_GPUBP128, GX_CODEC_GPUPFD128, GX_CODEC_ELIASFANO, GX_CODEC_RICE},
         {GX_CODEC_GPUBP128, GX_CODEC_ELIASFANO, GX_CODEC_VARINTSU, GX_CODEC_RICE},
     };

@@ -1,9 +1,9 @@
-/* decode.cuh: decoders on the device, which kernels fuse: integers arrive in registers, and nothing
- * is written.
+/* decode.cuh: decoders on the device, for kernels that decode and process in one pass. The integers
+ * arrive in registers; nothing is written to memory.
  *
  * A warp decodes a block. Each codec has a decoder, a struct with these members:
  *
- *   BLOCK   the most integers of a block
+ *   BLOCK   the most integers in a block
  *   SEG     the integers that one next() yields; SEG divides BLOCK
  *   V       SEG / 32: lane l gets integers l * V .. l * V + V - 1 of the segment
  *   open(words, n_words, n, lane, param)
@@ -11,14 +11,14 @@
  *   next(lane, v)
  *           yields the next segment; integers past n are 0. Called at most ceil(n / SEG) times
  *   at(words, n_words, n, i, param)
- *           static, for one lane alone: the i-th integer
+ *           static, called by a single lane: returns the i-th integer
  *   find(words, n_words, n, docid, lane, param)
- *           static, optional (can_find), all lanes together: in a block of docids, the i whose
- *           docid, less the block's head, is docid; n if there is none
+ *           static, optional (can_find), called by all lanes together: in a block of docids,
+ *           returns the i whose docid, less the block's head, is docid; n if there is none
  *
- * All 32 lanes call open and next together, for the same block. words may lie in shared or in
- * global memory; LDG says that it is global and that nothing writes it while the kernel runs.
- * Whatever the bytes are, nothing beyond words[n_words] + GX_READ_SLACK is read.
+ * All 32 lanes call open and next together, for the same block. words may be in shared or in global
+ * memory. LDG says that it is in global memory and that nothing writes to it while the kernel runs.
+ * Whatever the bytes are, a decoder reads nothing beyond words[n_words] + GX_READ_SLACK.
  *
  *   gx::gpubp128<true> dec;
  *   dec.open(payload + begin, end - begin, n, lane);
@@ -51,8 +51,8 @@ template <class DEC> struct can_find<DEC, decltype((void)&DEC::find)> {
 };
 
 /* The sum of x over the lanes up to and including this one, within groups of LANES lanes (a power
- * of two). The shuffle's own predicate, "is there such a lane", guards the addition: two
- * instructions a step. */
+ * of two). The shuffle returns a predicate, "the source lane exists", which guards the addition. A
+ * step thus takes two instructions. */
 template <int LANES = 32> __device__ __forceinline__ uint32_t warp_inclusive(uint32_t x, uint32_t)
 {
 #pragma unroll
@@ -65,9 +65,9 @@ template <int LANES = 32> __device__ __forceinline__ uint32_t warp_inclusive(uin
     return x;
 }
 
-/* A segment of coded docids (index/format.h) to docids, in place: d[i] = carry + (v[0] + 1) + .. +
- * (v[i] + 1). carry is head - 1 for a block's first segment, then what the previous call returned.
- * Docids past n are meaningless. */
+/* Turns a segment of coded docids (index/format.h) into docids, in place: d[i] = carry + (v[0] + 1)
+ * + .. + (v[i] + 1). For a block's first segment carry is head - 1, later the result of the
+ * previous call. Docids past n are meaningless. */
 template <int V> __device__ __forceinline__ uint32_t docids(uint32_t (&v)[V], uint32_t carry, uint32_t lane)
 {
 #pragma unroll
@@ -81,7 +81,7 @@ template <int V> __device__ __forceinline__ uint32_t docids(uint32_t (&v)[V], ui
     return carry + 32 * V + __shfl_sync(ALL_LANES, sum, 31);
 }
 
-/* Four bytes, the lowest first. */
+/* Splits x into its four bytes, the lowest first. */
 __device__ __forceinline__ void split4(uint32_t x, uint32_t (&v)[4])
 {
 #pragma unroll
@@ -89,16 +89,16 @@ __device__ __forceinline__ void split4(uint32_t x, uint32_t (&v)[4])
         v[j] = x >> (8 * j) & 0xff;
 }
 
-/* The integer of b bits from bit `bit` of p on. It reads the word after the one that holds the
- * first bit. */
+/* The integer of b bits at bit `bit` of p. Always reads the word after the one with the first bit,
+ * too. */
 template <bool LDG> __device__ __forceinline__ uint32_t unpack_one(const uint32_t *p, uint32_t bit, uint32_t b)
 {
     p += bit >> 5;
     return __funnelshift_r(load<LDG>(p), load<LDG>(p + 1), bit) & gx_low_bits(b);
 }
 
-/* V integers of b bits from bit `bit` of p. b is the same in all lanes, so the branches do not
- * diverge. Reads up to V words past the word that holds the first bit. */
+/* V integers of b bits from bit `bit` of p on. b is the same in all lanes, so the branches do not
+ * diverge. Reads up to V words past the one with the first bit. */
 template <int V, bool LDG>
 __device__ __forceinline__ void unpack(const uint32_t *p, uint32_t bit, uint32_t b, uint32_t (&v)[V])
 {
@@ -131,7 +131,7 @@ __device__ __forceinline__ void unpack(const uint32_t *p, uint32_t bit, uint32_t
     }
 }
 
-/* GPU-BP: n integers of b bits in a row; b follows from the lengths (gpubp.c). */
+/* GPU-BP: n integers packed at b bits each. b follows from the lengths (gpubp.c). */
 template <int BLOCK_, int SEG_, bool LDG> struct gpubp {
     static constexpr int BLOCK = BLOCK_, SEG = SEG_, V = SEG / 32;
     static_assert(BLOCK % SEG == 0 && SEG % 32 == 0, "whole segments");
@@ -148,7 +148,7 @@ template <int BLOCK_, int SEG_, bool LDG> struct gpubp {
 
     __device__ __forceinline__ void next(uint32_t lane, uint32_t (&v)[V])
     {
-        if (left >= SEG) { /* with b = 0 there are no words; the mask clears what is read */
+        if (left >= SEG) { /* if b = 0 there are no words, and the mask clears what is read */
             unpack<V, LDG>(words, lane * V * b, b, v);
             words += SEG / 32 * b;
             left -= SEG;
@@ -169,7 +169,7 @@ template <int BLOCK_, int SEG_, bool LDG> struct gpubp {
     }
 };
 
-/* GPU-VByte: 2-bit selectors (bytes of each integer less one), a word for 16; then the bytes
+/* GPU-VByte: 2-bit selectors (bytes of an integer, less one), 16 in a word; then the bytes
  * (gpuvbyte.c). */
 template <int BLOCK_, bool LDG> struct gpuvbyte {
     static constexpr int BLOCK = BLOCK_, SEG = 128, V = 4;
@@ -275,7 +275,7 @@ template <bool LDG> struct lane1024 {
         b = gx_packed_width(w_n, n_);
     }
 
-    /* 32 integers of B bits, their words 32 apart. */
+    /* Unpacks 32 integers of B bits whose words are 32 apart. */
     template <int B> static __device__ __forceinline__ void unpack32(const uint32_t *p, uint32_t (&v)[V])
     {
         uint32_t w[B + 1];
@@ -291,7 +291,7 @@ template <bool LDG> struct lane1024 {
         }
     }
 
-    /* A whole block; b is the same in all lanes. */
+    /* Unpacks a whole block. b is the same in all lanes. */
     static __device__ __forceinline__ void whole(const uint32_t *p, uint32_t b, uint32_t (&v)[V])
     {
         switch (b) {
@@ -306,9 +306,10 @@ template <bool LDG> struct lane1024 {
             GX_CASE(5)
             GX_CASE(6)
             GX_CASE(7)
-            GX_CASE(8) GX_CASE(9) GX_CASE(10) GX_CASE(11) GX_CASE(12) GX_CASE(13) GX_CASE(14) GX_CASE(15) GX_CASE(16)
-                GX_CASE(17) GX_CASE(18) GX_CASE(19) GX_CASE(20) GX_CASE(21) GX_CASE(22) GX_CASE(23) GX_CASE(24)
-                    GX_CASE(25) GX_CASE(26) GX_CASE(27) GX_CASE(28) GX_CASE(29) GX_CASE(30) GX_CASE(31) GX_CASE(32)
+            GX_CASE(8)
+            GX_CASE(9) GX_CASE(10) GX_CASE(11) GX_CASE(12) GX_CASE(13) GX_CASE(14) GX_CASE(15) GX_CASE(16) GX_CASE(17)
+                GX_CASE(18) GX_CASE(19) GX_CASE(20) GX_CASE(21) GX_CASE(22) GX_CASE(23) GX_CASE(24) GX_CASE(25)
+                    GX_CASE(26) GX_CASE(27) GX_CASE(28) GX_CASE(29) GX_CASE(30) GX_CASE(31) GX_CASE(32)
 #undef GX_CASE
                         default :
 #pragma unroll

@@ -1,17 +1,16 @@
-/* Elias-Fano (Vigna, WSDM 2013), a block at a time: the sums s[i] = v[0] + .. + v[i] of a block's
- * integers.
+/* Elias-Fano (Vigna, WSDM 2013), one block at a time. It codes the sums s[i] = v[0] + .. + v[i] of
+ * a block's integers.
  *
- *     | b: 5 bits | the high bits of the sums in unary: bit (s[i] >> b) + i is set | 0 .. | n low
- *     parts of b bits |
- *                                                                          to a word
+ *     | b      | high bits in unary: for each i, bit (s[i] >> b) + i is set | 0 .. | n low parts |
+ *       5 bits   padded with zeros to a whole word                                   b bits each
  *
- * b = floor(log2(s[n-1] / n)), 0 where that is less than 1: so there are at most 3 n high bits.
- * Sums may exceed 32 bits; their low parts do not, and integers and docids are differences and sums
+ * b = floor(log2(s[n-1] / n)), or 0 if that is below 1. There are thus at most 3 n high bits. Sums
+ * may exceed 32 bits, but their low parts do not; integers and docids are sums and differences
  * modulo 2^32. A block of zeros takes no words.
  *
- * The i-th sum is where the i-th set bit is, and in a block of docids it is docid - head - i: any
- * of them is read without its neighbours, and a docid is found by counting bits of the at most 13
- * words.
+ * The i-th sum follows from the position of the i-th set bit. In a block of docids, the i-th sum is
+ * docid - head - i. A single docid can thus be read without its neighbours, and can be found by
+ * counting the bits of at most 13 words.
  */
 #include <string.h>
 
@@ -64,18 +63,18 @@ static uint32_t lowest_set_bit(uint64_t x)
     return (uint32_t)__builtin_ctzll(x);
 }
 
-static uint32_t count_bits(uint64_t x) /* without an instruction to count on */
+static uint32_t count_bits(uint64_t x) /* for CPUs without POPCNT */
 {
     x -= x >> 1 & 0x5555555555555555u;
     x = (x & 0x3333333333333333u) + (x >> 2 & 0x3333333333333333u);
     return (uint32_t)(((x + (x >> 4)) & 0x0f0f0f0f0f0f0f0fu) * 0x0101010101010101u >> 56);
 }
 
-/* The set bits of a block's high part, one after another. */
+/* Iterates over the set bits of a block's high part. */
 typedef struct bits {
     const uint32_t *words;
-    uint32_t n_words, k; /* words k and k + 1 */
-    uint64_t left;       /* of them, those still to come */
+    uint32_t n_words, k; /* the iterator is at words k and k + 1 */
+    uint64_t left;       /* the bits of these two words that it has not passed */
 } bits;
 
 static inline bits open_high_bits(const uint32_t *words, gx_ef_block e)
@@ -83,7 +82,7 @@ static inline bits open_high_bits(const uint32_t *words, gx_ef_block e)
     return (bits){words, e.n_high, 0, e.n_high ? gx_ef_high_bits(words, e.n_high, 0) : 0};
 }
 
-/* The next words' bits; false: there are no more. */
+/* Moves to the next two words. Returns false if there are none. */
 static inline bool refill_high_bits(bits *s)
 {
     if (s->k + 2 >= s->n_words)
@@ -93,7 +92,8 @@ static inline bool refill_high_bits(bits *s)
     return true;
 }
 
-/* Where the next one is, counted from behind b; false: there are no more. */
+/* Sets *at to the position of the next set bit, counted from the end of the field b. Returns false
+ * if there is none. */
 static inline bool next_high_bit(bits *s, uint32_t *at)
 {
     while (s->left == 0) {
@@ -150,7 +150,7 @@ static uint32_t at(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t 
     const gx_ef_block e = gx_ef_open(words[0], n_words, n);
     bits s = open_high_bits(words, e);
     const uint32_t before = i ? i - 1 : 0;
-    uint32_t r = before, place = 0; /* r: of the bits left, those to be passed by */
+    uint32_t r = before, place = 0; /* r: set bits still to skip */
     for (uint32_t c; r >= (c = count_bits(s.left)); r -= c) {
         if (!refill_high_bits(&s))
             return 0;
@@ -166,8 +166,8 @@ static uint32_t at(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t 
     return v;
 }
 
-/* Bits are counted, 64 at a time, until a docid of the next may be as great; from there bit follows
- * bit. */
+/* Counts bits, 64 at a time, until the next 64 may contain a docid that is great enough. From there
+ * it goes bit by bit. */
 static uint32_t ef128_next_geq(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t head,
                                uint32_t docid, uint32_t *found)
 {
@@ -180,7 +180,9 @@ static uint32_t ef128_next_geq(const uint32_t *words, uint32_t n_words, uint32_t
     const gx_ef_block e = gx_ef_open(words[0], n_words, n);
     bits s = open_high_bits(words, e);
     uint32_t i = 0, at;
-    for (;;) { /* with i bits before the next words, sums up to there are below zeros + 1, shifted by b */
+    /* s.left holds the bits of words k and k + 1; i set bits come before them. Every sum that ends
+     * in these words is below (zeros + 1) << b. */
+    for (;;) {
         const uint32_t to = i + count_bits(s.left), zeros = 32 * (s.k + 2) - GX_EF_B_BITS - to;
         if ((((uint64_t)zeros + 1) << e.b) + to > (uint64_t)want + 1 || !refill_high_bits(&s))
             break;
@@ -217,7 +219,7 @@ static bool ef128_valid(const uint32_t *words, uint32_t n_words, uint32_t n, uin
         if (sum < before || sum - before > UINT32_MAX)
             return false;
     }
-    const uint32_t spare = n * e.b % 32; /* bits used of the last word */
+    const uint32_t spare = n * e.b % 32; /* used bits of the last word */
     return sum > 0 && e.b == low_width(sum, n) && s.left == 0 && e.n_high == gx_div_up(GX_EF_B_BITS + at + 1, 32) &&
            (spare == 0 || words[n_words - 1] >> spare == 0);
 }

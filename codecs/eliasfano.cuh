@@ -1,6 +1,6 @@
-/* eliasfano.cuh: Elias-Fano on the device (decode.cuh): a lane takes a word of high bits; a scan
- * over their counts tells which of the block's sums it has, and a lane finds the bit of each of its
- * own sums by it. */
+/* eliasfano.cuh: Elias-Fano on the device (decode.cuh). Each lane takes a word of high bits. A scan
+ * over their counts tells which sums of the block a word holds; from it a lane finds the bit of
+ * each of its own sums. */
 #ifndef GX_CODECS_ELIASFANO_CUH
 #define GX_CODECS_ELIASFANO_CUH
 
@@ -22,7 +22,7 @@ template <bool LDG> struct ef128 {
         n = n_;
     }
 
-    /* A lane's word of high bits, without b. */
+    /* The lane's word of high bits, without the bits of the field b. */
     static __device__ __forceinline__ uint32_t high_word(const uint32_t *w, gx_ef_block e, uint32_t lane)
     {
         const uint32_t x = lane < min(e.n_high, GX_EF_MAX_HIGH) ? load<LDG>(w + lane) : 0;
@@ -39,7 +39,7 @@ template <bool LDG> struct ef128 {
         return __funnelshift_r(load<LDG>(w), load<LDG>(w + 1), bit) & gx_low_bits(e.b);
     }
 
-    /* Where bit r of those set in x is; x has more. */
+    /* The position of the r-th set bit of x, from 0. x has more than r. */
     static __device__ __forceinline__ uint32_t select(uint32_t x, uint32_t r)
     {
         uint32_t at = 0;
@@ -62,7 +62,7 @@ template <bool LDG> struct ef128 {
         const gx_ef_block e = gx_ef_open(load<LDG>(words), n_words, n);
         const uint32_t x = high_word(words, e, lane), end = warp_inclusive(__popc(x), lane), first = lane * V;
         const uint32_t filled = __ballot_sync(ALL_LANES, x), all = __shfl_sync(ALL_LANES, end, 31);
-        uint32_t src = 0; /* the first word that ends behind the lane's first sum */
+        uint32_t src = 0; /* the word that holds the lane's first sum */
 #pragma unroll
         for (uint32_t o = 16; o; o >>= 1)
             src += __shfl_sync(ALL_LANES, end, src + o - 1) <= first ? o : 0;
@@ -96,7 +96,7 @@ template <bool LDG> struct ef128 {
         if (n_words == 0)
             return 0;
         const gx_ef_block e = gx_ef_open(load<LDG>(w), n_words, n);
-        uint32_t count = 0, k = 0, x = 0, last = 0, last_at = 0; /* last: the bit before word k's */
+        uint32_t count = 0, k = 0, x = 0, last = 0, last_at = 0; /* last, last_at: the last set bit before word k */
         for (; k < min(e.n_high, GX_EF_MAX_HIGH); ++k) {
             x = load<LDG>(w + k) & (k ? 0xffffffffu : ~gx_low_bits(GX_EF_B_BITS));
             const uint32_t c = __popc(x);
@@ -118,8 +118,8 @@ template <bool LDG> struct ef128 {
         return sum - ((left - GX_EF_B_BITS - (i - 1)) << e.b) - low_part(w, e, i - 1);
     }
 
-    /* The warp together: the i for which v[0] + .. + v[i] + i, a docid less its head, is `docid`; n
-     * if there is none. */
+    /* Called by the whole warp: the i for which v[0] + .. + v[i] + i, a docid less its head, is
+     * `docid`; n if there is none. */
     static __device__ __forceinline__ uint32_t find(const uint32_t *w, uint32_t n_words, uint32_t n, uint32_t docid,
                                                     uint32_t lane, uint32_t = 0)
     {
@@ -127,7 +127,8 @@ template <bool LDG> struct ef128 {
             return min(docid, n);
         const gx_ef_block e = gx_ef_open(load<LDG>(w), n_words, n);
         const uint32_t x = high_word(w, e, lane), begin = warp_inclusive(__popc(x), lane) - __popc(x);
-        /* the last word whose first docid is not greater */
+        /* the first docid of the lane's word; the docid sought is in the last word whose first is
+         * not greater */
         const uint32_t first =
             ((32 * lane + __ffs(x) - 1 - GX_EF_B_BITS - begin) << e.b) + low_part(w, e, min(begin, n - 1)) + begin;
         const uint32_t not_greater = __ballot_sync(ALL_LANES, x && first <= docid);

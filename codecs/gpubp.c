@@ -1,10 +1,10 @@
-/* GPU-BP (Mallia et al., CIKM 2019, section 3.1): n integers of b bits in a row, b being what the
- * greatest needs.
+/* GPU-BP (Mallia et al., CIKM 2019, section 3.1): n integers packed at b bits each, where b is the
+ * width of the greatest one.
  *
- * b is not stored. It follows from the block's length: b = min(32, 32 * words / n), which for a
- * block of 128 is words / 4. In a block whose n is not a multiple of 32 the words that the least b
- * needs may hold wider integers; they are then packed at the width that the decoder will see. A
- * block of zeros takes no words.
+ * b is not stored. It follows from the block's length: b = min(32, 32 * words / n). For a block of
+ * 128 integers this is words / 4. If n is not a multiple of 32, the rounding to whole words can
+ * leave room for wider integers; the encoder then packs at the width that the decoder will compute.
+ * A block of zeros takes no words.
  */
 #include "codecs/codec.h"
 #include "codecs/pack.h"

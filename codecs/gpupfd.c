@@ -1,19 +1,19 @@
-/* GPU-PFD128: bit packing with patched exceptions, after NewPFD and OptPFD (Yan et al., WWW 2009),
- * for decoders that work on a block all at once.
+/* GPU-PFD128: bit packing with patched exceptions, after NewPFD and OptPFD (Yan et al., WWW 2009).
+ * All lanes of a warp decode a block at the same time.
  *
- * The width b is chosen so that the block is smallest. Integers that need more keep their low b
- * bits in the row; what is above (it is at least 1, and 1 less is stored) goes into h bits behind
- * the row, with the position, of which the upper three bits are told by a map, as Elias and Fano
- * do: exception k at position p sets bit k + p / 16 of it.
+ * The encoder chooses the width b that makes the block shortest. An integer that needs more than b
+ * bits is an exception. Its low b bits are packed with the other integers. Its high bits, less one
+ * (they are at least 1), are stored in h bits behind the packed integers, together with its
+ * position. The upper three bits of a position are in a map, as in Elias-Fano: exception k at
+ * position p sets bit k + p / 16 of the map.
  *
- *     | 128 integers of b bits | map of e + 7 bits | e times: p % 16: 4, above: h | 0 .. | e: 5 |
- *     h: 5 | b: 5 |
- *       4 b words                                                                  the last word's
- *       top 15 bits
+ *     | 128 integers of b bits | map        | e exceptions            | 0 .. | b | h | e |
+ *       4 b words                e + 7 bits   p % 16: 4 bits, high: h         5   5   5 bits
  *
- * The map fits a word, and one lane of a warp has one bit of it, so that a lane finds its exception
- * without looking at the others'. Blocks of zeros take no words, and those that nothing makes
- * shorter 128; blocks of fewer than 128 integers are GPU-BP's (gpubp.c).
+ * b, h and e are the top 15 bits of the last word. The map fits in a word, and each lane of a warp
+ * has one bit of it. A lane therefore finds its exception without looking at the others. A block of
+ * zeros takes no words. A block that is not shorter than its integers takes 128 words. Blocks of
+ * fewer than 128 integers are coded as in GPU-BP (gpubp.c).
  */
 #include <string.h>
 
@@ -23,12 +23,12 @@
 
 enum { BLOCK = 128, MAX_EXCEPTIONS = 25, MAX_HIGH_BITS = 28, LOW_POSITION_BITS = 4, HEADER_BITS = 15 };
 
-/* A block's last word, taken apart. */
+/* The fields of a block's last word. */
 typedef struct pfd_header {
     uint32_t b, h, e;
 } pfd_header;
 
-/* Whether the block has a last word to take apart. */
+/* Whether the block ends in such a word. */
 static bool has_header(uint32_t n_words, uint32_t n)
 {
     return n == BLOCK && n_words - 1 < BLOCK - 1;
@@ -44,7 +44,7 @@ static uint32_t block_words(pfd_header p)
     return 4 * p.b + gx_div_up(map_bits(p) + p.e * (LOW_POSITION_BITS + p.h) + HEADER_BITS, 32);
 }
 
-/* false: no encoder wrote this. */
+/* Returns false if no encoder can have written this block. */
 static bool read_pfd_header(const uint32_t *words, uint32_t n_words, pfd_header *p)
 {
     const uint32_t last = words[n_words - 1];
@@ -52,9 +52,9 @@ static bool read_pfd_header(const uint32_t *words, uint32_t n_words, pfd_header 
     return p->e <= MAX_EXCEPTIONS && p->h <= MAX_HIGH_BITS && block_words(*p) == n_words;
 }
 
-/* The exceptions, one after another: false when there is none left. */
+/* Iterates over the exceptions. next_exception returns false after the last one. */
 typedef struct exception_cursor {
-    const uint32_t *behind; /* the row */
+    const uint32_t *behind; /* the word behind the packed integers */
     pfd_header p;
     uint32_t map, k, position, above;
 } exception_cursor;
@@ -83,7 +83,8 @@ static uint32_t max_words(uint32_t n)
     return n;
 }
 
-/* The best width and its exceptions; b == 32: as they are. */
+/* The width that makes the block shortest, and its exceptions. b = 32: store the integers as
+ * words. */
 static pfd_header choose_width(const uint32_t *in)
 {
     uint32_t count[34] = {0}, max = 0, e = 0;
@@ -180,7 +181,7 @@ static void gpupfd_decode_docids(const uint32_t *words, uint32_t n_words, uint32
     if (has_header(n_words, n)) {
         const uint32_t last = words[n_words - 1];
         b = last >> 17 & 31;
-        if (last >> 22 || 4 * b + 1 != n_words) { /* exceptions, or damage */
+        if (last >> 22 || 4 * b + 1 != n_words) { /* exceptions, or a damaged block */
             gpupfd_decode(words, n_words, n, param, out);
             gx_simd_best()->prefix_sum(out, n, head);
             return;

@@ -6,8 +6,7 @@
 
 namespace gx {
 
-/* What a block's last word says: width of the row, bits above, exceptions; what no encoder wrote
- * reads as zeros. */
+/* The fields of a block's last word (gpupfd.c). If no encoder can have written it, all are 0. */
 struct gpupfd_header {
     uint32_t b, h, e;
 
@@ -23,13 +22,13 @@ struct gpupfd_header {
     }
 };
 
-/* A lane's exception: the lane's bit of the map says whether it has one, the bits below which it
- * is. */
+/* The exception of a lane. The lane's bit of the map says whether it has one, and the bits below
+ * tell which. */
 template <bool LDG> struct gpupfd_exception {
     bool mine;
     uint32_t position, above;
 
-    /* behind: the row; p.e > 0. */
+    /* behind: the word after the packed integers. p.e > 0. */
     __device__ __forceinline__ gpupfd_exception(const uint32_t *behind, gpupfd_header p, uint32_t lane)
     {
         const uint32_t map = load<LDG>(behind) & gx_low_bits(p.e + 7);
@@ -78,7 +77,7 @@ template <bool LDG> struct gpupfd128 {
             return x;
         const uint32_t *const behind = w + 4 * p.b;
         uint32_t map = load<LDG>(behind) & gx_low_bits(p.e + 7), k = 0;
-        for (; map && k < p.e; ++k, map &= map - 1) { /* up to the exceptions of position / 16 */
+        for (; map && k < p.e; ++k, map &= map - 1) { /* only exceptions of the same 16 positions matter */
             const uint32_t sixteen = (uint32_t)__ffs((int)map) - 1 - k;
             if (sixteen < i >> 4)
                 continue;

@@ -1,10 +1,12 @@
-/* GPU-VByte (Mallia et al., CIKM 2019, section 3.2): all selectors of a block, then all bytes.
+/* GPU-VByte (Mallia et al., CIKM 2019, section 3.2): first all selectors of a block, then all
+ * bytes.
  *
- *     | 2-bit selectors: bytes of each integer, less one; sixteen a word | the integers' bytes,
- *     lowest first | 1..4 zero bytes |
+ *     | n selectors               | bytes of the integers | 1 to 4 zero bytes |
+ *       2 bits each, 16 in a word   lowest first
  *
- * The bytes are padded to a word, with at least one byte, as the paper's encoder does (its Table 1
- * counts them). A block of zeros takes no words.
+ * A selector is the length of an integer in bytes, less one. At least one zero byte pads the data
+ * to a whole word, as in the paper's encoder (its Table 1 counts these bytes). A block of zeros
+ * takes no words.
  */
 #include <string.h>
 
@@ -37,7 +39,7 @@ static uint32_t gpuvbyte_encode(const uint32_t *in, uint32_t n, uint8_t param, u
     return n_words;
 }
 
-/* The bytes of n integers by their selectors; those past n do not count. */
+/* The data bytes of the first n integers. */
 static uint32_t data_bytes(const uint32_t *selectors, uint32_t n)
 {
     uint32_t prefix_sum = n;
@@ -67,7 +69,8 @@ static uint32_t load_bytes(const uint8_t *p, uint32_t more)
     return x & 0xffffffffu >> (24 - 8 * more);
 }
 
-/* A block without words, or whose selectors point outside it: what is not there is 0. */
+/* Decodes a block that has no words, or whose selectors point past its end. Missing integers become
+ * 0. */
 static void decode_damaged(const uint32_t *words, uint32_t n_words, uint32_t n, uint32_t *out)
 {
     const uint32_t head = selector_words(n);

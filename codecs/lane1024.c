@@ -1,12 +1,12 @@
-/* Lane-contiguous binary packing, for decoders that keep integers in registers: lane l of a warp
- * owns integers 32 l .. 32 l + 31, which take b words; the lanes' words are interleaved, so that a
- * warp reads whole rows of 128 bytes.
+/* Lane-contiguous binary packing, for decoders that keep integers in registers. Lane l of a warp
+ * owns integers 32 l .. 32 l + 31, which take b words. The words of the lanes are interleaved, so
+ * that a warp reads whole rows of 128 bytes:
  *
- *     word 0 of lane 0 | word 0 of lane 1 | .. | word 0 of lane 31 | word 1 of lane 0 | ..      b *
- *     32 words
+ *     | word 0 of lane 0 | word 0 of lane 1 | .. | word 0 of lane 31 | word 1 of lane 0 | ..
+ *       32 b words in all
  *
- * A lane sums its own integers, so docids of 1,024 postings need one scan over the warp. A block of
- * fewer than 1,024 is laid out as in GPU-BP; a block of zeros takes no words.
+ * Each lane sums its own integers, so that 1,024 docids need one scan over the warp. A block of
+ * fewer than 1,024 integers is laid out as in GPU-BP (gpubp.c). A block of zeros takes no words.
  */
 #include "codecs/codec.h"
 #include "codecs/pack.h"

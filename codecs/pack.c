@@ -1,5 +1,5 @@
-/* The loops run over 32 integers at a constant width, so that the compiler unrolls them to constant
- * shifts. */
+/* Each loop handles 32 integers at a constant width. The compiler unrolls it, and all shifts become
+ * constants. */
 #include "codecs/pack.h"
 
 __attribute__((always_inline)) static inline void pack32(const uint32_t *in, const uint32_t b, uint32_t *words)

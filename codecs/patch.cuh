@@ -1,4 +1,4 @@
-/* patch.cuh: exceptions added to integers that a warp has in registers, four a lane. */
+/* patch.cuh: adds exceptions to integers that a warp holds in registers, four in each lane. */
 #ifndef GX_CODECS_PATCH_CUH
 #define GX_CODECS_PATCH_CUH
 
@@ -6,17 +6,18 @@
 
 namespace gx {
 
-/* The b <= 32 bits from bit `at` of words; 0 for b = 0. Reads the word behind, too. */
+/* The b <= 32 bits at bit `at` of words; 0 if b = 0. Reads the next word, too. */
 template <bool LDG> __device__ __forceinline__ uint32_t read_bits(const uint32_t *words, uint32_t at, uint32_t b)
 {
     words += at >> 5;
     return __funnelshift_r(load<LDG>(words), load<LDG>(words + 1), at) & gx_low_bits(b);
 }
 
-/* Each lane that has one (mine) has an exception: above is to be added to the integer at position <
- * 128. Positions rise with the lanes. The k-th exception lies in lane k or, spread, at position p
- *      in lane k + p / 16. Lanes ask which of the 128
- * integers have one; how many are before says who has theirs. */
+/* Each lane may hold one exception (mine): `above` is to be added to the integer at `position` <
+ * 128. Positions rise with the lanes. If SPREAD is false, lane k holds the k-th exception;
+ * otherwise the k-th exception, at position p, is in lane k + p / 16. The warp builds a map of the
+ * integers that have exceptions. The number of set bits before an integer tells a lane which other
+ * lane holds its exception. */
 template <bool SPREAD>
 __device__ __forceinline__ void patch(uint32_t (&v)[4], bool mine, uint32_t position, uint32_t above, uint32_t lane)
 {

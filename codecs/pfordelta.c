@@ -1,17 +1,27 @@
-/* PForDelta (Ding et al., WWW 2009, section 4.2): one width b for the whole list; what is above it
- * in the integers that need more, and where these are, are two arrays, and each is coded by
- * PForDelta once more, with a width of its own a block.
+/* PForDelta (Ding et al., WWW 2009, section 4.2). One width b serves the whole list. An integer
+ * that needs more than b bits is an exception. The exceptions of a block form two arrays, their
+ * positions (as gaps) and their high parts. Each array is coded by PForDelta once more, with its
+ * own width in each block.
  *
- *     | n integers of b bits | header | e gaps of g bits | e high_parts of a bits | exceptions of
- *     the gaps | of the high_parts | 0 .. |
- *       ceil(n b / 32) words   a word   bits in a row, to the block's end
+ *     | n integers of b bits | header | e gaps    | e high parts | the arrays' exceptions | 0 .. |
+ *       ceil(n b / 32) words   1 word   g bits each  a bits each    first those of the gaps
  *
- * The gaps are those between the exceptions' positions, less one, the first from -1 on; above is
- * (integer >> b) - 1. An exception of these arrays is its place there, 7 bits, and what is above
- * its width, less one, in a width that serves all. The header has, from the lowest bit: e - 1: 7,
- * g: 3, a: 5, gaps' exceptions: 4, their width: 3, high_parts' exceptions: 4, their width: 5. A
- * block without exceptions has no header. Blocks of zeros take no words; one that would not be
- * shorter than its integers has them as they are, n words.
+ * A gap is the number of integers between two exceptions; the first gap counts from the block's
+ * start. A high part is (integer >> b) - 1. An exception of an array is its index there, 7 bits,
+ * and its own high part, which has the same width for all exceptions of that array.
+ *
+ * The fields of the header, from the lowest bit:
+ *
+ *     e - 1                                    7 bits
+ *     g                                        3
+ *     a                                        5
+ *     number of exceptions of the gaps         4
+ *     width of their high parts                3
+ *     number of exceptions of the high parts   4
+ *     width of their high parts                5
+ *
+ * A block without exceptions has no header. A block of zeros takes no words. A block that would not
+ * be shorter than its integers stores them as n words.
  */
 #include <string.h>
 
@@ -21,7 +31,7 @@
 
 enum { BLOCK = 128, MAX_B = 31, POSITION_BITS = 7, MAX_NESTED = 15, MAX_NESTED_WIDTH = 25 };
 
-/* An array coded once more: its width, its exceptions and their width. */
+/* An array that PForDelta codes once more: its width, its number of exceptions and their width. */
 typedef struct nested_array {
     uint32_t width, n_nested, nested_width;
 } nested_array;
@@ -57,11 +67,11 @@ static uint32_t max_words(uint32_t n)
     return n;
 }
 
-/* The b that seems to make the list shortest, an exception costing its bits above, and 7 for its
- * place and the widths. */
+/* The b that is estimated to make the list shortest. The estimate for an exception is its high
+ * bits, plus 7 bits for its position and the widths. */
 static uint8_t param(const uint32_t *values, uint64_t n)
 {
-    uint64_t count[33] = {0}, least = UINT64_MAX, e = 0, above = 0; /* above: bits over b of all exceptions */
+    uint64_t count[33] = {0}, least = UINT64_MAX, e = 0, above = 0; /* above: high bits of all exceptions */
     uint8_t best = 0;
     for (uint64_t i = 0; i < n; ++i)
         count[gx_bit_width(values[i])] += 1;
@@ -77,8 +87,8 @@ static uint8_t param(const uint32_t *values, uint64_t n)
     return best;
 }
 
-/* The width that makes an array of e shortest, at most max_width; n_nested > MAX_NESTED: none will
- * do. */
+/* The width, at most max_width, that makes an array of e integers shortest. If no width will do,
+ * the result has n_nested > MAX_NESTED. */
 static nested_array choose_nested_width(const uint32_t *v, uint32_t e, uint32_t max_width)
 {
     uint32_t count[34] = {0}, max = 0, n_nested = 0;
@@ -101,14 +111,14 @@ static nested_array choose_nested_width(const uint32_t *v, uint32_t e, uint32_t 
     return best;
 }
 
-/* The array's e slots. */
+/* Writes the low bits of the array's e integers. */
 static void put_slots(uint32_t *words, uint32_t *at, const uint32_t *v, uint32_t e, nested_array a)
 {
     for (uint32_t i = 0; i < e; ++i, *at += a.width)
         gx_write_bits(words, *at, v[i] & gx_low_bits(a.width), a.width);
 }
 
-/* And its exceptions. */
+/* Writes the array's exceptions. */
 static void put_nested_exceptions(uint32_t *words, uint32_t *at, const uint32_t *v, uint32_t e, nested_array a)
 {
     for (uint32_t i = 0; i < e; ++i) {
@@ -160,8 +170,8 @@ static uint32_t read_bits_or_zero(const uint32_t *words, uint32_t at, uint32_t b
     return b ? gx_bits_at(words, at, b) : 0;
 }
 
-/* The slots from bit `at` on, their exceptions from `deep` on; false: places that no encoder wrote.
- * */
+/* Reads an array into v: its low bits start at bit `at`, its exceptions at bit `deep`. Returns
+ * false if no encoder can have written the positions of the exceptions. */
 static bool get_nested_array(const uint32_t *words, uint32_t at, uint32_t deep, uint32_t e, nested_array a, uint32_t *v)
 {
     bool good = a.n_nested > 0 || a.nested_width == 0;
@@ -177,8 +187,8 @@ static bool get_nested_array(const uint32_t *words, uint32_t at, uint32_t deep, 
     return good;
 }
 
-/* A coded block's exceptions, taken apart; false: no encoder wrote them. *e, and what can be read
- * safely, in any case. */
+/* Reads the exceptions of a compressed block. Returns false if no encoder can have written them; *e
+ * and the first *e values of both arrays are then still safe to use. */
 static bool get_exceptions(const uint32_t *words, uint32_t n_words, uint32_t n, uint32_t b, uint32_t *e, uint32_t *gaps,
                            uint32_t *high_parts)
 {

@@ -6,12 +6,13 @@
 
 namespace gx {
 
-/* The exceptions of a block: two arrays of e slots, each with exceptions of its own. */
+/* The exceptions of a block: two arrays of e integers, each with its own exceptions
+ * (pfordelta.c). */
 struct pfordelta_exceptions {
     struct inner {
-        uint32_t slots, width, deep, n_deep, deep_width; /* slots, deep: bits from the array's begin */
+        uint32_t slots, width, deep, n_deep, deep_width; /* slots, deep: where low bits and exceptions begin, in bits */
 
-        /* Slot k. For one lane, or for each lane its own. */
+        /* Integer k of the array. Lanes may ask for different k. */
         template <bool LDG> __device__ __forceinline__ uint32_t at(const uint32_t *words, uint32_t k) const
         {
             uint32_t x = read_bits<LDG>(words, slots + k * width, width);
@@ -28,8 +29,8 @@ struct pfordelta_exceptions {
     uint32_t e;
     inner gaps, high_parts;
 
-    /* behind[n_words]: what is behind the row; e = 0 where there is nothing that an encoder wrote.
-     * */
+    /* behind[n_words]: the words after the packed integers. e = 0 if no encoder can have written
+     * them. */
     template <bool LDG>
     static __device__ __forceinline__ pfordelta_exceptions read(const uint32_t *behind, uint32_t n_words, uint32_t n)
     {

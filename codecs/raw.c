@@ -1,4 +1,4 @@
-/* Words as they are: the yardstick, and what a list costs uncompressed. */
+/* Each integer is stored as a word: the baseline for all other codecs. */
 #include <string.h>
 
 #include "codecs/codec.h"

@@ -1,12 +1,12 @@
-/* Rice coding (Ding et al., WWW 2009, section 4.1): an integer x is x >> b in unary and its low b
- * bits in binary, b being one for the whole list. Both parts of a block lie apart, so that each can
- * be decoded by many at once:
+/* Rice coding (Ding et al., WWW 2009, section 4.1). An integer x is x >> b in unary and its low b
+ * bits in binary. One b serves the whole list. The two parts of a block are stored separately, so
+ * that many lanes can decode each:
  *
- *     | n integers of b bits | a one for each integer, x >> b zeros before it | 0 .. |
- *       ceil(n b / 32) words   to the block's end
+ *     | n integers of b bits | for each integer x >> b zeros and a one | 0 .. |
+ *       ceil(n b / 32) words   to the end of the block
  *
- * A block of zeros takes no words. One that would not be shorter than its integers has them as they
- * are, n words: so a long run of zeros costs no more than that.
+ * A block of zeros takes no words. A block that would not be shorter than its integers stores them
+ * as n words, which also bounds the cost of a large integer.
  */
 #include <string.h>
 
@@ -21,7 +21,7 @@ static uint32_t max_words(uint32_t n)
     return n;
 }
 
-/* The b whose blocks are shortest. */
+/* The b that makes the blocks shortest. */
 static uint8_t param(const uint32_t *values, uint64_t n)
 {
     uint64_t least = UINT64_MAX, bits[MAX_B + 1] = {0};
@@ -84,7 +84,7 @@ static bool rice_valid(const uint32_t *words, uint32_t n_words, uint32_t n, uint
     uint32_t ones = 0;
     for (uint32_t k = row; k < n_words; ++k)
         ones += (uint32_t)__builtin_popcount(words[k]);
-    return ones == n && words[n_words - 1]; /* the last one is in the last word */
+    return ones == n && words[n_words - 1]; /* the last word holds the last one */
 }
 
 static void rice_decode(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t b, uint32_t *out)
@@ -99,7 +99,7 @@ static void rice_decode(const uint32_t *words, uint32_t n_words, uint32_t n, uin
         return;
     }
     gx_simd_best()->unpack(words, n, b, out);
-    uint32_t i = 0, before = 0; /* before: the bit behind the last one */
+    uint32_t i = 0, before = 0; /* before: position after the previous one */
     for (uint32_t k = row; k < n_words; ++k) {
         for (uint32_t w = words[k]; w && i < n; w &= w - 1) {
             const uint32_t bit = (k - row) * 32 + (uint32_t)__builtin_ctz(w);
@@ -120,7 +120,7 @@ static uint32_t at(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t 
     uint32_t before = 0, ones = 0;
     for (uint32_t k = row; k < n_words; ++k) {
         const uint32_t in_word = (uint32_t)__builtin_popcount(words[k]);
-        if (ones + in_word < i) { /* nothing of interest ends here */
+        if (ones + in_word < i) { /* integers i - 1 and i do not end in this word */
             ones += in_word;
             continue;
         }

@@ -6,7 +6,7 @@
 
 namespace gx {
 
-/* The place of the k-th set bit of x, k < popc(x). */
+/* The position of the k-th set bit of x, k < popc(x). */
 __device__ __forceinline__ uint32_t select_bit(uint32_t x, uint32_t k)
 {
     uint32_t at = 0;
@@ -20,14 +20,14 @@ __device__ __forceinline__ uint32_t select_bit(uint32_t x, uint32_t k)
     return at;
 }
 
-/* Lanes count the ones of the unary part a word each, and sum up; each finds where its four
- * integers begin, and reads on from there. */
+/* The lanes count the ones of the unary part, one word each, and scan the counts. Each lane then
+ * finds where its four integers begin, and reads on from there. */
 template <bool LDG> struct rice {
     static constexpr int BLOCK = 128, SEG = 128, V = 4;
 
     const uint32_t *words;
     uint32_t n_words, n, b;
-    uint32_t row; /* words before the unary part; n_words: there is none */
+    uint32_t row; /* words before the unary part; n_words if there is none */
 
     __device__ __forceinline__ void open(const uint32_t *w, uint32_t w_n, uint32_t n_, uint32_t, uint32_t param)
     {
@@ -38,15 +38,15 @@ template <bool LDG> struct rice {
         row = n_words < n && b < 32 ? min(gx_div_up(n * b, 32), n_words) : n_words;
     }
 
-    /* The bit behind the one before integer `first` (0 for the first); past the end if there are
-     * not so many. */
+    /* The bit at which the unary part of integer `first` begins: after the one that ends the
+     * integer before it. Past the end if there are fewer integers. */
     __device__ __forceinline__ uint32_t begin_of(uint32_t first, uint32_t lane) const
     {
         uint32_t at = first ? (n_words - row) * 32 : 0, ones = 0;
         for (uint32_t k = row; k < n_words; k += 32) {
             const uint32_t word = k + lane < n_words ? load<LDG>(words + k + lane) : 0, c = __popc(word);
             const uint32_t sum = warp_inclusive(c, lane) + ones;
-            uint32_t j = 0; /* words whose sum is too small */
+            uint32_t j = 0; /* words that end before integer `first` begins */
 #pragma unroll
             for (uint32_t step = 16; step > 0; step >>= 1)
                 j += __shfl_sync(ALL_LANES, sum, j + step - 1) < first ? step : 0;
@@ -63,7 +63,7 @@ template <bool LDG> struct rice {
     __device__ __forceinline__ void next(uint32_t lane, uint32_t (&v)[V])
     {
         const uint32_t first = lane * V;
-        if (row >= n_words) { /* zeros, integers as they are, or damage */
+        if (row >= n_words) { /* a block of zeros, of plain words, or a damaged one */
 #pragma unroll
             for (int i = 0; i < V; ++i)
                 v[i] = n_words >= n && first + i < n ? load<LDG>(words + first + i) : 0;
@@ -102,7 +102,7 @@ template <bool LDG> struct rice {
         const uint32_t row = b < 32 ? gx_div_up(n * b, 32) : n_words;
         if (row >= n_words)
             return 0;
-        uint32_t ones = 0, before = 0; /* before: bits to the end of the one before */
+        uint32_t ones = 0, before = 0; /* before: where integer i begins */
         for (uint32_t k = row; k < n_words; ++k) {
             const uint32_t x = load<LDG>(w + k), c = __popc(x), base = (k - row) * 32;
             if (i > 0 && ones < i && i <= ones + c)

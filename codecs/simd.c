@@ -61,7 +61,7 @@ static uint8_t *put_bytes(const uint32_t *in, uint32_t n, uint32_t *selectors, u
         for (uint32_t j = 0; j < m; ++j) {
             const uint32_t more = (gx_bit_width(in[i + j] | 1) - 1) / 8;
             s |= more << (2 * j);
-            memcpy(data, &in[i + j], 4); /* the bytes past the integer are written over */
+            memcpy(data, &in[i + j], 4); /* the next integer overwrites the excess bytes */
             data += more + 1;
         }
         selectors[i / 16] = s;
@@ -112,7 +112,8 @@ static bool gb(const uint8_t *data, const uint8_t *end, uint32_t n, uint32_t *ou
 
 static bool gu(const uint8_t *groups, uint32_t n_groups, bool complete, uint32_t n, uint32_t *out)
 {
-    uint32_t i = 0, begun = 0, bits = 0; /* an integer that goes on in the next group, and its bits so far */
+    /* begun: the low bits of an integer that began in an earlier group; bits: how many they are. */
+    uint32_t i = 0, begun = 0, bits = 0;
     for (; n_groups > 0; --n_groups, groups += 9) {
         uint64_t data;
         memcpy(&data, groups + 1, 8);
@@ -155,7 +156,7 @@ const gx_simd *const gx_simds[] = {&portable,
 #endif
                                    NULL};
 
-/* The best, or the one of that name; NULL: there is none. */
+/* The best implementation that this CPU can run, or the one of that name. NULL if there is none. */
 static const gx_simd *usable(const char *name)
 {
     const gx_simd *best = NULL;
@@ -173,7 +174,7 @@ const gx_simd *gx_simd_choose(void)
 
 const gx_simd *gx_simd_best(void)
 {
-    static _Atomic(const gx_simd *) found; /* the same whoever looks first */
+    static _Atomic(const gx_simd *) found; /* every thread would store the same pointer */
     const gx_simd *best = atomic_load_explicit(&found, memory_order_acquire);
     if (!best) {
         best = gx_simd_choose();

@@ -12,8 +12,8 @@
 
 #define INLINE __attribute__((always_inline)) static inline
 
-/* By a descriptor of varint-GU: which of the eight data bytes go where (0x80: a zero), an integer
- * behind the other. */
+/* For each descriptor of varint-GU, the shuffle that moves the eight data bytes to their integers.
+ * 0x80 yields a zero byte. */
 static uint8_t gu_shuffles[256][32] __attribute__((aligned(32)));
 static pthread_once_t gu_tables_once = PTHREAD_ONCE_INIT;
 
@@ -39,12 +39,12 @@ static bool usable(void)
     return true;
 }
 
-/* Prefix sums over blocks of eight: each lane of last has the docid before. */
+/* Turns eight gaps into docids. Each lane of *last has the docid before them. */
 INLINE __m256i add_prefix(__m256i v, __m256i *last)
 {
     v = _mm256_add_epi32(v, _mm256_slli_si256(v, 4));
     v = _mm256_add_epi32(v, _mm256_slli_si256(v, 8));
-    const __m256i low = _mm256_permutevar8x32_epi32(v, _mm256_set1_epi32(3)); /* the lower half's total */
+    const __m256i low = _mm256_permutevar8x32_epi32(v, _mm256_set1_epi32(3)); /* sum of the lower half */
     v = _mm256_add_epi32(v, _mm256_blend_epi32(_mm256_setzero_si256(), low, 0xf0));
     v = _mm256_add_epi32(v, _mm256_setr_epi32(1, 2, 3, 4, 5, 6, 7, 8));
     const __m256i docids = _mm256_add_epi32(v, *last);
@@ -63,13 +63,13 @@ static void prefix_sum(uint32_t *v, uint32_t n, uint32_t head)
         v[i] = before += v[i] + 1;
 }
 
-/* Eight integers of b bits take b bytes; the upper four begin at byte b / 2, or four bits later. Up
- * to 25 bits an integer lies in four bytes, wherever it begins; wider ones in eight. b is a
- * constant where this is inlined. */
+/* Eight integers of b bits take b bytes. The upper four begin at byte b / 2, and half a byte later
+ * if b is odd. Up to 25 bits, an integer lies within four bytes wherever it begins; a wider one
+ * lies within eight. b is a constant after inlining. */
 INLINE void unpack_width(const uint32_t *words, uint32_t n, const int b, bool docids, uint32_t head, uint32_t *out)
 {
     const uint8_t *p = (const uint8_t *)words;
-    const int half = b / 2, odd = b % 2 * 4; /* bits by which the upper four begin late */
+    const int half = b / 2, odd = b % 2 * 4; /* odd: bits by which the upper four begin late */
     const __m256i mask = _mm256_set1_epi32((int)gx_low_bits((uint32_t)b));
     __m256i last = _mm256_set1_epi32((int)(head - 1));
     if (b <= 25) {
@@ -132,8 +132,8 @@ static void unpack_docids(const uint32_t *words, uint32_t n, uint32_t b, uint32_
     }
 }
 
-/* By four selectors: which of the next sixteen bytes go where (0x80: a zero), and how many are
- * used. */
+/* For each four selectors, the shuffle that moves the next sixteen bytes to their integers (0x80
+ * yields a zero byte), and how many of these bytes are used. */
 #define PLACE(from, more, k) (char)((k) <= (more) ? (from) + (k) : 0x80)
 #define PLACE4(from, more) PLACE(from, more, 0), PLACE(from, more, 1), PLACE(from, more, 2), PLACE(from, more, 3)
 #define ROW(s)                                                                                                         \
@@ -202,7 +202,7 @@ static bool su(const uint8_t *data, const uint8_t *end, uint32_t n, uint32_t *ou
 
 static bool gb(const uint8_t *data, const uint8_t *end, uint32_t n, uint32_t *out)
 {
-    for (uint32_t i = 0; i < n; i += 8) { /* two groups, the second's place found by the first's lengths */
+    for (uint32_t i = 0; i < n; i += 8) { /* two groups; the lengths of the first tell where the second begins */
         if (data > end)
             return false;
         const uint8_t low = data[0], *const upper = data + 1 + lengths[low], high = upper[0];
@@ -217,8 +217,8 @@ static bool gb(const uint8_t *data, const uint8_t *end, uint32_t n, uint32_t *ou
     return true;
 }
 
-/* Where groups are complete, the first integer has `bits` more before it, which the last group had
- * at its end. */
+/* If the groups are complete, an integer may have begun in the group before: its low bits are in
+ * `begun`, and `bits` says how many they are. */
 INLINE bool gu_groups(const uint8_t *groups, uint32_t n_groups, bool complete, uint32_t n, uint32_t *out)
 {
     uint32_t i = 0, begun = 0, bits = 0;

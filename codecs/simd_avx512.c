@@ -21,8 +21,7 @@ static bool usable(void)
            __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");
 }
 
-/* The sums of the lanes up to and with each: by fours within 128 bits, which is quick, then across.
- * */
+/* Inclusive prefix sums: first within 128 bits, where shifts are cheap, then across. */
 INLINE __m512i inclusive_scan(__m512i v)
 {
     const __m512i four_before = _mm512_setr_epi32(0, 0, 0, 0, 3, 3, 3, 3, 7, 7, 7, 7, 11, 11, 11, 11);
@@ -33,22 +32,22 @@ INLINE __m512i inclusive_scan(__m512i v)
     return _mm512_add_epi32(v, _mm512_maskz_permutexvar_epi32(0xff00, eight_before, v));
 }
 
-/* The docids of a vector's lanes if all gaps that follow were 0, each lane holding `each` integers.
- * */
+/* What to add to the prefix sums of a vector to get docids, for the first vector of a block. Each
+ * lane stands for `each` integers. */
 INLINE __m512i first_prefix(uint32_t head, int each)
 {
     const __m512i lanes = _mm512_setr_epi32(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16);
     return _mm512_add_epi32(_mm512_set1_epi32((int)(head - 1)), _mm512_mullo_epi32(lanes, _mm512_set1_epi32(each)));
 }
 
-/* The same for the vector after one whose sums these are. */
+/* The same for the next vector, given the prefix sums of this one. */
 INLINE __m512i next_prefix(__m512i next, __m512i sums, int each)
 {
     const __m512i all = _mm512_permutexvar_epi32(_mm512_set1_epi32(15), sums);
     return _mm512_add_epi32(next, _mm512_add_epi32(all, _mm512_set1_epi32(16 * each)));
 }
 
-/* Sixteen integers to docids. */
+/* Turns sixteen gaps into docids. */
 INLINE __m512i add_prefix(__m512i v, __m512i *next)
 {
     const __m512i sums = inclusive_scan(v), docids = _mm512_add_epi32(sums, *next);
@@ -56,9 +55,9 @@ INLINE __m512i add_prefix(__m512i v, __m512i *next)
     return docids;
 }
 
-/* 128 integers of 16 bits to docids, a vector of 32 at the price of sixteen: pairs are summed, and
- * the even docids follow from the odd ones. The four vectors' sums are independent, and so written
- * that the CPU sees them side by side. */
+/* Turns 128 gaps of 16 bits into docids, 32 in a vector for the cost of sixteen. It sums pairs of
+ * gaps, which gives every second docid; the others follow by subtraction. The sums of the four
+ * vectors are independent and in a loop of their own, so that the CPU computes them in parallel. */
 INLINE void add_prefix_pairs(const __m512i v[4], __m512i *next, uint32_t *out)
 {
     const __m512i low = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
@@ -90,8 +89,8 @@ static void prefix_sum(uint32_t *v, uint32_t n, uint32_t head)
         v[i] = before += v[i] + 1;
 }
 
-/* Sixteen integers of b bits take 2 b bytes. Up to 25 bits an integer lies in four bytes, wherever
- * it begins; wider ones are cut from two neighbouring words. */
+/* Sixteen integers of b bits take 2 b bytes. Up to 25 bits, an integer lies within four bytes
+ * wherever it begins; a wider one is cut from two neighbouring words. */
 INLINE void unpack_sixteens(const uint32_t *words, uint32_t n, uint32_t b, bool docids, uint32_t head, uint32_t *out)
 {
     const uint8_t *p = (const uint8_t *)words;
@@ -126,8 +125,8 @@ static void unpack(const uint32_t *words, uint32_t n, uint32_t b, uint32_t *out)
     unpack_sixteens(words, n, b, false, 0, out);
 }
 
-/* Up to 16 bits four integers lie in eight bytes, wherever they begin, and thirty-two in a vector.
- * */
+/* Up to 16 bits, four integers lie within eight bytes wherever they begin, and a vector holds
+ * 32. */
 static void unpack_docids(const uint32_t *words, uint32_t n, uint32_t b, uint32_t head, uint32_t *out)
 {
     if (b > 16 || n % 128) {
@@ -136,9 +135,9 @@ static void unpack_docids(const uint32_t *words, uint32_t n, uint32_t b, uint32_
     }
     const uint8_t *p = (const uint8_t *)words;
     const __m512i mask = _mm512_set1_epi16((short)gx_low_bits(b));
-    /* of each four */
+    /* the bit at which each group of four integers begins */
     const __m512i bit = _mm512_mullo_epi16(_mm512_set_epi64(28, 24, 20, 16, 12, 8, 4, 0), _mm512_set1_epi64(b));
-    /* a qword's low byte */
+    /* copies the lowest byte of each 64-bit lane to all of that lane */
     const __m512i zeros = _mm512_set4_epi32(0x08080808, 0x08080808, 0, 0);
     const __m512i pick =
         _mm512_add_epi8(_mm512_shuffle_epi8(_mm512_srli_epi64(bit, 3), zeros), _mm512_set1_epi64(0x0706050403020100));
@@ -156,8 +155,8 @@ static void unpack_docids(const uint32_t *words, uint32_t n, uint32_t b, uint32_
     }
 }
 
-/* The bytes of sixteen integers, as bits of the 64 that they expand to: 0001, 0011, 0111 or
- * 1111 each. */
+/* The bytes of sixteen integers, as bits of the 64 bytes that they expand to: 0001, 0011, 0111 or
+ * 1111 for each integer. */
 INLINE uint64_t byte_mask(uint32_t selectors)
 {
     const uint64_t ones = 0x1111111111111111u, x = _pdep_u64(selectors, 0x3333333333333333u);
@@ -168,8 +167,8 @@ INLINE uint64_t byte_mask(uint32_t selectors)
 INLINE __m512i expand(uint64_t mask, const uint8_t *data)
 {
     __m512i w = _mm512_loadu_si512(data), zero = _mm512_setzero_si512();
-    /* Zen 4 expands slowly from memory, and waits for what its target held before: say that it held
-     * zeros. */
+    /* Zen 4 is slow to expand from memory, and waits for the old value of the target register. The
+     * asm keeps the load separate and the target a known zero. */
     __asm__("" : "+v"(w), "+v"(zero));
     return _mm512_mask_expand_epi8(zero, mask, w);
 }
@@ -194,7 +193,7 @@ static bool bytes(const uint32_t *selectors, const uint8_t *data, const uint8_t 
     return decode_vbyte(selectors, data, end, n, false, 0, out);
 }
 
-/* Whether none of 128 integers takes more than two bytes. */
+/* Whether each of 128 integers has at most two bytes. */
 INLINE bool two_bytes(const uint32_t *selectors)
 {
     return _mm256_testz_si256(_mm256_loadu_si256((const __m256i *)selectors), _mm256_set1_epi32((int)0xaaaaaaaa));
@@ -209,7 +208,7 @@ static bool bytes_docids(const uint32_t *selectors, const uint8_t *data, const u
         uint64_t mask[4];
         for (int k = 0; k < 4; ++k) {
             memcpy(&mask[k], selectors + 2 * k, 8);
-            mask[k] = mask[k] << 1 | 0x5555555555555555u; /* of 32 integers: 01 or 11 each */
+            mask[k] = mask[k] << 1 | 0x5555555555555555u; /* 32 integers: 01 or 11 for each */
             from[k + 1] = from[k] + _mm_popcnt_u64(mask[k]);
         }
         if (from[3] > end)
@@ -247,8 +246,9 @@ static uint8_t *put_bytes(const uint32_t *in, uint32_t n, uint32_t *selectors, u
     return data;
 }
 
-/* Sixteen integers' ends among the next 64 bytes, and with them their bytes; sevens of bits close
- * up by multiplication. */
+/* Decodes up to sixteen integers from the next 64 bytes: finds the bytes that end integers, gathers
+ * the bytes of each integer, and closes the gaps between their groups of seven bits by
+ * multiplication. */
 static bool su(const uint8_t *data, const uint8_t *end, uint32_t n, uint32_t *out)
 {
     uint8_t count[64];
@@ -307,7 +307,8 @@ static bool gu(const uint8_t *groups, uint32_t n_groups, bool complete, uint32_t
     return gx_simd_avx2.gu(groups, n_groups, complete, n, out);
 }
 
-/* The places of 64 bits are what a compression of 0 .. 63 by them leaves. */
+/* The positions of the set bits of x are what remains of the bytes 0 .. 63 when x compresses
+ * them. */
 static void add_high_parts(const uint32_t *words, uint32_t n_words, uint32_t n, uint32_t b, uint32_t first,
                            uint32_t step, uint32_t *out)
 {

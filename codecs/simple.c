@@ -1,10 +1,10 @@
 /* Simple-9 (Anh and Moffat, Inf. Retr. 2005), Simple-16 (Zhang, Long and Suel, WWW 2008) and
- * Simple-8b (Anh and Moffat, SPE 2010): as many integers as fit into a word of 32 or 64 bits, the
- * selector in its top 4 bits (simple.h).
+ * Simple-8b (Anh and Moffat, SPE 2010). Each word of 32 or 64 bits holds as many integers as fit.
+ * The top 4 bits of the word are its selector (simple.h).
  *
- * A word takes the selector with the most integers that fit; the last word of a block may have
- * places for more integers than there are left, which are 0. A block of zeros takes no words. Words
- * of 64 bits are two of 32, the lower one first.
+ * The encoder takes the selector with the most integers that fit. The last word of a block may have
+ * room for more integers than are left; these are 0. A block of zeros takes no words. A word of 64
+ * bits is two of 32, the lower one first.
  */
 #include <string.h>
 
@@ -16,9 +16,9 @@ enum { BLOCK = 128, N_SELECTORS = 16 };
 
 typedef struct scheme {
     uint8_t runs[N_SELECTORS][6];  /* n0, b0, n1, b1, n2, b2 */
-    uint8_t count[N_SELECTORS];    /* integers of a word; 0: no such selector, or an escape */
-    uint32_t size;                 /* words of 32 bits in a word */
-    uint32_t limit;                /* integers from here on are escaped; 0: none are */
+    uint8_t count[N_SELECTORS];    /* integers in a word; 0: the selector does not exist or is an escape */
+    uint32_t size;                 /* length of a word, in 32-bit words */
+    uint32_t limit;                /* integers of this value or more are escaped; 0: none */
     uint32_t escape, escape_shift; /* an escape is a word with word >> escape_shift == escape */
 } scheme;
 
@@ -60,7 +60,8 @@ static inline bool is_escape(const scheme *s, uint64_t word)
 
 /* ---- encoding ---- */
 
-/* How many of in[n], widths[n], a word of this selector takes; 0: they do not fit. */
+/* How many of n integers, whose widths are given, a word of this selector takes. 0: they do not
+ * fit. */
 static uint32_t count_fitting(const uint8_t *runs, const uint8_t *widths, uint32_t n)
 {
     uint32_t i = 0;
@@ -73,7 +74,7 @@ static uint32_t count_fitting(const uint8_t *runs, const uint8_t *widths, uint32
     return i;
 }
 
-/* The word of this selector with in[n]. */
+/* Packs in[n] into a word of this selector. */
 static uint64_t pack(const scheme *s, uint32_t selector, const uint32_t *in, uint32_t n)
 {
     const uint8_t *const runs = s->runs[selector];
@@ -88,7 +89,7 @@ static uint64_t pack(const scheme *s, uint32_t selector, const uint32_t *in, uin
 
 static inline uint32_t simple_encode(const scheme *s, const uint32_t *in, uint32_t n, uint32_t *out)
 {
-    uint32_t rest[BLOCK], any = 0, used = 0; /* rest: what is not in an escape */
+    uint32_t rest[BLOCK], any = 0, used = 0; /* rest: the integers less what an escape holds */
     uint8_t widths[BLOCK];
     for (uint32_t i = 0; i < n; ++i) {
         rest[i] = in[i];
@@ -115,7 +116,7 @@ static inline uint32_t simple_encode(const scheme *s, const uint32_t *in, uint32
 
 /* ---- decoding ---- */
 
-/* n integers of b bits. */
+/* Unpacks n integers of b bits. */
 static inline uint32_t *unpack_run(uint32_t *out, uint64_t data, uint32_t at, uint32_t n, uint32_t b)
 {
     for (uint32_t k = 0; k < n; ++k)
@@ -123,7 +124,7 @@ static inline uint32_t *unpack_run(uint32_t *out, uint64_t data, uint32_t at, ui
     return out + n;
 }
 
-/* A whole word; all widths are constants here. */
+/* Unpacks a whole word. All widths are constants here. */
 #define UNPACK(s, n0, b0, n1, b1, n2, b2)                                                                              \
     case s:                                                                                                            \
         unpack_run(unpack_run(unpack_run(out, data, 0, n0, b0), data, (n0) * (b0), n1, b1), data,                      \

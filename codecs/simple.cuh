@@ -1,5 +1,5 @@
-/* simple.cuh: Simple-9, Simple-16 and Simple-8b on the device (decode.cuh): a lane takes a word.
- * Each word is independent once a scan over the words' counts tells where its integers go. */
+/* simple.cuh: Simple-9, Simple-16 and Simple-8b on the device (decode.cuh). Each lane takes a word.
+ * Words are independent once a scan over their counts tells where their integers go. */
 #ifndef GX_CODECS_SIMPLE_CUH
 #define GX_CODECS_SIMPLE_CUH
 
@@ -8,20 +8,20 @@
 
 namespace gx {
 
-/* What a lane must know of a selector, one word: the integers that it stands for, their bits, and,
- * for Simple-16, which of them (bit i: integer i) have a bit more: n | b << 8 for Simple-8b, else n
- * | b << 5 | which << 10. */
+/* What a lane must know of a selector, in one word: the number n of integers, their width b and,
+ * for Simple-16, a set of integers that are one bit wider (bit i: integer i). Simple-8b: n | b <<
+ * 8; the others: n | b << 5 | set << 10. */
 __host__ __device__ constexpr uint32_t simple_entry(uint32_t n0, uint32_t b0, uint32_t n1, uint32_t b1, uint32_t n2,
                                                     uint32_t b2)
 {
-    const uint32_t least = n1 == 0 ? b0 : b0 < b1 ? b0 : b1; /* of three widths the third is the first */
+    const uint32_t least = n1 == 0 ? b0 : b0 < b1 ? b0 : b1; /* the third of three widths equals the first */
     return (n0 + n1 + n2) | least << 5 |
            ((b0 > least ? (1u << n0) - 1 : 0) | (n1 && b1 > least ? ((1u << n1) - 1) << n0 : 0) |
             (n2 && b2 > least ? ((1u << n2) - 1) << (n0 + n1) : 0))
                << 10;
 }
 
-/* Words of 32 bits. VARIED: widths within a word differ. */
+/* Words of 32 bits. VARIED: a word has integers of two widths. */
 template <bool VARIED> struct simple_words_32 {
     typedef uint32_t word;
     static constexpr uint32_t SIZE = 1;
@@ -44,7 +44,7 @@ template <bool VARIED> struct simple_words_32 {
         return x >> (k * b + __popc(wide & gx_low_bits(k))) & gx_low_bits(b + (wide >> k & 1));
     }
 
-    /* The first n integers to out. All lanes call it, each with its own word. */
+    /* Writes the first n integers of a word to out. All lanes call it, each with its own word. */
     static __device__ __forceinline__ void expand(word x, uint32_t entry, uint32_t n, uint32_t *out)
     {
         const uint32_t b = entry >> 5 & 31, above = 0xffffffffu << b;
@@ -114,7 +114,7 @@ struct simple8b_words {
     static __device__ __forceinline__ void expand(word x, uint32_t entry, uint32_t n, uint32_t *out)
     {
         const uint32_t b = entry >> 8, mask = gx_low_bits(min(b, 32u));
-        n = b ? n : 0; /* zeros are there */
+        n = b ? n : 0; /* out is zero already */
         for (uint32_t k = 0; __any_sync(ALL_LANES, k < n); k += 4) {
 #pragma unroll
             for (uint32_t i = 0; i < 4; ++i) {
@@ -126,7 +126,7 @@ struct simple8b_words {
     }
 };
 
-/* What an escape adds to the integer behind it. */
+/* What an escape adds to the integer after it. */
 template <class WORDS> __device__ __forceinline__ uint32_t simple_high(typename WORDS::word x)
 {
     return WORDS::escape(x) ? (uint32_t)(x & GX_SIMPLE_HIGH) << GX_SIMPLE_LOW : 0;
@@ -146,8 +146,8 @@ template <class WORDS, bool LDG> struct simple {
         n = n_;
     }
 
-    /* 32 words at a time, a lane each; a lane then finds the word of each of its integers by the
-     * words' ends. */
+    /* The warp takes 32 words at a time, one in each lane. Each lane then finds the word of each of
+     * its integers from the positions where the words end. */
     __device__ __forceinline__ void next(uint32_t lane, uint32_t (&v)[V])
     {
         const uint32_t my_entry = WORDS::entry(lane % 16);
@@ -168,7 +168,7 @@ template <class WORDS, bool LDG> struct simple {
 #pragma unroll
             for (int j = 0; j < V; ++j) {
                 const uint32_t i = lane * V + j;
-                uint32_t src = 0; /* the first word that ends behind i */
+                uint32_t src = 0; /* the word that holds integer i */
 #pragma unroll
                 for (uint32_t o = 16; o; o >>= 1)
                     src += __shfl_sync(ALL_LANES, end, src + o - 1) <= i ? o : 0;

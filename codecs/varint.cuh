@@ -1,27 +1,31 @@
 /* varint.cuh: the byte-oriented codes (varint.h) on the device.
  *
- * Lane l of a warp decodes integers 4 l .. 4 l + 3 of a block, one behind another, from the place
- * where the first begins. A code is a struct that knows how places are found and how four integers
- * are read:
+ * Lane l of a warp decodes integers 4 l .. 4 l + 3 of a block one after another, from the place
+ * where the first begins. A code is a struct that knows how to find places and how to read four
+ * integers. Places are found in one of two ways:
  *
- *   varint-SU, varint-GU   by a scan: over the integers that begin in each word, or that end in
- *                          each group
- *   varint-PU, -PB, -GB    by walking: a place depends on all lengths before it
+ *   varint-SU, varint-GU   by a scan: over the counts of integers that begin in each word, or that
+ *                          end in each group
+ *   varint-PU, -PB, -GB    by a walk: a place depends on all lengths before it
+ *
+ * Members of a code:
  *
  *   NARROW                 words of a block of 128 integers of one byte each
- *   narrow(words, lane)    such a block's integers 4 l .. 4 l + 3, a byte each
+ *   narrow(words, lane)    integers 4 l .. 4 l + 3 of such a block, a byte each
  *   is_uncompressed(n_words, n)   whether a block is plain words (varint-PB)
- *   SCANS                  which of the two it is:
+ *   SCANS                  true: places are found by a scan, false: by a walk
+ *   if SCANS:
  *     place(words, n_words, n, lane)   where integer 4 l begins, 4 l < n; all lanes together
- *     place_of(words, n_words, i)      where integer i begins; one lane alone
- *     put_places(words, n_words, lane, pitch, places)   place() of a block of 128, lane l's to
- *     places[l * pitch]
- *     length(first)                    bytes from one place to the next, by the first of them
+ *     place_of(words, n_words, i)      where integer i begins; called by a single lane
+ *     put_places(words, n_words, lane, pitch, places)
+ *                          place() for a block of 128; writes that of lane l to places[l * pitch]
+ *   else:
+ *     length(first)        bytes from one place to the next, given the first of them
  *   STEP                   integers from one place to the next: 4 in varint-GB, else 1
  *   read(words, n_words, p, v)         the integers v[N] from place p on; varint-GB: four
  *
- * A place is a byte of the block, or, varint-GU, a data byte, descriptors not counted. Places
- * beyond the block are clamped to it.
+ * A place is a byte of the block; in varint-GU it is a data byte, and descriptors are not counted.
+ * Places beyond the block are clamped to it.
  */
 #ifndef GX_CODECS_VARINT_CUH
 #define GX_CODECS_VARINT_CUH
@@ -37,15 +41,15 @@ template <bool LDG> __device__ __forceinline__ uint32_t load_byte(const uint32_t
     return LDG ? __ldg(bytes) : *bytes;
 }
 
-/* Four bytes from p on, p clamped to the block. */
+/* Four bytes of the block from byte p on; p is clamped to the block. */
 template <bool LDG>
 __device__ __forceinline__ uint32_t load_4_bytes(const uint32_t *words, uint32_t n_words, uint32_t p)
 {
     return gpuvbyte<128, LDG>::bytes_at(words, n_words, p);
 }
 
-/* The lane whose share of counted things holds the `target`-th, given each lane's count with those
- * of the lanes before it. 31 if none does. */
+/* The lane that has the `target`-th item of a count over the warp; sums is the lane's inclusive
+ * prefix sum. 31 if no lane has it. */
 __device__ __forceinline__ uint32_t owner_lane(uint32_t sums, uint32_t target)
 {
     uint32_t k = 0;
@@ -55,7 +59,7 @@ __device__ __forceinline__ uint32_t owner_lane(uint32_t sums, uint32_t target)
     return k;
 }
 
-/* x without its r lowest ones, r <= MAX. */
+/* x without its r lowest set bits, r <= MAX. */
 template <uint32_t MAX> __device__ __forceinline__ uint32_t clear_lowest_bits(uint32_t x, uint32_t r)
 {
 #pragma unroll
@@ -80,8 +84,9 @@ template <bool LDG> struct code_su {
         return load<LDG>(words + lane) & 0x7f7f7f7fu;
     }
 
-    /* Of 32 words from word k on, one a lane: the bytes that begin an integer, as their top bits.
-     * ended: whether the byte before word k ends one; becomes that of the next 32. */
+    /* The bytes that begin an integer, in the lane's word of the 32 from word k on. Each sets the
+     * top bit of its byte. ended: whether the byte before word k ends an integer; updated for the
+     * next 32 words. */
     static __device__ __forceinline__ uint32_t begins(const uint32_t *words, uint32_t n_words, uint32_t k,
                                                       uint32_t lane, bool &ended)
     {
@@ -109,8 +114,8 @@ template <bool LDG> struct code_su {
         return p;
     }
 
-    /* Two words a lane, as most blocks have more than 32 words, and few more than 64. Of the
-     * integers that begin in a word at most one is the first of four. */
+    /* Two words for each lane, because most blocks have more than 32 words and few more than 64. At
+     * most one of the integers that begin in a word is the first of a lane's four. */
     static __device__ __forceinline__ void put_places(const uint32_t *words, uint32_t n_words, uint32_t lane,
                                                       uint32_t pitch, uint16_t *places)
     {
@@ -132,7 +137,8 @@ template <bool LDG> struct code_su {
         }
     }
 
-    /* begins: of word k, as begins(); so many integers begin before. */
+    /* begins: the result of begins() for word k; before: how many integers begin before that
+     * word. */
     static __device__ __forceinline__ void put_place(uint32_t begins, uint32_t before, uint32_t k, uint32_t pitch,
                                                      uint16_t *places)
     {
@@ -163,7 +169,7 @@ template <bool LDG> struct code_su {
     static __device__ __forceinline__ uint32_t one(const uint32_t *words, uint32_t n_words, uint32_t &p)
     {
         const uint32_t x = load_4_bytes<LDG>(words, n_words, p), ends = ~x & 0x80808080u;
-        const uint32_t mine = ends ^ (ends - 1); /* the bits up to the first byte that ends */
+        const uint32_t mine = ends ^ (ends - 1); /* the bits up to the end of the first byte that ends an integer */
         const uint32_t sevens = x & mine & 0x7f7f7f7fu, pairs = (sevens & 0x007f007fu) | (sevens >> 1 & 0x3f803f80u);
         uint32_t v = (pairs & 0x3fff) | (pairs >> 2 & 0x0fffc000u);
         p += (uint32_t)__popc(mine) / 8;
@@ -186,7 +192,7 @@ template <bool LDG> struct code_pu {
         return load<LDG>(words + lane) >> 1 & 0x7f7f7f7fu;
     }
 
-    /* An integer's bytes, by its first. */
+    /* The length of an integer, given its first byte. */
     static __device__ __forceinline__ uint32_t length(uint32_t first)
     {
         return (uint32_t)__popc((first ^ (first + 1)) & 31);
@@ -251,7 +257,7 @@ template <bool LDG> struct code_gb {
         return load_4_bytes<LDG>(words, NARROW, 5 * lane + 1);
     }
 
-    /* A group's bytes, by its descriptor. */
+    /* The length of a group, given its descriptor. */
     static __device__ __forceinline__ uint32_t length(uint32_t descriptor)
     {
         return 5 + gx_sum_2bit(descriptor & 0xff);
@@ -282,18 +288,17 @@ template <bool COMPLETE, bool LDG> struct code_gu {
 
     static __device__ __forceinline__ uint32_t groups(uint32_t n_words) { return 4 * n_words / 9; }
 
-    /* A group's descriptor with its bits turned over: ones where integers end. Of groups that are
-     * not there, 0. */
+    /* The inverted descriptor of a group: ones where integers end. 0 past the last group. */
     static __device__ __forceinline__ uint32_t ends_of(const uint32_t *words, uint32_t n_words, uint32_t group)
     {
         return group < groups(n_words) ? ~load_byte<LDG>(words, 9 * group) & 0xff : 0;
     }
 
-    /* Data bytes of a group that belong to an integer of the next one. */
+    /* The number of data bytes of a group that belong to an integer of the next one. */
     static __device__ __forceinline__ uint32_t rest(uint32_t ends) { return COMPLETE ? 8 - gx_bit_width(ends) : 0; }
 
-    /* Where the r-th integer that ends in a group begins; `left` bytes of the group before are the
-     * first one's. */
+    /* Where the r-th of the integers that end in a group begins. The first of them has `left` bytes
+     * in the group before. */
     static __device__ __forceinline__ uint32_t begin(uint32_t group, uint32_t ends, uint32_t r, uint32_t left)
     {
         return 8 * group + (r ? lowest_set_bit(clear_lowest_bits<6>(ends, r - 1)) + 1 : 0 - left);
@@ -317,7 +322,7 @@ template <bool COMPLETE, bool LDG> struct code_gu {
         return p;
     }
 
-    /* Of the integers that end in a group at most two are the first of four. */
+    /* At most two of the integers that end in a group are the first of a lane's four. */
     static __device__ __forceinline__ void put_places(const uint32_t *words, uint32_t n_words, uint32_t lane,
                                                       uint32_t pitch, uint16_t *places)
     {
@@ -329,7 +334,7 @@ template <bool COMPLETE, bool LDG> struct code_gu {
             to_the_left = lane ? to_the_left : left;
             const uint32_t r = (0 - first) & 3, l = (first + r) / 4;
             uint32_t later =
-                clear_lowest_bits<2>(ends, max(r, 1u) - 1); /* its lowest: the r-th end; r = 0: the first */
+                clear_lowest_bits<2>(ends, max(r, 1u) - 1); /* lowest bit: the r-th end; the first if r = 0 */
             const uint32_t begun = r ? lowest_set_bit(later) + 1 : 0 - to_the_left;
             if (r < count && l < 32)
                 places[l * pitch] = (uint16_t)(8 * (g + lane) + begun);
@@ -358,11 +363,11 @@ template <bool COMPLETE, bool LDG> struct code_gu {
     template <int N>
     static __device__ __forceinline__ void read(const uint32_t *words, uint32_t n_words, uint32_t p, uint32_t (&v)[N])
     {
-        uint32_t at = p / 8 * 9, from = p % 8; /* the group and the byte in it */
+        uint32_t at = p / 8 * 9, from = p % 8; /* at: the byte of the group; from: the data byte in it */
         uint32_t ends = (~load_byte<LDG>(words, min(at, 4 * n_words)) & 0xff) >> from;
 #pragma unroll
         for (int i = 0; i < N; ++i) {
-            uint32_t low = 0, bits = 0; /* of an integer that the group before begins */
+            uint32_t low = 0, bits = 0; /* low: the bits of an integer that began in the group before; bits: how many */
             if (ends == 0) {
                 if (COMPLETE) {
                     bits = 8 * min(8 - from, 3u);
@@ -380,7 +385,7 @@ template <bool COMPLETE, bool LDG> struct code_gu {
     }
 };
 
-/* Where integer i, a multiple of CODE::STEP, begins, if that takes all the lengths before it. */
+/* Walks to integer i, a multiple of CODE::STEP, and returns where it begins. */
 template <class CODE, bool LDG>
 __device__ __forceinline__ uint32_t walk(const uint32_t *words, uint32_t n_words, uint32_t i)
 {
@@ -390,7 +395,7 @@ __device__ __forceinline__ uint32_t walk(const uint32_t *words, uint32_t n_words
     return p;
 }
 
-/* Where integer 4 l of a block begins, in lane l. */
+/* Where integer 4 l of a block begins, for lane l. */
 template <class CODE, bool LDG>
 __device__ __forceinline__ uint32_t lane_place(const uint32_t *words, uint32_t n_words, uint32_t n, uint32_t lane)
 {

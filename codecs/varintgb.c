@@ -1,14 +1,15 @@
-/* varint-GB, known as Group Varint (Dean, WSDM 2009): before each four integers a byte with their
- * lengths less one, two bits each, the first lowest.
+/* varint-GB, known as Group Varint (Dean, WSDM 2009): groups of a descriptor and four integers. The
+ * descriptor is a byte of four lengths less one, two bits each, the first integer's lowest.
  *
- *     1, 300, 2, 3    | 00 00 01 00 | 01 | 2c 01 | 02 | 03 |                  5 to 17 bytes
+ *     1, 300, 2, 3    | 00 00 01 00 | 01 | 2c 01 | 02 | 03 |
  *
- * The last group of a block may have fewer than four, and then no bytes for the others.
+ * A group takes 5 to 17 bytes. The last group of a block may have fewer than four integers, and
+ * then has no bytes for the others.
  *
- * Parallel structure: a group's four integers are independent once its place is known, which is the
- * sum of the lengths of all before it: 32 steps in a block. A lane a block walks them, and leaves a
- * place a group; then each lane of a warp takes a group. With the descriptors all in front, as
- * GPU-VByte has them, a scan would give the places.
+ * Parallel structure: the four integers of a group are independent once the position of the group
+ * is known. This is the sum of all lengths before it: 32 steps in a block. One lane for each block
+ * takes these steps and stores the position of every group; then each lane of a warp decodes a
+ * group. If all descriptors came first, as in GPU-VByte, a scan would give the positions.
  */
 #include "codecs/codec.h"
 #include "codecs/simd.h"
@@ -51,7 +52,7 @@ static bool varint_gb_valid(const uint32_t *words, uint32_t n_words, uint32_t n,
     return gx_varint_valid(&gx_codec_varintgb, words, n_words, n);
 }
 
-/* The bytes of the first k integers of a group. */
+/* The data bytes of the first k integers of a group. */
 static uint32_t bytes_of(uint32_t control, uint32_t k)
 {
     return k + gx_sum_2bit(control & gx_low_bits(2 * k));

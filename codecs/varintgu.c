@@ -1,19 +1,19 @@
-/* varint-GU: groups of a descriptor and eight data bytes (Stepanov et al., CIKM 2011). Bit j of the
- * descriptor is 0 where data byte j is an integer's last: it holds the lengths less one in unary,
- * separated by zeros, the first lowest.
+/* varint-GU (Stepanov et al., CIKM 2011): groups of a descriptor and eight data bytes. Bit j of the
+ * descriptor is 0 if data byte j is the last byte of an integer. The descriptor thus holds the
+ * integers' lengths less one in unary, separated by zeros, the first integer at the lowest bits.
  *
- *     aaaa, bbbbbb, cc, dddddddd    G8IU | 11001101 | aa aa bb bb bb cc 00 00 | 11110111 | dd dd dd
- *     dd 00 00 00 00 |
- *                                   G8CU | 11001101 | aa aa bb bb bb cc dd dd | 11111101 | dd dd 00
- *                                   00 00 00 00 00 |
+ *     aaaa, bbbbbb, cc, dddddddd in two groups:
+ *     G8IU | 11001101 | aa aa bb bb bb cc 00 00 | 11110111 | dd dd dd dd 00 00 00 00 |
+ *     G8CU | 11001101 | aa aa bb bb bb cc dd dd | 11111101 | dd dd 00 00 00 00 00 00 |
  *
- * G8IU's groups are incomplete: an integer that does not fit begins the next one. G8CU's are
- * complete: it goes on there. Data bytes left over are 0 and their bits 1, so that a group has as
- * many integers as its descriptor has zeros.
+ * The groups of G8IU are incomplete: an integer that does not fit begins the next group. Those of
+ * G8CU are complete: an integer may begin in one group and end in the next. Unused data bytes are 0
+ * and their descriptor bits are 1, so that a group has as many integers as its descriptor has
+ * zeros.
  *
- * Parallel structure: descriptors lie nine bytes apart. A scan over the counts of their zeros tells
- * how many integers end before each group; the rest is in the descriptor, and for G8CU in the one
- * before. No index within the block is needed.
+ * Parallel structure: descriptors are nine bytes apart. A scan over their counts of zeros tells how
+ * many integers end before each group. All else is in the group's descriptor and, for G8CU, in the
+ * descriptor before it. No index within the block is needed.
  */
 #include "codecs/codec.h"
 #include "codecs/simd.h"
@@ -28,7 +28,7 @@ static uint32_t varint_gu_encode(const uint32_t *in, uint32_t n, bool complete, 
 {
     if (gx_varint_all_zero(in, n))
         return 0;
-    uint8_t *p = (uint8_t *)out - 9; /* the group, and the data bytes that it has */
+    uint8_t *p = (uint8_t *)out - 9; /* p: the group; used: its data bytes */
     uint32_t used = 8;
     for (uint32_t i = 0; i < n; ++i) {
         const uint32_t length = gx_bytes_of(in[i]);
@@ -59,7 +59,7 @@ static void varint_gu_decode(const uint32_t *words, uint32_t n_words, uint32_t n
         memset(out, 0, n * sizeof *out);
 }
 
-/* A byte's bits that are 0, from the lowest up. */
+/* The zero bits of a descriptor, as ones. */
 static uint32_t zeros(uint8_t descriptor)
 {
     return ~descriptor & 0xffu;
@@ -72,13 +72,13 @@ static uint32_t count(uint32_t byte)
     return (byte + (byte >> 4)) & 15;
 }
 
-/* The integer is the one that ends at the i-th zero; it begins behind the zero before, in this
- * group or the last. */
+/* The i-th integer ends at the i-th zero. It begins after the zero before that, in this group or in
+ * the last one. */
 static uint32_t at(const uint32_t *words, uint32_t n_words, uint32_t n, bool complete, uint32_t i)
 {
     (void)n;
     const uint8_t *p = (const uint8_t *)words, *const end = p + 9 * n_groups(n_words);
-    uint32_t left = 0, here; /* data bytes of the group before whose integer goes on */
+    uint32_t left = 0, here; /* left: data bytes of an integer that goes on from the group before */
     for (; p < end && i >= (here = count(zeros(*p))); p += 9) {
         i -= here;
         left = complete ? 8 - gx_bit_width(zeros(*p)) : 0;

@@ -1,15 +1,16 @@
-/* varint-PB, known as BA or varint30: the bytes that follow the first, in binary, in the first
- * byte's low two bits.
+/* varint-PB, known as BA or varint30. The low two bits of the first byte give, in binary, the
+ * number of bytes that follow it; the integer is stored above them. An integer takes 1 to 4 bytes,
+ * which hold 6, 14, 22 or 30 bits.
  *
- *     300 = 0x12c    01, then 100101100 = (300 << 2) + 1 in two bytes         1 to 4 bytes: 6, 14,
- *     22 or 30 bits
+ *     300 = 0x12c    length 01, then 100101100: (300 << 2) + 1 in two bytes
  *
- * A block with an integer of 2^30 or more, which these cannot hold, is its integers as words, and a
- * zero word: one word more than other blocks can have.
+ * An integer of 2^30 or more does not fit. A block with such an integer is stored as n words and a
+ * word of 0. This is one word longer than any other block, and so recognised.
  *
- * Parallel structure: as varint-PU's. A lane a block walks, and leaves a place each four integers;
- * four bytes of a block map the offset of the first integer in them to that of the next four bytes,
- * so that a scan over such maps would do as well, at several times the instructions.
+ * Parallel structure: as in varint-PU. One lane for each block walks through the first bytes and
+ * stores the position of every fourth integer. A scan would do as well: four bytes of a block map
+ * the offset of the first integer in them to that of the first integer in the next four. It takes
+ * several times the instructions.
  */
 #include "codecs/codec.h"
 #include "codecs/varint.h"
@@ -50,7 +51,7 @@ static void varint_pb_decode(const uint32_t *words, uint32_t n_words, uint32_t n
     }
     const uint8_t *p = (const uint8_t *)words, *const end = (const uint8_t *)(words + n_words);
     uint32_t i = 0;
-    for (; i < n && n_words && p <= end; i += 2) { /* two by two: the second's place is in the first's register */
+    for (; i < n && n_words && p <= end; i += 2) { /* two at a time: both lie in one 8-byte load */
         uint64_t x;
         memcpy(&x, p, 8);
         const uint32_t a = 8 * ((uint32_t)x & 3) + 8, b = 8 * ((uint32_t)(x >> a) & 3) + 8;

@@ -1,15 +1,14 @@
-/* varint-PU: the bytes that follow the first, in unary, in the first byte's low bits; the integer
- * above them.
+/* varint-PU. The low bits of the first byte give, in unary, the number of bytes that follow it; the
+ * integer is stored above them. An integer takes 1 to 5 bytes, as many as in VByte.
  *
- *     300 = 0x12c    01, then 1 00101100 = (300 << 2) + 1 in two bytes        1 to 5 bytes, as
- *     VByte's
+ *     300 = 0x12c    length 01, then 1 00101100: (300 << 2) + 1 in two bytes
  *
- * An integer of L bytes, least first, is (x << L) + 2^(L-1) - 1.
+ * An integer x of L bytes is stored as (x << L) + 2^(L-1) - 1, lowest byte first.
  *
- * Parallel structure: none within a block without an index, as a byte does not show whether it is
- * an integer's first; but blocks are independent, and 32 places, one each four integers, are all
- * that the lanes of a warp need to go on by themselves. One lane a block walks through the first
- * bytes and leaves them (varint.cuh).
+ * Parallel structure: a byte does not show whether it is the first of an integer, so that a block
+ * without an index has none. But blocks are independent, and the lanes of a warp can go on by
+ * themselves once they know the positions of 32 integers, every fourth one. One lane for each block
+ * walks through the first bytes and stores these positions (varint.cuh).
  */
 #include "codecs/codec.h"
 #include "codecs/varint.h"
@@ -34,7 +33,7 @@ static uint32_t varint_pu_encode(const uint32_t *in, uint32_t n, uint8_t param, 
     return gx_varint_pad(out, p);
 }
 
-/* The integer whose bytes are the lowest of x, and how many they are. */
+/* The integer that starts at the lowest byte of x, and its length in bytes. */
 static uint32_t first_of(uint64_t x, uint32_t *length)
 {
     *length = (uint32_t)__builtin_ctz(~(uint32_t)x | 0x10) + 1;

@@ -1,11 +1,11 @@
-/* varint-SU, known as VByte, varint or VInt: seven bits a byte, lowest first; the eighth says that
- * another byte follows.
+/* varint-SU, known as VByte, varint or VInt: seven bits in each byte, the lowest first. The eighth
+ * bit is set if another byte of the integer follows. An integer takes 1 to 5 bytes.
  *
- *     300 = 0x12c    | 1 0101100 | 0 0000010 |         1 to 5 bytes
+ *     300 = 0x12c    | 1 0101100 | 0 0000010 |
  *
- * Parallel structure: a byte without the eighth bit ends an integer, whatever stands before it, so
- * that every byte knows by itself whether the next one begins an integer. A scan over the counts of
- * such bytes gives each integer's place; no index within the block is needed.
+ * Parallel structure: a byte without the eighth bit ends an integer, independently of the bytes
+ * before it. A scan over the counts of such bytes gives the position of every integer. No index
+ * within the block is needed.
  */
 #include "codecs/codec.h"
 #include "codecs/simd.h"
@@ -44,7 +44,7 @@ static bool varint_su_valid(const uint32_t *words, uint32_t n_words, uint32_t n,
     return gx_varint_valid(&gx_codec_varintsu, words, n_words, n);
 }
 
-/* Bytes of a word that end an integer, each as its lowest bit. */
+/* The bytes of a word that end an integer; each sets the lowest bit of its byte. */
 static uint32_t ends_of(uint32_t word)
 {
     return ~word >> 7 & 0x01010101u;
