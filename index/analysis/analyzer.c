@@ -26,17 +26,17 @@ struct gx_analyzer {
     bool lowercase, possessive;
     uint32_t max_token_bytes;
     char *stemmer;    /* "none", "porter", or Snowball's name */
-    stop_word *stops; /* [n_stops], by bytes, all different */
+    stop_word *stops; /* [n_stops], sorted by bytes, no duplicates */
     size_t n_stops, max_stops;
-    _Atomic(gx_analysis *) *pool; /* [POOL_SIZE] workspaces at rest */
+    _Atomic(gx_analysis *) *pool; /* [POOL_SIZE] idle workspaces, or NULL */
 };
 
 struct gx_analysis {
     const gx_analyzer *an;
     gx_tokenizer tokenizer;
-    struct sb_stemmer *snowball; /* where the stemmer is one of Snowball's */
+    struct sb_stemmer *snowball; /* NULL if the stemmer is not one of Snowball's */
     bool porter;
-    char *term; /* scratch: a token's lowercase never takes more than three times its bytes */
+    char *term; /* scratch; lower case takes at most three times a token's bytes */
 };
 
 /* Lucene's EnglishAnalyzer.ENGLISH_STOP_WORDS_SET */
@@ -95,8 +95,8 @@ static bool is_stop_word(const gx_analyzer *an, const char *word, size_t len)
     return an->n_stops && bsearch(&key, an->stops, an->n_stops, sizeof key, compare_stop_words);
 }
 
-/* Lower case of UTF-8 into out, which has room for 3 len bytes; bytes that are not UTF-8 stay.
- * Returns the length. */
+/* Writes the lower case of UTF-8 text to out, which has room for 3 len bytes. Copies bytes that are
+ * not UTF-8. Returns the length. */
 static size_t lowercase_utf8(char *out, const char *in, size_t len)
 {
     size_t n = 0;
@@ -131,7 +131,7 @@ static bool is_utf8(const char *p, size_t len)
     return true;
 }
 
-/* One line of a stop word file. */
+/* Reads a line of a stop word file. */
 static gx_status read_stop_word(gx_analyzer *an, const char *line, size_t len, const char *path, size_t line_no,
                                 gx_error *err)
 {
@@ -419,7 +419,7 @@ gx_token_kind gx_analysis_term(gx_analysis *a, const char *token, size_t len, co
     if (an->mode == GX_TOKENIZER_WORDS && only_underscores(token, len))
         return GX_TOKEN_STOPPED;
     size_t n = an->possessive ? without_possessive(token, len) : len;
-    if (!an->lowercase || all_ascii(token, n)) /* ASCII was lowered when the text was split */
+    if (!an->lowercase || all_ascii(token, n)) /* the tokenizer has already lowered ASCII */
         memcpy(a->term, token, n);
     else
         n = lowercase_utf8(a->term, token, n);
@@ -439,11 +439,11 @@ gx_token_kind gx_analysis_term(gx_analysis *a, const char *token, size_t len, co
     return n ? GX_TOKEN_TERM : GX_TOKEN_STOPPED;
 }
 
-/* ---- at once ---- */
+/* ---- analysis by several threads ---- */
 
 static gx_analysis *acquire_workspace(const gx_analyzer *an)
 {
-    const unsigned first = (unsigned)((uintptr_t)&an >> 14) % POOL_SIZE; /* threads' stacks lie apart */
+    const unsigned first = (unsigned)((uintptr_t)&an >> 14) % POOL_SIZE; /* threads' stacks differ */
     for (unsigned i = 0; i < POOL_SIZE; ++i) {
         _Atomic(gx_analysis *) *slot = &an->pool[(first + i) % POOL_SIZE];
         gx_analysis *a = NULL;

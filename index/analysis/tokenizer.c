@@ -43,7 +43,7 @@ size_t gx_safe_split(const char *text, size_t len)
     size_t i = piece;
     while (i < len && i < most && !is_space((unsigned char)text[i]))
         ++i;
-    while (i < len && i > most - 4 && ((unsigned char)text[i] & 0xC0) == 0x80) /* not inside a character */
+    while (i < len && i > most - 4 && ((unsigned char)text[i] & 0xC0) == 0x80) /* do not split a character */
         --i;
     return i;
 }
@@ -51,7 +51,7 @@ size_t gx_safe_split(const char *text, size_t len)
 /* ---- 64 bytes to masks ---- */
 
 typedef struct masks {
-    uint64_t word; /* ASCII letters, digits, underscore; or with GX_TOKENIZER_SPACES all but white space */
+    uint64_t word; /* ASCII letters, digits, underscore; with GX_TOKENIZER_SPACES all but white space */
     uint64_t high; /* bytes >= 0x80 */
     uint64_t mid;  /* ' " . : , ; */
 } masks;
@@ -151,12 +151,12 @@ static inline bool is_letter(unsigned char c)
     return (unsigned char)((c | 0x20) - 'a') < 26;
 }
 
-/* Whether the mid character at *p connects its neighbours; one that is not ASCII keeps the run
- * together for a closer look. */
+/* Whether the mid character at *p joins its neighbours to one word. Returns true if a neighbour is
+ * not ASCII: the run is then kept whole and tokenize_non_ascii_run decides. */
 static bool mid_joins(const char *p)
 {
     const unsigned char a = (unsigned char)p[-1], b = (unsigned char)p[1];
-    if (*p == '"') /* within Hebrew */
+    if (*p == '"') /* joins Hebrew letters only */
         return (a & b) >= 0x80;
     if ((a | b) >= 0x80)
         return true;
@@ -207,8 +207,8 @@ static bool reserve_tokens(gx_tokenizer *s, uint64_t n)
     return true;
 }
 
-/* Positions of the set bits, written in groups of four: words are short, so that the loop's length
- * is easily foretold. */
+/* Writes the positions of the set bits, in groups of four. Words are short, so the number of
+ * iterations is easy for the CPU to predict. */
 static inline __attribute__((always_inline)) uint32_t *write_bit_positions(uint32_t *out, uint64_t set, uint32_t base)
 {
     uint32_t *const last = out + __builtin_popcountll(set);
@@ -236,8 +236,8 @@ typedef enum word_break {
     SINGLE_QUOTE,
     DOUBLE_QUOTE,
     KATAKANA,
-    IDEOGRAPHIC /* a word of its own */,
-    COMPLEX_CONTEXT /* of the south-east: words are not told apart */,
+    IDEOGRAPHIC /* each is a word */,
+    COMPLEX_CONTEXT /* South-East Asian scripts; a run is not divided into words */,
     EXTEND
 } word_break;
 
@@ -375,7 +375,7 @@ static word_break break_class(utf8proc_int32_t c)
     }
 }
 
-/* The class of the character at *at, which moves behind it. */
+/* The class of the character at *at. Moves *at behind it. */
 static word_break next_break_class(gx_tokenizer *s, uint32_t *at, uint32_t end, bool count)
 {
     utf8proc_int32_t c = (unsigned char)s->bytes[*at];
@@ -412,7 +412,8 @@ static bool is_letter_class(word_break c)
     return c == LETTER || c == HEBREW;
 }
 
-/* Whether no boundary lies between a and b, next being the class behind b (rules WB5 to WB13b). */
+/* Whether there is no word boundary between a and b (rules WB5 to WB13b). next is the class after
+ * b. */
 static bool forbids_break(word_break a, word_break b, word_break next)
 {
     switch (b) {
@@ -452,12 +453,12 @@ static bool is_mid(word_break c)
     return c >= MID_LETTER && c <= DOUBLE_QUOTE;
 }
 
-/* Add the words of bytes[at, end) to the tokens. */
+/* Adds the words of bytes[at, end) to the tokens. */
 static bool tokenize_non_ascii_run(gx_tokenizer *s, uint32_t at, uint32_t end)
 {
     if (!reserve_tokens(s, (uint64_t)s->n + (end - at)))
         return false;
-    word_break last = OTHER; /* of the open word */
+    word_break last = OTHER; /* class of the open word's last character */
     bool open = false;
     while (at < end) {
         const uint32_t from = at;
@@ -485,7 +486,7 @@ static bool tokenize_non_ascii_run(gx_tokenizer *s, uint32_t at, uint32_t end)
     return true;
 }
 
-/* Segment anew the runs that hold a byte >= 0x80. */
+/* Divides the runs that have a byte >= 0x80 anew, by Unicode's rules. */
 static bool tokenize_non_ascii_runs(gx_tokenizer *s)
 {
     const uint32_t n = s->n;
@@ -519,14 +520,16 @@ static inline __attribute__((always_inline)) bool tokenize_masks(gx_tokenizer *s
     if (!reserve_tokens(s, len / 2 + 72))
         return false;
     uint32_t *begin = s->begin, *end = s->end;
-    uint64_t inside = 0 /* 1: the byte before was in a token */, before = 0 /* the same of the masks alone */, high = 0;
-    for (size_t base = 0; base <= len; base += 64) { /* the slack ends the last token */
+    /* inside, before: 1 if the byte before these 64 was in a token, with and without joined mid
+     * characters. */
+    uint64_t inside = 0, before = 0, high = 0;
+    for (size_t base = 0; base <= len; base += 64) { /* the slack has at least one byte that ends the last token */
         char *const p = s->bytes + base;
         const masks m =
             mode == GX_TOKENIZER_WORDS ? classify_words(p, LOWER_BIT(lower)) : classify_spaces(p, LOWER_BIT(lower));
         uint64_t in = m.word | m.high;
         if (mode == GX_TOKENIZER_SPACES && base + 64 > len)
-            in &= (1ull << (len - base)) - 1; /* NUL is no white space, but the slack is not text */
+            in &= (1ull << (len - base)) - 1; /* NUL is not white space, but bytes past len are not text */
         const unsigned char after = (unsigned char)p[64];
         const uint64_t next = is_letter(after) || is_digit(after) || after == '_' || after >= 0x80;
         const uint64_t mid = m.mid & (in << 1 | before) & (in >> 1 | next << 63);
@@ -544,7 +547,8 @@ static inline __attribute__((always_inline)) bool tokenize_masks(gx_tokenizer *s
 }
 
 #ifdef __x86_64__
-/* The same with the instructions for bit masks that processors have since 2013. */
+/* The same, compiled with the instructions for bit masks (BMI, BMI2, POPCNT) that CPUs have since
+ * 2013. */
 __attribute__((target("popcnt,bmi,bmi2,avx2"))) static bool tokenize_masks_bmi(gx_tokenizer *s, gx_tokenizer_mode mode,
                                                                                bool lower, size_t len)
 {

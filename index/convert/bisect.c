@@ -11,20 +11,20 @@
 
 enum {
     MAX_THREADS = 256,
-    N_STEPS = 4096,         /* steps of the cost that are looked up */
-    MIN_SHARED_RANGE = 2048 /* ranges of more documents go to whichever thread is free */
+    N_STEPS = 4096,         /* values of step() that are kept in a table */
+    MIN_SHARED_RANGE = 2048 /* any free thread may take a range of more documents */
 };
 
-/* Documents [first, first + n) of doc_arrays' set, and their forward lists. */
+/* Documents [first, first + n) of sets[set], and their forward lists. */
 typedef struct range {
     uint32_t first, n, n_terms, set;
-    uint64_t at; /* of the first document's list in terms */
+    uint64_t at; /* index in terms of the first document's list */
 } range;
 
 typedef struct doc_arrays {
-    uint32_t *docs;  /* [n_docs] old docids, in each range rising */
-    uint32_t *lens;  /* [n_docs] of their forward lists */
-    uint32_t *terms; /* [n_postings] the forward lists one after another: numbers below the range's n_terms */
+    uint32_t *docs;  /* [n_docs] old docids, rising within each range */
+    uint32_t *lens;  /* [n_docs] lengths of their forward lists */
+    uint32_t *terms; /* [n_postings] the forward lists, concatenated: term numbers below the range's n_terms */
 } doc_arrays;
 
 typedef struct bisection {
@@ -32,17 +32,17 @@ typedef struct bisection {
     const gx_order_options *opt;
     uint32_t iterations, leaf, n_levels;
     doc_arrays sets[2];
-    float *scores, *room; /* [n_docs] of the document at each place of a range */
-    uint8_t *right;       /* [n_docs] whether it is in the right half */
+    float *scores, *room; /* [n_docs] by position, as docs; room: scratch of select_score */
+    uint8_t *right;       /* [n_docs] whether the document is in the right half */
     uint32_t *new_docids;
     float steps[N_STEPS];
 
-    pthread_mutex_t lock; /* of what follows */
+    pthread_mutex_t lock; /* protects pending to status */
     pthread_cond_t changed;
     range *pending; /* [n_pending] ranges that any thread may take */
     uint32_t n_pending, busy;
     gx_status status;
-    pthread_mutex_t progress_lock; /* held while progress is told */
+    pthread_mutex_t progress_lock; /* held while the progress function runs */
     atomic_uint_least64_t done;
     atomic_bool stopped;
 } bisection;
@@ -51,8 +51,8 @@ typedef struct degree {
     uint32_t half[2];
 } degree;
 
-/* What moving a document adds to its score through one term; then the term's number in each half.
- * */
+/* First what a document gains through one term by moving to the other half; later the number of the
+ * term in each half. */
 typedef union gain {
     float from[2];
     uint32_t number[2];
@@ -60,15 +60,15 @@ typedef union gain {
 
 typedef struct worker {
     bisection *b;
-    uint32_t room; /* terms that fit */
+    uint32_t room; /* terms that degrees and gains have room for */
     degree *degrees;
     gain *gains;
 } worker;
 
 /* ---- the cost ---- */
 
-/* d documents of n cost d log2(n / (d + 1)) bits. With f(d) = d log2(d + 1) this is f(d + 1) -
- * f(d). */
+/* A term in d documents of n costs d log2(n / (d + 1)) bits. With f(d) = d log2(d + 1), this
+ * function is f(d + 1) - f(d). */
 static double exact_step(uint32_t d)
 {
     return ((double)d + 1) * log2((double)d + 2) - (double)d * log2((double)d + 1);
@@ -76,11 +76,11 @@ static double exact_step(uint32_t d)
 
 static inline float step(const bisection *b, uint32_t d)
 {
-    return d < N_STEPS ? b->steps[d] : log2f((float)d + 2) + 1.442695f; /* within 0.0006 */
+    return d < N_STEPS ? b->steps[d] : log2f((float)d + 2) + 1.442695f; /* error below 0.0006 */
 }
 
-/* from[0]: what a document of the left half gains by going right; from[1]: what one of the right
- * loses by going left. */
+/* from[0]: the gain of a document of the left half that moves right; from[1]: the gain of one of
+ * the right half that moves left. */
 static void compute_gains(worker *w, const range *r, uint32_t n_left)
 {
     const bisection *b = w->b;
@@ -106,8 +106,8 @@ static void count_degrees(worker *w, const range *r)
     }
 }
 
-/* Later rounds keep documents where they are that have little to gain, or neighbours would change
- * sides together for ever. */
+/* The gain a move needs rises with each round. Otherwise similar documents could change sides
+ * together for ever. */
 static void score_documents(const worker *w, const range *r, uint32_t round)
 {
     const float stay[2] = {-0.5f * (float)round, 0.5f * (float)round};
@@ -116,7 +116,7 @@ static void score_documents(const worker *w, const range *r, uint32_t round)
     const gain *gains = w->gains;
     for (uint32_t i = r->first; i < r->first + r->n; ++i) {
         const uint32_t side = w->b->right[i], n = a->lens[i];
-        float sum[4] = {0}; /* additions that need not wait for each other */
+        float sum[4] = {0}; /* four independent sums, which the CPU adds in parallel */
         uint32_t j = 0;
         for (; j + 4 <= n; j += 4)
             for (uint32_t k = 0; k < 4; ++k)
@@ -128,12 +128,12 @@ static void score_documents(const worker *w, const range *r, uint32_t round)
     }
 }
 
-/* The k-th smallest of x[n], from 0; x is rearranged. */
+/* The k-th smallest of x[n], counted from 0. Rearranges x. */
 static float select_score(float *x, uint32_t n, uint32_t k)
 {
     uint64_t random = n;
     while (n > 1) {
-        random = random * UINT64_C(6364136223846793005) + 1442695040888963407u; /* no input is bad for all pivots */
+        random = random * UINT64_C(6364136223846793005) + 1442695040888963407u; /* random pivot: no input is slow */
         const float pivot = x[(uint32_t)((random >> 32) * n >> 32)];
         uint32_t less = 0, i = 0, more = n;
         while (i < more) {
@@ -161,8 +161,9 @@ static float select_score(float *x, uint32_t n, uint32_t k)
     return x[0];
 }
 
-/* Where document i goes when n_left of smallest scores go left; of equal scores, those that are
- * there stay. */
+/* Moves the n_left documents of smallest score to the left half, the others to the right. Documents
+ * whose score equals the border's stay where they are if possible. Returns the number of documents
+ * that moved. */
 static uint32_t move_documents(worker *w, const range *r, uint32_t n_left)
 {
     bisection *b = w->b;
@@ -177,7 +178,7 @@ static uint32_t move_documents(worker *w, const range *r, uint32_t n_left)
         less += scores[i] < border;
         equal[right[i]] += scores[i] == border;
     }
-    uint32_t free_left[2]; /* places for left and right documents of the border's score */
+    uint32_t free_left[2]; /* places on the left for documents of the border score, by present half */
     free_left[0] = n_left - less < equal[0] ? n_left - less : equal[0];
     free_left[1] = n_left - less - free_left[0];
     const uint32_t *terms = a->terms + r->at;
@@ -199,8 +200,8 @@ static uint32_t move_documents(worker *w, const range *r, uint32_t n_left)
     return moved;
 }
 
-/* The halves' documents and forward lists, into the other set. A term of one document costs the
- * same anywhere: out. */
+/* Copies the documents and forward lists of both halves to the other set. Drops terms that a half
+ * has in one document only, because they cost the same at any place. */
 static void split_range(worker *w, const range *r, uint32_t n_left, range halves[2])
 {
     bisection *b = w->b;
@@ -245,7 +246,8 @@ static bool reserve_terms(worker *w, uint32_t n_terms)
     return w->room;
 }
 
-/* n documents have had one more round, or will have no more in this range. */
+/* n documents have had `rounds` more rounds, or skip that many. Returns false if the work is to
+ * stop. */
 static bool report_progress(bisection *b, uint32_t n, uint32_t rounds)
 {
     const uint64_t done = atomic_fetch_add(&b->done, (uint64_t)n * rounds) + (uint64_t)n * rounds;
@@ -289,7 +291,7 @@ static void number_documents(bisection *b, const range *r)
         b->new_docids[b->sets[r->set].docs[i]] = i;
 }
 
-/* A range down to its leaves; no deeper than the bits of n. */
+/* Bisects a range down to its leaves. The depth is at most the number of bits of n. */
 static gx_status bisect_recursively(worker *w, const range *r)
 {
     range halves[2];
@@ -345,16 +347,16 @@ static void bisect_thread(void *arg, uint32_t thread)
     free(w.gains);
 }
 
-/* ---- lists turned round ---- */
+/* ---- forward lists from inverted lists ---- */
 
 typedef struct transposer {
     bisection *b;
-    uint32_t *numbers; /* [index's terms] the number of a term that is looked at, or UINT32_MAX */
-    uint64_t *ends;    /* [n_docs] of the forward lists that are being filled */
+    uint32_t *numbers; /* [terms of the index] the number of a term that takes part, else UINT32_MAX */
+    uint64_t *ends;    /* [n_docs] where the next term of each forward list goes */
 } transposer;
 
-/* Block after block of list t, checked: fill tells whether documents' terms are counted or put
- * down. */
+/* Goes through the blocks of list t and checks them. Writes the term to its documents' forward
+ * lists if fill, otherwise only counts it there. */
 static gx_status transpose_list(transposer *x, uint32_t t, bool fill, gx_error *err)
 {
     const gx_index *ix = x->b->ix;
@@ -392,7 +394,7 @@ static gx_status transpose_lists(transposer *x, bool fill, gx_error *err)
     return GX_OK;
 }
 
-/* The whole collection as a range of set 0. */
+/* Makes the whole collection a range of set 0. */
 static gx_status build_forward_lists(transposer *x, range *whole, uint64_t *n_postings, gx_error *err)
 {
     const gx_index *ix = x->b->ix;
@@ -443,7 +445,7 @@ static gx_status open_forward(bisection *b, range *whole, gx_error *err)
     b->scores = malloc(n * sizeof *b->scores);
     b->room = malloc(n * sizeof *b->room);
     b->right = malloc(n);
-    /* a pending range has more than half of that */
+    /* a pending range has more than MIN_SHARED_RANGE / 2 documents */
     b->pending = malloc((b->ix->n_docs / (MIN_SHARED_RANGE / 2) + 2) * sizeof *b->pending);
     const bool ok =
         b->sets[1].docs && b->sets[1].lens && b->sets[1].terms && b->scores && b->room && b->right && b->pending;

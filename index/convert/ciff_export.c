@@ -12,17 +12,17 @@ typedef struct export
 {
     const gx_index *ix;
     gx_atomic_file out;
-    uint8_t *message; /* [max] the one being made */
+    uint8_t *message; /* [max] the message being written */
     size_t max;
-    uint32_t *docids, *tfs; /* of one list, as long as the longest */
+    uint32_t *docids, *tfs; /* of one list; room for the longest */
 }
 export;
 
-/* Most bytes of a posting: two tags, a length below 128, and two fields of a tag and at most 5
+/* The longest posting has a tag, a length below 128, and two fields of a tag and at most 5
  * bytes. */
 enum { POSTING_BYTES = 2 + 2 * (1 + 5), FIELD_BYTES = 1 + 10 };
 
-/* ---- fields: those of value 0 are left out, as in proto3 ---- */
+/* ---- fields: proto3 leaves out those of value 0 ---- */
 
 static void put_number(pb_ostream_t *s, uint32_t tag, uint64_t value)
 {
@@ -46,8 +46,8 @@ static uint8_t *put_varint(uint8_t *to, uint32_t v)
     return to;
 }
 
-/* A posting, of at most POSTING_BYTES, written by hand: it is most of what there is. Returns its
- * end. */
+/* Writes a posting of at most POSTING_BYTES and returns its end. Does not use nanopb, because
+ * nearly all bytes of an export are postings. */
 static uint8_t *put_posting(uint8_t *to, uint32_t gap, uint32_t tf)
 {
     uint8_t *const length = to + 1;
@@ -65,7 +65,7 @@ static uint8_t *put_posting(uint8_t *to, uint32_t gap, uint32_t tf)
 
 /* ---- messages ---- */
 
-/* A stream into ex->message, which has room for n bytes then. */
+/* Opens a stream into ex->message, which then has room for n bytes. */
 static gx_status begin_message(export *ex, size_t n, pb_ostream_t *s, gx_error *err)
 {
     if (n > ex->max) {
@@ -79,15 +79,15 @@ static gx_status begin_message(export *ex, size_t n, pb_ostream_t *s, gx_error *
     return GX_OK;
 }
 
-/* The message is what s has written, and n_more bytes behind it. */
+/* Writes the message to the file: what s has written and n_more bytes after it. */
 static gx_status end_message(export *ex, const pb_ostream_t *s, size_t n_more, gx_error *err)
 {
     pb_byte_t length[10];
     pb_ostream_t l = pb_ostream_from_buffer(length, sizeof length);
-    if (s->errmsg) /* the bounds above are wrong */
+    if (s->errmsg) /* a bound on a message's length is wrong */
         return gx_fail(err, GX_EINTERNAL, "%s: a message did not fit: %s", ex->out.path, PB_GET_ERROR(s));
     pb_encode_varint(&l, s->bytes_written + n_more);
-    fwrite(length, 1, l.bytes_written, ex->out.file); /* errors stay with the file until it is synced */
+    fwrite(length, 1, l.bytes_written, ex->out.file); /* the file keeps an error until it is synced */
     fwrite(ex->message, 1, s->bytes_written + n_more, ex->out.file);
     return GX_OK;
 }
@@ -126,7 +126,7 @@ static gx_status put_header(export *ex, gx_error *err)
     return st;
 }
 
-/* Name i, or its number where there are no names. */
+/* Name i, or the digits of i if there are no names. */
 static gx_status name_of(const gx_strings *names, uint32_t i, uint32_t n, char digits[11], const char *what,
                          const char **name, size_t *len, gx_error *err)
 {
@@ -141,7 +141,7 @@ static gx_status name_of(const gx_strings *names, uint32_t i, uint32_t n, char d
     return GX_OK;
 }
 
-/* Decode list t to ex->docids and ex->tfs, and sum its tfs. */
+/* Decodes list t to ex->docids and ex->tfs, and adds up its tfs. */
 static gx_status load_list(export *ex, uint32_t t, const gx_list *l, uint64_t *cf, gx_error *err)
 {
     uint32_t docids[GX_MAX_BLOCK], tfs[GX_MAX_BLOCK], n = 0;

@@ -21,7 +21,7 @@ typedef struct text {
 typedef struct field {
     uint32_t tag;
     pb_wire_type_t type;
-    uint64_t at; /* its first byte */
+    uint64_t at; /* byte at which it begins */
 } field;
 
 enum { HEADER_MESSAGE, LIST_MESSAGE, DOCUMENT_MESSAGE };
@@ -29,14 +29,14 @@ enum { HEADER_MESSAGE, LIST_MESSAGE, DOCUMENT_MESSAGE };
 typedef struct import {
     const gx_ciff_options *opt;
     gx_input in;
-    uint64_t passed; /* bytes taken from the input, decompressed */
-    uint64_t size;   /* of the file; UINT64_MAX: not known */
-    bool ended;      /* the file did, where bytes were asked for */
-    gx_error failed; /* of the input; status GX_OK: nothing */
+    uint64_t passed; /* decompressed bytes consumed so far */
+    uint64_t size;   /* bytes of the file; UINT64_MAX: not known */
+    bool ended;      /* the file ended where more bytes were needed */
+    gx_error failed; /* the input's error; status GX_OK: none */
 
     int kind; /* of the message being read */
     uint32_t number;
-    uint64_t begin; /* its first byte, behind its length */
+    uint64_t begin; /* byte at which it begins, after its length */
 
     uint32_t version, n_lists, n_docs;
     text description, term, last_term, name;
@@ -88,8 +88,8 @@ __attribute__((format(printf, 4, 5))) static gx_status bad(const import *im, uin
     return gx_fail(err, GX_EINPUT, "%s: byte %" PRIu64 ": %s: %s", im->in.path, at, message_name(im, name), reason);
 }
 
-/* What ended the reading of a field: the input's own failure, the file's end, or bytes that are no
- * protobuf. */
+/* Reports why a field could not be read: the input's own error, the end of the file, or bytes that
+ * are not protobuf. */
 static gx_status malformed(const import *im, const pb_istream_t *s, gx_error *err)
 {
     if (im->failed.status != GX_OK)
@@ -101,7 +101,7 @@ static gx_status malformed(const import *im, const pb_istream_t *s, gx_error *er
 
 /* ---- bytes and fields ---- */
 
-/* Fill the window if it is empty. False: the input has ended or failed. */
+/* Fills the window if it is empty. Returns false if the input has ended or failed. */
 static bool has_bytes(import *im)
 {
     if (im->in.begin < im->in.end)
@@ -112,7 +112,7 @@ static bool has_bytes(import *im)
     return false;
 }
 
-/* nanopb's callback: n bytes from the window, which moves on. */
+/* nanopb's callback: copies n bytes from the window and consumes them. */
 static bool read_window(pb_istream_t *s, pb_byte_t *to, size_t n)
 {
     import *im = s->state;
@@ -129,7 +129,7 @@ static bool read_window(pb_istream_t *s, pb_byte_t *to, size_t n)
     return true;
 }
 
-/* The next message of the kind; s is its bytes. */
+/* Begins the next message, which is of this kind. s then reads its bytes. */
 static gx_status begin_message(import *im, int kind, uint32_t number, pb_istream_t *s, gx_error *err)
 {
     uint64_t n = 0;
@@ -162,7 +162,7 @@ static gx_status skip_field(import *im, pb_istream_t *s, const field *f, gx_erro
     return pb_skip_field(s, f->type) ? GX_OK : malformed(im, s, err);
 }
 
-/* An int32 that may not be negative. */
+/* Reads an int32 that must not be negative. */
 static gx_status read_number(import *im, pb_istream_t *s, const field *f, const char *name, uint32_t *value,
                              gx_error *err)
 {
@@ -287,7 +287,8 @@ static gx_status read_posting(import *im, pb_istream_t *list, const field *posti
     return GX_OK;
 }
 
-/* A varint of [0, 2^31) from *p on, below end; moves *p behind it. False where there is another. */
+/* Reads a varint in [0, 2^31) at *p, below end, and moves *p behind it. Returns false for anything
+ * else. */
 static bool take_varint(const uint8_t **p, const uint8_t *end, uint32_t *value)
 {
     uint64_t v = 0;
@@ -302,9 +303,9 @@ static bool take_varint(const uint8_t **p, const uint8_t *end, uint32_t *value)
     return false;
 }
 
-/* The postings at the window's begin as all exporters write them: docid, unless the difference is
- * 0, and tf, nothing else. Passes over as many as are whole and good; the first that is not is left
- * to read_posting, which finds the words. */
+/* Reads postings from the window in the form that all exporters write: the docid gap, unless it is
+ * 0, and the tf, nothing else. Stops at the first posting that is incomplete, of another form or
+ * invalid. read_posting then handles that one and reports errors. */
 static void take_postings(import *im, pb_istream_t *list)
 {
     enum { POSTING_TAG = GX_CIFF_POSTINGS << 3 | PB_WT_STRING, GAP_TAG = GX_CIFF_GAP << 3, TF_TAG = GX_CIFF_TF << 3 };
@@ -339,7 +340,7 @@ static int compare(const text *a, const text *b)
     return c ? c : (a->n > b->n) - (a->n < b->n);
 }
 
-/* The list that has been read, of which df is what its message says. */
+/* Adds the list that has been read to the index. df is what its message says. */
 static gx_status add_list(import *im, uint32_t df, gx_error *err)
 {
     const text *last = &im->last_term;
@@ -436,8 +437,8 @@ static gx_status read_all(import *im, gx_error *err)
     return im->failed.status == GX_OK ? GX_OK : gx_fail(err, im->failed.status, "%s", im->failed.text);
 }
 
-/* What follows the words, the first of them, in the description of one of our own exports; NULL:
- * they are not there, or it is none. */
+/* If the description is that of one of our own exports, the text that follows the first occurrence
+ * of `words` in it. Otherwise, or if there is none, NULL. */
 static const char *find_described(const text *d, const char *words)
 {
     static const char maker[] = GX_CIFF_MAKER;
@@ -450,7 +451,7 @@ static const char *find_described(const text *d, const char *words)
 static bool describes_impacts(const text *d)
 {
     const char *impacts = find_described(d, GX_CIFF_IMPACTS), *json = find_described(d, GX_CIFF_ANALYZER);
-    return impacts && (!json || impacts < json); /* not a word of the analyzer */
+    return impacts && (!json || impacts < json); /* not part of the analyzer's JSON */
 }
 
 /* The analyzer that one of our own exports names in its description, or NULL. */
@@ -471,7 +472,7 @@ static gx_status finish(import *im, gx_error *err)
     return st;
 }
 
-/* The file's size, where that can be known and no decompressor stands before it. */
+/* The size of the file, or UINT64_MAX if it is compressed or not a regular file. */
 static uint64_t known_size(const gx_input *in)
 {
     struct stat st;

@@ -33,7 +33,7 @@ static gx_status open_outputs(export *ex, const char *base, gx_error *err)
 
 static void put_numbers(export *ex, int which, const uint32_t *numbers, size_t n)
 {
-    fwrite(numbers, sizeof *numbers, n, ex->files[which].file); /* errors stay with the stream until it is sealed */
+    fwrite(numbers, sizeof *numbers, n, ex->files[which].file); /* the stream keeps errors until commit */
 }
 
 static gx_status put_name(export *ex, int which, const char *text, size_t len, gx_error *err)
@@ -56,7 +56,7 @@ static int digits_of(uint32_t n)
     return digits;
 }
 
-/* What stands for the name of number i of n. */
+/* Writes i, one of n numbers, as a name: its digits, with leading zeros. */
 static void put_number(export *ex, int which, uint32_t i, uint32_t n)
 {
     fprintf(ex->files[which].file, "%0*u\n", digits_of(n - 1), i);

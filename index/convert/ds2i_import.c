@@ -12,7 +12,7 @@
 #include "engine/status.h"
 #include "index/build/writer.h"
 
-/* A file in memory. bytes is NULL when it is not there or empty. */
+/* A file in memory. bytes is NULL if the file does not exist or is empty. */
 typedef struct mapped_file {
     char *path;
     const uint8_t *bytes;
@@ -21,7 +21,7 @@ typedef struct mapped_file {
 } mapped_file;
 
 typedef struct name {
-    const char *text; /* into the file of names, or into digits */
+    const char *text; /* points into the file of names, or into digits */
     uint32_t len;
     char digits[11];
 } name;
@@ -80,7 +80,8 @@ static uint32_t read_u32(const mapped_file *m, uint64_t at)
     return x;
 }
 
-/* The sequence at *at: *n numbers from byte *first; moves *at behind it. */
+/* Reads the header of the sequence at *at: it has *n numbers from byte *first on. Moves *at behind
+ * it. */
 static gx_status next_sequence(const mapped_file *m, uint64_t *at, uint32_t *n, uint64_t *first, gx_error *err)
 {
     if (m->n - *at < 4)
@@ -109,7 +110,8 @@ static gx_status add_list_offsets(import *im, uint64_t docs, uint64_t freqs, gx_
     return GX_OK;
 }
 
-/* Walk both files side by side: every list's place, and that they agree. */
+/* Walks through both files in parallel, stores where each list begins, and checks that the files
+ * agree. */
 static gx_status find_lists(import *im, gx_error *err)
 {
     uint64_t d = 0, f = 0, first;
@@ -139,7 +141,7 @@ static gx_status find_lists(import *im, gx_error *err)
     return GX_OK;
 }
 
-/* The next line of m from *at, without its end; false at the file's end. */
+/* The next line of m, from *at on, without its line end. Returns false at the end of the file. */
 static bool next_line(const mapped_file *m, size_t *at, const char **text, size_t *len)
 {
     if (*at >= m->n)
@@ -240,7 +242,7 @@ static gx_status add_lists(import *im, gx_error *err)
     for (size_t i = 0; i < im->n_lists; ++i) {
         const list *l = &im->lists[i];
         const uint32_t df = read_u32(&im->docs, l->docs);
-        /* sequences of u32 from the file's start: aligned */
+        /* the file is a row of u32, so this is aligned */
         const uint32_t *docids = (const uint32_t *)(const void *)(im->docs.bytes + l->docs + 4);
         const uint32_t *tfs = (const uint32_t *)(const void *)(im->freqs.bytes + l->freqs + 4);
         if (df == 0)

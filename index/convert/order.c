@@ -17,7 +17,7 @@ static void identity_order(uint32_t n, uint32_t *order)
 static void random_order(uint32_t n, uint64_t seed, uint32_t *order)
 {
     identity_order(n, order);
-    for (uint32_t d = n; d > 1; --d) { /* Fisher and Yates; the product's high half is below d */
+    for (uint32_t d = n; d > 1; --d) { /* Fisher-Yates shuffle; the high half of the product is below d */
         const uint32_t e = (uint32_t)((gx_random_next(&seed) >> 32) * d >> 32), swap = order[d - 1];
         order[d - 1] = order[e];
         order[e] = swap;

@@ -14,7 +14,7 @@ typedef struct rewriter {
     const gx_index *ix;
     const gx_rewrite_options *opt;
     gx_writer *writer;
-    uint32_t *docids, *tfs;           /* [longest df], and GX_MAX_BLOCK more that a last block's decoder may write */
+    uint32_t *docids, *tfs;           /* [longest df + GX_MAX_BLOCK]: the decoder may write a whole last block */
     posting *postings, *radix_buffer; /* [longest df], when the order changes */
     uint32_t *old_docids;             /* [n_docs] the old docid of each new one, when the order changes */
     char *text;
@@ -30,7 +30,7 @@ static uint32_t longest_df(const gx_index *ix)
     return longest;
 }
 
-/* The permutation's inverse; GX_EUSAGE if it is none. */
+/* Inverts the permutation. GX_EUSAGE if it is none. */
 static gx_status invert_order(rewriter *r, gx_error *err)
 {
     const uint32_t n = r->ix->n_docs;
@@ -80,7 +80,7 @@ static gx_status copy_document(rewriter *r, uint32_t docid, gx_error *err)
     return gx_writer_add_document(r->writer, id, id_len, title, title_len, r->text, text_len, ix->doc_lens[docid], err);
 }
 
-/* Decode list t whole; docids rise and are below n_docs, or the index is corrupt. */
+/* Decodes all of list t. GX_ECORRUPT unless its docids rise and are below n_docs. */
 static gx_status decode_list(rewriter *r, uint32_t t, const gx_list *l, gx_error *err)
 {
     uint32_t n = 0;
@@ -98,7 +98,7 @@ static gx_status decode_list(rewriter *r, uint32_t t, const gx_list *l, gx_error
     return GX_OK;
 }
 
-/* Sort by docid, least significant digit first; digits above n_docs' width are skipped. */
+/* Radix sort by docid, least significant digit first. Skips digits above the width of n_docs. */
 static posting *radix_sort(posting *a, posting *radix_buffer, uint32_t n, uint32_t n_docs)
 {
     enum { BITS = 11, BUCKETS = 1 << BITS };
