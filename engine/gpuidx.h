@@ -485,14 +485,19 @@ typedef struct gx_query {
 GX_API void gx_query_init(gx_query *q, size_t size, const char *text, size_t len);
 
 /* Where the answers of n queries go: query i's are at [i * k, i * k + n_hits[i]), best first, by
- * score and then by smaller docid. Each array is the caller's, [n * k] or [n]; n_matches may be
- * NULL, as may scores. */
+ * score and then by smaller docid. Each array is the caller's, [n * k] or [n]; n_matches, scores
+ * and exact_scores may be NULL.
+ *
+ * A score is an integer below 2^31 times a power of two (gx_query tells which). A double holds it
+ * exactly; a float rounds it to 24 bits, so that documents of different scores can have equal
+ * floats. */
 typedef struct gx_results {
     size_t size;
     uint32_t *docids;
     float *scores;
     uint32_t *n_hits;
     uint64_t *n_matches; /* with options.count, else untouched */
+    double *exact_scores;
 } gx_results;
 
 GX_API gx_status gx_session_open(gx_session **out, gx_engine *en, gx_error *err);

@@ -521,6 +521,8 @@ static gx_status search_slice(gx_session *s, const gx_query *queries, uint32_t f
             out->docids[at + j] = gx_key_docid(h->keys[j]);
             if (out->scores)
                 out->scores[at + j] = ldexpf((float)gx_key_score(h->keys[j]), -s->plans[i].exponent);
+            if (out->exact_scores)
+                out->exact_scores[at + j] = ldexp(gx_key_score(h->keys[j]), -s->plans[i].exponent);
         }
         out->n_hits[first + i] = h->n;
     }

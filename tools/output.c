@@ -109,13 +109,9 @@ static void put_csv(FILE *out, const char *text, size_t len)
     putc('"', out);
 }
 
-const char *out_score(char text[32], float score)
+const char *out_score(char text[32], double score)
 {
-    for (int digits = 6; digits <= 9; ++digits) {
-        snprintf(text, 32, "%.*g", digits, score);
-        if (strtof(text, NULL) == score)
-            break;
-    }
+    snprintf(text, 32, "%.11g", score);
     return text;
 }
 
@@ -176,7 +172,7 @@ static void put_json_explanation(FILE *out, const gx_explanation *e)
         fputs(i ? ",{\"term\":" : "{\"term\":", out);
         out_put_json(out, t->term, t->term_len);
         fprintf(out, ",\"qtf\":%.9g,\"df\":%u,\"tf\":%u,\"idf\":%.17g,\"weight\":%.17g,\"impact\":%u,\"score\":%s}",
-                t->qtf, t->df, t->tf, t->idf, t->weight, t->impact, out_score(score, t->score));
+                t->qtf, t->df, t->tf, t->idf, t->weight, t->impact, out_score(score, ldexp(t->impact, -e->exponent)));
     }
     fputs("]}", out);
 }
@@ -327,16 +323,17 @@ void out_put_explanation(FILE *out, const gx_explanation *e, const char *indent)
         if (t->qtf != 1)
             fprintf(out, ", times %.9g in the query", t->qtf);
         if (e->linear)
-            fprintf(out, ", tf = %u: %.7g * %u = %s (impact %u)\n", t->tf, t->weight, t->tf, out_score(score, t->score),
-                    t->impact);
+            fprintf(out, ", tf = %u: %.7g * %u = %s (impact %u)\n", t->tf, t->weight, t->tf,
+                    out_score(score, ldexp(t->impact, -e->exponent)), t->impact);
         else
             fprintf(out, ", tf = %u: %.7g * %u / (%u + %.7g) = %s (impact %u)\n", t->tf, t->weight, t->tf, t->tf, e->K,
-                    out_score(score, t->score), t->impact);
+                    out_score(score, ldexp(t->impact, -e->exponent)), t->impact);
     }
     if (e->n_unknown)
         fprintf(out, "%s  %u of the query's terms %s not in the index\n", indent, e->n_unknown,
                 e->n_unknown == 1 ? "is" : "are");
-    fprintf(out, "%ssum of impacts = %u, times 2^%d = %s\n", indent, e->sum, -e->exponent, out_score(score, e->score));
+    fprintf(out, "%ssum of impacts = %u, times 2^%d = %s\n", indent, e->sum, -e->exponent,
+            out_score(score, ldexp(e->sum, -e->exponent)));
 }
 
 static void put_human_summary(FILE *out, const out_answer *a)

@@ -6,7 +6,7 @@
  *   jsonl   one object a query, "schema": 1   (only ever grows)
  *   csv     qid,rank,id,score,title           RFC 4180, one head line
  *
- * Scores are printed so that reading them back gives the same float. Nothing from the index reaches
+ * Scores that differ are printed differently, but for human, which shows four decimals. Nothing from the index reaches
  * a terminal as a control sequence.
  */
 #ifndef GX_TOOLS_OUTPUT_H
@@ -25,7 +25,7 @@ typedef struct out_answer {
     size_t qid_len, query_len;
     uint32_t n_hits;
     const uint32_t *docids; /* [n_hits] */
-    const float *scores;    /* [n_hits] */
+    const double *scores;   /* [n_hits] */
     bool counted;           /* n_matches is known */
     uint64_t n_matches;
     double seconds;
@@ -47,8 +47,8 @@ gx_status out_put_document(FILE *out, const gx_index *ix, uint32_t docid, gx_err
 /* The formula and its numbers. */
 void out_put_explanation(FILE *out, const gx_explanation *e, const char *indent);
 
-/* The shortest decimal that reads back as the same float. */
-const char *out_score(char text[32], float score);
+/* A score in decimal, with up to 11 digits: one more than tells the scores of a query apart. */
+const char *out_score(char text[32], double score);
 /* Bytes with control characters and invalid UTF-8 made harmless. */
 void out_put_clean(FILE *out, const char *text, size_t len);
 /* A JSON string, quotes included; invalid UTF-8 becomes U+FFFD. */

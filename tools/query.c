@@ -162,7 +162,9 @@ static const cli_section sections[] = {
      "  impact            tf: the sum of the impacts that an index of such holds,\n"
      "                    or of the counts of any other\n"
      "\n"
-     "They are options of the query, not of the index. Equal scores are ordered by docid, the smaller first."},
+     "They are options of the query, not of the index. Equal scores are ordered by docid, the smaller first. A score is a "
+     "sum of integers on a scale of about 2^-30 of the query's total weight, the same on every engine: where one term "
+     "weighs less than a millionth of the others together, its part is coarse."},
     {"Shell",
      "Without a query, and with a terminal, `gpuidx query` prompts for queries, with line editing and a history "
      "that is kept in `$XDG_STATE_HOME/gpuidx/history`. A line that begins with a dot is a command; `.help` lists "

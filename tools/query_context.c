@@ -120,7 +120,7 @@ static int reserve(ask *k, uint32_t n)
     uint32_t *docids = realloc(k->docids, n * sizeof *docids);
     if (docids)
         k->docids = docids;
-    float *scores = realloc(k->scores, n * sizeof *scores);
+    double *scores = realloc(k->scores, n * sizeof *scores);
     if (scores)
         k->scores = scores;
     if (!docids || !scores)
@@ -241,7 +241,7 @@ int ask_query(ask *k, const char *qid, size_t qid_len, const char *text, size_t 
 
     gx_query_options options = k->options;
     options.count = rich;
-    const gx_results results = {sizeof results, k->docids, k->scores, n_hits, rich ? &n_matches : NULL};
+    const gx_results results = {sizeof results, k->docids, NULL, n_hits, rich ? &n_matches : NULL, k->scores};
     const double begin = progress_clock();
     const gx_status st = gx_search(k->session, &query, 1, &options, &results, &err);
     const double seconds = progress_clock() - begin;

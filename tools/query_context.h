@@ -23,7 +23,7 @@ typedef struct ask {
     uint64_t line;     /* of standard input that the query stands in, for messages; 0: none */
     const char *tag;
     uint32_t *docids; /* [max_k] */
-    float *scores;    /* [max_k] */
+    double *scores;   /* [max_k] */
     uint32_t max_k;
     uint64_t n_asked;
     bool told_fallback; /* that the CPU searches in place of a GPU that failed */

@@ -34,6 +34,7 @@ static const uint64_t powers_of_10[] = {
     1000000000000000,
     10000000000000000,
     100000000000000000,
+    1000000000000000000,
 };
 
 /* Write n in decimal, with leading zeros up to `width` digits. */
@@ -50,21 +51,19 @@ static char *put_digits(char *p, uint64_t n, int width)
 }
 
 /* The score is rounded to an integer n of units 10^-decimals, where decimals is chosen so that n
- * has nine or ten digits. */
-size_t gx_run_score(char *p, float score)
+ * has ten or eleven digits. Neighbouring sums, at least 2^-31 of the score apart, differ in them. */
+size_t gx_run_score(char *p, uint32_t sum, int exponent)
 {
-    int exponent;
-    const float fraction = frexpf(score, &exponent); /* score = fraction * 2^exponent, fraction in [.5, 1) */
-    if (score == 0 || exponent < -26 || exponent > 30)
-        return (size_t)snprintf(p, 24, "%.9g", (double)score);
-    const uint64_t mantissa = (uint64_t)ldexpf(fraction, 24); /* score = mantissa * 2^(exponent - 24) */
-    int decimals = 9 - (exponent * 1233 >> 12);               /* 1233 / 4096: log10(2); 0 .. 17 */
-    unsigned __int128 scaled = (unsigned __int128)mantissa * powers_of_10[decimals];
-    if (exponent < 24) {
-        scaled += (unsigned __int128)1 << (23 - exponent);
-        scaled >>= 24 - exponent;
+    const int magnitude = sum ? 32 - __builtin_clz(sum) - exponent : 0; /* score is in [.5, 1) * 2^magnitude */
+    if (sum == 0 || magnitude < -26 || magnitude > 30)
+        return (size_t)snprintf(p, 24, "%.11g", ldexp(sum, -exponent));
+    int decimals = 10 - (magnitude * 1233 >> 12); /* 1233 / 4096: log10(2); 1 .. 18 */
+    unsigned __int128 scaled = (unsigned __int128)sum * powers_of_10[decimals];
+    if (exponent > 0) {
+        scaled += (unsigned __int128)1 << (exponent - 1);
+        scaled >>= exponent;
     } else {
-        scaled <<= exponent - 24;
+        scaled <<= -exponent;
     }
     uint64_t n = (uint64_t)scaled;
     while (decimals > 1 && n % 10 == 0) { /* 2.500000000 becomes 2.5, and 2.000000000 becomes 2.0 */
@@ -117,7 +116,7 @@ gx_status gx_run_append(gx_run_text *text, const gx_index *ix, const char *qid, 
         *p++ = ' ';
         p = put_digits(p, i + 1, 1);
         *p++ = ' ';
-        p += gx_run_score(p, ldexpf((float)gx_key_score(keys[i]), -exponent));
+        p += gx_run_score(p, gx_key_score(keys[i]), exponent);
         *p++ = ' ';
         p = put_word(p, tag, tag_len);
         *p++ = '\n';

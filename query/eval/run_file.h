@@ -1,8 +1,10 @@
 /* run_file.h: write a TREC run: for each answer a line "qid Q0 docno rank score tag".
  *
  * Each thread formats lines into a gx_run_text of its own. The caller writes these buffers in the
- * order of their queries. A score is printed with at least nine significant digits, which read back
- * as the same float. The file is written under a temporary name and renamed when it is complete.
+ * order of their queries. A score is printed with at least ten significant digits, so that scores
+ * that differ are printed differently: sorting a query's lines by score, and equal scores by docid,
+ * gives the ranking back. The file is written under a temporary name and renamed when it is
+ * complete.
  */
 #ifndef GX_QUERY_EVAL_RUN_FILE_H
 #define GX_QUERY_EVAL_RUN_FILE_H
@@ -21,9 +23,9 @@ typedef struct gx_run_text {
 gx_status gx_run_append(gx_run_text *text, const gx_index *ix, const char *qid, size_t qid_len, const uint64_t *keys,
                         uint32_t n, int exponent, const char *tag, gx_error *err);
 
-/* Write a score at p, in at most 24 bytes, and return their number. The score is finite and >=
- * 0. */
-size_t gx_run_score(char *p, float score);
+/* Write the score sum * 2^-exponent at p, in at most 24 bytes, and return their number. sum is below
+ * 2^31, and the score at most FLT_MAX. */
+size_t gx_run_score(char *p, uint32_t sum, int exponent);
 
 typedef struct gx_run gx_run;
 
