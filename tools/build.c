@@ -42,7 +42,8 @@ static int meet_bad_document(build *b, const gx_error *err)
     }
     progress_end(&b->bar);
     cli_fail_error(err);
-    cli_note("nothing was written; --on-error=skip goes on without such documents");
+    cli_note("nothing was written; --on-error=skip goes on without such documents%s",
+             gx_source_get_counts(b->source).too_long ? ", --max-record takes longer ones" : "");
     return gx_status_exit(err->status);
 }
 
@@ -132,6 +133,8 @@ static void summarize(const build *b, const gx_source_counts *in, const gx_build
         cli_note("%s", odd);
     if (b->skipped > MAX_REPORTS)
         cli_warn("%s bad documents were skipped; the first %d are shown", show_count(b->skipped), MAX_REPORTS);
+    if (in->too_long)
+        cli_note("%s documents were too long; --max-record takes longer ones", show_count(in->too_long));
     if (cli_given(b->args, "columns") && in->files && in->format != GX_SOURCE_TSV && in->format != GX_SOURCE_CSV)
         cli_warn("--columns means nothing to %s", gx_source_format_name(in->format));
     if (ix->n_docs == 0)
@@ -205,6 +208,7 @@ static int open_all(build *b)
     gx_source_options in = {.columns = cli_text(a, "columns"),
                             .max_record = cli_count(a, "max-record"),
                             .latin1 = cli_choice(a, "encoding") == 1,
+                            .file_id = (gx_file_id)cli_choice(a, "id"),
                             .cancel = is_stopped};
     if (cli_given(a, "format"))
         gx_source_format_find(cli_text(a, "format"), &in.format);
@@ -333,6 +337,9 @@ static const cli_flag flags[] = {
      "what the corpus is; without it, file names and first bytes tell"},
     {"columns", 0, CLI_TEXT, "LIST", NULL,
      "columns of TSV and CSV, such as `id,-,-,title,text`; `title` and `text` may be repeated, `-` is left out"},
+    {"id", 0, CLI_CHOICE, "path|name|stem", "path",
+     "of `-f files`: a document's id is its file's path below the directory or in the archive (`html/a.html`), its "
+     "name (`a.html`), or this without the ending (`a`)"},
     {"encoding", 0, CLI_CHOICE, "utf-8|latin1", "utf-8", "the corpus's characters"},
     {"analyzer", 0, CLI_CHOICE, "english|simple|whitespace", "english", "how text becomes terms; kept in the index"},
     {"stemmer", 0, CLI_TEXT, "NAME", NULL,
@@ -369,14 +376,14 @@ static const cli_section sections[] = {
     {"Corpora",
      "A corpus is a file, a directory (all files in it, in the order of their names; hidden ones are left out) or "
      "`-`, standard input; several are read one after another. gzip, bzip2, xz and zstd are unpacked as they are "
-     "read.\n"
+     "read. An archive, tar (also compressed) or zip, is read as a directory is.\n"
      "\n"
      "  jsonl     an object a line: id, _id or docid; title; text or contents\n"
      "  tsv, csv  id,text or id,title,text, or what --columns or a header line says\n"
      "  trectext  <DOC> <DOCNO>id</DOCNO> ... </DOC>: <TITLE>, <HEADLINE>; <TEXT>\n"
      "  trecweb   the same with HTML pages behind <DOCHDR> (GOV2)\n"
      "  plain     a document a line; its id is its number, from 1\n"
-     "  files     a document a file; its id is its path; HTML is stripped"},
+     "  files     a document a file; its id as --id says; HTML is stripped"},
     {"Bad documents",
      "A document is bad if its line or record is malformed, has no id, or has one with white space or control "
      "characters (which would break TREC runs), or if its id has been seen and --duplicates=fail. With "

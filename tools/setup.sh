@@ -23,6 +23,8 @@ needs=(
   'pkg-config|command -v pkg-config|pkg-config'
   'libarchive|pkg-config --exists libarchive|libarchive-dev'
   'zlib|pkg-config --exists zlib|zlib1g-dev'
+  'libbz2|has_header bzlib.h|libbz2-dev'
+  'liblzma|pkg-config --exists liblzma|liblzma-dev'
   'libzstd|pkg-config --exists libzstd|libzstd-dev'
   'libxxhash|pkg-config --exists libxxhash|libxxhash-dev'
   'libutf8proc|pkg-config --exists libutf8proc|libutf8proc-dev'

@@ -476,7 +476,7 @@ static gx_status finish(import *im, gx_error *err)
 static uint64_t known_size(const gx_input *in)
 {
     struct stat st;
-    return in->compression || fstat(in->fd, &st) || !S_ISREG(st.st_mode) ? UINT64_MAX : (uint64_t)st.st_size;
+    return in->layers[0].unpack || fstat(in->fd, &st) || !S_ISREG(st.st_mode) ? UINT64_MAX : (uint64_t)st.st_size;
 }
 
 gx_status gx_ciff_import(const char *file, const char *path, const gx_ciff_options *opt, gx_error *err)

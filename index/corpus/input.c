@@ -1,23 +1,39 @@
 #include "index/corpus/input.h"
 
 #include <archive.h>
+#include <archive_entry.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "engine/status.h"
-#include "index/corpus/inflate.h"
+#include "index/corpus/unpack.h"
 
 enum { READ_BYTES = 256 << 10 }; /* bytes asked of the system at once: they stay in the second-level cache */
 
 /* ---- raw bytes ---- */
 
+static gx_status no_memory(const gx_input *in, gx_error *err)
+{
+    return gx_fail(err, GX_ENOMEM, "no memory to read %s", in->path);
+}
+
+static gx_status ask_cancel(const gx_input *in, gx_error *err)
+{
+    return in->cancel && in->cancel(in->user) ? gx_fail(err, GX_ECANCELLED, "interrupted while reading %s", in->path)
+                                              : GX_OK;
+}
+
 static gx_status read_raw(gx_input *in, char *to, size_t max, size_t *n, gx_error *err)
 {
     for (;;) {
+        const gx_status st = ask_cancel(in, err);
+        if (st)
+            return st;
         const ssize_t got = read(in->fd, to, max);
         if (got >= 0) {
             *n = (size_t)got;
@@ -26,142 +42,208 @@ static gx_status read_raw(gx_input *in, char *to, size_t max, size_t *n, gx_erro
         }
         if (errno != EINTR)
             return gx_fail(err, GX_EIO, "cannot read %s: %s", in->path, strerror(errno));
-        if (in->cancel && in->cancel(in->user))
-            return gx_fail(err, GX_ECANCELLED, "interrupted while reading %s", in->path);
     }
 }
 
 /* ---- decompression ---- */
 
-static const struct compression {
-    const char *name;
-    unsigned char magic[6];
-    unsigned n;
-    int (*enable)(struct archive *);
-} compressions[] = {
-    {"gzip", {0x1f, 0x8b, 8}, 3, archive_read_support_filter_gzip},
-    {"bzip2", {'B', 'Z', 'h'}, 3, archive_read_support_filter_bzip2},
-    {"xz", {0xfd, '7', 'z', 'X', 'Z', 0}, 6, archive_read_support_filter_xz},
-    {"zstd", {0x28, 0xb5, 0x2f, 0xfd}, 4, archive_read_support_filter_zstd},
-};
-
-static const struct compression *find_compression(const char *p, size_t n)
+static gx_status damaged(gx_input *in, const char *what, const char *why, gx_error *err)
 {
-    for (size_t i = 0; i < sizeof compressions / sizeof *compressions; ++i) {
-        const struct compression *c = &compressions[i];
-        if (n >= c->n && memcmp(p, c->magic, c->n) == 0) /* "BZh" alone could begin a text: a level and pi follow */
-            if (c->magic[0] != 'B' || (n >= 10 && (!memcmp(p + 4, "1AY&SY", 6) || !memcmp(p + 4, "\x17rE8P\x90", 6))))
-                return c;
-    }
-    return NULL;
+    if (in->binary)
+        return gx_fail(err, GX_EINPUT, "%s: byte %" PRIu64 ": the %s is damaged or truncated: %s", in->path, in->bytes,
+                       what, why);
+    return gx_fail(err, GX_EINPUT, "%s:%" PRIu64 ": the %s is damaged or truncated: %s; the rest of this file is lost",
+                   in->path, in->line, what, why);
 }
 
+static gx_status read_member(gx_input *in, char *to, size_t max, size_t *n, gx_error *err);
+
 /* The next compressed bytes; the first block has been read already. */
-static gx_status next_block(void *user, const char **block, size_t *n, gx_error *err)
+static gx_status next_block(gx_input *in, struct gx_input_layer *l, const char **block, size_t *n, gx_error *err)
+{
+    *n = l->n_raw;
+    l->n_raw = 0;
+    *block = l->raw;
+    if (*n)
+        return GX_OK;
+    return l == in->layers ? read_raw(in, l->raw, READ_BYTES, n, err) : read_member(in, l->raw, READ_BYTES, n, err);
+}
+
+static gx_status feed_file(void *user, const char **block, size_t *n, gx_error *err)
 {
     gx_input *in = user;
-    *n = in->n_raw;
-    in->n_raw = 0;
-    *block = in->raw;
-    return *n ? GX_OK : read_raw(in, in->raw, READ_BYTES, n, err);
+    return next_block(in, &in->layers[0], block, n, err);
+}
+
+static gx_status feed_member(void *user, const char **block, size_t *n, gx_error *err)
+{
+    gx_input *in = user;
+    return next_block(in, &in->layers[1], block, n, err);
+}
+
+static void close_layer(struct gx_input_layer *l)
+{
+    gx_unpack_close(l->unpack);
+    l->unpack = NULL;
+    l->n_raw = 0;
+}
+
+/* The bytes of the window are the first of a compressed stream; they make way for what it holds. */
+static gx_status start_decompressor(gx_input *in, const char *compression, gx_error *err)
+{
+    struct gx_input_layer *l = &in->layers[in->archive != NULL];
+    if (!l->raw && !(l->raw = malloc(READ_BYTES)))
+        return no_memory(in, err);
+    memcpy(l->raw, in->buf, in->end);
+    l->n_raw = in->end;
+    in->end = 0;
+    in->eof = false;
+    l->unpack = gx_unpack_open(compression, in->archive ? feed_member : feed_file, in);
+    return l->unpack ? GX_OK : no_memory(in, err);
+}
+
+static gx_status read_unpacked(gx_input *in, struct gx_unpack *z, char *to, size_t max, size_t *n, gx_error *err)
+{
+    char what[32];
+    gx_error why = {0};
+    const gx_status st = gx_unpack_read(z, to, max, n, &why);
+    snprintf(what, sizeof what, "%s stream", gx_unpack_name(z));
+    if (st == GX_EINPUT && !strstr(why.text, "damaged or truncated")) /* unless by what it is fed with */
+        return damaged(in, what, why.text, err);
+    return st == GX_ENOMEM ? no_memory(in, err) : st ? gx_fail(err, st, "%s", why.text) : GX_OK;
+}
+
+static gx_status read_file(gx_input *in, char *to, size_t max, size_t *n, gx_error *err)
+{
+    struct gx_unpack *z = in->layers[0].unpack;
+    return z ? read_unpacked(in, z, to, max, n, err) : read_raw(in, to, max, n, err);
+}
+
+static gx_status read_some(gx_input *in, char *to, size_t max, size_t *n, gx_error *err)
+{
+    struct gx_unpack *z = in->layers[1].unpack;
+    if (!in->archive)
+        return read_file(in, to, max, n, err);
+    return z ? read_unpacked(in, z, to, max, n, err) : read_member(in, to, max, n, err);
+}
+
+/* ---- archives ---- */
+
+/* A tar header has its own checksum. */
+static bool is_tar(const unsigned char *p, size_t n)
+{
+    unsigned sum = 0, said = 0, digits = 0;
+    if (n < 512)
+        return false;
+    for (unsigned i = 0; i < 512; ++i)
+        sum += i >= 148 && i < 156 ? ' ' : p[i];
+    for (unsigned i = 148; i < 156 && (p[i] == ' ' || (p[i] >= '0' && p[i] < '8')); ++i)
+        if (p[i] != ' ')
+            said = said * 8 + (p[i] - '0'), ++digits;
+    return digits > 0 && said == sum && p[0];
+}
+
+static const char *recognize_archive(const char *p, size_t n)
+{
+    if (n >= 4 && (!memcmp(p, "PK\3\4", 4) || !memcmp(p, "PK\5\6", 4)))
+        return "zip";
+    return is_tar((const unsigned char *)p, n) ? "tar" : NULL;
 }
 
 static la_ssize_t feed_archive(struct archive *a, void *user, const void **block)
 {
-    const char *bytes;
-    size_t n;
+    gx_input *in = user;
+    size_t n = in->n_block;
     gx_error err = {0};
-    if (next_block(user, &bytes, &n, &err)) {
-        archive_set_error(a, err.status == GX_ECANCELLED ? EINTR : EIO, "%s", err.text);
+    in->n_block = 0;
+    *block = in->block;
+    if (!n && read_file(in, in->block, READ_BYTES, &n, &err)) {
+        archive_set_error(a,
+                          err.status == GX_ECANCELLED ? EINTR
+                          : err.status == GX_ENOMEM   ? ENOMEM
+                          : err.status == GX_EINPUT   ? EILSEQ
+                                                      : EIO,
+                          "%s", err.text);
         return -1;
     }
-    *block = bytes;
     return (la_ssize_t)n;
 }
 
-static gx_status damaged(gx_input *in, const char *why, gx_error *err)
+static la_int64_t seek_archive(struct archive *a, void *user, la_int64_t to, int from)
 {
-    if (in->binary)
-        return gx_fail(err, GX_EINPUT, "%s: byte %" PRIu64 ": the %s stream is damaged or truncated: %s", in->path,
-                       in->bytes, in->compression, why);
-    return gx_fail(err, GX_EINPUT,
-                   "%s:%" PRIu64 ": the %s stream is damaged or truncated: %s; the rest of this file is lost", in->path,
-                   in->line, in->compression, why);
+    const gx_input *in = user;
+    const off_t at = lseek(in->fd, to, from);
+    if (at < 0)
+        archive_set_error(a, EIO, "cannot read %s: %s", in->path, strerror(errno));
+    return at < 0 ? ARCHIVE_FATAL : at;
 }
 
 static gx_status fail_archive(gx_input *in, gx_error *err)
 {
     const int code = archive_errno(in->archive);
     const char *why = archive_error_string(in->archive);
-    if (code == EIO || code == EINTR)
-        return gx_fail(err, code == EIO ? GX_EIO : GX_ECANCELLED, "%s", why ? why : "read error");
     if (code == ENOMEM)
-        return gx_fail(err, GX_ENOMEM, "no memory to decompress %s", in->path);
-    return damaged(in, why ? why : "unknown error", err);
+        return no_memory(in, err);
+    if (code == EIO || code == EINTR || code == EILSEQ)
+        return gx_fail(err,
+                       code == EIO     ? GX_EIO
+                       : code == EINTR ? GX_ECANCELLED
+                                       : GX_EINPUT,
+                       "%s", why ? why : "read error");
+    return damaged(in, "archive", why ? why : "unknown error", err);
 }
 
-static gx_status start_archive(gx_input *in, const struct compression *c, gx_error *err)
+/* The window's bytes are the first of an archive. */
+static gx_status start_archive(gx_input *in, gx_error *err)
 {
+    struct stat st;
+    in->archive_path = in->path;
     in->archive = archive_read_new();
-    if (!in->archive || archive_read_support_format_raw(in->archive) != ARCHIVE_OK)
-        return gx_fail(err, GX_ENOMEM, "no memory to decompress %s", in->path);
-    if (c->enable(in->archive) != ARCHIVE_OK)
-        return gx_fail(err, GX_EIO, "cannot decompress %s: libarchive was built without %s", in->path, c->name);
-    struct archive_entry *entry;
-    if (archive_read_open(in->archive, in, NULL, feed_archive, NULL) != ARCHIVE_OK)
-        return fail_archive(in, err);
-    const int rc = archive_read_next_header(in->archive, &entry);
-    if (rc == ARCHIVE_EOF)
-        in->eof = true; /* the compression of nothing */
-    else if (rc < ARCHIVE_WARN)
-        return fail_archive(in, err);
-    return GX_OK;
-}
-
-/* The n bytes at buf are the first of a compressed stream. */
-static gx_status start_decompressor(gx_input *in, const struct compression *c, gx_error *err)
-{
-    if (!in->raw && !(in->raw = malloc(READ_BYTES)))
-        return gx_fail(err, GX_ENOMEM, "no memory to read %s", in->path);
-    memcpy(in->raw, in->buf, in->end);
-    in->n_raw = in->end;
-    in->end = 0;
-    in->compression = c->name;
-#ifdef GX_ZLIB
-    if (c->enable == archive_read_support_filter_gzip) {
-        in->inflate = gx_inflate_open(next_block, in);
-        return in->inflate ? GX_OK : gx_fail(err, GX_ENOMEM, "no memory to decompress %s", in->path);
+    if (!in->archive || (!in->block && !(in->block = malloc(READ_BYTES))))
+        return no_memory(in, err);
+    memcpy(in->block, in->buf, in->end);
+    in->n_block = in->end;
+    if (!in->layers[0].unpack && fstat(in->fd, &st) == 0 && S_ISREG(st.st_mode) && lseek(in->fd, 0, SEEK_SET) == 0) {
+        in->raw_bytes -= in->end;
+        in->n_block = 0;
+        archive_read_set_seek_callback(in->archive, seek_archive); /* zip's list of members is at its end */
     }
-#endif
-    return start_archive(in, c, err);
+    in->begin = in->end = 0;
+    in->eof = true;
+    archive_read_support_format_tar(in->archive);
+    archive_read_support_format_zip(in->archive);
+    archive_read_set_read_callback(in->archive, feed_archive);
+    archive_read_set_callback_data(in->archive, in);
+    return archive_read_open1(in->archive) == ARCHIVE_OK ? GX_OK : fail_archive(in, err);
 }
 
-static gx_status read_inflated(gx_input *in, char *to, size_t max, size_t *n, gx_error *err)
+static gx_status read_member(gx_input *in, char *to, size_t max, size_t *n, gx_error *err)
 {
-#ifdef GX_ZLIB
-    gx_error why = {0};
-    const gx_status st = gx_inflate_read(in->inflate, to, max, n, &why);
-    return st == GX_EINPUT ? damaged(in, why.text, err) : st ? gx_fail(err, st, "%s", why.text) : GX_OK;
-#else
-    (void)to, (void)max, (void)n;
-    return gx_fail(err, GX_EINTERNAL, "%s: gzip without zlib", in->path);
-#endif
-}
-
-static gx_status read_some(gx_input *in, char *to, size_t max, size_t *n, gx_error *err)
-{
-    if (in->inflate)
-        return read_inflated(in, to, max, n, err);
-    if (!in->archive)
-        return read_raw(in, to, max, n, err);
+    gx_status st = ask_cancel(in, err);
     la_ssize_t got;
+    if (st)
+        return st;
     do
         got = archive_read_data(in->archive, to, max);
     while (got == ARCHIVE_RETRY);
-    if (got < 0)
-        return fail_archive(in, err);
-    *n = (size_t)got;
-    return GX_OK;
+    *n = got < 0 ? 0 : (size_t)got;
+    return got < 0 ? fail_archive(in, err) : GX_OK;
+}
+
+static void close_archive(gx_input *in)
+{
+    archive_read_free(in->archive);
+    in->archive = NULL;
+    close_layer(&in->layers[1]);
+}
+
+/* Behind an archive's last member: read on, so that the compressed stream is verified to its end. */
+static gx_status drain(gx_input *in, gx_error *err)
+{
+    gx_status st = GX_OK;
+    for (size_t n = 1; !st && n && in->layers[0].unpack;)
+        st = read_file(in, in->block, READ_BYTES, &n, err);
+    return st;
 }
 
 /* ---- what is done to every byte ---- */
@@ -237,9 +319,10 @@ static gx_status reserve_window(gx_input *in, size_t room, gx_error *err)
 /* One read to the end of the window. */
 static gx_status append_block(gx_input *in, gx_error *err)
 {
-    gx_status st = reserve_window(in, in->latin1 ? 3 * (size_t)READ_BYTES : (size_t)READ_BYTES, err);
+    gx_status st = ask_cancel(in, err);
     size_t n = 0;
-    if (st || (st = read_some(in, in->buf + in->end, READ_BYTES, &n, err)))
+    if (st || (st = reserve_window(in, in->latin1 ? 3 * (size_t)READ_BYTES : (size_t)READ_BYTES, err)) ||
+        (st = read_some(in, in->buf + in->end, READ_BYTES, &n, err)))
         return st;
     in->eof = n == 0;
     if (!in->binary)
@@ -274,33 +357,38 @@ gx_status gx_input_fill(gx_input *in, gx_error *err)
 
 /* ---- opening ---- */
 
-/* Look at the first bytes: decompress? which encoding? */
-static gx_status sniff_encoding(gx_input *in, gx_error *err)
+/* Read until the window has n bytes; or, with by_line, a line. A pipe may give a byte at a time. A
+ * stream that breaks behind the first bytes is left for gx_input_fill to find. */
+static gx_status peek(gx_input *in, size_t n, bool by_line, gx_error *err)
 {
-    gx_status st = reserve_window(in, READ_BYTES, err);
-    size_t n = 0;
-    while (!st && in->end < 16 && !in->eof) { /* a pipe may give a byte at a time */
-        st = read_raw(in, in->buf + in->end, READ_BYTES - in->end, &n, err);
-        in->end += n;
-        in->eof = n == 0;
+    gx_status st = GX_OK;
+    size_t got;
+    while (!st && in->end < n && !in->eof && !(by_line && memchr(in->buf, '\n', in->end))) {
+        if ((st = reserve_window(in, READ_BYTES, err)) ||
+            (st = read_some(in, in->buf + in->end, READ_BYTES - in->end, &got, err)))
+            return st == GX_EINPUT && in->end ? GX_OK : st;
+        in->end += got;
+        in->eof = got == 0;
     }
-    if (st)
+    return st;
+}
+
+/* Look at the first bytes of a file or a member: decompress? an archive? which encoding? */
+static gx_status sniff(gx_input *in, gx_error *err)
+{
+    gx_status st = peek(in, GX_UNPACK_LOOK, false, err);
+    const char *packed = st ? NULL : gx_unpack_recognize(in->buf, in->end), *again = NULL, *archive;
+    if (packed && !(st = start_decompressor(in, packed, err)) && !(st = peek(in, GX_UNPACK_LOOK, false, err)))
+        again = gx_unpack_recognize(in->buf, in->end);
+    if (st || in->binary || (st = peek(in, 512, true, err)))
         return st;
-    const struct compression *c = find_compression(in->buf, in->end);
-    if (c) {
-        in->eof = false;
-        if ((st = start_decompressor(in, c, err)))
-            return st;
-        while (in->end < 4 && !in->eof) {
-            if ((st = reserve_window(in, READ_BYTES, err)) ||
-                (st = read_some(in, in->buf + in->end, READ_BYTES, &n, err)))
-                return st;
-            in->end += n;
-            in->eof = n == 0;
-        }
-    }
-    if (in->binary)
-        return GX_OK;
+    if (again)
+        return gx_fail(err, GX_EINPUT, "%s:1: it is compressed twice (%s in %s); unpack it once", in->path, again,
+                       packed);
+    if ((archive = recognize_archive(in->buf, in->end)))
+        return in->members && !in->archive
+                   ? start_archive(in, err)
+                   : gx_fail(err, GX_EINPUT, "%s:1: it is an archive (%s); unpack it first", in->path, archive);
     if (in->end >= 2 && (!memcmp(in->buf, "\xff\xfe", 2) || !memcmp(in->buf, "\xfe\xff", 2)))
         return gx_fail(err, GX_EINPUT, "%s:1: this is UTF-16; convert it to UTF-8 first (iconv -f UTF-16 -t UTF-8)",
                        in->path);
@@ -309,57 +397,120 @@ static gx_status sniff_encoding(gx_input *in, gx_error *err)
     return GX_OK;
 }
 
-gx_status gx_input_open(gx_input *in, const char *path, gx_error *err)
+/* Begin a file or a member. */
+static gx_status begin_window(gx_input *in, gx_error *err)
 {
-    gx_input_close(in);
-    in->path = strcmp(path, "-") == 0 ? "stdin" : path;
     in->begin = in->end = 0;
     in->line = 1;
     in->eof = false;
-    in->fd = strcmp(path, "-") == 0 ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
-    if (in->fd < 0 && errno == EINTR && in->cancel && in->cancel(in->user)) /* a named pipe without a writer */
-        return gx_fail(err, GX_ECANCELLED, "interrupted while opening %s", path);
-    if (in->fd < 0)
-        return gx_fail(err, errno == ENOENT ? GX_ENOTFOUND : GX_EIO, "cannot open %s: %s", path, strerror(errno));
-    gx_status st = sniff_encoding(in, err);
+    gx_status st = sniff(in, err);
     const size_t fresh = in->end - in->begin;
     if (!st && !in->binary)
         replace_nuls(in, in->buf + in->begin, fresh);
     if (!st && in->latin1 && !(st = reserve_window(in, 2 * fresh, err)))
         in->end = in->begin + expand_latin1(in->buf + in->begin, fresh);
-    if (st) {
-        gx_input_close(in);
+    if (st)
         return st;
-    }
     in->bytes += in->end - in->begin;
     memset(in->buf + in->end, 0, GX_INPUT_SLACK);
     return GX_OK;
 }
 
+gx_status gx_input_open(gx_input *in, const char *path, gx_error *err)
+{
+    gx_input_close(in);
+    in->path = strcmp(path, "-") == 0 ? "stdin" : path;
+    in->fd = strcmp(path, "-") == 0 ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    if (in->fd < 0 && errno == EINTR && in->cancel && in->cancel(in->user)) /* a named pipe without a writer */
+        return gx_fail(err, GX_ECANCELLED, "interrupted while opening %s", path);
+    if (in->fd < 0)
+        return gx_fail(err, errno == ENOENT ? GX_ENOTFOUND : GX_EIO, "cannot open %s: %s", path, strerror(errno));
+    const gx_status st = begin_window(in, err);
+    if (st)
+        gx_input_close(in);
+    return st;
+}
+
 void gx_input_close(gx_input *in)
 {
-    if (in->archive)
-        archive_read_free(in->archive);
-#ifdef GX_ZLIB
-    gx_inflate_close(in->inflate);
-#endif
-    in->inflate = NULL;
+    close_archive(in);
+    close_layer(&in->layers[0]);
     if (in->fd > STDIN_FILENO)
         close(in->fd);
-    in->archive = NULL;
-    in->compression = NULL;
-    in->n_raw = 0;
+    in->n_block = 0;
     in->fd = -1;
     in->begin = in->end = 0;
     in->eof = true;
+}
+
+/* ---- members ---- */
+
+static bool is_hidden(const char *name)
+{
+    for (; name; name = strchr(name, '/'), name = name ? name + 1 : NULL)
+        if (*name == '.')
+            return true;
+    return false;
+}
+
+/* The next entry that is to be read; *name is NULL after the last. */
+static gx_status next_entry(gx_input *in, const char **name, gx_error *err)
+{
+    struct archive_entry *entry;
+    *name = NULL;
+    for (;;) {
+        const int rc = archive_read_next_header(in->archive, &entry);
+        if (rc == ARCHIVE_EOF)
+            return drain(in, err);
+        if (rc == ARCHIVE_RETRY)
+            continue;
+        if (rc < ARCHIVE_WARN)
+            return fail_archive(in, err);
+        *name = archive_entry_pathname(entry);
+        if (!*name)
+            *name = archive_entry_pathname_utf8(entry);
+        while (*name && (!strncmp(*name, "./", 2) || **name == '/'))
+            *name += 1 + (**name == '.');
+        if (archive_entry_filetype(entry) == AE_IFREG && *name && **name && !is_hidden(*name))
+            return GX_OK;
+    }
+}
+
+gx_status gx_input_next_member(gx_input *in, const char **name, gx_error *err)
+{
+    close_layer(&in->layers[1]);
+    in->begin = in->end = 0;
+    in->eof = true;
+    in->path = in->archive_path;
+    gx_status st = next_entry(in, name, err);
+    if (st || !*name) {
+        close_archive(in);
+        return st;
+    }
+    const size_t n = strlen(in->archive_path);
+    char *path = realloc(in->member, n + strlen(*name) + 2);
+    if (!path)
+        return no_memory(in, err);
+    in->member = path;
+    stpcpy(stpcpy(stpcpy(path, in->archive_path), "/"), *name);
+    in->path = path;
+    *name = path + n + 1;
+    if ((st = begin_window(in, err))) {
+        in->begin = in->end = 0;
+        in->eof = true;
+    }
+    return st;
 }
 
 void gx_input_free(gx_input *in)
 {
     gx_input_close(in);
     free(in->buf);
-    free(in->raw);
-    in->buf = in->raw = NULL;
+    free(in->layers[0].raw);
+    free(in->layers[1].raw);
+    free(in->block);
+    free(in->member);
+    in->buf = in->layers[0].raw = in->layers[1].raw = in->block = in->member = NULL;
     in->cap = 0;
 }
 
@@ -387,8 +538,8 @@ static gx_status skip_line(gx_input *in, gx_error *err)
     }
     in->begin = nl ? (size_t)(nl + 1 - in->buf) : in->end;
     ++in->line;
-    return gx_fail(err, GX_EINPUT, "%s:%" PRIu64 ": a line of more than %zu bytes; --max-record takes longer ones",
-                   in->path, line, in->max_record);
+    ++in->too_long;
+    return gx_fail(err, GX_EINPUT, "%s:%" PRIu64 ": a line of more than %zu bytes", in->path, line, in->max_record);
 }
 
 gx_status gx_input_line(gx_input *in, char **line, size_t *len, bool *found, gx_error *err)

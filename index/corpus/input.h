@@ -9,7 +9,12 @@
  *
  * Plain files, pipes and compressed streams (gzip, bzip2, xz, zstd; one, or several end to end)
  * look the same to a reader. A byte order mark is skipped. NUL bytes become spaces and are counted.
- * Latin-1 becomes UTF-8 if the owner asks for it.
+ * Latin-1 becomes UTF-8 if the owner asks for it. A file that is compressed twice is refused.
+ *
+ * An archive (tar, also compressed, or zip) is read a member after another, if the owner asks for it:
+ *
+ *   gx_input_open(in, "a.tar.gz")     in->archive is set, and the window empty
+ *   gx_input_next_member(in, &name)   the window is on the first member: as after opening a file
  */
 #ifndef GX_INDEX_CORPUS_INPUT_H
 #define GX_INDEX_CORPUS_INPUT_H
@@ -28,28 +33,41 @@ typedef struct gx_input {
     uint64_t bytes;                /* bytes after decompression */
     uint64_t nul_bytes, first_nul; /* NUL bytes; the position of the first */
 
-    /* The owner sets max_record, latin1, binary, cancel and user before the first open. */
+    uint64_t too_long; /* records refused because they have more than max_record bytes */
+
+    /* The owner sets max_record, latin1, binary, members, cancel and user before the first open. */
     size_t max_record;          /* most bytes of a record */
     bool latin1;                /* files are Latin-1 (Windows-1252), to be read as UTF-8 */
     bool binary;                /* leave all bytes as they are: no mark is skipped, no NUL changed */
-    bool (*cancel)(void *user); /* called when a signal interrupts a read; true: stop. May be NULL */
+    bool members;               /* archives are read by their members; false: they are refused, unless binary */
+    bool (*cancel)(void *user); /* called at every read; true: stop. May be NULL */
     void *user;
 
-    const char *path;           /* the caller's string, valid while the file is open */
-    int fd;                     /* -1: no file is open */
-    struct archive *archive;    /* libarchive's decompressor, or NULL */
-    struct gx_inflate *inflate; /* the decompressor of gzip if the library is built with zlib, or NULL */
-    const char *compression;    /* "gzip", ..., or NULL */
-    char *raw;                  /* compressed bytes */
-    size_t n_raw;               /* bytes of the first block that the decompressor has not got yet */
+    const char *path; /* the caller's string, valid while the file is open; of a member ARCHIVE/NAME */
+    int fd;           /* -1: no file is open */
+    struct gx_input_layer {
+        struct gx_unpack *unpack; /* NULL: it is not compressed */
+        char *raw;                /* compressed bytes */
+        size_t n_raw;             /* bytes of the first block that the decompressor has not got yet */
+    } layers[2];                  /* of the file, and of the archive's member */
+    struct archive *archive;      /* libarchive's reader, or NULL */
+    const char *archive_path;
+    char *block;    /* bytes that the archive's reader has got */
+    size_t n_block; /* bytes of the first block that it has not got yet */
+    char *member;   /* path and name of the member */
 } gx_input;
 
 #define GX_INPUT_INIT ((gx_input){.max_record = SIZE_MAX / 4, .fd = -1})
 
 /* Close the open file, if any. Then open path ("-": stdin) and fill the window for the first time.
- * GX_ENOTFOUND, GX_EIO, GX_ENOMEM, GX_ECANCELLED; GX_EINPUT: the file is UTF-16, or its compressed
- * stream is broken. */
+ * GX_ENOTFOUND, GX_EIO, GX_ENOMEM, GX_ECANCELLED; GX_EINPUT: the file is UTF-16, compressed twice or
+ * an archive that is not asked for, or its compressed stream is broken. */
 gx_status gx_input_open(gx_input *in, const char *path, gx_error *err);
+
+/* Go to the next regular file in the archive whose name has no hidden part. *name, its path in the
+ * archive, is NULL after the last. The string and in->path live until the next call. Statuses as of
+ * gx_input_open; with in->archive NULL after an error, the rest of the archive is lost. */
+gx_status gx_input_next_member(gx_input *in, const char **name, gx_error *err);
 void gx_input_close(gx_input *in); /* close the file; the totals and the buffer stay */
 void gx_input_free(gx_input *in);  /* close the file and free everything */
 

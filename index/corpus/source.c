@@ -172,7 +172,7 @@ static gx_status choose_format(gx_source *s, gx_error *err)
         return GX_OK;
     return gx_fail(err, GX_EUSAGE,
                    "cannot tell the format of %s; say it with -f (jsonl, tsv, csv, trectext, trecweb, plain or files)",
-                   s->file.path);
+                   s->in.path);
 }
 
 /* ---- making it fit to be indexed, stored and printed ---- */
@@ -328,18 +328,27 @@ static gx_status finish_document(gx_source *s, gx_error *err)
 
 /* ---- the files, one after another ---- */
 
+/* The next file of the walk, or the next member of the open archive. s->reading stays false where
+ * there is none in this one. */
 static gx_status open_next_file(gx_source *s, gx_error *err)
 {
-    gx_input_close(&s->in);
-    gx_status st = gx_walk_next(s->walk, &s->file, err);
-    if (st || !s->file.path)
-        return st;
+    gx_status st;
+    if (s->in.archive) {
+        st = gx_input_next_member(&s->in, &s->file.name, err);
+        s->file.in_directory = true;
+        if (st || !s->file.name)
+            return st;
+    } else {
+        st = gx_walk_next(s->walk, &s->file, err);
+        if (st || !s->file.path)
+            return st;
+        if ((st = gx_input_open(&s->in, s->file.path, err)) || s->in.archive)
+            return st;
+    }
     s->first = true;
-    if ((st = gx_input_open(&s->in, s->file.path, err)))
-        return st;
     ++s->counts.files;
-    if ((st = choose_format(s, err)))
-        gx_input_close(&s->in);
+    if ((st = choose_format(s, err)) == GX_OK)
+        s->reading = true;
     return st;
 }
 
@@ -349,15 +358,18 @@ gx_status gx_source_next(gx_source *s, const gx_source_document **out, gx_error 
     bool found = false;
     *out = NULL;
     while (!st && !found) {
-        if (s->in.fd < 0) {
+        if (!s->reading) {
             st = open_next_file(s, err);
             if (!st && !s->file.path)
                 return GX_OK;
         } else {
             s->rec = (gx_record){0};
             st = formats[s->format].read ? formats[s->format].read(s, &found, err) : GX_OK;
-            if (!st && !found)
-                gx_input_close(&s->in);
+            if (!st && !found) {
+                s->reading = false;
+                if (!s->in.archive)
+                    gx_input_close(&s->in);
+            }
         }
     }
     if (!st)
@@ -385,6 +397,7 @@ gx_status gx_source_open(gx_source **out, const char *const *paths, size_t n, co
         s->opt = *opt;
     s->in.max_record = s->opt.max_record ? s->opt.max_record : MAX_RECORD;
     s->in.latin1 = s->opt.latin1;
+    s->in.members = true;
     s->in.cancel = s->opt.cancel;
     s->in.user = s->opt.user;
     gx_status st = gx_columns_parse(s, err);
@@ -420,6 +433,7 @@ gx_source_counts gx_source_get_counts(const gx_source *s)
     c.bytes = s->in.bytes;
     c.nul_bytes = s->in.nul_bytes;
     c.raw_bytes = s->in.raw_bytes;
+    c.too_long = s->in.too_long;
     c.raw_total = s->raw_total;
     c.format = s->format;
     return c;

@@ -25,7 +25,10 @@
  *   (2) <TITLE>, <HEADLINE>, <HL>, <HEAD>, ...
  *   (3) <TEXT>, <LP>, ...; without any of these, everything else in the document
  *   (4) the number of the line, from 1, over all files
- *   (5) the path below the given directory; % and white space become %25, %20, ...
+ *   (5) the path below the given directory or in the archive, its last part, or this without its
+ *       ending; % and white space become %25, %20, ...
+ *
+ * An archive (tar, zip) is read as a directory is.
  */
 #ifndef GX_INDEX_CORPUS_SOURCE_H
 #define GX_INDEX_CORPUS_SOURCE_H
@@ -47,15 +50,19 @@ typedef enum gx_source_format {
 bool gx_source_format_find(const char *name, gx_source_format *out);
 const char *gx_source_format_name(gx_source_format f); /* "guess" for GX_SOURCE_GUESS */
 
+/* What names a document of the format files: a/b.html, b.html or b. */
+typedef enum gx_file_id { GX_FILE_ID_PATH, GX_FILE_ID_NAME, GX_FILE_ID_STEM } gx_file_id;
+
 typedef struct gx_source_options {
     gx_source_format format;
     /* The columns of tsv and csv, such as "id,-,-,title,text". id stands once. If title or text
      * stands several times, the columns are joined with a space. A column "-" is ignored. NULL: by
      * the file's header line, as above. */
     const char *columns;
-    size_t max_record;          /* most bytes of a record, after decompression; 0: 64 MiB */
-    bool latin1;                /* the bytes are Latin-1 (Windows-1252), not UTF-8 */
-    bool (*cancel)(void *user); /* called when a signal interrupts a read; true: stop. May be NULL */
+    size_t max_record; /* most bytes of a record, after decompression; 0: 64 MiB */
+    bool latin1;       /* the bytes are Latin-1 (Windows-1252), not UTF-8 */
+    gx_file_id file_id;
+    bool (*cancel)(void *user); /* called at every read; true: stop. May be NULL */
     void *user;
 } gx_source_options;
 
@@ -84,8 +91,9 @@ gx_status gx_source_next(gx_source *s, const gx_source_document **out, gx_error 
 typedef struct gx_source_counts {
     uint64_t documents;      /* good documents */
     uint64_t bad;            /* documents refused with GX_EINPUT */
+    uint64_t too_long;       /* of these, those longer than max_record */
     uint64_t empty;          /* good documents with nothing but white space in title and text */
-    uint64_t files;          /* files opened */
+    uint64_t files;          /* files opened, each member of an archive being one */
     uint64_t bytes;          /* bytes read, after decompression */
     uint64_t nul_bytes;      /* NUL bytes, read as spaces */
     uint64_t replaced;       /* sequences that are not UTF-8, read as U+FFFD */

@@ -271,8 +271,10 @@ static gx_status csv_fields(gx_source *s, unsigned *n, bool *found, gx_error *er
             return bad_csv(s, err, "a quote is opened and never closed");
         if (state == CSV_DONE ? (size_t)(next - p) > in->max_record + 2 : (size_t)(end - p) > in->max_record) {
             const char *nl = memchr(p, '\n', (size_t)(end - p));
-            if (nl)
-                return bad_csv(s, err, "a record longer than --max-record: is a quote opened and never closed?");
+            if (nl) {
+                ++in->too_long;
+                return bad_csv(s, err, "a record that is too long: is a quote opened and never closed?");
+            }
             char *line;
             size_t len;
             return gx_input_line(in, &line, &len, found, err);

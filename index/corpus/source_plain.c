@@ -28,18 +28,42 @@ gx_status gx_read_plain(gx_source *s, bool *found, gx_error *err)
     return GX_OK;
 }
 
-/* The path as an id: what may not be in an id becomes %XX, and so does %. */
-static bool path_to_id(gx_source *s, const char *path)
+/* The name as an id: what may not be in an id becomes %XX, and so does %. */
+static bool escape_id(gx_source *s, const char *p, size_t n)
 {
     static const char hex[] = "0123456789ABCDEF";
     s->id.n = 0;
-    for (; *path; ++path) {
-        const unsigned char c = (unsigned char)*path;
+    for (const char *const end = p + n; p < end; ++p) {
+        const unsigned char c = (unsigned char)*p;
         const char escaped[3] = {'%', hex[c >> 4], hex[c & 15]};
-        if (!(c <= ' ' || c == '%' || c == 0x7f ? gx_scratch_add(&s->id, escaped, 3) : gx_scratch_add(&s->id, path, 1)))
+        if (!(c <= ' ' || c == '%' || c == 0x7f ? gx_scratch_add(&s->id, escaped, 3) : gx_scratch_add(&s->id, p, 1)))
             return false;
     }
     return true;
+}
+
+/* Where the name's ending begins, or its end; that of a compressed file is passed over first. */
+static size_t stem_length(const char *name)
+{
+    static const char *const packed[] = {".gz", ".bz2", ".xz", ".zst", ".zstd"};
+    size_t n = strlen(name);
+    for (size_t i = 0; i < sizeof packed / sizeof *packed; ++i) {
+        const size_t m = strlen(packed[i]);
+        if (n > m && strcasecmp(name + n - m, packed[i]) == 0) {
+            n -= m;
+            break;
+        }
+    }
+    const char *dot = memrchr(name, '.', n);
+    return dot && dot > name ? (size_t)(dot - name) : n;
+}
+
+static bool file_to_id(gx_source *s, const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash && slash[1] ? slash + 1 : path;
+    if (s->opt.file_id == GX_FILE_ID_PATH)
+        return escape_id(s, path, strlen(path));
+    return escape_id(s, name, s->opt.file_id == GX_FILE_ID_STEM ? stem_length(name) : strlen(name));
 }
 
 static bool names_html(const char *name)
@@ -58,7 +82,8 @@ static gx_status skip_file(gx_source *s, gx_error *err)
 {
     s->in.begin = s->in.end;
     s->in.eof = true;
-    return gx_fail_record(s, 1, err, "a file of more than %zu bytes; --max-record takes longer ones", s->in.max_record);
+    ++s->in.too_long;
+    return gx_fail_record(s, 1, err, "a file of more than %zu bytes", s->in.max_record);
 }
 
 gx_status gx_read_file(gx_source *s, bool *found, gx_error *err)
@@ -80,7 +105,7 @@ gx_status gx_read_file(gx_source *s, bool *found, gx_error *err)
     s->rec.line = 1;
     s->rec.text = (gx_span){in->buf + in->begin, in->end - in->begin};
     in->begin = in->end;
-    if (!path_to_id(s, s->file.name))
+    if (!file_to_id(s, s->file.name))
         return no_memory(s, err);
     s->rec.id = (gx_span){s->id.p, s->id.n};
     if (names_html(s->file.name)) {

@@ -45,6 +45,7 @@ struct gx_source {
     gx_walk *walk;
     gx_walk_file file;
     gx_input in;
+    bool reading;            /* a file or a member is open */
     gx_source_format format; /* of the open file */
     size_t guessed_input;    /* the path, a directory, for whose files `guessed` is the format */
     gx_source_format guessed;

@@ -82,6 +82,12 @@ static bool find_ending(const gx_input *in, size_t *seen, ending *how)
     return in->eof;
 }
 
+static gx_status too_long(gx_source *s, gx_error *err)
+{
+    ++s->in.too_long;
+    return gx_fail_record(s, s->rec.line, err, "a document of more than %zu bytes", s->in.max_record);
+}
+
 static gx_status skip_document(gx_source *s, size_t seen, gx_error *err)
 {
     gx_input *in = &s->in;
@@ -94,8 +100,7 @@ static gx_status skip_document(gx_source *s, size_t seen, gx_error *err)
             return st;
     } while (!find_ending(in, &seen, &how));
     gx_input_consume(in, seen);
-    return gx_fail_record(s, s->rec.line, err, "a document of more than %zu bytes; --max-record takes longer ones",
-                          in->max_record);
+    return too_long(s, err);
 }
 
 /* The next document's bytes, from <DOC> to </DOC>. */
@@ -120,8 +125,7 @@ static gx_status next_document(gx_source *s, gx_span *record, bool *found, gx_er
     if (how == CLOSED && seen <= in->max_record)
         return GX_OK;
     if (seen > in->max_record)
-        return gx_fail_record(s, s->rec.line, err, "a document of more than %zu bytes; --max-record takes longer ones",
-                              in->max_record);
+        return too_long(s, err);
     return gx_fail_record(s, s->rec.line, err, "<DOC> is not closed: %s comes before </DOC>",
                           how == CUT_OFF ? "the end of the file" : "the next <DOC>");
 }

@@ -395,3 +395,50 @@ END
     done
     cmp 1.told 4.told
 }
+
+@test "the members of an archive are documents, named by path, name or stem" {
+    mkdir -p html/deep
+    printf '<title>One</title><p>alpha beta' >html/one.html
+    printf 'gamma' >html/deep/two.txt
+    tar -czf x.tar.gz html
+    (cd html && tar -cJf ../x.tar.xz .)
+    for form in path:html/deep/two.txt,html/one.html name:one.html,two.txt stem:one,two; do
+        ask build --id="${form%%:*}" -f files x.tar.gz -o "${form%%:*}.gx"
+        exits 0
+        complains '2 documents, 4 terms'
+        "$GPUIDX" query "${form%%:*}.gx" -f tsv 'alpha gamma' | cut -f2 | sort >ids
+        [ "$(paste -sd, ids)" = "${form#*:}" ]
+    done
+    ask build x.tar.xz -o guessed.gx
+    exits 0
+    "$GPUIDX" query guessed.gx -f tsv gamma | grep -q '	deep/two.txt	'
+    head -c 150 x.tar.gz >cut.tgz
+    ask build cut.tgz -o y.gx
+    exits 3
+    complains 'damaged or truncated'
+}
+
+@test "SIGTERM ends the reading of a record without end, and of a stream that unpacks to one" {
+    status=0
+    timeout -s TERM -k 20 1 "$GPUIDX" build -q -f plain /dev/zero -o x.gx 2>.stderr || status=$?
+    [ "$status" -eq 124 ]
+    head -c 100000000 /dev/zero | gzip -1 >one.gz
+    for ((i = 0; i < 40; ++i)); do cat one.gz; done >z.gz
+    status=0
+    began=$SECONDS
+    timeout -s INT -k 20 1 "$GPUIDX" build -q -f plain --on-error=skip z.gz -o x.gx 2>.stderr || status=$?
+    [ "$status" -eq 124 ]
+    [ $((SECONDS - began)) -lt 8 ]
+    [ ! -e x.gx ]
+}
+
+@test "a record too long names the flag that takes it" {
+    printf '{"id":"1","text":"%02000d"}\n' 0 >c.jsonl
+    ask build --max-record=1000 c.jsonl -o x.gx
+    exits 3
+    complains 'c.jsonl:1: a line of more than 1000 bytes'
+    complains '--max-record takes longer ones'
+    ask build --max-record=1000 --on-error=skip c.jsonl -o x.gx
+    exits 0
+    complains '--max-record takes longer ones'
+}
