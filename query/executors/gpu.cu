@@ -15,7 +15,7 @@ struct gpu_workspace {
     gpu_session session;
     batch_space batches;
     small_batch_space small_batches;
-    taat_space *named; /* NULL until needed */
+    taat_space *ding2009; /* NULL until needed */
 };
 
 static void cuda_workspace_close(void *exec)
@@ -26,9 +26,9 @@ static void cuda_workspace_close(void *exec)
     (void)cudaSetDevice(x->session.s->device);
     close_small_batches(&x->session, &x->small_batches);
     close_batches(&x->session, &x->batches);
-    taat_close(&x->session.memory, x->named);
+    taat_close(&x->session.memory, x->ding2009);
     (void)cudaGetLastError();
-    free(x->session.again);
+    free(x->session.retries);
     free(x);
 }
 
@@ -54,31 +54,33 @@ static gx_status cuda_workspace_open(void **out, void *state, gx_error *err)
     return GX_OK;
 }
 
-static gx_status run_requests(gpu_workspace *x, const request *r, const job *jobs, uint32_t n, gx_error *err)
+static gx_status run_requests(gpu_workspace *x, const plan_batch *pb, const request *requests, uint32_t n,
+                              gx_error *err)
 {
     if (n == 0)
         return GX_OK;
-    if (is_small_batch(r->plans, jobs, n))
-        return run_small_batch(&x->session, &x->small_batches, r, jobs, n, err);
+    if (is_small_batch(pb->plans, requests, n))
+        return run_small_batch(&x->session, &x->small_batches, pb, requests, n, err);
     stop_lingering(x->session.s);
-    return run_batch(&x->session, &x->batches, r, jobs, n, err);
+    return run_batch(&x->session, &x->batches, pb, requests, n, err);
 }
 
 /* Answer jobs[n], and then again those that are to be: OR where AND was not enough, and queries
  * that need more room for candidates. */
-static gx_status run_all_jobs(gpu_workspace *x, const request *r, const job *jobs, uint32_t n, gx_error *err)
+static gx_status run_all_requests(gpu_workspace *x, const plan_batch *pb, const request *requests, uint32_t n,
+                                  gx_error *err)
 {
     gpu_session *session = &x->session;
-    const request uncounted = {r->plans, r->hits, NULL};
-    session->n_again = 0;
-    gx_status st = run_requests(x, r, jobs, n, err);
-    while (st == GX_OK && session->n_again) {
-        job *again = session->again;
-        const uint32_t n_again = session->n_again;
-        session->again = NULL;
-        session->n_again = session->max_again = 0;
-        st = run_requests(x, &uncounted, again, n_again, err);
-        free(again);
+    const plan_batch uncounted = {pb->plans, pb->hits, NULL};
+    session->n_retries = 0;
+    gx_status st = run_requests(x, pb, requests, n, err);
+    while (st == GX_OK && session->n_retries) {
+        request *retries = session->retries;
+        const uint32_t n_retries = session->n_retries;
+        session->retries = NULL;
+        session->n_retries = session->max_retries = 0;
+        st = run_requests(x, &uncounted, retries, n_retries, err);
+        free(retries);
     }
     return st;
 }
@@ -87,7 +89,7 @@ static void add_calls(gx_search_stats *work, const gpu_call_counts *after, const
 {
     work->parts += after->parts - before->parts;
     work->waits += after->waits - before->waits;
-    work->stayed += after->stayed - before->stayed;
+    work->linger_hits += after->linger_hits - before->linger_hits;
     work->allocations += after->allocations - before->allocations;
 }
 
@@ -98,34 +100,34 @@ static gx_status cuda_run(void *exec, const gx_plan *plans, uint32_t n, gx_hits 
     gpu_session *session = &x->session;
     gpu_prepared_index *s = session->s;
     const gpu_call_counts before = session->calls;
-    const request r = {plans, hits, work};
+    const plan_batch pb = {plans, hits, work};
     for (uint32_t i = 0; i < n; ++i) {
         if (plans[i].mask && !plans[i].mask->device)
             return gx_fail(err, GX_ECUDA, "GPU: the mask could not be copied to it");
     }
     TRY("choosing it", cudaSetDevice(s->device));
-    job *jobs = (job *)malloc((n + 1ull) * sizeof *jobs);
-    if (!jobs)
+    request *requests = (request *)malloc((n + 1ull) * sizeof *requests);
+    if (!requests)
         return gx_fail(err, GX_ENOMEM, "no memory for a batch of %u queries", n);
     uint32_t n_requests = 0;
     for (uint32_t i = 0; i < n; ++i) {
         hits[i].n = 0;
         if (plans[i].n_terms && !is_ding2009(&plans[i]))
-            jobs[n_requests++] = {i, plans[i].op, 0, 0};
+            requests[n_requests++] = {i, plans[i].op, 0, 0};
     }
     session->was_last = __atomic_exchange_n(&s->last, x, __ATOMIC_RELAXED) == x;
     __atomic_fetch_add(&s->running, 1, __ATOMIC_SEQ_CST);
-    gx_status st = run_all_jobs(x, &r, jobs, n_requests, err);
+    gx_status st = run_all_requests(x, &pb, requests, n_requests, err);
     if (st == GX_OK && n_requests < n)
         stop_lingering(s);
     if (st == GX_OK)
-        st = taat_run(&x->named, s, &session->memory, plans, n, hits, work, err);
+        st = taat_run(&x->ding2009, s, &session->memory, plans, n, hits, work, err);
     __atomic_fetch_sub(&s->running, 1, __ATOMIC_RELAXED);
     if (work)
         add_calls(work, &session->calls, &before);
     while (session->n_bounds_used)
         release_bounds(s, session->bounds_used[--session->n_bounds_used]);
-    free(jobs);
+    free(requests);
     return st;
 }
 

@@ -10,7 +10,7 @@ constexpr uint32_t MAX_FINE_QUERIES = 512; /* a run of so many queries has fine 
 
 /* ---- a session's memory ---- */
 
-static void close_part(sub_batch *p)
+static void close_sub_batch(sub_batch *p)
 {
     if (p->stream)
         (void)cudaStreamSynchronize(p->stream);
@@ -20,21 +20,21 @@ static void close_part(sub_batch *p)
     }
     if (p->stream)
         (void)cudaStreamDestroy(p->stream);
-    free(p->jobs);
+    free(p->requests);
 }
 
 void close_batches(gpu_session *x, batch_space *b)
 {
-    for (sub_batch &p : b->parts)
-        close_part(&p);
+    for (sub_batch &p : b->sub_batches)
+        close_sub_batch(&p);
     session_free(&x->memory, (void **)&b->device.base, b->device.bytes);
     session_free_pinned(&x->memory, (void **)&b->pinned.base, b->pinned.bytes);
 }
 
-static gx_status open_part(sub_batch *p, gx_error *err)
+static gx_status open_sub_batch(sub_batch *p, gx_error *err)
 {
-    p->jobs = (placed *)malloc(MAX_QUERIES * sizeof *p->jobs);
-    if (!p->jobs)
+    p->requests = (described_request *)malloc(MAX_QUERIES * sizeof *p->requests);
+    if (!p->requests)
         return gx_fail(err, GX_ENOMEM, "no memory for a GPU session");
     TRY("making a stream", cudaStreamCreateWithFlags(&p->stream, cudaStreamNonBlocking));
     for (int i = 0; i < 4; ++i)
@@ -45,18 +45,18 @@ static gx_status open_part(sub_batch *p, gx_error *err)
 
 gx_status open_batches(gpu_session *x, batch_space *b, gx_error *err)
 {
-    for (sub_batch &p : b->parts)
-        TRY_STATUS(open_part(&p, err));
+    for (sub_batch &p : b->sub_batches)
+        TRY_STATUS(open_sub_batch(&p, err));
     TRY_STATUS(grow_device(&x->memory, &b->device, SESSION_FIRST_BYTES, SESSION_FIRST_BYTES, err));
     return grow_pinned(&x->memory, &b->pinned, SESSION_FIRST_PINNED_BYTES, err);
 }
 
 /* Bytes of a session's memory. */
-struct footprint {
+struct byte_footprint {
     uint64_t device, pinned;
 };
 
-static uint64_t greatest(uint64_t a, uint64_t b)
+static uint64_t max_bytes(uint64_t a, uint64_t b)
 {
     return a > b ? a : b;
 }
@@ -65,18 +65,18 @@ static uint64_t greatest(uint64_t a, uint64_t b)
 struct selection {
     uint32_t n, sorted_k; /* the greatest k above SORTED_K, or 0 */
     size_t sort_bytes;
-    uint64_t one_needs_items; /* of one job, at most */
-    need sum;
+    uint64_t largest_items; /* of one job, at most */
+    request_footprint sum;
 };
 
 constexpr uint64_t MAX_CUTS = 12; /* of either memory */
 
 /* What the arrays of lay_out take, at most. */
-static footprint count_bytes(const selection *s)
+static byte_footprint count_bytes(const selection *s)
 {
-    const need *n = &s->sum;
+    const request_footprint *n = &s->sum;
     const uint64_t described =
-        n->queries * sizeof(gpu_query) + n->terms * sizeof(gpu_term) + n->runs * sizeof(item_range);
+        n->queries * sizeof(gpu_query) + n->terms * sizeof(gpu_term) + n->ranges * sizeof(item_range);
     const uint64_t device = described + n->queries * (sizeof(gpu_query_state) + BINS * 4) + n->candidates * 8 +
                             (s->sorted_k ? n->answers * 8 + s->sort_bytes : 0);
     const uint64_t pinned =
@@ -85,16 +85,16 @@ static footprint count_bytes(const selection *s)
 }
 
 /* Cut the sub-batch's arrays, but for items, off its memory. Returns what they take. */
-static footprint lay_out(sub_batch *p, const selection *s, char *device, char *pinned)
+static byte_footprint lay_out(sub_batch *p, const selection *s, char *device, char *pinned)
 {
     bump_allocator d = {device, 0}, h = {pinned, 0};
-    const need *n = &s->sum;
+    const request_footprint *n = &s->sum;
     cut(&h, &p->queries, n->queries);
     cut(&h, &p->terms, n->terms);
-    cut(&h, &p->runs, n->runs);
+    cut(&h, &p->ranges, n->ranges);
     cut(&d, &p->d_queries, n->queries); /* a copy of what is described sets these three */
     cut(&d, &p->d_terms, n->terms);
-    cut(&d, &p->d_runs, n->runs);
+    cut(&d, &p->d_ranges, n->ranges);
     cut(&h, &p->results, n->queries);
     cut(&h, &p->counts, N_COUNTS);
     p->answers = NULL;
@@ -137,7 +137,7 @@ static void find_room(const batch_space *b, uint32_t turn, segment *device, segm
     segment d[N_SUB_BATCHES], h[N_SUB_BATCHES];
     uint32_t n = 0;
     for (uint32_t i = 1; i < N_SUB_BATCHES; ++i) { /* the oldest first */
-        const sub_batch *p = &b->parts[(turn + i) % N_SUB_BATCHES];
+        const sub_batch *p = &b->sub_batches[(turn + i) % N_SUB_BATCHES];
         if (p->busy) {
             d[n] = p->device;
             h[n++] = p->pinned;
@@ -149,25 +149,26 @@ static void find_room(const batch_space *b, uint32_t turn, segment *device, segm
 
 /* How many of jobs[n] fit into so many bytes. Of these a quarter is left to items, of which it is
  * known only later how many they are. */
-static selection select_jobs(const gpu_session *x, const request *r, const job *jobs, uint32_t n, footprint room)
+static selection select_requests(const gpu_session *x, const plan_batch *pb, const request *requests, uint32_t n,
+                                 byte_footprint room)
 {
     selection s = {};
     while (s.n < n) {
-        const gx_plan *plan = &r->plans[jobs[s.n].plan];
-        const need one = request_footprint(x->s->ix, plan, &jobs[s.n], x->fine);
-        const uint64_t items = jobs[s.n].op == GX_OP_AND_OR ? one.items / 2 : one.items; /* an OR may be left out */
+        const gx_plan *plan = &pb->plans[requests[s.n].plan];
+        const request_footprint one = count_request(x->s->ix, plan, &requests[s.n], x->fine);
+        const uint64_t items = requests[s.n].op == GX_OP_AND_OR ? one.items / 2 : one.items; /* an OR may be left out */
         selection more = s;
         more.n += 1;
-        more.sum = {s.sum.queries + one.queries, s.sum.terms + one.terms,           s.sum.runs + one.runs,
+        more.sum = {s.sum.queries + one.queries, s.sum.terms + one.terms,           s.sum.ranges + one.ranges,
                     s.sum.items + one.items,     s.sum.candidates + one.candidates, s.sum.answers + one.answers};
-        more.one_needs_items = items > s.one_needs_items ? items : s.one_needs_items;
+        more.largest_items = items > s.largest_items ? items : s.largest_items;
         if (plan->k > SORTED_K && plan->k > s.sorted_k) {
             more.sorted_k = plan->k;
             more.sort_bytes = sort_scratch_bytes(plan->k);
         }
-        const footprint bytes = count_bytes(&more);
+        const byte_footprint bytes = count_bytes(&more);
         const uint64_t quarter = room.device / 4, all = item_bytes(more.sum.items),
-                       least = item_bytes(more.one_needs_items), usual = all < quarter ? all : quarter;
+                       least = item_bytes(more.largest_items), usual = all < quarter ? all : quarter;
         if (more.sum.queries > MAX_QUERIES || more.sum.terms > MAX_TERMS ||
             bytes.device + (least > usual ? least : usual) > room.device || bytes.pinned > room.pinned ||
             (s.n && more.sum.answers > MAX_ANSWERS))
@@ -184,7 +185,7 @@ static uint64_t least_items(const gpu_session *x, const sub_batch *p, uint32_t q
 {
     uint64_t n = 0;
     for (uint32_t i = 0; i < n_essential; ++i)
-        n += p->terms[p->queries[q].first_term + i].at.n_blocks / most_item_blocks(x->s->ix) +
+        n += p->terms[p->queries[q].first_term + i].at.n_blocks / max_item_blocks(x->s->ix) +
              (x->fine ? 1 + FINE_ITEMS : 1);
     return n;
 }
@@ -192,7 +193,7 @@ static uint64_t least_items(const gpu_session *x, const sub_batch *p, uint32_t q
 static uint32_t choose_item_blocks(const gpu_session *x, const sub_batch *p, const uint32_t *n_essential)
 {
     uint64_t blocks = 0, lists = 0;
-    const uint32_t most = most_item_blocks(x->s->ix), warps = x->s->grid * 8;
+    const uint32_t most = max_item_blocks(x->s->ix), warps = x->s->grid * 8;
     for (uint32_t q = 0; q < p->n_queries; ++q) {
         for (uint32_t i = 0; i < n_essential[q]; ++i)
             blocks += p->terms[p->queries[q].first_term + i].at.n_blocks;
@@ -208,13 +209,13 @@ static uint32_t choose_item_blocks(const gpu_session *x, const sub_batch *p, con
 
 /* Add a query of the job to the sub-batch, unless its items do not fit: then *fits is false, and
  * all is as it was. */
-static gx_status add_if_it_fits(gpu_session *x, sub_batch *p, const gx_plan *plan, const job *j, bool all,
+static gx_status add_if_it_fits(gpu_session *x, sub_batch *p, const gx_plan *plan, const request *rq, bool conjunctive,
                                 uint32_t after, uint32_t *n_essential, uint64_t *items, uint32_t *number, bool *fits,
                                 gx_error *err)
 {
     const uint32_t n_terms = p->n_terms;
     const uint64_t n_candidates = p->n_candidates, n_answers = p->n_answers;
-    TRY_STATUS(add_query(x, p, plan, j, all, after, n_essential, number, err));
+    TRY_STATUS(add_query(x, p, plan, rq, conjunctive, after, n_essential, number, err));
     const uint64_t more = least_items(x, p, *number, n_essential[*number]);
     *fits = *items + more <= p->item_room;
     if (*fits) {
@@ -230,18 +231,18 @@ static gx_status add_if_it_fits(gpu_session *x, sub_batch *p, const gx_plan *pla
 
 /* Describe as many of jobs[n] as the sub-batch takes; *taken of them. An OR that does not fit
  * beside its AND is left out, and run later if it is needed. */
-static gx_status describe_jobs(gpu_session *x, sub_batch *p, const request *r, const job *jobs, uint32_t n,
-                               uint32_t *n_essential, uint32_t *taken, gx_error *err)
+static gx_status describe_requests(gpu_session *x, sub_batch *p, const plan_batch *pb, const request *requests,
+                                   uint32_t n, uint32_t *n_essential, uint32_t *taken, gx_error *err)
 {
     uint64_t items = 0;
     bool fits = true;
     begin_description(p);
     for (uint32_t i = 0; i < n; ++i) {
-        const gx_plan *plan = &r->plans[jobs[i].plan];
-        placed *pl = &p->jobs[i];
-        *pl = {jobs[i], 0, NO_QUERY};
-        TRY_STATUS(add_if_it_fits(x, p, plan, &jobs[i], jobs[i].op != GX_OP_OR, NO_QUERY, n_essential, &items,
-                                  &pl->first, &fits, err));
+        const gx_plan *plan = &pb->plans[requests[i].plan];
+        described_request *dr = &p->requests[i];
+        *dr = {requests[i], 0, NO_QUERY};
+        TRY_STATUS(add_if_it_fits(x, p, plan, &requests[i], requests[i].op != GX_OP_OR, NO_QUERY, n_essential, &items,
+                                  &dr->first, &fits, err));
         if (!fits)
             break;
         ++p->n_requests;
@@ -249,13 +250,13 @@ static gx_status describe_jobs(gpu_session *x, sub_batch *p, const request *r, c
     p->n_first = p->n_queries;
     *taken = p->n_requests;
     for (uint32_t i = 0; i < p->n_requests; ++i) {
-        placed *pl = &p->jobs[i];
+        described_request *dr = &p->requests[i];
         uint32_t second = NO_QUERY;
-        if (pl->j.op != GX_OP_AND_OR)
+        if (dr->of.op != GX_OP_AND_OR)
             continue;
-        TRY_STATUS(add_if_it_fits(x, p, &r->plans[pl->j.plan], &pl->j, false, pl->first, n_essential, &items, &second,
-                                  &fits, err));
-        pl->second = fits ? second : NO_QUERY;
+        TRY_STATUS(add_if_it_fits(x, p, &pb->plans[dr->of.plan], &dr->of, false, dr->first, n_essential, &items,
+                                  &second, &fits, err));
+        dr->second = fits ? second : NO_QUERY;
     }
     return GX_OK;
 }
@@ -298,7 +299,7 @@ static void launch_search(const gpu_session *x, const sub_batch *p, gpu_batch R)
     }
 }
 
-static gx_status launch_part(gpu_session *x, sub_batch *p, const uint32_t *n_essential, gx_error *err)
+static gx_status launch_sub_batch(gpu_session *x, sub_batch *p, const uint32_t *n_essential, gx_error *err)
 {
     uint32_t active[MAX_QUERIES];
     pending_list lists[MAX_QUERIES];
@@ -319,10 +320,10 @@ static gx_status launch_part(gpu_session *x, sub_batch *p, const uint32_t *n_ess
                          p->d_candidates, p->direct ? (unsigned long long *)p->answers : p->d_answers,
                          p->results,      p->d_counts};
     TRY("copying queries",
-        cudaMemcpyAsync(p->d_queries, p->queries, (size_t)((char *)(p->runs + p->n_runs) - (char *)p->queries),
+        cudaMemcpyAsync(p->d_queries, p->queries, (size_t)((char *)(p->ranges + p->n_ranges) - (char *)p->queries),
                         cudaMemcpyHostToDevice, stream));
     TRY("timing", cudaEventRecord(p->events[0], stream));
-    begin_batch(R, p->d_runs, p->n_runs, p->n_queries, p->d_items, p->n_items, stream);
+    begin_batch(R, p->d_ranges, p->n_ranges, p->n_queries, p->d_items, p->n_items, stream);
     launch_search(x, p, R);
     TRY("starting a search", cudaGetLastError());
     TRY("timing", cudaEventRecord(p->events[1], stream));
@@ -343,35 +344,36 @@ static gx_status launch_part(gpu_session *x, sub_batch *p, const uint32_t *n_ess
 }
 
 /* A job's answer, or the job to those that are to be run again. */
-static gx_status collect_job(gpu_session *x, sub_batch *p, const placed *pl, const request *r, gx_error *err)
+static gx_status collect_request(gpu_session *x, sub_batch *p, const described_request *dr, const plan_batch *pb,
+                                 gx_error *err)
 {
-    const bool by_and = pl->j.op == GX_OP_AND_OR;
-    const bool falls = by_and && p->results[pl->first].count < p->queries[pl->first].k;
-    if (r->work)
-        r->work->and_fell_to_or += falls;
-    if (falls && pl->second == NO_QUERY)
-        return push_retry(x, {pl->j.plan, GX_OP_OR, 0, 0}, err);
-    return collect_query(x, p, pl, falls ? pl->second : pl->first,
-                         !by_and ? pl->j.op
+    const bool by_and = dr->of.op == GX_OP_AND_OR;
+    const bool falls = by_and && p->results[dr->first].count < p->queries[dr->first].k;
+    if (pb->work)
+        pb->work->and_fell_to_or += falls;
+    if (falls && dr->second == NO_QUERY)
+        return push_retry(x, {dr->of.plan, GX_OP_OR, 0, 0}, err);
+    return collect_query(x, p, dr, falls ? dr->second : dr->first,
+                         !by_and ? dr->of.op
                          : falls ? GX_OP_OR
                                  : GX_OP_AND,
-                         r->hits, err);
+                         pb->hits, err);
 }
 
-static gx_status collect_part(gpu_session *x, sub_batch *p, const request *r, gx_error *err)
+static gx_status collect_sub_batch(gpu_session *x, sub_batch *p, const plan_batch *pb, gx_error *err)
 {
     bool cancelled = false;
-    gx_search_stats *work = r->work;
+    gx_search_stats *work = pb->work;
     if (!p->busy)
         return GX_OK;
     p->busy = false;
-    TRY("searching", wait_for_event(&x->calls, p->events[3], &r->plans[p->jobs[0].j.plan], &cancelled));
+    TRY("searching", wait_for_event(&x->calls, p->events[3], &pb->plans[p->requests[0].of.plan], &cancelled));
     if (cancelled)
         return gx_fail(err, GX_ECANCELLED, "cancelled");
     const double t0 = gx_clock_seconds();
     gx_status st = GX_OK;
     for (uint32_t i = 0; i < p->n_requests && st == GX_OK; ++i)
-        st = collect_job(x, p, &p->jobs[i], r, err);
+        st = collect_request(x, p, &p->requests[i], pb, err);
     if (work) {
         float ms = 0;
         work->blocks_decoded += p->counts[COUNT_DECODED];
@@ -389,13 +391,13 @@ static gx_status collect_part(gpu_session *x, sub_batch *p, const request *r, gx
 
 /* Collect the sub-batch that has been under way longest, but for parts[turn]; false: there is none.
  * */
-static bool collect_oldest(gpu_session *x, batch_space *b, uint32_t turn, const request *r, gx_status *st,
+static bool collect_oldest(gpu_session *x, batch_space *b, uint32_t turn, const plan_batch *pb, gx_status *st,
                            gx_error *err)
 {
     for (uint32_t i = 1; i < N_SUB_BATCHES; ++i) {
-        sub_batch *p = &b->parts[(turn + i) % N_SUB_BATCHES];
+        sub_batch *p = &b->sub_batches[(turn + i) % N_SUB_BATCHES];
         if (p->busy) {
-            *st = collect_part(x, p, r, err);
+            *st = collect_sub_batch(x, p, pb, err);
             return true;
         }
     }
@@ -403,51 +405,53 @@ static bool collect_oldest(gpu_session *x, batch_space *b, uint32_t turn, const 
 }
 
 /* The jobs of a run; those before `at` have been sent. */
-struct job_list {
-    const job *jobs;
+struct request_list {
+    const request *requests;
     uint32_t n, at;
 };
 
 /* Make the memory larger, for all jobs of the run with all their items, since not all fitted;
  * nothing is under way. It becomes at least twice as large, so that this is seldom, but no larger
  * than what a session takes, unless the next job alone needs more. */
-static gx_status grow(gpu_session *x, batch_space *b, const request *r, const job_list *l, bool one_must_fit,
+static gx_status grow(gpu_session *x, batch_space *b, const plan_batch *pb, const request_list *l, bool one_must_fit,
                       gx_error *err)
 {
-    const footprint any = {UINT64_MAX, UINT64_MAX}, most = {SESSION_DEVICE_BYTES, SESSION_PINNED_BYTES};
-    const selection one = select_jobs(x, r, l->jobs + l->at, 1, any), all = select_jobs(x, r, l->jobs, l->n, most);
-    const uint64_t items = item_bytes(one.one_needs_items);
-    const footprint least = count_bytes(&one);
-    footprint f = count_bytes(&all);
-    f.device = greatest(f.device + item_bytes(all.sum.items), 2 * b->device.bytes);
-    f.pinned = greatest(f.pinned, 2 * b->pinned.bytes);
+    const byte_footprint any = {UINT64_MAX, UINT64_MAX}, most = {SESSION_DEVICE_BYTES, SESSION_PINNED_BYTES};
+    const selection one = select_requests(x, pb, l->requests + l->at, 1, any),
+                    all = select_requests(x, pb, l->requests, l->n, most);
+    const uint64_t items = item_bytes(one.largest_items);
+    const byte_footprint least = count_bytes(&one);
+    byte_footprint f = count_bytes(&all);
+    f.device = max_bytes(f.device + item_bytes(all.sum.items), 2 * b->device.bytes);
+    f.pinned = max_bytes(f.pinned, 2 * b->pinned.bytes);
     if (all.n < l->n || f.device > most.device)
         f.device = most.device;
     if (all.n < l->n || f.pinned > most.pinned)
         f.pinned = most.pinned;
     TRY_STATUS(grow_device(&x->memory, &b->device, one_must_fit ? least.device + items : 0,
-                           greatest(f.device, least.device + items), err));
-    return grow_pinned(&x->memory, &b->pinned, greatest(f.pinned, least.pinned), err);
+                           max_bytes(f.device, least.device + items), err));
+    return grow_pinned(&x->memory, &b->pinned, max_bytes(f.pinned, least.pinned), err);
 }
 
 /* Describe jobs of jobs[wanted] in the free memory: *taken of them, 0 if it is too small for one,
  * or for so few that it is better to wait (may_wait). */
-static gx_status fill_part(gpu_session *x, batch_space *b, uint32_t turn, const request *r, const job *jobs,
-                           uint32_t wanted, bool may_wait, uint32_t *n_essential, uint32_t *taken, gx_error *err)
+static gx_status fill_sub_batch(gpu_session *x, batch_space *b, uint32_t turn, const plan_batch *pb,
+                                const request *requests, uint32_t wanted, bool may_wait, uint32_t *n_essential,
+                                uint32_t *taken, gx_error *err)
 {
-    sub_batch *p = &b->parts[turn];
+    sub_batch *p = &b->sub_batches[turn];
     segment d, h;
     *taken = 0;
     find_room(b, turn, &d, &h);
-    footprint room = {d.end - d.begin, h.end - h.begin};
-    selection s = select_jobs(x, r, jobs, wanted, room);
+    byte_footprint room = {d.end - d.begin, h.end - h.begin};
+    selection s = select_requests(x, pb, requests, wanted, room);
     if (s.n < wanted) { /* halves, by turns, so that the GPU has one while the other is described */
-        const footprint half = {b->device.bytes / 2, b->pinned.bytes / 2};
+        const byte_footprint half = {b->device.bytes / 2, b->pinned.bytes / 2};
         if (may_wait && (room.device < half.device || room.pinned < half.pinned))
             return GX_OK;
-        const footprint less = {room.device < half.device ? room.device : half.device,
-                                room.pinned < half.pinned ? room.pinned : half.pinned};
-        const selection fewer = select_jobs(x, r, jobs, wanted, less);
+        const byte_footprint less = {room.device < half.device ? room.device : half.device,
+                                     room.pinned < half.pinned ? room.pinned : half.pinned};
+        const selection fewer = select_requests(x, pb, requests, wanted, less);
         if (fewer.n) {
             s = fewer;
             room = less;
@@ -455,47 +459,48 @@ static gx_status fill_part(gpu_session *x, batch_space *b, uint32_t turn, const 
     }
     if (s.n == 0)
         return GX_OK;
-    const footprint bytes = lay_out(p, &s, b->device.base + d.begin, b->pinned.base + h.begin);
+    const byte_footprint bytes = lay_out(p, &s, b->device.base + d.begin, b->pinned.base + h.begin);
     p->d_items = (gpu_item *)(b->device.base + d.begin + bytes.device);
     p->item_room = (room.device - bytes.device) / CUT_ALIGNMENT * CUT_ALIGNMENT / sizeof(gpu_item);
     p->device = {d.begin, d.begin + bytes.device + item_bytes(p->item_room)};
     p->pinned = {h.begin, h.begin + bytes.pinned};
-    return describe_jobs(x, p, r, jobs, s.n, n_essential, taken, err);
+    return describe_requests(x, p, pb, requests, s.n, n_essential, taken, err);
 }
 
 /* Fill parts[turn] with as many of the next `wanted` jobs as fit, at least one. */
-static gx_status fill_next(gpu_session *x, batch_space *b, uint32_t turn, const request *r, const job_list *l,
+static gx_status fill_next(gpu_session *x, batch_space *b, uint32_t turn, const plan_batch *pb, const request_list *l,
                            uint32_t wanted, uint32_t *n_essential, uint32_t *taken, gx_error *err)
 {
-    const job *jobs = l->jobs + l->at;
+    const request *requests = l->requests + l->at;
     gx_status st = GX_OK;
     bool waits = true;
     *taken = 0;
     for (;;) {
-        TRY_STATUS(fill_part(x, b, turn, r, jobs, wanted, waits, n_essential, taken, err));
+        TRY_STATUS(fill_sub_batch(x, b, turn, pb, requests, wanted, waits, n_essential, taken, err));
         const bool small = b->pinned.bytes < SESSION_PINNED_BYTES ||
                            (b->device.bytes < SESSION_DEVICE_BYTES && budget_left(x->memory.budget) >= LEAST_GROWTH);
         if (*taken == wanted || (*taken && !(small && waits)))
             return GX_OK;
-        if (collect_oldest(x, b, turn, r, &st, err)) {
+        if (collect_oldest(x, b, turn, pb, &st, err)) {
             if (st != GX_OK)
                 return st;
             continue;
         }
         if (!waits && *taken == 0) {
-            const gx_plan *plan = &r->plans[jobs[0].plan];
+            const gx_plan *plan = &pb->plans[requests[0].plan];
             return gx_fail(err, GX_ECUDA,
                            "GPU: a query of %u terms and k = %u is larger than the session's memory; "
                            "use the CPU engine",
                            plan->n_terms, plan->k);
         }
         if (small || *taken == 0)
-            TRY_STATUS(grow(x, b, r, l, *taken == 0, err));
+            TRY_STATUS(grow(x, b, pb, l, *taken == 0, err));
         waits = false; /* it is as large as it gets */
     }
 }
 
-gx_status run_batch(gpu_session *x, batch_space *b, const request *r, const job *jobs, uint32_t n, gx_error *err)
+gx_status run_batch(gpu_session *x, batch_space *b, const plan_batch *pb, const request *requests, uint32_t n,
+                    gx_error *err)
 {
     uint32_t n_essential[MAX_QUERIES];
     gx_status st = GX_OK;
@@ -507,29 +512,29 @@ gx_status run_batch(gpu_session *x, batch_space *b, const request *r, const job 
     for (uint32_t at = 0, turn = 0, most = busy ? MAX_QUERIES : FIRST_SUB_BATCH; at < n && st == GX_OK;
          turn = (turn + 1) % N_SUB_BATCHES,
                   most = SUB_BATCH_GROWTH * most < MAX_QUERIES ? SUB_BATCH_GROWTH * most : MAX_QUERIES) {
-        sub_batch *p = &b->parts[turn];
-        if ((st = collect_part(x, p, r, err)) != GX_OK)
+        sub_batch *p = &b->sub_batches[turn];
+        if ((st = collect_sub_batch(x, p, pb, err)) != GX_OK)
             break;
-        const gx_plan *plan = &r->plans[jobs[at].plan];
+        const gx_plan *plan = &pb->plans[requests[at].plan];
         if (plan->cancel && plan->cancel(plan->user)) {
             st = gx_fail(err, GX_ECANCELLED, "cancelled");
             break;
         }
         const double t0 = gx_clock_seconds();
         uint32_t taken = 0;
-        const job_list l = {jobs, n, at};
-        st = fill_next(x, b, turn, r, &l, n - at < most + most / 2 ? n - at : most, n_essential, &taken, err);
+        const request_list l = {requests, n, at};
+        st = fill_next(x, b, turn, pb, &l, n - at < most + most / 2 ? n - at : most, n_essential, &taken, err);
         if (st == GX_OK)
-            st = launch_part(x, p, n_essential, err);
+            st = launch_sub_batch(x, p, n_essential, err);
         for (uint32_t i = 0; i < taken; ++i)
-            add_list_stats(x, &r->plans[jobs[at + i].plan], r->work);
-        if (r->work)
-            r->work->seconds[0] += gx_clock_seconds() - t0;
+            add_list_stats(x, &pb->plans[requests[at + i].plan], pb->work);
+        if (pb->work)
+            pb->work->seconds[0] += gx_clock_seconds() - t0;
         at += taken;
     }
-    for (sub_batch &p : b->parts) { /* in any case: nothing may be under way when this returns */
+    for (sub_batch &p : b->sub_batches) { /* in any case: nothing may be under way when this returns */
         if (st == GX_OK)
-            st = collect_part(x, &p, r, err);
+            st = collect_sub_batch(x, &p, pb, err);
         else
             (void)wait_for_stream(&x->calls, p.stream);
         p.busy = false;

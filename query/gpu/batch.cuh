@@ -20,14 +20,15 @@ constexpr uint32_t N_SUB_BATCHES = 3;
 
 struct batch_space {
     growing_memory device, pinned;
-    sub_batch parts[N_SUB_BATCHES];
+    sub_batch sub_batches[N_SUB_BATCHES];
 };
 
 gx_status open_batches(gpu_session *x, batch_space *b, gx_error *err);
 void close_batches(gpu_session *x, batch_space *b);
 
 /* Answer jobs[n], but those that x->again then holds. */
-gx_status run_batch(gpu_session *x, batch_space *b, const request *r, const job *jobs, uint32_t n, gx_error *err);
+gx_status run_batch(gpu_session *x, batch_space *b, const plan_batch *pb, const request *requests, uint32_t n,
+                    gx_error *err);
 
 } // namespace gx
 

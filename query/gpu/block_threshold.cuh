@@ -15,11 +15,11 @@ struct block_state {
      * each other */
     uint32_t threshold;
     uint32_t taken;    /* items */
-    uint32_t open;     /* the first warp has counted what its first item's documents have at least */
+    uint32_t seeded;   /* the first warp has counted what its first item's documents have at least */
     uint32_t finished; /* warps | those of them that wrote, << 16 */
     /* Of a kernel that stays: */
-    unsigned long long begun; /* ns */
-    uint32_t message;         /* the number of the last message, which is query; at first what that would have been */
+    unsigned long long start_ns; /* ns */
+    uint32_t message; /* the number of the last message, which is query; at first what that would have been */
     small_query query;
 };
 
@@ -44,13 +44,13 @@ struct block_threshold {
         atomicMax(&this_block().threshold, t);
     }
 
-    static __device__ __forceinline__ uint32_t ask(const gpu_batch &R, uint32_t q, uint32_t lane)
+    static __device__ __forceinline__ uint32_t prefetch(const gpu_batch &R, uint32_t q, uint32_t lane)
     {
         return lane == 0 ? __ldcg(&R.states[q].threshold) : 0; /* it comes while the look-ups are made */
     }
 
-    static __device__ __forceinline__ uint32_t renew(const gpu_batch &, uint32_t, uint32_t asked, bool, uint32_t T,
-                                                     uint32_t lane)
+    static __device__ __forceinline__ uint32_t update(const gpu_batch &, uint32_t, uint32_t asked, bool, uint32_t T,
+                                                      uint32_t lane)
     {
         const uint32_t now = __shfl_sync(ALL_LANES, asked, 0);
         if (lane == 0)
@@ -61,7 +61,7 @@ struct block_threshold {
     static __device__ __forceinline__ void bounds_counted(uint32_t lane)
     {
         if (lane == 0)
-            atomicOr(&this_block().open, 1);
+            atomicOr(&this_block().seeded, 1);
     }
 
     static __device__ __forceinline__ bool owns(uint32_t shares, uint32_t what, uint32_t lane)

@@ -71,7 +71,7 @@ struct alignas(16) term_filter {
 
 struct alignas(16) term_weight {
     float w;
-    uint32_t rest; /* sum of the bounds of the query's later lists */
+    uint32_t remaining_ub; /* sum of the bounds of the query's later lists */
     uint32_t query;
     uint32_t codecs; /* docids' codec | its parameter << 8 | tfs' codec << 16 | its parameter << 24 */
 };
@@ -133,10 +133,10 @@ struct alignas(16) gpu_query_state {
 };
 
 struct alignas(16) gpu_item {
-    uint32_t block; /* the first, in the index */
-    uint32_t what;  /* term | (blocks - 1) << 24 | share << ITEM_SHARE | ITEM_LAST | ITEM_FIRST */
+    uint32_t block;  /* the first, in the index */
+    uint32_t packed; /* term | (blocks - 1) << 24 | share << ITEM_SHARE | ITEM_LAST | ITEM_FIRST */
     uint32_t query;
-    uint32_t place; /* the query's first term | its number of terms, at most 255, << 24 */
+    uint32_t query_terms; /* the query's first term | its number of terms, at most 255, << 24 */
 };
 constexpr uint32_t ITEM_TERM = (1u << 24) - 1, ITEM_LAST = 1u << 30, ITEM_FIRST = 1u << 31;
 constexpr uint32_t MAX_ITEM_BLOCKS = 16;
@@ -187,12 +187,12 @@ struct small_batch {
 constexpr uint32_t SLOT_PIECES = 64, SLOT_WORDS = sizeof(small_query) / 4; /* pieces of 16 bytes */
 
 struct alignas(128) query_slot {
-    uint2 words[2 * SLOT_PIECES - 2]; /* word, number; what is left over numbered too */
-    uint32_t leave, unused[3];        /* leave != 0: the host wants the kernel to end */
-    alignas(128) uint32_t left;       /* the number of the message that the kernel did not wait for */
+    uint2 words[2 * SLOT_PIECES - 2];    /* word, number; what is left over numbered too */
+    uint32_t stop, unused[3];            /* leave != 0: the host wants the kernel to end */
+    alignas(128) uint32_t ended_message; /* the number of the message that the kernel did not wait for */
 };
 static_assert(SLOT_WORDS >= 64 && SLOT_WORDS <= 2 * SLOT_PIECES - 2 && SLOT_WORDS % 2 == 0 &&
-                  offsetof(query_slot, left) == 16 * SLOT_PIECES,
+                  offsetof(query_slot, ended_message) == 16 * SLOT_PIECES,
               "a warp reads it at once");
 
 struct linger_params {

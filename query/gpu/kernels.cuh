@@ -45,7 +45,7 @@ void derive_bounds(const gpu_index &X, uint32_t coding, const gpu_codings &codin
 constexpr uint32_t SEARCH_WARPS = 8; /* of a block of threads */
 
 /* Items of the runs, and the states and histograms of the queries, before a search. */
-void begin_batch(const gpu_batch &R, const item_range *runs, uint32_t n_runs, uint32_t n_queries, gpu_item *items,
+void begin_batch(const gpu_batch &R, const item_range *ranges, uint32_t n_ranges, uint32_t n_queries, gpu_item *items,
                  uint32_t n_items, cudaStream_t stream);
 
 /* The number of blocks of threads that fill the current device, which is made ready. */

@@ -44,7 +44,7 @@ struct memory_budget {
 /* What a session's runs do besides work that is enqueued: all calls by which CUDA gets or gives
  * back memory, or the host waits for the GPU, are counted here. */
 struct gpu_call_counts {
-    uint64_t parts, waits, allocations, stayed; /* see gx_search_stats */
+    uint64_t parts, waits, allocations, linger_hits; /* see gx_search_stats */
 };
 
 /* What a session holds. */

@@ -55,29 +55,31 @@ constexpr uint64_t MAX_RESIDENT_NS = 10000000; /* then other kernels have a turn
  * an empty query (blocks = 0), which ends the kernel, when none comes within linger_ns, when the
  * host asks it to leave, or when the kernel, which began at `begun`, has run for MAX_RESIDENT_NS.
  * */
-__device__ __forceinline__ void broadcast_query(const linger_params &S, uint32_t number, uint64_t begun, uint32_t lane)
+__device__ __forceinline__ void broadcast_query(const linger_params &S, uint32_t number, uint64_t start_ns,
+                                                uint32_t lane)
 {
     const uint4 *slot = reinterpret_cast<const uint4 *>(S.slot);
     const uint64_t begin = nanoseconds();
-    const bool stays = begin - begun < MAX_RESIDENT_NS;
+    const bool may_linger = begin - start_ns < MAX_RESIDENT_NS;
     __threadfence();
     for (;;) {
         const uint4 a = read_slot(slot + lane), b = read_slot(slot + 32 + lane);
-        const bool here = stays && a.y == number && a.w == number && (lane == 31 || (b.y == number && b.w == number));
+        const bool here =
+            may_linger && a.y == number && a.w == number && (lane == 31 || (b.y == number && b.w == number));
         if (__all_sync(ALL_LANES, here)) {
             write_slot(S.copy + lane, a);
             if (lane < 31)
                 write_slot(S.copy + 32 + lane, b);
             return;
         }
-        const bool leaves = !stays || (lane == 31 && b.x) || nanoseconds() - begin > S.linger_ns;
+        const bool leaves = !may_linger || (lane == 31 && b.x) || nanoseconds() - begin > S.linger_ns;
         if (__any_sync(ALL_LANES, leaves)) {
             const uint4 none = make_uint4(0, number, 0, number);
             write_slot(S.copy + lane, none);
             if (lane < 31)
                 write_slot(S.copy + 32 + lane, none);
             else
-                *(volatile uint32_t *)&S.slot->left = number;
+                *(volatile uint32_t *)&S.slot->ended_message = number;
             return;
         }
     }

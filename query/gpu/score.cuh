@@ -83,7 +83,7 @@ __device__ __forceinline__ uint32_t dense_tf(const gpu_index &X, const gpu_term 
 struct item_lists {
     const gpu_term *terms; /* the query's */
     uint32_t n, li;        /* how many; which of them is the item's */
-    bool all;              /* AND */
+    bool conjunctive;      /* AND */
 };
 
 /* A document that a list holds, one a lane. */
@@ -133,7 +133,7 @@ __device__ __forceinline__ candidate bound_candidate(const gpu_index &X, const g
                         valid = false; /* it is an earlier list's */
                     if (g == 0 && !(j > li && class_exact(f, c)))
                         ask |= (8 | c) << 4 * u;
-                } else if (L.all) {
+                } else if (L.conjunctive) {
                     valid = false;
                 }
             }
@@ -141,7 +141,7 @@ __device__ __forceinline__ candidate bound_candidate(const gpu_index &X, const g
     }
     if (!valid || s < T)
         s = 0;
-    *least = s && surely && (!L.all || held + 1 == n) ? sure : 0;
+    *least = s && surely && (!L.conjunctive || held + 1 == n) ? sure : 0;
     return {doc, K, s, ask};
 }
 
@@ -178,7 +178,7 @@ __device__ __forceinline__ bool look_up_rest(const gpu_index &X, const item_list
     for (uint32_t i = L.li + 1; i < L.n + L.li && ok; ++i) {
         const uint32_t j = i < L.n ? i : i - L.n;
         uint32_t code = c.ask >> 4 * (j & 7) & 15;
-        if (L.all && j < L.li)
+        if (L.conjunctive && j < L.li)
             break;
         if (LONG && j >= CODED_LISTS) {
             const term_filter f = read(&L.terms[j].filter);
@@ -196,7 +196,7 @@ __device__ __forceinline__ bool look_up_rest(const gpu_index &X, const item_list
             c.s -= class_bound(read(&L.terms[j].filter), code & 7, w, c.K);
             if (tf)
                 c.s += gx_bm25_impact(w, tf, c.K);
-            ok = c.s >= T && (tf || !L.all);
+            ok = c.s >= T && (tf || !L.conjunctive);
         }
     }
     return ok;
@@ -205,17 +205,17 @@ __device__ __forceinline__ bool look_up_rest(const gpu_index &X, const item_list
 /* Up to 32 postings of the item's list, one a lane: those whose documents reach the threshold T
  * join the candidates. Returns the threshold. */
 template <class P, bool LONG, uint32_t V>
-__device__ __forceinline__ uint32_t score(const gpu_index &X, const gpu_batch &R, const staged_item &near,
+__device__ __forceinline__ uint32_t score(const gpu_index &X, const gpu_batch &R, const staged_item &staged,
                                           const item_lists &L, uint2 posting, bool valid, uint32_t T, uint32_t lane,
                                           warp_shared<V> &ws)
 {
     typedef threshold_policy<P> policy;
-    const gpu_query &Q = near.query;
+    const gpu_query &Q = staged.query;
     uint32_t least;
     candidate own = bound_candidate<P, LONG>(X, Q, L, posting, valid, T, &least);
     if constexpr (policy::COUNTS_LOWER_BOUNDS) {
         if (__any_sync(ALL_LANES, own.s != 0)) {
-            T = policy::count_lower_bounds(R, Q, near.item.query, least, T, lane);
+            T = policy::count_lower_bounds(R, Q, staged.item.query, least, T, lane);
             own.s = own.s < T ? 0 : own.s;
             if (lane == 0)
                 ws.wrote = 1;
@@ -232,12 +232,12 @@ __device__ __forceinline__ uint32_t score(const gpu_index &X, const gpu_batch &R
             own.s = 0;
         candidate c = {__shfl_sync(ALL_LANES, own.doc, src), 0, best, __shfl_sync(ALL_LANES, own.ask, src)};
         c.K = __shfl_sync(ALL_LANES, own.K, src);
-        const uint32_t asked = policy::ask(R, near.item.query, lane);
+        const uint32_t asked = policy::prefetch(R, staged.item.query, lane);
         const bool ok = look_up_rest<P, LONG>(X, L, T, c, lookups, lane);
         const bool rises = Q.k > SMALL_K; /* all the time; and room is small beside what would pass */
-        T = policy::renew(R, near.item.query, asked, !ok || rises, T, lane);
+        T = policy::update(R, staged.item.query, asked, !ok || rises, T, lane);
         if (ok && c.s >= T) {
-            T = accept<P>(R, Q, near.item.query, c.s, c.doc, T, lane);
+            T = accept<P>(R, Q, staged.item.query, c.s, c.doc, T, lane);
             if (lane == 0)
                 ws.wrote = 1;
         }

@@ -7,7 +7,7 @@ constexpr uint32_t THREADS = 256;
 
 /* A warp turns a run into items; the rest of the grid sets states and histograms. */
 static __global__ void __launch_bounds__(THREADS)
-    begin(const __grid_constant__ gpu_batch R, const item_range *runs, uint32_t n_runs, uint32_t n_queries,
+    begin(const __grid_constant__ gpu_batch R, const item_range *ranges, uint32_t n_ranges, uint32_t n_queries,
           gpu_item *items, uint32_t n_items)
 {
     const uint32_t lane = threadIdx.x & 31, thread = blockIdx.x * THREADS + threadIdx.x, threads = gridDim.x * THREADS;
@@ -19,22 +19,22 @@ static __global__ void __launch_bounds__(THREADS)
         R.counts[thread] = 0;
     if (thread < N_LAUNCHES)
         R.next_item[thread] = 0;
-    for (uint32_t r = thread / 32; r < n_runs; r += threads / 32) {
-        const item_range run = runs[r];
-        const uint32_t count = (r + 1 < n_runs ? runs[r + 1].item : n_items) - run.item;
-        const term_blocks at = read(&R.terms[run.term].at);
-        const uint32_t query = R.terms[run.term].weight.query;
+    for (uint32_t r = thread / 32; r < n_ranges; r += threads / 32) {
+        const item_range range = ranges[r];
+        const uint32_t count = (r + 1 < n_ranges ? ranges[r + 1].item : n_items) - range.item;
+        const term_blocks at = read(&R.terms[range.term].at);
+        const uint32_t query = R.terms[range.term].weight.query;
         for (uint32_t c = lane; c < count; c += 32)
-            items[run.item + c] =
-                make_item(run.term, at, query, &R.queries[query], run.block + c * run.item_blocks, run.item_blocks);
+            items[range.item + c] = make_item(range.term, at, query, &R.queries[query],
+                                              range.block + c * range.item_blocks, range.item_blocks);
     }
 }
 
-void begin_batch(const gpu_batch &R, const item_range *runs, uint32_t n_runs, uint32_t n_queries, gpu_item *items,
+void begin_batch(const gpu_batch &R, const item_range *ranges, uint32_t n_ranges, uint32_t n_queries, gpu_item *items,
                  uint32_t n_items, cudaStream_t stream)
 {
-    const uint32_t warps = max(max(n_runs, n_queries * 4), 1u), blocks = (warps + THREADS / 32 - 1) / (THREADS / 32);
-    begin<<<min(blocks, 2048u), THREADS, 0, stream>>>(R, runs, n_runs, n_queries, items, n_items);
+    const uint32_t warps = max(max(n_ranges, n_queries * 4), 1u), blocks = (warps + THREADS / 32 - 1) / (THREADS / 32);
+    begin<<<min(blocks, 2048u), THREADS, 0, stream>>>(R, ranges, n_ranges, n_queries, items, n_items);
 }
 
 template <class P> static constexpr size_t shared_bytes()

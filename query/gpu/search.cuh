@@ -127,9 +127,9 @@ __device__ __forceinline__ bool apply_mask(const uint32_t *mask, const uint32_t 
  * (AND: 0), or negative where it does not reach it. A tf of 0: no posting. */
 template <uint32_t V>
 __device__ __forceinline__ uint32_t filter(const gpu_index &X, const gpu_query &Q, const gpu_term *terms,
-                                           uint32_t n_terms, uint32_t li, bool all, int slack_by_tf, uint32_t (&d)[V],
-                                           const uint32_t (&f)[V], uint2 *queue_end, uint32_t *n_queued,
-                                           uint32_t queued)
+                                           uint32_t n_terms, uint32_t li, bool conjunctive, int slack_by_tf,
+                                           uint32_t (&d)[V], const uint32_t (&f)[V], uint2 *queue_end,
+                                           uint32_t *n_queued, uint32_t queued)
 {
     int slack[V]; /* sums of bounds are under 2^31. Negative: out */
     uint32_t w[V];
@@ -144,7 +144,7 @@ __device__ __forceinline__ uint32_t filter(const gpu_index &X, const gpu_query &
     for (uint32_t j = li + 1; j < n_terms; ++j) {
         const term_filter t = read(&terms[j].filter);
         const uint32_t *map = X.maps + t.map;
-        const int less = all ? ABSENT : (int)t.bound;
+        const int less = conjunctive ? ABSENT : (int)t.bound;
 #pragma unroll
         for (uint32_t v = 0; v < V; ++v)
             load_if(slack[v], map, __funnelshift_rc(d[v], 0, t.map_shift + 5), w[v]);
@@ -258,28 +258,28 @@ template <class P> struct block_reader {
 };
 
 /* The list that an item is of. */
-template <bool LONG> __device__ __forceinline__ const gpu_term *item_list(const gpu_batch &R, const staged_item &near)
+template <bool LONG> __device__ __forceinline__ const gpu_term *item_list(const gpu_batch &R, const staged_item &staged)
 {
-    return item_terms<LONG>(R, near) + ((near.item.what & ITEM_TERM) - near.query.first_term);
+    return item_terms<LONG>(R, staged) + ((staged.item.packed & ITEM_TERM) - staged.query.first_term);
 }
 
 /* Go on to the other buffer; then fill the one that was read, at the item's end with what the next
  * one begins with. */
 template <class P, bool LONG, uint32_t V>
-__device__ __forceinline__ void next_chunk(const gpu_index &X, const gpu_batch &R, const staged_item &near,
-                                           const staged_item &following, bool more, bool &ready, uint32_t lane,
+__device__ __forceinline__ void next_chunk(const gpu_index &X, const gpu_batch &R, const staged_item &staged,
+                                           const staged_item &next_item, bool more, bool &ready, uint32_t lane,
                                            warp_shared<V> &ws)
 {
-    const uint32_t cnt = item_blocks(near.item.what), b = ws.buffer ^ 1;
+    const uint32_t cnt = item_blocks(staged.item.packed), b = ws.buffer ^ 1;
     if (!ready)
         wait_copies();
     const chunk c = read(&ws.chunks[b]);
-    const staged_item *from = &near;
+    const staged_item *from = &staged;
     bool ahead = false;
     if (c.end == cnt && more && !ready) { /* having waited, the next item's description is there */
-        const gpu_term *list = item_list<LONG>(R, following);
-        ahead = list->filter.bound + list->weight.rest >= following.threshold;
-        from = &following;
+        const gpu_term *list = item_list<LONG>(R, next_item);
+        ahead = list->filter.bound + list->weight.remaining_ub >= next_item.threshold;
+        from = &next_item;
     }
     if (c.end < cnt || ahead)
         stage_chunk<P>(X, *from, item_list<LONG>(R, *from)->payload.words, c.end < cnt ? c.end : 0, ws, b ^ 1, lane);
@@ -295,33 +295,33 @@ __device__ __forceinline__ void next_chunk(const gpu_index &X, const gpu_batch &
 
 /* One item, by a warp. The next one is in following, if there is one. */
 template <class P, bool LONG, uint32_t V>
-__device__ __forceinline__ void scan(const gpu_index &X, const gpu_batch &R, const staged_item &near,
-                                     const staged_item &following, bool more, uint32_t lane, warp_shared<V> &ws)
+__device__ __forceinline__ void search_item(const gpu_index &X, const gpu_batch &R, const staged_item &staged,
+                                            const staged_item &next_item, bool more, uint32_t lane, warp_shared<V> &ws)
 {
     typedef block_reader<P> B;
-    const uint32_t cnt = item_blocks(near.item.what), len = block_len<P>(X);
-    const uint32_t n_terms = near.query.n_terms, li = (near.item.what & ITEM_TERM) - near.query.first_term;
-    const bool all = near.query.flags & QUERY_AND;
-    const gpu_term *terms = item_terms<LONG>(R, near), *own = terms + li;
+    const uint32_t cnt = item_blocks(staged.item.packed), len = block_len<P>(X);
+    const uint32_t n_terms = staged.query.n_terms, li = (staged.item.packed & ITEM_TERM) - staged.query.first_term;
+    const bool conjunctive = staged.query.flags & QUERY_AND;
+    const gpu_term *terms = item_terms<LONG>(R, staged), *own = terms + li;
     bool ready = ws.ahead;
-    uint32_t T = near.threshold, tf_min = 0; /* 0: the threshold has changed */
+    uint32_t T = staged.threshold, tf_min = 0; /* 0: the threshold has changed */
     __syncwarp();
     if (lane == 0) {
         ws.ahead = 0;
         ws.now.end = 0;
     }
-    if (own->filter.bound + own->weight.rest < T)
+    if (own->filter.bound + own->weight.remaining_ub < T)
         return;
     {
         /* The bound of a posting whose tf is the lane (the last lane: that or more), all later
          * lists at their bounds; of none, 0. */
         uint32_t bound = own->filter.bound;
         if (lane < 31)
-            bound = min(bound, gx_bm25_impact(own->weight.w, lane, near.query.min_K));
-        ws.bound_by_tf[lane] = lane ? bound + own->weight.rest : 0;
+            bound = min(bound, gx_bm25_impact(own->weight.w, lane, staged.query.min_K));
+        ws.bound_by_tf[lane] = lane ? bound + own->weight.remaining_ub : 0;
     }
     if (!ready)
-        stage_chunk<P>(X, near, own->payload.words, 0, ws, ws.buffer ^ 1, lane);
+        stage_chunk<P>(X, staged, own->payload.words, 0, ws, ws.buffer ^ 1, lane);
     __syncwarp();
 
     constexpr bool DIRECT = threshold_policy<P>::BY_SEGMENT && V == BATCH / 32;
@@ -336,16 +336,16 @@ __device__ __forceinline__ void scan(const gpu_index &X, const gpu_batch &R, con
                 break;
             tf_min = __ffs(reach) - 1;
             slack_by_tf = max((int)bound - (int)T, -1); /* lest it come round from below */
-            slack_by_tf = all ? min(slack_by_tf, 0) : slack_by_tf;
+            slack_by_tf = conjunctive ? min(slack_by_tf, 0) : slack_by_tf;
         }
         uint32_t d[V], f[V];
         while (k < cnt && waiting < (DIRECT ? 1 : BATCH)) {
             chunk c = read(&ws.now);
             if ((B::single || block.done == 0) && k == c.end) {
-                next_chunk<P, LONG>(X, R, near, following, more, ready, lane, ws);
+                next_chunk<P, LONG>(X, R, staged, next_item, more, ready, lane, ws);
                 c = read(&ws.now);
             }
-            const block_offsets at = near.blocks[k], next = near.blocks[k + 1];
+            const block_offsets at = staged.blocks[k], next = staged.blocks[k + 1];
             const uint32_t *docs = ws.stage + (int)(c.docs + at.docs), *tfs = ws.stage + (int)(c.tfs + at.tfs);
             if (!ALWAYS_STAGED<P> && !c.staged) {
                 docs = X.payload + own->payload.words + at.docs;
@@ -353,33 +353,33 @@ __device__ __forceinline__ void scan(const gpu_index &X, const gpu_batch &R, con
             }
             if (B::single || block.done == 0) {
                 n = len;
-                if (near.item.what & ITEM_LAST && k + 1 == cnt)
+                if (staged.item.packed & ITEM_LAST && k + 1 == cnt)
                     n = own->payload.df - (own->at.n_blocks - 1) * len;
             }
             block.tfs(tfs, next.tfs - at.tfs, n, len, lane, decoder_arg<typename B::F>(own->weight.codecs >> 16), f);
-            if (!threshold_policy<P>::owns(near.query.shares, near.item.what, lane)) {
+            if (!threshold_policy<P>::owns(staged.query.shares, staged.item.packed, lane)) {
 #pragma unroll
                 for (uint32_t v = 0; v < V; ++v)
                     f[v] = 0; /* another item's */
             }
-            block.docids(docs, next.docs - at.docs, n, near.heads[k], lane,
+            block.docids(docs, next.docs - at.docs, n, staged.heads[k], lane,
                          decoder_arg<typename B::D>(own->weight.codecs), d);
             waiting = DIRECT ? BATCH : collect<V>(d, f, tf_min, ws.postings, waiting, lane);
             k += block.next(n);
         }
         uint32_t now = T;
         if (waiting) {
-            const uint32_t T_now = threshold_policy<P>::peek(R, near.item.query); /* used late */
+            const uint32_t T_now = threshold_policy<P>::peek(R, staged.item.query); /* used late */
             const uint32_t take = min(waiting, BATCH);
             waiting -= take;
             if constexpr (DIRECT) {
-                queued = filter<V>(X, near.query, terms, n_terms, li, all, slack_by_tf, d, f, queue_end, &ws.n_queued,
-                                   queued);
+                queued = filter<V>(X, staged.query, terms, n_terms, li, conjunctive, slack_by_tf, d, f, queue_end,
+                                   &ws.n_queued, queued);
             } else {
                 uint32_t docids[BATCH / 32], tfs[BATCH / 32];
                 take_batch(ws.postings + waiting, take, lane, docids, tfs);
-                queued = filter<BATCH / 32>(X, near.query, terms, n_terms, li, all, slack_by_tf, docids, tfs, queue_end,
-                                            &ws.n_queued, queued);
+                queued = filter<BATCH / 32>(X, staged.query, terms, n_terms, li, conjunctive, slack_by_tf, docids, tfs,
+                                            queue_end, &ws.n_queued, queued);
             }
             now = __shfl_sync(ALL_LANES, T_now, 0);
         }
@@ -388,7 +388,8 @@ __device__ __forceinline__ void scan(const gpu_index &X, const gpu_batch &R, con
             const uint32_t take = min(queued, 32u);
             const uint2 posting = lane < take ? queue_end[(int)lane - (int)queued] : make_uint2(0, 1);
             queued -= take;
-            now = score<P, LONG, V>(X, R, near, {terms, n_terms, li, all}, posting, lane < take, max(T, now), lane, ws);
+            now = score<P, LONG, V>(X, R, staged, {terms, n_terms, li, conjunctive}, posting, lane < take, max(T, now),
+                                    lane, ws);
             __syncwarp();
         }
         if (ends)
@@ -428,7 +429,7 @@ __global__ void __launch_bounds__(SEARCH_WARPS * 32, SEARCH_BLOCKS<P>)
         cp_async_16(&ws.fetched, R.items + next);
     for (uint32_t which = 0;; which ^= 1) {
         wait_copies();
-        const staged_item &near = ws.items[which];
+        const staged_item &staged = ws.items[which];
         const bool more = next < R.n_items;
         if (more) {
             const uint4 x = *reinterpret_cast<const uint4 *>(&ws.fetched);
@@ -443,9 +444,9 @@ __global__ void __launch_bounds__(SEARCH_WARPS * 32, SEARCH_BLOCKS<P>)
         }
         if (lane == 0)
             ws.wrote = 0;
-        const uint32_t after = near.query.after;
-        if (after == NO_QUERY || __ldcg(&R.states[after].count) < near.query.k)
-            scan<P, LONG, V>(X, R, near, ws.items[which ^ 1], more, lane, ws);
+        const uint32_t after = staged.query.after;
+        if (after == NO_QUERY || __ldcg(&R.states[after].count) < staged.query.k)
+            search_item<P, LONG, V>(X, R, staged, ws.items[which ^ 1], more, lane, ws);
         else if (lane == 0)
             ws.ahead = 0;
         __syncwarp();
@@ -453,13 +454,13 @@ __global__ void __launch_bounds__(SEARCH_WARPS * 32, SEARCH_BLOCKS<P>)
         if (lane == 0) { /* which wrote all there is */
             if (ws.wrote)
                 __threadfence(); /* it empties L1: only where something was written */
-            last = atomicAdd(&R.states[near.item.query].done, 1) + 1 == near.query.n_items;
+            last = atomicAdd(&R.states[staged.item.query].done, 1) + 1 == staged.query.n_items;
             if (last)
                 __threadfence();
         }
-        if (__shfl_sync(ALL_LANES, last, 0) && near.query.k <= SMALL_K) {
+        if (__shfl_sync(ALL_LANES, last, 0) && staged.query.k <= SMALL_K) {
             __syncwarp();
-            select_small_k<SPACE<V>>(R, near.query, near.item.query, lane,
+            select_small_k<SPACE<V>>(R, staged.query, staged.item.query, lane,
                                      reinterpret_cast<unsigned long long *>(ws.postings));
         }
         if (!more)

@@ -2,7 +2,7 @@
 
 namespace gx {
 
-constexpr uint32_t SMALL_BATCH_CANDIDATES = most_candidates(SMALL_K, false);
+constexpr uint32_t SMALL_BATCH_CANDIDATES = max_candidates(SMALL_K, false);
 constexpr int UNSET = 0xff; /* each byte of what answers are before the device writes them */
 
 /* ---- room ---- */
@@ -13,10 +13,10 @@ gx_status open_small_batches(gpu_session *x, small_batch_space *b, gx_error *err
     session_memory *m = &x->memory;
     const uint32_t n_docs = x->s->ix->n_docs;
     b->candidate_room = SMALL_BATCH * (uint64_t)(n_docs < SMALL_BATCH_CANDIDATES ? n_docs : SMALL_BATCH_CANDIDATES);
-    p->jobs = (placed *)malloc(SMALL_BATCH * sizeof *p->jobs);
+    p->requests = (described_request *)malloc(SMALL_BATCH * sizeof *p->requests);
     p->queries = (gpu_query *)malloc(SMALL_BATCH * sizeof *p->queries);
     p->terms = (gpu_term *)malloc(SMALL_BATCH * SHORT_QUERY_TERMS * sizeof *p->terms);
-    if (!p->jobs || !p->queries || !p->terms)
+    if (!p->requests || !p->queries || !p->terms)
         return gx_fail(err, GX_ENOMEM, "no memory for a GPU session");
     TRY("making a stream", cudaStreamCreateWithFlags(&p->stream, cudaStreamNonBlocking));
     TRY_STATUS(session_alloc_array(m, &p->d_candidates, b->candidate_room, err));
@@ -50,18 +50,18 @@ void close_small_batches(gpu_session *x, small_batch_space *b)
     session_free_pinned_array(m, &p->results, SMALL_BATCH);
     session_free_pinned_array(m, &p->answers, SMALL_BATCH * SMALL_K);
     session_free_pinned_array(m, &b->slot, 1);
-    free(p->jobs);
+    free(p->requests);
     free(p->queries);
     free(p->terms);
 }
 
 /* ---- queries ---- */
 
-bool is_small_batch(const gx_plan *plans, const job *jobs, uint32_t n)
+bool is_small_batch(const gx_plan *plans, const request *requests, uint32_t n)
 {
     for (uint32_t i = 0; i < n && n <= SMALL_BATCH; ++i) {
-        const gx_plan *plan = &plans[jobs[i].plan];
-        if (!plan->prune || plan->n_terms > SHORT_QUERY_TERMS || plan->k > SMALL_K || jobs[i].candidates)
+        const gx_plan *plan = &plans[requests[i].plan];
+        if (!plan->prune || plan->n_terms > SHORT_QUERY_TERMS || plan->k > SMALL_K || requests[i].candidates)
             return false;
     }
     return n <= SMALL_BATCH;
@@ -79,20 +79,20 @@ static uint32_t count_shares(uint32_t n_blocks, uint32_t room)
 }
 
 /* Describe jobs[n]. */
-static gx_status describe_small_batch(gpu_session *x, sub_batch *p, const request *r, const job *jobs, uint32_t n,
-                                      small_batch *F, gx_error *err)
+static gx_status describe_small_batch(gpu_session *x, sub_batch *p, const plan_batch *pb, const request *requests,
+                                      uint32_t n, small_batch *F, gx_error *err)
 {
     const uint32_t room = x->s->small_grid > n ? x->s->small_grid / n : 1; /* a slice of a GPU may have little */
     uint32_t n_essential[SMALL_BATCH], most = 0;
     begin_description(p);
     for (uint32_t i = 0; i < n; ++i) {
-        const gx_plan *plan = &r->plans[jobs[i].plan];
-        placed *pl = &p->jobs[p->n_requests++];
-        *pl = {jobs[i], 0, NO_QUERY};
+        const gx_plan *plan = &pb->plans[requests[i].plan];
+        described_request *dr = &p->requests[p->n_requests++];
+        *dr = {requests[i], 0, NO_QUERY};
         gpu_query *Q = &p->queries[i];
         const gpu_term *terms = &p->terms[p->n_terms];
         const gx_status st =
-            add_query(x, p, plan, &jobs[i], jobs[i].op != GX_OP_OR, NO_QUERY, n_essential, &pl->first, err);
+            add_query(x, p, plan, &requests[i], requests[i].op != GX_OP_OR, NO_QUERY, n_essential, &dr->first, err);
         if (st != GX_OK)
             return st;
         Q->first_term = 0;
@@ -105,7 +105,7 @@ static gx_status describe_small_batch(gpu_session *x, sub_batch *p, const reques
         memcpy(F->of[i].terms, terms, plan->n_terms * sizeof *terms);
         memset(&p->results[i], UNSET, sizeof p->results[i]);
         memset(&p->answers[Q->answer], UNSET, Q->k * sizeof *p->answers);
-        add_list_stats(x, plan, r->work);
+        add_list_stats(x, plan, pb->work);
     }
     const uint32_t blocks = most > SEARCH_WARPS ? (most + SEARCH_WARPS - 1) / SEARCH_WARPS : 1;
     for (uint32_t i = 0; i < n; ++i)
@@ -115,7 +115,7 @@ static gx_status describe_small_batch(gpu_session *x, sub_batch *p, const reques
 
 /* Whether the answer to query q of a few is there, all of it: no word that the device writes has
  * every bit set. */
-static bool is_there(const sub_batch *p, uint32_t q)
+static bool is_answered(const sub_batch *p, uint32_t q)
 {
     const uint32_t *result = (const uint32_t *)&p->results[q];
     const uint64_t *keys = p->answers + p->queries[q].answer;
@@ -128,9 +128,9 @@ static bool is_there(const sub_batch *p, uint32_t q)
 }
 
 /* Whether the kernel that was to wait for the last message has left without it. */
-static bool has_left(const small_batch_space *b)
+static bool has_ended(const small_batch_space *b)
 {
-    return __atomic_load_n(&b->slot->left, __ATOMIC_ACQUIRE) == b->message;
+    return __atomic_load_n(&b->slot->ended_message, __ATOMIC_ACQUIRE) == b->message;
 }
 
 /* Until the answers to a few queries are there, which is sooner than the stream has come to its
@@ -143,11 +143,11 @@ static gx_status wait_for_answers(const small_batch_space *b, const gx_plan *pla
     bool ended = false;
     *missed = false;
     for (uint32_t q = 0, turn = 1;; ++turn) {
-        while (q < p->n_queries && is_there(p, q))
+        while (q < p->n_queries && is_answered(p, q))
             ++q;
         if (q == p->n_queries)
             return GX_OK;
-        if (sent && has_left(b)) {
+        if (sent && has_ended(b)) {
             *missed = true;
             return GX_OK;
         }
@@ -168,7 +168,7 @@ static bool send_query(small_batch_space *b, const small_query *Q)
 {
     uint32_t words[2 * SLOT_PIECES - 2] = {0};
     b->message += 1;
-    if (!b->waits || has_left(b))
+    if (!b->lingers || has_ended(b))
         return false;
     memcpy(words, Q, sizeof *Q);
     for (uint32_t i = 0; i < 2 * SLOT_PIECES - 2; ++i)
@@ -195,12 +195,12 @@ static gx_status start_search(gpu_session *x, small_batch_space *b, const small_
                          p->results,
                          NULL};
     const linger_params S = {b->slot, b->d_slot, b->message, may_linger ? s->linger_ns : 0};
-    b->waits = false;
+    b->lingers = false;
     if (S.linger_ns) {
         register_lingering(s, b->slot);
         search_small_batch(s->X, s->coding, R, F, n, S, s->small_grid, p->stream);
-        b->waits = cudaGetLastError() == cudaSuccess;
-        if (b->waits)
+        b->lingers = cudaGetLastError() == cudaSuccess;
+        if (b->lingers)
             return GX_OK;
     } /* all of a kernel cannot be there at once now: it need not stay */
     stop_lingering(s);
@@ -224,43 +224,43 @@ static gx_status search_described(gpu_session *x, small_batch_space *b, const sm
             st = start_search(x, b, F, n, may_linger, err);
         if (__atomic_load_n(&x->s->running, __ATOMIC_SEQ_CST) != 1)
             stop_lingering(x->s); /* once the query is answered */
-        x->calls.stayed += sent;
+        x->calls.linger_hits += sent;
         if (st == GX_OK)
             st = wait_for_answers(b, plan, sent, &missed, cancelled, err);
         if (st != GX_OK) {
-            b->waits = false;
+            b->lingers = false;
             return st;
         }
-        b->waits = b->waits && !missed;
-        x->calls.stayed -= missed;
+        b->lingers = b->lingers && !missed;
+        x->calls.linger_hits -= missed;
     } while (missed);
     return GX_OK;
 }
 
-gx_status run_small_batch(gpu_session *x, small_batch_space *b, const request *r, const job *jobs, uint32_t n,
-                          gx_error *err)
+gx_status run_small_batch(gpu_session *x, small_batch_space *b, const plan_batch *pb, const request *requests,
+                          uint32_t n, gx_error *err)
 {
     sub_batch *p = &b->p;
-    const gx_plan *plan = &r->plans[jobs[0].plan];
+    const gx_plan *plan = &pb->plans[requests[0].plan];
     bool cancelled = plan->cancel && plan->cancel(plan->user);
     small_batch F;
     if (cancelled)
         return gx_fail(err, GX_ECANCELLED, "cancelled");
-    TRY_STATUS(describe_small_batch(x, p, r, jobs, n, &F, err));
+    TRY_STATUS(describe_small_batch(x, p, pb, requests, n, &F, err));
     TRY_STATUS(search_described(x, b, F, n, plan, &cancelled, err));
     x->calls.parts += 1;
     x->calls.waits += 1;
     if (cancelled)
         return gx_fail(err, GX_ECANCELLED, "cancelled");
     for (uint32_t i = 0; i < n; ++i) {
-        const bool falls = jobs[i].op == GX_OP_AND_OR && p->results[i].count < p->queries[i].k;
-        if (r->work)
-            r->work->and_fell_to_or += falls;
+        const bool falls = requests[i].op == GX_OP_AND_OR && p->results[i].count < p->queries[i].k;
+        if (pb->work)
+            pb->work->and_fell_to_or += falls;
         if (falls)
-            TRY_STATUS(push_retry(x, {jobs[i].plan, GX_OP_OR, 0, 0}, err));
+            TRY_STATUS(push_retry(x, {requests[i].plan, GX_OP_OR, 0, 0}, err));
         else
-            TRY_STATUS(
-                collect_query(x, p, &p->jobs[i], i, jobs[i].op == GX_OP_OR ? GX_OP_OR : GX_OP_AND, r->hits, err));
+            TRY_STATUS(collect_query(x, p, &p->requests[i], i, requests[i].op == GX_OP_OR ? GX_OP_OR : GX_OP_AND,
+                                     pb->hits, err));
     }
     return GX_OK;
 }

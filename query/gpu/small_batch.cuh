@@ -19,18 +19,18 @@ struct small_batch_space {
     query_slot *slot; /* to a kernel that stays, in pinned memory */
     uint4 *d_slot;    /* [SLOT_PIECES] */
     uint32_t message; /* the number of the last one */
-    bool waits;       /* a kernel was started that may wait for the next */
+    bool lingers;     /* a kernel was started that may wait for the next */
 };
 
 gx_status open_small_batches(gpu_session *x, small_batch_space *b, gx_error *err);
 void close_small_batches(gpu_session *x, small_batch_space *b);
 
 /* Whether the jobs can go as a kernel's parameters. */
-bool is_small_batch(const gx_plan *plans, const job *jobs, uint32_t n);
+bool is_small_batch(const gx_plan *plans, const request *requests, uint32_t n);
 
 /* Answer jobs[n], but those that x->again then holds. */
-gx_status run_small_batch(gpu_session *x, small_batch_space *b, const request *r, const job *jobs, uint32_t n,
-                          gx_error *err);
+gx_status run_small_batch(gpu_session *x, small_batch_space *b, const plan_batch *pb, const request *requests,
+                          uint32_t n, gx_error *err);
 
 } // namespace gx
 

@@ -40,15 +40,15 @@ __device__ __forceinline__ void fetch_small_item(const gpu_index &X, uint32_t q,
     for (number >>= __ffs(shares) - 1; number >= to.terms[t].at.n_blocks; ++t)
         number -= to.terms[t].at.n_blocks;
     gpu_item it = make_item(t, to.terms[t].at, q, &to.query, number, 1);
-    it.what |= share << ITEM_SHARE;
+    it.packed |= share << ITEM_SHARE;
     fetch_blocks(X, it, to, lane);
-    if (lane == 0 && it.what & ITEM_FIRST)
+    if (lane == 0 && it.packed & ITEM_FIRST)
         to.blocks[0].tfs = to.terms[t].payload.tf_begin;
 }
 
 /* The query and its lists, to both items of a warp. */
 template <uint32_t V>
-__device__ __forceinline__ void share_query(const small_query &Q, warp_shared<V> &ws, uint32_t lane)
+__device__ __forceinline__ void stage_query(const small_query &Q, warp_shared<V> &ws, uint32_t lane)
 {
     constexpr uint32_t QUERY_PIECES = sizeof(gpu_query) / 16, PIECES = QUERY_PIECES + sizeof Q.terms / 16;
     static_assert(PIECES <= 32, "a lane a piece");
@@ -65,11 +65,11 @@ __device__ __forceinline__ void share_query(const small_query &Q, warp_shared<V>
 }
 
 /* The block's threshold, which every now and then is asked of the others. */
-__device__ __forceinline__ uint32_t refresh(const gpu_batch &R, uint32_t q, uint32_t taken, block_state &block,
-                                            uint32_t lane)
+__device__ __forceinline__ uint32_t refresh_threshold(const gpu_batch &R, uint32_t q, uint32_t taken,
+                                                      block_state &block, uint32_t lane)
 {
     if (taken % SEARCH_WARPS == 0 && taken > SEARCH_WARPS)
-        (void)block_threshold::renew(R, q, block_threshold::ask(R, q, lane), true, 0, lane);
+        (void)block_threshold::update(R, q, block_threshold::prefetch(R, q, lane), true, 0, lane);
     __syncwarp();
     return __shfl_sync(ALL_LANES, lane ? 0 : atomicOr(&block.threshold, 0), 0);
 }
@@ -126,35 +126,35 @@ __device__ __forceinline__ void search_query_items(const gpu_index &X, const gpu
     const uint32_t warp = threadIdx.x >> 5, n_items = ws.items[0].query.n_items;
     uint32_t number = blockIdx.x + blocks * warp; /* of the item */
     if (warp && n_items >= SEEDED_ITEMS) {
-        while (lane == 0 && !atomicOr(&block.open, 0))
+        while (lane == 0 && !atomicOr(&block.seeded, 0))
             __nanosleep(100);
         __syncwarp();
     }
     bool more = number < n_items;
     for (uint32_t which = 0; more; which ^= 1) {
-        staged_item &near = ws.items[which], &following = ws.items[which ^ 1];
+        staged_item &staged = ws.items[which], &next_item = ws.items[which ^ 1];
         uint32_t taken = 0;
         if (lane == 0)
             taken = atomicAdd(&block.taken, 1);
         taken = __shfl_sync(ALL_LANES, taken, 0);
         number = blockIdx.x + blocks * taken;
         wait_copies();
-        const uint32_t T = refresh(R, q, taken, block, lane);
-        const gpu_term &list = near.terms[near.item.what & ITEM_TERM];
-        if (list.filter.bound + list.weight.rest < T) { /* and so it is with all that come later */
+        const uint32_t T = refresh_threshold(R, q, taken, block, lane);
+        const gpu_term &list = staged.terms[staged.item.packed & ITEM_TERM];
+        if (list.filter.bound + list.weight.remaining_ub < T) { /* and so it is with all that come later */
             if (lane == 0)
-                atomicOr(&block.open, 1);
+                atomicOr(&block.seeded, 1);
             break;
         }
         more = number < n_items;
         if (lane == 0)
-            near.threshold = following.threshold = T;
+            staged.threshold = next_item.threshold = T;
         if (more)
-            fetch_small_item(X, q, number, following, lane);
+            fetch_small_item(X, q, number, next_item, lane);
         __syncwarp();
-        scan<in_small_batch<P>, false, V>(X, R, near, following, more, lane, ws);
+        search_item<in_small_batch<P>, false, V>(X, R, staged, next_item, more, lane, ws);
         if (warp == 0 && lane == 0)
-            atomicOr(&block.open, 1);
+            atomicOr(&block.seeded, 1);
         __syncwarp();
     }
 }
@@ -172,9 +172,9 @@ __global__ void __launch_bounds__(SEARCH_WARPS * 32, SEARCH_BLOCKS<in_small_batc
     uint32_t blocks = F.of[q].blocks;
     if (threadIdx.x == 0) {
         block.message = S.number;
-        block.begun = nanoseconds();
+        block.start_ns = nanoseconds();
     }
-    share_query(F.of[q], ws, lane);
+    stage_query(F.of[q], ws, lane);
     for (;;) {
         const uint32_t number = blockIdx.x + blocks * warp; /* of the item */
         const bool takes_part = blockIdx.x < blocks;
@@ -183,7 +183,7 @@ __global__ void __launch_bounds__(SEARCH_WARPS * 32, SEARCH_BLOCKS<in_small_batc
         if (threadIdx.x == 0) {
             block.threshold = ws.items[0].query.initial_threshold;
             block.taken = SEARCH_WARPS;
-            block.open = block.finished = 0;
+            block.seeded = block.finished = 0;
         }
         if (lane == 0)
             ws.wrote = ws.decoded = ws.lookups = ws.buffer = ws.ahead = 0;
@@ -197,7 +197,7 @@ __global__ void __launch_bounds__(SEARCH_WARPS * 32, SEARCH_BLOCKS<in_small_batc
                                          reinterpret_cast<unsigned long long *>(ws.postings));
                 clear_query(R, q, lane);
                 if (S.linger_ns)
-                    broadcast_query(S, block.message + 1, block.begun, lane);
+                    broadcast_query(S, block.message + 1, block.start_ns, lane);
             }
         }
         if (!S.linger_ns)
@@ -210,7 +210,7 @@ __global__ void __launch_bounds__(SEARCH_WARPS * 32, SEARCH_BLOCKS<in_small_batc
         blocks = block.query.blocks;
         if (blocks == 0)
             return;
-        share_query(block.query, ws, lane);
+        stage_query(block.query, ws, lane);
     }
 }
 

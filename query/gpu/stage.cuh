@@ -94,14 +94,14 @@ __device__ __forceinline__ uint32_t item_blocks(uint32_t what)
 /* Begin to fetch where an item's blocks are, but for where the tfs of an ITEM_FIRST begin. */
 __device__ __forceinline__ void fetch_blocks(const gpu_index &X, gpu_item it, staged_item &to, uint32_t lane)
 {
-    if (lane < item_blocks(it.what)) {
+    if (lane < item_blocks(it.packed)) {
         cp_async_4(&to.heads[lane], X.heads + it.block + lane);
         cp_async_4(&to.blocks[lane + 1].docs, X.docid_ends + it.block + lane);
         cp_async_4(&to.blocks[lane + 1].tfs, X.tf_ends + it.block + lane);
     }
     if (lane == 0) {
         to.item = it;
-        if (it.what & ITEM_FIRST) {
+        if (it.packed & ITEM_FIRST) {
             to.blocks[0].docs = 0;
         } else {
             cp_async_4(&to.blocks[0].docs, X.docid_ends + it.block - 1);
@@ -116,13 +116,13 @@ __device__ __forceinline__ void fetch_item(const gpu_index &X, const gpu_batch &
                                            uint32_t lane)
 {
     fetch_blocks(X, it, to, lane);
-    if (lane == 0 && it.what & ITEM_FIRST)
-        cp_async_4(&to.blocks[0].tfs, &R.terms[it.what & ITEM_TERM].payload.tf_begin);
+    if (lane == 0 && it.packed & ITEM_FIRST)
+        cp_async_4(&to.blocks[0].tfs, &R.terms[it.packed & ITEM_TERM].payload.tf_begin);
     constexpr uint32_t PIECES = sizeof(gpu_term) / 16;
     static_assert(SHORT_QUERY_TERMS * PIECES <= 32, "a lane a piece");
-    if (!LONG && lane < (it.place >> 24) * PIECES)
+    if (!LONG && lane < (it.query_terms >> 24) * PIECES)
         cp_async_16(reinterpret_cast<uint4 *>(to.terms) + lane,
-                    reinterpret_cast<const uint4 *>(R.terms + (it.place & ITEM_TERM)) + lane);
+                    reinterpret_cast<const uint4 *>(R.terms + (it.query_terms & ITEM_TERM)) + lane);
     if (lane < sizeof(gpu_query) / 16)
         cp_async_16(reinterpret_cast<uint4 *>(&to.query) + lane,
                     reinterpret_cast<const uint4 *>(R.queries + it.query) + lane);
@@ -131,9 +131,10 @@ __device__ __forceinline__ void fetch_item(const gpu_index &X, const gpu_batch &
 }
 
 /* The query's lists: in shared memory where they are few. */
-template <bool LONG> __device__ __forceinline__ const gpu_term *item_terms(const gpu_batch &R, const staged_item &near)
+template <bool LONG>
+__device__ __forceinline__ const gpu_term *item_terms(const gpu_batch &R, const staged_item &staged)
 {
-    return LONG ? R.terms + near.query.first_term : near.terms;
+    return LONG ? R.terms + staged.query.first_term : staged.terms;
 }
 
 /* Begin to stage as many of the item's blocks from k on as fit into buffer b, in pieces of 16
@@ -145,7 +146,7 @@ __device__ __forceinline__ void stage_chunk(const gpu_index &X, const staged_ite
 {
     constexpr uint32_t PIECES = STAGE_WORDS / 4;
     /* words of the list's first piece before the list */
-    const uint32_t cnt = item_blocks(it.item.what), odd = (uint32_t)list & 3;
+    const uint32_t cnt = item_blocks(it.item.packed), odd = (uint32_t)list & 3;
     const block_offsets from = it.blocks[k], end = it.blocks[min(k + lane + 1, cnt)];
     const uint32_t docs = (from.docs + odd) / 4, tfs = (from.tfs + odd) / 4; /* pieces of the list */
     uint32_t n_docs = (end.docs + odd + 3) / 4 - docs, n_tfs = (end.tfs + odd + 3) / 4 - tfs;

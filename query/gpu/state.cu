@@ -54,8 +54,8 @@ static gx_status find_aux_lists(gpu_prepared_index *s, gx_error *err)
     for (uint32_t i = 0; i < ix->n_terms; ++i)
         n += ix->lists[i].df >= MIN_AUX_DF;
     s->aux_of = (uint32_t *)malloc((ix->n_terms + 1ull) * sizeof *s->aux_of);
-    s->longs = (list_aux *)calloc(n + 1, sizeof *s->longs);
-    if (!s->aux_of || !s->longs)
+    s->aux_lists = (list_aux *)calloc(n + 1, sizeof *s->aux_lists);
+    if (!s->aux_of || !s->aux_lists)
         return gx_fail(err, GX_ENOMEM, "no memory for the directory of %u lists", ix->n_terms);
     s->table_words = 4; /* the first stand for "no table" */
     for (uint32_t i = 0; i < ix->n_terms; ++i) {
@@ -63,7 +63,7 @@ static gx_status find_aux_lists(gpu_prepared_index *s, gx_error *err)
         s->aux_of[i] = UINT32_MAX;
         if (df < MIN_AUX_DF)
             continue;
-        list_aux *l = &s->longs[s->n_aux];
+        list_aux *l = &s->aux_lists[s->n_aux];
         s->aux_of[i] = s->n_aux++;
         *l = {
             i, 0, NO_TABLE_SHIFT, 0, NO_MAP_SHIFT, NO_CLASSES, ix->docid_ends[ix->lists[i].first_block + n_blocks - 1],
@@ -102,7 +102,7 @@ static gx_status plan_maps(gpu_prepared_index *s, uint64_t words, gx_error *err)
     if (!order)
         return gx_fail(err, GX_ENOMEM, "no memory for the order of %u lists", s->n_aux);
     for (uint32_t i = 0; i < s->n_aux; ++i)
-        order[i] = {s->ix->lists[s->longs[i].list].df, i};
+        order[i] = {s->ix->lists[s->aux_lists[i].list].df, i};
     qsort(order, s->n_aux, sizeof *order, longest_first);
     words = words < UINT32_MAX - 64 ? words : UINT32_MAX - 64; /* offsets have 32 bits */
     uint32_t slots = SLOTS, with_map = 0, with_classes = 0;
@@ -127,7 +127,7 @@ static gx_status plan_maps(gpu_prepared_index *s, uint64_t words, gx_error *err)
     }
     s->map_words = 8;
     for (uint32_t i = 0; i < with_map; ++i) {
-        list_aux *l = &s->longs[order[i].number];
+        list_aux *l = &s->aux_lists[order[i].number];
         l->map_shift = map_shift_for(n_docs, order[i].df, i < with_classes ? FINE_SLOTS : slots);
         l->map = (uint32_t)s->map_words;
         s->map_words += presence_words(n_docs, l->map_shift);
@@ -215,7 +215,7 @@ static gx_status derive(gpu_prepared_index *s, uint64_t limit, uint64_t map_memo
     TRY("copying the directory",
         cudaMemcpyAsync(s->d_aux_of, s->aux_of, ix->n_terms * 4ull, cudaMemcpyHostToDevice, s->stream));
     TRY("copying the directory",
-        cudaMemcpyAsync(s->d_aux, s->longs, s->n_aux * sizeof(list_aux), cudaMemcpyHostToDevice, s->stream));
+        cudaMemcpyAsync(s->d_aux, s->aux_lists, s->n_aux * sizeof(list_aux), cudaMemcpyHostToDevice, s->stream));
     derive_tables(s->X, s->d_aux, s->n_aux, s->tables, s->stream);
     derive_maps(s->X, s->coding, s->codings, s->d_aux, s->n_aux, s->maps, s->stream);
     TRY("starting to build maps", cudaGetLastError());
@@ -249,7 +249,7 @@ void gpu_release_index(void *state)
         (void)cudaStreamDestroy(s->stream);
     (void)cudaGetLastError();
     free(s->aux_of);
-    free(s->longs);
+    free(s->aux_lists);
     pthread_mutex_destroy(&s->lock);
     pthread_mutex_destroy(&s->linger_lock);
     free(s);
@@ -319,7 +319,7 @@ void stop_lingering(gpu_prepared_index *s)
         return;
     pthread_mutex_lock(&s->linger_lock);
     if (s->lingering)
-        __atomic_store_n(&s->lingering->leave, 1u, __ATOMIC_RELEASE);
+        __atomic_store_n(&s->lingering->stop, 1u, __ATOMIC_RELEASE);
     __atomic_store_n(&s->lingering, NULL, __ATOMIC_RELEASE); /* whoever sees it may free the query_slot */
     pthread_mutex_unlock(&s->linger_lock);
 }
@@ -328,8 +328,8 @@ void register_lingering(gpu_prepared_index *s, query_slot *slot)
 {
     pthread_mutex_lock(&s->linger_lock);
     if (s->lingering && s->lingering != slot)
-        __atomic_store_n(&s->lingering->leave, 1u, __ATOMIC_RELEASE);
-    __atomic_store_n(&slot->leave, 0u, __ATOMIC_RELAXED);
+        __atomic_store_n(&s->lingering->stop, 1u, __ATOMIC_RELEASE);
+    __atomic_store_n(&slot->stop, 0u, __ATOMIC_RELAXED);
     __atomic_store_n(&s->lingering, slot, __ATOMIC_SEQ_CST);
     pthread_mutex_unlock(&s->linger_lock);
 }

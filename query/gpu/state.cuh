@@ -30,8 +30,8 @@ struct gpu_prepared_index {
     gpu_index X;
     char *arena;
     uint32_t *tables, *maps;
-    uint32_t *aux_of; /* [n_terms] on the host: number of the long list, or UINT32_MAX */
-    list_aux *longs;  /* [n_aux] on the host */
+    uint32_t *aux_of;    /* [n_terms] on the host: number of the long list, or UINT32_MAX */
+    list_aux *aux_lists; /* [n_aux] on the host */
     uint32_t n_aux;
     uint32_t *d_aux_of;
     list_aux *d_aux;

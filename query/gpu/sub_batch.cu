@@ -9,9 +9,9 @@ namespace gx {
 
 /* Room for a query's candidates: for many that are accepted before the threshold has risen, or for
  * as many as were accepted before; where every posting is scored, for all that can match. */
-static uint32_t candidates_of(const gx_index *ix, const gx_plan *plan, const job *j)
+static uint32_t candidates_of(const gx_index *ix, const gx_plan *plan, const request *rq)
 {
-    uint64_t room = j->candidates ? j->candidates : most_candidates(plan->k, j->op == GX_OP_AND_OR);
+    uint64_t room = rq->candidates ? rq->candidates : max_candidates(plan->k, rq->op == GX_OP_AND_OR);
     if (!plan->prune) {
         room = 0;
         for (uint32_t i = 0; i < plan->n_terms; ++i)
@@ -31,7 +31,7 @@ static void describe_term(const gpu_prepared_index *s, const gx_plan_term *t, ui
     out->filter = {0, NO_MAP_SHIFT, 0, NO_CLASSES};
     out->weight = {t->w, 0, query, list_codecs(*e, ix->header->codings[e->coding])};
     if (number != UINT32_MAX) {
-        const list_aux *l = &s->longs[number];
+        const list_aux *l = &s->aux_lists[number];
         out->at.table = l->table;
         out->at.table_shift = l->table_shift;
         out->filter.map = l->map;
@@ -73,14 +73,14 @@ static uint32_t kth_impact(const gpu_prepared_index *s, const bounds *b, const g
 }
 
 /* A term of the plan, in the order of the query's lists. */
-struct ranked {
+struct ranked_term {
     uint32_t bound, df, list, term;
 };
 
 /* By falling bound, the longer later. */
 static int by_bound(const void *a, const void *b)
 {
-    const ranked *x = (const ranked *)a, *y = (const ranked *)b;
+    const ranked_term *x = (const ranked_term *)a, *y = (const ranked_term *)b;
     if (x->bound != y->bound)
         return x->bound > y->bound ? -1 : 1;
     if (x->df != y->df)
@@ -89,14 +89,14 @@ static int by_bound(const void *a, const void *b)
 }
 
 /* An insertion sort for the few, qsort for the many. */
-static void sort_ranked(ranked *t, uint32_t n)
+static void sort_ranked_terms(ranked_term *t, uint32_t n)
 {
     if (n > 16) {
         qsort(t, n, sizeof *t, by_bound);
         return;
     }
     for (uint32_t i = 1; i < n; ++i) {
-        const ranked x = t[i];
+        const ranked_term x = t[i];
         uint32_t j = i;
         for (; j > 0 && by_bound(&x, &t[j - 1]) < 0; --j)
             t[j] = t[j - 1];
@@ -105,15 +105,15 @@ static void sort_ranked(ranked *t, uint32_t n)
 }
 
 /* Describe the lists of a plan that is pruned, and what follows from their bounds. */
-static void describe_lists(const gpu_prepared_index *s, const gx_plan *plan, const bounds *b, const job *j, bool all,
-                           uint32_t q, gpu_query *Q, gpu_term *t, uint32_t *n_essential)
+static void describe_lists(const gpu_prepared_index *s, const gx_plan *plan, const bounds *b, const request *rq,
+                           bool conjunctive, uint32_t q, gpu_query *Q, gpu_term *t, uint32_t *n_essential)
 {
-    ranked order[GX_MAX_TERMS];
+    ranked_term order[GX_MAX_TERMS];
     /* what is stored of all documents says nothing of those that a mask leaves */
     const bool known = !plan->mask;
-    const uint32_t n = plan->n_terms, kth = known && (!all || n == 1) ? find_kth(plan->k) : N_KTH;
-    uint32_t total = 0, first = j->threshold > 1 ? j->threshold : 1;
-    if (known && !all && plan->initial_threshold > first)
+    const uint32_t n = plan->n_terms, kth = known && (!conjunctive || n == 1) ? find_kth(plan->k) : N_KTH;
+    uint32_t total = 0, first = rq->threshold > 1 ? rq->threshold : 1;
+    if (known && !conjunctive && plan->initial_threshold > first)
         first = plan->initial_threshold;
     for (uint32_t i = 0; i < n; ++i) {
         const gx_plan_term *term = &plan->terms[i];
@@ -122,16 +122,16 @@ static void describe_lists(const gpu_prepared_index *s, const gx_plan *plan, con
         const uint32_t least = kth_impact(s, b, term, plan->k, kth);
         first = first > least ? first : least;
     }
-    if (!all)
-        sort_ranked(order, n);
-    uint32_t rest = total;
+    if (!conjunctive)
+        sort_ranked_terms(order, n);
+    uint32_t remaining_ub = total;
     for (uint32_t i = 0; i < n; ++i) {
-        if (rest >= first && (!all || i == 0))
+        if (remaining_ub >= first && (!conjunctive || i == 0))
             *n_essential = i + 1;
-        rest -= order[i].bound;
+        remaining_ub -= order[i].bound;
         describe_term(s, &plan->terms[order[i].term], q, &t[i]);
         t[i].filter.bound = order[i].bound;
-        t[i].weight.rest = rest;
+        t[i].weight.remaining_ub = remaining_ub;
     }
     Q->initial_threshold = first;
     Q->bin_base = float_bits((float)first) - 1; /* at most one step above what rounding down gives */
@@ -158,7 +158,7 @@ static gx_status find_bounds(gpu_session *x, gx_scorer norm, const bounds **out,
 }
 
 static void describe_query(const gpu_prepared_index *s, sub_batch *p, const gx_plan *plan, const bounds *b,
-                           const job *j, bool all, uint32_t after, uint32_t *n_essential)
+                           const request *rq, bool conjunctive, uint32_t after, uint32_t *n_essential)
 {
     const uint32_t q = p->n_queries++, n = plan->n_terms;
     gpu_query *Q = &p->queries[q];
@@ -166,7 +166,7 @@ static void describe_query(const gpu_prepared_index *s, sub_batch *p, const gx_p
     memset(Q, 0, sizeof *Q);
     Q->n_terms = n;
     Q->first_term = p->n_terms;
-    Q->flags = (all ? QUERY_AND : 0) | (plan->prune ? 0 : QUERY_EXHAUSTIVE) | (plan->mask ? QUERY_MASKED : 0) |
+    Q->flags = (conjunctive ? QUERY_AND : 0) | (plan->prune ? 0 : QUERY_EXHAUSTIVE) | (plan->mask ? QUERY_MASKED : 0) |
                (plan->norm.lossy ? QUERY_LOSSY : 0);
     Q->mask = plan->mask ? (const uint32_t *)plan->mask->device : NULL;
     Q->k = plan->k;
@@ -175,7 +175,7 @@ static void describe_query(const gpu_prepared_index *s, sub_batch *p, const gx_p
     Q->c0 = plan->norm.c0;
     Q->c1 = plan->norm.c1;
     Q->min_K = gx_bm25_K(plan->norm, s->ix->min_doc_len);
-    Q->capacity = candidates_of(s->ix, plan, j);
+    Q->capacity = candidates_of(s->ix, plan, rq);
     Q->candidates = p->n_candidates;
     Q->answer = p->n_answers;
     p->n_candidates += Q->capacity;
@@ -184,7 +184,7 @@ static void describe_query(const gpu_prepared_index *s, sub_batch *p, const gx_p
     *n_essential = 0;
     if (plan->prune) {
         p->any_select |= plan->k > SMALL_K;
-        describe_lists(s, plan, b, j, all, q, Q, t, n_essential);
+        describe_lists(s, plan, b, rq, conjunctive, q, Q, t, n_essential);
     } else {
         p->any_exhaustive = true;
         for (uint32_t i = 0; i < n; ++i)
@@ -192,15 +192,15 @@ static void describe_query(const gpu_prepared_index *s, sub_batch *p, const gx_p
     }
 }
 
-gx_status add_query(gpu_session *x, sub_batch *p, const gx_plan *plan, const job *j, bool all, uint32_t after,
-                    uint32_t *n_essential, uint32_t *number, gx_error *err)
+gx_status add_query(gpu_session *x, sub_batch *p, const gx_plan *plan, const request *rq, bool conjunctive,
+                    uint32_t after, uint32_t *n_essential, uint32_t *number, gx_error *err)
 {
     const bounds *b = NULL;
     const gx_status st = plan->prune ? find_bounds(x, plan->norm, &b, err) : GX_OK;
     if (st != GX_OK)
         return st;
     *number = p->n_queries;
-    describe_query(x->s, p, plan, b, j, all, after, &n_essential[*number]);
+    describe_query(x->s, p, plan, b, rq, conjunctive, after, &n_essential[*number]);
     return GX_OK;
 }
 
@@ -214,7 +214,7 @@ void add_list_stats(const gpu_session *x, const gx_plan *plan, gx_search_stats *
 
 void begin_description(sub_batch *p)
 {
-    p->n_requests = p->n_queries = p->n_first = p->n_terms = p->n_runs = p->n_items = 0;
+    p->n_requests = p->n_queries = p->n_first = p->n_terms = p->n_ranges = p->n_items = 0;
     p->n_candidates = p->n_answers = 0;
     p->any_exhaustive = p->any_select = false;
 }
@@ -233,10 +233,10 @@ void describe_items(sub_batch *p, uint32_t first, uint32_t n, bool are_multi_ter
         uint32_t kept = 0, n_lists = n_active;
         for (uint32_t i = 0; i < n_active; ++i) {
             const uint32_t begin = p->queries[active[i]].first_term, term = begin + r;
-            bool begins = fine && !are_multi_term;
-            for (uint32_t t = begin; t < term && begins; ++t)
-                begins = p->terms[t].at.n_blocks < FIRST_ROUND_BLOCKS;
-            lists[i] = {term, p->terms[term].at.n_blocks, begins};
+            bool opens_query = fine && !are_multi_term;
+            for (uint32_t t = begin; t < term && opens_query; ++t)
+                opens_query = p->terms[t].at.n_blocks < FIRST_ROUND_BLOCKS;
+            lists[i] = {term, p->terms[term].at.n_blocks, opens_query};
             if (n_essential[active[i]] > r + 1)
                 active[kept++] = active[i];
         }
@@ -247,9 +247,9 @@ void describe_items(sub_batch *p, uint32_t first, uint32_t n, bool are_multi_ter
             uint32_t left = 0;
             for (uint32_t i = 0; i < n_lists; ++i) {
                 const pending_list l = lists[i];
-                const uint32_t each = l.begins ? small : item_blocks, end = l.n_blocks < to ? l.n_blocks : to;
+                const uint32_t each = l.opens_query ? small : item_blocks, end = l.n_blocks < to ? l.n_blocks : to;
                 const uint32_t n_items = count_items(end - from, each);
-                p->runs[p->n_runs++] = {l.term, from, p->n_items, each};
+                p->ranges[p->n_ranges++] = {l.term, from, p->n_items, each};
                 p->n_items += n_items;
                 p->queries[p->terms[l.term].weight.query].n_items += n_items;
                 if (l.n_blocks > to)
@@ -261,54 +261,54 @@ void describe_items(sub_batch *p, uint32_t first, uint32_t n, bool are_multi_ter
 }
 
 /* Most runs that a list of n blocks can make. */
-static uint32_t runs_of(uint32_t n_blocks)
+static uint32_t max_ranges(uint32_t n_blocks)
 {
     return 2 + (31 - (uint32_t)__builtin_clz(n_blocks)) / 2;
 }
 
-need request_footprint(const gx_index *ix, const gx_plan *plan, const job *j, bool fine)
+request_footprint count_request(const gx_index *ix, const gx_plan *plan, const request *rq, bool fine)
 {
-    const uint32_t times = j->op == GX_OP_AND_OR ? 2 : 1;
-    uint64_t blocks = 0, runs = 0;
+    const uint32_t times = rq->op == GX_OP_AND_OR ? 2 : 1;
+    uint64_t blocks = 0, ranges = 0;
     for (uint32_t i = 0; i < plan->n_terms; ++i) {
         const uint32_t n = count_blocks(ix, plan->terms[i].df);
         blocks += n;
-        runs += runs_of(n);
+        ranges += max_ranges(n);
     }
-    const uint64_t items = blocks / most_item_blocks(ix) + plan->n_terms * (fine ? 1 + FINE_ITEMS : 1);
+    const uint64_t items = blocks / max_item_blocks(ix) + plan->n_terms * (fine ? 1 + FINE_ITEMS : 1);
     return {times,
             times * plan->n_terms,
-            times * runs,
+            times * ranges,
             plan->prune ? times * items : 0,
-            times * (uint64_t)candidates_of(ix, plan, j),
+            times * (uint64_t)candidates_of(ix, plan, rq),
             times * (uint64_t)plan->k};
 }
 
 /* ---- answers ---- */
 
-gx_status push_retry(gpu_session *x, job j, gx_error *err)
+gx_status push_retry(gpu_session *x, request j, gx_error *err)
 {
-    if (x->n_again == x->max_again) {
-        const uint32_t max = x->max_again ? 2 * x->max_again : 64;
-        job *more = (job *)realloc(x->again, max * sizeof *more);
+    if (x->n_retries == x->max_retries) {
+        const uint32_t max = x->max_retries ? 2 * x->max_retries : 64;
+        request *more = (request *)realloc(x->retries, max * sizeof *more);
         if (!more)
             return gx_fail(err, GX_ENOMEM, "no memory for %u queries to be run again", max);
-        x->again = more;
-        x->max_again = max;
+        x->retries = more;
+        x->max_retries = max;
     }
-    x->again[x->n_again++] = j;
+    x->retries[x->n_retries++] = j;
     return GX_OK;
 }
 
-gx_status collect_query(gpu_session *x, sub_batch *p, const placed *pl, uint32_t q, gx_op op, gx_hits *hits,
+gx_status collect_query(gpu_session *x, sub_batch *p, const described_request *dr, uint32_t q, gx_op op, gx_hits *hits,
                         gx_error *err)
 {
     const gpu_query *Q = &p->queries[q];
     const gpu_query_state st = p->results[q];
     const uint32_t n_docs = x->s->ix->n_docs;
     if (st.count > Q->capacity && Q->capacity < n_docs && !(Q->flags & QUERY_EXHAUSTIVE))
-        return push_retry(x, {pl->j.plan, op, st.count < n_docs ? st.count : n_docs, st.threshold}, err);
-    gx_hits *h = &hits[pl->j.plan];
+        return push_retry(x, {dr->of.plan, op, st.count < n_docs ? st.count : n_docs, st.threshold}, err);
+    gx_hits *h = &hits[dr->of.plan];
     h->n = st.n_hits < Q->k ? st.n_hits : Q->k;
     if (p->answers)
         memcpy(h->keys, p->answers + Q->answer, (size_t)h->n * 8);

@@ -13,7 +13,7 @@ constexpr uint64_t MAX_ANSWERS = 1u << 20; /* keys that come to pinned memory; m
 constexpr uint32_t MAX_BOUNDS = 16;        /* sets of bounds in use at a time */
 
 /* A query to be answered. */
-struct job {
+struct request {
     uint32_t plan; /* number of the plan */
     gx_op op;
     /* What an earlier search for it tells, of which too many documents were accepted; or 0. No more
@@ -22,8 +22,8 @@ struct job {
 };
 
 /* Where a job's queries are in its sub-batch. */
-struct placed {
-    job j;
+struct described_request {
+    request of;
     uint32_t first, second; /* of AND-then-OR: AND, OR; else second is NO_QUERY */
 };
 
@@ -37,23 +37,23 @@ struct segment {
 struct sub_batch {
     bool busy;
     segment device, pinned;
-    uint32_t n_requests, n_queries, n_first, n_terms, n_runs, n_items;
+    uint32_t n_requests, n_queries, n_first, n_terms, n_ranges, n_items;
     uint32_t items_end[N_LAUNCHES]; /* of each launch */
     uint64_t n_candidates, n_answers;
     bool any_exhaustive, any_select;
-    bool direct;  /* answers are written to host memory as they are found */
-    placed *jobs; /* [MAX_QUERIES] */
+    bool direct;                 /* answers are written to host memory as they are found */
+    described_request *requests; /* [MAX_QUERIES] */
     /* Pinned, the first three one behind the other: */
     gpu_query *queries;
     gpu_term *terms;
-    item_range *runs;
+    item_range *ranges;
     gpu_query_state *results;   /* written by the device */
     uint64_t *answers;          /* written by the device, if direct; NULL: they are more than MAX_ANSWERS */
     unsigned long long *counts; /* [N_COUNTS] */
     /* On the device: */
     gpu_query *d_queries;
     gpu_term *d_terms;
-    item_range *d_runs;
+    item_range *d_ranges;
     gpu_query_state *d_states;
     uint32_t *d_histograms, *d_next;
     unsigned long long *d_candidates, *d_counts;
@@ -75,12 +75,12 @@ struct gpu_session {
     bool fine;                       /* items of the run under way */
     bounds *bounds_used[MAX_BOUNDS]; /* by the run under way */
     uint32_t n_bounds_used;
-    job *again; /* jobs that are to be run again */
-    uint32_t n_again, max_again;
+    request *retries; /* jobs that are to be run again */
+    uint32_t n_retries, max_retries;
 };
 
 /* What a run answers. */
-struct request {
+struct plan_batch {
     const gx_plan *plans;
     gx_hits *hits;         /* of each plan */
     gx_search_stats *work; /* or NULL */
@@ -89,7 +89,7 @@ struct request {
 /* ---- descriptions ---- */
 
 /* Most blocks of an item. */
-static inline uint32_t most_item_blocks(const gx_index *ix)
+static inline uint32_t max_item_blocks(const gx_index *ix)
 {
     const uint32_t n = 4096 / ix->block_len;
     return n < 1 ? 1 : n > MAX_ITEM_BLOCKS ? MAX_ITEM_BLOCKS : n;
@@ -101,8 +101,8 @@ void begin_description(sub_batch *p);
 /* Add a query to the sub-batch: the job's plan, as AND (all) or OR. after: see gpu_query.
  * n_essential[*number]: of how many of its lists, in their order, items are made. *number: the
  * query's. */
-gx_status add_query(gpu_session *x, sub_batch *p, const gx_plan *plan, const job *j, bool all, uint32_t after,
-                    uint32_t *n_essential, uint32_t *number, gx_error *err);
+gx_status add_query(gpu_session *x, sub_batch *p, const gx_plan *plan, const request *rq, bool conjunctive,
+                    uint32_t after, uint32_t *n_essential, uint32_t *number, gx_error *err);
 
 /* Add what the plan's lists hold to work, if there is one. */
 void add_list_stats(const gpu_session *x, const gx_plan *plan, gx_search_stats *work);
@@ -113,7 +113,7 @@ constexpr uint32_t FINE_ITEMS = 3 * FIRST_ROUND_BLOCKS;  /* so many more a list 
 /* A list of which some blocks are yet to become items. */
 struct pending_list {
     uint32_t term, n_blocks;
-    bool begins; /* its query, whose threshold is low; only where items are fine */
+    bool opens_query; /* its query, whose threshold is low; only where items are fine */
 };
 
 /* Add the runs that make items of queries [first, first + n), of the long ones or the others: list
@@ -130,24 +130,24 @@ void describe_items(sub_batch *p, uint32_t first, uint32_t n, bool are_multi_ter
  * batch of 1,024 such queries fits into a session's memory as one sub-batch. On an H200, 25.2 M
  * documents, top 10, eight sessions: 787,000 queries/s with 3,072, 689,000 with 4,096, 767,000 with
  * 2,048. */
-constexpr uint64_t most_candidates(uint64_t k, bool and_then_or)
+constexpr uint64_t max_candidates(uint64_t k, bool and_then_or)
 {
     return (and_then_or ? 3072 : 4096) + 3 * k;
 }
 
 /* What jobs take of a sub-batch, at most; items: of as many blocks as can be. */
-struct need {
-    uint64_t queries, terms, runs, items, candidates, answers;
+struct request_footprint {
+    uint64_t queries, terms, ranges, items, candidates, answers;
 };
-need request_footprint(const gx_index *ix, const gx_plan *plan, const job *j, bool fine);
+request_footprint count_request(const gx_index *ix, const gx_plan *plan, const request *rq, bool fine);
 
 /* ---- answers ---- */
 
 /* A job to those that are to be run again. */
-gx_status push_retry(gpu_session *x, job j, gx_error *err);
+gx_status push_retry(gpu_session *x, request j, gx_error *err);
 
 /* The answer of query q of the sub-batch to hits, or the query to those to be run again. */
-gx_status collect_query(gpu_session *x, sub_batch *p, const placed *pl, uint32_t q, gx_op op, gx_hits *hits,
+gx_status collect_query(gpu_session *x, sub_batch *p, const described_request *dr, uint32_t q, gx_op op, gx_hits *hits,
                         gx_error *err);
 
 } // namespace gx

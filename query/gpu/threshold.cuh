@@ -44,12 +44,12 @@ struct global_threshold {
     }
 
     /* Before a candidate's look-ups: what renew is told after them. */
-    static __device__ __forceinline__ uint32_t ask(const gpu_batch &, uint32_t, uint32_t) { return 0; }
+    static __device__ __forceinline__ uint32_t prefetch(const gpu_batch &, uint32_t, uint32_t) { return 0; }
 
     /* After a candidate's look-ups, the warp's threshold T made newer. wanted: it has changed
      * since, or the room for candidates is small beside what would pass. */
-    static __device__ __forceinline__ uint32_t renew(const gpu_batch &R, uint32_t q, uint32_t, bool wanted, uint32_t T,
-                                                     uint32_t)
+    static __device__ __forceinline__ uint32_t update(const gpu_batch &R, uint32_t q, uint32_t, bool wanted, uint32_t T,
+                                                      uint32_t)
     {
         return wanted ? max(T, current_threshold(R, q)) : T;
     }

@@ -27,7 +27,7 @@ typedef struct errands {
     company *all;
     gx_session *sessions[COMPANY];
     uint32_t n_sessions, turns;
-    uint64_t stayed; /* queries answered by a kernel that had stayed, by sessions that were closed */
+    uint64_t linger_hits; /* queries answered by a kernel that had stayed, by sessions that were closed */
     gen_rng r;
     char wrong[600];
 } errands;
@@ -65,7 +65,7 @@ static void *run_errands(void *user)
             gx_engine_precompute_pair_thresholds(e->all->f.en, &e->all->opt[i], 12, 1, &err) != GX_OK)
             snprintf(e->wrong, sizeof e->wrong, "pairs: %.500s", err.text);
         if (gen_below(&e->r, 40) == 0) {
-            e->stayed += gx_session_stats(e->sessions[at])->stayed;
+            e->linger_hits += gx_session_stats(e->sessions[at])->linger_hits;
             gx_session_close(e->sessions[at]);
             e->sessions[at] = NULL;
             if (gx_session_open(&e->sessions[at], e->all->f.en, &err) != GX_OK)
@@ -119,10 +119,10 @@ void a_query_alone_is_answered_in_any_company(void **state)
     if (together.wrong[0])
         fail_msg("%s, seed %llu: %s", c.row->name, (unsigned long long)base_seed(), together.wrong);
     for (uint32_t s = 0; s < COMPANY; ++s)
-        together.stayed += gx_session_stats(together.sessions[s])->stayed;
+        together.linger_hits += gx_session_stats(together.sessions[s])->linger_hits;
     /* that one knows of one thread, and its kernels cannot stay */
     const bool threads = !strstr(gx_engine_describe(c.f.en), "emulated");
-    assert_int_equal(together.stayed > 0, gx_engine_get_kind(c.f.en) == GX_ENGINE_GPU && threads);
+    assert_int_equal(together.linger_hits > 0, gx_engine_get_kind(c.f.en) == GX_ENGINE_GPU && threads);
     for (uint32_t s = 0; s < COMPANY && threads; ++s) {
         apart[s] = (errands){.all = &c, .n_sessions = 1, .turns = together.turns / 3, .r = {r.state + 1 + s}};
         apart[s].sessions[0] = together.sessions[s];

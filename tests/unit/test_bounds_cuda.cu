@@ -77,7 +77,7 @@ static void maps_hold_every_posting_at_every_size(void **)
             const gen_list *l = &f.c->lists[term];
             if (f.s->aux_of[term] == UINT32_MAX)
                 continue;
-            const list_aux *n = &f.s->longs[f.s->aux_of[term]];
+            const list_aux *n = &f.s->aux_lists[f.s->aux_of[term]];
             assert_int_equal(n->list, term);
             const uint32_t *heads = f.ix->heads + f.ix->lists[term].first_block;
             for (uint32_t i = 0; i < l->df; ++i) {
@@ -163,15 +163,15 @@ static void lists_bounds_hold_for_every_posting(void **)
 
 /* The query's lists as the kernels get them: no impact is above its list's bound, no sum of later
  * lists' above rest, and the first threshold is not above the k-th best score. */
-static void check_query(const fixture *f, gpu_session *x, sub_batch *p, const gx_plan *plan, bool all, uint32_t *scores,
-                        uint32_t *holders)
+static void check_query(const fixture *f, gpu_session *x, sub_batch *p, const gx_plan *plan, bool conjunctive,
+                        uint32_t *scores, uint32_t *holders)
 {
-    const job j = {0, all ? GX_OP_AND : GX_OP_OR, false, 0};
+    const request j = {0, conjunctive ? GX_OP_AND : GX_OP_OR, false, 0};
     const uint32_t n_docs = f->c->n_docs;
-    uint32_t n_essential, number, n = 0, rest = 0;
+    uint32_t n_essential, number, n = 0, remaining_ub = 0;
     gx_error err = {};
     begin_description(p);
-    assert_int_equal(add_query(x, p, plan, &j, all, NO_QUERY, &n_essential, &number, &err), GX_OK);
+    assert_int_equal(add_query(x, p, plan, &j, conjunctive, NO_QUERY, &n_essential, &number, &err), GX_OK);
     assert_int_equal(number, 0);
     memset(scores, 0, n_docs * sizeof *scores);
     memset(holders, 0, n_docs * sizeof *holders);
@@ -181,19 +181,19 @@ static void check_query(const fixture *f, gpu_session *x, sub_batch *p, const gx
         while (f->ix->lists[term].first_block != t->at.first_block)
             ++term;
         const gen_list *l = &f->c->lists[term];
-        assert_int_equal(t->weight.rest, rest);
+        assert_int_equal(t->weight.remaining_ub, remaining_ub);
         for (uint32_t x = 0; x < l->df; ++x) {
             const uint32_t doc = l->docids[x],
                            impact = gx_bm25_impact(t->weight.w, l->tfs[x], gx_bm25_K(plan->norm, f->c->doc_lens[doc]));
             assert_true(impact <= t->filter.bound);
             scores[doc] += impact;
             holders[doc] += 1;
-            assert_true(scores[doc] <= rest + t->filter.bound);
+            assert_true(scores[doc] <= remaining_ub + t->filter.bound);
         }
-        rest += t->filter.bound;
+        remaining_ub += t->filter.bound;
     }
     for (uint32_t d = 0; d < n_docs; ++d) {
-        if (all ? holders[d] == plan->n_terms : scores[d] != 0)
+        if (conjunctive ? holders[d] == plan->n_terms : scores[d] != 0)
             scores[n++] = scores[d];
     }
     qsort(scores, n, sizeof *scores, falling);
