@@ -1,14 +1,12 @@
-/* batch.cuh: batches of plans on their way through the GPU.
+/* batch.cuh: the host side of large batches: a sequence of sub-batches.
  *
- *   plans -> sub-batches: descriptors in pinned memory -> copy in -> begin -> search [-> search of
- *   AND's failures as OR] -> select -> copy out -> the caller's keys
+ *   plans -> sub-batches: descriptors in pinned memory -> copy in -> begin -> search
+ *                         [-> search as OR what AND did not answer] -> select -> copy out -> hits
  *
- * Up to three sub-batches are under way at a time: while the GPU works on them, the host describes
- * the next. Each has a segment of the session's memory, which is given out in turn. Nothing is
- * allocated and nothing is waited for between a sub-batch's first copy and its last. A query whose
- * candidates overflowed their room is run again with room for all of them, beginning at the
- * threshold that it reached.
- */
+ * Up to three sub-batches are in flight. While the GPU works on them, the host describes the next.
+ * Sub-batches take segments of the session's memory in turn. Between a sub-batch's first copy and
+ * its last the host neither allocates memory nor waits. If a query has more candidates than room,
+ * the host runs it again with room for all of them, starting at the threshold that it reached. */
 #ifndef GX_QUERY_GPU_BATCH_CUH
 #define GX_QUERY_GPU_BATCH_CUH
 
@@ -26,7 +24,7 @@ struct batch_space {
 gx_status open_batches(gpu_session *x, batch_space *b, gx_error *err);
 void close_batches(gpu_session *x, batch_space *b);
 
-/* Answer jobs[n], but those that x->again then holds. */
+/* Answer requests[n], except those that are in x->retries afterwards. */
 gx_status run_batch(gpu_session *x, batch_space *b, const plan_batch *pb, const request *requests, uint32_t n,
                     gx_error *err);
 

@@ -1,7 +1,6 @@
-/* block_threshold.cuh: how the kernel for a few queries (small_batch_search.cuh) shares a query's
- * threshold: each block of threads has a copy of it in shared memory. Thousands of warps search for
- * one query there, and wait for each other if all of them read its state at once.
- */
+/* block_threshold.cuh: the threshold policy of the small-batch kernel (small_batch_search.cuh).
+ * Each thread block keeps a copy of the query's threshold in shared memory, because thousands of
+ * warps search for one query there and would queue for the one word in global memory. */
 #ifndef GX_QUERY_GPU_BLOCK_THRESHOLD_CUH
 #define GX_QUERY_GPU_BLOCK_THRESHOLD_CUH
 
@@ -9,17 +8,17 @@
 
 namespace gx {
 
-/* Of a block of threads that all search for one of a few queries. Warps use it by atomics alone. */
+/* State of a thread block that searches for one query of a small batch. Warps access it by atomics
+ * only. */
 struct block_state {
-    /* of the query, as it was when a warp last asked: thousands of warps that ask at once wait for
-     * each other */
+    /* The query's threshold as a warp of the block last read it. */
     uint32_t threshold;
-    uint32_t taken;    /* items */
-    uint32_t seeded;   /* the first warp has counted what its first item's documents have at least */
-    uint32_t finished; /* warps | those of them that wrote, << 16 */
-    /* Of a kernel that stays: */
-    unsigned long long start_ns; /* ns */
-    uint32_t message; /* the number of the last message, which is query; at first what that would have been */
+    uint32_t taken;    /* items taken by the block's warps */
+    uint32_t seeded;   /* the first warp has counted the lower bounds of its first item's documents */
+    uint32_t finished; /* finished warps | finished warps that wrote candidates << 16 */
+    /* Used by a lingering kernel: */
+    unsigned long long start_ns; /* when the kernel started */
+    uint32_t message;            /* number of the message that `query` came with; at first linger_params.number */
     small_query query;
 };
 
@@ -29,7 +28,7 @@ __device__ __forceinline__ block_state &this_block()
     return block;
 }
 
-/* See global_threshold, whose functions these are. */
+/* For the functions see global_threshold. */
 struct block_threshold {
     static constexpr bool COUNTS_LOWER_BOUNDS = true, BY_SEGMENT = true;
 
@@ -46,7 +45,7 @@ struct block_threshold {
 
     static __device__ __forceinline__ uint32_t prefetch(const gpu_batch &R, uint32_t q, uint32_t lane)
     {
-        return lane == 0 ? __ldcg(&R.states[q].threshold) : 0; /* it comes while the look-ups are made */
+        return lane == 0 ? __ldcg(&R.states[q].threshold) : 0; /* the load ends while the look-ups run */
     }
 
     static __device__ __forceinline__ uint32_t update(const gpu_batch &, uint32_t, uint32_t asked, bool, uint32_t T,
@@ -69,8 +68,9 @@ struct block_threshold {
         return (lane & (shares - 1)) == (what >> ITEM_SHARE & (MAX_SHARES - 1));
     }
 
-    /* What documents have at least, one a lane (0: not counted), raises the threshold by a
-     * histogram of its own before anything is looked up. Returns the threshold as it is now. */
+    /* Counts lower bounds of documents' scores, one a lane (0: not counted), in a histogram of
+     * their own. This raises the threshold before any look-up. Returns the threshold as it is now.
+     */
     static __device__ __forceinline__ uint32_t count_lower_bounds(const gpu_batch &R, const gpu_query &Q, uint32_t q,
                                                                   uint32_t least, uint32_t T, uint32_t lane)
     {
@@ -87,7 +87,8 @@ struct block_threshold {
         }
         before = __shfl_sync(ALL_LANES, before, 0);
         T = max(T, __shfl_sync(ALL_LANES, now, 0));
-        const uint32_t step = max(before / 8, 1u); /* of thousands that are counted at once, not each raises */
+        /* thousands are counted at once: not every one raises the threshold */
+        const uint32_t step = max(before / 8, 1u);
         if (n && before + n >= Q.k && (before < Q.k || before / step != (before + n) / step)) {
             const uint32_t t = raise_threshold(histogram, Q.k, Q.bin_base, Q.bin_shift, lane);
             if (lane == 0 && t > T)
@@ -100,7 +101,7 @@ struct block_threshold {
     }
 };
 
-/* Marks the decoders of the kernel for a few queries. */
+/* Marks a decoder pair as that of the small-batch kernel. */
 template <class P> struct in_small_batch : P {
 };
 template <class P> struct threshold_of<in_small_batch<P>> {

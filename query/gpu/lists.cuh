@@ -1,5 +1,5 @@
-/* lists.cuh: reading lists on the device: a codec chosen as it runs, a posting looked up by a warp.
- * */
+/* lists.cuh: reads lists on the device: codecs chosen at run time, whole blocks decoded by a warp,
+ * and a docid looked up by a warp. */
 #ifndef GX_QUERY_GPU_LISTS_CUH
 #define GX_QUERY_GPU_LISTS_CUH
 
@@ -8,9 +8,9 @@
 
 namespace gx {
 
-/* The codec of a list, whichever it is, for indexes whose lists differ. Its argument holds the
- * codec and its parameter, codec | parameter << 8. Blocks of 128 are decoded by their own decoders;
- * of longer ones each integer is looked up. */
+/* A decoder for any codec, for indexes whose lists have different codecs. `arg` holds codec |
+ * parameter << 8. A codec whose blocks have 128 integers decodes a block at once. Integers of
+ * longer blocks are decoded one by one. */
 template <bool LDG> struct any_codec {
     static constexpr int BLOCK = 0, SEG = 128, V = 4;
 
@@ -36,7 +36,7 @@ template <bool LDG> struct any_codec {
         done += SEG;
     }
 
-    /* Integers first + 4 * lane .. first + 4 * lane + 3 of a block. */
+    /* Returns integers first + 4 * lane .. first + 4 * lane + 3 of a block. */
     static __device__ __noinline__ uint4 segment(const uint32_t *w, uint32_t n_words, uint32_t n, uint32_t first,
                                                  uint32_t lane, uint32_t arg)
     {
@@ -82,7 +82,8 @@ template <bool LDG> struct any_codec {
         return 0;
     }
 
-    /* Whether the codec finds a docid without decoding its block; and where it is (decode.cuh). */
+    /* finds: whether the codec can find a docid without decoding its block. find: the docid's
+     * position (decode.cuh). */
     static __device__ __forceinline__ bool finds(uint32_t arg)
     {
 #define GX_CASE(ID, NUMBER, DECODER) || (can_find<DECODER<LDG>>::value && (arg & 0xff) == GX_CODEC_##ID)
@@ -114,58 +115,35 @@ template <bool LDG> struct any_codec {
     }
 };
 
-/* The pairs of decoders that kernels are compiled for. */
-struct pair_raw {
-    template <bool LDG> using doc = raw<LDG>;
-    template <bool LDG> using tf = raw<LDG>;
+/* The decoders of docids and of tfs that a kernel is compiled for. */
+template <template <bool> class DECODER> struct decoder_pair {
+    template <bool LDG> using doc = DECODER<LDG>;
+    template <bool LDG> using tf = DECODER<LDG>;
 };
-struct pair_gpubp128 {
-    template <bool LDG> using doc = gpubp128<LDG>;
-    template <bool LDG> using tf = gpubp128<LDG>;
-};
-struct pair_gpubp256 {
-    template <bool LDG> using doc = gpubp256<LDG>;
-    template <bool LDG> using tf = gpubp256<LDG>;
-};
-struct pair_gpuvbyte128 {
-    template <bool LDG> using doc = gpuvbyte128<LDG>;
-    template <bool LDG> using tf = gpuvbyte128<LDG>;
-};
-struct pair_gpuvbyte1024 {
-    template <bool LDG> using doc = gpuvbyte1024<LDG>;
-    template <bool LDG> using tf = gpuvbyte1024<LDG>;
-};
-struct pair_gpupfd128 {
-    template <bool LDG> using doc = gpupfd128<LDG>;
-    template <bool LDG> using tf = gpupfd128<LDG>;
-};
-struct pair_any {
-    template <bool LDG> using doc = any_codec<LDG>;
-    template <bool LDG> using tf = any_codec<LDG>;
-};
+typedef decoder_pair<raw> pair_raw;
+typedef decoder_pair<gpubp128> pair_gpubp128;
+typedef decoder_pair<any_codec> pair_any;
 
-/* Call f with the pair that an index's coding needs. */
+/* The codecs for which kernels are compiled. Kernels read lists of the other codecs by any_codec.
+ */
+#define GX_KERNEL_CODECS(X)                                                                                            \
+    X(RAW, raw)                                                                                                        \
+    X(GPUBP128, gpubp128)                                                                                              \
+    X(GPUBP256, gpubp256)                                                                                              \
+    X(GPUVBYTE128, gpuvbyte128)                                                                                        \
+    X(GPUVBYTE1024, gpuvbyte1024)                                                                                      \
+    X(GPUPFD128, gpupfd128)
+
+/* Calls f with the decoders of an index's coding. */
 template <typename F> static inline void with_pair(uint32_t coding, F f)
 {
     switch (coding) {
-    case GX_CODEC_RAW:
-        f(pair_raw());
+#define GX_CASE(ID, DECODER)                                                                                           \
+    case GX_CODEC_##ID:                                                                                                \
+        f(decoder_pair<DECODER>());                                                                                    \
         break;
-    case GX_CODEC_GPUBP128:
-        f(pair_gpubp128());
-        break;
-    case GX_CODEC_GPUBP256:
-        f(pair_gpubp256());
-        break;
-    case GX_CODEC_GPUVBYTE128:
-        f(pair_gpuvbyte128());
-        break;
-    case GX_CODEC_GPUVBYTE1024:
-        f(pair_gpuvbyte1024());
-        break;
-    case GX_CODEC_GPUPFD128:
-        f(pair_gpupfd128());
-        break;
+        GX_KERNEL_CODECS(GX_CASE)
+#undef GX_CASE
     default:
         f(pair_any());
         break;
@@ -177,9 +155,9 @@ template <class P> __device__ __forceinline__ uint32_t block_len(const gpu_index
     return P::template doc<true>::BLOCK ? P::template doc<true>::BLOCK : X.block_len;
 }
 
-/* docids() of decode.cuh with shuffles that the compiler may move: two instructions a step more,
- * but where the search has much else in registers (look-ups, blocks of several segments) these
- * suffice, and with the other it spills. */
+/* Does the work of docids() in decode.cuh with shuffles that the compiler may move. They take two
+ * instructions more a step. The search uses them for look-ups and for blocks of several segments,
+ * where it spills registers with the other version. */
 template <int V> __device__ __forceinline__ uint32_t segment_docids(uint32_t (&v)[V], uint32_t carry, uint32_t lane)
 {
     v[0] += 1;
@@ -199,13 +177,13 @@ template <int V> __device__ __forceinline__ uint32_t segment_docids(uint32_t (&v
     return carry + __shfl_sync(ALL_LANES, sum, 31);
 }
 
-/* What open and at are told besides the block: the parameter, and by any_codec the codec too. */
+/* The `arg` of a decoder's open and at: the parameter, with any_codec also the codec. */
 template <class D> __device__ __forceinline__ uint32_t decoder_arg(uint32_t codec_and_param)
 {
     return D::BLOCK ? codec_and_param >> 8 & 0xff : codec_and_param & 0xffff;
 }
 
-/* A list from its directory entry, for kernels that read whole lists. */
+/* A view of a list, for kernels that read whole lists. */
 struct whole_list {
     const uint32_t *words;
     const uint32_t *heads, *docid_ends, *tf_ends;
@@ -216,8 +194,8 @@ struct gpu_codings { /* gx_header.codings */
     gx_coding of[GX_MAX_CODINGS];
 };
 
-/* The list whose payload begins at a word and whose blocks begin at first_block. codecs: as in
- * term_weight. */
+/* Returns the view of a list from the index of its first payload word, its first block, and its
+ * codecs (as in term_weight). */
 __host__ __device__ __forceinline__ whole_list view_list(const gpu_index &X, uint64_t word, uint32_t first_block,
                                                          uint32_t df, uint32_t n_blocks, uint32_t codecs)
 {
@@ -233,7 +211,7 @@ __host__ __device__ __forceinline__ whole_list view_list(const gpu_index &X, uin
     return l;
 }
 
-/* The codecs and parameters of a list, as in term_weight. */
+/* Returns a list's codecs and parameters, as in term_weight. */
 __host__ __device__ __forceinline__ uint32_t list_codecs(const gx_list_entry &e, gx_coding c)
 {
     return c.docids | (uint32_t)e.docid_param << 8 | (uint32_t)c.tfs << 16 | (uint32_t)e.tf_param << 24;
@@ -251,8 +229,8 @@ __device__ __forceinline__ whole_list open_list(const gpu_index &X, const gpu_co
     return view_entry(X, e, codings.of[e.coding % GX_MAX_CODINGS]);
 }
 
-/* A warp reads block j of a list: f(docid, tf) for each posting by the lane that has it. Docids of
- * a damaged payload may be anything; those that do not exist are left out. */
+/* A warp decodes block j of a list. Each lane calls f(docid, tf) for the postings that it holds. A
+ * damaged payload can give any docid; docids outside the collection are skipped. */
 template <class P, typename F>
 __device__ __forceinline__ void for_block(const gpu_index &X, const whole_list &l, uint32_t j, uint32_t lane, F f)
 {
@@ -279,9 +257,9 @@ __device__ __forceinline__ void for_block(const gpu_index &X, const whole_list &
     }
 }
 
-/* The tf of doc in a query's list, 0 if it is not there; all arguments are the same in all lanes.
- * The table names a block near the docid's; 32 heads are compared at a time from there; the warp
- * decodes the one block. */
+/* Returns the tf of doc in a query's list, or 0 if the list does not hold it. The arguments are
+ * the same in all lanes. The table gives the first block to try. The warp compares 32 heads at a
+ * time from there and decodes the one block that may hold the docid. */
 template <class P>
 __device__ __forceinline__ uint32_t lookup(const gpu_index &X, const gpu_term *t, uint32_t doc, uint32_t lane)
 {
@@ -290,7 +268,7 @@ __device__ __forceinline__ uint32_t lookup(const gpu_index &X, const gpu_term *t
     const term_blocks at = read(&t->at);
     const term_payload p = read(&t->payload);
     uint32_t k = __ldg(X.tables + at.table + (doc >> at.table_shift)), c, head, docid_end, tf_end;
-    for (;;) { /* lane l: the head of block k + l, and the ends of the block before it */
+    for (;;) { /* lane l reads the head of block k + l and the ends of block k + l - 1 */
         const uint32_t i = k + lane, b = at.first_block + i;
         head = i < at.n_blocks ? __ldg(X.heads + b) : UINT32_MAX;
         docid_end = i == 0 || i > at.n_blocks ? 0 : __ldg(X.docid_ends + b - 1);

@@ -1,12 +1,11 @@
-/* memory.cuh: the memory that sessions on a GPU take: what an engine may use in all, what a session
- * has taken of it, and how a region is cut into arrays.
+/* memory.cuh: the memory of a GPU's sessions: the budget of an engine, the allocations of a
+ * session, and the division of a region into arrays.
  *
- * A session begins with SESSION_FIRST_BYTES of device memory. Batches make it grow, up to
- * SESSION_DEVICE_BYTES of device and SESSION_PINNED_BYTES of pinned host memory; a batch that needs
- * more goes in several sub-batches. Only a query that alone needs more than that makes it grow
- * further: by its k (24 bytes a result, above SORTED_K), by the documents that tie with its k-th
- * (8 bytes each), or since every posting is scored (8 bytes a document that matches).
- */
+ * A session begins with SESSION_FIRST_BYTES of device memory. It grows with its batches up to
+ * SESSION_DEVICE_BYTES of device memory and SESSION_PINNED_BYTES of pinned host memory. A batch
+ * that needs more goes as several sub-batches. The session grows further only for a single query
+ * that needs more than that: for a large k (24 bytes a result above SORTED_K), for documents that
+ * tie with its k-th (8 bytes each), or for an exhaustive search (8 bytes a matching document). */
 #ifndef GX_QUERY_GPU_MEMORY_CUH
 #define GX_QUERY_GPU_MEMORY_CUH
 
@@ -14,11 +13,12 @@
 
 namespace gx {
 
-/* Together less than 100 MB (1e8 bytes); a batch of 1,024 queries of k = 1,000 goes as one. */
+/* Together under 100 MB (1e8 bytes). A batch of 1,024 queries with k = 1,000 fits as one
+ * sub-batch. */
 constexpr uint64_t SESSION_DEVICE_BYTES = 84u << 20, SESSION_PINNED_BYTES = 10u << 20;
 constexpr uint64_t SESSION_FIRST_BYTES = 2u << 20, SESSION_FIRST_PINNED_BYTES = 1u << 20;
 
-/* Return with what CUDA says of a call, if that is not success. For functions that have an err. */
+/* Return the status of a CUDA call if it failed. For functions with a parameter err. */
 #define TRY(what, call)                                                                                                \
     do {                                                                                                               \
         const gx_status st_ = gx_cuda_status((call), (what), err);                                                     \
@@ -26,7 +26,7 @@ constexpr uint64_t SESSION_FIRST_BYTES = 2u << 20, SESSION_FIRST_PINNED_BYTES = 
             return st_;                                                                                                \
     } while (0)
 
-/* The same for a call that returns a gx_status. */
+/* The same for a call that returns gx_status. */
 #define TRY_STATUS(call)                                                                                               \
     do {                                                                                                               \
         const gx_status st_ = (call);                                                                                  \
@@ -34,20 +34,19 @@ constexpr uint64_t SESSION_FIRST_BYTES = 2u << 20, SESSION_FIRST_PINNED_BYTES = 
             return st_;                                                                                                \
     } while (0)
 
-/* Device memory that an engine may use: its index, what is derived from it, masks, and all its
- * sessions. */
+/* The device memory that an engine may use for its index, derived data, masks and sessions. */
 struct memory_budget {
     uint64_t limit;
     uint64_t used; /* atomic */
 };
 
-/* What a session's runs do besides work that is enqueued: all calls by which CUDA gets or gives
- * back memory, or the host waits for the GPU, are counted here. */
+/* What a session's runs do besides enqueuing work. Every call that allocates or frees memory
+ * through CUDA, or by which the host waits for the GPU, is counted here. */
 struct gpu_call_counts {
     uint64_t parts, waits, allocations, linger_hits; /* see gx_search_stats */
 };
 
-/* What a session holds. */
+/* The memory that a session holds. */
 struct session_memory {
     memory_budget *budget;
     gpu_call_counts *calls;
@@ -60,24 +59,25 @@ static inline cudaError_t wait_for_stream(gpu_call_counts *c, cudaStream_t strea
     return cudaStreamSynchronize(stream);
 }
 
-/* A copy of device memory, once all that was enqueued is done. */
+/* Copies from device memory when all enqueued work is done. */
 static inline cudaError_t wait_and_copy(gpu_call_counts *c, void *host, const void *device, size_t bytes)
 {
     c->waits += 1;
     return cudaMemcpy(host, device, bytes, cudaMemcpyDeviceToHost);
 }
 
-/* Bytes of the budget that nobody has taken yet. */
+/* Returns the bytes of the budget that are not taken. */
 uint64_t budget_left(const memory_budget *b);
-/* Take so many bytes, to be given back. GX_ECUDA where there are not so many; what names them. */
+/* Takes bytes from the budget, until budget_give returns them. GX_ECUDA if too few are left; the
+ * message names `what`. */
 gx_status budget_take(memory_budget *b, const char *what, uint64_t bytes, gx_error *err);
 void budget_give(memory_budget *b, uint64_t bytes);
 
-/* Device memory within the budget, and pinned host memory that the device can write; *out is NULL
- * after a failure. GX_ECUDA where the budget or CUDA has no more. */
+/* Allocate device memory within the budget, or pinned host memory that the device can write. *out
+ * is NULL after a failure. GX_ECUDA if the budget or CUDA has no more. */
 gx_status session_alloc(session_memory *m, void **out, uint64_t bytes, gx_error *err);
 gx_status session_alloc_pinned(session_memory *m, void **out, uint64_t bytes, gx_error *err);
-/* Give back what session_alloc gave, of so many bytes; *p becomes NULL, and may be NULL. */
+/* Free an allocation of `bytes` bytes. *p may be NULL and becomes NULL. */
 void session_free(session_memory *m, void **p, uint64_t bytes);
 void session_free_pinned(session_memory *m, void **p, uint64_t bytes);
 
@@ -99,21 +99,20 @@ template <typename T> static inline void session_free_pinned_array(session_memor
     session_free_pinned(m, (void **)p, n * sizeof(T));
 }
 
-/* Memory of one kind that grows: what it held is lost then. */
+/* A region that can grow. Growing loses its contents. */
 struct growing_memory {
     char *base;
     uint64_t bytes;
 };
 
-constexpr uint64_t LEAST_GROWTH = 1u << 20; /* bytes; for less nothing is done, where nothing must be */
+constexpr uint64_t LEAST_GROWTH = 1u << 20; /* bytes; smaller growth is skipped if it is not necessary */
 
-/* Make it hold at least `least` bytes and, where the budget allows it, `wanted`. The caller sees to
- * it that nothing on the device uses it. GX_ECUDA. */
+/* Grow the region to at least `least` bytes and, within the budget, to `wanted`. No work on the
+ * device may use it. GX_ECUDA. */
 gx_status grow_device(session_memory *m, growing_memory *g, uint64_t least, uint64_t wanted, gx_error *err);
 gx_status grow_pinned(session_memory *m, growing_memory *g, uint64_t wanted, gx_error *err);
 
-/* Cuts arrays off a region, each on a boundary of 256 bytes; without a region (base NULL) it counts
- * their bytes. */
+/* Divides a region into arrays, each aligned to 256 bytes. With base NULL it only counts bytes. */
 struct bump_allocator {
     char *base;
     uint64_t used;

@@ -1,11 +1,11 @@
-/* query_slot.cuh: how a kernel that stays gets its next query.
+/* query_slot.cuh: how a lingering kernel receives its next query.
  *
- * The host writes a message into pinned memory. The warp that finished the query before reads that
- * until the message is there, and writes it to device memory, which one warp of each block of
- * threads reads until it is there. Each word has the message's number beside it, in the same 8
- * bytes, and only when all the numbers are the new one is the message whole: nobody waits for a
- * flag first and for the words then.
- */
+ *   host -> query_slot (pinned memory) -> one warp -> S.copy (device memory) -> a warp of each block
+ *
+ * The host writes the message to pinned memory. The warp that finished the previous query polls it
+ * there and copies it to device memory. One warp of each thread block polls that copy. Each word
+ * has the message's number beside it in the same 8 bytes. A reader has the whole message when all
+ * numbers are the new one, so it needs no flag and no second read. */
 #ifndef GX_QUERY_GPU_QUERY_SLOT_CUH
 #define GX_QUERY_GPU_QUERY_SLOT_CUH
 
@@ -20,7 +20,7 @@ __device__ __forceinline__ uint64_t nanoseconds()
     return t;
 }
 
-/* As others wrote it, be it the host. */
+/* Loads what another thread or the host wrote last. */
 __device__ __forceinline__ uint4 read_slot(const uint4 *from)
 {
     uint4 x;
@@ -31,7 +31,7 @@ __device__ __forceinline__ uint4 read_slot(const uint4 *from)
     return x;
 }
 
-/* The same, and with it all that was visible to the thread of this device that wrote it. */
+/* The same, with acquire semantics towards the thread of this device that wrote it. */
 __device__ __forceinline__ uint4 acquire_slot(const uint4 *from)
 {
     uint4 x;
@@ -48,13 +48,12 @@ __device__ __forceinline__ void write_slot(uint4 *to, uint4 x)
                  : "memory");
 }
 
-constexpr uint64_t MAX_RESIDENT_NS = 10000000; /* then other kernels have a turn */
+constexpr uint64_t MAX_RESIDENT_NS = 10000000; /* the kernel then ends, so that other kernels run */
 
 /* Run by one warp after the previous answer is written and its state cleared. Polls the host's
- * query slot for the message of that number and broadcasts it to all blocks of threads. Broadcasts
- * an empty query (blocks = 0), which ends the kernel, when none comes within linger_ns, when the
- * host asks it to leave, or when the kernel, which began at `begun`, has run for MAX_RESIDENT_NS.
- * */
+ * query slot for message `number` and broadcasts it to all thread blocks. Broadcasts an empty
+ * query (blocks = 0), which ends the kernel, when no message comes within linger_ns, when the host
+ * sets `stop`, or when the kernel has run for MAX_RESIDENT_NS since start_ns. */
 __device__ __forceinline__ void broadcast_query(const linger_params &S, uint32_t number, uint64_t start_ns,
                                                 uint32_t lane)
 {
@@ -85,8 +84,8 @@ __device__ __forceinline__ void broadcast_query(const linger_params &S, uint32_t
     }
 }
 
-/* The newest message to the block, by one warp. Only messages that need not this block may have
- * been missed. */
+/* Run by one warp of a thread block. Waits for a newer message and stores it in block.query. A
+ * block can miss messages only of queries that it takes no part in. */
 __device__ __forceinline__ void receive_query(const linger_params &S, block_state &block, uint32_t lane)
 {
     const uint32_t last = block.message;
@@ -96,7 +95,7 @@ __device__ __forceinline__ void receive_query(const linger_params &S, block_stat
         const bool here = a.y == number && a.w == number && b.y == number && b.w == number && (int)(number - last) > 0;
         if (__all_sync(ALL_LANES, here)) {
             uint2 *words = reinterpret_cast<uint2 *>(&block.query);
-            __syncwarp(); /* all have read the last one's number */
+            __syncwarp(); /* all lanes have read the previous message number */
             words[lane] = make_uint2(a.x, a.z);
             if (2 * (lane + 32) < SLOT_WORDS)
                 words[lane + 32] = make_uint2(b.x, b.z);

@@ -1,6 +1,5 @@
-/* score.cuh: candidates of the ranked search: a document's bound from its exact length and the maps
- * of the query's lists, look-ups, and acceptance (steps 4 and 5 of search.cuh).
- */
+/* score.cuh: scores the candidates of the ranked search (steps 4 and 5 of search.cuh): bounds from
+ * the exact length and the maps, look-ups, and acceptance. */
 #ifndef GX_QUERY_GPU_SCORE_CUH
 #define GX_QUERY_GPU_SCORE_CUH
 
@@ -9,7 +8,7 @@
 
 namespace gx {
 
-constexpr uint32_t CODED_LISTS = 8; /* of the first lists of a query, a candidate's state is kept */
+constexpr uint32_t CODED_LISTS = 8; /* a candidate keeps a code for each of the query's first 8 lists */
 static_assert(SHORT_QUERY_TERMS <= CODED_LISTS, "short queries have no other lists");
 
 /* ---- maps and bounds ---- */
@@ -28,7 +27,7 @@ __device__ __forceinline__ uint32_t map_tf_class(const gpu_index &X, const term_
     return __ldg(X.maps + f.classes + (slot >> 4)) >> (slot & 15) * 2 & 3;
 }
 
-/* A class of a single tf, in a slot of a single document. */
+/* A class of a single tf, in a slot of a single document, gives the exact tf. */
 __device__ __forceinline__ bool class_exact(const term_filter &f, uint32_t c)
 {
     return c < 2 && f.map_shift == EXACT_SLOTS;
@@ -41,8 +40,8 @@ __device__ __forceinline__ uint32_t class_bound(const term_filter &f, uint32_t c
     return class_exact(f, c) ? gx_bm25_impact(w, class_tf(c), K) : min(f.bound, gx_bm25_bound(w, class_tf(c), K));
 }
 
-/* What a document that is present has at least: nothing where it may be another one of its slot;
- * see gx_bm25_bound. */
+/* Returns a lower bound of the impact of a document whose slot is set, or 0 if another document of
+ * the slot may have set it. See gx_bm25_bound. */
 __device__ __forceinline__ uint32_t class_lower_bound(const term_filter &f, uint32_t c, float w, float K)
 {
     if (f.map_shift != EXACT_SLOTS)
@@ -53,23 +52,25 @@ __device__ __forceinline__ uint32_t class_lower_bound(const term_filter &f, uint
 
 /* ---- candidates ---- */
 
-/* The tf of a document that a dense list holds: by its rank among the list's documents. */
+/* Returns the tf of a document that a dense list holds. The document's rank in the map is its
+ * posting's position in the list. */
 template <class P>
 __device__ __forceinline__ uint32_t dense_tf(const gpu_index &X, const gpu_term *t, const term_filter &f, uint32_t doc)
 {
     typedef typename P::template tf<true> T;
-    /* bits of the group before the document's */
+    /* number of the rank, and bits between that rank and the document */
     const uint32_t group = doc / (32 * RANK_WORDS), below = doc % (32 * RANK_WORDS);
     const uint4 *words = reinterpret_cast<const uint4 *>(X.maps + f.map) + group * (RANK_WORDS / 4);
     uint32_t at = __ldg(X.maps + f.map + X.rank_offset + group);
 #pragma unroll 1
     for (uint32_t i = 0; i <= below / 128; ++i) {
         const uint4 v = __ldg(words + i);
-        const int n = (int)(below - i * 128); /* of these bits so many count */
+        const int n = (int)(below - i * 128); /* bits that count, of this piece and the following ones */
         const uint32_t w[4] = {v.x, v.y, v.z, v.w};
 #pragma unroll
         for (int u = 0; u < 4; ++u)
-            at += __popc(w[u] & __funnelshift_lc(~0u, 0, max(n - 32 * u, 0))); /* so many low bits, at most 32 */
+            /* mask of the low bits that count, at most 32 */
+            at += __popc(w[u] & __funnelshift_lc(~0u, 0, max(n - 32 * u, 0)));
     }
     const term_blocks blocks = read(&t->at);
     const term_payload p = read(&t->payload);
@@ -79,23 +80,24 @@ __device__ __forceinline__ uint32_t dense_tf(const gpu_index &X, const gpu_term 
     return T::at(X.payload + p.words + begin, end - begin, n, at - j * len, decoder_arg<T>(t->weight.codecs >> 16)) + 1;
 }
 
-/* The list that an item is of, among those of its query. */
+/* The lists of an item's query. */
 struct item_lists {
     const gpu_term *terms; /* the query's */
-    uint32_t n, li;        /* how many; which of them is the item's */
-    bool conjunctive;      /* AND */
+    uint32_t n, li;        /* number of lists; index of the item's list */
+    bool conjunctive;      /* the query is an AND */
 };
 
-/* A document that a list holds, one a lane. */
+/* A document of the item's list. Each lane has one. */
 struct candidate {
     uint32_t doc;
     float K;
-    uint32_t s;   /* its bound, or 0: it is out */
-    uint32_t ask; /* of the first lists, 4 bits each: 8 if it must be asked | the tf class */
+    uint32_t s;   /* upper bound of its score; 0: no candidate */
+    uint32_t ask; /* 4 bits for each of the first lists: 8 if a look-up is needed | tf class */
 };
 
-/* The candidate of a posting (docid, tf), if it is valid and its bound by the maps reaches T.
- * *least: what the document has at least, or 0 where it may be another list's. */
+/* Returns the candidate of a posting (docid, tf). Its bound s is 0 if the posting is not valid or
+ * the maps show that it cannot reach T. *least: a lower bound of the document's score, or 0 if an
+ * earlier list may own the document. */
 template <class P, bool LONG>
 __device__ __forceinline__ candidate bound_candidate(const gpu_index &X, const gpu_query &Q, const item_lists &L,
                                                      uint2 posting, bool valid, uint32_t T, uint32_t *least)
@@ -105,8 +107,8 @@ __device__ __forceinline__ candidate bound_candidate(const gpu_index &X, const g
     const uint32_t n = L.n, li = L.li, doc = posting.x;
     const float K = valid ? gx_bm25_K(query_scorer(Q), __ldg(X.doc_lens + doc)) : 1.0f;
     uint32_t s = valid ? gx_bm25_impact(terms[li].weight.w, posting.y, K) : 0;
-    uint32_t ask = 0, sure = s, held = 0; /* held: lists that surely hold it */
-    bool surely = valid;                  /* it is this list's */
+    uint32_t ask = 0, sure = s, held = 0; /* held: number of other lists that hold the document for certain */
+    bool surely = valid;                  /* no earlier list holds the document */
     for (uint32_t g = 0; g < (LONG ? n : 1); g += CODED_LISTS) {
         uint32_t here = 0;
 #pragma unroll
@@ -130,7 +132,7 @@ __device__ __forceinline__ candidate bound_candidate(const gpu_index &X, const g
                     if (j > li)
                         s += class_bound(f, c, terms[j].weight.w, K);
                     else if (f.map_shift == EXACT_SLOTS)
-                        valid = false; /* it is an earlier list's */
+                        valid = false; /* an earlier list holds the document and scores it */
                     if (g == 0 && !(j > li && class_exact(f, c)))
                         ask |= (8 | c) << 4 * u;
                 } else if (L.conjunctive) {
@@ -145,7 +147,8 @@ __device__ __forceinline__ candidate bound_candidate(const gpu_index &X, const g
     return {doc, K, s, ask};
 }
 
-/* Candidates' exact impacts in the later lists that are dense. Returns how many were looked up. */
+/* Replaces bounds by exact impacts in the later lists that are dense. Returns the number of
+ * look-ups. */
 template <class P>
 __device__ __forceinline__ uint32_t look_up_dense(const gpu_index &X, const item_lists &L, uint32_t T, candidate &c)
 {
@@ -168,8 +171,9 @@ __device__ __forceinline__ uint32_t look_up_dense(const gpu_index &X, const item
     return lookups;
 }
 
-/* One candidate by the warp together, in the later lists and then in the earlier ones, while it can
- * reach T. False: it cannot, or is an earlier list's. Else c.s is its score. */
+/* The warp looks one candidate up in the later lists and then in the earlier ones, as long as it
+ * can reach T. Returns false if it cannot, or if an earlier list holds it. Else c.s is its score.
+ */
 template <class P, bool LONG>
 __device__ __forceinline__ bool look_up_rest(const gpu_index &X, const item_lists &L, uint32_t T, candidate &c,
                                              uint32_t &lookups, uint32_t lane)
@@ -190,7 +194,7 @@ __device__ __forceinline__ bool look_up_rest(const gpu_index &X, const item_list
         const uint32_t tf = lookup<P>(X, L.terms + j, c.doc, lane);
         ++lookups;
         if (j < L.li) {
-            ok = tf == 0; /* else it is that list's */
+            ok = tf == 0; /* else the earlier list scores it */
         } else {
             const float w = L.terms[j].weight.w;
             c.s -= class_bound(read(&L.terms[j].filter), code & 7, w, c.K);
@@ -202,8 +206,8 @@ __device__ __forceinline__ bool look_up_rest(const gpu_index &X, const item_list
     return ok;
 }
 
-/* Up to 32 postings of the item's list, one a lane: those whose documents reach the threshold T
- * join the candidates. Returns the threshold. */
+/* Scores up to 32 postings of the item's list, one a lane. Documents that reach T become
+ * candidates. Returns the threshold. */
 template <class P, bool LONG, uint32_t V>
 __device__ __forceinline__ uint32_t score(const gpu_index &X, const gpu_batch &R, const staged_item &staged,
                                           const item_lists &L, uint2 posting, bool valid, uint32_t T, uint32_t lane,
@@ -223,7 +227,7 @@ __device__ __forceinline__ uint32_t score(const gpu_index &X, const gpu_batch &R
     }
     policy::bounds_counted(lane);
     uint32_t lookups = look_up_dense<P>(X, L, T, own);
-    for (;;) { /* best bound first, the warp together */
+    for (;;) { /* the warp takes the candidate with the best bound */
         const uint32_t best = __reduce_max_sync(ALL_LANES, own.s);
         if (best < T || best == 0)
             break;
@@ -234,7 +238,8 @@ __device__ __forceinline__ uint32_t score(const gpu_index &X, const gpu_batch &R
         c.K = __shfl_sync(ALL_LANES, own.K, src);
         const uint32_t asked = policy::prefetch(R, staged.item.query, lane);
         const bool ok = look_up_rest<P, LONG>(X, L, T, c, lookups, lane);
-        const bool rises = Q.k > SMALL_K; /* all the time; and room is small beside what would pass */
+        /* for a large k the threshold rises steadily, and the room for candidates is small */
+        const bool rises = Q.k > SMALL_K;
         T = policy::update(R, staged.item.query, asked, !ok || rises, T, lane);
         if (ok && c.s >= T) {
             T = accept<P>(R, Q, staged.item.query, c.s, c.doc, T, lane);

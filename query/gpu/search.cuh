@@ -1,32 +1,35 @@
-/* search.cuh: the ranked search: exact top-k of OR and AND queries, list at a time, without
+/* search.cuh: the ranked search: the exact top k of OR and AND queries, list by list, without
  * accumulators.
  *
- * A query's lists are ordered by their greatest impact (OR) or their length (AND). A document
- * belongs to the first list that holds it and is scored there, once. List i is read only while
- * bound[i] + rest[i] reaches the query's threshold, rest[i] being the sum of the later lists'
- * bounds; of its postings only those matter whose own bound reaches it. AND reads the first list
- * alone, and absence from any list rules a document out.
+ * A query's lists are ordered by falling bound on their impacts (OR) or by rising length (AND). A
+ * document belongs to the first list that holds it and is scored there, once. The search reads
+ * list i only while bound[i] + remaining_ub[i] reaches the query's threshold; remaining_ub[i] is
+ * the sum of the later lists' bounds. It skips postings whose own bound does not reach the
+ * threshold. An AND reads the first list alone and drops documents that any list does not hold.
  *
- * A warp takes an item (a few blocks of one list) from a queue; the item, what describes it and the
- * payload of its first blocks come to shared memory while the items before are worked on. The warp
- *   1. decodes a block and collects its postings whose tf is large enough, until there are BATCH of
- *      them, from two or three blocks, so that no lane asks the maps in vain and what is waited for
- *      is waited for less often (of a query alone, a segment at a time);
- *   2. has a bound for each, a table look-up by tf (a shuffle), with the shortest document's K;
- *   3. asks the query's mask, if it has one (absent -> the posting goes), and then the presence
- *      maps of the later lists: absent -> the list's bound leaves the posting's (AND: the posting
- *      goes);
- *   4. queues the survivors; up to 32 at a time, one a lane, get the exact length, the exact own
- *      impact, bounds from the others' tf classes, and from dense lists the tf itself: the map's
- *      rank of the docid is the posting's place;
- *   5. looks those that still reach the threshold up in the other lists, the warp together, best
- *      bound first, later lists first; a document that is about to be accepted must be in no
- *      earlier list.
- * The threshold begins at a bound stored with the lists (derive.cu) and rises through a histogram
- * of exact scores: each document is counted once, so the lower edge of the bin that holds the k-th
- * best so far is never above the k-th best score. The warp that finishes a query's last item
- * selects the best k, for k <= SMALL_K.
- */
+ * A warp takes an item (a few blocks of one list) from a queue. The item, its description and the
+ * payload of its first blocks are copied to shared memory while the warp works on earlier items.
+ * For each item the warp
+ *   1. decodes blocks and collects the postings whose tf is large enough, until it has BATCH of
+ *      them from two or three blocks. All lanes then have postings when the warp reads the maps,
+ *      and the warp waits for memory less often. (The small-batch kernel takes one segment at a
+ *      time.)
+ *   2. gets a bound for each posting from a table by tf (a shuffle), computed with the shortest
+ *      document's K.
+ *   3. reads the query's mask, if there is one, and drops postings that it does not allow. Then it
+ *      reads the presence maps of the later lists. Where a list is absent, its bound is subtracted
+ *      from the posting's (AND: the posting is dropped).
+ *   4. queues the postings that remain. It takes up to 32 at a time, one a lane, and computes the
+ *      exact impact in the item's list from the document's length. The other lists' tf classes give
+ *      bounds. Dense lists give the exact tf: the docid's rank in the map is the posting's position.
+ *   5. looks up in the other lists the documents that still reach the threshold. The warp does this
+ *      together, best bound first, later lists first. A document is accepted only if no earlier list
+ *      holds it.
+ *
+ * The threshold begins at a bound stored with the lists (derive.cu). It rises by a histogram of
+ * exact scores. Each document is counted once, so the lower edge of the bin that holds the k-th
+ * best score so far never exceeds the k-th best score. The warp that finishes a query's last item
+ * selects the best k, if k <= SMALL_K. */
 #ifndef GX_QUERY_GPU_SEARCH_CUH
 #define GX_QUERY_GPU_SEARCH_CUH
 
@@ -34,19 +37,20 @@
 
 namespace gx {
 
-/* Blocks of threads an SM. What registers are left must do for the loop over an item's blocks:
- * spills there halve the speed. */
+/* Thread blocks per SM. This limits the registers of a thread. They must suffice for the loop over
+ * an item's blocks: spills in that loop halve the speed. */
 template <class P> constexpr uint32_t SEARCH_BLOCKS = P::template doc<true>::V > 4 ? 2 : 3;
-template <> constexpr uint32_t SEARCH_BLOCKS<pair_gpubp128> = 4; /* 64 registers; what is spilled, an item needs once */
-/* a block of threads takes 1 KB for itself */
+/* 64 registers; spilled values are used once an item */
+template <> constexpr uint32_t SEARCH_BLOCKS<pair_gpubp128> = 4;
+/* the hardware reserves 1 KB for each thread block */
 constexpr size_t BLOCK_BYTES = SEARCH_WARPS * sizeof(warp_shared<4>) + 1024;
-constexpr size_t MOST_SHARED = 196 * 1024; /* of an SM */
+constexpr size_t MOST_SHARED = 196 * 1024; /* of an SM, which leaves 60 KB for L1 */
 static_assert(SEARCH_BLOCKS<pair_gpubp128> * BLOCK_BYTES <= MOST_SHARED, "60 KB are left for L1");
 
 /* ---- postings ---- */
 
-/* words[at] to w if slack is not negative. One 64-bit address a word is computed, which the
- * compiler would not do by itself. */
+/* Loads words[at] to w if slack is not negative. One multiply-add computes the 64-bit address; the
+ * compiler does not do that by itself. */
 __device__ __forceinline__ void load_if(int slack, const uint32_t *words, uint32_t at, uint32_t &w)
 {
     asm("{\n\t.reg .pred wanted;\n\t.reg .u64 from;\n\t"
@@ -57,7 +61,7 @@ __device__ __forceinline__ void load_if(int slack, const uint32_t *words, uint32
         : "l"(words), "r"(at), "r"(slack));
 }
 
-/* less from slack unless word has that bit. */
+/* Subtracts less from slack unless the word has the bit. */
 __device__ __forceinline__ void subtract_unless(uint32_t word, uint32_t bit, int less, int &slack)
 {
     asm("{\n\t.reg .pred absent;\n\t.reg .u32 there;\n\t"
@@ -68,13 +72,13 @@ __device__ __forceinline__ void subtract_unless(uint32_t word, uint32_t bit, int
         : "r"(word), "r"(bit), "r"(less));
 }
 
-/* What AND takes from the slack of a posting that a list does not hold: it is negative then, and
- * does not come round for any number of lists. */
+/* What an AND subtracts from the slack of a posting that a list does not hold. The slack is then
+ * negative, and stays so for any number of lists. */
 constexpr int ABSENT = 1 << 20;
 static_assert((uint64_t)ABSENT * GX_MAX_TERMS <= 1u << 31, "no sum of them is less than an int can be");
 
-/* Postings of a segment that tf_min lets pass join those that wait for the maps. Returns their new
- * number. */
+/* Appends the postings of a segment with f >= tf_min to those that wait for the maps. Returns
+ * their new number. */
 template <uint32_t V>
 __device__ __forceinline__ uint32_t collect(const uint32_t (&d)[V], const uint32_t (&f)[V], uint32_t tf_min,
                                             uint2 *waiting, uint32_t n_waiting, uint32_t lane)
@@ -90,7 +94,8 @@ __device__ __forceinline__ uint32_t collect(const uint32_t (&d)[V], const uint32
     return n_waiting;
 }
 
-/* n of those that wait, for the lanes; a tf of 0 where there is none. Their place is free then. */
+/* Takes n waiting postings, up to BATCH / 32 a lane. Lanes without one get a tf of 0. The
+ * postings' places are free afterwards. */
 __device__ __forceinline__ void take_batch(const uint2 *waiting, uint32_t n, uint32_t lane,
                                            uint32_t (&docids)[BATCH / 32], uint32_t (&tfs)[BATCH / 32])
 {
@@ -105,8 +110,8 @@ __device__ __forceinline__ void take_batch(const uint2 *waiting, uint32_t n, uin
     __syncwarp();
 }
 
-/* Rule out the postings whose documents the mask does not allow. False: none is left. A mask is
- * asked before the maps, as a map that answers for all lists together. */
+/* Drops the postings of documents that the mask does not allow. Returns false if none is left. The
+ * mask is read before the maps because it decides for all lists. */
 template <uint32_t V>
 __device__ __forceinline__ bool apply_mask(const uint32_t *mask, const uint32_t (&d)[V], int (&slack)[V])
 {
@@ -121,30 +126,29 @@ __device__ __forceinline__ bool apply_mask(const uint32_t *mask, const uint32_t 
     return __any_sync(ALL_LANES, best >= 0);
 }
 
-/* Which of up to 32 * V postings pass the query's mask and the presence maps: they join the queue,
- * which grows downwards from its end. Returns its new length. slack_by_tf: in each lane the slack
- * of a posting whose tf is the lane (in the last: or more), which is its bound less the threshold
- * (AND: 0), or negative where it does not reach it. A tf of 0: no posting. */
+/* Appends those of up to 32 * V postings that pass the query's mask and the presence maps to the
+ * queue, which grows down from queue_end. Returns its new length. A tf of 0 marks no posting. Lane
+ * i of slack_by_tf has the slack of a posting with tf i (lane 31: of 31 and more): its bound minus
+ * the threshold (AND: 0), or a negative value if the bound does not reach the threshold. */
 template <uint32_t V>
-__device__ __forceinline__ uint32_t filter(const gpu_index &X, const gpu_query &Q, const gpu_term *terms,
-                                           uint32_t n_terms, uint32_t li, bool conjunctive, int slack_by_tf,
+__device__ __forceinline__ uint32_t filter(const gpu_index &X, const gpu_query &Q, const item_lists &L, int slack_by_tf,
                                            uint32_t (&d)[V], const uint32_t (&f)[V], uint2 *queue_end,
                                            uint32_t *n_queued, uint32_t queued)
 {
-    int slack[V]; /* sums of bounds are under 2^31. Negative: out */
+    int slack[V]; /* negative: dropped. Sums of bounds are below 2^31. */
     uint32_t w[V];
 #pragma unroll
     for (uint32_t v = 0; v < V; ++v) {
         slack[v] = __shfl_sync(ALL_LANES, slack_by_tf, min(f[v], 31u));
-        d[v] = min(d[v], X.n_docs - 1); /* of a damaged list they may be anything */
+        d[v] = min(d[v], X.n_docs - 1); /* a damaged list can have any docid */
         w[v] = 0;
     }
     if (Q.flags & QUERY_MASKED && !apply_mask<V>(Q.mask, d, slack))
         return queued;
-    for (uint32_t j = li + 1; j < n_terms; ++j) {
-        const term_filter t = read(&terms[j].filter);
+    for (uint32_t j = L.li + 1; j < L.n; ++j) {
+        const term_filter t = read(&L.terms[j].filter);
         const uint32_t *map = X.maps + t.map;
-        const int less = conjunctive ? ABSENT : (int)t.bound;
+        const int less = L.conjunctive ? ABSENT : (int)t.bound;
 #pragma unroll
         for (uint32_t v = 0; v < V; ++v)
             load_if(slack[v], map, __funnelshift_rc(d[v], 0, t.map_shift + 5), w[v]);
@@ -164,7 +168,7 @@ __device__ __forceinline__ uint32_t filter(const gpu_index &X, const gpu_query &
     if (threadIdx.x % 32 == 0)
         *n_queued = queued;
     __syncwarp();
-    if (mine) { /* seldom more than a few lanes */
+    if (mine) { /* true in few lanes as a rule */
         uint2 *to = queue_end - atomicAdd(n_queued, mine);
 #pragma unroll
         for (uint32_t v = 0; v < V; ++v) {
@@ -178,7 +182,7 @@ __device__ __forceinline__ uint32_t filter(const gpu_index &X, const gpu_query &
 
 /* ---- items ---- */
 
-/* A block of one segment. Whole blocks are most, and to know that the block is one is shorter. */
+/* Decodes a block of one segment. Most blocks are whole, and the code for those is shorter. */
 template <class D>
 __device__ __forceinline__ void decode_block(const uint32_t *words, uint32_t n_words, uint32_t n, uint32_t lane,
                                              uint32_t arg, uint32_t (&v)[D::V])
@@ -189,26 +193,25 @@ __device__ __forceinline__ void decode_block(const uint32_t *words, uint32_t n_w
         dec.next(lane, v);
     } else {
         if (n > D::BLOCK)
-            __builtin_unreachable(); /* a list's last block has what is left of the list */
+            __builtin_unreachable(); /* a list's last block has the rest of the list */
         dec.open(words, n_words, n, lane, arg);
         dec.next(lane, v);
     }
 }
 
-/* The block that is read, a segment at a time. */
+/* Decodes a block, one segment at a time. */
 template <class P> struct block_reader {
     typedef typename P::template doc<false> D;
     typedef typename P::template tf<false> F;
     static constexpr bool single = D::BLOCK == D::SEG; /* a block is one segment */
 
-    uint32_t done = 0; /* of the block's postings, those before the segment */
+    uint32_t done = 0; /* the block's postings before the segment */
     uint32_t carry = 0;
-    /* all of it set, lest ptxas (13.0) think that what a block's first segment sets ends with that
-     * segment */
+    /* ptxas (13.0) takes members that are not initialized here for dead after the first segment. */
     D doc = {};
     F tf = {};
 
-    /* The segment's tfs; 0 past the list's end. */
+    /* Decodes the segment's tfs. They are 0 past the list's end. */
     __device__ __forceinline__ void tfs(const uint32_t *words, uint32_t n_words, uint32_t n, uint32_t len,
                                         uint32_t lane, uint32_t arg, uint32_t (&f)[F::V])
     {
@@ -246,7 +249,7 @@ template <class P> struct block_reader {
         }
     }
 
-    /* To the next segment; true: that is the next block's. */
+    /* Advances to the next segment. Returns true if that begins the next block. */
     __device__ __forceinline__ bool next(uint32_t n)
     {
         done += D::SEG;
@@ -257,14 +260,14 @@ template <class P> struct block_reader {
     }
 };
 
-/* The list that an item is of. */
+/* Returns the list of an item. */
 template <bool LONG> __device__ __forceinline__ const gpu_term *item_list(const gpu_batch &R, const staged_item &staged)
 {
     return item_terms<LONG>(R, staged) + ((staged.item.packed & ITEM_TERM) - staged.query.first_term);
 }
 
-/* Go on to the other buffer; then fill the one that was read, at the item's end with what the next
- * one begins with. */
+/* Switches to the other buffer. Then starts filling the buffer that was read: with the item's next
+ * blocks, or at the item's end with the first blocks of the next item. */
 template <class P, bool LONG, uint32_t V>
 __device__ __forceinline__ void next_chunk(const gpu_index &X, const gpu_batch &R, const staged_item &staged,
                                            const staged_item &next_item, bool more, bool &ready, uint32_t lane,
@@ -276,7 +279,7 @@ __device__ __forceinline__ void next_chunk(const gpu_index &X, const gpu_batch &
     const chunk c = read(&ws.chunks[b]);
     const staged_item *from = &staged;
     bool ahead = false;
-    if (c.end == cnt && more && !ready) { /* having waited, the next item's description is there */
+    if (c.end == cnt && more && !ready) { /* the warp has waited, so the next item's description is complete */
         const gpu_term *list = item_list<LONG>(R, next_item);
         ahead = list->filter.bound + list->weight.remaining_ub >= next_item.threshold;
         from = &next_item;
@@ -284,7 +287,7 @@ __device__ __forceinline__ void next_chunk(const gpu_index &X, const gpu_batch &
     if (c.end < cnt || ahead)
         stage_chunk<P>(X, *from, item_list<LONG>(R, *from)->payload.words, c.end < cnt ? c.end : 0, ws, b ^ 1, lane);
     ready = false;
-    __syncwarp(); /* all have read what is set now */
+    __syncwarp(); /* all lanes have read what lane 0 sets now */
     if (lane == 0) {
         ws.now = c;
         ws.buffer = b;
@@ -293,18 +296,153 @@ __device__ __forceinline__ void next_chunk(const gpu_index &X, const gpu_batch &
     __syncwarp();
 }
 
-/* One item, by a warp. The next one is in following, if there is one. */
+/* A warp's search of one item: the item, and how far the warp has come.
+ *
+ *    decode_segment -> postings that wait -> filter_waiting -> queue -> score_queued
+ *
+ * With DIRECT, filter_waiting takes a segment's postings from registers and none wait. */
+template <class P, bool LONG, uint32_t V> struct item_search {
+    typedef block_reader<P> reader;
+    typedef threshold_policy<P> policy;
+    static constexpr bool DIRECT = policy::BY_SEGMENT && V == BATCH / 32;
+
+    const gpu_index &X;
+    const gpu_batch &R;
+    const staged_item &staged, &next_item; /* next_item is set if `more` */
+    const bool more;
+    const uint32_t lane;
+    warp_shared<V> &ws;
+    const uint32_t n_blocks, block_size; /* blocks of the item; postings of a whole block */
+    const item_lists L;
+    const gpu_term *const own; /* the item's list */
+
+    bool ready;      /* the copies of the item's first chunk are complete */
+    uint32_t T;      /* the threshold */
+    uint32_t tf_min; /* the least tf whose bound reaches T; 0: T has changed */
+    int slack_by_tf = -1;
+    uint32_t k = 0, n = 0; /* the block that is read, and its postings */
+    uint32_t n_waiting = 0, n_queued = 0;
+    reader block;
+
+    /* Store the bound of a posting by its tf, lane i that of tf i (lane 31: of 31 and more), with
+     * all later lists at their bounds. A tf of 0 is no posting. */
+    __device__ __forceinline__ void store_bounds()
+    {
+        uint32_t bound = own->filter.bound;
+        if (lane < 31)
+            bound = min(bound, gx_bm25_impact(own->weight.w, lane, staged.query.min_K));
+        ws.bound_by_tf[lane] = lane ? bound + own->weight.remaining_ub : 0;
+    }
+
+    /* Derive tf_min and slack_by_tf from T. Returns false if no posting of the list reaches T: then
+     * neither do those that wait. */
+    __device__ __forceinline__ bool apply_threshold()
+    {
+        const uint32_t bound = ws.bound_by_tf[lane], reach = __ballot_sync(ALL_LANES, bound >= T);
+        if (reach == 0)
+            return false;
+        tf_min = __ffs(reach) - 1;
+        slack_by_tf = max((int)bound - (int)T, -1); /* a difference below INT_MIN would wrap */
+        slack_by_tf = L.conjunctive ? min(slack_by_tf, 0) : slack_by_tf;
+        return true;
+    }
+
+    /* Decode the next segment to d and f; its postings with tf >= tf_min wait. */
+    __device__ __forceinline__ void decode_segment(uint32_t (&d)[V], uint32_t (&f)[V])
+    {
+        const bool begins = reader::single || block.done == 0;
+        chunk c = read(&ws.now);
+        if (begins && k == c.end) {
+            next_chunk<P, LONG>(X, R, staged, next_item, more, ready, lane, ws);
+            c = read(&ws.now);
+        }
+        const block_offsets at = staged.blocks[k], next = staged.blocks[k + 1];
+        const uint32_t *docs = ws.stage + (int)(c.docs + at.docs), *tfs = ws.stage + (int)(c.tfs + at.tfs);
+        if (!ALWAYS_STAGED<P> && !c.staged) {
+            docs = X.payload + own->payload.words + at.docs;
+            tfs = X.payload + own->payload.words + at.tfs;
+        }
+        if (begins) {
+            n = block_size;
+            if (staged.item.packed & ITEM_LAST && k + 1 == n_blocks)
+                n = own->payload.df - (own->at.n_blocks - 1) * block_size;
+        }
+        block.tfs(tfs, next.tfs - at.tfs, n, block_size, lane,
+                  decoder_arg<typename reader::F>(own->weight.codecs >> 16), f);
+        if (!policy::owns(staged.query.shares, staged.item.packed, lane)) {
+#pragma unroll
+            for (uint32_t v = 0; v < V; ++v)
+                f[v] = 0; /* another item scores it */
+        }
+        block.docids(docs, next.docs - at.docs, n, staged.heads[k], lane,
+                     decoder_arg<typename reader::D>(own->weight.codecs), d);
+        n_waiting = DIRECT ? BATCH : collect<V>(d, f, tf_min, ws.postings, n_waiting, lane);
+        k += block.next(n);
+    }
+
+    /* Pass up to BATCH postings (with DIRECT: the segment d, f) to the maps, and those that remain
+     * to the queue. Returns the query's threshold, or T if it is not known to be higher. */
+    __device__ __forceinline__ uint32_t filter_waiting(uint32_t (&d)[V], uint32_t (&f)[V])
+    {
+        const uint32_t read_early = policy::peek(R, staged.item.query); /* the load ends while the maps are read */
+        const uint32_t take = min(n_waiting, BATCH);
+        n_waiting -= take;
+        if constexpr (DIRECT) {
+            n_queued = filter<V>(X, staged.query, L, slack_by_tf, d, f, ws.postings + SPACE<V>, &ws.n_queued, n_queued);
+        } else {
+            uint32_t docids[BATCH / 32], tfs[BATCH / 32];
+            take_batch(ws.postings + n_waiting, take, lane, docids, tfs);
+            n_queued = filter<BATCH / 32>(X, staged.query, L, slack_by_tf, docids, tfs, ws.postings + SPACE<V>,
+                                          &ws.n_queued, n_queued);
+        }
+        return __shfl_sync(ALL_LANES, read_early, 0);
+    }
+
+    /* Score up to 32 queued postings. Returns the threshold, at least `now`. */
+    __device__ __forceinline__ uint32_t score_queued(uint32_t now)
+    {
+        const uint32_t take = min(n_queued, 32u);
+        const uint2 *const queue_end = ws.postings + SPACE<V>;
+        const uint2 posting = lane < take ? queue_end[(int)lane - (int)n_queued] : make_uint2(0, 1);
+        n_queued -= take;
+        now = score<P, LONG, V>(X, R, staged, L, posting, lane < take, max(T, now), lane, ws);
+        __syncwarp();
+        return now;
+    }
+
+    __device__ __forceinline__ void run()
+    {
+        for (;;) {
+            if (tf_min == 0 && !apply_threshold())
+                break;
+            uint32_t d[V], f[V];
+            while (k < n_blocks && n_waiting < (DIRECT ? 1 : BATCH))
+                decode_segment(d, f);
+            uint32_t now = T;
+            if (n_waiting)
+                now = filter_waiting(d, f);
+            const bool ends = k == n_blocks && n_waiting == 0;
+            while (n_queued > MAX_QUEUED || (n_queued && ends))
+                now = score_queued(now);
+            if (ends)
+                break;
+            tf_min = now > T ? 0 : tf_min;
+            T = max(T, now);
+        }
+    }
+};
+
+/* Search one item, by a warp. next_item describes the item after it, if there is more. */
 template <class P, bool LONG, uint32_t V>
 __device__ __forceinline__ void search_item(const gpu_index &X, const gpu_batch &R, const staged_item &staged,
                                             const staged_item &next_item, bool more, uint32_t lane, warp_shared<V> &ws)
 {
-    typedef block_reader<P> B;
-    const uint32_t cnt = item_blocks(staged.item.packed), len = block_len<P>(X);
-    const uint32_t n_terms = staged.query.n_terms, li = (staged.item.packed & ITEM_TERM) - staged.query.first_term;
-    const bool conjunctive = staged.query.flags & QUERY_AND;
-    const gpu_term *terms = item_terms<LONG>(R, staged), *own = terms + li;
-    bool ready = ws.ahead;
-    uint32_t T = staged.threshold, tf_min = 0; /* 0: the threshold has changed */
+    const item_lists L = {item_terms<LONG>(R, staged), staged.query.n_terms,
+                          (staged.item.packed & ITEM_TERM) - staged.query.first_term,
+                          (staged.query.flags & QUERY_AND) != 0};
+    const gpu_term *own = L.terms + L.li;
+    const bool ready = ws.ahead;
+    const uint32_t T = staged.threshold;
     __syncwarp();
     if (lane == 0) {
         ws.ahead = 0;
@@ -312,97 +450,40 @@ __device__ __forceinline__ void search_item(const gpu_index &X, const gpu_batch 
     }
     if (own->filter.bound + own->weight.remaining_ub < T)
         return;
-    {
-        /* The bound of a posting whose tf is the lane (the last lane: that or more), all later
-         * lists at their bounds; of none, 0. */
-        uint32_t bound = own->filter.bound;
-        if (lane < 31)
-            bound = min(bound, gx_bm25_impact(own->weight.w, lane, staged.query.min_K));
-        ws.bound_by_tf[lane] = lane ? bound + own->weight.remaining_ub : 0;
-    }
+    item_search<P, LONG, V> s = {
+        X, R, staged, next_item, more, lane, ws, item_blocks(staged.item.packed), block_len<P>(X), L, own, ready, T, 0};
+    s.store_bounds();
     if (!ready)
         stage_chunk<P>(X, staged, own->payload.words, 0, ws, ws.buffer ^ 1, lane);
     __syncwarp();
-
-    constexpr bool DIRECT = threshold_policy<P>::BY_SEGMENT && V == BATCH / 32;
-    uint2 *const queue_end = ws.postings + SPACE<V>;
-    uint32_t k = 0, n = 0, waiting = 0, queued = 0; /* block k, of n postings */
-    int slack_by_tf = -1;
-    B block;
-    for (;;) {
-        if (tf_min == 0) {
-            const uint32_t bound = ws.bound_by_tf[lane], reach = __ballot_sync(ALL_LANES, bound >= T);
-            if (reach == 0) /* what waits cannot matter either */
-                break;
-            tf_min = __ffs(reach) - 1;
-            slack_by_tf = max((int)bound - (int)T, -1); /* lest it come round from below */
-            slack_by_tf = conjunctive ? min(slack_by_tf, 0) : slack_by_tf;
-        }
-        uint32_t d[V], f[V];
-        while (k < cnt && waiting < (DIRECT ? 1 : BATCH)) {
-            chunk c = read(&ws.now);
-            if ((B::single || block.done == 0) && k == c.end) {
-                next_chunk<P, LONG>(X, R, staged, next_item, more, ready, lane, ws);
-                c = read(&ws.now);
-            }
-            const block_offsets at = staged.blocks[k], next = staged.blocks[k + 1];
-            const uint32_t *docs = ws.stage + (int)(c.docs + at.docs), *tfs = ws.stage + (int)(c.tfs + at.tfs);
-            if (!ALWAYS_STAGED<P> && !c.staged) {
-                docs = X.payload + own->payload.words + at.docs;
-                tfs = X.payload + own->payload.words + at.tfs;
-            }
-            if (B::single || block.done == 0) {
-                n = len;
-                if (staged.item.packed & ITEM_LAST && k + 1 == cnt)
-                    n = own->payload.df - (own->at.n_blocks - 1) * len;
-            }
-            block.tfs(tfs, next.tfs - at.tfs, n, len, lane, decoder_arg<typename B::F>(own->weight.codecs >> 16), f);
-            if (!threshold_policy<P>::owns(staged.query.shares, staged.item.packed, lane)) {
-#pragma unroll
-                for (uint32_t v = 0; v < V; ++v)
-                    f[v] = 0; /* another item's */
-            }
-            block.docids(docs, next.docs - at.docs, n, staged.heads[k], lane,
-                         decoder_arg<typename B::D>(own->weight.codecs), d);
-            waiting = DIRECT ? BATCH : collect<V>(d, f, tf_min, ws.postings, waiting, lane);
-            k += block.next(n);
-        }
-        uint32_t now = T;
-        if (waiting) {
-            const uint32_t T_now = threshold_policy<P>::peek(R, staged.item.query); /* used late */
-            const uint32_t take = min(waiting, BATCH);
-            waiting -= take;
-            if constexpr (DIRECT) {
-                queued = filter<V>(X, staged.query, terms, n_terms, li, conjunctive, slack_by_tf, d, f, queue_end,
-                                   &ws.n_queued, queued);
-            } else {
-                uint32_t docids[BATCH / 32], tfs[BATCH / 32];
-                take_batch(ws.postings + waiting, take, lane, docids, tfs);
-                queued = filter<BATCH / 32>(X, staged.query, terms, n_terms, li, conjunctive, slack_by_tf, docids, tfs,
-                                            queue_end, &ws.n_queued, queued);
-            }
-            now = __shfl_sync(ALL_LANES, T_now, 0);
-        }
-        const bool ends = k == cnt && waiting == 0;
-        while (queued > MAX_QUEUED || (queued && ends)) {
-            const uint32_t take = min(queued, 32u);
-            const uint2 posting = lane < take ? queue_end[(int)lane - (int)queued] : make_uint2(0, 1);
-            queued -= take;
-            now = score<P, LONG, V>(X, R, staged, {terms, n_terms, li, conjunctive}, posting, lane < take, max(T, now),
-                                    lane, ws);
-            __syncwarp();
-        }
-        if (ends)
-            break;
-        tf_min = now > T ? 0 : tf_min;
-        T = max(T, now);
-    }
+    s.run();
     if (lane == 0)
-        ws.decoded += k;
+        ws.decoded += s.k;
 }
 
-/* Items come from a queue. The number of the third next item, the second next item, and the
- * description of the next one are on their way while an item is worked on. */
+/* A warp has finished an item. The warp that finishes a query's last item selects the query's best
+ * k, if k <= SMALL_K. */
+template <uint32_t V>
+__device__ __forceinline__ void finish_item(const gpu_batch &R, const staged_item &staged, uint32_t lane,
+                                            warp_shared<V> &ws)
+{
+    uint32_t last = 0;
+    if (lane == 0) { /* the lane that wrote all that the warp wrote */
+        if (ws.wrote)
+            __threadfence(); /* it empties L1: only where something was written */
+        last = atomicAdd(&R.states[staged.item.query].done, 1) + 1 == staged.query.n_items;
+        if (last)
+            __threadfence();
+    }
+    if (__shfl_sync(ALL_LANES, last, 0) && staged.query.k <= SMALL_K) {
+        __syncwarp();
+        select_small_k<SPACE<V>>(R, staged.query, staged.item.query, lane,
+                                 reinterpret_cast<unsigned long long *>(ws.postings));
+    }
+}
+
+/* Searches the items of a batch, which come from a queue. While a warp works on an item, the next
+ * item's description, the item after it, and the number of the one after that are being loaded. */
 template <class P, bool LONG>
 __global__ void __launch_bounds__(SEARCH_WARPS * 32, SEARCH_BLOCKS<P>)
     search(const __grid_constant__ gpu_index X, const __grid_constant__ gpu_batch R)
@@ -411,7 +492,7 @@ __global__ void __launch_bounds__(SEARCH_WARPS * 32, SEARCH_BLOCKS<P>)
     extern __shared__ uint4 shared[];
     const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     warp_shared<V> &ws = reinterpret_cast<warp_shared<V> *>(shared)[warp];
-    const uint32_t first_free = gridDim.x * SEARCH_WARPS; /* items below are given out by place */
+    const uint32_t first_free = gridDim.x * SEARCH_WARPS; /* the first items are assigned by position */
     uint32_t next = blockIdx.x + gridDim.x * warp, later = 0;
     if (next >= R.n_items)
         return;
@@ -450,19 +531,7 @@ __global__ void __launch_bounds__(SEARCH_WARPS * 32, SEARCH_BLOCKS<P>)
         else if (lane == 0)
             ws.ahead = 0;
         __syncwarp();
-        uint32_t last = 0;
-        if (lane == 0) { /* which wrote all there is */
-            if (ws.wrote)
-                __threadfence(); /* it empties L1: only where something was written */
-            last = atomicAdd(&R.states[staged.item.query].done, 1) + 1 == staged.query.n_items;
-            if (last)
-                __threadfence();
-        }
-        if (__shfl_sync(ALL_LANES, last, 0) && staged.query.k <= SMALL_K) {
-            __syncwarp();
-            select_small_k<SPACE<V>>(R, staged.query, staged.item.query, lane,
-                                     reinterpret_cast<unsigned long long *>(ws.postings));
-        }
+        finish_item(R, staged, lane, ws);
         if (!more)
             break;
     }

@@ -1,9 +1,8 @@
-/* small_batch.cuh: up to SMALL_BATCH short queries of small k on the GPU: described by a kernel's
- * parameters, searched for by one launch, and answered into host memory, where the host sees the
- * answer arrive. The kernel that answered a query alone may linger for the session's next one,
- * which it then reads from host memory: that spares the launch, and its instructions are in the
- * caches. small_batch_search.cuh is the kernel.
- */
+/* small_batch.cuh: the host side of small batches: up to SMALL_BATCH short queries with small k. A
+ * launch's parameters describe the queries. The kernel writes the answers to pinned host memory,
+ * which the host polls. The kernel of a single query may linger for the session's next query,
+ * which it reads from host memory: this saves the launch, and the instruction caches are warm.
+ * small_batch_search.cuh is the kernel. */
 #ifndef GX_QUERY_GPU_SMALL_BATCH_CUH
 #define GX_QUERY_GPU_SMALL_BATCH_CUH
 
@@ -12,23 +11,23 @@
 namespace gx {
 
 struct small_batch_space {
-    sub_batch p;               /* its queries and terms lie in host memory; its answers and results are pinned */
+    sub_batch p;               /* queries and terms in ordinary memory; answers and results pinned */
     gpu_query_state *d_states; /* [SMALL_BATCH] */
     uint32_t *d_histograms;    /* [2 * SMALL_BATCH * BINS] */
     uint64_t candidate_room;
-    query_slot *slot; /* to a kernel that stays, in pinned memory */
+    query_slot *slot; /* the slot that a lingering kernel polls, in pinned memory */
     uint4 *d_slot;    /* [SLOT_PIECES] */
-    uint32_t message; /* the number of the last one */
-    bool lingers;     /* a kernel was started that may wait for the next */
+    uint32_t message; /* number of the last message */
+    bool lingers;     /* a kernel was started that may still linger */
 };
 
 gx_status open_small_batches(gpu_session *x, small_batch_space *b, gx_error *err);
 void close_small_batches(gpu_session *x, small_batch_space *b);
 
-/* Whether the jobs can go as a kernel's parameters. */
+/* Returns whether the requests can go as a small batch. */
 bool is_small_batch(const gx_plan *plans, const request *requests, uint32_t n);
 
-/* Answer jobs[n], but those that x->again then holds. */
+/* Answer requests[n], except those that are in x->retries afterwards. */
 gx_status run_small_batch(gpu_session *x, small_batch_space *b, const plan_batch *pb, const request *requests,
                           uint32_t n, gx_error *err);
 

@@ -1,18 +1,17 @@
-/* small_batch_search.cuh: the ranked search for a few queries alone: one launch and nothing else.
- * What describes them are the kernel's parameters, items are found by their number, and states and
- * histograms are left as they are found: all 0. The kernel of a query alone can stay on the GPU for
- * a while and search for others, one after another, which come to it as query_slot.cuh says.
+/* small_batch_search.cuh: the ranked search for a small batch, by one launch and nothing else. The
+ * kernel's parameters describe the queries, and the kernel computes items from their numbers. It
+ * leaves states and histograms as it finds them: all 0. The kernel of a single query can linger on
+ * the GPU and answer more queries, which reach it through query_slot.cuh.
  *
- * A query has a row of the grid (blockIdx.y). Its items, a block of a list each, or a share of one,
- * in the order of the lists, go to the row's blocks of threads by turns, and to a block's warps as
- * they become free. All of the first list's come first, and once the threshold is above what a list
- * and those after it can give, the warp is finished. The last one to finish selects.
+ * Each query has a row of the grid (blockIdx.y). An item is one block of a list, or a share of
+ * one. The items, in the order of the lists, go to the row's thread blocks in turn. In a thread
+ * block each item goes to the next free warp. A warp ends when the threshold exceeds what the
+ * item's list and all later lists can contribute. The last warp to end selects the best k.
  *
- * The first threshold is weak, so whatever passes the maps is counted at once by what it has at
- * least (count_lower_bounds), and the threshold is near its end before most look-ups are made. Of a
- * large query even the maps would be asked too often: there one warp of each block does so with its
- * first item, before the others begin.
- */
+ * The first threshold is weak. So the warps count the lower bound of every document that passes
+ * the maps (count_lower_bounds), and the threshold is close to its final value before most
+ * look-ups. In a large query even the maps would be read too often. There one warp of each block
+ * searches its first item before the other warps begin. */
 #ifndef GX_QUERY_GPU_SMALL_BATCH_SEARCH_CUH
 #define GX_QUERY_GPU_SMALL_BATCH_SEARCH_CUH
 
@@ -21,17 +20,17 @@
 
 namespace gx {
 
-/* nothing is spilled */
+/* without register spills */
 template <class P> constexpr uint32_t SEARCH_BLOCKS<in_small_batch<P>> = SEARCH_BLOCKS<P> < 3 ? SEARCH_BLOCKS<P> : 3;
 template <class P> constexpr bool ALWAYS_STAGED<in_small_batch<P>> = ALWAYS_STAGED<P>;
 static_assert(SEARCH_BLOCKS<in_small_batch<pair_gpubp128>> * (BLOCK_BYTES + sizeof(block_state)) <= MOST_SHARED,
               "60 KB are left for L1");
 
-/* of a query of so many, shares counted, only a warp a block begins, and the others once there is a
- * threshold */
+/* In a query of this many items, shares included, one warp of each thread block begins alone, and
+ * the others begin when it has raised the threshold. */
 constexpr uint32_t SEEDED_ITEMS = 2048;
 
-/* Begin to fetch item `number` of the query that `to` already describes. */
+/* Start copying the description of item `number` of the query that `to` already describes. */
 __device__ __forceinline__ void fetch_small_item(const gpu_index &X, uint32_t q, uint32_t number, staged_item &to,
                                                  uint32_t lane)
 {
@@ -46,7 +45,7 @@ __device__ __forceinline__ void fetch_small_item(const gpu_index &X, uint32_t q,
         to.blocks[0].tfs = to.terms[t].payload.tf_begin;
 }
 
-/* The query and its lists, to both items of a warp. */
+/* Copies the query and its terms to both items of a warp. */
 template <uint32_t V>
 __device__ __forceinline__ void stage_query(const small_query &Q, warp_shared<V> &ws, uint32_t lane)
 {
@@ -64,7 +63,7 @@ __device__ __forceinline__ void stage_query(const small_query &Q, warp_shared<V>
     __syncwarp();
 }
 
-/* The block's threshold, which every now and then is asked of the others. */
+/* Returns the block's threshold. Once every SEARCH_WARPS items it first reads the query's. */
 __device__ __forceinline__ uint32_t refresh_threshold(const gpu_batch &R, uint32_t q, uint32_t taken,
                                                       block_state &block, uint32_t lane)
 {
@@ -74,8 +73,9 @@ __device__ __forceinline__ uint32_t refresh_threshold(const gpu_batch &R, uint32
     return __shfl_sync(ALL_LANES, lane ? 0 : atomicOr(&block.threshold, 0), 0);
 }
 
-/* Returns what was there. What this thread knows to be written (if it releases) whoever adds later
- * sees, and it sees what those before released. A fence, which empties L1 besides, takes longer. */
+/* Adds one and returns the value before. With `releases` the add has release semantics, and always
+ * acquire semantics: a thread that adds later sees what this thread knows to be written. A fence
+ * takes longer, and it empties L1. */
 __device__ __forceinline__ uint32_t add_one(uint32_t *to, bool releases)
 {
     uint32_t before;
@@ -86,8 +86,8 @@ __device__ __forceinline__ uint32_t add_one(uint32_t *to, bool releases)
     return before;
 }
 
-/* A warp has finished. Not 0 in the first lane of the query's last one, which then sees what all
- * have written. */
+/* A warp has finished. Returns non-zero in the first lane of the query's last warp, which then
+ * sees what all warps have written. */
 __device__ __forceinline__ uint32_t finish_warp(const gpu_batch &R, uint32_t q, uint32_t blocks, bool wrote,
                                                 block_state &block, uint32_t lane)
 {
@@ -106,7 +106,7 @@ __device__ __forceinline__ uint32_t finish_warp(const gpu_batch &R, uint32_t q, 
     return last;
 }
 
-/* All as it was before. */
+/* Resets the query's state and histograms to 0. */
 __device__ __forceinline__ void clear_query(const gpu_batch &R, uint32_t q, uint32_t lane)
 {
     const uint4 zero = make_uint4(0, 0, 0, 0);
@@ -118,13 +118,13 @@ __device__ __forceinline__ void clear_query(const gpu_batch &R, uint32_t q, uint
         R.states[q] = {0, 0, 0, 0};
 }
 
-/* A warp's part in the search for query q, which ws describes. */
+/* Searches the items that this warp takes of query q, which ws describes. */
 template <class P, uint32_t V>
 __device__ __forceinline__ void search_query_items(const gpu_index &X, const gpu_batch &R, uint32_t q, uint32_t blocks,
                                                    block_state &block, uint32_t lane, warp_shared<V> &ws)
 {
     const uint32_t warp = threadIdx.x >> 5, n_items = ws.items[0].query.n_items;
-    uint32_t number = blockIdx.x + blocks * warp; /* of the item */
+    uint32_t number = blockIdx.x + blocks * warp; /* item number */
     if (warp && n_items >= SEEDED_ITEMS) {
         while (lane == 0 && !atomicOr(&block.seeded, 0))
             __nanosleep(100);
@@ -141,7 +141,7 @@ __device__ __forceinline__ void search_query_items(const gpu_index &X, const gpu
         wait_copies();
         const uint32_t T = refresh_threshold(R, q, taken, block, lane);
         const gpu_term &list = staged.terms[staged.item.packed & ITEM_TERM];
-        if (list.filter.bound + list.weight.remaining_ub < T) { /* and so it is with all that come later */
+        if (list.filter.bound + list.weight.remaining_ub < T) { /* all later items are below the threshold too */
             if (lane == 0)
                 atomicOr(&block.seeded, 1);
             break;
@@ -176,7 +176,7 @@ __global__ void __launch_bounds__(SEARCH_WARPS * 32, SEARCH_BLOCKS<in_small_batc
     }
     stage_query(F.of[q], ws, lane);
     for (;;) {
-        const uint32_t number = blockIdx.x + blocks * warp; /* of the item */
+        const uint32_t number = blockIdx.x + blocks * warp; /* item number */
         const bool takes_part = blockIdx.x < blocks;
         if (takes_part && number < ws.items[0].query.n_items)
             fetch_small_item(X, q, number, ws.items[0], lane);
@@ -202,8 +202,8 @@ __global__ void __launch_bounds__(SEARCH_WARPS * 32, SEARCH_BLOCKS<in_small_batc
         }
         if (!S.linger_ns)
             return;
-        wait_copies();   /* of items that are not needed any more */
-        __syncthreads(); /* all have read what is set now */
+        wait_copies();   /* copies for items that were not searched */
+        __syncthreads(); /* all warps have read the block's state */
         if (warp == 0)
             receive_query(S, block, lane);
         __syncthreads();

@@ -1,6 +1,5 @@
-/* stage.cuh: what a warp of the search has in shared memory, and how it comes there while the warp
- * works on something else: items, what describes them, and the payload of their blocks.
- */
+/* stage.cuh: a warp's shared memory in the search, and the asynchronous copies that fill it:
+ * descriptors of the next item, and the payload of its blocks, while the warp works on an item. */
 #ifndef GX_QUERY_GPU_STAGE_CUH
 #define GX_QUERY_GPU_STAGE_CUH
 
@@ -8,60 +7,65 @@
 
 namespace gx {
 
-/* of payload in each of a warp's two buffers; search.cuh asserts that they leave room for L1 */
+/* Payload words of each of a warp's two buffers. search.cuh asserts that they leave room for L1. */
 constexpr uint32_t STAGE_WORDS = 268;
 constexpr uint32_t STAGE_SLACK = GX_READ_SLACK / 4 + 4;
 static_assert((STAGE_WORDS + STAGE_SLACK) % 4 == 0, "both buffers begin with a piece of 16 bytes");
 
-/* Whether any block's docids and tfs fit into a buffer together, wherever they begin. */
+/* Whether the docids and tfs of every block fit into a buffer together, at any alignment. */
 template <class P> constexpr bool ALWAYS_STAGED = false;
 template <> constexpr bool ALWAYS_STAGED<pair_gpubp128> = true;
 template <> constexpr bool ALWAYS_STAGED<pair_raw> = true;
 static_assert(STAGE_WORDS >= 2 * (128 + 4), "blocks of 128 words, each with what it has beside it in its pieces of "
                                             "16 bytes");
 
-/* Where a block's docids and its tfs begin, in words from its list's first. They end where the next
- * one's begin. */
+/* Where a block's docids and tfs begin, in words after the list's first. They end where those of
+ * the next block begin. */
 struct alignas(8) block_offsets {
     uint32_t docs, tfs;
 };
 
-/* An item with all that describes it, in shared memory; fetched while the item before is worked on.
- * */
+/* An item and all that describes it, in shared memory. */
 struct alignas(16) staged_item {
     gpu_item item;
     gpu_query query;
-    gpu_term terms[SHORT_QUERY_TERMS]; /* not for a long query */
+    gpu_term terms[SHORT_QUERY_TERMS]; /* not set for a long query */
     block_offsets blocks[MAX_ITEM_BLOCKS + 1];
-    uint32_t heads[MAX_ITEM_BLOCKS]; /* the blocks' first docids */
-    uint32_t threshold;              /* as it was then, or when L1 last read it: good, if low */
+    uint32_t heads[MAX_ITEM_BLOCKS]; /* first docid of each block */
+    /* the query's threshold when it was copied; L1 may return an older, lower value, which is
+     * valid too */
+    uint32_t threshold;
 };
 
-/* Payload of an item's blocks up to end: word w of the list is stage[docs + w], or stage[tfs + w];
- * or, where they are not staged since not one block fits, in the list alone. */
+/* The blocks, up to block `end` of an item, whose payload a buffer holds. Word w of the list is
+ * stage[docs + w] or stage[tfs + w]. With `staged` false the block did not fit and the warp reads
+ * it from global memory. */
 struct alignas(16) chunk {
     uint32_t docs, tfs, end, staged;
 };
 
-constexpr uint32_t BATCH = 128; /* postings that ask the maps together */
-/* candidates; of more, some are scored. No more fit into shared memory (search.cuh) */
+constexpr uint32_t BATCH = 128; /* postings that the maps filter at a time */
+/* Candidates that may wait in the queue. Beyond that the warp scores some. Shared memory has room
+ * for no more (search.cuh). */
 constexpr uint32_t MAX_QUEUED = 23;
 template <uint32_t V> constexpr uint32_t SPACE = 32 * V + BATCH - 1 + MAX_QUEUED;
 
 /* A warp's shared memory. */
 template <uint32_t V> struct alignas(16) warp_shared {
     uint32_t stage[2 * (STAGE_WORDS + STAGE_SLACK)]; /* two buffers */
-    /* docid, tf: from the beginning on those that wait for the maps, from the end on candidates */
+    /* Pairs of docid and tf: from the front those that wait for the maps, from the end the
+     * candidates. */
     uint2 postings[SPACE<V>];
-    staged_item items[2];             /* this one and the next, by turns */
-    gpu_item fetched;                 /* the one after that */
-    chunk chunks[2];                  /* of stage */
-    chunk now;                        /* the one that is read */
-    uint32_t bound_by_tf[32];         /* of a posting of the item's list, by its tf */
-    uint32_t buffer;                  /* the one that is read, or before an item's first chunk was read last */
-    uint32_t ahead;                   /* whether the other one already holds the beginning of the next item */
-    uint32_t n_queued;                /* while candidates are queued */
-    uint32_t decoded, lookups, wrote; /* counts, and whether candidates must be made visible */
+    staged_item items[2];     /* the current item and the next, alternating */
+    gpu_item fetched;         /* the item after the next */
+    chunk chunks[2];          /* of the two buffers of stage */
+    chunk now;                /* the chunk that the warp reads */
+    uint32_t bound_by_tf[32]; /* of a posting of the item's list, by its tf */
+    uint32_t buffer;          /* the buffer that the warp reads, or has read last */
+    uint32_t ahead;           /* whether the other buffer already holds the first blocks of the next item */
+    uint32_t n_queued;        /* used while postings are appended to the queue */
+    /* counts; and whether the warp accepted candidates, which it must make visible */
+    uint32_t decoded, lookups, wrote;
 };
 
 /* ---- copies from global to shared memory ---- */
@@ -91,7 +95,7 @@ __device__ __forceinline__ uint32_t item_blocks(uint32_t what)
     return (what >> 24 & (MAX_ITEM_BLOCKS - 1)) + 1;
 }
 
-/* Begin to fetch where an item's blocks are, but for where the tfs of an ITEM_FIRST begin. */
+/* Start copying where an item's blocks are, except where the tfs of an ITEM_FIRST begin. */
 __device__ __forceinline__ void fetch_blocks(const gpu_index &X, gpu_item it, staged_item &to, uint32_t lane)
 {
     if (lane < item_blocks(it.packed)) {
@@ -110,7 +114,7 @@ __device__ __forceinline__ void fetch_blocks(const gpu_index &X, gpu_item it, st
     }
 }
 
-/* Begin to fetch all that describes an item. */
+/* Start copying all that describes an item. */
 template <bool LONG>
 __device__ __forceinline__ void fetch_item(const gpu_index &X, const gpu_batch &R, gpu_item it, staged_item &to,
                                            uint32_t lane)
@@ -130,25 +134,27 @@ __device__ __forceinline__ void fetch_item(const gpu_index &X, const gpu_batch &
         cp_async_4(&to.threshold, &R.states[it.query].threshold);
 }
 
-/* The query's lists: in shared memory where they are few. */
+/* Returns the query's terms: those in shared memory, or for a long query those in global memory. */
 template <bool LONG>
 __device__ __forceinline__ const gpu_term *item_terms(const gpu_batch &R, const staged_item &staged)
 {
     return LONG ? R.terms + staged.query.first_term : staged.terms;
 }
 
-/* Begin to stage as many of the item's blocks from k on as fit into buffer b, in pieces of 16
- * bytes, docids before tfs. Where not even one fits it is read where it is; where all blocks fit
- * that are not damaged (ALWAYS_STAGED), as much is staged as a whole block has. */
+/* Start copying the item's blocks from block k on to buffer b, as many as fit, in pieces of 16
+ * bytes, docids before tfs. If not even one fits, the warp will read it from global memory. With
+ * ALWAYS_STAGED only a damaged block does not fit; then as much is copied as a whole block takes.
+ */
 template <class P, uint32_t V>
 __device__ __forceinline__ void stage_chunk(const gpu_index &X, const staged_item &it, uint64_t list, uint32_t k,
                                             warp_shared<V> &ws, uint32_t b, uint32_t lane)
 {
     constexpr uint32_t PIECES = STAGE_WORDS / 4;
-    /* words of the list's first piece before the list */
+    /* words between the list's first piece and its first word */
     const uint32_t cnt = item_blocks(it.item.packed), odd = (uint32_t)list & 3;
     const block_offsets from = it.blocks[k], end = it.blocks[min(k + lane + 1, cnt)];
-    const uint32_t docs = (from.docs + odd) / 4, tfs = (from.tfs + odd) / 4; /* pieces of the list */
+    /* numbers of pieces, from the list's first piece */
+    const uint32_t docs = (from.docs + odd) / 4, tfs = (from.tfs + odd) / 4;
     uint32_t n_docs = (end.docs + odd + 3) / 4 - docs, n_tfs = (end.tfs + odd + 3) / 4 - tfs;
     uint32_t fit = __popc(__ballot_sync(ALL_LANES, lane < cnt - k && n_docs + n_tfs <= PIECES));
     const bool staged = ALWAYS_STAGED<P> || fit;

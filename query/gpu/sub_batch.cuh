@@ -1,6 +1,5 @@
-/* sub_batch.cuh: queries on their way through the GPU together: how they are described to it, and
- * how their answers are taken back. batch.cuh and small_batch.cuh send them.
- */
+/* sub_batch.cuh: queries that the GPU searches together: how the host describes them to the
+ * kernels and collects their answers. batch.cuh and small_batch.cuh launch the kernels. */
 #ifndef GX_QUERY_GPU_SUB_BATCH_CUH
 #define GX_QUERY_GPU_SUB_BATCH_CUH
 
@@ -8,56 +7,59 @@
 
 namespace gx {
 
-constexpr uint32_t MAX_QUERIES = 4096, MAX_TERMS = 1u << 18; /* of a sub-batch */
-constexpr uint64_t MAX_ANSWERS = 1u << 20; /* keys that come to pinned memory; more are copied one by one */
-constexpr uint32_t MAX_BOUNDS = 16;        /* sets of bounds in use at a time */
+constexpr uint32_t MAX_QUERIES = 4096, MAX_TERMS = 1u << 18; /* limits of a sub-batch */
+/* keys that fit into pinned memory; the answers of larger sub-batches are copied one by one */
+constexpr uint64_t MAX_ANSWERS = 1u << 20;
+constexpr uint32_t MAX_BOUNDS = 16; /* sets of bounds that a run uses at a time */
 
-/* A query to be answered. */
+/* A plan that is to be answered, and by which operator. */
 struct request {
-    uint32_t plan; /* number of the plan */
+    uint32_t plan; /* index of the plan */
     gx_op op;
-    /* What an earlier search for it tells, of which too many documents were accepted; or 0. No more
-     * are accepted of those that reach the threshold at which it ended. */
+    /* From an earlier search that accepted more documents than it had room for, else 0: how many
+     * it accepted, and the threshold at which it ended. A search from that threshold accepts no
+     * more. */
     uint32_t candidates, threshold;
 };
 
-/* Where a job's queries are in its sub-batch. */
+/* A request of a sub-batch, and the numbers of its queries. */
 struct described_request {
     request of;
-    uint32_t first, second; /* of AND-then-OR: AND, OR; else second is NO_QUERY */
+    uint32_t first, second; /* AND-then-OR: the AND query and the OR query; else `second` is NO_QUERY */
 };
 
-/* Bytes of a session's memory, [begin, end). */
+/* A part [begin, end) of a session's memory, in bytes. */
 struct segment {
     uint64_t begin, end;
 };
 
-/* Queries that go to the GPU together. What describes them is made in pinned memory and sent by one
- * copy; each array lies in the sub-batch's segment of the session's pinned or device memory. */
+/* Queries that the GPU searches together. The host describes them in pinned memory and sends the
+ * description by one copy. Each array lies in the sub-batch's segment of the session's pinned or
+ * device memory. */
 struct sub_batch {
     bool busy;
     segment device, pinned;
     uint32_t n_requests, n_queries, n_first, n_terms, n_ranges, n_items;
-    uint32_t items_end[N_LAUNCHES]; /* of each launch */
+    uint32_t items_end[N_LAUNCHES]; /* end of each launch's items */
     uint64_t n_candidates, n_answers;
     bool any_exhaustive, any_select;
-    bool direct;                 /* answers are written to host memory as they are found */
+    bool direct;                 /* the kernels write the answers to host memory */
     described_request *requests; /* [MAX_QUERIES] */
-    /* Pinned, the first three one behind the other: */
+    /* Pinned; the first three are contiguous: */
     gpu_query *queries;
     gpu_term *terms;
     item_range *ranges;
-    gpu_query_state *results;   /* written by the device */
-    uint64_t *answers;          /* written by the device, if direct; NULL: they are more than MAX_ANSWERS */
+    gpu_query_state *results;   /* written by the GPU */
+    uint64_t *answers;          /* written by the GPU if `direct`; NULL if there are more than MAX_ANSWERS keys */
     unsigned long long *counts; /* [N_COUNTS] */
-    /* On the device: */
+    /* In device memory: */
     gpu_query *d_queries;
     gpu_term *d_terms;
     item_range *d_ranges;
     gpu_query_state *d_states;
     uint32_t *d_histograms, *d_next;
     unsigned long long *d_candidates, *d_counts;
-    unsigned long long *d_answers; /* where a k is greater than SORTED_K, as is what follows; else NULL */
+    unsigned long long *d_answers; /* NULL unless a k is greater than SORTED_K; the same for the sort arrays */
     char *sort_scratch;
     size_t sort_bytes;
     gpu_item *d_items;
@@ -66,76 +68,81 @@ struct sub_batch {
     cudaEvent_t events[4]; /* copied in, searched, selected, copied out */
 };
 
-/* What a session's searches share, whichever way its queries go. */
+/* What the searches of a session share. */
 struct gpu_session {
     gpu_prepared_index *s;
-    gpu_call_counts calls; /* of all runs */
+    gpu_call_counts calls; /* counted over all runs */
     session_memory memory;
-    bool was_last;                   /* before the run under way no other session's came since this one's */
-    bool fine;                       /* items of the run under way */
-    bounds *bounds_used[MAX_BOUNDS]; /* by the run under way */
+    bool was_last;                   /* no other session has started a batch since this session's last one */
+    bool fine;                       /* whether the current run has fine items (describe_items) */
+    bounds *bounds_used[MAX_BOUNDS]; /* sets of bounds that the current run uses */
     uint32_t n_bounds_used;
-    request *retries; /* jobs that are to be run again */
+    request *retries; /* requests that are to be run again */
     uint32_t n_retries, max_retries;
 };
 
-/* What a run answers. */
+/* The plans of a run, and where the run puts hits and statistics. */
 struct plan_batch {
     const gx_plan *plans;
-    gx_hits *hits;         /* of each plan */
+    gx_hits *hits;         /* one for each plan */
     gx_search_stats *work; /* or NULL */
 };
 
 /* ---- descriptions ---- */
 
-/* Most blocks of an item. */
+/* Returns the most blocks that an item has. */
 static inline uint32_t max_item_blocks(const gx_index *ix)
 {
     const uint32_t n = 4096 / ix->block_len;
     return n < 1 ? 1 : n > MAX_ITEM_BLOCKS ? MAX_ITEM_BLOCKS : n;
 }
 
-/* Empty the sub-batch, but for where its arrays are. */
+/* Empties the sub-batch but keeps its arrays. */
 void begin_description(sub_batch *p);
 
-/* Add a query to the sub-batch: the job's plan, as AND (all) or OR. after: see gpu_query.
- * n_essential[*number]: of how many of its lists, in their order, items are made. *number: the
- * query's. */
+/* Adds a query for the request's plan to the sub-batch, as AND (conjunctive) or OR. after: see
+ * gpu_query. Sets *number to the query's number and n_essential[*number] to the number of its
+ * essential lists: items are made of the first so many lists. */
 gx_status add_query(gpu_session *x, sub_batch *p, const gx_plan *plan, const request *rq, bool conjunctive,
                     uint32_t after, uint32_t *n_essential, uint32_t *number, gx_error *err);
 
-/* Add what the plan's lists hold to work, if there is one. */
+/* Adds the lengths of the plan's lists to work, unless work is NULL. */
 void add_list_stats(const gpu_session *x, const gx_plan *plan, gx_search_stats *work);
 
-constexpr uint32_t FIRST_ROUND_BLOCKS = MAX_ITEM_BLOCKS; /* of a list, before those of others */
-constexpr uint32_t FINE_ITEMS = 3 * FIRST_ROUND_BLOCKS;  /* so many more a list can have where they are fine */
+/* blocks of a list that become items before other lists' do */
+constexpr uint32_t FIRST_ROUND_BLOCKS = MAX_ITEM_BLOCKS;
+constexpr uint32_t FINE_ITEMS = 3 * FIRST_ROUND_BLOCKS; /* items that a list can have in addition with fine items */
 
-/* A list of which some blocks are yet to become items. */
+/* A list whose remaining blocks are not yet items. */
 struct pending_list {
     uint32_t term, n_blocks;
-    bool opens_query; /* its query, whose threshold is low; only where items are fine */
+    bool opens_query; /* with fine items: the query's search begins with this list */
 };
 
-/* Add the runs that make items of queries [first, first + n), of the long ones or the others: list
- * by list in their order, so that every query's threshold rises early; of a list first 16 blocks,
- * then 48, 192, ... Items are of item_blocks blocks, a power of two. fine: of one where a short
- * query begins, then of a fourth. Its first candidates are looked up one by one; many warps do that
- * and raise its threshold sooner than one, which pays where few queries keep them busy. active,
- * lists: scratch, [n]. */
+/* Adds the item ranges of queries [first, first + n) that are multi-term, or of those that are
+ * not. The ranges go list by list, so that the threshold of every query rises early: first 16
+ * blocks of a list, then 48, 192, ... Items have item_blocks blocks, a power of two. With `fine`,
+ * items at the beginning of a short query have one block and the following ones a quarter of
+ * item_blocks. The first candidates of a query need look-ups, one by one. Many warps raise the
+ * threshold sooner than one, which pays if few queries keep the warps busy. active and lists are
+ * scratch, [n]. */
 void describe_items(sub_batch *p, uint32_t first, uint32_t n, bool are_multi_term, const uint32_t *n_essential,
                     uint32_t item_blocks, bool fine, uint32_t *active, pending_list *lists);
 
-/* Room for the candidates of a query of k results, in a large collection. A query that overflows
- * its room is run again. An AND-then-OR query needs room twice; with a little less for each, a
- * batch of 1,024 such queries fits into a session's memory as one sub-batch. On an H200, 25.2 M
- * documents, top 10, eight sessions: 787,000 queries/s with 3,072, 689,000 with 4,096, 767,000 with
- * 2,048. */
+/* Returns the room for candidates of a query with k results, in a large collection. A query that
+ * exceeds it is run again. An AND-then-OR query needs the room twice: with 3,072 candidates each,
+ * a batch of 1,024 such queries fits into a session's memory as one sub-batch. Measured for
+ * AND-then-OR on an H200 with 25.2 M documents, top 10, eight sessions:
+ *
+ *   room          2,048     3,072     4,096
+ *   queries/s   767,000   787,000   689,000 */
 constexpr uint64_t max_candidates(uint64_t k, bool and_then_or)
 {
     return (and_then_or ? 3072 : 4096) + 3 * k;
 }
 
-/* What jobs take of a sub-batch, at most; items: of as many blocks as can be. */
+/* Upper bounds of the array elements that requests take in a sub-batch. items: with the longest
+ * items. */
 struct request_footprint {
     uint64_t queries, terms, ranges, items, candidates, answers;
 };
@@ -143,10 +150,11 @@ request_footprint count_request(const gx_index *ix, const gx_plan *plan, const r
 
 /* ---- answers ---- */
 
-/* A job to those that are to be run again. */
+/* Appends a request to those that are to be run again. */
 gx_status push_retry(gpu_session *x, request j, gx_error *err);
 
-/* The answer of query q of the sub-batch to hits, or the query to those to be run again. */
+/* Copies the answer of query q of the sub-batch to hits, or appends a retry if candidates were
+ * lost. */
 gx_status collect_query(gpu_session *x, sub_batch *p, const described_request *dr, uint32_t q, gx_op op, gx_hits *hits,
                         gx_error *err);
 

@@ -1,6 +1,5 @@
-/* threshold.cuh: a query's threshold, which all warps that search for it go by: read, and raised by
- * histograms of scores; documents accepted; and the best of them chosen in the end.
- */
+/* threshold.cuh: the threshold that the warps of a query share. The warps read it, raise it by a
+ * histogram of scores, and accept candidates against it. The last warp selects the best k. */
 #ifndef GX_QUERY_GPU_THRESHOLD_CUH
 #define GX_QUERY_GPU_THRESHOLD_CUH
 
@@ -8,57 +7,58 @@
 
 namespace gx {
 
-/* The state as it is now. */
+/* Loads the state, past L1. */
 __device__ __forceinline__ gpu_query_state load_query_state(const gpu_query_state *st)
 {
     const uint4 x = __ldcg(reinterpret_cast<const uint4 *>(st));
     return {x.x, x.y, x.z, x.w};
 }
 
-/* The query's threshold as it is now: one value for the warp. */
+/* Returns the query's threshold as it is now, the same in all lanes. */
 __device__ __forceinline__ uint32_t current_threshold(const gpu_batch &R, uint32_t q)
 {
     return __shfl_sync(ALL_LANES, __ldcg(&R.states[q].threshold), 0);
 }
 
-/* How the warps that search for a query share its threshold, and what follows from that. This is
- * the policy of batches: the query's state is all they share. Kernels of other policies pass a P
- * for which threshold_of is specialised (block_threshold.cuh). */
+/* A policy: how the warps of a query share its threshold. Batches use this one: the warps share
+ * only the query's state in global memory. A kernel with another policy passes a P for which
+ * threshold_of is specialised (block_threshold.cuh). */
 struct global_threshold {
-    /* Whether the threshold is also raised, by count_lower_bounds, by what documents have at least,
-     * before any of them is looked up. */
+    /* Whether lower bounds of documents' scores raise the threshold, by count_lower_bounds, before
+     * any look-up. */
     static constexpr bool COUNTS_LOWER_BOUNDS = false;
-    /* Whether postings ask the maps a segment at a time, from registers. */
+    /* Whether the maps filter postings one segment at a time, from registers. */
     static constexpr bool BY_SEGMENT = false;
 
-    /* The threshold that a warp goes by, in its first lane; it is used late. */
+    /* Loads the threshold into the first lane. The warp uses the value later. */
     static __device__ __forceinline__ uint32_t peek(const gpu_batch &R, uint32_t q)
     {
         return __ldcg(&R.states[q].threshold);
     }
 
-    /* The threshold becomes at least t, for all; by one lane. */
+    /* Raises the shared threshold to at least t. Called by one lane. */
     static __device__ __forceinline__ void publish(const gpu_batch &R, uint32_t q, uint32_t t)
     {
         atomicMax(&R.states[q].threshold, t);
     }
 
-    /* Before a candidate's look-ups: what renew is told after them. */
+    /* Called before a candidate's look-ups. update gets the value that it returns. */
     static __device__ __forceinline__ uint32_t prefetch(const gpu_batch &, uint32_t, uint32_t) { return 0; }
 
-    /* After a candidate's look-ups, the warp's threshold T made newer. wanted: it has changed
-     * since, or the room for candidates is small beside what would pass. */
+    /* Called after a candidate's look-ups. Returns the warp's threshold T, raised to the shared
+     * one. wanted: the shared one may have risen, or the room for candidates is small beside their
+     * number. */
     static __device__ __forceinline__ uint32_t update(const gpu_batch &R, uint32_t q, uint32_t, bool wanted, uint32_t T,
                                                       uint32_t)
     {
         return wanted ? max(T, current_threshold(R, q)) : T;
     }
 
-    /* The bounds of a warp's first candidates have been counted. */
+    /* Called when the warp has counted the lower bounds of its first candidates. */
     static __device__ __forceinline__ void bounds_counted(uint32_t) {}
 
-    /* Whether the lane's postings belong to the item, of a query whose blocks are so many items
-     * each. */
+    /* Whether the lane's postings belong to the item. Blocks of the query are divided into
+     * `shares` items. */
     static __device__ __forceinline__ bool owns(uint32_t, uint32_t, uint32_t) { return true; }
 };
 
@@ -67,13 +67,13 @@ template <class P> struct threshold_of {
 };
 template <class P> using threshold_policy = typename threshold_of<P>::type;
 
-/* The threshold by the histogram: the lower edge of the bin that holds the k-th best so far, 0 if
- * there are fewer. It is read once, into registers; the sum over lanes stays a loop, since the
- * search's instructions barely fit into their cache. */
+/* Returns the threshold that the histogram gives: the lower edge of the bin that holds the k-th
+ * best score so far, or 0 if there are fewer than k. The histogram is read once, into registers.
+ * The sum over lanes is not unrolled, because the search barely fits into the instruction cache. */
 __device__ __forceinline__ uint32_t raise_threshold(const uint32_t *histogram, uint32_t k, uint32_t base,
                                                     uint32_t shift, uint32_t lane)
 {
-    constexpr uint32_t N = BINS / 128; /* four bins each, of a lane */
+    constexpr uint32_t N = BINS / 128; /* loads a lane, each of four bins */
     const uint4 *mine = reinterpret_cast<const uint4 *>(histogram) + lane * N;
     uint32_t h[4 * N], sum = 0;
 #pragma unroll
@@ -87,14 +87,14 @@ __device__ __forceinline__ uint32_t raise_threshold(const uint32_t *histogram, u
 #pragma unroll
     for (uint32_t i = 0; i < 4 * N; ++i)
         sum += h[i];
-    uint32_t s = sum; /* of this lane's bins and all above */
+    uint32_t s = sum; /* sum over this lane's bins and all higher ones */
 #pragma unroll 1
     for (uint32_t o = 1; o < 32; o <<= 1) {
         const uint32_t y = __shfl_down_sync(ALL_LANES, s, o);
         s += lane + o < 32 ? y : 0;
     }
     uint32_t above = s - sum, bin = 0;
-    const uint32_t who = __ballot_sync(ALL_LANES, s >= k && above < k); /* one lane */
+    const uint32_t who = __ballot_sync(ALL_LANES, s >= k && above < k); /* true in one lane at most */
     if (who == 0)
         return 0;
 #pragma unroll
@@ -106,7 +106,7 @@ __device__ __forceinline__ uint32_t raise_threshold(const uint32_t *histogram, u
     return bin_score(bin, base, shift);
 }
 
-/* A key a lane, sorted: the greatest to lane 0 (bitonic). */
+/* Sorts one key a lane, the greatest to lane 0 (bitonic). */
 __device__ __forceinline__ unsigned long long sort_lanes(unsigned long long key, uint32_t lane)
 {
 #pragma unroll
@@ -114,20 +114,21 @@ __device__ __forceinline__ unsigned long long sort_lanes(unsigned long long key,
 #pragma unroll
         for (uint32_t step = width / 2; step; step /= 2) {
             const unsigned long long other = __shfl_xor_sync(ALL_LANES, key, step);
-            const bool greater = ((lane & step) == 0) == ((lane & width) == 0); /* it keeps the greater one */
+            /* whether this lane keeps the greater key */
+            const bool greater = ((lane & step) == 0) == ((lane & width) == 0);
             key = (other > key) == greater ? other : key;
         }
     }
     return key;
 }
 
-/* All of a key at once: the host may be waiting for it. */
+/* Writes a key by one store, since the host may be polling it. */
 __device__ __forceinline__ void write_key(unsigned long long *to, unsigned long long key)
 {
     *(volatile unsigned long long *)to = key;
 }
 
-/* The best k <= SMALL_K of the candidates, in order, to the answer; zeros after them. */
+/* Writes the best k <= SMALL_K of the candidates to the answer, in order, followed by zeros. */
 template <uint32_t ROOM>
 __device__ __noinline__ void select_small_k(const gpu_batch &R, const gpu_query &Q, uint32_t q, uint32_t lane,
                                             unsigned long long *scratch)
@@ -136,12 +137,12 @@ __device__ __noinline__ void select_small_k(const gpu_batch &R, const gpu_query 
     const unsigned long long *from = R.candidates + Q.candidates;
     unsigned long long key[AT_ONCE];
 #pragma unroll
-    for (uint32_t u = 0; u < AT_ONCE; ++u) /* before it is known how many there are */
+    for (uint32_t u = 0; u < AT_ONCE; ++u) /* loaded before the number of candidates is known */
         key[u] = 32 * u + lane < Q.capacity ? __ldcg(from + 32 * u + lane) : 0;
     const gpu_query_state st = load_query_state(R.states + q);
     const uint32_t k = Q.k, n = min(st.count, Q.capacity), T = st.threshold;
     unsigned long long *to = R.answers + Q.answer;
-    uint32_t kept = 0; /* what does not reach the last threshold cannot be among the best */
+    uint32_t kept = 0; /* only keys that reach the final threshold can be among the best */
     for (uint32_t i = 0; i < n; i += 32 * AT_ONCE) {
 #pragma unroll
         for (uint32_t u = 0; u < AT_ONCE && i; ++u)
@@ -184,12 +185,13 @@ __device__ __noinline__ void select_small_k(const gpu_batch &R, const gpu_query 
         last = best;
     }
     __syncwarp();
-    if (lane == 0) /* who waits for it sees each word arrive */
+    if (lane == 0) /* the host polls each word */
         *reinterpret_cast<uint4 *>(&R.results[q]) = make_uint4(T, st.count, 0, hits);
     __syncwarp();
 }
 
-/* A document of exact score s joins the candidates: lane 0 records it, all raise the threshold. */
+/* Accepts a document of exact score s: lane 0 records the candidate, and the warp may raise the
+ * threshold. Returns the threshold. */
 template <class P>
 __device__ __forceinline__ uint32_t accept(const gpu_batch &R, const gpu_query &Q, uint32_t q, uint32_t s, uint32_t doc,
                                            uint32_t T, uint32_t lane)
@@ -205,7 +207,7 @@ __device__ __forceinline__ uint32_t accept(const gpu_batch &R, const gpu_query &
             R.candidates[Q.candidates + at] = (unsigned long long)gx_key(s, doc);
     }
     at = __shfl_sync(ALL_LANES, at, 0) + 1;
-    if (at >= k && (at - k) % max(k / 8, 1u) == 0) { /* of many, not each raises it */
+    if (at >= k && (at - k) % max(k / 8, 1u) == 0) { /* for a large k, not every candidate raises it */
         const uint32_t t = raise_threshold(histogram, k, base, shift, lane);
         if (lane == 0 && t > T)
             threshold_policy<P>::publish(R, q, t);

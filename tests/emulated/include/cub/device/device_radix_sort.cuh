@@ -10,8 +10,8 @@ namespace cub {
 struct DeviceRadixSort {
     /* Keys by all their bits; without scratch, the bytes of it that are wanted. */
     template <class K>
-    static cudaError_t SortKeysDescending(void *scratch, size_t &scratch_bytes, const K *keys, K *sorted, unsigned n, int first_bit = 0,
-                                          int end_bit = 8 * sizeof(K), cudaStream_t stream = NULL)
+    static cudaError_t SortKeysDescending(void *scratch, size_t &scratch_bytes, const K *keys, K *sorted, unsigned n,
+                                          int first_bit = 0, int end_bit = 8 * sizeof(K), cudaStream_t stream = NULL)
     {
         if (!scratch) {
             scratch_bytes = n * sizeof(K);
