@@ -3,6 +3,7 @@
 
 #include "codecs/auto_codec.h"
 #include "codecs/codec.h"
+#include "engine/gpuidx_advanced.h"
 #include "engine/status.h"
 
 const gx_codec *const gx_codecs[] = {
@@ -49,4 +50,22 @@ gx_status gx_codec_find(const gx_codec **out, const char *name, gx_error *err)
     for (const gx_codec *const *c = gx_codecs; *c && n + 32 < sizeof known; ++c)
         n += (size_t)snprintf(known + n, sizeof known - n, ", %s", (*c)->name);
     return gx_fail(err, GX_EUSAGE, "no codec is called \"%s\"; there are: %s", name, known);
+}
+
+gx_status gx_codec_find_pair(const gx_codec **docids, const gx_codec **tfs, const char *docid_name, const char *tf_name,
+                             gx_error *err)
+{
+    const gx_status st = gx_codec_find(docids, docid_name ? docid_name : "gpubp128", err);
+    if (st != GX_OK)
+        return st;
+    *tfs = *docids;
+    return tf_name ? gx_codec_find(tfs, tf_name, err) : GX_OK;
+}
+
+const char *gx_codec_name(uint32_t i)
+{
+    uint32_t n = 0;
+    while (n < i && gx_codecs[n])
+        ++n;
+    return gx_codecs[n] ? gx_codecs[n]->name : NULL;
 }

@@ -1,4 +1,5 @@
 /* options.c: the defaults of the public options. */
+#include "engine/gpuidx_advanced.h"
 #include "engine/sized.h"
 
 void gx_index_options_init(gx_index_options *o, size_t size)
@@ -24,4 +25,24 @@ void gx_query_options_init(gx_query_options *o, size_t size)
 void gx_query_init(gx_query *q, size_t size, const char *text, size_t len)
 {
     gx_sized_init(q, size, &(gx_query)GX_TEXT_QUERY(text, len), sizeof *q);
+}
+
+void gx_order_options_init(gx_order_options *o, size_t size)
+{
+    gx_sized_init(o, size, &(gx_order_options)GX_ORDER_OPTIONS, sizeof *o);
+}
+
+void gx_rewrite_options_init(gx_rewrite_options *o, size_t size)
+{
+    gx_sized_init(o, size, &(gx_rewrite_options)GX_REWRITE_OPTIONS, sizeof *o);
+}
+
+void gx_import_options_init(gx_import_options *o, size_t size)
+{
+    gx_sized_init(o, size, &(gx_import_options)GX_IMPORT_OPTIONS, sizeof *o);
+}
+
+void gx_export_options_init(gx_export_options *o, size_t size)
+{
+    gx_sized_init(o, size, &(gx_export_options)GX_EXPORT_OPTIONS, sizeof *o);
 }

@@ -176,7 +176,8 @@ static void measure_lists(const gx_index *ix, gx_index_sizes *out)
         if (c.docids == 0)
             continue;
         at[i] = (uint8_t)out->n_codings++;
-        out->codings[at[i]] = (gx_coding_size){.docids = gx_codec_by_id(c.docids), .tfs = gx_codec_by_id(c.tfs)};
+        out->codings[at[i]] =
+            (gx_coding_size){.docid_codec = gx_codec_by_id(c.docids)->name, .tf_codec = gx_codec_by_id(c.tfs)->name};
     }
     for (uint32_t term = 0; term < ix->n_terms; ++term) {
         const gx_list l = gx_index_list(ix, term);

@@ -4,9 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/sized.h"
 #include "engine/status.h"
 #include "index/analysis/analyzer.h"
 #include "index/index.h"
+#include "query/boolean.h"
 
 #define MAX_LOOKED_THROUGH ((size_t)1 << 20) /* bytes of a text; what comes later is not shown */
 #define MAX_MATCHES 4096u
@@ -66,20 +68,51 @@ static bool take_query_term(void *user, const char *term, size_t len, size_t beg
     return true;
 }
 
-gx_status gx_highlighter_open(gx_highlighter **out, const gx_index *ix, const char *query, size_t len, gx_error *err)
+static gx_status take_text(gx_highlighter *h, const char *text, size_t len, gx_error *err)
+{
+    const gx_status st = gx_analyze(h->ix->analyzer, text, len, take_query_term, h);
+    return st ? gx_fail(err, st, "cannot analyse a query of %zu bytes: %s", len, gx_status_name(st)) : st;
+}
+
+static gx_status take_query(gx_highlighter *h, const gx_query *q, gx_error *err)
+{
+    char *words = NULL;
+    size_t len;
+    gx_status st = GX_OK;
+    switch (q->kind) {
+    case GX_QUERY_TEXT:
+        return take_text(h, q->text, q->len, err);
+    case GX_QUERY_TERMS:
+        for (uint32_t i = 0; i < q->n_terms; ++i)
+            take_query_term(h, q->terms[i].term, q->terms[i].len, 0, 0);
+        return GX_OK;
+    case GX_QUERY_BOOLEAN:
+        st = gx_boolean_words(&words, &len, q->text, q->len, err);
+        if (st == GX_OK)
+            st = take_text(h, words, len, err);
+        free(words);
+        return st;
+    }
+    return gx_fail(err, GX_EUSAGE, "queries of kind %d do not exist", (int)q->kind);
+}
+
+gx_status gx_highlighter_open(gx_highlighter **out, const gx_index *ix, const gx_query *query, gx_error *err)
 {
     *out = NULL;
+    gx_query q = GX_TEXT_QUERY("", 0);
+    gx_status st = gx_sized_read(&q, sizeof q, query, GX_SIZE_THROUGH(gx_query, n_terms), "gx_query", err);
+    if (st != GX_OK)
+        return st;
     gx_highlighter *h = calloc(1, sizeof *h);
     if (!h)
         return gx_fail(err, GX_ENOMEM, "no memory to show snippets");
     h->ix = ix;
-    const gx_status st = gx_analyze(ix->analyzer, query, len, take_query_term, h);
-    if (st != GX_OK) {
+    st = take_query(h, &q, err);
+    if (st == GX_OK)
+        *out = h;
+    else
         gx_highlighter_close(h);
-        return gx_fail(err, st, "cannot analyse a query of %zu bytes: %s", len, gx_status_name(st));
-    }
-    *out = h;
-    return GX_OK;
+    return st;
 }
 
 void gx_highlighter_close(gx_highlighter *h)

@@ -243,7 +243,6 @@ static gx_status put_in_order(build *b, gx_error *err)
 {
     const cli_args *a = b->args;
     const gx_index_options light = {sizeof light, GX_CHECK_STRUCTURE};
-    const char *tf_codec = cli_text(a, "tf-codec");
     reordering r = {.order = GX_ORDER_OPTIONS, .rewrite = GX_REWRITE_OPTIONS, .cancel = is_stopped};
     gx_index *ix;
     const double began = progress_clock();
@@ -256,11 +255,9 @@ static gx_status put_in_order(build *b, gx_error *err)
     r.order.seed = cli_count(a, "seed");
     r.order.threads = threads_of(a);
     r.rewrite.force = cli_switch(a, "force");
-    st = gx_codec_find(&r.rewrite.docids, cli_text(a, "codec"), err);
-    if (st == GX_OK && tf_codec)
-        st = gx_codec_find(&r.rewrite.tfs, tf_codec, err);
-    if (st == GX_OK)
-        st = reorder(ix, cli_text(a, "output"), &r, err);
+    r.rewrite.docid_codec = cli_text(a, "codec");
+    r.rewrite.tf_codec = cli_text(a, "tf-codec");
+    st = reorder(ix, cli_text(a, "output"), &r, err);
     stop_no_more();
     gx_index_close(ix);
     b->order_seconds = progress_clock() - began;

@@ -1,8 +1,7 @@
 /* export.c: `gpuidx export`: an index for other engines. */
 #include <string.h>
 
-#include "index/convert/ciff.h"
-#include "index/convert/ds2i.h"
+#include "engine/gpuidx_advanced.h"
 #include "tools/cli.h"
 #include "tools/signals.h"
 
@@ -10,22 +9,6 @@ static bool ends_with(const char *text, const char *end)
 {
     const size_t n = strlen(text), m = strlen(end);
     return n >= m && strcmp(text + n - m, end) == 0;
-}
-
-static gx_status export_ciff(const gx_index *ix, const char *path, bool force, gx_error *err)
-{
-    gx_ciff_options opt = GX_CIFF_OPTIONS;
-    opt.force = force;
-    opt.cancel = is_stopped;
-    return gx_ciff_export(ix, path, &opt, err);
-}
-
-static gx_status export_ds2i(const gx_index *ix, const char *base, bool force, gx_error *err)
-{
-    gx_ds2i_options opt = GX_DS2I_OPTIONS;
-    opt.force = force;
-    opt.cancel = is_stopped;
-    return gx_ds2i_export(ix, base, &opt, err);
 }
 
 static int run(const cli_args *a)
@@ -43,8 +26,11 @@ static int run(const cli_args *a)
         return cli_usage(a, "--output: %s is what is exported; give another name", output);
     if (gx_index_open(&ix, a->argv[0], NULL, &err))
         return cli_fail_error(&err);
+    gx_export_options opt = GX_EXPORT_OPTIONS;
+    opt.force = cli_switch(a, "force");
+    opt.cancel = is_stopped;
     stop_on_signals();
-    const gx_status st = (ciff ? export_ciff : export_ds2i)(ix, output, cli_switch(a, "force"), &err);
+    const gx_status st = (ciff ? gx_ciff_export : gx_ds2i_export)(ix, output, &opt, &err);
     gx_index_close(ix);
     return st ? stop_fail(&err) : 0;
 }

@@ -2,8 +2,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "index/convert/ciff.h"
-#include "index/convert/ds2i.h"
+#include "engine/gpuidx_advanced.h"
 #include "tools/cli.h"
 #include "tools/signals.h"
 
@@ -36,41 +35,21 @@ static const char *guess(const char *input)
     return !file ? "ds2i" : !base ? "ciff" : NULL;
 }
 
-static gx_status import_ciff(const cli_args *a, const char *path, const gx_codec *docids, const gx_codec *tfs,
-                             const gx_analyzer *an, gx_error *err)
-{
-    gx_ciff_options opt = GX_CIFF_OPTIONS;
-    opt.force = cli_switch(a, "force");
-    opt.docids = docids;
-    opt.tfs = tfs;
-    opt.analyzer = an;
-    opt.impacts = cli_switch(a, "impacts");
-    opt.cancel = is_stopped;
-    return gx_ciff_import(a->argv[0], path, &opt, err);
-}
-
-static gx_status import_ds2i(const cli_args *a, const char *path, const gx_codec *docids, const gx_codec *tfs,
-                             const gx_analyzer *an, gx_error *err)
-{
-    gx_ds2i_options opt = GX_DS2I_OPTIONS;
-    opt.force = cli_switch(a, "force");
-    opt.terms = cli_text(a, "terms");
-    opt.documents = cli_text(a, "documents");
-    opt.docids = docids;
-    opt.tfs = tfs;
-    opt.analyzer = an;
-    opt.impacts = cli_switch(a, "impacts");
-    opt.cancel = is_stopped;
-    return gx_ds2i_import(a->argv[0], path, &opt, err);
-}
-
 static int run(const cli_args *a)
 {
     gx_error err = {0};
-    const gx_codec *docids, *tfs = NULL;
-    gx_analyzer *an = NULL;
-    const char *tf_codec = cli_text(a, "tf-codec"), *path = cli_text(a, "output"), *format = cli_text(a, "format");
-    const gx_analyzer_options analysis = {cli_text(a, "analyzer"), cli_text(a, "stemmer"), cli_text(a, "stopwords")};
+    gx_import_options opt = GX_IMPORT_OPTIONS;
+    const char *path = cli_text(a, "output"), *format = cli_text(a, "format");
+    opt.force = cli_switch(a, "force");
+    opt.docid_codec = cli_text(a, "codec");
+    opt.tf_codec = cli_text(a, "tf-codec");
+    opt.analyzer = cli_text(a, "analyzer");
+    opt.stemmer = cli_text(a, "stemmer");
+    opt.stopwords = cli_text(a, "stopwords");
+    opt.impacts = cli_switch(a, "impacts");
+    opt.terms = cli_text(a, "terms");
+    opt.documents = cli_text(a, "documents");
+    opt.cancel = is_stopped;
     if (!path)
         return cli_usage(a, "--output: where does the index go?");
     if (is_input(a->argv[0], path))
@@ -78,16 +57,12 @@ static int run(const cli_args *a)
     if (!format && !(format = guess(a->argv[0])))
         return cli_usage(a, "--format: %s is a file, and so is %s.docs; which is it?", a->argv[0], a->argv[0]);
     const bool ciff = strcmp(format, "ciff") == 0;
-    if (ciff && (cli_text(a, "terms") || cli_text(a, "documents")))
-        return cli_usage(a, "--%s: a CIFF file brings its names", cli_text(a, "terms") ? "terms" : "documents");
-    if (!analysis.name && (analysis.stemmer || analysis.stopwords))
-        return cli_usage(a, "--%s: of which --analyzer?", analysis.stemmer ? "stemmer" : "stopwords");
-    if (gx_codec_find(&docids, cli_text(a, "codec"), &err) || (tf_codec && gx_codec_find(&tfs, tf_codec, &err)) ||
-        (analysis.name && gx_analyzer_open(&an, &analysis, &err)))
-        return cli_fail_error(&err);
+    if (ciff && (opt.terms || opt.documents))
+        return cli_usage(a, "--%s: a CIFF file brings its names", opt.terms ? "terms" : "documents");
+    if (!opt.analyzer && (opt.stemmer || opt.stopwords))
+        return cli_usage(a, "--%s: of which --analyzer?", opt.stemmer ? "stemmer" : "stopwords");
     stop_on_signals();
-    const gx_status st = (ciff ? import_ciff : import_ds2i)(a, path, docids, tfs, an, &err);
-    gx_analyzer_close(an);
+    const gx_status st = (ciff ? gx_ciff_import : gx_ds2i_import)(a->argv[0], path, &opt, &err);
     return st ? stop_fail(&err) : 0;
 }
 

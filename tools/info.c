@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "index/check.h"
+#include "engine/gpuidx_advanced.h"
 #include "tools/cli.h"
 #include "tools/output.h"
 
@@ -33,30 +33,37 @@ static json_t *json_of_codings(const gx_index_sizes *s)
     for (uint32_t i = 0; i < s->n_codings; ++i) {
         const gx_coding_size *c = &s->codings[i];
         json_array_append_new(list,
-                              json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I}", "docids", c->docids->name, "tfs",
-                                        c->tfs->name, "lists", (json_int_t)c->n_lists, "postings",
+                              json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I}", "docids", c->docid_codec, "tfs",
+                                        c->tf_codec, "lists", (json_int_t)c->n_lists, "postings",
                                         (json_int_t)c->n_postings, "blocks", (json_int_t)c->n_blocks, "docid_bytes",
                                         (json_int_t)c->docid_bytes, "tf_bytes", (json_int_t)c->tf_bytes));
     }
     return list;
 }
 
-static int print_json(const char *path, const gx_index *ix, const gx_index_sizes *s)
+static json_t *json_of_meta(const gx_index *ix)
+{
+    size_t len;
+    const char *meta = gx_index_meta(ix, &len);
+    return json_loadb(meta, len, 0, NULL);
+}
+
+static int print_json(const char *path, const gx_index *ix, const gx_index_stats *st, const gx_index_sizes *s)
 {
     char uuid[37];
-    uuid_text(uuid, ix->header->uuid);
-    json_t *meta = json_loadb(ix->meta, ix->meta_len, 0, NULL);
+    uuid_text(uuid, st->uuid);
+    json_t *meta = json_of_meta(ix);
     json_t *root = json_pack(
         "{s:i, s:s, s:i, s:s, s:I, s:I, s:I, s:I, s:I, s:f, s:I, s:I, s:I, s:I, s:b, s:b, s:b, s:o*, s:o, s:o, "
         "s:{s:f, s:f, s:f, s:f, s:f}}",
-        "schema", 1, "file", path, "version", (int)ix->header->version, "uuid", uuid, "n_docs", (json_int_t)ix->n_docs,
-        "n_terms", (json_int_t)ix->n_terms, "n_postings", (json_int_t)ix->n_postings, "n_tokens",
-        (json_int_t)ix->n_tokens, "block_len", (json_int_t)ix->block_len, "avgdl", ix->avgdl, "min_doc_len",
-        (json_int_t)ix->min_doc_len, "max_doc_len", (json_int_t)ix->max_doc_len, "file_bytes",
-        (json_int_t)ix->file_bytes, "device_bytes", (json_int_t)ix->header->device_bytes, "titles", ix->titles.n > 0,
-        "text", ix->text != NULL, "impacts", ix->impacts, "meta", meta, "sections", json_of_sections(s), "codings",
-        json_of_codings(s), "bits_per_posting", "docids", s->docid_bits, "tfs", s->tf_bits, "heads", s->head_bits,
-        "ends", s->end_bits, "directory", s->list_bits);
+        "schema", 1, "file", path, "version", (int)st->version, "uuid", uuid, "n_docs", (json_int_t)st->n_docs,
+        "n_terms", (json_int_t)st->n_terms, "n_postings", (json_int_t)st->n_postings, "n_tokens",
+        (json_int_t)st->n_tokens, "block_len", (json_int_t)st->block_len, "avgdl", st->avgdl, "min_doc_len",
+        (json_int_t)st->min_doc_len, "max_doc_len", (json_int_t)st->max_doc_len, "file_bytes",
+        (json_int_t)st->file_bytes, "device_bytes", (json_int_t)st->device_bytes, "titles", st->titles, "text",
+        st->texts, "impacts", st->impacts, "meta", meta, "sections", json_of_sections(s), "codings", json_of_codings(s),
+        "bits_per_posting", "docids", s->docid_bits, "tfs", s->tf_bits, "heads", s->head_bits, "ends", s->end_bits,
+        "directory", s->list_bits);
     char *text = root ? json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(12)) : NULL;
     json_decref(root);
     if (!text)
@@ -81,7 +88,7 @@ static void print_bytes(const char *name, uint64_t bytes)
 static void print_meta(const gx_index *ix)
 {
     const char *key;
-    json_t *value, *meta = json_loadb(ix->meta, ix->meta_len, 0, NULL);
+    json_t *value, *meta = json_of_meta(ix);
     json_object_foreach(meta, key, value)
     {
         char *text = json_is_string(value) ? strdup(json_string_value(value))
@@ -94,21 +101,21 @@ static void print_meta(const gx_index *ix)
     json_decref(meta);
 }
 
-static void print_sizes(const gx_index *ix, const gx_index_sizes *s)
+static void print_sizes(const gx_index_stats *st, const gx_index_sizes *s)
 {
     printf("\n%-10s %14s  %6s\n", "section", "bytes", "share");
     for (uint32_t i = 0; i < s->n_sections; ++i)
         printf("%-10s %14llu  %5.1f%%%s%s\n", s->sections[i].name, (unsigned long long)s->sections[i].bytes,
-               100.0 * (double)s->sections[i].bytes / (double)ix->file_bytes, s->sections[i].device ? "  device" : "",
+               100.0 * (double)s->sections[i].bytes / (double)st->file_bytes, s->sections[i].device ? "  device" : "",
                s->sections[i].known ? "" : "  (unknown, skipped)");
     printf("%-10s %14llu  %5.1f%%\n", "the rest", (unsigned long long)(s->header_bytes + s->padding_bytes),
-           100.0 * (double)(s->header_bytes + s->padding_bytes) / (double)ix->file_bytes);
+           100.0 * (double)(s->header_bytes + s->padding_bytes) / (double)st->file_bytes);
 
     printf("\n%-14s %-14s %10s %14s  %s\n", "docids", "tfs", "lists", "postings", "bits a posting: docids, tfs");
     for (uint32_t i = 0; i < s->n_codings; ++i) {
         const gx_coding_size *c = &s->codings[i];
         const double n = c->n_postings ? (double)c->n_postings : 1;
-        printf("%-14s %-14s %10llu %14llu  %.2f, %.2f\n", c->docids->name, c->tfs->name, (unsigned long long)c->n_lists,
+        printf("%-14s %-14s %10llu %14llu  %.2f, %.2f\n", c->docid_codec, c->tf_codec, (unsigned long long)c->n_lists,
                (unsigned long long)c->n_postings, 8.0 * (double)c->docid_bytes / n, 8.0 * (double)c->tf_bytes / n);
     }
     printf("\nbits a posting: docids %.2f, tfs %.2f, heads %.2f, ends %.2f, directory %.2f; together %.2f\n",
@@ -116,23 +123,23 @@ static void print_sizes(const gx_index *ix, const gx_index_sizes *s)
            s->docid_bits + s->tf_bits + s->head_bits + s->end_bits + s->list_bits);
 }
 
-static void print_human(const char *path, const gx_index *ix, const gx_index_sizes *s)
+static void print_human(const char *path, const gx_index *ix, const gx_index_stats *st, const gx_index_sizes *s)
 {
     char uuid[37];
-    uuid_text(uuid, ix->header->uuid);
+    uuid_text(uuid, st->uuid);
     printf("%-12s %s\n", "file", path);
-    printf("%-12s %u, uuid %s\n", "version", ix->header->version, uuid);
-    print_bytes("size", ix->file_bytes);
-    print_bytes("on a device", ix->header->device_bytes);
-    printf("%-12s %u%s%s\n", "documents", ix->n_docs, ix->titles.n ? ", with titles" : "",
-           ix->text ? ", with texts" : "");
-    printf("%-12s %u\n", "terms", ix->n_terms);
-    printf("%-12s %llu, %u a block%s\n", "postings", (unsigned long long)ix->n_postings, ix->block_len,
-           ix->impacts ? "; with impacts instead of term frequencies" : "");
-    printf("%-12s %llu; a document has %u to %u, %.1f on average\n", "tokens", (unsigned long long)ix->n_tokens,
-           ix->min_doc_len, ix->max_doc_len, ix->avgdl);
+    printf("%-12s %u, uuid %s\n", "version", st->version, uuid);
+    print_bytes("size", st->file_bytes);
+    print_bytes("on a device", st->device_bytes);
+    printf("%-12s %u%s%s\n", "documents", st->n_docs, st->titles ? ", with titles" : "",
+           st->texts ? ", with texts" : "");
+    printf("%-12s %u\n", "terms", st->n_terms);
+    printf("%-12s %llu, %u a block%s\n", "postings", (unsigned long long)st->n_postings, st->block_len,
+           st->impacts ? "; with impacts instead of term frequencies" : "");
+    printf("%-12s %llu; a document has %u to %u, %.1f on average\n", "tokens", (unsigned long long)st->n_tokens,
+           st->min_doc_len, st->max_doc_len, st->avgdl);
     print_meta(ix);
-    print_sizes(ix, s);
+    print_sizes(st, s);
 }
 
 static int run(const cli_args *a)
@@ -141,6 +148,7 @@ static int run(const cli_args *a)
     gx_index_sizes *sizes;
     gx_error err = {0};
     gx_index_options options = GX_INDEX_OPTIONS;
+    gx_index_stats stats = {.size = sizeof stats};
     int code = 0;
     options.check = GX_CHECK_STRUCTURE;
     if (gx_index_open(&ix, a->argv[0], &options, &err))
@@ -148,11 +156,12 @@ static int run(const cli_args *a)
     if (!(sizes = malloc(sizeof *sizes))) {
         code = cli_fail(GX_ENOMEM, "%s: no memory for its description", a->argv[0]);
     } else {
+        gx_index_get_stats(ix, &stats);
         gx_index_measure(ix, sizes);
         if (cli_switch(a, "json"))
-            code = print_json(a->argv[0], ix, sizes);
+            code = print_json(a->argv[0], ix, &stats, sizes);
         else
-            print_human(a->argv[0], ix, sizes);
+            print_human(a->argv[0], ix, &stats, sizes);
     }
     free(sizes);
     gx_index_close(ix);

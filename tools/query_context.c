@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "query/boolean.h"
 #include "tools/progress.h"
 
 static int open_session(gx_engine **en, gx_session **session, const gx_index *ix, const gx_engine_options *options)
@@ -207,20 +206,6 @@ static int refuse(const ask *k, const gx_error *err)
                     (unsigned long long)k->line, err->text);
 }
 
-/* Of the words that are not negated. */
-static gx_status open_highlighter(gx_highlighter **h, const ask *k, const char *text, size_t len, gx_error *err)
-{
-    char *words;
-    size_t n;
-    if (k->kind == GX_QUERY_TEXT)
-        return gx_highlighter_open(h, k->ix, text, len, err);
-    gx_status st = gx_boolean_words(&words, &n, text, len, err);
-    if (st == GX_OK)
-        st = gx_highlighter_open(h, k->ix, words, n, err);
-    free(words);
-    return st;
-}
-
 int ask_query(ask *k, const char *qid, size_t qid_len, const char *text, size_t len, uint32_t *n_hits)
 {
     gx_error err = {0};
@@ -236,7 +221,7 @@ int ask_query(ask *k, const char *qid, size_t qid_len, const char *text, size_t 
     if ((code = reserve(k, stats.n_docs < k->options.k ? stats.n_docs : k->options.k)) ||
         (code = keep_last(k, text, len)))
         return code;
-    if (rich && open_highlighter(&h, k, text, len, &err))
+    if (rich && gx_highlighter_open(&h, k->ix, &query, &err))
         return refuse(k, &err);
 
     gx_query_options options = k->options;

@@ -1,17 +1,22 @@
 /* recode.c: `gpuidx recode`: the same index, packed otherwise. */
-#include "index/convert/rewrite.h"
+#include "engine/gpuidx_advanced.h"
 #include "tools/cli.h"
 #include "tools/signals.h"
 
 static void report(const gx_index *before, const char *path)
 {
     gx_index *after;
+    gx_index_stats was = {.size = sizeof was}, is = {.size = sizeof is};
+    gx_index_sizes old, new;
     if (gx_index_open(&after, path, NULL, NULL))
         return;
-    const double n = before->n_postings ? (double)before->n_postings : 1;
+    gx_index_get_stats(before, &was);
+    gx_index_get_stats(after, &is);
+    gx_index_measure(before, &old);
+    gx_index_measure(after, &new);
     cli_note("%s: %llu bytes, %.2f bits a posting of docids and tfs; before: %llu and %.2f", path,
-             (unsigned long long)after->file_bytes, 32.0 * (double)after->payload_words / n,
-             (unsigned long long)before->file_bytes, 32.0 * (double)before->payload_words / n);
+             (unsigned long long)is.file_bytes, new.docid_bits + new.tf_bits, (unsigned long long)was.file_bytes,
+             old.docid_bits + old.tf_bits);
     gx_index_close(after);
 }
 
@@ -20,15 +25,16 @@ static int run(const cli_args *a)
     gx_error err = {0};
     gx_index *ix = NULL;
     gx_rewrite_options opt = GX_REWRITE_OPTIONS;
-    const char *tf_codec = cli_text(a, "tf-codec"), *path = cli_text(a, "output");
+    const char *path = cli_text(a, "output");
     if (!path)
         return cli_usage(a, "--output: where does the new index go?");
     opt.force = cli_switch(a, "force");
+    opt.docid_codec = cli_text(a, "codec");
+    opt.tf_codec = cli_text(a, "tf-codec");
     opt.drop_titles = cli_choice(a, "drop") >= 2;
     opt.drop_texts = cli_choice(a, "drop") >= 1;
     opt.cancel = is_stopped;
-    if (gx_codec_find(&opt.docids, cli_text(a, "codec"), &err) ||
-        (tf_codec && gx_codec_find(&opt.tfs, tf_codec, &err)) || gx_index_open(&ix, a->argv[0], NULL, &err))
+    if (gx_index_open(&ix, a->argv[0], NULL, &err))
         return cli_fail_error(&err);
     stop_on_signals();
     int code = 0;

@@ -3,9 +3,6 @@
 
 #include <stdlib.h>
 
-#include "codecs/auto_codec.h"
-#include "engine/status.h"
-#include "index/check.h"
 #include "tools/cli.h"
 #include "tools/progress.h"
 #include "tools/signals.h"
@@ -17,9 +14,14 @@ static void show(void *bar, uint64_t done, uint64_t total)
 
 gx_status reorder(const gx_index *ix, const char *path, reordering *r, gx_error *err)
 {
-    uint32_t *new_docids = malloc(((size_t)ix->n_docs + 1) * sizeof *new_docids);
-    if (!new_docids)
-        return gx_fail(err, GX_ENOMEM, "%s: no memory for an order of %u documents", ix->path, ix->n_docs);
+    gx_index_stats stats = {.size = sizeof stats};
+    gx_index_get_stats(ix, &stats);
+    uint32_t *new_docids = malloc(((size_t)stats.n_docs + 1) * sizeof *new_docids);
+    if (!new_docids) {
+        err->status = GX_ENOMEM;
+        snprintf(err->text, sizeof err->text, "%s: no memory for an order of %u documents", path, stats.n_docs);
+        return GX_ENOMEM;
+    }
     progress bar = progress_begin("ordering documents", 0);
     r->order.cancel = r->rewrite.cancel = r->cancel;
     r->order.progress = show;
@@ -42,41 +44,20 @@ gx_status reorder(const gx_index *ix, const char *path, reordering *r, gx_error 
 void reorder_report(const gx_index *before, const char *path, const reordering *r)
 {
     gx_index *after;
+    gx_index_stats old = {.size = sizeof old}, new = {.size = sizeof new};
     gx_index_sizes was, is;
     const gx_index_options light = {sizeof light, GX_CHECK_STRUCTURE};
     if (gx_index_open(&after, path, &light, NULL))
         return;
     gx_index_measure(before, &was);
     gx_index_measure(after, &is);
-    cli_note("%s: %s; bits a posting: docids %.2f, tfs %.2f; before: %s; %.2f, %.2f", path,
-             show_bytes(after->file_bytes), is.docid_bits, is.tf_bits, show_bytes(before->file_bytes), was.docid_bits,
-             was.tf_bits);
+    gx_index_get_stats(before, &old);
+    gx_index_get_stats(after, &new);
+    cli_note("%s: %s; bits a posting: docids %.2f, tfs %.2f; before: %s; %.2f, %.2f", path, show_bytes(new.file_bytes),
+             is.docid_bits, is.tf_bits, show_bytes(old.file_bytes), was.docid_bits, was.tf_bits);
     cli_note("log2 of the gaps between docids %.2f; before: %.2f", gx_order_gap_bits(after), gx_order_gap_bits(before));
     cli_note("seconds: order %.2f, write %.2f", r->order_seconds, r->write_seconds);
     gx_index_close(after);
-}
-
-/* The codecs of ix's postings, where no others are asked for; chosen anew by list where lists
- * differ. */
-static gx_status choose_codecs(const cli_args *a, const gx_index *ix, gx_rewrite_options *opt, gx_error *err)
-{
-    const char *docids = cli_text(a, "codec"), *tfs = cli_text(a, "tf-codec");
-    gx_index_sizes sizes;
-    uint64_t most = 0;
-    opt->docids = gx_codec_by_name("gpubp128");
-    gx_index_measure(ix, &sizes);
-    for (uint32_t i = 0; i < sizes.n_codings; ++i)
-        if (sizes.codings[i].n_postings > most) {
-            most = sizes.codings[i].n_postings;
-            opt->docids = sizes.codings[i].docids;
-            opt->tfs = sizes.codings[i].tfs;
-        }
-    if (sizes.n_codings > 1 && ix->block_len == gx_codec_auto.block_len)
-        opt->docids = opt->tfs = &gx_codec_auto;
-    if (docids)
-        opt->tfs = NULL;
-    const gx_status st = docids ? gx_codec_find(&opt->docids, docids, err) : GX_OK;
-    return st == GX_OK && tfs ? gx_codec_find(&opt->tfs, tfs, err) : st;
 }
 
 static int run(const cli_args *a)
@@ -96,11 +77,13 @@ static int run(const cli_args *a)
     r.order.seed = cli_count(a, "seed");
     r.order.threads = (uint32_t)cli_count(a, "threads");
     r.rewrite.force = cli_switch(a, "force");
+    r.rewrite.docid_codec = cli_text(a, "codec");
+    r.rewrite.tf_codec = cli_text(a, "tf-codec");
     if (gx_index_open(&ix, a->argv[0], NULL, &err))
         return cli_fail_error(&err);
     int code = 0;
     stop_on_signals();
-    if (choose_codecs(a, ix, &r.rewrite, &err) || reorder(ix, path, &r, &err))
+    if (reorder(ix, path, &r, &err))
         code = stop_fail(&err);
     else
         reorder_report(ix, path, &r);

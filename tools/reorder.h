@@ -3,8 +3,7 @@
 #ifndef GX_TOOLS_REORDER_H
 #define GX_TOOLS_REORDER_H
 
-#include "index/convert/order.h"
-#include "index/convert/rewrite.h"
+#include "engine/gpuidx_advanced.h"
 
 typedef struct reordering {
     gx_order_options order;     /* cancel and progress are set here */

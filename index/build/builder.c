@@ -65,9 +65,7 @@ static gx_status open_parts(gx_builder *b, gx_error *err)
     gx_writer_options w = GX_WRITER_OPTIONS;
     w.force = b->opt.force;
     w.store_text = b->opt.store_text;
-    gx_status st = gx_codec_find(&w.docids, b->opt.docid_codec ? b->opt.docid_codec : "gpubp128", err);
-    if (st == GX_OK)
-        st = gx_codec_find(&w.tfs, b->opt.tf_codec ? b->opt.tf_codec : w.docids->name, err);
+    gx_status st = gx_codec_find_pair(&w.docids, &w.tfs, b->opt.docid_codec, b->opt.tf_codec, err);
     const gx_analyzer_options an = {b->opt.analyzer, b->opt.stemmer, b->opt.stopwords};
     if (st == GX_OK)
         st = gx_analyzer_open(&b->analyzer, &an, err);

@@ -1,4 +1,4 @@
-/* bisect.h: recursive graph bisection, which computes GX_ORDER_BP. order.h says what it is for.
+/* bisect.h: recursive graph bisection, which computes GX_ORDER_BP. order.c says what it is for.
  *
  *   1. The lists of terms of at least min_df documents are inverted into forward lists, which hold
  *      each document's terms.
@@ -19,7 +19,8 @@
 #ifndef GX_INDEX_CONVERT_BISECT_H
 #define GX_INDEX_CONVERT_BISECT_H
 
-#include "index/convert/order.h"
+#include "engine/gpuidx_advanced.h" /* gx_order_options */
+#include "index/index.h"
 
 /* Fill new_docids[n_docs] as gx_order_make does for GX_ORDER_BP, with its statuses. */
 gx_status gx_bisect(const gx_index *ix, const gx_order_options *opt, uint32_t *new_docids, gx_error *err);

@@ -28,40 +28,8 @@
 #ifndef GX_INDEX_CONVERT_CIFF_H
 #define GX_INDEX_CONVERT_CIFF_H
 
-#include "codecs/codec.h"
-#include "index/analysis/analyzer.h"
+#include "engine/gpuidx_advanced.h" /* gx_ciff_import, gx_ciff_export */
 #include "index/index.h"
-
-typedef struct gx_ciff_options {
-    size_t size;
-    bool force;
-    const gx_codec *docids, *tfs; /* import; tfs NULL: as docids */
-    const gx_analyzer *analyzer;  /* import: the analyzer of queries; NULL: see gx_ciff_import */
-    bool impacts;                 /* import: the tfs are impacts; implied by the description of gpuidx's own exports */
-    bool (*cancel)(void *user);   /* called now and then; true: stop. May be NULL */
-    void *user;
-} gx_ciff_options;
-#define GX_CIFF_OPTIONS ((gx_ciff_options){.size = sizeof(gx_ciff_options)})
-
-/* Make an index at path from a CIFF file ("-": stdin), which may be compressed (input.h). The file
- * is read once, from front to back. Lists without postings are left out. Memory: that of the
- * writer, and 8 bytes for each posting of the longest list.
- *
- * CIFF does not record how the terms were made. The analyzer of the index is the given one; else
- * the one that the description names, if gpuidx wrote the file; else "whitespace".
- *
- * GX_ENOTFOUND, GX_EIO, GX_EINPUT (with the file, the byte of the decompressed stream and the
- * reason), GX_ECANCELLED, and the writer's statuses. */
-gx_status gx_ciff_import(const char *file, const char *path, const gx_ciff_options *opt, gx_error *err);
-
-/* Write ix as a CIFF file under a temporary name, and rename it to path when it is complete. If ix
- * has no names of terms or documents (tools/bench/collection.h), numbers of one width stand for
- * them. Memory: 26 bytes for each posting of the longest list.
- *
- * GX_EEXISTS (unless force), GX_ENOTFOUND, GX_EIO, GX_ENOMEM, GX_ECANCELLED, GX_ECORRUPT (a list
- * does not decode to rising docids below n_docs), GX_EUSAGE (CIFF cannot hold ix: a name is empty
- * or not UTF-8, or a number is 2^31 or more). */
-gx_status gx_ciff_export(const gx_index *ix, const char *path, const gx_ciff_options *opt, gx_error *err);
 
 /* ---- for both ---- */
 

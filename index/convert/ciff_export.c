@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine/atomic_file.h"
+#include "engine/sized.h"
 #include "engine/status.h"
 #include "index/build/writer.h"
 
@@ -208,7 +209,7 @@ static gx_status put_document(export *ex, uint32_t d, gx_error *err)
     return end_message(ex, &s, 0, err);
 }
 
-static gx_status put_all(export *ex, const gx_ciff_options *opt, gx_error *err)
+static gx_status put_all(export *ex, const gx_export_options *opt, gx_error *err)
 {
     const gx_index *ix = ex->ix;
     uint32_t max_df = 1;
@@ -229,12 +230,16 @@ static gx_status put_all(export *ex, const gx_ciff_options *opt, gx_error *err)
     return st;
 }
 
-gx_status gx_ciff_export(const gx_index *ix, const char *path, const gx_ciff_options *opt, gx_error *err)
+gx_status gx_ciff_export(const gx_index *ix, const char *path, const gx_export_options *opt, gx_error *err)
 {
+    gx_export_options o = GX_EXPORT_OPTIONS;
+    gx_status st = gx_sized_read(&o, sizeof o, opt, GX_SIZE_THROUGH(gx_export_options, user), "gx_export_options", err);
+    if (st != GX_OK)
+        return st;
     export ex = {.ix = ix};
-    gx_status st = gx_atomic_file_open(&ex.out, path, opt->force, err);
+    st = gx_atomic_file_open(&ex.out, path, o.force, err);
     if (st == GX_OK)
-        st = put_all(&ex, opt, err);
+        st = put_all(&ex, &o, err);
     if (st == GX_OK)
         st = gx_atomic_file_sync(&ex.out, err);
     if (st == GX_OK)

@@ -10,7 +10,7 @@
 #include <utf8proc.h>
 
 #include "engine/status.h"
-#include "index/build/writer.h"
+#include "index/convert/import.h"
 #include "index/corpus/input.h"
 
 typedef struct text {
@@ -27,7 +27,8 @@ typedef struct field {
 enum { HEADER_MESSAGE, LIST_MESSAGE, DOCUMENT_MESSAGE };
 
 typedef struct import {
-    const gx_ciff_options *opt;
+    const gx_import_options *opt;
+    const gx_analyzer *analyzer; /* the one that opt names, or NULL */
     gx_input in;
     uint64_t passed; /* decompressed bytes consumed so far */
     uint64_t size;   /* bytes of the file; UINT64_MAX: not known */
@@ -422,7 +423,7 @@ static gx_status read_document(import *im, uint32_t number, gx_error *err)
 
 static gx_status read_all(import *im, gx_error *err)
 {
-    const gx_ciff_options *o = im->opt;
+    const gx_import_options *o = im->opt;
     gx_status st = GX_OK;
     for (uint32_t i = 0; st == GX_OK && i < im->n_lists; ++i)
         st = o->cancel && o->cancel(o->user) ? gx_fail(err, GX_ECANCELLED, "cancelled") : read_list(im, i, err);
@@ -466,8 +467,8 @@ static gx_analyzer *described_analyzer(const text *d)
 
 static gx_status finish(import *im, gx_error *err)
 {
-    gx_analyzer *described = im->opt->analyzer ? NULL : described_analyzer(&im->description);
-    const gx_status st = gx_writer_finish_with(im->writer, described ? described : im->opt->analyzer, err);
+    gx_analyzer *described = im->analyzer ? NULL : described_analyzer(&im->description);
+    const gx_status st = gx_writer_finish_with(im->writer, described ? described : im->analyzer, err);
     gx_analyzer_close(described);
     return st;
 }
@@ -479,25 +480,21 @@ static uint64_t known_size(const gx_input *in)
     return in->layers[0].unpack || fstat(in->fd, &st) || !S_ISREG(st.st_mode) ? UINT64_MAX : (uint64_t)st.st_size;
 }
 
-gx_status gx_ciff_import(const char *file, const char *path, const gx_ciff_options *opt, gx_error *err)
+static gx_status import_file(const char *file, const char *path, gx_import_setup *setup, gx_error *err)
 {
-import im = {.opt = opt, .in = GX_INPUT_INIT };
-    gx_writer_options w = GX_WRITER_OPTIONS;
-    w.force = opt->force;
-    w.docids = opt->docids;
-    w.tfs = opt->tfs;
+import im = {.opt = & setup->options, .analyzer = setup->analyzer, .in = GX_INPUT_INIT };
     im.in.binary = true;
-    im.in.cancel = opt->cancel;
-    im.in.user = opt->user;
+    im.in.cancel = im.opt->cancel;
+    im.in.user = im.opt->user;
     gx_status st = gx_input_open(&im.in, file, err);
     if (st == GX_OK) {
         im.size = known_size(&im.in);
         st = read_header(&im, err);
     }
     if (st == GX_OK) {
-        w.n_docs = im.n_docs;
-        w.impacts = opt->impacts || describes_impacts(&im.description);
-        st = gx_writer_open(&im.writer, path, &w, err);
+        setup->writer.n_docs = im.n_docs;
+        setup->writer.impacts = im.opt->impacts || describes_impacts(&im.description);
+        st = gx_writer_open(&im.writer, path, &setup->writer, err);
     }
     if (st == GX_OK)
         st = read_all(&im, err);
@@ -511,5 +508,15 @@ import im = {.opt = opt, .in = GX_INPUT_INIT };
     free(im.name.bytes);
     free(im.docids);
     free(im.tfs);
+    return st;
+}
+
+gx_status gx_ciff_import(const char *file, const char *path, const gx_import_options *opt, gx_error *err)
+{
+    gx_import_setup setup;
+    gx_status st = gx_import_setup_open(&setup, opt, err);
+    if (st == GX_OK)
+        st = import_file(file, path, &setup, err);
+    gx_import_setup_close(&setup);
     return st;
 }

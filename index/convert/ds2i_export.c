@@ -1,11 +1,14 @@
-#include "index/convert/ds2i.h"
+/* ds2i_export.c: an index to the files of ds2i and PISA. */
+#include "engine/gpuidx_advanced.h" /* gx_ds2i_export */
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine/atomic_file.h"
+#include "engine/sized.h"
 #include "engine/status.h"
+#include "index/index.h"
 
 enum { DOCS, FREQS, SIZES, TERMS, DOCUMENTS, N_FILES };
 static const char *const suffixes[N_FILES] = {".docs", ".freqs", ".sizes", ".terms", ".documents"};
@@ -13,7 +16,7 @@ static const char *const suffixes[N_FILES] = {".docs", ".freqs", ".sizes", ".ter
 typedef struct export
 {
     const gx_index *ix;
-    const gx_ds2i_options *opt;
+    const gx_export_options *opt;
     gx_atomic_file files[N_FILES];
 }
 export;
@@ -111,14 +114,18 @@ static gx_status commit_outputs(export *ex, gx_error *err)
     return st;
 }
 
-gx_status gx_ds2i_export(const gx_index *ix, const char *base, const gx_ds2i_options *opt, gx_error *err)
+gx_status gx_ds2i_export(const gx_index *ix, const char *base, const gx_export_options *opt, gx_error *err)
 {
-    export ex = {.ix = ix, .opt = opt};
-    gx_status st = open_outputs(&ex, base, err);
+    gx_export_options o = GX_EXPORT_OPTIONS;
+    gx_status st = gx_sized_read(&o, sizeof o, opt, GX_SIZE_THROUGH(gx_export_options, user), "gx_export_options", err);
+    if (st != GX_OK)
+        return st;
+    export ex = {.ix = ix, .opt = &o};
+    st = open_outputs(&ex, base, err);
     if (st == GX_OK)
         st = put_documents(&ex, err);
     for (uint32_t t = 0; st == GX_OK && t < ix->n_terms; ++t) {
-        if (opt->cancel && opt->cancel(opt->user))
+        if (o.cancel && o.cancel(o.user))
             st = gx_fail(err, GX_ECANCELLED, "cancelled");
         else
             st = put_list(&ex, t, err);

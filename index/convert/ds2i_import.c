@@ -1,4 +1,5 @@
-#include "index/convert/ds2i.h"
+/* ds2i_import.c: the files of ds2i and PISA to an index. */
+#include "index/convert/import.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +11,6 @@
 #include <unistd.h>
 
 #include "engine/status.h"
-#include "index/build/writer.h"
 
 /* A file in memory. bytes is NULL if the file does not exist or is empty. */
 typedef struct mapped_file {
@@ -32,7 +32,7 @@ typedef struct list {
 } list;
 
 typedef struct import {
-    const gx_ds2i_options *opt;
+    const gx_import_options *opt;
     mapped_file docs, freqs, sizes, terms, documents;
     uint32_t n_docs;
     list *lists;
@@ -260,7 +260,7 @@ static gx_status add_lists(import *im, gx_error *err)
 
 static gx_status read_all(import *im, const char *base, gx_error *err)
 {
-    const gx_ds2i_options *o = im->opt;
+    const gx_import_options *o = im->opt;
     gx_status st = map_file(&im->docs, base, ".docs", true, err);
     if (st == GX_OK)
         st = map_file(&im->freqs, base, ".freqs", true, err);
@@ -276,23 +276,18 @@ static gx_status read_all(import *im, const char *base, gx_error *err)
     return st == GX_OK ? name_lists(im, err) : st;
 }
 
-gx_status gx_ds2i_import(const char *base, const char *path, const gx_ds2i_options *opt, gx_error *err)
+static gx_status import_files(const char *base, const char *path, const gx_import_setup *setup, gx_error *err)
 {
-import im = {.opt = opt };
-    gx_writer_options w = GX_WRITER_OPTIONS;
-    w.force = opt->force;
-    w.docids = opt->docids;
-    w.tfs = opt->tfs;
-    w.impacts = opt->impacts;
+import im = {.opt = & setup->options };
     gx_status st = read_all(&im, base, err);
     if (st == GX_OK)
-        st = gx_writer_open(&im.writer, path, &w, err);
+        st = gx_writer_open(&im.writer, path, &setup->writer, err);
     if (st == GX_OK)
         st = add_documents(&im, err);
     if (st == GX_OK)
         st = add_lists(&im, err);
     if (st == GX_OK)
-        st = gx_writer_finish_with(im.writer, opt->analyzer, err);
+        st = gx_writer_finish_with(im.writer, setup->analyzer, err);
     gx_writer_close(im.writer);
     unmap_file(&im.docs);
     unmap_file(&im.freqs);
@@ -300,5 +295,15 @@ import im = {.opt = opt };
     unmap_file(&im.terms);
     unmap_file(&im.documents);
     free(im.lists);
+    return st;
+}
+
+gx_status gx_ds2i_import(const char *base, const char *path, const gx_import_options *opt, gx_error *err)
+{
+    gx_import_setup setup;
+    gx_status st = gx_import_setup_open(&setup, opt, err);
+    if (st == GX_OK)
+        st = import_files(base, path, &setup, err);
+    gx_import_setup_close(&setup);
     return st;
 }

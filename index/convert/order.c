@@ -1,10 +1,19 @@
-#include "index/convert/order.h"
+/* order.c: compute another order of an index's documents, for gx_index_rewrite.
+ *
+ * If documents that share terms have near docids, d-gaps are short, and lists pack into fewer bits.
+ * Documents of high score then also stand together, so that a search skips more blocks. Recursive
+ * graph bisection (Dhulipala et al., KDD 2016; Mackenzie, Petri and Moffat, SIGIR 2021) finds such
+ * an order. It cuts the documents into two halves, moves those that would make d-gaps shorter in
+ * the other half, and treats each half in the same way.
+ */
+#include "engine/gpuidx_advanced.h" /* gx_order_make */
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine/random.h"
+#include "engine/sized.h"
 #include "engine/status.h"
 #include "index/convert/bisect.h"
 
@@ -50,18 +59,24 @@ static gx_status sort_ids(const gx_index *ix, uint32_t *order, gx_error *err)
 
 gx_status gx_order_make(const gx_index *ix, const gx_order_options *opt, uint32_t *new_docids, gx_error *err)
 {
-    switch (opt->kind) {
-    case GX_ORDER_RANDOM:
-        random_order(ix->n_docs, opt->seed, new_docids);
-        return GX_OK;
-    case GX_ORDER_BP:
-        return gx_bisect(ix, opt, new_docids, err);
-    case GX_ORDER_ID:
-        return sort_ids(ix, new_docids, err);
-    default:
+    gx_order_options o = GX_ORDER_OPTIONS;
+    const gx_status st =
+        gx_sized_read(&o, sizeof o, opt, GX_SIZE_THROUGH(gx_order_options, user), "gx_order_options", err);
+    if (st != GX_OK)
+        return st;
+    switch (o.kind) {
+    case GX_ORDER_KEEP:
         identity_order(ix->n_docs, new_docids);
         return GX_OK;
+    case GX_ORDER_RANDOM:
+        random_order(ix->n_docs, o.seed, new_docids);
+        return GX_OK;
+    case GX_ORDER_BP:
+        return gx_bisect(ix, &o, new_docids, err);
+    case GX_ORDER_ID:
+        return sort_ids(ix, new_docids, err);
     }
+    return gx_fail(err, GX_EUSAGE, "gx_order_options.kind is %d, which is no gx_order_kind", (int)o.kind);
 }
 
 double gx_order_gap_bits(const gx_index *ix)

@@ -1,10 +1,21 @@
-#include "index/convert/rewrite.h"
+/* rewrite.c: make a new index file from an open index, with other codecs, another order of
+ * documents, or without titles or texts.
+ *
+ *   open index --decode--> lists --[docids mapped, sorted]--> writer --> new file
+ *
+ * Terms, tfs, lengths, ids, titles, texts and the META section stay the same, so a query gives the
+ * same scores. If docids change, documents of equal score may come in another order.
+ */
+#include "engine/gpuidx_advanced.h" /* gx_index_rewrite */
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "codecs/auto_codec.h"
+#include "engine/sized.h"
 #include "engine/status.h"
 #include "index/build/writer.h"
+#include "index/check.h"
 
 typedef struct posting {
     uint32_t docid, tf;
@@ -188,17 +199,52 @@ static gx_status rewrite(rewriter *r, gx_error *err)
     return st;
 }
 
+/* The codecs that hold most postings of ix; "auto" where its lists differ and can be so chosen. */
+static gx_status codecs_of_index(const gx_index *ix, const char **docid_codec, const char **tf_codec, gx_error *err)
+{
+    gx_index_sizes *sizes = malloc(sizeof *sizes);
+    uint64_t most = 0;
+    if (!sizes)
+        return gx_fail(err, GX_ENOMEM, "%s: no memory to look for its codecs", ix->path);
+    gx_index_measure(ix, sizes);
+    *docid_codec = *tf_codec = NULL;
+    for (uint32_t i = 0; i < sizes->n_codings; ++i)
+        if (sizes->codings[i].n_postings > most) {
+            most = sizes->codings[i].n_postings;
+            *docid_codec = sizes->codings[i].docid_codec;
+            *tf_codec = sizes->codings[i].tf_codec;
+        }
+    if (sizes->n_codings > 1 && ix->block_len == gx_codec_auto.block_len)
+        *docid_codec = *tf_codec = gx_codec_auto.name;
+    free(sizes);
+    return GX_OK;
+}
+
+static gx_status choose_codecs(const rewriter *r, gx_writer_options *w, gx_error *err)
+{
+    const char *docids = r->opt->docid_codec, *tfs = NULL;
+    const gx_status st = docids ? GX_OK : codecs_of_index(r->ix, &docids, &tfs, err);
+    if (st != GX_OK)
+        return st;
+    return gx_codec_find_pair(&w->docids, &w->tfs, docids, r->opt->tf_codec ? r->opt->tf_codec : tfs, err);
+}
+
 gx_status gx_index_rewrite(const gx_index *ix, const char *path, const gx_rewrite_options *opt, gx_error *err)
 {
-    rewriter r = {.ix = ix, .opt = opt};
+    gx_rewrite_options o = GX_REWRITE_OPTIONS;
+    gx_status st =
+        gx_sized_read(&o, sizeof o, opt, GX_SIZE_THROUGH(gx_rewrite_options, user), "gx_rewrite_options", err);
+    if (st != GX_OK)
+        return st;
+    rewriter r = {.ix = ix, .opt = &o};
     gx_writer_options w = GX_WRITER_OPTIONS;
-    w.force = opt->force;
-    w.docids = opt->docids;
-    w.tfs = opt->tfs;
-    w.uuid = opt->uuid;
+    w.force = o.force;
+    w.uuid = o.uuid;
     w.impacts = ix->impacts;
-    w.store_text = ix->text && !opt->drop_texts;
-    gx_status st = gx_writer_open(&r.writer, path, &w, err);
+    w.store_text = ix->text && !o.drop_texts;
+    st = choose_codecs(&r, &w, err);
+    if (st == GX_OK)
+        st = gx_writer_open(&r.writer, path, &w, err);
     if (st == GX_OK)
         st = rewrite(&r, err);
     gx_writer_close(r.writer);

@@ -2,7 +2,7 @@
  * answered, and the lists of its terms are printed. tests/embed/run.sh compiles it against the
  * shared and the static library.
  */
-#include <gpuidx.h>
+#include <gpuidx_advanced.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,6 +76,26 @@ static gx_status print_lists(const gx_index *index, const char *text, gx_error *
     return st;
 }
 
+/* The index written anew with another codec, in place: whoever has it open keeps the old file. */
+static gx_status recode(const gx_index *index, const char *path, const char *codec, gx_error *err)
+{
+    static gx_index_sizes sizes;
+    gx_rewrite_options options;
+    gx_index *again;
+    gx_rewrite_options_init(&options, sizeof options);
+    options.force = true;
+    options.docid_codec = codec;
+    gx_status st = gx_index_rewrite(index, path, &options, err);
+    if (st == GX_OK)
+        st = gx_index_open(&again, path, NULL, err);
+    if (st == GX_OK) {
+        gx_index_measure(again, &sizes);
+        printf("docids by %s\n", sizes.codings[0].docid_codec);
+        gx_index_close(again);
+    }
+    return st;
+}
+
 int main(int argc, char **argv)
 {
     enum { K = 10 };
@@ -106,6 +126,9 @@ int main(int argc, char **argv)
         const char *id = gx_index_doc_id(index, docids[i], &len);
         printf("%u %.*s %.4f\n", i + 1, (int)len, id, scores[i]);
     }
+    for (uint32_t i = 0; gx_codec_name(i); ++i)
+        if (strcmp(gx_codec_name(i), "gpupfd128") == 0 && recode(index, argv[1], gx_codec_name(i), &err) != GX_OK)
+            return fail(&err);
     if (print_lists(index, "Three threads of an index", &err) != GX_OK)
         return fail(&err);
     gx_session_close(session);

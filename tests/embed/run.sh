@@ -47,6 +47,7 @@ answer() { # what both programs say: c holds both terms, a and b one each; a's t
 1 c
 2 a
 3 b
+docids by gpupfd128
 three: in no document
 thread: in 2 documents, 2 times: a 1, c 1
 index: in 2 documents, 2 times: b 1, c 1

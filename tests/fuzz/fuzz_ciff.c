@@ -47,7 +47,7 @@ static bool same_files(const char *a, const char *b)
     return c == d;
 }
 
-static void export_to(const char *path, const gx_ciff_options *opt)
+static void export_to(const char *path)
 {
     gx_index *ix;
     gx_error err = {0};
@@ -55,7 +55,9 @@ static void export_to(const char *path, const gx_ciff_options *opt)
      * its document's */
     must(gx_index_verify(index_path, GX_CHECK_FULL, &err) == GX_OK || strstr(err.text, "its tfs add up to"));
     must(gx_index_open(&ix, index_path, NULL, NULL) == GX_OK);
-    must(gx_ciff_export(ix, path, opt, NULL) == GX_OK);
+    gx_export_options opt = GX_EXPORT_OPTIONS;
+    opt.force = true;
+    must(gx_ciff_export(ix, path, &opt, NULL) == GX_OK);
     gx_index_close(ix);
 }
 
@@ -74,8 +76,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 {
     char path[64];
     gx_error err = {0};
-    gx_ciff_options opt = GX_CIFF_OPTIONS;
-    opt.docids = gx_codec_by_name("gpubp128");
+    gx_import_options opt = GX_IMPORT_OPTIONS;
     opt.force = true;
     make_dir();
     const int fd = memfd_create("fuzz", 0);
@@ -88,9 +89,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
         must(leaves_nothing());
         return 0;
     }
-    export_to(export_path, &opt);
+    export_to(export_path);
     must(gx_ciff_import(export_path, index_path, &opt, NULL) == GX_OK);
-    export_to(again_path, &opt);
+    export_to(again_path);
     must(same_files(export_path, again_path));
     must(unlink(index_path) == 0 && unlink(export_path) == 0 && unlink(again_path) == 0 && leaves_nothing());
     return 0;

@@ -96,10 +96,17 @@ static void write_file(const message *m)
 
 /* ---- the tests ---- */
 
-static gx_ciff_options with_codec(void)
+static gx_import_options with_codec(void)
 {
-    gx_ciff_options opt = GX_CIFF_OPTIONS;
-    opt.docids = gx_codec_by_name("gpubp128");
+    gx_import_options opt = GX_IMPORT_OPTIONS;
+    opt.docid_codec = "gpubp128";
+    opt.force = true;
+    return opt;
+}
+
+static gx_export_options replacing(void)
+{
+    gx_export_options opt = GX_EXPORT_OPTIONS;
     opt.force = true;
     return opt;
 }
@@ -110,10 +117,11 @@ static void what_is_exported_comes_back(void **state)
     for (uint64_t seed = 1; seed <= 6; ++seed) {
         collection *c = collection_make(seed, (uint32_t)(seed * 400), 50);
         gx_error err = {0};
-        const gx_ciff_options opt = with_codec();
-        assert_int_equal(collection_write(c, in_dir("a.gx"), opt.docids, NULL, &err), GX_OK);
+        const gx_import_options opt = with_codec();
+        const gx_export_options to = replacing();
+        assert_int_equal(collection_write(c, in_dir("a.gx"), gx_codec_by_name("gpubp128"), NULL, &err), GX_OK);
         gx_index *a = open_index("a.gx");
-        if (gx_ciff_export(a, in_dir("x.ciff"), &opt, &err) ||
+        if (gx_ciff_export(a, in_dir("x.ciff"), &to, &err) ||
             gx_ciff_import(in_dir("x.ciff"), in_dir("b.gx"), &opt, &err))
             fail_msg("seed %d: %s", (int)seed, err.text);
         gx_index *b = open_index("b.gx");
@@ -128,18 +136,19 @@ static void the_analyzer_goes_along_unless_another_is_named(void **state)
 {
     (void)state;
     gx_error err = {0};
-    gx_ciff_options opt = with_codec();
+    gx_import_options opt = with_codec();
+    const gx_export_options to = replacing();
     collection *c = collection_make(3, 100, 10);
     gx_analyzer *simple;
-    assert_int_equal(collection_write(c, in_dir("a.gx"), opt.docids, NULL, &err), GX_OK);
+    assert_int_equal(collection_write(c, in_dir("a.gx"), gx_codec_by_name("gpubp128"), NULL, &err), GX_OK);
     assert_int_equal(gx_analyzer_open(&simple, &(gx_analyzer_options){.name = "simple"}, &err), GX_OK);
     char *json = gx_analyzer_json(simple);
     gx_index *a = open_index("a.gx");
-    assert_int_equal(gx_ciff_export(a, in_dir("x.ciff"), &opt, &err), GX_OK);
-    opt.analyzer = simple;
+    assert_int_equal(gx_ciff_export(a, in_dir("x.ciff"), &to, &err), GX_OK);
+    opt.analyzer = "simple";
     assert_int_equal(gx_ciff_import(in_dir("x.ciff"), in_dir("b.gx"), &opt, &err), GX_OK);
     gx_index *b = open_index("b.gx");
-    assert_int_equal(gx_ciff_export(b, in_dir("x.ciff"), &opt, &err), GX_OK);
+    assert_int_equal(gx_ciff_export(b, in_dir("x.ciff"), &to, &err), GX_OK);
     opt.analyzer = NULL;
     assert_int_equal(gx_ciff_import(in_dir("x.ciff"), in_dir("b.gx"), &opt, &err), GX_OK);
     gx_index_close(b);
@@ -157,7 +166,7 @@ static void the_analyzer_goes_along_unless_another_is_named(void **state)
 }
 
 /* Import x.ciff into b.gx, and say whether that holds impacts. */
-static bool imports_impacts(const gx_ciff_options *opt, const gx_index *same)
+static bool imports_impacts(const gx_import_options *opt, const gx_index *same)
 {
     gx_error err = {0};
     if (gx_ciff_import(in_dir("x.ciff"), in_dir("b.gx"), opt, &err))
@@ -174,14 +183,15 @@ static void impacts_go_along_and_are_named_for_other_files(void **state)
 {
     (void)state;
     gx_error err = {0};
-    gx_ciff_options opt = with_codec(), named = with_codec();
+    gx_import_options opt = with_codec(), named = with_codec();
+    const gx_export_options to = replacing();
     named.impacts = true;
     collection *c = collection_make(5, 100, 10);
     for (int impacts = 0; impacts < 2; ++impacts) {
         c->impacts = impacts;
-        assert_int_equal(collection_write(c, in_dir("a.gx"), opt.docids, NULL, &err), GX_OK);
+        assert_int_equal(collection_write(c, in_dir("a.gx"), gx_codec_by_name("gpubp128"), NULL, &err), GX_OK);
         gx_index *a = open_index("a.gx");
-        assert_int_equal(gx_ciff_export(a, in_dir("x.ciff"), &opt, &err), GX_OK);
+        assert_int_equal(gx_ciff_export(a, in_dir("x.ciff"), &to, &err), GX_OK);
         assert_int_equal(imports_impacts(&opt, a), impacts);
         assert_true(imports_impacts(&named, a));
         gx_index_close(a);
@@ -191,7 +201,7 @@ static void impacts_go_along_and_are_named_for_other_files(void **state)
 
 static gx_status import_message(const message *m, gx_error *err)
 {
-    const gx_ciff_options opt = with_codec();
+    const gx_import_options opt = with_codec();
     write_file(m);
     unlink(in_dir("b.gx"));
     return gx_ciff_import(in_dir("x.ciff"), in_dir("b.gx"), &opt, err);
@@ -337,14 +347,12 @@ static void an_export_does_not_replace_unasked(void **state)
 {
     (void)state;
     gx_error err = {0};
-    gx_ciff_options opt = with_codec();
     message m = header(1, 0, 3);
     put_documents(&m);
     assert_int_equal(import_message(&m, &err), GX_OK);
     gx_index *ix = open_index("b.gx");
-    opt.force = false;
-    assert_int_equal(gx_ciff_export(ix, in_dir("x.ciff"), &opt, &err), GX_EEXISTS);
-    assert_int_equal(gx_ciff_export(ix, in_dir("none/x.ciff"), &opt, &err), GX_ENOTFOUND);
+    assert_int_equal(gx_ciff_export(ix, in_dir("x.ciff"), NULL, &err), GX_EEXISTS);
+    assert_int_equal(gx_ciff_export(ix, in_dir("none/x.ciff"), NULL, &err), GX_ENOTFOUND);
     gx_index_close(ix);
 }
 
@@ -352,13 +360,12 @@ static void what_ciff_cannot_hold_is_not_exported(void **state)
 {
     (void)state;
     gx_error err = {0};
-    const gx_ciff_options opt = with_codec();
     collection *c = collection_make(1, 10, 2);
     strcpy(c->ids[4], "caf\xe9");
-    assert_int_equal(collection_write(c, in_dir("a.gx"), opt.docids, NULL, &err), GX_OK);
+    assert_int_equal(collection_write(c, in_dir("a.gx"), gx_codec_by_name("gpubp128"), NULL, &err), GX_OK);
     gx_index *ix = open_index("a.gx");
     unlink(in_dir("y.ciff"));
-    assert_int_equal(gx_ciff_export(ix, in_dir("y.ciff"), &opt, &err), GX_EUSAGE);
+    assert_int_equal(gx_ciff_export(ix, in_dir("y.ciff"), NULL, &err), GX_EUSAGE);
     assert_non_null(strstr(err.text, "document 4 is not UTF-8"));
     assert_int_equal(access(in_dir("y.ciff"), F_OK), -1);
     gx_index_close(ix);

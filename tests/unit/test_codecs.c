@@ -4,6 +4,7 @@
 #include "codecs/bits.h"
 #include "codecs/codec.h"
 #include "codecs/simd.h"
+#include "engine/gpuidx_advanced.h"
 #include "engine/hash.h"
 #include "engine/random.h"
 #include "tests/support/test.h"
@@ -105,7 +106,10 @@ static void the_registry_finds_by_name_and_id(void **state)
             assert_in_range(c->max_words(n), 1, GX_MAX_WORDS);
         assert_ptr_equal(gx_codec_by_name(c->name), c);
         assert_ptr_equal(gx_codec_by_id(c->id), c);
+        assert_string_equal(gx_codec_name((uint32_t)(p - gx_codecs)), c->name);
+        assert_true(p[1] || !gx_codec_name((uint32_t)(p - gx_codecs) + 1));
     }
+    assert_null(gx_codec_name(UINT32_MAX));
     assert_null(gx_codec_by_name("gpubp"));
     assert_null(gx_codec_by_id(0));
 }

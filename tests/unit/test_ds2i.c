@@ -1,4 +1,4 @@
-#include "index/convert/ds2i.h"
+#include "engine/gpuidx_advanced.h"
 #include "tests/support/collection.h"
 #include "tests/support/indexes.h"
 
@@ -13,10 +13,17 @@ static void put(const char *name, const void *bytes, size_t n)
 }
 #define PUT(name, ...) put(name, (const uint32_t[]){__VA_ARGS__}, sizeof((const uint32_t[]){__VA_ARGS__}))
 
-static gx_ds2i_options with_codec(void)
+static gx_import_options with_codec(void)
 {
-    gx_ds2i_options opt = GX_DS2I_OPTIONS;
-    opt.docids = gx_codec_by_name("gpubp128");
+    gx_import_options opt = GX_IMPORT_OPTIONS;
+    opt.docid_codec = "gpubp128";
+    opt.force = true;
+    return opt;
+}
+
+static gx_export_options replacing(void)
+{
+    gx_export_options opt = GX_EXPORT_OPTIONS;
     opt.force = true;
     return opt;
 }
@@ -27,10 +34,11 @@ static void what_is_exported_comes_back(void **state)
     for (uint64_t seed = 1; seed <= 6; ++seed) {
         collection *c = collection_make(seed, (uint32_t)(seed * 400), 50);
         gx_error err = {0};
-        const gx_ds2i_options opt = with_codec();
-        assert_int_equal(collection_write(c, in_dir("a.gx"), opt.docids, NULL, &err), GX_OK);
+        const gx_import_options opt = with_codec();
+        const gx_export_options to = replacing();
+        assert_int_equal(collection_write(c, in_dir("a.gx"), gx_codec_by_name("gpubp128"), NULL, &err), GX_OK);
         gx_index *a = open_index("a.gx");
-        if (gx_ds2i_export(a, in_dir("x"), &opt, &err) || gx_ds2i_import(in_dir("x"), in_dir("b.gx"), &opt, &err))
+        if (gx_ds2i_export(a, in_dir("x"), &to, &err) || gx_ds2i_import(in_dir("x"), in_dir("b.gx"), &opt, &err))
             fail_msg("seed %d: %s", (int)seed, err.text);
         gx_index *b = open_index("b.gx");
         assert_same_postings(a, b);
@@ -58,7 +66,7 @@ static void lists_without_names_are_called_by_number(void **state)
 {
     (void)state;
     gx_error err = {0};
-    const gx_ds2i_options opt = with_codec();
+    const gx_import_options opt = with_codec();
     a_good_collection();
     if (gx_ds2i_import(in_dir("x"), in_dir("b.gx"), &opt, &err))
         fail_msg("%s", err.text);
@@ -80,7 +88,7 @@ static void lists_without_names_are_called_by_number(void **state)
 static void refused(const char *reason)
 {
     gx_error err = {0};
-    const gx_ds2i_options opt = with_codec();
+    const gx_import_options opt = with_codec();
     unlink(in_dir("b.gx"));
     const gx_status st = gx_ds2i_import(in_dir("x"), in_dir("b.gx"), &opt, &err);
     if (st != GX_EINPUT || !strstr(err.text, reason))
@@ -128,13 +136,12 @@ static void an_export_does_not_replace_unasked(void **state)
 {
     (void)state;
     gx_error err = {0};
-    gx_ds2i_options opt = with_codec();
+    const gx_import_options opt = with_codec();
     a_good_collection();
     assert_int_equal(gx_ds2i_import(in_dir("x"), in_dir("b.gx"), &opt, &err), GX_OK);
     gx_index *ix = open_index("b.gx");
-    opt.force = false;
-    assert_int_equal(gx_ds2i_export(ix, in_dir("x"), &opt, &err), GX_EEXISTS);
-    assert_int_equal(gx_ds2i_export(ix, in_dir("none/x"), &opt, &err), GX_ENOTFOUND);
+    assert_int_equal(gx_ds2i_export(ix, in_dir("x"), NULL, &err), GX_EEXISTS);
+    assert_int_equal(gx_ds2i_export(ix, in_dir("none/x"), NULL, &err), GX_ENOTFOUND);
     gx_index_close(ix);
 }
 

@@ -305,7 +305,8 @@ static void measures_where_the_bytes_go(void **state)
     assert_int_equal(s.n_codings, 1);
     assert_int_equal(s.codings[0].docid_bytes + s.codings[0].tf_bytes, ix->payload_words * 4);
     assert_int_equal(s.codings[0].n_postings, ix->n_postings);
-    assert_string_equal(s.codings[0].docids->name, "gpuvbyte128");
+    assert_string_equal(s.codings[0].docid_codec, "gpuvbyte128");
+    assert_string_equal(s.codings[0].tf_codec, "gpubp128");
     assert_true(s.docid_bits * (double)ix->n_postings / 8 - (double)s.codings[0].docid_bytes < 1);
     assert_true(s.head_bits > 0 && s.end_bits == 2 * s.head_bits);
     gx_index_close(ix);

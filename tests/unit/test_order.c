@@ -4,8 +4,6 @@
 #include <unistd.h>
 
 #include "index/check.h"
-#include "index/convert/order.h"
-#include "index/convert/rewrite.h"
 #include "tests/support/collection.h"
 #include "tests/support/indexes.h"
 
@@ -22,7 +20,7 @@ static void reorder_as(const gx_index *ix, const uint32_t *order, const char *na
     gx_rewrite_options opt = GX_REWRITE_OPTIONS;
     gx_error err = {0};
     opt.force = true;
-    opt.docids = gx_codec_by_name("gpubp128");
+    opt.docid_codec = "gpubp128";
     opt.new_docids = order;
     if (gx_index_rewrite(ix, in_dir(name), &opt, &err) != GX_OK)
         fail_msg("%s", err.text);
@@ -353,6 +351,8 @@ static void damaged_lists_are_refused(void **state)
     assert_int_equal(gx_index_open(&ix, in_dir("a.gx"), &light, &err), GX_OK);
     assert_int_equal(gx_order_make(ix, &opt, order, &err), GX_ECORRUPT);
     assert_non_null(strstr(err.text, "list "));
+    opt.kind = (gx_order_kind)77;
+    assert_int_equal(gx_order_make(ix, &opt, order, &err), GX_EUSAGE);
     gx_index_close(ix);
     collection_free(c);
 }

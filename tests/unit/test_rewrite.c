@@ -1,5 +1,6 @@
 #include "codecs/auto_codec.h"
-#include "index/convert/rewrite.h"
+#include "engine/gpuidx_advanced.h"
+#include "index/check.h"
 #include "index/corpus/source.h"
 #include "tests/support/collection.h"
 #include "tests/support/scratch.h"
@@ -60,7 +61,7 @@ static void equals_an_index_built_with_the_new_codec(void **state)
             gx_error err = {0};
             assert_int_equal(collection_write(c, in_dir("a.gx"), a, NULL, &err), GX_OK);
             assert_int_equal(collection_write(c, in_dir("b.gx"), b, NULL, &err), GX_OK);
-            rewrite(in_dir("a.gx"), in_dir("c.gx"), (gx_rewrite_options){.docids = b});
+            rewrite(in_dir("a.gx"), in_dir("c.gx"), (gx_rewrite_options){.docid_codec = b->name});
             assert_same_file(in_dir("b.gx"), in_dir("c.gx"));
         }
         collection_free(c);
@@ -107,12 +108,12 @@ static void auto_packs_each_list_with_the_candidates_that_cost_least(void **stat
     collection *c = collection_make(2, 4000, 300);
     gx_error err = {0};
     assert_int_equal(collection_write(c, in_dir("a.gx"), gx_codec_by_name("raw"), NULL, &err), GX_OK);
-    rewrite(in_dir("a.gx"), in_dir("b.gx"), (gx_rewrite_options){.docids = &gx_codec_auto});
+    rewrite(in_dir("a.gx"), in_dir("b.gx"), (gx_rewrite_options){.docid_codec = "auto"});
     gx_index *chosen = open_index(in_dir("b.gx"));
     for (const gx_codec *const *p = gx_codecs; *p; ++p) {
         if (!candidate[0][(*p)->id] && !candidate[1][(*p)->id])
             continue;
-        rewrite(in_dir("a.gx"), in_dir("c.gx"), (gx_rewrite_options){.docids = *p});
+        rewrite(in_dir("a.gx"), in_dir("c.gx"), (gx_rewrite_options){.docid_codec = (*p)->name});
         gx_index *ix = open_index(in_dir("c.gx"));
         for (uint32_t t = 0; t < ix->n_terms; ++t)
             for (int half = 0; half < 2; ++half)
@@ -125,7 +126,7 @@ static void auto_packs_each_list_with_the_candidates_that_cost_least(void **stat
     }
     assert_true(n_seen > 1);
     gx_index_close(chosen);
-    rewrite(in_dir("b.gx"), in_dir("c.gx"), (gx_rewrite_options){.docids = gx_codec_by_name("raw")});
+    rewrite(in_dir("b.gx"), in_dir("c.gx"), (gx_rewrite_options){.docid_codec = "raw"});
     assert_same_file(in_dir("a.gx"), in_dir("c.gx"));
     assert_int_equal(gx_codec_find(&(const gx_codec *){NULL}, "auto", &err), GX_OK);
     collection_free(c);
@@ -161,7 +162,7 @@ static void auto_costs_a_real_collection_no_more_than_any_one_codec(void **state
 {
     (void)state;
     build_scifact(in_dir("raw.gx"), "raw");
-    rewrite(in_dir("raw.gx"), in_dir("auto.gx"), (gx_rewrite_options){.docids = &gx_codec_auto});
+    rewrite(in_dir("raw.gx"), in_dir("auto.gx"), (gx_rewrite_options){.docid_codec = "auto"});
     gx_index *chosen = open_index(in_dir("auto.gx"));
     assert_true(chosen->n_docs == 5183);
     const double least = cost(chosen);
@@ -169,7 +170,7 @@ static void auto_costs_a_real_collection_no_more_than_any_one_codec(void **state
     for (const gx_codec *const *p = gx_codecs; *p; ++p) {
         if ((*p)->block_len != gx_codec_auto.block_len)
             continue;
-        rewrite(in_dir("raw.gx"), in_dir("one.gx"), (gx_rewrite_options){.docids = *p});
+        rewrite(in_dir("raw.gx"), in_dir("one.gx"), (gx_rewrite_options){.docid_codec = (*p)->name});
         gx_index *ix = open_index(in_dir("one.gx"));
         if (least > cost(ix))
             fail_msg("auto costs %.0f bits, %s %.0f", least, (*p)->name, cost(ix));
@@ -199,8 +200,8 @@ static void an_order_and_its_inverse_give_the_same_index(void **state)
     collection *c = collection_make(11, N, 40);
     gx_error err = {0};
     assert_int_equal(collection_write(c, in_dir("a.gx"), codec, NULL, &err), GX_OK);
-    rewrite(in_dir("a.gx"), in_dir("b.gx"), (gx_rewrite_options){.docids = codec, .new_docids = order});
-    rewrite(in_dir("b.gx"), in_dir("c.gx"), (gx_rewrite_options){.docids = codec, .new_docids = inverse});
+    rewrite(in_dir("a.gx"), in_dir("b.gx"), (gx_rewrite_options){.docid_codec = codec->name, .new_docids = order});
+    rewrite(in_dir("b.gx"), in_dir("c.gx"), (gx_rewrite_options){.docid_codec = codec->name, .new_docids = inverse});
     assert_same_file(in_dir("a.gx"), in_dir("c.gx"));
 
     gx_index *a = open_index(in_dir("a.gx")), *b = open_index(in_dir("b.gx"));
@@ -216,6 +217,44 @@ static void an_order_and_its_inverse_give_the_same_index(void **state)
     collection_free(c);
 }
 
+/* The codecs of the index at path, as "docids tfs", when all its lists have the same. */
+static const char *codecs_of(const char *path)
+{
+    static char both[64];
+    static gx_index_sizes sizes;
+    gx_index *ix = open_index(path);
+    gx_index_measure(ix, &sizes);
+    gx_index_close(ix);
+    assert_int_equal(sizes.n_codings, 1);
+    snprintf(both, sizeof both, "%s %s", sizes.codings[0].docid_codec, sizes.codings[0].tf_codec);
+    return both;
+}
+
+static void codecs_that_are_not_named_stay(void **state)
+{
+    (void)state;
+    collection *c = collection_make(4, 2000, 100);
+    gx_error err = {0};
+    assert_int_equal(collection_write(c, in_dir("a.gx"), gx_codec_by_name("gpupfd128"), gx_codec_by_name("raw"), &err),
+                     GX_OK);
+    rewrite(in_dir("a.gx"), in_dir("b.gx"), (gx_rewrite_options){0});
+    assert_same_file(in_dir("a.gx"), in_dir("b.gx"));
+    rewrite(in_dir("a.gx"), in_dir("b.gx"), (gx_rewrite_options){.tf_codec = "gpubp128"});
+    assert_string_equal(codecs_of(in_dir("b.gx")), "gpupfd128 gpubp128");
+    rewrite(in_dir("a.gx"), in_dir("b.gx"), (gx_rewrite_options){.docid_codec = "gpubp128"});
+    assert_string_equal(codecs_of(in_dir("b.gx")), "gpubp128 gpubp128");
+    rewrite(in_dir("a.gx"), in_dir("b.gx"), (gx_rewrite_options){.docid_codec = "auto"});
+    rewrite(in_dir("b.gx"), in_dir("c.gx"), (gx_rewrite_options){0});
+    assert_same_file(in_dir("b.gx"), in_dir("c.gx"));
+    gx_index *ix = open_index(in_dir("a.gx"));
+    gx_rewrite_options opt = GX_REWRITE_OPTIONS;
+    opt.tf_codec = "nonesuch";
+    assert_int_equal(gx_index_rewrite(ix, in_dir("none.gx"), &opt, &err), GX_EUSAGE);
+    assert_non_null(strstr(err.text, "nonesuch"));
+    gx_index_close(ix);
+    collection_free(c);
+}
+
 static void an_order_that_is_none_is_refused(void **state)
 {
     (void)state;
@@ -226,7 +265,7 @@ static void an_order_that_is_none_is_refused(void **state)
     assert_int_equal(collection_write(c, in_dir("a.gx"), codec, NULL, &err), GX_OK);
     gx_index *ix = open_index(in_dir("a.gx"));
     gx_rewrite_options opt = GX_REWRITE_OPTIONS;
-    opt.docids = codec;
+    opt.docid_codec = codec->name;
     opt.new_docids = order;
     assert_int_equal(gx_index_rewrite(ix, in_dir("none.gx"), &opt, &err), GX_EUSAGE);
     assert_non_null(strstr(err.text, "no permutation"));
@@ -250,7 +289,7 @@ static void a_cancelled_rewrite_leaves_nothing(void **state)
     assert_int_equal(collection_write(c, in_dir("a.gx"), codec, NULL, &err), GX_OK);
     gx_index *ix = open_index(in_dir("a.gx"));
     gx_rewrite_options opt = GX_REWRITE_OPTIONS;
-    opt.docids = codec;
+    opt.docid_codec = codec->name;
     opt.cancel = always;
     assert_int_equal(gx_index_rewrite(ix, in_dir("none.gx"), &opt, &err), GX_ECANCELLED);
     assert_int_equal(access(in_dir("none.gx"), F_OK), -1);
@@ -265,6 +304,7 @@ int main(void)
         cmocka_unit_test(auto_packs_each_list_with_the_candidates_that_cost_least),
         cmocka_unit_test(auto_costs_a_real_collection_no_more_than_any_one_codec),
         cmocka_unit_test(an_order_and_its_inverse_give_the_same_index),
+        cmocka_unit_test(codecs_that_are_not_named_stay),
         cmocka_unit_test(an_order_that_is_none_is_refused),
         cmocka_unit_test(a_cancelled_rewrite_leaves_nothing),
     };

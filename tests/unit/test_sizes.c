@@ -6,6 +6,8 @@
 #include "tests/support/scratch.h"
 #include "tests/support/test.h"
 
+#include <unistd.h>
+
 static gx_index *ix;
 static gx_engine *en;
 static gx_session *s;
@@ -219,6 +221,45 @@ static void statistics_are_not_written_into_wrong_sizes(void **state)
     assert_int_equal(gx_session_get_memory(s, NULL), GX_EUSAGE);
 }
 
+static void converting_refuses_wrong_sizes(void **state)
+{
+    (void)state;
+    char file[300]; /* which stays away */
+    snprintf(file, sizeof file, "%s", in_dir("converted"));
+    for (int i = 0; i < N_WRONG; ++i) {
+        gx_error err = {0};
+        uint32_t order[3] = {7, 7, 7};
+        gx_rewrite_options rewrite = GX_REWRITE_OPTIONS;
+        gx_order_options how = GX_ORDER_OPTIONS;
+        gx_import_options in = GX_IMPORT_OPTIONS;
+        gx_export_options out = GX_EXPORT_OPTIONS;
+        gx_query q = GX_TEXT_QUERY("two", 3);
+        gx_highlighter *h = (gx_highlighter *)ix;
+        rewrite.size = wrong_size(i, LEAST(gx_rewrite_options, user));
+        assert_int_equal(gx_index_rewrite(ix, file, &rewrite, &err), GX_EUSAGE);
+        assert_names(&err, "gx_rewrite_options.size");
+        how.size = wrong_size(i, LEAST(gx_order_options, user));
+        assert_int_equal(gx_order_make(ix, &how, order, &err), GX_EUSAGE);
+        assert_names(&err, "gx_order_options.size");
+        assert_int_equal(order[0], 7);
+        in.size = wrong_size(i, LEAST(gx_import_options, user));
+        assert_int_equal(gx_ciff_import(in_dir("index.gx"), file, &in, &err), GX_EUSAGE);
+        assert_names(&err, "gx_import_options.size");
+        assert_int_equal(gx_ds2i_import(in_dir("index.gx"), file, &in, &err), GX_EUSAGE);
+        assert_names(&err, "gx_import_options.size");
+        out.size = wrong_size(i, LEAST(gx_export_options, user));
+        assert_int_equal(gx_ciff_export(ix, file, &out, &err), GX_EUSAGE);
+        assert_names(&err, "gx_export_options.size");
+        assert_int_equal(gx_ds2i_export(ix, file, &out, &err), GX_EUSAGE);
+        assert_names(&err, "gx_export_options.size");
+        q.size = wrong_size(i, LEAST(gx_query, n_terms));
+        assert_int_equal(gx_highlighter_open(&h, ix, &q, &err), GX_EUSAGE);
+        assert_names(&err, "gx_query.size");
+        assert_null(h);
+    }
+    assert_int_equal(access(file, F_OK), -1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -227,6 +268,7 @@ int main(void)
         cmocka_unit_test(opening_refuses_wrong_sizes),
         cmocka_unit_test(building_refuses_wrong_sizes),
         cmocka_unit_test(statistics_are_not_written_into_wrong_sizes),
+        cmocka_unit_test(converting_refuses_wrong_sizes),
     };
     return cmocka_run_group_tests_name("sizes", tests, open_all, close_all);
 }

@@ -55,7 +55,8 @@ static const char *snippet_of(const gx_index *ix, const char *query, const char 
     static char out[4096];
     gx_highlighter *h;
     gx_snippet s;
-    assert_int_equal(gx_highlighter_open(&h, ix, query, strlen(query), NULL), GX_OK);
+    const gx_query q = GX_TEXT_QUERY(query, strlen(query));
+    assert_int_equal(gx_highlighter_open(&h, ix, &q, NULL), GX_OK);
     assert_int_equal(gx_highlighter_snippet(h, text, len, max_words, &s, NULL), GX_OK);
     gx_highlighter_close(h);
     assert_true(s.begin <= s.end && s.end <= len);
@@ -141,11 +142,39 @@ static void terms_are_counted_once_and_unknown_ones_named(void **state)
 {
     gx_highlighter *h;
     const char query[] = "skip skipping of the unheard block Unheard";
-    assert_int_equal(gx_highlighter_open(&h, *state, query, strlen(query), NULL), GX_OK);
+    const gx_query q = GX_TEXT_QUERY(query, strlen(query));
+    assert_int_equal(gx_highlighter_open(&h, *state, &q, NULL), GX_OK);
     assert_int_equal(gx_highlighter_n_terms(h), 3);
     assert_int_equal(gx_highlighter_n_unknown(h), 1);
     assert_string_equal(gx_highlighter_unknown(h, 0), "unheard");
     gx_highlighter_close(h);
+}
+
+static void queries_of_every_kind_are_marked(void **state)
+{
+    const char text[] = "Skipping blocks", boolean[] = "skip OR (unheard -block)", wrong[] = "(skip";
+    const gx_weighted_term terms[] = {{"skip", 4, 2.0f}, {"Block", 5, 1.0f}};
+    gx_query queries[] = {GX_TEXT_QUERY(boolean, sizeof boolean - 1), GX_TEXT_QUERY(NULL, 0)};
+    queries[0].kind = GX_QUERY_BOOLEAN;
+    queries[1].kind = GX_QUERY_TERMS;
+    queries[1].terms = terms; /* as they are: the index has no "Block" */
+    queries[1].n_terms = 2;
+    gx_highlighter *h;
+    gx_error err = {0};
+    for (int i = 0; i < 2; ++i) {
+        gx_snippet s;
+        assert_int_equal(gx_highlighter_open(&h, *state, &queries[i], &err), GX_OK);
+        assert_int_equal(gx_highlighter_n_terms(h), 2);
+        assert_string_equal(gx_highlighter_unknown(h, 0), i ? "Block" : "unheard");
+        assert_int_equal(gx_highlighter_snippet(h, text, sizeof text - 1, 30, &s, &err), GX_OK);
+        assert_int_equal(s.n_marks, 1);
+        assert_int_equal(s.marks[0].end, 8);
+        gx_highlighter_close(h);
+    }
+    queries[0].text = wrong;
+    queries[0].len = sizeof wrong - 1;
+    assert_int_equal(gx_highlighter_open(&h, *state, &queries[0], &err), GX_EUSAGE);
+    assert_null(h);
 }
 
 static void a_text_full_of_matches_stays_within_bounds(void **state)
@@ -171,6 +200,7 @@ int main(void)
         cmocka_unit_test(text_without_blanks_is_cut_between_characters),
         cmocka_unit_test(bytes_that_are_not_text_do_no_harm),
         cmocka_unit_test(terms_are_counted_once_and_unknown_ones_named),
+        cmocka_unit_test(queries_of_every_kind_are_marked),
         cmocka_unit_test(a_text_full_of_matches_stays_within_bounds),
     };
     snprintf(path, sizeof path, "/tmp/gx-test-snippet-%d.gx", (int)getpid());

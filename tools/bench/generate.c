@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "index/convert/ds2i.h"
+#include "engine/gpuidx_advanced.h"
 #include "tools/bench/collection.h"
 #include "tools/cli.h"
 #include "tools/signals.h"
@@ -44,7 +44,7 @@ static int run(const cli_args *a)
     gx_error err = {0};
     gx_synth *s;
     gx_synth_options opt = GX_SYNTH_OPTIONS;
-    gx_ds2i_options to = GX_DS2I_OPTIONS;
+    gx_export_options to = GX_EXPORT_OPTIONS;
     const char *base = cli_text(a, "output");
     char path[4096];
     if (!base)
