@@ -452,6 +452,7 @@ gx_status gx_builder_finish(gx_builder *b, gx_error *err)
     if (b->done)
         return gx_fail(err, GX_EUSAGE, "the builder cannot finish: it finished or failed before");
     b->done = true;
+    gx_external_ids_close(&b->ids); /* no id is looked up any more */
     gx_status st = gx_parallel_inverter_finish(b->inverter, err);
     if (st != GX_OK)
         return st;

@@ -35,7 +35,7 @@ gx_status gx_doc_indexer_no_memory(gx_error *err)
 }
 
 gx_status gx_doc_indexer_open(gx_doc_indexer **out, const gx_analyzer *analyzer, const char *dir, uint64_t memory,
-                              gx_error *err)
+                              uint32_t n_together, gx_error *err)
 {
     *out = NULL;
     gx_doc_indexer *v = calloc(1, sizeof *v);
@@ -44,7 +44,7 @@ gx_status gx_doc_indexer_open(gx_doc_indexer **out, const gx_analyzer *analyzer,
     v->memory = memory;
     gx_status st = gx_analysis_open(&v->analysis, analyzer, err);
     if (st == GX_OK)
-        st = gx_postings_buffer_open(&v->postings, dir, memory, err);
+        st = gx_postings_buffer_open(&v->postings, dir, memory, n_together, err);
     if (st == GX_OK)
         st = gx_term_cache_open(&v->cache, v->analysis, v->postings, err);
     if (st == GX_OK)

@@ -253,7 +253,7 @@ gx_status gx_parallel_inverter_open(gx_parallel_inverter **out, const gx_analyze
     }
     for (uint32_t i = 0; i < n && st == GX_OK; ++i) {
         c->workers[i].owner = c;
-        st = gx_doc_indexer_open(&c->workers[i].indexer, analyzer, opt->dir, memory / n, err);
+        st = gx_doc_indexer_open(&c->workers[i].indexer, analyzer, opt->dir, memory / n, (uint32_t)n, err);
         c->n_workers += st == GX_OK;
     }
     if (st != GX_OK) {

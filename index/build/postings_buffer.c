@@ -13,13 +13,16 @@
 #include "engine/temporary_file.h"
 #include "index/build/postings_buffer_internal.h"
 
-gx_status gx_postings_buffer_open(gx_postings_buffer **out, const char *dir, uint64_t memory, gx_error *err)
+gx_status gx_postings_buffer_open(gx_postings_buffer **out, const char *dir, uint64_t memory, uint32_t n_together,
+                                  gx_error *err)
 {
     *out = NULL;
     gx_postings_buffer *inv = calloc(1, sizeof *inv);
     if (!inv)
         return gx_fail(err, GX_ENOMEM, "out of memory for the postings buffer");
     inv->fd = -1;
+    inv->memory = memory;
+    inv->n_together = n_together;
     inv->slab_bytes = 64u << 10;
     while (inv->slab_bytes < 4u << 20 && inv->slab_bytes < memory / 16)
         inv->slab_bytes *= 2;
@@ -70,7 +73,7 @@ uint64_t gx_postings_buffer_bytes(const gx_postings_buffer *inv)
 
 uint32_t gx_postings_buffer_spills(const gx_postings_buffer *inv)
 {
-    return inv->n_runs;
+    return inv->n_spills;
 }
 
 /* Room for n elements of size bytes in *array of *max, at least doubling; false: no memory. */
@@ -429,13 +432,6 @@ static gx_status mark_keys(gx_postings_buffer *inv, gx_error *err)
 
 /* ---- runs ---- */
 
-typedef struct run_writer {
-    gx_postings_buffer *inv;
-    uint8_t *buffer;
-    size_t n, max;
-    uint64_t since; /* postings behind the last mark */
-} run_writer;
-
 static gx_status write_run_bytes(gx_postings_buffer *inv, const uint8_t *p, size_t n, gx_error *err)
 {
     while (n) {
@@ -454,46 +450,67 @@ static gx_status write_run_bytes(gx_postings_buffer *inv, const uint8_t *p, size
     return GX_OK;
 }
 
-static gx_status write_entry(void *user, const gx_term_postings *l, gx_error *err)
+#define RUN_BUFFER (256u << 10) /* bytes */
+#define MAX_ENTRY (ENTRY_HEAD + 65535u + ENTRY_POSTINGS * MAX_RECORD)
+_Static_assert(MAX_ENTRY <= RUN_BUFFER, "the buffer has room for any entry");
+
+gx_status gx_run_writer_open(gx_run_writer *w, gx_postings_buffer *inv, gx_error *err)
 {
-    run_writer *w = user;
-    const size_t max_entry = ENTRY_HEAD + l->len + (size_t)l->df * MAX_RECORD;
-    if (w->n + max_entry > w->max && w->n) {
+    *w = (gx_run_writer){inv, malloc(RUN_BUFFER), 0, MARK_POSTINGS, {inv->file_bytes, 0, inv->n_marks, 0}};
+    return w->buffer ? GX_OK : gx_postings_no_memory(err);
+}
+
+void gx_run_writer_close(gx_run_writer *w)
+{
+    free(w->buffer);
+    w->buffer = NULL;
+}
+
+gx_status gx_run_writer_finish(gx_run_writer *w, gx_error *err)
+{
+    const gx_status st = write_run_bytes(w->inv, w->buffer, w->n, err);
+    w->n = 0;
+    w->run.end = w->inv->file_bytes;
+    w->run.n_marks = w->inv->n_marks - w->run.first_mark;
+    return st;
+}
+
+static gx_status write_entry(gx_run_writer *w, const gx_term_postings *l, uint32_t begin, uint32_t df, gx_error *err)
+{
+    const uint32_t *const docids = l->docids + begin, *const tfs = l->tfs + begin;
+    if (w->n + ENTRY_HEAD + l->len + (size_t)df * MAX_RECORD > RUN_BUFFER) {
         const gx_status st = write_run_bytes(w->inv, w->buffer, w->n, err);
         if (st != GX_OK)
             return st;
         w->n = 0;
     }
-    if (max_entry > w->max) {
-        uint8_t *p = realloc(w->buffer, max_entry);
-        if (!p)
-            return gx_postings_no_memory(err);
-        w->buffer = p;
-        w->max = max_entry;
-    }
-    if (w->since >= MARK_POSTINGS) {
-        const gx_status st =
-            add_mark(w->inv, prefix_of((const uint8_t *)l->term, l->len), w->inv->file_bytes + w->n, err);
-        if (st != GX_OK)
-            return st;
-        w->since = 0;
-    }
-    const uint32_t df = l->df, *const docids = l->docids, *const tfs = l->tfs;
-    w->since += df;
     uint8_t *const head = w->buffer + w->n, *const body = head + ENTRY_HEAD + l->len, *p = body;
     memcpy(head + ENTRY_HEAD, l->term, l->len);
     for (uint32_t i = 0, last = 0; i < df; last = docids[i++])
         p = put_record(p, docids[i] - last, tfs[i]);
-    const uint16_t len16 = (uint16_t)l->len;
-    const uint64_t bytes = (uint64_t)(p - body);
-    if (bytes > UINT32_MAX)
-        return gx_fail(err, GX_ENOMEM, "a list of %" PRIu32 " postings is too long for a run; give less --memory", df);
-    const uint32_t bytes32 = (uint32_t)bytes;
-    memcpy(head, &len16, 2);
+    const uint16_t len = (uint16_t)l->len;
+    const uint32_t bytes = (uint32_t)(p - body);
+    memcpy(head, &len, 2);
     memcpy(head + 2, &df, 4);
-    memcpy(head + 6, &bytes32, 4);
+    memcpy(head + 6, &bytes, 4);
     w->n = (size_t)(p - w->buffer);
     return GX_OK;
+}
+
+gx_status gx_run_writer_add(void *user, const gx_term_postings *l, gx_error *err)
+{
+    gx_run_writer *w = user;
+    gx_status st = GX_OK;
+    if (w->since >= MARK_POSTINGS) {
+        st = add_mark(w->inv, prefix_of((const uint8_t *)l->term, l->len), w->inv->file_bytes + w->n, err);
+        w->since = 0;
+    }
+    w->since += l->df;
+    for (uint32_t at = 0, rest = l->df, df; rest && st == GX_OK; at += df, rest -= df) {
+        df = rest < ENTRY_POSTINGS ? rest : ENTRY_POSTINGS;
+        st = write_entry(w, l, at, df, err);
+    }
+    return st;
 }
 
 static gx_status open_run_file(gx_postings_buffer *inv, gx_error *err)
@@ -508,33 +525,46 @@ static gx_status open_run_file(gx_postings_buffer *inv, gx_error *err)
 
 gx_status gx_postings_buffer_spill(gx_postings_buffer *inv, gx_error *err)
 {
+    gx_run_writer w;
     gx_status st = open_run_file(inv, err);
+    if (st == GX_OK)
+        st = gx_run_writer_open(&w, inv, err);
     if (st != GX_OK)
         return st;
-    run_writer w = {inv, malloc(256u << 10), 0, 256u << 10, MARK_POSTINGS};
     postings whole = {0};
-    if (!w.buffer || !grow_array(&inv->runs, &inv->max_runs, (uint64_t)inv->n_runs + 1, sizeof(run))) {
-        free(w.buffer);
-        return gx_postings_no_memory(err);
-    }
-    const uint64_t begin = inv->file_bytes;
-    const uint32_t first_mark = inv->n_marks;
     sort_key *keys = sort_terms(inv);
-    st = keys ? gx_postings_buffer_each(inv, keys, 0, inv->n_lists, &whole, write_entry, &w, err)
-              : gx_postings_no_memory(err);
+    if (!keys || !grow_array(&inv->runs, &inv->room_runs, (uint64_t)inv->n_runs + 1, sizeof(run)))
+        st = gx_postings_no_memory(err);
     if (st == GX_OK)
-        st = write_run_bytes(inv, w.buffer, w.n, err);
+        st = gx_postings_buffer_each(inv, keys, 0, inv->n_lists, &whole, gx_run_writer_add, &w, err);
+    if (st == GX_OK)
+        st = gx_run_writer_finish(&w, err);
     free(keys);
-    free(w.buffer);
+    gx_run_writer_close(&w);
     gx_postings_free(&whole);
     if (st != GX_OK)
         return st;
-    inv->runs[inv->n_runs++] = (run){begin, inv->file_bytes, first_mark, inv->n_marks - first_mark};
+    inv->runs[inv->n_runs++] = w.run;
+    ++inv->n_spills;
     inv->n_lists = inv->strings_bytes = inv->slabs_used = inv->slab_at = 0;
     gx_huge_free(inv->slots, (inv->slot_mask + 1ull) * sizeof(slot));
     inv->slot_mask = FIRST_SLOTS - 1;
     inv->slots = gx_huge_alloc(FIRST_SLOTS * sizeof(slot));
     return inv->slots ? GX_OK : gx_postings_no_memory(err);
+}
+
+/* All lists are in runs: give back what held them. */
+static void free_lists(gx_postings_buffer *inv)
+{
+    for (uint32_t i = 0; i < inv->n_slabs; ++i)
+        gx_huge_free(inv->slabs[i], inv->slab_bytes);
+    gx_huge_free(inv->lists, inv->max_lists * sizeof(list));
+    gx_huge_free(inv->slots, (inv->slot_mask + 1ull) * sizeof(slot));
+    free(inv->strings);
+    inv->lists = NULL;
+    inv->slots = NULL;
+    inv->strings = NULL;
+    inv->n_slabs = inv->max_lists = inv->max_strings = 0;
 }
 
 gx_status gx_postings_buffer_finish(gx_postings_buffer *inv, gx_error *err)
@@ -548,12 +578,12 @@ gx_status gx_postings_buffer_finish(gx_postings_buffer *inv, gx_error *err)
         if (st != GX_OK)
             return st;
     } else {
-        const gx_status st = inv->n_lists ? gx_postings_buffer_spill(inv, err) : GX_OK;
+        gx_status st = inv->n_lists ? gx_postings_buffer_spill(inv, err) : GX_OK;
         if (st != GX_OK)
             return st;
-        for (uint32_t i = 0; i < inv->n_slabs; ++i)
-            gx_huge_free(inv->slabs[i], inv->slab_bytes);
-        inv->n_slabs = 0;
+        free_lists(inv);
+        if ((st = gx_postings_buffer_reduce_runs(inv, err)) != GX_OK)
+            return st;
     }
     inv->sealed = true;
     return GX_OK;

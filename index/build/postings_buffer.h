@@ -8,7 +8,8 @@
  * repeated term needs no search, and a term that occurs in one document needs no chain. When the
  * caller finds that the buffer holds too much, it spills: all lists are written, terms in byte
  * order, as a run to a temporary file, and term numbers begin anew. At the end the runs, whose
- * docids follow each other, are merged term by term. Several threads may fill a buffer each, with
+ * docids follow each other, are merged term by term. If there are more runs than memory has room to
+ * read at once, neighbouring runs are merged to longer runs first. Several threads may fill a buffer each, with
  * documents of their own; their postings of a term are then interleaved by docid. Several threads
  * may merge, each some ranges of terms.
  */
@@ -21,9 +22,11 @@ typedef struct gx_postings_buffer gx_postings_buffer; /* belongs to one thread *
 
 #define GX_NO_TERM UINT32_MAX
 
-/* dir: the directory for temporary files. chunk_memory: about how many bytes the buffer will hold
- * before it spills; it decides in what pieces memory is taken. */
-gx_status gx_postings_buffer_open(gx_postings_buffer **out, const char *dir, uint64_t chunk_memory, gx_error *err);
+/* dir: the directory for temporary files. memory: about how many bytes the buffer will hold before it
+ * spills; it decides in what pieces memory is taken, and how many runs are read at once. n_together:
+ * the buffers that will be merged together, by as many threads. */
+gx_status gx_postings_buffer_open(gx_postings_buffer **out, const char *dir, uint64_t memory, uint32_t n_together,
+                                  gx_error *err);
 void gx_postings_buffer_close(gx_postings_buffer *inv);
 
 /* The number of a term of len < 65536 bytes. Numbers count from 0 in the order of first mention and
@@ -44,7 +47,8 @@ gx_status gx_postings_buffer_spill(gx_postings_buffer *inv, gx_error *err);
 /* Receives a whole list, which is valid until the function returns. */
 typedef gx_status gx_list_fn(void *user, const gx_term_postings *list, gx_error *err);
 
-/* No more postings follow: sort the terms in byte order, or write the last run. The thread that
+/* No more postings follow: sort the terms in byte order, or write the last run and merge runs until
+ * they are few. The thread that
  * filled the buffer may call this; merging then only reads. Once it has returned GX_OK, further
  * calls do nothing. GX_EIO, GX_ENOMEM. */
 gx_status gx_postings_buffer_finish(gx_postings_buffer *inv, gx_error *err);

@@ -69,7 +69,10 @@ struct gx_postings_buffer {
     int fd; /* the runs, or -1 */
     uint64_t file_bytes;
     run *runs;
-    uint32_t n_runs, max_runs;
+    uint32_t n_runs, room_runs, n_spills;
+
+    uint64_t memory;     /* bytes, as the caller of open said */
+    uint32_t n_together; /* buffers that are merged together */
 
     mark *marks; /* [n_marks] of all runs, or of keys */
     uint32_t n_marks, max_marks;
@@ -87,10 +90,14 @@ static inline uint32_t chunk_bytes(uint32_t i)
  * */
 #define CHUNK_END 5u
 
-/* A run is one entry a term: u16 length, u32 df, u32 bytes of postings, the term, the postings
+/* A run has the terms' lists in byte order, each as one entry or, if it is long, as several, one
+ * behind the other, of ENTRY_POSTINGS. So a reader needs little memory, however long the lists are.
+ * An entry: u16 length, u32 df, u32 bytes of postings, the term, the postings
  * (vbytes: docid or d-gap, shifted left by one, the low bit set where the tf is 1; else the tf
  * behind it). */
 #define ENTRY_HEAD 10u
+#define ENTRY_POSTINGS 512u
+#define LEAST_WINDOW 4096u /* bytes of a run that are read at once */
 
 static inline const uint8_t *term_of(const gx_postings_buffer *inv, const list *l, size_t *len)
 {
@@ -146,6 +153,30 @@ void gx_postings_buffer_decode(const gx_postings_buffer *inv, const list *l, uin
 /* Give the lists keys[begin, end), which are held, to fn; they are decoded to whole. */
 gx_status gx_postings_buffer_each(const gx_postings_buffer *inv, const sort_key *keys, uint32_t begin, uint32_t end,
                                   postings *whole, gx_list_fn *fn, void *user, gx_error *err);
+
+/* Appends a run to the temporary file. add is a gx_list_fn whose user is the writer. */
+typedef struct gx_run_writer {
+    gx_postings_buffer *inv;
+    uint8_t *buffer;
+    size_t n;       /* bytes in the buffer */
+    uint64_t since; /* postings behind the last mark */
+    run run;
+} gx_run_writer;
+gx_status gx_run_writer_open(gx_run_writer *w, gx_postings_buffer *inv, gx_error *err);
+gx_list_fn gx_run_writer_add;
+gx_status gx_run_writer_finish(gx_run_writer *w, gx_error *err); /* w->run is whole */
+void gx_run_writer_close(gx_run_writer *w);
+
+/* Of cursors that share so much memory, how many there may be. */
+static inline uint32_t gx_most_cursors(uint64_t memory)
+{
+    const uint64_t n = memory / 2 / LEAST_WINDOW; /* the other half: postings, and what is made of them */
+    return n < UINT16_MAX ? (uint32_t)n : UINT16_MAX;
+}
+
+/* Merge neighbouring runs to one, as often as it takes to leave no more than the final merge has
+ * memory for. */
+gx_status gx_postings_buffer_reduce_runs(gx_postings_buffer *inv, gx_error *err);
 
 gx_status gx_postings_no_memory(gx_error *err);
 

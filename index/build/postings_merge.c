@@ -1,6 +1,7 @@
 /* The merge of buffers: their runs and the lists that they hold, term by term, of all terms or of
  * a range. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -153,6 +154,7 @@ struct gx_postings_merger {
     cursor *cursors, **heap; /* [n_cursors] */
     part *parts;             /* [n_cursors] */
     uint32_t n_cursors, n_heap;
+    size_t window; /* bytes, of a run's cursor */
     uint8_t *term; /* [65536] */
     postings pieces, whole;
 };
@@ -332,45 +334,65 @@ gx_status gx_postings_merger_run(gx_postings_merger *m, gx_term_range range, gx_
     return st;
 }
 
-/* Cursors in the order of docids: of a postings buffer, what it holds or its runs one after
- * another. */
-static gx_status open_cursors(gx_postings_merger *m, gx_postings_buffer *const *buffers, uint32_t n, gx_error *err)
+/* A merger with room for so many cursors. */
+static gx_status new_merger(gx_postings_merger **out, uint64_t n_cursors, gx_error *err)
 {
-    uint64_t n_cursors = 0;
-    for (uint32_t i = 0; i < n; ++i)
-        n_cursors += buffers[i]->n_runs ? buffers[i]->n_runs : 1;
-    const size_t share = (size_t)((512u << 10) / n_cursors), window = share < 16u << 10 ? 16u << 10 : share;
+    gx_postings_merger *m = *out = calloc(1, sizeof *m);
+    if (!m)
+        return gx_postings_no_memory(err);
     m->cursors = calloc(n_cursors, sizeof *m->cursors);
     m->heap = calloc(n_cursors, sizeof *m->heap);
     m->parts = calloc(n_cursors, sizeof *m->parts);
     m->term = malloc(65536);
-    if (n_cursors > UINT32_MAX || !m->cursors || !m->heap || !m->parts || !m->term)
-        return gx_postings_no_memory(err);
+    return n_cursors <= UINT32_MAX && m->cursors && m->heap && m->parts && m->term ? GX_OK : gx_postings_no_memory(err);
+}
+
+/* The next cursor: over a run, or, NULL, over what the buffer holds. */
+static gx_status add_cursor(gx_postings_merger *m, const gx_postings_buffer *inv, const run *r, gx_error *err)
+{
+    cursor *c = &m->cursors[m->n_cursors];
+    *c = (cursor){.inv = inv, .number = m->n_cursors++, .run = r, .max = r ? m->window : 0};
+    return !r || (c->window = malloc(c->max)) ? GX_OK : gx_postings_no_memory(err);
+}
+
+/* Bytes that n cursors read at once, which share so much memory. More than 512 KiB together bring
+ * nothing where each has 16 KiB. */
+static size_t window_of(uint64_t memory, uint64_t n)
+{
+    const uint64_t share = (512u << 10) / n, good = share < 16u << 10 ? 16u << 10 : share, most = memory / 2 / n;
+    return most < LEAST_WINDOW ? LEAST_WINDOW : most < good ? most : good;
+}
+
+/* Cursors in the order of docids: of a postings buffer, what it holds or its runs one after
+ * another. */
+static gx_status open_cursors(gx_postings_merger **out, gx_postings_buffer *const *buffers, uint32_t n, gx_error *err)
+{
+    uint64_t n_cursors = 0, memory = 0;
     for (uint32_t i = 0; i < n; ++i) {
-        for (uint32_t r = 0; r == 0 || r < buffers[i]->n_runs; ++r) {
-            cursor *c = &m->cursors[m->n_cursors];
-            *c = (cursor){
-                .inv = buffers[i], .number = m->n_cursors++, .run = buffers[i]->n_runs ? &buffers[i]->runs[r] : NULL};
-            c->max = c->run ? window : 0;
-            if (c->run && !(c->window = malloc(window)))
-                return gx_postings_no_memory(err);
-        }
+        n_cursors += buffers[i]->n_runs ? buffers[i]->n_runs : 1;
+        memory += buffers[i]->memory / n; /* one of n threads has a merger */
     }
-    return GX_OK;
+    gx_status st = new_merger(out, n_cursors, err);
+    if (st == GX_OK)
+        (*out)->window = window_of(memory, n_cursors);
+    for (uint32_t i = 0; i < n && st == GX_OK; ++i) {
+        if (buffers[i]->n_runs == 0)
+            st = add_cursor(*out, buffers[i], NULL, err);
+        for (uint32_t r = 0; r < buffers[i]->n_runs && st == GX_OK; ++r)
+            st = add_cursor(*out, buffers[i], &buffers[i]->runs[r], err);
+    }
+    return st;
 }
 
 gx_status gx_postings_merger_open(gx_postings_merger **out, gx_postings_buffer *const *buffers, uint32_t n,
                                   gx_error *err)
 {
-    *out = NULL;
-    gx_postings_merger *m = calloc(1, sizeof *m);
-    const gx_status st = m ? open_cursors(m, buffers, n, err) : gx_postings_no_memory(err);
+    const gx_status st = open_cursors(out, buffers, n, err);
     if (st != GX_OK) {
-        gx_postings_merger_close(m);
-        return st;
+        gx_postings_merger_close(*out);
+        *out = NULL;
     }
-    *out = m;
-    return GX_OK;
+    return st;
 }
 
 void gx_postings_merger_close(gx_postings_merger *m)
@@ -387,6 +409,82 @@ void gx_postings_merger_close(gx_postings_merger *m)
     gx_postings_free(&m->whole);
     free(m);
 }
+
+/* ---- fewer runs ---- */
+
+/* Merge the runs [first, first + n) to one behind all others in the file, which takes their place.
+ * Where the file system can, it gets back what they took. */
+static gx_status merge_runs(gx_postings_buffer *inv, uint32_t first, uint32_t n, gx_error *err)
+{
+    gx_run_writer w = {0};
+    gx_postings_merger *m;
+    run *const runs = inv->runs + first;
+    gx_status st = new_merger(&m, n, err);
+    if (st == GX_OK)
+        m->window = window_of(inv->memory, n);
+    for (uint32_t i = 0; i < n && st == GX_OK; ++i)
+        st = add_cursor(m, inv, &runs[i], err);
+    if (st == GX_OK)
+        st = gx_run_writer_open(&w, inv, err);
+    if (st == GX_OK)
+        st = gx_postings_merger_run(m, (gx_term_range){0, 0}, gx_run_writer_add, &w, err);
+    if (st == GX_OK)
+        st = gx_run_writer_finish(&w, err);
+    gx_run_writer_close(&w);
+    gx_postings_merger_close(m);
+    if (st != GX_OK)
+        return st;
+    for (uint32_t i = 0; i < n; ++i)
+        (void)fallocate(inv->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)runs[i].begin,
+                        (off_t)(runs[i].end - runs[i].begin));
+    runs[0] = w.run;
+    memmove(runs + 1, runs + n, (inv->n_runs - first - n) * sizeof *runs);
+    inv->n_runs -= n - 1;
+    return GX_OK;
+}
+
+/* Only the marks of runs that are left, in their order. */
+static gx_status renew_marks(gx_postings_buffer *inv, gx_error *err)
+{
+    uint64_t n = 0;
+    for (uint32_t r = 0; r < inv->n_runs; ++r)
+        n += inv->runs[r].n_marks;
+    mark *marks = malloc((n + 1) * sizeof *marks);
+    if (!marks)
+        return gx_postings_no_memory(err);
+    n = 0;
+    for (uint32_t r = 0; r < inv->n_runs; ++r) {
+        run *const a = &inv->runs[r];
+        memcpy(marks + n, inv->marks + a->first_mark, a->n_marks * sizeof *marks);
+        a->first_mark = (uint32_t)n;
+        n += a->n_marks;
+    }
+    free(inv->marks);
+    inv->marks = marks;
+    inv->n_marks = (uint32_t)n;
+    inv->max_marks = (uint32_t)n + 1;
+    return GX_OK;
+}
+
+gx_status gx_postings_buffer_reduce_runs(gx_postings_buffer *inv, gx_error *err)
+{
+    /* Each of n_together threads will read the runs of n_together buffers. */
+    const uint32_t together = gx_most_cursors(inv->memory / inv->n_together), left = together ? together : 1,
+                   at_once = gx_most_cursors(inv->memory);
+    gx_status st = GX_OK;
+    bool merged = false;
+    for (uint32_t first = 0; inv->n_runs > left && st == GX_OK; ++first, merged = true) {
+        if (first + 1 >= inv->n_runs) /* another pass */
+            first = 0;
+        uint32_t n = inv->n_runs - left + 1;
+        n = n < at_once ? n : at_once;
+        n = n < inv->n_runs - first ? n : inv->n_runs - first;
+        st = merge_runs(inv, first, n < 2 ? 2 : n, err);
+    }
+    return merged && st == GX_OK ? renew_marks(inv, err) : st;
+}
+
+/* ---- ranges ---- */
 
 static int by_value(const void *a, const void *b)
 {

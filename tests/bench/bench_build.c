@@ -87,7 +87,7 @@ static totals pass(const corpus *c, const gx_analyzer *an, double (*fastest)[N_S
     gx_postings_buffer *postings_buffer;
     gx_term_cache *cache;
     need(gx_analysis_open(&analysis, an, NULL) == GX_OK &&
-             gx_postings_buffer_open(&postings_buffer, ".", 512u << 20, NULL) == GX_OK &&
+             gx_postings_buffer_open(&postings_buffer, ".", 512u << 20, 1, NULL) == GX_OK &&
              gx_term_cache_open(&cache, analysis, postings_buffer, NULL) == GX_OK,
          "out of memory");
     uint32_t piece = 0;

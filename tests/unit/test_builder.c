@@ -2,10 +2,12 @@
 
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "engine/hash.h"
+#include "engine/random.h"
 #include "index/analysis/analyzer.h"
 #include "index/format.h"
 #include "index/index.h"
@@ -430,6 +432,48 @@ static void little_memory_gives_the_same_index(void **state)
     }
 }
 
+/* Kilobytes that a process of its own takes at most, which indexes n_docs documents of a thousand
+ * random words with little memory. The exit status tells whether it spilled as often as that. */
+static long kilobytes_to_build(uint32_t n_docs, uint32_t min_spills)
+{
+    const char *path = in_dir("runs.gx");
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        gx_builder_options o = GX_BUILDER_OPTIONS;
+        o.path = path;
+        o.memory = 1u << 20;
+        o.analyzer = "whitespace";
+        gx_builder *b = open_builder(o);
+        char id[16], text[1000 * TERM + 1];
+        uint64_t seed = 7;
+        for (uint32_t d = 0; d < n_docs; ++d) {
+            for (uint32_t i = 0; i < 1000; ++i)
+                spell(gx_random_next(&seed) % 40000, text + i * TERM);
+            text[1000 * TERM] = 0;
+            snprintf(id, sizeof id, "%u", d);
+            add(b, id, NULL, text);
+        }
+        _exit(finish(b).spills < min_spills);
+    }
+    int status;
+    struct rusage usage;
+    assert_int_equal(wait4(child, &status, 0, &usage), child);
+    assert_int_equal(status, 0);
+    unlink(path);
+    return usage.ru_maxrss;
+}
+
+static void many_runs_take_no_more_memory_than_few(void **state)
+{
+    (void)state;
+    const long few = kilobytes_to_build(300, 10), many = kilobytes_to_build(6000, 500);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* which have memory of their own */
+    if (many > few + 4096)
+        fail_msg("a build of many runs takes %ld KiB, one of few %ld", many, few);
+#endif
+}
+
 /* ---- threads ---- */
 
 typedef struct corpus {
@@ -813,6 +857,7 @@ int main(void)
         cmocka_unit_test(duplicates_fail_by_default),
         cmocka_unit_test(the_first_or_the_last_of_duplicates_is_kept),
         cmocka_unit_test(little_memory_gives_the_same_index),
+        cmocka_unit_test(many_runs_take_no_more_memory_than_few),
         cmocka_unit_test(any_number_of_threads_writes_the_same_file),
         cmocka_unit_test(a_few_documents_are_fine_for_many_threads),
         cmocka_unit_test(a_build_by_threads_can_be_given_up_at_any_time),

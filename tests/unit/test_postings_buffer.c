@@ -1,4 +1,7 @@
-#include "index/build/postings_buffer.h"
+#include "index/build/postings_buffer_internal.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
 
 #include "tests/support/test.h"
 
@@ -125,14 +128,27 @@ static void merge_by_ranges(plain *p, gx_postings_buffer *const *buffers, uint32
     gx_postings_merger_close(m);
 }
 
+/* A run is of one piece, and no more are left than n buffers' worth of memory has windows for. */
+static void check_runs(const gx_postings_buffer *inv, uint64_t memory, uint32_t n)
+{
+    const uint64_t most = memory / n / 8192 ? memory / n / 8192 : 1;
+    assert_in_range(inv->n_runs, 0, most);
+    for (uint32_t r = 0; r < inv->n_runs; ++r)
+        assert_true(inv->runs[r].begin <= inv->runs[r].end && inv->runs[r].end <= inv->file_bytes &&
+                    (inv->runs[r].n_marks > 0) == (inv->runs[r].begin < inv->runs[r].end) &&
+                    inv->runs[r].first_mark + inv->runs[r].n_marks <= inv->n_marks);
+}
+
 /* Invert, several documents by one of n_buffers and then by another, spilling after every so many
  * documents (0: never), and compare. */
 static void invert_together(plain *p, uint32_t n_buffers, uint32_t spill_every, gx_status want)
 {
     gx_postings_buffer *buffers[MAX_BUFFERS], *inv = NULL;
     gx_error err = {0};
+    /* with little memory, few runs can be read at once: 2 to 128 */
+    const uint64_t memory = spill_every ? 16384u << p->seed % 7 : 64u << 20;
     for (uint32_t i = 0; i < n_buffers; ++i)
-        assert_int_equal(gx_postings_buffer_open(&buffers[i], "/tmp", spill_every ? 1u << 20 : 64u << 20, &err), GX_OK);
+        assert_int_equal(gx_postings_buffer_open(&buffers[i], "/tmp", memory, n_buffers, &err), GX_OK);
     uint32_t *terms = malloc(1u << 20), spills = 0, counted = 0;
     uint64_t shuffle = p->seed ^ 99;
     for (uint32_t d = 0; d < p->n_docs; ++d) {
@@ -172,6 +188,8 @@ static void invert_together(plain *p, uint32_t n_buffers, uint32_t spill_every, 
         }
         assert_int_equal(p->seen, expected);
     }
+    for (uint32_t i = 0; i < n_buffers; ++i)
+        check_runs(buffers[i], memory, n_buffers);
     if (want == GX_OK)
         merge_by_ranges(p, buffers, n_buffers, &shuffle);
     free(terms);
@@ -207,6 +225,13 @@ static void spilling_changes_nothing(void **state)
         invert(&p, (uint32_t)seed * 60, GX_OK); /* nothing is left for the end */
         free_plain(&p);
     }
+    for (uint64_t seed = 1; seed <= 4; ++seed) { /* long lists: a run has them in pieces */
+        plain p;
+        make_plain(&p, seed, 3, 4000);
+        invert(&p, 13, GX_OK);
+        invert(&p, 1500, GX_OK);
+        free_plain(&p);
+    }
 }
 
 static void several_inverters_together_give_what_one_gives(void **state)
@@ -228,7 +253,7 @@ static void spilling_gives_memory_back(void **state)
 {
     (void)state;
     gx_postings_buffer *inv;
-    assert_int_equal(gx_postings_buffer_open(&inv, "/tmp", 1u << 20, NULL), GX_OK);
+    assert_int_equal(gx_postings_buffer_open(&inv, "/tmp", 1u << 20, 1, NULL), GX_OK);
     const uint32_t common = gx_postings_buffer_term(inv, "common", 6), rare = gx_postings_buffer_term(inv, "rare", 4);
     assert_int_equal(gx_postings_buffer_term(inv, "common", 6), common);
     const uint32_t docs[] = {0, UINT32_MAX - 2, UINT32_MAX - 1};
@@ -244,6 +269,38 @@ static void spilling_gives_memory_back(void **state)
     const uint64_t bytes = gx_postings_buffer_bytes(inv);
     assert_int_equal(gx_postings_buffer_spill(inv, NULL), GX_OK);
     assert_true(gx_postings_buffer_bytes(inv) < bytes);
+    gx_postings_buffer_close(inv);
+}
+
+static gx_status ignore_list(void *user, const gx_term_postings *l, gx_error *err)
+{
+    (void)user, (void)l, (void)err;
+    return GX_OK;
+}
+
+static void merged_runs_give_their_space_back(void **state)
+{
+    (void)state;
+    enum { RUNS = 40, DOCS = 100000 };
+    gx_postings_buffer *inv;
+    assert_int_equal(gx_postings_buffer_open(&inv, "/tmp", 16384, 1, NULL), GX_OK);
+    uint64_t spilled = 0;
+    for (uint32_t r = 0; r < RUNS; ++r) {
+        const uint32_t term = gx_postings_buffer_term(inv, "common", 6);
+        for (uint32_t i = 0; i < DOCS; ++i)
+            assert_int_equal(gx_postings_buffer_add(inv, r * DOCS + i, &term, 1), GX_OK);
+        assert_int_equal(gx_postings_buffer_spill(inv, NULL), GX_OK);
+    }
+    spilled = inv->file_bytes;
+    const bool can = fallocate(inv->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)spilled, 4096) == 0;
+    assert_int_equal(gx_postings_buffer_merge(&inv, 1, ignore_list, NULL, NULL), GX_OK);
+    assert_int_equal(inv->n_runs, 2);
+    assert_int_equal(gx_postings_buffer_spills(inv), RUNS);
+    assert_true(inv->file_bytes > 2 * spilled);
+    struct stat s;
+    assert_int_equal(fstat(inv->fd, &s), 0);
+    if (can) /* this file system frees what is punched out */
+        assert_true((uint64_t)s.st_blocks * 512 < spilled + spilled / 2);
     gx_postings_buffer_close(inv);
 }
 
@@ -274,7 +331,7 @@ static void extreme_docids_and_tfs_come_back(void **state)
     (void)state;
     for (int spill = 0; spill < 2; ++spill) {
         gx_postings_buffer *inv;
-        assert_int_equal(gx_postings_buffer_open(&inv, "/tmp", 1u << 20, NULL), GX_OK);
+        assert_int_equal(gx_postings_buffer_open(&inv, "/tmp", 1u << 20, 1, NULL), GX_OK);
         uint32_t common = gx_postings_buffer_term(inv, "common", 6), rare = gx_postings_buffer_term(inv, "rare", 4);
         for (uint32_t i = 0; i < 100000; ++i) {
             if (spill && i == 50000) {
@@ -324,7 +381,7 @@ static void a_bad_directory_is_reported_when_it_is_needed(void **state)
     (void)state;
     gx_postings_buffer *inv;
     gx_error err = {0};
-    assert_int_equal(gx_postings_buffer_open(&inv, "/nonexistent/dir", 1u << 20, NULL), GX_OK);
+    assert_int_equal(gx_postings_buffer_open(&inv, "/nonexistent/dir", 1u << 20, 1, NULL), GX_OK);
     const uint32_t t = gx_postings_buffer_term(inv, "x", 1);
     assert_int_equal(gx_postings_buffer_add(inv, 0, &t, 1), GX_OK);
     assert_int_equal(gx_postings_buffer_spill(inv, &err), GX_EIO);
@@ -339,6 +396,7 @@ int main(void)
         cmocka_unit_test(spilling_changes_nothing),
         cmocka_unit_test(several_inverters_together_give_what_one_gives),
         cmocka_unit_test(spilling_gives_memory_back),
+        cmocka_unit_test(merged_runs_give_their_space_back),
         cmocka_unit_test(extreme_docids_and_tfs_come_back),
         cmocka_unit_test(the_receiver_can_stop_it),
         cmocka_unit_test(nothing_in_is_nothing_out),
