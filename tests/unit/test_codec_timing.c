@@ -113,12 +113,45 @@ static void many_lists_are_measured_as_they_are_asked_for(void **state)
     }
 }
 
+/* Where a codec was told to decode to, in all calls together. */
+static uintptr_t places;
+static void decode_and_note(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t *out)
+{
+    places |= (uintptr_t)out;
+    gx_codec_raw.decode(words, n_words, n, param, out);
+}
+
+/* The heap puts arrays where earlier ones left room: 16, 32 or 48 bytes behind a cache line. */
+static void blocks_are_decoded_to_whole_cache_lines(void **state)
+{
+    (void)state;
+    uint32_t values[1024];
+    const uint64_t begins[] = {0, 1024};
+    const gx_bench_lists lists = {values, begins, 1, (const uint32_t[]){0}, 1, true};
+    gx_codec noting = gx_codec_raw;
+    noting.decode = decode_and_note;
+    noting.decode_docids = NULL;
+    for (uint32_t i = 0; i < 1024; ++i)
+        values[i] = 3 * i;
+    for (size_t i = 1; i <= 8; ++i) {
+        void *const before = malloc(16 * i);
+        gx_codec_speed s;
+        gx_error err = {0};
+        if (gx_bench_codec(&noting, &lists, true, false, &s, &err) != GX_OK)
+            fail_msg("%s", err.text);
+        free(before);
+    }
+    assert_true(places != 0);
+    assert_int_equal(places % 64, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sizes_are_those_of_the_paper),
         cmocka_unit_test(gaps_add_up_again),
         cmocka_unit_test(many_lists_are_measured_as_they_are_asked_for),
+        cmocka_unit_test(blocks_are_decoded_to_whole_cache_lines),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,6 +16,8 @@ enum {
     MIN_PASS_INTEGERS = 1 << 20
 }; /* medians of so many passes, over so many integers at least */
 
+enum { LINE = 64 }; /* bytes of a cache line, and of the widest store */
+
 static const double MIN_SECONDS = 0.5; /* seconds, after which MIN_PASSES passes do */
 
 static double now(void)
@@ -74,6 +76,19 @@ static void to_integers(const gx_bench_lists *l, uint32_t *out)
         gx_to_gaps(out + l->begins[i], length(l, i));
 }
 
+/* Memory that begins at a cache line: stores that cross lines take up to 1.7 times as long, and where
+ * malloc puts an array is luck. NULL: none. For free(). */
+static void *allocate(uint64_t bytes)
+{
+    return aligned_alloc(LINE, (bytes / LINE + 1) * LINE);
+}
+
+static void *allocate_zeros(uint64_t bytes)
+{
+    void *const p = allocate(bytes);
+    return p ? memset(p, 0, bytes) : NULL;
+}
+
 /* ---- a codec: every list packed alone, then those of `order` one behind another ---- */
 
 /* Lists as one, whose blocks are all whole. */
@@ -96,7 +111,7 @@ typedef struct work {
     uint32_t *scratch, *scratch_ends;     /* for the longest list */
     uint32_t *out;                        /* for the longest list, and for the row */
     row row;
-    uint32_t buffer[GX_MAX_BLOCK];
+    uint32_t *buffer; /* [GX_MAX_BLOCK] one block, decoded */
 } work;
 
 static uint64_t count_blocks(const gx_codec *c, uint64_t n)
@@ -214,13 +229,13 @@ static gx_status make_row(work *w, gx_error *err)
     if (n_words > UINT32_MAX)
         return gx_fail(err, GX_EUSAGE, "%s: the lists take more than 2^32 words; measure fewer", w->codec->title);
     const uint64_t n = n_blocks * w->codec->block_len;
-    uint32_t *const out = realloc(w->out, ((n > longest(l) ? n : longest(l)) + GX_MAX_BLOCK) * 4);
-    if (!out)
-        return GX_ENOMEM;
-    w->out = out;
-    w->row = (row){
-        calloc(1, n_words * 4 + GX_READ_SLACK), malloc(n_blocks * 4), malloc(n_blocks * 4), malloc(n_blocks), 0, 0};
-    if (!w->row.words || !w->row.ends || !w->row.heads || !w->row.params)
+    free(w->out);
+    w->out = allocate(((n > longest(l) ? n : longest(l)) + GX_MAX_BLOCK) * 4);
+    w->row = (row){.words = allocate_zeros(n_words * 4 + GX_READ_SLACK),
+                   .ends = allocate(n_blocks * 4),
+                   .heads = allocate(n_blocks * 4),
+                   .params = allocate(n_blocks)};
+    if (!w->out || !w->row.words || !w->row.ends || !w->row.heads || !w->row.params)
         return GX_ENOMEM;
     for (uint64_t i = 0; i < l->n_order; ++i)
         append_list(w, l->order[i]);
@@ -343,16 +358,17 @@ static bool work_open(work *w, const gx_codec *codec, const gx_bench_lists *l, b
     }
     for (uint64_t i = 0; i < l->n_order; ++i)
         w->n += length(l, l->order[i]);
-    w->coded = malloc(n * 4);
-    w->params = malloc(l->n_lists);
-    w->words = speed ? malloc(n_words * 4) : NULL;
-    w->ends = malloc(w->block_begins[l->n_lists] * 4);
-    w->heads = malloc(w->block_begins[l->n_lists] * 4);
-    w->scratch = malloc(gx_pack_list_words(codec, count_blocks(codec, most) * codec->block_len) * 4 + GX_READ_SLACK);
-    w->scratch_ends = malloc(count_blocks(codec, most) * 4);
-    w->out = malloc((most + GX_MAX_BLOCK) * 4);
+    w->coded = allocate(n * 4);
+    w->params = allocate(l->n_lists);
+    w->words = speed ? allocate(n_words * 4) : NULL;
+    w->ends = allocate(w->block_begins[l->n_lists] * 4);
+    w->heads = allocate(w->block_begins[l->n_lists] * 4);
+    w->scratch = allocate(gx_pack_list_words(codec, count_blocks(codec, most) * codec->block_len) * 4 + GX_READ_SLACK);
+    w->scratch_ends = allocate(count_blocks(codec, most) * 4);
+    w->out = allocate((most + GX_MAX_BLOCK) * 4);
+    w->buffer = allocate(GX_MAX_BLOCK * 4);
     return w->coded && w->params && (w->words || !speed) && w->ends && w->heads && w->scratch && w->scratch_ends &&
-           w->out;
+           w->out && w->buffer;
 }
 
 static void work_close(work *w)
@@ -370,6 +386,7 @@ static void work_close(work *w)
     free(w->scratch);
     free(w->scratch_ends);
     free(w->out);
+    free(w->buffer);
     free(w);
 }
 
@@ -394,13 +411,15 @@ gx_status gx_bench_codec(const gx_codec *codec, const gx_bench_lists *lists, boo
 
 /* ---- a baseline: the lists as one ---- */
 
+enum { STEP_BYTES = GX_STEP * 4 };
+
 typedef struct whole {
     const gx_baseline *baseline;
     uint32_t *integers; /* filled up with zeros to a multiple of GX_STEP */
     uint64_t n;         /* that multiple */
     uint8_t *bytes;
     bool docids;
-    uint32_t buffer[GX_STEP];
+    uint32_t *buffer; /* [GX_STEP] */
 } whole;
 
 static void encode_whole(void *context)
@@ -423,7 +442,7 @@ static bool baseline_matches(whole *w)
     uint32_t sum = 0;
     for (uint64_t i = 0; i < w->n; i += GX_STEP) {
         w->baseline->step(&a, w->buffer, false);
-        if (memcmp(w->buffer, w->integers + i, sizeof w->buffer) != 0)
+        if (memcmp(w->buffer, w->integers + i, STEP_BYTES) != 0)
             return false;
         w->baseline->step(&b, w->buffer, true);
         for (uint32_t k = 0; k < GX_STEP; ++k) {
@@ -439,9 +458,10 @@ static bool whole_open(whole *w, const gx_bench_lists *l, const uint32_t *values
                        uint64_t n_order, uint64_t n)
 {
     w->n = (n + GX_STEP - 1) / GX_STEP * GX_STEP;
-    w->integers = calloc(w->n, 4);
-    w->bytes = malloc(8 * w->n + 64);
-    if (!w->integers || !w->bytes)
+    w->integers = allocate_zeros(w->n * 4);
+    w->bytes = allocate(8 * w->n + 64);
+    w->buffer = allocate(STEP_BYTES);
+    if (!w->integers || !w->bytes || !w->buffer)
         return false;
     for (uint64_t k = 0, at = 0; k < n_order; ++k) {
         const uint64_t i = order ? order[k] : k;
@@ -490,6 +510,7 @@ gx_status gx_bench_baseline(const gx_baseline *baseline, const gx_bench_lists *l
                 st = bench_whole(w, timed ? out->n : all, lists->docids, timed, out, err);
             free(w->integers);
             free(w->bytes);
+            free(w->buffer);
             memset(w, 0, sizeof *w);
             if (st != GX_OK)
                 break;
