@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # setup.sh: everything that building and testing gpuidx needs, then the build itself, in build/.
 #
-#   tools/setup.sh            install what is missing, and build
-#   tools/setup.sh --check    only say what is missing; exit 1 if anything is
+#   tools/setup.sh              install what is missing, and build
+#   tools/setup.sh --minimal    the same without what only the tests need
+#   tools/setup.sh --check      only say what is missing; exit 1 if anything is. With --minimal before it: of that
 #
 # On Debian and Ubuntu, packages are installed with apt, as root or through sudo. Elsewhere, or without the right to
 # install, it says what is missing and stops. Where nvcc is found the GPU engine is built too; it is never installed.
@@ -41,12 +42,26 @@ needs=(
   'bzip2 (tests)|command -v bzip2|bzip2'
 )
 
+minimal=false check=false
+for word in "$@"; do
+  case $word in
+    --minimal) minimal=true ;;
+    --check) check=true ;;
+    *) echo "gpuidx: $word: there is no such flag; there are --minimal and --check" >&2; exit 2 ;;
+  esac
+done
+if $minimal; then # nvcc needs a C++ compiler too
+  command -v nvcc >/dev/null || [ -x /usr/local/cuda/bin/nvcc ] || needs=("${needs[@]/*nvcc, tests*/}")
+  needs=("${needs[@]/*'(tests)'*/}")
+fi
+
 missing_names=() missing_packages=()
 look() {
   missing_names=() missing_packages=()
   local need name test package
   for need in "${needs[@]}"; do
     IFS='|' read -r name test package <<<"$need"
+    [ "$need" ] || continue
     if ! eval "$test" >/dev/null 2>&1; then
       missing_names+=("$name")
       missing_packages+=("$package")
@@ -88,16 +103,19 @@ install_missing() {
 
 build() {
   if [ -f build/build.ninja ]; then
+    if ! $minimal && meson configure build 2>/dev/null | grep -qE '^ *tests +disabled'; then
+      meson configure build -Dtests=auto
+    fi
     meson setup --reconfigure build >/dev/null 2>&1 || meson setup --wipe build
   else
     rm -rf build
-    meson setup build
+    meson setup build $($minimal && echo -Dtests=disabled)
   fi
   meson compile -C build
 }
 
 look
-if [ "${1-}" = --check ]; then
+if $check; then
   [ ${#missing_names[@]} = 0 ] || stop 'not everything that gpuidx needs is here'
   exit 0
 fi

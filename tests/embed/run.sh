@@ -25,8 +25,19 @@ done
 # the file as it would be without the folder before its prefix
 mkdir "$dest/pc"
 sed "s|^prefix=.*|prefix=$root|" "$pc" >"$dest/pc/gpuidx.pc"
-export PKG_CONFIG_PATH="$dest/pc${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}"
+export PKG_CONFIG_LIBDIR=$dest/pc # and no other: who links the library needs the .pc file of nothing else
 lib=$(pkg-config --variable=libdir gpuidx)
+
+if [ "$prefix" = /usr/local ] && [ -e /etc/debian_version ]; then
+    step "on Debian it lies where pkg-config and ld.so look"
+    looks=$(PKG_CONFIG_LIBDIR= pkg-config --variable=pc_path pkg-config)
+    case :$looks: in
+        *:"${pc#"$dest"}":* | *:"$(dirname "${pc#"$dest"}")":*) ;;
+        *) echo "embed: pkg-config looks in $looks, and the file is ${pc#"$dest"}"; exit 1 ;;
+    esac
+    cat /etc/ld.so.conf /etc/ld.so.conf.d/*.conf | grep -qx "${lib#"$dest"}" ||
+        { echo "embed: ld.so does not look in ${lib#"$dest"}"; exit 1; }
+fi
 
 step "only the public interface is exported"
 nm -D --defined-only "$lib/libgpuidx.so" | while read -r _ _ name; do
@@ -63,9 +74,8 @@ LD_LIBRARY_PATH=$lib ldd "$dest/shared" | grep -q libgpuidx
 
 step "static"
 # libgpuidx itself static, what it needs shared: their static forms need what is rarely installed
-needs=$(pkg-config --print-requires-private gpuidx | cut -d' ' -f1)
 $cc -std=c11 -Wall -Wextra "$here/embed.c" -o "$dest/static" $(pkg-config --cflags gpuidx) -L"$lib" -l:libgpuidx.a \
-    $(pkg-config --libs $needs) $(sed -n 's/^Libs.private: //p' "$pc")
+    $(pkg-config --static --libs gpuidx | sed 's/-lgpuidx//')
 "$dest/static" "$dest/static.gx" >"$dest/static.out"
 answer "$dest/static.out"
 cmp "$dest/shared.out" "$dest/static.out"
@@ -74,3 +84,10 @@ cmp "$dest/shared.out" "$dest/static.out"
 step "the installed program reads the same index"
 "$root/bin/gpuidx" query -q --format=tsv "$dest/static.gx" 'index of threads' >"$dest/query.out"
 [ "$(cut -f2 "$dest/query.out" | tr '\n' ' ')" = 'c a b ' ]
+
+step "README's program"
+sed -n '/^## From C/,/^## The map/s/^    //p' "$here/../../README.md" >"$dest/search.c"
+(cd "$dest" && $cc -Wall -Werror search.c -o search $(pkg-config --static --cflags --libs gpuidx) &&
+    "$root/bin/gpuidx" build -q --analyzer=simple -f plain search.c -o scifact.gx &&
+    LD_LIBRARY_PATH=$lib ./search >search.out)
+grep -q '^[0-9]* [0-9.]*$' "$dest/search.out" # the line with the query is found
