@@ -38,7 +38,7 @@ typedef struct gx_search_stats {
      * often the host waited for the GPU, which is once a part, for its end, and no more where
      * nothing is in the way; and device or pinned memory got or given back meanwhile. */
     uint64_t parts, waits, allocations;
-    uint64_t linger_hits; /* searches for a query alone by a kernel that had stayed on the GPU after the query before */
+    uint64_t linger_hits; /* single queries answered by a kernel that lingered after the query before */
     /* 0 plan and copy in, 1 search, 2 select, 3 copy out; 0 where not measured, as for a few
      * queries on a GPU. Parts of a batch overlap there, so these can add up to more than the time
      * that passed. */

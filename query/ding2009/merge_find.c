@@ -5,7 +5,7 @@ typedef struct finder {
     uint32_t n_a, levels, *pos;
 } finder;
 
-/* Elements [first, end) of a, which belong in [lo, hi) of b. */
+/* Finds elements [first, end) of a, which belong in [lo, hi) of b. */
 static void find(const finder *f, uint32_t level, uint32_t first, uint32_t end, uint32_t lo, uint32_t hi)
 {
     const uint32_t shift = gx_merge_find_shift(f->n_a, f->levels, level);

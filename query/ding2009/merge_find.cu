@@ -23,7 +23,7 @@ static __global__ void __launch_bounds__(THREADS)
         flags[i] = positions[i] < n_b && b[positions[i]] == a[i];
 }
 
-/* Two lists on the device, and what an intersection of them needs. */
+/* Two lists on the device, and the arrays of their intersection. */
 struct pair_space {
     uint32_t *a, *b, *positions, *out, *n_out;
     uint8_t *flags;
@@ -98,7 +98,7 @@ static int by_time(const void *x, const void *y)
 static gx_status run(pair_space *s, uint32_t n_a, uint32_t n_b, uint32_t levels, uint32_t repeat, uint32_t *out,
                      uint32_t *n_out, double *seconds, gx_error *err)
 {
-    TRY("intersecting", intersect(s, n_a, n_b, levels)); /* warms up, and is what is answered */
+    TRY("intersecting", intersect(s, n_a, n_b, levels)); /* a warm-up, whose result is returned */
     TRY("intersecting", cudaMemcpy(n_out, s->n_out, 4, cudaMemcpyDeviceToHost));
     TRY("copying results", cudaMemcpy(out, s->out, *n_out * 4ull, cudaMemcpyDeviceToHost));
     for (uint32_t i = 0; i < repeat; ++i) {

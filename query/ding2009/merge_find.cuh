@@ -1,4 +1,4 @@
-/* merge_find.cuh: a level of Parallel Merge Find on the device. */
+/* merge_find.cuh: one level of Parallel Merge Find on the device. */
 #ifndef GX_QUERY_DING2009_MERGE_FIND_CUH
 #define GX_QUERY_DING2009_MERGE_FIND_CUH
 
@@ -6,8 +6,8 @@
 
 namespace gx {
 
-/* Every 2^shift-th element of a, each between the positions of the level before, by the threads of
- * a row of blocks. */
+/* Finds every 2^shift-th element of a in b. Each is searched between the positions that the level
+ * before found. The threads of one row of thread blocks share the work. */
 __device__ __forceinline__ void find_level(const uint32_t *a, uint32_t n_a, const uint32_t *b, uint32_t n_b,
                                            uint32_t levels, uint32_t level, uint32_t *positions)
 {
@@ -21,7 +21,7 @@ __device__ __forceinline__ void find_level(const uint32_t *a, uint32_t n_a, cons
         if (level > 1) {
             const uint32_t splitter = i >> above << above;
             if (i == splitter)
-                continue; /* found before */
+                continue; /* found by the level before */
             lo = positions[splitter];
             if (n_a - splitter > 1u << above)
                 hi = positions[splitter + (1u << above)];
@@ -30,7 +30,7 @@ __device__ __forceinline__ void find_level(const uint32_t *a, uint32_t n_a, cons
     }
 }
 
-/* Most elements of a level, whatever the length of a up to most. */
+/* Returns the most elements that a level has for lists a of up to `most` elements. */
 static inline uint64_t level_bound(uint32_t most, uint32_t levels, uint32_t level)
 {
     return (uint64_t)(most >> gx_merge_find_shift(most, levels, level)) + 1;

@@ -1,15 +1,12 @@
-/* pmf.c: AND as Ding, He, Yan and Suel have it (WWW 2009, sections 7 and 8), one step after the
- * other.
+/* pmf.c: AND by Ding, He, Yan and Suel's algorithm (WWW 2009, sections 7 and 8), on one CPU core.
  *
- *   the shortest list, decoded and scored -> candidates: docids and scores
+ *   decode and score the shortest list                       -> candidates: docids and scores
  *   for each next list:
- *     Parallel Merge Find of the candidates in the blocks' heads       -> the blocks that may hold
- *     one; the others are skipped those blocks decoded, one behind another
- *     -> a list again Parallel Merge Find of the candidates in that list               -> who is
- *     held, and where their tfs fetched, each alone where the codec can, and scored    -> the
- *     candidates left
- *   the k best of the candidates
- */
+ *     Parallel Merge Find of the candidates in its heads     -> blocks that may hold a candidate
+ *     decode those blocks, one behind another                -> a sorted list
+ *     Parallel Merge Find of the candidates in that list     -> which candidates the list holds
+ *     get their tfs, alone if the codec can; add impacts     -> the remaining candidates
+ *   select the best k candidates */
 #include <stdlib.h>
 
 #include "engine/clock.h"
@@ -30,7 +27,7 @@ void gx_cpu_pmf_free(gx_cpu_pmf *m)
     free(m->decoded);
 }
 
-/* Room for n integers; what was there is lost. */
+/* Makes room for n integers. The contents are lost. */
 static bool reserve(uint32_t **array, size_t *max, size_t n)
 {
     if (n <= *max)
@@ -57,7 +54,7 @@ static uint32_t impact(const gx_cpu_searcher *s, const gx_plan *plan, float w, u
     return gx_bm25_impact(w, tf, gx_bm25_K(plan->norm, s->ix->doc_lens[docid]));
 }
 
-/* The first list's postings that the mask allows as candidates. False: cancelled. */
+/* Makes the first list's postings that the mask allows candidates. Returns false if cancelled. */
 static bool begin(gx_cpu_searcher *s, const gx_plan *plan, const gx_list *l)
 {
     gx_cpu_pmf *m = &s->pmf;
@@ -82,8 +79,8 @@ static bool begin(gx_cpu_searcher *s, const gx_plan *plan, const gx_list *l)
     return true;
 }
 
-/* The blocks that candidates fall into, to needed; returns how many. Those before the first head
- * fall into none. */
+/* Writes the blocks that may hold candidates to needed and returns their number. No block holds
+ * candidates before the first head. */
 static uint32_t find_blocks(gx_cpu_pmf *m, const gx_list *l, uint32_t levels)
 {
     uint32_t n = 0;
@@ -98,7 +95,8 @@ static uint32_t find_blocks(gx_cpu_pmf *m, const gx_list *l, uint32_t levels)
     return n;
 }
 
-/* The needed blocks' docids, one block behind another, to decoded; *n of them. False: cancelled. */
+/* Decodes the docids of the needed blocks to decoded, one block behind another, and sets *n to
+ * their number. Returns false if cancelled. */
 static bool decode(gx_cpu_searcher *s, const gx_plan *plan, const gx_list *l, uint32_t n_needed, uint32_t *n)
 {
     gx_cpu_pmf *m = &s->pmf;
@@ -106,8 +104,8 @@ static bool decode(gx_cpu_searcher *s, const gx_plan *plan, const gx_list *l, ui
     for (uint32_t x = 0; x < n_needed; ++x) {
         if (is_cancelled(plan, x))
             return false;
-        /* only a list's last block is shorter, and that is the last one here too; else lists are
-         * damaged */
+        /* Only a list's last block is shorter, and it is the last one here. In a damaged list it
+         * may not be. */
         gx_cpu_decode_docids(s->kernels, l, m->needed[x], s->scratch.docids);
         const uint32_t len = gx_list_block_n(l, m->needed[x]);
         for (uint32_t i = 0; i < len; ++i)
@@ -131,7 +129,7 @@ static uint32_t tf_of(gx_cpu_searcher *s, const gx_list *l, uint32_t j, uint32_t
     return s->scratch.tfs[i];
 }
 
-/* Score the candidates that decoded[n] holds, and drop the others. */
+/* Adds impacts to the candidates that decoded[n] holds and drops the others. */
 static void keep_found(gx_cpu_searcher *s, const gx_plan *plan, const gx_list *l, float w, uint32_t n)
 {
     gx_cpu_pmf *m = &s->pmf;
@@ -148,7 +146,7 @@ static void keep_found(gx_cpu_searcher *s, const gx_plan *plan, const gx_list *l
     m->n = kept;
 }
 
-/* Intersect the candidates with list l. */
+/* Intersects the candidates with list l. */
 static gx_status intersect(gx_cpu_searcher *s, const gx_plan *plan, const gx_list *l, float w, gx_error *err)
 {
     gx_cpu_pmf *m = &s->pmf;

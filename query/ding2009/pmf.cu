@@ -1,5 +1,5 @@
-/* Parallel Merge Find, decoding of the blocks that it names, accumulators, and the best by levels
- * of maxima: Ding, He, Yan and Suel's kernels (WWW 2009, sections 7 and 8). */
+/* Ding, He, Yan and Suel's kernels (WWW 2009, sections 7 and 8): Parallel Merge Find, decoding of
+ * the needed blocks, accumulators, and the best k by levels of maxima. */
 #include "query/ding2009/merge_find.cuh"
 #include "query/ding2009/taat.cuh"
 
@@ -9,7 +9,7 @@ namespace gx {
 
 constexpr uint32_t THREADS = 256;
 
-/* Rows are queries; the others share what is left of some thousand blocks of threads. */
+/* Returns a grid with a row for each query. The rows have about 8,192 thread blocks together. */
 static dim3 grid_for(uint32_t n_queries, uint64_t blocks)
 {
     const uint64_t most = 8192 / n_queries > 1 ? 8192 / n_queries : 1;
@@ -21,7 +21,7 @@ static uint64_t blocks_of(uint64_t n, uint32_t each)
     return (n + each - 1) / each;
 }
 
-/* The two sets of decoders: of most indexes, and of any. */
+/* Calls f with one of the two decoder pairs that are compiled here: the default codec, or any. */
 template <typename F> static void with_decoders(uint32_t coding, F f)
 {
     if (coding == GX_CODEC_GPUBP128)
@@ -45,8 +45,8 @@ template <int V> __device__ __forceinline__ void store(uint32_t *to, uint32_t i,
     }
 }
 
-/* A warp decodes block j: docids to out[len], UINT32_MAX past its end, and unless NULL tfs to
- * tfs[len]. */
+/* A warp decodes block j. Docids go to out[len], with UINT32_MAX past the block's end; tfs go to
+ * tfs[len], unless NULL. */
 template <class P>
 __device__ __forceinline__ void decode_block(const gpu_index &X, const whole_list &l, uint32_t j, uint32_t lane,
                                              uint32_t *out, uint32_t *tfs)
@@ -146,7 +146,7 @@ static __global__ void __launch_bounds__(THREADS)
     for (uint32_t i = blockIdx.x * THREADS + threadIdx.x; i < n; i += gridDim.x * THREADS) {
         const uint32_t docid = Q.docids[0][i];
         const bool counts =
-            docid < X.n_docs && is_allowed(Q.mask, docid); /* a score of 0 is dropped at the next list */
+            docid < X.n_docs && is_allowed(Q.mask, docid); /* the next list drops candidates with score 0 */
         Q.scores[0][i] = counts ? impact(X, Q, term.w, Q.scores[1][i], docid) : 0;
     }
     if (blockIdx.x == 0 && threadIdx.x == 0)
@@ -172,7 +172,7 @@ static __global__ void __launch_bounds__(THREADS)
             continue;
         atomicAdd(Q.scores[0] + docid, impact(X, Q, term.w, Q.tfs[i], docid));
         if (Q.holders)
-            Q.holders[docid] += 1; /* a list has a document once */
+            Q.holders[docid] += 1; /* no atomic add: a list holds a document once */
     }
 }
 
@@ -202,17 +202,16 @@ void taat_find(const taat_group &G, uint32_t t, bool in_heads, uint32_t levels, 
             G, t, in_heads, levels, level);
 }
 
-/* ---- compaction: who passes a test is written in order ---- */
+/* ---- compaction: elements that pass a test are written in order ---- */
 
-/* Blocks of list t that hold the head at or before a candidate: the first candidate of each names
- * it. */
+/* The blocks of list t that may hold a candidate. The first candidate of each block passes. */
 struct needed_blocks {
     static __device__ __forceinline__ uint32_t length(const taat_query &, const taat_state *S, uint32_t t)
     {
         return S->n_candidates[(t - 1) & 1];
     }
 
-    /* The candidate's block, or UINT32_MAX. */
+    /* Returns the candidate's block, or UINT32_MAX. */
     static __device__ __forceinline__ uint32_t block(const taat_query &Q, const whole_list &l, uint32_t t, uint32_t i)
     {
         const uint32_t p = Q.positions[i];
@@ -229,13 +228,13 @@ struct needed_blocks {
     static __device__ __forceinline__ void total(const taat_group &G, const taat_query &Q, taat_state *S, uint32_t,
                                                  uint32_t n)
     {
-        S->n_needed = min(n, Q.max_needed); /* more only if docids do not rise */
+        S->n_needed = min(n, Q.max_needed); /* n is greater only if docids are not sorted */
         S->n_decoded = S->n_needed * G.block_len;
         S->blocks += S->n_needed;
     }
 };
 
-/* Candidates that decoded holds. */
+/* The candidates that decoded holds. */
 struct surviving_candidates {
     static __device__ __forceinline__ uint32_t length(const taat_query &, const taat_state *S, uint32_t t)
     {
@@ -361,7 +360,7 @@ static __global__ void __launch_bounds__(THREADS)
         const uint32_t p = Q.positions[i], j = Q.needed[p / len], n = j + 1 < l.n_blocks ? len : l.df - j * len;
         const uint32_t docid = Q.docids[from][i],
                        t0 = j ? __ldg(l.tf_ends + j - 1) : __ldg(l.docid_ends + l.n_blocks - 1);
-        const bool there = p % len < n && docid < X.n_docs; /* of lists that do not rise it may not be */
+        const bool there = p % len < n && docid < X.n_docs; /* false only for damaged lists */
         const uint32_t tf =
             there ? T::at(l.words + t0, __ldg(l.tf_ends + j) - t0, n, p % len, decoder_arg<T>(l.tf_arg)) + 1 : 0;
         Q.docids[to][at] = docid;
@@ -379,18 +378,19 @@ void taat_score_kept(const gpu_index &X, uint32_t coding, const taat_group &G, u
 
 /* ---- the best ---- */
 
-/* Score i as a key that tells scores apart: a smaller place is better. 0: no document. */
+/* Returns score i as a key, or 0 if there is no document. Keys are distinct: of equal scores the
+ * lower position is better. */
 __device__ __forceinline__ unsigned long long score_key(const taat_query &Q, const taat_state *S, uint32_t i)
 {
     if (Q.docids[0] ? i >= S->n_candidates[(Q.n_terms - 1) & 1] : i >= Q.n_scores)
         return 0;
     const uint32_t score = Q.docids[0] ? Q.scores[(Q.n_terms - 1) & 1][i] : Q.scores[0][i];
-    if (score == 0 || (Q.all && Q.holders[i] != Q.n_terms))
+    if (score == 0 || (Q.conjunctive && Q.holders[i] != Q.n_terms))
         return 0;
     return (unsigned long long)gx_key(score, i);
 }
 
-/* of level 0, ..; all of them at least 1 */
+/* Returns the number of maxima of a level, at least 1. */
 __device__ __forceinline__ uint32_t n_maxima(const taat_query &Q, uint32_t level)
 {
     uint32_t n = Q.n_scores;
@@ -409,7 +409,7 @@ __device__ __forceinline__ unsigned long long warp_max(unsigned long long x)
     return x;
 }
 
-/* A warp a group. */
+/* Each warp finds the maximum of one group at a time. */
 static __global__ void __launch_bounds__(THREADS) find_maxima(const __grid_constant__ taat_group G, uint32_t level)
 {
     const taat_query &Q = G.queries[blockIdx.y];
@@ -432,7 +432,7 @@ static __global__ void __launch_bounds__(THREADS) find_maxima(const __grid_const
     }
 }
 
-/* The greatest x of MAXIMA_FANOUT threads, in all of them. */
+/* Returns the greatest x of MAXIMA_FANOUT threads to all of them. */
 __device__ __forceinline__ unsigned long long group_max(unsigned long long x, unsigned long long *space)
 {
     x = warp_max(x);

@@ -1,5 +1,5 @@
-/* The host side of named algorithms: plans in groups that fit their memory, and the steps of a
- * group, timed. */
+/* The host side of Ding et al.'s algorithms: plans go in groups that fit the memory, and each step
+ * of a group is timed. */
 #include "query/ding2009/taat.cuh"
 
 extern "C" {
@@ -9,17 +9,17 @@ extern "C" {
 namespace gx {
 
 constexpr uint32_t MAX_GROUP = 256;        /* queries */
-constexpr uint64_t GROUP_BYTES = 1u << 30; /* of their arrays, unless a query alone needs more */
+constexpr uint64_t GROUP_BYTES = 1u << 30; /* of a group's arrays, unless a single query needs more */
 constexpr uint64_t MAX_GROUP_TERMS = 1u << 14;
 constexpr uint32_t MAX_MARKS = 1u << 13;
 
-/* A plan's answer that is wanted: of AND or of OR. */
-struct taat_job {
+/* A request: a plan, and AND or OR. */
+struct taat_request {
     uint32_t plan;
     gx_op op;
 };
 
-/* When a step ended. */
+/* The end of a step. */
 struct mark {
     cudaEvent_t event;
     gx_step step;
@@ -36,8 +36,8 @@ struct taat_space {
     growing_memory sort_scratch;
     cudaStream_t stream;
     cudaEvent_t done;
-    gpu_call_counts *calls; /* of memory */
-    mark *marks;            /* [MAX_MARKS], the first is where the others begin */
+    gpu_call_counts *calls; /* the counters of `memory` */
+    mark *marks;            /* [MAX_MARKS]; the first marks the beginning */
     uint32_t n_marks, n_events;
 };
 
@@ -102,13 +102,13 @@ static whole_list view_list_of(const gpu_prepared_index *s, const gx_plan_term *
     return view_entry(s->X, *e, s->ix->header->codings[e->coding]);
 }
 
-/* Where PMF answers, AND is by candidates; all else by accumulators. */
+/* PMF answers AND by candidates. Everything else uses accumulators. */
 static bool by_candidates(const gx_plan *plan, gx_op op)
 {
     return op == GX_OP_AND && plan->algorithm == GX_ALGORITHM_PMF;
 }
 
-/* The query's arrays, as far as bounds go. */
+/* Lays out the query's arrays with their greatest lengths. */
 static void layout_query(bump_allocator *c, const gx_index *ix, const gx_plan *plan, gx_op op, taat_query *Q)
 {
     const uint32_t len = ix->block_len, shortest = plan->terms[0].df, longest = plan->terms[plan->n_terms - 1].df;
@@ -118,7 +118,7 @@ static void layout_query(bump_allocator *c, const gx_index *ix, const gx_plan *p
     Q->norm = plan->norm;
     Q->mask = plan->mask ? (const uint32_t *)plan->mask->device : NULL;
     if (by_candidates(plan, op)) {
-        const uint64_t room = (uint64_t)count_blocks(ix, shortest) * len; /* whole blocks are decoded there */
+        const uint64_t room = (uint64_t)count_blocks(ix, shortest) * len; /* whole blocks are decoded */
         Q->n_scores = shortest;
         Q->max_needed = plan->n_terms > 1 ? count_blocks(ix, longest) : 0;
         Q->max_needed = Q->max_needed < shortest ? Q->max_needed : shortest;
@@ -133,9 +133,9 @@ static void layout_query(bump_allocator *c, const gx_index *ix, const gx_plan *p
     } else {
         const uint64_t room = (uint64_t)count_blocks(ix, longest) * len;
         Q->n_scores = ix->n_docs;
-        Q->all = op == GX_OP_AND;
+        Q->conjunctive = op == GX_OP_AND;
         cut(c, &Q->scores[0], ix->n_docs);
-        if (Q->all)
+        if (Q->conjunctive)
             cut(c, &Q->holders, ix->n_docs);
         cut(c, &Q->decoded, room);
         cut(c, &Q->tfs, room);
@@ -147,7 +147,7 @@ static void layout_query(bump_allocator *c, const gx_index *ix, const gx_plan *p
     }
 }
 
-/* Bytes for a query alone: its arrays, its answer, and for sorting. */
+/* Returns the bytes of a query's arrays and answer. */
 static uint64_t query_bytes(const gx_index *ix, const gx_plan *plan, gx_op op)
 {
     bump_allocator c = {NULL, 0};
@@ -165,7 +165,8 @@ static uint64_t sort_keys_bytes(uint32_t n_scores)
 
 /* ---- a group ---- */
 
-/* What goes through the steps together: jobs of one kind and one number of levels. */
+/* Requests that go through the steps together. They all use candidates, with the same number of
+ * levels, or all use accumulators. */
 struct group {
     bool candidates;
     uint32_t levels, n, n_terms, deepest, longest_answer;
@@ -173,28 +174,29 @@ struct group {
     taat_group G;
 };
 
-static bool same_kind(const gx_plan *plans, const taat_job *a, const taat_job *b)
+static bool same_kind(const gx_plan *plans, const taat_request *a, const taat_request *b)
 {
     const gx_plan *x = &plans[a->plan], *y = &plans[b->plan];
     const bool candidates = by_candidates(x, a->op);
     return candidates == by_candidates(y, b->op) && (!candidates || x->recursion == y->recursion);
 }
 
-/* Describe as many of jobs[n] as fit. */
-static gx_status fill_group(taat_space *sp, const gpu_prepared_index *s, const gx_plan *plans, const taat_job *jobs,
-                            uint32_t n, group *g, gx_error *err)
+/* Describes as many of requests[n] as fit. */
+static gx_status fill_group(taat_space *sp, const gpu_prepared_index *s, const gx_plan *plans,
+                            const taat_request *requests, uint32_t n, group *g, gx_error *err)
 {
     const gx_index *ix = s->ix;
     const uint64_t most = sp->arrays.bytes + budget_left(sp->memory->budget),
                    room = most < GROUP_BYTES ? most : GROUP_BYTES;
     uint64_t bytes = 0, keys = 0;
     uint32_t terms = 0, taken = 0;
-    for (; taken < n && taken < MAX_GROUP && same_kind(plans, &jobs[0], &jobs[taken]); ++taken) {
-        const gx_plan *plan = &plans[jobs[taken].plan];
-        const uint64_t more = query_bytes(ix, plan, jobs[taken].op);
+    for (; taken < n && taken < MAX_GROUP && same_kind(plans, &requests[0], &requests[taken]); ++taken) {
+        const gx_plan *plan = &plans[requests[taken].plan];
+        const uint64_t more = query_bytes(ix, plan, requests[taken].op);
         uint64_t sort = keys;
         if (plan->k > EXTRACT_K) {
-            const uint64_t own = sort_keys_bytes(by_candidates(plan, jobs[taken].op) ? plan->terms[0].df : ix->n_docs);
+            const uint64_t own =
+                sort_keys_bytes(by_candidates(plan, requests[taken].op) ? plan->terms[0].df : ix->n_docs);
             sort = own > keys ? own : keys;
         }
         if (taken && (bytes + more + sort + CUT_ALIGNMENT > room || terms + plan->n_terms > MAX_GROUP_TERMS))
@@ -208,14 +210,14 @@ static gx_status fill_group(taat_space *sp, const gpu_prepared_index *s, const g
     if (st != GX_OK)
         return st;
     memset(g, 0, sizeof *g);
-    g->candidates = by_candidates(&plans[jobs[0].plan], jobs[0].op);
-    g->levels = plans[jobs[0].plan].recursion;
+    g->candidates = by_candidates(&plans[requests[0].plan], requests[0].op);
+    g->levels = plans[requests[0].plan].recursion;
     g->n = taken;
     bump_allocator c = {sp->arrays.base, 0};
     for (uint32_t i = 0; i < taken; ++i) {
-        const gx_plan *plan = &plans[jobs[i].plan];
+        const gx_plan *plan = &plans[requests[i].plan];
         taat_query *Q = &sp->queries[i];
-        layout_query(&c, ix, plan, jobs[i].op, Q);
+        layout_query(&c, ix, plan, requests[i].op, Q);
         Q->first_term = g->n_terms;
         Q->answer = g->n_answers;
         for (uint32_t t = 0; t < plan->n_terms; ++t)
@@ -235,7 +237,7 @@ static gx_status fill_group(taat_space *sp, const gpu_prepared_index *s, const g
     return grow_device(sp->memory, &sp->sort_scratch, scratch, scratch, err);
 }
 
-/* A step ends here. When there are too many to tell apart, some share a mark. */
+/* Records the end of a step. When the marks run out, later steps are not told apart. */
 static gx_status end_step(taat_space *sp, gx_step step, gx_error *err)
 {
     if (sp->n_marks == MAX_MARKS)
@@ -315,7 +317,7 @@ static gx_status launch_accumulators(taat_space *sp, const gpu_prepared_index *s
     return GX_OK;
 }
 
-/* Those of great k: all keys sorted. */
+/* Sorts all keys of the queries with k > EXTRACT_K. */
 static gx_status sort_all(taat_space *sp, const group *g, gx_error *err)
 {
     unsigned long long *const keys =
@@ -380,31 +382,32 @@ static void add_work(const taat_space *sp, const group *g, gx_search_stats *work
     }
 }
 
-/* Answer jobs[n]. AND-then-OR's that AND does not answer go to again[*n_again], as OR's. */
-static gx_status run_requests(taat_space *sp, const gpu_prepared_index *s, const gx_plan *plans, const taat_job *jobs,
-                              uint32_t n, gx_hits *hits, taat_job *again, uint32_t *n_again, gx_search_stats *work,
-                              gx_error *err)
+/* Answers requests[n]. The AND-then-OR requests that AND does not answer go to retries[*n_retries] as
+ * ORs. */
+static gx_status run_requests(taat_space *sp, const gpu_prepared_index *s, const gx_plan *plans,
+                              const taat_request *requests, uint32_t n, gx_hits *hits, taat_request *retries,
+                              uint32_t *n_retries, gx_search_stats *work, gx_error *err)
 {
     gx_status st = GX_OK;
     group g;
     for (uint32_t at = 0; at < n && st == GX_OK; at += g.n) {
-        const gx_plan *first = &plans[jobs[at].plan];
+        const gx_plan *first = &plans[requests[at].plan];
         if (first->cancel && first->cancel(first->user))
             return gx_fail(err, GX_ECANCELLED, "cancelled");
-        if ((st = fill_group(sp, s, plans, jobs + at, n - at, &g, err)) != GX_OK)
+        if ((st = fill_group(sp, s, plans, requests + at, n - at, &g, err)) != GX_OK)
             break;
         if ((st = launch_group(sp, s, &g, err)) == GX_OK)
             st = wait_for(sp, first, err);
         else
-            (void)wait_for_stream(sp->calls, sp->stream); /* nothing may be under way when this returns */
+            (void)wait_for_stream(sp->calls, sp->stream); /* nothing may be in flight when this returns */
         for (uint32_t i = 0; i < g.n && st == GX_OK; ++i) {
-            const taat_job j = jobs[at + i];
+            const taat_request j = requests[at + i];
             const taat_query *Q = &sp->queries[i];
             gx_hits *h = &hits[j.plan];
             h->n = sp->states[i].n_hits < Q->k ? sp->states[i].n_hits : Q->k;
             memcpy(h->keys, sp->answers + Q->answer, (size_t)h->n * 8);
             if (j.op == GX_OP_AND && plans[j.plan].op == GX_OP_AND_OR && h->n < Q->k)
-                again[(*n_again)++] = {j.plan, GX_OP_OR};
+                retries[(*n_retries)++] = {j.plan, GX_OP_OR};
         }
         if (st == GX_OK && work)
             add_work(sp, &g, work);
@@ -416,7 +419,7 @@ gx_status taat_run(taat_space **space, const gpu_prepared_index *s, session_memo
                    gx_hits *hits, gx_search_stats *work, gx_error *err)
 {
     gx_status st = GX_OK;
-    uint32_t n_requests = 0, n_again = 0, n_none = 0;
+    uint32_t n_requests = 0, n_retries = 0, n_none = 0;
     for (uint32_t i = 0; i < n; ++i)
         n_requests += is_ding2009(&plans[i]) && plans[i].n_terms;
     if (n_requests == 0)
@@ -433,28 +436,29 @@ gx_status taat_run(taat_space **space, const gpu_prepared_index *s, session_memo
         }
         *space = sp;
     }
-    taat_job *jobs = (taat_job *)malloc(2ull * n_requests * sizeof *jobs), *again = jobs + n_requests;
-    if (!jobs)
+    taat_request *requests = (taat_request *)malloc(2ull * n_requests * sizeof *requests),
+                 *retries = requests + n_requests;
+    if (!requests)
         return gx_fail(err, GX_ENOMEM, "no memory for a batch of %u queries", n);
     n_requests = 0;
-    for (int all = 1; all >= 0; --all) { /* of one kind together */
+    for (int conjunctive = 1; conjunctive >= 0; --conjunctive) { /* requests of one kind together */
         for (uint32_t i = 0; i < n; ++i) {
             const gx_plan *plan = &plans[i];
-            if (!is_ding2009(plan) || plan->n_terms == 0 || (plan->op != GX_OP_OR) != all)
+            if (!is_ding2009(plan) || plan->n_terms == 0 || (plan->op != GX_OP_OR) != conjunctive)
                 continue;
-            jobs[n_requests++] = {i, all ? GX_OP_AND : GX_OP_OR};
+            requests[n_requests++] = {i, conjunctive ? GX_OP_AND : GX_OP_OR};
             for (uint32_t t = 0; work && t < plan->n_terms; ++t) {
                 work->postings += plan->terms[t].df;
                 work->blocks += count_blocks(s->ix, plan->terms[t].df);
             }
         }
     }
-    st = run_requests(*space, s, plans, jobs, n_requests, hits, again, &n_again, work, err);
+    st = run_requests(*space, s, plans, requests, n_requests, hits, retries, &n_retries, work, err);
     if (st == GX_OK)
-        st = run_requests(*space, s, plans, again, n_again, hits, NULL, &n_none, work, err);
+        st = run_requests(*space, s, plans, retries, n_retries, hits, NULL, &n_none, work, err);
     if (st == GX_OK && work)
-        work->and_fell_to_or += n_again;
-    free(jobs);
+        work->and_fell_to_or += n_retries;
+    free(requests);
     return st;
 }
 

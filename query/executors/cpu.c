@@ -1,5 +1,5 @@
-/* cpu.c: the CPU executor: the derived lists as its state, a searcher as each thread's workspace.
- * */
+/* cpu.c: the CPU executor. The prepared index holds the derived lists; a session's workspace is a
+ * searcher. */
 #include "query/exec.h"
 
 #include <stdio.h>
@@ -68,9 +68,9 @@ static void cpu_workspace_close(void *exec)
     gx_cpu_searcher_close(exec);
 }
 
-/* Whether threshold and maps can be expected to spare more than they cost. They spare little when
- * most documents are wanted; but short lists are better searched even so, because accumulators cost
- * a pass over all documents. */
+/* Returns whether the threshold and the maps should save more than they cost. They save little if
+ * most documents are wanted. Short lists are pruned even so, because accumulators need a pass over
+ * all documents. */
 static bool worth_pruning(const gx_plan *plan, uint64_t n_postings, uint32_t n_docs)
 {
     return plan->prune && plan->n_terms <= GX_CPU_MAX_LISTS && (plan->k <= n_postings / 8 || n_postings <= n_docs / 4);

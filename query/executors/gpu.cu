@@ -1,5 +1,5 @@
-/* The GPU executor: plans go to the search for a few queries, to the search for batches, or to the
- * algorithms of Ding et al., and those whose answer is not complete go again. */
+/* The GPU executor: runs plans as a small batch, as a batch, or by the algorithms of Ding et al.,
+ * and runs again the requests whose answers are incomplete. */
 #include "query/ding2009/taat.cuh"
 #include "query/gpu/batch.cuh"
 #include "query/gpu/small_batch.cuh"
@@ -10,12 +10,12 @@ extern "C" {
 
 using namespace gx;
 
-/* A thread's workspace. */
+/* The workspace of a session. */
 struct gpu_workspace {
     gpu_session session;
     batch_space batches;
     small_batch_space small_batches;
-    taat_space *ding2009; /* NULL until needed */
+    taat_space *ding2009; /* NULL until it is used */
 };
 
 static void cuda_workspace_close(void *exec)
@@ -65,8 +65,8 @@ static gx_status run_requests(gpu_workspace *x, const plan_batch *pb, const requ
     return run_batch(&x->session, &x->batches, pb, requests, n, err);
 }
 
-/* Answer jobs[n], and then again those that are to be: OR where AND was not enough, and queries
- * that need more room for candidates. */
+/* Answers requests[n], and then the retries: OR where AND had too few results, and queries that
+ * need more room for candidates. */
 static gx_status run_all_requests(gpu_workspace *x, const plan_batch *pb, const request *requests, uint32_t n,
                                   gx_error *err)
 {

@@ -4,9 +4,9 @@
 
 namespace gx {
 
-/* queries of a run's first sub-batch; how many times larger the next may be */
+/* queries of a run's first sub-batch, and the most by which the next one is larger */
 constexpr uint32_t FIRST_SUB_BATCH = 128, SUB_BATCH_GROWTH = 8;
-constexpr uint32_t MAX_FINE_QUERIES = 512; /* a run of so many queries has fine items (describe_items) */
+constexpr uint32_t MAX_FINE_QUERIES = 512; /* runs of up to this many queries have fine items (describe_items) */
 
 /* ---- a session's memory ---- */
 
@@ -51,7 +51,7 @@ gx_status open_batches(gpu_session *x, batch_space *b, gx_error *err)
     return grow_pinned(&x->memory, &b->pinned, SESSION_FIRST_PINNED_BYTES, err);
 }
 
-/* Bytes of a session's memory. */
+/* Bytes of a session's device memory and pinned memory. */
 struct byte_footprint {
     uint64_t device, pinned;
 };
@@ -61,17 +61,17 @@ static uint64_t max_bytes(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* Jobs of a sub-batch, and the memory that they need. */
+/* The first n requests of a list, and the memory that they need as a sub-batch. */
 struct selection {
-    uint32_t n, sorted_k; /* the greatest k above SORTED_K, or 0 */
+    uint32_t n, sorted_k; /* sorted_k: the greatest k above SORTED_K, or 0 */
     size_t sort_bytes;
-    uint64_t largest_items; /* of one job, at most */
+    uint64_t largest_items; /* the most items of a single request */
     request_footprint sum;
 };
 
-constexpr uint64_t MAX_CUTS = 12; /* of either memory */
+constexpr uint64_t MAX_CUTS = 12; /* most arrays in either memory */
 
-/* What the arrays of lay_out take, at most. */
+/* Returns the most bytes that the arrays of lay_out take. */
 static byte_footprint count_bytes(const selection *s)
 {
     const request_footprint *n = &s->sum;
@@ -84,7 +84,8 @@ static byte_footprint count_bytes(const selection *s)
     return {device + MAX_CUTS * CUT_ALIGNMENT, pinned + MAX_CUTS * CUT_ALIGNMENT};
 }
 
-/* Cut the sub-batch's arrays, but for items, off its memory. Returns what they take. */
+/* Places the sub-batch's arrays, except its items, in its memory. Returns the bytes that they
+ * take. */
 static byte_footprint lay_out(sub_batch *p, const selection *s, char *device, char *pinned)
 {
     bump_allocator d = {device, 0}, h = {pinned, 0};
@@ -92,7 +93,7 @@ static byte_footprint lay_out(sub_batch *p, const selection *s, char *device, ch
     cut(&h, &p->queries, n->queries);
     cut(&h, &p->terms, n->terms);
     cut(&h, &p->ranges, n->ranges);
-    cut(&d, &p->d_queries, n->queries); /* a copy of what is described sets these three */
+    cut(&d, &p->d_queries, n->queries); /* one copy sets these three */
     cut(&d, &p->d_terms, n->terms);
     cut(&d, &p->d_ranges, n->ranges);
     cut(&h, &p->results, n->queries);
@@ -120,7 +121,8 @@ static uint64_t item_bytes(uint64_t n)
     return (n * sizeof(gpu_item) + CUT_ALIGNMENT - 1) / CUT_ALIGNMENT * CUT_ALIGNMENT;
 }
 
-/* The longest piece of so many bytes that used[n] leave, which were given out in that order. */
+/* Returns the longest free piece of `bytes` bytes. used[n] are the taken segments, in the order in
+ * which they were given out. */
 static segment longest_free(uint64_t bytes, const segment *used, uint32_t n)
 {
     if (n == 0)
@@ -131,7 +133,7 @@ static segment longest_free(uint64_t bytes, const segment *used, uint32_t n)
     return bytes - end >= begin ? segment{end, bytes} : segment{0, begin};
 }
 
-/* What the sub-batches under way leave of both memories. */
+/* Finds the longest pieces of both memories that no sub-batch in flight uses. */
 static void find_room(const batch_space *b, uint32_t turn, segment *device, segment *pinned)
 {
     segment d[N_SUB_BATCHES], h[N_SUB_BATCHES];
@@ -147,8 +149,8 @@ static void find_room(const batch_space *b, uint32_t turn, segment *device, segm
     *pinned = longest_free(b->pinned.bytes, h, n);
 }
 
-/* How many of jobs[n] fit into so many bytes. Of these a quarter is left to items, of which it is
- * known only later how many they are. */
+/* Selects as many of requests[n] as fit into `room`. Up to a quarter of it is reserved for items,
+ * whose number is known only after the description. */
 static selection select_requests(const gpu_session *x, const plan_batch *pb, const request *requests, uint32_t n,
                                  byte_footprint room)
 {
@@ -156,7 +158,8 @@ static selection select_requests(const gpu_session *x, const plan_batch *pb, con
     while (s.n < n) {
         const gx_plan *plan = &pb->plans[requests[s.n].plan];
         const request_footprint one = count_request(x->s->ix, plan, &requests[s.n], x->fine);
-        const uint64_t items = requests[s.n].op == GX_OP_AND_OR ? one.items / 2 : one.items; /* an OR may be left out */
+        /* the OR may be left out */
+        const uint64_t items = requests[s.n].op == GX_OP_AND_OR ? one.items / 2 : one.items;
         selection more = s;
         more.n += 1;
         more.sum = {s.sum.queries + one.queries, s.sum.terms + one.terms,           s.sum.ranges + one.ranges,
@@ -180,7 +183,7 @@ static selection select_requests(const gpu_session *x, const plan_batch *pb, con
 
 /* ---- describing ---- */
 
-/* Items of query q if they are as long as can be. */
+/* Returns the number of items of query q if they are as long as possible. */
 static uint64_t least_items(const gpu_session *x, const sub_batch *p, uint32_t q, uint32_t n_essential)
 {
     uint64_t n = 0;
@@ -207,8 +210,8 @@ static uint32_t choose_item_blocks(const gpu_session *x, const sub_batch *p, con
     return n < most ? n : most;
 }
 
-/* Add a query of the job to the sub-batch, unless its items do not fit: then *fits is false, and
- * all is as it was. */
+/* Adds a query of the request to the sub-batch. If its items do not fit, sets *fits to false and
+ * leaves the sub-batch as it was. */
 static gx_status add_if_it_fits(gpu_session *x, sub_batch *p, const gx_plan *plan, const request *rq, bool conjunctive,
                                 uint32_t after, uint32_t *n_essential, uint64_t *items, uint32_t *number, bool *fits,
                                 gx_error *err)
@@ -229,8 +232,8 @@ static gx_status add_if_it_fits(gpu_session *x, sub_batch *p, const gx_plan *pla
     return GX_OK;
 }
 
-/* Describe as many of jobs[n] as the sub-batch takes; *taken of them. An OR that does not fit
- * beside its AND is left out, and run later if it is needed. */
+/* Describes as many of requests[n] as the sub-batch takes, and sets *taken to their number. An OR
+ * that does not fit beside its AND is left out. The host runs it later if it is needed. */
 static gx_status describe_requests(gpu_session *x, sub_batch *p, const plan_batch *pb, const request *requests,
                                    uint32_t n, uint32_t *n_essential, uint32_t *taken, gx_error *err)
 {
@@ -263,8 +266,8 @@ static gx_status describe_requests(gpu_session *x, sub_batch *p, const plan_batc
 
 /* ---- running a sub-batch ---- */
 
-/* Sort the answers that select left unsorted, by way of their own candidates, which are not needed
- * any more. */
+/* Sorts the answers that select did not sort. Their candidates are no longer needed, so that
+ * memory serves as the destination. */
 static gx_status sort_large(sub_batch *p, gx_error *err)
 {
     for (uint32_t q = 0; q < p->n_queries; ++q) {
@@ -279,8 +282,8 @@ static gx_status sort_large(sub_batch *p, gx_error *err)
     return GX_OK;
 }
 
-/* The four launches of the search: short queries, long ones, and what is answered only after others
- * likewise. */
+/* Launches the search four times: short queries, long queries, and both for queries with an
+ * `after`. */
 static void launch_search(const gpu_session *x, const sub_batch *p, gpu_batch R)
 {
     const gpu_prepared_index *s = x->s;
@@ -343,7 +346,7 @@ static gx_status launch_sub_batch(gpu_session *x, sub_batch *p, const uint32_t *
     return GX_OK;
 }
 
-/* A job's answer, or the job to those that are to be run again. */
+/* Collects the answer of a request, or appends the request to the retries. */
 static gx_status collect_request(gpu_session *x, sub_batch *p, const described_request *dr, const plan_batch *pb,
                                  gx_error *err)
 {
@@ -389,8 +392,8 @@ static gx_status collect_sub_batch(gpu_session *x, sub_batch *p, const plan_batc
 
 /* ---- a run ---- */
 
-/* Collect the sub-batch that has been under way longest, but for parts[turn]; false: there is none.
- * */
+/* Collects the oldest sub-batch in flight other than sub_batches[turn]. Returns false if there is
+ * none. */
 static bool collect_oldest(gpu_session *x, batch_space *b, uint32_t turn, const plan_batch *pb, gx_status *st,
                            gx_error *err)
 {
@@ -404,15 +407,16 @@ static bool collect_oldest(gpu_session *x, batch_space *b, uint32_t turn, const 
     return false;
 }
 
-/* The jobs of a run; those before `at` have been sent. */
+/* The requests of a run. Those before `at` have been launched. */
 struct request_list {
     const request *requests;
     uint32_t n, at;
 };
 
-/* Make the memory larger, for all jobs of the run with all their items, since not all fitted;
- * nothing is under way. It becomes at least twice as large, so that this is seldom, but no larger
- * than what a session takes, unless the next job alone needs more. */
+/* Grows the session's memory after not all requests fitted. No sub-batch is in flight. The new
+ * size holds all requests of the run with all their items, and is at least twice the old size, so
+ * that growth is rare. It stays within the session's limit, unless the next request alone needs
+ * more. */
 static gx_status grow(gpu_session *x, batch_space *b, const plan_batch *pb, const request_list *l, bool one_must_fit,
                       gx_error *err)
 {
@@ -433,8 +437,9 @@ static gx_status grow(gpu_session *x, batch_space *b, const plan_batch *pb, cons
     return grow_pinned(&x->memory, &b->pinned, max_bytes(f.pinned, least.pinned), err);
 }
 
-/* Describe jobs of jobs[wanted] in the free memory: *taken of them, 0 if it is too small for one,
- * or for so few that it is better to wait (may_wait). */
+/* Describes some of requests[wanted] in the free memory and sets *taken to their number. It is 0
+ * if not even one fits, or with may_wait if so few fit that the host should first collect a
+ * sub-batch. */
 static gx_status fill_sub_batch(gpu_session *x, batch_space *b, uint32_t turn, const plan_batch *pb,
                                 const request *requests, uint32_t wanted, bool may_wait, uint32_t *n_essential,
                                 uint32_t *taken, gx_error *err)
@@ -445,7 +450,9 @@ static gx_status fill_sub_batch(gpu_session *x, batch_space *b, uint32_t turn, c
     find_room(b, turn, &d, &h);
     byte_footprint room = {d.end - d.begin, h.end - h.begin};
     selection s = select_requests(x, pb, requests, wanted, room);
-    if (s.n < wanted) { /* halves, by turns, so that the GPU has one while the other is described */
+    /* take half of the memory, so that the host describes one half while the GPU works on the
+     * other */
+    if (s.n < wanted) {
         const byte_footprint half = {b->device.bytes / 2, b->pinned.bytes / 2};
         if (may_wait && (room.device < half.device || room.pinned < half.pinned))
             return GX_OK;
@@ -467,7 +474,7 @@ static gx_status fill_sub_batch(gpu_session *x, batch_space *b, uint32_t turn, c
     return describe_requests(x, p, pb, requests, s.n, n_essential, taken, err);
 }
 
-/* Fill parts[turn] with as many of the next `wanted` jobs as fit, at least one. */
+/* Fills sub_batches[turn] with as many of the next `wanted` requests as fit, at least one. */
 static gx_status fill_next(gpu_session *x, batch_space *b, uint32_t turn, const plan_batch *pb, const request_list *l,
                            uint32_t wanted, uint32_t *n_essential, uint32_t *taken, gx_error *err)
 {
@@ -495,7 +502,7 @@ static gx_status fill_next(gpu_session *x, batch_space *b, uint32_t turn, const 
         }
         if (small || *taken == 0)
             TRY_STATUS(grow(x, b, pb, l, *taken == 0, err));
-        waits = false; /* it is as large as it gets */
+        waits = false; /* the memory has its final size */
     }
 }
 
@@ -505,9 +512,9 @@ gx_status run_batch(gpu_session *x, batch_space *b, const plan_batch *pb, const 
     uint32_t n_essential[MAX_QUERIES];
     gx_status st = GX_OK;
     x->fine = n <= MAX_FINE_QUERIES;
-    /* The first sub-batch is small, so that the GPU begins early; the next is large, since few
-     * launches are better than many. Where other sessions keep the GPU busy, one launch of all is
-     * best. */
+    /* The first sub-batch is small, so that the GPU starts early. The following ones are large,
+     * because few launches cost less than many. If other sessions keep the GPU busy, one launch of
+     * everything is best. */
     const bool busy = __atomic_load_n(&x->s->running, __ATOMIC_RELAXED) > 1;
     for (uint32_t at = 0, turn = 0, most = busy ? MAX_QUERIES : FIRST_SUB_BATCH; at < n && st == GX_OK;
          turn = (turn + 1) % N_SUB_BATCHES,
@@ -532,7 +539,7 @@ gx_status run_batch(gpu_session *x, batch_space *b, const plan_batch *pb, const 
             pb->work->seconds[0] += gx_clock_seconds() - t0;
         at += taken;
     }
-    for (sub_batch &p : b->sub_batches) { /* in any case: nothing may be under way when this returns */
+    for (sub_batch &p : b->sub_batches) { /* after a failure too, nothing may be in flight when this returns */
         if (st == GX_OK)
             st = collect_sub_batch(x, &p, pb, err);
         else

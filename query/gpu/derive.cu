@@ -1,6 +1,6 @@
-/* What is derived from the lists when an index is opened on a GPU, or when k1 and b are first met:
- * look-up tables, presence maps with tf classes, and bounds of impacts. Each is one pass over the
- * lists at decode speed. */
+/* Kernels that derive look-up tables, presence maps with tf classes, and bounds of impacts from
+ * the lists. Tables and maps are derived when an index is prepared, bounds at the first use of a
+ * scorer and its parameters. Each takes one pass over the lists at decode speed. */
 #include "query/gpu/kernels.cuh"
 
 #include <cub/block/block_scan.cuh>
@@ -11,8 +11,8 @@ constexpr uint32_t THREADS = 256;
 
 /* ---- tables ---- */
 
-/* Entry e: the last block whose head is <= e << shift, or block 0: no later block can be skipped by
- * a docid from there. */
+/* Entry e is the last block whose head is <= e << shift, or block 0. For a docid of the entry no
+ * search needs to begin at an earlier block. */
 static __global__ void fill_tables(const __grid_constant__ gpu_index X, const list_aux *lists, uint32_t *tables)
 {
     const list_aux l = lists[blockIdx.x];
@@ -43,7 +43,7 @@ void derive_tables(const gpu_index &X, const list_aux *lists, uint32_t n, uint32
 
 /* ---- maps ---- */
 
-/* Raise the 2-bit class of a slot. */
+/* Raises the 2-bit class of a slot to at least c. */
 __device__ __forceinline__ void raise_class(uint32_t *classes, uint32_t slot, uint32_t c)
 {
     uint32_t *word = classes + (slot >> 4);
@@ -57,7 +57,7 @@ __device__ __forceinline__ void raise_class(uint32_t *classes, uint32_t slot, ui
     }
 }
 
-constexpr uint32_t BLOCKS_PER_MAP = 8; /* blocks of threads a list */
+constexpr uint32_t BLOCKS_PER_MAP = 8; /* thread blocks a list */
 
 template <class P>
 static __global__ void __launch_bounds__(THREADS)
@@ -79,7 +79,7 @@ static __global__ void __launch_bounds__(THREADS)
     }
 }
 
-/* The ranks of dense maps: how many bits are set before each group. */
+/* Fills the ranks of dense maps: the bits set before each group. */
 static __global__ void __launch_bounds__(THREADS)
     fill_ranks(const __grid_constant__ gpu_index X, const list_aux *lists, uint32_t *maps)
 {
@@ -142,7 +142,7 @@ static __global__ void __launch_bounds__(THREADS)
     const whole_list w = open_list(X, codings, list);
     const bool linear = gx_scorer_is_linear(args.norm);
     float most = 0;
-    if (linear && is_long) { /* levels are parts of the list's greatest, which must be known first */
+    if (linear && is_long) { /* levels are fractions of the list's greatest impact, which must be known first */
         for (uint32_t j = threadIdx.x >> 5; j < w.n_blocks; j += THREADS / 32)
             for_block<P>(X, w, j, lane, [&](uint32_t, uint32_t tf) { most = fmaxf(most, (float)tf / GX_LINEAR_K); });
         atomicMax(&best, __float_as_uint(most));
@@ -166,7 +166,7 @@ static __global__ void __launch_bounds__(THREADS)
         args.best[list] = __uint_as_float(best);
     if (!is_long)
         return;
-    if (threadIdx.x < N_KTH) { /* from the top level down */
+    if (threadIdx.x < N_KTH) { /* from the highest level down */
         const uint32_t k = levels.at[threadIdx.x];
         uint32_t sum = 0;
         int level = LEVELS - 1;
@@ -176,7 +176,8 @@ static __global__ void __launch_bounds__(THREADS)
                 break;
         }
 
-        args.kth[(size_t)number * N_KTH + threadIdx.x] = (uint8_t)level; /* 0: fewer postings, or no better known */
+        /* 0: the list has fewer postings, or the level is 0 */
+        args.kth[(size_t)number * N_KTH + threadIdx.x] = (uint8_t)level;
     }
 }
 

@@ -1,7 +1,7 @@
-/* The exhaustive search: every posting of every list is scored, whatever its bound. A block of
- * threads owns a query's tile of docids: it decodes the blocks that reach into the tile, adds
- * impacts up in shared memory, and makes a candidate of every document that matches. It relies on
- * no map, bound or threshold, and is what these are tested against. */
+/* The exhaustive search scores every posting of every list. A thread block owns one tile of docids
+ * of one query. It decodes the blocks that overlap the tile, sums impacts in shared memory, and
+ * makes each matching document a candidate. It uses no map, bound or threshold, so the ranked
+ * search is tested against it. */
 #include "query/gpu/kernels.cuh"
 
 namespace gx {
@@ -10,10 +10,10 @@ constexpr uint32_t TILE = 8192, THREADS = 512;
 
 struct tile_space {
     uint32_t scores[TILE];
-    uint32_t holders[TILE / 2]; /* lists that hold the document, 16 bits each */
+    uint32_t holders[TILE / 2]; /* number of lists that hold the document, 16 bits each */
 };
 
-/* The first block of the list whose head is >= doc (n_blocks: none). */
+/* Returns the first block whose head is >= doc, or n_blocks. */
 __device__ __forceinline__ uint32_t first_head(const uint32_t *heads, uint32_t n_blocks, uint32_t doc)
 {
     uint32_t lo = 0, hi = n_blocks;
@@ -27,7 +27,7 @@ __device__ __forceinline__ uint32_t first_head(const uint32_t *heads, uint32_t n
     return lo;
 }
 
-/* Add list t's postings in [begin, end) to the tile. */
+/* Adds the postings of list t in [begin, end) to the tile. */
 template <class P>
 __device__ __forceinline__ void add_list(const gpu_index &X, const gpu_term *t, gx_scorer norm, uint32_t begin,
                                          uint32_t end, tile_space &s)

@@ -1,6 +1,6 @@
 /* query_slot.cuh: how a lingering kernel receives its next query.
  *
- *   host -> query_slot (pinned memory) -> one warp -> S.copy (device memory) -> a warp of each block
+ *   host -> slot (pinned memory) -> one warp -> S.copy (device memory) -> a warp of each block
  *
  * The host writes the message to pinned memory. The warp that finished the previous query polls it
  * there and copies it to device memory. One warp of each thread block polls that copy. Each word

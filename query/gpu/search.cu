@@ -5,7 +5,8 @@ namespace gx {
 
 constexpr uint32_t THREADS = 256;
 
-/* A warp turns a run into items; the rest of the grid sets states and histograms. */
+/* Each warp turns one range at a time into items. All threads also initialize states and
+ * histograms. */
 static __global__ void __launch_bounds__(THREADS)
     begin(const __grid_constant__ gpu_batch R, const item_range *ranges, uint32_t n_ranges, uint32_t n_queries,
           gpu_item *items, uint32_t n_items)
@@ -72,7 +73,9 @@ void search_small_batch(const gpu_index &X, uint32_t coding, const gpu_batch &R,
 {
     with_pair(coding, [&](auto pair) {
         constexpr size_t bytes = shared_bytes<decltype(pair)>();
-        if (S.linger_ns) { /* blocks that wait for the next query must not keep others of the grid away */
+        /* thread blocks that wait for the next query must not keep others of the grid from
+         * starting */
+        if (S.linger_ns) {
             void *args[] = {(void *)&X, (void *)&R, (void *)&F, (void *)&S};
             (void)cudaLaunchCooperativeKernel((const void *)search_small<decltype(pair)>, dim3(grid),
                                               dim3(SEARCH_WARPS * 32), args, bytes, stream);

@@ -20,11 +20,12 @@
  *      reads the presence maps of the later lists. Where a list is absent, its bound is subtracted
  *      from the posting's (AND: the posting is dropped).
  *   4. queues the postings that remain. It takes up to 32 at a time, one a lane, and computes the
- *      exact impact in the item's list from the document's length. The other lists' tf classes give
- *      bounds. Dense lists give the exact tf: the docid's rank in the map is the posting's position.
- *   5. looks up in the other lists the documents that still reach the threshold. The warp does this
- *      together, best bound first, later lists first. A document is accepted only if no earlier list
- *      holds it.
+ *      exact impact in the item's list from the document's length. The other lists' tf classes
+ *      give bounds. Dense lists give the exact tf: the docid's rank in the map is the posting's
+ *      position.
+ *   5. looks up in the other lists the documents that still reach the threshold. The warp does
+ *      this together, best bound first, later lists first. A document is accepted only if no
+ *      earlier list holds it.
  *
  * The threshold begins at a bound stored with the lists (derive.cu). It rises by a histogram of
  * exact scores. Each document is counted once, so the lower edge of the bin that holds the k-th

@@ -1,6 +1,6 @@
-/* The best k of a query's candidates, for k that a warp does not select on the side: radix select
- * on the 64-bit keys, eight bits a pass, then a sort of the k in shared memory. Keys are all
- * different, so the k-th best parts them exactly. */
+/* Selects the best k of a query's candidates where the search kernel does not: by radix select on
+ * the 64-bit keys, eight bits a pass, and a sort of the k in shared memory. Keys are distinct, so
+ * exactly k keys are at least the k-th best. */
 #include "query/gpu/kernels.cuh"
 
 #include <cub/device/device_radix_sort.cuh>
@@ -9,7 +9,7 @@ namespace gx {
 
 constexpr uint32_t THREADS = 512;
 
-/* Sort m = 2^x keys in shared memory, falling (bitonic). */
+/* Sorts m = 2^x keys in shared memory in descending order (bitonic). */
 __device__ void sort_shared(unsigned long long *keys, uint32_t m)
 {
     for (uint32_t width = 2; width <= m; width *= 2) {
@@ -28,7 +28,7 @@ __device__ void sort_shared(unsigned long long *keys, uint32_t m)
     __syncthreads();
 }
 
-/* The k-th greatest of keys[n], k <= n. */
+/* Returns the k-th greatest of keys[n], k <= n. */
 __device__ unsigned long long kth_key(const unsigned long long *keys, uint32_t n, uint32_t k, uint32_t *histogram,
                                       uint32_t *found)
 {
@@ -59,7 +59,7 @@ __device__ unsigned long long kth_key(const unsigned long long *keys, uint32_t n
     return prefix;
 }
 
-/* The best k of n keys in shared memory to the answer, zeros after them. */
+/* Writes the best k of n keys in shared memory to the answer, followed by zeros. */
 __device__ void sort_and_write(unsigned long long *keys, uint32_t n, uint32_t k, uint32_t room, unsigned long long *to)
 {
     uint32_t m = 1;
@@ -85,8 +85,8 @@ static __global__ void __launch_bounds__(THREADS) select(const __grid_constant__
     const unsigned long long *from = R.candidates + Q.candidates;
     unsigned long long *to = R.answers + Q.answer;
     const bool sort = Q.k <= SORTED_K;
-    /* What does not reach the last threshold is out; often that leaves so few that they can be
-     * sorted at once. */
+    /* Candidates below the final threshold cannot be among the best. Often so few reach it that
+     * they can be sorted at once. */
     const unsigned long long threshold = (unsigned long long)__ldcg(&st->threshold) << 32;
     if (threadIdx.x == 0) {
         kept = 0;

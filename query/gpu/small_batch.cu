@@ -3,7 +3,7 @@
 namespace gx {
 
 constexpr uint32_t SMALL_BATCH_CANDIDATES = max_candidates(SMALL_K, false);
-constexpr int UNSET = 0xff; /* each byte of what answers are before the device writes them */
+constexpr int UNSET = 0xff; /* value of each byte of an answer before the GPU writes it */
 
 /* ---- room ---- */
 
@@ -67,9 +67,10 @@ bool is_small_batch(const gx_plan *plans, const request *requests, uint32_t n)
     return n <= SMALL_BATCH;
 }
 
-/* Of how many items each of a query's n_blocks blocks is made, where it has `room` blocks of
- * threads to itself: while warps are left over, they share a block and its look-ups, each some of
- * the lanes. To decode it once more takes less. */
+/* Returns into how many items each of a query's n_blocks blocks is divided, if the query has
+ * `room` thread blocks. While there are idle warps, several of them share a block and its
+ * look-ups, each with some of the lanes. Decoding the block several times costs less than the
+ * look-ups by one warp. */
 static uint32_t count_shares(uint32_t n_blocks, uint32_t room)
 {
     uint32_t shares = 1;
@@ -78,11 +79,12 @@ static uint32_t count_shares(uint32_t n_blocks, uint32_t room)
     return shares;
 }
 
-/* Describe jobs[n]. */
+/* Describes requests[n]. */
 static gx_status describe_small_batch(gpu_session *x, sub_batch *p, const plan_batch *pb, const request *requests,
                                       uint32_t n, small_batch *F, gx_error *err)
 {
-    const uint32_t room = x->s->small_grid > n ? x->s->small_grid / n : 1; /* a slice of a GPU may have little */
+    /* a MIG slice may have room for few blocks */
+    const uint32_t room = x->s->small_grid > n ? x->s->small_grid / n : 1;
     uint32_t n_essential[SMALL_BATCH], most = 0;
     begin_description(p);
     for (uint32_t i = 0; i < n; ++i) {
@@ -113,8 +115,8 @@ static gx_status describe_small_batch(gpu_session *x, sub_batch *p, const plan_b
     return GX_OK;
 }
 
-/* Whether the answer to query q of a few is there, all of it: no word that the device writes has
- * every bit set. */
+/* Returns whether the whole answer to query q has arrived. No word that the GPU writes has all
+ * bits set. */
 static bool is_answered(const sub_batch *p, uint32_t q)
 {
     const uint32_t *result = (const uint32_t *)&p->results[q];
@@ -127,15 +129,15 @@ static bool is_answered(const sub_batch *p, uint32_t q)
     return there;
 }
 
-/* Whether the kernel that was to wait for the last message has left without it. */
+/* Returns whether the kernel ended before it received the last message. */
 static bool has_ended(const small_batch_space *b)
 {
     return __atomic_load_n(&b->slot->ended_message, __ATOMIC_ACQUIRE) == b->message;
 }
 
-/* Until the answers to a few queries are there, which is sooner than the stream has come to its
- * end; that is asked only of failures. Or, if the query was sent to a kernel that stays, until
- * *missed: it has left without it. */
+/* Polls until all answers have arrived, which is earlier than the end of the stream. The stream is
+ * queried only to find failures. If the query was sent to a lingering kernel that ended without
+ * it, returns with *missed. */
 static gx_status wait_for_answers(const small_batch_space *b, const gx_plan *plan, bool sent, bool *missed,
                                   bool *cancelled, gx_error *err)
 {
@@ -157,13 +159,13 @@ static gx_status wait_for_answers(const small_batch_space *b, const gx_plan *pla
             const cudaError_t e = cudaStreamQuery(p->stream);
             if (e != cudaErrorNotReady)
                 TRY("searching", e);
-            ended = e == cudaSuccess; /* what it has written is there */
+            ended = e == cudaSuccess; /* the kernel's writes are visible now */
             *cancelled = *cancelled || (plan->cancel && plan->cancel(plan->user));
         }
     }
 }
 
-/* The query to the kernel that stays, if it is still there. */
+/* Sends the query to the lingering kernel. Returns false if it has ended. */
 static bool send_query(small_batch_space *b, const small_query *Q)
 {
     uint32_t words[2 * SLOT_PIECES - 2] = {0};
@@ -176,7 +178,7 @@ static bool send_query(small_batch_space *b, const small_query *Q)
     return true;
 }
 
-/* Start the search for n queries. A kernel for one stays if nobody else seems to need the GPU. */
+/* Launches the search for n queries. With may_linger the kernel of a single query lingers. */
 static gx_status start_search(gpu_session *x, small_batch_space *b, const small_batch &F, uint32_t n, bool may_linger,
                               gx_error *err)
 {
@@ -202,20 +204,20 @@ static gx_status start_search(gpu_session *x, small_batch_space *b, const small_
         b->lingers = cudaGetLastError() == cudaSuccess;
         if (b->lingers)
             return GX_OK;
-    } /* all of a kernel cannot be there at once now: it need not stay */
+    } /* not all thread blocks can be resident now, so the kernel must not linger */
     stop_lingering(s);
     search_small_batch(s->X, s->coding, R, F, n, {S.slot, S.copy, S.number, 0}, F.of[0].blocks, p->stream);
     TRY("starting a search", cudaGetLastError());
     return GX_OK;
 }
 
-/* Search for n queries; their answers are there when this returns. */
+/* Searches for n queries. Their answers have arrived when this returns. */
 static gx_status search_described(gpu_session *x, small_batch_space *b, const small_batch &F, uint32_t n,
                                   const gx_plan *plan, bool *cancelled, gx_error *err)
 {
     bool missed;
     do {
-        const bool wanted = __atomic_load_n(&x->s->running, __ATOMIC_SEQ_CST) != 1; /* by somebody else */
+        const bool wanted = __atomic_load_n(&x->s->running, __ATOMIC_SEQ_CST) != 1; /* by another session */
         const bool may_linger = n == 1 && x->was_last && !wanted;
         const bool sent = n == 1 && send_query(b, &F.of[0]);
         gx_status st = GX_OK;
@@ -223,7 +225,7 @@ static gx_status search_described(gpu_session *x, small_batch_space *b, const sm
         if (!sent)
             st = start_search(x, b, F, n, may_linger, err);
         if (__atomic_load_n(&x->s->running, __ATOMIC_SEQ_CST) != 1)
-            stop_lingering(x->s); /* once the query is answered */
+            stop_lingering(x->s); /* after it has answered this query */
         x->calls.linger_hits += sent;
         if (st == GX_OK)
             st = wait_for_answers(b, plan, sent, &missed, cancelled, err);

@@ -265,7 +265,7 @@ static gx_status open_state(gpu_prepared_index *s, const gx_engine_options *opt,
     TRY("asking for its properties", cudaGetDeviceProperties(&p, s->device));
     TRY("asking for its memory", cudaMemGetInfo(&have, &total));
     s->multiprocessors = (uint32_t)p.multiProcessorCount;
-    /* where all of a kernel's blocks can be there at once */
+    /* a lingering kernel needs all its thread blocks resident at once */
     s->linger_ns = !p.cooperativeLaunch ? 0 : opt->linger_us < 1000000 ? opt->linger_us * 1000 : 1000000000;
     s->coding = find_coding(s->ix->header, &s->codings);
     uint64_t limit = have > RESERVE ? have - RESERVE : 0;
@@ -311,7 +311,7 @@ const char *gpu_describe_index(const void *state)
     return ((const gpu_prepared_index *)state)->description;
 }
 
-/* ---- a kernel that stays ---- */
+/* ---- lingering kernels ---- */
 
 void stop_lingering(gpu_prepared_index *s)
 {
@@ -320,7 +320,7 @@ void stop_lingering(gpu_prepared_index *s)
     pthread_mutex_lock(&s->linger_lock);
     if (s->lingering)
         __atomic_store_n(&s->lingering->stop, 1u, __ATOMIC_RELEASE);
-    __atomic_store_n(&s->lingering, NULL, __ATOMIC_RELEASE); /* whoever sees it may free the query_slot */
+    __atomic_store_n(&s->lingering, NULL, __ATOMIC_RELEASE); /* a thread that reads NULL may free the slot */
     pthread_mutex_unlock(&s->linger_lock);
 }
 
@@ -372,8 +372,8 @@ gx_status gpu_mask_open(void **out, void *state, const uint32_t *words, gx_error
     return GX_OK;
 }
 
-/* A kernel that stays reads masks by way of caches that do not see other writes. It must have ended
- * before another mask is put where this one was: cudaFree waits for the device. */
+/* A lingering kernel reads masks through caches that do not see other writes. It must end before a
+ * new mask takes this memory. cudaFree waits for the device. */
 void gpu_mask_close(void *state, void *mask)
 {
     gpu_prepared_index *s = (gpu_prepared_index *)state;
@@ -412,7 +412,7 @@ gx_status acquire_bounds(gpu_prepared_index *s, gx_scorer norm, gpu_call_counts 
         ++n;
     }
     if ((b = *at) != NULL) {
-        *at = b->next; /* to the front */
+        *at = b->next; /* move it to the front */
     } else {
         if ((b = (bounds *)calloc(1, sizeof *b)) != NULL) {
             b->norm = norm;
@@ -423,7 +423,8 @@ gx_status acquire_bounds(gpu_prepared_index *s, gx_scorer norm, gpu_call_counts 
             st = gx_fail(err, GX_ENOMEM, "no memory for the bounds of %u lists", s->ix->n_terms);
         else
             st = compute_bounds(s, b, calls, err);
-        for (at = &s->bounds_sets; st == GX_OK && n >= MAX_CACHED_BOUNDS && *at;) { /* the oldest unused go */
+        /* free the oldest set that nobody uses */
+        for (at = &s->bounds_sets; st == GX_OK && n >= MAX_CACHED_BOUNDS && *at;) {
             bounds *old = *at;
             if (old->users == 0 && !old->next) {
                 *at = NULL;

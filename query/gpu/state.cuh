@@ -1,6 +1,5 @@
-/* state.cuh: an index made ready for a GPU: the device sections of its file, what is derived from
- * them (tables, maps), and bounds of impacts for the parameters that queries have asked for.
- */
+/* state.cuh: an index prepared for a GPU: the device sections of its file, the tables and maps
+ * derived from them, and the bounds of impacts for the scorers that queries have used. */
 #ifndef GX_QUERY_GPU_STATE_CUH
 #define GX_QUERY_GPU_STATE_CUH
 
@@ -11,7 +10,7 @@
 
 namespace gx {
 
-/* Bounds of impacts for one set of parameters. */
+/* Bounds of impacts for one scorer and its parameters. */
 struct bounds {
     bounds *next;
     gx_scorer norm;
@@ -24,13 +23,13 @@ struct gpu_prepared_index {
     const gx_index *ix;
     int device;
     char description[288];
-    uint32_t multiprocessors, grid, small_grid, coding; /* grids: blocks of threads that fill the device */
+    uint32_t multiprocessors, grid, small_grid, coding; /* grids: thread blocks that fill the device */
     gpu_codings codings;
     memory_budget budget;
     gpu_index X;
     char *arena;
     uint32_t *tables, *maps;
-    uint32_t *aux_of;    /* [n_terms] on the host: number of the long list, or UINT32_MAX */
+    uint32_t *aux_of;    /* [n_terms] on the host: number of the list's list_aux, or UINT32_MAX */
     list_aux *aux_lists; /* [n_aux] on the host */
     uint32_t n_aux;
     uint32_t *d_aux_of;
@@ -39,12 +38,12 @@ struct gpu_prepared_index {
     uint8_t *d_kth;
     uint64_t map_words, table_words;
     cudaStream_t stream;
-    uint32_t running;            /* batches under way in all sessions; atomic */
-    const void *last;            /* the session whose batch was the last to begin; atomic */
-    uint32_t linger_ns;          /* ns that a kernel which answered a query alone waits for the next one */
-    pthread_mutex_t linger_lock; /* of what follows */
-    query_slot *lingering;       /* of the kernel that waits so, or may, or has ended; or NULL */
-    pthread_mutex_t lock;        /* of what follows, d_best, d_kth and stream */
+    uint32_t running;            /* batches in flight in all sessions; atomic */
+    const void *last;            /* the session that started the last batch; atomic */
+    uint32_t linger_ns;          /* how long a kernel that answered a single query waits for the next one, in ns */
+    pthread_mutex_t linger_lock; /* guards `lingering` */
+    query_slot *lingering;       /* the slot of the kernel that lingers, may linger or has ended; or NULL */
+    pthread_mutex_t lock;        /* guards bounds_sets, d_best, d_kth and stream */
     bounds *bounds_sets;
 };
 
@@ -57,23 +56,24 @@ const char *gpu_describe_index(const void *state);
 gx_status gpu_mask_open(void **out, void *state, const uint32_t *words, gx_error *err);
 void gpu_mask_close(void *state, void *mask);
 
-/* Stop a kernel that lingers, of any session: it ends once its query is answered, or soon after if
- * its session has sent the next one. Called before anything else is done on the GPU. */
+/* Stop the kernel that lingers, in any session. It ends after its query, or soon after if its
+ * session has sent the next one. Every other use of the GPU calls this first. */
 void stop_lingering(gpu_prepared_index *s);
 
-/* Before a kernel is started that may linger for the next query in that slot; another one is
- * stopped. */
+/* Register the slot of a kernel that may linger, before the kernel starts. Stops a kernel that
+ * uses another slot. */
 void register_lingering(gpu_prepared_index *s, query_slot *slot);
 
-/* Until the event, or until the plan, whose cancel function is asked meanwhile, says so: then
- * *cancelled, but not sooner. */
+/* Waits for the event. Meanwhile calls the plan's cancel function, and sets *cancelled if that
+ * returns true, but waits for the event even so. */
 cudaError_t wait_for_event(gpu_call_counts *c, cudaEvent_t event, const gx_plan *plan, bool *cancelled);
 
-/* The bounds for norm, computed if they are new; to be given back. */
+/* Get the bounds for norm, computed if they are new. release_bounds gives them back. */
 gx_status acquire_bounds(gpu_prepared_index *s, gx_scorer norm, gpu_call_counts *calls, bounds **out, gx_error *err);
 void release_bounds(gpu_prepared_index *s, bounds *b);
 
-/* Blocks of a list; all codecs' blocks are powers of two long, so that it is not divided. */
+/* Returns the number of blocks of a list. Block lengths are powers of two, which saves the
+ * division. */
 static inline uint32_t count_blocks(const gx_index *ix, uint32_t df)
 {
     const uint32_t len = ix->block_len;

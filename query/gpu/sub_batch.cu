@@ -1,4 +1,5 @@
-/* Plans as the kernels read them: lists in order of their bounds, first thresholds, items. */
+/* Describes plans as the kernels read them: lists ordered by their bounds, first thresholds,
+ * items. */
 #include "query/gpu/sub_batch.cuh"
 
 extern "C" {
@@ -7,8 +8,9 @@ extern "C" {
 
 namespace gx {
 
-/* Room for a query's candidates: for many that are accepted before the threshold has risen, or for
- * as many as were accepted before; where every posting is scored, for all that can match. */
+/* Returns the room for a query's candidates: max_candidates, since many are accepted before the
+ * threshold has risen; or for a retry the number accepted before; or for an exhaustive search the
+ * number of documents that can match. */
 static uint32_t candidates_of(const gx_index *ix, const gx_plan *plan, const request *rq)
 {
     uint64_t room = rq->candidates ? rq->candidates : max_candidates(plan->k, rq->op == GX_OP_AND_OR);
@@ -43,14 +45,14 @@ static void describe_term(const gpu_prepared_index *s, const gx_plan_term *t, ui
     }
 }
 
-/* No impact of weight w is greater, given the greatest tf / (tf + K): both sides are within 2^-21
- * of the exact values. */
+/* Returns an upper bound of the impacts of weight w, given the greatest tf / (tf + K). Both
+ * factors are within 2^-21 of the exact values. */
 static uint32_t list_bound(float w, float best)
 {
     return (uint32_t)((double)w * best * (1 + 0x1p-20)) + 3;
 }
 
-/* Which of a list's stored impacts bounds the k-th best from below, or N_KTH. */
+/* Returns the index of the stored impact that bounds the k-th best from below, or N_KTH. */
 static uint32_t find_kth(uint32_t k)
 {
     uint32_t i = 0;
@@ -59,8 +61,8 @@ static uint32_t find_kth(uint32_t k)
     return i;
 }
 
-/* At least k of the list's postings have this impact or more; 1 if nothing better is known. kth:
- * find_kth(k). */
+/* Returns an impact that at least k of the list's postings reach, or 1 if none better is known.
+ * kth is find_kth(k). */
 static uint32_t kth_impact(const gpu_prepared_index *s, const bounds *b, const gx_plan_term *t, uint32_t k,
                            uint32_t kth)
 {
@@ -72,12 +74,12 @@ static uint32_t kth_impact(const gpu_prepared_index *s, const bounds *b, const g
     return x > 1 ? (uint32_t)x : 1;
 }
 
-/* A term of the plan, in the order of the query's lists. */
+/* A term of the plan, to be sorted into the order of the query's lists. */
 struct ranked_term {
     uint32_t bound, df, list, term;
 };
 
-/* By falling bound, the longer later. */
+/* Orders by falling bound, then shorter lists first. */
 static int by_bound(const void *a, const void *b)
 {
     const ranked_term *x = (const ranked_term *)a, *y = (const ranked_term *)b;
@@ -88,7 +90,7 @@ static int by_bound(const void *a, const void *b)
     return (x->list > y->list) - (x->list < y->list);
 }
 
-/* An insertion sort for the few, qsort for the many. */
+/* Insertion sort for a few terms, qsort for many. */
 static void sort_ranked_terms(ranked_term *t, uint32_t n)
 {
     if (n > 16) {
@@ -104,12 +106,12 @@ static void sort_ranked_terms(ranked_term *t, uint32_t n)
     }
 }
 
-/* Describe the lists of a plan that is pruned, and what follows from their bounds. */
+/* Describes the lists of a plan that may be pruned: their order, bounds and first threshold. */
 static void describe_lists(const gpu_prepared_index *s, const gx_plan *plan, const bounds *b, const request *rq,
                            bool conjunctive, uint32_t q, gpu_query *Q, gpu_term *t, uint32_t *n_essential)
 {
     ranked_term order[GX_MAX_TERMS];
-    /* what is stored of all documents says nothing of those that a mask leaves */
+    /* k-th impacts of all documents are no lower bound under a mask */
     const bool known = !plan->mask;
     const uint32_t n = plan->n_terms, kth = known && (!conjunctive || n == 1) ? find_kth(plan->k) : N_KTH;
     uint32_t total = 0, first = rq->threshold > 1 ? rq->threshold : 1;
@@ -134,12 +136,13 @@ static void describe_lists(const gpu_prepared_index *s, const gx_plan *plan, con
         t[i].weight.remaining_ub = remaining_ub;
     }
     Q->initial_threshold = first;
-    Q->bin_base = float_bits((float)first) - 1; /* at most one step above what rounding down gives */
+    /* float_bits rounds to nearest: at most one step above rounding down */
+    Q->bin_base = float_bits((float)first) - 1;
     const uint32_t range = float_bits((float)total) + 1 - Q->bin_base;
     Q->bin_shift = range < BINS ? 0 : 32 - LOG2_BINS - (uint32_t)__builtin_clz(range);
 }
 
-/* The bounds for norm, which the run under way gives back at its end. */
+/* Gets the bounds for norm. The current run releases them at its end. */
 static gx_status find_bounds(gpu_session *x, gx_scorer norm, const bounds **out, gx_error *err)
 {
     for (uint32_t i = 0; i < x->n_bounds_used; ++i) {
@@ -148,7 +151,7 @@ static gx_status find_bounds(gpu_session *x, gx_scorer norm, const bounds **out,
             return GX_OK;
         }
     }
-    if (x->n_bounds_used == MAX_BOUNDS) /* described queries need theirs no more */
+    if (x->n_bounds_used == MAX_BOUNDS) /* queries already described no longer need theirs */
         release_bounds(x->s, x->bounds_used[--x->n_bounds_used]);
     bounds *b = NULL;
     const gx_status st = acquire_bounds(x->s, norm, &x->calls, &b, err);
@@ -260,7 +263,7 @@ void describe_items(sub_batch *p, uint32_t first, uint32_t n, bool are_multi_ter
     }
 }
 
-/* Most runs that a list of n blocks can make. */
+/* Returns the most item ranges that a list of n blocks can have. */
 static uint32_t max_ranges(uint32_t n_blocks)
 {
     return 2 + (31 - (uint32_t)__builtin_clz(n_blocks)) / 2;

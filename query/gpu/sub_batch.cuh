@@ -102,7 +102,7 @@ void begin_description(sub_batch *p);
 
 /* Adds a query for the request's plan to the sub-batch, as AND (conjunctive) or OR. after: see
  * gpu_query. Sets *number to the query's number and n_essential[*number] to the number of its
- * essential lists: items are made of the first so many lists. */
+ * essential lists: those at the front whose postings become items. */
 gx_status add_query(gpu_session *x, sub_batch *p, const gx_plan *plan, const request *rq, bool conjunctive,
                     uint32_t after, uint32_t *n_essential, uint32_t *number, gx_error *err);
 

@@ -27,7 +27,7 @@ typedef struct errands {
     company *all;
     gx_session *sessions[COMPANY];
     uint32_t n_sessions, turns;
-    uint64_t linger_hits; /* queries answered by a kernel that had stayed, by sessions that were closed */
+    uint64_t linger_hits; /* of sessions that are closed: queries answered by lingering kernels */
     gen_rng r;
     char wrong[600];
 } errands;
