@@ -330,7 +330,7 @@ static int run(const cli_args *a)
 
 static const cli_flag flags[] = {
     {"output", 'o', CLI_TEXT, "FILE", NULL, "the index file to make"},
-    {"format", 'f', CLI_CHOICE, "jsonl|tsv|csv|trectext|trecweb|plain|files", NULL,
+    {"format", 'f', CLI_CHOICE, "jsonl|tsv|csv|trectext|trecweb|smart|plain|files", NULL,
      "what the corpus is; without it, file names and first bytes tell"},
     {"columns", 0, CLI_TEXT, "LIST", NULL,
      "columns of TSV and CSV, such as `id,-,-,title,text`; `title` and `text` may be repeated, `-` is left out"},
@@ -378,6 +378,7 @@ static const cli_section sections[] = {
      "  tsv, csv  id,text or id,title,text, or what --columns or a header line says\n"
      "  trectext  <DOC> <DOCNO>id</DOCNO> ... </DOC>: <TITLE>, <HEADLINE>; <TEXT>\n"
      "  trecweb   the same with HTML pages behind <DOCHDR> (GOV2)\n"
+     "  smart     .I id, .T title, .A authors, .W words (Cranfield)\n"
      "  plain     a document a line; its id is its number, from 1\n"
      "  files     a document a file; its id as --id says; HTML is stripped"},
     {"Bad documents",

@@ -1,9 +1,11 @@
 /* query.c: `gpuidx query`: one query, a stream of them, or the shell. */
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "query/eval/query_log.h"
 #include "tools/query_context.h"
 #include "tools/shell.h"
 
@@ -51,34 +53,71 @@ static ssize_t read_line(FILE *in, char *line)
     return (ssize_t)len;
 }
 
+/* The line as UTF-8, as replay reads logs; the first time that a line must be converted is told. */
+static int convert_line(const ask *k, gx_log_text *b, char *line, size_t n, gx_log_counts *told)
+{
+    gx_error err = {0};
+    gx_log_counts now = {0};
+    for (char *nul = line; (nul = memchr(nul, 0, (size_t)(line + n - nul)));) {
+        *nul = ' ';
+        ++now.nuls;
+    }
+    if (gx_log_convert(b, line, n, GX_LOG_AUTO, &now, &err))
+        return cli_fail_error(&err);
+    if (now.latin1 && !told->latin1++)
+        cli_note("standard input:%llu: this line is not UTF-8; it is read as Latin-1, and so are others like it",
+                 (unsigned long long)k->line);
+    if (now.nuls && !told->nuls++)
+        cli_note("standard input:%llu: NUL bytes, read as blanks", (unsigned long long)k->line);
+    return 0;
+}
+
+/* What hinders an id to stand in a run, or NULL. */
+static const char *fault_of_id(const char *id, size_t n)
+{
+    if (n == 0)
+        return "the query's id is empty";
+    for (size_t i = 0; i < n; ++i)
+        if (isspace((unsigned char)id[i]))
+            return "white space in the query's id";
+    return NULL;
+}
+
 /* A query a line: text, or qid, a tab and text; the qid is the line's number where none is given.
  * */
 static int ask_lines(ask *k, FILE *in, bool *none)
 {
     char *line = malloc(MAX_LINE + 1), number[24];
+    gx_log_text utf8 = {0};
+    gx_log_counts told = {0};
     ssize_t n;
     int code = line ? 0 : cli_fail(GX_ENOMEM, "no memory for queries");
     for (k->line = 1; code == 0 && !cli_output_failed() && (n = read_line(in, line)) >= 0; ++k->line) {
-        size_t len = (size_t)n;
-        const char *text = line;
         uint32_t n_hits = 0;
-        if (k->line == 1 && len >= 3 && memcmp(line, "\xef\xbb\xbf", 3) == 0) /* a byte order mark */
-            text += 3, len -= 3;
-        const char *tab = memchr(text, '\t', len);
+        const size_t mark = k->line == 1 && n >= 3 && memcmp(line, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
         if (n > MAX_LINE) {
             code = cli_fail(GX_EINPUT, "standard input:%llu: a query of more than %d bytes; shorten it or split it",
                             (unsigned long long)k->line, MAX_LINE);
+            break;
+        }
+        if ((code = convert_line(k, &utf8, line + mark, (size_t)n - mark, &told)))
+            break;
+        const char *text = utf8.p, *tab = memchr(text, '\t', utf8.n);
+        const char *fault = tab ? fault_of_id(text, (size_t)(tab - text)) : NULL;
+        if (fault) {
+            code = cli_fail(GX_EINPUT, "standard input:%llu: %s", (unsigned long long)k->line, fault);
         } else if (tab) {
-            const size_t rest = len - (size_t)(tab + 1 - text);
-            code = ask_query(k, text, (size_t)(tab - text), tab + 1, rest, &n_hits);
+            const size_t id = (size_t)(tab - text);
+            code = ask_query(k, text, id, tab + 1, utf8.n - id - 1, &n_hits);
         } else {
             const int digits = snprintf(number, sizeof number, "%llu", (unsigned long long)k->line);
-            code = ask_query(k, number, (size_t)digits, text, len, &n_hits);
+            code = ask_query(k, number, (size_t)digits, text, utf8.n, &n_hits);
         }
         *none = *none && n_hits == 0;
     }
     if (code == 0 && ferror(in))
         code = cli_fail(GX_EIO, "cannot read queries from standard input: %s", strerror(errno));
+    free(utf8.p);
     free(line);
     return code;
 }
@@ -87,6 +126,9 @@ static int run(const cli_args *a)
 {
     ask k;
     bool none = true;
+    const char *tag = cli_text(a, "run-tag");
+    if (!*tag || tag[strcspn(tag, " \t\r\n")])
+        return cli_usage(a, "--run-tag: a run's last column is neither empty nor has white space in it");
     int code = ask_open(&k, a, a->argv[0]);
     const bool shell = code == 0 && a->argc == 1 && isatty(STDIN_FILENO) && k.format == OUT_HUMAN;
     if (code == 0 && !shell)
@@ -120,8 +162,9 @@ static const cli_section sections[] = {
      "said twice counts twice. At most 1,024 different terms are allowed.\n"
      "\n"
      "From standard input comes a query a line: its text, or its id, a tab and its text. Where there is no id, the "
-     "line's number is one. Each answer is written before the next line is read. A line that cannot be answered, of "
-     "too many terms or of more than 1 MiB, ends the program with exit code 3."},
+     "line's number is one. Each answer is written before the next line is read. A line that is not UTF-8 is read "
+     "as Latin-1, which is told. A line that cannot be answered, of too many terms, of more than 1 MiB, or with an "
+     "empty id or white space in it, ends the program with exit code 3."},
     {"Boolean syntax",
      "With `--syntax=boolean`:\n"
      "\n"

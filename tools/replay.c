@@ -118,6 +118,8 @@ static void put_log_facts(FILE *out, const gx_replay_report *r)
         fprintf(out, "; %" PRIu64 " empty", c->empty);
     if (c->blank)
         fprintf(out, "; %" PRIu64 " blank line%s passed over", c->blank, c->blank == 1 ? "" : "s");
+    if (c->comments)
+        fprintf(out, "; %" PRIu64 " comment%s passed over", c->comments, c->comments == 1 ? "" : "s");
     if (c->latin1)
         fprintf(out, "; %" PRIu64 " lines converted from Latin-1", c->latin1);
     if (c->invalid)
@@ -369,6 +371,7 @@ static gx_replay_options read_options(const cli_args *a)
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
     gx_replay_options o = {
         .log = a->argv[1],
+        .read = {.columns = cli_text(a, "columns"), .topic_fields = cli_text(a, "topic-fields")},
         .query = cli_query_options(a),
         .kind = cli_query_kind(cli_choice(a, "syntax")),
         .batch = (uint32_t)cli_count(a, "batch"),
@@ -385,10 +388,25 @@ static gx_replay_options read_options(const cli_args *a)
     };
     if (o.threads == 0)
         o.threads = cores > 0 ? (uint32_t)cores : 1;
-    gx_log_form_find(cli_text(a, "format"), &o.form);
-    gx_log_encoding_find(cli_text(a, "encoding"), &o.encoding);
+    gx_log_form_find(cli_text(a, "format"), &o.read.form);
+    gx_log_encoding_find(cli_text(a, "encoding"), &o.read.encoding);
     o.query.cancel = is_interrupted;
     return o;
+}
+
+/* What of the log was not taken for queries, and might have been meant for them. */
+static void tell_log(const session_facts *f)
+{
+    const gx_log_counts *c = &f->r->log;
+    if (c->header)
+        cli_note("%s: its first line names the columns", f->a->argv[1]);
+    if (c->more_columns)
+        cli_note("%s: %s line%s more columns than are read; --columns says which are the text", f->a->argv[1],
+                 show_count(c->more_columns), c->more_columns == 1 ? " has" : "s have");
+    if (cli_given(f->a, "columns") && f->r->form != GX_LOG_TSV)
+        cli_warn("--columns means nothing to a log of the form %s", gx_log_form_name(f->r->form));
+    if (cli_given(f->a, "topic-fields") && f->r->form != GX_LOG_TOPICS)
+        cli_warn("--topic-fields means nothing to a log of the form %s", gx_log_form_name(f->r->form));
 }
 
 /* Replay, and report; the index and the engines are open. */
@@ -401,8 +419,13 @@ static int replay(session_facts *f, gx_engine *en, gx_replay_options *opt, gx_re
     f->r = r;
     const gx_status st = gx_replay(en, opt, r, &err);
     progress_end(&t.progress);
-    if (st)
-        return cli_fail_error(&err);
+    if (st) {
+        const int code = cli_fail_error(&err);
+        if (st == GX_EUSAGE && opt->read.form == GX_LOG_GUESS)
+            cli_note("-f says the log's form");
+        return code;
+    }
+    tell_log(f);
     if (cli_gpu_failed(en, &err))
         cli_warn("%s", err.text);
     const char *path = cli_text(f->a, "report");
@@ -453,6 +476,8 @@ static int run(const cli_args *a)
     if (opt.run_path && cli_text(a, "report") && is_same_output(opt.run_path, cli_text(a, "report")))
         return cli_usage(a, "--run and --report are both %s, and one would replace the other; give another name",
                          opt.run_path);
+    if (cli_text(a, "run-tag")[strcspn(cli_text(a, "run-tag"), " \t\r\n")] || !*cli_text(a, "run-tag"))
+        return cli_usage(a, "--run-tag: a run's last column is neither empty nor has white space in it");
     const int refused = check_output(a, "run"), bad_report = refused ? 0 : check_output(a, "report");
     if (refused || bad_report)
         return refused ? refused : bad_report;
@@ -500,7 +525,11 @@ static int run(const cli_args *a)
 }
 
 static const cli_flag flags[] = {
-    {"format", 'f', CLI_CHOICE, "guess|efficiency|tsv|lines|jsonl|topics", "guess", "the form of `LOG`"},
+    {"format", 'f', CLI_CHOICE, "guess|efficiency|million|tsv|lines|jsonl|topics|docs|smart", "guess",
+     "the form of `LOG`"},
+    {"columns", 0, CLI_TEXT, "LIST", NULL,
+     "columns of a TSV log, such as `-,id,text`; `text` may be repeated, `-` is left out"},
+    {"topic-fields", 0, CLI_TEXT, "LIST", "title", "which of `title`, `desc` and `narr` of topics are the query"},
     {"encoding", 0, CLI_CHOICE, "auto|utf-8|latin1", "auto",
      "how `LOG`'s bytes are read; `auto` takes lines that are not UTF-8 as Latin-1"},
     {"on-error", 0, CLI_CHOICE, "fail|skip", "fail", "what a malformed line or an impossible query does"},
@@ -528,19 +557,26 @@ static const cli_flag flags[] = {
 static const cli_section sections[] = {
     {"Logs",
      "  efficiency  17:land rover                   TREC efficiency topics\n"
+     "  million     17:2:land rover                 Million Query: 2 is a priority\n"
      "  tsv         17<TAB>land rover\n"
      "  lines       land rover                      the id is the line number\n"
      "  jsonl       {\"id\": \"17\", \"query\": \"land rover\"}\n"
      "  topics      <top> <num> 17 <title> land rover </top>\n"
+     "  docs        <DOC> <DOCNO>17</DOCNO> land rover </DOC>\n"
+     "  smart       .I 17, then .W, then land rover\n"
      "\n"
-     "The form is guessed from the first lines. Compressed logs are read as they are; `-` is standard input. A log "
+     "The form is guessed from the first lines; where these do not agree, the log is refused, and -f says its form. "
+     "The first line of a TSV log may name its columns; without this and without --columns, the first is the id, the "
+     "second the text, and what further ones hold is left out, which is told. Comments, which begin with `#` and a "
+     "blank, or, where lines begin with an id, with `#`, are passed over. With --run, a query whose id an earlier one "
+     "has is malformed. Compressed logs are read as they are; `-` is standard input. A log "
      "without any query is bad input, and so is a file with many NUL bytes, which is no text; single ones are "
      "blanks. Blank lines are passed over, and counted; a query with an id and no text has no results."},
     {"Measurements",
      "Throughput is all queries of all runs over the time that they took, reading the log and writing the run "
      "included. A query's latency goes from the moment that its batch was read until the batch's answers are there; "
      "at a fixed `--rate`, from the moment that it was due. Percentiles are right to three digits; mean and maximum "
-     "are exact. Memory does not grow with the log. With `-` as `--run`, the report goes to standard error."},
+     "are exact. Memory does not grow with the log, but for 16 bytes a query with `--run`. With `-` as `--run`, the report goes to standard error."},
     {NULL},
 };
 

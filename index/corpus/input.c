@@ -431,6 +431,14 @@ gx_status gx_input_open(gx_input *in, const char *path, gx_error *err)
     return st;
 }
 
+void gx_input_move(gx_input *to, gx_input *from)
+{
+    *to = *from;
+    *from = GX_INPUT_INIT;
+    if (to->layers[0].unpack)
+        gx_unpack_feed_by(to->layers[0].unpack, to);
+}
+
 void gx_input_close(gx_input *in)
 {
     close_archive(in);

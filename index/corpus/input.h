@@ -68,6 +68,8 @@ gx_status gx_input_open(gx_input *in, const char *path, gx_error *err);
  * archive, is NULL after the last. The string and in->path live until the next call. Statuses as of
  * gx_input_open; with in->archive NULL after an error, the rest of the archive is lost. */
 gx_status gx_input_next_member(gx_input *in, const char **name, gx_error *err);
+/* Make *to what *from is, an open file that is no archive; *from is GX_INPUT_INIT then. */
+void gx_input_move(gx_input *to, gx_input *from);
 void gx_input_close(gx_input *in); /* close the file; the totals and the buffer stay */
 void gx_input_free(gx_input *in);  /* close the file and free everything */
 

@@ -22,6 +22,7 @@ static const struct format {
     [GX_SOURCE_CSV] = {"csv", gx_read_csv},
     [GX_SOURCE_TRECTEXT] = {"trectext", gx_read_trectext},
     [GX_SOURCE_TRECWEB] = {"trecweb", gx_read_trecweb},
+    [GX_SOURCE_SMART] = {"smart", gx_read_smart},
     [GX_SOURCE_PLAIN] = {"plain", gx_read_plain},
     [GX_SOURCE_FILES] = {"files", gx_read_file},
 };
@@ -147,6 +148,8 @@ static gx_source_format guess_by_content(const gx_input *in)
         return GX_SOURCE_JSONL;
     if (n >= 5 && strncasecmp(p, "<DOC>", 5) == 0)
         return memmem(p, n, "<DOCHDR>", 8) || memmem(p, n, "<dochdr>", 8) ? GX_SOURCE_TRECWEB : GX_SOURCE_TRECTEXT;
+    if (n >= 3 && !memcmp(p, ".I", 2) && (p[2] == ' ' || p[2] == '\t'))
+        return GX_SOURCE_SMART;
     if (looks_tabbed(in->buf + in->begin, end))
         return GX_SOURCE_TSV;
     return GX_SOURCE_GUESS;
@@ -170,9 +173,10 @@ static gx_status choose_format(gx_source *s, gx_error *err)
     }
     if (s->format != GX_SOURCE_GUESS || (s->in.eof && s->in.begin == s->in.end))
         return GX_OK;
-    return gx_fail(err, GX_EUSAGE,
-                   "cannot tell the format of %s; say it with -f (jsonl, tsv, csv, trectext, trecweb, plain or files)",
-                   s->in.path);
+    return gx_fail(
+        err, GX_EUSAGE,
+        "cannot tell the format of %s; say it with -f (jsonl, tsv, csv, trectext, trecweb, smart, plain or files)",
+        s->in.path);
 }
 
 /* ---- making it fit to be indexed, stored and printed ---- */
@@ -228,12 +232,30 @@ static size_t valid_prefix(const char *p, size_t n)
     return n;
 }
 
-/* Make a UTF-8, if need be by a repaired copy in b. */
-static bool repair_utf8(gx_span *a, gx_scratch *b, uint64_t *replaced)
+static bool convert_latin1(gx_span *a, gx_scratch *b)
 {
+    b->n = 0;
+    for (size_t i = 0; i < a->n; ++i) {
+        char utf8[4];
+        const char *end = gx_put_utf8(utf8, gx_latin1_code((unsigned char)a->p[i]));
+        if (!gx_scratch_add(b, utf8, (size_t)(end - utf8)))
+            return false;
+    }
+    *a = (gx_span){b->p, b->n};
+    return true;
+}
+
+/* Make a UTF-8, if need be by a converted or repaired copy in b. */
+static bool repair_utf8(gx_source *s, gx_span *a, gx_scratch *b)
+{
+    uint64_t *replaced = &s->counts.replaced;
     size_t good = valid_prefix(a->p, a->n);
     if (good == a->n)
         return true;
+    if (s->opt.else_latin1) {
+        ++s->counts.latin1;
+        return convert_latin1(a, b);
+    }
     const char *p = a->p, *const end = a->p + a->n;
     b->n = 0;
     while (p < end) {
@@ -305,8 +327,7 @@ static gx_status finish_document(gx_source *s, gx_error *err)
     const gx_status st = check_id(s, err);
     if (st)
         return st;
-    if (!repair_utf8(&r->text, &s->fixed_text, &s->counts.replaced) ||
-        (r->title.p && !repair_utf8(&r->title, &s->fixed_title, &s->counts.replaced)))
+    if (!repair_utf8(s, &r->text, &s->fixed_text) || (r->title.p && !repair_utf8(s, &r->title, &s->fixed_title)))
         return gx_fail(err, GX_ENOMEM, "no memory to read %s", s->in.path);
     if (r->title.n > MAX_TITLE)
         return gx_fail_record(s, r->line, err, "a title of %zu bytes; %d are the most", r->title.n, MAX_TITLE);
@@ -422,9 +443,30 @@ void gx_source_close(gx_source *s)
     free(s->id.p);
     free(s->title.p);
     free(s->text.p);
+    free(s->smart_id.p);
     free(s->fixed_title.p);
     free(s->fixed_text.p);
     free(s);
+}
+
+gx_status gx_source_open_input(gx_source **out, gx_input *in, const gx_source_options *opt, gx_error *err)
+{
+    gx_source *s = calloc(1, sizeof *s);
+    *out = NULL;
+    if (!s)
+        return gx_fail(err, GX_ENOMEM, "no memory to read %s", in->path);
+    s->opt = *opt;
+    const gx_status st = gx_walk_open(&s->walk, NULL, 0, err);
+    if (st) {
+        free(s);
+        return st;
+    }
+    gx_input_move(&s->in, in);
+    s->format = opt->format;
+    s->counts.files = 1;
+    s->reading = s->first = true;
+    *out = s;
+    return GX_OK;
 }
 
 gx_source_counts gx_source_get_counts(const gx_source *s)

@@ -3,7 +3,7 @@
  *   paths -> gx_walk    lists the files; those of a directory in byte order of their names
  *         -> gx_input   gives the bytes of a file, decompressed, through a window
  *         -> reader     finds a record in the window and splits it, by the format: source_plain.c,
- *                       source_delimited.c, source_json.c, source_trec.c
+ *                       source_delimited.c, source_json.c, source_smart.c, source_trec.c
  *         -> source.c   checks the id, repairs UTF-8, counts
  *         -> gx_document
  *
@@ -17,6 +17,7 @@
  *   trectext   <DOC> to </DOC>                  <DOCNO>             (2)           (3)
  *   trecweb    <DOC> to </DOC>, and HTML        <DOCNO>             <title>       HTML without tags
  *              behind <DOCHDR>                                                    and scripts
+ *   smart      ".I id" to the next      .I                   .T            .A and .W
  *   plain      a line                           (4)                 none          the line
  *   files      a file; HTML if its name         (5)                 HTML: title   the file; HTML as
  *              says so                                                            in trecweb
@@ -34,6 +35,7 @@
 #define GX_INDEX_CORPUS_SOURCE_H
 
 #include "engine/gpuidx.h"
+#include "index/corpus/input.h"
 
 typedef enum gx_source_format {
     GX_SOURCE_GUESS, /* by the file's name and first bytes; for a directory, by those of its first file */
@@ -42,6 +44,7 @@ typedef enum gx_source_format {
     GX_SOURCE_CSV,
     GX_SOURCE_TRECTEXT,
     GX_SOURCE_TRECWEB,
+    GX_SOURCE_SMART,
     GX_SOURCE_PLAIN,
     GX_SOURCE_FILES
 } gx_source_format;
@@ -61,6 +64,7 @@ typedef struct gx_source_options {
     const char *columns;
     size_t max_record; /* most bytes of a record, after decompression; 0: 64 MiB */
     bool latin1;       /* the bytes are Latin-1 (Windows-1252), not UTF-8 */
+    bool else_latin1;  /* a title or text that is not UTF-8 is Latin-1; false: it is repaired */
     gx_file_id file_id;
     bool (*cancel)(void *user); /* called at every read; true: stop. May be NULL */
     void *user;
@@ -73,6 +77,11 @@ typedef struct gx_source gx_source;
  * be NULL. GX_EUSAGE (bad columns, no path, "-" twice), GX_ENOTFOUND, GX_EIO, GX_ENOMEM. */
 gx_status gx_source_open(gx_source **out, const char *const *paths, size_t n, const gx_source_options *opt,
                          gx_error *err);
+
+/* Begin with an open input, which is moved into the source: the documents of this file. opt->format
+ * is not GX_SOURCE_GUESS; max_record, latin1, cancel and user are those of the input. GX_ENOMEM; the
+ * input stays the caller's then. */
+gx_status gx_source_open_input(gx_source **out, gx_input *in, const gx_source_options *opt, gx_error *err);
 void gx_source_close(gx_source *s);
 
 /* A document and where it begins. */
@@ -96,6 +105,7 @@ typedef struct gx_source_counts {
     uint64_t files;          /* files opened, each member of an archive being one */
     uint64_t bytes;          /* bytes read, after decompression */
     uint64_t nul_bytes;      /* NUL bytes, read as spaces */
+    uint64_t latin1;         /* titles and texts read as Latin-1, by else_latin1 */
     uint64_t replaced;       /* sequences that are not UTF-8, read as U+FFFD */
     uint64_t raw_bytes;      /* bytes read, before decompression */
     uint64_t raw_total;      /* bytes of all files, before decompression; 0: unknown (a pipe) */

@@ -57,7 +57,10 @@ struct gx_source {
     gx_scratch id, title, text;         /* for parts of a record that cannot stay in the window */
     gx_scratch fixed_title, fixed_text; /* for copies with repaired UTF-8 */
 
-    bool first;           /* no record of this file has been read */
+    bool first;      /* no record of this file has been read */
+    bool smart_open; /* the next document of format smart has begun, with smart_id on smart_line */
+    uint64_t smart_line;
+    gx_scratch smart_id;
     uint64_t plain_lines; /* lines read in the format plain, over all files */
     /* columns of tsv and csv */
     uint8_t given[GX_MAX_COLUMNS], columns[GX_MAX_COLUMNS];
@@ -67,7 +70,8 @@ struct gx_source {
 
 /* Read the next record into s->rec. GX_OK with *found false: the file has no further record. */
 typedef gx_status gx_reader_fn(gx_source *s, bool *found, gx_error *err);
-gx_reader_fn gx_read_json, gx_read_tsv, gx_read_csv, gx_read_trectext, gx_read_trecweb, gx_read_plain, gx_read_file;
+gx_reader_fn gx_read_json, gx_read_tsv, gx_read_csv, gx_read_trectext, gx_read_trecweb, gx_read_plain, gx_read_file,
+    gx_read_smart;
 
 /* Parse opt.columns into given and n_given. GX_EUSAGE. */
 gx_status gx_columns_parse(gx_source *s, gx_error *err);

@@ -230,6 +230,11 @@ void gx_unpack_close(gx_unpack *z)
     free(z);
 }
 
+void gx_unpack_feed_by(gx_unpack *z, void *user)
+{
+    z->user = user;
+}
+
 const char *gx_unpack_name(const gx_unpack *z)
 {
     return z->by->name;

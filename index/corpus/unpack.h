@@ -19,7 +19,8 @@ const char *gx_unpack_recognize(const char *p, size_t n);
 
 /* Begin a stream of that compression. NULL: no memory. */
 gx_unpack *gx_unpack_open(const char *compression, gx_unpack_feed *feed, void *user);
-void gx_unpack_close(gx_unpack *z); /* z may be NULL */
+void gx_unpack_close(gx_unpack *z);               /* z may be NULL */
+void gx_unpack_feed_by(gx_unpack *z, void *user); /* another user from now on */
 const char *gx_unpack_name(const gx_unpack *z);
 
 /* Decompress up to max bytes into `to`; *n = 0 only at the end of the stream. GX_EINPUT, now and

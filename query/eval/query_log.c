@@ -7,23 +7,28 @@
 #include <string.h>
 #include <utf8proc.h>
 
+#include "engine/hash.h"
 #include "engine/status.h"
-#include "index/corpus/input.h"
+#include "index/corpus/source.h"
 
 #define GUESS_BYTES (64u << 10)
 #define GUESS_LINES 100
 #define BINARY_NULS 16u    /* a file is binary if its first window holds at least this many NUL bytes, */
 #define BINARY_SHARE 1000u /* and at least one NUL in this many bytes */
 
-typedef struct text_buffer {
-    char *p;
-    size_t n, cap;
-} text_buffer;
+typedef gx_log_text text_buffer;
+
+enum { MAX_COLUMNS = 64 };
+enum column { COLUMN_NONE, COLUMN_ID, COLUMN_TEXT };
+
+/* Fields of a topic. */
+enum field { TITLE, DESC, NARR, NUM, N_FIELDS, NO_FIELD = N_FIELDS };
 
 /* The state of an open topic. */
 typedef struct topic {
-    bool open, in_title, has_num, has_title;
-    uint64_t begin; /* the number of the line with <top> */
+    bool open, has[N_FIELDS];
+    enum field field; /* whose text is being read */
+    uint64_t begin;   /* the number of the line with <top> */
 } topic;
 
 struct gx_log {
@@ -34,11 +39,23 @@ struct gx_log {
     gx_log_counts counts;
     uint64_t line;         /* the number of the current line */
     text_buffer utf8;      /* the current line, converted */
-    text_buffer id, title; /* of the current topic or object */
+    text_buffer id, title; /* of the current topic, object or line of several columns */
     topic topic;
+    text_buffer fields[N_FIELDS]; /* of the topic */
+    enum field wanted[NUM];       /* [n_wanted]: fields that make the text of a topic */
+    unsigned n_wanted;
+    enum column columns[MAX_COLUMNS]; /* [n_columns] of tsv */
+    unsigned n_columns;
+    bool began;        /* the first line that may name the columns has been read */
+    gx_source *source; /* of docs and smart */
+    bool unique;
+    uint64_t *ids; /* [1 << id_bits]: hashes of the ids so far; 0: free */
+    unsigned id_bits;
+    bool has_zero_id; /* the id with the hash 0 has been */
 };
 
-static const char *const form_names[] = {"guess", "efficiency", "tsv", "lines", "jsonl", "topics"};
+static const char *const form_names[] = {"guess", "efficiency", "million", "tsv",  "lines",
+                                         "jsonl", "topics",     "docs",    "smart"};
 static const char *const encoding_names[] = {"auto", "utf-8", "latin1"};
 
 bool gx_log_form_find(const char *name, gx_log_form *out)
@@ -146,6 +163,21 @@ static gx_status from_latin1(text_buffer *b, const char *p, size_t n, gx_error *
     return st;
 }
 
+gx_status gx_log_convert(gx_log_text *b, const char *line, size_t n, gx_log_encoding encoding, gx_log_counts *counts,
+                         gx_error *err)
+{
+    const bool valid = valid_prefix(line, n) == n;
+    if (valid && encoding != GX_LOG_LATIN1)
+        return assign(b, line, n, err);
+    if (encoding == GX_LOG_UTF8) {
+        ++counts->invalid;
+        return replace_invalid(b, line, n, err);
+    }
+    const gx_status st = from_latin1(b, line, n, err);
+    counts->latin1 += b->n != n;
+    return st;
+}
+
 /* Read the next line as UTF-8. It lives until the next call. */
 static gx_status next_line(gx_log *log, char **line, size_t *n, bool *found, gx_error *err)
 {
@@ -158,19 +190,44 @@ static gx_status next_line(gx_log *log, char **line, size_t *n, bool *found, gx_
     }
     if (!*found)
         return GX_OK;
-    const bool valid = valid_prefix(*line, *n) == *n;
-    if (log->encoding == GX_LOG_UTF8 ? valid : valid && log->encoding == GX_LOG_AUTO) {
-        st = assign(&log->utf8, *line, *n, err);
-    } else if (log->encoding == GX_LOG_UTF8) {
-        ++log->counts.invalid;
-        st = replace_invalid(&log->utf8, *line, *n, err);
-    } else {
-        st = from_latin1(&log->utf8, *line, *n, err);
-        log->counts.latin1 += log->utf8.n != *n;
-    }
+    st = gx_log_convert(&log->utf8, *line, *n, log->encoding, &log->counts, err);
     *line = log->utf8.p;
     *n = log->utf8.n;
     return st;
+}
+
+/* ---- ids that have been ---- */
+
+/* Put the hash where it belongs; true: it was there. */
+static bool insert_hash(uint64_t *ids, unsigned bits, uint64_t hash)
+{
+    const size_t mask = ((size_t)1 << bits) - 1;
+    size_t i = hash & mask;
+    while (ids[i] && ids[i] != hash)
+        i = (i + 1) & mask;
+    const bool was_there = ids[i] != 0;
+    ids[i] = hash;
+    return was_there;
+}
+
+static gx_status remember_id(gx_log *log, const char *id, size_t n, bool *seen, gx_error *err)
+{
+    const uint64_t hash = gx_hash(id, n);
+    if (!log->ids || log->counts.queries >= (uint64_t)1 << (log->id_bits - 1)) {
+        const unsigned bits = log->ids ? log->id_bits + 1 : 10;
+        uint64_t *grown = calloc((size_t)1 << bits, sizeof *grown);
+        if (!grown)
+            return gx_fail(err, GX_ENOMEM, "no memory for the ids of %" PRIu64 " queries", log->counts.queries);
+        for (size_t i = 0; log->ids && i < (size_t)1 << log->id_bits; ++i)
+            if (log->ids[i])
+                insert_hash(grown, bits, log->ids[i]);
+        free(log->ids);
+        log->ids = grown;
+        log->id_bits = bits;
+    }
+    *seen = hash ? insert_hash(log->ids, log->id_bits, hash) : log->has_zero_id;
+    log->has_zero_id |= hash == 0;
+    return GX_OK;
 }
 
 /* ---- forms ---- */
@@ -185,11 +242,14 @@ static gx_status emit_query(gx_log *log, gx_log_query *q, uint64_t line, const c
     for (size_t i = 0; i < id_len; ++i)
         if (isspace((unsigned char)id[i]))
             return refuse(log, line, "white space in the query's id", err);
-    if (id != log->id.p) {
-        const gx_status st = assign(&log->id, id, id_len, err);
-        if (st != GX_OK)
-            return st;
-    }
+    bool seen = false;
+    gx_status st = id == log->id.p ? GX_OK : assign(&log->id, id, id_len, err);
+    if (st == GX_OK && log->unique)
+        st = remember_id(log, id, id_len, &seen, err);
+    if (st != GX_OK)
+        return st;
+    if (seen)
+        return refuse(log, line, "an earlier query has the same id", err);
     ++log->counts.queries;
     log->counts.empty += strspn(text, " \t\r\n\f\v") == len;
     *q = (gx_log_query){log->id.p, text, id_len, len, line};
@@ -203,21 +263,119 @@ static gx_status emit_numbered(gx_log *log, gx_log_query *q, const char *text, s
     return emit_query(log, q, log->line, id, (size_t)n, text, len, err);
 }
 
-/* Parse a line of the form: id, separator, text. */
-static gx_status parse_keyed(gx_log *log, gx_log_query *q, const char *line, size_t n, char separator, gx_error *err)
+/* Parse a line of the form: id, colon, text. */
+static gx_status parse_keyed(gx_log *log, gx_log_query *q, const char *line, size_t n, gx_error *err)
 {
-    const char *sep = memchr(line, separator, n);
+    const char *sep = memchr(line, ':', n);
     if (!sep)
-        return refuse(log, log->line,
-                      separator == ':' ? "no \":\" between the query's number and its text"
-                                       : "no tab between the query's id and its text",
-                      err);
+        return refuse(log, log->line, "no \":\" between the query's number and its text", err);
     const char *id = line, *end = sep;
     while (id < end && *id == ' ')
         ++id;
     while (end > id && end[-1] == ' ')
         --end;
     return emit_query(log, q, log->line, id, (size_t)(end - id), sep + 1, (size_t)(line + n - sep - 1), err);
+}
+
+/* Parse a line of the form: id, colon, priority, colon, text. */
+static gx_status parse_prioritized(gx_log *log, gx_log_query *q, const char *line, size_t n, gx_error *err)
+{
+    const char *colon = memchr(line, ':', n), *end = line + n;
+    const char *second = colon ? memchr(colon + 1, ':', (size_t)(end - colon - 1)) : NULL;
+    if (!second)
+        return refuse(log, log->line, "the line is not number:priority:text", err);
+    return emit_query(log, q, log->line, line, (size_t)(colon - line), second + 1, (size_t)(end - second - 1), err);
+}
+
+/* ---- TSV ---- */
+
+static bool is_name(const char *p, size_t n, const char *const *names)
+{
+    while (n && (*p == ' ' || *p == '#'))
+        ++p, --n;
+    while (n && p[n - 1] == ' ')
+        --n;
+    for (; *names; ++names)
+        if (strlen(*names) == n && !strncasecmp(p, *names, n))
+            return true;
+    return false;
+}
+
+/* Do the line's fields name the columns? One is an id's name, and another a text's. Where columns
+ * are not given they are taken from it. */
+static bool read_header(gx_log *log, const char *line, size_t n)
+{
+    static const char *const ids[] = {"id", "_id", "qid", "query_id", "queryid", "query-id", "topic_id", NULL};
+    static const char *const texts[] = {"query", "text", "title", "query_text", "querytext", NULL};
+    enum column named[MAX_COLUMNS];
+    unsigned n_named = 0, n_ids = 0, n_texts = 0;
+    for (const char *p = line, *end = line + n; p && n_named < MAX_COLUMNS; ++n_named) {
+        const char *tab = memchr(p, '\t', (size_t)(end - p));
+        const size_t len = (size_t)((tab ? tab : end) - p);
+        const bool is_id = !n_ids && is_name(p, len, ids), is_text = !n_texts && is_name(p, len, texts);
+        named[n_named] = is_id ? COLUMN_ID : is_text ? COLUMN_TEXT : COLUMN_NONE;
+        n_ids += is_id;
+        n_texts += is_text;
+        p = tab ? tab + 1 : NULL;
+    }
+    if (!n_ids || !n_texts)
+        return false;
+    if (!log->n_columns) {
+        memcpy(log->columns, named, sizeof named);
+        log->n_columns = n_named;
+    }
+    return true;
+}
+
+static gx_status parse_columns(gx_log *log, const char *columns, gx_error *err)
+{
+    unsigned ids = 0, texts = 0;
+    for (const char *p = columns; p;) {
+        const size_t n = strcspn(p, ",");
+        const bool id = n == 2 && !memcmp(p, "id", 2), text = n == 4 && !memcmp(p, "text", 4);
+        if (log->n_columns == MAX_COLUMNS || (!id && !text && (n != 1 || *p != '-')))
+            return gx_fail(err, GX_EUSAGE, "columns: '%.*s' is none of id, text and -", (int)(n < 80 ? n : 80), p);
+        log->columns[log->n_columns++] = id ? COLUMN_ID : text ? COLUMN_TEXT : COLUMN_NONE;
+        ids += id;
+        texts += text;
+        p = p[n] ? p + n + 1 : NULL;
+    }
+    return columns && (ids != 1 || !texts) ? gx_fail(err, GX_EUSAGE, "columns: '%s' needs id once, and text", columns)
+                                           : GX_OK;
+}
+
+/* Parse a line of several columns: as the header or the options say, else the id and the text. */
+static gx_status parse_tabbed(gx_log *log, gx_log_query *q, const char *line, size_t n, gx_error *err)
+{
+    static const enum column usual[] = {COLUMN_ID, COLUMN_TEXT};
+    const enum column *columns = log->n_columns ? log->columns : usual;
+    const unsigned n_columns = log->n_columns ? log->n_columns : 2;
+    const char *p = line, *const end = line + n, *id = NULL;
+    size_t id_len = 0;
+    unsigned texts = 0, c;
+    gx_status st = assign(&log->title, "", 0, err);
+    for (c = 0; p && c < n_columns && st == GX_OK; ++c) {
+        const char *tab = memchr(p, '\t', (size_t)(end - p));
+        const size_t len = (size_t)((tab ? tab : end) - p);
+        if (columns[c] == COLUMN_ID) {
+            for (id = p, id_len = len; id_len && *id == ' '; --id_len)
+                ++id;
+            while (id_len && id[id_len - 1] == ' ')
+                --id_len;
+        } else if (columns[c] == COLUMN_TEXT) {
+            st = texts++ ? append(&log->title, " ", 1, err) : GX_OK;
+            if (st == GX_OK)
+                st = append(&log->title, p, len, err);
+        }
+        p = tab ? tab + 1 : NULL;
+    }
+    if (st != GX_OK)
+        return st;
+    if (!id || !texts)
+        return refuse(log, log->line, c == 1 ? "no tab between the query's id and its text" : "it has too few columns",
+                      err);
+    log->counts.more_columns += p && *p;
+    return emit_query(log, q, log->line, id, id_len, log->title.p, log->title.n, err);
 }
 
 static const json_t *first_of(const json_t *object, const char *const *keys)
@@ -294,45 +452,100 @@ static const char *next_tag(const char *p)
     return p;
 }
 
-/* Append the text up to the next tag, without the label ("Number:", "Topic:") with which it begins
- * in older topics. */
-static gx_status take_field(text_buffer *b, const char *p, const char *label, gx_error *err)
+/* The fields' names, and the labels with which their texts begin in older topics. */
+static const struct topic_field {
+    const char *name, *label;
+} topic_fields[N_FIELDS] = {
+    [TITLE] = {"title", "Topic:"},
+    [DESC] = {"desc", "Description:"},
+    [NARR] = {"narr", "Narrative:"},
+    [NUM] = {"num", "Number:"},
+};
+
+static gx_status parse_topic_fields(gx_log *log, const char *list, gx_error *err)
 {
-    const char *end = next_tag(p);
+    for (const char *p = list ? list : "title"; p;) {
+        const size_t n = strcspn(p, ",");
+        unsigned f = 0;
+        while (f < NUM && (strlen(topic_fields[f].name) != n || memcmp(topic_fields[f].name, p, n)))
+            ++f;
+        for (unsigned i = 0; i < log->n_wanted; ++i)
+            f = f == log->wanted[i] ? NUM : f;
+        if (f == NUM)
+            return gx_fail(err, GX_EUSAGE, "topic fields: '%.*s' is none of title, desc and narr, or is said twice",
+                           (int)(n < 80 ? n : 80), p);
+        log->wanted[log->n_wanted++] = (enum field)f;
+        p = p[n] ? p + n + 1 : NULL;
+    }
+    return GX_OK;
+}
+
+/* Add the bytes from p to end to the open field, with a blank between lines and without its label. */
+static gx_status add_to_field(gx_log *log, enum field f, const char *p, const char *end, gx_error *err)
+{
+    text_buffer *b = &log->fields[f];
+    const char *label = topic_fields[f].label;
     p = skip_blanks(p);
-    if (label && !strncasecmp(p, label, strlen(label)))
+    if (!b->n && !strncasecmp(p, label, strlen(label)))
         p = skip_blanks(p + strlen(label));
     while (end > p && isspace((unsigned char)end[-1]))
         --end;
-    return append(b, p, end > p ? (size_t)(end - p) : 0, err);
+    if (end <= p)
+        return GX_OK;
+    const gx_status st = b->n ? append(b, " ", 1, err) : GX_OK;
+    return st == GX_OK ? append(b, p, (size_t)(end - p), err) : st;
 }
 
-/* Read a line of an open topic. A title may begin on the line behind its tag, and may have several
+/* Read a line of an open topic. A field goes from its tag to the next one, over any number of
  * lines. */
 static gx_status read_topic_line(gx_log *log, topic *t, const char *line, gx_error *err)
 {
-    const char *field;
-    gx_status st = GX_OK;
-    if ((field = after_tag(line, "<num>"))) {
-        t->has_num = true;
-        st = assign(&log->id, "", 0, err);
-        if (st == GX_OK)
-            st = take_field(&log->id, field, "Number:", err);
+    for (const char *p = line;;) {
+        const char *tag = next_tag(p);
+        gx_status st = t->field == NO_FIELD ? GX_OK : add_to_field(log, t->field, p, tag, err);
+        if (st != GX_OK || !*tag)
+            return st;
+        t->field = NO_FIELD;
+        for (unsigned f = 0; f < N_FIELDS; ++f) {
+            const size_t n = strlen(topic_fields[f].name);
+            if (!strncasecmp(tag + 1, topic_fields[f].name, n) && tag[1 + n] == '>') {
+                t->field = (enum field)f;
+                t->has[f] = true;
+                if ((st = assign(&log->fields[f], "", 0, err)) != GX_OK)
+                    return st;
+            }
+        }
+        p = strchr(tag, '>');
+        if (!p)
+            return GX_OK;
+        ++p;
     }
-    if (st == GX_OK && (field = after_tag(line, "<title>"))) {
-        t->in_title = t->has_title = true;
-        log->title.n = 0;
-        st = take_field(&log->title, field, "Topic:", err);
-    } else if (st == GX_OK && t->in_title) {
-        field = line;
-        if (log->title.n && skip_blanks(line) < next_tag(line))
-            st = append(&log->title, " ", 1, err);
+}
+
+static gx_status emit_topic(gx_log *log, gx_log_query *q, gx_error *err)
+{
+    const topic *t = &log->topic;
+    bool any = false;
+    gx_status st = assign(&log->title, "", 0, err);
+    if (!t->has[NUM] || !log->fields[NUM].n)
+        return refuse(log, t->begin, "the topic has no <num>", err);
+    for (unsigned i = 0; i < log->n_wanted && st == GX_OK; ++i) {
+        const enum field f = log->wanted[i];
+        if (!t->has[f])
+            continue;
+        any = true;
+        st = log->title.n ? append(&log->title, " ", 1, err) : GX_OK;
         if (st == GX_OK)
-            st = take_field(&log->title, line, NULL, err);
+            st = append(&log->title, log->fields[f].p, log->fields[f].n, err);
     }
-    if (t->in_title && *next_tag(field))
-        t->in_title = false;
-    return st;
+    if (st != GX_OK)
+        return st;
+    if (!any) {
+        char why[40];
+        snprintf(why, sizeof why, "the topic has no <%s>", topic_fields[log->wanted[0]].name);
+        return refuse(log, t->begin, why, err);
+    }
+    return emit_query(log, q, t->begin, log->fields[NUM].p, log->fields[NUM].n, log->title.p, log->title.n, err);
 }
 
 static gx_status next_topic(gx_log *log, gx_log_query *q, bool *more, gx_error *err)
@@ -353,8 +566,7 @@ static gx_status next_topic(gx_log *log, gx_log_query *q, bool *more, gx_error *
         const char *behind = after_tag(line, "<top>");
         if (behind) {
             const topic before = *t;
-            *t = (topic){.open = true, .begin = log->line};
-            log->title.n = 0;
+            *t = (topic){.open = true, .begin = log->line, .field = NO_FIELD};
             if (before.open)
                 return refuse(log, before.begin, unclosed, err);
         }
@@ -362,73 +574,159 @@ static gx_status next_topic(gx_log *log, gx_log_query *q, bool *more, gx_error *
             continue;
         if ((st = read_topic_line(log, t, behind ? behind : line, err)) != GX_OK)
             return st;
-        if (log->title.n > GX_LOG_MAX_LINE)
-            return refuse(log, t->begin, "the topic's title has more than 1048576 bytes", err);
+        for (unsigned f = 0; f < N_FIELDS; ++f)
+            if (log->fields[f].n > GX_LOG_MAX_LINE) {
+                t->field = NO_FIELD;
+                log->fields[f].n = 0;
+                return refuse(log, t->begin, "a field of the topic has more than 1048576 bytes", err);
+            }
         if (after_tag(line, "</top>")) {
             t->open = false;
-            if (!t->has_num || !log->id.n)
-                return refuse(log, t->begin, "the topic has no <num>", err);
-            if (!t->has_title)
-                return refuse(log, t->begin, "the topic has no <title>", err);
-            return emit_query(log, q, t->begin, log->id.p, log->id.n, log->title.p, log->title.n, err);
+            return emit_topic(log, q, err);
         }
     }
+}
+
+/* ---- docs and smart: the corpora's readers ---- */
+
+static gx_status open_documents(gx_log *log, gx_error *err)
+{
+    const gx_source_options opt = {.format = log->form == GX_LOG_DOCS ? GX_SOURCE_TRECTEXT : GX_SOURCE_SMART,
+                                   .else_latin1 = log->encoding != GX_LOG_UTF8};
+    return gx_source_open_input(&log->source, &log->in, &opt, err);
+}
+
+static gx_status next_document(gx_log *log, gx_log_query *q, bool *more, gx_error *err)
+{
+    const gx_source_document *d;
+    gx_status st = gx_source_next(log->source, &d, err);
+    const gx_source_counts in = gx_source_get_counts(log->source);
+    log->counts.latin1 = in.latin1;
+    log->counts.invalid = in.replaced;
+    log->counts.nuls = in.nul_bytes;
+    log->counts.bad += st == GX_EINPUT;
+    *more = st != GX_OK || d;
+    if (st != GX_OK || !d)
+        return st;
+    st = assign(&log->title, d->doc.title, d->doc.title_len, err);
+    if (st == GX_OK && log->title.n)
+        st = append(&log->title, " ", 1, err);
+    if (st == GX_OK)
+        st = append(&log->title, d->doc.text, d->doc.text_len, err);
+    char *p = log->title.p;
+    for (size_t i = 0; st == GX_OK && i < log->title.n; ++i)
+        if (p[i] == '\n' || p[i] == '\r' || p[i] == '\t')
+            p[i] = ' ';
+    return st ? st : emit_query(log, q, d->line, d->doc.id, d->doc.id_len, p, log->title.n, err);
 }
 
 /* ---- guessing ---- */
 
-static bool begins_with_number(const char *p, size_t n)
+/* How many numbers with a colon behind, one after another, does the line begin with? */
+static unsigned count_numbers(const char *p, size_t n)
 {
-    size_t i = 0;
-    while (i < n && isdigit((unsigned char)p[i]))
-        ++i;
-    return i > 0 && i < n && p[i] == ':';
+    unsigned numbers = 0;
+    for (size_t i = 0;; ++i) {
+        const size_t from = i;
+        while (i < n && isdigit((unsigned char)p[i]))
+            ++i;
+        if (i == from || i == n || p[i] != ':')
+            return numbers;
+        ++numbers;
+    }
 }
 
-/* Guess the form from the first lines of the window, by what all of them have in common. */
-static gx_log_form guess(const char *p, size_t n, bool whole)
+static bool is_comment(gx_log_form form, const char *p)
 {
-    unsigned lines = 0, numbered = 0, tabbed = 0;
-    bool opened = false;
-    const char *const end = p + n;
-    while (p < end && lines < GUESS_LINES) {
-        const char *eol = memchr(p, '\n', (size_t)(end - p));
-        if (!eol && !whole && lines)
-            break;
-        const size_t len = (size_t)((eol ? eol : end) - p);
-        size_t blank = 0;
-        while (blank < len && isspace((unsigned char)p[blank]))
-            ++blank;
-        if (blank < len) {
-            if (!opened && p[blank] == '{')
-                return GX_LOG_JSONL;
-            if (len - blank >= 5 && !strncasecmp(p + blank, "<top>", 5))
-                return GX_LOG_TOPICS;
-            opened = true;
-            ++lines;
-            numbered += begins_with_number(p, len);
-            tabbed += memchr(p + blank, '\t', len - blank) != NULL;
-        }
-        p = eol ? eol + 1 : end;
-    }
-    if (lines && tabbed == lines)
-        return GX_LOG_TSV;
-    return lines && numbered == lines ? GX_LOG_EFFICIENCY : GX_LOG_LINES;
+    const bool keyed = form == GX_LOG_EFFICIENCY || form == GX_LOG_MILLION || form == GX_LOG_TSV;
+    return *p == '#' && (keyed || !p[1] || isspace((unsigned char)p[1]));
 }
 
-static gx_status guess_form(gx_log *log, gx_error *err)
+/* The first lines, counted by what they look like. */
+typedef struct first_lines {
+    unsigned lines, numbered, prioritized, tabbed;
+    uint64_t not_numbered, not_tabbed; /* the first such line's number */
+} first_lines;
+
+static void count_line(first_lines *c, uint64_t number, const char *p, size_t len)
 {
-    gx_input *in = &log->in;
-    while (in->end - in->begin < GUESS_BYTES && !in->eof) {
-        const gx_status st = gx_input_fill(in, err);
-        if (st != GX_OK)
-            return st;
-    }
-    log->form = guess(in->buf + in->begin, in->end - in->begin, in->eof);
+    const unsigned numbers = count_numbers(p, len);
+    const bool tab = memchr(p, '\t', len) != NULL;
+    ++c->lines;
+    c->numbered += numbers > 0;
+    c->prioritized += numbers > 1;
+    c->tabbed += tab;
+    if (!numbers && !c->not_numbered)
+        c->not_numbered = number;
+    if (!tab && !c->not_tabbed)
+        c->not_tabbed = number;
+}
+
+/* The form that the first line tells alone, or GX_LOG_GUESS. */
+static gx_log_form guess_by_first(const char *p, size_t n)
+{
+    return *p == '{'                                                       ? GX_LOG_JSONL
+           : n >= 5 && !strncasecmp(p, "<top>", 5)                         ? GX_LOG_TOPICS
+           : n >= 5 && !strncasecmp(p, "<DOC>", 5)                         ? GX_LOG_DOCS
+           : n >= 3 && !memcmp(p, ".I", 2) && isspace((unsigned char)p[2]) ? GX_LOG_SMART
+                                                                           : GX_LOG_GUESS;
+}
+
+/* Most lines speak for a form, and one does not: that is refused. */
+static gx_status unsure(const gx_log *log, uint64_t line, const char *what, gx_error *err)
+{
+    return gx_fail(err, GX_EUSAGE,
+                   "%s:%" PRIu64 ": this line has no %s, as most of the first lines have: the form of "
+                   "the log cannot be told",
+                   log->path, line, what);
+}
+
+static gx_status choose_form(gx_log *log, const first_lines *c, gx_error *err)
+{
+    log->form = GX_LOG_LINES;
+    if (c->lines && c->tabbed == c->lines)
+        log->form = GX_LOG_TSV;
+    else if (c->tabbed > c->lines / 2)
+        return unsure(log, c->not_tabbed, "tab", err);
+    else if (c->lines && c->numbered == c->lines)
+        log->form = c->prioritized == c->lines ? GX_LOG_MILLION : GX_LOG_EFFICIENCY;
+    else if (c->numbered > c->lines / 2)
+        return unsure(log, c->not_numbered, "number and colon before it", err);
     return GX_OK;
 }
 
-/* ---- the log ---- */
+/* Guess the form from the first lines of the window, by what all of them have in common. */
+static gx_status guess(gx_log *log, const char *p, size_t n, bool whole, gx_error *err)
+{
+    first_lines c = {0};
+    uint64_t number = 0;
+    bool opened = false;
+    const char *const end = p + n;
+    while (p < end && c.lines < GUESS_LINES) {
+        const char *eol = memchr(p, '\n', (size_t)(end - p));
+        if (!eol && !whole && c.lines)
+            break;
+        const size_t len = (size_t)((eol ? eol : end) - p);
+        size_t blank = 0;
+        ++number;
+        while (blank < len && isspace((unsigned char)p[blank]))
+            ++blank;
+        if (blank < len && p[0] != '#') {
+            const gx_log_form told = guess_by_first(p + blank, len - blank);
+            if (told == GX_LOG_TOPICS || (!opened && told != GX_LOG_GUESS)) {
+                log->form = told;
+                return GX_OK;
+            }
+            if (!opened && (p[blank] == '<' || p[blank] == '['))
+                return gx_fail(err, GX_EUSAGE, "%s:%" PRIu64 ": it begins with %s: the form of the log cannot be told",
+                               log->path, number, p[blank] == '<' ? "a tag that no form begins with" : "a bracket");
+            opened = true;
+            count_line(&c, number, p, len);
+        }
+        p = eol ? eol + 1 : end;
+    }
+    return choose_form(log, &c, err);
+}
 
 /* Refuse a file with many NUL bytes in what has been read so far. A text may have a few by
  * damage. */
@@ -443,23 +741,53 @@ static gx_status refuse_binary(const gx_log *log, gx_error *err)
                    log->path, in->first_nul, in->nul_bytes, in->bytes);
 }
 
-gx_status gx_log_open(gx_log **out, const char *path, gx_log_form form, gx_log_encoding encoding, gx_error *err)
+static gx_status guess_form(gx_log *log, gx_error *err)
 {
+    gx_input *in = &log->in;
+    while (in->end - in->begin < GUESS_BYTES && !in->eof) {
+        const gx_status st = gx_input_fill(in, err);
+        if (st != GX_OK)
+            return st;
+    }
+    const gx_status st = refuse_binary(log, err);
+    return st ? st : guess(log, in->buf + in->begin, in->end - in->begin, in->eof, err);
+}
+
+/* ---- the log ---- */
+
+/* All that is done before the first query is read. */
+static gx_status begin_log(gx_log *log, const gx_log_options *opt, gx_error *err)
+{
+    gx_status st = parse_columns(log, opt->columns, err);
+    if (st == GX_OK)
+        st = parse_topic_fields(log, opt->topic_fields, err);
+    if (st == GX_OK)
+        st = gx_input_open(&log->in, log->path, err);
+    if (st == GX_OK && log->form == GX_LOG_GUESS)
+        st = guess_form(log, err);
+    if (st == GX_OK)
+        st = refuse_binary(log, err);
+    if (st == GX_OK && (log->form == GX_LOG_DOCS || log->form == GX_LOG_SMART))
+        st = open_documents(log, err);
+    return st;
+}
+
+gx_status gx_log_open(gx_log **out, const char *path, const gx_log_options *opt, gx_error *err)
+{
+    const gx_log_options usual = {0};
     *out = NULL;
     gx_log *log = calloc(1, sizeof *log);
     if (!log || !(log->path = strdup(path))) {
         free(log);
         return gx_fail(err, GX_ENOMEM, "no memory to read %s", path);
     }
+    opt = opt ? opt : &usual;
     log->in = GX_INPUT_INIT;
     log->in.max_record = GX_LOG_MAX_LINE;
-    log->form = form;
-    log->encoding = encoding;
-    gx_status st = gx_input_open(&log->in, log->path, err);
-    if (st == GX_OK && form == GX_LOG_GUESS)
-        st = guess_form(log, err);
-    if (st == GX_OK)
-        st = refuse_binary(log, err);
+    log->form = opt->form;
+    log->encoding = opt->encoding;
+    log->unique = opt->unique;
+    const gx_status st = begin_log(log, opt, err);
     if (st != GX_OK) {
         gx_log_close(log);
         return st;
@@ -472,7 +800,11 @@ void gx_log_close(gx_log *log)
 {
     if (!log)
         return;
+    gx_source_close(log->source);
     gx_input_free(&log->in);
+    for (unsigned f = 0; f < N_FIELDS; ++f)
+        free(log->fields[f].p);
+    free(log->ids);
     free(log->utf8.p);
     free(log->id.p);
     free(log->title.p);
@@ -485,20 +817,33 @@ gx_status gx_log_next(gx_log *log, gx_log_query *q, bool *more, gx_error *err)
     char *line;
     size_t n;
     *more = true;
+    if (log->source)
+        return next_document(log, q, more, err);
     if (log->form == GX_LOG_TOPICS)
         return next_topic(log, q, more, err);
-    for (;; ++log->counts.blank) {
+    for (;;) {
         const gx_status st = next_line(log, &line, &n, more, err);
         if (st != GX_OK || !*more)
             return st;
-        if (*skip_blanks(line))
+        if (!*skip_blanks(line)) {
+            ++log->counts.blank;
+        } else if (log->form == GX_LOG_TSV && !log->began && read_header(log, line, n)) {
+            log->began = true;
+            log->counts.header = 1;
+        } else if (is_comment(log->form, line)) {
+            ++log->counts.comments;
+        } else {
             break;
+        }
     }
+    log->began = true;
     switch (log->form) {
     case GX_LOG_EFFICIENCY:
-        return parse_keyed(log, q, line, n, ':', err);
+        return parse_keyed(log, q, line, n, err);
+    case GX_LOG_MILLION:
+        return parse_prioritized(log, q, line, n, err);
     case GX_LOG_TSV:
-        return parse_keyed(log, q, line, n, '\t', err);
+        return parse_tabbed(log, q, line, n, err);
     case GX_LOG_JSONL:
         return parse_object(log, q, line, n, err);
     default:

@@ -533,7 +533,9 @@ static gx_status open_worker(worker *w, replay *r, gx_engine *en, gx_error *err)
 static gx_status run_pass(replay *r, worker *workers, pass_kind kind, gx_error *err)
 {
     const gx_replay_options *opt = r->opt;
-    const gx_status st = gx_log_open(&r->log, opt->log, opt->form, opt->encoding, err);
+    gx_log_options read = opt->read;
+    read.unique = opt->run_path && kind == MEASURE;
+    const gx_status st = gx_log_open(&r->log, opt->log, &read, err);
     if (st != GX_OK)
         return st;
     r->kind = kind;

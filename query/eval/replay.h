@@ -24,9 +24,8 @@
 #include "query/exec.h"
 
 typedef struct gx_replay_options {
-    const char *log; /* a path; "-" (stdin) can be read only once: one run, no warm-up, no verifying */
-    gx_log_form form;
-    gx_log_encoding encoding;
+    const char *log;     /* a path; "-" (stdin) can be read only once: one run, no warm-up, no verifying */
+    gx_log_options read; /* unique is set when a run is written: one with an id twice cannot be evaluated */
     gx_query_options query;
     gx_query_kind kind;            /* GX_QUERY_TEXT or GX_QUERY_BOOLEAN */
     uint32_t batch, threads, runs; /* each >= 1 */

@@ -48,7 +48,7 @@ import json, sys
 answers = [json.loads(line) for line in open(sys.argv[1], encoding="utf-8")]
 assert [a["qid"] for a in answers] == ["1", "2", "3", "4", "5"], answers
 assert all(a["schema"] == 1 for a in answers)
-assert answers[4]["query"] == "bad \ufffd\ufffd bytes"
+assert answers[4]["query"] == "bad \u00ff\u00fe bytes"
 assert answers[3]["hits"] == [] and answers[3]["matches"] == 0
 seen = 0
 for a in answers:
@@ -391,4 +391,28 @@ ids() { # of a query's results, in the order of their names
     ask replay -q --engine=cpu --syntax=boolean "$TINY" queries
     exits 3
     complains 'queries:1: column 8: fields cannot be searched'
+}
+
+@test "queries that are not UTF-8 are read as Latin-1, as replay reads them, and that is told" {
+    printf '{"id":"1","text":"caf\\u00e9"}\n' >c.jsonl
+    "$GPUIDX" build -q c.jsonl -o c.gx
+    printf 'caf\351\n' >log
+    status=0
+    "$GPUIDX" query c.gx -f tsv <log >out 2>err || status=$?
+    [ "$status" -eq 0 ]
+    [ "$(cat out)" = "$(printf '1\t1\t1')" ]
+    grep -q 'standard input:1: this line is not UTF-8; it is read as Latin-1' err
+}
+
+@test "an empty id, an id with white space and an empty tag would break a run, and are refused" {
+    for line in '\tall' 'a b\tall'; do
+        status=0
+        printf "$line\n" | "$GPUIDX" query "$TINY" -f trec >out 2>err || status=$?
+        [ "$status" -eq 3 ]
+        [ ! -s out ]
+        grep -q 'standard input:1: .* id' err
+    done
+    ask query --run-tag= -f trec "$TINY" all
+    exits 2
+    complains 'neither empty nor has white space'
 }

@@ -259,3 +259,32 @@ END
     complains '--run: list is read by this replay'
     grep -q nowhere list
 }
+
+@test "a log of disagreeing lines is refused and -f named; columns, headers and ids twice are told" {
+    printf '1:all\n2:even\nodd\n' >log
+    ask replay "$TINY" log
+    exits 2
+    complains 'log:3: this line has no number'
+    complains '-f says'
+    ask replay -f lines "$TINY" log
+    exits 0
+    printf 'qid\tquery\turl\n1\tall\tx\n1\teven\tx\n' >log
+    ask replay "$TINY" log
+    exits 0
+    complains 'its first line names the columns'
+    ask replay "$TINY" log --run x.run
+    exits 3
+    complains 'log:3: an earlier query has the same id'
+    [ ! -e x.run ]
+    printf '1\tall\tx\n' >log
+    ask replay "$TINY" log
+    complains 'has more columns than are read; --columns'
+    ask replay --columns=text,-,id "$TINY" log --run -
+    exits 0
+    [ -z "$output" ] || says 'x Q0'
+    ask replay --topic-fields=desc "$TINY" log
+    complains '--topic-fields means nothing to a log of the form tsv'
+    ask replay --run-tag= "$TINY" log
+    exits 2
+    complains 'neither empty nor has white space'
+}

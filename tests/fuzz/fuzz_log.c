@@ -42,7 +42,8 @@ static void read_log(const char *path, gx_log_form form, gx_log_encoding encodin
     gx_error err = {0};
     uint64_t good = 0, bad = 0, line = 0;
     bool more = true;
-    if (gx_log_open(&log, path, form, encoding, &err))
+    const gx_log_options opt = {.form = form, .encoding = encoding, .topic_fields = "desc,title", .unique = true};
+    if (gx_log_open(&log, path, &opt, &err))
         return;
     while (more) {
         gx_log_query q;

@@ -18,7 +18,7 @@ static gx_log *open_bytes(const char *bytes, size_t len, gx_log_form form, gx_lo
     fclose(f);
     gx_log *log;
     gx_error err = {0};
-    if (gx_log_open(&log, log_path(), form, encoding, &err) != GX_OK)
+    if (gx_log_open(&log, log_path(), &(gx_log_options){.form = form, .encoding = encoding}, &err) != GX_OK)
         fail_msg("%s", err.text);
     return log;
 }
@@ -97,13 +97,159 @@ static void one_line_without_a_number_makes_all_plain(void **state)
     gx_log_close(log);
 }
 
+static void expect_unsure(const char *text, const char *why)
+{
+    FILE *f = fopen(log_path(), "wb");
+    gx_log *log;
+    gx_error err = {0};
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+    assert_int_equal(gx_log_open(&log, log_path(), NULL, &err), GX_EUSAGE);
+    assert_non_null(strstr(err.text, why));
+    assert_non_null(strstr(err.text, "cannot be told"));
+    assert_null(strstr(err.text, "--"));
+}
+
+static void a_log_whose_lines_disagree_is_refused(void **state)
+{
+    (void)state;
+    expect_unsure("1:a\n2:b\nc\n", ":3: this line has no number");
+    expect_unsure("1\ta\n2\tb\n3 c\n", ":3: this line has no tab");
+    expect_unsure("# topics\n<topics>\n", ":2: it begins with a tag");
+    expect_unsure("[{\"id\":1}]\n", ":1: it begins with a bracket");
+}
+
+static void million_queries_have_a_priority(void **state)
+{
+    (void)state;
+    gx_log *log = open_text("20001:1:obama family tree\n20002:4:a: b\n");
+    assert_int_equal(gx_log_get_form(log), GX_LOG_MILLION);
+    expect(log, "20001", "obama family tree");
+    expect(log, "20002", "a: b");
+    expect_end(log);
+    log = open_bytes("1:2\n2:1:b\n", 10, GX_LOG_MILLION, GX_LOG_AUTO);
+    expect_refusal(log, ":1:", "number:priority:text");
+    expect(log, "2", "b");
+    expect_end(log);
+}
+
+static void documents_and_smart_are_logs_too(void **state)
+{
+    (void)state;
+    gx_log *log = open_text("<DOC>\n<DOCNO> 1 </DOCNO>\n\n\n What is TSS, an\noperating \xe9?\n \n</DOC>\n"
+                            "<DOC>\n<DOCNO> 2 </DOCNO>\n Prieve\n</DOC>\n");
+    gx_log_query q;
+    gx_error err = {0};
+    bool more;
+    assert_int_equal(gx_log_get_form(log), GX_LOG_DOCS);
+    assert_int_equal(gx_log_next(log, &q, &more, &err), GX_OK);
+    assert_string_equal(q.id, "1");
+    assert_non_null(strstr(q.text, "What is TSS, an operating \xc3\xa9?"));
+    assert_int_equal(gx_log_next(log, &q, &more, &err), GX_OK);
+    assert_string_equal(q.id, "2");
+    assert_int_equal(q.line, 9);
+    assert_int_equal(gx_log_get_counts(log).latin1, 1);
+    expect_end(log);
+    log = open_text(".I 001\n.W\nwhat similarity\nlaws .\n.I 4\n.A\nSalton\n.W\n.W is text, too\n.N\nnot this\n");
+    assert_int_equal(gx_log_get_form(log), GX_LOG_SMART);
+    expect(log, "001", "what similarity laws .");
+    expect(log, "4", "Salton .W is text, too");
+    expect_end(log);
+}
+
+static gx_log *open_with(const char *text, const gx_log_options *opt)
+{
+    gx_log *log;
+    gx_error err = {0};
+    gx_log_close(open_text(text));
+    if (gx_log_open(&log, log_path(), opt, &err) != GX_OK)
+        fail_msg("%s", err.text);
+    return log;
+}
+
+static void columns_are_named_by_a_header_or_by_options(void **state)
+{
+    (void)state;
+    gx_log *log = open_text("url\tquery\tqid\nx\tland rover\t17\n");
+    expect(log, "17", "land rover");
+    assert_int_equal(gx_log_get_counts(log).header, 1);
+    expect_end(log);
+    log = open_with("qid\tquery\tmore\n17\tland\trover\tx\n", &(gx_log_options){.columns = "id,text,text"});
+    expect(log, "17", "land rover");
+    assert_int_equal(gx_log_get_counts(log).header, 1);
+    expect_end(log);
+    log = open_with("a\tb\tc\nd\te\n", &(gx_log_options){.columns = "-,text,id"});
+    expect(log, "c", "b");
+    expect_refusal(log, ":2:", "too few columns");
+    expect_end(log);
+    static const char *const bad[] = {"id", "text", "id,text,url", "id,id,text", ""};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; ++i) {
+        gx_error err = {0};
+        assert_int_equal(gx_log_open(&log, log_path(), &(gx_log_options){.columns = bad[i]}, &err), GX_EUSAGE);
+    }
+}
+
+static void comments_are_passed_over(void **state)
+{
+    (void)state;
+    gx_log *log = open_text("#qid text\n1\ta\n#2\tb\n");
+    expect(log, "1", "a");
+    expect_end(log);
+    log = open_text("# by hand\n#\n#1 hits\nb\n");
+    expect(log, "3", "#1 hits");
+    expect(log, "4", "b");
+    assert_int_equal(gx_log_get_counts(log).comments, 2);
+    expect_end(log);
+}
+
+static void ids_may_be_asked_to_be_unique(void **state)
+{
+    (void)state;
+    static char text[1 << 17];
+    size_t n = 0;
+    for (unsigned i = 0; i < 9000; ++i)
+        n += (size_t)snprintf(text + n, sizeof text - n, "%u\tx\n", i == 8999 ? 7 : i);
+    gx_log *log = open_with(text, &(gx_log_options){.unique = true});
+    gx_log_query q;
+    gx_error err = {0};
+    bool more;
+    for (unsigned i = 0; i < 8999; ++i)
+        assert_int_equal(gx_log_next(log, &q, &more, &err), GX_OK);
+    expect_refusal(log, ":9000:", "an earlier query has the same id");
+    expect_end(log);
+    log = open_text("1\ta\n1\tb\n");
+    expect(log, "1", "a");
+    expect(log, "1", "b");
+    expect_end(log);
+}
+
+static void fields_of_topics_are_chosen(void **state)
+{
+    (void)state;
+    static const char text[] = "<top>\n<num> Number: 701\n\n<title> U.S. oil\n\n<desc> Description:\nDescribe\n"
+                               "the history\n\n<narr> Narrative: Relevant\n</top>\n<top><num>2<title>b</top>\n";
+    gx_log *log = open_with(text, &(gx_log_options){.topic_fields = "narr,title"});
+    expect(log, "701", "Relevant U.S. oil");
+    expect(log, "2", "b");
+    expect_end(log);
+    log = open_with(text, &(gx_log_options){.topic_fields = "desc"});
+    expect(log, "701", "Describe the history");
+    expect_refusal(log, ":12:", "the topic has no <desc>");
+    expect_end(log);
+    gx_error err = {0};
+    assert_int_equal(gx_log_open(&log, log_path(), &(gx_log_options){.topic_fields = "title,title"}, &err), GX_EUSAGE);
+    assert_int_equal(gx_log_open(&log, log_path(), &(gx_log_options){.topic_fields = "num"}, &err), GX_EUSAGE);
+}
+
 static void tabs_part_id_and_text(void **state)
 {
     (void)state;
     gx_log *log = open_text("q-1\tland rover\ttd5\r\n\r\n7 \t\r\n");
     assert_int_equal(gx_log_get_form(log), GX_LOG_TSV);
-    expect(log, "q-1", "land rover\ttd5");
+    expect(log, "q-1", "land rover");
     expect(log, "7", "");
+    assert_int_equal(gx_log_get_counts(log).more_columns, 1);
     assert_int_equal(gx_log_get_counts(log).empty, 1);
     assert_int_equal(gx_log_get_counts(log).blank, 1);
     expect_end(log);
@@ -234,6 +380,8 @@ static void long_queries_pass_and_longer_ones_are_refused(void **state)
             assert_int_equal(q.len, lens[i]);
         else
             assert_non_null(strstr(err.text, ":1:"));
+        if (i == 2)
+            assert_null(strstr(err.text, "--"));
         expect(log, "2", "b");
         expect_end(log);
         free(text);
@@ -245,15 +393,15 @@ static void a_missing_file_is_not_found(void **state)
     (void)state;
     gx_log *log;
     gx_error err = {0};
-    assert_int_equal(gx_log_open(&log, "/nonexistent/log", GX_LOG_GUESS, GX_LOG_AUTO, &err), GX_ENOTFOUND);
+    assert_int_equal(gx_log_open(&log, "/nonexistent/log", NULL, &err), GX_ENOTFOUND);
     assert_null(log);
-    assert_int_equal(gx_log_open(&log, "/", GX_LOG_GUESS, GX_LOG_AUTO, &err), GX_EIO);
+    assert_int_equal(gx_log_open(&log, "/", NULL, &err), GX_EIO);
     FILE *f = fopen(log_path(), "wb");
     fwrite("\xff\xfe"
            "a\0",
            1, 4, f);
     fclose(f);
-    assert_int_equal(gx_log_open(&log, log_path(), GX_LOG_GUESS, GX_LOG_AUTO, &err), GX_EINPUT);
+    assert_int_equal(gx_log_open(&log, log_path(), NULL, &err), GX_EINPUT);
 }
 
 static void forms_and_encodings_have_names(void **state)
@@ -281,6 +429,13 @@ int main(void)
         cmocka_unit_test(plain_lines_are_queries_named_by_their_line_and_blank_ones_passed_over),
         cmocka_unit_test(one_line_without_a_number_makes_all_plain),
         cmocka_unit_test(tabs_part_id_and_text),
+        cmocka_unit_test(a_log_whose_lines_disagree_is_refused),
+        cmocka_unit_test(million_queries_have_a_priority),
+        cmocka_unit_test(documents_and_smart_are_logs_too),
+        cmocka_unit_test(columns_are_named_by_a_header_or_by_options),
+        cmocka_unit_test(comments_are_passed_over),
+        cmocka_unit_test(ids_may_be_asked_to_be_unique),
+        cmocka_unit_test(fields_of_topics_are_chosen),
         cmocka_unit_test(objects_name_their_fields_in_several_ways),
         cmocka_unit_test(topics_give_number_and_title),
         cmocka_unit_test(broken_topics_are_refused_and_the_next_is_read),

@@ -380,7 +380,7 @@ static void bad_lines_fail_by_name_or_are_passed_over(void **state)
     gx_error err = {0};
     write_bytes("1:t0000000\nnothing\n3:t0000001\n");
     gx_replay_options o = options();
-    o.form = GX_LOG_EFFICIENCY;
+    o.read.form = GX_LOG_EFFICIENCY;
     o.run_path = in_dir("never.run");
     assert_int_equal(gx_replay(en, &o, report, &err), GX_EINPUT);
     assert_non_null(strstr(err.text, "log:2:"));

@@ -494,6 +494,19 @@ static void what_cannot_be_read_is_said_before_anything_is_done(void **state)
     assert_non_null(strstr(seen, "say it with -f"));
 }
 
+static void smart_has_titles_authors_and_words(void **state)
+{
+    (void)state;
+    static const char text[] =
+        ".I 1\n.T\nexperimental investigation\nof a wing .\n.A\nbrenckman,m.\n.B\nj. ae. scs. 25\n"
+        ".W\nan experimental study\n.X\n5 1\n.I 2\r\n.W\r\nno title\r\n.I 3\n.I\n.W\nx\n.I 5\n.T\nlast";
+    assert_string_equal(documents_as(PUT("cran", text), GX_SOURCE_GUESS),
+                        "1|experimental investigation of a wing .|brenckman,m.\nan experimental study@1\n"
+                        "2|-|no title@13\n3|-|@16\n!17: the id is empty\n5|last|@20\n");
+    assert_string_equal(documents_as(PUT("cran", "x\ny\n"), GX_SOURCE_SMART),
+                        "!1: no .I in the whole file; is it of SMART?\n");
+}
+
 /* ---- compression ---- */
 
 static const int filters[] = {ARCHIVE_FILTER_GZIP, ARCHIVE_FILTER_BZIP2, ARCHIVE_FILTER_XZ, ARCHIVE_FILTER_ZSTD};
@@ -862,6 +875,7 @@ int main(void)
         cmocka_unit_test(every_compression_is_read_alone_and_joined),
         cmocka_unit_test(a_truncated_or_damaged_stream_is_refused_and_the_next_file_read),
         cmocka_unit_test(gzip_is_verified_to_its_last_byte),
+        cmocka_unit_test(smart_has_titles_authors_and_words),
         cmocka_unit_test(what_follows_a_stream_is_not_passed_over),
         cmocka_unit_test(the_compression_of_nothing_is_an_empty_file),
         cmocka_unit_test(what_is_compressed_twice_is_refused),

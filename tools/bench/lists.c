@@ -58,7 +58,7 @@ static gx_status read_log(logged_queries *a, const gx_index *ix, const char *pat
     gx_log *log;
     gx_log_query q;
     bool more = true;
-    gx_status st = gx_log_open(&log, path, GX_LOG_GUESS, GX_LOG_AUTO, err);
+    gx_status st = gx_log_open(&log, path, NULL, err);
     while (st == GX_OK && (st = gx_log_next(log, &q, &more, err)) == GX_OK && more)
         st = add_query(a, ix, &q, err);
     gx_log_close(log);

@@ -115,7 +115,7 @@ static int read_choices(const cli_args *a, choices *c)
 static gx_status read_log(query_bench *b, const char *path, uint32_t most, gx_error *err)
 {
     gx_log *log;
-    gx_status st = gx_log_open(&log, path, GX_LOG_GUESS, GX_LOG_AUTO, err);
+    gx_status st = gx_log_open(&log, path, NULL, err);
     uint32_t room = 0;
     bool more = st == GX_OK;
     while (more && b->n < most) {
