@@ -39,7 +39,7 @@ static double most_part(const oracle_query *q, const gen_list *l)
 }
 
 /* A length as Lucene remembers it: one of 256, found by trial. */
-static uint32_t lossy(uint32_t dl)
+static uint32_t lucene_lossy_length(uint32_t dl)
 {
     if (dl < 40)
         return dl;
@@ -86,7 +86,7 @@ static int score_lists(const gen_collection *c, const oracle_query *q, doc_score
             doc_score *d = &docs[l->docids[j]];
             uint32_t dl = c->doc_lens[l->docids[j]];
             if (q->preset == GX_BM25_LUCENE_LOSSY)
-                dl = lossy(dl);
+                dl = lucene_lossy_length(dl);
             const float tf = (float)l->tfs[j];
             const float K1 = c1 * (float)dl, K = c0 + K1, up = w * tf, down = tf + K;
             const double rounded = nearbyint(q->preset == GX_IMPACT ? up : up / down);
@@ -101,7 +101,7 @@ static int score_lists(const gen_collection *c, const oracle_query *q, doc_score
     return e;
 }
 
-static int better(const void *x, const void *y)
+static int by_score_descending(const void *x, const void *y)
 {
     const oracle_hit *a = x, *b = y;
     if (a->fixed != b->fixed)
@@ -109,14 +109,14 @@ static int better(const void *x, const void *y)
     return a->docid < b->docid ? -1 : 1;
 }
 
-static int falling(const void *x, const void *y)
+static int doubles_descending(const void *x, const void *y)
 {
     const double a = *(const double *)x, b = *(const double *)y;
     return (a < b) - (a > b);
 }
 
-static void collect(oracle_answer *a, const gen_collection *c, const oracle_query *q, const doc_score *docs,
-                    uint32_t min_holders)
+static void collect_hits(oracle_answer *a, const gen_collection *c, const oracle_query *q, const doc_score *docs,
+                         uint32_t min_holders)
 {
     free(a->hits);
     free(a->exact);
@@ -131,8 +131,8 @@ static void collect(oracle_answer *a, const gen_collection *c, const oracle_quer
         a->hits[a->n_matches] = (oracle_hit){d, docs[d].fixed, docs[d].exact};
         a->exact[a->n_matches++] = docs[d].exact;
     }
-    qsort(a->hits, a->n_matches, sizeof *a->hits, better);
-    qsort(a->exact, a->n_matches, sizeof *a->exact, falling);
+    qsort(a->hits, a->n_matches, sizeof *a->hits, by_score_descending);
+    qsort(a->exact, a->n_matches, sizeof *a->exact, doubles_descending);
     a->n_hits = a->n_matches < q->k ? (uint32_t)a->n_matches : q->k;
 }
 
@@ -144,9 +144,9 @@ oracle_answer oracle_search(const gen_collection *c, const oracle_query *q)
         abort();
     a.exponent = score_lists(c, q, docs);
     const uint32_t every = q->n_unknown || !q->n_terms ? UINT32_MAX : q->n_terms;
-    collect(&a, c, q, docs, q->op == GX_OP_OR ? 1 : every);
+    collect_hits(&a, c, q, docs, q->op == GX_OP_OR ? 1 : every);
     if (q->op == GX_OP_AND_OR && a.n_matches < q->k)
-        collect(&a, c, q, docs, 1);
+        collect_hits(&a, c, q, docs, 1);
     free(docs);
     return a;
 }

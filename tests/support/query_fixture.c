@@ -23,26 +23,26 @@ int remove_dir(void **state)
 
 /* ---- settings ---- */
 
-uint64_t base_seed(void)
+uint64_t test_seed(void)
 {
     const char *s = getenv("GX_TEST_SEED");
     return s ? strtoull(s, NULL, 0) : 20240611;
 }
 
-uint32_t setting(const char *name, uint32_t otherwise)
+uint32_t env_uint(const char *name, uint32_t otherwise)
 {
     const char *s = getenv(name);
     return s ? (uint32_t)strtoul(s, NULL, 0) : otherwise;
 }
 
-uint32_t named_most_k(void)
+uint32_t ding2009_max_k(void)
 {
-    return setting("GX_TEST_NAMED_K", UINT32_MAX);
+    return env_uint("GX_TEST_NAMED_K", UINT32_MAX);
 }
 
-uint32_t least_cases(void)
+uint32_t min_cases(void)
 {
-    return setting("GX_TEST_CASES", 20000);
+    return env_uint("GX_TEST_CASES", 20000);
 }
 
 /* ---- a collection, its file and an engine on it ---- */
@@ -177,7 +177,7 @@ void check_answer(const fixture *f, const engine_row *row, const test_query *t, 
                  opt->b, opt->prune, opt->algorithm, opt->recursion, t->text);
 }
 
-const search_way ways[N_WAYS] = {
+const search_variant ways[N_SEARCH_VARIANTS] = {
     {true, false, GX_ALGORITHM_AUTO}, {false, false, GX_ALGORITHM_AUTO}, {true, true, GX_ALGORITHM_AUTO},
     {true, false, GX_ALGORITHM_PMF},  {true, false, GX_ALGORITHM_TAAT},
 };

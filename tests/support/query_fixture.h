@@ -30,9 +30,9 @@ typedef struct test_query {
     char text[GX_MAX_TERMS * 12];
 } test_query;
 
-uint64_t base_seed(void);
-uint32_t setting(const char *name, uint32_t otherwise);
-uint32_t least_cases(void); /* of each engine */
+uint64_t test_seed(void);
+uint32_t env_uint(const char *name, uint32_t otherwise);
+uint32_t min_cases(void); /* of each engine */
 
 /* The folder that collections are written to; for cmocka. */
 int make_dir(void **state);
@@ -55,12 +55,12 @@ void close_engine(fixture *f);
 void make_query(test_query *t, gen_rng *r, const gen_collection *c, uint32_t max_words);
 
 /* The ways in which a batch is answered; all of them agree. */
-typedef struct search_way {
+typedef struct search_variant {
     bool prune, alone; /* alone: a call a query */
     gx_algorithm algorithm;
-} search_way;
-#define N_WAYS 5
-extern const search_way ways[N_WAYS];
+} search_variant;
+#define N_SEARCH_VARIANTS 5
+extern const search_variant ways[N_SEARCH_VARIANTS];
 
 /* Fail unless the answer is the oracle's: docids, scores' bits, and within roundings the exact
  * scores. */
@@ -68,12 +68,12 @@ void check_answer(const fixture *f, const engine_row *row, const test_query *t, 
                   const oracle_answer *want, const uint32_t *docids, const float *scores, uint32_t n_hits);
 
 /* Named algorithms are run for k up to this. */
-uint32_t named_most_k(void);
+uint32_t ding2009_max_k(void);
 
 /* ---- query_concurrent.c ---- */
 
-void a_query_alone_is_answered_in_any_company(void **state);
-void a_session_that_never_rests_leaves_room_for_others(void **state);
+void a_single_query_is_right_among_concurrent_sessions(void **state);
+void a_busy_session_does_not_starve_others(void **state);
 
 /* ---- query_memory.c ---- */
 

@@ -190,9 +190,9 @@ static void compare_boolean(const fixture *f, const engine_row *row, gen_rng *r,
 void answers_to_boolean_queries_equal_the_oracles(void **state)
 {
     const engine_row *row = *state;
-    const uint64_t seed = base_seed() + 12000;
+    const uint64_t seed = test_seed() + 12000;
     uint32_t n_cases = 0;
-    for (uint32_t i = 0; n_cases < least_cases() / 8; ++i) {
+    for (uint32_t i = 0; n_cases < min_cases() / 8; ++i) {
         gen_rng r = {seed + i};
         fixture f;
         gx_mask *filter = NULL;

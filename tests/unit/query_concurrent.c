@@ -11,28 +11,29 @@
 
 /* ---- sessions that take turns ---- */
 
-enum { COMPANY = 3, ERRANDS = 24, ERRAND_K = 10, MOST_ERRANDS = 40 };
+enum { N_SESSIONS = 3, N_QUERIES = 24, LOAD_K = 10, MAX_BATCH = 40 };
 
-typedef struct company {
+typedef struct concurrent_sessions {
     const engine_row *row;
     fixture f;
-    test_query tests[ERRANDS];
-    gx_query_options opt[ERRANDS];
-    oracle_answer want[ERRANDS];
-} company;
+    test_query tests[N_QUERIES];
+    gx_query_options opt[N_QUERIES];
+    oracle_answer want[N_QUERIES];
+} concurrent_sessions;
 
 /* Of one thread, or of all in turns. */
-typedef struct errands {
+typedef struct load {
     pthread_t thread;
-    company *all;
-    gx_session *sessions[COMPANY];
+    concurrent_sessions *all;
+    gx_session *sessions[N_SESSIONS];
     uint32_t n_sessions, turns;
     uint64_t linger_hits; /* of sessions that are closed: queries answered by lingering kernels */
     gen_rng r;
     char wrong[600];
-} errands;
+} load;
 
-static bool is_right(const company *c, uint32_t i, const uint32_t *docids, const float *scores, uint32_t n_hits)
+static bool is_right(const concurrent_sessions *c, uint32_t i, const uint32_t *docids, const float *scores,
+                     uint32_t n_hits)
 {
     const oracle_answer *w = &c->want[i];
     bool right = n_hits == w->n_hits;
@@ -45,19 +46,19 @@ static bool is_right(const company *c, uint32_t i, const uint32_t *docids, const
 
 /* One query many times over, now and then with many others at once, at once or after a pause about
  * as long as a GPU waits for it. */
-static void *run_errands(void *user)
+static void *run_load(void *user)
 {
-    errands *e = user;
+    load *e = user;
     uint32_t at = 0;
     for (uint32_t turn = 0; turn < e->turns && !e->wrong[0]; ++turn) {
-        uint32_t docids[MOST_ERRANDS * ERRAND_K], n_hits[MOST_ERRANDS];
-        float scores[MOST_ERRANDS * ERRAND_K];
-        gx_query queries[MOST_ERRANDS];
+        uint32_t docids[MAX_BATCH * LOAD_K], n_hits[MAX_BATCH];
+        float scores[MAX_BATCH * LOAD_K];
+        gx_query queries[MAX_BATCH];
         gx_error err = {0};
         const gx_results out = {sizeof out, docids, scores, n_hits, NULL};
-        const uint32_t i = gen_below(&e->r, ERRANDS), n = gen_below(&e->r, 6)   ? 1
-                                                          : gen_below(&e->r, 2) ? 2
-                                                                                : 1 + gen_below(&e->r, MOST_ERRANDS);
+        const uint32_t i = gen_below(&e->r, N_QUERIES), n = gen_below(&e->r, 6)   ? 1
+                                                            : gen_below(&e->r, 2) ? 2
+                                                                                  : 1 + gen_below(&e->r, MAX_BATCH);
         const struct timespec pause = {0, gen_below(&e->r, 3) ? 0 : 1000 * (long)gen_below(&e->r, 200)};
         if (gen_below(&e->r, 5) == 0)
             at = gen_below(&e->r, e->n_sessions);
@@ -78,7 +79,7 @@ static void *run_errands(void *user)
         if (!e->wrong[0] && gx_search(e->sessions[at], queries, n, &e->all->opt[i], &out, &err) != GX_OK)
             snprintf(e->wrong, sizeof e->wrong, "search: %.500s", err.text);
         for (uint32_t q = 0; q < n && !e->wrong[0]; ++q) {
-            if (!is_right(e->all, i, docids + q * ERRAND_K, scores + q * ERRAND_K, n_hits[q]))
+            if (!is_right(e->all, i, docids + q * LOAD_K, scores + q * LOAD_K, n_hits[q]))
                 snprintf(e->wrong, sizeof e->wrong, "turn %u, query %u of %u: a wrong answer to '%.400s'", turn, q, n,
                          e->all->tests[i].text);
         }
@@ -88,22 +89,22 @@ static void *run_errands(void *user)
 
 /* A GPU that has answered a query alone waits for the next. Whoever comes instead, and when,
  * answers stay the same. */
-void a_query_alone_is_answered_in_any_company(void **state)
+void a_single_query_is_right_among_concurrent_sessions(void **state)
 {
-    static company c;
-    errands together = {.all = &c, .n_sessions = COMPANY}, apart[COMPANY];
+    static concurrent_sessions c;
+    load together = {.all = &c, .n_sessions = N_SESSIONS}, apart[N_SESSIONS];
     gx_error err = {0};
-    gen_rng r = {base_seed() + 79};
+    gen_rng r = {test_seed() + 79};
     c.row = *state;
-    open_collection(&c.f, base_seed() + 79, GEN_CLUSTERED, 6000, 50, pick_codec(1), pick_codec(1));
+    open_collection(&c.f, test_seed() + 79, GEN_CLUSTERED, 6000, 50, pick_codec(1), pick_codec(1));
     if (!open_engine(&c.f, c.row, UINT64_MAX)) {
         close_collection(&c.f);
         skip();
     }
-    for (uint32_t i = 0; i < ERRANDS; ++i) {
+    for (uint32_t i = 0; i < N_QUERIES; ++i) {
         make_query(&c.tests[i], &r, c.f.c, i % 9 ? 5 : 30);
         c.opt[i] = (gx_query_options)GX_QUERY_OPTIONS;
-        c.opt[i].k = c.tests[i].q.k = ERRAND_K;
+        c.opt[i].k = c.tests[i].q.k = LOAD_K;
         c.opt[i].op = c.tests[i].q.op = (gx_op)(i % 3);
         c.opt[i].preset = c.tests[i].q.preset = i % 4 ? GX_BM25 : GX_BM25_LUCENE;
         c.opt[i].prune = i % 11 != 10;
@@ -112,39 +113,39 @@ void a_query_alone_is_answered_in_any_company(void **state)
         c.want[i] = oracle_search(c.f.c, &c.tests[i].q);
     }
     together.r = r;
-    together.turns = least_cases() < 3000 ? least_cases() : 3000;
-    for (uint32_t s = 0; s < COMPANY; ++s)
+    together.turns = min_cases() < 3000 ? min_cases() : 3000;
+    for (uint32_t s = 0; s < N_SESSIONS; ++s)
         assert_int_equal(gx_session_open(&together.sessions[s], c.f.en, &err), GX_OK);
-    (void)run_errands(&together);
+    (void)run_load(&together);
     if (together.wrong[0])
-        fail_msg("%s, seed %llu: %s", c.row->name, (unsigned long long)base_seed(), together.wrong);
-    for (uint32_t s = 0; s < COMPANY; ++s)
+        fail_msg("%s, seed %llu: %s", c.row->name, (unsigned long long)test_seed(), together.wrong);
+    for (uint32_t s = 0; s < N_SESSIONS; ++s)
         together.linger_hits += gx_session_stats(together.sessions[s])->linger_hits;
     /* that one knows of one thread, and its kernels cannot stay */
     const bool threads = !strstr(gx_engine_describe(c.f.en), "emulated");
     assert_int_equal(together.linger_hits > 0, gx_engine_get_kind(c.f.en) == GX_ENGINE_GPU && threads);
-    for (uint32_t s = 0; s < COMPANY && threads; ++s) {
-        apart[s] = (errands){.all = &c, .n_sessions = 1, .turns = together.turns / 3, .r = {r.state + 1 + s}};
+    for (uint32_t s = 0; s < N_SESSIONS && threads; ++s) {
+        apart[s] = (load){.all = &c, .n_sessions = 1, .turns = together.turns / 3, .r = {r.state + 1 + s}};
         apart[s].sessions[0] = together.sessions[s];
-        assert_int_equal(pthread_create(&apart[s].thread, NULL, run_errands, &apart[s]), 0);
+        assert_int_equal(pthread_create(&apart[s].thread, NULL, run_load, &apart[s]), 0);
     }
-    for (uint32_t s = 0; s < COMPANY; ++s) {
+    for (uint32_t s = 0; s < N_SESSIONS; ++s) {
         if (threads) {
             pthread_join(apart[s].thread, NULL);
             together.sessions[s] = apart[s].sessions[0];
         }
         if (threads && apart[s].wrong[0])
-            fail_msg("%s, seed %llu, thread %u: %s", c.row->name, (unsigned long long)base_seed(), s, apart[s].wrong);
+            fail_msg("%s, seed %llu, thread %u: %s", c.row->name, (unsigned long long)test_seed(), s, apart[s].wrong);
         gx_session_close(together.sessions[s]);
     }
-    for (uint32_t i = 0; i < ERRANDS; ++i)
+    for (uint32_t i = 0; i < N_QUERIES; ++i)
         oracle_free(&c.want[i]);
     close_collection(&c.f);
 }
 
 /* ---- a session that never rests ---- */
 
-typedef struct restless {
+typedef struct busy_session {
     pthread_t thread;
     gx_session *s;
     const gx_query *query;
@@ -152,11 +153,11 @@ typedef struct restless {
     uint32_t stop; /* atomic */
     uint64_t n;
     gx_status st;
-} restless;
+} busy_session;
 
-static void *ask_again_and_again(void *user)
+static void *search_repeatedly(void *user)
 {
-    restless *r = user;
+    busy_session *r = user;
     gx_query_options opt = GX_QUERY_OPTIONS;
     uint32_t docids[10], n_hits;
     gx_error err;
@@ -170,16 +171,16 @@ static void *ask_again_and_again(void *user)
 
 /* It asks one query after another, and the GPU would wait a second for each. Others have their turn
  * soon all the same. */
-void a_session_that_never_rests_leaves_room_for_others(void **state)
+void a_busy_session_does_not_starve_others(void **state)
 {
     const engine_row *row = *state;
     const gx_query query = GX_TEXT_QUERY("t0000000 t0000001", 17);
     fixture f;
     gx_error err = {0};
     gx_engine_options eo = GX_ENGINE_OPTIONS;
-    const bool timed = least_cases() >= 1000; /* else by a tool, under which a launch may last until the kernel ends */
-    restless r = {.query = &query};
-    open_collection(&f, base_seed() + 80, GEN_CLUSTERED, 6000, 50, pick_codec(1), pick_codec(1));
+    const bool timed = min_cases() >= 1000; /* else by a tool, under which a launch may last until the kernel ends */
+    busy_session r = {.query = &query};
+    open_collection(&f, test_seed() + 80, GEN_CLUSTERED, 6000, 50, pick_codec(1), pick_codec(1));
     if (!open_engine(&f, row, UINT64_MAX) || strstr(gx_engine_describe(f.en), "emulated")) {
         close_collection(&f);
         skip();
@@ -190,7 +191,7 @@ void a_session_that_never_rests_leaves_room_for_others(void **state)
     assert_int_equal(gx_engine_open(&f.en, f.ix, &eo, &err), GX_OK);
     assert_int_equal(gx_session_open(&r.s, f.en, &err), GX_OK);
     r.end = time(NULL) + (timed ? 60 : 5);
-    assert_int_equal(pthread_create(&r.thread, NULL, ask_again_and_again, &r), 0);
+    assert_int_equal(pthread_create(&r.thread, NULL, search_repeatedly, &r), 0);
     const time_t begin = time(NULL);
     gx_status st = GX_OK;
     for (uint32_t turn = 0, turns = timed ? 40 : 6; turn < turns && st == GX_OK; ++turn) {

@@ -93,14 +93,15 @@ static void free_batch(batch *b)
 }
 
 /* As plans of one run. */
-static void run_together(batch *b, const fixture *f, const engine_row *row, const search_way *way, uint32_t recursion)
+static void run_as_batch(batch *b, const fixture *f, const engine_row *row, const search_variant *way,
+                         uint32_t recursion)
 {
     gx_error err = {0};
     uint64_t *keys = b->keys;
     for (uint32_t i = 0; i < b->n; ++i) {
         gx_query_options opt = b->opt[i];
         opt.prune = way->prune;
-        opt.algorithm = opt.k <= named_most_k() ? way->algorithm : GX_ALGORITHM_AUTO;
+        opt.algorithm = opt.k <= ding2009_max_k() ? way->algorithm : GX_ALGORITHM_AUTO;
         opt.recursion = recursion;
         if (gx_plan_make(&b->plans[i], f->ix, b->tests[i].text, strlen(b->tests[i].text), &opt, &err) != GX_OK)
             fail_msg("%s: %s", row->name, err.text);
@@ -127,7 +128,7 @@ static void run_together(batch *b, const fixture *f, const engine_row *row, cons
 }
 
 /* By gx_search, a query a call, matches counted. */
-static void run_alone(batch *b, const fixture *f, const engine_row *row, const search_way *way)
+static void run_one_by_one(batch *b, const fixture *f, const engine_row *row, const search_variant *way)
 {
     uint32_t *docids = malloc((f->c->n_docs + 1000) * sizeof *docids);
     float *scores = malloc((f->c->n_docs + 1000) * sizeof *scores);
@@ -157,9 +158,9 @@ void answers_under_masks_equal_the_oracles(void **state)
     static const uint32_t sizes[] = {1, 2, 64, 130, 700, 2500, 6000, 20000};
     static batch b;
     const engine_row *row = *state;
-    const uint64_t seed = base_seed() + 5000;
+    const uint64_t seed = test_seed() + 5000;
     uint32_t n_cases = 0;
-    for (uint32_t i = 0; n_cases < least_cases() / 4 || i < least_cases() / 400; ++i) {
+    for (uint32_t i = 0; n_cases < min_cases() / 4 || i < min_cases() / 400; ++i) {
         gen_rng r = {seed + i};
         const gx_codec *codec = pick_codec(i % 3 ? 1 : i);
         const uint32_t n_docs = sizes[gen_below(&r, sizeof sizes / sizeof *sizes)];
@@ -184,11 +185,11 @@ void answers_under_masks_equal_the_oracles(void **state)
             const uint32_t most = left < MAX_PAIR_BATCH ? left : MAX_PAIR_BATCH,
                            n = 1 + gen_below(&r, gen_below(&r, 2) && most > 4 ? 4 : most);
             make_batch(&b, &f, &m, &r, n);
-            for (uint32_t way = 0; way < N_WAYS; ++way) {
+            for (uint32_t way = 0; way < N_SEARCH_VARIANTS; ++way) {
                 if (ways[way].alone)
-                    run_alone(&b, &f, row, &ways[way]);
+                    run_one_by_one(&b, &f, row, &ways[way]);
                 else
-                    run_together(&b, &f, row, &ways[way], gen_below(&r, GX_MAX_RECURSION + 1));
+                    run_as_batch(&b, &f, row, &ways[way], gen_below(&r, GX_MAX_RECURSION + 1));
             }
             free_batch(&b);
             left -= n;
@@ -211,8 +212,8 @@ void a_mask_that_is_wrong_is_refused(void **state)
     const uint64_t words[2] = {UINT64_MAX, UINT64_MAX};
     const gx_results out = {sizeof out, docids, NULL, &n_hits, NULL};
     gx_query_options opt = GX_QUERY_OPTIONS;
-    open_collection(&f, base_seed(), GEN_UNIFORM, 100, 5, pick_codec(1), pick_codec(1));
-    open_collection(&other, base_seed(), GEN_UNIFORM, 100, 5, pick_codec(1), pick_codec(1));
+    open_collection(&f, test_seed(), GEN_UNIFORM, 100, 5, pick_codec(1), pick_codec(1));
+    open_collection(&other, test_seed(), GEN_UNIFORM, 100, 5, pick_codec(1), pick_codec(1));
     if (!open_engine(&f, row, UINT64_MAX) || !open_engine(&other, row, UINT64_MAX)) {
         close_collection(&f);
         close_collection(&other);

@@ -19,7 +19,7 @@ static answers search(gx_session *s, const gx_query *queries, uint32_t n, gx_op 
                  calloc((size_t)n * k, sizeof *a.scores)};
     assert_true(a.docids && a.n_hits && a.scores);
     if (gx_search(s, queries, n, &opt, &(gx_results){sizeof(gx_results), a.docids, a.scores, a.n_hits, NULL}, &err))
-        fail_msg("seed %llu: %s", (unsigned long long)base_seed(), err.text);
+        fail_msg("seed %llu: %s", (unsigned long long)test_seed(), err.text);
     return a;
 }
 
@@ -39,7 +39,7 @@ static void check_search(gx_session *s, gx_session *cpu, const gx_query *queries
             memcmp(got.docids + (size_t)i * k, want.docids + (size_t)i * k, got.n_hits[i] * sizeof *got.docids) != 0 ||
             memcmp(got.scores + (size_t)i * k, want.scores + (size_t)i * k, got.n_hits[i] * sizeof *got.scores) != 0)
             fail_msg("seed %llu: op %d k %u, query %u '%s' of %u: another answer than the CPU's",
-                     (unsigned long long)base_seed(), op, k, i, queries[i].text, n);
+                     (unsigned long long)test_seed(), op, k, i, queries[i].text, n);
     }
     free_answers(&got);
     free_answers(&want);
@@ -74,9 +74,9 @@ static bool open_scene(scene *c, const engine_row *row)
 {
     gx_error err = {0};
     gx_engine_options opt = GX_ENGINE_OPTIONS;
-    gen_rng r = {base_seed() + 91};
+    gen_rng r = {test_seed() + 91};
     memset(c, 0, sizeof *c);
-    open_collection(&c->f, base_seed() + 91, GEN_CLUSTERED, N_DOCS, N_TERMS, pick_codec(1), pick_codec(1));
+    open_collection(&c->f, test_seed() + 91, GEN_CLUSTERED, N_DOCS, N_TERMS, pick_codec(1), pick_codec(1));
     if (!open_engine(&c->f, row, UINT64_MAX)) {
         close_collection(&c->f);
         return false;

@@ -153,9 +153,9 @@ static void compare_parts(split *s, const fixture *whole, const engine_row *row,
 void answers_over_parts_equal_those_over_one_index(void **state)
 {
     const engine_row *row = *state;
-    const uint64_t seed = base_seed() + 9000;
+    const uint64_t seed = test_seed() + 9000;
     uint32_t n_cases = 0;
-    for (uint32_t i = 0; n_cases < least_cases() / 8; ++i) {
+    for (uint32_t i = 0; n_cases < min_cases() / 8; ++i) {
         gen_rng r = {seed + i};
         const gx_codec *codec = pick_codec(1);
         fixture whole;
@@ -196,7 +196,7 @@ void answers_to_weighted_terms_are_those_to_repeated_words(void **state)
     const gx_results out = {sizeof out, docids, scores, n_hits, NULL};
     gx_error err = {0};
     fixture f;
-    open_collection(&f, base_seed(), GEN_UNIFORM, 1000, 10, pick_codec(1), pick_codec(1));
+    open_collection(&f, test_seed(), GEN_UNIFORM, 1000, 10, pick_codec(1), pick_codec(1));
     if (!open_engine(&f, row, UINT64_MAX)) {
         close_collection(&f);
         skip();

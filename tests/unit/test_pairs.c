@@ -10,7 +10,7 @@
 #include "tests/support/scratch.h"
 #include "tests/support/test.h"
 
-static uint64_t base_seed(void)
+static uint64_t test_seed(void)
 {
     const char *s = getenv("GX_TEST_SEED");
     return s ? strtoull(s, NULL, 0) : 20261122;
@@ -70,7 +70,7 @@ static void a_floor_is_never_above_the_kth_score(void **state)
 {
     (void)state;
     static const uint32_t ks[] = {1, 2, 10, 33, 100};
-    const uint64_t seed = base_seed();
+    const uint64_t seed = test_seed();
     uint32_t n_queries = 0, n_raised = 0, n_pairs = 0;
     print_message("seed %llu\n", (unsigned long long)seed);
     for (uint32_t turn = 0; turn < 60; ++turn) {

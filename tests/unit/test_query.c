@@ -63,12 +63,12 @@ static void check_batch(fixture *f, const engine_row *row, gen_rng *r, uint32_t 
     uint64_t n_matches[MAX_BATCH];
     assert_non_null(docids);
     assert_non_null(scores);
-    for (size_t way = 0; way < N_WAYS; ++way) {
+    for (size_t way = 0; way < N_SEARCH_VARIANTS; ++way) {
         gx_error err = {0};
         const uint32_t step = ways[way].alone ? 1 : n;
         if (ways[way].alone && n == 1) /* was so before */
             continue;
-        if (ways[way].algorithm != GX_ALGORITHM_AUTO && opt.k > named_most_k()) {
+        if (ways[way].algorithm != GX_ALGORITHM_AUTO && opt.k > ding2009_max_k()) {
             ++n_left_out;
             continue;
         }
@@ -110,11 +110,11 @@ static void answers_equal_the_oracles(void **state)
 {
     static const uint32_t sizes[] = {1, 2, 33, 130, 300, 700, 1025, 2500, 2500, 6000, 20000, 150};
     const engine_row *row = *state;
-    const uint64_t seed = base_seed();
+    const uint64_t seed = test_seed();
     uint32_t n_cases = 0, n_codecs = 1;
     while (gx_codecs[n_codecs])
         ++n_codecs;
-    for (uint32_t i = 0; n_cases < least_cases() || i < least_cases() / 100; ++i) {
+    for (uint32_t i = 0; n_cases < min_cases() || i < min_cases() / 100; ++i) {
         gen_rng r = {seed + i};
         const gx_codec *docids = pick_codec(i), *tfs = pick_codec(i / n_codecs + i);
         if (tfs->block_len != docids->block_len)
@@ -141,7 +141,7 @@ static void answers_equal_the_oracles(void **state)
     }
     print_message("%u cases\n", n_cases);
     if (n_left_out)
-        print_message("%u batches not by a named algorithm: k is above %u\n", n_left_out, named_most_k());
+        print_message("%u batches not by a named algorithm: k is above %u\n", n_left_out, ding2009_max_k());
 }
 
 /* Few queries many times over, in batches around the borders of what engines take at once. */
@@ -154,8 +154,8 @@ static void batches_of_every_size_have_the_same_answers(void **state)
     const engine_row *row = *state;
     oracle_answer want[3][DIFFERENT];
     fixture f;
-    gen_rng r = {base_seed() + 77};
-    open_collection(&f, base_seed() + 77, GEN_CLUSTERED, 2500, 50, pick_codec(1), pick_codec(1));
+    gen_rng r = {test_seed() + 77};
+    open_collection(&f, test_seed() + 77, GEN_CLUSTERED, 2500, 50, pick_codec(1), pick_codec(1));
     if (!open_engine(&f, row, UINT64_MAX)) {
         close_collection(&f);
         skip();
@@ -177,7 +177,7 @@ static void batches_of_every_size_have_the_same_answers(void **state)
         queries[i] = (gx_query)GX_TEXT_QUERY(tests[i % DIFFERENT].text, strlen(tests[i % DIFFERENT].text));
     for (size_t size = 0; size < sizeof sizes / sizeof *sizes; ++size) {
         for (int op = GX_OP_OR; op <= GX_OP_AND_OR; ++op) {
-            const size_t way = (size + (size_t)op) % (N_WAYS);
+            const size_t way = (size + (size_t)op) % (N_SEARCH_VARIANTS);
             gx_query_options opt = GX_QUERY_OPTIONS;
             gx_error err = {0};
             opt.op = (gx_op)op;
@@ -209,8 +209,8 @@ static void a_warm_session_neither_allocates_nor_waits_midway(void **state)
     static test_query tests[MOST];
     const engine_row *row = *state;
     fixture f;
-    gen_rng r = {base_seed() + 78};
-    open_collection(&f, base_seed() + 78, GEN_CLUSTERED, 2500, 50, pick_codec(1), pick_codec(1));
+    gen_rng r = {test_seed() + 78};
+    open_collection(&f, test_seed() + 78, GEN_CLUSTERED, 2500, 50, pick_codec(1), pick_codec(1));
     if (!open_engine(&f, row, UINT64_MAX)) {
         close_collection(&f);
         skip();
@@ -253,7 +253,7 @@ static void long_queries_are_answered_up_to_1024_terms(void **state)
 {
     const engine_row *row = *state;
     fixture f;
-    open_collection(&f, base_seed(), GEN_UNIFORM, 900, 1100, pick_codec(0), pick_codec(0));
+    open_collection(&f, test_seed(), GEN_UNIFORM, 900, 1100, pick_codec(0), pick_codec(0));
     if (!open_engine(&f, row, UINT64_MAX)) {
         close_collection(&f);
         skip();
@@ -273,7 +273,7 @@ static void long_queries_are_answered_up_to_1024_terms(void **state)
             t.qtfs[i] = 1;
         }
         t.q = (oracle_query){.n_terms = n, .terms = t.terms, .qtfs = t.qtfs, .k = 10, .k1 = NAN, .b = NAN};
-        for (size_t way = 0; way < N_WAYS; ++way) {
+        for (size_t way = 0; way < N_SEARCH_VARIANTS; ++way) {
             gx_query_options opt = GX_QUERY_OPTIONS;
             gx_error err = {0};
             uint32_t docids[10], n_hits;
@@ -307,7 +307,7 @@ static void a_search_stops_when_told_to_and_the_session_goes_on(void **state)
     fixture f;
     gx_error err = {0};
     int asked = 0;
-    open_collection(&f, base_seed(), GEN_UNIFORM, 5000, 30, pick_codec(0), pick_codec(0));
+    open_collection(&f, test_seed(), GEN_UNIFORM, 5000, 30, pick_codec(0), pick_codec(0));
     if (!open_engine(&f, row, UINT64_MAX)) {
         close_collection(&f);
         skip();
@@ -317,7 +317,7 @@ static void a_search_stops_when_told_to_and_the_session_goes_on(void **state)
     const gx_results out = {sizeof out, docids, NULL, &n_hits, NULL};
     const char *text = "t0000000 t0000020 t0000021 t0000022";
     opt.user = &asked;
-    for (size_t way = 0; way < N_WAYS; ++way) {
+    for (size_t way = 0; way < N_SEARCH_VARIANTS; ++way) {
         for (int op = GX_OP_OR; op <= GX_OP_AND; ++op) {
             opt.cancel = say_stop;
             opt.prune = ways[way].prune;
@@ -352,7 +352,7 @@ static void options_out_of_range_are_refused(void **state)
         {1, NAN, INFINITY, "b is inf"},
     };
     fixture f;
-    open_collection(&f, base_seed(), GEN_UNIFORM, 10, 5, pick_codec(0), pick_codec(0));
+    open_collection(&f, test_seed(), GEN_UNIFORM, 10, 5, pick_codec(0), pick_codec(0));
     if (!open_engine(&f, row, UINT64_MAX)) {
         close_collection(&f);
         skip();
@@ -409,8 +409,8 @@ int main(void)
         ROWS(answers_to_boolean_queries_equal_the_oracles),
         ROWS(answers_over_parts_equal_those_over_one_index),
         ROWS(answers_to_weighted_terms_are_those_to_repeated_words),
-        ROWS(a_query_alone_is_answered_in_any_company),
-        ROWS(a_session_that_never_rests_leaves_room_for_others),
+        ROWS(a_single_query_is_right_among_concurrent_sessions),
+        ROWS(a_busy_session_does_not_starve_others),
         ROWS(long_queries_are_answered_up_to_1024_terms),
         ROWS(a_search_stops_when_told_to_and_the_session_goes_on),
         ROWS(options_out_of_range_are_refused),
