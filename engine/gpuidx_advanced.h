@@ -37,6 +37,87 @@ GX_API gx_status gx_devices(gx_device **out, uint32_t *n, gx_error *err);
  * however never checks less than GX_CHECK_STRUCTURE. */
 GX_API gx_status gx_index_verify(const char *path, gx_check level, gx_error *err);
 
+/* ---- corpora: documents from files ---- */
+
+/* What a file of documents is. The manual page gpuidx-build(1) says what a document of each format
+ * is, and where its id, title and text come from. */
+typedef enum gx_source_format {
+    GX_SOURCE_GUESS, /* by the file's name and first bytes; for a directory, by those of its first file */
+    GX_SOURCE_JSONL,
+    GX_SOURCE_TSV,
+    GX_SOURCE_CSV,
+    GX_SOURCE_TRECTEXT,
+    GX_SOURCE_TRECWEB,
+    GX_SOURCE_SMART,
+    GX_SOURCE_PLAIN,
+    GX_SOURCE_FILES
+} gx_source_format;
+
+/* Find a format by its name, "jsonl" and so on. false: there is no such format. */
+GX_API bool gx_source_format_find(const char *name, gx_source_format *out);
+GX_API const char *gx_source_format_name(gx_source_format f); /* "guess" for GX_SOURCE_GUESS */
+
+/* What names a document of the format files: a/b.html, b.html or b. */
+typedef enum gx_file_id { GX_FILE_ID_PATH, GX_FILE_ID_NAME, GX_FILE_ID_STEM } gx_file_id;
+
+typedef struct gx_source_options {
+    size_t size;
+    gx_source_format format;
+    /* The columns of tsv and csv, such as "id,-,-,title,text". id stands once. If title or text
+     * stands several times, the columns are joined with a space. A column "-" is ignored. NULL: the
+     * file's header line says it; without one, they are id,text or id,title,text. */
+    const char *columns;
+    size_t max_record; /* most bytes of a record, after decompression; 0: 64 MiB */
+    bool latin1;       /* the bytes are Latin-1 (Windows-1252), not UTF-8 */
+    bool else_latin1;  /* a title or text that is not UTF-8 is Latin-1; false: it is repaired */
+    gx_file_id file_id;
+    bool (*cancel)(void *user); /* called at every read; true: stop. May be NULL */
+    void *user;
+} gx_source_options;
+#define GX_SOURCE_OPTIONS                                                                                              \
+    {                                                                                                                  \
+        sizeof(gx_source_options), GX_SOURCE_GUESS, NULL, 0, false, false, GX_FILE_ID_PATH, NULL, NULL                 \
+    }
+GX_API void gx_source_options_init(gx_source_options *o, size_t size);
+
+typedef struct gx_source gx_source;
+
+/* Check that the n paths can be read, and begin. A path is a file, a directory (all files below it,
+ * except hidden ones) or "-" (stdin). The strings of paths and opt must outlive the source. opt may
+ * be NULL. GX_EUSAGE (opt's size, bad columns, no path, "-" twice), GX_ENOTFOUND, GX_EIO, GX_ENOMEM. */
+GX_API gx_status gx_source_open(gx_source **out, const char *const *paths, size_t n, const gx_source_options *opt,
+                                gx_error *err);
+GX_API void gx_source_close(gx_source *s);
+
+/* A document and where it begins. */
+typedef struct gx_source_document {
+    gx_document doc; /* title NULL: none. The bytes belong to the source until the next call */
+    const char *file;
+    uint64_t line; /* from 1 */
+} gx_source_document;
+
+/* Point *out to the next document, or to NULL after the last.
+ * GX_EINPUT: a document is bad; err begins with "file:line: ". The next call continues behind the
+ * document, or behind its file if the rest of the file cannot be read. After GX_ENOTFOUND, GX_EIO,
+ * GX_ENOMEM or GX_ECANCELLED the only valid call is gx_source_close. */
+GX_API gx_status gx_source_next(gx_source *s, const gx_source_document **out, gx_error *err);
+
+typedef struct gx_source_counts {
+    uint64_t documents;      /* good documents */
+    uint64_t bad;            /* documents refused with GX_EINPUT */
+    uint64_t too_long;       /* of these, those longer than max_record */
+    uint64_t empty;          /* good documents with nothing but white space in title and text */
+    uint64_t files;          /* files opened, each member of an archive being one */
+    uint64_t bytes;          /* bytes read, after decompression */
+    uint64_t nul_bytes;      /* NUL bytes, read as spaces */
+    uint64_t latin1;         /* titles and texts read as Latin-1, by else_latin1 */
+    uint64_t replaced;       /* sequences that are not UTF-8, read as U+FFFD */
+    uint64_t raw_bytes;      /* bytes read, before decompression */
+    uint64_t raw_total;      /* bytes of all files, before decompression; 0: unknown (a pipe) */
+    gx_source_format format; /* of the file being read */
+} gx_source_counts;
+GX_API gx_source_counts gx_source_get_counts(const gx_source *s);
+
 /* ---- what the bytes of an index are used for ---- */
 
 #define GX_MAX_SECTIONS 64u /* most sections of a file */
@@ -302,6 +383,283 @@ typedef struct gx_explanation {
 GX_API gx_status gx_explain(gx_explanation *out, const gx_index *ix, const gx_query *query, const gx_query_options *opt,
                             uint32_t docid, gx_error *err);
 GX_API void gx_explanation_free(gx_explanation *e); /* accepts a zeroed one */
+
+/* ---- what the searches of a session did ---- */
+
+/* The steps of Ding et al.'s algorithms. */
+typedef enum gx_step {
+    GX_STEP_INITIALIZE,
+    GX_STEP_DECOMPRESS,
+    GX_STEP_INTERSECT,
+    GX_STEP_SCORE,
+    GX_STEP_TOP_K,
+    GX_N_STEPS
+} gx_step;
+
+/* The stages of a search. */
+typedef enum gx_search_stage {
+    GX_SEARCH_COPY_IN, /* plan, and copy the plans to the GPU */
+    GX_SEARCH_SCORE,
+    GX_SEARCH_SELECT, /* of the scored documents, the best k */
+    GX_SEARCH_COPY_OUT,
+    GX_N_SEARCH_STAGES
+} gx_search_stage;
+
+/* What searches did: counts and times, summed over their queries. */
+typedef struct gx_search_stats {
+    uint64_t postings; /* sum of the plans' dfs: what an exhaustive engine touches */
+    uint64_t blocks;   /* sum of the plans' blocks */
+    /* Blocks whose docids were decoded; 0 where an engine does not count, as a GPU for a few queries. */
+    uint64_t blocks_decoded;
+    uint64_t lookups;        /* exact look-ups of a docid in a list */
+    uint64_t and_fell_to_or; /* AND-then-OR queries that needed OR */
+    /* Of a GPU: parts that batches went in, each sent, searched and brought back by itself; how
+     * often the host waited for the GPU, which is once a part, for its end, and no more where
+     * nothing is in the way; and device or pinned memory got or given back meanwhile. */
+    uint64_t parts, waits, allocations;
+    uint64_t linger_hits; /* single queries answered by a kernel that lingered after the query before */
+    /* By gx_search_stage; 0 where not measured, as for a few queries on a GPU. Parts of a batch
+     * overlap there, so these can add up to more than the time that passed. */
+    double seconds[GX_N_SEARCH_STAGES];
+    double steps[GX_N_STEPS]; /* seconds by gx_step; a search by GX_ALGORITHM_AUTO has no such steps where it prunes */
+} gx_search_stats;
+
+/* What the session's searches did, summed since it was opened. The numbers belong to the session and
+ * live as long; they change while it searches, so its thread reads them. */
+GX_API const gx_search_stats *gx_session_stats(const gx_session *s);
+
+/* ---- replay: a query log through an engine, timed ---- */
+
+/* The distribution of values, such as latencies in ns, with three significant digits. The layout is
+ * HdrHistogram's: each value below 1024 has a bucket of its own; above, every power of two has 512
+ * buckets of equal width. Count, least and greatest value are exact. */
+#define GX_HISTOGRAM_HALF 512u
+#define GX_HISTOGRAM_BUCKETS ((64u - 9u + 1u) * GX_HISTOGRAM_HALF)
+
+typedef struct gx_histogram {
+    uint64_t n, min, max;
+    double sum;
+    uint64_t buckets[GX_HISTOGRAM_BUCKETS];
+} gx_histogram; /* all zero: empty */
+
+/* The least value v such that a share p (0 to 1) of all values is <= v, rounded up to the end of
+ * v's bucket but not above the greatest value; 0 when the histogram is empty. */
+GX_API uint64_t gx_histogram_quantile(const gx_histogram *h, double p);
+
+/* The mean; 0 when the histogram is empty. */
+GX_API double gx_histogram_mean(const gx_histogram *h);
+
+/* The form of a query log. The manual page gpuidx-replay(1) shows a line of each. */
+typedef enum gx_log_form {
+    GX_LOG_GUESS, /* decided by the first 64 KiB of the file */
+    GX_LOG_EFFICIENCY,
+    GX_LOG_MILLION,
+    GX_LOG_TSV,
+    GX_LOG_LINES,
+    GX_LOG_JSONL,
+    GX_LOG_TOPICS,
+    GX_LOG_DOCS,
+    GX_LOG_SMART,
+    GX_LOG_N_FORMS
+} gx_log_form;
+
+typedef enum gx_log_encoding {
+    GX_LOG_AUTO,  /* a line is UTF-8 if it is valid UTF-8, else Latin-1 */
+    GX_LOG_UTF8,  /* UTF-8; invalid bytes become U+FFFD */
+    GX_LOG_LATIN1 /* Latin-1 */
+} gx_log_encoding;
+
+/* Find a form by its name ("guess", "efficiency", "tsv", ...), or an encoding ("auto", "utf-8",
+ * "latin1"). false: there is none of that name. */
+GX_API bool gx_log_form_find(const char *name, gx_log_form *out);
+GX_API const char *gx_log_form_name(gx_log_form form);
+GX_API bool gx_log_encoding_find(const char *name, gx_log_encoding *out);
+
+typedef struct gx_log_counts {
+    uint64_t queries, empty, bad; /* empty: queries without text; bad: refused lines */
+    uint64_t blank;               /* lines of white space that were skipped, except those between topics */
+    uint64_t comments;            /* comments that were skipped */
+    uint64_t header;              /* 1: the first line named the columns */
+    uint64_t more_columns;        /* lines whose columns behind the second were left out */
+    uint64_t latin1;              /* lines (of docs and smart: texts) converted from Latin-1 */
+    uint64_t invalid;             /* lines in which invalid UTF-8 was replaced */
+    uint64_t nuls;                /* NUL bytes read as blanks */
+} gx_log_counts;
+
+typedef struct gx_log_options {
+    gx_log_form form;
+    gx_log_encoding encoding;
+    const char
+        *columns; /* of tsv, such as "-,id,text"; "text" may be repeated. NULL: id,text, or what the first line says */
+    const char *topic_fields; /* the text of topics: title, desc and narr, in any order. NULL: "title" */
+    bool unique;              /* refuse a query whose id an earlier one has; takes 16 bytes a query */
+} gx_log_options;
+
+#define GX_LOG_MAX_LINE (1u << 20) /* most bytes of a line or topic */
+#define GX_LOG_MAX_ID 255u         /* most bytes of an id */
+
+/* A buffer that grows. All zero: empty; free(p) in the end. */
+typedef struct gx_log_text {
+    char *p; /* [n], and a NUL */
+    size_t n, cap;
+} gx_log_text;
+
+/* The line of n bytes as UTF-8, by the rules of a log's lines, in b; what is done to it is added to
+ * counts. GX_ENOMEM. */
+GX_API gx_status gx_log_convert(gx_log_text *b, const char *line, size_t n, gx_log_encoding encoding,
+                                gx_log_counts *counts, gx_error *err);
+
+typedef struct gx_replay_options {
+    size_t size;
+    const char *log;     /* a path; "-" (stdin) can be read only once: one run, no warm-up, no verifying */
+    gx_log_options read; /* unique is set when a run is written: one with an id twice cannot be evaluated */
+    gx_query_options query;
+    gx_query_kind kind;            /* GX_QUERY_TEXT or GX_QUERY_BOOLEAN */
+    uint32_t batch, threads, runs; /* each >= 1 */
+    uint64_t warmup;               /* queries to warm up with */
+    double rate;                   /* queries a second; 0: the next as soon as a thread is free */
+    bool skip_bad;                 /* skip malformed lines and impossible queries; false: fail */
+    const char *run_path, *tag;    /* the TREC run to write, and its last column; run_path NULL: none */
+    uint64_t verify_every;         /* n: verify every n-th query; 0: none */
+    gx_engine *other;              /* another engine on the same index to verify with, or NULL */
+    const gx_mask *other_mask;     /* the documents of query.mask, for `other`; NULL if query.mask is NULL */
+    /* Called under a lock, from any thread; each may be NULL. say receives a message: a refused
+     * query, a difference, or an engine's message. progress receives the kind of pass and the
+     * number of queries that it has answered. */
+    void (*say)(void *user, const char *text);
+    void (*progress)(void *user, const char *doing, uint64_t n_queries);
+    void *user;
+} gx_replay_options;
+#define GX_REPLAY_OPTIONS                                                                                              \
+    {                                                                                                                  \
+        sizeof(gx_replay_options), NULL, {GX_LOG_GUESS, GX_LOG_AUTO, NULL, NULL, false}, GX_QUERY_OPTIONS,             \
+            GX_QUERY_TEXT, 1, 1, 1, 0, 0, false, NULL, "gpuidx", 0, NULL, NULL, NULL, NULL, NULL                       \
+    }
+GX_API void gx_replay_options_init(gx_replay_options *o, size_t size);
+
+/* Seconds of the stages, summed over threads. */
+typedef struct gx_replay_stages {
+    double read, plan, search, write;
+    double wait; /* until a query is due (open loop), another thread has read, or earlier batches are written */
+} gx_replay_stages;
+
+typedef struct gx_replay_report {
+    uint64_t queries;         /* queries answered in all measured runs */
+    uint64_t results;         /* documents in all answers */
+    uint64_t without_results; /* queries without results */
+    uint64_t impossible;      /* queries skipped because no plan can be made of them */
+    gx_log_counts log;        /* of one run */
+    gx_log_form form;
+    uint32_t batch;          /* queries a batch, which is less than asked for when k is large */
+    double seconds;          /* of all measured runs, reading and writing included */
+    double fastest, slowest; /* seconds of the fastest and the slowest run */
+    double cpu_seconds;      /* CPU time of the process in all measured runs */
+    gx_replay_stages stages;
+    gx_search_stats work;                       /* the sessions' own counts and times */
+    gx_session_memory memory;                   /* of the session that took most, before verifying */
+    gx_histogram latency;                       /* ns */
+    uint64_t verified;                          /* queries answered again */
+    uint64_t other_differs, exhaustive_differs; /* queries whose docids, score bits or number of results differ */
+} gx_replay_report;
+
+/* Answer the queries of a log and time them. *out takes a quarter of a MiB, too much for many a
+ * stack. Several replays may share the engine. opt->query.cancel is also called between batches.
+ * GX_EUSAGE (opt's size or values), GX_EINPUT (with file and
+ * line, or for a log without any query), and the statuses of reading, searching and writing. */
+GX_API gx_status gx_replay(gx_engine *en, const gx_replay_options *opt, gx_replay_report *out, gx_error *err);
+
+/* ---- judgements, runs and measures, by the definitions of trec_eval ---- */
+
+typedef enum gx_trec_kind { GX_TREC_QRELS, GX_TREC_RUN } gx_trec_kind;
+
+typedef struct gx_trec_row {
+    const char *qid, *docno; /* NUL-terminated; the strings belong to the table */
+    float value;             /* the relevance, an integer of at most 2^24 in magnitude, or the score */
+    uint32_t line;           /* the line in the file, from 1 */
+} gx_trec_row;
+
+typedef struct gx_trec_topic {
+    const char *qid;
+    size_t first, n; /* rows [first, first + n), n >= 1 */
+} gx_trec_topic;
+
+typedef struct gx_trec_table {
+    gx_trec_row *rows;     /* [n_rows] by qid, then docno; no pair (qid, docno) occurs twice */
+    gx_trec_topic *topics; /* [n_topics] by qid */
+    size_t n_rows, n_topics;
+    char *text; /* the bytes of the file, cut into fields; rows point into it */
+} gx_trec_table;
+
+/* Read the file at path ("-": stdin). An empty file gives an empty table. GX_ENOTFOUND, GX_EIO,
+ * GX_ENOMEM; free with gx_trec_free. GX_EINPUT, with "path:line: reason": a line has too few or too many fields, a
+ * relevance or a score is no number, or a query names a document twice. */
+GX_API gx_status gx_trec_read(gx_trec_table *out, const char *path, gx_trec_kind kind, gx_error *err);
+GX_API void gx_trec_free(gx_trec_table *t);
+
+/* One measure. The manual page gpuidx-eval(1) defines each. */
+typedef struct gx_measure {
+    const struct gx_measure_kind *kind;
+    uint32_t cutoff; /* at least 1; of iprec_at_recall, recall in hundredths; UINT32_MAX: no cutoff */
+    char name[32];   /* trec_eval's: "map", "P_10", "ndcg_cut_10" */
+} gx_measure;
+
+/* Parse a list of measures, such as "map,ndcg@10,recall@100". The spellings of trec_eval are
+ * understood too: "P_5", "P.5,10,20", "ndcg_cut.10", "ndcg_cut_10"; so are "num_q" and "official",
+ * which stands for trec_eval's usual measures. A measure that needs a cutoff and has none gets
+ * those of trec_eval: 5, 10, 15, 20, 30, 100, 200, 500, 1000. *out receives an array of *n
+ * measures, which the caller frees. GX_EUSAGE, GX_ENOMEM. */
+GX_API gx_status gx_measures_parse(gx_measure **out, size_t *n, const char *list, gx_error *err);
+
+/* Whether a measure is an integer that is summed, not averaged, over queries. */
+GX_API bool gx_measure_is_count(const gx_measure *m);
+
+/* Whether a measure has a meaning for one query; gm_map and num_q have none. */
+GX_API bool gx_measure_is_of_one_query(const gx_measure *m);
+
+/* The measures of a run: for every query, and over all queries. */
+typedef struct gx_evaluation {
+    size_t n_measures, n_queries;
+    const char **qids; /* [n_queries] in byte order; the strings belong to the table of qrels */
+    double *values;    /* [n_queries * n_measures] */
+    double *all;       /* [n_measures] means (of gm_map the geometric one), or sums for counts */
+    size_t n_missing;  /* queries that are in the qrels but not in the run */
+    size_t n_unjudged; /* queries that are in the run but not in the qrels; they are left out */
+} gx_evaluation;
+
+/* Evaluate a run. With complete true, the means are over all queries of the qrels, and a query
+ * without answers counts as 0. Else they are over the queries that both qrels and run have. A
+ * document is relevant if its judgement is at least `level`. qrels outlives the evaluation; free
+ * with gx_evaluation_free. GX_ENOMEM. */
+GX_API gx_status gx_evaluate(gx_evaluation *out, const gx_trec_table *qrels, const gx_trec_table *run,
+                             const gx_measure *measures, size_t n_measures, int32_t level, bool complete,
+                             gx_error *err);
+GX_API void gx_evaluation_free(gx_evaluation *ev);
+
+/* ---- runs compared ---- */
+
+/* The tests of one run against the first, two-sided and paired by query; d is a query's value in the
+ * run less its value in the first run. The second is Fisher's randomisation test of the means. */
+typedef struct gx_paired_test {
+    size_t better, worse; /* queries with d > 0, d < 0 */
+    double t, t_p;        /* NaN for fewer than two queries; where every d is 0, t is 0 and p is 1 */
+    double random_p;
+    bool exact; /* random_p is of all assignments */
+} gx_paired_test;
+
+typedef struct gx_comparison {
+    size_t n_runs, n_queries, n_measures;
+    const char **qids;     /* [n_queries] in byte order; the strings belong to the table of qrels */
+    double *values;        /* [n_runs][n_queries][n_measures] */
+    double *all;           /* [n_runs][n_measures] */
+    gx_paired_test *tests; /* [n_runs][n_measures]; those of run 0 are zero */
+} gx_comparison;
+
+/* Compare n_runs >= 1 evaluations of the same qrels and measures over the queries that all of them
+ * have. Without such a query n_queries is 0 and nothing is tested. seed and trials, at least 1, are
+ * of the randomisation test. Free with gx_comparison_free. GX_ENOMEM. */
+GX_API gx_status gx_compare(gx_comparison *out, const gx_evaluation *runs, size_t n_runs, const gx_measure *measures,
+                            uint64_t seed, uint64_t trials, gx_error *err);
+GX_API void gx_comparison_free(gx_comparison *c);
 
 #ifdef __cplusplus
 }

@@ -21,9 +21,6 @@ gx_status gx_mask_copy(gx_mask **out, gx_engine *en, const gx_mask *mask, gx_err
 
 const gx_index *gx_engine_index(const gx_engine *en);
 
-/* What the session's searches did, summed since it was opened. */
-const gx_search_stats *gx_session_stats(const gx_session *s);
-
 /* Run plans as gx_search does, falling back to the CPU where that is due. hits[i].keys are the
  * caller's; their docids are those of the index plus plans[i].base. */
 gx_status gx_session_run(gx_session *s, const gx_plan *plans, uint32_t n, gx_hits *hits, gx_error *err);

@@ -5,12 +5,17 @@
 
 The map lists every folder of source, one a line, in order. A file may include headers of its own folder and of folders
 listed before it, and of no others. Every #include of a project header in .c, .h, .cu and .cuh files is checked, and so is
-that each folder that holds such files stands in the map."""
+that each folder that holds such files stands in the map.
+
+The program is built on the public interface alone: a file of tools/ (its folders excepted, which measure) may include
+only headers of tools/ and the two public ones."""
 import os
 import re
 import sys
 
 SOURCES = ('.c', '.h', '.cu', '.cuh')
+PROGRAM = 'tools'
+PUBLIC = ('engine/gpuidx.h', 'engine/gpuidx_advanced.h')
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 
 
@@ -54,6 +59,9 @@ def faults(root):
                 line = text.count('\n', 0, m.start(1)) + 1
                 if not os.path.isfile(os.path.join(root, m.group(1))):
                     yield '%s:%d: includes "%s", which is not a path from the top' % (path, line, m.group(1))
+                elif room == PROGRAM and target != PROGRAM and m.group(1) not in PUBLIC:
+                    yield '%s:%d: includes "%s", which is not public; tools/ may include only %s and its own headers' % (
+                        path, line, m.group(1), ' and '.join(PUBLIC))
                 elif target not in place or place[target] > place[room]:
                     yield '%s:%d: %s/ may not include "%s": the map lists %s/ after it' % (
                         path, line, room, m.group(1), target)

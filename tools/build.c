@@ -5,8 +5,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "index/build/writer.h"
-#include "index/corpus/source.h"
+#include "engine/gpuidx_advanced.h"
 #include "tools/cli.h"
 #include "tools/output.h"
 #include "tools/progress.h"
@@ -179,15 +178,15 @@ static int name_unordered(build *b)
 {
     const char *path = cli_text(b->args, "output");
     gx_error err = {0};
-    gx_writer *probe;
-    gx_writer_options opt = GX_WRITER_OPTIONS;
+    gx_builder *probe;
+    gx_builder_options opt = GX_BUILDER_OPTIONS;
     if (!cli_choice(b->args, "order"))
         return 0;
     opt.force = cli_switch(b->args, "force");
-    opt.docids = gx_codec_by_name("raw");
-    if (gx_writer_open(&probe, path, &opt, &err)) /* what would hinder the output hinders it now, not in the end */
+    opt.path = path;
+    if (gx_builder_open(&probe, &opt, &err)) /* what would hinder the output hinders it now, not in the end */
         return cli_fail_error(&err);
-    gx_writer_close(probe);
+    gx_builder_abort(probe);
     const int n = snprintf(b->unordered, sizeof b->unordered, "%s.%ld.unordered", path, (long)getpid());
     return n > 0 && (size_t)n < sizeof b->unordered ? 0 : cli_fail(GX_EUSAGE, "-o %s: the name is too long", path);
 }
@@ -205,7 +204,8 @@ static int open_all(build *b)
     const cli_args *a = b->args;
     gx_error err = {0};
     char from[512];
-    gx_source_options in = {.columns = cli_text(a, "columns"),
+    gx_source_options in = {.size = sizeof in,
+                            .columns = cli_text(a, "columns"),
                             .max_record = cli_count(a, "max-record"),
                             .latin1 = cli_choice(a, "encoding") == 1,
                             .file_id = (gx_file_id)cli_choice(a, "id"),

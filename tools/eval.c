@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "query/eval/comparison.h"
+#include "engine/gpuidx_advanced.h"
 #include "tools/cli.h"
 #include "tools/progress.h"
 

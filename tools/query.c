@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "query/eval/query_log.h"
+#include "engine/gpuidx_advanced.h"
 #include "tools/query_context.h"
 #include "tools/shell.h"
 

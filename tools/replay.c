@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "query/eval/replay.h"
+#include "engine/gpuidx_advanced.h"
 #include "tools/document_filter.h"
 #include "tools/progress.h"
 #include "tools/search_flags.h"
@@ -186,10 +186,10 @@ static void put_report(FILE *out, const session_facts *f)
         put_stage(out, "reading the log", r->stages.read, r, opt->threads);
         put_stage(out, "planning", r->stages.plan, r, opt->threads);
         put_stage(out, "searching", r->stages.search, r, opt->threads);
-        put_stage(out, "  copying in", w->seconds[0], r, opt->threads);
-        put_stage(out, "  scoring", w->seconds[1], r, opt->threads);
-        put_stage(out, "  selecting", w->seconds[2], r, opt->threads);
-        put_stage(out, "  copying out", w->seconds[3], r, opt->threads);
+        put_stage(out, "  copying in", w->seconds[GX_SEARCH_COPY_IN], r, opt->threads);
+        put_stage(out, "  scoring", w->seconds[GX_SEARCH_SCORE], r, opt->threads);
+        put_stage(out, "  selecting", w->seconds[GX_SEARCH_SELECT], r, opt->threads);
+        put_stage(out, "  copying out", w->seconds[GX_SEARCH_COPY_OUT], r, opt->threads);
         if (opt->query.algorithm != GX_ALGORITHM_AUTO) {
             for (int i = 0; i < GX_N_STEPS; ++i)
                 put_stage(out, step_names[i], w->steps[i], r, opt->threads);
@@ -273,8 +273,9 @@ static json_t *stages_json(const gx_replay_report *r)
 {
     const double *s = r->work.seconds;
     return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "read", real(r->stages.read), "plan",
-                     real(r->stages.plan), "search", real(r->stages.search), "search_copy_in", real(s[0]),
-                     "search_score", real(s[1]), "search_select", real(s[2]), "search_copy_out", real(s[3]), "write",
+                     real(r->stages.plan), "search", real(r->stages.search), "search_copy_in",
+                     real(s[GX_SEARCH_COPY_IN]), "search_score", real(s[GX_SEARCH_SCORE]), "search_select",
+                     real(s[GX_SEARCH_SELECT]), "search_copy_out", real(s[GX_SEARCH_COPY_OUT]), "write",
                      real(r->stages.write), "wait", real(r->stages.wait));
 }
 
@@ -370,6 +371,7 @@ static gx_replay_options read_options(const cli_args *a)
 {
     const long cores = sysconf(_SC_NPROCESSORS_ONLN);
     gx_replay_options o = {
+        .size = sizeof o,
         .log = a->argv[1],
         .read = {.columns = cli_text(a, "columns"), .topic_fields = cli_text(a, "topic-fields")},
         .query = cli_query_options(a),

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <utf8proc.h>
 
+#include "engine/sized.h"
 #include "index/corpus/source_reader.h"
 
 enum {
@@ -405,6 +406,10 @@ gx_status gx_source_open(gx_source **out, const char *const *paths, size_t n, co
                          gx_error *err)
 {
     *out = NULL;
+    gx_source_options o = GX_SOURCE_OPTIONS;
+    gx_status st = gx_sized_read(&o, sizeof o, opt, GX_SIZE_THROUGH(gx_source_options, user), "gx_source_options", err);
+    if (st != GX_OK)
+        return st;
     size_t stdins = 0;
     for (size_t i = 0; i < n; ++i)
         stdins += strcmp(paths[i], "-") == 0;
@@ -414,14 +419,13 @@ gx_status gx_source_open(gx_source **out, const char *const *paths, size_t n, co
     if (!s)
         return gx_fail(err, GX_ENOMEM, "no memory to read the corpus");
     s->in = GX_INPUT_INIT;
-    if (opt)
-        s->opt = *opt;
+    s->opt = o;
     s->in.max_record = s->opt.max_record ? s->opt.max_record : MAX_RECORD;
     s->in.latin1 = s->opt.latin1;
     s->in.members = true;
     s->in.cancel = s->opt.cancel;
     s->in.user = s->opt.user;
-    gx_status st = gx_columns_parse(s, err);
+    st = gx_columns_parse(s, err);
     if (!st)
         st = gx_walk_open(&s->walk, paths, n, err);
     if (!st)

@@ -8,28 +8,12 @@
 #ifndef GX_QUERY_EVAL_HISTOGRAM_H
 #define GX_QUERY_EVAL_HISTOGRAM_H
 
-#include <stdint.h>
-
-#define GX_HISTOGRAM_HALF 512u
-#define GX_HISTOGRAM_BUCKETS ((64u - 9u + 1u) * GX_HISTOGRAM_HALF)
-
-typedef struct gx_histogram {
-    uint64_t n, min, max;
-    double sum;
-    uint64_t buckets[GX_HISTOGRAM_BUCKETS];
-} gx_histogram; /* all zero: empty */
+#include "engine/gpuidx_advanced.h" /* gx_histogram */
 
 /* Add the value `count` times. */
 void gx_histogram_add(gx_histogram *h, uint64_t value, uint64_t count);
 
 /* Add all values of `from`. */
 void gx_histogram_merge(gx_histogram *into, const gx_histogram *from);
-
-/* The least value v such that a share p (0 to 1) of all values is <= v, rounded up to the end of
- * v's bucket but not above the greatest value; 0 when the histogram is empty. */
-uint64_t gx_histogram_quantile(const gx_histogram *h, double p);
-
-/* The mean; 0 when the histogram is empty. */
-double gx_histogram_mean(const gx_histogram *h);
 
 #endif

@@ -58,48 +58,12 @@ gx_status gx_ranking_make(gx_ranking *out, const gx_trec_table *qrels, const gx_
                           const gx_trec_table *run, const gx_trec_topic *answers, int32_t level, gx_error *err);
 void gx_ranking_free(gx_ranking *r);
 
-typedef struct gx_measure {
-    const struct gx_measure_kind *kind;
-    uint32_t cutoff; /* at least 1; of iprec_at_recall, recall in hundredths; UINT32_MAX: no cutoff */
-    char name[32];   /* trec_eval's: "map", "P_10", "ndcg_cut_10" */
-} gx_measure;
-
-/* Parse a list of measures, such as "map,ndcg@10,recall@100". The spellings of trec_eval are
- * understood too: "P_5", "P.5,10,20", "ndcg_cut.10", "ndcg_cut_10"; so are "num_q" and "official",
- * which stands for trec_eval's usual measures. A measure that needs a cutoff and has none gets
- * those of trec_eval: 5, 10, 15, 20, 30, 100, 200, 500, 1000. *out receives an array of *n
- * measures, which the caller frees. GX_EUSAGE, GX_ENOMEM. */
-gx_status gx_measures_parse(gx_measure **out, size_t *n, const char *list, gx_error *err);
-
 /* The value of a measure for one query. */
 double gx_measure_value(const gx_measure *m, const gx_ranking *r);
-
-/* Whether a measure is an integer that is summed, not averaged, over queries. */
-bool gx_measure_is_count(const gx_measure *m);
-
-/* Whether a measure has a meaning for one query; gm_map and num_q have none. */
-bool gx_measure_is_of_one_query(const gx_measure *m);
 
 /* The values over all queries, totals[n_measures], of the values[n_queries * n_measures] of each. 0
  * where there are no queries. */
 void gx_measures_total(double *totals, const gx_measure *measures, size_t n_measures, const double *values,
                        size_t n_queries);
-
-/* The measures of a run: for every query, and over all queries. */
-typedef struct gx_evaluation {
-    size_t n_measures, n_queries;
-    const char **qids; /* [n_queries] in byte order; the strings belong to the table of qrels */
-    double *values;    /* [n_queries * n_measures] */
-    double *all;       /* [n_measures] means (of gm_map the geometric one), or sums for counts */
-    size_t n_missing;  /* queries that are in the qrels but not in the run */
-    size_t n_unjudged; /* queries that are in the run but not in the qrels; they are left out */
-} gx_evaluation;
-
-/* Evaluate a run. With complete true, the means are over all queries of the qrels, and a query
- * without answers counts as 0. Else they are over the queries that both qrels and run have.
- * GX_ENOMEM. */
-gx_status gx_evaluate(gx_evaluation *out, const gx_trec_table *qrels, const gx_trec_table *run,
-                      const gx_measure *measures, size_t n_measures, int32_t level, bool complete, gx_error *err);
-void gx_evaluation_free(gx_evaluation *ev);
 
 #endif

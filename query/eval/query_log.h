@@ -29,60 +29,13 @@
 #ifndef GX_QUERY_EVAL_QUERY_LOG_H
 #define GX_QUERY_EVAL_QUERY_LOG_H
 
-#include "engine/gpuidx.h"
-
-typedef enum gx_log_form {
-    GX_LOG_GUESS, /* decided by the first 64 KiB of the file */
-    GX_LOG_EFFICIENCY,
-    GX_LOG_MILLION,
-    GX_LOG_TSV,
-    GX_LOG_LINES,
-    GX_LOG_JSONL,
-    GX_LOG_TOPICS,
-    GX_LOG_DOCS,
-    GX_LOG_SMART,
-    GX_LOG_N_FORMS
-} gx_log_form;
-
-typedef enum gx_log_encoding {
-    GX_LOG_AUTO,  /* a line is UTF-8 if it is valid UTF-8, else Latin-1 */
-    GX_LOG_UTF8,  /* UTF-8; invalid bytes become U+FFFD */
-    GX_LOG_LATIN1 /* Latin-1 */
-} gx_log_encoding;
-
-/* Find a form by its name ("guess", "efficiency", "tsv", ...), or an encoding ("auto", "utf-8",
- * "latin1"). false: there is none of that name. */
-bool gx_log_form_find(const char *name, gx_log_form *out);
-const char *gx_log_form_name(gx_log_form form);
-bool gx_log_encoding_find(const char *name, gx_log_encoding *out);
-
-#define GX_LOG_MAX_LINE (1u << 20) /* most bytes of a line or topic */
-#define GX_LOG_MAX_ID 255u         /* most bytes of an id */
+#include "engine/gpuidx_advanced.h" /* gx_log_form, gx_log_options, gx_log_counts */
 
 typedef struct gx_log_query {
     const char *id, *text; /* [id_len], [len], and NUL-terminated; they live until the next call */
     size_t id_len, len;
     uint64_t line; /* the line on which the query begins, from 1 */
 } gx_log_query;
-
-typedef struct gx_log_counts {
-    uint64_t queries, empty, bad; /* empty: queries without text; bad: refused lines */
-    uint64_t blank;               /* lines of white space that were skipped, except those between topics */
-    uint64_t comments;            /* comments that were skipped */
-    uint64_t header;              /* 1: the first line named the columns */
-    uint64_t more_columns;        /* lines whose columns behind the second were left out */
-    uint64_t latin1;              /* lines (of docs and smart: texts) converted from Latin-1 */
-    uint64_t invalid;             /* lines in which invalid UTF-8 was replaced */
-    uint64_t nuls;                /* NUL bytes read as blanks */
-} gx_log_counts;
-
-typedef struct gx_log_options {
-    gx_log_form form;
-    gx_log_encoding encoding;
-    const char *columns;      /* of tsv, such as "-,id,text"; "text" may be repeated. NULL: as above */
-    const char *topic_fields; /* the text of topics: title, desc and narr, in any order. NULL: "title" */
-    bool unique;              /* refuse a query whose id an earlier one has; takes 16 bytes a query */
-} gx_log_options;
 
 typedef struct gx_log gx_log;
 
@@ -96,17 +49,6 @@ void gx_log_close(gx_log *log);
  * ("path:line: ..."): a line or topic is bad; the caller may continue with the next call. After
  * GX_EIO or GX_ENOMEM the only valid call is gx_log_close. */
 gx_status gx_log_next(gx_log *log, gx_log_query *q, bool *more, gx_error *err);
-
-/* A buffer that grows. All zero: empty; free(p) in the end. */
-typedef struct gx_log_text {
-    char *p; /* [n], and a NUL */
-    size_t n, cap;
-} gx_log_text;
-
-/* The line of n bytes as UTF-8, by the rules of a log's lines, in b; what is done to it is added to
- * counts. GX_ENOMEM. */
-gx_status gx_log_convert(gx_log_text *b, const char *line, size_t n, gx_log_encoding encoding, gx_log_counts *counts,
-                         gx_error *err);
 
 gx_log_form gx_log_get_form(const gx_log *log); /* the form given or guessed, never GX_LOG_GUESS */
 gx_log_counts gx_log_get_counts(const gx_log *log);

@@ -10,6 +10,7 @@
 
 #include "engine/clock.h"
 #include "engine/parallel.h"
+#include "engine/sized.h"
 #include "engine/status.h"
 #include "query/eval/run_file.h"
 #include "query/session.h"
@@ -589,7 +590,7 @@ static void add_work(gx_search_stats *sum, const gx_search_stats *after, const g
     sum->parts += after->parts - before->parts;
     sum->waits += after->waits - before->waits;
     sum->allocations += after->allocations - before->allocations;
-    for (size_t i = 0; i < sizeof sum->seconds / sizeof *sum->seconds; ++i)
+    for (int i = 0; i < GX_N_SEARCH_STAGES; ++i)
         sum->seconds[i] += after->seconds[i] - before->seconds[i];
     for (int i = 0; i < GX_N_STEPS; ++i)
         sum->steps[i] += after->steps[i] - before->steps[i];
@@ -659,10 +660,16 @@ static gx_status check_options(const gx_replay_options *opt, const gx_index *ix,
     return gx_query_options_check(&opt->query, ix, err);
 }
 
-gx_status gx_replay(gx_engine *en, const gx_replay_options *opt, gx_replay_report *out, gx_error *err)
+gx_status gx_replay(gx_engine *en, const gx_replay_options *given, gx_replay_report *out, gx_error *err)
 {
+    gx_replay_options o = GX_REPLAY_OPTIONS;
+    const gx_replay_options *const opt = &o;
+    gx_status st =
+        gx_sized_read(&o, sizeof o, given, GX_SIZE_THROUGH(gx_replay_options, user), "gx_replay_options", err);
+    if (st != GX_OK)
+        return st;
     replay r = {.opt = opt, .en = en, .ix = gx_engine_index(en), .report = out};
-    gx_status st = check_options(opt, r.ix, err);
+    st = check_options(opt, r.ix, err);
     if (st != GX_OK)
         return st;
     memset(out, 0, sizeof *out);

@@ -382,10 +382,10 @@ static gx_status collect_sub_batch(gpu_session *x, sub_batch *p, const plan_batc
         work->blocks_decoded += p->counts[COUNT_DECODED];
         work->lookups += p->counts[COUNT_LOOKUPS];
         if (cudaEventElapsedTime(&ms, p->events[0], p->events[1]) == cudaSuccess)
-            work->seconds[1] += 1e-3 * ms;
+            work->seconds[GX_SEARCH_SCORE] += 1e-3 * ms;
         if (cudaEventElapsedTime(&ms, p->events[1], p->events[2]) == cudaSuccess)
-            work->seconds[2] += 1e-3 * ms;
-        work->seconds[3] += gx_clock_seconds() - t0;
+            work->seconds[GX_SEARCH_SELECT] += 1e-3 * ms;
+        work->seconds[GX_SEARCH_COPY_OUT] += gx_clock_seconds() - t0;
     }
     return st;
 }
@@ -536,7 +536,7 @@ gx_status run_batch(gpu_session *x, batch_space *b, const plan_batch *pb, const 
         for (uint32_t i = 0; i < taken; ++i)
             add_list_stats(x, &pb->plans[requests[at + i].plan], pb->work);
         if (pb->work)
-            pb->work->seconds[0] += gx_clock_seconds() - t0;
+            pb->work->seconds[GX_SEARCH_COPY_IN] += gx_clock_seconds() - t0;
         at += taken;
     }
     for (sub_batch &p : b->sub_batches) { /* after a failure too, nothing may be in flight when this returns */

@@ -256,9 +256,9 @@ static void measure_batches(bench *b, const char *name, gx_op op, uint32_t k, ui
                 die("run", &err);
         }
         all[r] = (now() - t0) / of;
-        kernel[r] = w.seconds[1] / of;
-        select[r] = w.seconds[2] / of;
-        host[r] = w.seconds[0] / of;
+        kernel[r] = w.seconds[GX_SEARCH_SCORE] / of;
+        select[r] = w.seconds[GX_SEARCH_SELECT] / of;
+        host[r] = w.seconds[GX_SEARCH_COPY_IN] / of;
     }
     if (of == b->n)
         wrong += count_different(b, n_checked);

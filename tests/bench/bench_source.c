@@ -79,7 +79,7 @@ static double read_corpus(const corpus *c, const char *path, uint64_t documents,
     gx_source *s;
     gx_error err = {0};
     const gx_source_document *d;
-    const gx_source_options opt = {.format = c->format};
+    const gx_source_options opt = {.size = sizeof opt, .format = c->format};
     const double began = now();
     uint64_t n = 0, bytes = 0;
     if (gx_source_open(&s, &path, 1, &opt, &err))

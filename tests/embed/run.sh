@@ -48,6 +48,10 @@ done
 
 step "the headers are plain C and C++"
 echo '#include <gpuidx_advanced.h>' >"$dest/header.c"
+for name in $(sed -n 's/^#define GX_\([A-Z]*_OPTIONS\) .*/\1/p' "$root/include/gpuidx.h" "$root/include/gpuidx_advanced.h"); do
+    echo "extern gx_$(echo "$name" | tr A-Z a-z) $name; gx_$(echo "$name" | tr A-Z a-z) $name = GX_$name;" >>"$dest/header.c"
+done
+grep -q GX_REPLAY_OPTIONS "$dest/header.c"
 $cc -std=c11 -Wall -Wextra -pedantic -Werror -fsyntax-only $(pkg-config --cflags gpuidx) "$dest/header.c"
 if command -v c++ >/dev/null; then
     c++ -std=c++17 -Wall -Wextra -pedantic -Werror -fsyntax-only -x c++ $(pkg-config --cflags gpuidx) "$dest/header.c"

@@ -39,6 +39,7 @@ static void read_all(const char *path, gx_source_format format, unsigned flags)
     gx_source *s;
     gx_error err = {0};
     const gx_source_options opt = {
+        .size = sizeof opt,
         .format = format,
         .columns = flags & 1 ? "id,-,title,text,text" : NULL,
         .max_record = flags & 2 ? 100 : 0,

@@ -94,8 +94,9 @@ static void write_log(uint64_t seed, uint32_t n)
 
 static gx_replay_options options(void)
 {
-    gx_replay_options o = {
-        .log = in_dir("log"), .query = GX_QUERY_OPTIONS, .batch = 1, .threads = 1, .runs = 1, .tag = "t"};
+    gx_replay_options o = GX_REPLAY_OPTIONS;
+    o.log = in_dir("log");
+    o.tag = "t";
     return o;
 }
 

@@ -260,6 +260,27 @@ static void converting_refuses_wrong_sizes(void **state)
     assert_int_equal(access(file, F_OK), -1);
 }
 
+static void reading_refuses_wrong_sizes(void **state)
+{
+    (void)state;
+    const char *const paths[] = {in_dir("index.gx")};
+    static gx_replay_report report;
+    for (int i = 0; i < N_WRONG; ++i) {
+        gx_error err = {0};
+        gx_source *source = (gx_source *)ix;
+        gx_source_options from = GX_SOURCE_OPTIONS;
+        gx_replay_options replay = GX_REPLAY_OPTIONS;
+        from.size = wrong_size(i, LEAST(gx_source_options, user));
+        assert_int_equal(gx_source_open(&source, paths, 1, &from, &err), GX_EUSAGE);
+        assert_names(&err, "gx_source_options.size");
+        assert_null(source);
+        replay.size = wrong_size(i, LEAST(gx_replay_options, user));
+        replay.log = paths[0];
+        assert_int_equal(gx_replay(en, &replay, &report, &err), GX_EUSAGE);
+        assert_names(&err, "gx_replay_options.size");
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -269,6 +290,7 @@ int main(void)
         cmocka_unit_test(building_refuses_wrong_sizes),
         cmocka_unit_test(statistics_are_not_written_into_wrong_sizes),
         cmocka_unit_test(converting_refuses_wrong_sizes),
+        cmocka_unit_test(reading_refuses_wrong_sizes),
     };
     return cmocka_run_group_tests_name("sizes", tests, open_all, close_all);
 }

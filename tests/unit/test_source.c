@@ -84,7 +84,7 @@ static gx_status read_paths(const char *const *paths, size_t n, const gx_source_
 
 static const char *documents_as(const char *path, gx_source_format format)
 {
-    const gx_source_options opt = {.format = format};
+    const gx_source_options opt = {.size = sizeof opt, .format = format};
     assert_int_equal(read_paths(&path, 1, &opt), GX_OK);
     return seen;
 }
@@ -96,7 +96,7 @@ static const char *documents(const char *path)
 
 static const char *with_columns(const char *path, const char *columns)
 {
-    const gx_source_options opt = {.columns = columns};
+    const gx_source_options opt = {.size = sizeof opt, .columns = columns};
     assert_int_equal(read_paths(&path, 1, &opt), GX_OK);
     return seen;
 }
@@ -244,7 +244,7 @@ static void wrong_columns_are_refused(void **state)
     static const char *const bad[] = {"", "id", "text", "id,id,text", "id,txt", "id,text,", "id,,text"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; ++i) {
         const char *path = PUT("a.tsv", "1\tx\n");
-        const gx_source_options opt = {.columns = bad[i]};
+        const gx_source_options opt = {.size = sizeof opt, .columns = bad[i]};
         assert_int_equal(read_paths(&path, 1, &opt), GX_EUSAGE);
     }
     static char wide[2000];
@@ -345,7 +345,7 @@ static void a_plain_line_is_numbered_over_all_files(void **state)
 {
     (void)state;
     const char *paths[] = {PUT("a.txt", "one\n\nthree"), PUT("b.txt", "four\n")};
-    const gx_source_options opt = {.format = GX_SOURCE_PLAIN};
+    const gx_source_options opt = {.size = sizeof opt, .format = GX_SOURCE_PLAIN};
     assert_int_equal(read_paths(paths, 2, &opt), GX_OK);
     assert_string_equal(seen, "1|-|one@1\n2|-|@2\n3|-|three@3\n4|-|four@1\n");
     assert_int_equal(counts.empty, 1);
@@ -399,7 +399,7 @@ static void text_that_is_not_utf8_is_repaired_and_counted(void **state)
                         "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd@1\n");
     assert_int_equal(counts.replaced, 8);
     const char *path = PUT("a.tsv", "1\tcaf\xe9 \x80 x\n");
-    const gx_source_options opt = {.latin1 = true};
+    const gx_source_options opt = {.size = sizeof opt, .latin1 = true};
     assert_int_equal(read_paths(&path, 1, &opt), GX_OK);
     assert_string_equal(seen, "1|-|caf\xc3\xa9 \xe2\x82\xac x@1\n");
     assert_int_equal(counts.replaced, 0);
@@ -456,7 +456,7 @@ static void a_record_beyond_the_limit_is_passed_over_in_little_memory(void **sta
         const size_t n = HUGE + (trec ? 7 : 1);
         strcpy(big + n, good[i]);
         const char *path = put_bytes("huge", big, n + strlen(good[i]));
-        const gx_source_options opt = {.format = formats[i], .max_record = 1 << 20};
+        const gx_source_options opt = {.size = sizeof opt, .format = formats[i], .max_record = 1 << 20};
         struct rusage before, after;
         getrusage(RUSAGE_SELF, &before);
         assert_int_equal(read_paths(&path, 1, &opt), GX_OK);
@@ -474,7 +474,7 @@ static void the_limit_is_exact(void **state)
 {
     (void)state;
     const char *path = PUT("a.txt", "0123456789\n01234567890\n012345678\n");
-    const gx_source_options opt = {.format = GX_SOURCE_PLAIN, .max_record = 10};
+    const gx_source_options opt = {.size = sizeof opt, .format = GX_SOURCE_PLAIN, .max_record = 10};
     assert_int_equal(read_paths(&path, 1, &opt), GX_OK);
     assert_string_equal(seen, "1|-|0123456789@1\n!2: a line of more than 10 bytes\n"
                               "3|-|012345678@3\n");
@@ -560,7 +560,7 @@ static void a_truncated_or_damaged_stream_is_refused_and_the_next_file_read(void
             if (damaged)
                 memset(packed + n / 2, 0x55, 64);
             const char *paths[] = {put_bytes("broken", packed, damaged ? n : n * 2 / 3), PUT("good", "fine\n")};
-            const gx_source_options opt = {.format = GX_SOURCE_PLAIN};
+            const gx_source_options opt = {.size = sizeof opt, .format = GX_SOURCE_PLAIN};
             assert_int_equal(read_paths(paths, 2, &opt), GX_OK);
             if (counts.bad != 1)
                 fail_msg("filter %d, damaged %d: %u bad", filters[i], damaged, (unsigned)counts.bad);
@@ -706,7 +706,7 @@ static void an_archive_is_read_as_a_directory_is(void **state)
         const char *const all = "d/a%20b.html|of ./d/a b.html|  \nsome text\n@1\n"
                                 "e.txt|-|<title>of e.txt</title>\nsome text\n@1\n"
                                 "f.html|of f.html|  \nsome text\n@1\n";
-        gx_source_options opt = {.format = GX_SOURCE_FILES};
+        gx_source_options opt = {.size = sizeof opt, .format = GX_SOURCE_FILES};
         assert_int_equal(read_paths(&path, 1, &opt), GX_OK);
         assert_string_equal(seen, all);
         assert_int_equal(counts.files, 3);
@@ -740,7 +740,7 @@ static void a_bomb_costs_time_not_memory(void **state)
     free(zeros);
     const char *path = put_bytes("bomb", packed, n);
     free(packed);
-    const gx_source_options opt = {.format = GX_SOURCE_PLAIN, .max_record = 1 << 20};
+    const gx_source_options opt = {.size = sizeof opt, .format = GX_SOURCE_PLAIN, .max_record = 1 << 20};
     struct rusage before, after;
     getrusage(RUSAGE_SELF, &before);
     assert_int_equal(read_paths(&path, 1, &opt), GX_OK);
