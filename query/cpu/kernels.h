@@ -1,20 +1,24 @@
 /* kernels.h: the loops in which the CPU engine spends its time, in several instruction sets with
  * the same results.
  *
- * A candidate is a document that may still be one of the k best. Candidates wait as columns and go
- * through the steps of search.c in batches; a step is a loop over the columns that closes the gaps
- * left by those it rules out:
+ * A candidate is a document that may still be one of the k best. Candidates are kept in columns, one
+ * entry each per candidate:
  *
- *     doc    | 17 | 90 | 91 | ...     score[i] + remaining_ub[i] bounds the document's score; what
- *            falls below the threshold T
- *     tf     |  2 |  1 |  4 | ...     is dropped. score: first a bound of the posting's impact,
- *            then exact sums of
- *     score  | .. | .. | .. | ...     what is known; remaining_ub: the bounds of the lists that may
- *     hold it and are not yet
- *     remaining_ub   | .. | .. | .. | ...     known. list_mask: bit j set while list j may hold it.
+ *     doc            the docid
+ *     tf             in the list that the candidate comes from
+ *     score          at first an upper bound of that list's impact, then the exact sum of the
+ *                    impacts that are known
+ *     remaining_ub   the sum of the bounds of the lists that may hold the document and have not been
+ *                    looked up in yet
+ *     list_mask      bit j is set while list j may hold the document
+ *     K              of the document's length, once score is exact
  *
- * Exactness rests on two habits: impacts are those of bm25.h, operation by operation; and T only
- * grows.
+ * search.c takes candidates through its steps in batches. A step is a loop over the columns: it
+ * drops the candidates with score + remaining_ub below the threshold T and moves the others
+ * together.
+ *
+ * Answers are exact for two reasons: impacts are computed operation by operation as in bm25.h, and T
+ * only grows.
  */
 #ifndef GX_QUERY_CPU_KERNELS_H
 #define GX_QUERY_CPU_KERNELS_H
@@ -39,18 +43,16 @@ typedef struct gx_cpu_columns {
     _Alignas(64) float K[GX_CPU_COLUMN];
 } gx_cpu_columns;
 
-/* What bounds the impacts of a block's postings: float(w) * tf / (tf + min_K), never above most.
- * */
+/* The impact of a block's posting is at most w * tf / (tf + min_K), and at most `most`. */
 typedef struct gx_cpu_bound {
     float w;     /* the weight and a little more */
     float min_K; /* of the block's documents */
     uint32_t most;
     uint32_t min_tf;       /* postings with less cannot reach T */
-    uint32_t remaining_ub; /* what the later lists can contribute */
+    uint32_t remaining_ub; /* the most that the later lists add */
 } gx_cpu_bound;
 
-/* A dense list: all its documents as a bitmap, with the number of set bits before every 64 of them.
- * */
+/* The documents of a dense list as a bitmap, and the number of set bits before every 64 documents. */
 typedef struct gx_cpu_dense {
     const uint64_t *bits; /* [n_docs / 64 + 1] */
     const uint32_t *rank; /* [n_docs / 64 + 1] */
@@ -59,43 +61,43 @@ typedef struct gx_cpu_dense {
 typedef struct gx_cpu_kernels {
     const char *name, *title; /* "avx512", "AVX-512" */
 
-    /* A block of GPU-BP packing: the docids' words and width, the tfs', n postings from docid
-     * first. Those with tf >= min_tf and docid < n_docs are appended to the columns. False: none
-     * reached min_tf, and the docids were left alone. Reads up to GX_READ_SLACK bytes past the
-     * words; n <= 128. Where it is NULL, or a width is above max_docid_bits or max_tf_bits: decode,
-     * then append_decoded_block. */
+    /* Append the candidates of a block that GPU-BP packed: n <= 128 postings, whose first docid is
+     * first. docids and tfs are the words, with their widths. A candidate has tf >= min_tf and
+     * docid < n_docs. Returns false if no tf reaches min_tf; the docids are then not decoded. It
+     * reads up to GX_READ_SLACK bytes past the words. Where it is NULL, or a width is above
+     * max_docid_bits or max_tf_bits, the caller decodes the block and calls append_decoded_block. */
     bool (*scan_packed_block)(gx_cpu_columns *c, const uint32_t *docids, uint32_t docid_bits, const uint32_t *tfs,
                               uint32_t tf_bits, uint32_t n, uint32_t first, const gx_cpu_bound *b);
     uint32_t max_docid_bits, max_tf_bits;
 
-    /* Docids of a packed block, n <= 128, to docids[128] aligned to 64 bytes; for look-ups. NULL as
+    /* Decode the docids of a packed block to docids[128], aligned to 64 bytes, for look-ups. NULL as
      * above. */
     void (*unpack_docids)(const uint32_t *words, uint32_t bits, uint32_t n, uint32_t first, uint32_t *docids);
 
     /* Whether any of n tfs is at least min_tf. */
     bool (*any_tf_reaches)(const uint32_t *tfs, uint32_t n, uint32_t min_tf);
 
-    /* The same as scan_packed_block for decoded arrays, which are readable up to a multiple of 16.
-     * */
+    /* The same as scan_packed_block for decoded arrays, readable up to a multiple of 16. */
     void (*append_decoded_block)(gx_cpu_columns *c, const uint32_t *docids, const uint32_t *tfs, uint32_t n,
                                  const gx_cpu_bound *b);
 
-    /* Ask a map of documents, a bit a slot of 2^shift documents, readable 32 words past its last:
-     * who is absent loses ub from remaining_ub and bit from list_mask, or is dropped (all). docs do
-     * not fall. mask: of the map's words, 2^n - 1 where they serve the slots in turn, UINT32_MAX
-     * where there is one for each. */
+    /* Look the candidates up in a list's map, which has a bit a slot of 2^shift documents and is
+     * readable 32 words past its last. A candidate that is absent loses ub from remaining_ub and
+     * bit from list_mask; if all is set, it is dropped. doc must rise. Word i of the map is at
+     * i & mask: UINT32_MAX where the map has every word, 2^n - 1 where 2^n words serve all. */
     void (*apply_presence_map)(gx_cpu_columns *c, const uint32_t *map, uint32_t shift, uint32_t mask, uint32_t ub,
                                uint32_t bit, uint32_t T, bool all);
 
-    /* K from the documents' lengths, and score from the bound to the impact itself. */
+    /* Compute K from the documents' lengths; score becomes the list's exact impact. */
     void (*score_own)(gx_cpu_columns *c, const uint32_t *lens, gx_scorer norm, float w, uint32_t T);
 
     /* Positions in a dense list of those documents whose list_mask has bit: pos[i] < df, or
      * UINT32_MAX where absent or not asked. Returns how many were asked. */
     uint32_t (*dense_positions)(const gx_cpu_columns *c, gx_cpu_dense d, uint32_t bit, uint32_t *pos);
 
-    /* Look-ups' outcome: tfs[i] 0 absent. Where list_mask has bit, ub leaves remaining_ub and the
-     * impact joins score; all: absent ones are dropped. */
+    /* Add the impacts of a list in which the candidates were looked up: tfs[i], 0 where absent.
+     * Where list_mask has bit, ub leaves remaining_ub. If all is set, absent candidates are
+     * dropped. */
     void (*add_list_score)(gx_cpu_columns *c, const uint32_t *tfs, float w, uint32_t ub, uint32_t bit, uint32_t T,
                            bool all);
 

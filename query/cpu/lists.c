@@ -9,11 +9,10 @@
 #include "codecs/bits.h"
 #include "engine/huge_pages.h"
 #include "engine/status.h"
+#include "query/derived.h"
 
-#define MIN_SLOTS 8u     /* slots of a map a posting, at least */
-#define MIN_MAP_DF 64u   /* shorter lists have no map */
 #define MIN_DIRECTORY 4u /* lists of fewer blocks have no directory */
-#define DENSE_SHARE 16u  /* lists of more than n_docs / DENSE_SHARE postings are dense; DENSE_SHARE <= 2 * MIN_SLOTS */
+#define DENSE_SHARE 16u  /* lists of more than n_docs / DENSE_SHARE postings are dense; <= 2 * GX_MAP_SLOTS */
 #define MAP_OVERHANG 32u /* words that may be read past a map's end */
 #define N_MAP_LOCKS 64u  /* maps made at the same time, at most */
 #define CHUNK_BYTES ((size_t)32 << 20)
@@ -54,13 +53,9 @@ static bool is_dense(const gx_index *ix, uint32_t df)
     return (uint64_t)df * DENSE_SHARE > ix->n_docs;
 }
 
-/* A map's slots hold 2^shift documents. */
 static uint32_t map_shift(const gx_index *ix, uint32_t df)
 {
-    uint32_t shift = 0;
-    while (ix->n_docs >> (shift + 1) >= (uint64_t)df * MIN_SLOTS)
-        ++shift;
-    return shift;
+    return gx_map_shift(ix->n_docs, df, GX_MAP_SLOTS);
 }
 
 static size_t map_words(const gx_index *ix, uint32_t shift)
@@ -76,7 +71,7 @@ static size_t rank_words(const gx_index *ix)
 static uint64_t map_bytes(const gx_index *ix, uint32_t df)
 {
     const uint64_t words = map_words(ix, map_shift(ix, df)) + (is_dense(ix, df) ? rank_words(ix) : 0);
-    return df < MIN_MAP_DF && !is_dense(ix, df) ? 0 : 4 * words;
+    return df < GX_MAP_MIN_DF && !is_dense(ix, df) ? 0 : 4 * words;
 }
 
 /* Lengths are told apart by their four highest bits: class i holds those from class_end(i - 1)
@@ -95,7 +90,7 @@ static uint32_t class_end(uint32_t i)
     return end < UINT32_MAX ? (uint32_t)end : UINT32_MAX;
 }
 
-/* The least df whose lists, together with all longer ones, fit. */
+/* The least df such that the maps of all lists at least as long fit in the budget. */
 static uint32_t min_df_within_budget(const gx_index *ix, uint64_t budget)
 {
     uint64_t cost[N_LENGTH_CLASSES] = {0};
@@ -330,7 +325,7 @@ static gx_cpu_map *make_map(gx_cpu_lists *ls, uint32_t term, gx_cpu_scratch *scr
 {
     const gx_index *ix = ls->ix;
     const gx_list l = gx_index_list(ix, term);
-    const bool dense = is_dense(ix, l.df), mapped = l.df >= ls->min_map_df && (l.df >= MIN_MAP_DF || dense);
+    const bool dense = is_dense(ix, l.df), mapped = l.df >= ls->min_map_df && (l.df >= GX_MAP_MIN_DF || dense);
     gx_cpu_map *m = calloc(1, sizeof *m);
     if (!m)
         return NULL;

@@ -3,6 +3,7 @@
 #include "query/gpu/state.cuh"
 
 extern "C" {
+#include "query/derived.h"
 #include "query/mask.h"
 }
 
@@ -10,20 +11,12 @@ extern "C" {
 
 namespace gx {
 
-constexpr uint32_t MIN_AUX_DF = 64;            /* lists from this length have maps and k-th impacts */
+constexpr uint32_t MIN_AUX_DF = GX_MAP_MIN_DF; /* lists from this length have maps and k-th impacts */
 constexpr uint32_t TABLE_BLOCKS = 32;          /* lists of more blocks have a table, of an entry about 16 blocks */
-constexpr uint32_t SLOTS = 8, FINE_SLOTS = 16; /* least slots a posting of a map; of one with tf classes */
+constexpr uint32_t FINE_SLOTS = 16;            /* least slots a posting of a map with tf classes */
 constexpr uint64_t RESERVE = 512u << 20;       /* of device memory, left to others */
 constexpr uint64_t EXPECTED_SESSIONS = 8, SESSION_LEAST_BYTES = 2 * SESSION_FIRST_BYTES;
 constexpr int MAX_CACHED_BOUNDS = 16; /* sets that are kept when nobody uses them */
-
-static uint32_t map_shift_for(uint32_t n_docs, uint32_t df, uint32_t slots)
-{
-    uint32_t shift = 0;
-    while (shift < 24 && n_docs >> (shift + 1) >= (uint64_t)slots * df)
-        ++shift;
-    return shift;
-}
 
 /* Words of a map, of the ranks behind it if it is dense, and of the tf classes; each in whole
  * sectors of 32 bytes. */
@@ -105,11 +98,11 @@ static gx_status plan_maps(gpu_prepared_index *s, uint64_t words, gx_error *err)
         order[i] = {s->ix->lists[s->aux_lists[i].list].df, i};
     qsort(order, s->n_aux, sizeof *order, longest_first);
     words = words < UINT32_MAX - 64 ? words : UINT32_MAX - 64; /* offsets have 32 bits */
-    uint32_t slots = SLOTS, with_map = 0, with_classes = 0;
+    uint32_t slots = GX_MAP_SLOTS, with_map = 0, with_classes = 0;
     uint64_t used = 8;                            /* the first stand for "no map" */
     for (;; slots /= 2, with_map = 0, used = 8) { /* rather coarser maps than lists without one */
         for (; with_map < s->n_aux; ++with_map) {
-            const uint64_t more = presence_words(n_docs, map_shift_for(n_docs, order[with_map].df, slots));
+            const uint64_t more = presence_words(n_docs, gx_map_shift(n_docs, order[with_map].df, slots));
             if (used + more > words)
                 break;
             used += more;
@@ -118,9 +111,9 @@ static gx_status plan_maps(gpu_prepared_index *s, uint64_t words, gx_error *err)
             break;
     }
     for (; with_classes < with_map; ++with_classes) {
-        const uint32_t df = order[with_classes].df, shift = map_shift_for(n_docs, df, FINE_SLOTS);
+        const uint32_t df = order[with_classes].df, shift = gx_map_shift(n_docs, df, FINE_SLOTS);
         const uint64_t more = presence_words(n_docs, shift) + class_words(n_docs, shift) -
-                              presence_words(n_docs, map_shift_for(n_docs, df, slots));
+                              presence_words(n_docs, gx_map_shift(n_docs, df, slots));
         if (used + more > words)
             break;
         used += more;
@@ -128,7 +121,7 @@ static gx_status plan_maps(gpu_prepared_index *s, uint64_t words, gx_error *err)
     s->map_words = 8;
     for (uint32_t i = 0; i < with_map; ++i) {
         list_aux *l = &s->aux_lists[order[i].number];
-        l->map_shift = map_shift_for(n_docs, order[i].df, i < with_classes ? FINE_SLOTS : slots);
+        l->map_shift = gx_map_shift(n_docs, order[i].df, i < with_classes ? FINE_SLOTS : slots);
         l->map = (uint32_t)s->map_words;
         s->map_words += presence_words(n_docs, l->map_shift);
         if (i < with_classes) {
