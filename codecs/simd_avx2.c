@@ -9,6 +9,7 @@
 #include "codecs/eliasfano.h"
 #include "codecs/pack.h"
 #include "codecs/simd.h"
+#include "codecs/unpack_avx2.h"
 
 #define INLINE __attribute__((always_inline)) static inline
 
@@ -42,10 +43,7 @@ static bool usable(void)
 /* Turns eight gaps into docids. Each lane of *last has the docid before them. */
 INLINE __m256i add_prefix(__m256i v, __m256i *last)
 {
-    v = _mm256_add_epi32(v, _mm256_slli_si256(v, 4));
-    v = _mm256_add_epi32(v, _mm256_slli_si256(v, 8));
-    const __m256i low = _mm256_permutevar8x32_epi32(v, _mm256_set1_epi32(3)); /* sum of the lower half */
-    v = _mm256_add_epi32(v, _mm256_blend_epi32(_mm256_setzero_si256(), low, 0xf0));
+    v = gx_sums8(v);
     v = _mm256_add_epi32(v, _mm256_setr_epi32(1, 2, 3, 4, 5, 6, 7, 8));
     const __m256i docids = _mm256_add_epi32(v, *last);
     *last = _mm256_add_epi32(*last, _mm256_permutevar8x32_epi32(v, _mm256_set1_epi32(7)));
@@ -63,72 +61,41 @@ static void prefix_sum(uint32_t *v, uint32_t n, uint32_t head)
         v[i] = before += v[i] + 1;
 }
 
-/* Eight integers of b bits take b bytes. The upper four begin at byte b / 2, and half a byte later
- * if b is odd. Up to 25 bits, an integer lies within four bytes wherever it begins; a wider one
- * lies within eight. b is a constant after inlining. */
-INLINE void unpack_width(const uint32_t *words, uint32_t n, const int b, bool docids, uint32_t head, uint32_t *out)
+/* Integers 8 g to 8 g + 7 of more than 25 bits: each lies in eight bytes, wherever it begins. */
+INLINE __m256i unpack8_wide(const uint8_t *p, uint32_t g, uint32_t b)
 {
-    const uint8_t *p = (const uint8_t *)words;
-    const int half = b / 2, odd = b % 2 * 4; /* odd: bits by which the upper four begin late */
-    const __m256i mask = _mm256_set1_epi32((int)gx_low_bits((uint32_t)b));
-    __m256i last = _mm256_set1_epi32((int)(head - 1));
-    if (b <= 25) {
-#define AT(i, j) (char)(((i) < 4 ? (i)*b : ((i)-4) * b + odd) / 8 + (j))
-#define FOUR(i) AT(i, 0), AT(i, 1), AT(i, 2), AT(i, 3)
-#define BIT(i) (((i) < 4 ? (i)*b : ((i)-4) * b + odd) % 8)
-        const __m256i pick = _mm256_setr_epi8(FOUR(0), FOUR(1), FOUR(2), FOUR(3), FOUR(4), FOUR(5), FOUR(6), FOUR(7));
-        const __m256i shift = _mm256_setr_epi32(BIT(0), BIT(1), BIT(2), BIT(3), BIT(4), BIT(5), BIT(6), BIT(7));
-#undef BIT
-        for (uint32_t i = 0; i < n; i += 8, p += b) {
-            const __m256i w = _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)p)),
-                                                      _mm_loadu_si128((const __m128i *)(p + half)), 1);
-            const __m256i v = _mm256_and_si256(_mm256_srlv_epi32(_mm256_shuffle_epi8(w, pick), shift), mask);
-            _mm256_storeu_si256((__m256i *)(out + i), docids ? add_prefix(v, &last) : v);
-        }
-    } else {
-        for (uint32_t i = 0; i < n; i += 8, p += b) {
-            uint64_t w[8];
-            for (int j = 0; j < 8; ++j) {
-                memcpy(&w[j], p + j * b / 8, 8);
-                w[j] >>= j * b % 8;
-            }
-            const __m256i v = _mm256_and_si256(_mm256_setr_epi32((int)w[0], (int)w[1], (int)w[2], (int)w[3], (int)w[4],
-                                                                 (int)w[5], (int)w[6], (int)w[7]),
-                                               mask);
-            _mm256_storeu_si256((__m256i *)(out + i), docids ? add_prefix(v, &last) : v);
-        }
+    uint64_t w[8];
+    p += b * g;
+    for (uint32_t j = 0; j < 8; ++j) {
+        memcpy(&w[j], p + j * b / 8, 8);
+        w[j] >>= j * b % 8;
     }
+    return _mm256_and_si256(
+        _mm256_setr_epi32((int)w[0], (int)w[1], (int)w[2], (int)w[3], (int)w[4], (int)w[5], (int)w[6], (int)w[7]),
+        _mm256_set1_epi32((int)gx_low_bits(b)));
 }
 
 static void unpack(const uint32_t *words, uint32_t n, uint32_t b, uint32_t *out)
 {
-    switch (b) {
-    case 0:
-        for (uint32_t i = 0; i < n; ++i)
-            out[i] = 0;
-        return;
-#define CASE(w)                                                                                                        \
-    case w:                                                                                                            \
-        unpack_width(words, n, w, false, 0, out);                                                                      \
-        return;
-        GX_WIDTHS(CASE)
-#undef CASE
+    if (b <= 25) {
+        const gx_unpacker8 u = gx_unpack_from(words, b);
+        for (uint32_t g = 0; 8 * g < n; ++g)
+            _mm256_storeu_si256((__m256i *)(out + 8 * g), gx_unpack8(&u, g));
+    } else {
+        for (uint32_t g = 0; 8 * g < n; ++g)
+            _mm256_storeu_si256((__m256i *)(out + 8 * g), unpack8_wide((const uint8_t *)words, g, b));
     }
 }
 
 static void unpack_docids(const uint32_t *words, uint32_t n, uint32_t b, uint32_t head, uint32_t *out)
 {
-    switch (b) {
-    case 0:
-        for (uint32_t i = 0; i < n; ++i)
-            out[i] = head + i;
-        return;
-#define CASE(w)                                                                                                        \
-    case w:                                                                                                            \
-        unpack_width(words, n, w, true, head, out);                                                                    \
-        return;
-        GX_WIDTHS(CASE)
-#undef CASE
+    if (b <= 25) {
+        gx_unpack_docids8(words, b, n, head, out);
+    } else {
+        __m256i last = _mm256_set1_epi32((int)(head - 1));
+        for (uint32_t g = 0; 8 * g < n; ++g)
+            _mm256_storeu_si256((__m256i *)(out + 8 * g),
+                                add_prefix(unpack8_wide((const uint8_t *)words, g, b), &last));
     }
 }
 

@@ -3,8 +3,8 @@
 #pragma GCC target("avx2,bmi,bmi2,popcnt,lzcnt")
 #include <immintrin.h>
 
+#include "codecs/unpack_avx2.h"
 #include "query/cpu/kernels.h"
-#include "query/cpu/packed_tables.h"
 
 typedef uint32_t u32;
 
@@ -75,56 +75,9 @@ static inline __m256i impact8(__m256i tf, __m256 w, __m256 K)
 
 /* ---- packed blocks ---- */
 
-/* 8 integers of up to 25 bits, 4 a half: the bytes of each, counted from the half's first byte, and
- * what to shift away. The second half begins at byte 4 b / 8. */
-#define HALF_BIT(b, q, t) ((2 * (q) + (t) / 4) / 4 * (4 * (b) % 8) + (2 * (q) + (t) / 4) % 4 * (b))
-#define FROM32(b, q, t) HALF_BIT(b, (q) % 4, t) / 8 + (t) % 4
-#define SHIFT32(b, q, t) ((t) % 4 ? 0 : HALF_BIT(b, (q) % 4, t) % 8)
-static const _Alignas(64) uint8_t from32[26][64] = {GX_ROWS_TO_25(FROM32)}, shift32[26][64] = {GX_ROWS_TO_25(SHIFT32)};
-
-typedef struct unpacker {
-    __m256i from, shift, mask;
-    const uint8_t *p;
-    u32 b, half;
-} unpacker;
-
-static inline unpacker unpack_from(const u32 *words, u32 b)
-{
-    return (unpacker){_mm256_load_si256((const __m256i *)(const void *)from32[b]),
-                      _mm256_load_si256((const __m256i *)(const void *)shift32[b]),
-                      splat((1u << b) - 1),
-                      (const uint8_t *)words,
-                      b,
-                      4 * b / 8};
-}
-
-/* Integers 8 g to 8 g + 7. */
-static inline __m256i unpack8(const unpacker *u, u32 g)
-{
-    const uint8_t *p = u->p + u->b * g;
-    const __m256i bytes = _mm256_set_m128i(_mm_loadu_si128((const __m128i *)(const void *)(p + u->half)),
-                                           _mm_loadu_si128((const __m128i *)(const void *)p));
-    return _mm256_and_si256(_mm256_srlv_epi32(_mm256_shuffle_epi8(bytes, u->from), u->shift), u->mask);
-}
-
-/* Inclusive sums of 8 lanes. */
-static inline __m256i sums8(__m256i x)
-{
-    x = _mm256_add_epi32(x, _mm256_slli_si256(x, 4));
-    x = _mm256_add_epi32(x, _mm256_slli_si256(x, 8));
-    const __m256i low = _mm256_permutevar8x32_epi32(x, splat(3)); /* the low half's total */
-    return _mm256_add_epi32(x, _mm256_blend_epi32(_mm256_setzero_si256(), low, 0xf0));
-}
-
 static void unpack_docids(const u32 *words, u32 bits, u32 n, u32 first, u32 *docids)
 {
-    const unpacker u = unpack_from(words, bits);
-    __m256i carry = splat(first - 1);
-    for (u32 g = 0; 8 * g < n; ++g) {
-        const __m256i x = sums8(_mm256_add_epi32(unpack8(&u, g), splat(1)));
-        store(docids + 8 * g, _mm256_add_epi32(x, carry));
-        carry = _mm256_add_epi32(carry, _mm256_permutevar8x32_epi32(x, splat(7)));
-    }
+    gx_unpack_docids8(words, bits, n, first, docids);
 }
 
 /* Append 8 postings' candidates, those of m. */
@@ -157,12 +110,12 @@ static bool scan_packed_block(gx_cpu_columns *c, const u32 *docids, u32 docid_bi
                               u32 first, const gx_cpu_bound *b)
 {
     _Alignas(64) u32 unpacked_docids[128], unpacked_tfs[128];
-    const unpacker u = unpack_from(tfs, tf_bits);
+    const gx_unpacker8 u = gx_unpack_from(tfs, tf_bits);
     __m256i any = _mm256_setzero_si256();
     if (b->min_tf > 1 && (b->min_tf - 1) >> tf_bits) /* more than the width can say */
         return false;
     for (u32 g = 0; 8 * g < n; ++g) {
-        const __m256i tf = _mm256_add_epi32(unpack8(&u, g), splat(1));
+        const __m256i tf = _mm256_add_epi32(gx_unpack8(&u, g), splat(1));
         any = _mm256_or_si256(any, at_least(tf, splat(b->min_tf)));
         store(unpacked_tfs + 8 * g, tf);
     }

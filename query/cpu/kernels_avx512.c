@@ -5,8 +5,8 @@
 #pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vpopcntdq,bmi2,popcnt,lzcnt")
 #include <immintrin.h>
 
+#include "codecs/packed_tables.h"
 #include "query/cpu/kernels.h"
-#include "query/cpu/packed_tables.h"
 
 typedef uint32_t u32;
 

@@ -4,8 +4,8 @@
  * Integer i of width b begins at bit i b. A permutation brings the bytes that hold it into its own
  * lane, a shift by the table's second half moves it to bit 0 there, and a mask of b bits ends it.
  */
-#ifndef GX_QUERY_CPU_PACKED_TABLES_H
-#define GX_QUERY_CPU_PACKED_TABLES_H
+#ifndef GX_CODECS_PACKED_TABLES_H
+#define GX_CODECS_PACKED_TABLES_H
 
 #include <stdint.h>
 
