@@ -157,6 +157,13 @@ GX_API const char *gx_index_meta(const gx_index *ix, size_t *len);
 GX_API const char *gx_index_doc_id(const gx_index *ix, uint32_t docid, size_t *len);
 GX_API const char *gx_index_doc_title(const gx_index *ix, uint32_t docid, size_t *len);
 
+/* Copy the external ids of n documents to buf, a line end behind each: ids hold none. Returns the
+ * bytes that they take together. Where that is more than size, buf has the first size of them; buf
+ * may be NULL where size is 0. A docid >= n_docs, and a document without an id, give an empty line.
+ * For languages to which a call for each document is dear. Thread-safe. */
+GX_API size_t gx_index_join_doc_ids(const gx_index *ix, const uint32_t *docids /* [n] */, size_t n, char *buf,
+                                    size_t size);
+
 /* A document's length: the number of its terms, repeated ones included; 0 where docid >= n_docs. */
 GX_API uint32_t gx_index_doc_len(const gx_index *ix, uint32_t docid);
 

@@ -25,6 +25,22 @@ const char *gx_index_doc_id(const gx_index *ix, uint32_t docid, size_t *len)
     return get_string(&ix->doc_ids, docid, len);
 }
 
+size_t gx_index_join_doc_ids(const gx_index *ix, const uint32_t *docids, size_t n, char *buf, size_t size)
+{
+    size_t at = 0;
+    for (size_t i = 0; i < n; ++i) {
+        size_t len;
+        const char *id = gx_index_doc_id(ix, docids[i], &len);
+        if (len && at < size)
+            memcpy(buf + at, id, len < size - at ? len : size - at);
+        at += len;
+        if (at < size)
+            buf[at] = '\n';
+        ++at;
+    }
+    return at;
+}
+
 const char *gx_index_doc_title(const gx_index *ix, uint32_t docid, size_t *len)
 {
     return get_string(&ix->titles, docid, len);

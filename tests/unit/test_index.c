@@ -210,6 +210,30 @@ static void holds_many_texts_in_many_frames(void **state)
     collection_free(c);
 }
 
+static void joins_the_ids_of_many_documents(void **state)
+{
+    (void)state;
+    round_trip(4, 300, 5, gx_codec_by_name("gpubp128"), NULL);
+    gx_index *ix = open_full(in_dir("round.gx"));
+    const uint32_t docids[] = {299, 0, 300, 7};
+    char want[256] = "", got[256];
+    for (uint32_t i = 0; i < 4; ++i) {
+        size_t len;
+        const char *id = gx_index_doc_id(ix, docids[i], &len);
+        sprintf(want + strlen(want), "%.*s\n", (int)len, id ? id : "");
+    }
+    const size_t n = strlen(want);
+    assert_int_equal(gx_index_join_doc_ids(ix, docids, 4, NULL, 0), n);
+    for (size_t size = 0; size <= n + 2; ++size) { /* a buffer too small is filled to its end and not beyond */
+        memset(got, '#', sizeof got);
+        assert_int_equal(gx_index_join_doc_ids(ix, docids, 4, got, size), n);
+        assert_memory_equal(got, want, size < n ? size : n);
+        assert_int_equal(got[size < n ? size : n], '#');
+    }
+    assert_int_equal(gx_index_join_doc_ids(ix, docids, 0, got, sizeof got), 0);
+    gx_index_close(ix);
+}
+
 static void says_what_there_is_behind_the_last_term_and_document(void **state)
 {
     (void)state;
@@ -638,6 +662,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gives_back_what_was_put_in),
         cmocka_unit_test(holds_lists_around_the_block_length),
+        cmocka_unit_test(joins_the_ids_of_many_documents),
         cmocka_unit_test(holds_no_documents),
         cmocka_unit_test(holds_documents_without_terms),
         cmocka_unit_test(holds_many_texts_in_many_frames),
