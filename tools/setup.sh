@@ -37,6 +37,7 @@ needs=(
   'bats (tests)|command -v bats|bats'
   'mandoc (tests)|command -v mandoc|mandoc'
   'Python (tests)|command -v python3|python3'
+  'Python virtual environments (tests)|python3 -c "import ensurepip, venv"|python3-venv'
   'C++ compiler (nvcc, tests)|command -v c++|g++'
   'xz (tests)|command -v xz|xz-utils'
   'bzip2 (tests)|command -v bzip2|bzip2'

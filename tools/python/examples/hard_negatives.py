@@ -1,0 +1,32 @@
+#!/usr/bin/env python3
+"""For each query, print documents that rank high and are not judged relevant, one JSON object a line.
+
+    hard_negatives.py INDEX QUERIES.tsv QRELS [NEGATIVES]
+"""
+import collections
+import json
+import random
+import sys
+
+import gpuidx
+
+
+def main(index_path, queries_path, qrels_path, n_negatives="7"):
+    rng = random.Random(1)
+    with open(queries_path, encoding="utf-8") as f:
+        queries = dict(line.rstrip("\n").split("\t", 1) for line in f)
+    positives = collections.defaultdict(set)
+    with open(qrels_path, encoding="utf-8") as f:
+        for qid, _, docno, gain in map(str.split, f):
+            if int(gain) > 0:
+                positives[qid].add(docno)
+    with gpuidx.open(index_path) as index:
+        found = index.search(queries, k=1000, threads=2)
+        for i, (qid, text) in enumerate(queries.items()):
+            if qid in positives:
+                candidates = [h.docno for h in found.hits(i) if h.docno not in positives[qid]]
+                negatives = rng.sample(candidates, min(int(n_negatives), len(candidates)))
+                print(json.dumps({"qid": qid, "query": text, "positives": sorted(positives[qid]), "negatives": negatives}))
+
+
+main(*sys.argv[1:])

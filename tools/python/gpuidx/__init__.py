@@ -1,0 +1,19 @@
+"""gpuidx: exact BM25 search on the GPU or the CPU.
+
+    import gpuidx
+    index = gpuidx.build("wiki.gx", [{"id": "1", "text": "an inverted index"}])
+    for hit in index.search("inverted"):
+        print(hit.docno, hit.score)
+"""
+from ._build import build
+from ._index import Index, IndexInfo, Mask, Postings, Token, import_ciff
+from ._library import (Cancelled, CorruptError, CUDAError, DeadlineError, Error, ExistsError, InputError, InternalError,
+                       NoGPUError, NotFoundError, OutOfMemoryError, UsageError, version)
+from ._results import Hit, Results
+
+__version__ = version()
+open = Index.open
+
+__all__ = ["Index", "IndexInfo", "Mask", "Postings", "Token", "Hit", "Results", "build", "open", "import_ciff", "Error",
+           "UsageError", "InputError", "CorruptError", "ExistsError", "NotFoundError", "OutOfMemoryError", "NoGPUError",
+           "CUDAError", "Cancelled", "DeadlineError", "InternalError", "version"]

@@ -1,0 +1,720 @@
+"""An open index: searching it, and reading what it holds."""
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import dataclasses
+import json
+import math
+import os
+import threading
+import weakref
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+
+import numpy as np
+
+from . import _queries
+from ._library import UINT32_MAX, UINT64_MAX, UsageError, check, error, ffi, lib, new_error, options
+from ._results import Results
+
+_OPS = {"or": lib.GX_OP_OR, "and": lib.GX_OP_AND, "and-or": lib.GX_OP_AND_OR}
+_ENGINES = {"auto": lib.GX_ENGINE_AUTO, "cpu": lib.GX_ENGINE_CPU, "gpu": lib.GX_ENGINE_GPU}
+_CHECKS = {"header": lib.GX_CHECK_HEADER, "structure": lib.GX_CHECK_STRUCTURE, "checksum": lib.GX_CHECK_CHECKSUM,
+           "full": lib.GX_CHECK_FULL}
+_ALGORITHMS = {"auto": lib.GX_ALGORITHM_AUTO, "pmf": lib.GX_ALGORITHM_PMF, "taat": lib.GX_ALGORITHM_TAAT}
+_ORDERS = {"keep": lib.GX_ORDER_KEEP, "random": lib.GX_ORDER_RANDOM, "bp": lib.GX_ORDER_BP, "id": lib.GX_ORDER_ID}
+
+
+def _choose(table: Mapping[str, Any], what: str, name: str) -> Any:
+    try:
+        return table[name]
+    except (KeyError, TypeError):
+        raise UsageError("%s is one of %s, not %r" % (what, ", ".join(map(repr, table)), name)) from None
+
+
+def _preset(name: str) -> int:
+    found = ffi.new("gx_preset *")
+    if not isinstance(name, str) or not lib.gx_preset_find(name.encode(), found):
+        names = [ffi.string(lib.gx_preset_name(i)).decode() for i in range(lib.GX_N_PRESETS)]
+        raise UsageError("scorer is one of %s, not %r" % (", ".join(map(repr, names)), name))
+    return int(found[0])
+
+
+@dataclasses.dataclass(frozen=True)
+class IndexInfo:
+    """Statistics of an index file. bytes: of the file; device_bytes: what an engine on a GPU copies to it."""
+
+    n_docs: int
+    n_terms: int
+    n_postings: int
+    n_tokens: int
+    avgdl: float
+    min_doc_len: int
+    max_doc_len: int
+    block_len: int
+    bytes: int
+    device_bytes: int
+    impacts: bool
+    titles: bool
+    texts: bool
+    uuid: str
+
+
+class Postings(NamedTuple):
+    """The list of a term: docids (uint32, rising) and tfs (uint32), of equal length."""
+
+    docids: Any
+    tfs: Any
+
+
+class Token(NamedTuple):
+    """A term that analysis made of the bytes [begin, end) of a text's UTF-8."""
+
+    term: str
+    begin: int
+    end: int
+
+
+class Mask:
+    """The set of documents that a search may return. Made by Index.mask; close it, or let it be collected."""
+
+    def __init__(self, index: "Index", engine: str, words: Any) -> None:
+        out, err = ffi.new("gx_mask **"), new_error()
+        check(lib.gx_mask_open(out, index._engine(engine), ffi.from_buffer("uint64_t[]", words), err), err)
+        self.engine = engine
+        self.n_docs = int(np.bitwise_count(words).sum()) if hasattr(np, "bitwise_count") else int(
+            np.unpackbits(words.view(np.uint8)).sum())
+        self._mask = out[0]
+        self._index: Optional[Index] = index
+        index._masks.add(self)
+
+    def close(self) -> None:
+        if self._index is not None:
+            if self._index._pid == os.getpid():
+                lib.gx_mask_close(self._mask)
+            self._mask = ffi.NULL
+            self._index = None
+
+    def __enter__(self) -> "Mask":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        try:
+            self.close()
+        except Exception:
+            pass
+
+    def __repr__(self) -> str:
+        return "<gpuidx.Mask: %d documents>" % self.n_docs
+
+
+class _Session:
+    """One thread's session, and the structs that its calls pass: made once, filled in for each."""
+
+    def __init__(self, engine: Any) -> None:
+        out, err = ffi.new("gx_session **"), new_error()
+        check(lib.gx_session_open(out, engine, err), err)
+        self.pointer = out[0]
+        self.err = err
+        self.query = ffi.new("gx_query *")
+        lib.gx_query_init(self.query, ffi.sizeof("gx_query"), b"", 0)
+        self.results = ffi.new("gx_results *")
+        self.results.size = ffi.sizeof("gx_results")
+        self.n_hits = ffi.new("uint32_t[1]")
+        self.n_matches = ffi.new("uint64_t[1]")
+        self.one = ffi.new("gx_results *")  # of one query
+        self.one.size = ffi.sizeof("gx_results")
+        self.one.n_hits = self.n_hits
+        self.one.n_matches = self.n_matches
+        self.room = 0
+        self.options: Dict[Any, Any] = {}
+
+    def reserve(self, k: int) -> None:
+        """Room for the k hits of one query."""
+        if k > self.room:
+            self.docids = np.empty(k, np.uint32)
+            self.scores = np.empty(k, np.float32)
+            self.one.docids = ffi.from_buffer("uint32_t[]", self.docids)
+            self.one.scores = ffi.from_buffer("float[]", self.scores)
+            self.room = k
+
+    def close(self) -> None:
+        lib.gx_session_close(self.pointer)
+        self.pointer = ffi.NULL
+
+
+def _reopen(path: str, arguments: Dict[str, Any]) -> "Index":
+    return Index(path, **arguments)
+
+
+class Index:
+    """An index file, open. Any number of threads may use one Index: each gets a session of its own.
+
+    path           the file
+    engine         "auto" (a GPU where one can be used and the index fits, else the CPU), "cpu" or "gpu"
+    device         CUDA's number of the GPU
+    device_memory  most bytes of GPU memory for the index and all sessions; 0: what is free
+    map_memory     most bytes for tables that are derived when an engine opens; None: no limit
+    check          how much of the file is verified: "structure", "checksum" or "full"
+
+    Pickling an Index pickles its path and these arguments. After os.fork the child opens its engines anew on first use: that
+    works on the CPU; CUDA refuses it, so use the "spawn" start method with a GPU.
+    """
+
+    def __init__(self, path: Union[str, "os.PathLike[str]"], *, engine: str = "auto", device: int = 0,
+                 device_memory: int = 0, map_memory: Optional[int] = None, check: str = "checksum") -> None:
+        self._index = ffi.NULL
+        self.path = os.fspath(path)
+        self._arguments: Dict[str, Any] = {"engine": engine, "device": device, "device_memory": device_memory, "map_memory": map_memory,
+                           "check": check}
+        _choose(_ENGINES, "engine", engine)
+        self._default = engine
+        self._engines: Dict[str, Any] = {}
+        self._sessions: List[_Session] = []
+        self._masks: "weakref.WeakSet[Mask]" = weakref.WeakSet()
+        self._local = threading.local()
+        self._lock = threading.Lock()
+        self._pool: Optional[concurrent.futures.ThreadPoolExecutor] = None
+        self._pool_size = 0
+        self._pid = os.getpid()
+        opt, err, out = options("gx_index_options"), new_error(), ffi.new("gx_index **")
+        opt.check = _choose(_CHECKS, "check", check)
+        _check(lib.gx_index_open(out, os.fsencode(self.path), opt, err), err)
+        self._index = out[0]
+        st = ffi.new("gx_index_stats *")
+        st.size = ffi.sizeof("gx_index_stats")
+        _check(lib.gx_index_get_stats(self._index, st), err)
+        self.info = IndexInfo(st.n_docs, st.n_terms, st.n_postings, st.n_tokens, st.avgdl, st.min_doc_len, st.max_doc_len,
+                              st.block_len, st.file_bytes, st.device_bytes, bool(st.impacts), bool(st.titles),
+                              bool(st.texts), bytes(st.uuid).hex())
+
+    @classmethod
+    def open(cls, path: Union[str, "os.PathLike[str]"], **arguments: Any) -> "Index":
+        """Open an index; the arguments are those of Index."""
+        return cls(path, **arguments)
+
+    # ---- life ----
+
+    def close(self) -> None:
+        """Close the sessions, engines and the file. No other call may be under way. Further calls raise ValueError."""
+        if self._index == ffi.NULL:
+            return
+        if self._pid == os.getpid():
+            if self._pool is not None:
+                self._pool.shutdown()
+            for mask in list(self._masks):
+                mask.close()
+            for session in self._sessions:
+                session.close()
+            for engine in self._engines.values():
+                lib.gx_engine_close(engine)
+        self._pool = None
+        self._sessions, self._engines, self._local = [], {}, threading.local()
+        lib.gx_index_close(self._index)
+        self._index = ffi.NULL
+
+    def __enter__(self) -> "Index":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        try:
+            self.close()
+        except Exception:
+            pass
+
+    def __reduce__(self) -> Any:
+        return _reopen, (self.path, self._arguments)
+
+    def __len__(self) -> int:
+        """The number of documents."""
+        return self.info.n_docs
+
+    def __repr__(self) -> str:
+        state = "" if self._index != ffi.NULL else ", closed"
+        return "<gpuidx.Index %r: %s documents, %s terms%s>" % (
+            self.path, format(self.info.n_docs, ","), format(self.info.n_terms, ","), state)
+
+    def _repr_html_(self) -> str:
+        import html
+
+        rows = "".join("<tr><td>%s</td><td>%s</td></tr>" % (k, html.escape(format(v, ",") if type(v) is int else str(v)))
+                       for k, v in dataclasses.asdict(self.info).items())
+        return "<p><b>gpuidx.Index</b> %s</p><table>%s</table>" % (html.escape(self.path), rows)
+
+    def _open(self) -> Any:
+        if self._index == ffi.NULL:
+            raise ValueError("the index %s is closed" % self.path)
+        return self._index
+
+    def _after_fork(self) -> None:
+        """A forked child has neither the threads nor the GPU of its parent: it leaves their objects alone."""
+        self._engines, self._sessions, self._local = {}, [], threading.local()
+        self._lock, self._pool, self._pool_size = threading.Lock(), None, 0
+        self._masks = weakref.WeakSet()
+        self._pid = os.getpid()
+
+    def _engine(self, kind: Optional[str]) -> Any:
+        kind = kind or self._default
+        if self._pid != os.getpid():
+            self._after_fork()
+        self._open()
+        with self._lock:
+            if kind not in self._engines:
+                opt, err, out = options("gx_engine_options"), new_error(), ffi.new("gx_engine **")
+                opt.kind = _choose(_ENGINES, "engine", kind)
+                opt.device = self._arguments["device"]
+                opt.device_memory = self._arguments["device_memory"] or 0
+                maps = self._arguments["map_memory"]
+                opt.map_memory = UINT64_MAX if maps is None else maps
+                check(lib.gx_engine_open(out, self._index, opt, err), err)
+                self._engines[kind] = out[0]
+            return self._engines[kind]
+
+    def _session(self, kind: Optional[str]) -> _Session:
+        if self._pid != os.getpid():
+            self._after_fork()
+        try:
+            session: _Session = self._local.sessions[kind]
+            return session
+        except (AttributeError, KeyError):
+            pass
+        session = _Session(self._engine(kind))
+        with self._lock:
+            self._sessions.append(session)
+        if not hasattr(self._local, "sessions"):
+            self._local.sessions = {}
+        self._local.sessions[kind] = session
+        return session
+
+    def engine_name(self, engine: Optional[str] = None) -> str:
+        """The engine that answers: "CPU (AVX-512)" or "GPU 0: NVIDIA H200"."""
+        return str(ffi.string(lib.gx_engine_describe(self._engine(engine))).decode())
+
+    # ---- searching ----
+
+    def _options(self, session: _Session, key: Any) -> Any:
+        (k, op, scorer, k1, b, mask, count, prune, algorithm, seconds) = key
+        if not isinstance(k, (int, np.integer)) or isinstance(k, bool) or k < 1:
+            raise UsageError("k is an integer of at least 1, not %r" % (k,))
+        o = options("gx_query_options")
+        o.op = _choose(_OPS, "op", op)
+        o.k = max(1, min(int(k), self.info.n_docs))
+        o.preset = _preset(scorer)
+        o.k1 = math.nan if k1 is None else k1
+        o.b = math.nan if b is None else b
+        o.prune = bool(prune)
+        o.count = bool(count)
+        o.algorithm = _choose(_ALGORITHMS, "algorithm", algorithm)
+        o.seconds = seconds
+        if mask is not None:
+            if mask._index is not self:
+                raise ValueError("the mask is closed, or of another index")
+            o.mask = mask._mask
+        elif len(session.options) < 256:
+            session.options[key] = o
+        return o
+
+    def search(self, queries: _queries.Queries, k: int = 10, *, op: str = "or", scorer: Optional[str] = None,
+               k1: Optional[float] = None, b: Optional[float] = None, engine: Optional[str] = None,
+               mask: Optional[Mask] = None, count: bool = False, syntax: str = "text", threads: int = 1, batch: int = 1024,
+               prune: bool = True, algorithm: str = "auto", seconds: float = 0.0,
+               vocabulary: Optional[Sequence[str]] = None) -> Results:
+        """Find the k best documents of one query or of many.
+
+        queries     one query: a string, or {term: weight}. Many: a list of either, (qid, query) pairs, {qid: query}, a
+                    DataFrame with qid and query (or query_toks), or a scipy CSR matrix of weights. Terms with weights are
+                    looked up as they are; a string is analysed as the documents were
+        k           most hits of a query
+        op          "or", "and", or "and-or": AND's answer where it has k hits, else OR's
+        scorer      "bm25" (the default), "bm25:lucene", ...; "impact" (the default where the index holds impacts)
+        k1, b       None: the scorer's own
+        engine      None: as the index was opened
+        mask        only these documents are found (Index.mask)
+        count       count all matching documents too, exactly
+        syntax      "text", or "boolean": +must -not (a OR b) term^2.5
+        threads     many queries: threads that share them
+        batch       many queries: queries of one call
+        seconds     most time for one call of the library, 0: no limit. DeadlineError
+        vocabulary  of a CSR matrix: the term of each column; None: the column's number
+
+        The answers are exact and the same on every engine, to the bit. UsageError, OutOfMemoryError, CUDAError. Threads: any
+        number at a time; the GIL is released meanwhile."""
+        if scorer is None:
+            scorer = "impact" if self.info.impacts else "bm25"
+        key = (k, op, scorer, k1, b, mask, count, prune, algorithm, seconds)
+        kind = engine if engine is not None else (mask.engine if mask is not None else self._default)
+        if type(queries) is str and syntax == "text":
+            session = self._session(kind)
+            try:
+                opt = session.options[key]
+            except (KeyError, TypeError):
+                opt = self._options(session, key)
+            if opt.k > session.room:
+                session.reserve(opt.k)
+            text = queries.encode("utf-8", "surrogatepass")
+            query = session.query
+            query.text = pin = ffi.from_buffer(text)
+            query.len = len(text)
+            if lib.gx_search(session.pointer, query, 1, opt, session.one, session.err):
+                check(session.err.status, session.err)
+            del pin
+            n = session.n_hits[0]
+            return Results(self, session.docids[:n].copy(), session.scores[:n].copy(), n,
+                           session.n_matches[0] if count else None, None, True)
+        made, qids, single = _queries.of(queries, syntax, vocabulary)
+        return self._search_batch(made, qids, single, key, kind, threads, batch)
+
+    def _search_batch(self, made: _queries.Batch, qids: Optional[List[str]], single: bool, key: Any, kind: str, threads: int,
+                      batch: int) -> Results:
+        if batch < 1 or threads < 1:
+            raise UsageError("batch and threads are at least 1")
+        n = made.n
+        opt = self._options(self._session(kind), key)
+        k = int(opt.k)
+        docids = np.full((n, k), UINT32_MAX, np.uint32)
+        scores = np.zeros((n, k), np.float32)
+        counts = np.zeros(n, np.uint32)
+        matches = np.zeros(n, np.uint64) if key[6] else None
+        places = [a.ctypes.data if a is not None else 0 for a in (docids, scores, counts, matches)]
+
+        def run(first: int) -> None:
+            session = self._session(kind)
+            size = min(batch, n - first)
+            r = session.results
+            r.docids = ffi.cast("uint32_t *", places[0] + 4 * first * k)
+            r.scores = ffi.cast("float *", places[1] + 4 * first * k)
+            r.n_hits = ffi.cast("uint32_t *", places[2] + 4 * first)
+            r.n_matches = ffi.cast("uint64_t *", places[3] + 8 * first) if places[3] else ffi.NULL
+            if lib.gx_search(session.pointer, made.at(first), size, opt, r, session.err):
+                check(session.err.status, session.err)
+
+        parts = range(0, n, batch)
+        if threads == 1 or len(parts) < 2:
+            for first in parts:
+                run(first)
+        else:
+            for _ in self._threads(threads).map(run, parts):
+                pass
+        if single:
+            hits = int(counts[0])
+            return Results(self, docids[0, :hits], scores[0, :hits], hits,
+                           int(matches[0]) if matches is not None else None, qids, True)
+        return Results(self, docids, scores, counts, matches, qids, False)
+
+    def _threads(self, n: int) -> concurrent.futures.ThreadPoolExecutor:
+        with self._lock:
+            if self._pool is None or self._pool_size < n:
+                if self._pool is not None:
+                    self._pool.shutdown(wait=False)
+                self._pool = concurrent.futures.ThreadPoolExecutor(n, "gpuidx")
+                self._pool_size = n
+            return self._pool
+
+    async def asearch(self, queries: _queries.Queries, k: int = 10, **arguments: Any) -> Results:
+        """search in a thread of the running event loop's executor."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(None, lambda: self.search(queries, k, **arguments))
+
+    def mask(self, documents: Any, *, engine: Optional[str] = None, invert: bool = False) -> Mask:
+        """The set of documents that a search may return.
+
+        documents  docids (integers, a list or an array), docnos (strings), or a boolean array [n_docs]
+        engine     on which it is used; None: as the index was opened
+        invert     all documents but these"""
+        bits = np.zeros((self.info.n_docs + 63) // 64 * 64, bool)
+        given = documents if isinstance(documents, np.ndarray) else list(documents)
+        if isinstance(given, list) and given and isinstance(given[0], str):
+            given = [self.docid(docno) for docno in given]
+        array = np.asarray(given)
+        if array.dtype == bool:
+            if array.shape != (self.info.n_docs,):
+                raise ValueError("a boolean mask has %d elements, one a document, not %s" % (self.info.n_docs, array.shape))
+            bits[:self.info.n_docs] = array
+        elif array.size:
+            bits[self._docids(array)] = True
+        if invert:
+            bits[:self.info.n_docs] ^= True
+        words = np.packbits(bits, bitorder="little").view(np.uint64)
+        return Mask(self, engine or self._default, words)
+
+    def _docids(self, docids: Any) -> Any:
+        array = np.asarray(docids)
+        if array.dtype.kind not in "iu" and array.size:
+            raise TypeError("docids are integers, not %s" % array.dtype)
+        array = array.astype(np.int64).reshape(-1)
+        if array.size and (array.min() < 0 or array.max() >= self.info.n_docs):
+            wrong = array[(array < 0) | (array >= self.info.n_docs)][0]
+            raise IndexError("docid %d is outside [0, %d)" % (wrong, self.info.n_docs))
+        return array
+
+    def score(self, query: Any, docnos: Sequence[str], **arguments: Any) -> Any:
+        """The scores of these documents for a query, float32 [len(docnos)]; 0 where a document matches no term. Documents
+        are named by docno, or by docid. The arguments are those of search, but for k and mask."""
+        wanted = np.array([self.docid(d) if isinstance(d, str) else d for d in docnos], np.int64)
+        if not len(wanted):
+            return np.zeros(0, np.float32)
+        different = np.unique(self._docids(wanted))
+        with self.mask(different, engine=arguments.get("engine")) as mask:
+            found = self.search(query, len(different), mask=mask, **arguments)
+            if not found.single:
+                raise TypeError("score takes one query")
+            by_docid = np.zeros(len(different), np.float32)
+            by_docid[np.searchsorted(different, found.docids)] = found.scores
+        return by_docid[np.searchsorted(different, wanted)]
+
+    def explain(self, query: str, document: Union[str, int], *, scorer: Optional[str] = None, k1: Optional[float] = None,
+                b: Optional[float] = None) -> Dict[str, Any]:
+        """Why a document has its score: the formula and the numbers of each term."""
+        e, err, q, opt = ffi.new("gx_explanation *"), new_error(), ffi.new("gx_query *"), options("gx_query_options")
+        text = query.encode("utf-8", "surrogatepass")
+        lib.gx_query_init(q, ffi.sizeof("gx_query"), text, len(text))
+        keep = ffi.from_buffer(text)
+        q.text = keep
+        opt.preset = _preset(scorer or ("impact" if self.info.impacts else "bm25"))
+        opt.k1, opt.b = math.nan if k1 is None else k1, math.nan if b is None else b
+        docid = self.docid(document) if isinstance(document, str) else int(self._docids([document])[0])
+        check(lib.gx_explain(e, self._open(), q, opt, docid, err), err)
+        try:
+            terms = [{"term": bytes(ffi.buffer(t.term, t.term_len)).decode("utf-8", "replace"), "df": t.df, "qtf": t.qtf,
+                      "tf": t.tf, "idf": t.idf, "weight": t.weight, "score": t.score}
+                     for t in (e.terms[i] for i in range(e.n_terms))]
+            return {"docid": e.docid, "score": e.score, "scorer": ffi.string(e.preset).decode(),
+                    "formula": ffi.string(e.formula).decode(), "k1": e.k1, "b": e.b, "dl": e.dl, "avgdl": e.avgdl,
+                    "unknown_terms": e.n_unknown, "terms": terms}
+        finally:
+            lib.gx_explanation_free(e)
+
+    def snippet(self, query: str, document: Union[str, int], words: int = 30) -> Tuple[str, List[Tuple[int, int]]]:
+        """The part of a document's stored text that shows best why it was found, and the words in it to mark, as
+        (begin, end) in characters of the part."""
+        text = self.text(document).encode("utf-8", "surrogatepass")
+        out, err, q = ffi.new("gx_highlighter **"), new_error(), ffi.new("gx_query *")
+        coded = query.encode("utf-8", "surrogatepass")
+        lib.gx_query_init(q, ffi.sizeof("gx_query"), coded, len(coded))
+        keep = ffi.from_buffer(coded)
+        q.text = keep
+        check(lib.gx_highlighter_open(out, self._open(), q, err), err)
+        try:
+            s = ffi.new("gx_snippet *")
+            check(lib.gx_highlighter_snippet(out[0], ffi.from_buffer(text), len(text), max(1, words), s, err), err)
+        finally:
+            lib.gx_highlighter_close(out[0])
+        part = text[s.begin:s.end]
+        marks = [(len(part[:s.marks[i].begin - s.begin].decode("utf-8", "replace")),
+                  len(part[:s.marks[i].end - s.begin].decode("utf-8", "replace"))) for i in range(s.n_marks)]
+        return part.decode("utf-8", "replace"), marks
+
+    # ---- documents ----
+
+    def docid(self, docno: str) -> int:
+        """The docid of an external id. KeyError if no document has it."""
+        coded = docno.encode("utf-8", "surrogateescape")
+        found = lib.gx_index_find_doc(self._open(), coded, len(coded))
+        if found == UINT32_MAX:
+            raise KeyError("no document has the id %r" % docno)
+        return int(found)
+
+    def __contains__(self, docno: object) -> bool:
+        if not isinstance(docno, str):
+            return False
+        coded = docno.encode("utf-8", "surrogateescape")
+        return bool(lib.gx_index_find_doc(self._open(), coded, len(coded)) != UINT32_MAX)
+
+    def docno(self, docid: int) -> str:
+        """The external id of a docid. IndexError."""
+        return self.docnos([docid])[0]
+
+    def docnos(self, docids: Optional[Any] = None) -> List[str]:
+        """The external ids of docids (None: of all documents, in order)."""
+        array = np.arange(self.info.n_docs, dtype=np.uint32) if docids is None else np.ascontiguousarray(
+            self._docids(docids), dtype=np.uint32)
+        self._open()
+        if not len(array):
+            return []
+        wanted = ffi.from_buffer("uint32_t[]", array)
+        size = lib.gx_index_join_doc_ids(self._index, wanted, len(array), ffi.NULL, 0)
+        joined = bytearray(size)
+        lib.gx_index_join_doc_ids(self._index, wanted, len(array), ffi.from_buffer("char[]", joined), size)
+        return joined.decode("utf-8", "surrogateescape").split("\n")[:-1]
+
+    def _docid_of(self, document: Union[str, int]) -> int:
+        return self.docid(document) if isinstance(document, str) else int(self._docids([document])[0])
+
+    def title(self, document: Union[str, int]) -> str:
+        """The stored title of a document; "" where there is none."""
+        n = ffi.new("size_t *")
+        text = lib.gx_index_doc_title(self._open(), self._docid_of(document), n)
+        return bytes(ffi.buffer(text, n[0])).decode("utf-8", "replace") if n[0] else ""
+
+    def text(self, document: Union[str, int]) -> str:
+        """The stored text of a document. NotFoundError where the index keeps no texts."""
+        return self.texts([document])[0]
+
+    def texts(self, documents: Iterable[Union[str, int]]) -> List[str]:
+        """The stored texts of documents, by docid or docno."""
+        self._open()
+        buf, cap, n, err = ffi.new("char **"), ffi.new("size_t *"), ffi.new("size_t *"), new_error()
+        texts: List[str] = []
+        try:
+            for document in documents:
+                check(lib.gx_index_doc_text(self._index, self._docid_of(document), buf, cap, n, err), err)
+                texts.append(bytes(ffi.buffer(buf[0], n[0])).decode("utf-8", "replace") if n[0] else "")
+        finally:
+            lib.free(buf[0])
+        return texts
+
+    def doc_len(self, document: Union[str, int]) -> int:
+        """The number of a document's terms, repeated ones included."""
+        return int(lib.gx_index_doc_len(self._open(), self._docid_of(document)))
+
+    # ---- terms ----
+
+    def _find_term(self, term: Union[str, int]) -> int:
+        if isinstance(term, (int, np.integer)):
+            if not 0 <= term < self.info.n_terms:
+                raise IndexError("term %d is outside [0, %d)" % (term, self.info.n_terms))
+            return int(term)
+        coded = term.encode("utf-8", "surrogateescape")
+        found = lib.gx_index_find_term(self._open(), coded, len(coded))
+        if found == UINT32_MAX:
+            raise KeyError("the index has no term %r (terms are what analysis makes of words: Index.analyze)" % term)
+        return int(found)
+
+    def term(self, number: int) -> str:
+        """The term with this number; terms are numbered in byte order."""
+        n = ffi.new("size_t *")
+        text = lib.gx_index_term(self._open(), self._find_term(int(number)), n)
+        return bytes(ffi.buffer(text, n[0])).decode("utf-8", "surrogateescape")
+
+    def terms(self) -> Iterator[str]:
+        """All terms, in byte order."""
+        n = ffi.new("size_t *")
+        for i in range(self.info.n_terms):
+            text = lib.gx_index_term(self._open(), i, n)
+            yield bytes(ffi.buffer(text, n[0])).decode("utf-8", "surrogateescape")
+
+    def df(self, term: Union[str, int]) -> int:
+        """The number of documents that hold the term; 0 for one that the index lacks."""
+        try:
+            return int(lib.gx_index_df(self._open(), self._find_term(term)))
+        except KeyError:
+            return 0
+
+    def cf(self, term: Union[str, int]) -> int:
+        """How often the term stands in all documents together; 0 for one that the index lacks."""
+        try:
+            return int(lib.gx_index_cf(self._open(), self._find_term(term)))
+        except KeyError:
+            return 0
+
+    def iter_postings(self, term: Union[str, int]) -> Iterator[Postings]:
+        """The list of a term, block by block (at most info.block_len postings each)."""
+        out, err = ffi.new("gx_postings **"), new_error()
+        check(lib.gx_postings_open(out, self._open(), self._find_term(term), err), err)
+        docids, tfs, n = ffi.new("uint32_t **"), ffi.new("uint32_t **"), ffi.new("uint32_t *")
+        try:
+            while True:
+                check(lib.gx_postings_next(out[0], docids, tfs, n, err), err)
+                if n[0] == 0:
+                    return
+                yield Postings(np.frombuffer(ffi.buffer(docids[0], 4 * n[0]), np.uint32).copy(),
+                               np.frombuffer(ffi.buffer(tfs[0], 4 * n[0]), np.uint32).copy())
+        finally:
+            lib.gx_postings_close(out[0])
+
+    def postings(self, term: Union[str, int]) -> Postings:
+        """The list of a term, whole. KeyError for a term that the index lacks."""
+        blocks = list(self.iter_postings(term))
+        if not blocks:
+            return Postings(np.zeros(0, np.uint32), np.zeros(0, np.uint32))
+        return Postings(np.concatenate([b.docids for b in blocks]), np.concatenate([b.tfs for b in blocks]))
+
+    def analyze(self, text: str) -> List[Token]:
+        """The terms of a text by the index's analyzer, each with the bytes of the text's UTF-8 of which it was made."""
+        coded = text.encode("utf-8", "surrogatepass")
+        out, n, err = ffi.new("gx_text_term **"), ffi.new("size_t *"), new_error()
+        check(lib.gx_index_analyze(self._open(), coded, len(coded), out, n, err), err)
+        try:
+            return [Token(bytes(ffi.buffer(t.term, t.len)).decode("utf-8", "replace"), t.begin, t.end)
+                    for t in (out[0][i] for i in range(n[0]))]
+        finally:
+            lib.free(out[0])
+
+    @property
+    def meta(self) -> Dict[str, Any]:
+        """What the file says about itself: the analyzer, the source, and more."""
+        n = ffi.new("size_t *")
+        text = lib.gx_index_meta(self._open(), n)
+        found: Dict[str, Any] = json.loads(bytes(ffi.buffer(text, n[0])).decode("utf-8")) if n[0] else {}
+        return found
+
+    # ---- other forms ----
+
+    def recode(self, path: Union[str, "os.PathLike[str]"], codec: Optional[str] = None, *, tf_codec: Optional[str] = None,
+               force: bool = False, drop_titles: bool = False, drop_texts: bool = False) -> "Index":
+        """Write the index anew with another codec ("gpubp128", ..., "auto": one a list), and open it."""
+        return self._rewrite(path, codec, tf_codec, force, drop_titles, drop_texts, None)
+
+    def reorder(self, path: Union[str, "os.PathLike[str]"], order: Any = "bp", *, threads: int = 1, seed: int = 0,
+                force: bool = False) -> "Index":
+        """Write the index anew with other docids, and open it. order: "bp" (recursive graph bisection), "id", "random", or a
+        permutation: an integer array [n_docs], the new docid of each document."""
+        new_docids = np.zeros(max(1, self.info.n_docs), np.uint32)
+        if isinstance(order, str):
+            o, err = options("gx_order_options"), new_error()
+            o.kind, o.threads, o.seed = _choose(_ORDERS, "order", order), threads, seed
+            check(lib.gx_order_make(self._open(), o, ffi.from_buffer("uint32_t[]", new_docids), err), err)
+        else:
+            given = self._docids(order)
+            if len(given) != self.info.n_docs:
+                raise ValueError("the order has %d docids, the index %d documents" % (len(given), self.info.n_docs))
+            new_docids[:len(given)] = given
+        return self._rewrite(path, None, None, force, False, False, new_docids)
+
+    def _rewrite(self, path: Any, codec: Optional[str], tf_codec: Optional[str], force: bool, drop_titles: bool,
+                 drop_texts: bool, new_docids: Any) -> "Index":
+        o, err = options("gx_rewrite_options"), new_error()
+        names = [ffi.new("char[]", c.encode()) if c else ffi.NULL for c in (codec, tf_codec)]
+        o.docid_codec, o.tf_codec = names
+        o.force, o.drop_titles, o.drop_texts = force, drop_titles, drop_texts
+        if new_docids is not None:
+            o.new_docids = ffi.from_buffer("uint32_t[]", new_docids)
+        check(lib.gx_index_rewrite(self._open(), os.fsencode(path), o, err), err)
+        return Index(path, **self._arguments)
+
+    def export_ciff(self, path: Union[str, "os.PathLike[str]"], *, force: bool = False) -> None:
+        """Write the postings as a CIFF file, which Anserini, PISA, Terrier and others read."""
+        o, err = options("gx_export_options"), new_error()
+        o.force = force
+        check(lib.gx_ciff_export(self._open(), os.fsencode(path), o, err), err)
+
+    def check(self, level: str = "full") -> None:
+        """Verify the file anew: "structure", "checksum" or "full" (every list decoded). CorruptError says what is wrong."""
+        err = new_error()
+        check(lib.gx_index_verify(os.fsencode(self.path), _choose(_CHECKS, "level", level), err), err)
+
+
+_check = check
+
+
+def import_ciff(ciff: Union[str, "os.PathLike[str]"], path: Union[str, "os.PathLike[str]"], *, force: bool = False,
+                codec: Optional[str] = None, analyzer: Optional[str] = None, stemmer: Optional[str] = None,
+                stopwords: Optional[str] = None, impacts: bool = False) -> Index:
+    """Make an index of a CIFF file, and open it. analyzer: how queries become terms; None: what the file says."""
+    o, err = options("gx_import_options"), new_error()
+    given = {"docid_codec": codec, "analyzer": analyzer, "stemmer": stemmer, "stopwords": stopwords}
+    keep = {name: ffi.new("char[]", v.encode()) for name, v in given.items() if v is not None}
+    for name, value in keep.items():
+        setattr(o, name, value)
+    o.force, o.impacts = force, impacts
+    _check(lib.gx_ciff_import(os.fsencode(ciff), os.fsencode(path), o, err), err)
+    return Index(path)
+
+
+__all__ = ["Index", "IndexInfo", "Mask", "Postings", "Token", "import_ciff", "error"]

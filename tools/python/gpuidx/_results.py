@@ -1,0 +1,133 @@
+"""What a search found."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Iterator, List, NamedTuple, Optional, TextIO, Tuple, Union
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from ._index import Index
+
+
+class Hit(NamedTuple):
+    """One document of an answer."""
+
+    docno: str
+    score: float
+    docid: int
+    rank: int
+
+
+class Results:
+    """The answers to one query or to n.
+
+    docids   uint32 [n, k], best first; UINT32_MAX behind the last hit
+    scores   float32 [n, k]; 0 behind the last hit
+    counts   uint32 [n], the number of hits of each query
+    matches  uint64 [n], all matching documents; None unless count=True was asked
+
+    Of one query alone (`single`) docids and scores are [hits], and counts and matches numbers. Iterating gives the hits of
+    one query, or for each query a list of its hits.
+    """
+
+    __slots__ = ("index", "docids", "scores", "counts", "matches", "qids", "single")
+
+    def __init__(self, index: "Index", docids: Any, scores: Any, counts: Any, matches: Any, qids: Optional[List[str]],
+                 single: bool) -> None:
+        self.index = index
+        self.docids = docids
+        self.scores = scores
+        self.counts = counts
+        self.matches = matches
+        self.qids = qids
+        self.single = single
+
+    def __len__(self) -> int:
+        """Hits of one query, or the number of queries."""
+        return len(self.docids)
+
+    def hits(self, i: int = 0) -> List[Hit]:
+        """The hits of the i-th query, best first."""
+        docids, scores = self._row(i)
+        names = self.index.docnos(docids)
+        return [Hit(n, s, d, r) for r, (n, s, d) in enumerate(zip(names, scores.tolist(), docids.tolist()), 1)]
+
+    def _row(self, i: int) -> Tuple[Any, Any]:
+        if self.single:
+            if i not in (0, -1):
+                raise IndexError("there is one query, not %d" % (i + 1))
+            return self.docids, self.scores
+        n = int(self.counts[i])
+        return self.docids[i, :n], self.scores[i, :n]
+
+    def __iter__(self) -> Iterator[Any]:
+        if self.single:
+            return iter(self.hits())
+        return (self.hits(i) for i in range(len(self.counts)))
+
+    def __getitem__(self, i: int) -> Any:
+        if self.single:
+            return self.hits()[i]
+        if not -len(self.counts) <= i < len(self.counts):
+            raise IndexError("there are %d queries" % len(self.counts))
+        return self.hits(i)
+
+    def _n_queries(self) -> int:
+        return 1 if self.single else len(self.counts)
+
+    def _qid(self, i: int) -> str:
+        return self.qids[i] if self.qids is not None else str(i + 1)
+
+    def flat(self) -> Tuple[Any, Any, Any, Any]:
+        """All hits, one after another: (number of the query, docid, score, rank from 1), four arrays of equal length."""
+        if self.single:
+            n = len(self.docids)
+            return np.zeros(n, np.int64), self.docids, self.scores, np.arange(1, n + 1, dtype=np.int64)
+        counts = self.counts.astype(np.int64)
+        k = self.docids.shape[1]
+        filled = np.arange(k)[None, :] < counts[:, None]
+        of_query, rank = np.nonzero(filled)
+        return of_query, self.docids[filled], self.scores[filled], rank + 1
+
+    def to_pandas(self) -> Any:
+        """A DataFrame with a row for each hit: qid, docid, docno, rank (from 1), score."""
+        import pandas
+
+        of_query, docids, scores, rank = self.flat()
+        qids = np.array([self._qid(i) for i in range(self._n_queries())], dtype=object)
+        return pandas.DataFrame({
+            "qid": qids[of_query] if len(qids) else np.zeros(0, object),
+            "docid": docids.astype(np.int64),
+            "docno": np.array(self.index.docnos(docids), dtype=object),
+            "rank": rank,
+            "score": scores.astype(np.float64),
+        })
+
+    def to_dict(self) -> "dict[str, dict[str, float]]":
+        """{qid: {docno: score}}, as ir-measures, ranx and pytrec_eval take it."""
+        return {self._qid(i): {h.docno: h.score for h in self.hits(i)} for i in range(self._n_queries())}
+
+    def to_trec(self, out: Union[str, TextIO], tag: str = "gpuidx") -> None:
+        """Write a TREC run to a path or an open text file. Ranks count from 1."""
+        if isinstance(out, str):
+            with open(out, "w", encoding="utf-8") as f:
+                self.to_trec(f, tag)
+            return
+        for i in range(self._n_queries()):
+            qid = self._qid(i)
+            out.writelines("%s Q0 %s %d %.9g %s\n" % (qid, h.docno, h.rank, h.score, tag) for h in self.hits(i))
+
+    def __repr__(self) -> str:
+        if self.single:
+            return "<gpuidx.Results: %d hits%s>" % (
+                len(self.docids), ", best %s %.4f" % self.hits()[0][:2] if len(self.docids) else "")
+        return "<gpuidx.Results: %d queries, %d hits>" % (len(self.counts), int(self.counts.sum()))
+
+    def _repr_html_(self) -> str:
+        import html
+
+        rows = "".join("<tr><td>%d</td><td>%s</td><td>%.4f</td></tr>" % (h.rank, html.escape(h.docno), h.score)
+                       for h in (self.hits()[:20] if self.single else ()))
+        head = html.escape(repr(self))
+        return "<p>%s</p><table><tr><th>rank</th><th>docno</th><th>score</th></tr>%s</table>" % (head, rows) \
+            if self.single else "<p>%s</p>" % head

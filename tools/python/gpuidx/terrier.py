@@ -1,0 +1,202 @@
+"""PyTerrier: an index as an artifact, an indexer and retrievers. Needs `pip install gpuidx[terrier]`.
+
+    from gpuidx.terrier import GpuidxIndex
+    index = GpuidxIndex("scifact.gpuidx").index(dataset.get_corpus_iter())
+    pt.Experiment([index.bm25(), index.bm25(k1=1.2, b=0.75)], topics, qrels, ["ndcg_cut_10"])
+
+The artifact is a folder: index.gx, which every other part of gpuidx opens, and PyTerrier's pt_meta.json.
+"""
+from __future__ import annotations
+
+import json
+import os
+from typing import Any, Dict, Iterable, List, Optional, Union
+
+import numpy as np
+import pandas as pd
+import pyterrier as pt
+
+from . import Index, __version__, build
+
+_Transformer: Any = pt.Transformer
+_Indexer: Any = pt.Indexer
+_Artifact: Any = pt.Artifact
+
+
+class GpuidxIndex(_Artifact, _Indexer):  # type: ignore[misc]
+    """An index in a folder, or to be made there.
+
+    path        the folder
+    text_field  index: the fields that are indexed, joined by spaces; None: all that are strings, but docno
+    threads     of building, and of retrieving many queries
+    engine      "auto", "cpu" or "gpu"
+    build_args  further arguments of gpuidx.build: analyzer, stemmer, stopwords, codec, store_text, ...
+    """
+
+    ARTIFACT_TYPE = "sparse_index"
+    ARTIFACT_FORMAT = "gpuidx"
+    ARTIFACT_PACKAGE_HINT = "gpuidx"
+
+    def __init__(self, path: Union[str, "os.PathLike[str]"], text_field: Union[str, List[str], None] = None, *,
+                 threads: int = 1, engine: str = "auto", overwrite: bool = False, **build_args: Any) -> None:
+        super().__init__(path)
+        self.text_field = [text_field] if isinstance(text_field, str) else text_field
+        self.threads = threads
+        self.engine = engine
+        self.overwrite = overwrite
+        self.build_args = build_args
+        self._index: Optional[Index] = None
+
+    @property
+    def file(self) -> str:
+        """The index file."""
+        return os.path.join(str(self.path), "index.gx")
+
+    def built(self) -> bool:
+        return os.path.exists(self.file)
+
+    @property
+    def core(self) -> Index:
+        """The gpuidx.Index, opened on first use."""
+        if self._index is None:
+            self._index = Index(self.file, engine=self.engine)
+        return self._index
+
+    def __len__(self) -> int:
+        return len(self.core)
+
+    def num_docs(self) -> int:
+        return self.core.info.n_docs
+
+    def num_terms(self) -> int:
+        return self.core.info.n_terms
+
+    def __repr__(self) -> str:
+        return "GpuidxIndex(%r)" % str(self.path)
+
+    # ---- indexing ----
+
+    def index_inputs(self) -> List[List[str]]:
+        return [["docno"] + (self.text_field or ["text"])]
+
+    def _text(self, document: Dict[str, Any]) -> str:
+        fields = self.text_field or [f for f, v in document.items() if f != "docno" and isinstance(v, str)]
+        return " ".join(document[f] for f in fields)
+
+    def index(self, iter: Iterable[Dict[str, Any]], **_: Any) -> "GpuidxIndex":
+        """Build the index of dictionaries with docno and text fields. Returns self."""
+        return self._build(((d["docno"], self._text(d)) for d in iter), self.build_args)
+
+    def toks_indexer(self, scale: float = 100.0) -> "ToksIndexer":
+        """An indexer of `toks`, {term: weight}: learned sparse weights, kept as impacts round(weight * scale)."""
+        return ToksIndexer(self, scale)
+
+    def _build(self, documents: Any, arguments: Dict[str, Any]) -> "GpuidxIndex":
+        os.makedirs(str(self.path), exist_ok=True)
+        if self._index is not None:
+            self._index.close()
+        self._index = None
+        build(self.file, documents, threads=self.threads, force=self.overwrite, **arguments).close()
+        with open(os.path.join(str(self.path), "pt_meta.json"), "w", encoding="utf-8") as f:
+            json.dump({"type": self.ARTIFACT_TYPE, "format": self.ARTIFACT_FORMAT, "package_hint": self.ARTIFACT_PACKAGE_HINT,
+                       "gpuidx_version": __version__}, f)
+        return self
+
+    # ---- retrieving ----
+
+    def bm25(self, k1: Optional[float] = None, b: Optional[float] = None, *, num_results: int = 1000,
+             scorer: str = "bm25", **arguments: Any) -> "Retriever":
+        """BM25; k1 0.9 and b 0.4 unless given. scorer: "bm25:lucene", "bm25:pisa", ... for the variants."""
+        return Retriever(self, num_results, dict(arguments, scorer=scorer, k1=k1, b=b))
+
+    def quantized(self, *, num_results: int = 1000, **arguments: Any) -> "Retriever":
+        """The sum of the stored impacts, for an index of learned weights; queries from query_toks or text."""
+        return Retriever(self, num_results, dict(arguments, scorer="impact"))
+
+    def text_scorer(self, k1: Optional[float] = None, b: Optional[float] = None, *, scorer: str = "bm25") -> "Scorer":
+        """Scores of given documents: columns query and docno in, score and rank out."""
+        return Scorer(self, dict(scorer=scorer, k1=k1, b=b))
+
+
+class ToksIndexer(_Indexer):  # type: ignore[misc]
+    def __init__(self, target: GpuidxIndex, scale: float) -> None:
+        super().__init__()
+        self.target, self.scale = target, scale
+
+    def index_inputs(self) -> List[List[str]]:
+        return [["docno", "toks"]]
+
+    def index(self, iter: Iterable[Dict[str, Any]], **_: Any) -> GpuidxIndex:
+        """Build the index of dictionaries with docno and toks: a term stands round(weight * scale) times in its document.
+        Terms hold no white space."""
+        def text(toks: Dict[str, float]) -> str:
+            return " ".join(" ".join([t] * max(0, round(w * self.scale))) for t, w in toks.items())
+
+        arguments = dict(self.target.build_args, analyzer="whitespace")
+        return self.target._build(((d["docno"], text(d["toks"])) for d in iter), arguments)
+
+
+class Retriever(_Transformer):  # type: ignore[misc]
+    """The best documents of each query: columns qid and query (or query_toks, {term: weight}) in; docid, docno, rank (from
+    0) and score out."""
+
+    def __init__(self, index: GpuidxIndex, num_results: int, arguments: Dict[str, Any]) -> None:
+        super().__init__()
+        self.index, self.num_results, self.arguments = index, num_results, arguments
+
+    def fuse_rank_cutoff(self, k: int) -> "Retriever":
+        return self if k >= self.num_results else Retriever(self.index, k, self.arguments)
+
+    def transform(self, inp: Any) -> Any:
+        with pt.validate.any(inp) as v:
+            v.query_frame(extra_columns=["query_toks"], mode="toks")
+            v.query_frame(extra_columns=["query"], mode="text")
+        rows = inp.reset_index(drop=True)
+        queries = list(rows["query_toks"]) if v.mode == "toks" else [str(q) for q in rows["query"]]
+        if len(queries) == 0:
+            of_query, docids, scores, rank = (np.zeros(0, t) for t in (np.int64, np.int64, np.float64, np.int64))
+            docnos: List[str] = []
+        else:
+            found = self.index.core.search(queries, self.num_results, threads=self.index.threads, **self.arguments)
+            of_query, docids, scores, rank = found.flat()
+            docnos = self.index.core.docnos(docids)
+        kept = rows.drop(columns=[c for c in ("docid", "docno", "rank", "score") if c in rows.columns])
+        out = kept.iloc[of_query].reset_index(drop=True)
+        return out.assign(docid=np.asarray(docids, np.int64), docno=pd.Series(docnos, dtype=object),
+                          rank=np.asarray(rank, np.int64) - (1 if len(queries) else 0),
+                          score=np.asarray(scores, np.float64))
+
+    def __repr__(self) -> str:
+        return "gpuidx(%s)" % self.arguments["scorer"]
+
+    def schematic(self, *, input_columns: Optional[List[str]] = None) -> Dict[str, Any]:
+        """How PyTerrier draws it; it looks nothing up on the network then."""
+        settings = {name: value for name, value in self.arguments.items() if value is not None}
+        return {"label": "gpuidx", "settings": dict(settings, num_results=self.num_results), "help_url": None}
+
+
+class Scorer(_Transformer):  # type: ignore[misc]
+    """The scores of given documents: a result frame with query in, the same with score and rank out."""
+
+    def __init__(self, index: GpuidxIndex, arguments: Dict[str, Any]) -> None:
+        super().__init__()
+        self.index, self.arguments = index, arguments
+
+    def transform(self, inp: Any) -> Any:
+        pt.validate.result_frame(inp, extra_columns=["query"])
+        out = inp.copy()
+        out["score"] = np.zeros(len(inp))
+        for _, rows in inp.groupby("qid", sort=False):
+            scores = self.index.core.score(str(rows["query"].iloc[0]), list(rows["docno"]), **self.arguments)
+            out.loc[rows.index, "score"] = scores.astype(np.float64)
+        return pt.model.add_ranks(out)
+
+    def __repr__(self) -> str:
+        return "gpuidx.score(%s)" % self.arguments["scorer"]
+
+    def schematic(self, *, input_columns: Optional[List[str]] = None) -> Dict[str, Any]:
+        settings = {name: value for name, value in self.arguments.items() if value is not None}
+        return {"label": "gpuidx scorer", "settings": settings, "help_url": None}
+
+
+__all__ = ["GpuidxIndex", "Retriever", "Scorer", "ToksIndexer"]

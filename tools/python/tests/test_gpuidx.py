@@ -1,0 +1,364 @@
+"""The package against brute force, against the program, and against wrong input."""
+import asyncio
+import gc
+import math
+import multiprocessing
+import os
+import pickle
+import random
+import resource
+import subprocess
+import sys
+import threading
+from collections import namedtuple
+
+import numpy as np
+import pytest
+
+import gpuidx
+
+WORDS = ["w%d" % i for i in range(60)]
+
+
+def documents(n=500, seed=3):
+    rng = random.Random(seed)
+    return [{"id": "doc-%d" % i, "text": " ".join(rng.choices(WORDS, weights=range(60, 0, -1), k=rng.randint(1, 30)))}
+            for i in range(n)]
+
+
+@pytest.fixture(scope="module")
+def docs():
+    return documents()
+
+
+@pytest.fixture(scope="module")
+def index(docs, tmp_path_factory):
+    path = tmp_path_factory.mktemp("index") / "a.gx"
+    with gpuidx.build(path, docs, analyzer="whitespace", store_text=True) as ix:
+        yield ix
+
+
+def brute_force(docs, query, k1=0.9, b=0.4):
+    """{docno: score} in double precision. query: {word: weight}"""
+    texts = [d["text"].split() for d in docs]
+    n, avgdl = len(docs), sum(map(len, texts)) / len(docs)
+    scores = {}
+    for word, weight in query.items():
+        df = sum(word in t for t in texts)
+        if not df:
+            continue
+        idf = math.log(1 + (n - df + .5) / (df + .5))
+        for d, t in zip(docs, texts):
+            tf = t.count(word)
+            if tf:
+                scores[d["id"]] = scores.get(d["id"], 0) + weight * idf * tf / (tf + k1 * (1 - b + b * len(t) / avgdl))
+    return scores
+
+
+def same(hits, scores, k):
+    want = sorted(scores.values(), reverse=True)[:k]
+    assert len(hits) == len(want)
+    for hit, score in zip(hits, want):
+        assert hit.score == pytest.approx(scores[hit.docno], rel=1e-5)
+        assert hit.score == pytest.approx(score, rel=1e-5)
+
+
+def test_a_query_finds_what_brute_force_finds(index, docs):
+    rng = random.Random(5)
+    for _ in range(50):
+        words = rng.sample(WORDS, rng.randint(1, 4))
+        same(index.search(" ".join(words)).hits(), brute_force(docs, dict.fromkeys(words, 1)), 10)
+
+
+def test_weights_multiply_scores(index, docs):
+    query = {"w1": 2.5, "w40": 0.5, "unheard": 3.0}
+    same(index.search(query, 20).hits(), brute_force(docs, query), 20)
+
+
+def test_many_queries_are_the_same_as_one_by_one(index):
+    queries = ["w%d w%d" % (i % 60, i * 7 % 60) for i in range(300)] + ["", "unheard", "w1\0w2"]
+    one = [index.search(q, 5, op="and") for q in queries]
+    for threads in (1, 4):
+        for batch in (1, 7, 1024):
+            many = index.search(queries, 5, op="and", threads=threads, batch=batch)
+            assert len(many) == len(queries)
+            for i, r in enumerate(one):
+                assert many.docids[i, :many.counts[i]].tolist() == r.docids.tolist()
+                assert many.scores[i, :many.counts[i]].tobytes() == r.scores.tobytes()
+            assert (many.docids[many.counts == 0] == 0xFFFFFFFF).all()
+
+
+def test_all_forms_of_queries_agree(index):
+    scipy_sparse = pytest.importorskip("scipy.sparse")
+    pandas = pytest.importorskip("pandas")
+    weighted = [{"w1": 1.0, "w2": 2.0}, {}, {"w7": 0.5}]
+    want = index.search(weighted)
+    row, col, value = zip(*[(i, int(t[1:]), w) for i, q in enumerate(weighted) for t, w in q.items()])
+    matrix = scipy_sparse.csr_matrix((value, (row, col)), shape=(3, 60))
+    got = index.search(matrix, vocabulary=WORDS)
+    assert got.docids.tobytes() == want.docids.tobytes() and got.scores.tobytes() == want.scores.tobytes()
+    texts = ["w1 w2", "w7"]
+    want = index.search(texts)
+    for form in ({"a": texts[0], "b": texts[1]}, [("a", texts[0]), ("b", texts[1])],
+                 pandas.DataFrame({"qid": ["a", "b"], "query": texts}), (t for t in texts)):
+        got = index.search(form)
+        assert got.docids.tobytes() == want.docids.tobytes()
+        assert got.qids in (["a", "b"], None)
+    assert index.search({"a": texts[0], "b": texts[1]}).to_pandas()["qid"].unique().tolist() == ["a", "b"]
+
+
+def test_results_as_tables_runs_and_dicts_agree(index, tmp_path):
+    pytest.importorskip("pandas")
+    r = index.search({"q1": "w1 w2", "q2": "unheard", "q3": "w3"}, 7)
+    table, run = r.to_pandas(), r.to_dict()
+    assert len(table) == sum(map(len, run.values())) == int(r.counts.sum())
+    r.to_trec(str(tmp_path / "x.run"), "tag")
+    lines = [line.split() for line in open(tmp_path / "x.run")]
+    assert [(f[0], f[2], int(f[3])) for f in lines] == list(zip(table["qid"], table["docno"], table["rank"]))
+    assert all(np.float32(f[4]) == np.float32(run[f[0]][f[2]]) and f[5] == "tag" for f in lines)
+
+
+def test_scores_of_given_documents(index, docs):
+    want = brute_force(docs, {"w1": 1, "w3": 1})
+    docnos = ["doc-9", "doc-3", "doc-9", "doc-499"]
+    got = index.score("w1 w3", docnos)
+    assert got.tolist() == pytest.approx([want.get(d, 0) for d in docnos], rel=1e-5)
+    assert index.score("w1", []).shape == (0,)
+    with pytest.raises(KeyError, match="doc-500"):
+        index.score("w1", ["doc-500"])
+
+
+@pytest.mark.parametrize("form", ["docids", "docnos", "bool"])
+def test_a_mask_restricts_the_answer(index, docs, form):
+    allowed = list(range(0, 500, 3))
+    given = {"docids": np.array(allowed), "docnos": ["doc-%d" % i for i in allowed],
+             "bool": np.arange(500) % 3 == 0}[form]
+    want = {d: s for d, s in brute_force(docs, {"w1": 1}).items() if int(d[4:]) % 3 == 0}
+    with index.mask(given) as mask:
+        assert mask.n_docs == len(allowed)
+        r = index.search("w1", 15, mask=mask, count=True)
+        same(r.hits(), want, 15)
+        assert r.matches == len(want)
+    with pytest.raises(ValueError, match="closed"):
+        index.search("w1", mask=mask)
+    with index.mask(given, invert=True) as mask:
+        assert mask.n_docs == 500 - len(allowed)
+
+
+def test_lists_are_those_of_the_texts(index, docs):
+    texts = [d["text"].split() for d in docs]
+    assert list(index.terms()) == sorted({w for t in texts for w in t})
+    for word in ("w0", "w1", "w59"):
+        want = [(i, t.count(word)) for i, t in enumerate(texts) if word in t]
+        got = index.postings(word)
+        assert list(zip(got.docids.tolist(), got.tfs.tolist())) == want
+        assert index.df(word) == len(want) and index.cf(word) == sum(tf for _, tf in want)
+        assert sum(len(p.docids) for p in index.iter_postings(word)) == len(want)
+    assert index.df("unheard") == index.cf("unheard") == 0
+    with pytest.raises(KeyError, match="unheard"):
+        index.postings("unheard")
+    assert index.term(0) == "w0" and index.info.n_docs == len(index) == 500
+    assert index.doc_len("doc-3") == len(texts[3])
+
+
+def test_documents_are_read_back(index, docs):
+    assert index.docnos() == [d["id"] for d in docs]
+    assert index.docnos(np.array([7, 3])) == ["doc-7", "doc-3"] and index.docnos([]) == []
+    assert index.texts(["doc-4", 5]) == [docs[4]["text"], docs[5]["text"]]
+    assert "doc-4" in index and "doc-500" not in index and index.docid("doc-4") == 4
+    part, marks = index.snippet("w1", index.search("w1").hits()[0].docno)
+    assert {part[a:b] for a, b in marks} == {"w1"}
+    hit = index.search("w1 w2").hits()[0]
+    e = index.explain("w1 w2", hit.docno)
+    assert e["score"] == pytest.approx(hit.score) and len(e["terms"]) == 2
+    assert [(t.term, t.begin, t.end) for t in index.analyze("w1 é w2")] == [("w1", 0, 2), ("é", 3, 5), ("w2", 6, 8)]
+    assert "analyzer" in index.meta
+
+
+def test_other_forms_give_the_same_answers(index, tmp_path):
+    queries = ["w%d" % i for i in range(60)]
+    want = index.search(queries, 30)
+    with index.recode(tmp_path / "r.gx", "gpubp256") as other:
+        assert other.search(queries, 30).docids.tobytes() == want.docids.tobytes()
+    index.export_ciff(tmp_path / "c.ciff")
+    with gpuidx.import_ciff(tmp_path / "c.ciff", tmp_path / "i.gx") as other:
+        assert other.search(queries, 30).scores.tobytes() == want.scores.tobytes()
+    with index.reorder(tmp_path / "o.gx", np.arange(500)[::-1]) as other:
+        assert other.docnos() == index.docnos()[::-1]
+        assert other.search(["w1"], 500).counts == index.search(["w1"], 500).counts
+        other.check()
+    index.check()
+
+
+def test_the_program_runs_from_the_package(index):
+    out = subprocess.run([sys.executable, "-m", "gpuidx", "query", "-q", "-f", "tsv", index.path, "w1"], check=True,
+                         capture_output=True, text=True).stdout.split("\n")
+    assert [line.split("\t")[1] for line in out if line] == [h.docno for h in index.search("w1")]
+
+
+def test_threads_share_an_index(index):
+    queries = ["w%d w%d" % (i % 60, i * 11 % 60) for i in range(200)]
+    want, wrong = [index.search(q).docids.tolist() for q in queries], []
+
+    def work():
+        for q, w in zip(queries, want):
+            if index.search(q).docids.tolist() != w:
+                wrong.append(q)
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert wrong == []
+
+
+def test_asyncio(index):
+    async def main():
+        return await asyncio.gather(*(index.asearch("w%d" % i) for i in range(20)))
+
+    assert [r.docids.tolist() for r in asyncio.run(main())] == [index.search("w%d" % i).docids.tolist() for i in range(20)]
+
+
+def count_hits(index):
+    return len(index.search("w1", 1000))
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_processes_share_an_index_by_its_path(index, method):
+    want = count_hits(index)
+    with multiprocessing.get_context(method).Pool(2) as pool:
+        assert pool.map(count_hits, [index] * 4) == [want] * 4
+
+
+def in_child(index, want, queue):
+    queue.put(count_hits(index) == want)
+
+
+def test_a_forked_child_searches_an_open_index(index):
+    context = multiprocessing.get_context("fork")
+    queue = context.Queue()
+    child = context.Process(target=in_child, args=(index, count_hits(index), queue))
+    child.start()
+    assert queue.get(timeout=60)
+    child.join()
+
+
+def test_pickling_keeps_the_path(index):
+    with pickle.loads(pickle.dumps(index)) as other:
+        assert other.path == index.path and count_hits(other) == count_hits(index)
+
+
+# ---- building ----
+
+Doc = namedtuple("Doc", "doc_id title text")
+
+
+def test_documents_come_in_many_forms(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    forms = [[{"id": "a", "text": "one two"}], [{"docno": "a", "contents": "one two"}], [("a", "one two")],
+             [("a", "", "one two")], [Doc("a", "", "one two")], pandas.DataFrame({"docno": ["a"], "text": ["one two"]}),
+             (d for d in [{"_id": "a", "body": "one two"}]), [{"id": "a", "text": "one two", "extra": 1}]]
+    for form in forms:
+        with gpuidx.build(tmp_path / "x.gx", form, force=True, analyzer="whitespace") as ix:
+            assert ix.docnos() == ["a"] and list(ix.terms()) == ["one", "two"]
+    with gpuidx.build(tmp_path / "x.gx", [], force=True) as ix:
+        assert len(ix) == 0 and len(ix.search("one")) == 0 and ix.search(["one"]).counts.tolist() == [0]
+
+
+def test_an_iterator_that_raises_leaves_nothing(tmp_path):
+    def broken():
+        yield {"id": "a", "text": "one"}
+        raise KeyError("in the middle")
+
+    for given, error in ((broken(), KeyError), ([{"id": "a", "text": 7}], TypeError), ([{"id": "a"}], ValueError),
+                         ([7], TypeError), ([("a",)], ValueError)):
+        with pytest.raises(error):
+            gpuidx.build(tmp_path / "x.gx", given)
+        assert os.listdir(tmp_path) == []
+    with pytest.raises(gpuidx.InputError, match="a"):
+        gpuidx.build(tmp_path / "x.gx", [("a", "x"), ("a", "y")])
+    assert os.listdir(tmp_path) == []
+
+
+def test_an_existing_file_is_kept(tmp_path):
+    gpuidx.build(tmp_path / "x.gx", [("a", "one")]).close()
+    with pytest.raises(FileExistsError):
+        gpuidx.build(tmp_path / "x.gx", [("b", "two")])
+    with gpuidx.open(tmp_path / "x.gx") as ix:
+        assert ix.docnos() == ["a"]
+
+
+def test_threads_build_the_same_index(docs, tmp_path):
+    with gpuidx.build(tmp_path / "1.gx", docs, threads=1) as one, gpuidx.build(tmp_path / "4.gx", docs, threads=4) as four:
+        assert list(one.terms()) == list(four.terms())
+        assert one.search(["w1 w2"], 50).scores.tobytes() == four.search(["w1 w2"], 50).scores.tobytes()
+
+
+# ---- wrong input ----
+
+@pytest.mark.parametrize("call, error, words", [
+    (lambda ix: ix.search("w1", 0), gpuidx.UsageError, "k is"),
+    (lambda ix: ix.search("w1", 2.5), gpuidx.UsageError, "k is"),
+    (lambda ix: ix.search("w1", op="nand"), ValueError, "'and-or'"),
+    (lambda ix: ix.search("w1", scorer="bm26"), ValueError, "'bm25:lucene'"),
+    (lambda ix: ix.search("w1", k1=-1.0), gpuidx.UsageError, "k1"),
+    (lambda ix: ix.search("w1", engine="tpu"), ValueError, "engine"),
+    (lambda ix: ix.search("(w1", syntax="boolean"), gpuidx.UsageError, "column"),
+    (lambda ix: ix.search("w1", syntax="lucene"), ValueError, "syntax"),
+    (lambda ix: ix.search(["w1", 7]), TypeError, "query 1"),
+    (lambda ix: ix.search([{"w1": float("nan")}]), gpuidx.UsageError, "weight"),
+    (lambda ix: ix.search([{"w1": -1.0}]), gpuidx.UsageError, "weight"),
+    (lambda ix: ix.search(["w1"], batch=0), gpuidx.UsageError, "batch"),
+    (lambda ix: ix.docnos([500]), IndexError, "500"),
+    (lambda ix: ix.docnos([-1]), IndexError, "-1"),
+    (lambda ix: ix.docnos([0.5]), TypeError, "integers"),
+    (lambda ix: ix.docid("nobody"), KeyError, "nobody"),
+    (lambda ix: ix.mask(np.zeros(3, bool)), ValueError, "500"),
+    (lambda ix: ix.mask([500]), IndexError, "500"),
+    (lambda ix: ix.reorder("/tmp/never.gx", [0, 1]), ValueError, "500"),
+    (lambda ix: ix.reorder("/tmp/never.gx", [0] * 500), gpuidx.UsageError, "permutation"),
+    (lambda ix: ix.recode("/tmp/never.gx", "zip"), gpuidx.UsageError, "zip"),
+    (lambda ix: ix.postings(60), IndexError, "60"),
+    (lambda ix: ix.check("deep"), ValueError, "level"),
+])
+def test_bad_arguments_are_named(index, call, error, words):
+    with pytest.raises(error) as caught:
+        call(index)
+    assert words in str(caught.value)
+    assert len(index.search("w1", 3)) == 3  # the session goes on
+
+
+def test_a_closed_index_says_so(index):
+    other = gpuidx.open(index.path)
+    other.search("w1")
+    other.close()
+    other.close()
+    for call in (lambda: other.search("w1"), lambda: other.search(["w1"]), lambda: other.docnos([1]), lambda: other.df("w1"),
+                 lambda: list(other.terms()), lambda: other.texts([1])):
+        with pytest.raises(ValueError, match="closed"):
+            call()
+    assert "closed" in repr(other)
+
+
+def test_absent_and_damaged_files(index, tmp_path):
+    with pytest.raises(FileNotFoundError):
+        gpuidx.open(tmp_path / "none.gx")
+    data = bytearray(open(index.path, "rb").read())
+    data[len(data) // 2] ^= 1
+    (tmp_path / "bad.gx").write_bytes(data)
+    with pytest.raises(gpuidx.CorruptError) as caught:
+        gpuidx.open(tmp_path / "bad.gx")
+    assert caught.value.status.startswith("corrupt")
+
+
+def test_opening_and_closing_leaks_nothing(index):
+    def rounds(n):
+        for _ in range(n):
+            with gpuidx.open(index.path, engine="cpu") as ix:
+                ix.search("w1")
+        gc.collect()
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+    before = rounds(500)
+    assert rounds(int(os.environ.get("GPUIDX_ROUNDS", "2000"))) - before < 4096  # KiB
