@@ -48,9 +48,10 @@ typedef enum gx_source_format {
     GX_SOURCE_CSV,
     GX_SOURCE_TRECTEXT,
     GX_SOURCE_TRECWEB,
-    GX_SOURCE_SMART,
     GX_SOURCE_PLAIN,
-    GX_SOURCE_FILES
+    GX_SOURCE_FILES,
+    GX_SOURCE_SMART,
+    GX_SOURCE_WARC
 } gx_source_format;
 
 /* Find a format by its name, "jsonl" and so on. false: there is no such format. */
@@ -73,10 +74,14 @@ typedef struct gx_source_options {
     gx_file_id file_id;
     bool (*cancel)(void *user); /* called at every read; true: stop. May be NULL */
     void *user;
+    /* The fields of jsonl, such as "id=docno,text=content,title" ("title" is "title=title"). id stands
+     * once. Several fields of title or text are joined with a space. NULL: id, _id or docid; title;
+     * text, contents or content. */
+    const char *fields;
 } gx_source_options;
 #define GX_SOURCE_OPTIONS                                                                                              \
     {                                                                                                                  \
-        sizeof(gx_source_options), GX_SOURCE_GUESS, NULL, 0, false, false, GX_FILE_ID_PATH, NULL, NULL                 \
+        sizeof(gx_source_options), GX_SOURCE_GUESS, NULL, 0, false, false, GX_FILE_ID_PATH, NULL, NULL, NULL           \
     }
 GX_API void gx_source_options_init(gx_source_options *o, size_t size);
 
@@ -84,7 +89,7 @@ typedef struct gx_source gx_source;
 
 /* Check that the n paths can be read, and begin. A path is a file, a directory (all files below it,
  * except hidden ones) or "-" (stdin). The strings of paths and opt must outlive the source. opt may
- * be NULL. GX_EUSAGE (opt's size, bad columns, no path, "-" twice), GX_ENOTFOUND, GX_EIO, GX_ENOMEM. */
+ * be NULL. GX_EUSAGE (opt's size, bad columns or fields, no path, "-" twice), GX_ENOTFOUND, GX_EIO, GX_ENOMEM. */
 GX_API gx_status gx_source_open(gx_source **out, const char *const *paths, size_t n, const gx_source_options *opt,
                                 gx_error *err);
 GX_API void gx_source_close(gx_source *s);
@@ -409,7 +414,8 @@ typedef enum gx_search_stage {
 typedef struct gx_search_stats {
     uint64_t postings; /* sum of the plans' dfs: what an exhaustive engine touches */
     uint64_t blocks;   /* sum of the plans' blocks */
-    /* Blocks whose docids were decoded; 0 where an engine does not count, as a GPU for a few queries. */
+    /* Decodings of blocks' docids; 0 where an engine does not count, as a GPU for a few queries. A
+     * block that is needed again later is decoded again, so these may be more than the blocks. */
     uint64_t blocks_decoded;
     uint64_t lookups;        /* exact look-ups of a docid in a list */
     uint64_t and_fell_to_or; /* AND-then-OR queries that needed OR */

@@ -136,6 +136,8 @@ static void summarize(const build *b, const gx_source_counts *in, const gx_build
         cli_note("%s documents were too long; --max-record takes longer ones", show_count(in->too_long));
     if (cli_given(b->args, "columns") && in->files && in->format != GX_SOURCE_TSV && in->format != GX_SOURCE_CSV)
         cli_warn("--columns means nothing to %s", gx_source_format_name(in->format));
+    if (cli_given(b->args, "fields") && in->files && in->format != GX_SOURCE_JSONL)
+        cli_warn("--fields means nothing to %s", gx_source_format_name(in->format));
     if (ix->n_docs == 0)
         cli_warn("the corpus holds no documents; the index is empty");
 }
@@ -206,6 +208,7 @@ static int open_all(build *b)
     char from[512];
     gx_source_options in = {.size = sizeof in,
                             .columns = cli_text(a, "columns"),
+                            .fields = cli_text(a, "fields"),
                             .max_record = cli_count(a, "max-record"),
                             .latin1 = cli_choice(a, "encoding") == 1,
                             .file_id = (gx_file_id)cli_choice(a, "id"),
@@ -330,10 +333,12 @@ static int run(const cli_args *a)
 
 static const cli_flag flags[] = {
     {"output", 'o', CLI_TEXT, "FILE", NULL, "the index file to make"},
-    {"format", 'f', CLI_CHOICE, "jsonl|tsv|csv|trectext|trecweb|smart|plain|files", NULL,
+    {"format", 'f', CLI_CHOICE, "jsonl|tsv|csv|trectext|trecweb|smart|warc|plain|files", NULL,
      "what the corpus is; without it, file names and first bytes tell"},
     {"columns", 0, CLI_TEXT, "LIST", NULL,
      "columns of TSV and CSV, such as `id,-,-,title,text`; `title` and `text` may be repeated, `-` is left out"},
+    {"fields", 0, CLI_TEXT, "LIST", NULL,
+     "fields of JSONL, such as `id=docno,text=content,title`; `title` and `text` may be repeated"},
     {"id", 0, CLI_CHOICE, "path|name|stem", "path",
      "of `-f files`: a document's id is its file's path below the directory or in the archive (`html/a.html`), its "
      "name (`a.html`), or this without the ending (`a`)"},
@@ -374,11 +379,14 @@ static const cli_section sections[] = {
      "`-`, standard input; several are read one after another. gzip, bzip2, xz and zstd are unpacked as they are "
      "read. An archive, tar (also compressed) or zip, is read as a directory is.\n"
      "\n"
-     "  jsonl     an object a line: id, _id or docid; title; text or contents\n"
+     "  jsonl     an object a line: id, _id or docid; title; text, contents\n"
+     "            or content; or as --fields says\n"
      "  tsv, csv  id,text or id,title,text, or what --columns or a header line says\n"
      "  trectext  <DOC> <DOCNO>id</DOCNO> ... </DOC>: <TITLE>, <HEADLINE>; <TEXT>\n"
      "  trecweb   the same with HTML pages behind <DOCHDR> (GOV2)\n"
      "  smart     .I id, .T title, .A authors, .W words (Cranfield)\n"
+     "  warc      WARC 1: responses and resources, HTML or text; the id is\n"
+     "            WARC-TREC-ID, else WARC-Record-ID\n"
      "  plain     a document a line; its id is its number, from 1\n"
      "  files     a document a file; its id as --id says; HTML is stripped"},
     {"Bad documents",
@@ -386,8 +394,8 @@ static const cli_section sections[] = {
      "characters (which would break TREC runs), or if its id has been seen and --duplicates=fail. With "
      "--on-error=fail the first one ends the build with exit code 3, and nothing is written. With --on-error=skip "
      "each is left out and counted, the first 20 shown with file and line. Byte order marks and CRLF do no harm; "
-     "NUL bytes are read as spaces, bytes that are not UTF-8 as U+FFFD, and both are counted. A document without "
-     "text is indexed."},
+     "NUL bytes are read as spaces, bytes that are not UTF-8 as U+FFFD, and both are counted. A document whose "
+     "text is empty is indexed; a JSONL object that has neither text nor title, or the same field twice, is bad."},
     {"Memory and disk",
      "Besides --memory a build takes up to 64 bytes a document, for its id, and at the end up to 24 bytes a term and "
      "16 bytes a posting of the longest list, for each thread. The directory of the output needs room for the index "

@@ -67,6 +67,32 @@ static int print_json(const gx_evaluation *ev, const gx_measure *measures, bool 
     return code;
 }
 
+/* Does a judged document stand among the answers to its query? Tables are sorted by qid and docno. */
+static bool have_document_in_common(const gx_trec_table *qrels, const gx_trec_table *run)
+{
+    size_t i = 0, j = 0;
+    while (i < qrels->n_rows && j < run->n_rows) {
+        int c = strcmp(qrels->rows[i].qid, run->rows[j].qid);
+        if (!c)
+            c = strcmp(qrels->rows[i].docno, run->rows[j].docno);
+        if (!c)
+            return true;
+        i += c < 0;
+        j += c > 0;
+    }
+    return false;
+}
+
+/* Ids that do not match give a mean of 0, as bad answers do. */
+static void tell_strange_ids(const cli_args *a, const char *path, const gx_trec_table *qrels, const gx_trec_table *run,
+                             const gx_evaluation *ev)
+{
+    if (ev->n_queries && run->n_rows && qrels->n_rows && !have_document_in_common(qrels, run))
+        cli_warn("%s: not one of its documents is judged for its query in %s: do both write ids alike? "
+                 "(%s in one, %s in the other)",
+                 path, a->argv[0], run->rows[0].docno, qrels->rows[0].docno);
+}
+
 static int report(const cli_args *a, const gx_trec_table *qrels, const gx_trec_table *run, const gx_measure *measures,
                   size_t n_measures)
 {
@@ -80,6 +106,7 @@ static int report(const cli_args *a, const gx_trec_table *qrels, const gx_trec_t
     else if (ev.n_missing && !cli_switch(a, "complete"))
         cli_note("%zu of %zu judged queries have no answer in %s and are left out; --complete counts them as 0",
                  ev.n_missing, qrels->n_topics, a->argv[1]);
+    tell_strange_ids(a, a->argv[1], qrels, run, &ev);
     int code = 0;
     if (cli_switch(a, "json"))
         code = print_json(&ev, measures, cli_switch(a, "per-query"));
@@ -272,6 +299,8 @@ static int report_several(const cli_args *a, const gx_trec_table *qrels, const g
         if (gx_trec_read(&run, a->argv[1 + r], GX_TREC_RUN, &err) ||
             gx_evaluate(&evs[r], qrels, &run, measures, n_measures, level, cli_switch(a, "complete"), &err))
             code = cli_fail_error(&err);
+        else
+            tell_strange_ids(a, a->argv[1 + r], qrels, &run, &evs[r]);
         gx_trec_free(&run);
     }
     if (code == 0)
@@ -336,8 +365,8 @@ static const cli_section sections[] = {
      "the ranks that a run states are ignored. Scores are compared in single precision. Documents that are not "
      "judged are not relevant. Counts are summed over queries, the other measures averaged.\n"
      "\n"
-     "`QRELS` has lines of four fields, query, iteration, document and relevance; `RUN` of six, query, `Q0`, "
-     "document, rank, score and tag. `-` is standard input."},
+     "`QRELS` has lines of four fields, query, iteration, document and relevance, or, as BEIR's, of three "
+     "behind the head `query-id corpus-id score`; `RUN` of six, query, `Q0`, document, rank, score and tag. `-` is standard input."},
     {"Measures beyond the usual", "  bpref      how often judged relevant answers rank above judged others;\n"
                                   "             answers without a judgement do not count\n"
                                   "  gm_map     the geometric mean of average precision, each at least\n"

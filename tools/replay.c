@@ -203,7 +203,7 @@ static void put_report(FILE *out, const session_facts *f)
     put_count(out, "postings of the terms", w->postings, r->queries);
     put_count(out, "blocks of the terms", w->blocks, r->queries);
     if (w->blocks_decoded)
-        put_count(out, "blocks decoded", w->blocks_decoded, r->queries);
+        put_count(out, "decodings of blocks", w->blocks_decoded, r->queries);
     if (w->lookups)
         put_count(out, "look-ups", w->lookups, r->queries);
     if (w->and_fell_to_or)
@@ -578,7 +578,9 @@ static const cli_section sections[] = {
      "Throughput is all queries of all runs over the time that they took, reading the log and writing the run "
      "included. A query's latency goes from the moment that its batch was read until the batch's answers are there; "
      "at a fixed `--rate`, from the moment that it was due. Percentiles are right to three digits; mean and maximum "
-     "are exact. Memory does not grow with the log, but for 16 bytes a query with `--run`. With `-` as `--run`, the report goes to standard error."},
+     "are exact. A block that is needed again later is decoded, and "
+     "counted, again. Memory does not grow with the log, but for 16 bytes a query with `--run`. With `-` as `--run`, the "
+     "report goes to standard error."},
     {NULL},
 };
 

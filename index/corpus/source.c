@@ -1,7 +1,9 @@
 #include "index/corpus/source.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <utf8proc.h>
 
 #include "engine/sized.h"
@@ -24,6 +26,7 @@ static const struct format {
     [GX_SOURCE_TRECTEXT] = {"trectext", gx_read_trectext},
     [GX_SOURCE_TRECWEB] = {"trecweb", gx_read_trecweb},
     [GX_SOURCE_SMART] = {"smart", gx_read_smart},
+    [GX_SOURCE_WARC] = {"warc", gx_read_warc},
     [GX_SOURCE_PLAIN] = {"plain", gx_read_plain},
     [GX_SOURCE_FILES] = {"files", gx_read_file},
 };
@@ -100,7 +103,7 @@ static gx_source_format guess_by_name(const char *name)
         {".jsonl", GX_SOURCE_JSONL},       {".ndjson", GX_SOURCE_JSONL},    {".json", GX_SOURCE_JSONL},
         {".tsv", GX_SOURCE_TSV},           {".tab", GX_SOURCE_TSV},         {".csv", GX_SOURCE_CSV},
         {".trectext", GX_SOURCE_TRECTEXT}, {".trecweb", GX_SOURCE_TRECWEB}, {".html", GX_SOURCE_FILES},
-        {".htm", GX_SOURCE_FILES},         {".xhtml", GX_SOURCE_FILES},
+        {".warc", GX_SOURCE_WARC},         {".htm", GX_SOURCE_FILES},       {".xhtml", GX_SOURCE_FILES},
     };
     static const char *const packed[] = {".gz", ".bz2", ".xz", ".zst", ".zstd"};
     size_t n = strlen(name);
@@ -151,12 +154,14 @@ static gx_source_format guess_by_content(const gx_input *in)
         return memmem(p, n, "<DOCHDR>", 8) || memmem(p, n, "<dochdr>", 8) ? GX_SOURCE_TRECWEB : GX_SOURCE_TRECTEXT;
     if (n >= 3 && !memcmp(p, ".I", 2) && (p[2] == ' ' || p[2] == '\t'))
         return GX_SOURCE_SMART;
+    if (n >= 7 && !memcmp(p, "WARC/1.", 7))
+        return GX_SOURCE_WARC;
     if (looks_tabbed(in->buf + in->begin, end))
         return GX_SOURCE_TSV;
     return GX_SOURCE_GUESS;
 }
 
-static gx_status choose_format(gx_source *s, gx_error *err)
+static gx_status find_format(gx_source *s, gx_error *err)
 {
     s->format = s->opt.format;
     if (s->format == GX_SOURCE_GUESS && s->file.in_directory && s->guessed_input == s->file.input + 1)
@@ -176,8 +181,16 @@ static gx_status choose_format(gx_source *s, gx_error *err)
         return GX_OK;
     return gx_fail(
         err, GX_EUSAGE,
-        "cannot tell the format of %s; say it with -f (jsonl, tsv, csv, trectext, trecweb, smart, plain or files)",
+        "cannot tell the format of %s; say it with -f (jsonl, tsv, csv, trectext, trecweb, smart, warc, plain or files)",
         s->in.path);
+}
+
+static gx_status choose_format(gx_source *s, gx_error *err)
+{
+    const gx_status st = find_format(s, err);
+    if (!st && s->format == GX_SOURCE_WARC && s->in.latin1)
+        return gx_fail(err, GX_EUSAGE, "%s: WARC says lengths in bytes, and cannot be read as Latin-1", s->in.path);
+    return st;
 }
 
 /* ---- making it fit to be indexed, stored and printed ---- */
@@ -415,6 +428,8 @@ gx_status gx_source_open(gx_source **out, const char *const *paths, size_t n, co
         stdins += strcmp(paths[i], "-") == 0;
     if (n == 0 || stdins > 1)
         return gx_fail(err, GX_EUSAGE, n == 0 ? "no corpus is given" : "stdin (-) can be read once only");
+    if (stdins > 0 && fcntl(STDIN_FILENO, F_GETFD) < 0)
+        return gx_fail(err, GX_EIO, "cannot read stdin: it is closed");
     gx_source *s = calloc(1, sizeof *s);
     if (!s)
         return gx_fail(err, GX_ENOMEM, "no memory to read the corpus");
@@ -426,6 +441,8 @@ gx_status gx_source_open(gx_source **out, const char *const *paths, size_t n, co
     s->in.cancel = s->opt.cancel;
     s->in.user = s->opt.user;
     st = gx_columns_parse(s, err);
+    if (!st)
+        st = gx_json_fields_parse(s, err);
     if (!st)
         st = gx_walk_open(&s->walk, paths, n, err);
     if (!st)

@@ -12,12 +12,15 @@
  * must be changed.
  *
  *   format     a document is                    id                  title         text
- *   jsonl      a line: a JSON object            id, _id or docid    title         text or contents
+ *   jsonl      a line: a JSON object            id, _id or docid    title         text, contents
+ *                                                                                or content
  *   tsv, csv   a line; csv: RFC 4180            (1)                 (1)           (1)
  *   trectext   <DOC> to </DOC>                  <DOCNO>             (2)           (3)
  *   trecweb    <DOC> to </DOC>, and HTML        <DOCNO>             <title>       HTML without tags
  *              behind <DOCHDR>                                                    and scripts
- *   smart      ".I id" to the next      .I                   .T            .A and .W
+ *   smart      ".I id" to the next .I           .I                  .T            .A and .W
+ *   warc       a response or resource           WARC-TREC-ID, else  <title>       HTML as in trecweb;
+ *              that is text                     WARC-Record-ID                    other text
  *   plain      a line                           (4)                 none          the line
  *   files      a file; HTML if its name         (5)                 HTML: title   the file; HTML as
  *              says so                                                            in trecweb

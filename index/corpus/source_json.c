@@ -254,44 +254,110 @@ static bool skip_nested(scan *j, char open)
 
 /* ---- the object ---- */
 
-enum field { ID, UNDERSCORE_ID, DOCID, TITLE, TEXT, CONTENTS, N_FIELDS };
-static const char *const field_names[N_FIELDS] = {"id", "_id", "docid", "title", "text", "contents"};
+/* The fields that are read where the options name none. Of several of a role the first in this order
+ * is taken. */
+static const gx_json_field usual[] = {
+    {"id", 2, GX_COLUMN_ID},        {"_id", 3, GX_COLUMN_ID},    {"docid", 5, GX_COLUMN_ID},
+    {"title", 5, GX_COLUMN_TITLE},  {"text", 4, GX_COLUMN_TEXT}, {"contents", 8, GX_COLUMN_TEXT},
+    {"content", 7, GX_COLUMN_TEXT},
+};
+enum { N_USUAL = sizeof usual / sizeof *usual };
 
-static enum field find_field(gx_span name)
+static gx_status add_field(gx_source *s, const char *p, size_t n, gx_error *err)
 {
-    for (int i = 0; i < N_FIELDS; ++i)
-        if (strlen(field_names[i]) == name.n && memcmp(field_names[i], name.p, name.n) == 0)
-            return (enum field)i;
-    return N_FIELDS;
+    const char *equals = memchr(p, '=', n);
+    const size_t role = equals ? (size_t)(equals - p) : n;
+    gx_json_field *f = &s->json_fields[s->n_json_fields];
+    if (s->n_json_fields == GX_MAX_JSON_FIELDS)
+        return gx_fail(err, GX_EUSAGE, "fields: more than %d", GX_MAX_JSON_FIELDS);
+    f->role = role == 2 && !memcmp(p, "id", 2)      ? GX_COLUMN_ID
+              : role == 5 && !memcmp(p, "title", 5) ? GX_COLUMN_TITLE
+              : role == 4 && !memcmp(p, "text", 4)  ? GX_COLUMN_TEXT
+                                                    : GX_COLUMN_NONE;
+    f->name = equals ? equals + 1 : p;
+    f->n = equals ? n - role - 1 : n;
+    if (f->role == GX_COLUMN_NONE || f->n == 0)
+        return gx_fail(err, GX_EUSAGE, "fields: '%.*s' is none of id=NAME, title=NAME and text=NAME",
+                       (int)(n < 80 ? n : 80), p);
+    for (const gx_json_field *before = s->json_fields; before < f; ++before)
+        if (before->n == f->n && !memcmp(before->name, f->name, f->n))
+            return gx_fail(err, GX_EUSAGE, "fields: '%.*s' is named twice", (int)(f->n < 80 ? f->n : 80), f->name);
+    ++s->n_json_fields;
+    return GX_OK;
 }
 
-static bool member(scan *j, gx_span *fields)
+gx_status gx_json_fields_parse(gx_source *s, gx_error *err)
+{
+    unsigned n_of[4] = {0};
+    const char *p = s->opt.fields;
+    if (!p) {
+        memcpy(s->json_fields, usual, sizeof usual);
+        s->n_json_fields = N_USUAL;
+        return GX_OK;
+    }
+    while (p) {
+        const size_t n = strcspn(p, ",");
+        const gx_status st = add_field(s, p, n, err);
+        if (st)
+            return st;
+        ++n_of[s->json_fields[s->n_json_fields - 1].role];
+        p = p[n] ? p + n + 1 : NULL;
+    }
+    if (n_of[GX_COLUMN_ID] != 1 || n_of[GX_COLUMN_TITLE] + n_of[GX_COLUMN_TEXT] == 0)
+        return gx_fail(err, GX_EUSAGE, "fields: '%s' needs id once, and title or text", s->opt.fields);
+    return GX_OK;
+}
+
+/* The values of an object's fields: values[i] is that of s->json_fields[i]. */
+typedef struct object_values {
+    const gx_source *s;
+    gx_span values[GX_MAX_JSON_FIELDS];
+    bool seen[GX_MAX_JSON_FIELDS];
+} object_values;
+
+static unsigned find_field(const gx_source *s, gx_span name)
+{
+    unsigned i = 0;
+    while (i < s->n_json_fields &&
+           (s->json_fields[i].n != name.n || memcmp(s->json_fields[i].name, name.p, name.n) != 0))
+        ++i;
+    return i;
+}
+
+static bool member(scan *j, object_values *fields)
 {
     gx_span name, value = {0};
     char kind;
+    char *const name_at = j->p;
     if (!key(j, &name))
         return false;
-    const enum field f = find_field(name);
+    const unsigned f = find_field(fields->s, name);
+    const uint8_t role = f < fields->s->n_json_fields ? fields->s->json_fields[f].role : GX_COLUMN_NONE;
     char *const at = j->p;
+    if (role != GX_COLUMN_NONE && fields->seen[f]) {
+        j->p = name_at;
+        return fail_json(j, "a field that was there before");
+    }
     if (!begin_value(j, &kind, &value))
         return false;
-    if (f == N_FIELDS)
+    if (role == GX_COLUMN_NONE)
         return (kind != '{' && kind != '[') || skip_nested(j, kind);
+    fields->seen[f] = true;
     if (kind == 'n') { /* a null text is an empty one; a null id or title is none */
-        fields[f] = f > TITLE ? (gx_span){at, 0} : (gx_span){0};
+        fields->values[f] = role == GX_COLUMN_TEXT ? (gx_span){at, 0} : (gx_span){0};
         return true;
     }
-    if (kind == '"' || (kind == '0' && f <= DOCID)) {
-        fields[f] = value;
+    if (kind == '"' || (kind == '0' && role == GX_COLUMN_ID)) {
+        fields->values[f] = value;
         return true;
     }
     j->p = at;
-    return fail_json(j, f <= DOCID   ? "the id is neither a string nor a number"
-                        : f == TITLE ? "the title is no string"
-                                     : "the text is no string");
+    return fail_json(j, role == GX_COLUMN_ID      ? "the id is neither a string nor a number"
+                        : role == GX_COLUMN_TITLE ? "the title is no string"
+                                                  : "the text is no string");
 }
 
-static bool object(scan *j, gx_span *fields)
+static bool object(scan *j, object_values *fields)
 {
     skip_space(j);
     if (*j->p != '{') /* the line is not empty, and there is slack behind it */
@@ -329,6 +395,29 @@ static bool is_blank(const char *p, size_t n)
     return true;
 }
 
+/* The value of a role: the first there is, or, where the options name several fields, all of them. */
+static bool take_role(gx_source *s, const object_values *o, uint8_t role, gx_span *to, gx_scratch *joined)
+{
+    joined->n = 0;
+    for (unsigned i = 0; i < s->n_json_fields; ++i) {
+        const gx_span value = o->values[i];
+        if (s->json_fields[i].role != role || !value.p)
+            continue;
+        if (!to->p) {
+            *to = value;
+            if (!s->opt.fields)
+                return true;
+        } else {
+            if (joined->n == 0 && !gx_scratch_add(joined, to->p, to->n))
+                return false;
+            if (!gx_scratch_add(joined, " ", 1) || !gx_scratch_add(joined, value.p, value.n))
+                return false;
+            *to = (gx_span){joined->p, joined->n};
+        }
+    }
+    return true;
+}
+
 gx_status gx_read_json(gx_source *s, bool *found, gx_error *err)
 {
     char *line;
@@ -339,18 +428,24 @@ gx_status gx_read_json(gx_source *s, bool *found, gx_error *err)
         if (st || !*found)
             return st;
     } while (is_blank(line, len));
-    gx_span f[N_FIELDS] = {0};
+    object_values o = {.s = s};
     scan j = {line, line + len, NULL, &s->counts.replaced};
-    if (!object(&j, f))
+    if (!object(&j, &o))
         return gx_fail_record(s, s->rec.line, err, "column %zu: not JSON as expected: %s", (size_t)(j.p - line) + 1,
                               j.why);
-    s->rec.id = f[ID].p ? f[ID] : f[UNDERSCORE_ID].p ? f[UNDERSCORE_ID] : f[DOCID];
-    s->rec.title = f[TITLE];
-    s->rec.text = f[TEXT].p ? f[TEXT] : f[CONTENTS];
+    if (!take_role(s, &o, GX_COLUMN_ID, &s->rec.id, &s->id) ||
+        !take_role(s, &o, GX_COLUMN_TITLE, &s->rec.title, &s->title) ||
+        !take_role(s, &o, GX_COLUMN_TEXT, &s->rec.text, &s->text))
+        return gx_fail(err, GX_ENOMEM, "no memory to read %s", s->in.path);
     if (!s->rec.id.p)
-        return gx_fail_record(s, s->rec.line, err, "no id: the object has none of the fields id, _id and docid");
+        return s->opt.fields
+                   ? gx_fail_record(s, s->rec.line, err, "no id: the object lacks the field that is the id")
+                   : gx_fail_record(s, s->rec.line, err, "no id: the object has none of the fields id, _id and docid");
     if (!s->rec.text.p && !s->rec.title.p)
-        return gx_fail_record(s, s->rec.line, err,
-                              "no text: the object has none of the fields text, contents and title");
+        return s->opt.fields ? gx_fail_record(s, s->rec.line, err,
+                                              "no text: the object has none of the fields that are text or title")
+                             : gx_fail_record(s, s->rec.line, err,
+                                              "no text: the object has none of the fields text, contents, content and "
+                                              "title");
     return GX_OK;
 }

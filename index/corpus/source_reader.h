@@ -40,6 +40,14 @@ typedef struct gx_record {
 enum { GX_MAX_COLUMNS = 256 };
 enum gx_column { GX_COLUMN_NONE, GX_COLUMN_ID, GX_COLUMN_TITLE, GX_COLUMN_TEXT };
 
+enum { GX_MAX_JSON_FIELDS = 16 };
+
+typedef struct gx_json_field {
+    const char *name; /* [n] */
+    size_t n;
+    uint8_t role; /* an enum gx_column */
+} gx_json_field;
+
 struct gx_source {
     gx_source_options opt;
     gx_walk *walk;
@@ -66,15 +74,20 @@ struct gx_source {
     uint8_t given[GX_MAX_COLUMNS], columns[GX_MAX_COLUMNS];
     unsigned n_given, n_columns;
     gx_span fields[GX_MAX_COLUMNS];
+    gx_json_field json_fields[GX_MAX_JSON_FIELDS]; /* [n_json_fields] */
+    unsigned n_json_fields;
 };
 
 /* Read the next record into s->rec. GX_OK with *found false: the file has no further record. */
 typedef gx_status gx_reader_fn(gx_source *s, bool *found, gx_error *err);
 gx_reader_fn gx_read_json, gx_read_tsv, gx_read_csv, gx_read_trectext, gx_read_trecweb, gx_read_plain, gx_read_file,
-    gx_read_smart;
+    gx_read_smart, gx_read_warc;
 
 /* Parse opt.columns into given and n_given. GX_EUSAGE. */
 gx_status gx_columns_parse(gx_source *s, gx_error *err);
+
+/* Parse opt.fields into json_fields. GX_EUSAGE. */
+gx_status gx_json_fields_parse(gx_source *s, gx_error *err);
 
 /* For a bad document a reader does `return gx_fail_record(s, line, err, "why");`, which is
  * GX_EINPUT. */

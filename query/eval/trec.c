@@ -58,33 +58,52 @@ static bool parse_value(float *out, const char *field, gx_trec_kind kind, const 
 }
 
 static gx_status parse_line(gx_trec_row *row, char *line, uint32_t number, const char *path, gx_trec_kind kind,
-                            gx_error *err)
+                            bool beir, gx_error *err)
 {
     char *fields[MAX_FIELDS + 1];
     const bool qrels = kind == GX_TREC_QRELS;
-    const unsigned want = qrels ? 4 : 6, n = split_fields(line, fields);
+    const unsigned want = beir ? 3 : qrels ? 4 : 6, n = split_fields(line, fields);
     if (n != want)
         return gx_fail(err, GX_EINPUT, "%s:%u: %s%u field%s where a line of %s has %u: %s", path, number,
                        n > MAX_FIELDS ? "more than " : "", n > MAX_FIELDS ? MAX_FIELDS : n, n == 1 ? "" : "s",
                        qrels ? "qrels" : "a run", want,
-                       qrels ? "qid iteration docno relevance" : "qid Q0 docno rank score tag");
-    const char *why, *value = fields[qrels ? 3 : 4];
-    *row = (gx_trec_row){.qid = fields[0], .docno = fields[2], .line = number};
+                       beir    ? "query-id corpus-id score"
+                       : qrels ? "qid iteration docno relevance"
+                               : "qid Q0 docno rank score tag");
+    const char *why, *value = fields[want == 6 ? 4 : want - 1];
+    *row = (gx_trec_row){.qid = fields[0], .docno = fields[beir ? 1 : 2], .line = number};
     if (!parse_value(&row->value, value, kind, &why))
         return gx_fail(err, GX_EINPUT, "%s:%u: \"%.40s\" %s", path, number, value, why);
     return GX_OK;
+}
+
+/* Does BEIR's head line stand at p? */
+static bool is_beir_head(const char *p)
+{
+    static const char *const names[] = {"query-id", "corpus-id", "score"};
+    for (unsigned i = 0; i < 3; ++i) {
+        const size_t n = strlen(names[i]);
+        if (strncmp(p, names[i], n) || (p[n] && !strchr(" \t\r", p[n])))
+            return false;
+        p += n;
+        p += strspn(p, " \t\r");
+    }
+    return !*p;
 }
 
 static gx_status parse_rows(gx_trec_table *t, char *p, char *end, const char *path, gx_trec_kind kind, gx_error *err)
 {
     size_t cap = 0;
     uint32_t number = 0;
+    bool beir = false;
     while (p < end) {
         char *eol = memchr(p, '\n', (size_t)(end - p)), *next = eol ? eol + 1 : end;
         ++number;
         if (eol)
             *eol = 0;
-        if (p[strspn(p, " \t\r\f\v")]) {
+        if (kind == GX_TREC_QRELS && !beir && !t->n_rows && is_beir_head(p)) {
+            beir = true;
+        } else if (p[strspn(p, " \t\r\f\v")]) {
             if (t->n_rows == cap) {
                 cap = cap ? cap * 2 : 1024;
                 gx_trec_row *grown = realloc(t->rows, cap * sizeof *grown);
@@ -92,7 +111,7 @@ static gx_status parse_rows(gx_trec_table *t, char *p, char *end, const char *pa
                     return gx_fail(err, GX_ENOMEM, "no memory for the %zu lines of %s", cap, path);
                 t->rows = grown;
             }
-            const gx_status st = parse_line(&t->rows[t->n_rows], p, number, path, kind, err);
+            const gx_status st = parse_line(&t->rows[t->n_rows], p, number, path, kind, beir, err);
             if (st != GX_OK)
                 return st;
             ++t->n_rows;

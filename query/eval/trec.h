@@ -1,6 +1,7 @@
 /* trec.h: read and check judgements (qrels) and runs in TREC's formats.
  *
  *   a line of qrels     qid iteration docno relevance
+ *      or, as BEIR has      qid docno relevance, behind a line "query-id corpus-id score"
  *   a line of a run     qid Q0 docno rank score tag
  *
  * gx_trec_read reads a whole file into rows, sorted by qid and then by docno. topics[t] is the

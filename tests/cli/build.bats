@@ -442,3 +442,17 @@ END
     exits 0
     complains '--max-record takes longer ones'
 }
+
+@test "fields of JSONL are named, and a closed standard input is refused" {
+    printf '{"docno":"a","content":"alpha"}\n' >c.jsonl
+    ask build --fields=id=docno,text=content c.jsonl -o x.gx
+    exits 0
+    complains '1 documents, 1 terms'
+    ask build --fields=id=docno,text=content,url c.jsonl -o y.gx
+    exits 2
+    complains "'url' is none of"
+    status=0
+    "$GPUIDX" build -q -f plain - -o y.gx <&- 2>.stderr || status=$?
+    [ "$status" -eq 5 ]
+    [ ! -e y.gx ]
+}

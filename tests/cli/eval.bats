@@ -151,3 +151,33 @@ assert abs(t["difference"] - 13 / 27) < 1e-12 and t["better"] == 2 and t["worse"
     exits 2
     complains 'no measure "iprec@2"'
 }
+
+@test "a run whose ids are written otherwise than those of the judgements is told" {
+    printf '1 0 CACM-0001 1\n1 0 CACM-0002 1\n' >qrels
+    printf '1 Q0 html/CACM-0001.html 1 2.5 x\n' >run
+    ask eval -m map qrels run
+    exits 0
+    says '0.0000'
+    complains 'not one of its documents is judged'
+    complains 'html/CACM-0001.html in one, CACM-0001 in the other'
+    printf '1 Q0 CACM-0002 1 2.5 x\n' >run
+    ask eval -m map qrels run
+    [[ $stderr != *'not one'* ]]
+}
+
+@test "judgements of BEIR have three columns and a head" {
+    printf 'query-id\tcorpus-id\tscore\n1\ta\t1\n1\tb\t0\n' >beir.tsv
+    printf '1 0 a 1\n1 0 b 0\n' >trec.txt
+    printf '1 Q0 b 1 3 x\n1 Q0 a 2 2 x\n' >run
+    "$GPUIDX" eval trec.txt run >expected
+    ask eval beir.tsv run
+    exits 0
+    [ "$output" = "$(cat expected)" ]
+    printf '1 0 c 1\n' >>beir.tsv
+    ask eval beir.tsv run
+    exits 3
+    complains 'beir.tsv:4: 4 fields where a line of qrels has 3: query-id corpus-id score'
+    printf '1\ta\t1\n' >headless
+    ask eval headless run
+    exits 3
+}

@@ -81,7 +81,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
     const int fd = memfd_create("fuzz", 0);
     must(fd >= 0 && write(fd, bytes + 2, n - 2) == (ssize_t)(n - 2));
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    read_all(path, (gx_source_format)(bytes[0] % (GX_SOURCE_FILES + 1)), bytes[1]);
+    read_all(path, (gx_source_format)(bytes[0] % (GX_SOURCE_WARC + 1)), bytes[1]);
     close(fd);
     return 0;
 }

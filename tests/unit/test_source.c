@@ -494,6 +494,79 @@ static void what_cannot_be_read_is_said_before_anything_is_done(void **state)
     assert_non_null(strstr(seen, "say it with -f"));
 }
 
+static void fields_of_json_may_be_named(void **state)
+{
+    (void)state;
+    const char *path = PUT("j", "{\"docno\":\"a\",\"content\":\"x\",\"title\":\"t\",\"more\":\"y\"}\n"
+                                "{\"docno\":7,\"more\":null,\"id\":[]}\n{\"id\":\"b\",\"content\":\"x\"}\n");
+    gx_source_options opt = {
+        .size = sizeof opt, .format = GX_SOURCE_JSONL, .fields = "id=docno,text=content,title,text=more"};
+    assert_int_equal(read_paths(&path, 1, &opt), GX_OK);
+    assert_string_equal(seen, "a|t|x y@1\n7|-|@2\n!3: no id: the object lacks the field that is the id\n");
+    static const char *const bad[] = {"id=a",        "text=b", "id=a,id=b,text", "id,text,name", "id=,text",
+                                      "id=a,text=a", ""};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; ++i) {
+        opt.fields = bad[i];
+        assert_int_equal(read_paths(&path, 1, &opt), GX_EUSAGE);
+    }
+    assert_string_equal(documents_as(PUT("j", "{\"id\":\"1\",\"content\":\"pisa\"}\n"), GX_SOURCE_GUESS),
+                        "1|-|pisa@1\n");
+}
+
+static void a_field_of_json_that_comes_twice_is_refused(void **state)
+{
+    (void)state;
+    assert_string_equal(documents_as(PUT("j", "{\"id\":\"1\",\"text\":\"a\",\"text\":\"b\"}\n"
+                                              "{\"id\":\"1\",\"x\":1,\"x\":2,\"text\":\"b\",\"id\":\"2\"}\n"
+                                              "{\"id\":\"3\",\"x\":1,\"x\":2,\"text\":\"c\"}\n"),
+                                     GX_SOURCE_JSONL),
+                        "!1: column 22: not JSON as expected: a field that was there before\n"
+                        "!2: column 34: not JSON as expected: a field that was there before\n3|-|c@3\n");
+}
+
+static size_t add_record(char *to, const char *type, const char *heads, const char *block, size_t n, size_t says)
+{
+    const size_t head =
+        (size_t)sprintf(to, "WARC/1.0\r\nWARC-Type: %s\r\n%sContent-Length: %zu\r\n\r\n", type, heads, says);
+    memcpy(to + head, block, n);
+    memcpy(to + head + n, "\r\n\r\n", 4);
+    return head + n + 4;
+}
+
+static void warc_has_pages_and_texts(void **state)
+{
+    (void)state;
+    static char text[4096];
+    static const char page[] =
+        "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<title>A page</title><p>words WARC/1.0";
+    static const char image[] = "HTTP/1.1 200 OK\nContent-Type: image/png\n\n\xff\xd8\n";
+    size_t n =
+        add_record(text, "warcinfo", "WARC-Record-ID: <urn:uuid:0>\r\nContent-Type: text/plain\r\n", "a\nWA", 4, 4);
+    n += add_record(text + n, "response", "WARC-TREC-ID: clueweb09-1\r\nWARC-Record-ID: <urn:uuid:1>\r\n", page,
+                    sizeof page - 1, sizeof page - 1);
+    n +=
+        add_record(text + n, "response", "WARC-Record-ID: <urn:uuid:2>\r\n", image, sizeof image - 1, sizeof image - 1);
+    n += add_record(text + n, "resource", "warc-record-id: <urn:uuid:3>\r\nContent-Type: text/plain\r\n", "a <b> text",
+                    10, 10);
+    n +=
+        add_record(text + n, "resource", "WARC-Record-ID: <urn:uuid:4>\r\nContent-Type: text/plain\r\n", "cut", 3, 999);
+    documents_as(put_bytes("w", text, n), GX_SOURCE_GUESS);
+    assert_string_equal(seen, "clueweb09-1|A page|   words WARC/1.0@10\nurn:uuid:3|-|a <b> text@32\n"
+                              "!40: the record is cut off: the file ends in it\n");
+    const char *path = in_folder("w");
+    gx_source_options opt = {.size = sizeof opt, .max_record = 60};
+    assert_int_equal(read_paths(&path, 1, &opt), GX_OK);
+    assert_string_equal(seen, "!10: a document of more than 60 bytes\nurn:uuid:3|-|a <b> text@32\n"
+                              "!40: the record is cut off: the file ends in it\n");
+    assert_int_equal(counts.too_long, 1);
+    opt = (gx_source_options){.size = sizeof opt, .latin1 = true};
+    assert_int_equal(read_paths(&path, 1, &opt), GX_EUSAGE);
+    documents_as(PUT("x", "no WARC\n"), GX_SOURCE_WARC);
+    assert_string_equal(seen, "!1: no record of WARC 1 begins here; the rest of this file is lost\n");
+    documents_as(PUT("x", "WARC/1.0\r\nWARC-Type: response\r\n\r\n"), GX_SOURCE_WARC);
+    assert_string_equal(seen, "!1: the record has no Content-Length; the rest of this file is lost\n");
+}
+
 static void smart_has_titles_authors_and_words(void **state)
 {
     (void)state;
@@ -875,6 +948,9 @@ int main(void)
         cmocka_unit_test(every_compression_is_read_alone_and_joined),
         cmocka_unit_test(a_truncated_or_damaged_stream_is_refused_and_the_next_file_read),
         cmocka_unit_test(gzip_is_verified_to_its_last_byte),
+        cmocka_unit_test(fields_of_json_may_be_named),
+        cmocka_unit_test(a_field_of_json_that_comes_twice_is_refused),
+        cmocka_unit_test(warc_has_pages_and_texts),
         cmocka_unit_test(smart_has_titles_authors_and_words),
         cmocka_unit_test(what_follows_a_stream_is_not_passed_over),
         cmocka_unit_test(the_compression_of_nothing_is_an_empty_file),
