@@ -125,7 +125,9 @@ typedef struct gx_index_options {
     }
 GX_API void gx_index_options_init(gx_index_options *o, size_t size);
 
-/* Map the file and verify it. opt may be NULL. GX_ENOTFOUND, GX_EIO, GX_ECORRUPT, GX_ENOMEM. */
+/* Map the file and verify it. While the index is open the file must not be truncated or overwritten in
+ * place: reading what is no longer there raises SIGBUS. Replace an index by renaming a new file to
+ * its path, as the builder does; whoever has the old one open keeps it. opt may be NULL. GX_ENOTFOUND, GX_EIO, GX_ECORRUPT, GX_ENOMEM. */
 GX_API gx_status gx_index_open(gx_index **out, const char *path, const gx_index_options *opt, gx_error *err);
 GX_API void gx_index_close(gx_index *ix);
 

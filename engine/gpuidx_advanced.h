@@ -526,6 +526,7 @@ typedef struct gx_replay_options {
     double rate;                   /* queries a second; 0: the next as soon as a thread is free */
     bool skip_bad;                 /* skip malformed lines and impossible queries; false: fail */
     const char *run_path, *tag;    /* the TREC run to write, and its last column; run_path NULL: none */
+    bool force;                    /* replace a run that exists */
     uint64_t verify_every;         /* n: verify every n-th query; 0: none */
     gx_engine *other;              /* another engine on the same index to verify with, or NULL */
     const gx_mask *other_mask;     /* the documents of query.mask, for `other`; NULL if query.mask is NULL */
@@ -539,7 +540,7 @@ typedef struct gx_replay_options {
 #define GX_REPLAY_OPTIONS                                                                                              \
     {                                                                                                                  \
         sizeof(gx_replay_options), NULL, {GX_LOG_GUESS, GX_LOG_AUTO, NULL, NULL, false}, GX_QUERY_OPTIONS,             \
-            GX_QUERY_TEXT, 1, 1, 1, 0, 0, false, NULL, "gpuidx", 0, NULL, NULL, NULL, NULL, NULL                       \
+            GX_QUERY_TEXT, 1, 1, 1, 0, 0, false, NULL, "gpuidx", false, 0, NULL, NULL, NULL, NULL, NULL                       \
     }
 GX_API void gx_replay_options_init(gx_replay_options *o, size_t size);
 
@@ -573,6 +574,24 @@ typedef struct gx_replay_report {
  * GX_EUSAGE (opt's size or values), GX_EINPUT (with file and
  * line, or for a log without any query), and the statuses of reading, searching and writing. */
 GX_API gx_status gx_replay(gx_engine *en, const gx_replay_options *opt, gx_replay_report *out, gx_error *err);
+
+/* ---- outputs ---- */
+
+/* Write the n bytes to a file that appears whole or not at all; "-" is standard output, and a device
+ * or FIFO is written through. GX_EEXISTS (a file is there, unless force), GX_ENOTFOUND, GX_EIO,
+ * GX_ENOMEM. */
+GX_API gx_status gx_write_file(const char *path, const void *bytes, size_t n, bool force, gx_error *err);
+
+/* Unlink the temporary files of this process that have a name: for signal handlers that end the
+ * process. Safe in them. Outputs that are being written fail afterwards. */
+GX_API void gx_temporary_names_unlink(void);
+
+/* For a caller that writes the index once more, in another order: the builder, which has no
+ * documents yet, checks its path as always, but gx_builder_finish leaves it alone. The index is a
+ * file without a name, which can be opened at gx_builder_unnamed_path until gx_builder_abort. The
+ * caller frees the path; NULL: no memory. */
+GX_API void gx_builder_keep_unnamed(gx_builder *b);
+GX_API char *gx_builder_unnamed_path(const gx_builder *b);
 
 /* ---- judgements, runs and measures, by the definitions of trec_eval ---- */
 

@@ -1,5 +1,6 @@
 #include "engine/status.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -47,4 +48,19 @@ gx_status gx_fail(gx_error *err, gx_status st, const char *format, ...)
         va_end(ap);
     }
     return st;
+}
+
+gx_status gx_status_of_errno(int e)
+{
+    switch (e) {
+    case ENOMEM:
+        return GX_ENOMEM;
+    case ENOENT:
+    case ENOTDIR:
+        return GX_ENOTFOUND;
+    case EEXIST:
+        return GX_EEXISTS;
+    default:
+        return GX_EIO;
+    }
 }

@@ -1,6 +1,7 @@
 /* build.c: gpuidx build: a corpus becomes an index. */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -21,7 +22,6 @@ typedef struct build {
     progress bar;
     uint64_t limit, skipped;
     bool skip;
-    char unordered[4096]; /* where the index lies before its documents are put in order; "": they stay as they come */
     double order_seconds;
     double began, read_seconds; /* of the monotonic clock; not inside the builder */
 } build;
@@ -174,25 +174,6 @@ static const char *find_itself(const cli_args *a, const char *output)
     return NULL;
 }
 
-/* With --order the builder's index goes beside the output, which gets its name when the documents
- * are in order. */
-static int name_unordered(build *b)
-{
-    const char *path = cli_text(b->args, "output");
-    gx_error err = {0};
-    gx_builder *probe;
-    gx_builder_options opt = GX_BUILDER_OPTIONS;
-    if (!cli_choice(b->args, "order"))
-        return 0;
-    opt.force = cli_switch(b->args, "force");
-    opt.path = path;
-    if (gx_builder_open(&probe, &opt, &err)) /* what would hinder the output hinders it now, not in the end */
-        return cli_fail_error(&err);
-    gx_builder_abort(probe);
-    const int n = snprintf(b->unordered, sizeof b->unordered, "%s.%ld.unordered", path, (long)getpid());
-    return n > 0 && (size_t)n < sizeof b->unordered ? 0 : cli_fail(GX_EUSAGE, "-o %s: the name is too long", path);
-}
-
 /* 0: one a processor. */
 static uint32_t threads_of(const cli_args *a)
 {
@@ -215,9 +196,6 @@ static int open_all(build *b)
                             .cancel = is_stopped};
     if (cli_given(a, "format"))
         gx_source_format_find(cli_text(a, "format"), &in.format);
-    const int code = name_unordered(b);
-    if (code)
-        return code;
     if (gx_source_open(&b->source, (const char *const *)a->argv, (size_t)a->argc, &in, &err))
         return cli_fail_error(&err);
     if (a->argc == 1)
@@ -225,7 +203,7 @@ static int open_all(build *b)
     else
         snprintf(from, sizeof from, "%.400s and %d more", a->argv[0], a->argc - 1);
     gx_builder_options out = GX_BUILDER_OPTIONS;
-    out.path = *b->unordered ? b->unordered : cli_text(a, "output");
+    out.path = cli_text(a, "output");
     out.force = cli_switch(a, "force");
     out.duplicates = (gx_duplicates)cli_choice(a, "duplicates");
     out.docid_codec = cli_text(a, "codec");
@@ -238,7 +216,11 @@ static int open_all(build *b)
     out.memory = cli_count(a, "memory");
     out.threads = threads_of(a);
     out.source = from;
-    return gx_builder_open(&b->builder, &out, &err) ? cli_fail_error(&err) : 0;
+    if (gx_builder_open(&b->builder, &out, &err))
+        return cli_fail_error(&err);
+    if (cli_choice(a, "order")) /* the index of the documents as they come is only read, by put_in_order */
+        gx_builder_keep_unnamed(b->builder);
+    return 0;
 }
 
 /* The builder's index, its documents in order, to the output. */
@@ -247,10 +229,12 @@ static gx_status put_in_order(build *b, gx_error *err)
     const cli_args *a = b->args;
     const gx_index_options light = {sizeof light, GX_CHECK_STRUCTURE};
     reordering r = {.order = GX_ORDER_OPTIONS, .rewrite = GX_REWRITE_OPTIONS, .cancel = is_stopped};
-    gx_index *ix;
+    gx_index *ix = NULL;
     const double began = progress_clock();
-    gx_status st = gx_index_open(&ix, b->unordered, &light, err);
-    unlink(b->unordered); /* it lives on while it is open, and goes whatever happens */
+    char *unordered = gx_builder_unnamed_path(b->builder);
+    *err = (gx_error){.status = GX_ENOMEM};
+    gx_status st = unordered ? gx_index_open(&ix, unordered, &light, err) : GX_ENOMEM;
+    free(unordered);
     if (st)
         return st;
     stop_on_signals();
@@ -277,7 +261,7 @@ static int seal(build *b)
     b->read_seconds = progress_clock() - b->began - out.adding;
     progress_phase(&b->bar, "writing the index");
     gx_status st = gx_builder_finish(b->builder, &err);
-    if (st == GX_OK && *b->unordered) {
+    if (st == GX_OK && cli_choice(b->args, "order")) {
         progress_end(&b->bar);
         st = put_in_order(b, &err);
     }
@@ -289,7 +273,8 @@ static int seal(build *b)
         return cli_fail_error(&err);
     const gx_index_options light = {sizeof light, GX_CHECK_STRUCTURE};
     if (gx_index_open(&ix, cli_text(b->args, "output"), &light, &err))
-        return cli_fail_error(&err);
+        return cli_fail(GX_EIO, "%s is in place, but its summary cannot be made: %s", cli_text(b->args, "output"),
+                        err.text);
     gx_index_get_stats(ix, &stats);
     gx_index_close(ix);
     gx_builder_get_counts(b->builder, &out);
@@ -317,7 +302,7 @@ static int run(const cli_args *a)
         b.bar = progress_begin("documents", gx_source_get_counts(b.source).raw_total);
         stop_on_signals();
         code = add_documents(&b);
-        stop_no_more(); /* nothing has its name yet, so a kill may come at any time */
+        stop_no_more(); /* a kill may come at any time: the handler removes what has a temporary name */
         progress_end(&b.bar);
         b.bar.off = cli_quiet();
         if (!code && is_stopped(NULL))
@@ -327,8 +312,9 @@ static int run(const cli_args *a)
     }
     gx_builder_abort(b.builder);
     gx_source_close(b.source);
-    stop_die("nothing was written");
-    return code;
+    if (code == gx_status_exit(GX_ECANCELLED))
+        stop_die("nothing was written");
+    return code ? code : stop_done(path);
 }
 
 static const cli_flag flags[] = {

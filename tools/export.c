@@ -32,7 +32,7 @@ static int run(const cli_args *a)
     stop_on_signals();
     const gx_status st = (ciff ? gx_ciff_export : gx_ds2i_export)(ix, output, &opt, &err);
     gx_index_close(ix);
-    return st ? stop_fail(&err) : 0;
+    return st ? stop_fail(&err) : stop_done(output);
 }
 
 static const cli_flag flags[] = {

@@ -1,8 +1,10 @@
 /* gpuidx.c: the program. Finds the subcommand in its list and runs it. */
-#include <signal.h>
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tools/cli.h"
+#include "tools/signals.h"
 
 const cli_command *const cli_commands[] = {
     &cmd_build,  &cmd_query,  &cmd_replay,   &cmd_eval,  &cmd_info,    &cmd_check,      &cmd_recode, &cmd_reorder,
@@ -49,9 +51,20 @@ static int dispatch(int argc, char **argv)
     return command ? cli_run(command, argc - 1, argv + 1) : cli_unknown_command(argv[1]);
 }
 
+/* A descriptor of 0, 1 and 2 that is closed would be given to the next file that is opened, and
+ * messages would go into that file. /dev/null takes its place, opened so that using it fails as
+ * using a closed one does. */
+static void take_standard_descriptors(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
+            _exit(gx_status_exit(GX_EIO));
+}
+
 int main(int argc, char **argv)
 {
-    signal(SIGPIPE, SIG_IGN); /* a reader that leaves becomes a write error, and exit code 5 */
+    take_standard_descriptors();
+    signals_init();
     const int code = dispatch(argc, argv);
     const int late = cli_close_output(stdout, "-");
     return code ? code : late;

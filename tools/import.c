@@ -63,7 +63,7 @@ static int run(const cli_args *a)
         return cli_usage(a, "--%s: of which --analyzer?", opt.stemmer ? "stemmer" : "stopwords");
     stop_on_signals();
     const gx_status st = (ciff ? gx_ciff_import : gx_ds2i_import)(a->argv[0], path, &opt, &err);
-    return st ? stop_fail(&err) : 0;
+    return st ? stop_fail(&err) : stop_done(path);
 }
 
 static const cli_flag flags[] = {

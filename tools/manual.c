@@ -11,7 +11,8 @@ static const char program_description[] =
     "`gpuidx` builds inverted indexes of text collections and answers ranked queries from them. An index is one "
     "file, which holds all that a query needs: terms, compressed postings, document lengths, ids and titles, and how "
     "text was made into terms. Searching runs on a GPU where there is one and else on the CPU, with the same answers "
-    "to the bit.";
+    "to the bit. Replace an index that is in use with `--force` or by `mv`; a program that reads an index which is "
+    "overwritten in place ends with exit code 4.";
 
 static const cli_section program_examples[] = {
     {"gpuidx build corpus.jsonl.gz -o corpus.gx", "Index a collection."},
@@ -29,7 +30,8 @@ static const struct {
     {2, "a mistake on the command line"},
     {3, "bad input: a corpus, query log, qrels or run"},
     {4, "the index is corrupt, truncated, or of an unknown version"},
-    {5, "input or output: not found, exists already, no space, no permission"},
+    {5, "input or output: not found, exists already, no space, no permission. Where the message does not say that an "
+        "output is in place, nothing was written"},
     {6, "out of memory"},
     {7, "a GPU was required and is absent, lost or too small"},
     {8, "cancelled"},

@@ -43,7 +43,7 @@ static int run(const cli_args *a)
     else
         report(ix, path);
     gx_index_close(ix);
-    return code;
+    return code ? code : stop_done(path);
 }
 
 static const cli_flag flags[] = {

@@ -88,7 +88,7 @@ static int run(const cli_args *a)
     else
         reorder_report(ix, path, &r);
     gx_index_close(ix);
-    return code;
+    return code ? code : stop_done(path);
 }
 
 static const cli_flag flags[] = {

@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,6 +12,7 @@
 #include "tools/document_filter.h"
 #include "tools/progress.h"
 #include "tools/search_flags.h"
+#include "tools/signals.h"
 
 static const double percentiles[] = {50, 90, 95, 99, 99.9};
 enum { N_PERCENTILES = sizeof percentiles / sizeof *percentiles };
@@ -27,19 +27,6 @@ typedef struct session_facts {
 } session_facts;
 
 /* ---- interrupts and progress ---- */
-
-static volatile sig_atomic_t interrupted;
-
-static void on_interrupt(int sig)
-{
-    interrupted = sig;
-}
-
-static bool is_interrupted(void *user)
-{
-    (void)user;
-    return interrupted;
-}
 
 typedef struct talk {
     progress progress;
@@ -339,13 +326,13 @@ static int write_report(const session_facts *f, const char *path)
     json_t *root = report_json(f);
     char *text = root ? json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) : NULL;
     json_decref(root);
-    FILE *out = text ? cli_open_output(path, false, &code) : NULL;
     if (!text)
-        code = cli_fail(GX_ENOMEM, "no memory for the report");
-    if (out) {
-        fprintf(out, "%s\n", text);
-        code = cli_close_output(out, path);
-    }
+        return cli_fail(GX_ENOMEM, "no memory for the report");
+    gx_error err;
+    if (strcmp(path, "-") == 0)
+        printf("%s\n", text);
+    else if (gx_write_file(path, text, strlen(text), cli_switch(f->a, "force"), &err))
+        code = cli_fail_error(&err);
     free(text);
     return code;
 }
@@ -392,7 +379,8 @@ static gx_replay_options read_options(const cli_args *a)
         o.threads = cores > 0 ? (uint32_t)cores : 1;
     gx_log_form_find(cli_text(a, "format"), &o.read.form);
     gx_log_encoding_find(cli_text(a, "encoding"), &o.read.encoding);
-    o.query.cancel = is_interrupted;
+    o.query.cancel = is_stopped;
+    o.force = cli_switch(a, "force");
     return o;
 }
 
@@ -485,8 +473,7 @@ static int run(const cli_args *a)
         return refused ? refused : bad_report;
     gx_replay_report *r = calloc(1, sizeof *r);
     int code = r ? 0 : cli_fail(GX_ENOMEM, "no memory for the report");
-    signal(SIGINT, on_interrupt);
-    signal(SIGTERM, on_interrupt);
+    stop_on_signals();
     if (!code)
         code = cli_open_index(&ix, a, a->argv[0]);
     if (!code)
@@ -519,10 +506,7 @@ static int run(const cli_args *a)
     gx_index_close(ix);
     document_filter_free(&filter);
     free(r);
-    if (interrupted) { /* whoever started us shall see that we were stopped */
-        signal(interrupted, SIG_DFL);
-        raise(interrupted);
-    }
+    stop_die(NULL);
     return code;
 }
 

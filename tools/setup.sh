@@ -35,6 +35,7 @@ needs=(
   'libedit|pkg-config --exists libedit|libedit-dev'
   'cmocka (tests)|pkg-config --exists cmocka|libcmocka-dev'
   'bats (tests)|command -v bats|bats'
+  'strace (tests)|command -v strace|strace'
   'mandoc (tests)|command -v mandoc|mandoc'
   'Python (tests)|command -v python3|python3'
   'Python virtual environments (tests)|python3 -c "import ensurepip, venv"|python3-venv'

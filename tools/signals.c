@@ -1,15 +1,50 @@
 #include "tools/signals.h"
 
+#include <errno.h>
 #include <signal.h>
-#include <stddef.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
+#include "engine/gpuidx_advanced.h"
 #include "tools/cli.h"
 
-static volatile sig_atomic_t stopped_by;
+/* Any thread may take the signal, and any may ask: an atomic that is free of locks. */
+static atomic_int stopped_by;
 
-static void on_signal(int signal)
+static void on_stop(int signal)
 {
-    stopped_by = signal;
+    atomic_store(&stopped_by, signal);
+}
+
+/* End the process as if the signal had not been caught. The signal is blocked in its handler, so
+ * that it arrives when the handler returns. */
+static void on_end(int signal)
+{
+    const int e = errno;
+    gx_temporary_names_unlink();
+    sigaction(signal, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
+    kill(getpid(), signal);
+    errno = e;
+}
+
+static void on_bus_error(int signal, siginfo_t *info, void *context)
+{
+    static const char words[] =
+        "gpuidx: a file that is mapped, as an index is, was truncated or overwritten while it was read; replace an "
+        "index by renaming (mv) a new one to its name\n";
+    (void)context;
+    if (info->si_code != BUS_ADRERR) { /* hardware */
+        on_end(signal);
+        return;
+    }
+    gx_temporary_names_unlink();
+    if (write(STDERR_FILENO, words, sizeof words - 1) < 0) {
+        /* nobody listens */
+    }
+    _exit(gx_status_exit(GX_ECORRUPT));
 }
 
 static void set_handlers(void (*handler)(int))
@@ -22,29 +57,40 @@ static void set_handlers(void (*handler)(int))
     }
 }
 
+void signals_init(void)
+{
+    signal(SIGPIPE, SIG_IGN); /* a reader that leaves becomes a write error, and exit code 5 */
+    signal(SIGXFSZ, SIG_IGN);
+    sigaction(SIGBUS, &(struct sigaction){.sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO}, NULL);
+    set_handlers(on_end);
+}
+
 void stop_on_signals(void)
 {
-    set_handlers(on_signal);
+    set_handlers(on_stop);
 }
 
 void stop_no_more(void)
 {
-    set_handlers(SIG_DFL);
+    set_handlers(on_end);
 }
 
 bool is_stopped(void *user)
 {
     (void)user;
-    return stopped_by != 0;
+    return atomic_load(&stopped_by) != 0;
 }
 
 void stop_die(const char *outcome)
 {
-    if (!stopped_by)
+    const int signal = atomic_load(&stopped_by);
+    if (!signal)
         return;
-    cli_warn("interrupted; %s", outcome);
-    stop_no_more();
-    raise(stopped_by);
+    if (outcome)
+        cli_warn("interrupted; %s", outcome);
+    fflush(stdout);
+    set_handlers(SIG_DFL);
+    raise(signal);
 }
 
 int stop_fail(const gx_error *err)
@@ -52,4 +98,13 @@ int stop_fail(const gx_error *err)
     if (err->status == GX_ECANCELLED)
         stop_die("nothing was written");
     return cli_fail_error(err);
+}
+
+int stop_done(const char *output)
+{
+    if (is_stopped(NULL)) {
+        cli_warn("interrupted, but %s is complete and in place", output);
+        stop_die(NULL);
+    }
+    return 0;
 }

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "engine/gpuidx_advanced.h"
 #include "engine/sized.h"
 #include "engine/status.h"
 #include "engine/temporary_file.h"
@@ -476,4 +477,14 @@ gx_status gx_builder_finish(gx_builder *b, gx_error *err)
     free(meta);
     end_stage(b, GX_STAGE_DOCUMENTS);
     return st;
+}
+
+void gx_builder_keep_unnamed(gx_builder *b)
+{
+    gx_writer_keep_unnamed(b->writer);
+}
+
+char *gx_builder_unnamed_path(const gx_builder *b)
+{
+    return gx_writer_unnamed_path(b->writer);
 }

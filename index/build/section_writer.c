@@ -1,12 +1,11 @@
 #include "index/build/section_writer.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/random.h>
 #include <unistd.h>
 
+#include "engine/atomic_file.h"
 #include "engine/hash.h"
 #include "engine/status.h"
 #include "engine/temporary_file.h"
@@ -20,9 +19,7 @@ static_assert(FIRST_SECTION_OFFSET % GX_ALIGN == 0 && GX_ALIGN / sizeof(gx_secti
               "the first section is aligned");
 
 struct gx_section_writer {
-    const char *path, *dir;
-    int fd;
-    char *name; /* the temporary file's, NULL: it has none */
+    gx_atomic_file out;
     gx_section table[GX_MAX_SECTIONS_WRITTEN];
     uint32_t n;
     uint64_t at; /* bytes of the file so far, the buffer's included */
@@ -31,26 +28,23 @@ struct gx_section_writer {
     size_t n_buffer, n_hashed; /* of the buffer's bytes the first n_hashed are in the hash */
 };
 
-gx_status gx_section_writer_open(gx_section_writer **out, const char *path, const char *dir, gx_error *err)
+gx_status gx_section_writer_open(gx_section_writer **out, const char *path, bool force, gx_error *err)
 {
     gx_status st = GX_OK;
     *out = NULL;
     gx_section_writer *s = calloc(1, sizeof *s);
     if (!s)
         return gx_fail(err, GX_ENOMEM, "out of memory");
-    s->path = path;
-    s->dir = dir;
+    s->out = GX_ATOMIC_FILE_INIT;
     s->hash = gx_hasher_open();
     s->buffer = malloc(BUFFER_BYTES);
-    s->fd = -1;
     if (!s->hash || !s->buffer)
         st = gx_fail(err, GX_ENOMEM, "out of memory");
-    else if ((s->fd = gx_temporary_file_open_nameable(dir, &s->name)) < 0)
-        st = gx_fail(err, errno == ENOENT || errno == ENOTDIR ? GX_ENOTFOUND : GX_EIO,
-                     "cannot make a file in directory %s: %s", dir, strerror(errno));
+    else
+        st = gx_atomic_file_open(&s->out, path, GX_ATOMIC_FILE_SEEK | (force ? GX_ATOMIC_FILE_FORCE : 0), err);
     if (st == GX_OK) {
         s->at = FIRST_SECTION_OFFSET; /* what is before is written last, by finish */
-        if (lseek(s->fd, (off_t)s->at, SEEK_SET) < 0)
+        if (lseek(s->out.fd, (off_t)s->at, SEEK_SET) < 0)
             st = gx_fail(err, GX_EIO, "cannot write %s: %s", path, strerror(errno));
     }
     if (st == GX_OK)
@@ -63,9 +57,9 @@ gx_status gx_section_writer_open(gx_section_writer **out, const char *path, cons
 static gx_status flush_buffer(gx_section_writer *s, gx_error *err)
 {
     gx_hasher_add(s->hash, s->buffer + s->n_hashed, s->n_buffer - s->n_hashed);
-    const int e = gx_write_all(s->fd, s->buffer, s->n_buffer);
+    const int e = gx_write_all(s->out.fd, s->buffer, s->n_buffer);
     s->n_buffer = s->n_hashed = 0;
-    return e ? gx_fail(err, GX_EIO, "cannot write %s: %s", s->path, strerror(e)) : GX_OK;
+    return e ? gx_fail(err, GX_EIO, "cannot write %s: %s", s->out.path, strerror(e)) : GX_OK;
 }
 
 gx_status gx_section_writer_add(gx_section_writer *s, const void *data, size_t n, gx_error *err)
@@ -144,7 +138,7 @@ gx_status gx_section_writer_begin(gx_section_writer *s, uint32_t kind, uint64_t 
     if (st != GX_OK)
         return st;
     if (s->n == GX_MAX_SECTIONS_WRITTEN)
-        return gx_fail(err, GX_EINTERNAL, "%s: more sections than announced", s->path);
+        return gx_fail(err, GX_EINTERNAL, "%s: more sections than announced", s->out.path);
     s->table[s->n++] = (gx_section){.kind = kind, .flags = gx_section_flags(kind), .offset = s->at, .param = param};
     gx_hasher_start(s->hash);
     s->n_hashed = s->n_buffer;
@@ -170,92 +164,40 @@ static gx_status write_header(gx_section_writer *s, gx_header *h, gx_error *err)
     gx_hasher_add(s->hash, h, sizeof *h);
     gx_hasher_add(s->hash, s->table, s->n * sizeof *s->table);
     h->checksum = gx_hasher_get(s->hash);
-    int e = lseek(s->fd, 0, SEEK_SET) < 0 ? errno : 0;
+    int e = lseek(s->out.fd, 0, SEEK_SET) < 0 ? errno : 0;
     if (!e)
-        e = gx_write_all(s->fd, h, sizeof *h);
+        e = gx_write_all(s->out.fd, h, sizeof *h);
     if (!e)
-        e = gx_write_all(s->fd, s->table, s->n * sizeof *s->table);
-    if (!e && fsync(s->fd) != 0)
-        e = errno;
-    return e ? gx_fail(err, GX_EIO, "cannot write %s: %s", s->path, strerror(e)) : GX_OK;
+        e = gx_write_all(s->out.fd, s->table, s->n * sizeof *s->table);
+    if (e)
+        return gx_fail(err, GX_EIO, "cannot write %s: %s", s->out.path, strerror(e));
+    return gx_atomic_file_sync(&s->out, err);
 }
 
-/* A name for a temporary file that has none. */
-static gx_status link_temporary_name(gx_section_writer *s, gx_error *err)
-{
-    char fd_path[64];
-    snprintf(fd_path, sizeof fd_path, "/proc/self/fd/%d", s->fd);
-    for (int attempt = 0; attempt < 100; ++attempt) {
-        uint64_t random;
-        char *name;
-        if (getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random)
-            break;
-        if (asprintf(&name, "%s/.gpuidx-%016llx.tmp", s->dir, (unsigned long long)random) < 0)
-            return gx_fail(err, GX_ENOMEM, "out of memory");
-        if (linkat(AT_FDCWD, fd_path, AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0) {
-            s->name = name;
-            return GX_OK;
-        }
-        free(name);
-        if (errno != EEXIST)
-            break;
-    }
-    return gx_fail(err, GX_EIO, "cannot name %s: %s", s->path, strerror(errno));
-}
-
-/* From the temporary name to the real one; without force never over another file. */
-static int rename_to(const char *from, const char *to, bool force)
-{
-    if (force)
-        return rename(from, to) ? errno : 0;
-    if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
-        return 0;
-    if (errno != EINVAL && errno != ENOSYS)
-        return errno;
-    if (link(from, to) != 0) /* a file system without RENAME_NOREPLACE */
-        return errno;
-    return unlink(from) ? errno : 0;
-}
-
-static int sync_directory(const char *dir)
-{
-    const int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
-        return errno;
-    const int e = fsync(fd) != 0 && errno != EINVAL ? errno : 0; /* EINVAL: this file system has no such thing */
-    close(fd);
-    return e;
-}
-
-gx_status gx_section_writer_finish(gx_section_writer *s, gx_header *h, bool force, gx_error *err)
+gx_status gx_section_writer_finish(gx_section_writer *s, gx_header *h, bool unnamed, gx_error *err)
 {
     gx_status st;
     end_section(s);
     if (s->n + 4 <= GX_MAX_SECTIONS_WRITTEN)
-        return gx_fail(err, GX_EINTERNAL, "%s: too few sections", s->path);
-    if ((st = flush_buffer(s, err)) != GX_OK || (st = write_header(s, h, err)) != GX_OK ||
-        (!s->name && (st = link_temporary_name(s, err)) != GX_OK))
+        return gx_fail(err, GX_EINTERNAL, "%s: too few sections", s->out.path);
+    if ((st = flush_buffer(s, err)) != GX_OK || (st = write_header(s, h, err)) != GX_OK || unnamed)
         return st;
-    int e = rename_to(s->name, s->path, force);
-    if (e == EEXIST)
-        return gx_fail(err, GX_EEXISTS, "%s has come into being meanwhile: use --force to replace it", s->path);
-    if (!e) {
-        free(s->name);
-        s->name = NULL;
-        e = sync_directory(s->dir);
-    }
-    return e ? gx_fail(err, GX_EIO, "cannot put %s in its place: %s", s->path, strerror(e)) : GX_OK;
+    return gx_atomic_file_commit(&s->out, err);
+}
+
+char *gx_section_writer_unnamed_path(const gx_section_writer *s)
+{
+    char *path;
+    if (s->out.temporary)
+        return strdup(s->out.temporary);
+    return asprintf(&path, "/proc/self/fd/%d", s->out.fd) < 0 ? NULL : path;
 }
 
 void gx_section_writer_close(gx_section_writer *s)
 {
     if (!s)
         return;
-    if (s->name)
-        unlink(s->name);
-    free(s->name);
-    if (s->fd >= 0)
-        close(s->fd);
+    gx_atomic_file_close(&s->out);
     gx_hasher_close(s->hash);
     free(s->buffer);
     free(s);

@@ -13,8 +13,8 @@ typedef struct gx_section_writer gx_section_writer;
 
 #define GX_MAX_SECTIONS_WRITTEN 12u /* most sections; there must be more than GX_MAX_SECTIONS_WRITTEN - 4 of them */
 
-/* path lies in directory dir; both must outlive the writer. */
-gx_status gx_section_writer_open(gx_section_writer **out, const char *path, const char *dir, gx_error *err);
+/* force: replace an existing file. Statuses of gx_atomic_file_open. */
+gx_status gx_section_writer_open(gx_section_writer **out, const char *path, bool force, gx_error *err);
 
 /* End the current section, if any, and begin the next. Its flags follow from its kind. */
 gx_status gx_section_writer_begin(gx_section_writer *s, uint32_t kind, uint64_t param, gx_error *err);
@@ -29,8 +29,13 @@ void gx_section_writer_commit(gx_section_writer *s, size_t n);
 uint64_t gx_section_writer_section_bytes(const gx_section_writer *s); /* of the current section */
 
 /* Complete *h (magic, version, sizes, device range, checksum), write it and the section table,
- * sync, and give the file its name: GX_EEXISTS if there is one by then, unless force. */
-gx_status gx_section_writer_finish(gx_section_writer *s, gx_header *h, bool force, gx_error *err);
+ * sync, and give the file its name: GX_EEXISTS if there is one by then, unless force. With unnamed
+ * it gets no name, and lives until gx_section_writer_close. */
+gx_status gx_section_writer_finish(gx_section_writer *s, gx_header *h, bool unnamed, gx_error *err);
+
+/* Where a file that was finished without a name can be opened; the caller frees the string. NULL:
+ * no memory. */
+char *gx_section_writer_unnamed_path(const gx_section_writer *s);
 
 /* Free the writer. Unless gx_section_writer_finish has succeeded, nothing remains on disk. */
 void gx_section_writer_close(gx_section_writer *s);

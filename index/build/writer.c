@@ -44,7 +44,7 @@ typedef struct totals {
 
 struct gx_writer {
     char *path, *dir;
-    bool force, store_text, impacts, any_title, finished;
+    bool unnamed, store_text, impacts, any_title, finished;
     const gx_codec *docids, *tfs; /* gx_codec_auto: a list's own */
     gx_coding codings[GX_MAX_CODINGS];
     uint32_t n_codings, block_len;
@@ -106,15 +106,6 @@ static gx_status check_options(const gx_writer_options *opt, const char *path, g
                        "the frequencies",
                        path, docids->name, docids->block_len, tfs->name, tfs->block_len,
                        matching_codec(docids, tfs)->name);
-    struct stat s;
-    if (lstat(path, &s) != 0)
-        return errno == ENOENT || errno == ENOTDIR
-                   ? GX_OK /* of a missing directory the first spool tells */
-                   : gx_fail(err, GX_EIO, "cannot look at %s: %s", path, strerror(errno));
-    if (!S_ISREG(s.st_mode) && !S_ISLNK(s.st_mode))
-        return gx_fail(err, GX_EEXISTS, "%s exists and is not a file: give another name", path);
-    if (!opt->force)
-        return gx_fail(err, GX_EEXISTS, "%s exists: use --force to replace it, or give another name", path);
     return GX_OK;
 }
 
@@ -148,7 +139,6 @@ gx_status gx_writer_open(gx_writer **out, const char *path, const gx_writer_opti
     for (size_t i = 0; i < sizeof spools / sizeof *spools; ++i)
         *spools[i] = gx_spool_make(w->dir);
     w->counts = (totals){0};
-    w->force = opt->force;
     w->store_text = opt->store_text;
     w->impacts = opt->impacts;
     w->docids = opt->docids;
@@ -163,7 +153,7 @@ gx_status gx_writer_open(gx_writer **out, const char *path, const gx_writer_opti
     if (st == GX_OK)
         st = fill_uuid(w->uuid, opt->uuid, err);
     if (st == GX_OK)
-        st = gx_section_writer_open(&w->sections, w->path, w->dir, err);
+        st = gx_section_writer_open(&w->sections, w->path, opt->force, err);
     if (st == GX_OK)
         st = gx_section_writer_begin(w->sections, GX_SEC_PAYLOAD, 0, err);
     if (st == GX_OK && w->store_text && !(w->frame.zstd = ZSTD_createCCtx()))
@@ -597,7 +587,7 @@ gx_status gx_writer_finish(gx_writer *w, const char *meta, gx_error *err)
             w->codings[w->n_codings++] = (gx_coding){GX_CODEC_GPUBP128, GX_CODEC_GPUBP128};
         memcpy(h.codings, w->codings, w->n_codings * sizeof *w->codings);
         memcpy(h.uuid, w->uuid, sizeof h.uuid);
-        st = gx_section_writer_finish(w->sections, &h, w->force, &words);
+        st = gx_section_writer_finish(w->sections, &h, w->unnamed, &words);
     }
     if (st == GX_OK) /* a second call finds this */
         gx_fail(&w->failed, GX_EUSAGE, "%s is finished already", w->path);
@@ -623,4 +613,14 @@ gx_status gx_writer_finish_with(gx_writer *w, const gx_analyzer *an, gx_error *e
     free(json);
     free(meta);
     return st;
+}
+
+void gx_writer_keep_unnamed(gx_writer *w)
+{
+    w->unnamed = true;
+}
+
+char *gx_writer_unnamed_path(const gx_writer *w)
+{
+    return gx_section_writer_unnamed_path(w->sections);
 }

@@ -66,6 +66,11 @@ gx_status gx_writer_finish(gx_writer *w, const char *meta, gx_error *err);
  * program has made. */
 gx_status gx_writer_finish_with(gx_writer *w, const gx_analyzer *an, gx_error *err);
 
+/* From now on gx_writer_finish completes the file without giving it a name. It can be opened at
+ * gx_writer_unnamed_path, which the caller frees (NULL: no memory), until gx_writer_close. */
+void gx_writer_keep_unnamed(gx_writer *w);
+char *gx_writer_unnamed_path(const gx_writer *w);
+
 /* Free everything; if finish has not succeeded, nothing remains on disk. */
 void gx_writer_close(gx_writer *w);
 

@@ -236,8 +236,10 @@ gx_status gx_ciff_export(const gx_index *ix, const char *path, const gx_export_o
     gx_status st = gx_sized_read(&o, sizeof o, opt, GX_SIZE_THROUGH(gx_export_options, user), "gx_export_options", err);
     if (st != GX_OK)
         return st;
-    export ex = {.ix = ix};
-    st = gx_atomic_file_open(&ex.out, path, o.force, err);
+    export ex = {.ix = ix, .out = GX_ATOMIC_FILE_INIT};
+    st = gx_atomic_file_open(&ex.out, path, o.force ? GX_ATOMIC_FILE_FORCE : 0, err);
+    if (st == GX_OK)
+        st = gx_atomic_file_stream(&ex.out, err);
     if (st == GX_OK)
         st = put_all(&ex, &o, err);
     if (st == GX_OK)

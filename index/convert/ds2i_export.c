@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "engine/atomic_file.h"
 #include "engine/sized.h"
@@ -17,6 +18,7 @@ typedef struct export
 {
     const gx_index *ix;
     const gx_export_options *opt;
+    const char *base;
     gx_atomic_file files[N_FILES];
 }
 export;
@@ -28,7 +30,9 @@ static gx_status open_outputs(export *ex, const char *base, gx_error *err)
         char *path = NULL;
         if (asprintf(&path, "%s%s", base, suffixes[i]) < 0)
             return gx_fail(err, GX_ENOMEM, "no memory");
-        st = gx_atomic_file_open(&ex->files[i], path, ex->opt->force, err);
+        st = gx_atomic_file_open(&ex->files[i], path, ex->opt->force ? GX_ATOMIC_FILE_FORCE : 0, err);
+        if (st == GX_OK)
+            st = gx_atomic_file_stream(&ex->files[i], err);
         free(path);
     }
     return st;
@@ -104,6 +108,26 @@ static gx_status put_list(export *ex, uint32_t t, gx_error *err)
     return put_name(ex, TERMS, term, len, err);
 }
 
+/* A file could not be committed. Without force those that are in place are removed. With force they
+ * have replaced others: then the set has old and new files, unless all are in place, and the message
+ * says so. */
+static gx_status take_back(export *ex, gx_status st, gx_error *err)
+{
+    int n = 0;
+    gx_error why = {.text = ""};
+    for (int i = 0; i < N_FILES; ++i) {
+        n += ex->files[i].committed;
+        if (!ex->opt->force && ex->files[i].committed && ex->files[i].target)
+            unlink(ex->files[i].target);
+    }
+    if (!ex->opt->force || n == 0 || n == N_FILES)
+        return st;
+    if (err)
+        why = *err;
+    return gx_fail(err, st, "%.700s; of the files of %.200s some are old and some are new now: write them again",
+                   why.text, ex->base);
+}
+
 static gx_status commit_outputs(export *ex, gx_error *err)
 {
     gx_status st = GX_OK;
@@ -111,7 +135,7 @@ static gx_status commit_outputs(export *ex, gx_error *err)
         st = gx_atomic_file_sync(&ex->files[i], err);
     for (int i = 0; i < N_FILES && st == GX_OK; ++i)
         st = gx_atomic_file_commit(&ex->files[i], err);
-    return st;
+    return st == GX_OK ? st : take_back(ex, st, err);
 }
 
 gx_status gx_ds2i_export(const gx_index *ix, const char *base, const gx_export_options *opt, gx_error *err)
@@ -120,7 +144,9 @@ gx_status gx_ds2i_export(const gx_index *ix, const char *base, const gx_export_o
     gx_status st = gx_sized_read(&o, sizeof o, opt, GX_SIZE_THROUGH(gx_export_options, user), "gx_export_options", err);
     if (st != GX_OK)
         return st;
-    export ex = {.ix = ix, .opt = &o};
+    export ex = {.ix = ix, .opt = &o, .base = base};
+    for (int i = 0; i < N_FILES; ++i)
+        ex.files[i] = GX_ATOMIC_FILE_INIT;
     st = open_outputs(&ex, base, err);
     if (st == GX_OK)
         st = put_documents(&ex, err);

@@ -624,7 +624,7 @@ static gx_status run_passes(replay *r, worker *workers, gx_error *err)
     if (opt->warmup)
         st = run_pass(r, workers, WARM_UP, err);
     if (st == GX_OK && opt->run_path)
-        st = gx_run_open(&r->run, opt->run_path, err);
+        st = gx_run_open(&r->run, opt->run_path, opt->force, err);
     begin_measuring(workers, opt->threads);
     for (uint32_t i = 0; i < opt->runs && st == GX_OK; ++i) {
         st = run_pass(r, workers, MEASURE, err);

@@ -1,15 +1,13 @@
 #include "query/eval/run_file.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
+#include "engine/atomic_file.h"
 #include "engine/status.h"
+#include "engine/temporary_file.h"
 #include "query/plan.h"
 
 /* ---- numbers ---- */
@@ -130,57 +128,30 @@ gx_status gx_run_append(gx_run_text *text, const gx_index *ix, const char *qid, 
 #define BUFFER_BYTES ((size_t)256 << 10)
 
 struct gx_run {
-    char *path, *temporary; /* temporary NULL: path is written directly */
-    int fd;
+    gx_atomic_file out;
     size_t n; /* bytes in buffer */
     char buffer[BUFFER_BYTES];
 };
 
-gx_status gx_run_open(gx_run **out, const char *path, gx_error *err)
+gx_status gx_run_open(gx_run **out, const char *path, bool force, gx_error *err)
 {
-    struct stat st;
     *out = NULL;
     gx_run *run = malloc(sizeof *run);
-    if (run) {
-        run->n = 0;
-        run->temporary = NULL;
-    }
-    if (!run || !(run->path = strdup(path))) {
-        free(run);
+    if (!run)
         return gx_fail(err, GX_ENOMEM, "no memory to write %s", path);
-    }
-    if (!strcmp(path, "-")) {
-        run->fd = STDOUT_FILENO;
-    } else if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
-        run->fd = open(path, O_WRONLY | O_CLOEXEC);
-    } else if (asprintf(&run->temporary, "%s.%d.tmp", path, (int)getpid()) < 0) {
-        run->temporary = NULL;
-        run->fd = -1;
-        errno = ENOMEM;
-    } else {
-        run->fd = open(run->temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    }
-    if (run->fd < 0) {
-        const gx_status bad =
-            gx_fail(err, errno == ENOMEM ? GX_ENOMEM : GX_EIO, "cannot write %s: %s", path, strerror(errno));
-        free(run->temporary);
-        run->temporary = NULL;
+    run->n = 0;
+    const gx_status st = gx_atomic_file_open(&run->out, path, force ? GX_ATOMIC_FILE_FORCE : 0, err);
+    if (st == GX_OK)
+        *out = run;
+    else
         gx_run_close(run);
-        return bad;
-    }
-    *out = run;
-    return GX_OK;
+    return st;
 }
 
 static gx_status write_all(gx_run *run, const char *bytes, size_t n, gx_error *err)
 {
-    for (size_t done = 0; done < n;) {
-        const ssize_t wrote = write(run->fd, bytes + done, n - done);
-        if (wrote < 0 && errno != EINTR)
-            return gx_fail(err, GX_EIO, "cannot write %s: %s", run->path, strerror(errno));
-        done += wrote > 0 ? (size_t)wrote : 0;
-    }
-    return GX_OK;
+    const int e = gx_write_all(run->out.fd, bytes, n);
+    return e ? gx_fail(err, GX_EIO, "cannot write %s: %s", run->out.path, strerror(e)) : GX_OK;
 }
 
 static gx_status flush(gx_run *run, gx_error *err)
@@ -207,30 +178,16 @@ gx_status gx_run_write(gx_run *run, const gx_run_text *text, gx_error *err)
 
 gx_status gx_run_commit(gx_run *run, gx_error *err)
 {
-    const gx_status st = flush(run, err);
-    if (st != GX_OK || !run->temporary)
-        return st;
-    const bool synced = fsync(run->fd) == 0;
-    const bool closed = close(run->fd) == 0;
-    run->fd = -1;
-    if (!synced || !closed)
-        return gx_fail(err, GX_EIO, "cannot write %s: %s", run->path, strerror(errno));
-    if (rename(run->temporary, run->path))
-        return gx_fail(err, GX_EIO, "cannot rename %s to %s: %s", run->temporary, run->path, strerror(errno));
-    free(run->temporary);
-    run->temporary = NULL;
-    return GX_OK;
+    gx_status st = flush(run, err);
+    if (st == GX_OK)
+        st = gx_atomic_file_sync(&run->out, err);
+    return st == GX_OK ? gx_atomic_file_commit(&run->out, err) : st;
 }
 
 void gx_run_close(gx_run *run)
 {
     if (!run)
         return;
-    if (run->fd > STDOUT_FILENO)
-        close(run->fd);
-    if (run->temporary)
-        unlink(run->temporary);
-    free(run->temporary);
-    free(run->path);
+    gx_atomic_file_close(&run->out);
     free(run);
 }

@@ -3,8 +3,7 @@
  * Each thread formats lines into a gx_run_text of its own. The caller writes these buffers in the
  * order of their queries. A score is printed with at least ten significant digits, so that scores
  * that differ are printed differently: sorting a query's lines by score, and equal scores by docid,
- * gives the ranking back. The file is written under a temporary name and renamed when it is
- * complete.
+ * gives the ranking back. The file appears when it is complete (engine/atomic_file.h).
  */
 #ifndef GX_QUERY_EVAL_RUN_FILE_H
 #define GX_QUERY_EVAL_RUN_FILE_H
@@ -30,13 +29,13 @@ size_t gx_run_score(char *p, uint32_t sum, int exponent);
 typedef struct gx_run gx_run;
 
 /* Open a run for writing. path "-" is stdout. If path exists and is no regular file (a pipe,
- * /dev/null), it is written directly. GX_EIO, GX_ENOMEM. */
-gx_status gx_run_open(gx_run **out, const char *path, gx_error *err);
+ * /dev/null), it is written directly. Statuses of gx_atomic_file_open. */
+gx_status gx_run_open(gx_run **out, const char *path, bool force, gx_error *err);
 
 /* Append the lines. GX_EIO. */
 gx_status gx_run_write(gx_run *run, const gx_run_text *text, gx_error *err);
 
-/* Write everything to disk, and rename the file to its path. GX_EIO. */
+/* Write everything to disk, and give the file its name. Statuses of gx_atomic_file_commit. */
 gx_status gx_run_commit(gx_run *run, gx_error *err);
 
 /* Close the run. Remove the temporary file unless it was committed. Accepts NULL. */

@@ -165,7 +165,8 @@ END
 
 @test "an interrupt ends a wait for the next query" {
     yes 'skipping blocks compression' | head -n 20 >many
-    "$GPUIDX" replay -q --engine=cpu "$TINY" many --rate 0.05 -j 2 --run many.run >/dev/null 2>said &
+    # a shell without job control lets its children ignore INT
+    env --default-signal=INT "$GPUIDX" replay -q --engine=cpu "$TINY" many --rate 0.05 -j 2 --run many.run >/dev/null 2>said &
     pid=$!
     sleep 0.5
     kill -INT $pid

@@ -45,9 +45,10 @@ static void put(const char *text, bool force, gx_status want)
 {
     gx_error err;
     gx_atomic_file f;
-    gx_status st = gx_atomic_file_open(&f, path, force, &err);
+    gx_status st = gx_atomic_file_open(&f, path, force ? GX_ATOMIC_FILE_FORCE : 0, &err);
     assert_int_equal(st, want);
     if (st == GX_OK) {
+        assert_int_equal(gx_atomic_file_stream(&f, &err), GX_OK);
         assert_true(fputs(text, f.file) >= 0);
         assert_int_equal(gx_atomic_file_sync(&f, &err), GX_OK);
         assert_int_equal(gx_atomic_file_commit(&f, &err), GX_OK);
@@ -70,7 +71,8 @@ static void a_file_has_its_name_once_it_is_whole(void **state)
     (void)state;
     gx_error err;
     gx_atomic_file f;
-    assert_int_equal(gx_atomic_file_open(&f, path, false, &err), GX_OK);
+    assert_int_equal(gx_atomic_file_open(&f, path, 0, &err), GX_OK);
+    assert_int_equal(gx_atomic_file_stream(&f, &err), GX_OK);
     assert_true(fputs("whole", f.file) >= 0);
     assert_int_equal(access(path, F_OK), -1);
     assert_int_equal(gx_atomic_file_sync(&f, &err), GX_OK);
@@ -86,8 +88,9 @@ static void what_is_given_up_leaves_nothing(void **state)
 {
     (void)state;
     gx_error err;
-    gx_atomic_file f, none = {0};
-    assert_int_equal(gx_atomic_file_open(&f, path, false, &err), GX_OK);
+    gx_atomic_file f, none = GX_ATOMIC_FILE_INIT;
+    assert_int_equal(gx_atomic_file_open(&f, path, 0, &err), GX_OK);
+    assert_int_equal(gx_atomic_file_stream(&f, &err), GX_OK);
     assert_true(fputs("half", f.file) >= 0);
     gx_atomic_file_close(&f);
     gx_atomic_file_close(&none);
@@ -111,7 +114,7 @@ static void a_directory_that_is_missing_is_not_found(void **state)
     gx_atomic_file f;
     char missing[80];
     snprintf(missing, sizeof missing, "%s/missing/file", dir);
-    assert_int_equal(gx_atomic_file_open(&f, missing, false, &err), GX_ENOTFOUND);
+    assert_int_equal(gx_atomic_file_open(&f, missing, 0, &err), GX_ENOTFOUND);
     assert_non_null(strstr(err.text, missing));
     gx_atomic_file_close(&f);
 }

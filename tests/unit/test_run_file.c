@@ -107,20 +107,20 @@ static void the_file_appears_when_it_is_committed(void **state)
     char bytes[] = "a line\n";
     const gx_run_text text = {bytes, strlen(bytes), 0};
     const uint32_t before = count_files();
-    assert_int_equal(gx_run_open(&run, in_dir("a.run"), &err), GX_OK);
+    assert_int_equal(gx_run_open(&run, in_dir("a.run"), true, &err), GX_OK);
     assert_int_equal(gx_run_write(run, &text, &err), GX_OK);
     assert_false(exists(in_dir("a.run")));
     gx_run_close(run); /* not committed: nothing stays */
     assert_int_equal(count_files(), before);
 
-    assert_int_equal(gx_run_open(&run, in_dir("a.run"), &err), GX_OK);
+    assert_int_equal(gx_run_open(&run, in_dir("a.run"), true, &err), GX_OK);
     assert_int_equal(gx_run_write(run, &text, &err), GX_OK);
     assert_int_equal(gx_run_commit(run, &err), GX_OK);
     gx_run_close(run);
     assert_true(exists(in_dir("a.run")));
     assert_int_equal(count_files(), before + 1);
 
-    assert_int_equal(gx_run_open(&run, in_dir("a.run"), &err), GX_OK); /* a failed second run keeps the first */
+    assert_int_equal(gx_run_open(&run, in_dir("a.run"), true, &err), GX_OK); /* a failed second run keeps the first */
     gx_run_close(run);
     struct stat st;
     assert_int_equal(stat(in_dir("a.run"), &st), 0);
@@ -138,7 +138,7 @@ static void texts_of_any_size_are_written_in_order(void **state)
     gx_error err = {0};
     size_t n = 0;
     uint64_t seed = 12;
-    assert_int_equal(gx_run_open(&run, in_dir("b.run"), &err), GX_OK);
+    assert_int_equal(gx_run_open(&run, in_dir("b.run"), true, &err), GX_OK);
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i) {
         for (size_t j = 0; j < sizes[i]; ++j)
             bytes[j] = (char)(gx_random_next(&seed) >> 40);
@@ -164,7 +164,7 @@ static void what_is_no_regular_file_is_written_directly(void **state)
     char bytes[] = "line\n";
     const gx_run_text text = {bytes, 5, 0};
     const uint32_t before = count_files();
-    assert_int_equal(gx_run_open(&run, "/dev/null", &err), GX_OK);
+    assert_int_equal(gx_run_open(&run, "/dev/null", true, &err), GX_OK);
     assert_int_equal(gx_run_write(run, &text, &err), GX_OK);
     assert_int_equal(gx_run_commit(run, &err), GX_OK);
     gx_run_close(run);
@@ -176,14 +176,14 @@ static void a_failure_names_the_file(void **state)
     (void)state;
     gx_run *run;
     gx_error err = {0};
-    assert_int_equal(gx_run_open(&run, in_dir("no/such/dir.run"), &err), GX_EIO);
+    assert_int_equal(gx_run_open(&run, in_dir("no/such/dir.run"), true, &err), GX_ENOTFOUND);
     assert_null(run);
     assert_non_null(strstr(err.text, "no/such/dir.run"));
     if (!exists("/dev/full"))
         return;
     char bytes[] = "line\n";
     const gx_run_text text = {bytes, 5, 0};
-    assert_int_equal(gx_run_open(&run, "/dev/full", &err), GX_OK);
+    assert_int_equal(gx_run_open(&run, "/dev/full", true, &err), GX_OK);
     assert_int_equal(gx_run_write(run, &text, &err), GX_OK); /* still in the buffer */
     assert_int_equal(gx_run_commit(run, &err), GX_EIO);
     assert_string_equal(err.text, "cannot write /dev/full: No space left on device");

@@ -1,31 +1,27 @@
 /* generate.c: `gpuidx generate`: a collection of GOV2's shape at any size, for this engine and for
  * others. */
-#include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "engine/atomic_file.h"
 #include "engine/gpuidx_advanced.h"
 #include "tools/bench/collection.h"
 #include "tools/cli.h"
 #include "tools/signals.h"
 
-/* A query a line, terms by the names that export gives them. Returns the exit code. */
-static int write_queries(const gx_synth *s, const char *path)
+/* A query a line, terms by the names that export gives them. */
+static gx_status write_queries(const gx_synth *s, gx_atomic_file *out, gx_error *err)
 {
     const int digits = snprintf(NULL, 0, "%u", s->ix.n_terms - 1);
-    FILE *f = fopen(path, "wxe");
-    if (!f)
-        return cli_fail(GX_EIO, "cannot write %s: %s", path, strerror(errno));
+    const gx_status st = gx_atomic_file_stream(out, err);
+    if (st)
+        return st;
+    FILE *f = out->file;
     for (uint32_t q = 0; q < s->n_queries; ++q) {
         for (uint32_t i = 0; i < s->queries[q].n; ++i)
             fprintf(f, "%s%0*u", i ? " " : "", digits, s->queries[q].terms[i]);
         putc('\n', f);
     }
-    const int bad = ferror(f);
-    if (fclose(f) == 0 && !bad)
-        return 0;
-    unlink(path);
-    return cli_fail(GX_EIO, "cannot write %s: %s", path, strerror(errno));
+    return gx_atomic_file_sync(out, err);
 }
 
 static void report(const gx_synth *s)
@@ -42,7 +38,7 @@ static void report(const gx_synth *s)
 static int run(const cli_args *a)
 {
     gx_error err = {0};
-    gx_synth *s;
+    gx_synth *s = NULL;
     gx_synth_options opt = GX_SYNTH_OPTIONS;
     gx_export_options to = GX_EXPORT_OPTIONS;
     const char *base = cli_text(a, "output");
@@ -60,18 +56,22 @@ static int run(const cli_args *a)
     opt.codec = gx_codec_by_name("gpubp128");
     to.force = cli_switch(a, "force");
     to.cancel = is_stopped;
-    if (to.force)
-        unlink(path);
-    else if (access(path, F_OK) == 0)
-        return cli_fail(GX_EEXISTS, "%s exists: use --force to replace it, or give another name", path);
     stop_on_signals();
-    if (gx_synth_open(&s, &opt, &err))
-        return stop_fail(&err);
-    const int code = gx_ds2i_export(&s->ix, base, &to, &err) ? stop_fail(&err) : write_queries(s, path);
-    if (code == 0)
+    gx_atomic_file queries;
+    gx_status st = gx_atomic_file_open(&queries, path, to.force ? GX_ATOMIC_FILE_FORCE : 0, &err);
+    if (st == GX_OK)
+        st = gx_synth_open(&s, &opt, &err);
+    if (st == GX_OK)
+        st = write_queries(s, &queries, &err);
+    if (st == GX_OK)
+        st = gx_ds2i_export(&s->ix, base, &to, &err);
+    if (st == GX_OK) /* last: it takes nothing but a name now */
+        st = gx_atomic_file_commit(&queries, &err);
+    gx_atomic_file_close(&queries);
+    if (st == GX_OK)
         report(s);
     gx_synth_close(s);
-    return code;
+    return st ? stop_fail(&err) : stop_done(base);
 }
 
 static const cli_flag flags[] = {
