@@ -13,7 +13,7 @@ namespace gx {
 struct block_state {
     /* The query's threshold as a warp of the block last read it. */
     uint32_t threshold;
-    uint32_t taken;    /* items taken by the block's warps */
+    uint32_t n_taken;  /* items taken by the block's warps */
     uint32_t seeded;   /* the first warp has counted the lower bounds of its first item's documents */
     uint32_t finished; /* finished warps | finished warps that wrote candidates << 16 */
     /* Used by a lingering kernel: */

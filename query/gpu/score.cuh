@@ -91,8 +91,8 @@ struct item_lists {
 struct candidate {
     uint32_t doc;
     float K;
-    uint32_t s;   /* upper bound of its score; 0: no candidate */
-    uint32_t ask; /* 4 bits for each of the first lists: 8 if a look-up is needed | tf class */
+    uint32_t s;     /* upper bound of its score; 0: no candidate */
+    uint32_t codes; /* 4 bits for each of the first lists: 8 if a look-up is needed | tf class */
 };
 
 /* Returns the candidate of a posting (docid, tf). Its bound s is 0 if the posting is not valid or
@@ -107,8 +107,8 @@ __device__ __forceinline__ candidate bound_candidate(const gpu_index &X, const g
     const uint32_t n = L.n, li = L.li, doc = posting.x;
     const float K = valid ? gx_bm25_K(query_scorer(Q), __ldg(X.doc_lens + doc)) : 1.0f;
     uint32_t s = valid ? gx_bm25_impact(terms[li].weight.w, posting.y, K) : 0;
-    uint32_t ask = 0, sure = s, held = 0; /* held: number of other lists that hold the document for certain */
-    bool surely = valid;                  /* no earlier list holds the document */
+    uint32_t codes = 0, lower_bound = s, held = 0; /* held: number of other lists that hold the document for certain */
+    bool is_own = valid;                           /* no earlier list holds the document */
     for (uint32_t g = 0; g < (LONG ? n : 1); g += CODED_LISTS) {
         uint32_t here = 0;
 #pragma unroll
@@ -125,16 +125,16 @@ __device__ __forceinline__ candidate bound_candidate(const gpu_index &X, const g
                     const uint32_t c = map_tf_class(X, f, doc);
                     if (policy::COUNTS_LOWER_BOUNDS) {
                         const uint32_t more = class_lower_bound(f, c, terms[j].weight.w, K);
-                        sure += more;
+                        lower_bound += more;
                         held += more != 0;
-                        surely &= j > li;
+                        is_own &= j > li;
                     }
                     if (j > li)
                         s += class_bound(f, c, terms[j].weight.w, K);
                     else if (f.map_shift == EXACT_SLOTS)
                         valid = false; /* an earlier list holds the document and scores it */
                     if (g == 0 && !(j > li && class_exact(f, c)))
-                        ask |= (8 | c) << 4 * u;
+                        codes |= (8 | c) << 4 * u;
                 } else if (L.conjunctive) {
                     valid = false;
                 }
@@ -143,8 +143,8 @@ __device__ __forceinline__ candidate bound_candidate(const gpu_index &X, const g
     }
     if (!valid || s < T)
         s = 0;
-    *least = s && surely && (!L.conjunctive || held + 1 == n) ? sure : 0;
-    return {doc, K, s, ask};
+    *least = s && is_own && (!L.conjunctive || held + 1 == n) ? lower_bound : 0;
+    return {doc, K, s, codes};
 }
 
 /* Replaces bounds by exact impacts in the later lists that are dense. Returns the number of
@@ -158,12 +158,12 @@ __device__ __forceinline__ uint32_t look_up_dense(const gpu_index &X, const item
         const term_filter f = read(&term->filter);
         if (f.map_shift != EXACT_SLOTS)
             continue;
-        const bool mine = c.s && c.ask >> 4 * j & 8;
+        const bool mine = c.s && c.codes >> 4 * j & 8;
         if (mine) {
             const float w = term->weight.w;
-            c.s -= class_bound(f, c.ask >> 4 * j & 7, w, c.K);
+            c.s -= class_bound(f, c.codes >> 4 * j & 7, w, c.K);
             c.s += gx_bm25_impact(w, dense_tf<P>(X, term, f, c.doc), c.K);
-            c.ask &= ~(15u << 4 * j);
+            c.codes &= ~(15u << 4 * j);
             c.s = c.s < T ? 0 : c.s;
         }
         lookups += __popc(__ballot_sync(ALL_LANES, mine));
@@ -181,7 +181,7 @@ __device__ __forceinline__ bool look_up_rest(const gpu_index &X, const item_list
     bool ok = true;
     for (uint32_t i = L.li + 1; i < L.n + L.li && ok; ++i) {
         const uint32_t j = i < L.n ? i : i - L.n;
-        uint32_t code = c.ask >> 4 * (j & 7) & 15;
+        uint32_t code = c.codes >> 4 * (j & 7) & 15;
         if (L.conjunctive && j < L.li)
             break;
         if (LONG && j >= CODED_LISTS) {
@@ -234,7 +234,7 @@ __device__ __forceinline__ uint32_t score(const gpu_index &X, const gpu_batch &R
         const uint32_t src = __ffs(__ballot_sync(ALL_LANES, own.s == best)) - 1;
         if (lane == src)
             own.s = 0;
-        candidate c = {__shfl_sync(ALL_LANES, own.doc, src), 0, best, __shfl_sync(ALL_LANES, own.ask, src)};
+        candidate c = {__shfl_sync(ALL_LANES, own.doc, src), 0, best, __shfl_sync(ALL_LANES, own.codes, src)};
         c.K = __shfl_sync(ALL_LANES, own.K, src);
         const uint32_t asked = policy::prefetch(R, staged.item.query, lane);
         const bool ok = look_up_rest<P, LONG>(X, L, T, c, lookups, lane);

@@ -279,20 +279,20 @@ __device__ __forceinline__ void next_chunk(const gpu_index &X, const gpu_batch &
         wait_copies();
     const chunk c = read(&ws.chunks[b]);
     const staged_item *from = &staged;
-    bool ahead = false;
+    bool stages_next = false;
     if (c.end == cnt && more && !ready) { /* the warp has waited, so the next item's description is complete */
         const gpu_term *list = item_list<LONG>(R, next_item);
-        ahead = list->filter.bound + list->weight.remaining_ub >= next_item.threshold;
+        stages_next = list->filter.bound + list->weight.remaining_ub >= next_item.threshold;
         from = &next_item;
     }
-    if (c.end < cnt || ahead)
+    if (c.end < cnt || stages_next)
         stage_chunk<P>(X, *from, item_list<LONG>(R, *from)->payload.words, c.end < cnt ? c.end : 0, ws, b ^ 1, lane);
     ready = false;
     __syncwarp(); /* all lanes have read what lane 0 sets now */
     if (lane == 0) {
-        ws.now = c;
+        ws.current = c;
         ws.buffer = b;
-        ws.ahead = ahead;
+        ws.next_staged = stages_next;
     }
     __syncwarp();
 }
@@ -352,10 +352,10 @@ template <class P, bool LONG, uint32_t V> struct item_search {
     __device__ __forceinline__ void decode_segment(uint32_t (&d)[V], uint32_t (&f)[V])
     {
         const bool begins = reader::single || block.done == 0;
-        chunk c = read(&ws.now);
+        chunk c = read(&ws.current);
         if (begins && k == c.end) {
             next_chunk<P, LONG>(X, R, staged, next_item, more, ready, lane, ws);
-            c = read(&ws.now);
+            c = read(&ws.current);
         }
         const block_offsets at = staged.blocks[k], next = staged.blocks[k + 1];
         const uint32_t *docs = ws.stage + (int)(c.docs + at.docs), *tfs = ws.stage + (int)(c.tfs + at.tfs);
@@ -442,12 +442,12 @@ __device__ __forceinline__ void search_item(const gpu_index &X, const gpu_batch 
                           (staged.item.packed & ITEM_TERM) - staged.query.first_term,
                           (staged.query.flags & QUERY_AND) != 0};
     const gpu_term *own = L.terms + L.li;
-    const bool ready = ws.ahead;
+    const bool ready = ws.next_staged;
     const uint32_t T = staged.threshold;
     __syncwarp();
     if (lane == 0) {
-        ws.ahead = 0;
-        ws.now.end = 0;
+        ws.next_staged = 0;
+        ws.current.end = 0;
     }
     if (own->filter.bound + own->weight.remaining_ub < T)
         return;
@@ -498,7 +498,7 @@ __global__ void __launch_bounds__(SEARCH_WARPS * 32, SEARCH_BLOCKS<P>)
     if (next >= R.n_items)
         return;
     if (lane == 0) {
-        ws.decoded = ws.lookups = ws.buffer = ws.ahead = 0;
+        ws.decoded = ws.lookups = ws.buffer = ws.next_staged = 0;
         later = atomicAdd(R.next_item, 2) + first_free;
     }
     {
@@ -530,7 +530,7 @@ __global__ void __launch_bounds__(SEARCH_WARPS * 32, SEARCH_BLOCKS<P>)
         if (after == NO_QUERY || __ldcg(&R.states[after].count) < staged.query.k)
             search_item<P, LONG, V>(X, R, staged, ws.items[which ^ 1], more, lane, ws);
         else if (lane == 0)
-            ws.ahead = 0;
+            ws.next_staged = 0;
         __syncwarp();
         finish_item(R, staged, lane, ws);
         if (!more)

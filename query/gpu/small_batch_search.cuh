@@ -135,7 +135,7 @@ __device__ __forceinline__ void search_query_items(const gpu_index &X, const gpu
         staged_item &staged = ws.items[which], &next_item = ws.items[which ^ 1];
         uint32_t taken = 0;
         if (lane == 0)
-            taken = atomicAdd(&block.taken, 1);
+            taken = atomicAdd(&block.n_taken, 1);
         taken = __shfl_sync(ALL_LANES, taken, 0);
         number = blockIdx.x + blocks * taken;
         wait_copies();
@@ -182,11 +182,11 @@ __global__ void __launch_bounds__(SEARCH_WARPS * 32, SEARCH_BLOCKS<in_small_batc
             fetch_small_item(X, q, number, ws.items[0], lane);
         if (threadIdx.x == 0) {
             block.threshold = ws.items[0].query.initial_threshold;
-            block.taken = SEARCH_WARPS;
+            block.n_taken = SEARCH_WARPS;
             block.seeded = block.finished = 0;
         }
         if (lane == 0)
-            ws.wrote = ws.decoded = ws.lookups = ws.buffer = ws.ahead = 0;
+            ws.wrote = ws.decoded = ws.lookups = ws.buffer = ws.next_staged = 0;
         __syncthreads();
         if (takes_part) {
             search_query_items<P, V>(X, R, q, blocks, block, lane, ws);

@@ -59,10 +59,10 @@ template <uint32_t V> struct alignas(16) warp_shared {
     staged_item items[2];     /* the current item and the next, alternating */
     gpu_item fetched;         /* the item after the next */
     chunk chunks[2];          /* of the two buffers of stage */
-    chunk now;                /* the chunk that the warp reads */
+    chunk current;            /* the chunk that the warp reads */
     uint32_t bound_by_tf[32]; /* of a posting of the item's list, by its tf */
     uint32_t buffer;          /* the buffer that the warp reads, or has read last */
-    uint32_t ahead;           /* whether the other buffer already holds the first blocks of the next item */
+    uint32_t next_staged;     /* whether the other buffer already holds the first blocks of the next item */
     uint32_t n_queued;        /* used while postings are appended to the queue */
     /* counts; and whether the warp accepted candidates, which it must make visible */
     uint32_t decoded, lookups, wrote;
