@@ -389,6 +389,46 @@ GX_API gx_status gx_explain(gx_explanation *out, const gx_index *ix, const gx_qu
                             uint32_t docid, gx_error *err);
 GX_API void gx_explanation_free(gx_explanation *e); /* accepts a zeroed one */
 
+/* ---- relevance feedback: a query with the terms of its best documents added ---- */
+
+/* RM3, as Anserini has it. Let q be the query, lambda its weight.
+ *
+ *   1. gx_search finds the fb_docs best documents d of q, with their scores.
+ *   2. The terms of d are those of its title and text, analysed as the build did. Left out are terms
+ *      of fewer than 2 or more than 20 bytes, terms with other characters than a to z and 0 to 9,
+ *      and terms that more than a tenth of all documents contain. The fb_terms of greatest tf stay;
+ *      tf / (sum of their tfs) is p(t|d).
+ *   3. The weight of t is the sum over d of p(t|d) score(d). The fb_terms heaviest terms stay, and
+ *      their weights are divided by their sum.
+ *   4. The expanded query gives t the weight
+ *      lambda (how often q says t) / (terms of q) + (1 - lambda) (weight of t).
+ *
+ * Of equal tfs or weights the first term in byte order stays. (Anserini computes in single
+ * precision and leaves that order to a hash table; this computes in double precision.) */
+typedef struct gx_rm3_options {
+    size_t size;
+    uint32_t fb_docs;  /* feedback documents, 1 to GX_RM3_MAX_DOCS */
+    uint32_t fb_terms; /* feedback terms, 1 to GX_MAX_TERMS */
+    double weight;     /* lambda, 0 to 1: how much the original query counts */
+} gx_rm3_options;
+#define GX_RM3_MAX_DOCS 1000u
+#define GX_RM3_OPTIONS                                                                                                 \
+    {                                                                                                                  \
+        sizeof(gx_rm3_options), 10, 10, 0.5                                                                            \
+    }
+GX_API void gx_rm3_options_init(gx_rm3_options *o, size_t size);
+
+/* Expand a query of kind GX_QUERY_TEXT or GX_QUERY_TERMS. The session is of an engine on ix, and opt
+ * are the options of the first search, but for k; its mask and its cancel function hold for that
+ * search. *out receives an array of *n terms by falling weight, with their bytes in the same
+ * allocation, which the caller frees with free(*out). Search for it with a query of kind
+ * GX_QUERY_TERMS and GX_OP_OR. Both engines give the same terms and weights. opt and rm3 may be NULL.
+ * GX_EUSAGE; GX_ENOTFOUND: the index does not store the texts, or not all that it indexed; GX_ENOMEM,
+ * and what gx_search returns. */
+GX_API gx_status gx_rm3_expand(gx_weighted_term **out, uint32_t *n, gx_session *s, const gx_index *ix,
+                               const gx_query *query, const gx_query_options *opt, const gx_rm3_options *rm3,
+                               gx_error *err);
+
 /* ---- what the searches of a session did ---- */
 
 /* The steps of Ding et al.'s algorithms. */
@@ -536,11 +576,12 @@ typedef struct gx_replay_options {
     void (*say)(void *user, const char *text);
     void (*progress)(void *user, const char *doing, uint64_t n_queries);
     void *user;
+    const gx_rm3_options *rm3; /* expand each query; kind is GX_QUERY_TEXT then. NULL: do not */
 } gx_replay_options;
 #define GX_REPLAY_OPTIONS                                                                                              \
     {                                                                                                                  \
         sizeof(gx_replay_options), NULL, {GX_LOG_GUESS, GX_LOG_AUTO, NULL, NULL, false}, GX_QUERY_OPTIONS,             \
-            GX_QUERY_TEXT, 1, 1, 1, 0, 0, false, NULL, "gpuidx", false, 0, NULL, NULL, NULL, NULL, NULL                       \
+            GX_QUERY_TEXT, 1, 1, 1, 0, 0, false, NULL, "gpuidx", false, 0, NULL, NULL, NULL, NULL, NULL, NULL          \
     }
 GX_API void gx_replay_options_init(gx_replay_options *o, size_t size);
 

@@ -212,7 +212,13 @@ static gx_status put_jsonl(FILE *out, const out_answer *a, gx_error *err)
         fputs(i ? "," : ",\"unknown\":[", out);
         out_put_json(out, term, strlen(term));
     }
-    fputs(gx_highlighter_n_unknown(a->marks) ? "],\"hits\":[" : ",\"hits\":[", out);
+    fputs(gx_highlighter_n_unknown(a->marks) ? "]" : "", out);
+    for (uint32_t i = 0; i < a->n_expanded; ++i) {
+        fputs(i ? ",{\"term\":" : ",\"expanded\":[{\"term\":", out);
+        out_put_json(out, a->expanded[i].term, a->expanded[i].len);
+        fprintf(out, ",\"weight\":%s}", out_score(score, a->expanded[i].weight));
+    }
+    fputs(a->n_expanded ? "],\"hits\":[" : ",\"hits\":[", out);
     for (uint32_t i = 0; i < a->n_hits && st == GX_OK; ++i) {
         size_t len, text_len;
         gx_snippet snippet;

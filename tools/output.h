@@ -29,11 +29,13 @@ typedef struct out_answer {
     bool counted;           /* n_matches is known */
     uint64_t n_matches;
     double seconds;
-    bool timing;                        /* human: show the time */
-    const char *engine;                 /* "cpu" or "gpu" */
-    const char *tag;                    /* trec: the run's name */
-    gx_highlighter *marks;              /* of the query: human and jsonl need it */
-    bool snippets;                      /* show them */
+    bool timing;                      /* human: show the time */
+    const char *engine;               /* "cpu" or "gpu" */
+    const char *tag;                  /* trec: the run's name */
+    gx_highlighter *marks;            /* of the query: human and jsonl need it */
+    bool snippets;                    /* show them */
+    const gx_weighted_term *expanded; /* [n_expanded] the query's terms where it was expanded, or NULL: jsonl shows */
+    uint32_t n_expanded;
     const gx_explanation *explanations; /* [n_hits], or NULL: human and jsonl show why each hit has its score */
 } out_answer;
 

@@ -148,6 +148,7 @@ static int run(const cli_args *a)
 
 static const cli_flag flags[] = {
     CLI_SEARCH_FLAGS,
+    CLI_RM3_FLAG,
     {"format", 'f', CLI_CHOICE, OUT_FORMATS, "human", "how results are printed"},
     {"explain", 0, CLI_SWITCH, NULL, NULL, "print why each result has its score: the formula with its numbers"},
     {"snippets", 0, CLI_CHOICE, "on|off", "on", "show the best part of each text, where the index holds the texts"},
@@ -208,6 +209,15 @@ static const cli_section sections[] = {
      "They are options of the query, not of the index. Equal scores are ordered by docid, the smaller first. A score is a "
      "sum of integers on a scale of about 2^-30 of the query's total weight, the same on every engine: where one term "
      "weighs less than a millionth of the others together, its part is coarse."},
+    {"Expansion",
+     "With `--rm3=DOCS,TERMS,WEIGHT` a query is searched twice. The feedback documents are the best DOCS of the first "
+     "search, which keeps to `--op` and the filters. The terms of each are those of its stored title and text, "
+     "analysed as the build did. Left out are terms of fewer than 2 or more than 20 bytes, terms with other "
+     "characters than a to z and 0 to 9, and terms that more than a tenth of all documents contain; the TERMS of "
+     "greatest tf stay, and tf over the sum of their tfs is p. A term weighs the sum over the documents of p times "
+     "the document's score; the TERMS heaviest stay, divided by their sum. The second search is an OR of weighted "
+     "terms: WEIGHT times the share of the term in the query, plus 1 - WEIGHT times that. This is RM3 as in "
+     "Anserini. `--format=jsonl` and `--explain` show the terms with their weights."},
     {"Shell",
      "Without a query, and with a terminal, `gpuidx query` prompts for queries, with line editing and a history "
      "that is kept in `$XDG_STATE_HOME/gpuidx/history`. A line that begins with a dot is a command; `.help` lists "
@@ -220,6 +230,7 @@ static const cli_section examples[] = {
     {"gpuidx query corpus.gx -k 100 --op=and --format=jsonl <queries.txt",
      "The hundred best documents with all words of each query, for a program to read."},
     {"gpuidx query corpus.gx --scorer=bm25:lucene --explain 'block max'", "Why they have their scores."},
+    {"gpuidx query corpus.gx --rm3=10,10,0.5 'vitamin D'", "The query with ten terms of its ten best documents."},
     {"gpuidx query corpus.gx", "The shell."},
     {NULL},
 };

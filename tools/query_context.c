@@ -34,6 +34,8 @@ int ask_open(ask *k, const cli_args *a, const char *path)
         (code = ask_set_filter(k, cli_text(a, "only"), cli_text(a, "not"))))
         return code;
     cli_default_scorer(&k->options, a, k->ix);
+    if ((code = cli_rm3(&k->rm3, a, k->ix)))
+        return code;
     if (k->explain && k->format != OUT_HUMAN && k->format != OUT_JSONL)
         return cli_usage(a, "--explain: the format %s has no place for it; human and jsonl do", cli_text(a, "format"));
     ask_note_large_k(k);
@@ -59,6 +61,7 @@ void ask_close(ask *k)
     free(k->docids);
     free(k->scores);
     free(k->last);
+    free(k->expanded);
     *k = (ask){0};
 }
 
@@ -161,10 +164,22 @@ static void say_what_is_lost(const ask *k, const gx_highlighter *h, const char *
         cli_note("nor do %u other words", gx_highlighter_n_unknown(h) - 8);
 }
 
-static int explain_hits(const ask *k, const char *text, size_t len, uint32_t n, gx_explanation **out)
+/* The last query as it is searched: with its terms added where RM3 expands it. */
+static gx_query last_query(const ask *k)
+{
+    gx_query q = {.size = sizeof q, .kind = k->last_kind, .text = k->last, .len = k->last_len};
+    if (k->expanded) {
+        q.kind = GX_QUERY_TERMS;
+        q.terms = k->expanded;
+        q.n_terms = k->n_expanded;
+    }
+    return q;
+}
+
+static int explain_hits(const ask *k, uint32_t n, gx_explanation **out)
 {
     gx_error err = {0};
-    const gx_query query = {.size = sizeof query, .kind = k->kind, .text = text, .len = len};
+    const gx_query query = last_query(k);
     gx_explanation *e = calloc(n + 1, sizeof *e);
     if (!e)
         return cli_fail(GX_ENOMEM, "no memory to explain %u results", n);
@@ -180,7 +195,7 @@ static int print(ask *k, out_answer *answer)
     gx_error err = {0};
     gx_explanation *explanations = NULL;
     int code = 0;
-    if (k->explain && (code = explain_hits(k, answer->query, answer->query_len, answer->n_hits, &explanations)) == 0)
+    if (k->explain && (code = explain_hits(k, answer->n_hits, &explanations)) == 0)
         answer->explanations = explanations;
     if (code == 0 && k->format == OUT_HUMAN && k->name_queries) {
         fprintf(stdout, "%s%s", k->n_asked > 1 ? "\n" : "", cli_paint(stdout, CLI_UNDERLINE));
@@ -206,13 +221,24 @@ static int refuse(const ask *k, const gx_error *err)
                     (unsigned long long)k->line, err->text);
 }
 
+/* Expand the last query, where that is asked for. */
+static gx_status expand(ask *k, gx_error *err)
+{
+    free(k->expanded);
+    k->expanded = NULL;
+    k->n_expanded = 0;
+    if (!k->rm3.fb_docs)
+        return GX_OK;
+    const gx_query query = last_query(k);
+    return gx_rm3_expand(&k->expanded, &k->n_expanded, k->session, k->ix, &query, &k->options, &k->rm3, err);
+}
+
 int ask_query(ask *k, const char *qid, size_t qid_len, const char *text, size_t len, uint32_t *n_hits)
 {
     gx_error err = {0};
     gx_highlighter *h = NULL;
     uint64_t n_matches = 0;
     gx_index_stats stats = {.size = sizeof stats};
-    const gx_query query = {.size = sizeof query, .kind = k->kind, .text = text, .len = len};
     const bool rich = k->format == OUT_HUMAN || k->format == OUT_JSONL;
     int code;
 
@@ -221,14 +247,20 @@ int ask_query(ask *k, const char *qid, size_t qid_len, const char *text, size_t 
     if ((code = reserve(k, stats.n_docs < k->options.k ? stats.n_docs : k->options.k)) ||
         (code = keep_last(k, text, len)))
         return code;
-    if (rich && gx_highlighter_open(&h, k->ix, &query, &err))
+    const gx_query asked = {.size = sizeof asked, .kind = k->kind, .text = text, .len = len};
+    if (rich && gx_highlighter_open(&h, k->ix, &asked, &err))
         return refuse(k, &err);
 
     gx_query_options options = k->options;
     options.count = rich;
     const gx_results results = {sizeof results, k->docids, NULL, n_hits, rich ? &n_matches : NULL, k->scores};
     const double begin = progress_clock();
-    const gx_status st = gx_search(k->session, &query, 1, &options, &results, &err);
+    gx_status st = expand(k, &err);
+    const gx_query query = last_query(k); /* as asked, or expanded */
+    if (k->expanded)
+        options.op = GX_OP_OR;
+    if (st == GX_OK)
+        st = gx_search(k->session, &query, 1, &options, &results, &err);
     const double seconds = progress_clock() - begin;
     ++k->n_asked;
     k->seconds += seconds;
@@ -254,6 +286,8 @@ int ask_query(ask *k, const char *qid, size_t qid_len, const char *text, size_t 
             .tag = k->tag,
             .marks = h,
             .snippets = k->snippets,
+            .expanded = k->expanded,
+            .n_expanded = k->n_expanded,
         };
         if (!k->told_fallback && cli_gpu_failed(k->en, &err)) {
             cli_warn("%s", err.text);
@@ -271,7 +305,7 @@ int ask_explain(ask *k, uint32_t docid)
 {
     gx_error err = {0};
     gx_explanation e = {0};
-    const gx_query query = {.size = sizeof query, .kind = k->last_kind, .text = k->last, .len = k->last_len};
+    const gx_query query = last_query(k);
     if (gx_explain(&e, k->ix, &query, &k->options, docid, &err))
         return cli_fail_error(&err);
     out_put_explanation(stdout, &e, "");

@@ -15,6 +15,7 @@ typedef struct ask {
     gx_engine_options engine;
     gx_query_kind kind;       /* GX_QUERY_TEXT or GX_QUERY_BOOLEAN */
     gx_query_options options; /* whose mask is the filter's, on this engine */
+    gx_rm3_options rm3;       /* fb_docs 0: queries are not expanded */
     document_filter filter;
     gx_mask *mask;
     out_format format;
@@ -31,6 +32,8 @@ typedef struct ask {
     char *last;         /* the last query, for the shell's .explain */
     gx_query_kind last_kind;
     size_t last_len;
+    gx_weighted_term *expanded; /* the last query, where RM3 has expanded it; else NULL */
+    uint32_t n_expanded;
 } ask;
 
 /* Open the index at path as the flags say. 0, or the exit code with the message printed; close in

@@ -154,6 +154,9 @@ static void put_report(FILE *out, const session_facts *f)
             opt->threads, opt->threads == 1 ? "" : "s", opt->runs, opt->runs == 1 ? "" : "s");
     if (opt->rate > 0)
         fprintf(out, opt->rate < 1000 ? ", %.6g queries/s offered" : ", %.0f queries/s offered", opt->rate);
+    if (opt->rm3)
+        fprintf(out, "; expanded by RM3 (%u documents, %u terms, weight %g)", opt->rm3->fb_docs, opt->rm3->fb_terms,
+                opt->rm3->weight);
     putc('\n', out);
     if (f->filter->words)
         fprintf(out, "Only %s documents may be results\n", show_count(f->filter->n_allowed));
@@ -298,6 +301,10 @@ static json_t *report_json(const session_facts *f)
                                   "invalid_utf8_lines", (json_int_t)r->log.invalid, "nul_bytes",
                                   (json_int_t)r->log.nuls));
     json_object_set_new(root, "options", options_json(f));
+    json_object_set_new(root, "rm3",
+                        f->opt->rm3 ? json_pack("{s:i, s:i, s:f}", "documents", (int)f->opt->rm3->fb_docs, "terms",
+                                                (int)f->opt->rm3->fb_terms, "weight", f->opt->rm3->weight)
+                                    : json_null());
     json_object_set_new(root, "filter", filter_json(f));
     json_object_set_new(root, "queries", json_integer((json_int_t)r->queries));
     json_object_set_new(root, "seconds", real(r->seconds));
@@ -459,6 +466,7 @@ static int run(const cli_args *a)
     gx_engine *en = NULL, *other = NULL;
     gx_mask *mask = NULL, *other_mask = NULL;
     document_filter filter = {0};
+    gx_rm3_options rm3 = {0};
     const gx_engine_options engine = cli_engine_options(a);
     gx_replay_options opt = read_options(a);
     if (cli_text(a, "report") && opt.run_path && !strcmp(cli_text(a, "report"), "-") && !strcmp(opt.run_path, "-"))
@@ -484,6 +492,10 @@ static int run(const cli_args *a)
         code = document_filter_open_mask(&mask, &filter, en);
     if (!code)
         cli_default_scorer(&opt.query, a, ix);
+    if (!code)
+        code = cli_rm3(&rm3, a, ix);
+    if (rm3.fb_docs)
+        opt.rm3 = &rm3;
     if (!code)
         code = cli_precompute_pair_thresholds(en, a, &opt.query);
     if (!code && opt.verify_every)
@@ -536,6 +548,7 @@ static const cli_flag flags[] = {
      "and count the answers that differ; exit with 1 if any does",
      .min = 1, .bare = "1"},
     CLI_SEARCH_FLAGS,
+    CLI_RM3_FLAG,
     CLI_PAIR_THRESHOLDS_FLAG,
     {NULL},
 };
@@ -565,6 +578,9 @@ static const cli_section sections[] = {
      "are exact. A block that is needed again later is decoded, and "
      "counted, again. Memory does not grow with the log, but for 16 bytes a query with `--run`. With `-` as `--run`, the "
      "report goes to standard error."},
+    {"Expansion",
+     "With `--rm3`, which `gpuidx help query` describes, the time of planning includes the first search and the "
+     "expansion. `--verify` lets the other engine find its own feedback documents."},
     {NULL},
 };
 

@@ -1,6 +1,8 @@
 #include "tools/search_flags.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -29,6 +31,57 @@ void cli_default_scorer(gx_query_options *o, const cli_args *a, const gx_index *
 gx_query_kind cli_query_kind(int syntax)
 {
     return syntax == 1 ? GX_QUERY_BOOLEAN : GX_QUERY_TEXT;
+}
+
+bool cli_read_rm3(gx_rm3_options *out, const char *text, char *why, size_t why_len)
+{
+    static const cli_flag parts[3] = {
+        {"", 0, CLI_COUNT, "", NULL, "", 1, GX_RM3_MAX_DOCS},
+        {"", 0, CLI_COUNT, "", NULL, "", 1, GX_MAX_TERMS},
+        {"", 0, CLI_NUMBER, "", NULL, "", 0, 1},
+    };
+    static const char *const names[3] = {"feedback documents", "feedback terms", "weight"};
+    double numbers[3];
+    for (int i = 0; i < 3; ++i) {
+        char part[32], reason[96];
+        uint64_t count;
+        const size_t len = strcspn(text, ",");
+        if (len == 0 || len >= sizeof part || (i < 2) != (text[len] == ',')) {
+            snprintf(why, why_len, "it has the form DOCS,TERMS,WEIGHT, such as 10,10,0.5");
+            return false;
+        }
+        memcpy(part, text, len);
+        part[len] = 0;
+        if (!cli_read_number(&parts[i], part, &numbers[i], &count, reason, sizeof reason)) {
+            snprintf(why, why_len, "%s: '%s' %s", names[i], part, reason);
+            return false;
+        }
+        if (i < 2)
+            numbers[i] = (double)count;
+        text += len + (i < 2);
+    }
+    *out = (gx_rm3_options){sizeof *out, (uint32_t)numbers[0], (uint32_t)numbers[1], numbers[2]};
+    return true;
+}
+
+int cli_rm3(gx_rm3_options *out, const cli_args *a, const gx_index *ix)
+{
+    gx_index_stats stats = {.size = sizeof stats};
+    char why[160];
+    *out = (gx_rm3_options){.size = sizeof *out};
+    if (!cli_given(a, "rm3"))
+        return 0;
+    if (!cli_read_rm3(out, cli_text(a, "rm3"), why, sizeof why))
+        return cli_usage(a, "--rm3=%s: %s", cli_text(a, "rm3"), why);
+    if (cli_query_kind(cli_choice(a, "syntax")) == GX_QUERY_BOOLEAN)
+        return cli_usage(a, "--rm3 expands plain queries; leave out --syntax=boolean");
+    gx_index_get_stats(ix, &stats);
+    if (!stats.texts)
+        return cli_fail(GX_ENOTFOUND,
+                        "--rm3: %s stores no texts, of which feedback terms are taken; build it with "
+                        "--store=text",
+                        a->argv[0]);
+    return 0;
 }
 
 gx_engine_options cli_engine_options(const cli_args *a)

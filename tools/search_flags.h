@@ -4,6 +4,7 @@
 #ifndef GX_TOOLS_SEARCH_FLAGS_H
 #define GX_TOOLS_SEARCH_FLAGS_H
 
+#include "engine/gpuidx_advanced.h"
 #include "tools/cli.h"
 
 #define CLI_OPS "or|and|and-or" /* as gx_op counts them */
@@ -19,6 +20,11 @@
     {"linger", 0, CLI_COUNT, "US", "100", /* GX_DEFAULT_LINGER */ \
      "after answering a single query the GPU's search kernel waits this many microseconds for the next one, which " \
      "then skips the launch (about 4 us). The waiting kernel occupies the GPU. 0: it never waits", .max = 1000000}
+#define CLI_RM3_FLAG \
+    {"rm3", 0, CLI_TEXT, "DOCS,TERMS,WEIGHT", NULL, \
+     "expand each query by RM3: add the best `TERMS` terms of its best `DOCS` documents; `WEIGHT`, from 0 to 1, is " \
+     "how much the original query counts. For recall, where queries are short. `--rm3` alone is 10,10,0.5. The " \
+     "index must store its texts", .bare = "10,10,0.5"}
 #define CLI_PAIR_THRESHOLDS_FLAG \
     {"pair-thresholds", 0, CLI_COUNT, "N", "0", \
      "before the first query, run all N (N - 1) / 2 two-term OR queries over the `N` most frequent terms and keep " \
@@ -68,6 +74,12 @@ gx_engine_options cli_engine_options(const cli_args *a);
 /* Where the index holds impacts and --scorer is not given, make the scorer GX_IMPACT. */
 void cli_default_scorer(gx_query_options *o, const cli_args *a, const gx_index *ix);
 gx_query_kind cli_query_kind(int syntax); /* of CLI_SYNTAXES */
+
+/* Read "DOCS,TERMS,WEIGHT". false: it is none, and why[] says what is wrong. */
+bool cli_read_rm3(gx_rm3_options *out, const char *text, char *why, size_t why_len);
+/* The value of --rm3; fb_docs is 0 without it. 0, or the exit code with the message printed: it is
+ * malformed, the syntax is boolean, or the index stores no texts. */
+int cli_rm3(gx_rm3_options *out, const cli_args *a, const gx_index *ix);
 
 /* Open the index at path (its verification from --check), and an engine on it. 0, or the exit code
  * with the message printed. Where `auto` falls back to the CPU a note says why, unless gpuidx was

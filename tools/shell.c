@@ -179,6 +179,27 @@ static void set_snippets(shell *s, const char *arg)
     set_switch(".snippets", &s->k->snippets, arg);
 }
 
+static void set_rm3(shell *s, const char *arg)
+{
+    char why[160];
+    gx_index_stats stats = {.size = sizeof stats};
+    const gx_rm3_options *now = &s->k->rm3;
+    gx_rm3_options to;
+    gx_index_get_stats(s->k->ix, &stats);
+    if (!*arg && now->fb_docs)
+        printf("%u,%u,%g\n", now->fb_docs, now->fb_terms, now->weight);
+    else if (!*arg)
+        puts("off");
+    else if (strcmp(arg, "off") == 0)
+        s->k->rm3.fb_docs = 0;
+    else if (!cli_read_rm3(&to, strcmp(arg, "on") ? arg : "10,10,0.5", why, sizeof why))
+        complain(".rm3", why);
+    else if (!stats.texts)
+        complain(".rm3", "this index stores no texts, of which feedback terms are taken");
+    else
+        s->k->rm3 = to;
+}
+
 static void set_filter(shell *s, bool only, const char *arg)
 {
     const document_filter *f = &s->k->filter;
@@ -275,6 +296,7 @@ static const struct command {
     {".scorer", "NAME", "bm25, bm25:lucene, bm25:pisa, ...", set_scorer},
     {".k1", "X|default", "BM25's k1", set_k1},
     {".b", "X|default", "BM25's b", set_b},
+    {".rm3", "DOCS,TERMS,WEIGHT|on|off", "expand queries by terms of their best documents", set_rm3},
     {".prune", "on|off", "skip postings that cannot change the answer", set_prune},
     {".algorithm", CLI_ALGORITHMS, "how the answer is found", set_algorithm},
     {".engine", CLI_ENGINES, "where to search", set_engine},

@@ -241,14 +241,38 @@ static bool take(worker *w)
 
 /* ---- answer ---- */
 
-static bool plan(worker *w)
+/* Plan a query. Where it is to be expanded, `session`, of engine `en`, finds its feedback
+ * documents. */
+static gx_status plan_query(worker *w, gx_plan *out, const gx_query *query, gx_session *session, gx_engine *en,
+                            gx_error *err)
+{
+    const gx_replay_options *opt = w->r->opt;
+    gx_query_options first = opt->query, second = opt->query;
+    gx_query expanded = {.size = sizeof expanded, .kind = GX_QUERY_TERMS};
+    gx_weighted_term *terms;
+    if (!opt->rm3)
+        return gx_engine_plan(out, w->r->en, query, &opt->query, err);
+    if (en == opt->other)
+        first.mask = opt->other_mask;
+    gx_status st = gx_rm3_expand(&terms, &expanded.n_terms, session, w->r->ix, query, &first, opt->rm3, err);
+    if (st != GX_OK)
+        return st;
+    expanded.terms = terms;
+    second.op = GX_OP_OR;
+    st = gx_engine_plan(out, w->r->en, &expanded, &second, err);
+    free(terms);
+    return st;
+}
+
+/* Plan the batch; `session`, of engine `en`, finds the feedback documents. */
+static bool plan(worker *w, gx_session *session, gx_engine *en)
 {
     replay *r = w->r;
     for (uint32_t i = 0; i < w->n; ++i) {
         const batch_query *q = &w->queries[i];
         gx_error err = {0}, why;
         const gx_query query = {.size = sizeof query, .kind = r->opt->kind, .text = w->bytes + q->text, .len = q->len};
-        gx_status st = gx_engine_plan(&w->plans[i], r->en, &query, &r->opt->query, &err);
+        gx_status st = plan_query(w, &w->plans[i], &query, session, en, &err);
         if (st == GX_EUSAGE) { /* the query is at fault, since the options have been checked */
             st = gx_fail(&why, GX_EINPUT, "%s:%" PRIu64 ": %.800s", r->opt->log, q->line, err.text);
             err = why;
@@ -394,7 +418,7 @@ static bool deliver(worker *w)
 static bool answer(worker *w)
 {
     const uint64_t begin = now();
-    if (!plan(w))
+    if (!plan(w, w->session, w->r->en))
         return false;
     const uint64_t planned = now();
     bool good = search(w, w->session, w->hits, w->keys);
@@ -457,9 +481,14 @@ static bool compare(worker *w, gx_session *session, gx_engine *en, const char *h
 
 static bool verify(worker *w)
 {
-    if (!plan(w))
+    if (!plan(w, w->session, w->r->en))
         return false;
     bool good = search(w, w->session, w->hits, w->keys);
+    if (good && w->other && w->r->opt->rm3) { /* the other engine finds its own feedback documents */
+        free_plans(w);
+        if (!plan(w, w->other, w->r->opt->other))
+            return false;
+    }
     if (good && w->other)
         good = compare(w, w->other, w->r->opt->other, "on the other engine", &w->other_differs);
     for (uint32_t i = 0; i < w->n; ++i)
@@ -665,7 +694,7 @@ gx_status gx_replay(gx_engine *en, const gx_replay_options *given, gx_replay_rep
     gx_replay_options o = GX_REPLAY_OPTIONS;
     const gx_replay_options *const opt = &o;
     gx_status st =
-        gx_sized_read(&o, sizeof o, given, GX_SIZE_THROUGH(gx_replay_options, user), "gx_replay_options", err);
+        gx_sized_read(&o, sizeof o, given, GX_SIZE_THROUGH(gx_replay_options, rm3), "gx_replay_options", err);
     if (st != GX_OK)
         return st;
     replay r = {.opt = opt, .en = en, .ix = gx_engine_index(en), .report = out};

@@ -321,3 +321,33 @@ keys C-d
 exit 0
 END
 }
+
+@test ".rm3 expands queries, shows itself, and is turned off" {
+    talk "$TINY" <<'END'
+see gpuidx>
+type .rm3
+see off
+see gpuidx>
+type .rm3 10,2,0.25
+see gpuidx>
+type .rm3
+see 10,2,0.25
+see gpuidx>
+type .rm3 10,2
+see it has the form DOCS,TERMS,WEIGHT
+see gpuidx>
+type twins
+see d05
+see gpuidx>
+type .explain d05
+see 0.25
+see gpuidx>
+type .rm3 off
+see gpuidx>
+type .rm3
+see off
+see gpuidx>
+keys C-d
+exit 0
+END
+}
