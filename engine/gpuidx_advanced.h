@@ -165,6 +165,25 @@ GX_API void gx_index_measure(const gx_index *ix, gx_index_sizes *out);
  * all docids. 0: ix has no postings. */
 GX_API double gx_order_gap_bits(const gx_index *ix);
 
+/* What one list takes. */
+typedef struct gx_list_size {
+    const char *docid_codec, *tf_codec; /* their names; they live as long as the process */
+    uint32_t n_blocks;
+    uint64_t docid_bytes, tf_bytes; /* payload */
+    uint64_t overhead_bytes;        /* the list's entry in the directory, its heads and its ends */
+} gx_list_size;
+
+/* The size of a term's list; zeros where term >= n_terms. */
+GX_API void gx_index_list_size(const gx_index *ix, uint32_t term, gx_list_size *out);
+
+/* ---- analysis without an index ---- */
+
+/* Make the terms of a text with the analyzer that the first three name, as gx_builder_options does;
+ * *out and *n as of gx_index_analyze. GX_EUSAGE (an unknown name), GX_ENOTFOUND and GX_EIO (the file
+ * of stop words), GX_ENOMEM. */
+GX_API gx_status gx_analyze_text(const char *analyzer, const char *stemmer, const char *stopwords, const char *text,
+                                 size_t len, gx_text_term **out, size_t *n, gx_error *err);
+
 /* ---- codecs ---- */
 
 /* The name of the i-th codec, i from 0, as gx_builder_options.docid_codec takes it; NULL behind the
@@ -726,6 +745,45 @@ typedef struct gx_comparison {
 GX_API gx_status gx_compare(gx_comparison *out, const gx_evaluation *runs, size_t n_runs, const gx_measure *measures,
                             uint64_t seed, uint64_t trials, gx_error *err);
 GX_API void gx_comparison_free(gx_comparison *c);
+
+/* ---- sweep: the judged queries of a log by several scorers and parameters ---- */
+
+typedef struct gx_sweep_setting {
+    gx_preset preset;
+    float k1, b; /* NaN: the preset's own */
+} gx_sweep_setting;
+
+typedef struct gx_sweep_options {
+    const char *log;
+    gx_log_options read;
+    const gx_trec_table *qrels;
+    const gx_measure *measures; /* [n_measures] */
+    size_t n_measures;
+    int32_t level; /* the least judgement of a relevant document */
+    bool
+        complete; /* judged queries that the log lacks, and those without answers, count as 0; else they are left out */
+    gx_query_options query;           /* but for preset, k1 and b */
+    gx_query_kind kind;               /* GX_QUERY_TEXT or GX_QUERY_BOOLEAN */
+    const gx_sweep_setting *settings; /* [n_settings] */
+    size_t n_settings;
+    uint32_t threads; /* >= 1 */
+    /* Called under a lock, from any thread, with the number of settings that are done. May be NULL. */
+    void (*progress)(void *user, size_t n_done);
+    void *user;
+} gx_sweep_options;
+
+typedef struct gx_sweep_report {
+    double *values;      /* [n_settings][n_measures], over all queries */
+    size_t *n_evaluated; /* [n_settings] queries that the values are over */
+    size_t n_searched;   /* queries of the log that are judged */
+    size_t n_unjudged;   /* queries of the log that are not, and are not searched */
+    size_t n_missing;    /* judged queries that the log lacks */
+} gx_sweep_report;
+
+/* GX_EUSAGE (options), GX_EINPUT (the log: a bad line, a query id that occurs twice, a query that
+ * cannot be searched; each with file and line), GX_ENOMEM, and what gx_search returns. */
+GX_API gx_status gx_sweep(gx_sweep_report *out, gx_engine *en, const gx_sweep_options *opt, gx_error *err);
+GX_API void gx_sweep_report_free(gx_sweep_report *r);
 
 #ifdef __cplusplus
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/gpuidx_advanced.h"
 #include "engine/hash.h"
 #include "engine/status.h"
 #include "index/analysis/analyzer.h"
@@ -81,17 +82,17 @@ static bool take_term(void *user, const char *term, size_t len, size_t begin, si
 }
 
 /* Analyse twice, once to count and once to keep, which needs one allocation. */
-gx_status gx_index_analyze(const gx_index *ix, const char *text, size_t len, gx_text_term **out, size_t *n,
-                           gx_error *err)
+static gx_status analyze(const gx_analyzer *an, const char *text, size_t len, gx_text_term **out, size_t *n,
+                         gx_error *err)
 {
     *out = NULL;
     text_terms count = {0}, kept = {0};
-    gx_status st = gx_analyze(ix->analyzer, text, len, take_term, &count);
+    gx_status st = gx_analyze(an, text, len, take_term, &count);
     if (st == GX_OK && !(kept.terms = malloc(count.n * sizeof *kept.terms + count.n_bytes + 1)))
         st = GX_ENOMEM;
     if (st == GX_OK) {
         kept.bytes = (char *)(kept.terms + count.n);
-        st = gx_analyze(ix->analyzer, text, len, take_term, &kept);
+        st = gx_analyze(an, text, len, take_term, &kept);
     }
     if (st != GX_OK) {
         free(kept.terms);
@@ -100,4 +101,24 @@ gx_status gx_index_analyze(const gx_index *ix, const char *text, size_t len, gx_
     *out = kept.terms;
     *n = kept.n;
     return GX_OK;
+}
+
+gx_status gx_index_analyze(const gx_index *ix, const char *text, size_t len, gx_text_term **out, size_t *n,
+                           gx_error *err)
+{
+    return analyze(ix->analyzer, text, len, out, n, err);
+}
+
+gx_status gx_analyze_text(const char *analyzer, const char *stemmer, const char *stopwords, const char *text,
+                          size_t len, gx_text_term **out, size_t *n, gx_error *err)
+{
+    const gx_analyzer_options options = {analyzer, stemmer, stopwords};
+    gx_analyzer *an;
+    *out = NULL;
+    gx_status st = gx_analyzer_open(&an, &options, err);
+    if (st != GX_OK)
+        return st;
+    st = analyze(an, text, len, out, n, err);
+    gx_analyzer_close(an);
+    return st;
 }

@@ -2,6 +2,7 @@
  * through lists in ways of their own. */
 #include <stdlib.h>
 
+#include "engine/gpuidx_advanced.h"
 #include "engine/status.h"
 #include "index/index.h"
 
@@ -73,4 +74,21 @@ uint64_t gx_index_cf(const gx_index *ix, uint32_t term)
             sum += tfs[i];
     }
     return sum;
+}
+
+void gx_index_list_size(const gx_index *ix, uint32_t term, gx_list_size *out)
+{
+    *out = (gx_list_size){0};
+    if (term >= ix->n_terms)
+        return;
+    const gx_list l = gx_index_list(ix, term);
+    const uint64_t docid_words = l.docid_ends[l.n_blocks - 1], words = l.tf_ends[l.n_blocks - 1];
+    *out = (gx_list_size){
+        .docid_codec = l.docids->name,
+        .tf_codec = l.tfs->name,
+        .n_blocks = l.n_blocks,
+        .docid_bytes = 4 * docid_words,
+        .tf_bytes = 4 * (words - docid_words),
+        .overhead_bytes = sizeof(gx_list_entry) + 12ull * l.n_blocks, /* a head and two ends a block */
+    };
 }

@@ -523,13 +523,7 @@ static int run(const cli_args *a)
 }
 
 static const cli_flag flags[] = {
-    {"format", 'f', CLI_CHOICE, "guess|efficiency|million|tsv|lines|jsonl|topics|docs|smart", "guess",
-     "the form of `LOG`"},
-    {"columns", 0, CLI_TEXT, "LIST", NULL,
-     "columns of a TSV log, such as `-,id,text`; `text` may be repeated, `-` is left out"},
-    {"topic-fields", 0, CLI_TEXT, "LIST", "title", "which of `title`, `desc` and `narr` of topics are the query"},
-    {"encoding", 0, CLI_CHOICE, "auto|utf-8|latin1", "auto",
-     "how `LOG`'s bytes are read; `auto` takes lines that are not UTF-8 as Latin-1"},
+    CLI_LOG_FLAGS,
     {"on-error", 0, CLI_CHOICE, "fail|skip", "fail", "what a malformed line or an impossible query does"},
     {"batch", 0, CLI_COUNT, "N", "0", "queries handed to the engine at once; 0: 1 on the CPU, 1,024 on a GPU",
      .max = 1 << 20},

@@ -20,6 +20,15 @@
     {"linger", 0, CLI_COUNT, "US", "100", /* GX_DEFAULT_LINGER */ \
      "after answering a single query the GPU's search kernel waits this many microseconds for the next one, which " \
      "then skips the launch (about 4 us). The waiting kernel occupies the GPU. 0: it never waits", .max = 1000000}
+/* How a query log is read. */
+#define CLI_LOG_FLAGS \
+    {"format", 'f', CLI_CHOICE, "guess|efficiency|million|tsv|lines|jsonl|topics|docs|smart", "guess", \
+     "the form of `LOG`"}, \
+    {"columns", 0, CLI_TEXT, "LIST", NULL, \
+     "columns of a TSV log, such as `-,id,text`; `text` may be repeated, `-` is left out"}, \
+    {"topic-fields", 0, CLI_TEXT, "LIST", "title", "which of `title`, `desc` and `narr` of topics are the query"}, \
+    {"encoding", 0, CLI_CHOICE, "auto|utf-8|latin1", "auto", \
+     "how `LOG`'s bytes are read; `auto` takes lines that are not UTF-8 as Latin-1"}
 #define CLI_RM3_FLAG \
     {"rm3", 0, CLI_TEXT, "DOCS,TERMS,WEIGHT", NULL, \
      "expand each query by RM3: add the best `TERMS` terms of its best `DOCS` documents; `WEIGHT`, from 0 to 1, is " \

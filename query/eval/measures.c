@@ -435,19 +435,17 @@ gx_status gx_measures_parse(gx_measure **out, size_t *n, const char *list, gx_er
 
 /* ---- all queries ---- */
 
-static gx_status evaluate_topic(gx_evaluation *ev, const gx_trec_table *qrels, const gx_trec_topic *judged,
-                                const gx_trec_table *run, const gx_trec_topic *answers, const gx_measure *measures,
-                                int32_t level, int32_t max_grade, gx_error *err)
+gx_status gx_evaluate_topic(double *values, const gx_trec_table *qrels, const gx_trec_topic *judged,
+                            const gx_trec_table *run, const gx_trec_topic *answers, const gx_measure *measures,
+                            size_t n_measures, int32_t level, int32_t max_grade, gx_error *err)
 {
     gx_ranking r;
     const gx_status st = gx_ranking_make(&r, qrels, judged, run, answers, level, err);
     if (st != GX_OK)
         return st;
     r.max_grade = max_grade;
-    double *values = ev->values + ev->n_queries * ev->n_measures;
-    for (size_t m = 0; m < ev->n_measures; ++m)
+    for (size_t m = 0; m < n_measures; ++m)
         values[m] = gx_measure_value(&measures[m], &r);
-    ev->qids[ev->n_queries++] = judged->qid;
     gx_ranking_free(&r);
     return GX_OK;
 }
@@ -466,7 +464,7 @@ void gx_measures_total(double *totals, const gx_measure *measures, size_t n_meas
     }
 }
 
-static int32_t greatest_grade(const gx_trec_table *qrels)
+int32_t gx_greatest_grade(const gx_trec_table *qrels)
 {
     int32_t max = LEAST_MAX_GRADE;
     for (size_t i = 0; i < qrels->n_rows; ++i)
@@ -479,7 +477,7 @@ gx_status gx_evaluate(gx_evaluation *out, const gx_trec_table *qrels, const gx_t
 {
     gx_status st = GX_OK;
     gx_evaluation ev = {.n_measures = n_measures};
-    const int32_t max_grade = greatest_grade(qrels);
+    const int32_t max_grade = gx_greatest_grade(qrels);
     ev.qids = malloc((qrels->n_topics + 1) * sizeof *ev.qids);
     ev.values = malloc((qrels->n_topics + 1) * n_measures * sizeof *ev.values);
     ev.all = malloc((n_measures + 1) * sizeof *ev.all);
@@ -488,8 +486,11 @@ gx_status gx_evaluate(gx_evaluation *out, const gx_trec_table *qrels, const gx_t
     for (size_t t = 0; t < qrels->n_topics && st == GX_OK; ++t) {
         const gx_trec_topic *judged = &qrels->topics[t], *answers = gx_trec_find(run, judged->qid);
         ev.n_missing += !answers;
-        if (answers || complete)
-            st = evaluate_topic(&ev, qrels, judged, run, answers, measures, level, max_grade, err);
+        if (!answers && !complete)
+            continue;
+        st = gx_evaluate_topic(ev.values + ev.n_queries * n_measures, qrels, judged, run, answers, measures, n_measures,
+                               level, max_grade, err);
+        ev.qids[ev.n_queries++] = judged->qid;
     }
     if (st != GX_OK) {
         gx_evaluation_free(&ev);

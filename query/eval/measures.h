@@ -66,4 +66,13 @@ double gx_measure_value(const gx_measure *m, const gx_ranking *r);
 void gx_measures_total(double *totals, const gx_measure *measures, size_t n_measures, const double *values,
                        size_t n_queries);
 
+/* The greatest judgement, at least 4: G of expected reciprocal rank. */
+int32_t gx_greatest_grade(const gx_trec_table *qrels);
+
+/* Evaluate one query into values[n_measures]; arguments as of gx_ranking_make and gx_evaluate.
+ * GX_ENOMEM. */
+gx_status gx_evaluate_topic(double *values, const gx_trec_table *qrels, const gx_trec_topic *judged,
+                            const gx_trec_table *run, const gx_trec_topic *answers, const gx_measure *measures,
+                            size_t n_measures, int32_t level, int32_t max_grade, gx_error *err);
+
 #endif

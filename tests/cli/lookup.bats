@@ -1,0 +1,111 @@
+# `gpuidx doc`, `gpuidx term` and `gpuidx analyze`: what is in an index, and what analysis makes of a text.
+load cli
+
+setup_file() { build_tiny; }
+
+@test "doc prints a document by its id or its docid" {
+    ask doc "$TINY" d05
+    exits 0
+    says Twins
+    says 'Identical twins have identical scores.'
+    ask doc "$TINY" d05 '#4' -f json
+    exits 0
+    python3 -c '
+import json, sys
+a, b = map(json.loads, sys.stdin)
+assert a == b == {"schema": 1, "docid": 4, "id": "d05", "length": 6, "title": "Twins", "text": "Identical twins have identical scores."}, a' <<<"$output"
+}
+
+@test "doc of an index without texts has no text; an absent document is exit code 5" {
+    "$GPUIDX" build -q "$DATA/tiny.jsonl" -o bare.gx
+    ask doc bare.gx d03 -f json
+    exits 0
+    says_not '"text"'
+    for id in d99 '#21' '#x' '#-1' ''; do
+        ask doc "$TINY" "$id"
+        exits 5
+        complains "has no document '$id'"
+    done
+    ask doc "$TINY"
+    exits 2
+}
+
+@test "term prints df, cf, the list's size and postings" {
+    ask term "$TINY" 'Identical' -n 2 -f json
+    exits 0
+    python3 -c '
+import json, sys
+t = json.load(sys.stdin)
+assert t["schema"] == 1 and t["term"] == "ident" and t["df"] == 3 and t["cf"] == 6 and t["blocks"] == 1
+assert t["postings"] == [{"docid": 4, "id": "d05", "tf": 2}, {"docid": 5, "id": "d06", "tf": 2}]
+assert t["bytes"] == t["docid_bytes"] + t["tf_bytes"] + 16 + 12 and t["codec"] == t["tf_codec"] == "gpubp128"' <<<"$output"
+    ask term "$TINY" twins --as-is
+    exits 5
+    complains "has no term 'twins'"
+    ask term "$TINY" twin --as-is -n 99
+    exits 0
+    says 'documents      3'
+    [ "$(grep -c 'd0[567]$' .stdout)" -eq 3 ]
+}
+
+@test "sizes of all lists add up to what info says of them" {
+    "$GPUIDX" export "$TINY" -o base -f ds2i -q
+    xargs "$GPUIDX" term "$TINY" --as-is -f json <base.terms >terms
+    "$GPUIDX" info "$TINY" --json >info
+    python3 -c '
+import json
+terms, info = [json.loads(line) for line in open("terms")], json.load(open("info"))
+sections = {s["name"]: s["bytes"] for s in info["sections"]}
+coding, = info["codings"]
+assert len(terms) == info["n_terms"] and sum(t["df"] for t in terms) == info["n_postings"]
+assert sum(t["cf"] for t in terms) == info["n_tokens"]
+assert sum(t["docid_bytes"] for t in terms) == coding["docid_bytes"]
+assert sum(t["tf_bytes"] for t in terms) == coding["tf_bytes"]
+assert sum(t["bytes"] for t in terms) == coding["docid_bytes"] + coding["tf_bytes"] + sum(sections[n] for n in ("HEAD", "DEND", "TEND", "LIST"))'
+}
+
+@test "term says why there is nothing to look up" {
+    ask term "$TINY" the
+    exits 5
+    complains "nothing is left of 'the' after analysis"
+    ask term "$TINY" unheard-of
+    exits 5
+    complains "has no term 'unheard' (of 'unheard-of')"
+    ask term "$TINY" '' --as-is
+    exits 5
+}
+
+@test "analyze prints terms with the bytes of their words" {
+    ask analyze "The naïve indexers' indexes"
+    exits 0
+    [ "$output" = "$(printf '4\t10\tnaïv\n11\t19\tindex\n21\t28\tindex')" ]
+    printf 'Skipping\nblocks' >text
+    ask analyze -i "$TINY" -f json <text
+    exits 0
+    python3 -c '
+import json, sys
+t = json.load(sys.stdin)["terms"]
+assert t == [{"begin": 0, "end": 8, "text": "Skipping", "term": "skip"}, {"begin": 9, "end": 15, "text": "blocks", "term": "block"}], t' <<<"$output"
+    ask analyze --analyzer=whitespace 'A b,c' d
+    exits 0
+    [ "$output" = "$(printf '0\t1\tA\n2\t5\tb,c\n6\t7\td')" ]
+    ask analyze --analyzer=simple --stemmer=german 'Häuser'
+    exits 0
+    says 'haus'
+    ask analyze </dev/null
+    exits 0
+    [ -z "$output" ]
+}
+
+@test "analyze refuses what it cannot know" {
+    ask analyze -i "$TINY" --stemmer=none text
+    exits 2
+    complains 'has an analyzer of its own'
+    ask analyze --stemmer=klingon text
+    exits 2
+    complains klingon
+    ask analyze --stopwords=absent text
+    exits 5
+    ask analyze -i absent text
+    exits 5
+}

@@ -1,0 +1,93 @@
+/* doc.c: `gpuidx doc`: what an index stores of documents. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/lookup.h"
+#include "tools/output.h"
+
+static int put_json(const gx_index *ix, uint32_t docid)
+{
+    gx_error err = {0};
+    char *text = NULL;
+    size_t cap = 0, len;
+    gx_index_stats stats = {.size = sizeof stats};
+    gx_index_get_stats(ix, &stats);
+    if (stats.texts && gx_index_doc_text(ix, docid, &text, &cap, &len, &err)) {
+        free(text);
+        return cli_fail_error(&err);
+    }
+    size_t id_len, title_len;
+    const char *id = gx_index_doc_id(ix, docid, &id_len), *title = gx_index_doc_title(ix, docid, &title_len);
+    printf("{\"schema\":1,\"docid\":%u,\"id\":", docid);
+    out_put_json(stdout, id, id_len);
+    printf(",\"length\":%u", gx_index_doc_len(ix, docid));
+    if (title) {
+        fputs(",\"title\":", stdout);
+        out_put_json(stdout, title, title_len);
+    }
+    if (stats.texts) {
+        fputs(",\"text\":", stdout);
+        out_put_json(stdout, text, len);
+    }
+    puts("}");
+    free(text);
+    return 0;
+}
+
+/* The docid that a word names, or UINT32_MAX. */
+static uint32_t find(const gx_index *ix, const char *word)
+{
+    const cli_flag number = {"", 0, CLI_COUNT, "", NULL, "", 0, UINT32_MAX};
+    gx_index_stats stats = {.size = sizeof stats};
+    uint64_t docid = 0;
+    double unused;
+    char why[96];
+    gx_index_get_stats(ix, &stats);
+    if (word[0] != '#')
+        return gx_index_find_doc(ix, word, strlen(word));
+    const bool good = cli_read_number(&number, word + 1, &unused, &docid, why, sizeof why) && docid < stats.n_docs;
+    return good ? (uint32_t)docid : UINT32_MAX;
+}
+
+static int run(const cli_args *a)
+{
+    gx_index *ix;
+    gx_error err = {0};
+    int code = lookup_open(&ix, a->argv[0]);
+    for (int i = 1; i < a->argc && code == 0; ++i) {
+        const uint32_t docid = find(ix, a->argv[i]);
+        if (docid == UINT32_MAX)
+            code = cli_fail(GX_ENOTFOUND, "%s has no document '%s' (#N names a document by its docid)", a->argv[0],
+                            a->argv[i]);
+        else if (lookup_json(a))
+            code = put_json(ix, docid);
+        else if (i > 1)
+            putchar('\n');
+        if (code == 0 && !lookup_json(a) && out_put_document(stdout, ix, docid, &err))
+            code = cli_fail_error(&err);
+    }
+    gx_index_close(ix);
+    return code;
+}
+
+static const cli_flag flags[] = {LOOKUP_FORMAT_FLAG, {NULL}};
+
+static const cli_section examples[] = {
+    {"gpuidx doc corpus.gx 13312471", "The document with that id."},
+    {"gpuidx doc corpus.gx '#0' -f json", "The first document of the index, as JSON."},
+    {NULL},
+};
+
+const cli_command cmd_doc = {
+    .name = "doc",
+    .summary = "print documents of an index",
+    .synopsis = "[OPTIONS] INDEX ID...",
+    .description = "Prints what the index stores of documents: id, title, length in terms, and text. `#N` is the "
+                   "document of docid `N`, from 0. With `--format=json`, an object a line: schema, docid, id, length, "
+                   "title and text, as far as they are stored.",
+    .examples = examples,
+    .flags = flags,
+    .min_args = 2,
+    .max_args = -1,
+    .run = run,
+};
