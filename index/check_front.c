@@ -204,6 +204,19 @@ static gx_status check_device(const gx_index *ix, gx_error *err)
     return GX_OK;
 }
 
+/* Sections of kinds that have no use for their parameter have 0 there. */
+static gx_status check_params(const gx_index *ix, gx_error *err)
+{
+    static const uint32_t kinds[] = {GX_SEC_PAYLOAD,  GX_SEC_LISTS,    GX_SEC_HEADS, GX_SEC_DOCID_ENDS,
+                                     GX_SEC_TF_ENDS, GX_SEC_DOC_LENS, GX_SEC_META};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; ++i) {
+        const gx_section *s = gx_index_section(ix, kinds[i]);
+        if (s && s->param)
+            return gx_corrupt(err, ix, kinds[i], "its parameter is %llu, not 0", ULL(s->param));
+    }
+    return GX_OK;
+}
+
 /* Point the pointer variable at `array` to the section, which must have n items of `item` bytes. */
 static gx_status bind_array(const gx_index *ix, uint32_t kind, uint64_t n, size_t item, const void *array,
                             gx_error *err)
@@ -272,7 +285,8 @@ static gx_status bind_sections(gx_index *ix, gx_error *err)
     if (hash->param > 32 || (uint64_t)1 << hash->param <= ix->n_terms)
         return gx_corrupt(err, ix, hash->kind, "a table of 2^%llu slots for %u terms", ULL(hash->param), ix->n_terms);
     ix->term_hash_bits = (uint32_t)hash->param;
-    if ((st = bind_array(ix, GX_SEC_LISTS, ix->n_terms, sizeof(gx_list_entry), &ix->lists, err)) != GX_OK ||
+    if ((st = check_params(ix, err)) != GX_OK ||
+        (st = bind_array(ix, GX_SEC_LISTS, ix->n_terms, sizeof(gx_list_entry), &ix->lists, err)) != GX_OK ||
         (st = bind_array(ix, GX_SEC_HEADS, ix->n_blocks, 4, &ix->heads, err)) != GX_OK ||
         (st = bind_array(ix, GX_SEC_DOCID_ENDS, ix->n_blocks, 4, &ix->docid_ends, err)) != GX_OK ||
         (st = bind_array(ix, GX_SEC_TF_ENDS, ix->n_blocks, 4, &ix->tf_ends, err)) != GX_OK ||

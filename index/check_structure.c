@@ -1,6 +1,7 @@
 /* check_structure.c: check every offset, count and bound that later reads rely on. One fast pass
  * reads each section, with few branches an item. If the pass finds an error, a second, slow pass
  * says which item is wrong. */
+#include <errno.h>
 #include <jansson.h>
 #include <string.h>
 
@@ -210,6 +211,9 @@ static gx_status check_text(const gx_index *ix, gx_error *err)
         if (f[i + 1].first_doc <= f[i].first_doc)
             return gx_corrupt(err, ix, section->kind, "frame %u begins at document %u, not above %u", i + 1,
                               f[i + 1].first_doc, f[i].first_doc);
+        if (f[i].raw_bytes > GX_MAX_FRAME_BYTES)
+            return gx_corrupt(err, ix, section->kind, "frame %u has %u bytes, more than %u", i, f[i].raw_bytes,
+                              GX_MAX_FRAME_BYTES);
         if (f[i].raw_bytes / sizeof(uint32_t) < f[i + 1].first_doc - f[i].first_doc)
             return gx_corrupt(err, ix, section->kind, "frame %u of %u documents has %u bytes", i,
                               f[i + 1].first_doc - f[i].first_doc, f[i].raw_bytes);
@@ -226,9 +230,12 @@ static gx_status check_text(const gx_index *ix, gx_error *err)
 static gx_status check_meta(const gx_index *ix, gx_error *err)
 {
     json_error_t why;
+    errno = 0; /* jansson does not tell, but malloc does, if memory is short */
     json_t *root = json_loadb(ix->meta, ix->meta_len, JSON_REJECT_DUPLICATES, &why);
     gx_status st = GX_OK;
-    if (!root)
+    if (!root && errno == ENOMEM)
+        st = gx_fail(err, GX_ENOMEM, "%s: no memory for its description", ix->path);
+    else if (!root)
         st = gx_corrupt(err, ix, GX_SEC_META, "it is no JSON: %s (byte %d)", why.text, why.position);
     else if (!json_is_object(json_object_get(root, "analyzer")))
         st = gx_corrupt(err, ix, GX_SEC_META, "it has no object \"analyzer\"");

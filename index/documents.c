@@ -6,6 +6,7 @@
 #include <string.h>
 #include <xxhash.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #include "engine/hash.h"
 #include "engine/status.h"
@@ -179,6 +180,8 @@ static gx_status read_frame(const gx_index *ix, uint32_t i, char **buf, size_t *
         *cap = f->raw_bytes;
     }
     const size_t got = ZSTD_decompress(*buf, *cap, ix->text + f->offset, bytes);
+    if (ZSTD_isError(got) && ZSTD_getErrorCode(got) == ZSTD_error_memory_allocation)
+        return gx_fail(err, GX_ENOMEM, "%s: no memory to decompress a text", ix->path);
     if (ZSTD_isError(got) || got != f->raw_bytes)
         return gx_fail(err, GX_ECORRUPT, "%s: section TEXT: frame %u (documents %u to %u) cannot be decompressed: %s",
                        ix->path, i, f->first_doc, f[1].first_doc - 1,

@@ -209,5 +209,7 @@ GX_AT(gx_list_entry, tf_param, 15);
 /* Limits that every writer of a file keeps. */
 #define GX_MAX_STRING (1u << 20) /* most bytes of an id, a title or a term */
 #define GX_MAX_TEXT (1u << 30)   /* most bytes of a stored text */
+/* Most bytes of a frame of texts, uncompressed: GX_MAX_TEXT after almost a whole frame of others. */
+#define GX_MAX_FRAME_BYTES (GX_MAX_TEXT + (1u << 20))
 
 #endif

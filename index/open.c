@@ -23,7 +23,7 @@ static gx_status map_file(gx_index *ix, gx_error *err)
 {
     struct stat s;
     gx_status st = GX_OK;
-    const int fd = open(ix->path, O_RDONLY | O_CLOEXEC);
+    const int fd = open(ix->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* a FIFO does not make it wait */
     if (fd < 0)
         return gx_fail(err, errno == ENOENT || errno == ENOTDIR ? GX_ENOTFOUND : GX_EIO, "cannot open %s: %s", ix->path,
                        strerror(errno));

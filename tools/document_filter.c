@@ -55,11 +55,13 @@ static int read_ids(const char *path, const gx_index *ix, uint64_t *words)
     if (!in)
         return cli_fail(errno == ENOENT ? GX_ENOTFOUND : GX_EIO, "cannot open %s, a file of document ids: %s", path,
                         strerror(errno));
-    for (ssize_t n; code == 0 && (n = getline(&line, &cap, in)) >= 0;) {
+    for (ssize_t n; code == 0 && (errno = 0, n = getline(&line, &cap, in)) >= 0;) {
         const size_t mark = ++f.line == 1 && n >= 3 && memcmp(line, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
         code = take_line(&f, line + mark, (size_t)n - mark);
     }
-    if (code == 0 && ferror(in))
+    if (code == 0 && errno == ENOMEM)
+        code = cli_fail(GX_ENOMEM, "no memory to read %s", path);
+    else if (code == 0 && ferror(in))
         code = cli_fail(GX_EIO, "cannot read %s, a file of document ids: %s", path, strerror(errno));
     if (code == 0 && f.n_unknown)
         cli_note("%s: %llu of %llu ids are not in the index, the first in line %llu: %s", path,

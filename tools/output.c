@@ -97,7 +97,8 @@ static void put_csv(FILE *out, const char *text, size_t len)
     for (size_t i = 0; i < len; ++i)
         plain = plain && !strchr(",\"\r\n", text[i]);
     if (plain) {
-        fwrite(text, 1, len, out);
+        if (len)
+            fwrite(text, 1, len, out);
         return;
     }
     putc('"', out);

@@ -171,7 +171,9 @@ static gx_status read_stop_words(gx_analyzer *an, const char *path, gx_error *er
                        path, strerror(errno));
     while (st == GX_OK && (errno = 0, n = getline(&line, &cap, f)) >= 0)
         st = read_stop_word(an, line, (size_t)n, path, ++line_no, err);
-    if (st == GX_OK && ferror(f))
+    if (st == GX_OK && errno == ENOMEM) /* which sets no error on the stream */
+        st = gx_fail(err, GX_ENOMEM, "out of memory while reading the stop word file %s", path);
+    else if (st == GX_OK && ferror(f))
         st = gx_fail(err, GX_EIO, "cannot read the stop word file %s: %s", path, strerror(errno));
     free(line);
     fclose(f);
@@ -195,7 +197,10 @@ static gx_status choose_stop_words(gx_analyzer *an, const char *name, gx_error *
 static gx_status choose_stemmer(gx_analyzer *an, const char *name, gx_error *err)
 {
     if (strcmp(name, "none") != 0 && strcmp(name, "porter") != 0) {
+        errno = 0;
         struct sb_stemmer *s = sb_stemmer_new(name, "UTF_8");
+        if (!s && errno == ENOMEM)
+            return gx_fail(err, GX_ENOMEM, "out of memory for the stemmer %s", name);
         if (!s) {
             char known[512] = "";
             size_t n = 0;
@@ -286,7 +291,10 @@ gx_status gx_analyzer_open_json(gx_analyzer **out, const char *json, size_t len,
 {
     *out = NULL;
     json_error_t why;
+    errno = 0; /* jansson does not tell, but malloc does, if memory is short */
     json_t *root = json_loadb(json, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &why);
+    if (!root && errno == ENOMEM)
+        return gx_fail(err, GX_ENOMEM, "out of memory for an analyzer");
     if (!root)
         return gx_fail(err, GX_ECORRUPT, "the analyzer's description is not JSON: %s", why.text);
     gx_analyzer *an = new_analyzer();

@@ -553,9 +553,12 @@ static gx_status write_sections(gx_section_writer *s, gx_writer *w, const char *
 static gx_status check_meta(const char *meta, gx_error *err)
 {
     json_error_t why;
+    errno = 0; /* jansson does not tell, but malloc does, if memory is short */
     json_t *root = json_loads(meta, JSON_REJECT_DUPLICATES, &why);
     gx_status st = GX_OK;
-    if (!root)
+    if (!root && errno == ENOMEM)
+        st = gx_fail(err, GX_ENOMEM, "no memory for the description");
+    else if (!root)
         st = gx_fail(err, GX_EUSAGE, "the description for META is no JSON: %s (byte %d)", why.text, why.position);
     else if (!json_is_object(json_object_get(root, "analyzer")))
         st = gx_fail(err, GX_EUSAGE, "the description for META has no object \"analyzer\"");

@@ -44,6 +44,10 @@ typedef struct import {
     uint32_t *docids, *tfs, df;
     size_t max_df;
     gx_writer *writer;
+    uint32_t *doc_tfs; /* [n_docs] the sum of each document's tfs */
+    uint64_t sum_tfs, n_tokens;
+    uint32_t n_unequal, unequal, unequal_length; /* documents whose length is another; the first of them */
+    bool impacts;
 } import;
 
 bool gx_ciff_is_utf8(const char *bytes, size_t n)
@@ -352,6 +356,10 @@ static gx_status add_list(import *im, uint32_t df, gx_error *err)
     if (im->number > 0 && compare(last, &im->term) >= 0)
         return bad(im, im->begin, err, "it must come behind the list before, '%.*s', in byte order",
                    (int)(last->n < 60 ? last->n : 60), last->bytes);
+    for (uint32_t i = 0; i < df; ++i) {
+        im->doc_tfs[im->docids[i]] += im->tfs[i];
+        im->sum_tfs += im->tfs[i];
+    }
     const gx_status st =
         df == 0 ? GX_OK : gx_writer_add_list(im->writer, im->term.bytes, im->term.n, df, im->docids, im->tfs, err);
     const text t = im->last_term;
@@ -418,6 +426,11 @@ static gx_status read_document(import *im, uint32_t number, gx_error *err)
         return bad(im, im->begin, err, "docid %u where %u must stand", docid, number);
     if (im->name.n == 0)
         return bad(im, im->begin, err, "a document without a collection_docid");
+    im->n_tokens += length;
+    if (im->doc_tfs[number] != length && im->n_unequal++ == 0) {
+        im->unequal = number;
+        im->unequal_length = length;
+    }
     return gx_writer_add_document(im->writer, im->name.bytes, im->name.n, NULL, 0, NULL, 0, length, err);
 }
 
@@ -435,6 +448,10 @@ static gx_status read_all(import *im, gx_error *err)
     if (has_bytes(im))
         return gx_fail(err, GX_EINPUT, "%s: byte %" PRIu64 ": bytes follow the last of %u documents", im->in.path,
                        im->passed, im->n_docs);
+    /* Exporters with lossy lengths have other sums altogether. */
+    if (!im->impacts && im->n_unequal && im->sum_tfs == im->n_tokens)
+        return gx_fail(err, GX_EINPUT, "%s: document %u has length %u, but its tfs add up to %u", im->in.path,
+                       im->unequal, im->unequal_length, im->doc_tfs[im->unequal]);
     return im->failed.status == GX_OK ? GX_OK : gx_fail(err, im->failed.status, "%s", im->failed.text);
 }
 
@@ -455,20 +472,28 @@ static bool describes_impacts(const text *d)
     return impacts && (!json || impacts < json); /* not part of the analyzer's JSON */
 }
 
-/* The analyzer that one of our own exports names in its description, or NULL. */
-static gx_analyzer *described_analyzer(const text *d)
+/* Open the analyzer that one of our own exports names in its description; *an stays NULL if it names
+ * none. GX_EINPUT, GX_ENOMEM. */
+static gx_status open_described_analyzer(const import *im, gx_analyzer **an, gx_error *err)
 {
-    gx_analyzer *an = NULL;
+    const text *d = &im->description;
+    gx_error why;
     const char *json = find_described(d, GX_CIFF_ANALYZER);
     if (!json)
-        return NULL;
-    return gx_analyzer_open_json(&an, json, d->n - (size_t)(json - d->bytes), NULL) == GX_OK ? an : NULL;
+        return GX_OK;
+    const gx_status st = gx_analyzer_open_json(an, json, d->n - (size_t)(json - d->bytes), &why);
+    return st == GX_OK       ? GX_OK
+           : st == GX_ENOMEM ? gx_fail(err, st, "%s", why.text)
+                             : gx_fail(err, GX_EINPUT, "%s: the description: %s; name an analyzer", im->in.path,
+                                       why.text);
 }
 
 static gx_status finish(import *im, gx_error *err)
 {
-    gx_analyzer *described = im->analyzer ? NULL : described_analyzer(&im->description);
-    const gx_status st = gx_writer_finish_with(im->writer, described ? described : im->analyzer, err);
+    gx_analyzer *described = NULL;
+    gx_status st = im->analyzer ? GX_OK : open_described_analyzer(im, &described, err);
+    if (st == GX_OK)
+        st = gx_writer_finish_with(im->writer, described ? described : im->analyzer, err);
     gx_analyzer_close(described);
     return st;
 }
@@ -493,7 +518,11 @@ import im = {.opt = & setup->options, .analyzer = setup->analyzer, .in = GX_INPU
     }
     if (st == GX_OK) {
         setup->writer.n_docs = im.n_docs;
-        setup->writer.impacts = im.opt->impacts || describes_impacts(&im.description);
+        im.impacts = setup->writer.impacts = im.opt->impacts || describes_impacts(&im.description);
+        if (!(im.doc_tfs = calloc((size_t)im.n_docs + 1, sizeof *im.doc_tfs)))
+            st = gx_fail(err, GX_ENOMEM, "%s: no memory for the lengths of %u documents", file, im.n_docs);
+    }
+    if (st == GX_OK) {
         st = gx_writer_open(&im.writer, path, &setup->writer, err);
     }
     if (st == GX_OK)
@@ -507,6 +536,7 @@ import im = {.opt = & setup->options, .analyzer = setup->analyzer, .in = GX_INPU
     free(im.last_term.bytes);
     free(im.name.bytes);
     free(im.docids);
+    free(im.doc_tfs);
     free(im.tfs);
     return st;
 }

@@ -38,7 +38,8 @@ static int by_id(const void *a, const void *b, void *index)
     size_t x_len, y_len;
     const uint32_t d = *(const uint32_t *)a, e = *(const uint32_t *)b;
     const char *x = gx_index_doc_id(index, d, &x_len), *y = gx_index_doc_id(index, e, &y_len);
-    const int c = memcmp(x, y, x_len < y_len ? x_len : y_len);
+    const size_t n = x_len < y_len ? x_len : y_len;
+    const int c = n ? memcmp(x, y, n) : 0;
     if (c)
         return c;
     return x_len != y_len ? (x_len < y_len ? -1 : 1) : d < e ? -1 : d > e;

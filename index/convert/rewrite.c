@@ -27,6 +27,8 @@ typedef struct rewriter {
     gx_writer *writer;
     uint32_t *docids, *tfs;           /* [longest df + GX_MAX_BLOCK]: the decoder may write a whole last block */
     posting *postings, *radix_buffer; /* [longest df], when the order changes */
+    uint32_t *doc_tfs;                /* [n_docs] the sum of each old document's tfs so far */
+    uint64_t sum_tfs;
     uint32_t *old_docids;             /* [n_docs] the old docid of each new one, when the order changes */
     char *text;
     size_t text_cap;
@@ -64,7 +66,8 @@ static gx_status alloc_buffers(rewriter *r, gx_error *err)
     const size_t n = (size_t)longest_df(r->ix) + GX_MAX_BLOCK;
     r->docids = malloc(n * sizeof *r->docids);
     r->tfs = malloc(n * sizeof *r->tfs);
-    bool ok = r->docids && r->tfs;
+    r->doc_tfs = calloc((size_t)r->ix->n_docs + 1, sizeof *r->doc_tfs);
+    bool ok = r->docids && r->tfs && r->doc_tfs;
     if (r->opt->new_docids) {
         r->postings = malloc(n * sizeof *r->postings);
         r->radix_buffer = malloc(n * sizeof *r->radix_buffer);
@@ -104,7 +107,11 @@ static gx_status decode_list(rewriter *r, uint32_t t, const gx_list *l, gx_error
         if (r->docids[i] < least || r->docids[i] >= r->ix->n_docs)
             return gx_fail(err, GX_ECORRUPT, "%s: list %u: posting %u has docid %u, outside [%llu, %u)", r->ix->path, t,
                            i, r->docids[i], (unsigned long long)least, r->ix->n_docs);
+        if (r->tfs[i] == 0)
+            return gx_fail(err, GX_ECORRUPT, "%s: list %u: posting %u has a tf of 0", r->ix->path, t, i);
         least = (uint64_t)r->docids[i] + 1;
+        r->doc_tfs[r->docids[i]] += r->tfs[i];
+        r->sum_tfs += r->tfs[i];
     }
     return GX_OK;
 }
@@ -167,12 +174,30 @@ static gx_status copy_list(rewriter *r, uint32_t t, gx_error *err)
         return st;
     if (r->opt->new_docids)
         reorder_list(r, l.df);
-    return gx_writer_add_list(r->writer, term, len, l.df, r->docids, r->tfs, err);
+    gx_error why;
+    const gx_status added = gx_writer_add_list(r->writer, term, len, l.df, r->docids, r->tfs, &why);
+    if (added == GX_EUSAGE) /* the writer refuses what the index should not hold */
+        return gx_fail(err, GX_ECORRUPT, "%s: list %u: %s", r->ix->path, t, why.text);
+    return added ? gx_fail(err, added, "%s", why.text) : GX_OK;
 }
 
 static bool cancelled(const rewriter *r, uint32_t i)
 {
     return i % 1024 == 0 && r->opt->cancel && r->opt->cancel(r->opt->user);
+}
+
+/* What GX_CHECK_FULL finds in the sums: the index may have been opened at a lower level. */
+static gx_status check_sums(const rewriter *r, gx_error *err)
+{
+    const gx_index *ix = r->ix;
+    if (r->sum_tfs != ix->sum_tfs)
+        return gx_fail(err, GX_ECORRUPT, "%s: tfs add up to %llu, the header says %llu", ix->path,
+                       (unsigned long long)r->sum_tfs, (unsigned long long)ix->sum_tfs);
+    for (uint32_t d = 0; !ix->impacts && ix->sum_tfs == ix->n_tokens && d < ix->n_docs; ++d)
+        if (r->doc_tfs[d] != ix->doc_lens[d])
+            return gx_fail(err, GX_ECORRUPT, "%s: document %u has length %u, its tfs add up to %u", ix->path, d,
+                           ix->doc_lens[d], r->doc_tfs[d]);
+    return GX_OK;
 }
 
 static gx_status rewrite(rewriter *r, gx_error *err)
@@ -189,6 +214,8 @@ static gx_status rewrite(rewriter *r, gx_error *err)
             return gx_fail(err, GX_ECANCELLED, "cancelled");
         st = copy_list(r, t, err);
     }
+    if (st == GX_OK)
+        st = check_sums(r, err);
     if (st != GX_OK)
         return st;
     char *meta = strndup(ix->meta, ix->meta_len);
@@ -249,6 +276,7 @@ gx_status gx_index_rewrite(const gx_index *ix, const char *path, const gx_rewrit
         st = rewrite(&r, err);
     gx_writer_close(r.writer);
     free(r.docids);
+    free(r.doc_tfs);
     free(r.tfs);
     free(r.postings);
     free(r.radix_buffer);

@@ -1,0 +1,304 @@
+#!/usr/bin/env python3
+"""sweep.py: faults put into the program one after another, and what it does then.
+
+    sweep.py memory | calls | kills | space  --program=GPUIDX [--preload=LIB] [--seconds=N]
+
+    memory   the n-th allocation fails (LIB is libfail_malloc.so)
+    calls    the n-th system call fails (needs strace)
+    kills    SIGKILL, SIGTERM, SIGINT and SIGHUP at random moments
+    space    a file system of 40 to 400 KB (needs root)
+
+Without --seconds every n is tried; with it a sample, evenly spread, that takes about so long. The
+exit code is 77 (skipped) if what is needed is missing, 1 if a rule was broken:
+
+    memory   exit codes are 0 and 6; at exit 0 the output is the one without a fault
+    calls    exit codes are 0 to 7; at exit 0 the output is whole
+    all      no file with a temporary name remains (after SIGKILL: after the next run), an output is
+             the old one or the new one and passes `check`, "nothing was written" is true
+
+Failures inside libarchive are counted apart: it aborts where an allocation of its own fails.
+"""
+import argparse, collections, json, os, random, re, shutil, signal, subprocess, sys, tempfile, time
+
+TEMPORARY = re.compile(r"\.gpuidx-[0-9a-f]{16}\.tmp$|\.tmp$|\.unordered$")
+
+
+class Case:
+    """A command line, run in a fresh folder that has the inputs."""
+
+    def __init__(self, name, args, outputs=()):
+        self.name, self.args, self.outputs = name, args.split(), outputs
+
+
+CASES = [
+    Case("build", "build -q c.jsonl --store=text -o out.gx --force", ["out.gx"]),
+    Case("build-order", "build -q c.jsonl --order=bp -o out.gx --force", ["out.gx"]),
+    Case("build-xz", "build -q c.jsonl.xz -o out.gx --force", ["out.gx"]),
+    Case("recode", "recode -q i.gx -o out.gx --codec=gpuvbyte128 --force", ["out.gx"]),
+    Case("reorder", "reorder -q i.gx -o out.gx --force", ["out.gx"]),
+    Case("import", "import -q i.ciff -o out.gx --force", ["out.gx"]),
+    Case("export", "export -q i.gx -o out.ciff --force", ["out.ciff"]),
+    Case("query", "query i.gx search -f tsv"),
+    Case("info", "info i.gx"),
+    Case("info-json", "info --json i.gx"),
+    Case("check", "check i.gx"),
+    Case("replay", "replay -q --engine=cpu i.gx log --run out.run --report out.json --force", ["out.run", "out.json"]),
+]
+
+
+class Sweep:
+    def __init__(self, options):
+        self.o = options
+        self.program = os.path.abspath(options.program)
+        self.base = tempfile.mkdtemp(prefix="gpuidx-sweep-")
+        self.inputs = os.path.join(self.base, "inputs")
+        self.work = os.path.join(self.base, "work")
+        self.counts = collections.Counter()
+        self.broken = []
+        os.mkdir(self.inputs)
+        self.make_inputs()
+
+    def gpuidx(self, *args, cwd=None, **more):
+        return subprocess.run([self.program, *args], cwd=cwd or self.work, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60, **more)
+
+    def make_inputs(self):
+        rng = random.Random(1)
+        words = ["search", "index", "engine", "block", "list", "query", "term", "score", "rank", "word"]
+        with open(os.path.join(self.inputs, "c.jsonl"), "w") as f:
+            for i in range(60):
+                text = " ".join(rng.choice(words) + str(rng.randrange(9)) for _ in range(30)) + " search"
+                f.write(json.dumps({"id": f"d{i}", "title": f"title {i}", "text": text}) + "\n")
+        with open(os.path.join(self.inputs, "log"), "w") as f:
+            f.writelines(f"{rng.choice(words)}{rng.randrange(9)} search\n" for _ in range(20))
+        for args in (["build", "-q", "c.jsonl", "--store=text", "-o", "i.gx"], ["export", "-q", "i.gx", "-o", "i.ciff"]):
+            r = self.gpuidx(*args, cwd=self.inputs)
+            if r.returncode:
+                sys.exit(f"{args}: {r.stderr.decode()}")
+        subprocess.run(["xz", "-k", "c.jsonl"], cwd=self.inputs, check=True)
+
+    def fresh(self, case, old=True):
+        """A folder with the inputs, and with old outputs if they are to be replaced."""
+        shutil.rmtree(self.work, ignore_errors=True)
+        shutil.copytree(self.inputs, self.work)
+        for name in case.outputs if old else ():
+            if name.endswith(".gx"):
+                shutil.copy(os.path.join(self.inputs, "i.gx"), os.path.join(self.work, name))
+            else:
+                with open(os.path.join(self.work, name), "w") as f:
+                    f.write("old\n")
+
+    def run(self, case, env=None, prefix=()):
+        return subprocess.run([*prefix, self.program, *case.args], cwd=self.work, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60,
+                              env={**os.environ, **(env or {})})
+
+    def read(self, name):
+        path = os.path.join(self.work, name)
+        return open(path, "rb").read() if os.path.exists(path) else None
+
+    def state(self, case, stdout):
+        """What a run has said and written, without what differs between runs."""
+        found = [re.sub(rb"[0-9.]+( m?s| %)| in [0-9.]+", b"T", stdout)]
+        for name in case.outputs:
+            data = self.read(name)
+            if name.endswith(".gx"):
+                data = len(data)
+            elif name.endswith(".json"):
+                data = shape(json.loads(data))
+            found.append(data)
+        return found
+
+    def fail(self, case, what, r=None):
+        words = r.stderr.decode(errors="replace").strip()[-200:] if r else ""
+        self.broken.append(f"{case.name}: {what}: {words}")
+        self.counts["rules broken"] += 1
+
+    def look(self, case, what, r, allowed, want=None):
+        """Judge a run that has ended; want: the state of one without a fault."""
+        self.counts["runs"] += 1
+        words = r.stderr.decode(errors="replace")
+        self.counts[f"exit {r.returncode}"] += 1
+        if case.name == "build-xz" and (r.returncode < 0 or "libarchive" in words):
+            self.counts["inside libarchive"] += 1
+            return
+        if r.returncode not in allowed:
+            self.fail(case, f"{what}: exit {r.returncode}", r)
+        left = [n for n in os.listdir(self.work) if TEMPORARY.search(n)]
+        if left:
+            self.fail(case, f"{what}: left {left}", r)
+        if r.returncode == 0 and want is not None and self.state(case, r.stdout) != want:
+            self.fail(case, f"{what}: exit 0 with another output", r)
+        for name in case.outputs:
+            data = self.read(name)
+            if data is None:
+                self.fail(case, f"{what}: {name} is gone", r)
+            elif name.endswith(".gx"):
+                old = data == open(os.path.join(self.inputs, "i.gx"), "rb").read()
+                if r.returncode and not old and "is in place" not in words and "complete and in place" not in words:
+                    self.fail(case, f"{what}: {name} was replaced, exit {r.returncode}", r)
+                if not old and self.gpuidx("check", name).returncode:
+                    self.fail(case, f"{what}: {name} is damaged", r)
+
+    def sample(self, counts):
+        """Pairs (case, n), every n of every case, or those of them for which there is time."""
+        pairs = [(case, n) for case, total in counts for n in range(1, total + 1)]
+        if self.o.seconds:
+            random.Random(self.o.seed).shuffle(pairs)
+        for case, n in pairs:
+            if self.o.seconds and time.monotonic() > self.deadline:
+                break
+            yield case, n
+
+    # ---- the sweeps ----
+
+    def memory(self):
+        counts, want = [], {}
+        for case in CASES:
+            self.fresh(case)
+            r = self.run(case, {"LD_PRELOAD": self.o.preload, "FAIL_COUNT": os.path.join(self.base, "count")})
+            if r.returncode:
+                sys.exit(f"{case.name}: {r.stderr.decode()}")
+            want[case.name] = self.state(case, r.stdout)
+            counts.append((case, int(open(os.path.join(self.base, "count")).read())))
+        for case, n in self.sample(counts):
+            self.fresh(case)
+            r = self.run(case, {"LD_PRELOAD": self.o.preload, "FAIL_AT": str(n)})
+            self.look(case, f"allocation {n}", r, {0, 6}, want[case.name])
+
+    CALLS = "openat,read,pread64,write,pwrite64,rename,renameat2,linkat,unlink,fsync,mmap,lseek,newfstatat,fcntl"
+
+    def calls(self):
+        if not shutil.which("strace"):
+            skip("strace is not installed")
+        counts = []
+        for case in CASES:
+            self.fresh(case)
+            log = os.path.join(self.base, "calls")
+            r = self.run(case, prefix=("strace", "-f", "-o", log, "-e", "trace=" + self.CALLS))
+            if r.returncode:
+                skip("strace does not work here: " + r.stderr.decode()[:200])
+            lines = [l for l in open(log) if not re.search(r"\+\+\+|---|<unfinished|resumed", l)]
+            first = next(i for i, l in enumerate(lines) if "fcntl(0, F_GETFD)" in l) + 3
+            counts.append((case, first, len(lines)))
+        pairs = [(c, n) for c, first, total in counts for n in range(first + 1, total + 1)]
+        if self.o.seconds:
+            random.Random(self.o.seed).shuffle(pairs)
+        for case, n in pairs:
+            if self.o.seconds and time.monotonic() > self.deadline:
+                break
+            self.fresh(case)
+            error = random.choice(["EIO", "ENOSPC", "ENOMEM", "EMFILE"])
+            r = self.run(case, prefix=("strace", "-f", "-o", "/dev/null", "-e", "trace=" + self.CALLS, "-e",
+                                       f"inject={self.CALLS}:error={error}:when={n}"))
+            # A failing unlink may leave the name that it was to remove; the next run removes it.
+            if [x for x in os.listdir(self.work) if TEMPORARY.search(x)]:
+                self.counts["left by a failing unlink, swept by the next run"] += 1
+                self.gpuidx("recode", "-q", "i.gx", "-o", "sweep.gx")
+            self.look(case, f"call {n} {error}", r, set(range(8)))
+
+    def kills(self):
+        writers = [c for c in CASES if c.outputs]
+        rounds = 0
+        while rounds < 3000 if not self.o.seconds else time.monotonic() < self.deadline:
+            rounds += 1
+            case = random.choice(writers)
+            self.fresh(case)
+            p = subprocess.Popen([self.program, *case.args], cwd=self.work, stdin=subprocess.DEVNULL,
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            time.sleep(random.uniform(0, 0.04))
+            sig = random.choice([signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+            p.send_signal(sig)
+            out, err = p.communicate(timeout=60)
+            r = subprocess.CompletedProcess(case.args, p.returncode, out, err)
+            if sig == signal.SIGKILL and [x for x in os.listdir(self.work) if TEMPORARY.search(x)]:
+                self.counts["left by SIGKILL, swept by the next run"] += 1
+                self.gpuidx("recode", "-q", "i.gx", "-o", "sweep.gx")
+            self.counts["runs"] += 1
+            self.counts[f"{sig.name}: exit {r.returncode}"] += 1
+            left = [x for x in os.listdir(self.work) if TEMPORARY.search(x)]
+            if left:
+                self.fail(case, f"{sig.name}: left {left}", r)
+            for name in case.outputs:
+                data = self.read(name)
+                if data is None:
+                    self.fail(case, f"{sig.name}: {name} is gone", r)
+                elif name.endswith(".gx"):
+                    old = data == open(os.path.join(self.inputs, "i.gx"), "rb").read()
+                    if not old and b"nothing was written" in err:
+                        self.fail(case, f"{sig.name}: {name} was replaced", r)
+                    if self.gpuidx("check", name).returncode:
+                        self.fail(case, f"{sig.name}: {name} is damaged", r)
+
+    def space(self):
+        if os.geteuid():
+            skip("only root mounts a small file system")
+        mount = os.path.join(self.base, "small")
+        os.mkdir(mount)
+        sizes = list(range(40, 400, 4))
+        if self.o.seconds:
+            random.Random(self.o.seed).shuffle(sizes)
+        for size in sizes:
+            if self.o.seconds and time.monotonic() > self.deadline:
+                break
+            for case in (c for c in CASES if c.outputs):
+                if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}k", "none", mount],
+                                  stderr=subprocess.DEVNULL).returncode:
+                    skip("mounting is not allowed here")
+                try:
+                    self.fresh(case, old=False)
+                    args = [os.path.join(mount, a) if a in case.outputs else a for a in case.args]
+                    r = self.gpuidx(*args)
+                    self.counts["runs"] += 1
+                    self.counts[f"exit {r.returncode}"] += 1
+                    if r.returncode not in (0, 5):
+                        self.fail(case, f"{size} KB: exit {r.returncode}", r)
+                    found = os.listdir(mount)
+                    if r.returncode == 0 and set(found) != set(case.outputs):
+                        self.fail(case, f"{size} KB: {found}", r)
+                    if r.returncode and [x for x in found if x.endswith(".gx") or TEMPORARY.search(x)]:
+                        self.fail(case, f"{size} KB: left {found}", r)
+                    for name in found:
+                        if name.endswith(".gx") and self.gpuidx("check", os.path.join(mount, name)).returncode:
+                            self.fail(case, f"{size} KB: {name} is damaged", r)
+                finally:
+                    subprocess.run(["umount", "-l", mount], check=True)
+
+
+def shape(value):
+    """The keys of a report, whatever its numbers."""
+    if isinstance(value, dict):
+        return {k: shape(v) for k, v in value.items()}
+    return [shape(v) for v in value] if isinstance(value, list) else None
+
+
+def skip(why):
+    print("skipped:", why)
+    sys.exit(77)
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("sweep", choices=["memory", "calls", "kills", "space"])
+    p.add_argument("--program", required=True)
+    p.add_argument("--preload", help="libfail_malloc.so, for memory")
+    p.add_argument("--seconds", type=float, default=0, help="sample for so long; 0: everything")
+    p.add_argument("--seed", type=int, default=random.randrange(1 << 30))
+    o = p.parse_args()
+    random.seed(o.seed)
+    s = Sweep(o)
+    s.deadline = time.monotonic() + o.seconds
+    try:
+        getattr(s, o.sweep)()
+    finally:
+        shutil.rmtree(s.base, ignore_errors=True)
+    print(f"seed {o.seed}")
+    for what, n in sorted(s.counts.items()):
+        print(f"{n:8,}  {what}")
+    print("\n".join(s.broken[:40]))
+    if not s.counts["runs"]:
+        sys.exit("nothing was run")
+    sys.exit(1 if s.broken else 0)
+
+
+main()
