@@ -207,7 +207,7 @@ static gx_status check_device(const gx_index *ix, gx_error *err)
 /* Sections of kinds that have no use for their parameter have 0 there. */
 static gx_status check_params(const gx_index *ix, gx_error *err)
 {
-    static const uint32_t kinds[] = {GX_SEC_PAYLOAD,  GX_SEC_LISTS,    GX_SEC_HEADS, GX_SEC_DOCID_ENDS,
+    static const uint32_t kinds[] = {GX_SEC_PAYLOAD, GX_SEC_LISTS,    GX_SEC_HEADS, GX_SEC_DOCID_ENDS,
                                      GX_SEC_TF_ENDS, GX_SEC_DOC_LENS, GX_SEC_META};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; ++i) {
         const gx_section *s = gx_index_section(ix, kinds[i]);

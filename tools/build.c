@@ -272,6 +272,7 @@ static int seal(build *b)
     if (st)
         return cli_fail_error(&err);
     const gx_index_options light = {sizeof light, GX_CHECK_STRUCTURE};
+    cli_json_memory_may_fail();
     if (gx_index_open(&ix, cli_text(b->args, "output"), &light, &err))
         return cli_fail(GX_EIO, "%s is in place, but its summary cannot be made: %s", cli_text(b->args, "output"),
                         err.text);

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <jansson.h>
 #include <math.h>
 #include <poll.h>
 #include <stdarg.h>
@@ -10,6 +11,8 @@
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "engine/gpuidx_advanced.h"
 
 typedef struct cli_value {
     bool given;
@@ -344,6 +347,21 @@ static int set_defaults(const cli_args *a, cli_value *values)
     return 0;
 }
 
+/* Every function of jansson fails when memory does, in ways that are easily taken for bad input or
+ * for an absent member. The program does not go on then. */
+static void *allocate_json(size_t n)
+{
+    static const char words[] = "gpuidx: out of memory\n";
+    void *p = malloc(n);
+    if (p || n == 0)
+        return p;
+    gx_temporary_names_unlink();
+    if (write(STDERR_FILENO, words, sizeof words - 1) < 0) {
+        /* nobody listens */
+    }
+    _exit(gx_status_exit(GX_ENOMEM));
+}
+
 int cli_run(const cli_command *command, int argc, char **argv)
 {
     const cli_command *const subcommand = argc > 1 ? cli_find_subcommand(command, argv[1]) : NULL;
@@ -368,6 +386,7 @@ int cli_run(const cli_command *command, int argc, char **argv)
                          (int)strcspn(command->synopsis, "\n"), command->synopsis);
     if (command->max_args >= 0 && a.argc > command->max_args)
         return cli_usage(&a, "%s: one argument too many", a.argv[command->max_args]);
+    json_set_alloc_funcs(allocate_json, free);
     return command->run(&a);
 }
 
@@ -513,4 +532,9 @@ bool cli_same_file(const char *a, const char *b)
 bool cli_output_failed(void)
 {
     return ferror(stdout);
+}
+
+void cli_json_memory_may_fail(void)
+{
+    json_set_alloc_funcs(malloc, free);
 }

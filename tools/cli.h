@@ -175,6 +175,9 @@ bool cli_same_file(const char *a, const char *b);
 bool cli_output_failed(void);
 /* Flush stdout, and remember why that failed. */
 void cli_flush(void);
+/* Jansson's functions may fail again; until this call the program exits with 6 when jansson has no
+ * memory. To be called once an output is in place: exit code 6 would say that it is not. */
+void cli_json_memory_may_fail(void);
 
 /* ---- the manual (manual.c) ---- */
 

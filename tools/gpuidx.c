@@ -1,11 +1,8 @@
 /* gpuidx.c: the program. Finds the subcommand in its list and runs it. */
 #include <fcntl.h>
-#include <jansson.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "engine/temporary_file.h"
 #include "tools/cli.h"
 #include "tools/signals.h"
 
@@ -65,26 +62,10 @@ static void take_standard_descriptors(void)
             _exit(gx_status_exit(GX_EIO));
 }
 
-/* Every function of jansson fails when memory does, in ways that are easily taken for bad input or
- * for an absent member. The program has no use for going on then. */
-static void *allocate_json(size_t n)
-{
-    static const char words[] = "gpuidx: out of memory\n";
-    void *p = malloc(n);
-    if (p || n == 0)
-        return p;
-    gx_temporary_names_unlink();
-    if (write(STDERR_FILENO, words, sizeof words - 1) < 0) {
-        /* nobody listens */
-    }
-    _exit(gx_status_exit(GX_ENOMEM));
-}
-
 int main(int argc, char **argv)
 {
     take_standard_descriptors();
     signals_init();
-    json_set_alloc_funcs(allocate_json, free);
     const int code = dispatch(argc, argv);
     const int late = cli_close_output(stdout, "-");
     return code ? code : late;

@@ -85,7 +85,7 @@ static void print_bytes(const char *name, uint64_t bytes)
     printf(unit ? "%-12s %.1f %s\n" : "%-12s %.0f %s\n", name, x, units[unit]);
 }
 
-static void print_meta(const gx_index *ix)
+static int print_meta(const gx_index *ix)
 {
     const char *key;
     json_t *value, *meta = json_of_meta(ix);
@@ -93,12 +93,17 @@ static void print_meta(const gx_index *ix)
     {
         char *text = json_is_string(value) ? strdup(json_string_value(value))
                                            : json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(6));
+        if (!text) {
+            json_decref(meta);
+            return cli_fail(GX_ENOMEM, "no memory for the description");
+        }
         printf("%-12s ", key);
-        out_put_clean(stdout, text ? text : "", text ? strlen(text) : 0);
+        out_put_clean(stdout, text, strlen(text));
         putchar('\n');
         free(text);
     }
     json_decref(meta);
+    return 0;
 }
 
 static void print_sizes(const gx_index_stats *st, const gx_index_sizes *s)
@@ -123,7 +128,7 @@ static void print_sizes(const gx_index_stats *st, const gx_index_sizes *s)
            s->docid_bits + s->tf_bits + s->head_bits + s->end_bits + s->list_bits);
 }
 
-static void print_human(const char *path, const gx_index *ix, const gx_index_stats *st, const gx_index_sizes *s)
+static int print_human(const char *path, const gx_index *ix, const gx_index_stats *st, const gx_index_sizes *s)
 {
     char uuid[37];
     uuid_text(uuid, st->uuid);
@@ -138,8 +143,10 @@ static void print_human(const char *path, const gx_index *ix, const gx_index_sta
            st->impacts ? "; with impacts instead of term frequencies" : "");
     printf("%-12s %llu; a document has %u to %u, %.1f on average\n", "tokens", (unsigned long long)st->n_tokens,
            st->min_doc_len, st->max_doc_len, st->avgdl);
-    print_meta(ix);
-    print_sizes(st, s);
+    const int code = print_meta(ix);
+    if (!code)
+        print_sizes(st, s);
+    return code;
 }
 
 static int run(const cli_args *a)
@@ -161,7 +168,7 @@ static int run(const cli_args *a)
         if (cli_switch(a, "json"))
             code = print_json(a->argv[0], ix, &stats, sizes);
         else
-            print_human(a->argv[0], ix, &stats, sizes);
+            code = print_human(a->argv[0], ix, &stats, sizes);
     }
     free(sizes);
     gx_index_close(ix);

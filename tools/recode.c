@@ -8,6 +8,7 @@ static void report(const gx_index *before, const char *path)
     gx_index *after;
     gx_index_stats was = {.size = sizeof was}, is = {.size = sizeof is};
     gx_index_sizes old, new;
+    cli_json_memory_may_fail();
     if (gx_index_open(&after, path, NULL, NULL))
         return;
     gx_index_get_stats(before, &was);

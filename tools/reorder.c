@@ -47,6 +47,7 @@ void reorder_report(const gx_index *before, const char *path, const reordering *
     gx_index_stats old = {.size = sizeof old}, new = {.size = sizeof new};
     gx_index_sizes was, is;
     const gx_index_options light = {sizeof light, GX_CHECK_STRUCTURE};
+    cli_json_memory_may_fail();
     if (gx_index_open(&after, path, &light, NULL))
         return;
     gx_index_measure(before, &was);

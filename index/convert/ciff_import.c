@@ -482,10 +482,10 @@ static gx_status open_described_analyzer(const import *im, gx_analyzer **an, gx_
     if (!json)
         return GX_OK;
     const gx_status st = gx_analyzer_open_json(an, json, d->n - (size_t)(json - d->bytes), &why);
-    return st == GX_OK       ? GX_OK
-           : st == GX_ENOMEM ? gx_fail(err, st, "%s", why.text)
-                             : gx_fail(err, GX_EINPUT, "%s: the description: %s; name an analyzer", im->in.path,
-                                       why.text);
+    return st == GX_OK ? GX_OK
+           : st == GX_ENOMEM
+               ? gx_fail(err, st, "%s", why.text)
+               : gx_fail(err, GX_EINPUT, "%s: the description: %s; name an analyzer", im->in.path, why.text);
 }
 
 static gx_status finish(import *im, gx_error *err)

@@ -274,3 +274,48 @@ inject() {
     exits 0
     holds_only "$name"
 }
+
+@test "import refuses an analyzer that cannot be read, and lengths that are not the sums of tfs" {
+    ask export -q "$TINY" -o good.ciff
+    sed 's/"tokenizer"/"tokenizes"/' good.ciff >bad.ciff
+    ask import -q bad.ciff -o x.gx
+    exits 3
+    complains 'bad.ciff: the description'
+    ask import -q bad.ciff -o x.gx --analyzer=english
+    exits 0
+    python3 - <<'PYTHON'
+def varint(n):
+    return (bytes([n & 127 | 128]) + varint(n >> 7)) if n > 127 else bytes([n])
+def number(tag, n):
+    return varint(tag << 3) + varint(n) if n else b""
+def text(tag, s):
+    return varint(tag << 3 | 2) + varint(len(s)) + s
+def message(b):
+    return varint(len(b)) + b
+for name, lengths in ("equal", (1, 3)), ("swapped", (3, 1)), ("lossy", (3, 3)):
+    postings = text(4, number(2, 1)) + text(4, number(1, 1) + number(2, 3))
+    head = number(1, 1) + number(2, 1) + number(3, 2) + number(4, 1) + number(5, 2) + number(6, sum(lengths))
+    out = message(head) + message(text(1, b"a") + number(2, 2) + number(3, 4) + postings)
+    for d, n in enumerate(lengths):
+        out += message(number(1, d) + text(2, b"d%d" % d) + number(3, n))
+    open(name + ".ciff", "wb").write(out)
+PYTHON
+    for name in equal lossy; do
+        ask import -q $name.ciff -o $name.gx
+        exits 0
+        ask check $name.gx
+        exits 0
+    done
+    ask import -q swapped.ciff -o swapped.gx
+    exits 3
+    complains 'swapped.ciff: document 0 has length 3, but its tfs add up to 1'
+}
+
+@test "a FIFO as an index is refused at once" {
+    mkfifo fifo.gx
+    status=0
+    timeout 5 "$GPUIDX" check fifo.gx 2>.stderr || status=$?
+    stderr=$(cat .stderr)
+    exits 5
+    complains 'it is not a file'
+}

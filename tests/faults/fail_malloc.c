@@ -13,9 +13,9 @@
 void *__libc_malloc(size_t n);
 void *__libc_calloc(size_t n, size_t size);
 void *__libc_realloc(void *p, size_t n);
-void *malloc(size_t n);
-void *calloc(size_t n, size_t size);
-void *realloc(void *p, size_t n);
+__attribute__((visibility("default"))) void *malloc(size_t n);
+__attribute__((visibility("default"))) void *calloc(size_t n, size_t size);
+__attribute__((visibility("default"))) void *realloc(void *p, size_t n);
 
 static atomic_ulong count;
 static unsigned long fail_at, fail_more;
