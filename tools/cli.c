@@ -448,8 +448,26 @@ bool cli_quiet(void)
     return quiet;
 }
 
+static struct {
+    FILE *stream; /* NULL: none */
+    bool color;
+    unsigned columns;
+} paged;
+
+void cli_set_paged(FILE *stream, bool on)
+{
+    paged.stream = NULL;
+    if (on) {
+        paged.color = cli_color(stream);
+        paged.columns = cli_columns(stream);
+        paged.stream = stream;
+    }
+}
+
 bool cli_color(FILE *stream)
 {
+    if (stream == paged.stream)
+        return paged.color;
     if (color_mode)
         return color_mode == 1;
     const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
@@ -465,6 +483,8 @@ const char *cli_paint(FILE *stream, cli_style style)
 unsigned cli_columns(FILE *stream)
 {
     struct winsize ws;
+    if (stream == paged.stream)
+        return paged.columns;
     if (ioctl(fileno(stream), TIOCGWINSZ, &ws) == 0 && ws.ws_col >= 20)
         return ws.ws_col;
     return 80;

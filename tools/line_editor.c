@@ -7,33 +7,61 @@
 #include <string.h>
 
 #ifdef GX_LIBEDIT
-
 #include <histedit.h>
+#include <langinfo.h>
 #include <locale.h>
 #include <stdint.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #include <wchar.h>
-
-enum { HISTORY_LINES = 1000 };
+#endif
+#include <unistd.h>
 
 struct line_editor {
     const char *prompt;
+    line_word_fn *words;
     volatile sig_atomic_t *interrupted;
-    EditLine *el;
+    char *line;
+    size_t cap;
+#ifdef GX_LIBEDIT
+    EditLine *el; /* NULL: plain lines */
     History *history;
     HistEvent event;
     int held;                /* a byte that was read when the interrupt came, or -1 */
     char history_path[4096]; /* empty: none is kept */
-    char *line;
-    size_t cap;
+#endif
 };
+
+/* A line as the terminal itself edits it. */
+static char *read_plain(line_editor *e)
+{
+    FILE *out = isatty(STDOUT_FILENO) ? stdout : stderr;
+    fputs(e->prompt, out);
+    fflush(out);
+    errno = 0;
+    if (getline(&e->line, &e->cap, stdin) >= 0)
+        return e->line;
+    if (errno == EINTR)
+        clearerr(stdin);
+    return NULL;
+}
+
+#ifdef GX_LIBEDIT
+
+enum { HISTORY_LINES = 1000 };
 
 static char *prompt(EditLine *el)
 {
     line_editor *e;
     el_get(el, EL_CLIENTDATA, &e);
     return (char *)(uintptr_t)e->prompt; /* libedit does not write to it */
+}
+
+static volatile sig_atomic_t resized; /* the window has another size since it was last looked at */
+
+static void on_resize(int signal_number)
+{
+    (void)signal_number;
+    resized = 1;
 }
 
 /* One character: libedit's own reader would swallow the first interrupt. 1, 0 at the end, -1 when
@@ -45,6 +73,11 @@ static int read_character(EditLine *el, wchar_t *c)
     el_get(el, EL_CLIENTDATA, &e);
     for (;;) {
         char byte = (char)e->held;
+        if (resized) {
+            resized = 0;
+            el_resize(el);
+            el_set(el, EL_REFRESH);
+        }
         const ssize_t n = *e->interrupted ? -1 : e->held >= 0 ? 1 : read(STDIN_FILENO, &byte, 1);
         if (*e->interrupted) {
             if (n > 0) /* typed behind Ctrl-C: it belongs to the next line */
@@ -54,10 +87,8 @@ static int read_character(EditLine *el, wchar_t *c)
         e->held = -1;
         if (n == 0)
             return 0;
-        if (n < 0 && errno == EINTR) { /* another signal, such as the window's change of size */
-            el_resize(el);
+        if (n < 0 && errno == EINTR) /* another signal, such as the window's change of size */
             continue;
-        }
         if (n < 0)
             return -1;
         const size_t used = mbrtowc(c, &byte, 1, &state);
@@ -94,15 +125,62 @@ static void find_history(line_editor *e)
     }
 }
 
-line_editor *line_open(const char *prompt_text, volatile sig_atomic_t *interrupted)
+/* Tab: what all words that begin as the line does have in common, or these words. */
+static unsigned char complete(EditLine *el, int key)
+{
+    line_editor *e;
+    char common[64] = "";
+    size_t n = 0;
+    (void)key;
+    el_get(el, EL_CLIENTDATA, &e);
+    const LineInfo *l = el_line(el);
+    const size_t len = (size_t)(l->cursor - l->buffer);
+    const char *word;
+    for (size_t i = 0; len && (word = e->words(i)); ++i) {
+        if (strncmp(word, l->buffer, len) != 0)
+            continue;
+        if (n++ == 0)
+            snprintf(common, sizeof common - 1, "%s", word);
+        size_t same = 0;
+        while (common[same] && common[same] == word[same])
+            ++same;
+        common[same] = 0;
+    }
+    if (n == 1)
+        strcat(common, " ");
+    if (n && strlen(common) > len)
+        return el_insertstr(el, common + len) == 0 ? CC_REFRESH : CC_ERROR;
+    if (n == 0)
+        return CC_ERROR;
+    putchar('\n');
+    for (size_t i = 0; (word = e->words(i)); ++i)
+        if (strncmp(word, l->buffer, len) == 0)
+            printf("%s  ", word);
+    putchar('\n');
+    fflush(stdout);
+    return CC_REDISPLAY;
+}
+
+/* Text is UTF-8. The C locale, which many containers have, would drop all but ASCII. */
+static void set_locale(void)
+{
+    if (!setlocale(LC_CTYPE, "") || strcmp(nl_langinfo(CODESET), "ANSI_X3.4-1968") == 0)
+        setlocale(LC_CTYPE, "C.UTF-8");
+}
+
+line_editor *line_open(const char *prompt_text, line_word_fn *words, volatile sig_atomic_t *interrupted)
 {
     line_editor *e = calloc(1, sizeof *e);
     if (!e)
         return NULL;
-    setlocale(LC_CTYPE, "");
     e->prompt = prompt_text;
+    e->words = words;
     e->interrupted = interrupted;
     e->held = -1;
+    if (!isatty(STDOUT_FILENO))
+        return e;
+    set_locale();
+    sigaction(SIGWINCH, &(struct sigaction){.sa_handler = on_resize}, NULL);
     e->el = el_init("gpuidx", stdin, stdout, stderr);
     e->history = history_init();
     if (!e->el || !e->history) {
@@ -115,6 +193,8 @@ line_editor *line_open(const char *prompt_text, volatile sig_atomic_t *interrupt
     el_set(e->el, EL_SIGNAL, 0);
     el_set(e->el, EL_HIST, history, e->history);
     el_set(e->el, EL_BIND, "^R", "em-inc-search-prev", NULL);
+    el_set(e->el, EL_ADDFN, "gx-complete", "complete a command", complete);
+    el_set(e->el, EL_BIND, "^I", "gx-complete", NULL);
     el_source(e->el, NULL); /* ~/.editrc */
     el_set(e->el, EL_GETCFN, read_character);
     history(e->history, &e->event, H_SETSIZE, HISTORY_LINES);
@@ -142,6 +222,8 @@ void line_close(line_editor *e)
 char *line_read(line_editor *e)
 {
     int n;
+    if (!e->el)
+        return read_plain(e);
     el_set(e->el, EL_PREP_TERM, 1); /* before the prompt: keys that answer it are not the terminal's to interpret */
     const char *line = el_gets(e->el, &n);
     if (!line || n <= 0 || *e->interrupted)
@@ -162,18 +244,12 @@ char *line_read(line_editor *e)
 
 #else
 
-struct line_editor {
-    const char *prompt;
-    volatile sig_atomic_t *interrupted;
-    char *line;
-    size_t cap;
-};
-
-line_editor *line_open(const char *prompt, volatile sig_atomic_t *interrupted)
+line_editor *line_open(const char *prompt, line_word_fn *words, volatile sig_atomic_t *interrupted)
 {
     line_editor *e = calloc(1, sizeof *e);
     if (e) {
         e->prompt = prompt;
+        e->words = words;
         e->interrupted = interrupted;
     }
     return e;
@@ -188,14 +264,7 @@ void line_close(line_editor *e)
 
 char *line_read(line_editor *e)
 {
-    fputs(e->prompt, stdout);
-    fflush(stdout);
-    errno = 0;
-    if (getline(&e->line, &e->cap, stdin) >= 0)
-        return e->line;
-    if (errno == EINTR)
-        clearerr(stdin);
-    return NULL;
+    return read_plain(e);
 }
 
 #endif

@@ -375,7 +375,7 @@ static gx_status put_human(FILE *out, const out_answer *a, gx_error *err)
     char *buf = NULL;
     size_t cap = 0;
     gx_status st = GX_OK;
-    for (uint32_t i = 0; i < a->n_hits && st == GX_OK; ++i) {
+    for (uint32_t i = 0; i < a->n_hits && st == GX_OK && !(a->stop && a->stop(NULL)); ++i) {
         size_t id_len, title_len, text_len;
         gx_snippet snippet;
         const char *id = gx_index_doc_id(a->ix, a->docids[i], &id_len);

@@ -34,6 +34,7 @@ typedef struct out_answer {
     const char *tag;                  /* trec: the run's name */
     gx_highlighter *marks;            /* of the query: human and jsonl need it */
     bool snippets;                    /* show them */
+    bool (*stop)(void *user);         /* asked before each result: true ends the answer there. Or NULL */
     const gx_weighted_term *expanded; /* [n_expanded] the query's terms where it was expanded, or NULL: jsonl shows */
     uint32_t n_expanded;
     const gx_explanation *explanations; /* [n_hits], or NULL: human and jsonl show why each hit has its score */

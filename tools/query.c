@@ -221,7 +221,11 @@ static const cli_section sections[] = {
     {"Shell",
      "Without a query, and with a terminal, `gpuidx query` prompts for queries, with line editing and a history "
      "that is kept in `$XDG_STATE_HOME/gpuidx/history`. A line that begins with a dot is a command; `.help` lists "
-     "them. Ctrl-C cancels the running query or empties the line, Ctrl-D leaves."},
+     "them, `.settings` shows what is set, Tab completes their names. Ctrl-C cancels the running query, stops its "
+     "answer or empties the line. Ctrl-D leaves.\n"
+     "\n"
+     "At a terminal, an answer of more lines than the screen goes through `$PAGER`, or `less -FRX` where that is not "
+     "set; `PAGER=cat` does without."},
     {NULL},
 };
 

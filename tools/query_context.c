@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/pager.h"
 #include "tools/progress.h"
 
 static int open_session(gx_engine **en, gx_session **session, const gx_index *ix, const gx_engine_options *options)
@@ -190,6 +191,13 @@ static int explain_hits(const ask *k, uint32_t n, gx_explanation **out)
     return 0;
 }
 
+static bool has_snippets(const ask *k)
+{
+    gx_index_stats stats = {.size = sizeof stats};
+    gx_index_get_stats(k->ix, &stats);
+    return k->snippets && stats.texts;
+}
+
 static int print(ask *k, out_answer *answer)
 {
     gx_error err = {0};
@@ -202,8 +210,12 @@ static int print(ask *k, out_answer *answer)
         out_put_clean(stdout, answer->query, answer->query_len);
         fprintf(stdout, "%s\n", cli_paint(stdout, CLI_PLAIN));
     }
+    /* a result takes a line, four with its snippet, an explanation five: about */
+    pager p = code == 0 && k->format == OUT_HUMAN ? pager_begin((uint64_t)answer->n_hits * (k->explain ? 5 : has_snippets(k) ? 4 : 1) + 2)
+                                                  : (pager){0};
     if (code == 0 && out_put_answer(stdout, k->format, answer, &err))
         code = cli_fail_error(&err);
+    pager_end(&p);
     cli_flush(); /* whoever asks through a pipe may wait for it */
     for (uint32_t i = 0; explanations && i < answer->n_hits; ++i)
         gx_explanation_free(&explanations[i]);
@@ -288,6 +300,7 @@ int ask_query(ask *k, const char *qid, size_t qid_len, const char *text, size_t 
             .snippets = k->snippets,
             .expanded = k->expanded,
             .n_expanded = k->n_expanded,
+            .stop = k->stop,
         };
         if (!k->told_fallback && cli_gpu_failed(k->en, &err)) {
             cli_warn("%s", err.text);

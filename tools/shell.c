@@ -4,8 +4,10 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tools/line_editor.h"
+#include "tools/progress.h"
 
 typedef struct shell {
     ask *k;
@@ -275,6 +277,8 @@ static void show_stats(shell *s, const char *arg)
     putchar('\n');
 }
 
+static void show_settings(shell *s, const char *arg);
+
 static void leave(shell *s, const char *arg)
 {
     (void)arg;
@@ -305,6 +309,7 @@ static const struct command {
     {".snippets", "on|off", "show the best part of stored texts", set_snippets},
     {".timing", "on|off", "show the time a query took", set_timing},
     {".doc", "ID", "show a document (#N: by docid)", show_document},
+    {".settings", "", "show all settings", show_settings},
     {".stats", "", "the index, the engine, and the queries so far", show_stats},
     {".quit", "", "leave, as Ctrl-D does", leave},
 };
@@ -319,6 +324,30 @@ static void help(shell *s, const char *arg)
         printf("%*s%s\n", at < 32 ? 32 - at : 1, "", commands[i].help);
     }
     puts("A setting without a value is shown. All else is a query. Ctrl-C cancels a running query.");
+}
+
+static void show_settings(shell *s, const char *arg)
+{
+    (void)arg;
+    for (size_t i = 0; i < N_COMMANDS; ++i)
+        if (*commands[i].arg && commands[i].run != show_document) {
+            printf("%-12s", commands[i].name);
+            commands[i].run(s, "");
+        }
+}
+
+static const char *command_name(size_t i)
+{
+    return i < N_COMMANDS ? commands[i].name : NULL;
+}
+
+/* Words that leave or help in other shells are searched for here; say what was perhaps meant. */
+static void hint(const char *line)
+{
+    const int i = cli_choice_index("exit|quit|bye|:q|help|?|\\?|h", line);
+    if (i >= 0)
+        cli_note("'%s' was searched for; %s", line,
+                 i < 4 ? "to leave, type .quit or Ctrl-D" : ".help lists the commands");
 }
 
 static void run_command(shell *s, char *line)
@@ -350,21 +379,21 @@ static void greet(const shell *s)
     if (cli_quiet())
         return;
     gx_index_get_stats(s->k->ix, &st);
-    printf("gpuidx %s: %u documents, %s. Type a query, or .help\n", gx_version(), st.n_docs,
-           gx_engine_describe(s->k->en));
+    fprintf(isatty(STDOUT_FILENO) ? stdout : stderr, "gpuidx %s: %s %s, %s. Type a query, or .help\n", gx_version(),
+            show_count(st.n_docs), st.n_docs == 1 ? "document" : "documents", gx_engine_describe(s->k->en));
 }
 
 int shell_run(ask *k)
 {
     shell s = {k, false};
     struct sigaction action = {.sa_handler = on_interrupt}, old; /* no SA_RESTART: reading a line ends too */
-    line_editor *editor = line_open("gpuidx> ", &interrupted);
+    line_editor *editor = line_open("gpuidx> ", command_name, &interrupted);
     char *line;
 
     if (!editor)
         return cli_fail(GX_ENOMEM, "no memory for the shell");
     sigaction(SIGINT, &action, &old);
-    k->options.cancel = is_interrupted;
+    k->options.cancel = k->stop = is_interrupted;
     greet(&s);
     while (!s.leave && (interrupted || !cli_output_failed())) {
         if (interrupted) /* the write that it cut short is no failure */
@@ -387,11 +416,11 @@ int shell_run(ask *k)
         if (line[0] == '.' && line[1] >= 'a' && line[1] <= 'z')
             run_command(&s, line);
         else if (len)
-            ask_query(k, "1", 1, line, len, &n_hits); /* what went wrong was said; the shell goes on */
+            ask_query(k, "1", 1, line, len, &n_hits), hint(line); /* what went wrong was said; the shell goes on */
     }
     if (!s.leave)
         putchar('\n');
-    k->options.cancel = NULL;
+    k->options.cancel = k->stop = NULL;
     sigaction(SIGINT, &old, NULL);
     line_close(editor);
     return 0;

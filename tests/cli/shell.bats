@@ -351,3 +351,180 @@ keys C-d
 exit 0
 END
 }
+
+@test "in a C locale what is not ASCII stays in the line" {
+    "$GPUIDX" build -q --analyzer=simple -f jsonl -o umlaut.gx - <<<'{"id":"a","text":"über straße"}'
+    LC_ALL=C talk umlaut.gx <<'END'
+see gpuidx>
+type über
+see 1 match
+see gpuidx>
+type straße
+see 1 match
+see gpuidx>
+keys C-d
+exit 0
+END
+}
+
+@test "with its output in a pipe the shell prompts at the terminal and knows Ctrl-D" {
+    cat >piped <<END
+#!/bin/sh
+"$GPUIDX" query --engine=cpu "$TINY" | cat
+END
+    chmod +x piped
+    python3 "$HERE/terminal.py" ./piped <<'END'
+see 21 documents
+see gpuidx>
+type twins
+see 3 matches
+keys C-d
+exit 0
+END
+}
+
+@test "exit, quit, help and ? are answered with a hint" {
+    talk "$TINY" <<'END'
+see gpuidx>
+type exit
+see to leave, type .quit or Ctrl-D
+see gpuidx>
+type quit
+see to leave, type .quit or Ctrl-D
+see gpuidx>
+type help
+see .help lists the commands
+see gpuidx>
+type ?
+see .help lists the commands
+see gpuidx>
+type exit code
+see match
+see gpuidx>
+type .quit
+exit 0
+END
+}
+
+@test "Tab completes dot commands, and shows those that are possible" {
+    ldd "$GPUIDX" | grep -q libedit || skip "the program was built without libedit"
+    talk "$TINY" <<'END'
+see gpuidx>
+keys .sco
+keys TAB
+see .scorer
+type bm25:atire
+see gpuidx>
+keys .scorer
+type 
+see bm25:atire
+see gpuidx>
+keys .s
+keys TAB
+see .syntax  .scorer  .snippets  .settings  .stats
+keys C-c
+see gpuidx>
+keys C-d
+exit 0
+END
+}
+
+@test ".settings shows every setting" {
+    talk "$TINY" <<'END'
+see gpuidx>
+type .k 7
+see gpuidx>
+type .settings
+see .k          7
+see .op         or
+see .syntax     plain
+see .only       off
+see .scorer     bm25
+see .k1         the scorer's own
+see .prune      on
+see .engine     CPU
+see .format     human
+see .explain    off
+see .timing     on
+see gpuidx>
+keys C-d
+exit 0
+END
+}
+
+@test "an answer longer than the screen goes through the pager" {
+    seq 200 | sed 's/.*/{"id":"id&","text":"same word"}/' >many.jsonl
+    "$GPUIDX" build -q many.jsonl -o many.gx
+    cat >pager <<'END'
+#!/bin/sh
+echo PAGED
+sed -n 1,3p
+END
+    chmod +x pager
+    PAGER=./pager talk -k 150 many.gx <<'END'
+see gpuidx>
+type word
+see PAGED
+see id1
+see id3
+see gpuidx>
+type .k 5
+see gpuidx>
+type word
+see   5.
+see 200 matches
+see gpuidx>
+keys C-d
+exit 0
+END
+    PAGER=./pager talk -k 150 many.gx word <<'END'
+see PAGED
+see id3
+exit 0
+END
+    PAGER=cat talk -k 150 many.gx word <<'END'
+see 150.
+see 200 matches
+exit 0
+END
+    PAGER=./pager ask query -q -k 150 many.gx word
+    exits 0
+    [ "$(wc -l <<<"$output")" -gt 150 ]
+}
+
+@test "Ctrl-C stops an answer that is being printed" {
+    seq 60000 | sed 's/.*/{"id":"id&","text":"same word"}/' >long.jsonl
+    "$GPUIDX" build -q long.jsonl -o long.gx
+    PAGER= talk -k 60000 long.gx <<'END'
+see gpuidx>
+type word
+see id900
+keys C-c
+see gpuidx>
+unseen id59999
+type twins
+see occurs in no document
+see gpuidx>
+keys C-d
+exit 0
+END
+}
+
+@test "a window made narrower does not garble the line" {
+    ldd "$GPUIDX" | grep -q libedit || skip "the program was built without libedit"
+    talk "$TINY" <<'END'
+see gpuidx>
+keys twins skipping blocks compression of lists and blocks
+see and blocks
+size 40
+pause 0.3
+see gpuidx>
+keys C-a
+keys gpu 
+type 
+see match
+see gpuidx>
+keys C-d
+exit 0
+END
+}

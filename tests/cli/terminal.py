@@ -6,6 +6,8 @@
     type TEXT       and return
     keys TEXT       without return; C-c, C-d, C-r, UP and TAB are keys, the rest is typed as it is
     pause SECONDS
+    unseen TEXT     the program has not shown it so far
+    size COLUMNS    make the window that wide
     until TEXT N type TEXT2 / keys TEXT3    up to N times: type, pause a moment (50 ms, 25, ...), keys; until
                     the program shows TEXT
     exit CODE       wait for its end
@@ -15,7 +17,7 @@ Fails, and shows all that the program wrote, when what is waited for does not co
 """
 import os, pty, re, select, signal, struct, sys, time, fcntl, termios
 
-KEYS = {"C-c": b"\x03", "C-d": b"\x04", "C-r": b"\x12", "UP": b"\x1b[A", "TAB": b"\t"}
+KEYS = {"C-c": b"\x03", "C-d": b"\x04", "C-r": b"\x12", "UP": b"\x1b[A", "C-a": b"\x01", "TAB": b"\t"}
 WAIT = 20.0
 
 
@@ -24,10 +26,13 @@ class Terminal:
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
             os.execvp(argv[0], argv)
-        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
+        self.resize(100)
         self.all = ""   # everything that it wrote, without escape sequences
         self.seen = 0   # of it
         self.raw = b""
+
+    def resize(self, columns):
+        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
 
     def read(self, seconds):
         """Take what comes within the time; False at the end."""
@@ -94,6 +99,11 @@ def main():
             t.write(rest.encode() + b"\r")
         elif word == "keys":
             t.write(keys(rest))
+        elif word == "unseen":
+            if rest in t.all:
+                fail(line, "it came")
+        elif word == "size":
+            t.resize(int(rest))
         elif word == "pause":
             time.sleep(float(rest))
         elif word == "until":
