@@ -20,7 +20,7 @@ static gx_status cannot_write(const gx_atomic_file *o, int e, gx_error *err)
 
 static gx_status exists(const gx_atomic_file *o, const char *how, gx_error *err)
 {
-    return gx_fail(err, GX_EEXISTS, "%s %s: use --force to replace it, or give another name", o->path, how);
+    return gx_fail(err, GX_EEXISTS, "%s %s", o->path, how);
 }
 
 /* A device, a FIFO or a socket, or standard output. */

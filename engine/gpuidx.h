@@ -407,6 +407,8 @@ typedef enum gx_preset {
 /* name: "bm25", "bm25:lucene", ...; false if there is no such preset. */
 GX_API bool gx_preset_find(const char *name, gx_preset *out);
 GX_API const char *gx_preset_name(gx_preset p);
+/* The preset's own k1 and b; both NaN where it has none. p < GX_N_PRESETS. */
+GX_API void gx_preset_parameters(gx_preset p, float *k1, float *b);
 
 /* How a search finds the answer, which is the same for all. Those but the first are Ding, He, Yan
  * and Suel's (WWW 2009). */

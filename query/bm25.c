@@ -72,3 +72,9 @@ const char *gx_preset_name(gx_preset p)
 {
     return (unsigned)p < GX_N_PRESETS ? presets[p].name : "unknown preset";
 }
+
+void gx_preset_parameters(gx_preset p, float *k1, float *b)
+{
+    *k1 = presets[p].linear ? NAN : presets[p].k1;
+    *b = presets[p].linear ? NAN : presets[p].b;
+}

@@ -107,8 +107,9 @@ static void summarize(const build *b, const gx_source_counts *in, const gx_build
 {
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
-    cli_note("%s: %s documents, %s terms, %s postings, %s (%.2f bits a posting for the lists)",
-             cli_text(b->args, "output"), show_count(ix->n_docs), show_count(ix->n_terms), show_count(ix->n_postings),
+    cli_note("%s: %s document%s, %s term%s, %s posting%s, %s (%.2f bits a posting for the lists)",
+             cli_text(b->args, "output"), show_count(ix->n_docs), ix->n_docs == 1 ? "" : "s", show_count(ix->n_terms),
+             ix->n_terms == 1 ? "" : "s", show_count(ix->n_postings), ix->n_postings == 1 ? "" : "s",
              show_bytes(ix->file_bytes),
              ix->n_postings ? 8.0 * (double)(ix->device_bytes - 4.0 * ix->n_docs) / (double)ix->n_postings : 0.0);
     cli_note("read %s%s%s from %s file%s in %.1f s, %.1f MB/s, with %s of memory at most", show_bytes(in->bytes),
@@ -297,6 +298,9 @@ static int run(const cli_args *a)
     if (find_itself(a, path))
         return cli_usage(a, "-o %s: it is the corpus %s, which the index would replace; give another name", path,
                          find_itself(a, path));
+    for (int i = 0; i < a->argc; ++i)
+        if (cli_is_index(a->argv[i]))
+            return cli_fail(GX_EINPUT, "%s is an index already; search it with 'gpuidx query'", a->argv[i]);
     b.began = progress_clock();
     int code = open_all(&b);
     if (!code) {
@@ -329,8 +333,13 @@ static const cli_flag flags[] = {
     {"id", 0, CLI_CHOICE, "path|name|stem", "path",
      "of `-f files`: a document's id is its file's path below the directory or in the archive (`html/a.html`), its "
      "name (`a.html`), or this without the ending (`a`)"},
-    {"encoding", 0, CLI_CHOICE, "utf-8|latin1", "utf-8", "the corpus's characters"},
-    {"analyzer", 0, CLI_CHOICE, "english|simple|whitespace", "english", "how text becomes terms; kept in the index"},
+    {"encoding", 0, CLI_CHOICE, "utf-8|latin1", "utf-8",
+     "how the corpus writes its characters; give `latin1` for old Western European text"},
+    {"analyzer", 0, CLI_CHOICE, "english|simple|whitespace", "english",
+     "how text becomes terms; the index keeps it, and its queries are analysed alike. `english`: words in lower case, "
+     "Porter's stemmer, without Lucene's 33 stop words; best for English text. `simple`: words in lower case, all of "
+     "them, unstemmed; for other languages or exact words. `whitespace`: what stands between white space, as it is; "
+     "for text that is analysed already"},
     {"stemmer", 0, CLI_TEXT, "NAME", NULL,
      "`none`, `porter`, `english` (Porter2) or any of Snowball's; without it, "
      "the analyzer's own"},
@@ -351,9 +360,12 @@ static const cli_flag flags[] = {
      "use at most `N` threads; 0: one a processor. The index is the same for "
      "any number",
      .max = 1024},
-    {"on-error", 0, CLI_CHOICE, "fail|skip", "fail", "what a bad document does"},
-    {"duplicates", 0, CLI_CHOICE, "fail|first|last", "fail", "which document of an id that comes again stays"},
-    {"max-record", 0, CLI_BYTES, "SIZE", "64M", "the longest line or document taken", .min = 1, .max = 1 << 30},
+    {"on-error", 0, CLI_CHOICE, "fail|skip", "fail",
+     "what a bad document does: `fail` ends the build and writes nothing; `skip` leaves the document out"},
+    {"duplicates", 0, CLI_CHOICE, "fail|first|last", "fail",
+     "an id that comes again: `fail` ends the build; `first` keeps the earlier document, `last` the later"},
+    {"max-record", 0, CLI_BYTES, "SIZE", "64M", "a line or document of more bytes than this is bad", .min = 1,
+     .max = 1 << 30},
     {"limit", 0, CLI_COUNT, "N", NULL, "read the first `N` documents only", .min = 1},
     {"force", 0, CLI_SWITCH, NULL, NULL, "replace the index if it exists"},
     {"json", 0, CLI_SWITCH, NULL, NULL, "print the summary on stdout as a JSON object with \"schema\": 1"},

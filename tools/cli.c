@@ -24,7 +24,7 @@ typedef struct cli_value {
 enum { MAX_FLAGS = 96, MAX_ARGS_SHOWN = 40 };
 
 /* How this process speaks; set once, by cli_run. */
-static bool quiet;
+static bool quiet, verbose;
 static int color_mode; /* 0 auto, 1 always, 2 never */
 
 /* ---- tables ---- */
@@ -143,6 +143,20 @@ const char *cli_nearest(const char *word, const char *const *names, size_t n)
     return NULL;
 }
 
+const char *cli_nearest_choice(const char *choices, const char *word, char buf[64])
+{
+    char words[512];
+    const char *names[64];
+    size_t n = 0;
+    snprintf(words, sizeof words, "%s", choices);
+    for (char *rest = words, *name; n < 64 && (name = strsep(&rest, "|"));)
+        names[n++] = name;
+    const char *nearest = cli_nearest(word, names, n);
+    if (nearest)
+        snprintf(buf, 64, "%s", nearest);
+    return nearest ? buf : NULL;
+}
+
 /* ---- values ---- */
 
 bool cli_read_number(const cli_flag *flag, const char *text, double *number, uint64_t *count, char *why, size_t why_len)
@@ -205,8 +219,11 @@ static int set_value(const cli_args *a, const cli_flag *flag, cli_value *v, cons
     case CLI_TEXT:
         break;
     case CLI_CHOICE:
-        if (cli_choice_index(flag->arg, text) < 0)
-            return cli_usage(a, "--%s=%s: there is no such choice; it is one of %s", flag->name, text, flag->arg);
+        if (cli_choice_index(flag->arg, text) < 0) {
+            const char *nearest = cli_nearest_choice(flag->arg, text, why);
+            return cli_usage(a, "--%s=%s: there is no such choice; %s%s%sit is one of %s", flag->name, text,
+                             nearest ? "did you mean " : "", nearest ? nearest : "", nearest ? "? " : "", flag->arg);
+        }
         break;
     case CLI_COUNT:
     case CLI_BYTES:
@@ -373,6 +390,7 @@ int cli_run(const cli_command *command, int argc, char **argv)
     if ((code = set_defaults(&a, values)) || (code = parse(&a, values, argc, argv)))
         return code;
     quiet = cli_switch(&a, "quiet");
+    verbose = cli_switch(&a, "verbose");
     color_mode = cli_choice(&a, "color");
     if (cli_switch(&a, "help")) {
         cli_print_help(stdout, command);
@@ -412,7 +430,10 @@ int cli_fail(gx_status st, const char *format, ...)
 
 int cli_fail_error(const gx_error *err)
 {
-    return cli_fail(err->status, "%s", err->text[0] ? err->text : gx_status_name(err->status));
+    return cli_fail(err->status, "%s%s", err->text[0] ? err->text : gx_status_name(err->status),
+                    err->status == GX_EEXISTS && !strstr(err->text, "give another name")
+                        ? ": use --force to replace it, or give another name"
+                        : "");
 }
 
 int cli_usage(const cli_args *a, const char *format, ...)
@@ -462,6 +483,11 @@ void cli_set_paged(FILE *stream, bool on)
         paged.columns = cli_columns(stream);
         paged.stream = stream;
     }
+}
+
+bool cli_verbose(void)
+{
+    return verbose;
 }
 
 bool cli_color(FILE *stream)
@@ -547,6 +573,22 @@ bool cli_same_file(const char *a, const char *b)
 {
     struct stat x, y;
     return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+bool cli_is_regular(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+bool cli_is_index(const char *path)
+{
+    char magic[8] = "";
+    FILE *f = cli_is_regular(path) ? fopen(path, "rb") : NULL;
+    const bool is = f && fread(magic, 1, sizeof magic, f) == sizeof magic && memcmp(magic, "\x89GPUIDX\n", 8) == 0;
+    if (f)
+        fclose(f);
+    return is;
 }
 
 bool cli_output_failed(void)

@@ -90,7 +90,7 @@ struct cli_args {
 /* ---- the table (gpuidx.c) ---- */
 
 extern const cli_command *const cli_commands[]; /* NULL-terminated, in the order in which help lists them */
-extern const cli_flag cli_common_flags[];       /* of every command: --help, --quiet, --color */
+extern const cli_flag cli_common_flags[];       /* of every command: --help, --quiet, --verbose, --color */
 
 const cli_command *cli_find_command(const char *name);                                /* or NULL */
 const cli_command *cli_find_subcommand(const cli_command *command, const char *word); /* or NULL */
@@ -131,6 +131,9 @@ int cli_choice_index(const char *choices, const char *word);
 /* The same for a CLI_CHOICE flag's value. */
 int cli_choice(const cli_args *a, const char *flag);
 
+/* The nearest of choices' words to word, in buf, or NULL when none is near. */
+const char *cli_nearest_choice(const char *choices, const char *word, char buf[64]);
+
 /* The nearest of n names to word, or NULL when none is near. */
 const char *cli_nearest(const char *word, const char *const *names, size_t n);
 
@@ -150,6 +153,7 @@ int cli_usage(const cli_args *a, const char *format, ...) __attribute__((format(
 void cli_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void cli_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 bool cli_quiet(void);
+bool cli_verbose(void); /* -v: details are wanted, as notes */
 
 /* Whether to colour what goes to stream: --color, else NO_COLOR, TERM=dumb and whether it is a
  * terminal. */
@@ -173,6 +177,10 @@ int cli_close_output(FILE *f, const char *path);
 /* Are both the same file that is there, by whatever path? For outputs that must not replace an
  * input. */
 bool cli_same_file(const char *a, const char *b);
+/* Is it a regular file that can be looked at without taking from it what others shall read? */
+bool cli_is_regular(const char *path);
+/* Is it one that begins as an index does? */
+bool cli_is_index(const char *path);
 /* True once a write to stdout has failed: a long output may stop. main reports it and exits with 5.
  * */
 bool cli_output_failed(void);

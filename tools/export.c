@@ -1,5 +1,6 @@
 /* export.c: `gpuidx export`: an index for other engines. */
 #include <string.h>
+#include <unistd.h>
 
 #include "engine/gpuidx_advanced.h"
 #include "tools/cli.h"
@@ -18,8 +19,13 @@ static int run(const cli_args *a)
     const char *output = cli_text(a, "output"), *format = cli_text(a, "format");
     if (!output)
         return cli_usage(a, "--output: where do the files go?");
+    const bool to_stdout = strcmp(output, "-") == 0;
     const bool ciff =
-        format ? strcmp(format, "ciff") == 0 : ends_with(output, ".ciff") || ends_with(output, ".ciff.gz");
+        format ? strcmp(format, "ciff") == 0 : to_stdout || ends_with(output, ".ciff") || ends_with(output, ".ciff.gz");
+    if (to_stdout && !ciff)
+        return cli_usage(a, "-o -: ds2i is several files, and standard output is one; give the files' name");
+    if (to_stdout && isatty(STDOUT_FILENO))
+        return cli_usage(a, "-o -: standard output is a terminal, and CIFF is binary; redirect it");
     if (ciff && ends_with(output, ".gz"))
         return cli_usage(a, "--output: CIFF is written uncompressed: compress it afterwards");
     if (ciff && cli_same_file(output, a->argv[0]))
@@ -37,7 +43,7 @@ static int run(const cli_args *a)
 
 static const cli_flag flags[] = {
     {"output", 'o', CLI_TEXT, "OUTPUT", NULL,
-     "ciff: the file; ds2i: the files are `OUTPUT.docs`, `OUTPUT.freqs`, "
+     "ciff: the file, or `-` for standard output; ds2i: the files are `OUTPUT.docs`, `OUTPUT.freqs`, "
      "and so on"},
     {"format", 'f', CLI_CHOICE, "ciff|ds2i", NULL,
      "what is written; without it, `ciff` where `OUTPUT` ends in "
@@ -56,6 +62,7 @@ static const cli_section sections[] = {
 
 static const cli_section examples[] = {
     {"gpuidx export corpus.gx -o corpus.ciff", "For whatever reads CIFF."},
+    {"gpuidx export corpus.gx -o - | zstd >corpus.ciff.zst", "The same, compressed."},
     {"gpuidx export corpus.gx -o pisa/inv", "Postings for PISA's `compress_inverted_index`."},
     {NULL},
 };

@@ -15,6 +15,7 @@ const cli_command *const cli_commands[] = {
 const cli_flag cli_common_flags[] = {
     {"help", 'h', CLI_SWITCH, NULL, NULL, "print this help and leave"},
     {"quiet", 'q', CLI_SWITCH, NULL, NULL, "print no progress and no notes; errors and warnings remain"},
+    {"verbose", 'v', CLI_SWITCH, NULL, NULL, "say more: why a search runs on the CPU and not on a GPU"},
     {"color", 0, CLI_CHOICE, "auto|always|never", "auto",
      "colour the output; `auto` does on a terminal unless `NO_COLOR` is set"},
     {NULL},
@@ -22,8 +23,21 @@ const cli_flag cli_common_flags[] = {
 
 int cli_unknown_command(const char *name)
 {
+    static const struct {
+        const char *theirs, *ours;
+    } verbs[] = {
+        /* of other engines' programs */
+        {"search", "query"},     {"retrieve", "query"}, {"ask", "query"},      {"index", "build"},
+        {"create", "build"},     {"add", "build"},      {"stats", "info"},     {"stat", "info"},
+        {"inspect", "info"},     {"evaluate", "eval"},  {"trec_eval", "eval"}, {"convert", "recode"},
+        {"compress", "recode"},  {"verify", "check"},   {"run", "replay"},     {"batch", "replay"},
+        {"benchmark", "replay"}, {"dump", "export"},
+    };
     const char *names[64];
     size_t n = 0;
+    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; ++i)
+        if (strcmp(verbs[i].theirs, name) == 0)
+            return cli_fail(GX_EUSAGE, "%s: there is no such command; here it is 'gpuidx %s'", name, verbs[i].ours);
     for (; cli_commands[n] && n < 64; ++n)
         names[n] = cli_commands[n]->name;
     const char *nearest = cli_nearest(name, names, n);

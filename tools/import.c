@@ -35,8 +35,23 @@ static const char *guess(const char *input)
     return !file ? "ds2i" : !base ? "ciff" : NULL;
 }
 
+/* "x.docs" and the like: one of the files of a ds2i collection, where the base of their names is meant. */
+static bool is_part_of_ds2i(const char *input, int *base_len)
+{
+    static const char *const suffixes[] = {".docs", ".freqs", ".sizes"};
+    const size_t len = strlen(input);
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; ++i) {
+        const size_t n = strlen(suffixes[i]);
+        *base_len = (int)(len - n);
+        if (len > n && strcmp(input + len - n, suffixes[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
 static int run(const cli_args *a)
 {
+    int base_len;
     gx_error err = {0};
     gx_import_options opt = GX_IMPORT_OPTIONS;
     const char *path = cli_text(a, "output"), *format = cli_text(a, "format");
@@ -54,6 +69,13 @@ static int run(const cli_args *a)
         return cli_usage(a, "--output: where does the index go?");
     if (is_input(a->argv[0], path))
         return cli_usage(a, "--output: %s is what is imported; give another name", path);
+    if ((!format || strcmp(format, "ds2i") == 0) && is_part_of_ds2i(a->argv[0], &base_len))
+        return cli_usage(a, "%s is one file of a ds2i collection; name them all by what comes before the dot: %.*s",
+                         a->argv[0], base_len, a->argv[0]);
+    if (cli_is_index(a->argv[0]))
+        return cli_fail(GX_EINPUT, "%s is an index already: search it with 'gpuidx query', or change its codecs with "
+                                   "'gpuidx recode'",
+                        a->argv[0]);
     if (!format && !(format = guess(a->argv[0])))
         return cli_usage(a, "--format: %s is a file, and so is %s.docs; which is it?", a->argv[0], a->argv[0]);
     const bool ciff = strcmp(format, "ciff") == 0;

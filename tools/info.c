@@ -6,6 +6,7 @@
 #include "engine/gpuidx_advanced.h"
 #include "tools/cli.h"
 #include "tools/output.h"
+#include "tools/progress.h"
 
 static void uuid_text(char text[37], const uint8_t uuid[16])
 {
@@ -106,22 +107,48 @@ static int print_meta(const gx_index *ix)
     return 0;
 }
 
+/* What a section holds. */
+static const char *section_words(const char *name)
+{
+    static const struct {
+        const char *name, *words;
+    } rows[] = {
+        {"LIST", "where each term's list is"},
+        {"HEAD", "the first document of each block"},
+        {"PAYL", "the compressed lists"},
+        {"DEND", "where each block of docids ends"},
+        {"TEND", "where each block of term frequencies ends"},
+        {"THSH", "the table in which terms are looked up"},
+        {"DLEN", "document lengths"},
+        {"META", "how text was made into terms"},
+        {"TERM", "the terms"},
+        {"DIDS", "document ids"},
+        {"TITL", "titles"},
+        {"TEXT", "texts, compressed"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i)
+        if (strcmp(rows[i].name, name) == 0)
+            return rows[i].words;
+    return "";
+}
+
 static void print_sizes(const gx_index_stats *st, const gx_index_sizes *s)
 {
-    printf("\n%-10s %14s  %6s\n", "section", "bytes", "share");
+    printf("\n%-10s %18s  %6s\n", "section", "bytes", "share");
     for (uint32_t i = 0; i < s->n_sections; ++i)
-        printf("%-10s %14llu  %5.1f%%%s%s\n", s->sections[i].name, (unsigned long long)s->sections[i].bytes,
-               100.0 * (double)s->sections[i].bytes / (double)st->file_bytes, s->sections[i].device ? "  device" : "",
-               s->sections[i].known ? "" : "  (unknown, skipped)");
-    printf("%-10s %14llu  %5.1f%%\n", "the rest", (unsigned long long)(s->header_bytes + s->padding_bytes),
+        printf("%-10s %18s  %5.1f%%  %s%s\n", s->sections[i].name, show_count(s->sections[i].bytes),
+               100.0 * (double)s->sections[i].bytes / (double)st->file_bytes,
+               s->sections[i].known ? section_words(s->sections[i].name) : "(unknown, skipped)",
+               s->sections[i].device ? "; on the GPU too" : "");
+    printf("%-10s %18s  %5.1f%%\n", "the rest", show_count(s->header_bytes + s->padding_bytes),
            100.0 * (double)(s->header_bytes + s->padding_bytes) / (double)st->file_bytes);
 
-    printf("\n%-14s %-14s %10s %14s  %s\n", "docids", "tfs", "lists", "postings", "bits a posting: docids, tfs");
+    printf("\n%-14s %-14s %14s %18s  %s\n", "docids", "tfs", "lists", "postings", "bits a posting: docids, tfs");
     for (uint32_t i = 0; i < s->n_codings; ++i) {
         const gx_coding_size *c = &s->codings[i];
         const double n = c->n_postings ? (double)c->n_postings : 1;
-        printf("%-14s %-14s %10llu %14llu  %.2f, %.2f\n", c->docid_codec, c->tf_codec, (unsigned long long)c->n_lists,
-               (unsigned long long)c->n_postings, 8.0 * (double)c->docid_bytes / n, 8.0 * (double)c->tf_bytes / n);
+        printf("%-14s %-14s %14s %18s  %.2f, %.2f\n", c->docid_codec, c->tf_codec, show_count(c->n_lists),
+               show_count(c->n_postings), 8.0 * (double)c->docid_bytes / n, 8.0 * (double)c->tf_bytes / n);
     }
     printf("\nbits a posting: docids %.2f, tfs %.2f, heads %.2f, ends %.2f, directory %.2f; together %.2f\n",
            s->docid_bits, s->tf_bits, s->head_bits, s->end_bits, s->list_bits,
@@ -135,14 +162,14 @@ static int print_human(const char *path, const gx_index *ix, const gx_index_stat
     printf("%-12s %s\n", "file", path);
     printf("%-12s %u, uuid %s\n", "version", st->version, uuid);
     print_bytes("size", st->file_bytes);
-    print_bytes("on a device", st->device_bytes);
-    printf("%-12s %u%s%s\n", "documents", st->n_docs, st->titles ? ", with titles" : "",
+    print_bytes("GPU memory", st->device_bytes);
+    printf("%-12s %s%s%s\n", "documents", show_count(st->n_docs), st->titles ? ", with titles" : "",
            st->texts ? ", with texts" : "");
-    printf("%-12s %u\n", "terms", st->n_terms);
-    printf("%-12s %llu, %u a block%s\n", "postings", (unsigned long long)st->n_postings, st->block_len,
-           st->impacts ? "; with impacts instead of term frequencies" : "");
-    printf("%-12s %llu; a document has %u to %u, %.1f on average\n", "tokens", (unsigned long long)st->n_tokens,
-           st->min_doc_len, st->max_doc_len, st->avgdl);
+    printf("%-12s %s different words, after analysis\n", "terms", show_count(st->n_terms));
+    printf("%-12s %s pairs of a term and a document that has it; compressed in blocks of %u%s\n", "postings",
+           show_count(st->n_postings), st->block_len, st->impacts ? "; with impacts instead of term frequencies" : "");
+    printf("%-12s %s words in all; a document has %s to %s, %.1f on average\n", "tokens", show_count(st->n_tokens),
+           show_count(st->min_doc_len), show_count(st->max_doc_len), st->avgdl);
     const int code = print_meta(ix);
     if (!code)
         print_sizes(st, s);

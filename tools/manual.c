@@ -1,8 +1,10 @@
 /* manual.c: the table of commands and flags, told to people (--help, mdoc manual pages) and to
  * shells (completions). */
+#include <libstemmer.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/gpuidx_advanced.h"
 #include "tools/cli.h"
 
 static const char program_summary[] = "index text and search it by BM25, on the GPU or the CPU";
@@ -473,13 +475,45 @@ static void bash_word(FILE *out, const cli_flag *flag, char letter)
         fprintf(out, " -%c", letter);
 }
 
+/* Does the flag take a name, of those that put_names prints? */
+static bool has_names(const cli_flag *flag)
+{
+    return cli_choice_index("codec|tf-codec|stemmer|stopwords|measures", flag->name) >= 0;
+}
+
+/* The values of a flag that takes a name without being a choice. */
+static void put_names(FILE *out, const cli_flag *flag)
+{
+    if (strcmp(flag->name, "codec") == 0 || strcmp(flag->name, "tf-codec") == 0) {
+        fputs("auto", out);
+        for (uint32_t i = 0; gx_codec_name(i); ++i)
+            fprintf(out, " %s", gx_codec_name(i));
+    } else if (strcmp(flag->name, "stemmer") == 0) {
+        fputs("none", out);
+        for (const char **l = sb_stemmer_list(); *l; ++l)
+            fprintf(out, " %s", *l);
+    } else if (strcmp(flag->name, "stopwords") == 0) {
+        fputs("none lucene", out);
+    } else if (strcmp(flag->name, "measures") == 0) {
+        fputs("official map map@1000 P@10 recall@100 recall@1000 success@10 ndcg ndcg@10 Rprec recip_rank bpref gm_map "
+              "iprec@0.1 ERR@20 judged@10 num_q num_ret num_rel num_rel_ret",
+              out);
+    }
+}
+
 static void bash_choices(FILE *out, const cli_flag *flag, char letter)
 {
-    (void)letter;
-    if (flag->kind != CLI_CHOICE)
+    const bool names = flag->kind == CLI_TEXT && has_names(flag);
+    if (flag->kind != CLI_CHOICE && !names)
         return;
-    fprintf(out, "        --%s) choices='", flag->name);
-    put_words(out, flag->arg, false);
+    fprintf(out, "        --%s", flag->name);
+    if (letter)
+        fprintf(out, "|-%c", letter);
+    fputs(") choices='", out);
+    if (names)
+        put_names(out, flag);
+    else
+        put_words(out, flag->arg, false);
     fputs("' ;;\n", out);
 }
 

@@ -165,7 +165,7 @@ static void put_json_explanation(FILE *out, const gx_explanation *e)
 {
     char score[32];
     fprintf(out,
-            ",\"explain\":{\"scorer\":\"%s\",\"formula\":\"%s\",\"k1\":%.9g,\"b\":%.9g,\"n_docs\":%u,\"dl\":%u,"
+            ",\"explain\":{\"scorer\":\"%s\",\"formula\":\"%s\",\"k1\":%.7g,\"b\":%.7g,\"n_docs\":%u,\"dl\":%u,"
             "\"avgdl\":%.17g,\"k\":%.9g,\"exponent\":%d,\"sum\":%u,\"terms\":[",
             e->preset, e->formula, e->k1, e->b, e->n_docs, e->dl, e->avgdl, e->K, e->exponent, e->sum);
     for (uint32_t i = 0; i < e->n_terms; ++i) {

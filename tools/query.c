@@ -183,6 +183,9 @@ static const cli_section sections[] = {
      "needed after +, - and NOT and beside AND; elsewhere each counts as a word. Groups nest up to 64 levels. "
      "Phrases and fields are refused: the index stores no positions and no fields. `--op=and-or` takes plain words "
      "and weights alone."},
+    {"The index file",
+     "The index is mapped into memory and not copied. Replace one that may be in use by `mv`, never by writing over it "
+     "or truncating it: a program that reads a page which is gone ends by SIGBUS."},
     {"Formats", "  human   rank, score, id, title, snippet; number of matches and time\n"
                 "  trec    qid Q0 id rank score tag (blanks in ids become _)\n"
                 "  tsv     qid, id and rank, with tabs between (MS MARCO)\n"

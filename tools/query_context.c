@@ -211,7 +211,10 @@ static int print(ask *k, out_answer *answer)
         fprintf(stdout, "%s\n", cli_paint(stdout, CLI_PLAIN));
     }
     /* a result takes a line, four with its snippet, an explanation five: about */
-    pager p = code == 0 && k->format == OUT_HUMAN ? pager_begin((uint64_t)answer->n_hits * (k->explain ? 5 : has_snippets(k) ? 4 : 1) + 2)
+    pager p = code == 0 && k->format == OUT_HUMAN ? pager_begin((uint64_t)answer->n_hits * (k->explain        ? 5
+                                                                                            : has_snippets(k) ? 4
+                                                                                                              : 1) +
+                                                                2)
                                                   : (pager){0};
     if (code == 0 && out_put_answer(stdout, k->format, answer, &err))
         code = cli_fail_error(&err);

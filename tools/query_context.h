@@ -21,8 +21,8 @@ typedef struct ask {
     out_format format;
     bool explain, timing, snippets;
     bool (*stop)(void *user); /* ends the printing of an answer; NULL: nothing does */
-    bool name_queries; /* human: the query stands above its results */
-    uint64_t line;     /* of standard input that the query stands in, for messages; 0: none */
+    bool name_queries;        /* human: the query stands above its results */
+    uint64_t line;            /* of standard input that the query stands in, for messages; 0: none */
     const char *tag;
     uint32_t *docids; /* [max_k] */
     double *scores;   /* [max_k] */

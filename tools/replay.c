@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "engine/gpuidx_advanced.h"
@@ -73,8 +74,11 @@ static const char *duration(char text[32], double ns)
 static void put_count(FILE *out, const char *name, uint64_t n, uint64_t queries)
 {
     fprintf(out, "  %-22s %15s", name, show_count(n));
-    if (queries)
-        fprintf(out, "   %.4g a query", (double)n / (double)queries);
+    const double each = queries ? (double)n / (double)queries : 0;
+    if (queries && each >= 1000)
+        fprintf(out, "   %s a query", show_count((uint64_t)(each + 0.5)));
+    else if (queries)
+        fprintf(out, "   %.4g a query", each);
     putc('\n', out);
 }
 
@@ -143,8 +147,8 @@ static void put_report(FILE *out, const session_facts *f)
     const gx_search_stats *w = &r->work;
     gx_index_stats st = {.size = sizeof st};
     gx_index_get_stats(f->ix, &st);
-    fprintf(out, "%sIndex %s%s: %s documents, ", cli_paint(out, CLI_BOLD), f->a->argv[0], cli_paint(out, CLI_PLAIN),
-            show_count(st.n_docs));
+    fprintf(out, "%sIndex %s%s: %s document%s, ", cli_paint(out, CLI_BOLD), f->a->argv[0], cli_paint(out, CLI_PLAIN),
+            show_count(st.n_docs), st.n_docs == 1 ? "" : "s");
     fprintf(out, "%s postings; engine %s\n", show_count(st.n_postings), gx_engine_describe(f->en));
     fprintf(out, "%sLog %s%s: %s quer%s", cli_paint(out, CLI_BOLD), f->a->argv[1], cli_paint(out, CLI_PLAIN),
             show_count(r->log.queries), r->log.queries == 1 ? "y" : "ies");
@@ -234,16 +238,26 @@ static json_t *latency_json(const gx_replay_report *r)
     return o;
 }
 
+/* k1 or b: as asked for, or the scorer's own, without a float's further digits; null where it has none. */
+static json_t *parameter(float asked, float own)
+{
+    char text[32];
+    snprintf(text, sizeof text, "%.7g", isnan(asked) ? own : asked);
+    return real(strtod(text, NULL));
+}
+
 static json_t *options_json(const session_facts *f)
 {
     const gx_replay_options *opt = f->opt;
+    float k1, b; /* the scorer's own */
+    gx_preset_parameters(opt->query.preset, &k1, &b);
     return json_pack("{s:s, s:s, s:I, s:o, s:o, s:b, s:s, s:i, s:I, s:I, s:i, s:i, s:i, s:I, s:o}", "op",
                      cli_text(f->a, "op"), "scorer", gx_preset_name(opt->query.preset), "k", (json_int_t)opt->query.k,
-                     "k1", real(opt->query.k1), "b", real(opt->query.b), "prune", opt->query.prune, "algorithm",
-                     cli_text(f->a, "algorithm"), "recursion", (int)opt->query.recursion, "pair_thresholds",
-                     (json_int_t)cli_count(f->a, "pair-thresholds"), "linger", (json_int_t)cli_count(f->a, "linger"),
-                     "batch", (int)f->r->batch, "threads", (int)opt->threads, "runs", (int)opt->runs, "warmup",
-                     (json_int_t)opt->warmup, "rate", real(opt->rate));
+                     "k1", parameter(opt->query.k1, k1), "b", parameter(opt->query.b, b), "prune", opt->query.prune,
+                     "algorithm", cli_text(f->a, "algorithm"), "recursion", (int)opt->query.recursion,
+                     "pair_thresholds", (json_int_t)cli_count(f->a, "pair-thresholds"), "linger",
+                     (json_int_t)cli_count(f->a, "linger"), "batch", (int)f->r->batch, "threads", (int)opt->threads,
+                     "runs", (int)opt->runs, "warmup", (json_int_t)opt->warmup, "rate", real(opt->rate));
 }
 
 static json_t *file_or_null(const char *path)
@@ -279,6 +293,51 @@ static json_t *verify_json(const session_facts *f)
                      (json_int_t)f->r->exhaustive_differs);
 }
 
+static json_t *date_json(void)
+{
+    char text[32];
+    const time_t now = time(NULL);
+    struct tm utc;
+    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
+    return json_string(text);
+}
+
+/* The machine: its name, processor and number of processors. */
+static json_t *host_json(void)
+{
+    char name[256] = "", line[512], cpu[256] = "";
+    gethostname(name, sizeof name - 1);
+    FILE *f = fopen("/proc/cpuinfo", "r");
+    while (f && !*cpu && fgets(line, sizeof line, f))
+        sscanf(line, "model name : %255[^\n]", cpu);
+    if (f)
+        fclose(f);
+    return json_pack("{s:o, s:o, s:I}", "name", text_or_null(name), "cpu", *cpu ? text_or_null(cpu) : json_null(),
+                     "processors", (json_int_t)sysconf(_SC_NPROCESSORS_ONLN));
+}
+
+static json_t *uuid_json(const gx_index_stats *st)
+{
+    char text[37], *p = text;
+    for (int i = 0; i < 16; ++i)
+        p += sprintf(p, i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x", st->uuid[i]);
+    return json_string(text);
+}
+
+/* The codecs of the index's lists. */
+static json_t *codings_json(const gx_index *ix)
+{
+    gx_index_sizes *s = malloc(sizeof *s);
+    json_t *list = json_array();
+    if (s)
+        gx_index_measure(ix, s);
+    for (uint32_t i = 0; s && i < s->n_codings; ++i)
+        json_array_append_new(list, json_pack("{s:s, s:s, s:I}", "docids", s->codings[i].docid_codec, "tfs",
+                                              s->codings[i].tf_codec, "lists", (json_int_t)s->codings[i].n_lists));
+    free(s);
+    return list;
+}
+
 static json_t *report_json(const session_facts *f)
 {
     const gx_replay_report *r = f->r;
@@ -286,8 +345,11 @@ static json_t *report_json(const session_facts *f)
     gx_index_stats st = {.size = sizeof st};
     gx_index_get_stats(f->ix, &st);
     json_t *root = json_pack("{s:i, s:s}", "schema", 1, "gpuidx", gx_version());
+    json_object_set_new(root, "date", date_json());
+    json_object_set_new(root, "host", host_json());
     json_object_set_new(root, "index",
-                        json_pack("{s:o, s:I, s:I, s:I, s:I}", "path", text_or_null(f->a->argv[0]), "documents",
+                        json_pack("{s:o, s:o, s:o, s:I, s:I, s:I, s:I}", "uuid", uuid_json(&st), "codings",
+                                  codings_json(f->ix), "path", text_or_null(f->a->argv[0]), "documents",
                                   (json_int_t)st.n_docs, "terms", (json_int_t)st.n_terms, "postings",
                                   (json_int_t)st.n_postings, "bytes", (json_int_t)st.file_bytes));
     json_object_set_new(root, "engine",
@@ -430,7 +492,7 @@ static int replay(session_facts *f, gx_engine *en, gx_replay_options *opt, gx_re
     int code = 0;
     if (path)
         code = write_report(f, path);
-    if (!path || strcmp(path, "-"))
+    if (!path || (strcmp(path, "-") && !cli_quiet()))
         put_report(run_on_stdout ? stderr : stdout, f);
     if (code)
         return code;
@@ -535,7 +597,9 @@ static const cli_flag flags[] = {
      .min = 1e-3, .max = 1e9},
     {"run", 'o', CLI_TEXT, "FILE", NULL, "write the answers as a TREC run; `-` is standard output"},
     {"run-tag", 0, CLI_TEXT, "NAME", "gpuidx", "the run's last column"},
-    {"report", 0, CLI_TEXT, "FILE", NULL, "write the report as JSON; `-` is standard output"},
+    {"report", 0, CLI_TEXT, "FILE", NULL,
+     "write the report as JSON, with the host, the date and the index's UUID; `-` is standard output. With `-q` there "
+     "is no other report"},
     {"force", 0, CLI_SWITCH, NULL, NULL, "replace a run or a report that exists"},
     {"verify", 0, CLI_COUNT, "N", NULL,
      "answer every query (every `N`th) again, on the other engine where there is one and with every posting scored, "

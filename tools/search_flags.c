@@ -96,13 +96,36 @@ gx_engine_options cli_engine_options(const cli_args *a)
     return o;
 }
 
+/* What a file that is no index is instead, and what it is good for; NULL: unknown. */
+static const char *what_it_is(const char *path)
+{
+    char line[4096], word[64];
+    size_t n = 0, text = 0;
+    FILE *f = cli_is_regular(path) && !cli_is_index(path) ? fopen(path, "rb") : NULL;
+    if (f)
+        n = fread(line, 1, sizeof line - 1, f);
+    if (f)
+        fclose(f);
+    line[n] = 0;
+    for (size_t i = 0; i < n; ++i)
+        text += (unsigned char)line[i] >= ' ' || strchr("\t\r\n", line[i] ? line[i] : 'x');
+    if (n == 0 || text < n)
+        return NULL;
+    if (sscanf(line, "%*s %63s %*s %*u %*f %*s", word) == 1 && strcmp(word, "Q0") == 0)
+        return "a run of results; 'gpuidx eval QRELS RUN' evaluates it";
+    return "a text file; 'gpuidx build' makes an index of a corpus";
+}
+
 int cli_open_index(gx_index **out, const cli_args *a, const char *path)
 {
     static const gx_check levels[] = {GX_CHECK_STRUCTURE, GX_CHECK_CHECKSUM, GX_CHECK_FULL};
     gx_index_options options = GX_INDEX_OPTIONS;
     gx_error err = {0};
     options.check = levels[cli_choice(a, "check")];
-    return gx_index_open(out, path, &options, &err) ? cli_fail_error(&err) : 0;
+    if (!gx_index_open(out, path, &options, &err))
+        return 0;
+    const char *what = err.status == GX_ECORRUPT ? what_it_is(path) : NULL;
+    return what ? cli_fail(err.status, "%s is no index; it is %s", path, what) : cli_fail_error(&err);
 }
 
 int cli_open_engine(gx_engine **out, const gx_index *ix, const gx_engine_options *options)
@@ -110,10 +133,8 @@ int cli_open_engine(gx_engine **out, const gx_index *ix, const gx_engine_options
     gx_error err = {0};
     if (gx_engine_open(out, ix, options, &err))
         return cli_fail_error(&err);
-#if GX_CUDA /* where gpuidx was built without it, `auto` has nothing to choose, and `gpuidx devices` says so */
-    if (gx_engine_get_fallback(*out, &err))
+    if (cli_verbose() && gx_engine_get_fallback(*out, &err)) /* `gpuidx devices` says so too */
         cli_note("%s; searching on the CPU", err.text);
-#endif
     return 0;
 }
 

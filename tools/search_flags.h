@@ -40,10 +40,11 @@
      "the score of each one's `k`-th result. An OR query that contains such a pair starts with that score as its " \
      "threshold. Results do not change", .max = GX_MAX_PAIRED}
 #define CLI_SEARCH_FLAGS \
-    {"top", 'k', CLI_COUNT, "N", "10", "the most results of a query", .min = 1, .max = UINT32_MAX}, \
+    {"top", 'k', CLI_COUNT, "N", "10", "print at most `N` results of a query", .min = 1, .max = UINT32_MAX}, \
     {"op", 0, CLI_CHOICE, CLI_OPS, "or", \
-     "which documents match: `or`: those with any term; `and`: those with every term; `and-or`: those with every " \
-     "term where there are at least `-k` of them, else those with any"}, \
+     "which documents match. `or`: those with at least one of the query's words, best for effectiveness; `and`: " \
+     "those with all of them, fewer results and faster; `and-or`: as `and` where that gives `-k` results, else as " \
+     "`or`"}, \
     {"syntax", 0, CLI_CHOICE, CLI_SYNTAXES, "plain", \
      "how queries are read. `plain`: every word is searched for, and signs mean nothing; `boolean`: `+must` `-not` " \
      "`(a OR b)` `AND` `OR` `NOT` `term^2.5`, see `gpuidx help query`"}, \
@@ -58,23 +59,27 @@
     {"k1", 0, CLI_NUMBER, "X", NULL, "BM25's k1, at least 0, instead of the scorer's own"}, \
     {"b", 0, CLI_NUMBER, "X", NULL, "BM25's b, from 0 to 1, instead of the scorer's own", .max = 1}, \
     {"prune", 0, CLI_CHOICE, "on|off", "on", \
-     "`on`: skip postings that cannot change the answer; `off`: score every posting"}, \
+     "`on`: skip postings that cannot change the results; `off`: score every posting, to measure what skipping " \
+     "saves"}, \
     {"algorithm", 0, CLI_CHOICE, CLI_ALGORITHMS, "auto", \
-     "how the answer is found; it is always the same. `auto`: the engine's own search, the fastest; `pmf`: Parallel " \
-     "Merge Find with block skipping for AND, accumulators for OR; `taat`: term at a time with accumulators. The " \
+     "how the results are found, to compare algorithms; the results are always the same. `auto`: the engine's own " \
+     "search, the fastest; `pmf`: for AND, Parallel Merge Find, which intersects the lists and skips blocks; for OR " \
+     "as `taat`; `taat`: term at a time, which scores every posting into a table with a place for each document. The " \
      "last two are those of Ding et al. (2009)"}, \
     {"recursion", 0, CLI_COUNT, "N", "0", \
      "levels of recursion of Parallel Merge Find; they pay above 5 M integers", .max = GX_MAX_RECURSION}, \
     {"engine", 0, CLI_CHOICE, CLI_ENGINES, "auto", \
      "where to search; `auto` takes a GPU where one can be used and the index fits, else the CPU"}, \
     {"device", 0, CLI_COUNT, "N", "0", "the number of the GPU, as `gpuidx devices` lists them", .max = 1023}, \
-    {"device-memory", 0, CLI_BYTES, "SIZE", "0", "the most GPU memory to use; 0: all that is free less a reserve"}, \
+    {"device-memory", 0, CLI_BYTES, "SIZE", "0", \
+     "use at most this many bytes of GPU memory, such as `20G`; 0: all that is free less a reserve"}, \
     {"map-memory", 0, CLI_BYTES, "SIZE", NULL, \
      "the most memory for tables derived from the index: host memory for the CPU engine, GPU memory for the GPU " \
      "engine. 0: no tables; without this flag, no limit"}, \
     CLI_LINGER_FLAG, \
     {"check", 0, CLI_CHOICE, "structure|checksum|full", "checksum", \
-     "how much of the index is verified before it is used"}
+     "how much of the index is verified before it is used: `structure`, at once; `checksum`, reads the whole file; " \
+     "`full`, also decodes every list"}
 /* clang-format on */
 
 /* The flags' values. */
@@ -91,8 +96,7 @@ bool cli_read_rm3(gx_rm3_options *out, const char *text, char *why, size_t why_l
 int cli_rm3(gx_rm3_options *out, const cli_args *a, const gx_index *ix);
 
 /* Open the index at path (its verification from --check), and an engine on it. 0, or the exit code
- * with the message printed. Where `auto` falls back to the CPU a note says why, unless gpuidx was
- * built without CUDA. */
+ * with the message printed. Where `auto` falls back to the CPU, a note says why with -v. */
 int cli_open_index(gx_index **out, const cli_args *a, const char *path);
 int cli_open_engine(gx_engine **out, const gx_index *ix, const gx_engine_options *options);
 

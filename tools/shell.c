@@ -41,7 +41,10 @@ static int read_choice(const char *command, const char *choices, const char *wor
     char why[256];
     const int i = cli_choice_index(choices, word);
     if (i < 0) {
-        snprintf(why, sizeof why, "'%s' is not one of %s", word, choices);
+        char buf[64];
+        const char *nearest = cli_nearest_choice(choices, word, buf);
+        snprintf(why, sizeof why, "'%s' is not one of %s%s%s%s", word, choices, nearest ? "; did you mean " : "",
+                 nearest ? nearest : "", nearest ? "?" : "");
         complain(command, why);
     }
     return i;

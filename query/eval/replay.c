@@ -593,7 +593,8 @@ static gx_status run_pass(replay *r, worker *workers, pass_kind kind, gx_error *
     if (kind == MEASURE && r->status == GX_OK && !r->n_read)
         return gx_fail(err, GX_EINPUT, "%s has no query", opt->log);
     if (r->status == GX_ECANCELLED)
-        return gx_fail(err, GX_ECANCELLED, "interrupted after %" PRIu64 " queries", r->n_done);
+        return gx_fail(err, GX_ECANCELLED, "interrupted after %" PRIu64 " quer%s of all runs together", r->n_done,
+                       r->n_done == 1 ? "y" : "ies");
     return r->status == GX_OK ? GX_OK : gx_fail(err, r->status, "%s", r->err.text);
 }
 

@@ -447,7 +447,7 @@ END
     printf '{"docno":"a","content":"alpha"}\n' >c.jsonl
     ask build --fields=id=docno,text=content c.jsonl -o x.gx
     exits 0
-    complains '1 documents, 1 terms'
+    complains '1 document, 1 term, 1 posting,'
     ask build --fields=id=docno,text=content,url c.jsonl -o y.gx
     exits 2
     complains "'url' is none of"

@@ -356,3 +356,14 @@ for d, impact in sorted(zip(sequence(".docs", at + 1), sequence(".freqs", at)), 
     exits 5
     complains 'nothing.docs'
 }
+
+@test "export -o - writes CIFF to standard output, and ds2i nowhere" {
+    "$GPUIDX" export "$TINY" -o direct.ciff
+    TMPDIR=$PWD "$GPUIDX" export "$TINY" -o - >piped.ciff
+    cmp direct.ciff piped.ciff
+    [ "$(ls -d gpuidx-export-* 2>/dev/null | wc -l)" = 0 ]
+    ask export "$TINY" -f ds2i -o -
+    exits 2
+    complains 'ds2i is several files'
+    [ ! -e ./-.docs ]
+}

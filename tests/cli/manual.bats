@@ -103,7 +103,17 @@ flags_of() {
     [ "${COMPREPLY[*]}" = gpu ]
     complete_line 'gpuidx query --scorer=bm25:luc' # readline has cut the word at the colon
     [ "${COMPREPLY[*]}" = 'lucene lucene-lossy' ]
+    complete_line 'gpuidx query -f js'
+    [ "${COMPREPLY[*]}" = jsonl ]
+    complete_line 'gpuidx build --codec=gpubp'
+    [ "${COMPREPLY[*]}" = 'gpubp128 gpubp256' ]
+    complete_line 'gpuidx build --stemmer=ger'
+    [ "${COMPREPLY[*]}" = german ]
+    complete_line 'gpuidx eval -m ndcg@'
+    [ "${COMPREPLY[*]}" = ndcg@10 ]
     touch some.gx
+    complete_line 'gpuidx build -m '
+    [[ ${COMPREPLY[*]} != *ndcg* ]]
     complete_line 'gpuidx query som'
     [ "${COMPREPLY[*]}" = some.gx ]
     complete_line 'gpuidx query some.gx --k'

@@ -21,7 +21,7 @@ setup() {
 
 @test "blank lines are passed over and counted, and bench query has the same queries" {
     printf '%s\n' 'skipping blocks' '' '  ' compression >blank
-    ask replay -q --engine=cpu "$TINY" blank --report=report.json --run=run
+    ask replay --engine=cpu "$TINY" blank --report=report.json --run=run
     exits 0
     says '2 queries (lines; 2 blank lines passed over)'
     [ "$(cut -d' ' -f1 run | uniq)" = $'1\n4' ]
@@ -288,4 +288,20 @@ END
     ask replay --run-tag= "$TINY" log
     exits 2
     complains 'neither empty nor has white space'
+}
+
+@test "the report for programs says where, when, on what and with which parameters" {
+    ask replay -q --engine=cpu "$TINY" log --scorer=bm25:lucene --report facts.json
+    exits 0
+    [ -z "$output" ] # -q: none for people
+    "$GPUIDX" info --json "$TINY" >info.json
+    python3 - <<'END'
+import json, re
+o, info = json.load(open("facts.json")), json.load(open("info.json"))
+assert o["index"]["uuid"] == info["uuid"]
+assert o["index"]["codings"] and o["index"]["codings"][0]["docids"] == info["codings"][0]["docids"]
+assert (o["options"]["k1"], o["options"]["b"]) == (1.2, 0.75), o["options"]
+assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", o["date"])
+assert o["host"]["name"] and o["host"]["processors"] >= 1 and o["host"]["cpu"]
+END
 }

@@ -1,6 +1,8 @@
 # Command lines: how they are read, and what is said of wrong ones.
 load cli
 
+setup_file() { build_tiny; }
+
 @test "the version is printed" {
     ask --version
     exits 0
@@ -60,7 +62,7 @@ load cli
     complains '--k1=-0.1: the value is less than 0'
     ask query missing.gx --engine=tpu x
     exits 2
-    complains '--engine=tpu: there is no such choice; it is one of auto|cpu|gpu'
+    complains '--engine=tpu: there is no such choice; did you mean cpu? it is one of auto|cpu|gpu'
 }
 
 @test "sizes take K, M, G and T" {
@@ -139,4 +141,51 @@ load cli
     ask help qeury
     exits 2
     complains "did you mean 'gpuidx query'"
+}
+
+@test "other engines' verbs are answered with ours" {
+    for pair in search:query index:build stats:info evaluate:eval; do
+        ask "${pair%:*}" x
+        exits 2
+        complains "${pair%:*}: there is no such command; here it is 'gpuidx ${pair#*:}'"
+    done
+}
+
+@test "a mistyped value is answered with the nearest" {
+    ask query --scorer=bm25:lucen x.gx y
+    exits 2
+    complains '--scorer=bm25:lucen: there is no such choice; did you mean bm25:lucene? it is one of'
+    ask query --engine=xyzzy x.gx y
+    complains 'there is no such choice; it is one of auto|cpu|gpu'
+}
+
+@test "a file of another kind is called what it is" {
+    echo '1 Q0 d1 1 3.5 tag' >x.run
+    echo 'some text' >x.txt
+    ask query x.run word
+    exits 4
+    complains 'x.run is no index; it is a run of results'
+    ask query x.txt word
+    exits 4
+    complains 'x.txt is no index; it is a text file'
+    ask build "$TINY" -o y.gx
+    exits 3
+    complains "$TINY is an index already"
+    ask import "$TINY" -o y.gx
+    exits 3
+    complains "$TINY is an index already"
+    printf '\1\0\0\0\1\0\0\0' >inv.docs
+    ask import inv.docs -o y.gx
+    exits 2
+    complains 'inv.docs is one file of a ds2i collection; name them all by what comes before the dot: inv'
+}
+
+@test "that no GPU is used is told with -v alone" {
+    "$GPUIDX" devices --require >/dev/null && skip "there is a GPU"
+    ask query "$TINY" twins
+    exits 0
+    [ -z "$stderr" ]
+    ask query -v "$TINY" twins
+    exits 0
+    complains 'searching on the CPU'
 }
