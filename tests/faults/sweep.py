@@ -6,7 +6,7 @@
     memory   the n-th allocation fails (LIB is libfail_malloc.so)
     calls    the n-th system call fails (needs strace)
     kills    SIGKILL, SIGTERM, SIGINT and SIGHUP at random moments
-    space    a file system of 40 to 400 KB (needs root)
+    space    a file system of 4 to 200 KB (needs root)
 
 Without --seconds every n is tried; with it a sample, evenly spread, that takes about so long. The
 exit code is 77 (skipped) if what is needed is missing, 1 if a rule was broken:
@@ -239,7 +239,7 @@ class Sweep:
             skip("only root mounts a small file system")
         mount = os.path.join(self.base, "small")
         os.mkdir(mount)
-        sizes = list(range(40, 400, 4))
+        sizes = list(range(4, 204, 4))
         if self.o.seconds:
             random.Random(self.o.seed).shuffle(sizes)
         for size in sizes:
