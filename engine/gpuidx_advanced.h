@@ -557,7 +557,7 @@ typedef struct gx_log_options {
     const char
         *columns; /* of tsv, such as "-,id,text"; "text" may be repeated. NULL: id,text, or what the first line says */
     const char *topic_fields; /* the text of topics: title, desc and narr, in any order. NULL: "title" */
-    bool unique;              /* refuse a query whose id an earlier one has; takes 16 bytes a query */
+    bool unique;              /* refuse a query whose id an earlier one has; takes 16 to 32 bytes a query */
 } gx_log_options;
 
 #define GX_LOG_MAX_LINE (1u << 20) /* most bytes of a line or topic */

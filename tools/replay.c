@@ -634,7 +634,7 @@ static const cli_section sections[] = {
      "included. A query's latency goes from the moment that its batch was read until the batch's answers are there; "
      "at a fixed `--rate`, from the moment that it was due. Percentiles are right to three digits; mean and maximum "
      "are exact. A block that is needed again later is decoded, and "
-     "counted, again. Memory does not grow with the log, but for 16 bytes a query with `--run`. With `-` as `--run`, the "
+     "counted, again. Memory does not grow with the log, but for 16 to 32 bytes a query with `--run`. With `-` as `--run`, the "
      "report goes to standard error."},
     {"Expansion",
      "With `--rm3`, which `gpuidx help query` describes, the time of planning includes the first search and the "
