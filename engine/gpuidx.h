@@ -175,6 +175,51 @@ GX_API uint32_t gx_index_doc_len(const gx_index *ix, uint32_t docid);
 GX_API gx_status gx_index_doc_text(const gx_index *ix, uint32_t docid, char **buf, size_t *cap, size_t *len,
                                    gx_error *err);
 
+/* An attribute is a typed value of a document, by which searches can be filtered. A document has one
+ * value of an attribute or none; of GX_ATTRIBUTE_KEYWORDS it has any number. */
+typedef enum gx_attribute_type {
+    GX_ATTRIBUTE_INT = 1,  /* a whole number of 64 bits: -12, 2019 */
+    GX_ATTRIBUTE_FLOAT,    /* a finite number: 3.5, -1e9 */
+    GX_ATTRIBUTE_DATE,     /* ISO 8601, years 0000 to 9999, UTC unless it says otherwise, to the second:
+                            * 2019-05-31T12:30:00+02:00, 2019-05-31, 2019-05, 2019 (the first second of them) */
+    GX_ATTRIBUTE_KEYWORD,  /* a string, compared byte by byte */
+    GX_ATTRIBUTE_KEYWORDS, /* any number of strings */
+    GX_ATTRIBUTE_BOOL      /* true or 1, false or 0 */
+} gx_attribute_type;
+
+#define GX_MAX_ATTRIBUTES 64u /* most attributes of an index */
+
+/* name: up to 64 letters, digits, '_', '-' and '.', of which the first is a letter or '_'. The names
+ * id, title, text, has, AND, OR, NOT and TO mean something else and are refused. */
+typedef struct gx_attribute {
+    const char *name; /* NUL-terminated */
+    gx_attribute_type type;
+} gx_attribute;
+
+/* "int", "float", "date", "keyword", "keywords", "bool". false: there is no such type. */
+GX_API bool gx_attribute_type_find(const char *name, gx_attribute_type *out);
+GX_API const char *gx_attribute_type_name(gx_attribute_type t); /* "unknown" for any other number */
+
+/* What an index has of one attribute. */
+typedef struct gx_attribute_info {
+    size_t size;
+    const char *name; /* [name_len] bytes, not NUL-terminated; they belong to the index */
+    size_t name_len;
+    gx_attribute_type type;
+    uint32_t n_present;          /* documents that have a value */
+    uint64_t n_values;           /* values of all documents */
+    uint32_t n_distinct;         /* different strings; of keywords alone */
+    uint64_t bytes;              /* that it takes in the file, strings included */
+    int64_t min_int, max_int;    /* of int, date (seconds since 1970) and bool, where n_present > 0 */
+    double min_float, max_float; /* of float, where n_present > 0 */
+} gx_attribute_info;
+
+/* How many attributes an index has, and what it has of attribute number i. The caller sets
+ * info->size. Reads all values of the attribute. GX_EUSAGE (the size), GX_ENOTFOUND (i is not below
+ * the number of attributes). */
+GX_API uint32_t gx_index_n_attributes(const gx_index *ix);
+GX_API gx_status gx_index_get_attribute(const gx_index *ix, uint32_t i, gx_attribute_info *info);
+
 /* The docid of an external id, or UINT32_MAX if no document has it. The first two dozen calls read
  * through all ids. The next call makes a hash table, of 6 to 12 bytes a document, and later calls
  * look in that. Thread-safe. */
@@ -241,7 +286,8 @@ GX_API void gx_postings_close(gx_postings *p);
  * and the longest document. What does not fit in options.memory goes through temporary files without
  * a name in the directory of options.path. Together with the index in the making they take up to four
  * times the text (a third of it for English prose, more where most terms are rare), and with
- * store_text the compressed texts twice. */
+ * store_text the compressed texts twice. The values of attributes, 8 bytes each, go there too; the
+ * different strings of each keyword attribute stay in memory, and a bit a document. */
 typedef struct gx_builder gx_builder;
 
 /* What becomes of a document whose id was seen before. */
@@ -265,11 +311,13 @@ typedef struct gx_builder_options {
     uint64_t memory;    /* bytes for the inversion, at least 1 MiB, at most 32 GiB are used; 0: 512 MiB */
     const char *source; /* where the documents come from, for `gpuidx info`; may be NULL */
     uint32_t threads;   /* the caller's included; 0: 1. At most 256, and one a MiB of memory, are used */
+    const gx_attribute *attributes; /* [n_attributes], of different names; gx_document.values has their values */
+    uint32_t n_attributes;
 } gx_builder_options;
 #define GX_BUILDER_OPTIONS                                                                                             \
     {                                                                                                                  \
         sizeof(gx_builder_options), NULL, false, GX_DUPLICATES_FAIL, NULL, NULL, NULL, NULL, NULL, true, false, 0,     \
-            NULL, 0                                                                                                    \
+            NULL, 0, NULL, 0                                                                                           \
     }
 GX_API void gx_builder_options_init(gx_builder_options *o, size_t size);
 
@@ -284,11 +332,21 @@ typedef struct gx_document {
     size_t size;
     const char *id, *title, *text;
     size_t id_len, title_len, text_len;
+    const struct gx_attribute_value *values; /* [n_values], in any order; may be NULL */
+    uint32_t n_values;
 } gx_document;
 
-/* GX_EINPUT (a duplicate, a bad id): this document is not added, the builder goes on. Any other
- * failure is the builder's end: all that is left to do is gx_builder_abort. With threads it may
- * come from a document added before. */
+/* One value of a document, as text in the form that its type has (gx_attribute_type). An attribute
+ * of which no value is given is missing, as it is where len is 0. */
+typedef struct gx_attribute_value {
+    uint32_t attribute; /* index in gx_builder_options.attributes */
+    const char *text;
+    size_t len;
+} gx_attribute_value;
+
+/* GX_EINPUT (a duplicate, a bad id, a value that is not of its attribute's type): this document is
+ * not added, the builder goes on. Any other failure is the builder's end: all that is left to do is
+ * gx_builder_abort. With threads it may come from a document added before. */
 GX_API gx_status gx_builder_add(gx_builder *b, const gx_document *doc, gx_error *err);
 
 /* Stages of a build. */

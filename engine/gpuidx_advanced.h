@@ -65,7 +65,8 @@ typedef struct gx_source_options {
     size_t size;
     gx_source_format format;
     /* The columns of tsv and csv, such as "id,-,-,title,text". id stands once. If title or text
-     * stands several times, the columns are joined with a space. A column "-" is ignored. NULL: the
+     * stands several times, the columns are joined with a space. The name of an attribute makes a
+     * column its value. A column "-" is ignored. NULL: the
      * file's header line says it; without one, they are id,text or id,title,text. */
     const char *columns;
     size_t max_record; /* most bytes of a record, after decompression; 0: 64 MiB */
@@ -78,10 +79,16 @@ typedef struct gx_source_options {
      * once. Several fields of title or text are joined with a space. NULL: id, _id or docid; title;
      * text, contents or content. */
     const char *fields;
+    /* [n_attributes]: the members of JSON objects, and the columns of tsv and csv, that are read as
+     * values of these. What is an attribute is nothing else. A field of a column of
+     * GX_ATTRIBUTE_KEYWORDS is split at commas. The names must outlive the source. */
+    const gx_attribute *attributes;
+    uint32_t n_attributes;
 } gx_source_options;
 #define GX_SOURCE_OPTIONS                                                                                              \
     {                                                                                                                  \
-        sizeof(gx_source_options), GX_SOURCE_GUESS, NULL, 0, false, false, GX_FILE_ID_PATH, NULL, NULL, NULL           \
+        sizeof(gx_source_options), GX_SOURCE_GUESS, NULL, 0, false, false, GX_FILE_ID_PATH, NULL, NULL, NULL, NULL, \
+            0                                                                                                          \
     }
 GX_API void gx_source_options_init(gx_source_options *o, size_t size);
 

@@ -7,6 +7,7 @@
 
 #include "engine/hash.h"
 #include "engine/status.h"
+#include "index/attributes.h"
 #include "index/check_parts.h"
 
 #define ULL(x) ((unsigned long long)(x))
@@ -161,7 +162,7 @@ gx_status gx_check_contents(const gx_index *ix, gx_error *err)
 {
     gx_status st;
     if ((st = check_terms(ix, err)) != GX_OK || (st = check_postings(ix, err)) != GX_OK ||
-        (st = check_texts(ix, err)) != GX_OK)
+        (st = check_texts(ix, err)) != GX_OK || (st = gx_columns_check_contents(ix, err)) != GX_OK)
         return st;
     return GX_OK;
 }

@@ -7,6 +7,7 @@
 
 #include "engine/hash.h"
 #include "engine/status.h"
+#include "index/attributes.h"
 #include "index/check.h"
 #include "index/check_parts.h"
 
@@ -296,7 +297,7 @@ static gx_status bind_sections(gx_index *ix, gx_error *err)
         (st = bind_strings(ix, GX_SEC_TERMS, ix->n_terms, &ix->terms, err)) != GX_OK ||
         (st = bind_strings(ix, GX_SEC_DOC_IDS, ix->n_docs, &ix->doc_ids, err)) != GX_OK ||
         (st = bind_strings(ix, GX_SEC_TITLES, ix->n_docs, &ix->titles, err)) != GX_OK ||
-        (st = bind_text(ix, err)) != GX_OK)
+        (st = bind_text(ix, err)) != GX_OK || (st = gx_columns_bind(ix, err)) != GX_OK)
         return st;
     return GX_OK;
 }

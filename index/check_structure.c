@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "engine/status.h"
+#include "index/attributes.h"
 #include "index/check_parts.h"
 
 #define ULL(x) ((unsigned long long)(x))
@@ -250,7 +251,9 @@ gx_status gx_check_structure(gx_index *ix, gx_error *err)
         (st = check_meta(ix, err)) != GX_OK || (st = check_strings(ix, GX_SEC_TERMS, &ix->terms, err)) != GX_OK ||
         (st = check_term_hash(ix, err)) != GX_OK ||
         (st = check_strings(ix, GX_SEC_DOC_IDS, &ix->doc_ids, err)) != GX_OK ||
-        (st = check_strings(ix, GX_SEC_TITLES, &ix->titles, err)) != GX_OK || (st = check_text(ix, err)) != GX_OK)
+        (st = check_strings(ix, GX_SEC_TITLES, &ix->titles, err)) != GX_OK || (st = check_text(ix, err)) != GX_OK ||
+        (st = check_strings(ix, GX_SEC_ATTRIBUTE_STRINGS, &ix->column_strings, err)) != GX_OK ||
+        (st = gx_columns_check_structure(ix, err)) != GX_OK)
         return st;
     return GX_OK;
 }

@@ -109,13 +109,15 @@ enum gx_section_kind {
      * linear probing; a search begins at the slot given by the low param bits of the term's
      * XXH3-64. */
     GX_SEC_TERM_HASH = GX_KIND('T', 'H', 'S', 'H'),
-    GX_SEC_DOC_IDS = GX_KIND('D', 'I', 'D', 'S'), /* strings [n_docs]; param as for TERM */
-    GX_SEC_TITLES = GX_KIND('T', 'I', 'T', 'L'),  /* strings [n_docs]; param as for TERM; optional */
-    GX_SEC_TEXT = GX_KIND('T', 'E', 'X', 'T'),    /* zstd frames; optional, see FORMAT.md */
+    GX_SEC_DOC_IDS = GX_KIND('D', 'I', 'D', 'S'),           /* strings [n_docs]; param as for TERM */
+    GX_SEC_TITLES = GX_KIND('T', 'I', 'T', 'L'),            /* strings [n_docs]; param as for TERM; optional */
+    GX_SEC_TEXT = GX_KIND('T', 'E', 'X', 'T'),              /* zstd frames; optional, see FORMAT.md */
+    GX_SEC_ATTRIBUTES = GX_KIND('A', 'T', 'T', 'R'),        /* gx_column_entry [param]; optional */
+    GX_SEC_ATTRIBUTE_VALUES = GX_KIND('A', 'T', 'T', 'V'),  /* the columns' values; where there is ATTR */
+    GX_SEC_ATTRIBUTE_STRINGS = GX_KIND('A', 'T', 'T', 'S'), /* strings, param as for TERM; where there is ATTR */
     /* reserved: no version writes them yet */
     GX_SEC_POSITIONS = GX_KIND('P', 'O', 'S', 'N'),     /* the positions of each term in its documents */
     GX_SEC_POSITION_ENDS = GX_KIND('P', 'E', 'N', 'D'), /* where each block of POSN ends */
-    GX_SEC_ATTRIBUTES = GX_KIND('A', 'T', 'T', 'R'),    /* values of documents, to filter and sort by */
     GX_SEC_DELETES = GX_KIND('D', 'E', 'L', 'S')        /* the deleted documents */
 };
 
@@ -127,7 +129,6 @@ static inline uint32_t gx_reserved_section_flag(uint32_t kind)
     switch (kind) {
     case GX_SEC_POSITIONS:
     case GX_SEC_POSITION_ENDS:
-    case GX_SEC_ATTRIBUTES:
         return 0;
     case GX_SEC_DELETES:
         return GX_SECTION_REQUIRED;
@@ -154,6 +155,9 @@ static inline uint32_t gx_section_flags(uint32_t kind)
         return GX_SECTION_REQUIRED;
     case GX_SEC_TITLES:
     case GX_SEC_TEXT:
+    case GX_SEC_ATTRIBUTES:
+    case GX_SEC_ATTRIBUTE_VALUES:
+    case GX_SEC_ATTRIBUTE_STRINGS:
         return 0;
     default:
         return UINT32_MAX;
@@ -205,6 +209,41 @@ GX_AT(gx_list_entry, payload_hi, 12);
 GX_AT(gx_list_entry, coding, 13);
 GX_AT(gx_list_entry, docid_param, 14);
 GX_AT(gx_list_entry, tf_param, 15);
+
+/* An attribute. Its column begins at byte `values` of ATTV, which is a multiple of 8; the columns
+ * follow each other, in the order of the entries. A column is, each part padded with zeros to a
+ * multiple of 8 bytes:
+ *
+ *   the values         n_values numbers of `width` bytes: int, date: value - base; float: a double of
+ *                      IEEE 754; keyword, keywords: an ordinal, the place among the attribute's
+ *                      strings; bool: 0 or 1. But for keywords, n_values is n_docs, and the value of
+ *                      a document without one is 0
+ *   keywords: starts   u32 [n_docs + 1]: document d has the values [starts[d], starts[d + 1])
+ *   else: presence     where n_present < n_docs: u64 [ceil(n_docs / 64)]: bit d % 64 of word d / 64 is
+ *                      set where document d has a value
+ *
+ * The strings of ATTS are the names of all attributes, then the strings of each, which rise
+ * strictly in byte order. */
+typedef struct gx_column_entry {
+    uint8_t type;  /* gx_attribute_type */
+    uint8_t width; /* 1, 2, 4 or 8 */
+    uint8_t reserved0[2];
+    uint32_t n_present; /* documents that have a value */
+    int64_t base;       /* int, date: the least value; else 0 */
+    uint64_t values;    /* where the column begins in ATTV */
+    uint64_t n_values;
+    uint32_t first_string, n_strings; /* keyword, keywords: its strings in ATTS; else 0, 0 */
+    uint8_t reserved[24];
+} gx_column_entry;
+static_assert(sizeof(gx_column_entry) == 64, "column entry size");
+GX_AT(gx_column_entry, width, 1);
+GX_AT(gx_column_entry, n_present, 4);
+GX_AT(gx_column_entry, base, 8);
+GX_AT(gx_column_entry, values, 16);
+GX_AT(gx_column_entry, n_values, 24);
+GX_AT(gx_column_entry, first_string, 32);
+GX_AT(gx_column_entry, n_strings, 36);
+GX_AT(gx_column_entry, reserved, 40);
 
 /* Limits that every writer of a file keeps. */
 #define GX_MAX_STRING (1u << 20) /* most bytes of an id, a title or a term */

@@ -74,6 +74,10 @@ struct gx_index {
     const char *meta; /* [meta_len] META: a JSON object, not NUL-terminated */
     size_t meta_len;
 
+    uint32_t n_columns;
+    struct gx_column *columns; /* [n_columns], of the attributes; attributes.h */
+    gx_strings column_strings;
+
     const gx_text_frame *text_frames; /* [n_text_frames + 1], or NULL: no texts are stored */
     uint32_t n_text_frames;
     const uint8_t *text; /* the bytes of all frames */

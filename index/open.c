@@ -123,6 +123,7 @@ void gx_index_close(gx_index *ix)
     gx_max_tfs_close(ix->max_tfs);
     if (ix->file)
         munmap((void *)(uintptr_t)ix->file, (size_t)ix->file_bytes);
+    free(ix->columns);
     free(ix->path);
     free(ix);
 }

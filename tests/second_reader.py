@@ -2,7 +2,7 @@
 """A second reader of index files, written from index/FORMAT.md alone and sharing no code with the first.
 
     second_reader.py FILE               print every list
-    second_reader.py --test DIR GPUIDX  read DIR/example.gx and DIR/blocks.gx, and lists that the program GPUIDX packs with
+    second_reader.py --test DIR GPUIDX  read DIR/example.gx, DIR/blocks.gx and DIR/attributes.gx, and lists that the program GPUIDX packs with
                                         each of its codecs and with auto, and compare with what is in them
 
 Checksums and the hash table are checked where the module xxhash is installed, texts are not read.
@@ -208,7 +208,8 @@ CODECS = {1: raw, 2: packed, 3: packed, 4: byte_lengths, 5: byte_lengths, 6: lan
 
 IMPACTS = 1  # the header's flag: tfs are impacts
 REQUIRED = 1  # a section's
-KINDS = "PAYL LIST HEAD DEND TEND DLEN META TERM THSH DIDS TITL TEXT".split()
+KINDS = "PAYL LIST HEAD DEND TEND DLEN META TERM THSH DIDS TITL TEXT ATTR ATTV ATTS".split()
+TYPES = {1: "int", 2: "float", 3: "date", 4: "keyword", 5: "keywords", 6: "bool"}  # of attributes
 
 
 class Index:
@@ -250,6 +251,47 @@ class Index:
         data = data[(n + 1) * width:]
         assert offsets[0] == 0 and offsets[n] == len(data)
         return [data[a:b].decode() for a, b in zip(offsets, offsets[1:])]
+
+    def attributes(self):
+        """By name: the type and the documents' values, None where one is missing."""
+        if "ATTR" not in self.sections:
+            assert "ATTV" not in self.sections and "ATTS" not in self.sections
+            return {}
+        entries = list(struct.iter_unpack("<BBHIqQQII24s", self.sections["ATTR"][0]))
+        values, n = self.sections["ATTV"][0], self.n_docs
+        assert len(entries) == self.sections["ATTR"][1]
+        strings = self.strings("ATTS", len(entries) + sum(entry[8] for entry in entries))
+        at, string, found = 0, len(entries), {}
+
+        def take(n_items, code):
+            nonlocal at
+            part = struct.unpack_from(f"<{n_items}{code}", values, at)
+            end = at + n_items * struct.calcsize(code)
+            at = -(-end // 8) * 8
+            assert not any(values[end:at])
+            return part
+
+        for name, (kind, width, zero, n_present, base, begin, n_values, first, n_strings, zeros) in zip(strings, entries):
+            kind = TYPES[kind]
+            assert zero == 0 and not any(zeros) and begin == at and first == (string if kind.startswith("keyword") else 0)
+            row = take(n_values, "d" if kind == "float" else {1: "B", 2: "H", 4: "I", 8: "Q"}[width])
+            if kind.startswith("keyword"):
+                own = strings[string:string + n_strings]
+                assert own == sorted(set(own), key=str.encode) and "" not in own
+                row, string = [own[i] for i in row] if own else [None] * n_values, string + n_strings
+            elif kind in ("int", "date"):
+                row = [base + x for x in row]
+            if kind == "keywords":
+                starts = take(n + 1, "I")
+                assert starts[0] == 0 and starts[n] == n_values
+                row = [list(row[a:b]) or None for a, b in zip(starts, starts[1:])]
+            elif n_present < n:
+                present = take(-(-n // 64), "Q")
+                row = [x if present[d // 64] >> d % 64 & 1 else None for d, x in enumerate(row)]
+            assert sum(x is not None for x in row) == n_present
+            found[name] = (kind, list(row))
+        assert at == len(values) and string == len(strings)
+        return found
 
     def postings(self, term_id):
         df, first, lo, hi, coding, docid_param, tf_param = struct.unpack_from("<IIIBBBB", self.sections["LIST"][0], 16 * term_id)
@@ -301,6 +343,17 @@ def blocks():
             docid += t + 1 + (t > 0 and docid % 7 == 0)
         lists[f"every-{t + 1}"] = postings
     return lists
+
+
+def golden_attributes():
+    """What tests/unit/test_attributes.c puts into attributes.gx."""
+    docs = range(70)
+    return {"year": ("int", [None if d % 10 == 9 else 1990 + d * 7 % 31 for d in docs]),
+            "price": ("float", [None if d % 7 == 3 else (d - 35) / 4 for d in docs]),
+            "when": ("date", [86400 * (10957 + d % 28) for d in docs]),
+            "cat": ("keyword", [None if d % 5 == 4 else f"c{d * 3 % 11}" for d in docs]),
+            "tags": ("keywords", [sorted(f"t{(d + i) % 6}" for i in range(d % 4)) or None for d in docs]),
+            "open": ("bool", [None if d % 3 == 0 else d % 2 for d in docs])}
 
 
 def drawn():
@@ -377,7 +430,9 @@ if sys.argv[1] == "--test":
     check(example, {"be": [(0, 2)], "do": [(1, 1)], "not": [(0, 1), (1, 1)], "or": [(0, 1)], "to": [(0, 2)]})
     assert example.doc_ids == ["d0", "d1"] and example.titles == ["Hamlet", ""]
     check(Index(sys.argv[2] + "/blocks.gx"), blocks())
-    print("both files hold what they should, and so do the drawn lists in", ", ".join(check_codecs(sys.argv[3])), "and auto"
+    assert example.attributes() == {}
+    assert Index(sys.argv[2] + "/attributes.gx").attributes() == golden_attributes()
+    print("the files hold what they should, and so do the drawn lists in", ", ".join(check_codecs(sys.argv[3])), "and auto"
           + ("" if xxh3 else "; no module xxhash, so checksums were not checked"))
 else:
     whole = Index(sys.argv[1])

@@ -22,6 +22,9 @@ typedef struct build {
     progress bar;
     uint64_t limit, skipped;
     bool skip;
+    char *attribute_names; /* --attr's text, cut into names */
+    gx_attribute attributes[GX_MAX_ATTRIBUTES];
+    uint32_t n_attributes;
     double order_seconds;
     double began, read_seconds; /* of the monotonic clock; not inside the builder */
 } build;
@@ -183,6 +186,43 @@ static uint32_t threads_of(const cli_args *a)
     return given ? given : cores > 0 ? (uint32_t)cores : 1;
 }
 
+/* --attr: NAME:TYPE,NAME:TYPE,... */
+static int read_attributes(build *b)
+{
+    const char *list = cli_text(b->args, "attr");
+    gx_attribute_type type;
+    if (!list)
+        return 0;
+    if (!(b->attribute_names = strdup(list)))
+        return cli_fail(GX_ENOMEM, "no memory for the names of attributes");
+    for (char *p = b->attribute_names, *next; p; p = next) {
+        if ((next = strchr(p, ',')))
+            *next++ = 0;
+        char *colon = strchr(p, ':');
+        if (!colon)
+            return cli_usage(b->args, "--attr=%s: no type: write NAME:TYPE, as in year:int", p);
+        *colon = 0;
+        if (!gx_attribute_type_find(colon + 1, &type))
+            return cli_usage(b->args,
+                             "--attr=%s:%s: there is no such type; it is one of int, float, date, keyword, "
+                             "keywords, bool",
+                             p, colon + 1);
+        if (b->n_attributes == GX_MAX_ATTRIBUTES)
+            return cli_usage(b->args, "--attr: more than %u attributes", GX_MAX_ATTRIBUTES);
+        b->attributes[b->n_attributes++] = (gx_attribute){p, type};
+    }
+    return 0;
+}
+
+/* An attribute that no document has may be misspelt. */
+static void warn_of_missing_attributes(const gx_index *ix)
+{
+    gx_attribute_info info = {.size = sizeof info};
+    for (uint32_t i = 0; gx_index_get_attribute(ix, i, &info) == GX_OK; ++i)
+        if (info.n_present == 0)
+            cli_warn("no document has a value of the attribute %.*s", (int)info.name_len, info.name);
+}
+
 static int open_all(build *b)
 {
     const cli_args *a = b->args;
@@ -197,6 +237,11 @@ static int open_all(build *b)
                             .cancel = is_stopped};
     if (cli_given(a, "format"))
         gx_source_format_find(cli_text(a, "format"), &in.format);
+    const int code = read_attributes(b);
+    if (code)
+        return code;
+    in.attributes = b->attributes;
+    in.n_attributes = b->n_attributes;
     if (gx_source_open(&b->source, (const char *const *)a->argv, (size_t)a->argc, &in, &err))
         return cli_fail_error(&err);
     if (a->argc == 1)
@@ -217,6 +262,8 @@ static int open_all(build *b)
     out.memory = cli_count(a, "memory");
     out.threads = threads_of(a);
     out.source = from;
+    out.attributes = b->attributes;
+    out.n_attributes = b->n_attributes;
     if (gx_builder_open(&b->builder, &out, &err))
         return cli_fail_error(&err);
     if (cli_choice(a, "order")) /* the index of the documents as they come is only read, by put_in_order */
@@ -278,6 +325,8 @@ static int seal(build *b)
         return cli_fail(GX_EIO, "%s is in place, but its summary cannot be made: %s", cli_text(b->args, "output"),
                         err.text);
     gx_index_get_stats(ix, &stats);
+    if (stats.n_docs)
+        warn_of_missing_attributes(ix);
     gx_index_close(ix);
     gx_builder_get_counts(b->builder, &out);
     const gx_source_counts in = gx_source_get_counts(b->source);
@@ -317,6 +366,7 @@ static int run(const cli_args *a)
     }
     gx_builder_abort(b.builder);
     gx_source_close(b.source);
+    free(b.attribute_names);
     if (code == gx_status_exit(GX_ECANCELLED))
         stop_die("nothing was written");
     return code ? code : stop_done(path);
@@ -327,9 +377,13 @@ static const cli_flag flags[] = {
     {"format", 'f', CLI_CHOICE, "jsonl|tsv|csv|trectext|trecweb|smart|warc|plain|files", NULL,
      "what the corpus is; without it, file names and first bytes tell"},
     {"columns", 0, CLI_TEXT, "LIST", NULL,
-     "columns of TSV and CSV, such as `id,-,-,title,text`; `title` and `text` may be repeated, `-` is left out"},
+     "columns of TSV and CSV, such as `id,-,-,title,text`; `title` and `text` may be repeated, `-` is left out; the "
+     "name of an attribute (`--attr`) makes a column its value"},
     {"fields", 0, CLI_TEXT, "LIST", NULL,
      "fields of JSONL, such as `id=docno,text=content,title`; `title` and `text` may be repeated"},
+    {"attr", 0, CLI_LIST, "NAME:TYPE", NULL,
+     "keep the field or column `NAME` of each document as an attribute, by which `query --filter` selects documents; "
+     "may be given several times. `TYPE`: `int`, `float`, `date`, `keyword`, `keywords` or `bool`, see Attributes"},
     {"id", 0, CLI_CHOICE, "path|name|stem", "path",
      "of `-f files`: a document's id is its file's path below the directory or in the archive (`html/a.html`), its "
      "name (`a.html`), or this without the ending (`a`)"},
@@ -388,6 +442,23 @@ static const cli_section sections[] = {
      "            WARC-TREC-ID, else WARC-Record-ID\n"
      "  plain     a document a line; its id is its number, from 1\n"
      "  files     a document a file; its id as --id says; HTML is stripped"},
+    {"Attributes",
+     "An attribute is a typed value of a document. `--attr year:int` reads it from the member `year` of JSON objects, "
+     "or from the column that --columns or a header line calls `year`.\n"
+     "\n"
+     "  int       a whole number of 64 bits\n"
+     "  float     a number such as 3.5 or -1e9\n"
+     "  date      ISO 8601: 2019, 2019-05, 2019-05-31, 2019-05-31T12:30:00Z or\n"
+     "            with +02:00; kept in seconds, as the first second of the\n"
+     "            year, month or day\n"
+     "  keyword   a string; upper and lower case differ\n"
+     "  keywords  any number of strings: a JSON array, or a column with commas\n"
+     "            between the strings\n"
+     "  bool      true, false, 1 or 0\n"
+     "\n"
+     "A document without the field, or with null or nothing in it, has no value. A document with a value that is not "
+     "of the attribute's type is a bad document. The names id, title, text, has, AND, OR, NOT and TO are not for "
+     "attributes. `gpuidx export` leaves attributes out."},
     {"Bad documents",
      "A document is bad if its line or record is malformed, has no id, or has one with white space or control "
      "characters (which would break TREC runs), or if its id has been seen and --duplicates=fail. With "
@@ -409,6 +480,8 @@ static const cli_section examples[] = {
                                                   "words."},
     {"gpuidx build arxiv.tsv --columns=id,-,-,title,text --store=text -o arxiv.gx", "Five columns, and texts for "
                                                                                     "snippets."},
+    {"gpuidx build papers.jsonl --attr year:int --attr venue:keyword -o papers.gx",
+     "Two attributes, for `gpuidx query papers.gx --filter 'year:>=2015'`."},
     {"zcat logs.gz | gpuidx build -f plain --analyzer=whitespace - -o logs.gx", "Pretokenised lines from a pipe."},
     {NULL},
 };

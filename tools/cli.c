@@ -17,6 +17,7 @@
 typedef struct cli_value {
     bool given;
     const char *text; /* as typed, or the default; NULL: none */
+    char *joined;     /* of a CLI_LIST that was given several times: text */
     double number;
     uint64_t count;
 } cli_value;
@@ -218,6 +219,15 @@ static int set_value(const cli_args *a, const cli_flag *flag, cli_value *v, cons
     case CLI_SWITCH:
     case CLI_TEXT:
         break;
+    case CLI_LIST:
+        if (v->text) {
+            char *joined = NULL;
+            if (asprintf(&joined, "%s,%s", v->text, text) < 0)
+                return cli_fail(GX_ENOMEM, "no memory for the command line");
+            free(v->joined);
+            text = v->joined = joined;
+        }
+        break;
     case CLI_CHOICE:
         if (cli_choice_index(flag->arg, text) < 0) {
             const char *nearest = cli_nearest_choice(flag->arg, text, why);
@@ -379,12 +389,8 @@ static void *allocate_json(size_t n)
     _exit(gx_status_exit(GX_ENOMEM));
 }
 
-int cli_run(const cli_command *command, int argc, char **argv)
+static int run_command(const cli_command *command, cli_value *values, int argc, char **argv)
 {
-    const cli_command *const subcommand = argc > 1 ? cli_find_subcommand(command, argv[1]) : NULL;
-    if (subcommand)
-        return cli_run(subcommand, argc - 1, argv + 1);
-    cli_value values[MAX_FLAGS];
     cli_args a = {.command = command, .values = values};
     int code;
     if ((code = set_defaults(&a, values)) || (code = parse(&a, values, argc, argv)))
@@ -406,6 +412,18 @@ int cli_run(const cli_command *command, int argc, char **argv)
         return cli_usage(&a, "%s: one argument too many", a.argv[command->max_args]);
     json_set_alloc_funcs(allocate_json, free);
     return command->run(&a);
+}
+
+int cli_run(const cli_command *command, int argc, char **argv)
+{
+    const cli_command *const subcommand = argc > 1 ? cli_find_subcommand(command, argv[1]) : NULL;
+    if (subcommand)
+        return cli_run(subcommand, argc - 1, argv + 1);
+    cli_value values[MAX_FLAGS] = {{0}};
+    const int code = run_command(command, values, argc, argv);
+    for (size_t i = 0; i < MAX_FLAGS; ++i)
+        free(values[i].joined);
+    return code;
 }
 
 /* ---- speaking ---- */

@@ -2,6 +2,7 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "engine/gpuidx_advanced.h"
 #include "tools/cli.h"
@@ -49,13 +50,34 @@ static json_t *json_of_meta(const gx_index *ix)
     return json_loadb(meta, len, 0, NULL);
 }
 
+/* The least and the greatest value as JSON, null where there are none. Dates are seconds since 1970. */
+static json_t *json_of_attributes(const gx_index *ix)
+{
+    json_t *list = json_array();
+    gx_attribute_info a = {.size = sizeof a};
+    for (uint32_t i = 0; gx_index_get_attribute(ix, i, &a) == GX_OK; ++i) {
+        json_t *o = json_pack("{s:s%, s:s, s:I, s:I, s:I}", "name", a.name, a.name_len, "type",
+                              gx_attribute_type_name(a.type), "documents", (json_int_t)a.n_present, "values",
+                              (json_int_t)a.n_values, "bytes", (json_int_t)a.bytes);
+        if (a.type == GX_ATTRIBUTE_KEYWORD || a.type == GX_ATTRIBUTE_KEYWORDS) {
+            json_object_set_new(o, "distinct", json_integer(a.n_distinct));
+        } else if (a.n_present) {
+            const bool real = a.type == GX_ATTRIBUTE_FLOAT;
+            json_object_set_new(o, "min", real ? json_real(a.min_float) : json_integer(a.min_int));
+            json_object_set_new(o, "max", real ? json_real(a.max_float) : json_integer(a.max_int));
+        }
+        json_array_append_new(list, o);
+    }
+    return list;
+}
+
 static int print_json(const char *path, const gx_index *ix, const gx_index_stats *st, const gx_index_sizes *s)
 {
     char uuid[37];
     uuid_text(uuid, st->uuid);
     json_t *meta = json_of_meta(ix);
     json_t *root = json_pack(
-        "{s:i, s:s, s:i, s:s, s:I, s:I, s:I, s:I, s:I, s:f, s:I, s:I, s:I, s:I, s:b, s:b, s:b, s:o*, s:o, s:o, "
+        "{s:i, s:s, s:i, s:s, s:I, s:I, s:I, s:I, s:I, s:f, s:I, s:I, s:I, s:I, s:b, s:b, s:b, s:o*, s:o, s:o, s:o, "
         "s:{s:f, s:f, s:f, s:f, s:f}}",
         "schema", 1, "file", path, "version", (int)st->version, "uuid", uuid, "n_docs", (json_int_t)st->n_docs,
         "n_terms", (json_int_t)st->n_terms, "n_postings", (json_int_t)st->n_postings, "n_tokens",
@@ -63,8 +85,8 @@ static int print_json(const char *path, const gx_index *ix, const gx_index_stats
         (json_int_t)st->min_doc_len, "max_doc_len", (json_int_t)st->max_doc_len, "file_bytes",
         (json_int_t)st->file_bytes, "device_bytes", (json_int_t)st->device_bytes, "titles", st->titles, "text",
         st->texts, "impacts", st->impacts, "meta", meta, "sections", json_of_sections(s), "codings", json_of_codings(s),
-        "bits_per_posting", "docids", s->docid_bits, "tfs", s->tf_bits, "heads", s->head_bits, "ends", s->end_bits,
-        "directory", s->list_bits);
+        "attributes", json_of_attributes(ix), "bits_per_posting", "docids", s->docid_bits, "tfs", s->tf_bits, "heads",
+        s->head_bits, "ends", s->end_bits, "directory", s->list_bits);
     char *text = root ? json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(12)) : NULL;
     json_decref(root);
     if (!text)
@@ -125,11 +147,50 @@ static const char *section_words(const char *name)
         {"DIDS", "document ids"},
         {"TITL", "titles"},
         {"TEXT", "texts, compressed"},
+        {"ATTR", "the attributes of documents"},
+        {"ATTV", "the values of attributes"},
+        {"ATTS", "the names and strings of attributes"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i)
         if (strcmp(rows[i].name, name) == 0)
             return rows[i].words;
     return "";
+}
+
+/* Seconds since 1970 as a day, or as a moment of one. */
+static const char *moment(char text[64], int64_t seconds)
+{
+    struct tm tm;
+    const time_t t = (time_t)seconds;
+    if (!gmtime_r(&t, &tm))
+        snprintf(text, 64, "%lld s", (long long)seconds);
+    else
+        strftime(text, 64, seconds % 86400 ? "%Y-%m-%dT%H:%M:%SZ" : "%Y-%m-%d", &tm);
+    return text;
+}
+
+static void print_attributes(const gx_index *ix)
+{
+    char least[64], most[64];
+    gx_attribute_info a = {.size = sizeof a};
+    if (gx_index_n_attributes(ix))
+        printf("\n%-20s %-8s %11s %12s  %s\n", "attribute", "type", "documents", "bytes", "values");
+    for (uint32_t i = 0; gx_index_get_attribute(ix, i, &a) == GX_OK; ++i) {
+        printf("%-20.*s %-8s %11u %12llu  ", (int)a.name_len, a.name, gx_attribute_type_name(a.type), a.n_present,
+               (unsigned long long)a.bytes);
+        if (a.type == GX_ATTRIBUTE_KEYWORD || a.type == GX_ATTRIBUTE_KEYWORDS)
+            printf("%llu, %u different\n", (unsigned long long)a.n_values, a.n_distinct);
+        else if (a.n_present == 0)
+            puts("none");
+        else if (a.type == GX_ATTRIBUTE_FLOAT)
+            printf("%g to %g\n", a.min_float, a.max_float);
+        else if (a.type == GX_ATTRIBUTE_DATE)
+            printf("%s to %s\n", moment(least, a.min_int), moment(most, a.max_int));
+        else if (a.type == GX_ATTRIBUTE_BOOL)
+            printf("%s\n", a.min_int == a.max_int ? a.min_int ? "true" : "false" : "false and true");
+        else
+            printf("%lld to %lld\n", (long long)a.min_int, (long long)a.max_int);
+    }
 }
 
 static void print_sizes(const gx_index_stats *st, const gx_index_sizes *s)
@@ -171,8 +232,10 @@ static int print_human(const char *path, const gx_index *ix, const gx_index_stat
     printf("%-12s %s words in all; a document has %s to %s, %.1f on average\n", "tokens", show_count(st->n_tokens),
            show_count(st->min_doc_len), show_count(st->max_doc_len), st->avgdl);
     const int code = print_meta(ix);
-    if (!code)
+    if (!code) {
+        print_attributes(ix);
         print_sizes(st, s);
+    }
     return code;
 }
 

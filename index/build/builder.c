@@ -26,6 +26,7 @@ struct gx_builder {
     gx_analyzer *analyzer;
     gx_parallel_inverter *inverter; /* NULL at the end */
     gx_writer *writer;
+    gx_columns *columns; /* NULL: there are no attributes */
     gx_external_ids ids;
     gx_builder_counts counts;
     uint32_t n_docs; /* docids given, those of documents taken out later included */
@@ -72,6 +73,9 @@ static gx_status open_parts(gx_builder *b, gx_error *err)
         st = gx_analyzer_open(&b->analyzer, &an, err);
     if (st == GX_OK && !gx_external_ids_open(&b->ids))
         st = gx_doc_indexer_no_memory(err);
+    if (st == GX_OK && b->opt.n_attributes)
+        st = gx_columns_open(&b->columns, b->opt.attributes, b->opt.n_attributes, b->dir, err);
+    w.columns = b->columns;
     if (st == GX_OK)
         st = gx_writer_open(&b->writer, b->path, &w, err);
     if (st == GX_OK && b->opt.duplicates == GX_DUPLICATES_LAST && !(b->spooled = open_doc_spool(b->dir)))
@@ -123,6 +127,7 @@ void gx_builder_abort(gx_builder *b)
         return;
     gx_parallel_inverter_close(b->inverter); /* first: its threads use the others */
     gx_writer_close(b->writer);
+    gx_columns_close(b->columns);
     gx_analyzer_close(b->analyzer);
     gx_external_ids_close(&b->ids);
     if (b->spooled)
@@ -155,7 +160,9 @@ static gx_status check_document(const gx_builder *b, const gx_document *doc, gx_
     if (doc->text_len > GX_MAX_TEXT)
         return gx_fail(err, GX_EINPUT, "the document's text is %zu bytes long; the most is %u", doc->text_len,
                        GX_MAX_TEXT);
-    return GX_OK;
+    if (doc->values && doc->n_values && !b->columns)
+        return gx_fail(err, GX_EUSAGE, "the document has values of attributes, and the index none");
+    return b->columns ? gx_columns_set(b->columns, doc->values, doc->n_values, err) : GX_OK;
 }
 
 /* Take the document docid out again. */
@@ -254,7 +261,8 @@ gx_status gx_builder_add(gx_builder *b, const gx_document *document, gx_error *e
         return st;
     }
     *docid = b->n_docs;
-    if ((st = gx_parallel_inverter_add(b->inverter, doc, err)) != GX_OK)
+    if ((b->columns && (st = gx_columns_add(b->columns, err)) != GX_OK) ||
+        (st = gx_parallel_inverter_add(b->inverter, doc, err)) != GX_OK)
         return st;
     ++b->n_docs;
     ++b->counts.documents;
@@ -337,6 +345,8 @@ static gx_status write_spooled_documents(gx_builder *b, gx_error *err)
             h.title_len, h.text_len};
         st = write_document(b, &doc, h.n_tokens, err);
     }
+    if (b->columns)
+        gx_columns_leave_out(b->columns, b->remap);
     free(buffer);
     return st;
 }

@@ -12,30 +12,30 @@
 
 #define BUFFER_BYTES (256u << 10)
 
-/* Where the first section begins, for any number of sections in (GX_MAX_SECTIONS_WRITTEN - 4,
- * GX_MAX_SECTIONS_WRITTEN]: it is begun before their number is known. */
-#define FIRST_SECTION_OFFSET (sizeof(gx_header) + GX_MAX_SECTIONS_WRITTEN * sizeof(gx_section))
-static_assert(FIRST_SECTION_OFFSET % GX_ALIGN == 0 && GX_ALIGN / sizeof(gx_section) == 4,
-              "the first section is aligned");
+/* The first section is begun before the number of sections is known. It begins at the same place for
+ * any number of them in (most - 4, most]. */
+static_assert(sizeof(gx_header) % GX_ALIGN == 0 && GX_ALIGN / sizeof(gx_section) == 4, "the first section is aligned");
 
 struct gx_section_writer {
     gx_atomic_file out;
     gx_section table[GX_MAX_SECTIONS_WRITTEN];
-    uint32_t n;
+    uint32_t n, most;
     uint64_t at; /* bytes of the file so far, the buffer's included */
     gx_hasher *hash;
     uint8_t *buffer;
     size_t n_buffer, n_hashed; /* of the buffer's bytes the first n_hashed are in the hash */
 };
 
-gx_status gx_section_writer_open(gx_section_writer **out, const char *path, bool force, gx_error *err)
+gx_status gx_section_writer_open(gx_section_writer **out, const char *path, bool force, uint32_t most, gx_error *err)
 {
     gx_status st = GX_OK;
+    assert(most % 4 == 0 && most <= GX_MAX_SECTIONS_WRITTEN);
     *out = NULL;
     gx_section_writer *s = calloc(1, sizeof *s);
     if (!s)
         return gx_fail(err, GX_ENOMEM, "out of memory");
     s->out = GX_ATOMIC_FILE_INIT;
+    s->most = most;
     s->hash = gx_hasher_open();
     s->buffer = malloc(BUFFER_BYTES);
     if (!s->hash || !s->buffer)
@@ -43,7 +43,7 @@ gx_status gx_section_writer_open(gx_section_writer **out, const char *path, bool
     else
         st = gx_atomic_file_open(&s->out, path, GX_ATOMIC_FILE_SEEK | (force ? GX_ATOMIC_FILE_FORCE : 0), err);
     if (st == GX_OK) {
-        s->at = FIRST_SECTION_OFFSET; /* what is before is written last, by finish */
+        s->at = sizeof(gx_header) + most * sizeof(gx_section); /* what is before is written last, by finish */
         if (lseek(s->out.fd, (off_t)s->at, SEEK_SET) < 0)
             st = gx_fail(err, GX_EIO, "cannot write %s: %s", path, strerror(errno));
     }
@@ -137,7 +137,7 @@ gx_status gx_section_writer_begin(gx_section_writer *s, uint32_t kind, uint64_t 
     const gx_status st = gx_section_writer_add(s, zeros, (size_t)(-s->at % GX_ALIGN), err);
     if (st != GX_OK)
         return st;
-    if (s->n == GX_MAX_SECTIONS_WRITTEN)
+    if (s->n == s->most)
         return gx_fail(err, GX_EINTERNAL, "%s: more sections than announced", s->out.path);
     s->table[s->n++] = (gx_section){.kind = kind, .flags = gx_section_flags(kind), .offset = s->at, .param = param};
     gx_hasher_start(s->hash);
@@ -178,7 +178,7 @@ gx_status gx_section_writer_finish(gx_section_writer *s, gx_header *h, bool unna
 {
     gx_status st;
     end_section(s);
-    if (s->n + 4 <= GX_MAX_SECTIONS_WRITTEN)
+    if (s->n + 4 <= s->most)
         return gx_fail(err, GX_EINTERNAL, "%s: too few sections", s->out.path);
     if ((st = flush_buffer(s, err)) != GX_OK || (st = write_header(s, h, err)) != GX_OK || unnamed)
         return st;

@@ -53,6 +53,7 @@ struct gx_writer {
     totals counts; /* so far */
     uint64_t sum_tfs;
 
+    gx_columns *columns;         /* not the writer's own */
     gx_section_writer *sections; /* the output; the payload goes there at once, the rest is spooled until finish */
     gx_spool lists, heads, docid_ends, tf_ends, doc_lens;
     spooled_strings terms, doc_ids, titles;
@@ -145,6 +146,7 @@ gx_status gx_writer_open(gx_writer **out, const char *path, const gx_writer_opti
     w->tfs = opt->tfs ? opt->tfs : opt->docids;
     w->block_len = w->docids->block_len;
     w->n_docs_announced = opt->n_docs;
+    w->columns = opt->columns;
     gx_list_encoder_open(&w->encoder, w->docids, w->tfs, 0);
     if (w->docids != &gx_codec_auto && w->tfs != &gx_codec_auto)
         w->codings[w->n_codings++] = (gx_coding){w->docids->id, w->tfs->id};
@@ -153,7 +155,7 @@ gx_status gx_writer_open(gx_writer **out, const char *path, const gx_writer_opti
     if (st == GX_OK)
         st = fill_uuid(w->uuid, opt->uuid, err);
     if (st == GX_OK)
-        st = gx_section_writer_open(&w->sections, w->path, opt->force, err);
+        st = gx_section_writer_open(&w->sections, w->path, opt->force, w->columns ? 16 : 12, err);
     if (st == GX_OK)
         st = gx_section_writer_begin(w->sections, GX_SEC_PAYLOAD, 0, err);
     if (st == GX_OK && w->store_text && !(w->frame.zstd = ZSTD_createCCtx()))
@@ -547,7 +549,9 @@ static gx_status write_sections(gx_section_writer *s, gx_writer *w, const char *
         return st;
     if (w->any_title && (st = write_strings_section(s, GX_SEC_TITLES, &w->titles, err)) != GX_OK)
         return st;
-    return w->store_text ? write_text_section(s, w, err) : GX_OK;
+    if (w->store_text && (st = write_text_section(s, w, err)) != GX_OK)
+        return st;
+    return w->columns ? gx_columns_write(w->columns, s, w->counts.n_docs, err) : GX_OK;
 }
 
 static gx_status check_meta(const char *meta, gx_error *err)

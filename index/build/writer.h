@@ -20,6 +20,7 @@
 
 #include "codecs/codec.h"
 #include "index/analysis/analyzer.h"
+#include "index/build/columns.h"
 #include "index/build/list_encoder.h"
 #include "index/format.h"
 
@@ -34,6 +35,7 @@ typedef struct gx_writer_options {
     const uint8_t *uuid;          /* [16], for reproducible files; NULL: a random one */
     /* if not 0: exactly so many documents will come, before, between or after the lists */
     uint32_t n_docs;
+    gx_columns *columns; /* the documents' attributes, complete when gx_writer_finish is called; NULL: none */
 } gx_writer_options;
 #define GX_WRITER_OPTIONS ((gx_writer_options){.size = sizeof(gx_writer_options)})
 

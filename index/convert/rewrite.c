@@ -14,6 +14,7 @@
 #include "codecs/auto_codec.h"
 #include "engine/sized.h"
 #include "engine/status.h"
+#include "engine/temporary_file.h"
 #include "index/build/writer.h"
 #include "index/check.h"
 
@@ -25,6 +26,7 @@ typedef struct rewriter {
     const gx_index *ix;
     const gx_rewrite_options *opt;
     gx_writer *writer;
+    gx_columns *columns;              /* NULL: the index has no attributes */
     uint32_t *docids, *tfs;           /* [longest df + GX_MAX_BLOCK]: the decoder may write a whole last block */
     posting *postings, *radix_buffer; /* [longest df], when the order changes */
     uint32_t *doc_tfs;                /* [n_docs] the sum of each old document's tfs so far */
@@ -91,6 +93,11 @@ static gx_status copy_document(rewriter *r, uint32_t docid, gx_error *err)
         if (st != GX_OK)
             return st;
     }
+    gx_status st = r->columns ? gx_columns_copy(r->columns, ix, docid, err) : GX_OK;
+    if (st == GX_OK && r->columns)
+        st = gx_columns_add(r->columns, err);
+    if (st != GX_OK)
+        return st;
     return gx_writer_add_document(r->writer, id, id_len, title, title_len, r->text, text_len, ix->doc_lens[docid], err);
 }
 
@@ -247,6 +254,20 @@ static gx_status codecs_of_index(const gx_index *ix, const char **docid_codec, c
     return GX_OK;
 }
 
+/* Columns for the attributes of the index, if it has any. Their temporary files go to dir. */
+static gx_status open_columns(rewriter *r, const char *dir, gx_error *err)
+{
+    gx_attribute attributes[GX_MAX_ATTRIBUTES];
+    char names[GX_MAX_ATTRIBUTES][GX_MAX_ATTRIBUTE_NAME + 1];
+    for (uint32_t i = 0; i < r->ix->n_columns; ++i) {
+        const gx_column *c = &r->ix->columns[i];
+        memcpy(names[i], c->name, c->name_len);
+        names[i][c->name_len] = 0;
+        attributes[i] = (gx_attribute){names[i], c->type};
+    }
+    return r->ix->n_columns ? gx_columns_open(&r->columns, attributes, r->ix->n_columns, dir, err) : GX_OK;
+}
+
 static gx_status choose_codecs(const rewriter *r, gx_writer_options *w, gx_error *err)
 {
     const char *docids = r->opt->docid_codec, *tfs = NULL;
@@ -270,11 +291,17 @@ gx_status gx_index_rewrite(const gx_index *ix, const char *path, const gx_rewrit
     w.impacts = ix->impacts;
     w.store_text = ix->text && !o.drop_texts;
     st = choose_codecs(&r, &w, err);
+    char *dir = gx_directory_of(path);
+    if (st == GX_OK)
+        st = dir ? open_columns(&r, dir, err) : gx_fail(err, GX_ENOMEM, "out of memory");
+    w.columns = r.columns;
     if (st == GX_OK)
         st = gx_writer_open(&r.writer, path, &w, err);
     if (st == GX_OK)
         st = rewrite(&r, err);
     gx_writer_close(r.writer);
+    gx_columns_close(r.columns);
+    free(dir);
     free(r.docids);
     free(r.doc_tfs);
     free(r.tfs);

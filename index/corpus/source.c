@@ -72,6 +72,31 @@ bool gx_scratch_add(gx_scratch *b, const char *p, size_t n)
     return true;
 }
 
+/* ---- attributes ---- */
+
+uint32_t gx_source_find_attribute(const gx_source *s, const char *name, size_t n)
+{
+    uint32_t i = 0;
+    while (i < s->opt.n_attributes &&
+           (strlen(s->opt.attributes[i].name) != n || memcmp(s->opt.attributes[i].name, name, n) != 0))
+        ++i;
+    return i;
+}
+
+gx_status gx_source_add_value(gx_source *s, uint32_t i, gx_span text, gx_error *err)
+{
+    if (s->n_values == s->max_values) {
+        const size_t max = s->max_values + s->max_values / 2 + 16;
+        gx_attribute_value *p = realloc(s->values, max * sizeof *p);
+        if (!p)
+            return gx_fail(err, GX_ENOMEM, "no memory to read %s", s->in.path);
+        s->values = p;
+        s->max_values = max;
+    }
+    s->values[s->n_values++] = (gx_attribute_value){i, text.p, text.n};
+    return GX_OK;
+}
+
 char *gx_put_utf8(char *to, unsigned c)
 {
     if (c < 0x80) {
@@ -324,6 +349,15 @@ static gx_status check_id(gx_source *s, gx_error *err)
     return GX_OK;
 }
 
+static gx_status check_values(const gx_source *s, gx_error *err)
+{
+    for (uint32_t i = 0; i < s->n_values; ++i)
+        if (valid_prefix(s->values[i].text, s->values[i].len) != s->values[i].len)
+            return gx_fail_record(s, s->rec.line, err, "the attribute %s is not UTF-8",
+                                  s->opt.attributes[s->values[i].attribute].name);
+    return GX_OK;
+}
+
 static bool is_blank(gx_span a)
 {
     for (size_t i = 0; i < a.n; ++i)
@@ -338,7 +372,9 @@ static gx_status finish_document(gx_source *s, gx_error *err)
     gx_record *r = &s->rec;
     if (!r->text.p)
         r->text = (gx_span){(char *)"", 0};
-    const gx_status st = check_id(s, err);
+    gx_status st = check_id(s, err);
+    if (!st)
+        st = check_values(s, err);
     if (st)
         return st;
     if (!repair_utf8(s, &r->text, &s->fixed_text) || (r->title.p && !repair_utf8(s, &r->title, &s->fixed_title)))
@@ -352,7 +388,9 @@ static gx_status finish_document(gx_source *s, gx_error *err)
                 .text = r->text.p,
                 .id_len = r->id.n,
                 .title_len = r->title.n,
-                .text_len = r->text.n},
+                .text_len = r->text.n,
+                .values = s->values,
+                .n_values = s->n_values},
         .file = s->in.path,
         .line = r->line,
     };
@@ -399,6 +437,7 @@ gx_status gx_source_next(gx_source *s, const gx_source_document **out, gx_error 
                 return GX_OK;
         } else {
             s->rec = (gx_record){0};
+            s->n_values = 0;
             st = formats[s->format].read ? formats[s->format].read(s, &found, err) : GX_OK;
             if (!st && !found) {
                 s->reading = false;
@@ -467,6 +506,7 @@ void gx_source_close(gx_source *s)
     free(s->smart_id.p);
     free(s->fixed_title.p);
     free(s->fixed_text.p);
+    free(s->values);
     free(s);
 }
 

@@ -13,7 +13,7 @@ static bool is_one_of(const char *p, size_t n, const char *const *names)
     return false;
 }
 
-static enum gx_column column_named(const char *p, size_t n)
+static enum gx_column_use column_named(const char *p, size_t n)
 {
     static const char *const ids[] = {"id", "_id", "docid", "docno", "doc_id", NULL};
     static const char *const titles[] = {"title", "headline", NULL};
@@ -31,23 +31,33 @@ gx_status gx_columns_parse(gx_source *s, gx_error *err)
         const size_t n = strcspn(p, ",");
         if (s->n_given == GX_MAX_COLUMNS)
             return gx_fail(err, GX_EUSAGE, "columns: more than %d", GX_MAX_COLUMNS);
-        enum gx_column c = GX_COLUMN_NONE;
-        if (n == 2 && memcmp(p, "id", 2) == 0)
+        const uint32_t attribute = gx_source_find_attribute(s, p, n);
+        unsigned c = GX_COLUMN_NONE;
+        if (attribute < s->opt.n_attributes)
+            c = GX_COLUMN_ATTRIBUTE + attribute;
+        else if (n == 2 && memcmp(p, "id", 2) == 0)
             c = GX_COLUMN_ID;
         else if (n == 5 && memcmp(p, "title", 5) == 0)
             c = GX_COLUMN_TITLE;
         else if (n == 4 && memcmp(p, "text", 4) == 0)
             c = GX_COLUMN_TEXT;
         else if (n != 1 || *p != '-')
-            return gx_fail(err, GX_EUSAGE, "columns: '%.*s' is none of id, title, text and -", (int)(n < 80 ? n : 80),
-                           p);
+            return gx_fail(err, GX_EUSAGE, "columns: '%.*s' is none of id, title, text and -%s", (int)(n < 80 ? n : 80),
+                           p, s->opt.n_attributes ? ", and no attribute" : "");
         s->given[s->n_given] = (uint8_t)c;
         ids += c == GX_COLUMN_ID;
         texts += c == GX_COLUMN_TEXT || c == GX_COLUMN_TITLE;
+        for (unsigned i = 0; c >= GX_COLUMN_ATTRIBUTE && i < s->n_given; ++i)
+            if (s->given[i] == c)
+                return gx_fail(err, GX_EUSAGE, "columns: '%s' has %.*s twice", s->opt.columns, (int)n, p);
         p = p[n] ? p + n + 1 : NULL;
     }
     if (s->opt.columns && (ids != 1 || texts == 0))
         return gx_fail(err, GX_EUSAGE, "columns: '%s' needs id once, and title or text", s->opt.columns);
+    for (uint32_t i = 0; s->opt.columns && i < s->opt.n_attributes; ++i)
+        if (!memchr(s->given, GX_COLUMN_ATTRIBUTE + (int)i, s->n_given))
+            return gx_fail(err, GX_EUSAGE, "columns: '%s' does not have the attribute %s", s->opt.columns,
+                           s->opt.attributes[i].name);
     return GX_OK;
 }
 
@@ -56,10 +66,13 @@ static bool is_header(const gx_source *s, unsigned n, uint8_t *named)
 {
     unsigned ids = 0, others = 0;
     for (unsigned i = 0; i < n; ++i) {
-        const enum gx_column c = s->fields[i].n < 32 ? column_named(s->fields[i].p, s->fields[i].n) : GX_COLUMN_NONE;
+        const uint32_t attribute = gx_source_find_attribute(s, s->fields[i].p, s->fields[i].n);
+        const unsigned c = attribute < s->opt.n_attributes ? GX_COLUMN_ATTRIBUTE + attribute
+                           : s->fields[i].n < 32           ? column_named(s->fields[i].p, s->fields[i].n)
+                                                           : GX_COLUMN_NONE;
         named[i] = (uint8_t)c;
         ids += c == GX_COLUMN_ID;
-        others += c > GX_COLUMN_ID;
+        others += c == GX_COLUMN_TITLE || c == GX_COLUMN_TEXT;
     }
     return ids == 1 && others > 0;
 }
@@ -107,6 +120,23 @@ static bool append(gx_span *to, gx_span field, gx_scratch *joined)
     return true;
 }
 
+/* A field's values of an attribute: the field, or what stands between its commas. */
+static gx_status take_values(gx_source *s, uint32_t attribute, gx_span field, gx_error *err)
+{
+    const bool several = s->opt.attributes[attribute].type == GX_ATTRIBUTE_KEYWORDS;
+    gx_status st = GX_OK;
+    for (char *p = field.p, *const end = field.p + field.n; p && !st;) {
+        char *const comma = several ? memchr(p, ',', (size_t)(end - p)) : NULL, *to = comma ? comma : end;
+        while (p < to && *p == ' ')
+            ++p;
+        while (to > p && to[-1] == ' ')
+            --to;
+        st = gx_source_add_value(s, attribute, (gx_span){p, (size_t)(to - p)}, err);
+        p = comma ? comma + 1 : NULL;
+    }
+    return st;
+}
+
 static gx_status use_fields(gx_source *s, unsigned n, gx_error *err)
 {
     if (n != s->n_columns)
@@ -121,6 +151,8 @@ static gx_status use_fields(gx_source *s, unsigned n, gx_error *err)
             ok = ok && append(&s->rec.title, s->fields[i], &s->title);
         else if (s->columns[i] == GX_COLUMN_TEXT)
             ok = ok && append(&s->rec.text, s->fields[i], &s->text);
+        else if (s->columns[i] >= GX_COLUMN_ATTRIBUTE)
+            ok = ok && take_values(s, s->columns[i] - GX_COLUMN_ATTRIBUTE, s->fields[i], err) == GX_OK;
     }
     return ok ? GX_OK : gx_fail(err, GX_ENOMEM, "no memory to read %s", s->in.path);
 }

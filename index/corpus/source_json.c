@@ -15,6 +15,9 @@ typedef struct scan {
     char *p, *end;
     const char *why; /* what the error is at p, once something is */
     uint64_t *replaced;
+    gx_source *source;
+    gx_status failed; /* a failure that is not the line's; the error is written */
+    gx_error *err;
 } scan;
 
 static bool fail_json(scan *j, const char *why)
@@ -324,6 +327,45 @@ static unsigned find_field(const gx_source *s, gx_span name)
     return i;
 }
 
+/* A value of attribute i: a string, a number, true or false; null is none. */
+static bool attribute_value(scan *j, uint32_t i)
+{
+    gx_span value = {0};
+    char kind, *const at = j->p;
+    if (!begin_value(j, &kind, &value))
+        return false;
+    if (kind == '{' || kind == '[') {
+        j->p = at;
+        return fail_json(j, "an attribute's value is a string, a number, true, false or null, or an array of those");
+    }
+    if (kind == 't' || kind == 'f')
+        value = (gx_span){at, (size_t)(j->p - at)};
+    j->failed = kind == 'n' ? GX_OK : gx_source_add_value(j->source, i, value, j->err);
+    return j->failed == GX_OK || fail_json(j, "");
+}
+
+/* The values of attribute i: one, or an array. */
+static bool attribute_values(scan *j, uint32_t i)
+{
+    if (j->p == j->end || *j->p != '[')
+        return attribute_value(j, i);
+    for (bool first = true;; first = false) {
+        ++j->p;
+        skip_space(j);
+        if (first && j->p < j->end && *j->p == ']')
+            break;
+        if (!attribute_value(j, i))
+            return false;
+        skip_space(j);
+        if (j->p == j->end || (*j->p != ',' && *j->p != ']'))
+            return fail_json(j, "a comma or a closing bracket is expected");
+        if (*j->p == ']')
+            break;
+    }
+    ++j->p;
+    return true;
+}
+
 static bool member(scan *j, object_values *fields)
 {
     gx_span name, value = {0};
@@ -331,6 +373,9 @@ static bool member(scan *j, object_values *fields)
     char *const name_at = j->p;
     if (!key(j, &name))
         return false;
+    const uint32_t attribute = gx_source_find_attribute(j->source, name.p, name.n);
+    if (attribute < j->source->opt.n_attributes)
+        return attribute_values(j, attribute);
     const unsigned f = find_field(fields->s, name);
     const uint8_t role = f < fields->s->n_json_fields ? fields->s->json_fields[f].role : GX_COLUMN_NONE;
     char *const at = j->p;
@@ -429,10 +474,11 @@ gx_status gx_read_json(gx_source *s, bool *found, gx_error *err)
             return st;
     } while (is_blank(line, len));
     object_values o = {.s = s};
-    scan j = {line, line + len, NULL, &s->counts.replaced};
+    scan j = {line, line + len, NULL, &s->counts.replaced, s, GX_OK, err};
     if (!object(&j, &o))
-        return gx_fail_record(s, s->rec.line, err, "column %zu: not JSON as expected: %s", (size_t)(j.p - line) + 1,
-                              j.why);
+        return j.failed ? j.failed
+                        : gx_fail_record(s, s->rec.line, err, "column %zu: not JSON as expected: %s",
+                                         (size_t)(j.p - line) + 1, j.why);
     if (!take_role(s, &o, GX_COLUMN_ID, &s->rec.id, &s->id) ||
         !take_role(s, &o, GX_COLUMN_TITLE, &s->rec.title, &s->title) ||
         !take_role(s, &o, GX_COLUMN_TEXT, &s->rec.text, &s->text))

@@ -38,7 +38,8 @@ typedef struct gx_record {
 } gx_record;
 
 enum { GX_MAX_COLUMNS = 256 };
-enum gx_column { GX_COLUMN_NONE, GX_COLUMN_ID, GX_COLUMN_TITLE, GX_COLUMN_TEXT };
+/* What a column of tsv and csv is; GX_COLUMN_ATTRIBUTE + i: attribute i. */
+enum gx_column_use { GX_COLUMN_NONE, GX_COLUMN_ID, GX_COLUMN_TITLE, GX_COLUMN_TEXT, GX_COLUMN_ATTRIBUTE };
 
 enum { GX_MAX_JSON_FIELDS = 16 };
 
@@ -64,6 +65,9 @@ struct gx_source {
 
     gx_scratch id, title, text;         /* for parts of a record that cannot stay in the window */
     gx_scratch fixed_title, fixed_text; /* for copies with repaired UTF-8 */
+    gx_attribute_value *values;         /* [n_values] of the record's attributes */
+    uint32_t n_values;
+    size_t max_values;
 
     bool first;      /* no record of this file has been read */
     bool smart_open; /* the next document of format smart has begun, with smart_id on smart_line */
@@ -82,6 +86,12 @@ struct gx_source {
 typedef gx_status gx_reader_fn(gx_source *s, bool *found, gx_error *err);
 gx_reader_fn gx_read_json, gx_read_tsv, gx_read_csv, gx_read_trectext, gx_read_trecweb, gx_read_plain, gx_read_file,
     gx_read_smart, gx_read_warc;
+
+/* The number of the attribute of that name; opt.n_attributes: there is none. */
+uint32_t gx_source_find_attribute(const gx_source *s, const char *name, size_t n);
+
+/* The record has one more value of attribute number i. GX_ENOMEM. */
+gx_status gx_source_add_value(gx_source *s, uint32_t i, gx_span text, gx_error *err);
 
 /* Parse opt.columns into given and n_given. GX_EUSAGE. */
 gx_status gx_columns_parse(gx_source *s, gx_error *err);

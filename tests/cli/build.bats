@@ -23,6 +23,81 @@ nothing_here() { # but what the test made
     exits 0
 }
 
+@test "attributes come from JSON fields and from columns, and info shows them" {
+    printf '%s\n' '{"id":"a","text":"one","year":2015,"tags":["x","y"],"open":true,"cat":"cs.IR","p":-1.5}' \
+        '{"id":"b","text":"two","year":null,"tags":"y,z","open":false,"when":"2019-05-31T01:00:00+02:00"}' \
+        '{"id":"c","text":"three","year":"2019"}' >c.jsonl
+    ask build -q c.jsonl -o x.gx --attr year:int --attr tags:keywords,open:bool --attr=cat:keyword --attr p:float --attr when:date
+    exits 0
+    silent
+    ask check x.gx
+    exits 0
+    ask info x.gx
+    says 'year                 int                2'
+    says '2015 to 2019'
+    says '3, 3 different'
+    says 'false and true'
+    says '2019-05-30T23:00:00Z to 2019-05-30T23:00:00Z'
+    ask info --json x.gx
+    [ "$(python3 -c 'import json,sys; print([(a["name"], a["type"], a["documents"]) for a in json.load(sys.stdin)["attributes"]])' <<<"$output")" = \
+        "[('year', 'int', 2), ('tags', 'keywords', 2), ('open', 'bool', 2), ('cat', 'keyword', 1), ('p', 'float', 1), ('when', 'date', 1)]" ]
+    printf 'a\t2015\tone\tx, y\nb\t\ttwo\t\n' >c.tsv
+    ask build -q c.tsv -o y.gx --columns=id,year,text,tags --attr=year:int,tags:keywords
+    exits 0
+    ask info y.gx
+    says '2, 2 different'
+    printf 'id,year,text\na,2015,one\nb,2019,two\n' >c.csv
+    ask build -q c.csv -o z.gx --attr=year:int,venue:keyword
+    exits 0
+    complains 'no document has a value of the attribute venue'
+    ask info z.gx
+    says '2015 to 2019'
+}
+
+@test "attributes stay when an index is recoded and reordered, in any order of documents" {
+    for i in $(seq 1 300); do printf '{"id":"d%d","text":"word%d some text","n":%d,"k":"k%d"}\n' $i $((i % 9)) $i $((i % 7)); done >c.jsonl
+    for order in input bp random; do
+        ask build -q c.jsonl -o $order.gx --order=$order --attr n:int --attr k:keyword
+        exits 0
+        ask recode -q $order.gx -o $order.2.gx --codec=simple8b
+        exits 0
+        ask check $order.gx $order.2.gx
+        exits 0
+        ask info $order.2.gx
+        says '1 to 300'
+        says '300, 7 different'
+    done
+}
+
+@test "a value of the wrong type is a bad document, and a bad --attr is told" {
+    printf '%s\n' '{"id":"a","text":"one","year":2015}' '{"id":"b","text":"two","year":"then"}' '{"id":"c","text":"x","year":[1,2]}' \
+        '{"id":"d","text":"x","year":{"a":1}}' '{"id":"e","text":"x","year":[' >c.jsonl
+    ask build c.jsonl -o x.gx --attr year:int
+    exits 3
+    complains "c.jsonl:2: the attribute year: 'then' is no whole number"
+    nothing_here
+    ask build c.jsonl -o x.gx --attr year:int --on-error=skip
+    exits 0
+    complains 'c.jsonl:3: the attribute year has several values'
+    complains "c.jsonl:4: column 29: not JSON as expected: an attribute's value is"
+    complains 'c.jsonl:5: '
+    ask info x.gx
+    says '2015 to 2015'
+    ask build c.jsonl -o y.gx --attr year
+    exits 2
+    complains '--attr=year: no type: write NAME:TYPE'
+    ask build c.jsonl -o y.gx --attr year:integer
+    exits 2
+    complains 'there is no such type; it is one of int, float'
+    ask build c.jsonl -o y.gx --attr id:int
+    exits 2
+    complains "the attribute's name 'id' has another meaning"
+    printf 'a\t1\tone\n' >c.tsv
+    ask build c.tsv -o y.gx --columns=id,-,text --attr year:int
+    exits 2
+    complains "does not have the attribute year"
+}
+
 @test "-q is silent, --json is for programs" {
     ask build -q "$DATA/tiny.jsonl" -o x.gx
     exits 0

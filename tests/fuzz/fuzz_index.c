@@ -56,6 +56,9 @@ static uint64_t walk(const gx_index *ix)
             sum += len ? (uint8_t)text[len - 1] : 0;
     }
     sum += gx_index_find_doc(ix, "absent", 6);
+    gx_attribute_info info = {.size = sizeof info};
+    for (uint32_t i = 0; gx_index_get_attribute(ix, i, &info) == GX_OK; ++i)
+        sum += info.n_values + (uint8_t)info.name[info.name_len - 1] + (uint64_t)info.max_int;
     gx_index_sizes sizes;
     gx_index_measure(ix, &sizes);
     free(text);

@@ -850,7 +850,7 @@ static void reserved_sections_are_skipped_or_refused(void **state)
     } cases[] = {
         {GX_SEC_POSITIONS, 0, NULL, NULL},
         {GX_SEC_POSITION_ENDS, 0, NULL, NULL},
-        {GX_SEC_ATTRIBUTES, 0, NULL, NULL},
+        {GX_SEC_ATTRIBUTES, 0, "section ATTV", "it is missing"},
         {GX_SEC_POSITIONS, GX_SECTION_REQUIRED, "section POSN", "its flags are 1"},
         {GX_SEC_POSITION_ENDS, GX_SECTION_REQUIRED, "section PEND", "its flags are 1"},
         {GX_SEC_ATTRIBUTES, GX_SECTION_REQUIRED, "section ATTR", "its flags are 1"},

@@ -1,0 +1,290 @@
+/* attributes.c: texts to values of attributes. */
+#include "index/attributes.h"
+
+#include <errno.h>
+#include <locale.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/sized.h"
+
+static const char *const type_names[] = {NULL, "int", "float", "date", "keyword", "keywords", "bool"};
+enum { N_TYPES = sizeof type_names / sizeof *type_names };
+
+bool gx_attribute_type_find(const char *name, gx_attribute_type *out)
+{
+    for (int i = 1; i < N_TYPES; ++i)
+        if (strcmp(name, type_names[i]) == 0) {
+            *out = (gx_attribute_type)i;
+            return true;
+        }
+    return false;
+}
+
+const char *gx_attribute_type_name(gx_attribute_type t)
+{
+    return (unsigned)t - 1 < N_TYPES - 1 ? type_names[t] : "unknown";
+}
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static bool is_name_start(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+const char *gx_attribute_name_fault(const char *name, size_t len)
+{
+    static const char *const taken[] = {"id", "title", "text", "has", "AND", "OR", "NOT", "TO"};
+    if (len == 0)
+        return "is empty";
+    if (len > GX_MAX_ATTRIBUTE_NAME)
+        return "has more than 64 bytes";
+    if (!is_name_start(name[0]))
+        return "does not begin with a letter or _";
+    for (size_t i = 1; i < len; ++i)
+        if (!is_name_start(name[i]) && !is_digit(name[i]) && name[i] != '-' && name[i] != '.')
+            return "has a character that is neither letter nor digit nor one of _ - .";
+    for (size_t i = 0; i < sizeof taken / sizeof *taken; ++i)
+        if (strlen(taken[i]) == len && memcmp(taken[i], name, len) == 0)
+            return "has another meaning and cannot be the name of an attribute";
+    return NULL;
+}
+
+/* ---- numbers ---- */
+
+const char *gx_parse_int(const char *p, size_t n, int64_t *out)
+{
+    const bool minus = n > 0 && *p == '-';
+    const uint64_t most = (uint64_t)INT64_MAX + minus;
+    uint64_t x = 0;
+    bool fits = true;
+    size_t i = n > 0 && (*p == '-' || *p == '+');
+    if (i == n)
+        return "is no whole number";
+    for (; i < n; ++i) {
+        if (!is_digit(p[i]))
+            return "is no whole number";
+        const uint64_t digit = (uint64_t)(p[i] - '0');
+        fits = fits && x <= (most - digit) / 10;
+        x = fits ? 10 * x + digit : x;
+    }
+    if (!fits)
+        return "is outside the range of 64 bits";
+    *out = minus ? (int64_t)(0 - x) : (int64_t)x;
+    return NULL;
+}
+
+/* Whether the text is [+-]digits[.digits][e[+-]digits], with a digit before or behind the point. */
+static bool is_decimal(const char *p, size_t n)
+{
+    size_t i = n > 0 && (*p == '-' || *p == '+'), digits = 0, exponent = 0;
+    for (; i < n && is_digit(p[i]); ++i)
+        ++digits;
+    if (i < n && p[i] == '.')
+        for (++i; i < n && is_digit(p[i]); ++i)
+            ++digits;
+    if (digits == 0 || i == n)
+        return digits > 0;
+    if ((p[i] | 32) != 'e')
+        return false;
+    for (i += 1 + (i + 1 < n && (p[i + 1] == '-' || p[i + 1] == '+')); i < n && is_digit(p[i]); ++i)
+        ++exponent;
+    return exponent > 0 && i == n;
+}
+
+const char *gx_parse_float(const char *p, size_t n, double *out)
+{
+    char text[400];
+    if (!is_decimal(p, n))
+        return "is no number";
+    if (n >= sizeof text)
+        return "is a number of too many digits";
+    memcpy(text, p, n);
+    text[n] = 0;
+    locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0); /* a point, wherever the program runs */
+    if (!c)
+        return "cannot be read: no memory";
+    *out = strtod_l(text, NULL, c);
+    freelocale(c);
+    if (!isfinite(*out))
+        return "is outside the range of a double";
+    if (*out == 0)
+        *out = 0; /* -0 and 0 are one value */
+    return NULL;
+}
+
+const char *gx_parse_bool(const char *p, size_t n, bool *out)
+{
+    *out = (n == 4 && memcmp(p, "true", 4) == 0) || (n == 1 && *p == '1');
+    return *out || (n == 5 && memcmp(p, "false", 5) == 0) || (n == 1 && *p == '0') ? NULL : "is neither true nor false";
+}
+
+/* ---- dates ---- */
+
+/* Days from 1970-01-01 to a day of the Gregorian calendar, of any year from 0 to 9999. A year begins
+ * with March here, so that a leap day is the last one of its year. */
+static int64_t days_of(int year, int month, int day)
+{
+    const int y = year - (month <= 2) + 400; /* positive */
+    const int64_t leap_days = y / 4 - y / 100 + y / 400;
+    const int day_of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
+    return 365LL * y + leap_days + day_of_year - 719468 - 146097;
+}
+
+/* n digits at *p as a number, taken; -1: there are other characters. */
+static int take_digits(const char **p, const char *end, int n)
+{
+    int x = 0;
+    if (end - *p < n)
+        return -1;
+    for (int i = 0; i < n; ++i, ++*p) {
+        if (!is_digit(**p))
+            return -1;
+        x = 10 * x + (**p - '0');
+    }
+    return x;
+}
+
+static bool take(const char **p, const char *end, char c)
+{
+    const bool there = *p < end && **p == c;
+    *p += there;
+    return there;
+}
+
+static int days_in(int year, int month)
+{
+    static const uint8_t days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    const bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+    return days[month - 1] + (month == 2 && leap);
+}
+
+/* "12:30", "12:30:59" or "12:30:59.25", and a zone. Fractions of a second are dropped. */
+static const char *take_time(const char **p, const char *end, int64_t *first, int64_t *last)
+{
+    static const char *const fault = "is no date: its time is not as in 12:30:00Z or 12:30:00+02:00";
+    const int hour = take_digits(p, end, 2);
+    const int minute = take(p, end, ':') ? take_digits(p, end, 2) : -1;
+    int second = 0;
+    if (hour < 0 || minute < 0)
+        return fault;
+    const bool seconds = take(p, end, ':');
+    if (seconds && (second = take_digits(p, end, 2)) < 0)
+        return fault;
+    if (seconds && take(p, end, '.')) {
+        const char *begin = *p;
+        while (*p < end && is_digit(**p))
+            ++*p;
+        if (*p == begin)
+            return fault;
+    }
+    if (hour > 23 || minute > 59 || second > 59)
+        return "is no date: there is no such time";
+    *first += 3600 * hour + 60 * minute + second;
+    *last = *first + (seconds ? 0 : 59);
+    if (take(p, end, 'Z') || *p == end)
+        return NULL;
+    const int sign = take(p, end, '+') ? 1 : take(p, end, '-') ? -1 : 0;
+    const int zone_hour = sign ? take_digits(p, end, 2) : -1;
+    take(p, end, ':');
+    const int zone_minute = zone_hour >= 0 ? take_digits(p, end, 2) : -1;
+    if (zone_minute < 0)
+        return fault;
+    if (zone_hour > 23 || zone_minute > 59)
+        return "is no date: there is no such time zone";
+    *first -= sign * (3600 * zone_hour + 60 * zone_minute);
+    *last -= sign * (3600 * zone_hour + 60 * zone_minute);
+    return NULL;
+}
+
+const char *gx_parse_date(const char *p, size_t n, int64_t *first, int64_t *last)
+{
+    static const char *const fault = "is no date as in 2019-05-31 or 2019-05-31T12:30:00Z";
+    const char *const end = p + n;
+    int month = 1, day = 1, last_month = 12, last_day = 31;
+    const int year = take_digits(&p, end, 4);
+    if (year < 0)
+        return fault;
+    if (p < end) {
+        if (!take(&p, end, '-') || (month = take_digits(&p, end, 2)) < 0)
+            return fault;
+        if (month < 1 || month > 12)
+            return "is no date: there is no such month";
+        last_month = month;
+        last_day = days_in(year, month);
+    }
+    const bool whole_month = p == end;
+    if (!whole_month) {
+        if (!take(&p, end, '-') || (day = take_digits(&p, end, 2)) < 0)
+            return fault;
+        if (day < 1 || day > last_day)
+            return "is no date: there is no such day";
+        last_day = day;
+    }
+    *first = 86400 * days_of(year, month, day);
+    *last = 86400 * (days_of(year, last_month, last_day) + 1) - 1;
+    if (p == end)
+        return NULL;
+    if (!take(&p, end, 'T') && !take(&p, end, ' '))
+        return fault;
+    const char *why = take_time(&p, end, first, last);
+    return why ? why : p == end ? NULL : fault;
+}
+
+/* ---- what an index has ---- */
+
+uint32_t gx_index_n_attributes(const gx_index *ix)
+{
+    return ix->n_columns;
+}
+
+static void find_extremes(const gx_index *ix, const gx_column *c, gx_attribute_info *info)
+{
+    bool any = false;
+    for (uint32_t d = 0; d < ix->n_docs; ++d) {
+        const uint64_t raw = gx_column_raw(c, d);
+        if (!gx_column_has(c, d))
+            continue;
+        if (c->type == GX_ATTRIBUTE_FLOAT) {
+            double x;
+            memcpy(&x, &raw, sizeof x);
+            info->min_float = !any || x < info->min_float ? x : info->min_float;
+            info->max_float = !any || x > info->max_float ? x : info->max_float;
+        } else {
+            const int64_t x = (int64_t)((uint64_t)c->base + raw);
+            info->min_int = !any || x < info->min_int ? x : info->min_int;
+            info->max_int = !any || x > info->max_int ? x : info->max_int;
+        }
+        any = true;
+    }
+}
+
+gx_status gx_index_get_attribute(const gx_index *ix, uint32_t i, gx_attribute_info *info)
+{
+    if (i >= ix->n_columns)
+        return GX_ENOTFOUND;
+    const gx_column *c = &ix->columns[i];
+    gx_attribute_info whole = {.size = sizeof whole,
+                               .name = c->name,
+                               .name_len = c->name_len,
+                               .type = c->type,
+                               .n_present = c->n_present,
+                               .n_values = c->starts ? c->n_values : c->n_present,
+                               .n_distinct = c->n_strings,
+                               .bytes = sizeof(gx_column_entry) + c->name_len + c->n_values * c->width};
+    whole.bytes += c->starts ? ((uint64_t)ix->n_docs + 1) * 4 : 0;
+    whole.bytes += c->present ? ((uint64_t)ix->n_docs + 63) / 64 * 8 : 0;
+    for (uint32_t s = 0; s < c->n_strings; ++s) {
+        size_t len;
+        gx_column_string(ix, c, s, &len);
+        whole.bytes += len + ix->column_strings.width;
+    }
+    if (!gx_is_keyword(c->type))
+        find_extremes(ix, c, &whole);
+    return gx_sized_write(info, &whole, sizeof whole, GX_SIZE_THROUGH(gx_attribute_info, max_float));
+}

@@ -1,0 +1,86 @@
+/* attributes.h: the attributes of documents: texts to values, and an open index's columns.
+ *
+ *   text --gx_parse_...--> value --index/build/columns.c--> ATTR, ATTV, ATTS --> gx_column
+ *
+ * format.h describes how a column lies in the file. The check of the structure has verified that all
+ * of a column's parts lie inside their sections. Only GX_CHECK_FULL verifies the values themselves:
+ * whoever uses an ordinal as an index compares it with n_strings first.
+ */
+#ifndef GX_INDEX_ATTRIBUTES_H
+#define GX_INDEX_ATTRIBUTES_H
+
+#include "index/index.h"
+
+#define GX_MAX_ATTRIBUTE_NAME 64u /* bytes */
+
+typedef struct gx_column {
+    const char *name;
+    size_t name_len;
+    gx_attribute_type type;
+    uint8_t width; /* bytes of a value */
+    int64_t base;
+    const void *values; /* [n_values] */
+    uint64_t n_values;
+    const uint32_t *starts;  /* [n_docs + 1]; of GX_ATTRIBUTE_KEYWORDS, else NULL */
+    const uint64_t *present; /* [ceil(n_docs / 64)]; NULL: every document has a value, or there are starts */
+    uint32_t n_present;
+    uint32_t first_string, n_strings; /* in gx_index.column_strings */
+} gx_column;
+
+/* Value i as the file has it: an offset from the base, a double's bits, an ordinal, 0 or 1. */
+static inline uint64_t gx_column_raw(const gx_column *c, uint64_t i)
+{
+    switch (c->width) {
+    case 1:
+        return ((const uint8_t *)c->values)[i];
+    case 2:
+        return ((const uint16_t *)c->values)[i];
+    case 4:
+        return ((const uint32_t *)c->values)[i];
+    default:
+        return ((const uint64_t *)c->values)[i];
+    }
+}
+
+static inline bool gx_column_has(const gx_column *c, uint32_t docid)
+{
+    return c->starts ? c->starts[docid] < c->starts[docid + 1]
+                     : !c->present || c->present[docid / 64] >> docid % 64 & 1;
+}
+
+/* String `ordinal` < n_strings of a column. */
+static inline const char *gx_column_string(const gx_index *ix, const gx_column *c, uint32_t ordinal, size_t *len)
+{
+    return gx_strings_get(&ix->column_strings, c->first_string + ordinal, len);
+}
+
+static inline bool gx_is_keyword(gx_attribute_type t)
+{
+    return t == GX_ATTRIBUTE_KEYWORD || t == GX_ATTRIBUTE_KEYWORDS;
+}
+
+/* Bytes of a column's part, with the padding behind it. */
+static inline uint64_t gx_column_padded(uint64_t bytes)
+{
+    return (bytes + 7) / 8 * 8;
+}
+
+/* What is wrong with a name, to stand behind it in a message, or NULL. */
+const char *gx_attribute_name_fault(const char *name, size_t len);
+
+/* Read a text of n bytes, all of it. NULL, or what is wrong, to stand behind the text in a message.
+ * A date that names no second means all seconds from *first to *last. */
+const char *gx_parse_int(const char *p, size_t n, int64_t *out);
+const char *gx_parse_float(const char *p, size_t n, double *out);
+const char *gx_parse_date(const char *p, size_t n, int64_t *first, int64_t *last);
+const char *gx_parse_bool(const char *p, size_t n, bool *out);
+
+/* Set ix->columns, from the sections; gx_check_header calls it. The sections' lengths agree with the
+ * entries afterwards. GX_ECORRUPT, GX_ENOMEM. */
+gx_status gx_columns_bind(gx_index *ix, gx_error *err);
+
+/* The checks of the structure and of the contents (check_parts.h). */
+gx_status gx_columns_check_structure(const gx_index *ix, gx_error *err);
+gx_status gx_columns_check_contents(const gx_index *ix, gx_error *err);
+
+#endif

@@ -1,0 +1,625 @@
+#include "index/build/columns.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/hash.h"
+#include "engine/status.h"
+#include "index/build/list_encoder.h" /* gx_grow */
+
+/* The different strings of an attribute, numbered as they come. An open-addressed hash table. */
+typedef struct dictionary {
+    char *bytes;
+    size_t n_bytes, max_bytes, max_ends;
+    uint64_t *ends; /* [n] */
+    uint32_t n;
+    uint32_t *slots; /* [1 << bits] number + 1, or 0 */
+    uint32_t bits;
+    uint64_t seed;
+    uint32_t *ordinals, *order; /* when the columns are written: number to ordinal and back */
+    uint32_t n_used;
+} dictionary;
+
+typedef struct column {
+    char *name;
+    gx_attribute_type type;
+    gx_spool values;  /* u64 a document: the value; of keywords their number */
+    gx_spool several; /* of keywords: u32 each, numbers in the dictionary */
+    uint8_t *present;
+    size_t max_present; /* bytes */
+    dictionary strings;
+
+    uint64_t next; /* the document at hand */
+    bool has_next;
+    uint32_t *row; /* of keywords: [next] */
+    size_t max_row;
+
+    gx_column_entry entry; /* when the columns are written */
+} column;
+
+struct gx_columns {
+    column *columns; /* [n] */
+    uint32_t n, n_docs;
+    const uint32_t *remap;
+};
+
+static gx_status no_memory(gx_error *err)
+{
+    return gx_fail(err, GX_ENOMEM, "no memory for the attributes of documents");
+}
+
+/* ---- strings ---- */
+
+static const char *get_string(const dictionary *d, uint32_t i, size_t *len)
+{
+    const uint64_t begin = i ? d->ends[i - 1] : 0;
+    *len = (size_t)(d->ends[i] - begin);
+    return d->bytes + begin;
+}
+
+static uint64_t hash_of(const dictionary *d, const char *p, size_t n)
+{
+    return gx_hash(p, n) ^ d->seed;
+}
+
+static void put_slot(dictionary *d, uint32_t number)
+{
+    size_t len;
+    const char *p = get_string(d, number, &len);
+    const uint64_t mask = (UINT64_C(1) << d->bits) - 1;
+    uint64_t slot = hash_of(d, p, len) & mask;
+    while (d->slots[slot])
+        slot = (slot + 1) & mask;
+    d->slots[slot] = number + 1;
+}
+
+static bool grow_slots(dictionary *d)
+{
+    const uint32_t bits = d->bits ? d->bits + 1 : 8;
+    uint32_t *slots = calloc((size_t)1 << bits, sizeof *slots);
+    if (!slots)
+        return false;
+    free(d->slots);
+    d->slots = slots;
+    d->bits = bits;
+    for (uint32_t i = 0; i < d->n; ++i)
+        put_slot(d, i);
+    return true;
+}
+
+/* The number of a string, a new one if need be. */
+static gx_status number_of(dictionary *d, const char *p, size_t n, uint32_t *number, gx_error *err)
+{
+    if (d->bits == 0 || d->n >= (UINT64_C(1) << d->bits) / 2)
+        if (!grow_slots(d))
+            return no_memory(err);
+    const uint64_t mask = (UINT64_C(1) << d->bits) - 1;
+    for (uint64_t slot = hash_of(d, p, n) & mask; d->slots[slot]; slot = (slot + 1) & mask) {
+        size_t len;
+        const char *other = get_string(d, d->slots[slot] - 1, &len);
+        if (len == n && memcmp(other, p, n) == 0) {
+            *number = d->slots[slot] - 1;
+            return GX_OK;
+        }
+    }
+    if (d->n == INT32_MAX)
+        return gx_fail(err, GX_EINPUT, "an attribute has more than %d different strings", INT32_MAX);
+    if (gx_grow(&d->bytes, &d->max_bytes, d->n_bytes + n, 1, err) != GX_OK ||
+        gx_grow(&d->ends, &d->max_ends, (size_t)d->n + 1, sizeof *d->ends, err) != GX_OK)
+        return no_memory(err);
+    memcpy(d->bytes + d->n_bytes, p, n);
+    d->n_bytes += n;
+    d->ends[d->n] = d->n_bytes;
+    *number = d->n++;
+    put_slot(d, *number);
+    return GX_OK;
+}
+
+static int compare_strings(const void *a, const void *b, void *user)
+{
+    const dictionary *d = user;
+    size_t n, m;
+    const char *p = get_string(d, *(const uint32_t *)a, &n), *q = get_string(d, *(const uint32_t *)b, &m);
+    const int order = memcmp(p, q, n < m ? n : m);
+    return order ? order : (n > m) - (n < m);
+}
+
+/* Ordinals for the strings whose number has a 1 in d->ordinals. */
+static gx_status sort_strings(dictionary *d, gx_error *err)
+{
+    d->n_used = 0;
+    if (!(d->order = malloc(((size_t)d->n + 1) * sizeof *d->order)))
+        return no_memory(err);
+    for (uint32_t i = 0; i < d->n; ++i)
+        if (d->ordinals[i])
+            d->order[d->n_used++] = i;
+    qsort_r(d->order, d->n_used, sizeof *d->order, compare_strings, d);
+    for (uint32_t i = 0; i < d->n_used; ++i)
+        d->ordinals[d->order[i]] = i;
+    return GX_OK;
+}
+
+/* ---- open and close ---- */
+
+static gx_status open_column(gx_columns *c, const gx_attribute *a, const char *dir, gx_error *err)
+{
+    column *col = &c->columns[c->n];
+    const char *name = a->name ? a->name : "", *fault = gx_attribute_name_fault(name, strlen(name));
+    if (fault)
+        return gx_fail(err, GX_EUSAGE, "the attribute's name '%.80s' %s", name, fault);
+    if (a->type < GX_ATTRIBUTE_INT || a->type > GX_ATTRIBUTE_BOOL)
+        return gx_fail(err, GX_EUSAGE, "the attribute %s has no type", name);
+    for (uint32_t i = 0; i < c->n; ++i)
+        if (strcmp(c->columns[i].name, name) == 0)
+            return gx_fail(err, GX_EUSAGE, "there are two attributes %s", name);
+    col->type = a->type;
+    col->values = gx_spool_make(dir);
+    col->several = gx_spool_make(dir);
+    col->strings.seed = gx_hash_seed();
+    ++c->n;
+    return (col->name = strdup(name)) ? GX_OK : no_memory(err);
+}
+
+gx_status gx_columns_open(gx_columns **out, const gx_attribute *attributes, uint32_t n, const char *dir, gx_error *err)
+{
+    gx_status st = GX_OK;
+    *out = NULL;
+    if (n == 0 || n > GX_MAX_ATTRIBUTES || !attributes)
+        return gx_fail(err, GX_EUSAGE, "%u attributes, not 1 to %u", attributes ? n : 0, GX_MAX_ATTRIBUTES);
+    gx_columns *c = calloc(1, sizeof *c);
+    if (!c || !(c->columns = calloc(n, sizeof *c->columns))) {
+        free(c);
+        return no_memory(err);
+    }
+    for (uint32_t i = 0; i < n && st == GX_OK; ++i)
+        st = open_column(c, &attributes[i], dir, err);
+    if (st == GX_OK)
+        *out = c;
+    else
+        gx_columns_close(c);
+    return st;
+}
+
+void gx_columns_close(gx_columns *c)
+{
+    if (!c)
+        return;
+    for (uint32_t i = 0; i < c->n; ++i) {
+        column *col = &c->columns[i];
+        gx_spool_free(&col->values);
+        gx_spool_free(&col->several);
+        free(col->name);
+        free(col->present);
+        free(col->row);
+        free(col->strings.bytes);
+        free(col->strings.ends);
+        free(col->strings.slots);
+        free(col->strings.ordinals);
+        free(col->strings.order);
+    }
+    free(c->columns);
+    free(c);
+}
+
+/* ---- documents ---- */
+
+static int compare_u32(const void *a, const void *b)
+{
+    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Each string of a row once. */
+static void finish_row(gx_columns *c)
+{
+    for (uint32_t i = 0; i < c->n; ++i) {
+        column *col = &c->columns[i];
+        const uint64_t n = col->type == GX_ATTRIBUTE_KEYWORDS ? col->next : 0;
+        if (n < 2)
+            continue;
+        qsort(col->row, (size_t)n, sizeof *col->row, compare_u32);
+        col->next = 1;
+        for (uint64_t j = 1; j < n; ++j)
+            if (col->row[j] != col->row[j - 1])
+                col->row[col->next++] = col->row[j];
+    }
+}
+
+static gx_status push_keyword(column *col, uint32_t number, gx_error *err)
+{
+    if (gx_grow(&col->row, &col->max_row, (size_t)col->next + 1, sizeof *col->row, err) != GX_OK)
+        return no_memory(err);
+    col->row[col->next++] = number;
+    return GX_OK;
+}
+
+static gx_status set_string(column *col, const char *p, size_t n, gx_error *err)
+{
+    uint32_t number = 0;
+    if (n > GX_MAX_STRING)
+        return gx_fail(err, GX_EINPUT, "the attribute %s: a value of %zu bytes; the most is %u", col->name, n,
+                       GX_MAX_STRING);
+    const gx_status st = number_of(&col->strings, p, n, &number, err);
+    if (st == GX_OK && col->type == GX_ATTRIBUTE_KEYWORDS)
+        return push_keyword(col, number, err);
+    col->next = number;
+    return st;
+}
+
+static gx_status set_value(column *col, const char *p, size_t n, gx_error *err)
+{
+    const char *fault = NULL;
+    int64_t number = 0, last;
+    double x = 0;
+    bool truth = false;
+    if (col->has_next && col->type != GX_ATTRIBUTE_KEYWORDS)
+        return gx_fail(err, GX_EINPUT, "the attribute %s has several values, which its type %s does not take",
+                       col->name, gx_attribute_type_name(col->type));
+    col->has_next = true;
+    switch (col->type) {
+    case GX_ATTRIBUTE_INT:
+        fault = gx_parse_int(p, n, &number);
+        break;
+    case GX_ATTRIBUTE_DATE:
+        fault = gx_parse_date(p, n, &number, &last);
+        break;
+    case GX_ATTRIBUTE_FLOAT:
+        fault = gx_parse_float(p, n, &x);
+        memcpy(&number, &x, sizeof number);
+        break;
+    case GX_ATTRIBUTE_BOOL:
+        fault = gx_parse_bool(p, n, &truth);
+        number = truth;
+        break;
+    default:
+        return set_string(col, p, n, err);
+    }
+    if (fault)
+        return gx_fail(err, GX_EINPUT, "the attribute %s: '%.*s' %s", col->name, (int)(n < 60 ? n : 60), p, fault);
+    col->next = (uint64_t)number;
+    return GX_OK;
+}
+
+static void clear_row(gx_columns *c)
+{
+    for (uint32_t i = 0; i < c->n; ++i) {
+        c->columns[i].next = 0;
+        c->columns[i].has_next = false;
+    }
+}
+
+gx_status gx_columns_set(gx_columns *c, const gx_attribute_value *values, uint32_t n, gx_error *err)
+{
+    gx_status st = GX_OK;
+    clear_row(c);
+    for (uint32_t i = 0; values && i < n && st == GX_OK; ++i) {
+        const gx_attribute_value *v = &values[i];
+        if (v->attribute >= c->n)
+            return gx_fail(err, GX_EUSAGE, "a value is of attribute %u, and there are %u", v->attribute, c->n);
+        if (v->len)
+            st = set_value(&c->columns[v->attribute], v->text, v->len, err);
+    }
+    finish_row(c);
+    return st;
+}
+
+gx_status gx_columns_copy(gx_columns *c, const gx_index *ix, uint32_t docid, gx_error *err)
+{
+    clear_row(c);
+    for (uint32_t i = 0; i < c->n; ++i) {
+        column *col = &c->columns[i];
+        const gx_column *from = &ix->columns[i];
+        if (!gx_column_has(from, docid))
+            continue;
+        col->has_next = true;
+        if (!gx_is_keyword(col->type)) {
+            col->next = (uint64_t)from->base + gx_column_raw(from, docid);
+            continue;
+        }
+        const uint64_t begin = from->starts ? from->starts[docid] : docid;
+        const uint64_t end = from->starts ? from->starts[docid + 1] : begin + 1;
+        for (uint64_t v = begin; v < end; ++v) {
+            const uint64_t ordinal = gx_column_raw(from, v);
+            size_t len;
+            if (ordinal >= from->n_strings)
+                return gx_fail(err, GX_ECORRUPT, "%s: attribute %s: document %u has string %llu, of %u", ix->path,
+                               col->name, docid, (unsigned long long)ordinal, from->n_strings);
+            const char *p = gx_column_string(ix, from, (uint32_t)ordinal, &len);
+            const gx_status st = set_string(col, p, len, err);
+            if (st != GX_OK)
+                return st;
+        }
+    }
+    finish_row(c);
+    return GX_OK;
+}
+
+static gx_status add_value(column *col, uint32_t docid, gx_error *err)
+{
+    const size_t had = col->max_present;
+    gx_status st = gx_spool_add(&col->values, &col->next, sizeof col->next, err);
+    if (st == GX_OK && col->type == GX_ATTRIBUTE_KEYWORDS && col->next)
+        st = gx_spool_add(&col->several, col->row, (size_t)col->next * sizeof *col->row, err);
+    if (st == GX_OK && gx_grow(&col->present, &col->max_present, docid / 8 + (size_t)1, 1, err) != GX_OK)
+        return no_memory(err);
+    if (st != GX_OK)
+        return st;
+    memset(col->present + had, 0, col->max_present - had);
+    col->present[docid / 8] |= (uint8_t)(col->has_next << docid % 8);
+    return GX_OK;
+}
+
+gx_status gx_columns_add(gx_columns *c, gx_error *err)
+{
+    gx_status st = GX_OK;
+    for (uint32_t i = 0; i < c->n && st == GX_OK; ++i)
+        st = add_value(&c->columns[i], c->n_docs, err);
+    ++c->n_docs;
+    return st;
+}
+
+void gx_columns_leave_out(gx_columns *c, const uint32_t *remap)
+{
+    c->remap = remap;
+}
+
+/* ---- the sections ---- */
+
+/* A walk through a column's values. */
+typedef struct walk {
+    const gx_columns *c;
+    const column *col;
+    uint32_t docid, n_read; /* n_read: documents that are read */
+    bool has;
+    uint64_t value;     /* of keywords: how many */
+    uint32_t *keywords; /* [value] */
+    size_t max_keywords;
+    uint64_t several_at; /* in bytes */
+    uint64_t buffer[1024];
+} walk;
+
+/* The next document that goes into the file; *more false: there is none. */
+static gx_status step(walk *w, bool *more, gx_error *err)
+{
+    const bool several = w->col->type == GX_ATTRIBUTE_KEYWORDS;
+    for (;; ++w->docid) {
+        if (w->docid == w->c->n_docs) {
+            *more = false;
+            return GX_OK;
+        }
+        if (w->docid == w->n_read) {
+            const uint32_t left = w->c->n_docs - w->n_read, some = left < 1024 ? left : 1024;
+            const gx_status st = gx_spool_read(&w->col->values, (uint64_t)w->n_read * 8, w->buffer, some * 8, err);
+            if (st != GX_OK)
+                return st;
+            w->n_read += some;
+        }
+        w->value = w->buffer[w->docid % 1024];
+        if (!w->c->remap || w->c->remap[w->docid] != UINT32_MAX)
+            break;
+        w->several_at += several ? w->value * sizeof *w->keywords : 0;
+    }
+    w->has = w->col->present[w->docid / 8] >> w->docid % 8 & 1;
+    ++w->docid;
+    *more = true;
+    if (!several || w->value == 0)
+        return GX_OK;
+    if (gx_grow(&w->keywords, &w->max_keywords, (size_t)w->value, sizeof *w->keywords, err) != GX_OK)
+        return no_memory(err);
+    const size_t bytes = (size_t)w->value * sizeof *w->keywords;
+    const gx_status st = gx_spool_read(&w->col->several, w->several_at, w->keywords, bytes, err);
+    w->several_at += bytes;
+    return st;
+}
+
+static uint8_t width_of(uint64_t most)
+{
+    return most >> 32 ? 8 : most >> 16 ? 4 : most >> 8 ? 2 : 1;
+}
+
+/* Complete the column's entry but for its places, and number its strings. */
+static gx_status measure(const gx_columns *c, column *col, uint32_t n_docs, gx_error *err)
+{
+    walk w = {.c = c, .col = col};
+    const bool keyword = gx_is_keyword(col->type), several = col->type == GX_ATTRIBUTE_KEYWORDS;
+    int64_t least = INT64_MAX, most = INT64_MIN;
+    uint64_t n = 0, n_docs_seen = 0;
+    gx_column_entry *e = &col->entry;
+    bool more;
+    gx_status st;
+    *e = (gx_column_entry){.type = (uint8_t)col->type};
+    if (keyword && !(col->strings.ordinals = calloc((size_t)col->strings.n + 1, sizeof(uint32_t))))
+        return no_memory(err);
+    while ((st = step(&w, &more, err)) == GX_OK && more) {
+        const int64_t value = (int64_t)w.value;
+        ++n_docs_seen;
+        e->n_present += w.has;
+        if (!w.has)
+            continue;
+        least = value < least ? value : least;
+        most = value > most ? value : most;
+        if (keyword && !several)
+            col->strings.ordinals[w.value] = 1;
+        for (uint64_t i = 0; several && i < w.value; ++i)
+            col->strings.ordinals[w.keywords[i]] = 1;
+        n += several ? w.value : 0;
+    }
+    free(w.keywords);
+    if (st == GX_OK && n_docs_seen != n_docs)
+        st = gx_fail(err, GX_EUSAGE, "%llu documents have attributes, of %u", (unsigned long long)n_docs_seen, n_docs);
+    if (st == GX_OK && n > UINT32_MAX)
+        st = gx_fail(err, GX_EINPUT, "the attribute %s has more than 2^32 values", col->name);
+    if (st == GX_OK && keyword)
+        st = sort_strings(&col->strings, err);
+    e->n_values = several ? n : n_docs;
+    e->n_strings = keyword ? col->strings.n_used : 0;
+    e->width = col->type == GX_ATTRIBUTE_FLOAT ? 8 : 1;
+    if (keyword)
+        e->width = width_of(e->n_strings ? e->n_strings - 1 : 0);
+    if ((col->type == GX_ATTRIBUTE_INT || col->type == GX_ATTRIBUTE_DATE) && e->n_present) {
+        e->base = least;
+        e->width = width_of((uint64_t)most - (uint64_t)least);
+    }
+    return st;
+}
+
+static uint64_t column_bytes(const gx_column_entry *e, uint32_t n_docs)
+{
+    return gx_column_padded(e->n_values * e->width) + (e->type == GX_ATTRIBUTE_KEYWORDS
+                                                           ? gx_column_padded(((uint64_t)n_docs + 1) * 4)
+                                                       : e->n_present < n_docs ? ((uint64_t)n_docs + 63) / 64 * 8
+                                                                               : 0);
+}
+
+static gx_status pad(gx_section_writer *s, gx_error *err)
+{
+    static const uint8_t zeros[8];
+    const uint64_t bytes = gx_section_writer_section_bytes(s);
+    return gx_section_writer_add(s, zeros, (size_t)(gx_column_padded(bytes) - bytes), err);
+}
+
+static gx_status write_row(walk *w, const column *col, gx_section_writer *s, gx_error *err)
+{
+    const uint8_t width = col->entry.width; /* little-endian: the low bytes come first */
+    const uint32_t *ordinals = col->strings.ordinals;
+    gx_status st = GX_OK;
+    uint64_t x = w->value;
+    if (col->type == GX_ATTRIBUTE_KEYWORDS) {
+        for (uint64_t i = 0; i < w->value; ++i)
+            w->keywords[i] = ordinals[w->keywords[i]];
+        if (w->value)
+            qsort(w->keywords, (size_t)w->value, sizeof *w->keywords, compare_u32);
+        for (uint64_t i = 0; i < w->value && st == GX_OK; ++i)
+            st = gx_section_writer_add(s, &w->keywords[i], width, err);
+        return st;
+    }
+    if (!w->has)
+        x = 0;
+    else if (col->type == GX_ATTRIBUTE_KEYWORD)
+        x = ordinals[x];
+    else
+        x -= (uint64_t)col->entry.base;
+    return gx_section_writer_add(s, &x, width, err);
+}
+
+typedef enum part { VALUES, STARTS, PRESENCE } part;
+
+static gx_status write_part(const gx_columns *c, const column *col, part what, gx_section_writer *s, gx_error *err)
+{
+    walk w = {.c = c, .col = col};
+    uint32_t start = 0, n = 0;
+    uint64_t word = 0;
+    bool more;
+    gx_status st = what == STARTS ? gx_section_writer_add(s, &start, sizeof start, err) : GX_OK;
+    while (st == GX_OK && (st = step(&w, &more, err)) == GX_OK && more) {
+        if (what == VALUES) {
+            st = write_row(&w, col, s, err);
+        } else if (what == STARTS) {
+            start += (uint32_t)w.value;
+            st = gx_section_writer_add(s, &start, sizeof start, err);
+        } else {
+            word |= (uint64_t)w.has << n % 64;
+            if (++n % 64 == 0) {
+                st = gx_section_writer_add(s, &word, sizeof word, err);
+                word = 0;
+            }
+        }
+    }
+    if (st == GX_OK && what == PRESENCE && n % 64)
+        st = gx_section_writer_add(s, &word, sizeof word, err);
+    free(w.keywords);
+    return st == GX_OK ? pad(s, err) : st;
+}
+
+static gx_status write_values(const gx_columns *c, gx_section_writer *s, uint32_t n_docs, gx_error *err)
+{
+    gx_status st = gx_section_writer_begin(s, GX_SEC_ATTRIBUTE_VALUES, 0, err);
+    for (uint32_t i = 0; i < c->n && st == GX_OK; ++i) {
+        const column *col = &c->columns[i];
+        st = write_part(c, col, VALUES, s, err);
+        if (st == GX_OK && col->type == GX_ATTRIBUTE_KEYWORDS)
+            st = write_part(c, col, STARTS, s, err);
+        else if (st == GX_OK && col->entry.n_present < n_docs)
+            st = write_part(c, col, PRESENCE, s, err);
+    }
+    return st;
+}
+
+/* Give each string of the section, in order: the names, then the strings of each attribute. */
+static gx_status each_string(const gx_columns *c, gx_status (*f)(void *user, const char *p, size_t n, gx_error *err),
+                             void *user, gx_error *err)
+{
+    gx_status st = GX_OK;
+    for (uint32_t i = 0; i < c->n && st == GX_OK; ++i)
+        st = f(user, c->columns[i].name, strlen(c->columns[i].name), err);
+    for (uint32_t i = 0; i < c->n; ++i)
+        for (uint32_t o = 0; o < c->columns[i].entry.n_strings && st == GX_OK; ++o) {
+            size_t len;
+            const char *p = get_string(&c->columns[i].strings, c->columns[i].strings.order[o], &len);
+            st = f(user, p, len, err);
+        }
+    return st;
+}
+
+typedef struct string_writer {
+    gx_section_writer *s;
+    uint64_t end;
+    uint32_t width;
+} string_writer;
+
+static gx_status count_bytes(void *user, const char *p, size_t n, gx_error *err)
+{
+    (void)p, (void)err;
+    ((string_writer *)user)->end += n;
+    return GX_OK;
+}
+
+static gx_status write_offset(void *user, const char *p, size_t n, gx_error *err)
+{
+    string_writer *w = user;
+    (void)p;
+    w->end += n;
+    return gx_section_writer_add(w->s, &w->end, w->width, err);
+}
+
+static gx_status write_bytes(void *user, const char *p, size_t n, gx_error *err)
+{
+    return gx_section_writer_add(((string_writer *)user)->s, p, n, err);
+}
+
+static gx_status write_strings(const gx_columns *c, gx_section_writer *s, gx_error *err)
+{
+    string_writer w = {.s = s};
+    each_string(c, count_bytes, &w, err);
+    w.width = w.end > UINT32_MAX ? 8 : 4;
+    w.end = 0;
+    gx_status st = gx_section_writer_begin(s, GX_SEC_ATTRIBUTE_STRINGS, w.width, err);
+    if (st == GX_OK)
+        st = gx_section_writer_add(s, &w.end, w.width, err);
+    if (st == GX_OK)
+        st = each_string(c, write_offset, &w, err);
+    return st == GX_OK ? each_string(c, write_bytes, &w, err) : st;
+}
+
+gx_status gx_columns_write(gx_columns *c, gx_section_writer *s, uint32_t n_docs, gx_error *err)
+{
+    uint64_t at = 0, string = c->n;
+    gx_status st = GX_OK;
+    for (uint32_t i = 0; i < c->n && st == GX_OK; ++i) {
+        gx_column_entry *e = &c->columns[i].entry;
+        st = measure(c, &c->columns[i], n_docs, err);
+        e->values = at;
+        e->first_string = gx_is_keyword(c->columns[i].type) ? (uint32_t)string : 0;
+        at += column_bytes(e, n_docs);
+        string += e->n_strings;
+    }
+    if (st == GX_OK && string >= UINT32_MAX)
+        st = gx_fail(err, GX_EINPUT, "the attributes have more than 2^32 different strings");
+    if (st == GX_OK)
+        st = gx_section_writer_begin(s, GX_SEC_ATTRIBUTES, c->n, err);
+    for (uint32_t i = 0; i < c->n && st == GX_OK; ++i)
+        st = gx_section_writer_add(s, &c->columns[i].entry, sizeof c->columns[i].entry, err);
+    if (st == GX_OK)
+        st = write_values(c, s, n_docs, err);
+    return st == GX_OK ? write_strings(c, s, err) : st;
+}
