@@ -37,7 +37,7 @@ setup_file() { build_tiny; }
     ask query -q --engine=cpu --format=trec -k 100 --rm3=5,4,0.3 "$TINY" <queries
     exits 0
     cp .stdout expected
-    ask replay -q --engine=cpu -k 100 --rm3=5,4,0.3 --threads=2 --verify --run=run --report=report.json "$TINY" queries
+    ask replay --engine=cpu -k 100 --rm3=5,4,0.3 --threads=2 --verify --run=run --report=report.json "$TINY" queries
     exits 0
     says 'expanded by RM3 (5 documents, 4 terms, weight 0.3)'
     python3 - expected run <<'END'

@@ -382,7 +382,8 @@ static void refuses_an_existing_file_and_leaves_it(void **state)
     fputs("old", f);
     fclose(f);
     assert_int_equal(gx_writer_open(&w, in_dir("old.gx"), &opt, &err), GX_EEXISTS);
-    assert_non_null(strstr(err.text, "--force"));
+    assert_non_null(strstr(err.text, "old.gx")); /* the program, not the library, speaks of flags */
+    assert_null(strstr(err.text, "--"));
     char text[8] = "";
     f = fopen(in_dir("old.gx"), "r");
     assert_int_equal(fread(text, 1, sizeof text, f), 3);
