@@ -318,8 +318,8 @@ GX_API gx_status gx_ciff_import(const char *file, const char *path, const gx_imp
  * Memory: 26 bytes for each posting of the longest list.
  *
  * opt may be NULL. GX_EEXISTS (unless force), GX_ENOTFOUND, GX_EIO, GX_ENOMEM, GX_ECANCELLED,
- * GX_ECORRUPT (a list does not decode to rising docids below n_docs), GX_EUSAGE (opt's size; CIFF
- * cannot hold ix: a name is empty or not UTF-8, or a number is 2^31 or more). */
+ * GX_ECORRUPT (a list does not decode to rising docids below n_docs), GX_EUSAGE (opt's size),
+ * GX_EINPUT (CIFF cannot hold ix: a name is empty or not UTF-8, or a number is 2^31 or more). */
 GX_API gx_status gx_ciff_export(const gx_index *ix, const char *path, const gx_export_options *opt, gx_error *err);
 
 /* The files of ds2i and PISA are sequences of little-endian u32, each with its length before it:

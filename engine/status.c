@@ -38,6 +38,18 @@ const char *gx_version(void)
     return GX_VERSION;
 }
 
+/* Replaces control characters, C1 in UTF-8 too: ids, terms and names come from files, and a terminal
+ * would obey them. */
+static void put_question_marks(char *text)
+{
+    for (unsigned char *c = (unsigned char *)text; *c; ++c) {
+        if (*c < 0x20 || *c == 0x7f)
+            *c = '?';
+        else if (c[0] == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0)
+            c[0] = c[1] = '?';
+    }
+}
+
 gx_status gx_fail(gx_error *err, gx_status st, const char *format, ...)
 {
     if (err) {
@@ -45,6 +57,7 @@ gx_status gx_fail(gx_error *err, gx_status st, const char *format, ...)
         va_start(ap, format);
         err->status = st;
         vsnprintf(err->text, sizeof err->text, format, ap);
+        put_question_marks(err->text);
         va_end(ap);
     }
     return st;

@@ -128,8 +128,8 @@ static gx_status put_header(export *ex, gx_error *err)
 }
 
 /* Name i, or the digits of i if there are no names. */
-static gx_status name_of(const gx_strings *names, uint32_t i, uint32_t n, char digits[11], const char *what,
-                         const char **name, size_t *len, gx_error *err)
+static gx_status name_of(const export *ex, const gx_strings *names, uint32_t i, uint32_t n, char digits[11],
+                         const char *what, const char **name, size_t *len, gx_error *err)
 {
     if (names->n == 0) {
         *len = (size_t)snprintf(digits, 11, "%0*u", snprintf(NULL, 0, "%u", n - 1), i);
@@ -138,7 +138,8 @@ static gx_status name_of(const gx_strings *names, uint32_t i, uint32_t n, char d
     }
     *name = gx_strings_get(names, i, len);
     if (*len == 0 || !gx_ciff_is_utf8(*name, *len))
-        return gx_fail(err, GX_EUSAGE, "%s %u is %s, which CIFF cannot hold", what, i, *len ? "not UTF-8" : "empty");
+        return gx_fail(err, GX_EINPUT, "%s: %s %u is %s, which CIFF cannot hold", ex->ix->path, what, i,
+                       *len ? "not UTF-8" : "empty");
     return GX_OK;
 }
 
@@ -155,7 +156,8 @@ static gx_status load_list(export *ex, uint32_t t, const gx_list *l, uint64_t *c
             if (docids[i] < least || docids[i] >= ex->ix->n_docs)
                 return gx_fail(err, GX_ECORRUPT, "%s: list %u does not decode to rising docids", ex->ix->path, t);
             if (tfs[i] > INT32_MAX)
-                return gx_fail(err, GX_EUSAGE, "list %u has a tf of %u; the most of CIFF is 2^31 - 1", t, tfs[i]);
+                return gx_fail(err, GX_EINPUT, "%s: list %u has a tf of %u; the most of CIFF is 2^31 - 1", ex->ix->path, t,
+                               tfs[i]);
             least = (uint64_t)docids[i] + 1;
             ex->docids[n] = docids[i];
             ex->tfs[n] = tfs[i];
@@ -173,7 +175,7 @@ static gx_status put_list(export *ex, uint32_t t, gx_error *err)
     size_t len;
     uint64_t cf;
     pb_ostream_t s;
-    gx_status st = name_of(&ex->ix->terms, t, ex->ix->n_terms, digits, "term", &term, &len, err);
+    gx_status st = name_of(ex, &ex->ix->terms, t, ex->ix->n_terms, digits, "term", &term, &len, err);
     if (st == GX_OK)
         st = load_list(ex, t, &l, &cf, err);
     if (st == GX_OK)
@@ -195,10 +197,10 @@ static gx_status put_document(export *ex, uint32_t d, gx_error *err)
     const char *name;
     size_t len;
     pb_ostream_t s;
-    gx_status st = name_of(&ex->ix->doc_ids, d, ex->ix->n_docs, digits, "the name of document", &name, &len, err);
+    gx_status st = name_of(ex, &ex->ix->doc_ids, d, ex->ix->n_docs, digits, "the name of document", &name, &len, err);
     if (st == GX_OK && ex->ix->doc_lens[d] > INT32_MAX)
-        st = gx_fail(err, GX_EUSAGE, "document %u has a length of %u; the most of CIFF is 2^31 - 1", d,
-                     ex->ix->doc_lens[d]);
+        st = gx_fail(err, GX_EINPUT, "%s: document %u has a length of %u; the most of CIFF is 2^31 - 1",
+                     ex->ix->path, d, ex->ix->doc_lens[d]);
     if (st == GX_OK)
         st = begin_message(ex, 3 * FIELD_BYTES + len, &s, err);
     if (st != GX_OK)
@@ -220,7 +222,7 @@ static gx_status put_all(export *ex, const gx_export_options *opt, gx_error *err
     if (!ex->docids || !ex->tfs)
         return gx_fail(err, GX_ENOMEM, "no memory for a list of %u postings", max_df);
     if (ix->n_docs > INT32_MAX || ix->n_terms > INT32_MAX)
-        return gx_fail(err, GX_EUSAGE, "%s has %u documents and %u lists; the most of CIFF is 2^31 - 1", ix->path,
+        return gx_fail(err, GX_EINPUT, "%s has %u documents and %u lists; the most of CIFF is 2^31 - 1", ix->path,
                        ix->n_docs, ix->n_terms);
     gx_status st = put_header(ex, err);
     for (uint32_t t = 0; st == GX_OK && t < ix->n_terms; ++t)

@@ -43,12 +43,14 @@ static void put_numbers(export *ex, int which, const uint32_t *numbers, size_t n
     fwrite(numbers, sizeof *numbers, n, ex->files[which].file); /* the stream keeps errors until commit */
 }
 
-static gx_status put_name(export *ex, int which, const char *text, size_t len, gx_error *err)
+/* The name of document or term i, a line. */
+static gx_status put_name(export *ex, int which, uint32_t i, const char *text, size_t len, gx_error *err)
 {
-    if (memchr(text, '\n', len))
-        return gx_fail(err, GX_EUSAGE, "%s: \"%.*s\" holds a line end, which a file of names cannot",
-                       ex->files[which].path, (int)(len < 80 ? len : 80), text);
-    fwrite(text, 1, len, ex->files[which].file);
+    if (len && memchr(text, '\n', len))
+        return gx_fail(err, GX_EINPUT, "%s: the name of %s %u, \"%.*s\", holds a line end, which ds2i cannot hold",
+                       ex->ix->path, which == TERMS ? "term" : "document", i, (int)(len < 80 ? len : 80), text);
+    if (len)
+        fwrite(text, 1, len, ex->files[which].file);
     putc('\n', ex->files[which].file);
     return GX_OK;
 }
@@ -82,7 +84,7 @@ static gx_status put_documents(export *ex, gx_error *err)
             continue;
         }
         const char *id = gx_index_doc_id(ix, d, &len);
-        const gx_status st = put_name(ex, DOCUMENTS, id ? id : "", len, err);
+        const gx_status st = put_name(ex, DOCUMENTS, d, id ? id : "", len, err);
         if (st != GX_OK)
             return st;
     }
@@ -105,7 +107,7 @@ static gx_status put_list(export *ex, uint32_t t, gx_error *err)
     }
     size_t len;
     const char *term = gx_strings_get(&ex->ix->terms, t, &len);
-    return put_name(ex, TERMS, term, len, err);
+    return put_name(ex, TERMS, t, term, len, err);
 }
 
 /* A file could not be committed. Without force those that are in place are removed. With force they

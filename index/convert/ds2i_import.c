@@ -37,6 +37,8 @@ typedef struct import {
     uint32_t n_docs;
     list *lists;
     size_t n_lists, max_lists;
+    uint32_t *doc_tfs; /* by document: the sum of its tfs, modulo 2^32 */
+    uint64_t sum_tfs;
     gx_writer *writer;
 } import;
 
@@ -220,7 +222,7 @@ static gx_status add_documents(import *im, gx_error *err)
     return st;
 }
 
-static gx_status check_list(const import *im, const list *l, const uint32_t *docids, const uint32_t *tfs, uint32_t df,
+static gx_status check_list(import *im, const list *l, const uint32_t *docids, const uint32_t *tfs, uint32_t df,
                             gx_error *err)
 {
     uint64_t least = 0;
@@ -232,6 +234,8 @@ static gx_status check_list(const import *im, const list *l, const uint32_t *doc
         if (tfs[i] == 0)
             return gx_fail(err, GX_EINPUT, "%s: byte %llu: a tf of 0", im->freqs.path,
                            (unsigned long long)(l->freqs + 4 + 4 * (uint64_t)i));
+        im->doc_tfs[docids[i]] += tfs[i];
+        im->sum_tfs += tfs[i];
         least = (uint64_t)docids[i] + 1;
     }
     return GX_OK;
@@ -258,6 +262,25 @@ static gx_status add_lists(import *im, gx_error *err)
     return GX_OK;
 }
 
+/* Refuses lengths that are not the sums of the documents' tfs. Where already the totals differ, they
+ * are lengths of another kind (quantised, or counted before stop words left): they are taken. */
+static gx_status check_lengths(const import *im, gx_error *err)
+{
+    const uint64_t first = 4; /* behind the number of lengths */
+    uint64_t n_tokens = 0;
+    for (uint32_t d = 0; d < im->n_docs; ++d)
+        n_tokens += read_u32(&im->sizes, first + 4 * (uint64_t)d);
+    if (n_tokens != im->sum_tfs)
+        return GX_OK;
+    for (uint32_t d = 0; d < im->n_docs; ++d) {
+        const uint32_t length = read_u32(&im->sizes, first + 4 * (uint64_t)d);
+        if (length != im->doc_tfs[d])
+            return gx_fail(err, GX_EINPUT, "%s: byte %llu: document %u has length %u, but its tfs add up to %u",
+                           im->sizes.path, (unsigned long long)(first + 4 * (uint64_t)d), d, length, im->doc_tfs[d]);
+    }
+    return GX_OK;
+}
+
 static gx_status read_all(import *im, const char *base, gx_error *err)
 {
     const gx_import_options *o = im->opt;
@@ -273,6 +296,8 @@ static gx_status read_all(import *im, const char *base, gx_error *err)
                       o->documents != NULL, err);
     if (st == GX_OK)
         st = find_lists(im, err);
+    if (st == GX_OK && !(im->doc_tfs = calloc((size_t)im->n_docs + 1, sizeof *im->doc_tfs)))
+        st = gx_fail(err, GX_ENOMEM, "%s: no memory for the lengths of %u documents", im->docs.path, im->n_docs);
     return st == GX_OK ? name_lists(im, err) : st;
 }
 
@@ -287,6 +312,8 @@ import im = {.opt = & setup->options };
     if (st == GX_OK)
         st = add_lists(&im, err);
     if (st == GX_OK)
+        st = check_lengths(&im, err);
+    if (st == GX_OK)
         st = gx_writer_finish_with(im.writer, setup->analyzer, err);
     gx_writer_close(im.writer);
     unmap_file(&im.docs);
@@ -295,6 +322,7 @@ import im = {.opt = & setup->options };
     unmap_file(&im.terms);
     unmap_file(&im.documents);
     free(im.lists);
+    free(im.doc_tfs);
     return st;
 }
 

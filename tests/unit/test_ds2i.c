@@ -122,6 +122,8 @@ static void bad_files_are_refused_with_their_place(void **state)
     a_good_collection();
     PUT("x.sizes", 3, 6, 1, 8);
     refused("lengths of 3 documents");
+    PUT("x.sizes", 4, 6, 1, 7, 2); /* the sum is right */
+    refused("x.sizes: byte 12: document 2 has length 7, but its tfs add up to 8");
     a_good_collection();
     put("x.terms", "one\ntwo\n", 8);
     refused("x.terms: line 3: the file ends, but there are 3 lists");
@@ -145,12 +147,44 @@ static void an_export_does_not_replace_unasked(void **state)
     gx_index_close(ix);
 }
 
+/* Exporters with lossy lengths have other sums altogether. */
+static void lengths_of_another_kind_are_taken(void **state)
+{
+    (void)state;
+    gx_error err = {0};
+    const gx_import_options opt = with_codec();
+    a_good_collection();
+    PUT("x.sizes", 4, 6, 1, 7, 1);
+    if (gx_ds2i_import(in_dir("x"), in_dir("b.gx"), &opt, &err))
+        fail_msg("%s", err.text);
+    gx_index *ix = open_index("b.gx");
+    assert_int_equal(ix->doc_lens[2], 7);
+    gx_index_close(ix);
+}
+
+static void what_ds2i_cannot_hold_is_not_exported(void **state)
+{
+    (void)state;
+    gx_error err = {0};
+    collection *c = collection_make(1, 10, 2);
+    strcpy(c->ids[4], "a\n\033[2Jb");
+    assert_int_equal(collection_write(c, in_dir("a.gx"), gx_codec_by_name("gpubp128"), NULL, &err), GX_OK);
+    gx_index *ix = open_index("a.gx");
+    assert_int_equal(gx_ds2i_export(ix, in_dir("y"), NULL, &err), GX_EINPUT);
+    assert_non_null(strstr(err.text, "a.gx: the name of document 4, \"a??[2Jb\", holds a line end"));
+    assert_int_equal(access(in_dir("y.docs"), F_OK), -1);
+    gx_index_close(ix);
+    collection_free(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_exported_comes_back),
         cmocka_unit_test(lists_without_names_are_called_by_number),
         cmocka_unit_test(bad_files_are_refused_with_their_place),
+        cmocka_unit_test(lengths_of_another_kind_are_taken),
+        cmocka_unit_test(what_ds2i_cannot_hold_is_not_exported),
         cmocka_unit_test(an_export_does_not_replace_unasked),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);

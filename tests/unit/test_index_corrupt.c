@@ -593,6 +593,10 @@ static void frame_small(image *im)
 {
     FRAMES(im)[0].raw_bytes = 3;
 }
+static void frame_huge(image *im)
+{
+    FRAMES(im)[0].raw_bytes = (1u << 30) + (1u << 20) + 1; /* the limit of FORMAT.md, and one more */
+}
 static void frame_last_size(image *im)
 {
     FRAMES(im)[S(im, TEXT)->param].raw_bytes = 1;
@@ -741,6 +745,7 @@ static const rule rules[] = {
     {frame_first, "section TEXT", "documents 1 to", GX_CHECK_STRUCTURE},
     {frame_last, "section TEXT", "to 1001", GX_CHECK_STRUCTURE},
     {frame_small, "section TEXT", "frame 0 of", GX_CHECK_STRUCTURE},
+    {frame_huge, "section TEXT", "frame 0 has 1074790401 bytes, more than 1074790400", GX_CHECK_STRUCTURE},
     {frame_last_size, "section TEXT", "frames are of", GX_CHECK_STRUCTURE},
     {lengths_shifted, "section DLEN", "document 5 has length", GX_CHECK_FULL},
     {tf_sum, "section PAYL", "tfs add up to", GX_CHECK_FULL},
@@ -774,6 +779,72 @@ static void each_rule_of_the_structure_is_checked(void **state)
         free(im.bytes);
     }
     assert_int_equal(wrong, 0);
+}
+
+static void a_parameter_that_a_section_does_not_use_is_0(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t kind;
+        const char *place;
+    } rows[] = {
+        {GX_SEC_PAYLOAD, "section PAYL"},    {GX_SEC_LISTS, "section LIST"},   {GX_SEC_HEADS, "section HEAD"},
+        {GX_SEC_DOCID_ENDS, "section DEND"}, {GX_SEC_TF_ENDS, "section TEND"}, {GX_SEC_DOC_LENS, "section DLEN"},
+        {GX_SEC_META, "section META"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        image im = image_copy(&whole);
+        entry(&im, rows[i].kind)->param = 9;
+        reseal(&im);
+        image_store(&im);
+        assert_refused(GX_CHECK_HEADER, rows[i].place, "its parameter is 9, not 0");
+        free(im.bytes);
+    }
+}
+
+/* What only a full check finds, an index that is opened with less may have. A rewrite of it names the
+ * file, or makes an index without the damage (the hash table is made anew). */
+static void a_rewrite_of_a_damaged_index_names_it_or_mends_it(void **state)
+{
+    (void)state;
+    int refusals = 0, wrong = 0;
+    char to[80];
+    snprintf(to, sizeof to, "%s.new", path);
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; ++i)
+        for (int with_order = 0; with_order < 2 && rules[i].level == GX_CHECK_FULL; ++with_order) {
+            gx_error err = {0};
+            gx_index *ix;
+            gx_order_options order = GX_ORDER_OPTIONS;
+            gx_rewrite_options opt = GX_REWRITE_OPTIONS;
+            image im = image_copy(&whole);
+            rules[i].damage(&im);
+            reseal(&im);
+            image_store(&im);
+            uint32_t *docids = malloc(header_of(&im)->n_docs * sizeof *docids);
+            assert_int_equal(gx_index_open(&ix, path, NULL, &err), GX_OK);
+            opt.docid_codec = "gpuvbyte128";
+            gx_status st = with_order ? gx_order_make(ix, &order, docids, &err) : GX_OK;
+            opt.new_docids = with_order ? docids : NULL;
+            if (st == GX_OK)
+                st = gx_index_rewrite(ix, to, &opt, &err);
+            const bool left = access(to, F_OK) == 0;
+            if (st == GX_OK)
+                st = gx_index_verify(to, GX_CHECK_FULL, &err) ? GX_EINTERNAL : GX_OK;
+            else if (left || strncmp(err.text, path, strlen(path)) != 0)
+                st = GX_EINTERNAL;
+            refusals += st == GX_ECORRUPT;
+            if (st != GX_ECORRUPT && !(st == GX_OK && rules[i].damage == hash_moved)) {
+                print_error("%s, %s, %s an order: %s \"%s\"\n", rules[i].place, rules[i].reason,
+                            with_order ? "with" : "without", gx_status_name(st), err.text);
+                ++wrong;
+            }
+            gx_index_close(ix);
+            unlink(to);
+            free(docids);
+            free(im.bytes);
+        }
+    assert_int_equal(wrong, 0);
+    assert_true(refusals >= 12);
 }
 
 static void resealing_alone_changes_nothing(void **state)
@@ -1048,6 +1119,8 @@ int main(void)
         cmocka_unit_test(bytes_behind_the_index_are_refused),
         cmocka_unit_test(other_files_are_refused),
         cmocka_unit_test(each_rule_of_the_structure_is_checked),
+        cmocka_unit_test(a_parameter_that_a_section_does_not_use_is_0),
+        cmocka_unit_test(a_rewrite_of_a_damaged_index_names_it_or_mends_it),
         cmocka_unit_test(an_unknown_optional_section_is_skipped),
         cmocka_unit_test(an_unknown_required_section_is_refused),
         cmocka_unit_test(reserved_sections_are_skipped_or_refused),

@@ -38,6 +38,18 @@ static void every_status_has_its_name_and_exit_code(void **state)
     assert_int_equal(gx_status_exit((gx_status)(GX_EINTERNAL + 1)), 70);
 }
 
+static void control_characters_of_a_message_are_made_harmless(void **state)
+{
+    gx_error err = {0};
+    (void)state;
+    assert_int_equal(gx_fail(&err, GX_EINPUT, "id \"%s\"",
+                             "a\033[31m\n\x7f"
+                             "\xc2\x9b"
+                             "caf\xc3\xa9"),
+                     GX_EINPUT);
+    assert_string_equal(err.text, "id \"a?[31m????caf\xc3\xa9\"");
+}
+
 static void the_header_has_the_version_of_the_build(void **state)
 {
     char version[40];
@@ -158,6 +170,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_status_has_its_name_and_exit_code),
+        cmocka_unit_test(control_characters_of_a_message_are_made_harmless),
         cmocka_unit_test(the_header_has_the_version_of_the_build),
         cmocka_unit_test(a_sized_struct_is_read_as_far_as_both_sides_know_it),
         cmocka_unit_test(a_sized_struct_is_written_as_far_as_the_caller_knows_it),
