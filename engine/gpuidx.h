@@ -247,7 +247,8 @@ GX_API uint32_t gx_index_df(const gx_index *ix, uint32_t term);
  * the call decodes the tfs of the whole list. Thread-safe. */
 GX_API uint64_t gx_index_cf(const gx_index *ix, uint32_t term);
 
-/* One term of a text, and the bytes [begin, end) of the text of which it was made. */
+/* One term of a text, and the bytes [begin, end) of the text of which it was made. In an index with
+ * a fold, terms that one character became share its bytes. */
 typedef struct gx_text_term {
     const char *term; /* NUL-terminated */
     size_t len, begin, end;
@@ -313,11 +314,15 @@ typedef struct gx_builder_options {
     uint32_t threads;   /* the caller's included; 0: 1. At most 256, and one a MiB of memory, are used */
     const gx_attribute *attributes; /* [n_attributes], of different names; gx_document.values has their values */
     uint32_t n_attributes;
+    /* "unicode": spellings of one text become one before it is divided into words: NFKC, case folding,
+     * no diacritics, soft hyphens and zero-width joiners, one apostrophe. Queries are folded alike. NULL
+     * or "none": text is taken as it is */
+    const char *fold;
 } gx_builder_options;
 #define GX_BUILDER_OPTIONS                                                                                             \
     {                                                                                                                  \
         sizeof(gx_builder_options), NULL, false, GX_DUPLICATES_FAIL, NULL, NULL, NULL, NULL, NULL, true, false, 0,     \
-            NULL, 0, NULL, 0                                                                                           \
+            NULL, 0, NULL, 0, NULL                                                                                     \
     }
 GX_API void gx_builder_options_init(gx_builder_options *o, size_t size);
 

@@ -185,11 +185,11 @@ GX_API void gx_index_list_size(const gx_index *ix, uint32_t term, gx_list_size *
 
 /* ---- analysis without an index ---- */
 
-/* Make the terms of a text with the analyzer that the first three name, as gx_builder_options does;
+/* Make the terms of a text with the analyzer that the first four name, as gx_builder_options does;
  * *out and *n as of gx_index_analyze. GX_EUSAGE (an unknown name), GX_ENOTFOUND and GX_EIO (the file
  * of stop words), GX_ENOMEM. */
-GX_API gx_status gx_analyze_text(const char *analyzer, const char *stemmer, const char *stopwords, const char *text,
-                                 size_t len, gx_text_term **out, size_t *n, gx_error *err);
+GX_API gx_status gx_analyze_text(const char *analyzer, const char *stemmer, const char *stopwords, const char *fold,
+                                 const char *text, size_t len, gx_text_term **out, size_t *n, gx_error *err);
 
 /* ---- codecs ---- */
 
@@ -276,17 +276,19 @@ typedef struct gx_import_options {
     const char *docid_codec; /* a codec's name or "auto"; NULL: "gpubp128" */
     const char *tf_codec;    /* NULL: as docid_codec */
     /* How the index makes terms of queries, as in gx_builder_options. analyzer NULL: what
-     * gx_ciff_import says, or "whitespace" for gx_ds2i_import; then the other two are NULL, too. */
+     * gx_ciff_import says, or "whitespace" for gx_ds2i_import; then the other two and fold are NULL,
+     * too. */
     const char *analyzer, *stemmer, *stopwords;
     bool impacts; /* the tfs are impacts; implied by the description of gpuidx's own exports */
     const char *terms,
         *documents;             /* gx_ds2i_import: files of names; NULL: BASE.terms and BASE.documents if they exist */
     bool (*cancel)(void *user); /* called now and then; true: stop. May be NULL */
     void *user;
+    const char *fold; /* as in gx_builder_options */
 } gx_import_options;
 #define GX_IMPORT_OPTIONS                                                                                              \
     {                                                                                                                  \
-        sizeof(gx_import_options), false, NULL, NULL, NULL, NULL, NULL, false, NULL, NULL, NULL, NULL                  \
+        sizeof(gx_import_options), false, NULL, NULL, NULL, NULL, NULL, false, NULL, NULL, NULL, NULL, NULL            \
     }
 GX_API void gx_import_options_init(gx_import_options *o, size_t size);
 

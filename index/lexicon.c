@@ -109,10 +109,10 @@ gx_status gx_index_analyze(const gx_index *ix, const char *text, size_t len, gx_
     return analyze(ix->analyzer, text, len, out, n, err);
 }
 
-gx_status gx_analyze_text(const char *analyzer, const char *stemmer, const char *stopwords, const char *text,
-                          size_t len, gx_text_term **out, size_t *n, gx_error *err)
+gx_status gx_analyze_text(const char *analyzer, const char *stemmer, const char *stopwords, const char *fold,
+                          const char *text, size_t len, gx_text_term **out, size_t *n, gx_error *err)
 {
-    const gx_analyzer_options options = {analyzer, stemmer, stopwords};
+    const gx_analyzer_options options = {analyzer, stemmer, stopwords, fold};
     gx_analyzer *an;
     *out = NULL;
     gx_status st = gx_analyzer_open(&an, &options, err);

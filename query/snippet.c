@@ -248,7 +248,7 @@ gx_status gx_highlighter_snippet(gx_highlighter *h, const char *text, size_t len
     uint32_t count;
     const uint32_t first = best_window(h, max_words, &count);
     gx_snippet s = {0};
-    size_t anchor = 0;
+    size_t anchor = 0, marked = 0;
     if (count) {
         const match *m = &h->matches[first];
         const uint32_t span = (uint32_t)(m[count - 1].word - m->word) + 1;
@@ -269,9 +269,10 @@ gx_status gx_highlighter_snippet(gx_highlighter *h, const char *text, size_t len
     while (s.end > s.begin && s.end < len && continues(text[s.end]))
         --s.end;
     for (uint32_t i = 0; i < h->n_matches && s.n_marks < GX_MAX_MARKS; ++i)
-        if (h->matches[i].begin >= s.begin && h->matches[i].end <= s.end) {
-            s.marks[s.n_marks].begin = h->matches[i].begin;
-            s.marks[s.n_marks++].end = h->matches[i].end;
+        if (h->matches[i].begin >= s.begin && h->matches[i].end <= s.end && h->matches[i].end > marked) {
+            const size_t begin = h->matches[i].begin; /* of a character that belongs to the mark before, too */
+            s.marks[s.n_marks].begin = begin < marked ? marked : begin;
+            s.marks[s.n_marks++].end = marked = h->matches[i].end;
         }
     *out = s;
     return GX_OK;

@@ -16,7 +16,7 @@ static int put_terms(const cli_args *a, const gx_index *ix, const char *text, si
     size_t n;
     const gx_status st = ix ? gx_index_analyze(ix, text, len, &terms, &n, &err)
                             : gx_analyze_text(cli_text(a, "analyzer"), cli_text(a, "stemmer"), cli_text(a, "stopwords"),
-                                              text, len, &terms, &n, &err);
+                                              cli_text(a, "fold"), text, len, &terms, &n, &err);
     if (st)
         return cli_fail_error(&err);
     if (lookup_json(a))
@@ -67,8 +67,10 @@ static int run(const cli_args *a)
     char *text = NULL;
     size_t len = 0;
     const char *path = cli_text(a, "index");
-    if (path && (cli_given(a, "analyzer") || cli_given(a, "stemmer") || cli_given(a, "stopwords")))
-        return cli_usage(a, "--index has an analyzer of its own; leave out --analyzer, --stemmer and --stopwords");
+    if (path &&
+        (cli_given(a, "analyzer") || cli_given(a, "stemmer") || cli_given(a, "stopwords") || cli_given(a, "fold")))
+        return cli_usage(a,
+                         "--index has an analyzer of its own; leave out --analyzer, --stemmer, --stopwords and --fold");
     int code = path ? lookup_open(&ix, path) : 0;
     if (code == 0 && (a->argc == 0 || (a->argc == 1 && strcmp(a->argv[0], "-") == 0)))
         code = read_all(&text, &len);
@@ -99,6 +101,8 @@ static const cli_flag flags[] = {
      "the stemmer, instead of the analyzer's own: `none`, `porter`, or one of Snowball's, such as `german`"},
     {"stopwords", 0, CLI_TEXT, "NAME|FILE", NULL,
      "the words to drop, instead of the analyzer's own: `none`, `lucene`, or a file with a word a line"},
+    {"fold", 0, CLI_CHOICE, "none|unicode", "none",
+     "`unicode`: fold the text first, as `gpuidx build` does: accents, ligatures, width, soft hyphens"},
     LOOKUP_FORMAT_FLAG,
     {NULL},
 };

@@ -257,6 +257,7 @@ static int open_all(build *b)
     out.analyzer = cli_text(a, "analyzer");
     out.stemmer = cli_text(a, "stemmer");
     out.stopwords = cli_text(a, "stopwords");
+    out.fold = cli_text(a, "fold");
     out.store_titles = cli_choice(a, "store") >= 1;
     out.store_text = cli_choice(a, "store") == 2;
     out.memory = cli_count(a, "memory");
@@ -399,6 +400,12 @@ static const cli_flag flags[] = {
      "the analyzer's own"},
     {"stopwords", 0, CLI_TEXT, "WORDS", NULL,
      "`none`, `lucene` (33 words), or a file with a word a line; without it, the analyzer's own"},
+    {"fold", 0, CLI_CHOICE, "none|unicode", "none",
+     "`unicode`: one term for what is written in several ways: composed and decomposed characters, ligatures, full and "
+     "half width and other compatibility forms (NFKC), capitals (Unicode's full case folding), letters with and "
+     "without accents, soft hyphens and zero-width joiners, apostrophes. Queries are folded, too. Vowel signs, the "
+     "voicing of kana and letters such as o with stroke stay. A stemmer sees words without accents. `none`: only what "
+     "the analyzer does; then U+202F, U+203F, U+2040 and U+FF3F are terms where they stand alone"},
     CLI_CODEC_FLAGS,
     {"store", 0, CLI_CHOICE, "none|title|text", "title",
      "what is kept besides ids; `text` keeps titles and texts, "

@@ -61,6 +61,7 @@ static int run(const cli_args *a)
     opt.analyzer = cli_text(a, "analyzer");
     opt.stemmer = cli_text(a, "stemmer");
     opt.stopwords = cli_text(a, "stopwords");
+    opt.fold = cli_text(a, "fold");
     opt.impacts = cli_switch(a, "impacts");
     opt.terms = cli_text(a, "terms");
     opt.documents = cli_text(a, "documents");
@@ -73,16 +74,20 @@ static int run(const cli_args *a)
         return cli_usage(a, "%s is one file of a ds2i collection; name them all by what comes before the dot: %.*s",
                          a->argv[0], base_len, a->argv[0]);
     if (cli_is_index(a->argv[0]))
-        return cli_fail(GX_EINPUT, "%s is an index already: search it with 'gpuidx query', or change its codecs with "
-                                   "'gpuidx recode'",
+        return cli_fail(GX_EINPUT,
+                        "%s is an index already: search it with 'gpuidx query', or change its codecs with "
+                        "'gpuidx recode'",
                         a->argv[0]);
     if (!format && !(format = guess(a->argv[0])))
         return cli_usage(a, "--format: %s is a file, and so is %s.docs; which is it?", a->argv[0], a->argv[0]);
     const bool ciff = strcmp(format, "ciff") == 0;
     if (ciff && (opt.terms || opt.documents))
         return cli_usage(a, "--%s: a CIFF file brings its names", opt.terms ? "terms" : "documents");
-    if (!opt.analyzer && (opt.stemmer || opt.stopwords))
-        return cli_usage(a, "--%s: of which --analyzer?", opt.stemmer ? "stemmer" : "stopwords");
+    if (!opt.analyzer && (opt.stemmer || opt.stopwords || opt.fold))
+        return cli_usage(a, "--%s: of which --analyzer?",
+                         opt.stemmer     ? "stemmer"
+                         : opt.stopwords ? "stopwords"
+                                         : "fold");
     stop_on_signals();
     const gx_status st = (ciff ? gx_ciff_import : gx_ds2i_import)(a->argv[0], path, &opt, &err);
     return st ? stop_fail(&err) : stop_done(path);
@@ -105,6 +110,9 @@ static const cli_flag flags[] = {
      "the analyzer's own"},
     {"stopwords", 0, CLI_TEXT, "WORDS", NULL,
      "`none`, `lucene` (33 words), or a file with a word a line; without it, the analyzer's own"},
+    {"fold", 0, CLI_CHOICE, "none|unicode", NULL,
+     "`unicode`: the terms were folded, and queries will be, as `gpuidx build` does; "
+     "without it `none`, or what an export of ours tells"},
     {"impacts", 0, CLI_SWITCH, NULL, NULL,
      "the collection's term frequencies are impacts: numbers of at least 1 that add up to a document's score. The "
      "index is then searched with the scorer `impact`"},

@@ -10,6 +10,7 @@
 #include <utf8proc.h>
 
 #include "engine/status.h"
+#include "index/analysis/fold.h"
 #include "index/analysis/porter.h"
 #include "index/analysis/tokenizer.h"
 
@@ -23,7 +24,7 @@ typedef struct stop_word {
 
 struct gx_analyzer {
     gx_tokenizer_mode mode;
-    bool lowercase, possessive;
+    bool lowercase, possessive, fold;
     uint32_t max_token_bytes;
     char *stemmer;    /* "none", "porter", or Snowball's name */
     stop_word *stops; /* [n_stops], sorted by bytes, no duplicates */
@@ -34,6 +35,8 @@ struct gx_analyzer {
 struct gx_analysis {
     const gx_analyzer *an;
     gx_tokenizer tokenizer;
+    gx_fold fold;
+    bool folded;                 /* the tokenizer's text is fold's; else it is as it was given */
     struct sb_stemmer *snowball; /* NULL if the stemmer is not one of Snowball's */
     bool porter;
     char *term; /* scratch; lower case takes at most three times a token's bytes */
@@ -55,7 +58,7 @@ static int compare_stop_words(const void *pa, const void *pb)
     return c ? c : (a->len > b->len) - (a->len < b->len);
 }
 
-static bool add_stop_word(gx_analyzer *an, const char *word, size_t len)
+static bool keep_stop_word(gx_analyzer *an, const char *word, size_t len)
 {
     if (an->n_stops == an->max_stops) {
         const size_t max = an->max_stops ? 2 * an->max_stops : 64;
@@ -72,6 +75,16 @@ static bool add_stop_word(gx_analyzer *an, const char *word, size_t len)
     copy[len] = 0;
     an->stops[an->n_stops++] = (stop_word){copy, len};
     return true;
+}
+
+static bool add_stop_word(gx_analyzer *an, const char *word, size_t len)
+{
+    if (!an->fold)
+        return keep_stop_word(an, word, len);
+    gx_fold folded = {0};
+    const bool ok = gx_fold_text(&folded, word, len) && (folded.n == 0 || keep_stop_word(an, folded.bytes, folded.n));
+    gx_fold_free(&folded);
+    return ok;
 }
 
 static void sort_stop_words(gx_analyzer *an)
@@ -194,6 +207,14 @@ static gx_status choose_stop_words(gx_analyzer *an, const char *name, gx_error *
 
 /* ---- opening and describing ---- */
 
+static gx_status choose_fold(gx_analyzer *an, const char *name, gx_error *err)
+{
+    an->fold = strcmp(name, "unicode") == 0;
+    if (!an->fold && strcmp(name, "none") != 0)
+        return gx_fail(err, GX_EUSAGE, "no fold is called \"%s\"; there are: none, unicode", name);
+    return GX_OK;
+}
+
 static gx_status choose_stemmer(gx_analyzer *an, const char *name, gx_error *err)
 {
     if (strcmp(name, "none") != 0 && strcmp(name, "porter") != 0) {
@@ -239,7 +260,9 @@ gx_status gx_analyzer_open(gx_analyzer **out, const gx_analyzer_options *opt, gx
     an->lowercase = !whitespace;
     an->possessive = english;
     an->max_token_bytes = MAX_TOKEN_BYTES;
-    gx_status st = choose_stemmer(an, opt && opt->stemmer ? opt->stemmer : english ? "porter" : "none", err);
+    gx_status st = choose_fold(an, opt && opt->fold ? opt->fold : "none", err);
+    if (st == GX_OK)
+        st = choose_stemmer(an, opt && opt->stemmer ? opt->stemmer : english ? "porter" : "none", err);
     if (st == GX_OK)
         st = choose_stop_words(an, opt && opt->stopwords ? opt->stopwords : english ? "lucene" : "none", err);
     if (st != GX_OK) {
@@ -253,14 +276,14 @@ gx_status gx_analyzer_open(gx_analyzer **out, const gx_analyzer_options *opt, gx
 
 static gx_status from_json(gx_analyzer *an, json_t *root, gx_error *err)
 {
-    const char *tokenizer = NULL, *stemmer = NULL;
+    const char *tokenizer = NULL, *stemmer = NULL, *fold = "none";
     int lowercase = 0, possessive = 0;
     json_int_t max_bytes = 0;
     json_t *stops = NULL;
     json_error_t why;
-    if (json_unpack_ex(root, &why, 0, "{s:s, s:b, s:b, s:I, s:o, s:s}", "tokenizer", &tokenizer, "lowercase",
+    if (json_unpack_ex(root, &why, 0, "{s:s, s:b, s:b, s:I, s:o, s:s, s?s}", "tokenizer", &tokenizer, "lowercase",
                        &lowercase, "possessive", &possessive, "max_token_bytes", &max_bytes, "stopwords", &stops,
-                       "stemmer", &stemmer))
+                       "stemmer", &stemmer, "fold", &fold))
         return gx_fail(err, GX_ECORRUPT, "the analyzer's description is not understood: %s", why.text);
     const bool whitespace = strcmp(tokenizer, "whitespace") == 0;
     if (!whitespace && strcmp(tokenizer, "word") != 0)
@@ -274,6 +297,9 @@ static gx_status from_json(gx_analyzer *an, json_t *root, gx_error *err)
     an->lowercase = lowercase;
     an->possessive = possessive;
     an->max_token_bytes = (uint32_t)max_bytes;
+    const gx_status st = choose_fold(an, fold, err);
+    if (st != GX_OK)
+        return st;
     size_t i;
     json_t *word;
     json_array_foreach(stops, i, word)
@@ -333,6 +359,10 @@ char *gx_analyzer_json(const gx_analyzer *an)
                                   "possessive", an->possessive, "max_token_bytes", (json_int_t)an->max_token_bytes,
                                   "stopwords", stops, "stemmer", an->stemmer)
                       : NULL;
+    if (root && an->fold && json_object_set_new(root, "fold", json_string("unicode"))) {
+        json_decref(root);
+        root = NULL;
+    }
     if (root)
         text = json_dumps(root, JSON_COMPACT);
     json_decref(root);
@@ -366,6 +396,7 @@ void gx_analysis_close(gx_analysis *a)
     if (!a)
         return;
     gx_tokenizer_free(&a->tokenizer);
+    gx_fold_free(&a->fold);
     if (a->snowball)
         sb_stemmer_delete(a->snowball);
     free(a->term);
@@ -377,21 +408,6 @@ char *gx_analysis_buffer(gx_analysis *a, size_t len)
     return gx_tokenizer_buffer(&a->tokenizer, len);
 }
 
-gx_status gx_analysis_tokenize(gx_analysis *a, size_t len, gx_tokens *out)
-{
-    gx_tokenizer *s = &a->tokenizer;
-    const uint64_t replaced = s->replaced;
-    if (!gx_tokenize(s, a->an->mode, a->an->lowercase, len))
-        return GX_ENOMEM;
-    *out = (gx_tokens){s->bytes, s->begin, s->end, s->n, (uint32_t)(s->replaced - replaced)};
-    return GX_OK;
-}
-
-uint32_t gx_analysis_max_token(const gx_analysis *a)
-{
-    return a->an->max_token_bytes;
-}
-
 static bool all_ascii(const char *p, size_t len)
 {
     unsigned char any = 0;
@@ -400,11 +416,66 @@ static bool all_ascii(const char *p, size_t len)
     return any < 0x80;
 }
 
+/* Put the fold of the len bytes in the buffer in their place. Returns its length; SIZE_MAX: no
+ * memory. */
+static size_t fold_buffer(gx_analysis *a, size_t len)
+{
+    a->folded = !all_ascii(a->tokenizer.bytes, len); /* the tokenizer folds ASCII: by lower case */
+    if (!a->folded)
+        return len;
+    if (!gx_fold_text(&a->fold, a->tokenizer.bytes, len))
+        return SIZE_MAX;
+    char *p = gx_tokenizer_buffer(&a->tokenizer, a->fold.n);
+    if (!p)
+        return SIZE_MAX;
+    if (a->fold.n)
+        memcpy(p, a->fold.bytes, a->fold.n);
+    return a->fold.n;
+}
+
+gx_status gx_analysis_tokenize(gx_analysis *a, size_t len, gx_tokens *out)
+{
+    gx_tokenizer *s = &a->tokenizer;
+    const uint64_t replaced = s->replaced;
+    if (a->an->fold && (len = fold_buffer(a, len)) == SIZE_MAX)
+        return GX_ENOMEM;
+    if (!gx_tokenize(s, a->an->mode, a->an->lowercase || a->an->fold, len))
+        return GX_ENOMEM;
+    *out = (gx_tokens){s->bytes, s->begin, s->end, s->n, (uint32_t)(s->replaced - replaced)};
+    if (a->folded)
+        out->replaced += a->fold.replaced;
+    return GX_OK;
+}
+
+void gx_analysis_range(const gx_analysis *a, size_t *begin, size_t *end)
+{
+    if (a->folded)
+        gx_fold_range(&a->fold, begin, end);
+}
+
+uint32_t gx_analysis_max_token(const gx_analysis *a)
+{
+    return a->an->max_token_bytes;
+}
+
 static bool only_underscores(const char *p, size_t len)
 {
     for (size_t i = 0; i < len; ++i)
         if (p[i] != '_')
             return false;
+    return true;
+}
+
+/* Whether UTF-8 has nothing but underscores and other characters that connect words. */
+static bool only_connectors(const char *p, size_t len)
+{
+    utf8proc_int32_t c;
+    for (size_t i = 0; i < len;) {
+        const utf8proc_ssize_t n = utf8proc_iterate((const utf8proc_uint8_t *)p + i, (utf8proc_ssize_t)(len - i), &c);
+        if (n <= 0 || utf8proc_category(c) != UTF8PROC_CATEGORY_PC)
+            return false;
+        i += (size_t)n;
+    }
     return true;
 }
 
@@ -424,10 +495,10 @@ gx_token_kind gx_analysis_term(gx_analysis *a, const char *token, size_t len, co
     const gx_analyzer *an = a->an;
     if (len > an->max_token_bytes)
         return GX_TOKEN_TOO_LONG;
-    if (an->mode == GX_TOKENIZER_WORDS && only_underscores(token, len))
+    if (an->mode == GX_TOKENIZER_WORDS && (an->fold ? only_connectors : only_underscores)(token, len))
         return GX_TOKEN_STOPPED;
     size_t n = an->possessive ? without_possessive(token, len) : len;
-    if (!an->lowercase || all_ascii(token, n)) /* the tokenizer has already lowered ASCII */
+    if (!an->lowercase || an->fold || all_ascii(token, n)) /* the tokenizer has already lowered ASCII */
         memcpy(a->term, token, n);
     else
         n = lowercase_utf8(a->term, token, n);
@@ -488,9 +559,11 @@ static gx_status analyze(gx_analysis *a, const char *text, size_t len, gx_term_f
             return GX_ENOMEM;
         for (uint32_t i = 0; i < t.n; ++i) {
             const char *term;
-            size_t n;
-            if (gx_analysis_term(a, t.bytes + t.begin[i], t.end[i] - t.begin[i], &term, &n) == GX_TOKEN_TERM &&
-                !emit(user, term, n, at + t.begin[i], at + t.end[i]))
+            size_t n, begin = t.begin[i], end = t.end[i];
+            if (gx_analysis_term(a, t.bytes + begin, end - begin, &term, &n) != GX_TOKEN_TERM)
+                continue;
+            gx_analysis_range(a, &begin, &end);
+            if (!emit(user, term, n, at + begin, at + end))
                 return GX_OK;
         }
         at += piece;

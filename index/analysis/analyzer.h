@@ -1,9 +1,9 @@
 /* analyzer.h: turn text into terms. The builder and queries use the same analyzer.
  *
- *   bytes -> tokens -> possessive removed -> lower case -> stop words dropped -> stemmed -> terms
- *            \____/    \__________________________________________________________________/
- *          tokenizer.h   gx_analysis_term, a function of one token alone. A builder calls it
- *                        once for each different token.
+ *   bytes -> folded -> tokens -> possessive removed -> lower case -> stop words dropped -> stemmed
+ *       \____/    \____/    \_____________________________________________________________________/
+ *       fold.h  tokenizer.h   gx_analysis_term, a function of one token alone, gives the term. A
+ *                             builder calls it once for each different token.
  *
  * A JSON object describes an analyzer. The META section of an index holds it under "analyzer":
  *
@@ -14,6 +14,8 @@
  *   "stopwords"        ["a", ...]
  *   "stemmer"          "none", "porter" (Porter's, as in Lucene; see porter.h) or the name of a
  *                      Snowball stemmer, of which "english" is Porter2
+ *   "fold"             "unicode" (fold.h), or missing: text is not folded. What is folded is in lower
+ *                      case, and tokens of nothing but connectors (U+203F, ...) are no terms
  */
 #ifndef GX_INDEX_ANALYSIS_ANALYZER_H
 #define GX_INDEX_ANALYSIS_ANALYZER_H
@@ -28,6 +30,7 @@ typedef struct gx_analyzer_options {
     const char *name;
     const char *stemmer;   /* "none", "porter", "english" (Porter2), any of Snowball's; NULL: that of name */
     const char *stopwords; /* "none", "lucene", or a file with one word a line; NULL: those of name */
+    const char *fold;      /* "none" or "unicode"; NULL: "none" */
 } gx_analyzer_options;
 
 /* Open an analyzer. opt NULL: "english". GX_EUSAGE (an unknown name), GX_ENOTFOUND or GX_EIO (the
@@ -35,7 +38,7 @@ typedef struct gx_analyzer_options {
 gx_status gx_analyzer_open(gx_analyzer **out, const gx_analyzer_options *opt, gx_error *err);
 
 /* Open the analyzer that json[len] describes. GX_ECORRUPT (it is no such object), GX_EUSAGE (this
- * library lacks the stemmer), GX_ENOMEM. */
+ * library lacks the stemmer or the fold), GX_ENOMEM. */
 gx_status gx_analyzer_open_json(gx_analyzer **out, const char *json, size_t len, gx_error *err);
 void gx_analyzer_close(gx_analyzer *an);
 
@@ -43,7 +46,8 @@ void gx_analyzer_close(gx_analyzer *an);
 char *gx_analyzer_json(const gx_analyzer *an);
 
 /* Receives a term; its bytes live until the function returns. [begin, end) is the token's byte
- * range in the text, for snippets. Returning false ends the analysis. */
+ * range in the text, for snippets; with a fold, tokens made of one character share its bytes.
+ * Returning false ends the analysis. */
 typedef bool gx_term_fn(void *user, const char *term, size_t len, size_t begin, size_t end);
 
 /* Call emit for every term of text, in order. Thread-safe. The analyzer keeps a pool of workspaces,
@@ -57,15 +61,15 @@ typedef struct gx_analysis gx_analysis; /* one thread's workspace on an analyzer
 gx_status gx_analysis_open(gx_analysis **out, const gx_analyzer *an, gx_error *err);
 void gx_analysis_close(gx_analysis *a);
 
-/* Raw tokens. Token i < n is bytes[begin[i], end[i]) of the workspace's copy of the text. In the
- * copy, ASCII letters are lower case already if the analyzer lowers case. At least
+/* Raw tokens. Token i < n is bytes[begin[i], end[i]) of the workspace's copy of the text. The copy
+ * is folded, if the analyzer folds. ASCII letters are lower case already if it lowers case. At least
  * GX_TOKENIZER_SLACK bytes behind any token are readable. The arrays live until the next
  * gx_analysis_buffer. */
 typedef struct gx_tokens {
     const char *bytes;
     const uint32_t *begin, *end;
     uint32_t n;
-    uint32_t replaced; /* bytes of the text that are not UTF-8; counted by the word tokenizer only */
+    uint32_t replaced; /* bytes of the text that are not UTF-8; counted by the word tokenizer and a fold only */
 } gx_tokens;
 
 /* Room for a text of len < 2^31 bytes, which the caller fills before gx_analysis_tokenize. NULL: no
@@ -75,6 +79,9 @@ char *gx_analysis_buffer(gx_analysis *a, size_t len);
 /* Find the tokens of the len bytes in the buffer. GX_ENOMEM. */
 gx_status gx_analysis_tokenize(gx_analysis *a, size_t len, gx_tokens *out);
 
+/* From bytes [*begin, *end) of the copy, which are not empty, to those of the text. */
+void gx_analysis_range(const gx_analysis *a, size_t *begin, size_t *end);
+
 /* The analyzer's max_token_bytes. */
 uint32_t gx_analysis_max_token(const gx_analysis *a);
 
@@ -83,7 +90,7 @@ typedef enum gx_token_kind { GX_TOKEN_TERM, GX_TOKEN_STOPPED, GX_TOKEN_TOO_LONG 
 /* Turn one raw token into a term.
  *   GX_TOKEN_TERM       *term holds *term_len bytes, which live until the next call
  *   GX_TOKEN_STOPPED    the token is a stop word, or nothing is left of it, or (word tokenizer) it
- *                       has nothing but underscores
+ *                       has nothing but underscores, or connectors if the analyzer folds
  *   GX_TOKEN_TOO_LONG   the token has more than max_token_bytes bytes */
 gx_token_kind gx_analysis_term(gx_analysis *a, const char *token, size_t len, const char **term, size_t *term_len);
 

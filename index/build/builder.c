@@ -68,7 +68,7 @@ static gx_status open_parts(gx_builder *b, gx_error *err)
     w.force = b->opt.force;
     w.store_text = b->opt.store_text;
     gx_status st = gx_codec_find_pair(&w.docids, &w.tfs, b->opt.docid_codec, b->opt.tf_codec, err);
-    const gx_analyzer_options an = {b->opt.analyzer, b->opt.stemmer, b->opt.stopwords};
+    const gx_analyzer_options an = {b->opt.analyzer, b->opt.stemmer, b->opt.stopwords, b->opt.fold};
     if (st == GX_OK)
         st = gx_analyzer_open(&b->analyzer, &an, err);
     if (st == GX_OK && !gx_external_ids_open(&b->ids))

@@ -12,12 +12,14 @@ gx_status gx_import_setup_open(gx_import_setup *out, const gx_import_options *op
         st = gx_codec_find_pair(&out->writer.docids, &out->writer.tfs, o->docid_codec, o->tf_codec, err);
     if (st != GX_OK)
         return st;
-    if (!o->analyzer && (o->stemmer || o->stopwords))
+    if (!o->analyzer && (o->stemmer || o->stopwords || o->fold))
         return gx_fail(err, GX_EUSAGE, "gx_import_options names %s, but no analyzer that they belong to",
-                       o->stemmer ? "a stemmer" : "stop words");
+                       o->stemmer     ? "a stemmer"
+                       : o->stopwords ? "stop words"
+                                      : "a fold");
     out->writer.force = o->force;
     out->writer.impacts = o->impacts;
-    const gx_analyzer_options analysis = {o->analyzer, o->stemmer, o->stopwords};
+    const gx_analyzer_options analysis = {o->analyzer, o->stemmer, o->stopwords, o->fold};
     return o->analyzer ? gx_analyzer_open(&out->analyzer, &analysis, err) : GX_OK;
 }
 

@@ -97,6 +97,53 @@ assert t == [{"begin": 0, "end": 8, "text": "Skipping", "term": "skip"}, {"begin
     [ -z "$output" ]
 }
 
+@test "--fold=unicode: an index finds a word in each of its spellings, and shows it as it is written" {
+    printf '{"id":"a","text":"Un cafe\\u0301, o\\ufb03ce"}\n{"id":"b","text":"UN CAF\\u00c9 \\uff21\\uff22 \\u203f \\u2040 ?"}\n{"id":"c","text":"tea"}\n' >forms.jsonl
+    ask build -q forms.jsonl -o folded.gx --analyzer=simple --fold=unicode --store=text
+    exits 0
+    ask build -q forms.jsonl -o plain.gx --analyzer=simple --fold=none
+    exits 0
+    ask info folded.gx
+    says '"fold":"unicode"'
+    ask info plain.gx
+    [[ $output != *fold* ]]
+    for query in $'caf\u00e9' $'cafe\u0301' cafe CAFE; do
+        ask query -f trec folded.gx "$query"
+        exits 0
+        [ "$(cut -d' ' -f3 <<<"$output" | sort | tr '\n' ' ')" = 'a b ' ]
+    done
+    ask query -f trec plain.gx cafe
+    [ -z "$output" ]
+    ask query folded.gx office
+    says $'o\ufb03ce'
+    ask analyze -i folded.gx -f json $'x cafe\u0301s \uff3f'
+    exits 0
+    python3 -c '
+import json, sys
+t = json.load(sys.stdin)["terms"]
+assert t == [{"begin": 0, "end": 1, "text": "x", "term": "x"}, {"begin": 2, "end": 9, "text": "cafe\u0301s", "term": "cafes"}], t' <<<"$output"
+    ask analyze --analyzer=simple --fold=unicode $'STRASSE stra\u00dfe'
+    [ "$(cut -f3 <<<"$output" | uniq -c | wc -l)" = 1 ]
+    "$GPUIDX" export -q folded.gx -o folded.ciff -f ciff
+    ask import -q folded.ciff -o again.gx
+    ask info again.gx
+    says '"fold":"unicode"'
+    ask import -q folded.ciff -o named.gx --analyzer=simple --fold=unicode
+    ask info named.gx
+    says '"fold":"unicode"'
+    ask import -q folded.ciff -o other.gx --fold=unicode
+    exits 2
+    complains '--fold: of which --analyzer?'
+    ask build -q forms.jsonl -o x.gx --fold=latin
+    exits 2
+    complains latin
+    ask analyze -i folded.gx --fold=none text
+    exits 2
+    complains 'has an analyzer of its own'
+    ask completion bash
+    says 'none unicode'
+}
+
 @test "analyze refuses what it cannot know" {
     ask analyze -i "$TINY" --stemmer=none text
     exits 2

@@ -46,7 +46,8 @@ def _rows(documents: Any) -> Iterator[Tuple[Any, Any, Any]]:
 
 
 def build(path: Union[str, "os.PathLike[str]"], documents: Any, *, analyzer: Optional[str] = None,
-          stemmer: Optional[str] = None, stopwords: Optional[str] = None, codec: Optional[str] = None,
+          stemmer: Optional[str] = None, stopwords: Optional[str] = None, fold: Optional[str] = None,
+          codec: Optional[str] = None,
           store_titles: bool = True, store_text: bool = False, duplicates: str = "fail", force: bool = False,
           memory: int = 0, threads: int = 1, progress: Union[bool, int] = False, source: Optional[str] = None) -> Index:
     """Build an index of documents, and open it.
@@ -56,6 +57,7 @@ def build(path: Union[str, "os.PathLike[str]"], documents: Any, *, analyzer: Opt
     analyzer      "english" (default: lower case, stop words, Porter's stemmer), "simple" or "whitespace"
     stemmer       "none", "porter", or one of Snowball's; None: the analyzer's
     stopwords     "none", "lucene", or a file with a word a line; None: the analyzer's
+    fold          "unicode": accents, ligatures, width and the like make no difference; None: they do
     codec         "gpubp128" (default), another codec, or "auto": one a list
     store_text    keep the texts, for Index.texts and snippets
     duplicates    "fail" (InputError), or keep the "first" or the "last" document of an id
@@ -69,7 +71,7 @@ def build(path: Union[str, "os.PathLike[str]"], documents: Any, *, analyzer: Opt
     if duplicates not in _DUPLICATES:
         raise ValueError("duplicates is one of %s, not %r" % (", ".join(map(repr, _DUPLICATES)), duplicates))
     given = {"path": os.fspath(path), "docid_codec": codec, "analyzer": analyzer, "stemmer": stemmer, "stopwords": stopwords,
-             "source": source}
+             "fold": fold, "source": source}
     keep = {name: ffi.new("char[]", os.fsencode(v)) for name, v in given.items() if v is not None}
     for name, value in keep.items():
         setattr(opt, name, value)

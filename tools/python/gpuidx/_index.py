@@ -705,10 +705,10 @@ _check = check
 
 def import_ciff(ciff: Union[str, "os.PathLike[str]"], path: Union[str, "os.PathLike[str]"], *, force: bool = False,
                 codec: Optional[str] = None, analyzer: Optional[str] = None, stemmer: Optional[str] = None,
-                stopwords: Optional[str] = None, impacts: bool = False) -> Index:
+                stopwords: Optional[str] = None, impacts: bool = False, fold: Optional[str] = None) -> Index:
     """Make an index of a CIFF file, and open it. analyzer: how queries become terms; None: what the file says."""
     o, err = options("gx_import_options"), new_error()
-    given = {"docid_codec": codec, "analyzer": analyzer, "stemmer": stemmer, "stopwords": stopwords}
+    given = {"docid_codec": codec, "analyzer": analyzer, "stemmer": stemmer, "stopwords": stopwords, "fold": fold}
     keep = {name: ffi.new("char[]", v.encode()) for name, v in given.items() if v is not None}
     for name, value in keep.items():
         setattr(o, name, value)

@@ -362,3 +362,14 @@ def test_opening_and_closing_leaks_nothing(index):
 
     before = rounds(500)
     assert rounds(int(os.environ.get("GPUIDX_ROUNDS", "2000"))) - before < 4096  # KiB
+
+
+def test_fold(tmp_path):
+    docs = [("a", "Un cafe\u0301"), ("b", "UN CAF\u00c9"), ("c", "tea")]
+    with gpuidx.build(tmp_path / "folded.gx", docs, analyzer="simple", fold="unicode") as ix:
+        assert [(t.begin, t.end) for t in ix.analyze("x cafe\u0301!")] == [(0, 1), (2, 8)]
+        assert sorted(h.docno for h in ix.search("caf\u00e9")) == ["a", "b"]
+    with gpuidx.build(tmp_path / "plain.gx", docs, analyzer="simple") as ix:
+        assert sorted(h.docno for h in ix.search("caf\u00e9")) == ["b"]
+    with pytest.raises(gpuidx.UsageError, match="latin"):
+        gpuidx.build(tmp_path / "x.gx", docs, fold="latin")
