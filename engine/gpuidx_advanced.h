@@ -130,6 +130,46 @@ typedef struct gx_source_counts {
 } gx_source_counts;
 GX_API gx_source_counts gx_source_get_counts(const gx_source *s);
 
+/* ---- filters: expressions over attributes ---- */
+
+/* A filter is a set of documents, said by an expression over the attributes of an index:
+ *
+ *   year:[2015 TO 2019] AND category:cs.IR AND NOT id:@list.txt AND price:<20 AND has:doi
+ *
+ * The manual page gpuidx-query(1) describes the syntax. gx_mask_open makes a mask of its words. */
+typedef struct gx_filter gx_filter;
+
+typedef struct gx_filter_options {
+    size_t size;
+    /* Reads what id:@FILE names: sets the bit of each document whose id the file has, in words that
+     * are 0 before, [ceil(n_docs / 64)]. gx_filter_open fails as this does. NULL: id:@FILE is refused. */
+    gx_status (*read_ids)(void *user, const char *file, uint64_t *words, gx_error *err);
+    void *user;
+} gx_filter_options;
+#define GX_FILTER_OPTIONS                                                                                              \
+    {                                                                                                                  \
+        sizeof(gx_filter_options), NULL, NULL                                                                          \
+    }
+GX_API void gx_filter_options_init(gx_filter_options *o, size_t size);
+
+/* Read an expression of len bytes. ix must outlive the filter. opt may be NULL. GX_EUSAGE: the
+ * message names the column, in characters from 1, and for an unknown attribute the nearest one;
+ * parentheses nest more than 64 levels deep, or there are more than 16,384 conditions. GX_ENOMEM. */
+GX_API gx_status gx_filter_open(gx_filter **out, const gx_index *ix, const char *text, size_t len,
+                                const gx_filter_options *opt, gx_error *err);
+GX_API void gx_filter_close(gx_filter *f); /* NULL is fine */
+
+/* The filter as text in one way of writing: it does not depend on blanks, on quotes, or on
+ * parentheses around one operand. Equal texts select the same documents of an index, as long as files
+ * of ids stay the same. [*len] bytes, which belong to the filter. */
+GX_API const char *gx_filter_text(const gx_filter *f, size_t *len);
+
+/* The documents that the filter selects: bit d % 64 of words[d / 64] is set for document d, and no
+ * bit at n_docs and above. *n receives their number and may be NULL. Takes a pass over the column
+ * of each condition. GX_ENOMEM. */
+GX_API gx_status gx_filter_evaluate(const gx_filter *f, uint64_t *words /* [ceil(n_docs / 64)] */, uint32_t *n,
+                                    gx_error *err);
+
 /* ---- what the bytes of an index are used for ---- */
 
 #define GX_MAX_SECTIONS 64u /* most sections of a file */

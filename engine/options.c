@@ -47,6 +47,11 @@ void gx_export_options_init(gx_export_options *o, size_t size)
     gx_sized_init(o, size, &(gx_export_options)GX_EXPORT_OPTIONS, sizeof *o);
 }
 
+void gx_filter_options_init(gx_filter_options *o, size_t size)
+{
+    gx_sized_init(o, size, &(gx_filter_options)GX_FILTER_OPTIONS, sizeof *o);
+}
+
 void gx_source_options_init(gx_source_options *o, size_t size)
 {
     gx_sized_init(o, size, &(gx_source_options)GX_SOURCE_OPTIONS, sizeof *o);

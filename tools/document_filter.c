@@ -72,37 +72,72 @@ static int read_ids(const char *path, const gx_index *ix, uint64_t *words)
     return code;
 }
 
-/* What the files allow, to f->words, which are 0 before, as is excluded: scratch. */
-static int combine(document_filter *f, const gx_index *ix, uint32_t n_docs, uint64_t *excluded)
+/* For gx_filter_open: what an expression's id:@FILE means. */
+typedef struct expression_files {
+    const gx_index *ix;
+    int code; /* not 0: the message was printed */
+} expression_files;
+
+static gx_status read_expression_ids(void *user, const char *path, uint64_t *words, gx_error *err)
+{
+    expression_files *e = user;
+    (void)err;
+    e->code = read_ids(path, e->ix, words);
+    return e->code ? GX_EINPUT : GX_OK;
+}
+
+/* The documents that the expression selects. */
+static int evaluate(const char *expression, const gx_index *ix, uint64_t *words)
+{
+    expression_files files = {ix, 0};
+    const gx_filter_options options = {sizeof options, read_expression_ids, &files};
+    gx_filter *filter;
+    gx_error err = {0};
+    gx_status st = gx_filter_open(&filter, ix, expression, strlen(expression), &options, &err);
+    if (st == GX_OK)
+        st = gx_filter_evaluate(filter, words, NULL, &err);
+    gx_filter_close(filter);
+    return files.code ? files.code : st ? cli_fail_error(&err) : 0;
+}
+
+/* What the files and the expression allow, to f->words, which are 0 before, as are excluded and selected: scratch. */
+static int combine(document_filter *f, const gx_index *ix, uint32_t n_docs, uint64_t *excluded, uint64_t *selected)
 {
     int code = f->only ? read_ids(f->only, ix, f->words) : 0;
     if (code == 0 && f->except)
         code = read_ids(f->except, ix, excluded);
+    if (code == 0 && f->expression)
+        code = evaluate(f->expression, ix, selected);
     f->n_allowed = 0;
     for (uint32_t d = 0; code == 0 && d < n_docs; d += 64) {
         const uint64_t all = n_docs - d < 64 ? (UINT64_C(1) << (n_docs - d)) - 1 : UINT64_MAX;
         f->words[d / 64] = (f->only ? f->words[d / 64] : all) & ~excluded[d / 64];
+        f->words[d / 64] &= f->expression ? selected[d / 64] : all;
         f->n_allowed += (uint32_t)__builtin_popcountll(f->words[d / 64]);
     }
     return code;
 }
 
-int document_filter_read(document_filter *out, const gx_index *ix, const char *only, const char *except)
+int document_filter_read(document_filter *out, const gx_index *ix, const char *only, const char *except,
+                         const char *expression)
 {
     gx_index_stats st = {.size = sizeof st};
     gx_index_get_stats(ix, &st);
     *out = (document_filter){.n_allowed = st.n_docs};
-    if (!only && !except)
+    if (!only && !except && !expression)
         return 0;
     const size_t n_words = ((size_t)st.n_docs + 63) / 64;
-    uint64_t *excluded = calloc(n_words + 1, sizeof *excluded);
+    uint64_t *excluded = calloc(n_words + 1, sizeof *excluded), *selected = calloc(n_words + 1, sizeof *selected);
     document_filter f = {.only = only ? strdup(only) : NULL,
                          .except = except ? strdup(except) : NULL,
+                         .expression = expression ? strdup(expression) : NULL,
                          .words = calloc(n_words + 1, sizeof *f.words)};
-    const bool memory = excluded && f.words && !only == !f.only && !except == !f.except;
-    const int code = memory ? combine(&f, ix, st.n_docs, excluded)
+    const bool memory =
+        excluded && selected && f.words && !only == !f.only && !except == !f.except && !expression == !f.expression;
+    const int code = memory ? combine(&f, ix, st.n_docs, excluded, selected)
                             : cli_fail(GX_ENOMEM, "no memory for a filter of %u documents", st.n_docs);
     free(excluded);
+    free(selected);
     if (code)
         document_filter_free(&f);
     else
@@ -114,6 +149,7 @@ void document_filter_free(document_filter *f)
 {
     free(f->only);
     free(f->except);
+    free(f->expression);
     free(f->words);
     *f = (document_filter){0};
 }

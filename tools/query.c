@@ -166,6 +166,24 @@ static const cli_section sections[] = {
      "line's number is one. Each answer is written before the next line is read. A line that is not UTF-8 is read "
      "as Latin-1, which is told. A line that cannot be answered, of too many terms, of more than 1 MiB, or with an "
      "empty id or white space in it, ends the program with exit code 3."},
+    {"Filter syntax",
+     "`--filter` takes conditions on the attributes that `gpuidx build --attr` kept and `gpuidx info` lists:\n"
+     "\n"
+     "  year:2019               the value is 2019; of keywords, one of them\n"
+     "  year:[2015 TO 2019]     2015, 2019, and what lies between\n"
+     "  year:{2015 TO 2019}     what lies between; [2015 TO 2019} mixes both\n"
+     "  year:[2015 TO *]        2015 and all above\n"
+     "  price:<20               also <=, > and >=\n"
+     "  date:2019-05            any second of that month; >2019-05 is after it\n"
+     "  open:true               or false\n"
+     "  has:doi                 documents that have a value\n"
+     "  id:doc7, id:@FILE       a document; those whose ids the file has\n"
+     "  a AND b, a OR b, NOT a  AND binds more than OR, NOT most\n"
+     "  (a OR b) AND c          a group; groups and NOTs nest up to 64 levels\n"
+     "\n"
+     "A value with blanks, brackets or quotes stands in double quotes; a backslash takes the next character as it is. "
+     "Keywords are ordered byte by byte. A document without a value meets no condition on that attribute, and so NOT "
+     "selects it. A range whose ends are in the wrong order selects nothing."},
     {"Boolean syntax",
      "With `--syntax=boolean`:\n"
      "\n"
@@ -236,6 +254,8 @@ static const cli_section examples[] = {
     {"gpuidx query corpus.gx 'inverted index compression'", "The ten best documents."},
     {"gpuidx query corpus.gx -k 100 --op=and --format=jsonl <queries.txt",
      "The hundred best documents with all words of each query, for a program to read."},
+    {"gpuidx query papers.gx --filter 'year:[2015 TO 2019] AND NOT venue:SIGIR' 'query expansion'",
+     "The best of five years, one venue left out."},
     {"gpuidx query corpus.gx --scorer=bm25:lucene --explain 'block max'", "Why they have their scores."},
     {"gpuidx query corpus.gx --rm3=10,10,0.5 'vitamin D'", "The query with ten terms of its ten best documents."},
     {"gpuidx query corpus.gx", "The shell."},

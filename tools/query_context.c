@@ -32,7 +32,7 @@ int ask_open(ask *k, const cli_args *a, const char *path)
         .tag = cli_text(a, "run-tag"),
     };
     if ((code = cli_open_index(&k->ix, a, path)) || (code = open_session(&k->en, &k->session, k->ix, &k->engine)) ||
-        (code = ask_set_filter(k, cli_text(a, "only"), cli_text(a, "not"))))
+        (code = ask_set_filter(k, cli_text(a, "only"), cli_text(a, "not"), cli_text(a, "filter"))))
         return code;
     cli_default_scorer(&k->options, a, k->ix);
     if ((code = cli_rm3(&k->rm3, a, k->ix)))
@@ -90,11 +90,11 @@ int ask_set_engine(ask *k, gx_engine_kind kind)
     return 0;
 }
 
-int ask_set_filter(ask *k, const char *only, const char *except)
+int ask_set_filter(ask *k, const char *only, const char *except, const char *expression)
 {
     document_filter filter;
     gx_mask *mask = NULL;
-    int code = document_filter_read(&filter, k->ix, only, except);
+    int code = document_filter_read(&filter, k->ix, only, except, expression);
     if (code == 0)
         code = document_filter_open_mask(&mask, &filter, k->en);
     if (code) {

@@ -49,9 +49,9 @@ void ask_note_large_k(const ask *k);
 int ask_set_engine(ask *k, gx_engine_kind kind);
 const char *ask_engine_name(const ask *k); /* "cpu" or "gpu" */
 
-/* Search only the documents of these files of ids from here on (document_filter.h; NULL: no file).
- * The old filter stays when that fails. */
-int ask_set_filter(ask *k, const char *only, const char *except);
+/* Search only the documents of these files of ids and of this expression from here on
+ * (document_filter.h; NULL: none). The old filter stays when that fails. */
+int ask_set_filter(ask *k, const char *only, const char *except, const char *expression);
 
 /* Answer a query on stdout. 0, or the exit code with the message printed; *n_hits the number of
  * results. A cancelled search says so and is 0. */

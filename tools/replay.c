@@ -269,8 +269,9 @@ static json_t *filter_json(const session_facts *f)
 {
     if (!f->filter->words)
         return json_null();
-    return json_pack("{s:o, s:o, s:I}", "only", file_or_null(cli_text(f->a, "only")), "not",
-                     file_or_null(cli_text(f->a, "not")), "documents", (json_int_t)f->filter->n_allowed);
+    return json_pack("{s:o, s:o, s:s?, s:I}", "only", file_or_null(cli_text(f->a, "only")), "not",
+                     file_or_null(cli_text(f->a, "not")), "expression", f->filter->expression, "documents",
+                     (json_int_t)f->filter->n_allowed);
 }
 
 static json_t *stages_json(const gx_replay_report *r)
@@ -547,7 +548,7 @@ static int run(const cli_args *a)
     if (!code)
         code = cli_open_index(&ix, a, a->argv[0]);
     if (!code)
-        code = document_filter_read(&filter, ix, cli_text(a, "only"), cli_text(a, "not"));
+        code = document_filter_read(&filter, ix, cli_text(a, "only"), cli_text(a, "not"), cli_text(a, "filter"));
     if (!code)
         code = cli_open_engine(&en, ix, &engine);
     if (!code)

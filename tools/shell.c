@@ -205,23 +205,30 @@ static void set_rm3(shell *s, const char *arg)
         s->k->rm3 = to;
 }
 
-static void set_filter(shell *s, bool only, const char *arg)
+/* `which` of the filter's parts: .only, .not and .filter. */
+static void set_filter_part(shell *s, int which, const char *arg)
 {
     const document_filter *f = &s->k->filter;
-    const char *to = strcmp(arg, "off") ? arg : NULL, *now = only ? f->only : f->except;
-    if (!*arg)
-        puts(now ? now : "off");
-    else
-        ask_set_filter(s->k, only ? to : f->only, only ? f->except : to);
+    const char *parts[3] = {f->only, f->except, f->expression};
+    if (!*arg) {
+        puts(parts[which] ? parts[which] : "off");
+        return;
+    }
+    parts[which] = strcmp(arg, "off") ? arg : NULL;
+    ask_set_filter(s->k, parts[0], parts[1], parts[2]);
 }
 
 static void set_only(shell *s, const char *arg)
 {
-    set_filter(s, true, arg);
+    set_filter_part(s, 0, arg);
 }
 static void set_not(shell *s, const char *arg)
 {
-    set_filter(s, false, arg);
+    set_filter_part(s, 1, arg);
+}
+static void set_filter(shell *s, const char *arg)
+{
+    set_filter_part(s, 2, arg);
 }
 
 static void set_engine(shell *s, const char *arg)
@@ -300,6 +307,7 @@ static const struct command {
     {".syntax", CLI_SYNTAXES, "how queries are read", set_syntax},
     {".only", "FILE|off", "search only the documents whose ids the file has", set_only},
     {".not", "FILE|off", "leave out the documents whose ids the file has", set_not},
+    {".filter", "EXPRESSION|off", "search only the documents that it selects, as in year:>=2015", set_filter},
     {".scorer", "NAME", "bm25, bm25:lucene, bm25:pisa, ...", set_scorer},
     {".k1", "X|default", "BM25's k1", set_k1},
     {".b", "X|default", "BM25's b", set_b},

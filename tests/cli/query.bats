@@ -284,6 +284,48 @@ END
     silent
 }
 
+# ---- --filter ----
+
+# Three documents of a word each, of the years 2001 to 2003.
+build_years() {
+    printf '{"id":"y%d","text":"word","year":%d,"cat":"c %d","price":%d.5}\n' 1 2001 1 1 2 2002 2 2 3 2003 3 3 >years.jsonl
+    printf '{"id":"none","text":"word"}\n' >>years.jsonl
+    "$GPUIDX" build -q years.jsonl -o years.gx --attr=year:int,cat:keyword,price:float
+}
+
+@test "--filter says which documents may be results" {
+    build_years
+    [ "$(ids --filter 'year:[2002 TO 2003]' years.gx word)" = 'y2 y3 ' ]
+    [ "$(ids --filter 'year:>2001 AND NOT price:>=3.5' years.gx word)" = 'y2 ' ]
+    [ "$(ids --filter 'NOT has:year OR cat:"c 1"' years.gx word)" = 'none y1 ' ]
+    [ "$(ids --filter year:1999 years.gx word)" = '' ]
+    printf 'y1\ny3\n' >list
+    [ "$(ids --filter 'id:@list AND year:>2001' years.gx word)" = 'y3 ' ]
+    [ "$(ids --only=list --filter 'year:<2003' years.gx word)" = 'y1 ' ]
+    [ "$(ids --not=list --filter 'has:year' years.gx word)" = 'y2 ' ]
+    for op in or and and-or; do
+        for way in --prune=off --algorithm=auto --algorithm=pmf --algorithm=taat; do
+            [ "$(ids --op=$op $way --filter 'year:{2001 TO *]' years.gx word)" = 'y2 y3 ' ]
+        done
+    done
+}
+
+@test "a malformed filter is told by its column, and a missing file of ids" {
+    build_years
+    ask query --filter 'price:<2 AND yaer:2001' years.gx word
+    exits 2
+    complains "filter, column 14: the index has no attribute 'yaer'; did you mean year?"
+    ask query --filter 'id:@nowhere' years.gx word
+    exits 5
+    complains 'cannot open nowhere, a file of document ids'
+    ask query --filter 'year:1' "$TINY" word
+    exits 2
+    complains "the index has no attribute 'year', nor any other"
+    ask query --filter "$(printf '(%.0s' $(seq 10000))" years.gx word
+    exits 2
+    complains 'nest deeper than 64 levels'
+}
+
 # ---- --only and --not ----
 
 ids() { # of a query's results, in the order of their names

@@ -241,6 +241,20 @@ END
     complains 4096
 }
 
+@test "--filter holds for all queries of a replay" {
+    printf '{"id":"y%d","text":"word","year":%d}\n' 1 2001 2 2002 3 2003 >years.jsonl
+    "$GPUIDX" build -q years.jsonl -o years.gx --attr=year:int
+    printf '1\tword\n2\tword word\n' >log
+    ask replay --engine=cpu years.gx log --filter 'year:>=2002' --verify --run=run --report=report.json
+    exits 0
+    says 'Only 2 documents may be results'
+    [ "$(cut -d' ' -f1,3 run | tr '\n' ' ')" = '1 y2 1 y3 2 y2 2 y3 ' ]
+    python3 -c 'import json; o = json.load(open("report.json"))["filter"]; assert o == {"only": None, "not": None, "expression": "year:>=2002", "documents": 2}, o'
+    ask replay --engine=cpu years.gx log --filter 'year:'
+    exits 2
+    complains 'filter, column 6: a value is expected'
+}
+
 @test "--only and --not filter a replay, its verification and its report" {
     printf '%s\n' d02 d05 d07 nowhere >list
     echo d05 >out
@@ -252,7 +266,7 @@ END
         [ "$(cut -d' ' -f3 run.$op | grep -vcx -e d02 -e d07 || true)" = 0 ]
     done
     [ -s run.or ]
-    python3 -c 'import json; o = json.load(open("report.json"))["filter"]; assert o == {"only": "list", "not": "out", "documents": 2}, o'
+    python3 -c 'import json; o = json.load(open("report.json"))["filter"]; assert o == {"only": "list", "not": "out", "expression": None, "documents": 2}, o'
     ask replay -q --engine=cpu "$TINY" log --report=report.json --force
     python3 -c 'import json; assert json.load(open("report.json"))["filter"] is None'
     ask replay --engine=cpu "$TINY" log --only=list --run=list --force

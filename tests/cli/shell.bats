@@ -66,6 +66,38 @@ exit 0
 END
 }
 
+@test ".filter searches the documents that an expression selects" {
+    printf '{"id":"y%d","text":"word","year":%d}\n' 1 2001 2 2002 3 2003 >years.jsonl
+    "$GPUIDX" build -q years.jsonl -o years.gx --attr=year:int
+    talk years.gx --filter=year:2001 <<'END'
+see gpuidx>
+type .filter
+see year:2001
+see gpuidx>
+type word
+see 1 match
+see gpuidx>
+type .filter year:[2002 TO 2003]
+see gpuidx>
+type word
+see 2 matches
+see gpuidx>
+type .filter yaer:1
+see did you mean year?
+see gpuidx>
+type word
+see 2 matches
+see gpuidx>
+type .filter off
+see gpuidx>
+type word
+see 3 matches
+see gpuidx>
+keys C-d
+exit 0
+END
+}
+
 @test "dot commands change how queries are answered" {
     talk "$TINY" <<'END'
 see gpuidx>

@@ -1,0 +1,613 @@
+/* filter.c: an expression to a tree. */
+#include "query/filter.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/sized.h"
+#include "engine/status.h"
+
+#define NONE UINT32_MAX
+
+typedef struct buffer {
+    char *p;
+    size_t n, max;
+} buffer;
+
+typedef struct parser {
+    const gx_filter_options *opt;
+    const char *text;
+    size_t len, at;
+    uint32_t column; /* of text[at], in characters, from 1 */
+    uint32_t depth, max_nodes;
+    gx_filter *f;
+    buffer texts;
+    buffer value; /* the value that was read last */
+    gx_status st;
+    gx_error *err;
+} parser;
+
+/* The first error stands; parsing goes no further. */
+__attribute__((format(printf, 3, 4))) static uint32_t refuse(parser *p, uint32_t column, const char *format, ...)
+{
+    char what[500];
+    va_list list;
+    if (p->st != GX_OK)
+        return NONE;
+    va_start(list, format);
+    vsnprintf(what, sizeof what, format, list);
+    va_end(list);
+    p->st = gx_fail(p->err, GX_EUSAGE, "filter, column %u: %s", column, what);
+    return NONE;
+}
+
+static uint32_t no_memory(parser *p)
+{
+    if (p->st == GX_OK)
+        p->st = gx_fail(p->err, GX_ENOMEM, "no memory for a filter");
+    return NONE;
+}
+
+static void append(parser *p, buffer *b, const char *bytes, size_t n)
+{
+    if (p->st != GX_OK)
+        return;
+    if (b->max - b->n < n) {
+        const size_t max = (b->n + n) + (b->n + n) / 2 + 64;
+        char *grown = realloc(b->p, max);
+        if (!grown) {
+            no_memory(p);
+            return;
+        }
+        b->p = grown;
+        b->max = max;
+    }
+    if (n)
+        memcpy(b->p + b->n, bytes, n);
+    b->n += n;
+}
+
+static void append_text(parser *p, buffer *b, const char *text)
+{
+    append(p, b, text, strlen(text));
+}
+
+/* In double quotes, so that it is read as the same value again. */
+static void append_quoted(parser *p, buffer *b, const char *bytes, size_t n)
+{
+    append(p, b, "\"", 1);
+    for (size_t i = 0; i < n; ++i) {
+        if (bytes[i] == '"' || bytes[i] == '\\')
+            append(p, b, "\\", 1);
+        append(p, b, &bytes[i], 1);
+    }
+    append(p, b, "\"", 1);
+}
+
+/* ---- characters ---- */
+
+static bool is_blank(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r') || c == 0;
+}
+
+static bool ends_word(char c)
+{
+    return is_blank(c) || strchr("()[]{}\"", c);
+}
+
+static bool at_end(const parser *p)
+{
+    return p->at == p->len;
+}
+
+static void step(parser *p)
+{
+    ++p->at;
+    p->column += at_end(p) || ((unsigned char)p->text[p->at] & 0xc0) != 0x80; /* characters of UTF-8 */
+}
+
+static void skip_blanks(parser *p)
+{
+    while (!at_end(p) && is_blank(p->text[p->at]))
+        step(p);
+}
+
+static bool take(parser *p, char c)
+{
+    if (at_end(p) || p->text[p->at] != c)
+        return false;
+    step(p);
+    return true;
+}
+
+/* Take the next word if it is this operator. */
+static bool take_word(parser *p, const char *word)
+{
+    const size_t n = strlen(word);
+    skip_blanks(p);
+    const size_t left = p->len - p->at;
+    if (left < n || memcmp(p->text + p->at, word, n) != 0 || (left > n && !ends_word(p->text[p->at + n])))
+        return false;
+    for (size_t i = 0; i < n; ++i)
+        step(p);
+    return true;
+}
+
+/* ---- nodes ---- */
+
+static uint32_t add_node(parser *p, gx_filter_node node)
+{
+    gx_filter *f = p->f;
+    if (p->st != GX_OK)
+        return NONE;
+    if (f->n_nodes == GX_FILTER_MAX_NODES)
+        return refuse(p, p->column, "more than %u conditions and operators; put ids into a file, and write id:@FILE",
+                      GX_FILTER_MAX_NODES);
+    if (f->n_nodes == p->max_nodes) {
+        const uint32_t max = p->max_nodes ? 2 * p->max_nodes : 16;
+        gx_filter_node *grown = realloc(f->nodes, max * sizeof *grown);
+        if (!grown)
+            return no_memory(p);
+        f->nodes = grown;
+        p->max_nodes = max;
+    }
+    node.next = NONE;
+    f->nodes[f->n_nodes] = node;
+    return f->n_nodes++;
+}
+
+/* ---- attributes ---- */
+
+/* The number of changes that make one name the other: characters put in, left out or replaced. */
+static uint32_t distance(const char *a, size_t n, const char *b, size_t m)
+{
+    uint32_t row[GX_MAX_ATTRIBUTE_NAME + 1];
+    for (size_t j = 0; j <= m; ++j)
+        row[j] = (uint32_t)j;
+    for (size_t i = 1; i <= n; ++i) {
+        uint32_t diagonal = row[0];
+        row[0] = (uint32_t)i;
+        for (size_t j = 1; j <= m; ++j) {
+            const uint32_t replaced = diagonal + (a[i - 1] != b[j - 1]), above = row[j];
+            const uint32_t least = above < row[j - 1] ? above : row[j - 1];
+            row[j] = replaced < least + 1 ? replaced : least + 1;
+            diagonal = above;
+        }
+    }
+    return row[m];
+}
+
+/* The attribute of that name, or NONE after refusing it. */
+static uint32_t find_attribute(parser *p, const char *name, size_t n, uint32_t column)
+{
+    const gx_index *ix = p->f->ix;
+    uint32_t nearest = NONE, least = 3;
+    for (uint32_t i = 0; i < ix->n_columns; ++i) {
+        const gx_column *c = &ix->columns[i];
+        if (c->name_len == n && memcmp(c->name, name, n) == 0)
+            return i;
+        const uint32_t d = n <= GX_MAX_ATTRIBUTE_NAME ? distance(name, n, c->name, c->name_len) : UINT32_MAX;
+        if (d < least && d < n) {
+            least = d;
+            nearest = i;
+        }
+    }
+    const int shown = (int)(n < 60 ? n : 60);
+    if (ix->n_columns == 0)
+        return refuse(p, column, "the index has no attribute '%.*s', nor any other", shown, name);
+    if (nearest == NONE)
+        return refuse(p, column, "the index has no attribute '%.*s'", shown, name);
+    return refuse(p, column, "the index has no attribute '%.*s'; did you mean %.*s?", shown, name,
+                  (int)ix->columns[nearest].name_len, ix->columns[nearest].name);
+}
+
+/* ---- values ---- */
+
+/* A word or a quoted string, into p->value. false: refused. */
+static bool read_value(parser *p, const char *what)
+{
+    const uint32_t column = p->column;
+    p->value.n = 0;
+    if (take(p, '"')) {
+        while (!at_end(p) && p->text[p->at] != '"') {
+            if (p->text[p->at] == '\\' && p->at + 1 < p->len)
+                step(p);
+            append(p, &p->value, &p->text[p->at], 1);
+            step(p);
+        }
+        if (!take(p, '"'))
+            refuse(p, column, "a quote is opened and never closed");
+        return p->st == GX_OK;
+    }
+    const size_t begin = p->at;
+    while (!at_end(p) && !ends_word(p->text[p->at])) {
+        if (p->text[p->at] == '\\' && p->at + 1 < p->len)
+            step(p);
+        append(p, &p->value, &p->text[p->at], 1);
+        step(p);
+    }
+    if (p->at == begin)
+        refuse(p, column, "%s is expected", what);
+    return p->st == GX_OK;
+}
+
+/* All values that a text stands for, as the index orders them: whole numbers of int, date and bool,
+ * doubles of float, ordinals of keywords. */
+typedef struct span {
+    int64_t first, last; /* first > last: none; of keywords, first is where the string would be */
+    double x;
+} span;
+
+/* The ordinal of the first string that is not below the value. */
+static uint32_t lower_bound(const gx_index *ix, const gx_column *c, const char *p, size_t n, bool *equal)
+{
+    uint32_t low = 0, high = c->n_strings;
+    *equal = false;
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        size_t len;
+        const char *s = gx_column_string(ix, c, middle, &len);
+        const int common = memcmp(s, p, len < n ? len : n), order = common ? common : (len > n) - (len < n);
+        *equal = *equal || order == 0;
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* The value that was read last, which stands at `column`, as a value of the attribute. */
+static bool read_span(parser *p, const gx_column *c, uint32_t column, span *out)
+{
+    const char *text = p->value.n ? p->value.p : "", *fault = NULL;
+    const size_t n = p->value.n;
+    bool truth = false;
+    *out = (span){0, 0, 0};
+    switch (c->type) {
+    case GX_ATTRIBUTE_INT:
+        fault = gx_parse_int(text, n, &out->first);
+        out->last = out->first;
+        break;
+    case GX_ATTRIBUTE_DATE:
+        fault = gx_parse_date(text, n, &out->first, &out->last);
+        break;
+    case GX_ATTRIBUTE_FLOAT:
+        fault = gx_parse_float(text, n, &out->x);
+        break;
+    case GX_ATTRIBUTE_BOOL:
+        fault = gx_parse_bool(text, n, &truth);
+        out->first = out->last = truth;
+        break;
+    default:
+        out->first = lower_bound(p->f->ix, c, text, n, &truth);
+        out->last = out->first - !truth;
+    }
+    if (fault)
+        refuse(p, column, "%.*s is of type %s, and '%.*s' %s", (int)c->name_len, c->name,
+               gx_attribute_type_name(c->type), (int)(n < 60 ? n : 60), text, fault);
+    return fault == NULL;
+}
+
+/* Bounds of a range, before and after it is known what they mean in the column. */
+typedef struct bounds {
+    bool any_low, any_high, open_low, open_high; /* any: no bound; open: without the bound itself */
+    span low, high;
+} bounds;
+
+static void set_float_range(gx_filter_node *node, const bounds *b)
+{
+    double low = b->any_low ? -DBL_MAX : b->low.x, high = b->any_high ? DBL_MAX : b->high.x;
+    if (b->open_low && !b->any_low)
+        low = nextafter(low, INFINITY);
+    if (b->open_high && !b->any_high)
+        high = nextafter(high, -INFINITY);
+    node->none = !(low <= high);
+    memcpy(&node->low, &low, sizeof low);
+    memcpy(&node->high, &high, sizeof high);
+}
+
+static void set_range(gx_filter_node *node, const gx_column *c, const bounds *b)
+{
+    int64_t low = b->any_low ? INT64_MIN : b->low.first, high = b->any_high ? INT64_MAX : b->high.last;
+    if (c->type == GX_ATTRIBUTE_FLOAT) {
+        set_float_range(node, b);
+        return;
+    }
+    if (b->open_low && !b->any_low) {
+        node->none = b->low.last == INT64_MAX;
+        low = node->none ? INT64_MAX : b->low.last + 1;
+    }
+    if (b->open_high && !b->any_high) {
+        node->none = node->none || b->high.first == INT64_MIN;
+        high = b->high.first == INT64_MIN ? INT64_MIN : b->high.first - 1;
+    }
+    /* Offsets from the base; there is nothing below it. */
+    node->none = node->none || low > high || high < c->base;
+    node->low = low <= c->base ? 0 : (uint64_t)low - (uint64_t)c->base;
+    node->high = (uint64_t)high - (uint64_t)c->base;
+}
+
+/* ---- conditions ---- */
+
+static bool read_bound(parser *p, const gx_column *c, bool *any, span *out, bool *quoted)
+{
+    skip_blanks(p);
+    const uint32_t column = p->column;
+    *quoted = !at_end(p) && p->text[p->at] == '"';
+    if (!read_value(p, "a bound, or *,"))
+        return false;
+    *any = !*quoted && p->value.n == 1 && p->value.p[0] == '*';
+    return *any || read_span(p, c, column, out);
+}
+
+static void append_bound(parser *p, bool any)
+{
+    if (any)
+        append_text(p, &p->texts, "*");
+    else
+        append_quoted(p, &p->texts, p->value.n ? p->value.p : "", p->value.n);
+}
+
+/* "[a TO b]" behind the colon. */
+static bool read_brackets(parser *p, const gx_column *c, bounds *b)
+{
+    bool quoted;
+    b->open_low = !take(p, '[');
+    if (b->open_low)
+        take(p, '{');
+    append_text(p, &p->texts, b->open_low ? "{" : "[");
+    if (!read_bound(p, c, &b->any_low, &b->low, &quoted))
+        return false;
+    append_bound(p, b->any_low);
+    if (!take_word(p, "TO")) {
+        refuse(p, p->column, "TO is expected, as in [2015 TO 2019]");
+        return false;
+    }
+    append_text(p, &p->texts, " TO ");
+    if (!read_bound(p, c, &b->any_high, &b->high, &quoted))
+        return false;
+    append_bound(p, b->any_high);
+    skip_blanks(p);
+    b->open_high = !take(p, ']');
+    if (b->open_high && !take(p, '}')) {
+        refuse(p, p->column, "] or } is expected, which ends the range");
+        return false;
+    }
+    append_text(p, &p->texts, b->open_high ? "}" : "]");
+    return true;
+}
+
+static bool read_comparison(parser *p, const gx_column *c, bounds *b)
+{
+    const bool below = take(p, '<'), above = !below && take(p, '>'), equal = (below || above) && take(p, '=');
+    const uint32_t column = p->column;
+    append_text(p, &p->texts, below ? "<" : above ? ">" : "");
+    append_text(p, &p->texts, equal ? "=" : "");
+    if (!read_value(p, "a value") || !read_span(p, c, column, &b->low))
+        return false;
+    append_bound(p, false);
+    b->high = b->low;
+    b->any_low = below;
+    b->any_high = above;
+    b->open_low = above && !equal;
+    b->open_high = below && !equal;
+    return true;
+}
+
+static bool read_range(parser *p, gx_filter_node *node)
+{
+    const gx_column *c = &p->f->ix->columns[node->column];
+    const char next = at_end(p) ? 0 : p->text[p->at];
+    const uint32_t column = p->column;
+    const bool range = next && strchr("[{<>", next);
+    bounds b = {.any_low = false};
+    if (range && c->type == GX_ATTRIBUTE_BOOL) {
+        refuse(p, column, "%.*s is true or false, and has no ranges", (int)c->name_len, c->name);
+        return false;
+    }
+    if (!(next == '[' || next == '{' ? read_brackets(p, c, &b) : read_comparison(p, c, &b)))
+        return false;
+    if (!range && gx_is_keyword(c->type) && b.low.first > b.low.last) { /* no such string */
+        node->none = true;
+        return true;
+    }
+    set_range(node, c, &b);
+    return true;
+}
+
+static bool read_ids(parser *p, gx_filter_node *node)
+{
+    const uint32_t column = p->column;
+    const bool file = take(p, '@');
+    const size_t n_words = ((size_t)p->f->ix->n_docs + 63) / 64;
+    append_text(p, &p->texts, file ? "@" : "");
+    if (!read_value(p, file ? "the name of a file" : "an id, or @ and the name of a file,"))
+        return false;
+    append_bound(p, false);
+    append(p, &p->value, "", 1);
+    if (p->st == GX_OK && !(node->ids = calloc(n_words + 1, sizeof *node->ids)))
+        no_memory(p);
+    if (p->st != GX_OK)
+        return false;
+    if (!file) {
+        const uint32_t docid = gx_index_find_doc(p->f->ix, p->value.p, p->value.n - 1);
+        if (docid != UINT32_MAX)
+            node->ids[docid / 64] |= UINT64_C(1) << docid % 64;
+    } else if (!p->opt->read_ids) {
+        refuse(p, column, "files of ids cannot be read here");
+    } else {
+        p->st = p->opt->read_ids(p->opt->user, p->value.p, node->ids, p->err);
+    }
+    return p->st == GX_OK;
+}
+
+static uint32_t read_condition(parser *p)
+{
+    const size_t begin = p->at;
+    const uint32_t column = p->column;
+    gx_filter_node node = {.kind = GX_FILTER_RANGE, .first = NONE, .text = p->texts.n};
+    while (!at_end(p) && !ends_word(p->text[p->at]) && p->text[p->at] != ':')
+        step(p);
+    const char *name = p->text + begin;
+    const size_t n = p->at - begin;
+    if (n == 0)
+        return refuse(p, column, "a condition is expected, as in year:2019, or NOT or (");
+    append(p, &p->texts, name, n);
+    if (!take(p, ':'))
+        return refuse(p, p->column, "a colon is expected behind '%.*s', as in year:2019", (int)(n < 60 ? n : 60), name);
+    append_text(p, &p->texts, ":");
+    bool good = true;
+    if (n == 2 && memcmp(name, "id", 2) == 0) {
+        node.kind = GX_FILTER_IDS;
+        good = read_ids(p, &node);
+    } else if (n == 3 && memcmp(name, "has", 3) == 0) {
+        const uint32_t at = p->column;
+        node.kind = GX_FILTER_HAS;
+        good = read_value(p, "the name of an attribute");
+        if (good) {
+            append(p, &p->texts, p->value.p, p->value.n);
+            node.column = find_attribute(p, p->value.n ? p->value.p : "", p->value.n, at);
+        }
+    } else if ((node.column = find_attribute(p, name, n, column)) != NONE) {
+        good = read_range(p, &node);
+    }
+    node.len = p->texts.n - node.text;
+    const uint32_t i = good && p->st == GX_OK ? add_node(p, node) : NONE;
+    if (i == NONE)
+        free(node.ids);
+    return i;
+}
+
+/* ---- operators ---- */
+
+static uint32_t read_or(parser *p);
+
+static uint32_t read_operand(parser *p)
+{
+    skip_blanks(p);
+    const uint32_t column = p->column;
+    const bool not = take_word(p, "NOT");
+    if (!not &&(at_end(p) || p->text[p->at] != '('))
+        return read_condition(p);
+    if (++p->depth > GX_FILTER_MAX_DEPTH)
+        return refuse(p, column, "parentheses and NOTs nest deeper than %u levels", GX_FILTER_MAX_DEPTH);
+    uint32_t node;
+    if (not ) {
+        node = read_operand(p);
+        if (p->st == GX_OK)
+            node = add_node(p, (gx_filter_node){.kind = GX_FILTER_NOT, .first = node});
+    } else {
+        take(p, '(');
+        node = read_or(p);
+        skip_blanks(p);
+        if (p->st == GX_OK && !take(p, ')'))
+            refuse(p, p->column, "AND, OR or the ) to the ( at column %u is expected", column);
+    }
+    --p->depth;
+    return p->st == GX_OK ? node : NONE;
+}
+
+/* Operands with one operator between. */
+static uint32_t read_series(parser *p, const char *word, gx_filter_kind kind, uint32_t (*operand)(parser *p))
+{
+    uint32_t first = operand(p), last = first, node = first;
+    while (p->st == GX_OK && take_word(p, word)) {
+        const uint32_t next = operand(p);
+        if (p->st != GX_OK)
+            break;
+        if (node == first) {
+            node = add_node(p, (gx_filter_node){.kind = kind, .first = first});
+            if (p->st != GX_OK)
+                break;
+        }
+        p->f->nodes[last].next = next;
+        last = next;
+    }
+    return p->st == GX_OK ? node : NONE;
+}
+
+static uint32_t read_and(parser *p)
+{
+    return read_series(p, "AND", GX_FILTER_AND, read_operand);
+}
+
+static uint32_t read_or(parser *p)
+{
+    return read_series(p, "OR", GX_FILTER_OR, read_and);
+}
+
+/* ---- the filter as text ---- */
+
+/* parent: what the node is an operand of; GX_FILTER_RANGE: of nothing. */
+static void append_node(parser *p, buffer *b, uint32_t i, gx_filter_kind parent)
+{
+    const gx_filter_node *n = &p->f->nodes[i];
+    if (n->kind == GX_FILTER_NOT) {
+        append_text(p, b, "NOT ");
+        append_node(p, b, n->first, GX_FILTER_NOT);
+    } else if (n->kind == GX_FILTER_AND || n->kind == GX_FILTER_OR) {
+        const bool bare = parent == GX_FILTER_RANGE || (n->kind == GX_FILTER_AND && parent == GX_FILTER_OR);
+        append_text(p, b, bare ? "" : "(");
+        for (uint32_t c = n->first; c != NONE; c = p->f->nodes[c].next) {
+            append_text(p, b, c == n->first ? "" : n->kind == GX_FILTER_AND ? " AND " : " OR ");
+            append_node(p, b, c, n->kind);
+        }
+        append_text(p, b, bare ? "" : ")");
+    } else {
+        append(p, b, p->texts.p + n->text, n->len);
+    }
+}
+
+gx_status gx_filter_open(gx_filter **out, const gx_index *ix, const char *text, size_t len,
+                         const gx_filter_options *opt, gx_error *err)
+{
+    gx_filter_options o = GX_FILTER_OPTIONS;
+    *out = NULL;
+    gx_status st = gx_sized_read(&o, sizeof o, opt, GX_SIZE_THROUGH(gx_filter_options, user), "gx_filter_options", err);
+    if (st != GX_OK)
+        return st;
+    gx_filter *f = calloc(1, sizeof *f);
+    if (!f)
+        return gx_fail(err, GX_ENOMEM, "no memory for a filter");
+    parser p = {.opt = &o, .text = text, .len = len, .column = 1, .f = f, .err = err};
+    buffer whole = {0};
+    f->ix = ix;
+    f->root = read_or(&p);
+    skip_blanks(&p);
+    if (p.st == GX_OK && !at_end(&p))
+        refuse(&p, p.column, p.text[p.at] == ')' ? "a ) without a (" : "AND or OR is expected between two conditions");
+    if (p.st == GX_OK)
+        append_node(&p, &whole, f->root, GX_FILTER_RANGE);
+    free(p.value.p);
+    free(p.texts.p);
+    f->text = whole.p;
+    f->text_len = whole.n;
+    if (p.st == GX_OK)
+        *out = f;
+    else
+        gx_filter_close(f);
+    return p.st;
+}
+
+void gx_filter_close(gx_filter *f)
+{
+    if (!f)
+        return;
+    for (uint32_t i = 0; i < f->n_nodes; ++i)
+        free(f->nodes[i].ids);
+    free(f->nodes);
+    free(f->text);
+    free(f);
+}
+
+const char *gx_filter_text(const gx_filter *f, size_t *len)
+{
+    *len = f->text_len;
+    return f->text;
+}

@@ -1,0 +1,51 @@
+/* filter.h: a filter as a tree, which gx_filter_open (filter.c) makes of an expression and
+ * gx_filter_evaluate (filter_evaluate.c) makes a bit a document of.
+ *
+ *   filter     = and { "OR" and }
+ *   and        = operand { "AND" operand }            binds more than OR
+ *   operand    = "NOT" operand | "(" filter ")" | condition
+ *   condition  = NAME ":" value                       equal, or among the keywords
+ *              | NAME ":" ( "<" | "<=" | ">" | ">=" ) value
+ *              | NAME ":" ( "[" | "{" ) bound "TO" bound ( "]" | "}" )   { }: without the bound itself
+ *              | "has" ":" NAME                       has a value
+ *              | "id" ":" ( value | "@" FILE )        the document of that id; those whose ids the file has
+ *   bound      = value | "*"
+ *   value      = word | '"' characters '"'            a backslash takes the next character as it is
+ */
+#ifndef GX_QUERY_FILTER_H
+#define GX_QUERY_FILTER_H
+
+#include "engine/gpuidx_advanced.h"
+#include "index/attributes.h"
+
+#define GX_FILTER_MAX_DEPTH 64u    /* parentheses and NOTs, each inside the one before */
+#define GX_FILTER_MAX_NODES 16384u /* conditions, and ANDs, ORs and NOTs of a filter */
+
+typedef enum gx_filter_kind {
+    GX_FILTER_AND,
+    GX_FILTER_OR,
+    GX_FILTER_NOT,   /* of one child */
+    GX_FILTER_RANGE, /* documents with a value in [low, high] */
+    GX_FILTER_HAS,   /* documents with any value */
+    GX_FILTER_IDS    /* the documents of `ids` */
+} gx_filter_kind;
+
+typedef struct gx_filter_node {
+    gx_filter_kind kind;
+    uint32_t first, next; /* first child, next sibling; UINT32_MAX: none */
+    uint32_t column;      /* number of the attribute */
+    bool none;            /* GX_FILTER_RANGE: no value can be in it */
+    uint64_t low, high;   /* GX_FILTER_RANGE: as the column has its values; doubles' bits of a float */
+    uint64_t *ids;        /* GX_FILTER_IDS: a bit a document */
+    size_t text, len;     /* of a condition: where its text is, while the expression is read */
+} gx_filter_node;
+
+struct gx_filter {
+    const gx_index *ix;
+    gx_filter_node *nodes; /* [n_nodes] */
+    uint32_t n_nodes, root;
+    char *text; /* [text_len] */
+    size_t text_len;
+};
+
+#endif

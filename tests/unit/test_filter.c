@@ -1,0 +1,511 @@
+/* Filters: what an expression means, what is wrong with one, and random ones against an evaluator
+ * that looks at one document after another; searches under filters against exhaustive ones. */
+#include <time.h>
+
+#include "engine/gpuidx_advanced.h"
+#include "engine/random.h"
+#include "tests/support/scratch.h"
+#include "tests/support/test.h"
+
+enum { N_DOCS = 1500, N_CASES = 3000 };
+
+enum { YEAR, PRICE, WHEN, CAT, TAGS, OPEN, BIG, N_ATTRIBUTES };
+static const gx_attribute attributes[N_ATTRIBUTES] = {{"year", GX_ATTRIBUTE_INT},      {"price", GX_ATTRIBUTE_FLOAT},
+                                                      {"when", GX_ATTRIBUTE_DATE},     {"cat", GX_ATTRIBUTE_KEYWORD},
+                                                      {"tags", GX_ATTRIBUTE_KEYWORDS}, {"open", GX_ATTRIBUTE_BOOL},
+                                                      {"big", GX_ATTRIBUTE_INT}};
+
+typedef struct doc {
+    bool has[N_ATTRIBUTES];
+    int64_t year, big;
+    double price;
+    int64_t when;  /* seconds */
+    uint32_t cat;  /* "c%02u" */
+    uint32_t tags; /* bits: "t%u" */
+    bool open;
+} doc;
+
+static doc docs[N_DOCS];
+static gx_index *ix;
+static gx_engine *en;
+static gx_session *s;
+static uint64_t seed = 16;
+
+static uint32_t below(uint32_t n)
+{
+    return (uint32_t)(gx_random_next(&seed) % n);
+}
+
+static int64_t seconds_of(int year, int month)
+{
+    struct tm tm = {.tm_year = year - 1900, .tm_mon = month - 1, .tm_mday = 1};
+    return timegm(&tm);
+}
+
+static void add_document(gx_builder *b, uint32_t d)
+{
+    char texts[40][32], id[16], text[200] = "";
+    gx_attribute_value values[40];
+    uint32_t n = 0;
+    doc *x = &docs[d];
+    gx_error err = {0};
+    *x = (doc){.year = 1990 + below(30),
+               .big = below(3)   ? (int64_t)gx_random_next(&seed)
+                      : below(2) ? INT64_MIN
+                                 : INT64_MAX,
+               .price = (double)below(200) / 4 - 10,
+               .cat = below(50),
+               .tags = gx_random_next(&seed) & gx_random_next(&seed) & 0xff,
+               .open = below(2)};
+    const int year = 2000 + (int)below(4), month = 1 + (int)below(12);
+    x->when = seconds_of(year, month) + below(28 * 86400);
+    for (uint32_t i = 0; i < N_ATTRIBUTES; ++i)
+        x->has[i] = below(5) != 0 || i == OPEN;
+    x->has[TAGS] = x->tags != 0;
+#define PUT(attribute, ...)                                                                                            \
+    values[n] = (gx_attribute_value){attribute, texts[n], (size_t)snprintf(texts[n], sizeof texts[n], __VA_ARGS__)}, ++n
+    if (x->has[YEAR])
+        PUT(YEAR, "%lld", (long long)x->year);
+    if (x->has[BIG])
+        PUT(BIG, "%lld", (long long)x->big);
+    if (x->has[PRICE])
+        PUT(PRICE, "%g", x->price);
+    if (x->has[WHEN]) {
+        struct tm tm;
+        const time_t t = (time_t)x->when;
+        gmtime_r(&t, &tm);
+        PUT(WHEN, "%04d-%02d-%02dT%02d:%02d:%02dZ", (tm.tm_year + 1900) % 10000, (tm.tm_mon + 1) % 100,
+            tm.tm_mday % 100, tm.tm_hour % 100, tm.tm_min % 100, tm.tm_sec % 100);
+    }
+    if (x->has[CAT])
+        PUT(CAT, "c%02u", x->cat);
+    for (uint32_t t = 0; t < 8; ++t)
+        if (x->tags >> t & 1)
+            PUT(TAGS, "t%u", t);
+    PUT(OPEN, "%s", x->open ? "true" : "false");
+    for (uint32_t words = 3 + below(20); words; --words)
+        sprintf(text + strlen(text), "w%u ", below(30) * below(2) + below(3));
+    const gx_document document = {sizeof document, id,     NULL, text, (size_t)sprintf(id, "doc%u", d), 0,
+                                  strlen(text),    values, n};
+    if (gx_builder_add(b, &document, &err) != GX_OK)
+        fail_msg("%s", err.text);
+}
+
+static int open_all(void **state)
+{
+    gx_builder *b;
+    gx_builder_options o = GX_BUILDER_OPTIONS;
+    gx_engine_options cpu = GX_ENGINE_OPTIONS;
+    if (make_dir(state) != 0)
+        return -1;
+    o.path = in_dir("index.gx");
+    o.analyzer = "whitespace";
+    o.attributes = attributes;
+    o.n_attributes = N_ATTRIBUTES;
+    if (gx_builder_open(&b, &o, NULL) != GX_OK)
+        return -1;
+    for (uint32_t d = 0; d < N_DOCS; ++d)
+        add_document(b, d);
+    const gx_status st = gx_builder_finish(b, NULL);
+    gx_builder_abort(b);
+    cpu.kind = GX_ENGINE_CPU;
+    return st || gx_index_open(&ix, in_dir("index.gx"), NULL, NULL) || gx_engine_open(&en, ix, &cpu, NULL) ||
+           gx_session_open(&s, en, NULL);
+}
+
+static int close_all(void **state)
+{
+    gx_session_close(s);
+    gx_engine_close(en);
+    gx_index_close(ix);
+    return remove_dir(state);
+}
+
+/* ---- random filters ---- */
+
+typedef struct text {
+    char p[200000];
+    size_t n;
+} text;
+
+__attribute__((format(printf, 2, 3))) static void say(text *t, const char *format, ...)
+{
+    va_list ap;
+    va_start(ap, format);
+    t->n += (size_t)vsnprintf(t->p + t->n, sizeof t->p - t->n, format, ap);
+    va_end(ap);
+    assert_true(t->n < sizeof t->p);
+}
+
+/* Whether a value meets a condition on a and b: a, <a, <=a, >a, >=a, [a, b], {a, b}, [a, b}, {a, b],
+ * [a, *] or [*, b}. below_a: the value lies below all that a stands for; above_a: above all. */
+static bool holds(uint32_t form, int below_a, int above_a, int below_b, int above_b)
+{
+    switch (form) {
+    case 0:
+        return !below_a && !above_a;
+    case 1:
+        return below_a;
+    case 2:
+        return !above_a;
+    case 3:
+        return above_a;
+    case 4:
+        return !below_a;
+    case 5:
+        return !below_a && !above_b;
+    case 6:
+        return above_a && below_b;
+    case 7:
+        return !below_a && below_b;
+    case 8:
+        return above_a && !above_b;
+    case 9:
+        return !below_a;
+    default:
+        return below_b;
+    }
+}
+
+static void say_condition(text *t, const char *name, uint32_t form, const char *a, const char *b)
+{
+    static const char *const signs[] = {"", "<", "<=", ">", ">="};
+    if (form < 5)
+        say(t, "%s:%s%s", name, signs[form], a);
+    else if (form < 9)
+        say(t, "%s:%c%s TO %s %c", name, form == 6 || form == 8 ? '{' : '[', a, b, form == 6 || form == 7 ? '}' : ']');
+    else
+        say(t, "%s:[ %s  TO  %s%c", name, form == 9 ? a : "*", form == 9 ? "*" : b, form == 9 ? ']' : '}');
+}
+
+/* What an operand stands for: [first, last], or x of a float. */
+typedef struct operand {
+    char text[40];
+    int64_t first, last;
+    double x;
+} operand;
+
+static operand draw_operand(uint32_t attribute)
+{
+    operand o = {.text = ""};
+    const int year = 1999 + (int)below(6), month = 1 + (int)below(12);
+    switch (attribute) {
+    case YEAR:
+        o.first = o.last = 1985 + below(40);
+        sprintf(o.text, "%lld", (long long)o.first);
+        break;
+    case BIG:
+        o.first = o.last = below(2) ? docs[below(N_DOCS)].big : below(2) ? INT64_MIN : INT64_MAX;
+        sprintf(o.text, "\"%lld\"", (long long)o.first);
+        break;
+    case PRICE:
+        o.x = (double)below(240) / 4 - 15;
+        sprintf(o.text, "%g", o.x);
+        break;
+    case WHEN:
+        if (below(2)) {
+            o.first = seconds_of(year, 1);
+            o.last = seconds_of(year + 1, 1) - 1;
+            sprintf(o.text, "%d", year);
+        } else {
+            o.first = seconds_of(year, month);
+            o.last = seconds_of(year, month + 1) - 1;
+            sprintf(o.text, "%d-%02d", year, month);
+        }
+        break;
+    case CAT:
+        o.first = o.last = below(60);
+        sprintf(o.text, below(2) ? "c%02u" : "\"c%02u\"", (unsigned)o.first);
+        break;
+    case TAGS:
+        o.first = o.last = below(10);
+        sprintf(o.text, "t%u", (unsigned)o.first);
+        break;
+    default:
+        o.first = o.last = below(2);
+        strcpy(o.text, o.first ? below(2) ? "true" : "1" : "false");
+    }
+    return o;
+}
+
+static bool meets(const doc *x, uint32_t attribute, uint32_t form, const operand *a, const operand *b)
+{
+    const int64_t values[N_ATTRIBUTES] = {x->year, 0, x->when, x->cat, 0, x->open, x->big};
+    if (!x->has[attribute])
+        return false;
+    if (attribute == PRICE)
+        return holds(form, x->price<a->x, x->price> a->x, x->price<b->x, x->price> b->x);
+    for (uint32_t t = 0; attribute == TAGS && t < 8; ++t)
+        if (x->tags >> t & 1 && holds(form, t<a->first, t> a->last, t<b->first, t> b->last))
+            return true;
+    const int64_t v = values[attribute];
+    return attribute != TAGS && holds(form, v<a->first, v> a->last, v<b->first, v> b->last);
+}
+
+/* A filter, appended to t, and the documents that it selects. */
+static void draw_filter(text *t, uint32_t depth, bool *in)
+{
+    const uint32_t kind = depth ? below(6) : 5;
+    bool *other = calloc(N_DOCS, sizeof *other);
+    assert_non_null(other);
+    if (kind == 0) {
+        say(t, "NOT ");
+        if (below(2)) {
+            say(t, "(");
+            draw_filter(t, depth - 1, in);
+            say(t, ")");
+        } else {
+            draw_filter(t, 0, in);
+        }
+        for (uint32_t d = 0; d < N_DOCS; ++d)
+            in[d] = !in[d];
+    } else if (kind < 5) {
+        const bool conjunction = kind < 3;
+        say(t, "( ");
+        draw_filter(t, depth - 1, in);
+        say(t, below(2) ? ")" : " )");
+        for (uint32_t more = 1 + below(3); more; --more) {
+            say(t, conjunction ? " AND (" : "  OR (");
+            draw_filter(t, depth - 1, other);
+            say(t, ")");
+            for (uint32_t d = 0; d < N_DOCS; ++d)
+                in[d] = conjunction ? in[d] && other[d] : in[d] || other[d];
+        }
+    } else if (below(8) == 0) {
+        const uint32_t attribute = below(N_ATTRIBUTES), id = below(N_DOCS + 3);
+        const bool has = below(2);
+        if (has)
+            say(t, "has:%s", attributes[attribute].name);
+        else
+            say(t, "id:doc%u", id);
+        for (uint32_t d = 0; d < N_DOCS; ++d)
+            in[d] = has ? docs[d].has[attribute] : d == id;
+    } else {
+        const uint32_t attribute = below(N_ATTRIBUTES), form = attribute == OPEN ? 0 : below(11);
+        const operand a = draw_operand(attribute), b = draw_operand(attribute);
+        say_condition(t, attributes[attribute].name, form, a.text, b.text);
+        for (uint32_t d = 0; d < N_DOCS; ++d)
+            in[d] = meets(&docs[d], attribute, form, &a, &b);
+    }
+    free(other);
+}
+
+static gx_filter *open_filter(const char *p, size_t n)
+{
+    gx_filter *f;
+    gx_error err = {0};
+    if (gx_filter_open(&f, ix, p, n, NULL, &err) != GX_OK)
+        fail_msg("'%.*s': %s", (int)n, p, err.text);
+    return f;
+}
+
+/* The best k of a query under each of two masks, one answer found by bounds, the other by scoring
+ * every posting. */
+static void compare_searches(const gx_mask *a, const gx_mask *b)
+{
+    static uint32_t docids[2][N_DOCS];
+    static double scores[2][N_DOCS];
+    char query[60];
+    uint32_t n[2];
+    uint64_t matches[2];
+    gx_error err = {0};
+    gx_query_options opt = GX_QUERY_OPTIONS;
+    opt.k = 1 + (below(2) ? below(20) : below(N_DOCS));
+    opt.op = (gx_op)below(3);
+    opt.count = true;
+    sprintf(query, "w%u w%u w%u", below(4), below(30), below(30));
+    for (int i = 0; i < 2; ++i) {
+        const gx_results out = {sizeof out, docids[i], NULL, &n[i], &matches[i], scores[i]};
+        opt.mask = i ? b : a;
+        opt.prune = i == 0;
+        if (gx_search(s, &(gx_query)GX_TEXT_QUERY(query, strlen(query)), 1, &opt, &out, &err) != GX_OK)
+            fail_msg("%s", err.text);
+    }
+    assert_int_equal(n[0], n[1]);
+    assert_int_equal(matches[0], matches[1]);
+    assert_memory_equal(docids[0], docids[1], n[0] * sizeof docids[0][0]);
+    assert_memory_equal(scores[0], scores[1], n[0] * sizeof scores[0][0]);
+}
+
+static void random_filters_select_what_a_look_at_each_document_does(void **state)
+{
+    enum { N_WORDS = (N_DOCS + 63) / 64 };
+    static text t;
+    static bool in[N_DOCS];
+    uint64_t n_selected = 0;
+    (void)state;
+    for (uint32_t i = 0; i < N_CASES; ++i) {
+        uint64_t words[N_WORDS], want[N_WORDS] = {0}, again[N_WORDS];
+        uint32_t n, n_want = 0;
+        size_t len, len_again;
+        t.n = 0;
+        draw_filter(&t, below(4), in);
+        for (uint32_t d = 0; d < N_DOCS; ++d) {
+            want[d / 64] |= (uint64_t)in[d] << d % 64;
+            n_want += in[d];
+        }
+        gx_filter *f = open_filter(t.p, t.n);
+        memset(words, 0xa5, sizeof words);
+        assert_int_equal(gx_filter_evaluate(f, words, &n, NULL), GX_OK);
+        if (memcmp(words, want, sizeof want) != 0 || n != n_want)
+            fail_msg("case %u: %.*s: %u documents, not %u", i, (int)t.n, t.p, n, n_want);
+        n_selected += n;
+        const char *canonical = gx_filter_text(f, &len);
+        gx_filter *g = open_filter(canonical, len);
+        const char *twice = gx_filter_text(g, &len_again);
+        assert_int_equal(len, len_again);
+        assert_memory_equal(canonical, twice, len);
+        assert_int_equal(gx_filter_evaluate(g, again, NULL, NULL), GX_OK);
+        assert_memory_equal(words, again, sizeof words);
+        gx_filter_close(g);
+        gx_filter_close(f);
+        if (i % 4 == 0) {
+            gx_mask *a, *b;
+            assert_int_equal(gx_mask_open(&a, en, words, NULL), GX_OK);
+            assert_int_equal(gx_mask_open(&b, en, want, NULL), GX_OK);
+            compare_searches(a, b);
+            gx_mask_close(a);
+            gx_mask_close(b);
+        }
+    }
+    assert_true(n_selected > (uint64_t)N_CASES * N_DOCS / 10 && n_selected < (uint64_t)N_CASES * N_DOCS * 9 / 10);
+}
+
+/* ---- by hand ---- */
+
+static void one_way_of_writing(void **state)
+{
+    static const char *const rows[][2] = {
+        {" year:2019 ", "year:\"2019\""},
+        {"((year:2019))", "year:\"2019\""},
+        {"year:[2015 TO *]", "year:[\"2015\" TO *]"},
+        {"cat:\"a \\\"b\\\\\"", "cat:\"a \\\"b\\\\\""},
+        {"cat:a\\ b", "cat:\"a b\""},
+        {"cat:\"*\" OR cat:[\"*\" TO b]", "cat:\"*\" OR cat:[\"*\" TO \"b\"]"},
+        {"has:year OR open:true AND NOT has:cat", "has:year OR open:\"true\" AND NOT has:cat"},
+        {"(has:year OR has:cat) AND (has:when AND has:tags)", "(has:year OR has:cat) AND (has:when AND has:tags)"},
+        {"NOT(has:year)", "NOT has:year"},
+        {"price:<=-2.5", "price:<=\"-2.5\""},
+        {"id:doc1", "id:\"doc1\""},
+        {"when:2019-05-31T12:30:00Z", "when:\"2019-05-31T12:30:00Z\""}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        size_t len;
+        gx_filter *f = open_filter(rows[i][0], strlen(rows[i][0]));
+        const char *p = gx_filter_text(f, &len);
+        if (len != strlen(rows[i][1]) || memcmp(p, rows[i][1], len) != 0)
+            fail_msg("'%s': %.*s", rows[i][0], (int)len, p);
+        gx_filter_close(f);
+    }
+}
+
+static void errors_name_the_column(void **state)
+{
+    static const char *const rows[][2] = {
+        {"", "column 1: a condition is expected"},
+        {"yaer:2019", "column 1: the index has no attribute 'yaer'; did you mean year?"},
+        {"has:prize", "column 5: the index has no attribute 'prize'; did you mean price?"},
+        {"nothingnear:1", "column 1: the index has no attribute 'nothingnear'"},
+        {"year", "column 5: a colon is expected behind 'year'"},
+        {"year:", "column 6: a value is expected"},
+        {"year:x", "column 6: year is of type int, and 'x' is no whole number"},
+        {"year:1 price:2", "column 8: AND or OR is expected"},
+        {"year:1 AND", "column 11: a condition is expected"},
+        {"year:1 AND OR year:2", "column 14: a colon is expected behind 'OR'"},
+        {"(year:1", "column 8: AND, OR or the ) to the ( at column 1 is expected"},
+        {"year:1)", "column 7: a ) without a ("},
+        {"year:[1 2]", "column 9: TO is expected"},
+        {"year:[1 TO 2", "column 13: ] or } is expected"},
+        {"year:[1 TO x]", "column 12: year is of type int, and 'x'"},
+        {"cat:\"\xc3\xa4\xc3\xb6 ", "column 5: a quote is opened and never closed"},
+        {"cat:\"\xc3\xa4\" year:2", "column 9: AND or OR is expected"},
+        {"when:2019-02-30", "column 6: when is of type date, and '2019-02-30' is no date: there is no such day"},
+        {"price:nan", "column 7: price is of type float, and 'nan' is no number"},
+        {"open:>0", "column 6: open is true or false, and has no ranges"},
+        {"id:@list", "column 4: files of ids cannot be read here"},
+        {"year:99999999999999999999", "is outside the range of 64 bits"},
+        {"NOT", "column 4: a condition is expected"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        gx_filter *f = (gx_filter *)1;
+        gx_error err = {0};
+        if (gx_filter_open(&f, ix, rows[i][0], strlen(rows[i][0]), NULL, &err) != GX_EUSAGE ||
+            !strstr(err.text, rows[i][1]))
+            fail_msg("'%s': '%s'", rows[i][0], err.text);
+        assert_null(f);
+    }
+}
+
+static void long_and_deep_expressions_end(void **state)
+{
+    static char p[1 << 20];
+    static const char *const repeated[] = {"(", "NOT ", "year:1 OR ", "[", "\"", "\\", "year:[", "a", "(year:1 AND "};
+    (void)state;
+    for (size_t i = 0; i < sizeof repeated / sizeof *repeated; ++i) {
+        gx_filter *f;
+        gx_error err = {0};
+        for (size_t at = 0, n = strlen(repeated[i]); at < sizeof p; ++at)
+            p[at] = repeated[i][at % n];
+        assert_int_equal(gx_filter_open(&f, ix, p, sizeof p, NULL, &err), GX_EUSAGE);
+        assert_non_null(strstr(err.text, "column "));
+        if (p[0] == '(' || p[0] == 'N')
+            assert_non_null(strstr(err.text, "nest deeper than 64 levels"));
+        if (i == 2)
+            assert_non_null(strstr(err.text, "more than 16384 conditions"));
+    }
+    for (int depth = 64; depth <= 10000; depth += 9936) {
+        gx_filter *f;
+        gx_error err = {0};
+        memset(p, '(', (size_t)depth);
+        strcpy(p + depth, "year:1");
+        memset(p + depth + 6, ')', (size_t)depth);
+        assert_int_equal(gx_filter_open(&f, ix, p, 2 * (size_t)depth + 6, NULL, &err), depth == 64 ? GX_OK : GX_EUSAGE);
+        gx_filter_close(f);
+    }
+}
+
+static gx_status two_ids(void *user, const char *file, uint64_t *words, gx_error *err)
+{
+    (void)err;
+    *(int *)user += 1;
+    if (strcmp(file, "a list") != 0)
+        return GX_ENOTFOUND;
+    words[0] = 5;
+    return GX_OK;
+}
+
+static void files_of_ids_are_the_callers(void **state)
+{
+    int calls = 0;
+    uint64_t words[(N_DOCS + 63) / 64];
+    uint32_t n;
+    gx_filter *f;
+    gx_error err = {0};
+    gx_filter_options opt;
+    gx_filter_options_init(&opt, sizeof opt);
+    opt.read_ids = two_ids;
+    opt.user = &calls;
+    (void)state;
+    assert_int_equal(gx_filter_open(&f, ix, "id:@\"a list\"", 12, &opt, &err), GX_OK);
+    assert_int_equal(gx_filter_evaluate(f, words, &n, &err), GX_OK);
+    assert_int_equal(n, 2);
+    assert_int_equal(words[0], 5);
+    gx_filter_close(f);
+    assert_int_equal(gx_filter_open(&f, ix, "id:@other", 9, &opt, &err), GX_ENOTFOUND);
+    assert_null(f);
+    assert_int_equal(calls, 2);
+    opt.size = 1;
+    assert_int_equal(gx_filter_open(&f, ix, "has:year", 8, &opt, &err), GX_EUSAGE);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_way_of_writing),
+        cmocka_unit_test(errors_name_the_column),
+        cmocka_unit_test(long_and_deep_expressions_end),
+        cmocka_unit_test(files_of_ids_are_the_callers),
+        cmocka_unit_test(random_filters_select_what_a_look_at_each_document_does),
+    };
+    return cmocka_run_group_tests(tests, open_all, close_all);
+}
