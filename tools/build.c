@@ -106,15 +106,13 @@ static void add_part(char *line, size_t room, uint64_t n, const char *what)
 }
 
 static void summarize(const build *b, const gx_source_counts *in, const gx_builder_counts *out,
-                      const gx_index_stats *ix, double total)
+                      const gx_index_stats *ix, double bits, double total)
 {
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
-    cli_note("%s: %s document%s, %s term%s, %s posting%s, %s (%.2f bits a posting for the lists)",
-             cli_text(b->args, "output"), show_count(ix->n_docs), ix->n_docs == 1 ? "" : "s", show_count(ix->n_terms),
-             ix->n_terms == 1 ? "" : "s", show_count(ix->n_postings), ix->n_postings == 1 ? "" : "s",
-             show_bytes(ix->file_bytes),
-             ix->n_postings ? 8.0 * (double)(ix->device_bytes - 4.0 * ix->n_docs) / (double)ix->n_postings : 0.0);
+    cli_note("%s: %s document%s, %s term%s, %s posting%s, %s (lists: %.2f bits a posting)", cli_text(b->args, "output"),
+             show_count(ix->n_docs), ix->n_docs == 1 ? "" : "s", show_count(ix->n_terms), ix->n_terms == 1 ? "" : "s",
+             show_count(ix->n_postings), ix->n_postings == 1 ? "" : "s", show_bytes(ix->file_bytes), bits);
     cli_note("read %s%s%s from %s file%s in %.1f s, %.1f MB/s, with %s of memory at most", show_bytes(in->bytes),
              in->files ? " of " : "", in->files ? gx_source_format_name(in->format) : "", show_count(in->files),
              in->files == 1 ? "" : "s", total, total > 0 ? (double)in->bytes / total / 1e6 : 0.0,
@@ -304,6 +302,7 @@ static int seal(build *b)
 {
     gx_error err = {0};
     gx_index *ix;
+    gx_index_sizes sizes;
     gx_index_stats stats = {.size = sizeof stats};
     gx_builder_counts out = {.size = sizeof out};
     gx_builder_get_counts(b->builder, &out);
@@ -326,12 +325,13 @@ static int seal(build *b)
         return cli_fail(GX_EIO, "%s is in place, but its summary cannot be made: %s", cli_text(b->args, "output"),
                         err.text);
     gx_index_get_stats(ix, &stats);
+    gx_index_measure(ix, &sizes);
     if (stats.n_docs)
         warn_of_missing_attributes(ix);
     gx_index_close(ix);
     gx_builder_get_counts(b->builder, &out);
     const gx_source_counts in = gx_source_get_counts(b->source);
-    summarize(b, &in, &out, &stats, total);
+    summarize(b, &in, &out, &stats, show_bits(&sizes), total);
     if (cli_switch(b->args, "json"))
         print_json(b, &in, &out, &stats, total);
     return 0;
@@ -376,12 +376,14 @@ static int run(const cli_args *a)
 static const cli_flag flags[] = {
     {"output", 'o', CLI_TEXT, "FILE", NULL, "the index file to make"},
     {"format", 'f', CLI_CHOICE, "jsonl|tsv|csv|trectext|trecweb|smart|warc|plain|files", NULL,
-     "what the corpus is; without it, file names and first bytes tell"},
+     "the format of the corpus, see Corpora; without it, the format is guessed from file names and first bytes. Give "
+     "it where the guess is wrong"},
     {"columns", 0, CLI_TEXT, "LIST", NULL,
-     "columns of TSV and CSV, such as `id,-,-,title,text`; `title` and `text` may be repeated, `-` is left out; the "
-     "name of an attribute (`--attr`) makes a column its value"},
+     "what each column of TSV or CSV holds, from left to right, such as `id,-,-,title,text`; `title` and `text` may be "
+     "repeated, `-` is left out; the name of an attribute (`--attr`) makes a column its value"},
     {"fields", 0, CLI_TEXT, "LIST", NULL,
-     "fields of JSONL, such as `id=docno,text=content,title`; `title` and `text` may be repeated"},
+     "which fields of JSONL hold id, title and text, such as `id=docno,text=content,title`; `title` and `text` may be "
+     "repeated"},
     {"attr", 0, CLI_LIST, "NAME:TYPE", NULL,
      "keep the field or column `NAME` of each document as an attribute, by which `query --filter` selects documents; "
      "may be given several times. `TYPE`: `int`, `float`, `date`, `keyword`, `keywords` or `bool`, see Attributes"},
@@ -396,10 +398,11 @@ static const cli_flag flags[] = {
      "them, unstemmed; for other languages or exact words. `whitespace`: what stands between white space, as it is; "
      "for text that is analysed already"},
     {"stemmer", 0, CLI_TEXT, "NAME", NULL,
-     "`none`, `porter`, `english` (Porter2) or any of Snowball's; without it, "
-     "the analyzer's own"},
+     "cut words to their stems, so that `indexing` finds `indexes`: `porter`, `english` (Porter2), another of "
+     "Snowball's, such as `german`, or `none`. Give the language of the text; without it, the analyzer's own"},
     {"stopwords", 0, CLI_TEXT, "WORDS", NULL,
-     "`none`, `lucene` (33 words), or a file with a word a line; without it, the analyzer's own"},
+     "common words to leave out: `lucene` (33 English words), a file with one word on each line, or `none`; without "
+     "it, the analyzer's own"},
     {"fold", 0, CLI_CHOICE, "none|unicode", "none",
      "`unicode`: one term for what is written in several ways: composed and decomposed characters, ligatures, full and "
      "half width and other compatibility forms (NFKC), capitals (Unicode's full case folding), letters with and "

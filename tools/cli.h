@@ -108,9 +108,9 @@ extern const cli_command cmd_bench_codecs, cmd_bench_query; /* listed in bench.c
 /* clang-format off */
 #define CLI_CODEC_FLAGS \
     {"codec", 0, CLI_TEXT, "NAME", "gpubp128", \
-     "how docids are packed: a codec that has an id in `gpuidx bench codecs --list`, or `auto`: for each list the " \
-     "one that costs least"}, \
-    {"tf-codec", 0, CLI_TEXT, "NAME", NULL, "how term frequencies are packed; without it, as docids"}
+     "how document numbers are compressed; it changes size and speed, never results. A codec that has an id in " \
+     "`gpuidx bench codecs --list`, or `auto`: for each list the one that costs least in size and time"}, \
+    {"tf-codec", 0, CLI_TEXT, "NAME", NULL, "how term frequencies are compressed; without it, as document numbers"}
 /* clang-format on */
 
 /* ---- reading a command line ---- */

@@ -46,7 +46,7 @@ static const cli_flag flags[] = {
      "ciff: the file, or `-` for standard output; ds2i: the files are `OUTPUT.docs`, `OUTPUT.freqs`, "
      "and so on"},
     {"format", 'f', CLI_CHOICE, "ciff|ds2i", NULL,
-     "what is written; without it, `ciff` where `OUTPUT` ends in "
+     "the format to write, see Formats; without it, `ciff` where `OUTPUT` ends in "
      "`.ciff`, else `ds2i`"},
     {"force", 0, CLI_SWITCH, NULL, NULL, "replace files that exist"},
     {NULL},
@@ -61,7 +61,7 @@ static const cli_section sections[] = {
 };
 
 static const cli_section examples[] = {
-    {"gpuidx export corpus.gx -o corpus.ciff", "For whatever reads CIFF."},
+    {"gpuidx export corpus.gx -o corpus.ciff", "For programs that read CIFF, such as Anserini, PISA and Terrier."},
     {"gpuidx export corpus.gx -o - | zstd >corpus.ciff.zst", "The same, compressed."},
     {"gpuidx export corpus.gx -o pisa/inv", "Postings for PISA's `compress_inverted_index`."},
     {NULL},
@@ -72,7 +72,8 @@ const cli_command cmd_export = {
     .summary = "write an index's postings for another engine",
     .synopsis = "[OPTIONS] INDEX -o OUTPUT",
     .description = "Writes the postings, lengths and names of an index as files that other programs read. Titles and "
-                   "texts are left out.",
+                   "texts are left out. An index that the format cannot hold is refused with exit code 3: CIFF takes "
+                   "no name that is empty or not UTF-8, ds2i none with a line end.",
     .sections = sections,
     .examples = examples,
     .flags = flags,

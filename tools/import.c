@@ -94,22 +94,24 @@ static int run(const cli_args *a)
 }
 
 static const cli_flag flags[] = {
-    {"output", 'o', CLI_TEXT, "FILE", NULL, "where the index goes"},
+    {"output", 'o', CLI_TEXT, "FILE", NULL, "the index file to make"},
     {"format", 'f', CLI_CHOICE, "ciff|ds2i", NULL,
-     "what the collection is; without it, `ciff` where `INPUT` is a "
-     "file, else `ds2i`"},
-    {"terms", 0, CLI_TEXT, "FILE", NULL, "ds2i: the lists' names, one a line; without it `INPUT.terms`, or numbers"},
+     "the format of the collection, see Formats; without it, `ciff` where `INPUT` is a file, else `ds2i`"},
+    {"terms", 0, CLI_TEXT, "FILE", NULL,
+     "for ds2i: a file with the term of each list, one on each line; without it `INPUT.terms`, and without that file "
+     "the terms are numbers"},
     {"documents", 0, CLI_TEXT, "FILE", NULL,
-     "ds2i: the documents' names, one a line; without it `INPUT.documents`, "
-     "or numbers"},
+     "for ds2i: a file with the id of each document, one on each line; without it `INPUT.documents`, and without that "
+     "file the ids are numbers"},
     {"analyzer", 0, CLI_CHOICE, "english|simple|whitespace", NULL,
-     "how the collection's terms were made, and its queries' will be; without it `whitespace`, or what an export of "
-     "ours tells"},
+     "how the collection's terms were made; queries are analysed in the same way. Give it so that queries match; "
+     "without it `whitespace`, or what a CIFF file written by `gpuidx export` names"},
     {"stemmer", 0, CLI_TEXT, "NAME", NULL,
-     "`none`, `porter`, `english` (Porter2) or any of Snowball's; without it, "
-     "the analyzer's own"},
+     "cut words to their stems, so that `indexing` finds `indexes`: `porter`, `english` (Porter2), another of "
+     "Snowball's, such as `german`, or `none`. Give the language of the text; without it, the analyzer's own"},
     {"stopwords", 0, CLI_TEXT, "WORDS", NULL,
-     "`none`, `lucene` (33 words), or a file with a word a line; without it, the analyzer's own"},
+     "common words to leave out: `lucene` (33 English words), a file with one word on each line, or `none`; without "
+     "it, the analyzer's own"},
     {"fold", 0, CLI_CHOICE, "none|unicode", NULL,
      "`unicode`: the terms were folded, and queries will be, as `gpuidx build` does; "
      "without it `none`, or what an export of ours tells"},

@@ -108,12 +108,36 @@ static void print_bytes(const char *name, uint64_t bytes)
     printf(unit ? "%-12s %.1f %s\n" : "%-12s %.0f %s\n", name, x, units[unit]);
 }
 
+/* The analyzer of META in words. False if it is none that this program knows. */
+static bool print_analyzer(json_t *analyzer)
+{
+    const char *stemmer = json_string_value(json_object_get(analyzer, "stemmer"));
+    const char *tokenizer = json_string_value(json_object_get(analyzer, "tokenizer"));
+    const size_t n_stops = json_array_size(json_object_get(analyzer, "stopwords"));
+    if (!stemmer || !tokenizer)
+        return false;
+    printf("%-12s %s, %s%s, %s%s%s%s", "analyzer",
+           strcmp(tokenizer, "word") == 0 ? "Unicode words" : "words between white space",
+           json_is_true(json_object_get(analyzer, "lowercase")) ? "in lower case" : "in upper and lower case",
+           json_is_true(json_object_get(analyzer, "possessive")) ? " without a final 's" : "",
+           strcmp(stemmer, "none") == 0 ? "not stemmed" : "stemmed (", strcmp(stemmer, "none") == 0 ? "" : stemmer,
+           strcmp(stemmer, "none") == 0 ? "" : ")", n_stops ? "; " : "; no stop words");
+    if (n_stops)
+        printf("%s stop word%s left out", show_count(n_stops), n_stops == 1 ? "" : "s");
+    if (json_object_get(analyzer, "fold"))
+        printf("; folded (%s)", json_string_value(json_object_get(analyzer, "fold")));
+    putchar('\n');
+    return true;
+}
+
 static int print_meta(const gx_index *ix)
 {
     const char *key;
     json_t *value, *meta = json_of_meta(ix);
     json_object_foreach(meta, key, value)
     {
+        if (strcmp(key, "analyzer") == 0 && print_analyzer(value))
+            continue;
         char *text = json_is_string(value) ? strdup(json_string_value(value))
                                            : json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(6));
         if (!text) {
@@ -212,8 +236,7 @@ static void print_sizes(const gx_index_stats *st, const gx_index_sizes *s)
                show_count(c->n_postings), 8.0 * (double)c->docid_bytes / n, 8.0 * (double)c->tf_bytes / n);
     }
     printf("\nbits a posting: docids %.2f, tfs %.2f, heads %.2f, ends %.2f, directory %.2f; together %.2f\n",
-           s->docid_bits, s->tf_bits, s->head_bits, s->end_bits, s->list_bits,
-           s->docid_bits + s->tf_bits + s->head_bits + s->end_bits + s->list_bits);
+           s->docid_bits, s->tf_bits, s->head_bits, s->end_bits, s->list_bits, show_bits(s));
 }
 
 static int print_human(const char *path, const gx_index *ix, const gx_index_stats *st, const gx_index_sizes *s)

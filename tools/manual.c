@@ -30,7 +30,7 @@ static const struct {
     {0, "done, whatever the number of results"},
     {1, "a negative answer: damage or a difference that was looked for was found, or, if asked for, no result"},
     {2, "a mistake on the command line"},
-    {3, "bad input: a corpus, query log, qrels or run"},
+    {3, "bad input: a corpus, query log, qrels or run, or an index that the format of an export cannot hold"},
     {4, "the index is corrupt, truncated, or of an unknown version"},
     {5, "input or output: not found, exists already, no space, no permission. Where the message does not say that an "
         "output is in place, nothing was written"},
@@ -501,6 +501,12 @@ static void put_names(FILE *out, const cli_flag *flag)
     }
 }
 
+/* Does the flag take a file as well? */
+static bool or_file(const cli_flag *flag)
+{
+    return strcmp(flag->name, "stopwords") == 0;
+}
+
 static void bash_choices(FILE *out, const cli_flag *flag, char letter)
 {
     const bool names = flag->kind == CLI_TEXT && has_names(flag);
@@ -592,6 +598,10 @@ static void zsh_flag(FILE *out, const cli_flag *flag, char letter)
             fprintf(out, ":%s:(", flag->name);
             put_words(out, flag->arg, true);
             putc(')', out);
+        } else if (flag->kind == CLI_TEXT && has_names(flag)) {
+            fprintf(out, ":%s:%s", flag->name, or_file(flag) ? "{compadd " : "(");
+            put_names(out, flag);
+            fputs(or_file(flag) ? "; _files}" : ")", out);
         } else if (flag->kind != CLI_SWITCH && !flag->bare) {
             fprintf(out, ":%s:%s", flag->arg, flag->kind == CLI_TEXT ? "_files" : "");
         }
@@ -650,6 +660,10 @@ static void fish_flag(FILE *out, const cli_flag *flag, char letter)
     if (flag->kind == CLI_CHOICE) {
         fputs(" -x -a '", out);
         put_words(out, flag->arg, false);
+        putc('\'', out);
+    } else if (flag->kind == CLI_TEXT && has_names(flag)) {
+        fputs(or_file(flag) ? " -r -a '" : " -x -a '", out);
+        put_names(out, flag);
         putc('\'', out);
     } else if (flag->kind != CLI_SWITCH && !flag->bare) {
         fputs(flag->kind == CLI_TEXT ? " -r" : " -x", out);

@@ -138,3 +138,8 @@ void progress_end(progress *p)
     p->drawn = false;
     p->off = true;
 }
+
+double show_bits(const gx_index_sizes *s)
+{
+    return s->docid_bits + s->tf_bits + s->head_bits + s->end_bits + s->list_bits;
+}

@@ -13,6 +13,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "engine/gpuidx_advanced.h" /* gx_index_sizes */
+
 typedef struct progress {
     const char *things; /* "documents" */
     uint64_t total;     /* of what done counts; 0: unknown, and there is no ETA */
@@ -36,5 +38,8 @@ void progress_end(progress *p);
 /* n with commas, "721,181", in one of a few static buffers; bytes as "87.3 MB". */
 const char *show_count(uint64_t n);
 const char *show_bytes(uint64_t bytes);
+
+/* Bits a posting of all that lists need: docids, tfs, and what says where blocks and lists are. */
+double show_bits(const gx_index_sizes *sizes);
 
 #endif

@@ -204,7 +204,7 @@ found() {
     ask import x.ciff -o plain.gx --analyzer=simple --stemmer=english
     exits 0
     ask info plain.gx
-    says '"stemmer":"english"'
+    says 'stemmed (english)'
 }
 
 holds_impacts() {
@@ -286,7 +286,7 @@ for d, impact in sorted(zip(sequence(".docs", at + 1), sequence(".freqs", at)), 
     ask import "$DATA/fuzz-ciff/toolkit" -o x.gx # by ciff-toolkit: tests/witness/ciff.py --make
     exits 0
     ask info x.gx
-    says '"tokenizer":"whitespace"'
+    says 'words between white space'
     says 'documents    40'
     ask export x.gx -o x.ciff
     exits 0

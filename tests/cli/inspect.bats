@@ -8,11 +8,32 @@ setup_file() { build_tiny; }
     exits 0
     silent
     says 'documents    21, with titles, with texts'
-    says '"stemmer":"porter"'
+    says "analyzer     Unicode words, in lower case without a final 's, stemmed (porter); 33 stop words left out"
     for section in LIST HEAD PAYL DLEN META TERM DIDS TITL TEXT; do
         says "$section "
     done
     says 'bits a posting: docids'
+}
+
+@test "info says in words what an analyzer does" {
+    ask build -q "$DATA/tiny.jsonl" -o w.gx --analyzer=whitespace
+    exits 0
+    ask info w.gx
+    exits 0
+    says 'analyzer     words between white space, in upper and lower case, not stemmed; no stop words'
+    ask build -q "$DATA/tiny.jsonl" -o u.gx --fold=unicode
+    exits 0
+    ask info u.gx
+    says '33 stop words left out; folded (unicode)'
+}
+
+@test "build and info count the same bits a posting" {
+    ask build "$DATA/tiny.jsonl" -o b.gx
+    exits 0
+    [[ $stderr =~ lists:\ ([0-9.]+)\ bits\ a\ posting ]]
+    bits=${BASH_REMATCH[1]}
+    ask info b.gx
+    says "; together $bits"
 }
 
 @test "info tells programs the same" {

@@ -104,7 +104,7 @@ assert t == [{"begin": 0, "end": 8, "text": "Skipping", "term": "skip"}, {"begin
     ask build -q forms.jsonl -o plain.gx --analyzer=simple --fold=none
     exits 0
     ask info folded.gx
-    says '"fold":"unicode"'
+    says 'folded (unicode)'
     ask info plain.gx
     [[ $output != *fold* ]]
     for query in $'caf\u00e9' $'cafe\u0301' cafe CAFE; do
@@ -127,10 +127,10 @@ assert t == [{"begin": 0, "end": 1, "text": "x", "term": "x"}, {"begin": 2, "end
     "$GPUIDX" export -q folded.gx -o folded.ciff -f ciff
     ask import -q folded.ciff -o again.gx
     ask info again.gx
-    says '"fold":"unicode"'
+    says 'folded (unicode)'
     ask import -q folded.ciff -o named.gx --analyzer=simple --fold=unicode
     ask info named.gx
-    says '"fold":"unicode"'
+    says 'folded (unicode)'
     ask import -q folded.ciff -o other.gx --fold=unicode
     exits 2
     complains '--fold: of which --analyzer?'

@@ -135,6 +135,18 @@ flags_of() {
     [ -n "$tried" ] || skip "neither shell is installed"
 }
 
+@test "zsh and fish are told the values of flags that take a name" {
+    "$GPUIDX" completion zsh >zsh
+    "$GPUIDX" completion fish >fish
+    for values in 'codec auto raw' 'stemmer none ' 'stopwords none lucene' 'measures official map'; do
+        flag=${values%% *} first=${values#* }
+        grep -q -e "'--$flag=\[.*\]:$flag:.*[( ]$first" zsh
+        grep -q -e " -l $flag .*-a '$first" fish
+    done
+    grep -q -e "stopwords:{compadd none lucene; _files}' " zsh
+    grep -q -e "-l stopwords -r -a 'none lucene' " fish
+}
+
 @test "zsh completes flags, and choices with colons" {
     command -v zsh >/dev/null && command -v python3 >/dev/null || skip "zsh or python3 is not installed"
     "$GPUIDX" completion zsh >_gpuidx
