@@ -1,7 +1,9 @@
 /* fail_malloc.c: a library to preload. The FAIL_AT-th allocation fails, and FAIL_MORE further ones
  * (0: only that one). Where FAIL_COUNT names a file, the number of allocations is written there when
- * the program exits.
+ * the program exits. Allocations are counted from the beginning of main: what constructors need is
+ * not the program's (CUDA's runtime registers its kernels there, and does not check).
  */
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -20,12 +22,28 @@ __attribute__((visibility("default"))) void *realloc(void *p, size_t n);
 static atomic_ulong count;
 static unsigned long fail_at, fail_more;
 
-__attribute__((constructor)) static void begin(void)
+typedef int main_function(int argc, char **argv, char **envp);
+typedef int start_function(main_function *, int, char **, void (*)(void), void (*)(void), void (*)(void), void *);
+static main_function *program_main;
+
+static int counted_main(int argc, char **argv, char **envp)
 {
     const char *at = getenv("FAIL_AT"), *more = getenv("FAIL_MORE");
-    atomic_store(&count, 0); /* what the dynamic linker needed is not counted */
-    fail_at = at ? strtoul(at, NULL, 10) : 0;
     fail_more = more ? strtoul(more, NULL, 10) : 0;
+    atomic_store(&count, 0);
+    fail_at = at ? strtoul(at, NULL, 10) : 0;
+    return program_main(argc, argv, envp);
+}
+
+/* The C library's, which calls the constructors and then main. */
+__attribute__((visibility("default"))) int __libc_start_main(main_function *main, int argc, char **argv,
+                                                             void (*init)(void), void (*fini)(void),
+                                                             void (*rtld_fini)(void), void *stack_end)
+{
+    start_function *start;
+    *(void **)&start = dlsym(RTLD_NEXT, "__libc_start_main");
+    program_main = main;
+    return start(counted_main, argc, argv, init, fini, rtld_fini, stack_end);
 }
 
 __attribute__((destructor)) static void end(void)
