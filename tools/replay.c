@@ -328,14 +328,12 @@ static json_t *uuid_json(const gx_index_stats *st)
 /* The codecs of the index's lists. */
 static json_t *codings_json(const gx_index *ix)
 {
-    gx_index_sizes *s = malloc(sizeof *s);
+    static gx_index_sizes s; /* large for the stack; the report is made once, by one thread */
     json_t *list = json_array();
-    if (s)
-        gx_index_measure(ix, s);
-    for (uint32_t i = 0; s && i < s->n_codings; ++i)
-        json_array_append_new(list, json_pack("{s:s, s:s, s:I}", "docids", s->codings[i].docid_codec, "tfs",
-                                              s->codings[i].tf_codec, "lists", (json_int_t)s->codings[i].n_lists));
-    free(s);
+    gx_index_measure(ix, &s);
+    for (uint32_t i = 0; i < s.n_codings; ++i)
+        json_array_append_new(list, json_pack("{s:s, s:s, s:I}", "docids", s.codings[i].docid_codec, "tfs",
+                                              s.codings[i].tf_codec, "lists", (json_int_t)s.codings[i].n_lists));
     return list;
 }
 
