@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Iterable, Iterator, Optional, Tuple, Union
+from typing import Any, Iterable, Iterator, Mapping, Optional, Tuple, Union
 
 from ._index import Index
 from ._library import check, ffi, lib, new_error, options
@@ -18,6 +18,33 @@ def _field(document: Any, names: Tuple[str, ...], what: str, number: int) -> Any
             return document[name]
     raise ValueError("document %d has no %s: one of the keys %s is wanted, and it has %s" % (
         number, what, ", ".join(names), ", ".join(map(repr, list(document)[:8]))))
+
+
+def _with_values(documents: Any, names: Tuple[str, ...]) -> Iterator[Tuple[Any, Any, Any, Any]]:
+    """(id, title or None, text, values) of each document, which is a dict; values: what it has under each name."""
+    if hasattr(documents, "columns") and hasattr(documents, "itertuples"):  # a DataFrame
+        columns = list(documents.columns)
+        documents = (dict(zip(columns, row)) for row in documents.itertuples(index=False, name=None))
+    for number, d in enumerate(documents, 1):
+        if isinstance(d, tuple) and hasattr(d, "_fields"):
+            d = d._asdict()  # type: ignore[attr-defined]
+        if not isinstance(d, dict):
+            raise TypeError("document %d is of type %s: with attributes a dict is wanted" % (number, type(d).__name__))
+        yield (_field(d, ("doc_id",) + _IDS, "id", number), d.get("title"), _field(d, _TEXTS, "text", number),
+               [d.get(name) for name in names])
+
+
+def _value_texts(value: Any) -> Iterator[str]:
+    """A value as the library reads it: none for None and NaN, several for a list."""
+    if isinstance(value, (list, tuple, set)):
+        for one in value:
+            yield from _value_texts(one)
+    elif isinstance(value, bool):
+        yield "true" if value else "false"
+    elif hasattr(value, "isoformat"):  # date, datetime, pandas' Timestamp
+        yield value.isoformat()
+    elif value is not None and value == value:
+        yield str(value)
 
 
 def _rows(documents: Any) -> Iterator[Tuple[Any, Any, Any]]:
@@ -49,7 +76,7 @@ def build(path: Union[str, "os.PathLike[str]"], documents: Any, *, analyzer: Opt
           stemmer: Optional[str] = None, stopwords: Optional[str] = None, fold: Optional[str] = None,
           codec: Optional[str] = None,
           store_titles: bool = True, store_text: bool = False, duplicates: str = "fail", force: bool = False,
-          memory: int = 0, threads: int = 1, progress: Union[bool, int] = False, source: Optional[str] = None) -> Index:
+          attributes: Optional[Mapping[str, str]] = None, memory: int = 0, threads: int = 1, progress: Union[bool, int] = False, source: Optional[str] = None) -> Index:
     """Build an index of documents, and open it.
 
     documents     any iterable of dicts (id or docno; text, contents or body; title), tuples (id, text) or
@@ -61,6 +88,8 @@ def build(path: Union[str, "os.PathLike[str]"], documents: Any, *, analyzer: Opt
     codec         "gpubp128" (default), another codec, or "auto": one a list
     store_text    keep the texts, for Index.texts and snippets
     duplicates    "fail" (InputError), or keep the "first" or the "last" document of an id
+    attributes    {name: type} of values to filter by: "int", "float", "date", "keyword", "keywords" or "bool". Documents
+                  are dicts then, and may have a value under each name: Index.filter, search(filter=...)
     memory        bytes for the inversion; 0: 512 MiB
     threads       threads that work for the build, the caller's included
     progress      True: a bar of tqdm; an integer: the same, with that total
@@ -78,7 +107,17 @@ def build(path: Union[str, "os.PathLike[str]"], documents: Any, *, analyzer: Opt
     opt.force, opt.store_titles, opt.store_text = force, store_titles, store_text
     opt.duplicates, opt.memory, opt.threads = _DUPLICATES[duplicates], memory, threads
     bar: Any = None
-    rows: Iterable[Tuple[Any, Any, Any]] = _rows(documents)
+    rows: Any = _rows(documents)
+    if attributes:
+        declared = ffi.new("gx_attribute[]", len(attributes))
+        kind = ffi.new("gx_attribute_type *")
+        for place, (name, type_) in zip(declared, attributes.items()):
+            if not lib.gx_attribute_type_find(str(type_).encode(), kind):
+                raise ValueError("attribute %r: there is no type %r" % (name, type_))
+            keep["attribute " + name] = ffi.new("char[]", name.encode())
+            place.name, place.type = keep["attribute " + name], kind[0]
+        opt.attributes, opt.n_attributes = declared, len(attributes)
+        rows = _with_values(documents, tuple(attributes))
     if progress:
         from tqdm import tqdm
 
@@ -87,7 +126,10 @@ def build(path: Union[str, "os.PathLike[str]"], documents: Any, *, analyzer: Opt
     check(lib.gx_builder_open(out, opt, err), err)
     builder = out[0]
     try:
-        _add_all(builder, rows, err)
+        if attributes:
+            _add_with_values(builder, rows, err)
+        else:
+            _add_all(builder, rows, err)
         check(lib.gx_builder_finish(builder, err), err)
     finally:
         lib.gx_builder_abort(builder)
@@ -119,3 +161,23 @@ def _add_all(builder: Any, rows: Iterable[Tuple[Any, Any, Any]], err: Any) -> No
         if add(builder, doc, err):
             check(err.status, err)
         del pin_id, pin_text, pin_title
+
+
+def _add_with_values(builder: Any, rows: Iterable[Tuple[Any, Any, Any, Any]], err: Any) -> None:
+    doc = ffi.new("gx_document *")
+    doc.size = ffi.sizeof("gx_document")
+    for number, title, text, values in rows:
+        if type(text) is not str:
+            raise TypeError("document %s: the text is of type %s, not str" % (number, type(text).__name__))
+        keep = [part.encode("utf-8", "surrogatepass") for part in (str(number), str(title or ""), text)]
+        pins = [ffi.from_buffer(part) for part in keep]
+        doc.id, doc.title, doc.text = pins[0], pins[1] if title else ffi.NULL, pins[2]
+        doc.id_len, doc.title_len, doc.text_len = map(len, keep)
+        texts = [(i, t.encode("utf-8", "surrogatepass")) for i, value in enumerate(values) for t in _value_texts(value)]
+        given = ffi.new("gx_attribute_value[]", max(1, len(texts)))
+        for place, (i, t) in zip(given, texts):
+            pins.append(ffi.from_buffer(t))
+            place.attribute, place.text, place.len = i, pins[-1], len(t)
+        doc.values, doc.n_values = given, len(texts)
+        if lib.gx_builder_add(builder, doc, err):
+            check(err.status, err)

@@ -322,7 +322,7 @@ class Index:
 
     def search(self, queries: _queries.Queries, k: int = 10, *, op: str = "or", scorer: Optional[str] = None,
                k1: Optional[float] = None, b: Optional[float] = None, engine: Optional[str] = None,
-               mask: Optional[Mask] = None, count: bool = False, syntax: str = "text", threads: int = 1, batch: int = 1024,
+               mask: Optional[Mask] = None, filter: Optional[str] = None, count: bool = False, syntax: str = "text", threads: int = 1, batch: int = 1024,
                prune: bool = True, algorithm: str = "auto", seconds: float = 0.0,
                vocabulary: Optional[Sequence[str]] = None) -> Results:
         """Find the k best documents of one query or of many.
@@ -336,6 +336,7 @@ class Index:
         k1, b       None: the scorer's own
         engine      None: as the index was opened
         mask        only these documents are found (Index.mask)
+        filter      the same by an expression over attributes (Index.filter)
         count       count all matching documents too, exactly
         syntax      "text", or "boolean": +must -not (a OR b) term^2.5
         threads     many queries: threads that share them
@@ -345,6 +346,13 @@ class Index:
 
         The answers are exact and the same on every engine, to the bit. UsageError, OutOfMemoryError, CUDAError. Threads: any
         number at a time; the GIL is released meanwhile."""
+        if filter is not None:
+            if mask is not None:
+                raise UsageError("give a mask or a filter, not both")
+            with self.filter(filter, engine=engine) as selected:
+                return self.search(queries, k, op=op, scorer=scorer, k1=k1, b=b, engine=engine, mask=selected, count=count,
+                                   syntax=syntax, threads=threads, batch=batch, prune=prune, algorithm=algorithm,
+                                   seconds=seconds, vocabulary=vocabulary)
         if scorer is None:
             scorer = "impact" if self.info.impacts else "bm25"
         key = (k, op, scorer, k1, b, mask, count, prune, algorithm, seconds)
@@ -442,6 +450,33 @@ class Index:
             bits[:self.info.n_docs] ^= True
         words = np.packbits(bits, bitorder="little").view(np.uint64)
         return Mask(self, engine or self._default, words)
+
+    def filter(self, expression: str, *, engine: Optional[str] = None) -> Mask:
+        """The documents that an expression over the index's attributes selects, as a mask:
+
+            year:[2015 TO 2019] AND category:cs.IR AND NOT price:>20 AND has:doi
+
+        UsageError names the column of what is wrong, and the nearest attribute. Make it once and use it for many searches;
+        `search(..., filter=expression)` makes it for one call."""
+        words = np.zeros((self.info.n_docs + 63) // 64, np.uint64)
+        out, err, text = ffi.new("gx_filter **"), new_error(), expression.encode("utf-8", "surrogatepass")
+        check(lib.gx_filter_open(out, self._open(), ffi.from_buffer(text), len(text), ffi.NULL, err), err)
+        try:
+            check(lib.gx_filter_evaluate(out[0], ffi.from_buffer("uint64_t[]", words), ffi.NULL, err), err)
+        finally:
+            lib.gx_filter_close(out[0])
+        return Mask(self, engine or self._default, words)
+
+    @property
+    def attributes(self) -> Dict[str, str]:
+        """{name: type} of the attributes that the index keeps of its documents."""
+        found, a = {}, ffi.new("gx_attribute_info *")
+        a.size = ffi.sizeof("gx_attribute_info")
+        for i in range(lib.gx_index_n_attributes(self._open())):
+            lib.gx_index_get_attribute(self._index, i, a)
+            name = bytes(ffi.buffer(a.name, a.name_len)).decode()
+            found[name] = ffi.string(lib.gx_attribute_type_name(a.type)).decode()
+        return found
 
     def _docids(self, docids: Any) -> Any:
         array = np.asarray(docids)
