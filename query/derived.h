@@ -10,7 +10,7 @@
 #define GX_MAP_MIN_DF 64u /* shorter lists have no map: to search them costs as little */
 #define GX_MAP_SLOTS 8u   /* slots a posting, at least, where memory suffices */
 
-/* The greatest shift that leaves so many slots a posting, at most 24. */
+/* The greatest shift, at most 24, that leaves this number of slots a posting. */
 static inline uint32_t gx_map_shift(uint32_t n_docs, uint32_t df, uint32_t slots)
 {
     uint32_t shift = 0;

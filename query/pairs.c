@@ -14,7 +14,7 @@
     0x1p-18 /* more than what roundings of weights, impacts and thresholds make of a score, as a share of it */
 
 struct gx_pair_thresholds {
-    gx_query_options opt; /* as asked for, and of so many lists */
+    gx_query_options opt; /* the caller's options, and the number of lists */
     uint32_t n_asked;
     gx_scorer norm;
     uint32_t k, n;       /* as there are */

@@ -16,7 +16,7 @@ struct gx_doc_indexer {
     double stamp; /* when the stage at hand began */
 };
 
-/* A document of so many bytes, title and text, goes through the analysis at once. */
+/* A document of at most this many bytes, title and text, is analysed in one piece. */
 #define SHORT_DOCUMENT (32u << 10)
 
 static bool is_short(const gx_document *doc)

@@ -215,7 +215,8 @@ gx_status gx_list_encoder_add(gx_list_encoder *c, const gx_term_postings *list, 
         return gx_fail(err, st, "list of term '%s': %s", gx_show_term(term, len, shown), words.text);
     if (st != GX_OK)
         return gx_fail(err, st, "%s", words.text);
-    memcpy(c->terms + c->n_terms, term, len);
+    if (len) /* the first term may be empty, and term NULL */
+        memcpy(c->terms + c->n_terms, term, len);
     c->n_terms += len;
     c->lists[c->n_lists++] = l;
     return GX_OK;

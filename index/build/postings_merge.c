@@ -26,7 +26,7 @@ typedef struct cursor {
     uint32_t bytes;
 } cursor;
 
-/* At least want bytes of the run in the window, where there are so many; false: an error. */
+/* Read until the window has `want` bytes of the run, or the run's last. false: an error. */
 static gx_status refill_window(const gx_postings_buffer *inv, cursor *c, size_t want, gx_error *err)
 {
     if (c->n - c->at >= want)
@@ -334,7 +334,7 @@ gx_status gx_postings_merger_run(gx_postings_merger *m, gx_term_range range, gx_
     return st;
 }
 
-/* A merger with room for so many cursors. */
+/* Open a merger with room for n cursors. */
 static gx_status new_merger(gx_postings_merger **out, uint64_t n_cursors, gx_error *err)
 {
     gx_postings_merger *m = *out = calloc(1, sizeof *m);

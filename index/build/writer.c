@@ -313,7 +313,8 @@ static gx_status add_term(gx_writer *w, const char *term, size_t len, gx_error *
         st = add_string(&w->terms, term, len, err);
     if (st != GX_OK)
         return st;
-    memcpy(w->last_term, term, len);
+    if (len) /* the first term may be empty, and term NULL */
+        memcpy(w->last_term, term, len);
     w->last_term_len = len;
     w->term_hashes[w->counts.n_terms] = (uint32_t)gx_hash(term, len);
     return GX_OK;

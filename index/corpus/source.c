@@ -220,7 +220,7 @@ static gx_status choose_format(gx_source *s, gx_error *err)
 
 /* ---- making it fit to be indexed, stored and printed ---- */
 
-/* Bytes of the UTF-8 character at p, negative if it is none: then so many bytes are one replacement
+/* Bytes of the UTF-8 character at p, negative if it is none: then that number of bytes is one replacement
  * (the Unicode Standard, 3.9, "maximal subpart"). */
 static int utf8_sequence_length(const unsigned char *p, const unsigned char *end)
 {

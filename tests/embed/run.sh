@@ -90,7 +90,7 @@ step "the installed program reads the same index"
 [ "$(cut -f2 "$dest/query.out" | tr '\n' ' ')" = 'c a b ' ]
 
 step "README's program"
-sed -n '/^## From C/,/^## The map/s/^    //p' "$here/../../README.md" >"$dest/search.c"
+sed -n '/^## From Python and from C/,/^## The map/s/^    //p' "$here/../../README.md" >"$dest/search.c"
 (cd "$dest" && $cc -Wall -Werror search.c -o search $(pkg-config --static --cflags --libs gpuidx) &&
     "$root/bin/gpuidx" build -q --analyzer=simple -f plain search.c -o scifact.gx &&
     LD_LIBRARY_PATH=$lib ./search >search.out)

@@ -32,7 +32,7 @@ typedef struct gx_synth_options {
     uint64_t seed;
     const gx_codec *codec;
     uint32_t threads; /* 0: one a core */
-    double density;   /* lists are so many times as long; > 0 */
+    double density;   /* lists are this many times as long; > 0 */
 } gx_synth_options;
 #define GX_SYNTH_OPTIONS ((gx_synth_options){25205179, 800, 1024, 1, NULL, 0, 1})
 

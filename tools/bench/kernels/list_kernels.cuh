@@ -184,7 +184,7 @@ __device__ __forceinline__ void barrier_init(uint64_t *barrier)
         : "memory");
 }
 
-/* Copies begin at multiples of 16 bytes: so many words before come along. */
+/* Copies begin at multiples of 16 bytes: this number of words before is copied too. */
 __device__ __forceinline__ uint32_t words_before(const uint32_t *from)
 {
     return (uint32_t)(uintptr_t)from % 16 / 4;
