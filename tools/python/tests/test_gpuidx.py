@@ -220,10 +220,22 @@ def test_asyncio(index):
     assert [r.docids.tolist() for r in asyncio.run(main())] == [index.search("w%d" % i).docids.tolist() for i in range(20)]
 
 
+def has_semaphores():
+    try:
+        multiprocessing.get_context("fork").Lock()
+    except OSError:
+        return False
+    return True
+
+
+needs_semaphores = pytest.mark.skipif(not has_semaphores(), reason="multiprocessing has no semaphores here (/dev/shm)")
+
+
 def count_hits(index):
     return len(index.search("w1", 1000))
 
 
+@needs_semaphores
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_processes_share_an_index_by_its_path(index, method):
     want = count_hits(index)
@@ -235,6 +247,7 @@ def in_child(index, want, queue):
     queue.put(count_hits(index) == want)
 
 
+@needs_semaphores
 def test_a_forked_child_searches_an_open_index(index):
     context = multiprocessing.get_context("fork")
     queue = context.Queue()
