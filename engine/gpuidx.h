@@ -1,13 +1,14 @@
 /* gpuidx.h: the public interface of libgpuidx, whole.
  *
- *   corpus --gx_builder--> index file --gx_index_open--> gx_index      immutable, shared by any
- *   number of threads
- *                                                        |
- *                                     gx_engine_open: the index on one engine (CPU, or one GPU's
- *                                     memory), shared
- *                                                        |
- *                                     gx_session_open: one thread's workspace; gx_search runs
- *                                     batches of queries
+ *   corpus
+ *      |  gx_builder_open, gx_builder_add, gx_builder_finish
+ *   index file
+ *      |  gx_index_open
+ *   gx_index      the file, mapped; immutable, shared by any number of threads
+ *      |  gx_engine_open
+ *   gx_engine     the index on the CPU or in one GPU's memory; shared by any number of threads
+ *      |  gx_session_open
+ *   gx_session    one thread's workspace; gx_search runs batches of queries in it
  *
  * Rules that hold everywhere
  *   - Every function that can fail returns a gx_status. Where it takes a gx_error, the words go
@@ -19,8 +20,9 @@
  *     instruction set for the whole process. The environment variable GX_CPU ("portable", "avx2",
  *     "avx512"; for tests and measurements) restricts that choice.
  *   - Structs that may grow begin with their size in bytes. Set it to sizeof, or let the struct's
- *     init function set it. A size below that of the struct's first version, or above 4,096, is
- *     GX_EUSAGE, in every function, and then nothing is written. Members beyond the caller's size have their defaults.
+ *     init function set it. Every function returns GX_EUSAGE, and writes nothing, where the size is
+ *     below that of the struct's first version or above 4,096. Members beyond the caller's size
+ *     have their defaults.
  *   - Text is bytes, normally UTF-8; lengths are in bytes. Docids are dense numbers from 0.
  *
  * ABI: structs grow at their end only, and enumerators keep their values, while the major version
@@ -39,8 +41,8 @@
  *   gx_query_init(&query, sizeof query, "inverted index", 14);
  *   gx_query_options_init(&options, sizeof options);    // OR, BM25, the best 10
  *   gx_results results = {sizeof results, docids, scores, &n_hits, NULL};
- *   if (gx_index_open(&index, "index.gx", NULL, &err) || gx_engine_open(&engine, index, NULL, &err)
- *   ||
+ *   if (gx_index_open(&index, "index.gx", NULL, &err) ||
+ *       gx_engine_open(&engine, index, NULL, &err) ||
  *       gx_session_open(&session, engine, &err) ||
  *       gx_search(session, &query, 1, &options, &results, &err))
  *       fprintf(stderr, "%s\n", err.text);
@@ -125,9 +127,10 @@ typedef struct gx_index_options {
     }
 GX_API void gx_index_options_init(gx_index_options *o, size_t size);
 
-/* Map the file and verify it. While the index is open the file must not be truncated or overwritten in
- * place: reading what is no longer there raises SIGBUS. Replace an index by renaming a new file to
- * its path, as the builder does; whoever has the old one open keeps it. opt may be NULL. GX_ENOTFOUND, GX_EIO, GX_ECORRUPT, GX_ENOMEM. */
+/* Map the file and verify it. While the index is open the file must not be truncated or
+ * overwritten in place: reading a part that is gone raises SIGBUS. To replace an index, rename a
+ * new file to its path, as the builder does; a process that has the old file open keeps it. opt
+ * may be NULL. GX_ENOTFOUND, GX_EIO, GX_ECORRUPT, GX_ENOMEM. */
 GX_API gx_status gx_index_open(gx_index **out, const char *path, const gx_index_options *opt, gx_error *err);
 GX_API void gx_index_close(gx_index *ix);
 
@@ -169,14 +172,15 @@ GX_API size_t gx_index_join_doc_ids(const gx_index *ix, const uint32_t *docids /
 /* A document's length: the number of its terms, repeated ones included; 0 where docid >= n_docs. */
 GX_API uint32_t gx_index_doc_len(const gx_index *ix, uint32_t docid);
 
-/* Decompress a document's stored text into *buf, and set *len to its bytes. The function enlarges
- * *buf with realloc where *cap, its size, is too small; begin with NULL and 0. The caller frees *buf
- * with free(). GX_ENOTFOUND (the index stores no texts, or docid >= n_docs), GX_ECORRUPT, GX_ENOMEM. */
+/* Decompress a document's stored text into *buf, and set *len to its bytes. The function
+ * enlarges *buf with realloc where *cap, its size, is too small; begin with NULL and 0. The
+ * caller frees *buf with free(). GX_ENOTFOUND (the index stores no texts, or docid >= n_docs),
+ * GX_ECORRUPT, GX_ENOMEM. */
 GX_API gx_status gx_index_doc_text(const gx_index *ix, uint32_t docid, char **buf, size_t *cap, size_t *len,
                                    gx_error *err);
 
-/* An attribute is a typed value of a document, by which searches can be filtered. A document has one
- * value of an attribute or none; of GX_ATTRIBUTE_KEYWORDS it has any number. */
+/* An attribute is a typed value of a document, by which searches can be filtered. A document has
+ * one value of an attribute or none; of GX_ATTRIBUTE_KEYWORDS it has any number. */
 typedef enum gx_attribute_type {
     GX_ATTRIBUTE_INT = 1,  /* a whole number of 64 bits: -12, 2019 */
     GX_ATTRIBUTE_FLOAT,    /* a finite number: 3.5, -1e9 */
@@ -189,8 +193,8 @@ typedef enum gx_attribute_type {
 
 #define GX_MAX_ATTRIBUTES 64u /* most attributes of an index */
 
-/* name: up to 64 letters, digits, '_', '-' and '.', of which the first is a letter or '_'. The names
- * id, title, text, has, AND, OR, NOT and TO mean something else and are refused. */
+/* name: up to 64 letters, digits, '_', '-' and '.', of which the first is a letter or '_'. The
+ * names id, title, text, has, AND, OR, NOT and TO mean something else and are refused. */
 typedef struct gx_attribute {
     const char *name; /* NUL-terminated */
     gx_attribute_type type;
@@ -232,8 +236,8 @@ GX_API uint32_t gx_index_find_doc(const gx_index *ix, const char *id, size_t len
  * document that contains it: the docid, and the tf, which is how often the document contains it (or
  * the impact, where gx_index_stats.impacts is true). */
 
-/* The number of a term, or UINT32_MAX if the index does not have it. The bytes are looked up as they
- * are; gx_index_analyze makes terms of words. Thread-safe. */
+/* The number of a term, or UINT32_MAX if the index does not have it. The bytes are looked up as
+ * they are; gx_index_analyze makes terms of words. Thread-safe. */
 GX_API uint32_t gx_index_find_term(const gx_index *ix, const char *term, size_t len);
 
 /* The bytes of term number `term`. They belong to the index and are not NUL-terminated. NULL, and
@@ -243,8 +247,8 @@ GX_API const char *gx_index_term(const gx_index *ix, uint32_t term, size_t *len)
 /* The number of documents that contain the term; 0 where term >= n_terms. */
 GX_API uint32_t gx_index_df(const gx_index *ix, uint32_t term);
 
-/* The sum of the term's tfs over all documents; 0 where term >= n_terms. The file does not store it:
- * the call decodes the tfs of the whole list. Thread-safe. */
+/* The sum of the term's tfs over all documents; 0 where term >= n_terms. The file does not store
+ * it: the call decodes the tfs of the whole list. Thread-safe. */
 GX_API uint64_t gx_index_cf(const gx_index *ix, uint32_t term);
 
 /* One term of a text, and the bytes [begin, end) of the text of which it was made. In an index with
@@ -254,9 +258,10 @@ typedef struct gx_text_term {
     size_t len, begin, end;
 } gx_text_term;
 
-/* Make the terms of a text with the index's analyzer, as a build and a query of kind GX_QUERY_TEXT
- * do. *out receives an array of *n terms, in the order of the text; their bytes are part of the same
- * allocation, which the caller frees with free(*out). Thread-safe. GX_ENOMEM. */
+/* Make the terms of a text with the index's analyzer, as a build and a query of kind
+ * GX_QUERY_TEXT do. *out receives an array of *n terms, in the order of the text; their bytes
+ * are part of the same allocation, which the caller frees with free(*out). Thread-safe.
+ * GX_ENOMEM. */
 GX_API gx_status gx_index_analyze(const gx_index *ix, const char *text, size_t len, gx_text_term **out, size_t *n,
                                   gx_error *err);
 
@@ -268,55 +273,63 @@ typedef struct gx_postings gx_postings;
 GX_API gx_status gx_postings_open(gx_postings **out, const gx_index *ix, uint32_t term, gx_error *err);
 
 /* Decode the next block of the list: *n postings, at most gx_index_stats.block_len, with rising
- * docids. *docids and *tfs point to [*n] integers each, which stay until the next call or the close.
- * tfs may be NULL: the tfs are not decoded then. After the last block, *n is 0. GX_ECORRUPT: the
- * block does not decode to rising docids below n_docs. */
+ * docids. *docids and *tfs point to [*n] integers each, which stay until the next call or the
+ * close. tfs may be NULL: the tfs are not decoded then. After the last block, *n is 0.
+ * GX_ECORRUPT: the block does not decode to rising docids below n_docs. */
 GX_API gx_status gx_postings_next(gx_postings *p, const uint32_t **docids, const uint32_t **tfs, uint32_t *n,
                                   gx_error *err);
 GX_API void gx_postings_close(gx_postings *p);
 
 /* ---- building an index ---- */
 
-/* A builder takes documents one after another and leaves one index file at options.path when it
- * finishes. Its functions are for one thread at a time; options.threads - 1 threads of its own help
- * the caller's, and the file is the same for any number. They block all signals, call nothing of
- * the caller's, and have ended when gx_builder_finish or gx_builder_abort returns.
- * Nothing appears at path before gx_builder_finish returns GX_OK.
- * A builder takes options.memory, and besides: up to 64 bytes a document, for its id; at the end up
- * to 24 bytes a term, and for each thread 8 to 16 bytes a posting of the longest list that it merges;
- * and the longest document. What does not fit in options.memory goes through temporary files without
- * a name in the directory of options.path. Together with the index in the making they take up to four
- * times the text (a third of it for English prose, more where most terms are rare), and with
- * store_text the compressed texts twice. The values of attributes, 8 bytes each, go there too; the
- * different strings of each keyword attribute stay in memory, and a bit a document. */
+/* A builder takes documents one after another and writes one index file. The file appears at
+ * options.path when gx_builder_finish succeeds, not before.
+ *
+ * Threads: a builder serves one thread at a time. It starts options.threads - 1 threads of its
+ * own. The file does not depend on their number. They block all signals, call no function of the
+ * caller, and have ended when gx_builder_finish or gx_builder_abort returns.
+ *
+ * Memory: the inversion takes options.memory. Besides, a builder holds
+ *   - the longest document;
+ *   - for each document, up to 64 bytes for its id;
+ *   - for each attribute of type keyword or keywords, its different strings and one bit a
+ *     document;
+ *   - at the end, up to 24 bytes for each term, and in each thread 8 to 16 bytes for each
+ *     posting of the longest list that the thread merges.
+ *
+ * Disk: postings beyond options.memory, and the values of attributes (8 bytes each), go through
+ * temporary files without a name in the directory of options.path. Together with the unfinished
+ * index these take up to four times the bytes of the text: a third of the text for English
+ * prose, more where most terms are rare. store_text adds twice the bytes of the compressed
+ * texts. */
 typedef struct gx_builder gx_builder;
 
-/* What becomes of a document whose id was seen before. */
+/* What the builder does with a document whose id an earlier document has. */
 typedef enum gx_duplicates {
-    GX_DUPLICATES_FAIL,  /* gx_builder_add returns GX_EINPUT; the document is not added */
-    GX_DUPLICATES_FIRST, /* the earlier one stays, the later is skipped and counted */
-    GX_DUPLICATES_LAST   /* the later one stays, the earlier is taken out and counted */
+    GX_DUPLICATES_FAIL,  /* gx_builder_add returns GX_EINPUT and does not add the document */
+    GX_DUPLICATES_FIRST, /* the builder keeps the earlier document; it skips and counts the later one */
+    GX_DUPLICATES_LAST   /* the builder keeps the later document; it removes and counts the earlier one */
 } gx_duplicates;
 
 typedef struct gx_builder_options {
     size_t size;
     const char *path; /* the index file */
-    bool force;       /* replace a file that is there already; else GX_EEXISTS */
+    bool force;       /* replace an existing file; false: GX_EEXISTS where one exists */
     gx_duplicates duplicates;
-    const char *docid_codec; /* names of codecs, or "auto": one a list; NULL: "gpubp128" */
-    const char *tf_codec;
+    const char *docid_codec; /* a codec's name, or "auto", which chooses one for each list; NULL: "gpubp128" */
+    const char *tf_codec;    /* the same, for term frequencies */
     const char *analyzer;  /* "english" (NULL), "simple" or "whitespace" */
     const char *stemmer;   /* NULL: the analyzer's own; "none", "porter", or any of Snowball's */
-    const char *stopwords; /* NULL: the analyzer's own; "none", "lucene", or a file, a word a line */
+    const char *stopwords; /* NULL: the analyzer's own; "none", "lucene", or the path of a file with one word a line */
     bool store_titles, store_text;
-    uint64_t memory;    /* bytes for the inversion, at least 1 MiB, at most 32 GiB are used; 0: 512 MiB */
-    const char *source; /* where the documents come from, for `gpuidx info`; may be NULL */
-    uint32_t threads;   /* the caller's included; 0: 1. At most 256, and one a MiB of memory, are used */
-    const gx_attribute *attributes; /* [n_attributes], of different names; gx_document.values has their values */
+    uint64_t memory;    /* bytes for the inversion; at least 1 MiB, and 32 GiB at most are used; 0: 512 MiB */
+    const char *source; /* where the documents come from; the file's description records it. May be NULL */
+    uint32_t threads;   /* including the caller's; 0: 1. At most 256, and one for each MiB of memory, are used */
+    const gx_attribute *attributes; /* [n_attributes] with different names; gx_document.values has their values */
     uint32_t n_attributes;
-    /* "unicode": spellings of one text become one before it is divided into words: NFKC, case folding,
-     * no diacritics, soft hyphens and zero-width joiners, one apostrophe. Queries are folded alike. NULL
-     * or "none": text is taken as it is */
+    /* "unicode": different spellings of the same text become equal before it is divided into words:
+     * NFKC, case folding, diacritics, soft hyphens and zero-width joiners removed, all apostrophes
+     * alike. Queries are folded in the same way. NULL or "none": text is used unchanged. */
     const char *fold;
 } gx_builder_options;
 #define GX_BUILDER_OPTIONS                                                                                             \
@@ -326,13 +339,13 @@ typedef struct gx_builder_options {
     }
 GX_API void gx_builder_options_init(gx_builder_options *o, size_t size);
 
-/* The strings are copied. GX_EUSAGE, GX_EEXISTS, GX_ENOTFOUND (stop word file), GX_EIO, GX_ENOMEM.
- * */
+/* Begin a build. The builder copies the strings of opt. GX_EUSAGE, GX_EEXISTS, GX_ENOTFOUND (the
+ * file of stop words), GX_EIO, GX_ENOMEM. */
 GX_API gx_status gx_builder_open(gx_builder **out, const gx_builder_options *opt, gx_error *err);
 
-/* A document: what is indexed is title, a space, and text; its length is the number of its terms
- * after analysis. title may be NULL. Bytes are copied. The id is not empty and holds no white space
- * nor control characters. */
+/* A document. The builder indexes the title, a space and the text as one string; the document's
+ * length is the number of terms that analysis makes of it. The builder copies the bytes. title
+ * may be NULL. The id must not be empty nor contain white space or control characters. */
 typedef struct gx_document {
     size_t size;
     const char *id, *title, *text;
@@ -341,24 +354,25 @@ typedef struct gx_document {
     uint32_t n_values;
 } gx_document;
 
-/* One value of a document, as text in the form that its type has (gx_attribute_type). An attribute
- * of which no value is given is missing, as it is where len is 0. */
+/* One value of a document, as text in the form that gx_attribute_type gives for its type. A value
+ * with len = 0 is ignored. A document without a value of an attribute lacks that attribute. */
 typedef struct gx_attribute_value {
     uint32_t attribute; /* index in gx_builder_options.attributes */
     const char *text;
     size_t len;
 } gx_attribute_value;
 
-/* GX_EINPUT (a duplicate, a bad id, a value that is not of its attribute's type): this document is
- * not added, the builder goes on. Any other failure is the builder's end: all that is left to do is
- * gx_builder_abort. With threads it may come from a document added before. */
+/* Add a document. GX_EINPUT (a duplicate, a bad id, a value that is not of its attribute's
+ * type): the builder does not add this document and accepts the next one. After any other
+ * failure the only valid call is gx_builder_abort; with several threads, a document added
+ * earlier may be its cause. */
 GX_API gx_status gx_builder_add(gx_builder *b, const gx_document *doc, gx_error *err);
 
 /* Stages of a build. */
 typedef enum gx_builder_stage {
     GX_STAGE_ANALYSE,   /* split texts into terms */
     GX_STAGE_INVERT,    /* sort the terms' postings */
-    GX_STAGE_MERGE,     /* merge what went to temporary files */
+    GX_STAGE_MERGE,     /* merge the postings of temporary files */
     GX_STAGE_LISTS,     /* encode and write the lists */
     GX_STAGE_DOCUMENTS, /* write titles, texts and the rest of the file */
     GX_N_STAGES
@@ -367,31 +381,32 @@ typedef enum gx_builder_stage {
 typedef struct gx_builder_counts {
     size_t size;
     uint64_t documents;          /* in the index */
-    uint64_t empty;              /* of these, without a term */
-    uint64_t duplicates;         /* skipped or taken out */
-    uint64_t text_bytes;         /* titles and texts taken in */
+    uint64_t empty;              /* documents in the index that have no term */
+    uint64_t duplicates;         /* documents skipped or removed because of their ids */
+    uint64_t text_bytes;         /* bytes of titles and texts added */
     uint64_t tokens;             /* terms after analysis: the sum of document lengths */
     uint64_t postings, terms;    /* final only after gx_builder_finish */
-    uint64_t dropped_tokens;     /* longer than the analyzer's limit */
-    uint64_t replaced_bytes;     /* not UTF-8 */
-    uint64_t memory_bytes;       /* held for the inversion now, without documents on their way to a thread */
-    uint32_t spills;             /* times that it went to a temporary file */
-    double adding;               /* seconds that gx_builder_add took of its caller's thread */
-    double seconds[GX_N_STAGES]; /* by gx_builder_stage, of all threads together */
+    uint64_t dropped_tokens;     /* tokens longer than the analyzer's limit */
+    uint64_t replaced_bytes;     /* bytes that are not UTF-8 */
+    uint64_t memory_bytes;       /* that the inversion holds now, without documents in the threads' queues */
+    uint32_t spills;             /* times that postings were written to a temporary file */
+    double adding;               /* seconds that the caller's thread spent in gx_builder_add */
+    double seconds[GX_N_STAGES]; /* of each gx_builder_stage, summed over threads */
 } gx_builder_counts;
 /* The caller sets counts->size. GX_EUSAGE: it is too small, and nothing is written. */
 GX_API gx_status gx_builder_get_counts(const gx_builder *b, gx_builder_counts *counts);
 
-/* Seal the index: sync it and give it its name. The counts are final then, and all that is left to
- * do is gx_builder_abort, which frees the builder. GX_EIO, GX_ENOMEM. */
+/* Write the index, sync it, and let it appear at options.path. The counts are final then.
+ * Whether it succeeds or fails, the caller then frees the builder with gx_builder_abort. GX_EIO,
+ * GX_ENOMEM. */
 GX_API gx_status gx_builder_finish(gx_builder *b, gx_error *err);
-/* Free the builder; without a finished index nothing is left behind. NULL is fine. */
+/* Free the builder. Where gx_builder_finish has not succeeded, no file remains. NULL is fine. */
 GX_API void gx_builder_abort(gx_builder *b);
 
 /* ---- an index on an engine ---- */
 
 typedef enum gx_engine_kind {
-    GX_ENGINE_AUTO, /* a GPU where one can be used and the index fits; else the CPU */
+    GX_ENGINE_AUTO, /* a GPU if one can be used and the index fits into its memory; else the CPU */
     GX_ENGINE_CPU,
     GX_ENGINE_GPU
 } gx_engine_kind;
@@ -400,11 +415,15 @@ typedef struct gx_engine_options {
     size_t size;
     gx_engine_kind kind;
     int device; /* CUDA's number of the GPU */
-    /* Most bytes of GPU memory for the index, what is derived from it, masks and all sessions
-     * together; 0: what is free less a reserve. Where little is left to a session it searches in
-     * smaller batches, and a search that does not fit fails with GX_ECUDA. */
+    /* Most bytes of GPU memory that the engine takes: the index, the tables derived from it,
+     * masks and all sessions together. 0: the free memory less a reserve. A session to which
+     * little is left searches in smaller batches; a search that does not fit fails with
+     * GX_ECUDA. */
     uint64_t device_memory;
-    uint64_t map_memory; /* most bytes for derived maps (host memory, or GPU memory on one), UINT64_MAX: no limit */
+    /* Most bytes for maps, which are tables derived from the longest lists and make searches
+     * faster. They are in the memory that the engine searches: the host's or the GPU's.
+     * UINT64_MAX: no limit. */
+    uint64_t map_memory;
     /* After answering a single query the search kernel of a GPU stays resident and polls this many
      * microseconds (at most a second) for the session's next query, which then skips the launch
      * (about 4 us). It occupies the GPU meanwhile; any other call on this engine stops it, and it
@@ -418,28 +437,28 @@ typedef struct gx_engine_options {
     }
 GX_API void gx_engine_options_init(gx_engine_options *o, size_t size);
 
-/* ix must outlive the engine. With GX_ENGINE_AUTO a CPU engine is opened where no GPU can be used;
- * gx_engine_get_fallback says why. opt may be NULL. An engine is shared by any number of threads.
- */
+/* Open an engine on an index, which must outlive it. Any number of threads may share the engine.
+ * With GX_ENGINE_AUTO the call opens a CPU engine where no GPU can be used;
+ * gx_engine_get_fallback then gives the reason. opt may be NULL. */
 GX_API gx_status gx_engine_open(gx_engine **out, const gx_index *ix, const gx_engine_options *opt, gx_error *err);
 GX_API void gx_engine_close(gx_engine *en);
 GX_API gx_engine_kind gx_engine_get_kind(const gx_engine *en); /* as opened: CPU or GPU */
 GX_API const char *gx_engine_describe(const gx_engine *en);    /* "CPU (AVX-512)", "GPU 0: NVIDIA H100 80GB HBM3" */
 
-/* Why an engine that GX_ENGINE_AUTO chose searches on the CPU: because no GPU could be used when it
- * was opened, or because its GPU failed later (gx_engine_get_kind is GX_ENGINE_GPU then, and the
- * CPU answers from that search on). Returns the GPU's status, GX_ENOGPU or GX_ECUDA among them,
- * and writes it and its text into why (may be NULL); GX_OK and no text where nothing of the kind
- * happened. Thread-safe; ask again after a search. */
+/* Why an engine opened with GX_ENGINE_AUTO searches on the CPU. Either no GPU could be used when
+ * it was opened, or its GPU failed later: then the CPU answers from that search on, although
+ * gx_engine_get_kind remains GX_ENGINE_GPU. Returns the failure's status, such as GX_ENOGPU or
+ * GX_ECUDA, and writes it with its text to *why (may be NULL). GX_OK, with an empty text: the
+ * engine has not fallen back. A later search may change the result. Thread-safe. */
 GX_API gx_status gx_engine_get_fallback(gx_engine *en, gx_error *why);
 
 /* A mask is the set of documents that a search may return (gx_query_options.mask). It belongs to
- * the engine that it was opened on, and any number of sessions and threads share it. It takes a bit
- * a document of host memory and, on a GPU, as much of the GPU's memory. Scores do not depend on it:
- * term statistics are those of the whole index.
+ * the engine that it was opened on; any number of its sessions and threads may share it. It
+ * takes one bit of host memory for each document and, with a GPU engine, as much GPU memory.
+ * Scores do not depend on it: term statistics are those of the whole index.
  *
- * words: bit d % 64 of words[d / 64] is set where the search may return document d. Bits at n_docs
- * and above do not count. The words are copied; words is NULL only where the index has no
+ * words: bit d % 64 of words[d / 64] is set where the search may return document d. Bits at
+ * n_docs and above do not count. The words are copied; words is NULL only where the index has no
  * documents. GX_EUSAGE, GX_ENOMEM, GX_ECUDA. */
 GX_API gx_status gx_mask_open(gx_mask **out, gx_engine *en, const uint64_t *words /* [ceil(n_docs / 64)] */,
                               gx_error *err);
@@ -450,9 +469,9 @@ GX_API void gx_mask_close(gx_mask *m);
 /* ---- searching ---- */
 
 typedef enum gx_op {
-    GX_OP_OR,    /* documents that hold any term */
-    GX_OP_AND,   /* documents that hold every term; none when a term is unknown */
-    GX_OP_AND_OR /* AND's answer when it has k results, else OR's (Ding et al. 2009, section 5) */
+    GX_OP_OR,    /* documents that contain any term of the query */
+    GX_OP_AND,   /* documents that contain every term; none if the index lacks a term */
+    GX_OP_AND_OR /* the answer of AND if it has k results, else the answer of OR (Ding et al. 2009, section 5) */
 } gx_op;
 
 /* Scorers. Their names, formulas and parameters are in the manual page gpuidx-query(1), too. */
@@ -473,15 +492,17 @@ GX_API const char *gx_preset_name(gx_preset p);
 /* The preset's own k1 and b; both NaN where it has none. p < GX_N_PRESETS. */
 GX_API void gx_preset_parameters(gx_preset p, float *k1, float *b);
 
-/* How a search finds the answer, which is the same for all. Those but the first are Ding, He, Yan
- * and Suel's (WWW 2009). */
+/* How a search finds the answer. All algorithms give the same answer. The last two are those of
+ * Ding, He, Yan and Suel (WWW 2009). */
 typedef enum gx_algorithm {
-    /* the engine's own, the fastest: list at a time under a running threshold, with bounds and maps
-     * */
+    /* The engine's own, the fastest: list at a time with a rising threshold, bounds and maps. */
     GX_ALGORITHM_AUTO,
-    GX_ALGORITHM_PMF, /* AND: the shortest list is intersected with the others by Parallel Merge Find; blocks into which
-                        * no candidate falls are skipped. OR: as GX_ALGORITHM_TAAT */
-    GX_ALGORITHM_TAAT, /* term at a time into direct-mapped accumulators, one a document; every posting is scored */
+    /* AND: Parallel Merge Find intersects the shortest list with the others, and skips blocks into
+     * which no candidate falls. OR: as GX_ALGORITHM_TAAT. */
+    GX_ALGORITHM_PMF,
+    /* Term at a time into direct-mapped accumulators, one for each document. Scores every
+     * posting. */
+    GX_ALGORITHM_TAAT,
     GX_N_ALGORITHMS
 } gx_algorithm;
 
@@ -494,18 +515,19 @@ typedef struct gx_query_options {
     gx_op op;
     uint32_t k; /* most results, >= 1 */
     gx_preset preset;
-    float k1, b;                /* NaN: the preset's own. k1 finite >= 0, b in [0, 1] */
-    bool prune;                 /* false: score every posting. The answer is the same */
-    bool count;                 /* also count the matching documents, exactly (costs a pass over the lists) */
-    bool (*cancel)(void *user); /* asked now and then while a search runs; true stops it. May be NULL */
-    void *user;
-    double seconds;         /* the most time that a call may take, 0: no limit; past it, GX_EDEADLINE */
-    gx_algorithm algorithm; /* where prune is true */
-    uint32_t
-        recursion; /* of Parallel Merge Find: levels in which a list is split before every docid is looked for, 0 to
-                             * GX_MAX_RECURSION */
-    const gx_mask
-        *mask; /* only these documents are results, and only they are counted; NULL: all. Of the same engine */
+    float k1, b;                /* k1 finite and >= 0, b in [0, 1]; NaN: the preset's own */
+    bool prune;                 /* false: score every posting, with the same answer */
+    bool count;                 /* also count the matching documents, exactly; takes a pass over the lists */
+    bool (*cancel)(void *user); /* called now and then during a search; true: stop, GX_ECANCELLED. May be NULL */
+    void *user;                 /* passed to cancel */
+    double seconds;             /* most seconds that a call may take before GX_EDEADLINE; 0: no limit */
+    gx_algorithm algorithm;     /* used if prune is true */
+    /* Of Parallel Merge Find: levels at which it splits a list before it looks up every docid;
+     * at most GX_MAX_RECURSION. */
+    uint32_t recursion;
+    /* Only documents of the mask are results and are counted; NULL: all documents. The mask must
+     * belong to the session's engine. */
+    const gx_mask *mask;
 } gx_query_options;
 #define GX_QUERY_OPTIONS                                                                                               \
     {                                                                                                                  \
@@ -514,40 +536,42 @@ typedef struct gx_query_options {
     }
 GX_API void gx_query_options_init(gx_query_options *o, size_t size);
 
-/* Find, of every two of the n_lists longest lists (all, if there are fewer), the score of the k-th
- * best document of their OR by opt's scorer, k1, b and k, with up to n_threads sessions. An OR of
- * both, and of more, by that scorer, k1 and b and of a k that is not greater begins at it from now
- * on, unless it has a mask: the answers are the same, and sooner found. Takes as long as n_lists^2
- * / 2 queries, and 4 bytes for each. Thread-safe; other threads may search meanwhile. opt may be
- * NULL; its op, prune, algorithm, mask and seconds do not matter, its cancel function is asked, by
- * all these sessions' threads. What is known already is not found again. GX_EUSAGE (n_lists above
- * GX_MAX_PAIRED; more than 64 different scorers, k1, b, k and n_lists), GX_ENOMEM, GX_ECUDA,
- * GX_ECANCELLED: nothing has changed. */
+/* Run an OR query for each pair of the n_lists longest lists (of all lists, if the index has
+ * fewer), and keep the score of its k-th result as the threshold of the pair. From then on an OR
+ * query that contains both terms starts with that threshold, if it has the same preset, k1 and
+ * b, no greater k, and no mask. It finds the same answer sooner.
+ *
+ * opt gives preset, k1, b and k; its op, prune, algorithm, mask and seconds are ignored. opt may
+ * be NULL. The call runs about n_lists^2 / 2 queries on up to n_threads sessions, and keeps 4
+ * bytes for each pair. All its threads call opt->cancel. Thresholds known already are not
+ * computed again. Thread-safe; other threads may search meanwhile. GX_EUSAGE (n_lists is above
+ * GX_MAX_PAIRED, or calls differ in more than 64 combinations of preset, k1, b, k and n_lists),
+ * GX_ENOMEM, GX_ECUDA, GX_ECANCELLED; without GX_OK the engine is unchanged. */
 #define GX_MAX_PAIRED 4096u
 GX_API gx_status gx_engine_precompute_pair_thresholds(gx_engine *en, const gx_query_options *opt, uint32_t n_lists,
                                                       uint32_t n_threads, gx_error *err);
 
-/* A term as the index has it: the result of analysis, which is not run again. */
+/* A term in the form in which the index stores it. The search does not analyse it again. */
 typedef struct gx_weighted_term {
     const char *term; /* [len] bytes */
     size_t len;
-    float weight; /* its score counts this many times; finite, above 0 */
+    float weight; /* the term's score is multiplied by it; finite, above 0 */
 } gx_weighted_term;
 
 typedef enum gx_query_kind {
-    GX_QUERY_TEXT,  /* text, analysed with the index's own analyzer. A repeated term counts as a weight */
-    GX_QUERY_TERMS, /* terms with weights, looked up as they are; weights of equal terms add up */
-    /* text in the boolean syntax, which `gpuidx help query` describes: +must -not (a OR b)
-     * term^2.5. GX_EUSAGE names the column of what is wrong */
+    GX_QUERY_TEXT,  /* text, analysed with the index's own analyzer; a term repeated n times has weight n */
+    GX_QUERY_TERMS, /* terms with weights, looked up unchanged; weights of equal terms add up */
+    /* Text in the boolean syntax, such as +must -not (a OR b) term^2.5. The manual page
+     * gpuidx-query(1) describes it. GX_EUSAGE: the text of the error names the column. */
     GX_QUERY_BOOLEAN
 } gx_query_kind;
 
 /* One query. All queries of a batch have the same size; else GX_EUSAGE.
  *
- * The greatest possible score, the sum of the terms' weights times idf (times k1 + 1 where the
- * scorer has that), is scaled to between 2^29 and 2^30, and each term's part of a score is rounded
- * to an integer of that scale, at least 1. So a term that weighs less than 2^-30 of the sum adds
- * one step, whatever its weight, and the sum must not be above FLT_MAX. */
+ * The greatest possible score is the sum of the terms' weights times idf (times k1 + 1 where the
+ * scorer has that factor). It must not be above FLT_MAX. A search scales it to between 2^29 and
+ * 2^30 and rounds each term's part of a score to an integer of that scale, at least 1. A term
+ * that weighs less than 2^-30 of the sum therefore adds 1, however little it weighs. */
 typedef struct gx_query {
     size_t size;
     gx_query_kind kind;
@@ -560,31 +584,33 @@ typedef struct gx_query {
     {                                                                                                                  \
         sizeof(gx_query), GX_QUERY_TEXT, (text), (len), NULL, 0                                                        \
     }
-/* Make *q, of `size` bytes (sizeof), a query of that text; the bytes stay the caller's. */
+/* Make *q, of `size` bytes (sizeof), a query of that text. The text is not copied and must
+ * outlive *q. */
 GX_API void gx_query_init(gx_query *q, size_t size, const char *text, size_t len);
 
-/* Where the answers of n queries go: query i's are at [i * k, i * k + n_hits[i]), best first, by
- * score and then by smaller docid. Each array is the caller's, [n * k] or [n]; n_matches, scores
- * and exact_scores may be NULL.
+/* The arrays that receive the answers of n queries; the caller owns them. The answer of query i
+ * is at [i * k, i * k + n_hits[i]) of docids, scores and exact_scores, by falling score and then
+ * by rising docid. scores, exact_scores and n_matches may be NULL.
  *
- * A score is an integer below 2^31 times a power of two (gx_query tells which). A double holds it
- * exactly; a float rounds it to 24 bits, so that documents of different scores can have equal
+ * A score is an integer below 2^31 times a power of two that is the query's (see gx_query). A
+ * double holds it exactly; a float rounds it to 24 bits, so different scores can become equal
  * floats. */
 typedef struct gx_results {
     size_t size;
-    uint32_t *docids;
-    float *scores;
-    uint32_t *n_hits;
-    uint64_t *n_matches; /* with options.count, else untouched */
-    double *exact_scores;
+    uint32_t *docids;     /* [n * k] */
+    float *scores;        /* [n * k] */
+    uint32_t *n_hits;     /* [n] */
+    uint64_t *n_matches;  /* [n]; written only if options.count is true */
+    double *exact_scores; /* [n * k] */
 } gx_results;
 
+/* Open a session on an engine, which must outlive it. */
 GX_API gx_status gx_session_open(gx_session **out, gx_engine *en, gx_error *err);
 GX_API void gx_session_close(gx_session *s);
 
-/* What a session holds on behalf of a GPU, in bytes; 0 on the CPU. It grows with the batches and
- * the k that are asked, and is less than 1e8 bytes, both together, unless a query alone needs more:
- * one of a k far above 1,000, or with a named algorithm, or of which every posting is scored. */
+/* The bytes that a session of a GPU engine holds; 0 on the CPU. They grow with the batch and k.
+ * device and pinned together stay below 1e8 bytes, unless a single query needs more: one with k
+ * far above 1,000, with GX_ALGORITHM_PMF or GX_ALGORITHM_TAAT, or with prune = false. */
 typedef struct gx_session_memory {
     size_t size;
     uint64_t device; /* GPU memory */
@@ -594,12 +620,13 @@ typedef struct gx_session_memory {
 /* The caller sets out->size. GX_EUSAGE: it is too small, and nothing is written. */
 GX_API gx_status gx_session_get_memory(const gx_session *s, gx_session_memory *out);
 
-/* Run n queries. A session serves one thread at a time. The primitive is the batch; one query is n
- * = 1. GX_EUSAGE (k = 0, a query of more than GX_MAX_TERMS terms, bad k1 or b, a scorer other than
- * GX_IMPACT where gx_index_stats.impacts is true, no such algorithm, a
- * mask of another engine, no place for results), GX_ENOMEM, GX_ECUDA, GX_ECANCELLED, GX_EDEADLINE;
- * without GX_OK the results mean nothing. When a GPU that GX_ENGINE_AUTO chose fails, a CPU engine
- * answers, now and from then on; gx_engine_get_fallback says so. */
+/* Run a batch of n queries; one query is a batch with n = 1. A session serves one thread at a
+ * time. When the GPU of an engine opened with GX_ENGINE_AUTO fails, the CPU answers this batch
+ * and all later ones; gx_engine_get_fallback gives the reason. GX_EUSAGE (k = 0, a query of more
+ * than GX_MAX_TERMS terms, bad k1 or b, a preset other than GX_IMPACT where
+ * gx_index_stats.impacts is true, an unknown algorithm, a mask of another engine, results
+ * without docids or n_hits), GX_ENOMEM, GX_ECUDA, GX_ECANCELLED, GX_EDEADLINE; without GX_OK the
+ * results are undefined. */
 GX_API gx_status gx_search(gx_session *s, const gx_query *queries, uint32_t n, const gx_query_options *opt,
                            const gx_results *out, gx_error *err);
 

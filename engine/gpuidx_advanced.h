@@ -64,10 +64,10 @@ typedef enum gx_file_id { GX_FILE_ID_PATH, GX_FILE_ID_NAME, GX_FILE_ID_STEM } gx
 typedef struct gx_source_options {
     size_t size;
     gx_source_format format;
-    /* The columns of tsv and csv, such as "id,-,-,title,text". id stands once. If title or text
-     * stands several times, the columns are joined with a space. The name of an attribute makes a
-     * column its value. A column "-" is ignored. NULL: the
-     * file's header line says it; without one, they are id,text or id,title,text. */
+    /* The columns of tsv and csv, such as "id,-,-,title,text". id occurs once. If title or text
+     * occurs several times, the columns are joined with a space. The name of an attribute makes a
+     * column its value. A column "-" is ignored. NULL: the file's header line names the columns;
+     * without one, they are id,text or id,title,text. */
     const char *columns;
     size_t max_record; /* most bytes of a record, after decompression; 0: 64 MiB */
     bool latin1;       /* the bytes are Latin-1 (Windows-1252), not UTF-8 */
@@ -75,13 +75,14 @@ typedef struct gx_source_options {
     gx_file_id file_id;
     bool (*cancel)(void *user); /* called at every read; true: stop. May be NULL */
     void *user;
-    /* The fields of jsonl, such as "id=docno,text=content,title" ("title" is "title=title"). id stands
-     * once. Several fields of title or text are joined with a space. NULL: id, _id or docid; title;
-     * text, contents or content. */
+    /* The fields of jsonl, such as "id=docno,text=content,title" ("title" is "title=title"). id
+     * occurs once. Several fields of title or text are joined with a space. NULL: id, _id or
+     * docid; title; text, contents or content. */
     const char *fields;
-    /* [n_attributes]: the members of JSON objects, and the columns of tsv and csv, that are read as
-     * values of these. What is an attribute is nothing else. A field of a column of
-     * GX_ATTRIBUTE_KEYWORDS is split at commas. The names must outlive the source. */
+    /* [n_attributes] The source reads the members of JSON objects, and the columns of tsv and
+     * csv, of these names as values of attributes, and uses them for nothing else. It splits the
+     * value of a column of type GX_ATTRIBUTE_KEYWORDS at commas. The names must outlive the
+     * source. */
     const gx_attribute *attributes;
     uint32_t n_attributes;
 } gx_source_options;
@@ -96,7 +97,8 @@ typedef struct gx_source gx_source;
 
 /* Check that the n paths can be read, and begin. A path is a file, a directory (all files below it,
  * except hidden ones) or "-" (stdin). The strings of paths and opt must outlive the source. opt may
- * be NULL. GX_EUSAGE (opt's size, bad columns or fields, no path, "-" twice), GX_ENOTFOUND, GX_EIO, GX_ENOMEM. */
+ * be NULL. GX_EUSAGE (opt's size, bad columns or fields, no path, "-" twice), GX_ENOTFOUND, GX_EIO,
+ * GX_ENOMEM. */
 GX_API gx_status gx_source_open(gx_source **out, const char *const *paths, size_t n, const gx_source_options *opt,
                                 gx_error *err);
 GX_API void gx_source_close(gx_source *s);
@@ -132,7 +134,7 @@ GX_API gx_source_counts gx_source_get_counts(const gx_source *s);
 
 /* ---- filters: expressions over attributes ---- */
 
-/* A filter is a set of documents, said by an expression over the attributes of an index:
+/* A filter is a set of documents, given by an expression over the attributes of an index:
  *
  *   year:[2015 TO 2019] AND category:cs.IR AND NOT id:@list.txt AND price:<20 AND has:doi
  *
@@ -141,8 +143,9 @@ typedef struct gx_filter gx_filter;
 
 typedef struct gx_filter_options {
     size_t size;
-    /* Reads what id:@FILE names: sets the bit of each document whose id the file has, in words that
-     * are 0 before, [ceil(n_docs / 64)]. gx_filter_open fails as this does. NULL: id:@FILE is refused. */
+    /* Called for each id:@FILE of the expression. It sets the bit of each document whose id the
+     * file contains in words[ceil(n_docs / 64)], which are 0 before. If it fails, gx_filter_open
+     * returns its status. NULL: gx_filter_open refuses id:@FILE. */
     gx_status (*read_ids)(void *user, const char *file, uint64_t *words, gx_error *err);
     void *user;
 } gx_filter_options;
@@ -154,14 +157,15 @@ GX_API void gx_filter_options_init(gx_filter_options *o, size_t size);
 
 /* Read an expression of len bytes. ix must outlive the filter. opt may be NULL. GX_EUSAGE: the
  * message names the column, in characters from 1, and for an unknown attribute the nearest one;
- * parentheses nest more than 64 levels deep, or there are more than 16,384 conditions. GX_ENOMEM. */
+ * parentheses nest more than 64 levels deep, or there are more than 16,384 conditions.
+ * GX_ENOMEM. */
 GX_API gx_status gx_filter_open(gx_filter **out, const gx_index *ix, const char *text, size_t len,
                                 const gx_filter_options *opt, gx_error *err);
 GX_API void gx_filter_close(gx_filter *f); /* NULL is fine */
 
-/* The filter as text in one way of writing: it does not depend on blanks, on quotes, or on
- * parentheses around one operand. Equal texts select the same documents of an index, as long as files
- * of ids stay the same. [*len] bytes, which belong to the filter. */
+/* The filter in a canonical form, which does not depend on blanks, on quotes, or on parentheses
+ * around one operand. Filters of equal texts select the same documents of an index, unless a
+ * file of ids changes. [*len] bytes, which belong to the filter. */
 GX_API const char *gx_filter_text(const gx_filter *f, size_t *len);
 
 /* The documents that the filter selects: bit d % 64 of words[d / 64] is set for document d, and no
@@ -225,9 +229,9 @@ GX_API void gx_index_list_size(const gx_index *ix, uint32_t term, gx_list_size *
 
 /* ---- analysis without an index ---- */
 
-/* Make the terms of a text with the analyzer that the first four name, as gx_builder_options does;
- * *out and *n as of gx_index_analyze. GX_EUSAGE (an unknown name), GX_ENOTFOUND and GX_EIO (the file
- * of stop words), GX_ENOMEM. */
+/* Make the terms of a text with the analyzer that the first four name, as gx_builder_options
+ * does; *out and *n as of gx_index_analyze. GX_EUSAGE (an unknown name), GX_ENOTFOUND and GX_EIO
+ * (the file of stop words), GX_ENOMEM. */
 GX_API gx_status gx_analyze_text(const char *analyzer, const char *stemmer, const char *stopwords, const char *fold,
                                  const char *text, size_t len, gx_text_term **out, size_t *n, gx_error *err);
 
@@ -297,15 +301,15 @@ typedef struct gx_rewrite_options {
     }
 GX_API void gx_rewrite_options_init(gx_rewrite_options *o, size_t size);
 
-/* Write ix to a new file at path. Terms, tfs, lengths, ids and the description stay the same, so a
- * query gives the same scores; if docids change, documents of equal score may come in another order.
- * With force, path may be the file of ix itself: the mapping of the old file stays valid. opt may be
- * NULL. Memory: 24 bytes for each posting of the longest list, and 4 bytes for each document if the
- * order changes.
+/* Write ix to a new file at path. Terms, tfs, lengths, ids and the description stay the same, so
+ * a query gives the same scores; if docids change, documents of equal score may come in another
+ * order. With force, path may be the file of ix itself: the mapping of the old file stays valid.
+ * opt may be NULL. Memory: 24 bytes for each posting of the longest list, and 4 bytes for each
+ * document if the order changes.
  *
- * GX_EUSAGE (opt's size, an unknown codec, new_docids is no permutation), GX_ECORRUPT (a list does
- * not decode to rising docids below n_docs), GX_ECANCELLED, GX_EEXISTS, GX_ENOTFOUND (no such
- * directory), GX_EIO, GX_ENOMEM. */
+ * GX_EUSAGE (opt's size, an unknown codec, new_docids is no permutation), GX_ECORRUPT (a list
+ * does not decode to rising docids below n_docs), GX_ECANCELLED, GX_EEXISTS, GX_ENOTFOUND (no
+ * such directory), GX_EIO, GX_ENOMEM. */
 GX_API gx_status gx_index_rewrite(const gx_index *ix, const char *path, const gx_rewrite_options *opt, gx_error *err);
 
 /* ---- collections of other engines ---- */
@@ -315,13 +319,13 @@ typedef struct gx_import_options {
     bool force;              /* replace an existing file */
     const char *docid_codec; /* a codec's name or "auto"; NULL: "gpubp128" */
     const char *tf_codec;    /* NULL: as docid_codec */
-    /* How the index makes terms of queries, as in gx_builder_options. analyzer NULL: what
-     * gx_ciff_import says, or "whitespace" for gx_ds2i_import; then the other two and fold are NULL,
-     * too. */
+    /* How the index makes terms of queries, as in gx_builder_options. With analyzer NULL, stemmer,
+     * stopwords and fold must be NULL too; gx_ciff_import then chooses as it describes, and
+     * gx_ds2i_import takes "whitespace". */
     const char *analyzer, *stemmer, *stopwords;
     bool impacts; /* the tfs are impacts; implied by the description of gpuidx's own exports */
-    const char *terms,
-        *documents;             /* gx_ds2i_import: files of names; NULL: BASE.terms and BASE.documents if they exist */
+    /* For gx_ds2i_import: files of names. NULL: BASE.terms and BASE.documents if they exist. */
+    const char *terms, *documents;
     bool (*cancel)(void *user); /* called now and then; true: stop. May be NULL */
     void *user;
     const char *fold; /* as in gx_builder_options */
@@ -344,9 +348,10 @@ typedef struct gx_export_options {
     }
 GX_API void gx_export_options_init(gx_export_options *o, size_t size);
 
-/* Make an index at path from a file of the Common Index File Format (CIFF; "-": stdin), which may be
- * compressed. The file is read once, from front to back. Lists without postings are left out.
- * Memory: 8 bytes for each posting of the longest list, about 16 bytes a term, and a few MiB.
+/* Make an index at path from a file of the Common Index File Format (CIFF; "-": stdin), which
+ * may be compressed. The file is read once, from front to back. Lists without postings are left
+ * out. Memory: 8 bytes for each posting of the longest list, about 16 bytes a term, and a few
+ * MiB.
  *
  * CIFF does not record how the terms were made. The analyzer of the index is the given one; else
  * the one that the description names, if gpuidx wrote the file; else "whitespace".
@@ -356,8 +361,8 @@ GX_API void gx_export_options_init(gx_export_options *o, size_t size);
  * GX_EEXISTS, GX_ECANCELLED, GX_ENOMEM. */
 GX_API gx_status gx_ciff_import(const char *file, const char *path, const gx_import_options *opt, gx_error *err);
 
-/* Write ix as a CIFF file, which appears at path when it is complete. Titles and texts are left out.
- * Memory: 26 bytes for each posting of the longest list.
+/* Write ix as a CIFF file, which appears at path when it is complete. Titles and texts are left
+ * out. Memory: 26 bytes for each posting of the longest list.
  *
  * opt may be NULL. GX_EEXISTS (unless force), GX_ENOTFOUND, GX_EIO, GX_ENOMEM, GX_ECANCELLED,
  * GX_ECORRUPT (a list does not decode to rising docids below n_docs), GX_EUSAGE (opt's size),
@@ -377,8 +382,8 @@ GX_API gx_status gx_ciff_export(const gx_index *ix, const char *path, const gx_e
  * "1", ...). */
 
 /* Make an index at path from the files of base. Lists without postings are left out. opt may be
- * NULL. GX_EUSAGE (opt's size; an unknown codec, analyzer, stemmer), GX_ENOTFOUND, GX_EIO, GX_EINPUT
- * (with file, byte and reason), GX_EEXISTS, GX_ECANCELLED, GX_ENOMEM. */
+ * NULL. GX_EUSAGE (opt's size; an unknown codec, analyzer, stemmer), GX_ENOTFOUND, GX_EIO,
+ * GX_EINPUT (with file, byte and reason), GX_EEXISTS, GX_ECANCELLED, GX_ENOMEM. */
 GX_API gx_status gx_ds2i_import(const char *base, const char *path, const gx_import_options *opt, gx_error *err);
 
 /* Write ix as the five files of base, which appear when all are complete. Titles and texts are left
@@ -386,12 +391,12 @@ GX_API gx_status gx_ds2i_import(const char *base, const char *path, const gx_imp
  * an id contains a line end), GX_ENOTFOUND, GX_EIO, GX_ENOMEM, GX_ECANCELLED. */
 GX_API gx_status gx_ds2i_export(const gx_index *ix, const char *base, const gx_export_options *opt, gx_error *err);
 
-/* ---- snippets: the part of a document's text that shows best why it was found ---- */
+/* ---- snippets: the part of a document's text that best shows why it was found ---- */
 
-/* A highlighter holds the terms of one query, each with a weight: the rarer the heavier. A snippet
- * is the stretch of about max_words words in which the different terms weigh most; the earliest of
- * equals. Words are what lies between white space. They are matched after the index's own analysis,
- * so "indexing" is marked for "index". */
+/* A highlighter holds the terms of one query, each with a weight, which is greater for rarer
+ * terms. A snippet is the stretch of about max_words words whose different terms have the
+ * greatest sum of weights, and the earliest of several such stretches. Words are separated by
+ * white space. They match after the index's own analysis, so "indexing" is marked for "index". */
 typedef struct gx_highlighter gx_highlighter; /* of one query; belongs to one thread */
 
 #define GX_MAX_MARKS 64u      /* most words marked in a snippet */
@@ -410,29 +415,30 @@ typedef struct gx_snippet {
 GX_API gx_status gx_highlighter_open(gx_highlighter **out, const gx_index *ix, const gx_query *query, gx_error *err);
 GX_API void gx_highlighter_close(gx_highlighter *h);
 
-/* Different terms of the query, and of those, the ones that the index lacks. */
+/* The number of different terms of the query, and the number of those that the index lacks. */
 GX_API uint32_t gx_highlighter_n_terms(const gx_highlighter *h);
 GX_API uint32_t gx_highlighter_n_unknown(const gx_highlighter *h);
 /* The i-th term that the index lacks, i < n_unknown; NUL-terminated. */
 GX_API const char *gx_highlighter_unknown(const gx_highlighter *h, uint32_t i);
 
-/* max_words >= 1. Where no word matches, the text's beginning. */
+/* Find the snippet of a text. max_words >= 1. If no word matches, it is the beginning of the
+ * text. */
 GX_API gx_status gx_highlighter_snippet(gx_highlighter *h, const char *text, size_t len, uint32_t max_words,
                                         gx_snippet *out, gx_error *err);
 
 /* ---- explanations: the formula of a document's score with its numbers, term by term ---- */
 
-/* The numbers are read from the lists themselves, on the caller's thread, by none of the engines' ways through the
- * lists. The score is the one of gx_search to the bit. */
+/* The caller's thread reads the numbers from the lists with code that no engine uses. The score is
+ * that of gx_search to the bit. */
 typedef struct gx_explain_term {
     const char *term; /* the index's bytes */
     size_t term_len;
     uint32_t df;
-    double qtf;      /* how often the query says it, or the weight that it gives */
+    double qtf;      /* how often the query contains the term, or the weight that the query gives it */
     uint32_t tf;     /* 0: the document lacks the term */
     double idf;      /* as the preset has it, without qtf; 1 where it has none */
     double weight;   /* idf, times k1 + 1 where the preset has it, times qtf */
-    uint32_t impact; /* fixed point; 0 where tf is */
+    uint32_t impact; /* fixed point; 0 if tf is 0 */
     float score;     /* impact * 2^-exponent */
 } gx_explain_term;
 
@@ -451,28 +457,29 @@ typedef struct gx_explanation {
     float score;            /* sum * 2^-exponent: what gx_search returns */
 } gx_explanation;
 
-/* Explain what the query gives to the document. docid < n_docs. Whether the document matches under
- * opt->op is not asked. Free with gx_explanation_free. GX_EUSAGE as gx_search, GX_ENOMEM. */
+/* Explain the score of a document for a query. docid < n_docs. The function does not test
+ * whether the document matches under opt->op. Free with gx_explanation_free. GX_EUSAGE as
+ * gx_search, GX_ENOMEM. */
 GX_API gx_status gx_explain(gx_explanation *out, const gx_index *ix, const gx_query *query, const gx_query_options *opt,
                             uint32_t docid, gx_error *err);
 GX_API void gx_explanation_free(gx_explanation *e); /* accepts a zeroed one */
 
 /* ---- relevance feedback: a query with the terms of its best documents added ---- */
 
-/* RM3, as Anserini has it. Let q be the query, lambda its weight.
+/* RM3, as Anserini defines it. Let q be the query, lambda its weight.
  *
  *   1. gx_search finds the fb_docs best documents d of q, with their scores.
- *   2. The terms of d are those of its title and text, analysed as the build did. Left out are terms
- *      of fewer than 2 or more than 20 bytes, terms with other characters than a to z and 0 to 9,
- *      and terms that more than a tenth of all documents contain. The fb_terms of greatest tf stay;
- *      tf / (sum of their tfs) is p(t|d).
- *   3. The weight of t is the sum over d of p(t|d) score(d). The fb_terms heaviest terms stay, and
- *      their weights are divided by their sum.
+ *   2. The terms of d are those of its title and text, analysed as the build did. Left out are
+ *      terms of fewer than 2 or more than 20 bytes, terms with other characters than a to z and
+ *      0 to 9, and terms that more than a tenth of all documents contain. The fb_terms of
+ *      greatest tf are kept; p(t|d) is tf / (sum of their tfs).
+ *   3. The weight of t is the sum over d of p(t|d) score(d). The fb_terms heaviest terms are
+ *      kept, and their weights are divided by their sum.
  *   4. The expanded query gives t the weight
- *      lambda (how often q says t) / (terms of q) + (1 - lambda) (weight of t).
+ *      lambda (how often q contains t) / (terms of q) + (1 - lambda) (weight of t).
  *
- * Of equal tfs or weights the first term in byte order stays. (Anserini computes in single
- * precision and leaves that order to a hash table; this computes in double precision.) */
+ * Of terms with equal tfs or weights, those first in byte order are kept. (Anserini computes in
+ * single precision and leaves that order to a hash table; this computes in double precision.) */
 typedef struct gx_rm3_options {
     size_t size;
     uint32_t fb_docs;  /* feedback documents, 1 to GX_RM3_MAX_DOCS */
@@ -486,13 +493,13 @@ typedef struct gx_rm3_options {
     }
 GX_API void gx_rm3_options_init(gx_rm3_options *o, size_t size);
 
-/* Expand a query of kind GX_QUERY_TEXT or GX_QUERY_TERMS. The session is of an engine on ix, and opt
- * are the options of the first search, but for k; its mask and its cancel function hold for that
- * search. *out receives an array of *n terms by falling weight, with their bytes in the same
+/* Expand a query of kind GX_QUERY_TEXT or GX_QUERY_TERMS. The session belongs to an engine on
+ * ix. opt are the options of the first search, mask and cancel function included; its k is
+ * ignored. *out receives an array of *n terms by falling weight, with their bytes in the same
  * allocation, which the caller frees with free(*out). Search for it with a query of kind
- * GX_QUERY_TERMS and GX_OP_OR. Both engines give the same terms and weights. opt and rm3 may be NULL.
- * GX_EUSAGE; GX_ENOTFOUND: the index does not store the texts, or not all that it indexed; GX_ENOMEM,
- * and what gx_search returns. */
+ * GX_QUERY_TERMS and GX_OP_OR. Both engines give the same terms and weights. opt and rm3 may be
+ * NULL. GX_EUSAGE; GX_ENOTFOUND: the index does not store the texts, or not all that it indexed;
+ * GX_ENOMEM, and what gx_search returns. */
 GX_API gx_status gx_rm3_expand(gx_weighted_term **out, uint32_t *n, gx_session *s, const gx_index *ix,
                                const gx_query *query, const gx_query_options *opt, const gx_rm3_options *rm3,
                                gx_error *err);
@@ -522,24 +529,24 @@ typedef enum gx_search_stage {
 typedef struct gx_search_stats {
     uint64_t postings; /* sum of the plans' dfs: what an exhaustive engine touches */
     uint64_t blocks;   /* sum of the plans' blocks */
-    /* Decodings of blocks' docids; 0 where an engine does not count, as a GPU for a few queries. A
-     * block that is needed again later is decoded again, so these may be more than the blocks. */
+    /* How often docids of a block were decoded; small batches on a GPU are not counted. An engine
+     * can decode a block again later, so this can be greater than blocks. */
     uint64_t blocks_decoded;
     uint64_t lookups;        /* exact look-ups of a docid in a list */
     uint64_t and_fell_to_or; /* AND-then-OR queries that needed OR */
-    /* Of a GPU: parts that batches went in, each sent, searched and brought back by itself; how
-     * often the host waited for the GPU, which is once a part, for its end, and no more where
-     * nothing is in the way; and device or pinned memory got or given back meanwhile. */
+    /* With a GPU. parts: sub-batches, each of which is copied to the GPU, searched and copied back
+     * by itself. waits: how often the host waited for the GPU, normally once for each sub-batch.
+     * allocations: how often device or pinned memory was allocated or freed during searches. */
     uint64_t parts, waits, allocations;
-    uint64_t linger_hits; /* single queries answered by a kernel that lingered after the query before */
-    /* By gx_search_stage; 0 where not measured, as for a few queries on a GPU. Parts of a batch
-     * overlap there, so these can add up to more than the time that passed. */
+    uint64_t linger_hits; /* single queries answered by a kernel that lingered after an earlier query */
+    /* By gx_search_stage; 0 if not measured, as for small batches on a GPU. Sub-batches overlap
+     * on a GPU, so the stages can add up to more than the time that passed. */
     double seconds[GX_N_SEARCH_STAGES];
-    double steps[GX_N_STEPS]; /* seconds by gx_step; a search by GX_ALGORITHM_AUTO has no such steps where it prunes */
+    double steps[GX_N_STEPS]; /* seconds by gx_step; 0 for a search by GX_ALGORITHM_AUTO that prunes */
 } gx_search_stats;
 
-/* What the session's searches did, summed since it was opened. The numbers belong to the session and
- * live as long; they change while it searches, so its thread reads them. */
+/* What the session's searches did, summed since it was opened. The struct belongs to the session
+ * and lives as long. It changes during a search, so only the session's thread may read it. */
 GX_API const gx_search_stats *gx_session_stats(const gx_session *s);
 
 /* ---- replay: a query log through an engine, timed ---- */
@@ -603,8 +610,9 @@ typedef struct gx_log_counts {
 typedef struct gx_log_options {
     gx_log_form form;
     gx_log_encoding encoding;
-    const char
-        *columns; /* of tsv, such as "-,id,text"; "text" may be repeated. NULL: id,text, or what the first line says */
+    /* The columns of tsv, such as "-,id,text"; "text" may be repeated. NULL: those that the
+     * first line names, else id,text. */
+    const char *columns;
     const char *topic_fields; /* the text of topics: title, desc and narr, in any order. NULL: "title" */
     bool unique;              /* refuse a query whose id an earlier one has; takes 16 to 32 bytes a query */
 } gx_log_options;
@@ -618,8 +626,8 @@ typedef struct gx_log_text {
     size_t n, cap;
 } gx_log_text;
 
-/* The line of n bytes as UTF-8, by the rules of a log's lines, in b; what is done to it is added to
- * counts. GX_ENOMEM. */
+/* Convert a line of n bytes to UTF-8 in b, as the lines of a log are converted, and count the
+ * changes in counts. GX_ENOMEM. */
 GX_API gx_status gx_log_convert(gx_log_text *b, const char *line, size_t n, gx_log_encoding encoding,
                                 gx_log_counts *counts, gx_error *err);
 
@@ -678,27 +686,27 @@ typedef struct gx_replay_report {
     uint64_t other_differs, exhaustive_differs; /* queries whose docids, score bits or number of results differ */
 } gx_replay_report;
 
-/* Answer the queries of a log and time them. *out takes a quarter of a MiB, too much for many a
- * stack. Several replays may share the engine. opt->query.cancel is also called between batches.
- * GX_EUSAGE (opt's size or values), GX_EINPUT (with file and
- * line, or for a log without any query), and the statuses of reading, searching and writing. */
+/* Answer the queries of a log and time them. *out takes a quarter of a MiB, too much for many
+ * stacks. Several replays may share the engine. opt->query.cancel is also called between
+ * batches. GX_EUSAGE (opt's size or values), GX_EINPUT (with file and line, or for a log without
+ * any query), and the statuses of reading, searching and writing. */
 GX_API gx_status gx_replay(gx_engine *en, const gx_replay_options *opt, gx_replay_report *out, gx_error *err);
 
 /* ---- outputs ---- */
 
-/* Write the n bytes to a file that appears whole or not at all; "-" is standard output, and a device
- * or FIFO is written through. GX_EEXISTS (a file is there, unless force), GX_ENOTFOUND, GX_EIO,
- * GX_ENOMEM. */
+/* Write the n bytes to a file that appears whole or not at all; "-" is standard output, and a
+ * device or FIFO is written through. GX_EEXISTS (a file is there, unless force), GX_ENOTFOUND,
+ * GX_EIO, GX_ENOMEM. */
 GX_API gx_status gx_write_file(const char *path, const void *bytes, size_t n, bool force, gx_error *err);
 
 /* Unlink the temporary files of this process that have a name: for signal handlers that end the
  * process. Safe in them. Outputs that are being written fail afterwards. */
 GX_API void gx_temporary_names_unlink(void);
 
-/* For a caller that writes the index once more, in another order: the builder, which has no
- * documents yet, checks its path as always, but gx_builder_finish leaves it alone. The index is a
- * file without a name, which can be opened at gx_builder_unnamed_path until gx_builder_abort. The
- * caller frees the path; NULL: no memory. */
+/* For a caller that writes the index again in another order. Call gx_builder_keep_unnamed before
+ * the first document. The builder checks options.path as always, but gx_builder_finish does not
+ * write there: the index remains a file without a name. Until gx_builder_abort it can be opened
+ * at gx_builder_unnamed_path. The caller frees that path; NULL: no memory. */
 GX_API void gx_builder_keep_unnamed(gx_builder *b);
 GX_API char *gx_builder_unnamed_path(const gx_builder *b);
 
@@ -724,9 +732,10 @@ typedef struct gx_trec_table {
     char *text; /* the bytes of the file, cut into fields; rows point into it */
 } gx_trec_table;
 
-/* Read the file at path ("-": stdin). An empty file gives an empty table. GX_ENOTFOUND, GX_EIO,
- * GX_ENOMEM; free with gx_trec_free. GX_EINPUT, with "path:line: reason": a line has too few or too many fields, a
- * relevance or a score is no number, or a query names a document twice. */
+/* Read the file at path ("-": stdin). An empty file gives an empty table. Free it with
+ * gx_trec_free. GX_EINPUT, with "path:line: reason": a line has too few or too many fields, a
+ * relevance or a score is not a number, or a query names a document twice. GX_ENOTFOUND, GX_EIO,
+ * GX_ENOMEM. */
 GX_API gx_status gx_trec_read(gx_trec_table *out, const char *path, gx_trec_kind kind, gx_error *err);
 GX_API void gx_trec_free(gx_trec_table *t);
 
@@ -771,8 +780,9 @@ GX_API void gx_evaluation_free(gx_evaluation *ev);
 
 /* ---- runs compared ---- */
 
-/* The tests of one run against the first, two-sided and paired by query; d is a query's value in the
- * run less its value in the first run. The second is Fisher's randomisation test of the means. */
+/* The tests of one run against the first, two-sided and paired by query; d is a query's value in
+ * the run less its value in the first run. The second is Fisher's randomisation test of the
+ * means. */
 typedef struct gx_paired_test {
     size_t better, worse; /* queries with d > 0, d < 0 */
     double t, t_p;        /* NaN for fewer than two queries; where every d is 0, t is 0 and p is 1 */
@@ -809,14 +819,16 @@ typedef struct gx_sweep_options {
     const gx_measure *measures; /* [n_measures] */
     size_t n_measures;
     int32_t level; /* the least judgement of a relevant document */
-    bool
-        complete; /* judged queries that the log lacks, and those without answers, count as 0; else they are left out */
-    gx_query_options query;           /* but for preset, k1 and b */
+    /* true: judged queries that the log lacks, or that have no answers, count as 0; false: they are
+     * left out. */
+    bool complete;
+    gx_query_options query;           /* preset, k1 and b are ignored */
     gx_query_kind kind;               /* GX_QUERY_TEXT or GX_QUERY_BOOLEAN */
     const gx_sweep_setting *settings; /* [n_settings] */
     size_t n_settings;
     uint32_t threads; /* >= 1 */
-    /* Called under a lock, from any thread, with the number of settings that are done. May be NULL. */
+    /* Called under a lock, from any thread, with the number of settings that are done. May be
+     * NULL. */
     void (*progress)(void *user, size_t n_done);
     void *user;
 } gx_sweep_options;
@@ -829,8 +841,10 @@ typedef struct gx_sweep_report {
     size_t n_missing;    /* judged queries that the log lacks */
 } gx_sweep_report;
 
-/* GX_EUSAGE (options), GX_EINPUT (the log: a bad line, a query id that occurs twice, a query that
- * cannot be searched; each with file and line), GX_ENOMEM, and what gx_search returns. */
+/* Search the judged queries of the log by each setting and evaluate the answers. Free *out with
+ * gx_sweep_report_free. GX_EUSAGE (options), GX_EINPUT (the log: a bad line, a query id that
+ * occurs twice, a query that cannot be searched; each with file and line), GX_ENOMEM, and what
+ * gx_search returns. */
 GX_API gx_status gx_sweep(gx_sweep_report *out, gx_engine *en, const gx_sweep_options *opt, gx_error *err);
 GX_API void gx_sweep_report_free(gx_sweep_report *r);
 
