@@ -88,8 +88,7 @@ typedef struct gx_source_options {
 } gx_source_options;
 #define GX_SOURCE_OPTIONS                                                                                              \
     {                                                                                                                  \
-        sizeof(gx_source_options), GX_SOURCE_GUESS, NULL, 0, false, false, GX_FILE_ID_PATH, NULL, NULL, NULL, NULL, \
-            0                                                                                                          \
+        sizeof(gx_source_options), GX_SOURCE_GUESS, NULL, 0, false, false, GX_FILE_ID_PATH, NULL, NULL, NULL, NULL, 0  \
     }
 GX_API void gx_source_options_init(gx_source_options *o, size_t size);
 
@@ -631,6 +630,14 @@ typedef struct gx_log_text {
 GX_API gx_status gx_log_convert(gx_log_text *b, const char *line, size_t n, gx_log_encoding encoding,
                                 gx_log_counts *counts, gx_error *err);
 
+/* When the queries of a replay arrive in an open loop, in which a query does not wait for the
+ * answers to those before it. */
+typedef enum gx_arrivals {
+    GX_ARRIVALS_FIXED,   /* at equal distances */
+    GX_ARRIVALS_POISSON, /* a Poisson process, as the requests of many independent users are */
+    GX_ARRIVALS_TRACE    /* at the times that a file contains */
+} gx_arrivals;
+
 typedef struct gx_replay_options {
     size_t size;
     const char *log;     /* a path; "-" (stdin) can be read only once: one run, no warm-up, no verifying */
@@ -639,7 +646,7 @@ typedef struct gx_replay_options {
     gx_query_kind kind;            /* GX_QUERY_TEXT or GX_QUERY_BOOLEAN */
     uint32_t batch, threads, runs; /* each >= 1 */
     uint64_t warmup;               /* queries to warm up with */
-    double rate;                   /* queries a second; 0: the next as soon as a thread is free */
+    double rate;                   /* queries that arrive a second; 0: the next as soon as a thread is free */
     bool skip_bad;                 /* skip malformed lines and impossible queries; false: fail */
     const char *run_path, *tag;    /* the TREC run to write, and its last column; run_path NULL: none */
     bool force;                    /* replace a run that exists */
@@ -653,11 +660,19 @@ typedef struct gx_replay_options {
     void (*progress)(void *user, const char *doing, uint64_t n_queries);
     void *user;
     const gx_rm3_options *rm3; /* expand each query; kind is GX_QUERY_TEXT then. NULL: do not */
+    gx_arrivals arrivals;      /* how the queries of a rate follow each other; a trace needs no rate */
+    /* The file of arrival times of GX_ARRIVALS_TRACE, else NULL: seconds, a number a line, not
+     * falling. The first query arrives at once, whatever its time. If there is a rate, the times
+     * are stretched so that the whole trace has this rate. */
+    const char *trace;
+    uint64_t seed;   /* of GX_ARRIVALS_POISSON */
+    double deadline; /* seconds: count the queries whose latency is longer. 0: count none */
 } gx_replay_options;
 #define GX_REPLAY_OPTIONS                                                                                              \
     {                                                                                                                  \
         sizeof(gx_replay_options), NULL, {GX_LOG_GUESS, GX_LOG_AUTO, NULL, NULL, false}, GX_QUERY_OPTIONS,             \
-            GX_QUERY_TEXT, 1, 1, 1, 0, 0, false, NULL, "gpuidx", false, 0, NULL, NULL, NULL, NULL, NULL, NULL          \
+            GX_QUERY_TEXT, 1, 1, 1, 0, 0, false, NULL, "gpuidx", false, 0, NULL, NULL, NULL, NULL, NULL, NULL,         \
+            GX_ARRIVALS_FIXED, NULL, 0, 0                                                                              \
     }
 GX_API void gx_replay_options_init(gx_replay_options *o, size_t size);
 
@@ -682,6 +697,7 @@ typedef struct gx_replay_report {
     gx_search_stats work;                       /* the sessions' own counts and times */
     gx_session_memory memory;                   /* of the session that took most, before verifying */
     gx_histogram latency;                       /* ns */
+    uint64_t late;                              /* queries whose latency is longer than the deadline */
     uint64_t verified;                          /* queries answered again */
     uint64_t other_differs, exhaustive_differs; /* queries whose docids, score bits or number of results differ */
 } gx_replay_report;

@@ -140,8 +140,15 @@ static const char *const step_names[GX_N_STEPS] = {"  initializing", "  decompre
 
 static const char *const algorithm_words[GX_N_ALGORITHMS] = {"", ", by Parallel Merge Find", ", term at a time"};
 
+/* Whether queries arrive at times of their own. */
+static bool is_open_loop(const gx_replay_options *opt)
+{
+    return opt->rate > 0 || opt->arrivals != GX_ARRIVALS_FIXED;
+}
+
 static void put_report(FILE *out, const session_facts *f)
 {
+    char text[32];
     const gx_replay_report *r = f->r;
     const gx_replay_options *opt = f->opt;
     const gx_search_stats *w = &r->work;
@@ -158,6 +165,10 @@ static void put_report(FILE *out, const session_facts *f)
             opt->threads, opt->threads == 1 ? "" : "s", opt->runs, opt->runs == 1 ? "" : "s");
     if (opt->rate > 0)
         fprintf(out, opt->rate < 1000 ? ", %.6g queries/s offered" : ", %.0f queries/s offered", opt->rate);
+    if (opt->arrivals == GX_ARRIVALS_POISSON)
+        fprintf(out, " by a Poisson process of seed %" PRIu64, opt->seed);
+    else if (opt->arrivals == GX_ARRIVALS_TRACE)
+        fprintf(out, "%s at the times of %s", opt->rate > 0 ? "" : ", queries arrive", opt->trace);
     if (opt->rm3)
         fprintf(out, "; expanded by RM3 (%u documents, %u terms, weight %g)", opt->rm3->fb_docs, opt->rm3->fb_terms,
                 opt->rm3->weight);
@@ -172,10 +183,14 @@ static void put_report(FILE *out, const session_facts *f)
         if (opt->runs > 1)
             fprintf(out, "; fastest run %.3f s, slowest %.3f s", r->fastest, r->slowest);
         fprintf(out, ")\nLatency%s\n",
-                opt->rate > 0  ? ", from when a query was due"
-                : r->batch > 1 ? ", of whole batches"
-                               : "");
+                is_open_loop(opt) ? ", from when a query was due"
+                : r->batch > 1    ? ", of whole batches"
+                                  : "");
         put_latency(out, r);
+        if (opt->deadline > 0)
+            fprintf(out, "  %s quer%s later than the deadline of %s (%.3g %%)\n", show_count(r->late),
+                    r->late == 1 ? "y" : "ies", duration(text, opt->deadline * 1e9),
+                    100 * (double)r->late / (double)r->queries);
         fputs("Time a query, and share of the threads' time\n", out);
         put_stage(out, "reading the log", r->stages.read, r, opt->threads);
         put_stage(out, "planning", r->stages.plan, r, opt->threads);
@@ -246,23 +261,27 @@ static json_t *parameter(float asked, float own)
     return real(strtod(text, NULL));
 }
 
+static json_t *file_or_null(const char *path)
+{
+    return path ? text_or_null(path) : json_null();
+}
+
 static json_t *options_json(const session_facts *f)
 {
     const gx_replay_options *opt = f->opt;
     float k1, b; /* the scorer's own */
     gx_preset_parameters(opt->query.preset, &k1, &b);
-    return json_pack("{s:s, s:s, s:I, s:o, s:o, s:b, s:s, s:i, s:I, s:I, s:i, s:i, s:i, s:I, s:o}", "op",
-                     cli_text(f->a, "op"), "scorer", gx_preset_name(opt->query.preset), "k", (json_int_t)opt->query.k,
-                     "k1", parameter(opt->query.k1, k1), "b", parameter(opt->query.b, b), "prune", opt->query.prune,
-                     "algorithm", cli_text(f->a, "algorithm"), "recursion", (int)opt->query.recursion,
-                     "pair_thresholds", (json_int_t)cli_count(f->a, "pair-thresholds"), "linger",
-                     (json_int_t)cli_count(f->a, "linger"), "batch", (int)f->r->batch, "threads", (int)opt->threads,
-                     "runs", (int)opt->runs, "warmup", (json_int_t)opt->warmup, "rate", real(opt->rate));
-}
-
-static json_t *file_or_null(const char *path)
-{
-    return path ? text_or_null(path) : json_null();
+    const bool open = is_open_loop(opt), random = opt->arrivals == GX_ARRIVALS_POISSON;
+    return json_pack("{s:s, s:s, s:I, s:o, s:o, s:b, s:s, s:i, s:I, s:I, s:i, s:i, s:i, s:I, s:o, s:o, s:o, s:o, s:o}",
+                     "op", cli_text(f->a, "op"), "scorer", gx_preset_name(opt->query.preset), "k",
+                     (json_int_t)opt->query.k, "k1", parameter(opt->query.k1, k1), "b", parameter(opt->query.b, b),
+                     "prune", opt->query.prune, "algorithm", cli_text(f->a, "algorithm"), "recursion",
+                     (int)opt->query.recursion, "pair_thresholds", (json_int_t)cli_count(f->a, "pair-thresholds"),
+                     "linger", (json_int_t)cli_count(f->a, "linger"), "batch", (int)f->r->batch, "threads",
+                     (int)opt->threads, "runs", (int)opt->runs, "warmup", (json_int_t)opt->warmup, "rate",
+                     real(opt->rate), "arrivals", open ? json_string(cli_text(f->a, "arrivals")) : json_null(), "trace",
+                     file_or_null(opt->trace), "seed", random ? json_integer((json_int_t)opt->seed) : json_null(),
+                     "deadline_us", opt->deadline > 0 ? real(opt->deadline * 1e6) : json_null());
 }
 
 static json_t *filter_json(const session_facts *f)
@@ -374,6 +393,7 @@ static json_t *report_json(const session_facts *f)
     json_object_set_new(root, "run_seconds",
                         json_pack("{s:o, s:o}", "fastest", real(r->fastest), "slowest", real(r->slowest)));
     json_object_set_new(root, "latency_us", latency_json(r));
+    json_object_set_new(root, "late", f->opt->deadline > 0 ? json_integer((json_int_t)r->late) : json_null());
     json_object_set_new(root, "results", json_integer((json_int_t)r->results));
     json_object_set_new(root, "queries_without_results", json_integer((json_int_t)r->without_results));
     json_object_set_new(root, "work",
@@ -436,6 +456,10 @@ static gx_replay_options read_options(const cli_args *a)
         .runs = (uint32_t)cli_count(a, "runs"),
         .warmup = cli_count(a, "warmup"),
         .rate = cli_given(a, "rate") ? cli_number(a, "rate") : 0,
+        .arrivals = (gx_arrivals)cli_choice(a, "arrivals"), /* in the order of gx_arrivals */
+        .trace = cli_text(a, "trace"),
+        .seed = cli_count(a, "seed"),
+        .deadline = cli_given(a, "deadline") ? 1e-3 * cli_number(a, "deadline") : 0,
         .skip_bad = cli_choice(a, "on-error") == 1,
         .run_path = cli_text(a, "run"),
         .tag = cli_text(a, "run-tag"),
@@ -512,7 +536,8 @@ static int check_output(const cli_args *a, const char *flag)
     struct stat st;
     if (!path || !strcmp(path, "-") || stat(path, &st))
         return 0;
-    const char *const inputs[] = {a->argv[0], a->argv[1], cli_text(a, "only"), cli_text(a, "not")};
+    const char *const inputs[] = {a->argv[0], a->argv[1], cli_text(a, "only"), cli_text(a, "not"),
+                                  cli_text(a, "trace")};
     for (size_t i = 0; i < sizeof inputs / sizeof *inputs; ++i)
         if (inputs[i] && cli_same_file(path, inputs[i]))
             return cli_usage(a, "--%s: %s is read by this replay; give another name", flag, path);
@@ -537,6 +562,12 @@ static int run(const cli_args *a)
                          opt.run_path);
     if (cli_text(a, "run-tag")[strcspn(cli_text(a, "run-tag"), " \t\r\n")] || !*cli_text(a, "run-tag"))
         return cli_usage(a, "--run-tag: a run's last column is neither empty nor has white space in it");
+    if (opt.arrivals == GX_ARRIVALS_POISSON && !(opt.rate > 0))
+        return cli_usage(a, "--arrivals=poisson needs --rate");
+    if ((opt.arrivals == GX_ARRIVALS_TRACE) != (opt.trace != NULL))
+        return cli_usage(a, "--arrivals=trace and --trace=FILE go together");
+    if (cli_given(a, "seed") && opt.arrivals != GX_ARRIVALS_POISSON)
+        return cli_usage(a, "--seed means something with --arrivals=poisson alone");
     const int refused = check_output(a, "run"), bad_report = refused ? 0 : check_output(a, "report");
     if (refused || bad_report)
         return refused ? refused : bad_report;
@@ -595,8 +626,18 @@ static const cli_flag flags[] = {
     {"warmup", 0, CLI_COUNT, "N", "0",
      "answer the log's first `N` queries before measuring, so that files are in memory and the GPU is awake"},
     {"rate", 0, CLI_NUMBER, "Q/S", NULL,
-     "send queries at a fixed rate, whether or not earlier ones are answered; latency counts from when each was due",
+     "send queries at this rate, whether or not earlier ones are answered; latency counts from when each was due",
      .min = 1e-3, .max = 1e9},
+    {"arrivals", 0, CLI_CHOICE, "fixed|poisson|trace", "fixed",
+     "how the queries of `--rate` follow each other: at equal distances, at random as those of many independent users "
+     "do, or at the times of `--trace`"},
+    {"trace", 0, CLI_TEXT, "FILE", NULL,
+     "for `--arrivals=trace`, when each query arrives: a time in seconds a line, none below the line before; with "
+     "`--rate` the times are stretched to this rate"},
+    {"seed", 0, CLI_COUNT, "N", "1", "the seed of `--arrivals=poisson`; the same seed gives the same times"},
+    {"deadline", 0, CLI_NUMBER, "MS", NULL,
+     "count the queries whose latency is more than `MS` milliseconds. They are answered all the same", .min = 1e-3,
+     .max = 1e9},
     {"run", 'o', CLI_TEXT, "FILE", NULL, "write the answers as a TREC run; `-` is standard output"},
     {"run-tag", 0, CLI_TEXT, "NAME", "gpuidx", "the run's last column"},
     {"report", 0, CLI_TEXT, "FILE", NULL,
@@ -634,7 +675,8 @@ static const cli_section sections[] = {
     {"Measurements",
      "Throughput is all queries of all runs over the time that they took, reading the log and writing the run "
      "included. A query's latency goes from the moment that its batch was read until the batch's answers are there; "
-     "at a fixed `--rate`, from the moment that it was due. Percentiles are right to three digits; mean and maximum "
+     "with `--rate` or `--trace`, from the moment that it was due, so that time spent waiting for a free thread "
+     "counts. Percentiles are right to three digits; mean and maximum "
      "are exact. A block that is needed again later is decoded, and "
      "counted, again. Memory does not grow with the log, but for 16 to 32 bytes a query with `--run`. With `-` as `--run`, the "
      "report goes to standard error."},
@@ -647,7 +689,8 @@ static const cli_section sections[] = {
 static const cli_section examples[] = {
     {"gpuidx replay corpus.gx queries.tsv --run bm25.run -k 1000", "A run for `gpuidx eval`, and its speed."},
     {"gpuidx replay corpus.gx log.txt --threads 0 --runs 3 --report report.json", "All processors, three times."},
-    {"gpuidx replay corpus.gx log.txt --rate 500", "Latency under a load of 500 queries a second."},
+    {"gpuidx replay corpus.gx log.txt --rate 500 --arrivals=poisson --deadline 5",
+     "Latency under a load of 500 queries a second that arrive at random, and how many take more than 5 ms."},
     {"gpuidx replay corpus.gx log.txt --engine=gpu --verify", "Does the GPU give the same answers as the CPU?"},
     {NULL},
 };

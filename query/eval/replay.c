@@ -12,6 +12,7 @@
 #include "engine/parallel.h"
 #include "engine/sized.h"
 #include "engine/status.h"
+#include "query/eval/arrivals.h"
 #include "query/eval/run_file.h"
 #include "query/session.h"
 
@@ -40,14 +41,18 @@ typedef struct replay {
     gx_run *run; /* NULL: no run is written */
 
     pass_kind kind;
-    uint64_t begin; /* ns */
+    uint64_t begin;    /* ns */
+    bool open_loop;    /* queries arrive at times of their own */
+    uint64_t deadline; /* ns; 0: none */
 
-    /* Guards the next four members. Its holder may wait for a query to be due. A thread that needs
+    /* Guards the next seven members. Its holder may wait for a query to be due. A thread that needs
      * both locks takes this one first. */
     pthread_mutex_t log_lock;
     gx_log *log;
-    uint64_t n_read, taken; /* queries read, batches taken */
-    bool ended;
+    gx_log_query next; /* has_next: the log's next query, which nobody has taken */
+    bool has_next, ended;
+    uint64_t n_read, taken; /* queries and batches taken */
+    gx_arrival_times arrivals;
 
     pthread_mutex_t lock; /* guards the members that follow */
     pthread_cond_t moved; /* a batch has been delivered, or the pass has failed */
@@ -63,7 +68,7 @@ typedef struct replay {
 typedef struct batch_query {
     size_t id, text; /* offsets in the batch's bytes */
     size_t id_len, len;
-    uint64_t line, due; /* due: ns of the monotonic clock; 0: there is no rate */
+    uint64_t line, due; /* due: ns of the monotonic clock; 0: it has no time of its own */
 } batch_query;
 
 /* One thread with its sessions and its batch. */
@@ -81,7 +86,7 @@ typedef struct worker {
     size_t n_bytes, max_bytes;
     gx_run_text lines;
     gx_replay_stages stages;
-    uint64_t results, without_results, impossible;
+    uint64_t results, without_results, impossible, late;
     uint64_t verified, other_differs, exhaustive_differs;
     gx_histogram latency;
     gx_search_stats work_before;
@@ -178,33 +183,40 @@ static gx_status next_query(replay *r, gx_log_query *q, bool *more, gx_error *er
     }
 }
 
-/* Take queries into the batch. At a fixed rate, take those that are due, and wait for the first.
- * The caller holds log_lock. */
+/* Take queries into the batch. In an open loop, take those that are due, and wait for the first. The
+ * caller holds log_lock. */
 static gx_status fill_batch(worker *w, gx_error *err)
 {
     replay *r = w->r;
     const gx_replay_options *opt = r->opt;
-    const bool timed = opt->rate > 0 && r->kind == MEASURE;
+    const bool timed = r->open_loop && r->kind == MEASURE;
     while (w->n < r->batch && !r->ended) {
-        gx_log_query q;
-        bool more;
-        const uint64_t due = timed ? r->begin + (uint64_t)((double)r->n_read / opt->rate * 1e9) : 0;
-        if (timed && due > now()) {
-            if (w->n)
-                break;
-            const uint64_t begin = now();
-            const gx_status waited = wait_until(r, due, err);
-            w->stages.wait += (double)(now() - begin) * 1e-9;
-            if (waited != GX_OK || has_failed(r))
-                return waited;
+        if (!r->has_next && !(r->kind == WARM_UP && r->n_read == opt->warmup)) {
+            const gx_status st = next_query(r, &r->next, &r->has_next, err);
+            if (st != GX_OK)
+                return st;
         }
-        const gx_status st = next_query(r, &q, &more, err);
-        if (st != GX_OK)
-            return st;
-        if (!more || (r->kind == WARM_UP && r->n_read == opt->warmup)) {
+        if (!r->has_next) {
             r->ended = true;
             break;
         }
+        uint64_t due = 0;
+        if (timed) {
+            gx_status st = gx_arrivals_next(&r->arrivals, &due, err);
+            due += r->begin;
+            if (st == GX_OK && due > now()) {
+                if (w->n)
+                    break;
+                const uint64_t begin = now();
+                st = wait_until(r, due, err);
+                w->stages.wait += (double)(now() - begin) * 1e-9;
+            }
+            if (st != GX_OK || has_failed(r))
+                return st;
+            gx_arrivals_advance(&r->arrivals);
+        }
+        const gx_log_query q = r->next;
+        r->has_next = false;
         const bool wanted = r->kind != VERIFY || r->n_read % opt->verify_every == 0;
         ++r->n_read;
         const gx_status kept = wanted ? append_query(w, &q, due, err) : GX_OK;
@@ -333,7 +345,9 @@ static void count(worker *w, uint64_t begin, uint64_t end)
 {
     for (uint32_t i = 0; i < w->n; ++i) {
         const uint64_t due = w->queries[i].due;
-        gx_histogram_add(&w->latency, end - (due ? due : begin), 1);
+        const uint64_t latency = end - (due ? due : begin);
+        gx_histogram_add(&w->latency, latency, 1);
+        w->late += w->r->deadline && latency > w->r->deadline;
         w->results += w->hits[i].n;
         w->without_results += w->hits[i].n == 0;
     }
@@ -505,7 +519,7 @@ static void work(void *arg, uint32_t number)
 {
     worker *w = (worker *)arg + number;
     const int slack = prctl(PR_GET_TIMERSLACK);
-    if (w->r->opt->rate > 0) /* the system may then wake this thread at most 1 ns late */
+    if (w->r->open_loop) /* the system may then wake this thread at most 1 ns late */
         prctl(PR_SET_TIMERSLACK, 1);
     while (take(w))
         if (!(w->r->kind == VERIFY ? verify(w) : answer(w)))
@@ -570,8 +584,9 @@ static gx_status run_pass(replay *r, worker *workers, pass_kind kind, gx_error *
         return st;
     r->kind = kind;
     r->n_read = r->taken = r->delivered = r->n_done = 0;
-    r->ended = false;
+    r->ended = r->has_next = false;
     r->status = GX_OK;
+    gx_arrivals_begin(&r->arrivals, opt->seed);
     for (uint64_t i = 0; i < r->n_waits; ++i)
         r->waits[i].n = 0;
     const uint64_t cpu_begin = gx_clock_nanoseconds(CLOCK_PROCESS_CPUTIME_ID);
@@ -604,7 +619,7 @@ static void begin_measuring(worker *workers, uint32_t n)
     for (uint32_t i = 0; i < n; ++i) {
         worker *w = &workers[i];
         w->stages = (gx_replay_stages){0};
-        w->results = w->without_results = w->impossible = 0;
+        w->results = w->without_results = w->impossible = w->late = 0;
         memset(&w->latency, 0, sizeof w->latency);
         w->work_before = *gx_session_stats(w->session);
     }
@@ -638,6 +653,7 @@ static void end_measuring(gx_replay_report *report, const worker *workers, uint3
         report->results += w->results;
         report->without_results += w->without_results;
         report->impossible += w->impossible;
+        report->late += w->late;
         gx_histogram_merge(&report->latency, &w->latency);
         add_work(&report->work, gx_session_stats(w->session), &w->work_before);
         gx_session_memory m = {.size = sizeof m};
@@ -679,8 +695,6 @@ static gx_status check_options(const gx_replay_options *opt, const gx_index *ix,
 {
     if (!opt->batch || !opt->threads || !opt->runs)
         return gx_fail(err, GX_EUSAGE, "batch, threads and runs are at least 1");
-    if (!(opt->rate >= 0))
-        return gx_fail(err, GX_EUSAGE, "the rate is a number of queries a second, at least 0");
     if (!strcmp(opt->log, "-") && (opt->runs > 1 || opt->warmup || opt->verify_every))
         return gx_fail(err, GX_EUSAGE,
                        "standard input can be read only once: for several runs, a warm-up or "
@@ -702,6 +716,11 @@ gx_status gx_replay(gx_engine *en, const gx_replay_options *given, gx_replay_rep
     st = check_options(opt, r.ix, err);
     if (st != GX_OK)
         return st;
+    st = gx_arrivals_open(&r.arrivals, opt, err);
+    if (st != GX_OK)
+        return st;
+    r.open_loop = opt->rate > 0 || opt->arrivals != GX_ARRIVALS_FIXED;
+    r.deadline = opt->deadline * 1e9 < 1e18 ? (uint64_t)(opt->deadline * 1e9) : UINT64_MAX;
     memset(out, 0, sizeof *out);
     r.max_k = opt->query.k < r.ix->n_docs ? opt->query.k : r.ix->n_docs;
     r.max_k += r.max_k == 0;
@@ -714,6 +733,7 @@ gx_status gx_replay(gx_engine *en, const gx_replay_options *given, gx_replay_rep
     if (!workers || !r.waits) {
         free(workers);
         free(r.waits);
+        gx_arrivals_close(&r.arrivals);
         return gx_fail(err, GX_ENOMEM, "no memory for %u threads", opt->threads);
     }
     pthread_mutex_init(&r.log_lock, NULL);
@@ -732,5 +752,6 @@ gx_status gx_replay(gx_engine *en, const gx_replay_options *given, gx_replay_rep
         free(r.waits[i].lines.bytes);
     free(r.waits);
     free(workers);
+    gx_arrivals_close(&r.arrivals);
     return st;
 }

@@ -179,6 +179,40 @@ END
     [ -z "$(ls | grep run)" ]
 }
 
+@test "queries arrive at random or by a trace, and late ones are counted" {
+    yes 'skipping blocks compression' | head -n 20 >many
+    ask replay --engine=cpu "$TINY" many --rate 1000 --arrivals=poisson --seed 7 --deadline 0.001 --report r.json
+    exits 0
+    says '1000 queries/s offered by a Poisson process of seed 7'
+    says '20 queries later than the deadline'
+    grep -q '"late": 20' r.json
+    grep -q '"arrivals": "poisson"' r.json
+    grep -q '"seed": 7' r.json
+    seq 101 120 | sed 's/^/0./' >trace
+    ask replay --engine=cpu "$TINY" many --arrivals=trace --trace trace --deadline 10000
+    exits 0
+    says 'queries arrive at the times of trace'
+    says '0 queries later than the deadline of 10.0 s'
+    head -n 19 trace >short
+    ask replay --engine=cpu "$TINY" many --arrivals=trace --trace short --run many.run
+    exits 3
+    complains 'short has arrival times for 19 queries, and the log has more'
+    [ ! -e many.run ]
+    echo x >>short
+    ask replay --engine=cpu "$TINY" many --arrivals=trace --trace short
+    exits 3
+    complains 'short:20: an arrival time is a number of seconds'
+    ask replay --engine=cpu "$TINY" many --arrivals=poisson
+    exits 2
+    complains 'needs --rate'
+    ask replay --engine=cpu "$TINY" many --trace trace
+    exits 2
+    complains 'go together'
+    ask replay --engine=cpu "$TINY" many --rate 5 --seed 3
+    exits 2
+    complains '--seed'
+}
+
 @test "an interrupt ends it and leaves no run" {
     yes 'skipping blocks compression' | head -n 2000 >many
     "$GPUIDX" replay -q --engine=cpu "$TINY" many --rate 50 --run many.run >/dev/null 2>said &

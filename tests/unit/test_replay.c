@@ -345,6 +345,38 @@ static void a_thread_that_waits_for_its_time_holds_up_no_other(void **state)
     assert_true(gx_histogram_quantile(&report->latency, .5) < 5000000); /* half the time between two queries */
 }
 
+static void queries_arrive_at_the_times_of_a_trace_and_late_ones_are_counted(void **state)
+{
+    (void)state;
+    gx_error err = {0};
+    write_log(25, 20);
+    FILE *f = fopen(in_dir("trace"), "w");
+    assert_non_null(f);
+    for (int i = 0; i < 20; ++i)
+        fprintf(f, "%g\n", i < 10 ? 7 : 7.2); /* two bursts */
+    assert_int_equal(fclose(f), 0);
+    gx_replay_options o = options();
+    o.batch = 1;
+    o.arrivals = GX_ARRIVALS_TRACE;
+    o.trace = in_dir("trace");
+    o.deadline = 1e-9; /* less than any search takes */
+    replay(&o);
+    assert_int_equal(report->queries, 20);
+    assert_true(report->seconds > 0.199);
+    assert_int_equal(report->late, 20);
+    assert_true(report->latency.max < 190000000); /* nobody waited for the second burst */
+    o.deadline = 1000;
+    replay(&o);
+    assert_int_equal(report->late, 0);
+    o.deadline = 0;
+    replay(&o);
+    assert_int_equal(report->late, 0);
+    write_log(25, 21);
+    assert_int_equal(gx_replay(en, &o, report, &err), GX_EINPUT);
+    assert_non_null(strstr(err.text, "the log has more"));
+    unlink(in_dir("trace"));
+}
+
 static bool stop_after_a_while(void *user)
 {
     return ++*(unsigned *)user > 3;
@@ -600,6 +632,7 @@ int main(void)
         cmocka_unit_test(verifying_finds_differences),
         cmocka_unit_test(masks_of_both_engines_are_verified),
         cmocka_unit_test(a_fixed_rate_is_kept_and_waiting_counts),
+        cmocka_unit_test(queries_arrive_at_the_times_of_a_trace_and_late_ones_are_counted),
         cmocka_unit_test(a_thread_that_waits_for_its_time_holds_up_no_other),
         cmocka_unit_test(a_replay_is_cancelled_before_its_next_query_is_due),
         cmocka_unit_test(bad_lines_fail_by_name_or_are_passed_over),
