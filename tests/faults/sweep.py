@@ -18,31 +18,68 @@ exit code is 77 (skipped) if what is needed is missing, 1 if a rule was broken:
 
 Failures inside libarchive are counted apart: it aborts where an allocation of its own fails.
 """
-import argparse, collections, json, os, random, re, shutil, signal, subprocess, sys, tempfile, time
+import argparse, collections, json, os, random, re, shlex, shutil, signal, subprocess, sys, tempfile, time
 
 TEMPORARY = re.compile(r"\.gpuidx-[0-9a-f]{16}\.tmp$|\.tmp$|\.unordered$")
 
 
 class Case:
-    """A command line, run in a fresh folder that has the inputs."""
+    """A command line, run in a fresh folder that has the inputs.
 
-    def __init__(self, name, args, outputs=()):
-        self.name, self.args, self.outputs = name, args.split(), outputs
+    outputs   the files that it writes; a name that ends in .gx is an index
+    timed     its standard output has times in it
+    library   what it reads goes through libarchive, which aborts where an allocation of its own fails
+    """
 
+    def __init__(self, name, args, outputs=(), timed=False, library=False):
+        self.name, self.args, self.outputs = name, shlex.split(args), outputs
+        self.timed, self.library = timed, library
+
+
+DS2I = ["out.docs", "out.freqs", "out.sizes", "out.terms", "out.documents"]
 
 CASES = [
     Case("build", "build -q c.jsonl --store=text -o out.gx --force", ["out.gx"]),
     Case("build-order", "build -q c.jsonl --order=bp -o out.gx --force", ["out.gx"]),
-    Case("build-xz", "build -q c.jsonl.xz -o out.gx --force", ["out.gx"]),
+    Case("build-xz", "build -q c.jsonl.xz -o out.gx --force", ["out.gx"], library=True),
+    Case("build-attr", "build -q c.jsonl --fields=id=id,text=text,title=title --attr year:int --attr tags:keywords "
+         "--attr day:date --attr share:float --attr good:bool --fold=unicode --stemmer=german --stopwords=stop "
+         "-o out.gx --force", ["out.gx"]),
+    Case("build-tar", "build -q -f files --id=stem c.tar.gz -o out.gx --force", ["out.gx"], library=True),
+    Case("build-warc", "build -q -f warc c.warc -o out.gx --force", ["out.gx"], library=True),
     Case("recode", "recode -q i.gx -o out.gx --codec=gpuvbyte128 --force", ["out.gx"]),
+    Case("recode-auto", "recode -q a.gx -o out.gx --codec=auto --force", ["out.gx"]),
     Case("reorder", "reorder -q i.gx -o out.gx --force", ["out.gx"]),
+    Case("reorder-attr", "reorder -q a.gx -o out.gx --order=random --force", ["out.gx"]),
     Case("import", "import -q i.ciff -o out.gx --force", ["out.gx"]),
+    Case("import-ds2i", "import -q set -f ds2i -o out.gx --force", ["out.gx"]),
     Case("export", "export -q i.gx -o out.ciff --force", ["out.ciff"]),
+    Case("export-ds2i", "export -q i.gx -o out -f ds2i --force", DS2I),
+    Case("generate", "generate -q -o out -n 1000 --lists=64 --queries=5 -j 1 --force", DS2I + ["out.queries"]),
     Case("query", "query i.gx search -f tsv"),
+    Case("query-human", "query a.gx 'search +index3 -word1' --syntax=boolean --explain", timed=True),
+    Case("query-json", "query a.gx search -f jsonl --filter 'year:>2000 AND NOT tags:b*'", timed=True),
+    Case("query-rm3", "query i.gx search -f trec --rm3=5,8,0.5"),
+    Case("doc", "doc i.gx d3 '#0'"),
+    Case("doc-json", "doc a.gx d3 '#0' -f json"),
+    Case("term", "term i.gx search query1 -n 5"),
+    Case("term-json", "term i.gx search query1 -n 5 -f json"),
+    Case("analyze", "analyze -i i.gx 'The compressed indexes'"),
+    Case("analyze-json", "analyze --stemmer=german --stopwords=stop --fold=unicode -f json 'Über die Indizes'"),
+    Case("sweep", "sweep -q --engine=cpu i.gx log qrels -f tsv --k1=0.5,0.9 --b=0.4 -j 1"),
+    Case("sweep-json", "sweep -q --engine=cpu i.gx log qrels -f tsv --k1=0.5,0.9 --b=0.4 -j 1 --json"),
+    Case("eval", "eval qrels run run2"),
+    Case("eval-json", "eval --json -q qrels run run2"),
     Case("info", "info i.gx"),
-    Case("info-json", "info --json i.gx"),
-    Case("check", "check i.gx"),
-    Case("replay", "replay -q --engine=cpu i.gx log --run out.run --report out.json --force", ["out.run", "out.json"]),
+    Case("info-json", "info --json a.gx"),
+    Case("check", "check a.gx"),
+    Case("devices", "devices --json"),
+    Case("codecs", "bench codecs --list --format=json"),
+    Case("completion", "completion bash"),
+    Case("help", "help query"),
+    Case("replay", "replay -q --engine=cpu i.gx log -f tsv --run out.run --report out.json --force", ["out.run", "out.json"]),
+    Case("replay-filter", "replay -q --engine=cpu a.gx log -f tsv --filter year:>2000 --rm3=5,8,0.5 -j 2 --run out.run "
+         "--report out.json --force", ["out.run", "out.json"]),
 ]
 
 
@@ -57,6 +94,7 @@ class Sweep:
         self.counts = collections.Counter()
         self.broken = []
         os.mkdir(self.inputs)
+        os.mkdir(self.input("files"))
         self.make_inputs()
 
     def gpuidx(self, *args, cwd=None, **more):
@@ -66,25 +104,49 @@ class Sweep:
     def make_inputs(self):
         rng = random.Random(1)
         words = ["search", "index", "engine", "block", "list", "query", "term", "score", "rank", "word"]
-        with open(os.path.join(self.inputs, "c.jsonl"), "w") as f:
+        with open(self.input("c.jsonl"), "w") as f:
             for i in range(60):
                 text = " ".join(rng.choice(words) + str(rng.randrange(9)) for _ in range(30)) + " search"
-                f.write(json.dumps({"id": f"d{i}", "title": f"title {i}", "text": text}) + "\n")
-        with open(os.path.join(self.inputs, "log"), "w") as f:
-            f.writelines(f"{rng.choice(words)}{rng.randrange(9)} search\n" for _ in range(20))
-        for args in (["build", "-q", "c.jsonl", "--store=text", "-o", "i.gx"], ["export", "-q", "i.gx", "-o", "i.ciff"]):
-            r = self.gpuidx(*args, cwd=self.inputs)
+                f.write(json.dumps({"id": f"d{i}", "title": f"title {i}", "text": text, "year": 1990 + i,
+                                    "tags": ["a", f"b{i % 7}"], "day": f"2019-05-{1 + i % 30:02}", "share": i / 60,
+                                    "good": i % 2 == 0}) + "\n")
+                with open(self.input("files") + f"/file{i % 9}.txt", "a") as one:
+                    one.write(text + "\n")
+        with open(self.input("log"), "w") as f:
+            f.writelines(f"{i}\t{rng.choice(words)}{rng.randrange(9)} search\n" for i in range(20))
+        with open(self.input("qrels"), "w") as f:
+            f.writelines(f"{i} 0 d{d} {rng.randrange(3)}\n" for i in range(20) for d in rng.sample(range(60), 5))
+        for name in "run", "run2":
+            with open(self.input(name), "w") as f:
+                f.writelines(f"{i} Q0 d{d} {r + 1} {9 - r} x\n" for i in range(20)
+                             for r, d in enumerate(rng.sample(range(60), 5)))
+        with open(self.input("stop"), "w") as f:
+            f.write("word1\nword2\n")
+        with open(self.input("c.warc"), "w", newline="") as f:
+            for i in range(5):
+                page = f"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<title>t {i}</title><p>search engine {i}</p>"
+                f.write(f"WARC/1.0\r\nWARC-Type: response\r\nWARC-Target-URI: http://a.example/{i}\r\n"
+                        f"WARC-Date: 2019-05-01T00:00:00Z\r\nWARC-Record-ID: <urn:uuid:{i}>\r\n"
+                        f"Content-Type: application/http; msgtype=response\r\nContent-Length: {len(page)}\r\n\r\n"
+                        f"{page}\r\n\r\n")
+        for args in ("build -q c.jsonl --store=text -o i.gx", "export -q i.gx -o i.ciff", "export -q i.gx -f ds2i -o set",
+                     "build -q c.jsonl --store=text --attr year:int,tags:keywords,day:date,share:float,good:bool -o a.gx"):
+            r = self.gpuidx(*args.split(), cwd=self.inputs)
             if r.returncode:
                 sys.exit(f"{args}: {r.stderr.decode()}")
         subprocess.run(["xz", "-k", "c.jsonl"], cwd=self.inputs, check=True)
+        subprocess.run(["tar", "czf", "c.tar.gz", "files"], cwd=self.inputs, check=True)
+
+    def input(self, name):
+        return os.path.join(self.inputs, name)
 
     def fresh(self, case, old=True):
         """A folder with the inputs, and with old outputs if they are to be replaced."""
         shutil.rmtree(self.work, ignore_errors=True)
-        shutil.copytree(self.inputs, self.work)
+        shutil.copytree(self.inputs, self.work, copy_function=os.link) # no case writes into its inputs
         for name in case.outputs if old else ():
             if name.endswith(".gx"):
-                shutil.copy(os.path.join(self.inputs, "i.gx"), os.path.join(self.work, name))
+                shutil.copy(self.input("i.gx"), os.path.join(self.work, name))
             else:
                 with open(os.path.join(self.work, name), "w") as f:
                     f.write("old\n")
@@ -100,7 +162,7 @@ class Sweep:
 
     def state(self, case, stdout):
         """What a run has said and written, without what differs between runs."""
-        found = [stdout if not case.outputs and case.name != "query" else b""]
+        found = [stdout if not case.outputs and not case.timed else b""]
         for name in case.outputs:
             data = self.read(name)
             if name.endswith(".gx"):
@@ -120,7 +182,7 @@ class Sweep:
         self.counts["runs"] += 1
         words = r.stderr.decode(errors="replace")
         self.counts[f"exit {r.returncode}"] += 1
-        if case.name == "build-xz" and (r.returncode < 0 or "libarchive" in words):
+        if case.library and (r.returncode < 0 or "libarchive" in words):
             self.counts["inside libarchive"] += 1
             return
         if r.returncode not in allowed and not (r.returncode == 5 and "is in place, but" in words):
@@ -135,7 +197,7 @@ class Sweep:
             if data is None:
                 self.fail(case, f"{what}: {name} is gone", r)
             elif name.endswith(".gx"):
-                old = data == open(os.path.join(self.inputs, "i.gx"), "rb").read()
+                old = data == open(self.input("i.gx"), "rb").read()
                 if r.returncode and not old and "is in place" not in words and "complete and in place" not in words:
                     self.fail(case, f"{what}: {name} was replaced, exit {r.returncode}", r)
                 if not old and self.gpuidx("check", name).returncode:
@@ -144,6 +206,7 @@ class Sweep:
     def sample(self, counts):
         """Pairs (case, n), every n of every case, or those of them for which there is time."""
         pairs = [(case, n) for case, total in counts for n in range(1, total + 1)]
+        self.counts["faults to choose from"] = len(pairs)
         if self.o.seconds:
             random.Random(self.o.seed).shuffle(pairs)
         for case, n in pairs:
@@ -186,6 +249,7 @@ class Sweep:
                 before = names[:main].count(call)
                 counts += [(case, call, before + i + 1) for i in range(names[main:].count(call))]
         pairs = counts
+        self.counts["faults to choose from"] = len(pairs)
         if self.o.seconds:
             random.Random(self.o.seed).shuffle(pairs)
         for case, call, n in pairs:
@@ -228,7 +292,7 @@ class Sweep:
                 if data is None:
                     self.fail(case, f"{sig.name}: {name} is gone", r)
                 elif name.endswith(".gx"):
-                    old = data == open(os.path.join(self.inputs, "i.gx"), "rb").read()
+                    old = data == open(self.input("i.gx"), "rb").read()
                     if not old and b"nothing was written" in err:
                         self.fail(case, f"{sig.name}: {name} was replaced", r)
                     if self.gpuidx("check", name).returncode:
@@ -251,7 +315,7 @@ class Sweep:
                     skip("mounting is not allowed here")
                 try:
                     self.fresh(case, old=False)
-                    args = [os.path.join(mount, a) if a in case.outputs else a for a in case.args]
+                    args = [os.path.join(mount, a) if a == "out" or a in case.outputs else a for a in case.args]
                     r = self.gpuidx(*args)
                     self.counts["runs"] += 1
                     self.counts[f"exit {r.returncode}"] += 1
@@ -290,6 +354,8 @@ def main():
     p.add_argument("--seed", type=int, default=random.randrange(1 << 30))
     o = p.parse_args()
     random.seed(o.seed)
+    signal.signal(signal.SIGINT, signal.default_int_handler) # a job in the background ignores them, and so would
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)             # the programs that it starts
     s = Sweep(o)
     s.deadline = time.monotonic() + o.seconds
     try:
