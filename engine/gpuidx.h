@@ -4,7 +4,7 @@
  *      |  gx_builder_open, gx_builder_add, gx_builder_finish
  *   index file
  *      |  gx_index_open
- *   gx_index      the file, mapped; immutable, shared by any number of threads
+ *   gx_index      the file, mapped or read; immutable, shared by any number of threads
  *      |  gx_engine_open
  *   gx_engine     the index on the CPU or in one GPU's memory; shared by any number of threads
  *      |  gx_session_open
@@ -115,22 +115,31 @@ typedef enum gx_check {
     GX_CHECK_FULL       /* and every list decoded: docids rise and are < n_docs, tfs add up to the lengths */
 } gx_check;
 
+/* How the file comes into memory. */
+typedef enum gx_load {
+    GX_LOAD_MAP, /* it is mapped: pages are read when they are first used, and processes share them (the default) */
+    GX_LOAD_READ /* it is read whole into memory of the process, and is not needed afterwards */
+} gx_load;
+
 typedef struct gx_index_options {
     size_t size;
     gx_check check; /* default GX_CHECK_CHECKSUM */
+    gx_load load;   /* default GX_LOAD_MAP */
 } gx_index_options;
 /* GX_INDEX_OPTIONS, and its like for other options, initialises a variable where it is declared.
  * The init function writes the same defaults into an existing struct of `size` bytes (sizeof). */
 #define GX_INDEX_OPTIONS                                                                                               \
     {                                                                                                                  \
-        sizeof(gx_index_options), GX_CHECK_CHECKSUM                                                                    \
+        sizeof(gx_index_options), GX_CHECK_CHECKSUM, GX_LOAD_MAP                                                       \
     }
 GX_API void gx_index_options_init(gx_index_options *o, size_t size);
 
-/* Map the file and verify it. While the index is open the file must not be truncated or
- * overwritten in place: reading a part that is gone raises SIGBUS. To replace an index, rename a
- * new file to its path, as the builder does; a process that has the old file open keeps it. opt
- * may be NULL. GX_ENOTFOUND, GX_EIO, GX_ECORRUPT, GX_ENOMEM. */
+/* Map the file, or read it with GX_LOAD_READ, and verify it. While an index that is mapped is open,
+ * its file must not be truncated or overwritten in place: reading a part that is gone raises
+ * SIGBUS. An index that was read is safe from that; a file that shrinks while it is read is
+ * GX_ECORRUPT. To replace an index, rename a new file to its path, as the builder does; a process
+ * that has the old file open keeps it. opt may be NULL. GX_EUSAGE (opt), GX_ENOTFOUND, GX_EIO,
+ * GX_ECORRUPT, GX_ENOMEM. */
 GX_API gx_status gx_index_open(gx_index **out, const char *path, const gx_index_options *opt, gx_error *err);
 GX_API void gx_index_close(gx_index *ix);
 

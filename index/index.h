@@ -1,4 +1,4 @@
-/* index.h: an open index: the sections of the mapped file as arrays.
+/* index.h: an open index: the sections of the file in memory as arrays.
  *
  * gx_index_open has verified the following (open.c, check.c), and other code relies on it:
  *   - every pointer below spans its stated length;
@@ -8,8 +8,9 @@
  * Only GX_CHECK_FULL verifies that decoded docids rise and are < n_docs. The engines therefore drop
  * a decoded docid >= n_docs.
  *
- * The file stays mapped while the index is open. Another file may be renamed to its path meanwhile,
- * which is what the writer does. Nobody may write into the file or truncate it.
+ * The file stays mapped while the index is open, unless it was read whole (GX_LOAD_READ). Another
+ * file may be renamed to its path meanwhile, which is what the writer does. Nobody may write into a
+ * mapped file or truncate it.
  */
 #ifndef GX_INDEX_INDEX_H
 #define GX_INDEX_INDEX_H
@@ -44,7 +45,7 @@ struct gx_max_tfs;  /* max_tf.c */
 
 struct gx_index {
     char *path;          /* for messages */
-    const uint8_t *file; /* the mapped file [file_bytes], header first */
+    const uint8_t *file; /* the file [file_bytes], header first */
     uint64_t file_bytes;
     const gx_header *header;
     const gx_section *sections; /* [header->n_sections] */

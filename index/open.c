@@ -19,7 +19,41 @@
 
 /* ---- open and close ---- */
 
-static gx_status map_file(gx_index *ix, gx_error *err)
+static gx_status map_file(gx_index *ix, int fd, size_t n, gx_error *err)
+{
+    /* Without MAP_POPULATE: a page fault maps 16 pages of the page cache at once, which is cheaper. */
+    void *file = mmap(NULL, n, PROT_READ, MAP_SHARED, fd, 0);
+    if (file == MAP_FAILED)
+        return gx_fail(err, errno == ENOMEM ? GX_ENOMEM : GX_EIO, "cannot map %s: %s", ix->path, strerror(errno));
+    ix->file = file;
+    ix->file_bytes = n;
+    return GX_OK;
+}
+
+/* Read the n bytes of the file into memory of our own, which munmap frees as it frees a mapped file. */
+static gx_status read_file(gx_index *ix, int fd, size_t n, gx_error *err)
+{
+    uint8_t *p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED)
+        return gx_fail(err, GX_ENOMEM, "no memory for the %zu bytes of %s", n, ix->path);
+    ix->file = p;
+    ix->file_bytes = n;
+#ifdef MADV_HUGEPAGE
+    madvise(p, n, MADV_HUGEPAGE); /* failure only costs time */
+#endif
+    for (size_t at = 0; at < n;) {
+        const ssize_t got = pread(fd, p + at, n - at, (off_t)at);
+        if (got == 0)
+            return gx_fail(err, GX_ECORRUPT, "%s was truncated while it was read: it had %zu bytes, and now has %zu",
+                           ix->path, n, at);
+        if (got < 0 && errno != EINTR)
+            return gx_fail(err, gx_status_of_errno(errno), "cannot read %s: %s", ix->path, strerror(errno));
+        at += got > 0 ? (size_t)got : 0;
+    }
+    return GX_OK;
+}
+
+static gx_status load_file(gx_index *ix, gx_load load, gx_error *err)
 {
     struct stat s;
     gx_status st = GX_OK;
@@ -31,17 +65,8 @@ static gx_status map_file(gx_index *ix, gx_error *err)
         st = gx_fail(err, GX_EIO, "cannot look at %s: %s", ix->path, strerror(errno));
     else if (!S_ISREG(s.st_mode))
         st = gx_fail(err, GX_EIO, "cannot open %s: it is not a file", ix->path);
-    if (st == GX_OK && s.st_size > 0) {
-        /* Without MAP_POPULATE: a page fault maps 16 pages of the page cache at once, which is
-         * cheaper. */
-        void *file = mmap(NULL, (size_t)s.st_size, PROT_READ, MAP_SHARED, fd, 0);
-        if (file == MAP_FAILED)
-            st = gx_fail(err, errno == ENOMEM ? GX_ENOMEM : GX_EIO, "cannot map %s: %s", ix->path, strerror(errno));
-        else {
-            ix->file = file;
-            ix->file_bytes = (uint64_t)s.st_size;
-        }
-    }
+    if (st == GX_OK && s.st_size > 0)
+        st = (load == GX_LOAD_READ ? read_file : map_file)(ix, fd, (size_t)s.st_size, err);
     close(fd);
     return st;
 }
@@ -62,7 +87,7 @@ static gx_status open_analyzer(gx_index *ix, gx_error *err)
 }
 
 /* Open the file and verify it at exactly this level. */
-static gx_status open_at(gx_index **out, const char *path, gx_check level, gx_error *err)
+static gx_status open_at(gx_index **out, const char *path, gx_check level, gx_load load, gx_error *err)
 {
     *out = NULL;
     gx_index *ix = calloc(1, sizeof *ix);
@@ -70,12 +95,12 @@ static gx_status open_at(gx_index **out, const char *path, gx_check level, gx_er
         gx_index_close(ix);
         return gx_fail(err, GX_ENOMEM, "out of memory");
     }
-    gx_status st = map_file(ix, err);
+    gx_status st = load_file(ix, load, err);
     if (st == GX_OK)
         st = gx_check_header(ix, err);
     if (st == GX_OK && level >= GX_CHECK_CHECKSUM) { /* before the structure: its message names the cause, damage */
-        /* Start reading the whole file. Failure only costs time. */
-        madvise((void *)(uintptr_t)ix->file, (size_t)ix->file_bytes, MADV_WILLNEED);
+        if (load == GX_LOAD_MAP) /* start reading the whole file; failure only costs time */
+            madvise((void *)(uintptr_t)ix->file, (size_t)ix->file_bytes, MADV_WILLNEED);
         st = gx_check_checksums(ix, err);
     }
     if (st == GX_OK && level >= GX_CHECK_STRUCTURE)
@@ -101,14 +126,15 @@ gx_status gx_index_open(gx_index **out, const char *path, const gx_index_options
         gx_sized_read(&o, sizeof o, opt, GX_SIZE_THROUGH(gx_index_options, check), "gx_index_options", err);
     if (st != GX_OK)
         return st;
-    const gx_check level = o.check;
-    return open_at(out, path, level < GX_CHECK_STRUCTURE ? GX_CHECK_STRUCTURE : level, err);
+    if (o.load != GX_LOAD_MAP && o.load != GX_LOAD_READ)
+        return gx_fail(err, GX_EUSAGE, "gx_index_options.load is %d, which is no gx_load", (int)o.load);
+    return open_at(out, path, o.check < GX_CHECK_STRUCTURE ? GX_CHECK_STRUCTURE : o.check, o.load, err);
 }
 
 gx_status gx_index_verify(const char *path, gx_check level, gx_error *err)
 {
     gx_index *ix;
-    const gx_status st = open_at(&ix, path, level, err);
+    const gx_status st = open_at(&ix, path, level, GX_LOAD_MAP, err);
     gx_index_close(ix);
     return st;
 }

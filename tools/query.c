@@ -203,7 +203,8 @@ static const cli_section sections[] = {
      "and weights alone."},
     {"The index file",
      "The index is mapped into memory and not copied. Replace one that may be in use by `mv`, never by writing over it "
-     "or truncating it: a program that reads a page which is gone ends by SIGBUS."},
+     "or truncating it: a program that reads a page which is gone ends with exit code 4. With `--load=read` the whole "
+     "file is read first, and later changes to it do no harm."},
     {"Formats", "  human   rank, score, id, title, snippet; number of matches and time\n"
                 "  trec    qid Q0 id rank score tag (blanks in ids become _)\n"
                 "  tsv     qid, id and rank, with tabs between (MS MARCO)\n"

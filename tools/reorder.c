@@ -46,7 +46,7 @@ void reorder_report(const gx_index *before, const char *path, const reordering *
     gx_index *after;
     gx_index_stats old = {.size = sizeof old}, new = {.size = sizeof new};
     gx_index_sizes was, is;
-    const gx_index_options light = {sizeof light, GX_CHECK_STRUCTURE};
+    const gx_index_options light = {sizeof light, GX_CHECK_STRUCTURE, GX_LOAD_MAP};
     cli_json_memory_may_fail();
     if (gx_index_open(&after, path, &light, NULL))
         return;

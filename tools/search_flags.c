@@ -122,6 +122,7 @@ int cli_open_index(gx_index **out, const cli_args *a, const char *path)
     gx_index_options options = GX_INDEX_OPTIONS;
     gx_error err = {0};
     options.check = levels[cli_choice(a, "check")];
+    options.load = (gx_load)cli_choice(a, "load");
     if (!gx_index_open(out, path, &options, &err))
         return 0;
     const char *what = err.status == GX_ECORRUPT ? what_it_is(path) : NULL;

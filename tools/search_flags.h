@@ -15,7 +15,15 @@
 #define CLI_SYNTAXES "plain|boolean"   /* as cli_query_kind reads them */
 
 /* clang-format off */
-/* Rows for a command's table of flags. CLI_SEARCH_FLAGS includes CLI_LINGER_FLAG. */
+/* Rows for a command's table of flags. CLI_SEARCH_FLAGS includes CLI_LINGER_FLAG and CLI_INDEX_FLAGS. */
+#define CLI_INDEX_FLAGS \
+    {"check", 0, CLI_CHOICE, "structure|checksum|full", "checksum", \
+     "how much of the index is verified before it is used. `structure`: what later reads rely on, takes no time; " \
+     "`checksum`: also the checksums, reads the whole file; `full`: also decodes every list"}, \
+    {"load", 0, CLI_CHOICE, "map|read", "map", \
+     "how the index comes into memory. `map`: its pages are read when they are first used, and processes share them; " \
+     "`read`: the whole file is read first, into memory of its size. Use `read` where the file may be truncated or " \
+     "overwritten meanwhile: the program keeps what it has read"}
 #define CLI_LINGER_FLAG \
     {"linger", 0, CLI_COUNT, "US", "100", /* GX_DEFAULT_LINGER */ \
      "after answering a single query the GPU's search kernel waits this many microseconds for the next one, which " \
@@ -80,9 +88,7 @@
      "the most memory for tables derived from the index: host memory for the CPU engine, GPU memory for the GPU " \
      "engine. 0: no tables; without this flag, no limit"}, \
     CLI_LINGER_FLAG, \
-    {"check", 0, CLI_CHOICE, "structure|checksum|full", "checksum", \
-     "how much of the index is verified before it is used: `structure`, at once; `checksum`, reads the whole file; " \
-     "`full`, also decodes every list"}
+    CLI_INDEX_FLAGS
 /* clang-format on */
 
 /* The flags' values. */

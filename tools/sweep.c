@@ -337,8 +337,7 @@ static const cli_flag flags[] = {
     {"map-memory", 0, CLI_BYTES, "SIZE", NULL,
      "the most memory for tables derived from the index. 0: no tables; without this flag, no limit"},
     CLI_LINGER_FLAG,
-    {"check", 0, CLI_CHOICE, "structure|checksum|full", "checksum",
-     "how much of the index is verified before it is used"},
+    CLI_INDEX_FLAGS,
     {NULL},
 };
 

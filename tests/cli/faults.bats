@@ -254,6 +254,42 @@ inject() {
     complains 'truncated or overwritten while it was read'
 }
 
+@test "an index that was read whole may be truncated under its reader" {
+    for how in read map; do
+        cp "$BIG" $how.gx
+        rm -f questions
+        mkfifo questions
+        "$GPUIDX" query -q --load=$how $how.gx - -f tsv <questions >$how 2>.stderr &
+        exec 7>questions
+        sleep 0.5
+        [ $how = map ] || : >$how.gx
+        echo '01 02 03' >&7
+        exec 7>&-
+        wait $!
+    done
+    cmp read map
+    ask query -q --load=copy "$BIG" 01
+    exits 2
+    complains '--load'
+}
+
+@test "an index that shrinks while it is read is corrupt, one that cannot be read is an error" {
+    needs strace
+    cp "$BIG" q.gx
+    local fault
+    for fault in retval=0 error=EIO error=EINTR; do # of the first read of the index, not of the loader's
+        status=0
+        strace -f -o .strace -P q.gx -e trace=pread64 -e inject=pread64:$fault:when=1 \
+            "$GPUIDX" query -q --load=read q.gx '01 02 03' >.stdout 2>.stderr || status=$?
+        stderr=$(cat .stderr)
+        case $fault in
+        retval=0) exits 4 && complains 'q.gx was truncated while it was read' ;;
+        error=EIO) exits 5 && complains 'cannot read q.gx: Input/output error' ;;
+        error=EINTR) exits 0 ;;
+        esac
+    done
+}
+
 @test "a file that is replaced keeps its mode" {
     ask recode -q "$TINY" -o x.gx
     chmod 600 x.gx

@@ -650,6 +650,41 @@ static void threads_find_the_first_of_equal_ids(void **state)
     collection_free(c);
 }
 
+/* Its file overwritten and then truncated, an index that was read whole is still the one that was put in. */
+static void an_index_that_was_read_does_not_need_its_file(void **state)
+{
+    (void)state;
+    gx_error err = {0};
+    gx_index_options opt = GX_INDEX_OPTIONS;
+    gx_index *ix, *none = (gx_index *)&err;
+    collection *c = collection_make(6, 3000, 40);
+    c->with_texts = true;
+    assert_int_equal(collection_write(c, in_dir("read.gx"), gx_codec_by_name("gpubp128"), NULL, &err), GX_OK);
+    opt.load = GX_LOAD_READ;
+    for (int level = GX_CHECK_HEADER; level <= GX_CHECK_FULL; ++level) {
+        opt.check = (gx_check)level;
+        assert_int_equal(gx_index_open(&ix, in_dir("read.gx"), &opt, &err), GX_OK);
+        assert_same(ix, c);
+        gx_index_close(ix);
+    }
+    assert_int_equal(gx_index_open(&ix, in_dir("read.gx"), &opt, &err), GX_OK);
+    FILE *f = fopen(in_dir("read.gx"), "r+b");
+    for (uint64_t i = 0; i < ix->file_bytes; ++i)
+        putc(0x5a, f);
+    assert_int_equal(fflush(f), 0);
+    assert_same(ix, c);
+    assert_int_equal(ftruncate(fileno(f), 0), 0);
+    fclose(f);
+    assert_same(ix, c);
+    gx_index_close(ix);
+    assert_int_equal(gx_index_open(&none, in_dir("read.gx"), &opt, &err), GX_ECORRUPT);
+    assert_null(none);
+    opt.load = (gx_load)7;
+    assert_int_equal(gx_index_open(&none, in_dir("read.gx"), &opt, &err), GX_EUSAGE);
+    assert_non_null(strstr(err.text, "gx_index_options.load"));
+    collection_free(c);
+}
+
 static int remove_dir(void **state)
 {
     (void)state;
@@ -667,6 +702,7 @@ int main(void)
         cmocka_unit_test(holds_no_documents),
         cmocka_unit_test(holds_documents_without_terms),
         cmocka_unit_test(holds_many_texts_in_many_frames),
+        cmocka_unit_test(an_index_that_was_read_does_not_need_its_file),
         cmocka_unit_test(measures_where_the_bytes_go),
         cmocka_unit_test(says_what_there_is_behind_the_last_term_and_document),
         cmocka_unit_test(statistics_say_what_is_stored),

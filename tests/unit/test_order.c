@@ -343,7 +343,7 @@ static void damaged_lists_are_refused(void **state)
     for (int i = 0; i < 8; ++i)
         putc(0x7f, f);
     fclose(f);
-    const gx_index_options light = {sizeof light, GX_CHECK_STRUCTURE};
+    const gx_index_options light = {sizeof light, GX_CHECK_STRUCTURE, GX_LOAD_MAP};
     gx_error err = {0};
     uint32_t order[700];
     gx_order_options opt = GX_ORDER_OPTIONS;

@@ -160,7 +160,7 @@ static void opening_refuses_wrong_sizes(void **state)
         gx_error err = {0};
         gx_index *index = ix;
         gx_engine *engine = en;
-        gx_index_options io = {wrong_size(i, LEAST(gx_index_options, check)), GX_CHECK_HEADER};
+        gx_index_options io = {wrong_size(i, LEAST(gx_index_options, check)), GX_CHECK_HEADER, GX_LOAD_MAP};
         assert_int_equal(gx_index_open(&index, in_dir("index.gx"), &io, &err), GX_EUSAGE);
         assert_names(&err, "gx_index_options.size");
         assert_null(index);

@@ -424,9 +424,7 @@ static const cli_flag flags[] = {
      "none; without it, no limit"},
     CLI_LINGER_FLAG,
     CLI_PAIR_THRESHOLDS_FLAG,
-    {"check", 0, CLI_CHOICE, "structure|checksum|full", "checksum",
-     "how much of the index is verified before it is "
-     "used"},
+    CLI_INDEX_FLAGS,
     {NULL},
 };
 

@@ -21,6 +21,7 @@ _OPS = {"or": lib.GX_OP_OR, "and": lib.GX_OP_AND, "and-or": lib.GX_OP_AND_OR}
 _ENGINES = {"auto": lib.GX_ENGINE_AUTO, "cpu": lib.GX_ENGINE_CPU, "gpu": lib.GX_ENGINE_GPU}
 _CHECKS = {"header": lib.GX_CHECK_HEADER, "structure": lib.GX_CHECK_STRUCTURE, "checksum": lib.GX_CHECK_CHECKSUM,
            "full": lib.GX_CHECK_FULL}
+_LOADS = {"map": lib.GX_LOAD_MAP, "read": lib.GX_LOAD_READ}
 _ALGORITHMS = {"auto": lib.GX_ALGORITHM_AUTO, "pmf": lib.GX_ALGORITHM_PMF, "taat": lib.GX_ALGORITHM_TAAT}
 _ORDERS = {"keep": lib.GX_ORDER_KEEP, "random": lib.GX_ORDER_RANDOM, "bp": lib.GX_ORDER_BP, "id": lib.GX_ORDER_ID}
 
@@ -159,17 +160,19 @@ class Index:
     device_memory  most bytes of GPU memory for the index and all sessions; 0: what is free
     map_memory     most bytes for tables that are derived when an engine opens; None: no limit
     check          how much of the file is verified: "structure", "checksum" or "full"
+    load           "map" the file (pages are read when they are first used, and processes share them), or "read" it whole
 
     Pickling an Index pickles its path and these arguments. After os.fork the child opens its engines anew on first use: that
     works on the CPU; CUDA refuses it, so use the "spawn" start method with a GPU.
     """
 
     def __init__(self, path: Union[str, "os.PathLike[str]"], *, engine: str = "auto", device: int = 0,
-                 device_memory: int = 0, map_memory: Optional[int] = None, check: str = "checksum") -> None:
+                 device_memory: int = 0, map_memory: Optional[int] = None, check: str = "checksum",
+                 load: str = "map") -> None:
         self._index = ffi.NULL
         self.path = os.fspath(path)
         self._arguments: Dict[str, Any] = {"engine": engine, "device": device, "device_memory": device_memory, "map_memory": map_memory,
-                           "check": check}
+                           "check": check, "load": load}
         _choose(_ENGINES, "engine", engine)
         self._default = engine
         self._engines: Dict[str, Any] = {}
@@ -182,6 +185,7 @@ class Index:
         self._pid = os.getpid()
         opt, err, out = options("gx_index_options"), new_error(), ffi.new("gx_index **")
         opt.check = _choose(_CHECKS, "check", check)
+        opt.load = _choose(_LOADS, "load", load)
         _check(lib.gx_index_open(out, os.fsencode(self.path), opt, err), err)
         self._index = out[0]
         st = ffi.new("gx_index_stats *")
