@@ -438,11 +438,15 @@ typedef struct gx_engine_options {
      * (about 4 us). It occupies the GPU meanwhile; any other call on this engine stops it, and it
      * never runs longer than 10 ms without yielding. 0: off. */
     uint32_t linger_us;
+    /* Most bytes of host memory for a cache of results, which all sessions of the engine share. A
+     * query that was answered lately is answered from there, with the same results. Searches with
+     * prune false do not use it. 0: no cache. */
+    uint64_t result_cache;
 } gx_engine_options;
 #define GX_DEFAULT_LINGER 100
 #define GX_ENGINE_OPTIONS                                                                                              \
     {                                                                                                                  \
-        sizeof(gx_engine_options), GX_ENGINE_AUTO, 0, 0, UINT64_MAX, GX_DEFAULT_LINGER                                 \
+        sizeof(gx_engine_options), GX_ENGINE_AUTO, 0, 0, UINT64_MAX, GX_DEFAULT_LINGER, 0                                 \
     }
 GX_API void gx_engine_options_init(gx_engine_options *o, size_t size);
 

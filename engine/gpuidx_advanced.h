@@ -537,6 +537,8 @@ typedef struct gx_search_stats {
      * by itself. waits: how often the host waited for the GPU, normally once for each sub-batch.
      * allocations: how often device or pinned memory was allocated or freed during searches. */
     uint64_t parts, waits, allocations;
+    /* Queries answered from the result cache (gx_engine_options); nothing else here counts them. */
+    uint64_t cached;
     uint64_t linger_hits; /* single queries answered by a kernel that lingered after an earlier query */
     /* By gx_search_stage; 0 if not measured, as for small batches on a GPU. Sub-batches overlap
      * on a GPU, so the stages can add up to more than the time that passed. */

@@ -14,6 +14,7 @@
 
 struct gx_mask {
     const gx_engine *en;
+    uint64_t serial; /* the number of this mask in the process, from 1; no other mask ever has it */
     uint32_t *words; /* [gx_mask_n_words(n_docs)], bits at n_docs and above 0, and GX_MASK_SLACK more */
     bool *groups;    /* [ceil(n_docs / GX_MASK_GROUP)]: whether any document of the group is allowed */
     void *device;    /* what the engine's mask_open made; NULL on the CPU, and where a GPU had failed */

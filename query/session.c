@@ -19,6 +19,7 @@
 #include "query/count.h"
 #include "query/mask.h"
 #include "query/pairs.h"
+#include "query/result_cache.h"
 
 const gx_executor *const gx_executors[] = {
     &gx_executor_cpu,
@@ -38,6 +39,7 @@ struct gx_engine {
     void *state;
     gx_pair_thresholds *pairs[MAX_PAIR_TABLES]; /* [n_pairs], by the order in which they were made */
     uint32_t n_pairs;                           /* atomic; what it counts stays until the engine is closed */
+    gx_result_cache *cache;                     /* NULL: none */
     pthread_mutex_t pairs_lock;                 /* held while pairs are made */
     pthread_mutex_t lock;                       /* of what follows */
     void *cpu_prepared_index; /* the CPU engine that stands in when a GPU chosen by AUTO fails; NULL until then */
@@ -52,6 +54,10 @@ struct gx_session {
     gx_search_stats work;
     uint32_t max_queries; /* capacities of the arrays below */
     size_t max_keys;
+    uint32_t max_missed; /* of the arrays of queries that are not in the cache */
+    gx_plan *missed;
+    gx_hits *missed_hits;
+    uint32_t *missed_at; /* their places in the batch */
     gx_plan *plans;
     gx_hits *hits;
     uint64_t *keys;
@@ -132,6 +138,8 @@ gx_status gx_engine_open_with(gx_engine **out, const gx_index *ix, const gx_engi
             goto fail;
         en->ops = &gx_executor_cpu;
     }
+    if (own.result_cache && (st = gx_result_cache_open(&en->cache, own.result_cache, err)) != GX_OK)
+        goto fail;
     *out = en;
     return GX_OK;
 
@@ -150,6 +158,7 @@ void gx_engine_close(gx_engine *en)
         gx_executor_cpu.release_index(en->cpu_prepared_index);
     for (uint32_t i = 0; i < en->n_pairs; ++i)
         gx_pair_thresholds_free(en->pairs[i]);
+    gx_result_cache_close(en->cache);
     pthread_mutex_destroy(&en->lock);
     pthread_mutex_destroy(&en->pairs_lock);
     free(en);
@@ -223,6 +232,9 @@ void gx_session_close(gx_session *s)
     if (s->cpu_workspace)
         gx_executor_cpu.workspace_close(s->cpu_workspace);
     gx_counter_close(s->counter);
+    free(s->missed);
+    free(s->missed_hits);
+    free(s->missed_at);
     free(s->plans);
     free(s->hits);
     free(s->keys);
@@ -318,11 +330,54 @@ static gx_status run_plans(gx_session *s, const gx_plan *plans, uint32_t n, gx_h
     return gx_executor_cpu.run(s->cpu_workspace, plans, n, hits, &s->work, err);
 }
 
+static gx_status reserve_missed(gx_session *s, uint32_t n, gx_error *err)
+{
+    if (n <= s->max_missed)
+        return GX_OK;
+    gx_plan *plans = realloc(s->missed, n * sizeof *plans);
+    if (plans)
+        s->missed = plans;
+    gx_hits *hits = realloc(s->missed_hits, n * sizeof *hits);
+    if (hits)
+        s->missed_hits = hits;
+    uint32_t *at = realloc(s->missed_at, n * sizeof *at);
+    if (at)
+        s->missed_at = at;
+    if (!plans || !hits || !at)
+        return gx_fail(err, GX_ENOMEM, "no memory for a batch of %u queries", n);
+    s->max_missed = n;
+    return GX_OK;
+}
+
+/* Run the plans whose answers the cache does not have, and keep their answers there. */
+static gx_status run_missed(gx_session *s, const gx_plan *plans, uint32_t n, gx_hits *hits, gx_error *err)
+{
+    gx_result_cache *cache = s->en->cache;
+    uint32_t m = 0;
+    gx_status st = reserve_missed(s, n, err);
+    for (uint32_t i = 0; st == GX_OK && i < n; ++i) {
+        if (gx_result_cache_find(cache, &plans[i], &hits[i])) {
+            ++s->work.cached;
+            continue;
+        }
+        s->missed[m] = plans[i];
+        s->missed_hits[m] = hits[i];
+        s->missed_at[m++] = i;
+    }
+    if (st == GX_OK && m)
+        st = run_plans(s, s->missed, m, s->missed_hits, err);
+    for (uint32_t j = 0; st == GX_OK && j < m; ++j) {
+        hits[s->missed_at[j]] = s->missed_hits[j];
+        gx_result_cache_add(cache, &s->missed[j], &s->missed_hits[j]);
+    }
+    return st;
+}
+
 gx_status gx_session_run(gx_session *s, const gx_plan *plans, uint32_t n, gx_hits *hits, gx_error *err)
 {
     gx_status st = check_masks(s, plans, n, err);
     if (st == GX_OK)
-        st = run_plans(s, plans, n, hits, err);
+        st = (s->en->cache ? run_missed : run_plans)(s, plans, n, hits, err);
     for (uint32_t i = 0; st == GX_OK && i < n; ++i) {
         for (uint32_t j = 0; plans[i].base && j < hits[i].n; ++j)
             hits[i].keys[j] = gx_key_rebase(hits[i].keys[j], plans[i].base);
@@ -334,6 +389,7 @@ gx_status gx_session_run(gx_session *s, const gx_plan *plans, uint32_t n, gx_hit
 
 gx_status gx_mask_open(gx_mask **out, gx_engine *en, const uint64_t *words, gx_error *err)
 {
+    static uint64_t n_masks; /* atomic */
     const uint32_t n_docs = en->ix->n_docs;
     const size_t n_words = gx_mask_n_words(n_docs);
     *out = NULL;
@@ -350,6 +406,7 @@ gx_status gx_mask_open(gx_mask **out, gx_engine *en, const uint64_t *words, gx_e
         return gx_fail(err, GX_ENOMEM, "no memory for a mask of %u documents", n_docs);
     }
     m->en = en;
+    m->serial = __atomic_add_fetch(&n_masks, 1, __ATOMIC_RELAXED);
     for (size_t w = 0; w < n_words / 2; ++w) {
         const size_t left = n_docs - 64 * w;
         const uint64_t bits = left < 64 ? words[w] & ((UINT64_C(1) << left) - 1) : words[w];

@@ -25,6 +25,7 @@ typedef struct session_facts {
     const gx_replay_options *opt;
     const gx_replay_report *r;
     const document_filter *filter;
+    bool cache; /* there is a result cache */
 } session_facts;
 
 /* ---- interrupts and progress ---- */
@@ -215,6 +216,9 @@ static void put_report(FILE *out, const session_facts *f)
         put_count(out, "decodings of blocks", w->blocks_decoded, r->queries);
     if (w->lookups)
         put_count(out, "look-ups", w->lookups, r->queries);
+    if (f->cache)
+        fprintf(out, "  %-22s %15s   %.1f %% of the queries\n", "from the result cache", show_count(w->cached),
+                r->queries ? 100 * (double)w->cached / (double)r->queries : 0);
     if (w->and_fell_to_or)
         put_count(out, "AND fell back to OR", w->and_fell_to_or, r->queries);
     if (r->memory.device + r->memory.pinned) {
@@ -272,12 +276,14 @@ static json_t *options_json(const session_facts *f)
     float k1, b; /* the scorer's own */
     gx_preset_parameters(opt->query.preset, &k1, &b);
     const bool open = is_open_loop(opt), random = opt->arrivals == GX_ARRIVALS_POISSON;
-    return json_pack("{s:s, s:s, s:I, s:o, s:o, s:b, s:s, s:i, s:I, s:I, s:i, s:i, s:i, s:I, s:o, s:o, s:o, s:o, s:o}",
+    return json_pack("{s:s, s:s, s:I, s:o, s:o, s:b, s:s, s:i, s:I, s:I, s:I, s:i, s:i, s:i, s:I, s:o, s:o, s:o, s:o,"
+                     " s:o}",
                      "op", cli_text(f->a, "op"), "scorer", gx_preset_name(opt->query.preset), "k",
                      (json_int_t)opt->query.k, "k1", parameter(opt->query.k1, k1), "b", parameter(opt->query.b, b),
                      "prune", opt->query.prune, "algorithm", cli_text(f->a, "algorithm"), "recursion",
                      (int)opt->query.recursion, "pair_thresholds", (json_int_t)cli_count(f->a, "pair-thresholds"),
-                     "linger", (json_int_t)cli_count(f->a, "linger"), "batch", (int)f->r->batch, "threads",
+                     "linger", (json_int_t)cli_count(f->a, "linger"), "result_cache",
+                     (json_int_t)cli_count(f->a, "result-cache"), "batch", (int)f->r->batch, "threads",
                      (int)opt->threads, "runs", (int)opt->runs, "warmup", (json_int_t)opt->warmup, "rate",
                      real(opt->rate), "arrivals", open ? json_string(cli_text(f->a, "arrivals")) : json_null(), "trace",
                      file_or_null(opt->trace), "seed", random ? json_integer((json_int_t)opt->seed) : json_null(),
@@ -397,9 +403,10 @@ static json_t *report_json(const session_facts *f)
     json_object_set_new(root, "results", json_integer((json_int_t)r->results));
     json_object_set_new(root, "queries_without_results", json_integer((json_int_t)r->without_results));
     json_object_set_new(root, "work",
-                        json_pack("{s:I, s:I, s:I, s:I, s:I}", "postings", (json_int_t)w->postings, "blocks",
+                        json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "postings", (json_int_t)w->postings, "blocks",
                                   (json_int_t)w->blocks, "blocks_decoded", (json_int_t)w->blocks_decoded, "lookups",
-                                  (json_int_t)w->lookups, "and_fell_to_or", (json_int_t)w->and_fell_to_or));
+                                  (json_int_t)w->lookups, "and_fell_to_or", (json_int_t)w->and_fell_to_or, "cached",
+                                  (json_int_t)w->cached));
     json_object_set_new(root, "session_memory",
                         json_pack("{s:I, s:I}", "device_bytes", (json_int_t)r->memory.device, "pinned_bytes",
                                   (json_int_t)r->memory.pinned));
@@ -433,6 +440,7 @@ static int open_other(gx_engine **out, const gx_engine *en, const gx_index *ix, 
     gx_error err = {0};
     const bool gpu = gx_engine_get_kind(en) == GX_ENGINE_GPU;
     const bool told = options.kind == GX_ENGINE_AUTO; /* why there is none */
+    options.result_cache = 0;
     options.kind = gpu ? GX_ENGINE_CPU : GX_ENGINE_GPU;
     const gx_status st = gx_engine_open(out, ix, &options, &err);
     if (st && gpu)
@@ -553,7 +561,8 @@ static int run(const cli_args *a)
     gx_mask *mask = NULL, *other_mask = NULL;
     document_filter filter = {0};
     gx_rm3_options rm3 = {0};
-    const gx_engine_options engine = cli_engine_options(a);
+    gx_engine_options engine = cli_engine_options(a);
+    engine.result_cache = cli_count(a, "result-cache");
     gx_replay_options opt = read_options(a);
     if (cli_text(a, "report") && opt.run_path && !strcmp(cli_text(a, "report"), "-") && !strcmp(opt.run_path, "-"))
         return cli_usage(a, "--run and --report cannot both go to standard output");
@@ -600,7 +609,8 @@ static int run(const cli_args *a)
         opt.query.mask = mask;
         opt.other = other;
         opt.other_mask = other_mask;
-        session_facts f = {.a = a, .ix = ix, .en = en, .other = other, .filter = &filter};
+        session_facts f = {
+            .a = a, .ix = ix, .en = en, .other = other, .filter = &filter, .cache = engine.result_cache > 0};
         code = replay(&f, en, &opt, r);
     }
     gx_mask_close(other_mask);
@@ -648,6 +658,9 @@ static const cli_flag flags[] = {
      "answer every query (every `N`th) again, on the other engine where there is one and with every posting scored, "
      "and count the answers that differ; exit with 1 if any does",
      .min = 1, .bare = "1"},
+    {"result-cache", 0, CLI_BYTES, "SIZE", "0",
+     "keep the results of recent queries in at most this many bytes of host memory, such as `64M`. A query that comes "
+     "again is then answered from there, with the same results. 0: keep none"},
     CLI_SEARCH_FLAGS,
     CLI_RM3_FLAG,
     CLI_PAIR_THRESHOLDS_FLAG,

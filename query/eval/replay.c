@@ -632,6 +632,7 @@ static void add_work(gx_search_stats *sum, const gx_search_stats *after, const g
     sum->blocks_decoded += after->blocks_decoded - before->blocks_decoded;
     sum->lookups += after->lookups - before->lookups;
     sum->and_fell_to_or += after->and_fell_to_or - before->and_fell_to_or;
+    sum->cached += after->cached - before->cached;
     sum->parts += after->parts - before->parts;
     sum->waits += after->waits - before->waits;
     sum->allocations += after->allocations - before->allocations;

@@ -213,6 +213,19 @@ END
     complains '--seed'
 }
 
+@test "a result cache answers queries that come again, with the same run" {
+    printf 'merge find\nblock skipping\nmerge find\nfind merge\nblock skipping\n' >again
+    ask replay --engine=cpu "$TINY" again --run plain.run
+    exits 0
+    ask replay --engine=cpu "$TINY" again --run cached.run --result-cache 1M --report r.json --verify
+    exits 0
+    says '3   60.0 % of the queries'
+    cmp plain.run cached.run
+    grep -q '"cached": 3' r.json
+    grep -q '"result_cache": 1048576' r.json
+    grep -q '"exhaustive_differs": 0' r.json
+}
+
 @test "an interrupt ends it and leaves no run" {
     yes 'skipping blocks compression' | head -n 2000 >many
     "$GPUIDX" replay -q --engine=cpu "$TINY" many --rate 50 --run many.run >/dev/null 2>said &
