@@ -126,21 +126,4 @@ static inline uint32_t gx_cpu_bound_of(const gx_cpu_bound *b, uint32_t tf)
     return i < b->most ? i : b->most;
 }
 
-/* dense_positions, for those that have nothing better. */
-static inline uint32_t gx_cpu_dense_positions_scalar(const gx_cpu_columns *c, gx_cpu_dense d, uint32_t bit,
-                                                     uint32_t *pos)
-{
-    uint32_t asked = 0;
-    for (uint32_t i = 0; i < c->n; ++i) {
-        pos[i] = UINT32_MAX;
-        if (!(c->list_mask[i] & bit))
-            continue;
-        const uint64_t word = d.bits[c->doc[i] / 64], mask = UINT64_C(1) << c->doc[i] % 64;
-        if (word & mask)
-            pos[i] = d.rank[c->doc[i] / 64] + (uint32_t)__builtin_popcountll(word & (mask - 1));
-        ++asked;
-    }
-    return asked;
-}
-
 #endif

@@ -1,0 +1,260 @@
+/* kernels_template.h: the kernels of one instruction set, made from its vectors. A file includes the
+ * vectors' header, vector_NAME.h, defines KERNELS, NAME and TITLE, and includes this header.
+ *
+ * A vector has LANES lanes. The vectors' header defines these types:
+ *
+ *   vec, fvec   LANES unsigned integers of 32 bits; LANES floats
+ *   bits        a set of lanes, a bit each, the first lane's bit lowest
+ *   lanes       a set of lanes in the form that gathers and masked operations take
+ *   order       what brings a set of lanes together
+ *
+ * It defines these operations as functions, or as macros that may evaluate an argument twice:
+ *
+ *   first_bits(at, n), first_lanes     the lanes i with at + i < n, where at < n
+ *   count(bits)                        the number of lanes
+ *   v_load, v_store, v_splat, v_add, v_min, v_max, v_and
+ *   v_shift(a, by)                     all lanes by as many bits to the right
+ *   v_word(slot), v_bit(slot)          slot / 32; 1 << slot % 32
+ *   v_at_least(m, a, b), v_below       of the bits m those with a >= b; with a < b
+ *   v_lanes_below(m, a, b)             of the lanes m those with a < b
+ *   v_any(x, b), v_none                the bits with x & b != 0, == 0; bits from LANES on are undefined
+ *   v_add_where(a, x, b, y)            a + y where x & b != 0, a elsewhere
+ *   v_sub_where(a, x, b, y)            a - y where x & b != 0, a elsewhere
+ *   v_sub_unless(a, x, b, y)           a - y where x & b == 0, a elsewhere
+ *   v_clear_unless(a, x, b, y)         a & ~y where x & b == 0, a elsewhere
+ *   v_gather(base, at, lanes)          base[at]; 0 in other lanes, which read nothing
+ *   v_gather_near(base, at, low, high, lanes)    the same. low and high are `at` of the first and of the
+ *                                      last lane, and base is readable 32 words past base[high]
+ *   f_load, f_store, f_splat, f_add, f_mul, f_div, f_max
+ *   f_from(vec), f_round(fvec)         to float; to the nearest integer. Both round once
+ *   f_div_where(lanes, a, b)           a / b, 0 elsewhere
+ *   f_min_where(lanes, a, b)           the lesser, a elsewhere
+ *   f_least(a), f_greatest(a)          of all lanes
+ *   order_of(bits)
+ *   compress_store(a, to, order, x)    write the lanes of the order to a[to], a[to + 1], ..; the
+ *   compress_store_f                   vector's remaining entries behind them are undefined then
+ *
+ * A vectors' header may bring a kernel of its own: it defines OWN_COUNT_BELOW or OWN_DENSE_POSITIONS
+ * beside it. A header whose vectors read packed blocks defines MAX_DOCID_BITS, MAX_TF_BITS,
+ * unpack_docids as kernels.h has it, and:
+ *
+ *   block_tfs                          the tfs of a block of up to 128 postings
+ *   unpack_tfs(t, words, b, n, min_tf)    fill *t; false if no tf reaches min_tf
+ *   reaching_tfs(t, at, n, min_tf)     the bits of the postings from at on, below n, with tf >= min_tf
+ *   tfs_at(t, at)                      the tfs of the postings from at on
+ *   SCAN_END(n)                        where a loop over the postings ends: n, or 128 if reaching_tfs
+ *                                      has no bits from n on
+ */
+#ifndef GX_QUERY_CPU_KERNELS_TEMPLATE_H
+#define GX_QUERY_CPU_KERNELS_TEMPLATE_H
+
+typedef uint32_t u32;
+
+static inline vec impact(vec tf, fvec w, fvec K)
+{
+    const fvec f = f_from(tf);
+    return v_max(f_round(f_div(f_mul(w, f), f_add(f, K))), v_splat(1));
+}
+
+/* ---- blocks ---- */
+
+/* Write the candidates of m among LANES postings to the columns from `to` on. Returns where they
+ * end. */
+static inline u32 append(gx_cpu_columns *c, u32 to, bits m, vec doc, vec tf, const gx_cpu_bound *b)
+{
+    m = v_below(m, doc, v_splat(c->n_docs));
+    const fvec f = f_from(tf), x = f_div(f_mul(f_splat(b->w), f), f_add(f, f_splat(b->min_K)));
+    const vec bound = v_min(v_add(f_round(x), v_splat(2)), v_splat(b->most));
+    const order o = order_of(m);
+    compress_store(c->doc, to, o, doc);
+    compress_store(c->tf, to, o, tf);
+    compress_store(c->score, to, o, bound);
+    v_store(c->remaining_ub + to, v_splat(b->remaining_ub));
+    v_store(c->list_mask + to, v_splat(UINT32_MAX));
+    return to + count(m);
+}
+
+static void append_decoded_block(gx_cpu_columns *c, const u32 *docids, const u32 *tfs, u32 n, const gx_cpu_bound *b)
+{
+    u32 to = c->n;
+    for (u32 v = 0; v < n; v += LANES) {
+        const vec tf = v_load(tfs + v);
+        const bits m = v_at_least(first_bits(v, n), tf, v_splat(b->min_tf));
+        if (m)
+            to = append(c, to, m, v_load(docids + v), tf, b);
+    }
+    c->n = to;
+}
+
+#ifdef MAX_DOCID_BITS
+static bool scan_packed_block(gx_cpu_columns *c, const u32 *docids, u32 docid_bits, const u32 *tfs, u32 tf_bits, u32 n,
+                              u32 first, const gx_cpu_bound *b)
+{
+    _Alignas(64) u32 unpacked[128];
+    block_tfs t;
+    if (!unpack_tfs(&t, tfs, tf_bits, n, b->min_tf))
+        return false;
+    unpack_docids(docids, docid_bits, n, first, unpacked);
+    u32 to = c->n;
+    for (u32 v = 0; v < SCAN_END(n); v += LANES) {
+        const bits m = reaching_tfs(&t, v, n, b->min_tf);
+        if (m)
+            to = append(c, to, m, v_load(unpacked + v), tfs_at(&t, v), b);
+    }
+    c->n = to;
+    return true;
+}
+#else
+#define MAX_DOCID_BITS 0
+#define MAX_TF_BITS 0
+#define scan_packed_block NULL
+#define unpack_docids NULL
+#endif
+
+static bool any_tf_reaches(const u32 *tfs, u32 n, u32 min_tf)
+{
+    for (u32 v = 0; v < n; v += LANES) {
+        if (v_at_least(first_bits(v, n), v_load(tfs + v), v_splat(min_tf)))
+            return true;
+    }
+    return false;
+}
+
+#ifndef OWN_COUNT_BELOW
+static u32 count_below(const u32 *docids, u32 n, u32 doc)
+{
+    for (u32 v = 0; v < n; v += LANES) {
+        const bits m = v_at_least(first_bits(v, n), v_load(docids + v), v_splat(doc));
+        if (m)
+            return v + (u32)__builtin_ctz(m);
+    }
+    return n;
+}
+#endif
+
+static float saturate_tfs(const u32 *docids, const u32 *tfs, u32 n, u32 n_docs, const u32 *lens, gx_scorer norm,
+                          float *parts, float *min_K)
+{
+    fvec most = f_splat(0), least = f_splat(INFINITY);
+    for (u32 v = 0; v < n; v += LANES) {
+        const vec doc = v_load(docids + v);
+        const lanes m = v_lanes_below(first_lanes(v, n), doc, v_splat(n_docs));
+        const fvec len = f_from(v_gather(lens, doc, m)), K = f_add(f_splat(norm.c0), f_mul(f_splat(norm.c1), len));
+        const fvec f = f_from(v_load(tfs + v)), x = f_div_where(m, f, f_add(f, K));
+        most = f_max(most, x);
+        least = f_min_where(m, least, K);
+        f_store(parts + v, x);
+    }
+    *min_K = f_least(least);
+    return f_greatest(most);
+}
+
+/* ---- steps of a batch ---- */
+
+static void apply_presence_map(gx_cpu_columns *c, const u32 *map, u32 shift, u32 mask, u32 ub, u32 bit, u32 T, bool all)
+{
+    const u32 n = c->n;
+    u32 to = 0;
+    for (u32 v = 0; v < n; v += LANES) {
+        const vec doc = v_load(c->doc + v), score = v_load(c->score + v), tf = v_load(c->tf + v);
+        const vec slot = v_shift(doc, shift), place = v_bit(slot);
+        const u32 last = v + LANES - 1 < n ? v + LANES - 1 : n - 1;
+        const vec words = v_gather_near(map, v_and(v_word(slot), v_splat(mask)), c->doc[v] >> shift >> 5 & mask,
+                                        c->doc[last] >> shift >> 5 & mask, first_lanes(v, n));
+        const vec remaining_ub = v_sub_unless(v_load(c->remaining_ub + v), words, place, v_splat(ub));
+        const vec list_mask = v_clear_unless(v_load(c->list_mask + v), words, place, v_splat(bit));
+        bits m = v_at_least(first_bits(v, n), v_add(score, remaining_ub), v_splat(T));
+        if (all)
+            m &= ~v_none(words, place);
+        const order o = order_of(m);
+        compress_store(c->doc, to, o, doc);
+        compress_store(c->tf, to, o, tf);
+        compress_store(c->score, to, o, score);
+        compress_store(c->remaining_ub, to, o, remaining_ub);
+        compress_store(c->list_mask, to, o, list_mask);
+        to += count(m);
+    }
+    c->n = to;
+}
+
+static void score_own(gx_cpu_columns *c, const u32 *lens, gx_scorer norm, float w, u32 T)
+{
+    const fvec c0 = f_splat(norm.c0), c1 = f_splat(norm.c1), weight = f_splat(w);
+    const u32 n = c->n;
+    u32 to = 0;
+    for (u32 v = 0; v < n; v += LANES) {
+        const vec doc = v_load(c->doc + v), remaining_ub = v_load(c->remaining_ub + v),
+                  list_mask = v_load(c->list_mask + v);
+        const fvec K = f_add(c0, f_mul(c1, f_from(v_gather(lens, doc, first_lanes(v, n)))));
+        const vec score = impact(v_load(c->tf + v), weight, K);
+        const bits m = v_at_least(first_bits(v, n), v_add(score, remaining_ub), v_splat(T));
+        const order o = order_of(m);
+        compress_store(c->doc, to, o, doc);
+        compress_store(c->score, to, o, score);
+        compress_store(c->remaining_ub, to, o, remaining_ub);
+        compress_store(c->list_mask, to, o, list_mask);
+        compress_store_f(c->K, to, o, K);
+        to += count(m);
+    }
+    c->n = to;
+}
+
+#ifndef OWN_DENSE_POSITIONS
+static u32 dense_positions(const gx_cpu_columns *c, gx_cpu_dense d, u32 bit, u32 *pos)
+{
+    u32 asked = 0;
+    for (u32 i = 0; i < c->n; ++i) {
+        pos[i] = UINT32_MAX;
+        if (!(c->list_mask[i] & bit))
+            continue;
+        const uint64_t word = d.bits[c->doc[i] / 64], mask = UINT64_C(1) << c->doc[i] % 64;
+        if (word & mask)
+            pos[i] = d.rank[c->doc[i] / 64] + (u32)__builtin_popcountll(word & (mask - 1));
+        ++asked;
+    }
+    return asked;
+}
+#endif
+
+static void add_list_score(gx_cpu_columns *c, const u32 *tfs, float w, u32 ub, u32 bit, u32 T, bool all)
+{
+    const fvec weight = f_splat(w);
+    const u32 n = c->n;
+    u32 to = 0;
+    for (u32 v = 0; v < n; v += LANES) {
+        const vec doc = v_load(c->doc + v), list_mask = v_load(c->list_mask + v), tf = v_load(tfs + v);
+        const fvec K = f_load(c->K + v);
+        const vec score = v_add_where(v_load(c->score + v), tf, tf, impact(tf, weight, K));
+        const vec remaining_ub = v_sub_where(v_load(c->remaining_ub + v), list_mask, v_splat(bit), v_splat(ub));
+        bits m = v_at_least(first_bits(v, n), v_add(score, remaining_ub), v_splat(T));
+        if (all)
+            m &= v_any(tf, tf);
+        const order o = order_of(m);
+        compress_store(c->doc, to, o, doc);
+        compress_store(c->score, to, o, score);
+        compress_store(c->remaining_ub, to, o, remaining_ub);
+        compress_store(c->list_mask, to, o, list_mask);
+        compress_store_f(c->K, to, o, K);
+        to += count(m);
+    }
+    c->n = to;
+}
+
+const gx_cpu_kernels KERNELS = {
+    NAME,
+    TITLE,
+    scan_packed_block,
+    MAX_DOCID_BITS,
+    MAX_TF_BITS,
+    unpack_docids,
+    any_tf_reaches,
+    append_decoded_block,
+    apply_presence_map,
+    score_own,
+    dense_positions,
+    add_list_score,
+    count_below,
+    saturate_tfs,
+};
+
+#endif

@@ -1,0 +1,248 @@
+/* vector_avx512.h: the vectors of kernels_template.h in AVX-512 with VBMI (Ice Lake, Zen 4 and
+ * later), which have 16 lanes. VPCOMPRESSD brings lanes together. Packed integers of any width take
+ * one byte permutation, one shift of each and one mask. The file that includes this header asks the
+ * compiler for AVX-512 first.
+ */
+#ifndef GX_QUERY_CPU_VECTOR_AVX512_H
+#define GX_QUERY_CPU_VECTOR_AVX512_H
+
+#include <immintrin.h>
+
+#include "codecs/packed_tables.h"
+#include "query/cpu/kernels.h"
+
+#define LANES 16u
+typedef __m512i vec;
+typedef __m512 fvec;
+typedef __mmask16 bits, lanes, order;
+
+#define first_bits(at, n) ((__mmask16)((n) - (at) >= 16 ? 0xffff : (1u << ((n) - (at))) - 1))
+#define first_lanes(at, n) first_bits(at, n)
+#define count(m) ((uint32_t)_mm_popcnt_u32(m))
+
+#define v_load(a) _mm512_loadu_si512(a)
+#define v_store(a, x) _mm512_storeu_si512(a, x)
+#define v_splat(x) _mm512_set1_epi32((int)(x))
+#define v_add(a, b) _mm512_add_epi32(a, b)
+#define v_sub(a, b) _mm512_sub_epi32(a, b)
+#define v_min(a, b) _mm512_min_epu32(a, b)
+#define v_max(a, b) _mm512_max_epu32(a, b)
+#define v_and(a, b) _mm512_and_si512(a, b)
+#define v_shift(a, by) _mm512_srl_epi32(a, _mm_cvtsi32_si128((int)(by)))
+#define v_word(slot) _mm512_srli_epi32(slot, 5)
+#define v_bit(slot) _mm512_sllv_epi32(v_splat(1), v_and(slot, v_splat(31)))
+#define v_at_least(m, a, b) _mm512_mask_cmpge_epu32_mask(m, a, b)
+#define v_below(m, a, b) _mm512_mask_cmplt_epu32_mask(m, a, b)
+#define v_any(x, b) _mm512_test_epi32_mask(x, b)
+#define v_none(x, b) _mm512_testn_epi32_mask(x, b)
+#define v_add_where(a, x, b, y) _mm512_mask_add_epi32(a, v_any(x, b), a, y)
+#define v_sub_where(a, x, b, y) _mm512_mask_sub_epi32(a, v_any(x, b), a, y)
+#define v_sub_unless(a, x, b, y) _mm512_mask_sub_epi32(a, v_none(x, b), a, y)
+#define v_clear_unless(a, x, b, y) _mm512_mask_andnot_epi32(a, v_none(x, b), y, a)
+#define v_lanes_below(m, a, b) v_below(m, a, b)
+#define v_gather(base, at, m) _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), m, at, base, 4)
+
+#define f_load(a) _mm512_load_ps(a)
+#define f_store(a, x) _mm512_storeu_ps(a, x)
+#define f_splat(x) _mm512_set1_ps(x)
+#define f_from(x) _mm512_cvtepu32_ps(x)
+#define f_round(x) _mm512_cvtps_epi32(x)
+#define f_add(a, b) _mm512_add_ps(a, b)
+#define f_mul(a, b) _mm512_mul_ps(a, b)
+#define f_div(a, b) _mm512_div_ps(a, b)
+#define f_div_where(m, a, b) _mm512_maskz_div_ps(m, a, b)
+#define f_max(a, b) _mm512_max_ps(a, b)
+#define f_min_where(m, a, b) _mm512_mask_min_ps(a, m, a, b)
+#define f_least(x) _mm512_reduce_min_ps(x)
+#define f_greatest(x) _mm512_reduce_max_ps(x)
+
+#define order_of(m) (m)
+#define compress_store(a, to, o, x) v_store((a) + (to), _mm512_maskz_compress_epi32(o, x))
+#define compress_store_f(a, to, o, x) f_store((a) + (to), _mm512_maskz_compress_ps(o, x))
+
+/* Where the words are close, two loads and a permutation replace the gather. */
+static inline __m512i v_gather_near(const uint32_t *base, __m512i at, uint32_t low, uint32_t high, __mmask16 m)
+{
+    if (high - low < 32)
+        return _mm512_permutex2var_epi32(v_load(base + low), v_sub(at, v_splat(low)), v_load(base + low + 16));
+    return v_gather(base, at, m);
+}
+
+/* ---- the bitmap of a dense list ---- */
+
+/* Of 8 documents: whether the bitmap has them, and how many bits come before within the word. */
+static inline __mmask8 bits8(const uint64_t *bitmap, __m256i doc, __mmask8 m, __m256i *before)
+{
+    const __m512i word = _mm512_mask_i32gather_epi64(_mm512_setzero_si512(), m, _mm256_srli_epi32(doc, 6), bitmap, 8);
+    const __m512i bit =
+        _mm512_sllv_epi64(_mm512_set1_epi64(1), _mm512_cvtepu32_epi64(_mm256_and_si256(doc, _mm256_set1_epi32(63))));
+    *before =
+        _mm512_cvtepi64_epi32(_mm512_popcnt_epi64(_mm512_and_si512(word, _mm512_sub_epi64(bit, _mm512_set1_epi64(1)))));
+    return _mm512_mask_test_epi64_mask(m, word, bit);
+}
+
+#define OWN_DENSE_POSITIONS
+static uint32_t dense_positions(const gx_cpu_columns *c, gx_cpu_dense d, uint32_t bit, uint32_t *pos)
+{
+    const uint32_t n = c->n;
+    uint32_t asked = 0;
+    for (uint32_t v = 0; v < n; v += 16) {
+        const __m512i doc = v_load(c->doc + v);
+        const __mmask16 m = _mm512_mask_test_epi32_mask(first_bits(v, n), v_load(c->list_mask + v), v_splat(bit));
+        __m256i lo, hi;
+        const __mmask8 in_lo = bits8(d.bits, _mm512_castsi512_si256(doc), (__mmask8)m, &lo);
+        const __mmask8 in_hi = bits8(d.bits, _mm512_extracti64x4_epi64(doc, 1), (__mmask8)(m >> 8), &hi);
+        const __mmask16 in = (__mmask16)(in_lo | in_hi << 8);
+        const __m512i rank = v_gather(d.rank, _mm512_srli_epi32(doc, 6), in);
+        const __m512i sum = v_add(rank, _mm512_inserti64x4(_mm512_castsi256_si512(lo), hi, 1));
+        v_store(pos + v, _mm512_mask_mov_epi32(v_splat(UINT32_MAX), in, sum));
+        asked += count(m);
+    }
+    return asked;
+}
+
+/* ---- packed blocks ---- */
+
+#define MAX_DOCID_BITS 25
+#define MAX_TF_BITS 8
+#define SCAN_END(n) 128u
+
+/* 64 integers of up to 8 bits to bytes: lane q of 8 bytes takes b bytes. */
+#define FROM8(b, q, t) (q) * (b) + (t)
+#define SHIFT8(b, q, t) (t) * (b)
+static const _Alignas(64) uint8_t from8[9][64] = {GX_ROWS_TO_8(FROM8)}, shift8[9][64] = {GX_ROWS_TO_8(SHIFT8)};
+
+/* 32 integers of up to 12 bits to 16 bits each: lane q of 8 bytes takes 4 integers. */
+#define FROM16(b, q, t) (q) * 4 * (b) / 8 + (t)
+#define SHIFT16(b, q, t) (q) * 4 * (b) % 8 + (t) / 2 * (b) + 8 * ((t)&1)
+static const _Alignas(64) uint8_t from16[13][64] = {GX_ROWS_TO_12(FROM16)}, shift16[13][64] = {GX_ROWS_TO_12(SHIFT16)};
+
+/* 16 integers of up to 25 bits to 32 bits each; the shifts lie in the lanes' first bytes. */
+#define FROM32(b, q, t) (2 * (q) + (t) / 4) * (b) / 8 + (t) % 4
+#define SHIFT32(b, q, t) ((t) % 4 ? 0 : (2 * (q) + (t) / 4) * (b) % 8)
+static const _Alignas(64) uint8_t from32[26][64] = {GX_ROWS_TO_25(FROM32)}, shift32[26][64] = {GX_ROWS_TO_25(SHIFT32)};
+
+/* tf - 1 of postings 64 g to 64 g + 63, as bytes. */
+static inline __m512i tfs64(const uint32_t *words, uint32_t b, uint32_t g)
+{
+    const __m512i bytes =
+        _mm512_permutexvar_epi8(_mm512_load_si512(from8[b]), _mm512_loadu_si512((const uint8_t *)words + 8 * b * g));
+    return _mm512_and_si512(_mm512_multishift_epi64_epi8(_mm512_load_si512(shift8[b]), bytes),
+                            _mm512_set1_epi8((char)((1 << b) - 1)));
+}
+
+/* Inclusive sums of 16 lanes. */
+static inline __m512i sums16(__m512i x)
+{
+    const __m512i zero = _mm512_setzero_si512();
+    x = _mm512_add_epi32(x, _mm512_alignr_epi32(x, zero, 15));
+    x = _mm512_add_epi32(x, _mm512_alignr_epi32(x, zero, 14));
+    x = _mm512_add_epi32(x, _mm512_alignr_epi32(x, zero, 12));
+    return _mm512_add_epi32(x, _mm512_alignr_epi32(x, zero, 8));
+}
+
+/* d[i] = first - 1 + sum over j <= i of (v[j] + 1), v[0] being 0. Sums of 8 fit 16 bits when b <=
+ * 12: each vector of 32 is summed in its 16-byte lanes, then the lanes' totals are. */
+static inline void unpack_narrow(const uint8_t *p, uint32_t b, uint32_t n, uint32_t first, uint32_t *docids)
+{
+    const __m512i from = _mm512_load_si512(from16[b]), shift = _mm512_load_si512(shift16[b]);
+    const __m512i mask = _mm512_set1_epi16((short)((1 << b) - 1)), one = _mm512_set1_epi16(1);
+    const __m512i lane_ends = _mm512_castsi128_si512(_mm_setr_epi16(7, 15, 23, 31, 7, 15, 23, 31));
+    const __m512i lane_of_8 = _mm512_setr_epi32(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1);
+    __m512i x[4];
+#pragma GCC unroll 4
+    for (uint32_t g = 0; g < 4; ++g) {
+        if (32 * g >= n) {
+            x[g] = _mm512_setzero_si512();
+            continue;
+        }
+        __m512i v = _mm512_permutexvar_epi8(from, _mm512_loadu_si512(p + 4 * b * g));
+        v = _mm512_add_epi16(_mm512_and_si512(_mm512_multishift_epi64_epi8(shift, v), mask), one);
+        v = _mm512_add_epi16(v, _mm512_bslli_epi128(v, 2));
+        v = _mm512_add_epi16(v, _mm512_bslli_epi128(v, 4));
+        x[g] = _mm512_add_epi16(v, _mm512_bslli_epi128(v, 8));
+    }
+    const __m128i t01 = _mm512_castsi512_si128(_mm512_permutexvar_epi16(lane_ends, x[0]));
+    const __m128i t1 = _mm512_castsi512_si128(_mm512_permutexvar_epi16(lane_ends, x[1]));
+    const __m128i t2 = _mm512_castsi512_si128(_mm512_permutexvar_epi16(lane_ends, x[2]));
+    const __m128i t3 = _mm512_castsi512_si128(_mm512_permutexvar_epi16(lane_ends, x[3]));
+    const __m256i ends = _mm256_set_m128i(_mm_unpacklo_epi64(t2, t3), _mm_unpacklo_epi64(t01, t1));
+    const __m512i totals = _mm512_cvtepu16_epi32(ends);
+    const __m512i before = _mm512_add_epi32(_mm512_sub_epi32(sums16(totals), totals), v_splat(first - 1));
+#pragma GCC unroll 4
+    for (uint32_t g = 0; g < 4; ++g) {
+        const __m512i lo = _mm512_cvtepu16_epi32(_mm512_castsi512_si256(x[g]));
+        const __m512i hi = _mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64(x[g], 1));
+        _mm512_store_si512(
+            docids + 32 * g,
+            _mm512_add_epi32(lo, _mm512_permutexvar_epi32(_mm512_add_epi32(lane_of_8, v_splat(4 * g)), before)));
+        _mm512_store_si512(
+            docids + 32 * g + 16,
+            _mm512_add_epi32(hi, _mm512_permutexvar_epi32(_mm512_add_epi32(lane_of_8, v_splat(4 * g + 2)), before)));
+    }
+}
+
+static inline void unpack_wide(const uint8_t *p, uint32_t b, uint32_t n, uint32_t first, uint32_t *docids)
+{
+    const __m512i from = _mm512_load_si512(from32[b]), shift = _mm512_load_si512(shift32[b]),
+                  mask = v_splat((1u << b) - 1);
+    __m512i carry = v_splat(first - 1);
+    for (uint32_t v = 0; 16 * v < n; ++v) {
+        const __m512i bytes = _mm512_permutexvar_epi8(from, _mm512_loadu_si512(p + 2 * b * v));
+        __m512i x = _mm512_add_epi32(_mm512_and_si512(_mm512_srlv_epi32(bytes, shift), mask), v_splat(1));
+        x = _mm512_add_epi32(sums16(x), carry);
+        _mm512_store_si512(docids + 16 * v, x);
+        carry = _mm512_permutexvar_epi32(v_splat(15), x);
+    }
+}
+
+/* docids is aligned and has room for 128. */
+static void unpack_docids(const uint32_t *words, uint32_t b, uint32_t n, uint32_t first, uint32_t *docids)
+{
+    if (b <= 12)
+        unpack_narrow((const uint8_t *)words, b, n, first, docids);
+    else
+        unpack_wide((const uint8_t *)words, b, n, first, docids);
+}
+
+typedef struct block_tfs {
+    uint64_t reaching[2]; /* a bit a posting */
+    __m512i less_one[2];  /* the tfs less one, a byte each */
+} block_tfs;
+
+static inline bool unpack_tfs(block_tfs *t, const uint32_t *words, uint32_t b, uint32_t n, uint32_t min_tf)
+{
+    uint64_t low = n >= 64 ? UINT64_MAX : (UINT64_C(1) << n) - 1, high = 0;
+    const __m512i low_tfs = tfs64(words, b, 0);
+    __m512i high_tfs = _mm512_setzero_si512();
+    if (n > 64) {
+        high = n >= 128 ? UINT64_MAX : (UINT64_C(1) << (n - 64)) - 1;
+        high_tfs = tfs64(words, b, 1);
+    }
+    if (min_tf > 1) {
+        const __m512i least = _mm512_set1_epi8((char)(min_tf - 1));
+        if (min_tf > 256)
+            return false;
+        low &= _mm512_cmpge_epu8_mask(low_tfs, least);
+        high &= _mm512_cmpge_epu8_mask(high_tfs, least);
+        if (!(low | high))
+            return false;
+    }
+    *t = (block_tfs){{low, high}, {low_tfs, high_tfs}};
+    return true;
+}
+
+static inline __mmask16 reaching_tfs(const block_tfs *t, uint32_t at, uint32_t n, uint32_t min_tf)
+{
+    (void)n;
+    (void)min_tf;
+    return (__mmask16)(t->reaching[at / 64] >> at % 64);
+}
+
+static inline __m512i tfs_at(const block_tfs *t, uint32_t at)
+{
+    const __m128i bytes = _mm_load_si128((const __m128i *)(const void *)t->less_one + at / 16);
+    return v_add(_mm512_cvtepu8_epi32(bytes), v_splat(1));
+}
+
+#endif
