@@ -134,7 +134,8 @@ typedef struct gx_index_options {
     }
 GX_API void gx_index_options_init(gx_index_options *o, size_t size);
 
-/* Map the file, or read it with GX_LOAD_READ, and verify it. While an index that is mapped is open,
+/* Map the file, or read it with GX_LOAD_READ, and verify it; or open the collection (see
+ * gpuidx_advanced.h) in the folder of that path. While an index that is mapped is open,
  * its file must not be truncated or overwritten in place: reading a part that is gone raises
  * SIGBUS. An index that was read is safe from that; a file that shrinks while it is read is
  * GX_ECORRUPT. To replace an index, rename a new file to its path, as the builder does; a process
@@ -327,8 +328,8 @@ typedef struct gx_builder_options {
     gx_duplicates duplicates;
     const char *docid_codec; /* a codec's name, or "auto", which chooses one for each list; NULL: "gpubp128" */
     const char *tf_codec;    /* the same, for term frequencies */
-    const char *analyzer;  /* "english" (NULL), "simple" or "whitespace" */
-    const char *stemmer;   /* NULL: the analyzer's own; "none", "porter", or any of Snowball's */
+    const char *analyzer;    /* "english" (NULL), "simple" or "whitespace" */
+    const char *stemmer;     /* NULL: the analyzer's own; "none", "porter", or any of Snowball's */
     const char *stopwords; /* NULL: the analyzer's own; "none", "lucene", or the path of a file with one word a line */
     bool store_titles, store_text;
     uint64_t memory;    /* bytes for the inversion; at least 1 MiB, and 32 GiB at most are used; 0: 512 MiB */
@@ -446,7 +447,7 @@ typedef struct gx_engine_options {
 #define GX_DEFAULT_LINGER 100
 #define GX_ENGINE_OPTIONS                                                                                              \
     {                                                                                                                  \
-        sizeof(gx_engine_options), GX_ENGINE_AUTO, 0, 0, UINT64_MAX, GX_DEFAULT_LINGER, 0                                 \
+        sizeof(gx_engine_options), GX_ENGINE_AUTO, 0, 0, UINT64_MAX, GX_DEFAULT_LINGER, 0                              \
     }
 GX_API void gx_engine_options_init(gx_engine_options *o, size_t size);
 

@@ -37,6 +37,54 @@ GX_API gx_status gx_devices(gx_device **out, uint32_t *n, gx_error *err);
  * however never checks less than GX_CHECK_STRUCTURE. */
 GX_API gx_status gx_index_verify(const char *path, gx_check level, gx_error *err);
 
+/* ---- collections: several index files as one index, to which documents are added and from which they
+ * are deleted ---- */
+
+/* A collection is a folder: index files, which never change, the deleted documents of each, and a
+ * manifest, which names the files of the last commit (FORMAT.md, "Collections").
+ *
+ *   parts (gpuidx build) -- gx_collect --> folder -- gx_index_open --> gx_index of its live documents
+ *                                            ^
+ *                       gx_collection_open --'  add, delete, update, merge, commit
+ *
+ * gx_index_open takes the folder's path as it takes a file's. The index equals the one that a build of
+ * the live documents, in their order, would make: docids (from 0, without gaps), statistics, term
+ * numbers, and so the answers of every search, to the bit. It is one commit, and stays it; later
+ * commits change nothing in it, and the files that it uses remain until it is closed.
+ * gx_index_reopen gives the last commit. gx_index_meta is that of the first part. */
+
+/* Make a collection of n index files at folder path, which is created. Their documents are in the order
+ * of the files. The files get a second name in the folder (a hard link), or are copied where it lies on
+ * another file system; as ever, they must not be written into. GX_EUSAGE (no file; files that differ in
+ * analyzer, block length, attributes, in storing texts or in holding impacts; an external id in two of
+ * them), GX_EEXISTS (the folder exists), GX_ENOTFOUND, GX_EIO, GX_ECORRUPT (one is damaged), GX_ENOMEM;
+ * then there is no folder. */
+GX_API gx_status gx_collect(const char *path, const char *const *files, size_t n, gx_error *err);
+
+/* Open the last commit of the collection that old is a commit of, with the parts that both have shared.
+ * *out is NULL, and the status GX_OK, where old is the last commit or is no collection. It reads the
+ * manifest, which takes about 20 us. opt may be NULL. Statuses as of gx_index_open. Thread-safe. */
+GX_API gx_status gx_index_reopen(gx_index **out, const gx_index *old, const gx_index_options *opt, gx_error *err);
+
+/* As gx_index_get_stats, which takes a pass over the terms of a collection's parts, once; this takes no
+ * time, but n_terms may be 0 of a collection. */
+GX_API gx_status gx_index_get_quick_stats(const gx_index *ix, gx_index_stats *st);
+GX_API uint32_t gx_index_n_docs(const gx_index *ix); /* their n_docs */
+
+/* The parts of a collection and the number of its commit; 0 of an index that is one file. */
+GX_API uint32_t gx_index_n_parts(const gx_index *ix);
+GX_API uint64_t gx_index_commit(const gx_index *ix);
+
+typedef struct gx_part_info {
+    size_t size;
+    const char *path; /* of the file; it belongs to the index */
+    uint32_t n_docs;  /* live documents */
+    uint32_t n_deleted;
+    uint64_t bytes; /* of the file */
+} gx_part_info;
+/* What part i is. The caller sets out->size. GX_ENOTFOUND: i is not below gx_index_n_parts. */
+GX_API gx_status gx_index_get_part(const gx_index *ix, uint32_t i, gx_part_info *out);
+
 /* ---- corpora: documents from files ---- */
 
 /* What a file of documents is. The manual page gpuidx-build(1) says what a document of each format

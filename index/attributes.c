@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "engine/sized.h"
+#include "index/collection.h"
 
 static const char *const type_names[] = {NULL, "int", "float", "date", "keyword", "keywords", "bool"};
 enum { N_TYPES = sizeof type_names / sizeof *type_names };
@@ -243,12 +244,17 @@ uint32_t gx_index_n_attributes(const gx_index *ix)
     return ix->n_columns;
 }
 
-static void find_extremes(const gx_index *ix, const gx_column *c, gx_attribute_info *info)
+typedef struct string_range {
+    const char *bytes;
+    size_t len;
+} string_range;
+
+static void find_extremes(const gx_index *ix, const gx_column *c, const gx_deletes *deletes, gx_attribute_info *info)
 {
     bool any = false;
     for (uint32_t d = 0; d < ix->n_docs; ++d) {
         const uint64_t raw = gx_column_raw(c, d);
-        if (!gx_column_has(c, d))
+        if (!gx_column_has(c, d) || !gx_deletes_is_live(deletes, d))
             continue;
         if (c->type == GX_ATTRIBUTE_FLOAT) {
             double x;
@@ -264,10 +270,104 @@ static void find_extremes(const gx_index *ix, const gx_column *c, gx_attribute_i
     }
 }
 
+/* The strings of a column that live documents have, as part of those of a collection. */
+static void mark_strings(const gx_part *p, const gx_column *c, uint8_t *used /* [n_strings] */)
+{
+    for (uint32_t d = 0; d < p->ix->n_docs; ++d) {
+        if (!gx_deletes_is_live(p->deletes, d) || !gx_column_has(c, d))
+            continue;
+        const uint64_t begin = c->starts ? c->starts[d] : d, end = c->starts ? c->starts[d + 1] : begin + 1;
+        for (uint64_t v = begin; v < end; ++v) {
+            const uint64_t ordinal = gx_column_raw(c, v);
+            if (ordinal < c->n_strings)
+                used[ordinal] = 1;
+        }
+    }
+}
+
+static int by_string(const void *a, const void *b)
+{
+    const string_range *x = a, *y = b;
+    const size_t n = x->len < y->len ? x->len : y->len;
+    const int order = n ? memcmp(x->bytes, y->bytes, n) : 0;
+    return order ? order : (x->len > y->len) - (x->len < y->len);
+}
+
+/* Different strings that live documents have in column i. GX_ENOMEM. */
+static gx_status count_strings(const gx_index *ix, uint32_t i, uint32_t *n)
+{
+    uint64_t most = 1, kept = 0;
+    for (uint32_t p = 0; p < ix->parts->n; ++p)
+        most += ix->parts->parts[p].ix->columns[i].n_strings;
+    string_range *all = malloc(most * sizeof *all);
+    uint8_t *used = malloc(most);
+    for (uint32_t p = 0; all && used && p < ix->parts->n; ++p) {
+        const gx_part *part = &ix->parts->parts[p];
+        const gx_column *c = &part->ix->columns[i];
+        memset(used, 0, c->n_strings);
+        mark_strings(part, c, used);
+        for (uint32_t s = 0; s < c->n_strings; ++s)
+            if (used[s]) {
+                all[kept].bytes = gx_column_string(part->ix, c, s, &all[kept].len);
+                ++kept;
+            }
+    }
+    const bool ok = all && used;
+    if (ok)
+        qsort(all, kept, sizeof *all, by_string);
+    *n = 0;
+    for (uint64_t s = 0; ok && s < kept; ++s)
+        *n += s == 0 || by_string(&all[s - 1], &all[s]) != 0;
+    free(all);
+    free(used);
+    return ok ? GX_OK : GX_ENOMEM;
+}
+
+static void add_attribute(gx_attribute_info *whole, const gx_part *p, const gx_column *c)
+{
+    gx_attribute_info one = {.size = sizeof one};
+    const bool had = whole->n_present != 0;
+    for (uint32_t d = 0; d < p->ix->n_docs; ++d) {
+        if (!gx_deletes_is_live(p->deletes, d) || !gx_column_has(c, d))
+            continue;
+        ++one.n_present;
+        one.n_values += c->starts ? c->starts[d + 1] - c->starts[d] : 1;
+    }
+    if (one.n_present && !gx_is_keyword(c->type)) {
+        find_extremes(p->ix, c, p->deletes, &one);
+        whole->min_int = !had || one.min_int < whole->min_int ? one.min_int : whole->min_int;
+        whole->max_int = !had || one.max_int > whole->max_int ? one.max_int : whole->max_int;
+        whole->min_float = !had || one.min_float < whole->min_float ? one.min_float : whole->min_float;
+        whole->max_float = !had || one.max_float > whole->max_float ? one.max_float : whole->max_float;
+    }
+    whole->n_present += one.n_present;
+    whole->n_values += one.n_values;
+}
+
+static gx_status get_attribute_of_parts(const gx_index *ix, uint32_t i, gx_attribute_info *info)
+{
+    const gx_column *first = &ix->columns[i];
+    gx_attribute_info whole = {
+        .size = sizeof whole, .name = first->name, .name_len = first->name_len, .type = first->type};
+    for (uint32_t p = 0; p < ix->parts->n; ++p) {
+        const gx_part *part = &ix->parts->parts[p];
+        gx_attribute_info one = {.size = sizeof one};
+        const gx_status st = gx_index_get_attribute(part->ix, i, &one);
+        if (st != GX_OK)
+            return st;
+        whole.bytes += one.bytes;
+        add_attribute(&whole, part, &part->ix->columns[i]);
+    }
+    const gx_status st = gx_is_keyword(first->type) ? count_strings(ix, i, &whole.n_distinct) : GX_OK;
+    return st != GX_OK ? st : gx_sized_write(info, &whole, sizeof whole, GX_SIZE_THROUGH(gx_attribute_info, max_float));
+}
+
 gx_status gx_index_get_attribute(const gx_index *ix, uint32_t i, gx_attribute_info *info)
 {
     if (i >= ix->n_columns)
         return GX_ENOTFOUND;
+    if (ix->parts)
+        return get_attribute_of_parts(ix, i, info);
     const gx_column *c = &ix->columns[i];
     gx_attribute_info whole = {.size = sizeof whole,
                                .name = c->name,
@@ -285,6 +385,6 @@ gx_status gx_index_get_attribute(const gx_index *ix, uint32_t i, gx_attribute_in
         whole.bytes += len + ix->column_strings.width;
     }
     if (!gx_is_keyword(c->type))
-        find_extremes(ix, c, &whole);
+        find_extremes(ix, c, NULL, &whole);
     return gx_sized_write(info, &whole, sizeof whole, GX_SIZE_THROUGH(gx_attribute_info, max_float));
 }

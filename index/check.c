@@ -1,6 +1,7 @@
 /* check.c: the checks of checksums and of contents, for which everything is decoded once; and the
  * measuring of sizes. */
 #include "index/check.h"
+#include "index/collection.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -192,8 +193,80 @@ static void measure_lists(const gx_index *ix, gx_index_sizes *out)
     }
 }
 
+static void add_sections(gx_index_sizes *out, const gx_index_sizes *part)
+{
+    for (uint32_t i = 0; i < part->n_sections; ++i) {
+        uint32_t at = 0;
+        while (at < out->n_sections && strcmp(out->sections[at].name, part->sections[i].name) != 0)
+            ++at;
+        if (at == GX_MAX_SECTIONS)
+            continue;
+        if (at == out->n_sections)
+            out->sections[out->n_sections++] = part->sections[i];
+        else
+            out->sections[at].bytes += part->sections[i].bytes;
+        out->sections[at].offset = 0; /* they lie in several files */
+    }
+}
+
+static void add_codings(gx_index_sizes *out, const gx_index_sizes *part)
+{
+    for (uint32_t i = 0; i < part->n_codings; ++i) {
+        const gx_coding_size *from = &part->codings[i];
+        uint32_t at = 0;
+        while (at < out->n_codings && (strcmp(out->codings[at].docid_codec, from->docid_codec) != 0 ||
+                                       strcmp(out->codings[at].tf_codec, from->tf_codec) != 0))
+            ++at;
+        if (at == GX_MAX_CODINGS)
+            continue;
+        gx_coding_size *to = &out->codings[at];
+        if (at == out->n_codings) {
+            out->codings[out->n_codings++] = *from;
+            continue;
+        }
+        to->n_lists += from->n_lists;
+        to->n_postings += from->n_postings;
+        to->n_blocks += from->n_blocks;
+        to->docid_bytes += from->docid_bytes;
+        to->tf_bytes += from->tf_bytes;
+    }
+}
+
+/* The bytes of all files, deleted documents' postings among them. */
+static void measure_parts(const gx_index *ix, gx_index_sizes *out)
+{
+    uint64_t n_postings = 0;
+    *out = (gx_index_sizes){0};
+    for (uint32_t i = 0; i < ix->parts->n; ++i) {
+        const gx_index *part = ix->parts->parts[i].ix;
+        gx_index_sizes one;
+        gx_index_measure(part, &one);
+        add_sections(out, &one);
+        add_codings(out, &one);
+        out->header_bytes += one.header_bytes;
+        out->padding_bytes += one.padding_bytes;
+        const double n = (double)part->n_postings;
+        out->docid_bits += one.docid_bits * n;
+        out->tf_bits += one.tf_bits * n;
+        out->head_bits += one.head_bits * n;
+        out->end_bits += one.end_bits * n;
+        out->list_bits += one.list_bits * n;
+        n_postings += part->n_postings;
+    }
+    const double share = n_postings ? 1 / (double)n_postings : 0;
+    out->docid_bits *= share;
+    out->tf_bits *= share;
+    out->head_bits *= share;
+    out->end_bits *= share;
+    out->list_bits *= share;
+}
+
 void gx_index_measure(const gx_index *ix, gx_index_sizes *out)
 {
+    if (ix->parts) {
+        measure_parts(ix, out);
+        return;
+    }
     *out = (gx_index_sizes){.n_sections = ix->header->n_sections};
     out->header_bytes = sizeof(gx_header) + out->n_sections * sizeof(gx_section);
     uint64_t used = out->header_bytes, docid_bytes = 0, tf_bytes = 0;

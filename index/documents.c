@@ -10,7 +10,7 @@
 
 #include "engine/hash.h"
 #include "engine/status.h"
-#include "index/index.h"
+#include "index/collection.h"
 
 static const char *get_string(const gx_strings *s, uint32_t docid, size_t *len)
 {
@@ -23,6 +23,8 @@ static const char *get_string(const gx_strings *s, uint32_t docid, size_t *len)
 
 const char *gx_index_doc_id(const gx_index *ix, uint32_t docid, size_t *len)
 {
+    if (ix->parts && docid < ix->n_docs)
+        ix = gx_parts_find(ix->parts, docid, &docid)->ix;
     return get_string(&ix->doc_ids, docid, len);
 }
 
@@ -44,12 +46,23 @@ size_t gx_index_join_doc_ids(const gx_index *ix, const uint32_t *docids, size_t 
 
 const char *gx_index_doc_title(const gx_index *ix, uint32_t docid, size_t *len)
 {
+    if (ix->parts && docid >= ix->n_docs)
+        docid = UINT32_MAX;
+    else if (ix->parts)
+        ix = gx_parts_find(ix->parts, docid, &docid)->ix;
     return get_string(&ix->titles, docid, len);
 }
 
 uint32_t gx_index_doc_len(const gx_index *ix, uint32_t docid)
 {
-    return docid < ix->n_docs ? ix->doc_lens[docid] : 0;
+    return docid < ix->n_docs ? gx_index_length(ix, docid) : 0;
+}
+
+uint32_t gx_index_length(const gx_index *ix, uint32_t docid)
+{
+    if (ix->parts)
+        ix = gx_parts_find(ix->parts, docid, &docid)->ix;
+    return ix->doc_lens[docid];
 }
 
 /* ---- external ids to docids ---- */
@@ -128,9 +141,22 @@ static const uint32_t *id_table_of(const gx_index *ix)
     return slots;
 }
 
+static uint32_t find_in_parts(const gx_parts *p, const char *id, size_t len)
+{
+    for (uint32_t i = p->n; i--;) { /* what changes lies in the last parts */
+        const gx_part *part = &p->parts[i];
+        const uint32_t local = gx_index_find_doc(part->ix, id, len);
+        if (local != UINT32_MAX && gx_deletes_is_live(part->deletes, local))
+            return part->base + gx_deletes_rank(part->deletes, local);
+    }
+    return UINT32_MAX;
+}
+
 /* Where several documents have the same id, both the scan and the table find the first of them. */
 uint32_t gx_index_find_doc(const gx_index *ix, const char *id, size_t len)
 {
+    if (ix->parts)
+        return find_in_parts(ix->parts, id, len);
     const uint32_t n = ix->doc_ids.n, *slots = n ? id_table_of(ix) : NULL;
     if (!slots) {
         uint32_t docid = 0;
@@ -207,6 +233,8 @@ static gx_status read_frame(const gx_index *ix, uint32_t i, char **buf, size_t *
 gx_status gx_index_doc_text(const gx_index *ix, uint32_t docid, char **buf, size_t *cap, size_t *len, gx_error *err)
 {
     *len = 0;
+    if (ix->parts && docid < ix->n_docs)
+        ix = gx_parts_find(ix->parts, docid, &docid)->ix;
     if (!ix->text_frames || docid >= ix->n_docs)
         return gx_fail(err, GX_ENOTFOUND, "%s: no text is stored of document %u: build with --store=text", ix->path,
                        docid);

@@ -40,11 +40,17 @@ static inline const char *gx_strings_get(const gx_strings *s, uint32_t i, size_t
 }
 
 struct gx_analyzer;
+struct gx_parts;    /* collection.h */
 struct gx_id_table; /* documents.c */
 struct gx_max_tfs;  /* max_tf.c */
 
 struct gx_index {
-    char *path;          /* for messages */
+    char *path;      /* for messages */
+    uint32_t n_more; /* holders but one, atomic; gx_index_share */
+    /* Of a collection: what its files have. It has the counts below, the analyzer, META and the columns'
+     * names, which are those of its first part, and no lists, lengths, terms, ids, titles and texts:
+     * titles.n and text say whether there are any. NULL: the index is one file. */
+    struct gx_parts *parts;
     const uint8_t *file; /* the file [file_bytes], header first */
     uint64_t file_bytes;
     const gx_header *header;
@@ -92,6 +98,18 @@ typedef struct gx_list {
     const uint32_t *heads, *docid_ends, *tf_ends; /* [n_blocks] */
     const uint32_t *payload;                      /* the list's first word */
 } gx_list;
+
+/* Open and verify a file at exactly this level, or a collection's folder. */
+gx_status gx_index_open_at(gx_index **out, const char *path, gx_check level, gx_load load, gx_error *err);
+
+/* One holder more, who closes it too. */
+gx_index *gx_index_share(gx_index *ix);
+
+/* Documents that hold a term, 0: none. Of a collection, without the numbers of terms. */
+uint32_t gx_index_df_of(const gx_index *ix, const char *term, size_t len);
+
+/* The length of document docid < n_docs. */
+uint32_t gx_index_length(const gx_index *ix, uint32_t docid);
 
 gx_list gx_index_list(const gx_index *ix, uint32_t term); /* term < n_terms */
 

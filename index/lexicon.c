@@ -7,7 +7,7 @@
 #include "engine/hash.h"
 #include "engine/status.h"
 #include "index/analysis/analyzer.h"
-#include "index/index.h"
+#include "index/collection.h"
 
 #define MAX_PROBES 64u /* a table of usual terms needs fewer */
 
@@ -34,6 +34,8 @@ static uint32_t find_in_order(const gx_index *ix, const char *term, size_t len)
  * look-up would take as long as there are terms. */
 uint32_t gx_index_find_term(const gx_index *ix, const char *term, size_t len)
 {
+    if (ix->parts)
+        return gx_parts_find_term(ix->parts, term, len);
     const uint64_t mask = ((uint64_t)1 << ix->term_hash_bits) - 1;
     uint64_t slot = gx_hash(term, len) & mask;
     for (uint32_t probes = 0; probes < MAX_PROBES; ++probes, slot = (slot + 1) & mask) {
@@ -51,12 +53,26 @@ uint32_t gx_index_find_term(const gx_index *ix, const char *term, size_t len)
 const char *gx_index_term(const gx_index *ix, uint32_t term, size_t *len)
 {
     *len = 0;
+    if (ix->parts)
+        return gx_parts_term(ix->parts, term, len);
     return term < ix->terms.n ? gx_strings_get(&ix->terms, term, len) : NULL;
 }
 
 uint32_t gx_index_df(const gx_index *ix, uint32_t term)
 {
+    if (ix->parts) {
+        uint32_t n;
+        const gx_collection_term *terms = gx_parts_terms(ix->parts, &n);
+        return term < n ? terms[term].df : 0;
+    }
     return term < ix->n_terms ? ix->lists[term].df : 0;
+}
+
+uint32_t gx_index_df_of(const gx_index *ix, const char *term, size_t len)
+{
+    if (ix->parts)
+        return gx_parts_df(ix->parts, term, len);
+    return gx_index_df(ix, gx_index_find_term(ix, term, len));
 }
 
 /* ---- the terms of a text ---- */

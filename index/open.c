@@ -16,6 +16,7 @@
 #include "index/analysis/analyzer.h"
 #include "index/check.h"
 #include "index/check_parts.h"
+#include "index/collection.h"
 
 /* ---- open and close ---- */
 
@@ -86,9 +87,36 @@ static gx_status open_analyzer(gx_index *ix, gx_error *err)
     return gx_corrupt(err, ix, GX_SEC_META, "its analyzer: %s", why.text);
 }
 
-/* Open the file and verify it at exactly this level. */
-static gx_status open_at(gx_index **out, const char *path, gx_check level, gx_load load, gx_error *err)
+static gx_status open_collection(gx_index **out, const char *path, gx_check level, gx_load load, const gx_index *old,
+                                 gx_error *err)
 {
+    *out = NULL;
+    gx_index *ix = calloc(1, sizeof *ix);
+    if (!ix || !(ix->path = strdup(path))) {
+        gx_index_close(ix);
+        return gx_fail(err, GX_ENOMEM, "out of memory");
+    }
+    gx_error why = {0};
+    const gx_status st =
+        gx_collection_bind(ix, level < GX_CHECK_STRUCTURE ? GX_CHECK_STRUCTURE : level, load, old, &why);
+    if (st == GX_OK) {
+        *out = ix;
+        return st;
+    }
+    gx_index_close(ix);
+    return gx_fail(err, st, "%s", why.text);
+}
+
+static bool is_folder(const char *path)
+{
+    struct stat s;
+    return stat(path, &s) == 0 && S_ISDIR(s.st_mode);
+}
+
+gx_status gx_index_open_at(gx_index **out, const char *path, gx_check level, gx_load load, gx_error *err)
+{
+    if (is_folder(path))
+        return open_collection(out, path, level, load, NULL, err);
     *out = NULL;
     gx_index *ix = calloc(1, sizeof *ix);
     if (!ix || !(ix->path = strdup(path)) || !gx_id_table_open(&ix->id_table)) {
@@ -99,7 +127,7 @@ static gx_status open_at(gx_index **out, const char *path, gx_check level, gx_lo
     if (st == GX_OK)
         st = gx_check_header(ix, err);
     if (st == GX_OK && level >= GX_CHECK_CHECKSUM) { /* before the structure: its message names the cause, damage */
-        if (load == GX_LOAD_MAP) /* start reading the whole file; failure only costs time */
+        if (load == GX_LOAD_MAP)                     /* start reading the whole file; failure only costs time */
             madvise((void *)(uintptr_t)ix->file, (size_t)ix->file_bytes, MADV_WILLNEED);
         st = gx_check_checksums(ix, err);
     }
@@ -128,21 +156,27 @@ gx_status gx_index_open(gx_index **out, const char *path, const gx_index_options
         return st;
     if (o.load != GX_LOAD_MAP && o.load != GX_LOAD_READ)
         return gx_fail(err, GX_EUSAGE, "gx_index_options.load is %d, which is no gx_load", (int)o.load);
-    return open_at(out, path, o.check < GX_CHECK_STRUCTURE ? GX_CHECK_STRUCTURE : o.check, o.load, err);
+    return gx_index_open_at(out, path, o.check < GX_CHECK_STRUCTURE ? GX_CHECK_STRUCTURE : o.check, o.load, err);
 }
 
 gx_status gx_index_verify(const char *path, gx_check level, gx_error *err)
 {
     gx_index *ix;
-    const gx_status st = open_at(&ix, path, level, GX_LOAD_MAP, err);
+    const gx_status st = gx_index_open_at(&ix, path, level, GX_LOAD_MAP, err);
     gx_index_close(ix);
     return st;
 }
 
 void gx_index_close(gx_index *ix)
 {
-    if (!ix)
+    if (!ix || __atomic_fetch_sub(&ix->n_more, 1, __ATOMIC_ACQ_REL) != 0)
         return;
+    if (ix->parts) {
+        gx_parts_close(ix->parts);
+        free(ix->path);
+        free(ix);
+        return;
+    }
     if (ix->analyzer)
         gx_analyzer_close(ix->analyzer);
     gx_id_table_close(ix->id_table);
@@ -154,16 +188,71 @@ void gx_index_close(gx_index *ix)
     free(ix);
 }
 
-gx_status gx_index_get_stats(const gx_index *ix, gx_index_stats *st)
+gx_index *gx_index_share(gx_index *ix)
 {
+    __atomic_fetch_add(&ix->n_more, 1, __ATOMIC_RELAXED);
+    return ix;
+}
+
+gx_status gx_index_reopen(gx_index **out, const gx_index *old, const gx_index_options *opt, gx_error *err)
+{
+    gx_index_options o = GX_INDEX_OPTIONS;
+    *out = NULL;
+    gx_manifest m;
+    gx_status st = gx_sized_read(&o, sizeof o, opt, GX_SIZE_THROUGH(gx_index_options, check), "gx_index_options", err);
+    if (st != GX_OK || !old->parts)
+        return st;
+    if ((st = gx_manifest_read(&m, old->path, err)) != GX_OK)
+        return st;
+    const bool same = m.commit == old->parts->commit && memcmp(m.uuid, old->parts->uuid, sizeof m.uuid) == 0;
+    gx_manifest_free(&m);
+    return same ? GX_OK : open_collection(out, old->path, o.check, o.load, old, err);
+}
+
+uint32_t gx_index_n_docs(const gx_index *ix)
+{
+    return ix->n_docs;
+}
+
+uint32_t gx_index_n_parts(const gx_index *ix)
+{
+    return ix->parts ? ix->parts->n : 0;
+}
+
+uint64_t gx_index_commit(const gx_index *ix)
+{
+    return ix->parts ? ix->parts->commit : 0;
+}
+
+gx_status gx_index_get_part(const gx_index *ix, uint32_t i, gx_part_info *out)
+{
+    if (i >= gx_index_n_parts(ix))
+        return GX_ENOTFOUND;
+    const gx_part *p = &ix->parts->parts[i];
+    const gx_part_info info = {.size = sizeof info,
+                               .path = p->ix->path,
+                               .n_docs = p->n_live,
+                               .n_deleted = p->deletes ? p->deletes->n_deleted : 0,
+                               .bytes = p->ix->file_bytes};
+    return gx_sized_write(out, &info, sizeof info, GX_SIZE_THROUGH(gx_part_info, bytes));
+}
+
+static gx_status get_stats(const gx_index *ix, uint32_t n_terms, gx_index_stats *st)
+{
+    uint64_t device_bytes = ix->header->device_bytes;
+    if (ix->parts) {
+        device_bytes = 0;
+        for (uint32_t i = 0; i < ix->parts->n; ++i)
+            device_bytes += ix->parts->parts[i].ix->header->device_bytes;
+    }
     gx_index_stats whole = {.size = sizeof whole,
                             .n_docs = ix->n_docs,
-                            .n_terms = ix->n_terms,
+                            .n_terms = n_terms,
                             .n_postings = ix->n_postings,
                             .n_tokens = ix->n_tokens,
                             .block_len = ix->block_len,
                             .file_bytes = ix->file_bytes,
-                            .device_bytes = ix->header->device_bytes,
+                            .device_bytes = device_bytes,
                             .impacts = ix->impacts,
                             .titles = ix->titles.n > 0,
                             .texts = ix->text != NULL,
@@ -171,8 +260,21 @@ gx_status gx_index_get_stats(const gx_index *ix, gx_index_stats *st)
                             .min_doc_len = ix->min_doc_len,
                             .max_doc_len = ix->max_doc_len,
                             .version = ix->header->version};
-    memcpy(whole.uuid, ix->header->uuid, sizeof whole.uuid);
+    memcpy(whole.uuid, ix->parts ? ix->parts->uuid : ix->header->uuid, sizeof whole.uuid);
     return gx_sized_write(st, &whole, sizeof whole, GX_SIZE_THROUGH(gx_index_stats, device_bytes));
+}
+
+gx_status gx_index_get_stats(const gx_index *ix, gx_index_stats *st)
+{
+    uint32_t n_terms = ix->n_terms;
+    if (ix->parts)
+        gx_parts_terms(ix->parts, &n_terms);
+    return get_stats(ix, n_terms, st);
+}
+
+gx_status gx_index_get_quick_stats(const gx_index *ix, gx_index_stats *st)
+{
+    return get_stats(ix, ix->n_terms, st);
 }
 
 const char *gx_index_meta(const gx_index *ix, size_t *len)

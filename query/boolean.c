@@ -137,7 +137,7 @@ static bool take_term(void *user, const char *term, size_t len, size_t begin, si
                         MAX_LEAVES);
         return false;
     }
-    add_child(r, r->group, add_match(r, MATCH_TERM, gx_index_find_term(r->b->ix, term, len)));
+    add_child(r, r->group, add_match(r, MATCH_TERM, r->b->ix->parts ? NONE : gx_index_find_term(r->b->ix, term, len)));
     if (r->negated)
         r->b->negated = true;
     else if (!add_scored(r->b, term, len, r->weight))
@@ -395,6 +395,41 @@ static gx_status plan_terms(gx_plan *out, const gx_index *ix, const gx_weighted_
     return st;
 }
 
+/* The terms that score of a boolean query; the caller frees. NULL: no memory. */
+static gx_weighted_term *terms_of(const gx_boolean *b)
+{
+    gx_weighted_term *terms = malloc((b->n_scored + 1ull) * sizeof *terms);
+    for (uint32_t i = 0; terms && i < b->n_scored; ++i)
+        terms[i] = (gx_weighted_term){b->bytes + b->scored[i].at, b->scored[i].len, b->scored[i].weight};
+    return terms;
+}
+
+gx_status gx_query_plan_any(gx_query_plan *out, bool *flat, const gx_index *ix, const gx_query *q,
+                            const gx_query_options *opt, gx_error *err)
+{
+    const gx_collection_stats stats = gx_collection_stats_of(ix);
+    gx_query_options own = *opt;
+    gx_boolean *b;
+    *flat = true;
+    if (q->kind == GX_QUERY_TEXT)
+        return gx_query_plan_text(out, ix, q->text, q->len, &stats, opt, err);
+    if (q->kind == GX_QUERY_TERMS)
+        return gx_query_plan_make(out, q->terms, q->n_terms, &stats, opt, err);
+    if (q->kind != GX_QUERY_BOOLEAN)
+        return gx_fail(err, GX_EUSAGE, "queries of kind %d do not exist", (int)q->kind);
+    gx_status st = gx_boolean_open(&b, ix, q->text, q->len, opt->op, err);
+    if (st != GX_OK)
+        return st;
+    gx_weighted_term *terms = terms_of(b);
+    own.op = b->op;
+    *flat = b->flat;
+    st = terms ? gx_query_plan_make(out, terms, b->n_scored, &stats, &own, err)
+               : gx_fail(err, GX_ENOMEM, "no memory for a query of %u terms", b->n_scored);
+    free(terms);
+    gx_boolean_close(b);
+    return st;
+}
+
 static gx_status plan_boolean(gx_plan *out, gx_boolean **matches, const gx_index *ix, const gx_query *q,
                               const gx_query_options *opt, gx_error *err)
 {
@@ -403,11 +438,9 @@ static gx_status plan_boolean(gx_plan *out, gx_boolean **matches, const gx_index
     gx_status st = gx_boolean_open(&b, ix, q->text, q->len, opt->op, err);
     if (st != GX_OK)
         return st;
-    gx_weighted_term *terms = malloc((b->n_scored + 1ull) * sizeof *terms);
+    gx_weighted_term *terms = terms_of(b);
     if (!terms)
         st = gx_fail(err, GX_ENOMEM, "no memory for a query of %u terms", b->n_scored);
-    for (uint32_t i = 0; st == GX_OK && i < b->n_scored; ++i)
-        terms[i] = (gx_weighted_term){b->bytes + b->scored[i].at, b->scored[i].len, b->scored[i].weight};
     own.op = b->op;
     if (st == GX_OK)
         st = plan_terms(out, ix, terms, b->n_scored, &own, err);

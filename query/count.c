@@ -63,9 +63,9 @@ static uint64_t count_bits(const uint64_t *words, size_t n)
     return bits;
 }
 
-gx_status gx_count_matches(gx_counter *c, const gx_plan *plan, uint64_t *n, gx_error *err)
+gx_status gx_count_any_and_all(gx_counter *c, const gx_plan *plan, uint64_t *any, uint64_t *all, gx_error *err)
 {
-    *n = 0;
+    *any = *all = 0;
     if (plan->n_terms == 0)
         return GX_OK;
     memset(c->any, 0, c->n_words * sizeof *c->any);
@@ -84,8 +84,16 @@ gx_status gx_count_matches(gx_counter *c, const gx_plan *plan, uint64_t *n, gx_e
         c->any[w] &= allowed;
         c->all[w] &= allowed;
     }
-    const uint64_t all = count_bits(c->all, c->n_words);
-    const bool is_and = plan->op == GX_OP_AND || (plan->op == GX_OP_AND_OR && all >= plan->k);
-    *n = is_and ? all : count_bits(c->any, c->n_words);
+    *all = count_bits(c->all, c->n_words);
+    *any = count_bits(c->any, c->n_words);
     return GX_OK;
+}
+
+gx_status gx_count_matches(gx_counter *c, const gx_plan *plan, uint64_t *n, gx_error *err)
+{
+    uint64_t any, all;
+    const gx_status st = gx_count_any_and_all(c, plan, &any, &all, err);
+    const bool is_and = plan->op == GX_OP_AND || (plan->op == GX_OP_AND_OR && all >= plan->k);
+    *n = is_and ? all : any;
+    return st;
 }

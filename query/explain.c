@@ -5,6 +5,7 @@
 
 #include "engine/sized.h"
 #include "engine/status.h"
+#include "index/collection.h"
 #include "query/boolean.h"
 
 /* The tf of docid in the list, 0 if it is not there. */
@@ -30,18 +31,42 @@ static uint32_t find_tf(const gx_list *list, uint32_t docid)
     return 0;
 }
 
-static gx_explain_term explain_term(const gx_index *ix, const gx_plan_term *t, gx_scorer scorer,
-                                    const gx_explanation *e, const gx_preset_info *preset)
+/* x has the term, df, qtf and tf. */
+static void explain_term(gx_explain_term *x, float w, gx_scorer scorer, const gx_explanation *e,
+                         const gx_preset_info *preset)
+{
+    x->idf = preset->idf(e->n_docs, x->df);
+    x->weight = x->idf * (preset->times_k1 ? e->k1 + 1 : 1) * x->qtf;
+    if (x->tf)
+        x->impact = gx_bm25_impact(w, x->tf, gx_bm25_K(scorer, e->dl));
+    x->score = ldexpf((float)x->impact, -e->exponent);
+}
+
+static gx_explain_term term_of_index(const gx_index *ix, const gx_plan_term *t, uint32_t docid)
 {
     gx_explain_term x = {.df = t->df, .qtf = t->qtf};
     const gx_list list = gx_index_list(ix, t->list);
     x.term = gx_strings_get(&ix->terms, t->list, &x.term_len);
-    x.idf = preset->idf(ix->n_docs, t->df);
-    x.weight = x.idf * (preset->times_k1 ? e->k1 + 1 : 1) * t->qtf;
-    x.tf = find_tf(&list, e->docid);
-    if (x.tf)
-        x.impact = gx_bm25_impact(t->w, x.tf, gx_bm25_K(scorer, e->dl));
-    x.score = ldexpf((float)x.impact, -e->exponent);
+    x.tf = find_tf(&list, docid);
+    return x;
+}
+
+/* The bytes are those of any part that has the term. */
+static gx_explain_term term_of_collection(const gx_index *ix, const gx_query_term *t, uint32_t docid)
+{
+    gx_explain_term x = {.df = t->df, .qtf = t->qtf};
+    uint32_t local;
+    const gx_index *holder = gx_parts_find(ix->parts, docid, &local)->ix;
+    uint32_t id = gx_index_find_term(holder, t->term, t->len);
+    if (id != UINT32_MAX) {
+        const gx_list list = gx_index_list(holder, id);
+        x.tf = find_tf(&list, local);
+    }
+    for (uint32_t i = 0; id == UINT32_MAX && i < ix->parts->n; ++i) {
+        holder = ix->parts->parts[i].ix;
+        id = gx_index_find_term(holder, t->term, t->len);
+    }
+    x.term = gx_strings_get(&holder->terms, id, &x.term_len);
     return x;
 }
 
@@ -62,7 +87,12 @@ gx_status gx_explain(gx_explanation *out, const gx_index *ix, const gx_query *gi
         return st;
     const gx_preset_info *preset = gx_preset_get(opt.preset);
     opt.op = GX_OP_OR; /* AND would drop all terms when one is unknown; of a boolean query the text has the operators */
-    st = gx_plan_query(&plan, &match, ix, &query, &opt, err);
+    bool flat;
+    gx_query_plan whole = {0}; /* of a collection */
+    if (ix->parts && (st = gx_query_plan_any(&whole, &flat, ix, &query, &opt, err)) == GX_OK)
+        plan = gx_query_plan_summary(&whole, ix);
+    else if (!ix->parts)
+        st = gx_plan_query(&plan, &match, ix, &query, &opt, err);
     gx_boolean_close(match);
     if (st != GX_OK)
         return st;
@@ -70,7 +100,7 @@ gx_status gx_explain(gx_explanation *out, const gx_index *ix, const gx_query *gi
     gx_explanation e = {
         .docid = docid,
         .n_docs = ix->n_docs,
-        .dl = ix->doc_lens[docid],
+        .dl = gx_index_length(ix, docid),
         .avgdl = ix->avgdl,
         .k1 = isnan(opt.k1) ? preset->k1 : opt.k1,
         .b = isnan(opt.b) ? preset->b : opt.b,
@@ -88,11 +118,14 @@ gx_status gx_explain(gx_explanation *out, const gx_index *ix, const gx_query *gi
     if (!e.terms)
         st = gx_fail(err, GX_ENOMEM, "no memory to explain %u terms", e.n_terms);
     for (uint32_t i = 0; st == GX_OK && i < e.n_terms; ++i) {
-        e.terms[i] = explain_term(ix, &plan.terms[i], plan.norm, &e, preset);
+        e.terms[i] =
+            ix->parts ? term_of_collection(ix, &whole.terms[i], docid) : term_of_index(ix, &plan.terms[i], docid);
+        explain_term(&e.terms[i], ix->parts ? whole.terms[i].w : plan.terms[i].w, plan.norm, &e, preset);
         e.sum += e.terms[i].impact;
     }
     e.score = ldexpf((float)e.sum, -e.exponent);
     gx_plan_free(&plan);
+    gx_query_plan_free(&whole);
     if (st == GX_OK)
         *out = e;
     return st;

@@ -10,6 +10,7 @@
 
 #include "engine/sized.h"
 #include "engine/status.h"
+#include "index/collection.h"
 
 #define NONE UINT32_MAX
 
@@ -564,6 +565,52 @@ static void append_node(parser *p, buffer *b, uint32_t i, gx_filter_kind parent)
     }
 }
 
+/* read_ids for one part: the caller's sets bits of the collection's documents. */
+typedef struct ids_of_part {
+    const gx_filter_options *opt;
+    const gx_index *collection;
+    const gx_part *part;
+} ids_of_part;
+
+static gx_status read_ids_of_part(void *user, const char *file, uint64_t *words, gx_error *err)
+{
+    const ids_of_part *r = user;
+    uint64_t *whole = calloc((size_t)r->collection->n_docs / 64 + 1, sizeof *whole);
+    if (!whole)
+        return gx_fail(err, GX_ENOMEM, "no memory for a filter");
+    const gx_status st = r->opt->read_ids(r->opt->user, file, whole, err);
+    if (st == GX_OK)
+        gx_part_scatter(r->part, whole, words);
+    free(whole);
+    return st;
+}
+
+static gx_status open_parts(gx_filter **out, const gx_index *ix, const char *text, size_t len,
+                            const gx_filter_options *opt, gx_error *err)
+{
+    gx_status st = GX_OK;
+    gx_filter *f = calloc(1, sizeof *f);
+    if (f)
+        f->parts = calloc(ix->parts->n, sizeof(gx_filter *));
+    if (!f || !f->parts) {
+        free(f);
+        return gx_fail(err, GX_ENOMEM, "no memory for a filter");
+    }
+    f->ix = ix;
+    for (uint32_t i = 0; i < ix->parts->n && st == GX_OK; ++i) {
+        ids_of_part r = {opt, ix, &ix->parts->parts[i]};
+        gx_filter_options own = GX_FILTER_OPTIONS;
+        own.read_ids = opt->read_ids ? read_ids_of_part : NULL;
+        own.user = &r;
+        st = gx_filter_open(&f->parts[i], ix->parts->parts[i].ix, text, len, &own, err);
+    }
+    if (st == GX_OK)
+        *out = f;
+    else
+        gx_filter_close(f);
+    return st;
+}
+
 gx_status gx_filter_open(gx_filter **out, const gx_index *ix, const char *text, size_t len,
                          const gx_filter_options *opt, gx_error *err)
 {
@@ -572,6 +619,8 @@ gx_status gx_filter_open(gx_filter **out, const gx_index *ix, const char *text, 
     gx_status st = gx_sized_read(&o, sizeof o, opt, GX_SIZE_THROUGH(gx_filter_options, user), "gx_filter_options", err);
     if (st != GX_OK)
         return st;
+    if (ix->parts)
+        return open_parts(out, ix, text, len, &o, err);
     gx_filter *f = calloc(1, sizeof *f);
     if (!f)
         return gx_fail(err, GX_ENOMEM, "no memory for a filter");
@@ -599,6 +648,9 @@ void gx_filter_close(gx_filter *f)
 {
     if (!f)
         return;
+    for (uint32_t i = 0; f->parts && i < f->ix->parts->n; ++i)
+        gx_filter_close(f->parts[i]);
+    free(f->parts);
     for (uint32_t i = 0; i < f->n_nodes; ++i)
         free(f->nodes[i].ids);
     free(f->nodes);
@@ -608,6 +660,8 @@ void gx_filter_close(gx_filter *f)
 
 const char *gx_filter_text(const gx_filter *f, size_t *len)
 {
+    if (f->parts)
+        return gx_filter_text(f->parts[0], len);
     *len = f->text_len;
     return f->text;
 }

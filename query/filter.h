@@ -42,6 +42,7 @@ typedef struct gx_filter_node {
 
 struct gx_filter {
     const gx_index *ix;
+    gx_filter **parts;     /* of a collection: the filter of each part; there are no nodes then. NULL: ix is one file */
     gx_filter_node *nodes; /* [n_nodes] */
     uint32_t n_nodes, root;
     char *text; /* [text_len] */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine/status.h"
+#include "index/collection.h"
 
 /* 64 bytes of 0 or 1 as bits. */
 static uint64_t pack(const uint8_t flags[64])
@@ -154,9 +155,25 @@ static bool evaluate(const gx_filter *f, uint32_t i, uint64_t *words)
     return false;
 }
 
+/* Live documents of each part, with docids of the collection. */
+static bool evaluate_parts(const gx_filter *f, uint64_t *words)
+{
+    bool ok = true;
+    memset(words, 0, n_words(f) * sizeof *words);
+    for (uint32_t i = 0; i < f->ix->parts->n && ok; ++i) {
+        const gx_filter *part = f->parts[i];
+        uint64_t *local = malloc((n_words(part) + 1) * sizeof *local);
+        ok = local && evaluate(part, part->root, local);
+        if (ok)
+            gx_part_gather(&f->ix->parts->parts[i], local, words);
+        free(local);
+    }
+    return ok;
+}
+
 gx_status gx_filter_evaluate(const gx_filter *f, uint64_t *words, uint32_t *n, gx_error *err)
 {
-    if (!evaluate(f, f->root, words))
+    if (!(f->parts ? evaluate_parts(f, words) : evaluate(f, f->root, words)))
         return gx_fail(err, GX_ENOMEM, "no memory for a filter of %u documents", f->ix->n_docs);
     uint32_t count = 0;
     for (size_t w = 0; w < n_words(f); ++w)

@@ -8,7 +8,8 @@
 
 #include "engine/status.h"
 #include "index/analysis/analyzer.h"
-#include "index/index.h"
+#include "index/collection.h"
+#include "query/collection.h"
 
 /* The terms of a query as they are met: known ones by id, unknown ones by a hash of their bytes
  * with the top bit set. Repetitions are merged when the term_bag is full, so a query of any length
@@ -255,6 +256,8 @@ gx_status gx_plan_make_ids(gx_plan *out, const gx_index *ix, const uint32_t *ids
 void gx_plan_free(gx_plan *plan)
 {
     gx_mask_close(plan->own_mask);
+    gx_part_plans_free(plan->parts);
+    plan->parts = NULL;
     plan->own_mask = NULL;
     free(plan->terms);
     plan->terms = NULL;
@@ -265,14 +268,14 @@ void gx_plan_free(gx_plan *plan)
 
 static uint32_t index_df(const void *user, const char *term, size_t len)
 {
-    const gx_index *ix = user;
-    const uint32_t id = gx_index_find_term(ix, term, len);
-    return id == UINT32_MAX ? 0 : ix->lists[id].df;
+    return gx_index_df_of(user, term, len);
 }
 
 static uint32_t index_max_tf(const void *user, const char *term, size_t len)
 {
     const gx_index *ix = user;
+    if (ix->parts)
+        return gx_parts_max_tf(ix->parts, term, len);
     const uint32_t id = gx_index_find_term(ix, term, len);
     return id == UINT32_MAX ? 1 : gx_index_max_tf(ix, id);
 }
@@ -387,6 +390,58 @@ gx_status gx_query_plan_make(gx_query_plan *out, const gx_weighted_term *terms, 
     else
         *out = q;
     return st;
+}
+
+gx_status gx_query_plan_copy(gx_query_plan *out, const gx_query_plan *q, gx_error *err)
+{
+    size_t n_bytes = 0;
+    for (uint32_t i = 0; i < q->n_terms; ++i)
+        n_bytes += q->terms[i].len;
+    *out = *q;
+    out->terms = malloc((q->n_terms + 1ull) * sizeof *out->terms + n_bytes);
+    if (!out->terms)
+        return gx_fail(err, GX_ENOMEM, "no memory for a query of %u terms", q->n_terms);
+    char *bytes = (char *)(out->terms + q->n_terms + 1);
+    for (uint32_t i = 0; i < q->n_terms; ++i) {
+        out->terms[i] = q->terms[i];
+        out->terms[i].term = bytes;
+        if (q->terms[i].len)
+            memcpy(bytes, q->terms[i].term, q->terms[i].len);
+        bytes += q->terms[i].len;
+    }
+    return GX_OK;
+}
+
+gx_status gx_query_plan_text(gx_query_plan *out, const gx_index *ix, const char *text, size_t len,
+                             const gx_collection_stats *stats, const gx_query_options *opt, gx_error *err)
+{
+    gx_text_term *found;
+    size_t n;
+    gx_status st = gx_index_analyze(ix, text, len, &found, &n, err);
+    if (st != GX_OK)
+        return st;
+    gx_weighted_term *terms = malloc((n + 1) * sizeof *terms);
+    if (!terms || n > UINT32_MAX)
+        st = gx_fail(err, GX_ENOMEM, "no memory for a query of %zu terms", n);
+    for (size_t i = 0; st == GX_OK && i < n; ++i)
+        terms[i] = (gx_weighted_term){found[i].term, found[i].len, 1};
+    if (st == GX_OK)
+        st = gx_query_plan_make(out, terms, (uint32_t)n, stats, opt, err);
+    free(terms);
+    free(found);
+    return st;
+}
+
+gx_plan gx_query_plan_summary(const gx_query_plan *q, const gx_index *ix)
+{
+    gx_plan plan = empty_plan(ix, &q->opt);
+    plan.op = q->op;
+    plan.exponent = q->exponent;
+    plan.norm = q->norm;
+    plan.n_unknown = q->n_unknown;
+    plan.n_terms = q->n_terms;
+    settle_op(&plan);
+    return plan;
 }
 
 void gx_query_plan_free(gx_query_plan *q)

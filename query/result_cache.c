@@ -6,13 +6,14 @@
 
 #include "engine/hash.h"
 #include "engine/status.h"
+#include "query/collection.h"
 #include "query/mask.h"
 
 #define MAX_SHARDS 16u
 #define LEAST_SHARD ((uint64_t)1 << 20) /* bytes: a shard is split no further */
 #define BYTES_A_SLOT 512u               /* bytes of the budget for each slot of a shard's table */
 #define ALLOCATION 16u                  /* what malloc adds to a block, at most */
-#define MAX_KEY_WORDS (9 + 2 * (size_t)GX_MAX_TERMS)
+#define MAX_KEY_WORDS (10 + 3 * GX_MAX_TERMS)
 
 /* An answer. Its bytes are followed by its keys, and these by the words of its plan's key. */
 typedef struct entry {
@@ -45,6 +46,22 @@ static uint32_t bits_of(float x)
     return u;
 }
 
+/* A term of a collection is told by the first part that has it, and its number there. */
+static uint32_t write_terms_of_parts(const gx_part_plans *p, uint32_t *words, uint32_t n)
+{
+    words[n++] = p->query.n_unknown;
+    for (uint32_t i = 0; i < p->query.n_terms; ++i) {
+        const gx_query_term *t = &p->query.terms[i];
+        uint32_t part = 0, list = UINT32_MAX;
+        while (part < p->n && (list = gx_index_find_term(p->ix->parts->parts[part].ix, t->term, t->len)) == UINT32_MAX)
+            ++part;
+        words[n++] = part;
+        words[n++] = list;
+        words[n++] = bits_of(t->w);
+    }
+    return n;
+}
+
 /* Write the key's words; returns their number. What is left out does not change an answer: base,
  * which is added later, the algorithm, and k, which find and add look at. */
 static uint32_t write_key(const gx_plan *p, uint32_t *words)
@@ -60,6 +77,8 @@ static uint32_t write_key(const gx_plan *p, uint32_t *words)
     words[n++] = p->initial_threshold;
     words[n++] = (uint32_t)mask;
     words[n++] = (uint32_t)(mask >> 32);
+    if (p->parts)
+        return write_terms_of_parts(p->parts, words, n);
     for (uint32_t i = 0; i < p->n_terms; ++i) {
         words[n++] = p->terms[i].list;
         words[n++] = bits_of(p->terms[i].w);

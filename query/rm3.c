@@ -278,7 +278,7 @@ gx_status gx_rm3_expand(gx_weighted_term **out, uint32_t *n, gx_session *s, cons
     if (st == GX_OK)
         st = check_options(&own, &query, err);
     if (st == GX_OK)
-        st = gx_index_get_stats(ix, &f.stats);
+        st = gx_index_get_quick_stats(ix, &f.stats);
     if (st == GX_OK)
         st = read_query(&q, ix, &query, &analysed, err);
     if (st == GX_OK) {

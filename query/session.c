@@ -7,6 +7,7 @@
 
 #include <math.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 #include "engine/sized.h"
 #include "engine/status.h"
 #include "query/boolean.h"
+#include "query/collection.h"
 #include "query/count.h"
 #include "query/mask.h"
 #include "query/pairs.h"
@@ -34,6 +36,9 @@ const gx_executor *const gx_executors[] = {
 
 struct gx_engine {
     const gx_index *ix;
+    atomic_uint n_more;     /* holders but one; gx_engine_share */
+    gx_part_engines *parts; /* of a collection: the engines of its parts; state is NULL then */
+    const gx_executor *gpu; /* what gx_engine_reopen opens with */
     gx_engine_options opt;
     const gx_executor *ops;
     void *state;
@@ -48,11 +53,13 @@ struct gx_engine {
 
 struct gx_session {
     gx_engine *en;
-    void *exec;          /* of en->ops; NULL once the GPU has failed */
-    void *cpu_workspace; /* stands in for it, or NULL */
+    gx_part_sessions *parts; /* of a collection; what follows up to work is NULL then */
+    void *exec;              /* of en->ops; NULL once the GPU has failed */
+    void *cpu_workspace;     /* stands in for it, or NULL */
     gx_counter *counter;
     gx_search_stats work;
-    uint32_t max_queries; /* capacities of the arrays below */
+    uint64_t fell_when_planned; /* of work.and_fell_to_or, of a collection */
+    uint32_t max_queries;       /* capacities of the arrays below */
     size_t max_keys;
     uint32_t max_missed; /* of the arrays of queries that are not in the cache */
     gx_plan *missed;
@@ -105,6 +112,39 @@ gx_status gx_engine_open(gx_engine **out, const gx_index *ix, const gx_engine_op
     return gx_engine_open_with(out, ix, opt, find_ops("gpu"), err);
 }
 
+/* The engines of a collection's parts, those of old shared. */
+static gx_status open_parts(gx_engine *en, const gx_engine *old, gx_error *err)
+{
+    gx_status st = gx_part_engines_open(&en->parts, en->ix, &en->opt, en->gpu, old ? old->parts : NULL, err);
+    if (st == GX_OK && en->opt.result_cache && gx_result_cache_open(&en->cache, en->opt.result_cache, err) != GX_OK)
+        return GX_ENOMEM;
+    if (st == GX_OK)
+        en->ops = gx_engine_get_kind(en->parts->engines[0]) == GX_ENGINE_CPU ? &gx_executor_cpu : en->gpu;
+    return st;
+}
+
+gx_status gx_engine_reopen(gx_engine **out, const gx_engine *old, const gx_index *ix, gx_error *err)
+{
+    *out = NULL;
+    clear_error(err);
+    if (!old->parts || !ix->parts)
+        return gx_engine_open_with(out, ix, &old->opt, old->gpu, err);
+    gx_engine *en = calloc(1, sizeof *en);
+    if (!en)
+        return gx_fail(err, GX_ENOMEM, "no memory for an engine");
+    pthread_mutex_init(&en->lock, NULL);
+    pthread_mutex_init(&en->pairs_lock, NULL);
+    en->ix = ix;
+    en->opt = old->opt;
+    en->gpu = old->gpu;
+    const gx_status st = open_parts(en, old, err);
+    if (st == GX_OK)
+        *out = en;
+    else
+        gx_engine_close(en);
+    return st;
+}
+
 gx_status gx_engine_open_with(gx_engine **out, const gx_index *ix, const gx_engine_options *opt, const gx_executor *gpu,
                               gx_error *err)
 {
@@ -122,6 +162,14 @@ gx_status gx_engine_open_with(gx_engine **out, const gx_index *ix, const gx_engi
     pthread_mutex_init(&en->pairs_lock, NULL);
     en->ix = ix;
     en->opt = own;
+    en->gpu = gpu;
+    if (ix->parts) {
+        if ((st = open_parts(en, NULL, err)) != GX_OK)
+            goto fail;
+        *out = en;
+        return GX_OK;
+    }
+    gx_index_share((gx_index *)ix); /* engines of a part may live longer than the collection that it was opened for */
 
     if (en->opt.kind != GX_ENGINE_CPU) {
         gx_error why = {0};
@@ -150,15 +198,18 @@ fail:
 
 void gx_engine_close(gx_engine *en)
 {
-    if (!en)
+    if (!en || atomic_fetch_sub(&en->n_more, 1) != 0)
         return;
-    if (en->ops)
+    gx_part_engines_close(en->parts);
+    if (en->ops && !en->parts)
         en->ops->release_index(en->state);
     if (en->cpu_prepared_index)
         gx_executor_cpu.release_index(en->cpu_prepared_index);
     for (uint32_t i = 0; i < en->n_pairs; ++i)
         gx_pair_thresholds_free(en->pairs[i]);
     gx_result_cache_close(en->cache);
+    if (!en->ix->parts)
+        gx_index_close((gx_index *)en->ix);
     pthread_mutex_destroy(&en->lock);
     pthread_mutex_destroy(&en->pairs_lock);
     free(en);
@@ -171,6 +222,11 @@ gx_engine_kind gx_engine_get_kind(const gx_engine *en)
 
 gx_status gx_engine_get_fallback(gx_engine *en, gx_error *why)
 {
+    for (uint32_t i = 0; en->parts && i < en->parts->n; ++i) {
+        const gx_status of_part = gx_engine_get_fallback(en->parts->engines[i], why);
+        if (of_part != GX_OK || i + 1 == en->parts->n)
+            return of_part;
+    }
     pthread_mutex_lock(&en->lock);
     const gx_status st = en->fallback.status;
     if (why)
@@ -181,7 +237,7 @@ gx_status gx_engine_get_fallback(gx_engine *en, gx_error *why)
 
 const char *gx_engine_describe(const gx_engine *en)
 {
-    return en->ops->describe(en->state);
+    return en->parts ? gx_engine_describe(en->parts->engines[0]) : en->ops->describe(en->state);
 }
 
 gx_status gx_engine_precompute_pair_thresholds(gx_engine *en, const gx_query_options *opt, uint32_t n_lists,
@@ -192,6 +248,10 @@ gx_status gx_engine_precompute_pair_thresholds(gx_engine *en, const gx_query_opt
     gx_status st = gx_sized_read(&o, sizeof o, opt, QUERY_OPTIONS_LEAST, "gx_query_options", err);
     if (st != GX_OK || (st = gx_query_options_check(&o, en->ix, err)) != GX_OK)
         return st;
+    if (en->parts)
+        return gx_fail(err, GX_EUSAGE,
+                       "%s is a collection, and thresholds of pairs are those of one index: merge it into one",
+                       en->ix->path);
     if (en->ops != &gx_executor_cpu && n_threads > GPU_PAIR_SESSIONS)
         n_threads = GPU_PAIR_SESSIONS;
     pthread_mutex_lock(&en->pairs_lock);
@@ -216,6 +276,12 @@ void gx_engine_apply_known_threshold(const gx_engine *en, gx_plan *plan)
         gx_pair_thresholds_apply(en->pairs[i], plan);
 }
 
+gx_engine *gx_engine_share(gx_engine *en)
+{
+    atomic_fetch_add(&en->n_more, 1);
+    return en;
+}
+
 const gx_index *gx_engine_index(const gx_engine *en)
 {
     return en->ix;
@@ -227,6 +293,7 @@ void gx_session_close(gx_session *s)
 {
     if (!s)
         return;
+    gx_part_sessions_close(s->parts);
     if (s->exec)
         s->en->ops->workspace_close(s->exec);
     if (s->cpu_workspace)
@@ -249,6 +316,8 @@ const gx_search_stats *gx_session_stats(const gx_session *s)
 gx_status gx_session_get_memory(const gx_session *s, gx_session_memory *out)
 {
     gx_session_memory m = {sizeof m, 0, 0};
+    if (s->parts)
+        gx_part_sessions_memory(s->parts, &m);
     if (s->exec && s->en->ops->memory)
         s->en->ops->memory(s->exec, &m.device, &m.pinned);
     return gx_sized_write(out, &m, sizeof m, GX_SIZE_THROUGH(gx_session_memory, pinned));
@@ -289,8 +358,9 @@ gx_status gx_session_open(gx_session **out, gx_engine *en, gx_error *err)
         return gx_fail(err, GX_ENOMEM, "no memory for a session");
     s->en = en;
     gpu.text[0] = 0;
-    gx_status st = en->ops->workspace_open(&s->exec, en->state, &gpu);
-    if (st != GX_OK) {
+    gx_status st = en->parts ? gx_part_sessions_open(&s->parts, en->parts, err)
+                             : en->ops->workspace_open(&s->exec, en->state, &gpu);
+    if (st != GX_OK && !en->parts) {
         s->exec = NULL;
         st = can_fall_back_to_cpu(en, st) ? fall_back_to_cpu(s, &gpu, err) : gx_fail(err, st, "%s", gpu.text);
     }
@@ -302,12 +372,17 @@ gx_status gx_session_open(gx_session **out, gx_engine *en, gx_error *err)
     return GX_OK;
 }
 
+static gx_status foreign_mask(gx_error *err)
+{
+    return gx_fail(err, GX_EUSAGE, "the mask is another engine's; open one on the engine that searches");
+}
+
 /* A mask is read by docid: another engine's may be of another index, or on another GPU. */
 static gx_status check_masks(const gx_session *s, const gx_plan *plans, uint32_t n, gx_error *err)
 {
     for (uint32_t i = 0; i < n; ++i) {
         if (plans[i].mask && plans[i].mask->en != s->en)
-            return gx_fail(err, GX_EUSAGE, "the mask is another engine's; open one on the engine that searches");
+            return foreign_mask(err);
     }
     return GX_OK;
 }
@@ -316,6 +391,14 @@ static gx_status check_masks(const gx_session *s, const gx_plan *plans, uint32_t
 static gx_status run_plans(gx_session *s, const gx_plan *plans, uint32_t n, gx_hits *hits, gx_error *err)
 {
     const gx_executor *ops = s->en->ops;
+    if (s->parts) {
+        const uint64_t cached = s->work.cached;
+        const gx_status st = gx_part_sessions_run(s->parts, plans, n, hits, err);
+        gx_part_sessions_stats(s->parts, &s->work);
+        s->work.and_fell_to_or += s->fell_when_planned;
+        s->work.cached = cached;
+        return st;
+    }
     if (!s->cpu_workspace) {
         gx_error gpu;
         gpu.text[0] = 0;
@@ -387,9 +470,24 @@ gx_status gx_session_run(gx_session *s, const gx_plan *plans, uint32_t n, gx_hit
 
 /* ---- masks ---- */
 
+static uint64_t n_masks; /* atomic */
+
+/* Makes m the mask of a collection's engine; takes m and the masks of the parts. */
+static gx_status mask_of_parts(gx_mask **out, gx_mask *m, const gx_engine *en, gx_mask **parts, gx_status st)
+{
+    m->en = en;
+    m->serial = __atomic_add_fetch(&n_masks, 1, __ATOMIC_RELAXED);
+    m->parts = parts;
+    m->n_parts = parts ? en->parts->n : 0;
+    if (st == GX_OK)
+        *out = m;
+    else
+        gx_mask_close(m);
+    return st;
+}
+
 gx_status gx_mask_open(gx_mask **out, gx_engine *en, const uint64_t *words, gx_error *err)
 {
-    static uint64_t n_masks; /* atomic */
     const uint32_t n_docs = en->ix->n_docs;
     const size_t n_words = gx_mask_n_words(n_docs);
     *out = NULL;
@@ -397,6 +495,11 @@ gx_status gx_mask_open(gx_mask **out, gx_engine *en, const uint64_t *words, gx_e
     if (!words && n_docs)
         return gx_fail(err, GX_EUSAGE, "a mask of %u documents has no words", n_docs);
     gx_mask *m = calloc(1, sizeof *m);
+    if (m && en->parts) {
+        gx_mask **parts;
+        const gx_status st = gx_part_masks_open(&parts, en->parts, words, err);
+        return mask_of_parts(out, m, en, st == GX_OK ? parts : NULL, st);
+    }
     if (m)
         m->words = calloc(n_words + GX_MASK_SLACK, sizeof *m->words);
     if (m)
@@ -433,6 +536,7 @@ void gx_mask_close(gx_mask *m)
 {
     if (!m)
         return;
+    gx_part_masks_close(m->parts, m->n_parts);
     if (m->device)
         m->en->ops->mask_close(m->en->state, m->device);
     free(m->words);
@@ -458,10 +562,34 @@ static gx_status mask_matches(gx_plan *plan, gx_engine *en, const gx_boolean *ma
     return st;
 }
 
+static gx_status plan_parts(gx_plan *out, gx_engine *en, const gx_query *q, const gx_query_options *opt, gx_error *err)
+{
+    gx_plan plan;
+    gx_mask **matches, *m = NULL;
+    if (opt->mask && opt->mask->en != en)
+        return foreign_mask(err);
+    gx_status st = gx_part_plan(&plan, &matches, en->parts, q, opt, err);
+    if (st != GX_OK)
+        return st;
+    if (matches && !(m = calloc(1, sizeof *m))) {
+        gx_part_masks_close(matches, en->parts->n);
+        gx_plan_free(&plan);
+        return gx_fail(err, GX_ENOMEM, "no memory for the documents of a boolean query");
+    }
+    if (matches) {
+        mask_of_parts(&plan.own_mask, m, en, matches, GX_OK);
+        plan.mask = plan.own_mask;
+    }
+    *out = plan;
+    return GX_OK;
+}
+
 gx_status gx_engine_plan(gx_plan *out, gx_engine *en, const gx_query *q, const gx_query_options *opt, gx_error *err)
 {
     gx_boolean *match;
     gx_plan plan;
+    if (en->parts)
+        return plan_parts(out, en, q, opt, err);
     gx_status st = gx_plan_query(&plan, &match, en->ix, q, opt, err);
     if (st != GX_OK)
         return st;
@@ -485,6 +613,13 @@ gx_status gx_mask_copy(gx_mask **out, gx_engine *en, const gx_mask *mask, gx_err
 {
     const size_t n_words = ((size_t)en->ix->n_docs + 63) / 64;
     *out = NULL;
+    if (en->parts) {
+        gx_mask **parts, *m = calloc(1, sizeof *m);
+        if (!m)
+            return gx_fail(err, GX_ENOMEM, "no memory for a mask");
+        const gx_status st = gx_part_masks_copy(&parts, en->parts, mask->parts, err);
+        return mask_of_parts(out, m, en, st == GX_OK ? parts : NULL, st);
+    }
     uint64_t *words = malloc((n_words + 1) * sizeof *words);
     if (!words)
         return gx_fail(err, GX_ENOMEM, "no memory for a mask");
@@ -547,6 +682,12 @@ static gx_status reserve_results(gx_session *s, uint32_t n, size_t n_keys, gx_er
 
 static gx_status count(gx_session *s, uint32_t n, uint64_t *n_matches, gx_error *err)
 {
+    if (s->parts) {
+        gx_status counted = GX_OK;
+        for (uint32_t i = 0; i < n && counted == GX_OK; ++i)
+            counted = gx_part_sessions_count(s->parts, &s->plans[i], &n_matches[i], err);
+        return counted;
+    }
     gx_status st = s->counter ? GX_OK : gx_counter_open(&s->counter, s->en->ix, err);
     for (uint32_t i = 0; i < n && st == GX_OK; ++i)
         st = gx_count_matches(s->counter, &s->plans[i], &n_matches[i], err);
@@ -572,8 +713,10 @@ static gx_status search_slice(gx_session *s, const gx_query *queries, uint32_t f
     for (uint32_t i = 0; st == GX_OK && i < n; ++i) {
         const gx_hits *h = &s->hits[i];
         const size_t at = ((size_t)first + i) * opt->k;
-        if (opt->op == GX_OP_AND_OR && s->plans[i].op == GX_OP_OR && s->plans[i].n_unknown)
+        if (opt->op == GX_OP_AND_OR && s->plans[i].op == GX_OP_OR && s->plans[i].n_unknown) {
             s->work.and_fell_to_or += 1; /* known when it was planned */
+            s->fell_when_planned += s->parts != NULL;
+        }
         for (uint32_t j = 0; j < h->n; ++j) {
             out->docids[at + j] = gx_key_docid(h->keys[j]);
             if (out->scores)

@@ -19,6 +19,9 @@ gx_status gx_engine_plan(gx_plan *out, gx_engine *en, const gx_query *q, const g
 /* The same documents on another engine of the same index. */
 gx_status gx_mask_copy(gx_mask **out, gx_engine *en, const gx_mask *mask, gx_error *err);
 
+/* One holder more, who closes it too. */
+gx_engine *gx_engine_share(gx_engine *en);
+
 const gx_index *gx_engine_index(const gx_engine *en);
 
 /* Run plans as gx_search does, falling back to the CPU where that is due. hits[i].keys are the

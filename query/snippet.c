@@ -56,13 +56,13 @@ static bool take_query_term(void *user, const char *term, size_t len, size_t beg
     if (h->n_terms == GX_MAX_TERMS)
         return false;
     query_term *t = &h->terms[h->n_terms];
-    const uint32_t id = gx_index_find_term(h->ix, term, len);
+    const uint32_t df = gx_index_df_of(h->ix, term, len);
     t->bytes = strndup(term, len);
     t->len = len;
-    t->known = id != UINT32_MAX;
+    t->known = df != 0;
     if (!t->bytes)
         return false;
-    t->weight = t->known ? log(1.0 + (double)h->ix->n_docs / h->ix->lists[id].df) : 0.1;
+    t->weight = t->known ? log(1.0 + (double)h->ix->n_docs / df) : 0.1;
     ++h->n_terms;
     h->n_unknown += !t->known;
     return true;

@@ -122,7 +122,7 @@ int document_filter_read(document_filter *out, const gx_index *ix, const char *o
                          const char *expression)
 {
     gx_index_stats st = {.size = sizeof st};
-    gx_index_get_stats(ix, &st);
+    gx_index_get_quick_stats(ix, &st);
     *out = (document_filter){.n_allowed = st.n_docs};
     if (!only && !except && !expression)
         return 0;

@@ -181,7 +181,7 @@ static void put_json_explanation(FILE *out, const gx_explanation *e)
 static bool has_texts(const gx_index *ix)
 {
     gx_index_stats stats = {.size = sizeof stats};
-    gx_index_get_stats(ix, &stats);
+    gx_index_get_quick_stats(ix, &stats);
     return stats.texts;
 }
 

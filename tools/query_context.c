@@ -46,7 +46,7 @@ int ask_open(ask *k, const cli_args *a, const char *path)
 void ask_note_large_k(const ask *k)
 {
     gx_index_stats stats = {.size = sizeof stats};
-    gx_index_get_stats(k->ix, &stats);
+    gx_index_get_quick_stats(k->ix, &stats);
     if (k->options.k > stats.n_docs && k->options.k != ((gx_query_options)GX_QUERY_OPTIONS).k)
         cli_note("k is %u: the index holds %u documents, so there are never more results than that", k->options.k,
                  stats.n_docs);
@@ -194,7 +194,7 @@ static int explain_hits(const ask *k, uint32_t n, gx_explanation **out)
 static bool has_snippets(const ask *k)
 {
     gx_index_stats stats = {.size = sizeof stats};
-    gx_index_get_stats(k->ix, &stats);
+    gx_index_get_quick_stats(k->ix, &stats);
     return k->snippets && stats.texts;
 }
 
@@ -258,7 +258,7 @@ int ask_query(ask *k, const char *qid, size_t qid_len, const char *text, size_t 
     int code;
 
     *n_hits = 0;
-    gx_index_get_stats(k->ix, &stats);
+    gx_index_get_quick_stats(k->ix, &stats);
     if ((code = reserve(k, stats.n_docs < k->options.k ? stats.n_docs : k->options.k)) ||
         (code = keep_last(k, text, len)))
         return code;

@@ -23,7 +23,7 @@ gx_query_options cli_query_options(const cli_args *a)
 void cli_default_scorer(gx_query_options *o, const cli_args *a, const gx_index *ix)
 {
     gx_index_stats stats = {.size = sizeof stats};
-    gx_index_get_stats(ix, &stats);
+    gx_index_get_quick_stats(ix, &stats);
     if (stats.impacts && !cli_given(a, "scorer"))
         o->preset = GX_IMPACT;
 }
@@ -75,7 +75,7 @@ int cli_rm3(gx_rm3_options *out, const cli_args *a, const gx_index *ix)
         return cli_usage(a, "--rm3=%s: %s", cli_text(a, "rm3"), why);
     if (cli_query_kind(cli_choice(a, "syntax")) == GX_QUERY_BOOLEAN)
         return cli_usage(a, "--rm3 expands plain queries; leave out --syntax=boolean");
-    gx_index_get_stats(ix, &stats);
+    gx_index_get_quick_stats(ix, &stats);
     if (!stats.texts)
         return cli_fail(GX_ENOTFOUND,
                         "--rm3: %s stores no texts, of which feedback terms are taken; build it with "

@@ -96,7 +96,7 @@ static int read_settings(settings *out, const cli_args *a, const gx_index *ix)
     char word[64];
     if (code)
         return code;
-    gx_index_get_stats(ix, &stats);
+    gx_index_get_quick_stats(ix, &stats);
     if (stats.impacts && !cli_given(a, "scorer"))
         list = "impact";
     size_t n_scorers = 0;

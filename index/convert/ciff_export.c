@@ -8,6 +8,7 @@
 #include "engine/sized.h"
 #include "engine/status.h"
 #include "index/build/writer.h"
+#include "index/convert/flatten.h"
 
 typedef struct export
 {
@@ -156,8 +157,8 @@ static gx_status load_list(export *ex, uint32_t t, const gx_list *l, uint64_t *c
             if (docids[i] < least || docids[i] >= ex->ix->n_docs)
                 return gx_fail(err, GX_ECORRUPT, "%s: list %u does not decode to rising docids", ex->ix->path, t);
             if (tfs[i] > INT32_MAX)
-                return gx_fail(err, GX_EINPUT, "%s: list %u has a tf of %u; the most of CIFF is 2^31 - 1", ex->ix->path, t,
-                               tfs[i]);
+                return gx_fail(err, GX_EINPUT, "%s: list %u has a tf of %u; the most of CIFF is 2^31 - 1", ex->ix->path,
+                               t, tfs[i]);
             least = (uint64_t)docids[i] + 1;
             ex->docids[n] = docids[i];
             ex->tfs[n] = tfs[i];
@@ -199,8 +200,8 @@ static gx_status put_document(export *ex, uint32_t d, gx_error *err)
     pb_ostream_t s;
     gx_status st = name_of(ex, &ex->ix->doc_ids, d, ex->ix->n_docs, digits, "the name of document", &name, &len, err);
     if (st == GX_OK && ex->ix->doc_lens[d] > INT32_MAX)
-        st = gx_fail(err, GX_EINPUT, "%s: document %u has a length of %u; the most of CIFF is 2^31 - 1",
-                     ex->ix->path, d, ex->ix->doc_lens[d]);
+        st = gx_fail(err, GX_EINPUT, "%s: document %u has a length of %u; the most of CIFF is 2^31 - 1", ex->ix->path,
+                     d, ex->ix->doc_lens[d]);
     if (st == GX_OK)
         st = begin_message(ex, 3 * FIELD_BYTES + len, &s, err);
     if (st != GX_OK)
@@ -238,6 +239,13 @@ gx_status gx_ciff_export(const gx_index *ix, const char *path, const gx_export_o
     gx_status st = gx_sized_read(&o, sizeof o, opt, GX_SIZE_THROUGH(gx_export_options, user), "gx_export_options", err);
     if (st != GX_OK)
         return st;
+    if (ix->parts) {
+        gx_index *flat;
+        if ((st = gx_index_flatten(&flat, ix, path, err)) == GX_OK)
+            st = gx_ciff_export(flat, path, &o, err);
+        gx_index_close(flat);
+        return st;
+    }
     export ex = {.ix = ix, .out = GX_ATOMIC_FILE_INIT};
     st = gx_atomic_file_open(&ex.out, path, o.force ? GX_ATOMIC_FILE_FORCE : 0, err);
     if (st == GX_OK)

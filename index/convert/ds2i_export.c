@@ -9,6 +9,7 @@
 #include "engine/atomic_file.h"
 #include "engine/sized.h"
 #include "engine/status.h"
+#include "index/convert/flatten.h"
 #include "index/index.h"
 
 enum { DOCS, FREQS, SIZES, TERMS, DOCUMENTS, N_FILES };
@@ -146,6 +147,13 @@ gx_status gx_ds2i_export(const gx_index *ix, const char *base, const gx_export_o
     gx_status st = gx_sized_read(&o, sizeof o, opt, GX_SIZE_THROUGH(gx_export_options, user), "gx_export_options", err);
     if (st != GX_OK)
         return st;
+    if (ix->parts) {
+        gx_index *flat;
+        if ((st = gx_index_flatten(&flat, ix, base, err)) == GX_OK)
+            st = gx_ds2i_export(flat, base, &o, err);
+        gx_index_close(flat);
+        return st;
+    }
     export ex = {.ix = ix, .opt = &o, .base = base};
     for (int i = 0; i < N_FILES; ++i)
         ex.files[i] = GX_ATOMIC_FILE_INIT;

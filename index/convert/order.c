@@ -65,6 +65,11 @@ gx_status gx_order_make(const gx_index *ix, const gx_order_options *opt, uint32_
         gx_sized_read(&o, sizeof o, opt, GX_SIZE_THROUGH(gx_order_options, user), "gx_order_options", err);
     if (st != GX_OK)
         return st;
+    if (ix->parts)
+        return gx_fail(
+            err, GX_EUSAGE,
+            "%s is a collection, whose documents are in the order of its parts: make it one index first, with recode",
+            ix->path);
     switch (o.kind) {
     case GX_ORDER_KEEP:
         identity_order(ix->n_docs, new_docids);

@@ -8,6 +8,7 @@
  */
 #include "engine/gpuidx_advanced.h" /* gx_index_rewrite */
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,13 +18,24 @@
 #include "engine/temporary_file.h"
 #include "index/build/writer.h"
 #include "index/check.h"
+#include "index/collection.h"
+#include "index/convert/flatten.h"
 
 typedef struct posting {
     uint32_t docid, tf;
 } posting;
 
+/* The index, or a part of a collection: where its lists are read. */
+typedef struct part_cursor {
+    const gx_part *part;
+    uint32_t *new_docids; /* [n_docs of the part] the collection's docids; UINT32_MAX: deleted. NULL: base + docid */
+    uint32_t next;        /* the least term not read yet */
+} part_cursor;
+
 typedef struct rewriter {
     const gx_index *ix;
+    uint32_t n_terms;
+    part_cursor *cursors; /* [ix->parts->n], of a collection */
     const gx_rewrite_options *opt;
     gx_writer *writer;
     gx_columns *columns;              /* NULL: the index has no attributes */
@@ -31,14 +43,18 @@ typedef struct rewriter {
     posting *postings, *radix_buffer; /* [longest df], when the order changes */
     uint32_t *doc_tfs;                /* [n_docs] the sum of each old document's tfs so far */
     uint64_t sum_tfs;
-    uint32_t *old_docids;             /* [n_docs] the old docid of each new one, when the order changes */
+    uint32_t *old_docids; /* [n_docs] the old docid of each new one, when the order changes */
     char *text;
     size_t text_cap;
 } rewriter;
 
 static uint32_t longest_df(const gx_index *ix)
 {
-    uint32_t longest = 0;
+    uint32_t longest = 0, n = 0;
+    const gx_collection_term *terms = ix->parts ? gx_parts_terms(ix->parts, &n) : NULL;
+    for (uint32_t t = 0; t < n; ++t)
+        if (terms[t].df > longest)
+            longest = terms[t].df;
     for (uint32_t t = 0; t < ix->n_terms; ++t)
         if (ix->lists[t].df > longest)
             longest = ix->lists[t].df;
@@ -63,6 +79,37 @@ static gx_status invert_order(rewriter *r, gx_error *err)
     return GX_OK;
 }
 
+/* The docids of a part's live documents in the collection. NULL: no memory. */
+static uint32_t *number_documents(const gx_part *p)
+{
+    uint32_t *to = malloc((p->ix->n_docs + 1ull) * sizeof *to), next = p->base;
+    for (uint32_t d = 0; to && d < p->ix->n_docs; ++d)
+        to[d] = gx_deletes_is_live(p->deletes, d) ? next++ : UINT32_MAX;
+    return to;
+}
+
+static gx_status open_cursors(rewriter *r, gx_error *err)
+{
+    const gx_parts *p = r->ix->parts;
+    r->n_terms = r->ix->n_terms;
+    if (!p)
+        return GX_OK;
+    bool ok = gx_parts_terms(p, &r->n_terms) && (r->cursors = calloc(p->n, sizeof *r->cursors));
+    for (uint32_t i = 0; ok && i < p->n; ++i) {
+        r->cursors[i].part = &p->parts[i];
+        if (p->parts[i].deletes)
+            ok = (r->cursors[i].new_docids = number_documents(&p->parts[i])) != NULL;
+    }
+    return ok ? GX_OK : gx_fail(err, GX_ENOMEM, "%s: no memory to read its parts", r->ix->path);
+}
+
+static void close_cursors(rewriter *r)
+{
+    for (uint32_t i = 0; r->cursors && i < r->ix->parts->n; ++i)
+        free(r->cursors[i].new_docids);
+    free(r->cursors);
+}
+
 static gx_status alloc_buffers(rewriter *r, gx_error *err)
 {
     const size_t n = (size_t)longest_df(r->ix) + GX_MAX_BLOCK;
@@ -83,7 +130,7 @@ static gx_status alloc_buffers(rewriter *r, gx_error *err)
 
 static gx_status copy_document(rewriter *r, uint32_t docid, gx_error *err)
 {
-    const gx_index *ix = r->ix;
+    const gx_index *ix = r->ix->parts ? gx_parts_find(r->ix->parts, docid, &docid)->ix : r->ix;
     size_t id_len, title_len = 0, text_len = 0;
     const char *id = gx_index_doc_id(ix, docid, &id_len), *title = NULL;
     if (!r->opt->drop_titles)
@@ -171,12 +218,74 @@ static void reorder_list(rewriter *r, uint32_t n)
     }
 }
 
+/* Append what lives of a part's list to the *n postings so far. */
+static gx_status append_part(rewriter *r, const part_cursor *c, uint32_t term, uint32_t *n, gx_error *err)
+{
+    const gx_index *ix = c->part->ix;
+    const gx_list l = gx_index_list(ix, term);
+    const uint32_t most = *n + gx_part_df(c->part, term);
+    uint64_t least = 0;
+    for (uint32_t j = 0; j < l.n_blocks && *n <= most; ++j) {
+        uint32_t *docids = r->docids + *n, *tfs = r->tfs + *n, kept = 0;
+        gx_list_decode_tfs(&l, j, tfs);
+        const uint32_t n_here = gx_list_decode_docids(&l, j, docids);
+        for (uint32_t i = 0; i < n_here; ++i) {
+            if (docids[i] < least || docids[i] >= ix->n_docs || tfs[i] == 0)
+                return gx_fail(err, GX_ECORRUPT, "%s: list %u, block %u: does not decode to rising docids below %u",
+                               ix->path, term, j, ix->n_docs);
+            least = (uint64_t)docids[i] + 1;
+            const uint32_t to = c->new_docids ? c->new_docids[docids[i]] : c->part->base + docids[i];
+            if (to == UINT32_MAX)
+                continue;
+            docids[kept] = to;
+            tfs[kept++] = tfs[i];
+            r->doc_tfs[to] += tfs[i];
+            r->sum_tfs += tfs[i];
+        }
+        *n += kept;
+    }
+    if (*n > most)
+        return gx_fail(err, GX_ECORRUPT, "%s: list %u has more live documents than its deletes leave", ix->path, term);
+    return GX_OK;
+}
+
+/* The live postings of term t of a collection: df of them, which the deletes have been counted by. */
+static gx_status decode_parts(rewriter *r, const char *term, size_t len, uint32_t df, gx_error *err)
+{
+    gx_status st = GX_OK;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < r->ix->parts->n && st == GX_OK; ++i) {
+        part_cursor *c = &r->cursors[i];
+        const gx_index *ix = c->part->ix;
+        const char *found = NULL;
+        size_t found_len = 0;
+        for (int order = -1; c->next < ix->n_terms; ++c->next) { /* terms that no live document has are passed over */
+            found = gx_strings_get(&ix->terms, c->next, &found_len);
+            const size_t least = found_len < len ? found_len : len;
+            order = least ? memcmp(found, term, least) : 0;
+            order = order ? order : (found_len > len) - (found_len < len);
+            if (order >= 0) {
+                found = order == 0 ? found : NULL;
+                break;
+            }
+            found = NULL;
+        }
+        if (!found)
+            continue;
+        st = append_part(r, c, c->next++, &n, err);
+    }
+    if (st == GX_OK && n != df)
+        st =
+            gx_fail(err, GX_ECORRUPT, "%s: a list has %u live documents, and its deletes leave %u", r->ix->path, n, df);
+    return st;
+}
+
 static gx_status copy_list(rewriter *r, uint32_t t, gx_error *err)
 {
-    const gx_list l = gx_index_list(r->ix, t);
     size_t len;
-    const char *term = gx_strings_get(&r->ix->terms, t, &len);
-    const gx_status st = decode_list(r, t, &l, err);
+    const char *term = gx_index_term(r->ix, t, &len);
+    const gx_list l = r->ix->parts ? (gx_list){.df = gx_index_df(r->ix, t)} : gx_index_list(r->ix, t);
+    const gx_status st = r->ix->parts ? decode_parts(r, term, len, l.df, err) : decode_list(r, t, &l, err);
     if (st != GX_OK)
         return st;
     if (r->opt->new_docids)
@@ -197,6 +306,15 @@ static bool cancelled(const rewriter *r, uint32_t i)
 static gx_status check_sums(const rewriter *r, gx_error *err)
 {
     const gx_index *ix = r->ix;
+    bool imported = ix->impacts; /* its lengths need not be what tfs add up to */
+    for (uint32_t i = 0; ix->parts && i < ix->parts->n; ++i)
+        imported = imported || ix->parts->parts[i].ix->sum_tfs != ix->parts->parts[i].ix->n_tokens;
+    for (uint32_t d = 0; ix->parts && !imported && d < ix->n_docs; ++d)
+        if (r->doc_tfs[d] != gx_index_length(ix, d))
+            return gx_fail(err, GX_ECORRUPT, "%s: document %u has length %u, its tfs add up to %u", ix->path, d,
+                           gx_index_length(ix, d), r->doc_tfs[d]);
+    if (ix->parts)
+        return GX_OK;
     if (r->sum_tfs != ix->sum_tfs)
         return gx_fail(err, GX_ECORRUPT, "%s: tfs add up to %llu, the header says %llu", ix->path,
                        (unsigned long long)r->sum_tfs, (unsigned long long)ix->sum_tfs);
@@ -210,13 +328,15 @@ static gx_status check_sums(const rewriter *r, gx_error *err)
 static gx_status rewrite(rewriter *r, gx_error *err)
 {
     const gx_index *ix = r->ix;
-    gx_status st = alloc_buffers(r, err);
+    gx_status st = open_cursors(r, err);
+    if (st == GX_OK)
+        st = alloc_buffers(r, err);
     for (uint32_t d = 0; st == GX_OK && d < ix->n_docs; ++d) {
         if (cancelled(r, d))
             return gx_fail(err, GX_ECANCELLED, "cancelled");
         st = copy_document(r, r->old_docids ? r->old_docids[d] : d, err);
     }
-    for (uint32_t t = 0; st == GX_OK && t < ix->n_terms; ++t) {
+    for (uint32_t t = 0; st == GX_OK && t < r->n_terms; ++t) {
         if (cancelled(r, t))
             return gx_fail(err, GX_ECANCELLED, "cancelled");
         st = copy_list(r, t, err);
@@ -240,7 +360,7 @@ static gx_status codecs_of_index(const gx_index *ix, const char **docid_codec, c
     uint64_t most = 0;
     if (!sizes)
         return gx_fail(err, GX_ENOMEM, "%s: no memory to look for its codecs", ix->path);
-    gx_index_measure(ix, sizes);
+    gx_index_measure(ix->parts ? ix->parts->parts[0].ix : ix, sizes);
     *docid_codec = *tf_codec = NULL;
     for (uint32_t i = 0; i < sizes->n_codings; ++i)
         if (sizes->codings[i].n_postings > most) {
@@ -277,7 +397,19 @@ static gx_status choose_codecs(const rewriter *r, gx_writer_options *w, gx_error
     return gx_codec_find_pair(&w->docids, &w->tfs, docids, r->opt->tf_codec ? r->opt->tf_codec : tfs, err);
 }
 
-gx_status gx_index_rewrite(const gx_index *ix, const char *path, const gx_rewrite_options *opt, gx_error *err)
+/* The file that the writer has finished without a name, which stays while it is open. */
+static gx_status open_unnamed(gx_index **out, const gx_writer *w, gx_error *err)
+{
+    char *path = gx_writer_unnamed_path(w);
+    const gx_status st = path ? gx_index_open_at(out, path, GX_CHECK_STRUCTURE, GX_LOAD_MAP, err)
+                              : gx_fail(err, GX_ENOMEM, "out of memory");
+    free(path);
+    return st;
+}
+
+/* With opened not NULL the index gets no name: it is opened there. */
+static gx_status rewrite_index(gx_index **opened, const gx_index *ix, const char *path, const gx_rewrite_options *opt,
+                               gx_error *err)
 {
     gx_rewrite_options o = GX_REWRITE_OPTIONS;
     gx_status st =
@@ -297,8 +429,12 @@ gx_status gx_index_rewrite(const gx_index *ix, const char *path, const gx_rewrit
     w.columns = r.columns;
     if (st == GX_OK)
         st = gx_writer_open(&r.writer, path, &w, err);
+    if (st == GX_OK && opened)
+        gx_writer_keep_unnamed(r.writer);
     if (st == GX_OK)
         st = rewrite(&r, err);
+    if (st == GX_OK && opened)
+        st = open_unnamed(opened, r.writer, err);
     gx_writer_close(r.writer);
     gx_columns_close(r.columns);
     free(dir);
@@ -309,5 +445,29 @@ gx_status gx_index_rewrite(const gx_index *ix, const char *path, const gx_rewrit
     free(r.radix_buffer);
     free(r.old_docids);
     free(r.text);
+    close_cursors(&r);
+    return st;
+}
+
+gx_status gx_index_rewrite(const gx_index *ix, const char *path, const gx_rewrite_options *opt, gx_error *err)
+{
+    return rewrite_index(NULL, ix, path, opt, err);
+}
+
+gx_status gx_index_flatten(gx_index **out, const gx_index *ix, const char *path, gx_error *err)
+{
+    gx_rewrite_options o = GX_REWRITE_OPTIONS;
+    const char *tmp = getenv("TMPDIR");
+    char *beside = NULL, *dir = strcmp(path, "-") ? gx_directory_of(path) : strdup(tmp && *tmp ? tmp : "/tmp");
+    *out = NULL;
+    if (!dir || asprintf(&beside, "%s/.gpuidx-flat.gx", dir) < 0) {
+        free(dir);
+        return gx_fail(err, GX_ENOMEM, "out of memory");
+    }
+    free(dir);
+    o.drop_titles = o.drop_texts = true;
+    o.force = true; /* nothing is put there */
+    const gx_status st = rewrite_index(out, ix, beside, &o, err);
+    free(beside);
     return st;
 }

@@ -278,7 +278,7 @@ gx_status gx_sweep(gx_sweep_report *out, gx_engine *en, const gx_sweep_options *
     gx_sweep_report report = {0};
     gx_index_stats stats = {.size = sizeof stats};
     sweep s = {.opt = opt, .report = &report, .en = en, .ix = gx_engine_index(en)};
-    gx_index_get_stats(s.ix, &stats);
+    gx_index_get_quick_stats(s.ix, &stats);
     s.max_k = opt->query.k < stats.n_docs ? opt->query.k : stats.n_docs ? stats.n_docs : 1;
     s.batch = BATCH_RESULTS / s.max_k < 1               ? 1
               : BATCH_RESULTS / s.max_k > BATCH_QUERIES ? BATCH_QUERIES

@@ -1,0 +1,22 @@
+/* files.h: the files in the folder of a collection. */
+#ifndef GX_INDEX_COMMIT_FILES_H
+#define GX_INDEX_COMMIT_FILES_H
+
+#include "index/manifest.h"
+
+#define GX_PART_NAME "part-%06llu.gx"     /* by gx_manifest.next */
+#define GX_DELETES_NAME "%.*s.%06llu.del" /* the part's name without .gx, and the commit */
+#define GX_LOCK_NAME "LOCK"
+
+/* Remove the parts and files of deletes in dir that the manifest does not name, and temporary files
+ * that no living process has. The caller is the collection's one writer. A file that cannot be removed
+ * stays. */
+void gx_sweep_folder(const char *dir, const gx_manifest *m);
+
+/* Remove a folder with its files; one that holds folders stays. */
+void gx_remove_folder(const char *dir);
+
+/* fsync a folder: 0 or the errno. */
+int gx_sync_folder(const char *dir);
+
+#endif

@@ -1,0 +1,56 @@
+/* manifest.h: the manifest of a collection: which files it has, as of its last commit. FORMAT.md
+ * tells every byte of it, under "Collections".
+ *
+ *   COLLECTION/MANIFEST               names the files of one commit; replaced by a rename
+ *   COLLECTION/part-000001.gx         an index file, which never changes
+ *   COLLECTION/part-000001.000004.del which of its documents are deleted, as of commit 4
+ *   COLLECTION/LOCK                   locked by the one writer
+ */
+#ifndef GX_INDEX_MANIFEST_H
+#define GX_INDEX_MANIFEST_H
+
+#include "engine/gpuidx.h"
+
+#define GX_MANIFEST_NAME "MANIFEST"
+#define GX_MAX_PART_NAME 63u /* bytes of a file's name */
+#define GX_MAX_PARTS 4096u
+
+/* A file of deletes; file is empty where no document of the part is deleted. */
+typedef struct gx_manifest_deletes {
+    char file[GX_MAX_PART_NAME + 1];
+    uint64_t bytes, checksum; /* of the whole file */
+    uint32_t n_docs;          /* deleted documents */
+    uint64_t n_tokens;        /* the sum of their lengths */
+} gx_manifest_deletes;
+
+typedef struct gx_manifest_part {
+    char file[GX_MAX_PART_NAME + 1];
+    uint8_t uuid[16]; /* of the index file */
+    uint64_t bytes;
+    uint32_t n_docs; /* deleted ones included, as in the index file */
+    uint64_t n_tokens;
+    gx_manifest_deletes deletes;
+} gx_manifest_part;
+
+typedef struct gx_manifest {
+    uint64_t commit; /* from 1 */
+    uint64_t next;   /* the number of the next part's file */
+    uint8_t uuid[16];
+    uint32_t n_parts;        /* at least 1 */
+    gx_manifest_part *parts; /* [n_parts] in the order of their documents */
+} gx_manifest;
+
+/* Read the manifest in folder dir. GX_ENOTFOUND (no manifest: the folder is no collection), GX_EIO,
+ * GX_ECORRUPT, GX_ENOMEM. */
+gx_status gx_manifest_read(gx_manifest *out, const char *dir, gx_error *err);
+
+/* Replace the manifest in folder dir, or, unless replace, make the first one there. It is on disk when
+ * this returns GX_OK. GX_EEXISTS, GX_EIO, GX_ENOMEM. */
+gx_status gx_manifest_write(const gx_manifest *m, const char *dir, bool replace, gx_error *err);
+
+void gx_manifest_free(gx_manifest *m); /* accepts a zeroed one */
+
+/* "DIR/NAME"; the caller frees. NULL: no memory. */
+char *gx_path_in(const char *dir, const char *name);
+
+#endif

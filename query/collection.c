@@ -1,0 +1,494 @@
+#include "query/collection.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/status.h"
+#include "query/count.h"
+#include "query/mask.h"
+
+/* ---- engines ---- */
+
+void gx_part_engines_close(gx_part_engines *e)
+{
+    if (!e)
+        return;
+    gx_part_masks_close(e->live, e->n);
+    for (uint32_t i = 0; e->engines && i < e->n; ++i)
+        gx_engine_close(e->engines[i]);
+    free(e->engines);
+    free(e);
+}
+
+static uint64_t share_of(uint64_t memory, uint64_t none, const gx_index *part, const gx_index *whole)
+{
+    if (memory == none || whole->file_bytes == 0)
+        return memory;
+    const uint64_t share = (uint64_t)((double)memory * ((double)part->file_bytes / (double)whole->file_bytes));
+    return share == none ? share + 1 : share;
+}
+
+/* The engine that old has on this file, one holder more. */
+static gx_engine *find_engine(const gx_part_engines *old, const gx_index *part)
+{
+    for (uint32_t i = 0; old && i < old->n; ++i)
+        if (gx_engine_index(old->engines[i]) == part)
+            return gx_engine_share(old->engines[i]);
+    return NULL;
+}
+
+static gx_status open_engines(gx_part_engines *e, const gx_engine_options *opt, const gx_executor *gpu,
+                              const gx_part_engines *old, gx_error *err)
+{
+    gx_status st = GX_OK;
+    for (uint32_t i = 0; i < e->n && st == GX_OK; ++i) {
+        const gx_index *part = e->ix->parts->parts[i].ix;
+        gx_engine_options own = *opt;
+        own.result_cache = 0; /* the collection's engine has one */
+        own.device_memory = share_of(opt->device_memory, 0, part, e->ix);
+        own.map_memory = share_of(opt->map_memory, UINT64_MAX, part, e->ix);
+        if (!(e->engines[i] = find_engine(old, part)))
+            st = gx_engine_open_with(&e->engines[i], part, &own, gpu, err);
+    }
+    return st;
+}
+
+static bool are_mixed(const gx_part_engines *e)
+{
+    bool mixed = false;
+    for (uint32_t i = 1; i < e->n; ++i)
+        mixed = mixed || gx_engine_get_kind(e->engines[i]) != gx_engine_get_kind(e->engines[0]);
+    return mixed;
+}
+
+static gx_status open_live(gx_part_engines *e, gx_error *err)
+{
+    gx_status st = GX_OK;
+    for (uint32_t i = 0; i < e->n && st == GX_OK; ++i) {
+        const gx_deletes *d = e->ix->parts->parts[i].deletes;
+        if (d && d->n_deleted)
+            st = gx_mask_open(&e->live[i], e->engines[i], d->live, err);
+    }
+    return st;
+}
+
+gx_status gx_part_engines_open(gx_part_engines **out, const gx_index *ix, const gx_engine_options *opt,
+                               const gx_executor *gpu, const gx_part_engines *old, gx_error *err)
+{
+    *out = NULL;
+    gx_part_engines *e = calloc(1, sizeof *e);
+    if (!e)
+        return gx_fail(err, GX_ENOMEM, "no memory for an engine");
+    e->ix = ix;
+    e->n = ix->parts->n;
+    e->engines = calloc(e->n, sizeof *e->engines);
+    e->live = calloc(e->n, sizeof *e->live);
+    gx_status st = e->engines && e->live ? open_engines(e, opt, gpu, old, err)
+                                         : gx_fail(err, GX_ENOMEM, "no memory for the engines of %u parts", e->n);
+    if (st == GX_OK && are_mixed(e)) { /* the GPU has no room for all of them */
+        gx_engine_options cpu = *opt;
+        cpu.kind = GX_ENGINE_CPU;
+        for (uint32_t i = 0; i < e->n; ++i) {
+            gx_engine_close(e->engines[i]);
+            e->engines[i] = NULL;
+        }
+        st = open_engines(e, &cpu, NULL, NULL, err);
+    }
+    if (st == GX_OK)
+        st = open_live(e, err);
+    if (st == GX_OK)
+        *out = e;
+    else
+        gx_part_engines_close(e);
+    return st;
+}
+
+/* ---- masks ---- */
+
+void gx_part_masks_close(gx_mask **masks, uint32_t n)
+{
+    for (uint32_t i = 0; masks && i < n; ++i)
+        gx_mask_close(masks[i]);
+    free(masks);
+}
+
+/* Words for the largest part. NULL: no memory. */
+static uint64_t *alloc_words(const gx_part_engines *e)
+{
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < e->n; ++i) {
+        const uint32_t n = e->ix->parts->parts[i].ix->n_docs;
+        most = n > most ? n : most;
+    }
+    return malloc(((size_t)most / 64 + 1) * sizeof(uint64_t));
+}
+
+gx_status gx_part_masks_open(gx_mask ***out, const gx_part_engines *e, const uint64_t *words, gx_error *err)
+{
+    gx_mask **masks = calloc(e->n, sizeof *masks);
+    uint64_t *local = alloc_words(e);
+    *out = NULL;
+    gx_status st =
+        masks && local ? GX_OK : gx_fail(err, GX_ENOMEM, "no memory for a mask of %u documents", e->ix->n_docs);
+    for (uint32_t i = 0; st == GX_OK && i < e->n; ++i) {
+        gx_part_scatter(&e->ix->parts->parts[i], words, local);
+        st = gx_mask_open(&masks[i], e->engines[i], local, err);
+    }
+    free(local);
+    if (st == GX_OK)
+        *out = masks;
+    else
+        gx_part_masks_close(masks, e->n);
+    return st;
+}
+
+gx_status gx_part_masks_copy(gx_mask ***out, const gx_part_engines *e, gx_mask *const *masks, gx_error *err)
+{
+    gx_mask **copies = calloc(e->n, sizeof *copies);
+    gx_status st = copies ? GX_OK : gx_fail(err, GX_ENOMEM, "no memory for a mask");
+    *out = NULL;
+    for (uint32_t i = 0; st == GX_OK && i < e->n; ++i)
+        st = gx_mask_copy(&copies[i], e->engines[i], masks[i], err);
+    if (st == GX_OK)
+        *out = copies;
+    else
+        gx_part_masks_close(copies, e->n);
+    return st;
+}
+
+/* ---- plans ---- */
+
+void gx_part_plans_free(gx_part_plans *p)
+{
+    if (!p)
+        return;
+    for (uint32_t i = 0; i < p->n; ++i)
+        gx_plan_free(&p->plans[i]);
+    gx_query_plan_free(&p->query);
+    free(p);
+}
+
+/* Binds *query, which the result takes also where this fails. */
+static gx_status bind_parts(gx_part_plans **out, const gx_index *ix, gx_query_plan *query, gx_op op, gx_error *err)
+{
+    gx_part_plans *p = calloc(1, sizeof *p + ix->parts->n * sizeof *p->plans);
+    *out = NULL;
+    if (!p) {
+        gx_query_plan_free(query);
+        return gx_fail(err, GX_ENOMEM, "no memory for the plans of %u parts", ix->parts->n);
+    }
+    p->ix = ix;
+    p->query = *query;
+    p->query.op = op;
+    gx_status st = GX_OK;
+    for (; p->n < ix->parts->n && st == GX_OK; ++p->n) {
+        if ((st = gx_plan_bind(&p->plans[p->n], &p->query, ix->parts->parts[p->n].ix, err)) != GX_OK)
+            break;
+        p->plans[p->n].mask = NULL;
+    }
+    if (st == GX_OK)
+        *out = p;
+    else
+        gx_part_plans_free(p);
+    return st;
+}
+
+/* What of a boolean query matches, as masks of the parts. */
+static gx_status match_parts(gx_mask ***out, const gx_part_engines *e, const gx_query *q, const gx_query_options *opt,
+                             const gx_plan *plan, gx_error *err)
+{
+    gx_mask **masks = calloc(e->n, sizeof *masks);
+    uint64_t *words = alloc_words(e);
+    gx_status st = masks && words ? GX_OK : gx_fail(err, GX_ENOMEM, "no memory for the documents of a boolean query");
+    *out = NULL;
+    for (uint32_t i = 0; st == GX_OK && i < e->n; ++i) {
+        const gx_mask *allowed = opt->mask ? opt->mask->parts[i] : e->live[i];
+        const gx_index *part = e->ix->parts->parts[i].ix;
+        gx_boolean *b;
+        if ((st = gx_boolean_open(&b, part, q->text, q->len, opt->op, err)) != GX_OK)
+            break;
+        st = gx_boolean_match(b, plan, words, err);
+        gx_boolean_close(b);
+        for (size_t w = 0; allowed && st == GX_OK && w * 64 < part->n_docs; ++w)
+            words[w] &= allowed->words[2 * w] | (uint64_t)allowed->words[2 * w + 1] << 32;
+        if (st == GX_OK)
+            st = gx_mask_open(&masks[i], e->engines[i], words, err);
+    }
+    free(words);
+    if (st == GX_OK)
+        *out = masks;
+    else
+        gx_part_masks_close(masks, e->n);
+    return st;
+}
+
+gx_status gx_part_plan(gx_plan *out, gx_mask ***matches, const gx_part_engines *e, const gx_query *q,
+                       const gx_query_options *opt, gx_error *err)
+{
+    const gx_index *ix = e->ix;
+    gx_query_plan query;
+    bool flat;
+    *matches = NULL;
+    gx_status st = gx_query_plan_any(&query, &flat, ix, q, opt, err);
+    if (st != GX_OK)
+        return st;
+    gx_plan plan = gx_query_plan_summary(&query, ix);
+    st = bind_parts(&plan.parts, ix, &query, plan.op == GX_OP_AND_OR ? GX_OP_AND : plan.op, err);
+    if (st == GX_OK && !flat)
+        st = match_parts(matches, e, q, opt, &plan, err);
+    if (st != GX_OK) {
+        gx_plan_free(&plan);
+        return st;
+    }
+    *out = plan;
+    return st;
+}
+
+/* ---- sessions ---- */
+
+struct gx_part_sessions {
+    const gx_part_engines *e;
+    gx_session **sessions; /* [e->n] */
+    gx_counter **counters; /* [e->n], NULL until a search counts */
+    uint64_t and_fell_to_or;
+    uint32_t max_queries; /* capacities of what follows */
+    size_t max_keys;
+    gx_plan *plans;
+    gx_hits *hits;
+    uint64_t *keys;
+};
+
+gx_status gx_part_sessions_open(gx_part_sessions **out, const gx_part_engines *e, gx_error *err)
+{
+    *out = NULL;
+    gx_part_sessions *s = calloc(1, sizeof *s);
+    if (!s)
+        return gx_fail(err, GX_ENOMEM, "no memory for a session");
+    s->e = e;
+    s->sessions = calloc(e->n, sizeof *s->sessions);
+    s->counters = calloc(e->n, sizeof *s->counters);
+    gx_status st = s->sessions && s->counters ? GX_OK : gx_fail(err, GX_ENOMEM, "no memory for %u sessions", e->n);
+    for (uint32_t i = 0; st == GX_OK && i < e->n; ++i)
+        st = gx_session_open(&s->sessions[i], e->engines[i], err);
+    if (st == GX_OK)
+        *out = s;
+    else
+        gx_part_sessions_close(s);
+    return st;
+}
+
+void gx_part_sessions_close(gx_part_sessions *s)
+{
+    if (!s)
+        return;
+    for (uint32_t i = 0; i < s->e->n; ++i) {
+        if (s->sessions)
+            gx_session_close(s->sessions[i]);
+        if (s->counters)
+            gx_counter_close(s->counters[i]);
+    }
+    free(s->sessions);
+    free(s->counters);
+    free(s->plans);
+    free(s->hits);
+    free(s->keys);
+    free(s);
+}
+
+void gx_part_sessions_stats(const gx_part_sessions *s, gx_search_stats *out)
+{
+    *out = (gx_search_stats){.and_fell_to_or = s->and_fell_to_or};
+    for (uint32_t i = 0; i < s->e->n; ++i) {
+        const gx_search_stats *x = gx_session_stats(s->sessions[i]);
+        out->postings += x->postings;
+        out->blocks += x->blocks;
+        out->blocks_decoded += x->blocks_decoded;
+        out->lookups += x->lookups;
+        out->parts += x->parts;
+        out->waits += x->waits;
+        out->allocations += x->allocations;
+        out->linger_hits += x->linger_hits;
+        for (int j = 0; j < GX_N_SEARCH_STAGES; ++j)
+            out->seconds[j] += x->seconds[j];
+        for (int j = 0; j < GX_N_STEPS; ++j)
+            out->steps[j] += x->steps[j];
+    }
+}
+
+void gx_part_sessions_memory(const gx_part_sessions *s, gx_session_memory *out)
+{
+    out->device = out->pinned = 0;
+    for (uint32_t i = 0; i < s->e->n; ++i) {
+        gx_session_memory one = {.size = sizeof one};
+        gx_session_get_memory(s->sessions[i], &one);
+        out->device += one.device;
+        out->pinned += one.pinned;
+    }
+}
+
+static gx_status reserve(gx_part_sessions *s, uint32_t n, size_t n_keys, gx_error *err)
+{
+    if (n > s->max_queries) {
+        gx_plan *plans = realloc(s->plans, n * sizeof *plans);
+        if (plans)
+            s->plans = plans;
+        gx_hits *hits = realloc(s->hits, n * sizeof *hits);
+        if (hits)
+            s->hits = hits;
+        if (!plans || !hits)
+            return gx_fail(err, GX_ENOMEM, "no memory for a batch of %u queries", n);
+        s->max_queries = n;
+    }
+    if (n_keys > s->max_keys) {
+        uint64_t *keys = realloc(s->keys, n_keys * sizeof *keys);
+        if (!keys)
+            return gx_fail(err, GX_ENOMEM, "no memory for %zu results", n_keys);
+        s->keys = keys;
+        s->max_keys = n_keys;
+    }
+    return GX_OK;
+}
+
+/* The docids of a part's keys become those of the collection, which keeps their order. */
+static void rebase(const gx_part *part, uint64_t *keys, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; ++i)
+        keys[i] = gx_key(gx_key_score(keys[i]), part->base + gx_deletes_rank(part->deletes, gx_key_docid(keys[i])));
+}
+
+/* Of hits->keys and more[n], both falling, keep the k greatest in hits->keys[k]. */
+static void merge(gx_hits *hits, uint32_t k, const uint64_t *more, uint32_t n)
+{
+    uint32_t a = 0, b = 0;
+    while (a + b < k && (a < hits->n || b < n)) { /* how many of each are kept */
+        if (b == n || (a < hits->n && hits->keys[a] > more[b]))
+            ++a;
+        else
+            ++b;
+    }
+    hits->n = a + b;
+    while (b) { /* from the end, where nothing is overwritten that is still needed */
+        const uint32_t at = a + b - 1;
+        if (a && hits->keys[a - 1] < more[b - 1])
+            hits->keys[at] = hits->keys[--a];
+        else
+            hits->keys[at] = more[--b];
+    }
+}
+
+/* Search part p for the plans that `which` (NULL: all) selects, from what earlier parts have found. */
+static gx_status run_part(gx_part_sessions *s, uint32_t p, const gx_plan *plans, gx_part_plans *const *instead,
+                          uint32_t n, gx_hits *hits, gx_error *err)
+{
+    const gx_part *part = &s->e->ix->parts->parts[p];
+    uint64_t *keys = s->keys;
+    uint32_t m = 0;
+    for (uint32_t i = 0; i < n; ++i) {
+        const gx_part_plans *of = instead ? instead[i] : plans[i].parts;
+        if (!of)
+            continue;
+        gx_plan *plan = &s->plans[m];
+        *plan = of->plans[p];
+        plan->mask = plans[i].mask ? plans[i].mask->parts[p] : s->e->live[p];
+        plan->initial_threshold = hits[i].n == plans[i].k ? gx_key_score(hits[i].keys[plans[i].k - 1]) + 1 : 0;
+        s->hits[m++] = (gx_hits){keys, 0};
+        keys += plan->k;
+    }
+    gx_status st = gx_session_run(s->sessions[p], s->plans, m, s->hits, err);
+    m = 0;
+    for (uint32_t i = 0; i < n && st == GX_OK; ++i) {
+        if (!(instead ? instead[i] : plans[i].parts))
+            continue;
+        rebase(part, s->hits[m].keys, s->hits[m].n);
+        merge(&hits[i], plans[i].k, s->hits[m].keys, s->hits[m].n);
+        ++m;
+    }
+    return st;
+}
+
+static gx_status run_all_parts(gx_part_sessions *s, const gx_plan *plans, gx_part_plans *const *instead, uint32_t n,
+                               gx_hits *hits, gx_error *err)
+{
+    gx_status st = GX_OK;
+    for (uint32_t p = 0; p < s->e->n && st == GX_OK; ++p)
+        st = run_part(s, p, plans, instead, n, hits, err);
+    return st;
+}
+
+static gx_status rebind(gx_part_plans **out, const gx_index *ix, const gx_query_plan *query, gx_op op, gx_error *err)
+{
+    gx_query_plan copy;
+    const gx_status st = gx_query_plan_copy(&copy, query, err);
+    *out = NULL;
+    return st != GX_OK ? st : bind_parts(out, ix, &copy, op, err);
+}
+
+/* The plans of GX_OP_AND_OR whose AND has given too few results, answered by OR. */
+static gx_status run_or(gx_part_sessions *s, const gx_plan *plans, uint32_t n, gx_hits *hits, gx_error *err)
+{
+    gx_status st = GX_OK;
+    uint32_t n_again = 0;
+    gx_part_plans **again = calloc(n + 1, sizeof *again);
+    if (!again)
+        return gx_fail(err, GX_ENOMEM, "no memory for a batch of %u queries", n);
+    for (uint32_t i = 0; i < n && st == GX_OK; ++i) {
+        if (plans[i].op != GX_OP_AND_OR || !plans[i].parts || hits[i].n >= plans[i].k)
+            continue;
+        hits[i].n = 0;
+        ++n_again;
+        st = rebind(&again[i], s->e->ix, &plans[i].parts->query, GX_OP_OR, err);
+    }
+    s->and_fell_to_or += n_again;
+    if (st == GX_OK && n_again)
+        st = run_all_parts(s, plans, again, n, hits, err);
+    for (uint32_t i = 0; i < n; ++i)
+        gx_part_plans_free(again[i]);
+    free(again);
+    return st;
+}
+
+gx_status gx_part_sessions_run(gx_part_sessions *s, const gx_plan *plans, uint32_t n, gx_hits *hits, gx_error *err)
+{
+    size_t n_keys = 0;
+    bool two_passes = false;
+    for (uint32_t i = 0; i < n; ++i) {
+        hits[i].n = 0;
+        n_keys += plans[i].k;
+        two_passes = two_passes || plans[i].op == GX_OP_AND_OR;
+    }
+    gx_status st = reserve(s, n, n_keys, err);
+    if (st == GX_OK)
+        st = run_all_parts(s, plans, NULL, n, hits, err);
+    if (st == GX_OK && two_passes)
+        st = run_or(s, plans, n, hits, err);
+    return st;
+}
+
+gx_status gx_part_sessions_count(gx_part_sessions *s, const gx_plan *plan, uint64_t *n, gx_error *err)
+{
+    uint64_t any = 0, all = 0;
+    gx_part_plans *p;
+    *n = 0;
+    if (!plan->parts)
+        return GX_OK;
+    gx_status st = rebind(&p, s->e->ix, &plan->parts->query, GX_OP_OR, err);
+    if (st != GX_OK)
+        return st;
+    for (uint32_t i = 0; i < p->n && st == GX_OK; ++i) {
+        uint64_t any_here, all_here;
+        gx_plan *here = &p->plans[i];
+        here->mask = plan->mask ? plan->mask->parts[i] : s->e->live[i];
+        if (!s->counters[i])
+            st = gx_counter_open(&s->counters[i], s->e->ix->parts->parts[i].ix, err);
+        if (st == GX_OK)
+            st = gx_count_any_and_all(s->counters[i], here, &any_here, &all_here, err);
+        if (st != GX_OK)
+            break;
+        any += any_here;
+        all += here->n_unknown ? 0 : all_here;
+    }
+    gx_part_plans_free(p);
+    const bool is_and = plan->op == GX_OP_AND || (plan->op == GX_OP_AND_OR && all >= plan->k);
+    *n = is_and ? all : any;
+    return st;
+}

@@ -1,0 +1,65 @@
+/* collection.h: searching a collection: an engine, a session, a mask and a plan of each part, behind
+ * one of each of the whole (session.c).
+ *
+ *   query --statistics of the live documents--> gx_query_plan --bound to each part--> gx_part_plans
+ *   part 0 -> its k best -> threshold -> part 1 -> merged -> threshold -> part 2 -> ... -> the k best
+ *
+ * The parts are searched in their order. So a document of a later part that only ties with the k-th
+ * best so far is not among the k best: its docid is greater. The threshold that goes to the next part
+ * is therefore the k-th best score plus 1.
+ */
+#ifndef GX_QUERY_COLLECTION_H
+#define GX_QUERY_COLLECTION_H
+
+#include "index/collection.h"
+#include "query/boolean.h"
+#include "query/exec.h"
+#include "query/session.h"
+
+/* A plan's part for each part of the collection. */
+typedef struct gx_part_plans {
+    const gx_index *ix; /* the collection */
+    gx_query_plan query;
+    uint32_t n;
+    gx_plan plans[]; /* [n], each with the operator of the whole, but AND for GX_OP_AND_OR */
+} gx_part_plans;
+
+void gx_part_plans_free(gx_part_plans *p); /* accepts NULL */
+
+/* Each part's engine, which the engines of several commits share, and its live documents as a mask. */
+typedef struct gx_part_engines {
+    uint32_t n;
+    const gx_index *ix;  /* of the collection */
+    gx_engine **engines; /* [n] */
+    gx_mask **live;      /* [n], NULL where all documents of the part are live */
+} gx_part_engines;
+
+/* Open an engine on each part; those of parts that `old` has are shared (NULL: none). With
+ * GX_ENGINE_AUTO all are on a GPU or all on the CPU. Memory that opt limits is divided by the parts'
+ * bytes. */
+gx_status gx_part_engines_open(gx_part_engines **out, const gx_index *ix, const gx_engine_options *opt,
+                               const gx_executor *gpu, const gx_part_engines *old, gx_error *err);
+void gx_part_engines_close(gx_part_engines *e); /* accepts NULL */
+
+/* A mask of the collection, [ceil(n_docs / 64)] words, as one mask for each part, [n] of them. */
+gx_status gx_part_masks_open(gx_mask ***out, const gx_part_engines *e, const uint64_t *words, gx_error *err);
+/* The same documents on the engines of another engine of the collection. */
+gx_status gx_part_masks_copy(gx_mask ***out, const gx_part_engines *e, gx_mask *const *masks, gx_error *err);
+void gx_part_masks_close(gx_mask **masks, uint32_t n); /* accepts NULL */
+
+/* The plan of a query, and of a boolean query that needs it the masks of what matches among the
+ * documents of `mask` (NULL: all); *matches is NULL where no mask is needed. Statuses of
+ * gx_engine_plan. */
+gx_status gx_part_plan(gx_plan *out, gx_mask ***matches, const gx_part_engines *e, const gx_query *q,
+                       const gx_query_options *opt, gx_error *err);
+
+typedef struct gx_part_sessions gx_part_sessions; /* of one thread */
+gx_status gx_part_sessions_open(gx_part_sessions **out, const gx_part_engines *e, gx_error *err);
+void gx_part_sessions_close(gx_part_sessions *s); /* accepts NULL */
+gx_status gx_part_sessions_run(gx_part_sessions *s, const gx_plan *plans, uint32_t n, gx_hits *hits, gx_error *err);
+gx_status gx_part_sessions_count(gx_part_sessions *s, const gx_plan *plan, uint64_t *n, gx_error *err);
+/* What the searches of all parts did. */
+void gx_part_sessions_stats(const gx_part_sessions *s, gx_search_stats *out);
+void gx_part_sessions_memory(const gx_part_sessions *s, gx_session_memory *out);
+
+#endif

@@ -1,0 +1,131 @@
+# `gpuidx collect`: several indexes as one; every command takes it where it takes an index.
+load cli
+
+# The tiny collection, whole and in three parts.
+setup_file() {
+    build_tiny
+    cd "$BATS_FILE_TMPDIR"
+    total=$(grep -c . "$DATA/tiny.jsonl")
+    third=$((total / 3))
+    head -n "$third" "$DATA/tiny.jsonl" >1.jsonl
+    sed -n "$((third + 1)),$((2 * third))p" "$DATA/tiny.jsonl" >2.jsonl
+    sed -n "$((2 * third + 1)),\$p" "$DATA/tiny.jsonl" >3.jsonl
+    for i in 1 2 3; do
+        "$GPUIDX" build -q $i.jsonl --store=text -o $i.gx
+    done
+    "$GPUIDX" collect -q 1.gx 2.gx 3.gx -o whole
+}
+
+parts() {
+    cp -r "$BATS_FILE_TMPDIR/whole" here
+}
+
+@test "a collection answers as one index of its documents" {
+    C=$BATS_FILE_TMPDIR/whole
+    printf '%s\n' 'merge find' 'posting lists' 'gpu' 'the block' 'nowhere to be found' >q
+    for op in or and and-or; do
+        for scorer in bm25 bm25:lucene-lossy impact; do
+            "$GPUIDX" query -q "$TINY" --engine=cpu --op=$op --scorer=$scorer -f trec -k 50 <q >one
+            "$GPUIDX" query -q "$C" --engine=cpu --op=$op --scorer=$scorer -f trec -k 50 <q >parts
+            diff one parts
+        done
+    done
+    [ -s one ]
+    for index in "$TINY" "$C"; do
+        "$GPUIDX" query -q "$index" --syntax=boolean '+gpu -lists (merge OR block)' --explain |
+            sed 's/ in [0-9.]* ms.*//'
+        "$GPUIDX" query -q "$index" --rm3 'posting lists' -f trec
+        "$GPUIDX" doc "$index" '#3'
+        "$GPUIDX" info --json "$index" | python3 -c 'import json, sys
+i = json.load(sys.stdin)
+print([i[k] for k in ("n_docs", "n_terms", "n_postings", "n_tokens", "avgdl", "min_doc_len", "max_doc_len")])'
+    done >both
+    n=$(wc -l <both)
+    diff <(head -n $((n / 2)) both) <(tail -n $((n / 2)) both)
+}
+
+@test "a collection is checked, exported and made one index" {
+    C=$BATS_FILE_TMPDIR/whole
+    ask check "$C"
+    exits 0
+    "$GPUIDX" export -q "$TINY" -o one.ciff
+    "$GPUIDX" export -q "$C" -o parts.ciff
+    cmp one.ciff parts.ciff
+    ask recode -q "$C" -o flat.gx
+    exits 0
+    ask check flat.gx
+    exits 0
+    printf 'q\tgpu lists\n' >log
+    "$GPUIDX" replay -q "$TINY" log --run one.run >/dev/null
+    "$GPUIDX" replay -q "$C" log --run parts.run --verify=1 >/dev/null
+    "$GPUIDX" replay -q flat.gx log --run flat.run >/dev/null
+    cmp one.run parts.run
+    cmp one.run flat.run
+    ask reorder -q "$C" -o x.gx --by=bp
+    [ "$status" -ne 0 ]
+    ask replay "$C" log --pair-thresholds=2
+    exits 2
+    complains 'thresholds of pairs'
+}
+
+@test "parts that do not fit together are refused, by name" {
+    D=$BATS_FILE_TMPDIR
+    "$GPUIDX" build -q "$D/2.jsonl" --store=text --stemmer=none -o stem.gx
+    "$GPUIDX" build -q "$D/2.jsonl" --store=text --codec=gpubp256 -o blocks.gx
+    "$GPUIDX" build -q "$D/2.jsonl" -o bare.gx
+    "$GPUIDX" build -q "$D/2.jsonl" --store=text --attr year:int -o years.gx
+    for other in 'stem another analyzer' 'blocks blocks of 256' 'bare stores no texts' 'years other attributes'; do
+        ask collect "$D/1.gx" ${other%% *}.gx -o C
+        exits 2
+        complains "${other#* }"
+        [ ! -e C ]
+    done
+    ask collect "$D/1.gx" "$D/1.gx" -o C
+    exits 2
+    complains 'both have a document'
+    ask collect "$D/1.gx" "$D/whole" -o C
+    exits 2
+    complains 'is a collection itself'
+    ask collect "$D/1.gx" nosuch.gx -o C
+    [ "$status" -ne 0 ]
+    complains 'nosuch.gx'
+    ask collect "$D/1.gx" -o "$D/whole"
+    [ "$status" -ne 0 ]
+    complains 'exists'
+    [ -z "$(find . -name '*.tmp')" ]
+}
+
+@test "damage is told, naming the file" {
+    parts
+    rm here/part-000002.gx
+    ask query here gpu
+    exits 4
+    complains 'part-000002.gx'
+    cp "$BATS_FILE_TMPDIR/1.gx" here/part-000002.gx
+    ask query here gpu
+    exits 4
+    complains 'UUID'
+    rm -r here
+    parts
+    truncate -s -20 here/MANIFEST
+    ask query here gpu
+    exits 4
+    complains 'here/MANIFEST'
+    for bytes in 0 5 30; do
+        truncate -s $bytes here/MANIFEST
+        ask check here
+        exits 1
+        complains 'cut short'
+    done
+    rm here/MANIFEST
+    ask query here gpu
+    [ "$status" -ne 0 ]
+    complains 'no collection'
+    rm -r here
+    parts
+    sed 's/"part-000002.gx"/"..\/x.gx"/' here/MANIFEST >new
+    mv new here/MANIFEST
+    ask query here gpu
+    exits 4
+    complains 'checksum'
+}
