@@ -654,7 +654,10 @@ typedef struct gx_log_counts {
     uint64_t latin1;              /* lines (of docs and smart: texts) converted from Latin-1 */
     uint64_t invalid;             /* lines in which invalid UTF-8 was replaced */
     uint64_t nuls;                /* NUL bytes read as blanks */
+    uint64_t repeated_ids;        /* queries whose id one of the first GX_LOG_KEPT_IDS has; 0 where unique is set */
 } gx_log_counts;
+
+#define GX_LOG_KEPT_IDS 65536u /* ids that are kept, in 1 MiB, to count repeated ones */
 
 typedef struct gx_log_options {
     gx_log_form form;
@@ -878,13 +881,15 @@ typedef struct gx_sweep_setting {
     float k1, b; /* NaN: the preset's own */
 } gx_sweep_setting;
 
+/* The members without a default in GX_SWEEP_OPTIONS are set by the caller. */
 typedef struct gx_sweep_options {
+    size_t size;
     const char *log;
     gx_log_options read;
     const gx_trec_table *qrels;
     const gx_measure *measures; /* [n_measures] */
     size_t n_measures;
-    int32_t level; /* the least judgement of a relevant document */
+    int32_t level; /* the least judgement of a relevant document; default 1 */
     /* true: judged queries that the log lacks, or that have no answers, count as 0; false: they are
      * left out. */
     bool complete;
@@ -892,12 +897,18 @@ typedef struct gx_sweep_options {
     gx_query_kind kind;               /* GX_QUERY_TEXT or GX_QUERY_BOOLEAN */
     const gx_sweep_setting *settings; /* [n_settings] */
     size_t n_settings;
-    uint32_t threads; /* >= 1 */
+    uint32_t threads; /* >= 1; default 1 */
     /* Called under a lock, from any thread, with the number of settings that are done. May be
      * NULL. */
     void (*progress)(void *user, size_t n_done);
     void *user;
 } gx_sweep_options;
+#define GX_SWEEP_OPTIONS                                                                                               \
+    {                                                                                                                  \
+        sizeof(gx_sweep_options), NULL, {GX_LOG_GUESS, GX_LOG_AUTO, NULL, NULL, false}, NULL, NULL, 0, 1, false,       \
+            GX_QUERY_OPTIONS, GX_QUERY_TEXT, NULL, 0, 1, NULL, NULL                                                    \
+    }
+GX_API void gx_sweep_options_init(gx_sweep_options *o, size_t size);
 
 typedef struct gx_sweep_report {
     double *values;      /* [n_settings][n_measures], over all queries */
@@ -908,7 +919,7 @@ typedef struct gx_sweep_report {
 } gx_sweep_report;
 
 /* Search the judged queries of the log by each setting and evaluate the answers. Free *out with
- * gx_sweep_report_free. GX_EUSAGE (options), GX_EINPUT (the log: a bad line, a query id that
+ * gx_sweep_report_free. GX_EUSAGE (opt's size, no threads, bad options), GX_EINPUT (the log: a bad line, a query id that
  * occurs twice, a query that cannot be searched; each with file and line), GX_ENOMEM, and what
  * gx_search returns. */
 GX_API gx_status gx_sweep(gx_sweep_report *out, gx_engine *en, const gx_sweep_options *opt, gx_error *err);

@@ -113,11 +113,11 @@ static void put_log_facts(FILE *out, const gx_replay_report *r)
     if (c->comments)
         fprintf(out, "; %" PRIu64 " comment%s passed over", c->comments, c->comments == 1 ? "" : "s");
     if (c->latin1)
-        fprintf(out, "; %" PRIu64 " lines converted from Latin-1", c->latin1);
+        fprintf(out, "; %" PRIu64 " line%s converted from Latin-1", c->latin1, c->latin1 == 1 ? "" : "s");
     if (c->invalid)
-        fprintf(out, "; %" PRIu64 " lines with invalid UTF-8", c->invalid);
+        fprintf(out, "; %" PRIu64 " line%s with invalid UTF-8", c->invalid, c->invalid == 1 ? "" : "s");
     if (c->nuls)
-        fprintf(out, "; %" PRIu64 " NUL bytes made blanks", c->nuls);
+        fprintf(out, "; %" PRIu64 " NUL byte%s read as blanks", c->nuls, c->nuls == 1 ? "" : "s");
     if (c->bad + r->impossible)
         fprintf(out, "; %" PRIu64 " refused", c->bad + r->impossible);
     fputs(")\n", out);
@@ -213,7 +213,7 @@ static void put_report(FILE *out, const session_facts *f)
     put_count(out, "postings of the terms", w->postings, r->queries);
     put_count(out, "blocks of the terms", w->blocks, r->queries);
     if (w->blocks_decoded)
-        put_count(out, "decodings of blocks", w->blocks_decoded, r->queries);
+        put_count(out, "block decodings", w->blocks_decoded, r->queries);
     if (w->lookups)
         put_count(out, "look-ups", w->lookups, r->queries);
     if (f->cache)
@@ -379,13 +379,13 @@ static json_t *report_json(const session_facts *f)
     json_object_set_new(root, "engine",
                         json_pack("{s:s, s:o}", "kind", gx_engine_get_kind(f->en) == GX_ENGINE_GPU ? "gpu" : "cpu",
                                   "name", text_or_null(gx_engine_describe(f->en))));
-    json_object_set_new(root, "log",
-                        json_pack("{s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "path", text_or_null(f->a->argv[1]),
-                                  "form", gx_log_form_name(r->form), "queries", (json_int_t)r->log.queries, "empty",
-                                  (json_int_t)r->log.empty, "blank_lines", (json_int_t)r->log.blank, "refused",
-                                  (json_int_t)(r->log.bad + r->impossible), "latin1_lines", (json_int_t)r->log.latin1,
-                                  "invalid_utf8_lines", (json_int_t)r->log.invalid, "nul_bytes",
-                                  (json_int_t)r->log.nuls));
+    json_object_set_new(
+        root, "log",
+        json_pack("{s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "path", text_or_null(f->a->argv[1]), "form",
+                  gx_log_form_name(r->form), "queries", (json_int_t)r->log.queries, "empty", (json_int_t)r->log.empty,
+                  "blank_lines", (json_int_t)r->log.blank, "refused", (json_int_t)(r->log.bad + r->impossible),
+                  "latin1_lines", (json_int_t)r->log.latin1, "invalid_utf8_lines", (json_int_t)r->log.invalid,
+                  "nul_bytes", (json_int_t)r->log.nuls, "repeated_ids", (json_int_t)r->log.repeated_ids));
     json_object_set_new(root, "options", options_json(f));
     json_object_set_new(root, "rm3",
                         f->opt->rm3 ? json_pack("{s:i, s:i, s:f}", "documents", (int)f->opt->rm3->fb_docs, "terms",
@@ -493,6 +493,9 @@ static void tell_log(const session_facts *f)
     if (c->more_columns)
         cli_note("%s: %s line%s more columns than are read; --columns says which are the text", f->a->argv[1],
                  show_count(c->more_columns), c->more_columns == 1 ? " has" : "s have");
+    if (c->repeated_ids)
+        cli_note("%s: %s quer%s an id that an earlier one has; --run would refuse this log", f->a->argv[1],
+                 show_count(c->repeated_ids), c->repeated_ids == 1 ? "y has" : "ies have");
     if (cli_given(f->a, "columns") && f->r->form != GX_LOG_TSV)
         cli_warn("--columns means nothing to a log of the form %s", gx_log_form_name(f->r->form));
     if (cli_given(f->a, "topic-fields") && f->r->form != GX_LOG_TOPICS)
@@ -681,18 +684,23 @@ static const cli_section sections[] = {
      "The form is guessed from the first lines; where these do not agree, the log is refused, and -f says its form. "
      "The first line of a TSV log may name its columns; without this and without --columns, the first is the id, the "
      "second the text, and what further ones hold is left out, which is told. Comments, which begin with `#` and a "
-     "blank, or, where lines begin with an id, with `#`, are passed over. With --run, a query whose id an earlier one "
-     "has is malformed. Compressed logs are read as they are; `-` is standard input. A log "
+     "blank, or, where lines begin with an id, with `#`, are passed over. With `--run`, a query whose id an earlier "
+     "query has is malformed, because no run can tell them apart; without it, a note counts such queries, as far as "
+     "one of the first 65,536 has the id. Compressed logs are read as they are; `-` is standard input. A log "
      "without any query is bad input, and so is a file with many NUL bytes, which is no text; single ones are "
      "blanks. Blank lines are passed over, and counted; a query with an id and no text has no results."},
     {"Measurements",
      "Throughput is all queries of all runs over the time that they took, reading the log and writing the run "
      "included. A query's latency goes from the moment that its batch was read until the batch's answers are there; "
      "with `--rate` or `--trace`, from the moment that it was due, so that time spent waiting for a free thread "
-     "counts. Percentiles are right to three digits; mean and maximum "
-     "are exact. A block that is needed again later is decoded, and "
-     "counted, again. Memory does not grow with the log, but for 16 to 32 bytes a query with `--run`. With `-` as `--run`, the "
-     "report goes to standard error."},
+     "counts. Percentiles are right to three digits; mean and maximum are exact. Memory does not grow with the log, "
+     "but for 16 to 32 bytes a query with `--run`. With `-` as `--run`, the report goes to standard error."},
+    {"Work",
+     "The report ends with what the engine did, in all and for each query. `postings of the terms` and `blocks of the "
+     "terms` are the sums of the sizes of the queries' lists, which an exhaustive search reads. `block decodings` "
+     "says how often the docids of a block were decoded: fewer than the blocks where the engine skips, and more where "
+     "it comes back to a block whose docids it no longer keeps. `look-ups` are documents that were looked up in a "
+     "list one by one. On a GPU, batches of a few queries are not counted."},
     {"Expansion",
      "With `--rm3`, which `gpuidx help query` describes, the time of planning includes the first search and the "
      "expansion. `--verify` lets the other engine find its own feedback documents."},

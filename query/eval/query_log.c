@@ -210,6 +210,24 @@ static bool insert_hash(uint64_t *ids, unsigned bits, uint64_t hash)
     return was_there;
 }
 
+/* Count the query in repeated_ids if one of the first GX_LOG_KEPT_IDS had its id. */
+static gx_status count_repeated_id(gx_log *log, const char *id, size_t n, gx_error *err)
+{
+    const unsigned bits = 17; /* at most half of the places are taken */
+    if (log->form == GX_LOG_LINES)
+        return GX_OK;
+    if (!log->ids && !(log->ids = calloc((size_t)1 << bits, sizeof *log->ids)))
+        return gx_fail(err, GX_ENOMEM, "no memory for the ids of queries");
+    const uint64_t hash = gx_hash(id, n), mask = ((uint64_t)1 << bits) - 1;
+    size_t i = hash & mask;
+    while (log->ids[i] && log->ids[i] != hash)
+        i = (i + 1) & mask;
+    log->counts.repeated_ids += log->ids[i] != 0;
+    if (log->counts.queries < GX_LOG_KEPT_IDS)
+        log->ids[i] = hash;
+    return GX_OK;
+}
+
 static gx_status remember_id(gx_log *log, const char *id, size_t n, bool *seen, gx_error *err)
 {
     const uint64_t hash = gx_hash(id, n);
@@ -244,8 +262,8 @@ static gx_status emit_query(gx_log *log, gx_log_query *q, uint64_t line, const c
             return refuse(log, line, "white space in the query's id", err);
     bool seen = false;
     gx_status st = id == log->id.p ? GX_OK : assign(&log->id, id, id_len, err);
-    if (st == GX_OK && log->unique)
-        st = remember_id(log, id, id_len, &seen, err);
+    if (st == GX_OK)
+        st = log->unique ? remember_id(log, id, id_len, &seen, err) : count_repeated_id(log, id, id_len, err);
     if (st != GX_OK)
         return st;
     if (seen)

@@ -14,7 +14,7 @@ setup() {
     silent
     says '4 queries (efficiency; 1 empty)'
     says 'queries/s'
-    for word in mean p50 p90 p95 p99 p99.9 max 'without results' 'postings of the terms'; do
+    for word in mean p50 p90 p95 p99 p99.9 max 'without results' 'postings of the terms' 'block decodings'; do
         says "$word"
     done
 }
@@ -160,7 +160,7 @@ END
     printf 'merge\0find\n' >log
     ask replay --engine=cpu "$TINY" log
     exits 0
-    says '1 NUL bytes made blanks'
+    says '1 NUL byte read as blanks'
 }
 
 @test "an interrupt ends a wait for the next query" {
@@ -322,6 +322,20 @@ END
     grep -q nowhere list
 }
 
+@test "with every posting scored each block is decoded once, and with skipping no block that is not told" {
+    printf '%s\n' 'all even' 'search engine index' >log
+    for prune in off on; do
+        ask replay -q --engine=cpu "$TINY" log --prune=$prune --report r.json --force
+        exits 0
+        python3 - $prune <<'END'
+import json, sys
+work = json.load(open("r.json"))["work"]
+assert work["blocks"] > 0
+assert sys.argv[1] == "on" or work["blocks_decoded"] == work["blocks"], work
+END
+    done
+}
+
 @test "a log of disagreeing lines is refused and -f named; columns, headers and ids twice are told" {
     printf '1:all\n2:even\nodd\n' >log
     ask replay "$TINY" log
@@ -334,6 +348,13 @@ END
     ask replay "$TINY" log
     exits 0
     complains 'its first line names the columns'
+    complains 'log: 1 query has an id that an earlier one has; --run would refuse this log'
+    ask replay -q "$TINY" log --report r.json
+    silent
+    python3 -c 'import json; assert json.load(open("r.json"))["log"]["repeated_ids"] == 1'
+    printf '1\tall\n2\teven\n' >once
+    ask replay "$TINY" once
+    [[ $stderr != *'earlier one has'* ]]
     ask replay "$TINY" log --run x.run
     exits 3
     complains 'log:3: an earlier query has the same id'

@@ -1,5 +1,7 @@
+#include <inttypes.h>
 #include <unistd.h>
 
+#include "engine/random.h"
 #include "query/eval/query_log.h"
 #include "tests/support/test.h"
 
@@ -221,7 +223,36 @@ static void ids_may_be_asked_to_be_unique(void **state)
     log = open_text("1\ta\n1\tb\n");
     expect(log, "1", "a");
     expect(log, "1", "b");
+    assert_int_equal(gx_log_get_counts(log).repeated_ids, 1);
     expect_end(log);
+}
+
+/* Of ids that follow the first GX_LOG_KEPT_IDS, those are counted that are among these. */
+static void repeated_ids_are_counted(void **state)
+{
+    (void)state;
+    const uint32_t n = 3 * GX_LOG_KEPT_IDS;
+    char *text = malloc(n * 16ull);
+    size_t len = 0;
+    uint64_t seed = 65536, want = 0;
+    bool *kept = calloc(n, sizeof *kept);
+    print_message("seed %" PRIu64 "\n", seed);
+    for (uint32_t i = 0; i < n; ++i) {
+        const uint32_t id = (uint32_t)(gx_random_next(&seed) % n);
+        want += kept[id];
+        kept[id] |= i < GX_LOG_KEPT_IDS;
+        len += (size_t)sprintf(text + len, "%u:x\n", id);
+    }
+    gx_log *log = open_text(text);
+    gx_log_query q;
+    gx_error err = {0};
+    for (bool more = true; more;)
+        assert_int_equal(gx_log_next(log, &q, &more, &err), GX_OK);
+    assert_int_equal(gx_log_get_counts(log).queries, n);
+    assert_int_equal(gx_log_get_counts(log).repeated_ids, want);
+    gx_log_close(log);
+    free(text);
+    free(kept);
 }
 
 static void fields_of_topics_are_chosen(void **state)
@@ -435,6 +466,7 @@ int main(void)
         cmocka_unit_test(columns_are_named_by_a_header_or_by_options),
         cmocka_unit_test(comments_are_passed_over),
         cmocka_unit_test(ids_may_be_asked_to_be_unique),
+        cmocka_unit_test(repeated_ids_are_counted),
         cmocka_unit_test(fields_of_topics_are_chosen),
         cmocka_unit_test(objects_name_their_fields_in_several_ways),
         cmocka_unit_test(topics_give_number_and_title),
