@@ -184,7 +184,9 @@ static gx_status fail_archive(gx_input *in, gx_error *err)
     const char *why = archive_error_string(in->archive);
     if (code == ENOMEM)
         return no_memory(in, err);
-    if (code == EIO || code == EINTR || code == EILSEQ)
+    const bool fed =
+        code == EILSEQ && why && strstr(why, "damaged or truncated"); /* feed_archive's words, not EILSEQ's */
+    if (code == EIO || code == EINTR || fed)
         return gx_fail(err,
                        code == EIO     ? GX_EIO
                        : code == EINTR ? GX_ECANCELLED
@@ -470,9 +472,7 @@ static gx_status next_entry(gx_input *in, const char **name, gx_error *err)
         const int rc = archive_read_next_header(in->archive, &entry);
         if (rc == ARCHIVE_EOF)
             return drain(in, err);
-        if (rc == ARCHIVE_RETRY)
-            continue;
-        if (rc < ARCHIVE_WARN)
+        if (rc == ARCHIVE_RETRY || rc < ARCHIVE_WARN) /* to retry is to pass over the member of a damaged header */
             return fail_archive(in, err);
         *name = archive_entry_pathname(entry);
         if (!*name)

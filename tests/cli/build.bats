@@ -471,6 +471,29 @@ END
     cmp 1.told 4.told
 }
 
+@test "an archive with a damaged header is refused, and none of its members passed over" {
+    command -v tar >/dev/null || skip "tar is not installed"
+    mkdir d
+    for i in 1 2 3; do echo "document $i" >d/$i.txt; done
+    tar cf whole.tar d
+    python3 - <<'PYTHON'
+data = bytearray(open("whole.tar", "rb").read())
+data[data.index(b"d/2.txt") + 3] ^= 1  # the header's checksum is wrong then
+open("damaged.tar", "wb").write(data)
+open("cut.tar", "wb").write(data[:1500])
+PYTHON
+    for name in damaged cut; do
+        ask build -q -f files $name.tar -o x.gx
+        exits 3
+        complains "$name.tar"
+        complains 'the archive is damaged or truncated'
+        [ ! -e x.gx ]
+    done
+    ask build -q -f files --on-error=skip damaged.tar -o x.gx
+    exits 0
+    complains 'damaged.tar'
+}
+
 @test "the members of an archive are documents, named by path, name or stem" {
     mkdir -p html/deep
     printf '<title>One</title><p>alpha beta' >html/one.html
