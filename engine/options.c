@@ -57,6 +57,11 @@ void gx_source_options_init(gx_source_options *o, size_t size)
     gx_sized_init(o, size, &(gx_source_options)GX_SOURCE_OPTIONS, sizeof *o);
 }
 
+void gx_sweep_options_init(gx_sweep_options *o, size_t size)
+{
+    gx_sized_init(o, size, &(gx_sweep_options)GX_SWEEP_OPTIONS, sizeof *o);
+}
+
 void gx_replay_options_init(gx_replay_options *o, size_t size)
 {
     gx_sized_init(o, size, &(gx_replay_options)GX_REPLAY_OPTIONS, sizeof *o);

@@ -325,7 +325,7 @@ static int run_eval(const cli_args *a)
     if (from_stdin > 1)
         return cli_usage(a, "- -: standard input can be only one of the files");
     if (gx_measures_parse(&measures, &n_measures, cli_text(a, "measures"), &err))
-        return cli_usage(a, "--measures: %s", err.text);
+        return err.status == GX_EUSAGE ? cli_usage(a, "--measures: %s", err.text) : cli_fail_error(&err);
     if (gx_trec_read(&qrels, a->argv[0], GX_TREC_QRELS, &err))
         code = cli_fail_error(&err);
     else if (a->argc > 2)

@@ -1,7 +1,6 @@
 /* sweep.c: `gpuidx sweep`: the effectiveness of many scorers and parameters in one process. */
 #include <jansson.h>
 #include <math.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,22 +8,10 @@
 #include "engine/gpuidx_advanced.h"
 #include "tools/progress.h"
 #include "tools/search_flags.h"
+#include "tools/signals.h"
 
 #define MAX_VALUES 1000u     /* most values of one flag */
 #define MAX_SETTINGS 100000u /* most settings */
-
-static volatile sig_atomic_t interrupted;
-
-static void on_interrupt(int sig)
-{
-    interrupted = sig;
-}
-
-static bool is_interrupted(void *user)
-{
-    (void)user;
-    return interrupted;
-}
 
 static void on_progress(void *user, size_t n_done)
 {
@@ -254,20 +241,18 @@ static int run(const cli_args *a)
     settings s = {0};
     gx_error err = {0};
     const gx_engine_options engine = cli_engine_options(a);
-    gx_sweep_options opt = {
-        .log = a->argv[1],
-        .qrels = &qrels,
-        .level = (int32_t)cli_count(a, "level"),
-        .complete = cli_switch(a, "complete"),
-        .query = GX_QUERY_OPTIONS,
-        .kind = cli_query_kind(cli_choice(a, "syntax")),
-        .threads = (uint32_t)cli_count(a, "threads"),
-    };
+    gx_sweep_options opt = GX_SWEEP_OPTIONS;
+    opt.log = a->argv[1];
+    opt.qrels = &qrels;
+    opt.level = (int32_t)cli_count(a, "level");
+    opt.complete = cli_switch(a, "complete");
+    opt.kind = cli_query_kind(cli_choice(a, "syntax"));
+    opt.threads = (uint32_t)cli_count(a, "threads");
     if (opt.threads == 0)
         opt.threads = cores > 0 ? (uint32_t)cores : 1;
     opt.query.k = (uint32_t)cli_count(a, "top");
     opt.query.op = (gx_op)cli_choice(a, "op");
-    opt.query.cancel = is_interrupted;
+    opt.query.cancel = is_stopped;
     gx_log_form_find(cli_text(a, "format"), &opt.read.form);
     gx_log_encoding_find(cli_text(a, "encoding"), &opt.read.encoding);
     opt.read.columns = cli_text(a, "columns");
@@ -275,10 +260,9 @@ static int run(const cli_args *a)
     if (strcmp(a->argv[1], "-") == 0 && strcmp(a->argv[2], "-") == 0)
         return cli_usage(a, "- -: standard input cannot be both the log and the judgements");
     if (gx_measures_parse(&measures, &opt.n_measures, cli_text(a, "measures"), &err))
-        return cli_usage(a, "--measures: %s", err.text);
+        return err.status == GX_EUSAGE ? cli_usage(a, "--measures: %s", err.text) : cli_fail_error(&err);
     opt.measures = measures;
-    signal(SIGINT, on_interrupt);
-    signal(SIGTERM, on_interrupt);
+    stop_on_signals();
     int code = cli_open_index(&ix, a, a->argv[0]);
     if (!code)
         code = read_settings(&s, a, ix);
@@ -297,10 +281,7 @@ static int run(const cli_args *a)
     gx_trec_free(&qrels);
     free(measures);
     free(s.items);
-    if (interrupted) { /* whoever started us shall see that we were stopped */
-        signal(interrupted, SIG_DFL);
-        raise(interrupted);
-    }
+    stop_die(NULL); /* if a signal has come */
     return code;
 }
 

@@ -178,7 +178,7 @@ static gx_status read_stop_words(gx_analyzer *an, const char *path, gx_error *er
     ssize_t n;
     FILE *f = fopen(path, "rb");
     if (!f)
-        return gx_fail(err, errno == ENOENT ? GX_ENOTFOUND : GX_EIO,
+        return gx_fail(err, gx_status_of_errno(errno),
                        "cannot open the stop word file %s: %s; stop words are \"none\", \"lucene\" or a file with a "
                        "word a line",
                        path, strerror(errno));

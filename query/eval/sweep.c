@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "engine/parallel.h"
+#include "engine/sized.h"
 #include "engine/status.h"
 #include "query/session.h"
 
@@ -277,6 +278,14 @@ gx_status gx_sweep(gx_sweep_report *out, gx_engine *en, const gx_sweep_options *
 {
     gx_sweep_report report = {0};
     gx_index_stats stats = {.size = sizeof stats};
+    gx_sweep_options own = GX_SWEEP_OPTIONS;
+    gx_status st =
+        gx_sized_read(&own, sizeof own, opt, GX_SIZE_THROUGH(gx_sweep_options, user), "gx_sweep_options", err);
+    if (st == GX_OK && (!opt || !own.log || !own.qrels || !own.measures || !own.settings || own.threads == 0))
+        st = gx_fail(err, GX_EUSAGE, "gx_sweep_options: log, qrels, measures, settings and threads are to be set");
+    if (st != GX_OK)
+        return st;
+    opt = &own;
     sweep s = {.opt = opt, .report = &report, .en = en, .ix = gx_engine_index(en)};
     gx_index_get_quick_stats(s.ix, &stats);
     s.max_k = opt->query.k < stats.n_docs ? opt->query.k : stats.n_docs ? stats.n_docs : 1;
@@ -287,9 +296,9 @@ gx_status gx_sweep(gx_sweep_report *out, gx_engine *en, const gx_sweep_options *
     s.queries = calloc(opt->qrels->n_topics + 1, sizeof *s.queries);
     report.values = calloc(opt->n_settings * opt->n_measures + 1, sizeof *report.values);
     report.n_evaluated = calloc(opt->n_settings + 1, sizeof *report.n_evaluated);
-    gx_status st = s.queries && report.values && report.n_evaluated
-                       ? read_log(&s, err)
-                       : gx_fail(err, GX_ENOMEM, "no memory for %zu settings", opt->n_settings);
+    st = s.queries && report.values && report.n_evaluated
+             ? read_log(&s, err)
+             : gx_fail(err, GX_ENOMEM, "no memory for %zu settings", opt->n_settings);
     pthread_mutex_init(&s.lock, NULL);
     if (st == GX_OK)
         st = run_all(&s, err);

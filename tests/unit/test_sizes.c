@@ -281,6 +281,27 @@ static void reading_refuses_wrong_sizes(void **state)
     }
 }
 
+static void a_sweep_refuses_wrong_sizes_and_options_that_are_not_set(void **state)
+{
+    (void)state;
+    gx_error err = {0};
+    gx_sweep_report report, before;
+    memset(&report, 0xee, sizeof report);
+    memcpy(&before, &report, sizeof report);
+    gx_sweep_options o = GX_SWEEP_OPTIONS;
+    for (int i = 0; i < N_WRONG; ++i) {
+        o.size = wrong_size(i, LEAST(gx_sweep_options, user));
+        assert_int_equal(gx_sweep(&report, en, &o, &err), GX_EUSAGE);
+        assert_names(&err, "gx_sweep_options.size");
+    }
+    gx_sweep_options_init(&o, sizeof o);
+    assert_int_equal(o.size, sizeof o);
+    assert_int_equal(o.threads, 1);
+    assert_int_equal(gx_sweep(&report, en, &o, &err), GX_EUSAGE);
+    assert_int_equal(gx_sweep(&report, en, NULL, &err), GX_EUSAGE);
+    assert_memory_equal(&report, &before, sizeof report);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -291,6 +312,7 @@ int main(void)
         cmocka_unit_test(statistics_are_not_written_into_wrong_sizes),
         cmocka_unit_test(converting_refuses_wrong_sizes),
         cmocka_unit_test(reading_refuses_wrong_sizes),
+        cmocka_unit_test(a_sweep_refuses_wrong_sizes_and_options_that_are_not_set),
     };
     return cmocka_run_group_tests_name("sizes", tests, open_all, close_all);
 }
