@@ -19,10 +19,11 @@
 #define GX_ROWS_TO_8(f)                                                                                                \
     GX_ROW64(f, 0), GX_ROW64(f, 1), GX_ROW64(f, 2), GX_ROW64(f, 3), GX_ROW64(f, 4), GX_ROW64(f, 5), GX_ROW64(f, 6),    \
         GX_ROW64(f, 7), GX_ROW64(f, 8)
-#define GX_ROWS_TO_12(f) GX_ROWS_TO_8(f), GX_ROW64(f, 9), GX_ROW64(f, 10), GX_ROW64(f, 11), GX_ROW64(f, 12)
+#define GX_ROWS_TO_16(f)                                                                                               \
+    GX_ROWS_TO_8(f), GX_ROW64(f, 9), GX_ROW64(f, 10), GX_ROW64(f, 11), GX_ROW64(f, 12), GX_ROW64(f, 13),               \
+        GX_ROW64(f, 14), GX_ROW64(f, 15), GX_ROW64(f, 16)
 #define GX_ROWS_TO_25(f)                                                                                               \
-    GX_ROWS_TO_12(f), GX_ROW64(f, 13), GX_ROW64(f, 14), GX_ROW64(f, 15), GX_ROW64(f, 16), GX_ROW64(f, 17),             \
-        GX_ROW64(f, 18), GX_ROW64(f, 19), GX_ROW64(f, 20), GX_ROW64(f, 21), GX_ROW64(f, 22), GX_ROW64(f, 23),          \
-        GX_ROW64(f, 24), GX_ROW64(f, 25)
+    GX_ROWS_TO_16(f), GX_ROW64(f, 17), GX_ROW64(f, 18), GX_ROW64(f, 19), GX_ROW64(f, 20), GX_ROW64(f, 21),             \
+        GX_ROW64(f, 22), GX_ROW64(f, 23), GX_ROW64(f, 24), GX_ROW64(f, 25)
 
 #endif

@@ -8,6 +8,7 @@
 #include "codecs/bits.h"
 #include "codecs/eliasfano.h"
 #include "codecs/simd.h"
+#include "codecs/unpack_avx512.h"
 
 #define INLINE __attribute__((always_inline)) static inline
 
@@ -21,137 +22,54 @@ static bool usable(void)
            __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");
 }
 
-/* Inclusive prefix sums: first within 128 bits, where shifts are cheap, then across. */
-INLINE __m512i inclusive_scan(__m512i v)
-{
-    const __m512i four_before = _mm512_setr_epi32(0, 0, 0, 0, 3, 3, 3, 3, 7, 7, 7, 7, 11, 11, 11, 11);
-    const __m512i eight_before = _mm512_setr_epi32(0, 0, 0, 0, 0, 0, 0, 0, 3, 3, 3, 3, 7, 7, 7, 7);
-    v = _mm512_add_epi32(v, _mm512_bslli_epi128(v, 4));
-    v = _mm512_add_epi32(v, _mm512_bslli_epi128(v, 8));
-    v = _mm512_add_epi32(v, _mm512_maskz_permutexvar_epi32(0xfff0, four_before, v));
-    return _mm512_add_epi32(v, _mm512_maskz_permutexvar_epi32(0xff00, eight_before, v));
-}
-
-/* What to add to the prefix sums of a vector to get docids, for the first vector of a block. Each
- * lane stands for `each` integers. */
-INLINE __m512i first_prefix(uint32_t head, int each)
-{
-    const __m512i lanes = _mm512_setr_epi32(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16);
-    return _mm512_add_epi32(_mm512_set1_epi32((int)(head - 1)), _mm512_mullo_epi32(lanes, _mm512_set1_epi32(each)));
-}
-
-/* The same for the next vector, given the prefix sums of this one. */
-INLINE __m512i next_prefix(__m512i next, __m512i sums, int each)
-{
-    const __m512i all = _mm512_permutexvar_epi32(_mm512_set1_epi32(15), sums);
-    return _mm512_add_epi32(next, _mm512_add_epi32(all, _mm512_set1_epi32(16 * each)));
-}
-
-/* Turns sixteen gaps into docids. */
-INLINE __m512i add_prefix(__m512i v, __m512i *next)
-{
-    const __m512i sums = inclusive_scan(v), docids = _mm512_add_epi32(sums, *next);
-    *next = next_prefix(*next, sums, 1);
-    return docids;
-}
-
-/* Turns 128 gaps of 16 bits into docids, 32 in a vector for the cost of sixteen. It sums pairs of
- * gaps, which gives every second docid; the others follow by subtraction. The sums of the four
- * vectors are independent and in a loop of their own, so that the CPU computes them in parallel. */
-INLINE void add_prefix_pairs(const __m512i v[4], __m512i *next, uint32_t *out)
-{
-    const __m512i low = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
-    const __m512i high = _mm512_add_epi32(low, _mm512_set1_epi32(8));
-    __m512i odd[4], sums[4];
-#pragma GCC unroll 4
-    for (int k = 0; k < 4; ++k) {
-        odd[k] = _mm512_srli_epi32(v[k], 16);
-        sums[k] = inclusive_scan(_mm512_add_epi32(_mm512_and_si512(v[k], _mm512_set1_epi32(0xffff)), odd[k]));
-    }
-#pragma GCC unroll 4
-    for (int k = 0; k < 4; ++k, out += 32) {
-        const __m512i odd_docids = _mm512_add_epi32(sums[k], *next);
-        const __m512i even_docids = _mm512_sub_epi32(odd_docids, _mm512_add_epi32(odd[k], _mm512_set1_epi32(1)));
-        *next = next_prefix(*next, sums[k], 2);
-        _mm512_storeu_si512(out, _mm512_permutex2var_epi32(even_docids, low, odd_docids));
-        _mm512_storeu_si512(out + 16, _mm512_permutex2var_epi32(even_docids, high, odd_docids));
-    }
-}
-
 static void prefix_sum(uint32_t *v, uint32_t n, uint32_t head)
 {
-    __m512i next = first_prefix(head, 1);
+    __m512i next = gx_first_prefix(head, 1);
     uint32_t i = 0;
     for (; i + 16 <= n; i += 16)
-        _mm512_storeu_si512(v + i, add_prefix(_mm512_loadu_si512(v + i), &next));
+        _mm512_storeu_si512(v + i, gx_add_prefix(_mm512_loadu_si512(v + i), &next));
     uint32_t before = (uint32_t)_mm_cvtsi128_si32(_mm512_castsi512_si128(next)) - 1;
     for (; i < n; ++i)
         v[i] = before += v[i] + 1;
 }
 
-/* Sixteen integers of b bits take 2 b bytes. Up to 25 bits, an integer lies within four bytes
- * wherever it begins; a wider one is cut from two neighbouring words. */
-INLINE void unpack_sixteens(const uint32_t *words, uint32_t n, uint32_t b, bool docids, uint32_t head, uint32_t *out)
+/* Integers 16 g to 16 g + 15 of more than 25 bits: each is cut from two neighbouring words. */
+INLINE __m512i unpack16_wide(const uint32_t *words, size_t g, uint32_t b)
 {
-    const uint8_t *p = (const uint8_t *)words;
-    const __m512i mask = _mm512_set1_epi32((int)gx_low_bits(b));
     const __m512i index = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-    const __m512i bit = _mm512_mullo_epi32(index, _mm512_set1_epi32((int)b));
-    __m512i next = first_prefix(head, 1);
-    if (b <= 25) {
-        const __m512i byte = _mm512_srli_epi32(bit, 3), shift = _mm512_and_si512(bit, _mm512_set1_epi32(7));
-        const __m512i pick =
-            _mm512_add_epi32(_mm512_shuffle_epi8(byte, _mm512_set4_epi32(0x0c0c0c0c, 0x08080808, 0x04040404, 0)),
-                             _mm512_set1_epi32(0x03020100));
-        for (uint32_t i = 0; i < n; i += 16, p += 2 * b) {
-            const __m512i w = _mm512_permutexvar_epi8(pick, _mm512_loadu_si512(p));
-            const __m512i v = _mm512_and_si512(_mm512_srlv_epi32(w, shift), mask);
-            _mm512_storeu_si512(out + i, docids ? add_prefix(v, &next) : v);
-        }
-    } else {
-        const __m512i word = _mm512_srli_epi32(bit, 5), shift = _mm512_and_si512(bit, _mm512_set1_epi32(31));
-        const __m512i after = _mm512_min_epu32(_mm512_add_epi32(word, _mm512_set1_epi32(1)), _mm512_set1_epi32(15));
-        for (uint32_t i = 0; i < n; i += 16, p += 2 * b) {
-            const __m512i w = _mm512_loadu_si512(p);
-            const __m512i v = _mm512_and_si512(
-                _mm512_shrdv_epi32(_mm512_permutexvar_epi32(word, w), _mm512_permutexvar_epi32(after, w), shift), mask);
-            _mm512_storeu_si512(out + i, docids ? add_prefix(v, &next) : v);
-        }
-    }
+    const __m512i bit = _mm512_mullo_epi32(index, _mm512_set1_epi32((int)b)), word = _mm512_srli_epi32(bit, 5);
+    const __m512i after = _mm512_min_epu32(_mm512_add_epi32(word, _mm512_set1_epi32(1)), _mm512_set1_epi32(15));
+    const __m512i w = _mm512_loadu_si512((const uint8_t *)words + 2 * b * g);
+    const __m512i shifted = _mm512_shrdv_epi32(_mm512_permutexvar_epi32(word, w), _mm512_permutexvar_epi32(after, w),
+                                               _mm512_and_si512(bit, _mm512_set1_epi32(31)));
+    return _mm512_and_si512(shifted, _mm512_set1_epi32((int)gx_low_bits(b)));
 }
 
 static void unpack(const uint32_t *words, uint32_t n, uint32_t b, uint32_t *out)
 {
-    unpack_sixteens(words, n, b, false, 0, out);
+    if (b <= 25) {
+        const gx_unpacker512 u = gx_unpack_words_from(words, b);
+        for (size_t g = 0; 16 * g < n; ++g)
+            _mm512_storeu_si512(out + 16 * g, gx_unpack_words(&u, g));
+    } else {
+        for (size_t g = 0; 16 * g < n; ++g)
+            _mm512_storeu_si512(out + 16 * g, unpack16_wide(words, g, b));
+    }
 }
 
-/* Up to 16 bits, four integers lie within eight bytes wherever they begin, and a vector holds
- * 32. */
 static void unpack_docids(const uint32_t *words, uint32_t n, uint32_t b, uint32_t head, uint32_t *out)
 {
-    if (b > 16 || n % 128) {
-        unpack_sixteens(words, n, b, true, head, out);
-        return;
-    }
-    const uint8_t *p = (const uint8_t *)words;
-    const __m512i mask = _mm512_set1_epi16((short)gx_low_bits(b));
-    /* the bit at which each group of four integers begins */
-    const __m512i bit = _mm512_mullo_epi16(_mm512_set_epi64(28, 24, 20, 16, 12, 8, 4, 0), _mm512_set1_epi64(b));
-    /* copies the lowest byte of each 64-bit lane to all of that lane */
-    const __m512i zeros = _mm512_set4_epi32(0x08080808, 0x08080808, 0, 0);
-    const __m512i pick =
-        _mm512_add_epi8(_mm512_shuffle_epi8(_mm512_srli_epi64(bit, 3), zeros), _mm512_set1_epi64(0x0706050403020100));
-    const __m512i within = _mm512_set1_epi64((long long)(b * 0x0003000200010000u * 0x0101u + 0x0800080008000800u));
-    const __m512i shift =
-        _mm512_add_epi8(_mm512_shuffle_epi8(_mm512_and_si512(bit, _mm512_set1_epi64(7)), zeros), within);
-    __m512i next = first_prefix(head, 2);
-    for (uint32_t i = 0; i < n; i += 128) {
-        __m512i v[4];
-#pragma GCC unroll 4
-        for (int k = 0; k < 4; ++k, p += 4 * b)
-            v[k] = _mm512_and_si512(
-                _mm512_multishift_epi64_epi8(shift, _mm512_permutexvar_epi8(pick, _mm512_loadu_si512(p))), mask);
-        add_prefix_pairs(v, &next, out + i);
+    if (b <= 16 && n % 128 == 0) {
+        const gx_unpacker512 u = gx_unpack_halves_from(words, b);
+        __m512i prefix = gx_first_prefix(head, 2);
+        for (size_t g = 0; 128 * g < n; ++g)
+            gx_unpack_docids128(&u, g, 128, &prefix, out + 128 * g);
+    } else if (b <= 25) {
+        gx_unpack_docids16(words, b, n, head, out);
+    } else {
+        __m512i prefix = gx_first_prefix(head, 1);
+        for (size_t g = 0; 16 * g < n; ++g)
+            _mm512_storeu_si512(out + 16 * g, gx_add_prefix(unpack16_wide(words, g, b), &prefix));
     }
 }
 
@@ -176,14 +94,14 @@ INLINE __m512i expand(uint64_t mask, const uint8_t *data)
 INLINE bool decode_vbyte(const uint32_t *selectors, const uint8_t *data, const uint8_t *end, uint32_t n, bool docids,
                          uint32_t head, uint32_t *out)
 {
-    __m512i next = first_prefix(head, 1);
+    __m512i next = gx_first_prefix(head, 1);
     for (uint32_t i = 0; i < n; i += 16) {
         if (data > end)
             return false;
         const uint64_t mask = byte_mask(selectors[i / 16]);
         const __m512i v = expand(mask, data);
         data += _mm_popcnt_u64(mask);
-        _mm512_storeu_si512(out + i, docids ? add_prefix(v, &next) : v);
+        _mm512_storeu_si512(out + i, docids ? gx_add_prefix(v, &next) : v);
     }
     return true;
 }
@@ -213,10 +131,10 @@ static bool bytes_docids(const uint32_t *selectors, const uint8_t *data, const u
         }
         if (from[3] > end)
             return false;
-        __m512i v[4], next = first_prefix(head, 2);
+        __m512i v[4], next = gx_first_prefix(head, 2);
         for (int k = 0; k < 4; ++k)
             v[k] = expand(mask[k], from[k]);
-        add_prefix_pairs(v, &next, out + i);
+        gx_add_prefix_pairs(v, &next, out + i);
         data = from[4];
         head = out[i + 127] + 1;
     }

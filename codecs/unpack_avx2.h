@@ -10,10 +10,11 @@
 
 /* 8 integers of up to 25 bits, 4 a half: the bytes of each, counted from the half's first byte, and
  * what to shift away. The second half begins at byte 4 b / 8. */
-#define HALF_BIT(b, q, t) ((2 * (q) + (t) / 4) / 4 * (4 * (b) % 8) + (2 * (q) + (t) / 4) % 4 * (b))
-#define FROM32(b, q, t) HALF_BIT(b, (q) % 4, t) / 8 + (t) % 4
-#define SHIFT32(b, q, t) ((t) % 4 ? 0 : HALF_BIT(b, (q) % 4, t) % 8)
-static const _Alignas(64) uint8_t from32[26][64] = {GX_ROWS_TO_25(FROM32)}, shift32[26][64] = {GX_ROWS_TO_25(SHIFT32)};
+#define YMM_BIT(b, q, t) ((2 * (q) + (t) / 4) / 4 * (4 * (b) % 8) + (2 * (q) + (t) / 4) % 4 * (b))
+#define YMM_FROM(b, q, t) YMM_BIT(b, (q) % 4, t) / 8 + (t) % 4
+#define YMM_SHIFT(b, q, t) ((t) % 4 ? 0 : YMM_BIT(b, (q) % 4, t) % 8)
+static const _Alignas(64) uint8_t ymm_from[26][64] = {GX_ROWS_TO_25(YMM_FROM)}, ymm_shift[26][64] = {
+                                                                                    GX_ROWS_TO_25(YMM_SHIFT)};
 
 typedef struct gx_unpacker8 {
     __m256i from, shift, mask;
@@ -23,8 +24,8 @@ typedef struct gx_unpacker8 {
 
 static inline gx_unpacker8 gx_unpack_from(const uint32_t *words, uint32_t b)
 {
-    return (gx_unpacker8){_mm256_load_si256((const __m256i *)(const void *)from32[b]),
-                          _mm256_load_si256((const __m256i *)(const void *)shift32[b]),
+    return (gx_unpacker8){_mm256_load_si256((const __m256i *)(const void *)ymm_from[b]),
+                          _mm256_load_si256((const __m256i *)(const void *)ymm_shift[b]),
                           _mm256_set1_epi32((int)((1u << b) - 1)),
                           (const uint8_t *)words,
                           b,

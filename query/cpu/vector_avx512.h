@@ -8,7 +8,7 @@
 
 #include <immintrin.h>
 
-#include "codecs/packed_tables.h"
+#include "codecs/unpack_avx512.h"
 #include "query/cpu/kernels.h"
 
 #define LANES 16u
@@ -107,102 +107,15 @@ static uint32_t dense_positions(const gx_cpu_columns *c, gx_cpu_dense d, uint32_
 #define MAX_TF_BITS 8
 #define SCAN_END(n) 128u
 
-/* 64 integers of up to 8 bits to bytes: lane q of 8 bytes takes b bytes. */
-#define FROM8(b, q, t) (q) * (b) + (t)
-#define SHIFT8(b, q, t) (t) * (b)
-static const _Alignas(64) uint8_t from8[9][64] = {GX_ROWS_TO_8(FROM8)}, shift8[9][64] = {GX_ROWS_TO_8(SHIFT8)};
-
-/* 32 integers of up to 12 bits to 16 bits each: lane q of 8 bytes takes 4 integers. */
-#define FROM16(b, q, t) (q) * 4 * (b) / 8 + (t)
-#define SHIFT16(b, q, t) (q) * 4 * (b) % 8 + (t) / 2 * (b) + 8 * ((t)&1)
-static const _Alignas(64) uint8_t from16[13][64] = {GX_ROWS_TO_12(FROM16)}, shift16[13][64] = {GX_ROWS_TO_12(SHIFT16)};
-
-/* 16 integers of up to 25 bits to 32 bits each; the shifts lie in the lanes' first bytes. */
-#define FROM32(b, q, t) (2 * (q) + (t) / 4) * (b) / 8 + (t) % 4
-#define SHIFT32(b, q, t) ((t) % 4 ? 0 : (2 * (q) + (t) / 4) * (b) % 8)
-static const _Alignas(64) uint8_t from32[26][64] = {GX_ROWS_TO_25(FROM32)}, shift32[26][64] = {GX_ROWS_TO_25(SHIFT32)};
-
-/* tf - 1 of postings 64 g to 64 g + 63, as bytes. */
-static inline __m512i tfs64(const uint32_t *words, uint32_t b, uint32_t g)
-{
-    const __m512i bytes =
-        _mm512_permutexvar_epi8(_mm512_load_si512(from8[b]), _mm512_loadu_si512((const uint8_t *)words + 8 * b * g));
-    return _mm512_and_si512(_mm512_multishift_epi64_epi8(_mm512_load_si512(shift8[b]), bytes),
-                            _mm512_set1_epi8((char)((1 << b) - 1)));
-}
-
-/* Inclusive sums of 16 lanes. */
-static inline __m512i sums16(__m512i x)
-{
-    const __m512i zero = _mm512_setzero_si512();
-    x = _mm512_add_epi32(x, _mm512_alignr_epi32(x, zero, 15));
-    x = _mm512_add_epi32(x, _mm512_alignr_epi32(x, zero, 14));
-    x = _mm512_add_epi32(x, _mm512_alignr_epi32(x, zero, 12));
-    return _mm512_add_epi32(x, _mm512_alignr_epi32(x, zero, 8));
-}
-
-/* d[i] = first - 1 + sum over j <= i of (v[j] + 1), v[0] being 0. Sums of 8 fit 16 bits when b <=
- * 12: each vector of 32 is summed in its 16-byte lanes, then the lanes' totals are. */
-static inline void unpack_narrow(const uint8_t *p, uint32_t b, uint32_t n, uint32_t first, uint32_t *docids)
-{
-    const __m512i from = _mm512_load_si512(from16[b]), shift = _mm512_load_si512(shift16[b]);
-    const __m512i mask = _mm512_set1_epi16((short)((1 << b) - 1)), one = _mm512_set1_epi16(1);
-    const __m512i lane_ends = _mm512_castsi128_si512(_mm_setr_epi16(7, 15, 23, 31, 7, 15, 23, 31));
-    const __m512i lane_of_8 = _mm512_setr_epi32(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1);
-    __m512i x[4];
-#pragma GCC unroll 4
-    for (uint32_t g = 0; g < 4; ++g) {
-        if (32 * g >= n) {
-            x[g] = _mm512_setzero_si512();
-            continue;
-        }
-        __m512i v = _mm512_permutexvar_epi8(from, _mm512_loadu_si512(p + 4 * b * g));
-        v = _mm512_add_epi16(_mm512_and_si512(_mm512_multishift_epi64_epi8(shift, v), mask), one);
-        v = _mm512_add_epi16(v, _mm512_bslli_epi128(v, 2));
-        v = _mm512_add_epi16(v, _mm512_bslli_epi128(v, 4));
-        x[g] = _mm512_add_epi16(v, _mm512_bslli_epi128(v, 8));
-    }
-    const __m128i t01 = _mm512_castsi512_si128(_mm512_permutexvar_epi16(lane_ends, x[0]));
-    const __m128i t1 = _mm512_castsi512_si128(_mm512_permutexvar_epi16(lane_ends, x[1]));
-    const __m128i t2 = _mm512_castsi512_si128(_mm512_permutexvar_epi16(lane_ends, x[2]));
-    const __m128i t3 = _mm512_castsi512_si128(_mm512_permutexvar_epi16(lane_ends, x[3]));
-    const __m256i ends = _mm256_set_m128i(_mm_unpacklo_epi64(t2, t3), _mm_unpacklo_epi64(t01, t1));
-    const __m512i totals = _mm512_cvtepu16_epi32(ends);
-    const __m512i before = _mm512_add_epi32(_mm512_sub_epi32(sums16(totals), totals), v_splat(first - 1));
-#pragma GCC unroll 4
-    for (uint32_t g = 0; g < 4; ++g) {
-        const __m512i lo = _mm512_cvtepu16_epi32(_mm512_castsi512_si256(x[g]));
-        const __m512i hi = _mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64(x[g], 1));
-        _mm512_store_si512(
-            docids + 32 * g,
-            _mm512_add_epi32(lo, _mm512_permutexvar_epi32(_mm512_add_epi32(lane_of_8, v_splat(4 * g)), before)));
-        _mm512_store_si512(
-            docids + 32 * g + 16,
-            _mm512_add_epi32(hi, _mm512_permutexvar_epi32(_mm512_add_epi32(lane_of_8, v_splat(4 * g + 2)), before)));
-    }
-}
-
-static inline void unpack_wide(const uint8_t *p, uint32_t b, uint32_t n, uint32_t first, uint32_t *docids)
-{
-    const __m512i from = _mm512_load_si512(from32[b]), shift = _mm512_load_si512(shift32[b]),
-                  mask = v_splat((1u << b) - 1);
-    __m512i carry = v_splat(first - 1);
-    for (uint32_t v = 0; 16 * v < n; ++v) {
-        const __m512i bytes = _mm512_permutexvar_epi8(from, _mm512_loadu_si512(p + 2 * b * v));
-        __m512i x = _mm512_add_epi32(_mm512_and_si512(_mm512_srlv_epi32(bytes, shift), mask), v_splat(1));
-        x = _mm512_add_epi32(sums16(x), carry);
-        _mm512_store_si512(docids + 16 * v, x);
-        carry = _mm512_permutexvar_epi32(v_splat(15), x);
-    }
-}
-
-/* docids is aligned and has room for 128. */
 static void unpack_docids(const uint32_t *words, uint32_t b, uint32_t n, uint32_t first, uint32_t *docids)
 {
-    if (b <= 12)
-        unpack_narrow((const uint8_t *)words, b, n, first, docids);
-    else
-        unpack_wide((const uint8_t *)words, b, n, first, docids);
+    if (b > 16) {
+        gx_unpack_docids16(words, b, n, first, docids);
+        return;
+    }
+    const gx_unpacker512 u = gx_unpack_halves_from(words, b);
+    __m512i prefix = gx_first_prefix(first, 2);
+    gx_unpack_docids128(&u, 0, n, &prefix, docids);
 }
 
 typedef struct block_tfs {
@@ -213,11 +126,11 @@ typedef struct block_tfs {
 static inline bool unpack_tfs(block_tfs *t, const uint32_t *words, uint32_t b, uint32_t n, uint32_t min_tf)
 {
     uint64_t low = n >= 64 ? UINT64_MAX : (UINT64_C(1) << n) - 1, high = 0;
-    const __m512i low_tfs = tfs64(words, b, 0);
+    const __m512i low_tfs = gx_unpack_bytes(words, b, 0);
     __m512i high_tfs = _mm512_setzero_si512();
     if (n > 64) {
         high = n >= 128 ? UINT64_MAX : (UINT64_C(1) << (n - 64)) - 1;
-        high_tfs = tfs64(words, b, 1);
+        high_tfs = gx_unpack_bytes(words, b, 1);
     }
     if (min_tf > 1) {
         const __m512i least = _mm512_set1_epi8((char)(min_tf - 1));

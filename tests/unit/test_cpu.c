@@ -3,6 +3,7 @@
 #include <math.h>
 #include <unistd.h>
 
+#include "codecs/pack.h"
 #include "query/cpu/search.h"
 #include "tests/support/gen.h"
 #include "tests/support/test.h"
@@ -226,6 +227,198 @@ static void the_search_equals_the_accumulators(void **state)
     print_message("%s: %u cases\n", k->title, n_cases);
 }
 
+/* ---- each kernel against plain C ---- */
+
+enum { N_KERNEL_DOCS = 100000, KERNEL_CASES = 3000 };
+
+/* n rising docids, close together or far apart, and a tf each, small or up to 2^20. */
+static void random_postings(gen_rng *r, uint32_t n, uint32_t max_gap, uint32_t *docids, uint32_t *tfs)
+{
+    uint32_t doc = gen_below(r, 1000);
+    const uint32_t max_tf = gen_below(r, 4) ? 12 : 1u << 20;
+    for (uint32_t i = 0; i < n; ++i) {
+        docids[i] = doc;
+        tfs[i] = 1 + gen_below(r, max_tf);
+        doc += 1 + gen_below(r, max_gap);
+    }
+}
+
+/* A batch with any scores, bounds and lists, whose docids rise and are below N_KERNEL_DOCS. */
+static void random_batch(gen_rng *r, gx_cpu_columns *c)
+{
+    memset(c, 0xa5, sizeof *c);
+    c->n = gen_below(r, GX_CPU_COLUMN - 15);
+    c->n_docs = N_KERNEL_DOCS;
+    random_postings(r, c->n, 1 + gen_below(r, N_KERNEL_DOCS / (c->n + 20)), c->doc, c->tf);
+    for (uint32_t i = 0; i < c->n; ++i) {
+        c->score[i] = gen_below(r, 1u << 29);
+        c->remaining_ub[i] = (1u << 24) + gen_below(r, 1u << 29);
+        c->list_mask[i] = (uint32_t)gen_u64(r);
+        c->K[i] = (float)(1 + gen_below(r, 4000)) / 256;
+        if (c->doc[i] >= N_KERNEL_DOCS) {
+            c->n = i;
+            break;
+        }
+    }
+}
+
+/* What the columns hold, but for those that a kernel leaves behind. */
+static void assert_same_batch(const gx_cpu_columns *a, const gx_cpu_columns *b, bool tf, bool K)
+{
+    assert_int_equal(a->n, b->n);
+    assert_memory_equal(a->doc, b->doc, a->n * sizeof *a->doc);
+    assert_memory_equal(a->score, b->score, a->n * sizeof *a->score);
+    assert_memory_equal(a->remaining_ub, b->remaining_ub, a->n * sizeof *a->remaining_ub);
+    assert_memory_equal(a->list_mask, b->list_mask, a->n * sizeof *a->list_mask);
+    if (tf)
+        assert_memory_equal(a->tf, b->tf, a->n * sizeof *a->tf);
+    if (K)
+        assert_memory_equal(a->K, b->K, a->n * sizeof *a->K);
+}
+
+static void steps_of_a_batch_equal_those_in_plain_C(void **state)
+{
+    const gx_cpu_kernels *k = kernels_named(*state), *plain = &gx_cpu_portable;
+    if (!k)
+        skip();
+    gen_rng r = {20};
+    print_message("seed 20\n");
+    static gx_cpu_columns a, b;
+    static uint32_t map[N_KERNEL_DOCS / 32 + 64], rank[N_KERNEL_DOCS / 64 + 2], lens[N_KERNEL_DOCS + 1];
+    static uint32_t tfs[GX_CPU_COLUMN], to_a[GX_CPU_COLUMN], to_b[GX_CPU_COLUMN];
+    static uint64_t words[N_KERNEL_DOCS / 64 + 2];
+    for (uint32_t d = 0; d <= N_KERNEL_DOCS; ++d)
+        lens[d] = gen_below(&r, gen_below(&r, 50) ? 300 : 1u << 24);
+    for (uint32_t i = 0; i < KERNEL_CASES; ++i) {
+        const uint32_t bit = UINT32_C(1) << gen_below(&r, 32), T = gen_below(&r, 1u << 30),
+                       ub = gen_below(&r, 1u << 24);
+        const uint32_t shift = gen_below(&r, 8), mask = gen_below(&r, 2) ? UINT32_MAX : 1023;
+        const bool all = gen_below(&r, 2);
+        const float w = (float)(1 + gen_below(&r, 1u << 28));
+        const gx_scorer norm = {(float)gen_below(&r, 100) / 64, (float)gen_below(&r, 100) / 4096, 0};
+        for (uint32_t x = 0; x < sizeof map / sizeof *map; ++x)
+            map[x] = (uint32_t)(gen_u64(&r) & gen_u64(&r));
+        random_batch(&r, &a);
+        b = a;
+        k->apply_presence_map(&a, map, shift, mask, ub, bit, T, all);
+        plain->apply_presence_map(&b, map, shift, mask, ub, bit, T, all);
+        assert_same_batch(&a, &b, true, false);
+
+        random_batch(&r, &a);
+        b = a;
+        k->score_own(&a, lens, norm, w, T);
+        plain->score_own(&b, lens, norm, w, T);
+        assert_same_batch(&a, &b, false, true);
+
+        random_batch(&r, &a);
+        for (uint32_t x = 0; x < GX_CPU_COLUMN; ++x)
+            tfs[x] = gen_below(&r, 2) ? 0 : 1 + gen_below(&r, gen_below(&r, 9) ? 12 : 1u << 20);
+        b = a;
+        k->add_list_score(&a, tfs, w, ub, bit, T, all);
+        plain->add_list_score(&b, tfs, w, ub, bit, T, all);
+        assert_same_batch(&a, &b, false, true);
+
+        for (uint32_t x = 0, before = 0; x < N_KERNEL_DOCS / 64 + 1; ++x) {
+            words[x] = gen_u64(&r) & gen_u64(&r);
+            rank[x] = before;
+            before += (uint32_t)__builtin_popcountll(words[x]);
+        }
+        random_batch(&r, &a);
+        const gx_cpu_dense dense = {words, rank};
+        assert_int_equal(k->dense_positions(&a, dense, bit, to_a), plain->dense_positions(&a, dense, bit, to_b));
+        assert_memory_equal(to_a, to_b, a.n * sizeof *to_a);
+    }
+}
+
+/* Docids of an index may be damaged: some are n_docs or above. */
+static void decoded_blocks_give_what_plain_C_gives(void **state)
+{
+    const gx_cpu_kernels *k = kernels_named(*state), *plain = &gx_cpu_portable;
+    if (!k)
+        skip();
+    gen_rng r = {21};
+    print_message("seed 21\n");
+    static gx_cpu_columns a, b;
+    static uint32_t lens[N_KERNEL_DOCS + 1];
+    _Alignas(64) uint32_t docids[GX_MAX_BLOCK + 16], tfs[GX_MAX_BLOCK + 16];
+    _Alignas(64) float parts_a[GX_MAX_BLOCK + 16], parts_b[GX_MAX_BLOCK + 16];
+    for (uint32_t d = 0; d <= N_KERNEL_DOCS; ++d)
+        lens[d] = gen_below(&r, 300);
+    for (uint32_t i = 0; i < KERNEL_CASES; ++i) {
+        const uint32_t n = 1 + gen_below(&r, gen_below(&r, 2) ? 128 : GX_MAX_BLOCK), min_tf = 1 + gen_below(&r, 14);
+        const gx_cpu_bound bound = {.w = (float)(1 + gen_below(&r, 1u << 28)),
+                                    .min_K = (float)gen_below(&r, 100) / 32,
+                                    .most = 1 + gen_below(&r, 1u << 28),
+                                    .min_tf = min_tf,
+                                    .remaining_ub = gen_below(&r, 1u << 28)};
+        const gx_scorer norm = {(float)gen_below(&r, 100) / 64, (float)gen_below(&r, 100) / 4096, 0};
+        random_postings(&r, n, 1 + gen_below(&r, 500), docids, tfs);
+        random_batch(&r, &a);
+        a.n = gen_below(&r, GX_CPU_BATCH);
+        a.n_docs = 1 + gen_below(&r, N_KERNEL_DOCS);
+        b = a;
+        k->append_decoded_block(&a, docids, tfs, n, &bound);
+        plain->append_decoded_block(&b, docids, tfs, n, &bound);
+        assert_same_batch(&a, &b, true, false);
+        assert_int_equal(k->any_tf_reaches(tfs, n, min_tf), plain->any_tf_reaches(tfs, n, min_tf));
+        const uint32_t doc = gen_below(&r, docids[n - 1] + 2);
+        assert_int_equal(k->count_below(docids, n, doc), plain->count_below(docids, n, doc));
+        float min_a, min_b;
+        const float most_a = k->parts(docids, tfs, n, a.n_docs, lens, norm, parts_a, &min_a),
+                    most_b = plain->parts(docids, tfs, n, a.n_docs, lens, norm, parts_b, &min_b);
+        assert_memory_equal(&most_a, &most_b, sizeof most_a);
+        assert_memory_equal(&min_a, &min_b, sizeof min_a);
+        assert_memory_equal(parts_a, parts_b, n * sizeof *parts_a);
+    }
+}
+
+/* Blocks of any number of postings, as gx_pack writes them, with integers of every width. The first
+ * d-gap may be above 0, which no index has but the unpackers define. */
+static void packed_blocks_give_what_plain_C_gives(void **state)
+{
+    const gx_cpu_kernels *k = kernels_named(*state), *plain = &gx_cpu_portable;
+    if (!k || !k->scan_packed_block)
+        skip();
+    gen_rng r = {22};
+    print_message("seed 22\n");
+    static gx_cpu_columns a, b;
+    for (uint32_t i = 0; i < 128 * (k->max_docid_bits + 1); ++i) {
+        const uint32_t n = 1 + i % 128, docid_bits = i / 128, tf_bits = gen_below(&r, k->max_tf_bits + 1);
+        const uint32_t n_words[2] = {gx_packed_words(n, docid_bits), gx_packed_words(n, tf_bits)};
+        const uint32_t first = gen_below(&r, 1u << 24), most = gx_low_bits(tf_bits) + 2;
+        uint32_t gaps[128], less_one[128], docids[128 + 16], tfs[128 + 16];
+        for (uint32_t x = 0, last = first - 1; x < n; ++x) {
+            gaps[x] = (uint32_t)gen_u64(&r) & gx_low_bits(docid_bits);
+            less_one[x] = (uint32_t)gen_u64(&r) & gx_low_bits(gen_below(&r, tf_bits + 1));
+            docids[x] = last += gaps[x] + 1;
+            tfs[x] = less_one[x] + 1;
+        }
+        uint32_t *docid_words = calloc(1, n_words[0] * sizeof *docid_words + GX_READ_SLACK),
+                 *tf_words = calloc(1, n_words[1] * sizeof *tf_words + GX_READ_SLACK);
+        assert_true(docid_words && tf_words);
+        memset(docid_words, 0xa5, n_words[0] * sizeof *docid_words + GX_READ_SLACK);
+        memset(tf_words, 0xa5, n_words[1] * sizeof *tf_words + GX_READ_SLACK);
+        gx_pack(gaps, n, docid_bits, docid_words);
+        gx_pack(less_one, n, tf_bits, tf_words);
+
+        _Alignas(64) uint32_t unpacked[128];
+        k->unpack_docids(docid_words, docid_bits, n, first, unpacked);
+        assert_memory_equal(unpacked, docids, n * sizeof *docids);
+
+        const gx_cpu_bound bound = {.w = 1e6f, .min_K = 1, .most = 900000, .min_tf = 1 + gen_below(&r, most)};
+        random_batch(&r, &a);
+        a.n = gen_below(&r, GX_CPU_BATCH);
+        a.n_docs = gen_below(&r, 4) ? UINT32_MAX : first + gen_below(&r, 1u << docid_bits);
+        b = a;
+        plain->append_decoded_block(&b, docids, tfs, n, &bound);
+        const bool any = k->scan_packed_block(&a, docid_words, docid_bits, tf_words, tf_bits, n, first, &bound);
+        assert_same_batch(&a, &b, true, false);
+        assert_true(any || !plain->any_tf_reaches(tfs, n, bound.min_tf));
+        free(docid_words);
+        free(tf_words);
+    }
+}
+
 /* An index whose lists were damaged after it was checked: any answer will do, but nothing is read
  * or written outside. */
 static void damaged_lists_do_no_harm(void **state)
@@ -328,6 +521,9 @@ int main(void)
         ROWS(maps_hold_every_posting_and_ranks_count_them),
         ROWS(maps_stay_within_their_budget_and_longer_lists_come_first),
         ROWS(the_search_equals_the_accumulators),
+        ROWS(steps_of_a_batch_equal_those_in_plain_C),
+        ROWS(decoded_blocks_give_what_plain_C_gives),
+        ROWS(packed_blocks_give_what_plain_C_gives),
         ROWS(damaged_lists_do_no_harm),
         cmocka_unit_test(the_k_best_are_those_of_a_sort),
     };
