@@ -105,7 +105,8 @@ bool gx_codec_block_valid(const gx_codec *codec, const uint32_t *words, uint32_t
  * gx_codec_auto (auto_codec.h). */
 gx_status gx_codec_find(const gx_codec **out, const char *name, gx_error *err);
 
-/* Find the codecs of docids and of tfs. docid_name NULL: "gpubp128"; tf_name NULL: that of docids. */
+/* Find the codecs of docids and of tfs. docid_name NULL: "gpubp128";
+ * tf_name NULL: that of docids. */
 gx_status gx_codec_find_pair(const gx_codec **docids, const gx_codec **tfs, const char *docid_name, const char *tf_name,
                              gx_error *err);
 

@@ -294,27 +294,23 @@ template <bool LDG> struct lane1024 {
     /* Unpacks a whole block. b is the same in all lanes. */
     static __device__ __forceinline__ void whole(const uint32_t *p, uint32_t b, uint32_t (&v)[V])
     {
+        // clang-format off
         switch (b) {
 #define GX_CASE(B)                                                                                                     \
     case B:                                                                                                            \
         unpack32<B>(p, v);                                                                                             \
         break;
-            GX_CASE(1)
-            GX_CASE(2)
-            GX_CASE(3)
-            GX_CASE(4)
-            GX_CASE(5)
-            GX_CASE(6)
-            GX_CASE(7)
-            GX_CASE(8)
-            GX_CASE(9) GX_CASE(10) GX_CASE(11) GX_CASE(12) GX_CASE(13) GX_CASE(14) GX_CASE(15) GX_CASE(16) GX_CASE(17)
-                GX_CASE(18) GX_CASE(19) GX_CASE(20) GX_CASE(21) GX_CASE(22) GX_CASE(23) GX_CASE(24) GX_CASE(25)
-                    GX_CASE(26) GX_CASE(27) GX_CASE(28) GX_CASE(29) GX_CASE(30) GX_CASE(31) GX_CASE(32)
+            GX_CASE(1) GX_CASE(2) GX_CASE(3) GX_CASE(4) GX_CASE(5) GX_CASE(6) GX_CASE(7) GX_CASE(8)
+            GX_CASE(9) GX_CASE(10) GX_CASE(11) GX_CASE(12) GX_CASE(13) GX_CASE(14) GX_CASE(15) GX_CASE(16)
+            GX_CASE(17) GX_CASE(18) GX_CASE(19) GX_CASE(20) GX_CASE(21) GX_CASE(22) GX_CASE(23) GX_CASE(24)
+            GX_CASE(25) GX_CASE(26) GX_CASE(27) GX_CASE(28) GX_CASE(29) GX_CASE(30) GX_CASE(31) GX_CASE(32)
 #undef GX_CASE
-                        default :
+        default:
 #pragma unroll
-                for (int i = 0; i < V; ++i) v[i] = 0;
+            for (int i = 0; i < V; ++i)
+                v[i] = 0;
         }
+        // clang-format on
     }
 
     __device__ __forceinline__ void next(uint32_t lane, uint32_t (&v)[V])

@@ -11,10 +11,13 @@
 #include "codecs/bits.h"
 
 /* X(b) for every width that takes bits. */
-#define GX_WIDTHS(X)                                                                                                   \
-    X(1)                                                                                                               \
-    X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15) X(16) X(17) X(18) X(19) X(20) X(21)    \
-        X(22) X(23) X(24) X(25) X(26) X(27) X(28) X(29) X(30) X(31) X(32)
+/* clang-format off */
+#define GX_WIDTHS(X)                                \
+    X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8)         \
+    X(9) X(10) X(11) X(12) X(13) X(14) X(15) X(16)  \
+    X(17) X(18) X(19) X(20) X(21) X(22) X(23) X(24) \
+    X(25) X(26) X(27) X(28) X(29) X(30) X(31) X(32)
+/* clang-format on */
 
 /* Pack n integers, each < 2^b, b <= 32, to exactly ceil(n * b / 32) words; bits left over are 0. */
 void gx_pack(const uint32_t *in, uint32_t n, uint32_t b, uint32_t *words);

@@ -1,5 +1,5 @@
-/* unpack_avx2.h: eight packed integers at a time in AVX2, for codecs and for the CPU engine's kernels.
- * The file that includes it asks the compiler for AVX2 first.
+/* unpack_avx2.h: eight packed integers at a time in AVX2, for codecs and for the CPU engine's
+ * kernels. The file that includes it asks the compiler for AVX2 first.
  */
 #ifndef GX_CODECS_UNPACK_AVX2_H
 #define GX_CODECS_UNPACK_AVX2_H
@@ -50,7 +50,8 @@ static inline __m256i gx_sums8(__m256i x)
     return _mm256_add_epi32(x, _mm256_blend_epi32(_mm256_setzero_si256(), low, 0xf0));
 }
 
-/* docids[i] = first - 1 + (v[0] + 1) + .. + (v[i] + 1) of n packed integers v, up to a multiple of 8. */
+/* docids[i] = first - 1 + (v[0] + 1) + .. + (v[i] + 1) of n packed integers v,
+ * up to a multiple of 8. */
 static inline void gx_unpack_docids8(const uint32_t *words, uint32_t b, uint32_t n, uint32_t first, uint32_t *docids)
 {
     const gx_unpacker8 u = gx_unpack_from(words, b);

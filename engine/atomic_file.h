@@ -14,7 +14,8 @@
  *   nothing           the file gets the name, but never the name of a file that appears meanwhile
  *   a regular file    GX_EEXISTS; with force it is replaced, and its owner and mode are kept
  *   a link to one     the same; the link stays and leads to the new file
- *   a device, FIFO    bytes are written through, with and without force; GX_ATOMIC_FILE_SEEK refuses
+ *   a device, FIFO    bytes are written through, with and without force; GX_ATOMIC_FILE_SEEK
+ *                     refuses
  *
  * The rule for errors: until commit begins, an error leaves the path as it was. If the file has its
  * name and something fails after that, the message says "PATH is in place, but ...".

@@ -37,37 +37,39 @@ GX_API gx_status gx_devices(gx_device **out, uint32_t *n, gx_error *err);
  * however never checks less than GX_CHECK_STRUCTURE. */
 GX_API gx_status gx_index_verify(const char *path, gx_check level, gx_error *err);
 
-/* ---- collections: several index files as one index, to which documents are added and from which they
- * are deleted ---- */
+/* ---- collections: several index files as one index, to which documents are added and from which
+ * they are deleted ---- */
 
 /* A collection is a folder: index files, which never change, the deleted documents of each, and a
  * manifest, which names the files of the last commit (FORMAT.md, "Collections").
  *
- *   parts (gpuidx build) -- gx_collect --> folder -- gx_index_open --> gx_index of its live documents
+ *   parts (gpuidx build) -- gx_collect --> folder -- gx_index_open --> gx_index of its live
+ *   documents
  *                                            ^
  *                       gx_collection_open --'  add, delete, update, merge, commit
  *
- * gx_index_open takes the folder's path as it takes a file's. The index equals the one that a build of
- * the live documents, in their order, would make: docids (from 0, without gaps), statistics, term
- * numbers, and so the answers of every search, to the bit. It is one commit, and stays it; later
- * commits change nothing in it, and the files that it uses remain until it is closed.
+ * gx_index_open takes the folder's path as it takes a file's. The index equals the one that a build
+ * of the live documents, in their order, would make: docids (from 0, without gaps), statistics,
+ * term numbers, and so the answers of every search, to the bit. It is one commit, and stays it;
+ * later commits change nothing in it, and the files that it uses remain until it is closed.
  * gx_index_reopen gives the last commit. gx_index_meta is that of the first part. */
 
-/* Make a collection of n index files at folder path, which is created. Their documents are in the order
- * of the files. The files get a second name in the folder (a hard link), or are copied where it lies on
- * another file system; as ever, they must not be written into. GX_EUSAGE (no file; files that differ in
- * analyzer, block length, attributes, in storing texts or in holding impacts; an external id in two of
- * them), GX_EEXISTS (the folder exists), GX_ENOTFOUND, GX_EIO, GX_ECORRUPT (one is damaged), GX_ENOMEM;
- * then there is no folder. */
+/* Make a collection of n index files at folder path, which is created. Their documents are in the
+ * order of the files. The files get a second name in the folder (a hard link), or are copied where
+ * it lies on another file system; as ever, they must not be written into. GX_EUSAGE (no file; files
+ * that differ in analyzer, block length, attributes, in storing texts or in holding impacts; an
+ * external id in two of them), GX_EEXISTS (the folder exists), GX_ENOTFOUND, GX_EIO, GX_ECORRUPT
+ * (one is damaged), GX_ENOMEM; then there is no folder. */
 GX_API gx_status gx_collect(const char *path, const char *const *files, size_t n, gx_error *err);
 
-/* Open the last commit of the collection that old is a commit of, with the parts that both have shared.
- * *out is NULL, and the status GX_OK, where old is the last commit or is no collection. It reads the
- * manifest, which takes about 20 us. opt may be NULL. Statuses as of gx_index_open. Thread-safe. */
+/* Open the last commit of the collection that old is a commit of, with the parts that both have
+ * shared. *out is NULL, and the status GX_OK, where old is the last commit or is no collection. It
+ * reads the manifest, which takes about 20 us. opt may be NULL. Statuses as of gx_index_open.
+ * Thread-safe. */
 GX_API gx_status gx_index_reopen(gx_index **out, const gx_index *old, const gx_index_options *opt, gx_error *err);
 
-/* As gx_index_get_stats, which takes a pass over the terms of a collection's parts, once; this takes no
- * time, but n_terms may be 0 of a collection. */
+/* As gx_index_get_stats, which takes a pass over the terms of a collection's parts, once; this
+ * takes no time, but n_terms may be 0 of a collection. */
 GX_API gx_status gx_index_get_quick_stats(const gx_index *ix, gx_index_stats *st);
 GX_API uint32_t gx_index_n_docs(const gx_index *ix); /* their n_docs */
 
@@ -288,7 +290,7 @@ GX_API gx_status gx_analyze_text(const char *analyzer, const char *stemmer, cons
  * last. "auto" is not among them: it stands for a choice for each list. */
 GX_API const char *gx_codec_name(uint32_t i);
 
-/* ---- an index written anew: other codecs, another order of documents, without titles or texts ---- */
+/* ---- an index written anew: other codecs, another order, without titles or texts ---- */
 
 /* How the documents of an index are put in order. */
 typedef enum gx_order_kind {
@@ -919,9 +921,9 @@ typedef struct gx_sweep_report {
 } gx_sweep_report;
 
 /* Search the judged queries of the log by each setting and evaluate the answers. Free *out with
- * gx_sweep_report_free. GX_EUSAGE (opt's size, no threads, bad options), GX_EINPUT (the log: a bad line, a query id that
- * occurs twice, a query that cannot be searched; each with file and line), GX_ENOMEM, and what
- * gx_search returns. */
+ * gx_sweep_report_free. GX_EUSAGE (opt's size, no threads, bad options), GX_EINPUT (the log: a bad
+ * line, a query id that occurs twice, a query that cannot be searched; each with file and line),
+ * GX_ENOMEM, and what gx_search returns. */
 GX_API gx_status gx_sweep(gx_sweep_report *out, gx_engine *en, const gx_sweep_options *opt, gx_error *err);
 GX_API void gx_sweep_report_free(gx_sweep_report *r);
 

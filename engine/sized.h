@@ -3,7 +3,8 @@
  * The caller and the library may have been compiled with different versions of a struct. A size
  * below that of the struct's first version is GX_EUSAGE, and so is one above GX_MAX_SIZE, which
  * only memory that nobody set holds. If the caller's struct is shorter, the missing members have
- * the library's defaults. If it is longer, the library ignores the members that it does not know. */
+ * the library's defaults. If it is longer, the library ignores the members that it does not
+ * know. */
 #ifndef GX_ENGINE_SIZED_H
 #define GX_ENGINE_SIZED_H
 
@@ -26,8 +27,8 @@ gx_status gx_sized_check(size_t size, size_t least, const char *name, gx_error *
 gx_status gx_sized_read(void *own, size_t own_size, const void *given, size_t least, const char *name, gx_error *err);
 
 /* Copy own into the caller's struct, up to the size that the caller has set in it. The size member
- * keeps the caller's value. GX_EUSAGE, and nothing is written: to is NULL, or as gx_sized_check says
- * of its size. */
+ * keeps the caller's value. GX_EUSAGE, and nothing is written: to is NULL, or as gx_sized_check
+ * says of its size. */
 gx_status gx_sized_write(void *to, const void *own, size_t own_size, size_t least);
 
 /* Write a struct's defaults into `size` bytes at `to`, zeros behind them, and `size` into its size

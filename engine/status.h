@@ -12,8 +12,8 @@ static_assert(sizeof(gx_error) == 1024, "the layout of gx_error is fixed");
 extern "C" {
 #endif
 
-/* Write a message into err, which may be NULL, and return st. Each byte of a control character in it
- * becomes a question mark, so that names from files are safe to print. A function fails with
+/* Write a message into err, which may be NULL, and return st. Each byte of a control character in
+ * it becomes a question mark, so that names from files are safe to print. A function fails with
  * `return gx_fail(err, GX_EIO, "cannot open %s: %s", path, why);`. */
 __attribute__((format(printf, 3, 4))) gx_status gx_fail(gx_error *err, gx_status st, const char *format, ...);
 

@@ -96,8 +96,8 @@ static int open_again(const char *path, int flags, mode_t mode)
     return fd;
 }
 
-/* Whether the lock is ours and the file still has a name: a sweep between creation and lock may have
- * removed it. A file system without locks has no sweeps either. */
+/* Whether the lock is ours and the file still has a name: a sweep between creation and lock may
+ * have removed it. A file system without locks has no sweeps either. */
 static bool keep_from_sweeps(int fd)
 {
     struct stat st;

@@ -127,8 +127,8 @@ const char *gx_parse_bool(const char *p, size_t n, bool *out)
 
 /* ---- dates ---- */
 
-/* Days from 1970-01-01 to a day of the Gregorian calendar, of any year from 0 to 9999. A year begins
- * with March here, so that a leap day is the last one of its year. */
+/* Days from 1970-01-01 to a day of the Gregorian calendar, of any year from 0 to 9999. A year
+ * begins with March here, so that a leap day is the last one of its year. */
 static int64_t days_of(int year, int month, int day)
 {
     const int y = year - (month <= 2) + 400; /* positive */

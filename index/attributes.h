@@ -2,9 +2,9 @@
  *
  *   text --gx_parse_...--> value --index/build/columns.c--> ATTR, ATTV, ATTS --> gx_column
  *
- * format.h describes how a column lies in the file. The check of the structure has verified that all
- * of a column's parts lie inside their sections. Only GX_CHECK_FULL verifies the values themselves:
- * whoever uses an ordinal as an index compares it with n_strings first.
+ * format.h describes how a column lies in the file. The check of the structure has verified that
+ * all of a column's parts lie inside their sections. Only GX_CHECK_FULL verifies the values
+ * themselves: whoever uses an ordinal as an index compares it with n_strings first.
  */
 #ifndef GX_INDEX_ATTRIBUTES_H
 #define GX_INDEX_ATTRIBUTES_H
@@ -75,8 +75,8 @@ const char *gx_parse_float(const char *p, size_t n, double *out);
 const char *gx_parse_date(const char *p, size_t n, int64_t *first, int64_t *last);
 const char *gx_parse_bool(const char *p, size_t n, bool *out);
 
-/* Set ix->columns, from the sections; gx_check_header calls it. The sections' lengths agree with the
- * entries afterwards. GX_ECORRUPT, GX_ENOMEM. */
+/* Set ix->columns, from the sections; gx_check_header calls it. The sections' lengths agree with
+ * the entries afterwards. GX_ECORRUPT, GX_ENOMEM. */
 gx_status gx_columns_bind(gx_index *ix, gx_error *err);
 
 /* The checks of the structure and of the contents (check_parts.h). */

@@ -203,8 +203,8 @@ static gx_status open_parts(gx_index *ix, const gx_manifest *m, gx_check level, 
     return st;
 }
 
-/* A writer removes the files of old commits, so a file that is gone is a reason to read the manifest
- * again: it names others then, unless somebody else has removed it. */
+/* A writer removes the files of old commits, so a file that is gone is a reason to read the
+ * manifest again: it names others then, unless somebody else has removed it. */
 gx_status gx_collection_bind(gx_index *ix, gx_check level, gx_load load, const gx_index *old, gx_error *err)
 {
     uint64_t last = 0;
@@ -274,7 +274,8 @@ const gx_part *gx_parts_find(const gx_parts *p, uint32_t docid, uint32_t *local)
     return &p->parts[lo];
 }
 
-/* 64 bits of words from bit `at` on; those behind the last word are read only where `most` needs them. */
+/* 64 bits of words from bit `at` on;
+ * those behind the last word are read only where `most` needs them. */
 static uint64_t bits_at(const uint64_t *words, uint64_t at, uint32_t most)
 {
     const uint64_t low = words[at / 64] >> at % 64;

@@ -5,9 +5,10 @@
  *   parts                      part 0      part 1            part 2
  *   docids of a part           live ones by gx_deletes_rank
  *
- * Such a gx_index has `parts` and no sections. What reads lists, columns or lengths goes through the
- * parts. The functions of gpuidx.h take it as they take one of a file: it equals the index that a
- * build of the live documents, in order, would make, docids, statistics and term numbers included.
+ * Such a gx_index has `parts` and no sections. What reads lists, columns or lengths goes through
+ * the parts. The functions of gpuidx.h take it as they take one of a file: it equals the index that
+ * a build of the live documents, in order, would make, docids, statistics and term numbers
+ * included.
  */
 #ifndef GX_INDEX_COLLECTION_H
 #define GX_INDEX_COLLECTION_H
@@ -29,13 +30,14 @@ typedef struct gx_parts {
     struct gx_lexicon_of_parts *lexicon; /* made at first use; thread-safe */
 } gx_parts;
 
-/* Open the last commit of the collection in folder ix->path, each file verified at this level. Parts
- * that `old`, another commit of it, has open are shared (NULL: none). Called by gx_index_open; err is not NULL. */
+/* Open the last commit of the collection in folder ix->path, each file verified at this level.
+ * Parts that `old`, another commit of it, has open are shared (NULL: none). Called by
+ * gx_index_open; err is not NULL. */
 gx_status gx_collection_bind(gx_index *ix, gx_check level, gx_load load, const gx_index *old, gx_error *err);
 void gx_parts_close(gx_parts *p); /* accepts NULL */
 
-/* A collection of the parts [first, first + n) of another, as one index; for a merge. It shares their
- * files. gx_index_close. */
+/* A collection of the parts [first, first + n) of another, as one index; for a merge. It shares
+ * their files. gx_index_close. */
 gx_status gx_collection_slice(gx_index **out, const gx_index *collection, uint32_t first, uint32_t n, gx_error *err);
 
 /* Make an index of n parts, whose references it takes, also where it fails. */

@@ -238,8 +238,8 @@ static bool any_between(const uint64_t *words, uint32_t begin, uint32_t end)
     return (word & (UINT64_MAX >> (63 - (end - 1) % 64))) != 0;
 }
 
-/* Postings of the list in documents of `gone`. A block is decoded only where one of them lies between
- * its first docid and the next block's. */
+/* Postings of the list in documents of `gone`. A block is decoded only where one of them lies
+ * between its first docid and the next block's. */
 static gx_status count_gone(const gx_index *ix, uint32_t term, const uint64_t *gone, uint32_t least, uint32_t most,
                             uint32_t *n, gx_error *err)
 {

@@ -30,8 +30,8 @@ typedef struct gx_deletes {
 gx_status gx_deletes_open(gx_deletes **out, const char *dir, const gx_manifest_deletes *m, const gx_index *ix,
                           gx_error *err);
 
-/* Delete documents: those of `words` (a bit a document) that are live in `old` (NULL: all are). Walks
- * the blocks of lists that can hold one of them. GX_ECORRUPT, GX_ENOMEM. */
+/* Delete documents: those of `words` (a bit a document) that are live in `old` (NULL: all are).
+ * Walks the blocks of lists that can hold one of them. GX_ECORRUPT, GX_ENOMEM. */
 gx_status gx_deletes_make(gx_deletes **out, const gx_index *ix, const gx_deletes *old, const uint64_t *words,
                           gx_error *err);
 

@@ -214,13 +214,13 @@ GX_AT(gx_list_entry, tf_param, 15);
  * follow each other, in the order of the entries. A column is, each part padded with zeros to a
  * multiple of 8 bytes:
  *
- *   the values         n_values numbers of `width` bytes: int, date: value - base; float: a double of
- *                      IEEE 754; keyword, keywords: an ordinal, the place among the attribute's
- *                      strings; bool: 0 or 1. But for keywords, n_values is n_docs, and the value of
- *                      a document without one is 0
+ *   the values         n_values numbers of `width` bytes: int, date: value - base; float: a double
+ *                      of IEEE 754; keyword, keywords: an ordinal, the place among the attribute's
+ *                      strings; bool: 0 or 1. But for keywords, n_values is n_docs, and the value
+ *                      of a document without one is 0
  *   keywords: starts   u32 [n_docs + 1]: document d has the values [starts[d], starts[d + 1])
- *   else: presence     where n_present < n_docs: u64 [ceil(n_docs / 64)]: bit d % 64 of word d / 64 is
- *                      set where document d has a value
+ *   else: presence     where n_present < n_docs: u64 [ceil(n_docs / 64)]: bit d % 64 of word d / 64
+ *                      is set where document d has a value
  *
  * The strings of ATTS are the names of all attributes, then the strings of each, which rise
  * strictly in byte order. */
@@ -248,7 +248,8 @@ GX_AT(gx_column_entry, reserved, 40);
 /* Limits that every writer of a file keeps. */
 #define GX_MAX_STRING (1u << 20) /* most bytes of an id, a title or a term */
 #define GX_MAX_TEXT (1u << 30)   /* most bytes of a stored text */
-/* Most bytes of a frame of texts, uncompressed: GX_MAX_TEXT after almost a whole frame of others. */
+/* Most bytes of a frame of texts, uncompressed:
+ * GX_MAX_TEXT after almost a whole frame of others. */
 #define GX_MAX_FRAME_BYTES (GX_MAX_TEXT + (1u << 20))
 
 #endif

@@ -47,9 +47,9 @@ struct gx_max_tfs;  /* max_tf.c */
 struct gx_index {
     char *path;      /* for messages */
     uint32_t n_more; /* holders but one, atomic; gx_index_share */
-    /* Of a collection: what its files have. It has the counts below, the analyzer, META and the columns'
-     * names, which are those of its first part, and no lists, lengths, terms, ids, titles and texts:
-     * titles.n and text say whether there are any. NULL: the index is one file. */
+    /* Of a collection: what its files have. It has the counts below, the analyzer, META and the
+     * columns' names, which are those of its first part, and no lists, lengths, terms, ids, titles
+     * and texts: titles.n and text say whether there are any. NULL: the index is one file. */
     struct gx_parts *parts;
     const uint8_t *file; /* the file [file_bytes], header first */
     uint64_t file_bytes;

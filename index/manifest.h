@@ -44,8 +44,8 @@ typedef struct gx_manifest {
  * GX_ECORRUPT, GX_ENOMEM. */
 gx_status gx_manifest_read(gx_manifest *out, const char *dir, gx_error *err);
 
-/* Replace the manifest in folder dir, or, unless replace, make the first one there. It is on disk when
- * this returns GX_OK. GX_EEXISTS, GX_EIO, GX_ENOMEM. */
+/* Replace the manifest in folder dir, or, unless replace, make the first one there. It is on disk
+ * when this returns GX_OK. GX_EEXISTS, GX_EIO, GX_ENOMEM. */
 gx_status gx_manifest_write(const gx_manifest *m, const char *dir, bool replace, gx_error *err);
 
 void gx_manifest_free(gx_manifest *m); /* accepts a zeroed one */

@@ -22,7 +22,8 @@
 
 static gx_status map_file(gx_index *ix, int fd, size_t n, gx_error *err)
 {
-    /* Without MAP_POPULATE: a page fault maps 16 pages of the page cache at once, which is cheaper. */
+    /* Without MAP_POPULATE: a page fault maps 16 pages of the page cache at once,
+     * which is cheaper. */
     void *file = mmap(NULL, n, PROT_READ, MAP_SHARED, fd, 0);
     if (file == MAP_FAILED)
         return gx_fail(err, errno == ENOMEM ? GX_ENOMEM : GX_EIO, "cannot map %s: %s", ix->path, strerror(errno));
@@ -31,7 +32,8 @@ static gx_status map_file(gx_index *ix, int fd, size_t n, gx_error *err)
     return GX_OK;
 }
 
-/* Read the n bytes of the file into memory of our own, which munmap frees as it frees a mapped file. */
+/* Read the n bytes of the file into memory of our own,
+ * which munmap frees as it frees a mapped file. */
 static gx_status read_file(gx_index *ix, int fd, size_t n, gx_error *err)
 {
     uint8_t *p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

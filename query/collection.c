@@ -376,7 +376,8 @@ static void merge(gx_hits *hits, uint32_t k, const uint64_t *more, uint32_t n)
     }
 }
 
-/* Search part p for the plans that `which` (NULL: all) selects, from what earlier parts have found. */
+/* Search part p for the plans that `which` (NULL: all) selects,
+ * from what earlier parts have found. */
 static gx_status run_part(gx_part_sessions *s, uint32_t p, const gx_plan *plans, gx_part_plans *const *instead,
                           uint32_t n, gx_hits *hits, gx_error *err)
 {

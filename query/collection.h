@@ -1,12 +1,13 @@
-/* collection.h: searching a collection: an engine, a session, a mask and a plan of each part, behind
- * one of each of the whole (session.c).
+/* collection.h: searching a collection: an engine, a session, a mask and a plan of each part,
+ * behind one of each of the whole (session.c).
  *
  *   query --statistics of the live documents--> gx_query_plan --bound to each part--> gx_part_plans
- *   part 0 -> its k best -> threshold -> part 1 -> merged -> threshold -> part 2 -> ... -> the k best
+ *   part 0 -> its k best -> threshold -> part 1 -> merged -> threshold -> part 2 -> ... -> the k
+ *   best
  *
  * The parts are searched in their order. So a document of a later part that only ties with the k-th
- * best so far is not among the k best: its docid is greater. The threshold that goes to the next part
- * is therefore the k-th best score plus 1.
+ * best so far is not among the k best: its docid is greater. The threshold that goes to the next
+ * part is therefore the k-th best score plus 1.
  */
 #ifndef GX_QUERY_COLLECTION_H
 #define GX_QUERY_COLLECTION_H
@@ -26,7 +27,8 @@ typedef struct gx_part_plans {
 
 void gx_part_plans_free(gx_part_plans *p); /* accepts NULL */
 
-/* Each part's engine, which the engines of several commits share, and its live documents as a mask. */
+/* Each part's engine, which the engines of several commits share,
+ * and its live documents as a mask. */
 typedef struct gx_part_engines {
     uint32_t n;
     const gx_index *ix;  /* of the collection */
@@ -35,8 +37,8 @@ typedef struct gx_part_engines {
 } gx_part_engines;
 
 /* Open an engine on each part; those of parts that `old` has are shared (NULL: none). With
- * GX_ENGINE_AUTO all are on a GPU or all on the CPU. Memory that opt limits is divided by the parts'
- * bytes. */
+ * GX_ENGINE_AUTO all are on a GPU or all on the CPU. Memory that opt limits is divided by the
+ * parts' bytes. */
 gx_status gx_part_engines_open(gx_part_engines **out, const gx_index *ix, const gx_engine_options *opt,
                                const gx_executor *gpu, const gx_part_engines *old, gx_error *err);
 void gx_part_engines_close(gx_part_engines *e); /* accepts NULL */

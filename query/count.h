@@ -15,8 +15,8 @@ void gx_counter_close(gx_counter *c);
  * says so. */
 gx_status gx_count_matches(gx_counter *c, const gx_plan *plan, uint64_t *n, gx_error *err);
 
-/* Of the documents that the plan's mask allows, those that hold any of its terms, and those that hold
- * all, whatever its operator. GX_ECANCELLED. */
+/* Of the documents that the plan's mask allows, those that hold any of its terms, and those that
+ * hold all, whatever its operator. GX_ECANCELLED. */
 gx_status gx_count_any_and_all(gx_counter *c, const gx_plan *plan, uint64_t *any, uint64_t *all, gx_error *err);
 
 #endif

@@ -6,9 +6,10 @@
  *   operand    = "NOT" operand | "(" filter ")" | condition
  *   condition  = NAME ":" value                       equal, or among the keywords
  *              | NAME ":" ( "<" | "<=" | ">" | ">=" ) value
- *              | NAME ":" ( "[" | "{" ) bound "TO" bound ( "]" | "}" )   { }: without the bound itself
+ *              | NAME ":" ( "[" | "{" ) bound "TO" bound ( "]" | "}" )   { }: the bound excluded
  *              | "has" ":" NAME                       has a value
- *              | "id" ":" ( value | "@" FILE )        the document of that id; those whose ids the file has
+ *              | "id" ":" ( value | "@" FILE )        the document of that id; those whose ids the
+ *                                                     file has
  *   bound      = value | "*"
  *   value      = word | '"' characters '"'            a backslash takes the next character as it is
  */

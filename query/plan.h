@@ -54,8 +54,8 @@ typedef struct gx_plan {
     uint32_t base;       /* gx_session_run adds it to the docids of the answer's keys; base + n_docs <= 2^32 - 1 */
     const gx_mask *mask; /* the documents that may be returned; NULL: all */
     gx_mask *own_mask;   /* that mask, where gx_plan_free closes it: a boolean query's; else NULL */
-    /* Of a collection: the plans of its parts (collection.h), the plan's own; terms is NULL then, and
-     * without parts there is no hit. */
+    /* Of a collection: the plans of its parts (collection.h), the plan's own; terms is NULL then,
+     * and without parts there is no hit. */
     struct gx_part_plans *parts;
     gx_scorer norm;
     gx_plan_term *terms; /* [n_terms], by rising df, then rising list; the plan's own */
@@ -127,7 +127,8 @@ gx_status gx_query_plan_copy(gx_query_plan *out, const gx_query_plan *q, gx_erro
 /* The same of a text, by the index's analyzer and the collection's statistics. */
 gx_status gx_query_plan_text(gx_query_plan *out, const struct gx_index *ix, const char *text, size_t len,
                              const gx_collection_stats *stats, const gx_query_options *opt, gx_error *err);
-/* The plan of a whole collection, without terms and parts: k, operator, exponent, what is unknown. */
+/* The plan of a whole collection, without terms and parts: k, operator, exponent,
+ * what is unknown. */
 gx_plan gx_query_plan_summary(const gx_query_plan *q, const struct gx_index *ix);
 /* The plan of one index, without a threshold and with base 0. It does not refer to q. GX_EUSAGE
  * (the index holds impacts and the scorer is not linear), GX_ENOMEM. */

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# gpu.sh: what is to be run on a machine with a GPU: the tests that need one, whole; then, on a small set, the same under
-# compute-sanitizer, which must find nothing there and must find bugs that were put there on purpose.
+# gpu.sh: what is to be run on a machine with a GPU: the tests that need one, whole; then, on a small set, the same
+# under compute-sanitizer, which must find nothing there and must find bugs that were put there on purpose.
 #
 #   tests/gpu.sh DIR [test|sanitize|seeded]...    DIR holds the built test programs; all three by default
 #
@@ -34,18 +34,22 @@ for part; do
             [[ -x $dir/test_$t ]] && check "test_$t" 0 "$dir/test_$t"
         done ;;
     seeded)
-        check "memcheck finds a read past the end" not "$sanitizer" --tool memcheck --error-exitcode 9 "$dir/seeded_bugs" read
-        check "racecheck finds a race in shared memory" not "$sanitizer" --tool racecheck --error-exitcode 9 "$dir/seeded_bugs" race
-        check "synccheck finds a diverging barrier" not "$sanitizer" --tool synccheck --error-exitcode 9 "$dir/seeded_bugs" barrier ;;
+        check "memcheck finds a read past the end" not \
+            "$sanitizer" --tool memcheck --error-exitcode 9 "$dir/seeded_bugs" read
+        check "racecheck finds a race in shared memory" not \
+            "$sanitizer" --tool racecheck --error-exitcode 9 "$dir/seeded_bugs" race
+        check "synccheck finds a diverging barrier" not \
+            "$sanitizer" --tool synccheck --error-exitcode 9 "$dir/seeded_bugs" barrier ;;
     sanitize)
         for tool in memcheck racecheck synccheck; do
             tests='*(GPU)'
             [[ $tool == racecheck ]] && tests='answers*(GPU)' # searches of seconds become hours there
-            check "$tool: test_query" 0 env GX_TEST_CASES="${GX_SANITIZER_CASES:-150}" GX_TEST_FILTER="$tests" "$sanitizer" \
-                --tool $tool --error-exitcode 9 "$dir/test_query"
-            check "$tool: damaged lists of every codec" 0 env GX_TEST_FILTER=damaged_lists_harm_nobody GX_TEST_CASES=8 "$sanitizer" \
-                --tool $tool --error-exitcode 9 "$dir/test_list_kernels"
-            check "$tool: the best of many candidates" 0 "$sanitizer" --tool $tool --error-exitcode 9 "$dir/test_select_cuda"
+            check "$tool: test_query" 0 env GX_TEST_CASES="${GX_SANITIZER_CASES:-150}" GX_TEST_FILTER="$tests" \
+                "$sanitizer" --tool $tool --error-exitcode 9 "$dir/test_query"
+            check "$tool: damaged lists of every codec" 0 env GX_TEST_FILTER=damaged_lists_harm_nobody GX_TEST_CASES=8 \
+                "$sanitizer" --tool $tool --error-exitcode 9 "$dir/test_list_kernels"
+            check "$tool: the best of many candidates" 0 \
+                "$sanitizer" --tool $tool --error-exitcode 9 "$dir/test_select_cuda"
         done ;;
     *) say "no such part: $part"; exit 2 ;;
     esac

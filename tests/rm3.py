@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Compare `gpuidx query --rm3` with RM3 written out here, in double precision, from the definition in gpuidx_advanced.h.
+"""Compare `gpuidx query --rm3` with RM3 written out here, in double precision, as gpuidx_advanced.h defines it.
 
     rm3.py GPUIDX SCIFACT [--engine=cpu|gpu] [--all]    SCIFACT: the folder with corpus.jsonl.xz, queries.tsv
 
-Two collections: SciFact, and a generated one of Vaswani's shape (11,429 abstracts of about 40 words, 93 queries). Both are
-tokenised here ([a-z0-9]+ of the lower case) and given to the program with its whitespace analyzer. For every query the
-weights of the expanded query and the scores of the best 100 documents must agree to 1e-6 (of the value, where that is
-above 1). A query is passed over where the witness has two documents or two terms within 1e-6 at a cut, since either may
-stay; of those there may be no more than one in twenty. Exit 1 if anything differs.
+Two collections: SciFact, and a generated one of Vaswani's shape (11,429 abstracts of about 40 words, 93 queries).
+Both are tokenised here ([a-z0-9]+ of the lower case) and given to the program with its whitespace analyzer. For every
+query the weights of the expanded query and the scores of the best 100 documents must agree to 1e-6 (of the value,
+where that is above 1). A query is passed over where the witness has two documents or two terms within 1e-6 at a cut,
+since either may stay; of those there may be no more than one in twenty. Exit 1 if anything differs.
 """
 import argparse
 import collections
@@ -120,7 +120,8 @@ def compare(name, witness, words, rm3, answer):
     wrong = []
     if set(given) != set(query):
         wrong.append(f"terms {sorted(set(given) ^ set(query))}")
-    wrong += [f"weight of {t}: {given[t]} against {w}" for t, w in query.items() if t in given and not near(w, given[t])]
+    wrong += [f"weight of {t}: {given[t]} against {w}" for t, w in query.items() if t in given
+              and not near(w, given[t])]
     scores = witness.search(query)
     ranked = heapq.nlargest(100, scores.values())
     if len(answer["hits"]) != len(ranked):

@@ -4,8 +4,8 @@
     rooms.py ROOT
 
 The map lists every folder of source, one a line, in order. A file may include headers of its own folder and of folders
-listed before it, and of no others. Every #include of a project header in .c, .h, .cu and .cuh files is checked, and so is
-that each folder that holds such files stands in the map.
+listed before it, and of no others. Every #include of a project header in .c, .h, .cu and .cuh files is checked, and
+so is that each folder that holds such files stands in the map.
 
 The program is built on the public interface alone: a file of tools/ (its folders excepted, which measure) may include
 only headers of tools/ and the two public ones."""
@@ -20,7 +20,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 
 
 def rooms(readme):
-    """The folders of the map, in order: the first word of each indented line of the section that is headed "The map"."""
+    """The folders of the map, in order: the first words of the indented lines in the section "The map"."""
     section = re.search(r'^## The map\n(.*?)(?=^## |\Z)', readme, re.M | re.S)
     if not section:
         sys.exit('README.md: no section "## The map"')
@@ -60,8 +60,8 @@ def faults(root):
                 if not os.path.isfile(os.path.join(root, m.group(1))):
                     yield '%s:%d: includes "%s", which is not a path from the top' % (path, line, m.group(1))
                 elif room == PROGRAM and target != PROGRAM and m.group(1) not in PUBLIC:
-                    yield '%s:%d: includes "%s", which is not public; tools/ may include only %s and its own headers' % (
-                        path, line, m.group(1), ' and '.join(PUBLIC))
+                    yield '%s:%d: includes "%s", which is not public; tools/ may include only %s and its own ' \
+                        'headers' % (path, line, m.group(1), ' and '.join(PUBLIC))
                 elif target not in place or place[target] > place[room]:
                     yield '%s:%d: %s/ may not include "%s": the map lists %s/ after it' % (
                         path, line, room, m.group(1), target)

@@ -2,8 +2,9 @@
 """A second reader of index files, written from index/FORMAT.md alone and sharing no code with the first.
 
     second_reader.py FILE               print every list
-    second_reader.py --test DIR GPUIDX  read DIR/example.gx, DIR/blocks.gx and DIR/attributes.gx, and lists that the program GPUIDX packs with
-                                        each of its codecs and with auto, and compare with what is in them
+    second_reader.py --test DIR GPUIDX  read DIR/example.gx, DIR/blocks.gx and DIR/attributes.gx, and lists that the
+                                        program GPUIDX packs with each of its codecs and with auto, and compare with
+                                        what is in them
 
 Checksums and the hash table are checked where the module xxhash is installed, texts are not read.
 """
@@ -200,10 +201,11 @@ def pfordelta(words, n, b):
     return values
 
 
-CODECS = {1: raw, 2: packed, 3: packed, 4: byte_lengths, 5: byte_lengths, 6: lanes, 7: with_exceptions, 16: simple(SIMPLE9, 0x900),
-          17: simple(SIMPLE16, 0xfff), 18: simple(SIMPLE8B), 19: elias_fano, 24: varint(bytes_with_a_flag), 25: varint(unary_length),
-          26: varint(groups_of_eight(False)), 27: varint(groups_of_eight(True)), 28: varint(binary_length), 29: varint(groups_of_four),
-          32: rice, 33: pfordelta}
+CODECS = {1: raw, 2: packed, 3: packed, 4: byte_lengths, 5: byte_lengths, 6: lanes, 7: with_exceptions,
+          16: simple(SIMPLE9, 0x900), 17: simple(SIMPLE16, 0xfff), 18: simple(SIMPLE8B), 19: elias_fano,
+          24: varint(bytes_with_a_flag), 25: varint(unary_length), 26: varint(groups_of_eight(False)),
+          27: varint(groups_of_eight(True)), 28: varint(binary_length), 29: varint(groups_of_four), 32: rice,
+          33: pfordelta}
 
 
 IMPACTS = 1  # the header's flag: tfs are impacts
@@ -217,7 +219,8 @@ class Index:
         with open(path, "rb") as f:
             self.file = f.read()
         (magic, version, header_bytes, self.uuid, file_bytes, n_sections, self.block_len, self.n_docs, self.n_terms,
-         self.n_postings, self.n_tokens, self.sum_tfs, self.n_blocks, _, _) = struct.unpack_from("<8sII16sQIIIIQQQQQQ", self.file)
+         self.n_postings, self.n_tokens, self.sum_tfs, self.n_blocks, _, _) = struct.unpack_from("<8sII16sQIIIIQQQQQQ",
+                                                                                                 self.file)
         assert magic == b"\x89GPUIDX\n" and version == 1 and header_bytes == 256 and file_bytes == len(self.file)
         self.flags, *reserved = struct.unpack_from("<28I", self.file, 136)
         assert not self.flags & ~IMPACTS and not any(reserved)
@@ -271,9 +274,11 @@ class Index:
             assert not any(values[end:at])
             return part
 
-        for name, (kind, width, zero, n_present, base, begin, n_values, first, n_strings, zeros) in zip(strings, entries):
+        for name, (kind, width, zero, n_present, base, begin, n_values, first, n_strings, zeros) in zip(strings,
+                                                                                                        entries):
             kind = TYPES[kind]
-            assert zero == 0 and not any(zeros) and begin == at and first == (string if kind.startswith("keyword") else 0)
+            assert zero == 0 and not any(zeros) and begin == at and first == (string if kind.startswith("keyword")
+                                                                              else 0)
             row = take(n_values, "d" if kind == "float" else {1: "B", 2: "H", 4: "I", 8: "Q"}[width])
             if kind.startswith("keyword"):
                 own = strings[string:string + n_strings]
@@ -294,7 +299,8 @@ class Index:
         return found
 
     def postings(self, term_id):
-        df, first, lo, hi, coding, docid_param, tf_param = struct.unpack_from("<IIIBBBB", self.sections["LIST"][0], 16 * term_id)
+        df, first, lo, hi, coding, docid_param, tf_param = struct.unpack_from("<IIIBBBB", self.sections["LIST"][0],
+                                                                              16 * term_id)
         words = self.payload[hi << 32 | lo:]
         m = -(-df // self.block_len)
         docids, tfs = [], []
@@ -362,8 +368,10 @@ def drawn():
         return random.choice(([1], [1, 1, 1, 2], [1, 2, 3, 20], [1] * 20 + [300], [7, 60])[kind])
 
     def tf(kind):
-        return 1 + (0, random.getrandbits(1), random.getrandbits(6), random.getrandbits(4) << (random.random() < 0.1) * random.randrange(28),
-                    int(random.random() < 0.01), random.getrandbits(random.randrange(33)) % (2**32 - 1), 2**32 - 2 - random.getrandbits(9))[kind]
+        return 1 + (0, random.getrandbits(1), random.getrandbits(6),
+                    random.getrandbits(4) << (random.random() < 0.1) * random.randrange(28),
+                    int(random.random() < 0.01), random.getrandbits(random.randrange(33)) % (2**32 - 1),
+                    2**32 - 2 - random.getrandbits(9))[kind]
 
     lists = {}
     for docid_kind in range(5):
@@ -382,7 +390,8 @@ def write_ds2i(base, lists, n_docs):
     for docid, tf in (posting for postings in lists.values() for posting in postings):
         lens[docid] = min(lens[docid] + tf, 2**32 - 1)
     for suffix, sequences in {"docs": [[n_docs]] + [[docid for docid, _ in postings] for postings in lists.values()],
-                              "freqs": [[tf for _, tf in postings] for postings in lists.values()], "sizes": [lens]}.items():
+                              "freqs": [[tf for _, tf in postings] for postings in lists.values()],
+                              "sizes": [lens]}.items():
         with open(f"{base}.{suffix}", "wb") as f:
             for row in sequences:
                 f.write(struct.pack(f"<{len(row) + 1}I", len(row), *row))
@@ -391,7 +400,8 @@ def write_ds2i(base, lists, n_docs):
 
 def check_codecs(gpuidx):
     """The drawn lists, packed with every codec that an index can use, and with auto."""
-    listed = json.loads(subprocess.run([gpuidx, "bench", "codecs", "--list", "--format=json"], capture_output=True, check=True).stdout)
+    listed = json.loads(subprocess.run([gpuidx, "bench", "codecs", "--list", "--format=json"], capture_output=True,
+                                       check=True).stdout)
     names = [codec["name"] for codec in listed["codecs"] if codec["id"] is not None]
     assert {codec["id"] for codec in listed["codecs"]} - {None} == set(CODECS)
     random.seed(1)
@@ -399,7 +409,8 @@ def check_codecs(gpuidx):
     with tempfile.TemporaryDirectory() as folder:
         lens = write_ds2i(folder + "/lists", lists, 70000)
         for name in names + ["auto"]:
-            subprocess.run([gpuidx, "import", "--quiet", folder + "/lists", "-o", f"{folder}/{name}.gx", f"--codec={name}"], check=True)
+            subprocess.run([gpuidx, "import", "--quiet", folder + "/lists", "-o", f"{folder}/{name}.gx",
+                            f"--codec={name}"], check=True)
             index = Index(f"{folder}/{name}.gx")
             assert index.terms == sorted(lists) and list(index.doc_lens) == lens, name
             for term_id, term in enumerate(index.terms):
@@ -432,7 +443,8 @@ if sys.argv[1] == "--test":
     check(Index(sys.argv[2] + "/blocks.gx"), blocks())
     assert example.attributes() == {}
     assert Index(sys.argv[2] + "/attributes.gx").attributes() == golden_attributes()
-    print("the files hold what they should, and so do the drawn lists in", ", ".join(check_codecs(sys.argv[3])), "and auto"
+    print("the files hold what they should, and so do the drawn lists in", ", ".join(check_codecs(sys.argv[3])),
+          "and auto"
           + ("" if xxh3 else "; no module xxhash, so checksums were not checked"))
 else:
     whole = Index(sys.argv[1])

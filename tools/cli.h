@@ -164,8 +164,8 @@ typedef enum cli_style { CLI_PLAIN, CLI_BOLD, CLI_DIM, CLI_UNDERLINE, CLI_RED, C
 const char *cli_paint(FILE *stream, cli_style style);
 /* Columns of the terminal on stream, 80 if it is none. */
 unsigned cli_columns(FILE *stream);
-/* stream, a terminal until now, goes to one through a pager, or again without (pager.h): colours and
- * columns stay the terminal's. */
+/* stream, a terminal until now, goes to one through a pager, or again without (pager.h): colours
+ * and columns stay the terminal's. */
 void cli_set_paged(FILE *stream, bool paged);
 
 /* ---- output ---- */

@@ -24,7 +24,8 @@ show $gpuidx build $data/corpus.jsonl.xz -o $out/scifact.gx --store=text --force
 show $gpuidx query $out/scifact.gx -k 3 'vitamin D deficiency and bone loss'
 show $gpuidx query -q $out/scifact.gx -k 3 --op=and 'stem cell transplantation'
 show $gpuidx query -q $out/scifact.gx -k 1 --explain 'prion diseases'
-show $gpuidx replay $out/scifact.gx $data/queries.tsv -k 1000 --run $out/bm25.run --report $out/report.json --force --verify
+show $gpuidx replay $out/scifact.gx $data/queries.tsv -k 1000 --run $out/bm25.run --report $out/report.json --force \
+  --verify
 show $gpuidx eval -m ndcg@10,recall@100,map $data/qrels.txt $out/bm25.run | tee $out/eval.txt
 
 awk '

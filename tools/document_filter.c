@@ -100,7 +100,8 @@ static int evaluate(const char *expression, const gx_index *ix, uint64_t *words)
     return files.code ? files.code : st ? cli_fail_error(&err) : 0;
 }
 
-/* What the files and the expression allow, to f->words, which are 0 before, as are excluded and selected: scratch. */
+/* What the files and the expression allow, to f->words, which are 0 before,
+ * as are excluded and selected: scratch. */
 static int combine(document_filter *f, const gx_index *ix, uint32_t n_docs, uint64_t *excluded, uint64_t *selected)
 {
     int code = f->only ? read_ids(f->only, ix, f->words) : 0;

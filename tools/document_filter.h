@@ -18,10 +18,10 @@ typedef struct document_filter {
 } document_filter;
 
 /* Read the files and the expression: the documents of `only` (NULL: all) without those of `except`
- * (NULL: none) that the expression selects (NULL: all). Spaces and tabs around an id, blank lines, a carriage return and a byte order mark do not count.
- * Ids that the index does not have are passed over, and a note says how many. 0, or the exit code
- * with the message printed: a file that cannot be read, (exit code 3) a line that is no id, or (exit
- * code 2) a malformed expression. */
+ * (NULL: none) that the expression selects (NULL: all). Spaces and tabs around an id, blank lines,
+ * a carriage return and a byte order mark do not count. Ids that the index does not have are passed
+ * over, and a note says how many. 0, or the exit code with the message printed: a file that cannot
+ * be read, (exit code 3) a line that is no id, or (exit code 2) a malformed expression. */
 int document_filter_read(document_filter *out, const gx_index *ix, const char *only, const char *except,
                          const char *expression);
 void document_filter_free(document_filter *f);

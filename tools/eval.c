@@ -67,7 +67,8 @@ static int print_json(const gx_evaluation *ev, const gx_measure *measures, bool 
     return code;
 }
 
-/* Does a judged document stand among the answers to its query? Tables are sorted by qid and docno. */
+/* Does a judged document stand among the answers to its query?
+ * Tables are sorted by qid and docno. */
 static bool have_document_in_common(const gx_trec_table *qrels, const gx_trec_table *run)
 {
     size_t i = 0, j = 0;
@@ -361,12 +362,13 @@ static const cli_flag flags[] = {
 
 static const cli_section sections[] = {
     {"Definitions",
-     "They are those of trec_eval, where it has the measure. Answers are ranked by falling score, and equal scores by falling document id; "
-     "the ranks that a run states are ignored. Scores are compared in single precision. Documents that are not "
-     "judged are not relevant. Counts are summed over queries, the other measures averaged.\n"
+     "They are those of trec_eval, where it has the measure. Answers are ranked by falling score, and equal scores by "
+     "falling document id; the ranks that a run states are ignored. Scores are compared in single precision. "
+     "Documents that are not judged are not relevant. Counts are summed over queries, the other measures averaged.\n"
      "\n"
      "`QRELS` has lines of four fields, query, iteration, document and relevance, or, as BEIR's, of three "
-     "behind the head `query-id corpus-id score`; `RUN` of six, query, `Q0`, document, rank, score and tag. `-` is standard input."},
+     "behind the head `query-id corpus-id score`; `RUN` of six, query, `Q0`, document, rank, score and tag. `-` is "
+     "standard input."},
     {"Measures beyond the usual", "  bpref      how often judged relevant answers rank above judged others;\n"
                                   "             answers without a judgement do not count\n"
                                   "  gm_map     the geometric mean of average precision, each at least\n"

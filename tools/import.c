@@ -35,7 +35,8 @@ static const char *guess(const char *input)
     return !file ? "ds2i" : !base ? "ciff" : NULL;
 }
 
-/* "x.docs" and the like: one of the files of a ds2i collection, where the base of their names is meant. */
+/* "x.docs" and the like: one of the files of a ds2i collection,
+ * where the base of their names is meant. */
 static bool is_part_of_ds2i(const char *input, int *base_len)
 {
     static const char *const suffixes[] = {".docs", ".freqs", ".sizes"};

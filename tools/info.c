@@ -50,7 +50,8 @@ static json_t *json_of_meta(const gx_index *ix)
     return json_loadb(meta, len, 0, NULL);
 }
 
-/* The least and the greatest value as JSON, null where there are none. Dates are seconds since 1970. */
+/* The least and the greatest value as JSON, null where there are none.
+ * Dates are seconds since 1970. */
 static json_t *json_of_attributes(const gx_index *ix)
 {
     json_t *list = json_array();

@@ -9,13 +9,13 @@
 
 typedef struct line_editor line_editor;
 
-/* The words that Tab completes: the index'th of those that may stand at a line's beginning, NULL past
- * the last. */
+/* The words that Tab completes: the index'th of those that may stand at a line's beginning, NULL
+ * past the last. */
 typedef const char *line_word_fn(size_t index);
 
-/* prompt lives as long as the editor. Where standard output is no terminal, lines are not edited, and
- * the prompt goes to standard error. Reading ends, without a line, once *interrupted is set by a
- * signal's handler that was installed without SA_RESTART. NULL: no memory. */
+/* prompt lives as long as the editor. Where standard output is no terminal, lines are not edited,
+ * and the prompt goes to standard error. Reading ends, without a line, once *interrupted is set by
+ * a signal's handler that was installed without SA_RESTART. NULL: no memory. */
 line_editor *line_open(const char *prompt, line_word_fn *words, volatile sig_atomic_t *interrupted);
 /* Writes the history. */
 void line_close(line_editor *e);

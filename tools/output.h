@@ -6,8 +6,8 @@
  *   jsonl   one object a query, "schema": 1   (only ever grows)
  *   csv     qid,rank,id,score,title           RFC 4180, one head line
  *
- * Scores that differ are printed differently, but for human, which shows four decimals. Nothing from the index reaches
- * a terminal as a control sequence.
+ * Scores that differ are printed differently, but for human, which shows four decimals. Nothing
+ * from the index reaches a terminal as a control sequence.
  */
 #ifndef GX_TOOLS_OUTPUT_H
 #define GX_TOOLS_OUTPUT_H

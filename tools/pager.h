@@ -1,6 +1,7 @@
 /* pager.h: long output at a terminal goes through $PAGER, or `less -FRX`, a screen at a time.
  *
- *   pager p = pager_begin(lines);    a pager only where standard output is a terminal of fewer lines
+ *   pager p = pager_begin(lines);    a pager only where standard output is a terminal of fewer
+ *                                    lines
  *   printf(...);
  *   pager_end(&p);                   waits until the reader has left the pager
  */

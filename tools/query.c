@@ -228,9 +228,9 @@ static const cli_section sections[] = {
      "  impact            tf: the sum of the impacts that an index of such holds,\n"
      "                    or of the counts of any other\n"
      "\n"
-     "They are options of the query, not of the index. Equal scores are ordered by docid, the smaller first. A score is a "
-     "sum of integers on a scale of about 2^-30 of the query's total weight, the same on every engine: where one term "
-     "weighs less than a millionth of the others together, its part is coarse."},
+     "They are options of the query, not of the index. Equal scores are ordered by docid, the smaller first. A score "
+     "is a sum of integers on a scale of about 2^-30 of the query's total weight, the same on every engine: where one "
+     "term weighs less than a millionth of the others together, its part is coarse."},
     {"Expansion",
      "With `--rm3=DOCS,TERMS,WEIGHT` a query is searched twice. The feedback documents are the best DOCS of the first "
      "search, which keeps to `--op` and the filters. The terms of each are those of its stored title and text, "

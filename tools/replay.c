@@ -257,7 +257,8 @@ static json_t *latency_json(const gx_replay_report *r)
     return o;
 }
 
-/* k1 or b: as asked for, or the scorer's own, without a float's further digits; null where it has none. */
+/* k1 or b: as asked for, or the scorer's own, without a float's further digits;
+ * null where it has none. */
 static json_t *parameter(float asked, float own)
 {
     char text[32];

@@ -15,7 +15,8 @@
 #define CLI_SYNTAXES "plain|boolean"   /* as cli_query_kind reads them */
 
 /* clang-format off */
-/* Rows for a command's table of flags. CLI_SEARCH_FLAGS includes CLI_LINGER_FLAG and CLI_INDEX_FLAGS. */
+/* Rows for a command's table of flags.
+ * CLI_SEARCH_FLAGS includes CLI_LINGER_FLAG and CLI_INDEX_FLAGS. */
 #define CLI_INDEX_FLAGS \
     {"check", 0, CLI_CHOICE, "structure|checksum|full", "checksum", \
      "how much of the index is verified before it is used. `structure`: what later reads rely on, takes no time; " \

@@ -99,7 +99,8 @@ install_missing() {
   as=$(privilege) || stop 'packages are missing, and there is no right to install them (neither root nor sudo)'
   echo "gpuidx: installing ${missing_packages[*]}" >&2
   $as apt-get update -q </dev/null >&2 || echo 'gpuidx: apt-get update failed; trying with the lists that are there' >&2
-  $as env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${missing_packages[@]}" </dev/null >&2 ||
+  $as env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -q -y --no-install-recommends "${missing_packages[@]}" </dev/null >&2 ||
     stop 'apt-get could not install the packages'
 }
 

@@ -14,8 +14,8 @@
  *   "stopwords"        ["a", ...]
  *   "stemmer"          "none", "porter" (Porter's, as in Lucene; see porter.h) or the name of a
  *                      Snowball stemmer, of which "english" is Porter2
- *   "fold"             "unicode" (fold.h), or missing: text is not folded. What is folded is in lower
- *                      case, and tokens of nothing but connectors (U+203F, ...) are no terms
+ *   "fold"             "unicode" (fold.h), or missing: text is not folded. What is folded is in
+ *                      lower case, and tokens of nothing but connectors (U+203F, ...) are no terms
  */
 #ifndef GX_INDEX_ANALYSIS_ANALYZER_H
 #define GX_INDEX_ANALYSIS_ANALYZER_H
@@ -62,8 +62,8 @@ gx_status gx_analysis_open(gx_analysis **out, const gx_analyzer *an, gx_error *e
 void gx_analysis_close(gx_analysis *a);
 
 /* Raw tokens. Token i < n is bytes[begin[i], end[i]) of the workspace's copy of the text. The copy
- * is folded, if the analyzer folds. ASCII letters are lower case already if it lowers case. At least
- * GX_TOKENIZER_SLACK bytes behind any token are readable. The arrays live until the next
+ * is folded, if the analyzer folds. ASCII letters are lower case already if it lowers case. At
+ * least GX_TOKENIZER_SLACK bytes behind any token are readable. The arrays live until the next
  * gx_analysis_buffer. */
 typedef struct gx_tokens {
     const char *bytes;

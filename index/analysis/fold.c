@@ -4,8 +4,8 @@
 #include <string.h>
 #include <utf8proc.h>
 
-/* Text is folded in units: a character and the marks, vowels of Hangul and ignorable characters that
- * follow it. No two units compose. A longer row of marks, which no language writes, is cut. */
+/* Text is folded in units: a character and the marks, vowels of Hangul and ignorable characters
+ * that follow it. No two units compose. A longer row of marks, which no language writes, is cut. */
 #define UNIT_CHARS 32u
 #define MAX_DECOMPOSED 18u /* characters of which one consists; U+FDFA has most */
 #define MAX_CASE_FOLDED 3u

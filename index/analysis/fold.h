@@ -3,12 +3,12 @@
  *   NFKC         composed and decomposed characters, ligatures, full and half width, superscripts,
  *                circled letters and other compatibility forms become one: U+FB01 is fi
  *   case fold    Unicode's full case folding: U+00DF is ss, final sigma is sigma
- *   diacritics   accents and points of Latin, Greek, Cyrillic, Hebrew, Arabic and Syriac letters are
- *                dropped, iota below the line among them. Marks that are letters stay: vowel signs
- *                of Indian and South-East Asian scripts, the voicing of kana. So do letters of their
- *                own: o with stroke, dotless i
- *   ignorable    soft hyphens, zero-width joiners, variation selectors and all other characters that
- *                Unicode ignores by default are dropped, but for U+200B, which separates words
+ *   diacritics   accents and points of Latin, Greek, Cyrillic, Hebrew, Arabic and Syriac letters
+ *                are dropped, iota below the line among them. Marks that are letters stay: vowel
+ *                signs of Indian and South-East Asian scripts, the voicing of kana. So do letters
+ *                of their own: o with stroke, dotless i
+ *   ignorable    soft hyphens, zero-width joiners, variation selectors and all other characters
+ *                that Unicode ignores by default are dropped, but for U+200B, which separates words
  *   apostrophe   U+2019 and U+02BC become '
  *   not UTF-8    each byte becomes U+FFFD and is counted
  *

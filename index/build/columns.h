@@ -16,8 +16,9 @@
 
 typedef struct gx_columns gx_columns;
 
-/* dir: the directory for temporary files, which must outlive the columns; the attributes are copied.
- * GX_EUSAGE (none or too many attributes, a bad name, a name twice, no such type), GX_ENOMEM. */
+/* dir: the directory for temporary files, which must outlive the columns; the attributes are
+ * copied. GX_EUSAGE (none or too many attributes, a bad name, a name twice, no such type),
+ * GX_ENOMEM. */
 gx_status gx_columns_open(gx_columns **out, const gx_attribute *attributes, uint32_t n, const char *dir, gx_error *err);
 void gx_columns_close(gx_columns *c); /* NULL is fine */
 
@@ -32,7 +33,8 @@ gx_status gx_columns_copy(gx_columns *c, const gx_index *ix, uint32_t docid, gx_
 /* The document whose values were read last is the next one. GX_EIO, GX_ENOMEM. */
 gx_status gx_columns_add(gx_columns *c, gx_error *err);
 
-/* Documents d with remap[d] == UINT32_MAX do not go into the file. remap must outlive the columns. */
+/* Documents d with remap[d] == UINT32_MAX do not go into the file.
+ * remap must outlive the columns. */
 void gx_columns_leave_out(gx_columns *c, const uint32_t *remap);
 
 /* Write the sections of attributes. GX_EUSAGE: the columns do not have n_docs documents. GX_EIO,

@@ -19,8 +19,8 @@ typedef struct gx_indexer_counts {
 } gx_indexer_counts;
 
 /* analyzer must outlive the indexer. dir: the directory for temporary files. memory: when the
- * indexer holds more bytes than this after a document, it spills its postings to a file. n_together: the indexers
- * whose postings will be merged together, by as many threads. */
+ * indexer holds more bytes than this after a document, it spills its postings to a file.
+ * n_together: the indexers whose postings will be merged together, by as many threads. */
 gx_status gx_doc_indexer_open(gx_doc_indexer **out, const gx_analyzer *analyzer, const char *dir, uint64_t memory,
                               uint32_t n_together, gx_error *err);
 void gx_doc_indexer_close(gx_doc_indexer *v);

@@ -9,9 +9,9 @@
  * caller finds that the buffer holds too much, it spills: all lists are written, terms in byte
  * order, as a run to a temporary file, and term numbers begin anew. At the end the runs, whose
  * docids follow each other, are merged term by term. If there are more runs than memory has room to
- * read at once, neighbouring runs are merged to longer runs first. Several threads may fill a buffer each, with
- * documents of their own; their postings of a term are then interleaved by docid. Several threads
- * may merge, each some ranges of terms.
+ * read at once, neighbouring runs are merged to longer runs first. Several threads may fill a
+ * buffer each, with documents of their own; their postings of a term are then interleaved by docid.
+ * Several threads may merge, each some ranges of terms.
  */
 #ifndef GX_INDEX_BUILD_POSTINGS_BUFFER_H
 #define GX_INDEX_BUILD_POSTINGS_BUFFER_H
@@ -22,9 +22,9 @@ typedef struct gx_postings_buffer gx_postings_buffer; /* belongs to one thread *
 
 #define GX_NO_TERM UINT32_MAX
 
-/* dir: the directory for temporary files. memory: about how many bytes the buffer will hold before it
- * spills; it decides in what pieces memory is taken, and how many runs are read at once. n_together:
- * the buffers that will be merged together, by as many threads. */
+/* dir: the directory for temporary files. memory: about how many bytes the buffer will hold before
+ * it spills; it decides in what pieces memory is taken, and how many runs are read at once.
+ * n_together: the buffers that will be merged together, by as many threads. */
 gx_status gx_postings_buffer_open(gx_postings_buffer **out, const char *dir, uint64_t memory, uint32_t n_together,
                                   gx_error *err);
 void gx_postings_buffer_close(gx_postings_buffer *inv);

@@ -12,8 +12,8 @@
 
 #define BUFFER_BYTES (256u << 10)
 
-/* The first section is begun before the number of sections is known. It begins at the same place for
- * any number of them in (most - 4, most]. */
+/* The first section is begun before the number of sections is known. It begins at the same place
+ * for any number of them in (most - 4, most]. */
 static_assert(sizeof(gx_header) % GX_ALIGN == 0 && GX_ALIGN / sizeof(gx_section) == 4, "the first section is aligned");
 
 struct gx_section_writer {

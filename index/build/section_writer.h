@@ -13,8 +13,8 @@ typedef struct gx_section_writer gx_section_writer;
 
 #define GX_MAX_SECTIONS_WRITTEN 16u
 
-/* force: replace an existing file. most: a multiple of 4 up to GX_MAX_SECTIONS_WRITTEN; the file will
- * have most - 3 to most sections. Statuses of gx_atomic_file_open. */
+/* force: replace an existing file. most: a multiple of 4 up to GX_MAX_SECTIONS_WRITTEN; the file
+ * will have most - 3 to most sections. Statuses of gx_atomic_file_open. */
 gx_status gx_section_writer_open(gx_section_writer **out, const char *path, bool force, uint32_t most, gx_error *err);
 
 /* End the current section, if any, and begin the next. Its flags follow from its kind. */

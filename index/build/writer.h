@@ -33,7 +33,8 @@ typedef struct gx_writer_options {
     bool impacts;                 /* the lists' tfs are impacts, and the file says so */
     const gx_codec *docids, *tfs; /* of equal block_len, or gx_codec_auto; tfs NULL: as docids */
     const uint8_t *uuid;          /* [16], for reproducible files; NULL: a random one */
-    /* if not 0: exactly this number of documents will be added, before, between or after the lists */
+    /* if not 0: exactly this number of documents will be added, before,
+     * between or after the lists */
     uint32_t n_docs;
     gx_columns *columns; /* the documents' attributes, complete when gx_writer_finish is called; NULL: none */
 } gx_writer_options;

@@ -9,8 +9,8 @@
 #define GX_LOCK_NAME "LOCK"
 
 /* Remove the parts and files of deletes in dir that the manifest does not name, and temporary files
- * that no living process has. The caller is the collection's one writer. A file that cannot be removed
- * stays. */
+ * that no living process has. The caller is the collection's one writer. A file that cannot be
+ * removed stays. */
 void gx_sweep_folder(const char *dir, const gx_manifest *m);
 
 /* Remove a folder with its files; one that holds folders stays. */

@@ -472,8 +472,8 @@ static bool describes_impacts(const text *d)
     return impacts && (!json || impacts < json); /* not part of the analyzer's JSON */
 }
 
-/* Open the analyzer that one of our own exports names in its description; *an stays NULL if it names
- * none. GX_EINPUT, GX_ENOMEM. */
+/* Open the analyzer that one of our own exports names in its description; *an stays NULL if it
+ * names none. GX_EINPUT, GX_ENOMEM. */
 static gx_status open_described_analyzer(const import *im, gx_analyzer **an, gx_error *err)
 {
     const text *d = &im->description;

@@ -112,8 +112,8 @@ static gx_status put_list(export *ex, uint32_t t, gx_error *err)
 }
 
 /* A file could not be committed. Without force those that are in place are removed. With force they
- * have replaced others: then the set has old and new files, unless all are in place, and the message
- * says so. */
+ * have replaced others: then the set has old and new files, unless all are in place, and the
+ * message says so. */
 static gx_status take_back(export *ex, gx_status st, gx_error *err)
 {
     int n = 0;

@@ -262,8 +262,9 @@ static gx_status add_lists(import *im, gx_error *err)
     return GX_OK;
 }
 
-/* Refuses lengths that are not the sums of the documents' tfs. Where already the totals differ, they
- * are lengths of another kind (quantised, or counted before stop words left): they are taken. */
+/* Refuses lengths that are not the sums of the documents' tfs. Where already the totals differ,
+ * they are lengths of another kind (quantised, or counted before stop words left): they are
+ * taken. */
 static gx_status check_lengths(const import *im, gx_error *err)
 {
     const uint64_t first = 4; /* behind the number of lengths */

@@ -12,8 +12,8 @@ typedef struct gx_import_setup {
     gx_analyzer *analyzer;     /* NULL: none is named */
 } gx_import_setup;
 
-/* opt may be NULL. GX_EUSAGE (opt's size; an unknown codec or analyzer; a stemmer, stop words or fold
- * without an analyzer), and the statuses of gx_analyzer_open. */
+/* opt may be NULL. GX_EUSAGE (opt's size; an unknown codec or analyzer; a stemmer, stop words or
+ * fold without an analyzer), and the statuses of gx_analyzer_open. */
 gx_status gx_import_setup_open(gx_import_setup *out, const gx_import_options *opt, gx_error *err);
 void gx_import_setup_close(gx_import_setup *s);
 

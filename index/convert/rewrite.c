@@ -249,7 +249,8 @@ static gx_status append_part(rewriter *r, const part_cursor *c, uint32_t term, u
     return GX_OK;
 }
 
-/* The live postings of term t of a collection: df of them, which the deletes have been counted by. */
+/* The live postings of term t of a collection: df of them,
+ * which the deletes have been counted by. */
 static gx_status decode_parts(rewriter *r, const char *term, size_t len, uint32_t df, gx_error *err)
 {
     gx_status st = GX_OK;

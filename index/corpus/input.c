@@ -239,7 +239,8 @@ static void close_archive(gx_input *in)
     close_layer(&in->layers[1]);
 }
 
-/* Behind an archive's last member: read on, so that the compressed stream is verified to its end. */
+/* Behind an archive's last member: read on,
+ * so that the compressed stream is verified to its end. */
 static gx_status drain(gx_input *in, gx_error *err)
 {
     gx_status st = GX_OK;

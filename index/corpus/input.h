@@ -11,7 +11,7 @@
  * look the same to a reader. A byte order mark is skipped. NUL bytes become spaces and are counted.
  * Latin-1 becomes UTF-8 if the owner asks for it. A file that is compressed twice is refused.
  *
- * An archive (tar, also compressed, or zip) is read a member after another, if the owner asks for it:
+ * An archive (tar, also compressed, or zip) is read a member after another, if the owner asks:
  *
  *   gx_input_open(in, "a.tar.gz")     in->archive is set, and the window empty
  *   gx_input_next_member(in, &name)   the window is on the first member: as after opening a file
@@ -60,8 +60,8 @@ typedef struct gx_input {
 #define GX_INPUT_INIT ((gx_input){.max_record = SIZE_MAX / 4, .fd = -1})
 
 /* Close the open file, if any. Then open path ("-": stdin) and fill the window for the first time.
- * GX_ENOTFOUND, GX_EIO, GX_ENOMEM, GX_ECANCELLED; GX_EINPUT: the file is UTF-16, compressed twice or
- * an archive that is not asked for, or its compressed stream is broken. */
+ * GX_ENOTFOUND, GX_EIO, GX_ENOMEM, GX_ECANCELLED; GX_EINPUT: the file is UTF-16, compressed twice
+ * or an archive that is not asked for, or its compressed stream is broken. */
 gx_status gx_input_open(gx_input *in, const char *path, gx_error *err);
 
 /* Go to the next regular file in the archive whose name has no hidden part. *name, its path in the

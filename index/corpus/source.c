@@ -204,10 +204,10 @@ static gx_status find_format(gx_source *s, gx_error *err)
     }
     if (s->format != GX_SOURCE_GUESS || (s->in.eof && s->in.begin == s->in.end))
         return GX_OK;
-    return gx_fail(
-        err, GX_EUSAGE,
-        "cannot tell the format of %s; say it with -f (jsonl, tsv, csv, trectext, trecweb, smart, warc, plain or files)",
-        s->in.path);
+    return gx_fail(err, GX_EUSAGE,
+                   "cannot tell the format of %s; say it with -f "
+                   "(jsonl, tsv, csv, trectext, trecweb, smart, warc, plain or files)",
+                   s->in.path);
 }
 
 static gx_status choose_format(gx_source *s, gx_error *err)
@@ -220,8 +220,8 @@ static gx_status choose_format(gx_source *s, gx_error *err)
 
 /* ---- making it fit to be indexed, stored and printed ---- */
 
-/* Bytes of the UTF-8 character at p, negative if it is none: then that number of bytes is one replacement
- * (the Unicode Standard, 3.9, "maximal subpart"). */
+/* Bytes of the UTF-8 character at p, negative if it is none: then that number of bytes is one
+ * replacement (the Unicode Standard, 3.9, "maximal subpart"). */
 static int utf8_sequence_length(const unsigned char *p, const unsigned char *end)
 {
     const unsigned char c = p[0];

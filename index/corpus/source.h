@@ -19,8 +19,9 @@
  *   trecweb    <DOC> to </DOC>, and HTML        <DOCNO>             <title>       HTML without tags
  *              behind <DOCHDR>                                                    and scripts
  *   smart      ".I id" to the next .I           .I                  .T            .A and .W
- *   warc       a response or resource           WARC-TREC-ID, else  <title>       HTML as in trecweb;
- *              that is text                     WARC-Record-ID                    other text
+ *   warc       a response or resource           WARC-TREC-ID, else  <title>       HTML as in
+ *              that is text                     WARC-Record-ID                    trecweb; all of
+ *                                                                                 other text
  *   plain      a line                           (4)                 none          the line
  *   files      a file; HTML if its name         (5)                 HTML: title   the file; HTML as
  *              says so                                                            in trecweb
@@ -41,8 +42,8 @@
 #include "index/corpus/input.h"
 
 /* Begin with an open input, which is moved into the source: the documents of this file. opt->format
- * is not GX_SOURCE_GUESS; max_record, latin1, cancel and user are those of the input. GX_ENOMEM; the
- * input stays the caller's then. */
+ * is not GX_SOURCE_GUESS; max_record, latin1, cancel and user are those of the input. GX_ENOMEM;
+ * the input stays the caller's then. */
 gx_status gx_source_open_input(gx_source **out, gx_input *in, const gx_source_options *opt, gx_error *err);
 
 #endif

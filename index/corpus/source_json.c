@@ -257,8 +257,8 @@ static bool skip_nested(scan *j, char open)
 
 /* ---- the object ---- */
 
-/* The fields that are read where the options name none. Of several of a role the first in this order
- * is taken. */
+/* The fields that are read where the options name none. Of several of a role the first in this
+ * order is taken. */
 static const gx_json_field usual[] = {
     {"id", 2, GX_COLUMN_ID},        {"_id", 3, GX_COLUMN_ID},    {"docid", 5, GX_COLUMN_ID},
     {"title", 5, GX_COLUMN_TITLE},  {"text", 4, GX_COLUMN_TEXT}, {"contents", 8, GX_COLUMN_TEXT},
@@ -440,7 +440,8 @@ static bool is_blank(const char *p, size_t n)
     return true;
 }
 
-/* The value of a role: the first there is, or, where the options name several fields, all of them. */
+/* The value of a role: the first there is, or,
+ * where the options name several fields, all of them. */
 static bool take_role(gx_source *s, const object_values *o, uint8_t role, gx_span *to, gx_scratch *joined)
 {
     joined->n = 0;

@@ -1,6 +1,6 @@
 /* source_smart.c: collections in the form of SMART, as Cranfield and CACM come: ".I 17" begins a
- * document, and a line of a dot and a capital begins a field of it. .T is the title, .A (authors) and
- * .W (words) are the text; all others are left out. */
+ * document, and a line of a dot and a capital begins a field of it. .T is the title, .A (authors)
+ * and .W (words) are the text; all others are left out. */
 #include <string.h>
 
 #include "index/corpus/source_reader.h"

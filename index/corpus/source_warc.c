@@ -1,6 +1,7 @@
-/* source_warc.c: WARC 1.0 and 1.1, as ClueWeb and crawls come. Of a record's head three lines count:
- * its type, its id and its length. Responses and resources that are HTML or text are documents; all
- * other records are passed over. Before the page of a response stands the server's head.
+/* source_warc.c: WARC 1.0 and 1.1, as ClueWeb and crawls come. Of a record's head three lines
+ * count: its type, its id and its length. Responses and resources that are HTML or text are
+ * documents; all other records are passed over. Before the page of a response stands the server's
+ * head.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -14,7 +14,8 @@ typedef struct gx_unpack gx_unpack;
  * valid until the next call. */
 typedef gx_status gx_unpack_feed(void *user, const char **block, size_t *n, gx_error *err);
 
-/* The compression whose stream begins with the n bytes at p: "gzip", "bzip2", "xz", "zstd", or NULL. */
+/* The compression whose stream begins with the n bytes at p:
+ * "gzip", "bzip2", "xz", "zstd", or NULL. */
 const char *gx_unpack_recognize(const char *p, size_t n);
 
 /* Begin a stream of that compression. NULL: no memory. */

@@ -382,8 +382,8 @@ static void add_work(const taat_space *sp, const group *g, gx_search_stats *work
     }
 }
 
-/* Answers requests[n]. The AND-then-OR requests that AND does not answer go to retries[*n_retries] as
- * ORs. */
+/* Answers requests[n]. The AND-then-OR requests that AND does not answer go to retries[*n_retries]
+ * as ORs. */
 static gx_status run_requests(taat_space *sp, const gpu_prepared_index *s, const gx_plan *plans,
                               const taat_request *requests, uint32_t n, gx_hits *hits, taat_request *retries,
                               uint32_t *n_retries, gx_search_stats *work, gx_error *err)

@@ -6,32 +6,33 @@
  * ranks that the run states are ignored. A document is relevant if its judgement is at least
  * `level`, by default 1. A judgement below 0 counts as no judgement.
  *
- *   num_ret, num_rel, num_rel_ret   counts of answers, relevant documents and relevant answers; their
- *                                   values over all queries are sums
+ *   num_ret, num_rel, num_rel_ret   counts of answers, relevant documents and relevant answers;
+ *                                   their values over all queries are sums
  *   map, map_cut_k                  the sum of the precisions at the relevant answers (among the
  *                                   first k), divided by the number of relevant documents
  *   P_k                             relevant answers among the first k, divided by k
  *   recall_k                        relevant answers among the first k, divided by the number of
  *                                   relevant documents
  *   success_k                       1 if a relevant answer is among the first k, else 0
- *   ndcg, ndcg_cut_k                gain: the relevance; discount: log2(rank + 1); the ideal ranking
- *                                   is made from the qrels
+ *   ndcg, ndcg_cut_k                gain: the relevance; discount: log2(rank + 1); the ideal
+ *                                   ranking is made from the qrels
  *   Rprec                           precision of the first R answers, where R is the number of
  *                                   relevant documents
  *   recip_rank, recip_rank_k        1 / rank of the first relevant answer (among the first k)
- *   bpref                           for each relevant answer 1 - n / min(R, N), where n is the number of
- *                                   judged and not relevant answers above it, at most R, and N the
- *                                   number of documents that are judged and not relevant; the sum is
- *                                   divided by R. Answers that are not judged do not count
- *   gm_map                          the geometric mean over queries of average precision, each at least
- *                                   0.00001; a query alone has its logarithm
- *   iprec_at_recall_r               the greatest precision at a rank where recall is r or more, that
- *                                   is, where floor(r R + 0.9) relevant answers have been seen
+ *   bpref                           for each relevant answer 1 - n / min(R, N), where n is the
+ *                                   number of judged and not relevant answers above it, at most R,
+ *                                   and N the number of documents that are judged and not relevant;
+ *                                   the sum is divided by R. Answers that are not judged do not
+ *                                   count
+ *   gm_map                          the geometric mean over queries of average precision, each at
+ *                                   least 0.00001; a query alone has its logarithm
+ *   iprec_at_recall_r               the greatest precision at a rank where recall is r or more,
+ *                                   that is, where floor(r R + 0.9) relevant answers have been seen
  *
  * Two that trec_eval lacks:
  *
- *   err_k         expected reciprocal rank (Chapelle et al., CIKM 2009) of the first k, as gdeval.pl
- *                 computes it: an answer of grade g stops the reader with probability
+ *   err_k         expected reciprocal rank (Chapelle et al., CIKM 2009) of the first k, as
+ *                 gdeval.pl computes it: an answer of grade g stops the reader with probability
  *                 (2^g - 1) / 2^G; the sum over ranks i of the probability that the reader stops at
  *                 i, times 1 / i. G is 4, or the greatest judgement in the qrels if that is more
  *   judged_k      judged answers among the first k, divided by k, or by the number of answers if

@@ -498,7 +498,8 @@ static gx_status parse_topic_fields(gx_log *log, const char *list, gx_error *err
     return GX_OK;
 }
 
-/* Add the bytes from p to end to the open field, with a blank between lines and without its label. */
+/* Add the bytes from p to end to the open field,
+ * with a blank between lines and without its label. */
 static gx_status add_to_field(gx_log *log, enum field f, const char *p, const char *end, gx_error *err)
 {
     text_buffer *b = &log->fields[f];

@@ -11,15 +11,15 @@
  *   docs          <DOC> <DOCNO>17</DOCNO> land rover </DOC>         17 (CACM)
  *   smart         .I 17, .W, land rover                             17 (Cranfield)
  *
- * The first line of tsv may name the columns ("qid<TAB>query"). Without this, and without columns in
- * the options, the first column is the id and the second the text; what further columns hold is left
- * out and such lines are counted.
+ * The first line of tsv may name the columns ("qid<TAB>query"). Without this, and without columns
+ * in the options, the first column is the id and the second the text; what further columns hold is
+ * left out and such lines are counted.
  *
  * The text of a query is given as UTF-8. By default, a line that is not valid UTF-8 is read as
  * Latin-1 (Windows-1252, as on the Web). A log may have CRLF line ends, a BOM, queries with an id
  * and without text, and no newline at its end. A NUL byte is read as a blank. A line with nothing
- * but white space is skipped and counted, and so is a comment: "#" and a blank, or, where lines begin
- * with an id, "#".
+ * but white space is skipped and counted, and so is a comment: "#" and a blank, or, where lines
+ * begin with an id, "#".
  *
  * Where the first lines speak for a form, but not all of them, the guess is refused.
  *
@@ -39,9 +39,9 @@ typedef struct gx_log_query {
 
 typedef struct gx_log gx_log;
 
-/* Open the log at path ("-": stdin). opt may be NULL. GX_ENOTFOUND, GX_EIO, GX_ENOMEM; GX_EINPUT: the
- * file is no log (UTF-16, or binary); GX_EUSAGE: columns or topic_fields are none, or the form cannot
- * be guessed. */
+/* Open the log at path ("-": stdin). opt may be NULL. GX_ENOTFOUND, GX_EIO, GX_ENOMEM; GX_EINPUT:
+ * the file is no log (UTF-16, or binary); GX_EUSAGE: columns or topic_fields are none, or the form
+ * cannot be guessed. */
 gx_status gx_log_open(gx_log **out, const char *path, const gx_log_options *opt, gx_error *err);
 void gx_log_close(gx_log *log);
 

@@ -183,8 +183,8 @@ static gx_status next_query(replay *r, gx_log_query *q, bool *more, gx_error *er
     }
 }
 
-/* Take queries into the batch. In an open loop, take those that are due, and wait for the first. The
- * caller holds log_lock. */
+/* Take queries into the batch. In an open loop, take those that are due, and wait for the first.
+ * The caller holds log_lock. */
 static gx_status fill_batch(worker *w, gx_error *err)
 {
     replay *r = w->r;

@@ -49,7 +49,8 @@ static char *put_digits(char *p, uint64_t n, int width)
 }
 
 /* The score is rounded to an integer n of units 10^-decimals, where decimals is chosen so that n
- * has ten or eleven digits. Neighbouring sums, at least 2^-31 of the score apart, differ in them. */
+ * has ten or eleven digits. Neighbouring sums, at least 2^-31 of the score apart, differ in
+ * them. */
 size_t gx_run_score(char *p, uint32_t sum, int exponent)
 {
     const int magnitude = sum ? 32 - __builtin_clz(sum) - exponent : 0; /* score is in [.5, 1) * 2^magnitude */

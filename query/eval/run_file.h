@@ -22,8 +22,8 @@ typedef struct gx_run_text {
 gx_status gx_run_append(gx_run_text *text, const gx_index *ix, const char *qid, size_t qid_len, const uint64_t *keys,
                         uint32_t n, int exponent, const char *tag, gx_error *err);
 
-/* Write the score sum * 2^-exponent at p, in at most 24 bytes, and return their number. sum is below
- * 2^31, and the score at most FLT_MAX. */
+/* Write the score sum * 2^-exponent at p, in at most 24 bytes, and return their number. sum is
+ * below 2^31, and the score at most FLT_MAX. */
 size_t gx_run_score(char *p, uint32_t sum, int exponent);
 
 typedef struct gx_run gx_run;

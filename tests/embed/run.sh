@@ -14,8 +14,9 @@ meson install -C "$build" --no-rebuild --destdir "$dest" >"$dest/log" || { cat "
 pc=$(find "$dest" -name gpuidx.pc)
 prefix=$(sed -n 's/^prefix=//p' "$pc")
 root=$dest$prefix
-for file in include/gpuidx.h include/gpuidx_advanced.h share/man/man1/gpuidx.1 share/man/man1/gpuidx-query.1 bin/gpuidx \
-    share/bash-completion/completions/gpuidx share/zsh/site-functions/_gpuidx share/fish/vendor_completions.d/gpuidx.fish; do
+for file in include/gpuidx.h include/gpuidx_advanced.h share/man/man1/gpuidx.1 share/man/man1/gpuidx-query.1 \
+    bin/gpuidx share/bash-completion/completions/gpuidx share/zsh/site-functions/_gpuidx \
+    share/fish/vendor_completions.d/gpuidx.fish; do
     [ -s "$root/$file" ] || { echo "embed: $file is not installed"; exit 1; }
 done
 for command in $("$root/bin/gpuidx" help --list); do
@@ -48,8 +49,10 @@ done
 
 step "the headers are plain C and C++"
 echo '#include <gpuidx_advanced.h>' >"$dest/header.c"
-for name in $(sed -n 's/^#define GX_\([A-Z]*_OPTIONS\) .*/\1/p' "$root/include/gpuidx.h" "$root/include/gpuidx_advanced.h"); do
-    echo "extern gx_$(echo "$name" | tr A-Z a-z) $name; gx_$(echo "$name" | tr A-Z a-z) $name = GX_$name;" >>"$dest/header.c"
+include=$root/include
+for name in $(sed -n 's/^#define GX_\([A-Z]*_OPTIONS\) .*/\1/p' "$include/gpuidx.h" "$include/gpuidx_advanced.h"); do
+    type=gx_$(echo "$name" | tr A-Z a-z)
+    echo "extern $type $name; $type $name = GX_$name;" >>"$dest/header.c"
 done
 grep -q GX_REPLAY_OPTIONS "$dest/header.c"
 $cc -std=c11 -Wall -Wextra -pedantic -Werror -fsyntax-only $(pkg-config --cflags gpuidx) "$dest/header.c"

@@ -27,8 +27,13 @@ constexpr size_t MEMORY = (size_t)8 << 30, SPOILED = 4 << 20; /* of an allocatio
 
 const char *cudaGetErrorName(cudaError_t e)
 {
-    static const char *const names[] = {"cudaSuccess", "cudaErrorInvalidValue", "cudaErrorMemoryAllocation", "cudaErrorInvalidConfiguration",
-                                        "cudaErrorInsufficientDriver", "cudaErrorNoDevice", "cudaErrorNotReady"};
+    static const char *const names[] = {"cudaSuccess",
+                                        "cudaErrorInvalidValue",
+                                        "cudaErrorMemoryAllocation",
+                                        "cudaErrorInvalidConfiguration",
+                                        "cudaErrorInsufficientDriver",
+                                        "cudaErrorNoDevice",
+                                        "cudaErrorNotReady"};
     return names[e];
 }
 
@@ -101,8 +106,8 @@ void emulated::enqueue(cudaStream_t stream, std::function<void()> what)
 
 bool emulated::launchable(dim3 grid, dim3 block, size_t shared_bytes)
 {
-    const bool good = grid.x && grid.y && grid.z && grid.y <= 65535 && grid.z <= 65535 && block.x && block.x <= MAX_THREADS &&
-                      block.y == 1 && block.z == 1 && shared_bytes <= MAX_SHARED;
+    const bool good = grid.x && grid.y && grid.z && grid.y <= 65535 && grid.z <= 65535 && block.x &&
+                      block.x <= MAX_THREADS && block.y == 1 && block.z == 1 && shared_bytes <= MAX_SHARED;
     return check(good, cudaErrorInvalidConfiguration) == cudaSuccess;
 }
 
@@ -234,7 +239,8 @@ cudaError_t cudaHostUnregister(void *)
     return cudaSuccess;
 }
 
-cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind) /* does not wait for streams that do not block */
+/* Does not wait for streams that do not block. */
+cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind)
 {
     memcpy(to, from, bytes);
     return cudaSuccess;

@@ -94,7 +94,9 @@ static unsigned next_of_turn()
     ucontext_t c;
     getcontext(&c);
     c.uc_stack.ss_sp = malloc(STACK_BYTES); /* for as long as the program runs */
-    c.uc_stack.ss_size = STACK_BYTES - i % LANES * 128; /* lest all lanes' ends of stacks share a few lines of the cache */
+    /* The ends of the lanes' stacks lie at different offsets, so that they do not compete for a few
+     * lines of the cache. */
+    c.uc_stack.ss_size = STACK_BYTES - i % LANES * 128;
     c.uc_link = NULL;
     if (!c.uc_stack.ss_sp)
         fail("no memory for stacks");
@@ -220,7 +222,8 @@ static void run_block(unsigned n_threads)
         const unsigned begin = random_below(n_warps);
         for (unsigned j = 0; j < n_warps; ++j) {
             const unsigned w = (begin + j) % n_warps, first = w * LANES;
-            for (unsigned turns = 1 + random_below(16); turns && take_turn(first, std::min(LANES, n_threads - first)); --turns)
+            for (unsigned turns = 1 + random_below(16); turns && take_turn(first, std::min(LANES, n_threads - first));
+                 --turns)
                 any = true;
         }
         if (!any)

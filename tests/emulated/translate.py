@@ -23,14 +23,17 @@ INSTRUCTIONS = {
     'atom.add.acquire.gpu.global.u32 %0, [%1], 1;': '%0 = atomicAdd(%1, 1)',
     '{ .reg .u32 y; .reg .pred there; shfl.sync.up.b32 y|there, %0, %1, %2, 0xffffffff; @there add.u32 %0, %0, y; }':
         '%0 = emulated::add_from_below(%0, %1, %2)',
-    '{ .reg .pred wanted; .reg .u64 from; mad.wide.u32 from, %2, 4, %1; setp.ge.s32 wanted, %3, 0; @wanted ld.global.nc.u32 %0, [from]; }':
+    '{ .reg .pred wanted; .reg .u64 from; mad.wide.u32 from, %2, 4, %1; setp.ge.s32 wanted, %3, 0; '
+    '@wanted ld.global.nc.u32 %0, [from]; }':
         '%0 = (%3) >= 0 ? (%1)[%2] : %0',
-    '{ .reg .pred absent; .reg .u32 there; and.b32 there, %1, %2; setp.eq.u32 absent, there, 0; @absent sub.s32 %0, %0, %3; }':
+    '{ .reg .pred absent; .reg .u32 there; and.b32 there, %1, %2; setp.eq.u32 absent, there, 0; '
+    '@absent sub.s32 %0, %0, %3; }':
         '%0 -= (%1) & (%2) ? 0 : (%3)',
 }
 
 # What must not be left.
-UNKNOWN = re.compile(r'<<<|>>>\s*\(|\basm\b|\b__asm|\b__shared__|\b__constant__|\b__managed__|\b__cluster_dims__|\bcooperative_groups\b')
+UNKNOWN = re.compile(r'<<<|>>>\s*\(|\basm\b|\b__asm|\b__shared__|\b__constant__|\b__managed__|\b__cluster_dims__|'
+                     r'\bcooperative_groups\b')
 OPEN, CLOSE = '([{', ')]}'
 
 
@@ -102,7 +105,8 @@ def shared_memory(path, text):
             first, *others = pieces(m.group(2), ',')
             names = [re.match(r'(?:.*[\s>])?(\w+)\s*(?:\[[^\]]*\]\s*)*$', first, flags=re.S)]
             names += [re.match(r'(\w+)\s*(?:\[[^\]]*\]\s*)*$', o) for o in others]
-            new = all(names) and 'static %s;%s' % (m.group(2), ''.join(' emulated::begin_shared(%s);' % n.group(1) for n in names))
+            new = all(names) and 'static %s;%s' % (m.group(2),
+                                                   ''.join(' emulated::begin_shared(%s);' % n.group(1) for n in names))
         if not new:
             refuse(path, text, m.start(), 'shared memory in a form that is not known: ' + m.group(0))
         text = replace(text, m.start(), m.end(), new)
@@ -120,7 +124,8 @@ def instructions(path, text):
             refuse(path, text, m.start(), 'an instruction that is not in the table of translate.py: ' + code)
         operands = [o for section in sections[:2] for o in pieces(section, ',') if o]
         values = [o[o.index('('):] for o in operands]
-        text = replace(text, m.start(), end + 1, re.sub(r'%(\d)', lambda n: values[int(n.group(1))], INSTRUCTIONS[code]))
+        text = replace(text, m.start(), end + 1, re.sub(r'%(\d)', lambda n: values[int(n.group(1))],
+                                                        INSTRUCTIONS[code]))
     return text
 
 

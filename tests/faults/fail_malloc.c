@@ -1,7 +1,7 @@
 /* fail_malloc.c: a library to preload. The FAIL_AT-th allocation fails, and FAIL_MORE further ones
- * (0: only that one). Where FAIL_COUNT names a file, the number of allocations is written there when
- * the program exits. Allocations are counted from the beginning of main: what constructors need is
- * not the program's (CUDA's runtime registers its kernels there, and does not check).
+ * (0: only that one). Where FAIL_COUNT names a file, the number of allocations is written there
+ * when the program exits. Allocations are counted from the beginning of main: what constructors
+ * need is not the program's (CUDA's runtime registers its kernels there, and does not check).
  */
 #include <dlfcn.h>
 #include <errno.h>

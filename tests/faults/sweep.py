@@ -131,9 +131,10 @@ class Sweep:
                         f"WARC-Date: 2019-05-01T00:00:00Z\r\nWARC-Record-ID: <urn:uuid:{i}>\r\n"
                         f"Content-Type: application/http; msgtype=response\r\nContent-Length: {len(page)}\r\n\r\n"
                         f"{page}\r\n\r\n")
+        attributes = "year:int,tags:keywords,day:date,share:float,good:bool"
         for args in ("build -q c.jsonl --store=text -o i.gx", "export -q i.gx -o i.ciff",
                      "export -q i.gx -f ds2i -o set",
-                     "build -q c.jsonl --store=text --attr year:int,tags:keywords,day:date,share:float,good:bool -o a.gx"):
+                     f"build -q c.jsonl --store=text --attr {attributes} -o a.gx"):
             r = self.gpuidx(*args.split(), cwd=self.inputs)
             if r.returncode:
                 sys.exit(f"{args}: {r.stderr.decode()}")

@@ -4,9 +4,9 @@
  * as it is and with a byte changed, left out or doubled, or cut off, at seeded random. With
  * -DGX_FUZZER it is libFuzzer's target:
  *
- *   clang -g -O1 -fsanitize=fuzzer,address,undefined -DGX_FUZZER -D_GNU_SOURCE -DGX_VERSION='"fuzz"' -I. \
- *         tests/fuzz/fuzz_ciff.c index/convert/ciff_*.c index/corpus/{input,unpack}.c BUILD/libgpuidx.a (and the
- *         libraries of libgpuidx)
+ *   clang -g -O1 -fsanitize=fuzzer,address,undefined -DGX_FUZZER -D_GNU_SOURCE \
+ *         -DGX_VERSION='"fuzz"' -I. tests/fuzz/fuzz_ciff.c index/convert/ciff_*.c \
+ *         index/corpus/{input,unpack}.c BUILD/libgpuidx.a (and the libraries of libgpuidx)
  *
  * What must hold: it ends; what is refused is so with a reason, and leaves nothing; what is taken
  * is a whole index, whose export is taken too and exported to the same bytes.

@@ -137,8 +137,8 @@ __attribute__((format(printf, 2, 3))) static void say(text *t, const char *forma
     assert_true(t->n < sizeof t->p);
 }
 
-/* Whether a value meets a condition on a and b: a, <a, <=a, >a, >=a, [a, b], {a, b}, [a, b}, {a, b],
- * [a, *] or [*, b}. below_a: the value lies below all that a stands for; above_a: above all. */
+/* Whether a value meets a condition on a and b: a, <a, <=a, >a, >=a, [a, b], {a, b}, [a, b}, {a,
+ * b], [a, *] or [*, b}. below_a: the value lies below all that a stands for; above_a: above all. */
 static bool holds(uint32_t form, int below_a, int above_a, int below_b, int above_b)
 {
     switch (form) {

@@ -1,4 +1,5 @@
-/* The fold "unicode": what it makes one, what stays two, and that terms still point into the text. */
+/* The fold "unicode": what it makes one, what stays two, and that
+ * terms still point into the text. */
 #include "index/analysis/fold.h"
 
 #include <unistd.h>

@@ -650,7 +650,8 @@ static void threads_find_the_first_of_equal_ids(void **state)
     collection_free(c);
 }
 
-/* Its file overwritten and then truncated, an index that was read whole is still the one that was put in. */
+/* Its file overwritten and then truncated,
+ * an index that was read whole is still the one that was put in. */
 static void an_index_that_was_read_does_not_need_its_file(void **state)
 {
     (void)state;

@@ -802,8 +802,8 @@ static void a_parameter_that_a_section_does_not_use_is_0(void **state)
     }
 }
 
-/* What only a full check finds, an index that is opened with less may have. A rewrite of it names the
- * file, or makes an index without the damage (the hash table is made anew). */
+/* What only a full check finds, an index that is opened with less may have. A rewrite of it names
+ * the file, or makes an index without the damage (the hash table is made anew). */
 static void a_rewrite_of_a_damaged_index_names_it_or_mends_it(void **state)
 {
     (void)state;
@@ -940,7 +940,8 @@ static void reserved_sections_are_skipped_or_refused(void **state)
     }
 }
 
-/* Damage that only GX_CHECK_FULL finds in advance, met on the way: postings that were given are sound. */
+/* Damage that only GX_CHECK_FULL finds in advance, met on the way:
+ * postings that were given are sound. */
 static void a_walk_along_a_damaged_list_ends_with_its_block(void **state)
 {
     (void)state;

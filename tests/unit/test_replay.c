@@ -544,8 +544,8 @@ static void memory_does_not_grow_with_the_log(void **state)
     write_log(19, 300000);
     replay(&o);
     assert_int_equal(report->queries, 300000);
-    /* The table of ids has 2^20 slots of 8 bytes, and half as many while it grew: 12 MiB. Answers that
-     * were kept would take 23 MiB. */
+    /* The table of ids has 2^20 slots of 8 bytes, and half as many while it grew: 12 MiB. Answers
+     * that were kept would take 23 MiB. */
     assert_in_range(peak_kib() - before, 0, 17 * 1024);
 }
 

@@ -1,4 +1,5 @@
-/* gx_rm3_expand: a query by hand, and what it refuses. tests/rm3.py compares it with a second implementation. */
+/* gx_rm3_expand: a query by hand, and what it refuses.
+ * tests/rm3.py compares it with a second implementation. */
 #include <math.h>
 #include <unistd.h>
 
@@ -13,7 +14,8 @@ typedef struct fixture {
     gx_session *session;
 } fixture;
 
-/* An index of 21 documents, with these texts and titles first and others that have none of their words. */
+/* An index of 21 documents, with these texts and titles first
+ * and others that have none of their words. */
 static void open_index(fixture *f, const char *const titles[], const char *const texts[], int n, bool titles_too)
 {
     gx_error err = {0};
@@ -66,7 +68,8 @@ static void check_term(const gx_weighted_term *t, const char *term, double weigh
         fail_msg("%s: %g, not %g", term, t->weight, weight);
 }
 
-/* The only feedback document is d1 of three words, each tf 1; the query says two words, one unknown. */
+/* The only feedback document is d1 of three words, each tf 1;
+ * the query says two words, one unknown. */
 static void weights_are_those_of_the_definition(void **state)
 {
     (void)state;
@@ -97,7 +100,8 @@ static void weights_are_those_of_the_definition(void **state)
     close_index(&f);
 }
 
-/* apple is in 3 of 21 documents, more than a tenth; a query of weighted terms keeps their weights' shares. */
+/* apple is in 3 of 21 documents, more than a tenth;
+ * a query of weighted terms keeps their weights' shares. */
 static void frequent_terms_are_left_out(void **state)
 {
     (void)state;

@@ -41,8 +41,8 @@ static int falling(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/* Keys of different documents. shape 0: scores of any size; 1: few different ones; 2: rising; 3: one
- * score. */
+/* Keys of different documents. shape 0: scores of any size; 1: few different ones; 2: rising; 3:
+ * one score. */
 static void draw(gen_rng *r, uint32_t shape, uint32_t n, uint64_t *keys)
 {
     for (uint32_t i = 0; i < n; ++i) {
@@ -146,7 +146,8 @@ static bool has_gpu()
     return gx_device_use(0, &err) == GX_OK;
 }
 
-/* One query. slack: by how much its threshold lies below the k-th best score, UINT32_MAX: it is 1. */
+/* One query. slack: by how much its threshold lies below the k-th best score,
+ * UINT32_MAX: it is 1. */
 static void select_one(gen_rng *r, uint32_t shape, uint32_t n, uint32_t k, uint32_t slack, uint32_t lost)
 {
     uint64_t *const keys = (uint64_t *)malloc((n + 1) * sizeof *keys),

@@ -717,7 +717,8 @@ static void what_is_compressed_twice_is_refused(void **state)
     }
 }
 
-/* pzstd writes a skippable frame before each frame; `zstd --long=31` frames with a window of 2 GiB. */
+/* pzstd writes a skippable frame before each frame;
+ * `zstd --long=31` frames with a window of 2 GiB. */
 static void frames_of_zstd_may_be_skippable_and_their_windows_large(void **state)
 {
     (void)state;

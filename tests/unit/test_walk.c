@@ -156,7 +156,8 @@ static void the_total_is_the_sum_of_all_files(void **state)
 
 static int by_components(const void *a, const void *b)
 {
-    /* "a/x" comes before "a.b": a directory's name is compared by itself, so '/' is below all bytes */
+    /* "a/x" comes before "a.b": a directory's name is compared by itself,
+     * so '/' is below all bytes */
     const unsigned char *x = *(const unsigned char *const *)a, *y = *(const unsigned char *const *)b;
     for (;; ++x, ++y) {
         const int c = *x == '/' ? 1 : *x ? *x + 1 : 0, d = *y == '/' ? 1 : *y ? *y + 1 : 0;

@@ -4,9 +4,9 @@
     tests/witness/ciff.py GPUIDX [--index INDEX.gx] [--seeds N]      compare; needs pip's ciff-toolkit
     tests/witness/ciff.py --make FILE [--seed S] [--documents N]     write a random collection, by ciff-toolkit alone
 
-Compared are, for N random collections that ciff-toolkit has written, plain and gzipped: what import and export make of them,
-message by message; that ciff-toolkit would write the exported bytes; and, for an index, its export by CIFF against that by
-ds2i, number by number.
+Compared are, for N random collections that ciff-toolkit has written, plain and gzipped: what import and export make
+of them, message by message; that ciff-toolkit would write the exported bytes; and, for an index, its export by CIFF
+against that by ds2i, number by number.
 """
 import argparse
 import array
@@ -41,10 +41,12 @@ def make(path, seed, n_docs):
         lists.append(message)
     with CiffWriter(path) as writer:
         writer.write_header(Header(
-            version=1, num_postings_lists=len(lists), num_docs=n_docs, total_postings_lists=len(lists), total_docs=n_docs,
-            total_terms_in_collection=sum(lengths), average_doclength=sum(lengths) / n_docs, description=f"random, seed {seed}"))
+            version=1, num_postings_lists=len(lists), num_docs=n_docs, total_postings_lists=len(lists),
+            total_docs=n_docs, total_terms_in_collection=sum(lengths), average_doclength=sum(lengths) / n_docs,
+            description=f"random, seed {seed}"))
         writer.write_postings_lists(lists)
-        writer.write_documents(DocRecord(docid=d, collection_docid=f"DOC-{d}", doclength=n) for d, n in enumerate(lengths))
+        writer.write_documents(DocRecord(docid=d, collection_docid=f"DOC-{d}", doclength=n)
+                               for d, n in enumerate(lengths))
 
 
 def read(path):

@@ -4,10 +4,10 @@ their figures from.
 
     tests/witness/fastpfor.py GPUIDX [--log2n N] [--seed S] [--least RATIO]      needs pip's pyfastpfor
 
-A uniform list of 2^N docids below 2^29 (22 by default) is made; FastPFor packs its d-gaps and decodes them, one core. A call from
-Python costs about a microsecond, so each codec is timed with calls of two lengths and the difference is what counts. Beside
-that stands what gpuidx measures for its own versions on a list of that kind. Exit status 1: a version of ours reaches less than
-RATIO (0.8) of FastPFor's speed, or a size differs by more than 0.1 bits an integer.
+A uniform list of 2^N docids below 2^29 (22 by default) is made; FastPFor packs its d-gaps and decodes them, one core.
+A call from Python costs about a microsecond, so each codec is timed with calls of two lengths and the difference is
+what counts. Beside that stands what gpuidx measures for its own versions on a list of that kind. Exit status 1: a
+version of ours reaches less than RATIO (0.8) of FastPFor's speed, or a size differs by more than 0.1 bits an integer.
 """
 import argparse
 import json
@@ -59,7 +59,8 @@ def fastpfor_speed(np, codec, gaps):
 def ours(gpuidx, log2n):
     command = [gpuidx, "bench", "codecs", "--engine=cpu", "--model=uniform", "--format=json", "--from=%d" % log2n,
                "--to=%d" % log2n, "--codecs=" + ",".join(name for name, _ in PAIRS)]
-    rows = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout)["rows"]
+    rows = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE,
+                                     stderr=subprocess.DEVNULL).stdout)["rows"]
     return {row["codec"]: row for row in rows}
 
 
@@ -88,7 +89,8 @@ def main():
         row = rows[name]
         ratio = row["integers"] / 1e6 / speed
         bad += ratio < args.least or abs(row["bits"] - bits) > 0.1
-        print("%-14s %20.0f %7.2f %20.0f %7.2f %8.2f" % (row["method"], row["integers"] / 1e6, row["bits"], speed, bits, ratio))
+        print("%-14s %20.0f %7.2f %20.0f %7.2f %8.2f" % (row["method"], row["integers"] / 1e6, row["bits"], speed, bits,
+                                                         ratio))
     sys.exit(1 if bad else 0)
 
 

@@ -4,18 +4,18 @@
     tests/witness/pisa.py --docs DOCS.tsv --queries QUERIES.txt --index INDEX.gx --pisa DIR [--tantivy DIR]
     tests/witness/pisa.py --generate DIR
 
-In the first form DOCS.tsv holds an id, a tab, and text on each line; QUERIES.txt a query a line; INDEX.gx is an index of
-DOCS.tsv with `--analyzer=simple`, so that all sides have nearly the same postings (the others without stemmer and stop words).
-What the others index is made in their DIR if it is not there; Tantivy's k1 and b are its own.
+In the first form DOCS.tsv holds an id, a tab, and text on each line; QUERIES.txt a query a line; INDEX.gx is an index
+of DOCS.tsv with `--analyzer=simple`, so that all sides have nearly the same postings (the others without stemmer and
+stop words). What the others index is made in their DIR if it is not there; Tantivy's k1 and b are its own.
 
-In the second form the collection is made by `gpuidx generate` in DIR, and both sides read the same postings: 1.5 million
-documents, 418,000 postings a query, unless --documents and --density tell otherwise.
+In the second form the collection is made by `gpuidx generate` in DIR, and both sides read the same postings: 1.5
+million documents, 418,000 postings a query, unless --documents and --density tell otherwise.
 
-Of every query its fastest round counts, the number of rounds being the same on all sides, which leaves out what other programs
-took; PISA's time is the better of one call a query and calls of 20 queries, for the best of all algorithms that it has for an
-operation. Ours is given twice, of plans that are ready and from text, as PISA's is. Results are those of each --map-memory, in
-bytes. Run it under `taskset -c 1`; an index of PISA's from text cannot be made on one core, so make it before. bench_search
-checks its answers first. Needs pip's pyterrier-pisa, and tantivy.
+Of every query its fastest round counts, the number of rounds being the same on all sides, which leaves out what other
+programs took; PISA's time is the better of one call a query and calls of 20 queries, for the best of all algorithms
+that it has for an operation. Ours is given twice, of plans that are ready and from text, as PISA's is. Results are
+those of each --map-memory, in bytes. Run it under `taskset -c 1`; an index of PISA's from text cannot be made on one
+core, so make it before. bench_search checks its answers first. Needs pip's pyterrier-pisa, and tantivy.
 """
 import argparse
 import glob
@@ -29,7 +29,8 @@ import time
 import numpy as np
 
 ALGORITHMS = {
-    "or": ["block_max_maxscore", "block_max_wand", "maxscore", "wand", "ranked_or", "ranked_or_taat", "ranked_or_taat_lazy"],
+    "or": ["block_max_maxscore", "block_max_wand", "maxscore", "wand", "ranked_or", "ranked_or_taat",
+           "ranked_or_taat_lazy"],
     "and": ["ranked_and", "block_max_ranked_and"],
 }
 ALL = str(2**64 - 1)
@@ -82,7 +83,8 @@ class Tantivy:
 
     def conjunction(self, query):
         words = re.findall(r"[^\W_]+", query.lower())
-        must = [(self.lib.Occur.Must, self.lib.Query.term_query(self.schema, "text", w, index_option="freq")) for w in words]
+        must = [(self.lib.Occur.Must, self.lib.Query.term_query(self.schema, "text", w, index_option="freq"))
+                for w in words]
         return self.lib.Query.boolean_query(must)
 
     def seconds(self, query, k):
@@ -97,11 +99,12 @@ def generate(args):
     args.queries, args.index = base + ".queries", base + ".gx"
     os.makedirs(args.pisa, exist_ok=True)
     if not os.path.exists(args.queries):
-        subprocess.run([args.gpuidx, "generate", "-o", base, f"--documents={args.documents}", f"--density={args.density}"], check=True)
+        subprocess.run([args.gpuidx, "generate", "-o", base, f"--documents={args.documents}",
+                        f"--density={args.density}"], check=True)
     if not os.path.exists(args.index):
         subprocess.run([args.gpuidx, "import", base, "-o", args.index], check=True)
-    for suffix, name in ((".docs", "inv.docs"), (".freqs", "inv.freqs"), (".sizes", "inv.sizes"), (".terms", "fwd.terms"),
-                         (".documents", "fwd.documents")):
+    for suffix, name in ((".docs", "inv.docs"), (".freqs", "inv.freqs"), (".sizes", "inv.sizes"),
+                         (".terms", "fwd.terms"), (".documents", "fwd.documents")):
         if not os.path.exists(os.path.join(args.pisa, name)):
             os.symlink(os.path.abspath(base + suffix), os.path.join(args.pisa, name))
 
@@ -174,9 +177,11 @@ def main():
         for m in maps:
             for i, what in enumerate(("plans ready", "from text")):
                 mine = summary(ours[m][:, i])
-                print("  " + describe("gpuidx, " + what + ("" if m == ALL else f", maps of {int(m) / 1e6:.1f} MB"), mine), end="")
+                print("  " + describe("gpuidx, " + what + ("" if m == ALL else f", maps of {int(m) / 1e6:.1f} MB"),
+                                      mine), end="")
                 for name, times in peers:
-                    print(f"; {times[0] / mine[0]:.1f} times {name.split()[0]}, p99 {times[3] / mine[3]:.1f} times", end="")
+                    print(f"; {times[0] / mine[0]:.1f} times {name.split()[0]}, p99 {times[3] / mine[3]:.1f} times",
+                          end="")
                 print(flush=True)
 
 

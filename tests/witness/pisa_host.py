@@ -5,12 +5,13 @@ algorithm on one core and on all, on the identical postings, in one run.
     tests/witness/pisa_host.py DIR [--documents N] [--density X]     a collection that `gpuidx generate` makes in DIR
     tests/witness/pisa_host.py DIR --index INDEX.gx --queries LOG    an index of one's own, by `gpuidx export`
 
-All read the queries as text: gpuidx by `replay`, for k up to 100 to a written run, PISA by the extension in pip's pyterrier-pisa
-(which needs numpy, and tbb 2020 for libtbb.so.2) from a list of strings to arrays. Both score BM25 with k1 0.9 and b 0.4; the best
-documents of both are compared first, and it ends with 1 unless 99 % of these queries agree. All answer the log's first --first queries, gpuidx again and again for about --seconds, PISA
---runs times, of which the median counts; on one core only the first --alone of them. `--kernel build/tests/bench_query` adds what
-the GPU does without text, on a generated collection. With --wheel, a folder into which the wheels were unzipped, nothing need be
-installed.
+All read the queries as text: gpuidx by `replay`, for k up to 100 to a written run, PISA by the extension in pip's
+pyterrier-pisa (which needs numpy, and tbb 2020 for libtbb.so.2) from a list of strings to arrays. Both score BM25
+with k1 0.9 and b 0.4; the best documents of both are compared first, and it ends with 1 unless 99 % of these queries
+agree. All answer the log's first --first queries, gpuidx again and again for about --seconds, PISA --runs times, of
+which the median counts; on one core only the first --alone of them. `--kernel build/tests/bench_query` adds what the
+GPU does without text, on a generated collection. With --wheel, a folder into which the wheels were unzipped, nothing
+need be installed.
 """
 import argparse
 import contextlib
@@ -26,7 +27,8 @@ import time
 
 import numpy as np
 
-ALGORITHMS = {"or": ["block_max_wand", "block_max_maxscore", "maxscore", "wand"], "and": ["block_max_ranked_and", "ranked_and"]}
+ALGORITHMS = {"or": ["block_max_wand", "block_max_maxscore", "maxscore", "wand"],
+              "and": ["block_max_ranked_and", "ranked_and"]}
 began = time.perf_counter()
 
 
@@ -61,7 +63,8 @@ class Pisa:
         if wheel:
             for library in glob.glob(os.path.join(wheel, "**", "libtbb.so.2"), recursive=True):
                 ctypes.CDLL(library, mode=ctypes.RTLD_GLOBAL)
-            spec = importlib.util.spec_from_file_location("_pisathon", glob.glob(os.path.join(wheel, "**", "_pisathon*.so"), recursive=True)[0])
+            found = glob.glob(os.path.join(wheel, "**", "_pisathon*.so"), recursive=True)[0]
+            spec = importlib.util.spec_from_file_location("_pisathon", found)
             self.lib = importlib.util.module_from_spec(spec)
             spec.loader.exec_module(self.lib)
         else:
@@ -83,8 +86,9 @@ class Pisa:
         ranks, scores = np.zeros(room, np.int32), np.zeros(room, np.float32)
         queries = list(enumerate(queries))
         start = time.perf_counter()
-        n = self.lib.retrieve(self.context, algorithm, queries, k=k, threads=threads, query_weighted=0, pretokenised=False,
-                              result_qidxs=of, result_docnos=names, result_ranks=ranks, result_scores=scores)
+        n = self.lib.retrieve(self.context, algorithm, queries, k=k, threads=threads, query_weighted=0,
+                              pretokenised=False, result_qidxs=of, result_docnos=names, result_ranks=ranks,
+                              result_scores=scores)
         seconds = time.perf_counter() - start
         found = [[] for _ in queries]
         for i in range(n):
@@ -98,7 +102,8 @@ class Pisa:
 
 def link(base, folder):
     os.makedirs(folder, exist_ok=True)
-    for suffix, name in ((".docs", "inv.docs"), (".freqs", "inv.freqs"), (".sizes", "inv.sizes"), (".terms", "fwd.terms"), (".documents", "fwd.documents")):
+    for suffix, name in ((".docs", "inv.docs"), (".freqs", "inv.freqs"), (".sizes", "inv.sizes"),
+                         (".terms", "fwd.terms"), (".documents", "fwd.documents")):
         if not os.path.lexists(os.path.join(folder, name)):
             os.symlink(os.path.abspath(base + suffix), os.path.join(folder, name))
 
@@ -113,7 +118,8 @@ def prepare(args):
     else:
         args.index, args.queries = base + ".gx", base + ".queries"
         if not os.path.exists(args.queries):
-            say(run(args.gpuidx, "generate", "-o", base, f"--documents={args.documents}", f"--density={args.density}").strip() or "generated")
+            say(run(args.gpuidx, "generate", "-o", base, f"--documents={args.documents}",
+                    f"--density={args.density}").strip() or "generated")
         if not os.path.exists(args.index):
             run(args.gpuidx, "import", base, "-o", args.index)
             say("imported")
@@ -132,8 +138,8 @@ def replay(args, queries, op, k, engine, threads, *more):
     if engine.endswith("+pairs"):
         engine = engine[: -len("+pairs")]
         more += (f"--pair-thresholds={args.pair_thresholds}",)
-    out = run(args.gpuidx, "replay", "-q", args.index, log, "--format=lines", f"--engine={engine}", "-j", threads, f"--op={op}", "-k", k,
-              "--scorer=bm25:pisa", "--check=structure", "--report=-", *more)
+    out = run(args.gpuidx, "replay", "-q", args.index, log, "--format=lines", f"--engine={engine}", "-j", threads,
+              f"--op={op}", "-k", k, "--scorer=bm25:pisa", "--check=structure", "--report=-", *more)
     return json.loads(out)["queries_per_second"]
 
 
@@ -145,7 +151,8 @@ def ours(args, queries, op, k, engine, threads):
 
 
 def compare(args, pisa, queries):
-    """How many of the first queries' best ten have the scores that PISA gives them, and are the same documents (but for ties)."""
+    """How many of the first queries' best ten have the scores that PISA gives them, and are the same documents (but for
+    ties)."""
     some = queries[:200]
     replay(args, some, "or", 10, "cpu", args.threads)
     mine = [[] for _ in some]
@@ -168,7 +175,8 @@ def compare(args, pisa, queries):
 def kernels(args):
     if not args.kernel:
         return
-    out = run(args.kernel, f"--docs={args.documents}", "--only=or,and", "--check=64", "--cpu-check=8", f"--sessions={args.sessions}")
+    out = run(args.kernel, f"--docs={args.documents}", "--only=or,and", "--check=64", "--cpu-check=8",
+              f"--sessions={args.sessions}")
     for line in out.splitlines():
         say("GPU, plans to hits in memory: " + line)
 
@@ -187,13 +195,16 @@ def main():
     args.add_argument("--seconds", type=float, default=2.0)
     args.add_argument("--runs", type=int, default=3)
     args.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
-    args.add_argument("--gpu-threads", metavar="N,..", help="threads that give the GPU its queries; without it, half of --threads and all")
+    args.add_argument("--gpu-threads", metavar="N,..",
+                      help="threads that give the GPU its queries; without it, half of --threads and all")
     args.add_argument("--gpuidx", default="build/tools/gpuidx")
-    args.add_argument("--pair-thresholds", type=int, default=0, metavar="N", help="also run ORs on the GPU with thresholds of pairs of so many terms")
+    args.add_argument("--pair-thresholds", type=int, default=0, metavar="N",
+                      help="also run ORs on the GPU with thresholds of pairs of so many terms")
     args.add_argument("--kernel", metavar="BENCH_QUERY")
     args.add_argument("--sessions", type=int, default=4, metavar="N", help="of the GPU at once, without text")
     args.add_argument("--wheel", metavar="DIR")
-    args.add_argument("--limit", type=float, default=1e9, metavar="S", help="begin no further measurement of PISA after so many seconds")
+    args.add_argument("--limit", type=float, default=1e9, metavar="S",
+                      help="begin no further measurement of PISA after so many seconds")
     args.add_argument("--json", metavar="FILE")
     args = args.parse_args()
 
@@ -201,13 +212,18 @@ def main():
     queries = prepare(args)
     say(f"{args.index}: {len(queries)} queries")
     gpu = subprocess.run([args.gpuidx, "devices", "--require"], capture_output=True).returncode == 0
-    on_gpu = [int(n) for n in args.gpu_threads.split(",")] if args.gpu_threads else [(args.threads + 1) // 2, args.threads]
+    on_gpu = [(args.threads + 1) // 2, args.threads]
+    if args.gpu_threads:
+        on_gpu = [int(n) for n in args.gpu_threads.split(",")]
     sides = [("cpu", 1), ("cpu", args.threads)] + [("gpu", n) for n in on_gpu if gpu]
     rows = {}
     for op, k in operations:
-        for engine, threads in sides + [("gpu+pairs", n) for n in on_gpu if gpu and args.pair_thresholds and op == "or"]:
-            rows[op, k, engine, threads] = ours(args, queries[: args.alone] if (engine, threads) == ("cpu", 1) else queries, op, k, engine, threads)
-            say(f"{op.upper()} top-{k}, gpuidx on the {engine.upper()}, {threads} threads: {rows[op, k, engine, threads]:.0f} queries/s")
+        pairs = [("gpu+pairs", n) for n in on_gpu if gpu and args.pair_thresholds and op == "or"]
+        for engine, threads in sides + pairs:
+            own = queries[: args.alone] if (engine, threads) == ("cpu", 1) else queries
+            rows[op, k, engine, threads] = ours(args, own, op, k, engine, threads)
+            say(f"{op.upper()} top-{k}, gpuidx on the {engine.upper()}, {threads} threads: "
+                f"{rows[op, k, engine, threads]:.0f} queries/s")
     kernels(args)
 
     pisa = Pisa(args.wheel, os.path.join(args.dir, "pisa"))
@@ -225,11 +241,14 @@ def main():
                 say(f"{op.upper()} top-{k}, PISA {algorithm}, {threads} threads: {rate:.0f} queries/s")
             rows[op, k, "pisa", threads] = best[1]
             for (o, n, engine, t), rate in list(rows.items()):
-                if (o, n) == (op, k) and best[1] and engine != "pisa" and (t == threads or (engine.startswith("gpu") and threads == args.threads)):
-                    say(f"    gpuidx {engine.upper()}, {t} threads: {rate / best[1]:.1f} times PISA's {best[0]} on {threads}")
+                same_side = t == threads or (engine.startswith("gpu") and threads == args.threads)
+                if (o, n) == (op, k) and best[1] and engine != "pisa" and same_side:
+                    say(f"    gpuidx {engine.upper()}, {t} threads: {rate / best[1]:.1f} times PISA's {best[0]} "
+                        f"on {threads}")
     if args.json:
         with open(args.json, "w", encoding="utf-8") as file:
-            json.dump({"threads": args.threads, "same": good, "rates": [[*key, rate] for key, rate in rows.items()]}, file, indent=1)
+            json.dump({"threads": args.threads, "same": good, "rates": [[*key, rate] for key, rate in rows.items()]},
+                      file, indent=1)
 
 
 if __name__ == "__main__":

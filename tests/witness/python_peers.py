@@ -3,11 +3,12 @@
 
     taskset -c 0 tests/witness/python_peers.py DOCS.tsv QUERIES [--documents N] [--queries N]
 
-DOCS.tsv has an id first and the text behind it (other columns are joined), QUERIES a query a line (id:text, id TAB text or
-text). Each engine analyses text in its own way: gpuidx with its English analyzer (stop words, Porter), bm25s with its
-English stop words and no stemmer, tantivy with its default tokenizer (no stop words, no stemmer), which gives it more
-postings. All run on the core that the command is bound to. The table has seconds to build, without reading the file, and
-queries per second for the best 10 and 1,000; tantivy and bm25s answer in the way that their documentation shows.
+DOCS.tsv has an id first and the text behind it (other columns are joined), QUERIES a query a line (id:text, id TAB
+text or text). Each engine analyses text in its own way: gpuidx with its English analyzer (stop words, Porter), bm25s
+with its English stop words and no stemmer, tantivy with its default tokenizer (no stop words, no stemmer), which
+gives it more postings. All run on the core that the command is bound to. The table has seconds to build, without
+reading the file, and queries per second for the best 10 and 1,000; tantivy and bm25s answer in the way that their
+documentation shows.
 """
 import argparse
 import os
@@ -74,7 +75,8 @@ def with_tantivy(ids, texts, queries, folder):
 
     index, build = timed(make)
     searcher = index.searcher()
-    return "tantivy " + getattr(tantivy, "__version__", ""), build, [len(queries) / timed(lambda: ask(k))[1] for k in (10, 1000)]
+    rates = [len(queries) / timed(lambda: ask(k))[1] for k in (10, 1000)]
+    return "tantivy " + getattr(tantivy, "__version__", ""), build, rates
 
 
 def main():

@@ -3,13 +3,13 @@
 
     tests/witness/quantum.py [GPUIDX] [--docs N]
 
-Each part of a score is an integer on a scale that the query's total weight sets (engine/gpuidx.h, gx_query). A term that
-stands in every document weighs little beside rare ones, so few integers are left to it. The program builds a collection
-of N documents that all hold the term `common`, one to nine times, with r further terms in one document each, asks for
-`common` and those r terms with k 3000, and compares with BM25 as this program computes it. It prints a table:
-neighbours that stand in the wrong order, results that are not among the best, different scores, the greatest relative
-error of a score. It exits with 1 where a score is off by more than the scale explains: half a unit a term, and 2^-22 of
-the score."""
+Each part of a score is an integer on a scale that the query's total weight sets (engine/gpuidx.h, gx_query). A term
+that stands in every document weighs little beside rare ones, so few integers are left to it. The program builds a
+collection of N documents that all hold the term `common`, one to nine times, with r further terms in one document
+each, asks for `common` and those r terms with k 3000, and compares with BM25 as this program computes it. It prints a
+table: neighbours that stand in the wrong order, results that are not among the best, different scores, the greatest
+relative error of a score. It exits with 1 where a score is off by more than the scale explains: half a unit a term,
+and 2^-22 of the score."""
 import argparse
 import math
 import os
@@ -31,7 +31,8 @@ def build(gpuidx, folder, docs, rare):
             words = ["common"] * tf + ["filler%d" % (i * 31 + j) for j in range(other)]
             f.write("d%d\t%s\n" % (i, " ".join(words + (["rare%d" % i] if i < rare else []))))
     index = os.path.join(folder, "c.gx")
-    subprocess.run([gpuidx, "build", "-q", "--force", "--analyzer=whitespace", "-f", "tsv", path, "-o", index], check=True)
+    subprocess.run([gpuidx, "build", "-q", "--force", "--analyzer=whitespace", "-f", "tsv", path, "-o", index],
+                   check=True)
     return index
 
 
@@ -52,7 +53,8 @@ def main():
     parser.add_argument("--docs", type=int, default=20000)
     args = parser.parse_args()
     docs, bad = collection(args.docs, random.Random(1)), 0
-    print("| rare terms | neighbours in the wrong order | not among the best %d | different scores (exact) | greatest relative error |" % K)
+    print("| rare terms | neighbours in the wrong order | not among the best %d | different scores (exact) | "
+          "greatest relative error |" % K)
     print("| --- | --- | --- | --- | --- |")
     with tempfile.TemporaryDirectory() as folder:
         for rare in (0, 1, 5, 20, 200):

@@ -3,11 +3,11 @@
 
     tests/witness/ranking.py --lib build/libgpuidx.so DOCS.tsv QUERIES.tsv [--k 100] [--engine cpu|gpu]
 
-DOCS.tsv and QUERIES.tsv hold an id, a tab, and text on each line. The text is tokenised here ([a-z0-9]+ of its lower case),
-and both sides are given the tokens: the library with its whitespace analyzer, bm25s as lists of words. Of every query's
-top k, at every rank, the score must equal the witness's score of that document, and the witness's score at that rank,
-within 1e-5 (of the score, where that is above 1); so documents may differ in place only where the witness has a tie.
-Exit 1 if anything differs.
+DOCS.tsv and QUERIES.tsv hold an id, a tab, and text on each line. The text is tokenised here ([a-z0-9]+ of its lower
+case), and both sides are given the tokens: the library with its whitespace analyzer, bm25s as lists of words. Of
+every query's top k, at every rank, the score must equal the witness's score of that document, and the witness's score
+at that rank, within 1e-5 (of the score, where that is above 1); so documents may differ in place only where the
+witness has a tie. Exit 1 if anything differs.
 """
 import argparse
 import collections
@@ -30,9 +30,9 @@ class Error(C.Structure):
 
 class BuilderOptions(C.Structure):
     _fields_ = [("size", C.c_size_t), ("path", C.c_char_p), ("force", C.c_bool), ("duplicates", C.c_int),
-                ("docid_codec", C.c_char_p), ("tf_codec", C.c_char_p), ("analyzer", C.c_char_p), ("stemmer", C.c_char_p),
-                ("stopwords", C.c_char_p), ("store_titles", C.c_bool), ("store_text", C.c_bool), ("memory", C.c_uint64),
-                ("source", C.c_char_p), ("threads", C.c_uint32)]
+                ("docid_codec", C.c_char_p), ("tf_codec", C.c_char_p), ("analyzer", C.c_char_p),
+                ("stemmer", C.c_char_p), ("stopwords", C.c_char_p), ("store_titles", C.c_bool),
+                ("store_text", C.c_bool), ("memory", C.c_uint64), ("source", C.c_char_p), ("threads", C.c_uint32)]
 
 
 class Document(C.Structure):
@@ -47,8 +47,9 @@ class EngineOptions(C.Structure):
 
 class QueryOptions(C.Structure):
     _fields_ = [("size", C.c_size_t), ("op", C.c_int), ("k", C.c_uint32), ("preset", C.c_int), ("k1", C.c_float),
-                ("b", C.c_float), ("prune", C.c_bool), ("count", C.c_bool), ("cancel", C.c_void_p), ("user", C.c_void_p),
-                ("seconds", C.c_double), ("algorithm", C.c_int), ("recursion", C.c_uint32), ("mask", C.c_void_p)]
+                ("b", C.c_float), ("prune", C.c_bool), ("count", C.c_bool), ("cancel", C.c_void_p),
+                ("user", C.c_void_p), ("seconds", C.c_double), ("algorithm", C.c_int), ("recursion", C.c_uint32),
+                ("mask", C.c_void_p)]
 
 
 class Query(C.Structure):
@@ -108,7 +109,8 @@ class Library:
         options = self.defaults(QueryOptions, "query")
         options.k, options.preset, options.k1, options.b = k, PRESETS.index(preset), k1, b
         results = Results(C.sizeof(Results), docids.ctypes.data, scores.ctypes.data, n_hits.ctypes.data, None)
-        self.check(self.lib.gx_search(self.session, array, len(texts), C.byref(options), C.byref(results), C.byref(self.err)))
+        self.check(self.lib.gx_search(self.session, array, len(texts), C.byref(options), C.byref(results),
+                                      C.byref(self.err)))
         return [(docids[i, :n], scores[i, :n]) for i, n in enumerate(n_hits)]
 
 
@@ -152,7 +154,8 @@ class BruteForce:
             if word not in self.postings:
                 continue
             docs, tfs = np.array(self.postings[word]).T
-            out[docs] += self.idf(preset, len(docs)) * times * tfs / (tfs + k1 * (1 - b + b * lengths[docs] / self.avgdl))
+            out[docs] += self.idf(preset,
+                                  len(docs)) * times * tfs / (tfs + k1 * (1 - b + b * lengths[docs] / self.avgdl))
         return out
 
 
@@ -198,7 +201,8 @@ def main():
         nonlocal failed
         wrong, ranks, moved, greatest = compare(answers, scores_of, queries, args.k)
         failed += wrong
-        print(f"{what:45} {ranks} ranks, {wrong} wrong, {moved} documents swapped within ties, greatest difference {greatest:.1e}")
+        print(f"{what:45} {ranks} ranks, {wrong} wrong, {moved} documents swapped within ties, "
+              f"greatest difference {greatest:.1e}")
 
     for preset in PRESETS:
         for k1, b in [(0.9, 0.4), (1.2, 0.75), (2.0, 0.0)]:
@@ -211,7 +215,8 @@ def main():
                 witness.index(docs, create_empty_token=False, show_progress=False)
                 known = set(witness.vocab_dict)
                 report(f"{preset} k1 {k1:.3g} b {b:.3g}, bm25s", answers,
-                       lambda q: witness.get_scores([w for w in q if w in known]) if known & set(q) else np.zeros(len(docs)))
+                       lambda q: witness.get_scores([w for w in q if w in known]) if known & set(q)
+                       else np.zeros(len(docs)))
     sys.exit(failed != 0)
 
 

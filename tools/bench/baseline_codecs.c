@@ -85,7 +85,7 @@ GX_WIDTHS(UNPACK_32)
 
 #define INTEGERS(w) integers_32_##w,
 #define DOCIDS(w) docids_32_##w,
-    static unpack_32_fn *const unpack_32_of[2][33] = {{INTEGERS(0) GX_WIDTHS(INTEGERS)}, {DOCIDS(0) GX_WIDTHS(DOCIDS)}};
+static unpack_32_fn *const unpack_32_of[2][33] = {{INTEGERS(0) GX_WIDTHS(INTEGERS)}, {DOCIDS(0) GX_WIDTHS(DOCIDS)}};
 #undef INTEGERS
 #undef DOCIDS
 
@@ -154,7 +154,7 @@ GX_WIDTHS(UNPACK)
 
 #define INTEGERS(w) integers_##w,
 #define DOCIDS(w) docids_##w,
-    static unpack_fn *const unpack[2][33] = {{INTEGERS(0) GX_WIDTHS(INTEGERS)}, {DOCIDS(0) GX_WIDTHS(DOCIDS)}};
+static unpack_fn *const unpack[2][33] = {{INTEGERS(0) GX_WIDTHS(INTEGERS)}, {DOCIDS(0) GX_WIDTHS(DOCIDS)}};
 #undef INTEGERS
 #undef DOCIDS
 

@@ -76,8 +76,8 @@ static void to_integers(const gx_bench_lists *l, uint32_t *out)
         gx_to_gaps(out + l->begins[i], length(l, i));
 }
 
-/* Memory that begins at a cache line: stores that cross lines take up to 1.7 times as long, and where
- * malloc puts an array is luck. NULL: none. For free(). */
+/* Memory that begins at a cache line: stores that cross lines take up to 1.7 times as long, and
+ * where malloc puts an array is luck. NULL: none. For free(). */
 static void *allocate(uint64_t bytes)
 {
     return aligned_alloc(LINE, (bytes / LINE + 1) * LINE);

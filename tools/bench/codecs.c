@@ -313,8 +313,7 @@ static const cli_flag flags[] = {
      .min = 1, .max = 4},
     {"figure", 0, CLI_COUNT, "N", NULL, "the paper's Figure 3: speed by length", .min = 3, .max = 3},
     {"engine", 0, CLI_CHOICE, "auto|gpu|cpu", "auto", "measure the GPU too; `gpu`: fail without one"},
-    {"format", 0, CLI_CHOICE, "table|json|csv", "table",
-     "of the report; JSON always has all that was measured"},
+    {"format", 0, CLI_CHOICE, "table|json|csv", "table", "of the report; JSON always has all that was measured"},
     {"plot", 0, CLI_TEXT, "DIR", NULL,
      "draw speed by length (Figure 3) and speed by size into `DIR`, as PNG and SVG "
      "(needs gnuplot)"},

@@ -4,8 +4,8 @@
     taskset -c 0 tools/python/bench.py INDEX LOG [--corpus CORPUS.jsonl]
 
 INDEX is an index, LOG a file of queries (a line each, or id TAB query). The table has queries per second from a list of
-strings against `gpuidx replay` with the same batch, the time of one short query, and, with --corpus, the time to build an
-index from a generator of dicts against `gpuidx build`. Each figure is the best of five runs.
+strings against `gpuidx replay` with the same batch, the time of one short query, and, with --corpus, the time to
+build an index from a generator of dicts against `gpuidx build`. Each figure is the best of five runs.
 """
 import argparse
 import json
@@ -52,8 +52,8 @@ def main():
         in_python = len(queries) / best(lambda: index.search(queries, 10))
         reports = []
         for _ in range(RUNS):
-            program("replay", "-q", "--engine=" + args.engine, "--batch=1024", "-f", "tsv", "--warmup=5000", args.index, log,
-                    "--report=" + os.path.join(work, "r.json"), "--force")
+            program("replay", "-q", "--engine=" + args.engine, "--batch=1024", "-f", "tsv", "--warmup=5000", args.index,
+                    log, "--report=" + os.path.join(work, "r.json"), "--force")
             with open(os.path.join(work, "r.json")) as f:
                 reports.append(json.load(f)["queries_per_second"])
         print("| what | Python | the program | ratio |\n| --- | --- | --- | --- |")

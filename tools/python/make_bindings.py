@@ -4,8 +4,8 @@
     make_bindings.py OUTPUT.py HEADER...
 
 The declarations of the headers, in order, become a module that cffi loads in ABI mode: no compiler is needed where the
-package is used. Comments, includes, initialiser macros and what only C++ sees are left out; enumerators and constants that
-are plain numbers stay."""
+package is used. Comments, includes, initialiser macros and what only C++ sees are left out; enumerators and constants
+that are plain numbers stay."""
 import re
 import sys
 
@@ -13,7 +13,7 @@ import cffi
 
 
 def number_of(expression, numbers):
-    """The value of an integer expression of C made of literals, known names, + - * << and brackets; None for any other."""
+    """The value of an integer expression of C made of literals, known names, + - * << and brackets, else None."""
     words = re.findall(r'\w+|<<|[-+*()]', expression)
     if re.sub(r'\s', '', expression) != ''.join(words):
         return None

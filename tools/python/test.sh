@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# test.sh [PYTHON]: build the package's wheel in a clean virtual environment, install it in another, and run there its type
-# check, its tests and the examples. Needs PyPI; exits with 77 (skipped) where it cannot be reached.
+# test.sh [PYTHON]: build the package's wheel in a clean virtual environment, install it in another, and run there its
+# type check, its tests and the examples. Needs PyPI; exits with 77 (skipped) where it cannot be reached.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 python=${1:-python3}
@@ -17,7 +17,8 @@ ls -l "$work"/*.whl
 "$python" -m venv "$work/use"
 "$work/use/bin/pip" install -q --disable-pip-version-check "$work"/*.whl pytest pandas scipy tqdm mypy ir-measures
 # PyTerrier's tests run where it can be installed.
-"$work/use/bin/pip" install -q --disable-pip-version-check pyterrier || echo "PyTerrier cannot be installed; its tests are skipped"
+"$work/use/bin/pip" install -q --disable-pip-version-check pyterrier ||
+    echo "PyTerrier cannot be installed; its tests are skipped"
 data=$PWD/tests/data/scifact examples=$PWD/tools/python/examples tests=$PWD/tools/python/tests
 "$work/use/bin/mypy"
 cd "$work"

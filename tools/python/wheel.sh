@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# wheel.sh [FOLDER]: make the wheel that can be given away, in FOLDER (default: dist). It holds the libraries that it needs
-# and gets the oldest manylinux tag that this system's C library allows; auditwheel checks both. The tag is py3-none,
-# because the package has no extension module. With nvcc the GPU engine is in it.
+# wheel.sh [FOLDER]: make the wheel that can be given away, in FOLDER (default: dist). It holds the libraries that it
+# needs and gets the oldest manylinux tag that this system's C library allows; auditwheel checks both. The tag is
+# py3-none, because the package has no extension module. With nvcc the GPU engine is in it.
 set -euo pipefail
 out=$(realpath -m "${1:-dist}")
 cd "$(dirname "$0")/../.."

@@ -26,7 +26,8 @@ def main(index_path, queries_path, qrels_path, n_negatives="7"):
             if qid in positives:
                 candidates = [h.docno for h in found.hits(i) if h.docno not in positives[qid]]
                 negatives = rng.sample(candidates, min(int(n_negatives), len(candidates)))
-                print(json.dumps({"qid": qid, "query": text, "positives": sorted(positives[qid]), "negatives": negatives}))
+                print(json.dumps({"qid": qid, "query": text, "positives": sorted(positives[qid]),
+                                  "negatives": negatives}))
 
 
 main(*sys.argv[1:])

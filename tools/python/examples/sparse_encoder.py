@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Index the output of a sparse encoder: a matrix of documents by vocabulary, as sentence-transformers' SparseEncoder gives
-it (convert a torch tensor with scipy.sparse.csr_matrix). The weights here are random; with a model, replace encode().
+"""Index the output of a sparse encoder: a matrix of documents by vocabulary, as sentence-transformers' SparseEncoder
+gives it (convert a torch tensor with scipy.sparse.csr_matrix). The weights here are random; with a model, replace
+encode().
 
     sparse_encoder.py
 """

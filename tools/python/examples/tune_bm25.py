@@ -20,7 +20,8 @@ def ndcg10(docids, counts, gains):
     for row, n, gain in zip(docids.tolist(), counts.tolist(), gains):
         if gain:
             ideal = sorted(gain.values(), reverse=True)[:10]
-            total += sum(gain.get(d, 0) * w for d, w in zip(row[:n], discount)) / sum(g * w for g, w in zip(ideal, discount))
+            total += sum(gain.get(d, 0) * w for d, w in zip(row[:n], discount)) / sum(g * w for g,
+                                                                                      w in zip(ideal, discount))
             judged += 1
     return total / max(1, judged)
 
@@ -40,7 +41,8 @@ def main(index_path, queries_path, qrels_path):
                 found = index.search(texts, 10, k1=k1, b=b)
                 table.append((ndcg10(found.docids, found.counts, gains), k1, b))
     value, k1, b = max(table)
-    print("%d pairs in %.2f s; best: k1 %.2f, b %.2f, nDCG@10 %.4f" % (len(table), time.perf_counter() - begin, k1, b, value))
+    print("%d pairs in %.2f s; best: k1 %.2f, b %.2f, nDCG@10 %.4f" % (len(table), time.perf_counter() - begin, k1, b,
+                                                                       value))
 
 
 main(*sys.argv[1:])

@@ -67,7 +67,8 @@ def _rows(documents: Any) -> Iterator[Tuple[Any, Any, Any]]:
             elif len(d) == 3:
                 yield d
             else:
-                raise ValueError("document %d is a tuple of %d: (id, text) or (id, title, text) is wanted" % (number, len(d)))
+                raise ValueError("document %d is a tuple of %d: (id, text) or (id, title, text) is wanted"
+                                 % (number, len(d)))
         else:
             raise TypeError("document %d is of type %s: a dict or a tuple is wanted" % (number, type(d).__name__))
 
@@ -76,7 +77,8 @@ def build(path: Union[str, "os.PathLike[str]"], documents: Any, *, analyzer: Opt
           stemmer: Optional[str] = None, stopwords: Optional[str] = None, fold: Optional[str] = None,
           codec: Optional[str] = None,
           store_titles: bool = True, store_text: bool = False, duplicates: str = "fail", force: bool = False,
-          attributes: Optional[Mapping[str, str]] = None, memory: int = 0, threads: int = 1, progress: Union[bool, int] = False, source: Optional[str] = None) -> Index:
+          attributes: Optional[Mapping[str, str]] = None, memory: int = 0, threads: int = 1,
+          progress: Union[bool, int] = False, source: Optional[str] = None) -> Index:
     """Build an index of documents, and open it.
 
     documents     any iterable of dicts (id or docno; text, contents or body; title), tuples (id, text) or
@@ -88,19 +90,19 @@ def build(path: Union[str, "os.PathLike[str]"], documents: Any, *, analyzer: Opt
     codec         "gpubp128" (default), another codec, or "auto": one a list
     store_text    keep the texts, for Index.texts and snippets
     duplicates    "fail" (InputError), or keep the "first" or the "last" document of an id
-    attributes    {name: type} of values to filter by: "int", "float", "date", "keyword", "keywords" or "bool". Documents
-                  are dicts then, and may have a value under each name: Index.filter, search(filter=...)
+    attributes    {name: type} of values to filter by: "int", "float", "date", "keyword", "keywords" or "bool".
+                  Documents are dicts then, and may have a value under each name: Index.filter, search(filter=...)
     memory        bytes for the inversion; 0: 512 MiB
     threads       threads that work for the build, the caller's included
     progress      True: a bar of tqdm; an integer: the same, with that total
 
-    Nothing stands at path until the index is complete: an exception, of the iterator too, or Ctrl-C leaves nothing behind.
-    ExistsError where path exists, unless force. The GIL is released while documents are taken in."""
+    Nothing stands at path until the index is complete: an exception, of the iterator too, or Ctrl-C leaves nothing
+    behind. ExistsError where path exists, unless force. The GIL is released while documents are taken in."""
     opt, err, out = options("gx_builder_options"), new_error(), ffi.new("gx_builder **")
     if duplicates not in _DUPLICATES:
         raise ValueError("duplicates is one of %s, not %r" % (", ".join(map(repr, _DUPLICATES)), duplicates))
-    given = {"path": os.fspath(path), "docid_codec": codec, "analyzer": analyzer, "stemmer": stemmer, "stopwords": stopwords,
-             "fold": fold, "source": source}
+    given = {"path": os.fspath(path), "docid_codec": codec, "analyzer": analyzer, "stemmer": stemmer,
+             "stopwords": stopwords, "fold": fold, "source": source}
     keep = {name: ffi.new("char[]", os.fsencode(v)) for name, v in given.items() if v is not None}
     for name, value in keep.items():
         setattr(opt, name, value)

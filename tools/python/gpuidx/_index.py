@@ -160,10 +160,11 @@ class Index:
     device_memory  most bytes of GPU memory for the index and all sessions; 0: what is free
     map_memory     most bytes for tables that are derived when an engine opens; None: no limit
     check          how much of the file is verified: "structure", "checksum" or "full"
-    load           "map" the file (pages are read when they are first used, and processes share them), or "read" it whole
+    load           "map" the file (pages are read when they are first used, and processes share them), or "read" it
+                   whole
 
-    Pickling an Index pickles its path and these arguments. After os.fork the child opens its engines anew on first use: that
-    works on the CPU; CUDA refuses it, so use the "spawn" start method with a GPU.
+    Pickling an Index pickles its path and these arguments. After os.fork the child opens its engines anew on first
+    use: that works on the CPU; CUDA refuses it, so use the "spawn" start method with a GPU.
     """
 
     def __init__(self, path: Union[str, "os.PathLike[str]"], *, engine: str = "auto", device: int = 0,
@@ -171,8 +172,8 @@ class Index:
                  load: str = "map") -> None:
         self._index = ffi.NULL
         self.path = os.fspath(path)
-        self._arguments: Dict[str, Any] = {"engine": engine, "device": device, "device_memory": device_memory, "map_memory": map_memory,
-                           "check": check, "load": load}
+        self._arguments: Dict[str, Any] = {"engine": engine, "device": device, "device_memory": device_memory,
+                           "map_memory": map_memory, "check": check, "load": load}
         _choose(_ENGINES, "engine", engine)
         self._default = engine
         self._engines: Dict[str, Any] = {}
@@ -191,9 +192,9 @@ class Index:
         st = ffi.new("gx_index_stats *")
         st.size = ffi.sizeof("gx_index_stats")
         _check(lib.gx_index_get_stats(self._index, st), err)
-        self.info = IndexInfo(st.n_docs, st.n_terms, st.n_postings, st.n_tokens, st.avgdl, st.min_doc_len, st.max_doc_len,
-                              st.block_len, st.file_bytes, st.device_bytes, bool(st.impacts), bool(st.titles),
-                              bool(st.texts), bytes(st.uuid).hex())
+        self.info = IndexInfo(st.n_docs, st.n_terms, st.n_postings, st.n_tokens, st.avgdl, st.min_doc_len,
+                              st.max_doc_len, st.block_len, st.file_bytes, st.device_bytes, bool(st.impacts),
+                              bool(st.titles), bool(st.texts), bytes(st.uuid).hex())
 
     @classmethod
     def open(cls, path: Union[str, "os.PathLike[str]"], **arguments: Any) -> "Index":
@@ -247,7 +248,8 @@ class Index:
     def _repr_html_(self) -> str:
         import html
 
-        rows = "".join("<tr><td>%s</td><td>%s</td></tr>" % (k, html.escape(format(v, ",") if type(v) is int else str(v)))
+        rows = "".join("<tr><td>%s</td><td>%s</td></tr>"
+                       % (k, html.escape(format(v, ",") if type(v) is int else str(v)))
                        for k, v in dataclasses.asdict(self.info).items())
         return "<p><b>gpuidx.Index</b> %s</p><table>%s</table>" % (html.escape(self.path), rows)
 
@@ -326,14 +328,14 @@ class Index:
 
     def search(self, queries: _queries.Queries, k: int = 10, *, op: str = "or", scorer: Optional[str] = None,
                k1: Optional[float] = None, b: Optional[float] = None, engine: Optional[str] = None,
-               mask: Optional[Mask] = None, filter: Optional[str] = None, count: bool = False, syntax: str = "text", threads: int = 1, batch: int = 1024,
-               prune: bool = True, algorithm: str = "auto", seconds: float = 0.0,
+               mask: Optional[Mask] = None, filter: Optional[str] = None, count: bool = False, syntax: str = "text",
+               threads: int = 1, batch: int = 1024, prune: bool = True, algorithm: str = "auto", seconds: float = 0.0,
                vocabulary: Optional[Sequence[str]] = None) -> Results:
         """Find the k best documents of one query or of many.
 
         queries     one query: a string, or {term: weight}. Many: a list of either, (qid, query) pairs, {qid: query}, a
-                    DataFrame with qid and query (or query_toks), or a scipy CSR matrix of weights. Terms with weights are
-                    looked up as they are; a string is analysed as the documents were
+                    DataFrame with qid and query (or query_toks), or a scipy CSR matrix of weights. Terms with weights
+                    are looked up as they are; a string is analysed as the documents were
         k           most hits of a query
         op          "or", "and", or "and-or": AND's answer where it has k hits, else OR's
         scorer      "bm25" (the default), "bm25:lucene", ...; "impact" (the default where the index holds impacts)
@@ -348,15 +350,15 @@ class Index:
         seconds     most time for one call of the library, 0: no limit. DeadlineError
         vocabulary  of a CSR matrix: the term of each column; None: the column's number
 
-        The answers are exact and the same on every engine, to the bit. UsageError, OutOfMemoryError, CUDAError. Threads: any
-        number at a time; the GIL is released meanwhile."""
+        The answers are exact and the same on every engine, to the bit. UsageError, OutOfMemoryError, CUDAError.
+        Threads: any number at a time; the GIL is released meanwhile."""
         if filter is not None:
             if mask is not None:
                 raise UsageError("give a mask or a filter, not both")
             with self.filter(filter, engine=engine) as selected:
-                return self.search(queries, k, op=op, scorer=scorer, k1=k1, b=b, engine=engine, mask=selected, count=count,
-                                   syntax=syntax, threads=threads, batch=batch, prune=prune, algorithm=algorithm,
-                                   seconds=seconds, vocabulary=vocabulary)
+                return self.search(queries, k, op=op, scorer=scorer, k1=k1, b=b, engine=engine, mask=selected,
+                                   count=count, syntax=syntax, threads=threads, batch=batch, prune=prune,
+                                   algorithm=algorithm, seconds=seconds, vocabulary=vocabulary)
         if scorer is None:
             scorer = "impact" if self.info.impacts else "bm25"
         key = (k, op, scorer, k1, b, mask, count, prune, algorithm, seconds)
@@ -382,8 +384,8 @@ class Index:
         made, qids, single = _queries.of(queries, syntax, vocabulary)
         return self._search_batch(made, qids, single, key, kind, threads, batch)
 
-    def _search_batch(self, made: _queries.Batch, qids: Optional[List[str]], single: bool, key: Any, kind: str, threads: int,
-                      batch: int) -> Results:
+    def _search_batch(self, made: _queries.Batch, qids: Optional[List[str]], single: bool, key: Any, kind: str,
+                      threads: int, batch: int) -> Results:
         if batch < 1 or threads < 1:
             raise UsageError("batch and threads are at least 1")
         n = made.n
@@ -446,7 +448,8 @@ class Index:
         array = np.asarray(given)
         if array.dtype == bool:
             if array.shape != (self.info.n_docs,):
-                raise ValueError("a boolean mask has %d elements, one a document, not %s" % (self.info.n_docs, array.shape))
+                raise ValueError("a boolean mask has %d elements, one a document, not %s"
+                                 % (self.info.n_docs, array.shape))
             bits[:self.info.n_docs] = array
         elif array.size:
             bits[self._docids(array)] = True
@@ -460,8 +463,8 @@ class Index:
 
             year:[2015 TO 2019] AND category:cs.IR AND NOT price:>20 AND has:doi
 
-        UsageError names the column of what is wrong, and the nearest attribute. Make it once and use it for many searches;
-        `search(..., filter=expression)` makes it for one call."""
+        UsageError names the column of what is wrong, and the nearest attribute. Make it once and use it for many
+        searches; `search(..., filter=expression)` makes it for one call."""
         words = np.zeros((self.info.n_docs + 63) // 64, np.uint64)
         out, err, text = ffi.new("gx_filter **"), new_error(), expression.encode("utf-8", "surrogatepass")
         check(lib.gx_filter_open(out, self._open(), ffi.from_buffer(text), len(text), ffi.NULL, err), err)
@@ -493,8 +496,8 @@ class Index:
         return array
 
     def score(self, query: Any, docnos: Sequence[str], **arguments: Any) -> Any:
-        """The scores of these documents for a query, float32 [len(docnos)]; 0 where a document matches no term. Documents
-        are named by docno, or by docid. The arguments are those of search, but for k and mask."""
+        """The scores of these documents for a query, float32 [len(docnos)]; 0 where a document matches no term.
+        Documents are named by docno, or by docid. The arguments are those of search, but for k and mask."""
         wanted = np.array([self.docid(d) if isinstance(d, str) else d for d in docnos], np.int64)
         if not len(wanted):
             return np.zeros(0, np.float32)
@@ -507,8 +510,8 @@ class Index:
             by_docid[np.searchsorted(different, found.docids)] = found.scores
         return by_docid[np.searchsorted(different, wanted)]
 
-    def explain(self, query: str, document: Union[str, int], *, scorer: Optional[str] = None, k1: Optional[float] = None,
-                b: Optional[float] = None) -> Dict[str, Any]:
+    def explain(self, query: str, document: Union[str, int], *, scorer: Optional[str] = None,
+                k1: Optional[float] = None, b: Optional[float] = None) -> Dict[str, Any]:
         """Why a document has its score: the formula and the numbers of each term."""
         e, err, q, opt = ffi.new("gx_explanation *"), new_error(), ffi.new("gx_query *"), options("gx_query_options")
         text = query.encode("utf-8", "surrogatepass")
@@ -520,8 +523,8 @@ class Index:
         docid = self.docid(document) if isinstance(document, str) else int(self._docids([document])[0])
         check(lib.gx_explain(e, self._open(), q, opt, docid, err), err)
         try:
-            terms = [{"term": bytes(ffi.buffer(t.term, t.term_len)).decode("utf-8", "replace"), "df": t.df, "qtf": t.qtf,
-                      "tf": t.tf, "idf": t.idf, "weight": t.weight, "score": t.score}
+            terms = [{"term": bytes(ffi.buffer(t.term, t.term_len)).decode("utf-8", "replace"), "df": t.df,
+                      "qtf": t.qtf, "tf": t.tf, "idf": t.idf, "weight": t.weight, "score": t.score}
                      for t in (e.terms[i] for i in range(e.n_terms))]
             return {"docid": e.docid, "score": e.score, "scorer": ffi.string(e.preset).decode(),
                     "formula": ffi.string(e.formula).decode(), "k1": e.k1, "b": e.b, "dl": e.dl, "avgdl": e.avgdl,
@@ -695,15 +698,16 @@ class Index:
 
     # ---- other forms ----
 
-    def recode(self, path: Union[str, "os.PathLike[str]"], codec: Optional[str] = None, *, tf_codec: Optional[str] = None,
-               force: bool = False, drop_titles: bool = False, drop_texts: bool = False) -> "Index":
+    def recode(self, path: Union[str, "os.PathLike[str]"], codec: Optional[str] = None, *,
+               tf_codec: Optional[str] = None, force: bool = False, drop_titles: bool = False,
+               drop_texts: bool = False) -> "Index":
         """Write the index anew with another codec ("gpubp128", ..., "auto": one a list), and open it."""
         return self._rewrite(path, codec, tf_codec, force, drop_titles, drop_texts, None)
 
     def reorder(self, path: Union[str, "os.PathLike[str]"], order: Any = "bp", *, threads: int = 1, seed: int = 0,
                 force: bool = False) -> "Index":
-        """Write the index anew with other docids, and open it. order: "bp" (recursive graph bisection), "id", "random", or a
-        permutation: an integer array [n_docs], the new docid of each document."""
+        """Write the index anew with other docids, and open it. order: "bp" (recursive graph bisection), "id", "random",
+        or a permutation: an integer array [n_docs], the new docid of each document."""
         new_docids = np.zeros(max(1, self.info.n_docs), np.uint32)
         if isinstance(order, str):
             o, err = options("gx_order_options"), new_error()
@@ -734,7 +738,7 @@ class Index:
         check(lib.gx_ciff_export(self._open(), os.fsencode(path), o, err), err)
 
     def check(self, level: str = "full") -> None:
-        """Verify the file anew: "structure", "checksum" or "full" (every list decoded). CorruptError says what is wrong."""
+        """Verify the file anew: "structure", "checksum" or "full" (every list decoded). CorruptError has the fault."""
         err = new_error()
         check(lib.gx_index_verify(os.fsencode(self.path), _choose(_CHECKS, "level", level), err), err)
 

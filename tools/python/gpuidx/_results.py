@@ -26,8 +26,8 @@ class Results:
     counts   uint32 [n], the number of hits of each query
     matches  uint64 [n], all matching documents; None unless count=True was asked
 
-    Of one query alone (`single`) docids and scores are [hits], and counts and matches numbers. Iterating gives the hits of
-    one query, or for each query a list of its hits.
+    Of one query alone (`single`) docids and scores are [hits], and counts and matches numbers. Iterating gives the
+    hits of one query, or for each query a list of its hits.
     """
 
     __slots__ = ("index", "docids", "scores", "counts", "matches", "qids", "single")
@@ -79,7 +79,7 @@ class Results:
         return self.qids[i] if self.qids is not None else str(i + 1)
 
     def flat(self) -> Tuple[Any, Any, Any, Any]:
-        """All hits, one after another: (number of the query, docid, score, rank from 1), four arrays of equal length."""
+        """All hits, one after another, in four arrays: number of the query, docid, score, rank from 1."""
         if self.single:
             n = len(self.docids)
             return np.zeros(n, np.int64), self.docids, self.scores, np.arange(1, n + 1, dtype=np.int64)

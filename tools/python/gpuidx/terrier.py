@@ -98,8 +98,8 @@ class GpuidxIndex(_Artifact, _Indexer):  # type: ignore[misc]
         self._index = None
         build(self.file, documents, threads=self.threads, force=self.overwrite, **arguments).close()
         with open(os.path.join(str(self.path), "pt_meta.json"), "w", encoding="utf-8") as f:
-            json.dump({"type": self.ARTIFACT_TYPE, "format": self.ARTIFACT_FORMAT, "package_hint": self.ARTIFACT_PACKAGE_HINT,
-                       "gpuidx_version": __version__}, f)
+            json.dump({"type": self.ARTIFACT_TYPE, "format": self.ARTIFACT_FORMAT,
+                       "package_hint": self.ARTIFACT_PACKAGE_HINT, "gpuidx_version": __version__}, f)
         return self
 
     # ---- retrieving ----
@@ -127,8 +127,8 @@ class ToksIndexer(_Indexer):  # type: ignore[misc]
         return [["docno", "toks"]]
 
     def index(self, iter: Iterable[Dict[str, Any]], **_: Any) -> GpuidxIndex:
-        """Build the index of dictionaries with docno and toks: a term stands round(weight * scale) times in its document.
-        Terms hold no white space."""
+        """Build the index of dictionaries with docno and toks: a term stands round(weight * scale) times in its
+        document. Terms hold no white space."""
         def text(toks: Dict[str, float]) -> str:
             return " ".join(" ".join([t] * max(0, round(w * self.scale))) for t, w in toks.items())
 
@@ -137,8 +137,8 @@ class ToksIndexer(_Indexer):  # type: ignore[misc]
 
 
 class Retriever(_Transformer):  # type: ignore[misc]
-    """The best documents of each query: columns qid and query (or query_toks, {term: weight}) in; docid, docno, rank (from
-    0) and score out."""
+    """The best documents of each query: columns qid and query (or query_toks, {term: weight}) in; docid, docno, rank
+    (from 0) and score out."""
 
     def __init__(self, index: GpuidxIndex, num_results: int, arguments: Dict[str, Any]) -> None:
         super().__init__()

@@ -217,7 +217,8 @@ def test_asyncio(index):
     async def main():
         return await asyncio.gather(*(index.asearch("w%d" % i) for i in range(20)))
 
-    assert [r.docids.tolist() for r in asyncio.run(main())] == [index.search("w%d" % i).docids.tolist() for i in range(20)]
+    assert [r.docids.tolist() for r in asyncio.run(main())] == [index.search("w%d" % i).docids.tolist()
+                                                                for i in range(20)]
 
 
 def has_semaphores():
@@ -303,7 +304,8 @@ def test_an_existing_file_is_kept(tmp_path):
 
 
 def test_threads_build_the_same_index(docs, tmp_path):
-    with gpuidx.build(tmp_path / "1.gx", docs, threads=1) as one, gpuidx.build(tmp_path / "4.gx", docs, threads=4) as four:
+    with gpuidx.build(tmp_path / "1.gx", docs, threads=1) as one, gpuidx.build(tmp_path / "4.gx", docs,
+                                                                               threads=4) as four:
         assert list(one.terms()) == list(four.terms())
         assert one.search(["w1 w2"], 50).scores.tobytes() == four.search(["w1 w2"], 50).scores.tobytes()
 
@@ -311,8 +313,8 @@ def test_threads_build_the_same_index(docs, tmp_path):
 def test_attributes_filter_searches(tmp_path):
     import datetime
 
-    docs = [{"id": str(i), "text": "word", "year": 2000 + i % 20, "open": i % 2 == 0, "tags": ["a", "b"] if i % 3 else ["c"],
-             "price": i / 4, "day": datetime.date(2020, 1, 1 + i % 28), "extra": None} for i in range(200)]
+    docs = [{"id": str(i), "text": "word", "year": 2000 + i % 20, "open": i % 2 == 0, "tags": ["a", "b"] if i % 3
+             else ["c"], "price": i / 4, "day": datetime.date(2020, 1, 1 + i % 28), "extra": None} for i in range(200)]
     docs[7]["year"] = None
     types = {"year": "int", "open": "bool", "tags": "keywords", "price": "float", "day": "date"}
     with gpuidx.build(tmp_path / "x.gx", docs, attributes=types) as ix:
@@ -376,8 +378,8 @@ def test_a_closed_index_says_so(index):
     other.search("w1")
     other.close()
     other.close()
-    for call in (lambda: other.search("w1"), lambda: other.search(["w1"]), lambda: other.docnos([1]), lambda: other.df("w1"),
-                 lambda: list(other.terms()), lambda: other.texts([1])):
+    for call in (lambda: other.search("w1"), lambda: other.search(["w1"]), lambda: other.docnos([1]),
+                 lambda: other.df("w1"), lambda: list(other.terms()), lambda: other.texts([1])):
         with pytest.raises(ValueError, match="closed"):
             call()
     assert "closed" in repr(other)

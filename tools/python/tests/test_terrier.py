@@ -76,7 +76,8 @@ def test_scifact_in_an_experiment(tmp_path):
     from pyterrier.measures import nDCG
 
     folder = os.path.join(DATA, "scifact")
-    queries = pandas.read_csv(os.path.join(folder, "queries.tsv"), sep="\t", names=["qid", "query"], dtype=str, quoting=3)
+    queries = pandas.read_csv(os.path.join(folder, "queries.tsv"), sep="\t", names=["qid", "query"], dtype=str,
+                              quoting=3)
     qrels = pandas.read_csv(os.path.join(folder, "qrels.txt"), sep=r"\s+", names=["qid", "q0", "docno", "label"],
                             dtype={"qid": str, "docno": str, "label": int})[["qid", "docno", "label"]]
     index = GpuidxIndex(tmp_path / "s").index(corpus(folder))

@@ -1,4 +1,5 @@
-/* block_scan.cuh: what is used of CUB's, on the emulated GPU. Its space is free again after a barrier, as CUB's is. */
+/* block_scan.cuh: what is used of CUB's, on the emulated GPU. Its space is free again after a
+ * barrier, as CUB's is. */
 #ifndef GX_EMULATED_BLOCK_SCAN_CUH
 #define GX_EMULATED_BLOCK_SCAN_CUH
 
