@@ -104,6 +104,7 @@ typedef struct gx_index gx_index;
 typedef struct gx_engine gx_engine;
 typedef struct gx_session gx_session;
 typedef struct gx_mask gx_mask;
+typedef struct gx_filter gx_filter; /* gpuidx_advanced.h */
 
 /* ---- the index ---- */
 
@@ -443,11 +444,16 @@ typedef struct gx_engine_options {
      * query that was answered lately is answered from there, with the same results. Searches with
      * prune false do not use it. 0: no cache. */
     uint64_t result_cache;
+    /* Most bytes for masks of filters that queries have (gx_query.filter), kept for later queries
+     * with the same filter: a bit a document each, in the memory that the engine searches. One mask
+     * is made even where it does not fit. */
+    uint64_t filter_memory;
 } gx_engine_options;
 #define GX_DEFAULT_LINGER 100
+#define GX_DEFAULT_FILTER_MEMORY (UINT64_C(256) << 20)
 #define GX_ENGINE_OPTIONS                                                                                              \
     {                                                                                                                  \
-        sizeof(gx_engine_options), GX_ENGINE_AUTO, 0, 0, UINT64_MAX, GX_DEFAULT_LINGER, 0                              \
+        sizeof(gx_engine_options), GX_ENGINE_AUTO, 0, 0, UINT64_MAX, GX_DEFAULT_LINGER, 0, GX_DEFAULT_FILTER_MEMORY    \
     }
 GX_API void gx_engine_options_init(gx_engine_options *o, size_t size);
 
@@ -593,10 +599,14 @@ typedef struct gx_query {
     size_t len;
     const gx_weighted_term *terms; /* of GX_QUERY_TERMS: [n_terms] */
     uint32_t n_terms;
+    /* Only documents that the filter selects are results and are counted; where the options have a
+     * mask, only documents of both. It is a filter of the engine's index, any number of queries may
+     * share it, and it must stay open until the search returns. NULL: no filter of its own. */
+    const gx_filter *filter;
 } gx_query;
 #define GX_TEXT_QUERY(text, len)                                                                                       \
     {                                                                                                                  \
-        sizeof(gx_query), GX_QUERY_TEXT, (text), (len), NULL, 0                                                        \
+        sizeof(gx_query), GX_QUERY_TEXT, (text), (len), NULL, 0, NULL                                                  \
     }
 /* Make *q, of `size` bytes (sizeof), a query of that text. The text is not copied and must
  * outlive *q. */

@@ -187,8 +187,9 @@ GX_API gx_source_counts gx_source_get_counts(const gx_source *s);
  *
  *   year:[2015 TO 2019] AND category:cs.IR AND NOT id:@list.txt AND price:<20 AND has:doi
  *
- * The manual page gpuidx-query(1) describes the syntax. gx_mask_open makes a mask of its words. */
-typedef struct gx_filter gx_filter;
+ * The manual page gpuidx-query(1) describes the syntax. A query may have a filter of its own
+ * (gx_query.filter); gx_mask_open makes a mask, for all queries of a call, of a filter's words. A
+ * filter does not change: threads may share it. */
 
 typedef struct gx_filter_options {
     size_t size;
@@ -657,6 +658,7 @@ typedef struct gx_log_counts {
     uint64_t invalid;             /* lines in which invalid UTF-8 was replaced */
     uint64_t nuls;                /* NUL bytes read as blanks */
     uint64_t repeated_ids;        /* queries whose id one of the first GX_LOG_KEPT_IDS has; 0 where unique is set */
+    uint64_t filtered;            /* queries with a filter of their own */
 } gx_log_counts;
 
 #define GX_LOG_KEPT_IDS 65536u /* ids that are kept, in 1 MiB, to count repeated ones */
@@ -664,8 +666,8 @@ typedef struct gx_log_counts {
 typedef struct gx_log_options {
     gx_log_form form;
     gx_log_encoding encoding;
-    /* The columns of tsv, such as "-,id,text"; "text" may be repeated. NULL: those that the
-     * first line names, else id,text. */
+    /* The columns of tsv, such as "-,id,text,filter"; "text" may be repeated; "filter" is the
+     * query's own filter. NULL: those that the first line names, else id,text. */
     const char *columns;
     const char *topic_fields; /* the text of topics: title, desc and narr, in any order. NULL: "title" */
     bool unique;              /* refuse a query whose id an earlier one has; takes 16 to 32 bytes a query */

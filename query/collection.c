@@ -5,6 +5,7 @@
 
 #include "engine/status.h"
 #include "query/count.h"
+#include "query/filter.h"
 #include "query/mask.h"
 
 /* ---- engines ---- */
@@ -46,6 +47,7 @@ static gx_status open_engines(gx_part_engines *e, const gx_engine_options *opt, 
         gx_engine_options own = *opt;
         own.result_cache = 0; /* the collection's engine has one */
         own.device_memory = share_of(opt->device_memory, 0, part, e->ix);
+        own.filter_memory = share_of(opt->filter_memory, UINT64_MAX, part, e->ix);
         own.map_memory = share_of(opt->map_memory, UINT64_MAX, part, e->ix);
         if (!(e->engines[i] = find_engine(old, part)))
             st = gx_engine_open_with(&e->engines[i], part, &own, gpu, err);
@@ -210,7 +212,7 @@ static gx_status match_parts(gx_mask ***out, const gx_part_engines *e, const gx_
         st = gx_boolean_match(b, plan, words, err);
         gx_boolean_close(b);
         for (size_t w = 0; allowed && st == GX_OK && w * 64 < part->n_docs; ++w)
-            words[w] &= allowed->words[2 * w] | (uint64_t)allowed->words[2 * w + 1] << 32;
+            words[w] &= gx_mask_word(allowed, w);
         if (st == GX_OK)
             st = gx_mask_open(&masks[i], e->engines[i], words, err);
     }
@@ -391,6 +393,7 @@ static gx_status run_part(gx_part_sessions *s, uint32_t p, const gx_plan *plans,
         gx_plan *plan = &s->plans[m];
         *plan = of->plans[p];
         plan->mask = plans[i].mask ? plans[i].mask->parts[p] : s->e->live[p];
+        plan->filter = plans[i].filter ? plans[i].filter->parts[p] : NULL;
         plan->initial_threshold = hits[i].n == plans[i].k ? gx_key_score(hits[i].keys[plans[i].k - 1]) + 1 : 0;
         s->hits[m++] = (gx_hits){keys, 0};
         keys += plan->k;
@@ -479,6 +482,7 @@ gx_status gx_part_sessions_count(gx_part_sessions *s, const gx_plan *plan, uint6
         uint64_t any_here, all_here;
         gx_plan *here = &p->plans[i];
         here->mask = plan->mask ? plan->mask->parts[i] : s->e->live[i];
+        here->filter = plan->filter ? plan->filter->parts[i] : NULL;
         if (!s->counters[i])
             st = gx_counter_open(&s->counters[i], s->e->ix->parts->parts[i].ix, err);
         if (st == GX_OK)

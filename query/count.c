@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "engine/status.h"
+#include "query/filter.h"
 #include "query/mask.h"
 
 struct gx_counter {
@@ -80,9 +81,16 @@ gx_status gx_count_any_and_all(gx_counter *c, const gx_plan *plan, uint64_t *any
         }
     }
     for (size_t w = 0; plan->mask && w < c->n_words; ++w) {
-        const uint64_t allowed = plan->mask->words[2 * w] | (uint64_t)plan->mask->words[2 * w + 1] << 32;
+        const uint64_t allowed = gx_mask_word(plan->mask, w);
         c->any[w] &= allowed;
         c->all[w] &= allowed;
+    }
+    const gx_status st = plan->filter ? gx_filter_evaluate(plan->filter, c->one, NULL, err) : GX_OK;
+    if (st != GX_OK)
+        return st;
+    for (size_t w = 0; plan->filter && w < c->n_words; ++w) {
+        c->any[w] &= c->one[w];
+        c->all[w] &= c->one[w];
     }
     *all = count_bits(c->all, c->n_words);
     *any = count_bits(c->any, c->n_words);

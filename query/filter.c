@@ -432,6 +432,7 @@ static bool read_ids(parser *p, gx_filter_node *node)
         return false;
     append_bound(p, false);
     append(p, &p->value, "", 1);
+    p->f->reads_files |= file;
     if (p->st == GX_OK && !(node->ids = calloc(n_words + 1, sizeof *node->ids)))
         no_memory(p);
     if (p->st != GX_OK)
@@ -603,6 +604,7 @@ static gx_status open_parts(gx_filter **out, const gx_index *ix, const char *tex
         own.read_ids = opt->read_ids ? read_ids_of_part : NULL;
         own.user = &r;
         st = gx_filter_open(&f->parts[i], ix->parts->parts[i].ix, text, len, &own, err);
+        f->reads_files |= st == GX_OK && f->parts[i]->reads_files;
     }
     if (st == GX_OK)
         *out = f;

@@ -1,5 +1,6 @@
-/* filter.h: a filter as a tree, which gx_filter_open (filter.c) makes of an expression and
- * gx_filter_evaluate (filter_evaluate.c) makes a bit a document of.
+/* filter.h: a filter as a tree, which gx_filter_open (filter.c) makes of an expression.
+ * gx_filter_evaluate (filter_evaluate.c) makes a bit a document of it; gx_filter_test (filter_test.c)
+ * tests documents one by one.
  *
  *   filter     = and { "OR" and }
  *   and        = operand { "AND" operand }            binds more than OR
@@ -48,6 +49,23 @@ struct gx_filter {
     uint32_t n_nodes, root;
     char *text; /* [text_len] */
     size_t text_len;
+    bool reads_files; /* a condition is id:@FILE: equal texts need not select the same documents */
 };
+
+/* The values of a GX_FILTER_RANGE as the column can hold them. false: none. */
+static inline bool gx_filter_range(const gx_column *c, const gx_filter_node *n, uint64_t *low, uint64_t *high)
+{
+    const uint64_t widest = c->width == 8 ? UINT64_MAX : (UINT64_C(1) << 8 * c->width) - 1;
+    *low = n->low;
+    *high = n->high < widest || c->type == GX_ATTRIBUTE_FLOAT ? n->high : widest;
+    return !n->none && (c->type == GX_ATTRIBUTE_FLOAT || n->low <= widest);
+}
+
+/* Of a filter of one file: keep[i] becomes 1 where it selects docids[i], else 0; all docids[n] are below n_docs. Takes
+ * a few ns a document and condition, and no memory. Thread-safe. */
+void gx_filter_test(const gx_filter *f, const uint32_t *docids, uint32_t n, uint8_t *keep);
+
+/* About how many documents the filter selects, from a sample of a few hundred. */
+uint32_t gx_filter_guess(const gx_filter *f);
 
 #endif

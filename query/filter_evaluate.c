@@ -70,27 +70,26 @@ static void select_keywords(const gx_filter *f, const gx_column *c, uint64_t low
 static void select_range(const gx_filter *f, const gx_filter_node *n, uint64_t *words)
 {
     const gx_column *c = &f->ix->columns[n->column];
-    const uint64_t widest = c->width == 8 ? UINT64_MAX : (UINT64_C(1) << 8 * c->width) - 1;
-    const uint64_t high = n->high < widest ? n->high : widest;
+    uint64_t low, high;
     double least, most;
-    if (n->none || (c->type != GX_ATTRIBUTE_FLOAT && n->low > widest)) {
+    if (!gx_filter_range(c, n, &low, &high)) {
         memset(words, 0, n_words(f) * sizeof *words);
         return;
     }
     if (c->type == GX_ATTRIBUTE_FLOAT) {
-        memcpy(&least, &n->low, sizeof least);
-        memcpy(&most, &n->high, sizeof most);
+        memcpy(&least, &low, sizeof least);
+        memcpy(&most, &high, sizeof most);
         select_double(c->values, f->ix->n_docs, least, most, words);
     } else if (c->starts) {
-        select_keywords(f, c, n->low, high, words);
+        select_keywords(f, c, low, high, words);
     } else if (c->width == 1) {
-        select_uint8_t(c->values, f->ix->n_docs, (uint8_t)n->low, (uint8_t)high, words);
+        select_uint8_t(c->values, f->ix->n_docs, (uint8_t)low, (uint8_t)high, words);
     } else if (c->width == 2) {
-        select_uint16_t(c->values, f->ix->n_docs, (uint16_t)n->low, (uint16_t)high, words);
+        select_uint16_t(c->values, f->ix->n_docs, (uint16_t)low, (uint16_t)high, words);
     } else if (c->width == 4) {
-        select_uint32_t(c->values, f->ix->n_docs, (uint32_t)n->low, (uint32_t)high, words);
+        select_uint32_t(c->values, f->ix->n_docs, (uint32_t)low, (uint32_t)high, words);
     } else {
-        select_uint64_t(c->values, f->ix->n_docs, n->low, high, words);
+        select_uint64_t(c->values, f->ix->n_docs, low, high, words);
     }
     for (size_t w = 0; c->present && w < n_words(f); ++w)
         words[w] &= c->present[w];

@@ -2,7 +2,7 @@
  *
  * Under a mask a stored k-th impact, or a threshold of a pair of terms, says nothing about the k-th
  * best score of the documents that are left: a masked plan begins without a threshold. All other
- * bounds hold, since they are upper ones. /
+ * bounds hold, since they are upper ones.
  */
 #ifndef GX_QUERY_MASK_H
 #define GX_QUERY_MASK_H
@@ -21,6 +21,7 @@ struct gx_mask {
      * words and groups are NULL then. */
     struct gx_mask **parts; /* [n_parts], NULL: the engine is of one file */
     uint32_t n_parts;
+    uint32_t n;   /* documents that are allowed; not of a collection's engine */
     void *device; /* what the engine's mask_open made; NULL on the CPU, and where a GPU had failed */
 };
 
@@ -28,6 +29,18 @@ struct gx_mask {
 static inline size_t gx_mask_n_words(uint32_t n_docs)
 {
     return ((size_t)n_docs + 63) / 64 * 2;
+}
+
+/* Bytes that the words and groups of a mask take. */
+static inline uint64_t gx_mask_bytes(uint32_t n_docs)
+{
+    return (gx_mask_n_words(n_docs) + GX_MASK_SLACK) * sizeof(uint32_t) + n_docs / GX_MASK_GROUP + 1;
+}
+
+/* Documents 64 w to 64 w + 63. */
+static inline uint64_t gx_mask_word(const gx_mask *m, size_t w)
+{
+    return m->words[2 * w] | (uint64_t)m->words[2 * w + 1] << 32;
 }
 
 static inline bool gx_mask_has(const gx_mask *m, uint32_t docid)

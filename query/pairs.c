@@ -262,7 +262,7 @@ void gx_pair_thresholds_apply(const gx_pair_thresholds *p, gx_plan *plan)
 {
     uint32_t known[MAX_PAIR_TERMS], n = 0;
     float best = 0;
-    if (plan->k > p->k || plan->n_terms < 2 || plan->op == GX_OP_AND || plan->mask ||
+    if (plan->k > p->k || plan->n_terms < 2 || plan->op == GX_OP_AND || plan->mask || plan->filter ||
         !gx_scorer_is(p->norm, plan->norm))
         return;
     for (uint32_t i = 0; i < plan->n_terms && n < MAX_PAIR_TERMS; ++i) {

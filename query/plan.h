@@ -47,9 +47,9 @@ typedef struct gx_plan {
     gx_algorithm algorithm; /* with prune */
     uint32_t recursion;
     int exponent; /* e */
-    /* The initial threshold of an OR without a mask: documents that score less need not be found. 0
-     * unless somebody knows one: the pair thresholds (pairs.h), or the k-th best of other parts of
-     * the collection. AND, and a plan with a mask, do not use it. */
+    /* The initial threshold of an OR without a mask or filter: documents that score less need not be
+     * found. 0 unless somebody knows one: the pair thresholds (pairs.h), or the k-th best of other
+     * parts of the collection. AND, and a plan with a mask or filter, do not use it. */
     uint32_t initial_threshold;
     uint32_t base;       /* gx_session_run adds it to the docids of the answer's keys; base + n_docs <= 2^32 - 1 */
     const gx_mask *mask; /* the documents that may be returned; NULL: all */
@@ -57,6 +57,10 @@ typedef struct gx_plan {
     /* Of a collection: the plans of its parts (collection.h), the plan's own; terms is NULL then,
      * and without parts there is no hit. */
     struct gx_part_plans *parts;
+    /* Of the mask's documents only those of the filter may be returned; NULL: all of them. An
+     * executor that has a filter's mask given reads that. Only the CPU's runs plans without one. */
+    const gx_filter *filter;
+    const gx_mask *filter_mask;
     gx_scorer norm;
     gx_plan_term *terms; /* [n_terms], by rising df, then rising list; the plan's own */
     bool (*cancel)(void *user);

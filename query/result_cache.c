@@ -7,13 +7,15 @@
 #include "engine/hash.h"
 #include "engine/status.h"
 #include "query/collection.h"
+#include "query/filter.h"
 #include "query/mask.h"
 
 #define MAX_SHARDS 16u
 #define LEAST_SHARD ((uint64_t)1 << 20) /* bytes: a shard is split no further */
 #define BYTES_A_SLOT 512u               /* bytes of the budget for each slot of a shard's table */
 #define ALLOCATION 16u                  /* what malloc adds to a block, at most */
-#define MAX_KEY_WORDS (10 + 3 * GX_MAX_TERMS)
+#define MAX_FILTER_BYTES 1024u           /* of a filter's text in a key */
+#define MAX_KEY_WORDS (11 + 3 * GX_MAX_TERMS + MAX_FILTER_BYTES / 4)
 
 /* An answer. Its bytes are followed by its keys, and these by the words of its plan's key. */
 typedef struct entry {
@@ -62,6 +64,20 @@ static uint32_t write_terms_of_parts(const gx_part_plans *p, uint32_t *words, ui
     return n;
 }
 
+/* The length of a filter's text, and the text, filled up with zeros. */
+static uint32_t write_filter(const gx_filter *f, uint32_t *words)
+{
+    size_t len = 0;
+    const char *text = f ? gx_filter_text(f, &len) : NULL;
+    const uint32_t m = (uint32_t)(len + 3) / 4;
+    words[0] = (uint32_t)len;
+    if (m) {
+        words[m] = 0;
+        memcpy(words + 1, text, len);
+    }
+    return m + 1;
+}
+
 /* Write the key's words; returns their number. What is left out does not change an answer: base,
  * which is added later, the algorithm, and k, which find and add look at. */
 static uint32_t write_key(const gx_plan *p, uint32_t *words)
@@ -77,6 +93,7 @@ static uint32_t write_key(const gx_plan *p, uint32_t *words)
     words[n++] = p->initial_threshold;
     words[n++] = (uint32_t)mask;
     words[n++] = (uint32_t)(mask >> 32);
+    n += write_filter(p->filter, words + n);
     if (p->parts)
         return write_terms_of_parts(p->parts, words, n);
     for (uint32_t i = 0; i < p->n_terms; ++i) {
@@ -84,6 +101,16 @@ static uint32_t write_key(const gx_plan *p, uint32_t *words)
         words[n++] = bits_of(p->terms[i].w);
     }
     return n;
+}
+
+/* Whether answers to such plans are kept: not those of exhaustive scoring, nor those of filters that
+ * are long or read files. */
+static bool is_kept(const gx_plan *p)
+{
+    size_t len = 0;
+    if (p->filter)
+        gx_filter_text(p->filter, &len);
+    return p->prune && (!p->filter || (!p->filter->reads_files && len <= MAX_FILTER_BYTES));
 }
 
 static uint64_t hash_key(const gx_result_cache *c, const uint32_t *words, uint32_t n)
@@ -204,7 +231,7 @@ static bool is_enough(uint32_t k, uint32_t n_hits, uint32_t wanted)
 bool gx_result_cache_find(gx_result_cache *c, const gx_plan *plan, gx_hits *hits)
 {
     uint32_t words[MAX_KEY_WORDS];
-    if (!plan->prune)
+    if (!is_kept(plan))
         return false;
     const uint32_t n = write_key(plan, words);
     const uint64_t hash = hash_key(c, words, n);
@@ -226,7 +253,7 @@ bool gx_result_cache_find(gx_result_cache *c, const gx_plan *plan, gx_hits *hits
 void gx_result_cache_add(gx_result_cache *c, const gx_plan *plan, const gx_hits *hits)
 {
     uint32_t words[MAX_KEY_WORDS];
-    if (!plan->prune)
+    if (!is_kept(plan))
         return;
     const uint32_t n = write_key(plan, words);
     const uint64_t hash = hash_key(c, words, n), bytes = entry_bytes(hits->n, n);

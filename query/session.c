@@ -19,6 +19,7 @@
 #include "query/boolean.h"
 #include "query/collection.h"
 #include "query/count.h"
+#include "query/filter_cache.h"
 #include "query/mask.h"
 #include "query/pairs.h"
 #include "query/result_cache.h"
@@ -46,6 +47,7 @@ struct gx_engine {
     uint32_t n_pairs;                           /* atomic; what it counts stays until the engine is closed */
     gx_result_cache *cache;                     /* NULL: none */
     pthread_mutex_t pairs_lock;                 /* held while pairs are made */
+    gx_filter_cache *filters;
     pthread_mutex_t lock;                       /* of what follows */
     void *cpu_prepared_index; /* the CPU engine that stands in when a GPU chosen by AUTO fails; NULL until then */
     gx_error fallback;        /* why it does; GX_OK: it does not */
@@ -169,6 +171,8 @@ gx_status gx_engine_open_with(gx_engine **out, const gx_index *ix, const gx_engi
         *out = en;
         return GX_OK;
     }
+    if ((st = gx_filter_cache_open(&en->filters, en, own.filter_memory, err)) != GX_OK)
+        goto fail;
     gx_index_share((gx_index *)ix); /* engines of a part may live longer than the collection that it was opened for */
 
     if (en->opt.kind != GX_ENGINE_CPU) {
@@ -200,6 +204,7 @@ void gx_engine_close(gx_engine *en)
 {
     if (!en || atomic_fetch_sub(&en->n_more, 1) != 0)
         return;
+    gx_filter_cache_close(en->filters);
     gx_part_engines_close(en->parts);
     if (en->ops && !en->parts)
         en->ops->release_index(en->state);
@@ -387,7 +392,8 @@ static gx_status check_masks(const gx_session *s, const gx_plan *plans, uint32_t
     return GX_OK;
 }
 
-/* Run plans that are good for this session on its engine, or on the CPU that stands in for it. */
+/* Run plans that are good for this session on its engine, or on the CPU that stands in for it. A GPU
+ * gets no filters, but masks. */
 static gx_status run_plans(gx_session *s, const gx_plan *plans, uint32_t n, gx_hits *hits, gx_error *err)
 {
     const gx_executor *ops = s->en->ops;
@@ -412,6 +418,194 @@ static gx_status run_plans(gx_session *s, const gx_plan *plans, uint32_t n, gx_h
     }
     return gx_executor_cpu.run(s->cpu_workspace, plans, n, hits, &s->work, err);
 }
+
+/* ---- plans with filters ---- */
+
+/* A batch of which at least one plan has a filter. */
+typedef struct filtered_batch {
+    gx_plan *plans;        /* [n] copies, in the order in which they run */
+    gx_hits *hits;         /* [n] */
+    gx_filter_hold *holds; /* [n] */
+    gx_mask **both;        /* [n] masks of a filter and of the plan's own mask, or NULL */
+    uint32_t *order;       /* [n] the numbers of the plans */
+} filtered_batch;
+
+static void free_filtered(filtered_batch *b)
+{
+    free(b->plans);
+    free(b->hits);
+    free(b->holds);
+    free(b->both);
+    free(b->order);
+}
+
+static bool reserve_filtered(filtered_batch *b, uint32_t n)
+{
+    *b = (filtered_batch){malloc(n * sizeof *b->plans), malloc(n * sizeof *b->hits), calloc(n, sizeof *b->holds),
+                          calloc(n, sizeof *b->both), malloc(n * sizeof *b->order)};
+    if (b->plans && b->hits && b->holds && b->both && b->order)
+        return true;
+    free_filtered(b);
+    return false;
+}
+
+static int compare_texts(const gx_filter *f, const gx_filter *g)
+{
+    if (f == g || !f || !g)
+        return f == g ? 0 : f ? 1 : -1;
+    const size_t common = f->text_len < g->text_len ? f->text_len : g->text_len;
+    const int order = memcmp(f->text, g->text, common);
+    return order ? order : (f->text_len > g->text_len) - (f->text_len < g->text_len);
+}
+
+/* By filter, so that plans of equal filters are neighbours; those without one come first. */
+static int compare_filters(const void *a, const void *b, void *user)
+{
+    const gx_plan *plans = user;
+    const uint32_t i = *(const uint32_t *)a, j = *(const uint32_t *)b;
+    const int order = compare_texts(plans[i].filter, plans[j].filter);
+    return order ? order : (i > j) - (i < j);
+}
+
+/* The documents of both masks. */
+static gx_status open_both(gx_mask **out, gx_engine *en, const gx_mask *a, const gx_mask *b, gx_error *err)
+{
+    const size_t n_words = ((size_t)en->ix->n_docs + 63) / 64;
+    uint64_t *words = malloc((n_words + 1) * sizeof *words);
+    if (!words)
+        return gx_fail(err, GX_ENOMEM, "no memory for a mask");
+    for (size_t w = 0; w < n_words; ++w)
+        words[w] = gx_mask_word(a, w) & gx_mask_word(b, w);
+    const gx_status st = gx_mask_open(out, en, words, err);
+    free(words);
+    return st;
+}
+
+/* The mask of the i-th copy: its filter's, and its own. */
+static gx_status give_mask(filtered_batch *b, gx_session *s, uint32_t i, gx_error *err)
+{
+    gx_plan *p = &b->plans[i];
+    const gx_status st = gx_filter_cache_get(s->en->filters, p->filter, true, &b->holds[i], err);
+    if (st != GX_OK || !p->mask) {
+        p->mask = b->holds[i].mask;
+        return st;
+    }
+    const gx_status both = open_both(&b->both[i], s->en, p->mask, b->holds[i].mask, err);
+    p->mask = b->both[i];
+    return both;
+}
+
+static void release_masks(filtered_batch *b, gx_session *s, uint32_t begin, uint32_t end)
+{
+    for (uint32_t i = begin; i < end; ++i) {
+        gx_mask_close(b->both[i]);
+        b->both[i] = NULL;
+        gx_filter_cache_release(s->en->filters, &b->holds[i]);
+    }
+}
+
+/* Give masks to the copies from `begin` on, as many as the budget has room for, and to one in any
+ * case. If GPU memory is short of that, to fewer. Returns where it stopped. */
+static uint32_t give_masks(filtered_batch *b, gx_session *s, uint32_t begin, uint32_t n, gx_status *st, gx_error *err)
+{
+    const uint64_t room = s->en->opt.filter_memory / gx_mask_bytes(s->en->ix->n_docs);
+    uint64_t n_masks = 0;
+    uint32_t i = begin;
+    for (*st = GX_OK; i < n; ++i) {
+        if (!b->plans[i].filter)
+            continue;
+        const bool again = i > begin && !b->plans[i].filter->reads_files &&
+                           compare_texts(b->plans[i - 1].filter, b->plans[i].filter) == 0;
+        n_masks += !again;
+        if (n_masks > room && n_masks > 1)
+            break;
+        const gx_mask *own = b->plans[i].mask;
+        *st = give_mask(b, s, i, err);
+        if (*st == GX_ECUDA && n_masks == 1) {
+            gx_filter_cache_empty(s->en->filters);
+            b->plans[i].mask = own;
+            release_masks(b, s, i, i + 1);
+            *st = give_mask(b, s, i, err);
+        }
+        if (*st != GX_OK) {
+            b->plans[i].mask = own;
+            release_masks(b, s, i, i + 1);
+            break;
+        }
+    }
+    if (*st == GX_ECUDA && i > begin)
+        *st = GX_OK; /* first the others run and let go of their masks */
+    return i;
+}
+
+static gx_status run_unmasked(filtered_batch *b, gx_session *s, uint32_t begin, uint32_t n, gx_error *err);
+
+/* A GPU reads masks. The plans run in order of their filters, some at a time. */
+static gx_status run_masked(filtered_batch *b, gx_session *s, uint32_t n, gx_error *err)
+{
+    for (uint32_t begin = 0, end; begin < n; begin = end) {
+        gx_error why = {0};
+        gx_status st;
+        end = give_masks(b, s, begin, n, &st, &why);
+        if (can_fall_back_to_cpu(s->en, st))
+            return (st = fall_back_to_cpu(s, &why, err)) ? st : run_unmasked(b, s, begin, n, err);
+        if (st == GX_OK)
+            st = run_plans(s, b->plans + begin, end - begin, b->hits + begin, err);
+        else
+            gx_fail(err, st, "%s", why.text);
+        release_masks(b, s, begin, end);
+        if (st != GX_OK)
+            return st;
+    }
+    return GX_OK;
+}
+
+/* The CPU tests what has no mask by the filter itself. */
+static gx_status run_unmasked(filtered_batch *b, gx_session *s, uint32_t begin, uint32_t n, gx_error *err)
+{
+    gx_status st = GX_OK;
+    for (uint32_t i = begin; i < n && st == GX_OK; ++i) {
+        if (b->plans[i].filter)
+            st = gx_filter_cache_get(s->en->filters, b->plans[i].filter, false, &b->holds[i], err);
+        b->plans[i].filter_mask = b->holds[i].mask;
+    }
+    if (st == GX_OK)
+        st = run_plans(s, b->plans + begin, n - begin, b->hits + begin, err);
+    release_masks(b, s, begin, n);
+    return st;
+}
+
+static gx_status run_filtered(gx_session *s, const gx_plan *plans, uint32_t n, gx_hits *hits, gx_error *err)
+{
+    const bool masked = s->en->ops != &gx_executor_cpu && !s->cpu_workspace;
+    filtered_batch b;
+    if (!reserve_filtered(&b, n))
+        return gx_fail(err, GX_ENOMEM, "no memory for a batch of %u queries with filters", n);
+    for (uint32_t i = 0; i < n; ++i)
+        b.order[i] = i;
+    if (masked)
+        qsort_r(b.order, n, sizeof *b.order, compare_filters, (void *)plans);
+    for (uint32_t i = 0; i < n; ++i) {
+        b.plans[i] = plans[b.order[i]];
+        b.hits[i] = hits[b.order[i]];
+    }
+    const gx_status st = masked ? run_masked(&b, s, n, err) : run_unmasked(&b, s, 0, n, err);
+    for (uint32_t i = 0; i < n; ++i)
+        hits[b.order[i]].n = b.hits[i].n;
+    free_filtered(&b);
+    return st;
+}
+
+/* As run_plans, for plans with filters too. */
+static gx_status run_all_plans(gx_session *s, const gx_plan *plans, uint32_t n, gx_hits *hits, gx_error *err)
+{
+    bool filtered = false;
+    for (uint32_t i = 0; i < n; ++i)
+        filtered = filtered || plans[i].filter;
+    return (filtered && !s->parts ? run_filtered : run_plans)(s, plans, n, hits, err); /* parts see to their own */
+}
+
+/* ---- the cache of results ---- */
 
 static gx_status reserve_missed(gx_session *s, uint32_t n, gx_error *err)
 {
@@ -448,7 +642,7 @@ static gx_status run_missed(gx_session *s, const gx_plan *plans, uint32_t n, gx_
         s->missed_at[m++] = i;
     }
     if (st == GX_OK && m)
-        st = run_plans(s, s->missed, m, s->missed_hits, err);
+        st = run_all_plans(s, s->missed, m, s->missed_hits, err);
     for (uint32_t j = 0; st == GX_OK && j < m; ++j) {
         hits[s->missed_at[j]] = s->missed_hits[j];
         gx_result_cache_add(cache, &s->missed[j], &s->missed_hits[j]);
@@ -460,7 +654,7 @@ gx_status gx_session_run(gx_session *s, const gx_plan *plans, uint32_t n, gx_hit
 {
     gx_status st = check_masks(s, plans, n, err);
     if (st == GX_OK)
-        st = (s->en->cache ? run_missed : run_plans)(s, plans, n, hits, err);
+        st = (s->en->cache ? run_missed : run_all_plans)(s, plans, n, hits, err);
     for (uint32_t i = 0; st == GX_OK && i < n; ++i) {
         for (uint32_t j = 0; plans[i].base && j < hits[i].n; ++j)
             hits[i].keys[j] = gx_key_rebase(hits[i].keys[j], plans[i].base);
@@ -516,6 +710,7 @@ gx_status gx_mask_open(gx_mask **out, gx_engine *en, const uint64_t *words, gx_e
         m->words[2 * w] = (uint32_t)bits;
         m->words[2 * w + 1] = (uint32_t)(bits >> 32);
         m->groups[w * 64 / GX_MASK_GROUP] = m->groups[w * 64 / GX_MASK_GROUP] || bits;
+        m->n += (uint32_t)__builtin_popcountll(bits);
     }
     if (en->ops->mask_open) {
         gx_error gpu;
@@ -530,6 +725,11 @@ gx_status gx_mask_open(gx_mask **out, gx_engine *en, const uint64_t *words, gx_e
     }
     *out = m;
     return GX_OK;
+}
+
+bool gx_mask_is_ready(const gx_mask *m)
+{
+    return m->device || !m->en->ops->mask_open;
 }
 
 void gx_mask_close(gx_mask *m)
@@ -555,7 +755,7 @@ static gx_status mask_matches(gx_plan *plan, gx_engine *en, const gx_boolean *ma
         return gx_fail(err, GX_ENOMEM, "no memory for the documents of a boolean query");
     gx_status st = gx_boolean_match(match, plan, words, err);
     for (size_t w = 0; st == GX_OK && plan->mask && w < n_words; ++w)
-        words[w] &= plan->mask->words[2 * w] | (uint64_t)plan->mask->words[2 * w + 1] << 32;
+        words[w] &= gx_mask_word(plan->mask, w);
     if (st == GX_OK && (st = gx_mask_open(&plan->own_mask, en, words, err)) == GX_OK)
         plan->mask = plan->own_mask;
     free(words);
@@ -576,6 +776,7 @@ static gx_status plan_parts(gx_plan *out, gx_engine *en, const gx_query *q, cons
         gx_plan_free(&plan);
         return gx_fail(err, GX_ENOMEM, "no memory for the documents of a boolean query");
     }
+    plan.filter = q->filter;
     if (matches) {
         mask_of_parts(&plan.own_mask, m, en, matches, GX_OK);
         plan.mask = plan.own_mask;
@@ -588,11 +789,14 @@ gx_status gx_engine_plan(gx_plan *out, gx_engine *en, const gx_query *q, const g
 {
     gx_boolean *match;
     gx_plan plan;
+    if (q->filter && q->filter->ix != en->ix)
+        return gx_fail(err, GX_EUSAGE, "the filter is of another index than the engine's");
     if (en->parts)
         return plan_parts(out, en, q, opt, err);
     gx_status st = gx_plan_query(&plan, &match, en->ix, q, opt, err);
     if (st != GX_OK)
         return st;
+    plan.filter = q->filter;
     if (match) {
         if (plan.mask && plan.mask->en != en)
             st = gx_fail(err, GX_EUSAGE, "the mask is another engine's; open one on the engine that searches");
@@ -624,7 +828,7 @@ gx_status gx_mask_copy(gx_mask **out, gx_engine *en, const gx_mask *mask, gx_err
     if (!words)
         return gx_fail(err, GX_ENOMEM, "no memory for a mask");
     for (size_t w = 0; w < n_words; ++w)
-        words[w] = mask->words[2 * w] | (uint64_t)mask->words[2 * w + 1] << 32;
+        words[w] = gx_mask_word(mask, w);
     const gx_status st = gx_mask_open(out, en, words, err);
     free(words);
     return st;

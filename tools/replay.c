@@ -106,6 +106,8 @@ static void put_log_facts(FILE *out, const gx_replay_report *r)
 {
     const gx_log_counts *c = &r->log;
     fprintf(out, " (%s", gx_log_form_name(r->form));
+    if (c->filtered)
+        fprintf(out, "; %s with a filter", show_count(c->filtered));
     if (c->empty)
         fprintf(out, "; %" PRIu64 " empty", c->empty);
     if (c->blank)
@@ -382,11 +384,12 @@ static json_t *report_json(const session_facts *f)
                                   "name", text_or_null(gx_engine_describe(f->en))));
     json_object_set_new(
         root, "log",
-        json_pack("{s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "path", text_or_null(f->a->argv[1]), "form",
+        json_pack("{s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "path", text_or_null(f->a->argv[1]), "form",
                   gx_log_form_name(r->form), "queries", (json_int_t)r->log.queries, "empty", (json_int_t)r->log.empty,
                   "blank_lines", (json_int_t)r->log.blank, "refused", (json_int_t)(r->log.bad + r->impossible),
                   "latin1_lines", (json_int_t)r->log.latin1, "invalid_utf8_lines", (json_int_t)r->log.invalid,
-                  "nul_bytes", (json_int_t)r->log.nuls, "repeated_ids", (json_int_t)r->log.repeated_ids));
+                  "nul_bytes", (json_int_t)r->log.nuls, "repeated_ids", (json_int_t)r->log.repeated_ids, "filtered",
+                  (json_int_t)r->log.filtered));
     json_object_set_new(root, "options", options_json(f));
     json_object_set_new(root, "rm3",
                         f->opt->rm3 ? json_pack("{s:i, s:i, s:f}", "documents", (int)f->opt->rm3->fb_docs, "terms",
@@ -690,6 +693,15 @@ static const cli_section sections[] = {
      "one of the first 65,536 has the id. Compressed logs are read as they are; `-` is standard input. A log "
      "without any query is bad input, and so is a file with many NUL bytes, which is no text; single ones are "
      "blanks. Blank lines are passed over, and counted; a query with an id and no text has no results."},
+    {"Filters of queries",
+     "A query of a TSV or JSONL log may have a filter of its own, as `gpuidx help query` describes them:\n"
+     "\n"
+     "  qid<TAB>query<TAB>filter                        the first line\n"
+     "  17<TAB>land rover<TAB>year:[2015 TO 2019]\n"
+     "  {\"id\": \"17\", \"query\": \"land rover\", \"filter\": \"year:2019\"}\n"
+     "\n"
+     "Without such a first line, `--columns=id,text,filter` names the column. A blank filter is none. `--only`, `--not` "
+     "and `--filter` hold for all queries besides. Files of ids (id:@FILE) are read for `--filter` alone."},
     {"Measurements",
      "Throughput is all queries of all runs over the time that they took, reading the log and writing the run "
      "included. A query's latency goes from the moment that its batch was read until the batch's answers are there; "

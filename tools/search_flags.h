@@ -34,7 +34,8 @@
     {"format", 'f', CLI_CHOICE, "guess|efficiency|million|tsv|lines|jsonl|topics|docs|smart", "guess", \
      "the form of `LOG`"}, \
     {"columns", 0, CLI_TEXT, "LIST", NULL, \
-     "columns of a TSV log, such as `-,id,text`; `text` may be repeated, `-` is left out"}, \
+     "columns of a TSV log, such as `-,id,text,filter`; `text` may be repeated, `filter` is the query's own filter, " \
+     "`-` is left out"}, \
     {"topic-fields", 0, CLI_TEXT, "LIST", "title", "which of `title`, `desc` and `narr` of topics are the query"}, \
     {"encoding", 0, CLI_CHOICE, "auto|utf-8|latin1", "auto", \
      "how `LOG`'s bytes are read; `auto` takes lines that are not UTF-8 as Latin-1"}

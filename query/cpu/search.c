@@ -8,15 +8,18 @@
  *       one does -> candidates, in columns
  *     each batch of candidates:                 after each step, out with those whose bound is
  *     below T
- *       the mask -> presence maps of the later lists (of those without one, a map of what they
- *       hold in the batch's range, if a few blocks make it) -> exact own impact -> exact look-ups
- *       in the later lists -> accepted
+ *       the mask -> presence maps of the later lists -> the filter -> maps of what later lists
+ *       without one hold in the batch's range, if a few blocks make it -> exact own impact -> exact
+ *       look-ups in the later lists -> accepted
  *
  * Ownership needs no look-up in earlier lists: a document that an earlier list held was either
  * scored in full then (and is marked as seen), or was proved to stay below T, and so does the part
  * of its score that the later lists see.
  *
  * AND is the same with the shortest list alone, and "absent" as a verdict.
+ *
+ * Where a mask or filter allows few documents (selection.h), these drive: they are the candidates of
+ * all lists at once.
  */
 #include "query/cpu/search.h"
 
@@ -27,11 +30,9 @@
 #include "codecs/bits.h"
 #include "engine/huge_pages.h"
 #include "engine/status.h"
-#include "query/mask.h"
 
 #define CANCEL_EVERY 256u           /* blocks read */
 #define MIN_CANDIDATES_PER_BLOCK 3u /* candidates a block from which on it is decoded for all of them */
-#define MASK_GROUPS 64u             /* of a mask that are asked to spare a block */
 #define ROUNDING_SLACK (1 + 1e-6)   /* what three roundings of 2^-24 can be worth, and then some */
 
 static size_t seen_bytes(const gx_index *ix)
@@ -50,7 +51,7 @@ gx_status gx_cpu_searcher_open(gx_cpu_searcher **out, const gx_index *ix, const 
     s->ix = ix;
     s->kernels = kernels;
     s->lists = lists;
-    s->columns.n_docs = ix->n_docs;
+    s->columns.n_docs = s->selection.n_docs = ix->n_docs;
     s->seen = gx_huge_alloc(seen_bytes(ix));
     s->cursors = aligned_alloc(64, GX_CPU_MAX_LISTS * sizeof *s->cursors);
     if (!s->seen || !s->cursors) {
@@ -72,6 +73,7 @@ void gx_cpu_searcher_close(gx_cpu_searcher *s)
     free(s->scores);
     free(s->match_counts);
     gx_cpu_pmf_free(&s->pmf);
+    gx_cpu_selection_free(&s->selection);
     free(s);
 }
 
@@ -129,11 +131,11 @@ static bool open_cursors(gx_cpu_searcher *s, const gx_plan *plan, gx_op op)
 }
 
 /* A score that at least k documents reach, by one of the lists alone, or as the plan has it. Under
- * a mask nothing is known. */
+ * a mask or filter nothing is known. */
 static uint32_t initial_threshold(const gx_cpu_searcher *s, const gx_plan *plan)
 {
     uint32_t q = 0, threshold = plan->initial_threshold > 1 ? plan->initial_threshold : 1;
-    if (plan->mask)
+    if (s->selection.any)
         return 1;
     while (q < GX_CPU_N_KTH && gx_cpu_kth_ranks[q] < plan->k)
         ++q;
@@ -324,35 +326,49 @@ static void filter_by_blocks(gx_cpu_searcher *s, gx_cpu_cursor *c, uint32_t bit,
     s->kernels->apply_presence_map(columns, s->window, shift, GX_CPU_WINDOW - 1, c->ub, bit, s->best.threshold, all);
 }
 
-/* False: no memory. */
-static bool evaluate_candidates(gx_cpu_searcher *s, const gx_plan *plan, uint32_t i, bool all)
+/* Drop candidates by the maps of lists [first, n), and by the filter. */
+static void rule_out(gx_cpu_searcher *s, uint32_t first, uint32_t n, bool all)
 {
     const gx_cpu_kernels *k = s->kernels;
     gx_cpu_columns *c = &s->columns;
-    const uint32_t n = plan->n_terms;
-    if (plan->mask) /* a mask is a presence map of documents, and absence rules a candidate out */
-        k->apply_presence_map(c, plan->mask->words, 0, UINT32_MAX, 0, 0, s->best.threshold, true);
-    for (uint32_t j = i + 1; j < n && c->n; ++j) {
+    for (uint32_t j = first; j < n && c->n; ++j) {
         const gx_cpu_cursor *later = s->order[j];
         if (later->map->map)
             k->apply_presence_map(c, later->map->map, later->map->map_shift, UINT32_MAX, later->ub, UINT32_C(1) << j,
                                   s->best.threshold, all);
     }
-    for (uint32_t j = i + 1; j < n && c->n; ++j) {
+    gx_cpu_selection_apply_filter(&s->selection, k, c, s->best.threshold);
+    for (uint32_t j = first; j < n && c->n; ++j) {
         if (!s->order[j]->map->map)
             filter_by_blocks(s, s->order[j], UINT32_C(1) << j, all);
     }
-    if (c->n)
-        k->score_own(c, gx_cpu_params_lens(s->params), s->norm, s->order[i]->w, s->best.threshold);
-    for (uint32_t j = i + 1; j < n && c->n; ++j) {
+}
+
+/* Add the impacts of lists [first, n). */
+static void look_up_lists(gx_cpu_searcher *s, uint32_t first, uint32_t n, bool all)
+{
+    gx_cpu_columns *c = &s->columns;
+    for (uint32_t j = first; j < n && c->n; ++j) {
         gx_cpu_cursor *later = s->order[j];
         const uint32_t bit = UINT32_C(1) << j;
         if (later->map->rank)
             look_up_dense(s, later, bit);
         else
             look_up_sparse(s, later, bit);
-        k->add_list_score(c, s->found, later->w, later->ub, bit, s->best.threshold, all);
+        s->kernels->add_list_score(c, s->found, later->w, later->ub, bit, s->best.threshold, all);
     }
+}
+
+/* False: no memory. */
+static bool evaluate_candidates(gx_cpu_searcher *s, const gx_plan *plan, uint32_t i, bool all)
+{
+    gx_cpu_columns *c = &s->columns;
+    const uint32_t n = plan->n_terms;
+    gx_cpu_selection_apply_masks(&s->selection, s->kernels, c, s->best.threshold);
+    rule_out(s, i + 1, n, all);
+    if (c->n)
+        s->kernels->score_own(c, gx_cpu_params_lens(s->params), s->norm, s->order[i]->w, s->best.threshold);
+    look_up_lists(s, i + 1, n, all);
     const bool ok = accept_candidates(s, !all && n > 1);
     c->n = 0;
     return ok;
@@ -405,18 +421,12 @@ static void scan_block(gx_cpu_searcher *s, gx_cpu_cursor *c, uint32_t j, const g
     s->kernels->append_decoded_block(&s->columns, s->scratch.docids, s->scratch.tfs, n, b);
 }
 
-/* Whether the mask may allow a document of block j: true too where that would take long to find
- * out. Where few documents are allowed most blocks of long lists are left unread. */
-static bool may_allow(const gx_mask *mask, const gx_list *l, uint32_t j, uint32_t n_docs)
+/* Whether a document of block j may be a result. Where few documents are allowed, most blocks of long
+ * lists are left unread. */
+static bool may_allow(const gx_cpu_searcher *s, const gx_list *l, uint32_t j)
 {
-    const uint32_t begin = l->heads[j], end = j + 1 < l->n_blocks ? l->heads[j + 1] : n_docs;
-    if (end <= begin || end > n_docs || end - begin > MASK_GROUPS * GX_MASK_GROUP)
-        return true;
-    for (uint32_t g = begin / GX_MASK_GROUP; g <= (end - 1) / GX_MASK_GROUP; ++g) {
-        if (mask->groups[g])
-            return true;
-    }
-    return false;
+    const uint32_t end = j + 1 < l->n_blocks ? l->heads[j + 1] : s->ix->n_docs;
+    return gx_cpu_selection_may_allow(&s->selection, l->heads[j], end);
 }
 
 static gx_status scan_list(gx_cpu_searcher *s, const gx_plan *plan, uint32_t i, bool all, gx_error *err)
@@ -427,7 +437,7 @@ static gx_status scan_list(gx_cpu_searcher *s, const gx_plan *plan, uint32_t i, 
     for (uint32_t j = 0; j < c->list.n_blocks && ok; ++j) {
         if (plan->cancel && j % CANCEL_EVERY == 0 && plan->cancel(plan->user))
             return gx_fail(err, GX_ECANCELLED, "the search was cancelled");
-        if (plan->mask && !may_allow(plan->mask, &c->list, j, s->ix->n_docs))
+        if (s->selection.n_masks && !may_allow(s, &c->list, j))
             continue;
         if (!bound_block(c, j, s->best.threshold, &b))
             continue;
@@ -440,10 +450,55 @@ static gx_status scan_list(gx_cpu_searcher *s, const gx_plan *plan, uint32_t i, 
     return ok ? GX_OK : gx_fail(err, GX_ENOMEM, "no memory for the documents that a query has seen");
 }
 
+/* ---- the selection's documents ---- */
+
+/* Score the documents in the columns. The order of look-ups is that of all lists. */
+static bool evaluate_selected(gx_cpu_searcher *s, const gx_plan *plan, bool all)
+{
+    gx_cpu_columns *c = &s->columns;
+    const uint32_t *lens = gx_cpu_params_lens(s->params), total_ub = s->order[0]->ub + s->order[0]->remaining_ub;
+    for (uint32_t i = 0; i < c->n; ++i) {
+        c->tf[i] = c->score[i] = 0;
+        c->remaining_ub[i] = total_ub;
+        c->list_mask[i] = UINT32_MAX;
+    }
+    rule_out(s, 0, plan->n_terms, all);
+    for (uint32_t i = 0; i < c->n; ++i) { /* as score_own does */
+        const float product = s->norm.c1 * (float)lens[c->doc[i]];
+        c->K[i] = s->norm.c0 + product;
+    }
+    look_up_lists(s, 0, plan->n_terms, all);
+    const bool ok = accept_candidates(s, false);
+    c->n = 0;
+    return ok;
+}
+
+static gx_status search_selected(gx_cpu_searcher *s, const gx_plan *plan, bool all, gx_error *err)
+{
+    bool ok = true;
+    for (uint32_t at = 0, batch = 0; at != UINT32_MAX && ok; ++batch) {
+        if (plan->cancel && batch % CANCEL_EVERY == 0 && plan->cancel(plan->user))
+            return gx_fail(err, GX_ECANCELLED, "the search was cancelled");
+        s->columns.n = gx_cpu_selection_next(&s->selection, &at, s->columns.doc, GX_CPU_BATCH);
+        ok = s->columns.n == 0 || evaluate_selected(s, plan, all);
+    }
+    return ok ? GX_OK : gx_fail(err, GX_ENOMEM, "no memory for the documents that a query has seen");
+}
+
+static gx_status search_lists(gx_cpu_searcher *s, const gx_plan *plan, bool all, gx_error *err)
+{
+    gx_status st = GX_OK;
+    for (uint32_t i = 0; i < (all ? 1 : plan->n_terms) && st == GX_OK; ++i) {
+        if (s->order[i]->ub + s->order[i]->remaining_ub < s->best.threshold)
+            break;
+        st = scan_list(s, plan, i, all, err);
+    }
+    return st;
+}
+
 gx_status gx_cpu_search(gx_cpu_searcher *s, const gx_plan *plan, gx_op op, gx_hits *hits, gx_error *err)
 {
     const bool all = op == GX_OP_AND && plan->n_terms > 1; /* of one list OR is the same, and has a first threshold */
-    gx_status st = GX_OK;
     uint64_t most_hits = 0; /* memory goes by what can be found rather than by what is asked for */
     for (uint32_t i = 0; i < (all ? 1 : plan->n_terms); ++i)
         most_hits += plan->terms[i].df;
@@ -452,18 +507,17 @@ gx_status gx_cpu_search(gx_cpu_searcher *s, const gx_plan *plan, gx_op op, gx_hi
         s->params = gx_cpu_lists_params(s->lists, plan->norm);
         s->norm = plan->norm;
     }
-    if (!s->params || !open_cursors(s, plan, op) ||
-        !gx_cpu_best_begin(&s->best, k, all ? 1 : initial_threshold(s, plan)))
-        return gx_fail(err, GX_ENOMEM, "no memory to search %u lists for %u results", plan->n_terms, plan->k);
+    gx_status st = gx_cpu_selection_begin(&s->selection, plan, err);
+    if (st == GX_OK && (!s->params || !open_cursors(s, plan, op) ||
+                        !gx_cpu_best_begin(&s->best, k, all ? 1 : initial_threshold(s, plan))))
+        st = gx_fail(err, GX_ENOMEM, "no memory to search %u lists for %u results", plan->n_terms, plan->k);
     s->columns.n = 0;
-    for (uint32_t i = 0; i < (all ? 1 : plan->n_terms) && st == GX_OK; ++i) {
-        if (s->order[i]->ub + s->order[i]->remaining_ub < s->best.threshold)
-            break;
-        st = scan_list(s, plan, i, all, err);
-    }
+    if (st == GX_OK)
+        st = s->selection.drives ? search_selected(s, plan, all, err) : search_lists(s, plan, all, err);
     hits->n = st == GX_OK ? gx_cpu_best_finish(&s->best, hits->keys) : 0;
     for (size_t x = 0; x < s->n_seen; ++x)
         s->seen[s->seen_docids[x] / 64] = 0;
     s->n_seen = 0;
+    gx_cpu_selection_end(&s->selection);
     return st;
 }

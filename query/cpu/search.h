@@ -11,6 +11,7 @@
 
 #include "query/cpu/best.h"
 #include "query/cpu/lists.h"
+#include "query/cpu/selection.h"
 #include "query/exec.h"
 
 #define GX_CPU_MAX_LISTS 32u /* most lists that gx_cpu_search takes: a bit each */
@@ -67,6 +68,7 @@ typedef struct gx_cpu_searcher {
     uint32_t *scores;       /* [n_docs] accumulators, all 0 between plans; NULL until needed */
     uint16_t *match_counts; /* [n_docs] how many of the plan's lists hold the document, likewise */
     gx_cpu_pmf pmf;
+    gx_cpu_selection selection; /* of the plan under way, while gx_cpu_search runs */
     gx_search_stats work;
 } gx_cpu_searcher;
 

@@ -19,7 +19,7 @@
 typedef gx_log_text text_buffer;
 
 enum { MAX_COLUMNS = 64 };
-enum column { COLUMN_NONE, COLUMN_ID, COLUMN_TEXT };
+enum column { COLUMN_NONE, COLUMN_ID, COLUMN_TEXT, COLUMN_FILTER };
 
 /* Fields of a topic. */
 enum field { TITLE, DESC, NARR, NUM, N_FIELDS, NO_FIELD = N_FIELDS };
@@ -40,6 +40,7 @@ struct gx_log {
     uint64_t line;         /* the number of the current line */
     text_buffer utf8;      /* the current line, converted */
     text_buffer id, title; /* of the current topic, object or line of several columns */
+    text_buffer filter;    /* of the current object or line of several columns; empty: none */
     topic topic;
     text_buffer fields[N_FIELDS]; /* of the topic */
     enum field wanted[NUM];       /* [n_wanted]: fields that make the text of a topic */
@@ -270,7 +271,12 @@ static gx_status emit_query(gx_log *log, gx_log_query *q, uint64_t line, const c
         return refuse(log, line, "an earlier query has the same id", err);
     ++log->counts.queries;
     log->counts.empty += strspn(text, " \t\r\n\f\v") == len;
-    *q = (gx_log_query){log->id.p, text, id_len, len, line};
+    *q = (gx_log_query){log->id.p, text, id_len, len, line, NULL, 0};
+    if (log->filter.n && strspn(log->filter.p, " \t\r\n\f\v") < log->filter.n) {
+        q->filter = log->filter.p;
+        q->filter_len = log->filter.n;
+        ++log->counts.filtered;
+    }
     return GX_OK;
 }
 
@@ -325,13 +331,16 @@ static bool read_header(gx_log *log, const char *line, size_t n)
 {
     static const char *const ids[] = {"id", "_id", "qid", "query_id", "queryid", "query-id", "topic_id", NULL};
     static const char *const texts[] = {"query", "text", "title", "query_text", "querytext", NULL};
+    static const char *const filters[] = {"filter", NULL};
     enum column named[MAX_COLUMNS];
-    unsigned n_named = 0, n_ids = 0, n_texts = 0;
+    unsigned n_named = 0, n_ids = 0, n_texts = 0, n_filters = 0;
     for (const char *p = line, *end = line + n; p && n_named < MAX_COLUMNS; ++n_named) {
         const char *tab = memchr(p, '\t', (size_t)(end - p));
         const size_t len = (size_t)((tab ? tab : end) - p);
         const bool is_id = !n_ids && is_name(p, len, ids), is_text = !n_texts && is_name(p, len, texts);
-        named[n_named] = is_id ? COLUMN_ID : is_text ? COLUMN_TEXT : COLUMN_NONE;
+        const bool is_filter = !n_filters && is_name(p, len, filters);
+        named[n_named] = is_id ? COLUMN_ID : is_text ? COLUMN_TEXT : is_filter ? COLUMN_FILTER : COLUMN_NONE;
+        n_filters += is_filter;
         n_ids += is_id;
         n_texts += is_text;
         p = tab ? tab + 1 : NULL;
@@ -347,19 +356,23 @@ static bool read_header(gx_log *log, const char *line, size_t n)
 
 static gx_status parse_columns(gx_log *log, const char *columns, gx_error *err)
 {
-    unsigned ids = 0, texts = 0;
+    static const char *const names[] = {[COLUMN_NONE] = "-", "id", "text", "filter"};
+    unsigned count[4] = {0};
     for (const char *p = columns; p;) {
         const size_t n = strcspn(p, ",");
-        const bool id = n == 2 && !memcmp(p, "id", 2), text = n == 4 && !memcmp(p, "text", 4);
-        if (log->n_columns == MAX_COLUMNS || (!id && !text && (n != 1 || *p != '-')))
-            return gx_fail(err, GX_EUSAGE, "columns: '%.*s' is none of id, text and -", (int)(n < 80 ? n : 80), p);
-        log->columns[log->n_columns++] = id ? COLUMN_ID : text ? COLUMN_TEXT : COLUMN_NONE;
-        ids += id;
-        texts += text;
+        unsigned c = 0;
+        while (c < 4 && (strlen(names[c]) != n || memcmp(p, names[c], n) != 0))
+            ++c;
+        if (log->n_columns == MAX_COLUMNS || c == 4)
+            return gx_fail(err, GX_EUSAGE, "columns: '%.*s' is none of id, text, filter and -", (int)(n < 80 ? n : 80),
+                           p);
+        log->columns[log->n_columns++] = (enum column)c;
+        ++count[c];
         p = p[n] ? p + n + 1 : NULL;
     }
-    return columns && (ids != 1 || !texts) ? gx_fail(err, GX_EUSAGE, "columns: '%s' needs id once, and text", columns)
-                                           : GX_OK;
+    return columns && (count[COLUMN_ID] != 1 || !count[COLUMN_TEXT] || count[COLUMN_FILTER] > 1)
+               ? gx_fail(err, GX_EUSAGE, "columns: '%s' needs id once, text, and filter at most once", columns)
+               : GX_OK;
 }
 
 /* Parse a line of several columns: as the header or the options say, else the id and the text. */
@@ -372,6 +385,7 @@ static gx_status parse_tabbed(gx_log *log, gx_log_query *q, const char *line, si
     size_t id_len = 0;
     unsigned texts = 0, c;
     gx_status st = assign(&log->title, "", 0, err);
+    log->filter.n = 0;
     for (c = 0; p && c < n_columns && st == GX_OK; ++c) {
         const char *tab = memchr(p, '\t', (size_t)(end - p));
         const size_t len = (size_t)((tab ? tab : end) - p);
@@ -384,6 +398,8 @@ static gx_status parse_tabbed(gx_log *log, gx_log_query *q, const char *line, si
             st = texts++ ? append(&log->title, " ", 1, err) : GX_OK;
             if (st == GX_OK)
                 st = append(&log->title, p, len, err);
+        } else if (columns[c] == COLUMN_FILTER) {
+            st = assign(&log->filter, p, len, err);
         }
         p = tab ? tab + 1 : NULL;
     }
@@ -411,9 +427,14 @@ static gx_status emit_object(gx_log *log, gx_log_query *q, const json_t *object,
     static const char *const id_keys[] = {"id", "_id", "qid", "query_id", NULL};
     static const char *const text_keys[] = {"query", "text", "title", NULL};
     const json_t *text = first_of(object, text_keys), *id = first_of(object, id_keys);
+    const json_t *filter = json_object_get(object, "filter");
     if (!json_is_string(text))
         return refuse(log, log->line, "no string under \"query\", \"text\" or \"title\"", err);
-    const gx_status st = assign(&log->title, json_string_value(text), json_string_length(text), err);
+    if (filter && !json_is_string(filter) && !json_is_null(filter))
+        return refuse(log, log->line, "the query's filter is no string", err);
+    gx_status st = assign(&log->title, json_string_value(text), json_string_length(text), err);
+    if (st == GX_OK)
+        st = assign(&log->filter, json_string_value(filter), json_string_length(filter), err);
     if (st != GX_OK)
         return st;
     for (size_t i = 0; i < log->title.n; ++i)
@@ -827,6 +848,7 @@ void gx_log_close(gx_log *log)
     free(log->utf8.p);
     free(log->id.p);
     free(log->title.p);
+    free(log->filter.p);
     free(log->path);
     free(log);
 }

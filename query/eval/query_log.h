@@ -11,6 +11,9 @@
  *   docs          <DOC> <DOCNO>17</DOCNO> land rover </DOC>         17 (CACM)
  *   smart         .I 17, .W, land rover                             17 (Cranfield)
  *
+ * A query of tsv may have a filter of its own, in a column that is named filter, and one of jsonl
+ * under "filter"; where it is blank or missing, the query has none.
+ *
  * The first line of tsv may name the columns ("qid<TAB>query"). Without this, and without columns
  * in the options, the first column is the id and the second the text; what further columns hold is
  * left out and such lines are counted.
@@ -34,7 +37,9 @@
 typedef struct gx_log_query {
     const char *id, *text; /* [id_len], [len], and NUL-terminated; they live until the next call */
     size_t id_len, len;
-    uint64_t line; /* the line on which the query begins, from 1 */
+    uint64_t line;      /* the line on which the query begins, from 1 */
+    const char *filter; /* [filter_len] an expression; NULL: none */
+    size_t filter_len;
 } gx_log_query;
 
 typedef struct gx_log gx_log;

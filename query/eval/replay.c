@@ -68,6 +68,7 @@ typedef struct replay {
 typedef struct batch_query {
     size_t id, text; /* offsets in the batch's bytes */
     size_t id_len, len;
+    size_t filter, filter_len; /* likewise; filter_len 0: none */
     uint64_t line, due; /* due: ns of the monotonic clock; 0: it has no time of its own */
 } batch_query;
 
@@ -80,6 +81,7 @@ typedef struct worker {
     uint32_t n;
     batch_query *queries;        /* [batch] */
     gx_plan *plans;              /* [batch] */
+    gx_filter **filters;         /* [batch] of the plans; NULL: none */
     gx_hits *hits, *again;       /* [batch] */
     uint64_t *keys, *keys_again; /* [batch * max_k] */
     char *bytes;                 /* ids and texts */
@@ -124,7 +126,7 @@ static void say(replay *r, const char *text)
 
 static gx_status append_query(worker *w, const gx_log_query *q, uint64_t due, gx_error *err)
 {
-    const size_t need = w->n_bytes + q->id_len + q->len;
+    const size_t need = w->n_bytes + q->id_len + q->len + q->filter_len;
     if (need > w->max_bytes) {
         char *grown = realloc(w->bytes, 2 * need);
         if (!grown)
@@ -132,11 +134,13 @@ static gx_status append_query(worker *w, const gx_log_query *q, uint64_t due, gx
         w->bytes = grown;
         w->max_bytes = 2 * need;
     }
-    const size_t id = w->n_bytes, text = id + q->id_len;
+    const size_t id = w->n_bytes, text = id + q->id_len, filter = text + q->len;
     memcpy(w->bytes + id, q->id, q->id_len);
     memcpy(w->bytes + text, q->text, q->len);
+    if (q->filter_len)
+        memcpy(w->bytes + filter, q->filter, q->filter_len);
     w->n_bytes = need;
-    w->queries[w->n++] = (batch_query){id, text, q->id_len, q->len, q->line, due};
+    w->queries[w->n++] = (batch_query){id, text, q->id_len, q->len, filter, q->filter_len, q->line, due};
     return GX_OK;
 }
 
@@ -260,7 +264,7 @@ static gx_status plan_query(worker *w, gx_plan *out, const gx_query *query, gx_s
 {
     const gx_replay_options *opt = w->r->opt;
     gx_query_options first = opt->query, second = opt->query;
-    gx_query expanded = {.size = sizeof expanded, .kind = GX_QUERY_TERMS};
+    gx_query expanded = {.size = sizeof expanded, .kind = GX_QUERY_TERMS, .filter = query->filter};
     gx_weighted_term *terms;
     if (!opt->rm3)
         return gx_engine_plan(out, w->r->en, query, &opt->query, err);
@@ -276,6 +280,34 @@ static gx_status plan_query(worker *w, gx_plan *out, const gx_query *query, gx_s
     return st;
 }
 
+static void free_plan(worker *w, uint32_t i)
+{
+    gx_plan_free(&w->plans[i]);
+    gx_filter_close(w->filters[i]);
+}
+
+/* Plan query i of the batch, with its filter. */
+static gx_status plan_filtered(worker *w, uint32_t i, gx_session *session, gx_engine *en, gx_error *err)
+{
+    const batch_query *q = &w->queries[i];
+    gx_status st = GX_OK;
+    w->filters[i] = NULL;
+    if (q->filter_len)
+        st = gx_filter_open(&w->filters[i], w->r->ix, w->bytes + q->filter, q->filter_len, NULL, err);
+    const gx_query query = {.size = sizeof query,
+                            .kind = w->r->opt->kind,
+                            .text = w->bytes + q->text,
+                            .len = q->len,
+                            .filter = w->filters[i]};
+    if (st == GX_OK)
+        st = plan_query(w, &w->plans[i], &query, session, en, err);
+    if (st != GX_OK) {
+        gx_filter_close(w->filters[i]);
+        w->filters[i] = NULL;
+    }
+    return st;
+}
+
 /* Plan the batch; `session`, of engine `en`, finds the feedback documents. */
 static bool plan(worker *w, gx_session *session, gx_engine *en)
 {
@@ -283,8 +315,7 @@ static bool plan(worker *w, gx_session *session, gx_engine *en)
     for (uint32_t i = 0; i < w->n; ++i) {
         const batch_query *q = &w->queries[i];
         gx_error err = {0}, why;
-        const gx_query query = {.size = sizeof query, .kind = r->opt->kind, .text = w->bytes + q->text, .len = q->len};
-        gx_status st = plan_query(w, &w->plans[i], &query, session, en, &err);
+        gx_status st = plan_filtered(w, i, session, en, &err);
         if (st == GX_EUSAGE) { /* the query is at fault, since the options have been checked */
             st = gx_fail(&why, GX_EINPUT, "%s:%" PRIu64 ": %.800s", r->opt->log, q->line, err.text);
             err = why;
@@ -297,7 +328,7 @@ static bool plan(worker *w, gx_session *session, gx_engine *en)
         }
         if (st != GX_OK) {
             while (i-- > 0)
-                gx_plan_free(&w->plans[i]);
+                free_plan(w, i);
             return fail_pass(r, st, &err);
         }
     }
@@ -326,7 +357,7 @@ static bool set_masks(worker *w, gx_engine *en, gx_mask **masks)
 static void free_plans(worker *w)
 {
     for (uint32_t i = 0; i < w->n; ++i)
-        gx_plan_free(&w->plans[i]);
+        free_plan(w, i);
 }
 
 static bool search(worker *w, gx_session *session, gx_hits *hits, uint64_t *keys)
@@ -535,6 +566,7 @@ static void close_worker(worker *w)
     gx_session_close(w->exhaustive);
     free(w->queries);
     free(w->plans);
+    free(w->filters);
     free(w->hits);
     free(w->again);
     free(w->keys);
@@ -550,9 +582,10 @@ static gx_status open_worker(worker *w, replay *r, gx_engine *en, gx_error *err)
     w->r = r;
     w->queries = malloc(n * sizeof *w->queries);
     w->plans = malloc(n * sizeof *w->plans);
+    w->filters = malloc(n * sizeof(gx_filter *));
     w->hits = malloc(n * sizeof *w->hits);
     w->keys = malloc((n_keys + 1) * sizeof *w->keys);
-    bool memory = w->queries && w->plans && w->hits && w->keys;
+    bool memory = w->queries && w->plans && w->filters && w->hits && w->keys;
     if (opt->verify_every) {
         w->again = malloc(n * sizeof *w->again);
         w->keys_again = malloc((n_keys + 1) * sizeof *w->keys_again);

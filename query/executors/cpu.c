@@ -76,16 +76,25 @@ static bool worth_pruning(const gx_plan *plan, uint64_t n_postings, uint32_t n_d
     return plan->prune && plan->n_terms <= GX_CPU_MAX_LISTS && (plan->k <= n_postings / 8 || n_postings <= n_docs / 4);
 }
 
+/* By an algorithm that reads one mask. */
+static gx_status answer_masked(gx_cpu_searcher *s, const gx_plan *plan, gx_op op, gx_hits *hits, gx_error *err)
+{
+    gx_plan masked = *plan;
+    gx_status st = gx_cpu_selection_mask(&s->selection, plan, &masked.mask, err);
+    if (st == GX_OK && plan->prune && plan->algorithm == GX_ALGORITHM_PMF && op == GX_OP_AND)
+        st = gx_cpu_intersect(s, &masked, hits, err);
+    else if (st == GX_OK)
+        st = gx_cpu_exhaust(s, &masked, op, hits, err);
+    gx_cpu_selection_end(&s->selection);
+    return st;
+}
+
 static gx_status answer(gx_cpu_searcher *s, const gx_plan *plan, gx_op op, uint64_t n_postings, gx_hits *hits,
                         gx_error *err)
 {
-    if (plan->prune && plan->algorithm == GX_ALGORITHM_PMF && op == GX_OP_AND)
-        return gx_cpu_intersect(s, plan, hits, err);
-    if (plan->prune && plan->algorithm != GX_ALGORITHM_AUTO)
-        return gx_cpu_exhaust(s, plan, op, hits, err);
-    if (worth_pruning(plan, n_postings, s->ix->n_docs))
+    if ((!plan->prune || plan->algorithm == GX_ALGORITHM_AUTO) && worth_pruning(plan, n_postings, s->ix->n_docs))
         return gx_cpu_search(s, plan, op, hits, err);
-    return gx_cpu_exhaust(s, plan, op, hits, err);
+    return answer_masked(s, plan, op, hits, err);
 }
 
 static gx_status run_one(gx_cpu_searcher *s, const gx_plan *plan, gx_hits *hits, gx_error *err)

@@ -302,6 +302,32 @@ END
     complains 'filter, column 6: a value is expected'
 }
 
+@test "each query of a log may have a filter of its own" {
+    printf '{"id":"y%d","text":"word","year":%d}\n' 1 2001 2 2002 3 2003 >years.jsonl
+    "$GPUIDX" build -q years.jsonl -o years.gx --attr=year:int
+    printf 'qid\tquery\tfilter\n1\tword\tyear:2001\n2\tword\t\n3\tword\tyear:>2001\n' >log
+    printf '{"id":"1","query":"word","filter":"year:2001"}\n{"id":"2","query":"word"}\n{"id":"3","query":"word","filter":"year:>2001"}\n' >log.jsonl
+    for log in log log.jsonl; do
+        for batch in 1 8; do
+            ask replay --engine=cpu years.gx $log --verify --batch=$batch --run=run --report=report.json --force
+            exits 0
+            says '2 with a filter'
+            [ "$(cut -d' ' -f1,3 run | tr '\n' ' ')" = '1 y1 2 y1 2 y2 2 y3 3 y2 3 y3 ' ]
+        done
+        python3 -c 'import json; o = json.load(open("report.json"))["log"]; assert o["filtered"] == 2, o'
+    done
+    ask replay --engine=cpu years.gx log --filter 'year:<2003' --run=run --force
+    exits 0
+    [ "$(cut -d' ' -f1,3 run | tr '\n' ' ')" = '1 y1 2 y1 2 y2 3 y2 ' ]
+    printf '1\tword\tyear:2001\n2\tword\tyaer:2001\n' >log
+    ask replay --engine=cpu years.gx log --columns=id,text,filter
+    exits 3
+    complains 'log:2: filter, column 1: the index has no attribute '"'yaer'"'; did you mean year?'
+    ask replay --engine=cpu years.gx log --columns=id,text,filter --on-error=skip --run=run --force
+    exits 0
+    [ "$(cut -d' ' -f1,3 run)" = '1 y1' ]
+}
+
 @test "--only and --not filter a replay, its verification and its report" {
     printf '%s\n' d02 d05 d07 nowhere >list
     echo d05 >out

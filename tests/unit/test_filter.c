@@ -371,6 +371,154 @@ static void random_filters_select_what_a_look_at_each_document_does(void **state
     assert_true(n_selected > (uint64_t)N_CASES * N_DOCS / 10 && n_selected < (uint64_t)N_CASES * N_DOCS * 9 / 10);
 }
 
+/* ---- a filter a query ---- */
+
+enum { BATCH = 64, N_BATCHES = 40, MOST_HITS = 60 };
+
+typedef struct answers {
+    uint32_t docids[BATCH * MOST_HITS], n[BATCH];
+    double scores[BATCH * MOST_HITS];
+    uint64_t matches[BATCH];
+} answers;
+
+static void search_batch(gx_session *session, const gx_query *queries, uint32_t n, const gx_query_options *opt,
+                         answers *out, uint32_t at)
+{
+    gx_error err = {0};
+    const gx_results r = {sizeof r,          out->docids + (size_t)at * opt->k, NULL, out->n + at,
+                          out->matches + at, out->scores + (size_t)at * opt->k};
+    if (gx_search(session, queries, n, opt, &r, &err) != GX_OK)
+        fail_msg("%s", err.text);
+}
+
+static void compare_answers(const answers *a, const answers *b, const gx_query_options *opt, const char *what,
+                            uint32_t batch)
+{
+    for (uint32_t q = 0; q < BATCH; ++q) {
+        const size_t at = (size_t)q * opt->k;
+        if (a->n[q] != b->n[q] || a->matches[q] != b->matches[q] ||
+            memcmp(a->docids + at, b->docids + at, a->n[q] * sizeof a->docids[0]) != 0 ||
+            memcmp(a->scores + at, b->scores + at, a->n[q] * sizeof a->scores[0]) != 0)
+            fail_msg("%s: batch %u, query %u: %u results of %llu, not %u of %llu", what, batch, q, b->n[q],
+                     (unsigned long long)b->matches[q], a->n[q], (unsigned long long)a->matches[q]);
+    }
+}
+
+/* Queries with filters in one call, by each algorithm and by engines that keep masks and that keep
+ * none, against a search a query under a mask of the documents that a look at each selects. */
+static void queries_have_filters_of_their_own(void **state)
+{
+    enum { N_WORDS = (N_DOCS + 63) / 64 };
+    static text t;
+    static bool in[N_DOCS];
+    static answers want, got;
+    gx_engine_options o = GX_ENGINE_OPTIONS;
+    gx_engine *forgetful;
+    gx_session *other;
+    (void)state;
+    o.kind = GX_ENGINE_CPU;
+    o.filter_memory = 0;
+    o.result_cache = 1 << 20;
+    assert_int_equal(gx_engine_open(&forgetful, ix, &o, NULL), GX_OK);
+    assert_int_equal(gx_session_open(&other, forgetful, NULL), GX_OK);
+    for (uint32_t batch = 0; batch < N_BATCHES; ++batch) {
+        gx_query_options opt = GX_QUERY_OPTIONS, exhaustive;
+        gx_query queries[BATCH];
+        gx_filter *filters[BATCH];
+        char texts[BATCH][60];
+        gx_mask *common[2] = {NULL, NULL};
+        uint64_t common_words[N_WORDS];
+        opt.k = 1 + below(below(2) ? 10 : MOST_HITS);
+        opt.op = (gx_op)below(3);
+        opt.count = true;
+        memset(common_words, 0xff, sizeof common_words);
+        if (batch % 4 == 3) {
+            for (uint32_t w = 0; w < N_WORDS; ++w)
+                common_words[w] = gx_random_next(&seed);
+            assert_int_equal(gx_mask_open(&common[0], en, common_words, NULL), GX_OK);
+            assert_int_equal(gx_mask_open(&common[1], forgetful, common_words, NULL), GX_OK);
+        }
+        exhaustive = opt;
+        exhaustive.prune = false;
+        for (uint32_t q = 0; q < BATCH; ++q) {
+            uint64_t words[N_WORDS] = {0};
+            gx_mask *mask;
+            const uint32_t same = below(q + 1);
+            filters[q] = NULL;
+            sprintf(texts[q], "w%u w%u w%u", below(4), below(30), below(30));
+            queries[q] = (gx_query)GX_TEXT_QUERY(texts[q], strlen(texts[q]));
+            for (uint32_t d = 0; d < N_DOCS; ++d)
+                in[d] = true;
+            if (q % 8 == 1 && queries[same].filter) { /* one that another query has */
+                queries[q].filter = queries[same].filter;
+                assert_int_equal(gx_filter_evaluate(queries[q].filter, words, NULL, NULL), GX_OK);
+            } else {
+                t.n = 0;
+                if (q % 8 != 2) {
+                    draw_filter(&t, below(4), in);
+                    queries[q].filter = filters[q] = open_filter(t.p, t.n);
+                }
+                for (uint32_t d = 0; d < N_DOCS; ++d)
+                    words[d / 64] |= (uint64_t)in[d] << d % 64;
+            }
+            for (uint32_t w = 0; w < N_WORDS; ++w)
+                words[w] &= common_words[w];
+            assert_int_equal(gx_mask_open(&mask, en, words, NULL), GX_OK);
+            exhaustive.mask = mask;
+            search_batch(s, &(gx_query)GX_TEXT_QUERY(texts[q], strlen(texts[q])), 1, &exhaustive, &want, q);
+            gx_mask_close(mask);
+        }
+        opt.mask = common[0];
+        for (int algorithm = 0; algorithm < GX_N_ALGORITHMS; ++algorithm) {
+            static const char *const names[] = {"auto", "pmf", "taat"};
+            opt.algorithm = (gx_algorithm)algorithm;
+            search_batch(s, queries, BATCH, &opt, &got, 0);
+            compare_answers(&want, &got, &opt, names[algorithm], batch);
+        }
+        opt.algorithm = GX_ALGORITHM_AUTO;
+        for (int again = 0; again < 3; ++again) { /* by then filters have masks */
+            search_batch(s, queries, BATCH, &opt, &got, 0);
+            compare_answers(&want, &got, &opt, "again", batch);
+        }
+        opt.prune = false;
+        search_batch(s, queries, BATCH, &opt, &got, 0);
+        compare_answers(&want, &got, &opt, "exhaustive", batch);
+        opt.prune = true;
+        opt.mask = common[1];
+        for (int again = 0; again < 2; ++again) { /* then from the cache of results */
+            search_batch(other, queries, BATCH, &opt, &got, 0);
+            compare_answers(&want, &got, &opt, "without memory", batch);
+        }
+        for (uint32_t q = 0; q < BATCH; ++q)
+            gx_filter_close(filters[q]);
+        gx_mask_close(common[0]);
+        gx_mask_close(common[1]);
+    }
+    assert_true(gx_session_stats(other)->cached > 0);
+    gx_session_close(other);
+    gx_engine_close(forgetful);
+}
+
+static void a_filter_of_another_index_is_refused(void **state)
+{
+    gx_index *again;
+    gx_filter *f;
+    gx_error err = {0};
+    uint32_t docid, n;
+    const gx_results out = {sizeof out, &docid, NULL, &n, NULL, NULL};
+    gx_query_options opt = GX_QUERY_OPTIONS;
+    gx_query q = GX_TEXT_QUERY("w1", 2);
+    (void)state;
+    opt.k = 1;
+    assert_int_equal(gx_index_open(&again, in_dir("index.gx"), NULL, NULL), GX_OK);
+    assert_int_equal(gx_filter_open(&f, again, "has:year", 8, NULL, NULL), GX_OK);
+    q.filter = f;
+    assert_int_equal(gx_search(s, &q, 1, &opt, &out, &err), GX_EUSAGE);
+    assert_string_equal(err.text, "the filter is of another index than the engine's");
+    gx_filter_close(f);
+    gx_index_close(again);
+}
+
 /* ---- by hand ---- */
 
 static void one_way_of_writing(void **state)
@@ -506,6 +654,8 @@ int main(void)
         cmocka_unit_test(long_and_deep_expressions_end),
         cmocka_unit_test(files_of_ids_are_the_callers),
         cmocka_unit_test(random_filters_select_what_a_look_at_each_document_does),
+        cmocka_unit_test(queries_have_filters_of_their_own),
+        cmocka_unit_test(a_filter_of_another_index_is_refused),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);
 }

@@ -185,11 +185,50 @@ static void columns_are_named_by_a_header_or_by_options(void **state)
     expect(log, "c", "b");
     expect_refusal(log, ":2:", "too few columns");
     expect_end(log);
-    static const char *const bad[] = {"id", "text", "id,text,url", "id,id,text", ""};
+    static const char *const bad[] = {"id", "text", "id,text,url", "id,id,text", "id,text,filter,filter", ""};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; ++i) {
         gx_error err = {0};
         assert_int_equal(gx_log_open(&log, log_path(), &(gx_log_options){.columns = bad[i]}, &err), GX_EUSAGE);
     }
+}
+
+static void expect_filter(gx_log *log, const char *text, const char *filter)
+{
+    gx_log_query q;
+    bool more;
+    gx_error err = {0};
+    if (gx_log_next(log, &q, &more, &err) != GX_OK)
+        fail_msg("%s", err.text);
+    assert_true(more);
+    assert_int_equal(q.len, strlen(text));
+    assert_memory_equal(q.text, text, q.len);
+    assert_int_equal(q.filter_len, strlen(filter));
+    assert_memory_equal(q.filter_len ? q.filter : "", filter, q.filter_len);
+}
+
+static void a_query_may_have_a_filter(void **state)
+{
+    (void)state;
+    gx_log *log =
+        open_text("qid\tquery\tfilter\n1\tland\tyear:[1 TO 2]\n2\trover\t \n3\tseries\n4\tx\ta:\"b c\"\tmore\n");
+    expect_filter(log, "land", "year:[1 TO 2]");
+    expect_filter(log, "rover", "");
+    expect_filter(log, "series", "");
+    expect_filter(log, "x", "a:\"b c\"");
+    assert_int_equal(gx_log_get_counts(log).filtered, 2);
+    assert_int_equal(gx_log_get_counts(log).more_columns, 1);
+    expect_end(log);
+    log = open_with("y:1\t7\tland\n", &(gx_log_options){.columns = "filter,id,text"});
+    expect_filter(log, "land", "y:1");
+    expect_end(log);
+    log =
+        open_text("{\"query\": \"a\", \"filter\": \"y:1\"}\n{\"query\": \"b\"}\n{\"query\": \"c\", \"filter\": null}\n"
+                  "{\"query\": \"d\", \"filter\": 3}\n");
+    expect_filter(log, "a", "y:1");
+    expect_filter(log, "b", "");
+    expect_filter(log, "c", "");
+    expect_refusal(log, ":4:", "filter is no string");
+    expect_end(log);
 }
 
 static void comments_are_passed_over(void **state)
@@ -464,6 +503,7 @@ int main(void)
         cmocka_unit_test(million_queries_have_a_priority),
         cmocka_unit_test(documents_and_smart_are_logs_too),
         cmocka_unit_test(columns_are_named_by_a_header_or_by_options),
+        cmocka_unit_test(a_query_may_have_a_filter),
         cmocka_unit_test(comments_are_passed_over),
         cmocka_unit_test(ids_may_be_asked_to_be_unique),
         cmocka_unit_test(repeated_ids_are_counted),

@@ -1,0 +1,188 @@
+#include "query/cpu/selection.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/status.h"
+#include "query/filter.h"
+
+#define MASK_GROUPS 64u  /* of a mask that are asked to spare a block */
+#define SELECTED_COST 8u /* postings that are read in the time in which a document is looked up in a list */
+
+void gx_cpu_selection_free(gx_cpu_selection *s)
+{
+    free(s->made.words);
+    free(s->made.groups);
+    free(s->passed);
+}
+
+/* ---- masks made here ---- */
+
+static gx_status no_memory(const gx_cpu_selection *s, gx_error *err)
+{
+    return gx_fail(err, GX_ENOMEM, "no memory for a filter of %u documents", s->n_docs);
+}
+
+static bool reserve_made(gx_cpu_selection *s)
+{
+    if (!s->made.words)
+        s->made.words = calloc(gx_mask_n_words(s->n_docs) + GX_MASK_SLACK, sizeof *s->made.words);
+    if (!s->made.groups)
+        s->made.groups = calloc(s->n_docs / GX_MASK_GROUP + 1, sizeof *s->made.groups);
+    return s->made.words && s->made.groups;
+}
+
+/* Groups and count from the words. */
+static void complete_made(gx_mask *m, uint32_t n_docs)
+{
+    m->n = 0;
+    for (size_t w = 0; w < gx_mask_n_words(n_docs) / 2; ++w) {
+        const uint64_t bits = gx_mask_word(m, w);
+        m->groups[w * 64 / GX_MASK_GROUP] |= bits != 0;
+        m->n += (uint32_t)__builtin_popcountll(bits);
+    }
+}
+
+static gx_status evaluate(gx_cpu_selection *s, const gx_filter *f, gx_error *err)
+{
+    if (!reserve_made(s))
+        return no_memory(s, err);
+    const gx_status st = gx_filter_evaluate(f, (uint64_t *)(void *)s->made.words, NULL, err);
+    if (st == GX_OK)
+        complete_made(&s->made, s->n_docs);
+    return st;
+}
+
+/* ---- choosing ---- */
+
+static uint64_t count_postings(const gx_plan *plan)
+{
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < plan->n_terms; ++i)
+        n += plan->terms[i].df;
+    return n;
+}
+
+gx_status gx_cpu_selection_begin(gx_cpu_selection *s, const gx_plan *plan, gx_error *err)
+{
+    s->n_masks = 0;
+    s->filter = plan->filter_mask ? NULL : plan->filter;
+    s->drives = false;
+    if (plan->mask)
+        s->masks[s->n_masks++] = plan->mask;
+    if (plan->filter_mask)
+        s->masks[s->n_masks++] = plan->filter_mask;
+    if (s->n_masks == 2 && s->masks[1]->n < s->masks[0]->n) {
+        s->masks[0] = plan->filter_mask;
+        s->masks[1] = plan->mask;
+    }
+    s->any = s->n_masks || s->filter;
+    if (s->filter && !s->passed && !(s->passed = calloc(gx_mask_n_words(s->n_docs) + GX_MASK_SLACK, sizeof *s->passed)))
+        return no_memory(s, err);
+    s->drives = s->n_masks && s->masks[0]->n * (uint64_t)plan->n_terms * SELECTED_COST < count_postings(plan);
+    return GX_OK;
+}
+
+gx_status gx_cpu_selection_mask(gx_cpu_selection *s, const gx_plan *plan, const gx_mask **mask, gx_error *err)
+{
+    const gx_mask *first = plan->mask, *second = plan->filter_mask;
+    *mask = first ? first : second;
+    if (!plan->filter || (second && !first))
+        return GX_OK;
+    if (second) {
+        if (!reserve_made(s))
+            return no_memory(s, err);
+        memcpy(s->made.words, second->words, gx_mask_n_words(s->n_docs) * sizeof *second->words);
+        complete_made(&s->made, s->n_docs);
+    } else {
+        const gx_status st = evaluate(s, plan->filter, err);
+        if (st != GX_OK)
+            return st;
+    }
+    for (size_t w = 0; first && w < gx_mask_n_words(s->n_docs); ++w)
+        s->made.words[w] &= first->words[w];
+    *mask = &s->made;
+    return GX_OK;
+}
+
+void gx_cpu_selection_end(gx_cpu_selection *s)
+{
+    for (uint32_t g = 0; s->made.groups && g <= s->n_docs / GX_MASK_GROUP; ++g) {
+        if (!s->made.groups[g])
+            continue;
+        const size_t begin = (size_t)g * GX_MASK_GROUP / 32, all = gx_mask_n_words(s->n_docs);
+        const size_t n = all - begin < GX_MASK_GROUP / 32 ? all - begin : GX_MASK_GROUP / 32;
+        memset(s->made.words + begin, 0, n * sizeof *s->made.words);
+        s->made.groups[g] = false;
+    }
+    s->any = s->drives = false;
+    s->n_masks = 0;
+    s->filter = NULL;
+}
+
+/* ---- candidates ---- */
+
+void gx_cpu_selection_apply_masks(const gx_cpu_selection *s, const gx_cpu_kernels *k, gx_cpu_columns *c, uint32_t T)
+{
+    for (uint32_t i = 0; i < s->n_masks; ++i) /* presence maps of documents, and absence rules a candidate out */
+        k->apply_presence_map(c, s->masks[i]->words, 0, UINT32_MAX, 0, 0, T, true);
+}
+
+void gx_cpu_selection_apply_filter(const gx_cpu_selection *s, const gx_cpu_kernels *k, gx_cpu_columns *c, uint32_t T)
+{
+    uint8_t keep[GX_CPU_COLUMN];
+    uint32_t docids[GX_CPU_COLUMN];
+    const uint32_t n = c->n;
+    if (!s->filter || n == 0)
+        return;
+    gx_filter_test(s->filter, c->doc, n, keep);
+    memcpy(docids, c->doc, n * sizeof *docids);
+    for (uint32_t i = 0; i < n; ++i)
+        s->passed[docids[i] / 32] |= (uint32_t)keep[i] << docids[i] % 32;
+    k->apply_presence_map(c, s->passed, 0, UINT32_MAX, 0, 0, T, true);
+    for (uint32_t i = 0; i < n; ++i)
+        s->passed[docids[i] / 32] = 0;
+}
+
+static bool mask_may_allow(const gx_mask *mask, uint32_t begin, uint32_t end)
+{
+    for (uint32_t g = begin / GX_MASK_GROUP; g <= (end - 1) / GX_MASK_GROUP; ++g) {
+        if (mask->groups[g])
+            return true;
+    }
+    return false;
+}
+
+bool gx_cpu_selection_may_allow(const gx_cpu_selection *s, uint32_t begin, uint32_t end)
+{
+    if (end <= begin || end > s->n_docs || end - begin > MASK_GROUPS * GX_MASK_GROUP)
+        return true;
+    for (uint32_t i = 0; i < s->n_masks; ++i) {
+        if (!mask_may_allow(s->masks[i], begin, end))
+            return false;
+    }
+    return true;
+}
+
+uint32_t gx_cpu_selection_next(const gx_cpu_selection *s, uint32_t *at, uint32_t *docids, uint32_t max)
+{
+    const gx_mask *mask = s->masks[0], *other = s->n_masks > 1 ? s->masks[1] : NULL;
+    const size_t n_words = gx_mask_n_words(s->n_docs) / 2;
+    uint32_t n = 0;
+    for (size_t w = *at / 64; w < n_words;) {
+        if (w % (GX_MASK_GROUP / 64) == 0 && !mask->groups[w * 64 / GX_MASK_GROUP]) {
+            w += GX_MASK_GROUP / 64;
+            continue;
+        }
+        if (n + 64 > max) {
+            *at = (uint32_t)(64 * w);
+            return n;
+        }
+        uint64_t bits = gx_mask_word(mask, w) & (other ? gx_mask_word(other, w) : UINT64_MAX);
+        for (; bits; bits &= bits - 1)
+            docids[n++] = (uint32_t)(64 * w) + (uint32_t)__builtin_ctzll(bits);
+        ++w;
+    }
+    *at = UINT32_MAX;
+    return n;
+}
