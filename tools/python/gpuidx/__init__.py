@@ -8,7 +8,7 @@
 from ._build import build
 from ._index import Index, IndexInfo, Mask, Postings, Token, import_ciff
 from ._library import (Cancelled, CorruptError, CUDAError, DeadlineError, Error, ExistsError, InputError, InternalError,
-                       NoGPUError, NotFoundError, OutOfMemoryError, UsageError, version)
+                       NoGPUError, NotFoundError, OutOfMemoryError, StorageError, UsageError, version)
 from ._results import Hit, Results
 
 __version__ = version()
@@ -16,4 +16,4 @@ open = Index.open
 
 __all__ = ["Index", "IndexInfo", "Mask", "Postings", "Token", "Hit", "Results", "build", "open", "import_ciff", "Error",
            "UsageError", "InputError", "CorruptError", "ExistsError", "NotFoundError", "OutOfMemoryError", "NoGPUError",
-           "CUDAError", "Cancelled", "DeadlineError", "InternalError", "version"]
+           "StorageError", "CUDAError", "Cancelled", "DeadlineError", "InternalError", "version"]

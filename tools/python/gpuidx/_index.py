@@ -3,18 +3,21 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import contextlib
 import dataclasses
 import json
 import math
 import os
 import threading
+import time
 import weakref
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
 import numpy as np
 
 from . import _queries
-from ._library import UINT32_MAX, UINT64_MAX, UsageError, check, error, ffi, lib, new_error, options
+from ._library import (UINT32_MAX, UINT64_MAX, Interrupt, UsageError, check, encode, error, ffi, lib, new_error,
+                       options, path_bytes)
 from ._results import Results
 
 _OPS = {"or": lib.GX_OP_OR, "and": lib.GX_OP_AND, "and-or": lib.GX_OP_AND_OR}
@@ -132,6 +135,8 @@ class _Session:
         self.one.n_matches = self.n_matches
         self.room = 0
         self.options: Dict[Any, Any] = {}
+        self.busy = False  # a search of the thread `owner` is under way
+        self.owner = 0
 
     def reserve(self, k: int) -> None:
         """Room for the k hits of one query."""
@@ -147,6 +152,20 @@ class _Session:
         self.pointer = ffi.NULL
 
 
+class _Held:
+    """The sessions of one thread. When the thread ends they wait for another thread."""
+
+    __slots__ = ("sessions", "_idle")
+
+    def __init__(self, idle: "Dict[str, List[_Session]]") -> None:
+        self.sessions: Dict[str, _Session] = {}
+        self._idle = idle
+
+    def __del__(self) -> None:
+        for kind, session in self.sessions.items():
+            self._idle.setdefault(kind, []).append(session)
+
+
 def _reopen(path: str, arguments: Dict[str, Any]) -> "Index":
     return Index(path, **arguments)
 
@@ -160,6 +179,7 @@ class Index:
     device_memory  most bytes of GPU memory for the index and all sessions; 0: what is free
     map_memory     most bytes for tables that are derived when an engine opens; None: no limit
     check          how much of the file is verified: "structure", "checksum" or "full"
+    result_cache   most bytes of host memory that keep answers, for queries that come again; 0: none
     load           "map" the file (pages are read when they are first used, and processes share them), or "read" it
                    whole
 
@@ -168,26 +188,29 @@ class Index:
     """
 
     def __init__(self, path: Union[str, "os.PathLike[str]"], *, engine: str = "auto", device: int = 0,
-                 device_memory: int = 0, map_memory: Optional[int] = None, check: str = "checksum",
-                 load: str = "map") -> None:
+                 device_memory: int = 0, map_memory: Optional[int] = None, result_cache: int = 0,
+                 check: str = "checksum", load: str = "map") -> None:
         self._index = ffi.NULL
-        self.path = os.fspath(path)
+        self.path = os.fsdecode(path)
         self._arguments: Dict[str, Any] = {"engine": engine, "device": device, "device_memory": device_memory,
-                           "map_memory": map_memory, "check": check, "load": load}
+                                           "map_memory": map_memory, "result_cache": result_cache, "check": check,
+                                           "load": load}
         _choose(_ENGINES, "engine", engine)
         self._default = engine
         self._engines: Dict[str, Any] = {}
         self._sessions: List[_Session] = []
+        self._idle: Dict[str, List[_Session]] = {}
+        self._calls: Set[Any] = set()  # calls under way that use the file, but for searches
+        self._closing = False
         self._masks: "weakref.WeakSet[Mask]" = weakref.WeakSet()
         self._local = threading.local()
         self._lock = threading.Lock()
-        self._pool: Optional[concurrent.futures.ThreadPoolExecutor] = None
-        self._pool_size = 0
+        self._pools: Dict[int, concurrent.futures.ThreadPoolExecutor] = {}
         self._pid = os.getpid()
         opt, err, out = options("gx_index_options"), new_error(), ffi.new("gx_index **")
         opt.check = _choose(_CHECKS, "check", check)
         opt.load = _choose(_LOADS, "load", load)
-        _check(lib.gx_index_open(out, os.fsencode(self.path), opt, err), err)
+        _check(lib.gx_index_open(out, path_bytes(self.path), opt, err), err)
         self._index = out[0]
         st = ffi.new("gx_index_stats *")
         st.size = ffi.sizeof("gx_index_stats")
@@ -204,19 +227,24 @@ class Index:
     # ---- life ----
 
     def close(self) -> None:
-        """Close the sessions, engines and the file. No other call may be under way. Further calls raise ValueError."""
-        if self._index == ffi.NULL:
+        """Close the sessions, engines and the file, after the calls that other threads have under way. Further calls
+        raise ValueError."""
+        if self._index == ffi.NULL or self._closing:
             return
+        self._closing = True
         if self._pid == os.getpid():
-            if self._pool is not None:
-                self._pool.shutdown()
+            me = threading.get_ident()
+            while any(s.busy and s.owner != me for s in self._sessions) or any(c[0] != me for c in list(self._calls)):
+                time.sleep(0.001)
+            for pool in self._pools.values():
+                pool.shutdown()
             for mask in list(self._masks):
                 mask.close()
             for session in self._sessions:
                 session.close()
             for engine in self._engines.values():
                 lib.gx_engine_close(engine)
-        self._pool = None
+        self._pools, self._idle = {}, {}
         self._sessions, self._engines, self._local = [], {}, threading.local()
         lib.gx_index_close(self._index)
         self._index = ffi.NULL
@@ -261,7 +289,7 @@ class Index:
     def _after_fork(self) -> None:
         """A forked child has neither the threads nor the GPU of its parent: it leaves their objects alone."""
         self._engines, self._sessions, self._local = {}, [], threading.local()
-        self._lock, self._pool, self._pool_size = threading.Lock(), None, 0
+        self._lock, self._pools, self._idle, self._calls = threading.Lock(), {}, {}, set()
         self._masks = weakref.WeakSet()
         self._pid = os.getpid()
 
@@ -278,25 +306,42 @@ class Index:
                 opt.device_memory = self._arguments["device_memory"] or 0
                 maps = self._arguments["map_memory"]
                 opt.map_memory = UINT64_MAX if maps is None else maps
+                opt.result_cache = self._arguments["result_cache"] or 0
                 check(lib.gx_engine_open(out, self._index, opt, err), err)
                 self._engines[kind] = out[0]
             return self._engines[kind]
 
-    def _session(self, kind: Optional[str]) -> _Session:
+    def _session(self, kind: str) -> _Session:
         if self._pid != os.getpid():
             self._after_fork()
         try:
-            session: _Session = self._local.sessions[kind]
+            session: _Session = self._local.held.sessions[kind]
             return session
         except (AttributeError, KeyError):
             pass
-        session = _Session(self._engine(kind))
-        with self._lock:
-            self._sessions.append(session)
-        if not hasattr(self._local, "sessions"):
-            self._local.sessions = {}
-        self._local.sessions[kind] = session
+        try:
+            session = self._idle[kind].pop()
+        except LookupError:
+            session = _Session(self._engine(kind))
+            with self._lock:
+                self._sessions.append(session)
+        session.owner = threading.get_ident()
+        if not hasattr(self._local, "held"):
+            self._local.held = _Held(self._idle)
+        self._local.held.sessions[kind] = session
         return session
+
+    @contextlib.contextmanager
+    def _use(self) -> Iterator[Any]:
+        """The file, which close leaves open until the block ends."""
+        call = (threading.get_ident(), object())
+        self._calls.add(call)
+        try:
+            if self._closing:
+                raise ValueError("the index %s is closed" % self.path)
+            yield self._open()
+        finally:
+            self._calls.discard(call)
 
     def engine_name(self, engine: Optional[str] = None) -> str:
         """The engine that answers: "CPU (AVX-512)" or "GPU 0: NVIDIA H200"."""
@@ -361,6 +406,8 @@ class Index:
                                    algorithm=algorithm, seconds=seconds, vocabulary=vocabulary)
         if scorer is None:
             scorer = "impact" if self.info.impacts else "bm25"
+        if mask is not None and not isinstance(mask, Mask):
+            raise TypeError("mask is a Mask (Index.mask), not %s" % type(mask).__name__)
         key = (k, op, scorer, k1, b, mask, count, prune, algorithm, seconds)
         kind = engine if engine is not None else (mask.engine if mask is not None else self._default)
         if type(queries) is str and syntax == "text":
@@ -371,12 +418,18 @@ class Index:
                 opt = self._options(session, key)
             if opt.k > session.room:
                 session.reserve(opt.k)
-            text = queries.encode("utf-8", "surrogatepass")
+            text = encode(queries)
             query = session.query
             query.text = pin = ffi.from_buffer(text)
             query.len = len(text)
-            if lib.gx_search(session.pointer, query, 1, opt, session.one, session.err):
-                check(session.err.status, session.err)
+            session.busy = True
+            try:
+                if self._closing:
+                    raise ValueError("the index %s is closed" % self.path)
+                if lib.gx_search(session.pointer, query, 1, opt, session.one, session.err):
+                    check(session.err.status, session.err)
+            finally:
+                session.busy = False
             del pin
             n = session.n_hits[0]
             return Results(self, session.docids[:n].copy(), session.scores[:n].copy(), n,
@@ -395,9 +448,10 @@ class Index:
         scores = np.zeros((n, k), np.float32)
         counts = np.zeros(n, np.uint32)
         matches = np.zeros(n, np.uint64) if key[6] else None
-        places = [a.ctypes.data if a is not None else 0 for a in (docids, scores, counts, matches)]
+        arrays = (docids, scores, counts, matches)
+        places = [a.ctypes.data if a is not None else 0 for a in arrays]
 
-        def run(first: int) -> None:
+        def run(first: int, _: Any = arrays) -> None:  # which keeps the arrays as long as it runs
             session = self._session(kind)
             size = min(batch, n - first)
             r = session.results
@@ -405,16 +459,28 @@ class Index:
             r.scores = ffi.cast("float *", places[1] + 4 * first * k)
             r.n_hits = ffi.cast("uint32_t *", places[2] + 4 * first)
             r.n_matches = ffi.cast("uint64_t *", places[3] + 8 * first) if places[3] else ffi.NULL
-            if lib.gx_search(session.pointer, made.at(first), size, opt, r, session.err):
-                check(session.err.status, session.err)
+            session.busy = True
+            try:
+                if self._closing:
+                    raise ValueError("the index %s is closed" % self.path)
+                if lib.gx_search(session.pointer, made.at(first), size, opt, r, session.err):
+                    check(session.err.status, session.err)
+            finally:
+                session.busy = False
 
         parts = range(0, n, batch)
         if threads == 1 or len(parts) < 2:
             for first in parts:
                 run(first)
         else:
-            for _ in self._threads(threads).map(run, parts):
-                pass
+            running = [self._threads(threads).submit(run, first) for first in parts]
+            try:
+                for part in running:
+                    part.result()
+            finally:  # of a failure or of Ctrl-C the others are told, and waited for
+                for part in running:
+                    part.cancel()
+                concurrent.futures.wait(running)
         if single:
             hits = int(counts[0])
             return Results(self, docids[0, :hits], scores[0, :hits], hits,
@@ -423,12 +489,9 @@ class Index:
 
     def _threads(self, n: int) -> concurrent.futures.ThreadPoolExecutor:
         with self._lock:
-            if self._pool is None or self._pool_size < n:
-                if self._pool is not None:
-                    self._pool.shutdown(wait=False)
-                self._pool = concurrent.futures.ThreadPoolExecutor(n, "gpuidx")
-                self._pool_size = n
-            return self._pool
+            if n not in self._pools:
+                self._pools[n] = concurrent.futures.ThreadPoolExecutor(n, "gpuidx")
+            return self._pools[n]
 
     async def asearch(self, queries: _queries.Queries, k: int = 10, **arguments: Any) -> Results:
         """search in a thread of the running event loop's executor."""
@@ -442,9 +505,11 @@ class Index:
         engine     on which it is used; None: as the index was opened
         invert     all documents but these"""
         bits = np.zeros((self.info.n_docs + 63) // 64 * 64, bool)
-        given = documents if isinstance(documents, np.ndarray) else list(documents)
-        if isinstance(given, list) and given and isinstance(given[0], str):
-            given = [self.docid(docno) for docno in given]
+        if isinstance(documents, (str, bytes)):
+            raise TypeError("documents are many, not one %s" % type(documents).__name__)
+        given = documents if isinstance(documents, np.ndarray) and documents.dtype.kind in "biu" else list(documents)
+        if isinstance(given, list) and any(isinstance(d, str) for d in given):
+            given = [self._docid_of(d) for d in given]
         array = np.asarray(given)
         if array.dtype == bool:
             if array.shape != (self.info.n_docs,):
@@ -466,12 +531,13 @@ class Index:
         UsageError names the column of what is wrong, and the nearest attribute. Make it once and use it for many
         searches; `search(..., filter=expression)` makes it for one call."""
         words = np.zeros((self.info.n_docs + 63) // 64, np.uint64)
-        out, err, text = ffi.new("gx_filter **"), new_error(), expression.encode("utf-8", "surrogatepass")
-        check(lib.gx_filter_open(out, self._open(), ffi.from_buffer(text), len(text), ffi.NULL, err), err)
-        try:
-            check(lib.gx_filter_evaluate(out[0], ffi.from_buffer("uint64_t[]", words), ffi.NULL, err), err)
-        finally:
-            lib.gx_filter_close(out[0])
+        out, err, text = ffi.new("gx_filter **"), new_error(), encode(expression, "a filter")
+        with self._use() as file:
+            check(lib.gx_filter_open(out, file, ffi.from_buffer(text), len(text), ffi.NULL, err), err)
+            try:
+                check(lib.gx_filter_evaluate(out[0], ffi.from_buffer("uint64_t[]", words), ffi.NULL, err), err)
+            finally:
+                lib.gx_filter_close(out[0])
         return Mask(self, engine or self._default, words)
 
     @property
@@ -486,22 +552,26 @@ class Index:
         return found
 
     def _docids(self, docids: Any) -> Any:
-        array = np.asarray(docids)
-        if array.dtype.kind not in "iu" and array.size:
+        array = np.asarray(docids).reshape(-1)
+        if array.size == 0:
+            return np.zeros(0, np.int64)
+        if array.dtype.kind not in "iu":
             raise TypeError("docids are integers, not %s" % array.dtype)
-        array = array.astype(np.int64).reshape(-1)
-        if array.size and (array.min() < 0 or array.max() >= self.info.n_docs):
-            wrong = array[(array < 0) | (array >= self.info.n_docs)][0]
-            raise IndexError("docid %d is outside [0, %d)" % (wrong, self.info.n_docs))
-        return array
+        outside = (array < 0) | (array >= self.info.n_docs)
+        if outside.any():
+            raise IndexError("docid %d is outside [0, %d)" % (array[outside][0], self.info.n_docs))
+        return array.astype(np.int64)
 
     def score(self, query: Any, docnos: Sequence[str], **arguments: Any) -> Any:
-        """The scores of these documents for a query, float32 [len(docnos)]; 0 where a document matches no term.
-        Documents are named by docno, or by docid. The arguments are those of search, but for k and mask."""
-        wanted = np.array([self.docid(d) if isinstance(d, str) else d for d in docnos], np.int64)
+        """The scores of these documents for a query, float32 [len(docnos)]; 0 where a document matches no term. They
+        are named by docno, or by docid. The arguments are those of search, but for k and mask."""
+        if isinstance(docnos, (str, bytes)):
+            raise TypeError("docnos are many, not one %s" % type(docnos).__name__)
+        wanted = self._docids([self.docid(d) if isinstance(d, str) else d for d in docnos])
         if not len(wanted):
+            self._open()
             return np.zeros(0, np.float32)
-        different = np.unique(self._docids(wanted))
+        different = np.unique(wanted)
         with self.mask(different, engine=arguments.get("engine")) as mask:
             found = self.search(query, len(different), mask=mask, **arguments)
             if not found.single:
@@ -510,18 +580,22 @@ class Index:
             by_docid[np.searchsorted(different, found.docids)] = found.scores
         return by_docid[np.searchsorted(different, wanted)]
 
-    def explain(self, query: str, document: Union[str, int], *, scorer: Optional[str] = None,
+    def _one(self, query: Any) -> Any:
+        """A batch of this one query: a string, or {term: weight}."""
+        made, _, single = _queries.of(query, "text", None)
+        if not single:
+            raise TypeError("one query is wanted: a str or {term: weight}, not %s" % type(query).__name__)
+        return made
+
+    def explain(self, query: Any, document: Union[str, int], *, scorer: Optional[str] = None,
                 k1: Optional[float] = None, b: Optional[float] = None) -> Dict[str, Any]:
-        """Why a document has its score: the formula and the numbers of each term."""
-        e, err, q, opt = ffi.new("gx_explanation *"), new_error(), ffi.new("gx_query *"), options("gx_query_options")
-        text = query.encode("utf-8", "surrogatepass")
-        lib.gx_query_init(q, ffi.sizeof("gx_query"), text, len(text))
-        keep = ffi.from_buffer(text)
-        q.text = keep
+        """Why a document has its score for a query (a string, or {term: weight}): the formula, the terms' numbers."""
+        e, err, made, opt = ffi.new("gx_explanation *"), new_error(), self._one(query), options("gx_query_options")
         opt.preset = _preset(scorer or ("impact" if self.info.impacts else "bm25"))
         opt.k1, opt.b = math.nan if k1 is None else k1, math.nan if b is None else b
-        docid = self.docid(document) if isinstance(document, str) else int(self._docids([document])[0])
-        check(lib.gx_explain(e, self._open(), q, opt, docid, err), err)
+        docid = self._docid_of(document)
+        with self._use() as file:
+            check(lib.gx_explain(e, file, made.at(0), opt, docid, err), err)
         try:
             terms = [{"term": bytes(ffi.buffer(t.term, t.term_len)).decode("utf-8", "replace"), "df": t.df,
                       "qtf": t.qtf, "tf": t.tf, "idf": t.idf, "weight": t.weight, "score": t.score}
@@ -532,21 +606,17 @@ class Index:
         finally:
             lib.gx_explanation_free(e)
 
-    def snippet(self, query: str, document: Union[str, int], words: int = 30) -> Tuple[str, List[Tuple[int, int]]]:
+    def snippet(self, query: Any, document: Union[str, int], words: int = 30) -> Tuple[str, List[Tuple[int, int]]]:
         """The part of a document's stored text that shows best why it was found, and the words in it to mark, as
         (begin, end) in characters of the part."""
-        text = self.text(document).encode("utf-8", "surrogatepass")
-        out, err, q = ffi.new("gx_highlighter **"), new_error(), ffi.new("gx_query *")
-        coded = query.encode("utf-8", "surrogatepass")
-        lib.gx_query_init(q, ffi.sizeof("gx_query"), coded, len(coded))
-        keep = ffi.from_buffer(coded)
-        q.text = keep
-        check(lib.gx_highlighter_open(out, self._open(), q, err), err)
-        try:
-            s = ffi.new("gx_snippet *")
-            check(lib.gx_highlighter_snippet(out[0], ffi.from_buffer(text), len(text), max(1, words), s, err), err)
-        finally:
-            lib.gx_highlighter_close(out[0])
+        text = self.text(document).encode()
+        out, err, made, s = ffi.new("gx_highlighter **"), new_error(), self._one(query), ffi.new("gx_snippet *")
+        with self._use() as file:
+            check(lib.gx_highlighter_open(out, file, made.at(0), err), err)
+            try:
+                check(lib.gx_highlighter_snippet(out[0], ffi.from_buffer(text), len(text), max(1, words), s, err), err)
+            finally:
+                lib.gx_highlighter_close(out[0])
         part = text[s.begin:s.end]
         marks = [(len(part[:s.marks[i].begin - s.begin].decode("utf-8", "replace")),
                   len(part[:s.marks[i].end - s.begin].decode("utf-8", "replace"))) for i in range(s.n_marks)]
@@ -556,7 +626,7 @@ class Index:
 
     def docid(self, docno: str) -> int:
         """The docid of an external id. KeyError if no document has it."""
-        coded = docno.encode("utf-8", "surrogateescape")
+        coded = encode(docno, "a docno")
         found = lib.gx_index_find_doc(self._open(), coded, len(coded))
         if found == UINT32_MAX:
             raise KeyError("no document has the id %r" % docno)
@@ -565,7 +635,7 @@ class Index:
     def __contains__(self, docno: object) -> bool:
         if not isinstance(docno, str):
             return False
-        coded = docno.encode("utf-8", "surrogateescape")
+        coded = encode(docno)
         return bool(lib.gx_index_find_doc(self._open(), coded, len(coded)) != UINT32_MAX)
 
     def docno(self, docid: int) -> str:
@@ -576,13 +646,13 @@ class Index:
         """The external ids of docids (None: of all documents, in order)."""
         array = np.arange(self.info.n_docs, dtype=np.uint32) if docids is None else np.ascontiguousarray(
             self._docids(docids), dtype=np.uint32)
-        self._open()
-        if not len(array):
-            return []
-        wanted = ffi.from_buffer("uint32_t[]", array)
-        size = lib.gx_index_join_doc_ids(self._index, wanted, len(array), ffi.NULL, 0)
-        joined = bytearray(size)
-        lib.gx_index_join_doc_ids(self._index, wanted, len(array), ffi.from_buffer("char[]", joined), size)
+        with self._use() as file:
+            if not len(array):
+                return []
+            wanted = ffi.from_buffer("uint32_t[]", array)
+            size = lib.gx_index_join_doc_ids(file, wanted, len(array), ffi.NULL, 0)
+            joined = bytearray(size)
+            lib.gx_index_join_doc_ids(file, wanted, len(array), ffi.from_buffer("char[]", joined), size)
         return joined.decode("utf-8", "surrogateescape").split("\n")[:-1]
 
     def _docid_of(self, document: Union[str, int]) -> int:
@@ -600,15 +670,17 @@ class Index:
 
     def texts(self, documents: Iterable[Union[str, int]]) -> List[str]:
         """The stored texts of documents, by docid or docno."""
-        self._open()
+        if isinstance(documents, (str, bytes)):
+            raise TypeError("documents are many, not one %s: Index.text gives one text" % type(documents).__name__)
         buf, cap, n, err = ffi.new("char **"), ffi.new("size_t *"), ffi.new("size_t *"), new_error()
         texts: List[str] = []
-        try:
-            for document in documents:
-                check(lib.gx_index_doc_text(self._index, self._docid_of(document), buf, cap, n, err), err)
-                texts.append(bytes(ffi.buffer(buf[0], n[0])).decode("utf-8", "replace") if n[0] else "")
-        finally:
-            lib.free(buf[0])
+        with self._use() as file:
+            try:
+                for document in documents:
+                    check(lib.gx_index_doc_text(file, self._docid_of(document), buf, cap, n, err), err)
+                    texts.append(bytes(ffi.buffer(buf[0], n[0])).decode("utf-8", "replace") if n[0] else "")
+            finally:
+                lib.free(buf[0])
         return texts
 
     def doc_len(self, document: Union[str, int]) -> int:
@@ -622,7 +694,7 @@ class Index:
             if not 0 <= term < self.info.n_terms:
                 raise IndexError("term %d is outside [0, %d)" % (term, self.info.n_terms))
             return int(term)
-        coded = term.encode("utf-8", "surrogateescape")
+        coded = encode(term, "a term")
         found = lib.gx_index_find_term(self._open(), coded, len(coded))
         if found == UINT32_MAX:
             raise KeyError("the index has no term %r (terms are what analysis makes of words: Index.analyze)" % term)
@@ -662,11 +734,13 @@ class Index:
         docids, tfs, n = ffi.new("uint32_t **"), ffi.new("uint32_t **"), ffi.new("uint32_t *")
         try:
             while True:
-                check(lib.gx_postings_next(out[0], docids, tfs, n, err), err)
-                if n[0] == 0:
-                    return
-                yield Postings(np.frombuffer(ffi.buffer(docids[0], 4 * n[0]), np.uint32).copy(),
-                               np.frombuffer(ffi.buffer(tfs[0], 4 * n[0]), np.uint32).copy())
+                with self._use():
+                    check(lib.gx_postings_next(out[0], docids, tfs, n, err), err)
+                    if n[0] == 0:
+                        return
+                    block = Postings(np.frombuffer(ffi.buffer(docids[0], 4 * n[0]), np.uint32).copy(),
+                                     np.frombuffer(ffi.buffer(tfs[0], 4 * n[0]), np.uint32).copy())
+                yield block
         finally:
             lib.gx_postings_close(out[0])
 
@@ -679,9 +753,10 @@ class Index:
 
     def analyze(self, text: str) -> List[Token]:
         """The terms of a text by the index's analyzer, each with the bytes of the text's UTF-8 of which it was made."""
-        coded = text.encode("utf-8", "surrogatepass")
+        coded = encode(text, "a text")
         out, n, err = ffi.new("gx_text_term **"), ffi.new("size_t *"), new_error()
-        check(lib.gx_index_analyze(self._open(), coded, len(coded), out, n, err), err)
+        with self._use() as file:
+            check(lib.gx_index_analyze(file, coded, len(coded), out, n, err), err)
         try:
             return [Token(bytes(ffi.buffer(t.term, t.len)).decode("utf-8", "replace"), t.begin, t.end)
                     for t in (out[0][i] for i in range(n[0]))]
@@ -701,7 +776,8 @@ class Index:
     def recode(self, path: Union[str, "os.PathLike[str]"], codec: Optional[str] = None, *,
                tf_codec: Optional[str] = None, force: bool = False, drop_titles: bool = False,
                drop_texts: bool = False) -> "Index":
-        """Write the index anew with another codec ("gpubp128", ..., "auto": one a list), and open it."""
+        """Write the index anew with another codec ("gpubp128", ..., "auto": one a list), and open it. Ctrl-C stops
+        it, as it stops reorder, import_ciff and export_ciff, and nothing is left behind."""
         return self._rewrite(path, codec, tf_codec, force, drop_titles, drop_texts, None)
 
     def reorder(self, path: Union[str, "os.PathLike[str]"], order: Any = "bp", *, threads: int = 1, seed: int = 0,
@@ -710,9 +786,10 @@ class Index:
         or a permutation: an integer array [n_docs], the new docid of each document."""
         new_docids = np.zeros(max(1, self.info.n_docs), np.uint32)
         if isinstance(order, str):
-            o, err = options("gx_order_options"), new_error()
-            o.kind, o.threads, o.seed = _choose(_ORDERS, "order", order), threads, seed
-            check(lib.gx_order_make(self._open(), o, ffi.from_buffer("uint32_t[]", new_docids), err), err)
+            o, err, interrupt = options("gx_order_options"), new_error(), Interrupt()
+            o.kind, o.threads, o.seed, o.cancel = _choose(_ORDERS, "order", order), threads, seed, interrupt.cancel
+            with self._use() as file:
+                interrupt.check(lib.gx_order_make(file, o, ffi.from_buffer("uint32_t[]", new_docids), err), err)
         else:
             given = self._docids(order)
             if len(given) != self.info.n_docs:
@@ -722,25 +799,27 @@ class Index:
 
     def _rewrite(self, path: Any, codec: Optional[str], tf_codec: Optional[str], force: bool, drop_titles: bool,
                  drop_texts: bool, new_docids: Any) -> "Index":
-        o, err = options("gx_rewrite_options"), new_error()
+        o, err, interrupt = options("gx_rewrite_options"), new_error(), Interrupt()
         names = [ffi.new("char[]", c.encode()) if c else ffi.NULL for c in (codec, tf_codec)]
         o.docid_codec, o.tf_codec = names
-        o.force, o.drop_titles, o.drop_texts = force, drop_titles, drop_texts
+        o.force, o.drop_titles, o.drop_texts, o.cancel = force, drop_titles, drop_texts, interrupt.cancel
         if new_docids is not None:
             o.new_docids = ffi.from_buffer("uint32_t[]", new_docids)
-        check(lib.gx_index_rewrite(self._open(), os.fsencode(path), o, err), err)
+        with self._use() as file:
+            interrupt.check(lib.gx_index_rewrite(file, path_bytes(path), o, err), err)
         return Index(path, **self._arguments)
 
     def export_ciff(self, path: Union[str, "os.PathLike[str]"], *, force: bool = False) -> None:
         """Write the postings as a CIFF file, which Anserini, PISA, Terrier and others read."""
-        o, err = options("gx_export_options"), new_error()
-        o.force = force
-        check(lib.gx_ciff_export(self._open(), os.fsencode(path), o, err), err)
+        o, err, interrupt = options("gx_export_options"), new_error(), Interrupt()
+        o.force, o.cancel = force, interrupt.cancel
+        with self._use() as file:
+            interrupt.check(lib.gx_ciff_export(file, path_bytes(path), o, err), err)
 
     def check(self, level: str = "full") -> None:
         """Verify the file anew: "structure", "checksum" or "full" (every list decoded). CorruptError has the fault."""
         err = new_error()
-        check(lib.gx_index_verify(os.fsencode(self.path), _choose(_CHECKS, "level", level), err), err)
+        check(lib.gx_index_verify(path_bytes(self.path), _choose(_CHECKS, "level", level), err), err)
 
 
 _check = check
@@ -750,13 +829,13 @@ def import_ciff(ciff: Union[str, "os.PathLike[str]"], path: Union[str, "os.PathL
                 codec: Optional[str] = None, analyzer: Optional[str] = None, stemmer: Optional[str] = None,
                 stopwords: Optional[str] = None, impacts: bool = False, fold: Optional[str] = None) -> Index:
     """Make an index of a CIFF file, and open it. analyzer: how queries become terms; None: what the file says."""
-    o, err = options("gx_import_options"), new_error()
+    o, err, interrupt = options("gx_import_options"), new_error(), Interrupt()
     given = {"docid_codec": codec, "analyzer": analyzer, "stemmer": stemmer, "stopwords": stopwords, "fold": fold}
     keep = {name: ffi.new("char[]", v.encode()) for name, v in given.items() if v is not None}
     for name, value in keep.items():
         setattr(o, name, value)
-    o.force, o.impacts = force, impacts
-    _check(lib.gx_ciff_import(os.fsencode(ciff), os.fsencode(path), o, err), err)
+    o.force, o.impacts, o.cancel = force, impacts, interrupt.cancel
+    interrupt.check(lib.gx_ciff_import(path_bytes(ciff), path_bytes(path), o, err), err)
     return Index(path)
 
 

@@ -44,7 +44,7 @@ class CorruptError(Error):
     """An index is damaged, truncated or of an unknown version."""
 
 
-class SystemError_(Error, OSError):
+class StorageError(Error, OSError):
     """The system refused to open, read or write."""
 
 
@@ -84,7 +84,7 @@ _CLASSES = {
     "GX_EUSAGE": UsageError,
     "GX_EINPUT": InputError,
     "GX_ECORRUPT": CorruptError,
-    "GX_EIO": SystemError_,
+    "GX_EIO": StorageError,
     "GX_EEXISTS": ExistsError,
     "GX_ENOTFOUND": NotFoundError,
     "GX_ENOMEM": OutOfMemoryError,
@@ -120,6 +120,45 @@ def options(kind: str) -> Any:
     o = ffi.new(kind + " *")
     getattr(lib, kind + "_init")(o, ffi.sizeof(kind))
     return o
+
+
+def encode(text: Any, what: str = "a query") -> bytes:
+    """The UTF-8 of a str. What another call decoded with surrogates becomes the same bytes again. TypeError."""
+    if not isinstance(text, str):
+        raise TypeError("%s is of type %s, not str" % (what, type(text).__name__))
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        try:
+            return text.encode("utf-8", "surrogateescape")
+        except UnicodeEncodeError:
+            return text.encode("utf-8", "surrogatepass")
+
+
+def path_bytes(path: Any) -> bytes:
+    """A path as C takes it. ValueError where it holds a NUL, which would end it there."""
+    coded = os.fsencode(path)
+    if b"\0" in coded:
+        raise ValueError("the path %r holds a NUL" % (path,))
+    return coded
+
+
+class Interrupt:
+    """Lets Ctrl-C stop a long call of the library: `cancel` goes into its options, and check takes what the call
+    returned. Python's handler of the signal runs in the callback; an exception of it ends the call, and check raises
+    it."""
+
+    def __init__(self) -> None:
+        self._raised: Any = None
+        self.cancel = ffi.callback("bool(void *)", lambda _: False, error=True, onerror=self._keep)
+
+    def _keep(self, _: Any, exception: Any, __: Any) -> None:
+        self._raised = self._raised or exception
+
+    def check(self, status: int, err: Any) -> None:
+        if self._raised is not None:
+            raise self._raised
+        check(status, err)
 
 
 def version() -> str:

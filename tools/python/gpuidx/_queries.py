@@ -5,7 +5,7 @@ from typing import Any, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
-from ._library import ffi, lib
+from ._library import encode, ffi, lib
 
 Weighted = Mapping[str, float]
 
@@ -46,11 +46,13 @@ def _pack(strings: Sequence[str]) -> Tuple[Any, Any, Any]:
     n = len(strings)
     if n == 0:
         return np.zeros(1, np.uint8), np.zeros(0, np.uint64), np.zeros(0, np.uint64)
-    joined = "\0".join(strings).encode("utf-8", "surrogatepass")
-    data = np.frombuffer(joined + b"\0", np.uint8)
-    ends: Any = np.flatnonzero(data == 0)
-    if len(ends) != n:  # a string holds a NUL itself
-        coded = [s.encode("utf-8", "surrogatepass") for s in strings]
+    try:
+        data: Any = np.frombuffer("\0".join(strings).encode() + b"\0", np.uint8)
+        ends: Any = np.flatnonzero(data == 0)
+    except UnicodeEncodeError:
+        ends = ()
+    if len(ends) != n:  # a string holds a NUL itself, or a surrogate
+        coded = [encode(s) for s in strings]
         data = np.frombuffer(b"\0".join(coded) + b"\0", np.uint8)
         lengths = np.fromiter((len(c) for c in coded), np.uint64, n)
         ends = np.cumsum(lengths + np.uint64(1)) - np.uint64(1)
@@ -93,15 +95,25 @@ def weighted(queries: Sequence[Weighted]) -> Batch:
     weights: List[float] = []
     counts = np.zeros(len(queries), np.uint32)
     for i, q in enumerate(queries):
+        if not isinstance(q, Mapping):
+            raise TypeError("query %d is of type %s, not {term: weight} as the first" % (i, type(q).__name__))
         counts[i] = len(q)
         for term, weight in q.items():
+            if not isinstance(term, str):
+                raise TypeError("query %d: the term %r is of type %s, not str" % (i, term, type(term).__name__))
+            try:
+                weights.append(float(weight))
+            except (TypeError, ValueError):
+                raise TypeError("query %d: the weight %r of %r is no number" % (i, weight, term)) from None
             names.append(numbers.setdefault(term, len(numbers)))
-            weights.append(weight)
     return _weighted(np.array(names, np.int64), list(numbers), np.array(weights, np.float32), counts)
 
 
 def csr(matrix: Any, vocabulary: Optional[Sequence[str]]) -> Batch:
-    """The rows of a scipy CSR matrix; column c is the term vocabulary[c], or c in decimal."""
+    """The rows of a scipy sparse matrix; column c is the term vocabulary[c], or c in decimal."""
+    matrix = matrix.tocsr()
+    if np.asarray(matrix.data).dtype.kind not in "biuf":
+        raise TypeError("the weights of the matrix are numbers, not %s" % matrix.data.dtype)
     counts = np.diff(matrix.indptr).astype(np.uint32)
     columns = np.asarray(matrix.indices, np.int64)
     if len(columns) and (columns.min() < 0 or columns.max() >= matrix.shape[1]):
@@ -122,22 +134,36 @@ def of(queries: Any, syntax: str, vocabulary: Optional[Sequence[str]]) -> Tuple[
         raise ValueError("syntax is 'text' or 'boolean', not %r" % (syntax,))
     if isinstance(queries, str):
         return texts([queries], syntax), None, True
-    if hasattr(queries, "indptr") and hasattr(queries, "indices"):
+    if queries is None or isinstance(queries, (bytes, bytearray, int, float)):
+        raise TypeError("queries are a str, {term: weight}, or many of these, not %s" % type(queries).__name__)
+    if hasattr(queries, "tocsr"):  # any sparse matrix
         return csr(queries, vocabulary), None, False
     if hasattr(queries, "columns") and hasattr(queries, "itertuples"):  # a DataFrame: qid, query or query_toks
         ids = [str(q) for q in queries["qid"]] if "qid" in queries.columns else None
         if "query_toks" in queries.columns:
             return weighted(list(queries["query_toks"])), ids, False
-        return texts([str(q) for q in queries["query"]], syntax), ids, False
+        if "query" not in queries.columns:
+            raise ValueError("the DataFrame has neither a column query nor query_toks, but %s" % (
+                ", ".join(map(repr, queries.columns))))
+        return of(list(queries["query"]), syntax, vocabulary)[0], ids, False
     if isinstance(queries, Mapping):
         values = list(queries.values())
         if values and isinstance(values[0], (str, Mapping)):  # ids to queries
             return of(values, syntax, vocabulary)[0], [str(q) for q in queries], False
+        if values and not hasattr(values[0], "__float__"):
+            raise TypeError("a dict of queries has values of type str or dict, one of weights numbers, not %s" % (
+                type(values[0]).__name__))
         return weighted([queries]), None, True
     listed = queries if isinstance(queries, (list, tuple)) else list(queries)
     if listed and isinstance(listed[0], Mapping):
         return weighted(listed), None, False
     if listed and isinstance(listed[0], (tuple, list)):  # (id, query)
+        if hasattr(listed[0], "_fields"):  # ir_datasets' named tuples: query_id, text
+            found = [q.default_text() if hasattr(q, "default_text") else q.text for q in listed]
+            return of(found, syntax, vocabulary)[0], [str(q.query_id) for q in listed], False
+        for i, q in enumerate(listed):
+            if not isinstance(q, (tuple, list)) or len(q) != 2:
+                raise TypeError("query %d is no pair (id, query) as the first" % i)
         return of([q for _, q in listed], syntax, vocabulary)[0], [str(i) for i, _ in listed], False
     try:
         return texts(listed, syntax), None, False

@@ -1,6 +1,7 @@
 """What a search found."""
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any, Iterator, List, NamedTuple, Optional, TextIO, Tuple, Union
 
 import numpy as np
@@ -65,9 +66,11 @@ class Results:
             return iter(self.hits())
         return (self.hits(i) for i in range(len(self.counts)))
 
-    def __getitem__(self, i: int) -> Any:
+    def __getitem__(self, i: Any) -> Any:
         if self.single:
             return self.hits()[i]
+        if isinstance(i, slice):
+            return [self.hits(q) for q in range(len(self.counts))[i]]
         if not -len(self.counts) <= i < len(self.counts):
             raise IndexError("there are %d queries" % len(self.counts))
         return self.hits(i)
@@ -107,10 +110,14 @@ class Results:
         """{qid: {docno: score}}, as ir-measures, ranx and pytrec_eval take it."""
         return {self._qid(i): {h.docno: h.score for h in self.hits(i)} for i in range(self._n_queries())}
 
-    def to_trec(self, out: Union[str, TextIO], tag: str = "gpuidx") -> None:
-        """Write a TREC run to a path or an open text file. Ranks count from 1."""
-        if isinstance(out, str):
-            with open(out, "w", encoding="utf-8") as f:
+    def to_trec(self, out: Union[str, "os.PathLike[str]", TextIO], tag: str = "gpuidx") -> None:
+        """Write a TREC run to a path or an open text file. Ranks count from 1. ValueError where a query's id or the tag
+        holds white space, which separates the columns of a run."""
+        for name in [tag] + [self._qid(i) for i in range(self._n_queries())]:
+            if not name or len(name.split()) != 1:
+                raise ValueError("a run cannot hold %r: it is empty or has white space" % name)
+        if isinstance(out, (str, os.PathLike)):
+            with open(out, "w", encoding="utf-8", errors="surrogateescape") as f:
                 self.to_trec(f, tag)
             return
         for i in range(self._n_queries()):
@@ -119,15 +126,25 @@ class Results:
 
     def __repr__(self) -> str:
         if self.single:
-            return "<gpuidx.Results: %d hits%s>" % (
-                len(self.docids), ", best %s %.4f" % self.hits()[0][:2] if len(self.docids) else "")
+            if not len(self.docids):
+                return "<gpuidx.Results: 0 hits>"
+            try:
+                best = self.index.docno(int(self.docids[0]))
+            except ValueError:  # the index is closed
+                best = "docid %d" % self.docids[0]
+            return "<gpuidx.Results: %d hits, best %s %.4f>" % (len(self.docids), best, self.scores[0])
         return "<gpuidx.Results: %d queries, %d hits>" % (len(self.counts), int(self.counts.sum()))
 
     def _repr_html_(self) -> str:
         import html
 
+        head = "<p>%s</p>" % html.escape(repr(self))
+        try:
+            hits = self.hits()[:20] if self.single else []
+        except ValueError:  # the index is closed
+            hits = []
+        if not hits:
+            return head
         rows = "".join("<tr><td>%d</td><td>%s</td><td>%.4f</td></tr>" % (h.rank, html.escape(h.docno), h.score)
-                       for h in (self.hits()[:20] if self.single else ()))
-        head = html.escape(repr(self))
-        return "<p>%s</p><table><tr><th>rank</th><th>docno</th><th>score</th></tr>%s</table>" % (head, rows) \
-            if self.single else "<p>%s</p>" % head
+                       for h in hits)
+        return head + "<table><tr><th>rank</th><th>docno</th><th>score</th></tr>%s</table>" % rows

@@ -16,17 +16,29 @@ import numpy as np
 import pandas as pd
 import pyterrier as pt
 
-from . import Index, __version__, build
+from . import Index, __version__, build, import_ciff
 
 _Transformer: Any = pt.Transformer
 _Indexer: Any = pt.Indexer
 _Artifact: Any = pt.Artifact
 
 
+_MAGIC = b"\x89GPUIDX\n"  # how an index file begins
+_METADATA = {"type": "sparse_index", "format": "gpuidx", "package_hint": "gpuidx"}
+
+
+def metadata(path: str, dir_listing: List[str]) -> Optional[Dict[str, str]]:
+    """For PyTerrier, which asks what is in a folder that says nothing about itself, or in a file. None: no index."""
+    if not dir_listing and os.path.isfile(path):
+        with open(path, "rb") as f:
+            return dict(_METADATA) if f.read(len(_MAGIC)) == _MAGIC else None
+    return dict(_METADATA) if "index.gx" in dir_listing else None
+
+
 class GpuidxIndex(_Artifact, _Indexer):  # type: ignore[misc]
     """An index in a folder, or to be made there.
 
-    path        the folder
+    path        the folder; or an index file, which is then only read
     text_field  index: the fields that are indexed, joined by spaces; None: all that are strings, but docno
     threads     of building, and of retrieving many queries
     engine      "auto", "cpu" or "gpu"
@@ -49,8 +61,8 @@ class GpuidxIndex(_Artifact, _Indexer):  # type: ignore[misc]
 
     @property
     def file(self) -> str:
-        """The index file."""
-        return os.path.join(str(self.path), "index.gx")
+        """The index file: path itself, or index.gx in that folder."""
+        return str(self.path) if os.path.isfile(self.path) else os.path.join(str(self.path), "index.gx")
 
     def built(self) -> bool:
         return os.path.exists(self.file)
@@ -81,26 +93,58 @@ class GpuidxIndex(_Artifact, _Indexer):  # type: ignore[misc]
 
     def _text(self, document: Dict[str, Any]) -> str:
         fields = self.text_field or [f for f, v in document.items() if f != "docno" and isinstance(v, str)]
+        missing = [f for f in fields if not isinstance(document.get(f), str)]
+        if missing or not fields:
+            raise ValueError("document %s has no text in %s" % (
+                document["docno"], missing[0] if missing else "any field"))
         return " ".join(document[f] for f in fields)
 
-    def index(self, iter: Iterable[Dict[str, Any]], **_: Any) -> "GpuidxIndex":
-        """Build the index of dictionaries with docno and text fields. Returns self."""
-        return self._build(((d["docno"], self._text(d)) for d in iter), self.build_args)
+    def index(self, iter: Union[Iterable[Dict[str, Any]], str, Any], **_: Any) -> "GpuidxIndex":
+        """Build the index of dictionaries with docno and text fields, of a dataset, or of one by its name
+        ("irds:beir/scifact"). Returns self."""
+        dataset = pt.get_dataset(iter) if isinstance(iter, str) else iter
+        if hasattr(dataset, "docs_iter"):  # of ir_datasets itself
+            documents: Any = ({**d._asdict(), "docno": d.doc_id, "doc_id": None} for d in dataset.docs_iter())
+        else:
+            documents = dataset.get_corpus_iter() if hasattr(dataset, "get_corpus_iter") else dataset
+        return self._build(((d["docno"], self._text(d)) for d in documents), self.build_args)
 
     def toks_indexer(self, scale: float = 100.0) -> "ToksIndexer":
         """An indexer of `toks`, {term: weight}: learned sparse weights, kept as impacts round(weight * scale)."""
         return ToksIndexer(self, scale)
 
     def _build(self, documents: Any, arguments: Dict[str, Any]) -> "GpuidxIndex":
-        os.makedirs(str(self.path), exist_ok=True)
+        self._make_folder()
         if self._index is not None:
             self._index.close()
         self._index = None
         build(self.file, documents, threads=self.threads, force=self.overwrite, **arguments).close()
-        with open(os.path.join(str(self.path), "pt_meta.json"), "w", encoding="utf-8") as f:
-            json.dump({"type": self.ARTIFACT_TYPE, "format": self.ARTIFACT_FORMAT,
-                       "package_hint": self.ARTIFACT_PACKAGE_HINT, "gpuidx_version": __version__}, f)
+        self._write_metadata()
         return self
+
+    def _make_folder(self) -> None:
+        if os.path.isfile(self.path):
+            raise FileExistsError("%s is a file, which is only read: an artifact is built in a folder" % self.path)
+        os.makedirs(str(self.path), exist_ok=True)
+
+    def _write_metadata(self) -> None:
+        with open(os.path.join(str(self.path), "pt_meta.json"), "w", encoding="utf-8") as f:
+            json.dump(dict(_METADATA, gpuidx_version=__version__), f)
+
+    @classmethod
+    def from_ciff(cls, ciff_file: str, path: Union[str, "os.PathLike[str]"], *, overwrite: bool = False,
+                  **import_args: Any) -> "GpuidxIndex":
+        """An artifact of a CIFF file, as Anserini, PISA and Terrier export it. import_args: those of import_ciff;
+        analyzer, stemmer and stopwords say how queries become terms."""
+        artifact = cls(path)
+        artifact._make_folder()
+        import_ciff(ciff_file, artifact.file, force=overwrite, **import_args).close()
+        artifact._write_metadata()
+        return artifact
+
+    def to_ciff(self, ciff_file: str, *, overwrite: bool = False) -> None:
+        """Write the postings as a CIFF file."""
+        self.core.export_ciff(ciff_file, force=overwrite)
 
     # ---- retrieving ----
 
@@ -152,7 +196,7 @@ class Retriever(_Transformer):  # type: ignore[misc]
             v.query_frame(extra_columns=["query_toks"], mode="toks")
             v.query_frame(extra_columns=["query"], mode="text")
         rows = inp.reset_index(drop=True)
-        queries = list(rows["query_toks"]) if v.mode == "toks" else [str(q) for q in rows["query"]]
+        queries = list(rows["query_toks"] if v.mode == "toks" else rows["query"])
         if len(queries) == 0:
             of_query, docids, scores, rank = (np.zeros(0, t) for t in (np.int64, np.int64, np.float64, np.int64))
             docnos: List[str] = []
@@ -184,12 +228,11 @@ class Scorer(_Transformer):  # type: ignore[misc]
 
     def transform(self, inp: Any) -> Any:
         pt.validate.result_frame(inp, extra_columns=["query"])
-        out = inp.copy()
-        out["score"] = np.zeros(len(inp))
-        for _, rows in inp.groupby("qid", sort=False):
-            scores = self.index.core.score(str(rows["query"].iloc[0]), list(rows["docno"]), **self.arguments)
-            out.loc[rows.index, "score"] = scores.astype(np.float64)
-        return pt.model.add_ranks(out)
+        out = inp.reset_index(drop=True)
+        scores = np.zeros(len(out))
+        for _, rows in out.groupby("qid", sort=False):
+            scores[rows.index] = self.index.core.score(rows["query"].iloc[0], list(rows["docno"]), **self.arguments)
+        return pt.model.add_ranks(out.assign(score=scores))
 
     def __repr__(self) -> str:
         return "gpuidx.score(%s)" % self.arguments["scorer"]
