@@ -139,10 +139,8 @@ static uint32_t gpupfd_encode(const uint32_t *in, uint32_t n, uint8_t param, uin
 static bool gpupfd_valid(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param)
 {
     (void)param;
-    if (!has_header(n_words, n)) {
-        const uint32_t bits = n * gx_packed_width(n_words, n);
-        return n_words == gx_div_up(bits, 32) && (bits % 32 == 0 || words[n_words - 1] >> bits % 32 == 0);
-    }
+    if (!has_header(n_words, n))
+        return gx_packed_is_valid(words, n_words, n);
     pfd_header p;
     if (!read_pfd_header(words, n_words, &p) || p.b + p.h > 32 || (p.e == 0 && p.h))
         return false;

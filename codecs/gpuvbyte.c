@@ -12,6 +12,7 @@
 
 #include "codecs/bits.h"
 #include "codecs/codec.h"
+#include "codecs/pack.h"
 #include "codecs/simd.h"
 
 static uint32_t selector_words(uint32_t n)
@@ -27,10 +28,7 @@ static uint32_t max_words(uint32_t n)
 static uint32_t gpuvbyte_encode(const uint32_t *in, uint32_t n, uint8_t param, uint32_t *out)
 {
     (void)param;
-    uint32_t any = 0;
-    for (uint32_t i = 0; i < n; ++i)
-        any |= in[i];
-    if (any == 0)
+    if (gx_any_bits(in, n) == 0)
         return 0;
     uint8_t *const data = (uint8_t *)(out + selector_words(n));
     uint8_t *const p = gx_simd_best()->put_bytes(in, n, out, data);

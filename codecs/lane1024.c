@@ -39,8 +39,7 @@ static uint32_t lane1024_encode(const uint32_t *in, uint32_t n, uint8_t param, u
 static bool lane1024_valid(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param)
 {
     (void)param;
-    const uint32_t bits = n * gx_packed_width(n_words, n);
-    return n_words == gx_div_up(bits, 32) && (bits % 32 == 0 || words[n_words - 1] >> bits % 32 == 0);
+    return gx_packed_is_valid(words, n_words, n);
 }
 
 static void lane1024_decode(const uint32_t *words, uint32_t n_words, uint32_t n, uint8_t param, uint32_t *out)

@@ -31,12 +31,23 @@ __attribute__((always_inline)) static inline void unpack32(const uint32_t *words
     }
 }
 
-uint32_t gx_max_bit_width(const uint32_t *in, uint32_t n)
+uint32_t gx_any_bits(const uint32_t *in, uint32_t n)
 {
     uint32_t any = 0;
     for (uint32_t i = 0; i < n; ++i)
         any |= in[i];
-    return gx_bit_width(any);
+    return any;
+}
+
+uint32_t gx_max_bit_width(const uint32_t *in, uint32_t n)
+{
+    return gx_bit_width(gx_any_bits(in, n));
+}
+
+bool gx_packed_is_valid(const uint32_t *words, uint32_t n_words, uint32_t n)
+{
+    const uint32_t bits = n * gx_packed_width(n_words, n);
+    return n_words == gx_div_up(bits, 32) && (bits % 32 == 0 || words[n_words - 1] >> bits % 32 == 0);
 }
 
 void gx_pack(const uint32_t *in, uint32_t n, uint32_t b, uint32_t *words)

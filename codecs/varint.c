@@ -1,13 +1,5 @@
 #include "codecs/varint.h"
 
-bool gx_varint_all_zero(const uint32_t *in, uint32_t n)
-{
-    uint32_t any = 0;
-    for (uint32_t i = 0; i < n; ++i)
-        any |= in[i];
-    return any == 0;
-}
-
 uint32_t gx_varint_pad(uint32_t *out, uint8_t *end)
 {
     const uint32_t bytes = (uint32_t)(end - (uint8_t *)out), n_words = gx_div_up(bytes, 4);

@@ -18,6 +18,7 @@
 
 #include "codecs/bits.h"
 #include "codecs/codec.h"
+#include "codecs/pack.h"
 
 enum { GX_VARINT_BLOCK = 128, GX_VARINT_MAX_WORDS = 160 }; /* that a block can take: VByte's five bytes an integer */
 
@@ -34,9 +35,6 @@ static inline uint32_t gx_load_bytes(const uint8_t *p, uint32_t n)
     memcpy(&x, p, 4);
     return x & gx_low_bits(8 * (n < 4 ? n : 4));
 }
-
-/* Whether all of in[n] are 0. */
-bool gx_varint_all_zero(const uint32_t *in, uint32_t n);
 
 /* Zero bytes from the end of a block's bytes to a whole word; returns the block's words. */
 uint32_t gx_varint_pad(uint32_t *out, uint8_t *end);

@@ -26,7 +26,7 @@ static uint32_t max_words(uint32_t n)
 
 static uint32_t varint_gu_encode(const uint32_t *in, uint32_t n, bool complete, uint32_t *out)
 {
-    if (gx_varint_all_zero(in, n))
+    if (gx_any_bits(in, n) == 0)
         return 0;
     uint8_t *p = (uint8_t *)out - 9; /* p: the group; used: its data bytes */
     uint32_t used = 8;

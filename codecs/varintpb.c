@@ -23,9 +23,7 @@ static uint32_t max_words(uint32_t n)
 static uint32_t varint_pb_encode(const uint32_t *in, uint32_t n, uint8_t param, uint32_t *out)
 {
     (void)param;
-    uint32_t any = 0;
-    for (uint32_t i = 0; i < n; ++i)
-        any |= in[i];
+    const uint32_t any = gx_any_bits(in, n);
     if (any == 0)
         return 0;
     if (any >> 30) {

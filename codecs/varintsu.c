@@ -19,7 +19,7 @@ static uint32_t max_words(uint32_t n)
 static uint32_t varint_su_encode(const uint32_t *in, uint32_t n, uint8_t param, uint32_t *out)
 {
     (void)param;
-    if (gx_varint_all_zero(in, n))
+    if (gx_any_bits(in, n) == 0)
         return 0;
     uint8_t *p = (uint8_t *)out;
     for (uint32_t i = 0; i < n; ++i) {

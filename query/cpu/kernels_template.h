@@ -151,6 +151,15 @@ static float saturate_tfs(const u32 *docids, const u32 *tfs, u32 n, u32 n_docs, 
 
 /* ---- steps of a batch ---- */
 
+/* Write these columns of the candidates o, without gaps, from `to` on. */
+static inline void keep(gx_cpu_columns *c, u32 to, order o, vec doc, vec score, vec remaining_ub, vec list_mask)
+{
+    compress_store(c->doc, to, o, doc);
+    compress_store(c->score, to, o, score);
+    compress_store(c->remaining_ub, to, o, remaining_ub);
+    compress_store(c->list_mask, to, o, list_mask);
+}
+
 static void apply_presence_map(gx_cpu_columns *c, const u32 *map, u32 shift, u32 mask, u32 ub, u32 bit, u32 T, bool all)
 {
     const u32 n = c->n;
@@ -167,11 +176,8 @@ static void apply_presence_map(gx_cpu_columns *c, const u32 *map, u32 shift, u32
         if (all)
             m &= ~v_none(words, place);
         const order o = order_of(m);
-        compress_store(c->doc, to, o, doc);
+        keep(c, to, o, doc, score, remaining_ub, list_mask);
         compress_store(c->tf, to, o, tf);
-        compress_store(c->score, to, o, score);
-        compress_store(c->remaining_ub, to, o, remaining_ub);
-        compress_store(c->list_mask, to, o, list_mask);
         to += count(m);
     }
     c->n = to;
@@ -189,10 +195,7 @@ static void score_own(gx_cpu_columns *c, const u32 *lens, gx_scorer norm, float 
         const vec score = impact(v_load(c->tf + v), weight, K);
         const bits m = v_at_least(first_bits(v, n), v_add(score, remaining_ub), v_splat(T));
         const order o = order_of(m);
-        compress_store(c->doc, to, o, doc);
-        compress_store(c->score, to, o, score);
-        compress_store(c->remaining_ub, to, o, remaining_ub);
-        compress_store(c->list_mask, to, o, list_mask);
+        keep(c, to, o, doc, score, remaining_ub, list_mask);
         compress_store_f(c->K, to, o, K);
         to += count(m);
     }
@@ -230,10 +233,7 @@ static void add_list_score(gx_cpu_columns *c, const u32 *tfs, float w, u32 ub, u
         if (all)
             m &= v_any(tf, tf);
         const order o = order_of(m);
-        compress_store(c->doc, to, o, doc);
-        compress_store(c->score, to, o, score);
-        compress_store(c->remaining_ub, to, o, remaining_ub);
-        compress_store(c->list_mask, to, o, list_mask);
+        keep(c, to, o, doc, score, remaining_ub, list_mask);
         compress_store_f(c->K, to, o, K);
         to += count(m);
     }
