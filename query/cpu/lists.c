@@ -12,7 +12,6 @@
 #include "query/derived.h"
 
 #define MIN_DIRECTORY 4u /* lists of fewer blocks have no directory */
-#define DENSE_SHARE 16u  /* lists of more than n_docs / DENSE_SHARE postings are dense; <= 2 * GX_MAP_SLOTS */
 #define MAP_OVERHANG 32u /* words that may be read past a map's end */
 #define N_MAP_LOCKS 64u  /* maps made at the same time, at most */
 #define CHUNK_BYTES ((size_t)32 << 20)
@@ -35,8 +34,9 @@ typedef struct arena_chunk {
 struct gx_cpu_lists {
     const gx_index *ix;
     const gx_cpu_kernels *kernels;
-    uint32_t min_map_df;         /* lists of fewer postings get no map */
-    _Atomic(gx_cpu_map *) *maps; /* [n_terms] */
+    uint32_t least_df, last_list; /* longer lists have maps, and those of least_df postings up to last_list */
+    uint32_t slots;               /* slots a posting of a map, at least */
+    _Atomic(gx_cpu_map *) *maps;  /* [n_terms] */
     atomic_uint_least64_t map_bytes;
     pthread_mutex_t map_locks[N_MAP_LOCKS]; /* of a list's map, by its number */
     pthread_mutex_t lock;                   /* of what follows */
@@ -48,62 +48,49 @@ struct gx_cpu_lists {
 
 /* ---- the budget ---- */
 
-static bool is_dense(const gx_index *ix, uint32_t df)
+static uint64_t map_words(uint32_t n_docs, uint32_t shift)
 {
-    return (uint64_t)df * DENSE_SHARE > ix->n_docs;
+    return 2 * ((uint64_t)(n_docs >> shift) / 64 + 1) + MAP_OVERHANG;
 }
 
-static uint32_t map_shift(const gx_index *ix, uint32_t df)
+static uint64_t rank_words(uint32_t n_docs)
 {
-    return gx_map_shift(ix->n_docs, df, GX_MAP_SLOTS);
+    return (uint64_t)n_docs / 64 + 1;
 }
 
-static size_t map_words(const gx_index *ix, uint32_t shift)
+/* A list whose map has a bit a document is dense, and has ranks. */
+static uint64_t map_and_rank_words(uint32_t n_docs, uint32_t shift)
 {
-    return 2 * ((size_t)(ix->n_docs >> shift) / 64 + 1) + MAP_OVERHANG;
+    return map_words(n_docs, shift) + (shift == 0 ? rank_words(n_docs) : 0);
 }
 
-static size_t rank_words(const gx_index *ix)
+/* Find out which lists have maps within so many bytes. */
+static gx_status plan_maps(gx_cpu_lists *ls, uint64_t map_memory, gx_error *err)
 {
-    return (size_t)ix->n_docs / 64 + 1;
-}
-
-static uint64_t map_bytes(const gx_index *ix, uint32_t df)
-{
-    const uint64_t words = map_words(ix, map_shift(ix, df)) + (is_dense(ix, df) ? rank_words(ix) : 0);
-    return df < GX_MAP_MIN_DF && !is_dense(ix, df) ? 0 : 4 * words;
-}
-
-/* Lengths are told apart by their four highest bits: class i holds those from class_end(i - 1)
- * below class_end(i). */
-#define N_LENGTH_CLASSES (32 * 8)
-
-static uint32_t length_class(uint32_t df)
-{
-    const uint32_t top = 31 - (uint32_t)__builtin_clz(df);
-    return top < 3 ? top * 8 : top * 8 + (df >> (top - 3) & 7);
-}
-
-static uint32_t class_end(uint32_t i)
-{
-    const uint64_t end = i / 8 < 3 ? UINT64_C(2) << i / 8 : (uint64_t)(9 + i % 8) << (i / 8 - 3);
-    return end < UINT32_MAX ? (uint32_t)end : UINT32_MAX;
-}
-
-/* The least df such that the maps of all lists at least as long fit in the budget. */
-static uint32_t min_df_within_budget(const gx_index *ix, uint64_t budget)
-{
-    uint64_t cost[N_LENGTH_CLASSES] = {0};
-    if (budget == UINT64_MAX)
-        return 0;
-    for (uint32_t t = 0; t < ix->n_terms; ++t)
-        cost[length_class(ix->lists[t].df)] += map_bytes(ix, ix->lists[t].df);
-    for (uint32_t i = N_LENGTH_CLASSES; i--;) {
-        if (cost[i] > budget)
-            return class_end(i);
-        budget -= cost[i];
+    static const gx_map_sizes sizes = {map_and_rank_words, NULL};
+    gx_map_plan plan;
+    ls->least_df = GX_MAP_MIN_DF;
+    ls->last_list = UINT32_MAX;
+    ls->slots = GX_MAP_SLOTS;
+    if (map_memory == UINT64_MAX)
+        return GX_OK;
+    const gx_status st = gx_map_plan_make(&plan, ls->ix, &gx_maps_cpu, &sizes, map_memory / 4, err);
+    if (st != GX_OK)
+        return st;
+    ls->slots = plan.slots;
+    ls->least_df = UINT32_MAX;
+    if (plan.n_maps) {
+        ls->last_list = plan.lists[plan.n_maps - 1];
+        ls->least_df = ls->ix->lists[ls->last_list].df;
     }
-    return 0;
+    gx_map_plan_free(&plan);
+    return GX_OK;
+}
+
+static bool has_map(const gx_cpu_lists *ls, uint32_t list)
+{
+    const uint32_t df = ls->ix->lists[list].df;
+    return df > ls->least_df || (df == ls->least_df && list <= ls->last_list);
 }
 
 /* ---- memory ---- */
@@ -238,7 +225,11 @@ gx_status gx_cpu_lists_open(gx_cpu_lists **out, const gx_index *ix, const gx_cpu
         gx_cpu_lists_close(ls);
         return gx_fail(err, GX_ENOMEM, "no memory for the maps of %u lists", ix->n_terms);
     }
-    ls->min_map_df = min_df_within_budget(ix, map_memory);
+    const gx_status st = plan_maps(ls, map_memory, err);
+    if (st != GX_OK) {
+        gx_cpu_lists_close(ls);
+        return st;
+    }
     *out = ls;
     return GX_OK;
 }
@@ -325,7 +316,6 @@ static gx_cpu_map *make_map(gx_cpu_lists *ls, uint32_t term, gx_cpu_scratch *scr
 {
     const gx_index *ix = ls->ix;
     const gx_list l = gx_index_list(ix, term);
-    const bool dense = is_dense(ix, l.df), mapped = l.df >= ls->min_map_df && (l.df >= GX_MAP_MIN_DF || dense);
     gx_cpu_map *m = calloc(1, sizeof *m);
     if (!m)
         return NULL;
@@ -337,16 +327,17 @@ static gx_cpu_map *make_map(gx_cpu_lists *ls, uint32_t term, gx_cpu_scratch *scr
             goto fail;
         fill_directory(m, &l, ix->n_docs);
     }
-    if (mapped) {
-        m->map_shift = (uint8_t)map_shift(ix, l.df);
-        m->map = arena_alloc(ls, map_words(ix, m->map_shift) * sizeof *m->map);
+    if (has_map(ls, term)) {
+        m->map_shift = (uint8_t)gx_map_shift(ix->n_docs, l.df, ls->slots);
+        m->map = arena_alloc(ls, map_words(ix->n_docs, m->map_shift) * sizeof *m->map);
         if (!m->map)
             goto fail;
         fill_map(m, ls->kernels, &l, ix->n_docs, scratch->docids);
-        if (dense && !(m->rank = arena_alloc(ls, rank_words(ix) * sizeof *m->rank)))
-            goto fail;
-        if (dense)
-            fill_rank(m, rank_words(ix));
+        if (m->map_shift == 0) {
+            if (!(m->rank = arena_alloc(ls, rank_words(ix->n_docs) * sizeof *m->rank)))
+                goto fail;
+            fill_rank(m, rank_words(ix->n_docs));
+        }
     }
     return m;
 
@@ -365,7 +356,7 @@ const gx_cpu_map *gx_cpu_lists_map(gx_cpu_lists *ls, uint32_t term, gx_cpu_scrat
     m = atomic_load_explicit(&ls->maps[term], memory_order_acquire);
     if (!m && (m = make_map(ls, term, scratch))) {
         if (m->map)
-            atomic_fetch_add(&ls->map_bytes, map_bytes(ls->ix, ls->ix->lists[term].df));
+            atomic_fetch_add(&ls->map_bytes, 4 * map_and_rank_words(ls->ix->n_docs, m->map_shift));
         atomic_store_explicit(&ls->maps[term], m, memory_order_release);
     }
     pthread_mutex_unlock(map_locks);

@@ -1,16 +1,17 @@
-/* lists.h: what the CPU engine derives from the index's lists, each list at its first use, shared
- * by all threads.
+/* lists.h: what the CPU engine derives from the index's lists. It derives a list's parts when the
+ * list is first used, and all threads share them.
  *
- *   directory   where in the list a docid's block is: a number of a block every 2^shift documents
- *   map         a bit a slot of 2^shift documents, set where the list holds one of them; at least 8
- *               slots a posting
- *   rank        of a dense list, whose map has a bit a document: set bits before each 64 documents
- *   bounds      for one scorer (c0, c1, lossy): the greatest tf / (tf + K) of the list
- *               and of each block, the least K of each block, and the 1st, 10th, 100th, 1,000th and
+ *   directory   tells in which block of the list a docid is: it has a block's number for every
+ *               2^shift documents
+ *   map         has a bit a slot of 2^shift documents. The bit is set where the list holds one of
+ *               them (query/derived.h)
+ *   rank        belongs to a dense list, whose map has a bit a document: the number of set bits
+ *               before each 64 documents
+ *   bounds      belong to one scorer (c0, c1, lossy): the greatest tf / (tf + K) of the list and of
+ *               each block, the least K of each block, and the 1st, 10th, 100th, 1,000th and
  *               10,000th greatest tf / (tf + K)
  *
- * Maps and ranks are kept within a budget: when it does not suffice for all, lists with the most
- * postings come first.
+ * Maps and ranks are kept within a budget. query/derived.h plans which lists have them.
  */
 #ifndef GX_QUERY_CPU_LISTS_H
 #define GX_QUERY_CPU_LISTS_H

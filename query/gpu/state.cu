@@ -13,7 +13,6 @@ namespace gx {
 
 constexpr uint32_t MIN_AUX_DF = GX_MAP_MIN_DF; /* lists from this length have maps and k-th impacts */
 constexpr uint32_t TABLE_BLOCKS = 32;          /* lists of more blocks have a table, of an entry about 16 blocks */
-constexpr uint32_t FINE_SLOTS = 16;            /* least slots a posting of a map with tf classes */
 constexpr uint64_t RESERVE = 512u << 20;       /* of device memory, left to others */
 constexpr uint64_t EXPECTED_SESSIONS = 8, SESSION_LEAST_BYTES = 2 * SESSION_FIRST_BYTES;
 constexpr int MAX_CACHED_BOUNDS = 16; /* sets that are kept when nobody uses them */
@@ -76,60 +75,30 @@ static gx_status find_aux_lists(gpu_prepared_index *s, gx_error *err)
     return GX_OK;
 }
 
-struct by_length {
-    uint32_t df, number;
-};
-
-static int longest_first(const void *a, const void *b)
+/* Place the maps of the plan (query/derived.h) within so many words. */
+static gx_status place_maps(gpu_prepared_index *s, uint64_t words, gx_error *err)
 {
-    const by_length *x = (const by_length *)a, *y = (const by_length *)b;
-    return x->df != y->df ? (x->df > y->df ? -1 : 1) : (x->number > y->number) - (x->number < y->number);
-}
-
-/* Give maps to lists, longest first, within so many words: presence for all, then tf classes and
- * finer slots. */
-static gx_status plan_maps(gpu_prepared_index *s, uint64_t words, gx_error *err)
-{
+    static const gx_map_sizes sizes = {presence_words, class_words};
     const uint32_t n_docs = s->ix->n_docs;
-    by_length *order = (by_length *)malloc((s->n_aux + 1ull) * sizeof *order);
-    if (!order)
-        return gx_fail(err, GX_ENOMEM, "no memory for the order of %u lists", s->n_aux);
-    for (uint32_t i = 0; i < s->n_aux; ++i)
-        order[i] = {s->ix->lists[s->aux_lists[i].list].df, i};
-    qsort(order, s->n_aux, sizeof *order, longest_first);
-    words = words < UINT32_MAX - 64 ? words : UINT32_MAX - 64; /* offsets have 32 bits */
-    uint32_t slots = GX_MAP_SLOTS, with_map = 0, with_classes = 0;
-    uint64_t used = 8;                            /* the first stand for "no map" */
-    for (;; slots /= 2, with_map = 0, used = 8) { /* rather coarser maps than lists without one */
-        for (; with_map < s->n_aux; ++with_map) {
-            const uint64_t more = presence_words(n_docs, gx_map_shift(n_docs, order[with_map].df, slots));
-            if (used + more > words)
-                break;
-            used += more;
-        }
-        if (with_map == s->n_aux || slots == 1)
-            break;
-    }
-    for (; with_classes < with_map; ++with_classes) {
-        const uint32_t df = order[with_classes].df, shift = gx_map_shift(n_docs, df, FINE_SLOTS);
-        const uint64_t more = presence_words(n_docs, shift) + class_words(n_docs, shift) -
-                              presence_words(n_docs, gx_map_shift(n_docs, df, slots));
-        if (used + more > words)
-            break;
-        used += more;
-    }
-    s->map_words = 8;
-    for (uint32_t i = 0; i < with_map; ++i) {
-        list_aux *l = &s->aux_lists[order[i].number];
-        l->map_shift = gx_map_shift(n_docs, order[i].df, i < with_classes ? FINE_SLOTS : slots);
+    const uint64_t most = words < UINT32_MAX - 64 ? words : UINT32_MAX - 64; /* offsets have 32 bits */
+    gx_map_plan plan;
+    s->map_words = 8; /* the first stand for "no map" */
+    const uint64_t left = most > s->map_words ? most - s->map_words : 0;
+    const gx_status st = gx_map_plan_make(&plan, s->ix, &gx_maps_gpu, &sizes, left, err);
+    if (st != GX_OK)
+        return st;
+    for (uint32_t i = 0; i < plan.n_maps; ++i) {
+        list_aux *l = &s->aux_lists[s->aux_of[plan.lists[i]]];
+        const uint32_t slots = i < plan.n_fine ? gx_maps_gpu.fine_slots : plan.slots;
+        l->map_shift = gx_map_shift(n_docs, s->ix->lists[plan.lists[i]].df, slots);
         l->map = (uint32_t)s->map_words;
         s->map_words += presence_words(n_docs, l->map_shift);
-        if (i < with_classes) {
+        if (i < plan.n_fine) {
             l->classes = (uint32_t)s->map_words;
             s->map_words += class_words(n_docs, l->map_shift);
         }
     }
-    free(order);
+    gx_map_plan_free(&plan);
     return GX_OK;
 }
 
@@ -190,7 +159,7 @@ static gx_status derive(gpu_prepared_index *s, uint64_t limit, uint64_t map_memo
     const uint64_t sessions = EXPECTED_SESSIONS * SESSION_DEVICE_BYTES, half = (limit - fixed) / 2;
     const uint64_t others = sessions < half ? sessions : half;
     const uint64_t map_bytes = limit - fixed - others < map_memory ? limit - fixed - others : map_memory;
-    if ((st = plan_maps(s, map_bytes / 4, err)) != GX_OK)
+    if ((st = place_maps(s, map_bytes / 4, err)) != GX_OK)
         return st;
     s->budget.used = fixed - SESSION_LEAST_BYTES + s->map_words * 4;
     TRY("memory for tables", device_alloc(&s->tables, s->table_words));

@@ -156,21 +156,26 @@ static void maps_stay_within_their_budget_and_longer_lists_come_first(void **sta
     uint64_t last = 0;
     for (uint64_t budget = 0; budget < 2000000; budget = budget * 3 / 2 + 500) {
         fixture f;
-        uint32_t least_mapped = UINT32_MAX, greatest_unmapped = 0;
+        uint32_t least_mapped = UINT32_MAX, greatest_unmapped = 0, last_mapped = 0, first_unmapped = UINT32_MAX;
         open_fixture(&f, k, 3, 20000, gx_codecs[0], budget);
         for (uint32_t term = 0; term < f.c->n_terms; ++term) {
             const gx_cpu_map *m = gx_cpu_lists_map(f.lists, term, &f.s->scratch);
             const uint32_t df = f.c->lists[term].df;
             assert_non_null(m);
-            if (m->map && df < least_mapped)
+            if (m->map && df <= least_mapped) {
                 least_mapped = df;
-            if (!m->map && df >= 64 && df > greatest_unmapped)
+                last_mapped = term;
+            }
+            if (!m->map && df >= 64 && df > greatest_unmapped) {
                 greatest_unmapped = df;
+                first_unmapped = term;
+            }
         }
         const uint64_t used = gx_cpu_lists_map_bytes(f.lists);
         assert_true(used <= budget);
         assert_true(used >= last);
-        assert_true(least_mapped > greatest_unmapped);
+        assert_true(least_mapped > greatest_unmapped ||
+                    (least_mapped == greatest_unmapped && last_mapped < first_unmapped));
         last = used;
         close_fixture(&f);
     }
