@@ -157,6 +157,13 @@ static int give_name(gx_atomic_file *o)
     return rename_to(o->temporary, o->target, o->force);
 }
 
+gx_status gx_atomic_file_withdraw(gx_atomic_file *o, gx_error *err)
+{
+    if (!o->target || unlink(o->target) == 0 || errno == ENOENT)
+        return GX_OK;
+    return gx_fail(err, gx_status_of_errno(errno), "cannot replace %s: %s", o->path, strerror(errno));
+}
+
 gx_status gx_atomic_file_commit(gx_atomic_file *o, gx_error *err)
 {
     if (!o->target) {

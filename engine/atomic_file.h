@@ -54,6 +54,10 @@ gx_status gx_atomic_file_stream(gx_atomic_file *o, gx_error *err);
 /* Write the file to disk. GX_EIO: this or an earlier write failed. */
 gx_status gx_atomic_file_sync(gx_atomic_file *o, gx_error *err);
 
+/* Remove the file that this one is to replace, if there is one, so that nothing has its name until
+ * commit. For sets of files of which no reader may see some old and some new. GX_EIO. */
+gx_status gx_atomic_file_withdraw(gx_atomic_file *o, gx_error *err);
+
 /* Give the file its name. GX_EEXISTS: another file got it since open, and force was not given.
  * GX_EIO; if o->committed is set then, the file is in place, and the message says so. */
 gx_status gx_atomic_file_commit(gx_atomic_file *o, gx_error *err);

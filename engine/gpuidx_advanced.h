@@ -436,9 +436,11 @@ GX_API gx_status gx_ciff_export(const gx_index *ix, const char *path, const gx_e
  * GX_EINPUT (with file, byte and reason), GX_EEXISTS, GX_ECANCELLED, GX_ENOMEM. */
 GX_API gx_status gx_ds2i_import(const char *base, const char *path, const gx_import_options *opt, gx_error *err);
 
-/* Write ix as the five files of base, which appear when all are complete. Titles and texts are left
- * out. opt may be NULL. GX_EEXISTS (a file exists, unless force), GX_EUSAGE (opt's size; a term or
- * an id contains a line end), GX_ENOTFOUND, GX_EIO, GX_ENOMEM, GX_ECANCELLED. */
+/* Write ix as the five files of base, which appear when all are complete; base.docs, without which
+ * nothing reads them, is the last, and with force it is removed before the first, so that there is
+ * never a readable set of old and new files. Titles and texts are left out. opt may be NULL.
+ * GX_EEXISTS (a file exists, unless force), GX_EUSAGE (opt's size; a term or an id contains a line
+ * end), GX_ENOTFOUND, GX_EIO, GX_ENOMEM, GX_ECANCELLED. */
 GX_API gx_status gx_ds2i_export(const gx_index *ix, const char *base, const gx_export_options *opt, gx_error *err);
 
 /* ---- snippets: the part of a document's text that best shows why it was found ---- */

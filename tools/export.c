@@ -56,7 +56,11 @@ static const cli_section sections[] = {
     {"Formats", "  ciff  one file of the Common Index File Format; its description tells the\n"
                 "        analyzer, which an import of ours takes from there\n"
                 "  ds2i  OUTPUT.docs, OUTPUT.freqs and OUTPUT.sizes as ds2i and PISA read\n"
-                "        them; OUTPUT.terms and OUTPUT.documents, the names of both, one a line"},
+                "        them; OUTPUT.terms and OUTPUT.documents, the names of both, one a line\n"
+                "\n"
+                "The files of ds2i get their names when all are complete, OUTPUT.docs last. With `--force` the old "
+                "OUTPUT.docs is removed before, so that a program that is killed in between leaves no set of old and "
+                "new files that could be read."},
     {NULL},
 };
 

@@ -1,5 +1,5 @@
 /* ds2i_export.c: an index to the files of ds2i and PISA. */
-#include "engine/gpuidx_advanced.h" /* gx_ds2i_export */
+#include "index/convert/ds2i.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +21,7 @@ typedef struct export
     const gx_export_options *opt;
     const char *base;
     gx_atomic_file files[N_FILES];
+    gx_atomic_file *beside; /* or NULL */
 }
 export;
 
@@ -112,36 +113,54 @@ static gx_status put_list(export *ex, uint32_t t, gx_error *err)
 }
 
 /* A file could not be committed. Without force those that are in place are removed. With force they
- * have replaced others: then the set has old and new files, unless all are in place, and the
+ * have replaced others: then the set lacks its first file, unless all are in place, and the
  * message says so. */
 static gx_status take_back(export *ex, gx_status st, gx_error *err)
 {
-    int n = 0;
     gx_error why = {.text = ""};
-    for (int i = 0; i < N_FILES; ++i) {
-        n += ex->files[i].committed;
-        if (!ex->opt->force && ex->files[i].committed && ex->files[i].target)
-            unlink(ex->files[i].target);
+    for (int i = 0; i < N_FILES + 1; ++i) {
+        const gx_atomic_file *o = i < N_FILES ? &ex->files[i] : ex->beside;
+        if (!ex->opt->force && o && o->committed && o->target)
+            unlink(o->target);
     }
-    if (!ex->opt->force || n == 0 || n == N_FILES)
+    if (!ex->opt->force || !ex->files[DOCS].target || ex->files[DOCS].committed)
         return st;
     if (err)
         why = *err;
-    return gx_fail(err, st, "%.700s; of the files of %.200s some are old and some are new now: write them again",
-                   why.text, ex->base);
+    return gx_fail(err, st,
+                   "%.500s; %.200s%s is missing now, so that no program reads old and new files as one set: "
+                   "write them again",
+                   why.text, ex->base, suffixes[DOCS]);
 }
 
+/* Give the files their names. A process can be killed between two of them, so the first file, which
+ * every reader of the set needs, is taken away before and gets its name last: old and new files never
+ * stand together as a set that can be read. */
 static gx_status commit_outputs(export *ex, gx_error *err)
 {
     gx_status st = GX_OK;
     for (int i = 0; i < N_FILES && st == GX_OK; ++i)
         st = gx_atomic_file_sync(&ex->files[i], err);
-    for (int i = 0; i < N_FILES && st == GX_OK; ++i)
+    if (st == GX_OK && ex->opt->force)
+        st = gx_atomic_file_withdraw(&ex->files[DOCS], err);
+    if (st != GX_OK)
+        return st;
+    if (ex->beside)
+        st = gx_atomic_file_commit(ex->beside, err);
+    for (int i = DOCS + 1; i < N_FILES && st == GX_OK; ++i)
         st = gx_atomic_file_commit(&ex->files[i], err);
+    if (st == GX_OK)
+        st = gx_atomic_file_commit(&ex->files[DOCS], err);
     return st == GX_OK ? st : take_back(ex, st, err);
 }
 
 gx_status gx_ds2i_export(const gx_index *ix, const char *base, const gx_export_options *opt, gx_error *err)
+{
+    return gx_ds2i_export_with(ix, base, opt, NULL, err);
+}
+
+gx_status gx_ds2i_export_with(const gx_index *ix, const char *base, const gx_export_options *opt,
+                              gx_atomic_file *beside, gx_error *err)
 {
     gx_export_options o = GX_EXPORT_OPTIONS;
     gx_status st = gx_sized_read(&o, sizeof o, opt, GX_SIZE_THROUGH(gx_export_options, user), "gx_export_options", err);
@@ -150,11 +169,11 @@ gx_status gx_ds2i_export(const gx_index *ix, const char *base, const gx_export_o
     if (ix->parts) {
         gx_index *flat;
         if ((st = gx_index_flatten(&flat, ix, base, err)) == GX_OK)
-            st = gx_ds2i_export(flat, base, &o, err);
+            st = gx_ds2i_export_with(flat, base, &o, beside, err);
         gx_index_close(flat);
         return st;
     }
-    export ex = {.ix = ix, .opt = &o, .base = base};
+    export ex = {.ix = ix, .opt = &o, .base = base, .beside = beside};
     for (int i = 0; i < N_FILES; ++i)
         ex.files[i] = GX_ATOMIC_FILE_INIT;
     st = open_outputs(&ex, base, err);

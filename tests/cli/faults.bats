@@ -164,7 +164,7 @@ inject() {
 @test "SIGHUP ends a replay without leaving a part of its run" {
     for signal in INT TERM HUP; do
         for i in $(seq 300); do cat "$LOG"; done >long
-        env --default-signal=INT "$GPUIDX" replay -q "$TINY" long --run x.run &
+        env --default-signal=INT,HUP "$GPUIDX" replay -q "$TINY" long --run x.run &
         sleep 0.2
         kill -$signal $!
         status=0
@@ -204,6 +204,35 @@ inject() {
         (ulimit -n "$n"; exec "$GPUIDX" recode -q "$TINY" -o x.gx) 2>.stderr || status=$?
         [ "$status" -eq 0 ] || [ ! -e x.gx ]
     done
+}
+
+@test "a set of files is never read in part old and in part new, wherever its writer is killed or fails" {
+    needs strace
+    ask reorder -q "$TINY" -o other.gx --order=random
+    ask export -q other.gx -f ds2i -o old
+    ask export -q "$TINY" -f ds2i -o new
+    is_set() { # do all files of s equal those of $1?
+        local suffix
+        for suffix in docs freqs sizes terms documents; do cmp -s s.$suffix $1.$suffix || return 1; done
+    }
+    mixed=0
+    for call in unlink linkat rename fsync; do
+        for n in $(seq 12); do
+            for fault in signal=KILL error=EIO; do
+                for suffix in docs freqs sizes terms documents; do cp old.$suffix s.$suffix; done
+                inject $call:$fault:when=$n export -q "$TINY" -f ds2i -o s --force
+                if ! is_set old && ! is_set new; then
+                    mixed=$((mixed + 1))
+                    [ ! -e s.docs ] || { echo "$call $n $fault: s.docs stands among others" >&2; return 1; }
+                    [ $fault = signal=KILL ] || [[ $stderr == *'s.docs is missing now'* ]] || show
+                    ask import -q s -f ds2i -o x.gx
+                    exits 5
+                fi
+                [ "$status" -ne 0 ] || is_set new || [ ! -e s.docs ]
+            done
+        done
+    done
+    [ "$mixed" -gt 0 ]
 }
 
 @test "three exports at once without --force: one wins, two are told" {

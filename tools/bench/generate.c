@@ -4,6 +4,7 @@
 
 #include "engine/atomic_file.h"
 #include "engine/gpuidx_advanced.h"
+#include "index/convert/ds2i.h"
 #include "tools/bench/collection.h"
 #include "tools/cli.h"
 #include "tools/signals.h"
@@ -64,9 +65,7 @@ static int run(const cli_args *a)
     if (st == GX_OK)
         st = write_queries(s, &queries, &err);
     if (st == GX_OK)
-        st = gx_ds2i_export(&s->ix, base, &to, &err);
-    if (st == GX_OK) /* last: it takes nothing but a name now */
-        st = gx_atomic_file_commit(&queries, &err);
+        st = gx_ds2i_export_with(&s->ix, base, &to, &queries, &err);
     gx_atomic_file_close(&queries);
     if (st == GX_OK)
         report(s);
@@ -75,17 +74,21 @@ static int run(const cli_args *a)
 }
 
 static const cli_flag flags[] = {
-    {"output", 'o', CLI_TEXT, "BASE", NULL, "the files are `BASE.docs`, `BASE.freqs`, and so on, and `BASE.queries`"},
-    {"documents", 'n', CLI_COUNT, "N", "25205179", "make `N` documents, from 1,000 to 4,000,000,000", .min = 1000,
+    {"output", 'o', CLI_TEXT, "BASE", NULL,
+     "how the names of the files begin: `BASE.docs`, `BASE.freqs`, `BASE.sizes`, `BASE.terms`, `BASE.documents` and "
+     "`BASE.queries`"},
+    {"documents", 'n', CLI_COUNT, "N", "25205179", "number of documents, 1,000 to 4,000,000,000", .min = 1000,
      .max = 4e9},
-    {"lists", 0, CLI_COUNT, "N", "800", "of `N` terms, from 64 to 1,000,000", .min = 64, .max = 1e6},
-    {"queries", 0, CLI_COUNT, "N", "1024", "and `N` queries", .max = 1e8},
-    {"density", 0, CLI_NUMBER, "X", "1", "lists are `X` times as long as in GOV2's shape, from 0.001 to 3", .min = 1e-3,
+    {"lists", 0, CLI_COUNT, "N", "800", "number of terms, 64 to 1,000,000, each of which has a list of postings",
+     .min = 64, .max = 1e6},
+    {"queries", 0, CLI_COUNT, "N", "1024", "number of queries", .max = 1e8},
+    {"density", 0, CLI_NUMBER, "X", "1", "make the lists `X` times as long as Shape says, from 0.001 to 3", .min = 1e-3,
      .max = 3},
-    {"seed", 0, CLI_COUNT, "N", "1", "another number, another collection"},
-    {"threads", 'j', CLI_COUNT, "N", "0", "use `N` threads, 0: one a core; the collection is the same for any number",
-     .max = 256},
-    {"force", 0, CLI_SWITCH, NULL, NULL, "replace files that exist"},
+    {"seed", 0, CLI_COUNT, "N", "1",
+     "the seed of the random numbers: the same seed gives the same files on every machine"},
+    {"threads", 'j', CLI_COUNT, "N", "0",
+     "threads to use; 0: one for each processor. The files are the same for any number", .max = 256},
+    {"force", 0, CLI_SWITCH, NULL, NULL, "replace files that exist; without this flag that is an error"},
     {NULL},
 };
 
@@ -96,15 +99,18 @@ static const cli_section sections[] = {
      "with others in proportion. A term's docids cluster in the sites of its topic. Queries have 2 to 5 terms, half "
      "of them on one topic.\n"
      "\n"
-     "Terms and documents are called by their numbers, with zeros before them. The files are those of `gpuidx "
-     "export`, so that `gpuidx import` and PISA read the same postings; `BASE.queries` has a query a line."},
+     "The names of terms and documents are their numbers, with leading zeros. `BASE.queries` has one query on each "
+     "line; "
+     "the other files are those that `gpuidx export -f ds2i` writes, so that `gpuidx import` and PISA read the same "
+     "postings. The files get their names when all are complete, and `BASE.docs`, without which nothing reads "
+     "them, gets its name last."},
     {NULL},
 };
 
 static const cli_section examples[] = {
     {"gpuidx generate -o small --documents=1500000", "A sixteenth of the size."},
-    {"gpuidx import small -o small.gx", "And the index of it."},
-    {"gpuidx replay small.gx small.queries", "And its queries."},
+    {"gpuidx import small -o small.gx", "An index of it."},
+    {"gpuidx replay small.gx small.queries", "Its queries, answered and measured."},
     {NULL},
 };
 
@@ -112,8 +118,10 @@ const cli_command cmd_generate = {
     .name = "generate",
     .summary = "make a collection of GOV2's shape, and queries, for benchmarks",
     .synopsis = "[OPTIONS] -o BASE",
-    .description = "Writes a collection of any size that is made by random numbers, for measurements that anyone can "
-                   "repeat, on this engine and on others.",
+    .description =
+        "Writes a collection of postings, without texts, and queries for it, both made by random numbers. "
+        "Its size is free, and its lists are like those of GOV2, a crawl of 25 million web pages. Use it for "
+        "measurements that anyone can repeat, with this engine and with others.",
     .sections = sections,
     .examples = examples,
     .flags = flags,
