@@ -93,16 +93,21 @@ static int run(const cli_args *a)
 
 static const cli_flag flags[] = {
     {"index", 'i', CLI_TEXT, "INDEX", NULL,
-     "analyse as this index does. Use it to see why a query finds nothing, or finds too much"},
+     "make terms as this index does for its documents and queries, instead of with the flags below. Use it to see why "
+     "a query finds nothing, or too much"},
     {"analyzer", 0, CLI_CHOICE, "english|simple|whitespace", "english",
-     "analyse without an index: `english`: Unicode words, lower case, without possessives and stop words, stemmed; "
-     "`simple`: Unicode words in lower case; `whitespace`: what stands between white space, as it is"},
+     "how terms are made, without an index. `english`: words in lower case, without the possessive 's and without stop "
+     "words, cut to their stems; `simple`: words in lower case; `whitespace`: what stands between white space, "
+     "unchanged"},
     {"stemmer", 0, CLI_TEXT, "NAME", NULL,
-     "the stemmer, instead of the analyzer's own: `none`, `porter`, or one of Snowball's, such as `german`"},
+     "what cuts words to their stems, so that `indexing` becomes `index`: `porter`, one of Snowball's, such as "
+     "`german`, or `none`. Without this flag, the analyzer's own"},
     {"stopwords", 0, CLI_TEXT, "NAME|FILE", NULL,
-     "the words to drop, instead of the analyzer's own: `none`, `lucene`, or a file with a word a line"},
+     "common words to leave out: `lucene` (33 English words), a file with one word on each line, or `none`. Without "
+     "this flag, the analyzer's own"},
     {"fold", 0, CLI_CHOICE, "none|unicode", "none",
-     "`unicode`: fold the text first, as `gpuidx build` does: accents, ligatures, width, soft hyphens"},
+     "`unicode`: first make one spelling of those that Unicode has for a word: without accents, ligatures, full-width "
+     "characters and soft hyphens. `gpuidx help build` has all of it"},
     LOOKUP_FORMAT_FLAG,
     {NULL},
 };
@@ -117,10 +122,13 @@ const cli_command cmd_analyze = {
     .name = "analyze",
     .summary = "print the terms that analysis makes of a text",
     .synopsis = "[OPTIONS] [TEXT...]",
-    .description = "Prints the terms of a text, a line each: where the word that it was made of begins and ends, in "
-                   "bytes from 0, and the term, with tabs between. Stop words are left out. Without a text, or with "
-                   "`-`, standard input is read whole. With `--format=json`, one object: schema, and terms with begin, "
-                   "end, text (the word) and term.",
+    .description = "Shows what words become before they are indexed or searched for. Each term is a line of three "
+                   "columns with tabs between: the byte of the text where its word begins, from 0, the byte behind its "
+                   "end, and the term. Words that analysis leaves out, such as stop words, have no line. Without "
+                   "`TEXT`, or with `-`, the text is standard input.\n"
+                   "\n"
+                   "With `--format=json` all is one JSON object: `schema` (1) and `terms`, each with `begin`, `end`, "
+                   "`text` (the word) and `term`.",
     .examples = examples,
     .flags = flags,
     .min_args = 0,

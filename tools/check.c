@@ -41,7 +41,7 @@ static int run(const cli_args *a)
 
 static const cli_flag flags[] = {
     {"level", 'l', CLI_CHOICE, LEVELS, "full", "how much is verified; each level includes those before it"},
-    {"json", 0, CLI_SWITCH, NULL, NULL, "print a JSON object a file, with \"schema\": 1, instead"},
+    {"json", 0, CLI_SWITCH, NULL, NULL, "print a JSON object for each file, with \"schema\": 1, instead"},
     {NULL},
 };
 

@@ -18,8 +18,11 @@ const cli_command cmd_completion = {
     .name = "completion",
     .summary = "print completions for a shell",
     .synopsis = "bash|zsh|fish",
-    .description = "Prints a script that makes the shell complete commands, flags and their choices. An installed "
-                   "gpuidx has put it in its place already.",
+    .description =
+        "Prints a script for the shell. Once the shell has read it, the Tab key completes the commands of "
+        "gpuidx, their flags, and the values of flags that have a fixed set of values. `meson install` has "
+        "put these scripts where bash, zsh and fish look for them already; this command is for programs that "
+        "were not installed.",
     .examples = examples,
     .min_args = 1,
     .max_args = 1,

@@ -66,8 +66,9 @@ static int run(const cli_args *a)
 }
 
 static const cli_flag flags[] = {
-    {"json", 0, CLI_SWITCH, NULL, NULL, "print a JSON object, with \"schema\": 1, instead"},
-    {"require", 0, CLI_SWITCH, NULL, NULL, "exit with 7 when no GPU can be used"},
+    {"json", 0, CLI_SWITCH, NULL, NULL, "print one JSON object instead, for programs; its \"schema\" is 1"},
+    {"require", 0, CLI_SWITCH, NULL, NULL,
+     "end with exit code 7 where no GPU can be used, so that a script can test for one"},
     {NULL},
 };
 
@@ -80,8 +81,10 @@ const cli_command cmd_devices = {
     .name = "devices",
     .summary = "list the GPUs, and say why one cannot be used",
     .synopsis = "[OPTIONS]",
-    .description = "Lists the GPUs that CUDA sees, by the numbers that `--device` takes, with memory and whether "
-                   "gpuidx can use them. Having none is not an error unless `--require` is given.",
+    .description =
+        "Lists the GPUs that CUDA sees: for each the number by which `--device` chooses it, its name, its "
+        "memory, and whether gpuidx can use it, or why not. Where there is none, the reason is printed, and the "
+        "exit code is 0 all the same unless `--require` is given: everything works on the CPU, too.",
     .examples = examples,
     .flags = flags,
     .max_args = 0,

@@ -82,9 +82,13 @@ const cli_command cmd_doc = {
     .name = "doc",
     .summary = "print documents of an index",
     .synopsis = "[OPTIONS] INDEX ID...",
-    .description = "Prints what the index stores of documents: id, title, length in terms, and text. `#N` is the "
-                   "document of docid `N`, from 0. With `--format=json`, an object a line: schema, docid, id, length, "
-                   "title and text, as far as they are stored.",
+    .description = "Prints what the index stores of each document: its id, title, length in terms, and text. An `ID` "
+                   "is the id that the corpus gave the document, or `#N` for the document with the docid `N`, the "
+                   "index's own number, which counts from 0. Titles and texts are there if `gpuidx build --store` kept "
+                   "them. An id that the index lacks ends the program with exit code 5.\n"
+                   "\n"
+                   "With `--format=json` each document is a JSON object on a line of its own, with `schema` (1), "
+                   "`docid`, `id`, `length`, and `title` and `text` where they are stored.",
     .examples = examples,
     .flags = flags,
     .min_args = 2,

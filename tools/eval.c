@@ -343,42 +343,63 @@ static int run_eval(const cli_args *a)
 
 static const cli_flag flags[] = {
     {"measures", 'm', CLI_TEXT, "LIST", "official",
-     "what to compute, with commas: `map`, `map@K`, `P@K`, `recall@K`, `success@K`, `ndcg`, `ndcg@K`, `Rprec`, "
+     "what to compute, separated by commas: `map`, `map@K`, `P@K`, `recall@K`, `success@K`, `ndcg`, `ndcg@K`, `Rprec`, "
      "`recip_rank`, `bpref`, `gm_map`, `iprec@R`, `ERR@K`, `judged@K`, `num_q`, `num_ret`, `num_rel`, `num_rel_ret`, "
-     "or `official`, the usual few. Use `bpref` and `judged@K` where many answers are not judged"},
-    {"per-query", 'q', CLI_SWITCH, NULL, NULL, "print every query's values before the means"},
-    {"complete", 'c', CLI_SWITCH, NULL, NULL, "average over all queries of `QRELS`; those without answers count as 0"},
-    {"level", 'l', CLI_COUNT, "N", "1", "the least relevance that counts as relevant", .min = 1, .max = 1 << 24},
+     "or `official`, which are those that trec_eval prints. `@K` looks at the first `K` answers alone. Use `bpref` and "
+     "`judged@K` where many answers are not judged; see Definitions"},
+    {"per-query", 'q', CLI_SWITCH, NULL, NULL, "print the values of every query before those of all"},
+    {"complete", 'c', CLI_SWITCH, NULL, NULL,
+     "average over all queries of `QRELS`: a query that the run does not answer counts as 0. Without this flag, such "
+     "queries are left out, and a note says how many"},
+    {"level", 'l', CLI_COUNT, "N", "1",
+     "the least judgement of a relevant document: with 2, documents judged 1 are not relevant. Measures that use "
+     "grades "
+     "(`ndcg`, `ERR`) keep them",
+     .min = 1, .max = 1 << 24},
     {"trials", 0, CLI_COUNT, "N", "100000",
-     "with several runs, the most random assignments of signs that the randomisation test tries. More make small p "
-     "values finer; the time grows with them",
+     "with several runs: how many random samples the randomisation test draws. Small p values need many; the time "
+     "grows "
+     "in proportion",
      .min = 1, .max = 1e9},
     {"seed", 0, CLI_COUNT, "N", "1",
-     "with several runs, the seed of the randomisation test. The same seed gives the same p values on every machine",
+     "with several runs: the seed of the randomisation test. The same seed gives the same p values on every machine",
      .max = UINT32_MAX},
-    {"json", 0, CLI_SWITCH, NULL, NULL, "print a JSON object, with \"schema\": 1, instead"},
+    {"json", 0, CLI_SWITCH, NULL, NULL, "print one JSON object instead, for programs; its \"schema\" is 1"},
     {NULL},
 };
 
 static const cli_section sections[] = {
     {"Definitions",
-     "They are those of trec_eval, where it has the measure. Answers are ranked by falling score, and equal scores by "
-     "falling document id; the ranks that a run states are ignored. Scores are compared in single precision. "
-     "Documents that are not judged are not relevant. Counts are summed over queries, the other measures averaged.\n"
+     "  map           average precision: the mean, over the relevant documents, of the\n"
+     "                precision at the rank of each\n"
+     "  P@K           precision: the share of the first K answers that is relevant\n"
+     "  recall@K      the share of the relevant documents that is in the first K\n"
+     "  success@K     1 if any of the first K answers is relevant, else 0\n"
+     "  ndcg, ndcg@K  the gain of the answers, each divided by the logarithm of its\n"
+     "                rank, over that of the best order; grades count\n"
+     "  Rprec         the precision at the rank R, where R documents are relevant\n"
+     "  recip_rank    1 over the rank of the first relevant answer\n"
+     "  num_q, num_ret, num_rel, num_rel_ret\n"
+     "                counts: of queries, answers, relevant documents, and those of\n"
+     "                them that are answers\n"
      "\n"
-     "`QRELS` has lines of four fields, query, iteration, document and relevance, or, as BEIR's, of three "
-     "behind the head `query-id corpus-id score`; `RUN` of six, query, `Q0`, document, rank, score and tag. `-` is "
-     "standard input."},
-    {"Measures beyond the usual", "  bpref      how often judged relevant answers rank above judged others;\n"
-                                  "             answers without a judgement do not count\n"
-                                  "  gm_map     the geometric mean of average precision, each at least\n"
-                                  "             0.00001; it shows what happens to hard queries\n"
-                                  "  iprec@R    the best precision at a recall of R or more, R from 0 to 1 in\n"
-                                  "             hundredths; `iprec` alone: the eleven of trec_eval\n"
-                                  "  ERR@K      expected reciprocal rank, as gdeval.pl computes it: an answer of\n"
-                                  "             grade g satisfies the reader with probability (2^g-1)/2^G, where\n"
-                                  "             G is 4, or the greatest judgement in `QRELS` if that is more\n"
-                                  "  judged@K   the share of the first K answers that have a judgement"},
+     "Measures that trec_eval has are computed as it does. Answers are ranked by falling score, and equal scores by "
+     "falling document id; the ranks that a run states are ignored. Scores are compared in single precision. Documents "
+     "that are not judged are not relevant. Counts are summed over queries, the other measures averaged."},
+    {"Files",
+     "`QRELS` holds the judgements: lines of query, iteration, document and relevance, or, as BEIR has them, of query, "
+     "document and relevance behind the head `query-id corpus-id score`. A `RUN` holds answers: lines of query, `Q0`, "
+     "document, rank, score and tag, as `gpuidx replay --run` writes them. `-` is standard input."},
+    {"Further measures", "  bpref      how often judged relevant answers rank above judged others;\n"
+                         "             answers without a judgement do not count\n"
+                         "  gm_map     the geometric mean of average precision, each at least\n"
+                         "             0.00001; it shows what happens to hard queries\n"
+                         "  iprec@R    the best precision at a recall of R or more, R from 0 to 1 in\n"
+                         "             hundredths; iprec alone: the eleven of trec_eval\n"
+                         "  ERR@K      expected reciprocal rank, as gdeval.pl computes it: an answer of\n"
+                         "             grade g satisfies the reader with probability (2^g-1)/2^G, where\n"
+                         "             G is 4, or the greatest judgement in QRELS if that is more\n"
+                         "  judged@K   the share of the first K answers that have a judgement"},
     {"Several runs",
      "With two runs or more, each measure is printed for each run, with the difference from the first run, the number "
      "of queries on which the run is better and worse, and the p values of two paired two-sided tests: Student's "
@@ -392,7 +413,8 @@ static const cli_section sections[] = {
 static const cli_section examples[] = {
     {"gpuidx eval qrels.txt bm25.run", "The usual measures."},
     {"gpuidx eval -q -m ndcg@10,recall@100 qrels.txt bm25.run", "Two measures, for every query and over all."},
-    {"gpuidx eval -m map,ndcg@10 qrels.txt bm25.run rm3.run", "Is the second run better than the first, or by chance?"},
+    {"gpuidx eval -m map,ndcg@10 qrels.txt bm25.run rm3.run",
+     "Is the second run better than the first, and could that be chance?"},
     {NULL},
 };
 
@@ -400,9 +422,10 @@ const cli_command cmd_eval = {
     .name = "eval",
     .summary = "measure the effectiveness of runs",
     .synopsis = "[OPTIONS] QRELS RUN...",
-    .description = "Compares a run with relevance judgements and prints effectiveness measures by trec_eval's "
-                   "definitions, in its form of output. Several runs are printed side by side, with tests of their "
-                   "differences.",
+    .description =
+        "Says how good the answers of a run are: compares them with relevance judgements and prints "
+        "measures as trec_eval does, a line each: the measure, `all` or the query's id, and the value. Several "
+        "runs are printed side by side, with tests of whether their differences are due to chance.",
     .sections = sections,
     .examples = examples,
     .flags = flags,

@@ -290,13 +290,13 @@ static int run(const cli_args *a)
 }
 
 static const cli_flag flags[] = {
-    {"json", 0, CLI_SWITCH, NULL, NULL, "print a JSON object, with \"schema\": 1, instead"},
+    {"json", 0, CLI_SWITCH, NULL, NULL, "print one JSON object instead, for programs; its \"schema\" is 1"},
     {NULL},
 };
 
 static const cli_section examples[] = {
     {"gpuidx info corpus.gx", "Documents, terms, the analysis of text, and bytes by section and codec."},
-    {"gpuidx info --json corpus.gx | jq .n_docs", "The same for a program."},
+    {"gpuidx info --json corpus.gx | jq .n_docs", "One of these numbers, for a script."},
     {NULL},
 };
 
@@ -304,8 +304,12 @@ const cli_command cmd_info = {
     .name = "info",
     .summary = "say what an index holds",
     .synopsis = "[--json] INDEX",
-    .description = "Prints an index's statistics, how its text was made into terms, and where its bytes go. Its "
-                   "structure is verified, its checksums are not; see `gpuidx check`.",
+    .description =
+        "Prints how many documents, terms and postings an index has, how long the documents are, how its text "
+        "was made into terms, which attributes it keeps, and how many bytes each section of the file and each "
+        "codec takes. A posting is the number of a document and how often that document contains a term; the "
+        "size of the lists is told in bits for each posting. The file's structure is verified, its checksums "
+        "are not: that is what `gpuidx check` is for.",
     .examples = examples,
     .flags = flags,
     .min_args = 1,

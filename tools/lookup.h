@@ -7,7 +7,7 @@
 /* clang-format off */
 #define LOOKUP_FORMAT_FLAG \
     {"format", 'f', CLI_CHOICE, "human|json", "human", \
-     "how the answer is printed: for people, or as JSON, an object a line, for programs"}
+     "how the answer is printed. `human`: for people; `json`: as JSON, for programs"}
 /* clang-format on */
 
 static inline bool lookup_json(const cli_args *a)

@@ -48,17 +48,19 @@ static int run(const cli_args *a)
 }
 
 static const cli_flag flags[] = {
-    {"output", 'o', CLI_TEXT, "FILE", NULL, "where the new index goes"},
+    {"output", 'o', CLI_TEXT, "FILE", NULL, "the new index's file"},
     CLI_CODEC_FLAGS,
-    {"drop", 0, CLI_CHOICE, "nothing|text|title", "nothing", "leave out stored texts, or texts and titles"},
-    {"force", 0, CLI_SWITCH, NULL, NULL, "replace `FILE` if it exists"},
+    {"drop", 0, CLI_CHOICE, "nothing|text|title", "nothing",
+     "what the new index shall not hold: `text`: stored texts; `title`: texts and titles. Searches stay the same, and "
+     "results have no snippets or titles then"},
+    {"force", 0, CLI_SWITCH, NULL, NULL, "replace `FILE` if it exists; without this flag that is an error"},
     {NULL},
 };
 
 static const cli_section examples[] = {
     {"gpuidx recode corpus.gx -o vbyte.gx --codec=gpuvbyte128", "Compare codecs without building the corpus again."},
-    {"gpuidx recode corpus.gx -o small.gx --codec=auto", "Each list by the codec that makes it short or, if it is "
-                                                         "long, fast. `gpuidx info` tells how many by which."},
+    {"gpuidx recode corpus.gx -o small.gx --codec=auto", "Each list by the codec that costs it the least size and "
+                                                         "time. `gpuidx info` tells which codecs these are."},
     {"gpuidx recode corpus.gx -o small.gx --drop=title", "Postings and ids alone, to carry to another machine."},
     {NULL},
 };
@@ -67,8 +69,10 @@ const cli_command cmd_recode = {
     .name = "recode",
     .summary = "write an index anew with other codecs",
     .synopsis = "[OPTIONS] INDEX -o FILE",
-    .description = "Decodes every list of an index and packs it again with other codecs. Queries have the same "
-                   "answers, to the bit.",
+    .description =
+        "Decompresses every list of an index and compresses it again with other codecs, which trade size "
+        "for speed. Queries have the same answers, to the bit. The new index appears when it is complete; "
+        "with `--force` it may take the old one's place. An index that is damaged is refused with exit code 4.",
     .examples = examples,
     .flags = flags,
     .min_args = 1,

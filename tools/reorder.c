@@ -69,8 +69,6 @@ static int run(const cli_args *a)
     const char *path = cli_text(a, "output");
     if (!path)
         return cli_usage(a, "--output: where does the new index go?");
-    if (cli_same_file(path, a->argv[0]))
-        return cli_usage(a, "--output: %s is what is reordered; give another name", path);
     r.order.kind =
         (const gx_order_kind[]){GX_ORDER_BP, GX_ORDER_RANDOM, GX_ORDER_ID, GX_ORDER_KEEP}[cli_choice(a, "order")];
     if (cli_given(a, "seed") && r.order.kind != GX_ORDER_RANDOM)
@@ -93,27 +91,32 @@ static int run(const cli_args *a)
 }
 
 static const cli_flag flags[] = {
-    {"output", 'o', CLI_TEXT, "FILE", NULL, "where the new index goes"},
-    {"order", 0, CLI_CHOICE, "bp|random|url|keep", "bp", "the documents' new order, see Orders"},
-    {"seed", 0, CLI_COUNT, "N", "1", "of `--order=random`: another seed, another order"},
-    {"codec", 0, CLI_TEXT, "NAME", NULL, "how docids are packed; without it, as they are"},
-    {"tf-codec", 0, CLI_TEXT, "NAME", NULL, "how term frequencies are packed; without it, as docids, or as they are"},
-    {"threads", 'j', CLI_COUNT, "N", "1", "threads of `--order=bp`; the order is the same for any number", .min = 1,
-     .max = 256},
-    {"force", 0, CLI_SWITCH, NULL, NULL, "replace `FILE` if it exists"},
+    {"output", 'o', CLI_TEXT, "FILE", NULL, "the new index's file"},
+    {"order", 0, CLI_CHOICE, "bp|random|url|keep", "bp", "by what the documents are ordered: see Orders"},
+    {"seed", 0, CLI_COUNT, "N", "1",
+     "with `--order=random`: the seed of the random numbers. The same seed gives the same order"},
+    {"codec", 0, CLI_TEXT, "NAME", NULL,
+     "how document numbers are compressed, as `gpuidx help recode` says; without this flag, as in `INDEX`"},
+    {"tf-codec", 0, CLI_TEXT, "NAME", NULL,
+     "how term frequencies are compressed; without this flag, by `--codec`, or as in `INDEX` where that is not given"},
+    {"threads", 'j', CLI_COUNT, "N", "1", "how many threads `--order=bp` uses; the order is the same for any number",
+     .min = 1, .max = 256},
+    {"force", 0, CLI_SWITCH, NULL, NULL, "replace `FILE` if it exists; without this flag that is an error"},
     {NULL},
 };
 
 static const cli_section sections[] = {
-    {"Orders", "  bp      recursive graph bisection: documents that share terms come together,\n"
-               "          which makes lists smaller and lets searches skip more of them\n"
-               "  random  no order at all, to compare with\n"
-               "  url     by external id, as bytes: if ids are URLs, sites come together\n"
-               "  keep    as it is\n"
-               "\n"
-               "`bp` needs 8 bytes of memory a posting, and 25 a document. A codec whose blocks\n"
-               "are as wide as their greatest gap (gpubp128) gains little in size; one with\n"
-               "exceptions (gpupfd128) gains more."},
+    {"Orders",
+     "  bp      recursive graph bisection: documents that share terms come together,\n"
+     "          which makes lists smaller and lets searches skip more of them\n"
+     "  random  an order by chance, to compare the others with\n"
+     "  url     by the documents' ids, byte by byte: where ids are URLs, the pages\n"
+     "          of a site come together\n"
+     "  keep    the order that the index has\n"
+     "\n"
+     "`bp` takes 8 bytes of memory for each posting and 25 for each document. A smaller index also needs a codec "
+     "that profits: one that stores a few large gaps of a block apart (`--codec=gpupfd128`) becomes smaller "
+     "than one whose largest gap sets the width of the whole block (`gpubp128`)."},
     {NULL},
 };
 
@@ -127,8 +130,9 @@ const cli_command cmd_reorder = {
     .name = "reorder",
     .summary = "write an index anew with its documents in another order",
     .synopsis = "[OPTIONS] INDEX -o FILE",
-    .description = "Gives documents new docids. Queries find the same documents with the same scores; only documents "
-                   "of equal scores, which stand by docid, may change places.",
+    .description = "Gives the documents of an index other numbers (docids), so that similar documents come together. "
+                   "That makes an index smaller and searches faster. Queries find the same documents with the same "
+                   "scores; only documents of equal scores, which are ordered by docid, may change places.",
     .sections = sections,
     .examples = examples,
     .flags = flags,

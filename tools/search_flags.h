@@ -32,13 +32,14 @@
 /* How a query log is read. */
 #define CLI_LOG_FLAGS \
     {"format", 'f', CLI_CHOICE, "guess|efficiency|million|tsv|lines|jsonl|topics|docs|smart", "guess", \
-     "the form of `LOG`"}, \
+     "the form of `LOG`, each shown in `gpuidx help replay`. `guess`: by its first lines"}, \
     {"columns", 0, CLI_TEXT, "LIST", NULL, \
-     "columns of a TSV log, such as `-,id,text,filter`; `text` may be repeated, `filter` is the query's own filter, " \
-     "`-` is left out"}, \
-    {"topic-fields", 0, CLI_TEXT, "LIST", "title", "which of `title`, `desc` and `narr` of topics are the query"}, \
+     "what the columns of a TSV log are, such as `-,id,text,filter`: `id` once; `text` one or more times, which are " \
+     "joined; `filter`: the query's own filter; `-` is left out"}, \
+    {"topic-fields", 0, CLI_TEXT, "LIST", "title", \
+     "which fields of TREC topics make the query: `title`, `desc` and `narr`, separated by commas"}, \
     {"encoding", 0, CLI_CHOICE, "auto|utf-8|latin1", "auto", \
-     "how `LOG`'s bytes are read; `auto` takes lines that are not UTF-8 as Latin-1"}
+     "how the bytes of `LOG` are read; `auto`: as UTF-8, and lines that are not UTF-8 as Latin-1"}
 #define CLI_RM3_FLAG \
     {"rm3", 0, CLI_TEXT, "DOCS,TERMS,WEIGHT", NULL, \
      "expand each query by RM3: add the best `TERMS` terms of its best `DOCS` documents; `WEIGHT`, from 0 to 1, is " \

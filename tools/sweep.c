@@ -287,30 +287,39 @@ static int run(const cli_args *a)
 
 static const cli_flag flags[] = {
     {"k1", 0, CLI_TEXT, "LIST", NULL,
-     "values of BM25's k1, with commas, each at least 0. Without it, each scorer's own. Usual values are 0.6 to 2"},
+     "the values of BM25's k1 to try, separated by commas, each at least 0; usual ones are 0.6 to 2. k1 says how much "
+     "repeated words count. Without this flag, each scorer's own k1"},
     {"b", 0, CLI_TEXT, "LIST", NULL,
-     "values of BM25's b, with commas, each from 0 to 1. Without it, each scorer's own. Usual values are 0.2 to 0.9"},
+     "the values of BM25's b to try, separated by commas, each from 0 to 1; usual ones are 0.2 to 0.9. b says how much "
+     "long documents are marked down. Without this flag, each scorer's own b"},
     {"scorer", 0, CLI_TEXT, "LIST", "bm25",
-     "formulas of the scores, with commas, as `gpuidx help query` lists them. Every scorer is tried with every k1 and "
-     "every b"},
+     "the scorers to try, separated by commas; `gpuidx help query` has their formulas. Every scorer is tried with "
+     "every "
+     "k1 and every b; `impact` has neither and is tried once"},
     {"measures", 'm', CLI_TEXT, "LIST", "ndcg@10",
-     "what to measure, as `gpuidx eval` names it. The best setting is the one with the greatest first measure"},
+     "what to measure, as `gpuidx eval` names it, separated by commas. The best setting is the one in which the first "
+     "measure is greatest"},
     {"top", 'k', CLI_COUNT, "N", "1000",
-     "the most results of a query. It should be no less than the measures' cutoffs; measures without a cutoff, such "
-     "as `map`, change with it",
+     "search for the `N` best results of each query. `N` should be at least the cutoff of every measure (10 of "
+     "`ndcg@10`); measures without a cutoff, such as `map`, change with it",
      .min = 1, .max = UINT32_MAX},
     {"op", 0, CLI_CHOICE, CLI_OPS, "or",
-     "which documents match: `or`: those with any term; `and`: those with every term; `and-or`: `and`, or `or` where "
-     "that gives fewer than k"},
-    {"syntax", 0, CLI_CHOICE, CLI_SYNTAXES, "plain", "how queries are read: as plain text, or in the boolean syntax"},
+     "which documents match. `or`: those with at least one of the query's words; `and`: those with all of them; "
+     "`and-or`: as `and` where that gives `-k` results, else as `or`"},
+    {"syntax", 0, CLI_CHOICE, CLI_SYNTAXES, "plain",
+     "how queries are read. `plain`: every word is searched for, and signs mean nothing; `boolean`: as `gpuidx help "
+     "query` describes"},
     CLI_LOG_FLAGS,
-    {"complete", 'c', CLI_SWITCH, NULL, NULL, "average over all queries of `QRELS`; those without answers count as 0"},
-    {"level", 'l', CLI_COUNT, "N", "1", "the least relevance that counts as relevant", .min = 1, .max = 1 << 24},
+    {"complete", 'c', CLI_SWITCH, NULL, NULL,
+     "average over all queries of `QRELS`: those that `LOG` lacks, or that have no results, count as 0. Without this "
+     "flag they are left out, and a note says how many"},
+    {"level", 'l', CLI_COUNT, "N", "1",
+     "the least judgement of a relevant document: with 2, documents judged 1 are not relevant", .min = 1,
+     .max = 1 << 24},
     {"threads", 'j', CLI_COUNT, "N", "0",
-     "threads, each with a session of its own on the one index; each answers all queries of one setting. 0: one a "
-     "processor",
+     "threads to use; 0: one for each processor. Each thread tries one setting at a time, on the same index",
      .max = 1024},
-    {"json", 0, CLI_SWITCH, NULL, NULL, "print a JSON object, with \"schema\": 1, instead"},
+    {"json", 0, CLI_SWITCH, NULL, NULL, "print one JSON object instead, for programs; its \"schema\" is 1"},
     {"engine", 0, CLI_CHOICE, CLI_ENGINES, "auto",
      "where to search; `auto` takes a GPU where one can be used and the index fits, else the CPU"},
     {"device", 0, CLI_COUNT, "N", "0", "the number of the GPU, as `gpuidx devices` lists them", .max = 1023},
@@ -343,8 +352,11 @@ const cli_command cmd_sweep = {
     .name = "sweep",
     .summary = "find good scoring parameters",
     .synopsis = "[OPTIONS] INDEX LOG QRELS",
-    .description = "Answers the judged queries of a log with every combination of scorers and parameters, prints the "
-                   "effectiveness of each, and the best. The index is opened once.",
+    .description =
+        "Finds out which scorer and which of its parameters k1 and b suit a collection: answers the queries "
+        "of a log with every combination of them, compares the answers with relevance judgements, and prints a "
+        "table of the measures, and the best setting. `LOG` and `QRELS` are as for `gpuidx replay` and `gpuidx "
+        "eval`.",
     .sections = sections,
     .examples = examples,
     .flags = flags,

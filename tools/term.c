@@ -34,9 +34,9 @@ static void put_head(const found *f, bool json)
     }
     out_put_clean(stdout, f->term, f->len);
     printf("\n  documents      %s\n", show_count(df));
-    printf("  %s  %s\n", f->impacts ? "impacts, sum" : "occurrences ", show_count(f->cf));
-    printf("  list           %s bytes in %s blocks (%.2f bits a posting)\n", show_count(bytes), show_count(s->n_blocks),
-           8.0 * (double)bytes / (double)df);
+    printf("  %-13s  %s\n", f->impacts ? "impacts, sum" : "occurrences", show_count(f->cf));
+    printf("  list           %s bytes in %s block%s (%.2f bits a posting)\n", show_count(bytes),
+           show_count(s->n_blocks), s->n_blocks == 1 ? "" : "s", 8.0 * (double)bytes / (double)df);
     printf("    docids       %s bytes, %s\n", show_count(s->docid_bytes), s->docid_codec);
     printf("    %s      %s bytes, %s\n", f->impacts ? "impacts" : "tfs    ", show_count(s->tf_bytes), s->tf_codec);
     printf("    heads, ends  %s bytes\n", show_count(s->overhead_bytes));
@@ -135,11 +135,14 @@ static int run(const cli_args *a)
 
 static const cli_flag flags[] = {
     {"top", 'n', CLI_COUNT, "N", "0",
-     "also print the list's first `N` postings, by rising docid: the docid, how often the document contains the term, "
-     "and its id",
+     "also print the first `N` postings of the term, by rising docid. Each is a line: the docid, how often the "
+     "document "
+     "contains the term, and the document's id. 0: none",
      .max = UINT32_MAX},
     {"as-is", 0, CLI_SWITCH, NULL, NULL,
-     "look up `WORD` as a term of the index. Without this, the terms that analysis makes of it are looked up"},
+     "look up `WORD` as it is written, such as the stem `comput`. Without this flag, `WORD` is first made into terms "
+     "as "
+     "a query's words are: lower case, stemmed, or whatever the index was built with"},
     LOOKUP_FORMAT_FLAG,
     {NULL},
 };
@@ -154,9 +157,16 @@ const cli_command cmd_term = {
     .name = "term",
     .summary = "print a term's statistics and postings",
     .synopsis = "[OPTIONS] INDEX WORD...",
-    .description = "Prints in how many documents a term is (df), how often it occurs in all of them (cf), and how many "
-                   "bytes its list takes, by which codecs. With `--format=json`, an object a line: schema, term, "
-                   "number, df, cf, bytes, docid_bytes, tf_bytes, blocks, codec, tf_codec and postings.",
+    .description =
+        "Prints how many documents contain a term (`df`), how often all of them together contain it (`cf`), "
+        "and how many bytes and blocks its list of postings takes, with which codecs. A posting is the number "
+        "of a document and how often that document contains the term. A term that the index lacks ends the "
+        "program with exit code 5.\n"
+        "\n"
+        "With `--format=json` each term is a JSON object on a line of its own, with `schema` (1), `term`, "
+        "`number` (its rank in byte order, from 0), `df`, `cf`, `bytes`, `docid_bytes`, `tf_bytes`, `blocks`, "
+        "`codec`, `tf_codec`, and `postings`, each with `docid`, `id` and `tf` (`impact` where the index "
+        "holds impacts).",
     .examples = examples,
     .flags = flags,
     .min_args = 2,

@@ -133,9 +133,9 @@ static gx_status take_back(export *ex, gx_status st, gx_error *err)
                    why.text, ex->base, suffixes[DOCS]);
 }
 
-/* Give the files their names. A process can be killed between two of them, so the first file, which
- * every reader of the set needs, is taken away before and gets its name last: old and new files never
- * stand together as a set that can be read. */
+/* Give the files their names. A process can be killed between two of them, so the first file,
+ * which every reader of the set needs, is taken away before and gets its name last: old and new
+ * files never stand together as a set that can be read. */
 static gx_status commit_outputs(export *ex, gx_error *err)
 {
     gx_status st = GX_OK;

@@ -290,33 +290,78 @@ static int run(const cli_args *a)
 }
 
 static const cli_flag flags[] = {
-    {"list", 0, CLI_SWITCH, NULL, NULL,
-     "list the codecs instead: name, id, block length, bits that decoders may read past a block, random access, "
-     "decoders of the CPU and of this build's GPU, source"},
-    {"codecs", 0, CLI_TEXT, "NAME,..", NULL, "measure only these, each once"},
+    {"list", 0, CLI_SWITCH, NULL, NULL, "measure nothing, and list the codecs; see List"},
+    {"codecs", 0, CLI_TEXT, "NAME,..", NULL,
+     "measure only these codecs, separated by commas. Without this flag, all of them"},
     {"model", 0, CLI_CHOICE, "both|uniform|clustered", "both",
-     "how the integers are drawn; Table 3 and, without "
-     "this flag, Figure 3 have Uniform alone"},
-    {"from", 0, CLI_COUNT, "N", "16", "lists of 2^`N` integers and more", .min = 11, .max = 27},
-    {"to", 0, CLI_COUNT, "N", "25", "lists of at most 2^`N` integers", .min = 11, .max = 27},
+     "how the integers of the lists are drawn: evenly, or in clusters as in real lists. Table 3 has `uniform` alone, "
+     "and "
+     "so has Figure 3 without this flag"},
+    {"from", 0, CLI_COUNT, "N", "16", "the shortest lists have 2^`N` integers", .min = 11, .max = 27},
+    {"to", 0, CLI_COUNT, "N", "25", "the longest lists have at most 2^`N` integers", .min = 11, .max = 27},
     {"step", 0, CLI_COUNT, "N", "9",
-     "2^`N` times longer from list to list; 1 in Table 3 and, without this flag, in "
-     "Figure 3",
+     "each list is 2^`N` times as long as the one before it. Table 3 takes 1, and so does Figure 3 without this flag",
      .min = 1, .max = 16},
-    {"index", 0, CLI_TEXT, "INDEX", NULL, "measure `INDEX`'s own lists, docids and term frequencies, instead"},
-    {"queries", 0, CLI_TEXT, "LOG", NULL, "of them those of the terms of `LOG`'s queries, as often as these have them"},
-    {"sample", 0, CLI_COUNT, "N", "1000", "of `LOG` take `N` queries, drawn at random; 0: all", .max = UINT32_MAX},
-    {"seed", 0, CLI_COUNT, "N", "1", "of the random numbers; the paper's sizes come with 1", .max = UINT32_MAX},
+    {"index", 0, CLI_TEXT, "INDEX", NULL, "measure the lists of this index, docids and term frequencies, instead"},
+    {"queries", 0, CLI_TEXT, "LOG", NULL,
+     "with `--index`: only the lists of the terms in this query log, each as often as the log has its term"},
+    {"sample", 0, CLI_COUNT, "N", "1000", "with `--queries`: take `N` queries of the log, drawn at random; 0: all",
+     .max = UINT32_MAX},
+    {"seed", 0, CLI_COUNT, "N", "1",
+     "the seed of the random numbers. The same seed gives the same lists; 1 gives the sizes that the paper has",
+     .max = UINT32_MAX},
     {"table", 0, CLI_COUNT, "N", NULL,
-     "the paper's Table 1 (sizes), 2 (sizes of an index's lists), 3 (GPU against one core) or 4 (speeds of an "
-     "index's lists)",
+     "print a table as Mallia et al. (CIKM 2019) have it: 1: sizes; 2: sizes of the lists of `--index`; 3: speeds of "
+     "the "
+     "GPU and of one core; 4: speeds on the lists of `--index`",
      .min = 1, .max = 4},
-    {"figure", 0, CLI_COUNT, "N", NULL, "the paper's Figure 3: speed by length", .min = 3, .max = 3},
-    {"engine", 0, CLI_CHOICE, "auto|gpu|cpu", "auto", "measure the GPU too; `gpu`: fail without one"},
-    {"format", 0, CLI_CHOICE, "table|json|csv", "table", "of the report; JSON always has all that was measured"},
+    {"figure", 0, CLI_COUNT, "N", NULL, "print the numbers of their Figure 3: decoding speed by the length of the list",
+     .min = 3, .max = 3},
+    {"engine", 0, CLI_CHOICE, "auto|gpu|cpu", "auto",
+     "which decoders to measure. `auto`: the CPU's, and the GPU's where there is a GPU; `gpu`: both, and fail where "
+     "there "
+     "is none; `cpu`: the CPU's"},
+    {"format", 0, CLI_CHOICE, "table|json|csv", "table",
+     "how the report is printed. `json` always has all that was measured"},
     {"plot", 0, CLI_TEXT, "DIR", NULL,
-     "draw speed by length (Figure 3) and speed by size into `DIR`, as PNG and SVG "
-     "(needs gnuplot)"},
+     "also draw speed by length (Figure 3) and speed by size into the folder `DIR`, as PNG and SVG; needs gnuplot"},
+    {NULL},
+};
+
+static const cli_section sections[] = {
+    {"Columns",
+     "  encode     one core encodes, d-gaps and term frequencies\n"
+     "  integers   one core decodes d-gaps, or term frequencies\n"
+     "  docids     one core decodes docids, with their sums\n"
+     "  to memory  the GPU decodes, and writes what it has decoded\n"
+     "  kept       the GPU decodes into registers, as a query does\n"
+     "  in L2      the same, with lists that fit into the GPU's cache\n"
+     "  GB/s       what decoding docids (or term frequencies) to memory reads and\n"
+     "             writes, beside copy, the memory's own speed in the same run\n"
+     "\n"
+     "A core decodes block by block into a buffer that stays in its cache. BP32, SIMD-BP, VarintGB and StreamVByte are "
+     "here to compare with; no index can use them."},
+    {"Lists of an index",
+     "With `--index`, sizes count every list once, with the table of where its blocks end. Speeds are those of the "
+     "lists "
+     "one behind another, in the order and as often as the log of `--queries` has their terms; without a log, of all "
+     "lists of 1,024 postings and more, once each. The GPU decodes all of them in one launch, as it does a batch of "
+     "queries; the zeros that fill the last block of each list are not counted. BP32, SIMD-BP, VarintGB and "
+     "StreamVByte "
+     "take a list as a whole, without blocks.\n"
+     "\n"
+     "Sizes are those of what gpuidx writes. Table 1 alone counts the last block of GPU-VByte as the encoder of the "
+     "paper packs it. In Table 4, as in the paper, `docids` are d-gaps, and `summed up` are docids; factors are "
+     "against "
+     "BP32, and for codecs of whole bytes against VarintGB, on one core of this machine."},
+    {"List",
+     "`--list` prints for each codec its name; the `id` that it has in an index (none: an index cannot use it); the "
+     "length of its blocks; `slack bits`, which a decoder may read behind a block, and ignores; whether single "
+     "integers "
+     "can be decoded; how the CPU decodes it (`yes`: to integers; `docids`: also sums them up; `find`: also finds the "
+     "first docid from some docid on without decoding the block); whether this build decodes it on the GPU; and where "
+     "it "
+     "was published."},
     {NULL},
 };
 
@@ -335,32 +380,11 @@ const cli_command cmd_bench_codecs = {
     .name = "bench codecs",
     .summary = "measure codecs, and print the papers' tables",
     .synopsis = "[OPTIONS]",
-    .description = "Measures every codec on lists drawn as Anh and Moffat do (Uniform and Clustered, in [0, 2^29]; "
-                   "from 2^26 integers on in [0, 2^31]): bits an integer, and millions of integers a second of one "
-                   "CPU core and, where there is one, of the GPU. Everything decoded is compared with the original "
-                   "before it is timed.\n"
-                   "\n"
-                   "`encode`, `integers` (d-gaps, or term frequencies) and `docids` are one core's, decoding block "
-                   "by block into a buffer that stays in cache. On the GPU what is decoded goes `to memory`, or is "
-                   "`kept` in registers, as in a query; the lists are not in cache, or `in L2` as far as they fit "
-                   "there. `GB/s` is what decoding docids (of term frequencies: integers) to memory reads and "
-                   "writes, beside `copy`, the memory's own speed in the same run. BP32, SIMD-BP, VarintGB and "
-                   "StreamVByte are the CPU's codecs to compare with; an index cannot use them.\n"
-                   "\n"
-                   "With `--index` the lists are an index's: all of them, or those of a log's terms. Sizes count "
-                   "every list once, with its endpoints. Speeds are of the lists one behind another in the log's "
-                   "order, as often as it has them, or without a log of those of 1,024 postings and more, once each. "
-                   "Their blocks lie in this order in memory, each list's last block filled up with zeros that are "
-                   "not counted, and the GPU decodes all in one launch, as a query engine does a batch. BP32, "
-                   "SIMD-BP, VarintGB and StreamVByte take the lists as one, without blocks. Table 1 alone counts "
-                   "GPU-VByte's last block as the paper's encoder packs it; all other sizes are of what gpuidx "
-                   "writes. In Table 4 `docids` are d-gaps, as in the paper, and `summed up` docids; the factors are "
-                   "against BP32, those of codes of bytes against VarintGB, on one core of this machine.\n"
-                   "\n"
-                   "In the list of `--list` a codec is decoded on the CPU as integers, `yes`; `docids` is one that "
-                   "sums up docids as it decodes, and `find` one that finds the first docid from some docid on "
-                   "without decoding the block. `slack bits` are read and ignored past a block's last word. Where "
-                   "there is no `id`, an index cannot use it.",
+    .description = "Measures how small codecs make lists of integers and how fast they decode them: bits for each "
+                   "integer, and millions of integers per second, of one CPU core and of the GPU where there is one. "
+                   "All that is decoded is compared with the original before it is timed. The lists are drawn as Anh "
+                   "and Moffat do it: rising integers up to 2^29, or up to 2^31 for lists of 2^26 and more.",
+    .sections = sections,
     .examples = examples,
     .flags = flags,
     .run = run,

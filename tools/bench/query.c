@@ -390,40 +390,78 @@ static int run(const cli_args *a)
 }
 
 static const cli_flag flags[] = {
-    {"op", 0, CLI_TEXT, "OP,..", "or,and,and-or", "operators"},
-    {"top", 'k', CLI_TEXT, "N,..", "10,1000", "numbers of results"},
+    {"op", 0, CLI_TEXT, "OP,..", "or,and,and-or",
+     "the operators to measure, separated by commas, as `gpuidx query --op` has them"},
+    {"top", 'k', CLI_TEXT, "N,..", "10,1000", "the numbers of results to measure, separated by commas"},
     {"algorithm", 0, CLI_TEXT, "NAME,..", "auto,pmf,taat",
-     "ways to the answer, as `gpuidx query --algorithm` has "
-     "them"},
-    {"recursion", 0, CLI_COUNT, "N", "0", "levels of recursion of Parallel Merge Find", .max = GX_MAX_RECURSION},
-    {"batch", 0, CLI_TEXT, "N,..", "1,1024", "queries that a GPU is given at once; the CPU is given one"},
-    {"limit", 0, CLI_COUNT, "N", "1000", "the log's first `N` queries, or `N` generated ones", .min = 1, .max = 1e8},
-    {"documents", 0, CLI_COUNT, "N", NULL, "a generated collection of `N` documents instead of an index and a log",
+     "the algorithms to measure, separated by commas, as `gpuidx query --algorithm` has them"},
+    {"recursion", 0, CLI_COUNT, "N", "0",
+     "how many times Parallel Merge Find (`pmf`) splits a list before it looks up every docid; it pays above 5 M "
+     "integers",
+     .max = GX_MAX_RECURSION},
+    {"batch", 0, CLI_TEXT, "N,..", "1,1024",
+     "how many queries the GPU is given at once, separated by commas. The CPU is always given one"},
+    {"limit", 0, CLI_COUNT, "N", "1000", "measure the first `N` queries of the log, or make `N` of them", .min = 1,
+     .max = 1e8},
+    {"documents", 0, CLI_COUNT, "N", NULL,
+     "make a collection of `N` documents and queries for it, as `gpuidx generate` does, instead of reading an index "
+     "and "
+     "a log",
      .min = 1000, .max = 4e9},
-    {"seed", 0, CLI_COUNT, "N", "1", "another number, another collection, or other lists of --figure"},
-    {"runs", 0, CLI_COUNT, "N", "3", "answer the queries `N` times", .min = 1, .max = 1000},
+    {"seed", 0, CLI_COUNT, "N", "1",
+     "the seed of the random numbers: the same seed gives the same collection for `--documents` and the same lists for "
+     "`--figure`"},
+    {"runs", 0, CLI_COUNT, "N", "3", "answer the queries `N` times; more runs give steadier figures", .min = 1,
+     .max = 1000},
     {"table", 0, CLI_COUNT, "N", NULL,
-     "Ding et al.'s Table 2 (time by operator) or 3 (shares of the steps), of `pmf` and of ours; with its own "
-     "operators and the first number of results",
+     "print a table as Ding et al. (WWW 2009) have it, for `pmf` and for our own algorithm: 2: time by operator; 3: "
+     "shares of the steps. It has its own operators, and takes the first number of `-k`",
      .min = 2, .max = 3},
     {"figure", 0, CLI_CHOICE, "recursion|ratio", NULL,
-     "their Figure 6, intersection by levels of recursion, of lists of equal length; or of 200,000 integers with "
-     "longer lists"},
-    {"format", 0, CLI_CHOICE, "table|json|csv", "table", "of the report; JSON has all that was measured"},
+     "print the numbers of their Figure 6, the speed of intersections: `recursion`: of two lists of equal length, by "
+     "levels of recursion; `ratio`: of 200,000 integers with longer lists"},
+    {"format", 0, CLI_CHOICE, "table|json|csv", "table", "how the report is printed. `json` has all that was measured"},
     {"plot", 0, CLI_TEXT, "DIR", NULL,
-     "also measure and draw throughput by batch size, latency by rate (open loop) and time by postings into `DIR`, "
-     "as PNG and SVG (needs gnuplot)"},
+     "also measure and draw, into the folder `DIR`, as PNG and SVG: throughput by batch size, latency by the rate at "
+     "which queries arrive, and time by postings; needs gnuplot"},
     {"engine", 0, CLI_CHOICE, CLI_ENGINES, "auto",
-     "which to measure; `auto`: the CPU, and a GPU where one can be "
-     "used"},
+     "which engine to measure. `auto`: the CPU, and a GPU where one can be used"},
     {"device", 0, CLI_COUNT, "N", "0", "the number of the GPU, as `gpuidx devices` lists them", .max = 1023},
-    {"device-memory", 0, CLI_BYTES, "SIZE", "0", "the most GPU memory to use; 0: what is free"},
+    {"device-memory", 0, CLI_BYTES, "SIZE", "0",
+     "use at most this many bytes of GPU memory, such as `20G`; 0: all that is free less a reserve"},
     {"map-memory", 0, CLI_BYTES, "SIZE", NULL,
-     "the most memory for tables derived from the index: the host's for the CPU engine, the GPU's on a GPU; 0: "
-     "none; without it, no limit"},
+     "the most memory for tables derived from the index: host memory for the CPU engine, GPU memory for the GPU "
+     "engine. "
+     "0: no tables; without this flag, no limit"},
     CLI_LINGER_FLAG,
     CLI_PAIR_THRESHOLDS_FLAG,
     CLI_INDEX_FLAGS,
+    {NULL},
+};
+
+static const cli_section sections[] = {
+    {"Columns",
+     "Percentiles are those of the latency of a batch: the 99th is printed from 100 batches on, the 99.9th from 1,000. "
+     "Times are the engine's own, of queries that have been read and planned already; `plan` is the time from text to "
+     "plan.\n"
+     "\n"
+     "  postings  postings of the queries' lists, which an exhaustive search reads\n"
+     "  blocks    blocks of these lists\n"
+     "  decoded   how often the docids of a block were decoded; a block that is\n"
+     "            needed again can be decoded again\n"
+     "  look-ups  documents that were looked up in a list one by one\n"
+     "  touched   postings of the decoded blocks, and look-ups\n"
+     "  KB read   bytes of the decoded blocks, at the mean size of a block\n"
+     "  memory    the bytes read per second, as a share of what the memory gives\n"
+     "  fixed     the time of as many queries whose lists have a few postings\n"
+     "  ps each   the time beyond that, for each posting touched, in picoseconds\n"
+     "\n"
+     "A GPU does not count these for batches of a few queries. For each batch it also tells into how many parts it was "
+     "divided, how often the host waited for the GPU (normally once for each part), and how often GPU memory was "
+     "allocated or freed."},
+    {"Plots",
+     "Throughput by batch size; latency at a fixed rate of queries, whether or not earlier ones are answered, counted "
+     "from the moment at which each was due; and the time of each query, answered alone, by its postings."},
     {NULL},
 };
 
@@ -440,27 +478,12 @@ const cli_command cmd_bench_query = {
     .name = "bench query",
     .summary = "measure engines and algorithms on a query log",
     .synopsis = "[OPTIONS] INDEX LOG\n[OPTIONS] --documents=N\n[OPTIONS] --figure=recursion|ratio",
-    .description = "Answers a log's queries by every engine, operator, number of results and algorithm, from plans, "
-                   "on one thread. All answers of all are compared with the exhaustive ones, docids and score bits, "
-                   "before they are timed; if any differs the program fails.\n"
-                   "\n"
-                   "Percentiles are of a batch's latency, that of 99 from 100 batches on and that of 99.9 from "
-                   "1,000. `postings` and `blocks` are those of the queries' lists, all of which an exhaustive "
-                   "search reads; `decoded` are the blocks whose docids were; `KB read` is those blocks' payload, "
-                   "docids and term frequencies, at the mean size of a block of these lists; `touched` the postings "
-                   "of those blocks and those looked up one by one; and `memory` the share of what was read in what "
-                   "the memory gives, measured in the same run. A GPU counts nothing of these for a few queries "
-                   "alone. `fixed` is what as many queries take whose lists have a few postings, those of a "
-                   "generated collection of 1,000 documents, and `ps each` the time beyond that of a posting "
-                   "touched. Of a GPU also, a batch: the parts that it went in; how often the host waited for the "
-                   "GPU, which is once a part, for its end, where nothing is in the way; how often memory of the GPU "
-                   "was got or given back. `plan` is the time from text to plan, which is not in the latencies; the "
-                   "other times are the engine's own stages, and the steps of `pmf` and `taat`, on a GPU by its "
-                   "events.\n"
-                   "\n"
-                   "Plots: throughput by batch size; latency at a fixed rate of queries, whether or not earlier ones "
-                   "are answered, from when each was due, those that are due together in one batch; the time of each "
-                   "query alone by its postings.",
+    .description =
+        "Measures how fast queries are answered, by every engine, operator, number of results and "
+        "algorithm, on one thread. First all answers are compared with those of an exhaustive search, docids "
+        "and scores to the bit; if any differs the program fails. The queries are those of a log or, with "
+        "`--documents`, made by random numbers.",
+    .sections = sections,
     .examples = examples,
     .flags = flags,
     .min_args = 0,
