@@ -141,7 +141,8 @@ static void put_verified(FILE *out, const session_facts *f)
 static const char *const step_names[GX_N_STEPS] = {"  initializing", "  decompressing", "  intersecting", "  scoring",
                                                    "  choosing the best"};
 
-static const char *const algorithm_words[GX_N_ALGORITHMS] = {"", ", by Parallel Merge Find", ", term at a time"};
+static const char *const algorithm_words[GX_N_ALGORITHMS] = {"", ", by Parallel Merge Find", ", term at a time",
+                                                           ", by bounds of ranges"};
 
 /* Whether queries arrive at times of their own. */
 static bool is_open_loop(const gx_replay_options *opt)
@@ -202,7 +203,7 @@ static void put_report(FILE *out, const session_facts *f)
         put_stage(out, "  scoring", w->seconds[GX_SEARCH_SCORE], r, opt->threads);
         put_stage(out, "  selecting", w->seconds[GX_SEARCH_SELECT], r, opt->threads);
         put_stage(out, "  copying out", w->seconds[GX_SEARCH_COPY_OUT], r, opt->threads);
-        if (opt->query.algorithm != GX_ALGORITHM_AUTO) {
+        if (opt->query.algorithm == GX_ALGORITHM_PMF || opt->query.algorithm == GX_ALGORITHM_TAAT) {
             for (int i = 0; i < GX_N_STEPS; ++i)
                 put_stage(out, step_names[i], w->steps[i], r, opt->threads);
         }

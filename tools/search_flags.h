@@ -10,7 +10,7 @@
 #define CLI_OPS "or|and|and-or" /* as gx_op counts them */
 /* as gx_preset does */
 #define CLI_PRESETS "bm25|bm25:lucene|bm25:pisa|bm25:atire|bm25:robertson|bm25:lucene-lossy|impact"
-#define CLI_ALGORITHMS "auto|pmf|taat" /* as gx_algorithm does */
+#define CLI_ALGORITHMS "auto|pmf|taat|block-max" /* as gx_algorithm does */
 #define CLI_ENGINES "auto|cpu|gpu"     /* as gx_engine_kind does */
 #define CLI_SYNTAXES "plain|boolean"   /* as cli_query_kind reads them */
 
@@ -77,9 +77,10 @@
      "saves"}, \
     {"algorithm", 0, CLI_CHOICE, CLI_ALGORITHMS, "auto", \
      "how the results are found, to compare algorithms; the results are always the same. `auto`: the engine's own " \
-     "search, the fastest; `pmf`: for AND, Parallel Merge Find, which intersects the lists and skips blocks; for OR " \
-     "as `taat`; `taat`: term at a time, which scores every posting into a table with a place for each document. The " \
-     "last two are those of Ding et al. (2009)"}, \
+     "choice, the fastest; `pmf`: for AND, Parallel Merge Find, which intersects the lists and skips blocks; for OR " \
+     "as `taat`; `taat`: term at a time, which scores every posting into a table with a place for each document; these " \
+     "two are those of Ding et al. (2009). `block-max`: for OR on the CPU, bounds of ranges of 32 documents, which " \
+     "`auto` takes for queries of many terms; else as `auto`"}, \
     {"recursion", 0, CLI_COUNT, "N", "0", \
      "levels of recursion of Parallel Merge Find; they pay above 5 M integers", .max = GX_MAX_RECURSION}, \
     {"engine", 0, CLI_CHOICE, CLI_ENGINES, "auto", \

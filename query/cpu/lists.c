@@ -36,6 +36,7 @@ struct gx_cpu_lists {
     const gx_cpu_kernels *kernels;
     uint32_t least_df, last_list; /* longer lists have maps, and those of least_df postings up to last_list */
     uint32_t slots;               /* slots a posting of a map, at least */
+    uint64_t spare_memory;        /* of the budget, when all maps are made */
     _Atomic(gx_cpu_map *) *maps;  /* [n_terms] */
     atomic_uint_least64_t map_bytes;
     pthread_mutex_t map_locks[N_MAP_LOCKS]; /* of a list's map, by its number */
@@ -72,6 +73,7 @@ static gx_status plan_maps(gx_cpu_lists *ls, uint64_t map_memory, gx_error *err)
     ls->least_df = GX_MAP_MIN_DF;
     ls->last_list = UINT32_MAX;
     ls->slots = GX_MAP_SLOTS;
+    ls->spare_memory = map_memory;
     if (map_memory == UINT64_MAX)
         return GX_OK;
     const gx_status st = gx_map_plan_make(&plan, ls->ix, &gx_maps_cpu, &sizes, map_memory / 4, err);
@@ -82,6 +84,11 @@ static gx_status plan_maps(gx_cpu_lists *ls, uint64_t map_memory, gx_error *err)
     if (plan.n_maps) {
         ls->last_list = plan.lists[plan.n_maps - 1];
         ls->least_df = ls->ix->lists[ls->last_list].df;
+    }
+    for (uint32_t i = 0; i < plan.n_maps; ++i) {
+        const uint32_t shift = gx_map_shift(ls->ix->n_docs, ls->ix->lists[plan.lists[i]].df, plan.slots);
+        const uint64_t bytes = 4 * map_and_rank_words(ls->ix->n_docs, shift);
+        ls->spare_memory -= bytes < ls->spare_memory ? bytes : ls->spare_memory;
     }
     gx_map_plan_free(&plan);
     return GX_OK;
@@ -107,8 +114,7 @@ static arena_chunk *open_arena_chunk(size_t bytes)
     return c;
 }
 
-/* Zeroed, at a cache line's beginning, until ls is closed; or NULL. */
-static void *arena_alloc(gx_cpu_lists *ls, size_t bytes)
+void *gx_cpu_lists_alloc(gx_cpu_lists *ls, size_t bytes)
 {
     void *p = NULL;
     bytes = (bytes + 63) & ~(size_t)63;
@@ -260,6 +266,11 @@ uint64_t gx_cpu_lists_map_bytes(const gx_cpu_lists *ls)
     return atomic_load(&ls->map_bytes);
 }
 
+uint64_t gx_cpu_lists_spare_memory(const gx_cpu_lists *ls)
+{
+    return ls->spare_memory;
+}
+
 /* ---- blocks ---- */
 
 uint32_t gx_cpu_decode_docids(const gx_cpu_kernels *kernels, const gx_list *l, uint32_t j, uint32_t *docids)
@@ -322,19 +333,19 @@ static gx_cpu_map *make_map(gx_cpu_lists *ls, uint32_t term, gx_cpu_scratch *scr
     if (l.n_blocks >= MIN_DIRECTORY) {
         while ((ix->n_docs >> m->directory_shift) + 1 > l.n_blocks)
             ++m->directory_shift;
-        m->directory = arena_alloc(ls, ((size_t)(ix->n_docs >> m->directory_shift) + 2) * sizeof *m->directory);
+        m->directory = gx_cpu_lists_alloc(ls, ((size_t)(ix->n_docs >> m->directory_shift) + 2) * sizeof *m->directory);
         if (!m->directory)
             goto fail;
         fill_directory(m, &l, ix->n_docs);
     }
     if (has_map(ls, term)) {
         m->map_shift = (uint8_t)gx_map_shift(ix->n_docs, l.df, ls->slots);
-        m->map = arena_alloc(ls, map_words(ix->n_docs, m->map_shift) * sizeof *m->map);
+        m->map = gx_cpu_lists_alloc(ls, map_words(ix->n_docs, m->map_shift) * sizeof *m->map);
         if (!m->map)
             goto fail;
         fill_map(m, ls->kernels, &l, ix->n_docs, scratch->docids);
         if (m->map_shift == 0) {
-            if (!(m->rank = arena_alloc(ls, rank_words(ix->n_docs) * sizeof *m->rank)))
+            if (!(m->rank = gx_cpu_lists_alloc(ls, rank_words(ix->n_docs) * sizeof *m->rank)))
                 goto fail;
             fill_rank(m, rank_words(ix->n_docs));
         }

@@ -49,6 +49,11 @@ gx_status gx_cpu_lists_open(gx_cpu_lists **out, const gx_index *ix, const gx_cpu
 void gx_cpu_lists_close(gx_cpu_lists *ls);
 
 uint64_t gx_cpu_lists_map_bytes(const gx_cpu_lists *ls); /* maps and ranks made so far */
+/* What the budget leaves for other tables when all maps and ranks that fit are made. */
+uint64_t gx_cpu_lists_spare_memory(const gx_cpu_lists *ls);
+/* Zeroed memory for tables that are read at random, at a cache line's beginning, which lives as long
+ * as ls; NULL: no memory. Thread-safe. */
+void *gx_cpu_lists_alloc(gx_cpu_lists *ls, size_t bytes);
 
 /* The parameter set of norm, made at first use; NULL: no memory. Lives as long as ls. */
 gx_cpu_params *gx_cpu_lists_params(gx_cpu_lists *ls, gx_scorer norm);

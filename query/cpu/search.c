@@ -30,14 +30,36 @@
 #include "codecs/bits.h"
 #include "engine/huge_pages.h"
 #include "engine/status.h"
+#include "query/cpu/block_max.h"
 
 #define CANCEL_EVERY 256u           /* blocks read */
 #define MIN_CANDIDATES_PER_BLOCK 3u /* candidates a block from which on it is decoded for all of them */
+#define SHARED_BIT 31u              /* of the list masks */
 #define ROUNDING_SLACK (1 + 1e-6)   /* what three roundings of 2^-24 can be worth, and then some */
 
 static size_t seen_bytes(const gx_index *ix)
 {
     return ((size_t)ix->n_docs / 64 + 1) * sizeof(uint64_t);
+}
+
+static bool reserve_cursors(gx_cpu_searcher *s, uint32_t n)
+{
+    if (n <= s->max_cursors)
+        return true;
+    gx_cpu_cursor *cursors = aligned_alloc(64, n * sizeof *cursors);
+    gx_cpu_cursor **order = malloc(n * sizeof *order);
+    if (!cursors || !order) {
+        free(cursors);
+        free(order);
+        return false;
+    }
+    free(s->cursors);
+    free(s->order);
+    free(s->order);
+    s->cursors = cursors;
+    s->order = order;
+    s->max_cursors = n;
+    return true;
 }
 
 gx_status gx_cpu_searcher_open(gx_cpu_searcher **out, const gx_index *ix, const gx_cpu_kernels *kernels,
@@ -53,8 +75,7 @@ gx_status gx_cpu_searcher_open(gx_cpu_searcher **out, const gx_index *ix, const 
     s->lists = lists;
     s->columns.n_docs = s->selection.n_docs = ix->n_docs;
     s->seen = gx_huge_alloc(seen_bytes(ix));
-    s->cursors = aligned_alloc(64, GX_CPU_MAX_LISTS * sizeof *s->cursors);
-    if (!s->seen || !s->cursors) {
+    if (!s->seen || !reserve_cursors(s, GX_CPU_FEW_LISTS)) {
         gx_cpu_searcher_close(s);
         return gx_fail(err, GX_ENOMEM, "no memory for a CPU session on %u documents", ix->n_docs);
     }
@@ -74,6 +95,7 @@ void gx_cpu_searcher_close(gx_cpu_searcher *s)
     free(s->match_counts);
     gx_cpu_pmf_free(&s->pmf);
     gx_cpu_selection_free(&s->selection);
+    gx_cpu_block_max_free(s->block_max);
     free(s);
 }
 
@@ -111,7 +133,9 @@ static bool open_cursor(gx_cpu_searcher *s, gx_cpu_cursor *c, const gx_plan_term
 
 static bool open_cursors(gx_cpu_searcher *s, const gx_plan *plan, gx_op op)
 {
-    uint8_t order[GX_CPU_MAX_LISTS];
+    uint16_t order[GX_MAX_TERMS];
+    if (!reserve_cursors(s, plan->n_terms))
+        return false;
     for (uint32_t i = 0; i < plan->n_terms; ++i) {
         if (!open_cursor(s, &s->cursors[i], &plan->terms[i]))
             return false;
@@ -120,7 +144,7 @@ static bool open_cursors(gx_cpu_searcher *s, const gx_plan *plan, gx_op op)
         uint32_t j = i;
         for (; op == GX_OP_OR && j && s->cursors[order[j - 1]].ub < s->cursors[i].ub; --j)
             order[j] = order[j - 1];
-        order[j] = (uint8_t)i;
+        order[j] = (uint16_t)i;
     }
     for (uint32_t i = 0; i < plan->n_terms; ++i)
         s->order[i] = &s->cursors[order[i]];
@@ -326,21 +350,30 @@ static void filter_by_blocks(gx_cpu_searcher *s, gx_cpu_cursor *c, uint32_t bit,
     s->kernels->apply_presence_map(columns, s->window, shift, GX_CPU_WINDOW - 1, c->ub, bit, s->best.threshold, all);
 }
 
-/* Drop candidates by the maps of lists [first, n), and by the filter. */
+/* The bit of list j in the list masks of candidates that are looked up from list `first` on. Lists
+ * behind the first 31, those that add least, share the last bit, which is never cleared: they are
+ * looked up for every candidate that is left. */
+static inline uint32_t bit_of(uint32_t first, uint32_t j)
+{
+    return UINT32_C(1) << (j - first < SHARED_BIT ? j - first : SHARED_BIT);
+}
+
+/* Drop candidates by the maps of lists [first, n) that have a bit of their own, and by the filter. */
 static void rule_out(gx_cpu_searcher *s, uint32_t first, uint32_t n, bool all)
 {
     const gx_cpu_kernels *k = s->kernels;
     gx_cpu_columns *c = &s->columns;
+    n = n - first < SHARED_BIT ? n : first + SHARED_BIT;
     for (uint32_t j = first; j < n && c->n; ++j) {
         const gx_cpu_cursor *later = s->order[j];
         if (later->map->map)
-            k->apply_presence_map(c, later->map->map, later->map->map_shift, UINT32_MAX, later->ub, UINT32_C(1) << j,
+            k->apply_presence_map(c, later->map->map, later->map->map_shift, UINT32_MAX, later->ub, bit_of(first, j),
                                   s->best.threshold, all);
     }
     gx_cpu_selection_apply_filter(&s->selection, k, c, s->best.threshold);
     for (uint32_t j = first; j < n && c->n; ++j) {
         if (!s->order[j]->map->map)
-            filter_by_blocks(s, s->order[j], UINT32_C(1) << j, all);
+            filter_by_blocks(s, s->order[j], bit_of(first, j), all);
     }
 }
 
@@ -350,7 +383,7 @@ static void look_up_lists(gx_cpu_searcher *s, uint32_t first, uint32_t n, bool a
     gx_cpu_columns *c = &s->columns;
     for (uint32_t j = first; j < n && c->n; ++j) {
         gx_cpu_cursor *later = s->order[j];
-        const uint32_t bit = UINT32_C(1) << j;
+        const uint32_t bit = bit_of(first, j);
         if (later->map->rank)
             look_up_dense(s, later, bit);
         else

@@ -1,10 +1,11 @@
-/* search.h: one thread's search of one plan, in the three ways that the CPU engine has.
+/* search.h: one thread's search of one plan, in the ways that the CPU engine has.
  *
  *   gx_cpu_exhaust     every posting of every list into an accumulator a document: what is
  *                      obviously right, and what pays when nearly all postings count anyway (very
  *                      long queries, very large k); also GX_ALGORITHM_TAAT
  *   gx_cpu_search      list at a time with a running threshold; see search.c
  *   gx_cpu_intersect   AND as GX_ALGORITHM_PMF; see pmf.c
+ *   gx_cpu_block_max   range of documents at a time, for long OR queries; see block_max.h
  */
 #ifndef GX_QUERY_CPU_SEARCH_H
 #define GX_QUERY_CPU_SEARCH_H
@@ -14,7 +15,7 @@
 #include "query/cpu/selection.h"
 #include "query/exec.h"
 
-#define GX_CPU_MAX_LISTS 32u /* most lists that gx_cpu_search takes: a bit each */
+#define GX_CPU_FEW_LISTS 32u /* lists for which cursors are made when a searcher is opened */
 
 #define GX_CPU_CACHED_DOCIDS 8192u /* docids that a cursor keeps decoded; whole blocks of any length */
 #define GX_CPU_WINDOW 1024u        /* words of a window; a power of two */
@@ -49,6 +50,8 @@ typedef struct gx_cpu_pmf {
     size_t max_docids, max_scores, max_positions, max_needed, max_decoded;
 } gx_cpu_pmf;
 
+typedef struct gx_cpu_block_max_state gx_cpu_block_max_state; /* block_max.c */
+
 typedef struct gx_cpu_searcher {
     const gx_index *ix;
     const gx_cpu_kernels *kernels;
@@ -60,15 +63,18 @@ typedef struct gx_cpu_searcher {
     gx_cpu_best best;
     uint32_t found[GX_CPU_COLUMN], positions[GX_CPU_COLUMN];
     _Alignas(64) uint32_t window[GX_CPU_WINDOW + 32]; /* a presence map of part of a list that has none */
-    gx_cpu_cursor *cursors;                           /* [GX_CPU_MAX_LISTS], in the plan's order */
-    gx_cpu_cursor *order[GX_CPU_MAX_LISTS];           /* in the search's order */
+    gx_cpu_cursor *cursors;                           /* [max_cursors], in the plan's order */
+    gx_cpu_cursor **order;                            /* [max_cursors] in the search's order */
+    uint32_t max_cursors;
     uint64_t *seen;        /* a bit a document that was scored in full, all 0 between plans */
     uint32_t *seen_docids; /* [n_seen] which */
     size_t n_seen, max_seen;
     uint32_t *scores;       /* [n_docs] accumulators, all 0 between plans; NULL until needed */
     uint16_t *match_counts; /* [n_docs] how many of the plan's lists hold the document, likewise */
     gx_cpu_pmf pmf;
-    gx_cpu_selection selection; /* of the plan under way, while gx_cpu_search runs */
+    gx_cpu_selection selection;        /* of the plan under way, while gx_cpu_search runs */
+    struct gx_ranges *ranges;          /* of the engine; ranges.h */
+    gx_cpu_block_max_state *block_max; /* NULL until needed */
     gx_search_stats work;
 } gx_cpu_searcher;
 

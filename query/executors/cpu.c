@@ -7,12 +7,13 @@
 
 #include "engine/isa.h"
 #include "engine/status.h"
-#include "query/cpu/search.h"
+#include "query/cpu/block_max.h"
 
 typedef struct cpu_prepared_index {
     const gx_index *ix;
     const gx_cpu_kernels *kernels;
     gx_cpu_lists *lists;
+    gx_ranges *ranges;
     char words[64];
 } cpu_prepared_index;
 
@@ -21,6 +22,7 @@ static void cpu_release_index(void *state)
     cpu_prepared_index *s = state;
     if (!s)
         return;
+    gx_ranges_close(s->ranges);
     gx_cpu_lists_close(s->lists);
     free(s);
 }
@@ -41,9 +43,11 @@ static gx_status cpu_prepare_index(void **out, const gx_index *ix, const gx_engi
         s->kernels = &gx_cpu_portable;
     snprintf(s->words, sizeof s->words, "CPU (%s)", s->kernels->title);
     const gx_status st = gx_cpu_lists_open(&s->lists, ix, s->kernels, opt->map_memory, err);
-    if (st != GX_OK) {
+    if (st == GX_OK)
+        s->ranges = gx_ranges_open(ix, s->lists, s->kernels, gx_cpu_lists_spare_memory(s->lists));
+    if (st != GX_OK || !s->ranges) {
         cpu_release_index(s);
-        return st;
+        return st != GX_OK ? st : gx_fail(err, GX_ENOMEM, "no memory for the ranges of %u lists", ix->n_terms);
     }
     *out = s;
     return GX_OK;
@@ -59,6 +63,8 @@ static gx_status cpu_workspace_open(void **out, void *state, gx_error *err)
     cpu_prepared_index *s = state;
     gx_cpu_searcher *searcher;
     const gx_status st = gx_cpu_searcher_open(&searcher, s->ix, s->kernels, s->lists, err);
+    if (st == GX_OK)
+        searcher->ranges = s->ranges;
     *out = searcher;
     return st;
 }
@@ -73,7 +79,33 @@ static void cpu_workspace_close(void *exec)
  * all documents. */
 static bool worth_pruning(const gx_plan *plan, uint64_t n_postings, uint32_t n_docs)
 {
-    return plan->prune && plan->n_terms <= GX_CPU_MAX_LISTS && (plan->k <= n_postings / 8 || n_postings <= n_docs / 4);
+    return plan->prune && (plan->k <= n_postings / 8 || n_postings <= n_docs / 4);
+}
+
+/* The least numbers of terms for which bounds of ranges are faster than list at a time. BM25 weighs
+ * rare terms so much that the lists of common ones are left unread; learned weights do not. */
+#define MIN_TERMS_OF_WEIGHTS 6u
+#define MIN_TERMS_OF_BM25 49u
+
+/* Returns whether an OR should be answered by bounds of ranges. */
+static bool suits_ranges(const gx_plan *plan, uint64_t n_postings, uint32_t n_docs)
+{
+    const uint32_t least = gx_scorer_is_linear(plan->norm) ? MIN_TERMS_OF_WEIGHTS : MIN_TERMS_OF_BM25;
+    if (!plan->prune || plan->algorithm != GX_ALGORITHM_AUTO)
+        return plan->prune && plan->algorithm == GX_ALGORITHM_BLOCK_MAX;
+    return plan->n_terms >= least && n_postings >= n_docs / 4;
+}
+
+/* By bounds of ranges, which read one mask. */
+static gx_status answer_by_ranges(gx_cpu_searcher *s, const gx_plan *plan, gx_hits *hits, bool *done, gx_error *err)
+{
+    gx_plan masked = *plan;
+    *done = false;
+    gx_status st = gx_cpu_selection_mask(&s->selection, plan, &masked.mask, err);
+    if (st == GX_OK)
+        st = gx_cpu_block_max(s, &masked, hits, done, err);
+    gx_cpu_selection_end(&s->selection);
+    return st;
 }
 
 /* By an algorithm that reads one mask. */
@@ -92,7 +124,14 @@ static gx_status answer_masked(gx_cpu_searcher *s, const gx_plan *plan, gx_op op
 static gx_status answer(gx_cpu_searcher *s, const gx_plan *plan, gx_op op, uint64_t n_postings, gx_hits *hits,
                         gx_error *err)
 {
-    if ((!plan->prune || plan->algorithm == GX_ALGORITHM_AUTO) && worth_pruning(plan, n_postings, s->ix->n_docs))
+    const bool named = plan->prune && (plan->algorithm == GX_ALGORITHM_PMF || plan->algorithm == GX_ALGORITHM_TAAT);
+    if (op == GX_OP_OR && suits_ranges(plan, n_postings, s->ix->n_docs)) {
+        bool done;
+        const gx_status st = answer_by_ranges(s, plan, hits, &done, err);
+        if (st != GX_OK || done)
+            return st;
+    }
+    if (!named && worth_pruning(plan, n_postings, s->ix->n_docs))
         return gx_cpu_search(s, plan, op, hits, err);
     return answer_masked(s, plan, op, hits, err);
 }

@@ -13,7 +13,8 @@ const char *query_op_name(gx_op op)
 
 const char *query_algorithm_name(gx_algorithm a)
 {
-    return a == GX_ALGORITHM_AUTO ? "auto" : a == GX_ALGORITHM_PMF ? "pmf" : "taat";
+    static const char *const names[GX_N_ALGORITHMS] = {"auto", "pmf", "taat", "block-max"};
+    return names[a];
 }
 
 /* ---- values of a row ---- */

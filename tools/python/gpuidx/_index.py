@@ -25,7 +25,8 @@ _ENGINES = {"auto": lib.GX_ENGINE_AUTO, "cpu": lib.GX_ENGINE_CPU, "gpu": lib.GX_
 _CHECKS = {"header": lib.GX_CHECK_HEADER, "structure": lib.GX_CHECK_STRUCTURE, "checksum": lib.GX_CHECK_CHECKSUM,
            "full": lib.GX_CHECK_FULL}
 _LOADS = {"map": lib.GX_LOAD_MAP, "read": lib.GX_LOAD_READ}
-_ALGORITHMS = {"auto": lib.GX_ALGORITHM_AUTO, "pmf": lib.GX_ALGORITHM_PMF, "taat": lib.GX_ALGORITHM_TAAT}
+_ALGORITHMS = {"auto": lib.GX_ALGORITHM_AUTO, "pmf": lib.GX_ALGORITHM_PMF, "taat": lib.GX_ALGORITHM_TAAT,
+               "block-max": lib.GX_ALGORITHM_BLOCK_MAX}
 _ORDERS = {"keep": lib.GX_ORDER_KEEP, "random": lib.GX_ORDER_RANDOM, "bp": lib.GX_ORDER_BP, "id": lib.GX_ORDER_ID}
 
 

@@ -1,0 +1,20 @@
+/* block_max.h: exact top-k of long OR queries by bounds of ranges of documents.
+ *
+ * List at a time (search.c) prunes a query of a few terms, whose sum of bounds soon lies below the
+ * threshold. A query of 44 learned weights, or a whole abstract, has so many lists that hardly any
+ * can be left out. Its best documents stand out from their neighbours instead: if documents that
+ * share terms have neighbouring docids, few ranges of 32 documents have bounds above the threshold.
+ */
+#ifndef GX_QUERY_CPU_BLOCK_MAX_H
+#define GX_QUERY_CPU_BLOCK_MAX_H
+
+#include "query/cpu/ranges.h"
+#include "query/cpu/search.h"
+
+/* Answer plan under GX_OP_OR. n_terms >= 1. *done is false if a list has no ranges (no memory, no
+ * budget, a tf above 65535): then nothing was searched, and another algorithm must answer.
+ * GX_ENOMEM, GX_ECANCELLED. */
+gx_status gx_cpu_block_max(gx_cpu_searcher *s, const gx_plan *plan, gx_hits *hits, bool *done, gx_error *err);
+void gx_cpu_block_max_free(gx_cpu_block_max_state *b);
+
+#endif
