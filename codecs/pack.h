@@ -64,8 +64,8 @@ uint32_t gx_any_bits(const uint32_t *in, uint32_t n);
 /* The number of bits that the widest of n integers needs, 0..32. */
 uint32_t gx_max_bit_width(const uint32_t *in, uint32_t n);
 
-/* Whether gx_pack can have made n_words words of n integers, of the width that gx_packed_width says:
- * their number is that width's, and the bits left over are 0. */
+/* Whether gx_pack can have made n_words words of n integers, of the width that gx_packed_width
+ * says: their number is that width's, and the bits left over are 0. */
 bool gx_packed_is_valid(const uint32_t *words, uint32_t n_words, uint32_t n);
 
 #endif

@@ -1,5 +1,5 @@
-/* unpack_avx512.h: packed integers in AVX-512 with VBMI, and docids from them, for codecs and for the
- * CPU engine's kernels. The file that includes it asks the compiler for AVX-512 first.
+/* unpack_avx512.h: packed integers in AVX-512 with VBMI, and docids from them, for codecs and for
+ * the CPU engine's kernels. The file that includes it asks the compiler for AVX-512 first.
  *
  * A vector has 64 integers of up to 8 bits as bytes, 32 of up to 16 bits as halves of a word, or 16
  * of up to 25 bits as words. Each kind takes one byte permutation, one shift of each lane and one
@@ -86,7 +86,8 @@ static inline __m512i gx_sums16(__m512i v)
     return _mm512_add_epi32(v, _mm512_maskz_permutexvar_epi32(0xff00, eight_before, v));
 }
 
-/* What to add to the sums of the first vector to get docids. Each lane stands for `each` integers. */
+/* What to add to the sums of the first vector to get docids. Each lane stands for `each` integers.
+ */
 static inline __m512i gx_first_prefix(uint32_t first, int each)
 {
     const __m512i lanes = _mm512_setr_epi32(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16);
@@ -108,10 +109,10 @@ static inline __m512i gx_add_prefix(__m512i v, __m512i *prefix)
     return docids;
 }
 
-/* The docids of 128 integers in halves. *prefix: of each 2. A vector gives 32 docids for little more
- * than the cost of sixteen: the sums of pairs give every second docid, and the others follow by
- * subtraction. The sums of the four vectors are independent and in a loop of their own, so that the
- * CPU computes them in parallel. */
+/* The docids of 128 integers in halves. *prefix: of each 2. A vector gives 32 docids for little
+ * more than the cost of sixteen: the sums of pairs give every second docid, and the others follow
+ * by subtraction. The sums of the four vectors are independent and in a loop of their own, so that
+ * the CPU computes them in parallel. */
 static inline void gx_add_prefix_pairs(const __m512i v[4], __m512i *prefix, uint32_t *docids)
 {
     const __m512i low = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);

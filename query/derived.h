@@ -7,7 +7,7 @@
  *
  *   1. Longer lists come first. Of lists of one length, the one with the lower id comes first.
  *   2. A map has GX_MAP_SLOTS slots a posting or more. Where not all lists can have such a map, the
- *      policy may allow coarser maps: first half the slots for all lists, then a quarter, and so on.
+ *      policy may allow coarser maps: half the slots for all lists, then a quarter, and so on.
  *   3. Where all those maps leave memory, the policy may allow fine maps: finer slots with the tf
  *      classes of their postings.
  *

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bins are as wide as 1/256 of their octave, and 1 below 512. A right index gives scores below
- * 2^31. */
+/* The bin of a score. A bin is 1/256 of an octave wide, and 1 wide below 512. Scores of a valid
+ * index are below 2^31. */
 static uint32_t bin_of(uint32_t score)
 {
     if (score < 512)
@@ -66,7 +66,8 @@ static void add_in_order(gx_cpu_best *b, uint64_t key)
         b->threshold = gx_key_score(b->keys[b->k - 1]);
 }
 
-/* Put the k greatest of n keys in front, in any order (Hoare's selection, median of three). */
+/* Move the k greatest of n keys to the front, in any order (Hoare's selection with the median of
+ * three as its pivot). */
 static void select_best(uint64_t *keys, size_t n, size_t k)
 {
     size_t lo = 0, hi = n; /* the border lies in [lo, hi) */
@@ -85,8 +86,8 @@ static void select_best(uint64_t *keys, size_t n, size_t k)
             keys[i++] = keys[j];
             keys[j--] = t;
         }
-        /* keys differ, so all before i are greater than or equal to the pivot, all from i on less
-         * or equal */
+        /* all keys before i are greater than or equal to the pivot; all keys from i on are less
+         * than or equal to it */
         if (i == lo)
             ++i;
         if (k <= i)
@@ -96,7 +97,7 @@ static void select_best(uint64_t *keys, size_t n, size_t k)
     }
 }
 
-/* Drop what is below the threshold, and if that is not enough, all but the k best. */
+/* Drop the keys below the threshold. If more than 2 k are left, drop all but the k best. */
 static void compact_log(gx_cpu_best *b)
 {
     uint32_t kept = 0;
@@ -132,7 +133,8 @@ void gx_cpu_best_add(gx_cpu_best *b, uint32_t score, uint32_t docid)
     if (bin < b->bin)
         return;
     ++b->above;
-    while (b->above - b->counts[b->bin] >= b->k) { /* the bins above hold k: the threshold rises to their edge */
+    /* while the bins above this one hold k keys, the threshold is their edge */
+    while (b->above - b->counts[b->bin] >= b->k) {
         b->above -= b->counts[b->bin++];
         if (edge_of(b->bin) > b->threshold)
             b->threshold = edge_of(b->bin);
@@ -160,8 +162,8 @@ static void sort_run(uint64_t *keys, uint32_t n)
     }
 }
 
-/* Sort n keys, falling: two radix passes over the 22 highest bits of the scores' range, then each
- * run that agrees there. */
+/* Sort n keys, greatest first. Two radix passes sort by the 22 highest bits of the scores' range;
+ * then each run of keys with equal bits is sorted. */
 static void sort_keys(uint64_t *keys, uint64_t *sort_scratch, uint32_t n)
 {
     uint32_t greatest = 0, least = UINT32_MAX, starts[2][2048] = {{0}}, shift = 0;

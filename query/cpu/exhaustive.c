@@ -8,8 +8,8 @@
 #include "query/mask.h"
 #include "query/topk.h"
 
-#define CANCEL_EVERY 1024u /* blocks */
-#define STRIDE 64u         /* documents whose best score is looked at first */
+#define CANCEL_EVERY 1024u /* blocks that are read between two calls of cancel */
+#define STRIDE 64u         /* documents whose best score is compared first */
 
 double gx_cpu_lap(gx_cpu_searcher *s, gx_step step, double since)
 {
@@ -29,8 +29,8 @@ uint32_t gx_cpu_decode_blocks(gx_cpu_searcher *s, const gx_list *l, uint32_t j, 
     return n_blocks;
 }
 
-/* OR needs scores alone: impacts are at least 1, so a score of 0 says that no list holds the
- * document. */
+/* OR needs the scores alone. An impact is at least 1, so that a score of 0 tells that no list holds
+ * the document. */
 static gx_status reserve_accumulators(gx_cpu_searcher *s, gx_op op, gx_error *err)
 {
     const size_t n = (size_t)s->ix->n_docs + STRIDE;
@@ -43,7 +43,8 @@ static gx_status reserve_accumulators(gx_cpu_searcher *s, gx_op op, gx_error *er
     return GX_OK;
 }
 
-/* Add every posting of one term. match_counts may be NULL. False: cancelled. */
+/* Add the impact of every posting of one term. match_counts may be NULL. False if the search was
+ * cancelled. */
 static bool accumulate(gx_cpu_searcher *s, const gx_plan *plan, const gx_plan_term *t, uint16_t *match_counts)
 {
     const gx_list l = gx_index_list(s->ix, t->list);
@@ -77,8 +78,8 @@ static uint32_t max_score(const uint32_t *scores)
     return most;
 }
 
-/* Offer every document with min_holders that the mask allows (NULL: all) to top. Most strides hold
- * nothing that is good enough. */
+/* Offer every document to top that at least min_holders lists hold and that the mask allows (NULL:
+ * all are allowed). Most strides have no score that is high enough, and are skipped. */
 static void select_top_k(const gx_cpu_searcher *s, const uint16_t *match_counts, uint32_t min_holders,
                          const gx_mask *mask, gx_topk *top)
 {

@@ -1,24 +1,24 @@
-/* kernels.h: the loops in which the CPU engine spends its time, in several instruction sets with
- * the same results.
+/* kernels.h: the loops in which the CPU engine spends its time. There is one set of kernels for
+ * each instruction set; all sets give the same results. kernels_template.h has their code.
  *
- * A candidate is a document that may still be one of the k best. Candidates are kept in columns, one
- * entry each per candidate:
+ * A candidate is a document that may still be one of the k best. Candidates are kept in columns,
+ * which have an entry for each candidate:
  *
  *     doc            the docid
- *     tf             in the list that the candidate comes from
+ *     tf             the tf in the list that the candidate comes from
  *     score          at first an upper bound of that list's impact, then the exact sum of the
  *                    impacts that are known
- *     remaining_ub   the sum of the bounds of the lists that may hold the document and have not been
- *                    looked up in yet
+ *     remaining_ub   the sum of the bounds of the lists that may hold the document and in which it
+ *                    has not been looked up yet
  *     list_mask      bit j is set while list j may hold the document
- *     K              of the document's length, once score is exact
+ *     K              K of the document's length, once score is exact
  *
  * search.c takes candidates through its steps in batches. A step is a loop over the columns: it
  * drops the candidates with score + remaining_ub below the threshold T and moves the others
  * together.
  *
- * Answers are exact for two reasons: impacts are computed operation by operation as in bm25.h, and T
- * only grows.
+ * Answers are exact for two reasons: impacts are computed operation by operation as in bm25.h, and
+ * T only grows.
  */
 #ifndef GX_QUERY_CPU_KERNELS_H
 #define GX_QUERY_CPU_KERNELS_H
@@ -30,8 +30,8 @@
 #define GX_X86 1
 #endif
 
-#define GX_CPU_BATCH 512u                                 /* candidates that make a batch due */
-#define GX_CPU_COLUMN (GX_CPU_BATCH + GX_MAX_BLOCK + 16u) /* a batch not due, a block more, a vector's overhang */
+#define GX_CPU_BATCH 512u                                 /* candidates that make a batch */
+#define GX_CPU_COLUMN (GX_CPU_BATCH + GX_MAX_BLOCK + 16u) /* a batch, a block and a vector */
 
 typedef struct gx_cpu_columns {
     uint32_t n, n_docs;
@@ -43,35 +43,37 @@ typedef struct gx_cpu_columns {
     _Alignas(64) float K[GX_CPU_COLUMN];
 } gx_cpu_columns;
 
-/* The impact of a block's posting is at most w * tf / (tf + min_K), and at most `most`. */
+/* What bounds the impacts of a block's postings: w * tf / (tf + min_K), and `most`. */
 typedef struct gx_cpu_bound {
-    float w;     /* the weight and a little more */
-    float min_K; /* of the block's documents */
+    float w;     /* the weight, rounded up */
+    float min_K; /* the least K of the block's documents */
     uint32_t most;
-    uint32_t min_tf;       /* postings with less cannot reach T */
-    uint32_t remaining_ub; /* the most that the later lists add */
+    uint32_t min_tf;       /* a posting with a lower tf cannot reach T */
+    uint32_t remaining_ub; /* the most that later lists can add */
 } gx_cpu_bound;
 
-/* The documents of a dense list as a bitmap, and the number of set bits before every 64 documents. */
+/* The documents of a dense list as a bitmap, and the number of set bits before every 64 documents.
+ */
 typedef struct gx_cpu_dense {
     const uint64_t *bits; /* [n_docs / 64 + 1] */
     const uint32_t *rank; /* [n_docs / 64 + 1] */
 } gx_cpu_dense;
 
 typedef struct gx_cpu_kernels {
-    const char *name, *title; /* "avx512", "AVX-512" */
+    const char *name, *title; /* as "avx512" and "AVX-512" */
 
     /* Append the candidates of a block that GPU-BP packed: n <= 128 postings, whose first docid is
      * first. docids and tfs are the words, with their widths. A candidate has tf >= min_tf and
      * docid < n_docs. Returns false if no tf reaches min_tf; the docids are then not decoded. It
      * reads up to GX_READ_SLACK bytes past the words. Where it is NULL, or a width is above
-     * max_docid_bits or max_tf_bits, the caller decodes the block and calls append_decoded_block. */
+     * max_docid_bits or max_tf_bits, the caller decodes the block and calls append_decoded_block.
+     */
     bool (*scan_packed_block)(gx_cpu_columns *c, const uint32_t *docids, uint32_t docid_bits, const uint32_t *tfs,
                               uint32_t tf_bits, uint32_t n, uint32_t first, const gx_cpu_bound *b);
     uint32_t max_docid_bits, max_tf_bits;
 
-    /* Decode the docids of a packed block to docids[128], aligned to 64 bytes, for look-ups. NULL as
-     * above. */
+    /* Decode the docids of a packed block to docids[128], aligned to 64 bytes, for look-ups. NULL
+     * as above. */
     void (*unpack_docids)(const uint32_t *words, uint32_t bits, uint32_t n, uint32_t first, uint32_t *docids);
 
     /* Whether any of n tfs is at least min_tf. */

@@ -1,5 +1,5 @@
-/* kernels_template.h: the kernels of one instruction set, made from its vectors. A file includes the
- * vectors' header, vector_NAME.h, defines KERNELS, NAME and TITLE, and includes this header.
+/* kernels_template.h: the kernels of one instruction set, made from its vectors. A file includes
+ * the vectors' header, vector_NAME.h, defines KERNELS, NAME and TITLE, and includes this header.
  *
  * A vector has LANES lanes. The vectors' header defines these types:
  *
@@ -17,14 +17,15 @@
  *   v_word(slot), v_bit(slot)          slot / 32; 1 << slot % 32
  *   v_at_least(m, a, b), v_below       of the bits m those with a >= b; with a < b
  *   v_lanes_below(m, a, b)             of the lanes m those with a < b
- *   v_any(x, b), v_none                the bits with x & b != 0, == 0; bits from LANES on are undefined
+ *   v_any(x, b), v_none                bits with x & b != 0, == 0; bits from LANES on: undefined
  *   v_add_where(a, x, b, y)            a + y where x & b != 0, a elsewhere
  *   v_sub_where(a, x, b, y)            a - y where x & b != 0, a elsewhere
  *   v_sub_unless(a, x, b, y)           a - y where x & b == 0, a elsewhere
  *   v_clear_unless(a, x, b, y)         a & ~y where x & b == 0, a elsewhere
  *   v_gather(base, at, lanes)          base[at]; 0 in other lanes, which read nothing
- *   v_gather_near(base, at, low, high, lanes)    the same. low and high are `at` of the first and of the
- *                                      last lane, and base is readable 32 words past base[high]
+ *   v_gather_near(base, at, low, high, lanes)
+ *                                      the same. low and high are `at` of the first and of the last
+ *                                      lane, and base is readable 32 words past base[high]
  *   f_load, f_store, f_splat, f_add, f_mul, f_div, f_max
  *   f_from(vec), f_round(fvec)         to float; to the nearest integer. Both round once
  *   f_div_where(lanes, a, b)           a / b, 0 elsewhere
@@ -34,16 +35,16 @@
  *   compress_store(a, to, order, x)    write the lanes of the order to a[to], a[to + 1], ..; the
  *   compress_store_f                   vector's remaining entries behind them are undefined then
  *
- * A vectors' header may bring a kernel of its own: it defines OWN_COUNT_BELOW or OWN_DENSE_POSITIONS
- * beside it. A header whose vectors read packed blocks defines MAX_DOCID_BITS, MAX_TF_BITS,
- * unpack_docids as kernels.h has it, and:
+ * A vectors' header may bring a kernel of its own: it defines OWN_COUNT_BELOW or
+ * OWN_DENSE_POSITIONS beside it. A header whose vectors read packed blocks defines MAX_DOCID_BITS,
+ * MAX_TF_BITS, unpack_docids as kernels.h has it, and:
  *
  *   block_tfs                          the tfs of a block of up to 128 postings
  *   unpack_tfs(t, words, b, n, min_tf)    fill *t; false if no tf reaches min_tf
- *   reaching_tfs(t, at, n, min_tf)     the bits of the postings from at on, below n, with tf >= min_tf
+ *   reaching_tfs(t, at, n, min_tf)     bits of the postings from at on, below n, with tf >= min_tf
  *   tfs_at(t, at)                      the tfs of the postings from at on
- *   SCAN_END(n)                        where a loop over the postings ends: n, or 128 if reaching_tfs
- *                                      has no bits from n on
+ *   SCAN_END(n)                        where a loop over the postings ends: at n, or at 128 where
+ *                                      reaching_tfs has no bits from n on
  */
 #ifndef GX_QUERY_CPU_KERNELS_TEMPLATE_H
 #define GX_QUERY_CPU_KERNELS_TEMPLATE_H

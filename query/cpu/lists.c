@@ -11,20 +11,20 @@
 #include "engine/status.h"
 #include "query/derived.h"
 
-#define MIN_DIRECTORY 4u /* lists of fewer blocks have no directory */
-#define MAP_OVERHANG 32u /* words that may be read past a map's end */
-#define N_MAP_LOCKS 64u  /* maps made at the same time, at most */
+#define MIN_DIRECTORY 4u /* blocks; shorter lists have no directory */
+#define MAP_OVERHANG 32u /* words behind a map that kernels may read */
+#define N_MAP_LOCKS 64u  /* the most maps that threads make at the same time */
 #define CHUNK_BYTES ((size_t)32 << 20)
 
 struct gx_cpu_params {
     gx_scorer norm;
-    const uint32_t *lens;             /* [n_docs], the lists' */
+    const uint32_t *lens;             /* [n_docs] one of gx_cpu_lists.lens */
     _Atomic(gx_cpu_bounds *) *bounds; /* [n_terms] */
     gx_cpu_params *next;
 };
 
-/* Memory for maps, ranks and directories, which are read at random: many small ones share huge
- * pages. */
+/* Memory for maps, ranks and directories. Searches read them at random places, so that many small
+ * ones share huge pages. */
 typedef struct arena_chunk {
     struct arena_chunk *next;
     size_t bytes, used;
@@ -34,17 +34,17 @@ typedef struct arena_chunk {
 struct gx_cpu_lists {
     const gx_index *ix;
     const gx_cpu_kernels *kernels;
-    uint32_t least_df, last_list; /* longer lists have maps, and those of least_df postings up to last_list */
+    uint32_t least_df, last_list; /* which lists have maps: see has_map */
     uint32_t slots;               /* slots a posting of a map, at least */
     uint64_t spare_memory;        /* of the budget, when all maps are made */
     _Atomic(gx_cpu_map *) *maps;  /* [n_terms] */
     atomic_uint_least64_t map_bytes;
-    pthread_mutex_t map_locks[N_MAP_LOCKS]; /* of a list's map, by its number */
-    pthread_mutex_t lock;                   /* of what follows */
+    pthread_mutex_t map_locks[N_MAP_LOCKS]; /* list t's map is made under lock t % N_MAP_LOCKS */
+    pthread_mutex_t lock;                   /* guards the members below */
     gx_cpu_params *params;
-    /* [n_docs] as they are, and lossy: read at random, which the file's pages are too small for */
+    /* [n_docs] exact, and lossy. Copies in huge pages, since searches read them at random places */
     uint32_t *lens[2];
-    arena_chunk *chunks; /* the first has what room is left */
+    arena_chunk *chunks; /* the first one has the room that is left */
 };
 
 /* ---- the budget ---- */
@@ -94,6 +94,8 @@ static gx_status plan_maps(gx_cpu_lists *ls, uint64_t map_memory, gx_error *err)
     return GX_OK;
 }
 
+/* Longer lists than least_df have a map, and of those with least_df postings the ones up to
+ * last_list. */
 static bool has_map(const gx_cpu_lists *ls, uint32_t list)
 {
     const uint32_t df = ls->ix->lists[list].df;
@@ -120,7 +122,7 @@ void *gx_cpu_lists_alloc(gx_cpu_lists *ls, size_t bytes)
     bytes = (bytes + 63) & ~(size_t)63;
     pthread_mutex_lock(&ls->lock);
     arena_chunk *c = ls->chunks;
-    if (c && bytes > CHUNK_BYTES / 4) { /* one of its own, behind the first */
+    if (c && bytes > CHUNK_BYTES / 4) { /* a large piece has a chunk of its own, behind the first */
         arena_chunk *own = open_arena_chunk(bytes);
         if (own) {
             own->next = c->next;
@@ -167,7 +169,7 @@ static void free_params(const gx_cpu_lists *ls, gx_cpu_params *p)
     free(p);
 }
 
-/* The lengths, made at first use. The lock is held. */
+/* The lengths, copied at first use. The caller holds the lock. */
 static const uint32_t *find_lens(gx_cpu_lists *ls, bool lossy)
 {
     const gx_index *ix = ls->ix;
@@ -293,7 +295,7 @@ static void fill_directory(gx_cpu_map *m, const gx_list *l, uint32_t n_docs)
 {
     uint32_t j = 0;
     for (uint32_t t = 0; t <= (n_docs >> m->directory_shift) + 1; ++t) {
-        /* the last block that begins at or before slot t does */
+        /* j becomes the last block that begins at or before slot t */
         while (j + 1 < l->n_blocks && l->heads[j + 1] <= (uint64_t)t << m->directory_shift)
             ++j;
         m->directory[t] = j;
@@ -353,7 +355,7 @@ static gx_cpu_map *make_map(gx_cpu_lists *ls, uint32_t term, gx_cpu_scratch *scr
     return m;
 
 fail:
-    free(m); /* what it points to goes with ls */
+    free(m); /* the arrays are freed with ls */
     return NULL;
 }
 
@@ -376,11 +378,12 @@ const gx_cpu_map *gx_cpu_lists_map(gx_cpu_lists *ls, uint32_t term, gx_cpu_scrat
 
 /* ---- bounds ---- */
 
-/* Parts lie in [0, unit] and are counted in 4,096 classes by their value, to find the k-th greatest
- * from below. */
+/* Parts lie in [0, unit]. They are counted in 4,096 classes by value; the lower end of a class
+ * bounds the k-th greatest part from below. */
 #define N_CLASSES 4096u
 
-/* BM25: 1. Linear: the part of the list's greatest tf. */
+/* The greatest part that a list can have: 1 for BM25; for a linear scorer, that of its greatest tf.
+ */
 static float unit_of(const gx_index *ix, gx_scorer scorer, uint32_t term)
 {
     return gx_scorer_is_linear(scorer) ? (float)gx_index_max_tf(ix, term) / GX_LINEAR_K : 1;
@@ -414,7 +417,7 @@ static gx_cpu_bounds *make_bounds(const gx_cpu_lists *ls, const gx_cpu_params *p
         gx_list_decode_tfs(&l, j, scratch->tfs);
         const float most = ls->kernels->parts(scratch->docids, scratch->tfs, n, ls->ix->n_docs, p->lens, p->norm,
                                               scratch->parts, &b->blocks[j].min_K);
-        b->blocks[j].most = most * (1 + 0x1p-21f); /* two roundings below the real number */
+        b->blocks[j].most = most * (1 + 0x1p-21f); /* two roundings may lower a part */
         b->most = b->blocks[j].most > b->most ? b->blocks[j].most : b->most;
         for (uint32_t i = 0; l.df >= gx_cpu_kth_ranks[1] && i < n; ++i) {
             const float class = scratch->parts[i] * classes;

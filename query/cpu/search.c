@@ -1,25 +1,29 @@
-/* search.c: exact top-k, list at a time, without accumulators.
+/* search.c: the exact k best documents, found list by list without accumulators.
  *
- *   lists in order of their greatest impact:   rare ones first, so that the threshold T rises early
- *   for each list, while ub + remaining_ub >= T:        (T: the k-th best score so far, or known
- *   beforehand)
- *     for each block that can reach T:          by its own bounds, and that the mask may allow
- *       tfs unpacked and compared with the least tf that can reach T; docids unpacked only where
- *       one does -> candidates, in columns
- *     each batch of candidates:                 after each step, out with those whose bound is
- *     below T
- *       the mask -> presence maps of the later lists -> the filter -> maps of what later lists
- *       without one hold in the batch's range, if a few blocks make it -> exact own impact -> exact
- *       look-ups in the later lists -> accepted
+ *   for each list, those with the greatest impacts first, so that the threshold T rises early
+ *     stop when no document that only this list and later ones hold can reach T
+ *     for each block whose bounds reach T, and of which the mask may allow a document
+ *       unpack the tfs
+ *       if a tf is great enough to reach T: unpack the docids, append the candidates
+ *     for each batch of candidates, in columns (kernels.h)
+ *       look them up in the mask, in the maps of later lists, and test them by the filter
+ *       look them up in the blocks of later lists without maps, if these blocks are few
+ *       compute the exact impact of this list
+ *       look them up in each later list, and add its exact impact
+ *       accept the candidates that are left
  *
- * Ownership needs no look-up in earlier lists: a document that an earlier list held was either
- * scored in full then (and is marked as seen), or was proved to stay below T, and so does the part
- * of its score that the later lists see.
+ * T is the k-th best score so far, or a score that at least k documents are known to reach. Each
+ * step drops the candidates whose bound is below T.
  *
- * AND is the same with the shortest list alone, and "absent" as a verdict.
+ * No candidate is looked up in earlier lists. If an earlier list holds the document, there are two
+ * cases. Either the search scored the document in full then, and marked it as seen. Or the search
+ * proved that its score is below T; then the part of the score that this list and later ones see is
+ * below T too.
  *
- * Where a mask or filter allows few documents (selection.h), these drive: they are the candidates of
- * all lists at once.
+ * AND reads the shortest list alone, and drops a candidate that a later list lacks.
+ *
+ * If a mask or a filter allows few documents (selection.h), the search reads no list: these
+ * documents are the candidates of all lists at once.
  */
 #include "query/cpu/search.h"
 
@@ -32,10 +36,10 @@
 #include "engine/status.h"
 #include "query/cpu/block_max.h"
 
-#define CANCEL_EVERY 256u           /* blocks read */
-#define MIN_CANDIDATES_PER_BLOCK 3u /* candidates a block from which on it is decoded for all of them */
+#define CANCEL_EVERY 256u           /* blocks that are read between two calls of cancel */
+#define MIN_CANDIDATES_PER_BLOCK 3u /* filter_by_blocks decodes blocks with as many on average */
 #define SHARED_BIT 31u              /* of the list masks */
-#define ROUNDING_SLACK (1 + 1e-6)   /* what three roundings of 2^-24 can be worth, and then some */
+#define ROUNDING_SLACK (1 + 1e-6)   /* more than three roundings of 2^-24 each can add */
 
 static size_t seen_bytes(const gx_index *ix)
 {
@@ -101,7 +105,7 @@ void gx_cpu_searcher_close(gx_cpu_searcher *s)
 
 /* ---- before the search: cursors, bounds, first threshold ---- */
 
-/* With AVX-512 a block is decoded in less time than next_geq takes. */
+/* Whether the kernels decode a block in less time than next_geq takes. */
 static bool decodes_fast(const gx_cpu_kernels *kernels)
 {
 #if GX_X86
@@ -139,8 +143,8 @@ static bool open_cursors(gx_cpu_searcher *s, const gx_plan *plan, gx_op op)
     for (uint32_t i = 0; i < plan->n_terms; ++i) {
         if (!open_cursor(s, &s->cursors[i], &plan->terms[i]))
             return false;
-        /* AND keeps the plan's order, by rising df. OR: by falling ub; cursors are big, so their
-         * places are sorted */
+        /* AND keeps the plan's order, which is by rising df. OR sorts by falling ub. Cursors are
+         * big: their numbers are sorted, and they stay where they are. */
         uint32_t j = i;
         for (; op == GX_OP_OR && j && s->cursors[order[j - 1]].ub < s->cursors[i].ub; --j)
             order[j] = order[j - 1];
@@ -154,8 +158,8 @@ static bool open_cursors(gx_cpu_searcher *s, const gx_plan *plan, gx_op op)
     return true;
 }
 
-/* A score that at least k documents reach, by one of the lists alone, or as the plan has it. Under
- * a mask or filter nothing is known. */
+/* A score that at least k documents reach: by one of the lists alone, or as the plan says. A mask
+ * or a filter may forbid these documents; the threshold is then 1. */
 static uint32_t initial_threshold(const gx_cpu_searcher *s, const gx_plan *plan)
 {
     uint32_t q = 0, threshold = plan->initial_threshold > 1 ? plan->initial_threshold : 1;
@@ -173,7 +177,7 @@ static uint32_t initial_threshold(const gx_cpu_searcher *s, const gx_plan *plan)
 
 /* ---- exact look-ups ---- */
 
-/* Where block j's tf words begin, and how many they are. */
+/* The first of block j's tf words, and their number. */
 static const uint32_t *tf_words(const gx_list *l, uint32_t j, uint32_t *n_words)
 {
     const uint32_t begin = j ? l->tf_ends[j - 1] : l->docid_ends[l->n_blocks - 1];
@@ -200,7 +204,7 @@ static uint32_t tf_at(gx_cpu_cursor *c, uint32_t j, uint32_t i)
     return c->tfs[i];
 }
 
-/* The last block that begins at or before doc, or block 0. */
+/* The last block that begins at or before doc; block 0 if none does. */
 static uint32_t find_block(const gx_cpu_cursor *c, uint32_t doc)
 {
     const uint32_t *heads = c->list.heads;
@@ -223,7 +227,8 @@ static uint32_t find_block(const gx_cpu_cursor *c, uint32_t doc)
     return lo;
 }
 
-/* Have blocks [begin, end) decoded; the first of them is at the result. */
+/* Decode blocks [begin, end), unless the cursor has them. Returns the docids of block begin; those
+ * of the next blocks follow. */
 static const uint32_t *cache_blocks(gx_cpu_searcher *s, gx_cpu_cursor *c, uint32_t begin, uint32_t end)
 {
     const uint32_t block_len = c->list.block_len;
@@ -237,8 +242,8 @@ static const uint32_t *cache_blocks(gx_cpu_searcher *s, gx_cpu_cursor *c, uint32
     return c->docids + (size_t)(begin - c->block) * block_len;
 }
 
-/* The tf of doc in the cursor's list, 0: not there. A block that is asked a second time is decoded.
- * */
+/* The tf of doc in the cursor's list; 0 if the list lacks doc. The first look-up in a block may use
+ * next_geq. The second one decodes the block. */
 static uint32_t look_up(gx_cpu_searcher *s, gx_cpu_cursor *c, uint32_t doc)
 {
     const gx_list *l = &c->list;
@@ -254,8 +259,8 @@ static uint32_t look_up(gx_cpu_searcher *s, gx_cpu_cursor *c, uint32_t doc)
     return i < n && docids[i] == doc ? tf_at(c, j, i) : 0;
 }
 
-/* The tf of posting p of a list whose tfs are packed, in a full block of 2^tf_shift: their width is
- * words * 32 / n. */
+/* The tf of posting p of a list whose tfs are packed. The posting's block has 2^tf_shift postings
+ * and is not the first. A tf's width is 32 * words / postings. */
 static inline uint32_t packed_tf(const gx_cpu_cursor *c, uint32_t p)
 {
     const uint32_t shift = c->tf_shift, j = p >> shift, i = p & ((1u << shift) - 1);
@@ -266,7 +271,7 @@ static inline uint32_t packed_tf(const gx_cpu_cursor *c, uint32_t p)
 static void look_up_dense(gx_cpu_searcher *s, gx_cpu_cursor *c, uint32_t bit)
 {
     const gx_cpu_dense d = {(const uint64_t *)(const void *)c->map->map, c->map->rank};
-    /* packed_tf serves the full blocks but the first: postings [first, last) */
+    /* packed_tf serves postings [first, last): those of all full blocks but the first */
     const uint32_t first = 1u << c->tf_shift, last = c->tf_shift ? c->list.df >> c->tf_shift << c->tf_shift : 0;
     s->work.lookups += s->kernels->dense_positions(&s->columns, d, bit, s->positions);
     for (uint32_t x = 0; x < s->columns.n; ++x) {
@@ -323,8 +328,9 @@ static inline void set_slot(uint32_t *map, uint32_t slot)
     map[slot / 32] |= UINT32_C(1) << slot % 32;
 }
 
-/* As a presence map would: decode what a list without one has between the first and the last
- * candidate, and map that. It pays where a block has several candidates. */
+/* Do for a list without a map what a presence map does: decode its blocks from the first candidate
+ * to the last one, make a map of them, and apply it. That saves time if a block has several
+ * candidates. */
 static void filter_by_blocks(gx_cpu_searcher *s, gx_cpu_cursor *c, uint32_t bit, bool all)
 {
     gx_cpu_columns *columns = &s->columns;
@@ -339,7 +345,8 @@ static void filter_by_blocks(gx_cpu_searcher *s, gx_cpu_cursor *c, uint32_t bit,
     memset(s->window, 0, GX_CPU_WINDOW * sizeof *s->window);
     const uint32_t *docids = cache_blocks(s, c, begin, end);
     const uint32_t n = (end - begin - 1) * c->list.block_len + gx_list_block_n(&c->list, end - 1);
-    for (uint32_t i = 0; i < n / 4; ++i) { /* neighbours share words and would wait for each other */
+    /* neighbours often share a word, and a write to it would wait for the one before */
+    for (uint32_t i = 0; i < n / 4; ++i) {
         set_slot(s->window, docids[i] >> shift & mask);
         set_slot(s->window, docids[i + n / 4] >> shift & mask);
         set_slot(s->window, docids[i + n / 4 * 2] >> shift & mask);
@@ -350,15 +357,16 @@ static void filter_by_blocks(gx_cpu_searcher *s, gx_cpu_cursor *c, uint32_t bit,
     s->kernels->apply_presence_map(columns, s->window, shift, GX_CPU_WINDOW - 1, c->ub, bit, s->best.threshold, all);
 }
 
-/* The bit of list j in the list masks of candidates that are looked up from list `first` on. Lists
- * behind the first 31, those that add least, share the last bit, which is never cleared: they are
- * looked up for every candidate that is left. */
+/* The bit of list j in the list masks of candidates that are looked up from list `first` on. The
+ * first 31 lists have a bit each. The others, which add least, share the last bit. It is never
+ * cleared: every candidate that is left is looked up in these lists. */
 static inline uint32_t bit_of(uint32_t first, uint32_t j)
 {
     return UINT32_C(1) << (j - first < SHARED_BIT ? j - first : SHARED_BIT);
 }
 
-/* Drop candidates by the maps of lists [first, n) that have a bit of their own, and by the filter. */
+/* Drop candidates that the filter rules out, or the maps of those of lists [first, n) that have a
+ * bit of their own. */
 static void rule_out(gx_cpu_searcher *s, uint32_t first, uint32_t n, bool all)
 {
     const gx_cpu_kernels *k = s->kernels;
@@ -377,7 +385,7 @@ static void rule_out(gx_cpu_searcher *s, uint32_t first, uint32_t n, bool all)
     }
 }
 
-/* Add the impacts of lists [first, n). */
+/* Look the candidates up in lists [first, n) and add the impacts. */
 static void look_up_lists(gx_cpu_searcher *s, uint32_t first, uint32_t n, bool all)
 {
     gx_cpu_columns *c = &s->columns;
@@ -392,7 +400,7 @@ static void look_up_lists(gx_cpu_searcher *s, uint32_t first, uint32_t n, bool a
     }
 }
 
-/* False: no memory. */
+/* Take the columns' candidates, which come from list i, through all steps. False: no memory. */
 static bool evaluate_candidates(gx_cpu_searcher *s, const gx_plan *plan, uint32_t i, bool all)
 {
     gx_cpu_columns *c = &s->columns;
@@ -409,7 +417,7 @@ static bool evaluate_candidates(gx_cpu_searcher *s, const gx_plan *plan, uint32_
 
 /* ---- reading list i ---- */
 
-/* What block j's postings can be worth. False: not enough to reach T. */
+/* Bound the impacts of block j's postings. False if none of its documents can reach T. */
 static bool bound_block(const gx_cpu_cursor *c, uint32_t j, uint32_t T, gx_cpu_bound *b)
 {
     const gx_cpu_block *block = &c->bounds->blocks[j];
@@ -419,7 +427,7 @@ static bool bound_block(const gx_cpu_cursor *c, uint32_t j, uint32_t T, gx_cpu_b
         return false;
     b->min_K = block->min_K;
     b->min_tf = 1;
-    if (T > b->remaining_ub + 4) { /* w tf / (tf + K) >= needed, with room for roundings on either side */
+    if (T > b->remaining_ub + 4) { /* w tf / (tf + K) >= needed, with room for roundings */
         const double part = (T - b->remaining_ub - 4) / (ROUNDING_SLACK * ROUNDING_SLACK * c->w);
         if (part >= 1)
             return false;
@@ -431,7 +439,7 @@ static bool bound_block(const gx_cpu_cursor *c, uint32_t j, uint32_t T, gx_cpu_b
     return true;
 }
 
-/* Append what can reach T of block j to the columns. */
+/* Append the postings of block j that can reach T to the columns. */
 static void scan_block(gx_cpu_searcher *s, gx_cpu_cursor *c, uint32_t j, const gx_cpu_bound *b)
 {
     const gx_list *l = &c->list;
@@ -454,8 +462,8 @@ static void scan_block(gx_cpu_searcher *s, gx_cpu_cursor *c, uint32_t j, const g
     s->kernels->append_decoded_block(&s->columns, s->scratch.docids, s->scratch.tfs, n, b);
 }
 
-/* Whether a document of block j may be a result. Where few documents are allowed, most blocks of long
- * lists are left unread. */
+/* Whether the selection may allow a document of block j. If it allows few documents, the search
+ * skips most blocks of long lists. */
 static bool may_allow(const gx_cpu_searcher *s, const gx_list *l, uint32_t j)
 {
     const uint32_t end = j + 1 < l->n_blocks ? l->heads[j + 1] : s->ix->n_docs;
@@ -485,7 +493,7 @@ static gx_status scan_list(gx_cpu_searcher *s, const gx_plan *plan, uint32_t i, 
 
 /* ---- the selection's documents ---- */
 
-/* Score the documents in the columns. The order of look-ups is that of all lists. */
+/* Score the documents in the columns: look them up in all lists, in the search's order. */
 static bool evaluate_selected(gx_cpu_searcher *s, const gx_plan *plan, bool all)
 {
     gx_cpu_columns *c = &s->columns;
@@ -531,8 +539,9 @@ static gx_status search_lists(gx_cpu_searcher *s, const gx_plan *plan, bool all,
 
 gx_status gx_cpu_search(gx_cpu_searcher *s, const gx_plan *plan, gx_op op, gx_hits *hits, gx_error *err)
 {
-    const bool all = op == GX_OP_AND && plan->n_terms > 1; /* of one list OR is the same, and has a first threshold */
-    uint64_t most_hits = 0; /* memory goes by what can be found rather than by what is asked for */
+    /* of one list AND is OR, which has a first threshold */
+    const bool all = op == GX_OP_AND && plan->n_terms > 1;
+    uint64_t most_hits = 0; /* memory follows what lists hold, if that is less than k */
     for (uint32_t i = 0; i < (all ? 1 : plan->n_terms); ++i)
         most_hits += plan->terms[i].df;
     const uint32_t k = plan->k < most_hits ? plan->k : (uint32_t)most_hits;

@@ -1,11 +1,11 @@
-/* search.h: one thread's search of one plan, in the ways that the CPU engine has.
+/* search.h: one thread's search of one plan. The CPU engine has four ways to search:
  *
- *   gx_cpu_exhaust     every posting of every list into an accumulator a document: what is
- *                      obviously right, and what pays when nearly all postings count anyway (very
- *                      long queries, very large k); also GX_ALGORITHM_TAAT
- *   gx_cpu_search      list at a time with a running threshold; see search.c
- *   gx_cpu_intersect   AND as GX_ALGORITHM_PMF; see pmf.c
- *   gx_cpu_block_max   range of documents at a time, for long OR queries; see block_max.h
+ *   gx_cpu_exhaust     adds every posting of every list to an accumulator a document. It is
+ *                      obviously right, and the fastest way where nearly all postings count: for
+ *                      very large k. It is also GX_ALGORITHM_TAAT
+ *   gx_cpu_search      reads list after list with a rising threshold; see search.c
+ *   gx_cpu_intersect   answers AND as GX_ALGORITHM_PMF; see pmf.c
+ *   gx_cpu_block_max   reads range after range of documents, for long OR queries; see block_max.h
  */
 #ifndef GX_QUERY_CPU_SEARCH_H
 #define GX_QUERY_CPU_SEARCH_H
@@ -15,9 +15,9 @@
 #include "query/cpu/selection.h"
 #include "query/exec.h"
 
-#define GX_CPU_FEW_LISTS 32u /* lists for which cursors are made when a searcher is opened */
+#define GX_CPU_FEW_LISTS 32u /* lists for which a searcher has cursors from the start */
 
-#define GX_CPU_CACHED_DOCIDS 8192u /* docids that a cursor keeps decoded; whole blocks of any length */
+#define GX_CPU_CACHED_DOCIDS 8192u /* docids of whole blocks that a cursor keeps decoded */
 #define GX_CPU_WINDOW 1024u        /* words of a window; a power of two */
 
 /* One list of the plan under way. */
@@ -27,15 +27,14 @@ typedef struct gx_cpu_cursor {
     float w;
     uint32_t ub;           /* no posting's impact is greater */
     uint32_t remaining_ub; /* sum of the later lists' ub */
-    bool packed;           /* its blocks suit kernels->scan_packed_block */
-    uint8_t tf_shift;      /* packed tfs of full blocks: log2 of the block length; else 0 */
+    bool packed;           /* kernels->scan_packed_block can read its blocks */
+    uint8_t tf_shift;      /* log2 of the block length if the tfs are packed, else 0 */
     const gx_cpu_map *map;
     const gx_cpu_bounds *bounds;
-    uint32_t block,
-        n_cached;       /* blocks [block, block + n_cached) are decoded in docids, each block_len after the other */
-    uint32_t tf_block;  /* whose tfs are in tfs; UINT32_MAX: none */
-    bool uses_next_geq; /* a docid is looked up by next_geq */
-    uint32_t last_probed_block; /* the block that next_geq was asked last */
+    uint32_t block, n_cached;   /* docids has blocks [block, block + n_cached), block_len apart */
+    uint32_t tf_block;          /* the block whose tfs are in tfs; UINT32_MAX: none */
+    bool uses_next_geq;         /* the first look-up in a block uses next_geq */
+    uint32_t last_probed_block; /* the block of the last call of next_geq */
     _Alignas(64) uint32_t docids[GX_CPU_CACHED_DOCIDS + 16];
     uint32_t tfs[GX_MAX_BLOCK + 16];
 } gx_cpu_cursor;
@@ -44,9 +43,9 @@ typedef struct gx_cpu_cursor {
 typedef struct gx_cpu_pmf {
     uint32_t n;                /* candidates */
     uint32_t *docids, *scores; /* [n] */
-    uint32_t *positions;       /* [n] what Parallel Merge Find says */
+    uint32_t *positions;       /* [n] the results of Parallel Merge Find */
     uint32_t *needed;          /* the blocks to decode */
-    uint32_t *decoded;         /* their docids */
+    uint32_t *decoded;         /* the docids of these blocks */
     size_t max_docids, max_scores, max_positions, max_needed, max_decoded;
 } gx_cpu_pmf;
 
@@ -62,15 +61,15 @@ typedef struct gx_cpu_searcher {
     gx_cpu_columns columns;
     gx_cpu_best best;
     uint32_t found[GX_CPU_COLUMN], positions[GX_CPU_COLUMN];
-    _Alignas(64) uint32_t window[GX_CPU_WINDOW + 32]; /* a presence map of part of a list that has none */
+    _Alignas(64) uint32_t window[GX_CPU_WINDOW + 32]; /* a map of a part of a list without one */
     gx_cpu_cursor *cursors;                           /* [max_cursors], in the plan's order */
     gx_cpu_cursor **order;                            /* [max_cursors] in the search's order */
     uint32_t max_cursors;
-    uint64_t *seen;        /* a bit a document that was scored in full, all 0 between plans */
-    uint32_t *seen_docids; /* [n_seen] which */
+    uint64_t *seen;        /* a bit a document: set if it was scored in full. All 0 between plans */
+    uint32_t *seen_docids; /* [n_seen] the documents whose bits are set */
     size_t n_seen, max_seen;
-    uint32_t *scores;       /* [n_docs] accumulators, all 0 between plans; NULL until needed */
-    uint16_t *match_counts; /* [n_docs] how many of the plan's lists hold the document, likewise */
+    uint32_t *scores;       /* [n_docs] accumulators. All 0 between plans; NULL until needed */
+    uint16_t *match_counts; /* [n_docs] the number of lists that hold the document, likewise */
     gx_cpu_pmf pmf;
     gx_cpu_selection selection;        /* of the plan under way, while gx_cpu_search runs */
     struct gx_ranges *ranges;          /* of the engine; ranges.h */
@@ -85,16 +84,16 @@ void gx_cpu_searcher_close(gx_cpu_searcher *s);
 /* Answer plan under op, which is GX_OP_OR or GX_OP_AND. n_terms >= 1. GX_ENOMEM, GX_ECANCELLED. */
 gx_status gx_cpu_exhaust(gx_cpu_searcher *s, const gx_plan *plan, gx_op op, gx_hits *hits, gx_error *err);
 gx_status gx_cpu_search(gx_cpu_searcher *s, const gx_plan *plan, gx_op op, gx_hits *hits, gx_error *err);
-/* AND. */
+/* Answer plan under AND. As above. */
 gx_status gx_cpu_intersect(gx_cpu_searcher *s, const gx_plan *plan, gx_hits *hits, gx_error *err);
 void gx_cpu_pmf_free(gx_cpu_pmf *m);
 
-/* Decode as many of the list's blocks from j on as s->scratch takes: docids, tfs, *n of each;
- * returns the number of blocks. */
+/* Decode the docids and tfs of the list's blocks from j on to s->scratch, as many blocks as it has
+ * room for. *n: the number of postings. Returns the number of blocks. */
 uint32_t gx_cpu_decode_blocks(gx_cpu_searcher *s, const gx_list *l, uint32_t j, uint32_t *n);
 
-/* Seconds of the monotonic clock; and what passed since then added to a step. Returns the time now.
- * */
+/* Add the seconds that passed since `since` to a step. Returns the time now, in seconds of the
+ * monotonic clock. */
 double gx_cpu_lap(gx_cpu_searcher *s, gx_step step, double since);
 
 #endif

@@ -6,8 +6,8 @@
 #include "engine/status.h"
 #include "query/filter.h"
 
-#define MASK_GROUPS 64u  /* of a mask that are asked to spare a block */
-#define SELECTED_COST 8u /* postings that are read in the time in which a document is looked up in a list */
+#define MASK_GROUPS 64u  /* of a mask: a block that spans more is read without asking them */
+#define SELECTED_COST 8u /* postings that the search reads in the time of one look-up in a list */
 
 void gx_cpu_selection_free(gx_cpu_selection *s)
 {
@@ -32,7 +32,7 @@ static bool reserve_made(gx_cpu_selection *s)
     return s->made.words && s->made.groups;
 }
 
-/* Groups and count from the words. */
+/* Work out the groups and the count from the words. */
 static void complete_made(gx_mask *m, uint32_t n_docs)
 {
     m->n = 0;
@@ -124,7 +124,8 @@ void gx_cpu_selection_end(gx_cpu_selection *s)
 
 void gx_cpu_selection_apply_masks(const gx_cpu_selection *s, const gx_cpu_kernels *k, gx_cpu_columns *c, uint32_t T)
 {
-    for (uint32_t i = 0; i < s->n_masks; ++i) /* presence maps of documents, and absence rules a candidate out */
+    for (uint32_t i = 0; i < s->n_masks;
+         ++i) /* a mask is a map of single documents; a candidate that it lacks is dropped */
         k->apply_presence_map(c, s->masks[i]->words, 0, UINT32_MAX, 0, 0, T, true);
 }
 

@@ -1,6 +1,6 @@
-/* vector_avx2.h: the vectors of kernels_template.h in AVX2 with BMI2, which have 8 lanes. A table of
- * permutations brings the lanes that are kept together. The file that includes this header asks the
- * compiler for AVX2 first.
+/* vector_avx2.h: the vectors of kernels_template.h in AVX2 with BMI2, which have 8 lanes. A table
+ * of permutations brings the lanes that are kept together. The file that includes this header asks
+ * the compiler for AVX2 first.
  */
 #ifndef GX_QUERY_CPU_VECTOR_AVX2_H
 #define GX_QUERY_CPU_VECTOR_AVX2_H
