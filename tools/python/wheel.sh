@@ -27,26 +27,38 @@ glibc=2.28 most_bytes=15000000 log=$work/log
 PATH=$work/bin:$work/venv/bin:$PATH
 zig=$(python -c 'import os, ziglang; print(os.path.join(os.path.dirname(ziglang.__file__), "zig"))')
 
-# cc: compiles with gcc, links with zig.
-mkdir -p "$work/bin"
+# cc: compiles with gcc, links with zig, and looks for libraries in $work/root alone.
+root=$work/root
+mkdir -p "$work/bin" "$root/lib"
 cat >"$work/bin/old-glibc-cc" <<EOF
 #!/usr/bin/env bash
 headers=${zig%/zig}/lib/libc/include
 for word; do
   case \$word in
+    --print-search-dirs)
+      echo "libraries: =$root/lib:\$(dirname "\$(gcc -print-file-name=libstdc++.a)")"
+      exit ;;
     -c | -E | -S | -M | -MM | -v | --version | -dump* | -print-*)
       exec gcc -nostdinc -isystem "\$(gcc -print-file-name=include)" -isystem \$headers/x86-linux-gnu \\
         -isystem \$headers/generic-glibc -isystem \$headers/x86-linux-any -isystem \$headers/any-linux-any \\
         -D__GLIBC_MINOR__=${glibc#*.} "\$@" ;;
   esac
 done
-exec $zig cc -target x86_64-linux-gnu.$glibc "\$@" "\$(gcc -print-file-name=libgcc.a)" \\
-  "\$(gcc -print-file-name=libgcc_eh.a)"
+exec $zig cc -target x86_64-linux-gnu.$glibc "\$@" "$root/lib/libnewer-glibc.a" \\
+  "\$(gcc -print-file-name=libgcc.a)" -lunwind
 EOF
 chmod +x "$work/bin/old-glibc-cc"
 
+# What gcc's libstdc++.a, which only the GPU engine needs, takes from a newer glibc.
+cat >"$work/newer-glibc.c" <<'EOF'
+/* Whether the process has a single thread, so that shared counters need no atomic operations. False is always right. */
+__attribute__((visibility("hidden"))) char __libc_single_threaded = 0;
+EOF
+old-glibc-cc -O2 -fPIC -c "$work/newer-glibc.c" -o "$work/newer-glibc.o"
+ar rcs "$root/lib/libnewer-glibc.a" "$work/newer-glibc.o"
+
 # The libraries, each a static archive in $work/root.
-root=$work/root flags='-O2 -fPIC -ffunction-sections -fdata-sections'
+flags='-O2 -fPIC -ffunction-sections -fdata-sections'
 sources() {
   local apt=$work/apt parts options
   mkdir -p "$apt"/{parts,lists/partial,cache/archives/partial} "$work/src"

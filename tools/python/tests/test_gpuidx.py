@@ -1,6 +1,7 @@
 """The package against brute force, against the program, and against wrong input."""
 import asyncio
 import gc
+import json
 import math
 import multiprocessing
 import os
@@ -14,6 +15,7 @@ import threading
 import time
 import types
 import weakref
+import zipfile
 from collections import namedtuple
 
 import numpy as np
@@ -474,6 +476,31 @@ def test_large_and_empty_documents_and_queries(tmp_path):
         assert len(ix.search("").hits()) == 0 and ix.search([""] * 3).counts.tolist() == [0, 0, 0]
         assert ix.search([]).flat()[0].tolist() == [] and ix.search([]).to_dict() == {}
         assert ix.search("word", 10**9).docids.tolist() == [2]
+
+
+def test_a_corpus_of_ir_datasets_by_its_name(tmp_path):
+    """A corpus under SciFact's name, laid out as ir_datasets keeps what it has fetched. In a process of its own:
+    ir_datasets reads where that is when it is imported."""
+    pytest.importorskip("ir_datasets")
+    home = tmp_path / "home" / "beir" / "scifact"
+    home.mkdir(parents=True)
+    docs = [{"_id": str(i), "title": "title%d" % i, "text": "w%d w%d" % (i % 7, i % 5)} for i in range(50)]
+    with zipfile.ZipFile(home / "source.zip", "w") as archive:
+        archive.writestr("scifact/corpus.jsonl", "".join(json.dumps(d) + "\n" for d in docs))
+        archive.writestr("scifact/queries.jsonl", json.dumps({"_id": "q1", "text": "w3 w4"}) + "\n")
+        archive.writestr("scifact/qrels/test.tsv", "query-id\tcorpus-id\tscore\nq1\t24\t1\n")
+    program = """if True:
+        import sys, ir_datasets, gpuidx
+        dataset = ir_datasets.load("beir/scifact/test")
+        a, b = gpuidx.build(sys.argv[1], "irds:beir/scifact"), gpuidx.build(sys.argv[2], dataset, progress=True)
+        with a, b:
+            assert a.docnos() == b.docnos() == [str(i) for i in range(50)], a.docnos()
+            assert a.title("3") == "title3" and list(a.terms()) == list(b.terms())
+            found = a.search(dataset.queries_iter())
+            assert found.qids == ["q1"] and found.docids[0, :2].tolist() == [18, 24], found.to_dict()
+        """
+    env = dict(os.environ, IR_DATASETS_HOME=str(tmp_path / "home"), IR_DATASETS_TMP=str(tmp_path / "tmp"))
+    subprocess.run([sys.executable, "-c", program, tmp_path / "a.gx", tmp_path / "b.gx"], check=True, env=env)
 
 
 def test_an_iterator_that_raises_leaves_nothing(tmp_path):

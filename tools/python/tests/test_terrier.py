@@ -62,6 +62,94 @@ def test_an_artifact_is_loaded_by_its_folder(index):
     assert gpuidx.open(os.path.join(str(index.path), "index.gx")).docnos() == ["d1", "d2", "d3"]
 
 
+def test_artifacts_are_recognised_by_what_they_are(index, tmp_path):
+    import shutil
+
+    shutil.copy(index.file, tmp_path / "index.gx")  # a folder that says nothing about itself
+    assert pt.Artifact.load(str(tmp_path)).num_docs() == 3
+    loaded = pt.Artifact.load(str(tmp_path / "index.gx"))  # a file, as `gpuidx build` writes it
+    assert loaded.bm25()(QUERIES)["docno"].tolist() == index.bm25()(QUERIES)["docno"].tolist()
+    with pytest.raises(FileExistsError, match="only read"):
+        loaded.index(DOCS)
+    (tmp_path / "other").write_bytes(b"something else")
+    with pytest.raises(ValueError, match="No implementation"):
+        pt.Artifact.load(str(tmp_path / "other"))
+
+
+def test_ciff_and_back(index, tmp_path):
+    index.to_ciff(str(tmp_path / "x.ciff"))
+    again = GpuidxIndex.from_ciff(str(tmp_path / "x.ciff"), tmp_path / "y", analyzer="english")
+    assert again.bm25()(QUERIES)["docno"].tolist() == index.bm25()(QUERIES)["docno"].tolist()
+    assert pt.Artifact.load(str(tmp_path / "y")).num_terms() == index.num_terms()
+
+
+def test_pipelines_are_pickled(index):
+    import pickle
+
+    for pipeline in (index.bm25(), index.bm25() % 2 >> index.text_scorer(), index):
+        again = pickle.loads(pickle.dumps(pipeline))
+        if pipeline is not index:
+            assert again(QUERIES)["docno"].tolist() == pipeline(QUERIES)["docno"].tolist()
+
+
+def test_the_hub_carries_an_artifact(index, tmp_path, monkeypatch):
+    """to_hf and from_hf, with a folder in place of the hub."""
+    import functools
+    import http.server
+    import shutil
+    import sys
+    import threading
+    import types
+
+    class Handler(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *_):
+            pass
+
+    hub, error = tmp_path / "hub", type("HfHubHTTPError", (Exception,), {})
+    fake = types.SimpleNamespace(
+        create_repo=lambda *a, **k: None, create_branch=lambda *a, **k: None,
+        utils=types.SimpleNamespace(HfHubHTTPError=error),
+        upload_folder=lambda folder_path, **k: shutil.copytree(folder_path, hub) and str(hub))
+    monkeypatch.setitem(sys.modules, "huggingface_hub", fake)
+    monkeypatch.setenv("PYTERRIER_HOME", str(tmp_path / "home"))
+    index.to_hf("someone/x.gpuidx")
+    package = next(f for f in os.listdir(hub) if f.startswith("artifact") and not f.endswith(".json"))
+    assert "gpuidx" in (hub / "README.md").read_text()
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Handler, directory=str(hub)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    resolved, address = [], "http://127.0.0.1:%d/%s" % (server.server_address[1], package)
+    monkeypatch.setattr(sys.modules["pyterrier._artifact"], "_hf_url_resolver",
+                        lambda url: resolved.append(url.path) or address)
+    loaded = pt.Artifact.from_hf("someone/x.gpuidx")
+    server.shutdown()
+    server.server_close()
+    assert resolved == ["someone/x.gpuidx"] and isinstance(loaded, GpuidxIndex)
+    assert loaded.bm25()(QUERIES)["docno"].tolist() == index.bm25()(QUERIES)["docno"].tolist()
+
+
+def test_fields_of_text(tmp_path):
+    titled = GpuidxIndex(tmp_path / "t", text_field=["title", "text"]).index([DOCS[0]])
+    assert titled.index_inputs() == [["docno", "title", "text"]] and titled.core.df("list") == 1
+    assert GpuidxIndex(tmp_path / "b", text_field="text").index([DOCS[0]]).core.df("list") == 0
+    for bad in ({"docno": "a"}, {"docno": "a", "text": None}):
+        with pytest.raises(ValueError, match="document a has no text"):
+            GpuidxIndex(tmp_path / "c", text_field=None if len(bad) == 1 else "text").index([bad])
+    with pytest.raises(FileExistsError):
+        GpuidxIndex(tmp_path / "t").index(DOCS)
+    assert GpuidxIndex(tmp_path / "t", overwrite=True).index(DOCS).num_docs() == 3
+
+
+def test_scored_frames_keep_their_columns(index):
+    frame = pandas.DataFrame({"qid": ["1", "2", "1"], "query": ["index lists", "compression", "index lists"],
+                              "docno": ["d3", "d2", "d1"], "more": [7, 8, 9]}, index=[5, 5, 1])
+    got = index.text_scorer()(frame)
+    assert sorted(got["more"]) == [7, 8, 9]
+    assert got[got["qid"] == "1"].sort_values("rank")["docno"].tolist() == ["d1", "d3"]
+    assert index.text_scorer()(frame.iloc[:0]).columns.tolist()[:4] == ["qid", "query", "docno", "more"]
+    with pytest.raises(KeyError, match="d9"):
+        index.text_scorer()(frame.assign(docno="d9"))
+
+
 def test_an_artifact_travels_as_a_package(index, tmp_path):
     package = index.build_package(str(tmp_path / "x.tar.lz4"))
     import tarfile
@@ -92,5 +180,33 @@ def corpus(folder):
             yield {"docno": d.get("_id") or d["id"], "text": ((d.get("title") or "") + " " + d["text"]).strip()}
 
 
-TestBM25 = pytest.importorskip("pyterrier.testing").transformer_test_class(
-    lambda: GpuidxIndex("unused").bm25())
+_testing = pytest.importorskip("pyterrier.testing")
+def test_a_corpus_of_ir_datasets_by_its_name(tmp_path):
+    """A corpus under SciFact's name, laid out as ir_datasets keeps what it has fetched, in a process of its own."""
+    import subprocess
+    import sys
+    import zipfile
+
+    home = tmp_path / "home" / "beir" / "scifact"
+    home.mkdir(parents=True)
+    with zipfile.ZipFile(home / "source.zip", "w") as archive:
+        docs = [{"_id": "d%d" % i, "title": "title%d" % i, "text": "word%d" % (i % 5)} for i in range(20)]
+        archive.writestr("scifact/corpus.jsonl", "".join(json.dumps(d) + "\n" for d in docs))
+    program = """if True:
+        import sys, ir_datasets, pyterrier as pt
+        from gpuidx.terrier import GpuidxIndex
+        of_name = GpuidxIndex(sys.argv[1]).index("irds:beir/scifact")
+        of_pyterrier = GpuidxIndex(sys.argv[2]).index(pt.get_dataset("irds:beir/scifact"))
+        of_ir_datasets = GpuidxIndex(sys.argv[3]).index(ir_datasets.load("beir/scifact"))
+        for index in (of_name, of_pyterrier, of_ir_datasets):
+            assert index.core.docnos() == ["d%d" % i for i in range(20)]
+            assert index.core.df("title3") == 1 and index.core.df("word3") == 4
+        """
+    env = dict(os.environ, IR_DATASETS_HOME=str(tmp_path / "home"), IR_DATASETS_TMP=str(tmp_path / "tmp"))
+    places = [str(tmp_path / name) for name in "abc"]
+    subprocess.run([sys.executable, "-c", program, *places], check=True, env=env)
+
+
+TestBM25 = _testing.transformer_test_class(lambda: GpuidxIndex("unused").bm25())
+TestQuantized = _testing.transformer_test_class(lambda: GpuidxIndex("unused").quantized())
+TestScorer = _testing.transformer_test_class(lambda: GpuidxIndex("unused").text_scorer())
