@@ -383,14 +383,14 @@ static json_t *report_json(const session_facts *f)
     json_object_set_new(root, "engine",
                         json_pack("{s:s, s:o}", "kind", gx_engine_get_kind(f->en) == GX_ENGINE_GPU ? "gpu" : "cpu",
                                   "name", text_or_null(gx_engine_describe(f->en))));
-    json_object_set_new(
-        root, "log",
-        json_pack("{s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "path", text_or_null(f->a->argv[1]), "form",
-                  gx_log_form_name(r->form), "queries", (json_int_t)r->log.queries, "empty", (json_int_t)r->log.empty,
-                  "blank_lines", (json_int_t)r->log.blank, "refused", (json_int_t)(r->log.bad + r->impossible),
-                  "latin1_lines", (json_int_t)r->log.latin1, "invalid_utf8_lines", (json_int_t)r->log.invalid,
-                  "nul_bytes", (json_int_t)r->log.nuls, "repeated_ids", (json_int_t)r->log.repeated_ids, "filtered",
-                  (json_int_t)r->log.filtered));
+    json_object_set_new(root, "log",
+                        json_pack("{s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "path",
+                                  text_or_null(f->a->argv[1]), "form", gx_log_form_name(r->form), "queries",
+                                  (json_int_t)r->log.queries, "empty", (json_int_t)r->log.empty, "blank_lines",
+                                  (json_int_t)r->log.blank, "refused", (json_int_t)(r->log.bad + r->impossible),
+                                  "latin1_lines", (json_int_t)r->log.latin1, "invalid_utf8_lines",
+                                  (json_int_t)r->log.invalid, "nul_bytes", (json_int_t)r->log.nuls, "repeated_ids",
+                                  (json_int_t)r->log.repeated_ids, "filtered", (json_int_t)r->log.filtered));
     json_object_set_new(root, "options", options_json(f));
     json_object_set_new(root, "rm3",
                         f->opt->rm3 ? json_pack("{s:i, s:i, s:f}", "documents", (int)f->opt->rm3->fb_docs, "terms",
@@ -520,7 +520,7 @@ static int replay(session_facts *f, gx_engine *en, gx_replay_options *opt, gx_re
     if (st) {
         const int code = cli_fail_error(&err);
         if (st == GX_EUSAGE && opt->read.form == GX_LOG_GUESS)
-            cli_note("-f says the log's form");
+            cli_note("-f says the log's form, and --columns what the columns of a TSV log are");
         return code;
     }
     tell_log(f);
@@ -686,7 +686,8 @@ static const cli_section sections[] = {
      "  docs        <DOC> <DOCNO>17</DOCNO> land rover </DOC>\n"
      "  smart       .I 17, then .W, then land rover\n"
      "\n"
-     "The form is guessed from the first lines; where these do not agree, the log is refused, and -f says its form. "
+     "The form is guessed from the first lines; where these do not agree, the log is refused, and -f says its form. So "
+     "is a TSV log whose first line names a column `query` but none of ids; `--columns` says what its columns are. "
      "The first line of a TSV log may name its columns; without this and without --columns, the first is the id, the "
      "second the text, and what further ones hold is left out, which is told. Comments, which begin with `#` and a "
      "blank, or, where lines begin with an id, with `#`, are passed over. With `--run`, a query whose id an earlier "

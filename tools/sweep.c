@@ -210,7 +210,7 @@ static int sweep(const cli_args *a, gx_engine *en, gx_sweep_options *opt)
     const gx_status st = gx_sweep(&r, en, opt, &err);
     progress_end(&p);
     if (st == GX_EUSAGE && opt->read.form == GX_LOG_GUESS)
-        return cli_fail(st, "%s; -f says the form of the log", err.text);
+        return cli_fail(st, "%s; -f says the form of the log, --columns the columns of a TSV log", err.text);
     if (st)
         return cli_fail_error(&err);
     facts f = {a, opt, &r, find_best(opt, &r), progress_clock() - begin};

@@ -326,14 +326,15 @@ static bool is_name(const char *p, size_t n, const char *const *names)
 }
 
 /* Do the line's fields name the columns? One is an id's name, and another a text's. Where columns
- * are not given they are taken from it. */
-static bool read_header(gx_log *log, const char *line, size_t n)
+ * are not given they are taken from it. *half: only a text is named, where no query of the usual
+ * columns has its text, or beside an id that is a word. */
+static bool read_header(gx_log *log, const char *line, size_t n, bool *half)
 {
     static const char *const ids[] = {"id", "_id", "qid", "query_id", "queryid", "query-id", "topic_id", NULL};
     static const char *const texts[] = {"query", "text", "title", "query_text", "querytext", NULL};
     static const char *const filters[] = {"filter", NULL};
     enum column named[MAX_COLUMNS];
-    unsigned n_named = 0, n_ids = 0, n_texts = 0, n_filters = 0;
+    unsigned n_named = 0, n_ids = 0, n_texts = 0, n_filters = 0, text = 0;
     for (const char *p = line, *end = line + n; p && n_named < MAX_COLUMNS; ++n_named) {
         const char *tab = memchr(p, '\t', (size_t)(end - p));
         const size_t len = (size_t)((tab ? tab : end) - p);
@@ -343,8 +344,12 @@ static bool read_header(gx_log *log, const char *line, size_t n)
         n_filters += is_filter;
         n_ids += is_id;
         n_texts += is_text;
+        text = is_text ? n_named : text;
         p = tab ? tab + 1 : NULL;
     }
+    *half = n_texts && !n_ids && n_named > 1 && (text != 1 || (n_named > 2 && isalpha((unsigned char)*line)));
+    if (*half && log->n_columns) /* which are given: then the line is no query */
+        return text < log->n_columns && log->columns[text] == COLUMN_TEXT;
     if (!n_ids || !n_texts)
         return false;
     if (!log->n_columns) {
@@ -857,6 +862,7 @@ gx_status gx_log_next(gx_log *log, gx_log_query *q, bool *more, gx_error *err)
 {
     char *line;
     size_t n;
+    bool half = false;
     *more = true;
     if (log->source)
         return next_document(log, q, more, err);
@@ -868,9 +874,14 @@ gx_status gx_log_next(gx_log *log, gx_log_query *q, bool *more, gx_error *err)
             return st;
         if (!*skip_blanks(line)) {
             ++log->counts.blank;
-        } else if (log->form == GX_LOG_TSV && !log->began && read_header(log, line, n)) {
+        } else if (log->form == GX_LOG_TSV && !log->began && read_header(log, line, n, &half)) {
             log->began = true;
             log->counts.header = 1;
+        } else if (half && !log->n_columns) {
+            return gx_fail(err, GX_EUSAGE,
+                           "%s:%" PRIu64
+                           ": this line names a column of texts, but none of ids: the columns must be given",
+                           log->path, log->line);
         } else if (is_comment(log->form, line)) {
             ++log->counts.comments;
         } else {

@@ -385,6 +385,14 @@ END
     exits 3
     complains 'log:3: an earlier query has the same id'
     [ ! -e x.run ]
+    printf 'Query\tUrl\tCount\nskipping\tx\t3\n' >web
+    ask replay "$TINY" web
+    exits 2
+    complains 'web:1: this line names a column of texts, but none of ids'
+    complains '--columns'
+    ask replay "$TINY" web --columns=text,id --run -
+    exits 0
+    says 'x Q0 '
     printf '1\tall\tx\n' >log
     ask replay "$TINY" log
     complains 'has more columns than are read; --columns'

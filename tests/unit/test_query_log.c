@@ -185,6 +185,30 @@ static void columns_are_named_by_a_header_or_by_options(void **state)
     expect(log, "c", "b");
     expect_refusal(log, ":2:", "too few columns");
     expect_end(log);
+    /* Exports of web search logs: a head that names no id. */
+    static const char *const heads[] = {"Query\tUrl\tCount\nskip\tx\t3\n", "Timestamp\tUser\tQuery\nx\tu1\tskip\n",
+                                        "AnonID\tQuery\tQueryTime\n142\tskip\tx\n"};
+    static const char *const columns[] = {"text,id", "-,id,text", "id,text,-"}, *const ids[] = {"x", "u1", "142"};
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; ++i) {
+        gx_log_query q;
+        gx_error err = {0};
+        bool more;
+        log = open_text(heads[i]);
+        assert_int_equal(gx_log_next(log, &q, &more, &err), GX_EUSAGE);
+        assert_non_null(strstr(err.text, ":1: this line names a column of texts, but none of ids"));
+        gx_log_close(log);
+        log = open_with(heads[i], &(gx_log_options){.columns = columns[i]});
+        expect(log, ids[i], "skip");
+        assert_int_equal(gx_log_get_counts(log).header, 1);
+        expect_end(log);
+    }
+    log = open_text("1\tquery\n2\ttext\n");
+    expect(log, "1", "query");
+    expect(log, "2", "text");
+    expect_end(log);
+    log = open_text("1136962\tquery\tD1\turl\n");
+    expect(log, "1136962", "query");
+    expect_end(log);
     static const char *const bad[] = {"id", "text", "id,text,url", "id,id,text", "id,text,filter,filter", ""};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; ++i) {
         gx_error err = {0};
