@@ -478,11 +478,11 @@ static void bash_word(FILE *out, const cli_flag *flag, char letter)
 /* Does the flag take a name, of those that put_names prints? */
 static bool has_names(const cli_flag *flag)
 {
-    return cli_choice_index("codec|tf-codec|stemmer|stopwords|measures", flag->name) >= 0;
+    return cli_choice_index("codec|tf-codec|stemmer|stopwords|measures|scorer|topic-fields", flag->name) >= 0;
 }
 
-/* The values of a flag that takes a name without being a choice. */
-static void put_names(FILE *out, const cli_flag *flag)
+/* The values of a flag that takes a name without being a choice; for zsh, colons escaped. */
+static void put_names(FILE *out, const cli_flag *flag, bool zsh)
 {
     if (strcmp(flag->name, "codec") == 0 || strcmp(flag->name, "tf-codec") == 0) {
         fputs("auto", out);
@@ -494,6 +494,13 @@ static void put_names(FILE *out, const cli_flag *flag)
             fprintf(out, " %s", *l);
     } else if (strcmp(flag->name, "stopwords") == 0) {
         fputs("none lucene", out);
+    } else if (strcmp(flag->name, "scorer") == 0) {
+        for (int i = 0; i < GX_N_PRESETS; ++i) {
+            fputs(i ? " " : "", out);
+            put_words(out, gx_preset_name((gx_preset)i), zsh);
+        }
+    } else if (strcmp(flag->name, "topic-fields") == 0) {
+        fputs("title desc narr", out);
     } else if (strcmp(flag->name, "measures") == 0) {
         fputs("official map map@1000 P@10 recall@100 recall@1000 success@10 ndcg ndcg@10 Rprec recip_rank bpref gm_map "
               "iprec@0.1 ERR@20 judged@10 num_q num_ret num_rel num_rel_ret",
@@ -517,7 +524,7 @@ static void bash_choices(FILE *out, const cli_flag *flag, char letter)
         fprintf(out, "|-%c", letter);
     fputs(") choices='", out);
     if (names)
-        put_names(out, flag);
+        put_names(out, flag, false);
     else
         put_words(out, flag->arg, false);
     fputs("' ;;\n", out);
@@ -568,7 +575,9 @@ static void put_bash(FILE *out)
           "        choices='bash zsh fish'\n"
           "    fi\n"
           "    if [ -n \"$choices\" ]; then\n"
-          "        COMPREPLY=($(compgen -W \"$choices\" -- \"$word\"))\n"
+          "        local before= # the values of a list that stand already\n"
+          "        [[ $word = *,* ]] && before=${word%,*},\n"
+          "        COMPREPLY=($(compgen -P \"$before\" -W \"$choices\" -- \"${word##*,}\"))\n"
           "        local colon=${word%\"${word##*:}\"}\n"
           "        COMPREPLY=(\"${COMPREPLY[@]#\"$colon\"}\")\n"
           "    elif [[ $word = -* ]]; then\n"
@@ -600,7 +609,7 @@ static void zsh_flag(FILE *out, const cli_flag *flag, char letter)
             putc(')', out);
         } else if (flag->kind == CLI_TEXT && has_names(flag)) {
             fprintf(out, ":%s:%s", flag->name, or_file(flag) ? "{compadd " : "(");
-            put_names(out, flag);
+            put_names(out, flag, true);
             fputs(or_file(flag) ? "; _files}" : ")", out);
         } else if (flag->kind != CLI_SWITCH && !flag->bare) {
             fprintf(out, ":%s:%s", flag->arg, flag->kind == CLI_TEXT ? "_files" : "");
@@ -663,7 +672,7 @@ static void fish_flag(FILE *out, const cli_flag *flag, char letter)
         putc('\'', out);
     } else if (flag->kind == CLI_TEXT && has_names(flag)) {
         fputs(or_file(flag) ? " -r -a '" : " -x -a '", out);
-        put_names(out, flag);
+        put_names(out, flag, false);
         putc('\'', out);
     } else if (flag->kind != CLI_SWITCH && !flag->bare) {
         fputs(flag->kind == CLI_TEXT ? " -r" : " -x", out);

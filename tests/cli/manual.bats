@@ -111,6 +111,14 @@ flags_of() {
     [ "${COMPREPLY[*]}" = german ]
     complete_line 'gpuidx eval -m ndcg@'
     [ "${COMPREPLY[*]}" = ndcg@10 ]
+    complete_line 'gpuidx eval -m map,ndcg@'
+    [ "${COMPREPLY[*]}" = map,ndcg@10 ]
+    complete_line 'gpuidx sweep --scorer=bm25:atire,bm25:pi'
+    [ "${COMPREPLY[*]}" = pisa ]
+    complete_line 'gpuidx query --load='
+    [ "${COMPREPLY[*]}" = 'map read' ]
+    complete_line 'gpuidx build --fold=u'
+    [ "${COMPREPLY[*]}" = unicode ]
     touch some.gx
     complete_line 'gpuidx build -m '
     [[ ${COMPREPLY[*]} != *ndcg* ]]
@@ -166,6 +174,46 @@ keys bm25:l
 keys TAB
 see lucene
 END
+}
+
+@test "fish completes commands, flags and values" {
+    command -v fish >/dev/null || skip "fish is not installed"
+    "$GPUIDX" completion fish >script
+    completed() { # the words that fish offers for a line
+        HOME=$PWD fish --no-config -c "source script; complete -C '$1'" | cut -f1 | tr '\n' ' '
+    }
+    [ "$(completed 'gpuidx que')" = 'query ' ]
+    [[ $(completed 'gpuidx query --eng') = '--engine'* ]]
+    [ "$(completed 'gpuidx query --engine=g')" = '--engine=gpu ' ]
+    [ "$(completed 'gpuidx query --engine g')" = 'gpu ' ]
+    [ "$(completed 'gpuidx query --scorer=bm25:luc')" = '--scorer=bm25:lucene --scorer=bm25:lucene-lossy ' ]
+    [ "$(completed 'gpuidx query -f js')" = 'jsonl ' ]
+    [ "$(completed 'gpuidx build --codec=gpubp')" = '--codec=gpubp128 --codec=gpubp256 ' ]
+    [ "$(completed 'gpuidx build --stemmer=ger')" = '--stemmer=german ' ]
+    [ "$(completed 'gpuidx eval -m ndcg@')" = 'ndcg@10 ' ]
+    [ "$(completed 'gpuidx query --load=')" = '--load=map --load=read ' ]
+    [ "$(completed 'gpuidx bench ')" = 'codecs query ' ]
+    [ "$(completed 'gpuidx help inf')" = 'info ' ]
+    [ "$(completed 'gpuidx completion z')" = 'zsh ' ]
+    touch some.gx
+    [ "$(completed 'gpuidx query som')" = 'some.gx ' ]
+}
+
+@test "zsh completes short flags and the names of codecs, stemmers and measures" {
+    command -v zsh >/dev/null && command -v python3 >/dev/null || skip "zsh or python3 is not installed"
+    "$GPUIDX" completion zsh >_gpuidx
+    for line in 'query -f js|jsonl' 'build --codec=gpubp25|gpubp256' 'build --stemmer=germ|german' 'bench cod|codecs' \
+        'eval -m ndcg@|ndcg@10' 'query --load=rea|read' 'build --fold=uni|unicode' 'help inf|info' \
+        'sweep --scorer=bm25:pi|bm25:pisa'; do
+        python3 "$HERE/terminal.py" zsh -f <<END
+type PS1='ready> '; fpath=($PWD \$fpath); autoload -Uz compinit; compinit -u -d $PWD/dump; echo al''l
+see all
+see ready>
+keys gpuidx ${line%|*}
+keys TAB
+see ${line##*|}
+END
+    done
 }
 
 @test "an unknown shell has no completion" {
