@@ -40,11 +40,13 @@ static const cli_section sections[] = {
      "\n"
      "  #!/bin/sh\n"
      "  #SBATCH --array=0-31 --cpus-per-task=4 --mem=8G\n"
-     "  ls corpus/*.jsonl.gz | awk \"NR % 32 == $SLURM_ARRAY_TASK_ID\" >files.$SLURM_ARRAY_TASK_ID\n"
-     "  xargs gpuidx build -j 4 -o \"$(printf parts/%02d.gx $SLURM_ARRAY_TASK_ID)\" <files.$SLURM_ARRAY_TASK_ID\n"
+     "  N=$SLURM_ARRAY_TASK_ID\n"
+     "  ls corpus/*.jsonl.gz | awk \"NR % 32 == $N\" >files.$N\n"
+     "  xargs gpuidx build -j 4 -o $(printf parts/%02d.gx $N) <files.$N\n"
      "\n"
      "  job=$(sbatch --parsable build.sh)\n"
-     "  sbatch --dependency=afterok:$job --wrap 'gpuidx collect parts/*.gx -o corpus.collection'\n"
+     "  sbatch --dependency=afterok:$job \\\n"
+     "    --wrap 'gpuidx collect parts/*.gx -o corpus.collection'\n"
      "\n"
      "A task that failed leaves no file; run it again alone with `--array=7`."},
     {NULL},

@@ -174,7 +174,7 @@ END
     SECONDS=0
     wait $pid || status=$?
     [ $status -eq 130 ]
-    [ $SECONDS -le 5 ]
+    [ $SECONDS -le 15 ] # the next query is due after 20
     grep -q interrupted said
     [ -z "$(ls | grep run)" ]
 }
