@@ -66,3 +66,8 @@ void gx_replay_options_init(gx_replay_options *o, size_t size)
 {
     gx_sized_init(o, size, &(gx_replay_options)GX_REPLAY_OPTIONS, sizeof *o);
 }
+
+void gx_collection_options_init(gx_collection_options *o, size_t size)
+{
+    gx_sized_init(o, size, &(gx_collection_options)GX_COLLECTION_OPTIONS, sizeof *o);
+}

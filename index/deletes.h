@@ -56,6 +56,17 @@ static inline uint32_t gx_deletes_rank(const gx_deletes *d, uint32_t docid)
              : docid;
 }
 
+/* Documents that are deleted, and those that are about to be. */
+typedef struct gx_live {
+    const gx_deletes *deletes; /* NULL: none is deleted */
+    const uint64_t *gone;      /* [n_words] a bit a document; those behind are not about to be */
+    size_t n_words;
+} gx_live;
+
+/* The first document of an index file with this id that is live (live NULL: any), or UINT32_MAX. A part
+ * can have several of an id, of which one at most is live. Thread-safe. */
+uint32_t gx_index_find_live_doc(const gx_index *ix, const gx_live *live, const char *id, size_t len);
+
 /* The docid of live document number `rank`, which is below their number. */
 uint32_t gx_deletes_select(const gx_deletes *d, uint32_t rank);
 

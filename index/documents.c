@@ -141,34 +141,45 @@ static const uint32_t *id_table_of(const gx_index *ix)
     return slots;
 }
 
-static uint32_t find_in_parts(const gx_parts *p, const char *id, size_t len)
+static bool is_live(const gx_live *live, uint32_t docid)
 {
-    for (uint32_t i = p->n; i--;) { /* what changes lies in the last parts */
-        const gx_part *part = &p->parts[i];
-        const uint32_t local = gx_index_find_doc(part->ix, id, len);
-        if (local != UINT32_MAX && gx_deletes_is_live(part->deletes, local))
-            return part->base + gx_deletes_rank(part->deletes, local);
-    }
-    return UINT32_MAX;
+    return !live || (gx_deletes_is_live(live->deletes, docid) &&
+                     (docid / 64 >= live->n_words || !(live->gone[docid / 64] >> docid % 64 & 1)));
 }
 
-/* Where several documents have the same id, both the scan and the table find the first of them. */
-uint32_t gx_index_find_doc(const gx_index *ix, const char *id, size_t len)
+/* Where several documents have the same id, both the scan and the table find the first of them that is
+ * live. */
+uint32_t gx_index_find_live_doc(const gx_index *ix, const gx_live *live, const char *id, size_t len)
 {
-    if (ix->parts)
-        return find_in_parts(ix->parts, id, len);
     const uint32_t n = ix->doc_ids.n, *slots = n ? id_table_of(ix) : NULL;
     if (!slots) {
         uint32_t docid = 0;
-        while (docid < n && !has_id(ix, docid, id, len))
+        while (docid < n && !(has_id(ix, docid, id, len) && is_live(live, docid)))
             ++docid;
         return docid < n ? docid : UINT32_MAX;
     }
     const uint64_t mask = ((uint64_t)1 << ix->id_table->bits) - 1;
     uint64_t slot = XXH3_64bits_withSeed(id, len, ix->id_table->seed) & mask;
-    while (slots[slot] && !has_id(ix, slots[slot] - 1, id, len))
+    while (slots[slot] && !(has_id(ix, slots[slot] - 1, id, len) && is_live(live, slots[slot] - 1)))
         slot = (slot + 1) & mask;
     return slots[slot] ? slots[slot] - 1 : UINT32_MAX;
+}
+
+static uint32_t find_in_parts(const gx_parts *p, const char *id, size_t len)
+{
+    for (uint32_t i = p->n; i--;) { /* what changes lies in the last parts */
+        const gx_part *part = &p->parts[i];
+        const gx_live live = {part->deletes, NULL, 0};
+        const uint32_t local = gx_index_find_live_doc(part->ix, &live, id, len);
+        if (local != UINT32_MAX)
+            return part->base + gx_deletes_rank(part->deletes, local);
+    }
+    return UINT32_MAX;
+}
+
+uint32_t gx_index_find_doc(const gx_index *ix, const char *id, size_t len)
+{
+    return ix->parts ? find_in_parts(ix->parts, id, len) : gx_index_find_live_doc(ix, NULL, id, len);
 }
 
 /* ---- texts ---- */

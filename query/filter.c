@@ -21,6 +21,7 @@ typedef struct buffer {
 
 typedef struct parser {
     const gx_filter_options *opt;
+    const gx_live *live; /* the documents that an id may mean */
     const char *text;
     size_t len, at;
     uint32_t column; /* of text[at], in characters, from 1 */
@@ -438,7 +439,7 @@ static bool read_ids(parser *p, gx_filter_node *node)
     if (p->st != GX_OK)
         return false;
     if (!file) {
-        const uint32_t docid = gx_index_find_doc(p->f->ix, p->value.p, p->value.n - 1);
+        const uint32_t docid = gx_index_find_live_doc(p->f->ix, p->live, p->value.p, p->value.n - 1);
         if (docid != UINT32_MAX)
             node->ids[docid / 64] |= UINT64_C(1) << docid % 64;
     } else if (!p->opt->read_ids) {
@@ -566,6 +567,41 @@ static void append_node(parser *p, buffer *b, uint32_t i, gx_filter_kind parent)
     }
 }
 
+/* An expression. */
+typedef struct filter_text {
+    const char *p;
+    size_t len;
+} filter_text;
+
+/* The filter of one file, of which some documents may be deleted. */
+static gx_status open_file(gx_filter **out, const gx_index *ix, const gx_deletes *deletes, const filter_text *text,
+                           const gx_filter_options *opt, gx_error *err)
+{
+    *out = NULL;
+    gx_filter *f = calloc(1, sizeof *f);
+    if (!f)
+        return gx_fail(err, GX_ENOMEM, "no memory for a filter");
+    const gx_live live = {deletes, NULL, 0};
+    parser p = {.opt = opt, .live = &live, .text = text->p, .len = text->len, .column = 1, .f = f, .err = err};
+    buffer whole = {0};
+    f->ix = ix;
+    f->root = read_or(&p);
+    skip_blanks(&p);
+    if (p.st == GX_OK && !at_end(&p))
+        refuse(&p, p.column, p.text[p.at] == ')' ? "a ) without a (" : "AND or OR is expected between two conditions");
+    if (p.st == GX_OK)
+        append_node(&p, &whole, f->root, GX_FILTER_RANGE);
+    free(p.value.p);
+    free(p.texts.p);
+    f->text = whole.p;
+    f->text_len = whole.n;
+    if (p.st == GX_OK)
+        *out = f;
+    else
+        gx_filter_close(f);
+    return p.st;
+}
+
 /* read_ids for one part: the caller's sets bits of the collection's documents. */
 typedef struct ids_of_part {
     const gx_filter_options *opt;
@@ -586,8 +622,8 @@ static gx_status read_ids_of_part(void *user, const char *file, uint64_t *words,
     return st;
 }
 
-static gx_status open_parts(gx_filter **out, const gx_index *ix, const char *text, size_t len,
-                            const gx_filter_options *opt, gx_error *err)
+static gx_status open_parts(gx_filter **out, const gx_index *ix, const filter_text *text, const gx_filter_options *opt,
+                            gx_error *err)
 {
     gx_status st = GX_OK;
     gx_filter *f = calloc(1, sizeof *f);
@@ -603,7 +639,7 @@ static gx_status open_parts(gx_filter **out, const gx_index *ix, const char *tex
         gx_filter_options own = GX_FILTER_OPTIONS;
         own.read_ids = opt->read_ids ? read_ids_of_part : NULL;
         own.user = &r;
-        st = gx_filter_open(&f->parts[i], ix->parts->parts[i].ix, text, len, &own, err);
+        st = open_file(&f->parts[i], r.part->ix, r.part->deletes, text, &own, err);
         f->reads_files |= st == GX_OK && f->parts[i]->reads_files;
     }
     if (st == GX_OK)
@@ -617,33 +653,12 @@ gx_status gx_filter_open(gx_filter **out, const gx_index *ix, const char *text, 
                          const gx_filter_options *opt, gx_error *err)
 {
     gx_filter_options o = GX_FILTER_OPTIONS;
+    const filter_text whole = {text, len};
     *out = NULL;
     gx_status st = gx_sized_read(&o, sizeof o, opt, GX_SIZE_THROUGH(gx_filter_options, user), "gx_filter_options", err);
     if (st != GX_OK)
         return st;
-    if (ix->parts)
-        return open_parts(out, ix, text, len, &o, err);
-    gx_filter *f = calloc(1, sizeof *f);
-    if (!f)
-        return gx_fail(err, GX_ENOMEM, "no memory for a filter");
-    parser p = {.opt = &o, .text = text, .len = len, .column = 1, .f = f, .err = err};
-    buffer whole = {0};
-    f->ix = ix;
-    f->root = read_or(&p);
-    skip_blanks(&p);
-    if (p.st == GX_OK && !at_end(&p))
-        refuse(&p, p.column, p.text[p.at] == ')' ? "a ) without a (" : "AND or OR is expected between two conditions");
-    if (p.st == GX_OK)
-        append_node(&p, &whole, f->root, GX_FILTER_RANGE);
-    free(p.value.p);
-    free(p.texts.p);
-    f->text = whole.p;
-    f->text_len = whole.n;
-    if (p.st == GX_OK)
-        *out = f;
-    else
-        gx_filter_close(f);
-    return p.st;
+    return ix->parts ? open_parts(out, ix, &whole, &o, err) : open_file(out, ix, NULL, &whole, &o, err);
 }
 
 void gx_filter_close(gx_filter *f)

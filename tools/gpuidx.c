@@ -7,9 +7,10 @@
 #include "tools/signals.h"
 
 const cli_command *const cli_commands[] = {
-    &cmd_build,  &cmd_query,    &cmd_replay, &cmd_eval,    &cmd_sweep,      &cmd_info,    &cmd_doc,
-    &cmd_term,   &cmd_analyze,  &cmd_check,  &cmd_recode,  &cmd_reorder,    &cmd_collect, &cmd_import,
-    &cmd_export, &cmd_generate, &cmd_bench,  &cmd_devices, &cmd_completion, &cmd_help,    NULL,
+    &cmd_build,   &cmd_query,      &cmd_replay, &cmd_eval,   &cmd_sweep,   &cmd_info,     &cmd_doc,
+    &cmd_term,    &cmd_analyze,    &cmd_check,  &cmd_recode, &cmd_reorder, &cmd_collect,  &cmd_add,
+    &cmd_update,  &cmd_delete,     &cmd_merge,  &cmd_import, &cmd_export,  &cmd_generate, &cmd_bench,
+    &cmd_devices, &cmd_completion, &cmd_help,   NULL,
 };
 
 const cli_flag cli_common_flags[] = {
@@ -27,11 +28,11 @@ int cli_unknown_command(const char *name)
         const char *theirs, *ours;
     } verbs[] = {
         /* of other engines' programs */
-        {"search", "query"},     {"retrieve", "query"}, {"ask", "query"},      {"index", "build"},
-        {"create", "build"},     {"add", "build"},      {"stats", "info"},     {"stat", "info"},
-        {"inspect", "info"},     {"evaluate", "eval"},  {"trec_eval", "eval"}, {"convert", "recode"},
-        {"compress", "recode"},  {"verify", "check"},   {"run", "replay"},     {"batch", "replay"},
-        {"benchmark", "replay"}, {"dump", "export"},
+        {"search", "query"},  {"retrieve", "query"}, {"ask", "query"},      {"index", "build"},
+        {"create", "build"},  {"stats", "info"},     {"stat", "info"},      {"inspect", "info"},
+        {"evaluate", "eval"}, {"trec_eval", "eval"}, {"convert", "recode"}, {"compress", "recode"},
+        {"verify", "check"},  {"run", "replay"},     {"batch", "replay"},   {"benchmark", "replay"},
+        {"dump", "export"},
     };
     const char *names[64];
     size_t n = 0;

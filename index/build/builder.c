@@ -62,7 +62,17 @@ static FILE *open_doc_spool(const char *dir)
 
 static gx_document_sink_fn write_or_spool_document;
 
-static gx_status open_parts(gx_builder *b, gx_error *err)
+/* An analyzer as the given one, which may be closed before. */
+static gx_status copy_analyzer(gx_builder *b, const gx_analyzer *like, gx_error *err)
+{
+    char *json = gx_analyzer_json(like);
+    const gx_status st =
+        json ? gx_analyzer_open_json(&b->analyzer, json, strlen(json), err) : gx_doc_indexer_no_memory(err);
+    free(json);
+    return st;
+}
+
+static gx_status open_parts(gx_builder *b, const gx_analyzer *like, gx_error *err)
 {
     gx_writer_options w = GX_WRITER_OPTIONS;
     w.force = b->opt.force;
@@ -70,7 +80,7 @@ static gx_status open_parts(gx_builder *b, gx_error *err)
     gx_status st = gx_codec_find_pair(&w.docids, &w.tfs, b->opt.docid_codec, b->opt.tf_codec, err);
     const gx_analyzer_options an = {b->opt.analyzer, b->opt.stemmer, b->opt.stopwords, b->opt.fold};
     if (st == GX_OK)
-        st = gx_analyzer_open(&b->analyzer, &an, err);
+        st = like ? copy_analyzer(b, like, err) : gx_analyzer_open(&b->analyzer, &an, err);
     if (st == GX_OK && !gx_external_ids_open(&b->ids))
         st = gx_doc_indexer_no_memory(err);
     if (st == GX_OK && b->opt.n_attributes)
@@ -88,6 +98,12 @@ static gx_status open_parts(gx_builder *b, gx_error *err)
 }
 
 gx_status gx_builder_open(gx_builder **out, const gx_builder_options *opt, gx_error *err)
+{
+    return gx_builder_open_like(out, opt, NULL, err);
+}
+
+gx_status gx_builder_open_like(gx_builder **out, const gx_builder_options *opt, const gx_analyzer *analyzer,
+                               gx_error *err)
 {
     *out = NULL;
     gx_builder_options o = GX_BUILDER_OPTIONS;
@@ -112,7 +128,7 @@ gx_status gx_builder_open(gx_builder **out, const gx_builder_options *opt, gx_er
     b->path = strdup(o.path);
     b->dir = gx_directory_of(o.path);
     b->source = o.source ? strdup(o.source) : NULL;
-    st = !b->path || !b->dir || (o.source && !b->source) ? gx_doc_indexer_no_memory(err) : open_parts(b, err);
+    st = !b->path || !b->dir || (o.source && !b->source) ? gx_doc_indexer_no_memory(err) : open_parts(b, analyzer, err);
     if (st != GX_OK) {
         gx_builder_abort(b);
         return st;
@@ -142,7 +158,7 @@ void gx_builder_abort(gx_builder *b)
 
 /* ---- documents ---- */
 
-static gx_status check_document(const gx_builder *b, const gx_document *doc, gx_error *err)
+gx_status gx_builder_check(const gx_builder *b, const gx_document *doc, gx_error *err)
 {
     const size_t title_len = b->opt.store_titles ? doc->title_len : 0;
     if (doc->id_len == 0)
@@ -246,7 +262,7 @@ gx_status gx_builder_add(gx_builder *b, const gx_document *document, gx_error *e
         return gx_fail(err, GX_EUSAGE, "the builder takes no more documents: it finished or failed before");
     gx_status st = gx_sized_read(doc, sizeof own, document, GX_SIZE_THROUGH(gx_document, text_len), "gx_document", err);
     if (st == GX_OK)
-        st = check_document(b, doc, err);
+        st = gx_builder_check(b, doc, err);
     if (st != GX_OK)
         return st;
     if (b->n_docs == UINT32_MAX - 1)
@@ -269,6 +285,22 @@ gx_status gx_builder_add(gx_builder *b, const gx_document *document, gx_error *e
     b->counts.text_bytes += doc->title_len + doc->text_len;
     b->done = false;
     return GX_OK;
+}
+
+uint32_t gx_builder_find(const gx_builder *b, const char *id, size_t len)
+{
+    const uint32_t *docid = gx_external_ids_find(&b->ids, id, len);
+    return docid ? *docid : UINT32_MAX;
+}
+
+uint32_t gx_builder_forget(gx_builder *b, const char *id, size_t len)
+{
+    uint32_t *place = gx_external_ids_find(&b->ids, id, len), docid = UINT32_MAX;
+    if (place) {
+        docid = *place;
+        *place = UINT32_MAX;
+    }
+    return docid;
 }
 
 /* What the inverter has done so far, besides what the builder counted. */

@@ -30,4 +30,19 @@
 #include "engine/gpuidx.h"
 #include "index/build/stages.h"
 
+/* gx_builder_open with the analyzer of an open index in place of the one that opt names. */
+struct gx_analyzer;
+gx_status gx_builder_open_like(gx_builder **out, const gx_builder_options *opt, const struct gx_analyzer *analyzer,
+                               gx_error *err);
+
+/* Whether gx_builder_add would take the document, were its id new. doc is full-sized. GX_EINPUT,
+ * GX_EUSAGE, GX_ENOMEM. */
+gx_status gx_builder_check(const gx_builder *b, const gx_document *doc, gx_error *err);
+
+/* The docid of the document added with this id, UINT32_MAX: none. gx_builder_forget also lets the id
+ * count as new from now on; the document stays. Without GX_DUPLICATES_LAST docids are those of the
+ * file. */
+uint32_t gx_builder_find(const gx_builder *b, const char *id, size_t len);
+uint32_t gx_builder_forget(gx_builder *b, const char *id, size_t len);
+
 #endif

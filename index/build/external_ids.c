@@ -64,3 +64,10 @@ uint32_t *gx_external_ids_insert(gx_external_ids *d, const char *id, size_t len)
     }
     return &s->docid;
 }
+
+uint32_t *gx_external_ids_find(const gx_external_ids *d, const char *id, size_t len)
+{
+    const XXH128_hash_t h = XXH3_128bits_withSeed(id, len, d->seed);
+    struct gx_external_id_slot *s = find_slot(d->slots, d->bits, h.low64, (uint32_t)h.high64 | 1);
+    return s->more ? &s->docid : NULL;
+}

@@ -23,4 +23,7 @@ void gx_external_ids_close(gx_external_ids *d);
  * writes the docid there before the next call. NULL: no memory. */
 uint32_t *gx_external_ids_insert(gx_external_ids *d, const char *id, size_t len);
 
+/* As gx_external_ids_insert, but NULL where the id is new. */
+uint32_t *gx_external_ids_find(const gx_external_ids *d, const char *id, size_t len);
+
 #endif

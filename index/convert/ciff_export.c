@@ -8,7 +8,7 @@
 #include "engine/sized.h"
 #include "engine/status.h"
 #include "index/build/writer.h"
-#include "index/convert/flatten.h"
+#include "index/convert/rewrite.h"
 
 typedef struct export
 {

@@ -9,7 +9,7 @@
 #include "engine/atomic_file.h"
 #include "engine/sized.h"
 #include "engine/status.h"
-#include "index/convert/flatten.h"
+#include "index/convert/rewrite.h"
 #include "index/index.h"
 
 enum { DOCS, FREQS, SIZES, TERMS, DOCUMENTS, N_FILES };

@@ -19,7 +19,7 @@
 #include "index/build/writer.h"
 #include "index/check.h"
 #include "index/collection.h"
-#include "index/convert/flatten.h"
+#include "index/convert/rewrite.h"
 
 typedef struct posting {
     uint32_t docid, tf;
@@ -354,8 +354,7 @@ static gx_status rewrite(rewriter *r, gx_error *err)
     return st;
 }
 
-/* The codecs that hold most postings of ix; "auto" where its lists differ and can be so chosen. */
-static gx_status codecs_of_index(const gx_index *ix, const char **docid_codec, const char **tf_codec, gx_error *err)
+gx_status gx_codecs_of_index(const gx_index *ix, const char **docid_codec, const char **tf_codec, gx_error *err)
 {
     gx_index_sizes *sizes = malloc(sizeof *sizes);
     uint64_t most = 0;
@@ -392,7 +391,7 @@ static gx_status open_columns(rewriter *r, const char *dir, gx_error *err)
 static gx_status choose_codecs(const rewriter *r, gx_writer_options *w, gx_error *err)
 {
     const char *docids = r->opt->docid_codec, *tfs = NULL;
-    const gx_status st = docids ? GX_OK : codecs_of_index(r->ix, &docids, &tfs, err);
+    const gx_status st = docids ? GX_OK : gx_codecs_of_index(r->ix, &docids, &tfs, err);
     if (st != GX_OK)
         return st;
     return gx_codec_find_pair(&w->docids, &w->tfs, docids, r->opt->tf_codec ? r->opt->tf_codec : tfs, err);

@@ -129,3 +129,87 @@ print([i[k] for k in ("n_docs", "n_terms", "n_postings", "n_tokens", "avgdl", "m
     exits 4
     complains 'checksum'
 }
+
+@test "documents are added, updated and deleted, and answers are those of a fresh build" {
+    parts
+    grep -n '' "$DATA/tiny.jsonl" | sed 's/^[0-9]*://' >all.jsonl
+    sed -n '1,4p' all.jsonl | python3 -c 'import json, sys
+for line in sys.stdin:
+    d = json.loads(line)
+    key = [k for k in d if k in ("id", "_id", "docid")][0]
+    old = d[key]
+    d["title"] = "gpu lists anew"
+    print(json.dumps(d))' >new.jsonl
+    ask add here new.jsonl
+    exits 3
+    complains 'new.jsonl:1: the id'
+    ask update here new.jsonl
+    exits 0
+    (sed '1,4d' all.jsonl && cat new.jsonl) >live.jsonl
+    "$GPUIDX" build -q live.jsonl --store=text -o live.gx
+    same() {
+        for query in 'gpu lists' 'merge find' block; do
+            diff <("$GPUIDX" query -q live.gx --engine=cpu -f trec -k 50 "$query") \
+                <("$GPUIDX" query -q here --engine=cpu -f trec -k 50 "$query")
+        done
+        cmp <("$GPUIDX" export -q live.gx -o - -f ciff) <("$GPUIDX" export -q here -o - -f ciff)
+    }
+    same
+    ask delete here --query 'anew gpu' --merge=none
+    exits 0
+    complains '4 deleted'
+    sed '1,4d' all.jsonl >live.jsonl
+    "$GPUIDX" build -q live.jsonl --store=text -o live.gx --force
+    same
+    ask merge here --policy=all
+    exits 0
+    complains 'in 1 part'
+    same
+    [ "$(find here -name 'part-*' | wc -l)" -eq 1 ]
+    "$GPUIDX" doc live.gx '#0' -f json | python3 -c 'import json, sys; print(json.load(sys.stdin)["id"])' >ids
+    echo nosuch >>ids
+    ask delete here --ids ids
+    exits 0
+    complains '1 deleted'
+    sed '1d' live.jsonl >l && mv l live.jsonl
+    "$GPUIDX" build -q live.jsonl --store=text -o live.gx --force
+    same
+    ask delete here
+    exits 2
+    ask add here all.jsonl --on-error=skip --commit-every=1
+    exits 0
+    ask check here
+    exits 0
+    ask add "$TINY" all.jsonl
+    [ "$status" -ne 0 ]
+    ask add nosuch all.jsonl
+    [ "$status" -ne 0 ]
+}
+
+@test "everything can be deleted, and documents added again" {
+    parts
+    "$GPUIDX" query here -q --engine=cpu -k 1000 -f tsv gpu >before
+    ask delete here --query 'a' --syntax=boolean --op=or
+    ask delete here --filter 'NOT id:nosuch'
+    exits 0
+    complains '0 documents in 1 part'
+    ask query here gpu
+    exits 0
+    ask info here
+    exits 0
+    ask add here "$DATA/tiny.jsonl"
+    exits 0
+    diff before <("$GPUIDX" query here -q --engine=cpu -k 1000 -f tsv gpu)
+}
+
+@test "one process changes a collection at a time" {
+    parts
+    exec 7>here/LOCK
+    flock 7
+    ask delete here --query gpu
+    exits 5
+    complains 'being changed by another process'
+    flock -u 7
+    ask delete here --query gpu
+    exits 0
+}
