@@ -33,11 +33,12 @@ mkdir -p "$work/bin" "$root/lib"
 cat >"$work/bin/old-glibc-cc" <<EOF
 #!/usr/bin/env bash
 headers=${zig%/zig}/lib/libc/include
+if [[ " \$* " = *" --print-search-dirs "* ]]; then
+  echo "libraries: =$root/lib:\$(dirname "\$(gcc -print-file-name=libstdc++.a)")"
+  exit
+fi
 for word; do
   case \$word in
-    --print-search-dirs)
-      echo "libraries: =$root/lib:\$(dirname "\$(gcc -print-file-name=libstdc++.a)")"
-      exit ;;
     -c | -E | -S | -M | -MM | -v | --version | -dump* | -print-*)
       exec gcc -nostdinc -isystem "\$(gcc -print-file-name=include)" -isystem \$headers/x86-linux-gnu \\
         -isystem \$headers/generic-glibc -isystem \$headers/x86-linux-any -isystem \$headers/any-linux-any \\
