@@ -3,6 +3,7 @@
 #
 #   tools/setup.sh              install what is missing, and build
 #   tools/setup.sh --minimal    the same without what only the tests need
+#   tools/setup.sh --python     install what `pip install .` needs, and do not build: pip does
 #   tools/setup.sh --check      only say what is missing; exit 1 if anything is. With --minimal before it: of that
 #
 # On Debian and Ubuntu, packages are installed with apt, as root or through sudo. Elsewhere, or without the right to
@@ -44,16 +45,19 @@ needs=(
   'bzip2 (tests)|command -v bzip2|bzip2'
 )
 
-minimal=false check=false
+minimal=false check=false python=false
 for word in "$@"; do
   case $word in
     --minimal) minimal=true ;;
+    --python) minimal=true python=true ;;
     --check) check=true ;;
-    *) echo "gpuidx: $word: there is no such flag; there are --minimal and --check" >&2; exit 2 ;;
+    *) echo "gpuidx: $word: there is no such flag; there are --minimal, --python and --check" >&2; exit 2 ;;
   esac
 done
 if $minimal; then # nvcc needs a C++ compiler too
   command -v nvcc >/dev/null || [ -x /usr/local/cuda/bin/nvcc ] || needs=("${needs[@]/*nvcc, tests*/}")
+  ! $python || needs=("${needs[@]/#'Python (tests)'/Python}")
+  ! $python || needs=("${needs[@]/#'Python virtual environments (tests)'/Python virtual environments}")
   needs=("${needs[@]/*'(tests)'*/}")
 fi
 
@@ -127,4 +131,4 @@ if [ ${#missing_names[@]} -gt 0 ]; then
   look
   [ ${#missing_names[@]} = 0 ] || stop 'this is missing although apt-get has installed its packages'
 fi
-build >&2
+$python || build >&2
