@@ -135,7 +135,8 @@ static void summarize(const build *b, const gx_source_counts *in, const gx_build
     if (b->skipped > MAX_REPORTS)
         cli_warn("%s bad documents were skipped; the first %d are shown", show_count(b->skipped), MAX_REPORTS);
     if (in->too_long)
-        cli_note("%s documents were too long; --max-record takes longer ones", show_count(in->too_long));
+        cli_note("%s document%s too long; --max-record takes longer ones", show_count(in->too_long),
+                 in->too_long == 1 ? " was" : "s were");
     if (cli_given(b->args, "columns") && in->files && in->format != GX_SOURCE_TSV && in->format != GX_SOURCE_CSV)
         cli_warn("--columns means nothing to %s", gx_source_format_name(in->format));
     if (cli_given(b->args, "fields") && in->files && in->format != GX_SOURCE_JSONL)

@@ -179,8 +179,8 @@ static void print_side_by_side(const side_by_side *s)
         print_queries_side_by_side(s);
         putchar('\n');
     }
-    printf("%s queries; differences from %s; better and worse count queries\n", show_count(c->n_queries),
-           run_name(s, 0));
+    printf("%s quer%s; differences from %s; better and worse count queries\n", show_count(c->n_queries),
+           plural_y(c->n_queries), run_name(s, 0));
     printf("randomisation test: at most %s trials, seed %llu\n", show_count(s->trials), (unsigned long long)s->seed);
     printf("%-22s  %-*s  %10s  %10s  %6s  %6s  %8s  %10s\n", "measure", width, "run", "value", "difference", "better",
            "worse", "p t-test", "p random.");

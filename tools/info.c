@@ -250,11 +250,11 @@ static int print_human(const char *path, const gx_index *ix, const gx_index_stat
     print_bytes("GPU memory", st->device_bytes);
     printf("%-12s %s%s%s\n", "documents", show_count(st->n_docs), st->titles ? ", with titles" : "",
            st->texts ? ", with texts" : "");
-    printf("%-12s %s different words, after analysis\n", "terms", show_count(st->n_terms));
+    printf("%-12s %s different word%s, after analysis\n", "terms", show_count(st->n_terms), plural(st->n_terms));
     printf("%-12s %s pairs of a term and a document that has it; compressed in blocks of %u%s\n", "postings",
            show_count(st->n_postings), st->block_len, st->impacts ? "; with impacts instead of term frequencies" : "");
-    printf("%-12s %s words in all; a document has %s to %s, %.1f on average\n", "tokens", show_count(st->n_tokens),
-           show_count(st->min_doc_len), show_count(st->max_doc_len), st->avgdl);
+    printf("%-12s %s word%s in all; a document has %s to %s, %.1f on average\n", "tokens", show_count(st->n_tokens),
+           plural(st->n_tokens), show_count(st->min_doc_len), show_count(st->max_doc_len), st->avgdl);
     const int code = print_meta(ix);
     if (!code) {
         print_attributes(ix);

@@ -408,7 +408,8 @@ gx_status out_put_document(FILE *out, const gx_index *ix, uint32_t docid, gx_err
     const char *id = gx_index_doc_id(ix, docid, &len);
     fputs(cli_paint(out, CLI_GREEN), out);
     out_put_clean(out, id, len);
-    fprintf(out, "%s  (docid %u, %u terms)\n", cli_paint(out, CLI_PLAIN), docid, gx_index_doc_len(ix, docid));
+    const uint32_t n_terms = gx_index_doc_len(ix, docid);
+    fprintf(out, "%s  (docid %u, %u term%s)\n", cli_paint(out, CLI_PLAIN), docid, n_terms, plural(n_terms));
     const char *title = gx_index_doc_title(ix, docid, &len);
     if (len) {
         fputs(cli_paint(out, CLI_BOLD), out);

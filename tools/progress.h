@@ -39,6 +39,16 @@ void progress_end(progress *p);
 const char *show_count(uint64_t n);
 const char *show_bytes(uint64_t bytes);
 
+/* The end of a noun behind the number n: "" or "s", and "y" or "ies". */
+static inline const char *plural(uint64_t n)
+{
+    return n == 1 ? "" : "s";
+}
+static inline const char *plural_y(uint64_t n)
+{
+    return n == 1 ? "y" : "ies";
+}
+
 /* Bits a posting of all that lists need: docids, tfs, and what says where blocks and lists are. */
 double show_bits(const gx_index_sizes *sizes);
 

@@ -48,8 +48,8 @@ void ask_note_large_k(const ask *k)
     gx_index_stats stats = {.size = sizeof stats};
     gx_index_get_quick_stats(k->ix, &stats);
     if (k->options.k > stats.n_docs && k->options.k != ((gx_query_options)GX_QUERY_OPTIONS).k)
-        cli_note("k is %u: the index holds %u documents, so there are never more results than that", k->options.k,
-                 stats.n_docs);
+        cli_note("k is %u: the index holds %u document%s, so there are never more results than that", k->options.k,
+                 stats.n_docs, plural(stats.n_docs));
 }
 
 void ask_close(ask *k)

@@ -130,7 +130,7 @@ static void put_verified(FILE *out, const session_facts *f)
     const gx_replay_report *r = f->r;
     if (!f->opt->verify_every)
         return;
-    fprintf(out, "Verified %s queries, docids and score bits\n", show_count(r->verified));
+    fprintf(out, "Verified %s quer%s, docids and score bits\n", show_count(r->verified), plural_y(r->verified));
     if (f->other)
         fprintf(out, "  %-22s %15s differ\n",
                 gx_engine_get_kind(f->other) == GX_ENGINE_GPU ? "on the GPU" : "on the CPU",
@@ -142,7 +142,7 @@ static const char *const step_names[GX_N_STEPS] = {"  initializing", "  decompre
                                                    "  choosing the best"};
 
 static const char *const algorithm_words[GX_N_ALGORITHMS] = {"", ", by Parallel Merge Find", ", term at a time",
-                                                           ", by bounds of ranges"};
+                                                             ", by bounds of ranges"};
 
 /* Whether queries arrive at times of their own. */
 static bool is_open_loop(const gx_replay_options *opt)
@@ -160,7 +160,8 @@ static void put_report(FILE *out, const session_facts *f)
     gx_index_get_stats(f->ix, &st);
     fprintf(out, "%sIndex %s%s: %s document%s, ", cli_paint(out, CLI_BOLD), f->a->argv[0], cli_paint(out, CLI_PLAIN),
             show_count(st.n_docs), st.n_docs == 1 ? "" : "s");
-    fprintf(out, "%s postings; engine %s\n", show_count(st.n_postings), gx_engine_describe(f->en));
+    fprintf(out, "%s posting%s; engine %s\n", show_count(st.n_postings), plural(st.n_postings),
+            gx_engine_describe(f->en));
     fprintf(out, "%sLog %s%s: %s quer%s", cli_paint(out, CLI_BOLD), f->a->argv[1], cli_paint(out, CLI_PLAIN),
             show_count(r->log.queries), r->log.queries == 1 ? "y" : "ies");
     put_log_facts(out, r);
@@ -174,16 +175,17 @@ static void put_report(FILE *out, const session_facts *f)
     else if (opt->arrivals == GX_ARRIVALS_TRACE)
         fprintf(out, "%s at the times of %s", opt->rate > 0 ? "" : ", queries arrive", opt->trace);
     if (opt->rm3)
-        fprintf(out, "; expanded by RM3 (%u documents, %u terms, weight %g)", opt->rm3->fb_docs, opt->rm3->fb_terms,
-                opt->rm3->weight);
+        fprintf(out, "; expanded by RM3 (%u document%s, %u term%s, weight %g)", opt->rm3->fb_docs,
+                plural(opt->rm3->fb_docs), opt->rm3->fb_terms, plural(opt->rm3->fb_terms), opt->rm3->weight);
     putc('\n', out);
     if (f->filter->words)
-        fprintf(out, "Only %s documents may be results\n", show_count(f->filter->n_allowed));
+        fprintf(out, "Only %s document%s may be results\n", show_count(f->filter->n_allowed),
+                plural(f->filter->n_allowed));
     if (r->queries) {
         fprintf(out, "%s%s queries/s%s", cli_paint(out, CLI_BOLD),
                 show_count((uint64_t)((double)r->queries / r->seconds)), cli_paint(out, CLI_PLAIN));
-        fprintf(out, " (%s queries in %.3f s, %.3f s of processor time", show_count(r->queries), r->seconds,
-                r->cpu_seconds);
+        fprintf(out, " (%s quer%s in %.3f s, %.3f s of processor time", show_count(r->queries), plural_y(r->queries),
+                r->seconds, r->cpu_seconds);
         if (opt->runs > 1)
             fprintf(out, "; fastest run %.3f s, slowest %.3f s", r->fastest, r->slowest);
         fprintf(out, ")\nLatency%s\n",

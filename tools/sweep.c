@@ -157,8 +157,8 @@ static void print_table(const facts *f)
     putchar('\n');
     for (size_t i = 0; i < f->opt->n_settings; ++i)
         put_row(f, i);
-    printf("\nbest by %s, of %s settings over %s queries:\n", f->opt->measures[0].name, show_count(f->opt->n_settings),
-           show_count(f->r->n_evaluated[f->best]));
+    printf("\nbest by %s, of %s setting%s over %s quer%s:\n", f->opt->measures[0].name, show_count(f->opt->n_settings),
+           plural(f->opt->n_settings), show_count(f->r->n_evaluated[f->best]), plural_y(f->r->n_evaluated[f->best]));
     put_row(f, f->best);
 }
 

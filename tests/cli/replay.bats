@@ -393,6 +393,8 @@ END
     ask replay "$TINY" web --columns=text,id --run -
     exits 0
     says 'x Q0 '
+    complains '(1 query in '
+    complains 'documents, '
     printf '1\tall\tx\n' >log
     ask replay "$TINY" log
     complains 'has more columns than are read; --columns'
