@@ -85,7 +85,7 @@ static bool worth_pruning(const gx_plan *plan, uint64_t n_postings, uint32_t n_d
 /* The least numbers of terms for which bounds of ranges are faster than list at a time. BM25 weighs
  * rare terms so much that the lists of common ones are left unread; learned weights do not. */
 #define MIN_TERMS_OF_WEIGHTS 6u
-#define MIN_TERMS_OF_BM25 49u
+#define MIN_TERMS_OF_BM25 44u
 
 /* Returns whether an OR should be answered by bounds of ranges. */
 static bool suits_ranges(const gx_plan *plan, uint64_t n_postings, uint32_t n_docs)
