@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/hash.h"
 #include "engine/status.h"
 #include "index/analysis/analyzer.h"
 #include "index/attributes.h"
@@ -327,6 +328,47 @@ void gx_part_gather(const gx_part *p, const uint64_t *local, uint64_t *words)
 }
 
 /* ---- terms ---- */
+
+/* The parts' tables are read one behind the other, so that the processor waits for all of them at once:
+ * first the slots, then where the terms' bytes are, then the bytes. */
+enum { AT_ONCE = 16 };
+
+static void prefetch_terms(const gx_part *parts, uint32_t n, uint64_t hash)
+{
+    uint32_t found[AT_ONCE];
+    for (uint32_t i = 0; i < n; ++i) {
+        const gx_index *ix = parts[i].ix;
+        __builtin_prefetch(&ix->term_hash[hash & (((uint64_t)1 << ix->term_hash_bits) - 1)]);
+    }
+    for (uint32_t i = 0; i < n; ++i) {
+        const gx_index *ix = parts[i].ix;
+        found[i] = ix->term_hash[hash & (((uint64_t)1 << ix->term_hash_bits) - 1)];
+        if (found[i]) {
+            __builtin_prefetch((const char *)ix->terms.offsets + (size_t)(found[i] - 1) * ix->terms.width);
+            __builtin_prefetch(&ix->lists[found[i] - 1]);
+        }
+    }
+    for (uint32_t i = 0; i < n; ++i) {
+        size_t len;
+        if (found[i])
+            __builtin_prefetch(gx_strings_get(&parts[i].ix->terms, found[i] - 1, &len));
+    }
+}
+
+uint32_t gx_parts_find_ids(const gx_parts *p, const char *term, size_t len, uint32_t *ids)
+{
+    const uint64_t hash = gx_hash(term, len);
+    uint32_t df = 0;
+    for (uint32_t first = 0; first < p->n; first += AT_ONCE) {
+        const uint32_t n = p->n - first < AT_ONCE ? p->n - first : AT_ONCE;
+        prefetch_terms(&p->parts[first], n, hash);
+        for (uint32_t i = first; i < first + n; ++i) {
+            ids[i] = gx_index_find_term(p->parts[i].ix, term, len);
+            df += ids[i] == UINT32_MAX ? 0 : gx_part_df(&p->parts[i], ids[i]);
+        }
+    }
+    return df;
+}
 
 uint32_t gx_parts_df(const gx_parts *p, const char *term, size_t len)
 {

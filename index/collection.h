@@ -49,6 +49,9 @@ gx_status gx_parts_agree(const gx_index *a, const gx_index *b, gx_error *err);
 /* The part that holds document docid < n_docs of the collection, and its docid there. */
 const gx_part *gx_parts_find(const gx_parts *p, uint32_t docid, uint32_t *local);
 
+/* A term's number in each part, ids[p->n], UINT32_MAX where the part lacks it. Returns its df. */
+uint32_t gx_parts_find_ids(const gx_parts *p, const char *term, size_t len, uint32_t *ids);
+
 /* Live documents that hold a term, 0: none; the greatest tf among them, at least 1. */
 uint32_t gx_parts_df(const gx_parts *p, const char *term, size_t len);
 uint32_t gx_parts_max_tf(const gx_parts *p, const char *term, size_t len);

@@ -404,17 +404,16 @@ static gx_weighted_term *terms_of(const gx_boolean *b)
     return terms;
 }
 
-gx_status gx_query_plan_any(gx_query_plan *out, bool *flat, const gx_index *ix, const gx_query *q,
-                            const gx_query_options *opt, gx_error *err)
+gx_status gx_query_plan_any(gx_query_plan *out, bool *flat, const gx_index *ix, const gx_collection_stats *stats,
+                            const gx_query *q, const gx_query_options *opt, gx_error *err)
 {
-    const gx_collection_stats stats = gx_collection_stats_of(ix);
     gx_query_options own = *opt;
     gx_boolean *b;
     *flat = true;
     if (q->kind == GX_QUERY_TEXT)
-        return gx_query_plan_text(out, ix, q->text, q->len, &stats, opt, err);
+        return gx_query_plan_text(out, ix, q->text, q->len, stats, opt, err);
     if (q->kind == GX_QUERY_TERMS)
-        return gx_query_plan_make(out, q->terms, q->n_terms, &stats, opt, err);
+        return gx_query_plan_make(out, q->terms, q->n_terms, stats, opt, err);
     if (q->kind != GX_QUERY_BOOLEAN)
         return gx_fail(err, GX_EUSAGE, "queries of kind %d do not exist", (int)q->kind);
     gx_status st = gx_boolean_open(&b, ix, q->text, q->len, opt->op, err);
@@ -423,7 +422,7 @@ gx_status gx_query_plan_any(gx_query_plan *out, bool *flat, const gx_index *ix, 
     gx_weighted_term *terms = terms_of(b);
     own.op = b->op;
     *flat = b->flat;
-    st = terms ? gx_query_plan_make(out, terms, b->n_scored, &stats, &own, err)
+    st = terms ? gx_query_plan_make(out, terms, b->n_scored, stats, &own, err)
                : gx_fail(err, GX_ENOMEM, "no memory for a query of %u terms", b->n_scored);
     free(terms);
     gx_boolean_close(b);

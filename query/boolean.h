@@ -43,8 +43,8 @@ gx_status gx_plan_query(gx_plan *out, gx_boolean **matches, const gx_index *ix, 
 
 /* The part of a query of any kind that is the same for all parts of a collection. *flat: the plan
  * says all; else what matches is a boolean query of each part (gx_boolean_open). */
-gx_status gx_query_plan_any(gx_query_plan *out, bool *flat, const gx_index *ix, const gx_query *q,
-                            const gx_query_options *opt, gx_error *err);
+gx_status gx_query_plan_any(gx_query_plan *out, bool *flat, const gx_index *ix, const gx_collection_stats *stats,
+                            const gx_query *q, const gx_query_options *opt, gx_error *err);
 
 /* The words of a boolean query that are not negated, with blanks between; the caller frees. */
 gx_status gx_boolean_words(char **out, size_t *out_len, const char *text, size_t len, gx_error *err);

@@ -160,39 +160,70 @@ gx_status gx_part_masks_copy(gx_mask ***out, const gx_part_engines *e, gx_mask *
 
 /* ---- plans ---- */
 
+/* The numbers of a query's terms in the parts, by the order in which their dfs are asked for. */
+typedef struct term_ids {
+    const gx_parts *parts;
+    uint32_t *ids; /* [n][parts->n] */
+    uint32_t n, max;
+    bool failed; /* memory lacked */
+} term_ids;
+
+static uint32_t find_df(const void *user, const char *term, size_t len)
+{
+    term_ids *t = (term_ids *)user;
+    if (t->failed)
+        return 0;
+    if (t->n == t->max) {
+        const uint32_t max = 2 * t->max + 8;
+        uint32_t *ids = realloc(t->ids, (size_t)max * t->parts->n * sizeof *ids);
+        if (!ids) {
+            t->failed = true;
+            return 0;
+        }
+        t->ids = ids;
+        t->max = max;
+    }
+    return gx_parts_find_ids(t->parts, term, len, t->ids + (size_t)t->n++ * t->parts->n);
+}
+
+static uint32_t find_max_tf(const void *user, const char *term, size_t len)
+{
+    return gx_parts_max_tf(((const term_ids *)user)->parts, term, len);
+}
+
 void gx_part_plans_free(gx_part_plans *p)
 {
     if (!p)
         return;
-    for (uint32_t i = 0; i < p->n; ++i)
-        gx_plan_free(&p->plans[i]);
     gx_query_plan_free(&p->query);
     free(p);
 }
 
-/* Binds *query, which the result takes also where this fails. */
-static gx_status bind_parts(gx_part_plans **out, const gx_index *ix, gx_query_plan *query, gx_op op, gx_error *err)
+/* Binds *query, which the result takes also where this fails. ids as of gx_plan_bind_ids, p->n a term. */
+static gx_status bind_parts(gx_part_plans **out, const gx_index *ix, gx_query_plan *query, gx_op op,
+                            const uint32_t *ids, gx_error *err)
 {
-    gx_part_plans *p = calloc(1, sizeof *p + ix->parts->n * sizeof *p->plans);
+    const uint32_t n = ix->parts->n;
+    const size_t plans_bytes = sizeof(gx_part_plans) + n * sizeof(gx_plan);
+    gx_part_plans *p = malloc(plans_bytes + (size_t)n * query->n_terms * sizeof(gx_plan_term));
     *out = NULL;
     if (!p) {
         gx_query_plan_free(query);
-        return gx_fail(err, GX_ENOMEM, "no memory for the plans of %u parts", ix->parts->n);
+        return gx_fail(err, GX_ENOMEM, "no memory for the plans of %u parts", n);
     }
+    gx_plan_term *terms = (gx_plan_term *)(void *)((char *)p + plans_bytes);
     p->ix = ix;
+    p->n = n;
     p->query = *query;
     p->query.op = op;
-    gx_status st = GX_OK;
-    for (; p->n < ix->parts->n && st == GX_OK; ++p->n) {
-        if ((st = gx_plan_bind(&p->plans[p->n], &p->query, ix->parts->parts[p->n].ix, err)) != GX_OK)
-            break;
-        p->plans[p->n].mask = NULL;
+    for (uint32_t i = 0; i < n; ++i) {
+        gx_plan_bind_ids(&p->plans[i], &p->query, ix->parts->parts[i].ix, ids + i, n,
+                         terms + (size_t)i * query->n_terms);
+        p->plans[i].mask = NULL;
+        p->plans[i].coarse_bounds = true;
     }
-    if (st == GX_OK)
-        *out = p;
-    else
-        gx_part_plans_free(p);
-    return st;
+    *out = p;
+    return GX_OK;
 }
 
 /* What of a boolean query matches, as masks of the parts. */
@@ -228,14 +259,23 @@ gx_status gx_part_plan(gx_plan *out, gx_mask ***matches, const gx_part_engines *
                        const gx_query_options *opt, gx_error *err)
 {
     const gx_index *ix = e->ix;
+    term_ids ids = {.parts = ix->parts};
+    const gx_collection_stats stats = {ix->n_docs, ix->avgdl, find_df, find_max_tf, &ids};
     gx_query_plan query;
     bool flat;
     *matches = NULL;
-    gx_status st = gx_query_plan_any(&query, &flat, ix, q, opt, err);
-    if (st != GX_OK)
+    gx_status st = gx_query_plan_any(&query, &flat, ix, &stats, q, opt, err);
+    if (st == GX_OK && ids.failed) {
+        gx_query_plan_free(&query);
+        st = gx_fail(err, GX_ENOMEM, "no memory for the terms of a query");
+    }
+    if (st != GX_OK) {
+        free(ids.ids);
         return st;
+    }
     gx_plan plan = gx_query_plan_summary(&query, ix);
-    st = bind_parts(&plan.parts, ix, &query, plan.op == GX_OP_AND_OR ? GX_OP_AND : plan.op, err);
+    st = bind_parts(&plan.parts, ix, &query, plan.op == GX_OP_AND_OR ? GX_OP_AND : plan.op, ids.ids, err);
+    free(ids.ids);
     if (st == GX_OK && !flat)
         st = match_parts(matches, e, q, opt, &plan, err);
     if (st != GX_OK) {
@@ -419,12 +459,22 @@ static gx_status run_all_parts(gx_part_sessions *s, const gx_plan *plans, gx_par
     return st;
 }
 
+/* The same query with another operator. */
 static gx_status rebind(gx_part_plans **out, const gx_index *ix, const gx_query_plan *query, gx_op op, gx_error *err)
 {
     gx_query_plan copy;
-    const gx_status st = gx_query_plan_copy(&copy, query, err);
+    uint32_t *ids = malloc(((size_t)query->n_terms * ix->parts->n + 1) * sizeof *ids);
+    gx_status st =
+        ids ? gx_query_plan_copy(&copy, query, err) : gx_fail(err, GX_ENOMEM, "no memory for the terms of a query");
     *out = NULL;
-    return st != GX_OK ? st : bind_parts(out, ix, &copy, op, err);
+    for (uint32_t i = 0; st == GX_OK && i < copy.n_terms; ++i) {
+        copy.terms[i].number = i;
+        gx_parts_find_ids(ix->parts, copy.terms[i].term, copy.terms[i].len, ids + (size_t)i * ix->parts->n);
+    }
+    if (st == GX_OK)
+        st = bind_parts(out, ix, &copy, op, ids, err);
+    free(ids);
+    return st;
 }
 
 /* The plans of GX_OP_AND_OR whose AND has given too few results, answered by OR. */

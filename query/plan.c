@@ -331,6 +331,7 @@ static void merge_terms(gx_query_plan *q, uint32_t n, const gx_collection_stats 
     }
     for (uint32_t i = 0; i < kept; ++i) {
         gx_query_term t = q->terms[i];
+        t.number = i;
         t.df = stats->df(stats->user, t.term, t.len);
         if (t.df)
             q->terms[q->n_terms++] = t;
@@ -449,6 +450,43 @@ void gx_query_plan_free(gx_query_plan *q)
     free(q->terms);
     q->terms = NULL;
     q->n_terms = 0;
+}
+
+static void sort_terms(gx_plan_term *t, uint32_t n)
+{
+    if (n > 16) {
+        qsort(t, n, sizeof *t, by_df);
+        return;
+    }
+    for (uint32_t i = 1; i < n; ++i) {
+        const gx_plan_term x = t[i];
+        uint32_t j = i;
+        for (; j && by_df(&t[j - 1], &x) > 0; --j)
+            t[j] = t[j - 1];
+        t[j] = x;
+    }
+}
+
+void gx_plan_bind_ids(gx_plan *out, const gx_query_plan *q, const gx_index *ix, const uint32_t *ids, size_t stride,
+                      gx_plan_term *terms)
+{
+    gx_plan plan = empty_plan(ix, &q->opt);
+    plan.op = q->op;
+    plan.exponent = q->exponent;
+    plan.norm = q->norm;
+    plan.n_unknown = q->n_unknown;
+    plan.terms = terms;
+    for (uint32_t i = 0; i < q->n_terms; ++i) {
+        const gx_query_term *t = &q->terms[i];
+        const uint32_t id = ids[t->number * stride];
+        if (id == UINT32_MAX)
+            ++plan.n_unknown;
+        else
+            terms[plan.n_terms++] = (gx_plan_term){.list = id, .df = ix->lists[id].df, .w = t->w, .qtf = t->qtf};
+    }
+    settle_op(&plan);
+    sort_terms(terms, plan.n_terms);
+    *out = plan;
 }
 
 gx_status gx_plan_bind(gx_plan *out, const gx_query_plan *q, const gx_index *ix, gx_error *err)

@@ -46,7 +46,8 @@ typedef struct gx_plan {
     bool prune;
     gx_algorithm algorithm; /* with prune */
     uint32_t recursion;
-    int exponent; /* e */
+    bool coarse_bounds; /* the CPU engine may take bounds of a scorer with nearly this c1 (cpu/search.c) */
+    int exponent;       /* e */
     /* The initial threshold of an OR without a mask or filter: documents that score less need not be
      * found. 0 unless somebody knows one: the pair thresholds (pairs.h), or the k-th best of other
      * parts of the collection. AND, and a plan with a mask or filter, do not use it. */
@@ -91,6 +92,7 @@ typedef struct gx_query_term {
     uint32_t df; /* of the collection, >= 1 */
     float w;     /* as in gx_plan_term */
     double qtf;
+    uint32_t number; /* its place among the terms whose df was asked for, in that order */
 } gx_query_term;
 
 /* What a query says of any index of the collection. */
@@ -126,6 +128,10 @@ void gx_plan_free(gx_plan *plan); /* before the engine of own_mask is closed */
 gx_status gx_query_plan_make(gx_query_plan *out, const gx_weighted_term *terms, uint32_t n,
                              const gx_collection_stats *stats, const gx_query_options *opt, gx_error *err);
 void gx_query_plan_free(gx_query_plan *q);
+/* gx_plan_bind, but for terms (room for [q->n_terms]), which stay the caller's, and with the term ids
+ * known: ids[t.number * stride], UINT32_MAX where the index lacks term t. */
+void gx_plan_bind_ids(gx_plan *out, const gx_query_plan *q, const struct gx_index *ix, const uint32_t *ids,
+                      size_t stride, gx_plan_term *terms);
 /* A copy with terms of its own. GX_ENOMEM. */
 gx_status gx_query_plan_copy(gx_query_plan *out, const gx_query_plan *q, gx_error *err);
 /* The same of a text, by the index's analyzer and the collection's statistics. */

@@ -48,7 +48,7 @@ struct gx_engine {
     gx_result_cache *cache;                     /* NULL: none */
     pthread_mutex_t pairs_lock;                 /* held while pairs are made */
     gx_filter_cache *filters;
-    pthread_mutex_t lock;                       /* of what follows */
+    pthread_mutex_t lock;     /* of what follows */
     void *cpu_prepared_index; /* the CPU engine that stands in when a GPU chosen by AUTO fails; NULL until then */
     gx_error fallback;        /* why it does; GX_OK: it does not */
 };
@@ -313,8 +313,16 @@ void gx_session_close(gx_session *s)
     free(s);
 }
 
-const gx_search_stats *gx_session_stats(const gx_session *s)
+const gx_search_stats *gx_session_stats(const gx_session *session)
 {
+    gx_session *s =
+        (gx_session *)session; /* of a collection the sum is made here; only the session's thread may call */
+    if (s->parts) {
+        const uint64_t cached = s->work.cached;
+        gx_part_sessions_stats(s->parts, &s->work);
+        s->work.and_fell_to_or += s->fell_when_planned;
+        s->work.cached = cached;
+    }
     return &s->work;
 }
 
@@ -398,12 +406,7 @@ static gx_status run_plans(gx_session *s, const gx_plan *plans, uint32_t n, gx_h
 {
     const gx_executor *ops = s->en->ops;
     if (s->parts) {
-        const uint64_t cached = s->work.cached;
-        const gx_status st = gx_part_sessions_run(s->parts, plans, n, hits, err);
-        gx_part_sessions_stats(s->parts, &s->work);
-        s->work.and_fell_to_or += s->fell_when_planned;
-        s->work.cached = cached;
-        return st;
+        return gx_part_sessions_run(s->parts, plans, n, hits, err);
     }
     if (!s->cpu_workspace) {
         gx_error gpu;

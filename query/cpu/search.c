@@ -158,17 +158,30 @@ static bool open_cursors(gx_cpu_searcher *s, const gx_plan *plan, gx_op op)
     return true;
 }
 
-/* A score that at least k documents reach: by one of the lists alone, or as the plan says. A mask
- * or a filter may forbid these documents; the threshold is then 1. */
+/* The threshold that the plan has. */
+static uint32_t known_threshold(const gx_plan *plan, bool all)
+{
+    return plan->initial_threshold > 1 && (!all || plan->op == GX_OP_AND) ? plan->initial_threshold : 1;
+}
+
+/* Whether the plan has a mask that allows most documents, such as all but the deleted ones. */
+static bool allows_most(const gx_cpu_searcher *s, const gx_plan *plan)
+{
+    return !plan->filter && !plan->filter_mask && plan->mask &&
+           (uint64_t)plan->mask->n * 4 >= (uint64_t)s->ix->n_docs * 3;
+}
+
+/* A score that at least k documents reach, by one of the lists alone, or as the plan has it. Under
+ * a mask that leaves out few it is likely; under other selections only the plan's is known. */
 static uint32_t initial_threshold(const gx_cpu_searcher *s, const gx_plan *plan)
 {
-    uint32_t q = 0, threshold = plan->initial_threshold > 1 ? plan->initial_threshold : 1;
-    if (s->selection.any)
-        return 1;
+    uint32_t q = 0, threshold = known_threshold(plan, false);
+    if (s->selection.any && !allows_most(s, plan))
+        return threshold;
     while (q < GX_CPU_N_KTH && gx_cpu_kth_ranks[q] < plan->k)
         ++q;
     for (uint32_t i = 0; q < GX_CPU_N_KTH && i < plan->n_terms; ++i) {
-        const double least = (double)s->order[i]->w * s->order[i]->bounds->kth[q] / ROUNDING_SLACK - 1;
+        const double least = (double)s->order[i]->w * s->order[i]->bounds->kth[q] / s->params_slack - 1;
         if (least > threshold)
             threshold = (uint32_t)least;
     }
@@ -537,29 +550,65 @@ static gx_status search_lists(gx_cpu_searcher *s, const gx_plan *plan, bool all,
     return st;
 }
 
-gx_status gx_cpu_search(gx_cpu_searcher *s, const gx_plan *plan, gx_op op, gx_hits *hits, gx_error *err)
+/* The set of bounds for the plan's scorer. Of a collection, whose average length changes with every
+ * commit, bounds are made for a c1 of which only the highest bits are kept: K is not greater by it, so
+ * that upper bounds stay such, and by so much less at most that lower bounds shrink by the slack. */
+#define COARSE_BITS 17 /* of the 23 bits behind the first that are dropped */
+#define COARSE_SLACK (1 + 0x1.1p-6)
+
+static void choose_params(gx_cpu_searcher *s, const gx_plan *plan)
 {
-    /* of one list AND is OR, which has a first threshold */
-    const bool all = op == GX_OP_AND && plan->n_terms > 1;
-    uint64_t most_hits = 0; /* memory follows what lists hold, if that is less than k */
-    for (uint32_t i = 0; i < (all ? 1 : plan->n_terms); ++i)
-        most_hits += plan->terms[i].df;
-    const uint32_t k = plan->k < most_hits ? plan->k : (uint32_t)most_hits;
-    if (!s->params || memcmp(&s->norm, &plan->norm, sizeof s->norm) != 0) {
-        s->params = gx_cpu_lists_params(s->lists, plan->norm);
-        s->norm = plan->norm;
+    if (s->params && memcmp(&s->norm, &plan->norm, sizeof s->norm) == 0 && s->coarse == plan->coarse_bounds)
+        return;
+    gx_scorer norm = plan->norm;
+    if (plan->coarse_bounds) {
+        uint32_t bits;
+        memcpy(&bits, &norm.c1, sizeof bits);
+        bits = bits >> COARSE_BITS << COARSE_BITS;
+        memcpy(&norm.c1, &bits, sizeof bits);
     }
-    gx_status st = gx_cpu_selection_begin(&s->selection, plan, err);
-    if (st == GX_OK && (!s->params || !open_cursors(s, plan, op) ||
-                        !gx_cpu_best_begin(&s->best, k, all ? 1 : initial_threshold(s, plan))))
-        st = gx_fail(err, GX_ENOMEM, "no memory to search %u lists for %u results", plan->n_terms, plan->k);
-    s->columns.n = 0;
-    if (st == GX_OK)
-        st = s->selection.drives ? search_selected(s, plan, all, err) : search_lists(s, plan, all, err);
+    s->params = gx_cpu_lists_params(s->lists, norm);
+    s->params_slack = plan->coarse_bounds ? ROUNDING_SLACK * COARSE_SLACK : ROUNDING_SLACK;
+    s->norm = plan->norm;
+    s->coarse = plan->coarse_bounds;
+}
+
+/* Search from the threshold that s->best has. */
+static gx_status run_search(gx_cpu_searcher *s, const gx_plan *plan, bool all, gx_hits *hits, gx_error *err)
+{
+    const gx_status st = s->selection.drives ? search_selected(s, plan, all, err) : search_lists(s, plan, all, err);
     hits->n = st == GX_OK ? gx_cpu_best_finish(&s->best, hits->keys) : 0;
     for (size_t x = 0; x < s->n_seen; ++x)
         s->seen[s->seen_docids[x] / 64] = 0;
     s->n_seen = 0;
+    return st;
+}
+
+gx_status gx_cpu_search(gx_cpu_searcher *s, const gx_plan *plan, gx_op op, gx_hits *hits, gx_error *err)
+{
+    /* of one list AND is OR, which has a first threshold */
+    const bool all = op == GX_OP_AND && plan->n_terms > 1;
+    uint32_t first = 1;
+    uint64_t most_hits = 0; /* memory follows what lists hold, if that is less than k */
+    for (uint32_t i = 0; i < (all ? 1 : plan->n_terms); ++i)
+        most_hits += plan->terms[i].df;
+    const uint32_t k = plan->k < most_hits ? plan->k : (uint32_t)most_hits;
+    choose_params(s, plan);
+    gx_status st = gx_cpu_selection_begin(&s->selection, plan, err);
+    if (st == GX_OK &&
+        (!s->params || !open_cursors(s, plan, op) ||
+         !gx_cpu_best_begin(&s->best, k, all ? known_threshold(plan, true) : (first = initial_threshold(s, plan)))))
+        st = gx_fail(err, GX_ENOMEM, "no memory to search %u lists for %u results", plan->n_terms, plan->k);
+    s->columns.n = 0;
+    if (st == GX_OK)
+        st = run_search(s, plan, all, hits, err);
+    if (st == GX_OK && s->selection.any && hits->n < k && first > known_threshold(plan, all)) {
+        /* fewer documents than k reach what was likely: what is known must do */
+        if (!open_cursors(s, plan, op) || !gx_cpu_best_begin(&s->best, k, known_threshold(plan, all)))
+            st = gx_fail(err, GX_ENOMEM, "no memory to search %u lists for %u results", plan->n_terms, plan->k);
+        else
+            st = run_search(s, plan, all, hits, err);
+    }
     gx_cpu_selection_end(&s->selection);
     return st;
 }

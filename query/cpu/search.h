@@ -57,6 +57,8 @@ typedef struct gx_cpu_searcher {
     gx_cpu_lists *lists;
     gx_cpu_params *params; /* of the last plan */
     gx_scorer norm;
+    bool coarse;         /* params are those of a scorer near norm */
+    double params_slack; /* what a k-th greatest impact of params is divided by to be a lower bound */
     gx_cpu_scratch scratch;
     gx_cpu_columns columns;
     gx_cpu_best best;
