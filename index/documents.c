@@ -247,8 +247,7 @@ gx_status gx_index_doc_text(const gx_index *ix, uint32_t docid, char **buf, size
     if (ix->parts && docid < ix->n_docs)
         ix = gx_parts_find(ix->parts, docid, &docid)->ix;
     if (!ix->text_frames || docid >= ix->n_docs)
-        return gx_fail(err, GX_ENOTFOUND, "%s: no text is stored of document %u: build with --store=text", ix->path,
-                       docid);
+        return gx_fail(err, GX_ENOTFOUND, "%s: no text is stored of document %u", ix->path, docid);
     const uint32_t i = frame_of(ix, docid);
     const gx_status st = read_frame(ix, i, buf, cap, err);
     if (st != GX_OK)

@@ -389,6 +389,8 @@ static void *allocate_json(size_t n)
     _exit(gx_status_exit(GX_ENOMEM));
 }
 
+static const cli_command *running; /* the command whose flags advice may name */
+
 static int run_command(const cli_command *command, cli_value *values, int argc, char **argv)
 {
     cli_args a = {.command = command, .values = values};
@@ -411,6 +413,7 @@ static int run_command(const cli_command *command, cli_value *values, int argc, 
     if (command->max_args >= 0 && a.argc > command->max_args)
         return cli_usage(&a, "%s: one argument too many", a.argv[command->max_args]);
     json_set_alloc_funcs(allocate_json, free);
+    running = command;
     return command->run(&a);
 }
 
@@ -446,12 +449,39 @@ int cli_fail(gx_status st, const char *format, ...)
     return gx_status_exit(st);
 }
 
+/* The library says facts. Where a flag helps, it is told behind the message: a message with this
+ * status and this part, in a command that has this flag. */
+static const struct {
+    gx_status status;
+    const char *part;
+    const char *flag; /* NULL: of another command */
+    const char *advice;
+} advices[] = {
+    {GX_EEXISTS, "", "force", ": use --force to replace it, or give another name"},
+    {GX_EINPUT, "is that of document", "duplicates", "; --duplicates=first or =last keeps one of them"},
+    {GX_EINPUT, "what each holds must be said", "columns", "; --columns says it"},
+    {GX_EUSAGE, "cannot tell the format of", "format", "; say it with -f"},
+    {GX_EUSAGE, "holds impacts instead of", "scorer", ": use --scorer=impact"},
+    {GX_ENOMEM, "out of memory while", "memory",
+     "; --memory sets how much is held before postings go to a temporary file"},
+    {GX_EIO, "cannot write a temporary file", "memory", "; free some space there, or give more --memory"},
+    {GX_ENOTFOUND, "no text is stored", NULL, "; 'gpuidx build --store=text' stores texts"},
+};
+
+const char *cli_advice(const gx_error *err)
+{
+    for (size_t i = 0; i < sizeof advices / sizeof *advices; ++i) {
+        const char *const flag = advices[i].flag;
+        if (advices[i].status == err->status && strstr(err->text, advices[i].part) &&
+            (!flag || (running && find_long(running, flag, strlen(flag)) >= 0)))
+            return advices[i].advice;
+    }
+    return "";
+}
+
 int cli_fail_error(const gx_error *err)
 {
-    return cli_fail(err->status, "%s%s", err->text[0] ? err->text : gx_status_name(err->status),
-                    err->status == GX_EEXISTS && !strstr(err->text, "give another name")
-                        ? ": use --force to replace it, or give another name"
-                        : "");
+    return cli_fail(err->status, "%s%s", err->text[0] ? err->text : gx_status_name(err->status), cli_advice(err));
 }
 
 int cli_usage(const cli_args *a, const char *format, ...)

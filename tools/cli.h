@@ -147,7 +147,9 @@ bool cli_read_number(const cli_flag *flag, const char *text, double *number, uin
 
 /* "gpuidx: what: where: why" on stderr, and the status's exit code. */
 int cli_fail(gx_status st, const char *format, ...) __attribute__((format(printf, 2, 3)));
-int cli_fail_error(const gx_error *err);
+int cli_fail_error(const gx_error *err); /* with cli_advice */
+/* What follows the library's message: the flag of the running command that helps, or "". */
+const char *cli_advice(const gx_error *err);
 /* A usage error of the running command: the message and a hint at --help; exit code 2. */
 int cli_usage(const cli_args *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Warnings always; notes not with -q. */

@@ -232,8 +232,8 @@ static int refuse(const ask *k, const gx_error *err)
 {
     if (!k->line)
         return cli_fail_error(err);
-    return cli_fail(err->status == GX_EUSAGE ? GX_EINPUT : err->status, "standard input:%llu: %s",
-                    (unsigned long long)k->line, err->text);
+    return cli_fail(err->status == GX_EUSAGE ? GX_EINPUT : err->status, "standard input:%llu: %s%s",
+                    (unsigned long long)k->line, err->text, cli_advice(err));
 }
 
 /* Expand the last query, where that is asked for. */

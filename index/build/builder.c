@@ -216,9 +216,7 @@ static gx_status resolve_duplicate(gx_builder *b, const gx_document *doc, uint32
         *skip = false;
         return mark_deleted(b, docid, err);
     default:
-        return gx_fail(err, GX_EINPUT,
-                       "the id \"%.*s\" is that of document %u already; --duplicates=first or =last "
-                       "keeps one of them",
+        return gx_fail(err, GX_EINPUT, "the id \"%.*s\" is that of document %u already",
                        (int)(doc->id_len < 200 ? doc->id_len : 200), doc->id, docid + 1);
     }
 }

@@ -31,7 +31,7 @@ static void end_stage(gx_doc_indexer *v, enum gx_builder_stage stage)
 
 gx_status gx_doc_indexer_no_memory(gx_error *err)
 {
-    return gx_fail(err, GX_ENOMEM, "out of memory while building; --memory sets how much the inversion holds");
+    return gx_fail(err, GX_ENOMEM, "out of memory while building");
 }
 
 gx_status gx_doc_indexer_open(gx_doc_indexer **out, const gx_analyzer *analyzer, const char *dir, uint64_t memory,

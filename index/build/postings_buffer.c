@@ -381,9 +381,7 @@ static sort_key *sort_terms(const gx_postings_buffer *inv)
 
 gx_status gx_postings_no_memory(gx_error *err)
 {
-    return gx_fail(err, GX_ENOMEM,
-                   "out of memory while inverting; --memory sets how much is held before lists go to "
-                   "a temporary file");
+    return gx_fail(err, GX_ENOMEM, "out of memory while inverting");
 }
 
 gx_status gx_postings_buffer_each(const gx_postings_buffer *inv, const sort_key *keys, uint32_t begin, uint32_t end,
@@ -439,10 +437,8 @@ static gx_status write_run_bytes(gx_postings_buffer *inv, const uint8_t *p, size
         if (w < 0 && errno == EINTR)
             continue;
         if (w <= 0)
-            return gx_fail(err, GX_EIO,
-                           "cannot write a temporary file in %s: %s; free some space there, or give "
-                           "more --memory",
-                           inv->dir, strerror(w < 0 ? errno : ENOSPC));
+            return gx_fail(err, GX_EIO, "cannot write a temporary file in %s: %s", inv->dir,
+                           strerror(w < 0 ? errno : ENOSPC));
         p += w;
         n -= (size_t)w;
         inv->file_bytes += (uint64_t)w;

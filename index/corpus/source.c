@@ -205,7 +205,7 @@ static gx_status find_format(gx_source *s, gx_error *err)
     if (s->format != GX_SOURCE_GUESS || (s->in.eof && s->in.begin == s->in.end))
         return GX_OK;
     return gx_fail(err, GX_EUSAGE,
-                   "cannot tell the format of %s; say it with -f "
+                   "cannot tell the format of %s "
                    "(jsonl, tsv, csv, trectext, trecweb, smart, warc, plain or files)",
                    s->in.path);
 }

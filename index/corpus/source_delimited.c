@@ -94,9 +94,8 @@ static gx_status read_column_names(gx_source *s, unsigned n, bool *header, gx_er
         memcpy(s->columns, usual[n - 2], n);
     else
         return gx_fail_record(s, s->rec.line, err,
-                              "%u column%s; 2 are id,text and 3 are id,title,text; for others say which is which with "
-                              "--columns",
-                              n, n == 1 ? "" : "s");
+                              "%u column%s; what each holds must be said, but for 2 (id,text) and 3 (id,title,text)", n,
+                              n == 1 ? "" : "s");
     s->first = false;
     return GX_OK;
 }

@@ -143,7 +143,7 @@ nothing_here() { # but what the test made
     ask build -q c.tsv -o x.gx
     exits 3
     complains 'c.tsv:1: 5 columns'
-    complains '--columns'
+    complains '; --columns says it'
     ask build -q c.tsv --columns=id,-,-,title,text -o x.gx
     exits 0
     [ "$(ids x.gx red)$(ids x.gx apple)$(ids x.gx cs)" = "a a " ]
