@@ -432,8 +432,8 @@ typedef struct gx_engine_options {
      * GX_ECUDA. */
     uint64_t device_memory;
     /* Most bytes for maps, which are tables derived from the longest lists and make searches
-     * faster, and, of what the maps leave, for the tables of GX_ALGORITHM_BLOCK_MAX. They are in the memory that the engine searches: the host's or the GPU's.
-     * UINT64_MAX: no limit. */
+     * faster, and, of what the maps leave, for the tables of GX_ALGORITHM_BLOCK_MAX. They are in
+     * the memory that the engine searches: the host's or the GPU's. UINT64_MAX: no limit. */
     uint64_t map_memory;
     /* After answering a single query the search kernel of a GPU stays resident and polls this many
      * microseconds (at most a second) for the session's next query, which then skips the launch
@@ -515,8 +515,8 @@ GX_API void gx_preset_parameters(gx_preset p, float *k1, float *b);
 /* How a search finds the answer. All algorithms give the same answer. GX_ALGORITHM_PMF and
  * GX_ALGORITHM_TAAT are those of Ding, He, Yan and Suel (WWW 2009). */
 typedef enum gx_algorithm {
-    /* The engine's own, the fastest: list at a time with a rising threshold, bounds and maps; on the
-     * CPU, GX_ALGORITHM_BLOCK_MAX for an OR of many terms. */
+    /* The engine's own, the fastest: list at a time with a rising threshold, bounds and maps; on
+     * the CPU, GX_ALGORITHM_BLOCK_MAX for an OR of many terms. */
     GX_ALGORITHM_AUTO,
     /* AND: Parallel Merge Find intersects the shortest list with the others, and skips blocks into
      * which no candidate falls. OR: as GX_ALGORITHM_TAAT. */
@@ -524,8 +524,8 @@ typedef enum gx_algorithm {
     /* Term at a time into direct-mapped accumulators, one for each document. Scores every
      * posting. */
     GX_ALGORITHM_TAAT,
-    /* OR on the CPU: bounds of ranges of 32 documents, the most promising ranges first (Mallia, Suel
-     * and Tonellotto, SIGIR 2024). It derives tables of the query's lists within the engine's
+    /* OR on the CPU: bounds of ranges of 32 documents, the most promising ranges first (Mallia,
+     * Suel and Tonellotto, SIGIR 2024). It derives tables of the query's lists within the engine's
      * map_memory, up to 3 bytes a posting for most lists. All other searches, and those for whose
      * tables the memory does not suffice: as GX_ALGORITHM_AUTO without it. */
     GX_ALGORITHM_BLOCK_MAX,

@@ -87,22 +87,23 @@ typedef struct gx_part_info {
 /* What part i is. The caller sets out->size. GX_ENOTFOUND: i is not below gx_index_n_parts. */
 GX_API gx_status gx_index_get_part(const gx_index *ix, uint32_t i, gx_part_info *out);
 
-/* Open an engine on another commit of the collection that `old` is an engine of, with old's options. It
- * shares what old has made of the parts that both commits have, so that it takes no longer than the
- * parts that are new. Sessions and masks are those of one engine; open new ones. Both engines may be
- * used, and are closed, independently. Statuses of gx_engine_open. Thread-safe. */
+/* Open an engine on another commit of the collection that `old` is an engine of, with old's
+ * options. It shares what old has made of the parts that both commits have, so that it takes no
+ * longer than the parts that are new. Sessions and masks are those of one engine; open new ones.
+ * Both engines may be used, and are closed, independently. Statuses of gx_engine_open.
+ * Thread-safe. */
 GX_API gx_status gx_engine_reopen(gx_engine **out, const gx_engine *old, const gx_index *ix, gx_error *err);
 
 /* ---- changing a collection ---- */
 
-/* The one writer of a collection, which holds a lock on it until it is closed. Changes are seen by nobody
- * until gx_collection_commit returns; then they are on disk, and survive a crash of the process or the
- * machine. Readers go on with the commit that they have open. What is added and deleted between two
- * commits is one change: all of it is kept or none. A process that dies leaves the last commit, and files
- * that the next writer removes.
+/* The one writer of a collection, which holds a lock on it until it is closed. Changes are seen by
+ * nobody until gx_collection_commit returns; then they are on disk, and survive a crash of the
+ * process or the machine. Readers go on with the commit that they have open. What is added and
+ * deleted between two commits is one change: all of it is kept or none. A process that dies leaves
+ * the last commit, and files that the next writer removes.
  *
- * After every commit, document frequencies, the number of documents and their lengths are those of the
- * live documents alone. A document added comes after all others. For one thread at a time. */
+ * After every commit, document frequencies, the number of documents and their lengths are those of
+ * the live documents alone. A document added comes after all others. For one thread at a time. */
 typedef struct gx_collection gx_collection;
 
 typedef struct gx_collection_options {
@@ -119,9 +120,9 @@ typedef struct gx_collection_options {
     }
 GX_API void gx_collection_options_init(gx_collection_options *o, size_t size);
 
-/* Take the lock, open the last commit, and remove files that a writer which died has left. opt may be
- * NULL. GX_EUSAGE (opt), GX_ENOTFOUND (the folder is no collection), GX_EIO (another process holds the
- * lock), GX_ECORRUPT, GX_ENOMEM. */
+/* Take the lock, open the last commit, and remove files that a writer which died has left. opt may
+ * be NULL. GX_EUSAGE (opt), GX_ENOTFOUND (the folder is no collection), GX_EIO (another process
+ * holds the lock), GX_ECORRUPT, GX_ENOMEM. */
 GX_API gx_status gx_collection_open(gx_collection **out, const char *path, const gx_collection_options *opt,
                                     gx_error *err);
 /* Close it; what has not been committed is dropped. NULL is fine. */
@@ -130,33 +131,33 @@ GX_API void gx_collection_close(gx_collection *c);
 /* The last commit, until the next one or gx_collection_close. */
 GX_API const gx_index *gx_collection_index(const gx_collection *c);
 
-/* Add a document; values of attributes are numbered as gx_index_get_attribute numbers them. GX_EINPUT (an
- * id that a live document has, and as gx_builder_add): it is not added, and the next one may be.
- * GX_EUSAGE: the collection holds impacts. After any other failure, of this and of the functions below,
- * the collection must be closed and has its last commit. */
+/* Add a document; values of attributes are numbered as gx_index_get_attribute numbers them.
+ * GX_EINPUT (an id that a live document has, and as gx_builder_add): it is not added, and the next
+ * one may be. GX_EUSAGE: the collection holds impacts. After any other failure, of this and of the
+ * functions below, the collection must be closed and has its last commit. */
 GX_API gx_status gx_collection_add(gx_collection *c, const gx_document *doc, gx_error *err);
 
 /* Delete the document of this id. *found: there was one. GX_ENOMEM. */
 GX_API gx_status gx_collection_delete(gx_collection *c, const char *id, size_t len, bool *found, gx_error *err);
 
-/* Delete the document of the same id, if there is one (*replaced, which may be NULL), and add this one.
- * GX_EINPUT (as gx_builder_add): neither is done. */
+/* Delete the document of the same id, if there is one (*replaced, which may be NULL), and add this
+ * one. GX_EINPUT (as gx_builder_add): neither is done. */
 GX_API gx_status gx_collection_update(gx_collection *c, const gx_document *doc, bool *replaced, gx_error *err);
 
-/* Make what was added and deleted since the last commit the next one. Without changes it does nothing.
- * GX_ECORRUPT, GX_EIO, GX_ENOMEM. */
+/* Make what was added and deleted since the last commit the next one. Without changes it does
+ * nothing. GX_ECORRUPT, GX_EIO, GX_ENOMEM. */
 GX_API gx_status gx_collection_commit(gx_collection *c, gx_error *err);
 
 typedef enum gx_merge_policy {
-    /* Merge 8 neighbouring parts of about one size into one, as long as there are any, and write parts of
-     * which more than a third is deleted anew. So there are at most 7 parts of each of the sizes 10,000,
-     * 80,000, 640,000, ... documents, and each document is written once a size. */
+    /* Merge 8 neighbouring parts of about one size into one, as long as there are any, and write
+     * parts of which more than a third is deleted anew. So there are at most 7 parts of each of the
+     * sizes 10,000, 80,000, 640,000, ... documents, and each document is written once a size. */
     GX_MERGE_TIERS,
     GX_MERGE_ALL /* one part, without deleted documents */
 } gx_merge_policy;
 
-/* Commit, then merge parts, a commit each. Answers stay the same. GX_EUSAGE, GX_ECANCELLED (the collection
- * stays usable), GX_ECORRUPT, GX_EIO, GX_ENOMEM. */
+/* Commit, then merge parts, a commit each. Answers stay the same. GX_EUSAGE, GX_ECANCELLED (the
+ * collection stays usable), GX_ECORRUPT, GX_EIO, GX_ENOMEM. */
 GX_API gx_status gx_collection_merge(gx_collection *c, gx_merge_policy policy, gx_error *err);
 
 /* What was done since it was opened. */

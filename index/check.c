@@ -30,8 +30,9 @@ gx_status gx_check_checksums(const gx_index *ix, gx_error *err)
 /* ---- contents ---- */
 
 typedef struct decoded {
-    uint64_t sum_tfs;
-    uint32_t *doc_tfs; /* [n_docs] sum of each document's tfs, modulo 2^32 */
+    uint32_t docids[GX_MAX_BLOCK + 32], tfs[GX_MAX_BLOCK + 32]; /* of one block */
+    uint64_t sum_tfs;                                           /* of all lists */
+    uint32_t *doc_tfs;                                          /* [n_docs] sum of each document's tfs, modulo 2^32 */
 } decoded;
 
 static gx_status check_docids(const gx_index *ix, const gx_list *l, uint32_t term, uint32_t j, uint32_t *docids,
@@ -56,9 +57,11 @@ static gx_status check_docids(const gx_index *ix, const gx_list *l, uint32_t ter
     return GX_OK;
 }
 
-static gx_status check_tfs(const gx_index *ix, const gx_list *l, uint32_t term, uint32_t j, const uint32_t *docids,
-                           uint32_t *tfs, decoded *sums, gx_error *err)
+/* Block j of the list, whose docids are decoded. */
+static gx_status check_tfs(const gx_index *ix, const gx_list *l, uint32_t term, uint32_t j, decoded *d, gx_error *err)
 {
+    const uint32_t *const docids = d->docids;
+    uint32_t *const tfs = d->tfs;
     const uint32_t n = gx_list_block_n(l, j), begin = j ? l->tf_ends[j - 1] : l->docid_ends[l->n_blocks - 1];
     if (!gx_codec_block_valid(l->tfs, l->payload + begin, l->tf_ends[j] - begin, n, l->tf_param))
         return gx_corrupt(err, ix, GX_SEC_PAYLOAD, "tf block %u of list %u is no block of %u integers of %s", j, term,
@@ -68,38 +71,39 @@ static gx_status check_tfs(const gx_index *ix, const gx_list *l, uint32_t term, 
         if (tfs[i] == 0)
             return gx_corrupt(err, ix, GX_SEC_PAYLOAD, "tf block %u of list %u: the tf of document %u is 2^32", j, term,
                               docids[i]);
-        sums->sum_tfs += tfs[i];
-        sums->doc_tfs[docids[i]] += tfs[i];
+        d->sum_tfs += tfs[i];
+        d->doc_tfs[docids[i]] += tfs[i];
     }
     return GX_OK;
 }
 
 static gx_status check_postings(const gx_index *ix, gx_error *err)
 {
-    uint32_t docids[GX_MAX_BLOCK + 32], tfs[GX_MAX_BLOCK + 32];
     gx_status st = GX_OK;
-    decoded sums = {0, calloc(ix->n_docs + (size_t)1, sizeof(uint32_t))};
-    if (!sums.doc_tfs)
+    decoded d;
+    d.sum_tfs = 0;
+    d.doc_tfs = calloc(ix->n_docs + (size_t)1, sizeof(uint32_t));
+    if (!d.doc_tfs)
         return gx_fail(err, GX_ENOMEM, "out of memory: the lengths of %u documents", ix->n_docs);
     for (uint32_t term = 0; term < ix->n_terms && st == GX_OK; ++term) {
         const gx_list l = gx_index_list(ix, term);
         for (uint32_t j = 0; j < l.n_blocks && st == GX_OK; ++j) {
-            st = check_docids(ix, &l, term, j, docids, err);
+            st = check_docids(ix, &l, term, j, d.docids, err);
             if (st == GX_OK)
-                st = check_tfs(ix, &l, term, j, docids, tfs, &sums, err);
+                st = check_tfs(ix, &l, term, j, &d, err);
         }
     }
-    if (st == GX_OK && sums.sum_tfs != ix->sum_tfs)
-        st = gx_corrupt(err, ix, GX_SEC_PAYLOAD, "tfs add up to %llu, the header says %llu", ULL(sums.sum_tfs),
+    if (st == GX_OK && d.sum_tfs != ix->sum_tfs)
+        st = gx_corrupt(err, ix, GX_SEC_PAYLOAD, "tfs add up to %llu, the header says %llu", ULL(d.sum_tfs),
                         ULL(ix->sum_tfs));
     /* A document's tfs add up to its length, unless they are impacts or the lengths were
      * imported. */
     if (!ix->impacts && ix->sum_tfs == ix->n_tokens)
         for (uint32_t docid = 0; docid < ix->n_docs && st == GX_OK; ++docid)
-            if (sums.doc_tfs[docid] != ix->doc_lens[docid])
+            if (d.doc_tfs[docid] != ix->doc_lens[docid])
                 st = gx_corrupt(err, ix, GX_SEC_DOC_LENS, "document %u has length %u, its tfs add up to %u", docid,
-                                ix->doc_lens[docid], sums.doc_tfs[docid]);
-    free(sums.doc_tfs);
+                                ix->doc_lens[docid], d.doc_tfs[docid]);
+    free(d.doc_tfs);
     return st;
 }
 

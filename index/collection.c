@@ -329,8 +329,8 @@ void gx_part_gather(const gx_part *p, const uint64_t *local, uint64_t *words)
 
 /* ---- terms ---- */
 
-/* The parts' tables are read one behind the other, so that the processor waits for all of them at once:
- * first the slots, then where the terms' bytes are, then the bytes. */
+/* The parts' tables are read one behind the other, so that the processor waits for all of them at
+ * once: first the slots, then where the terms' bytes are, then the bytes. */
 enum { AT_ONCE = 16 };
 
 static void prefetch_terms(const gx_part *parts, uint32_t n, uint64_t hash)

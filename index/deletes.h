@@ -63,8 +63,8 @@ typedef struct gx_live {
     size_t n_words;
 } gx_live;
 
-/* The first document of an index file with this id that is live (live NULL: any), or UINT32_MAX. A part
- * can have several of an id, of which one at most is live. Thread-safe. */
+/* The first document of an index file with this id that is live (live NULL: any), or UINT32_MAX. A
+ * part can have several of an id, of which one at most is live. Thread-safe. */
 uint32_t gx_index_find_live_doc(const gx_index *ix, const gx_live *live, const char *id, size_t len);
 
 /* The docid of live document number `rank`, which is below their number. */

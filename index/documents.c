@@ -147,8 +147,8 @@ static bool is_live(const gx_live *live, uint32_t docid)
                      (docid / 64 >= live->n_words || !(live->gone[docid / 64] >> docid % 64 & 1)));
 }
 
-/* Where several documents have the same id, both the scan and the table find the first of them that is
- * live. */
+/* Where several documents have the same id, both the scan and the table find the first of them that
+ * is live. */
 uint32_t gx_index_find_live_doc(const gx_index *ix, const gx_live *live, const char *id, size_t len)
 {
     const uint32_t n = ix->doc_ids.n, *slots = n ? id_table_of(ix) : NULL;

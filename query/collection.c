@@ -199,7 +199,8 @@ void gx_part_plans_free(gx_part_plans *p)
     free(p);
 }
 
-/* Binds *query, which the result takes also where this fails. ids as of gx_plan_bind_ids, p->n a term. */
+/* Binds *query, which the result takes also where this fails.
+ * ids as of gx_plan_bind_ids, p->n a term. */
 static gx_status bind_parts(gx_part_plans **out, const gx_index *ix, gx_query_plan *query, gx_op op,
                             const uint32_t *ids, gx_error *err)
 {

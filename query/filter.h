@@ -1,6 +1,6 @@
 /* filter.h: a filter as a tree, which gx_filter_open (filter.c) makes of an expression.
- * gx_filter_evaluate (filter_evaluate.c) makes a bit a document of it; gx_filter_test (filter_test.c)
- * tests documents one by one.
+ * gx_filter_evaluate (filter_evaluate.c) makes a bit a document of it; gx_filter_test
+ * (filter_test.c) tests documents one by one.
  *
  *   filter     = and { "OR" and }
  *   and        = operand { "AND" operand }            binds more than OR
@@ -61,8 +61,8 @@ static inline bool gx_filter_range(const gx_column *c, const gx_filter_node *n, 
     return !n->none && (c->type == GX_ATTRIBUTE_FLOAT || n->low <= widest);
 }
 
-/* Of a filter of one file: keep[i] becomes 1 where it selects docids[i], else 0; all docids[n] are below n_docs. Takes
- * a few ns a document and condition, and no memory. Thread-safe. */
+/* Of a filter of one file: keep[i] becomes 1 where it selects docids[i], else 0; all docids[n] are
+ * below n_docs. Takes a few ns a document and condition, and no memory. Thread-safe. */
 void gx_filter_test(const gx_filter *f, const uint32_t *docids, uint32_t n, uint8_t *keep);
 
 /* About how many documents the filter selects, from a sample of a few hundred. */

@@ -1,9 +1,10 @@
-/* filter_cache.h: masks of the filters that queries have, kept by the filters' canonical texts within
- * a budget of bytes.
+/* filter_cache.h: masks of the filters that queries have, kept by the filters' canonical texts
+ * within a budget of bytes.
  *
- * An entry begins without a mask and counts how often its filter was asked for. An engine that can do
- * without masks gets one when the filter has come so often that its mask would have paid. Entries that
- * were not used for the longest time leave first. A filter that reads files has no entry.
+ * An entry begins without a mask and counts how often its filter was asked for. An engine that can
+ * do without masks gets one when the filter has come so often that its mask would have paid.
+ * Entries that were not used for the longest time leave first. A filter that reads files has no
+ * entry.
  *
  * Thread-safe.
  */
@@ -25,8 +26,8 @@ typedef struct gx_filter_hold {
     gx_mask *own; /* the mask, where the cache does not keep it */
 } gx_filter_hold;
 
-/* The filter's mask. Where there is none yet and `need` is false, one is made only if the filter has
- * been asked for often; else out->mask is NULL. GX_ENOMEM, GX_ECUDA. */
+/* The filter's mask. Where there is none yet and `need` is false, one is made only if the filter
+ * has been asked for often; else out->mask is NULL. GX_ENOMEM, GX_ECUDA. */
 gx_status gx_filter_cache_get(gx_filter_cache *c, const gx_filter *f, bool need, gx_filter_hold *out, gx_error *err);
 void gx_filter_cache_release(gx_filter_cache *c, gx_filter_hold *hold);
 

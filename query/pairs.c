@@ -194,9 +194,11 @@ static gx_status search_all_pairs(pair_search *m, uint32_t n_threads, gx_error *
     return st;
 }
 
-gx_status gx_pair_thresholds_make(gx_pair_thresholds **out, const gx_index *ix, const gx_executor *ops, void *state,
-                                  const gx_query_options *opt, uint32_t n_lists, uint32_t n_threads, gx_error *err)
+gx_status gx_pair_thresholds_make(gx_pair_thresholds **out, const gx_pair_engine *engine, const gx_query_options *opt,
+                                  uint32_t n_lists, uint32_t n_threads, gx_error *err)
 {
+    const gx_index *const ix = engine->ix;
+    const gx_executor *const ops = engine->ops;
     gx_query_options o = *opt;
     *out = NULL;
     if (n_lists > GX_MAX_PAIRED)
@@ -228,7 +230,7 @@ gx_status gx_pair_thresholds_make(gx_pair_thresholds **out, const gx_index *ix, 
     pair_search m = {.p = p,
                      .ix = ix,
                      .ops = ops,
-                     .state = state,
+                     .state = engine->state,
                      .opt = &o,
                      .n_pairs = n_pairs,
                      .batch_size = fitting < 1      ? 1

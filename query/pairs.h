@@ -14,11 +14,19 @@
 
 typedef struct gx_pair_thresholds gx_pair_thresholds;
 
+/* The engine that answers the pairs: an index, an executor, and the state that the executor has
+ * prepared for the index. */
+typedef struct gx_pair_engine {
+    const gx_index *ix;
+    const gx_executor *ops;
+    void *state;
+} gx_pair_engine;
+
 /* Of the n_lists longest lists (all, if there are fewer), by opt's scorer, k1, b and k, found by
  * n_threads sessions on the state. GX_EUSAGE (n_lists above GX_MAX_PAIRED), GX_ENOMEM, and what the
  * engine may fail with. */
-gx_status gx_pair_thresholds_make(gx_pair_thresholds **out, const gx_index *ix, const gx_executor *ops, void *state,
-                                  const gx_query_options *opt, uint32_t n_lists, uint32_t n_threads, gx_error *err);
+gx_status gx_pair_thresholds_make(gx_pair_thresholds **out, const gx_pair_engine *engine, const gx_query_options *opt,
+                                  uint32_t n_lists, uint32_t n_threads, gx_error *err);
 void gx_pair_thresholds_free(gx_pair_thresholds *p);
 
 /* Whether they are those that gx_pair_thresholds_make would make. */

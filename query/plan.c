@@ -142,10 +142,8 @@ static gx_status check_scorer(const gx_query_options *opt, const gx_index *ix, g
 {
     if (!ix->impacts || gx_preset_get(opt->preset)->linear)
         return GX_OK;
-    return gx_fail(err, GX_EUSAGE,
-                   "%s holds impacts instead of term frequencies, which the scorer %s needs; the scorer impact sums "
-                   "impacts",
-                   ix->path, gx_preset_name(opt->preset));
+    return gx_fail(err, GX_EUSAGE, "%s holds impacts instead of term frequencies, which the scorer %s needs", ix->path,
+                   gx_preset_name(opt->preset));
 }
 
 /* What the options say; terms and weights are missing. */

@@ -48,9 +48,9 @@ typedef struct gx_plan {
     uint32_t recursion;
     bool coarse_bounds; /* the CPU engine may take bounds of a scorer with nearly this c1 (cpu/search.c) */
     int exponent;       /* e */
-    /* The initial threshold of an OR without a mask or filter: documents that score less need not be
-     * found. 0 unless somebody knows one: the pair thresholds (pairs.h), or the k-th best of other
-     * parts of the collection. AND, and a plan with a mask or filter, do not use it. */
+    /* The initial threshold of an OR without a mask or filter: documents that score less need not
+     * be found. 0 unless somebody knows one: the pair thresholds (pairs.h), or the k-th best of
+     * other parts of the collection. AND, and a plan with a mask or filter, do not use it. */
     uint32_t initial_threshold;
     uint32_t base;       /* gx_session_run adds it to the docids of the answer's keys; base + n_docs <= 2^32 - 1 */
     const gx_mask *mask; /* the documents that may be returned; NULL: all */
@@ -128,8 +128,8 @@ void gx_plan_free(gx_plan *plan); /* before the engine of own_mask is closed */
 gx_status gx_query_plan_make(gx_query_plan *out, const gx_weighted_term *terms, uint32_t n,
                              const gx_collection_stats *stats, const gx_query_options *opt, gx_error *err);
 void gx_query_plan_free(gx_query_plan *q);
-/* gx_plan_bind, but for terms (room for [q->n_terms]), which stay the caller's, and with the term ids
- * known: ids[t.number * stride], UINT32_MAX where the index lacks term t. */
+/* gx_plan_bind, but for terms (room for [q->n_terms]), which stay the caller's, and with the term
+ * ids known: ids[t.number * stride], UINT32_MAX where the index lacks term t. */
 void gx_plan_bind_ids(gx_plan *out, const gx_query_plan *q, const struct gx_index *ix, const uint32_t *ids,
                       size_t stride, gx_plan_term *terms);
 /* A copy with terms of its own. GX_ENOMEM. */

@@ -14,7 +14,7 @@
 #define LEAST_SHARD ((uint64_t)1 << 20) /* bytes: a shard is split no further */
 #define BYTES_A_SLOT 512u               /* bytes of the budget for each slot of a shard's table */
 #define ALLOCATION 16u                  /* what malloc adds to a block, at most */
-#define MAX_FILTER_BYTES 1024u           /* of a filter's text in a key */
+#define MAX_FILTER_BYTES 1024u          /* of a filter's text in a key */
 #define MAX_KEY_WORDS (11 + 3 * GX_MAX_TERMS + MAX_FILTER_BYTES / 4)
 
 /* An answer. Its bytes are followed by its keys, and these by the words of its plan's key. */
@@ -103,8 +103,8 @@ static uint32_t write_key(const gx_plan *p, uint32_t *words)
     return n;
 }
 
-/* Whether answers to such plans are kept: not those of exhaustive scoring, nor those of filters that
- * are long or read files. */
+/* Whether answers to such plans are kept: not those of exhaustive scoring, nor those of filters
+ * that are long or read files. */
 static bool is_kept(const gx_plan *p)
 {
     size_t len = 0;

@@ -4,9 +4,9 @@
  *   gx_plan --all of it that the answer depends on--> key (bytes) --> keys of the answer
  *
  * Two plans have equal keys only if their answers are equal to the bit: equal lists with equal
- * weights, operator, scorer, threshold, mask and filter. Keys are compared whole, not by their hash. An
- * answer of k results also answers a plan that wants fewer, unless the operator is AND-then-OR,
- * whose answer depends on k.
+ * weights, operator, scorer, threshold, mask and filter. Keys are compared whole, not by their
+ * hash. An answer of k results also answers a plan that wants fewer, unless the operator is
+ * AND-then-OR, whose answer depends on k.
  *
  * The cache is split into shards by hash. Each shard has a lock and forgets the answer that was
  * used longest ago when it is full (LRU).

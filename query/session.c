@@ -267,7 +267,8 @@ gx_status gx_engine_precompute_pair_thresholds(gx_engine *en, const gx_query_opt
     if (!known && n == MAX_PAIR_TABLES)
         st = gx_fail(err, GX_EUSAGE, "the engine already has %u tables of pairs", MAX_PAIR_TABLES);
     else if (!known)
-        st = gx_pair_thresholds_make(&en->pairs[n], en->ix, en->ops, en->state, &o, n_lists, n_threads, err);
+        st = gx_pair_thresholds_make(&en->pairs[n], &(gx_pair_engine){en->ix, en->ops, en->state}, &o, n_lists,
+                                     n_threads, err);
     if (!known && st == GX_OK)
         __atomic_store_n(&en->n_pairs, n + 1, __ATOMIC_RELEASE);
     pthread_mutex_unlock(&en->pairs_lock);
@@ -400,8 +401,8 @@ static gx_status check_masks(const gx_session *s, const gx_plan *plans, uint32_t
     return GX_OK;
 }
 
-/* Run plans that are good for this session on its engine, or on the CPU that stands in for it. A GPU
- * gets no filters, but masks. */
+/* Run plans that are good for this session on its engine, or on the CPU that stands in for it. A
+ * GPU gets no filters, but masks. */
 static gx_status run_plans(gx_session *s, const gx_plan *plans, uint32_t n, gx_hits *hits, gx_error *err)
 {
     const gx_executor *ops = s->en->ops;
@@ -901,14 +902,24 @@ static gx_status count(gx_session *s, uint32_t n, uint64_t *n_matches, gx_error 
     return st;
 }
 
+/* A batch of the caller's: its queries, what is asked of them, and where the answers go. */
+typedef struct search_batch {
+    const gx_query *queries;
+    const gx_query_options *opt;
+    const gx_results *out;
+    uint32_t max_hits; /* of one query */
+} search_batch;
+
 /* Queries [first, first + n) of the batch: plan, run, write the answers. */
-static gx_status search_slice(gx_session *s, const gx_query *queries, uint32_t first, uint32_t n, uint32_t max_hits,
-                              const gx_query_options *opt, const gx_results *out, gx_error *err)
+static gx_status search_slice(gx_session *s, const search_batch *b, uint32_t first, uint32_t n, gx_error *err)
 {
+    const gx_query_options *const opt = b->opt;
+    const gx_results *const out = b->out;
+    const uint32_t max_hits = b->max_hits;
     uint32_t planned = 0;
     gx_status st = reserve_results(s, n, (size_t)n * max_hits, err);
     for (; st == GX_OK && planned < n; ++planned) {
-        const gx_query q = query_at(queries, (size_t)first + planned);
+        const gx_query q = query_at(b->queries, (size_t)first + planned);
         if ((st = gx_engine_plan(&s->plans[planned], s->en, &q, opt, err)) != GX_OK)
             break;
         s->hits[planned] = (gx_hits){s->keys + (size_t)planned * max_hits, 0};
@@ -978,11 +989,12 @@ gx_status gx_search(gx_session *s, const gx_query *queries, uint32_t n, const gx
         opt.user = &limit;
     }
     const uint32_t n_docs = s->en->ix->n_docs, max_hits = opt.k < n_docs ? opt.k : n_docs ? n_docs : 1;
+    const search_batch batch = {queries, &opt, &out, max_hits};
     size_t part = SLICE_KEYS / max_hits;
     part = part < 1 ? 1 : part > SLICE_QUERIES ? SLICE_QUERIES : part;
     for (uint32_t first = 0; first < n && st == GX_OK;) {
         const uint32_t m = n - first < part ? n - first : (uint32_t)part;
-        st = search_slice(s, queries, first, m, max_hits, &opt, &out, err);
+        st = search_slice(s, &batch, first, m, err);
         first += m;
     }
     if (st == GX_ECANCELLED && limit.late)

@@ -211,7 +211,8 @@ static int run_update(const cli_args *a)
      .max = 1 << 30}, \
     {"limit", 0, CLI_COUNT, "N", NULL, "read the first `N` documents only", .min = 1}, \
     {"on-error", 0, CLI_CHOICE, "fail|skip", "fail", \
-     "what a bad document does: `fail` ends the command, which keeps its last commit; `skip` leaves the document out"}, \
+     "what a bad document does: `fail` ends the command, which keeps its last commit; `skip` leaves the document " \
+     "out"}, \
     {"commit-every", 0, CLI_COUNT, "N", NULL, \
      "commit after each `N` documents, so that readers see them; without it, once, at the end", .min = 1}, \
     {"merge", 0, CLI_CHOICE, "tiers|none", "tiers", \
@@ -425,7 +426,8 @@ static const cli_section merge_sections[] = {
      "          a part of which more than a third is deleted is written anew\n"
      "  all     one part, without deleted documents; the fastest to search\n"
      "\n"
-     "With `tiers` there are at most 7 parts of each of the sizes 10,000, 80,000, 640,000 documents and so on, and each "
+     "With `tiers` there are at most 7 parts of each of the sizes 10,000, 80,000, 640,000 documents and so on, and "
+     "each "
      "document is written once a size. `add`, `update` and `delete` merge so by themselves, unless told not to."},
     {NULL},
 };

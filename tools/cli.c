@@ -461,7 +461,7 @@ static const struct {
     {GX_EINPUT, "is that of document", "duplicates", "; --duplicates=first or =last keeps one of them"},
     {GX_EINPUT, "what each holds must be said", "columns", "; --columns says it"},
     {GX_EUSAGE, "cannot tell the format of", "format", "; say it with -f"},
-    {GX_EUSAGE, "holds impacts instead of", "scorer", ": use --scorer=impact"},
+    {GX_EUSAGE, "holds impacts instead of", "scorer", "; use --scorer=impact"},
     {GX_ENOMEM, "out of memory while", "memory",
      "; --memory sets how much is held before postings go to a temporary file"},
     {GX_EIO, "cannot write a temporary file", "memory", "; free some space there, or give more --memory"},

@@ -248,23 +248,30 @@ static gx_status put_jsonl(FILE *out, const out_answer *a, gx_error *err)
 
 /* ---- for people ---- */
 
-/* Bytes [i, end) of the text, what is marked between on and off; *m is the first mark that may lie
- * there. */
-static void put_marked(FILE *out, const char *text, size_t i, size_t end, const gx_snippet *s, uint32_t *m,
-                       const char *on, const char *off)
+/* A text whose marked bytes stand between on and off. */
+typedef struct marked_text {
+    const char *text;
+    const gx_snippet *marks;
+    const char *on, *off;
+    uint32_t m; /* the first mark that may lie in what comes next */
+} marked_text;
+
+/* Bytes [i, end) of the text. */
+static void put_marked(FILE *out, marked_text *t, size_t i, size_t end)
 {
+    const gx_snippet *const s = t->marks;
     while (i < end) { /* up to the next change between marked and not */
-        while (*m < s->n_marks && s->marks[*m].end <= i)
-            ++*m;
-        const bool marked = *m < s->n_marks && s->marks[*m].begin <= i;
+        while (t->m < s->n_marks && s->marks[t->m].end <= i)
+            ++t->m;
+        const bool marked = t->m < s->n_marks && s->marks[t->m].begin <= i;
         size_t stop = end;
-        if (*m < s->n_marks)
-            stop = marked ? s->marks[*m].end : s->marks[*m].begin;
+        if (t->m < s->n_marks)
+            stop = marked ? s->marks[t->m].end : s->marks[t->m].begin;
         if (stop > end)
             stop = end;
-        fputs(marked ? on : "", out);
-        out_put_clean(out, text + i, stop - i);
-        fputs(marked ? off : "", out);
+        fputs(marked ? t->on : "", out);
+        out_put_clean(out, t->text + i, stop - i);
+        fputs(marked ? t->off : "", out);
         i = stop;
     }
 }
@@ -274,8 +281,8 @@ static void put_snippet(FILE *out, const char *text, size_t len, const gx_snippe
 {
     const size_t width = cli_columns(out) < 100 ? cli_columns(out) : 100;
     const char *bold = cli_paint(out, CLI_BOLD), *plain = cli_paint(out, CLI_PLAIN);
+    marked_text marked = {text, s, bold, plain, 0};
     size_t column = LEFT;
-    uint32_t m = 0;
     fprintf(out, "%*s", LEFT, "");
     if (s->begin > 0)
         fputs("... ", out), column += 4;
@@ -297,7 +304,7 @@ static void put_snippet(FILE *out, const char *text, size_t len, const gx_snippe
             ++column;
         }
         column += shown;
-        put_marked(out, text, i, end, s, &m, bold, plain);
+        put_marked(out, &marked, i, end);
         i = end;
     }
     fputs(s->end < len ? " ...\n" : "\n", out);
@@ -362,11 +369,10 @@ static void put_title(FILE *out, gx_highlighter *h, const char *title, size_t le
 {
     const char *bold = cli_paint(out, CLI_BOLD), *mark = cli_paint(out, CLI_UNDERLINE);
     gx_snippet s = {0};
-    uint32_t m = 0;
     if (!*bold || gx_highlighter_snippet(h, title, len, UINT32_MAX, &s, NULL) || s.begin > 0 || s.end < len)
         s.n_marks = 0; /* nothing to mark with, or too long to look through */
     fprintf(out, "  %s", bold);
-    put_marked(out, title, 0, len, &s, &m, mark, "\033[24m");
+    put_marked(out, &(marked_text){title, &s, mark, "\033[24m", 0}, 0, len);
     fputs(cli_paint(out, CLI_PLAIN), out);
 }
 

@@ -704,7 +704,8 @@ static const cli_section sections[] = {
      "  17<TAB>land rover<TAB>year:[2015 TO 2019]\n"
      "  {\"id\": \"17\", \"query\": \"land rover\", \"filter\": \"year:2019\"}\n"
      "\n"
-     "Without such a first line, `--columns=id,text,filter` names the column. A blank filter is none. `--only`, `--not` "
+     "Without such a first line, `--columns=id,text,filter` names the column. A blank filter is none. `--only`, "
+     "`--not` "
      "and `--filter` hold for all queries besides. Files of ids (id:@FILE) are read for `--filter` alone."},
     {"Measurements",
      "Throughput is all queries of all runs over the time that they took, reading the log and writing the run "

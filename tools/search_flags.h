@@ -11,8 +11,8 @@
 /* as gx_preset does */
 #define CLI_PRESETS "bm25|bm25:lucene|bm25:pisa|bm25:atire|bm25:robertson|bm25:lucene-lossy|impact"
 #define CLI_ALGORITHMS "auto|pmf|taat|block-max" /* as gx_algorithm does */
-#define CLI_ENGINES "auto|cpu|gpu"     /* as gx_engine_kind does */
-#define CLI_SYNTAXES "plain|boolean"   /* as cli_query_kind reads them */
+#define CLI_ENGINES "auto|cpu|gpu"               /* as gx_engine_kind does */
+#define CLI_SYNTAXES "plain|boolean"             /* as cli_query_kind reads them */
 
 /* clang-format off */
 /* Rows for a command's table of flags.
@@ -78,7 +78,8 @@
     {"algorithm", 0, CLI_CHOICE, CLI_ALGORITHMS, "auto", \
      "how the results are found, to compare algorithms; the results are always the same. `auto`: the engine's own " \
      "choice, the fastest; `pmf`: for AND, Parallel Merge Find, which intersects the lists and skips blocks; for OR " \
-     "as `taat`; `taat`: term at a time, which scores every posting into a table with a place for each document; these " \
+     "as `taat`; `taat`: term at a time, which scores every posting into a table with a place for each document; " \
+     "these " \
      "two are those of Ding et al. (2009). `block-max`: for OR on the CPU, bounds of ranges of 32 documents, which " \
      "`auto` takes for queries of many terms; else as `auto`"}, \
     {"recursion", 0, CLI_COUNT, "N", "0", \

@@ -224,9 +224,14 @@ static gx_status resolve_duplicate(gx_builder *b, const gx_document *doc, uint32
 static gx_status write_document(gx_builder *b, const gx_document *doc, uint32_t n_tokens, gx_error *err)
 {
     const bool title = b->opt.store_titles, text = b->opt.store_text;
-    return gx_writer_add_document(b->writer, doc->id, doc->id_len, title ? doc->title : NULL,
-                                  title ? doc->title_len : 0, text ? doc->text : NULL, text ? doc->text_len : 0,
-                                  n_tokens, err);
+    const gx_document kept = {.size = sizeof kept,
+                              .id = doc->id,
+                              .id_len = doc->id_len,
+                              .title = title ? doc->title : NULL,
+                              .title_len = title ? doc->title_len : 0,
+                              .text = text ? doc->text : NULL,
+                              .text_len = text ? doc->text_len : 0};
+    return gx_writer_add_document(b->writer, &kept, n_tokens, err);
 }
 
 /* A document in the spooled file: this, then id, title and text as far as they are stored. */

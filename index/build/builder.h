@@ -39,9 +39,9 @@ gx_status gx_builder_open_like(gx_builder **out, const gx_builder_options *opt, 
  * GX_EUSAGE, GX_ENOMEM. */
 gx_status gx_builder_check(const gx_builder *b, const gx_document *doc, gx_error *err);
 
-/* The docid of the document added with this id, UINT32_MAX: none. gx_builder_forget also lets the id
- * count as new from now on; the document stays. Without GX_DUPLICATES_LAST docids are those of the
- * file. */
+/* The docid of the document added with this id, UINT32_MAX: none. gx_builder_forget also lets the
+ * id count as new from now on; the document stays. Without GX_DUPLICATES_LAST docids are those of
+ * the file. */
 uint32_t gx_builder_find(const gx_builder *b, const char *id, size_t len);
 uint32_t gx_builder_forget(gx_builder *b, const char *id, size_t len);
 

@@ -136,26 +136,35 @@ static gx_status reserve_blocks(gx_list_encoder *c, size_t n, gx_error *err)
     return st == GX_OK ? gx_grow(&c->tf_ends, &c->max_tf_ends, c->n_blocks + n, sizeof *c->tf_ends, err) : st;
 }
 
-/* One half of a list. Blocks go to c->words, where they end to ends; *words counts both halves'. */
-static gx_status encode_stream(gx_list_encoder *c, bool is_docids, gx_choice choice, const uint32_t *values,
-                               uint32_t df, uint32_t *ends, uint64_t *words, uint64_t *sum_tfs, gx_error *err)
+/* The docids or the tfs of a list. */
+typedef struct stream {
+    bool is_docids;
+    gx_choice choice;
+    const uint32_t *values; /* [df] */
+    uint32_t *ends;         /* out: where each block ends among the list's words */
+    uint64_t sum_tfs;       /* out, of tfs */
+} stream;
+
+/* Blocks go to c->words; *words counts those of both streams. */
+static gx_status encode_stream(gx_list_encoder *c, stream *s, uint32_t df, uint64_t *words, gx_error *err)
 {
-    const gx_codec *const codec = choice.codec;
+    const gx_codec *const codec = s->choice.codec;
+    const uint32_t *const values = s->values;
     const uint32_t block_len = c->docids->block_len;
     for (uint32_t at = 0, n; at < df; at += n) {
         n = df - at < block_len ? df - at : block_len;
-        const bool good = is_docids ? to_gaps(values + at, n, c->gaps) && (at == 0 || values[at] > values[at - 1])
-                                    : to_tfs_less_one(values + at, n, c->gaps, sum_tfs);
+        const bool good = s->is_docids ? to_gaps(values + at, n, c->gaps) && (at == 0 || values[at] > values[at - 1])
+                                       : to_tfs_less_one(values + at, n, c->gaps, &s->sum_tfs);
         if (!good)
-            return gx_fail(err, GX_EUSAGE, is_docids ? "docids do not rise" : "a tf is 0");
+            return gx_fail(err, GX_EUSAGE, s->is_docids ? "docids do not rise" : "a tf is 0");
         const gx_status st =
             gx_grow(&c->words, &c->max_words, c->n_words + *words + codec->max_words(n), sizeof *c->words, err);
         if (st != GX_OK)
             return st;
-        *words += codec->encode(c->gaps, n, choice.param, c->words + c->n_words + *words);
+        *words += codec->encode(c->gaps, n, s->choice.param, c->words + c->n_words + *words);
         if (*words > UINT32_MAX)
             return gx_fail(err, GX_EUSAGE, "the list takes more than 2^32 words");
-        *ends++ = (uint32_t)*words;
+        s->ends[at / block_len] = (uint32_t)*words;
     }
     return GX_OK;
 }
@@ -164,29 +173,32 @@ static gx_status encode_blocks(gx_list_encoder *c, gx_encoded_list *l, const uin
                                gx_error *err)
 {
     const uint32_t block_len = c->docids->block_len, n_blocks = (l->df - 1) / block_len + 1;
-    gx_choice choice[2] = {{0}};
-    gx_status st = choose_codec(c, true, docids, l->df, &choice[0], err);
+    stream of_docids = {.is_docids = true, .values = docids}, of_tfs = {.values = tfs};
+    gx_status st = choose_codec(c, true, docids, l->df, &of_docids.choice, err);
     if (st == GX_OK)
-        st = choose_codec(c, false, tfs, l->df, &choice[1], err);
+        st = choose_codec(c, false, tfs, l->df, &of_tfs.choice, err);
     if (st == GX_OK)
         st = reserve_blocks(c, n_blocks, err);
     if (st != GX_OK)
         return st;
+    of_docids.ends = c->docid_ends + c->n_blocks;
+    of_tfs.ends = c->tf_ends + c->n_blocks;
     uint64_t words = 0;
-    st = encode_stream(c, true, choice[0], docids, l->df, c->docid_ends + c->n_blocks, &words, NULL, err);
+    st = encode_stream(c, &of_docids, l->df, &words, err);
     if (st == GX_OK && docids[l->df - 1] >= c->n_docs)
         st = gx_fail(err, GX_EUSAGE, "docid %u, of %u documents", docids[l->df - 1], c->n_docs);
     if (st == GX_OK)
-        st = encode_stream(c, false, choice[1], tfs, l->df, c->tf_ends + c->n_blocks, &words, &l->sum_tfs, err);
+        st = encode_stream(c, &of_tfs, l->df, &words, err);
     if (st != GX_OK)
         return st;
     for (uint32_t j = 0; j < n_blocks; ++j)
         c->heads[c->n_blocks + j] = docids[(size_t)j * block_len];
     l->n_words = (uint32_t)words;
-    l->docids = choice[0].codec;
-    l->tfs = choice[1].codec;
-    l->docid_param = choice[0].param;
-    l->tf_param = choice[1].param;
+    l->docids = of_docids.choice.codec;
+    l->tfs = of_tfs.choice.codec;
+    l->docid_param = of_docids.choice.param;
+    l->tf_param = of_tfs.choice.param;
+    l->sum_tfs = of_tfs.sum_tfs;
     c->n_words += words;
     c->n_blocks += n_blocks;
     return GX_OK;

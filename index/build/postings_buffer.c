@@ -384,13 +384,13 @@ gx_status gx_postings_no_memory(gx_error *err)
     return gx_fail(err, GX_ENOMEM, "out of memory while inverting");
 }
 
-gx_status gx_postings_buffer_each(const gx_postings_buffer *inv, const sort_key *keys, uint32_t begin, uint32_t end,
-                                  postings *whole, gx_list_fn *fn, void *user, gx_error *err)
+gx_status gx_postings_buffer_each(const gx_postings_buffer *inv, const key_range *range, postings *whole,
+                                  gx_list_fn *fn, void *user, gx_error *err)
 {
     gx_status st = GX_OK;
-    for (uint32_t i = begin; i < end && st == GX_OK; ++i) {
-        prefetch_lists(inv, keys, i);
-        const list *l = &inv->lists[keys[i].number];
+    for (uint32_t i = range->begin; i < range->end && st == GX_OK; ++i) {
+        prefetch_lists(inv, range->keys, i);
+        const list *l = &inv->lists[range->keys[i].number];
         if (l->df == 0)
             continue;
         if (!gx_postings_reserve(whole, l->df))
@@ -532,7 +532,7 @@ gx_status gx_postings_buffer_spill(gx_postings_buffer *inv, gx_error *err)
     if (!keys || !grow_array(&inv->runs, &inv->room_runs, (uint64_t)inv->n_runs + 1, sizeof(run)))
         st = gx_postings_no_memory(err);
     if (st == GX_OK)
-        st = gx_postings_buffer_each(inv, keys, 0, inv->n_lists, &whole, gx_run_writer_add, &w, err);
+        st = gx_postings_buffer_each(inv, &(key_range){keys, 0, inv->n_lists}, &whole, gx_run_writer_add, &w, err);
     if (st == GX_OK)
         st = gx_run_writer_finish(&w, err);
     free(keys);

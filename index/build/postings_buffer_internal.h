@@ -150,9 +150,15 @@ void gx_postings_free(postings *p);
 /* docids[df] and tfs[df] of a list that is held. */
 void gx_postings_buffer_decode(const gx_postings_buffer *inv, const list *l, uint32_t *docids, uint32_t *tfs);
 
-/* Give the lists keys[begin, end), which are held, to fn; they are decoded to whole. */
-gx_status gx_postings_buffer_each(const gx_postings_buffer *inv, const sort_key *keys, uint32_t begin, uint32_t end,
-                                  postings *whole, gx_list_fn *fn, void *user, gx_error *err);
+/* The lists keys[begin, end) of all the buffer's sorted keys. */
+typedef struct key_range {
+    const sort_key *keys;
+    uint32_t begin, end;
+} key_range;
+
+/* Give the lists of the range, which are held, to fn; they are decoded to whole. */
+gx_status gx_postings_buffer_each(const gx_postings_buffer *inv, const key_range *range, postings *whole,
+                                  gx_list_fn *fn, void *user, gx_error *err);
 
 /* Appends a run to the temporary file. add is a gx_list_fn whose user is the writer. */
 typedef struct gx_run_writer {

@@ -312,9 +312,10 @@ gx_status gx_postings_merger_run(gx_postings_merger *m, gx_term_range range, gx_
 {
     const cursor *const first = &m->cursors[0];
     if (m->n_cursors == 1 && !first->run) /* nothing to merge */
-        return gx_postings_buffer_each(first->inv, first->inv->keys, find_key(first->inv, range.from),
-                                       range.to ? find_key(first->inv, range.to) : first->inv->n_lists, &m->whole, fn,
-                                       user, err);
+        return gx_postings_buffer_each(first->inv,
+                                       &(key_range){first->inv->keys, find_key(first->inv, range.from),
+                                                    range.to ? find_key(first->inv, range.to) : first->inv->n_lists},
+                                       &m->whole, fn, user, err);
     m->n_heap = 0;
     for (uint32_t i = 0; i < m->n_cursors; ++i) {
         bool more;

@@ -253,8 +253,7 @@ static gx_status add_text(gx_writer *w, const char *text, size_t len, gx_error *
     return f->n * sizeof *f->ends + f->n_bytes >= FRAME_BYTES ? end_frame(w, err) : GX_OK;
 }
 
-static gx_status add_document(gx_writer *w, const char *id, size_t id_len, const char *title, size_t title_len,
-                              const char *text, size_t text_len, uint32_t n_tokens, gx_error *err)
+static gx_status add_document(gx_writer *w, const gx_document *doc, uint32_t n_tokens, gx_error *err)
 {
     const uint32_t docid = w->counts.n_docs;
     if (w->counts.n_terms && !w->n_docs_announced)
@@ -263,33 +262,31 @@ static gx_status add_document(gx_writer *w, const char *id, size_t id_len, const
         return gx_fail(err, GX_EUSAGE, "%s was to have %u documents; another is added", w->path, w->n_docs_announced);
     if (docid == UINT32_MAX - 1)
         return gx_fail(err, GX_EUSAGE, "%s would have more than %u documents", w->path, UINT32_MAX - 1);
-    if (id_len > GX_MAX_STRING || title_len > GX_MAX_STRING)
+    if (doc->id_len > GX_MAX_STRING || doc->title_len > GX_MAX_STRING)
         return gx_fail(err, GX_EUSAGE, "document %u has %s of %zu bytes; the most is %u", docid,
-                       id_len > GX_MAX_STRING ? "an id" : "a title", id_len > GX_MAX_STRING ? id_len : title_len,
-                       GX_MAX_STRING);
-    gx_status st = add_string(&w->doc_ids, id, id_len, err);
+                       doc->id_len > GX_MAX_STRING ? "an id" : "a title",
+                       doc->id_len > GX_MAX_STRING ? doc->id_len : doc->title_len, GX_MAX_STRING);
+    gx_status st = add_string(&w->doc_ids, doc->id, doc->id_len, err);
     if (st == GX_OK)
-        st = add_string(&w->titles, title, title_len, err);
+        st = add_string(&w->titles, doc->title, doc->title_len, err);
     if (st == GX_OK && w->store_text)
-        st = add_text(w, text, text_len, err);
+        st = add_text(w, doc->text, doc->text_len, err);
     if (st == GX_OK)
         st = gx_spool_u32(&w->doc_lens, n_tokens, err);
     if (st != GX_OK)
         return st;
-    w->any_title |= title_len > 0;
+    w->any_title |= doc->title_len > 0;
     w->counts.n_tokens += n_tokens;
     w->counts.n_docs = docid + 1;
     return GX_OK;
 }
 
-gx_status gx_writer_add_document(gx_writer *w, const char *id, size_t id_len, const char *title, size_t title_len,
-                                 const char *text, size_t text_len, uint32_t n_tokens, gx_error *err)
+gx_status gx_writer_add_document(gx_writer *w, const gx_document *doc, uint32_t n_tokens, gx_error *err)
 {
     gx_error words;
     if (w->failed.status != GX_OK)
         return repeat_failure(w, err);
-    return record_failure(w, add_document(w, id, id_len, title, title_len, text, text_len, n_tokens, &words), &words,
-                          err);
+    return record_failure(w, add_document(w, doc, n_tokens, &words), &words, err);
 }
 
 /* ---- lists ---- */

@@ -47,8 +47,7 @@ gx_status gx_writer_open(gx_writer **out, const char *path, const gx_writer_opti
 /* The next document. title may be NULL with title_len 0. text is ignored unless store_text; NULL
  * with 0: empty. n_tokens: the document's length after analysis. GX_EUSAGE (too long a string,
  * lists have begun, one too many), GX_EIO, GX_ENOMEM. */
-gx_status gx_writer_add_document(gx_writer *w, const char *id, size_t id_len, const char *title, size_t title_len,
-                                 const char *text, size_t text_len, uint32_t n_tokens, gx_error *err);
+gx_status gx_writer_add_document(gx_writer *w, const gx_document *doc, uint32_t n_tokens, gx_error *err);
 
 /* The next term and its postings: docids[df] rising and below the number of documents, tfs[df] >=
  * 1; df >= 1. GX_EUSAGE where that, or the terms' order, is broken; GX_EIO, GX_ENOMEM. */

@@ -3,7 +3,8 @@
  *   add     -> builder ---------------.
  *   delete  -> bits of documents ---.  \
  *                                    \  `-> part-NNNNNN.gx          .
- *   commit                            `---> part-NNNNNN.CCCCCC.del   >- MANIFEST (renamed) -> old files go
+ *   commit                            `---> part-NNNNNN.CCCCCC.del   >- MANIFEST (renamed) -> old
+ *                                                                    files go
  *   merge   -> gx_index_rewrite of a run of parts -> part-NNNNNN.gx '
  *
  * Until the manifest is renamed the folder holds the last commit and files that no manifest names,
@@ -587,8 +588,9 @@ static uint32_t tier_of(const gx_part *p)
     return tier;
 }
 
-/* A run of TIER parts, side by side, none of a tier above the least tier for which there is such a run;
- * or a part of which too much is deleted. Merging neighbours alone keeps the order of documents. */
+/* A run of TIER parts, side by side, none of a tier above the least tier for which there is such a
+ * run; or a part of which too much is deleted. Merging neighbours alone keeps the order of
+ * documents. */
 static bool find_run(const gx_collection *c, uint32_t *first, uint32_t *n)
 {
     const gx_parts *p = c->ix->parts;

@@ -128,19 +128,26 @@ static gx_status put_header(export *ex, gx_error *err)
     return st;
 }
 
-/* Name i, or the digits of i if there are no names. */
-static gx_status name_of(const export *ex, const gx_strings *names, uint32_t i, uint32_t n, char digits[11],
-                         const char *what, const char **name, size_t *len, gx_error *err)
+/* A term, or the name of a document. bytes may point to digits. */
+typedef struct ciff_name {
+    const char *bytes;
+    size_t len;
+    char digits[11];
+} ciff_name;
+
+/* Name i of n, or the digits of i if there are no names. */
+static gx_status name_of(const export *ex, const gx_strings *names, uint32_t i, uint32_t n, ciff_name *name,
+                         gx_error *err)
 {
     if (names->n == 0) {
-        *len = (size_t)snprintf(digits, 11, "%0*u", snprintf(NULL, 0, "%u", n - 1), i);
-        *name = digits;
+        name->len = (size_t)snprintf(name->digits, sizeof name->digits, "%0*u", snprintf(NULL, 0, "%u", n - 1), i);
+        name->bytes = name->digits;
         return GX_OK;
     }
-    *name = gx_strings_get(names, i, len);
-    if (*len == 0 || !gx_ciff_is_utf8(*name, *len))
-        return gx_fail(err, GX_EINPUT, "%s: %s %u is %s, which CIFF cannot hold", ex->ix->path, what, i,
-                       *len ? "not UTF-8" : "empty");
+    name->bytes = gx_strings_get(names, i, &name->len);
+    if (name->len == 0 || !gx_ciff_is_utf8(name->bytes, name->len))
+        return gx_fail(err, GX_EINPUT, "%s: %s %u is %s, which CIFF cannot hold", ex->ix->path,
+                       names == &ex->ix->terms ? "term" : "the name of document", i, name->len ? "not UTF-8" : "empty");
     return GX_OK;
 }
 
@@ -171,19 +178,17 @@ static gx_status load_list(export *ex, uint32_t t, const gx_list *l, uint64_t *c
 static gx_status put_list(export *ex, uint32_t t, gx_error *err)
 {
     const gx_list l = gx_index_list(ex->ix, t);
-    char digits[11];
-    const char *term;
-    size_t len;
+    ciff_name term;
     uint64_t cf;
     pb_ostream_t s;
-    gx_status st = name_of(ex, &ex->ix->terms, t, ex->ix->n_terms, digits, "term", &term, &len, err);
+    gx_status st = name_of(ex, &ex->ix->terms, t, ex->ix->n_terms, &term, err);
     if (st == GX_OK)
         st = load_list(ex, t, &l, &cf, err);
     if (st == GX_OK)
-        st = begin_message(ex, 3 * FIELD_BYTES + len + POSTING_BYTES * (size_t)l.df, &s, err);
+        st = begin_message(ex, 3 * FIELD_BYTES + term.len + POSTING_BYTES * (size_t)l.df, &s, err);
     if (st != GX_OK)
         return st;
-    put_text(&s, GX_CIFF_TERM, term, len);
+    put_text(&s, GX_CIFF_TERM, term.bytes, term.len);
     put_number(&s, GX_CIFF_DF, l.df);
     put_number(&s, GX_CIFF_CF, cf);
     uint8_t *const postings = ex->message + s.bytes_written, *end = postings;
@@ -194,20 +199,18 @@ static gx_status put_list(export *ex, uint32_t t, gx_error *err)
 
 static gx_status put_document(export *ex, uint32_t d, gx_error *err)
 {
-    char digits[11];
-    const char *name;
-    size_t len;
+    ciff_name name;
     pb_ostream_t s;
-    gx_status st = name_of(ex, &ex->ix->doc_ids, d, ex->ix->n_docs, digits, "the name of document", &name, &len, err);
+    gx_status st = name_of(ex, &ex->ix->doc_ids, d, ex->ix->n_docs, &name, err);
     if (st == GX_OK && ex->ix->doc_lens[d] > INT32_MAX)
         st = gx_fail(err, GX_EINPUT, "%s: document %u has a length of %u; the most of CIFF is 2^31 - 1", ex->ix->path,
                      d, ex->ix->doc_lens[d]);
     if (st == GX_OK)
-        st = begin_message(ex, 3 * FIELD_BYTES + len, &s, err);
+        st = begin_message(ex, 3 * FIELD_BYTES + name.len, &s, err);
     if (st != GX_OK)
         return st;
     put_number(&s, GX_CIFF_DOCID, d);
-    put_text(&s, GX_CIFF_NAME, name, len);
+    put_text(&s, GX_CIFF_NAME, name.bytes, name.len);
     put_number(&s, GX_CIFF_LENGTH, ex->ix->doc_lens[d]);
     return end_message(ex, &s, 0, err);
 }

@@ -431,7 +431,7 @@ static gx_status read_document(import *im, uint32_t number, gx_error *err)
         im->unequal = number;
         im->unequal_length = length;
     }
-    return gx_writer_add_document(im->writer, im->name.bytes, im->name.n, NULL, 0, NULL, 0, length, err);
+    return gx_writer_add_document(im->writer, &(gx_document){.id = im->name.bytes, .id_len = im->name.n}, length, err);
 }
 
 static gx_status read_all(import *im, gx_error *err)

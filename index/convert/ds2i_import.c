@@ -216,7 +216,7 @@ static gx_status add_documents(import *im, gx_error *err)
     for (uint32_t d = 0; st == GX_OK && d < n; ++d) {
         name id;
         if ((st = read_name(&im->documents, &line, d, n, "documents", &id, err)) == GX_OK)
-            st = gx_writer_add_document(im->writer, text_of(&id), id.len, NULL, 0, NULL, 0,
+            st = gx_writer_add_document(im->writer, &(gx_document){.id = text_of(&id), .id_len = id.len},
                                         read_u32(&im->sizes, first + 4 * (uint64_t)d), err);
     }
     return st;

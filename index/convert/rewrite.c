@@ -145,7 +145,11 @@ static gx_status copy_document(rewriter *r, uint32_t docid, gx_error *err)
         st = gx_columns_add(r->columns, err);
     if (st != GX_OK)
         return st;
-    return gx_writer_add_document(r->writer, id, id_len, title, title_len, r->text, text_len, ix->doc_lens[docid], err);
+    return gx_writer_add_document(
+        r->writer,
+        &(gx_document){
+            .id = id, .id_len = id_len, .title = title, .title_len = title_len, .text = r->text, .text_len = text_len},
+        ix->doc_lens[docid], err);
 }
 
 /* Decodes all of list t. GX_ECORRUPT unless its docids rise and are below n_docs. */

@@ -95,9 +95,10 @@ static int by_time(const void *x, const void *y)
     return (a > b) - (a < b);
 }
 
-static gx_status run(pair_space *s, uint32_t n_a, uint32_t n_b, uint32_t levels, uint32_t repeat, uint32_t *out,
-                     uint32_t *n_out, double *seconds, gx_error *err)
+static gx_status run(pair_space *s, const gx_list_pair *lists, uint32_t repeat, uint32_t *out, uint32_t *n_out,
+                     double *seconds, gx_error *err)
 {
+    const uint32_t n_a = lists->n_a, n_b = lists->n_b, levels = lists->levels;
     TRY("intersecting", intersect(s, n_a, n_b, levels)); /* a warm-up, whose result is returned */
     TRY("intersecting", cudaMemcpy(n_out, s->n_out, 4, cudaMemcpyDeviceToHost));
     TRY("copying results", cudaMemcpy(out, s->out, *n_out * 4ull, cudaMemcpyDeviceToHost));
@@ -115,16 +116,15 @@ static gx_status run(pair_space *s, uint32_t n_a, uint32_t n_b, uint32_t levels,
 
 } // namespace gx
 
-extern "C" gx_status gx_intersect_cuda(int device, const uint32_t *a, uint32_t n_a, const uint32_t *b, uint32_t n_b,
-                                       uint32_t levels, uint32_t repeat, uint32_t *out, uint32_t *n_out,
-                                       double *seconds, gx_error *err)
+extern "C" gx_status gx_intersect_cuda(int device, const gx_list_pair *lists, uint32_t repeat, uint32_t *out,
+                                       uint32_t *n_out, double *seconds, gx_error *err)
 {
     gx::pair_space s = {};
     gx_status st = gx_device_use(device, err);
     if (st == GX_OK)
-        st = gx::open_space(&s, a, n_a, b, n_b, repeat, err);
+        st = gx::open_space(&s, lists->a, lists->n_a, lists->b, lists->n_b, repeat, err);
     if (st == GX_OK)
-        st = gx::run(&s, n_a, n_b, levels, repeat, out, n_out, seconds, err);
+        st = gx::run(&s, lists, repeat, out, n_out, seconds, err);
     gx::close_space(&s);
     (void)cudaGetLastError();
     return st;

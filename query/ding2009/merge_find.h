@@ -50,11 +50,16 @@ void gx_merge_find_cpu(const uint32_t *a, uint32_t n_a, const uint32_t *b, uint3
  * positions is scratch, [n_a]. */
 uint32_t gx_intersect_cpu(const uint32_t *a, uint32_t n_a, const uint32_t *b, uint32_t n_b, uint32_t levels,
                           uint32_t *positions, uint32_t *out);
+/* Two sorted lists, and how many levels find the elements of a in b. */
+typedef struct gx_list_pair {
+    const uint32_t *a, *b; /* [n_a], [n_b] */
+    uint32_t n_a, n_b, levels;
+} gx_list_pair;
+
 /* The same on a GPU, with builds that have CUDA. Copies the lists to the device and waits for the
  * result. *seconds: the median time of `repeat` intersections. GX_ENOGPU, GX_ECUDA, GX_ENOMEM. */
-gx_status gx_intersect_cuda(int device, const uint32_t *a, uint32_t n_a, const uint32_t *b, uint32_t n_b,
-                            uint32_t levels, uint32_t repeat, uint32_t *out, uint32_t *n_out, double *seconds,
-                            gx_error *err);
+gx_status gx_intersect_cuda(int device, const gx_list_pair *lists, uint32_t repeat, uint32_t *out, uint32_t *n_out,
+                            double *seconds, gx_error *err);
 
 #ifdef __cplusplus
 }

@@ -3,6 +3,7 @@
 #include "query/ding2009/taat.cuh"
 
 extern "C" {
+#include "query/gpu/sub_batch.cuh"
 #include "query/mask.h"
 }
 
@@ -382,12 +383,19 @@ static void add_work(const taat_space *sp, const group *g, gx_search_stats *work
     }
 }
 
-/* Answers requests[n]. The AND-then-OR requests that AND does not answer go to retries[*n_retries]
- * as ORs. */
-static gx_status run_requests(taat_space *sp, const gpu_prepared_index *s, const gx_plan *plans,
-                              const taat_request *requests, uint32_t n, gx_hits *hits, taat_request *retries,
-                              uint32_t *n_retries, gx_search_stats *work, gx_error *err)
+struct taat_requests {
+    taat_request *requests; /* [n] */
+    uint32_t n;
+};
+
+/* Answers the requests. The AND-then-OR requests that AND does not answer are added to retries as
+ * ORs. */
+static gx_status run_requests(taat_space *sp, const gpu_prepared_index *s, const plan_batch *pb, taat_requests of,
+                              taat_requests *retries, gx_error *err)
 {
+    const gx_plan *const plans = pb->plans;
+    const taat_request *const requests = of.requests;
+    const uint32_t n = of.n;
     gx_status st = GX_OK;
     group g;
     for (uint32_t at = 0; at < n && st == GX_OK; at += g.n) {
@@ -403,23 +411,25 @@ static gx_status run_requests(taat_space *sp, const gpu_prepared_index *s, const
         for (uint32_t i = 0; i < g.n && st == GX_OK; ++i) {
             const taat_request j = requests[at + i];
             const taat_query *Q = &sp->queries[i];
-            gx_hits *h = &hits[j.plan];
+            gx_hits *h = &pb->hits[j.plan];
             h->n = sp->states[i].n_hits < Q->k ? sp->states[i].n_hits : Q->k;
             memcpy(h->keys, sp->answers + Q->answer, (size_t)h->n * 8);
             if (j.op == GX_OP_AND && plans[j.plan].op == GX_OP_AND_OR && h->n < Q->k)
-                retries[(*n_retries)++] = {j.plan, GX_OP_OR};
+                retries->requests[retries->n++] = {j.plan, GX_OP_OR};
         }
-        if (st == GX_OK && work)
-            add_work(sp, &g, work);
+        if (st == GX_OK && pb->work)
+            add_work(sp, &g, pb->work);
     }
     return st;
 }
 
-gx_status taat_run(taat_space **space, const gpu_prepared_index *s, session_memory *m, const gx_plan *plans, uint32_t n,
-                   gx_hits *hits, gx_search_stats *work, gx_error *err)
+gx_status taat_run(taat_space **space, const gpu_prepared_index *s, session_memory *m, const plan_batch *pb, uint32_t n,
+                   gx_error *err)
 {
+    const gx_plan *const plans = pb->plans;
+    gx_search_stats *const work = pb->work;
     gx_status st = GX_OK;
-    uint32_t n_requests = 0, n_retries = 0, n_none = 0;
+    uint32_t n_requests = 0;
     for (uint32_t i = 0; i < n; ++i)
         n_requests += is_ding2009(&plans[i]) && plans[i].n_terms;
     if (n_requests == 0)
@@ -436,10 +446,10 @@ gx_status taat_run(taat_space **space, const gpu_prepared_index *s, session_memo
         }
         *space = sp;
     }
-    taat_request *requests = (taat_request *)malloc(2ull * n_requests * sizeof *requests),
-                 *retries = requests + n_requests;
+    taat_request *requests = (taat_request *)malloc(2ull * n_requests * sizeof *requests);
     if (!requests)
         return gx_fail(err, GX_ENOMEM, "no memory for a batch of %u queries", n);
+    taat_requests retries = {requests + n_requests, 0}, none = {};
     n_requests = 0;
     for (int conjunctive = 1; conjunctive >= 0; --conjunctive) { /* requests of one kind together */
         for (uint32_t i = 0; i < n; ++i) {
@@ -453,11 +463,11 @@ gx_status taat_run(taat_space **space, const gpu_prepared_index *s, session_memo
             }
         }
     }
-    st = run_requests(*space, s, plans, requests, n_requests, hits, retries, &n_retries, work, err);
+    st = run_requests(*space, s, pb, {requests, n_requests}, &retries, err);
     if (st == GX_OK)
-        st = run_requests(*space, s, plans, retries, n_retries, hits, NULL, &n_none, work, err);
+        st = run_requests(*space, s, pb, retries, &none, err);
     if (st == GX_OK && work)
-        work->and_fell_to_or += n_retries;
+        work->and_fell_to_or += retries.n;
     free(requests);
     return st;
 }

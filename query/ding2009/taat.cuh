@@ -101,10 +101,11 @@ void taat_answer(const taat_group &G, uint32_t q, uint32_t k, const unsigned lon
 struct taat_space;
 void taat_close(session_memory *m, taat_space *space);
 
-/* Answer the plans of plans[n] that name one of these algorithms. hits, work and status are as in
+/* Answer those of the batch's n plans that name one of these algorithms. The status is as in
  * gx_executor.run. */
-gx_status taat_run(taat_space **space, const gpu_prepared_index *s, session_memory *m, const gx_plan *plans, uint32_t n,
-                   gx_hits *hits, gx_search_stats *work, gx_error *err);
+struct plan_batch; /* query/gpu/sub_batch.cuh */
+gx_status taat_run(taat_space **space, const gpu_prepared_index *s, session_memory *m, const plan_batch *pb, uint32_t n,
+                   gx_error *err);
 
 static inline bool is_ding2009(const gx_plan *plan)
 {

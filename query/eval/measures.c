@@ -435,17 +435,16 @@ gx_status gx_measures_parse(gx_measure **out, size_t *n, const char *list, gx_er
 
 /* ---- all queries ---- */
 
-gx_status gx_evaluate_topic(double *values, const gx_trec_table *qrels, const gx_trec_topic *judged,
-                            const gx_trec_table *run, const gx_trec_topic *answers, const gx_measure *measures,
-                            size_t n_measures, int32_t level, int32_t max_grade, gx_error *err)
+gx_status gx_evaluate_topic(double *values, const gx_evaluation_setup *setup, const gx_trec_topic *judged,
+                            const gx_trec_table *run, const gx_trec_topic *answers, gx_error *err)
 {
     gx_ranking r;
-    const gx_status st = gx_ranking_make(&r, qrels, judged, run, answers, level, err);
+    const gx_status st = gx_ranking_make(&r, setup->qrels, judged, run, answers, setup->level, err);
     if (st != GX_OK)
         return st;
-    r.max_grade = max_grade;
-    for (size_t m = 0; m < n_measures; ++m)
-        values[m] = gx_measure_value(&measures[m], &r);
+    r.max_grade = setup->max_grade;
+    for (size_t m = 0; m < setup->n_measures; ++m)
+        values[m] = gx_measure_value(&setup->measures[m], &r);
     gx_ranking_free(&r);
     return GX_OK;
 }
@@ -477,7 +476,7 @@ gx_status gx_evaluate(gx_evaluation *out, const gx_trec_table *qrels, const gx_t
 {
     gx_status st = GX_OK;
     gx_evaluation ev = {.n_measures = n_measures};
-    const int32_t max_grade = gx_greatest_grade(qrels);
+    const gx_evaluation_setup setup = {qrels, measures, n_measures, level, gx_greatest_grade(qrels)};
     ev.qids = malloc((qrels->n_topics + 1) * sizeof *ev.qids);
     ev.values = malloc((qrels->n_topics + 1) * n_measures * sizeof *ev.values);
     ev.all = malloc((n_measures + 1) * sizeof *ev.all);
@@ -488,8 +487,7 @@ gx_status gx_evaluate(gx_evaluation *out, const gx_trec_table *qrels, const gx_t
         ev.n_missing += !answers;
         if (!answers && !complete)
             continue;
-        st = gx_evaluate_topic(ev.values + ev.n_queries * n_measures, qrels, judged, run, answers, measures, n_measures,
-                               level, max_grade, err);
+        st = gx_evaluate_topic(ev.values + ev.n_queries * n_measures, &setup, judged, run, answers, err);
         ev.qids[ev.n_queries++] = judged->qid;
     }
     if (st != GX_OK) {

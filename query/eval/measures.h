@@ -70,10 +70,18 @@ void gx_measures_total(double *totals, const gx_measure *measures, size_t n_meas
 /* The greatest judgement, at least 4: G of expected reciprocal rank. */
 int32_t gx_greatest_grade(const gx_trec_table *qrels);
 
-/* Evaluate one query into values[n_measures]; arguments as of gx_ranking_make and gx_evaluate.
+/* What the evaluations of all queries have in common; the members are those of gx_evaluate. */
+typedef struct gx_evaluation_setup {
+    const gx_trec_table *qrels;
+    const gx_measure *measures;
+    size_t n_measures;
+    int32_t level;
+    int32_t max_grade; /* gx_greatest_grade(qrels) */
+} gx_evaluation_setup;
+
+/* Evaluate one query into values[n_measures]; judged, run and answers as of gx_ranking_make.
  * GX_ENOMEM. */
-gx_status gx_evaluate_topic(double *values, const gx_trec_table *qrels, const gx_trec_topic *judged,
-                            const gx_trec_table *run, const gx_trec_topic *answers, const gx_measure *measures,
-                            size_t n_measures, int32_t level, int32_t max_grade, gx_error *err);
+gx_status gx_evaluate_topic(double *values, const gx_evaluation_setup *setup, const gx_trec_topic *judged,
+                            const gx_trec_table *run, const gx_trec_topic *answers, gx_error *err);
 
 #endif

@@ -251,9 +251,12 @@ static gx_status remember_id(gx_log *log, const char *id, size_t n, bool *seen, 
 
 /* ---- forms ---- */
 
-static gx_status emit_query(gx_log *log, gx_log_query *q, uint64_t line, const char *id, size_t id_len,
-                            const char *text, size_t len, gx_error *err)
+/* Check what was parsed, and give it as *q; its id is copied. */
+static gx_status emit_query(gx_log *log, gx_log_query *q, const gx_log_query *parsed, gx_error *err)
 {
+    const char *const id = parsed->id;
+    const size_t id_len = parsed->id_len;
+    const uint64_t line = parsed->line;
     if (id_len == 0)
         return refuse(log, line, "the query's id is empty", err);
     if (id_len > GX_LOG_MAX_ID)
@@ -270,8 +273,9 @@ static gx_status emit_query(gx_log *log, gx_log_query *q, uint64_t line, const c
     if (seen)
         return refuse(log, line, "an earlier query has the same id", err);
     ++log->counts.queries;
-    log->counts.empty += strspn(text, " \t\r\n\f\v") == len;
-    *q = (gx_log_query){log->id.p, text, id_len, len, line, NULL, 0};
+    log->counts.empty += strspn(parsed->text, " \t\r\n\f\v") == parsed->len;
+    *q = *parsed;
+    q->id = log->id.p;
     if (log->filter.n && strspn(log->filter.p, " \t\r\n\f\v") < log->filter.n) {
         q->filter = log->filter.p;
         q->filter_len = log->filter.n;
@@ -284,7 +288,7 @@ static gx_status emit_numbered(gx_log *log, gx_log_query *q, const char *text, s
 {
     char id[24];
     const int n = snprintf(id, sizeof id, "%" PRIu64, log->line);
-    return emit_query(log, q, log->line, id, (size_t)n, text, len, err);
+    return emit_query(log, q, &(gx_log_query){id, text, (size_t)n, len, log->line}, err);
 }
 
 /* Parse a line of the form: id, colon, text. */
@@ -298,7 +302,8 @@ static gx_status parse_keyed(gx_log *log, gx_log_query *q, const char *line, siz
         ++id;
     while (end > id && end[-1] == ' ')
         --end;
-    return emit_query(log, q, log->line, id, (size_t)(end - id), sep + 1, (size_t)(line + n - sep - 1), err);
+    return emit_query(log, q, &(gx_log_query){id, sep + 1, (size_t)(end - id), (size_t)(line + n - sep - 1), log->line},
+                      err);
 }
 
 /* Parse a line of the form: id, colon, priority, colon, text. */
@@ -308,7 +313,8 @@ static gx_status parse_prioritized(gx_log *log, gx_log_query *q, const char *lin
     const char *second = colon ? memchr(colon + 1, ':', (size_t)(end - colon - 1)) : NULL;
     if (!second)
         return refuse(log, log->line, "the line is not number:priority:text", err);
-    return emit_query(log, q, log->line, line, (size_t)(colon - line), second + 1, (size_t)(end - second - 1), err);
+    return emit_query(
+        log, q, &(gx_log_query){line, second + 1, (size_t)(colon - line), (size_t)(end - second - 1), log->line}, err);
 }
 
 /* ---- TSV ---- */
@@ -414,7 +420,7 @@ static gx_status parse_tabbed(gx_log *log, gx_log_query *q, const char *line, si
         return refuse(log, log->line, c == 1 ? "no tab between the query's id and its text" : "it has too few columns",
                       err);
     log->counts.more_columns += p && *p;
-    return emit_query(log, q, log->line, id, id_len, log->title.p, log->title.n, err);
+    return emit_query(log, q, &(gx_log_query){id, log->title.p, id_len, log->title.n, log->line}, err);
 }
 
 static const json_t *first_of(const json_t *object, const char *const *keys)
@@ -450,13 +456,14 @@ static gx_status emit_object(gx_log *log, gx_log_query *q, const json_t *object,
     if (!id)
         return emit_numbered(log, q, log->title.p, log->title.n, err);
     if (json_is_string(id))
-        return emit_query(log, q, log->line, json_string_value(id), json_string_length(id), log->title.p, log->title.n,
-                          err);
+        return emit_query(
+            log, q,
+            &(gx_log_query){json_string_value(id), log->title.p, json_string_length(id), log->title.n, log->line}, err);
     if (!json_is_integer(id))
         return refuse(log, log->line, "the query's id is neither a string nor an integer", err);
     char number[32];
     const int n = snprintf(number, sizeof number, "%" JSON_INTEGER_FORMAT, json_integer_value(id));
-    return emit_query(log, q, log->line, number, (size_t)n, log->title.p, log->title.n, err);
+    return emit_query(log, q, &(gx_log_query){number, log->title.p, (size_t)n, log->title.n, log->line}, err);
 }
 
 static gx_status parse_object(gx_log *log, gx_log_query *q, const char *line, size_t n, gx_error *err)
@@ -590,7 +597,8 @@ static gx_status emit_topic(gx_log *log, gx_log_query *q, gx_error *err)
         snprintf(why, sizeof why, "the topic has no <%s>", topic_fields[log->wanted[0]].name);
         return refuse(log, t->begin, why, err);
     }
-    return emit_query(log, q, t->begin, log->fields[NUM].p, log->fields[NUM].n, log->title.p, log->title.n, err);
+    return emit_query(
+        log, q, &(gx_log_query){log->fields[NUM].p, log->title.p, log->fields[NUM].n, log->title.n, t->begin}, err);
 }
 
 static gx_status next_topic(gx_log *log, gx_log_query *q, bool *more, gx_error *err)
@@ -662,7 +670,7 @@ static gx_status next_document(gx_log *log, gx_log_query *q, bool *more, gx_erro
     for (size_t i = 0; st == GX_OK && i < log->title.n; ++i)
         if (p[i] == '\n' || p[i] == '\r' || p[i] == '\t')
             p[i] = ' ';
-    return st ? st : emit_query(log, q, d->line, d->doc.id, d->doc.id_len, p, log->title.n, err);
+    return st ? st : emit_query(log, q, &(gx_log_query){d->doc.id, p, d->doc.id_len, log->title.n, d->line}, err);
 }
 
 /* ---- guessing ---- */

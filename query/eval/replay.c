@@ -69,7 +69,7 @@ typedef struct batch_query {
     size_t id, text; /* offsets in the batch's bytes */
     size_t id_len, len;
     size_t filter, filter_len; /* likewise; filter_len 0: none */
-    uint64_t line, due; /* due: ns of the monotonic clock; 0: it has no time of its own */
+    uint64_t line, due;        /* due: ns of the monotonic clock; 0: it has no time of its own */
 } batch_query;
 
 /* One thread with its sessions and its batch. */
@@ -391,8 +391,8 @@ static bool format(worker *w)
     w->lines.n = 0;
     for (uint32_t i = 0; r->run && i < w->n; ++i) {
         const batch_query *q = &w->queries[i];
-        const gx_status st = gx_run_append(&w->lines, r->ix, w->bytes + q->id, q->id_len, w->hits[i].keys, w->hits[i].n,
-                                           w->plans[i].exponent, r->opt->tag, &err);
+        const gx_run_answer answer = {w->bytes + q->id, q->id_len, w->hits[i].keys, w->hits[i].n, w->plans[i].exponent};
+        const gx_status st = gx_run_append(&w->lines, r->ix, &answer, r->opt->tag, &err);
         if (st != GX_OK)
             return fail_pass(r, st, &err);
     }

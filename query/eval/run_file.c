@@ -99,23 +99,24 @@ static gx_status reserve_text(gx_run_text *text, size_t more, gx_error *err)
     return GX_OK;
 }
 
-gx_status gx_run_append(gx_run_text *text, const gx_index *ix, const char *qid, size_t qid_len, const uint64_t *keys,
-                        uint32_t n, int exponent, const char *tag, gx_error *err)
+gx_status gx_run_append(gx_run_text *text, const gx_index *ix, const gx_run_answer *answer, const char *tag,
+                        gx_error *err)
 {
+    const uint64_t *const keys = answer->keys;
     const size_t tag_len = strlen(tag);
-    for (uint32_t i = 0; i < n; ++i) {
+    for (uint32_t i = 0; i < answer->n; ++i) {
         size_t len;
         const char *docno = gx_index_doc_id(ix, gx_key_docid(keys[i]), &len);
-        const gx_status st = reserve_text(text, qid_len + len + tag_len + 64, err);
+        const gx_status st = reserve_text(text, answer->qid_len + len + tag_len + 64, err);
         if (st != GX_OK)
             return st;
-        char *p = put_word(text->bytes + text->n, qid, qid_len);
+        char *p = put_word(text->bytes + text->n, answer->qid, answer->qid_len);
         p = stpcpy(p, " Q0 ");
         p = put_word(p, docno, len);
         *p++ = ' ';
         p = put_digits(p, i + 1, 1);
         *p++ = ' ';
-        p += gx_run_score(p, gx_key_score(keys[i]), exponent);
+        p += gx_run_score(p, gx_key_score(keys[i]), answer->exponent);
         *p++ = ' ';
         p = put_word(p, tag, tag_len);
         *p++ = '\n';

@@ -16,11 +16,19 @@ typedef struct gx_run_text {
     size_t n, cap;
 } gx_run_text;
 
-/* Append the lines of one query's n answers. keys[n] are as gx_key makes them, best first; the
- * score of a key is gx_key_score(key) * 2^-exponent. Blanks and control characters in ids become
- * "_". GX_ENOMEM. */
-gx_status gx_run_append(gx_run_text *text, const gx_index *ix, const char *qid, size_t qid_len, const uint64_t *keys,
-                        uint32_t n, int exponent, const char *tag, gx_error *err);
+/* The answer to one query. The score of a key is gx_key_score(key) * 2^-exponent. */
+typedef struct gx_run_answer {
+    const char *qid; /* [qid_len] */
+    size_t qid_len;
+    const uint64_t *keys; /* [n] as gx_key makes them, best first */
+    uint32_t n;
+    int exponent;
+} gx_run_answer;
+
+/* Append the lines of one query's answer. Blanks and control characters in ids become "_".
+ * GX_ENOMEM. */
+gx_status gx_run_append(gx_run_text *text, const gx_index *ix, const gx_run_answer *answer, const char *tag,
+                        gx_error *err);
 
 /* Write the score sum * 2^-exponent at p, in at most 24 bytes, and return their number. sum is
  * below 2^31, and the score at most FLT_MAX. */

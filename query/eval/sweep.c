@@ -136,8 +136,9 @@ static gx_status evaluate(worker *w, size_t topic, const uint32_t *docids, const
     const gx_status st = make_rows(w, judged->qid, docids, scores, n, err);
     if (st != GX_OK)
         return st;
-    return gx_evaluate_topic(w->values + w->n_values++ * opt->n_measures, opt->qrels, judged, &run, n ? &answers : NULL,
-                             opt->measures, opt->n_measures, opt->level, w->s->max_grade, err);
+    const gx_evaluation_setup setup = {opt->qrels, opt->measures, opt->n_measures, opt->level, w->s->max_grade};
+    return gx_evaluate_topic(w->values + w->n_values++ * opt->n_measures, &setup, judged, &run, n ? &answers : NULL,
+                             err);
 }
 
 /* Of the batch's n queries, name the one that cannot be searched. */

@@ -121,7 +121,7 @@ static gx_status cuda_run(void *exec, const gx_plan *plans, uint32_t n, gx_hits 
     if (st == GX_OK && n_requests < n)
         stop_lingering(s);
     if (st == GX_OK)
-        st = taat_run(&x->ding2009, s, &session->memory, plans, n, hits, work, err);
+        st = taat_run(&x->ding2009, s, &session->memory, &pb, n, err);
     __atomic_fetch_sub(&s->running, 1, __ATOMIC_RELAXED);
     if (work)
         add_calls(work, &session->calls, &before);

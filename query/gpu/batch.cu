@@ -184,23 +184,23 @@ static selection select_requests(const gpu_session *x, const plan_batch *pb, con
 /* ---- describing ---- */
 
 /* Returns the number of items of query q if they are as long as possible. */
-static uint64_t least_items(const gpu_session *x, const sub_batch *p, uint32_t q, uint32_t n_essential)
+static uint64_t least_items(const gpu_session *x, const sub_batch *p, uint32_t q)
 {
     uint64_t n = 0;
-    for (uint32_t i = 0; i < n_essential; ++i)
+    for (uint32_t i = 0; i < p->n_essential[q]; ++i)
         n += p->terms[p->queries[q].first_term + i].at.n_blocks / max_item_blocks(x->s->ix) +
              (x->fine ? 1 + FINE_ITEMS : 1);
     return n;
 }
 
-static uint32_t choose_item_blocks(const gpu_session *x, const sub_batch *p, const uint32_t *n_essential)
+static uint32_t choose_item_blocks(const gpu_session *x, const sub_batch *p)
 {
     uint64_t blocks = 0, lists = 0;
     const uint32_t most = max_item_blocks(x->s->ix), warps = x->s->grid * 8;
     for (uint32_t q = 0; q < p->n_queries; ++q) {
-        for (uint32_t i = 0; i < n_essential[q]; ++i)
+        for (uint32_t i = 0; i < p->n_essential[q]; ++i)
             blocks += p->terms[p->queries[q].first_term + i].at.n_blocks;
-        lists += n_essential[q];
+        lists += p->n_essential[q];
     }
     uint32_t n = 1;
     while (n < most && blocks / (2 * n) >= 4ull * warps)
@@ -210,16 +210,15 @@ static uint32_t choose_item_blocks(const gpu_session *x, const sub_batch *p, con
     return n < most ? n : most;
 }
 
-/* Adds a query of the request to the sub-batch. If its items do not fit, sets *fits to false and
- * leaves the sub-batch as it was. */
-static gx_status add_if_it_fits(gpu_session *x, sub_batch *p, const gx_plan *plan, const request *rq, bool conjunctive,
-                                uint32_t after, uint32_t *n_essential, uint64_t *items, uint32_t *number, bool *fits,
-                                gx_error *err)
+/* Adds a query to the sub-batch. *items counts the items that the sub-batch has at least. If the
+ * query's items do not fit, sets *fits to false and leaves the sub-batch as it was. */
+static gx_status add_if_it_fits(gpu_session *x, sub_batch *p, const query_form &form, uint64_t *items, uint32_t *number,
+                                bool *fits, gx_error *err)
 {
     const uint32_t n_terms = p->n_terms;
     const uint64_t n_candidates = p->n_candidates, n_answers = p->n_answers;
-    TRY_STATUS(add_query(x, p, plan, rq, conjunctive, after, n_essential, number, err));
-    const uint64_t more = least_items(x, p, *number, n_essential[*number]);
+    TRY_STATUS(add_query(x, p, form, number, err));
+    const uint64_t more = least_items(x, p, *number);
     *fits = *items + more <= p->item_room;
     if (*fits) {
         *items += more;
@@ -235,17 +234,16 @@ static gx_status add_if_it_fits(gpu_session *x, sub_batch *p, const gx_plan *pla
 /* Describes as many of requests[n] as the sub-batch takes, and sets *taken to their number. An OR
  * that does not fit beside its AND is left out. The host runs it later if it is needed. */
 static gx_status describe_requests(gpu_session *x, sub_batch *p, const plan_batch *pb, const request *requests,
-                                   uint32_t n, uint32_t *n_essential, uint32_t *taken, gx_error *err)
+                                   uint32_t n, uint32_t *taken, gx_error *err)
 {
     uint64_t items = 0;
     bool fits = true;
     begin_description(p);
     for (uint32_t i = 0; i < n; ++i) {
-        const gx_plan *plan = &pb->plans[requests[i].plan];
+        const query_form form = {&pb->plans[requests[i].plan], &requests[i], requests[i].op != GX_OP_OR, NO_QUERY};
         described_request *dr = &p->requests[i];
         *dr = {requests[i], 0, NO_QUERY};
-        TRY_STATUS(add_if_it_fits(x, p, plan, &requests[i], requests[i].op != GX_OP_OR, NO_QUERY, n_essential, &items,
-                                  &dr->first, &fits, err));
+        TRY_STATUS(add_if_it_fits(x, p, form, &items, &dr->first, &fits, err));
         if (!fits)
             break;
         ++p->n_requests;
@@ -257,8 +255,8 @@ static gx_status describe_requests(gpu_session *x, sub_batch *p, const plan_batc
         uint32_t second = NO_QUERY;
         if (dr->of.op != GX_OP_AND_OR)
             continue;
-        TRY_STATUS(add_if_it_fits(x, p, &pb->plans[dr->of.plan], &dr->of, false, dr->first, n_essential, &items,
-                                  &second, &fits, err));
+        const query_form form = {&pb->plans[dr->of.plan], &dr->of, false, dr->first};
+        TRY_STATUS(add_if_it_fits(x, p, form, &items, &second, &fits, err));
         dr->second = fits ? second : NO_QUERY;
     }
     return GX_OK;
@@ -302,16 +300,16 @@ static void launch_search(const gpu_session *x, const sub_batch *p, gpu_batch R)
     }
 }
 
-static gx_status launch_sub_batch(gpu_session *x, sub_batch *p, const uint32_t *n_essential, gx_error *err)
+static gx_status launch_sub_batch(gpu_session *x, sub_batch *p, gx_error *err)
 {
     uint32_t active[MAX_QUERIES];
     pending_list lists[MAX_QUERIES];
     const cudaStream_t stream = p->stream;
-    const uint32_t item_blocks = choose_item_blocks(x, p, n_essential);
+    const uint32_t item_blocks = choose_item_blocks(x, p);
     p->direct = p->d_answers == NULL;
     for (uint32_t l = 0; l < N_LAUNCHES; ++l) {
         const uint32_t first = l < 2 ? 0 : p->n_first, n = l < 2 ? p->n_first : p->n_queries - p->n_first;
-        describe_items(p, first, n, l % 2, n_essential, item_blocks, x->fine, active, lists);
+        describe_items(p, first, n, l % 2, item_blocks, x->fine, {active, lists});
         p->items_end[l] = p->n_items;
     }
     p->device.end = p->device.end - item_bytes(p->item_room) + item_bytes(p->n_items);
@@ -437,17 +435,27 @@ static gx_status grow(gpu_session *x, batch_space *b, const plan_batch *pb, cons
     return grow_pinned(&x->memory, &b->pinned, max_bytes(f.pinned, least.pinned), err);
 }
 
-/* Describes some of requests[wanted] in the free memory and sets *taken to their number. It is 0
- * if not even one fits, or with may_wait if so few fit that the host should first collect a
+/* Which sub-batch is filled, and with which requests. */
+struct filling {
+    uint32_t turn; /* of sub_batches */
+    const plan_batch *pb;
+    const request *requests; /* [wanted] */
+    uint32_t wanted;
+};
+
+/* Describes some of the requests in the free memory and sets *taken to their number. It is 0 if
+ * not even one fits, or with may_wait if so few fit that the host should first collect a
  * sub-batch. */
-static gx_status fill_sub_batch(gpu_session *x, batch_space *b, uint32_t turn, const plan_batch *pb,
-                                const request *requests, uint32_t wanted, bool may_wait, uint32_t *n_essential,
-                                uint32_t *taken, gx_error *err)
+static gx_status fill_sub_batch(gpu_session *x, batch_space *b, const filling &f, bool may_wait, uint32_t *taken,
+                                gx_error *err)
 {
-    sub_batch *p = &b->sub_batches[turn];
+    sub_batch *p = &b->sub_batches[f.turn];
+    const plan_batch *const pb = f.pb;
+    const request *const requests = f.requests;
+    const uint32_t wanted = f.wanted;
     segment d, h;
     *taken = 0;
-    find_room(b, turn, &d, &h);
+    find_room(b, f.turn, &d, &h);
     byte_footprint room = {d.end - d.begin, h.end - h.begin};
     selection s = select_requests(x, pb, requests, wanted, room);
     /* take half of the memory, so that the host describes one half while the GPU works on the
@@ -471,19 +479,21 @@ static gx_status fill_sub_batch(gpu_session *x, batch_space *b, uint32_t turn, c
     p->item_room = (room.device - bytes.device) / CUT_ALIGNMENT * CUT_ALIGNMENT / sizeof(gpu_item);
     p->device = {d.begin, d.begin + bytes.device + item_bytes(p->item_room)};
     p->pinned = {h.begin, h.begin + bytes.pinned};
-    return describe_requests(x, p, pb, requests, s.n, n_essential, taken, err);
+    return describe_requests(x, p, pb, requests, s.n, taken, err);
 }
 
-/* Fills sub_batches[turn] with as many of the next `wanted` requests as fit, at least one. */
-static gx_status fill_next(gpu_session *x, batch_space *b, uint32_t turn, const plan_batch *pb, const request_list *l,
-                           uint32_t wanted, uint32_t *n_essential, uint32_t *taken, gx_error *err)
+/* Fills the sub-batch with as many of the requests, which are the next of the list, as fit, at
+ * least one. */
+static gx_status fill_next(gpu_session *x, batch_space *b, const filling &f, const request_list *l, uint32_t *taken,
+                           gx_error *err)
 {
-    const request *requests = l->requests + l->at;
+    const uint32_t turn = f.turn, wanted = f.wanted;
+    const plan_batch *const pb = f.pb;
     gx_status st = GX_OK;
     bool waits = true;
     *taken = 0;
     for (;;) {
-        TRY_STATUS(fill_sub_batch(x, b, turn, pb, requests, wanted, waits, n_essential, taken, err));
+        TRY_STATUS(fill_sub_batch(x, b, f, waits, taken, err));
         const bool small = b->pinned.bytes < SESSION_PINNED_BYTES ||
                            (b->device.bytes < SESSION_DEVICE_BYTES && budget_left(x->memory.budget) >= LEAST_GROWTH);
         if (*taken == wanted || (*taken && !(small && waits)))
@@ -494,7 +504,7 @@ static gx_status fill_next(gpu_session *x, batch_space *b, uint32_t turn, const 
             continue;
         }
         if (!waits && *taken == 0) {
-            const gx_plan *plan = &pb->plans[requests[0].plan];
+            const gx_plan *plan = &pb->plans[f.requests[0].plan];
             return gx_fail(err, GX_ECUDA,
                            "GPU: a query of %u terms and k = %u is larger than the session's memory; "
                            "use the CPU engine",
@@ -509,7 +519,6 @@ static gx_status fill_next(gpu_session *x, batch_space *b, uint32_t turn, const 
 gx_status run_batch(gpu_session *x, batch_space *b, const plan_batch *pb, const request *requests, uint32_t n,
                     gx_error *err)
 {
-    uint32_t n_essential[MAX_QUERIES];
     gx_status st = GX_OK;
     x->fine = n <= MAX_FINE_QUERIES;
     /* The first sub-batch is small, so that the GPU starts early. The following ones are large,
@@ -530,9 +539,10 @@ gx_status run_batch(gpu_session *x, batch_space *b, const plan_batch *pb, const 
         const double t0 = gx_clock_seconds();
         uint32_t taken = 0;
         const request_list l = {requests, n, at};
-        st = fill_next(x, b, turn, pb, &l, n - at < most + most / 2 ? n - at : most, n_essential, &taken, err);
+        const filling f = {turn, pb, requests + at, n - at < most + most / 2 ? n - at : most};
+        st = fill_next(x, b, f, &l, &taken, err);
         if (st == GX_OK)
-            st = launch_sub_batch(x, p, n_essential, err);
+            st = launch_sub_batch(x, p, err);
         for (uint32_t i = 0; i < taken; ++i)
             add_list_stats(x, &pb->plans[requests[at + i].plan], pb->work);
         if (pb->work)

@@ -85,7 +85,7 @@ static gx_status describe_small_batch(gpu_session *x, sub_batch *p, const plan_b
 {
     /* a MIG slice may have room for few blocks */
     const uint32_t room = x->s->small_grid > n ? x->s->small_grid / n : 1;
-    uint32_t n_essential[SMALL_BATCH], most = 0;
+    uint32_t most = 0;
     begin_description(p);
     for (uint32_t i = 0; i < n; ++i) {
         const gx_plan *plan = &pb->plans[requests[i].plan];
@@ -93,12 +93,12 @@ static gx_status describe_small_batch(gpu_session *x, sub_batch *p, const plan_b
         *dr = {requests[i], 0, NO_QUERY};
         gpu_query *Q = &p->queries[i];
         const gpu_term *terms = &p->terms[p->n_terms];
-        const gx_status st =
-            add_query(x, p, plan, &requests[i], requests[i].op != GX_OP_OR, NO_QUERY, n_essential, &dr->first, err);
+        const query_form form = {plan, &requests[i], requests[i].op != GX_OP_OR, NO_QUERY};
+        const gx_status st = add_query(x, p, form, &dr->first, err);
         if (st != GX_OK)
             return st;
         Q->first_term = 0;
-        for (uint32_t t = 0; t < n_essential[i]; ++t)
+        for (uint32_t t = 0; t < p->n_essential[i]; ++t)
             Q->n_items += terms[t].at.n_blocks;
         Q->shares = count_shares(Q->n_items, room);
         Q->n_items *= Q->shares;

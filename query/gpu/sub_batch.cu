@@ -107,14 +107,18 @@ static void sort_ranked_terms(ranked_term *t, uint32_t n)
 }
 
 /* Describes the lists of a plan that may be pruned: their order, bounds and first threshold. */
-static void describe_lists(const gpu_prepared_index *s, const gx_plan *plan, const bounds *b, const request *rq,
-                           bool conjunctive, uint32_t q, gpu_query *Q, gpu_term *t, uint32_t *n_essential)
+static void describe_lists(const gpu_prepared_index *s, sub_batch *p, const query_form &form, const bounds *b,
+                           uint32_t q)
 {
+    const gx_plan *const plan = form.plan;
+    const bool conjunctive = form.conjunctive;
+    gpu_query *const Q = &p->queries[q];
+    gpu_term *const t = &p->terms[Q->first_term];
     ranked_term order[GX_MAX_TERMS];
     /* k-th impacts of all documents are no lower bound under a mask */
     const bool known = !plan->mask;
     const uint32_t n = plan->n_terms, kth = known && (!conjunctive || n == 1) ? find_kth(plan->k) : N_KTH;
-    uint32_t total = 0, first = rq->threshold > 1 ? rq->threshold : 1;
+    uint32_t total = 0, first = form.rq->threshold > 1 ? form.rq->threshold : 1;
     if (known && !conjunctive && plan->initial_threshold > first)
         first = plan->initial_threshold;
     for (uint32_t i = 0; i < n; ++i) {
@@ -129,7 +133,7 @@ static void describe_lists(const gpu_prepared_index *s, const gx_plan *plan, con
     uint32_t remaining_ub = total;
     for (uint32_t i = 0; i < n; ++i) {
         if (remaining_ub >= first && (!conjunctive || i == 0))
-            *n_essential = i + 1;
+            p->n_essential[q] = i + 1;
         remaining_ub -= order[i].bound;
         describe_term(s, &plan->terms[order[i].term], q, &t[i]);
         t[i].filter.bound = order[i].bound;
@@ -160,34 +164,34 @@ static gx_status find_bounds(gpu_session *x, gx_scorer norm, const bounds **out,
     return st;
 }
 
-static void describe_query(const gpu_prepared_index *s, sub_batch *p, const gx_plan *plan, const bounds *b,
-                           const request *rq, bool conjunctive, uint32_t after, uint32_t *n_essential)
+static void describe_query(const gpu_prepared_index *s, sub_batch *p, const query_form &form, const bounds *b)
 {
+    const gx_plan *const plan = form.plan;
     const uint32_t q = p->n_queries++, n = plan->n_terms;
     gpu_query *Q = &p->queries[q];
     gpu_term *t = &p->terms[p->n_terms];
     memset(Q, 0, sizeof *Q);
     Q->n_terms = n;
     Q->first_term = p->n_terms;
-    Q->flags = (conjunctive ? QUERY_AND : 0) | (plan->prune ? 0 : QUERY_EXHAUSTIVE) | (plan->mask ? QUERY_MASKED : 0) |
-               (plan->norm.lossy ? QUERY_LOSSY : 0);
+    Q->flags = (form.conjunctive ? QUERY_AND : 0) | (plan->prune ? 0 : QUERY_EXHAUSTIVE) |
+               (plan->mask ? QUERY_MASKED : 0) | (plan->norm.lossy ? QUERY_LOSSY : 0);
     Q->mask = plan->mask ? (const uint32_t *)plan->mask->device : NULL;
     Q->k = plan->k;
     Q->initial_threshold = 1;
-    Q->after = after;
+    Q->after = form.after;
     Q->c0 = plan->norm.c0;
     Q->c1 = plan->norm.c1;
     Q->min_K = gx_bm25_K(plan->norm, s->ix->min_doc_len);
-    Q->capacity = candidates_of(s->ix, plan, rq);
+    Q->capacity = candidates_of(s->ix, plan, form.rq);
     Q->candidates = p->n_candidates;
     Q->answer = p->n_answers;
     p->n_candidates += Q->capacity;
     p->n_answers += plan->k;
     p->n_terms += n;
-    *n_essential = 0;
+    p->n_essential[q] = 0;
     if (plan->prune) {
         p->any_select |= plan->k > SMALL_K;
-        describe_lists(s, plan, b, rq, conjunctive, q, Q, t, n_essential);
+        describe_lists(s, p, form, b, q);
     } else {
         p->any_exhaustive = true;
         for (uint32_t i = 0; i < n; ++i)
@@ -195,15 +199,14 @@ static void describe_query(const gpu_prepared_index *s, sub_batch *p, const gx_p
     }
 }
 
-gx_status add_query(gpu_session *x, sub_batch *p, const gx_plan *plan, const request *rq, bool conjunctive,
-                    uint32_t after, uint32_t *n_essential, uint32_t *number, gx_error *err)
+gx_status add_query(gpu_session *x, sub_batch *p, const query_form &form, uint32_t *number, gx_error *err)
 {
     const bounds *b = NULL;
-    const gx_status st = plan->prune ? find_bounds(x, plan->norm, &b, err) : GX_OK;
+    const gx_status st = form.plan->prune ? find_bounds(x, form.plan->norm, &b, err) : GX_OK;
     if (st != GX_OK)
         return st;
     *number = p->n_queries;
-    describe_query(x->s, p, plan, b, rq, conjunctive, after, &n_essential[*number]);
+    describe_query(x->s, p, form, b);
     return GX_OK;
 }
 
@@ -224,9 +227,12 @@ void begin_description(sub_batch *p)
 
 /* ---- items ---- */
 
-void describe_items(sub_batch *p, uint32_t first, uint32_t n, bool are_multi_term, const uint32_t *n_essential,
-                    uint32_t item_blocks, bool fine, uint32_t *active, pending_list *lists)
+void describe_items(sub_batch *p, uint32_t first, uint32_t n, bool are_multi_term, uint32_t item_blocks, bool fine,
+                    const item_scratch &scratch)
 {
+    const uint32_t *const n_essential = p->n_essential;
+    uint32_t *const active = scratch.active;
+    pending_list *const lists = scratch.lists;
     uint32_t n_active = 0;
     for (uint32_t i = 0; i < n; ++i) {
         if (n_essential[first + i] && (p->queries[first + i].n_terms > SHORT_QUERY_TERMS) == are_multi_term)

@@ -45,6 +45,9 @@ struct sub_batch {
     bool any_exhaustive, any_select;
     bool direct;                 /* the kernels write the answers to host memory */
     described_request *requests; /* [MAX_QUERIES] */
+    /* of each query, the number of its essential lists: those at the front whose postings become
+     * items */
+    uint32_t n_essential[MAX_QUERIES];
     /* Pinned; the first three are contiguous: */
     gpu_query *queries;
     gpu_term *terms;
@@ -100,11 +103,16 @@ static inline uint32_t max_item_blocks(const gx_index *ix)
 /* Empties the sub-batch but keeps its arrays. */
 void begin_description(sub_batch *p);
 
-/* Adds a query for the request's plan to the sub-batch, as AND (conjunctive) or OR. after: see
- * gpu_query. Sets *number to the query's number and n_essential[*number] to the number of its
- * essential lists: those at the front whose postings become items. */
-gx_status add_query(gpu_session *x, sub_batch *p, const gx_plan *plan, const request *rq, bool conjunctive,
-                    uint32_t after, uint32_t *n_essential, uint32_t *number, gx_error *err);
+/* A query for a request: its plan, run as AND (conjunctive) or OR. */
+struct query_form {
+    const gx_plan *plan;
+    const request *rq;
+    bool conjunctive;
+    uint32_t after; /* see gpu_query */
+};
+
+/* Adds a query to the sub-batch. Sets *number to the query's number, and p->n_essential of it. */
+gx_status add_query(gpu_session *x, sub_batch *p, const query_form &form, uint32_t *number, gx_error *err);
 
 /* Adds the lengths of the plan's lists to work, unless work is NULL. */
 void add_list_stats(const gpu_session *x, const gx_plan *plan, gx_search_stats *work);
@@ -119,15 +127,20 @@ struct pending_list {
     bool opens_query; /* with fine items: the query's search begins with this list */
 };
 
+/* What describe_items works with, for n queries. */
+struct item_scratch {
+    uint32_t *active;    /* [n] */
+    pending_list *lists; /* [n] */
+};
+
 /* Adds the item ranges of queries [first, first + n) that are multi-term, or of those that are
  * not. The ranges go list by list, so that the threshold of every query rises early: first 16
  * blocks of a list, then 48, 192, ... Items have item_blocks blocks, a power of two. With `fine`,
  * items at the beginning of a short query have one block and the following ones a quarter of
  * item_blocks. The first candidates of a query need look-ups, one by one. Many warps raise the
- * threshold sooner than one, which pays if few queries keep the warps busy. active and lists are
- * scratch, [n]. */
-void describe_items(sub_batch *p, uint32_t first, uint32_t n, bool are_multi_term, const uint32_t *n_essential,
-                    uint32_t item_blocks, bool fine, uint32_t *active, pending_list *lists);
+ * threshold sooner than one, which pays if few queries keep the warps busy. */
+void describe_items(sub_batch *p, uint32_t first, uint32_t n, bool are_multi_term, uint32_t item_blocks, bool fine,
+                    const item_scratch &scratch);
 
 /* Returns the room for candidates of a query with k results, in a large collection. A query that
  * exceeds it is run again. An AND-then-OR query needs the room twice: with 3,072 candidates each,

@@ -104,7 +104,7 @@ static void make_pairs(bench *b, const gx_query_options *opt)
         return;
     gx_pair_thresholds_free(b->pairs);
     const double t0 = now();
-    if (gx_pair_thresholds_make(&b->pairs, &b->s->ix, b->ops, b->state, opt, b->o->pairs,
+    if (gx_pair_thresholds_make(&b->pairs, &(gx_pair_engine){&b->s->ix, b->ops, b->state}, opt, b->o->pairs,
                                 b->ops == &gx_executor_cpu ? 16 : 4, &err) != GX_OK)
         die("pair-thresholds", &err);
     b->paired_k = opt->k;

@@ -4,9 +4,9 @@
  *   bench_search INDEX QUERIES [or|and|block-max] [k] [n_queries] [rounds] [map_memory] [TIMES]
  *
  * QUERIES: one a line. Prints, in microseconds of processor time a query, the search of a plan that
- * is ready, and the same from text, the plan made and freed (each query's fastest round; their mean,
- * p50, p95, p99); and what the searches did. GX_CPU chooses the instruction set. TIMES: a file for
- * each query's two fastest rounds, a line each.
+ * is ready, and the same from text, the plan made and freed (each query's fastest round; their
+ * mean, p50, p95, p99); and what the searches did. GX_CPU chooses the instruction set. TIMES: a
+ * file for each query's two fastest rounds, a line each.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -117,12 +117,21 @@ static uint32_t count_wrong(gx_session *s, const query *queries, uint32_t n, uin
 
 /* Each query's least time of so many rounds over all, in microseconds, to us [n]: of its plan, or
  * of its text where there is an index to plan with. */
-static void time_queries(gx_session *s, const query *queries, uint32_t n, int rounds, const gx_index *ix,
-                         const gx_query_options *opt, uint64_t *keys, double *us)
+typedef struct timed_queries {
+    const query *queries; /* [n] */
+    uint32_t n;
+    int rounds;
+    const gx_index *ix; /* NULL: the queries' plans are run */
+    const gx_query_options *opt;
+} timed_queries;
+
+static void time_queries(gx_session *s, const timed_queries *of, uint64_t *keys, double *us)
 {
+    const query *const queries = of->queries;
+    const gx_index *const ix = of->ix;
     gx_error err = {0};
-    for (int r = 0; r < rounds; ++r) {
-        for (uint32_t i = 0; i < n; ++i) {
+    for (int r = 0; r < of->rounds; ++r) {
+        for (uint32_t i = 0; i < of->n; ++i) {
             gx_hits h = {keys, 0};
             gx_plan made;
             const double t = own_time();
@@ -191,12 +200,12 @@ int main(int argc, char **argv)
            gx_engine_describe(en), opt.op == GX_OP_AND ? "AND" : "OR", opt.k, n, wrong, (double)hits / n,
            now() - t_first, 1e3 * (t_read - t_open));
     const gx_search_stats before = *gx_session_stats(s), *w = gx_session_stats(s);
-    time_queries(s, queries, n, rounds, NULL, NULL, keys, ready);
+    time_queries(s, &(timed_queries){queries, n, rounds, NULL, NULL}, keys, ready);
     const double m = (double)n * rounds;
     printf("  a query: %.0f postings, %.0f blocks, %.1f decoded, %.1f look-ups\n",
            (double)(w->postings - before.postings) / m, (double)(w->blocks - before.blocks) / m,
            (double)(w->blocks_decoded - before.blocks_decoded) / m, (double)(w->lookups - before.lookups) / m);
-    time_queries(s, queries, n, rounds, ix, &opt, keys, text);
+    time_queries(s, &(timed_queries){queries, n, rounds, ix, &opt}, keys, text);
     if (argc > 8)
         write_times(argv[8], ready, text, n);
     print_times("search", ready, n);

@@ -37,7 +37,8 @@ class Operation:
 class Test:
     def __init__(self, args):
         self.program, self.rng = os.path.abspath(args.program), random.Random(args.seed)
-        self.room = tempfile.mkdtemp(prefix="gpuidx-faults-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None)
+        self.room = tempfile.mkdtemp(prefix="gpuidx-faults-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK)
+                                     else None)
         self.sums, self.counts = {}, {}
 
     def run(self, *args, **more):

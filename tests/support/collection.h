@@ -103,8 +103,14 @@ static inline gx_status collection_add(const collection *c, gx_writer *w, gx_err
 {
     gx_status st = GX_OK;
     for (uint32_t d = 0; d < c->n_docs && st == GX_OK; ++d)
-        st = gx_writer_add_document(w, c->ids[d], strlen(c->ids[d]), c->titles[d], strlen(c->titles[d]), c->texts[d],
-                                    strlen(c->texts[d]), c->doc_lens[d], err);
+        st = gx_writer_add_document(w,
+                                    &(gx_document){.id = c->ids[d],
+                                                   .id_len = strlen(c->ids[d]),
+                                                   .title = c->titles[d],
+                                                   .title_len = strlen(c->titles[d]),
+                                                   .text = c->texts[d],
+                                                   .text_len = strlen(c->texts[d])},
+                                    c->doc_lens[d], err);
     for (uint32_t t = 0; t < c->n_terms && st == GX_OK; ++t)
         st = gx_writer_add_list(w, c->lists[t].term, c->lists[t].len, c->lists[t].df, c->lists[t].docids,
                                 c->lists[t].tfs, err);

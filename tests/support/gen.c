@@ -199,7 +199,7 @@ gx_status gen_write(const gen_collection *c, const char *path, const gx_codec *d
         st = gx_writer_open(&w, path, &opt, err);
     for (uint32_t d = 0; d < c->n_docs && st == GX_OK; ++d) {
         const int len = snprintf(name, sizeof name, "d%u", d);
-        st = gx_writer_add_document(w, name, (size_t)len, NULL, 0, NULL, 0, c->doc_lens[d], err);
+        st = gx_writer_add_document(w, &(gx_document){.id = name, .id_len = (size_t)len}, c->doc_lens[d], err);
     }
     for (uint32_t t = 0; t < c->n_terms && st == GX_OK; ++t) {
         const gen_list *l = &c->lists[t];

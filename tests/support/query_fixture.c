@@ -146,8 +146,10 @@ void make_query(test_query *t, gen_rng *r, const gen_collection *c, uint32_t max
 /* ---- the comparison ---- */
 
 void check_answer(const fixture *f, const engine_row *row, const test_query *t, const gx_query_options *opt,
-                  const oracle_answer *want, const uint32_t *docids, const float *scores, uint32_t n_hits)
+                  const oracle_answer *want, engine_answer got)
 {
+    const uint32_t *const docids = got.docids, n_hits = got.n_hits;
+    const float *const scores = got.scores;
     const char *wrong = NULL;
     uint32_t at = 0;
     if (n_hits != want->n_hits)

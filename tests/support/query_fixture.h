@@ -64,8 +64,13 @@ extern const search_variant ways[N_SEARCH_VARIANTS];
 
 /* Fail unless the answer is the oracle's: docids, scores' bits, and within roundings the exact
  * scores. */
+typedef struct engine_answer {
+    const uint32_t *docids; /* [n_hits] */
+    const float *scores;    /* [n_hits] */
+    uint32_t n_hits;
+} engine_answer;
 void check_answer(const fixture *f, const engine_row *row, const test_query *t, const gx_query_options *opt,
-                  const oracle_answer *want, const uint32_t *docids, const float *scores, uint32_t n_hits);
+                  const oracle_answer *want, engine_answer got);
 
 /* Named algorithms are run for k up to this. */
 uint32_t ding2009_max_k(void);

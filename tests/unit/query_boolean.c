@@ -175,7 +175,7 @@ static void compare_boolean(const fixture *f, const engine_row *row, gen_rng *r,
         fail_msg("%s: '%s': %s", row->name, t.text, err.text);
     } else {
         oracle_answer want = oracle_search(f->c, &t.q);
-        check_answer(f, row, &t, &opt, &want, docids, scores, n_hits);
+        check_answer(f, row, &t, &opt, &want, (engine_answer){docids, scores, n_hits});
         if (n_matches != want.n_matches)
             fail_msg("%s: '%s': %llu matches, not %llu", row->name, t.text, (unsigned long long)n_matches,
                      (unsigned long long)want.n_matches);

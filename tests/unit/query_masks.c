@@ -120,7 +120,7 @@ static void run_as_batch(batch *b, const fixture *f, const engine_row *row, cons
             docids[x] = gx_key_docid(h->keys[x]);
             scores[x] = ldexpf((float)gx_key_score(h->keys[x]), -b->plans[i].exponent);
         }
-        check_answer(f, row, &b->tests[i], &b->opt[i], &b->want[i], docids, scores, h->n);
+        check_answer(f, row, &b->tests[i], &b->opt[i], &b->want[i], (engine_answer){docids, scores, h->n});
         gx_plan_free(&b->plans[i]);
         free(docids);
         free(scores);
@@ -144,7 +144,7 @@ static void run_one_by_one(batch *b, const fixture *f, const engine_row *row, co
         if (gx_search(f->s, &(gx_query)GX_TEXT_QUERY(b->tests[i].text, strlen(b->tests[i].text)), 1, &opt, &out,
                       &err) != GX_OK)
             fail_msg("%s: %s", row->name, err.text);
-        check_answer(f, row, &b->tests[i], &opt, &b->want[i], docids, scores, n_hits);
+        check_answer(f, row, &b->tests[i], &opt, &b->want[i], (engine_answer){docids, scores, n_hits});
         assert_int_equal(n_matches, b->want[i].n_matches);
     }
     free(docids);

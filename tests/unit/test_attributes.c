@@ -178,7 +178,7 @@ static void write_golden(const char *path)
         const int n = snprintf(id, sizeof id, "d%u", d);
         assert_int_equal(gx_columns_set(opt.columns, r.values, r.n, &err), GX_OK);
         assert_int_equal(gx_columns_add(opt.columns, &err), GX_OK);
-        assert_int_equal(gx_writer_add_document(w, id, (size_t)n, NULL, 0, NULL, 0, d == 0, &err), GX_OK);
+        assert_int_equal(gx_writer_add_document(w, &(gx_document){.id = id, .id_len = (size_t)n}, d == 0, &err), GX_OK);
     }
     assert_int_equal(gx_writer_add_list(w, "one", 3, 1, docids, tfs, &err), GX_OK);
     assert_int_equal(gx_writer_finish(w, META, &err), GX_OK);

@@ -1,5 +1,5 @@
-/* The search over ranges of documents against a judge of its own: sums of impacts over plain arrays,
- * sorted. Each row is an instruction set. */
+/* The search over ranges of documents against a judge of its own: sums of impacts over plain
+ * arrays, sorted. Each row is an instruction set. */
 #include <math.h>
 #include <unistd.h>
 

@@ -168,10 +168,10 @@ static void check_query(const fixture *f, gpu_session *x, sub_batch *p, const gx
 {
     const request j = {0, conjunctive ? GX_OP_AND : GX_OP_OR, false, 0};
     const uint32_t n_docs = f->c->n_docs;
-    uint32_t n_essential, number, n = 0, remaining_ub = 0;
+    uint32_t number, n = 0, remaining_ub = 0;
     gx_error err = {};
     begin_description(p);
-    assert_int_equal(add_query(x, p, plan, &j, conjunctive, NO_QUERY, &n_essential, &number, &err), GX_OK);
+    assert_int_equal(add_query(x, p, {plan, &j, conjunctive, NO_QUERY}, &number, &err), GX_OK);
     assert_int_equal(number, 0);
     memset(scores, 0, n_docs * sizeof *scores);
     memset(holders, 0, n_docs * sizeof *holders);

@@ -1,6 +1,6 @@
-/* test_changes.c: random sequences of add, delete, update, merge, commit and reload of a collection. After
- * commits it must equal an index that is built of the live documents: statistics, terms, lists, documents,
- * and the answers of every engine there is here, to the bit.
+/* test_changes.c: random sequences of add, delete, update, merge, commit and reload of a
+ * collection. After commits it must equal an index that is built of the live documents: statistics,
+ * terms, lists, documents, and the answers of every engine there is here, to the bit.
  *
  *   GX_TEST_CASES=2000 GX_TEST_SEED=5 build/tests/test_changes     the long form
  */

@@ -386,7 +386,7 @@ static void a_writer_gets_as_many_documents_as_it_was_told(void **state)
         assert_int_equal(gx_writer_add_list(w, "t", 1, 1, (uint32_t[]){1}, (uint32_t[]){1}, &err), GX_OK);
         gx_status st = GX_OK;
         for (uint32_t d = 0; d < n && st == GX_OK; ++d)
-            st = gx_writer_add_document(w, "d", 1, NULL, 0, NULL, 0, 1, &err);
+            st = gx_writer_add_document(w, &(gx_document){.id = "d", .id_len = 1}, 1, &err);
         if (st == GX_OK)
             st = gx_writer_finish(w, META, &err);
         assert_int_equal(st, n == 2 ? GX_OK : GX_EUSAGE);

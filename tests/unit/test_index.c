@@ -424,7 +424,7 @@ static gx_status say(const char *term, uint32_t df, const uint32_t *docids, cons
     static const uint32_t zero = 0, one = 1;
     assert_int_equal(gx_writer_open(&w, in_dir("say.gx"), &opt, err), GX_OK);
     for (int d = 0; d < 10; ++d)
-        assert_int_equal(gx_writer_add_document(w, "id", 2, NULL, 0, NULL, 0, 1, err), GX_OK);
+        assert_int_equal(gx_writer_add_document(w, &(gx_document){.id = "id", .id_len = 2}, 1, err), GX_OK);
     assert_int_equal(gx_writer_add_list(w, "m", 1, 1, &zero, &one, err), GX_OK);
     const gx_status st = gx_writer_add_list(w, term, strlen(term), df, docids, tfs, err);
     if (st != GX_OK) {
@@ -541,8 +541,14 @@ static void write_and_die(const collection *c, uint32_t steps)
     for (uint32_t d = 0; d < c->n_docs; ++d) {
         if (d == steps)
             raise(SIGKILL);
-        gx_writer_add_document(w, c->ids[d], strlen(c->ids[d]), c->titles[d], strlen(c->titles[d]), c->texts[d],
-                               strlen(c->texts[d]), c->doc_lens[d], NULL);
+        gx_writer_add_document(w,
+                               &(gx_document){.id = c->ids[d],
+                                              .id_len = strlen(c->ids[d]),
+                                              .title = c->titles[d],
+                                              .title_len = strlen(c->titles[d]),
+                                              .text = c->texts[d],
+                                              .text_len = strlen(c->texts[d])},
+                               c->doc_lens[d], NULL);
     }
     for (uint32_t t = 0; t < c->n_terms; ++t) {
         if (c->n_docs + t == steps)

@@ -97,7 +97,8 @@ static void check_intersections(bool on_gpu)
 #if GX_CUDA
             double seconds;
             if (on_gpu) {
-                const gx_status st = gx_intersect_cuda(0, a, n_a, b, n_b, levels, 1, out, &n, &seconds, &err);
+                const gx_status st =
+                    gx_intersect_cuda(0, &(gx_list_pair){a, b, n_a, n_b, levels}, 1, out, &n, &seconds, &err);
                 if (st == GX_ENOGPU)
                     skip();
                 if (st != GX_OK)

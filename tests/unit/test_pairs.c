@@ -88,8 +88,8 @@ static void a_floor_is_never_above_the_kth_score(void **state)
             opt.k1 = opt.b = NAN;         /* it has none */
         opt.op = (gx_op)gen_below(&r, 3); /* does not matter */
         const uint32_t n_lists = gen_below(&r, 50);
-        if (gx_pair_thresholds_make(&pairs, f.ix, &gx_executor_cpu, f.state, &opt, n_lists, 1 + gen_below(&r, 4),
-                                    &err) != GX_OK)
+        if (gx_pair_thresholds_make(&pairs, &(gx_pair_engine){f.ix, &gx_executor_cpu, f.state}, &opt, n_lists,
+                                    1 + gen_below(&r, 4), &err) != GX_OK)
             fail_msg("%s", err.text);
         for (uint32_t q = 0; q < 100; ++q) {
             uint32_t ids[6];
@@ -138,7 +138,8 @@ static void a_floor_is_for_its_scorer_and_k(void **state)
     gx_query_options opt = GX_QUERY_OPTIONS;
     const uint32_t ids[] = {0, 1};
     open_fixture(&f, 4 * GEN_N_SHAPES, 2000, 20);
-    assert_int_equal(gx_pair_thresholds_make(&pairs, f.ix, &gx_executor_cpu, f.state, &opt, 20, 2, &err), GX_OK);
+    assert_int_equal(
+        gx_pair_thresholds_make(&pairs, &(gx_pair_engine){f.ix, &gx_executor_cpu, f.state}, &opt, 20, 2, &err), GX_OK);
     for (int turn = 0; turn < 8; ++turn) {
         gx_query_options o = opt;
         gx_plan plan;

@@ -83,8 +83,8 @@ static void check_batch(fixture *f, const engine_row *row, gen_rng *r, uint32_t 
                 fail_msg("%s: collection seed %llu: %s", row->name, (unsigned long long)f->c->seed, err.text);
         }
         for (uint32_t i = 0; i < n; ++i) {
-            check_answer(f, row, &tests[i], &opt, &want[i], docids + (size_t)i * opt.k, scores + (size_t)i * opt.k,
-                         n_hits[i]);
+            check_answer(f, row, &tests[i], &opt, &want[i],
+                         (engine_answer){docids + (size_t)i * opt.k, scores + (size_t)i * opt.k, n_hits[i]});
             if (opt.count)
                 assert_int_equal(n_matches[i], want[i].n_matches);
         }
@@ -188,8 +188,8 @@ static void batches_of_every_size_have_the_same_answers(void **state)
             if (gx_search(f.s, queries, sizes[size], &opt, &out, &err) != GX_OK)
                 fail_msg("%s: %u queries: %s", row->name, sizes[size], err.text);
             for (uint32_t i = 0; i < sizes[size]; ++i)
-                check_answer(&f, row, &tests[i % DIFFERENT], &opt, &want[op][i % DIFFERENT], docids + (size_t)i * opt.k,
-                             scores + (size_t)i * opt.k, n_hits[i]);
+                check_answer(&f, row, &tests[i % DIFFERENT], &opt, &want[op][i % DIFFERENT],
+                             (engine_answer){docids + (size_t)i * opt.k, scores + (size_t)i * opt.k, n_hits[i]});
         }
     }
     for (uint32_t i = 0; i < 3 * DIFFERENT; ++i)
@@ -289,7 +289,7 @@ static void long_queries_are_answered_up_to_1024_terms(void **state)
             }
             assert_int_equal(st, GX_OK);
             oracle_answer want = oracle_search(f.c, &t.q);
-            check_answer(&f, row, &t, &opt, &want, docids, scores, n_hits);
+            check_answer(&f, row, &t, &opt, &want, (engine_answer){docids, scores, n_hits});
             oracle_free(&want);
         }
     }

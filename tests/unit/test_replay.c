@@ -616,7 +616,7 @@ static void blanks_in_ids_do_not_part_fields(void **state)
     gx_error err = {0};
     gx_run_text text = {0};
     const uint64_t key = gx_key(3, 5);
-    assert_int_equal(gx_run_append(&text, ix, "a b", 3, &key, 1, 1, "my tag", &err), GX_OK);
+    assert_int_equal(gx_run_append(&text, ix, &(gx_run_answer){"a b", 3, &key, 1, 1}, "my tag", &err), GX_OK);
     assert_int_equal(text.n, strlen("a_b Q0 d5 1 1.5 my_tag\n"));
     assert_memory_equal(text.bytes, "a_b Q0 d5 1 1.5 my_tag\n", text.n);
     free(text.bytes);

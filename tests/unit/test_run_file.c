@@ -64,7 +64,7 @@ static void append(gx_run_text *text, const gx_index *ix, const char *qid, const
                    int exponent, const char *tag)
 {
     gx_error err = {0};
-    assert_int_equal(gx_run_append(text, ix, qid, strlen(qid), keys, n, exponent, tag, &err), GX_OK);
+    assert_int_equal(gx_run_append(text, ix, &(gx_run_answer){qid, strlen(qid), keys, n, exponent}, tag, &err), GX_OK);
 }
 
 static void lines_have_six_fields(void **state)

@@ -26,7 +26,8 @@ static int open_index(void **state)
     if (gx_analyzer_open(&analyzer, &english, &err) || gx_writer_open(&w, path, &options, &err))
         return -1;
     for (int d = 0; d < 4; ++d)
-        gx_writer_add_document(w, (const char[]){(char)('a' + d)}, 1, NULL, 0, NULL, 0, d == 2 ? 3 : 1, &err);
+        gx_writer_add_document(w, &(gx_document){.id = (const char[]){(char)('a' + d)}, .id_len = 1}, d == 2 ? 3 : 1,
+                               &err);
     json = gx_analyzer_json(analyzer);
     snprintf(meta, sizeof meta, "{\"analyzer\":%s}", json);
     if (gx_writer_add_list(w, "block", 5, 4, all, tfs, &err) || gx_writer_add_list(w, "post", 4, 1, one, tfs, &err) ||

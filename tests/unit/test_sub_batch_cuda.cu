@@ -16,7 +16,6 @@ struct fixture {
     gpu_query queries[MOST_QUERIES];
     gpu_term terms[MOST_TERMS];
     item_range runs[MOST_RUNS];
-    uint32_t n_essential[MOST_QUERIES];
 };
 
 static void open_fixture(fixture *f)
@@ -34,7 +33,7 @@ static void add_lists(fixture *f, const uint32_t *n_blocks, uint32_t n, uint32_t
     const uint32_t q = f->p.n_queries++;
     f->queries[q].first_term = f->p.n_terms;
     f->queries[q].n_terms = n;
-    f->n_essential[q] = essential;
+    f->p.n_essential[q] = essential;
     for (uint32_t t = 0; t < n; ++t, ++f->p.n_terms) {
         f->terms[f->p.n_terms].at.n_blocks = n_blocks[t];
         f->terms[f->p.n_terms].at.first_block = 100 * f->p.n_terms;
@@ -46,7 +45,7 @@ static void describe(fixture *f, uint32_t first, uint32_t n, bool are_multi_term
 {
     uint32_t active[MOST_QUERIES];
     pending_list lists[MOST_QUERIES];
-    describe_items(&f->p, first, n, are_multi_term, f->n_essential, item_blocks, fine, active, lists);
+    describe_items(&f->p, first, n, are_multi_term, item_blocks, fine, {active, lists});
     assert_true(f->p.n_ranges <= MOST_RUNS);
 }
 
@@ -134,7 +133,7 @@ static void check_items(const fixture *f, uint32_t first, uint32_t n, uint32_t i
         const uint32_t q = t->weight.query, rank = run->term - f->queries[q].first_term;
         assert_true(end_of(f, r) > run->item); /* no empty runs */
         assert_true(run->item_blocks >= 1 && run->item_blocks <= item_blocks);
-        assert_true(q >= first && q < first + n && rank < f->n_essential[q]);
+        assert_true(q >= first && q < first + n && rank < f->p.n_essential[q]);
         last_rank = r && f->queries[q].n_terms > SHORT_QUERY_TERMS &&
                             f->queries[f->terms[run[-1].term].weight.query].n_terms <= SHORT_QUERY_TERMS
                         ? 0
@@ -158,7 +157,7 @@ static void check_items(const fixture *f, uint32_t first, uint32_t n, uint32_t i
         assert_int_equal(f->queries[q].n_items, n_items[q]);
         for (uint32_t t = 0; t < f->queries[q].n_terms; ++t) {
             const uint32_t term = f->queries[q].first_term + t;
-            const bool wanted = q >= first && q < first + n && t < f->n_essential[q];
+            const bool wanted = q >= first && q < first + n && t < f->p.n_essential[q];
             for (uint32_t b = 0; b < f->terms[term].at.n_blocks; ++b)
                 if (covered[term][b] != wanted)
                     fail_msg("block %u of %u of list %u of query %u is in %u items", b, f->terms[term].at.n_blocks, t,

@@ -53,7 +53,8 @@ static gx_status measure_on_gpu(const pair *p, uint32_t device, point *x, gx_err
     gx_status st = out ? GX_OK : gx_fail(err, GX_ENOMEM, "no memory for %u integers", x->n_a);
     for (uint32_t levels = 0; levels < LEVELS && st == GX_OK; ++levels) {
         double seconds = 0;
-        st = gx_intersect_cuda((int)device, p->a, x->n_a, p->b, x->n_b, levels, TURNS, out, &n, &seconds, err);
+        const gx_list_pair lists = {p->a, p->b, x->n_a, x->n_b, levels};
+        st = gx_intersect_cuda((int)device, &lists, TURNS, out, &n, &seconds, err);
         if (st == GX_OK && (n != x->common || memcmp(out, p->out, n * sizeof *out) != 0))
             st = gx_fail(err, GX_EINTERNAL,
                          "on the GPU %u levels find %u docids in common, or others than the CPU's "

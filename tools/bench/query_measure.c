@@ -214,10 +214,10 @@ gx_status query_measure(query_bench *b, const query_engine *e, gx_algorithm algo
     return st;
 }
 
-gx_status query_offer_load(query_bench *b, const query_engine *e, double rate, double seconds, uint32_t max_batch,
-                           double *latencies, uint32_t max, uint32_t *n, gx_error *err)
+gx_status query_offer_load(query_bench *b, const query_engine *e, const query_load *load, double *latencies,
+                           uint32_t max, uint32_t *n, gx_error *err)
 {
-    const double offered = rate * seconds;
+    const double rate = load->rate, offered = rate * load->seconds;
     const uint32_t total = offered < max ? (uint32_t)offered : max;
     uint32_t next = 0, at = 0; /* query next is the log's query `at` */
     gx_status st = GX_OK;
@@ -228,7 +228,7 @@ gx_status query_offer_load(query_bench *b, const query_engine *e, double rate, d
             now = gx_clock_seconds() - begin;
         const double due = now * rate + 1;
         uint32_t m = (due < total ? (uint32_t)due : total) - next;
-        m = m < max_batch ? m : max_batch;
+        m = m < load->max_batch ? m : load->max_batch;
         m = m < b->n - at ? m : b->n - at;
         st = query_run(b, e, at, m, &unused, err);
         now = gx_clock_seconds() - begin;

@@ -94,7 +94,8 @@ static gx_status rate_series(query_bench *b, FILE *f, const gx_op *ops, uint32_t
             for (int i = 0; i < N_RATES && st == GX_OK; ++i) {
                 const double rate = shares[i] * b->n / row.seconds;
                 uint32_t n = 0;
-                st = query_offer_load(b, &b->engines[e], rate, 0.5, gpu ? 1024 : 1, latencies, MAX_OFFERED, &n, err);
+                st = query_offer_load(b, &b->engines[e], &(query_load){rate, 0.5, gpu ? 1024 : 1}, latencies,
+                                      MAX_OFFERED, &n, err);
                 query_sort(latencies, n);
                 if (st == GX_OK && n)
                     fprintf(f, "%.1f %.2f %.2f\n", rate, query_quantile(latencies, n, .5) * 1e6,

@@ -85,11 +85,16 @@ gx_status query_measure(query_bench *b, const query_engine *e, gx_algorithm algo
 /* Queries [i, i + m), as one batch. */
 gx_status query_run(query_bench *b, const query_engine *e, uint32_t i, uint32_t m, double *seconds, gx_error *err);
 
-/* Queries that are due rate times a second, whether or not earlier ones are answered, for so many
- * seconds: all that are due go into one batch. latencies [max]: seconds from when each was due; *n
- * of them. */
-gx_status query_offer_load(query_bench *b, const query_engine *e, double rate, double seconds, uint32_t max_batch,
-                           double *latencies, uint32_t max, uint32_t *n, gx_error *err);
+/* Queries that are due `rate` times a second for `seconds`, whether or not earlier ones are
+ * answered. All that are due go into one batch, of at most max_batch queries. */
+typedef struct query_load {
+    double rate, seconds;
+    uint32_t max_batch;
+} query_load;
+
+/* latencies [max]: seconds from when each query was due to its answer; *n of them. */
+gx_status query_offer_load(query_bench *b, const query_engine *e, const query_load *load, double *latencies,
+                           uint32_t max, uint32_t *n, gx_error *err);
 
 double query_quantile(double *sorted, uint32_t n, double q);
 void query_sort(double *values, uint32_t n);

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# demo.sh [VENV]: from a fresh clone to SciFact searched from Python. Installs what is missing (as root or through sudo),
-# makes a virtual environment in VENV (default: a temporary one), installs the package there with `pip install .`, and
-# builds, searches and evaluates SciFact.
+# demo.sh [VENV]: from a fresh clone to SciFact searched from Python. Installs what is missing (as root or through
+# sudo), makes a virtual environment in VENV (default: a temporary one), installs the package there with
+# `pip install .`, and builds, searches and evaluates SciFact.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 tools/setup.sh --python
