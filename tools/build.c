@@ -52,11 +52,11 @@ static int meet_bad_document(build *b, const gx_error *err)
 /* A document that the builder refuses, with its place. */
 static gx_status refuse(const gx_source_document *d, gx_error *err)
 {
-    gx_error placed = {.status = err->status};
-    const int n = snprintf(placed.text, sizeof placed.text, "%s:%" PRIu64 ": ", d->file, d->line);
-    if (n > 0 && (size_t)n < sizeof placed.text)
-        snprintf(placed.text + n, sizeof placed.text - (size_t)n, "%.900s", err->text);
-    *err = placed;
+    gx_error with_place = {.status = err->status};
+    const int n = snprintf(with_place.text, sizeof with_place.text, "%s:%" PRIu64 ": ", d->file, d->line);
+    if (n > 0 && (size_t)n < sizeof with_place.text)
+        snprintf(with_place.text + n, sizeof with_place.text - (size_t)n, "%.900s", err->text);
+    *err = with_place;
     return err->status;
 }
 

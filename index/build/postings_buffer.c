@@ -242,7 +242,7 @@ static bool flush_across_chunks(gx_postings_buffer *inv, list *l, uint32_t gap)
 gx_status gx_postings_buffer_add(gx_postings_buffer *inv, uint32_t docid, const uint32_t *terms, size_t n)
 {
     list *const lists = inv->lists;
-    const size_t ahead = 128; /* states and ends of chains of so many terms are on their way at once */
+    const size_t ahead = 128; /* the states and chain ends of this many terms are prefetched at once */
     for (size_t i = 0; i < n; ++i) {
         if (i % ahead == 0) {
             const size_t end = i + ahead < n ? i + ahead : n;

@@ -36,10 +36,10 @@ struct gx_term_cache {
     gx_analysis *analysis;
     gx_postings_buffer *postings;
     uint64_t seed, factors[2]; /* of the hash functions of long tokens and of short ones; factors are odd */
-    short_slot *shorts;        /* [1 << short_bits], by the hash's high bits */
+    short_slot *short_slots;   /* [1 << short_bits], by the hash's high bits */
     uint32_t short_bits;
     uint64_t n_shorts;
-    long_slot *longs; /* [1 << long_bits], by the hash's low bits */
+    long_slot *long_slots; /* [1 << long_bits], by the hash's low bits */
     uint32_t long_bits;
     uint64_t n_longs;
     char *strings;
@@ -51,13 +51,13 @@ struct gx_term_cache {
 
 bool gx_term_cache_clear(gx_term_cache *m)
 {
-    gx_huge_free(m->shorts, sizeof *m->shorts << m->short_bits);
-    gx_huge_free(m->longs, sizeof *m->longs << m->long_bits);
+    gx_huge_free(m->short_slots, sizeof *m->short_slots << m->short_bits);
+    gx_huge_free(m->long_slots, sizeof *m->long_slots << m->long_bits);
     m->n_shorts = m->n_longs = m->strings_bytes = 0;
     m->short_bits = m->long_bits = FIRST_BITS;
-    m->shorts = gx_huge_alloc(sizeof *m->shorts << FIRST_BITS);
-    m->longs = gx_huge_alloc(sizeof *m->longs << FIRST_BITS);
-    return m->shorts && m->longs;
+    m->short_slots = gx_huge_alloc(sizeof *m->short_slots << FIRST_BITS);
+    m->long_slots = gx_huge_alloc(sizeof *m->long_slots << FIRST_BITS);
+    return m->short_slots && m->long_slots;
 }
 
 gx_status gx_term_cache_open(gx_term_cache **out, gx_analysis *analysis, gx_postings_buffer *postings, gx_error *err)
@@ -81,8 +81,8 @@ void gx_term_cache_close(gx_term_cache *m)
 {
     if (!m)
         return;
-    gx_huge_free(m->shorts, sizeof *m->shorts << m->short_bits);
-    gx_huge_free(m->longs, sizeof *m->longs << m->long_bits);
+    gx_huge_free(m->short_slots, sizeof *m->short_slots << m->short_bits);
+    gx_huge_free(m->long_slots, sizeof *m->long_slots << m->long_bits);
     free(m->strings);
     free(m->keys);
     free(m->terms);
@@ -91,7 +91,7 @@ void gx_term_cache_close(gx_term_cache *m)
 
 uint64_t gx_term_cache_bytes(const gx_term_cache *m)
 {
-    return ((uint64_t)sizeof *m->shorts << m->short_bits) + ((uint64_t)sizeof *m->longs << m->long_bits) +
+    return ((uint64_t)sizeof *m->short_slots << m->short_bits) + ((uint64_t)sizeof *m->long_slots << m->long_bits) +
            m->strings_bytes;
 }
 
@@ -110,8 +110,8 @@ static inline uint64_t load64(const char *p)
     return x;
 }
 
-/* Which of the first 8 bytes, and of the next 3, belong to a token of so many; tables, since
- * lengths are not foretold. */
+/* Masks of the bytes that belong to a token of a given length: of the first 8 bytes, and of the
+ * next 3. They are tables, because a branch on the length would be mispredicted. */
 static const uint64_t head_masks[MAX_INLINE_TOKEN + 1] = {
     0, 0xFF, 0xFFFF, 0xFFFFFF, 0xFFFFFFFF, 0xFFFFFFFFFF, 0xFFFFFFFFFFFF, 0xFFFFFFFFFFFFFF, ~0ull, ~0ull, ~0ull, ~0ull,
 };
@@ -142,7 +142,7 @@ static bool grow_shorts(gx_term_cache *m)
         return false;
     const uint64_t mask = ((uint64_t)1 << bits) - 1;
     for (uint64_t j = 0; j >> m->short_bits == 0; ++j) {
-        const short_slot *old = &m->shorts[j];
+        const short_slot *old = &m->short_slots[j];
         if (!old->tail)
             continue;
         uint64_t i = mix_token(m, old->head, old->tail) >> (64 - bits);
@@ -150,8 +150,8 @@ static bool grow_shorts(gx_term_cache *m)
             i = (i + 1) & mask;
         s[i] = *old;
     }
-    gx_huge_free(m->shorts, sizeof *s << m->short_bits);
-    m->shorts = s;
+    gx_huge_free(m->short_slots, sizeof *s << m->short_bits);
+    m->short_slots = s;
     m->short_bits = bits;
     return true;
 }
@@ -164,7 +164,7 @@ static bool grow_longs(gx_term_cache *m)
         return false;
     const uint64_t mask = ((uint64_t)1 << bits) - 1;
     for (uint64_t j = 0; j >> m->long_bits == 0; ++j) {
-        const long_slot *old = &m->longs[j];
+        const long_slot *old = &m->long_slots[j];
         if (!old->tag)
             continue;
         const char *p = m->strings + old->string;
@@ -174,8 +174,8 @@ static bool grow_longs(gx_term_cache *m)
             i = (i + 1) & mask;
         s[i] = *old;
     }
-    gx_huge_free(m->longs, sizeof *s << m->long_bits);
-    m->longs = s;
+    gx_huge_free(m->long_slots, sizeof *s << m->long_bits);
+    m->long_slots = s;
     m->long_bits = bits;
     return true;
 }
@@ -197,11 +197,12 @@ static bool find_long_token(gx_term_cache *m, const char *token, uint32_t len, u
     const uint64_t mask = ((uint64_t)1 << m->long_bits) - 1;
     const uint32_t tag = (uint32_t)(hash >> 32) | 1;
     uint64_t i = hash & mask;
-    for (; m->longs[i].tag; i = (i + 1) & mask) {
-        const char *p = m->strings + m->longs[i].string;
-        if (m->longs[i].tag == tag && ((uint32_t)(unsigned char)p[0] | (uint32_t)(unsigned char)p[1] << 8) == len &&
+    for (; m->long_slots[i].tag; i = (i + 1) & mask) {
+        const char *p = m->strings + m->long_slots[i].string;
+        if (m->long_slots[i].tag == tag &&
+            ((uint32_t)(unsigned char)p[0] | (uint32_t)(unsigned char)p[1] << 8) == len &&
             memcmp(p + 2, token, len) == 0) {
-            *number = m->longs[i].number;
+            *number = m->long_slots[i].number;
             return true;
         }
     }
@@ -219,7 +220,7 @@ static bool find_long_token(gx_term_cache *m, const char *token, uint32_t len, u
     p[0] = (char)len;
     p[1] = (char)(len >> 8);
     memcpy(p + 2, token, len);
-    m->longs[i] = (long_slot){tag, *number, m->strings_bytes};
+    m->long_slots[i] = (long_slot){tag, *number, m->strings_bytes};
     m->strings_bytes += len + 2;
     return ++m->n_longs << 2 < (uint64_t)3 << m->long_bits || grow_longs(m);
 }
@@ -229,7 +230,7 @@ static bool add_short_token(gx_term_cache *m, const char *token, uint32_t len, c
 {
     if (!analyze_token(m, token, len, number))
         return false;
-    m->shorts[i] = (short_slot){k->head, k->tail, *number};
+    m->short_slots[i] = (short_slot){k->head, k->tail, *number};
     return ++m->n_shorts << 2 < (uint64_t)3 << m->short_bits || grow_shorts(m);
 }
 
@@ -259,9 +260,9 @@ gx_status gx_term_cache_document(gx_term_cache *m, const gx_tokens *tokens, cons
     for (uint32_t i = 0; i < n_tokens; ++i) {
         keys[i] = make_token_key(m, bytes + tokens->begin[i], tokens->end[i] - tokens->begin[i]);
         if (keys[i].tail)
-            __builtin_prefetch(&m->shorts[keys[i].hash >> (64 - m->short_bits)]);
+            __builtin_prefetch(&m->short_slots[keys[i].hash >> (64 - m->short_bits)]);
         else
-            __builtin_prefetch(&m->longs[keys[i].hash & (((uint64_t)1 << m->long_bits) - 1)]);
+            __builtin_prefetch(&m->long_slots[keys[i].hash & (((uint64_t)1 << m->long_bits) - 1)]);
     }
     uint32_t *out = m->terms;
     for (uint32_t i = 0; i < n_tokens; ++i) {
@@ -278,10 +279,10 @@ gx_status gx_term_cache_document(gx_term_cache *m, const gx_tokens *tokens, cons
         } else {
             const uint64_t mask = ((uint64_t)1 << m->short_bits) - 1;
             uint64_t at = k->hash >> (64 - m->short_bits);
-            const short_slot *s = &m->shorts[at];
+            const short_slot *s = &m->short_slots[at];
             while (s->tail && (s->tail != k->tail || s->head != k->head)) {
                 at = (at + 1) & mask;
-                s = &m->shorts[at];
+                s = &m->short_slots[at];
             }
             number = s->number;
             if (__builtin_expect(!s->tail, 0) &&

@@ -115,7 +115,7 @@ static uint32_t count_wrong(gx_session *s, const query *queries, uint32_t n, uin
     return wrong;
 }
 
-/* Each query's least time of so many rounds over all, in microseconds, to us [n]: of its plan, or
+/* Each query's least time of all rounds, in microseconds, to us [n]: of its plan, or
  * of its text where there is an index to plan with. */
 typedef struct timed_queries {
     const query *queries; /* [n] */

@@ -26,7 +26,7 @@ typedef struct oracle_answer {
     uint64_t n_matches;
     int exponent;     /* a float score is fixed * 2^-exponent */
     oracle_hit *hits; /* [n_hits], best first; the caller frees */
-    double *exact;    /* [n_hits] the best exact scores, falling, whichever documents have them; the caller frees */
+    double *exact;    /* [n_hits] the best exact scores of any documents, falling; the caller frees */
 } oracle_answer;
 
 oracle_answer oracle_search(const gen_collection *c, const oracle_query *q);

@@ -530,7 +530,7 @@ static void a_full_disk_is_told_and_leaves_the_old_file(void **state)
     collection_free(c);
 }
 
-/* Write, and die after so many documents and lists. */
+/* Write, and die after `steps` documents and lists. */
 static void write_and_die(const collection *c, uint32_t steps)
 {
     gx_writer_options opt = some_codec();

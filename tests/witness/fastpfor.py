@@ -29,7 +29,7 @@ def median_seconds(work, runs=9):
 
 
 def pack(np, codec, gaps, length):
-    """The list in calls of so many integers, compared; what each call takes."""
+    """Pack and decode the list in calls of this many integers, and compare; the time of a call."""
     packed, out = [], np.zeros(length + 1024, np.uint32)
     for i in range(0, len(gaps), length):
         piece = np.ascontiguousarray(gaps[i:i + length])

@@ -199,12 +199,12 @@ def main():
                       help="threads that give the GPU its queries; without it, half of --threads and all")
     args.add_argument("--gpuidx", default="build/tools/gpuidx")
     args.add_argument("--pair-thresholds", type=int, default=0, metavar="N",
-                      help="also run ORs on the GPU with thresholds of pairs of so many terms")
+                      help="also run ORs on the GPU with thresholds of pairs of the N most frequent terms")
     args.add_argument("--kernel", metavar="BENCH_QUERY")
     args.add_argument("--sessions", type=int, default=4, metavar="N", help="of the GPU at once, without text")
     args.add_argument("--wheel", metavar="DIR")
     args.add_argument("--limit", type=float, default=1e9, metavar="S",
-                      help="begin no further measurement of PISA after so many seconds")
+                      help="begin no further measurement of PISA after S seconds")
     args.add_argument("--json", metavar="FILE")
     args = args.parse_args()
 

@@ -11,10 +11,10 @@
 #include "tools/bench/synthetic_lists.h"
 
 enum {
-    MAX_PASSES = 7,
+    MAX_PASSES = 7, /* a time is the median of MIN_PASSES to MAX_PASSES passes */
     MIN_PASSES = 3,
-    MIN_PASS_INTEGERS = 1 << 20
-}; /* medians of so many passes, over so many integers at least */
+    MIN_PASS_INTEGERS = 1 << 20 /* of a pass, at least */
+};
 
 enum { LINE = 64 }; /* bytes of a cache line, and of the widest store */
 
