@@ -30,6 +30,7 @@ struct gx_highlighter {
     const gx_index *ix;
     uint32_t n_terms, n_unknown;
     query_term terms[GX_MAX_TERMS];
+    bool no_memory; /* a term of the query was lost */
     /* of the text being looked through */
     const char *text;
     size_t at, word; /* words begun before `at` */
@@ -60,8 +61,10 @@ static bool take_query_term(void *user, const char *term, size_t len, size_t beg
     t->bytes = strndup(term, len);
     t->len = len;
     t->known = df != 0;
-    if (!t->bytes)
+    if (!t->bytes) {
+        h->no_memory = true;
         return false;
+    }
     t->weight = t->known ? log(1.0 + (double)h->ix->n_docs / df) : 0.1;
     ++h->n_terms;
     h->n_unknown += !t->known;
@@ -108,6 +111,8 @@ gx_status gx_highlighter_open(gx_highlighter **out, const gx_index *ix, const gx
         return gx_fail(err, GX_ENOMEM, "no memory to show snippets");
     h->ix = ix;
     st = take_query(h, &q, err);
+    if (st == GX_OK && h->no_memory)
+        st = gx_fail(err, GX_ENOMEM, "no memory to show snippets");
     if (st == GX_OK)
         *out = h;
     else
