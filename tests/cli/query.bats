@@ -123,7 +123,7 @@ END
         pruned=$output
         ask query -q --engine=cpu -f trec --prune=off "$TINY" "$query"
         [ "$output" = "$pruned" ]
-        for algorithm in pmf taat; do
+        for algorithm in pmf taat block-max; do
             ask query -q --engine=cpu -f trec --algorithm=$algorithm --recursion=2 "$TINY" "$query"
             [ "$output" = "$pruned" ]
         done
@@ -304,7 +304,7 @@ build_years() {
     [ "$(ids --only=list --filter 'year:<2003' years.gx word)" = 'y1 ' ]
     [ "$(ids --not=list --filter 'has:year' years.gx word)" = 'y2 ' ]
     for op in or and and-or; do
-        for way in --prune=off --algorithm=auto --algorithm=pmf --algorithm=taat; do
+        for way in --prune=off --algorithm=auto --algorithm=pmf --algorithm=taat --algorithm=block-max; do
             [ "$(ids --op=$op $way --filter 'year:{2001 TO *]' years.gx word)" = 'y2 y3 ' ]
         done
     done
@@ -345,7 +345,7 @@ ids() { # of a query's results, in the order of their names
     [ "$(ids --only=every "$TINY" compression)" = "$all" ]
     [ "$(ids --only=every --not=one "$TINY" compression)" = "$rest" ]
     for op in or and and-or; do
-        for way in --prune=off --algorithm=auto --algorithm=pmf --algorithm=taat; do
+        for way in --prune=off --algorithm=auto --algorithm=pmf --algorithm=taat --algorithm=block-max; do
             [ "$(ids --op=$op $way --not=one "$TINY" compression)" = "$rest" ]
         done
     done
