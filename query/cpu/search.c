@@ -59,7 +59,6 @@ static bool reserve_cursors(gx_cpu_searcher *s, uint32_t n)
     }
     free(s->cursors);
     free(s->order);
-    free(s->order);
     s->cursors = cursors;
     s->order = order;
     s->max_cursors = n;
@@ -93,6 +92,7 @@ void gx_cpu_searcher_close(gx_cpu_searcher *s)
         return;
     gx_cpu_best_free(&s->best);
     free(s->cursors);
+    free(s->order);
     gx_huge_free(s->seen, seen_bytes(s->ix));
     free(s->seen_docids);
     free(s->scores);
