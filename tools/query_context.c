@@ -248,6 +248,45 @@ static gx_status expand(ask *k, gx_error *err)
     return gx_rm3_expand(&k->expanded, &k->n_expanded, k->session, k->ix, &query, &k->options, &k->rm3, err);
 }
 
+/* Go on with the last commit of a collection that others change; the old one stays where that fails. */
+static int reload(ask *k)
+{
+    gx_error err = {0};
+    gx_index *ix = NULL;
+    gx_engine *en = NULL;
+    gx_session *session = NULL;
+    gx_mask *mask = NULL;
+    document_filter filter = {0};
+    const gx_index_options light = {.size = sizeof light, .check = GX_CHECK_STRUCTURE};
+    if (gx_index_n_parts(k->ix) == 0)
+        return 0;
+    if (gx_index_reopen(&ix, k->ix, &light, &err) || !ix)
+        return err.status ? cli_fail_error(&err) : 0;
+    int code = 0;
+    if (gx_engine_reopen(&en, k->en, ix, &err) || gx_session_open(&session, en, &err))
+        code = cli_fail_error(&err);
+    if (code == 0)
+        code = document_filter_read(&filter, ix, k->filter.only, k->filter.except, k->filter.expression);
+    if (code == 0)
+        code = document_filter_open_mask(&mask, &filter, en);
+    ask old = *k;
+    if (code == 0) {
+        k->ix = ix;
+        k->en = en;
+        k->session = session;
+        k->filter = filter;
+        k->options.mask = k->mask = mask;
+    } else {
+        old = (ask){.ix = ix, .en = en, .session = session, .filter = filter, .mask = mask};
+    }
+    gx_session_close(old.session);
+    gx_mask_close(old.mask);
+    gx_engine_close(old.en);
+    gx_index_close(old.ix);
+    document_filter_free(&old.filter);
+    return code;
+}
+
 int ask_query(ask *k, const char *qid, size_t qid_len, const char *text, size_t len, uint32_t *n_hits)
 {
     gx_error err = {0};
@@ -258,6 +297,8 @@ int ask_query(ask *k, const char *qid, size_t qid_len, const char *text, size_t 
     int code;
 
     *n_hits = 0;
+    if ((code = reload(k)))
+        return code;
     gx_index_get_quick_stats(k->ix, &stats);
     if ((code = reserve(k, stats.n_docs < k->options.k ? stats.n_docs : k->options.k)) ||
         (code = keep_last(k, text, len)))

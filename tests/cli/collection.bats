@@ -213,3 +213,26 @@ for line in sys.stdin:
     ask delete here --query gpu
     exits 0
 }
+
+@test "a query that waits for its next line sees the commits in between" {
+    parts
+    rm -f in
+    mkfifo in
+    "$GPUIDX" query here -q --engine=cpu -f tsv -k 1000 <in >out &
+    exec 8>in
+    echo 'zebrafish' >&8
+    printf '{"id":"new1","text":"a zebrafish"}\n' >new.jsonl
+    "$GPUIDX" add -q here new.jsonl
+    echo 'zebrafish' >&8
+    for _ in $(seq 100); do
+        grep -q new1 out && break
+        sleep 0.1
+    done
+    grep -q new1 out
+    echo new1 >ids
+    "$GPUIDX" delete -q here --ids ids
+    echo 'zebrafish' >&8
+    exec 8>&-
+    wait
+    [ "$(grep -c new1 out)" -eq 1 ]
+}
