@@ -3,8 +3,9 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "tools/progress.h"
 
 gx_query_options cli_query_options(const cli_args *a)
 {
@@ -148,15 +149,12 @@ int cli_precompute_pair_thresholds(gx_engine *en, const cli_args *a, const gx_qu
 {
     const uint32_t n = (uint32_t)cli_count(a, "pair-thresholds");
     const long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    struct timespec begin, end;
     gx_error err = {0};
     if (n == 0 || options->op == GX_OP_AND)
         return 0;
-    clock_gettime(CLOCK_MONOTONIC, &begin);
+    const double begin = progress_clock();
     if (gx_engine_precompute_pair_thresholds(en, options, n, processors > 0 ? (uint32_t)processors : 1, &err))
         return cli_fail_error(&err);
-    clock_gettime(CLOCK_MONOTONIC, &end);
-    cli_note("pairs of %u terms, k %u: %.2f s", n, options->k,
-             (double)(end.tv_sec - begin.tv_sec) + 1e-9 * (double)(end.tv_nsec - begin.tv_nsec));
+    cli_note("pairs of %u terms, k %u: %.2f s", n, options->k, progress_clock() - begin);
     return 0;
 }
