@@ -470,7 +470,7 @@ static void queries_have_filters_of_their_own(void **state)
         }
         opt.mask = common[0];
         for (int algorithm = 0; algorithm < GX_N_ALGORITHMS; ++algorithm) {
-            static const char *const names[] = {"auto", "pmf", "taat"};
+            static const char *const names[GX_N_ALGORITHMS] = {"auto", "pmf", "taat", "block-max"};
             opt.algorithm = (gx_algorithm)algorithm;
             search_batch(s, queries, BATCH, &opt, &got, 0);
             compare_answers(&want, &got, &opt, names[algorithm], batch);
