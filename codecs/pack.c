@@ -44,13 +44,8 @@ uint32_t gx_max_bit_width(const uint32_t *in, uint32_t n)
     return gx_bit_width(gx_any_bits(in, n));
 }
 
-bool gx_packed_is_valid(const uint32_t *words, uint32_t n_words, uint32_t n)
-{
-    const uint32_t bits = n * gx_packed_width(n_words, n);
-    return n_words == gx_div_up(bits, 32) && (bits % 32 == 0 || words[n_words - 1] >> bits % 32 == 0);
-}
-
-void gx_pack(const uint32_t *in, uint32_t n, uint32_t b, uint32_t *words)
+/* Aligned, since where its loop begins in a cache line changes its speed by up to a tenth. */
+__attribute__((aligned(64))) void gx_pack(const uint32_t *in, uint32_t n, uint32_t b, uint32_t *words)
 {
     const uint32_t whole = n & ~31u;
 #define CASE(w)                                                                                                        \
@@ -98,4 +93,10 @@ void gx_unpack(const uint32_t *words, uint32_t n, uint32_t b, uint32_t *out)
 #undef CASE
     for (uint32_t i = whole; i < n; ++i)
         out[i] = gx_bits_at(words, i * b, b);
+}
+
+bool gx_packed_is_valid(const uint32_t *words, uint32_t n_words, uint32_t n)
+{
+    const uint32_t bits = n * gx_packed_width(n_words, n);
+    return n_words == gx_div_up(bits, 32) && (bits % 32 == 0 || words[n_words - 1] >> bits % 32 == 0);
 }
