@@ -2,9 +2,9 @@
  *
  *   1. The lists of terms of at least min_df documents are inverted into forward lists, which hold
  *      each document's terms.
- *   2. The collection is the first range of documents. A range is cut in the middle into
- *   two halves.
- *      Then these steps are repeated until no document moves, but at most 20 times (`iterations`):
+ *   2. The collection is the first range of documents. A range is cut in the middle into two
+ *      halves. Then these steps are repeated until no document moves, but at most 20 times
+ *      (`iterations`):
  *        degrees   for each term, count the documents of each half that contain it
  *        scores    for each document, compute how many bits its d-gaps take less in the right half
  *                  than in the left; a term of d of n documents costs d log2(n / (d + 1)) bits
