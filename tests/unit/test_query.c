@@ -365,7 +365,7 @@ static void options_out_of_range_are_refused(void **state)
         uint32_t docids[10], n_hits;
         const gx_results out = {sizeof out, docids, NULL, &n_hits, NULL};
         assert_int_equal(gx_search(f.s, &(gx_query)GX_TEXT_QUERY("t0000000", 8), 1, &wrong[i], &out, &err), GX_EUSAGE);
-        assert_non_null(strstr(err.text, i ? "recursion is 5" : "algorithm 3"));
+        assert_non_null(strstr(err.text, i ? "recursion is 5" : "algorithm 4"));
     }
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
         gx_query_options opt = GX_QUERY_OPTIONS;
