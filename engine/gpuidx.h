@@ -157,6 +157,9 @@ typedef struct gx_index_stats {
     uint32_t min_doc_len, max_doc_len;
     uint32_t version; /* of the file's format */
     uint8_t uuid[16]; /* of the file, which its builder chose */
+    /* What an impact of 1 adds to a score: weights were divided by it when they were made whole
+     * numbers. 1: nothing was divided, or the index holds tfs. 0: each list has its own unit. */
+    double impact_unit;
 } gx_index_stats;
 /* Write the statistics into *st, whose size the caller has set. GX_EUSAGE: that size is too small,
  * and nothing is written. */
@@ -342,11 +345,19 @@ typedef struct gx_builder_options {
      * NFKC, case folding, diacritics, soft hyphens and zero-width joiners removed, all apostrophes
      * alike. Queries are folded in the same way. NULL or "none": text is used unchanged. */
     const char *fold;
+    /* 0: documents are texts. 4 to 16: they are vectors (gx_document.vector), and the index holds
+     * impacts: their weights as whole numbers of so many bits, each times a unit
+     * (gx_index_stats.impact_unit). Weights that are such numbers already, all of them, are kept;
+     * else an impact is the weight divided by the unit, which is the greatest weight divided by
+     * 2^vector_bits - 1, and rounded, at least 1. Nothing is rounded before all documents are known.
+     * The analyzer is of queries alone; NULL is "whitespace" then. */
+    uint32_t vector_bits;
+    bool list_units; /* with vector_bits: each term has a unit, by its own greatest weight */
 } gx_builder_options;
 #define GX_BUILDER_OPTIONS                                                                                             \
     {                                                                                                                  \
         sizeof(gx_builder_options), NULL, false, GX_DUPLICATES_FAIL, NULL, NULL, NULL, NULL, NULL, true, false, 0,     \
-            NULL, 0, NULL, 0, NULL                                                                                     \
+            NULL, 0, NULL, 0, NULL, 0, false                                                                           \
     }
 GX_API void gx_builder_options_init(gx_builder_options *o, size_t size);
 
@@ -363,7 +374,14 @@ typedef struct gx_document {
     size_t id_len, title_len, text_len;
     const struct gx_attribute_value *values; /* [n_values], in any order; may be NULL */
     uint32_t n_values;
+    /* With gx_builder_options.vector_bits: the document's terms [n_vector] and their weights. No
+     * term occurs twice or is empty; a weight is above 0 and at most GX_MAX_WEIGHT. Title and text
+     * are only stored, and the document's length is n_vector. */
+    const struct gx_weighted_term *vector;
+    uint32_t n_vector;
 } gx_document;
+#define GX_MAX_WEIGHT 0x1p96f     /* about 7.9e28 */
+#define GX_MAX_VECTOR_TERM 65535u /* most bytes of a term of a vector */
 
 /* One value of a document, as text in the form that gx_attribute_type gives for its type. A value
  * with len = 0 is ignored. A document without a value of an attribute lacks that attribute. */
@@ -373,8 +391,8 @@ typedef struct gx_attribute_value {
     size_t len;
 } gx_attribute_value;
 
-/* Add a document. GX_EINPUT (a duplicate, a bad id, a value that is not of its attribute's
- * type): the builder does not add this document and accepts the next one. After any other
+/* Add a document. GX_EINPUT (a duplicate, a bad id, a value that is not of its attribute's type,
+ * a bad vector): the builder does not add this document and accepts the next one. After any other
  * failure the only valid call is gx_builder_abort; with several threads, a document added
  * earlier may be its cause. */
 GX_API gx_status gx_builder_add(gx_builder *b, const gx_document *doc, gx_error *err);
@@ -502,7 +520,7 @@ typedef enum gx_preset {
     GX_BM25_ATIRE,        /* ln(N / df) (k1 + 1) tf / (tf + K); .9, .4 */
     GX_BM25_ROBERTSON,    /* max(0, ln((N - df + .5) / (df + .5))) (k1 + 1) tf / (tf + K); 1.2, .75 */
     GX_BM25_LUCENE_LOSSY, /* GX_BM25 with Lucene's one-byte document lengths */
-    GX_IMPACT,            /* tf: the sum of the stored impacts, or of tfs where the index holds those; no k1, no b */
+    GX_IMPACT,            /* tf: the sum of the stored impacts, each times its unit, or of tfs; no k1, no b */
     GX_N_PRESETS
 } gx_preset;
 

@@ -184,7 +184,9 @@ typedef enum gx_source_format {
     GX_SOURCE_PLAIN,
     GX_SOURCE_FILES,
     GX_SOURCE_SMART,
-    GX_SOURCE_WARC
+    GX_SOURCE_WARC,
+    GX_SOURCE_VECTORS, /* JSON objects with the member "vector": {term: weight}; gx_document.vector */
+    GX_SOURCE_CSR      /* a sparse matrix in Big-ANN's form: a row a document, columns are terms */
 } gx_source_format;
 
 /* Find a format by its name, "jsonl" and so on. false: there is no such format. */
@@ -417,6 +419,41 @@ GX_API void gx_order_options_init(gx_order_options *o, size_t size);
  * Memory of GX_ORDER_ID: 8 bytes for each document. */
 GX_API gx_status gx_order_make(const gx_index *ix, const gx_order_options *opt, uint32_t *new_docids, gx_error *err);
 
+/* Scores that can be kept as impacts. N, df, tf, dl and avgdl are as for BM25, cf is the sum of the
+ * list's tfs, C the sum of all document lengths, f = tf / dl (.99999 where that is 1), ln natural
+ * and lg the logarithm to base 2. A score below 0 counts as 0. */
+typedef enum gx_impact_model {
+    GX_IMPACTS_KEEP, /* the lists hold what they held */
+    GX_IMPACTS_BM25, /* idf tf / (tf + k1 (1 - b + b dl / avgdl)), idf = ln(1 + (N - df + .5) / (df + .5)) */
+    /* ln((N + 1) / (df + .5)) (k1 + 1) (t + delta) / (k1 + t + delta), t = tf / (1 - b + b dl / avgdl)
+     * (Lv and Zhai, SIGIR 2011) */
+    GX_IMPACTS_BM25L,
+    /* (1 - f)^2 / (tf + 1) (tf lg(tf avgdl / dl N / cf) + .5 lg(2 pi tf (1 - f))) (Amati et al., TREC
+     * 2007; Terrier) */
+    GX_IMPACTS_DPH,
+    /* ln(1 + tf / (mu cf / C)) + ln(mu / (dl + mu)) (Zhai and Lafferty, SIGIR 2001; Lucene, PISA) */
+    GX_IMPACTS_QL,
+    /* (t lg(t / l) + (l - t) lg e + .5 lg(2 pi t)) / (t + 1), t = tf lg(1 + c avgdl / dl), l = cf / N
+     * (Amati and van Rijsbergen, TOIS 2002; Terrier) */
+    GX_IMPACTS_PL2,
+    GX_N_IMPACT_MODELS
+} gx_impact_model;
+
+typedef struct gx_impact_options {
+    gx_impact_model model;
+    uint32_t bits;              /* 4 to 16, as gx_builder_options.vector_bits; 0: 8 */
+    bool list_units;            /* as in gx_builder_options */
+    double k1, b, delta, mu, c; /* NaN: .9, .4 (of BM25L 1.2, .75); .5; 1000; 1 */
+} gx_impact_options;
+#define GX_IMPACT_OPTIONS                                                                                              \
+    {                                                                                                                  \
+        GX_IMPACTS_KEEP, 0, false, NAN, NAN, NAN, NAN, NAN                                                             \
+    }
+
+/* Read a model and its parameters, such as "dph" or "ql:mu=1000" or "bm25:k1=1.2,b=0.75", into
+ * *out, whose bits and list_units stay. GX_EUSAGE. */
+GX_API gx_status gx_impact_options_parse(gx_impact_options *out, const char *text, gx_error *err);
+
 typedef struct gx_rewrite_options {
     size_t size;
     bool force;                 /* replace an existing file */
@@ -427,10 +464,11 @@ typedef struct gx_rewrite_options {
     const uint8_t *uuid;        /* [16], for reproducible files; NULL: a random one */
     bool (*cancel)(void *user); /* called now and then; true: stop. May be NULL */
     void *user;
+    gx_impact_options impacts; /* not GX_IMPACTS_KEEP: the lists' tfs become impacts of these scores */
 } gx_rewrite_options;
 #define GX_REWRITE_OPTIONS                                                                                             \
     {                                                                                                                  \
-        sizeof(gx_rewrite_options), false, NULL, NULL, NULL, false, false, NULL, NULL, NULL                            \
+        sizeof(gx_rewrite_options), false, NULL, NULL, NULL, false, false, NULL, NULL, NULL, GX_IMPACT_OPTIONS         \
     }
 GX_API void gx_rewrite_options_init(gx_rewrite_options *o, size_t size);
 
@@ -440,7 +478,12 @@ GX_API void gx_rewrite_options_init(gx_rewrite_options *o, size_t size);
  * opt may be NULL. Memory: 24 bytes for each posting of the longest list, and 4 bytes for each
  * document if the order changes.
  *
- * GX_EUSAGE (opt's size, an unknown codec, new_docids is no permutation), GX_ECORRUPT (a list
+ * With options.impacts the new index holds impacts, for the scorer GX_IMPACT, whose scores are those
+ * of the model, rounded to a multiple of the unit; lengths and the description, but for "impacts",
+ * stay.
+ *
+ * GX_EUSAGE (opt's size, an unknown codec, new_docids is no permutation, impacts of an index that
+ * holds impacts, a parameter out of its range), GX_ECORRUPT (a list
  * does not decode to rising docids below n_docs), GX_ECANCELLED, GX_EEXISTS, GX_ENOTFOUND (no
  * such directory), GX_EIO, GX_ENOMEM. */
 GX_API gx_status gx_index_rewrite(const gx_index *ix, const char *path, const gx_rewrite_options *opt, gx_error *err);
@@ -572,7 +615,8 @@ typedef struct gx_explain_term {
     double qtf;      /* how often the query contains the term, or the weight that the query gives it */
     uint32_t tf;     /* 0: the document lacks the term */
     double idf;      /* as the preset has it, without qtf; 1 where it has none */
-    double weight;   /* idf, times k1 + 1 where the preset has it, times qtf */
+    double unit;     /* of the list's impacts (gx_index_stats.impact_unit); 1 where the index holds tfs */
+    double weight;   /* idf, times k1 + 1 where the preset has it, times qtf, times unit */
     uint32_t impact; /* fixed point; 0 if tf is 0 */
     float score;     /* impact * 2^-exponent */
 } gx_explain_term;
@@ -718,6 +762,8 @@ typedef enum gx_log_form {
     GX_LOG_TOPICS,
     GX_LOG_DOCS,
     GX_LOG_SMART,
+    GX_LOG_VECTORS, /* queries are terms with weights, as the corpora GX_SOURCE_VECTORS, */
+    GX_LOG_CSR,     /* and GX_SOURCE_CSR */
     GX_LOG_N_FORMS
 } gx_log_form;
 

@@ -1,5 +1,6 @@
 /* check_front.c: check the header and the section table, and bind the arrays that they announce. */
 #include <ctype.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -96,8 +97,13 @@ static gx_status check_header(const gx_index *ix, gx_error *err)
                        "%s: header: flags %x are not known to this program: the index was made by a newer version of "
                        "gpuidx; use that one, or build the index again",
                        path, h->flags & ~GX_HEADER_FLAGS);
-    if (!all_zero(h->reserved, sizeof h->reserved))
+    if (!all_zero(h->reserved0, sizeof h->reserved0) || !all_zero(h->reserved, sizeof h->reserved) ||
+        (!(h->flags & GX_HEADER_UNIT) && !all_zero((const uint8_t *)&h->impact_unit, sizeof h->impact_unit)))
         return gx_fail(err, GX_ECORRUPT, "%s: header: reserved bytes are not zero", path);
+    if (h->flags & GX_HEADER_UNIT &&
+        (!(h->flags & GX_HEADER_IMPACTS) || !(isfinite(h->impact_unit) && h->impact_unit > 0)))
+        return gx_fail(err, GX_ECORRUPT, "%s: header: impacts have the unit %g%s", path, h->impact_unit,
+                       h->flags & GX_HEADER_IMPACTS ? "" : ", and there are none");
     return GX_OK;
 }
 
@@ -209,7 +215,7 @@ static gx_status check_device(const gx_index *ix, gx_error *err)
 static gx_status check_params(const gx_index *ix, gx_error *err)
 {
     static const uint32_t kinds[] = {GX_SEC_PAYLOAD, GX_SEC_LISTS,    GX_SEC_HEADS, GX_SEC_DOCID_ENDS,
-                                     GX_SEC_TF_ENDS, GX_SEC_DOC_LENS, GX_SEC_META};
+                                     GX_SEC_TF_ENDS, GX_SEC_DOC_LENS, GX_SEC_META,  GX_SEC_UNITS};
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; ++i) {
         const gx_section *s = gx_index_section(ix, kinds[i]);
         if (s && s->param)
@@ -275,6 +281,18 @@ static gx_status bind_text(gx_index *ix, gx_error *err)
     return GX_OK;
 }
 
+/* The units of the lists' impacts, if each list has its own. */
+static gx_status bind_units(gx_index *ix, gx_error *err)
+{
+    const gx_section *s = gx_index_section(ix, GX_SEC_UNITS);
+    if (!s)
+        return GX_OK;
+    if (!ix->impacts || ix->header->flags & GX_HEADER_UNIT)
+        return gx_corrupt(err, ix, s->kind, "%s",
+                          ix->impacts ? "the header has a unit of all lists" : "tfs are no impacts");
+    return bind_array(ix, GX_SEC_UNITS, ix->n_terms, sizeof *ix->units, &ix->units, err);
+}
+
 static gx_status bind_sections(gx_index *ix, gx_error *err)
 {
     gx_status st;
@@ -297,7 +315,8 @@ static gx_status bind_sections(gx_index *ix, gx_error *err)
         (st = bind_strings(ix, GX_SEC_TERMS, ix->n_terms, &ix->terms, err)) != GX_OK ||
         (st = bind_strings(ix, GX_SEC_DOC_IDS, ix->n_docs, &ix->doc_ids, err)) != GX_OK ||
         (st = bind_strings(ix, GX_SEC_TITLES, ix->n_docs, &ix->titles, err)) != GX_OK ||
-        (st = bind_text(ix, err)) != GX_OK || (st = gx_columns_bind(ix, err)) != GX_OK)
+        (st = bind_text(ix, err)) != GX_OK || (st = bind_units(ix, err)) != GX_OK ||
+        (st = gx_columns_bind(ix, err)) != GX_OK)
         return st;
     return GX_OK;
 }
@@ -320,6 +339,7 @@ gx_status gx_check_header(gx_index *ix, gx_error *err)
     ix->n_tokens = h->n_tokens;
     ix->sum_tfs = h->sum_tfs;
     ix->impacts = h->flags & GX_HEADER_IMPACTS;
+    ix->impact_unit = h->flags & GX_HEADER_UNIT ? h->impact_unit : 1;
     ix->avgdl = h->n_docs && h->n_tokens ? (double)h->n_tokens / h->n_docs : 1;
     return bind_sections(ix, err);
 }

@@ -3,6 +3,7 @@
  * says which item is wrong. */
 #include <errno.h>
 #include <jansson.h>
+#include <math.h>
 #include <string.h>
 
 #include "engine/status.h"
@@ -244,6 +245,14 @@ static gx_status check_meta(const gx_index *ix, gx_error *err)
     return st;
 }
 
+static gx_status check_units(const gx_index *ix, gx_error *err)
+{
+    for (uint32_t t = 0; ix->units && t < ix->n_terms; ++t)
+        if (!(isfinite(ix->units[t]) && ix->units[t] > 0))
+            return gx_corrupt(err, ix, GX_SEC_UNITS, "the unit of list %u is %g", t, ix->units[t]);
+    return GX_OK;
+}
+
 gx_status gx_check_structure(gx_index *ix, gx_error *err)
 {
     gx_status st;
@@ -252,6 +261,7 @@ gx_status gx_check_structure(gx_index *ix, gx_error *err)
         (st = check_term_hash(ix, err)) != GX_OK ||
         (st = check_strings(ix, GX_SEC_DOC_IDS, &ix->doc_ids, err)) != GX_OK ||
         (st = check_strings(ix, GX_SEC_TITLES, &ix->titles, err)) != GX_OK || (st = check_text(ix, err)) != GX_OK ||
+        (st = check_units(ix, err)) != GX_OK ||
         (st = check_strings(ix, GX_SEC_ATTRIBUTE_STRINGS, &ix->column_strings, err)) != GX_OK ||
         (st = gx_columns_check_structure(ix, err)) != GX_OK)
         return st;

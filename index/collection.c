@@ -64,6 +64,12 @@ gx_status gx_parts_agree(const gx_index *a, const gx_index *b, gx_error *err)
     if (a->impacts != b->impacts)
         return gx_fail(err, GX_EUSAGE, "%s holds %s, and %s %s", b->path, b->impacts ? "impacts" : "term frequencies",
                        a->path, a->impacts ? "impacts" : "term frequencies");
+    if (a->units || b->units)
+        return gx_fail(err, GX_EUSAGE, "%s has a unit of impacts for each list, and lists of a collection have one",
+                       a->units ? a->path : b->path);
+    if (a->n_docs && b->n_docs && a->impact_unit != b->impact_unit)
+        return gx_fail(err, GX_EUSAGE, "the impacts of %s have the unit %g, and those of %s %g", b->path,
+                       b->impact_unit, a->path, a->impact_unit);
     if (a->block_len != b->block_len)
         return gx_fail(err, GX_EUSAGE, "%s has blocks of %u postings, and %s of %u: recode one of them", b->path,
                        b->block_len, a->path, a->block_len);
@@ -115,8 +121,7 @@ gx_status gx_collection_of_parts(gx_index *ix, gx_part *parts, uint32_t n, gx_er
         part->base = (uint32_t)base;
         sum_up(ix, part, base == 0);
         base += part->n_live;
-        if (i)
-            st = gx_parts_agree(first, part->ix, err);
+        st = gx_parts_agree(first, part->ix, err);
         if (st == GX_OK && base >= UINT32_MAX)
             st = gx_fail(err, GX_EUSAGE, "%s: more than 2^32 - 2 documents", ix->path);
     }
@@ -125,6 +130,9 @@ gx_status gx_collection_of_parts(gx_index *ix, gx_part *parts, uint32_t n, gx_er
     ix->n_docs = (uint32_t)base;
     ix->block_len = first->block_len;
     ix->impacts = first->impacts;
+    for (uint32_t i = 0; i < n; ++i)
+        if (i == 0 || (ix->impact_unit == 1 && parts[i].ix->n_docs))
+            ix->impact_unit = parts[i].ix->impact_unit;
     ix->avgdl = ix->n_docs && ix->n_tokens ? (double)ix->n_tokens / ix->n_docs : 1;
     ix->header = first->header;
     ix->analyzer = first->analyzer;

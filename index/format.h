@@ -30,8 +30,9 @@ typedef struct gx_coding {
 } gx_coding;
 
 /* gx_header.flags. A reader refuses a file with a flag that it does not know. */
-#define GX_HEADER_IMPACTS 1u              /* tf streams hold impacts (quantised scores), not term frequencies */
-#define GX_HEADER_FLAGS GX_HEADER_IMPACTS /* the flags of this version */
+#define GX_HEADER_IMPACTS 1u /* tf streams hold impacts (quantised scores), not term frequencies */
+#define GX_HEADER_UNIT 2u    /* an impact i adds i * impact_unit to a score; without this flag, i */
+#define GX_HEADER_FLAGS (GX_HEADER_IMPACTS | GX_HEADER_UNIT) /* the flags of this version */
 
 typedef struct gx_header {
     char magic[8];
@@ -49,7 +50,9 @@ typedef struct gx_header {
     uint64_t device_offset, device_bytes;
     gx_coding codings[GX_MAX_CODINGS];
     uint32_t flags; /* GX_HEADER_... */
-    uint8_t reserved[108];
+    uint8_t reserved0[4];
+    double impact_unit; /* with GX_HEADER_UNIT: finite and above 0; else all bytes are 0 */
+    uint8_t reserved[96];
     uint64_t checksum; /* XXH3-64 of the header, with this field 0, and the section table */
 } gx_header;
 #define GX_AT(type, field, offset) static_assert(offsetof(type, field) == (offset), #type "." #field)
@@ -70,7 +73,8 @@ GX_AT(gx_header, device_offset, 88);
 GX_AT(gx_header, device_bytes, 96);
 GX_AT(gx_header, codings, 104);
 GX_AT(gx_header, flags, 136);
-GX_AT(gx_header, reserved, 140);
+GX_AT(gx_header, impact_unit, 144);
+GX_AT(gx_header, reserved, 152);
 GX_AT(gx_header, checksum, 248);
 
 #define GX_SECTION_REQUIRED 1u /* a reader that does not know the kind must refuse the file */
@@ -115,6 +119,7 @@ enum gx_section_kind {
     GX_SEC_ATTRIBUTES = GX_KIND('A', 'T', 'T', 'R'),        /* gx_column_entry [param]; optional */
     GX_SEC_ATTRIBUTE_VALUES = GX_KIND('A', 'T', 'T', 'V'),  /* the columns' values; where there is ATTR */
     GX_SEC_ATTRIBUTE_STRINGS = GX_KIND('A', 'T', 'T', 'S'), /* strings, param as for TERM; where there is ATTR */
+    GX_SEC_UNITS = GX_KIND('U', 'N', 'I', 'T'),             /* float [n_terms]: each list's unit of impacts; optional */
     /* reserved: no version writes them yet */
     GX_SEC_POSITIONS = GX_KIND('P', 'O', 'S', 'N'),     /* the positions of each term in its documents */
     GX_SEC_POSITION_ENDS = GX_KIND('P', 'E', 'N', 'D'), /* where each block of POSN ends */
@@ -152,6 +157,7 @@ static inline uint32_t gx_section_flags(uint32_t kind)
     case GX_SEC_TERMS:
     case GX_SEC_TERM_HASH:
     case GX_SEC_DOC_IDS:
+    case GX_SEC_UNITS:
         return GX_SECTION_REQUIRED;
     case GX_SEC_TITLES:
     case GX_SEC_TEXT:

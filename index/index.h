@@ -59,8 +59,10 @@ struct gx_index {
     uint32_t n_docs, n_terms, block_len;
     uint64_t n_blocks, n_postings, n_tokens;
     uint64_t sum_tfs;
-    bool impacts; /* the tf streams hold impacts */
-    double avgdl; /* n_tokens / n_docs; 1 when there are no documents or tokens */
+    bool impacts;       /* the tf streams hold impacts */
+    double impact_unit; /* what an impact of 1 adds to a score, where units is NULL */
+    const float *units; /* [n_terms] the same for each list, or NULL */
+    double avgdl;       /* n_tokens / n_docs; 1 when there are no documents or tokens */
     uint32_t min_doc_len, max_doc_len;
 
     const gx_list_entry *lists; /* [n_terms] */
@@ -112,6 +114,12 @@ uint32_t gx_index_df_of(const gx_index *ix, const char *term, size_t len);
 uint32_t gx_index_length(const gx_index *ix, uint32_t docid);
 
 gx_list gx_index_list(const gx_index *ix, uint32_t term); /* term < n_terms */
+
+/* What an impact of 1 in the list adds to a score; 1 where the index holds tfs. */
+static inline double gx_index_unit(const gx_index *ix, uint32_t term)
+{
+    return ix->units ? ix->units[term] : ix->impact_unit;
+}
 
 /* The number of postings in block j. */
 static inline uint32_t gx_list_block_n(const gx_list *l, uint32_t j)

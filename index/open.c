@@ -261,7 +261,8 @@ static gx_status get_stats(const gx_index *ix, uint32_t n_terms, gx_index_stats 
                             .avgdl = ix->avgdl,
                             .min_doc_len = ix->min_doc_len,
                             .max_doc_len = ix->max_doc_len,
-                            .version = ix->header->version};
+                            .version = ix->header->version,
+                            .impact_unit = ix->units ? 0 : ix->impact_unit};
     memcpy(whole.uuid, ix->parts ? ix->parts->uuid : ix->header->uuid, sizeof whole.uuid);
     return gx_sized_write(st, &whole, sizeof whole, GX_SIZE_THROUGH(gx_index_stats, device_bytes));
 }

@@ -31,12 +31,12 @@ static uint32_t find_tf(const gx_list *list, uint32_t docid)
     return 0;
 }
 
-/* x has the term, df, qtf and tf. */
+/* x has the term, df, qtf, tf and unit. */
 static void explain_term(gx_explain_term *x, float w, gx_scorer scorer, const gx_explanation *e,
                          const gx_preset_info *preset)
 {
     x->idf = preset->idf(e->n_docs, x->df);
-    x->weight = x->idf * (preset->times_k1 ? e->k1 + 1 : 1) * x->qtf;
+    x->weight = x->idf * (preset->times_k1 ? e->k1 + 1 : 1) * x->qtf * x->unit;
     if (x->tf)
         x->impact = gx_bm25_impact(w, x->tf, gx_bm25_K(scorer, e->dl));
     x->score = ldexpf((float)x->impact, -e->exponent);
@@ -48,13 +48,14 @@ static gx_explain_term term_of_index(const gx_index *ix, const gx_plan_term *t, 
     const gx_list list = gx_index_list(ix, t->list);
     x.term = gx_strings_get(&ix->terms, t->list, &x.term_len);
     x.tf = find_tf(&list, docid);
+    x.unit = gx_index_unit(ix, t->list);
     return x;
 }
 
 /* The bytes are those of any part that has the term. */
 static gx_explain_term term_of_collection(const gx_index *ix, const gx_query_term *t, uint32_t docid)
 {
-    gx_explain_term x = {.df = t->df, .qtf = t->qtf};
+    gx_explain_term x = {.df = t->df, .qtf = t->qtf, .unit = t->unit};
     uint32_t local;
     const gx_index *holder = gx_parts_find(ix->parts, docid, &local)->ix;
     uint32_t id = gx_index_find_term(holder, t->term, t->len);

@@ -128,7 +128,7 @@ static void compute_weights(gx_plan *plan, const gx_index *ix, const gx_query_op
     double weights[GX_MAX_TERMS], total = 0;
     for (uint32_t i = 0; i < plan->n_terms; ++i) {
         const gx_plan_term *t = &plan->terms[i];
-        weights[i] = weight_of(&s, ix->n_docs, t->df, t->qtf);
+        weights[i] = weight_of(&s, ix->n_docs, t->df, t->qtf) * gx_index_unit(ix, t->list);
         total += most_of(&s, weights[i], s.preset->linear ? gx_index_max_tf(ix, t->list) : 1);
     }
     plan->exponent = scale_exponent(total);
@@ -278,9 +278,16 @@ static uint32_t index_max_tf(const void *user, const char *term, size_t len)
     return id == UINT32_MAX ? 1 : gx_index_max_tf(ix, id);
 }
 
+static double index_unit(const void *user, const char *term, size_t len)
+{
+    const gx_index *ix = user;
+    const uint32_t id = ix->units ? gx_index_find_term(ix, term, len) : UINT32_MAX;
+    return id == UINT32_MAX ? ix->impact_unit : ix->units[id];
+}
+
 gx_collection_stats gx_collection_stats_of(const gx_index *ix)
 {
-    return (gx_collection_stats){ix->n_docs, ix->avgdl, index_df, index_max_tf, ix};
+    return (gx_collection_stats){ix->n_docs, ix->avgdl, index_df, index_max_tf, index_unit, ix};
 }
 
 static int by_bytes(const void *a, const void *b)
@@ -331,6 +338,7 @@ static void merge_terms(gx_query_plan *q, uint32_t n, const gx_collection_stats 
         gx_query_term t = q->terms[i];
         t.number = i;
         t.df = stats->df(stats->user, t.term, t.len);
+        t.unit = stats->unit(stats->user, t.term, t.len);
         if (t.df)
             q->terms[q->n_terms++] = t;
         else
@@ -346,7 +354,7 @@ static gx_status weigh_query(gx_query_plan *q, const gx_collection_stats *stats,
     double total = 0;
     for (uint32_t i = 0; i < q->n_terms; ++i) {
         const gx_query_term *t = &q->terms[i];
-        const double weight = weight_of(&s, stats->n_docs, t->df, t->qtf);
+        const double weight = weight_of(&s, stats->n_docs, t->df, t->qtf) * t->unit;
         total += most_of(&s, weight, s.preset->linear ? stats->max_tf(stats->user, t->term, t->len) : 1);
     }
     if (total > FLT_MAX)
@@ -356,7 +364,7 @@ static gx_status weigh_query(gx_query_plan *q, const gx_collection_stats *stats,
     q->exponent = scale_exponent(total);
     for (uint32_t i = 0; i < q->n_terms; ++i) {
         gx_query_term *t = &q->terms[i];
-        t->w = scaled(&s, weight_of(&s, stats->n_docs, t->df, t->qtf), q->exponent);
+        t->w = scaled(&s, weight_of(&s, stats->n_docs, t->df, t->qtf) * t->unit, q->exponent);
     }
     q->norm = norm_of(&s, stats->avgdl);
     return GX_OK;
@@ -503,6 +511,11 @@ gx_status gx_plan_bind(gx_plan *out, const gx_query_plan *q, const gx_index *ix,
     for (uint32_t i = 0; i < q->n_terms; ++i) {
         const gx_query_term *t = &q->terms[i];
         const uint32_t id = gx_index_find_term(ix, t->term, t->len);
+        if (id != UINT32_MAX && gx_index_unit(ix, id) != t->unit) {
+            gx_plan_free(&plan);
+            return gx_fail(err, GX_EUSAGE, "%s: the impacts of '%.*s' have the unit %g, and those of the collection %g",
+                           ix->path, t->len < 80 ? (int)t->len : 80, t->term, gx_index_unit(ix, id), t->unit);
+        }
         if (id == UINT32_MAX)
             ++plan.n_unknown;
         else

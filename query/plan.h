@@ -18,6 +18,7 @@
  * Score scale: a term's weight is its idf, times k1 + 1 where the preset has it, times the number
  * of repetitions or the weight that the query gives. W = the sum of what the terms can add to a
  * score: their weights, or by a linear scorer their weights times the greatest tfs of their lists.
+ * Where the index holds impacts with a unit (index/FORMAT.md), weights are times the list's unit.
  * w_i = float(weight_i) * 2^e where e is the greatest integer with W * 2^e <= 2^30, so that no
  * score reaches 2^31. A score's float is score * 2^-e. Where W is 0, e is 30, so that scores of 1
  * print as 0. A linear scorer's w_i is 2^60 times as great (bm25.h). e depends on the query and on
@@ -80,6 +81,8 @@ typedef struct gx_collection_stats {
     /* The greatest tf of a term that the collection has, over all its parts; only linear scorers
      * ask. */
     uint32_t (*max_tf)(const void *user, const char *term, size_t len);
+    /* The unit of the impacts of the term's list, the same in all parts; 1 where they are tfs. */
+    double (*unit)(const void *user, const char *term, size_t len);
     const void *user;
 } gx_collection_stats;
 
@@ -93,6 +96,7 @@ typedef struct gx_query_term {
     float w;     /* as in gx_plan_term */
     double qtf;
     uint32_t number; /* its place among the terms whose df was asked for, in that order */
+    double unit; /* of the list's impacts */
 } gx_query_term;
 
 /* What a query says of any index of the collection. */
@@ -141,7 +145,8 @@ gx_status gx_query_plan_text(gx_query_plan *out, const struct gx_index *ix, cons
  * what is unknown. */
 gx_plan gx_query_plan_summary(const gx_query_plan *q, const struct gx_index *ix);
 /* The plan of one index, without a threshold and with base 0. It does not refer to q. GX_EUSAGE
- * (the index holds impacts and the scorer is not linear), GX_ENOMEM. */
+ * (the index holds impacts and the scorer is not linear, or their unit is another than that of the
+ * collection), GX_ENOMEM. */
 gx_status gx_plan_bind(gx_plan *out, const gx_query_plan *q, const struct gx_index *ix, gx_error *err);
 
 /* A selection key: score above, docid below, so that a greater key is a better result. */

@@ -9,6 +9,7 @@
 Checksums and the hash table are checked where the module xxhash is installed, texts are not read.
 """
 import json
+import math
 import random
 import struct
 import subprocess
@@ -208,9 +209,9 @@ CODECS = {1: raw, 2: packed, 3: packed, 4: byte_lengths, 5: byte_lengths, 6: lan
           33: pfordelta}
 
 
-IMPACTS = 1  # the header's flag: tfs are impacts
+IMPACTS, UNIT = 1, 2  # the header's flags: tfs are impacts, and they have a unit
 REQUIRED = 1  # a section's
-KINDS = "PAYL LIST HEAD DEND TEND DLEN META TERM THSH DIDS TITL TEXT ATTR ATTV ATTS".split()
+KINDS = "PAYL LIST HEAD DEND TEND DLEN META TERM THSH DIDS TITL TEXT ATTR ATTV ATTS UNIT".split()
 TYPES = {1: "int", 2: "float", 3: "date", 4: "keyword", 5: "keywords", 6: "bool"}  # of attributes
 
 
@@ -222,8 +223,9 @@ class Index:
          self.n_postings, self.n_tokens, self.sum_tfs, self.n_blocks, _, _) = struct.unpack_from("<8sII16sQIIIIQQQQQQ",
                                                                                                  self.file)
         assert magic == b"\x89GPUIDX\n" and version == 1 and header_bytes == 256 and file_bytes == len(self.file)
-        self.flags, *reserved = struct.unpack_from("<28I", self.file, 136)
-        assert not self.flags & ~IMPACTS and not any(reserved)
+        self.flags, zero, unit, *reserved = struct.unpack_from("<IId24I", self.file, 136)
+        assert not self.flags & ~(IMPACTS | UNIT) and not any(reserved) and zero == 0
+        assert 0 < unit < math.inf and self.flags & IMPACTS if self.flags & UNIT else self.file[144:152] == bytes(8)
         self.codings = [tuple(self.file[104 + 2 * i:106 + 2 * i]) for i in range(16)]
         table = self.file[256:256 + 64 * n_sections]
         if xxh3:
@@ -242,6 +244,10 @@ class Index:
             self.words(kind) for kind in ("HEAD", "DEND", "TEND", "PAYL", "DLEN"))
         self.terms = self.strings("TERM", self.n_terms)
         self.doc_ids = self.strings("DIDS", self.n_docs)
+        self.units = [unit if self.flags & UNIT else 1] * self.n_terms
+        if "UNIT" in self.sections:
+            assert self.flags == IMPACTS
+            self.units = struct.unpack(f"<{self.n_terms}f", self.sections["UNIT"][0])
         self.titles = self.strings("TITL", self.n_docs) if "TITL" in self.sections else []
 
     def words(self, kind):
@@ -436,6 +442,44 @@ def check_flags(gpuidx, folder, lists):
     raise AssertionError("an unknown flag is not refused")
 
 
+def unit_of(weights, bits):
+    """The unit of the page, from its words: the greatest weight by 2^bits - 1, up to 11 significant bits."""
+    levels, most = 2**bits - 1, max(weights, default=0)
+    if most <= levels and all(w == int(w) for w in weights):
+        return 1.0
+    step = 2.0 ** (math.frexp(most / levels)[1] - 11)
+    return max(math.ceil(most / levels / step) * step, 2.0**-126)
+
+
+def check_vectors(gpuidx):
+    """Drawn vectors of weights of all sizes: every impact and every unit is what the page says."""
+    draws = [lambda: random.expovariate(2), lambda: random.randrange(1, 256), lambda: random.randrange(1, 2**17),
+             lambda: 2.0 ** random.randrange(-140, 90) * (1 + random.random()), lambda: float(random.randrange(1, 16))]
+    with tempfile.TemporaryDirectory() as folder:
+        for case in range(40):
+            draw, bits, per_list = random.choice(draws), random.choice([4, 8, 8, 13, 16]), case % 2
+            docs = [{f"t{t}": draw() for t in random.sample(range(40), random.randrange(12))}
+                    for _ in range(random.choice([1, 200]))]
+            docs = [{t: struct.unpack("f", struct.pack("f", w))[0] for t, w in doc.items()} for doc in docs]
+            with open(folder + "/v.jsonl", "w") as f:
+                for i, doc in enumerate(docs):
+                    print(json.dumps({"id": f"d{i}", "contents": "words", "vector": doc}), file=f)
+            subprocess.run([gpuidx, "build", "-qf", "vectors", folder + "/v.jsonl", "-o", folder + "/v.gx", "--force",
+                            f"--bits={bits}", "--scale=" + ("list" if per_list else "collection"),
+                            f"--threads={1 + case % 3}",
+                            "--store=" + random.choice(["none", "title", "text"])], check=True)
+            index = Index(folder + "/v.gx")
+            assert index.n_docs == len(docs) and list(index.doc_lens) == [len(doc) for doc in docs]
+            assert index.terms == sorted({t for doc in docs for t in doc})
+            whole = unit_of([w for doc in docs for w in doc.values()], bits)
+            for term_id, term in enumerate(index.terms):
+                weights = [(d, doc[term]) for d, doc in enumerate(docs) if term in doc]
+                unit = unit_of([w for _, w in weights], bits) if per_list else whole
+                assert index.units[term_id] == unit, (case, term)
+                assert index.postings(term_id) == [(d, max(1, round(w / unit))) for d, w in weights], (case, term)
+                assert all(tf < 2**bits for _, tf in index.postings(term_id))
+
+
 if sys.argv[1] == "--test":
     example = Index(sys.argv[2] + "/example.gx")
     check(example, {"be": [(0, 2)], "do": [(1, 1)], "not": [(0, 1), (1, 1)], "or": [(0, 1)], "to": [(0, 2)]})
@@ -443,6 +487,8 @@ if sys.argv[1] == "--test":
     check(Index(sys.argv[2] + "/blocks.gx"), blocks())
     assert example.attributes() == {}
     assert Index(sys.argv[2] + "/attributes.gx").attributes() == golden_attributes()
+    random.seed(7)
+    check_vectors(sys.argv[3])
     print("the files hold what they should, and so do the drawn lists in", ", ".join(check_codecs(sys.argv[3])),
           "and auto"
           + ("" if xxh3 else "; no module xxhash, so checksums were not checked"))

@@ -139,7 +139,7 @@ static void summarize(const build *b, const gx_source_counts *in, const gx_build
                  in->too_long == 1 ? " was" : "s were");
     if (cli_given(b->args, "columns") && in->files && in->format != GX_SOURCE_TSV && in->format != GX_SOURCE_CSV)
         cli_warn("--columns means nothing to %s", gx_source_format_name(in->format));
-    if (cli_given(b->args, "fields") && in->files && in->format != GX_SOURCE_JSONL)
+    if (cli_given(b->args, "fields") && in->files && in->format != GX_SOURCE_JSONL && in->format != GX_SOURCE_VECTORS)
         cli_warn("--fields means nothing to %s", gx_source_format_name(in->format));
     if (ix->n_docs == 0)
         cli_warn("the corpus holds no documents; the index is empty");
@@ -175,6 +175,12 @@ static const char *find_itself(const cli_args *a, const char *output)
         if (cli_same_file(a->argv[i], output))
             return a->argv[i];
     return NULL;
+}
+
+static bool is_of_vectors(const cli_args *a)
+{
+    const char *format = cli_given(a, "format") ? cli_text(a, "format") : "";
+    return strcmp(format, "vectors") == 0 || strcmp(format, "csr") == 0;
 }
 
 /* 0: one a processor. */
@@ -253,7 +259,9 @@ static int open_all(build *b)
     out.duplicates = (gx_duplicates)cli_choice(a, "duplicates");
     out.docid_codec = cli_text(a, "codec");
     out.tf_codec = cli_text(a, "tf-codec");
-    out.analyzer = cli_text(a, "analyzer");
+    out.vector_bits = in.format == GX_SOURCE_VECTORS || in.format == GX_SOURCE_CSR ? (uint32_t)cli_count(a, "bits") : 0;
+    out.list_units = cli_choice(a, "scale") == 1;
+    out.analyzer = out.vector_bits && !cli_given(a, "analyzer") ? NULL : cli_text(a, "analyzer");
     out.stemmer = cli_text(a, "stemmer");
     out.stopwords = cli_text(a, "stopwords");
     out.fold = cli_text(a, "fold");
@@ -346,6 +354,9 @@ static int run(const cli_args *a)
         return cli_usage(a, "no output: say where the index goes with -o FILE");
     if (strcmp(path, "-") == 0)
         return cli_usage(a, "-o -: an index cannot go to stdout, it is a file that is mapped");
+    if ((cli_given(a, "bits") || cli_given(a, "scale")) && !is_of_vectors(a))
+        return cli_usage(a, "--%s is of vectors: give --format=vectors or csr",
+                         cli_given(a, "bits") ? "bits" : "scale");
     if (find_itself(a, path))
         return cli_usage(a, "-o %s: it is the corpus %s, which the index would replace; give another name", path,
                          find_itself(a, path));
@@ -376,7 +387,7 @@ static int run(const cli_args *a)
 
 static const cli_flag flags[] = {
     {"output", 'o', CLI_TEXT, "FILE", NULL, "the index file to make"},
-    {"format", 'f', CLI_CHOICE, "jsonl|tsv|csv|trectext|trecweb|smart|warc|plain|files", NULL,
+    {"format", 'f', CLI_CHOICE, "jsonl|tsv|csv|trectext|trecweb|smart|warc|plain|files|vectors|csr", NULL,
      "the format of the corpus, see Corpora; without it, the format is guessed from file names and first bytes. Give "
      "it where the guess is wrong"},
     {"columns", 0, CLI_TEXT, "LIST", NULL,
@@ -388,6 +399,12 @@ static const cli_flag flags[] = {
     {"attr", 0, CLI_LIST, "NAME:TYPE", NULL,
      "keep the field or column `NAME` of each document as an attribute, by which `query --filter` selects documents; "
      "may be given several times. `TYPE`: `int`, `float`, `date`, `keyword`, `keywords` or `bool`, see Attributes"},
+    {"bits", 0, CLI_COUNT, "N", "8",
+     "of vectors: weights are kept as whole numbers of `N` bits, 4 to 16; more bits, finer scores, a larger index",
+     .min = 4, .max = 16},
+    {"scale", 0, CLI_CHOICE, "collection|list", "collection",
+     "of vectors: what the greatest whole number stands for. `collection`: the greatest weight of all; `list`: for "
+     "each term its own greatest weight, which is finer where terms weigh differently"},
     {"id", 0, CLI_CHOICE, "path|name|stem", "path",
      "of `-f files`: a document's id is its file's path below the directory or in the archive (`html/a.html`), its "
      "name (`a.html`), or this without the ending (`a`)"},
@@ -452,7 +469,30 @@ static const cli_section sections[] = {
      "  warc      WARC 1: responses and resources, HTML or text; the id is\n"
      "            WARC-TREC-ID, else WARC-Record-ID\n"
      "  plain     a document a line; its id is its number, from 1\n"
-     "  files     a document a file; its id as --id says; HTML is stripped"},
+     "  files     a document a file; its id as --id says; HTML is stripped\n"
+     "  vectors   an object a line: id, \"vector\": {term: weight}; see Vectors\n"
+     "  csr       a sparse matrix, a row a document; see Vectors"},
+    {"Vectors",
+     "A vector is a document as a model makes it (SPLADE, uniCOIL, DeepImpact): terms with weights, which are not "
+     "analysed. Anserini, Pyserini, Seismic and JASS write it so:\n"
+     "\n"
+     "  {\"id\": \"d1\", \"contents\": \"...\", \"vector\": {\"index\": 1.27, \"##ing\": 0.4}}\n"
+     "\n"
+     "title, and text, contents or content, may be there; `--store` keeps them, and they are not searched. `csr` is "
+     "the matrix of Big-ANN's sparse track, uncompressed and from a file: three numbers of 64 bits (rows, columns, "
+     "values), the rows' offsets (64 bits), the values' columns (32 bits) and the values (floats). A document's id is "
+     "its row, and a term is the number of its column, both from 0.\n"
+     "\n"
+     "The index holds impacts and is searched with `--scorer=impact`, its default: the sum over the query's terms of "
+     "weight times query weight. If all weights are whole numbers below 2^bits, they are kept. Otherwise each is "
+     "divided by a unit, (greatest weight) / (2^bits - 1), and rounded, to at least 1; scores are told in the "
+     "weights' own measure, and `gpuidx info` tells the unit. The unit is known when all documents have been read, "
+     "so a pipe will do. Queries: `gpuidx replay --format=vectors` or `csr`, or text in the boolean syntax: "
+     "index^1.27 \\#\\#ing^0.4. Text queries are split at white space, unless --analyzer says otherwise; a term "
+     "that stands twice weighs twice.\n"
+     "\n"
+     "A weight that is negative, 0, not finite or above 7.9e28 makes a document bad, and so does a term that is "
+     "empty, longer than 65,535 bytes, or there twice. {} is a document without terms."},
     {"Attributes",
      "An attribute is a typed value of a document. `--attr year:int` reads it from the member `year` of JSON objects, "
      "or from the column that --columns or a header line calls `year`.\n"
@@ -493,6 +533,7 @@ static const cli_section examples[] = {
                                                                                     "snippets."},
     {"gpuidx build papers.jsonl --attr year:int --attr venue:keyword -o papers.gx",
      "Two attributes, for `gpuidx query papers.gx --filter 'year:>=2015'`."},
+    {"gpuidx build -f vectors splade/*.jsonl.gz -o splade.gx", "Learned sparse vectors, 8 bits a weight."},
     {"zcat logs.gz | gpuidx build -f plain --analyzer=whitespace - -o logs.gx", "Pretokenised lines from a pipe."},
     {NULL},
 };

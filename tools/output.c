@@ -172,8 +172,12 @@ static void put_json_explanation(FILE *out, const gx_explanation *e)
         const gx_explain_term *t = &e->terms[i];
         fputs(i ? ",{\"term\":" : "{\"term\":", out);
         out_put_json(out, t->term, t->term_len);
-        fprintf(out, ",\"qtf\":%.9g,\"df\":%u,\"tf\":%u,\"idf\":%.17g,\"weight\":%.17g,\"impact\":%u,\"score\":%s}",
-                t->qtf, t->df, t->tf, t->idf, t->weight, t->impact, out_score(score, ldexp(t->impact, -e->exponent)));
+        fprintf(
+            out,
+            ",\"qtf\":%.9g,\"df\":%u,\"tf\":%u,\"idf\":%.17g,\"unit\":%.17g,\"weight\":%.17g,\"impact\":%u,"
+                "\"score\":%s}",
+            t->qtf, t->df, t->tf, t->idf, t->unit, t->weight, t->impact,
+            out_score(score, ldexp(t->impact, -e->exponent)));
     }
     fputs("]}", out);
 }
@@ -336,6 +340,8 @@ void out_put_explanation(FILE *out, const gx_explanation *e, const char *indent)
             fprintf(out, ", times k1 + 1 = %.6g", e->k1 + 1);
         if (t->qtf != 1)
             fprintf(out, ", times %.9g in the query", t->qtf);
+        if (t->unit != 1)
+            fprintf(out, ", unit of impacts = %.9g", t->unit);
         if (e->linear)
             fprintf(out, ", tf = %u: %.7g * %u = %s (impact %u)\n", t->tf, t->weight, t->tf,
                     out_score(score, ldexp(t->impact, -e->exponent)), t->impact);

@@ -31,7 +31,7 @@
      "then skips the launch (about 4 us). The waiting kernel occupies the GPU. 0: it never waits", .max = 1000000}
 /* How a query log is read. */
 #define CLI_LOG_FLAGS \
-    {"format", 'f', CLI_CHOICE, "guess|efficiency|million|tsv|lines|jsonl|topics|docs|smart", "guess", \
+    {"format", 'f', CLI_CHOICE, "guess|efficiency|million|tsv|lines|jsonl|topics|docs|smart|vectors|csr", "guess", \
      "the form of `LOG`, each shown in `gpuidx help replay`. `guess`: by its first lines"}, \
     {"columns", 0, CLI_TEXT, "LIST", NULL, \
      "what the columns of a TSV log are, such as `-,id,text,filter`: `id` once; `text` one or more times, which are " \

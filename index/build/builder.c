@@ -16,6 +16,8 @@
 #include "index/analysis/analyzer.h"
 #include "index/build/external_ids.h"
 #include "index/build/parallel_inverter.h"
+#include "index/build/quantizer.h"
+#include "index/build/vector_check.h"
 #include "index/build/writer.h"
 
 #define MAX_MEMORY ((uint64_t)32 << 30) /* chains are addressed in 2^32 units of 16 bytes, strings in bytes */
@@ -34,9 +36,15 @@ struct gx_builder {
     /* GX_DUPLICATES_LAST: the writer wants no document that is taken out later, so all wait in a
      * file. */
     FILE *spooled;
+    gx_weight_range *ranges; /* [max_ranges] of vectors: those of each document's weights */
+    size_t max_ranges;
     uint8_t *tombstones;   /* [max_tombstones] a bit a docid */
     size_t max_tombstones; /* in bytes */
     uint32_t *remap;       /* [n_docs] at the end: the docid in the index, or UINT32_MAX */
+    /* Of vectors. */
+    gx_vector_check *check;
+    gx_weight_range range; /* of all weights in the index */
+    double unit;           /* at the end */
     bool done;
     double stamp; /* when the stage at hand began */
 };
@@ -77,11 +85,14 @@ static gx_status open_parts(gx_builder *b, const gx_analyzer *like, gx_error *er
     gx_writer_options w = GX_WRITER_OPTIONS;
     w.force = b->opt.force;
     w.store_text = b->opt.store_text;
+    w.impacts = b->opt.vector_bits != 0;
+    w.list_units = w.impacts && b->opt.list_units;
     gx_status st = gx_codec_find_pair(&w.docids, &w.tfs, b->opt.docid_codec, b->opt.tf_codec, err);
-    const gx_analyzer_options an = {b->opt.analyzer, b->opt.stemmer, b->opt.stopwords, b->opt.fold};
+    const char *analyzer = b->opt.analyzer ? b->opt.analyzer : w.impacts ? "whitespace" : NULL;
+    const gx_analyzer_options an = {analyzer, b->opt.stemmer, b->opt.stopwords, b->opt.fold};
     if (st == GX_OK)
         st = like ? copy_analyzer(b, like, err) : gx_analyzer_open(&b->analyzer, &an, err);
-    if (st == GX_OK && !gx_external_ids_open(&b->ids))
+    if (st == GX_OK && (!gx_external_ids_open(&b->ids) || (w.impacts && !gx_vector_check_open(&b->check))))
         st = gx_doc_indexer_no_memory(err);
     if (st == GX_OK && b->opt.n_attributes)
         st = gx_columns_open(&b->columns, b->opt.attributes, b->opt.n_attributes, b->dir, err);
@@ -120,6 +131,9 @@ gx_status gx_builder_open_like(gx_builder **out, const gx_builder_options *opt, 
     if (o.memory < 1u << 20)
         return gx_fail(err, GX_EUSAGE, "%llu bytes of memory are too few to build with; the least is 1 MiB",
                        (unsigned long long)o.memory);
+    if (o.vector_bits && (o.vector_bits < GX_MIN_IMPACT_BITS || o.vector_bits > GX_MAX_IMPACT_BITS))
+        return gx_fail(err, GX_EUSAGE, "weights of %u bits; it must be %u to %u", o.vector_bits, GX_MIN_IMPACT_BITS,
+                       GX_MAX_IMPACT_BITS);
     gx_builder *b = calloc(1, sizeof *b);
     if (!b)
         return gx_doc_indexer_no_memory(err);
@@ -148,6 +162,8 @@ void gx_builder_abort(gx_builder *b)
     gx_external_ids_close(&b->ids);
     if (b->spooled)
         fclose(b->spooled);
+    gx_vector_check_close(b->check);
+    free(b->ranges);
     free(b->tombstones);
     free(b->remap);
     free(b->path);
@@ -176,6 +192,13 @@ gx_status gx_builder_check(const gx_builder *b, const gx_document *doc, gx_error
     if (doc->text_len > GX_MAX_TEXT)
         return gx_fail(err, GX_EINPUT, "the document's text is %zu bytes long; the most is %u", doc->text_len,
                        GX_MAX_TEXT);
+    if (doc->vector && doc->n_vector && !b->check)
+        return gx_fail(err, GX_EUSAGE, "the document has a vector, and the index is of texts");
+    if (b->check) {
+        const gx_status st = gx_vector_check_run(b->check, doc->vector, doc->n_vector, err);
+        if (st != GX_OK)
+            return st;
+    }
     if (doc->values && doc->n_values && !b->columns)
         return gx_fail(err, GX_EUSAGE, "the document has values of attributes, and the index none");
     return b->columns ? gx_columns_set(b->columns, doc->values, doc->n_values, err) : GX_OK;
@@ -258,6 +281,23 @@ static gx_status write_or_spool_document(void *user, const gx_document *doc, uin
     return b->spooled ? spool_document(b, doc, n_tokens, err) : write_document(b, doc, n_tokens, err);
 }
 
+/* The document's weights count for the unit. Where a later document may take its place, they are
+ * kept apart. GX_ENOMEM. */
+static gx_status count_weights(gx_builder *b, const gx_document *doc, gx_error *err)
+{
+    gx_weight_range r = {0};
+    for (uint32_t i = 0; i < doc->n_vector; ++i)
+        gx_weight_range_add(&r, doc->vector[i].weight);
+    if (b->opt.duplicates != GX_DUPLICATES_LAST) {
+        gx_weight_range_merge(&b->range, r);
+        return GX_OK;
+    }
+    const gx_status st = gx_grow(&b->ranges, &b->max_ranges, b->n_docs + (size_t)1, sizeof *b->ranges, err);
+    if (st == GX_OK)
+        b->ranges[b->n_docs] = r;
+    return st;
+}
+
 gx_status gx_builder_add(gx_builder *b, const gx_document *document, gx_error *err)
 {
     gx_document own = {0}, *const doc = &own;
@@ -268,6 +308,9 @@ gx_status gx_builder_add(gx_builder *b, const gx_document *document, gx_error *e
         st = gx_builder_check(b, doc, err);
     if (st != GX_OK)
         return st;
+    static const gx_weighted_term none;
+    if (b->check && !doc->vector)
+        doc->vector = &none;
     if (b->n_docs == UINT32_MAX - 1)
         return gx_fail(err, GX_EINPUT, "an index holds at most %u documents; split the collection", UINT32_MAX - 1);
     b->done = true; /* until all has gone well */
@@ -281,6 +324,7 @@ gx_status gx_builder_add(gx_builder *b, const gx_document *document, gx_error *e
     }
     *docid = b->n_docs;
     if ((b->columns && (st = gx_columns_add(b->columns, err)) != GX_OK) ||
+        (b->check && (st = count_weights(b, doc, err)) != GX_OK) ||
         (st = gx_parallel_inverter_add(b->inverter, doc, err)) != GX_OK)
         return st;
     ++b->n_docs;
@@ -375,6 +419,8 @@ static gx_status write_spooled_documents(gx_builder *b, gx_error *err)
             continue;
         }
         b->remap[d] = next++;
+        if (b->ranges)
+            gx_weight_range_merge(&b->range, b->ranges[d]);
         const gx_document doc = {
             sizeof doc,  buffer,    h.title_len ? buffer + h.id_len : NULL, buffer + h.id_len + h.title_len, h.id_len,
             h.title_len, h.text_len};
@@ -394,6 +440,8 @@ typedef struct encoded_range {
     double seconds;         /* that coding took */
     uint32_t *docids, *tfs; /* [max_kept] */
     uint32_t max_kept;
+    uint32_t *impacts; /* [max_impacts] */
+    uint32_t max_impacts;
 } encoded_range;
 
 static void *make_range(void *user)
@@ -412,6 +460,7 @@ static void free_range(void *output)
     gx_list_encoder_close(&r->encoded);
     free(r->docids);
     free(r->tfs);
+    free(r->impacts);
     free(r);
 }
 
@@ -442,12 +491,36 @@ static gx_status remap_list(encoded_range *r, gx_term_postings *l, gx_error *err
     return GX_OK;
 }
 
+/* A list's weights as impacts. */
+static gx_status quantize_list(encoded_range *r, gx_term_postings *l, gx_error *err)
+{
+    if (l->df > r->max_impacts) {
+        free(r->impacts);
+        r->max_impacts = 0;
+        if (!(r->impacts = malloc(l->df * sizeof *r->impacts)))
+            return gx_doc_indexer_no_memory(err);
+        r->max_impacts = l->df;
+    }
+    gx_weight_range own = {0};
+    for (uint32_t i = 0; r->builder->opt.list_units && i < l->df; ++i)
+        gx_weight_range_add(&own, gx_weight_of_bits(l->tfs[i]));
+    const double unit =
+        r->builder->opt.list_units ? gx_impact_unit(own, r->builder->opt.vector_bits) : r->builder->unit;
+    for (uint32_t i = 0; i < l->df; ++i)
+        r->impacts[i] = gx_quantize(gx_weight_of_bits(l->tfs[i]), unit);
+    l->tfs = r->impacts;
+    l->unit = (float)unit;
+    return GX_OK;
+}
+
 static gx_status encode_list(void *output, const gx_term_postings *list, gx_error *err)
 {
     encoded_range *r = output;
     gx_term_postings l = *list;
     gx_status st = GX_OK;
     if (r->builder->remap && r->builder->counts.duplicates && ((st = remap_list(r, &l, err)) != GX_OK || l.df == 0))
+        return st;
+    if (r->builder->check && (st = quantize_list(r, &l, err)) != GX_OK)
         return st;
     const double t = gx_clock_seconds();
     st = gx_list_encoder_add(&r->encoded, &l, err);
@@ -486,6 +559,10 @@ static char *make_meta(const gx_builder *b)
     json_t *source = root && b->source ? json_string(b->source) : NULL; /* NULL also where it is not UTF-8 */
     if (source)
         json_object_set_new(root, "source", source);
+    if (root && b->check)
+        json_object_set_new(root, "impacts",
+                            json_pack("{s:s, s:i, s:s}", "of", "vectors", "bits", (int)b->opt.vector_bits, "scale",
+                                      b->opt.list_units ? "list" : "collection"));
     if (root)
         text = json_dumps(root, JSON_COMPACT);
     json_decref(root);
@@ -509,6 +586,10 @@ gx_status gx_builder_finish(gx_builder *b, gx_error *err)
     if (b->spooled)
         st = write_spooled_documents(b, err);
     end_stage(b, GX_STAGE_DOCUMENTS);
+    if (b->check) {
+        b->unit = gx_impact_unit(b->range, b->opt.vector_bits);
+        gx_writer_set_unit(b->writer, b->unit);
+    }
     const gx_list_sink sink = {make_range, free_range, encode_list, write_range, b};
     if (st == GX_OK)
         st = gx_parallel_inverter_merge(inverter, &sink, err);

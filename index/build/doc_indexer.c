@@ -5,12 +5,15 @@
 
 #include "engine/status.h"
 #include "index/analysis/tokenizer.h"
+#include "index/build/quantizer.h"
 #include "index/build/term_cache.h"
 
 struct gx_doc_indexer {
     gx_analysis *analysis;
     gx_postings_buffer *postings;
     gx_term_cache *cache;
+    uint32_t *vector_terms, *vector_tfs; /* [max_vector] */
+    uint32_t max_vector;
     uint64_t memory;
     gx_indexer_counts counts;
     double stamp; /* when the stage at hand began */
@@ -61,6 +64,8 @@ void gx_doc_indexer_close(gx_doc_indexer *v)
     gx_term_cache_close(v->cache);
     gx_postings_buffer_close(v->postings);
     gx_analysis_close(v->analysis);
+    free(v->vector_terms);
+    free(v->vector_tfs);
     free(v);
 }
 
@@ -129,6 +134,36 @@ static gx_status add_short(gx_doc_indexer *v, uint32_t docid, const gx_document 
     return st == GX_OK ? add_tokens(v, docid, &tokens, n_tokens) : st;
 }
 
+static bool reserve_vector(gx_doc_indexer *v, uint32_t n)
+{
+    if (n <= v->max_vector)
+        return true;
+    const uint64_t max = n + (uint64_t)n / 2;
+    uint32_t *terms = realloc(v->vector_terms, max * sizeof *terms);
+    if (terms)
+        v->vector_terms = terms;
+    uint32_t *tfs = realloc(v->vector_tfs, max * sizeof *tfs);
+    if (tfs)
+        v->vector_tfs = tfs;
+    v->max_vector = terms && tfs ? (uint32_t)(max < UINT32_MAX ? max : UINT32_MAX) : v->max_vector;
+    return terms && tfs;
+}
+
+static gx_status add_vector(gx_doc_indexer *v, uint32_t docid, const gx_weighted_term *vector, uint32_t n)
+{
+    if (!reserve_vector(v, n))
+        return GX_ENOMEM;
+    for (uint32_t i = 0; i < n; ++i) {
+        v->vector_terms[i] = gx_postings_buffer_term(v->postings, vector[i].term, vector[i].len);
+        v->vector_tfs[i] = gx_weight_bits(vector[i].weight);
+        if (v->vector_terms[i] == GX_NO_TERM)
+            return GX_ENOMEM;
+    }
+    const gx_status st = gx_postings_buffer_add_tfs(v->postings, docid, v->vector_terms, v->vector_tfs, n);
+    end_stage(v, GX_STAGE_INVERT);
+    return st;
+}
+
 static gx_status spill_if_full(gx_doc_indexer *v, gx_error *err)
 {
     v->counts.memory_bytes = gx_postings_buffer_bytes(v->postings) + gx_term_cache_bytes(v->cache);
@@ -148,7 +183,10 @@ gx_status gx_doc_indexer_add(gx_doc_indexer *v, uint32_t docid, const gx_documen
     gx_status st;
     uint64_t n = 0;
     v->stamp = gx_clock_seconds();
-    if (is_short(doc)) {
+    if (doc->vector) {
+        n = doc->n_vector;
+        st = add_vector(v, docid, doc->vector, doc->n_vector);
+    } else if (is_short(doc)) {
         st = add_short(v, docid, doc, &n);
     } else if ((st = add_text(v, docid, doc->title, doc->title_len, &n)) == GX_OK) { /* their ends separate them, too */
         st = add_text(v, docid, doc->text, doc->text_len, &n);

@@ -1,4 +1,4 @@
-/* doc_indexer.h: one thread's way from the text of documents to postings, in bounded memory. It
+/* doc_indexer.h: one thread's way from the text or vectors of documents to postings, in bounded memory. It
  * holds an analysis, a term cache, a postings buffer, and counts of what they have done.
  */
 #ifndef GX_INDEX_BUILD_DOC_INDEXER_H
@@ -25,7 +25,9 @@ gx_status gx_doc_indexer_open(gx_doc_indexer **out, const gx_analyzer *analyzer,
                               uint32_t n_together, gx_error *err);
 void gx_doc_indexer_close(gx_doc_indexer *v);
 
-/* Index the document as docid, which is higher than all before. *n_tokens becomes its length. After
+/* Index the document as docid, which is higher than all before. *n_tokens becomes its length. If
+ * doc->vector is not NULL, the postings are its terms, none of them twice, with the bits of their
+ * weights (quantizer.h) as tfs, and the text is not analysed. After
  * a failure the only valid call is close. GX_EIO, GX_ENOMEM. */
 gx_status gx_doc_indexer_add(gx_doc_indexer *v, uint32_t docid, const gx_document *doc, uint32_t *n_tokens,
                              gx_error *err);

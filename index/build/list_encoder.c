@@ -217,7 +217,7 @@ gx_status gx_list_encoder_add(gx_list_encoder *c, const gx_term_postings *list, 
     if (df == 0 || df > c->n_docs)
         return gx_fail(err, GX_EUSAGE, "term '%s' has %u postings; there are %u documents",
                        gx_show_term(term, len, shown), df, c->n_docs);
-    gx_encoded_list l = {.term_len = (uint32_t)len, .df = df};
+    gx_encoded_list l = {.term_len = (uint32_t)len, .df = df, .unit = list->unit};
     gx_status st = gx_grow(&c->lists, &c->max_lists, c->n_lists + 1, sizeof *c->lists, err);
     if (st == GX_OK)
         st = gx_grow(&c->terms, &c->max_terms, c->n_terms + len, 1, err);

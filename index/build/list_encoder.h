@@ -15,6 +15,7 @@ typedef struct gx_encoded_list {
     uint32_t term_len, df, n_words;
     const gx_codec *docids, *tfs;
     uint8_t docid_param, tf_param;
+    float unit; /* gx_term_postings.unit */
 } gx_encoded_list;
 
 /* For one thread at a time. The writer reads its members. */

@@ -11,10 +11,13 @@
 
 #define MAX_BATCH (512u << 10) /* bytes of documents */
 
-/* A document of a batch: id, title and text lie at begin. */
+/* A document of a batch: id, title and text lie at begin. Its vector, if it has one, lies behind
+ * them: the bytes of its terms, zeros up to a multiple of 8, and at `vector` gx_weighted_terms whose
+ * pointers are missing until the batch is inverted, for its bytes may move. */
 typedef struct batch_entry {
-    size_t begin, title_len, text_len;
-    uint32_t id_len, n_tokens;
+    size_t begin, title_len, text_len, vector;
+    uint32_t id_len, n_tokens, n_vector;
+    bool has_vector;
 } batch_entry;
 
 typedef struct batch {
@@ -64,6 +67,21 @@ static gx_document document_of(const batch *b, const batch_entry *e)
     const char *p = b->bytes + e->begin;
     return (gx_document){sizeof(gx_document), p,          p + e->id_len, p + e->id_len + e->title_len, e->id_len,
                          e->title_len,        e->text_len};
+}
+
+/* The same with its vector. */
+static gx_document whole_document_of(const batch *b, const batch_entry *e)
+{
+    gx_document doc = document_of(b, e);
+    if (!e->has_vector)
+        return doc;
+    gx_weighted_term *vector = (gx_weighted_term *)(void *)(b->bytes + e->vector);
+    const char *term = doc.text + doc.text_len;
+    for (uint32_t i = 0; i < e->n_vector; term += vector[i++].len)
+        vector[i].term = term;
+    doc.vector = vector;
+    doc.n_vector = e->n_vector;
+    return doc;
 }
 
 static bool reserve_bytes(batch *b, size_t n, size_t least)
@@ -158,7 +176,7 @@ static gx_status invert_batch(gx_parallel_inverter *c, gx_doc_indexer *v, batch 
 {
     gx_status st = GX_OK;
     for (uint32_t i = 0; i < b->n_docs && st == GX_OK && !atomic_load_explicit(&c->stop, memory_order_relaxed); ++i) {
-        const gx_document doc = document_of(b, &b->docs[i]);
+        const gx_document doc = whole_document_of(b, &b->docs[i]);
         st = gx_doc_indexer_add(v, b->first + i, &doc, &b->docs[i].n_tokens, err);
     }
     return st;
@@ -332,9 +350,37 @@ static gx_status begin_batch(gx_parallel_inverter *c, size_t bytes, gx_error *er
     return st;
 }
 
+/* Bytes of the vector's terms. */
+static size_t vector_bytes(const gx_document *doc)
+{
+    size_t n = 0;
+    for (uint32_t i = 0; doc->vector && i < doc->n_vector; ++i)
+        n += doc->vector[i].len;
+    return n;
+}
+
+/* Copy the document's vector to the batch, whose bytes are enough, and whose end is that of the
+ * document's text. */
+static void append_vector(batch *b, batch_entry *e, const gx_document *doc)
+{
+    for (uint32_t i = 0; i < doc->n_vector; ++i) {
+        memcpy(b->bytes + b->n, doc->vector[i].term, doc->vector[i].len);
+        b->n += doc->vector[i].len;
+    }
+    for (; b->n % 8; ++b->n)
+        b->bytes[b->n] = 0;
+    e->has_vector = true;
+    e->vector = b->n;
+    e->n_vector = doc->n_vector;
+    if (doc->n_vector)
+        memcpy(b->bytes + b->n, doc->vector, doc->n_vector * sizeof *doc->vector);
+    b->n += doc->n_vector * sizeof *doc->vector;
+}
+
 static gx_status append_to_batch(gx_parallel_inverter *c, const gx_document *doc, gx_error *err)
 {
-    const size_t bytes = doc->id_len + doc->title_len + doc->text_len;
+    const size_t texts = doc->id_len + doc->title_len + doc->text_len;
+    const size_t bytes = texts + (doc->vector ? vector_bytes(doc) + 8 + doc->n_vector * sizeof *doc->vector : 0);
     if (c->filling && c->filling->n + bytes + (c->filling->n_docs + 1) * sizeof(batch_entry) > c->batch_bytes &&
         c->filling->n_docs)
         queue_batch(c);
@@ -352,8 +398,12 @@ static gx_status append_to_batch(gx_parallel_inverter *c, const gx_document *doc
         memcpy(p + doc->id_len, doc->title, doc->title_len);
     if (doc->text_len)
         memcpy(p + doc->id_len + doc->title_len, doc->text, doc->text_len);
-    b->docs[b->n_docs++] = (batch_entry){b->n, doc->title_len, doc->text_len, (uint32_t)doc->id_len, 0};
-    b->n += bytes;
+    batch_entry *e = &b->docs[b->n_docs++];
+    *e = (batch_entry){
+        .begin = b->n, .title_len = doc->title_len, .text_len = doc->text_len, .id_len = (uint32_t)doc->id_len};
+    b->n += texts;
+    if (doc->vector)
+        append_vector(b, e, doc);
     return GX_OK;
 }
 

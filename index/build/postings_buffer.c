@@ -239,6 +239,19 @@ static bool flush_across_chunks(gx_postings_buffer *inv, list *l, uint32_t gap)
     return true;
 }
 
+/* The pending posting of a list, if it has one, goes to the chain, for docid follows. */
+static inline bool flush_pending(gx_postings_buffer *inv, list *l, uint32_t docid)
+{
+    if (!l->df)
+        return true;
+    if (l->left < MAX_RECORD)
+        return flush_across_chunks(inv, l, docid - l->doc);
+    uint8_t *p = put_record(l->at, docid - l->doc, l->tf);
+    l->left = (uint16_t)(l->left - (p - l->at));
+    l->at = p;
+    return true;
+}
+
 gx_status gx_postings_buffer_add(gx_postings_buffer *inv, uint32_t docid, const uint32_t *terms, size_t n)
 {
     list *const lists = inv->lists;
@@ -256,17 +269,26 @@ gx_status gx_postings_buffer_add(gx_postings_buffer *inv, uint32_t docid, const 
             ++l->tf;
             continue;
         }
-        if (l->df) {
-            if (l->left >= MAX_RECORD) {
-                uint8_t *p = put_record(l->at, docid - l->doc, l->tf);
-                l->left = (uint16_t)(l->left - (p - l->at));
-                l->at = p;
-            } else if (!flush_across_chunks(inv, l, docid - l->doc)) {
-                return GX_ENOMEM;
-            }
-        }
+        if (!flush_pending(inv, l, docid))
+            return GX_ENOMEM;
         l->doc = docid;
         l->tf = 1;
+        ++l->df;
+    }
+    return GX_OK;
+}
+
+gx_status gx_postings_buffer_add_tfs(gx_postings_buffer *inv, uint32_t docid, const uint32_t *terms,
+                                     const uint32_t *tfs, size_t n)
+{
+    for (size_t i = 0; i < n; ++i)
+        __builtin_prefetch(inv->lists[terms[i]].at, 1);
+    for (size_t i = 0; i < n; ++i) {
+        list *l = &inv->lists[terms[i]];
+        if (!flush_pending(inv, l, docid))
+            return GX_ENOMEM;
+        l->doc = docid;
+        l->tf = tfs[i];
         ++l->df;
     }
     return GX_OK;

@@ -37,6 +37,11 @@ uint32_t gx_postings_buffer_term(gx_postings_buffer *inv, const char *term, size
  * calls may add to one document. After GX_ENOMEM the only valid call is close. */
 gx_status gx_postings_buffer_add(gx_postings_buffer *inv, uint32_t docid, const uint32_t *terms, size_t n);
 
+/* Add the document with tfs of its own: tfs[i] >= 1 of term terms[i]; no term occurs twice. Docids
+ * rise. After GX_ENOMEM the only valid call is close. */
+gx_status gx_postings_buffer_add_tfs(gx_postings_buffer *inv, uint32_t docid, const uint32_t *terms,
+                                     const uint32_t *tfs, size_t n);
+
 uint64_t gx_postings_buffer_bytes(const gx_postings_buffer *inv);  /* memory held */
 uint32_t gx_postings_buffer_spills(const gx_postings_buffer *inv); /* runs written so far */
 

@@ -12,6 +12,7 @@ typedef struct gx_term_postings {
     uint32_t df;
     const uint32_t *docids, *tfs; /* [df] */
     const uint32_t *positions;    /* reserved for the term's positions in the documents; NULL */
+    float unit;                   /* of the list's impacts, where each list has its own; 0: 1 */
 } gx_term_postings;
 
 #endif

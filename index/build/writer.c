@@ -44,7 +44,8 @@ typedef struct totals {
 
 struct gx_writer {
     char *path, *dir;
-    bool unnamed, store_text, impacts, any_title, finished;
+    bool unnamed, store_text, impacts, list_units, any_title, finished;
+    double unit;
     const gx_codec *docids, *tfs; /* gx_codec_auto: a list's own */
     gx_coding codings[GX_MAX_CODINGS];
     uint32_t n_codings, block_len;
@@ -55,7 +56,7 @@ struct gx_writer {
 
     gx_columns *columns;         /* not the writer's own */
     gx_section_writer *sections; /* the output; the payload goes there at once, the rest is spooled until finish */
-    gx_spool lists, heads, docid_ends, tf_ends, doc_lens;
+    gx_spool lists, heads, docid_ends, tf_ends, doc_lens, units;
     spooled_strings terms, doc_ids, titles;
     gx_spool text_frames, text;
     frame frame;
@@ -123,6 +124,14 @@ static gx_status fill_uuid(uint8_t uuid[16], const uint8_t *given, gx_error *err
     return GX_OK;
 }
 
+/* A file with units and texts has a section table that is so long that the sections behind it begin
+ * 256 bytes later. Whether there are titles is not known when the first of them begins, so such a
+ * file always has a section of titles. */
+static bool many_sections(const gx_writer *w)
+{
+    return w->list_units && w->store_text;
+}
+
 gx_status gx_writer_open(gx_writer **out, const char *path, const gx_writer_options *opt, gx_error *err)
 {
     *out = NULL;
@@ -136,12 +145,14 @@ gx_status gx_writer_open(gx_writer **out, const char *path, const gx_writer_opti
     w->dir = gx_directory_of(path);
     gx_spool *const spools[] = {&w->lists,        &w->heads,       &w->docid_ends,   &w->tf_ends,       &w->doc_lens,
                                 &w->terms.lens,   &w->terms.bytes, &w->doc_ids.lens, &w->doc_ids.bytes, &w->titles.lens,
-                                &w->titles.bytes, &w->text_frames, &w->text};
+                                &w->titles.bytes, &w->text_frames, &w->text,         &w->units};
     for (size_t i = 0; i < sizeof spools / sizeof *spools; ++i)
         *spools[i] = gx_spool_make(w->dir);
     w->counts = (totals){0};
     w->store_text = opt->store_text;
     w->impacts = opt->impacts;
+    w->list_units = opt->list_units;
+    w->unit = 1;
     w->docids = opt->docids;
     w->tfs = opt->tfs ? opt->tfs : opt->docids;
     w->block_len = w->docids->block_len;
@@ -155,7 +166,7 @@ gx_status gx_writer_open(gx_writer **out, const char *path, const gx_writer_opti
     if (st == GX_OK)
         st = fill_uuid(w->uuid, opt->uuid, err);
     if (st == GX_OK)
-        st = gx_section_writer_open(&w->sections, w->path, opt->force, w->columns ? 16 : 12, err);
+        st = gx_section_writer_open(&w->sections, w->path, opt->force, (w->columns ? 16 : 12) + many_sections(w), err);
     if (st == GX_OK)
         st = gx_section_writer_begin(w->sections, GX_SEC_PAYLOAD, 0, err);
     if (st == GX_OK && w->store_text && !(w->frame.zstd = ZSTD_createCCtx()))
@@ -173,7 +184,7 @@ void gx_writer_close(gx_writer *w)
         return;
     gx_spool *const spools[] = {&w->lists,        &w->heads,       &w->docid_ends,   &w->tf_ends,       &w->doc_lens,
                                 &w->terms.lens,   &w->terms.bytes, &w->doc_ids.lens, &w->doc_ids.bytes, &w->titles.lens,
-                                &w->titles.bytes, &w->text_frames, &w->text};
+                                &w->titles.bytes, &w->text_frames, &w->text,         &w->units};
     for (size_t i = 0; i < sizeof spools / sizeof *spools; ++i)
         gx_spool_free(spools[i]);
     gx_section_writer_close(w->sections);
@@ -347,6 +358,9 @@ static gx_status add_entry(gx_writer *w, const char *term, const gx_encoded_list
                                  .tf_param = l->tf_param};
     if ((st = gx_spool_add(&w->lists, &entry, sizeof entry, err)) != GX_OK)
         return st;
+    const float unit = l->unit > 0 ? l->unit : 1;
+    if (w->list_units && (st = gx_spool_add(&w->units, &unit, sizeof unit, err)) != GX_OK)
+        return st;
     *payload += l->n_words;
     ++w->counts.n_terms;
     w->counts.n_blocks += n_blocks;
@@ -386,18 +400,29 @@ gx_status gx_writer_add_encoded(gx_writer *w, gx_list_encoder *c, gx_error *err)
     return record_failure(w, st, &words, err);
 }
 
-gx_status gx_writer_add_list(gx_writer *w, const char *term, size_t len, uint32_t df, const uint32_t *docids,
-                             const uint32_t *tfs, gx_error *err)
+gx_status gx_writer_add_postings(gx_writer *w, const gx_term_postings *list, gx_error *err)
 {
     gx_error words;
     if (w->failed.status != GX_OK)
         return repeat_failure(w, err);
     w->encoder.n_docs = n_docs(w);
-    gx_status st = gx_list_encoder_add(&w->encoder, &(gx_term_postings){term, len, df, docids, tfs, NULL}, &words);
+    gx_status st = gx_list_encoder_add(&w->encoder, list, &words);
     if (st == GX_OK)
         st = add_encoded_lists(w, &w->encoder, &words);
     gx_list_encoder_clear(&w->encoder);
     return record_failure(w, st, &words, err);
+}
+
+gx_status gx_writer_add_list(gx_writer *w, const char *term, size_t len, uint32_t df, const uint32_t *docids,
+                             const uint32_t *tfs, gx_error *err)
+{
+    const gx_term_postings list = {.term = term, .len = len, .df = df, .docids = docids, .tfs = tfs};
+    return gx_writer_add_postings(w, &list, err);
+}
+
+void gx_writer_set_unit(gx_writer *w, double unit)
+{
+    w->unit = unit;
 }
 
 /* ---- the sections, put together ---- */
@@ -545,7 +570,9 @@ static gx_status write_sections(gx_section_writer *s, gx_writer *w, const char *
         (st = write_term_hash(s, w, err)) != GX_OK ||
         (st = write_strings_section(s, GX_SEC_DOC_IDS, &w->doc_ids, err)) != GX_OK)
         return st;
-    if (w->any_title && (st = write_strings_section(s, GX_SEC_TITLES, &w->titles, err)) != GX_OK)
+    if (w->list_units && (st = write_spool_section(s, GX_SEC_UNITS, &w->units, 0, err)) != GX_OK)
+        return st;
+    if ((w->any_title || many_sections(w)) && (st = write_strings_section(s, GX_SEC_TITLES, &w->titles, err)) != GX_OK)
         return st;
     if (w->store_text && (st = write_text_section(s, w, err)) != GX_OK)
         return st;
@@ -588,6 +615,10 @@ gx_status gx_writer_finish(gx_writer *w, const char *meta, gx_error *err)
                        .sum_tfs = w->sum_tfs,
                        .n_blocks = w->counts.n_blocks,
                        .flags = w->impacts ? GX_HEADER_IMPACTS : 0};
+        if (w->impacts && !w->list_units && w->unit != 1) {
+            h.flags |= GX_HEADER_UNIT;
+            h.impact_unit = w->unit;
+        }
         if (w->n_codings == 0) /* no list has chosen */
             w->codings[w->n_codings++] = (gx_coding){GX_CODEC_GPUBP128, GX_CODEC_GPUBP128};
         memcpy(h.codings, w->codings, w->n_codings * sizeof *w->codings);

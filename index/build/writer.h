@@ -36,6 +36,7 @@ typedef struct gx_writer_options {
     /* if not 0: exactly this number of documents will be added, before,
      * between or after the lists */
     uint32_t n_docs;
+    bool list_units;     /* with impacts: each list has a unit of its own (gx_term_postings.unit) */
     gx_columns *columns; /* the documents' attributes, complete when gx_writer_finish is called; NULL: none */
 } gx_writer_options;
 #define GX_WRITER_OPTIONS ((gx_writer_options){.size = sizeof(gx_writer_options)})
@@ -53,6 +54,12 @@ gx_status gx_writer_add_document(gx_writer *w, const gx_document *doc, uint32_t 
  * 1; df >= 1. GX_EUSAGE where that, or the terms' order, is broken; GX_EIO, GX_ENOMEM. */
 gx_status gx_writer_add_list(gx_writer *w, const char *term, size_t len, uint32_t df, const uint32_t *docids,
                              const uint32_t *tfs, gx_error *err);
+
+/* The same with all that a list has; list->positions is NULL. */
+gx_status gx_writer_add_postings(gx_writer *w, const gx_term_postings *list, gx_error *err);
+
+/* The unit of all impacts (FORMAT.md), before gx_writer_finish; without this call it is 1. */
+void gx_writer_set_unit(gx_writer *w, double unit);
 
 /* Add many lists at once, which other threads have encoded. gx_writer_open_encoded opens an encoder
  * once all documents have been added, or announced by options.n_docs. gx_writer_add_encoded takes

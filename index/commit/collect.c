@@ -190,7 +190,7 @@ gx_status gx_collect(const char *path, const char *const *names, size_t n, gx_er
         if (files[i]->parts)
             st = gx_fail(err, GX_EUSAGE, "%s is a collection itself: give its parts, or merge it into one index",
                          names[i]);
-        else if (i)
+        else
             st = gx_parts_agree(files[0], files[i], err);
         if (st == GX_OK && (n_docs += files[i]->n_docs) >= UINT32_MAX)
             st = gx_fail(err, GX_EUSAGE, "%s: with it there are more than 2^32 - 2 documents", names[i]);

@@ -34,9 +34,10 @@
 /* ---- for both ---- */
 
 /* The description of gpuidx's own exports: GX_CIFF_MAKER, a version, GX_CIFF_IMPACTS if the tfs are
- * impacts, GX_CIFF_ANALYZER, and the object of gx_analyzer_json. */
+ * impacts, GX_CIFF_UNIT if they have a unit, GX_CIFF_ANALYZER, and the object of gx_analyzer_json. */
 #define GX_CIFF_MAKER "gpuidx "
 #define GX_CIFF_IMPACTS "; impacts"
+#define GX_CIFF_UNIT "; unit " /* of impacts, and a number; only where it is not 1 */
 #define GX_CIFF_ANALYZER "; analyzer "
 
 enum { GX_CIFF_VERSION = 1 };

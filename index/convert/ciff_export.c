@@ -1,6 +1,7 @@
 #include "index/convert/ciff.h"
 
 #include <pb_encode.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -98,7 +99,13 @@ static gx_status put_header(export *ex, gx_error *err)
 {
     const gx_index *ix = ex->ix;
     const double average = ix->n_docs ? (double)ix->n_tokens / ix->n_docs : 0;
-    const char *const maker = ix->impacts ? GX_CIFF_MAKER GX_VERSION GX_CIFF_IMPACTS : GX_CIFF_MAKER GX_VERSION;
+    char maker[sizeof GX_CIFF_MAKER GX_VERSION GX_CIFF_IMPACTS GX_CIFF_UNIT + 32], unit[sizeof GX_CIFF_UNIT + 32] = "";
+    if (ix->units)
+        return gx_fail(err, GX_EINPUT, "%s: each list has a unit of impacts of its own, which CIFF cannot hold",
+                       ix->path);
+    if (ix->impact_unit != 1)
+        snprintf(unit, sizeof unit, GX_CIFF_UNIT "%.17g", ix->impact_unit);
+    snprintf(maker, sizeof maker, "%s%s%s", GX_CIFF_MAKER GX_VERSION, ix->impacts ? GX_CIFF_IMPACTS : "", unit);
     char *json = ix->analyzer ? gx_analyzer_json(ix->analyzer) : strdup(""), *description = NULL;
     pb_ostream_t s;
     if (!json || asprintf(&description, "%s" GX_CIFF_ANALYZER "%s", maker, json) < 0) {

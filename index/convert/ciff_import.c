@@ -1,6 +1,7 @@
 #include "index/convert/ciff.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <pb_decode.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -472,8 +473,22 @@ static bool describes_impacts(const text *d)
     return impacts && (!json || impacts < json); /* not part of the analyzer's JSON */
 }
 
-/* Open the analyzer that one of our own exports names in its description; *an stays NULL if it
- * names none. GX_EINPUT, GX_ENOMEM. */
+/* The unit of impacts that one of our own exports names in its description; 1 where it names none. */
+static double described_unit(const text *d)
+{
+    const char *unit = find_described(d, GX_CIFF_UNIT), *json = find_described(d, GX_CIFF_ANALYZER);
+    char number[40] = "";
+    if (unit && (!json || unit < json)) {
+        const size_t left = (size_t)(d->bytes + d->n - unit), n = left < sizeof number ? left : sizeof number - 1;
+        memcpy(number, unit, n);
+        number[n] = 0;
+    }
+    const double x = strtod(number, NULL);
+    return isfinite(x) && x > 0 ? x : 1;
+}
+
+/* Open the analyzer that one of our own exports names in its description; *an stays NULL if it names
+ * none. GX_EINPUT, GX_ENOMEM. */
 static gx_status open_described_analyzer(const import *im, gx_analyzer **an, gx_error *err)
 {
     const text *d = &im->description;
@@ -525,6 +540,8 @@ import im = {.opt = & setup->options, .analyzer = setup->analyzer, .in = GX_INPU
     if (st == GX_OK) {
         st = gx_writer_open(&im.writer, path, &setup->writer, err);
     }
+    if (st == GX_OK)
+        gx_writer_set_unit(im.writer, described_unit(&im.description));
     if (st == GX_OK)
         st = read_all(&im, err);
     if (st == GX_OK)

@@ -4,7 +4,8 @@
  *   open index --decode--> lists --[docids mapped, sorted]--> writer --> new file
  *
  * Terms, tfs, lengths, ids, titles, texts and the META section stay the same, so a query gives the
- * same scores. If docids change, documents of equal score may come in another order.
+ * same scores. If docids change, documents of equal score may come in another order. Where impacts
+ * are asked for, they take the place of tfs; one unit for all lists needs a pass over them first.
  */
 #include "engine/gpuidx_advanced.h" /* gx_index_rewrite */
 
@@ -16,9 +17,11 @@
 #include "engine/sized.h"
 #include "engine/status.h"
 #include "engine/temporary_file.h"
+#include "index/build/quantizer.h"
 #include "index/build/writer.h"
 #include "index/check.h"
 #include "index/collection.h"
+#include "index/convert/impacts.h"
 #include "index/convert/rewrite.h"
 
 typedef struct posting {
@@ -41,6 +44,9 @@ typedef struct rewriter {
     gx_columns *columns;              /* NULL: the index has no attributes */
     uint32_t *docids, *tfs;           /* [longest df + GX_MAX_BLOCK]: the decoder may write a whole last block */
     posting *postings, *radix_buffer; /* [longest df], when the order changes */
+    gx_impact_options impacts;        /* complete */
+    double *scores;                   /* [longest df], where impacts are made */
+    double unit;                      /* of all impacts */
     uint32_t *doc_tfs;                /* [n_docs] the sum of each old document's tfs so far */
     uint64_t sum_tfs;
     uint32_t *old_docids; /* [n_docs] the old docid of each new one, when the order changes */
@@ -123,6 +129,8 @@ static gx_status alloc_buffers(rewriter *r, gx_error *err)
         r->old_docids = malloc(((size_t)r->ix->n_docs + 1) * sizeof *r->old_docids);
         ok = ok && r->postings && r->radix_buffer && r->old_docids;
     }
+    if (r->impacts.model != GX_IMPACTS_KEEP)
+        ok = (r->scores = malloc(n * sizeof *r->scores)) && ok;
     if (!ok)
         return gx_fail(err, GX_ENOMEM, "%s: no memory to rewrite lists of up to %zu postings", r->ix->path, n);
     return r->opt->new_docids ? invert_order(r, err) : GX_OK;
@@ -285,18 +293,58 @@ static gx_status decode_parts(rewriter *r, const char *term, size_t len, uint32_
     return st;
 }
 
+/* Decode list t; *df: its postings. The terms of a collection are decoded in their order. */
+static gx_status decode_term(rewriter *r, uint32_t t, uint32_t *df, gx_error *err)
+{
+    if (!r->ix->parts) {
+        const gx_list l = gx_index_list(r->ix, t);
+        *df = l.df;
+        return decode_list(r, t, &l, err);
+    }
+    size_t len;
+    const char *term = gx_index_term(r->ix, t, &len);
+    *df = gx_index_df(r->ix, t);
+    return decode_parts(r, term, len, *df, err);
+}
+
+/* The scores of a list of df postings, which has been decoded. */
+static gx_weight_range score_list(rewriter *r, uint32_t df)
+{
+    uint64_t cf = 0;
+    gx_weight_range range = {0};
+    for (uint32_t i = 0; i < df; ++i)
+        cf += r->tfs[i];
+    gx_impact_scores(&r->impacts, r->ix, cf, df, r->docids, r->tfs, r->scores);
+    for (uint32_t i = 0; i < df; ++i)
+        gx_weight_range_add(&range, r->scores[i]);
+    return range;
+}
+
+/* The list's tfs become impacts; its unit. */
+static double quantize_list(rewriter *r, uint32_t df)
+{
+    const gx_weight_range range = score_list(r, df);
+    const double unit = r->impacts.list_units ? gx_impact_unit(range, r->impacts.bits) : r->unit;
+    for (uint32_t i = 0; i < df; ++i)
+        r->tfs[i] = gx_quantize(r->scores[i], unit);
+    return unit;
+}
+
 static gx_status copy_list(rewriter *r, uint32_t t, gx_error *err)
 {
     size_t len;
+    uint32_t df;
     const char *term = gx_index_term(r->ix, t, &len);
-    const gx_list l = r->ix->parts ? (gx_list){.df = gx_index_df(r->ix, t)} : gx_index_list(r->ix, t);
-    const gx_status st = r->ix->parts ? decode_parts(r, term, len, l.df, err) : decode_list(r, t, &l, err);
+    const gx_status st = decode_term(r, t, &df, err);
     if (st != GX_OK)
         return st;
+    const double unit = r->scores ? quantize_list(r, df) : gx_index_unit(r->ix, t);
     if (r->opt->new_docids)
-        reorder_list(r, l.df);
+        reorder_list(r, df);
+    const gx_term_postings list = {
+        .term = term, .len = len, .df = df, .docids = r->docids, .tfs = r->tfs, .unit = (float)unit};
     gx_error why;
-    const gx_status added = gx_writer_add_list(r->writer, term, len, l.df, r->docids, r->tfs, &why);
+    const gx_status added = gx_writer_add_postings(r->writer, &list, &why);
     if (added == GX_EUSAGE) /* the writer refuses what the index should not hold */
         return gx_fail(err, GX_ECORRUPT, "%s: list %u: %s", r->ix->path, t, why.text);
     return added ? gx_fail(err, added, "%s", why.text) : GX_OK;
@@ -305,6 +353,26 @@ static gx_status copy_list(rewriter *r, uint32_t t, gx_error *err)
 static bool cancelled(const rewriter *r, uint32_t i)
 {
     return i % 1024 == 0 && r->opt->cancel && r->opt->cancel(r->opt->user);
+}
+
+/* The unit of all impacts, by a pass over the lists. */
+static gx_status find_unit(rewriter *r, gx_error *err)
+{
+    gx_status st = GX_OK;
+    gx_weight_range range = {0};
+    for (uint32_t t = 0; st == GX_OK && t < r->n_terms; ++t) {
+        uint32_t df;
+        if (cancelled(r, t))
+            return gx_fail(err, GX_ECANCELLED, "cancelled");
+        if ((st = decode_term(r, t, &df, err)) == GX_OK)
+            gx_weight_range_merge(&range, score_list(r, df));
+    }
+    for (uint32_t i = 0; r->cursors && i < r->ix->parts->n; ++i)
+        r->cursors[i].next = 0;
+    r->unit = gx_impact_unit(range, r->impacts.bits);
+    r->sum_tfs = 0; /* the lists are decoded again */
+    memset(r->doc_tfs, 0, r->ix->n_docs * sizeof *r->doc_tfs);
+    return st;
 }
 
 /* What GX_CHECK_FULL finds in the sums: the index may have been opened at a lower level. */
@@ -341,6 +409,9 @@ static gx_status rewrite(rewriter *r, gx_error *err)
             return gx_fail(err, GX_ECANCELLED, "cancelled");
         st = copy_document(r, r->old_docids ? r->old_docids[d] : d, err);
     }
+    r->unit = ix->impact_unit;
+    if (st == GX_OK && r->scores && !r->impacts.list_units)
+        st = find_unit(r, err);
     for (uint32_t t = 0; st == GX_OK && t < r->n_terms; ++t) {
         if (cancelled(r, t))
             return gx_fail(err, GX_ECANCELLED, "cancelled");
@@ -350,7 +421,8 @@ static gx_status rewrite(rewriter *r, gx_error *err)
         st = check_sums(r, err);
     if (st != GX_OK)
         return st;
-    char *meta = strndup(ix->meta, ix->meta_len);
+    gx_writer_set_unit(r->writer, r->unit);
+    char *meta = r->scores ? gx_impact_meta(&r->impacts, ix) : strndup(ix->meta, ix->meta_len);
     if (!meta)
         return gx_fail(err, GX_ENOMEM, "%s: no memory to copy its description", ix->path);
     st = gx_writer_finish(r->writer, meta, err);
@@ -421,10 +493,14 @@ static gx_status rewrite_index(gx_index **opened, const gx_index *ix, const char
     if (st != GX_OK)
         return st;
     rewriter r = {.ix = ix, .opt = &o};
+    if ((st = gx_impact_options_complete(&r.impacts, &o.impacts, ix, err)) != GX_OK)
+        return st;
+    const bool makes_impacts = r.impacts.model != GX_IMPACTS_KEEP;
     gx_writer_options w = GX_WRITER_OPTIONS;
     w.force = o.force;
     w.uuid = o.uuid;
-    w.impacts = ix->impacts;
+    w.impacts = ix->impacts || makes_impacts;
+    w.list_units = makes_impacts ? r.impacts.list_units : ix->units != NULL;
     w.store_text = ix->text && !o.drop_texts;
     st = choose_codecs(&r, &w, err);
     char *dir = gx_directory_of(path);
@@ -444,6 +520,7 @@ static gx_status rewrite_index(gx_index **opened, const gx_index *ix, const char
     free(dir);
     free(r.docids);
     free(r.doc_tfs);
+    free(r.scores);
     free(r.tfs);
     free(r.postings);
     free(r.radix_buffer);

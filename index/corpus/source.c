@@ -29,6 +29,8 @@ static const struct format {
     [GX_SOURCE_WARC] = {"warc", gx_read_warc},
     [GX_SOURCE_PLAIN] = {"plain", gx_read_plain},
     [GX_SOURCE_FILES] = {"files", gx_read_file},
+    [GX_SOURCE_VECTORS] = {"vectors", gx_read_vectors},
+    [GX_SOURCE_CSR] = {"csr", gx_read_csr},
 };
 enum { N_FORMATS = sizeof formats / sizeof *formats };
 
@@ -94,6 +96,20 @@ gx_status gx_source_add_value(gx_source *s, uint32_t i, gx_span text, gx_error *
         s->max_values = max;
     }
     s->values[s->n_values++] = (gx_attribute_value){i, text.p, text.n};
+    return GX_OK;
+}
+
+gx_status gx_source_add_weight(gx_source *s, const char *term, size_t len, float weight, gx_error *err)
+{
+    if (s->n_vector == s->max_vector) {
+        const size_t max = s->max_vector + s->max_vector / 2 + 256;
+        gx_weighted_term *p = realloc(s->vector, max * sizeof *p);
+        if (!p)
+            return gx_fail(err, GX_ENOMEM, "no memory to read %s", s->in.path);
+        s->vector = p;
+        s->max_vector = max;
+    }
+    s->vector[s->n_vector++] = (gx_weighted_term){term, len, weight};
     return GX_OK;
 }
 
@@ -358,6 +374,14 @@ static gx_status check_values(const gx_source *s, gx_error *err)
     return GX_OK;
 }
 
+static gx_status check_vector(const gx_source *s, gx_error *err)
+{
+    for (uint32_t i = 0; i < s->n_vector; ++i)
+        if (valid_prefix(s->vector[i].term, s->vector[i].len) != s->vector[i].len)
+            return gx_fail_record(s, s->rec.line, err, "term %u of the vector is not UTF-8", i + 1);
+    return GX_OK;
+}
+
 static bool is_blank(gx_span a)
 {
     for (size_t i = 0; i < a.n; ++i)
@@ -375,6 +399,8 @@ static gx_status finish_document(gx_source *s, gx_error *err)
     gx_status st = check_id(s, err);
     if (!st)
         st = check_values(s, err);
+    if (!st)
+        st = check_vector(s, err);
     if (st)
         return st;
     if (!repair_utf8(s, &r->text, &s->fixed_text) || (r->title.p && !repair_utf8(s, &r->title, &s->fixed_title)))
@@ -390,12 +416,14 @@ static gx_status finish_document(gx_source *s, gx_error *err)
                 .title_len = r->title.n,
                 .text_len = r->text.n,
                 .values = s->values,
-                .n_values = s->n_values},
+                .n_values = s->n_values,
+                .vector = r->has_vector ? s->vector : NULL,
+                .n_vector = s->n_vector},
         .file = s->in.path,
         .line = r->line,
     };
     ++s->counts.documents;
-    s->counts.empty += is_blank(r->text) && is_blank(r->title);
+    s->counts.empty += r->has_vector ? s->n_vector == 0 : is_blank(r->text) && is_blank(r->title);
     return GX_OK;
 }
 
@@ -415,6 +443,13 @@ static gx_status open_next_file(gx_source *s, gx_error *err)
         st = gx_walk_next(s->walk, &s->file, err);
         if (st || !s->file.path)
             return st;
+        if (s->opt.format == GX_SOURCE_CSR) { /* its first bytes may look like those of a compressed file */
+            ++s->counts.files;
+            s->format = GX_SOURCE_CSR;
+            if ((st = gx_csr_open(s, s->file.path, err)) == GX_OK)
+                s->reading = true;
+            return st;
+        }
         if ((st = gx_input_open(&s->in, s->file.path, err)) || s->in.archive)
             return st;
     }
@@ -438,6 +473,7 @@ gx_status gx_source_next(gx_source *s, const gx_source_document **out, gx_error 
         } else {
             s->rec = (gx_record){0};
             s->n_values = 0;
+            s->n_vector = 0;
             st = formats[s->format].read ? formats[s->format].read(s, &found, err) : GX_OK;
             if (!st && !found) {
                 s->reading = false;
@@ -498,8 +534,10 @@ void gx_source_close(gx_source *s)
 {
     if (!s)
         return;
+    gx_csr_close(s);
     gx_input_free(&s->in);
     gx_walk_close(s->walk);
+    free(s->vector);
     free(s->id.p);
     free(s->title.p);
     free(s->text.p);
@@ -517,8 +555,11 @@ gx_status gx_source_open_input(gx_source **out, gx_input *in, const gx_source_op
     if (!s)
         return gx_fail(err, GX_ENOMEM, "no memory to read %s", in->path);
     s->opt = *opt;
-    const gx_status st = gx_walk_open(&s->walk, NULL, 0, err);
+    gx_status st = gx_walk_open(&s->walk, NULL, 0, err);
+    if (!st)
+        st = gx_json_fields_parse(s, err);
     if (st) {
+        gx_walk_close(s->walk);
         free(s);
         return st;
     }

@@ -23,6 +23,9 @@
  *              that is text                     WARC-Record-ID                    trecweb; all of
  *                                                                                 other text
  *   plain      a line                           (4)                 none          the line
+ *   vectors    a line: a JSON object with the   id, _id, docid,     title         text, contents
+ *              member "vector": {term: weight}  qid or query_id                   or content
+ *   csr        a row of a matrix                its number, from 0  none          none
  *   files      a file; HTML if its name         (5)                 HTML: title   the file; HTML as
  *              says so                                                            in trecweb
  *

@@ -1,12 +1,14 @@
-/* source_json.c: JSON objects, one a line.
+/* source_json.c: JSON objects, one a line, and those of them that are vectors.
  *
  * One pass over the line: strings are decoded where they stand (a decoded string is never longer
  * than its source), all other values are only checked. The grammar is RFC 8259's, with limits on
  * nesting, and with two mercies: a NUL byte in a string has become a space before it gets here, and
  * half a surrogate pair becomes U+FFFD.
  */
+#include <math.h>
 #include <string.h>
 
+#include "index/attributes.h"
 #include "index/corpus/source_reader.h"
 
 enum { MAX_DEPTH = 512 };
@@ -262,9 +264,9 @@ static bool skip_nested(scan *j, char open)
 static const gx_json_field usual[] = {
     {"id", 2, GX_COLUMN_ID},        {"_id", 3, GX_COLUMN_ID},    {"docid", 5, GX_COLUMN_ID},
     {"title", 5, GX_COLUMN_TITLE},  {"text", 4, GX_COLUMN_TEXT}, {"contents", 8, GX_COLUMN_TEXT},
-    {"content", 7, GX_COLUMN_TEXT},
+    {"content", 7, GX_COLUMN_TEXT}, {"qid", 3, GX_COLUMN_ID},    {"query_id", 8, GX_COLUMN_ID},
 };
-enum { N_USUAL = sizeof usual / sizeof *usual };
+enum { N_USUAL = sizeof usual / sizeof *usual, N_QUERY_IDS = 2 /* of vectors alone */ };
 
 static gx_status add_field(gx_source *s, const char *p, size_t n, gx_error *err)
 {
@@ -295,7 +297,7 @@ gx_status gx_json_fields_parse(gx_source *s, gx_error *err)
     const char *p = s->opt.fields;
     if (!p) {
         memcpy(s->json_fields, usual, sizeof usual);
-        s->n_json_fields = N_USUAL;
+        s->n_json_fields = s->opt.format == GX_SOURCE_VECTORS ? N_USUAL : N_USUAL - N_QUERY_IDS;
         return GX_OK;
     }
     while (p) {
@@ -306,7 +308,8 @@ gx_status gx_json_fields_parse(gx_source *s, gx_error *err)
         ++n_of[s->json_fields[s->n_json_fields - 1].role];
         p = p[n] ? p + n + 1 : NULL;
     }
-    if (n_of[GX_COLUMN_ID] != 1 || n_of[GX_COLUMN_TITLE] + n_of[GX_COLUMN_TEXT] == 0)
+    if (n_of[GX_COLUMN_ID] != 1 ||
+        (n_of[GX_COLUMN_TITLE] + n_of[GX_COLUMN_TEXT] == 0 && s->opt.format != GX_SOURCE_VECTORS))
         return gx_fail(err, GX_EUSAGE, "fields: '%s' needs id once, and title or text", s->opt.fields);
     return GX_OK;
 }
@@ -366,6 +369,85 @@ static bool attribute_values(scan *j, uint32_t i)
     return true;
 }
 
+/* ---- vectors ---- */
+
+/* The number as a float: the double that is nearest to it, rounded. */
+static bool weight_of_number(gx_span number, float *out)
+{
+    static const double tens[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+                                  1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+    uint64_t digits_read = 0;
+    size_t i = *number.p == '-', behind_point = 0;
+    bool point = false;
+    for (; i < number.n && digits_read < (uint64_t)1 << 49; ++i) { /* * 10 + 9 stays below 2^53 */
+        if (number.p[i] == '.') {
+            point = true;
+            continue;
+        }
+        if (number.p[i] < '0' || number.p[i] > '9')
+            break;
+        digits_read = digits_read * 10 + (uint64_t)(number.p[i] - '0');
+        behind_point += point;
+    }
+    double x;
+    if (i == number.n && behind_point <= 22) { /* both are doubles, so that the quotient is rounded once */
+        x = (double)digits_read / tens[behind_point];
+        *out = (float)(*number.p == '-' ? -x : x);
+        return true;
+    }
+    if (gx_parse_float(number.p, number.n, &x)) { /* too great, or of too many digits */
+        *out = INFINITY;
+        return number.n < 400;
+    }
+    *out = (float)x;
+    return true;
+}
+
+static bool weight(scan *j, gx_span term)
+{
+    gx_span value = {0};
+    char kind = 0, *const at = j->p;
+    float w;
+    if (j->p < j->end && (*j->p == 'N' || *j->p == 'I' || (*j->p == '-' && j->p + 1 < j->end && j->p[1] == 'I')))
+        return fail_json(j, "a weight that is NaN or infinite; it must be a finite number above 0");
+    if (!begin_value(j, &kind, &value))
+        return false;
+    if (kind != '0' || !weight_of_number(value, &w)) {
+        j->p = at;
+        return fail_json(j, kind == '0' ? "a weight of too many digits" : "a weight that is no number");
+    }
+    j->failed = gx_source_add_weight(j->source, term.p, term.n, w, j->err);
+    return j->failed == GX_OK || fail_json(j, "");
+}
+
+/* The object of terms and weights at p. */
+static bool vector(scan *j)
+{
+    gx_span term;
+    if (j->source->rec.has_vector)
+        return fail_json(j, "a vector, and there was one before");
+    if (j->p == j->end || *j->p != '{')
+        return fail_json(j, "a vector that is no object of terms and weights, as in {\"term\": 1.5}");
+    j->source->rec.has_vector = true;
+    for (bool first = true;; first = false) {
+        ++j->p;
+        skip_space(j);
+        if (first && j->p < j->end && *j->p == '}')
+            break;
+        if (!key(j, &term) || !weight(j, term))
+            return false;
+        skip_space(j);
+        if (j->p == j->end)
+            return fail_json(j, "the line ends inside the object; each object has to stand on one line");
+        if (*j->p != ',' && *j->p != '}')
+            return fail_json(j, "a comma or } is expected");
+        if (*j->p == '}')
+            break;
+    }
+    ++j->p;
+    return true;
+}
+
 static bool member(scan *j, object_values *fields)
 {
     gx_span name, value = {0};
@@ -373,6 +455,8 @@ static bool member(scan *j, object_values *fields)
     char *const name_at = j->p;
     if (!key(j, &name))
         return false;
+    if (j->source->format == GX_SOURCE_VECTORS && name.n == 6 && memcmp(name.p, "vector", 6) == 0)
+        return vector(j);
     const uint32_t attribute = gx_source_find_attribute(j->source, name.p, name.n);
     if (attribute < j->source->opt.n_attributes)
         return attribute_values(j, attribute);
@@ -488,6 +572,9 @@ gx_status gx_read_json(gx_source *s, bool *found, gx_error *err)
         return s->opt.fields
                    ? gx_fail_record(s, s->rec.line, err, "no id: the object lacks the field that is the id")
                    : gx_fail_record(s, s->rec.line, err, "no id: the object has none of the fields id, _id and docid");
+    if (s->format == GX_SOURCE_VECTORS)
+        return s->rec.has_vector ? GX_OK
+                                 : gx_fail_record(s, s->rec.line, err, "no vector: the object lacks the field vector");
     if (!s->rec.text.p && !s->rec.title.p)
         return s->opt.fields ? gx_fail_record(s, s->rec.line, err,
                                               "no text: the object has none of the fields that are text or title")
@@ -495,4 +582,9 @@ gx_status gx_read_json(gx_source *s, bool *found, gx_error *err)
                                               "no text: the object has none of the fields text, contents, content and "
                                               "title");
     return GX_OK;
+}
+
+gx_status gx_read_vectors(gx_source *s, bool *found, gx_error *err)
+{
+    return gx_read_json(s, found, err);
 }

@@ -34,6 +34,7 @@ char *gx_put_utf8(char *to, unsigned c);
 
 typedef struct gx_record {
     gx_span id, title, text;
+    bool has_vector; /* gx_source.vector is the record's */
     uint64_t line;
 } gx_record;
 
@@ -69,6 +70,11 @@ struct gx_source {
     uint32_t n_values;
     size_t max_values;
 
+    gx_weighted_term *vector; /* [n_vector] of the record */
+    uint32_t n_vector;
+    size_t max_vector;
+    struct gx_csr *csr; /* the open matrix, or NULL */
+
     bool first;      /* no record of this file has been read */
     bool smart_open; /* the next document of format smart has begun, with smart_id on smart_line */
     uint64_t smart_line;
@@ -85,7 +91,15 @@ struct gx_source {
 /* Read the next record into s->rec. GX_OK with *found false: the file has no further record. */
 typedef gx_status gx_reader_fn(gx_source *s, bool *found, gx_error *err);
 gx_reader_fn gx_read_json, gx_read_tsv, gx_read_csv, gx_read_trectext, gx_read_trecweb, gx_read_plain, gx_read_file,
-    gx_read_smart, gx_read_warc;
+    gx_read_smart, gx_read_warc, gx_read_vectors, gx_read_csr;
+
+/* Map the matrix at path ("-", which is refused: stdin), which becomes the open file. GX_EINPUT: it
+ * is none; GX_ENOTFOUND, GX_EIO, GX_ENOMEM. */
+gx_status gx_csr_open(gx_source *s, const char *path, gx_error *err);
+void gx_csr_close(gx_source *s);
+
+/* The record's vector has one more term. GX_ENOMEM. */
+gx_status gx_source_add_weight(gx_source *s, const char *term, size_t len, float weight, gx_error *err);
 
 /* The number of the attribute of that name; opt.n_attributes: there is none. */
 uint32_t gx_source_find_attribute(const gx_source *s, const char *name, size_t n);

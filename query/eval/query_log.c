@@ -55,8 +55,8 @@ struct gx_log {
     bool has_zero_id; /* the id with the hash 0 has been */
 };
 
-static const char *const form_names[] = {"guess", "efficiency", "million", "tsv",  "lines",
-                                         "jsonl", "topics",     "docs",    "smart"};
+static const char *const form_names[] = {"guess",  "efficiency", "million", "tsv",     "lines", "jsonl",
+                                         "topics", "docs",       "smart",   "vectors", "csr"};
 static const char *const encoding_names[] = {"auto", "utf-8", "latin1"};
 
 bool gx_log_form_find(const char *name, gx_log_form *out)
@@ -273,7 +273,8 @@ static gx_status emit_query(gx_log *log, gx_log_query *q, const gx_log_query *pa
     if (seen)
         return refuse(log, line, "an earlier query has the same id", err);
     ++log->counts.queries;
-    log->counts.empty += strspn(parsed->text, " \t\r\n\f\v") == parsed->len;
+    log->counts.empty +=
+        parsed->terms ? parsed->n_terms == 0 : strspn(parsed->text, " \t\r\n\f\v") == parsed->len;
     *q = *parsed;
     q->id = log->id.p;
     if (log->filter.n && strspn(log->filter.p, " \t\r\n\f\v") < log->filter.n) {
@@ -640,13 +641,32 @@ static gx_status next_topic(gx_log *log, gx_log_query *q, bool *more, gx_error *
     }
 }
 
-/* ---- docs and smart: the corpora's readers ---- */
+/* ---- docs, smart, vectors and csr: the corpora's readers ---- */
 
 static gx_status open_documents(gx_log *log, gx_error *err)
 {
-    const gx_source_options opt = {.format = log->form == GX_LOG_DOCS ? GX_SOURCE_TRECTEXT : GX_SOURCE_SMART,
+    const gx_source_options opt = {.size = sizeof opt,
+                                   .format = log->form == GX_LOG_DOCS      ? GX_SOURCE_TRECTEXT
+                                             : log->form == GX_LOG_SMART   ? GX_SOURCE_SMART
+                                             : log->form == GX_LOG_VECTORS ? GX_SOURCE_VECTORS
+                                                                           : GX_SOURCE_CSR,
                                    .else_latin1 = log->encoding != GX_LOG_UTF8};
-    return gx_source_open_input(&log->source, &log->in, &opt, err);
+    const char *const *paths = (const char *const *)&log->path; /* the source keeps the array */
+    return log->form == GX_LOG_CSR ? gx_source_open(&log->source, paths, 1, &opt, err)
+                                   : gx_source_open_input(&log->source, &log->in, &opt, err);
+}
+
+/* A document's vector as a query. */
+static gx_status emit_vector(gx_log *log, gx_log_query *q, const gx_source_document *d, gx_error *err)
+{
+    static const gx_weighted_term none;
+    const gx_log_query parsed = {.id = d->doc.id,
+                                 .text = "",
+                                 .id_len = d->doc.id_len,
+                                 .line = d->line,
+                                 .terms = d->doc.vector ? d->doc.vector : &none,
+                                 .n_terms = d->doc.n_vector};
+    return emit_query(log, q, &parsed, err);
 }
 
 static gx_status next_document(gx_log *log, gx_log_query *q, bool *more, gx_error *err)
@@ -661,6 +681,8 @@ static gx_status next_document(gx_log *log, gx_log_query *q, bool *more, gx_erro
     *more = st != GX_OK || d;
     if (st != GX_OK || !d)
         return st;
+    if (log->form == GX_LOG_VECTORS || log->form == GX_LOG_CSR)
+        return emit_vector(log, q, d, err);
     st = assign(&log->title, d->doc.title, d->doc.title_len, err);
     if (st == GX_OK && log->title.n)
         st = append(&log->title, " ", 1, err);
@@ -715,10 +737,29 @@ static void count_line(first_lines *c, uint64_t number, const char *p, size_t le
         c->not_tabbed = number;
 }
 
+/* Whether the JSON object has a member "vector" that is an object; a string with these characters
+ * has backslashes before its quotes. */
+static bool names_vector(const char *p, size_t n)
+{
+    static const char name[] = "\"vector\"";
+    const char *const end = p + n, *at = memmem(p, n, name, sizeof name - 1);
+    if (!at)
+        return false;
+    at += sizeof name - 1;
+    while (at < end && isspace((unsigned char)*at))
+        ++at;
+    if (at == end || *at++ != ':')
+        return false;
+    while (at < end && isspace((unsigned char)*at))
+        ++at;
+    return at < end && *at == '{';
+}
+
 /* The form that the first line tells alone, or GX_LOG_GUESS. */
 static gx_log_form guess_by_first(const char *p, size_t n)
 {
-    return *p == '{'                                                       ? GX_LOG_JSONL
+    return *p == '{' && names_vector(p, n)                                 ? GX_LOG_VECTORS
+           : *p == '{'                                                     ? GX_LOG_JSONL
            : n >= 5 && !strncasecmp(p, "<top>", 5)                         ? GX_LOG_TOPICS
            : n >= 5 && !strncasecmp(p, "<DOC>", 5)                         ? GX_LOG_DOCS
            : n >= 3 && !memcmp(p, ".I", 2) && isspace((unsigned char)p[2]) ? GX_LOG_SMART
@@ -814,13 +855,15 @@ static gx_status begin_log(gx_log *log, const gx_log_options *opt, gx_error *err
     gx_status st = parse_columns(log, opt->columns, err);
     if (st == GX_OK)
         st = parse_topic_fields(log, opt->topic_fields, err);
+    if (st == GX_OK && log->form == GX_LOG_CSR) /* binary, and not read by lines */
+        return open_documents(log, err);
     if (st == GX_OK)
         st = gx_input_open(&log->in, log->path, err);
     if (st == GX_OK && log->form == GX_LOG_GUESS)
         st = guess_form(log, err);
     if (st == GX_OK)
         st = refuse_binary(log, err);
-    if (st == GX_OK && (log->form == GX_LOG_DOCS || log->form == GX_LOG_SMART))
+    if (st == GX_OK && (log->form == GX_LOG_DOCS || log->form == GX_LOG_SMART || log->form == GX_LOG_VECTORS))
         st = open_documents(log, err);
     return st;
 }

@@ -10,6 +10,8 @@
  *   topics        <top> <num> Number: 17 <title> land rover </top>  17
  *   docs          <DOC> <DOCNO>17</DOCNO> land rover </DOC>         17 (CACM)
  *   smart         .I 17, .W, land rover                             17 (Cranfield)
+ *   vectors       {"id": "17", "vector": {"land": 1.5, ...}}        id, _id, docid, qid or query_id
+ *   csr           a row of a matrix (index/corpus/source_csr.c)     its number, from 0
  *
  * A query of tsv may have a filter of its own, in a column that is named filter, and one of jsonl
  * under "filter"; where it is blank or missing, the query has none.
@@ -40,6 +42,10 @@ typedef struct gx_log_query {
     uint64_t line;      /* the line on which the query begins, from 1 */
     const char *filter; /* [filter_len] an expression; NULL: none */
     size_t filter_len;
+    /* Of vectors and csr: the query's terms [n_terms] and their weights, and no text. They live until
+     * the next call. Else NULL. Their weights are not checked. */
+    const gx_weighted_term *terms;
+    uint32_t n_terms;
 } gx_log_query;
 
 typedef struct gx_log gx_log;

@@ -12,6 +12,7 @@
 #include "engine/parallel.h"
 #include "engine/sized.h"
 #include "engine/status.h"
+#include "index/build/list_encoder.h"
 #include "query/eval/arrivals.h"
 #include "query/eval/run_file.h"
 #include "query/session.h"
@@ -69,8 +70,17 @@ typedef struct batch_query {
     size_t id, text; /* offsets in the batch's bytes */
     size_t id_len, len;
     size_t filter, filter_len; /* likewise; filter_len 0: none */
-    uint64_t line, due;        /* due: ns of the monotonic clock; 0: it has no time of its own */
+    size_t first_term;         /* of vectors: its terms in the batch's */
+    uint32_t n_terms;
+    bool weighted;      /* it is a vector, and has no text */
+    uint64_t line, due; /* due: ns of the monotonic clock; 0: it has no time of its own */
 } batch_query;
+
+/* A term of a vector. */
+typedef struct batch_term {
+    size_t at, len; /* in the batch's bytes */
+    float weight;
+} batch_term;
 
 /* One thread with its sessions and its batch. */
 typedef struct worker {
@@ -86,6 +96,9 @@ typedef struct worker {
     uint64_t *keys, *keys_again; /* [batch * max_k] */
     char *bytes;                 /* ids and texts */
     size_t n_bytes, max_bytes;
+    batch_term *terms;        /* [n_terms] of all its vectors */
+    gx_weighted_term *vector; /* [max_vector] those of one */
+    size_t n_terms, max_terms, max_vector;
     gx_run_text lines;
     gx_replay_stages stages;
     uint64_t results, without_results, impossible, late;
@@ -124,6 +137,51 @@ static void say(replay *r, const char *text)
 
 /* ---- take ---- */
 
+/* Copy the terms of a vector into the batch. */
+static gx_status append_terms(worker *w, batch_query *to, const gx_log_query *q, gx_error *err)
+{
+    gx_status st = gx_grow(&w->terms, &w->max_terms, w->n_terms + q->n_terms, sizeof *w->terms, err);
+    size_t need = w->n_bytes;
+    for (uint32_t i = 0; i < q->n_terms; ++i)
+        need += q->terms[i].len;
+    if (st == GX_OK)
+        st = gx_grow(&w->bytes, &w->max_bytes, need, 1, err);
+    if (st != GX_OK)
+        return st;
+    to->weighted = true;
+    to->first_term = w->n_terms;
+    to->n_terms = q->n_terms;
+    for (uint32_t i = 0; i < q->n_terms; ++i) {
+        const gx_weighted_term *t = &q->terms[i];
+        memcpy(w->bytes + w->n_bytes, t->term, t->len);
+        w->terms[w->n_terms++] = (batch_term){w->n_bytes, t->len, t->weight};
+        w->n_bytes += t->len;
+    }
+    return GX_OK;
+}
+
+/* The batch's query i as the engines take it; its terms live until the next call. */
+static gx_status query_of(worker *w, uint32_t i, gx_query *out, gx_error *err)
+{
+    const batch_query *q = &w->queries[i];
+    *out = (gx_query){.size = sizeof *out,
+                      .kind = w->r->opt->kind,
+                      .text = w->bytes + q->text,
+                      .len = q->len,
+                      .filter = w->filters[i]};
+    if (!q->weighted)
+        return GX_OK;
+    const gx_status st = gx_grow(&w->vector, &w->max_vector, q->n_terms, sizeof *w->vector, err);
+    for (uint32_t t = 0; st == GX_OK && t < q->n_terms; ++t) {
+        const batch_term *from = &w->terms[q->first_term + t];
+        w->vector[t] = (gx_weighted_term){w->bytes + from->at, from->len, from->weight};
+    }
+    out->kind = GX_QUERY_TERMS;
+    out->terms = w->vector;
+    out->n_terms = q->n_terms;
+    return st;
+}
+
 static gx_status append_query(worker *w, const gx_log_query *q, uint64_t due, gx_error *err)
 {
     const size_t need = w->n_bytes + q->id_len + q->len + q->filter_len;
@@ -140,8 +198,18 @@ static gx_status append_query(worker *w, const gx_log_query *q, uint64_t due, gx
     if (q->filter_len)
         memcpy(w->bytes + filter, q->filter, q->filter_len);
     w->n_bytes = need;
-    w->queries[w->n++] = (batch_query){id, text, q->id_len, q->len, filter, q->filter_len, q->line, due};
-    return GX_OK;
+    batch_query *const to = &w->queries[w->n];
+    *to = (batch_query){.id = id,
+                        .text = text,
+                        .id_len = q->id_len,
+                        .len = q->len,
+                        .filter = filter,
+                        .filter_len = q->filter_len,
+                        .line = q->line,
+                        .due = due};
+    const gx_status st = q->terms ? append_terms(w, to, q, err) : GX_OK;
+    w->n += st == GX_OK;
+    return st;
 }
 
 static gx_status ask_cancel(replay *r, gx_error *err)
@@ -237,7 +305,7 @@ static bool take(worker *w)
     gx_error err = {0};
     gx_status st = GX_OK;
     w->n = 0;
-    w->n_bytes = 0;
+    w->n_bytes = w->n_terms = 0;
     const uint64_t asked = now();
     pthread_mutex_lock(&r->log_lock);
     const uint64_t begin = now();
@@ -294,11 +362,9 @@ static gx_status plan_filtered(worker *w, uint32_t i, gx_session *session, gx_en
     w->filters[i] = NULL;
     if (q->filter_len)
         st = gx_filter_open(&w->filters[i], w->r->ix, w->bytes + q->filter, q->filter_len, NULL, err);
-    const gx_query query = {.size = sizeof query,
-                            .kind = w->r->opt->kind,
-                            .text = w->bytes + q->text,
-                            .len = q->len,
-                            .filter = w->filters[i]};
+    gx_query query;
+    if (st == GX_OK)
+        st = query_of(w, i, &query, err);
     if (st == GX_OK)
         st = plan_query(w, &w->plans[i], &query, session, en, err);
     if (st != GX_OK) {
@@ -572,6 +638,8 @@ static void close_worker(worker *w)
     free(w->keys);
     free(w->keys_again);
     free(w->bytes);
+    free(w->terms);
+    free(w->vector);
     free(w->lines.bytes);
 }
 

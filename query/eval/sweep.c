@@ -15,7 +15,9 @@
 
 /* A judged query that the log has. */
 typedef struct judged_query {
-    char *text; /* NULL: the log lacks it */
+    char *text;              /* NULL: the log lacks it */
+    gx_weighted_term *terms; /* [n_terms] of a vector, which has no text, and behind them their bytes; or NULL */
+    uint32_t n_terms;
     size_t len;
     uint64_t line;
 } judged_query;
@@ -51,6 +53,23 @@ typedef struct worker {
 
 /* ---- the log ---- */
 
+static bool copy_terms(judged_query *j, const gx_log_query *q)
+{
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < q->n_terms; ++i)
+        bytes += q->terms[i].len;
+    j->terms = malloc((q->n_terms + (size_t)1) * sizeof *j->terms + bytes);
+    if (!j->terms)
+        return false;
+    char *to = (char *)(j->terms + q->n_terms + 1);
+    j->n_terms = q->n_terms;
+    for (uint32_t i = 0; i < q->n_terms; to += q->terms[i++].len) {
+        memcpy(to, q->terms[i].term, q->terms[i].len);
+        j->terms[i] = (gx_weighted_term){to, q->terms[i].len, q->terms[i].weight};
+    }
+    return true;
+}
+
 static gx_status keep_query(sweep *s, const gx_log_query *q, gx_error *err)
 {
     const gx_trec_table *qrels = s->opt->qrels;
@@ -63,8 +82,8 @@ static gx_status keep_query(sweep *s, const gx_log_query *q, gx_error *err)
     if (j->text)
         return gx_fail(err, GX_EINPUT, "%s:%" PRIu64 ": query %s occurs twice (first in line %" PRIu64 ")", s->opt->log,
                        q->line, q->id, j->line);
-    *j = (judged_query){malloc(q->len + 1), q->len, q->line};
-    if (!j->text)
+    *j = (judged_query){.text = malloc(q->len + 1), .len = q->len, .line = q->line};
+    if (!j->text || (q->terms && !copy_terms(j, q)))
         return gx_fail(err, GX_ENOMEM, "no memory for query %s", q->id);
     memcpy(j->text, q->text, q->len);
     j->text[q->len] = 0;
@@ -182,7 +201,12 @@ static gx_status run_setting(worker *w, size_t number, gx_error *err)
     for (size_t t = 0; st == GX_OK && t < opt->qrels->n_topics; ++t) {
         const judged_query *q = &s->queries[t];
         if (q->text) {
-            w->queries[n] = (gx_query){.size = sizeof(gx_query), .kind = opt->kind, .text = q->text, .len = q->len};
+            w->queries[n] = (gx_query){.size = sizeof(gx_query),
+                                       .kind = q->terms ? GX_QUERY_TERMS : opt->kind,
+                                       .text = q->text,
+                                       .len = q->len,
+                                       .terms = q->terms,
+                                       .n_terms = q->n_terms};
             w->topics[n++] = t;
         } else if (opt->complete) {
             st = evaluate(w, t, NULL, NULL, 0, err);
@@ -305,7 +329,7 @@ gx_status gx_sweep(gx_sweep_report *out, gx_engine *en, const gx_sweep_options *
         st = run_all(&s, err);
     pthread_mutex_destroy(&s.lock);
     for (size_t t = 0; s.queries && t < opt->qrels->n_topics; ++t)
-        free(s.queries[t].text);
+        free(s.queries[t].text), free(s.queries[t].terms);
     free(s.queries);
     if (st != GX_OK)
         gx_sweep_report_free(&report);

@@ -10,7 +10,8 @@
  *         index/{source*,input,walk,html,entities}.c engine/status.c -DGX_VERSION='"fuzz"'
  *         -larchive -lutf8proc
  *
- * What must hold: it ends; every document's strings are UTF-8 without NULs, the id without white
+ * What must hold: it ends; every document's strings, and the terms of its vector, are UTF-8 without
+ * NULs, the id without white
  * space; lines do not run backwards within a file; counts add up.
  */
 #include <stdio.h>
@@ -65,6 +66,8 @@ static void read_all(const char *path, gx_source_format format, unsigned flags)
         check_string(d->doc.text, d->doc.text_len);
         if (d->doc.title)
             check_string(d->doc.title, d->doc.title_len);
+        for (uint32_t i = 0; i < d->doc.n_vector; ++i)
+            check_string(d->doc.vector[i].term, d->doc.vector[i].len);
         for (size_t i = 0; i < d->doc.id_len; ++i)
             must((unsigned char)d->doc.id[i] > ' ');
     }
@@ -81,7 +84,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
     const int fd = memfd_create("fuzz", 0);
     must(fd >= 0 && write(fd, bytes + 2, n - 2) == (ssize_t)(n - 2));
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    read_all(path, (gx_source_format)(bytes[0] % (GX_SOURCE_WARC + 1)), bytes[1]);
+    read_all(path, (gx_source_format)(bytes[0] % (GX_SOURCE_CSR + 1)), bytes[1]);
     close(fd);
     return 0;
 }

@@ -27,6 +27,8 @@ typedef struct collection {
     char (*ids)[24], (*titles)[48];
     char **texts;
     bool with_titles, with_texts, impacts; /* impacts: the tfs are such */
+    double unit;                           /* of the impacts; 0: 1 */
+    bool list_units;                       /* the list of term t has the unit 0.5 + t */
 } collection;
 
 static inline char *random_text(uint64_t *seed)
@@ -112,8 +114,14 @@ static inline gx_status collection_add(const collection *c, gx_writer *w, gx_err
                                                    .text_len = strlen(c->texts[d])},
                                     c->doc_lens[d], err);
     for (uint32_t t = 0; t < c->n_terms && st == GX_OK; ++t)
-        st = gx_writer_add_list(w, c->lists[t].term, c->lists[t].len, c->lists[t].df, c->lists[t].docids,
-                                c->lists[t].tfs, err);
+        st = gx_writer_add_postings(w,
+                                    &(gx_term_postings){.term = c->lists[t].term,
+                                                        .len = c->lists[t].len,
+                                                        .df = c->lists[t].df,
+                                                        .docids = c->lists[t].docids,
+                                                        .tfs = c->lists[t].tfs,
+                                                        .unit = 0.5f + (float)t},
+                                    err);
     return st;
 }
 
@@ -129,10 +137,13 @@ static inline gx_status collection_write(const collection *c, const char *path, 
     opt.tfs = tfs;
     opt.store_text = c->with_texts;
     opt.impacts = c->impacts;
+    opt.list_units = c->list_units;
     opt.uuid = collection_uuid;
     gx_status st = gx_writer_open(&w, path, &opt, err);
     if (st == GX_OK)
         st = collection_add(c, w, err);
+    if (st == GX_OK && c->unit > 0)
+        gx_writer_set_unit(w, c->unit);
     if (st == GX_OK)
         st = gx_writer_finish(w, META, err);
     gx_writer_close(w);

@@ -1,6 +1,7 @@
 /* Damaged index files: each is refused, by words that name the header or the section. And files
  * that a writer makes only of more than this machine may hold: they are read. */
 #include <fcntl.h>
+#include <math.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -250,11 +251,33 @@ static void file_size(image *im)
 }
 static void reserved_header(image *im)
 {
-    H(im)->reserved[107] = 1;
+    H(im)->reserved[95] = 1;
+}
+static void reserved_header_too(image *im)
+{
+    H(im)->reserved0[3] = 1;
+}
+static void unit_without_flag(image *im)
+{
+    H(im)->impact_unit = 1e-300;
+}
+static void unit_without_impacts(image *im)
+{
+    H(im)->flags = GX_HEADER_UNIT;
+    H(im)->impact_unit = 0.5;
+}
+static void unit_0(image *im)
+{
+    H(im)->flags = GX_HEADER_UNIT | GX_HEADER_IMPACTS;
+}
+static void unit_infinite(image *im)
+{
+    H(im)->flags = GX_HEADER_UNIT | GX_HEADER_IMPACTS;
+    H(im)->impact_unit = INFINITY;
 }
 static void unknown_flag(image *im)
 {
-    H(im)->flags = 2;
+    H(im)->flags = 4;
 }
 static void unknown_flags(image *im)
 {
@@ -663,7 +686,12 @@ static const rule rules[] = {
     {fewer_sections, "section PAYL", "padding", GX_CHECK_HEADER},
     {file_size, "header", "truncated", GX_CHECK_HEADER},
     {reserved_header, "header", "reserved", GX_CHECK_HEADER},
-    {unknown_flag, "header", "flags 2 are not known to this program: the index was made by a newer", GX_CHECK_HEADER},
+    {reserved_header_too, "header", "reserved bytes are not zero", GX_CHECK_HEADER},
+    {unit_without_flag, "header", "reserved bytes are not zero", GX_CHECK_HEADER},
+    {unit_without_impacts, "header", "impacts have the unit 0.5, and there are none", GX_CHECK_HEADER},
+    {unit_0, "header", "impacts have the unit 0", GX_CHECK_HEADER},
+    {unit_infinite, "header", "impacts have the unit inf", GX_CHECK_HEADER},
+    {unknown_flag, "header", "flags 4 are not known to this program: the index was made by a newer", GX_CHECK_HEADER},
     {unknown_flags, "header", "flags 80000000 are not known", GX_CHECK_HEADER},
     {block_len_0, "header", "blocks of 0", GX_CHECK_HEADER},
     {block_len_long, "header", "blocks of 1025", GX_CHECK_HEADER},

@@ -4,6 +4,8 @@
  *   example.gx   FORMAT.md's worked example
  *   blocks.gx    lists of several blocks, GPU-VByte128 docids, GPU-BP128 tfs
  *   impacts.gx   the lists of blocks.gx, whose tfs are impacts
+ *   unit.gx      the same with a unit of 1/128
+ *   units.gx     the same with a unit for each list
  *   text.gx      stored texts (whose bytes depend on the version of zstd, and are only read)
  *
  * GX_TEST_REWRITE=1 makes them anew, for a new version of the format. */
@@ -87,6 +89,8 @@ static void assert_holds(const char *path, const collection *c)
     assert_int_equal(ix->n_docs, c->n_docs);
     assert_int_equal(ix->n_terms, c->n_terms);
     assert_int_equal(ix->impacts, c->impacts);
+    for (uint32_t t = 0; t < c->n_terms; ++t)
+        assert_true(gx_index_unit(ix, t) == (c->list_units ? 0.5 + t : c->unit > 0 ? c->unit : 1));
     for (uint32_t t = 0; t < c->n_terms; ++t) {
         uint32_t docids[GX_MAX_BLOCK], tfs[GX_MAX_BLOCK], seen = 0;
         assert_int_equal(gx_index_find_term(ix, c->lists[t].term, c->lists[t].len), t);
@@ -170,6 +174,18 @@ static void impacts_stay(void **state)
     check_golden("impacts.gx", c, "gpuvbyte128", "gpubp128");
 }
 
+static void units_stay(void **state)
+{
+    (void)state;
+    collection *c = blocks(false);
+    c->impacts = true;
+    c->unit = 1 / 128.;
+    check_golden("unit.gx", c, "gpuvbyte128", "gpubp128");
+    c = blocks(false);
+    c->impacts = c->list_units = true;
+    check_golden("units.gx", c, "gpuvbyte128", "gpubp128");
+}
+
 static void stored_texts_stay(void **state)
 {
     (void)state;
@@ -182,6 +198,7 @@ int main(void)
         cmocka_unit_test(the_example_of_the_format_page_stays),
         cmocka_unit_test(lists_of_several_blocks_stay),
         cmocka_unit_test(impacts_stay),
+        cmocka_unit_test(units_stay),
         cmocka_unit_test(stored_texts_stay),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

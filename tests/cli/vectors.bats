@@ -1,0 +1,270 @@
+# Vectors: build -f vectors and csr, queries with weights, recode --impacts, generate --shape; bad input is named.
+load cli
+
+some_vectors() {
+    printf '%s\n' '{"id": "a", "contents": "x y", "vector": {"index": 1.27, "##ing": 0.4}}' '{"id": "b", "vector": {}}' \
+        '{"id": "c", "title": "T", "vector": {"index": 0.001, "zoo": 2.5e0}}' >v.jsonl
+}
+
+# csr FILE ROWS COLUMNS OFFSETS COLUMN_NUMBERS VALUES: a matrix as Big-ANN has it; the lists are Python's.
+csr() {
+    python3 - "$@" <<'EOF'
+import struct, sys
+path, rows, columns, offsets, numbers, values = sys.argv[1], *map(eval, sys.argv[2:])
+with open(path, "wb") as f:
+    f.write(struct.pack(f"<3q{len(offsets)}q{len(numbers)}i{len(values)}f", rows, columns, len(values), *offsets, *numbers, *values))
+EOF
+}
+
+@test "vectors become an index of impacts with a unit, and scores are in the weights' measure" {
+    some_vectors
+    ask build -f vectors v.jsonl -o v.gx --store=text
+    exits 0
+    complains '3 documents, 3 terms, 4 postings'
+    complains '1 documents without a term'
+    ask check --level=full v.gx
+    exits 0
+    ask info v.gx
+    says 'unit         0.00981140137: a score is this times'
+    says 'impacts      {"of":"vectors","bits":8,"scale":"collection"}'
+    says 'words between white space, in upper and lower case'
+    ask info --json v.gx
+    says '"impact_unit": 0.0098114013'
+    ask query -q v.gx index --format=trec --engine=cpu
+    [ "$(cut -d' ' -f3,5 <<<"$output")" = $'a 1.2656707764\nc 0.0098114013672' ]
+    ask query -q v.gx index --engine=cpu --scorer=bm25
+    exits 2
+    complains 'v.gx holds impacts instead of term frequencies, which the scorer bm25 needs; use --scorer=impact'
+    ask query -q v.gx '\##ing^2.5 zoo' --syntax=boolean --format=trec --engine=cpu
+    [ "$(cut -d' ' -f3 <<<"$output")" = $'c\na' ]
+    ask doc v.gx a
+    says 'x y'
+}
+
+@test "each list may have a unit, more bits are finer, and whole numbers stay" {
+    some_vectors
+    ask build -qf vectors v.jsonl -o l.gx --scale=list --bits=4
+    exits 0
+    ask info l.gx
+    says 'unit         one for each list'
+    says '"bits":4,"scale":"list"'
+    ask export -q l.gx -o l.ciff
+    exits 3
+    complains 'each list has a unit of impacts of its own, which CIFF cannot hold'
+    ask build -qf vectors v.jsonl -o f.gx --bits=16
+    ask query -q f.gx index --format=trec --engine=cpu
+    [[ $(head -1 <<<"$output") == *" 1.2699"* || $(head -1 <<<"$output") == *" 1.2700"* ]]
+    printf '%s\n' '{"id": 1, "vector": {"a": 3, "b": 255}}' '{"id": 2, "vector": {"a": 7}}' >w.jsonl
+    ask build -qf vectors w.jsonl -o w.gx
+    ask info --json w.gx
+    says '"impact_unit": 1.0'
+    ask query -q w.gx 'a b' --format=trec --engine=cpu
+    [ "$(cut -d' ' -f3,5 <<<"$output")" = $'1 258\n2 7' ]
+    ask build -qf vectors w.jsonl -o n.gx --bits=4
+    ask info --json n.gx
+    says '"impact_unit": 17.0'
+}
+
+@test "a unit stays when an index is recoded, reordered or exported to CIFF" {
+    some_vectors
+    "$GPUIDX" build -qf vectors v.jsonl -o v.gx
+    "$GPUIDX" build -qf vectors v.jsonl -o l.gx --scale=list
+    "$GPUIDX" export -q v.gx -o v.ciff
+    "$GPUIDX" import -q v.ciff -o i.gx
+    for from in v l; do
+        "$GPUIDX" recode -q $from.gx -o $from.r.gx --codec=auto
+        "$GPUIDX" reorder -q $from.gx -o $from.o.gx --order=random
+        for to in $from.r $from.o; do
+            diff <("$GPUIDX" query -q $from.gx 'index zoo' --format=trec --engine=cpu) <("$GPUIDX" query -q $to.gx 'index zoo' --format=trec --engine=cpu)
+        done
+    done
+    diff <("$GPUIDX" query -q v.gx 'index zoo' --format=trec --engine=cpu) <("$GPUIDX" query -q i.gx 'index zoo' --format=trec --engine=cpu)
+}
+
+@test "bad vectors are named with file, line and reason, or skipped" {
+    refused() { # LINE WORDS
+        printf '%s\n' '{"id": "good", "vector": {"a": 1}}' "$1" >b.jsonl
+        ask build -qf vectors b.jsonl -o b.gx
+        exits 3
+        complains "b.jsonl:2: "
+        complains "$2"
+        [ ! -e b.gx ]
+        ask build -qf vectors b.jsonl -o b.gx --on-error=skip
+        exits 0
+        complains "$2"
+        complains '; skipped'
+        ask info --json b.gx
+        says '"n_docs": 1,'
+        rm b.gx
+    }
+    refused '{"id": "q", "vector": {"a": -1}}' "the weight of 'a' is -1; it must be a finite number above 0"
+    refused '{"id": "q", "vector": {"a": 0}}' "the weight of 'a' is 0; it must"
+    refused '{"id": "q", "vector": {"a": -0.0}}' "the weight of 'a' is -0; it must"
+    refused '{"id": "q", "vector": {"a": NaN}}' 'a weight that is NaN or infinite'
+    refused '{"id": "q", "vector": {"a": -Infinity}}' 'a weight that is NaN or infinite'
+    refused '{"id": "q", "vector": {"a": 1e999}}' "the weight of 'a' is inf; it must"
+    refused '{"id": "q", "vector": {"a": 1e-99}}' "the weight of 'a' is 0; it must"
+    refused '{"id": "q", "vector": {"a": 1e30}}' "the weight of 'a' is 1e+30; the most is 7.92282e+28"
+    refused '{"id": "q", "vector": {"a": 1, "b": 2, "a": 3}}' "the vector has the term 'a' twice"
+    refused '{"id": "q", "vector": {"": 3}}' 'the vector has an empty term'
+    refused '{"id": "q", "vector": {"a": "3"}}' 'a weight that is no number'
+    refused '{"id": "q", "vector": {"a": [3]}}' 'a weight that is no number'
+    refused '{"id": "q", "vector": {"a": 1}, "vector": {}}' 'a vector, and there was one before'
+    refused '{"id": "q", "vector": ["a"]}' 'a vector that is no object of terms and weights'
+    refused '{"id": "q", "vector": {"a": 1' 'the line ends inside the object'
+    refused '{"id": "q", "text": "a"}' 'no vector: the object lacks the field vector'
+    refused '{"vector": {"a": 1}}' 'no id'
+    refused "{\"id\": \"q\", \"vector\": {\"$(printf 'a%.0s' $(seq 65536))\": 1}}" 'the vector has a term of 65536 bytes; the most is 65535'
+    ask build -q "$DATA/tiny.jsonl" -o x.gx --bits=8
+    exits 2
+    complains '--bits is of vectors'
+    ask build -qf vectors b.jsonl -o x.gx --bits=17
+    exits 2
+}
+
+@test "a vector of 100,000 terms is indexed, by any number of threads" {
+    python3 -c '
+import json
+print(json.dumps({"id": "long", "vector": {f"t{i}": 1 + i % 200 for i in range(100000)}}))
+for d in range(3000):
+    print(json.dumps({"id": f"d{d}", "vector": {f"t{(d * 7 + i * i) % 500}": 0.5 + i for i in range(20)}}))' >v.jsonl
+    ask build -qf vectors v.jsonl -o one.gx --memory=1M
+    exits 0
+    ask build -qf vectors v.jsonl -o four.gx --threads=4 --memory=16M
+    exits 0
+    ask query -q one.gx t99999 --format=trec --engine=cpu
+    says 'long'
+    for q in 't1 t7 t400' t0 't499 t99'; do
+        diff <("$GPUIDX" query -q one.gx "$q" --format=trec --engine=cpu) <("$GPUIDX" query -q four.gx "$q" --format=trec --engine=cpu)
+    done
+}
+
+@test "of vectors of one id the last, and its weights alone, may stay" {
+    printf '%s\n' '{"id": "a", "vector": {"x": 99.5}}' '{"id": "b", "vector": {"x": 2}}' '{"id": "a", "vector": {"y": 3}}' >v.jsonl
+    ask build -qf vectors v.jsonl -o v.gx --duplicates=last
+    exits 0
+    ask info --json v.gx
+    says '"impact_unit": 1.0'
+    says '"n_terms": 2,'
+}
+
+@test "a CSR matrix is rows of terms that are column numbers" {
+    csr m.csr 3 50 '[0, 2, 2, 3]' '[7, 49, 7]' '[0.5, 2.0, 1.25]'
+    ask build -f csr m.csr -o m.gx
+    exits 0
+    complains '3 documents, 2 terms, 3 postings'
+    ask query -q m.gx '7' --format=trec --engine=cpu
+    [ "$(cut -d' ' -f3 <<<"$output")" = $'2\n0' ]
+}
+
+@test "a CSR matrix with bad offsets, columns or sizes is refused" {
+    refused() { # WORDS CODE
+        ask build -qf csr m.csr -o m.gx
+        exits "${2:-3}"
+        complains "$1"
+        [ ! -e m.gx ]
+    }
+    csr m.csr 3 50 '[0, 3, 2, 3]' '[7, 49, 8]' '[0.5, 2.0, 1.25]'
+    refused 'm.csr:2: row 1 has the values 3 to 2 of 3'
+    csr m.csr 3 50 '[0, -5, 2, 3]' '[7, 49, 7]' '[0.5, 2.0, 1.25]'
+    refused 'm.csr:1: row 0 has the values 0 to -5 of 3'
+    csr m.csr 3 50 '[0, 9, 9, 3]' '[7, 49, 7]' '[0.5, 2.0, 1.25]'
+    refused 'm.csr:1: row 0 has the values 0 to 9 of 3'
+    csr m.csr 3 50 '[1, 2, 2, 3]' '[7, 49, 7]' '[0.5, 2.0, 1.25]'
+    refused "m.csr: the rows' offsets go from 1 to 3, not from 0 to 3"
+    csr m.csr 3 50 '[0, 2, 2, 4]' '[7, 49, 7]' '[0.5, 2.0, 1.25]'
+    refused "m.csr: the rows' offsets go from 0 to 4, not from 0 to 3"
+    csr m.csr 3 50 '[0, 2, 2, 3]' '[7, 50, 7]' '[0.5, 2.0, 1.25]'
+    refused 'm.csr:1: row 0 has a value in column 50 of 50'
+    csr m.csr 3 50 '[0, 2, 2, 3]' '[7, -1, 7]' '[0.5, 2.0, 1.25]'
+    refused 'm.csr:1: row 0 has a value in column -1 of 50'
+    csr m.csr 3 50 '[0, 2, 2, 3]' '[7, 7, 7]' '[0.5, 2.0, 1.25]'
+    refused "m.csr:1: the vector has the term '7' twice"
+    csr m.csr 3 50 '[0, 2, 2, 3]' '[7, 8, 7]' '[0.5, float("nan"), 1.25]'
+    refused "m.csr:1: the weight of '8' is nan"
+    csr m.csr 4 50 '[0, 2, 2, 3]' '[7, 8, 7]' '[0.5, 2.0, 1.25]'
+    refused 'm.csr: it is no CSR matrix: '
+    csr m.csr -1 50 '[0, 2, 2, 3]' '[7, 8, 7]' '[0.5, 2.0, 1.25]'
+    refused 'm.csr: it is no CSR matrix: its head says -1 rows'
+    printf 'short' >m.csr
+    refused 'fewer than the 24 bytes'
+    ask build -qf csr - -o m.gx <m.csr
+    exits 5
+    complains 'stdin: a CSR matrix is read from a regular file, not from a pipe'
+    csr m.csr 3 50 '[0, 3, 2, 3]' '[7, 49, 8]' '[0.5, 2.0, 1.25]'
+    ask build -qf csr m.csr -o m.gx --on-error=skip
+    complains 'row 1 has the values 3 to 2 of 3; skipped'
+}
+
+@test "queries are vectors, matrices, boosted words, or words that say a weight by repetition" {
+    some_vectors
+    "$GPUIDX" build -qf vectors v.jsonl -o v.gx
+    run_of() { # LOG FLAGS
+        "$GPUIDX" replay -q v.gx "$@" --engine=cpu --run out.run --force >/dev/null && cut -d' ' -f1,3,5 out.run
+    }
+    printf '%s\n' '{"qid": "q1", "vector": {"index": 2, "zoo": 1, "unknown": 3.5}}' '{"id": 2, "vector": {}}' '{"_id": "3", "vector": {"##ing": 0.5}}' >q.jsonl
+    run_of q.jsonl >vectors.txt
+    [ "$(cat vectors.txt)" = $'q1 a 2.5313415527\nq1 c 2.5215301514\n3 a 0.20113372803' ]
+    diff vectors.txt <(run_of q.jsonl --format=vectors)
+    printf 'q1\tindex^2 zoo unknown^3.5\n3\t\\##ing^0.5\n' >q.tsv
+    diff vectors.txt <(run_of q.tsv --syntax=boolean)
+    printf '1:index index zoo\n' >q.pisa
+    diff <(grep ^q1 vectors.txt | cut -d' ' -f2) <(run_of q.pisa | cut -d' ' -f2)
+    ask replay -q v.gx q.jsonl --engine=cpu --verify=1
+    exits 0
+    says '0 differ'
+    csr m.csr 3 50 '[0, 2, 2, 3]' '[7, 49, 7]' '[0.5, 2.0, 1.25]'
+    "$GPUIDX" build -qf csr m.csr -o m.gx
+    ask replay -q m.gx m.csr --format=csr --engine=cpu --run m.run
+    exits 0
+    [ "$(cut -d' ' -f1,3,4 m.run)" = $'0 0 1\n0 2 2\n2 2 1\n2 0 2' ]
+}
+
+@test "queries with bad weights are named with file and line, or skipped" {
+    some_vectors
+    "$GPUIDX" build -qf vectors v.jsonl -o v.gx
+    refused() {
+        printf '%s\n' '{"id": "1", "vector": {"zoo": 1}}' "$1" >q.jsonl
+        ask replay -q v.gx q.jsonl --format=vectors --engine=cpu
+        exits 3
+        complains 'q.jsonl:2: '
+        complains "$2"
+        ask replay v.gx q.jsonl --format=vectors --engine=cpu --on-error=skip
+        exits 0
+    }
+    refused '{"id": "2", "vector": {"zoo": -1}}' "the weight of 'zoo' is -1; it must be a finite number above 0"
+    refused '{"id": "2", "vector": {"zoo": 0}}' "the weight of 'zoo' is 0; it must"
+    refused '{"id": "2", "vector": {"zoo": Infinity}}' 'a weight that is NaN or infinite'
+    refused '{"id": "2", "vector": {"zoo": 1e99}}' "the weight of 'zoo' is inf; it must"
+    refused '{"id": "2", "text": "zoo"}' 'no vector'
+    refused "$(python3 -c 'import json; print(json.dumps({"id": 2, "vector": {f"t{i}": 1 for i in range(1025)}}))')" \
+        'the query has more than 1024 different terms'
+}
+
+@test "impacts are made of term frequencies by DPH, query likelihood and others" {
+    "$GPUIDX" build -q "$DATA/tiny.jsonl" -o t.gx
+    for model in bm25 bm25l dph ql:mu=500 pl2:c=7; do
+        ask recode -q t.gx -o i.gx --force --impacts=$model
+        exits 0
+        ask check --level=full i.gx
+        exits 0
+        ask info i.gx
+        says "\"of\":\"${model%:*}\",\"bits\":8"
+    done
+    says '"c":7.0'
+    ask recode -q i.gx -o j.gx --impacts=dph
+    exits 2
+    complains 'i.gx holds impacts already'
+    refused() {
+        ask recode -q t.gx -o j.gx "$1"
+        exits 2
+        complains "$2"
+        [ ! -e j.gx ]
+    }
+    refused --impacts=tfidf "it is none of bm25, bm25l, dph, ql and pl2"
+    refused --impacts=ql:nu=3 "ql has no parameter 'nu'"
+    refused --impacts=ql:mu=x 'mu needs a number, as in mu=1000'
+    refused --impacts=ql:mu=0 'mu of ql is 0; it must lie between'
+    refused --impacts=bm25:b=2 'b of bm25 is 2; it must lie between 0 and 1'
+    refused --bits=4 '--bits is of --impacts'
+}
