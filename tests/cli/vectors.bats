@@ -268,3 +268,66 @@ for d in range(3000):
     refused --impacts=bm25:b=2 'b of bm25 is 2; it must lie between 0 and 1'
     refused --bits=4 '--bits is of --impacts'
 }
+
+@test "generated vectors have the lengths, quantiles and overlap that generate promises" {
+    for shape in splade unicoil inference-free; do
+        ask generate -o $shape --shape=$shape --documents=4000 --queries=600
+        exits 0
+        complains '4000 documents of '
+    done
+    python3 - <<'EOF'
+import struct
+
+def read(path):
+    with open(path, "rb") as f:
+        rows, columns, n = struct.unpack("<3q", f.read(24))
+        ends = struct.unpack(f"<{rows + 1}q", f.read(8 * rows + 8))
+        terms, weights = struct.unpack(f"<{n}i", f.read(4 * n)), struct.unpack(f"<{n}f", f.read(4 * n))
+        assert not f.read() and columns == 30522 and max(terms) < columns
+    return [terms[a:b] for a, b in zip(ends, ends[1:])], weights
+
+def quantiles(weights, want):
+    weights = sorted(weights)
+    for share, value in zip((.1, .25, .5, .75, .9, .99), want):
+        found = weights[int(share * len(weights))]
+        assert abs(found / value - 1) < .1, (share, value, found)
+
+for shape, doc, query in (("splade", (120, 102, 215), (44, 12, 107)), ("unicoil", (68, 50, 130), (6, 2, 24)),
+                          ("inference-free", (180, 150, 315), (7, 2, 28))):
+    docs, doc_weights = read(shape + ".csr")
+    queries, query_weights = read(shape + ".queries.csr")
+    for rows, (mean, least, most) in (docs, doc), (queries, query):
+        sizes = [len(row) for row in rows]
+        assert abs(sum(sizes) / len(sizes) / mean - 1) < .08 and min(sizes) >= least and max(sizes) <= most, shape
+        assert all(list(row) == sorted(set(row)) for row in rows)
+    quantiles(doc_weights, (.044, .111, .278, .629, 1.08, 2.00))
+    quantiles(query_weights, (.046, .119, .293, .661, 1.62, 2.46))
+    if shape == "splade":
+        lists = {}
+        for d, row in enumerate(docs):
+            for t in row:
+                lists.setdefault(t, set()).add(d)
+        hits = [[lists.get(t, set()) for t in row] for row in queries]
+        touched = sum(len(set().union(*h)) for h in hits) / len(queries) / len(docs)
+        postings = sum(len(x) for h in hits for x in h) / len(queries) / len(docs)
+        assert .53 < touched < .57 and 1.8 < postings < 2.2, (touched, postings)
+EOF
+    ask generate -o again --shape=splade --documents=4000 --queries=600
+    cmp splade.csr again.csr
+    cmp splade.queries.csr again.queries.csr
+    ask generate -o j --shape=splade --documents=50 --queries=20 --format=vectors
+    exits 0
+    ask build -qf vectors j.jsonl -o j.gx
+    exits 0
+    ask replay j.gx j.queries.jsonl --engine=cpu --verify=1
+    exits 0
+    says '0 differ'
+    ask generate -o j --shape=splade --documents=50
+    exits 0
+    ask generate -o j --shape=splade --documents=50
+    exits 5
+    ask generate -o j --format=csr
+    exits 2
+    ask generate -o j --shape=splade --density=2
+    exits 2
+}

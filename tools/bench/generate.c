@@ -1,11 +1,12 @@
-/* generate.c: `gpuidx generate`: a collection of GOV2's shape at any size, for this engine and for
- * others. */
+/* generate.c: `gpuidx generate`: a collection of GOV2's shape, or vectors of learned sparse
+ * retrieval's, at any size, for this engine and for others. */
 #include <string.h>
 
 #include "engine/atomic_file.h"
 #include "engine/gpuidx_advanced.h"
 #include "index/convert/ds2i.h"
 #include "tools/bench/collection.h"
+#include "tools/bench/vector_files.h"
 #include "tools/cli.h"
 #include "tools/signals.h"
 
@@ -36,6 +37,28 @@ static void report(const gx_synth *s)
              (unsigned long long)s->ix.n_postings, s->n_queries, s->n_queries ? (double)touched / s->n_queries : 0);
 }
 
+static int run_vectors(const cli_args *a)
+{
+    gx_error err = {0};
+    gx_vector_files_options opt = {.base = cli_text(a, "output"),
+                                   .shape = (gx_sparse_shape)(cli_choice(a, "shape") - 1),
+                                   .seed = cli_count(a, "seed"),
+                                   .n_documents = cli_given(a, "documents") ? cli_count(a, "documents") : 8841823,
+                                   .n_queries = cli_count(a, "queries"),
+                                   .csr = cli_choice(a, "format") == 0,
+                                   .force = cli_switch(a, "force"),
+                                   .cancel = is_stopped};
+    gx_vector_files_counts counts;
+    if (cli_given(a, "lists") || cli_given(a, "density") || cli_given(a, "threads"))
+        return cli_usage(a, "--lists, --density and --threads are of --shape=gov2");
+    stop_on_signals();
+    if (gx_vector_files_write(&opt, &counts, &err))
+        return stop_fail(&err);
+    cli_note("%llu documents of %.1f terms on average; %llu queries of %.1f", (unsigned long long)opt.n_documents,
+             counts.document_mean, (unsigned long long)opt.n_queries, counts.query_mean);
+    return stop_done(opt.base);
+}
+
 static int run(const cli_args *a)
 {
     gx_error err = {0};
@@ -46,6 +69,12 @@ static int run(const cli_args *a)
     char path[4096];
     if (!base)
         return cli_usage(a, "--output: where do the files go?");
+    if (cli_choice(a, "shape"))
+        return run_vectors(a);
+    if (cli_given(a, "format"))
+        return cli_usage(a, "--format is of vectors: give --shape=splade, unicoil or inference-free");
+    if (cli_count(a, "documents") < 1000)
+        return cli_usage(a, "--documents: at least 1,000 of --shape=gov2");
     if (snprintf(path, sizeof path, "%s.queries", base) >= (int)sizeof path)
         return cli_usage(a, "--output: the name is too long");
     opt.n_docs = (uint32_t)cli_count(a, "documents");
@@ -77,7 +106,14 @@ static const cli_flag flags[] = {
     {"output", 'o', CLI_TEXT, "BASE", NULL,
      "how the names of the files begin: `BASE.docs`, `BASE.freqs`, `BASE.sizes`, `BASE.terms`, `BASE.documents` and "
      "`BASE.queries`"},
-    {"documents", 'n', CLI_COUNT, "N", "25205179", "number of documents, 1,000 to 4,000,000,000", .min = 1000,
+    {"shape", 0, CLI_CHOICE, "gov2|splade|unicoil|inference-free", "gov2",
+     "what the collection is like: `gov2`, lists of term frequencies; or vectors with weights, as models of learned "
+     "sparse retrieval make them, see Shape"},
+    {"format", 0, CLI_CHOICE, "csr|vectors", "csr",
+     "of vectors: `csr`, matrices `BASE.csr` and `BASE.queries.csr`; `vectors`, JSON lines `BASE.jsonl` and "
+     "`BASE.queries.jsonl`, which are twice as large"},
+    {"documents", 'n', CLI_COUNT, "N", "25205179",
+     "make `N` documents, from 1,000 to 4,000,000,000; of vectors from 1, and 8,841,823 without this flag", .min = 1,
      .max = 4e9},
     {"lists", 0, CLI_COUNT, "N", "800", "number of terms, 64 to 1,000,000, each of which has a list of postings",
      .min = 64, .max = 1e6},
@@ -103,12 +139,27 @@ static const cli_section sections[] = {
      "line; "
      "the other files are those that `gpuidx export -f ds2i` writes, so that `gpuidx import` and PISA read the same "
      "postings. The files get their names when all are complete, and `BASE.docs`, without which nothing reads "
-     "them, gets its name last."},
+     "them, gets its name last.\n"
+     "\n"
+     "Vectors are over 30,522 terms of 64 topics. Numbers of terms, on average:\n"
+     "\n"
+     "  shape           a document (least, most)  a query (least, most)\n"
+     "  splade          120 (102, 215)            44 (12, 107)\n"
+     "  unicoil         68 (50, 130)              6 (2, 24)\n"
+     "  inference-free  180 (150, 315)            7 (2, 28)\n"
+     "\n"
+     "Weights have the quantiles of SPLADE's on MS MARCO: a tenth of those of documents is below 0.044, a quarter "
+     "below 0.111, half below 0.278, three quarters below 0.629, nine tenths below 1.08 and 99 in a hundred below "
+     "2.00; of those of queries 0.046, 0.119, 0.293, 0.661, 1.62 and 2.46. The terms of a query of splade have about "
+     "2 postings for each document of the collection, and 53 to 57 % of the documents have one of them."},
     {NULL},
 };
 
 static const cli_section examples[] = {
     {"gpuidx generate -o small --documents=1500000", "A sixteenth of the size."},
+    {"gpuidx generate -o s --shape=splade -n 100000; gpuidx build -f csr s.csr -o s.gx; gpuidx replay -f csr s.gx "
+     "s.queries.csr",
+     "Vectors, their index, and their queries."},
     {"gpuidx import small -o small.gx", "An index of it."},
     {"gpuidx replay small.gx small.queries", "Its queries, answered and measured."},
     {NULL},
@@ -116,11 +167,12 @@ static const cli_section examples[] = {
 
 const cli_command cmd_generate = {
     .name = "generate",
-    .summary = "make a collection of GOV2's shape, and queries, for benchmarks",
+    .summary = "make a collection and queries for benchmarks",
     .synopsis = "[OPTIONS] -o BASE",
     .description =
         "Writes a collection of postings, without texts, and queries for it, both made by random numbers. "
-        "Its size is free, and its lists are like those of GOV2, a crawl of 25 million web pages. Use it for "
+        "Its size is free, and its lists are like those of GOV2, a crawl of 25 million web pages, or, with --shape, "
+        "its vectors like those of learned sparse retrieval. Use it for "
         "measurements that anyone can repeat, with this engine and with others.",
     .sections = sections,
     .examples = examples,
