@@ -370,7 +370,7 @@ static const cli_flag delete_flags[] = {
     {"ids", 0, CLI_TEXT, "FILE", NULL,
      "delete the documents whose ids `FILE` has, one on each line. Ids that the collection does not have are passed "
      "over, and a note says how many"},
-    {"query", 0, CLI_TEXT, "QUERY", NULL, "delete the documents that match, by `--op` and `--syntax`"},
+    {"query", 0, CLI_TEXT, "QUERY", NULL, "delete the documents that match by the two flags below"},
     {"filter", 0, CLI_TEXT, "EXPRESSION", NULL,
      "delete the documents whose attributes are so, such as `year:<1990`, see `gpuidx help query`"},
     {"op", 0, CLI_CHOICE, CLI_OPS, "and", "of `--query`: which documents match, see `gpuidx help query`"},
