@@ -53,8 +53,8 @@ const char *ask_engine_name(const ask *k); /* "cpu" or "gpu" */
  * (document_filter.h; NULL: none). The old filter stays when that fails. */
 int ask_set_filter(ask *k, const char *only, const char *except, const char *expression);
 
-/* Answer a query on stdout, of a collection by its last commit. 0, or the exit code with the message printed; *n_hits the number of
- * results. A cancelled search says so and is 0. */
+/* Answer a query on stdout, of a collection by its last commit. 0, or the exit code with the
+ * message printed; *n_hits the number of results. A cancelled search says so and is 0. */
 int ask_query(ask *k, const char *qid, size_t qid_len, const char *text, size_t len, uint32_t *n_hits);
 
 /* Explain the last query's score of one document. */
