@@ -298,6 +298,7 @@ static int keep_matches(const cli_args *a, const gx_index *ix, uint64_t *words)
     const char *text = cli_text(a, "query");
     gx_engine_options cpu = GX_ENGINE_OPTIONS;
     gx_query_options o = GX_QUERY_OPTIONS;
+    gx_index_stats stats = {.size = sizeof stats};
     gx_engine *en = NULL;
     gx_session *s = NULL;
     gx_mask *mask = NULL;
@@ -309,7 +310,9 @@ static int keep_matches(const cli_args *a, const gx_index *ix, uint64_t *words)
     cpu.kind = GX_ENGINE_CPU;
     o.op = (gx_op)cli_choice(a, "op");
     o.k = k;
-    cli_default_scorer(&o, a, ix);
+    gx_index_get_quick_stats(ix, &stats);
+    if (stats.impacts)
+        o.preset = GX_IMPACT;
     int code = docids ? 0 : cli_fail(GX_ENOMEM, "no memory for the documents that match");
     if (code == 0 && (gx_engine_open(&en, ix, &cpu, &err) || gx_session_open(&s, en, &err) ||
                       (n_docs && gx_mask_open(&mask, en, words, &err))))
@@ -370,12 +373,11 @@ static const cli_flag delete_flags[] = {
     {"ids", 0, CLI_TEXT, "FILE", NULL,
      "delete the documents whose ids `FILE` has, one on each line. Ids that the collection does not have are passed "
      "over, and a note says how many"},
-    {"query", 0, CLI_TEXT, "QUERY", NULL, "delete the documents that match by the two flags below"},
+    {"query", 0, CLI_TEXT, "QUERY", NULL, "delete the documents that match a query, see `gpuidx help query`"},
     {"filter", 0, CLI_TEXT, "EXPRESSION", NULL,
      "delete the documents whose attributes are so, such as `year:<1990`, see `gpuidx help query`"},
     {"op", 0, CLI_CHOICE, CLI_OPS, "and", "of `--query`: which documents match, see `gpuidx help query`"},
     {"syntax", 0, CLI_CHOICE, CLI_SYNTAXES, "plain", "of `--query`: how it is read, see `gpuidx help query`"},
-    {"scorer", 0, CLI_CHOICE, CLI_PRESETS, "bm25", "has no effect on which documents match"},
     {"merge", 0, CLI_CHOICE, "tiers|none", "tiers",
      "`tiers`: write parts of which more than a third is deleted anew, see `gpuidx help merge`; `none`: leave them"},
     {NULL},
