@@ -25,6 +25,8 @@ typedef struct gx_column {
     const uint64_t *present; /* [ceil(n_docs / 64)]; NULL: every document has a value, or there are starts */
     uint32_t n_present;
     uint32_t first_string, n_strings; /* in gx_index.column_strings */
+    struct gx_column_order *order;    /* atomic; NULL until needed (attribute_order.h) */
+    uint32_t n_scans;                 /* atomic: evaluations that read all values for want of the order */
 } gx_column;
 
 /* Value i as the file has it: an offset from the base, a double's bits, an ordinal, 0 or 1. */

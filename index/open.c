@@ -1,4 +1,5 @@
 /* open.c: open, verify and close an index file, and decode blocks of its lists. */
+#include "index/attribute_order.h"
 #include "index/index.h"
 
 #include <errno.h>
@@ -185,6 +186,8 @@ void gx_index_close(gx_index *ix)
     gx_max_tfs_close(ix->max_tfs);
     if (ix->file)
         munmap((void *)(uintptr_t)ix->file, (size_t)ix->file_bytes);
+    for (uint32_t i = 0; ix->columns && i < ix->n_columns; ++i)
+        gx_column_free_order(&ix->columns[i]);
     free(ix->columns);
     free(ix->path);
     free(ix);

@@ -351,6 +351,9 @@ void gx_part_sessions_stats(const gx_part_sessions *s, gx_search_stats *out)
         out->waits += x->waits;
         out->allocations += x->allocations;
         out->linger_hits += x->linger_hits;
+        out->driven += x->driven;
+        out->masked += x->masked;
+        out->tested += x->tested;
         for (int j = 0; j < GX_N_SEARCH_STAGES; ++j)
             out->seconds[j] += x->seconds[j];
         for (int j = 0; j < GX_N_STEPS; ++j)

@@ -447,6 +447,8 @@ static bool read_ids(parser *p, gx_filter_node *node)
     } else {
         p->st = p->opt->read_ids(p->opt->user, p->value.p, node->ids, p->err);
     }
+    for (size_t w = 0; w < n_words; ++w)
+        node->n_ids += (uint32_t)__builtin_popcountll(node->ids[w]);
     return p->st == GX_OK;
 }
 

@@ -39,6 +39,7 @@ typedef struct gx_filter_node {
     bool none;            /* GX_FILTER_RANGE: no value can be in it */
     uint64_t low, high;   /* GX_FILTER_RANGE: as the column has its values; doubles' bits of a float */
     uint64_t *ids;        /* GX_FILTER_IDS: a bit a document */
+    uint32_t n_ids;       /* bits that are set in ids */
     size_t text, len;     /* of a condition: where its text is, while the expression is read */
 } gx_filter_node;
 
@@ -65,7 +66,26 @@ static inline bool gx_filter_range(const gx_column *c, const gx_filter_node *n, 
  * below n_docs. Takes a few ns a document and condition, and no memory. Thread-safe. */
 void gx_filter_test(const gx_filter *f, const uint32_t *docids, uint32_t n, uint8_t *keep);
 
-/* About how many documents the filter selects, from a sample of a few hundred. */
+/* The documents of a rare filter, found by the orders of columns (index/attribute_order.h): all that
+ * the filter selects, and where `exact` is false perhaps others. */
+typedef struct gx_filter_documents {
+    uint64_t n;             /* documents at most */
+    const uint32_t *docids; /* [n] different docids in a few rising runs; NULL: gx_filter_mark finds them */
+    bool exact;
+} gx_filter_documents;
+
+/* Count the documents. n is UINT64_MAX where they cannot be found so, or for want of memory. The
+ * first use of an attribute makes its order. Thread-safe. */
+gx_filter_documents gx_filter_find(const gx_filter *f);
+
+/* Set the bits of the documents in words, and groups[i] of GX_MASK_GROUP documents where one of them
+ * is. Returns how many bits it has set. gx_filter_find has counted them. */
+uint32_t gx_filter_mark(const gx_filter *f, uint32_t *words, bool *groups);
+
+/* Whether the orders of all attributes in the filter have been made. */
+bool gx_filter_has_orders(const gx_filter *f);
+
+/* About how many documents the filter selects, from a sample of 128. */
 uint32_t gx_filter_guess(const gx_filter *f);
 
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine/status.h"
+#include "index/attribute_order.h"
 #include "index/collection.h"
 
 /* 64 bytes of 0 or 1 as bits. */
@@ -67,15 +68,34 @@ static void select_keywords(const gx_filter *f, const gx_column *c, uint64_t low
     }
 }
 
+/* By the order of the column's values, where it is there or is worth its while. */
+static bool select_by_order(const gx_filter *f, gx_column *c, uint64_t low, uint64_t high, uint64_t *words)
+{
+    const bool worth = c->starts && __atomic_fetch_add(&c->n_scans, 1, __ATOMIC_RELAXED) > 0;
+    const gx_column_order *o = worth ? gx_column_get_order(f->ix, c) : __atomic_load_n(&c->order, __ATOMIC_ACQUIRE);
+    uint64_t begin, end;
+    if (!o)
+        return false;
+    gx_column_order_range(c, o, low, high, &begin, &end);
+    if (end - begin > f->ix->n_docs / (c->starts ? 2 : 64)) /* reading all values takes less time */
+        return false;
+    memset(words, 0, n_words(f) * sizeof *words);
+    for (uint64_t at = begin; at < end; ++at)
+        words[o->docids[at] / 64] |= UINT64_C(1) << o->docids[at] % 64;
+    return true;
+}
+
 static void select_range(const gx_filter *f, const gx_filter_node *n, uint64_t *words)
 {
-    const gx_column *c = &f->ix->columns[n->column];
+    gx_column *c = &f->ix->columns[n->column];
     uint64_t low, high;
     double least, most;
     if (!gx_filter_range(c, n, &low, &high)) {
         memset(words, 0, n_words(f) * sizeof *words);
         return;
     }
+    if (select_by_order(f, c, low, high, words))
+        return;
     if (c->type == GX_ATTRIBUTE_FLOAT) {
         memcpy(&least, &low, sizeof least);
         memcpy(&most, &high, sizeof most);

@@ -4,7 +4,7 @@
 #include "query/filter.h"
 
 #define CHUNK 512u        /* documents tested at a time; each level of the tree has as many bytes on the stack */
-#define SAMPLE 512u       /* documents of a guess */
+#define SAMPLE 128u       /* documents of a guess */
 #define GOLDEN 2654435769 /* 2^32 over the golden ratio: steps of it fall evenly everywhere */
 
 /* test_TYPE: the documents whose value is in [low, low + span]. */

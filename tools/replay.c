@@ -224,6 +224,12 @@ static void put_report(FILE *out, const session_facts *f)
     if (f->cache)
         fprintf(out, "  %-22s %15s   %.1f %% of the queries\n", "from the result cache", show_count(w->cached),
                 r->queries ? 100 * (double)w->cached / (double)r->queries : 0);
+    if (w->driven)
+        put_count(out, "filters looked up", w->driven, r->queries);
+    if (w->masked)
+        put_count(out, "filters by mask", w->masked, r->queries);
+    if (w->tested)
+        put_count(out, "filters by values", w->tested, r->queries);
     if (w->and_fell_to_or)
         put_count(out, "AND fell back to OR", w->and_fell_to_or, r->queries);
     if (r->memory.device + r->memory.pinned) {

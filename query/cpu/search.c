@@ -22,8 +22,8 @@
  *
  * AND reads the shortest list alone, and drops a candidate that a later list lacks.
  *
- * If a mask or a filter allows few documents (selection.h), the search reads no list: these
- * documents are the candidates of all lists at once.
+ * If a mask or a filter allows few documents (selection.h), the search reads only the lists before
+ * the first long one. From that list on these documents are the candidates of all lists at once.
  */
 #include "query/cpu/search.h"
 
@@ -379,8 +379,8 @@ static inline uint32_t bit_of(uint32_t first, uint32_t j)
 }
 
 /* Drop candidates that the filter rules out, or the maps of those of lists [first, n) that have a
- * bit of their own. */
-static void rule_out(gx_cpu_searcher *s, uint32_t first, uint32_t n, bool all)
+ * bit of their own. `tested`: whether the filter is asked. */
+static void rule_out(gx_cpu_searcher *s, uint32_t first, uint32_t n, bool tested, bool all)
 {
     const gx_cpu_kernels *k = s->kernels;
     gx_cpu_columns *c = &s->columns;
@@ -391,7 +391,8 @@ static void rule_out(gx_cpu_searcher *s, uint32_t first, uint32_t n, bool all)
             k->apply_presence_map(c, later->map->map, later->map->map_shift, UINT32_MAX, later->ub, bit_of(first, j),
                                   s->best.threshold, all);
     }
-    gx_cpu_selection_apply_filter(&s->selection, k, c, s->best.threshold);
+    if (tested)
+        gx_cpu_selection_apply_filter(&s->selection, k, c, s->best.threshold);
     for (uint32_t j = first; j < n && c->n; ++j) {
         if (!s->order[j]->map->map)
             filter_by_blocks(s, s->order[j], bit_of(first, j), all);
@@ -419,7 +420,7 @@ static bool evaluate_candidates(gx_cpu_searcher *s, const gx_plan *plan, uint32_
     gx_cpu_columns *c = &s->columns;
     const uint32_t n = plan->n_terms;
     gx_cpu_selection_apply_masks(&s->selection, s->kernels, c, s->best.threshold);
-    rule_out(s, i + 1, n, all);
+    rule_out(s, i + 1, n, true, all);
     if (c->n)
         s->kernels->score_own(c, gx_cpu_params_lens(s->params), s->norm, s->order[i]->w, s->best.threshold);
     look_up_lists(s, i + 1, n, all);
@@ -506,36 +507,42 @@ static gx_status scan_list(gx_cpu_searcher *s, const gx_plan *plan, uint32_t i, 
 
 /* ---- the selection's documents ---- */
 
-/* Score the documents in the columns: look them up in all lists, in the search's order. */
-static bool evaluate_selected(gx_cpu_searcher *s, const gx_plan *plan, bool all)
+/* Score the documents in the columns by lists [first, n). */
+static bool evaluate_selected(gx_cpu_searcher *s, const gx_plan *plan, uint32_t first, bool all)
 {
     gx_cpu_columns *c = &s->columns;
-    const uint32_t *lens = gx_cpu_params_lens(s->params), total_ub = s->order[0]->ub + s->order[0]->remaining_ub;
+    const uint32_t *lens = gx_cpu_params_lens(s->params);
+    const uint32_t ub = s->order[first]->ub + s->order[first]->remaining_ub;
     for (uint32_t i = 0; i < c->n; ++i) {
         c->tf[i] = c->score[i] = 0;
-        c->remaining_ub[i] = total_ub;
+        c->remaining_ub[i] = ub;
         c->list_mask[i] = UINT32_MAX;
     }
-    rule_out(s, 0, plan->n_terms, all);
+    if (s->selection.docids)
+        gx_cpu_selection_apply_masks(&s->selection, s->kernels, c, s->best.threshold);
+    rule_out(s, first, plan->n_terms, !s->selection.exact, all);
     for (uint32_t i = 0; i < c->n; ++i) { /* as score_own does */
         const float product = s->norm.c1 * (float)lens[c->doc[i]];
         c->K[i] = s->norm.c0 + product;
     }
-    look_up_lists(s, 0, plan->n_terms, all);
-    const bool ok = accept_candidates(s, false);
+    look_up_lists(s, first, plan->n_terms, all);
+    const bool ok = accept_candidates(s, first > 0);
     c->n = 0;
     return ok;
 }
 
-static gx_status search_selected(gx_cpu_searcher *s, const gx_plan *plan, bool all, gx_error *err)
+/* From list `first` on, the selection's documents are the candidates. Those of earlier lists have been
+ * seen, or stay below T. */
+static gx_status search_selected(gx_cpu_searcher *s, const gx_plan *plan, uint32_t first, bool all, gx_error *err)
 {
     bool ok = true;
     for (uint32_t at = 0, batch = 0; at != UINT32_MAX && ok; ++batch) {
         if (plan->cancel && batch % CANCEL_EVERY == 0 && plan->cancel(plan->user))
             return gx_fail(err, GX_ECANCELLED, "the search was cancelled");
         s->columns.n = gx_cpu_selection_next(&s->selection, &at, s->columns.doc, GX_CPU_BATCH);
-        ok = s->columns.n == 0 || evaluate_selected(s, plan, all);
+        ok = s->columns.n == 0 || evaluate_selected(s, plan, first, all);
     }
+    ++s->work.driven;
     return ok ? GX_OK : gx_fail(err, GX_ENOMEM, "no memory for the documents that a query has seen");
 }
 
@@ -545,8 +552,12 @@ static gx_status search_lists(gx_cpu_searcher *s, const gx_plan *plan, bool all,
     for (uint32_t i = 0; i < (all ? 1 : plan->n_terms) && st == GX_OK; ++i) {
         if (s->order[i]->ub + s->order[i]->remaining_ub < s->best.threshold)
             break;
+        if (gx_cpu_selection_drives(&s->selection, s->order[i]->list.df, plan->n_terms - i))
+            return search_selected(s, plan, i, all, err);
         st = scan_list(s, plan, i, all, err);
     }
+    s->work.tested += s->selection.filter != NULL;
+    s->work.masked += !s->selection.filter && s->selection.any;
     return st;
 }
 
@@ -576,7 +587,7 @@ static void choose_params(gx_cpu_searcher *s, const gx_plan *plan)
 /* Search from the threshold that s->best has. */
 static gx_status run_search(gx_cpu_searcher *s, const gx_plan *plan, bool all, gx_hits *hits, gx_error *err)
 {
-    const gx_status st = s->selection.drives ? search_selected(s, plan, all, err) : search_lists(s, plan, all, err);
+    const gx_status st = search_lists(s, plan, all, err);
     hits->n = st == GX_OK ? gx_cpu_best_finish(&s->best, hits->keys) : 0;
     for (size_t x = 0; x < s->n_seen; ++x)
         s->seen[s->seen_docids[x] / 64] = 0;

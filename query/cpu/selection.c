@@ -7,7 +7,7 @@
 #include "query/filter.h"
 
 #define MASK_GROUPS 64u  /* of a mask: a block that spans more is read without asking them */
-#define SELECTED_COST 8u /* postings that the search reads in the time of one look-up in a list */
+#define SELECTED_COST 1u /* postings that the search reads in the time of one look-up in a list */
 
 void gx_cpu_selection_free(gx_cpu_selection *s)
 {
@@ -63,23 +63,66 @@ static uint64_t count_postings(const gx_plan *plan)
     return n;
 }
 
+/* Whether n documents can be worth a look at all. */
+static bool is_few(const gx_plan *plan, uint64_t n)
+{
+    return n < UINT32_MAX && n * SELECTED_COST < count_postings(plan);
+}
+
+/* Find the documents of a rare filter. false: no memory. */
+static bool find_few(gx_cpu_selection *s, const gx_plan *plan)
+{
+    const gx_filter *f = s->filter;
+    if (!gx_filter_has_orders(f) && !is_few(plan, gx_filter_guess(f)))
+        return true;
+    const gx_filter_documents found = gx_filter_find(f);
+    if (!is_few(plan, found.n))
+        return true;
+    if (found.docids) {
+        s->docids = found.docids;
+        s->n = (uint32_t)found.n;
+    } else {
+        if (!reserve_made(s))
+            return false;
+        s->n = s->made.n = gx_filter_mark(f, s->made.words, s->made.groups);
+        s->masks[s->n_masks++] = &s->made;
+        if (found.exact)
+            s->filter = NULL;
+    }
+    s->exact = found.exact;
+    s->few = true;
+    return true;
+}
+
+bool gx_cpu_selection_drives(const gx_cpu_selection *s, uint32_t df, uint32_t n_lists)
+{
+    return s->few && (uint64_t)s->n * n_lists * SELECTED_COST < df;
+}
+
 gx_status gx_cpu_selection_begin(gx_cpu_selection *s, const gx_plan *plan, gx_error *err)
 {
     s->n_masks = 0;
     s->filter = plan->filter_mask ? NULL : plan->filter;
-    s->drives = false;
+    s->few = s->exact = false;
     if (plan->mask)
         s->masks[s->n_masks++] = plan->mask;
     if (plan->filter_mask)
         s->masks[s->n_masks++] = plan->filter_mask;
-    if (s->n_masks == 2 && s->masks[1]->n < s->masks[0]->n) {
-        s->masks[0] = plan->filter_mask;
-        s->masks[1] = plan->mask;
-    }
     s->any = s->n_masks || s->filter;
+    s->docids = NULL;
+    if (s->filter && !find_few(s, plan))
+        return no_memory(s, err);
     if (s->filter && !s->passed && !(s->passed = calloc(gx_mask_n_words(s->n_docs) + GX_MASK_SLACK, sizeof *s->passed)))
         return no_memory(s, err);
-    s->drives = s->n_masks && s->masks[0]->n * (uint64_t)plan->n_terms * SELECTED_COST < count_postings(plan);
+    if (s->n_masks == 2 && s->masks[1]->n < s->masks[0]->n) {
+        const gx_mask *first = s->masks[0];
+        s->masks[0] = s->masks[1];
+        s->masks[1] = first;
+    }
+    if (!s->docids && s->n_masks && is_few(plan, s->masks[0]->n)) {
+        s->few = true;
+        s->n = s->masks[0]->n;
+    }
     return GX_OK;
 }
 
@@ -115,7 +158,7 @@ void gx_cpu_selection_end(gx_cpu_selection *s)
         memset(s->made.words + begin, 0, n * sizeof *s->made.words);
         s->made.groups[g] = false;
     }
-    s->any = s->drives = false;
+    s->any = s->few = s->exact = false;
     s->n_masks = 0;
     s->filter = NULL;
 }
@@ -165,8 +208,24 @@ bool gx_cpu_selection_may_allow(const gx_cpu_selection *s, uint32_t begin, uint3
     return true;
 }
 
+/* The rest of a rising run. */
+static uint32_t next_of_run(const gx_cpu_selection *s, uint32_t *at, uint32_t *docids, uint32_t max)
+{
+    const uint32_t *from = s->docids + *at;
+    const uint32_t most = s->n - *at < max ? s->n - *at : max;
+    uint32_t n = 0;
+    while (n < most && (n == 0 || from[n] > from[n - 1])) {
+        docids[n] = from[n];
+        ++n;
+    }
+    *at = *at + n < s->n ? *at + n : UINT32_MAX;
+    return n;
+}
+
 uint32_t gx_cpu_selection_next(const gx_cpu_selection *s, uint32_t *at, uint32_t *docids, uint32_t max)
 {
+    if (s->docids)
+        return next_of_run(s, at, docids, max);
     const gx_mask *mask = s->masks[0], *other = s->n_masks > 1 ? s->masks[1] : NULL;
     const size_t n_words = gx_mask_n_words(s->n_docs) / 2;
     uint32_t n = 0;

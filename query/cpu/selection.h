@@ -5,8 +5,8 @@
  *            mask made here from the filter for this plan. The search looks candidates up in them
  *   filter   the search tests a candidate's values
  *
- * If few documents are allowed, they drive the search: they are the candidates, and the search only
- * looks them up in the lists.
+ * If few documents are allowed, they drive the search from some list on: they are the candidates, and
+ * the search only looks them up in that list and the later ones.
  */
 #ifndef GX_QUERY_CPU_SELECTION_H
 #define GX_QUERY_CPU_SELECTION_H
@@ -21,7 +21,11 @@ typedef struct gx_cpu_selection {
     const gx_mask *masks[2]; /* [n_masks] */
     const gx_filter *filter; /* or NULL */
     bool any;                /* there is a mask or a filter */
-    bool drives;             /* the documents of masks[0] are the candidates */
+    /* Few documents, which may drive from some list on: those of docids, or of masks[0] and masks[1],
+     * that the filter allows; it allows all of them if `exact`. */
+    bool few, exact;
+    const uint32_t *docids; /* [n] different docids in rising runs; NULL: those of the masks */
+    uint32_t n;
     gx_mask made;            /* words and groups are NULL until needed, and all 0 between plans */
     uint32_t *passed;        /* [gx_mask_n_words(n_docs) + GX_MASK_SLACK] scratch, all 0; or NULL */
 } gx_cpu_selection;
@@ -44,9 +48,13 @@ void gx_cpu_selection_apply_filter(const gx_cpu_selection *s, const gx_cpu_kerne
  */
 bool gx_cpu_selection_may_allow(const gx_cpu_selection *s, uint32_t begin, uint32_t end);
 
-/* The next documents of a selection that drives: those from *at on, rising, at most max >= 64 of
- * them. Returns their number. *at moves behind them; it becomes UINT32_MAX if there are no more.
- * The caller applies the filter to them. */
+/* Of a selection of few documents: whether looking them up in n_lists lists takes less time than
+ * reading df postings. */
+bool gx_cpu_selection_drives(const gx_cpu_selection *s, uint32_t df, uint32_t n_lists);
+
+/* The next documents of a selection that drives: those from *at on (0 at first), rising, at most max
+ * >= 64 of them. Returns their number. *at moves behind them; it becomes UINT32_MAX if there are no
+ * more. The caller applies the filter to them, and the masks if there are docids. */
 uint32_t gx_cpu_selection_next(const gx_cpu_selection *s, uint32_t *at, uint32_t *docids, uint32_t max);
 
 #endif

@@ -170,6 +170,9 @@ static gx_status cpu_run(void *exec, const gx_plan *plans, uint32_t n, gx_hits *
         work->blocks_decoded += s->work.blocks_decoded;
         work->lookups += s->work.lookups;
         work->and_fell_to_or += s->work.and_fell_to_or;
+        work->driven += s->work.driven;
+        work->masked += s->work.masked;
+        work->tested += s->work.tested;
         for (int i = 0; i < GX_N_STEPS; ++i)
             work->steps[i] += s->work.steps[i];
     }

@@ -495,6 +495,8 @@ static void queries_have_filters_of_their_own(void **state)
         gx_mask_close(common[1]);
     }
     assert_true(gx_session_stats(other)->cached > 0);
+    const gx_search_stats *work = gx_session_stats(s);
+    assert_true(work->driven > 0 && work->masked > 0 && work->tested > 0);
     gx_session_close(other);
     gx_engine_close(forgetful);
 }

@@ -1,0 +1,30 @@
+/* attribute_order.h: the documents of a column in order of their values, derived from the column in
+ * memory. The documents with a value in a range follow each other there.
+ *
+ *   values     d0: 7   d1: 3   d2: none   d3: 7   d4: 5
+ *   docids     1  4  0  3
+ *   starts     of 3: 0, of 5: 1, of 7: 2        where there are few different values
+ */
+#ifndef GX_INDEX_ATTRIBUTE_ORDER_H
+#define GX_INDEX_ATTRIBUTE_ORDER_H
+
+#include "index/attributes.h"
+
+typedef struct gx_column_order {
+    uint64_t n;        /* values of all documents */
+    uint64_t n_starts; /* raw values below it have a start; 0: no starts */
+    uint32_t *starts;  /* [n_starts + 1], where n_starts > 0 */
+    uint32_t docids[]; /* [n] by value, then by docid */
+} gx_column_order;
+
+/* The order of a column, made at its first use: 4 bytes a value, and 4 bytes a different value where
+ * there are starts. It belongs to the column. NULL: no memory. Thread-safe. */
+const gx_column_order *gx_column_get_order(const gx_index *ix, gx_column *c);
+void gx_column_free_order(gx_column *c);
+
+/* docids[begin, end) have a value from low to high, as the column has its values (doubles' bits of a
+ * float). */
+void gx_column_order_range(const gx_column *c, const gx_column_order *o, uint64_t low, uint64_t high, uint64_t *begin,
+                           uint64_t *end);
+
+#endif
