@@ -513,29 +513,36 @@ static void release_masks(filtered_batch *b, gx_session *s, uint32_t begin, uint
 static uint32_t give_masks(filtered_batch *b, gx_session *s, uint32_t begin, uint32_t n, gx_status *st, gx_error *err)
 {
     const uint64_t room = s->en->opt.filter_memory / gx_mask_bytes(s->en->ix->n_docs);
+    const gx_filter *last = NULL; /* of the plan before, and that plan's own mask */
+    const gx_mask *last_own = NULL;
     uint64_t n_masks = 0;
     uint32_t i = begin;
     for (*st = GX_OK; i < n; ++i) {
-        if (!b->plans[i].filter)
+        gx_plan *p = &b->plans[i];
+        const gx_mask *own = p->mask;
+        if (!p->filter)
             continue;
-        const bool again = i > begin && !b->plans[i].filter->reads_files &&
-                           compare_texts(b->plans[i - 1].filter, b->plans[i].filter) == 0;
-        n_masks += !again;
-        if (n_masks > room && n_masks > 1)
+        if (last && !p->filter->reads_files && compare_texts(last, p->filter) == 0 && own == last_own) {
+            p->mask = b->plans[i - 1].mask;
+            continue;
+        }
+        n_masks += 1 + (own != NULL);
+        if (n_masks > room && last)
             break;
-        const gx_mask *own = b->plans[i].mask;
         *st = give_mask(b, s, i, err);
-        if (*st == GX_ECUDA && n_masks == 1) {
-            gx_filter_cache_empty(s->en->filters);
-            b->plans[i].mask = own;
+        if (*st == GX_ECUDA && !last) { /* make room of what is kept from earlier */
             release_masks(b, s, i, i + 1);
+            gx_filter_cache_empty(s->en->filters);
+            p->mask = own;
             *st = give_mask(b, s, i, err);
         }
         if (*st != GX_OK) {
-            b->plans[i].mask = own;
+            p->mask = own;
             release_masks(b, s, i, i + 1);
             break;
         }
+        last = p->filter;
+        last_own = own;
     }
     if (*st == GX_ECUDA && i > begin)
         *st = GX_OK; /* first the others run and let go of their masks */
