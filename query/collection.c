@@ -163,6 +163,7 @@ gx_status gx_part_masks_copy(gx_mask ***out, const gx_part_engines *e, gx_mask *
 /* The numbers of a query's terms in the parts, by the order in which their dfs are asked for. */
 typedef struct term_ids {
     const gx_parts *parts;
+    double unit; /* of impacts, the same in all lists of a collection */
     uint32_t *ids; /* [n][parts->n] */
     uint32_t n, max;
     bool failed; /* memory lacked */
@@ -189,6 +190,12 @@ static uint32_t find_df(const void *user, const char *term, size_t len)
 static uint32_t find_max_tf(const void *user, const char *term, size_t len)
 {
     return gx_parts_max_tf(((const term_ids *)user)->parts, term, len);
+}
+
+static double find_unit(const void *user, const char *term, size_t len)
+{
+    (void)term, (void)len;
+    return ((const term_ids *)user)->unit;
 }
 
 void gx_part_plans_free(gx_part_plans *p)
@@ -260,8 +267,13 @@ gx_status gx_part_plan(gx_plan *out, gx_mask ***matches, const gx_part_engines *
                        const gx_query_options *opt, gx_error *err)
 {
     const gx_index *ix = e->ix;
-    term_ids ids = {.parts = ix->parts};
-    const gx_collection_stats stats = {ix->n_docs, ix->avgdl, find_df, find_max_tf, &ids};
+    term_ids ids = {.parts = ix->parts, .unit = ix->impact_unit};
+    const gx_collection_stats stats = {.n_docs = ix->n_docs,
+                                       .avgdl = ix->avgdl,
+                                       .df = find_df,
+                                       .max_tf = find_max_tf,
+                                       .unit = find_unit,
+                                       .user = &ids};
     gx_query_plan query;
     bool flat;
     *matches = NULL;
