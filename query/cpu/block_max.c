@@ -413,6 +413,13 @@ static void score_segment(gx_cpu_searcher *s, gx_cpu_block_max_state *b, const g
     memset(b->scores, 0, sizeof b->scores);
 }
 
+/* The ranges of the tile that have documents: all, but for those of the last tile. */
+static uint64_t ranges_with_documents(const gx_cpu_searcher *s, uint32_t tile)
+{
+    const uint64_t n = ((uint64_t)s->ix->n_docs + GX_RANGE_DOCS - 1) / GX_RANGE_DOCS - (uint64_t)tile * GX_TILE_RANGES;
+    return n < GX_TILE_RANGES ? (UINT64_C(1) << n) - 1 : UINT64_MAX;
+}
+
 /* The ranges of the tile that the mask allows a document of. */
 static uint64_t allowed_ranges(const gx_cpu_searcher *s, const gx_mask *mask, uint32_t tile)
 {
@@ -428,7 +435,7 @@ static uint64_t allowed_ranges(const gx_cpu_searcher *s, const gx_mask *mask, ui
 static void search_tile(gx_cpu_searcher *s, gx_cpu_block_max_state *b, const gx_plan *plan, uint32_t tile)
 {
     const uint32_t n_lists = b->n_present + b->n_sparse;
-    const uint64_t allowed = plan->mask ? allowed_ranges(s, plan->mask, tile) : UINT64_MAX;
+    const uint64_t allowed = plan->mask ? allowed_ranges(s, plan->mask, tile) : ranges_with_documents(s, tile);
     uint64_t live = b->kernels->reach(b->range_sums, least_sum(b, s->best.threshold, n_lists)) & allowed;
     while (live) {
         uint32_t most = 0, segment = 0;
