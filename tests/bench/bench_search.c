@@ -135,7 +135,7 @@ static void time_queries(gx_session *s, const timed_queries *of, uint64_t *keys,
             gx_hits h = {keys, 0};
             gx_plan made;
             const double t = own_time();
-            if (ix && gx_plan_make(&made, ix, queries[i].text, queries[i].len, opt, &err) != GX_OK)
+            if (ix && gx_plan_make(&made, ix, queries[i].text, queries[i].len, of->opt, &err) != GX_OK)
                 die(&err);
             gx_session_run(s, ix ? &made : &queries[i].plan, 1, &h, &err);
             if (ix)
