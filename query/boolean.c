@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/grow.h"
 #include "engine/status.h"
 #include "index/analysis/analyzer.h"
 #include "query/parse.h"
@@ -29,14 +30,15 @@ struct gx_boolean {
     const gx_index *ix;
     gx_op op; /* asked for; of a query that is flat, its own */
     match *nodes;
-    uint32_t n_nodes, max_nodes, n_leaves, root;
+    size_t max_nodes, max_scored, max_bytes; /* capacities of nodes, scored and bytes */
+    uint32_t n_nodes, n_leaves, root;
     bool flat;
     bool only_scores; /* some terms add to scores and are not needed to match */
     bool negated;     /* there are terms that do not score */
     scored *scored;
-    uint32_t n_scored, max_scored;
+    uint32_t n_scored;
     char *bytes;
-    size_t n_bytes, max_bytes;
+    size_t n_bytes;
 };
 
 typedef struct reading {
@@ -57,26 +59,12 @@ static void fail_memory(reading *r)
         r->st = gx_fail(r->err, GX_ENOMEM, "no memory for a boolean query");
 }
 
-/* Room for one more of size bytes. */
-static bool grow(void **array, uint32_t n, uint32_t *max, size_t size)
-{
-    if (n < *max)
-        return true;
-    const uint32_t more = 2 * *max + 16;
-    void *grown = realloc(*array, more * size);
-    if (!grown)
-        return false;
-    *array = grown;
-    *max = more;
-    return true;
-}
-
 static uint32_t add_match(reading *r, match_kind kind, uint32_t list)
 {
     gx_boolean *b = r->b;
     if (r->st != GX_OK)
         return NONE;
-    if (!grow((void **)&b->nodes, b->n_nodes, &b->max_nodes, sizeof *b->nodes)) {
+    if (!gx_reserve(&b->nodes, &b->max_nodes, b->n_nodes + (size_t)1, sizeof *b->nodes)) {
         fail_memory(r);
         return NONE;
     }
@@ -112,15 +100,8 @@ static uint32_t close_group(const reading *r, uint32_t group)
 
 static bool add_scored(gx_boolean *b, const char *term, size_t len, float weight)
 {
-    if (b->n_bytes + len > b->max_bytes) {
-        const size_t max = 2 * (b->n_bytes + len);
-        char *bytes = realloc(b->bytes, max);
-        if (!bytes)
-            return false;
-        b->bytes = bytes;
-        b->max_bytes = max;
-    }
-    if (!grow((void **)&b->scored, b->n_scored, &b->max_scored, sizeof *b->scored))
+    if (!gx_reserve(&b->bytes, &b->max_bytes, b->n_bytes + len, 1) ||
+        !gx_reserve(&b->scored, &b->max_scored, b->n_scored + (size_t)1, sizeof *b->scored))
         return false;
     memcpy(b->bytes + b->n_bytes, term, len);
     b->scored[b->n_scored++] = (scored){b->n_bytes, len, weight};

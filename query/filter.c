@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/grow.h"
 #include "engine/sized.h"
 #include "engine/status.h"
 #include "index/collection.h"
@@ -25,7 +26,8 @@ typedef struct parser {
     const char *text;
     size_t len, at;
     uint32_t column; /* of text[at], in characters, from 1 */
-    uint32_t depth, max_nodes;
+    uint32_t depth;
+    size_t max_nodes; /* of the tree: its capacity */
     gx_filter *f;
     buffer texts;
     buffer value; /* the value that was read last */
@@ -58,15 +60,9 @@ static void append(parser *p, buffer *b, const char *bytes, size_t n)
 {
     if (p->st != GX_OK)
         return;
-    if (b->max - b->n < n) {
-        const size_t max = (b->n + n) + (b->n + n) / 2 + 64;
-        char *grown = realloc(b->p, max);
-        if (!grown) {
-            no_memory(p);
-            return;
-        }
-        b->p = grown;
-        b->max = max;
+    if (!gx_reserve(&b->p, &b->max, b->n + n, 1)) {
+        no_memory(p);
+        return;
     }
     if (n)
         memcpy(b->p + b->n, bytes, n);
@@ -150,14 +146,8 @@ static uint32_t add_node(parser *p, gx_filter_node node)
     if (f->n_nodes == GX_FILTER_MAX_NODES)
         return refuse(p, p->column, "more than %u conditions and operators; put ids into a file, and write id:@FILE",
                       GX_FILTER_MAX_NODES);
-    if (f->n_nodes == p->max_nodes) {
-        const uint32_t max = p->max_nodes ? 2 * p->max_nodes : 16;
-        gx_filter_node *grown = realloc(f->nodes, max * sizeof *grown);
-        if (!grown)
-            return no_memory(p);
-        f->nodes = grown;
-        p->max_nodes = max;
-    }
+    if (!gx_reserve(&f->nodes, &p->max_nodes, f->n_nodes + (size_t)1, sizeof *f->nodes))
+        return no_memory(p);
     node.next = NONE;
     f->nodes[f->n_nodes] = node;
     return f->n_nodes++;

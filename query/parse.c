@@ -6,13 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/grow.h"
 #include "engine/status.h"
 
 typedef struct parser {
     const char *text;
     size_t len, at;
     uint32_t column; /* of text[at] */
-    uint32_t depth, max_nodes;
+    uint32_t depth;
+    size_t max_nodes; /* of the tree: its capacity */
     size_t n_word_bytes;
     gx_query_tree tree;
     gx_status st;
@@ -94,15 +96,9 @@ static uint32_t add_node(parser *p, gx_node_kind kind, uint32_t column)
     if (t->n_nodes == GX_PARSE_MAX_NODES)
         return refuse_at(p, column, "the query has more than %u words, groups and operators; shorten it",
                          GX_PARSE_MAX_NODES);
-    if (t->n_nodes == p->max_nodes) {
-        const uint32_t max = 2 * p->max_nodes + 16;
-        gx_node *nodes = realloc(t->nodes, max * sizeof *nodes);
-        if (!nodes) {
-            p->st = gx_fail(p->err, GX_ENOMEM, "no memory for a query of %u nodes", max);
-            return GX_NO_NODE;
-        }
-        t->nodes = nodes;
-        p->max_nodes = max;
+    if (!gx_reserve(&t->nodes, &p->max_nodes, t->n_nodes + (size_t)1, sizeof *t->nodes)) {
+        p->st = gx_fail(p->err, GX_ENOMEM, "no memory for a query of %u nodes", t->n_nodes + 1);
+        return GX_NO_NODE;
     }
     t->nodes[t->n_nodes] =
         (gx_node){.kind = kind, .boost = 1, .column = column, .first = GX_NO_NODE, .next = GX_NO_NODE};

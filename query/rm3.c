@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "engine/gpuidx_advanced.h"
+#include "engine/grow.h"
 #include "engine/sized.h"
 #include "engine/status.h"
 
@@ -26,14 +27,8 @@ typedef struct features {
 
 static bool add(features *f, const char *term, size_t len, double weight)
 {
-    if (f->n == f->cap) {
-        const size_t cap = f->cap ? 2 * f->cap : 256;
-        feature *grown = realloc(f->items, cap * sizeof *grown);
-        if (!grown)
-            return false;
-        f->items = grown;
-        f->cap = cap;
-    }
+    if (!gx_reserve(&f->items, &f->cap, f->n + 1, sizeof *f->items))
+        return false;
     f->items[f->n] = (feature){term, len, weight, f->n};
     ++f->n;
     return true;
@@ -120,13 +115,8 @@ static gx_status read_whole(feedback *f, uint32_t docid, size_t *len, gx_error *
         return st;
     const char *title = gx_index_doc_title(f->ix, docid, &title_len);
     *len = title_len + (title_len > 0) + text_len;
-    if (*len + 1 > f->whole_cap) {
-        char *grown = realloc(f->whole, 2 * *len + 1);
-        if (!grown)
-            return gx_fail(err, GX_ENOMEM, "no memory for the %zu bytes of document %u", *len, docid);
-        f->whole = grown;
-        f->whole_cap = 2 * *len + 1;
-    }
+    if (!gx_reserve(&f->whole, &f->whole_cap, *len + 1, 1))
+        return gx_fail(err, GX_ENOMEM, "no memory for the %zu bytes of document %u", *len, docid);
     if (title_len) {
         memcpy(f->whole, title, title_len);
         f->whole[title_len] = ' ';

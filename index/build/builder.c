@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "engine/gpuidx_advanced.h"
+#include "engine/grow.h"
 #include "engine/sized.h"
 #include "engine/status.h"
 #include "engine/temporary_file.h"

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/grow.h"
 #include "engine/hash.h"
 #include "engine/status.h"
-#include "index/build/list_encoder.h" /* gx_grow */
 
 /* The different strings of an attribute, numbered as they come. An open-addressed hash table. */
 typedef struct dictionary {

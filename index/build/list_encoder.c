@@ -4,24 +4,11 @@
 #include <string.h>
 
 #include "codecs/auto_codec.h"
+#include "engine/grow.h"
 #include "engine/status.h"
 #include "index/format.h"
 
 #define MAX_KEPT_WORDS (1u << 20) /* words; memory for more is not kept */
-
-gx_status gx_grow(void *array, size_t *max, size_t n, size_t size, gx_error *err)
-{
-    if (n <= *max)
-        return GX_OK;
-    const size_t more = n + n / 2 + 64;
-    void **p = array;
-    void *grown = reallocarray(*p, more, size);
-    if (!grown)
-        return gx_fail(err, GX_ENOMEM, "out of memory: %zu items of %zu bytes", more, size);
-    *p = grown;
-    *max = more;
-    return GX_OK;
-}
 
 const char *gx_show_term(const char *term, size_t len, char buffer[64])
 {

@@ -45,7 +45,4 @@ void gx_list_encoder_clear(gx_list_encoder *c); /* drop all lists, keep most of 
  * printed. Returns buffer. */
 const char *gx_show_term(const char *term, size_t len, char buffer[64]);
 
-/* Make *array hold at least n items of `size` bytes. It grows by at least half. GX_ENOMEM. */
-gx_status gx_grow(void *array, size_t *max, size_t n, size_t size, gx_error *err);
-
 #endif

@@ -12,6 +12,7 @@
 #include <zstd.h>
 
 #include "codecs/auto_codec.h"
+#include "engine/grow.h"
 #include "engine/hash.h"
 #include "engine/spool.h"
 #include "engine/status.h"

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "engine/atomic_file.h"
+#include "engine/grow.h"
 #include "engine/sized.h"
 #include "engine/status.h"
 #include "index/build/writer.h"
@@ -71,13 +72,8 @@ static uint8_t *put_posting(uint8_t *to, uint32_t gap, uint32_t tf)
 /* Opens a stream into ex->message, which then has room for n bytes. */
 static gx_status begin_message(export *ex, size_t n, pb_ostream_t *s, gx_error *err)
 {
-    if (n > ex->max) {
-        uint8_t *grown = realloc(ex->message, n + n / 4);
-        if (!grown)
-            return gx_fail(err, GX_ENOMEM, "no memory for a message of %zu bytes", n);
-        ex->message = grown;
-        ex->max = n + n / 4;
-    }
+    if (!gx_reserve(&ex->message, &ex->max, n, 1))
+        return gx_fail(err, GX_ENOMEM, "no memory for a message of %zu bytes", n);
     *s = pb_ostream_from_buffer(ex->message, n);
     return GX_OK;
 }

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <utf8proc.h>
 
+#include "engine/grow.h"
 #include "engine/status.h"
 #include "index/convert/import.h"
 #include "index/corpus/input.h"
@@ -193,13 +194,8 @@ static gx_status read_text(import *im, pb_istream_t *s, const field *f, const ch
     if (n > s->bytes_left || n > GX_MAX_STRING)
         return bad(im, f->at, err, "%s of %" PRIu64 " bytes; the message has %zu more, and the most is %u", name, n,
                    s->bytes_left, GX_MAX_STRING);
-    if (n > to->max) {
-        char *grown = realloc(to->bytes, n + n / 2);
-        if (!grown)
-            return gx_fail(err, GX_ENOMEM, "%s: no memory for a string of %" PRIu64 " bytes", im->in.path, n);
-        to->bytes = grown;
-        to->max = n + n / 2;
-    }
+    if (!gx_reserve(&to->bytes, &to->max, n, 1))
+        return gx_fail(err, GX_ENOMEM, "%s: no memory for a string of %" PRIu64 " bytes", im->in.path, n);
     if (!pb_read(s, (pb_byte_t *)to->bytes, n))
         return malformed(im, s, err);
     if (!gx_ciff_is_utf8(to->bytes, n))

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "engine/grow.h"
 #include "engine/status.h"
 
 /* A file in memory. bytes is NULL if the file does not exist or is empty. */
@@ -100,14 +101,8 @@ static gx_status next_sequence(const mapped_file *m, uint64_t *at, uint32_t *n, 
 
 static gx_status add_list_offsets(import *im, uint64_t docs, uint64_t freqs, gx_error *err)
 {
-    if (im->n_lists == im->max_lists) {
-        const size_t max = im->max_lists ? 2 * im->max_lists : 1024;
-        list *grown = realloc(im->lists, max * sizeof *grown);
-        if (!grown)
-            return gx_fail(err, GX_ENOMEM, "%s: no memory for a directory of %zu lists", im->docs.path, max);
-        im->lists = grown;
-        im->max_lists = max;
-    }
+    if (!gx_reserve(&im->lists, &im->max_lists, im->n_lists + 1, sizeof *im->lists))
+        return gx_fail(err, GX_ENOMEM, "%s: no memory for a directory of %zu lists", im->docs.path, im->n_lists + 1);
     im->lists[im->n_lists++] = (list){.docs = docs, .freqs = freqs};
     return GX_OK;
 }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include <utf8proc.h>
 
+#include "engine/grow.h"
 #include "engine/sized.h"
 #include "index/corpus/source_reader.h"
 
@@ -53,15 +54,7 @@ const char *gx_source_format_name(gx_source_format f)
 
 bool gx_scratch_reserve(gx_scratch *b, size_t n)
 {
-    if (b->cap - b->n >= n)
-        return true;
-    const size_t cap = (b->n + n) + (b->n + n) / 2 + 64;
-    char *p = realloc(b->p, cap);
-    if (!p)
-        return false;
-    b->p = p;
-    b->cap = cap;
-    return true;
+    return b->cap - b->n >= n || gx_reserve(&b->p, &b->cap, b->n + n, 1);
 }
 
 bool gx_scratch_add(gx_scratch *b, const char *p, size_t n)
@@ -87,28 +80,16 @@ uint32_t gx_source_find_attribute(const gx_source *s, const char *name, size_t n
 
 gx_status gx_source_add_value(gx_source *s, uint32_t i, gx_span text, gx_error *err)
 {
-    if (s->n_values == s->max_values) {
-        const size_t max = s->max_values + s->max_values / 2 + 16;
-        gx_attribute_value *p = realloc(s->values, max * sizeof *p);
-        if (!p)
-            return gx_fail(err, GX_ENOMEM, "no memory to read %s", s->in.path);
-        s->values = p;
-        s->max_values = max;
-    }
+    if (!gx_reserve(&s->values, &s->max_values, s->n_values + (size_t)1, sizeof *s->values))
+        return gx_fail(err, GX_ENOMEM, "no memory to read %s", s->in.path);
     s->values[s->n_values++] = (gx_attribute_value){i, text.p, text.n};
     return GX_OK;
 }
 
 gx_status gx_source_add_weight(gx_source *s, const char *term, size_t len, float weight, gx_error *err)
 {
-    if (s->n_vector == s->max_vector) {
-        const size_t max = s->max_vector + s->max_vector / 2 + 256;
-        gx_weighted_term *p = realloc(s->vector, max * sizeof *p);
-        if (!p)
-            return gx_fail(err, GX_ENOMEM, "no memory to read %s", s->in.path);
-        s->vector = p;
-        s->max_vector = max;
-    }
+    if (!gx_reserve(&s->vector, &s->max_vector, s->n_vector + (size_t)1, sizeof *s->vector))
+        return gx_fail(err, GX_ENOMEM, "no memory to read %s", s->in.path);
     s->vector[s->n_vector++] = (gx_weighted_term){term, len, weight};
     return GX_OK;
 }

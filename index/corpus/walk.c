@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "engine/grow.h"
 #include "engine/status.h"
 
 enum { MAX_DEPTH = 128 };
@@ -54,14 +55,8 @@ static gx_status set_path(gx_walk *w, size_t dir_len, const char *name, gx_error
 {
     const size_t n = strlen(name);
     const bool slash = dir_len > 0 && w->path[dir_len - 1] != '/';
-    if (dir_len + n + 2 > w->cap) {
-        const size_t cap = 2 * (dir_len + n + 2);
-        char *p = realloc(w->path, cap);
-        if (!p)
-            return no_memory(err);
-        w->path = p;
-        w->cap = cap;
-    }
+    if (!gx_reserve(&w->path, &w->cap, dir_len + n + 2, 1))
+        return no_memory(err);
     if (slash)
         w->path[dir_len] = '/';
     memcpy(w->path + dir_len + slash, name, n + 1);

@@ -25,6 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/grow.h"
 #include "engine/status.h"
 #include "query/mask.h"
 
@@ -116,21 +117,13 @@ static gx_cpu_block_max_state *open_state(const gx_cpu_searcher *s)
     return b;
 }
 
-static bool resize(void *array, size_t n, size_t size)
-{
-    void *more = realloc(*(void **)array, n * size);
-    if (more)
-        *(void **)array = more;
-    return more != NULL;
-}
-
 static bool reserve_terms(gx_cpu_block_max_state *b, uint32_t n)
 {
     if (n <= b->max_terms)
         return true;
-    if (!resize(&b->terms, n, sizeof *b->terms) || !resize(&b->impacts, n, TABLE_TFS * sizeof *b->impacts) ||
-        !resize(&b->present, n, sizeof *b->present) || !resize(&b->rows, n, sizeof *b->rows) ||
-        !resize(&b->weights, n, sizeof *b->weights) || !resize(&b->sparse, n, sizeof *b->sparse))
+    if (!gx_resize(&b->terms, n, sizeof *b->terms) || !gx_resize(&b->impacts, n, TABLE_TFS * sizeof *b->impacts) ||
+        !gx_resize(&b->present, n, sizeof *b->present) || !gx_resize(&b->rows, n, sizeof *b->rows) ||
+        !gx_resize(&b->weights, n, sizeof *b->weights) || !gx_resize(&b->sparse, n, sizeof *b->sparse))
         return false;
     b->max_terms = n;
     return true;
@@ -222,7 +215,7 @@ static bool add_rare(gx_cpu_block_max_state *b, uint32_t term)
     const uint32_t *docids = t->list->docids, df = t->list->df;
     if (b->n_runs + df > b->max_runs) {
         const uint32_t max = 2 * (b->n_runs + df);
-        if (!resize(&b->runs, max, sizeof *b->runs))
+        if (!gx_resize(&b->runs, max, sizeof *b->runs))
             return false;
         b->max_runs = max;
     }

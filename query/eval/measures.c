@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/grow.h"
 #include "engine/status.h"
 
 #define LEAST_GEOMETRIC 0.00001 /* trec_eval's MIN_GEO_MEAN: an average precision below it counts as it in gm_map */
@@ -285,13 +286,8 @@ typedef struct measure_list {
 
 static gx_status append(measure_list *l, const gx_measure_kind *kind, uint32_t cutoff, gx_error *err)
 {
-    if (l->n == l->cap) {
-        l->cap = l->cap ? l->cap * 2 : 16;
-        gx_measure *grown = realloc(l->items, l->cap * sizeof *grown);
-        if (!grown)
-            return gx_fail(err, GX_ENOMEM, "no memory for %zu measures", l->cap);
-        l->items = grown;
-    }
+    if (!gx_reserve(&l->items, &l->cap, l->n + 1, sizeof *l->items))
+        return gx_fail(err, GX_ENOMEM, "no memory for %zu measures", l->n + 1);
     gx_measure m = {kind, cutoff, ""};
     if (cutoff == UINT32_MAX)
         snprintf(m.name, sizeof m.name, "%s", kind->name);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <utf8proc.h>
 
+#include "engine/grow.h"
 #include "engine/hash.h"
 #include "engine/status.h"
 #include "index/corpus/source.h"
@@ -94,14 +95,8 @@ static gx_status refuse(gx_log *log, uint64_t line, const char *why, gx_error *e
 
 static gx_status append(text_buffer *b, const char *p, size_t n, gx_error *err)
 {
-    if (b->n + n + 1 > b->cap) {
-        const size_t cap = 2 * (b->n + n + 1);
-        char *grown = realloc(b->p, cap);
-        if (!grown)
-            return gx_fail(err, GX_ENOMEM, "no memory for a query of %zu bytes", b->n + n);
-        b->p = grown;
-        b->cap = cap;
-    }
+    if (!gx_reserve(&b->p, &b->cap, b->n + n + 1, 1))
+        return gx_fail(err, GX_ENOMEM, "no memory for a query of %zu bytes", b->n + n);
     if (n)
         memcpy(b->p + b->n, p, n);
     b->n += n;

@@ -9,10 +9,10 @@
 #include <time.h>
 
 #include "engine/clock.h"
+#include "engine/grow.h"
 #include "engine/parallel.h"
 #include "engine/sized.h"
 #include "engine/status.h"
-#include "index/build/list_encoder.h"
 #include "query/eval/arrivals.h"
 #include "query/eval/run_file.h"
 #include "query/session.h"
@@ -185,13 +185,8 @@ static gx_status query_of(worker *w, uint32_t i, gx_query *out, gx_error *err)
 static gx_status append_query(worker *w, const gx_log_query *q, uint64_t due, gx_error *err)
 {
     const size_t need = w->n_bytes + q->id_len + q->len + q->filter_len;
-    if (need > w->max_bytes) {
-        char *grown = realloc(w->bytes, 2 * need);
-        if (!grown)
-            return gx_fail(err, GX_ENOMEM, "no memory for a batch of %zu bytes of queries", need);
-        w->bytes = grown;
-        w->max_bytes = 2 * need;
-    }
+    if (!gx_reserve(&w->bytes, &w->max_bytes, need, 1))
+        return gx_fail(err, GX_ENOMEM, "no memory for a batch of %zu bytes of queries", need);
     const size_t id = w->n_bytes, text = id + q->id_len, filter = text + q->len;
     memcpy(w->bytes + id, q->id, q->id_len);
     memcpy(w->bytes + text, q->text, q->len);

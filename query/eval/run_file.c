@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "engine/atomic_file.h"
+#include "engine/grow.h"
 #include "engine/status.h"
 #include "engine/temporary_file.h"
 #include "query/plan.h"
@@ -88,15 +89,9 @@ static char *put_word(char *p, const char *word, size_t len)
 
 static gx_status reserve_text(gx_run_text *text, size_t more, gx_error *err)
 {
-    if (text->n + more <= text->cap)
-        return GX_OK;
-    const size_t cap = 2 * (text->n + more);
-    char *bytes = realloc(text->bytes, cap);
-    if (!bytes)
-        return gx_fail(err, GX_ENOMEM, "no memory for %zu bytes of a run", cap);
-    text->bytes = bytes;
-    text->cap = cap;
-    return GX_OK;
+    return gx_reserve(&text->bytes, &text->cap, text->n + more, 1)
+               ? GX_OK
+               : gx_fail(err, GX_ENOMEM, "no memory for %zu bytes of a run", text->n + more);
 }
 
 gx_status gx_run_append(gx_run_text *text, const gx_index *ix, const gx_run_answer *answer, const char *tag,

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/grow.h"
 #include "engine/parallel.h"
 #include "engine/sized.h"
 #include "engine/status.h"
@@ -122,13 +123,8 @@ static gx_status make_rows(worker *w, const char *qid, const uint32_t *docids, c
         gx_index_doc_id(w->s->ix, docids[i], &len);
         bytes += len + 1;
     }
-    if (bytes > w->docnos_cap) {
-        char *grown = realloc(w->docnos, 2 * bytes);
-        if (!grown)
-            return gx_fail(err, GX_ENOMEM, "no memory for the answers to query %s", qid);
-        w->docnos = grown;
-        w->docnos_cap = 2 * bytes;
-    }
+    if (!gx_reserve(&w->docnos, &w->docnos_cap, bytes, 1))
+        return gx_fail(err, GX_ENOMEM, "no memory for the answers to query %s", qid);
     char *p = w->docnos;
     for (uint32_t i = 0; i < n; ++i) {
         const char *id = gx_index_doc_id(w->s->ix, docids[i], &len);

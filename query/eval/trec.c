@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/grow.h"
 #include "engine/status.h"
 #include "index/corpus/input.h"
 
@@ -104,13 +105,8 @@ static gx_status parse_rows(gx_trec_table *t, char *p, char *end, const char *pa
         if (kind == GX_TREC_QRELS && !beir && !t->n_rows && is_beir_head(p)) {
             beir = true;
         } else if (p[strspn(p, " \t\r\f\v")]) {
-            if (t->n_rows == cap) {
-                cap = cap ? cap * 2 : 1024;
-                gx_trec_row *grown = realloc(t->rows, cap * sizeof *grown);
-                if (!grown)
-                    return gx_fail(err, GX_ENOMEM, "no memory for the %zu lines of %s", cap, path);
-                t->rows = grown;
-            }
+            if (!gx_reserve(&t->rows, &cap, t->n_rows + 1, sizeof *t->rows))
+                return gx_fail(err, GX_ENOMEM, "no memory for %zu lines of %s", t->n_rows + 1, path);
             const gx_status st = parse_line(&t->rows[t->n_rows], p, number, path, kind, beir, err);
             if (st != GX_OK)
                 return st;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/grow.h"
 #include "engine/random.h"
 #include "engine/status.h"
 #include "index/index.h"
@@ -19,20 +20,6 @@ typedef struct logged_queries {
     uint64_t n_terms, max_terms, n_queries, max_queries;
 } logged_queries;
 
-static bool grow_array(void *array, uint64_t *max, uint64_t need, size_t size)
-{
-    void **const p = array;
-    if (need <= *max)
-        return true;
-    const uint64_t more = need + *max / 2 + 1024;
-    void *const q = realloc(*p, more * size);
-    if (!q)
-        return false;
-    *p = q;
-    *max = more;
-    return true;
-}
-
 static gx_status add_query(logged_queries *a, const gx_index *ix, const gx_log_query *q, gx_error *err)
 {
     const gx_query_options opt = GX_QUERY_OPTIONS;
@@ -40,8 +27,8 @@ static gx_status add_query(logged_queries *a, const gx_index *ix, const gx_log_q
     gx_status st = gx_plan_make(&plan, ix, q->text, q->len, &opt, err);
     if (st != GX_OK)
         return st;
-    if (grow_array(&a->terms, &a->max_terms, a->n_terms + plan.n_terms, sizeof *a->terms) &&
-        grow_array(&a->begins, &a->max_queries, a->n_queries + 2, sizeof *a->begins)) {
+    if (gx_reserve(&a->terms, &a->max_terms, a->n_terms + plan.n_terms, sizeof *a->terms) &&
+        gx_reserve(&a->begins, &a->max_queries, a->n_queries + 2, sizeof *a->begins)) {
         for (uint32_t i = 0; i < plan.n_terms; ++i)
             a->terms[a->n_terms++] = plan.terms[i].list;
         a->begins[0] = 0;
