@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "engine/status.h"
+#include "query/batch_buffer.h"
 #include "query/count.h"
 #include "query/filter.h"
 #include "query/mask.h"
@@ -163,7 +164,7 @@ gx_status gx_part_masks_copy(gx_mask ***out, const gx_part_engines *e, gx_mask *
 /* The numbers of a query's terms in the parts, by the order in which their dfs are asked for. */
 typedef struct term_ids {
     const gx_parts *parts;
-    double unit; /* of impacts, the same in all lists of a collection */
+    double unit;   /* of impacts, the same in all lists of a collection */
     uint32_t *ids; /* [n][parts->n] */
     uint32_t n, max;
     bool failed; /* memory lacked */
@@ -306,11 +307,7 @@ struct gx_part_sessions {
     gx_session **sessions; /* [e->n] */
     gx_counter **counters; /* [e->n], NULL until a search counts */
     uint64_t and_fell_to_or;
-    uint32_t max_queries; /* capacities of what follows */
-    size_t max_keys;
-    gx_plan *plans;
-    gx_hits *hits;
-    uint64_t *keys;
+    gx_batch_buffer batch; /* of one part's plans */
 };
 
 gx_status gx_part_sessions_open(gx_part_sessions **out, const gx_part_engines *e, gx_error *err)
@@ -344,9 +341,7 @@ void gx_part_sessions_close(gx_part_sessions *s)
     }
     free(s->sessions);
     free(s->counters);
-    free(s->plans);
-    free(s->hits);
-    free(s->keys);
+    gx_batch_buffer_free(&s->batch);
     free(s);
 }
 
@@ -384,29 +379,6 @@ void gx_part_sessions_memory(const gx_part_sessions *s, gx_session_memory *out)
     }
 }
 
-static gx_status reserve(gx_part_sessions *s, uint32_t n, size_t n_keys, gx_error *err)
-{
-    if (n > s->max_queries) {
-        gx_plan *plans = realloc(s->plans, n * sizeof *plans);
-        if (plans)
-            s->plans = plans;
-        gx_hits *hits = realloc(s->hits, n * sizeof *hits);
-        if (hits)
-            s->hits = hits;
-        if (!plans || !hits)
-            return gx_fail(err, GX_ENOMEM, "no memory for a batch of %u queries", n);
-        s->max_queries = n;
-    }
-    if (n_keys > s->max_keys) {
-        uint64_t *keys = realloc(s->keys, n_keys * sizeof *keys);
-        if (!keys)
-            return gx_fail(err, GX_ENOMEM, "no memory for %zu results", n_keys);
-        s->keys = keys;
-        s->max_keys = n_keys;
-    }
-    return GX_OK;
-}
-
 /* The docids of a part's keys become those of the collection, which keeps their order. */
 static void rebase(const gx_part *part, uint64_t *keys, uint32_t n)
 {
@@ -440,27 +412,27 @@ static gx_status run_part(gx_part_sessions *s, uint32_t p, const gx_plan *plans,
                           uint32_t n, gx_hits *hits, gx_error *err)
 {
     const gx_part *part = &s->e->ix->parts->parts[p];
-    uint64_t *keys = s->keys;
+    uint64_t *keys = s->batch.keys;
     uint32_t m = 0;
     for (uint32_t i = 0; i < n; ++i) {
         const gx_part_plans *of = instead ? instead[i] : plans[i].parts;
         if (!of)
             continue;
-        gx_plan *plan = &s->plans[m];
+        gx_plan *plan = &s->batch.plans[m];
         *plan = of->plans[p];
         plan->mask = plans[i].mask ? plans[i].mask->parts[p] : s->e->live[p];
         plan->filter = plans[i].filter ? plans[i].filter->parts[p] : NULL;
         plan->initial_threshold = hits[i].n == plans[i].k ? gx_key_score(hits[i].keys[plans[i].k - 1]) + 1 : 0;
-        s->hits[m++] = (gx_hits){keys, 0};
+        s->batch.hits[m++] = (gx_hits){keys, 0};
         keys += plan->k;
     }
-    gx_status st = gx_session_run(s->sessions[p], s->plans, m, s->hits, err);
+    gx_status st = gx_session_run(s->sessions[p], s->batch.plans, m, s->batch.hits, err);
     m = 0;
     for (uint32_t i = 0; i < n && st == GX_OK; ++i) {
         if (!(instead ? instead[i] : plans[i].parts))
             continue;
-        rebase(part, s->hits[m].keys, s->hits[m].n);
-        merge(&hits[i], plans[i].k, s->hits[m].keys, s->hits[m].n);
+        rebase(part, s->batch.hits[m].keys, s->batch.hits[m].n);
+        merge(&hits[i], plans[i].k, s->batch.hits[m].keys, s->batch.hits[m].n);
         ++m;
     }
     return st;
@@ -526,7 +498,7 @@ gx_status gx_part_sessions_run(gx_part_sessions *s, const gx_plan *plans, uint32
         n_keys += plans[i].k;
         two_passes = two_passes || plans[i].op == GX_OP_AND_OR;
     }
-    gx_status st = reserve(s, n, n_keys, err);
+    gx_status st = gx_batch_buffer_reserve(&s->batch, n, n_keys, err);
     if (st == GX_OK)
         st = run_all_parts(s, plans, NULL, n, hits, err);
     if (st == GX_OK && two_passes)

@@ -14,8 +14,10 @@
 #include <time.h>
 
 #include "engine/clock.h"
+#include "engine/grow.h"
 #include "engine/sized.h"
 #include "engine/status.h"
+#include "query/batch_buffer.h"
 #include "query/boolean.h"
 #include "query/collection.h"
 #include "query/count.h"
@@ -61,15 +63,10 @@ struct gx_session {
     gx_counter *counter;
     gx_search_stats work;
     uint64_t fell_when_planned; /* of work.and_fell_to_or, of a collection */
-    uint32_t max_queries;       /* capacities of the arrays below */
-    size_t max_keys;
-    uint32_t max_missed; /* of the arrays of queries that are not in the cache */
-    gx_plan *missed;
-    gx_hits *missed_hits;
-    uint32_t *missed_at; /* their places in the batch */
-    gx_plan *plans;
-    gx_hits *hits;
-    uint64_t *keys;
+    gx_batch_buffer batch;      /* of a search */
+    gx_batch_buffer missed;     /* the plans of a batch whose answers are not in the cache; has no keys of its own */
+    uint32_t *missed_at;        /* [max_missed_at] their places in the batch */
+    size_t max_missed_at;
 };
 
 /* Batches are cut so that a part has no more keys than this, or one query. */
@@ -305,12 +302,9 @@ void gx_session_close(gx_session *s)
     if (s->cpu_workspace)
         gx_executor_cpu.workspace_close(s->cpu_workspace);
     gx_counter_close(s->counter);
-    free(s->missed);
-    free(s->missed_hits);
+    gx_batch_buffer_free(&s->batch);
+    gx_batch_buffer_free(&s->missed);
     free(s->missed_at);
-    free(s->plans);
-    free(s->hits);
-    free(s->keys);
     free(s);
 }
 
@@ -620,21 +614,10 @@ static gx_status run_all_plans(gx_session *s, const gx_plan *plans, uint32_t n, 
 
 static gx_status reserve_missed(gx_session *s, uint32_t n, gx_error *err)
 {
-    if (n <= s->max_missed)
-        return GX_OK;
-    gx_plan *plans = realloc(s->missed, n * sizeof *plans);
-    if (plans)
-        s->missed = plans;
-    gx_hits *hits = realloc(s->missed_hits, n * sizeof *hits);
-    if (hits)
-        s->missed_hits = hits;
-    uint32_t *at = realloc(s->missed_at, n * sizeof *at);
-    if (at)
-        s->missed_at = at;
-    if (!plans || !hits || !at)
-        return gx_fail(err, GX_ENOMEM, "no memory for a batch of %u queries", n);
-    s->max_missed = n;
-    return GX_OK;
+    const gx_status st = gx_batch_buffer_reserve(&s->missed, n, 0, err);
+    return st != GX_OK || gx_reserve(&s->missed_at, &s->max_missed_at, n, sizeof *s->missed_at)
+               ? st
+               : gx_fail(err, GX_ENOMEM, "no memory for a batch of %u queries", n);
 }
 
 /* Run the plans whose answers the cache does not have, and keep their answers there. */
@@ -648,15 +631,15 @@ static gx_status run_missed(gx_session *s, const gx_plan *plans, uint32_t n, gx_
             ++s->work.cached;
             continue;
         }
-        s->missed[m] = plans[i];
-        s->missed_hits[m] = hits[i];
+        s->missed.plans[m] = plans[i];
+        s->missed.hits[m] = hits[i];
         s->missed_at[m++] = i;
     }
     if (st == GX_OK && m)
-        st = run_all_plans(s, s->missed, m, s->missed_hits, err);
+        st = run_all_plans(s, s->missed.plans, m, s->missed.hits, err);
     for (uint32_t j = 0; st == GX_OK && j < m; ++j) {
-        hits[s->missed_at[j]] = s->missed_hits[j];
-        gx_result_cache_add(cache, &s->missed[j], &s->missed_hits[j]);
+        hits[s->missed_at[j]] = s->missed.hits[j];
+        gx_result_cache_add(cache, &s->missed.plans[j], &s->missed.hits[j]);
     }
     return st;
 }
@@ -872,40 +855,17 @@ static gx_status check_queries(const gx_query *queries, uint32_t n, gx_error *er
     return st;
 }
 
-static gx_status reserve_results(gx_session *s, uint32_t n, size_t n_keys, gx_error *err)
-{
-    if (n > s->max_queries) {
-        gx_plan *plans = realloc(s->plans, n * sizeof *plans);
-        if (plans)
-            s->plans = plans;
-        gx_hits *hits = realloc(s->hits, n * sizeof *hits);
-        if (hits)
-            s->hits = hits;
-        if (!plans || !hits)
-            return gx_fail(err, GX_ENOMEM, "no memory for a batch of %u queries", n);
-        s->max_queries = n;
-    }
-    if (n_keys > s->max_keys) {
-        uint64_t *keys = realloc(s->keys, n_keys * sizeof *keys);
-        if (!keys)
-            return gx_fail(err, GX_ENOMEM, "no memory for %zu results", n_keys);
-        s->keys = keys;
-        s->max_keys = n_keys;
-    }
-    return GX_OK;
-}
-
 static gx_status count(gx_session *s, uint32_t n, uint64_t *n_matches, gx_error *err)
 {
     if (s->parts) {
         gx_status counted = GX_OK;
         for (uint32_t i = 0; i < n && counted == GX_OK; ++i)
-            counted = gx_part_sessions_count(s->parts, &s->plans[i], &n_matches[i], err);
+            counted = gx_part_sessions_count(s->parts, &s->batch.plans[i], &n_matches[i], err);
         return counted;
     }
     gx_status st = s->counter ? GX_OK : gx_counter_open(&s->counter, s->en->ix, err);
     for (uint32_t i = 0; i < n && st == GX_OK; ++i)
-        st = gx_count_matches(s->counter, &s->plans[i], &n_matches[i], err);
+        st = gx_count_matches(s->counter, &s->batch.plans[i], &n_matches[i], err);
     return st;
 }
 
@@ -924,35 +884,35 @@ static gx_status search_slice(gx_session *s, const search_batch *b, uint32_t fir
     const gx_results *const out = b->out;
     const uint32_t max_hits = b->max_hits;
     uint32_t planned = 0;
-    gx_status st = reserve_results(s, n, (size_t)n * max_hits, err);
+    gx_status st = gx_batch_buffer_reserve(&s->batch, n, (size_t)n * max_hits, err);
     for (; st == GX_OK && planned < n; ++planned) {
         const gx_query q = query_at(b->queries, (size_t)first + planned);
-        if ((st = gx_engine_plan(&s->plans[planned], s->en, &q, opt, err)) != GX_OK)
+        if ((st = gx_engine_plan(&s->batch.plans[planned], s->en, &q, opt, err)) != GX_OK)
             break;
-        s->hits[planned] = (gx_hits){s->keys + (size_t)planned * max_hits, 0};
+        s->batch.hits[planned] = (gx_hits){s->batch.keys + (size_t)planned * max_hits, 0};
     }
     if (st == GX_OK)
-        st = gx_session_run(s, s->plans, n, s->hits, err);
+        st = gx_session_run(s, s->batch.plans, n, s->batch.hits, err);
     if (st == GX_OK && opt->count && out->n_matches)
         st = count(s, n, out->n_matches + first, err);
     for (uint32_t i = 0; st == GX_OK && i < n; ++i) {
-        const gx_hits *h = &s->hits[i];
+        const gx_hits *h = &s->batch.hits[i];
         const size_t at = ((size_t)first + i) * opt->k;
-        if (opt->op == GX_OP_AND_OR && s->plans[i].op == GX_OP_OR && s->plans[i].n_unknown) {
+        if (opt->op == GX_OP_AND_OR && s->batch.plans[i].op == GX_OP_OR && s->batch.plans[i].n_unknown) {
             s->work.and_fell_to_or += 1; /* known when it was planned */
             s->fell_when_planned += s->parts != NULL;
         }
         for (uint32_t j = 0; j < h->n; ++j) {
             out->docids[at + j] = gx_key_docid(h->keys[j]);
             if (out->scores)
-                out->scores[at + j] = ldexpf((float)gx_key_score(h->keys[j]), -s->plans[i].exponent);
+                out->scores[at + j] = ldexpf((float)gx_key_score(h->keys[j]), -s->batch.plans[i].exponent);
             if (out->exact_scores)
-                out->exact_scores[at + j] = ldexp(gx_key_score(h->keys[j]), -s->plans[i].exponent);
+                out->exact_scores[at + j] = ldexp(gx_key_score(h->keys[j]), -s->batch.plans[i].exponent);
         }
         out->n_hits[first + i] = h->n;
     }
     for (uint32_t i = 0; i < planned; ++i)
-        gx_plan_free(&s->plans[i]);
+        gx_plan_free(&s->batch.plans[i]);
     return st;
 }
 
