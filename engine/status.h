@@ -17,6 +17,15 @@ extern "C" {
  * `return gx_fail(err, GX_EIO, "cannot open %s: %s", path, why);`. */
 __attribute__((format(printf, 3, 4))) gx_status gx_fail(gx_error *err, gx_status st, const char *format, ...);
 
+/* No error. err may be NULL. */
+static inline void gx_clear_error(gx_error *err)
+{
+    if (err) {
+        err->status = GX_OK;
+        err->text[0] = 0;
+    }
+}
+
 /* What an errno of a file operation means: GX_ENOMEM, GX_ENOTFOUND, GX_EEXISTS, else GX_EIO. */
 gx_status gx_status_of_errno(int e);
 

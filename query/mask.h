@@ -25,6 +25,24 @@ struct gx_mask {
     void *device; /* what the engine's mask_open made; NULL on the CPU, and where a GPU had failed */
 };
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The same documents on another engine of the same index. */
+gx_status gx_mask_copy(gx_mask **out, gx_engine *en, const gx_mask *mask, gx_error *err);
+
+/* The mask of a collection's engine whose parts have these masks, one each. It takes `parts`, also
+ * where it fails: GX_ENOMEM. */
+gx_status gx_mask_of_parts(gx_mask **out, const gx_engine *en, gx_mask **parts, gx_error *err);
+
+/* Whether the engine can read it: on a GPU, whether it could be copied there. */
+bool gx_mask_is_ready(const gx_mask *m);
+
+#ifdef __cplusplus
+}
+#endif
+
 /* An even number, so that there are whole words of 64 bits too. */
 static inline size_t gx_mask_n_words(uint32_t n_docs)
 {

@@ -16,12 +16,6 @@ void gx_engine_apply_known_threshold(const gx_engine *en, gx_plan *plan);
  * GX_EUSAGE (the query), GX_ENOMEM, GX_ECUDA: nothing is left to free. Thread-safe. */
 gx_status gx_engine_plan(gx_plan *out, gx_engine *en, const gx_query *q, const gx_query_options *opt, gx_error *err);
 
-/* The same documents on another engine of the same index. */
-gx_status gx_mask_copy(gx_mask **out, gx_engine *en, const gx_mask *mask, gx_error *err);
-
-/* Whether the engine can read it: on a GPU, whether it could be copied there. */
-bool gx_mask_is_ready(const gx_mask *m);
-
 /* One holder more, who closes it too. */
 gx_engine *gx_engine_share(gx_engine *en);
 

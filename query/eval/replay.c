@@ -15,6 +15,7 @@
 #include "engine/status.h"
 #include "query/eval/arrivals.h"
 #include "query/eval/run_file.h"
+#include "query/mask.h"
 #include "query/session.h"
 
 #define BATCH_KEYS ((size_t)4 << 20) /* most results of a batch of more than one query */
