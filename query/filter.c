@@ -3,7 +3,6 @@
 
 #include <float.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +11,10 @@
 #include "engine/sized.h"
 #include "engine/status.h"
 #include "index/collection.h"
+#include "query/scanner.h"
 
-#define NONE UINT32_MAX
+#define NONE GX_NOT_SCANNED
+#define DELIMITERS "()[]{}\""
 
 typedef struct buffer {
     char *p;
@@ -23,42 +24,24 @@ typedef struct buffer {
 typedef struct parser {
     const gx_filter_options *opt;
     const gx_live *live; /* the documents that an id may mean */
-    const char *text;
-    size_t len, at;
-    uint32_t column; /* of text[at], in characters, from 1 */
+    gx_scanner in;
     uint32_t depth;
     size_t max_nodes; /* of the tree: its capacity */
     gx_filter *f;
     buffer texts;
     buffer value; /* the value that was read last */
-    gx_status st;
-    gx_error *err;
 } parser;
-
-/* The first error stands; parsing goes no further. */
-__attribute__((format(printf, 3, 4))) static uint32_t refuse(parser *p, uint32_t column, const char *format, ...)
-{
-    char what[500];
-    va_list list;
-    if (p->st != GX_OK)
-        return NONE;
-    va_start(list, format);
-    vsnprintf(what, sizeof what, format, list);
-    va_end(list);
-    p->st = gx_fail(p->err, GX_EUSAGE, "filter, column %u: %s", column, what);
-    return NONE;
-}
 
 static uint32_t no_memory(parser *p)
 {
-    if (p->st == GX_OK)
-        p->st = gx_fail(p->err, GX_ENOMEM, "no memory for a filter");
+    if (p->in.st == GX_OK)
+        p->in.st = gx_fail(p->in.err, GX_ENOMEM, "no memory for a filter");
     return NONE;
 }
 
 static void append(parser *p, buffer *b, const char *bytes, size_t n)
 {
-    if (p->st != GX_OK)
+    if (p->in.st != GX_OK)
         return;
     if (!gx_reserve(&b->p, &b->max, b->n + n, 1)) {
         no_memory(p);
@@ -86,66 +69,17 @@ static void append_quoted(parser *p, buffer *b, const char *bytes, size_t n)
     append(p, b, "\"", 1);
 }
 
-/* ---- characters ---- */
-
-static bool is_blank(char c)
-{
-    return c == ' ' || (c >= '\t' && c <= '\r') || c == 0;
-}
-
-static bool ends_word(char c)
-{
-    return is_blank(c) || strchr("()[]{}\"", c);
-}
-
-static bool at_end(const parser *p)
-{
-    return p->at == p->len;
-}
-
-static void step(parser *p)
-{
-    ++p->at;
-    p->column += at_end(p) || ((unsigned char)p->text[p->at] & 0xc0) != 0x80; /* characters of UTF-8 */
-}
-
-static void skip_blanks(parser *p)
-{
-    while (!at_end(p) && is_blank(p->text[p->at]))
-        step(p);
-}
-
-static bool take(parser *p, char c)
-{
-    if (at_end(p) || p->text[p->at] != c)
-        return false;
-    step(p);
-    return true;
-}
-
-/* Take the next word if it is this operator. */
-static bool take_word(parser *p, const char *word)
-{
-    const size_t n = strlen(word);
-    skip_blanks(p);
-    const size_t left = p->len - p->at;
-    if (left < n || memcmp(p->text + p->at, word, n) != 0 || (left > n && !ends_word(p->text[p->at + n])))
-        return false;
-    for (size_t i = 0; i < n; ++i)
-        step(p);
-    return true;
-}
-
 /* ---- nodes ---- */
 
 static uint32_t add_node(parser *p, gx_filter_node node)
 {
     gx_filter *f = p->f;
-    if (p->st != GX_OK)
+    if (p->in.st != GX_OK)
         return NONE;
     if (f->n_nodes == GX_FILTER_MAX_NODES)
-        return refuse(p, p->column, "more than %u conditions and operators; put ids into a file, and write id:@FILE",
-                      GX_FILTER_MAX_NODES);
+        return gx_scan_refuse(&p->in, p->in.column,
+                              "more than %u conditions and operators; put ids into a file, and write id:@FILE",
+                              GX_FILTER_MAX_NODES);
     if (!gx_reserve(&f->nodes, &p->max_nodes, f->n_nodes + (size_t)1, sizeof *f->nodes))
         return no_memory(p);
     node.next = NONE;
@@ -191,11 +125,11 @@ static uint32_t find_attribute(parser *p, const char *name, size_t n, uint32_t c
     }
     const int shown = (int)(n < 60 ? n : 60);
     if (ix->n_columns == 0)
-        return refuse(p, column, "the index has no attribute '%.*s', nor any other", shown, name);
+        return gx_scan_refuse(&p->in, column, "the index has no attribute '%.*s', nor any other", shown, name);
     if (nearest == NONE)
-        return refuse(p, column, "the index has no attribute '%.*s'", shown, name);
-    return refuse(p, column, "the index has no attribute '%.*s'; did you mean %.*s?", shown, name,
-                  (int)ix->columns[nearest].name_len, ix->columns[nearest].name);
+        return gx_scan_refuse(&p->in, column, "the index has no attribute '%.*s'", shown, name);
+    return gx_scan_refuse(&p->in, column, "the index has no attribute '%.*s'; did you mean %.*s?", shown, name,
+                          (int)ix->columns[nearest].name_len, ix->columns[nearest].name);
 }
 
 /* ---- values ---- */
@@ -203,29 +137,29 @@ static uint32_t find_attribute(parser *p, const char *name, size_t n, uint32_t c
 /* A word or a quoted string, into p->value. false: refused. */
 static bool read_value(parser *p, const char *what)
 {
-    const uint32_t column = p->column;
+    const uint32_t column = p->in.column;
     p->value.n = 0;
-    if (take(p, '"')) {
-        while (!at_end(p) && p->text[p->at] != '"') {
-            if (p->text[p->at] == '\\' && p->at + 1 < p->len)
-                step(p);
-            append(p, &p->value, &p->text[p->at], 1);
-            step(p);
+    if (gx_scan_take(&p->in, '"')) {
+        while (!gx_scan_is_end(&p->in) && gx_scan_peek(&p->in) != '"') {
+            if (gx_scan_peek(&p->in) == '\\' && p->in.at + 1 < p->in.len)
+                gx_scan_step(&p->in);
+            append(p, &p->value, &p->in.text[p->in.at], 1);
+            gx_scan_step(&p->in);
         }
-        if (!take(p, '"'))
-            refuse(p, column, "a quote is opened and never closed");
-        return p->st == GX_OK;
+        if (!gx_scan_take(&p->in, '"'))
+            gx_scan_refuse(&p->in, column, "a quote is opened and never closed");
+        return p->in.st == GX_OK;
     }
-    const size_t begin = p->at;
-    while (!at_end(p) && !ends_word(p->text[p->at])) {
-        if (p->text[p->at] == '\\' && p->at + 1 < p->len)
-            step(p);
-        append(p, &p->value, &p->text[p->at], 1);
-        step(p);
+    const size_t begin = p->in.at;
+    while (!gx_scan_is_word_end(&p->in)) {
+        if (gx_scan_peek(&p->in) == '\\' && p->in.at + 1 < p->in.len)
+            gx_scan_step(&p->in);
+        append(p, &p->value, &p->in.text[p->in.at], 1);
+        gx_scan_step(&p->in);
     }
-    if (p->at == begin)
-        refuse(p, column, "%s is expected", what);
-    return p->st == GX_OK;
+    if (p->in.at == begin)
+        gx_scan_refuse(&p->in, column, "%s is expected", what);
+    return p->in.st == GX_OK;
 }
 
 /* All values that a text stands for, as the index orders them: whole numbers of int, date and bool,
@@ -281,8 +215,8 @@ static bool read_span(parser *p, const gx_column *c, uint32_t column, span *out)
         out->last = out->first - !truth;
     }
     if (fault)
-        refuse(p, column, "%.*s is of type %s, and '%.*s' %s", (int)c->name_len, c->name,
-               gx_attribute_type_name(c->type), (int)(n < 60 ? n : 60), text, fault);
+        gx_scan_refuse(&p->in, column, "%.*s is of type %s, and '%.*s' %s", (int)c->name_len, c->name,
+                       gx_attribute_type_name(c->type), (int)(n < 60 ? n : 60), text, fault);
     return fault == NULL;
 }
 
@@ -329,9 +263,9 @@ static void set_range(gx_filter_node *node, const gx_column *c, const bounds *b)
 
 static bool read_bound(parser *p, const gx_column *c, bool *any, span *out, bool *quoted)
 {
-    skip_blanks(p);
-    const uint32_t column = p->column;
-    *quoted = !at_end(p) && p->text[p->at] == '"';
+    gx_scan_skip_blanks(&p->in);
+    const uint32_t column = p->in.column;
+    *quoted = gx_scan_is_next(&p->in, '"');
     if (!read_value(p, "a bound, or *,"))
         return false;
     *any = !*quoted && p->value.n == 1 && p->value.p[0] == '*';
@@ -350,25 +284,25 @@ static void append_bound(parser *p, bool any)
 static bool read_brackets(parser *p, const gx_column *c, bounds *b)
 {
     bool quoted;
-    b->open_low = !take(p, '[');
+    b->open_low = !gx_scan_take(&p->in, '[');
     if (b->open_low)
-        take(p, '{');
+        gx_scan_take(&p->in, '{');
     append_text(p, &p->texts, b->open_low ? "{" : "[");
     if (!read_bound(p, c, &b->any_low, &b->low, &quoted))
         return false;
     append_bound(p, b->any_low);
-    if (!take_word(p, "TO")) {
-        refuse(p, p->column, "TO is expected, as in [2015 TO 2019]");
+    if (!gx_scan_take_word(&p->in, "TO")) {
+        gx_scan_refuse(&p->in, p->in.column, "TO is expected, as in [2015 TO 2019]");
         return false;
     }
     append_text(p, &p->texts, " TO ");
     if (!read_bound(p, c, &b->any_high, &b->high, &quoted))
         return false;
     append_bound(p, b->any_high);
-    skip_blanks(p);
-    b->open_high = !take(p, ']');
-    if (b->open_high && !take(p, '}')) {
-        refuse(p, p->column, "] or } is expected, which ends the range");
+    gx_scan_skip_blanks(&p->in);
+    b->open_high = !gx_scan_take(&p->in, ']');
+    if (b->open_high && !gx_scan_take(&p->in, '}')) {
+        gx_scan_refuse(&p->in, p->in.column, "] or } is expected, which ends the range");
         return false;
     }
     append_text(p, &p->texts, b->open_high ? "}" : "]");
@@ -377,8 +311,9 @@ static bool read_brackets(parser *p, const gx_column *c, bounds *b)
 
 static bool read_comparison(parser *p, const gx_column *c, bounds *b)
 {
-    const bool below = take(p, '<'), above = !below && take(p, '>'), equal = (below || above) && take(p, '=');
-    const uint32_t column = p->column;
+    const bool below = gx_scan_take(&p->in, '<'), above = !below && gx_scan_take(&p->in, '>'),
+               equal = (below || above) && gx_scan_take(&p->in, '=');
+    const uint32_t column = p->in.column;
     append_text(p, &p->texts, below ? "<" : above ? ">" : "");
     append_text(p, &p->texts, equal ? "=" : "");
     if (!read_value(p, "a value") || !read_span(p, c, column, &b->low))
@@ -395,12 +330,12 @@ static bool read_comparison(parser *p, const gx_column *c, bounds *b)
 static bool read_range(parser *p, gx_filter_node *node)
 {
     const gx_column *c = &p->f->ix->columns[node->column];
-    const char next = at_end(p) ? 0 : p->text[p->at];
-    const uint32_t column = p->column;
+    const char next = gx_scan_peek(&p->in);
+    const uint32_t column = p->in.column;
     const bool range = next && strchr("[{<>", next);
     bounds b = {.any_low = false};
     if (range && c->type == GX_ATTRIBUTE_BOOL) {
-        refuse(p, column, "%.*s is true or false, and has no ranges", (int)c->name_len, c->name);
+        gx_scan_refuse(&p->in, column, "%.*s is true or false, and has no ranges", (int)c->name_len, c->name);
         return false;
     }
     if (!(next == '[' || next == '{' ? read_brackets(p, c, &b) : read_comparison(p, c, &b)))
@@ -415,8 +350,8 @@ static bool read_range(parser *p, gx_filter_node *node)
 
 static bool read_ids(parser *p, gx_filter_node *node)
 {
-    const uint32_t column = p->column;
-    const bool file = take(p, '@');
+    const uint32_t column = p->in.column;
+    const bool file = gx_scan_take(&p->in, '@');
     const size_t n_words = ((size_t)p->f->ix->n_docs + 63) / 64;
     append_text(p, &p->texts, file ? "@" : "");
     if (!read_value(p, file ? "the name of a file" : "an id, or @ and the name of a file,"))
@@ -424,45 +359,46 @@ static bool read_ids(parser *p, gx_filter_node *node)
     append_bound(p, false);
     append(p, &p->value, "", 1);
     p->f->reads_files |= file;
-    if (p->st == GX_OK && !(node->ids = calloc(n_words + 1, sizeof *node->ids)))
+    if (p->in.st == GX_OK && !(node->ids = calloc(n_words + 1, sizeof *node->ids)))
         no_memory(p);
-    if (p->st != GX_OK)
+    if (p->in.st != GX_OK)
         return false;
     if (!file) {
         const uint32_t docid = gx_index_find_live_doc(p->f->ix, p->live, p->value.p, p->value.n - 1);
         if (docid != UINT32_MAX)
             node->ids[docid / 64] |= UINT64_C(1) << docid % 64;
     } else if (!p->opt->read_ids) {
-        refuse(p, column, "files of ids cannot be read here");
+        gx_scan_refuse(&p->in, column, "files of ids cannot be read here");
     } else {
-        p->st = p->opt->read_ids(p->opt->user, p->value.p, node->ids, p->err);
+        p->in.st = p->opt->read_ids(p->opt->user, p->value.p, node->ids, p->in.err);
     }
     for (size_t w = 0; w < n_words; ++w)
         node->n_ids += (uint32_t)__builtin_popcountll(node->ids[w]);
-    return p->st == GX_OK;
+    return p->in.st == GX_OK;
 }
 
 static uint32_t read_condition(parser *p)
 {
-    const size_t begin = p->at;
-    const uint32_t column = p->column;
+    const size_t begin = p->in.at;
+    const uint32_t column = p->in.column;
     gx_filter_node node = {.kind = GX_FILTER_RANGE, .first = NONE, .text = p->texts.n};
-    while (!at_end(p) && !ends_word(p->text[p->at]) && p->text[p->at] != ':')
-        step(p);
-    const char *name = p->text + begin;
-    const size_t n = p->at - begin;
+    while (!gx_scan_is_word_end(&p->in) && gx_scan_peek(&p->in) != ':')
+        gx_scan_step(&p->in);
+    const char *name = p->in.text + begin;
+    const size_t n = p->in.at - begin;
     if (n == 0)
-        return refuse(p, column, "a condition is expected, as in year:2019, or NOT or (");
+        return gx_scan_refuse(&p->in, column, "a condition is expected, as in year:2019, or NOT or (");
     append(p, &p->texts, name, n);
-    if (!take(p, ':'))
-        return refuse(p, p->column, "a colon is expected behind '%.*s', as in year:2019", (int)(n < 60 ? n : 60), name);
+    if (!gx_scan_take(&p->in, ':'))
+        return gx_scan_refuse(&p->in, p->in.column, "a colon is expected behind '%.*s', as in year:2019",
+                              (int)(n < 60 ? n : 60), name);
     append_text(p, &p->texts, ":");
     bool good = true;
     if (n == 2 && memcmp(name, "id", 2) == 0) {
         node.kind = GX_FILTER_IDS;
         good = read_ids(p, &node);
     } else if (n == 3 && memcmp(name, "has", 3) == 0) {
-        const uint32_t at = p->column;
+        const uint32_t at = p->in.column;
         node.kind = GX_FILTER_HAS;
         good = read_value(p, "the name of an attribute");
         if (good) {
@@ -473,7 +409,7 @@ static uint32_t read_condition(parser *p)
         good = read_range(p, &node);
     }
     node.len = p->texts.n - node.text;
-    const uint32_t i = good && p->st == GX_OK ? add_node(p, node) : NONE;
+    const uint32_t i = good && p->in.st == GX_OK ? add_node(p, node) : NONE;
     if (i == NONE)
         free(node.ids);
     return i;
@@ -485,46 +421,46 @@ static uint32_t read_or(parser *p);
 
 static uint32_t read_operand(parser *p)
 {
-    skip_blanks(p);
-    const uint32_t column = p->column;
-    const bool not = take_word(p, "NOT");
-    if (!not &&(at_end(p) || p->text[p->at] != '('))
+    gx_scan_skip_blanks(&p->in);
+    const uint32_t column = p->in.column;
+    const bool negated = gx_scan_take_word(&p->in, "NOT");
+    if (!negated && !gx_scan_is_next(&p->in, '('))
         return read_condition(p);
     if (++p->depth > GX_FILTER_MAX_DEPTH)
-        return refuse(p, column, "parentheses and NOTs nest deeper than %u levels", GX_FILTER_MAX_DEPTH);
+        return gx_scan_refuse(&p->in, column, "parentheses and NOTs nest deeper than %u levels", GX_FILTER_MAX_DEPTH);
     uint32_t node;
-    if (not ) {
+    if (negated) {
         node = read_operand(p);
-        if (p->st == GX_OK)
+        if (p->in.st == GX_OK)
             node = add_node(p, (gx_filter_node){.kind = GX_FILTER_NOT, .first = node});
     } else {
-        take(p, '(');
+        gx_scan_take(&p->in, '(');
         node = read_or(p);
-        skip_blanks(p);
-        if (p->st == GX_OK && !take(p, ')'))
-            refuse(p, p->column, "AND, OR or the ) to the ( at column %u is expected", column);
+        gx_scan_skip_blanks(&p->in);
+        if (p->in.st == GX_OK && !gx_scan_take(&p->in, ')'))
+            gx_scan_refuse(&p->in, p->in.column, "AND, OR or the ) to the ( at column %u is expected", column);
     }
     --p->depth;
-    return p->st == GX_OK ? node : NONE;
+    return p->in.st == GX_OK ? node : NONE;
 }
 
 /* Operands with one operator between. */
 static uint32_t read_series(parser *p, const char *word, gx_filter_kind kind, uint32_t (*operand)(parser *p))
 {
     uint32_t first = operand(p), last = first, node = first;
-    while (p->st == GX_OK && take_word(p, word)) {
+    while (p->in.st == GX_OK && gx_scan_take_word(&p->in, word)) {
         const uint32_t next = operand(p);
-        if (p->st != GX_OK)
+        if (p->in.st != GX_OK)
             break;
         if (node == first) {
             node = add_node(p, (gx_filter_node){.kind = kind, .first = first});
-            if (p->st != GX_OK)
+            if (p->in.st != GX_OK)
                 break;
         }
         p->f->nodes[last].next = next;
         last = next;
     }
-    return p->st == GX_OK ? node : NONE;
+    return p->in.st == GX_OK ? node : NONE;
 }
 
 static uint32_t read_and(parser *p)
@@ -574,24 +510,26 @@ static gx_status open_file(gx_filter **out, const gx_index *ix, const gx_deletes
     if (!f)
         return gx_fail(err, GX_ENOMEM, "no memory for a filter");
     const gx_live live = {deletes, NULL, 0};
-    parser p = {.opt = opt, .live = &live, .text = text->p, .len = text->len, .column = 1, .f = f, .err = err};
+    const gx_scanner in = {text->p, text->len, .column = 1, .delimiters = DELIMITERS, .prefix = "filter, ", .err = err};
+    parser p = {.opt = opt, .live = &live, .in = in, .f = f};
     buffer whole = {0};
     f->ix = ix;
     f->root = read_or(&p);
-    skip_blanks(&p);
-    if (p.st == GX_OK && !at_end(&p))
-        refuse(&p, p.column, p.text[p.at] == ')' ? "a ) without a (" : "AND or OR is expected between two conditions");
-    if (p.st == GX_OK)
+    gx_scan_skip_blanks(&p.in);
+    if (p.in.st == GX_OK && !gx_scan_is_end(&p.in))
+        gx_scan_refuse(&p.in, p.in.column,
+                       gx_scan_peek(&p.in) == ')' ? "a ) without a (" : "AND or OR is expected between two conditions");
+    if (p.in.st == GX_OK)
         append_node(&p, &whole, f->root, GX_FILTER_RANGE);
     free(p.value.p);
     free(p.texts.p);
     f->text = whole.p;
     f->text_len = whole.n;
-    if (p.st == GX_OK)
+    if (p.in.st == GX_OK)
         *out = f;
     else
         gx_filter_close(f);
-    return p.st;
+    return p.in.st;
 }
 
 /* read_ids for one part: the caller's sets bits of the collection's documents. */

@@ -1,103 +1,36 @@
 #include "query/parse.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine/grow.h"
 #include "engine/status.h"
+#include "query/scanner.h"
+
+#define DELIMITERS "()\"^" /* and blanks */
 
 typedef struct parser {
-    const char *text;
-    size_t len, at;
-    uint32_t column; /* of text[at] */
+    gx_scanner in;
     uint32_t depth;
     size_t max_nodes; /* of the tree: its capacity */
     size_t n_word_bytes;
     gx_query_tree tree;
-    gx_status st;
-    gx_error *err;
 } parser;
-
-/* The first error stands; parsing goes no further. */
-__attribute__((format(printf, 3, 4))) static uint32_t refuse_at(parser *p, uint32_t column, const char *format, ...)
-{
-    char what[400];
-    va_list list;
-    if (p->st != GX_OK)
-        return GX_NO_NODE;
-    va_start(list, format);
-    vsnprintf(what, sizeof what, format, list);
-    va_end(list);
-    p->st = gx_fail(p->err, GX_EUSAGE, "column %u: %s", column, what);
-    return GX_NO_NODE;
-}
-
-/* ---- characters ---- */
-
-static bool is_blank(char c)
-{
-    return c == ' ' || (c >= '\t' && c <= '\r') || c == 0;
-}
-
-static bool ends_word(char c)
-{
-    return is_blank(c) || c == '(' || c == ')' || c == '"' || c == '^';
-}
-
-static bool at_end(const parser *p)
-{
-    return p->at == p->len;
-}
-
-static void step(parser *p)
-{
-    ++p->at;
-    p->column += at_end(p) || ((unsigned char)p->text[p->at] & 0xc0) != 0x80; /* characters of UTF-8 */
-}
-
-static void skip_blanks(parser *p)
-{
-    while (!at_end(p) && is_blank(p->text[p->at]))
-        step(p);
-}
-
-static bool is_next(const parser *p, char c)
-{
-    return !at_end(p) && p->text[p->at] == c;
-}
-
-/* Whether the next word is this operator. */
-static bool sees(const parser *p, const char *word)
-{
-    const size_t n = strlen(word), left = p->len - p->at;
-    return left >= n && memcmp(p->text + p->at, word, n) == 0 && (left == n || ends_word(p->text[p->at + n]));
-}
-
-static bool accept(parser *p, const char *word)
-{
-    skip_blanks(p);
-    if (!sees(p, word))
-        return false;
-    for (size_t i = strlen(word); i; --i)
-        step(p);
-    return true;
-}
 
 /* ---- nodes ---- */
 
 static uint32_t add_node(parser *p, gx_node_kind kind, uint32_t column)
 {
     gx_query_tree *t = &p->tree;
-    if (p->st != GX_OK)
+    if (p->in.st != GX_OK)
         return GX_NO_NODE;
     if (t->n_nodes == GX_PARSE_MAX_NODES)
-        return refuse_at(p, column, "the query has more than %u words, groups and operators; shorten it",
-                         GX_PARSE_MAX_NODES);
+        return gx_scan_refuse(&p->in, column, "the query has more than %u words, groups and operators; shorten it",
+                              GX_PARSE_MAX_NODES);
     if (!gx_reserve(&t->nodes, &p->max_nodes, t->n_nodes + (size_t)1, sizeof *t->nodes)) {
-        p->st = gx_fail(p->err, GX_ENOMEM, "no memory for a query of %u nodes", t->n_nodes + 1);
+        p->in.st = gx_fail(p->in.err, GX_ENOMEM, "no memory for a query of %u nodes", t->n_nodes + 1);
         return GX_NO_NODE;
     }
     t->nodes[t->n_nodes] =
@@ -109,7 +42,7 @@ static bool enter(parser *p, uint32_t column)
 {
     if (++p->depth <= GX_PARSE_MAX_DEPTH)
         return true;
-    refuse_at(p, column, "the query is nested deeper than %u levels", GX_PARSE_MAX_DEPTH);
+    gx_scan_refuse(&p->in, column, "the query is nested deeper than %u levels", GX_PARSE_MAX_DEPTH);
     return false;
 }
 
@@ -122,25 +55,26 @@ static bool read_word(parser *p, uint32_t node, bool quoted)
 {
     gx_node *n = &p->tree.nodes[node];
     n->word = p->n_word_bytes;
-    while (!at_end(p) && (quoted ? p->text[p->at] != '"' && !is_blank(p->text[p->at]) : !ends_word(p->text[p->at]))) {
-        if (is_next(p, '\\')) {
-            const uint32_t column = p->column;
-            step(p);
-            if (at_end(p)) {
-                refuse_at(p, column, "a character is expected after the backslash");
+    while (quoted ? !gx_is_blank(gx_scan_peek(&p->in)) && !gx_scan_is_next(&p->in, '"')
+                  : !gx_scan_is_word_end(&p->in)) {
+        if (gx_scan_is_next(&p->in, '\\')) {
+            const uint32_t column = p->in.column;
+            gx_scan_step(&p->in);
+            if (gx_scan_is_end(&p->in)) {
+                gx_scan_refuse(&p->in, column, "a character is expected after the backslash");
                 return false;
             }
-        } else if (!quoted && is_next(p, ':') && p->n_word_bytes > n->word && p->at + 1 < p->len &&
-                   !is_blank(p->text[p->at + 1])) {
-            refuse_at(p, n->column,
-                      "fields cannot be searched: this index format has one text for each document; write "
-                      "\\: for a colon");
+        } else if (!quoted && gx_scan_is_next(&p->in, ':') && p->n_word_bytes > n->word && p->in.at + 1 < p->in.len &&
+                   !gx_is_blank(p->in.text[p->in.at + 1])) {
+            gx_scan_refuse(&p->in, n->column,
+                           "fields cannot be searched: this index format has one text for each document; write "
+                           "\\: for a colon");
             return false;
         }
         do { /* a whole character */
-            p->tree.words[p->n_word_bytes++] = p->text[p->at];
-            step(p);
-        } while (!at_end(p) && ((unsigned char)p->text[p->at] & 0xc0) == 0x80);
+            p->tree.words[p->n_word_bytes++] = gx_scan_peek(&p->in);
+            gx_scan_step(&p->in);
+        } while (!gx_scan_is_end(&p->in) && ((unsigned char)gx_scan_peek(&p->in) & 0xc0) == 0x80);
     }
     n->len = p->n_word_bytes - n->word;
     return true;
@@ -149,45 +83,46 @@ static bool read_word(parser *p, uint32_t node, bool quoted)
 /* At the opening quote. */
 static uint32_t parse_phrase(parser *p)
 {
-    const uint32_t column = p->column, node = add_node(p, GX_NODE_WORD, column);
+    const uint32_t column = p->in.column, node = add_node(p, GX_NODE_WORD, column);
     if (node == GX_NO_NODE)
         return node;
-    step(p);
-    skip_blanks(p);
+    gx_scan_step(&p->in);
+    gx_scan_skip_blanks(&p->in);
     if (!read_word(p, node, true))
         return GX_NO_NODE;
-    skip_blanks(p);
-    if (at_end(p))
-        return refuse_at(p, column, "this quote is not closed; a second \" is expected");
-    if (!is_next(p, '"'))
-        return refuse_at(p, column, "phrases need positions, which this index format does not store");
+    gx_scan_skip_blanks(&p->in);
+    if (gx_scan_is_end(&p->in))
+        return gx_scan_refuse(&p->in, column, "this quote is not closed; a second \" is expected");
+    if (!gx_scan_is_next(&p->in, '"'))
+        return gx_scan_refuse(&p->in, column, "phrases need positions, which this index format does not store");
     if (p->tree.nodes[node].len == 0)
-        return refuse_at(p, column, "a word is expected between the quotes");
-    step(p);
+        return gx_scan_refuse(&p->in, column, "a word is expected between the quotes");
+    gx_scan_step(&p->in);
     return node;
 }
 
 static uint32_t parse_primary(parser *p)
 {
-    skip_blanks(p);
-    const uint32_t column = p->column;
-    if (at_end(p))
-        return refuse_at(p, column, "a word or ( is expected, and the query ends");
-    if (sees(p, "AND") || sees(p, "OR") || sees(p, "NOT"))
-        return refuse_at(p, column, "a word or ( is expected before %s; to search for the word write it small",
-                         sees(p, "AND")  ? "AND"
-                         : sees(p, "OR") ? "OR"
-                                         : "NOT");
-    switch (p->text[p->at]) {
+    gx_scan_skip_blanks(&p->in);
+    const uint32_t column = p->in.column;
+    if (gx_scan_is_end(&p->in))
+        return gx_scan_refuse(&p->in, column, "a word or ( is expected, and the query ends");
+    if (gx_scan_sees(&p->in, "AND") || gx_scan_sees(&p->in, "OR") || gx_scan_sees(&p->in, "NOT"))
+        return gx_scan_refuse(&p->in, column,
+                              "a word or ( is expected before %s; to search for the word write it small",
+                              gx_scan_sees(&p->in, "AND")  ? "AND"
+                              : gx_scan_sees(&p->in, "OR") ? "OR"
+                                                           : "NOT");
+    switch (gx_scan_peek(&p->in)) {
     case '"':
         return parse_phrase(p);
     case '(':
-        step(p);
+        gx_scan_step(&p->in);
         return parse_clauses(p, column);
     case ')':
     case '^':
     case '+':
-        return refuse_at(p, column, "a word or ( is expected, not %c", p->text[p->at]);
+        return gx_scan_refuse(&p->in, column, "a word or ( is expected, not %c", gx_scan_peek(&p->in));
     default: {
         const uint32_t node = add_node(p, GX_NODE_WORD, column);
         return node != GX_NO_NODE && read_word(p, node, false) ? node : GX_NO_NODE;
@@ -198,47 +133,47 @@ static uint32_t parse_primary(parser *p)
 static uint32_t parse_boosted(parser *p)
 {
     const uint32_t node = parse_primary(p);
-    if (p->st != GX_OK || !is_next(p, '^'))
+    if (p->in.st != GX_OK || !gx_scan_is_next(&p->in, '^'))
         return node;
-    step(p);
-    const uint32_t column = p->column;
+    gx_scan_step(&p->in);
+    const uint32_t column = p->in.column;
     char digits[40];
     size_t n = 0;
-    while (!at_end(p) && !ends_word(p->text[p->at]) && n + 1 < sizeof digits) {
-        digits[n++] = p->text[p->at];
-        step(p);
+    while (!gx_scan_is_word_end(&p->in) && n + 1 < sizeof digits) {
+        digits[n++] = gx_scan_peek(&p->in);
+        gx_scan_step(&p->in);
     }
     digits[n] = 0;
     char *end;
     const float boost = strtof(digits, &end);
-    if (n == 0 || strspn(digits, "0123456789.eE+-") != n || *end || (!at_end(p) && !ends_word(p->text[p->at])) ||
+    if (n == 0 || strspn(digits, "0123456789.eE+-") != n || *end || (!gx_scan_is_word_end(&p->in)) ||
         !isfinite(boost) || !(boost > 0))
-        return refuse_at(p, column, "a finite number above 0 is expected after ^");
-    if (is_next(p, '^'))
-        return refuse_at(p, p->column, "a blank is expected after the weight, not ^");
+        return gx_scan_refuse(&p->in, column, "a finite number above 0 is expected after ^");
+    if (gx_scan_is_next(&p->in, '^'))
+        return gx_scan_refuse(&p->in, p->in.column, "a blank is expected after the weight, not ^");
     p->tree.nodes[node].boost = boost;
     return node;
 }
 
 static uint32_t parse_unary(parser *p)
 {
-    skip_blanks(p);
-    const uint32_t column = p->column;
-    const bool word = sees(p, "NOT"), sign = !word && is_next(p, '-');
+    gx_scan_skip_blanks(&p->in);
+    const uint32_t column = p->in.column;
+    const bool word = gx_scan_sees(&p->in, "NOT"), sign = !word && gx_scan_is_next(&p->in, '-');
     if (!word && !sign)
         return parse_boosted(p);
     if (word)
-        accept(p, "NOT");
+        gx_scan_take_word(&p->in, "NOT");
     else
-        step(p);
-    if (sign && (at_end(p) || is_blank(p->text[p->at])))
-        return refuse_at(p, column, "a word or ( is expected right after -; write \\- for a dash");
+        gx_scan_step(&p->in);
+    if (sign && gx_is_blank(gx_scan_peek(&p->in)))
+        return gx_scan_refuse(&p->in, column, "a word or ( is expected right after -; write \\- for a dash");
     const uint32_t node = add_node(p, GX_NODE_NOT, column);
     if (node == GX_NO_NODE || !enter(p, column))
         return GX_NO_NODE;
     const uint32_t child = parse_unary(p);
     --p->depth;
-    if (p->st == GX_OK)
+    if (p->in.st == GX_OK)
         p->tree.nodes[node].first = child;
     return node;
 }
@@ -248,7 +183,7 @@ static uint32_t parse_operands(parser *p, gx_node_kind kind)
 {
     const char *name = kind == GX_NODE_AND ? "AND" : "OR";
     uint32_t node = kind == GX_NODE_AND ? parse_unary(p) : parse_operands(p, GX_NODE_AND), last = node;
-    while (p->st == GX_OK && accept(p, name)) {
+    while (p->in.st == GX_OK && gx_scan_take_word(&p->in, name)) {
         if (node == last) {
             node = add_node(p, kind, p->tree.nodes[last].column);
             if (node == GX_NO_NODE)
@@ -256,7 +191,7 @@ static uint32_t parse_operands(parser *p, gx_node_kind kind)
             p->tree.nodes[node].first = last;
         }
         const uint32_t next = kind == GX_NODE_AND ? parse_unary(p) : parse_operands(p, GX_NODE_AND);
-        if (p->st == GX_OK)
+        if (p->in.st == GX_OK)
             p->tree.nodes[last].next = next;
         last = next;
     }
@@ -266,19 +201,20 @@ static uint32_t parse_operands(parser *p, gx_node_kind kind)
 /* One clause; a + before AND or OR would bind less than it looks. */
 static uint32_t parse_clause(parser *p)
 {
-    const uint32_t column = p->column;
-    const bool required = is_next(p, '+');
+    const uint32_t column = p->in.column;
+    const bool required = gx_scan_is_next(&p->in, '+');
     if (required) {
-        step(p);
-        if (at_end(p) || is_blank(p->text[p->at]))
-            return refuse_at(p, column, "a word or ( is expected right after +; write \\+ for a plus");
+        gx_scan_step(&p->in);
+        if (gx_is_blank(gx_scan_peek(&p->in)))
+            return gx_scan_refuse(&p->in, column, "a word or ( is expected right after +; write \\+ for a plus");
     }
     uint32_t node = required ? parse_boosted(p) : parse_operands(p, GX_NODE_OR);
-    if (p->st != GX_OK)
+    if (p->in.st != GX_OK)
         return GX_NO_NODE;
-    skip_blanks(p);
-    if (required && (sees(p, "AND") || sees(p, "OR")))
-        return refuse_at(p, column, "+ cannot be combined with AND and OR; put parentheses around what is required");
+    gx_scan_skip_blanks(&p->in);
+    if (required && (gx_scan_sees(&p->in, "AND") || gx_scan_sees(&p->in, "OR")))
+        return gx_scan_refuse(&p->in, column,
+                              "+ cannot be combined with AND and OR; put parentheses around what is required");
     gx_node *n = &p->tree.nodes[node];
     if (required) {
         n->occur = GX_REQUIRED;
@@ -298,9 +234,11 @@ static uint32_t parse_clauses(parser *p, uint32_t open)
     uint32_t last = GX_NO_NODE;
     if (node == GX_NO_NODE || (open && !enter(p, open)))
         return GX_NO_NODE;
-    for (skip_blanks(p); p->st == GX_OK && !at_end(p) && !(open && is_next(p, ')')); skip_blanks(p)) {
+    for (gx_scan_skip_blanks(&p->in);
+         p->in.st == GX_OK && !gx_scan_is_end(&p->in) && !(open && gx_scan_is_next(&p->in, ')'));
+         gx_scan_skip_blanks(&p->in)) {
         const uint32_t clause = parse_clause(p);
-        if (p->st != GX_OK)
+        if (p->in.st != GX_OK)
             return GX_NO_NODE;
         if (last == GX_NO_NODE)
             p->tree.nodes[node].first = clause;
@@ -308,13 +246,13 @@ static uint32_t parse_clauses(parser *p, uint32_t open)
             p->tree.nodes[last].next = clause;
         last = clause;
     }
-    if (p->st != GX_OK || !open)
+    if (p->in.st != GX_OK || !open)
         return node;
-    if (at_end(p))
-        return refuse_at(p, open, "this ( is not closed; ) is expected");
+    if (gx_scan_is_end(&p->in))
+        return gx_scan_refuse(&p->in, open, "this ( is not closed; ) is expected");
     if (last == GX_NO_NODE)
-        return refuse_at(p, p->column, "a word is expected between the parentheses");
-    step(p);
+        return gx_scan_refuse(&p->in, p->in.column, "a word is expected between the parentheses");
+    gx_scan_step(&p->in);
     --p->depth;
     gx_node *only = &p->tree.nodes[last];
     if (p->tree.nodes[node].first != last || only->occur != GX_OPTIONAL || only->boost != 1 ||
@@ -326,16 +264,16 @@ static uint32_t parse_clauses(parser *p, uint32_t open)
 
 gx_status gx_query_parse(gx_query_tree *out, const char *text, size_t len, gx_error *err)
 {
-    parser p = {.text = text, .len = len, .column = 1, .err = err};
+    parser p = {.in = {text, len, .column = 1, .delimiters = DELIMITERS, .prefix = "", .err = err}};
     p.tree.words = malloc(len + 1);
     if (!p.tree.words)
         return gx_fail(err, GX_ENOMEM, "no memory for a query of %zu bytes", len);
     p.tree.root = parse_clauses(&p, 0);
-    if (p.st != GX_OK)
+    if (p.in.st != GX_OK)
         gx_query_tree_free(&p.tree);
     else
         *out = p.tree;
-    return p.st;
+    return p.in.st;
 }
 
 void gx_query_tree_free(gx_query_tree *t)
@@ -355,7 +293,7 @@ static void put_word(FILE *out, const char *word, size_t len)
             putc('\\', out);
     }
     for (size_t i = 0; i < len; ++i) {
-        if (ends_word(word[i]) || strchr("\\+-:", word[i]))
+        if (gx_ends_word(DELIMITERS, word[i]) || strchr("\\+-:", word[i]))
             putc('\\', out);
         putc(word[i], out);
     }

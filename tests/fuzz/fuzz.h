@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* stays on in release builds */
 #define must(x) ((x) ? (void)0 : (fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #x), abort()))
@@ -45,6 +46,34 @@ static inline unsigned fuzz_folder(const char *folder, void (*vary)(const uint8_
     }
     closedir(dir);
     return files;
+}
+
+/* The first 400 bytes of an expression to the target 20,000 times, each with up to most_changes
+ * changes: a byte becomes one of `signs`, a byte goes, a piece comes twice. */
+static inline void fuzz_expression(const uint8_t *bytes, size_t n, const char *signs, size_t n_signs,
+                                   uint32_t most_changes)
+{
+    uint8_t changed[1024];
+    n = n < 400 ? n : 400;
+    for (uint32_t i = 0; i < 20000; ++i) {
+        size_t len = n;
+        memcpy(changed, bytes, n);
+        for (uint32_t changes = 1 + draw(most_changes); changes && len; --changes) {
+            const size_t at = draw((uint32_t)len), rest = len - at;
+            const uint32_t how = draw(3);
+            if (how == 0) {
+                changed[at] = (uint8_t)signs[draw((uint32_t)n_signs)];
+            } else if (how == 1) {
+                memmove(changed + at, changed + at + 1, rest - 1);
+                --len;
+            } else {
+                const size_t piece = 1 + draw((uint32_t)(rest < 40 ? rest : 40));
+                memmove(changed + at + piece, changed + at, rest);
+                len += piece;
+            }
+        }
+        LLVMFuzzerTestOneInput(changed, len);
+    }
 }
 
 #endif

@@ -60,27 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n)
 static void vary(const uint8_t *bytes, size_t n)
 {
     static const char signs[] = "()[]{}\"\\:<>=*@- aN1.\0\xc3\xa4";
-    uint8_t changed[1024];
-    n = n < 400 ? n : 400;
-    for (uint32_t i = 0; i < 20000; ++i) {
-        size_t len = n;
-        memcpy(changed, bytes, n);
-        for (uint32_t changes = 1 + draw(4); changes && len; --changes) {
-            const size_t at = draw((uint32_t)len), rest = len - at;
-            const uint32_t how = draw(3);
-            if (how == 0) {
-                changed[at] = (uint8_t)signs[draw(sizeof signs - 1)];
-            } else if (how == 1) {
-                memmove(changed + at, changed + at + 1, rest - 1);
-                --len;
-            } else {
-                const size_t piece = 1 + draw((uint32_t)(rest < 40 ? rest : 40));
-                memmove(changed + at + piece, changed + at, rest);
-                len += piece;
-            }
-        }
-        LLVMFuzzerTestOneInput(changed, len);
-    }
+    fuzz_expression(bytes, n, signs, sizeof signs - 1, 4);
 }
 
 int main(int argc, char **argv)
