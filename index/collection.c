@@ -283,8 +283,16 @@ const gx_part *gx_parts_find(const gx_parts *p, uint32_t docid, uint32_t *local)
     return &p->parts[lo];
 }
 
-/* 64 bits of words from bit `at` on;
- * those behind the last word are read only where `most` needs them. */
+/* Which of a part's documents from 64 w on are live, up to 64 of them. */
+static uint64_t live_word(const gx_part *p, size_t w)
+{
+    const size_t here = p->ix->n_docs - w * 64;
+    const uint64_t there = here < 64 ? (UINT64_C(1) << here) - 1 : UINT64_MAX;
+    return p->deletes ? there & p->deletes->live[w] : there;
+}
+
+/* 64 bits of words from bit `at` on. Those behind the last word are read only where `most`, the
+ * number of bits that the caller uses, needs them. */
 static uint64_t bits_at(const uint64_t *words, uint64_t at, uint32_t most)
 {
     const uint64_t low = words[at / 64] >> at % 64;
@@ -296,10 +304,7 @@ void gx_part_scatter(const gx_part *p, const uint64_t *words, uint64_t *local)
     const uint32_t n_docs = p->ix->n_docs;
     uint64_t at = p->base;
     for (size_t w = 0; w * 64 < n_docs; ++w) {
-        const uint32_t here = n_docs - w * 64 < 64 ? (uint32_t)(n_docs - w * 64) : 64;
-        uint64_t live = here < 64 ? (UINT64_C(1) << here) - 1 : UINT64_MAX;
-        if (p->deletes)
-            live &= p->deletes->live[w];
+        uint64_t live = live_word(p, w);
         const uint32_t n = (uint32_t)__builtin_popcountll(live);
         uint64_t from = n ? bits_at(words, at, n) : 0, to = 0;
         if (n == 64)
@@ -317,10 +322,7 @@ void gx_part_gather(const gx_part *p, const uint64_t *local, uint64_t *words)
     const uint32_t n_docs = p->ix->n_docs;
     uint64_t at = p->base;
     for (size_t w = 0; w * 64 < n_docs; ++w) {
-        const uint32_t here = n_docs - w * 64 < 64 ? (uint32_t)(n_docs - w * 64) : 64;
-        uint64_t live = here < 64 ? (UINT64_C(1) << here) - 1 : UINT64_MAX;
-        if (p->deletes)
-            live &= p->deletes->live[w];
+        uint64_t live = live_word(p, w);
         const uint32_t n = (uint32_t)__builtin_popcountll(live);
         uint64_t from = local[w] & live, to = n == 64 ? from : 0;
         if (n < 64)
