@@ -99,12 +99,7 @@ static const cli_flag flags[] = {
      "how terms are made, without an index. `english`: words in lower case, without the possessive 's and without stop "
      "words, cut to their stems; `simple`: words in lower case; `whitespace`: what stands between white space, "
      "unchanged"},
-    {"stemmer", 0, CLI_TEXT, "NAME", NULL,
-     "what cuts words to their stems, so that `indexing` becomes `index`: `porter`, one of Snowball's, such as "
-     "`german`, or `none`. Without this flag, the analyzer's own"},
-    {"stopwords", 0, CLI_TEXT, "NAME|FILE", NULL,
-     "common words to leave out: `lucene` (33 English words), a file with one word on each line, or `none`. Without "
-     "this flag, the analyzer's own"},
+    CLI_WORD_FLAGS,
     {"fold", 0, CLI_CHOICE, "none|unicode", "none",
      "`unicode`: first make one spelling of those that Unicode has for a word: without accents, ligatures, full-width "
      "characters and soft hyphens. `gpuidx help build` has all of it"},

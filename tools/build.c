@@ -415,12 +415,7 @@ static const cli_flag flags[] = {
      "Porter's stemmer, without Lucene's 33 stop words; best for English text. `simple`: words in lower case, all of "
      "them, unstemmed; for other languages or exact words. `whitespace`: what stands between white space, as it is; "
      "for text that is analysed already"},
-    {"stemmer", 0, CLI_TEXT, "NAME", NULL,
-     "cut words to their stems, so that `indexing` finds `indexes`: `porter`, `english` (Porter2), another of "
-     "Snowball's, such as `german`, or `none`. Give the language of the text; without it, the analyzer's own"},
-    {"stopwords", 0, CLI_TEXT, "WORDS", NULL,
-     "common words to leave out: `lucene` (33 English words), a file with one word on each line, or `none`; without "
-     "it, the analyzer's own"},
+    CLI_WORD_FLAGS,
     {"fold", 0, CLI_CHOICE, "none|unicode", "none",
      "`unicode`: one term for what is written in several ways: composed and decomposed characters, ligatures, full and "
      "half width and other compatibility forms (NFKC), capitals (Unicode's full case folding), letters with and "

@@ -104,8 +104,17 @@ extern const cli_command cmd_build, cmd_query, cmd_replay, cmd_eval, cmd_sweep, 
     cmd_delete, cmd_merge, cmd_devices, cmd_completion, cmd_generate, cmd_help;
 extern const cli_command cmd_bench_codecs, cmd_bench_query; /* listed in bench.c */
 
-/* The flags of what packs postings. */
 /* clang-format off */
+/* The flags of what analyses text, besides the analyzer. */
+#define CLI_WORD_FLAGS \
+    {"stemmer", 0, CLI_TEXT, "NAME", NULL, \
+     "cut words to their stems, so that `indexing` finds `indexes`: `porter`, `english` (Porter2), another of " \
+     "Snowball's, such as `german`, or `none`. Give the language of the text; without this flag, the analyzer's own"}, \
+    {"stopwords", 0, CLI_TEXT, "WORDS", NULL, \
+     "common words to leave out: `lucene` (33 English words), a file with one word on each line, or `none`; without " \
+     "this flag, the analyzer's own"}
+
+/* The flags of what packs postings. */
 #define CLI_CODEC_FLAGS \
     {"codec", 0, CLI_TEXT, "NAME", "gpubp128", \
      "how document numbers are compressed; it changes size and speed, never results. A codec that has an id in " \

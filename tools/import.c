@@ -107,12 +107,7 @@ static const cli_flag flags[] = {
     {"analyzer", 0, CLI_CHOICE, "english|simple|whitespace", NULL,
      "how the collection's terms were made; queries are analysed in the same way. Give it so that queries match; "
      "without it `whitespace`, or what a CIFF file written by `gpuidx export` names"},
-    {"stemmer", 0, CLI_TEXT, "NAME", NULL,
-     "cut words to their stems, so that `indexing` finds `indexes`: `porter`, `english` (Porter2), another of "
-     "Snowball's, such as `german`, or `none`. Give the language of the text; without it, the analyzer's own"},
-    {"stopwords", 0, CLI_TEXT, "WORDS", NULL,
-     "common words to leave out: `lucene` (33 English words), a file with one word on each line, or `none`; without "
-     "it, the analyzer's own"},
+    CLI_WORD_FLAGS,
     {"fold", 0, CLI_CHOICE, "none|unicode", NULL,
      "`unicode`: the terms were folded, and queries will be, as `gpuidx build` does; "
      "without it `none`, or what an export of ours tells"},

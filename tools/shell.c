@@ -91,6 +91,16 @@ static uint32_t read_document(shell *s, const char *command, const char *word)
     return UINT32_MAX;
 }
 
+/* The number of the choice that the command's argument names. Without an argument, prints `now` and
+ * keeps it; with a bad one, complains and keeps it. */
+static int choose(const char *command, const char *choices, int now, const char *arg)
+{
+    const int i = *arg ? read_choice(command, choices, arg) : -1;
+    if (!*arg)
+        print_choice(choices, now);
+    return i >= 0 ? i : now;
+}
+
 /* "on", "off", or nothing: print. */
 static void set_switch(const char *command, bool *value, const char *arg)
 {
@@ -116,38 +126,22 @@ static void set_k(shell *s, const char *arg)
 
 static void set_op(shell *s, const char *arg)
 {
-    const int i = *arg ? read_choice(".op", CLI_OPS, arg) : -1;
-    if (!*arg)
-        print_choice(CLI_OPS, (int)s->k->options.op);
-    else if (i >= 0)
-        s->k->options.op = (gx_op)i;
+    s->k->options.op = (gx_op)choose(".op", CLI_OPS, (int)s->k->options.op, arg);
 }
 
 static void set_syntax(shell *s, const char *arg)
 {
-    const int i = *arg ? read_choice(".syntax", CLI_SYNTAXES, arg) : -1;
-    if (!*arg)
-        print_choice(CLI_SYNTAXES, s->k->kind == GX_QUERY_BOOLEAN);
-    else if (i >= 0)
-        s->k->kind = cli_query_kind(i);
+    s->k->kind = cli_query_kind(choose(".syntax", CLI_SYNTAXES, s->k->kind == GX_QUERY_BOOLEAN, arg));
 }
 
 static void set_scorer(shell *s, const char *arg)
 {
-    const int i = *arg ? read_choice(".scorer", CLI_PRESETS, arg) : -1;
-    if (!*arg)
-        print_choice(CLI_PRESETS, (int)s->k->options.preset);
-    else if (i >= 0)
-        s->k->options.preset = (gx_preset)i;
+    s->k->options.preset = (gx_preset)choose(".scorer", CLI_PRESETS, (int)s->k->options.preset, arg);
 }
 
 static void set_algorithm(shell *s, const char *arg)
 {
-    const int i = *arg ? read_choice(".algorithm", CLI_ALGORITHMS, arg) : -1;
-    if (!*arg)
-        print_choice(CLI_ALGORITHMS, (int)s->k->options.algorithm);
-    else if (i >= 0)
-        s->k->options.algorithm = (gx_algorithm)i;
+    s->k->options.algorithm = (gx_algorithm)choose(".algorithm", CLI_ALGORITHMS, (int)s->k->options.algorithm, arg);
 }
 
 static void set_parameter(const char *command, float *value, double max, const char *arg)
@@ -242,11 +236,7 @@ static void set_engine(shell *s, const char *arg)
 
 static void set_format(shell *s, const char *arg)
 {
-    const int i = *arg ? read_choice(".format", OUT_FORMATS, arg) : -1;
-    if (!*arg)
-        print_choice(OUT_FORMATS, (int)s->k->format);
-    else if (i >= 0)
-        s->k->format = (out_format)i;
+    s->k->format = (out_format)choose(".format", OUT_FORMATS, (int)s->k->format, arg);
 }
 
 static void explain(shell *s, const char *arg)
