@@ -158,34 +158,24 @@ for d in range(3000):
 }
 
 @test "a CSR matrix with bad offsets, columns or sizes is refused" {
-    refused() { # WORDS CODE
+    refused() { # REASON CSR...
+        [ $# = 1 ] || csr m.csr "${@:2}"
         ask build -qf csr m.csr -o m.gx
-        exits "${2:-3}"
+        exits 3
         complains "$1"
         [ ! -e m.gx ]
     }
-    csr m.csr 3 50 '[0, 3, 2, 3]' '[7, 49, 8]' '[0.5, 2.0, 1.25]'
-    refused 'm.csr:2: row 1 has the values 3 to 2 of 3'
-    csr m.csr 3 50 '[0, -5, 2, 3]' '[7, 49, 7]' '[0.5, 2.0, 1.25]'
-    refused 'm.csr:1: row 0 has the values 0 to -5 of 3'
-    csr m.csr 3 50 '[0, 9, 9, 3]' '[7, 49, 7]' '[0.5, 2.0, 1.25]'
-    refused 'm.csr:1: row 0 has the values 0 to 9 of 3'
-    csr m.csr 3 50 '[1, 2, 2, 3]' '[7, 49, 7]' '[0.5, 2.0, 1.25]'
-    refused "m.csr: the rows' offsets go from 1 to 3, not from 0 to 3"
-    csr m.csr 3 50 '[0, 2, 2, 4]' '[7, 49, 7]' '[0.5, 2.0, 1.25]'
-    refused "m.csr: the rows' offsets go from 0 to 4, not from 0 to 3"
-    csr m.csr 3 50 '[0, 2, 2, 3]' '[7, 50, 7]' '[0.5, 2.0, 1.25]'
-    refused 'm.csr:1: row 0 has a value in column 50 of 50'
-    csr m.csr 3 50 '[0, 2, 2, 3]' '[7, -1, 7]' '[0.5, 2.0, 1.25]'
-    refused 'm.csr:1: row 0 has a value in column -1 of 50'
-    csr m.csr 3 50 '[0, 2, 2, 3]' '[7, 7, 7]' '[0.5, 2.0, 1.25]'
-    refused "m.csr:1: the vector has the term '7' twice"
-    csr m.csr 3 50 '[0, 2, 2, 3]' '[7, 8, 7]' '[0.5, float("nan"), 1.25]'
-    refused "m.csr:1: the weight of '8' is nan"
-    csr m.csr 4 50 '[0, 2, 2, 3]' '[7, 8, 7]' '[0.5, 2.0, 1.25]'
-    refused 'm.csr: it is no CSR matrix: '
-    csr m.csr -1 50 '[0, 2, 2, 3]' '[7, 8, 7]' '[0.5, 2.0, 1.25]'
-    refused 'm.csr: it is no CSR matrix: its head says -1 rows'
+    refused 'm.csr:2: row 1 has the values 3 to 2 of 3' 3 50 '[0, 3, 2, 3]' '[7, 49, 8]' '[0.5, 2.0, 1.25]'
+    refused 'm.csr:1: row 0 has the values 0 to -5 of 3' 3 50 '[0, -5, 2, 3]' '[7, 49, 7]' '[0.5, 2.0, 1.25]'
+    refused 'm.csr:1: row 0 has the values 0 to 9 of 3' 3 50 '[0, 9, 9, 3]' '[7, 49, 7]' '[0.5, 2.0, 1.25]'
+    refused "m.csr: the rows' offsets go from 1 to 3, not from 0 to 3" 3 50 '[1, 2, 2, 3]' '[7, 49, 7]' '[0.5, 2.0, 1.25]'
+    refused "m.csr: the rows' offsets go from 0 to 4, not from 0 to 3" 3 50 '[0, 2, 2, 4]' '[7, 49, 7]' '[0.5, 2.0, 1.25]'
+    refused 'm.csr:1: row 0 has a value in column 50 of 50' 3 50 '[0, 2, 2, 3]' '[7, 50, 7]' '[0.5, 2.0, 1.25]'
+    refused 'm.csr:1: row 0 has a value in column -1 of 50' 3 50 '[0, 2, 2, 3]' '[7, -1, 7]' '[0.5, 2.0, 1.25]'
+    refused "m.csr:1: the vector has the term '7' twice" 3 50 '[0, 2, 2, 3]' '[7, 7, 7]' '[0.5, 2.0, 1.25]'
+    refused "m.csr:1: the weight of '8' is nan" 3 50 '[0, 2, 2, 3]' '[7, 8, 7]' '[0.5, float("nan"), 1.25]'
+    refused 'm.csr: it is no CSR matrix: ' 4 50 '[0, 2, 2, 3]' '[7, 8, 7]' '[0.5, 2.0, 1.25]'
+    refused 'm.csr: it is no CSR matrix: its head says -1 rows' -1 50 '[0, 2, 2, 3]' '[7, 8, 7]' '[0.5, 2.0, 1.25]'
     printf 'short' >m.csr
     refused 'fewer than the 24 bytes'
     ask build -qf csr - -o m.gx <m.csr

@@ -1,6 +1,5 @@
 #include "index/convert/ciff.h"
-#include "tests/support/collection.h"
-#include "tests/support/indexes.h"
+#include "tests/support/exchange.h"
 
 #include <unistd.h>
 
@@ -96,40 +95,10 @@ static void write_file(const message *m)
 
 /* ---- the tests ---- */
 
-static gx_import_options with_codec(void)
-{
-    gx_import_options opt = GX_IMPORT_OPTIONS;
-    opt.docid_codec = "gpubp128";
-    opt.force = true;
-    return opt;
-}
-
-static gx_export_options replacing(void)
-{
-    gx_export_options opt = GX_EXPORT_OPTIONS;
-    opt.force = true;
-    return opt;
-}
-
 static void what_is_exported_comes_back(void **state)
 {
     (void)state;
-    for (uint64_t seed = 1; seed <= 6; ++seed) {
-        collection *c = collection_make(seed, (uint32_t)(seed * 400), 50);
-        gx_error err = {0};
-        const gx_import_options opt = with_codec();
-        const gx_export_options to = replacing();
-        assert_int_equal(collection_write(c, in_dir("a.gx"), gx_codec_by_name("gpubp128"), NULL, &err), GX_OK);
-        gx_index *a = open_index("a.gx");
-        if (gx_ciff_export(a, in_dir("x.ciff"), &to, &err) ||
-            gx_ciff_import(in_dir("x.ciff"), in_dir("b.gx"), &opt, &err))
-            fail_msg("seed %d: %s", (int)seed, err.text);
-        gx_index *b = open_index("b.gx");
-        assert_same_postings(a, b);
-        gx_index_close(a);
-        gx_index_close(b);
-        collection_free(c);
-    }
+    assert_comes_back(gx_ciff_export, gx_ciff_import);
 }
 
 static void the_analyzer_goes_along_unless_another_is_named(void **state)
