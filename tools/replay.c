@@ -150,12 +150,11 @@ static bool is_open_loop(const gx_replay_options *opt)
     return opt->rate > 0 || opt->arrivals != GX_ARRIVALS_FIXED;
 }
 
-static void put_report(FILE *out, const session_facts *f)
+/* What was replayed, and how. */
+static void put_setup(FILE *out, const session_facts *f)
 {
-    char text[32];
     const gx_replay_report *r = f->r;
     const gx_replay_options *opt = f->opt;
-    const gx_search_stats *w = &r->work;
     gx_index_stats st = {.size = sizeof st};
     gx_index_get_stats(f->ix, &st);
     fprintf(out, "%sIndex %s%s: %s document%s, ", cli_paint(out, CLI_BOLD), f->a->argv[0], cli_paint(out, CLI_PLAIN),
@@ -181,37 +180,55 @@ static void put_report(FILE *out, const session_facts *f)
     if (f->filter->words)
         fprintf(out, "Only %s document%s may be results\n", show_count(f->filter->n_allowed),
                 plural(f->filter->n_allowed));
-    if (r->queries) {
-        fprintf(out, "%s%s queries/s%s", cli_paint(out, CLI_BOLD),
-                show_count((uint64_t)((double)r->queries / r->seconds)), cli_paint(out, CLI_PLAIN));
-        fprintf(out, " (%s quer%s in %.3f s, %.3f s of processor time", show_count(r->queries), plural_y(r->queries),
-                r->seconds, r->cpu_seconds);
-        if (opt->runs > 1)
-            fprintf(out, "; fastest run %.3f s, slowest %.3f s", r->fastest, r->slowest);
-        fprintf(out, ")\nLatency%s\n",
-                is_open_loop(opt) ? ", from when a query was due"
-                : r->batch > 1    ? ", of whole batches"
-                                  : "");
-        put_latency(out, r);
-        if (opt->deadline > 0)
-            fprintf(out, "  %s quer%s later than the deadline of %s (%.3g %%)\n", show_count(r->late),
-                    r->late == 1 ? "y" : "ies", duration(text, opt->deadline * 1e9),
-                    100 * (double)r->late / (double)r->queries);
-        fputs("Time a query, and share of the threads' time\n", out);
-        put_stage(out, "reading the log", r->stages.read, r, opt->threads);
-        put_stage(out, "planning", r->stages.plan, r, opt->threads);
-        put_stage(out, "searching", r->stages.search, r, opt->threads);
-        put_stage(out, "  copying in", w->seconds[GX_SEARCH_COPY_IN], r, opt->threads);
-        put_stage(out, "  scoring", w->seconds[GX_SEARCH_SCORE], r, opt->threads);
-        put_stage(out, "  selecting", w->seconds[GX_SEARCH_SELECT], r, opt->threads);
-        put_stage(out, "  copying out", w->seconds[GX_SEARCH_COPY_OUT], r, opt->threads);
-        if (opt->query.algorithm == GX_ALGORITHM_PMF || opt->query.algorithm == GX_ALGORITHM_TAAT) {
-            for (int i = 0; i < GX_N_STEPS; ++i)
-                put_stage(out, step_names[i], w->steps[i], r, opt->threads);
-        }
-        put_stage(out, "writing results", r->stages.write, r, opt->threads);
-        put_stage(out, "waiting", r->stages.wait, r, opt->threads);
+}
+
+static void put_speed(FILE *out, const session_facts *f)
+{
+    char text[32];
+    const gx_replay_report *r = f->r;
+    const gx_replay_options *opt = f->opt;
+    fprintf(out, "%s%s queries/s%s", cli_paint(out, CLI_BOLD), show_count((uint64_t)((double)r->queries / r->seconds)),
+            cli_paint(out, CLI_PLAIN));
+    fprintf(out, " (%s quer%s in %.3f s, %.3f s of processor time", show_count(r->queries), plural_y(r->queries),
+            r->seconds, r->cpu_seconds);
+    if (opt->runs > 1)
+        fprintf(out, "; fastest run %.3f s, slowest %.3f s", r->fastest, r->slowest);
+    fprintf(out, ")\nLatency%s\n",
+            is_open_loop(opt) ? ", from when a query was due"
+            : r->batch > 1    ? ", of whole batches"
+                              : "");
+    put_latency(out, r);
+    if (opt->deadline > 0)
+        fprintf(out, "  %s quer%s later than the deadline of %s (%.3g %%)\n", show_count(r->late),
+                r->late == 1 ? "y" : "ies", duration(text, opt->deadline * 1e9),
+                100 * (double)r->late / (double)r->queries);
+}
+
+static void put_stages(FILE *out, const session_facts *f)
+{
+    const gx_replay_report *r = f->r;
+    const gx_replay_options *opt = f->opt;
+    const gx_search_stats *w = &r->work;
+    fputs("Time a query, and share of the threads' time\n", out);
+    put_stage(out, "reading the log", r->stages.read, r, opt->threads);
+    put_stage(out, "planning", r->stages.plan, r, opt->threads);
+    put_stage(out, "searching", r->stages.search, r, opt->threads);
+    put_stage(out, "  copying in", w->seconds[GX_SEARCH_COPY_IN], r, opt->threads);
+    put_stage(out, "  scoring", w->seconds[GX_SEARCH_SCORE], r, opt->threads);
+    put_stage(out, "  selecting", w->seconds[GX_SEARCH_SELECT], r, opt->threads);
+    put_stage(out, "  copying out", w->seconds[GX_SEARCH_COPY_OUT], r, opt->threads);
+    if (opt->query.algorithm == GX_ALGORITHM_PMF || opt->query.algorithm == GX_ALGORITHM_TAAT) {
+        for (int i = 0; i < GX_N_STEPS; ++i)
+            put_stage(out, step_names[i], w->steps[i], r, opt->threads);
     }
+    put_stage(out, "writing results", r->stages.write, r, opt->threads);
+    put_stage(out, "waiting", r->stages.wait, r, opt->threads);
+}
+
+static void put_work(FILE *out, const session_facts *f)
+{
+    const gx_replay_report *r = f->r;
+    const gx_search_stats *w = &r->work;
     fputs("Work\n", out);
     put_count(out, "results", r->results, r->queries);
     put_count(out, "without results", r->without_results, 0);
@@ -232,6 +249,17 @@ static void put_report(FILE *out, const session_facts *f)
         put_count(out, "filters by values", w->tested, r->queries);
     if (w->and_fell_to_or)
         put_count(out, "AND fell back to OR", w->and_fell_to_or, r->queries);
+}
+
+static void put_report(FILE *out, const session_facts *f)
+{
+    const gx_replay_report *r = f->r;
+    put_setup(out, f);
+    if (r->queries) {
+        put_speed(out, f);
+        put_stages(out, f);
+    }
+    put_work(out, f);
     if (r->memory.device + r->memory.pinned) {
         fprintf(out, "Memory of a session\n  %-22s %12.1f MB\n  %-22s %12.1f MB\n", "on the GPU",
                 (double)r->memory.device / 1e6, "pinned on the host", (double)r->memory.pinned / 1e6);
