@@ -900,6 +900,103 @@ typedef struct gx_replay_report {
  * any query), and the statuses of reading, searching and writing. */
 GX_API gx_status gx_replay(gx_engine *en, const gx_replay_options *opt, gx_replay_report *out, gx_error *err);
 
+/* ---- what queries cost: a model that is measured once and predicts ---- */
+
+typedef enum gx_cost_kind {
+    GX_COST_CPU,       /* a query on the CPU engine, by one thread */
+    GX_COST_GPU_ALONE, /* a query alone on a GPU */
+    GX_COST_GPU_BATCH, /* a batch on a GPU */
+    GX_N_COST_KINDS
+} gx_cost_kind;
+GX_API const char *gx_cost_kind_name(gx_cost_kind kind); /* "cpu", "gpu_alone", "gpu_batch" */
+
+/* What a cost is predicted from. */
+typedef enum gx_cost_feature {
+    GX_COST_FEATURE_SHORTEST, /* postings of the query's shortest list, */
+    GX_COST_FEATURE_SECOND,   /* of its second shortest */
+    GX_COST_FEATURE_SUM,      /* and of all its lists */
+    GX_COST_FEATURE_TERMS,    /* their number */
+    GX_COST_FEATURE_K,
+    GX_COST_FEATURE_OPERATOR,
+    GX_COST_FEATURE_BATCH, /* queries of the batch */
+    GX_N_COST_FEATURES
+} gx_cost_feature;
+GX_API const char *gx_cost_feature_name(gx_cost_feature f);
+
+typedef struct gx_query_features {
+    double shortest, second, sum; /* postings; 0 where there is no such list */
+    uint32_t n_terms, k;
+    gx_op op;
+} gx_query_features;
+
+#define GX_COST_LEAVES 36u /* linear models of a kind: by operator, k and number of terms */
+#define GX_COST_TERMS 17u  /* weights of a linear model */
+
+/* A cost model. gx_cost_profile_init sets the library's own, of one NVIDIA H200 and a core of its
+ * host. */
+typedef struct gx_cost_profile {
+    double weights[GX_N_COST_KINDS][GX_COST_LEAVES][GX_COST_TERMS]; /* ns, >= 0 */
+    bool measured[GX_N_COST_KINDS];                                 /* by gx_calibrate; false: the library's own */
+} gx_cost_profile;
+GX_API void gx_cost_profile_init(gx_cost_profile *p);
+
+/* The function of the features that a weight multiplies: "sqrt(sum)"; NULL for i >= GX_COST_TERMS. */
+GX_API const char *gx_cost_term_name(uint32_t i);
+
+/* The predicted ns of a query (n = 1), or of a batch of n >= 1 queries for GX_COST_GPU_BATCH. The
+ * queries of a batch have one operator and k. */
+GX_API double gx_cost_predict(const gx_cost_profile *p, gx_cost_kind kind, const gx_query_features *f, uint32_t n);
+
+/* A profile as a JSON file. Kinds that were not measured are left out, and those that the file
+ * lacks are the library's own. Reading: GX_ENOTFOUND, GX_EIO, GX_EINPUT (with the file and what is
+ * wrong), GX_ENOMEM. Writing: as gx_write_file. */
+GX_API gx_status gx_cost_profile_read(gx_cost_profile *out, const char *path, gx_error *err);
+GX_API gx_status gx_cost_profile_write(const gx_cost_profile *p, const char *path, bool force, gx_error *err);
+
+typedef struct gx_calibrate_options {
+    size_t size;
+    const char *log;            /* the log whose queries the model is fitted to */
+    const char *test;           /* the log on which its errors are measured; NULL: every second query of `log` */
+    gx_log_options read;        /* of both logs */
+    uint32_t n_queries;         /* most queries taken of each log, >= 1 */
+    uint32_t runs;              /* each is timed so often, and the median counts; >= 1 */
+    uint32_t small_k, large_k;  /* the two values of k that are measured */
+    uint64_t seed;              /* of the batches */
+    bool ablate;                /* also measure the errors without each feature */
+    bool (*cancel)(void *user); /* true: stop, GX_ECANCELLED. May be NULL */
+    void (*progress)(void *user, const char *doing, uint64_t n_done);
+    void *user;
+} gx_calibrate_options;
+#define GX_CALIBRATE_OPTIONS                                                                                           \
+    {                                                                                                                  \
+        sizeof(gx_calibrate_options), NULL, NULL, {GX_LOG_GUESS, GX_LOG_AUTO, NULL, NULL, false}, 3000, 5, 10, 1000,   \
+            1, false, NULL, NULL, NULL                                                                                 \
+    }
+GX_API void gx_calibrate_options_init(gx_calibrate_options *o, size_t size);
+
+/* Relative errors: |predicted / measured - 1|. */
+typedef struct gx_cost_error {
+    uint64_t n; /* costs compared; 0: none, and the rest is 0 */
+    double mean, median, p90;
+} gx_cost_error;
+
+typedef struct gx_calibration {
+    gx_cost_error fitted[GX_N_COST_KINDS];                      /* on the costs that the model was fitted to */
+    gx_cost_error held_out[GX_N_COST_KINDS];                    /* on those of `test` */
+    gx_cost_error by_op[GX_N_COST_KINDS][3];                    /* the same for each operator */
+    gx_cost_error without[GX_N_COST_KINDS][GX_N_COST_FEATURES]; /* held out, with a feature taken out */
+    uint64_t n_fitted, n_held_out;                              /* queries */
+    double seconds;
+} gx_calibration;
+
+/* Measure what queries cost, by one thread on each engine, and fit a model of it. Each engine may
+ * be NULL: what it costs is not measured then. Both are of one index. Every query is asked by each
+ * operator and k. Queries that cannot be planned are left out. GX_EUSAGE (opt, or no engine),
+ * GX_EINPUT (a log: with file and line, or it has no query with a known term), GX_ENOMEM, GX_ECUDA,
+ * GX_ECANCELLED. */
+GX_API gx_status gx_calibrate(gx_cost_profile *out, gx_calibration *report, gx_engine *cpu, gx_engine *gpu,
+                              const gx_calibrate_options *opt, gx_error *err);
+
 /* ---- outputs ---- */
 
 /* Write the n bytes to a file that appears whole or not at all; "-" is standard output, and a

@@ -16,7 +16,7 @@
 
 /* clang-format off */
 /* Rows for a command's table of flags.
- * CLI_SEARCH_FLAGS includes CLI_LINGER_FLAG and CLI_INDEX_FLAGS. */
+ * CLI_SEARCH_FLAGS includes CLI_DEVICE_FLAGS, with CLI_LINGER_FLAG, and CLI_INDEX_FLAGS. */
 #define CLI_INDEX_FLAGS \
     {"check", 0, CLI_CHOICE, "structure|checksum|full", "checksum", \
      "how much of the index is verified before it is used. `structure`: what later reads rely on, takes no time; " \
@@ -29,6 +29,15 @@
     {"linger", 0, CLI_COUNT, "US", "100", /* GX_DEFAULT_LINGER */ \
      "after answering a single query the GPU's search kernel waits this many microseconds for the next one, which " \
      "then skips the launch (about 4 us). The waiting kernel occupies the GPU. 0: it never waits", .max = 1000000}
+/* What of a machine an engine may use. */
+#define CLI_DEVICE_FLAGS \
+    {"device", 0, CLI_COUNT, "N", "0", "the number of the GPU, as `gpuidx devices` lists them", .max = 1023}, \
+    {"device-memory", 0, CLI_BYTES, "SIZE", "0", \
+     "use at most this many bytes of GPU memory, such as `20G`; 0: all that is free less a reserve"}, \
+    {"map-memory", 0, CLI_BYTES, "SIZE", NULL, \
+     "the most memory for tables derived from the index: host memory for the CPU engine, GPU memory for the GPU " \
+     "engine. 0: no tables; without this flag, no limit"}, \
+    CLI_LINGER_FLAG
 /* How a query log is read. */
 #define CLI_LOG_FLAGS \
     {"format", 'f', CLI_CHOICE, "guess|efficiency|million|tsv|lines|jsonl|topics|docs|smart|vectors|csr", "guess", \
@@ -86,13 +95,7 @@
      "levels of recursion of Parallel Merge Find; they pay above 5 M integers", .max = GX_MAX_RECURSION}, \
     {"engine", 0, CLI_CHOICE, CLI_ENGINES, "auto", \
      "where to search; `auto` takes a GPU where one can be used and the index fits, else the CPU"}, \
-    {"device", 0, CLI_COUNT, "N", "0", "the number of the GPU, as `gpuidx devices` lists them", .max = 1023}, \
-    {"device-memory", 0, CLI_BYTES, "SIZE", "0", \
-     "use at most this many bytes of GPU memory, such as `20G`; 0: all that is free less a reserve"}, \
-    {"map-memory", 0, CLI_BYTES, "SIZE", NULL, \
-     "the most memory for tables derived from the index: host memory for the CPU engine, GPU memory for the GPU " \
-     "engine. 0: no tables; without this flag, no limit"}, \
-    CLI_LINGER_FLAG, \
+    CLI_DEVICE_FLAGS, \
     CLI_INDEX_FLAGS
 /* clang-format on */
 

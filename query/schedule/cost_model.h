@@ -1,0 +1,56 @@
+/* cost_model.h: what a query costs on each engine, predicted from the lengths of its lists.
+ *
+ *   gx_query_features --rule--> leaf --weights . basis--> nanoseconds
+ *
+ * A small tree of rules chooses a leaf by operator, k and number of terms. Each leaf has a linear
+ * model with weights that are not negative over a basis of functions of the features: lengths,
+ * their square roots and logarithms. Ding, He, Yan and Suel (WWW 2009, section 9) use rules with
+ * linear models too, over the same lengths.
+ *
+ * A batch on a GPU costs a fixed part and what its queries add to it. The basis of a batch is the
+ * sum of its queries' basis functions, then 1 and the square root of the batch's size, which are
+ * the fixed part.
+ */
+#ifndef GX_QUERY_SCHEDULE_COST_MODEL_H
+#define GX_QUERY_SCHEDULE_COST_MODEL_H
+
+#include "engine/gpuidx_advanced.h" /* gx_cost_profile */
+#include "query/plan.h"
+
+/* The features of a plan that an engine runs. */
+gx_query_features gx_plan_features(const gx_plan *plan);
+
+/* What a query adds to the cost of a batch, in ns; the batch's fixed part left out. */
+double gx_cost_marginal(const gx_cost_profile *p, const gx_query_features *f);
+
+/* The fixed part of a batch of n queries of this kind, in ns. */
+double gx_cost_fixed(const gx_cost_profile *p, const gx_query_features *f, uint32_t n);
+
+/* The leaf of a query, or of a batch of such queries, below GX_COST_LEAVES. Rules about features of
+ * `without`, a set of 1 << gx_cost_feature, are left out. */
+uint32_t gx_cost_leaf(const gx_query_features *f, gx_cost_kind kind, uint32_t without);
+
+/* Write the basis of n queries: of one alone, or of a batch. Functions of features of `without` are
+ * 0. */
+void gx_cost_basis(const gx_query_features *f, uint32_t n, gx_cost_kind kind, uint32_t without,
+                   double basis[GX_COST_TERMS]);
+
+/* A measured cost. */
+typedef struct gx_cost_sample {
+    double basis[GX_COST_TERMS];
+    double ns; /* > 0 */
+    uint32_t leaf;
+} gx_cost_sample;
+
+/* Set the weights of one kind so that the relative errors of the n samples are small: least
+ * squares, with weights that are at least 0 and samples far off counting less. A leaf of fewer than
+ * GX_COST_LEAST_SAMPLES takes its weights from the samples of its operator and k. GX_ENOMEM. */
+#define GX_COST_LEAST_SAMPLES 40u
+gx_status gx_cost_fit(double weights[GX_COST_LEAVES][GX_COST_TERMS], const gx_cost_sample *samples, size_t n,
+                      gx_error *err);
+
+/* The weights w >= 0 that minimise |A w - b|^2, given the n x n matrix A' A and A' b, for n <=
+ * GX_COST_TERMS (Lawson and Hanson, Solving Least Squares Problems, 1974, chapter 23). */
+void gx_least_squares(const double *ata, const double *atb, uint32_t n, double *w);
+
+#endif

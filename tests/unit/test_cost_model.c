@@ -1,0 +1,239 @@
+/* The cost model: least squares, rules, fits that are known, and the profile's file. */
+#include "query/schedule/cost_model.h"
+
+#include <math.h>
+#include <unistd.h>
+
+#include "tests/support/gen.h"
+#include "tests/support/test.h"
+
+static char path[] = "/tmp/gpuidx-test-profile-XXXXXX";
+
+static int make_file(void **state)
+{
+    (void)state;
+    const int fd = mkstemp(path);
+    return fd < 0 ? -1 : close(fd);
+}
+
+static int remove_file(void **state)
+{
+    (void)state;
+    return unlink(path);
+}
+
+static void assert_near(double a, double b, double most)
+{
+    if (!(fabs(a - b) <= most))
+        fail_msg("%.17g is not %.17g", a, b);
+}
+
+static double uniform(gen_rng *rng)
+{
+    return (double)(gen_u64(rng) >> 11) * 0x1p-53;
+}
+
+/* ---- least squares ---- */
+
+static void weights_that_are_positive_are_found(void **state)
+{
+    (void)state;
+    const double ata[4] = {2, 1, 1, 3}, atb[2] = {2 * 4 + 5, 4 + 3 * 5};
+    double w[2];
+    gx_least_squares(ata, atb, 2, w);
+    assert_near(w[0], 4, 1e-9);
+    assert_near(w[1], 5, 1e-9);
+}
+
+/* At the minimum the gradient is 0 where a weight is above 0, and does not fall where it is 0. */
+static void no_weight_is_negative_and_none_can_be_better(void **state)
+{
+    (void)state;
+    enum { N = 6, ROWS = 40 };
+    for (uint64_t seed = 1; seed <= 200; ++seed) {
+        gen_rng rng = {seed};
+        double a[ROWS][N], b[ROWS], ata[N * N] = {0}, atb[N] = {0}, w[N];
+        for (int r = 0; r < ROWS; ++r) {
+            b[r] = uniform(&rng);
+            for (int i = 0; i < N; ++i)
+                a[r][i] = uniform(&rng) - 0.3;
+        }
+        for (int i = 0; i < N; ++i) {
+            for (int r = 0; r < ROWS; ++r)
+                atb[i] += a[r][i] * b[r];
+            for (int j = 0; j < N; ++j)
+                for (int r = 0; r < ROWS; ++r)
+                    ata[i * N + j] += a[r][i] * a[r][j];
+        }
+        gx_least_squares(ata, atb, N, w);
+        for (int i = 0; i < N; ++i) {
+            double gradient = -atb[i];
+            for (int j = 0; j < N; ++j)
+                gradient += ata[i * N + j] * w[j];
+            if (!(w[i] >= 0) || (w[i] > 0 && fabs(gradient) > 1e-7) || gradient < -1e-7)
+                fail_msg("seed %d: weight %d is %g, its gradient %g", (int)seed, i, w[i], gradient);
+        }
+    }
+}
+
+/* ---- the model ---- */
+
+static gx_query_features random_features(gen_rng *rng)
+{
+    gx_query_features f = {.n_terms = 1 + gen_below(rng, 8), .k = gen_below(rng, 2) ? 10 : 1000};
+    f.op = (gx_op)gen_below(rng, 3);
+    f.shortest = 1 + gen_below(rng, 1000);
+    f.second = f.n_terms > 1 ? f.shortest + gen_below(rng, 10000) : 0;
+    f.sum = f.shortest + f.second + (f.n_terms > 2 ? gen_below(rng, 1000000) : 0);
+    return f;
+}
+
+static void costs_that_are_linear_are_learnt(void **state)
+{
+    (void)state;
+    enum { N = 6000 };
+    gen_rng rng = {7};
+    gx_cost_profile *p = calloc(1, sizeof *p);
+    gx_cost_sample *samples = malloc(N * sizeof *samples);
+    gx_query_features *all = malloc(N * sizeof *all);
+    for (int i = 0; i < N; ++i) {
+        const gx_query_features f = all[i] = random_features(&rng);
+        gx_cost_basis(&f, 1, GX_COST_CPU, 0, samples[i].basis);
+        samples[i].leaf = gx_cost_leaf(&f, GX_COST_CPU, 0);
+        samples[i].ns = 500 * (1 + f.op) * f.n_terms + 2 * f.shortest + 30 * sqrt(f.sum);
+    }
+    assert_int_equal(gx_cost_fit(p->weights[GX_COST_CPU], samples, N, NULL), GX_OK);
+    for (int i = 0; i < N; ++i) {
+        const double predicted = gx_cost_predict(p, GX_COST_CPU, &all[i], 1);
+        if (fabs(predicted / samples[i].ns - 1) > 0.02)
+            fail_msg("query %d: %g ns instead of %g", i, predicted, samples[i].ns);
+    }
+    free(all);
+    free(samples);
+    free(p);
+}
+
+static void a_batch_costs_its_fixed_part_and_its_queries(void **state)
+{
+    (void)state;
+    gen_rng rng = {8};
+    gx_cost_profile p;
+    gx_query_features batch[64];
+    gx_cost_profile_init(&p);
+    double sum = 0;
+    for (int i = 0; i < 64; ++i) {
+        batch[i] = random_features(&rng);
+        batch[i].op = GX_OP_OR;
+        batch[i].k = 10;
+        sum += gx_cost_marginal(&p, &batch[i]);
+    }
+    const double fixed = gx_cost_fixed(&p, batch, 64);
+    assert_true(fixed > 0 && sum > 0);
+    assert_near(gx_cost_predict(&p, GX_COST_GPU_BATCH, batch, 64), fixed + sum, 1e-6 * (fixed + sum));
+}
+
+static void a_feature_that_is_left_out_changes_nothing(void **state)
+{
+    (void)state;
+    gen_rng rng = {9};
+    for (int i = 0; i < 200; ++i) {
+        const gx_query_features f = random_features(&rng);
+        gx_query_features g = f;
+        g.shortest += 5;
+        g.k = f.k == 10 ? 1000 : 10;
+        g.op = (gx_op)((f.op + 1) % 3);
+        const uint32_t without =
+            1u << GX_COST_FEATURE_SHORTEST | 1u << GX_COST_FEATURE_K | 1u << GX_COST_FEATURE_OPERATOR;
+        double a[GX_COST_TERMS], b[GX_COST_TERMS];
+        gx_cost_basis(&f, 1, GX_COST_CPU, without, a);
+        gx_cost_basis(&g, 1, GX_COST_CPU, without, b);
+        assert_memory_equal(a, b, sizeof a);
+        assert_int_equal(gx_cost_leaf(&f, GX_COST_CPU, without), gx_cost_leaf(&g, GX_COST_CPU, without));
+        assert_int_not_equal(gx_cost_leaf(&f, GX_COST_CPU, 0), gx_cost_leaf(&g, GX_COST_CPU, 0));
+    }
+}
+
+static void the_default_is_above_0_for_every_query(void **state)
+{
+    (void)state;
+    gen_rng rng = {10};
+    gx_cost_profile p;
+    gx_cost_profile_init(&p);
+    for (int i = 0; i < 1000; ++i) {
+        gx_query_features f = random_features(&rng);
+        if (i == 0)
+            f = (gx_query_features){.k = 1};
+        for (int kind = 0; kind < GX_N_COST_KINDS; ++kind) {
+            const double ns = gx_cost_predict(&p, (gx_cost_kind)kind, &f, 1);
+            assert_true(isfinite(ns) && ns > 0);
+        }
+    }
+}
+
+/* ---- the file ---- */
+
+static void a_profile_is_read_as_it_was_written(void **state)
+{
+    (void)state;
+    gen_rng rng = {11};
+    gx_cost_profile *p = malloc(sizeof *p), *q = malloc(sizeof *q);
+    gx_error err = {0};
+    gx_cost_profile_init(p);
+    p->measured[GX_COST_CPU] = true;
+    for (uint32_t leaf = 0; leaf < GX_COST_LEAVES; ++leaf)
+        for (uint32_t i = 0; i < GX_COST_TERMS; ++i)
+            p->weights[GX_COST_CPU][leaf][i] = gen_below(&rng, 3) && leaf % 5 ? uniform(&rng) * 1e4 : 0;
+    assert_int_equal(gx_cost_profile_write(p, path, false, &err), GX_EEXISTS);
+    assert_int_equal(gx_cost_profile_write(p, path, true, &err), GX_OK);
+    assert_int_equal(gx_cost_profile_read(q, path, &err), GX_OK);
+    assert_memory_equal(p, q, sizeof *p);
+    free(p);
+    free(q);
+}
+
+static void a_bad_profile_is_refused_and_says_why(void **state)
+{
+    (void)state;
+    static const char *const bad[][2] = {
+        {"", "profile"},
+        {"{\"schema\": 1", "profile"},
+        {"[]", "no profile of this version"},
+        {"{\"schema\": 2, \"models\": {}}", "no profile of this version"},
+        {"{\"schema\": 1, \"models\": {\"cpu\": 3}}", "no array"},
+        {"{\"schema\": 1, \"models\": {\"cpu\": [{}]}}", "number of a leaf"},
+        {"{\"schema\": 1, \"models\": {\"cpu\": [{\"leaf\": 36}]}}", "number of a leaf"},
+        {"{\"schema\": 1, \"models\": {\"cpu\": [{\"leaf\": 1, \"sum\": -1}]}}", "weight"},
+        {"{\"schema\": 1, \"models\": {\"cpu\": [{\"leaf\": 1, \"sum\": \"x\"}]}}", "weight"},
+        {"{\"schema\": 1, \"models\": {\"cpu\": [{\"leaf\": 1, \"moon\": 1}]}}", "no known name"},
+    };
+    gx_cost_profile p, before;
+    memset(&p, 7, sizeof p);
+    before = p;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; ++i) {
+        gx_error err = {0};
+        FILE *f = fopen(path, "w");
+        fputs(bad[i][0], f);
+        fclose(f);
+        assert_int_equal(gx_cost_profile_read(&p, path, &err), GX_EINPUT);
+        assert_non_null(strstr(err.text, path));
+        assert_non_null(strstr(err.text, bad[i][1]));
+        assert_memory_equal(&p, &before, sizeof p);
+    }
+    gx_error err = {0};
+    assert_int_equal(gx_cost_profile_read(&p, "/nonexistent/x", &err), GX_ENOTFOUND);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(weights_that_are_positive_are_found),
+        cmocka_unit_test(no_weight_is_negative_and_none_can_be_better),
+        cmocka_unit_test(costs_that_are_linear_are_learnt),
+        cmocka_unit_test(a_batch_costs_its_fixed_part_and_its_queries),
+        cmocka_unit_test(a_feature_that_is_left_out_changes_nothing),
+        cmocka_unit_test(the_default_is_above_0_for_every_query),
+        cmocka_unit_test(a_profile_is_read_as_it_was_written),
+        cmocka_unit_test(a_bad_profile_is_refused_and_says_why),
+    };
+    return cmocka_run_group_tests_name("cost_model", tests, make_file, remove_file);
+}
