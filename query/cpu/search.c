@@ -164,24 +164,38 @@ static uint32_t known_threshold(const gx_plan *plan, bool all)
     return plan->initial_threshold > 1 && (!all || plan->op == GX_OP_AND) ? plan->initial_threshold : 1;
 }
 
-/* Whether the plan has a mask that allows most documents, such as all but the deleted ones. */
-static bool allows_most(const gx_cpu_searcher *s, const gx_plan *plan)
+/* So many of the best of n_docs documents are likely to hold k that a selection allows, if it allows
+ * `allowed` of them all and is not correlated with the query. */
+static double likely_rank(uint32_t k, uint32_t allowed, uint32_t n_docs)
 {
-    return !plan->filter && !plan->filter_mask && plan->mask &&
-           (uint64_t)plan->mask->n * 4 >= (uint64_t)s->ix->n_docs * 3;
+    return (k + 3 * sqrt(k) + 1) * n_docs / (allowed ? allowed : 1);
+}
+
+/* About the impact of the posting of such a rank in the list of bounds b: between the ranks that are
+ * known, impacts are taken to fall with the rank's logarithm. 0: not known. */
+static double impact_of_rank(const gx_cpu_bounds *b, double rank)
+{
+    uint32_t q = 0;
+    while (q < GX_CPU_N_KTH && gx_cpu_kth_ranks[q] < rank)
+        ++q;
+    if (q == GX_CPU_N_KTH || b->kth[q] == 0)
+        return 0;
+    const double above = b->kth[q - 1], steps = log10(rank / gx_cpu_kth_ranks[q - 1]);
+    return above - (above - b->kth[q]) * steps;
 }
 
 /* A score that at least k documents reach, by one of the lists alone, or as the plan has it. Under
- * a mask that leaves out few it is likely; under other selections only the plan's is known. */
+ * a mask or a filter it is likely; the plan's is known. */
 static uint32_t initial_threshold(const gx_cpu_searcher *s, const gx_plan *plan)
 {
     uint32_t q = 0, threshold = known_threshold(plan, false);
-    if (s->selection.any && !allows_most(s, plan))
-        return threshold;
+    const double rank = likely_rank(plan->k, s->selection.allowed, s->ix->n_docs);
     while (q < GX_CPU_N_KTH && gx_cpu_kth_ranks[q] < plan->k)
         ++q;
     for (uint32_t i = 0; q < GX_CPU_N_KTH && i < plan->n_terms; ++i) {
-        const double least = (double)s->order[i]->w * s->order[i]->bounds->kth[q] / s->params_slack - 1;
+        const gx_cpu_bounds *b = s->order[i]->bounds;
+        const double impact = s->selection.any ? impact_of_rank(b, rank) : b->kth[q];
+        const double least = (double)s->order[i]->w * impact / s->params_slack - 1;
         if (least > threshold)
             threshold = (uint32_t)least;
     }

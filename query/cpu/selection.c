@@ -69,13 +69,16 @@ static bool is_few(const gx_plan *plan, uint64_t n)
     return n < UINT32_MAX && n * SELECTED_COST < count_postings(plan);
 }
 
-/* Find the documents of a rare filter. false: no memory. */
+/* Work out about how many documents a filter allows, and find them if they are few. false: no memory. */
 static bool find_few(gx_cpu_selection *s, const gx_plan *plan)
 {
     const gx_filter *f = s->filter;
-    if (!gx_filter_has_orders(f) && !is_few(plan, gx_filter_guess(f)))
+    s->allowed = gx_filter_guess(f);
+    if (!gx_filter_has_orders(f) && !is_few(plan, s->allowed))
         return true;
     const gx_filter_documents found = gx_filter_find(f);
+    if (found.exact && found.n < s->n_docs)
+        s->allowed = (uint32_t)found.n;
     if (!is_few(plan, found.n))
         return true;
     if (found.docids) {
@@ -109,6 +112,7 @@ gx_status gx_cpu_selection_begin(gx_cpu_selection *s, const gx_plan *plan, gx_er
     if (plan->filter_mask)
         s->masks[s->n_masks++] = plan->filter_mask;
     s->any = s->n_masks || s->filter;
+    s->allowed = s->n_docs;
     s->docids = NULL;
     if (s->filter && !find_few(s, plan))
         return no_memory(s, err);
@@ -123,6 +127,9 @@ gx_status gx_cpu_selection_begin(gx_cpu_selection *s, const gx_plan *plan, gx_er
         s->few = true;
         s->n = s->masks[0]->n;
     }
+    for (uint32_t i = 0; i < s->n_masks; ++i) /* as if masks and filter were not correlated */
+        if (s->masks[i] != &s->made)
+            s->allowed = (uint32_t)((uint64_t)s->allowed * s->masks[i]->n / s->n_docs);
     return GX_OK;
 }
 
