@@ -59,17 +59,38 @@ typedef struct gx_cpu_dense {
     const uint32_t *rank; /* [n_docs / 64 + 1] */
 } gx_cpu_dense;
 
+/* A block that GPU-BP packed: the words of its docids and of its tfs with their widths in bits,
+ * n <= 128 postings, the first docid. Both arrays are readable GX_READ_SLACK bytes past their
+ * words. */
+typedef struct gx_cpu_packed_block {
+    const uint32_t *docids, *tfs;
+    uint32_t docid_bits, tf_bits, n, first;
+} gx_cpu_packed_block;
+
+/* A list's map, which has a bit for each slot of 2^shift documents and is readable 32 words past
+ * its last, and what a candidate loses that the map lacks: ub from remaining_ub, bit from
+ * list_mask. Word i of the map is at i & mask: UINT32_MAX where the map has every word, 2^n - 1
+ * where 2^n words serve all. */
+typedef struct gx_cpu_presence {
+    const uint32_t *map;
+    uint32_t shift, mask, ub, bit;
+} gx_cpu_presence;
+
+/* The lengths of documents, from which `norm` makes K. */
+typedef struct gx_cpu_lengths {
+    const uint32_t *lens; /* [n_docs] */
+    uint32_t n_docs;
+    gx_scorer norm;
+} gx_cpu_lengths;
+
 typedef struct gx_cpu_kernels {
     const char *name, *title; /* as "avx512" and "AVX-512" */
 
-    /* Append the candidates of a block that GPU-BP packed: n <= 128 postings, whose first docid is
-     * first. docids and tfs are the words, with their widths. A candidate has tf >= min_tf and
-     * docid < n_docs. Returns false if no tf reaches min_tf; the docids are then not decoded. It
-     * reads up to GX_READ_SLACK bytes past the words. Where it is NULL, or a width is above
-     * max_docid_bits or max_tf_bits, the caller decodes the block and calls append_decoded_block.
-     */
-    bool (*scan_packed_block)(gx_cpu_columns *c, const uint32_t *docids, uint32_t docid_bits, const uint32_t *tfs,
-                              uint32_t tf_bits, uint32_t n, uint32_t first, const gx_cpu_bound *b);
+    /* Append the candidates of a packed block, the postings with tf >= min_tf and docid < n_docs.
+     * Returns false if no tf reaches min_tf; the docids are then not decoded. Where it is NULL, or
+     * a width is above max_docid_bits or max_tf_bits, the caller decodes the block and calls
+     * append_decoded_block. */
+    bool (*scan_packed_block)(gx_cpu_columns *c, const gx_cpu_packed_block *p, const gx_cpu_bound *b);
     uint32_t max_docid_bits, max_tf_bits;
 
     /* Decode the docids of a packed block to docids[128], aligned to 64 bytes, for look-ups. NULL
@@ -83,12 +104,9 @@ typedef struct gx_cpu_kernels {
     void (*append_decoded_block)(gx_cpu_columns *c, const uint32_t *docids, const uint32_t *tfs, uint32_t n,
                                  const gx_cpu_bound *b);
 
-    /* Look the candidates up in a list's map, which has a bit a slot of 2^shift documents and is
-     * readable 32 words past its last. A candidate that is absent loses ub from remaining_ub and
-     * bit from list_mask; if all is set, it is dropped. doc must rise. Word i of the map is at
-     * i & mask: UINT32_MAX where the map has every word, 2^n - 1 where 2^n words serve all. */
-    void (*apply_presence_map)(gx_cpu_columns *c, const uint32_t *map, uint32_t shift, uint32_t mask, uint32_t ub,
-                               uint32_t bit, uint32_t T, bool all);
+    /* Look the candidates up in a list's map. If `all` is set, a candidate that it lacks is
+     * dropped. doc must rise. */
+    void (*apply_presence_map)(gx_cpu_columns *c, const gx_cpu_presence *p, uint32_t T, bool all);
 
     /* Compute K from the documents' lengths; score becomes the list's exact impact. */
     void (*score_own)(gx_cpu_columns *c, const uint32_t *lens, gx_scorer norm, float w, uint32_t T);
@@ -106,10 +124,10 @@ typedef struct gx_cpu_kernels {
     /* How many of n rising docids, readable up to a multiple of 16, are below doc. */
     uint32_t (*count_below)(const uint32_t *docids, uint32_t n, uint32_t doc);
 
-    /* parts[i] = tf / (tf + K) of n postings, K by lens; the least K to *min_K, returns the
-     * greatest part. Docids >= n_docs count as part 0. */
-    float (*parts)(const uint32_t *docids, const uint32_t *tfs, uint32_t n, uint32_t n_docs, const uint32_t *lens,
-                   gx_scorer norm, float *parts, float *min_K);
+    /* parts[i] = tf / (tf + K) of n postings; the least K to *min_K, returns the greatest part.
+     * Docids >= n_docs count as part 0. */
+    float (*parts)(const uint32_t *docids, const uint32_t *tfs, uint32_t n, const gx_cpu_lengths *l, float *parts,
+                   float *min_K);
 } gx_cpu_kernels;
 
 extern const gx_cpu_kernels gx_cpu_portable;

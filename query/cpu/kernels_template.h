@@ -88,14 +88,14 @@ static void append_decoded_block(gx_cpu_columns *c, const u32 *docids, const u32
 }
 
 #ifdef MAX_DOCID_BITS
-static bool scan_packed_block(gx_cpu_columns *c, const u32 *docids, u32 docid_bits, const u32 *tfs, u32 tf_bits, u32 n,
-                              u32 first, const gx_cpu_bound *b)
+static bool scan_packed_block(gx_cpu_columns *c, const gx_cpu_packed_block *p, const gx_cpu_bound *b)
 {
     _Alignas(64) u32 unpacked[128];
+    const u32 n = p->n;
     block_tfs t;
-    if (!unpack_tfs(&t, tfs, tf_bits, n, b->min_tf))
+    if (!unpack_tfs(&t, p->tfs, p->tf_bits, n, b->min_tf))
         return false;
-    unpack_docids(docids, docid_bits, n, first, unpacked);
+    unpack_docids(p->docids, p->docid_bits, n, p->first, unpacked);
     u32 to = c->n;
     for (u32 v = 0; v < SCAN_END(n); v += LANES) {
         const bits m = reaching_tfs(&t, v, n, b->min_tf);
@@ -133,9 +133,10 @@ static u32 count_below(const u32 *docids, u32 n, u32 doc)
 }
 #endif
 
-static float saturate_tfs(const u32 *docids, const u32 *tfs, u32 n, u32 n_docs, const u32 *lens, gx_scorer norm,
-                          float *parts, float *min_K)
+static float saturate_tfs(const u32 *docids, const u32 *tfs, u32 n, const gx_cpu_lengths *l, float *parts, float *min_K)
 {
+    const gx_scorer norm = l->norm;
+    const u32 *const lens = l->lens, n_docs = l->n_docs;
     fvec most = f_splat(0), least = f_splat(INFINITY);
     for (u32 v = 0; v < n; v += LANES) {
         const vec doc = v_load(docids + v);
@@ -161,8 +162,9 @@ static inline void keep(gx_cpu_columns *c, u32 to, order o, vec doc, vec score, 
     compress_store(c->list_mask, to, o, list_mask);
 }
 
-static void apply_presence_map(gx_cpu_columns *c, const u32 *map, u32 shift, u32 mask, u32 ub, u32 bit, u32 T, bool all)
+static void apply_presence_map(gx_cpu_columns *c, const gx_cpu_presence *p, u32 T, bool all)
 {
+    const u32 *const map = p->map, shift = p->shift, mask = p->mask, ub = p->ub, bit = p->bit;
     const u32 n = c->n;
     u32 to = 0;
     for (u32 v = 0; v < n; v += LANES) {

@@ -407,6 +407,7 @@ static gx_cpu_bounds *make_bounds(const gx_cpu_lists *ls, const gx_cpu_params *p
 {
     const gx_list l = gx_index_list(ls->ix, term);
     const float unit = unit_of(ls->ix, p->norm, term), classes = N_CLASSES / unit;
+    const gx_cpu_lengths lengths = {p->lens, ls->ix->n_docs, p->norm};
     gx_cpu_bounds *b = calloc(1, sizeof *b + l.n_blocks * sizeof *b->blocks);
     if (!b)
         return NULL;
@@ -415,8 +416,8 @@ static gx_cpu_bounds *make_bounds(const gx_cpu_lists *ls, const gx_cpu_params *p
     for (uint32_t j = 0; j < l.n_blocks; ++j) {
         const uint32_t n = gx_cpu_decode_docids(ls->kernels, &l, j, scratch->docids);
         gx_list_decode_tfs(&l, j, scratch->tfs);
-        const float most = ls->kernels->parts(scratch->docids, scratch->tfs, n, ls->ix->n_docs, p->lens, p->norm,
-                                              scratch->parts, &b->blocks[j].min_K);
+        const float most =
+            ls->kernels->parts(scratch->docids, scratch->tfs, n, &lengths, scratch->parts, &b->blocks[j].min_K);
         b->blocks[j].most = most * (1 + 0x1p-21f); /* two roundings may lower a part */
         b->most = b->blocks[j].most > b->most ? b->blocks[j].most : b->most;
         for (uint32_t i = 0; l.df >= gx_cpu_kth_ranks[1] && i < n; ++i) {

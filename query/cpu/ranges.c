@@ -235,12 +235,12 @@ static gx_range_bounds *make_bounds(gx_ranges *r, const gx_range_list *list, gx_
         return NULL;
     }
     const double scale = 255.0 / list_bounds->most * (1 + 0x1p-22);
+    const gx_cpu_lengths lengths = {gx_cpu_params_lens(params), r->ix->n_docs, norm};
     uint32_t last = 0, at = 0;
     float min_K;
     for (uint32_t j = 0; j < l.n_blocks; ++j) {
         const uint32_t n = decode_block(r, &l, j, &last, scratch);
-        r->kernels->parts(scratch->docids, scratch->tfs, n, r->ix->n_docs, gx_cpu_params_lens(params), norm,
-                          scratch->parts, &min_K);
+        r->kernels->parts(scratch->docids, scratch->tfs, n, &lengths, scratch->parts, &min_K);
         for (uint32_t i = 0; i < n; ++i) {
             const uint32_t docid = scratch->docids[i];
             const uint8_t bound = bound_of(scratch->parts[i], scale);

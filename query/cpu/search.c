@@ -381,7 +381,8 @@ static void filter_by_blocks(gx_cpu_searcher *s, gx_cpu_cursor *c, uint32_t bit,
     }
     for (uint32_t i = n / 4 * 4; i < n; ++i)
         set_slot(s->window, docids[i] >> shift & mask);
-    s->kernels->apply_presence_map(columns, s->window, shift, GX_CPU_WINDOW - 1, c->ub, bit, s->best.threshold, all);
+    const gx_cpu_presence window = {s->window, shift, GX_CPU_WINDOW - 1, c->ub, bit};
+    s->kernels->apply_presence_map(columns, &window, s->best.threshold, all);
 }
 
 /* The bit of list j in the list masks of candidates that are looked up from list `first` on. The
@@ -401,9 +402,10 @@ static void rule_out(gx_cpu_searcher *s, uint32_t first, uint32_t n, bool tested
     n = n - first < SHARED_BIT ? n : first + SHARED_BIT;
     for (uint32_t j = first; j < n && c->n; ++j) {
         const gx_cpu_cursor *later = s->order[j];
-        if (later->map->map)
-            k->apply_presence_map(c, later->map->map, later->map->map_shift, UINT32_MAX, later->ub, bit_of(first, j),
-                                  s->best.threshold, all);
+        const gx_cpu_map *m = later->map;
+        const gx_cpu_presence map = {m->map, m->map_shift, UINT32_MAX, later->ub, bit_of(first, j)};
+        if (m->map)
+            k->apply_presence_map(c, &map, s->best.threshold, all);
     }
     if (tested)
         gx_cpu_selection_apply_filter(&s->selection, k, c, s->best.threshold);
@@ -474,11 +476,13 @@ static void scan_block(gx_cpu_searcher *s, gx_cpu_cursor *c, uint32_t j, const g
     const uint32_t n = gx_list_block_n(l, j);
     if (c->packed) {
         uint32_t n_docid_words, n_tf_words;
-        const uint32_t *docids = gx_cpu_docid_words(l, j, &n_docid_words), *tfs = tf_words(l, j, &n_tf_words);
-        const uint32_t docid_bits = gx_packed_width(n_docid_words, n), tf_bits = gx_packed_width(n_tf_words, n);
-        if (docid_bits <= s->kernels->max_docid_bits && tf_bits <= s->kernels->max_tf_bits) {
-            s->work.blocks_decoded +=
-                s->kernels->scan_packed_block(&s->columns, docids, docid_bits, tfs, tf_bits, n, l->heads[j], b);
+        gx_cpu_packed_block p = {.n = n, .first = l->heads[j]};
+        p.docids = gx_cpu_docid_words(l, j, &n_docid_words);
+        p.tfs = tf_words(l, j, &n_tf_words);
+        p.docid_bits = gx_packed_width(n_docid_words, n);
+        p.tf_bits = gx_packed_width(n_tf_words, n);
+        if (p.docid_bits <= s->kernels->max_docid_bits && p.tf_bits <= s->kernels->max_tf_bits) {
+            s->work.blocks_decoded += s->kernels->scan_packed_block(&s->columns, &p, b);
             return;
         }
     }

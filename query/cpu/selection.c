@@ -176,7 +176,7 @@ void gx_cpu_selection_apply_masks(const gx_cpu_selection *s, const gx_cpu_kernel
 {
     for (uint32_t i = 0; i < s->n_masks;
          ++i) /* a mask is a map of single documents; a candidate that it lacks is dropped */
-        k->apply_presence_map(c, s->masks[i]->words, 0, UINT32_MAX, 0, 0, T, true);
+        k->apply_presence_map(c, &(gx_cpu_presence){s->masks[i]->words, 0, UINT32_MAX, 0, 0}, T, true);
 }
 
 void gx_cpu_selection_apply_filter(const gx_cpu_selection *s, const gx_cpu_kernels *k, gx_cpu_columns *c, uint32_t T)
@@ -190,7 +190,7 @@ void gx_cpu_selection_apply_filter(const gx_cpu_selection *s, const gx_cpu_kerne
     memcpy(docids, c->doc, n * sizeof *docids);
     for (uint32_t i = 0; i < n; ++i)
         s->passed[docids[i] / 32] |= (uint32_t)keep[i] << docids[i] % 32;
-    k->apply_presence_map(c, s->passed, 0, UINT32_MAX, 0, 0, T, true);
+    k->apply_presence_map(c, &(gx_cpu_presence){s->passed, 0, UINT32_MAX, 0, 0}, T, true);
     for (uint32_t i = 0; i < n; ++i)
         s->passed[docids[i] / 32] = 0;
 }

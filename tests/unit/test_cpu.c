@@ -305,8 +305,9 @@ static void steps_of_a_batch_equal_those_in_plain_C(void **state)
             map[x] = (uint32_t)(gen_u64(&r) & gen_u64(&r));
         random_batch(&r, &a);
         b = a;
-        k->apply_presence_map(&a, map, shift, mask, ub, bit, T, all);
-        plain->apply_presence_map(&b, map, shift, mask, ub, bit, T, all);
+        const gx_cpu_presence presence = {map, shift, mask, ub, bit};
+        k->apply_presence_map(&a, &presence, T, all);
+        plain->apply_presence_map(&b, &presence, T, all);
         assert_same_batch(&a, &b, true, false);
 
         random_batch(&r, &a);
@@ -369,8 +370,9 @@ static void decoded_blocks_give_what_plain_C_gives(void **state)
         const uint32_t doc = gen_below(&r, docids[n - 1] + 2);
         assert_int_equal(k->count_below(docids, n, doc), plain->count_below(docids, n, doc));
         float min_a, min_b;
-        const float most_a = k->parts(docids, tfs, n, a.n_docs, lens, norm, parts_a, &min_a),
-                    most_b = plain->parts(docids, tfs, n, a.n_docs, lens, norm, parts_b, &min_b);
+        const gx_cpu_lengths lengths = {lens, a.n_docs, norm};
+        const float most_a = k->parts(docids, tfs, n, &lengths, parts_a, &min_a),
+                    most_b = plain->parts(docids, tfs, n, &lengths, parts_b, &min_b);
         assert_memory_equal(&most_a, &most_b, sizeof most_a);
         assert_memory_equal(&min_a, &min_b, sizeof min_a);
         assert_memory_equal(parts_a, parts_b, n * sizeof *parts_a);
@@ -416,7 +418,8 @@ static void packed_blocks_give_what_plain_C_gives(void **state)
         a.n_docs = gen_below(&r, 4) ? UINT32_MAX : first + gen_below(&r, 1u << docid_bits);
         b = a;
         plain->append_decoded_block(&b, docids, tfs, n, &bound);
-        const bool any = k->scan_packed_block(&a, docid_words, docid_bits, tf_words, tf_bits, n, first, &bound);
+        const gx_cpu_packed_block block = {docid_words, tf_words, docid_bits, tf_bits, n, first};
+        const bool any = k->scan_packed_block(&a, &block, &bound);
         assert_same_batch(&a, &b, true, false);
         assert_true(any || !plain->any_tf_reaches(tfs, n, bound.min_tf));
         free(docid_words);
