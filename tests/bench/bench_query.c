@@ -127,6 +127,10 @@ static void make_plans(bench *b, gx_op op, uint32_t k)
         const gx_synth_query *q = &b->s->queries[i];
         if (gx_plan_make_ids(&b->plans[i], &b->s->ix, q->terms, NULL, q->n, &opt, &err) != GX_OK)
             die("plan", &err);
+        if (b->plans[i].terms[0].w == 0) {
+            fprintf(stderr, "bench_query: a term of query %u weighs nothing\n", i);
+            exit(1);
+        }
         if (b->pairs)
             gx_pair_thresholds_apply(b->pairs, &b->plans[i]);
         b->hits[i].keys = malloc((size_t)b->plans[i].k * 8);

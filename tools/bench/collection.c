@@ -345,6 +345,7 @@ static bool assemble_index(generator *m, uint32_t threads)
     }
     h->n_tokens = ix->n_tokens;
     ix->avgdl = (double)ix->n_tokens / n_docs;
+    ix->impact_unit = 1;
     return true;
 }
 
