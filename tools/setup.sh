@@ -35,6 +35,7 @@ needs=(
   'nanopb|has_nanopb|libnanopb-dev'
   'libedit|pkg-config --exists libedit|libedit-dev'
   'cmocka (tests)|pkg-config --exists cmocka|libcmocka-dev'
+  'CRoaring (tests)|has_header roaring/roaring.h|libroaring-dev'
   'bats (tests)|command -v bats|bats'
   'strace (tests)|command -v strace|strace'
   'mandoc (tests)|command -v mandoc|mandoc'

@@ -362,3 +362,51 @@ assert all(len(x["levels_ns"]) > 1 and min(x["levels_ns"]) > 0 and x["ours_ns"] 
     ask bench query "$TINY" missing
     exits 5
 }
+
+@test "figure 4 has the storage that the paper's metadata take, and needs no GPU" {
+    ask bench bitmaps -q --figure=4 --rows=200000 --data=linkage,bpa --format=json
+    exits 0
+    python3 -c 'import json, sys
+r = json.load(sys.stdin)
+data, storage = ({x["row"]: x["values"] for x in t["rows"]} for t in r["tables"])
+assert list(data) == ["BPA", "linkage"] and r["gpu"] is None and r["seed"] == 1, r
+for name, v in data.items():
+    words = v["attributes"] and v["columns"] * -(-200000 // 63)
+    assert v["rows"] == 200000 and v["words"] == words and abs(v["words/atom"] - words / v["atoms"]) < 1e-6, v
+    s = storage[name]
+    assert s["stage 2 in 32 bits"] == 1.5 and s["stage 2 in 64 bits"] == 2, s
+    assert abs(s["stage 4 in 32 bits"] - 1 - v["words/atom"] / 2) < 1e-6 and s["ours"] < 1.2, s' <<<"$output"
+}
+
+@test "bitmaps are ORed on the CPU in every way, with the same answers" {
+    ask bench bitmaps -q --engine=cpu --rows=100000 --data=kddcup,range --columns=5 --runs=2 -j 2
+    exits 0
+    says 'the query is the OR of 5 neighbouring columns'
+    for way in 'WAH, two by two' 'WAH into chunks' decompressed; do
+        grep -Eq "^kddcup: $way +[0-9.]+ +[0-9.]+" <<<"$output"
+        grep -Eq "^one attribute: $way +[0-9.]+ +[0-9.]+" <<<"$output"
+    done
+    ask bench bitmaps -q --engine=cpu --rows=100000 --data=kddcup --format=csv
+    exits 0
+    [ "$(head -1 <<<"$output")" = table,title,row,column,value ]
+    says 'data,"Data sets; the query is the OR of 64 neighbouring columns","kddcup","rows",100000'
+}
+
+@test "bitmaps that there are not are refused, and so is a GPU's figure without one" {
+    ask bench bitmaps --data=bpa,stocks
+    exits 2
+    complains 'there is no stocks'
+    ask bench bitmaps --data=
+    exits 2
+    ask bench bitmaps --figure=3
+    exits 2
+    ask bench bitmaps --figure=8 --engine=cpu --rows=1000 --data=linkage
+    exits 7
+    complains '--figure=8 is of a GPU'
+}
+
+@test "the plot of figure 4 is there whether gnuplot is or not" {
+    ask bench bitmaps -q --figure=4 --rows=20000 --data=linkage --plot=plots
+    exits 0
+    grep -q '^"linkage" 1.5 2 ' plots/figure4.gp
+}

@@ -5,6 +5,7 @@
 #include "tools/cli.h"
 
 static const cli_command *const benchmarks[] = {
+    &cmd_bench_bitmaps,
     &cmd_bench_codecs,
     &cmd_bench_query,
     NULL,

@@ -49,6 +49,9 @@ struct alignas(8) uint2 {
 struct alignas(16) uint4 {
     unsigned x, y, z, w;
 };
+struct alignas(16) ulonglong2 {
+    unsigned long long x, y;
+};
 static inline uint2 make_uint2(unsigned x, unsigned y)
 {
     return {x, y};
@@ -56,6 +59,10 @@ static inline uint2 make_uint2(unsigned x, unsigned y)
 static inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w)
 {
     return {x, y, z, w};
+}
+static inline ulonglong2 make_ulonglong2(unsigned long long x, unsigned long long y)
+{
+    return {x, y};
 }
 
 /* ---- arithmetic ---- */
@@ -74,6 +81,10 @@ template <class A, class B> constexpr std::common_type_t<A, B> max(A a, B b)
 static inline int __popc(unsigned x)
 {
     return __builtin_popcount(x);
+}
+static inline int __popcll(unsigned long long x)
+{
+    return __builtin_popcountll(x);
 }
 static inline int __ffs(unsigned x)
 {
@@ -148,6 +159,10 @@ template <class T> static inline T __ldcg(const T *p)
 {
     return *p;
 }
+template <class T> static inline T __ldcs(const T *p)
+{
+    return *p;
+}
 static inline size_t __cvta_generic_to_shared(const void *p)
 {
     return emulated::shared_address(p);
@@ -192,6 +207,10 @@ static inline void __syncthreads()
 static inline int __syncthreads_count(int p)
 {
     return (int)emulated::meet_block(p != 0);
+}
+static inline int __syncthreads_and(int p)
+{
+    return emulated::meet_block(p == 0) == 0;
 }
 static inline void __syncwarp()
 {
