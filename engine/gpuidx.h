@@ -397,6 +397,13 @@ typedef struct gx_attribute_value {
  * earlier may be its cause. */
 GX_API gx_status gx_builder_add(gx_builder *b, const gx_document *doc, gx_error *err);
 
+/* Add n documents in their order, as one call of gx_builder_add for each does, up to the first that
+ * fails. *n_added receives the number of documents before that one, which are added; n if all are.
+ * The status and the text are the failed document's. All docs have the same size; else GX_EUSAGE,
+ * and none is added. For languages to which a call for each document is dear. */
+GX_API gx_status gx_builder_add_many(gx_builder *b, const gx_document *docs /* [n] */, size_t n, size_t *n_added,
+                                     gx_error *err);
+
 /* Stages of a build. */
 typedef enum gx_builder_stage {
     GX_STAGE_ANALYSE,   /* split texts into terms */

@@ -335,6 +335,25 @@ gx_status gx_builder_add(gx_builder *b, const gx_document *document, gx_error *e
     return GX_OK;
 }
 
+gx_status gx_builder_add_many(gx_builder *b, const gx_document *docs, size_t n, size_t *n_added, gx_error *err)
+{
+    gx_status st = n ? gx_sized_check(docs->size, GX_SIZE_THROUGH(gx_document, text_len), "gx_document", err) : GX_OK;
+    const size_t size = st == GX_OK && n ? docs->size : 0;
+    const char *const first = (const char *)docs;
+    *n_added = 0;
+    for (size_t i = 1; st == GX_OK && i < n; ++i) {
+        const size_t other = ((const gx_document *)(first + i * size))->size;
+        if (other != size)
+            st =
+                gx_fail(err, GX_EUSAGE, "documents of one call have the same size; document %zu has %zu, the first %zu",
+                        i, other, size);
+    }
+    for (size_t i = 0; st == GX_OK && i < n; ++i)
+        if ((st = gx_builder_add(b, (const gx_document *)(first + i * size), err)) == GX_OK)
+            ++*n_added;
+    return st;
+}
+
 uint32_t gx_builder_find(const gx_builder *b, const char *id, size_t len)
 {
     const uint32_t *docid = gx_external_ids_find(&b->ids, id, len);

@@ -343,6 +343,39 @@ static void duplicates_fail_by_default(void **state)
     unlink(path);
 }
 
+static void many_documents_are_added_up_to_the_first_that_fails(void **state)
+{
+    (void)state;
+    const char *path = in_dir("a.gx");
+    gx_builder_options o = GX_BUILDER_OPTIONS;
+    o.path = path;
+    gx_builder *b = open_builder(o);
+    gx_document docs[] = {document("d1", "one", "two"), document("d2", NULL, "two"), document("d1", NULL, "three"),
+                          document("d4", NULL, "four")};
+    gx_error err = {0};
+    size_t n_added = 9;
+    assert_int_equal(gx_builder_add_many(b, docs, 0, &n_added, &err), GX_OK);
+    assert_int_equal(n_added, 0);
+    docs[1].size += 8;
+    assert_int_equal(gx_builder_add_many(b, docs, 4, &n_added, &err), GX_EUSAGE);
+    assert_int_equal(n_added, 0);
+    assert_non_null(strstr(err.text, "document 1"));
+    docs[1].size -= 8;
+    assert_int_equal(gx_builder_add_many(b, docs, 4, &n_added, &err), GX_EINPUT);
+    assert_int_equal(n_added, 2);
+    assert_non_null(strstr(err.text, "\"d1\""));
+    assert_int_equal(gx_builder_add_many(b, docs + 3, 1, &n_added, &err), GX_OK);
+    assert_int_equal(n_added, 1);
+    finish(b);
+    gx_index *ix = open_index(path);
+    assert_int_equal(ix->n_docs, 3);
+    assert_string_equal(postings(ix, "two"), "0:1 1:1");
+    assert_string_equal(postings(ix, "three"), "-");
+    assert_string_equal(postings(ix, "four"), "2:1");
+    gx_index_close(ix);
+    unlink(path);
+}
+
 static void the_first_or_the_last_of_duplicates_is_kept(void **state)
 {
     (void)state;
@@ -855,6 +888,7 @@ int main(void)
         cmocka_unit_test(title_and_text_do_not_run_together),
         cmocka_unit_test(bad_ids_are_refused_and_the_builder_goes_on),
         cmocka_unit_test(duplicates_fail_by_default),
+        cmocka_unit_test(many_documents_are_added_up_to_the_first_that_fails),
         cmocka_unit_test(the_first_or_the_last_of_duplicates_is_kept),
         cmocka_unit_test(little_memory_gives_the_same_index),
         cmocka_unit_test(many_runs_take_no_more_memory_than_few),

@@ -1,7 +1,7 @@
 """Queries in Python's forms, laid out as the library's arrays of gx_query."""
 from __future__ import annotations
 
-from typing import Any, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -41,8 +41,8 @@ class Batch:
         return ffi.cast("gx_query *", self._base + i * _QUERY.itemsize)
 
 
-def _pack(strings: Sequence[str]) -> Tuple[Any, Any, Any]:
-    """The strings' UTF-8 behind each other: (bytes, offset of each, length of each)."""
+def pack(strings: Sequence[str]) -> Tuple[Any, Any, Any]:
+    """The strings' UTF-8 behind each other: (bytes, offset of each, length of each). TypeError: not all are str."""
     n = len(strings)
     if n == 0:
         return np.zeros(1, np.uint8), np.zeros(0, np.uint64), np.zeros(0, np.uint64)
@@ -64,7 +64,7 @@ def _pack(strings: Sequence[str]) -> Tuple[Any, Any, Any]:
 
 
 def texts(queries: Sequence[str], syntax: str) -> Batch:
-    data, begins, lengths = _pack(queries)
+    data, begins, lengths = pack(queries)
     array = np.zeros(len(queries), _QUERY)
     array["size"] = _QUERY.itemsize
     array["kind"] = KINDS[syntax]
@@ -73,13 +73,39 @@ def texts(queries: Sequence[str], syntax: str) -> Batch:
     return Batch(array, (array, data))
 
 
+def weighted_terms(places: Any, lengths: Any, weights: Any) -> Any:
+    """An array of gx_weighted_term."""
+    terms = np.zeros(len(places), _TERM)
+    terms["term"], terms["len"], terms["weight"] = places, lengths, weights
+    return terms
+
+
+def is_number(weight: Any) -> bool:
+    if isinstance(weight, (str, bytes)):
+        return False
+    try:
+        float(weight)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def numbers(weights: Sequence[Any]) -> Any:
+    """Weights as float32, infinite where they are too great; integers and what float() takes are numbers, strings are
+    not. TypeError."""
+    array: Any = np.asarray(weights) if weights else np.zeros(0, np.float32)
+    if array.dtype.kind not in "biuf" or array.ndim != 1:
+        if not all(map(is_number, weights)):
+            raise TypeError("not all weights are numbers")
+        array = np.array([float(weight) for weight in weights])
+    with np.errstate(over="ignore"):
+        return array.astype(np.float32)
+
+
 def _weighted(names: Any, n_names: Sequence[str], weights: Any, counts: Any) -> Batch:
     """Queries of weighted terms. names: for each posting of a query, which of n_names it is."""
-    data, begins, lengths = _pack(n_names)
-    terms = np.zeros(len(names), _TERM)
-    terms["term"] = (begins + np.uint64(data.ctypes.data))[names]
-    terms["len"] = lengths[names]
-    terms["weight"] = weights
+    data, begins, lengths = pack(n_names)
+    terms = weighted_terms((begins + np.uint64(data.ctypes.data))[names], lengths[names], weights)
     array = np.zeros(len(counts), _QUERY)
     array["size"] = _QUERY.itemsize
     array["kind"] = lib.GX_QUERY_TERMS
@@ -90,7 +116,7 @@ def _weighted(names: Any, n_names: Sequence[str], weights: Any, counts: Any) -> 
 
 
 def weighted(queries: Sequence[Weighted]) -> Batch:
-    numbers: dict[str, int] = {}
+    index_of: dict[str, int] = {}
     names: List[int] = []
     weights: List[float] = []
     counts = np.zeros(len(queries), np.uint32)
@@ -101,34 +127,152 @@ def weighted(queries: Sequence[Weighted]) -> Batch:
         for term, weight in q.items():
             if not isinstance(term, str):
                 raise TypeError("query %d: the term %r is of type %s, not str" % (i, term, type(term).__name__))
-            try:
-                weights.append(float(weight))
-            except (TypeError, ValueError):
-                raise TypeError("query %d: the weight %r of %r is no number" % (i, weight, term)) from None
-            names.append(numbers.setdefault(term, len(numbers)))
-    return _weighted(np.array(names, np.int64), list(numbers), np.array(weights, np.float32), counts)
+            if not is_number(weight):
+                raise TypeError("query %d: the weight %r of %r is no number" % (i, weight, term))
+            weights.append(float(weight))
+            names.append(index_of.setdefault(term, len(index_of)))
+    return _weighted(np.array(names, np.int64), list(index_of), numbers(weights), counts)
 
 
-def csr(matrix: Any, vocabulary: Optional[Sequence[str]]) -> Batch:
-    """The rows of a scipy sparse matrix; column c is the term vocabulary[c], or c in decimal."""
-    matrix = matrix.tocsr()
-    if np.asarray(matrix.data).dtype.kind not in "biuf":
-        raise TypeError("the weights of the matrix are numbers, not %s" % matrix.data.dtype)
-    counts = np.diff(matrix.indptr).astype(np.uint32)
-    columns = np.asarray(matrix.indices, np.int64)
-    if len(columns) and (columns.min() < 0 or columns.max() >= matrix.shape[1]):
-        raise ValueError("the matrix has a column outside [0, %d)" % matrix.shape[1])
-    if vocabulary is not None and len(vocabulary) < matrix.shape[1]:
-        raise ValueError("the vocabulary has %d terms, the matrix %d columns" % (len(vocabulary), matrix.shape[1]))
-    used, names = np.unique(columns, return_inverse=True)
-    terms = [str(c) if vocabulary is None else vocabulary[c] for c in used.tolist()]
-    return _weighted(names.reshape(-1), terms, np.asarray(matrix.data, np.float32), counts)
+class Rows(NamedTuple):
+    """A sparse matrix by rows, verified. Row i has the columns (int64) and weights (float32) [ends[i], ends[i + 1]);
+    ends is int64 [n + 1]."""
+
+    ends: Any
+    columns: Any
+    weights: Any
+    n_columns: int
+
+
+def is_matrix(given: Any) -> bool:
+    """Whether this is a matrix in one of the forms that rows_of takes."""
+    if isinstance(given, np.ndarray):
+        return given.ndim == 2 and given.dtype.kind in "biuf"
+    return hasattr(given, "tocsr") or hasattr(given, "crow_indices") or (
+        isinstance(given, tuple) and len(given) == 3 and all(isinstance(part, np.ndarray) for part in given))
+
+
+def _from_torch(matrix: Any) -> Tuple[Any, Any, Any, int]:
+    """The parts of a sparse tensor of PyTorch, of the layout COO or CSR, on any device."""
+    matrix = matrix.detach()
+    if str(matrix.layout) != "torch.sparse_csr":
+        matrix = matrix.coalesce().to_sparse_csr()
+    return (matrix.values().float().cpu().numpy(), matrix.col_indices().cpu().numpy(),
+            matrix.crow_indices().cpu().numpy(), int(matrix.shape[1]))
+
+
+def rows_of(matrix: Any, merge: bool = False) -> Rows:
+    """The rows of a scipy sparse matrix of any format, of a sparse tensor of PyTorch, of a 2-D numpy array, or of
+    (data, indices, indptr) of a CSR matrix; zeros are left out. merge: weights of the same row and column are added
+    up. TypeError; ValueError: the offsets or columns are out of their range."""
+    n_columns = None
+    if isinstance(matrix, np.ndarray):
+        if matrix.ndim != 2:
+            raise ValueError("a matrix has 2 dimensions, not %d" % matrix.ndim)
+        row, columns = np.nonzero(matrix)
+        data, n_columns = matrix[row, columns], matrix.shape[1]
+        ends = np.searchsorted(row, np.arange(matrix.shape[0] + 1))
+    elif isinstance(matrix, tuple):
+        data, columns, ends = matrix
+    elif hasattr(matrix, "tocsr"):
+        if len(matrix.shape) != 2:
+            raise ValueError("a matrix has 2 dimensions, not %d" % len(matrix.shape))
+        matrix = matrix.tocsr()
+        data, columns, ends, n_columns = matrix.data, matrix.indices, matrix.indptr, matrix.shape[1]
+    else:
+        data, columns, ends, n_columns = _from_torch(matrix)
+    data, columns, ends = np.asarray(data), np.asarray(columns), np.asarray(ends)
+    if data.dtype.kind not in "biuf":
+        raise TypeError("the weights of the matrix are numbers, not %s" % data.dtype)
+    if columns.dtype.kind not in "iu" or ends.dtype.kind not in "iu":
+        raise TypeError("the columns and offsets of the matrix are integers, not %s and %s" % (
+            columns.dtype, ends.dtype))
+    if data.ndim != 1 or data.shape != columns.shape or ends.ndim != 1 or len(ends) == 0:
+        raise ValueError("the matrix has %s weights, %s columns and %s offsets" % (
+            data.shape, columns.shape, ends.shape))
+    columns, ends = columns.astype(np.int64), ends.astype(np.int64)
+    if ends[0] != 0 or (np.diff(ends) < 0).any() or ends[-1] > len(data):
+        raise ValueError("the offsets of the matrix do not rise from 0 to at most %d" % len(data))
+    columns, data = columns[:ends[-1]], data[:ends[-1]]
+    most = int(columns.max()) if len(columns) else -1
+    n_columns = most + 1 if n_columns is None else int(n_columns)
+    if len(columns) and (columns.min() < 0 or most >= n_columns):
+        raise ValueError("the matrix has a column outside [0, %d)" % n_columns)
+    with np.errstate(over="ignore"):  # to infinity, which the library refuses
+        weights = data.astype(np.float32)
+    rows = Rows(ends, columns, weights, n_columns)
+    return _without_zeros(_merged(rows) if merge else rows)
+
+
+def _of_places(ends: Any) -> Any:
+    """The row of each place of a matrix with these offsets."""
+    return np.repeat(np.arange(len(ends) - 1), np.diff(ends))
+
+
+def _merged(rows: Rows) -> Rows:
+    ends, columns, weights, n_columns = rows
+    row = _of_places(ends)
+    if not ((row[1:] == row[:-1]) & (columns[1:] <= columns[:-1])).any():
+        return rows
+    order = np.lexsort((columns, row))
+    columns, weights = columns[order], weights[order]
+    first = np.flatnonzero(np.concatenate(([True], (row[1:] != row[:-1]) | (columns[1:] != columns[:-1]))))
+    sums = np.add.reduceat(weights, first, dtype=np.float32)
+    return Rows(np.searchsorted(row[first], np.arange(len(ends))), columns[first], sums, n_columns)
+
+
+def _without_zeros(rows: Rows) -> Rows:
+    kept = rows.weights != 0
+    if kept.all():
+        return rows
+    row = _of_places(rows.ends)[kept]
+    return Rows(np.searchsorted(row, np.arange(len(rows.ends))), rows.columns[kept], rows.weights[kept],
+                rows.n_columns)
+
+
+def column_names(rows: Rows, vocabulary: Any) -> Tuple[Any, List[str]]:
+    """(numbers, names): the term of rows.columns[i] is names[numbers[i]]. vocabulary: the term of each column, a
+    sequence or {term: column}; None: the column in decimal."""
+    if isinstance(vocabulary, Mapping):
+        by_column: Any = {int(column): term for term, column in vocabulary.items()}
+    elif vocabulary is not None and not isinstance(vocabulary, (str, bytes)):
+        by_column = vocabulary
+        if len(vocabulary) < rows.n_columns:
+            raise ValueError("the vocabulary has %d terms, the matrix %d columns" % (len(vocabulary), rows.n_columns))
+    elif vocabulary is not None:
+        raise TypeError("a vocabulary is a sequence of str or {str: column}, not %s" % type(vocabulary).__name__)
+    if rows.n_columns <= 1 << 24:
+        seen = np.zeros(rows.n_columns, bool)
+        seen[rows.columns] = True
+        used = np.flatnonzero(seen)
+        number = np.cumsum(seen) - 1
+        numbers = number[rows.columns]
+    else:
+        used, numbers = np.unique(rows.columns, return_inverse=True)
+        numbers = numbers.reshape(-1)
+    if vocabulary is None:
+        return numbers, [str(c) for c in used.tolist()]
+    try:
+        names = [by_column[c] for c in used.tolist()]
+    except KeyError as missing:
+        raise ValueError("the vocabulary has no term for column %s" % missing) from None
+    for column, name in zip(used.tolist(), names):
+        if not isinstance(name, str):
+            raise TypeError("the vocabulary's term of column %d is of type %s, not str" % (column, type(name).__name__))
+    return numbers, names
+
+
+def csr(matrix: Any, vocabulary: Any) -> Batch:
+    """The rows of a matrix as queries; column c is the term that the vocabulary gives, or c in decimal."""
+    rows = rows_of(matrix)
+    numbers, names = column_names(rows, vocabulary)
+    return _weighted(numbers, names, rows.weights, np.diff(rows.ends).astype(np.uint32))
 
 
 Queries = Union[str, Sequence[str], Weighted, Sequence[Weighted], Any]
 
 
-def of(queries: Any, syntax: str, vocabulary: Optional[Sequence[str]]) -> Tuple[Batch, Optional[List[str]], bool]:
+def of(queries: Any, syntax: str, vocabulary: Any) -> Tuple[Batch, Optional[List[str]], bool]:
     """The batch, the queries' ids (None: they are numbered from 1), and whether it is one query alone."""
     if syntax not in KINDS:
         raise ValueError("syntax is 'text' or 'boolean', not %r" % (syntax,))
@@ -136,7 +280,7 @@ def of(queries: Any, syntax: str, vocabulary: Optional[Sequence[str]]) -> Tuple[
         return texts([queries], syntax), None, True
     if queries is None or isinstance(queries, (bytes, bytearray, int, float)):
         raise TypeError("queries are a str, {term: weight}, or many of these, not %s" % type(queries).__name__)
-    if hasattr(queries, "tocsr"):  # any sparse matrix
+    if is_matrix(queries):
         return csr(queries, vocabulary), None, False
     if hasattr(queries, "columns") and hasattr(queries, "itertuples"):  # a DataFrame: qid, query or query_toks
         ids = [str(q) for q in queries["qid"]] if "qid" in queries.columns else None
