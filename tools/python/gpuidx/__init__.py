@@ -6,7 +6,8 @@
         print(hit.docno, hit.score)
 """
 from ._build import build
-from ._index import Index, IndexInfo, Mask, Postings, Token, import_ciff
+from ._collection import Collection, CollectionCounts
+from ._index import Index, IndexInfo, Mask, Part, Postings, Token, import_ciff
 from ._library import (Cancelled, CorruptError, CUDAError, DeadlineError, Error, ExistsError, InputError, InternalError,
                        NoGPUError, NotFoundError, OutOfMemoryError, StorageError, UsageError, version)
 from ._results import Hit, Results
@@ -14,6 +15,7 @@ from ._results import Hit, Results
 __version__ = version()
 open = Index.open
 
-__all__ = ["Index", "IndexInfo", "Mask", "Postings", "Token", "Hit", "Results", "build", "open", "import_ciff", "Error",
-           "UsageError", "InputError", "CorruptError", "ExistsError", "NotFoundError", "OutOfMemoryError", "NoGPUError",
-           "StorageError", "CUDAError", "Cancelled", "DeadlineError", "InternalError", "version"]
+__all__ = ["Index", "IndexInfo", "Mask", "Part", "Postings", "Token", "Hit", "Results", "Collection",
+           "CollectionCounts", "build", "open", "import_ciff", "Error", "UsageError", "InputError", "CorruptError",
+           "ExistsError", "NotFoundError", "OutOfMemoryError", "NoGPUError", "StorageError", "CUDAError", "Cancelled",
+           "DeadlineError", "InternalError", "version"]

@@ -11,7 +11,7 @@ from ._index import Index
 from ._library import UsageError, check, ffi, lib, new_error, options, path_bytes
 
 _DUPLICATES = {"fail": lib.GX_DUPLICATES_FAIL, "first": lib.GX_DUPLICATES_FIRST, "last": lib.GX_DUPLICATES_LAST}
-_IDS = ("id", "docno", "_id", "doc_id", "docid")
+IDS = ("id", "docno", "_id", "doc_id", "docid")
 _TEXTS = ("text", "contents", "content", "body")
 _SCALES = {"collection": False, "list": True}
 _MEMBERS = ("size", "id", "title", "text", "id_len", "title_len", "text_len", "values", "n_values", "vector", "n_vector")
@@ -129,7 +129,7 @@ def row(d: Any, number: int, names: Sequence[str] = (), key: Optional[str] = Non
     d = _keys(d, number)
     text = _field(d, _TEXTS, "text", number) if text_needed else next(
         (d[name] for name in _TEXTS if isinstance(d.get(name), str)), "")
-    return Row(_field(d, _IDS, "id", number), d.get("title"), text, [d.get(name) for name in names],
+    return Row(_field(d, IDS, "id", number), d.get("title"), text, [d.get(name) for name in names],
                None if key is None else _field(d, (key,), "vector", number))
 
 

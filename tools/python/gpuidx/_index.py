@@ -11,7 +11,7 @@ import os
 import threading
 import time
 import weakref
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple, Union
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
 import numpy as np
 
@@ -27,6 +27,7 @@ _CHECKS = {"header": lib.GX_CHECK_HEADER, "structure": lib.GX_CHECK_STRUCTURE, "
 _LOADS = {"map": lib.GX_LOAD_MAP, "read": lib.GX_LOAD_READ}
 _ALGORITHMS = {"auto": lib.GX_ALGORITHM_AUTO, "pmf": lib.GX_ALGORITHM_PMF, "taat": lib.GX_ALGORITHM_TAAT,
                "block-max": lib.GX_ALGORITHM_BLOCK_MAX}
+_SCALES = {"collection": False, "list": True}
 _ORDERS = {"keep": lib.GX_ORDER_KEEP, "random": lib.GX_ORDER_RANDOM, "bp": lib.GX_ORDER_BP, "id": lib.GX_ORDER_ID}
 
 
@@ -47,7 +48,8 @@ def _preset(name: str) -> int:
 
 @dataclasses.dataclass(frozen=True)
 class IndexInfo:
-    """Statistics of an index file. bytes: of the file; device_bytes: what an engine on a GPU copies to it."""
+    """Statistics of an index. bytes: of the file, or of a collection's files; device_bytes: what an engine on a GPU
+    copies to it; impact_unit: what an impact of 1 adds to a score, 0 where each list has a unit of its own."""
 
     n_docs: int
     n_terms: int
@@ -63,6 +65,16 @@ class IndexInfo:
     titles: bool
     texts: bool
     uuid: str
+    impact_unit: float = 1.0
+
+
+class Part(NamedTuple):
+    """A file of a collection; n_docs are its live documents, bytes those of the file."""
+
+    path: str
+    n_docs: int
+    n_deleted: int
+    bytes: int
 
 
 class Postings(NamedTuple):
@@ -172,9 +184,9 @@ def _reopen(path: str, arguments: Dict[str, Any]) -> "Index":
 
 
 class Index:
-    """An index file, open. Any number of threads may use one Index: each gets a session of its own.
+    """An index, open. Any number of threads may use one Index: each gets a session of its own.
 
-    path           the file
+    path           the file, or the folder of a collection, whose last commit is opened (Collection; reopen)
     engine         "auto" (a GPU where one can be used and the index fits, else the CPU), "cpu" or "gpu"
     device         CUDA's number of the GPU
     device_memory  most bytes of GPU memory for the index and all sessions; 0: what is free
@@ -191,13 +203,20 @@ class Index:
     def __init__(self, path: Union[str, "os.PathLike[str]"], *, engine: str = "auto", device: int = 0,
                  device_memory: int = 0, map_memory: Optional[int] = None, result_cache: int = 0,
                  check: str = "checksum", load: str = "map") -> None:
-        self._index = ffi.NULL
-        self.path = os.fsdecode(path)
-        self._arguments: Dict[str, Any] = {"engine": engine, "device": device, "device_memory": device_memory,
-                                           "map_memory": map_memory, "result_cache": result_cache, "check": check,
-                                           "load": load}
+        self._begin(os.fsdecode(path), {"engine": engine, "device": device, "device_memory": device_memory,
+                                        "map_memory": map_memory, "result_cache": result_cache, "check": check,
+                                        "load": load})
         _choose(_ENGINES, "engine", engine)
-        self._default = engine
+        err, out = new_error(), ffi.new("gx_index **")
+        _check(lib.gx_index_open(out, path_bytes(self.path), self._file_options(), err), err)
+        self._take(out[0])
+
+    def _begin(self, path: str, arguments: Dict[str, Any]) -> None:
+        """An Index without a file yet."""
+        self._index = ffi.NULL
+        self.path = path
+        self._arguments = arguments
+        self._default = arguments["engine"]
         self._engines: Dict[str, Any] = {}
         self._sessions: List[_Session] = []
         self._idle: Dict[str, List[_Session]] = {}
@@ -208,22 +227,62 @@ class Index:
         self._lock = threading.Lock()
         self._pools: Dict[int, concurrent.futures.ThreadPoolExecutor] = {}
         self._pid = os.getpid()
-        opt, err, out = options("gx_index_options"), new_error(), ffi.new("gx_index **")
-        opt.check = _choose(_CHECKS, "check", check)
-        opt.load = _choose(_LOADS, "load", load)
-        _check(lib.gx_index_open(out, path_bytes(self.path), opt, err), err)
-        self._index = out[0]
-        st = ffi.new("gx_index_stats *")
+
+    def _file_options(self) -> Any:
+        opt = options("gx_index_options")
+        opt.check = _choose(_CHECKS, "check", self._arguments["check"])
+        opt.load = _choose(_LOADS, "load", self._arguments["load"])
+        return opt
+
+    def _take(self, file: Any) -> None:
+        """Own the gx_index."""
+        self._index = file
+        st, err = ffi.new("gx_index_stats *"), new_error()
         st.size = ffi.sizeof("gx_index_stats")
-        _check(lib.gx_index_get_stats(self._index, st), err)
+        _check(lib.gx_index_get_stats(file, st), err)
         self.info = IndexInfo(st.n_docs, st.n_terms, st.n_postings, st.n_tokens, st.avgdl, st.min_doc_len,
                               st.max_doc_len, st.block_len, st.file_bytes, st.device_bytes, bool(st.impacts),
-                              bool(st.titles), bool(st.texts), bytes(st.uuid).hex())
+                              bool(st.titles), bool(st.texts), bytes(st.uuid).hex(), st.impact_unit)
 
     @classmethod
     def open(cls, path: Union[str, "os.PathLike[str]"], **arguments: Any) -> "Index":
         """Open an index; the arguments are those of Index."""
         return cls(path, **arguments)
+
+    # ---- collections ----
+
+    @property
+    def commit(self) -> int:
+        """The number of a collection's commit; 0 of an index that is one file."""
+        return int(lib.gx_index_commit(self._open()))
+
+    @property
+    def parts(self) -> List[Part]:
+        """The files of a collection; none of an index that is one file."""
+        parts, part = [], ffi.new("gx_part_info *")
+        part.size = ffi.sizeof("gx_part_info")
+        with self._use() as file:
+            for i in range(lib.gx_index_n_parts(file)):
+                lib.gx_index_get_part(file, i, part)
+                parts.append(Part(os.fsdecode(ffi.string(part.path)), part.n_docs, part.n_deleted, part.bytes))
+        return parts
+
+    def reopen(self) -> "Index":
+        """The last commit of the collection: this Index where it has that already, and where it is one file; else a
+        new Index, with the files and tables that both commits have shared. This one stays as it is, and open."""
+        out, err = ffi.new("gx_index **"), new_error()
+        with self._use() as file:
+            check(lib.gx_index_reopen(out, file, self._file_options(), err), err)
+            if out[0] == ffi.NULL:
+                return self
+            new: Index = object.__new__(type(self))
+            new._begin(self.path, self._arguments)
+            new._take(out[0])
+            for kind, engine in list(self._engines.items()) if self._pid == os.getpid() else ():
+                opened = ffi.new("gx_engine **")
+                check(lib.gx_engine_reopen(opened, engine, new._index, err), err)
+                new._engines[kind] = opened[0]
+        return new
 
     # ---- life ----
 
@@ -374,44 +433,38 @@ class Index:
 
     def search(self, queries: _queries.Queries, k: int = 10, *, op: str = "or", scorer: Optional[str] = None,
                k1: Optional[float] = None, b: Optional[float] = None, engine: Optional[str] = None,
-               mask: Optional[Mask] = None, filter: Optional[str] = None, count: bool = False, syntax: str = "text",
-               threads: int = 1, batch: int = 1024, prune: bool = True, algorithm: str = "auto", seconds: float = 0.0,
-               vocabulary: Optional[Sequence[str]] = None) -> Results:
+               mask: Optional[Mask] = None, filter: Union[str, Sequence[Optional[str]], None] = None,
+               count: bool = False, syntax: str = "text", threads: int = 1, batch: int = 1024, prune: bool = True,
+               algorithm: str = "auto", seconds: float = 0.0, vocabulary: Any = None) -> Results:
         """Find the k best documents of one query or of many.
 
         queries     one query: a string, or {term: weight}. Many: a list of either, (qid, query) pairs, {qid: query}, a
-                    DataFrame with qid and query (or query_toks), or a scipy CSR matrix of weights. Terms with weights
-                    are looked up as they are; a string is analysed as the documents were
+                    DataFrame with qid and query (or query_toks), or a matrix of weights, as build takes it. Terms with
+                    weights are looked up as they are; a string is analysed as the documents were
         k           most hits of a query
         op          "or", "and", or "and-or": AND's answer where it has k hits, else OR's
         scorer      "bm25" (the default), "bm25:lucene", ...; "impact" (the default where the index holds impacts)
         k1, b       None: the scorer's own
         engine      None: as the index was opened
         mask        only these documents are found (Index.mask)
-        filter      the same by an expression over attributes (Index.filter)
+        filter      the same by an expression over attributes, as Index.filter takes it: one for all queries, or a list
+                    with one a query, None for a query without. With a mask, both count
         count       count all matching documents too, exactly
         syntax      "text", or "boolean": +must -not (a OR b) term^2.5
         threads     many queries: threads that share them
         batch       many queries: queries of one call
         seconds     most time for one call of the library, 0: no limit. DeadlineError
-        vocabulary  of a CSR matrix: the term of each column; None: the column's number
+        vocabulary  of a matrix: the terms of the columns, a sequence or {term: column}; None: the columns' numbers
 
         The answers are exact and the same on every engine, to the bit. UsageError, OutOfMemoryError, CUDAError.
         Threads: any number at a time; the GIL is released meanwhile."""
-        if filter is not None:
-            if mask is not None:
-                raise UsageError("give a mask or a filter, not both")
-            with self.filter(filter, engine=engine) as selected:
-                return self.search(queries, k, op=op, scorer=scorer, k1=k1, b=b, engine=engine, mask=selected,
-                                   count=count, syntax=syntax, threads=threads, batch=batch, prune=prune,
-                                   algorithm=algorithm, seconds=seconds, vocabulary=vocabulary)
         if scorer is None:
             scorer = "impact" if self.info.impacts else "bm25"
         if mask is not None and not isinstance(mask, Mask):
             raise TypeError("mask is a Mask (Index.mask), not %s" % type(mask).__name__)
         key = (k, op, scorer, k1, b, mask, count, prune, algorithm, seconds)
         kind = engine if engine is not None else (mask.engine if mask is not None else self._default)
-        if type(queries) is str and syntax == "text":
+        if type(queries) is str and syntax == "text" and filter is None:
             session = self._session(kind)
             try:
                 opt = session.options[key]
@@ -436,7 +489,33 @@ class Index:
             return Results(self, session.docids[:n].copy(), session.scores[:n].copy(), n,
                            session.n_matches[0] if count else None, None, True)
         made, qids, single = _queries.of(queries, syntax, vocabulary)
-        return self._search_batch(made, qids, single, key, kind, threads, batch)
+        if filter is None:
+            return self._search_batch(made, qids, single, key, kind, threads, batch)
+        with self._filters(filter, made.n) as filters:
+            made.set_filters(filters)
+            return self._search_batch(made, qids, single, key, kind, threads, batch)
+
+    @contextlib.contextmanager
+    def _filters(self, given: Union[str, Sequence[Optional[str]]], n: int) -> Iterator[List[Any]]:
+        """The filters of n queries, open until the block ends: a pointer for each, NULL for None."""
+        if isinstance(given, Mapping) or not isinstance(given, (str, Iterable)):
+            raise TypeError("filter is a str, or a list with one a query, not %s" % type(given).__name__)
+        each = [given] * n if isinstance(given, str) else list(given)
+        if len(each) != n:
+            raise ValueError("there are %d filters and %d queries" % (len(each), n))
+        err = new_error()
+        opened: Dict[Optional[str], Any] = {None: ffi.NULL}
+        with self._use() as file:
+            try:
+                for expression in each:
+                    if expression not in opened:
+                        out, text = ffi.new("gx_filter **"), encode(expression, "a filter")
+                        check(lib.gx_filter_open(out, file, ffi.from_buffer(text), len(text), ffi.NULL, err), err)
+                        opened[expression] = out[0]
+                yield [opened[expression] for expression in each]
+            finally:
+                for pointer in opened.values():
+                    lib.gx_filter_close(pointer)
 
     def _search_batch(self, made: _queries.Batch, qids: Optional[List[str]], single: bool, key: Any, kind: str,
                       threads: int, batch: int) -> Results:
@@ -775,11 +854,36 @@ class Index:
     # ---- other forms ----
 
     def recode(self, path: Union[str, "os.PathLike[str]"], codec: Optional[str] = None, *,
-               tf_codec: Optional[str] = None, force: bool = False, drop_titles: bool = False,
+               tf_codec: Optional[str] = None, impacts: Optional[str] = None, bits: Optional[int] = None,
+               scale: Optional[str] = None, force: bool = False, drop_titles: bool = False,
                drop_texts: bool = False) -> "Index":
-        """Write the index anew with another codec ("gpubp128", ..., "auto": one a list), and open it. Ctrl-C stops
-        it, as it stops reorder, import_ciff and export_ciff, and nothing is left behind."""
-        return self._rewrite(path, codec, tf_codec, force, drop_titles, drop_texts, None)
+        """Write the index anew, and open it. Ctrl-C stops it, as it stops reorder, import_ciff and export_ciff, and
+        nothing is left behind.
+
+        codec, tf_codec  another codec: "gpubp128", ..., "auto": one a list; None: as they are
+        impacts          a model: "bm25", "bm25l", "dph", "ql" or "pl2", with parameters as in "ql:mu=2000". The new
+                         index holds each posting's score by it in place of the tf, and is searched with "impact"
+        bits             of impacts: scores are kept as whole numbers of so many bits, 4 to 16; None: 8
+        scale            of impacts: the greatest whole number stands for the greatest score of the "collection"
+                         (None), or of each term's "list"
+        """
+        if impacts is None and (bits is not None or scale is not None):
+            raise UsageError("bits and scale are of impacts")
+        if bits is not None and not 4 <= bits <= 16:
+            raise UsageError("bits is 4 to 16, not %r" % (bits,))
+
+        def set_options(o: Any) -> None:
+            names = [ffi.new("char[]", encode(c, "a codec")) if c is not None else ffi.NULL for c in (codec, tf_codec)]
+            o.docid_codec, o.tf_codec = names
+            o.drop_titles, o.drop_texts = drop_titles, drop_texts
+            keep.extend(names)
+            if impacts is not None:
+                o.impacts.bits, o.impacts.list_units = bits or 0, _choose(_SCALES, "scale", scale or "collection")
+                err = new_error()
+                check(lib.gx_impact_options_parse(ffi.addressof(o, "impacts"), encode(impacts, "impacts"), err), err)
+
+        keep: List[Any] = []
+        return self._rewrite(path, force, set_options)
 
     def reorder(self, path: Union[str, "os.PathLike[str]"], order: Any = "bp", *, threads: int = 1, seed: int = 0,
                 force: bool = False) -> "Index":
@@ -796,16 +900,12 @@ class Index:
             if len(given) != self.info.n_docs:
                 raise ValueError("the order has %d docids, the index %d documents" % (len(given), self.info.n_docs))
             new_docids[:len(given)] = given
-        return self._rewrite(path, None, None, force, False, False, new_docids)
+        return self._rewrite(path, force, lambda o: setattr(o, "new_docids", ffi.from_buffer("uint32_t[]", new_docids)))
 
-    def _rewrite(self, path: Any, codec: Optional[str], tf_codec: Optional[str], force: bool, drop_titles: bool,
-                 drop_texts: bool, new_docids: Any) -> "Index":
+    def _rewrite(self, path: Any, force: bool, set_options: Callable[[Any], None]) -> "Index":
         o, err, interrupt = options("gx_rewrite_options"), new_error(), Interrupt()
-        names = [ffi.new("char[]", c.encode()) if c else ffi.NULL for c in (codec, tf_codec)]
-        o.docid_codec, o.tf_codec = names
-        o.force, o.drop_titles, o.drop_texts, o.cancel = force, drop_titles, drop_texts, interrupt.cancel
-        if new_docids is not None:
-            o.new_docids = ffi.from_buffer("uint32_t[]", new_docids)
+        o.force, o.cancel = force, interrupt.cancel
+        set_options(o)
         with self._use() as file:
             interrupt.check(lib.gx_index_rewrite(file, path_bytes(path), o, err), err)
         return Index(path, **self._arguments)
@@ -840,4 +940,4 @@ def import_ciff(ciff: Union[str, "os.PathLike[str]"], path: Union[str, "os.PathL
     return Index(path)
 
 
-__all__ = ["Index", "IndexInfo", "Mask", "Postings", "Token", "import_ciff", "error"]
+__all__ = ["Index", "IndexInfo", "Mask", "Part", "Postings", "Token", "import_ciff", "error"]

@@ -144,7 +144,7 @@ def path_bytes(path: Any) -> bytes:
 
 
 class Interrupt:
-    """Lets Ctrl-C stop a long call of the library: `cancel` goes into its options, and check takes what the call
+    """Lets Ctrl-C stop long calls of the library: `cancel` goes into their options, and check takes what each call
     returned. Python's handler of the signal runs in the callback; an exception of it ends the call, and check raises
     it."""
 
@@ -156,8 +156,9 @@ class Interrupt:
         self._raised = self._raised or exception
 
     def check(self, status: int, err: Any) -> None:
-        if self._raised is not None:
-            raise self._raised
+        raised, self._raised = self._raised, None
+        if raised is not None:
+            raise raised
         check(status, err)
 
 

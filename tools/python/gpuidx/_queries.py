@@ -10,9 +10,9 @@ from ._library import encode, ffi, lib
 Weighted = Mapping[str, float]
 
 _QUERY = np.dtype({
-    "names": ["size", "kind", "text", "len", "terms", "n_terms"],
-    "formats": ["u8", "u4", "u8", "u8", "u8", "u4"],
-    "offsets": [ffi.offsetof("gx_query", f) for f in ("size", "kind", "text", "len", "terms", "n_terms")],
+    "names": ["size", "kind", "text", "len", "terms", "n_terms", "filter"],
+    "formats": ["u8", "u4", "u8", "u8", "u8", "u4", "u8"],
+    "offsets": [ffi.offsetof("gx_query", f) for f in ("size", "kind", "text", "len", "terms", "n_terms", "filter")],
     "itemsize": ffi.sizeof("gx_query"),
 })
 _TERM = np.dtype({
@@ -39,6 +39,10 @@ class Batch:
     def at(self, i: int) -> Any:
         """A pointer to the i-th query."""
         return ffi.cast("gx_query *", self._base + i * _QUERY.itemsize)
+
+    def set_filters(self, filters: Sequence[Any]) -> None:
+        """Give each query a filter: a pointer to a gx_filter, or NULL."""
+        self.array["filter"] = [int(ffi.cast("uintptr_t", f)) for f in filters]
 
 
 def pack(strings: Sequence[str]) -> Tuple[Any, Any, Any]:

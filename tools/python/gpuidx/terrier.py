@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, Dict, Iterable, List, Optional, Union
+import tempfile
+import threading
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple, Union
 
 import numpy as np
 import pandas as pd
@@ -58,6 +60,14 @@ class GpuidxIndex(_Artifact, _Indexer):  # type: ignore[misc]
         self.overwrite = overwrite
         self.build_args = build_args
         self._index: Optional[Index] = None
+        self._by_model: Dict[Tuple[str, int], Index] = {}  # which hold impacts, by model and bits
+        self._lock = threading.Lock()
+
+    def __getstate__(self) -> Dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name not in ("_by_model", "_lock")}
+
+    def __setstate__(self, state: Dict[str, Any]) -> None:
+        self.__dict__.update(state, _by_model={}, _lock=threading.Lock())
 
     @property
     def file(self) -> str:
@@ -73,6 +83,15 @@ class GpuidxIndex(_Artifact, _Indexer):  # type: ignore[misc]
         if self._index is None:
             self._index = Index(self.file, engine=self.engine)
         return self._index
+
+    def of_model(self, impacts: str, bits: int) -> Index:
+        """The index recoded into the impacts of a model, as Index.recode takes it; made on first use."""
+        with self._lock:
+            if (impacts, bits) not in self._by_model:
+                with tempfile.TemporaryDirectory(prefix="gpuidx-") as folder:  # the file is mapped, and needs no name
+                    path = os.path.join(folder, "impacts.gx")
+                    self._by_model[impacts, bits] = self.core.recode(path, impacts=impacts, bits=bits)
+            return self._by_model[impacts, bits]
 
     def __len__(self) -> int:
         return len(self.core)
@@ -109,15 +128,18 @@ class GpuidxIndex(_Artifact, _Indexer):  # type: ignore[misc]
             documents = dataset.get_corpus_iter() if hasattr(dataset, "get_corpus_iter") else dataset
         return self._build(((d["docno"], self._text(d)) for d in documents), self.build_args)
 
-    def toks_indexer(self, scale: float = 100.0) -> "ToksIndexer":
-        """An indexer of `toks`, {term: weight}: learned sparse weights, kept as impacts round(weight * scale)."""
-        return ToksIndexer(self, scale)
+    def toks_indexer(self, scale: Optional[float] = None, *, bits: int = 8) -> "ToksIndexer":
+        """An indexer of `toks`, {term: weight}: learned sparse weights, kept as impacts of so many bits (4 to 16).
+        scale: the impacts are round(weight * scale), and so are the scores; None: gpuidx chooses a unit, and scores are
+        told in the weights' own measure."""
+        return ToksIndexer(self, scale, bits)
 
     def _build(self, documents: Any, arguments: Dict[str, Any]) -> "GpuidxIndex":
         self._make_folder()
-        if self._index is not None:
-            self._index.close()
-        self._index = None
+        for index in [self._index, *self._by_model.values()]:
+            if index is not None:
+                index.close()
+        self._index, self._by_model = None, {}
         build(self.file, documents, threads=self.threads, force=self.overwrite, **arguments).close()
         self._write_metadata()
         return self
@@ -153,6 +175,30 @@ class GpuidxIndex(_Artifact, _Indexer):  # type: ignore[misc]
         """BM25; k1 0.9 and b 0.4 unless given. scorer: "bm25:lucene", "bm25:pisa", ... for the variants."""
         return Retriever(self, num_results, dict(arguments, scorer=scorer, k1=k1, b=b))
 
+    def dph(self, *, bits: int = 16, num_results: int = 1000, **arguments: Any) -> "Retriever":
+        """DPH (Amati et al., TREC 2007), as Terrier has it. When it is first used, a copy of the index is made with the
+        postings' scores as whole numbers of so many bits (4 to 16), in the folder of temporary files; for large
+        indexes make it once with recode, and search that with quantized."""
+        return Retriever(self, num_results, dict(arguments, scorer="impact"), ("dph", bits))
+
+    def ql(self, mu: float = 1000.0, *, bits: int = 16, num_results: int = 1000, **arguments: Any) -> "Retriever":
+        """Query likelihood with Dirichlet smoothing, as Lucene and PISA have it. In the way of dph."""
+        return Retriever(self, num_results, dict(arguments, scorer="impact"), ("ql:mu=%r" % float(mu), bits))
+
+    def pl2(self, c: float = 1.0, *, bits: int = 16, num_results: int = 1000, **arguments: Any) -> "Retriever":
+        """PL2 (Amati and van Rijsbergen, TOIS 2002), as Terrier has it. In the way of dph."""
+        return Retriever(self, num_results, dict(arguments, scorer="impact"), ("pl2:c=%r" % float(c), bits))
+
+    def recode(self, path: Union[str, "os.PathLike[str]"], *, overwrite: bool = False,
+               **recode_args: Any) -> "GpuidxIndex":
+        """This index anew at a path, as an artifact. recode_args: those of Index.recode, as impacts="dph", whose result
+        is searched with quantized."""
+        artifact = type(self)(path, threads=self.threads, engine=self.engine)
+        artifact._make_folder()
+        self.core.recode(artifact.file, force=overwrite, **recode_args).close()
+        artifact._write_metadata()
+        return artifact
+
     def quantized(self, *, num_results: int = 1000, **arguments: Any) -> "Retriever":
         """The sum of the stored impacts, for an index of learned weights; queries from query_toks or text."""
         return Retriever(self, num_results, dict(arguments, scorer="impact"))
@@ -163,33 +209,35 @@ class GpuidxIndex(_Artifact, _Indexer):  # type: ignore[misc]
 
 
 class ToksIndexer(_Indexer):  # type: ignore[misc]
-    def __init__(self, target: GpuidxIndex, scale: float) -> None:
+    def __init__(self, target: GpuidxIndex, scale: Optional[float], bits: int) -> None:
         super().__init__()
-        self.target, self.scale = target, scale
+        self.target, self.scale, self.bits = target, scale, bits
 
     def index_inputs(self) -> List[List[str]]:
         return [["docno", "toks"]]
 
     def index(self, iter: Iterable[Dict[str, Any]], **_: Any) -> GpuidxIndex:
-        """Build the index of dictionaries with docno and toks: a term stands round(weight * scale) times in its
-        document. Terms hold no white space."""
-        def text(toks: Dict[str, float]) -> str:
-            return " ".join(" ".join([t] * max(0, round(w * self.scale))) for t, w in toks.items())
+        """Build the index of dictionaries with docno and toks. Weights are finite and above 0."""
+        def scaled(documents: Iterable[Dict[str, Any]], scale: float) -> Iterator[Dict[str, Any]]:
+            for d in documents:
+                weights = ((term, round(weight * scale)) for term, weight in d["toks"].items())
+                yield {**d, "toks": {term: weight for term, weight in weights if weight}}
 
-        arguments = dict(self.target.build_args, analyzer="whitespace")
-        return self.target._build(((d["docno"], text(d["toks"])) for d in iter), arguments)
+        documents = iter if self.scale is None else scaled(iter, self.scale)
+        return self.target._build(documents, dict(self.target.build_args, vectors="toks", bits=self.bits))
 
 
 class Retriever(_Transformer):  # type: ignore[misc]
     """The best documents of each query: columns qid and query (or query_toks, {term: weight}) in; docid, docno, rank
-    (from 0) and score out."""
+    (from 0) and score out. model: the impacts that are searched, and their bits; None: the index itself."""
 
-    def __init__(self, index: GpuidxIndex, num_results: int, arguments: Dict[str, Any]) -> None:
+    def __init__(self, index: GpuidxIndex, num_results: int, arguments: Dict[str, Any],
+                 model: Optional[Tuple[str, int]] = None) -> None:
         super().__init__()
-        self.index, self.num_results, self.arguments = index, num_results, arguments
+        self.index, self.num_results, self.arguments, self.model = index, num_results, arguments, model
 
     def fuse_rank_cutoff(self, k: int) -> "Retriever":
-        return self if k >= self.num_results else Retriever(self.index, k, self.arguments)
+        return self if k >= self.num_results else Retriever(self.index, k, self.arguments, self.model)
 
     def transform(self, inp: Any) -> Any:
         with pt.validate.any(inp) as v:
@@ -201,9 +249,10 @@ class Retriever(_Transformer):  # type: ignore[misc]
             of_query, docids, scores, rank = (np.zeros(0, t) for t in (np.int64, np.int64, np.float64, np.int64))
             docnos: List[str] = []
         else:
-            found = self.index.core.search(queries, self.num_results, threads=self.index.threads, **self.arguments)
+            core = self.index.of_model(*self.model) if self.model else self.index.core
+            found = core.search(queries, self.num_results, threads=self.index.threads, **self.arguments)
             of_query, docids, scores, rank = found.flat()
-            docnos = self.index.core.docnos(docids)
+            docnos = core.docnos(docids)
         kept = rows.drop(columns=[c for c in ("docid", "docno", "rank", "score") if c in rows.columns])
         out = kept.iloc[of_query].reset_index(drop=True)
         return out.assign(docid=np.asarray(docids, np.int64), docno=pd.Series(docnos, dtype=object),
@@ -211,11 +260,13 @@ class Retriever(_Transformer):  # type: ignore[misc]
                           score=np.asarray(scores, np.float64))
 
     def __repr__(self) -> str:
-        return "gpuidx(%s)" % self.arguments["scorer"]
+        return "gpuidx(%s)" % (self.model[0] if self.model else self.arguments["scorer"])
 
     def schematic(self, *, input_columns: Optional[List[str]] = None) -> Dict[str, Any]:
         """How PyTerrier draws it; it looks nothing up on the network then."""
         settings = {name: value for name, value in self.arguments.items() if value is not None}
+        if self.model:
+            settings.update(impacts=self.model[0], bits=self.model[1])
         return {"label": "gpuidx", "settings": dict(settings, num_results=self.num_results), "help_url": None}
 
 

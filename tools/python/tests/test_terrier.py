@@ -1,7 +1,9 @@
 """The package under PyTerrier."""
+import functools
 import json
 import lzma
 import os
+import random
 
 import pytest
 
@@ -9,6 +11,7 @@ pt = pytest.importorskip("pyterrier")
 pandas = pytest.importorskip("pandas")
 
 import gpuidx  # noqa: E402
+import models  # noqa: E402
 from gpuidx.terrier import GpuidxIndex  # noqa: E402
 
 DATA = os.environ.get("GX_TEST_DATA", os.path.join(os.path.dirname(__file__), "..", "..", "..", "tests", "data"))
@@ -50,10 +53,64 @@ def test_given_documents_are_scored(index):
 
 
 def test_learned_weights(tmp_path):
-    weights = [{"docno": "a", "toks": {"x": 1.5, "y": 0.25}}, {"docno": "b", "toks": {"y": 2.0}}]
-    index = GpuidxIndex(tmp_path / "w").toks_indexer(scale=4).index(weights)
-    got = index.quantized()(pandas.DataFrame({"qid": ["1"], "query_toks": [{"x": 1.0, "y": 0.5}]}))
+    weights = [{"docno": "a", "toks": {"x": 1.5, "y": 0.25, "z": 0.01}}, {"docno": "b", "toks": {"y": 2.0}}]
+    queries = pandas.DataFrame({"qid": ["1"], "query_toks": [{"x": 1.0, "y": 0.5, "z": 1.0}]})
+    scaled = GpuidxIndex(tmp_path / "w").toks_indexer(scale=4).index(weights)
+    got = scaled.quantized()(queries)
     assert dict(zip(got["docno"], got["score"])) == {"a": pytest.approx(6 + 0.5), "b": pytest.approx(4)}
+    assert scaled.core.df("z") == 0
+    index = GpuidxIndex(tmp_path / "v").toks_indexer(bits=16).index(weights)
+    got = index.quantized()(queries)
+    assert dict(zip(got["docno"], got["score"])) == {"a": pytest.approx(1.5 + 0.125 + 0.01, abs=1e-4),
+                                                     "b": pytest.approx(1, abs=1e-4)}
+    with pytest.raises(gpuidx.InputError, match="-1"):
+        GpuidxIndex(tmp_path / "n").toks_indexer().index([{"docno": "a", "toks": {"x": -1.0}}])
+
+
+def random_texts(n=120, seed=3):
+    rng = random.Random(seed)
+    words = ["w%d" % i for i in range(30)]
+    return [{"docno": "d%d" % i, "text": " ".join(rng.choices(words, weights=range(30, 0, -1), k=rng.randint(1, 40)))}
+            for i in range(n)]
+
+
+@pytest.mark.parametrize("of_index, model, parameters", [
+    (lambda index: index.dph(), models.dph, {}),
+    (lambda index: index.ql(), models.ql, {}),
+    (lambda index: index.ql(mu=25), models.ql, {"mu": 25}),
+    (lambda index: index.pl2(), models.pl2, {}),
+    (lambda index: index.pl2(c=7.5), models.pl2, {"c": 7.5}),
+    (lambda index: index.recode(str(index.path) + "-dph", impacts="dph", bits=16).quantized(), models.dph, {}),
+], ids=["dph", "ql", "ql:mu", "pl2", "pl2:c", "recoded"])
+def test_models_score_by_their_formulas(tmp_path, of_index, model, parameters):
+    texts = random_texts()
+    index = GpuidxIndex(tmp_path / "m", analyzer="whitespace").index(texts)
+    queries = pandas.DataFrame({"qid": ["1", "2", "3"], "query": ["w0 w7", "w29", "w3 w12 w12 w25 unheard"]})
+    words = [d["text"].split() for d in texts]
+    retriever = of_index(index)
+    for _ in range(2):  # the second time from what the first has made
+        got = retriever(queries)
+        for qid, query in zip(queries["qid"], queries["query"]):
+            want = models.scores(words, query.split(), model, **parameters)
+            found = dict(zip(got[got["qid"] == qid]["docid"], got[got["qid"] == qid]["score"]))
+            assert found == pytest.approx(want, abs=2e-3) and len(want) > 5
+    assert (retriever % 2)(queries).groupby("qid").size().tolist() == [2, 2, 2]
+
+
+def test_models_follow_the_index(tmp_path):
+    """An index that is built anew is recoded anew, and an index of impacts is refused."""
+    import pickle
+
+    index = GpuidxIndex(tmp_path / "f", overwrite=True).index(DOCS)
+    retriever = index.dph()
+    assert set(retriever(QUERIES)["docno"]) == {"d1", "d2", "d3"}
+    assert pickle.loads(pickle.dumps(retriever))(QUERIES).equals(retriever(QUERIES))
+    index.index(DOCS[:1])
+    assert set(retriever(QUERIES)["docno"]) == {"d1"}
+    learned = GpuidxIndex(tmp_path / "l").toks_indexer().index([{"docno": "a", "toks": {"x": 1.5}}])
+    with pytest.raises(gpuidx.UsageError, match="impacts"):
+        learned.dph()(QUERIES)
+    assert sorted(os.listdir(index.path)) == ["index.gx", "pt_meta.json"]
 
 
 def test_an_artifact_is_loaded_by_its_folder(index):
@@ -94,7 +151,6 @@ def test_pipelines_are_pickled(index):
 
 def test_the_hub_carries_an_artifact(index, tmp_path, monkeypatch):
     """to_hf and from_hf, with a folder in place of the hub."""
-    import functools
     import http.server
     import shutil
     import sys
@@ -181,6 +237,8 @@ def corpus(folder):
 
 
 _testing = pytest.importorskip("pyterrier.testing")
+
+
 def test_a_corpus_of_ir_datasets_by_its_name(tmp_path):
     """A corpus under SciFact's name, laid out as ir_datasets keeps what it has fetched, in a process of its own."""
     import subprocess
@@ -208,5 +266,8 @@ def test_a_corpus_of_ir_datasets_by_its_name(tmp_path):
 
 
 TestBM25 = _testing.transformer_test_class(lambda: GpuidxIndex("unused").bm25())
+TestDPH = _testing.transformer_test_class(lambda: GpuidxIndex("unused").dph())
+TestQL = _testing.transformer_test_class(lambda: GpuidxIndex("unused").ql(mu=2000))
+TestPL2 = _testing.transformer_test_class(lambda: GpuidxIndex("unused").pl2())
 TestQuantized = _testing.transformer_test_class(lambda: GpuidxIndex("unused").quantized())
 TestScorer = _testing.transformer_test_class(lambda: GpuidxIndex("unused").text_scorer())

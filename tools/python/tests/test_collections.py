@@ -1,0 +1,305 @@
+"""Collections from Python, against an index built of the live documents; and a filter a query."""
+import os
+import pickle
+import random
+import signal
+import threading
+
+import numpy as np
+import pytest
+
+import gpuidx
+
+WORDS = ["w%d" % i for i in range(40)]
+
+
+def document(rng, i):
+    return {"id": "d%d" % i, "text": " ".join(rng.choices(WORDS, weights=range(40, 0, -1), k=rng.randint(1, 30))),
+            "year": 2000 + i % 25}
+
+
+BUILD = dict(analyzer="whitespace", store_text=True, attributes={"year": "int"})
+QUERIES = ["w0", "w1 w5", "w39 w2 w17", "w7 w7 w8"]
+
+
+def assert_equal_to_a_build(index, live, tmp_path):
+    """The same answers, to the bit, as of an index that was built of these documents."""
+    with gpuidx.build(tmp_path / "fresh.gx", live.values(), force=True, **BUILD) as fresh:
+        assert index.docnos() == list(live) == fresh.docnos()
+        for arguments in ({}, {"scorer": "bm25:lucene", "op": "and"}, {"filter": "year:>2010"}):
+            got, want = (ix.search(QUERIES, 20, **arguments) for ix in (index, fresh))
+            assert (got.docids == want.docids).all() and (got.scores == want.scores).all()
+            assert (got.counts == want.counts).all()
+        assert index.texts(list(live)[:5]) == [d["text"] for d in list(live.values())[:5]]
+        assert list(index.terms()) == list(fresh.terms())
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_collection_equals_a_build_of_its_live_documents(tmp_path, seed):
+    rng = random.Random(seed)
+    print("seed", seed)
+    folder, live, number = tmp_path / "c", {}, 0
+    with gpuidx.Collection.create(folder, **BUILD) as c:
+        assert len(c) == 0
+    index = gpuidx.open(folder)
+    for _ in range(8):
+        with gpuidx.Collection(folder) as c:
+            for _ in range(rng.randint(1, 3)):
+                what = rng.choice(["add", "update", "delete"])
+                if what == "add" or len(live) < 20:
+                    new = [document(rng, number + i) for i in range(rng.randint(1, 300))]
+                    number += len(new)
+                    assert c.add(iter(new)) == len(new)
+                    live.update((d["id"], d) for d in new)
+                elif what == "update":
+                    chosen = rng.sample(list(live), 10)
+                    new = [dict(document(rng, int(i[1:])), year=1990) for i in chosen] + [document(rng, number)]
+                    number += 1
+                    assert c.update(new) == 10
+                    for d in new:
+                        live.pop(d["id"], None)
+                        live[d["id"]] = d
+                else:
+                    chosen = rng.sample(list(live), 7)
+                    assert c.delete(chosen + ["nobody"]) == 7
+                    for i in chosen:
+                        del live[i]
+            if rng.random() < 0.5:
+                c.merge(all=rng.random() < 0.5)
+        new = index.reopen()
+        assert new is not index and new.commit > index.commit and new.reopen() is new
+        assert sum(part.n_docs for part in new.parts) == len(new) == len(live)
+        assert_equal_to_a_build(new, live, tmp_path)
+        index.close()
+        index = new
+    index.close()
+
+
+def test_readers_stay_with_their_commit(tmp_path):
+    rng = random.Random(3)
+    first = [document(rng, i) for i in range(50)]
+    files = []
+    for i in range(2):
+        files.append(tmp_path / ("%d.gx" % i))
+        gpuidx.build(files[-1], first[25 * i:25 * i + 25], **BUILD).close()
+    with gpuidx.Collection.create(tmp_path / "c", files) as c:
+        with c.index(engine="cpu") as before:
+            want = before.search(QUERIES, 50).to_dict()
+            assert [p.n_docs for p in before.parts] == [25, 25] and before.info.bytes > sum(
+                p.bytes for p in before.parts) / 2
+            c.delete([d["id"] for d in first[:30]])
+            assert before.reopen() is before  # not committed
+            c.commit()
+            after = before.reopen()
+            assert before.search(QUERIES, 50).to_dict() == want and len(before) == 50 and len(after) == 20
+            c.merge(all=True)
+            merged = after.reopen()
+            assert merged.search(QUERIES, 50).to_dict() == after.search(QUERIES, 50).to_dict()
+            assert before.search(QUERIES, 50).to_dict() == want and len(merged.parts) == 1
+            assert c.counts == gpuidx.CollectionCounts(0, 30, 1, 1, 20)
+            merged.close()
+            after.close()
+        assert "20 documents" in repr(c)
+    with gpuidx.open(files[0]) as single:
+        assert single.parts == [] and single.commit == 0 and single.reopen() is single
+    with gpuidx.open(tmp_path / "c") as ix:
+        assert pickle.loads(pickle.dumps(ix)).docnos() == ix.docnos()
+        with ix.recode(tmp_path / "one.gx") as one:
+            assert one.docnos() == ix.docnos() and one.search("w1").scores.tolist() == ix.search("w1").scores.tolist()
+
+
+def test_what_is_not_committed_is_dropped(tmp_path):
+    folder = tmp_path / "c"
+    with gpuidx.Collection.create(folder, **BUILD) as c:
+        c.add({"id": "a", "text": "w1"})
+    with pytest.raises(ZeroDivisionError):
+        with gpuidx.Collection(folder) as c:
+            c.add({"id": "b", "text": "w1"})
+            1 / 0
+
+    def raises_midway():
+        yield {"id": "b", "text": "w1"}
+        raise RuntimeError("enough")
+
+    with pytest.raises(RuntimeError, match="enough"):
+        with gpuidx.Collection(folder) as c:
+            c.add(raises_midway())
+    c = gpuidx.Collection(folder)
+    c.delete("a")
+    c.close()
+    c.close()
+    with gpuidx.open(folder) as ix:
+        assert ix.docnos() == ["a"]
+
+
+def test_bad_documents_leave_the_collection_open(tmp_path):
+    with gpuidx.Collection.create(tmp_path / "c", **BUILD) as c:
+        c.add([{"id": "a", "text": "w1"}, {"id": "b", "text": "w2"}])
+        for bad, error, words in (({"id": "a", "text": "w3"}, gpuidx.InputError, '"a"'),
+                                  ({"id": "x y", "text": "w3"}, gpuidx.InputError, "x y"),
+                                  ({"id": "n", "text": "w3", "year": "soon"}, gpuidx.InputError, "year"),
+                                  ({"id": "n", "text": None}, TypeError, "NoneType"),
+                                  ({"id": "n"}, ValueError, "no text"),
+                                  ([("n", "w3")], TypeError, "dict"),
+                                  (7, TypeError, "int"), ("n", TypeError, "str"), (None, TypeError, "NoneType")):
+            with pytest.raises(error, match=words):
+                c.add(bad)
+        with pytest.raises(TypeError, match="int"):
+            c.delete([7])
+        assert c.update([{"id": "a", "text": "w9", "year": 2001}]) == 1
+    with gpuidx.open(tmp_path / "c") as ix:
+        assert ix.docnos() == ["b", "a"] and ix.search("w9", filter="year:2001").counts == 1
+
+
+def test_there_is_one_writer(tmp_path):
+    folder = tmp_path / "c"
+    with gpuidx.Collection.create(folder) as c:
+        with pytest.raises(gpuidx.StorageError, match="another process"):
+            gpuidx.Collection(folder)
+        with pytest.raises(TypeError, match="pickled"):
+            pickle.dumps(c)
+        threads = [threading.Thread(target=lambda i=i: c.add([("%d-%d" % (i, j), "w1 w2") for j in range(300)]))
+                   for i in range(8)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+    for call in (c.commit, c.merge, lambda: c.add(("a", "b")), lambda: c.delete("a"), lambda: c.counts, lambda: len(c)):
+        with pytest.raises(ValueError, match="closed"):
+            call()
+    with gpuidx.Collection(folder) as c, gpuidx.open(folder) as ix:
+        assert len(c) == len(ix) == 2400 and "closed" not in repr(c)
+
+
+def test_a_forked_child_leaves_the_writer_alone(tmp_path):
+    folder = tmp_path / "c"
+    with gpuidx.Collection.create(folder) as c:
+        c.add([("a", "w1")])
+        child = os.fork()
+        if child == 0:
+            try:
+                c.add([("b", "w1")])
+            except ValueError:
+                c.close()
+                os._exit(0)
+            os._exit(1)
+        assert os.waitpid(child, 0)[1] == 0
+        c.add([("c", "w1")])
+    with gpuidx.open(folder) as ix:
+        assert ix.docnos() == ["a", "c"]
+
+
+def test_ctrl_c_ends_a_merge_and_loses_nothing(tmp_path):
+    rng = random.Random(4)
+    folder, n = tmp_path / "c", 0
+    with gpuidx.Collection.create(folder, analyzer="whitespace") as c:
+        for _ in range(12):
+            c.add([("d%d" % (n + i), " ".join(rng.choices(WORDS, k=60))) for i in range(2500)])
+            n += 2500
+            c.commit()
+        interrupted = 0
+        for _ in range(20):
+            timer = threading.Timer(0.001, os.kill, (os.getpid(), signal.SIGINT))
+            timer.start()
+            try:
+                c.merge(all=True)
+                timer.join()  # where the merge was faster
+            except KeyboardInterrupt:
+                interrupted += 1
+            with gpuidx.open(folder) as ix:
+                assert len(ix) == n
+                if len(ix.parts) == 1:
+                    break
+        assert interrupted
+        c.merge(all=True)
+        c.add([("last", "w1")])
+    with gpuidx.open(folder) as ix:
+        assert len(ix) == n + 1 and len(ix.parts) == 2
+
+
+def test_bad_folders_and_files_are_named(tmp_path):
+    gpuidx.build(tmp_path / "a.gx", [("a", "w1")]).close()
+    gpuidx.build(tmp_path / "b.gx", [("a", "w1")]).close()
+    gpuidx.build(tmp_path / "c.gx", [("c", "w1")], analyzer="simple").close()
+    gpuidx.build(tmp_path / "v.gx", vectors=[{"x": 1.0}]).close()
+    create = gpuidx.Collection.create
+    for call, error, words in (
+            (lambda: gpuidx.Collection(tmp_path / "none"), gpuidx.NotFoundError, "none"),
+            (lambda: gpuidx.Collection(tmp_path / "a.gx"), gpuidx.Error, "a.gx"),
+            (lambda: create(tmp_path / "n", [tmp_path / "a.gx", tmp_path / "b.gx"]), gpuidx.UsageError, '"a"'),
+            (lambda: create(tmp_path / "n", [tmp_path / "a.gx", tmp_path / "c.gx"]), gpuidx.UsageError, "analyzer"),
+            (lambda: create(tmp_path / "n", [tmp_path / "none.gx"]), gpuidx.NotFoundError, "none.gx"),
+            (lambda: create(tmp_path / "a.gx", [tmp_path / "b.gx"]), gpuidx.ExistsError, "a.gx"),
+            (lambda: create(tmp_path / "n", [tmp_path / "a.gx"], analyzer="simple"), gpuidx.UsageError, "analyzer"),
+            (lambda: create(tmp_path / "n", analyzer="simpel"), gpuidx.UsageError, "simpel")):
+        with pytest.raises(error, match=words):
+            call()
+    assert sorted(os.listdir(tmp_path)) == ["a.gx", "b.gx", "c.gx", "v.gx"]
+    with create(tmp_path / "vs", [tmp_path / "v.gx"]) as c:
+        with pytest.raises(gpuidx.Error, match="impacts"):
+            c.add([("n", "w1")])
+
+
+def test_every_query_has_its_filter(tmp_path):
+    docs = [{"id": str(i), "text": "word w%d" % (i % 3), "year": 2000 + i % 20} for i in range(400)]
+    with gpuidx.build(tmp_path / "x.gx", docs, attributes={"year": "int"}) as ix:
+        filters = ["year:2003", None, "year:[2005 TO 2007]", "year:2003", "NOT year:2003", "year:1990"] * 40
+        queries = ["word", "w1", "w2", "w0", "w1 w2", "word"] * 40
+        for threads in (1, 2):
+            found = ix.search(queries, 30, filter=filters, batch=64, threads=threads, count=True)
+            for i in range(0, len(queries), 7):
+                alone = ix.search(queries[i], 30, filter=filters[i], count=True)
+                n = int(alone.counts)
+                assert found.counts[i] == n and found.docids[i, :n].tolist() == alone.docids.tolist()
+                assert found.scores[i, :n].tolist() == alone.scores.tolist() and found.matches[i] == alone.matches
+        with ix.mask([str(i) for i in range(0, 400, 2)]) as even:
+            both = ix.search(["word"] * 2, 400, mask=even, filter=["year:2004", "year:2005"])
+            assert both.counts.tolist() == [20, 0]
+            assert ix.search("word", 400, mask=even, filter="year:2004").counts == 20
+        assert ix.search({"a": "word", "b": "w1"}, filter=["year:2003", None]).qids == ["a", "b"]
+        assert ix.search({"word": 2.0}, filter=["year:2003"]).counts == 10
+        assert ix.search([], filter=[]).counts.tolist() == []
+        assert ix.score("word", [3, 23, 4], filter="year:2003").astype(bool).tolist() == [True, True, False]
+        for bad, error, words in ((["year:2003"], ValueError, "1 filters and 2 queries"),
+                                  (["year:2003", "yaer:1"], gpuidx.UsageError, "year"), ([1, 2], TypeError, "int"),
+                                  ({"a": "year:1"}, TypeError, "dict"), (["id:@/etc/passwd", None], gpuidx.UsageError, "")):
+            with pytest.raises(error, match=words):
+                ix.search(["word", "w1"], filter=bad)
+        assert ix.search("word", filter="year:2003").counts == 10
+    with pytest.raises(ValueError, match="closed"):
+        ix.search("word", filter="year:2003")
+
+
+def test_close_waits_for_a_search_with_filters(tmp_path):
+    rng = random.Random(5)
+    docs = [document(rng, i) for i in range(20000)]
+    ix = gpuidx.build(tmp_path / "x.gx", docs, **BUILD)
+    started, outcome = threading.Event(), []
+
+    def search():
+        started.set()
+        try:
+            outcome.append(ix.search(["w0 w1 w2"] * 20000, 50, filter=["year:>2003", "year:<2010"] * 10000))
+        except ValueError as e:
+            outcome.append(e)
+
+    thread = threading.Thread(target=search)
+    thread.start()
+    started.wait()
+    ix.close()
+    thread.join()
+    assert len(outcome) == 1
+
+
+def test_scores_of_filters_are_those_without(tmp_path):
+    rng = random.Random(6)
+    docs = [document(rng, i) for i in range(300)]
+    with gpuidx.build(tmp_path / "x.gx", docs, **BUILD) as ix:
+        free = ix.search(QUERIES, 300)
+        kept = ix.search(QUERIES, 300, filter="year:[2005 TO 2010]")
+        for i in range(len(QUERIES)):
+            years = np.array([docs[d]["year"] for d in free.docids[i, :free.counts[i]]])
+            chosen = (years >= 2005) & (years <= 2010)
+            n = int(kept.counts[i])
+            assert free.docids[i, :free.counts[i]][chosen].tolist() == kept.docids[i, :n].tolist()
+            assert free.scores[i, :free.counts[i]][chosen].tolist() == kept.scores[i, :n].tolist()
