@@ -1,16 +1,19 @@
 #!/usr/bin/env python3
-"""How fast the package is beside the program, on one core.
+"""How fast the package is beside the program.
 
-    taskset -c 0 tools/python/bench.py INDEX LOG [--corpus CORPUS.jsonl]
+    taskset -c 0 tools/python/bench.py INDEX LOG [--corpus CORPUS.jsonl] [--engine cpu] [--threads N] [--processor-time]
 
 INDEX is an index, LOG a file of queries (a line each, or id TAB query). The table has queries per second from a list of
-strings against `gpuidx replay` with the same batch, the time of one short query, and, with --corpus, the time to
-build an index from a generator of dicts against `gpuidx build`. Each figure is the best of five runs.
+strings against `gpuidx replay` with the same batch; the p50 of queries one at a time, the first 5,000 of LOG and one
+word that no document has; and, with --corpus, the time to build an index from a generator of dicts, which json.loads
+makes of the lines, against `gpuidx build`. Each figure is the best of five runs, which take turns. --processor-time
+counts the processor's time instead of the clock's, for machines that other work shares.
 """
 import argparse
 import json
 import os
 import re
+import resource
 import subprocess
 import sys
 import tempfile
@@ -23,16 +26,83 @@ RUNS = 5
 
 
 def program(*args):
-    return subprocess.run([sys.executable, "-m", "gpuidx", *args], check=True, capture_output=True, text=True)
+    """Processor time of the program."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([sys.executable, "-m", "gpuidx", *args], check=True, capture_output=True, text=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def best(run):
+def timed(run):
+    """(seconds, seconds of processor time) of this process."""
+    begin, cpu = time.perf_counter(), time.process_time()
+    run()
+    return time.perf_counter() - begin, time.process_time() - cpu
+
+
+def alone(index, queries):
+    """The p50 of queries one at a time, in us."""
     times = []
+    for query in queries:
+        begin = time.perf_counter_ns()
+        index.search(query)
+        times.append(time.perf_counter_ns() - begin)
+    return sorted(times)[len(times) // 2] / 1e3
+
+
+class Replay:
+    def __init__(self, args, log, folder):
+        self.args, self.log, self.report = args, log, os.path.join(folder, "report.json")
+
+    def __call__(self, batch, *more):
+        program("replay", "-q", "--engine=" + self.args.engine, "--batch=%d" % batch, "-f", "tsv", "--warmup=5000",
+                self.args.index, self.log, "--report=" + self.report, "--force", *more)
+        with open(self.report) as f:
+            return json.load(f)
+
+
+def search(args, queries, log, folder):
+    replay, cpu = Replay(args, log, folder), args.processor_time
+    with gpuidx.open(args.index, engine=args.engine) as index:
+        print("%s, %d queries, %d threads" % (index.engine_name(), len(queries), args.threads))
+        print("| what | Python | the program | ratio |\n| --- | --- | --- | --- |")
+        index.search(queries, threads=args.threads)
+        ours, theirs = [], []
+        for _ in range(RUNS):
+            ours.append(len(queries) / timed(lambda: index.search(queries, 10, threads=args.threads))[cpu])
+            report = replay(1024, "--threads=%d" % args.threads)
+            theirs.append(len(queries) / report["cpu_seconds" if cpu else "seconds"])
+        print("| queries per second, top 10, batches of 1,024 | %.0f | %.0f | %.2f |" % (
+            max(ours), max(theirs), max(ours) / max(theirs)), flush=True)
+        with open(log, "w", encoding="utf-8") as f:
+            f.writelines("%d\t%s\n" % (i, q) for i, q in enumerate(queries[:5000], 1))
+        ours, theirs = [], []
+        for _ in range(RUNS):
+            ours.append(alone(index, queries[:5000]))
+            theirs.append(replay(1)["latency_us"]["p50"])
+        print("| one query, us: p50 | %.1f | %.1f | |" % (min(ours), min(theirs)))
+        print("| a query without results, us: p50 | %.1f | | |" % min(
+            alone(index, ["unheardofword"] * 5000) for _ in range(RUNS)))
+
+
+def build(args, folder):
+    def read():
+        with open(args.corpus, encoding="utf-8") as f:
+            for line in f:
+                yield json.loads(line)
+
+    cpu, ours, theirs, generator = args.processor_time, [], [], []
+    mine, other = os.path.join(folder, "p.gx"), os.path.join(folder, "c.gx")
+    threads = "--threads=%d" % args.threads
     for _ in range(RUNS):
+        ours.append(timed(lambda: gpuidx.build(mine, read(), force=True, threads=args.threads).close())[cpu])
         begin = time.perf_counter()
-        run()
-        times.append(time.perf_counter() - begin)
-    return min(times)
+        seconds = program("build", "-q", args.corpus, "-o", other, "--force", threads)
+        theirs.append(seconds if cpu else time.perf_counter() - begin)
+        generator.append(timed(lambda: sum(1 for _ in read()))[cpu])
+    print("| build, seconds | %.2f | %.2f | %.2f |" % (min(ours), min(theirs), min(theirs) / min(ours)))
+    print("| of these in the generator | %.2f | | %.2f without it |" % (
+        min(generator), min(theirs) / (min(ours) - min(generator))))
 
 
 def main():
@@ -41,42 +111,18 @@ def main():
     parser.add_argument("log")
     parser.add_argument("--corpus")
     parser.add_argument("--engine", default="cpu")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--processor-time", action="store_true")
     args = parser.parse_args()
     with open(args.log, encoding="utf-8", errors="replace") as f:
         queries = [re.sub(r"^\S+?[\t:]", "", line).strip() for line in f]
-    with tempfile.TemporaryDirectory() as work, gpuidx.open(args.index, engine=args.engine) as index:
-        log = os.path.join(work, "log.tsv")
+    with tempfile.TemporaryDirectory() as folder:
+        log = os.path.join(folder, "log.tsv")
         with open(log, "w", encoding="utf-8") as f:
             f.writelines("%d\t%s\n" % (i, q) for i, q in enumerate(queries, 1))
-        index.search(queries)
-        in_python = len(queries) / best(lambda: index.search(queries, 10))
-        reports = []
-        for _ in range(RUNS):
-            program("replay", "-q", "--engine=" + args.engine, "--batch=1024", "-f", "tsv", "--warmup=5000", args.index,
-                    log, "--report=" + os.path.join(work, "r.json"), "--force")
-            with open(os.path.join(work, "r.json")) as f:
-                reports.append(json.load(f)["queries_per_second"])
-        print("| what | Python | the program | ratio |\n| --- | --- | --- | --- |")
-        print("| queries per second, top 10, batches of 1,024 | %.0f | %.0f | %.2f |" % (
-            in_python, max(reports), in_python / max(reports)))
-        times = sorted(best_of_one(index) for _ in range(5000))
-        print("| a query without results, us: p50 | %.1f | | |" % (times[2500] * 1e6))
+        search(args, queries, log, folder)
         if args.corpus:
-            build = best(lambda: gpuidx.build(os.path.join(work, "p.gx"), read(args.corpus), force=True).close())
-            base = best(lambda: program("build", "-q", args.corpus, "-o", os.path.join(work, "c.gx"), "--force"))
-            print("| build, seconds | %.2f | %.2f | %.2f |" % (build, base, base / build))
-
-
-def best_of_one(index):
-    begin = time.perf_counter()
-    index.search("unheardofword")
-    return time.perf_counter() - begin
-
-
-def read(path):
-    with open(path, encoding="utf-8") as f:
-        for line in f:
-            yield json.loads(line)
+            build(args, folder)
 
 
 main()

@@ -14,7 +14,8 @@ _DUPLICATES = {"fail": lib.GX_DUPLICATES_FAIL, "first": lib.GX_DUPLICATES_FIRST,
 IDS = ("id", "docno", "_id", "doc_id", "docid")
 _TEXTS = ("text", "contents", "content", "body")
 _SCALES = {"collection": False, "list": True}
-_MEMBERS = ("size", "id", "title", "text", "id_len", "title_len", "text_len", "values", "n_values", "vector", "n_vector")
+_MEMBERS = ("size", "id", "title", "text", "id_len", "title_len", "text_len", "values", "n_values", "vector",
+            "n_vector")
 _DOCUMENT = np.dtype({
     "names": _MEMBERS,
     "formats": ["u4" if name in ("n_values", "n_vector") else "u8" for name in _MEMBERS],

@@ -262,7 +262,8 @@ def test_every_query_has_its_filter(tmp_path):
         assert ix.score("word", [3, 23, 4], filter="year:2003").astype(bool).tolist() == [True, True, False]
         for bad, error, words in ((["year:2003"], ValueError, "1 filters and 2 queries"),
                                   (["year:2003", "yaer:1"], gpuidx.UsageError, "year"), ([1, 2], TypeError, "int"),
-                                  ({"a": "year:1"}, TypeError, "dict"), (["id:@/etc/passwd", None], gpuidx.UsageError, "")):
+                                  ({"a": "year:1"}, TypeError, "dict"),
+                                  (["id:@/etc/passwd", None], gpuidx.UsageError, "id")):
             with pytest.raises(error, match=words):
                 ix.search(["word", "w1"], filter=bad)
         assert ix.search("word", filter="year:2003").counts == 10
