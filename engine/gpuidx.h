@@ -346,7 +346,7 @@ typedef struct gx_builder_options {
      * alike. Queries are folded in the same way. NULL or "none": text is used unchanged. */
     const char *fold;
     /* 0: documents are texts. 4 to 16: they are vectors (gx_document.vector), and the index holds
-     * impacts: their weights as whole numbers of so many bits, each times a unit
+     * impacts: their weights as whole numbers of this many bits, each times a unit
      * (gx_index_stats.impact_unit). Weights that are such numbers already, all of them, are kept;
      * else an impact is the weight divided by the unit, which is the greatest weight divided by
      * 2^vector_bits - 1, and rounded, at least 1. Nothing is rounded before all documents are known.

@@ -61,7 +61,7 @@ typedef struct gx_map_plan {
 extern "C" {
 #endif
 
-/* Plan the maps of ix within so many words. GX_ENOMEM; *plan is then empty. The caller frees it. */
+/* Plan maps of ix that take at most `words` words. GX_ENOMEM; *plan is then empty. The caller frees it. */
 gx_status gx_map_plan_make(gx_map_plan *plan, const gx_index *ix, const gx_map_policy *policy,
                            const gx_map_sizes *sizes, uint64_t words, gx_error *err);
 void gx_map_plan_free(gx_map_plan *plan);

@@ -79,7 +79,7 @@ static void drop(gx_filter_cache *c, entry *e)
     free(e);
 }
 
-/* Make room for so many bytes more. false: what is held leaves none. */
+/* Make room for `bytes` more. false: what is held leaves none. */
 static bool make_room(gx_filter_cache *c, uint64_t bytes)
 {
     for (entry *e = c->oldest, *newer; e && c->bytes + bytes > c->budget; e = newer) {

@@ -31,7 +31,7 @@ typedef struct build {
 
 /* ---- bad documents ---- */
 
-/* What a bad document means: an exit code, or 0 to go on. */
+/* Count and show a bad document. Returns an exit code, or 0 to go on. */
 static int meet_bad_document(build *b, const gx_error *err)
 {
     if (b->skip) {
@@ -49,7 +49,7 @@ static int meet_bad_document(build *b, const gx_error *err)
     return gx_status_exit(err->status);
 }
 
-/* A document that the builder refuses, with its place. */
+/* Show a document that the builder refuses, with its place in the corpus. */
 static gx_status refuse(const gx_source_document *d, gx_error *err)
 {
     gx_error with_place = {.status = err->status};
@@ -168,7 +168,7 @@ static void print_json(const build *b, const gx_source_counts *in, const gx_buil
 
 /* ---- the command ---- */
 
-/* The path that is the same file as output; --force would destroy it. Or NULL. */
+/* The corpus path that is the same file as the output, which --force would destroy. NULL: none. */
 static const char *find_itself(const cli_args *a, const char *output)
 {
     for (int i = 0; i < a->argc; ++i)
@@ -219,7 +219,7 @@ static int read_attributes(build *b)
     return 0;
 }
 
-/* An attribute that no document has may be misspelt. */
+/* Warn of an attribute that no document has: its name may be misspelt. */
 static void warn_of_missing_attributes(const gx_index *ix)
 {
     gx_attribute_info info = {.size = sizeof info};
@@ -279,7 +279,7 @@ static int open_all(build *b)
     return 0;
 }
 
-/* The builder's index, its documents in order, to the output. */
+/* Write the builder's index to the output, with its documents in the order asked for. */
 static gx_status put_in_order(build *b, gx_error *err)
 {
     const cli_args *a = b->args;

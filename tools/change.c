@@ -23,7 +23,7 @@ static int open_collection(gx_collection **c, const cli_args *a, uint32_t thread
     return gx_collection_open(c, a->argv[0], &o, &err) ? cli_fail_error(&err) : 0;
 }
 
-/* Say what was done, and close. */
+/* Report what was done, and close the collection. */
 static int close_collection(gx_collection *c, const cli_args *a, int code)
 {
     gx_collection_counts n = {.size = sizeof n};
@@ -45,7 +45,7 @@ static int close_collection(gx_collection *c, const cli_args *a, int code)
     return code;
 }
 
-/* Merge, where that is asked for. A signal ends it, and what was committed before stays. */
+/* Merge parts, where --merge asks for it. A signal ends the merge; earlier commits stay. */
 static int merge(gx_collection *c, gx_merge_policy policy)
 {
     gx_error err = {0};
@@ -123,7 +123,7 @@ static int commit(adding *x)
     return cli_choice(x->args, "merge") ? 0 : merge(x->c, GX_MERGE_TIERS);
 }
 
-/* A bad document: 0 where it is left out. */
+/* Handle a bad document. 0: it is left out, and the command goes on. */
 static int refuse(adding *x, const gx_error *err)
 {
     progress_end(&x->bar);
@@ -291,7 +291,7 @@ static int delete_documents(gx_collection *c, const uint64_t *words, uint64_t *n
     return 0;
 }
 
-/* Of the documents in words keep those that match the query. */
+/* Clear the bits of those documents that do not match the query. */
 static int keep_matches(const cli_args *a, const gx_index *ix, uint64_t *words)
 {
     const uint32_t n_docs = gx_index_n_docs(ix), k = n_docs ? n_docs : 1;

@@ -211,7 +211,7 @@ bool cli_read_number(const cli_flag *flag, const char *text, double *number, uin
     return true;
 }
 
-/* Set a flag's value from text; 0, or the exit code with the message printed. */
+/* Set a flag's value from text. Returns 0, or the exit code with the message printed. */
 static int set_value(const cli_args *a, const cli_flag *flag, cli_value *v, const char *text)
 {
     char why[96];
@@ -341,7 +341,7 @@ static int parse_letters(const cli_args *a, cli_value *values, int argc, char **
     return 0;
 }
 
-/* All of argv: flags into values, the rest to the front of argv. */
+/* Read all of argv: flags go into values, other arguments move to the front of argv. */
 static int parse(cli_args *a, cli_value *values, int argc, char **argv)
 {
     int code, n = 0;
@@ -374,8 +374,8 @@ static int set_defaults(const cli_args *a, cli_value *values)
     return 0;
 }
 
-/* Every function of jansson fails when memory does, in ways that are easily taken for bad input or
- * for an absent member. The program does not go on then. */
+/* Where memory lacks, jansson's functions fail in ways that look like bad input or an absent
+ * member. So the program ends where jansson cannot allocate. */
 static void *allocate_json(size_t n)
 {
     static const char words[] = "gpuidx: out of memory\n";
@@ -449,8 +449,8 @@ int cli_fail(gx_status st, const char *format, ...)
     return gx_status_exit(st);
 }
 
-/* The library says facts. Where a flag helps, it is told behind the message: a message with this
- * status and this part, in a command that has this flag. */
+/* A message of the library states facts. Where a flag of the running command helps, the program
+ * adds it: for a message with this status that contains this text. */
 static const struct {
     gx_status status;
     const char *part;
@@ -591,8 +591,8 @@ void cli_flush(void)
         flush_errno = errno;
 }
 
-/* Why an earlier write failed, as far as it can still be known: whether a pipe's reader has left
- * can be asked again. */
+/* The reason for which an earlier write failed, as far as it can still be found out: poll tells
+ * whether the reader of a pipe has left. */
 static int earlier_errno(FILE *f)
 {
     struct pollfd p = {.fd = fileno(f)};

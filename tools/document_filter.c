@@ -11,7 +11,7 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
-/* What a file's lines say, so far. */
+/* What has been read of a file of ids. */
 typedef struct id_file {
     const char *path;
     const gx_index *ix;
@@ -100,8 +100,8 @@ static int evaluate(const char *expression, const gx_index *ix, uint64_t *words)
     return files.code ? files.code : st ? cli_fail_error(&err) : 0;
 }
 
-/* What the files and the expression allow, to f->words, which are 0 before,
- * as are excluded and selected: scratch. */
+/* Set the bits of the documents that the files and the expression allow in f->words. `excluded` and
+ * `selected` are scratch memory; all three are 0 before. */
 static int combine(document_filter *f, const gx_index *ix, uint32_t n_docs, uint64_t *excluded, uint64_t *selected)
 {
     int code = f->only ? read_ids(f->only, ix, f->words) : 0;

@@ -67,8 +67,8 @@ static int print_json(const gx_evaluation *ev, const gx_measure *measures, bool 
     return code;
 }
 
-/* Does a judged document stand among the answers to its query?
- * Tables are sorted by qid and docno. */
+/* Whether any judged document is among the answers to its query. The tables are sorted by qid and
+ * docno. */
 static bool have_document_in_common(const gx_trec_table *qrels, const gx_trec_table *run)
 {
     size_t i = 0, j = 0;
@@ -84,7 +84,7 @@ static bool have_document_in_common(const gx_trec_table *qrels, const gx_trec_ta
     return false;
 }
 
-/* Ids that do not match give a mean of 0, as bad answers do. */
+/* Warn where no id matches: the mean would be 0, as with bad answers. */
 static void tell_strange_ids(const cli_args *a, const char *path, const gx_trec_table *qrels, const gx_trec_table *run,
                              const gx_evaluation *ev)
 {
@@ -148,7 +148,7 @@ static const char *p_text(char text[16], double p)
     return text;
 }
 
-/* A difference with its sign, also that of a difference that is printed as 0. */
+/* Print a difference with its sign, which a difference that is printed as 0 has, too. */
 static const char *difference_text(char text[32], const gx_measure *m, double difference)
 {
     snprintf(text, 32, gx_measure_is_count(m) ? "%+.0f" : "%+.4f", difference);

@@ -67,9 +67,9 @@ static int dispatch(int argc, char **argv)
     return command ? cli_run(command, argc - 1, argv + 1) : cli_unknown_command(argv[1]);
 }
 
-/* A descriptor of 0, 1 and 2 that is closed would be given to the next file that is opened, and
- * messages would go into that file. /dev/null takes its place, opened so that using it fails as
- * using a closed one does. */
+/* If descriptor 0, 1 or 2 is closed, the next file that is opened would get it, and messages would
+ * go into that file. So /dev/null is opened in its place, in a mode in which reading or writing
+ * fails as on a closed descriptor. */
 static void take_standard_descriptors(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd)

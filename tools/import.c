@@ -25,8 +25,8 @@ static bool is_input(const char *base, const char *path)
     return false;
 }
 
-/* What INPUT is, when --format does not tell: a file, or the base of files' names. NULL: it can be
- * either. */
+/* The format of INPUT, where --format does not tell: "ciff" for a file, "ds2i" for the base of
+ * files' names. NULL: INPUT can be either. */
 static const char *guess(const char *input)
 {
     char docs[4096];

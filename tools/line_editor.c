@@ -64,8 +64,8 @@ static void on_resize(int signal_number)
     resized = 1;
 }
 
-/* One character: libedit's own reader would swallow the first interrupt. 1, 0 at the end, -1 when
- * interrupted. */
+/* Read one character. libedit's own reader would swallow the first interrupt. Returns 1, 0 at the
+ * end, -1 when interrupted. */
 static int read_character(EditLine *el, wchar_t *c)
 {
     line_editor *e;
@@ -125,7 +125,8 @@ static void find_history(line_editor *e)
     }
 }
 
-/* Tab: what all words that begin as the line does have in common, or these words. */
+/* On Tab, complete what all words that begin as the line does have in common, or list these
+ * words. */
 static unsigned char complete(EditLine *el, int key)
 {
     line_editor *e;

@@ -43,7 +43,7 @@ static const struct {
 
 enum { N_EXITS = sizeof exits / sizeof *exits };
 
-/* The letter under which a common flag is reached: 0 when the command uses it otherwise. */
+/* The letter of a common flag; 0 where the command uses the letter for a flag of its own. */
 static char letter_of(const cli_command *command, const cli_flag *flag, bool common)
 {
     if (common && command && command->flags)
@@ -53,7 +53,7 @@ static char letter_of(const cli_command *command, const cli_flag *flag, bool com
     return flag->letter;
 }
 
-/* Call each for all flags, the command's own first. */
+/* Call `each` for all flags, the command's own first. */
 typedef void flag_fn(FILE *out, const cli_flag *flag, char letter);
 static void for_flags(FILE *out, const cli_command *command, flag_fn *each)
 {
@@ -532,7 +532,8 @@ static void bash_choices(FILE *out, const cli_flag *flag, char letter)
 
 static void put_bash(FILE *out)
 {
-    /* The words are taken from the line itself: readline would part them at "=" and ":" too. */
+    /* The words are taken from the line itself, because readline would also split them at "=" and
+     * ":". */
     fputs("# bash completion for gpuidx\n"
           "_gpuidx() {\n"
           "    local line=${COMP_LINE:0:COMP_POINT} word prev flags= choices=\n"

@@ -37,7 +37,7 @@ static size_t utf8_length(const char *text, size_t len)
     return n;
 }
 
-/* A C0 or C1 control, DEL included: what a terminal might obey. */
+/* Whether the character is a C0 or C1 control or DEL, which a terminal might obey. */
 static bool is_control(const char *c, size_t n)
 {
     const unsigned char *s = (const unsigned char *)c;
@@ -77,14 +77,14 @@ void out_put_json(FILE *out, const char *text, size_t len)
     putc('"', out);
 }
 
-/* A field of a format whose fields end at white space: blanks would make two of it. */
+/* Print a field of a format whose fields end at white space; blanks would split it. */
 static void put_word(FILE *out, const char *text, size_t len)
 {
     for (size_t i = 0; i < len; ++i)
         putc((unsigned char)text[i] <= ' ' ? '_' : text[i], out);
 }
 
-/* A field that ends at a tab or a line's end. */
+/* Print a field that ends at a tab or at a line's end. */
 static void put_field(FILE *out, const char *text, size_t len)
 {
     for (size_t i = 0; i < len; ++i)
@@ -189,7 +189,7 @@ static bool has_texts(const gx_index *ix)
     return stats.texts;
 }
 
-/* What is shown of a stored text; *text NULL where none is. */
+/* The part of a stored text that is shown. *text is NULL where there is none. */
 static gx_status get_snippet(const out_answer *a, uint32_t docid, char **buf, size_t *cap, size_t *len,
                              gx_snippet *snippet, gx_error *err)
 {
@@ -252,7 +252,7 @@ static gx_status put_jsonl(FILE *out, const out_answer *a, gx_error *err)
 
 /* ---- for people ---- */
 
-/* A text whose marked bytes stand between on and off. */
+/* Print a text with `on` before each run of marked bytes and `off` behind it. */
 typedef struct marked_text {
     const char *text;
     const gx_snippet *marks;

@@ -9,7 +9,7 @@
 #include "tools/query_context.h"
 #include "tools/shell.h"
 
-/* All arguments behind the index, with blanks between: quotes may be left away. */
+/* Join all arguments behind the index with blanks, so that quotes may be left out. */
 static char *join(int n, char **words)
 {
     size_t len = 1;
@@ -72,7 +72,7 @@ static int convert_line(const ask *k, gx_log_text *b, char *line, size_t n, gx_l
     return 0;
 }
 
-/* What hinders an id to stand in a run, or NULL. */
+/* Why an id cannot stand in a run. NULL: it can. */
 static const char *fault_of_id(const char *id, size_t n)
 {
     if (n == 0)

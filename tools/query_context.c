@@ -113,8 +113,8 @@ const char *ask_engine_name(const ask *k)
     return gx_engine_get_kind(k->en) == GX_ENGINE_GPU ? "gpu" : "cpu";
 }
 
-/* Room for the results of one query, which are never more than the documents; some, even if there
- * are none of those. */
+/* Make room for the results of one query, and for at least one. A query has no more results than
+ * the index has documents. */
 static int reserve(ask *k, uint32_t n)
 {
     n = n ? n : 1;
@@ -146,7 +146,7 @@ static int keep_last(ask *k, const char *text, size_t len)
     return 0;
 }
 
-/* What of the query could not be searched for, where a person may not see it. */
+/* Tell the parts of the query that could not be searched for, which a person may not notice. */
 static void say_what_is_lost(const ask *k, const gx_highlighter *h, const char *text, size_t len)
 {
     if (k->format != OUT_HUMAN)
@@ -226,8 +226,8 @@ static int print(ask *k, out_answer *answer)
     return code;
 }
 
-/* A query that cannot be answered: what of a command line is a mistake is bad input in a line of
- * standard input. */
+/* Tell that a query cannot be answered. What is a usage error on the command line is bad input in a
+ * line of standard input. */
 static int refuse(const ask *k, const gx_error *err)
 {
     if (!k->line)
@@ -248,7 +248,8 @@ static gx_status expand(ask *k, gx_error *err)
     return gx_rm3_expand(&k->expanded, &k->n_expanded, k->session, k->ix, &query, &k->options, &k->rm3, err);
 }
 
-/* Go on with the last commit of a collection that others change; the old one stays where that fails. */
+/* Switch to the last commit of a collection that others change. Where that fails, the old commit
+ * stays in use. */
 static int reload(ask *k)
 {
     gx_error err = {0};

@@ -150,7 +150,7 @@ static bool is_open_loop(const gx_replay_options *opt)
     return opt->rate > 0 || opt->arrivals != GX_ARRIVALS_FIXED;
 }
 
-/* What was replayed, and how. */
+/* Print which log was replayed on which index, and with which options. */
 static void put_setup(FILE *out, const session_facts *f)
 {
     const gx_replay_report *r = f->r;
@@ -475,7 +475,8 @@ static int write_report(const session_facts *f, const char *path)
 
 /* ---- the command ---- */
 
-/* The engine to verify with: the CPU for a GPU; a GPU, where one can be used, for the CPU. */
+/* The kind of the engine to verify with: the CPU for a GPU, and a GPU, where one can be used, for
+ * the CPU. */
 static int open_other(gx_engine **out, const gx_engine *en, const gx_index *ix, gx_engine_options options)
 {
     gx_error err = {0};
@@ -525,7 +526,7 @@ static gx_replay_options read_options(const cli_args *a)
     return o;
 }
 
-/* What of the log was not taken for queries, and might have been meant for them. */
+/* Warn of lines of the log that were not read as queries but may have been meant as such. */
 static void tell_log(const session_facts *f)
 {
     const gx_log_counts *c = &f->r->log;
@@ -580,8 +581,8 @@ static bool is_same_output(const char *a, const char *b)
     return strcmp(a, "/dev/null") && (!strcmp(a, b) || cli_same_file(a, b));
 }
 
-/* An output must not be what is read, and replaces a file only when asked to. 0, or the exit code.
- * */
+/* Check that no output is a file that is read, and that it replaces a file only with --force. 0, or
+ * the exit code. */
 static int check_output(const cli_args *a, const char *flag)
 {
     const char *path = cli_text(a, flag);

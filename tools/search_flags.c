@@ -97,7 +97,7 @@ gx_engine_options cli_engine_options(const cli_args *a)
     return o;
 }
 
-/* What a file that is no index is instead, and what it is good for; NULL: unknown. */
+/* The kind of a file that is no index, and the command that reads it. NULL: unknown. */
 static const char *what_it_is(const char *path)
 {
     char line[4096], word[64];

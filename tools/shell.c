@@ -342,7 +342,8 @@ static const char *command_name(size_t i)
     return i < N_COMMANDS ? commands[i].name : NULL;
 }
 
-/* Words that leave or help in other shells are searched for here; say what was perhaps meant. */
+/* A word such as quit or help, which is a command of other shells, is a query here. Tell which
+ * command may have been meant. */
 static void hint(const char *line)
 {
     const int i = cli_choice_index("exit|quit|bye|:q|help|?|\\?|h", line);
@@ -397,7 +398,7 @@ int shell_run(ask *k)
     k->options.cancel = k->stop = is_interrupted;
     greet(&s);
     while (!s.leave && (interrupted || !cli_output_failed())) {
-        if (interrupted) /* the write that it cut short is no failure */
+        if (interrupted) /* a write that the interrupt cut short is no failure */
             clearerr(stdout);
         interrupted = 0;
         fflush(stdout);

@@ -11,7 +11,8 @@
 #include "engine/gpuidx_advanced.h"
 #include "tools/cli.h"
 
-/* Any thread may take the signal, and any may ask: an atomic that is free of locks. */
+/* Any thread may receive the signal, and any thread may ask for it, so this is a lock-free
+ * atomic. */
 static atomic_int stopped_by;
 
 static void on_stop(int signal)

@@ -67,7 +67,7 @@ static size_t read_values(const cli_args *a, const char *name, double max, float
     return n;
 }
 
-/* Scorers without parameters get one setting, whatever --k1 and --b say. */
+/* A scorer without parameters gets one setting, and --k1 and --b do not matter to it. */
 static bool has_parameters(gx_preset preset)
 {
     return preset != GX_IMPACT;

@@ -50,7 +50,7 @@ struct gx_builder {
     double stamp; /* when the stage at hand began */
 };
 
-/* The time since the stamp went into the stage; the next one begins. */
+/* Add the time since the stamp to the stage, and set the stamp for the next one. */
 static void end_stage(gx_builder *b, enum gx_builder_stage stage)
 {
     b->stamp = gx_stage_lap(b->counts.seconds, stage, b->stamp);
@@ -71,7 +71,7 @@ static FILE *open_doc_spool(const char *dir)
 
 static gx_document_sink_fn write_or_spool_document;
 
-/* An analyzer as the given one, which may be closed before. */
+/* A copy of the analyzer, which the caller may close before it closes the copy. */
 static gx_status copy_analyzer(gx_builder *b, const gx_analyzer *like, gx_error *err)
 {
     char *json = gx_analyzer_json(like);
@@ -205,7 +205,7 @@ gx_status gx_builder_check(const gx_builder *b, const gx_document *doc, gx_error
     return b->columns ? gx_columns_set(b->columns, doc->values, doc->n_values, err) : GX_OK;
 }
 
-/* Take the document docid out again. */
+/* Mark the document docid as deleted: it does not go into the index. */
 static gx_status mark_deleted(gx_builder *b, uint32_t docid, gx_error *err)
 {
     const size_t at = docid / 8;
@@ -227,7 +227,8 @@ static bool is_deleted(const gx_builder *b, uint32_t docid)
     return docid / 8 < b->max_tombstones && b->tombstones[docid / 8] >> docid % 8 & 1;
 }
 
-/* What the policy says about an id that docid had before. *skip: not to be added. */
+/* Apply the policy to an id that the document docid has already. *skip: the new document is not
+ * added. */
 static gx_status resolve_duplicate(gx_builder *b, const gx_document *doc, uint32_t docid, bool *skip, gx_error *err)
 {
     switch (b->opt.duplicates) {
@@ -258,7 +259,8 @@ static gx_status write_document(gx_builder *b, const gx_document *doc, uint32_t 
     return gx_writer_add_document(b->writer, &kept, n_tokens, err);
 }
 
-/* A document in the spooled file: this, then id, title and text as far as they are stored. */
+/* A document in the spooled file: this struct, then id, title and text as far as the index stores
+ * them. */
 typedef struct spooled_document {
     uint32_t id_len, title_len, text_len, n_tokens;
 } spooled_document;
@@ -274,16 +276,16 @@ static gx_status spool_document(gx_builder *b, const gx_document *doc, uint32_t 
     return gx_fail(err, GX_EIO, "cannot write a temporary file in %s: %s", b->dir, strerror(errno));
 }
 
-/* A document whose turn it is, from one of the inverter's threads. gx_builder_add may be at work
- * meanwhile. */
+/* Receive the next document in order, from one of the inverter's threads. gx_builder_add may run at
+ * the same time. */
 static gx_status write_or_spool_document(void *user, const gx_document *doc, uint32_t n_tokens, gx_error *err)
 {
     gx_builder *b = user;
     return b->spooled ? spool_document(b, doc, n_tokens, err) : write_document(b, doc, n_tokens, err);
 }
 
-/* The document's weights count for the unit. Where a later document may take its place, they are
- * kept apart. GX_ENOMEM. */
+/* Take the document's weights into account for the unit. Where a later document may replace this
+ * one, keep them apart. GX_ENOMEM. */
 static gx_status count_weights(gx_builder *b, const gx_document *doc, gx_error *err)
 {
     gx_weight_range r = {0};
@@ -484,7 +486,7 @@ static void free_range(void *output)
     free(r);
 }
 
-/* A list without the postings of documents taken out. */
+/* Remove the postings of deleted documents from a list. */
 static gx_status remap_list(encoded_range *r, gx_term_postings *l, gx_error *err)
 {
     if (l->df > r->max_kept) {
@@ -511,7 +513,7 @@ static gx_status remap_list(encoded_range *r, gx_term_postings *l, gx_error *err
     return GX_OK;
 }
 
-/* A list's weights as impacts. */
+/* Turn a list's weights into impacts. */
 static gx_status quantize_list(encoded_range *r, gx_term_postings *l, gx_error *err)
 {
     if (l->df > r->max_impacts) {

@@ -87,7 +87,7 @@ static bool grow_slots(dictionary *d)
     return true;
 }
 
-/* The number of a string, a new one if need be. */
+/* The number of a string. A string that is not in the dictionary yet gets the next number. */
 static gx_status number_of(dictionary *d, const char *p, size_t n, uint32_t *number, gx_error *err)
 {
     if (d->bits == 0 || d->n >= (UINT64_C(1) << d->bits) / 2)
@@ -209,7 +209,7 @@ static int compare_u32(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Each string of a row once. */
+/* Leave each string in a row once. */
 static void finish_row(gx_columns *c)
 {
     for (uint32_t i = 0; i < c->n; ++i) {
@@ -417,7 +417,7 @@ static uint8_t width_of(uint64_t most)
     return most >> 32 ? 8 : most >> 16 ? 4 : most >> 8 ? 2 : 1;
 }
 
-/* Complete the column's entry but for its places, and number its strings. */
+/* Fill in the column's entry, except for its places in the file, and number its strings. */
 static gx_status measure(const gx_columns *c, column *col, uint32_t n_docs, gx_error *err)
 {
     walk w = {.c = c, .col = col};

@@ -117,7 +117,7 @@ static gx_status add_text(gx_doc_indexer *v, uint32_t docid, const char *text, s
     return st;
 }
 
-/* Title and text of a short document at once. */
+/* Analyse title and text of a short document in one piece. */
 static gx_status add_short(gx_doc_indexer *v, uint32_t docid, const gx_document *doc, uint64_t *n_tokens)
 {
     const size_t len = doc->title_len + 1 + doc->text_len;

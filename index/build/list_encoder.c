@@ -70,7 +70,7 @@ static bool to_tfs_less_one(const uint32_t *restrict tfs, uint32_t n, uint32_t *
     return !zero;
 }
 
-/* One half of a list, docids or tfs, whole to c->gaps. */
+/* Collect one half of a list, docids or tfs, in c->gaps. */
 static gx_status load_stream(gx_list_encoder *c, bool is_docids, const uint32_t *values, uint32_t df, gx_error *err)
 {
     const gx_status st = gx_grow(&c->gaps, &c->max_gaps, df, sizeof *c->gaps, err);
@@ -112,7 +112,7 @@ static gx_status choose_codec(gx_list_encoder *c, bool is_docids, const uint32_t
     return GX_OK;
 }
 
-/* Room for the blocks of a list, but for their words. */
+/* Make room for what is kept of each block of a list, except its words. */
 static gx_status reserve_blocks(gx_list_encoder *c, size_t n, gx_error *err)
 {
     gx_status st = gx_grow(&c->gaps, &c->max_gaps, c->docids->block_len, sizeof *c->gaps, err);
@@ -123,7 +123,7 @@ static gx_status reserve_blocks(gx_list_encoder *c, size_t n, gx_error *err)
     return st == GX_OK ? gx_grow(&c->tf_ends, &c->max_tf_ends, c->n_blocks + n, sizeof *c->tf_ends, err) : st;
 }
 
-/* The docids or the tfs of a list. */
+/* Encode the docids or the tfs of a list. */
 typedef struct stream {
     bool is_docids;
     gx_choice choice;

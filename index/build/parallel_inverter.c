@@ -110,7 +110,7 @@ static bool reserve_docs(batch *b)
     return true;
 }
 
-/* Empty, and without the memory of a document that was longer than batches are. */
+/* Empty the batch. Free what a document longer than a whole batch has needed. */
 static void clear_batch(batch *b, size_t batch_bytes)
 {
     if (b->max > batch_bytes) {
@@ -145,8 +145,8 @@ static gx_status deliver_batch(gx_parallel_inverter *c, const batch *b, gx_error
     return st;
 }
 
-/* Hand on all batches whose turn it is, unless another thread is at it; the lock is not held
- * meanwhile. */
+/* Deliver, in order, all batches that come next, unless another thread does so. The lock is not
+ * held meanwhile. */
 static void deliver_batches(gx_parallel_inverter *c)
 {
     if (c->delivering)
@@ -182,7 +182,7 @@ static gx_status invert_batch(gx_parallel_inverter *c, gx_doc_indexer *v, batch 
     return st;
 }
 
-/* Take the next batch from the queue, which is not empty, and invert it; the lock is not held
+/* Take the next batch from the queue, which is not empty, and invert it. The lock is not held
  * meanwhile. */
 static void invert_next_batch(gx_parallel_inverter *c, worker *m)
 {
@@ -311,7 +311,7 @@ void gx_parallel_inverter_close(gx_parallel_inverter *c)
 
 /* ---- the caller's side ---- */
 
-/* The batch at hand, if any, to the queue. */
+/* Put the batch that is being filled, if there is one, into the queue. */
 static void queue_batch(gx_parallel_inverter *c)
 {
     if (!c->filling)
@@ -324,8 +324,8 @@ static void queue_batch(gx_parallel_inverter *c)
     c->filling = NULL;
 }
 
-/* A batch is free, and bytes more may be on their way: at least one document's, whatever its
- * length. */
+/* Whether a batch is free, and the limit of memory allows `bytes` more. One document is always
+ * allowed, whatever its length. */
 static bool has_room(const gx_parallel_inverter *c, size_t bytes)
 {
     return c->n_queued - c->n_delivered < c->n_batches &&

@@ -33,7 +33,7 @@ typedef struct merge_job {
 
 /* ---- with the lock held ---- */
 
-/* How something ended: the first failure is kept, and who waits looks again. */
+/* Record a status: the first failure is kept, and waiting threads look again. */
 static void report_status(merge_job *c, gx_status st, const gx_error *err)
 {
     if (st != GX_OK && c->st == GX_OK) {
@@ -43,7 +43,7 @@ static void report_status(merge_job *c, gx_status st, const gx_error *err)
     pthread_cond_broadcast(&c->room);
 }
 
-/* Take all outputs whose turn it is, unless another thread is at it; the lock is not held
+/* Drain, in order, all outputs that come next, unless another thread does so. The lock is not held
  * meanwhile. */
 static void drain_output(merge_job *c)
 {
@@ -63,7 +63,7 @@ static void drain_output(merge_job *c)
     c->draining = false;
 }
 
-/* Merge the next range; the lock is not held meanwhile. */
+/* Merge the next range. The lock is not held meanwhile. */
 static void merge_next_range(merge_job *c, gx_postings_merger *m)
 {
     const gx_term_range range = c->ranges[c->n_begun];

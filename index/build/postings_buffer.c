@@ -204,7 +204,7 @@ static inline uint8_t *put_record(uint8_t *p, uint32_t gap, uint32_t tf)
 }
 #define MAX_RECORD 10u
 
-/* Begin the chain, or go on in a new chunk. */
+/* Begin the chain, or continue it in a new chunk. */
 static bool extend_chain(gx_postings_buffer *inv, list *l)
 {
     const uint32_t bytes = chunk_bytes(l->chunks), unit = new_chunk(inv, bytes);
@@ -225,7 +225,7 @@ static bool extend_chain(gx_postings_buffer *inv, list *l)
     return true;
 }
 
-/* The pending posting goes to the chain, for another document follows by so much. */
+/* Append the pending posting to the chain, with the d-gap to the document that follows. */
 static bool flush_across_chunks(gx_postings_buffer *inv, list *l, uint32_t gap)
 {
     uint8_t record[MAX_RECORD];
@@ -239,7 +239,7 @@ static bool flush_across_chunks(gx_postings_buffer *inv, list *l, uint32_t gap)
     return true;
 }
 
-/* The pending posting of a list, if it has one, goes to the chain, for docid follows. */
+/* Append the pending posting of a list, if it has one. docid is the document that follows. */
 static inline bool flush_pending(gx_postings_buffer *inv, list *l, uint32_t docid)
 {
     if (!l->df)
@@ -571,7 +571,7 @@ gx_status gx_postings_buffer_spill(gx_postings_buffer *inv, gx_error *err)
     return inv->slots ? GX_OK : gx_postings_no_memory(err);
 }
 
-/* All lists are in runs: give back what held them. */
+/* All lists are in runs: free the memory that held them. */
 static void free_lists(gx_postings_buffer *inv)
 {
     for (uint32_t i = 0; i < inv->n_slabs; ++i)

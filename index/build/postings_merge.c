@@ -8,8 +8,8 @@
 #include "engine/status.h"
 #include "index/build/postings_buffer_internal.h"
 
-/* Lists of a range being read, terms in byte order: a run's, or those that a postings buffer holds.
- * The entry at hand, and what follows. */
+/* A walk over the lists of a range, terms in byte order: those of a run, or those that a postings
+ * buffer holds. It has the current entry, and the place of the next. */
 typedef struct cursor {
     const gx_postings_buffer *inv;
     uint64_t prefix; /* the term's */
@@ -111,7 +111,7 @@ static bool before(const cursor *a, const cursor *b)
     return c < 0 || (c == 0 && a->number < b->number);
 }
 
-/* Let heap[i] move down to its place in the heap of n. */
+/* Move heap[i] down to its place in the heap of n. */
 static void sift_down(cursor **heap, uint32_t n, uint32_t i)
 {
     cursor *const c = heap[i];
@@ -172,8 +172,8 @@ static void sift_part_down(part *heap, uint32_t n, uint32_t i)
     heap[i] = p;
 }
 
-/* The parts of m->pieces by rising docid to m->whole. The part that is behind gives all that it has
- * before the next. */
+/* Merge the parts of m->pieces into m->whole, by rising docid. The part with the lowest docid gives
+ * all postings that come before those of the next part. */
 static void merge_parts(gx_postings_merger *m, uint32_t n)
 {
     const uint32_t *const docids = m->pieces.docids, *const tfs = m->pieces.tfs;
@@ -256,7 +256,7 @@ static uint32_t find_key(const gx_postings_buffer *inv, uint64_t prefix)
     return lo;
 }
 
-/* How many of the run's marks, from its first on, have a prefix below this one. */
+/* The number of the run's marks, from its first on, whose prefix is below this one. */
 static uint32_t count_marks(const gx_postings_buffer *inv, const run *r, uint64_t prefix)
 {
     const mark *const marks = inv->marks + r->first_mark;
@@ -271,7 +271,7 @@ static uint32_t count_marks(const gx_postings_buffer *inv, const run *r, uint64_
     return lo;
 }
 
-/* To the cursor's first entry in the range, or *more = false. */
+/* Move the cursor to its first entry in the range. *more = false: there is none. */
 static gx_status begin_range(cursor *c, gx_term_range range, bool *more, gx_error *err)
 {
     const gx_postings_buffer *inv = c->inv;
@@ -356,8 +356,8 @@ static gx_status add_cursor(gx_postings_merger *m, const gx_postings_buffer *inv
     return !r || (c->window = malloc(c->max)) ? GX_OK : gx_postings_no_memory(err);
 }
 
-/* Bytes that n cursors read at once, which share so much memory. More than 512 KiB together bring
- * nothing where each has 16 KiB. */
+/* The bytes that each of n cursors reads at once, out of the memory that they share. More than 512
+ * KiB together bring nothing where each has 16 KiB. */
 static size_t window_of(uint64_t memory, uint64_t n)
 {
     const uint64_t share = (512u << 10) / n, good = share < 16u << 10 ? 16u << 10 : share, most = memory / 2 / n;
@@ -413,8 +413,8 @@ void gx_postings_merger_close(gx_postings_merger *m)
 
 /* ---- fewer runs ---- */
 
-/* Merge the runs [first, first + n) to one behind all others in the file, which takes their place.
- * Where the file system can, it gets back what they took. */
+/* Merge the runs [first, first + n) into one run behind all others in the file. It takes their
+ * place. Where the file system can punch holes, the bytes of the old runs are freed. */
 static gx_status merge_runs(gx_postings_buffer *inv, uint32_t first, uint32_t n, gx_error *err)
 {
     gx_run_writer w = {0};
@@ -444,7 +444,7 @@ static gx_status merge_runs(gx_postings_buffer *inv, uint32_t first, uint32_t n,
     return GX_OK;
 }
 
-/* Only the marks of runs that are left, in their order. */
+/* Keep the marks of the runs that are left, in their order. */
 static gx_status renew_marks(gx_postings_buffer *inv, gx_error *err)
 {
     uint64_t n = 0;
@@ -512,7 +512,8 @@ gx_status gx_postings_buffer_ranges(gx_postings_buffer *const *buffers, uint32_t
         for (uint32_t k = 0; k < buffers[i]->n_marks; ++k)
             prefixes[got++] = buffers[i]->marks[k].prefix;
     qsort(prefixes, n_marks, sizeof *prefixes, by_value);
-    /* A range is read of each part from the mark before it on, so it is to have several of each. */
+    /* A part is read from the mark before the range on, so a range must span several marks of each
+     * part. */
     const uint64_t step = 2 * n_parts < 16 ? 16 : 2 * n_parts;
     uint32_t at = 0;
     r[0] = (gx_term_range){0, 0};

@@ -29,7 +29,7 @@
 
 #define TIER 8u              /* parts of about one size that are merged into one, which is of the next size */
 #define SMALLEST_TIER 10000u /* documents: smaller parts count as being of this size */
-#define MAX_DELETED_SHARE 3u /* a part of which more than one in so many documents is deleted is written anew */
+#define MAX_DELETED_SHARE 3u /* a part is written anew if more than one in this many of its documents is deleted */
 
 /* A set of docids that grows. */
 typedef struct docid_set {

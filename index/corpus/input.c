@@ -350,7 +350,7 @@ gx_status gx_input_fill(gx_input *in, gx_error *err)
             return GX_OK;
         const gx_status st = append_block(in, err);
         if (st) {
-            in->eof = true; /* whoever goes on after an error goes on behind this file */
+            in->eof = true; /* after an error the caller can only go on with the next file */
             in->begin = in->end = 0;
             return st;
         }
@@ -473,7 +473,7 @@ static gx_status next_entry(gx_input *in, const char **name, gx_error *err)
         const int rc = archive_read_next_header(in->archive, &entry);
         if (rc == ARCHIVE_EOF)
             return drain(in, err);
-        if (rc == ARCHIVE_RETRY || rc < ARCHIVE_WARN) /* to retry is to pass over the member of a damaged header */
+        if (rc == ARCHIVE_RETRY || rc < ARCHIVE_WARN) /* a second try skips the member whose header is damaged */
             return fail_archive(in, err);
         *name = archive_entry_pathname(entry);
         if (!*name)

@@ -281,7 +281,7 @@ static bool convert_latin1(gx_span *a, gx_scratch *b)
     return true;
 }
 
-/* Make a UTF-8, if need be by a converted or repaired copy in b. */
+/* Make the span a UTF-8. Where it is not, a converted or repaired copy in b takes its place. */
 static bool repair_utf8(gx_source *s, gx_span *a, gx_scratch *b)
 {
     uint64_t *replaced = &s->counts.replaced;

@@ -119,7 +119,7 @@ static bool append(gx_span *to, gx_span field, gx_scratch *joined)
     return true;
 }
 
-/* A field's values of an attribute: the field, or what stands between its commas. */
+/* Read a field's values of an attribute: the whole field, or each part between commas. */
 static gx_status take_values(gx_source *s, uint32_t attribute, gx_span field, gx_error *err)
 {
     const bool several = s->opt.attributes[attribute].type == GX_ATTRIBUTE_KEYWORDS;
@@ -156,7 +156,7 @@ static gx_status use_fields(gx_source *s, unsigned n, gx_error *err)
     return ok ? GX_OK : gx_fail(err, GX_ENOMEM, "no memory to read %s", s->in.path);
 }
 
-/* The fields of a record are known: *again when it is a header. */
+/* Use the fields of a record. *again: it is a header, and the next record must be read. */
 static gx_status finish_record(gx_source *s, unsigned n, bool *again, gx_error *err)
 {
     *again = false;
@@ -275,8 +275,8 @@ static csv_state parse_csv_record(gx_source *s, char *p, char *end, bool eof, bo
     }
 }
 
-/* After a bad record only its first line is given up: what follows a quote that is never closed is
- * not lost. */
+/* After a bad record only its first line is skipped, so that nothing is lost behind a quote that is
+ * never closed. */
 static gx_status bad_csv(gx_source *s, gx_error *err, const char *why)
 {
     gx_input *in = &s->in;

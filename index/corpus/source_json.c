@@ -219,8 +219,8 @@ static bool key(scan *j, gx_span *name)
     return true;
 }
 
-/* The rest of the object or array whose bracket open has just been taken. No recursion: closers is
- * the stack. */
+/* Pass over the rest of the object or array whose opening bracket has been taken. There is no
+ * recursion: `closers` is the stack. */
 static bool skip_nested(scan *j, char open)
 {
     char closers[MAX_DEPTH];
@@ -259,8 +259,8 @@ static bool skip_nested(scan *j, char open)
 
 /* ---- the object ---- */
 
-/* The fields that are read where the options name none. Of several of a role the first in this
- * order is taken. */
+/* The fields that are read where the options name none. Where an object has several fields of a
+ * role, the first in this order is taken. */
 static const gx_json_field usual[] = {
     {"id", 2, GX_COLUMN_ID},        {"_id", 3, GX_COLUMN_ID},    {"docid", 5, GX_COLUMN_ID},
     {"title", 5, GX_COLUMN_TITLE},  {"text", 4, GX_COLUMN_TEXT}, {"contents", 8, GX_COLUMN_TEXT},
@@ -330,7 +330,7 @@ static unsigned find_field(const gx_source *s, gx_span name)
     return i;
 }
 
-/* A value of attribute i: a string, a number, true or false; null is none. */
+/* Read a value of attribute i: a string, a number, true or false. null is no value. */
 static bool attribute_value(scan *j, uint32_t i)
 {
     gx_span value = {0};
@@ -524,8 +524,8 @@ static bool is_blank(const char *p, size_t n)
     return true;
 }
 
-/* The value of a role: the first there is, or,
- * where the options name several fields, all of them. */
+/* The value of a role: the first field that the object has, or, where the options name several
+ * fields, all of them. */
 static bool take_role(gx_source *s, const object_values *o, uint8_t role, gx_span *to, gx_scratch *joined)
 {
     joined->n = 0;

@@ -17,7 +17,7 @@ static size_t trimmed(const char *line, size_t len)
     return len;
 }
 
-/* Does a document begin with this line? Then its id is kept, trimmed. */
+/* Whether a document begins with this line. If so, its id is kept, without blanks around it. */
 static gx_status begin_document(gx_source *s, const char *line, size_t len, bool *begins, gx_error *err)
 {
     *begins = len >= 2 && !memcmp(line, ".I", 2) && (len == 2 || line[2] == ' ' || line[2] == '\t');

@@ -33,7 +33,7 @@ static bool starts_document(const char *p, const char *end)
 
 /* ---- finding a document ---- */
 
-/* Pass over what lies before the next <DOC>; in->begin is on it then. */
+/* Skip all bytes before the next <DOC>. in->begin is then at the <DOC>. */
 static gx_status find_document(gx_source *s, bool *found, gx_error *err)
 {
     gx_input *in = &s->in;
@@ -138,7 +138,7 @@ typedef struct element {
     char *outer, *after;
 } element;
 
-/* The first element of one of these names. False, and name set: it is not closed. */
+/* Find the first element with one of these names. false, with *name set: it is not closed. */
 static bool find_element(char *p, char *end, const char *const *names, element *e)
 {
     *e = (element){0};
@@ -198,7 +198,7 @@ static gx_status read_docno(gx_source *s, gx_span record, gx_span *rest, gx_erro
 
 /* ---- TREC text ---- */
 
-/* The first title's words to s->title; blanked out where they stood. */
+/* Copy the words of the first title to s->title, and overwrite them with blanks in the text. */
 static gx_status take_title(gx_source *s, gx_span rest, gx_error *err)
 {
     static const char *const names[] = {"TITLE", "HEADLINE", "HL", "HEAD", "TTL", "DOCTITLE", "H3", "TI", NULL};

@@ -9,7 +9,7 @@
 #include "index/corpus/html.h"
 #include "index/corpus/source_reader.h"
 
-/* What of a record's head is wanted. */
+/* The lines of a record's head that the reader uses. */
 typedef struct warc_head {
     bool response, resource, has_length, trec_id;
     bool html, text; /* what Content-Type says: of a resource, or in the server's head */
@@ -47,7 +47,7 @@ static void read_type(warc_head *h, gx_span type)
     h->text = begins(type, "text/");
 }
 
-/* A line of the record's head; the id goes to s->id. */
+/* Read a line of the record's head. The id goes to s->id. */
 static bool read_head_line(gx_source *s, warc_head *h, const char *line, size_t len)
 {
     gx_span v;
@@ -70,7 +70,7 @@ static bool read_head_line(gx_source *s, warc_head *h, const char *line, size_t 
     return true;
 }
 
-/* The next record's head. *found false: there is none. */
+/* Read the next record's head. *found false: there is none. */
 static gx_status read_head(gx_source *s, warc_head *h, bool *found, gx_error *err)
 {
     char *line;
@@ -150,7 +150,7 @@ static gx_status take_block(gx_source *s, const warc_head *h, gx_span *block, gx
     return GX_OK;
 }
 
-/* Leave the server's head away, and take the page's type from it. */
+/* Remove the server's head, and take the page's type from it. */
 static void strip_server_head(warc_head *h, gx_span *page)
 {
     char *p = page->p, *const end = p + page->n;

@@ -18,7 +18,8 @@ typedef struct compression {
     bool (*init)(gx_unpack *z); /* false: no memory */
     void (*end)(gx_unpack *z);
     bool (*begin_member)(gx_unpack *z); /* after the first; false: no memory */
-    /* Take from in and give to out, as much as can be. NO_MEMBER: these bytes begin none. */
+    /* Decompress as much of `in` as `out` has room for. NO_MEMBER: no member begins with these
+     * bytes. */
     progress (*step)(gx_unpack *z);
 } compression;
 
@@ -259,8 +260,8 @@ static gx_status no_member(const gx_unpack *z, gx_error *err)
     return gx_fail(err, GX_EINPUT, "what follows the stream is no %s", z->by->name);
 }
 
-/* Between members: begin the next member, or find the end, with n_in 0. Zeros up to the end are
- * skipped. */
+/* Between members: begin the next one, or find the end of the stream, with n_in 0. Zero bytes up to
+ * the end are skipped. */
 static gx_status find_member(gx_unpack *z, gx_error *err)
 {
     bool padding = false;

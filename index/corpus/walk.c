@@ -71,7 +71,7 @@ static bool is_on_stack(const gx_walk *w, const struct stat *st)
     return false;
 }
 
-/* Go down into the directory at w->path. */
+/* Enter the directory at w->path. */
 static gx_status push_directory(gx_walk *w, const struct stat *st, gx_error *err)
 {
     if (w->depth == MAX_DEPTH)
@@ -93,7 +93,7 @@ static void pop_directory(gx_walk *w)
     free(l->names);
 }
 
-/* The next path of the list: a file is the answer, a directory is entered. */
+/* Take the next path of the list: return a file, enter a directory. */
 static gx_status next_path(gx_walk *w, gx_walk_file *file, gx_error *err)
 {
     const char *path = w->paths[w->at];

@@ -31,7 +31,7 @@
 
 #define MOST_UNITS 60000u
 #define ROUNDING_SLACK (1 + 1e-6) /* what three roundings of 2^-24 can be worth, and then some */
-#define BUCKET_SHIFT 5u           /* tiles are sorted by bounds of so many bits less */
+#define BUCKET_SHIFT 5u           /* tiles are sorted by bounds without this many low bits */
 #define N_BUCKETS (65536u >> BUCKET_SHIFT)
 #define CANCEL_EVERY 64u /* tiles */
 #define TABLE_TFS 256u   /* impacts of a linear scorer are looked up for tfs below */

@@ -65,7 +65,7 @@ static uint64_t map_and_rank_words(uint32_t n_docs, uint32_t shift)
     return map_words(n_docs, shift) + (shift == 0 ? rank_words(n_docs) : 0);
 }
 
-/* Find out which lists have maps within so many bytes. */
+/* Find out which lists have maps, which take at most map_memory bytes. */
 static gx_status plan_maps(gx_cpu_lists *ls, uint64_t map_memory, gx_error *err)
 {
     static const gx_map_sizes sizes = {map_and_rank_words, NULL};

@@ -21,7 +21,7 @@ typedef struct gx_cpu_selection {
     const gx_mask *masks[2]; /* [n_masks] */
     const gx_filter *filter; /* or NULL */
     bool any;                /* there is a mask or a filter */
-    uint32_t allowed;        /* about so many documents are; n_docs without a mask or a filter */
+    uint32_t allowed;        /* about the number of documents that are; n_docs without a mask or a filter */
     /* Few documents, which may drive from some list on: those of docids, or of masks[0] and masks[1],
      * that the filter allows; it allows all of them if `exact`. */
     bool few, exact;

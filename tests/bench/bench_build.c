@@ -3,7 +3,7 @@
  *
  *   bench_build TEXT [rounds] [megabytes] [stemmer]
  *
- * TEXT: a document a line, of which at most so many megabytes are taken. A stage is timed over 500
+ * TEXT: a document a line; at most `megabytes` of it are read. A stage is timed over 500
  * documents at once; each such piece counts with its fastest round, which leaves out most of what
  * other programs on the machine take.
  */

@@ -418,8 +418,8 @@ static void compare_answers(const answers *a, const answers *b, const gx_query_o
     }
 }
 
-/* An engine that reads masks alone, as a GPU does, and has room for so many. Its kernels are the
- * CPU's. */
+/* An engine that reads masks alone, as a GPU does, and has room for a given number.
+ * Its kernels are the CPU's. */
 static struct {
     gx_executor executor;
     uint32_t n_open, most, greatest;

@@ -1,7 +1,7 @@
 /* Lists decoded on the GPU are what the CPU decodes, for every codec that has a GPU decoder;
  * damaged lists harm nobody (gpu.sh runs that under compute-sanitizer). Skipped where there is no
- * GPU. GX_TEST_FILTER: the tests whose names match; GX_TEST_CASES: so many damaged lists a codec.
- * */
+ * GPU. GX_TEST_FILTER: the tests whose names match; GX_TEST_CASES: the number of damaged lists
+ * for each codec. */
 #include "codecs/bits.h"
 #include "engine/random.h"
 #include "tests/support/test.h"

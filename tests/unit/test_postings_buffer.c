@@ -139,7 +139,7 @@ static void check_runs(const gx_postings_buffer *inv, uint64_t memory, uint32_t 
                     inv->runs[r].first_mark + inv->runs[r].n_marks <= inv->n_marks);
 }
 
-/* Invert, several documents by one of n_buffers and then by another, spilling after every so many
+/* Invert several documents by one of n_buffers and then by another, spill after every spill_every
  * documents (0: never), and compare. */
 static void invert_together(plain *p, uint32_t n_buffers, uint32_t spill_every, gx_status want)
 {

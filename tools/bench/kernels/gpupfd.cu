@@ -186,7 +186,7 @@ struct memory_groups : gpupfd_groups<1024, 8, 4> {
  * no lane asks others for its part. Then four blocks are unpacked at a time, 16 integers in a row a
  * lane, and what is above is added; sums go through 8 lanes instead of 32. */
 struct register_groups : gpupfd_groups<2048, 4, 5> {
-    /* Whether the block's integers have so many bits at most, and the records of its exceptions. */
+    /* Whether the block's integers have at most `bits` bits, and the records of its exceptions. */
     static __device__ __forceinline__ bool fits(const block &k, uint32_t bits, uint32_t record)
     {
         return k.bits() <= bits && k.h() + 4 <= record && (uint32_t)__popc(k.map) == k.e();
