@@ -11,10 +11,10 @@
 #include <string.h>
 
 #include "engine/clock.h"
+#include "engine/grow.h"
 #include "engine/random.h"
 #include "engine/sized.h"
 #include "engine/status.h"
-#include "index/build/list_encoder.h"
 #include "query/eval/query_log.h"
 #include "query/schedule/cost_model.h"
 #include "query/session.h"
