@@ -23,9 +23,12 @@ setup_file() {
     exits 0
     python3 -c 'import json, sys
 codecs = {c["name"]: c for c in json.load(sys.stdin)["codecs"]}
-assert codecs["gpubp128"]["id"] == 2 and codecs["gpubp128"]["block_len"] == 128 and codecs["gpubp128"]["random_access"] is True, codecs
-assert codecs["gpubp128"]["slack_bits"] == 512 and codecs["gpubp128"]["cpu"] == "docids" and codecs["bp32"]["slack_bits"] is None, codecs
-assert codecs["bp32"]["id"] is None and codecs["bp32"]["block_len"] is None and codecs["bp32"]["gpu_this_build"] is False, codecs' <<<"$output"
+assert codecs["gpubp128"]["id"] == 2 and codecs["gpubp128"]["block_len"] == 128, codecs
+assert codecs["gpubp128"]["random_access"] is True, codecs
+assert codecs["gpubp128"]["slack_bits"] == 512 and codecs["gpubp128"]["cpu"] == "docids", codecs
+assert codecs["bp32"]["slack_bits"] is None, codecs
+assert codecs["bp32"]["id"] is None and codecs["bp32"]["block_len"] is None, codecs
+assert codecs["bp32"]["gpu_this_build"] is False, codecs' <<<"$output"
     ask bench codecs --list
     [[ $(head -1 <<<"$output") == *'GPU (this build)'* ]]
 }
@@ -131,7 +134,8 @@ assert json.load(sys.stdin)["simd"] == "portable"' <<<"$output"
 
 @test "a plot of one codec or one length is drawn like any other, without a word" {
     command -v gnuplot || skip 'no gnuplot'
-    for arguments in '--codecs=raw --from=11 --to=11' '--codecs=raw,rice --from=11 --to=11' '--codecs=rice --from=11 --to=12 --step=1' \
+    for arguments in '--codecs=raw --from=11 --to=11' '--codecs=raw,rice --from=11 --to=11' \
+        '--codecs=rice --from=11 --to=12 --step=1' \
         "--codecs=raw --index=$TINY --queries=$LOG"; do
         rm -rf plots
         # shellcheck disable=SC2086
@@ -244,7 +248,8 @@ END
 r = json.load(sys.stdin)
 rows = r["rows"]
 assert r["queries"] == 3 and len(rows) == 9, r
-assert {(x["op"], x["algorithm"]) for x in rows} == {(o, a) for o in ("or", "and", "and-or") for a in ("auto", "pmf", "taat")}, rows
+all_of = {(o, a) for o in ("or", "and", "and-or") for a in ("auto", "pmf", "taat")}
+assert {(x["op"], x["algorithm"]) for x in rows} == all_of, rows
 for x in rows:
     assert x["different"] == 0 and x["queries_per_second"] > 0 and x["latency_us"]["p50"] <= x["latency_us"]["p95"], x
     assert x["latency_us"]["samples"] == 3 and x["latency_us"]["p99"] is None and x["latency_us"]["p99.9"] is None, x
@@ -269,7 +274,8 @@ for x in rows:
     ask bench query --engine=cpu --runs=1 --table=3 "$TINY" "$LOG" --format=csv
     exits 0
     [ "$(cut -d, -f1-4 <<<"$output")" = $'op,engine,algorithm,batch\nand,cpu,pmf,1\nor,cpu,pmf,1' ]
-    awk -F, 'NF != 9 { exit 1 } NR > 1 { s = $5 + $6 + $7 + $8 + $9; n += s > 99.9 && s < 100.1 } END { exit n != 2 }' <<<"$output"
+    awk -F, 'NF != 9 { exit 1 } NR > 1 { s = $5 + $6 + $7 + $8 + $9; n += s > 99.9 && s < 100.1 } END { exit n != 2 }' \
+        <<<"$output"
     ask bench query --engine=cpu --runs=1 --table=3 "$TINY" "$LOG"
     exits 0
     [[ $(head -1 <<<"$output") == "gpuidx "*"; seed 1" ]]
@@ -327,7 +333,8 @@ assert all(len(x["levels_ns"]) > 1 and min(x["levels_ns"]) > 0 and x["ours_ns"] 
 }
 
 @test "bench query makes a collection of its own, and plots" {
-    ask bench query --engine=cpu --runs=1 --documents=2000 --limit=20 --op=or -k 5 --algorithm=auto,pmf --plot=drawn --format=csv
+    ask bench query --engine=cpu --runs=1 --documents=2000 --limit=20 --op=or -k 5 --algorithm=auto,pmf --plot=drawn \
+        --format=csv
     exits 0
     [ "$(wc -l <<<"$output")" = 3 ]
     for plot in batch rate postings; do

@@ -1,6 +1,6 @@
 # cli.bash: what every test of the command line begins with:
 #
-#   load cli                                  # at the top of tests/cli/NAME.bats; then its name into tests/cli/meson.build
+#   load cli                              # at the top of tests/cli/NAME.bats; then its name into tests/cli/meson.build
 #   setup_file() { build_tiny; }              # if it needs an index: $TINY, of tests/data/tiny.jsonl
 #
 #   @test "what is true" {

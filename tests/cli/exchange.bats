@@ -147,7 +147,8 @@ found() {
     ask check back.gx
     exits 0
     says 'no damage found'
-    diff <("$GPUIDX" query -q "$TINY" 'merge' --engine=cpu --format=tsv) <("$GPUIDX" query -q back.gx 'merg' --engine=cpu --format=tsv)
+    diff <("$GPUIDX" query -q "$TINY" 'merge' --engine=cpu --format=tsv) \
+        <("$GPUIDX" query -q back.gx 'merg' --engine=cpu --format=tsv)
 }
 
 @test "what generate writes, import reads, and its queries find" {

@@ -46,7 +46,10 @@ rows = [[line.split() for line in open(f)] for f in sys.argv[1:]]
 assert rows[0] and [r[:4] for r in rows[0]] == [r[:4] for r in rows[1]]
 assert all(abs(float(a[4]) - float(b[4])) < 1e-7 * float(a[4]) for a, b in zip(*rows))
 END
-    python3 -c 'import json; o = json.load(open("report.json"))["rm3"]; assert o == {"documents": 5, "terms": 4, "weight": 0.3}, o'
+    python3 -c '
+import json
+o = json.load(open("report.json"))["rm3"]
+assert o == {"documents": 5, "terms": 4, "weight": 0.3}, o'
     ask replay -q --engine=cpu --rm3=5,4 "$TINY" queries
     exits 2
 }

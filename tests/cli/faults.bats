@@ -127,7 +127,8 @@ inject() {
 }
 
 @test "what killed processes have left is swept away, what living ones use is not" {
-    touch .gpuidx-0123456789abcdef.tmp .gpuidx-0123456789abcdef .gpuidx-0123456789abcdeg.tmp .gpuidx-00000000000000aa.tmp
+    touch .gpuidx-0123456789abcdef.tmp .gpuidx-0123456789abcdef .gpuidx-0123456789abcdeg.tmp \
+        .gpuidx-00000000000000aa.tmp
     needs flock
     flock .gpuidx-00000000000000aa.tmp sleep 30 &
     sleep 0.3
@@ -150,7 +151,8 @@ inject() {
     needs strace
     ask recode -q "$TINY" -o x.gx
     for signal in INT TERM HUP; do
-        for what in "recode -q $TINY" "build -q $DATA/tiny.jsonl" "build -q --order=bp $DATA/tiny.jsonl" "export -q $TINY -f ciff"; do
+        for what in "recode -q $TINY" "build -q $DATA/tiny.jsonl" "build -q --order=bp $DATA/tiny.jsonl" \
+            "export -q $TINY -f ciff"; do
             inject linkat:signal=$signal:when=1 $what -o x.gx --force
             holds_only x.gx
             inject linkat:signal=$signal:when=2 $what -o x.gx --force

@@ -121,7 +121,8 @@ import json, sys
 o = json.load(sys.stdin)
 assert o["schema"] == 1
 assert o["devices"] or o["why"]' <<<"$output"
-    usable=$(python3 -c 'import json, sys; print(any(d["usable"] for d in json.load(sys.stdin)["devices"]))' <<<"$output")
+    usable=$(python3 -c 'import json, sys; print(any(d["usable"] for d in json.load(sys.stdin)["devices"]))' \
+        <<<"$output")
     ask devices --require
     if [ "$usable" = True ]; then exits 0; else exits 7; fi
 }

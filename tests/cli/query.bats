@@ -288,7 +288,8 @@ END
 
 # Three documents of a word each, of the years 2001 to 2003.
 build_years() {
-    printf '{"id":"y%d","text":"word","year":%d,"cat":"c %d","price":%d.5}\n' 1 2001 1 1 2 2002 2 2 3 2003 3 3 >years.jsonl
+    printf '{"id":"y%d","text":"word","year":%d,"cat":"c %d","price":%d.5}\n' 1 2001 1 1 2 2002 2 2 3 2003 3 3 \
+        >years.jsonl
     printf '{"id":"none","text":"word"}\n' >>years.jsonl
     "$GPUIDX" build -q years.jsonl -o years.gx --attr=year:int,cat:keyword,price:float
 }

@@ -25,7 +25,10 @@ setup() {
     exits 0
     says '2 queries (lines; 2 blank lines passed over)'
     [ "$(cut -d' ' -f1 run | uniq)" = $'1\n4' ]
-    python3 -c 'import json; o = json.load(open("report.json")); assert o["log"]["queries"] == 2 and o["log"]["blank_lines"] == 2, o'
+    python3 -c '
+import json
+o = json.load(open("report.json"))
+assert o["log"]["queries"] == 2 and o["log"]["blank_lines"] == 2, o'
     for log in blank log; do
         ask bench query --engine=cpu --runs=1 "$TINY" $log --op=or -k 2 --algorithm=auto
         exits 0
@@ -166,7 +169,8 @@ END
 @test "an interrupt ends a wait for the next query" {
     yes 'skipping blocks compression' | head -n 20 >many
     # a shell without job control lets its children ignore INT
-    env --default-signal=INT "$GPUIDX" replay -q --engine=cpu "$TINY" many --rate 0.05 -j 2 --run many.run >/dev/null 2>said &
+    env --default-signal=INT "$GPUIDX" replay -q --engine=cpu "$TINY" many --rate 0.05 -j 2 \
+        --run many.run >/dev/null 2>said &
     pid=$!
     sleep 0.5
     kill -INT $pid
@@ -278,7 +282,10 @@ END
         exits 0
         complains "pairs of 20 terms, k $k: "
         cmp without with
-        python3 -c 'import json; o = json.load(open("report.json"))["options"]; assert o["pair_thresholds"] == 20 and o["linger"] == 100, o'
+        python3 -c '
+import json
+o = json.load(open("report.json"))["options"]
+assert o["pair_thresholds"] == 20 and o["linger"] == 100, o'
     done
     ask bench query --engine=cpu --runs=1 "$TINY" log --op=or -k 2 --pair-thresholds=5 --format=json
     exits 0
@@ -296,7 +303,10 @@ END
     exits 0
     says 'Only 2 documents may be results'
     [ "$(cut -d' ' -f1,3 run | tr '\n' ' ')" = '1 y2 1 y3 2 y2 2 y3 ' ]
-    python3 -c 'import json; o = json.load(open("report.json"))["filter"]; assert o == {"only": None, "not": None, "expression": "year:>=2002", "documents": 2}, o'
+    python3 -c '
+import json
+o = json.load(open("report.json"))["filter"]
+assert o == {"only": None, "not": None, "expression": "year:>=2002", "documents": 2}, o'
     ask replay --engine=cpu years.gx log --filter 'year:'
     exits 2
     complains 'filter, column 6: a value is expected'
@@ -306,7 +316,8 @@ END
     printf '{"id":"y%d","text":"word","year":%d}\n' 1 2001 2 2002 3 2003 >years.jsonl
     "$GPUIDX" build -q years.jsonl -o years.gx --attr=year:int
     printf 'qid\tquery\tfilter\n1\tword\tyear:2001\n2\tword\t\n3\tword\tyear:>2001\n' >log
-    printf '{"id":"1","query":"word","filter":"year:2001"}\n{"id":"2","query":"word"}\n{"id":"3","query":"word","filter":"year:>2001"}\n' >log.jsonl
+    printf '%s\n' '{"id":"1","query":"word","filter":"year:2001"}' '{"id":"2","query":"word"}' \
+        '{"id":"3","query":"word","filter":"year:>2001"}' >log.jsonl
     for log in log log.jsonl; do
         for batch in 1 8; do
             ask replay --engine=cpu years.gx $log --verify --batch=$batch --run=run --report=report.json --force
@@ -332,14 +343,18 @@ END
     printf '%s\n' d02 d05 d07 nowhere >list
     echo d05 >out
     for op in or and and-or; do
-        ask replay --engine=cpu --op=$op "$TINY" log --only=list --not=out --verify --run=run.$op --report=report.json --force
+        ask replay --engine=cpu --op=$op "$TINY" log --only=list --not=out --verify \
+            --run=run.$op --report=report.json --force
         exits 0
         says 'Only 2 documents may be results'
         complains '1 of 4 ids are not in the index'
         [ "$(cut -d' ' -f3 run.$op | grep -vcx -e d02 -e d07 || true)" = 0 ]
     done
     [ -s run.or ]
-    python3 -c 'import json; o = json.load(open("report.json"))["filter"]; assert o == {"only": "list", "not": "out", "expression": None, "documents": 2}, o'
+    python3 -c '
+import json
+o = json.load(open("report.json"))["filter"]
+assert o == {"only": "list", "not": "out", "expression": None, "documents": 2}, o'
     ask replay -q --engine=cpu "$TINY" log --report=report.json --force
     python3 -c 'import json; assert json.load(open("report.json"))["filter"] is None'
     ask replay --engine=cpu "$TINY" log --only=list --run=list --force

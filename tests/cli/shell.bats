@@ -295,7 +295,14 @@ END
 
 @test "Ctrl-C cancels the running query only" {
     # every document holds every term, so that an exhaustive search takes a while
-    awk 'BEGIN { for (d = 0; d < 30000; d++) { printf "d%d\t", d; for (t = 0; t < 200; t++) printf "t%d ", t; print "" } }' >slow.tsv
+    awk 'BEGIN {
+        for (d = 0; d < 30000; d++) {
+            printf "d%d\t", d
+            for (t = 0; t < 200; t++)
+                printf "t%d ", t
+            print ""
+        }
+    }' >slow.tsv
     "$GPUIDX" build -q --analyzer=whitespace slow.tsv -o slow.gx
     query=$(seq -f 't%g' 0 199 | tr '\n' ' ')
     talk --prune=off -k 1 slow.gx <<END

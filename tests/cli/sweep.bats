@@ -10,7 +10,8 @@ setup() {
 }
 
 @test "each value is that of replay and eval" {
-    ask sweep --engine=cpu "$TINY" log.tsv qrels --scorer=bm25,bm25:atire --k1=0.5,1.2 --b=0,0.75 -m ndcg@10,map,num_ret --json -j 2
+    ask sweep --engine=cpu "$TINY" log.tsv qrels --scorer=bm25,bm25:atire --k1=0.5,1.2 --b=0,0.75 \
+        -m ndcg@10,map,num_ret --json -j 2
     exits 0
     complains '1 of 4 judged queries are not in log.tsv'
     complains 'choose on training queries'

@@ -2,7 +2,8 @@
 load cli
 
 some_vectors() {
-    printf '%s\n' '{"id": "a", "contents": "x y", "vector": {"index": 1.27, "##ing": 0.4}}' '{"id": "b", "vector": {}}' \
+    printf '%s\n' '{"id": "a", "contents": "x y", "vector": {"index": 1.27, "##ing": 0.4}}' \
+        '{"id": "b", "vector": {}}' \
         '{"id": "c", "title": "T", "vector": {"index": 0.001, "zoo": 2.5e0}}' >v.jsonl
 }
 
@@ -12,7 +13,8 @@ csr() {
 import struct, sys
 path, rows, columns, offsets, numbers, values = sys.argv[1], *map(eval, sys.argv[2:])
 with open(path, "wb") as f:
-    f.write(struct.pack(f"<3q{len(offsets)}q{len(numbers)}i{len(values)}f", rows, columns, len(values), *offsets, *numbers, *values))
+    f.write(struct.pack(f"<3q{len(offsets)}q", rows, columns, len(values), *offsets))
+    f.write(struct.pack(f"<{len(numbers)}i{len(values)}f", *numbers, *values))
 EOF
 }
 
@@ -75,10 +77,12 @@ EOF
         "$GPUIDX" recode -q $from.gx -o $from.r.gx --codec=auto
         "$GPUIDX" reorder -q $from.gx -o $from.o.gx --order=random
         for to in $from.r $from.o; do
-            diff <("$GPUIDX" query -q $from.gx 'index zoo' --format=trec --engine=cpu) <("$GPUIDX" query -q $to.gx 'index zoo' --format=trec --engine=cpu)
+            diff <("$GPUIDX" query -q $from.gx 'index zoo' --format=trec --engine=cpu) \
+                <("$GPUIDX" query -q $to.gx 'index zoo' --format=trec --engine=cpu)
         done
     done
-    diff <("$GPUIDX" query -q v.gx 'index zoo' --format=trec --engine=cpu) <("$GPUIDX" query -q i.gx 'index zoo' --format=trec --engine=cpu)
+    diff <("$GPUIDX" query -q v.gx 'index zoo' --format=trec --engine=cpu) \
+        <("$GPUIDX" query -q i.gx 'index zoo' --format=trec --engine=cpu)
 }
 
 @test "bad vectors are named with file, line and reason, or skipped" {
@@ -114,7 +118,8 @@ EOF
     refused '{"id": "q", "vector": {"a": 1' 'the line ends inside the object'
     refused '{"id": "q", "text": "a"}' 'no vector: the object lacks the field vector'
     refused '{"vector": {"a": 1}}' 'no id'
-    refused "{\"id\": \"q\", \"vector\": {\"$(printf 'a%.0s' $(seq 65536))\": 1}}" 'the vector has a term of 65536 bytes; the most is 65535'
+    refused "{\"id\": \"q\", \"vector\": {\"$(printf 'a%.0s' $(seq 65536))\": 1}}" \
+        'the vector has a term of 65536 bytes; the most is 65535'
     ask build -q "$DATA/tiny.jsonl" -o x.gx --bits=8
     exits 2
     complains '--bits is of vectors'
@@ -135,12 +140,14 @@ for d in range(3000):
     ask query -q one.gx t99999 --format=trec --engine=cpu
     says 'long'
     for q in 't1 t7 t400' t0 't499 t99'; do
-        diff <("$GPUIDX" query -q one.gx "$q" --format=trec --engine=cpu) <("$GPUIDX" query -q four.gx "$q" --format=trec --engine=cpu)
+        diff <("$GPUIDX" query -q one.gx "$q" --format=trec --engine=cpu) \
+            <("$GPUIDX" query -q four.gx "$q" --format=trec --engine=cpu)
     done
 }
 
 @test "of vectors of one id the last, and its weights alone, may stay" {
-    printf '%s\n' '{"id": "a", "vector": {"x": 99.5}}' '{"id": "b", "vector": {"x": 2}}' '{"id": "a", "vector": {"y": 3}}' >v.jsonl
+    printf '%s\n' '{"id": "a", "vector": {"x": 99.5}}' '{"id": "b", "vector": {"x": 2}}' \
+        '{"id": "a", "vector": {"y": 3}}' >v.jsonl
     ask build -qf vectors v.jsonl -o v.gx --duplicates=last
     exits 0
     ask info --json v.gx
@@ -168,8 +175,10 @@ for d in range(3000):
     refused 'm.csr:2: row 1 has the values 3 to 2 of 3' 3 50 '[0, 3, 2, 3]' '[7, 49, 8]' '[0.5, 2.0, 1.25]'
     refused 'm.csr:1: row 0 has the values 0 to -5 of 3' 3 50 '[0, -5, 2, 3]' '[7, 49, 7]' '[0.5, 2.0, 1.25]'
     refused 'm.csr:1: row 0 has the values 0 to 9 of 3' 3 50 '[0, 9, 9, 3]' '[7, 49, 7]' '[0.5, 2.0, 1.25]'
-    refused "m.csr: the rows' offsets go from 1 to 3, not from 0 to 3" 3 50 '[1, 2, 2, 3]' '[7, 49, 7]' '[0.5, 2.0, 1.25]'
-    refused "m.csr: the rows' offsets go from 0 to 4, not from 0 to 3" 3 50 '[0, 2, 2, 4]' '[7, 49, 7]' '[0.5, 2.0, 1.25]'
+    refused "m.csr: the rows' offsets go from 1 to 3, not from 0 to 3" \
+        3 50 '[1, 2, 2, 3]' '[7, 49, 7]' '[0.5, 2.0, 1.25]'
+    refused "m.csr: the rows' offsets go from 0 to 4, not from 0 to 3" \
+        3 50 '[0, 2, 2, 4]' '[7, 49, 7]' '[0.5, 2.0, 1.25]'
     refused 'm.csr:1: row 0 has a value in column 50 of 50' 3 50 '[0, 2, 2, 3]' '[7, 50, 7]' '[0.5, 2.0, 1.25]'
     refused 'm.csr:1: row 0 has a value in column -1 of 50' 3 50 '[0, 2, 2, 3]' '[7, -1, 7]' '[0.5, 2.0, 1.25]'
     refused "m.csr:1: the vector has the term '7' twice" 3 50 '[0, 2, 2, 3]' '[7, 7, 7]' '[0.5, 2.0, 1.25]'
@@ -192,7 +201,8 @@ for d in range(3000):
     run_of() { # LOG FLAGS
         "$GPUIDX" replay -q v.gx "$@" --engine=cpu --run out.run --force >/dev/null && cut -d' ' -f1,3,5 out.run
     }
-    printf '%s\n' '{"qid": "q1", "vector": {"index": 2, "zoo": 1, "unknown": 3.5}}' '{"id": 2, "vector": {}}' '{"_id": "3", "vector": {"##ing": 0.5}}' >q.jsonl
+    printf '%s\n' '{"qid": "q1", "vector": {"index": 2, "zoo": 1, "unknown": 3.5}}' \
+        '{"id": 2, "vector": {}}' '{"_id": "3", "vector": {"##ing": 0.5}}' >q.jsonl
     run_of q.jsonl >vectors.txt
     [ "$(cat vectors.txt)" = $'q1 a 2.5313415527\nq1 c 2.5215301514\n3 a 0.20113372803' ]
     diff vectors.txt <(run_of q.jsonl --format=vectors)
