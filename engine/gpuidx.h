@@ -447,6 +447,12 @@ typedef enum gx_engine_kind {
     GX_ENGINE_GPU
 } gx_engine_kind;
 
+typedef enum gx_join {
+    GX_JOIN_AUTO,  /* on a GPU, where there is room for the file: its memory gets a copy of the lists in any case */
+    GX_JOIN_NEVER, /* part by part: opened at once, and no file is made */
+    GX_JOIN_ALWAYS /* on the CPU too; without room for the file no engine is opened: GX_EIO, GX_ENOTFOUND */
+} gx_join;
+
 typedef struct gx_engine_options {
     size_t size;
     gx_engine_kind kind;
@@ -473,12 +479,18 @@ typedef struct gx_engine_options {
      * with the same filter: a bit a document each, in the memory that the engine searches. One mask
      * is made even where it does not fit. */
     uint64_t filter_memory;
+    /* Of a collection: how its parts are searched. A search of many parts costs more than one of
+     * one file, by about 2 us a part and query. Parts that are joined make one index, without the
+     * documents deleted, which lies in a file without a name in $TMPDIR or /tmp and is as large as
+     * their lists. Answers are the same. */
+    gx_join join;
 } gx_engine_options;
 #define GX_DEFAULT_LINGER 100
 #define GX_DEFAULT_FILTER_MEMORY (UINT64_C(256) << 20)
 #define GX_ENGINE_OPTIONS                                                                                              \
     {                                                                                                                  \
-        sizeof(gx_engine_options), GX_ENGINE_AUTO, 0, 0, UINT64_MAX, GX_DEFAULT_LINGER, 0, GX_DEFAULT_FILTER_MEMORY    \
+        sizeof(gx_engine_options), GX_ENGINE_AUTO, 0, 0, UINT64_MAX, GX_DEFAULT_LINGER, 0, GX_DEFAULT_FILTER_MEMORY,   \
+            GX_JOIN_AUTO                                                                                               \
     }
 GX_API void gx_engine_options_init(gx_engine_options *o, size_t size);
 

@@ -95,7 +95,8 @@ static void sum_up(gx_index *ix, const gx_part *p, bool first)
         ix->min_doc_len = first || min < ix->min_doc_len ? min : ix->min_doc_len;
 }
 
-gx_status gx_collection_of_parts(gx_index *ix, gx_part *parts, uint32_t n, gx_error *err)
+/* Takes the parts; `agree`: they have been compared before. */
+static gx_status bind_parts(gx_index *ix, gx_part *parts, uint32_t n, bool agree, gx_error *err)
 {
     gx_status st = GX_OK;
     uint64_t base = 0;
@@ -121,7 +122,7 @@ gx_status gx_collection_of_parts(gx_index *ix, gx_part *parts, uint32_t n, gx_er
         part->base = (uint32_t)base;
         sum_up(ix, part, base == 0);
         base += part->n_live;
-        st = gx_parts_agree(first, part->ix, err);
+        st = agree ? GX_OK : gx_parts_agree(first, part->ix, err);
         if (st == GX_OK && base >= UINT32_MAX)
             st = gx_fail(err, GX_EUSAGE, "%s: more than 2^32 - 2 documents", ix->path);
     }
@@ -146,6 +147,33 @@ gx_status gx_collection_of_parts(gx_index *ix, gx_part *parts, uint32_t n, gx_er
         ix->text = ix->text ? ix->text : of->text;
         ix->titles = ix->titles.n ? ix->titles : of->titles;
     }
+    return GX_OK;
+}
+
+gx_status gx_collection_of_parts(gx_index *ix, gx_part *parts, uint32_t n, gx_error *err)
+{
+    return bind_parts(ix, parts, n, false, err);
+}
+
+gx_status gx_collection_of_joined(gx_index **out, const gx_index *like, gx_part *parts, uint32_t n, gx_error *err)
+{
+    gx_index *ix = calloc(1, sizeof *ix);
+    *out = NULL;
+    if (!ix || !(ix->path = strdup(like->path))) {
+        for (uint32_t i = 0; i < n; ++i)
+            close_part(&parts[i]);
+        free(parts);
+        free(ix);
+        return gx_fail(err, GX_ENOMEM, "no memory for a collection of %u parts", n);
+    }
+    const gx_status st = bind_parts(ix, parts, n, true, err);
+    if (st != GX_OK) {
+        gx_index_close(ix);
+        return st;
+    }
+    ix->impact_unit = like->impact_unit; /* a part without documents has another */
+    ix->parts->commit = like->parts->commit;
+    *out = ix;
     return GX_OK;
 }
 

@@ -43,6 +43,15 @@ gx_status gx_collection_slice(gx_index **out, const gx_index *collection, uint32
 /* Make an index of n parts, whose references it takes, also where it fails. */
 gx_status gx_collection_of_parts(gx_index *ix, gx_part *parts, uint32_t n, gx_error *err);
 
+/* The same for parts that are known to agree, some of which join several (index/convert/join.h) and
+ * so lack ids and texts: an index to search, with the path, analyzer and META of `like`. */
+gx_status gx_collection_of_joined(gx_index **out, const gx_index *like, gx_part *parts, uint32_t n, gx_error *err);
+
+/* The deletes of an index that joins the live documents of parts as they were, was[n], now that
+ * they are now[n], of which more may be deleted. *out is NULL where none is. GX_ENOMEM. */
+gx_status gx_deletes_of_joined(gx_deletes **out, const gx_index *joined, const gx_part *was, const gx_part *now,
+                               uint32_t n, gx_error *err);
+
 /* What keeps two index files from being parts of one collection: GX_EUSAGE, naming b. */
 gx_status gx_parts_agree(const gx_index *a, const gx_index *b, gx_error *err);
 

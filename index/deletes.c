@@ -11,6 +11,7 @@
 #include "engine/atomic_file.h"
 #include "engine/status.h"
 #include "engine/temporary_file.h"
+#include "index/collection.h"
 
 static const char magic[8] = {'\x89', 'G', 'P', 'U', 'D', 'E', 'L', '\n'};
 
@@ -345,4 +346,52 @@ gx_status gx_deletes_make(gx_deletes **out, const gx_index *ix, const gx_deletes
     else
         gx_deletes_close(d);
     return st;
+}
+
+/* ---- joined parts ---- */
+
+/* The deleted documents of each term of the part, by the joined index's numbers. */
+static void add_dfs(gx_deletes *d, const gx_index *joined, const gx_part *was, const gx_part *now)
+{
+    const gx_index *ix = now->ix;
+    for (uint32_t t = 0; t < ix->n_terms; ++t) {
+        const uint32_t n = now->deletes->dfs[t] - (was->deletes ? was->deletes->dfs[t] : 0);
+        size_t len;
+        if (n == 0)
+            continue;
+        const char *term = gx_strings_get(&ix->terms, t, &len);
+        const uint32_t id = gx_index_find_term(joined, term, len);
+        if (id != UINT32_MAX) /* always, since a live document had it, unless the part is damaged */
+            d->dfs[id] += n;
+    }
+    d->n_postings += now->deletes->n_postings - (was->deletes ? was->deletes->n_postings : 0);
+}
+
+gx_status gx_deletes_of_joined(gx_deletes **out, const gx_index *joined, const gx_part *was, const gx_part *now,
+                               uint32_t n, gx_error *err)
+{
+    bool any = false;
+    *out = NULL;
+    for (uint32_t i = 0; i < n; ++i)
+        any = any || was[i].n_live != now[i].n_live;
+    if (!any)
+        return GX_OK;
+    gx_deletes *d = alloc_deletes(joined);
+    if (!d)
+        return gx_fail(err, GX_ENOMEM, "no memory for the deletes of %s", joined->path);
+    uint32_t docid = 0;
+    for (uint32_t i = 0; i < n; ++i) {
+        for (uint32_t old = 0; old < now[i].ix->n_docs; ++old) {
+            if (!gx_deletes_is_live(was[i].deletes, old))
+                continue;
+            d->live[docid / 64] |= (uint64_t)gx_deletes_is_live(now[i].deletes, old) << docid % 64;
+            ++docid;
+        }
+        if (was[i].n_live != now[i].n_live)
+            add_dfs(d, joined, &was[i], &now[i]);
+    }
+    d->n_deleted = joined->n_docs - count_before(d);
+    measure_lengths(d, joined);
+    *out = d;
+    return GX_OK;
 }

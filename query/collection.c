@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/device.h"
 #include "engine/status.h"
 #include "query/batch_buffer.h"
 #include "query/count.h"
@@ -19,6 +20,7 @@ void gx_part_engines_close(gx_part_engines *e)
     for (uint32_t i = 0; e->engines && i < e->n; ++i)
         gx_engine_close(e->engines[i]);
     free(e->engines);
+    gx_joined_parts_close(e->joined);
     free(e);
 }
 
@@ -75,6 +77,15 @@ static gx_status open_live(gx_part_engines *e, gx_error *err)
     return st;
 }
 
+/* Whether the parts are to be joined: by AUTO where a GPU is to search them. */
+static bool wants_joining(const gx_engine_options *opt, const gx_executor *gpu)
+{
+    gx_error why;
+    if (opt->join != GX_JOIN_AUTO || opt->kind == GX_ENGINE_CPU || !gpu)
+        return opt->join == GX_JOIN_ALWAYS;
+    return gx_device_use(opt->device, &why) == GX_OK;
+}
+
 gx_status gx_part_engines_open(gx_part_engines **out, const gx_index *ix, const gx_engine_options *opt,
                                const gx_executor *gpu, const gx_part_engines *old, gx_error *err)
 {
@@ -82,12 +93,19 @@ gx_status gx_part_engines_open(gx_part_engines **out, const gx_index *ix, const 
     gx_part_engines *e = calloc(1, sizeof *e);
     if (!e)
         return gx_fail(err, GX_ENOMEM, "no memory for an engine");
-    e->ix = ix;
-    e->n = ix->parts->n;
+    gx_status st = GX_OK;
+    if (wants_joining(opt, gpu))
+        st = gx_joined_parts_open(&e->joined, ix, old ? old->joined : NULL, opt->join == GX_JOIN_ALWAYS, err);
+    if (st != GX_OK) {
+        free(e);
+        return st;
+    }
+    e->ix = e->joined ? gx_joined_parts_index(e->joined) : ix;
+    e->n = e->ix->parts->n;
     e->engines = calloc(e->n, sizeof *e->engines);
     e->live = calloc(e->n, sizeof *e->live);
-    gx_status st = e->engines && e->live ? open_engines(e, opt, gpu, old, err)
-                                         : gx_fail(err, GX_ENOMEM, "no memory for the engines of %u parts", e->n);
+    st = e->engines && e->live ? open_engines(e, opt, gpu, old, err)
+                               : gx_fail(err, GX_ENOMEM, "no memory for the engines of %u parts", e->n);
     if (st == GX_OK && are_mixed(e)) { /* the GPU has no room for all of them */
         gx_engine_options cpu = *opt;
         cpu.kind = GX_ENGINE_CPU;
@@ -156,6 +174,26 @@ gx_status gx_part_masks_copy(gx_mask ***out, const gx_part_engines *e, gx_mask *
         *out = copies;
     else
         gx_part_masks_close(copies, e->n);
+    return st;
+}
+
+gx_status gx_part_masks_both(gx_mask ***out, const gx_part_engines *e, gx_mask *const *a, gx_mask *const *b,
+                             gx_error *err)
+{
+    gx_mask **both = calloc(e->n, sizeof *both);
+    uint64_t *words = alloc_words(e);
+    gx_status st = both && words ? GX_OK : gx_fail(err, GX_ENOMEM, "no memory for a mask");
+    *out = NULL;
+    for (uint32_t i = 0; st == GX_OK && i < e->n; ++i) {
+        for (size_t w = 0; w * 64 < e->ix->parts->parts[i].ix->n_docs; ++w)
+            words[w] = gx_mask_word(a[i], w) & gx_mask_word(b[i], w);
+        st = gx_mask_open(&both[i], e->engines[i], words, err);
+    }
+    free(words);
+    if (st == GX_OK)
+        *out = both;
+    else
+        gx_part_masks_close(both, e->n);
     return st;
 }
 
@@ -420,8 +458,10 @@ static gx_status run_part(gx_part_sessions *s, uint32_t p, const gx_plan *plans,
             continue;
         gx_plan *plan = &s->batch.plans[m];
         *plan = of->plans[p];
+        if (plan->k > plans[i].k) /* the part has more documents, deleted ones, than the collection has live ones */
+            plan->k = plans[i].k;
         plan->mask = plans[i].mask ? plans[i].mask->parts[p] : s->e->live[p];
-        plan->filter = plans[i].filter ? plans[i].filter->parts[p] : NULL;
+        plan->filter = plans[i].filter && !s->e->joined ? plans[i].filter->parts[p] : NULL; /* joined: in the mask */
         plan->initial_threshold = hits[i].n == plans[i].k ? gx_key_score(hits[i].keys[plans[i].k - 1]) + 1 : 0;
         s->batch.hits[m++] = (gx_hits){keys, 0};
         keys += plan->k;
@@ -520,7 +560,7 @@ gx_status gx_part_sessions_count(gx_part_sessions *s, const gx_plan *plan, uint6
         uint64_t any_here, all_here;
         gx_plan *here = &p->plans[i];
         here->mask = plan->mask ? plan->mask->parts[i] : s->e->live[i];
-        here->filter = plan->filter ? plan->filter->parts[i] : NULL;
+        here->filter = plan->filter && !s->e->joined ? plan->filter->parts[i] : NULL;
         if (!s->counters[i])
             st = gx_counter_open(&s->counters[i], s->e->ix->parts->parts[i].ix, err);
         if (st == GX_OK)

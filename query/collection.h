@@ -15,6 +15,7 @@
 #include "index/collection.h"
 #include "query/boolean.h"
 #include "query/exec.h"
+#include "query/joined_parts.h"
 #include "query/session.h"
 
 /* A plan's part for each part of the collection. */
@@ -31,14 +32,16 @@ void gx_part_plans_free(gx_part_plans *p); /* accepts NULL */
  * and its live documents as a mask. */
 typedef struct gx_part_engines {
     uint32_t n;
-    const gx_index *ix;  /* of the collection */
-    gx_engine **engines; /* [n] */
-    gx_mask **live;      /* [n], NULL where all documents of the part are live */
+    const gx_index *ix;      /* of the collection, or of `joined` */
+    gx_joined_parts *joined; /* what the parts of ix are, or NULL: those of the collection */
+    gx_engine **engines;     /* [n] */
+    gx_mask **live;          /* [n], NULL where all documents of the part are live */
 } gx_part_engines;
 
 /* Open an engine on each part; those of parts that `old` has are shared (NULL: none). With
  * GX_ENGINE_AUTO all are on a GPU or all on the CPU. Memory that opt limits is divided by the
- * parts' bytes. */
+ * parts' bytes. A filter of the collection is not one of joined parts: it comes to them as a
+ * mask. */
 gx_status gx_part_engines_open(gx_part_engines **out, const gx_index *ix, const gx_engine_options *opt,
                                const gx_executor *gpu, const gx_part_engines *old, gx_error *err);
 void gx_part_engines_close(gx_part_engines *e); /* accepts NULL */
@@ -47,6 +50,9 @@ void gx_part_engines_close(gx_part_engines *e); /* accepts NULL */
 gx_status gx_part_masks_open(gx_mask ***out, const gx_part_engines *e, const uint64_t *words, gx_error *err);
 /* The same documents on the engines of another engine of the collection. */
 gx_status gx_part_masks_copy(gx_mask ***out, const gx_part_engines *e, gx_mask *const *masks, gx_error *err);
+/* The documents of both masks. */
+gx_status gx_part_masks_both(gx_mask ***out, const gx_part_engines *e, gx_mask *const *a, gx_mask *const *b,
+                             gx_error *err);
 void gx_part_masks_close(gx_mask **masks, uint32_t n); /* accepts NULL */
 
 /* The plan of a query, and of a boolean query that needs it the masks of what matches among the

@@ -64,6 +64,8 @@ static gx_status open_parts(gx_engine *en, const gx_engine *old, gx_error *err)
     gx_status st = gx_part_engines_open(&en->parts, en->ix, &en->opt, en->gpu, old ? old->parts : NULL, err);
     if (st == GX_OK && en->opt.result_cache && gx_result_cache_open(&en->cache, en->opt.result_cache, err) != GX_OK)
         return GX_ENOMEM;
+    if (st == GX_OK && en->parts->joined)
+        st = gx_filter_cache_open(&en->filters, en, en->opt.filter_memory, err);
     if (st == GX_OK)
         en->ops = gx_engine_get_kind(en->parts->engines[0]) == GX_ENGINE_CPU ? &gx_executor_cpu : en->gpu;
     return st;
@@ -96,6 +98,8 @@ gx_status gx_engine_open_with(gx_engine **out, const gx_index *ix, const gx_engi
     st = gx_sized_read(&own, sizeof own, opt, GX_SIZE_THROUGH(gx_engine_options, linger_us), "gx_engine_options", err);
     if (st != GX_OK)
         return st;
+    if ((unsigned)own.join > GX_JOIN_ALWAYS)
+        return gx_fail(err, GX_EUSAGE, "gx_engine_options.join is %d, which is no gx_join", (int)own.join);
     gx_engine *en = new_engine(ix, &own, gpu);
     if (!en)
         return gx_fail(err, GX_ENOMEM, "no memory for an engine");

@@ -572,6 +572,14 @@ static gx_status open_parts(gx_filter **out, const gx_index *ix, const filter_te
         st = open_file(&f->parts[i], r.part->ix, r.part->deletes, text, &own, err);
         f->reads_files |= st == GX_OK && f->parts[i]->reads_files;
     }
+    if (st == GX_OK) { /* the same of all parts */
+        f->text_len = f->parts[0]->text_len;
+        f->text = malloc(f->text_len + 1);
+        if (f->text)
+            memcpy(f->text, f->parts[0]->text, f->text_len);
+        else
+            st = gx_fail(err, GX_ENOMEM, "no memory for a filter");
+    }
     if (st == GX_OK)
         *out = f;
     else
@@ -607,8 +615,6 @@ void gx_filter_close(gx_filter *f)
 
 const char *gx_filter_text(const gx_filter *f, size_t *len)
 {
-    if (f->parts)
-        return gx_filter_text(f->parts[0], len);
     *len = f->text_len;
     return f->text;
 }

@@ -72,7 +72,7 @@ gx_status gx_mask_open(gx_mask **out, gx_engine *en, const uint64_t *words, gx_e
 
 bool gx_mask_is_ready(const gx_mask *m)
 {
-    return m->device || !m->en->ops->mask_open;
+    return m->parts || m->device || !m->en->ops->mask_open;
 }
 
 void gx_mask_close(gx_mask *m)

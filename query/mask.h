@@ -36,7 +36,8 @@ gx_status gx_mask_copy(gx_mask **out, gx_engine *en, const gx_mask *mask, gx_err
  * where it fails: GX_ENOMEM. */
 gx_status gx_mask_of_parts(gx_mask **out, const gx_engine *en, gx_mask **parts, gx_error *err);
 
-/* Whether the engine can read it: on a GPU, whether it could be copied there. */
+/* Whether the engine can read it: on a GPU, whether it could be copied there. A collection's always
+ * is: a part whose GPU has failed is searched by the CPU. */
 bool gx_mask_is_ready(const gx_mask *m);
 
 #ifdef __cplusplus

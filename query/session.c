@@ -184,6 +184,11 @@ static int compare_filters(const void *a, const void *b, void *user)
 static gx_status open_both(gx_mask **out, gx_engine *en, const gx_mask *a, const gx_mask *b, gx_error *err)
 {
     const size_t n_words = ((size_t)en->ix->n_docs + 63) / 64;
+    if (en->parts) {
+        gx_mask **parts;
+        const gx_status st = gx_part_masks_both(&parts, en->parts, a->parts, b->parts, err);
+        return st == GX_OK ? gx_mask_of_parts(out, en, parts, err) : st;
+    }
     uint64_t *words = malloc((n_words + 1) * sizeof *words);
     if (!words)
         return gx_fail(err, GX_ENOMEM, "no memory for a mask");
@@ -260,14 +265,14 @@ static uint32_t give_masks(filtered_batch *b, gx_session *s, uint32_t begin, uin
 
 static gx_status run_unmasked(filtered_batch *b, gx_session *s, uint32_t begin, uint32_t n, gx_error *err);
 
-/* A GPU reads masks. The plans run in order of their filters, some at a time. */
+/* A GPU and joined parts read masks. The plans run in order of their filters, some at a time. */
 static gx_status run_masked(filtered_batch *b, gx_session *s, uint32_t n, gx_error *err)
 {
     for (uint32_t begin = 0, end; begin < n; begin = end) {
         gx_error why = {0};
         gx_status st;
         end = give_masks(b, s, begin, n, &st, &why);
-        if (gx_engine_can_fall_back(s->en, st))
+        if (!s->parts && gx_engine_can_fall_back(s->en, st))
             return (st = fall_back_to_cpu(s, &why, err)) ? st : run_unmasked(b, s, begin, n, err);
         if (st == GX_OK)
             st = run_plans(s, b->plans + begin, end - begin, b->hits + begin, err);
@@ -297,7 +302,7 @@ static gx_status run_unmasked(filtered_batch *b, gx_session *s, uint32_t begin, 
 
 static gx_status run_filtered(gx_session *s, const gx_plan *plans, uint32_t n, gx_hits *hits, gx_error *err)
 {
-    const bool masked = s->en->ops != &gx_executor_cpu && !s->cpu_workspace;
+    const bool masked = s->parts || (s->en->ops != &gx_executor_cpu && !s->cpu_workspace);
     filtered_batch b;
     if (!reserve_filtered(&b, n))
         return gx_fail(err, GX_ENOMEM, "no memory for a batch of %u queries with filters", n);
@@ -322,7 +327,8 @@ static gx_status run_all_plans(gx_session *s, const gx_plan *plans, uint32_t n, 
     bool filtered = false;
     for (uint32_t i = 0; i < n; ++i)
         filtered = filtered || plans[i].filter;
-    return (filtered && !s->parts ? run_filtered : run_plans)(s, plans, n, hits, err); /* parts see to their own */
+    const bool parts_filter = s->parts && !s->en->parts->joined;
+    return (filtered && !parts_filter ? run_filtered : run_plans)(s, plans, n, hits, err);
 }
 
 /* ---- the cache of results ---- */
@@ -400,12 +406,32 @@ static gx_status check_queries(const gx_query *queries, uint32_t n, gx_error *er
     return st;
 }
 
+/* In a collection; joined parts read the filter as a mask. */
+static gx_status count_in_parts(gx_session *s, const gx_plan *plan, uint64_t *n, gx_error *err)
+{
+    gx_plan masked = *plan;
+    gx_filter_hold hold = {NULL, NULL, NULL};
+    gx_mask *both = NULL;
+    const bool by_mask = plan->filter && s->en->parts->joined;
+    gx_status st = by_mask ? gx_filter_cache_get(s->en->filters, plan->filter, true, &hold, err) : GX_OK;
+    if (st == GX_OK && by_mask && plan->mask)
+        st = open_both(&both, s->en, plan->mask, hold.mask, err);
+    if (by_mask)
+        masked.mask = both ? both : hold.mask;
+    if (st == GX_OK)
+        st = gx_part_sessions_count(s->parts, &masked, n, err);
+    gx_mask_close(both);
+    if (by_mask)
+        gx_filter_cache_release(s->en->filters, &hold);
+    return st;
+}
+
 static gx_status count(gx_session *s, uint32_t n, uint64_t *n_matches, gx_error *err)
 {
     if (s->parts) {
         gx_status counted = GX_OK;
         for (uint32_t i = 0; i < n && counted == GX_OK; ++i)
-            counted = gx_part_sessions_count(s->parts, &s->batch.plans[i], &n_matches[i], err);
+            counted = count_in_parts(s, &s->batch.plans[i], &n_matches[i], err);
         return counted;
     }
     gx_status st = s->counter ? GX_OK : gx_counter_open(&s->counter, s->en->ix, err);

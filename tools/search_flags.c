@@ -94,6 +94,7 @@ gx_engine_options cli_engine_options(const cli_args *a)
     if (cli_given(a, "map-memory"))
         o.map_memory = cli_count(a, "map-memory");
     o.linger_us = (uint32_t)cli_count(a, "linger");
+    o.join = (gx_join)cli_choice(a, "join");
     return o;
 }
 

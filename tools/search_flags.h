@@ -29,6 +29,11 @@
     {"linger", 0, CLI_COUNT, "US", "100", /* GX_DEFAULT_LINGER */ \
      "after answering a single query the GPU's search kernel waits this many microseconds for the next one, which " \
      "then skips the launch (about 4 us). The waiting kernel occupies the GPU. 0: it never waits", .max = 1000000}
+#define CLI_JOIN_FLAG \
+    {"join", 0, CLI_CHOICE, "auto|never|always", "auto", \
+     "whether the parts of a collection are joined to one index when they are opened. Searches are then as fast as " \
+     "those of one file; the index takes time, and as much room in `$TMPDIR` or `/tmp` as the parts' lists. `auto`: " \
+     "where a GPU searches"}
 /* What of a machine an engine may use. */
 #define CLI_DEVICE_FLAGS \
     {"device", 0, CLI_COUNT, "N", "0", "the number of the GPU, as `gpuidx devices` lists them", .max = 1023}, \
@@ -37,6 +42,7 @@
     {"map-memory", 0, CLI_BYTES, "SIZE", NULL, \
      "the most memory for tables derived from the index: host memory for the CPU engine, GPU memory for the GPU " \
      "engine. 0: no tables; without this flag, no limit"}, \
+    CLI_JOIN_FLAG, \
     CLI_LINGER_FLAG
 /* How a query log is read. */
 #define CLI_LOG_FLAGS \

@@ -326,6 +326,7 @@ static const cli_flag flags[] = {
     {"device-memory", 0, CLI_BYTES, "SIZE", "0", "the most GPU memory to use; 0: all that is free less a reserve"},
     {"map-memory", 0, CLI_BYTES, "SIZE", NULL,
      "the most memory for tables derived from the index. 0: no tables; without this flag, no limit"},
+    CLI_JOIN_FLAG,
     CLI_LINGER_FLAG,
     CLI_INDEX_FLAGS,
     {NULL},

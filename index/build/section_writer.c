@@ -171,7 +171,7 @@ static gx_status write_header(gx_section_writer *s, gx_header *h, gx_error *err)
         e = gx_write_all(s->out.fd, s->table, s->n * sizeof *s->table);
     if (e)
         return gx_fail(err, GX_EIO, "cannot write %s: %s", s->out.path, strerror(e));
-    return gx_atomic_file_sync(&s->out, err);
+    return GX_OK;
 }
 
 gx_status gx_section_writer_finish(gx_section_writer *s, gx_header *h, bool unnamed, gx_error *err)
@@ -181,6 +181,8 @@ gx_status gx_section_writer_finish(gx_section_writer *s, gx_header *h, bool unna
     if (s->n + 4 <= s->most)
         return gx_fail(err, GX_EINTERNAL, "%s: too few sections", s->out.path);
     if ((st = flush_buffer(s, err)) != GX_OK || (st = write_header(s, h, err)) != GX_OK || unnamed)
+        return st; /* nobody finds a file without a name after a crash */
+    if ((st = gx_atomic_file_sync(&s->out, err)) != GX_OK)
         return st;
     return gx_atomic_file_commit(&s->out, err);
 }

@@ -28,9 +28,16 @@ parts() {
             "$GPUIDX" query -q "$TINY" --engine=cpu --op=$op --scorer=$scorer -f trec -k 50 <q >one
             "$GPUIDX" query -q "$C" --engine=cpu --op=$op --scorer=$scorer -f trec -k 50 <q >parts
             diff one parts
+            "$GPUIDX" query -q "$C" --engine=cpu --join=always --op=$op --scorer=$scorer -f trec -k 50 <q >joined
+            diff one joined
         done
     done
     [ -s one ]
+    TMPDIR=/nowhere ask query "$C" --engine=cpu --join=always gpu
+    exits 5
+    complains '/nowhere'
+    TMPDIR=/nowhere ask query "$C" --engine=cpu gpu
+    exits 0
     for index in "$TINY" "$C"; do
         "$GPUIDX" query -q "$index" --syntax=boolean '+gpu -lists (merge OR block)' --explain |
             sed 's/ in [0-9.]* ms.*//'

@@ -10,9 +10,10 @@
 
 #include "engine/gpuidx_advanced.h"
 #include "engine/random.h"
+#include "query/session.h"
 #include "tests/support/test.h"
 
-enum { MOST_WORDS = 40, VOCABULARY = 90, N_QUERIES = 12 };
+enum { MOST_WORDS = 40, VOCABULARY = 90, N_QUERIES = 12, N_ENGINES = 4 };
 
 typedef struct model_doc {
     uint64_t id, seed; /* of its text */
@@ -30,7 +31,7 @@ typedef struct sequence {
     model committed, now;
     gx_collection *writer;
     gx_index *ix; /* a commit that is open, NULL: none */
-    gx_engine *engines[2];
+    gx_engine *engines[N_ENGINES];
     uint32_t n_checks;
 } sequence;
 
@@ -219,27 +220,49 @@ static void make_query(uint64_t *r, char text[128], gx_weighted_term terms[4], c
     q->kind = kind == 1 ? GX_QUERY_BOOLEAN : kind == 2 ? GX_QUERY_TERMS : GX_QUERY_TEXT;
 }
 
-static void answer(const sequence *s, gx_engine *en, const gx_query *q, gx_query_options o, const uint64_t *words,
-                   gx_results *out)
+/* filter: as text, NULL: none. */
+static void answer(const sequence *s, gx_engine *en, const gx_query *query, gx_query_options o, const uint64_t *words,
+                   const char *filter, gx_results *out)
 {
     gx_session *session;
     gx_mask *mask = NULL;
+    gx_filter *f = NULL;
     gx_error err = {0};
+    gx_query two[2] = {*query, *query}; /* one with a filter beside one without */
+    uint32_t n = filter ? 2 : 1, n_hits[2];
+    const uint32_t max = gx_index_n_docs(gx_engine_index(en)) + o.k;
+    if (filter)
+        check(gx_filter_open(&f, gx_engine_index(en), filter, strlen(filter), NULL, &err), &err, s, filter);
+    two[0].filter = f;
     check(gx_session_open(&session, en, &err), &err, s, "session");
     if (words)
         check(gx_mask_open(&mask, en, words, &err), &err, s, "mask");
     o.mask = mask;
-    check(gx_search(session, q, 1, &o, out, &err), &err, s, "search");
+    uint32_t *docids = calloc(2 * max, sizeof *docids);
+    double *scores = calloc(2 * max, sizeof *scores);
+    uint64_t matches[2] = {0};
+    assert_true(docids && scores);
+    gx_results both = {sizeof both, docids, NULL, n_hits, matches, scores};
+    for (int times = 0; times < 2; ++times) /* filters are kept */
+        check(gx_search(session, two, n, &o, &both, &err), &err, s, "search");
+    memcpy(out->docids, docids, n_hits[0] * sizeof *docids);
+    memcpy(out->exact_scores, scores, n_hits[0] * sizeof *scores);
+    *out->n_hits = n_hits[0];
+    *out->n_matches = matches[0];
+    free(docids);
+    free(scores);
+    gx_filter_close(f);
     gx_mask_close(mask);
     gx_session_close(session);
 }
 
 /* The words of a filter, or of a random set of documents; NULL: all. */
+static const char *const filters[] = {"year:[1995 TO 2001] OR tag:t3", "NOT has:year AND tag:all",
+                                      "id:d7 OR year:1999"};
+
 static uint64_t *choose_documents(const sequence *s, uint64_t r, const gx_index *ix)
 {
     const uint32_t n = gx_index_n_docs(ix), kind = below(&r, 4);
-    static const char *const filters[] = {"year:[1995 TO 2001] OR tag:t3", "NOT has:year AND tag:all",
-                                          "id:d7 OR year:1999"};
     gx_filter *f;
     gx_error err = {0};
     if (n == 0 || kind < 2)
@@ -286,8 +309,9 @@ static void same_answers(const sequence *s, const gx_index *a, const gx_index *b
         uint64_t *of_a = choose_documents(s, choice, a), *of_b = choose_documents(s, choice, b);
         if (of_a)
             assert_memory_equal(of_a, of_b, (n_docs + 63) / 64 * 8);
-        answer(s, x, &q, o, of_a, &one);
-        answer(s, y, &q, o, of_b, &two);
+        const char *filter = below(&r, 3) ? NULL : filters[below(&r, 3)];
+        answer(s, x, &q, o, of_a, filter, &one);
+        answer(s, y, &q, o, of_b, filter, &two);
         if (n[0] != n[1] || memcmp(docids, docids + max, n[0] * sizeof *docids) ||
             memcmp(scores, scores + max, n[0] * sizeof *scores) || (o.count && matches[0] != matches[1]))
             fail_msg(
@@ -299,6 +323,7 @@ static void same_answers(const sequence *s, const gx_index *a, const gx_index *b
         if (n[0] && q.kind == GX_QUERY_TEXT) {
             gx_explanation e;
             gx_error err = {0};
+            q.filter = NULL;
             check(gx_explain(&e, a, &q, &o, docids[0], &err), &err, s, "explain");
             assert_true(ldexp(e.sum, -e.exponent) == scores[0]);
             gx_explanation_free(&e);
@@ -314,7 +339,7 @@ static void same_answers(const sequence *s, const gx_index *a, const gx_index *b
 
 static void close_reader(sequence *s)
 {
-    for (int e = 0; e < 2; ++e) {
+    for (int e = 0; e < N_ENGINES; ++e) {
         gx_engine_close(s->engines[e]);
         s->engines[e] = NULL;
     }
@@ -325,7 +350,12 @@ static void close_reader(sequence *s)
 /* The last commit, parts and engines shared with what is open. */
 static void reload(sequence *s)
 {
-    static const gx_engine_kind kinds[] = {GX_ENGINE_CPU, GX_ENGINE_GPU};
+    static const gx_engine_options options[N_ENGINES] = {
+        {.kind = GX_ENGINE_CPU},
+        {.kind = GX_ENGINE_CPU, .join = GX_JOIN_ALWAYS},
+        {.kind = GX_ENGINE_GPU},
+        {.kind = GX_ENGINE_GPU, .join = GX_JOIN_NEVER},
+    };
     gx_error err = {0};
     gx_index *ix = NULL;
     if (s->ix && below(&s->random, 4) == 0)
@@ -336,13 +366,15 @@ static void reload(sequence *s)
         check(gx_index_open(&ix, s->dir, NULL, &err), &err, s, "open");
     if (!ix)
         return;
-    for (int e = 0; e < 2; ++e) {
+    for (int e = 0; e < N_ENGINES; ++e) {
         gx_engine_options o = GX_ENGINE_OPTIONS;
         gx_engine *old = s->engines[e];
-        o.kind = kinds[e];
+        o.kind = options[e].kind;
+        o.join = options[e].join;
+        o.filter_memory = e % 2 ? 1 << 10 : o.filter_memory;
         if (old)
             check(gx_engine_reopen(&s->engines[e], old, ix, &err), &err, s, "engine");
-        else if (gx_engine_open(&s->engines[e], ix, &o, &err) != GX_OK && e == 0)
+        else if (gx_engine_open(&s->engines[e], ix, &o, &err) != GX_OK && o.kind == GX_ENGINE_CPU)
             fail_msg("seed %llu: %s", (unsigned long long)s->seed, err.text);
         gx_engine_close(old);
     }
@@ -366,7 +398,7 @@ static void compare(sequence *s)
     same_statistics(s, s->ix, fresh);
     same_documents(s, s->ix, fresh);
     const uint64_t r = gx_random_next(&s->random);
-    for (int e = 0; e < 2; ++e)
+    for (int e = 0; e < N_ENGINES; ++e)
         if (s->engines[e])
             same_answers(s, s->ix, fresh, s->engines[e], en, r);
     gx_engine_close(en);
@@ -510,7 +542,7 @@ static void a_collection_equals_a_fresh_build_of_its_documents(void **state)
             step(&s);
         commit(&s);
         compare(&s);
-        gpu = gpu || s.engines[1];
+        gpu = gpu || s.engines[2];
         n_checks += s.n_checks;
         close_reader(&s);
         gx_collection_close(s.writer);

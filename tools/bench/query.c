@@ -433,6 +433,7 @@ static const cli_flag flags[] = {
      "the most memory for tables derived from the index: host memory for the CPU engine, GPU memory for the GPU "
      "engine. "
      "0: no tables; without this flag, no limit"},
+    CLI_JOIN_FLAG,
     CLI_LINGER_FLAG,
     CLI_PAIR_THRESHOLDS_FLAG,
     CLI_INDEX_FLAGS,

@@ -1,0 +1,191 @@
+#include "query/joined_parts.h"
+
+#include <stdlib.h>
+
+#include "engine/status.h"
+#include "index/convert/join.h"
+
+#define FIRST_PARTS 2u /* parts side by side that are joined when an engine is opened */
+#define LATER_PARTS 8u /* those that are joined when one is opened again, on a later commit */
+/* Parts of which more than one in so many documents is deleted are written without them: when an
+ * engine is opened, and when one is opened again. */
+#define FIRST_DELETED_SHARE 64u
+#define LATER_DELETED_SHARE 8u
+
+/* A joined index, and the parts of which it was made, as they were. */
+typedef struct joined_run {
+    uint32_t n;
+    gx_part *was; /* [n], with references */
+    gx_index *ix;
+} joined_run;
+
+struct gx_joined_parts {
+    gx_index *view;
+    uint32_t n_runs;
+    joined_run *runs; /* [view->parts->n at most] */
+};
+
+static void close_parts(gx_part *parts, uint32_t n)
+{
+    for (uint32_t i = 0; parts && i < n; ++i) {
+        gx_deletes_close(parts[i].deletes);
+        gx_index_close(parts[i].ix);
+    }
+    free(parts);
+}
+
+void gx_joined_parts_close(gx_joined_parts *j)
+{
+    if (!j)
+        return;
+    gx_index_close(j->view);
+    for (uint32_t i = 0; i < j->n_runs; ++i) {
+        close_parts(j->runs[i].was, j->runs[i].n);
+        gx_index_close(j->runs[i].ix);
+    }
+    free(j->runs);
+    free(j);
+}
+
+const gx_index *gx_joined_parts_index(const gx_joined_parts *j)
+{
+    return j->view;
+}
+
+static gx_part share_part(const gx_part *p)
+{
+    return (gx_part){gx_index_share(p->ix), gx_deletes_share(p->deletes), p->base, p->n_live};
+}
+
+/* NULL: no memory. */
+static gx_part *share_parts(const gx_part *parts, uint32_t n)
+{
+    gx_part *shared = malloc(n * sizeof *shared);
+    for (uint32_t i = 0; shared && i < n; ++i)
+        shared[i] = share_part(&parts[i]);
+    return shared;
+}
+
+/* The joined index of old whose parts are the next ones and still good; NULL: none. */
+static const joined_run *find_run(const gx_joined_parts *old, const gx_parts *now, uint32_t first)
+{
+    for (uint32_t r = 0; old && r < old->n_runs; ++r) {
+        const joined_run *run = &old->runs[r];
+        uint64_t n_gone = 0;
+        uint32_t i = 0;
+        for (; i < run->n && first + i < now->n && run->was[i].ix == now->parts[first + i].ix; ++i)
+            n_gone += run->was[i].n_live - now->parts[first + i].n_live;
+        if (i == run->n && n_gone * LATER_DELETED_SHARE <= run->ix->n_docs)
+            return run;
+    }
+    return NULL;
+}
+
+/* What gx_joined_parts_open makes. */
+typedef struct joining {
+    const gx_index *collection;
+    gx_joined_parts *j;
+    gx_part *parts; /* [n_parts] of the view */
+    uint32_t n_parts;
+} joining;
+
+/* The parts [first, first + run->n) are searched as run->ix. Takes run's references. */
+static gx_status append_run(joining *to, const joined_run *run, uint32_t first, gx_error *err)
+{
+    gx_deletes *d;
+    to->j->runs[to->j->n_runs++] = *run;
+    const gx_status st = gx_deletes_of_joined(&d, run->ix, run->was, to->collection->parts->parts + first, run->n, err);
+    if (st == GX_OK)
+        to->parts[to->n_parts++] = (gx_part){gx_index_share(run->ix), d, 0, 0};
+    return st;
+}
+
+static gx_status share_run(joining *to, const joined_run *run, uint32_t first, gx_error *err)
+{
+    const joined_run shared = {run->n, share_parts(run->was, run->n), gx_index_share(run->ix)};
+    if (shared.was)
+        return append_run(to, &shared, first, err);
+    gx_index_close(shared.ix);
+    return gx_fail(err, GX_ENOMEM, "no memory for %u parts", run->n);
+}
+
+static gx_status join_run(joining *to, uint32_t first, uint32_t n, gx_error *err)
+{
+    const gx_index *collection = to->collection;
+    joined_run run = {n, share_parts(collection->parts->parts + first, n), NULL};
+    gx_index *slice = NULL;
+    gx_status st = run.was ? gx_collection_slice(&slice, collection, first, n, err)
+                           : gx_fail(err, GX_ENOMEM, "no memory for %u parts", n);
+    if (st == GX_OK)
+        st = gx_index_join(&run.ix, slice, err);
+    gx_index_close(slice);
+    if (st == GX_OK)
+        return append_run(to, &run, first, err);
+    close_parts(run.was, n);
+    return st;
+}
+
+static bool is_worth_joining(const gx_part *parts, uint32_t n, bool again)
+{
+    uint64_t n_docs = 0, n_live = 0;
+    for (uint32_t i = 0; i < n; ++i) {
+        n_docs += parts[i].ix->n_docs;
+        n_live += parts[i].n_live;
+    }
+    return n >= (again ? LATER_PARTS : FIRST_PARTS) ||
+           (n_docs - n_live) * (again ? LATER_DELETED_SHARE : FIRST_DELETED_SHARE) > n_docs;
+}
+
+/* Parts that are in no joined index yet. */
+static gx_status append_loose(joining *to, uint32_t first, uint32_t n, bool again, bool needed, gx_error *err)
+{
+    const gx_part *parts = to->collection->parts->parts + first;
+    if (n && is_worth_joining(parts, n, again)) {
+        const gx_status st = join_run(to, first, n, err);
+        if (st == GX_OK || needed || (st != GX_ENOMEM && st != GX_EIO && st != GX_ENOTFOUND))
+            return st;
+    }
+    for (uint32_t i = 0; i < n; ++i)
+        to->parts[to->n_parts++] = share_part(&parts[i]);
+    return GX_OK;
+}
+
+static gx_status append_all(joining *to, const gx_joined_parts *old, bool needed, gx_error *err)
+{
+    const gx_parts *p = to->collection->parts;
+    gx_status st = GX_OK;
+    uint32_t loose = 0; /* the first part that has not been appended */
+    for (uint32_t i = 0; i < p->n && st == GX_OK;) {
+        const joined_run *run = find_run(old, p, i);
+        if (!run) {
+            ++i;
+            continue;
+        }
+        st = append_loose(to, loose, i - loose, true, needed, err);
+        if (st == GX_OK)
+            st = share_run(to, run, i, err);
+        loose = i += run->n;
+    }
+    return st == GX_OK ? append_loose(to, loose, p->n - loose, old != NULL, needed, err) : st;
+}
+
+gx_status gx_joined_parts_open(gx_joined_parts **out, const gx_index *collection, const gx_joined_parts *old,
+                               bool needed, gx_error *err)
+{
+    const uint32_t n = collection->parts->n;
+    joining to = {collection, calloc(1, sizeof *to.j), calloc(n, sizeof *to.parts), 0};
+    *out = NULL;
+    if (to.j)
+        to.j->runs = calloc(n, sizeof *to.j->runs);
+    gx_status st = to.j && to.j->runs && to.parts ? append_all(&to, old, needed, err)
+                                                  : gx_fail(err, GX_ENOMEM, "no memory for %u parts", n);
+    if (st == GX_OK)
+        st = gx_collection_of_joined(&to.j->view, collection, to.parts, to.n_parts, err);
+    else
+        close_parts(to.parts, to.n_parts);
+    if (st == GX_OK)
+        *out = to.j;
+    else
+        gx_joined_parts_close(to.j);
+    return st;
+}

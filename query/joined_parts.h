@@ -1,0 +1,28 @@
+/* joined_parts.h: the parts of a collection as an engine searches them: neighbouring parts joined
+ * to one index, so that a search costs what it costs over one file.
+ *
+ *   parts when first opened   0  1  2  3  4  5  6  7        added later   8  9
+ *   as searched               [      joined        ]                      8  9
+ *
+ * A joined index lives as long as the collection has all its parts. Documents that are deleted
+ * later are a mask of it. Parts that were added are searched one by one until LATER_PARTS of them
+ * stand side by side. Docids are those of the collection.
+ */
+#ifndef GX_QUERY_JOINED_PARTS_H
+#define GX_QUERY_JOINED_PARTS_H
+
+#include "index/collection.h"
+
+typedef struct gx_joined_parts gx_joined_parts;
+
+/* Join the parts of a collection. `old` (NULL: none) are those of another commit of it, of which
+ * joined indexes are shared. With needed false, parts that cannot be joined for want of room stay
+ * as they are. GX_ECORRUPT, GX_EIO, GX_ENOMEM. */
+gx_status gx_joined_parts_open(gx_joined_parts **out, const gx_index *collection, const gx_joined_parts *old,
+                               bool needed, gx_error *err);
+void gx_joined_parts_close(gx_joined_parts *j); /* accepts NULL */
+
+/* The collection as it is searched; closed with j. */
+const gx_index *gx_joined_parts_index(const gx_joined_parts *j);
+
+#endif
