@@ -88,7 +88,8 @@ typedef enum gx_status {
     GX_ECUDA,      /* the GPU failed, was lost, or is too small */
     GX_ECANCELLED, /* the caller's cancel function said so */
     GX_EDEADLINE,  /* the caller's deadline passed */
-    GX_EINTERNAL   /* a defect of this library */
+    GX_EINTERNAL,  /* a defect of this library */
+    GX_EBUSY       /* as much waits as may; try again later */
 } gx_status;
 
 typedef struct gx_error {
@@ -97,7 +98,7 @@ typedef struct gx_error {
 } gx_error;          /* 1,024 bytes, which never change */
 
 GX_API const char *gx_status_name(gx_status st); /* "corrupt", "usage", ...; never NULL */
-GX_API int gx_status_exit(gx_status st);         /* 0 to 9, or 70 for a defect */
+GX_API int gx_status_exit(gx_status st);         /* 0 to 9; 70 for a defect; 75 for GX_EBUSY */
 GX_API const char *gx_version(void);             /* "0.1.0" */
 
 typedef struct gx_index gx_index;

@@ -734,7 +734,7 @@ typedef struct gx_search_stats {
  * and lives as long. It changes during a search, so only the session's thread may read it. */
 GX_API const gx_search_stats *gx_session_stats(const gx_session *s);
 
-/* ---- replay: a query log through an engine, timed ---- */
+/* ---- query logs, and the latencies of their queries ---- */
 
 /* The distribution of values, such as latencies in ns, with three significant digits. The layout is
  * HdrHistogram's: each value below 1024 has a bucket of its own; above, every power of two has 512
@@ -821,84 +821,6 @@ typedef struct gx_log_text {
  * changes in counts. GX_ENOMEM. */
 GX_API gx_status gx_log_convert(gx_log_text *b, const char *line, size_t n, gx_log_encoding encoding,
                                 gx_log_counts *counts, gx_error *err);
-
-/* When the queries of a replay arrive in an open loop, in which a query does not wait for the
- * answers to those before it. */
-typedef enum gx_arrivals {
-    GX_ARRIVALS_FIXED,   /* at equal distances */
-    GX_ARRIVALS_POISSON, /* a Poisson process, as the requests of many independent users are */
-    GX_ARRIVALS_TRACE    /* at the times that a file contains */
-} gx_arrivals;
-
-typedef struct gx_replay_options {
-    size_t size;
-    const char *log;     /* a path; "-" (stdin) can be read only once: one run, no warm-up, no verifying */
-    gx_log_options read; /* unique is set when a run is written: one with an id twice cannot be evaluated */
-    gx_query_options query;
-    gx_query_kind kind;            /* GX_QUERY_TEXT or GX_QUERY_BOOLEAN */
-    uint32_t batch, threads, runs; /* each >= 1 */
-    uint64_t warmup;               /* queries to warm up with */
-    double rate;                   /* queries that arrive a second; 0: the next as soon as a thread is free */
-    bool skip_bad;                 /* skip malformed lines and impossible queries; false: fail */
-    const char *run_path, *tag;    /* the TREC run to write, and its last column; run_path NULL: none */
-    bool force;                    /* replace a run that exists */
-    uint64_t verify_every;         /* n: verify every n-th query; 0: none */
-    gx_engine *other;              /* another engine on the same index to verify with, or NULL */
-    const gx_mask *other_mask;     /* the documents of query.mask, for `other`; NULL if query.mask is NULL */
-    /* Called under a lock, from any thread; each may be NULL. say receives a message: a refused
-     * query, a difference, or an engine's message. progress receives the kind of pass and the
-     * number of queries that it has answered. */
-    void (*say)(void *user, const char *text);
-    void (*progress)(void *user, const char *doing, uint64_t n_queries);
-    void *user;
-    const gx_rm3_options *rm3; /* expand each query; kind is GX_QUERY_TEXT then. NULL: do not */
-    gx_arrivals arrivals;      /* how the queries of a rate follow each other; a trace needs no rate */
-    /* The file of arrival times of GX_ARRIVALS_TRACE, else NULL: seconds, a number a line, not
-     * falling. The first query arrives at once, whatever its time. If there is a rate, the times
-     * are stretched so that the whole trace has this rate. */
-    const char *trace;
-    uint64_t seed;   /* of GX_ARRIVALS_POISSON */
-    double deadline; /* seconds: count the queries whose latency is longer. 0: count none */
-} gx_replay_options;
-#define GX_REPLAY_OPTIONS                                                                                              \
-    {                                                                                                                  \
-        sizeof(gx_replay_options), NULL, {GX_LOG_GUESS, GX_LOG_AUTO, NULL, NULL, false}, GX_QUERY_OPTIONS,             \
-            GX_QUERY_TEXT, 1, 1, 1, 0, 0, false, NULL, "gpuidx", false, 0, NULL, NULL, NULL, NULL, NULL, NULL,         \
-            GX_ARRIVALS_FIXED, NULL, 0, 0                                                                              \
-    }
-GX_API void gx_replay_options_init(gx_replay_options *o, size_t size);
-
-/* Seconds of the stages, summed over threads. */
-typedef struct gx_replay_stages {
-    double read, plan, search, write;
-    double wait; /* until a query is due (open loop), another thread has read, or earlier batches are written */
-} gx_replay_stages;
-
-typedef struct gx_replay_report {
-    uint64_t queries;         /* queries answered in all measured runs */
-    uint64_t results;         /* documents in all answers */
-    uint64_t without_results; /* queries without results */
-    uint64_t impossible;      /* queries skipped because no plan can be made of them */
-    gx_log_counts log;        /* of one run */
-    gx_log_form form;
-    uint32_t batch;          /* queries a batch, which is less than asked for when k is large */
-    double seconds;          /* of all measured runs, reading and writing included */
-    double fastest, slowest; /* seconds of the fastest and the slowest run */
-    double cpu_seconds;      /* CPU time of the process in all measured runs */
-    gx_replay_stages stages;
-    gx_search_stats work;                       /* the sessions' own counts and times */
-    gx_session_memory memory;                   /* of the session that took most, before verifying */
-    gx_histogram latency;                       /* ns */
-    uint64_t late;                              /* queries whose latency is longer than the deadline */
-    uint64_t verified;                          /* queries answered again */
-    uint64_t other_differs, exhaustive_differs; /* queries whose docids, score bits or number of results differ */
-} gx_replay_report;
-
-/* Answer the queries of a log and time them. *out takes a quarter of a MiB, too much for many
- * stacks. Several replays may share the engine. opt->query.cancel is also called between
- * batches. GX_EUSAGE (opt's size or values), GX_EINPUT (with file and line, or for a log without
- * any query), and the statuses of reading, searching and writing. */
-GX_API gx_status gx_replay(gx_engine *en, const gx_replay_options *opt, gx_replay_report *out, gx_error *err);
 
 /* ---- what queries cost: a model that is measured once and predicts ---- */
 
@@ -996,6 +918,213 @@ typedef struct gx_calibration {
  * GX_ECANCELLED. */
 GX_API gx_status gx_calibrate(gx_cost_profile *out, gx_calibration *report, gx_engine *cpu, gx_engine *gpu,
                               const gx_calibrate_options *opt, gx_error *err);
+
+/* ---- a service: both engines answer queries that arrive one by one ---- */
+
+typedef enum gx_processor { GX_PROCESSOR_CPU, GX_PROCESSOR_GPU, GX_N_PROCESSORS } gx_processor;
+
+/* A service holds threads that answer queries on the CPU and in batches on the GPU, and a scheduler
+ * that chooses for each query. Both give the same answers, to the bit.
+ *
+ *   gx_service_submit --> three queues --> threads of the CPU     --> callback or ticket
+ *                                      '-> batches for the GPU   '
+ *
+ * Any number of threads may submit, wait and cancel. */
+typedef struct gx_service gx_service;
+typedef struct gx_ticket gx_ticket; /* the answer to one query, once it is there */
+
+typedef struct gx_service_answer {
+    uint64_t number; /* of the query: they are counted from 0 in the order of submission */
+    void *user;      /* gx_submission.users */
+    gx_status status;
+    const char *error;      /* what went wrong; "" for GX_OK */
+    uint32_t n_hits;        /* 0 without GX_OK */
+    const uint32_t *docids; /* [n_hits] as gx_results has them */
+    const double *scores;   /* [n_hits] the exact ones */
+    gx_processor by;        /* what answered it */
+    bool fell_back;         /* the CPU answered it because the GPU failed on it */
+    double seconds;         /* from its arrival to its answer */
+} gx_service_answer;
+
+typedef struct gx_service_options {
+    size_t size;
+    gx_engine *cpu, *gpu; /* on one index; at least one is not NULL. They outlive the service */
+    uint32_t cpu_threads; /* that answer on the CPU, >= 1 */
+    uint32_t gpu_threads; /* batches under way on the GPU at once, a thread each, >= 1 */
+    uint32_t bound;       /* most queries that wait; then gx_service_submit returns GX_EBUSY */
+    uint32_t batch;       /* most queries of a batch for the GPU, >= 1 */
+    double batch_seconds; /* after which a batch that is not full starts, if another one is under way; */
+                          /* where none is, it starts at once */
+    /* A processor's own queue gets the queries that it answers this many times as fast as the
+     * other; above 1. The third queue gets the rest, and the first processor that is free takes
+     * from it. */
+    double threshold;
+    bool adapt;      /* the threshold moves towards the processor with less to do */
+    double urgent;   /* the share of the time to its deadline after which a query goes first; 0 to 1 */
+    double patience; /* seconds to the deadline of a query that has none; > 0 */
+    double spin;     /* seconds that an idle thread polls before it sleeps. It occupies its core */
+    double retry;    /* seconds after a failure of the GPU until it is tried again; doubled each time, to 10 s */
+    const gx_cost_profile *profile; /* copied; NULL: the library's own */
+    const char *decisions;          /* a file for a log of all decisions; NULL: none */
+    /* Called for each answer to a query without a ticket, from a thread of the service or from that
+     * which cancels or closes; what the answer points to lives until the callback returns. It may
+     * submit. May be NULL. */
+    void (*answer)(void *user, const gx_service_answer *answer);
+    void *user;
+} gx_service_options;
+#define GX_SERVICE_OPTIONS                                                                                             \
+    {                                                                                                                  \
+        sizeof(gx_service_options), NULL, NULL, 1, 2, 65536, 1024, 25e-6, 2, true, 0.5, 0.05, 50e-6, 0.1, NULL, NULL,  \
+            NULL, NULL                                                                                                 \
+    }
+GX_API void gx_service_options_init(gx_service_options *o, size_t size);
+
+/* Start the threads. GX_EUSAGE (no engine, engines of different indexes, a value out of its range),
+ * GX_ENOMEM, GX_ECUDA, and for the file of decisions GX_EIO and its like. */
+GX_API gx_status gx_service_open(gx_service **out, const gx_service_options *opt, gx_error *err);
+
+/* Answer what waits with GX_ECANCELLED, wait for what is under way, end the threads. Tickets stay
+ * until they are closed. No other call on the service is under way. NULL is fine. */
+GX_API void gx_service_close(gx_service *s);
+
+typedef struct gx_submission {
+    size_t size;
+    const gx_query *queries; /* [n], all of one size; filters stay open until the answers are there */
+    uint32_t n;
+    const gx_query_options *options; /* of all; NULL: the defaults. `count` and `seconds` mean nothing here */
+    /* options->mask is of the CPU engine, or, where there is none, of the GPU engine. Where there
+     * are both, this is the same mask on the GPU engine; NULL: queries with a mask are answered by
+     * the CPU. Masks stay open until the answers are there. */
+    const gx_mask *gpu_mask;
+    double deadline;    /* seconds from now until which each should be answered; later ones are answered too. 0: none */
+    void *const *users; /* [n], or NULL */
+    gx_ticket **tickets; /* [n] out: a ticket each, which the caller closes; NULL: the callback gets the answers */
+} gx_submission;
+#define GX_SUBMISSION(queries, n, options)                                                                             \
+    {                                                                                                                  \
+        sizeof(gx_submission), (queries), (n), (options), NULL, 0, NULL, NULL                                          \
+    }
+
+/* Plan the queries in the calling thread and submit them: all of them, or none. *first, which may be
+ * NULL, receives the number of the first. GX_EBUSY: as many queries wait as may; try again later.
+ * GX_EUSAGE (as gx_search), GX_ENOMEM. */
+GX_API gx_status gx_service_submit(gx_service *s, const gx_submission *submission, uint64_t *first, gx_error *err);
+
+/* Wait for an answer, at most that many seconds (below 0: without a limit). GX_OK: *answer is
+ * written, and what it points to lives until the ticket is closed. GX_EDEADLINE: it is not there. */
+GX_API gx_status gx_ticket_wait(gx_ticket *t, double seconds, gx_service_answer *answer);
+/* Close a ticket, before or after its answer. NULL is fine. */
+GX_API void gx_ticket_close(gx_ticket *t);
+
+/* Take a query that waits out of its queue, and answer it with GX_ECANCELLED. false: it is under
+ * way or answered, or never was. Takes a pass over the queue. */
+GX_API bool gx_service_cancel(gx_service *s, uint64_t number);
+
+/* Wait until all queries that have been submitted are answered. Others may be submitted
+ * meanwhile, and are waited for too. */
+GX_API void gx_service_drain(gx_service *s);
+
+typedef struct gx_service_counts {
+    uint64_t submitted, answered, cancelled, refused; /* queries; refused: GX_EBUSY */
+    uint64_t by[GX_N_PROCESSORS];                     /* answered by each */
+    uint64_t batches;                                 /* of the GPU */
+    uint64_t urgent, stolen;                          /* queries taken because of their deadline, or from the other */
+    uint64_t fell_back;                               /* queries that the GPU failed on and the CPU answered */
+    uint64_t gpu_failures, gpu_returns;               /* times that the GPU failed, and was used again */
+} gx_service_counts;
+GX_API void gx_service_get_counts(gx_service *s, gx_service_counts *out);
+
+/* Make the decisions of a log (gx_service_options.decisions) again, from what the log says came in,
+ * and compare them with those in the log. *n receives their number. GX_OK: they are the same;
+ * GX_EINTERNAL: one is not, with file and line. GX_EINPUT (a malformed log, with file and line),
+ * GX_ENOTFOUND, GX_EIO, GX_ENOMEM. */
+GX_API gx_status gx_decisions_repeat(const char *path, uint64_t *n, gx_error *err);
+
+/* ---- replay: a query log through an engine, timed ---- */
+
+/* When the queries of a replay arrive in an open loop, in which a query does not wait for the
+ * answers to those before it. */
+typedef enum gx_arrivals {
+    GX_ARRIVALS_FIXED,   /* at equal distances */
+    GX_ARRIVALS_POISSON, /* a Poisson process, as the requests of many independent users are */
+    GX_ARRIVALS_TRACE    /* at the times that a file contains */
+} gx_arrivals;
+
+typedef struct gx_replay_options {
+    size_t size;
+    const char *log;     /* a path; "-" (stdin) can be read only once: one run, no warm-up, no verifying */
+    gx_log_options read; /* unique is set when a run is written: one with an id twice cannot be evaluated */
+    gx_query_options query;
+    gx_query_kind kind;            /* GX_QUERY_TEXT or GX_QUERY_BOOLEAN */
+    uint32_t batch, threads, runs; /* each >= 1 */
+    uint64_t warmup;               /* queries to warm up with */
+    double rate;                   /* queries that arrive a second; 0: the next as soon as a thread is free */
+    bool skip_bad;                 /* skip malformed lines and impossible queries; false: fail */
+    const char *run_path, *tag;    /* the TREC run to write, and its last column; run_path NULL: none */
+    bool force;                    /* replace a run that exists */
+    uint64_t verify_every;         /* n: verify every n-th query; 0: none */
+    gx_engine *other;              /* another engine on the same index to verify with, or NULL */
+    const gx_mask *other_mask;     /* the documents of query.mask, for `other`; NULL if query.mask is NULL */
+    /* Called under a lock, from any thread; each may be NULL. say receives a message: a refused
+     * query, a difference, or an engine's message. progress receives the kind of pass and the
+     * number of queries that it has answered. */
+    void (*say)(void *user, const char *text);
+    void (*progress)(void *user, const char *doing, uint64_t n_queries);
+    void *user;
+    const gx_rm3_options *rm3; /* expand each query; kind is GX_QUERY_TEXT then. NULL: do not */
+    gx_arrivals arrivals;      /* how the queries of a rate follow each other; a trace needs no rate */
+    /* The file of arrival times of GX_ARRIVALS_TRACE, else NULL: seconds, a number a line, not
+     * falling. The first query arrives at once, whatever its time. If there is a rate, the times
+     * are stretched so that the whole trace has this rate. */
+    const char *trace;
+    uint64_t seed;   /* of GX_ARRIVALS_POISSON */
+    double deadline; /* seconds: count the queries whose latency is longer. 0: count none */
+    /* Answer by a service of these options, which gx_replay opens; its CPU engine, or where it has
+     * none its GPU engine, is the replay's. The threads then read, plan and submit. NULL: the
+     * threads answer. */
+    const gx_service_options *service;
+    const gx_mask *service_mask; /* query.mask on the service's GPU engine, or NULL */
+} gx_replay_options;
+#define GX_REPLAY_OPTIONS                                                                                              \
+    {                                                                                                                  \
+        sizeof(gx_replay_options), NULL, {GX_LOG_GUESS, GX_LOG_AUTO, NULL, NULL, false}, GX_QUERY_OPTIONS,             \
+            GX_QUERY_TEXT, 1, 1, 1, 0, 0, false, NULL, "gpuidx", false, 0, NULL, NULL, NULL, NULL, NULL, NULL,         \
+            GX_ARRIVALS_FIXED, NULL, 0, 0, NULL, NULL                                                                  \
+    }
+GX_API void gx_replay_options_init(gx_replay_options *o, size_t size);
+
+/* Seconds of the stages, summed over threads. */
+typedef struct gx_replay_stages {
+    double read, plan, search, write;
+    double wait; /* until a query is due (open loop), another thread has read, or earlier batches are written */
+} gx_replay_stages;
+
+typedef struct gx_replay_report {
+    uint64_t queries;         /* queries answered in all measured runs */
+    uint64_t results;         /* documents in all answers */
+    uint64_t without_results; /* queries without results */
+    uint64_t impossible;      /* queries skipped because no plan can be made of them */
+    gx_log_counts log;        /* of one run */
+    gx_log_form form;
+    uint32_t batch;          /* queries a batch, which is less than asked for when k is large */
+    double seconds;          /* of all measured runs, reading and writing included */
+    double fastest, slowest; /* seconds of the fastest and the slowest run */
+    double cpu_seconds;      /* CPU time of the process in all measured runs */
+    gx_replay_stages stages;
+    gx_search_stats work;                       /* the sessions' own counts and times */
+    gx_session_memory memory;                   /* of the session that took most, before verifying */
+    gx_histogram latency;                       /* ns */
+    uint64_t late;                              /* queries whose latency is longer than the deadline */
+    uint64_t verified;                          /* queries answered again */
+    uint64_t other_differs, exhaustive_differs; /* queries whose docids, score bits or number of results differ */
+    gx_service_counts service;                  /* of the measured runs; zero without a service */
+} gx_replay_report;
+
+/* Answer the queries of a log and time them. *out takes a quarter of a MiB, too much for many
+ * stacks. Several replays may share the engine. opt->query.cancel is also called between
+ * batches. GX_EUSAGE (opt's size or values), GX_EINPUT (with file and line, or for a log without
+ * any query), and the statuses of reading, searching and writing. */
+GX_API gx_status gx_replay(gx_engine *en, const gx_replay_options *opt, gx_replay_report *out, gx_error *err);
 
 /* ---- outputs ---- */
 

@@ -21,6 +21,7 @@ static const struct {
     [GX_ECANCELLED] = {"cancelled", 8},
     [GX_EDEADLINE] = {"deadline passed", 9},
     [GX_EINTERNAL] = {"internal error", 70},
+    [GX_EBUSY] = {"busy", 75},
 };
 
 const char *gx_status_name(gx_status st)

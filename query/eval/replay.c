@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 #include "query/eval/arrivals.h"
 #include "query/eval/run_file.h"
 #include "query/mask.h"
+#include "query/schedule/service.h"
 #include "query/session.h"
 
 #define BATCH_KEYS ((size_t)4 << 20) /* most results of a batch of more than one query */
@@ -24,6 +26,9 @@
 #define MAX_SHOWN_DIFFERENCES 5
 #define SLICE_NS 100000000u /* while a thread waits for a query to be due, it asks for cancelling this often */
 #define SPIN_NS 100000u     /* the thread spins at the end of that wait, as waking up takes as long as a search */
+
+#define MOST_IN_SERVICE 16u      /* batches of a thread that the service may have at once, */
+#define SERVICE_KEYS (64u << 20) /* and most results of all threads' batches there */
 
 typedef enum pass_kind { WARM_UP, MEASURE, VERIFY } pass_kind;
 
@@ -65,6 +70,9 @@ typedef struct replay {
     uint64_t n_done, n_shown;
     gx_status status;
     gx_error err;
+
+    gx_service *service; /* NULL: the threads answer their batches themselves */
+    struct worker *free; /* workers whose batch is not in the service; a list by `next` */
 } replay;
 
 typedef struct batch_query {
@@ -83,7 +91,8 @@ typedef struct batch_term {
     float weight;
 } batch_term;
 
-/* One thread with its sessions and its batch. */
+/* One thread with its sessions and its batch. With a service there are more: each holds a batch that
+ * is in the service, and only the first ones have a thread and sessions. */
 typedef struct worker {
     replay *r;
     gx_session *session, *other, *exhaustive;
@@ -106,6 +115,14 @@ typedef struct worker {
     uint64_t verified, other_differs, exhaustive_differs;
     gx_histogram latency;
     gx_search_stats work_before;
+
+    struct worker *next;   /* in the list of free ones */
+    gx_service_job *jobs;  /* [batch] NULL: there is no service */
+    gx_service_job **sent; /* [batch] &jobs[i] */
+    uint64_t *ends;        /* [batch] ns, when each was answered */
+    uint64_t begin;        /* ns, when the batch had been taken */
+    atomic_uint n_unanswered;
+    bool waited_for; /* the batch's thread waits until it is answered */
 } worker;
 
 static uint64_t now(void)
@@ -434,11 +451,12 @@ static bool search(worker *w, gx_session *session, gx_hits *hits, uint64_t *keys
     return true;
 }
 
-static void count(worker *w, uint64_t begin, uint64_t end)
+/* ends: when each query was answered; NULL: all at `end`. */
+static void count(worker *w, uint64_t begin, const uint64_t *ends, uint64_t end)
 {
     for (uint32_t i = 0; i < w->n; ++i) {
         const uint64_t due = w->queries[i].due;
-        const uint64_t latency = end - (due ? due : begin);
+        const uint64_t latency = (ends ? ends[i] : end) - (due ? due : begin);
         gx_histogram_add(&w->latency, latency, 1);
         w->late += w->r->deadline && latency > w->r->deadline;
         w->results += w->hits[i].n;
@@ -531,7 +549,7 @@ static bool answer(worker *w)
     bool good = search(w, w->session, w->hits, w->keys);
     const uint64_t found = now();
     if (good)
-        count(w, begin, found);
+        count(w, begin, NULL, found);
     good = good && format(w);
     free_plans(w);
     good = good && deliver(w);
@@ -539,6 +557,134 @@ static bool answer(worker *w)
     w->stages.search += (double)(found - planned) * 1e-9;
     w->stages.write += (double)(now() - found) * 1e-9;
     return good;
+}
+
+/* ---- answers of a service ---- */
+
+/* A worker whose batch is not in the service. NULL: the pass has failed. */
+static worker *borrow(replay *r)
+{
+    pthread_mutex_lock(&r->lock);
+    while (!r->free && r->status == GX_OK)
+        pthread_cond_wait(&r->moved, &r->lock);
+    worker *w = r->status == GX_OK ? r->free : NULL;
+    if (w)
+        r->free = w->next;
+    pthread_mutex_unlock(&r->lock);
+    return w;
+}
+
+static void give_back(worker *w)
+{
+    replay *r = w->r;
+    pthread_mutex_lock(&r->lock);
+    w->next = r->free;
+    r->free = w;
+    pthread_cond_broadcast(&r->moved);
+    pthread_mutex_unlock(&r->lock);
+}
+
+/* The whole batch is answered. In a thread of the service. */
+static void finish_batch(worker *w)
+{
+    replay *r = w->r;
+    bool good = true;
+    for (uint32_t i = 0; i < w->n && good; ++i) {
+        w->hits[i].n = w->jobs[i].n;
+        good = w->jobs[i].status == GX_OK;
+    }
+    if (w->waited_for) {
+        pthread_mutex_lock(&r->lock);
+        w->waited_for = false;
+        pthread_cond_broadcast(&r->moved);
+        pthread_mutex_unlock(&r->lock);
+        return;
+    }
+    const uint64_t found = now();
+    if (good)
+        count(w, w->begin, w->ends, found);
+    good = good && format(w);
+    free_plans(w);
+    if (good)
+        deliver(w);
+    w->stages.write += (double)(now() - found) * 1e-9;
+    give_back(w);
+}
+
+static void on_done(gx_service_job *job)
+{
+    worker *w = job->user;
+    w->ends[job - w->jobs] = now();
+    if (job->status != GX_OK)
+        fail_pass(w->r, job->status, job->err);
+    if (atomic_fetch_sub(&w->n_unanswered, 1) == 1)
+        finish_batch(w);
+}
+
+/* Hand the planned batch to the service, which then owns the worker. */
+static bool submit(worker *w, bool wait)
+{
+    replay *r = w->r;
+    gx_error err = {0};
+    uint64_t number;
+    for (uint32_t i = 0; i < w->n; ++i) {
+        const gx_plan *p = &w->plans[i];
+        const uint64_t arrived = w->queries[i].due ? w->queries[i].due : w->begin;
+        w->jobs[i] =
+            (gx_service_job){.plan = p,
+                             .gpu_mask = p->own_mask ? NULL : r->opt->service_mask,
+                             .keys = w->keys + (size_t)i * r->max_k,
+                             .arrived = arrived,
+                             .deadline = r->deadline && r->deadline < UINT64_MAX / 4 ? arrived + r->deadline : 0,
+                             .done = on_done,
+                             .user = w};
+        w->hits[i] = (gx_hits){w->jobs[i].keys, 0};
+        w->sent[i] = &w->jobs[i];
+    }
+    w->waited_for = wait;
+    atomic_store(&w->n_unanswered, w->n);
+    const gx_status st = gx_service_put(r->service, w->sent, w->n, true, &number, &err);
+    return st == GX_OK || fail_pass(r, st, &err);
+}
+
+/* Answer the planned batch by the service, and wait for it. */
+static bool search_by_service(worker *w)
+{
+    replay *r = w->r;
+    w->begin = now();
+    if (!submit(w, true))
+        return false;
+    pthread_mutex_lock(&r->lock);
+    while (w->waited_for)
+        pthread_cond_wait(&r->moved, &r->lock);
+    const bool good = r->status == GX_OK;
+    pthread_mutex_unlock(&r->lock);
+    return good;
+}
+
+/* Take batches, plan them, and hand them to the service, without waiting for their answers. */
+static void feed_service(worker *home)
+{
+    replay *r = home->r;
+    worker *w;
+    while ((w = borrow(r))) {
+        w->begin = 0;
+        if (!take(w)) {
+            give_back(w);
+            return;
+        }
+        w->begin = now();
+        bool planned = plan(w, home->session, r->en);
+        w->stages.plan += (double)(now() - w->begin) * 1e-9;
+        if (planned && !submit(w, false)) {
+            free_plans(w);
+            planned = false;
+        }
+        if (!planned) {
+            give_back(w);
+            return;
+        }
+    }
 }
 
 /* ---- verify ---- */
@@ -590,7 +736,7 @@ static bool verify(worker *w)
 {
     if (!plan(w, w->session, w->r->en))
         return false;
-    bool good = search(w, w->session, w->hits, w->keys);
+    bool good = w->r->service ? search_by_service(w) : search(w, w->session, w->hits, w->keys);
     if (good && w->other && w->r->opt->rm3) { /* the other engine finds its own feedback documents */
         free_plans(w);
         if (!plan(w, w->other, w->r->opt->other))
@@ -614,9 +760,12 @@ static void work(void *arg, uint32_t number)
     const int slack = prctl(PR_GET_TIMERSLACK);
     if (w->r->open_loop) /* the system may then wake this thread at most 1 ns late */
         prctl(PR_SET_TIMERSLACK, 1);
-    while (take(w))
-        if (!(w->r->kind == VERIFY ? verify(w) : answer(w)))
-            break;
+    if (w->r->service && w->r->kind != VERIFY)
+        feed_service(w);
+    else
+        while (take(w))
+            if (!(w->r->kind == VERIFY ? verify(w) : answer(w)))
+                break;
     if (slack > 0)
         prctl(PR_SET_TIMERSLACK, slack);
 }
@@ -637,9 +786,13 @@ static void close_worker(worker *w)
     free(w->terms);
     free(w->vector);
     free(w->lines.bytes);
+    free(w->jobs);
+    free(w->sent);
+    free(w->ends);
 }
 
-static gx_status open_worker(worker *w, replay *r, gx_engine *en, gx_error *err)
+/* A worker, with sessions if it has a thread. */
+static gx_status open_worker(worker *w, replay *r, gx_engine *en, bool has_thread, gx_error *err)
 {
     const gx_replay_options *opt = r->opt;
     const size_t n = r->batch, n_keys = n * r->max_k;
@@ -650,13 +803,21 @@ static gx_status open_worker(worker *w, replay *r, gx_engine *en, gx_error *err)
     w->hits = malloc(n * sizeof *w->hits);
     w->keys = malloc((n_keys + 1) * sizeof *w->keys);
     bool memory = w->queries && w->plans && w->filters && w->hits && w->keys;
-    if (opt->verify_every) {
+    if (r->service) {
+        w->jobs = malloc(n * sizeof *w->jobs);
+        w->sent = malloc(n * sizeof *w->sent);
+        w->ends = malloc(n * sizeof *w->ends);
+        memory = memory && w->jobs && w->sent && w->ends;
+    }
+    if (opt->verify_every && has_thread) {
         w->again = malloc(n * sizeof *w->again);
         w->keys_again = malloc((n_keys + 1) * sizeof *w->keys_again);
         memory = memory && w->again && w->keys_again;
     }
     if (!memory)
         return gx_fail(err, GX_ENOMEM, "no memory for a batch of %zu queries with %u results each", n, r->max_k);
+    if (!has_thread)
+        return GX_OK;
     gx_status st = gx_session_open(&w->session, en, err);
     if (st == GX_OK && opt->verify_every) {
         const bool other_is_cpu = opt->other && gx_engine_get_kind(opt->other) == GX_ENGINE_CPU;
@@ -689,6 +850,8 @@ static gx_status run_pass(replay *r, worker *workers, pass_kind kind, gx_error *
     const uint64_t cpu_begin = gx_clock_nanoseconds(CLOCK_PROCESS_CPUTIME_ID);
     r->begin = now();
     gx_parallel_run(opt->threads, work, workers);
+    if (r->service)
+        gx_service_drain(r->service);
     const double seconds = (double)(now() - r->begin) * 1e-9;
     if (kind == MEASURE && r->status == GX_OK) {
         gx_replay_report *report = r->report;
@@ -718,7 +881,8 @@ static void begin_measuring(worker *workers, uint32_t n)
         w->stages = (gx_replay_stages){0};
         w->results = w->without_results = w->impossible = w->late = 0;
         memset(&w->latency, 0, sizeof w->latency);
-        w->work_before = *gx_session_stats(w->session);
+        if (w->session)
+            w->work_before = *gx_session_stats(w->session);
     }
 }
 
@@ -756,6 +920,8 @@ static void end_measuring(gx_replay_report *report, const worker *workers, uint3
         report->impossible += w->impossible;
         report->late += w->late;
         gx_histogram_merge(&report->latency, &w->latency);
+        if (!w->session)
+            continue;
         add_work(&report->work, gx_session_stats(w->session), &w->work_before);
         gx_session_memory m = {.size = sizeof m};
         gx_session_get_memory(w->session, &m);
@@ -764,15 +930,32 @@ static void end_measuring(gx_replay_report *report, const worker *workers, uint3
     }
 }
 
-static gx_status run_passes(replay *r, worker *workers, gx_error *err)
+/* What a service did between two of its counts. */
+static gx_service_counts subtract_counts(gx_service_counts a, const gx_service_counts *b)
+{
+    a.submitted -= b->submitted;
+    a.answered -= b->answered;
+    a.cancelled -= b->cancelled;
+    a.refused -= b->refused;
+    for (int p = 0; p < GX_N_PROCESSORS; ++p)
+        a.by[p] -= b->by[p];
+    a.batches -= b->batches;
+    a.urgent -= b->urgent;
+    a.stolen -= b->stolen;
+    a.fell_back -= b->fell_back;
+    a.gpu_failures -= b->gpu_failures;
+    a.gpu_returns -= b->gpu_returns;
+    return a;
+}
+
+static gx_status measure(replay *r, worker *workers, uint32_t n_workers, gx_error *err)
 {
     const gx_replay_options *opt = r->opt;
     gx_status st = GX_OK;
-    if (opt->warmup)
-        st = run_pass(r, workers, WARM_UP, err);
-    if (st == GX_OK && opt->run_path)
-        st = gx_run_open(&r->run, opt->run_path, opt->force, err);
-    begin_measuring(workers, opt->threads);
+    gx_service_counts before = {0}, after = {0};
+    if (r->service)
+        gx_service_get_counts(r->service, &before);
+    begin_measuring(workers, n_workers);
     for (uint32_t i = 0; i < opt->runs && st == GX_OK; ++i) {
         st = run_pass(r, workers, MEASURE, err);
         if (st == GX_OK && r->run)
@@ -780,7 +963,23 @@ static gx_status run_passes(replay *r, worker *workers, gx_error *err)
         gx_run_close(r->run);
         r->run = NULL;
     }
-    end_measuring(r->report, workers, opt->threads);
+    end_measuring(r->report, workers, n_workers);
+    if (r->service)
+        gx_service_get_counts(r->service, &after);
+    r->report->service = subtract_counts(after, &before);
+    return st;
+}
+
+static gx_status run_passes(replay *r, worker *workers, uint32_t n_workers, gx_error *err)
+{
+    const gx_replay_options *opt = r->opt;
+    gx_status st = GX_OK;
+    if (opt->warmup)
+        st = run_pass(r, workers, WARM_UP, err);
+    if (st == GX_OK && opt->run_path)
+        st = gx_run_open(&r->run, opt->run_path, opt->force, err);
+    if (st == GX_OK)
+        st = measure(r, workers, n_workers, err);
     if (st == GX_OK && opt->verify_every)
         st = run_pass(r, workers, VERIFY, err);
     for (uint32_t i = 0; i < opt->threads; ++i) {
@@ -792,7 +991,7 @@ static gx_status run_passes(replay *r, worker *workers, gx_error *err)
     return st;
 }
 
-static gx_status check_options(const gx_replay_options *opt, const gx_index *ix, gx_error *err)
+static gx_status check_options(const gx_replay_options *opt, const gx_engine *en, const gx_index *ix, gx_error *err)
 {
     if (!opt->batch || !opt->threads || !opt->runs)
         return gx_fail(err, GX_EUSAGE, "batch, threads and runs are at least 1");
@@ -800,9 +999,21 @@ static gx_status check_options(const gx_replay_options *opt, const gx_index *ix,
         return gx_fail(err, GX_EUSAGE,
                        "standard input can be read only once: for several runs, a warm-up or "
                        "verifying, write the log to a file first");
+    if (opt->service && (opt->service->cpu ? opt->service->cpu : opt->service->gpu) != en)
+        return gx_fail(err, GX_EUSAGE, "the replay's engine is another than the service's");
+    if (opt->service && opt->service->bound < (uint64_t)opt->batch)
+        return gx_fail(err, GX_EUSAGE, "a batch of %u queries does not fit the service, whose bound is %u", opt->batch,
+                       opt->service->bound);
     if (opt->other && !opt->query.mask != !opt->other_mask)
         return gx_fail(err, GX_EUSAGE, "of the two engines that are compared only one has a mask");
     return gx_query_options_check(&opt->query, ix, err);
+}
+
+/* How many batches of a thread the service may have at once. */
+static uint32_t batches_in_service(const replay *r)
+{
+    const uint64_t each = (uint64_t)r->batch * r->max_k * r->opt->threads, most = SERVICE_KEYS / (each ? each : 1);
+    return most < 2 ? 2 : most < MOST_IN_SERVICE ? (uint32_t)most : MOST_IN_SERVICE;
 }
 
 gx_status gx_replay(gx_engine *en, const gx_replay_options *given, gx_replay_report *out, gx_error *err)
@@ -814,7 +1025,7 @@ gx_status gx_replay(gx_engine *en, const gx_replay_options *given, gx_replay_rep
     if (st != GX_OK)
         return st;
     replay r = {.opt = opt, .en = en, .ix = gx_engine_index(en), .report = out};
-    st = check_options(opt, r.ix, err);
+    st = check_options(opt, en, r.ix, err);
     if (st != GX_OK)
         return st;
     st = gx_arrivals_open(&r.arrivals, opt, err);
@@ -828,23 +1039,34 @@ gx_status gx_replay(gx_engine *en, const gx_replay_options *given, gx_replay_rep
     const size_t most = BATCH_KEYS / r.max_k;
     r.batch = out->batch = most < 1 ? 1 : most < opt->batch ? (uint32_t)most : opt->batch;
     const uint64_t each = PENDING_KEYS / ((uint64_t)r.batch * r.max_k);
+    const uint32_t n_workers = opt->threads * (opt->service ? batches_in_service(&r) : 1);
     r.n_waits = opt->threads * (each < 1 ? 1 : each < MAX_PENDING ? each : MAX_PENDING);
+    if (r.n_waits < n_workers) /* a service's thread that delivers a batch never waits for another batch */
+        r.n_waits = n_workers;
     r.waits = calloc(r.n_waits, sizeof *r.waits);
-    worker *workers = calloc(opt->threads, sizeof *workers);
-    if (!workers || !r.waits) {
+    worker *workers = calloc(n_workers, sizeof *workers);
+    if (!workers || !r.waits)
+        st = gx_fail(err, GX_ENOMEM, "no memory for %u threads", opt->threads);
+    else if (opt->service)
+        st = gx_service_open(&r.service, opt->service, err);
+    if (st != GX_OK) {
         free(workers);
         free(r.waits);
         gx_arrivals_close(&r.arrivals);
-        return gx_fail(err, GX_ENOMEM, "no memory for %u threads", opt->threads);
+        return st;
     }
     pthread_mutex_init(&r.log_lock, NULL);
     pthread_mutex_init(&r.lock, NULL);
     pthread_cond_init(&r.moved, NULL);
-    for (uint32_t i = 0; i < opt->threads && st == GX_OK; ++i)
-        st = open_worker(&workers[i], &r, en, err);
+    for (uint32_t i = 0; i < n_workers && st == GX_OK; ++i) {
+        st = open_worker(&workers[i], &r, en, i < opt->threads, err);
+        workers[i].next = r.free;
+        r.free = &workers[i];
+    }
     if (st == GX_OK)
-        st = run_passes(&r, workers, err);
-    for (uint32_t i = 0; i < opt->threads; ++i)
+        st = run_passes(&r, workers, n_workers, err);
+    gx_service_close(r.service);
+    for (uint32_t i = 0; i < n_workers; ++i)
         close_worker(&workers[i]);
     pthread_cond_destroy(&r.moved);
     pthread_mutex_destroy(&r.lock);

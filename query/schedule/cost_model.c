@@ -169,11 +169,21 @@ double gx_cost_predict(const gx_cost_profile *p, gx_cost_kind kind, const gx_que
     return ns > LEAST_COST ? ns : LEAST_COST;
 }
 
-double gx_cost_marginal(const gx_cost_profile *p, const gx_query_features *f)
+static double at_least(double ns, double least)
 {
-    double basis[GX_COST_TERMS];
-    gx_cost_basis(f, 1, GX_COST_GPU_BATCH, 0, basis);
-    return dot(p->weights[GX_COST_GPU_BATCH][gx_cost_leaf(f, GX_COST_GPU_BATCH, 0)], basis, BATCH);
+    return ns > least ? ns : least;
+}
+
+gx_query_costs gx_cost_of_query(const gx_cost_profile *p, const gx_query_features *f)
+{
+    double basis[GX_COST_TERMS] = {0};
+    add_query(basis, f, 0);
+    const double *cpu = p->weights[GX_COST_CPU][gx_cost_leaf(f, GX_COST_CPU, 0)];
+    const double *alone = p->weights[GX_COST_GPU_ALONE][gx_cost_leaf(f, GX_COST_GPU_ALONE, 0)];
+    const double *batch = p->weights[GX_COST_GPU_BATCH][gx_cost_leaf(f, GX_COST_GPU_BATCH, 0)];
+    return (gx_query_costs){.cpu = at_least(dot(cpu, basis, BATCH), LEAST_COST),
+                            .gpu_alone = at_least(dot(alone, basis, BATCH), LEAST_COST),
+                            .gpu = at_least(dot(batch, basis, BATCH), 1)};
 }
 
 double gx_cost_fixed(const gx_cost_profile *p, const gx_query_features *f, uint32_t n)

@@ -20,8 +20,12 @@
 /* The features of a plan that an engine runs. */
 gx_query_features gx_plan_features(const gx_plan *plan);
 
-/* What a query adds to the cost of a batch, in ns; the batch's fixed part left out. */
-double gx_cost_marginal(const gx_cost_profile *p, const gx_query_features *f);
+/* What a query costs, in ns: as gx_cost_predict says on the CPU and alone on the GPU, and what it
+ * adds to the cost of a batch, at least 1. */
+typedef struct gx_query_costs {
+    double cpu, gpu_alone, gpu;
+} gx_query_costs;
+gx_query_costs gx_cost_of_query(const gx_cost_profile *p, const gx_query_features *f);
 
 /* The fixed part of a batch of n queries of this kind, in ns. */
 double gx_cost_fixed(const gx_cost_profile *p, const gx_query_features *f, uint32_t n);

@@ -125,7 +125,10 @@ static void a_batch_costs_its_fixed_part_and_its_queries(void **state)
         batch[i] = random_features(&rng);
         batch[i].op = GX_OP_OR;
         batch[i].k = 10;
-        sum += gx_cost_marginal(&p, &batch[i]);
+        const gx_query_costs costs = gx_cost_of_query(&p, &batch[i]);
+        sum += costs.gpu;
+        assert_near(costs.cpu, gx_cost_predict(&p, GX_COST_CPU, &batch[i], 1), 1e-6 * costs.cpu);
+        assert_near(costs.gpu_alone, gx_cost_predict(&p, GX_COST_GPU_ALONE, &batch[i], 1), 1e-6 * costs.gpu_alone);
     }
     const double fixed = gx_cost_fixed(&p, batch, 64);
     assert_true(fixed > 0 && sum > 0);

@@ -26,16 +26,17 @@ static void every_status_has_its_name_and_exit_code(void **state)
         {GX_ECANCELLED, "cancelled", 8},
         {GX_EDEADLINE, "deadline passed", 9},
         {GX_EINTERNAL, "internal error", 70},
+        {GX_EBUSY, "busy", 75},
     };
     (void)state;
-    assert_int_equal(sizeof rows / sizeof *rows, GX_EINTERNAL + 1);
-    for (int i = 0; i <= GX_EINTERNAL; ++i) {
+    assert_int_equal(sizeof rows / sizeof *rows, GX_EBUSY + 1);
+    for (int i = 0; i <= GX_EBUSY; ++i) {
         assert_int_equal(rows[i].status, i);
         assert_string_equal(gx_status_name(rows[i].status), rows[i].name);
         assert_int_equal(gx_status_exit(rows[i].status), rows[i].exit);
     }
-    assert_string_equal(gx_status_name((gx_status)(GX_EINTERNAL + 1)), "unknown status");
-    assert_int_equal(gx_status_exit((gx_status)(GX_EINTERNAL + 1)), 70);
+    assert_string_equal(gx_status_name((gx_status)(GX_EBUSY + 1)), "unknown status");
+    assert_int_equal(gx_status_exit((gx_status)(GX_EBUSY + 1)), 70);
 }
 
 static void control_characters_of_a_message_are_made_harmless(void **state)

@@ -1,0 +1,870 @@
+/* service.c: threads around a scheduler.
+ *
+ * The scheduler is used under one lock, and queries are planned and answered outside it. An idle
+ * thread polls `changes`, which counts what may give it something to do, for a while before it
+ * sleeps, because waking up takes longer than a short query. */
+#include "query/schedule/service.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+#include "engine/clock.h"
+#include "engine/parallel.h"
+#include "engine/sized.h"
+#include "engine/status.h"
+#include "query/schedule/cost_model.h"
+#include "query/schedule/decisions.h"
+#include "query/session.h"
+
+#define PUT_AT_ONCE 64u /* queries that are put before the lock is let go */
+#define MOST_RETRY 10.0 /* s */
+#define MOST_POLLING 2u /* threads of a processor that poll at once: more would only hold each other up */
+#define QUERY_OPTIONS_LEAST GX_SIZE_THROUGH(gx_query_options, mask)
+
+typedef struct worker {
+    gx_service *s;
+    gx_processor p;
+    uint32_t max;          /* most queries at once */
+    gx_session *session;   /* NULL: the GPU has failed */
+    gx_session *fallback;  /* of a GPU thread: on the CPU; NULL until needed */
+    uint32_t *slots;       /* [max] */
+    gx_service_job **jobs; /* [max] */
+    gx_plan *plans;        /* [max] */
+    gx_hits *hits;         /* [max] */
+    uint64_t retry_at;     /* ns, when a GPU that failed is tried again */
+} worker;
+
+struct gx_service {
+    gx_service_options opt;
+    gx_cost_profile profile;
+    worker *workers; /* [n_workers] those of the CPU first */
+    uint32_t n_workers;
+    gx_threads *threads;
+    atomic_uint changes; /* of what follows */
+    atomic_bool closing;
+
+    pthread_mutex_t lock; /* of the rest */
+    pthread_cond_t work[GX_N_PROCESSORS], room, drained;
+    uint32_t n_sleeping[GX_N_PROCESSORS], n_polling[GX_N_PROCESSORS], n_wait_for_room;
+    gx_scheduler *scheduler;
+    gx_service_job **jobs; /* [opt.bound] by slot */
+    uint32_t n_reserved;   /* places of queries that are being put */
+    uint64_t next_number, n_pending;
+    double retry; /* s, after the next failure of the GPU until it is tried again */
+    FILE *decisions;
+    gx_service_counts counts;
+};
+
+static uint64_t now(void)
+{
+    return gx_clock_nanoseconds(CLOCK_MONOTONIC);
+}
+
+void gx_service_options_init(gx_service_options *o, size_t size)
+{
+    gx_sized_init(o, size, &(gx_service_options)GX_SERVICE_OPTIONS, sizeof *o);
+}
+
+gx_engine *gx_service_planner(const gx_service *s)
+{
+    return s->opt.cpu ? s->opt.cpu : s->opt.gpu;
+}
+
+/* ---- waking ---- */
+
+/* Something has changed that may give processor p work for n threads: wake so many of those that
+ * sleep, less those that poll. The caller holds the lock. */
+static void wake(gx_service *s, gx_processor p, uint32_t n)
+{
+    for (uint32_t i = s->n_polling[p]; i < n && i - s->n_polling[p] < s->n_sleeping[p]; ++i)
+        pthread_cond_signal(&s->work[p]);
+}
+
+static void change(gx_service *s)
+{
+    atomic_fetch_add_explicit(&s->changes, 1, memory_order_release);
+}
+
+static struct timespec time_at(uint64_t ns)
+{
+    return (struct timespec){(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
+}
+
+/* Sleep until woken, or until the time `until`. The caller holds the lock. */
+static void sleep_until(gx_service *s, gx_processor p, uint64_t until)
+{
+    const struct timespec t = time_at(until);
+    ++s->n_sleeping[p];
+    if (until == UINT64_MAX)
+        pthread_cond_wait(&s->work[p], &s->lock);
+    else
+        pthread_cond_timedwait(&s->work[p], &s->lock, &t);
+    --s->n_sleeping[p];
+}
+
+/* ---- answering ---- */
+
+/* Tell the caller that a query is answered. */
+static void finish(gx_service *s, gx_service_job *job)
+{
+    void (*done)(gx_service_job *) = job->done;
+    done(job);
+    pthread_mutex_lock(&s->lock);
+    if (--s->n_pending == 0)
+        pthread_cond_broadcast(&s->drained);
+    pthread_mutex_unlock(&s->lock);
+}
+
+static void finish_all(gx_service *s, gx_service_job **jobs, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; ++i) {
+        void (*done)(gx_service_job *) = jobs[i]->done;
+        done(jobs[i]);
+    }
+    pthread_mutex_lock(&s->lock);
+    s->n_pending -= n;
+    s->counts.answered += n;
+    if (s->n_pending == 0)
+        pthread_cond_broadcast(&s->drained);
+    pthread_mutex_unlock(&s->lock);
+}
+
+static void set_answer(gx_service_job *job, gx_status st, const gx_error *err, uint32_t n, gx_processor by)
+{
+    job->status = st;
+    job->err = err;
+    job->n = st == GX_OK ? n : 0;
+    job->by = by;
+}
+
+/* Whether a failure is the GPU's, which the CPU makes good. */
+static bool is_gpu_failure(const worker *w, gx_status st)
+{
+    return w->p == GX_PROCESSOR_GPU && (st == GX_ECUDA || st == GX_ENOGPU);
+}
+
+/* Answer a query on the CPU in a GPU thread whose GPU has failed. */
+static void answer_by_fallback(worker *w, gx_service_job *job)
+{
+    gx_error err = {0};
+    gx_hits hits = {job->keys, 0};
+    gx_status st = w->fallback ? GX_OK : gx_session_open(&w->fallback, w->s->opt.cpu, &err);
+    if (st == GX_OK)
+        st = gx_session_run(w->fallback, job->plan, 1, &hits, &err);
+    set_answer(job, st, &err, hits.n, GX_PROCESSOR_CPU);
+    job->fell_back = true;
+    finish_all(w->s, &job, 1);
+}
+
+/* Put off the next attempt with a GPU that has failed, each time for longer. The caller holds the
+ * lock. */
+static void put_off(worker *w)
+{
+    gx_service *s = w->s;
+    w->retry_at = now() + (uint64_t)(s->retry * 1e9);
+    s->retry = 2 * s->retry < MOST_RETRY ? 2 * s->retry : MOST_RETRY;
+}
+
+/* The GPU has failed on n queries. The scheduler sends it nothing until it is tried again. */
+static void lose_gpu(worker *w, uint32_t n, const gx_error *err)
+{
+    gx_service *s = w->s;
+    gx_session_close(w->session);
+    w->session = NULL;
+    pthread_mutex_lock(&s->lock);
+    put_off(w);
+    gx_scheduler_set_gpu(s->scheduler, false);
+    if (s->decisions)
+        gx_decisions_gpu(s->decisions, false);
+    ++s->counts.gpu_failures;
+    change(s);
+    wake(s, GX_PROCESSOR_CPU, s->opt.cpu_threads);
+    pthread_mutex_unlock(&s->lock);
+    uint32_t n_fallen = 0;
+    for (uint32_t i = 0; i < n; ++i) {
+        gx_service_job *job = w->jobs[i];
+        if (job && s->opt.cpu) {
+            answer_by_fallback(w, job);
+            ++n_fallen;
+        } else if (job) {
+            set_answer(job, err->status, err, 0, GX_PROCESSOR_GPU);
+            finish_all(s, &job, 1);
+        }
+    }
+    pthread_mutex_lock(&s->lock);
+    s->counts.fell_back += n_fallen;
+    s->counts.by[GX_PROCESSOR_CPU] += n_fallen;
+    s->counts.by[GX_PROCESSOR_GPU] -= n_fallen;
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* Run jobs [first, first + n) of the thread. Where one of a batch is cancelled or cannot be
+ * answered, each is run alone, and what failed is finished and leaves jobs. Returns whether the GPU
+ * is lost. */
+static bool run_jobs(worker *w, uint32_t first, uint32_t n, gx_error *err)
+{
+    const gx_status st = gx_session_run(w->session, w->plans + first, n, w->hits + first, err);
+    if (is_gpu_failure(w, st))
+        return true;
+    bool lost = false;
+    if (st != GX_OK && n > 1) {
+        for (uint32_t i = 0; i < n && !lost; ++i)
+            lost = run_jobs(w, first + i, 1, err);
+        return lost;
+    }
+    for (uint32_t i = first; i < first + n; ++i)
+        set_answer(w->jobs[i], st, err, w->hits[i].n, w->p);
+    if (st != GX_OK) { /* now, because err is the next one's too */
+        finish_all(w->s, &w->jobs[first], 1);
+        w->jobs[first] = NULL;
+    }
+    return false;
+}
+
+/* Answer the n queries that the thread has taken. */
+static void answer(worker *w, uint32_t n)
+{
+    gx_error err = {0};
+    for (uint32_t i = 0; i < n; ++i) {
+        gx_service_job *job = w->jobs[i];
+        w->plans[i] = *job->plan;
+        if (w->p == GX_PROCESSOR_GPU && w->s->opt.cpu)
+            w->plans[i].mask = job->gpu_mask;
+        w->hits[i] = (gx_hits){job->keys, 0};
+        job->fell_back = false;
+        job->status = GX_OK;
+    }
+    if (run_jobs(w, 0, n, &err)) {
+        lose_gpu(w, n, &err);
+        return;
+    }
+    uint32_t good = 0;
+    for (uint32_t i = 0; i < n; ++i) {
+        if (w->jobs[i])
+            w->jobs[good++] = w->jobs[i];
+    }
+    finish_all(w->s, w->jobs, good);
+}
+
+/* ---- threads ---- */
+
+/* Take queries for the thread. The caller holds the lock. */
+static uint32_t take(worker *w, double *ns)
+{
+    gx_service *s = w->s;
+    const uint64_t t = now();
+    const uint32_t n = gx_scheduler_take(s->scheduler, t, w->p, w->slots, w->max, ns);
+    for (uint32_t i = 0; i < n; ++i) {
+        w->jobs[i] = s->jobs[w->slots[i]];
+        s->jobs[w->slots[i]] = NULL;
+    }
+    if (!n)
+        return 0;
+    if (s->decisions)
+        gx_decisions_take(s->decisions, t, w->p, w->max, w->slots, n, *ns);
+    s->counts.by[w->p] += n;
+    if (s->n_wait_for_room)
+        pthread_cond_broadcast(&s->room);
+    if (w->p == GX_PROCESSOR_CPU && gx_scheduler_waiting(s->scheduler)) /* and so on, one thread after the other */
+        wake(s, GX_PROCESSOR_CPU, s->n_polling[w->p] + 1);
+    return n;
+}
+
+/* The GPU has failed: wait, then try it again. Returns false where the service closes meanwhile. */
+static bool return_to_gpu(worker *w)
+{
+    gx_service *s = w->s;
+    gx_error err;
+    pthread_mutex_lock(&s->lock);
+    while (!atomic_load(&s->closing) && now() < w->retry_at)
+        sleep_until(s, GX_PROCESSOR_GPU, w->retry_at);
+    pthread_mutex_unlock(&s->lock);
+    if (atomic_load(&s->closing))
+        return false;
+    if (gx_session_open(&w->session, s->opt.gpu, &err) != GX_OK) {
+        pthread_mutex_lock(&s->lock);
+        put_off(w);
+        pthread_mutex_unlock(&s->lock);
+        return true;
+    }
+    pthread_mutex_lock(&s->lock);
+    gx_scheduler_set_gpu(s->scheduler, true);
+    if (s->decisions)
+        gx_decisions_gpu(s->decisions, true);
+    ++s->counts.gpu_returns;
+    pthread_mutex_unlock(&s->lock);
+    return true;
+}
+
+/* Poll until something changes, or until the time `until`. */
+static void poll_changes(gx_service *s, unsigned seen, uint64_t until)
+{
+    while (atomic_load_explicit(&s->changes, memory_order_acquire) == seen && now() < until)
+        __builtin_ia32_pause();
+}
+
+/* Wait for queries, by polling first. Returns how many the thread has taken; 0: the service
+ * closes. */
+static uint32_t wait_for_work(worker *w, double *ns)
+{
+    gx_service *s = w->s;
+    uint64_t spin_until = now() + (uint64_t)(s->opt.spin * 1e9);
+    bool polls = false;
+    uint32_t n;
+    pthread_mutex_lock(&s->lock);
+    for (;;) {
+        const unsigned seen = atomic_load_explicit(&s->changes, memory_order_acquire);
+        s->n_polling[w->p] -= polls;
+        polls = false;
+        n = atomic_load(&s->closing) ? 0 : take(w, ns);
+        if (n || atomic_load(&s->closing))
+            break;
+        const uint64_t next = w->p == GX_PROCESSOR_GPU ? gx_scheduler_next(s->scheduler) : UINT64_MAX;
+        if (now() >= spin_until || s->n_polling[w->p] >= MOST_POLLING) {
+            sleep_until(s, w->p, next);
+            spin_until = now() + (uint64_t)(s->opt.spin * 1e9);
+            continue;
+        }
+        ++s->n_polling[w->p];
+        polls = true;
+        pthread_mutex_unlock(&s->lock);
+        poll_changes(s, seen, next < spin_until ? next : spin_until);
+        pthread_mutex_lock(&s->lock);
+    }
+    pthread_mutex_unlock(&s->lock);
+    return n;
+}
+
+static void work(void *user, uint32_t number)
+{
+    gx_service *s = user;
+    worker *w = &s->workers[number];
+    prctl(PR_SET_TIMERSLACK, 1); /* ns: batches close in time */
+    for (;;) {
+        double ns;
+        if (!w->session && !return_to_gpu(w))
+            return;
+        const uint32_t n = w->session ? wait_for_work(w, &ns) : 0;
+        if (!n && w->session)
+            return;
+        if (!n)
+            continue;
+        answer(w, n);
+        pthread_mutex_lock(&s->lock);
+        gx_scheduler_done(s->scheduler, w->p, ns);
+        if (w->p == GX_PROCESSOR_GPU && w->session)
+            s->retry = s->opt.retry;
+        if (s->decisions)
+            gx_decisions_done(s->decisions, w->p, ns);
+        if (w->p == GX_PROCESSOR_GPU && gx_scheduler_waiting(s->scheduler)) { /* others may take now */
+            change(s);
+            wake(s, GX_PROCESSOR_GPU, 1);
+        }
+        pthread_mutex_unlock(&s->lock);
+    }
+}
+
+/* ---- open, close ---- */
+
+static void close_worker(worker *w)
+{
+    gx_session_close(w->session);
+    gx_session_close(w->fallback);
+    free(w->slots);
+    free(w->jobs);
+    free(w->plans);
+    free(w->hits);
+}
+
+static gx_status open_worker(worker *w, gx_service *s, gx_processor p, gx_error *err)
+{
+    w->s = s;
+    w->p = p;
+    w->max = p == GX_PROCESSOR_GPU ? s->opt.batch : 1;
+    w->slots = malloc(w->max * sizeof *w->slots);
+    w->jobs = malloc(w->max * sizeof *w->jobs);
+    w->plans = malloc(w->max * sizeof *w->plans);
+    w->hits = malloc(w->max * sizeof *w->hits);
+    if (!w->slots || !w->jobs || !w->plans || !w->hits)
+        return gx_fail(err, GX_ENOMEM, "no memory for a thread with batches of %u queries", w->max);
+    return gx_session_open(&w->session, p == GX_PROCESSOR_GPU ? s->opt.gpu : s->opt.cpu, err);
+}
+
+static void free_service(gx_service *s)
+{
+    for (uint32_t i = 0; i < s->n_workers; ++i)
+        close_worker(&s->workers[i]);
+    free(s->workers);
+    gx_scheduler_close(s->scheduler);
+    free(s->jobs);
+    if (s->decisions)
+        fclose(s->decisions);
+    for (int p = 0; p < GX_N_PROCESSORS; ++p)
+        pthread_cond_destroy(&s->work[p]);
+    pthread_cond_destroy(&s->room);
+    pthread_cond_destroy(&s->drained);
+    pthread_mutex_destroy(&s->lock);
+    free(s);
+}
+
+static gx_status check_options(const gx_service_options *o, gx_error *err)
+{
+    if (!o->cpu && !o->gpu)
+        return gx_fail(err, GX_EUSAGE, "a service needs an engine");
+    if (o->cpu && o->gpu && gx_engine_index(o->cpu) != gx_engine_index(o->gpu))
+        return gx_fail(err, GX_EUSAGE, "the engines of a service are of different indexes");
+    if ((o->cpu && !o->cpu_threads) || (o->gpu && !o->gpu_threads) || o->cpu_threads + o->gpu_threads > 1024)
+        return gx_fail(err, GX_EUSAGE, "each engine of a service needs a thread, and all together at most 1,024");
+    if (!(o->batch_seconds >= 0 && o->batch_seconds <= 1) || !(o->spin >= 0 && o->spin <= 10) ||
+        !(o->patience > 0 && o->patience <= 1e6) || !(o->retry > 0 && o->retry <= 1e6))
+        return gx_fail(err, GX_EUSAGE, "a time of the service is out of its range");
+    return GX_OK;
+}
+
+static gx_status open_scheduler(gx_service *s, gx_error *err)
+{
+    const gx_service_options *o = &s->opt;
+    const gx_scheduler_options opt = {.bound = o->bound,
+                                      .cpu_threads = o->cpu ? o->cpu_threads : 0,
+                                      .gpu_threads = o->gpu ? o->gpu_threads : 0,
+                                      .batch = o->batch,
+                                      .batch_ns = (uint64_t)(o->batch_seconds * 1e9),
+                                      .threshold = o->threshold,
+                                      .adapt = o->adapt,
+                                      .urgent = o->urgent,
+                                      .patience_ns = (uint64_t)(o->patience * 1e9)};
+    const gx_status st = gx_scheduler_open(&s->scheduler, &opt, err);
+    if (st != GX_OK || !o->decisions)
+        return st;
+    s->decisions = fopen(o->decisions, "w");
+    if (!s->decisions)
+        return gx_fail(err, gx_status_of_errno(errno), "cannot write %s: %s", o->decisions, strerror(errno));
+    gx_decisions_begin(s->decisions, &opt);
+    return GX_OK;
+}
+
+static gx_status start(gx_service *s, gx_error *err)
+{
+    const gx_service_options *o = &s->opt;
+    const uint32_t n_cpu = o->cpu ? o->cpu_threads : 0, n = n_cpu + (o->gpu ? o->gpu_threads : 0);
+    gx_status st = open_scheduler(s, err);
+    s->jobs = calloc(o->bound ? o->bound : 1, sizeof *s->jobs);
+    s->workers = calloc(n, sizeof *s->workers);
+    if (st == GX_OK && (!s->jobs || !s->workers))
+        st = gx_fail(err, GX_ENOMEM, "no memory for a service of %u threads", n);
+    for (; st == GX_OK && s->n_workers < n; ++s->n_workers) {
+        const gx_processor p = s->n_workers < n_cpu ? GX_PROCESSOR_CPU : GX_PROCESSOR_GPU;
+        st = open_worker(&s->workers[s->n_workers], s, p, err);
+    }
+    if (st != GX_OK)
+        return st;
+    s->threads = gx_threads_start(n, 0, work, s);
+    if (gx_threads_count(s->threads) < n)
+        return gx_fail(err, GX_ENOMEM, "the system does not start %u threads", n);
+    return GX_OK;
+}
+
+gx_status gx_service_open(gx_service **out, const gx_service_options *given, gx_error *err)
+{
+    gx_service_options o = GX_SERVICE_OPTIONS;
+    *out = NULL;
+    gx_status st =
+        gx_sized_read(&o, sizeof o, given, GX_SIZE_THROUGH(gx_service_options, user), "gx_service_options", err);
+    if (st == GX_OK)
+        st = check_options(&o, err);
+    gx_service *s = st == GX_OK ? calloc(1, sizeof *s) : NULL;
+    if (!s)
+        return st != GX_OK ? st : gx_fail(err, GX_ENOMEM, "no memory for a service");
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    for (int p = 0; p < GX_N_PROCESSORS; ++p)
+        pthread_cond_init(&s->work[p], &monotonic);
+    pthread_cond_init(&s->room, NULL);
+    pthread_cond_init(&s->drained, NULL);
+    pthread_condattr_destroy(&monotonic);
+    pthread_mutex_init(&s->lock, NULL);
+    s->opt = o;
+    s->retry = o.retry;
+    if (o.profile)
+        s->profile = *o.profile;
+    else
+        gx_cost_profile_init(&s->profile);
+    if ((st = start(s, err)) != GX_OK)
+        gx_service_close(s);
+    else
+        *out = s;
+    return st;
+}
+
+/* Take a query that waits in a slot out of its queue. The caller holds the lock, and calls
+ * finish_cancelled after it has let go of it. */
+static gx_service_job *cancel_slot(gx_service *s, uint32_t slot)
+{
+    gx_service_job *job = s->jobs[slot];
+    if (!job || !gx_scheduler_cancel(s->scheduler, slot, job->number))
+        return NULL;
+    if (s->decisions)
+        gx_decisions_cancel(s->decisions, slot, job->number);
+    s->jobs[slot] = NULL;
+    ++s->counts.cancelled;
+    if (s->n_wait_for_room)
+        pthread_cond_broadcast(&s->room);
+    return job;
+}
+
+static void finish_cancelled(gx_service *s, gx_service_job *job)
+{
+    gx_error err = {0};
+    set_answer(job, gx_fail(&err, GX_ECANCELLED, "the query was cancelled"), &err, 0, GX_PROCESSOR_CPU);
+    job->fell_back = false;
+    finish(s, job);
+}
+
+void gx_service_close(gx_service *s)
+{
+    if (!s)
+        return;
+    pthread_mutex_lock(&s->lock);
+    atomic_store(&s->closing, true);
+    change(s);
+    for (int p = 0; p < GX_N_PROCESSORS; ++p)
+        pthread_cond_broadcast(&s->work[p]);
+    pthread_cond_broadcast(&s->room);
+    pthread_mutex_unlock(&s->lock);
+    gx_threads_join(s->threads);
+    for (uint32_t slot = 0; s->scheduler && s->jobs && slot < s->opt.bound; ++slot) {
+        pthread_mutex_lock(&s->lock);
+        gx_service_job *job = s->jobs[slot] ? cancel_slot(s, slot) : NULL;
+        pthread_mutex_unlock(&s->lock);
+        if (job)
+            finish_cancelled(s, job);
+    }
+    free_service(s);
+}
+
+/* ---- putting ---- */
+
+/* What the scheduler wants to know of a job. */
+static gx_schedule_job describe(const gx_service *s, const gx_service_job *job)
+{
+    const gx_query_features f = gx_plan_features(job->plan);
+    gx_schedule_job j = {.number = job->number, .arrived = job->arrived, .deadline = job->deadline, .only = -1};
+    const gx_query_costs costs = gx_cost_of_query(&s->profile, &f);
+    j.cpu = (float)costs.cpu;
+    j.gpu_alone = (float)costs.gpu_alone;
+    j.gpu = (float)costs.gpu;
+    if (!s->opt.cpu)
+        j.only = GX_PROCESSOR_GPU;
+    else if (!s->opt.gpu || (job->plan->mask && !job->gpu_mask))
+        j.only = GX_PROCESSOR_CPU;
+    return j;
+}
+
+/* Put described jobs into the queues. Their places are reserved. The caller holds the lock. */
+static void put_some(gx_service *s, gx_service_job *const *jobs, gx_schedule_job *described, uint32_t n)
+{
+    const uint64_t t = now();
+    for (uint32_t i = 0; i < n; ++i) {
+        gx_schedule_group group;
+        uint32_t slot = 0;
+        const bool put = gx_scheduler_put(s->scheduler, t, &described[i], &slot, &group);
+        assert(put);
+        (void)put;
+        jobs[i]->slot = slot;
+        s->jobs[slot] = jobs[i];
+        if (s->decisions)
+            gx_decisions_put(s->decisions, t, &described[i], slot, group);
+    }
+    s->n_reserved -= n;
+    s->counts.submitted += n;
+    change(s);
+    wake(s, GX_PROCESSOR_CPU, n);
+    wake(s, GX_PROCESSOR_GPU, 1);
+}
+
+/* Reserve n places and numbers, from *first on. The caller holds the lock. */
+static gx_status reserve(gx_service *s, uint32_t n, bool wait, uint64_t *first, gx_error *err)
+{
+    ++s->n_wait_for_room;
+    while (wait && n <= s->opt.bound && !atomic_load(&s->closing) &&
+           gx_scheduler_waiting(s->scheduler) + s->n_reserved + (uint64_t)n > s->opt.bound)
+        pthread_cond_wait(&s->room, &s->lock);
+    --s->n_wait_for_room;
+    if (atomic_load(&s->closing))
+        return gx_fail(err, GX_ECANCELLED, "the service is being closed");
+    if (gx_scheduler_waiting(s->scheduler) + s->n_reserved + (uint64_t)n > s->opt.bound) {
+        s->counts.refused += n;
+        return gx_fail(err, GX_EBUSY, "%u queries wait, and %u is the most; try again later",
+                       gx_scheduler_waiting(s->scheduler), s->opt.bound);
+    }
+    s->n_reserved += n;
+    s->n_pending += n;
+    *first = s->next_number;
+    s->next_number += n;
+    return GX_OK;
+}
+
+gx_status gx_service_put(gx_service *s, gx_service_job *const *jobs, uint32_t n, bool wait, uint64_t *number,
+                         gx_error *err)
+{
+    pthread_mutex_lock(&s->lock);
+    const gx_status st = reserve(s, n, wait, number, err);
+    pthread_mutex_unlock(&s->lock);
+    for (uint32_t first = 0, m; st == GX_OK && first < n; first += m) {
+        gx_schedule_job described[PUT_AT_ONCE];
+        m = n - first < PUT_AT_ONCE ? n - first : PUT_AT_ONCE;
+        for (uint32_t i = 0; i < m; ++i) {
+            jobs[first + i]->number = *number + first + i;
+            described[i] = describe(s, jobs[first + i]);
+        }
+        pthread_mutex_lock(&s->lock);
+        put_some(s, jobs + first, described, m);
+        pthread_mutex_unlock(&s->lock);
+    }
+    return st;
+}
+
+bool gx_service_cancel(gx_service *s, uint64_t number)
+{
+    gx_service_job *job = NULL;
+    pthread_mutex_lock(&s->lock);
+    for (uint32_t slot = 0; slot < s->opt.bound && !job; ++slot) {
+        if (s->jobs[slot] && s->jobs[slot]->number == number)
+            job = cancel_slot(s, slot);
+    }
+    pthread_mutex_unlock(&s->lock);
+    if (job)
+        finish_cancelled(s, job);
+    return job != NULL;
+}
+
+void gx_service_drain(gx_service *s)
+{
+    pthread_mutex_lock(&s->lock);
+    while (s->n_pending)
+        pthread_cond_wait(&s->drained, &s->lock);
+    pthread_mutex_unlock(&s->lock);
+}
+
+void gx_service_get_counts(gx_service *s, gx_service_counts *out)
+{
+    pthread_mutex_lock(&s->lock);
+    const gx_schedule_counts c = gx_scheduler_counts(s->scheduler);
+    *out = s->counts;
+    pthread_mutex_unlock(&s->lock);
+    out->batches = c.batches;
+    out->urgent = c.urgent;
+    out->stolen = c.stolen;
+}
+
+/* ---- texts in, documents out ---- */
+
+/* The queries of one submission share what their answers need. */
+struct gx_ticket {
+    gx_service_job job;
+    gx_service *s;
+    gx_plan plan;
+    uint64_t submitted; /* ns */
+    gx_service_answer answer;
+    gx_error err;
+    bool is_ticket, answered, closed; /* of a ticket, under its lock */
+    pthread_mutex_t lock;
+    pthread_cond_t there;
+    uint64_t *keys;   /* [k] */
+    uint32_t *docids; /* [k] */
+    double *scores;   /* [k] */
+};
+
+static void free_ticket(gx_ticket *t)
+{
+    if (!t)
+        return;
+    if (t->is_ticket) {
+        pthread_cond_destroy(&t->there);
+        pthread_mutex_destroy(&t->lock);
+    }
+    gx_plan_free(&t->plan);
+    free(t->keys);
+    free(t->docids);
+    free(t->scores);
+    free(t);
+}
+
+/* The answer, from the keys. */
+static void set_results(gx_ticket *t)
+{
+    const gx_service_job *job = &t->job;
+    if (job->status != GX_OK)
+        t->err = *job->err;
+    for (uint32_t i = 0; i < job->n; ++i) {
+        t->docids[i] = gx_key_docid(job->keys[i]);
+        t->scores[i] = ldexp(gx_key_score(job->keys[i]), -t->plan.exponent);
+    }
+    t->answer = (gx_service_answer){.number = job->number,
+                                    .user = t->answer.user,
+                                    .status = job->status,
+                                    .error = t->err.text,
+                                    .n_hits = job->n,
+                                    .docids = t->docids,
+                                    .scores = t->scores,
+                                    .by = job->by,
+                                    .fell_back = job->fell_back,
+                                    .seconds = (double)(now() - t->submitted) * 1e-9};
+}
+
+static void on_done(gx_service_job *job)
+{
+    gx_ticket *t = job->user;
+    set_results(t);
+    if (!t->is_ticket) {
+        if (t->s->opt.answer)
+            t->s->opt.answer(t->s->opt.user, &t->answer);
+        free_ticket(t);
+        return;
+    }
+    pthread_mutex_lock(&t->lock);
+    t->answered = true;
+    const bool closed = t->closed;
+    pthread_cond_broadcast(&t->there);
+    pthread_mutex_unlock(&t->lock);
+    if (closed)
+        free_ticket(t);
+}
+
+gx_status gx_ticket_wait(gx_ticket *t, double seconds, gx_service_answer *answer)
+{
+    const uint64_t begin = now();
+    const struct timespec until =
+        time_at(seconds < 0 || seconds > 1e9 ? UINT64_MAX / 4 : begin + (uint64_t)(seconds * 1e9));
+    int why = 0;
+    pthread_mutex_lock(&t->lock);
+    while (!t->answered && why != ETIMEDOUT)
+        why = pthread_cond_timedwait(&t->there, &t->lock, &until);
+    const bool answered = t->answered;
+    pthread_mutex_unlock(&t->lock);
+    if (answered)
+        *answer = t->answer;
+    return answered ? GX_OK : GX_EDEADLINE;
+}
+
+void gx_ticket_close(gx_ticket *t)
+{
+    if (!t)
+        return;
+    pthread_mutex_lock(&t->lock);
+    const bool answered = t->answered;
+    t->closed = true;
+    pthread_mutex_unlock(&t->lock);
+    if (answered)
+        free_ticket(t);
+}
+
+static bool open_ticket(gx_ticket *t, uint32_t max_hits, bool is_ticket)
+{
+    t->keys = malloc(max_hits * sizeof *t->keys);
+    t->docids = malloc(max_hits * sizeof *t->docids);
+    t->scores = malloc(max_hits * sizeof *t->scores);
+    if (!t->keys || !t->docids || !t->scores)
+        return false;
+    t->is_ticket = is_ticket;
+    if (is_ticket) {
+        pthread_condattr_t monotonic;
+        pthread_condattr_init(&monotonic);
+        pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+        pthread_cond_init(&t->there, &monotonic);
+        pthread_condattr_destroy(&monotonic);
+        pthread_mutex_init(&t->lock, NULL);
+    }
+    return true;
+}
+
+/* Plan query number i of a submission. */
+static gx_status make_ticket(gx_ticket **out, gx_service *s, const gx_submission *sub, const gx_query_options *opt,
+                             uint32_t i, gx_error *err)
+{
+    const uint32_t n_docs = gx_engine_index(gx_service_planner(s))->n_docs;
+    const uint32_t max_hits = opt->k < n_docs ? opt->k : n_docs ? n_docs : 1;
+    const size_t size = sub->queries->size;
+    gx_query q = {0};
+    memcpy(&q, (const char *)sub->queries + i * size, size < sizeof q ? size : sizeof q);
+    if (q.size != size)
+        return gx_fail(err, GX_EUSAGE, "query %u of the submission has another size than the first", i);
+    gx_ticket *t = calloc(1, sizeof *t);
+    gx_status st = t && open_ticket(t, max_hits, sub->tickets != NULL)
+                       ? gx_engine_plan(&t->plan, gx_service_planner(s), &q, opt, err)
+                       : gx_fail(err, GX_ENOMEM, "no memory for a query with %u results", max_hits);
+    if (st != GX_OK) {
+        free_ticket(t);
+        return st;
+    }
+    t->s = s;
+    t->answer.user = sub->users ? sub->users[i] : NULL;
+    t->job = (gx_service_job){.plan = &t->plan,
+                              .gpu_mask = t->plan.own_mask ? NULL : sub->gpu_mask,
+                              .keys = t->keys,
+                              .done = on_done,
+                              .user = t};
+    *out = t;
+    return GX_OK;
+}
+
+static gx_status submit(gx_service *s, const gx_submission *sub, const gx_query_options *opt, gx_service_job **jobs,
+                        uint64_t *first, gx_error *err)
+{
+    const uint64_t begin = now();
+    uint64_t number = 0;
+    uint32_t n = 0;
+    gx_status st = GX_OK;
+    for (gx_ticket *t = NULL; n < sub->n && (st = make_ticket(&t, s, sub, opt, n, err)) == GX_OK; ++n) {
+        t->submitted = t->job.arrived = begin;
+        t->job.deadline = sub->deadline > 0 ? begin + (uint64_t)(sub->deadline * 1e9) : 0;
+        jobs[n] = &t->job;
+        if (sub->tickets)
+            sub->tickets[n] = t;
+    }
+    if (st == GX_OK)
+        st = gx_service_put(s, jobs, n, false, &number, err);
+    if (st == GX_OK && first)
+        *first = number;
+    if (st != GX_OK) {
+        for (uint32_t i = 0; i < n; ++i) {
+            free_ticket(jobs[i]->user);
+            if (sub->tickets)
+                sub->tickets[i] = NULL;
+        }
+    }
+    return st;
+}
+
+gx_status gx_service_submit(gx_service *s, const gx_submission *given, uint64_t *first, gx_error *err)
+{
+    gx_submission sub = GX_SUBMISSION(NULL, 0, NULL);
+    gx_query_options opt = GX_QUERY_OPTIONS;
+    gx_status st =
+        gx_sized_read(&sub, sizeof sub, given, GX_SIZE_THROUGH(gx_submission, tickets), "gx_submission", err);
+    if (st == GX_OK)
+        st = gx_sized_read(&opt, sizeof opt, sub.options, QUERY_OPTIONS_LEAST, "gx_query_options", err);
+    if (st == GX_OK)
+        st = gx_query_options_check(&opt, gx_engine_index(gx_service_planner(s)), err);
+    if (st == GX_OK && (!sub.queries || !sub.n || !(sub.deadline >= 0 && sub.deadline <= 1e6)))
+        st = gx_fail(err, GX_EUSAGE, "a submission needs queries, and a deadline from 0 to 1e6 seconds");
+    if (st == GX_OK && sub.gpu_mask && (!opt.mask || !s->opt.cpu))
+        st = gx_fail(err, GX_EUSAGE, "a mask on the GPU goes with the same mask on the CPU");
+    if (st == GX_OK)
+        st = gx_sized_check(sub.queries->size, GX_SIZE_THROUGH(gx_query, n_terms), "gx_query", err);
+    if (st != GX_OK)
+        return st;
+    gx_service_job **jobs = malloc(sub.n * sizeof *jobs);
+    if (!jobs)
+        return gx_fail(err, GX_ENOMEM, "no memory for a submission of %u queries", sub.n);
+    st = submit(s, &sub, &opt, jobs, first, err);
+    free(jobs);
+    return st;
+}

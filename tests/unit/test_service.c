@@ -1,0 +1,729 @@
+/* The service: the same answers as a search, whoever gives them; full queues, cancelling, draining,
+ * closing, failures of the GPU, decisions, and replays through it.
+ *
+ * Where there is a GPU, or an emulated one, it answers; else a second CPU engine poses as one. */
+#include "query/schedule/service.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "engine/clock.h"
+#include "query/eval/replay.h"
+#include "query/session.h"
+#include "tests/support/gen.h"
+#include "tests/support/test.h"
+
+#define N_TERMS 40u
+#define N_DOCS 3000u
+#define MAX_K 20u
+
+static char dir[] = "/tmp/gpuidx-test-service-XXXXXX";
+static gx_index *ix;
+static gx_engine *cpu, *gpu; /* gpu: a real one, or the faulty one without faults */
+static gx_engine *faulty;    /* poses as a GPU */
+static gx_executor faulty_executor;
+static atomic_uint n_faults; /* that are to be injected, each into the run of a batch, */
+static atomic_uint n_runs;   /* with a run that succeeds after each three of them */
+static atomic_uint n_injected;
+static atomic_bool gate; /* closed: runs on the faulty GPU wait */
+
+static const char *in_dir(const char *name)
+{
+    static char paths[8][sizeof dir + 32];
+    static unsigned n;
+    char *path = paths[n++ % 8];
+    snprintf(path, sizeof paths[0], "%s/%s", dir, name);
+    return path;
+}
+
+static gx_status run_faulty(void *exec, const gx_plan *plans, uint32_t n, gx_hits *hits, gx_search_stats *work,
+                            gx_error *err)
+{
+    while (atomic_load(&gate))
+        nanosleep(&(struct timespec){0, 100000}, NULL);
+    unsigned left = atomic_load(&n_faults);
+    if (left > 1 && atomic_fetch_add(&n_runs, 1) % 4 == 3)
+        left = 0;
+    while (left && !atomic_compare_exchange_weak(&n_faults, &left, left - 1))
+        ;
+    if (left) {
+        atomic_fetch_add(&n_injected, 1);
+        for (uint32_t i = 0; i < n; ++i) /* what a failing GPU leaves */
+            hits[i].n = 7, hits[i].keys[0] = 0x1234567;
+        err->status = GX_ECUDA;
+        strcpy(err->text, "an injected fault");
+        return GX_ECUDA;
+    }
+    return gx_executor_cpu.run(exec, plans, n, hits, work, err);
+}
+
+/* The emulated GPU runs in one host thread at a time. */
+static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
+static gx_executor locked;
+static const gx_executor *unlocked;
+
+static gx_status run_locked(void *exec, const gx_plan *plans, uint32_t n, gx_hits *hits, gx_search_stats *work,
+                            gx_error *err)
+{
+    pthread_mutex_lock(&one_at_a_time);
+    const gx_status st = unlocked->run(exec, plans, n, hits, work, err);
+    pthread_mutex_unlock(&one_at_a_time);
+    return st;
+}
+
+static gx_status open_locked(void **exec, void *prepared, gx_error *err)
+{
+    pthread_mutex_lock(&one_at_a_time);
+    const gx_status st = unlocked->workspace_open(exec, prepared, err);
+    pthread_mutex_unlock(&one_at_a_time);
+    return st;
+}
+
+static void close_locked(void *exec)
+{
+    pthread_mutex_lock(&one_at_a_time);
+    unlocked->workspace_close(exec);
+    pthread_mutex_unlock(&one_at_a_time);
+}
+
+static void open_gpu(const gx_engine_options *opt)
+{
+    gx_error err;
+    if (gx_engine_open(&gpu, ix, opt, &err))
+        return;
+    print_message("the GPU is %s\n", gx_engine_describe(gpu));
+    if (!strstr(gx_engine_describe(gpu), "emulated"))
+        return;
+    gx_engine_close(gpu);
+    unlocked = gx_executors[1];
+    locked = *unlocked;
+    locked.run = run_locked;
+    locked.workspace_open = open_locked;
+    locked.workspace_close = close_locked;
+    assert_int_equal(gx_engine_open_with(&gpu, ix, opt, &locked, &err), GX_OK);
+}
+
+static int open_all(void **state)
+{
+    (void)state;
+    gx_error err = {0};
+    gx_engine_options opt = GX_ENGINE_OPTIONS;
+    assert_non_null(mkdtemp(dir));
+    gen_collection *c = gen_open(5, GEN_CLUSTERED, N_DOCS, N_TERMS);
+    const gx_codec *codec = gx_codec_by_name("gpubp128");
+    opt.kind = GX_ENGINE_CPU;
+    if (gen_write(c, in_dir("a.gx"), codec, codec, &err) || gx_index_open(&ix, in_dir("a.gx"), NULL, &err) ||
+        gx_engine_open(&cpu, ix, &opt, &err))
+        fail_msg("%s", err.text);
+    gen_close(c);
+    faulty_executor = gx_executor_cpu;
+    faulty_executor.name = "gpu";
+    faulty_executor.run = run_faulty;
+    opt.kind = GX_ENGINE_GPU;
+    if (gx_engine_open_with(&faulty, ix, &opt, &faulty_executor, &err))
+        fail_msg("%s", err.text);
+    open_gpu(&opt);
+    return 0;
+}
+
+static int close_all(void **state)
+{
+    (void)state;
+    gx_engine_close(gpu);
+    gx_engine_close(faulty);
+    gx_engine_close(cpu);
+    gx_index_close(ix);
+    static const char *const names[] = {"a.gx", "decisions", "log", "one.run", "two.run"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; ++i)
+        unlink(in_dir(names[i]));
+    return rmdir(dir);
+}
+
+/* ---- queries ---- */
+
+typedef struct question {
+    char text[128];
+    gx_query query;
+    gx_query_options options;
+    uint32_t docids[MAX_K], n; /* the answer of a search */
+    double scores[MAX_K];
+} question;
+
+static void ask_randomly(gen_rng *rng, question *q, gx_session *session)
+{
+    gx_error err = {0};
+    q->text[0] = 0;
+    for (uint32_t n = gen_below(rng, 6); n; --n) {
+        char term[16];
+        gen_term_name(gen_below(rng, N_TERMS + 2), term);
+        strcat(strcat(q->text, " "), term);
+    }
+    q->query = (gx_query)GX_TEXT_QUERY(q->text, strlen(q->text));
+    q->options = (gx_query_options)GX_QUERY_OPTIONS;
+    q->options.op = (gx_op)gen_below(rng, 3);
+    q->options.k = 1 + gen_below(rng, MAX_K);
+    const gx_results results = {sizeof results, q->docids, NULL, &q->n, NULL, q->scores};
+    if (gx_search(session, &q->query, 1, &q->options, &results, &err))
+        fail_msg("%s", err.text);
+}
+
+static question *ask_many(uint64_t seed, uint32_t n)
+{
+    gen_rng rng = {seed};
+    gx_session *session;
+    question *all = calloc(n, sizeof *all);
+    assert_non_null(all);
+    assert_int_equal(gx_session_open(&session, cpu, NULL), GX_OK);
+    for (uint32_t i = 0; i < n; ++i)
+        ask_randomly(&rng, &all[i], session);
+    gx_session_close(session);
+    return all;
+}
+
+static bool is_right(const question *q, const gx_service_answer *a)
+{
+    return a->status == GX_OK && a->n_hits == q->n && memcmp(a->docids, q->docids, q->n * sizeof *q->docids) == 0 &&
+           memcmp(a->scores, q->scores, q->n * sizeof *q->scores) == 0;
+}
+
+static gx_service_options usual(gx_engine *g)
+{
+    gx_service_options o = GX_SERVICE_OPTIONS;
+    o.cpu = cpu;
+    o.gpu = g;
+    o.cpu_threads = 2;
+    o.batch = 16;
+    o.spin = 20e-6;
+    o.retry = 1e-3;
+    return o;
+}
+
+static gx_service *opened(const gx_service_options *o)
+{
+    gx_service *s;
+    gx_error err = {0};
+    if (gx_service_open(&s, o, &err))
+        fail_msg("%s", err.text);
+    return s;
+}
+
+static gx_ticket *submit(gx_service *s, const question *q, double deadline)
+{
+    gx_ticket *t = NULL;
+    gx_error err = {0};
+    gx_submission sub = GX_SUBMISSION(&q->query, 1, &q->options);
+    sub.deadline = deadline;
+    sub.tickets = &t;
+    if (gx_service_submit(s, &sub, NULL, &err))
+        fail_msg("%s", err.text);
+    return t;
+}
+
+/* ---- answers ---- */
+
+typedef struct submitter {
+    gx_service *s;
+    const question *all;
+    uint32_t first, n;
+    uint32_t n_wrong, n_by[2];
+} submitter;
+
+static void *submit_and_wait(void *user)
+{
+    submitter *u = user;
+    enum { AT_ONCE = 32 };
+    gx_ticket *tickets[AT_ONCE];
+    for (uint32_t i = u->first; i < u->first + u->n; i += AT_ONCE) {
+        for (uint32_t j = 0; j < AT_ONCE; ++j)
+            tickets[j] = submit(u->s, &u->all[i + j], j % 3 ? 1e-3 * j : 0);
+        for (uint32_t j = 0; j < AT_ONCE; ++j) {
+            gx_service_answer a;
+            if (gx_ticket_wait(tickets[j], -1, &a) != GX_OK || !is_right(&u->all[i + j], &a))
+                ++u->n_wrong;
+            else
+                ++u->n_by[a.by];
+            gx_ticket_close(tickets[j]);
+        }
+    }
+    return NULL;
+}
+
+static void check_answers(gx_engine *g, uint64_t seed)
+{
+    enum { THREADS = 3, EACH = 320 };
+    question *all = ask_many(seed, THREADS * EACH);
+    gx_service_options o = usual(g);
+    o.decisions = in_dir("decisions");
+    gx_service *s = opened(&o);
+    submitter u[THREADS];
+    pthread_t threads[THREADS];
+    uint32_t n_by[2] = {0};
+    for (uint32_t i = 0; i < THREADS; ++i) {
+        u[i] = (submitter){s, all, i * EACH, EACH, 0, {0, 0}};
+        assert_int_equal(pthread_create(&threads[i], NULL, submit_and_wait, &u[i]), 0);
+    }
+    for (uint32_t i = 0; i < THREADS; ++i) {
+        pthread_join(threads[i], NULL);
+        if (u[i].n_wrong)
+            fail_msg("seed %d: %u answers are wrong", (int)seed, u[i].n_wrong);
+        n_by[0] += u[i].n_by[0];
+        n_by[1] += u[i].n_by[1];
+    }
+    gx_service_counts c;
+    gx_service_drain(s);
+    gx_service_get_counts(s, &c);
+    assert_int_equal(c.submitted, THREADS * EACH);
+    assert_int_equal(c.answered, THREADS * EACH);
+    assert_int_equal(c.by[0], n_by[0]);
+    assert_int_equal(c.by[1], n_by[1]);
+    if (g)
+        assert_true(n_by[GX_PROCESSOR_GPU] > 0 && c.batches > 0);
+    gx_service_close(s);
+    uint64_t n;
+    gx_error err = {0};
+    if (gx_decisions_repeat(in_dir("decisions"), &n, &err))
+        fail_msg("%s", err.text);
+    assert_true(n >= THREADS * EACH);
+    free(all);
+}
+
+static void both_answer_as_a_search_does_and_decide_the_same_again(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 3; ++seed)
+        check_answers(gpu ? gpu : faulty, seed);
+}
+
+static void the_cpu_alone_answers_as_a_search_does(void **state)
+{
+    (void)state;
+    check_answers(NULL, 4);
+}
+
+static void the_gpu_alone_answers_as_a_search_does(void **state)
+{
+    (void)state;
+    question *all = ask_many(5, 64);
+    gx_service_options o = usual(gpu ? gpu : faulty);
+    o.cpu = NULL;
+    gx_service *s = opened(&o);
+    submitter u = {s, all, 0, 64, 0, {0, 0}};
+    submit_and_wait(&u);
+    assert_int_equal(u.n_wrong, 0);
+    assert_int_equal(u.n_by[GX_PROCESSOR_GPU], 64);
+    gx_service_close(s);
+    free(all);
+}
+
+typedef struct collected {
+    const question *all;
+    atomic_uint n, n_wrong;
+} collected;
+
+static void on_answer(void *user, const gx_service_answer *a)
+{
+    collected *c = user;
+    const uint32_t i = *(const uint32_t *)a->user;
+    atomic_fetch_add(&c->n_wrong, !is_right(&c->all[i], a) || a->number != i || a->seconds < 0);
+    atomic_fetch_add(&c->n, 1);
+}
+
+static void a_callback_gets_each_answer_once(void **state)
+{
+    (void)state;
+    enum { N = 200 };
+    question *all = ask_many(6, N);
+    gx_service_options o = usual(faulty);
+    collected c = {.all = all};
+    static uint32_t numbers[N];
+    o.answer = on_answer;
+    o.user = &c;
+    gx_service *s = opened(&o);
+    for (uint32_t i = 0; i < N; i += 4) { /* of one submission all have the same options */
+        gx_query queries[4];
+        void *users[4];
+        uint64_t first;
+        for (uint32_t j = 0; j < 4; ++j) {
+            all[i + j].options = all[i].options;
+            queries[j] = all[i + j].query;
+            numbers[i + j] = i + j;
+            users[j] = &numbers[i + j];
+        }
+        gx_session *session;
+        assert_int_equal(gx_session_open(&session, cpu, NULL), GX_OK);
+        for (uint32_t j = 0; j < 4; ++j) {
+            question *q = &all[i + j];
+            const gx_results results = {sizeof results, q->docids, NULL, &q->n, NULL, q->scores};
+            assert_int_equal(gx_search(session, &q->query, 1, &q->options, &results, NULL), GX_OK);
+        }
+        gx_session_close(session);
+        gx_submission sub = GX_SUBMISSION(queries, 4, &all[i].options);
+        sub.users = users;
+        assert_int_equal(gx_service_submit(s, &sub, &first, NULL), GX_OK);
+        assert_int_equal(first, i);
+    }
+    gx_service_drain(s);
+    assert_int_equal(atomic_load(&c.n), N);
+    assert_int_equal(atomic_load(&c.n_wrong), 0);
+    gx_service_close(s);
+    free(all);
+}
+
+/* ---- queues ---- */
+
+/* A service whose only processor waits at the gate, with `n` queries behind the one under way. */
+static gx_service *stopped(gx_service_options *o, const question *all, gx_ticket **tickets, uint32_t n)
+{
+    o->cpu = NULL;
+    o->gpu = faulty;
+    o->gpu_threads = 1;
+    atomic_store(&gate, true);
+    gx_service *s = opened(o);
+    tickets[0] = submit(s, &all[0], 0);
+    for (gx_service_counts c = {0}; !c.by[GX_PROCESSOR_GPU];)
+        gx_service_get_counts(s, &c);
+    for (uint32_t i = 1; i <= n; ++i)
+        tickets[i] = submit(s, &all[i], 0);
+    return s;
+}
+
+static void a_full_queue_says_so_and_takes_more_when_it_is_not(void **state)
+{
+    (void)state;
+    enum { BOUND = 8 };
+    question *all = ask_many(7, BOUND + 2);
+    gx_service_options o = usual(NULL);
+    gx_ticket *tickets[BOUND + 2], *none = NULL;
+    gx_service_answer a;
+    gx_error err = {0};
+    o.bound = BOUND;
+    gx_service *s = stopped(&o, all, tickets, BOUND);
+    gx_submission sub = GX_SUBMISSION(&all[BOUND + 1].query, 1, &all[BOUND + 1].options);
+    sub.tickets = &none;
+    assert_int_equal(gx_service_submit(s, &sub, NULL, &err), GX_EBUSY);
+    assert_non_null(strstr(err.text, "8 queries wait"));
+    assert_null(none);
+    assert_int_equal(gx_ticket_wait(tickets[3], 1e-3, &a), GX_EDEADLINE);
+    atomic_store(&gate, false);
+    gx_service_drain(s);
+    tickets[BOUND + 1] = submit(s, &all[BOUND + 1], 0);
+    for (uint32_t i = 0; i < BOUND + 2; ++i) {
+        assert_int_equal(gx_ticket_wait(tickets[i], -1, &a), GX_OK);
+        assert_true(is_right(&all[i], &a));
+        gx_ticket_close(tickets[i]);
+    }
+    gx_service_counts c;
+    gx_service_get_counts(s, &c);
+    assert_int_equal(c.refused, 1);
+    gx_service_close(s);
+    free(all);
+}
+
+static void what_waits_can_be_cancelled_and_what_is_under_way_cannot(void **state)
+{
+    (void)state;
+    question *all = ask_many(8, 4);
+    gx_service_options o = usual(NULL);
+    gx_ticket *tickets[4];
+    gx_service_answer a;
+    gx_service *s = stopped(&o, all, tickets, 3);
+    assert_false(gx_service_cancel(s, 0));
+    assert_true(gx_service_cancel(s, 2));
+    assert_false(gx_service_cancel(s, 2));
+    assert_false(gx_service_cancel(s, 99));
+    assert_int_equal(gx_ticket_wait(tickets[2], 0, &a), GX_OK);
+    assert_int_equal(a.status, GX_ECANCELLED);
+    assert_int_equal(a.n_hits, 0);
+    gx_ticket_close(tickets[3]); /* its answer goes nowhere */
+    atomic_store(&gate, false);
+    for (uint32_t i = 0; i < 2; ++i) {
+        assert_int_equal(gx_ticket_wait(tickets[i], -1, &a), GX_OK);
+        assert_true(is_right(&all[i], &a));
+    }
+    gx_service_close(s);
+    for (uint32_t i = 0; i < 3; ++i)
+        gx_ticket_close(tickets[i]); /* tickets may outlive the service */
+    free(all);
+}
+
+static void *open_the_gate_soon(void *user)
+{
+    (void)user;
+    nanosleep(&(struct timespec){0, 20000000}, NULL);
+    atomic_store(&gate, false);
+    return NULL;
+}
+
+static void closing_answers_what_waits_with_cancelled(void **state)
+{
+    (void)state;
+    question *all = ask_many(9, 6);
+    gx_service_options o = usual(NULL);
+    gx_ticket *tickets[6];
+    gx_service_answer a;
+    pthread_t thread;
+    gx_service *s = stopped(&o, all, tickets, 5);
+    assert_int_equal(pthread_create(&thread, NULL, open_the_gate_soon, NULL), 0);
+    gx_service_close(s);
+    pthread_join(thread, NULL);
+    for (uint32_t i = 0; i < 6; ++i) {
+        assert_int_equal(gx_ticket_wait(tickets[i], 0, &a), GX_OK);
+        if (i == 0)
+            assert_true(is_right(&all[0], &a));
+        else
+            assert_int_equal(a.status, GX_ECANCELLED);
+        gx_ticket_close(tickets[i]);
+    }
+    free(all);
+}
+
+/* ---- failures of the GPU ---- */
+
+static void faults_of_the_gpu_lose_no_query_and_it_works_again(void **state)
+{
+    (void)state;
+    enum { N = 2000000, AT_ONCE = 32, FAULTS = 1000 };
+    question *all = ask_many(10, 512);
+    gx_service_options o = usual(faulty);
+    gx_cost_profile *dear = malloc(sizeof *dear); /* a CPU that leaves the work to the GPU */
+    gx_cost_profile_init(dear);
+    for (uint32_t leaf = 0; leaf < GX_COST_LEAVES; ++leaf)
+        dear->weights[GX_COST_CPU][leaf][0] = 1e7;
+    o.profile = dear;
+    gx_ticket *tickets[AT_ONCE];
+    gx_service_counts c;
+    uint32_t n_fell_back = 0, asked = 0;
+    o.retry = 20e-6;
+    o.batch = 4;
+    gx_service *s = opened(&o);
+    atomic_store(&n_injected, 0);
+    atomic_store(&n_faults, FAULTS);
+    for (uint32_t i = 0; i < N && atomic_load(&n_injected) < FAULTS; i += AT_ONCE, asked += AT_ONCE) {
+        for (uint32_t j = 0; j < AT_ONCE; ++j)
+            tickets[j] = submit(s, &all[(i + j) % 512], 0);
+        for (uint32_t j = 0; j < AT_ONCE; ++j) {
+            gx_service_answer a;
+            assert_int_equal(gx_ticket_wait(tickets[j], 60, &a), GX_OK);
+            if (!is_right(&all[(i + j) % 512], &a))
+                fail_msg("query %u after %u faults: %s", i + j, atomic_load(&n_injected), a.error);
+            n_fell_back += a.fell_back;
+            assert_true(!a.fell_back || a.by == GX_PROCESSOR_CPU);
+            gx_ticket_close(tickets[j]);
+        }
+    }
+    gx_service_drain(s);
+    gx_service_get_counts(s, &c);
+    print_message("%u faults over %u queries, %u of them fell back; the GPU came back %u times\n",
+                  atomic_load(&n_injected), asked, n_fell_back, (unsigned)c.gpu_returns);
+    assert_int_equal(c.gpu_failures, atomic_load(&n_injected));
+    assert_int_equal(c.fell_back, n_fell_back);
+    assert_int_equal(c.answered, asked);
+    assert_int_equal(c.gpu_failures, FAULTS);
+    /* It is in use again: sooner or later it answers. */
+    const uint64_t before = c.by[GX_PROCESSOR_GPU];
+    for (int i = 0; i < 20000 && c.by[GX_PROCESSOR_GPU] == before; ++i) {
+        for (uint32_t j = 0; j < AT_ONCE; ++j)
+            tickets[j] = submit(s, &all[j], 0);
+        for (uint32_t j = 0; j < AT_ONCE; ++j) {
+            gx_service_answer a;
+            assert_int_equal(gx_ticket_wait(tickets[j], 60, &a), GX_OK);
+            gx_ticket_close(tickets[j]);
+        }
+        gx_service_get_counts(s, &c);
+    }
+    assert_true(c.by[GX_PROCESSOR_GPU] > before);
+    gx_service_close(s);
+    free(dear);
+    free(all);
+}
+
+static void without_a_cpu_a_failure_is_told(void **state)
+{
+    (void)state;
+    question *all = ask_many(11, 2);
+    gx_service_options o = usual(faulty);
+    gx_service_answer a;
+    o.cpu = NULL;
+    gx_service *s = opened(&o);
+    atomic_store(&n_faults, 1);
+    gx_ticket *first = submit(s, &all[0], 0);
+    assert_int_equal(gx_ticket_wait(first, -1, &a), GX_OK);
+    assert_int_equal(a.status, GX_ECUDA);
+    assert_string_equal(a.error, "an injected fault");
+    gx_ticket *second = submit(s, &all[1], 0);
+    assert_int_equal(gx_ticket_wait(second, -1, &a), GX_OK);
+    assert_true(is_right(&all[1], &a));
+    gx_ticket_close(first);
+    gx_ticket_close(second);
+    gx_service_close(s);
+    free(all);
+}
+
+/* ---- bad calls ---- */
+
+static void bad_options_and_queries_are_refused(void **state)
+{
+    (void)state;
+    gx_service *s;
+    gx_service_options bad[5];
+    for (int i = 0; i < 5; ++i)
+        bad[i] = usual(faulty);
+    bad[0].cpu = bad[0].gpu = NULL;
+    bad[1].cpu_threads = 0;
+    bad[2].bound = 0;
+    bad[3].threshold = 0.5;
+    bad[4].size = 3;
+    for (int i = 0; i < 5; ++i) {
+        assert_int_equal(gx_service_open(&s, &bad[i], NULL), GX_EUSAGE);
+        assert_null(s);
+    }
+    bad[0] = usual(faulty);
+    bad[0].decisions = "/nonexistent/decisions";
+    assert_int_equal(gx_service_open(&s, &bad[0], NULL), GX_ENOTFOUND);
+    bad[0].decisions = NULL;
+    s = opened(&bad[0]);
+    gx_query_options options = GX_QUERY_OPTIONS;
+    const gx_query query = GX_TEXT_QUERY("t0000003", 8);
+    gx_submission sub = GX_SUBMISSION(&query, 0, &options);
+    assert_int_equal(gx_service_submit(s, &sub, NULL, NULL), GX_EUSAGE);
+    sub.n = 1;
+    options.k = 0;
+    assert_int_equal(gx_service_submit(s, &sub, NULL, NULL), GX_EUSAGE);
+    options.k = 1;
+    sub.deadline = -1;
+    assert_int_equal(gx_service_submit(s, &sub, NULL, NULL), GX_EUSAGE);
+    gx_service_close(s);
+}
+
+/* ---- masks ---- */
+
+static void masks_hold_on_both(void **state)
+{
+    (void)state;
+    enum { N = 200 };
+    question *all = ask_many(12, N);
+    uint64_t words[(N_DOCS + 63) / 64];
+    gen_rng rng = {13};
+    for (size_t i = 0; i < sizeof words / sizeof *words; ++i)
+        words[i] = gen_u64(&rng);
+    gx_mask *mask, *gpu_mask;
+    gx_session *session;
+    gx_engine *g = gpu ? gpu : faulty;
+    assert_int_equal(gx_mask_open(&mask, cpu, words, NULL), GX_OK);
+    assert_int_equal(gx_mask_open(&gpu_mask, g, words, NULL), GX_OK);
+    assert_int_equal(gx_session_open(&session, cpu, NULL), GX_OK);
+    const gx_service_options o = usual(g);
+    gx_service *s = opened(&o);
+    gx_ticket *tickets[N];
+    for (uint32_t i = 0; i < N; ++i) {
+        question *q = &all[i];
+        q->options.mask = mask;
+        const gx_results results = {sizeof results, q->docids, NULL, &q->n, NULL, q->scores};
+        assert_int_equal(gx_search(session, &q->query, 1, &q->options, &results, NULL), GX_OK);
+    }
+    for (uint32_t i = 0; i < N; ++i) {
+        gx_submission sub = GX_SUBMISSION(&all[i].query, 1, &all[i].options);
+        sub.gpu_mask = i % 4 ? gpu_mask : NULL;
+        sub.tickets = &tickets[i];
+        assert_int_equal(gx_service_submit(s, &sub, NULL, NULL), GX_OK);
+    }
+    for (uint32_t i = 0; i < N; ++i) {
+        gx_service_answer a;
+        assert_int_equal(gx_ticket_wait(tickets[i], -1, &a), GX_OK);
+        assert_true(is_right(&all[i], &a));
+        assert_true(i % 4 || a.by == GX_PROCESSOR_CPU);
+        gx_ticket_close(tickets[i]);
+    }
+    gx_service_close(s);
+    gx_session_close(session);
+    gx_mask_close(mask);
+    gx_mask_close(gpu_mask);
+    free(all);
+}
+
+/* ---- replay ---- */
+
+static char *slurp(const char *path)
+{
+    FILE *f = fopen(path, "rb");
+    assert_non_null(f);
+    fseek(f, 0, SEEK_END);
+    const long n = ftell(f);
+    rewind(f);
+    char *text = malloc((size_t)n + 1);
+    assert_int_equal(fread(text, 1, (size_t)n, f), n);
+    text[n] = 0;
+    fclose(f);
+    return text;
+}
+
+static void a_replay_through_it_writes_the_same_run(void **state)
+{
+    (void)state;
+    enum { N = 1500 };
+    question *all = ask_many(14, N);
+    gx_replay_report *r = malloc(sizeof *r);
+    gx_error err = {0};
+    FILE *f = fopen(in_dir("log"), "wb");
+    for (uint32_t i = 0; i < N; ++i)
+        fprintf(f, "%u:%s\n", i + 1, all[i].text);
+    fclose(f);
+    gx_replay_options opt = GX_REPLAY_OPTIONS;
+    opt.log = in_dir("log");
+    opt.tag = "t";
+    opt.force = true;
+    opt.run_path = in_dir("one.run");
+    if (gx_replay(cpu, &opt, r, &err))
+        fail_msg("%s", err.text);
+    char *one = slurp(opt.run_path);
+    for (int open_loop = 0; open_loop < 2; ++open_loop) {
+        const gx_service_options service = usual(gpu ? gpu : faulty);
+        opt.run_path = in_dir("two.run");
+        opt.service = &service;
+        opt.threads = 2;
+        opt.batch = open_loop ? 8 : 64;
+        opt.rate = open_loop ? 20000 : 0;
+        opt.arrivals = open_loop ? GX_ARRIVALS_POISSON : GX_ARRIVALS_FIXED;
+        opt.deadline = 1e-9;
+        opt.warmup = 100;
+        opt.runs = 2;
+        opt.verify_every = 3;
+        opt.other = cpu;
+        if (gx_replay(cpu, &opt, r, &err))
+            fail_msg("%s", err.text);
+        char *two = slurp(opt.run_path);
+        assert_string_equal(one, two);
+        free(two);
+        assert_int_equal(r->queries, 2 * N);
+        assert_int_equal(r->latency.n, 2 * N);
+        assert_int_equal(r->late, 2 * N);
+        assert_int_equal(r->service.answered, 2 * N);
+        assert_int_equal(r->service.by[0] + r->service.by[1], 2 * N);
+        assert_int_equal(r->verified, N / 3);
+        assert_int_equal(r->other_differs + r->exhaustive_differs, 0);
+    }
+    free(one);
+    free(r);
+    free(all);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(both_answer_as_a_search_does_and_decide_the_same_again),
+        cmocka_unit_test(the_cpu_alone_answers_as_a_search_does),
+        cmocka_unit_test(the_gpu_alone_answers_as_a_search_does),
+        cmocka_unit_test(a_callback_gets_each_answer_once),
+        cmocka_unit_test(a_full_queue_says_so_and_takes_more_when_it_is_not),
+        cmocka_unit_test(what_waits_can_be_cancelled_and_what_is_under_way_cannot),
+        cmocka_unit_test(closing_answers_what_waits_with_cancelled),
+        cmocka_unit_test(faults_of_the_gpu_lose_no_query_and_it_works_again),
+        cmocka_unit_test(without_a_cpu_a_failure_is_told),
+        cmocka_unit_test(bad_options_and_queries_are_refused),
+        cmocka_unit_test(masks_hold_on_both),
+        cmocka_unit_test(a_replay_through_it_writes_the_same_run),
+    };
+    return cmocka_run_group_tests_name("service", tests, open_all, close_all);
+}
