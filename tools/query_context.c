@@ -1,5 +1,6 @@
 #include "tools/query_context.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +19,24 @@ static int open_session(gx_engine **en, gx_session **session, const gx_index *ix
     return code;
 }
 
+static void close_service(ask *k)
+{
+    gx_service_close(k->service);
+    hybrid_close(&k->both);
+    k->service = NULL;
+}
+
+static int open_service(ask *k, const cli_args *a, const char *path)
+{
+    gx_error err = {0};
+    if (gx_index_n_parts(k->ix)) /* each query would open its last commit on a GPU anew */
+        return cli_fail(GX_EUSAGE, "--engine=hybrid: %s is a collection; search it on one engine, or merge it", path);
+    const int code = hybrid_open(&k->both, a, path, k->ix, k->en);
+    if (code)
+        return code;
+    return gx_service_open(&k->service, &k->both.options, &err) ? cli_fail_error(&err) : 0;
+}
+
 int ask_open(ask *k, const cli_args *a, const char *path)
 {
     int code;
@@ -33,6 +52,8 @@ int ask_open(ask *k, const cli_args *a, const char *path)
     };
     if ((code = cli_open_index(&k->ix, a, path)) || (code = open_session(&k->en, &k->session, k->ix, &k->engine)) ||
         (code = ask_set_filter(k, cli_text(a, "only"), cli_text(a, "not"), cli_text(a, "filter"))))
+        return code;
+    if (hybrid_is_asked(a) && (code = open_service(k, a, path)))
         return code;
     cli_default_scorer(&k->options, a, k->ix);
     if ((code = cli_rm3(&k->rm3, a, k->ix)))
@@ -54,6 +75,7 @@ void ask_note_large_k(const ask *k)
 
 void ask_close(ask *k)
 {
+    close_service(k);
     gx_session_close(k->session);
     gx_mask_close(k->mask);
     gx_engine_close(k->en);
@@ -80,6 +102,7 @@ int ask_set_engine(ask *k, gx_engine_kind kind)
     }
     if (code)
         return code;
+    close_service(k);
     gx_session_close(k->session);
     gx_mask_close(k->mask);
     gx_engine_close(k->en);
@@ -110,7 +133,8 @@ int ask_set_filter(ask *k, const char *only, const char *except, const char *exp
 
 const char *ask_engine_name(const ask *k)
 {
-    return gx_engine_get_kind(k->en) == GX_ENGINE_GPU ? "gpu" : "cpu";
+    const bool gpu = k->service ? k->by == GX_PROCESSOR_GPU : gx_engine_get_kind(k->en) == GX_ENGINE_GPU;
+    return gpu ? "gpu" : "cpu";
 }
 
 /* Make room for the results of one query, and for at least one. A query has no more results than
@@ -288,6 +312,33 @@ static int reload(ask *k)
     return code;
 }
 
+/* Answer by the service; what it does not count is counted by the session. */
+static gx_status search_by_service(ask *k, const gx_query *query, const gx_query_options *options,
+                                   const gx_results *results, gx_error *err)
+{
+    gx_ticket *ticket;
+    gx_service_answer answer;
+    gx_submission sub = GX_SUBMISSION(query, 1, options);
+    sub.tickets = &ticket;
+    gx_status st = options->count ? gx_search(k->session, query, 1, options, results, err) : GX_OK;
+    if (st == GX_OK)
+        st = gx_service_submit(k->service, &sub, NULL, err);
+    if (st != GX_OK)
+        return st;
+    gx_ticket_wait(ticket, -1, &answer);
+    k->by = answer.by;
+    if ((st = answer.status) != GX_OK) {
+        err->status = st;
+        snprintf(err->text, sizeof err->text, "%s", answer.error);
+    } else {
+        *results->n_hits = answer.n_hits;
+        memcpy(results->docids, answer.docids, answer.n_hits * sizeof *results->docids);
+        memcpy(results->exact_scores, answer.scores, answer.n_hits * sizeof *results->exact_scores);
+    }
+    gx_ticket_close(ticket);
+    return st;
+}
+
 int ask_query(ask *k, const char *qid, size_t qid_len, const char *text, size_t len, uint32_t *n_hits)
 {
     gx_error err = {0};
@@ -317,7 +368,8 @@ int ask_query(ask *k, const char *qid, size_t qid_len, const char *text, size_t 
     if (k->expanded)
         options.op = GX_OP_OR;
     if (st == GX_OK)
-        st = gx_search(k->session, &query, 1, &options, &results, &err);
+        st = k->service ? search_by_service(k, &query, &options, &results, &err)
+                        : gx_search(k->session, &query, 1, &options, &results, &err);
     const double seconds = progress_clock() - begin;
     ++k->n_asked;
     k->seconds += seconds;

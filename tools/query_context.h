@@ -5,6 +5,7 @@
 #define GX_TOOLS_QUERY_CONTEXT_H
 
 #include "tools/document_filter.h"
+#include "tools/hybrid.h"
 #include "tools/output.h"
 #include "tools/search_flags.h"
 
@@ -18,6 +19,9 @@ typedef struct ask {
     gx_rm3_options rm3;       /* fb_docs 0: queries are not expanded */
     document_filter filter;
     gx_mask *mask;
+    hybrid both;         /* of --engine=hybrid */
+    gx_service *service; /* answers with --engine=hybrid; NULL: the session does */
+    gx_processor by;     /* what answered last */
     out_format format;
     bool explain, timing, snippets;
     bool (*stop)(void *user); /* ends the printing of an answer; NULL: nothing does */
@@ -47,7 +51,7 @@ void ask_note_large_k(const ask *k);
 
 /* Search on another engine from here on; the old one stays when that fails. */
 int ask_set_engine(ask *k, gx_engine_kind kind);
-const char *ask_engine_name(const ask *k); /* "cpu" or "gpu" */
+const char *ask_engine_name(const ask *k); /* "cpu" or "gpu"; of hybrid what answered last */
 
 /* Search only the documents of these files of ids and of this expression from here on
  * (document_filter.h; NULL: none). The old filter stays when that fails. */

@@ -11,9 +11,12 @@
 
 #include "engine/gpuidx_advanced.h"
 #include "tools/document_filter.h"
+#include "tools/hybrid.h"
 #include "tools/progress.h"
 #include "tools/search_flags.h"
 #include "tools/signals.h"
+
+#define HYBRID_BATCH 256u /* queries that are submitted at once, unless --batch says how many */
 
 static const double percentiles[] = {50, 90, 95, 99, 99.9};
 enum { N_PERCENTILES = sizeof percentiles / sizeof *percentiles };
@@ -25,7 +28,8 @@ typedef struct session_facts {
     const gx_replay_options *opt;
     const gx_replay_report *r;
     const document_filter *filter;
-    bool cache; /* there is a result cache */
+    bool cache;           /* there is a result cache */
+    const hybrid *hybrid; /* NULL: one engine searches */
 } session_facts;
 
 /* ---- interrupts and progress ---- */
@@ -225,15 +229,38 @@ static void put_stages(FILE *out, const session_facts *f)
     put_stage(out, "waiting", r->stages.wait, r, opt->threads);
 }
 
+/* Which processor answered what. */
+static void put_service(FILE *out, const session_facts *f)
+{
+    const gx_service_counts *c = &f->r->service;
+    const double n = c->answered ? (double)c->answered : 1;
+    fprintf(out, "Answered\n  %-22s %15s   %.1f %%, by %u thread%s\n", "on the CPU",
+            show_count(c->by[GX_PROCESSOR_CPU]), 100 * (double)c->by[GX_PROCESSOR_CPU] / n,
+            f->hybrid->options.cpu_threads, plural(f->hybrid->options.cpu_threads));
+    if (f->hybrid->gpu)
+        fprintf(out, "  %-22s %15s   %.1f %%, in %s batches of %.1f on average\n", "on the GPU",
+                show_count(c->by[GX_PROCESSOR_GPU]), 100 * (double)c->by[GX_PROCESSOR_GPU] / n, show_count(c->batches),
+                c->batches ? (double)c->by[GX_PROCESSOR_GPU] / (double)c->batches : 0);
+    fprintf(out, "  %-22s %15s\n  %-22s %15s\n", "stolen from the other", show_count(c->stolen), "near their deadline",
+            show_count(c->urgent));
+    if (c->gpu_failures)
+        fprintf(out, "  %-22s %15s   %s quer%s answered by the CPU instead\n", "failures of the GPU",
+                show_count(c->gpu_failures), show_count(c->fell_back), plural_y(c->fell_back));
+}
+
 static void put_work(FILE *out, const session_facts *f)
 {
     const gx_replay_report *r = f->r;
     const gx_search_stats *w = &r->work;
+    if (f->hybrid)
+        put_service(out, f);
     fputs("Work\n", out);
     put_count(out, "results", r->results, r->queries);
     put_count(out, "without results", r->without_results, 0);
-    put_count(out, "postings of the terms", w->postings, r->queries);
-    put_count(out, "blocks of the terms", w->blocks, r->queries);
+    if (!f->hybrid) {
+        put_count(out, "postings of the terms", w->postings, r->queries);
+        put_count(out, "blocks of the terms", w->blocks, r->queries);
+    }
     if (w->blocks_decoded)
         put_count(out, "block decodings", w->blocks_decoded, r->queries);
     if (w->lookups)
@@ -402,6 +429,19 @@ static json_t *codings_json(const gx_index *ix)
     return list;
 }
 
+static json_t *hybrid_json(const session_facts *f)
+{
+    const gx_service_counts *c = &f->r->service;
+    const gx_service_options *o = &f->hybrid->options;
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:i, s:i, s:i, s:f, s:o}", "by_cpu",
+                     (json_int_t)c->by[GX_PROCESSOR_CPU], "by_gpu", (json_int_t)c->by[GX_PROCESSOR_GPU], "gpu_batches",
+                     (json_int_t)c->batches, "stolen", (json_int_t)c->stolen, "urgent", (json_int_t)c->urgent,
+                     "gpu_failures", (json_int_t)c->gpu_failures, "fell_back", (json_int_t)c->fell_back, "cpu_threads",
+                     (int)o->cpu_threads, "gpu_threads", (int)o->gpu_threads, "gpu_batch", (int)o->batch,
+                     "batch_time_us", o->batch_seconds * 1e6, "gpu",
+                     f->hybrid->gpu ? text_or_null(gx_engine_describe(f->hybrid->gpu)) : json_null());
+}
+
 static json_t *report_json(const session_facts *f)
 {
     const gx_replay_report *r = f->r;
@@ -417,7 +457,10 @@ static json_t *report_json(const session_facts *f)
                                   (json_int_t)st.n_docs, "terms", (json_int_t)st.n_terms, "postings",
                                   (json_int_t)st.n_postings, "bytes", (json_int_t)st.file_bytes));
     json_object_set_new(root, "engine",
-                        json_pack("{s:s, s:o}", "kind", gx_engine_get_kind(f->en) == GX_ENGINE_GPU ? "gpu" : "cpu",
+                        json_pack("{s:s, s:o}", "kind",
+                                  f->hybrid                                    ? "hybrid"
+                                  : gx_engine_get_kind(f->en) == GX_ENGINE_GPU ? "gpu"
+                                                                               : "cpu",
                                   "name", text_or_null(gx_engine_describe(f->en))));
     json_object_set_new(root, "log",
                         json_pack("{s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "path",
@@ -452,6 +495,7 @@ static json_t *report_json(const session_facts *f)
                         json_pack("{s:I, s:I}", "device_bytes", (json_int_t)r->memory.device, "pinned_bytes",
                                   (json_int_t)r->memory.pinned));
     json_object_set_new(root, "stage_seconds", stages_json(r));
+    json_object_set_new(root, "hybrid", f->hybrid ? hybrid_json(f) : json_null());
     json_object_set_new(root, "verify", verify_json(f));
     return root;
 }
@@ -490,6 +534,15 @@ static int open_other(gx_engine **out, const gx_engine *en, const gx_index *ix, 
     if (st && !told)
         cli_note("no GPU to verify with: %s", err.text);
     return 0;
+}
+
+/* The engine to verify a hybrid's answers with. */
+static int open_cpu(gx_engine **out, const gx_index *ix, gx_engine_options options)
+{
+    gx_error err = {0};
+    options.result_cache = 0;
+    options.kind = GX_ENGINE_CPU;
+    return gx_engine_open(out, ix, &options, &err) ? cli_fail_error(&err) : 0;
 }
 
 static gx_replay_options read_options(const cli_args *a)
@@ -606,6 +659,8 @@ static int run(const cli_args *a)
     gx_mask *mask = NULL, *other_mask = NULL;
     document_filter filter = {0};
     gx_rm3_options rm3 = {0};
+    hybrid both = {0};
+    gx_mask *gpu_mask = NULL;
     gx_engine_options engine = cli_engine_options(a);
     engine.result_cache = cli_count(a, "result-cache");
     gx_replay_options opt = read_options(a);
@@ -625,6 +680,8 @@ static int run(const cli_args *a)
     const int refused = check_output(a, "run"), bad_report = refused ? 0 : check_output(a, "report");
     if (refused || bad_report)
         return refused ? refused : bad_report;
+    if (!hybrid_is_asked(a) && (cli_given(a, "decisions") || cli_given(a, "profile")))
+        return cli_usage(a, "--%s is of --engine=hybrid", cli_given(a, "profile") ? "profile" : "decisions");
     gx_replay_report *r = calloc(1, sizeof *r);
     int code = r ? 0 : cli_fail(GX_ENOMEM, "no memory for the report");
     stop_on_signals();
@@ -644,22 +701,38 @@ static int run(const cli_args *a)
         opt.rm3 = &rm3;
     if (!code)
         code = cli_precompute_pair_thresholds(en, a, &opt.query);
+    if (!code && hybrid_is_asked(a))
+        code = hybrid_open(&both, a, a->argv[0], ix, en);
+    if (!code && both.gpu)
+        code = document_filter_open_mask(&gpu_mask, &filter, both.gpu);
     if (!code && opt.verify_every)
-        code = open_other(&other, en, ix, engine);
+        code = hybrid_is_asked(a) ? open_cpu(&other, ix, engine) : open_other(&other, en, ix, engine);
     if (!code && other)
         code = document_filter_open_mask(&other_mask, &filter, other);
     if (!code) {
         if (!opt.batch)
-            opt.batch = gx_engine_get_kind(en) == GX_ENGINE_GPU ? 1024 : 1;
+            opt.batch = hybrid_is_asked(a) ? HYBRID_BATCH : gx_engine_get_kind(en) == GX_ENGINE_GPU ? 1024 : 1;
+        if (hybrid_is_asked(a)) {
+            both.options.bound = both.options.bound > opt.batch ? both.options.bound : opt.batch;
+            opt.service = &both.options;
+            opt.service_mask = gpu_mask;
+        }
         opt.query.mask = mask;
         opt.other = other;
         opt.other_mask = other_mask;
-        session_facts f = {
-            .a = a, .ix = ix, .en = en, .other = other, .filter = &filter, .cache = engine.result_cache > 0};
+        session_facts f = {.a = a,
+                           .ix = ix,
+                           .en = en,
+                           .other = other,
+                           .filter = &filter,
+                           .cache = engine.result_cache > 0,
+                           .hybrid = opt.service ? &both : NULL};
         code = replay(&f, en, &opt, r);
     }
     gx_mask_close(other_mask);
     gx_engine_close(other);
+    gx_mask_close(gpu_mask);
+    hybrid_close(&both);
     gx_mask_close(mask);
     gx_engine_close(en);
     gx_index_close(ix);
@@ -672,8 +745,8 @@ static int run(const cli_args *a)
 static const cli_flag flags[] = {
     CLI_LOG_FLAGS,
     {"on-error", 0, CLI_CHOICE, "fail|skip", "fail", "what a malformed line or an impossible query does"},
-    {"batch", 0, CLI_COUNT, "N", "0", "queries handed to the engine at once; 0: 1 on the CPU, 1,024 on a GPU",
-     .max = 1 << 20},
+    {"batch", 0, CLI_COUNT, "N", "0",
+     "queries handed to the engine at once; 0: 1 on the CPU, 1,024 on a GPU, 256 to both", .max = 1 << 20},
     {"threads", 'j', CLI_COUNT, "N", "1", "threads, each with a session of its own; 0: one a processor", .max = 1024},
     {"runs", 0, CLI_COUNT, "N", "1",
      "replay the log `N` times; the report covers all of them. More runs give steadier figures", .min = 1,
@@ -709,6 +782,7 @@ static const cli_flag flags[] = {
     CLI_SEARCH_FLAGS,
     CLI_RM3_FLAG,
     CLI_PAIR_THRESHOLDS_FLAG,
+    CLI_HYBRID_FLAGS,
     {NULL},
 };
 
@@ -757,6 +831,12 @@ static const cli_section sections[] = {
      "says how often the docids of a block were decoded: fewer than the blocks where the engine skips, and more where "
      "it comes back to a block whose docids it no longer keeps. `look-ups` are documents that were looked up in a "
      "list one by one. On a GPU, batches of a few queries are not counted."},
+    {"Both engines",
+     "With `--engine=hybrid` the `--threads` read, plan and submit queries, and further threads answer them on the CPU "
+     "and, in batches, on the GPU. A query goes to the processor that is predicted to answer it much sooner; one that "
+     "either can answer waits for the first that is free; a processor without work takes from the other. The more of "
+     "its time to `--deadline` a query has waited, the sooner it is answered. Answers are the same, to the bit. "
+     "Latency counts until each query's own answer. The work of the searches is not counted."},
     {"Expansion",
      "With `--rm3`, which `gpuidx help query` describes, the time of planning includes the first search and the "
      "expansion. `--verify` lets the other engine find its own feedback documents."},

@@ -89,6 +89,8 @@ gx_engine_options cli_engine_options(const cli_args *a)
 {
     gx_engine_options o = GX_ENGINE_OPTIONS;
     o.kind = (gx_engine_kind)cli_choice(a, "engine");
+    if (o.kind > GX_ENGINE_GPU) /* hybrid: the CPU engine of both */
+        o.kind = GX_ENGINE_CPU;
     o.device = (int)cli_count(a, "device");
     o.device_memory = cli_count(a, "device-memory");
     if (cli_given(a, "map-memory"))

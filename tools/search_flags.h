@@ -12,6 +12,7 @@
 #define CLI_PRESETS "bm25|bm25:lucene|bm25:pisa|bm25:atire|bm25:robertson|bm25:lucene-lossy|impact"
 #define CLI_ALGORITHMS "auto|pmf|taat|block-max" /* as gx_algorithm does */
 #define CLI_ENGINES "auto|cpu|gpu"               /* as gx_engine_kind does */
+#define CLI_SEARCH_ENGINES CLI_ENGINES "|hybrid" /* both; see hybrid.h */
 #define CLI_SYNTAXES "plain|boolean"             /* as cli_query_kind reads them */
 
 /* clang-format off */
@@ -99,8 +100,9 @@
      "`auto` takes for queries of many terms; else as `auto`"}, \
     {"recursion", 0, CLI_COUNT, "N", "0", \
      "levels of recursion of Parallel Merge Find; they pay above 5 M integers", .max = GX_MAX_RECURSION}, \
-    {"engine", 0, CLI_CHOICE, CLI_ENGINES, "auto", \
-     "where to search; `auto` takes a GPU where one can be used and the index fits, else the CPU"}, \
+    {"engine", 0, CLI_CHOICE, CLI_SEARCH_ENGINES, "auto", \
+     "where to search; `auto` takes a GPU where one can be used and the index fits, else the CPU; `hybrid` lets both " \
+     "answer, each query where it is answered sooner (`gpuidx help calibrate`)"}, \
     CLI_DEVICE_FLAGS, \
     CLI_INDEX_FLAGS
 /* clang-format on */

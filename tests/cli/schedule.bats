@@ -1,4 +1,4 @@
-# What schedules queries: `gpuidx calibrate`.
+# What schedules queries: `gpuidx calibrate`, `--engine=hybrid`.
 load cli
 
 setup_file() { build_tiny; }
@@ -59,4 +59,59 @@ assert r["relative_errors"]["cpu"]["held_out"]["costs"] > 0' <.stdout
     ask calibrate --engine=cpu "$TINY" missing -o p
     exits 5
     complains 'missing'
+}
+
+# Without a GPU the CPU answers all, by the same service.
+@test "query --engine=hybrid finds what the CPU finds" {
+    for args in '' '--op=and' '--filter id:d01' '-k 3 --syntax=boolean'; do
+        ask query --engine=cpu --format=tsv "$TINY" $args 'skipping blocks lists'
+        exits 0
+        cp .stdout one
+        ask query --engine=hybrid --format=tsv "$TINY" $args 'skipping blocks lists'
+        exits 0
+        cmp one .stdout
+    done
+    ask query --engine=hybrid "$TINY" 'blocks'
+    exits 0
+    [[ $output == *' matches in '* ]]
+}
+
+@test "replay --engine=hybrid writes the same run, in both loops, and verifies" {
+    for i in $(seq 50); do sed "s/^/$i/" log; done >long
+    ask replay -q --engine=cpu "$TINY" long --run=one.run
+    exits 0
+    for loop in '' '--rate 2000 --arrivals=poisson --deadline 100'; do
+        ask replay --engine=hybrid "$TINY" long --run=two.run --force -j 2 --cpu-threads 2 --batch 8 --verify \
+            --decisions=dec $loop
+        exits 0
+        says 'on the CPU'
+        says 'Verified 200 queries'
+        cmp one.run two.run
+        grep -q '^o 65536 2 ' dec
+    done
+    ask replay -q --engine=hybrid "$TINY" long --report=-
+    exits 0
+    python3 -c '
+import json, sys
+r = json.load(sys.stdin)
+assert r["engine"]["kind"] == "hybrid" and r["hybrid"]["by_cpu"] + r["hybrid"]["by_gpu"] == 200' <.stdout
+}
+
+@test "a profile is read where it lies, and a bad one is refused" {
+    cp "$TINY" mine.gx
+    ask calibrate --engine=cpu -q mine.gx log --runs 1
+    exits 0
+    ask replay -v --engine=hybrid mine.gx log
+    exits 0
+    complains 'costs of queries are those of mine.gx.profile'
+    echo nonsense >mine.gx.profile
+    ask replay --engine=hybrid mine.gx log
+    exits 3
+    complains 'mine.gx.profile:1: '
+    ask replay --engine=hybrid mine.gx log --profile=missing
+    exits 5
+    complains 'missing'
+    ask replay --engine=cpu mine.gx log --profile=p
+    exits 2
+    complains '--profile is of --engine=hybrid'
 }
