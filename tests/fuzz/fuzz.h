@@ -48,6 +48,17 @@ static inline unsigned fuzz_folder(const char *folder, void (*vary)(const uint8_
     return files;
 }
 
+/* fuzz_folder of each of the program's arguments, all of which have files. Returns the exit code. */
+static inline int fuzz_folders(int argc, char **argv, void (*vary)(const uint8_t *bytes, size_t n))
+{
+    for (int i = 1; i < argc; ++i) {
+        const unsigned files = fuzz_folder(argv[i], vary);
+        printf("%s: %u files\n", argv[i], files);
+        must(files > 0);
+    }
+    return argc < 2;
+}
+
 /* The first 400 bytes of an expression to the target 20,000 times, each with up to most_changes
  * changes: a byte becomes one of `signs`, a byte goes, a piece comes twice. */
 static inline void fuzz_expression(const uint8_t *bytes, size_t n, const char *signs, size_t n_signs,

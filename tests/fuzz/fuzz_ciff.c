@@ -133,13 +133,9 @@ static void mutate(const uint8_t *bytes, size_t n)
 
 int main(int argc, char **argv)
 {
-    for (int i = 1; i < argc; ++i) {
-        const unsigned files = fuzz_folder(argv[i], mutate);
-        printf("%s: %u files\n", argv[i], files);
-        must(files > 0);
-    }
+    const int code = fuzz_folders(argc, argv, mutate);
     rmdir(dir);
-    return argc < 2;
+    return code;
 }
 
 #endif

@@ -130,12 +130,7 @@ static void mutate(const uint8_t *bytes, size_t n)
 
 int main(int argc, char **argv)
 {
-    for (int i = 1; i < argc; ++i) {
-        const unsigned files = fuzz_folder(argv[i], mutate);
-        printf("%s: %u files\n", argv[i], files);
-        must(files > 0);
-    }
-    return argc < 2;
+    return fuzz_folders(argc, argv, mutate);
 }
 
 #endif

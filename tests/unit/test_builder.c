@@ -51,6 +51,14 @@ static gx_builder *open_builder(gx_builder_options opt)
     return b;
 }
 
+/* With all other options as they are by default. */
+static gx_builder *open_at(const char *path)
+{
+    gx_builder_options o = GX_BUILDER_OPTIONS;
+    o.path = path;
+    return open_builder(o);
+}
+
 static void add(gx_builder *b, const char *id, const char *title, const char *text)
 {
     const gx_document d = document(id, title, text);
@@ -302,9 +310,7 @@ static void bad_ids_are_refused_and_the_builder_goes_on(void **state)
 {
     (void)state;
     const char *path = in_dir("a.gx");
-    gx_builder_options o = GX_BUILDER_OPTIONS;
-    o.path = path;
-    gx_builder *b = open_builder(o);
+    gx_builder *b = open_at(path);
     static const char *const bad[] = {"", "a b", "a\tb", "a\n", "\x7F"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; ++i) {
         const gx_document d = document(bad[i], NULL, "text");
@@ -323,9 +329,7 @@ static void duplicates_fail_by_default(void **state)
 {
     (void)state;
     const char *path = in_dir("a.gx");
-    gx_builder_options o = GX_BUILDER_OPTIONS;
-    o.path = path;
-    gx_builder *b = open_builder(o);
+    gx_builder *b = open_at(path);
     add(b, "d1", NULL, "one");
     add(b, "d2", NULL, "two");
     const gx_document d = document("d2", NULL, "three");
@@ -347,9 +351,7 @@ static void many_documents_are_added_up_to_the_first_that_fails(void **state)
 {
     (void)state;
     const char *path = in_dir("a.gx");
-    gx_builder_options o = GX_BUILDER_OPTIONS;
-    o.path = path;
-    gx_builder *b = open_builder(o);
+    gx_builder *b = open_at(path);
     gx_document docs[] = {document("d1", "one", "two"), document("d2", NULL, "two"), document("d1", NULL, "three"),
                           document("d4", NULL, "four")};
     gx_error err = {0};
@@ -722,9 +724,7 @@ static void the_index_holds_what_the_analyzer_says(void **state)
                                         "tenchars10",
                                         "thirteen_char"};
     const char *path = in_dir("a.gx");
-    gx_builder_options o = GX_BUILDER_OPTIONS;
-    o.path = path;
-    gx_builder *b = open_builder(o);
+    gx_builder *b = open_at(path);
     uint64_t seed = 77;
     static char text[300][1024];
     for (int d = 0; d < 300; ++d) {
@@ -765,9 +765,7 @@ static void what_is_dropped_and_replaced_is_counted(void **state)
 {
     (void)state;
     const char *path = in_dir("a.gx");
-    gx_builder_options o = GX_BUILDER_OPTIONS;
-    o.path = path;
-    gx_builder *b = open_builder(o);
+    gx_builder *b = open_at(path);
     char *giant = malloc((10u << 20) + 1);
     memset(giant, 'g', 10u << 20);
     giant[10u << 20] = 0;
