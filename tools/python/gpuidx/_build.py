@@ -8,7 +8,7 @@ import numpy as np
 
 from . import _queries
 from ._index import Index
-from ._library import UsageError, check, ffi, lib, new_error, options, path_bytes
+from ._library import UINT64_MAX, UsageError, check, ffi, lib, new_error, options, path_bytes, whole
 
 _DUPLICATES = {"fail": lib.GX_DUPLICATES_FAIL, "first": lib.GX_DUPLICATES_FIRST, "last": lib.GX_DUPLICATES_LAST}
 IDS = ("id", "docno", "_id", "doc_id", "docid")
@@ -420,18 +420,24 @@ def build(path: Union[str, "os.PathLike[str]"], documents: Any = None, *, vector
     if vectors is None and documents is None:
         raise TypeError("documents are an iterable, not None, unless there are vectors")
     if vectors is not None:
-        if bits is not None and not 4 <= bits <= 16:
-            raise UsageError("bits is 4 to 16, not %r" % (bits,))
+        if bits is not None:
+            whole(bits, "bits", 4, 16)
         if scale not in _SCALES and scale is not None:
             raise UsageError("scale is one of %s, not %r" % (", ".join(map(repr, _SCALES)), scale))
         opt.vector_bits, opt.list_units = bits or 8, _SCALES[scale or "collection"]
     given = {"path": path_bytes(path), "docid_codec": codec, "analyzer": analyzer, "stemmer": stemmer,
              "stopwords": stopwords, "fold": fold, "source": source}
+    for name, value in given.items():
+        if value is not None and not isinstance(value, (str, bytes, os.PathLike)):
+            raise TypeError("%s is a str, not %r" % ("codec" if name == "docid_codec" else name, value))
     keep = {name: ffi.new("char[]", os.fsencode(v)) for name, v in given.items() if v is not None}
     for name, value in keep.items():
         setattr(opt, name, value)
     opt.force, opt.store_titles, opt.store_text = force, store_titles, store_text
-    opt.duplicates, opt.memory, opt.threads = _DUPLICATES[duplicates], memory, threads
+    opt.duplicates, opt.memory = _DUPLICATES[duplicates], whole(memory, "memory", 0, UINT64_MAX)
+    opt.threads = whole(threads, "threads")
+    if attributes is not None and not isinstance(attributes, Mapping):
+        raise TypeError("attributes are {name: type}, not a %s" % type(attributes).__name__)
     names = tuple(attributes or ())
     if attributes:
         declared = ffi.new("gx_attribute[]", len(attributes))

@@ -8,7 +8,8 @@ from typing import Any, Dict, Iterable, Mapping, NamedTuple, Sequence, Union
 
 from . import _build
 from ._index import _CHECKS, Index, _choose
-from ._library import InputError, Interrupt, UsageError, check, encode, ffi, lib, new_error, options, path_bytes
+from ._library import (UINT64_MAX, InputError, Interrupt, UsageError, check, encode, ffi, lib, new_error, options,
+                       path_bytes, whole)
 
 
 class CollectionCounts(NamedTuple):
@@ -46,7 +47,8 @@ class Collection:
         self._pid = os.getpid()
         self._interrupt = Interrupt()
         out, err, opt = ffi.new("gx_collection **"), new_error(), options("gx_collection_options")
-        opt.memory, opt.threads, opt.cancel = memory, threads, self._interrupt.cancel
+        opt.memory, opt.threads = whole(memory, "memory", 0, UINT64_MAX), whole(threads, "threads")
+        opt.cancel = self._interrupt.cancel
         opt.check = _choose(_CHECKS, "check", check)
         _check(lib.gx_collection_open(out, path_bytes(path), opt, err), err)
         self._collection = out[0]

@@ -18,7 +18,7 @@ import numpy as np
 
 from . import _queries
 from ._library import (UINT32_MAX, UINT64_MAX, Interrupt, UsageError, check, encode, error, ffi, lib, new_error,
-                       options, path_bytes)
+                       options, path_bytes, real, whole)
 from ._results import Results
 
 _OPS = {"or": lib.GX_OP_OR, "and": lib.GX_OP_AND, "and-or": lib.GX_OP_AND_OR}
@@ -98,7 +98,8 @@ class Mask:
 
     def __init__(self, index: "Index", engine: str, words: Any) -> None:
         out, err = ffi.new("gx_mask **"), new_error()
-        check(lib.gx_mask_open(out, index._engine(engine), ffi.from_buffer("uint64_t[]", words), err), err)
+        with index._use():
+            check(lib.gx_mask_open(out, index._engine(engine), ffi.from_buffer("uint64_t[]", words), err), err)
         self.engine = engine
         self.n_docs = int(np.bitwise_count(words).sum()) if hasattr(np, "bitwise_count") else int(
             np.unpackbits(words.view(np.uint8)).sum())
@@ -208,6 +209,10 @@ class Index:
                                         "map_memory": map_memory, "result_cache": result_cache, "check": check,
                                         "load": load})
         _choose(_ENGINES, "engine", engine)
+        whole(device, "device", 0, 1023)
+        for what in ("device_memory", "map_memory", "result_cache"):
+            if self._arguments[what] is not None:
+                whole(self._arguments[what], what, 0, UINT64_MAX)
         err, out = new_error(), ffi.new("gx_index **")
         _check(lib.gx_index_open(out, path_bytes(self.path), self._file_options(), err), err)
         self._take(out[0])
@@ -255,7 +260,8 @@ class Index:
     @property
     def commit(self) -> int:
         """The number of a collection's commit; 0 of an index that is one file."""
-        return int(lib.gx_index_commit(self._open()))
+        with self._use() as file:
+            return int(lib.gx_index_commit(file))
 
     @property
     def parts(self) -> List[Part]:
@@ -406,7 +412,8 @@ class Index:
 
     def engine_name(self, engine: Optional[str] = None) -> str:
         """The engine that answers: "CPU (AVX-512)" or "GPU 0: NVIDIA H200"."""
-        return str(ffi.string(lib.gx_engine_describe(self._engine(engine))).decode())
+        with self._use():
+            return str(ffi.string(lib.gx_engine_describe(self._engine(engine))).decode())
 
     # ---- searching ----
 
@@ -418,12 +425,12 @@ class Index:
         o.op = _choose(_OPS, "op", op)
         o.k = max(1, min(int(k), self.info.n_docs))
         o.preset = _preset(scorer)
-        o.k1 = math.nan if k1 is None else k1
-        o.b = math.nan if b is None else b
+        o.k1 = math.nan if k1 is None else real(k1, "k1")
+        o.b = math.nan if b is None else real(b, "b")
         o.prune = bool(prune)
         o.count = bool(count)
         o.algorithm = _choose(_ALGORITHMS, "algorithm", algorithm)
-        o.seconds = seconds
+        o.seconds = real(seconds, "seconds")
         if mask is not None:
             if mask._index is not self:
                 raise ValueError("the mask is closed, or of another index")
@@ -520,9 +527,7 @@ class Index:
 
     def _search_batch(self, made: _queries.Batch, qids: Optional[List[str]], single: bool, key: Any, kind: str,
                       threads: int, batch: int) -> Results:
-        if batch < 1 or threads < 1:
-            raise UsageError("batch and threads are at least 1")
-        n = made.n
+        batch, threads, n = whole(batch, "batch", 1), whole(threads, "threads", 1, 1024), made.n
         opt = self._options(self._session(kind), key)
         k = int(opt.k)
         docids = np.full((n, k), UINT32_MAX, np.uint32)
@@ -626,10 +631,11 @@ class Index:
         """{name: type} of the attributes that the index keeps of its documents."""
         found, a = {}, ffi.new("gx_attribute_info *")
         a.size = ffi.sizeof("gx_attribute_info")
-        for i in range(lib.gx_index_n_attributes(self._open())):
-            lib.gx_index_get_attribute(self._index, i, a)
-            name = bytes(ffi.buffer(a.name, a.name_len)).decode()
-            found[name] = ffi.string(lib.gx_attribute_type_name(a.type)).decode()
+        with self._use() as file:
+            for i in range(lib.gx_index_n_attributes(file)):
+                lib.gx_index_get_attribute(file, i, a)
+                name = bytes(ffi.buffer(a.name, a.name_len)).decode()
+                found[name] = ffi.string(lib.gx_attribute_type_name(a.type)).decode()
         return found
 
     def _docids(self, docids: Any) -> Any:
@@ -673,7 +679,7 @@ class Index:
         """Why a document has its score for a query (a string, or {term: weight}): the formula, the terms' numbers."""
         e, err, made, opt = ffi.new("gx_explanation *"), new_error(), self._one(query), options("gx_query_options")
         opt.preset = _preset(scorer or ("impact" if self.info.impacts else "bm25"))
-        opt.k1, opt.b = math.nan if k1 is None else k1, math.nan if b is None else b
+        opt.k1, opt.b = math.nan if k1 is None else real(k1, "k1"), math.nan if b is None else real(b, "b")
         docid = self._docid_of(document)
         with self._use() as file:
             check(lib.gx_explain(e, file, made.at(0), opt, docid, err), err)
@@ -690,12 +696,13 @@ class Index:
     def snippet(self, query: Any, document: Union[str, int], words: int = 30) -> Tuple[str, List[Tuple[int, int]]]:
         """The part of a document's stored text that shows best why it was found, and the words in it to mark, as
         (begin, end) in characters of the part."""
+        whole(words, "words", 1)
         text = self.text(document).encode()
         out, err, made, s = ffi.new("gx_highlighter **"), new_error(), self._one(query), ffi.new("gx_snippet *")
         with self._use() as file:
             check(lib.gx_highlighter_open(out, file, made.at(0), err), err)
             try:
-                check(lib.gx_highlighter_snippet(out[0], ffi.from_buffer(text), len(text), max(1, words), s, err), err)
+                check(lib.gx_highlighter_snippet(out[0], ffi.from_buffer(text), len(text), words, s, err), err)
             finally:
                 lib.gx_highlighter_close(out[0])
         part = text[s.begin:s.end]
@@ -707,17 +714,19 @@ class Index:
 
     def docid(self, docno: str) -> int:
         """The docid of an external id. KeyError if no document has it."""
-        coded = encode(docno, "a docno")
-        found = lib.gx_index_find_doc(self._open(), coded, len(coded))
+        found = self._find_doc(encode(docno, "a docno"))
         if found == UINT32_MAX:
             raise KeyError("no document has the id %r" % docno)
-        return int(found)
+        return found
+
+    def _find_doc(self, coded: bytes) -> int:
+        with self._use() as file:
+            return int(lib.gx_index_find_doc(file, coded, len(coded)))
 
     def __contains__(self, docno: object) -> bool:
         if not isinstance(docno, str):
             return False
-        coded = encode(docno)
-        return bool(lib.gx_index_find_doc(self._open(), coded, len(coded)) != UINT32_MAX)
+        return self._find_doc(encode(docno)) != UINT32_MAX
 
     def docno(self, docid: int) -> str:
         """The external id of a docid. IndexError."""
@@ -742,8 +751,9 @@ class Index:
     def title(self, document: Union[str, int]) -> str:
         """The stored title of a document; "" where there is none."""
         n = ffi.new("size_t *")
-        text = lib.gx_index_doc_title(self._open(), self._docid_of(document), n)
-        return bytes(ffi.buffer(text, n[0])).decode("utf-8", "replace") if n[0] else ""
+        with self._use() as file:
+            text = lib.gx_index_doc_title(file, self._docid_of(document), n)
+            return bytes(ffi.buffer(text, n[0])).decode("utf-8", "replace") if n[0] else ""
 
     def text(self, document: Union[str, int]) -> str:
         """The stored text of a document. NotFoundError where the index keeps no texts."""
@@ -766,7 +776,8 @@ class Index:
 
     def doc_len(self, document: Union[str, int]) -> int:
         """The number of a document's terms, repeated ones included."""
-        return int(lib.gx_index_doc_len(self._open(), self._docid_of(document)))
+        with self._use() as file:
+            return int(lib.gx_index_doc_len(file, self._docid_of(document)))
 
     # ---- terms ----
 
@@ -776,7 +787,8 @@ class Index:
                 raise IndexError("term %d is outside [0, %d)" % (term, self.info.n_terms))
             return int(term)
         coded = encode(term, "a term")
-        found = lib.gx_index_find_term(self._open(), coded, len(coded))
+        with self._use() as file:
+            found = lib.gx_index_find_term(file, coded, len(coded))
         if found == UINT32_MAX:
             raise KeyError("the index has no term %r (terms are what analysis makes of words: Index.analyze)" % term)
         return int(found)
@@ -784,34 +796,40 @@ class Index:
     def term(self, number: int) -> str:
         """The term with this number; terms are numbered in byte order."""
         n = ffi.new("size_t *")
-        text = lib.gx_index_term(self._open(), self._find_term(int(number)), n)
-        return bytes(ffi.buffer(text, n[0])).decode("utf-8", "surrogateescape")
+        with self._use() as file:
+            text = lib.gx_index_term(file, self._find_term(int(number)), n)
+            return bytes(ffi.buffer(text, n[0])).decode("utf-8", "surrogateescape")
 
     def terms(self) -> Iterator[str]:
         """All terms, in byte order."""
         n = ffi.new("size_t *")
-        for i in range(self.info.n_terms):
-            text = lib.gx_index_term(self._open(), i, n)
-            yield bytes(ffi.buffer(text, n[0])).decode("utf-8", "surrogateescape")
+        for first in range(0, self.info.n_terms, 1024):
+            with self._use() as file:
+                part = [bytes(ffi.buffer(lib.gx_index_term(file, i, n), n[0])).decode("utf-8", "surrogateescape")
+                        for i in range(first, min(first + 1024, self.info.n_terms))]
+            yield from part
 
     def df(self, term: Union[str, int]) -> int:
         """The number of documents that hold the term; 0 for one that the index lacks."""
         try:
-            return int(lib.gx_index_df(self._open(), self._find_term(term)))
+            with self._use() as file:
+                return int(lib.gx_index_df(file, self._find_term(term)))
         except KeyError:
             return 0
 
     def cf(self, term: Union[str, int]) -> int:
         """How often the term stands in all documents together; 0 for one that the index lacks."""
         try:
-            return int(lib.gx_index_cf(self._open(), self._find_term(term)))
+            with self._use() as file:
+                return int(lib.gx_index_cf(file, self._find_term(term)))
         except KeyError:
             return 0
 
     def iter_postings(self, term: Union[str, int]) -> Iterator[Postings]:
         """The list of a term, block by block (at most info.block_len postings each)."""
         out, err = ffi.new("gx_postings **"), new_error()
-        check(lib.gx_postings_open(out, self._open(), self._find_term(term), err), err)
+        with self._use() as file:
+            check(lib.gx_postings_open(out, file, self._find_term(term), err), err)
         docids, tfs, n = ffi.new("uint32_t **"), ffi.new("uint32_t **"), ffi.new("uint32_t *")
         try:
             while True:
@@ -848,8 +866,9 @@ class Index:
     def meta(self) -> Dict[str, Any]:
         """What the file says about itself: the analyzer, the source, and more."""
         n = ffi.new("size_t *")
-        text = lib.gx_index_meta(self._open(), n)
-        found: Dict[str, Any] = json.loads(bytes(ffi.buffer(text, n[0])).decode("utf-8")) if n[0] else {}
+        with self._use() as file:
+            text = lib.gx_index_meta(file, n)
+            found: Dict[str, Any] = json.loads(bytes(ffi.buffer(text, n[0])).decode("utf-8")) if n[0] else {}
         return found
 
     # ---- other forms ----
@@ -870,8 +889,8 @@ class Index:
         """
         if impacts is None and (bits is not None or scale is not None):
             raise UsageError("bits and scale are of impacts")
-        if bits is not None and not 4 <= bits <= 16:
-            raise UsageError("bits is 4 to 16, not %r" % (bits,))
+        if bits is not None:
+            whole(bits, "bits", 4, 16)
 
         def set_options(o: Any) -> None:
             names = [ffi.new("char[]", encode(c, "a codec")) if c is not None else ffi.NULL for c in (codec, tf_codec)]
@@ -893,7 +912,8 @@ class Index:
         new_docids = np.zeros(max(1, self.info.n_docs), np.uint32)
         if isinstance(order, str):
             o, err, interrupt = options("gx_order_options"), new_error(), Interrupt()
-            o.kind, o.threads, o.seed, o.cancel = _choose(_ORDERS, "order", order), threads, seed, interrupt.cancel
+            o.kind, o.cancel = _choose(_ORDERS, "order", order), interrupt.cancel
+            o.threads, o.seed = whole(threads, "threads"), whole(seed, "seed", 0, UINT64_MAX)
             with self._use() as file:
                 interrupt.check(lib.gx_order_make(file, o, ffi.from_buffer("uint32_t[]", new_docids), err), err)
         else:

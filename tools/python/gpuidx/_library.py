@@ -122,6 +122,20 @@ def options(kind: str) -> Any:
     return o
 
 
+def whole(value: Any, what: str, least: int = 0, most: int = UINT32_MAX) -> int:
+    """An integer in [least, most]. UsageError."""
+    if not hasattr(value, "__index__") or isinstance(value, bool) or not least <= value.__index__() <= most:
+        raise UsageError("%s is an integer from %d to %d, not %r" % (what, least, most, value))
+    return int(value)
+
+
+def real(value: Any, what: str) -> float:
+    """A number. TypeError."""
+    if isinstance(value, (str, bytes)) or not hasattr(value, "__float__"):
+        raise TypeError("%s is a number, not %r" % (what, value))
+    return float(value)
+
+
 def encode(text: Any, what: str = "a query") -> bytes:
     """The UTF-8 of a str. What another call decoded with surrogates becomes the same bytes again. TypeError."""
     if not isinstance(text, str):
