@@ -4,6 +4,7 @@ import pickle
 import random
 import signal
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -199,11 +200,11 @@ def test_ctrl_c_ends_a_merge_and_loses_nothing(tmp_path):
             c.commit()
         interrupted = 0
         for _ in range(20):
-            timer = threading.Timer(0.001, os.kill, (os.getpid(), signal.SIGINT))
-            timer.start()
+            timer = threading.Timer(0.002, os.kill, (os.getpid(), signal.SIGINT))
             try:
+                timer.start()
                 c.merge(all=True)
-                timer.join()  # where the merge was faster
+                time.sleep(10)  # where the merge was faster
             except KeyboardInterrupt:
                 interrupted += 1
             with gpuidx.open(folder) as ix:
