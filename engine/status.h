@@ -17,7 +17,7 @@ extern "C" {
  * `return gx_fail(err, GX_EIO, "cannot open %s: %s", path, why);`. */
 __attribute__((format(printf, 3, 4))) gx_status gx_fail(gx_error *err, gx_status st, const char *format, ...);
 
-/* No error. err may be NULL. */
+/* Make *err say that nothing has failed. err may be NULL. */
 static inline void gx_clear_error(gx_error *err)
 {
     if (err) {

@@ -100,7 +100,7 @@ static inline void collection_free(collection *c)
     free(c);
 }
 
-/* Documents and lists into an open writer. */
+/* Give the documents and the lists to an open writer. */
 static inline gx_status collection_add(const collection *c, gx_writer *w, gx_error *err)
 {
     gx_status st = GX_OK;

@@ -25,7 +25,7 @@ static void *must(void *p)
     return p;
 }
 
-/* A term's number of documents: around block borders, or anything up to all. */
+/* Draw a term's number of documents: near a block's length, or any number up to all. */
 static uint32_t pick_df(gen_rng *r, uint32_t t, uint32_t n_docs)
 {
     static const uint32_t borders[] = {31, 32, 33, 127, 128, 129, 255, 256, 257, 1023, 1024, 1025, 2047, 2049, 64, 65};
@@ -61,7 +61,7 @@ static uint32_t pick_tf_of(gen_rng *r, gen_shape shape, uint32_t docid)
     return tf * (shape == GEN_SKEWED && docid % 97 == 5 ? 1000 : 1);
 }
 
-/* df different documents as marks. */
+/* Mark df different documents. */
 static void mark_documents(gen_rng *r, gen_shape shape, uint32_t n_docs, uint32_t df, uint8_t *marks)
 {
     memset(marks, 0, n_docs);

@@ -47,11 +47,11 @@ typedef struct gen_collection {
 gen_collection *gen_open(uint64_t seed, gen_shape shape, uint32_t n_docs, uint32_t n_terms);
 void gen_close(gen_collection *c);
 
-/* As an index file with the whitespace analyzer; empty lists are left out. */
+/* Write an index file with the whitespace analyzer. Empty lists are left out. */
 gx_status gen_write(const gen_collection *c, const char *path, const gx_codec *docids, const gx_codec *tfs,
                     gx_error *err);
 
-/* Term t's name into name[16]. */
+/* Write term t's name to name[16]. */
 void gen_term_name(uint32_t t, char *name);
 
 #endif

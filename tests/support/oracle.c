@@ -29,7 +29,7 @@ static double idf(gx_preset p, double N, double df)
     abort();
 }
 
-/* What a term of weight 1 adds to a score at most. */
+/* The most that a term of weight 1 adds to a score. */
 static double most_part(const oracle_query *q, const gen_list *l)
 {
     uint32_t most = 1;
@@ -38,7 +38,7 @@ static double most_part(const oracle_query *q, const gen_list *l)
     return most;
 }
 
-/* A length as Lucene remembers it: one of 256, found by trial. */
+/* A length as Lucene stores it: one of 256 values, which is found by trying them. */
 static uint32_t lucene_lossy_length(uint32_t dl)
 {
     if (dl < 40)
@@ -54,7 +54,7 @@ static uint32_t lucene_lossy_length(uint32_t dl)
     return best;
 }
 
-/* The sums, matches and order of one operator over what score_lists left. */
+/* Sum, count and sort the documents of one operator, from what score_lists has left. */
 typedef struct doc_score {
     uint32_t fixed, holders;
     double exact;
