@@ -7,6 +7,10 @@
 
 #include "engine/gpuidx.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Give the array room for n elements of `size` bytes each; n * size must not be 0. false: no
  * memory. */
 bool gx_resize(void *array, size_t n, size_t size);
@@ -19,4 +23,7 @@ bool gx_reserve(void *array, size_t *max, size_t n, size_t size);
 /* As gx_reserve, with an error for want of memory: GX_ENOMEM. */
 gx_status gx_grow(void *array, size_t *max, size_t n, size_t size, gx_error *err);
 
+#ifdef __cplusplus
+}
+#endif
 #endif
