@@ -1,36 +1,18 @@
-/* replay.c: `gpuidx replay`: a query log run through an engine, timed, written as a run, verified.
- * */
-#include <inttypes.h>
-#include <jansson.h>
-#include <math.h>
+/* replay.c: `gpuidx replay`: run a query log through an engine, time it, verify it, write a run. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "engine/gpuidx_advanced.h"
 #include "tools/document_filter.h"
 #include "tools/hybrid.h"
 #include "tools/progress.h"
+#include "tools/replay_report.h"
 #include "tools/search_flags.h"
 #include "tools/signals.h"
 
 #define HYBRID_BATCH 256u /* queries that are submitted at once, unless --batch says how many */
-
-static const double percentiles[] = {50, 90, 95, 99, 99.9};
-enum { N_PERCENTILES = sizeof percentiles / sizeof *percentiles };
-
-typedef struct session_facts {
-    const cli_args *a;
-    const gx_index *ix;
-    const gx_engine *en, *other;
-    const gx_replay_options *opt;
-    const gx_replay_report *r;
-    const document_filter *filter;
-    bool cache;           /* there is a result cache */
-    const hybrid *hybrid; /* NULL: one engine searches */
-} session_facts;
 
 /* ---- interrupts and progress ---- */
 
@@ -57,464 +39,6 @@ static void on_say(void *user, const char *text)
     progress_end(&t->progress); /* the line goes away for the words; what follows draws it again */
     t->progress.off = off;
     cli_warn("%s", text);
-}
-
-/* ---- the report for people ---- */
-
-/* "12.3 us", "4.56 ms", "7.89 s" */
-static const char *duration(char text[32], double ns)
-{
-    const struct {
-        double unit;
-        const char *name;
-    } units[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "us"}};
-    size_t i = 0;
-    while (i < 2 && ns < units[i].unit)
-        ++i;
-    const double value = ns / units[i].unit;
-    snprintf(text, 32, "%.*f %s", value < 10 ? 2 : value < 100 ? 1 : 0, value, units[i].name);
-    return text;
-}
-
-static void put_count(FILE *out, const char *name, uint64_t n, uint64_t queries)
-{
-    fprintf(out, "  %-22s %15s", name, show_count(n));
-    const double each = queries ? (double)n / (double)queries : 0;
-    if (queries && each >= 1000)
-        fprintf(out, "   %s a query", show_count((uint64_t)(each + 0.5)));
-    else if (queries)
-        fprintf(out, "   %.4g a query", each);
-    putc('\n', out);
-}
-
-static void put_stage(FILE *out, const char *name, double seconds, const gx_replay_report *r, uint32_t threads)
-{
-    char text[32];
-    if (seconds > 0 && r->queries)
-        fprintf(out, "  %-22s %15s   %.1f %%\n", name, duration(text, seconds * 1e9 / (double)r->queries),
-                100 * seconds / (r->seconds * threads));
-}
-
-static void put_latency(FILE *out, const gx_replay_report *r)
-{
-    char text[32], name[16];
-    fprintf(out, "  mean %s", duration(text, gx_histogram_mean(&r->latency)));
-    for (size_t i = 0; i < N_PERCENTILES; ++i) {
-        snprintf(name, sizeof name, "p%g", percentiles[i]);
-        fprintf(out, ", %s %s", name, duration(text, (double)gx_histogram_quantile(&r->latency, percentiles[i] / 100)));
-    }
-    fprintf(out, ", max %s\n", duration(text, (double)r->latency.max));
-}
-
-static void put_log_facts(FILE *out, const gx_replay_report *r)
-{
-    const gx_log_counts *c = &r->log;
-    fprintf(out, " (%s", gx_log_form_name(r->form));
-    if (c->filtered)
-        fprintf(out, "; %s with a filter", show_count(c->filtered));
-    if (c->empty)
-        fprintf(out, "; %" PRIu64 " empty", c->empty);
-    if (c->blank)
-        fprintf(out, "; %" PRIu64 " blank line%s passed over", c->blank, c->blank == 1 ? "" : "s");
-    if (c->comments)
-        fprintf(out, "; %" PRIu64 " comment%s passed over", c->comments, c->comments == 1 ? "" : "s");
-    if (c->latin1)
-        fprintf(out, "; %" PRIu64 " line%s converted from Latin-1", c->latin1, c->latin1 == 1 ? "" : "s");
-    if (c->invalid)
-        fprintf(out, "; %" PRIu64 " line%s with invalid UTF-8", c->invalid, c->invalid == 1 ? "" : "s");
-    if (c->nuls)
-        fprintf(out, "; %" PRIu64 " NUL byte%s read as blanks", c->nuls, c->nuls == 1 ? "" : "s");
-    if (c->bad + r->impossible)
-        fprintf(out, "; %" PRIu64 " refused", c->bad + r->impossible);
-    fputs(")\n", out);
-}
-
-static void put_verified(FILE *out, const session_facts *f)
-{
-    const gx_replay_report *r = f->r;
-    if (!f->opt->verify_every)
-        return;
-    fprintf(out, "Verified %s quer%s, docids and score bits\n", show_count(r->verified), plural_y(r->verified));
-    if (f->other)
-        fprintf(out, "  %-22s %15s differ\n",
-                gx_engine_get_kind(f->other) == GX_ENGINE_GPU ? "on the GPU" : "on the CPU",
-                show_count(r->other_differs));
-    fprintf(out, "  %-22s %15s differ\n", "every posting scored", show_count(r->exhaustive_differs));
-}
-
-static const char *const step_names[GX_N_STEPS] = {"  initializing", "  decompressing", "  intersecting", "  scoring",
-                                                   "  choosing the best"};
-
-static const char *const algorithm_words[GX_N_ALGORITHMS] = {"", ", by Parallel Merge Find", ", term at a time",
-                                                             ", by bounds of ranges"};
-
-/* Whether queries arrive at times of their own. */
-static bool is_open_loop(const gx_replay_options *opt)
-{
-    return opt->rate > 0 || opt->arrivals != GX_ARRIVALS_FIXED;
-}
-
-/* Print which log was replayed on which index, and with which options. */
-static void put_setup(FILE *out, const session_facts *f)
-{
-    const gx_replay_report *r = f->r;
-    const gx_replay_options *opt = f->opt;
-    gx_index_stats st = {.size = sizeof st};
-    gx_index_get_stats(f->ix, &st);
-    fprintf(out, "%sIndex %s%s: %s document%s, ", cli_paint(out, CLI_BOLD), f->a->argv[0], cli_paint(out, CLI_PLAIN),
-            show_count(st.n_docs), st.n_docs == 1 ? "" : "s");
-    fprintf(out, "%s posting%s; engine %s\n", show_count(st.n_postings), plural(st.n_postings),
-            gx_engine_describe(f->en));
-    fprintf(out, "%sLog %s%s: %s quer%s", cli_paint(out, CLI_BOLD), f->a->argv[1], cli_paint(out, CLI_PLAIN),
-            show_count(r->log.queries), r->log.queries == 1 ? "y" : "ies");
-    put_log_facts(out, r);
-    fprintf(out, "%s, %s, k %u%s; batches of %u, %u thread%s, %u run%s", cli_text(f->a, "op"),
-            gx_preset_name(opt->query.preset), opt->query.k, algorithm_words[opt->query.algorithm], r->batch,
-            opt->threads, opt->threads == 1 ? "" : "s", opt->runs, opt->runs == 1 ? "" : "s");
-    if (opt->rate > 0)
-        fprintf(out, opt->rate < 1000 ? ", %.6g queries/s offered" : ", %.0f queries/s offered", opt->rate);
-    if (opt->arrivals == GX_ARRIVALS_POISSON)
-        fprintf(out, " by a Poisson process of seed %" PRIu64, opt->seed);
-    else if (opt->arrivals == GX_ARRIVALS_TRACE)
-        fprintf(out, "%s at the times of %s", opt->rate > 0 ? "" : ", queries arrive", opt->trace);
-    if (opt->rm3)
-        fprintf(out, "; expanded by RM3 (%u document%s, %u term%s, weight %g)", opt->rm3->fb_docs,
-                plural(opt->rm3->fb_docs), opt->rm3->fb_terms, plural(opt->rm3->fb_terms), opt->rm3->weight);
-    putc('\n', out);
-    if (f->filter->words)
-        fprintf(out, "Only %s document%s may be results\n", show_count(f->filter->n_allowed),
-                plural(f->filter->n_allowed));
-}
-
-static void put_speed(FILE *out, const session_facts *f)
-{
-    char text[32];
-    const gx_replay_report *r = f->r;
-    const gx_replay_options *opt = f->opt;
-    fprintf(out, "%s%s queries/s%s", cli_paint(out, CLI_BOLD), show_count((uint64_t)((double)r->queries / r->seconds)),
-            cli_paint(out, CLI_PLAIN));
-    fprintf(out, " (%s quer%s in %.3f s, %.3f s of processor time", show_count(r->queries), plural_y(r->queries),
-            r->seconds, r->cpu_seconds);
-    if (opt->runs > 1)
-        fprintf(out, "; fastest run %.3f s, slowest %.3f s", r->fastest, r->slowest);
-    fprintf(out, ")\nLatency%s\n",
-            is_open_loop(opt) ? ", from when a query was due"
-            : r->batch > 1    ? ", of whole batches"
-                              : "");
-    put_latency(out, r);
-    if (opt->deadline > 0)
-        fprintf(out, "  %s quer%s later than the deadline of %s (%.3g %%)\n", show_count(r->late),
-                r->late == 1 ? "y" : "ies", duration(text, opt->deadline * 1e9),
-                100 * (double)r->late / (double)r->queries);
-}
-
-static void put_stages(FILE *out, const session_facts *f)
-{
-    const gx_replay_report *r = f->r;
-    const gx_replay_options *opt = f->opt;
-    const gx_search_stats *w = &r->work;
-    fputs("Time a query, and share of the threads' time\n", out);
-    put_stage(out, "reading the log", r->stages.read, r, opt->threads);
-    put_stage(out, "planning", r->stages.plan, r, opt->threads);
-    put_stage(out, "searching", r->stages.search, r, opt->threads);
-    put_stage(out, "  copying in", w->seconds[GX_SEARCH_COPY_IN], r, opt->threads);
-    put_stage(out, "  scoring", w->seconds[GX_SEARCH_SCORE], r, opt->threads);
-    put_stage(out, "  selecting", w->seconds[GX_SEARCH_SELECT], r, opt->threads);
-    put_stage(out, "  copying out", w->seconds[GX_SEARCH_COPY_OUT], r, opt->threads);
-    if (opt->query.algorithm == GX_ALGORITHM_PMF || opt->query.algorithm == GX_ALGORITHM_TAAT) {
-        for (int i = 0; i < GX_N_STEPS; ++i)
-            put_stage(out, step_names[i], w->steps[i], r, opt->threads);
-    }
-    put_stage(out, "writing results", r->stages.write, r, opt->threads);
-    put_stage(out, "waiting", r->stages.wait, r, opt->threads);
-}
-
-/* Which processor answered what. */
-static void put_service(FILE *out, const session_facts *f)
-{
-    const gx_service_counts *c = &f->r->service;
-    const double n = c->answered ? (double)c->answered : 1;
-    fprintf(out, "Answered\n  %-22s %15s   %.1f %%, by %u thread%s\n", "on the CPU",
-            show_count(c->by[GX_PROCESSOR_CPU]), 100 * (double)c->by[GX_PROCESSOR_CPU] / n,
-            f->hybrid->options.cpu_threads, plural(f->hybrid->options.cpu_threads));
-    if (f->hybrid->gpu)
-        fprintf(out, "  %-22s %15s   %.1f %%, in %s batches of %.1f on average\n", "on the GPU",
-                show_count(c->by[GX_PROCESSOR_GPU]), 100 * (double)c->by[GX_PROCESSOR_GPU] / n, show_count(c->batches),
-                c->batches ? (double)c->by[GX_PROCESSOR_GPU] / (double)c->batches : 0);
-    fprintf(out, "  %-22s %15s\n  %-22s %15s\n", "stolen from the other", show_count(c->stolen), "near their deadline",
-            show_count(c->urgent));
-    if (c->gpu_failures)
-        fprintf(out, "  %-22s %15s   %s quer%s answered by the CPU instead\n", "failures of the GPU",
-                show_count(c->gpu_failures), show_count(c->fell_back), plural_y(c->fell_back));
-}
-
-static void put_work(FILE *out, const session_facts *f)
-{
-    const gx_replay_report *r = f->r;
-    const gx_search_stats *w = &r->work;
-    if (f->hybrid)
-        put_service(out, f);
-    fputs("Work\n", out);
-    put_count(out, "results", r->results, r->queries);
-    put_count(out, "without results", r->without_results, 0);
-    if (!f->hybrid) {
-        put_count(out, "postings of the terms", w->postings, r->queries);
-        put_count(out, "blocks of the terms", w->blocks, r->queries);
-    }
-    if (w->blocks_decoded)
-        put_count(out, "block decodings", w->blocks_decoded, r->queries);
-    if (w->lookups)
-        put_count(out, "look-ups", w->lookups, r->queries);
-    if (f->cache)
-        fprintf(out, "  %-22s %15s   %.1f %% of the queries\n", "from the result cache", show_count(w->cached),
-                r->queries ? 100 * (double)w->cached / (double)r->queries : 0);
-    if (w->driven)
-        put_count(out, "filters looked up", w->driven, r->queries);
-    if (w->masked)
-        put_count(out, "filters by mask", w->masked, r->queries);
-    if (w->tested)
-        put_count(out, "filters by values", w->tested, r->queries);
-    if (w->and_fell_to_or)
-        put_count(out, "AND fell back to OR", w->and_fell_to_or, r->queries);
-}
-
-static void put_report(FILE *out, const session_facts *f)
-{
-    const gx_replay_report *r = f->r;
-    put_setup(out, f);
-    if (r->queries) {
-        put_speed(out, f);
-        put_stages(out, f);
-    }
-    put_work(out, f);
-    if (r->memory.device + r->memory.pinned) {
-        fprintf(out, "Memory of a session\n  %-22s %12.1f MB\n  %-22s %12.1f MB\n", "on the GPU",
-                (double)r->memory.device / 1e6, "pinned on the host", (double)r->memory.pinned / 1e6);
-    }
-    put_verified(out, f);
-}
-
-/* ---- the report for programs ---- */
-
-/* A value that JSON has: NaN becomes null. */
-static json_t *real(double x)
-{
-    return isfinite(x) ? json_real(x) : json_null();
-}
-
-static json_t *text_or_null(const char *text)
-{
-    json_t *j = json_string(text);
-    return j ? j : json_null(); /* a path that is no UTF-8 */
-}
-
-static json_t *latency_json(const gx_replay_report *r)
-{
-    char name[16];
-    json_t *o = json_object();
-    json_object_set_new(o, "of", json_string(r->batch > 1 ? "batch" : "query"));
-    json_object_set_new(o, "mean", real(gx_histogram_mean(&r->latency) * 1e-3));
-    json_object_set_new(o, "min", real((double)r->latency.min * 1e-3));
-    for (size_t i = 0; i < N_PERCENTILES; ++i) {
-        snprintf(name, sizeof name, "p%g", percentiles[i]);
-        json_object_set_new(o, name, real((double)gx_histogram_quantile(&r->latency, percentiles[i] / 100) * 1e-3));
-    }
-    json_object_set_new(o, "max", real((double)r->latency.max * 1e-3));
-    return o;
-}
-
-/* k1 or b: as asked for, or the scorer's own, without a float's further digits;
- * null where it has none. */
-static json_t *parameter(float asked, float own)
-{
-    char text[32];
-    snprintf(text, sizeof text, "%.7g", isnan(asked) ? own : asked);
-    return real(strtod(text, NULL));
-}
-
-static json_t *file_or_null(const char *path)
-{
-    return path ? text_or_null(path) : json_null();
-}
-
-static json_t *options_json(const session_facts *f)
-{
-    const gx_replay_options *opt = f->opt;
-    float k1, b; /* the scorer's own */
-    gx_preset_parameters(opt->query.preset, &k1, &b);
-    const bool open = is_open_loop(opt), random = opt->arrivals == GX_ARRIVALS_POISSON;
-    return json_pack("{s:s, s:s, s:I, s:o, s:o, s:b, s:s, s:i, s:I, s:I, s:I, s:i, s:i, s:i, s:I, s:o, s:o, s:o, s:o,"
-                     " s:o}",
-                     "op", cli_text(f->a, "op"), "scorer", gx_preset_name(opt->query.preset), "k",
-                     (json_int_t)opt->query.k, "k1", parameter(opt->query.k1, k1), "b", parameter(opt->query.b, b),
-                     "prune", opt->query.prune, "algorithm", cli_text(f->a, "algorithm"), "recursion",
-                     (int)opt->query.recursion, "pair_thresholds", (json_int_t)cli_count(f->a, "pair-thresholds"),
-                     "linger", (json_int_t)cli_count(f->a, "linger"), "result_cache",
-                     (json_int_t)cli_count(f->a, "result-cache"), "batch", (int)f->r->batch, "threads",
-                     (int)opt->threads, "runs", (int)opt->runs, "warmup", (json_int_t)opt->warmup, "rate",
-                     real(opt->rate), "arrivals", open ? json_string(cli_text(f->a, "arrivals")) : json_null(), "trace",
-                     file_or_null(opt->trace), "seed", random ? json_integer((json_int_t)opt->seed) : json_null(),
-                     "deadline_us", opt->deadline > 0 ? real(opt->deadline * 1e6) : json_null());
-}
-
-static json_t *filter_json(const session_facts *f)
-{
-    if (!f->filter->words)
-        return json_null();
-    return json_pack("{s:o, s:o, s:s?, s:I}", "only", file_or_null(cli_text(f->a, "only")), "not",
-                     file_or_null(cli_text(f->a, "not")), "expression", f->filter->expression, "documents",
-                     (json_int_t)f->filter->n_allowed);
-}
-
-static json_t *stages_json(const gx_replay_report *r)
-{
-    const double *s = r->work.seconds;
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "read", real(r->stages.read), "plan",
-                     real(r->stages.plan), "search", real(r->stages.search), "search_copy_in",
-                     real(s[GX_SEARCH_COPY_IN]), "search_score", real(s[GX_SEARCH_SCORE]), "search_select",
-                     real(s[GX_SEARCH_SELECT]), "search_copy_out", real(s[GX_SEARCH_COPY_OUT]), "write",
-                     real(r->stages.write), "wait", real(r->stages.wait));
-}
-
-static json_t *verify_json(const session_facts *f)
-{
-    if (!f->opt->verify_every)
-        return json_null();
-    return json_pack("{s:I, s:o, s:o, s:I}", "queries", (json_int_t)f->r->verified, "other_engine",
-                     f->other ? text_or_null(gx_engine_describe(f->other)) : json_null(), "other_engine_differs",
-                     f->other ? json_integer((json_int_t)f->r->other_differs) : json_null(), "exhaustive_differs",
-                     (json_int_t)f->r->exhaustive_differs);
-}
-
-static json_t *date_json(void)
-{
-    char text[32];
-    const time_t now = time(NULL);
-    struct tm utc;
-    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
-    return json_string(text);
-}
-
-/* The machine: its name, processor and number of processors. */
-static json_t *host_json(void)
-{
-    char name[256] = "", line[512], cpu[256] = "";
-    gethostname(name, sizeof name - 1);
-    FILE *f = fopen("/proc/cpuinfo", "r");
-    while (f && !*cpu && fgets(line, sizeof line, f))
-        sscanf(line, "model name : %255[^\n]", cpu);
-    if (f)
-        fclose(f);
-    return json_pack("{s:o, s:o, s:I}", "name", text_or_null(name), "cpu", *cpu ? text_or_null(cpu) : json_null(),
-                     "processors", (json_int_t)sysconf(_SC_NPROCESSORS_ONLN));
-}
-
-static json_t *uuid_json(const gx_index_stats *st)
-{
-    char text[37], *p = text;
-    for (int i = 0; i < 16; ++i)
-        p += sprintf(p, i == 4 || i == 6 || i == 8 || i == 10 ? "-%02x" : "%02x", st->uuid[i]);
-    return json_string(text);
-}
-
-/* The codecs of the index's lists. */
-static json_t *codings_json(const gx_index *ix)
-{
-    static gx_index_sizes s; /* large for the stack; the report is made once, by one thread */
-    json_t *list = json_array();
-    gx_index_measure(ix, &s);
-    for (uint32_t i = 0; i < s.n_codings; ++i)
-        json_array_append_new(list, json_pack("{s:s, s:s, s:I}", "docids", s.codings[i].docid_codec, "tfs",
-                                              s.codings[i].tf_codec, "lists", (json_int_t)s.codings[i].n_lists));
-    return list;
-}
-
-static json_t *hybrid_json(const session_facts *f)
-{
-    const gx_service_counts *c = &f->r->service;
-    const gx_service_options *o = &f->hybrid->options;
-    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:i, s:i, s:i, s:f, s:o}", "by_cpu",
-                     (json_int_t)c->by[GX_PROCESSOR_CPU], "by_gpu", (json_int_t)c->by[GX_PROCESSOR_GPU], "gpu_batches",
-                     (json_int_t)c->batches, "stolen", (json_int_t)c->stolen, "urgent", (json_int_t)c->urgent,
-                     "gpu_failures", (json_int_t)c->gpu_failures, "fell_back", (json_int_t)c->fell_back, "cpu_threads",
-                     (int)o->cpu_threads, "gpu_threads", (int)o->gpu_threads, "gpu_batch", (int)o->batch,
-                     "batch_time_us", o->batch_seconds * 1e6, "gpu",
-                     f->hybrid->gpu ? text_or_null(gx_engine_describe(f->hybrid->gpu)) : json_null());
-}
-
-static json_t *report_json(const session_facts *f)
-{
-    const gx_replay_report *r = f->r;
-    const gx_search_stats *w = &r->work;
-    gx_index_stats st = {.size = sizeof st};
-    gx_index_get_stats(f->ix, &st);
-    json_t *root = json_pack("{s:i, s:s}", "schema", 1, "gpuidx", gx_version());
-    json_object_set_new(root, "date", date_json());
-    json_object_set_new(root, "host", host_json());
-    json_object_set_new(root, "index",
-                        json_pack("{s:o, s:o, s:o, s:I, s:I, s:I, s:I}", "uuid", uuid_json(&st), "codings",
-                                  codings_json(f->ix), "path", text_or_null(f->a->argv[0]), "documents",
-                                  (json_int_t)st.n_docs, "terms", (json_int_t)st.n_terms, "postings",
-                                  (json_int_t)st.n_postings, "bytes", (json_int_t)st.file_bytes));
-    json_object_set_new(root, "engine",
-                        json_pack("{s:s, s:o}", "kind",
-                                  f->hybrid                                    ? "hybrid"
-                                  : gx_engine_get_kind(f->en) == GX_ENGINE_GPU ? "gpu"
-                                                                               : "cpu",
-                                  "name", text_or_null(gx_engine_describe(f->en))));
-    json_object_set_new(root, "log",
-                        json_pack("{s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "path",
-                                  text_or_null(f->a->argv[1]), "form", gx_log_form_name(r->form), "queries",
-                                  (json_int_t)r->log.queries, "empty", (json_int_t)r->log.empty, "blank_lines",
-                                  (json_int_t)r->log.blank, "refused", (json_int_t)(r->log.bad + r->impossible),
-                                  "latin1_lines", (json_int_t)r->log.latin1, "invalid_utf8_lines",
-                                  (json_int_t)r->log.invalid, "nul_bytes", (json_int_t)r->log.nuls, "repeated_ids",
-                                  (json_int_t)r->log.repeated_ids, "filtered", (json_int_t)r->log.filtered));
-    json_object_set_new(root, "options", options_json(f));
-    json_object_set_new(root, "rm3",
-                        f->opt->rm3 ? json_pack("{s:i, s:i, s:f}", "documents", (int)f->opt->rm3->fb_docs, "terms",
-                                                (int)f->opt->rm3->fb_terms, "weight", f->opt->rm3->weight)
-                                    : json_null());
-    json_object_set_new(root, "filter", filter_json(f));
-    json_object_set_new(root, "queries", json_integer((json_int_t)r->queries));
-    json_object_set_new(root, "seconds", real(r->seconds));
-    json_object_set_new(root, "cpu_seconds", real(r->cpu_seconds));
-    json_object_set_new(root, "queries_per_second", real(r->seconds > 0 ? (double)r->queries / r->seconds : 0));
-    json_object_set_new(root, "run_seconds",
-                        json_pack("{s:o, s:o}", "fastest", real(r->fastest), "slowest", real(r->slowest)));
-    json_object_set_new(root, "latency_us", latency_json(r));
-    json_object_set_new(root, "late", f->opt->deadline > 0 ? json_integer((json_int_t)r->late) : json_null());
-    json_object_set_new(root, "results", json_integer((json_int_t)r->results));
-    json_object_set_new(root, "queries_without_results", json_integer((json_int_t)r->without_results));
-    json_object_set_new(root, "work",
-                        json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "postings", (json_int_t)w->postings, "blocks",
-                                  (json_int_t)w->blocks, "blocks_decoded", (json_int_t)w->blocks_decoded, "lookups",
-                                  (json_int_t)w->lookups, "and_fell_to_or", (json_int_t)w->and_fell_to_or, "cached",
-                                  (json_int_t)w->cached));
-    json_object_set_new(root, "session_memory",
-                        json_pack("{s:I, s:I}", "device_bytes", (json_int_t)r->memory.device, "pinned_bytes",
-                                  (json_int_t)r->memory.pinned));
-    json_object_set_new(root, "stage_seconds", stages_json(r));
-    json_object_set_new(root, "hybrid", f->hybrid ? hybrid_json(f) : json_null());
-    json_object_set_new(root, "verify", verify_json(f));
-    return root;
-}
-
-static int write_report(const session_facts *f, const char *path)
-{
-    int code = 0;
-    json_t *root = report_json(f);
-    char *text = root ? json_dumps(root, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) : NULL;
-    json_decref(root);
-    if (!text)
-        return cli_fail(GX_ENOMEM, "no memory for the report");
-    gx_error err;
-    if (strcmp(path, "-") == 0)
-        printf("%s\n", text);
-    else if (gx_write_file(path, text, strlen(text), cli_switch(f->a, "force"), &err))
-        code = cli_fail_error(&err);
-    free(text);
-    return code;
 }
 
 /* ---- the command ---- */
@@ -580,7 +104,7 @@ static gx_replay_options read_options(const cli_args *a)
 }
 
 /* Warn of lines of the log that were not read as queries but may have been meant as such. */
-static void tell_log(const session_facts *f)
+static void tell_log(const replay_facts *f)
 {
     const gx_log_counts *c = &f->r->log;
     if (c->header)
@@ -598,7 +122,7 @@ static void tell_log(const session_facts *f)
 }
 
 /* Replay, and report; the index and the engines are open. */
-static int replay(session_facts *f, gx_engine *en, gx_replay_options *opt, gx_replay_report *r)
+static int replay(replay_facts *f, gx_engine *en, gx_replay_options *opt, gx_replay_report *r)
 {
     talk t = {0};
     gx_error err = {0};
@@ -620,9 +144,9 @@ static int replay(session_facts *f, gx_engine *en, gx_replay_options *opt, gx_re
     const bool run_on_stdout = opt->run_path && !strcmp(opt->run_path, "-");
     int code = 0;
     if (path)
-        code = write_report(f, path);
+        code = replay_write_report(f, path);
     if (!path || (strcmp(path, "-") && !cli_quiet()))
-        put_report(run_on_stdout ? stderr : stdout, f);
+        replay_put_report(run_on_stdout ? stderr : stdout, f);
     if (code)
         return code;
     return r->other_differs || r->exhaustive_differs;
@@ -720,13 +244,13 @@ static int run(const cli_args *a)
         opt.query.mask = mask;
         opt.other = other;
         opt.other_mask = other_mask;
-        session_facts f = {.a = a,
-                           .ix = ix,
-                           .en = en,
-                           .other = other,
-                           .filter = &filter,
-                           .cache = engine.result_cache > 0,
-                           .hybrid = opt.service ? &both : NULL};
+        replay_facts f = {.a = a,
+                          .ix = ix,
+                          .en = en,
+                          .other = other,
+                          .filter = &filter,
+                          .cache = engine.result_cache > 0,
+                          .hybrid = opt.service ? &both : NULL};
         code = replay(&f, en, &opt, r);
     }
     gx_mask_close(other_mask);
