@@ -485,13 +485,14 @@ typedef struct gx_engine_options {
      * documents deleted, which lies in a file without a name in $TMPDIR or /tmp and is as large as
      * their lists. Answers are the same. */
     gx_join join;
+    const struct gx_shard *shard; /* of a collection: the parts to search; gpuidx_advanced.h. NULL: all */
 } gx_engine_options;
 #define GX_DEFAULT_LINGER 100
 #define GX_DEFAULT_FILTER_MEMORY (UINT64_C(256) << 20)
 #define GX_ENGINE_OPTIONS                                                                                              \
     {                                                                                                                  \
         sizeof(gx_engine_options), GX_ENGINE_AUTO, 0, 0, UINT64_MAX, GX_DEFAULT_LINGER, 0, GX_DEFAULT_FILTER_MEMORY,   \
-            GX_JOIN_AUTO                                                                                               \
+            GX_JOIN_AUTO, NULL                                                                                         \
     }
 GX_API void gx_engine_options_init(gx_engine_options *o, size_t size);
 

@@ -87,6 +87,20 @@ typedef struct gx_part_info {
 /* What part i is. The caller sets out->size. GX_ENOTFOUND: i is not below gx_index_n_parts. */
 GX_API gx_status gx_index_get_part(const gx_index *ix, uint32_t i, gx_part_info *out);
 
+/* One of n processes that search a collection together (gx_engine_options.shard): each has all of
+ * its files open, and searches some of the parts, side by side, by bytes. Statistics are those of
+ * the whole. All processes search the same queries in the same batches, one session each, and all
+ * get the same answers, those of the whole; counts of matches are those of a process's own parts. */
+typedef struct gx_shard {
+    uint32_t number, n; /* number < n */
+    /* Called twice a pass over a batch of n queries: behind the process's first part, so that
+     * thresholds travel, and at the end. Query i has n_keys[i] keys, falling, where ks[0] + ... +
+     * ks[i - 1] keys may precede; each becomes the ks[i] greatest different ones of all
+     * processes. */
+    gx_status (*exchange)(void *user, uint64_t *keys, uint32_t *n_keys, const uint32_t *ks, uint32_t n, gx_error *err);
+    void *user;
+} gx_shard;
+
 /* Open an engine on another commit of the collection that `old` is an engine of, with old's
  * options. It shares what old has made of the parts that both commits have, so that it takes no
  * longer than the parts that are new. Sessions and masks are those of one engine; open new ones.

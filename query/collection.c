@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "engine/device.h"
+#include "engine/grow.h"
 #include "engine/status.h"
 #include "query/batch_buffer.h"
 #include "query/count.h"
@@ -35,7 +36,7 @@ static uint64_t share_of(uint64_t memory, uint64_t none, const gx_index *part, c
 /* The engine that old has on this file, one holder more. */
 static gx_engine *find_engine(const gx_part_engines *old, const gx_index *part)
 {
-    for (uint32_t i = 0; old && i < old->n; ++i)
+    for (uint32_t i = old ? old->range.begin : 0; old && i < old->range.end; ++i)
         if (gx_engine_index(old->engines[i]) == part)
             return gx_engine_share(old->engines[i]);
     return NULL;
@@ -45,10 +46,11 @@ static gx_status open_engines(gx_part_engines *e, const gx_engine_options *opt, 
                               const gx_part_engines *old, gx_error *err)
 {
     gx_status st = GX_OK;
-    for (uint32_t i = 0; i < e->n && st == GX_OK; ++i) {
+    for (uint32_t i = e->range.begin; i < e->range.end && st == GX_OK; ++i) {
         const gx_index *part = e->ix->parts->parts[i].ix;
         gx_engine_options own = *opt;
         own.result_cache = 0; /* the collection's engine has one */
+        own.shard = NULL;
         own.device_memory = share_of(opt->device_memory, 0, part, e->ix);
         own.filter_memory = share_of(opt->filter_memory, UINT64_MAX, part, e->ix);
         own.map_memory = share_of(opt->map_memory, UINT64_MAX, part, e->ix);
@@ -61,15 +63,15 @@ static gx_status open_engines(gx_part_engines *e, const gx_engine_options *opt, 
 static bool are_mixed(const gx_part_engines *e)
 {
     bool mixed = false;
-    for (uint32_t i = 1; i < e->n; ++i)
-        mixed = mixed || gx_engine_get_kind(e->engines[i]) != gx_engine_get_kind(e->engines[0]);
+    for (uint32_t i = e->range.begin; i < e->range.end; ++i)
+        mixed = mixed || gx_engine_get_kind(e->engines[i]) != gx_engine_get_kind(e->engines[e->range.begin]);
     return mixed;
 }
 
 static gx_status open_live(gx_part_engines *e, gx_error *err)
 {
     gx_status st = GX_OK;
-    for (uint32_t i = 0; i < e->n && st == GX_OK; ++i) {
+    for (uint32_t i = e->range.begin; i < e->range.end && st == GX_OK; ++i) {
         const gx_deletes *d = e->ix->parts->parts[i].deletes;
         if (d && d->n_deleted)
             st = gx_mask_open(&e->live[i], e->engines[i], d->live, err);
@@ -86,6 +88,34 @@ static bool wants_joining(const gx_engine_options *opt, const gx_executor *gpu)
     return gx_device_use(opt->device, &why) == GX_OK;
 }
 
+/* Which of the collection's parts a shard has: about as many bytes as the others, and one at least,
+ * since there are no fewer parts than shards. */
+static gx_status find_range(gx_part_range *out, const gx_index *ix, const gx_shard *shard, gx_error *err)
+{
+    const gx_parts *p = ix->parts;
+    uint64_t bytes = 0;
+    *out = (gx_part_range){0, p->n};
+    if (!shard)
+        return GX_OK;
+    if (shard->number >= shard->n || !shard->exchange)
+        return gx_fail(err, GX_EUSAGE, "shard %u of %u does not exist, or cannot exchange results", shard->number,
+                       shard->n);
+    if (p->n < shard->n)
+        return gx_fail(err, GX_EUSAGE, "%s has %u parts, too few for %u processes", ix->path, p->n, shard->n);
+    for (uint32_t i = 0, now = 0, first = 0; i < p->n; ++i) { /* now: the shard that is being filled from `first` on */
+        const bool full = (double)bytes * shard->n >= (double)ix->file_bytes * (now + 1);
+        if (i > first && now + 1 < shard->n && (full || p->n - i < shard->n - now)) {
+            if (now == shard->number)
+                out->end = i;
+            first = i;
+            if (++now == shard->number)
+                out->begin = i;
+        }
+        bytes += p->parts[i].ix->file_bytes;
+    }
+    return GX_OK;
+}
+
 gx_status gx_part_engines_open(gx_part_engines **out, const gx_index *ix, const gx_engine_options *opt,
                                const gx_executor *gpu, const gx_part_engines *old, gx_error *err)
 {
@@ -93,14 +123,17 @@ gx_status gx_part_engines_open(gx_part_engines **out, const gx_index *ix, const 
     gx_part_engines *e = calloc(1, sizeof *e);
     if (!e)
         return gx_fail(err, GX_ENOMEM, "no memory for an engine");
-    gx_status st = GX_OK;
-    if (wants_joining(opt, gpu))
-        st = gx_joined_parts_open(&e->joined, ix, old ? old->joined : NULL, opt->join == GX_JOIN_ALWAYS, err);
+    gx_status st = find_range(&e->range, ix, opt->shard, err);
+    if (st == GX_OK && wants_joining(opt, gpu))
+        st = gx_joined_parts_open(&e->joined, ix, e->range, old ? old->joined : NULL, opt->join == GX_JOIN_ALWAYS, err);
     if (st != GX_OK) {
         free(e);
         return st;
     }
     e->ix = e->joined ? gx_joined_parts_index(e->joined) : ix;
+    if (e->joined)
+        e->range = gx_joined_parts_range(e->joined);
+    e->shard = opt->shard;
     e->n = e->ix->parts->n;
     e->engines = calloc(e->n, sizeof *e->engines);
     e->live = calloc(e->n, sizeof *e->live);
@@ -151,7 +184,7 @@ gx_status gx_part_masks_open(gx_mask ***out, const gx_part_engines *e, const uin
     *out = NULL;
     gx_status st =
         masks && local ? GX_OK : gx_fail(err, GX_ENOMEM, "no memory for a mask of %u documents", e->ix->n_docs);
-    for (uint32_t i = 0; st == GX_OK && i < e->n; ++i) {
+    for (uint32_t i = e->range.begin; st == GX_OK && i < e->range.end; ++i) {
         gx_part_scatter(&e->ix->parts->parts[i], words, local);
         st = gx_mask_open(&masks[i], e->engines[i], local, err);
     }
@@ -168,7 +201,7 @@ gx_status gx_part_masks_copy(gx_mask ***out, const gx_part_engines *e, gx_mask *
     gx_mask **copies = calloc(e->n, sizeof *copies);
     gx_status st = copies ? GX_OK : gx_fail(err, GX_ENOMEM, "no memory for a mask");
     *out = NULL;
-    for (uint32_t i = 0; st == GX_OK && i < e->n; ++i)
+    for (uint32_t i = e->range.begin; st == GX_OK && i < e->range.end; ++i)
         st = gx_mask_copy(&copies[i], e->engines[i], masks[i], err);
     if (st == GX_OK)
         *out = copies;
@@ -184,7 +217,7 @@ gx_status gx_part_masks_both(gx_mask ***out, const gx_part_engines *e, gx_mask *
     uint64_t *words = alloc_words(e);
     gx_status st = both && words ? GX_OK : gx_fail(err, GX_ENOMEM, "no memory for a mask");
     *out = NULL;
-    for (uint32_t i = 0; st == GX_OK && i < e->n; ++i) {
+    for (uint32_t i = e->range.begin; st == GX_OK && i < e->range.end; ++i) {
         for (size_t w = 0; w * 64 < e->ix->parts->parts[i].ix->n_docs; ++w)
             words[w] = gx_mask_word(a[i], w) & gx_mask_word(b[i], w);
         st = gx_mask_open(&both[i], e->engines[i], words, err);
@@ -281,7 +314,7 @@ static gx_status match_parts(gx_mask ***out, const gx_part_engines *e, const gx_
     uint64_t *words = alloc_words(e);
     gx_status st = masks && words ? GX_OK : gx_fail(err, GX_ENOMEM, "no memory for the documents of a boolean query");
     *out = NULL;
-    for (uint32_t i = 0; st == GX_OK && i < e->n; ++i) {
+    for (uint32_t i = e->range.begin; st == GX_OK && i < e->range.end; ++i) {
         const gx_mask *allowed = opt->mask ? opt->mask->parts[i] : e->live[i];
         const gx_index *part = e->ix->parts->parts[i].ix;
         gx_boolean *b;
@@ -346,6 +379,9 @@ struct gx_part_sessions {
     gx_counter **counters; /* [e->n], NULL until a search counts */
     uint64_t and_fell_to_or;
     gx_batch_buffer batch; /* of one part's plans */
+    uint64_t *keys;        /* [max_keys] that shards exchange */
+    uint32_t *counts;      /* [max_counts] how many of each query, and its k */
+    size_t max_keys, max_counts;
 };
 
 gx_status gx_part_sessions_open(gx_part_sessions **out, const gx_part_engines *e, gx_error *err)
@@ -358,7 +394,7 @@ gx_status gx_part_sessions_open(gx_part_sessions **out, const gx_part_engines *e
     s->sessions = calloc(e->n, sizeof *s->sessions);
     s->counters = calloc(e->n, sizeof *s->counters);
     gx_status st = s->sessions && s->counters ? GX_OK : gx_fail(err, GX_ENOMEM, "no memory for %u sessions", e->n);
-    for (uint32_t i = 0; st == GX_OK && i < e->n; ++i)
+    for (uint32_t i = e->range.begin; st == GX_OK && i < e->range.end; ++i)
         st = gx_session_open(&s->sessions[i], e->engines[i], err);
     if (st == GX_OK)
         *out = s;
@@ -380,13 +416,15 @@ void gx_part_sessions_close(gx_part_sessions *s)
     free(s->sessions);
     free(s->counters);
     gx_batch_buffer_free(&s->batch);
+    free(s->keys);
+    free(s->counts);
     free(s);
 }
 
 void gx_part_sessions_stats(const gx_part_sessions *s, gx_search_stats *out)
 {
     *out = (gx_search_stats){.and_fell_to_or = s->and_fell_to_or};
-    for (uint32_t i = 0; i < s->e->n; ++i) {
+    for (uint32_t i = s->e->range.begin; i < s->e->range.end; ++i) {
         const gx_search_stats *x = gx_session_stats(s->sessions[i]);
         out->postings += x->postings;
         out->blocks += x->blocks;
@@ -409,7 +447,7 @@ void gx_part_sessions_stats(const gx_part_sessions *s, gx_search_stats *out)
 void gx_part_sessions_memory(const gx_part_sessions *s, gx_session_memory *out)
 {
     out->device = out->pinned = 0;
-    for (uint32_t i = 0; i < s->e->n; ++i) {
+    for (uint32_t i = s->e->range.begin; i < s->e->range.end; ++i) {
         gx_session_memory one = {.size = sizeof one};
         gx_session_get_memory(s->sessions[i], &one);
         out->device += one.device;
@@ -444,6 +482,12 @@ static void merge(gx_hits *hits, uint32_t k, const uint64_t *more, uint32_t n)
     }
 }
 
+/* The least score with which a document of the part is better than the key's. */
+static uint32_t least_score(uint64_t key, const gx_part *part)
+{
+    return gx_key_score(key) + (gx_key_docid(key) < part->base);
+}
+
 /* Search part p for the plans that `which` (NULL: all) selects,
  * from what earlier parts have found. */
 static gx_status run_part(gx_part_sessions *s, uint32_t p, const gx_plan *plans, gx_part_plans *const *instead,
@@ -462,7 +506,7 @@ static gx_status run_part(gx_part_sessions *s, uint32_t p, const gx_plan *plans,
             plan->k = plans[i].k;
         plan->mask = plans[i].mask ? plans[i].mask->parts[p] : s->e->live[p];
         plan->filter = plans[i].filter && !s->e->joined ? plans[i].filter->parts[p] : NULL; /* joined: in the mask */
-        plan->initial_threshold = hits[i].n == plans[i].k ? gx_key_score(hits[i].keys[plans[i].k - 1]) + 1 : 0;
+        plan->initial_threshold = hits[i].n == plans[i].k ? least_score(hits[i].keys[plans[i].k - 1], part) : 0;
         s->batch.hits[m++] = (gx_hits){keys, 0};
         keys += plan->k;
     }
@@ -478,13 +522,51 @@ static gx_status run_part(gx_part_sessions *s, uint32_t p, const gx_plan *plans,
     return st;
 }
 
+/* The hits of the plans that are run become those of all shards. */
+static gx_status exchange(gx_part_sessions *s, const gx_plan *plans, gx_part_plans *const *instead, uint32_t n,
+                          gx_hits *hits, gx_error *err)
+{
+    uint32_t m = 0;
+    size_t n_keys = 0;
+    for (uint32_t i = 0; i < n; ++i)
+        n_keys += plans[i].k;
+    if (!gx_reserve(&s->keys, &s->max_keys, n_keys + 1, sizeof *s->keys) ||
+        !gx_reserve(&s->counts, &s->max_counts, 2ull * n + 1, sizeof *s->counts))
+        return gx_fail(err, GX_ENOMEM, "no memory for a batch of %u queries", n);
+    uint32_t *const n_of = s->counts, *const ks = s->counts + n;
+    n_keys = 0;
+    for (uint32_t i = 0; i < n; ++i) {
+        if (!(instead ? instead[i] : plans[i].parts))
+            continue;
+        memcpy(s->keys + n_keys, hits[i].keys, hits[i].n * sizeof *s->keys);
+        n_of[m] = hits[i].n;
+        ks[m++] = plans[i].k;
+        n_keys += plans[i].k;
+    }
+    const gx_status st = s->e->shard->exchange(s->e->shard->user, s->keys, n_of, ks, m, err);
+    m = 0;
+    n_keys = 0;
+    for (uint32_t i = 0; i < n && st == GX_OK; ++i) {
+        if (!(instead ? instead[i] : plans[i].parts))
+            continue;
+        hits[i].n = n_of[m++];
+        memcpy(hits[i].keys, s->keys + n_keys, hits[i].n * sizeof *s->keys);
+        n_keys += plans[i].k;
+    }
+    return st;
+}
+
 static gx_status run_all_parts(gx_part_sessions *s, const gx_plan *plans, gx_part_plans *const *instead, uint32_t n,
                                gx_hits *hits, gx_error *err)
 {
+    const gx_part_range range = s->e->range;
     gx_status st = GX_OK;
-    for (uint32_t p = 0; p < s->e->n && st == GX_OK; ++p)
+    for (uint32_t p = range.begin; p < range.end && st == GX_OK; ++p) {
         st = run_part(s, p, plans, instead, n, hits, err);
-    return st;
+        if (st == GX_OK && s->e->shard && p == range.begin)
+            st = exchange(s, plans, instead, n, hits, err);
+    }
+    return st == GX_OK && s->e->shard ? exchange(s, plans, instead, n, hits, err) : st;
 }
 
 /* The same query with another operator. */
@@ -556,7 +638,7 @@ gx_status gx_part_sessions_count(gx_part_sessions *s, const gx_plan *plan, uint6
     gx_status st = rebind(&p, s->e->ix, &plan->parts->query, GX_OP_OR, err);
     if (st != GX_OK)
         return st;
-    for (uint32_t i = 0; i < p->n && st == GX_OK; ++i) {
+    for (uint32_t i = s->e->range.begin; i < s->e->range.end && st == GX_OK; ++i) {
         uint64_t any_here, all_here;
         gx_plan *here = &p->plans[i];
         here->mask = plan->mask ? plan->mask->parts[i] : s->e->live[i];

@@ -32,6 +32,8 @@ void gx_part_plans_free(gx_part_plans *p); /* accepts NULL */
  * and its live documents as a mask. */
 typedef struct gx_part_engines {
     uint32_t n;
+    gx_part_range range;     /* the parts that are searched; the others have no engines and masks */
+    const gx_shard *shard;   /* NULL: all parts are searched here */
     const gx_index *ix;      /* of the collection, or of `joined` */
     gx_joined_parts *joined; /* what the parts of ix are, or NULL: those of the collection */
     gx_engine **engines;     /* [n] */

@@ -67,7 +67,8 @@ static gx_status open_parts(gx_engine *en, const gx_engine *old, gx_error *err)
     if (st == GX_OK && en->parts->joined)
         st = gx_filter_cache_open(&en->filters, en, en->opt.filter_memory, err);
     if (st == GX_OK)
-        en->ops = gx_engine_get_kind(en->parts->engines[0]) == GX_ENGINE_CPU ? &gx_executor_cpu : en->gpu;
+        en->ops = gx_engine_get_kind(en->parts->engines[en->parts->range.begin]) == GX_ENGINE_CPU ? &gx_executor_cpu
+                                                                                                  : en->gpu;
     return st;
 }
 
@@ -100,6 +101,8 @@ gx_status gx_engine_open_with(gx_engine **out, const gx_index *ix, const gx_engi
         return st;
     if ((unsigned)own.join > GX_JOIN_ALWAYS)
         return gx_fail(err, GX_EUSAGE, "gx_engine_options.join is %d, which is no gx_join", (int)own.join);
+    if (own.shard && !ix->parts)
+        return gx_fail(err, GX_EUSAGE, "%s is one file, and shards are of a collection", ix->path);
     gx_engine *en = new_engine(ix, &own, gpu);
     if (!en)
         return gx_fail(err, GX_ENOMEM, "no memory for an engine");
@@ -165,9 +168,9 @@ gx_engine_kind gx_engine_get_kind(const gx_engine *en)
 
 gx_status gx_engine_get_fallback(gx_engine *en, gx_error *why)
 {
-    for (uint32_t i = 0; en->parts && i < en->parts->n; ++i) {
+    for (uint32_t i = en->parts ? en->parts->range.begin : 0; en->parts && i < en->parts->range.end; ++i) {
         const gx_status of_part = gx_engine_get_fallback(en->parts->engines[i], why);
-        if (of_part != GX_OK || i + 1 == en->parts->n)
+        if (of_part != GX_OK || i + 1 == en->parts->range.end)
             return of_part;
     }
     pthread_mutex_lock(&en->lock);
@@ -180,7 +183,7 @@ gx_status gx_engine_get_fallback(gx_engine *en, gx_error *why)
 
 const char *gx_engine_describe(const gx_engine *en)
 {
-    return en->parts ? gx_engine_describe(en->parts->engines[0]) : en->ops->describe(en->state);
+    return en->parts ? gx_engine_describe(en->parts->engines[en->parts->range.begin]) : en->ops->describe(en->state);
 }
 
 gx_status gx_engine_precompute_pair_thresholds(gx_engine *en, const gx_query_options *opt, uint32_t n_lists,

@@ -21,6 +21,7 @@ typedef struct joined_run {
 
 struct gx_joined_parts {
     gx_index *view;
+    gx_part_range range;
     uint32_t n_runs;
     joined_run *runs; /* [view->parts->n at most] */
 };
@@ -52,6 +53,11 @@ const gx_index *gx_joined_parts_index(const gx_joined_parts *j)
     return j->view;
 }
 
+gx_part_range gx_joined_parts_range(const gx_joined_parts *j)
+{
+    return j->range;
+}
+
 static gx_part share_part(const gx_part *p)
 {
     return (gx_part){gx_index_share(p->ix), gx_deletes_share(p->deletes), p->base, p->n_live};
@@ -66,14 +72,14 @@ static gx_part *share_parts(const gx_part *parts, uint32_t n)
     return shared;
 }
 
-/* The joined index of old whose parts are the next ones and still good; NULL: none. */
-static const joined_run *find_run(const gx_joined_parts *old, const gx_parts *now, uint32_t first)
+/* The joined index of old whose parts are those before `end` and still good; NULL: none. */
+static const joined_run *find_run(const gx_joined_parts *old, const gx_parts *now, uint32_t first, uint32_t end)
 {
     for (uint32_t r = 0; old && r < old->n_runs; ++r) {
         const joined_run *run = &old->runs[r];
         uint64_t n_gone = 0;
         uint32_t i = 0;
-        for (; i < run->n && first + i < now->n && run->was[i].ix == now->parts[first + i].ix; ++i)
+        for (; i < run->n && first + i < end && run->was[i].ix == now->parts[first + i].ix; ++i)
             n_gone += run->was[i].n_live - now->parts[first + i].n_live;
         if (i == run->n && n_gone * LATER_DELETED_SHARE <= run->ix->n_docs)
             return run;
@@ -150,13 +156,22 @@ static gx_status append_loose(joining *to, uint32_t first, uint32_t n, bool agai
     return GX_OK;
 }
 
-static gx_status append_all(joining *to, const gx_joined_parts *old, bool needed, gx_error *err)
+/* Parts that nobody searches. */
+static void append_others(joining *to, uint32_t begin, uint32_t end)
+{
+    for (uint32_t i = begin; i < end; ++i)
+        to->parts[to->n_parts++] = share_part(&to->collection->parts->parts[i]);
+}
+
+static gx_status append_all(joining *to, gx_part_range range, const gx_joined_parts *old, bool needed, gx_error *err)
 {
     const gx_parts *p = to->collection->parts;
     gx_status st = GX_OK;
-    uint32_t loose = 0; /* the first part that has not been appended */
-    for (uint32_t i = 0; i < p->n && st == GX_OK;) {
-        const joined_run *run = find_run(old, p, i);
+    uint32_t loose = range.begin; /* the first part that has not been appended */
+    append_others(to, 0, range.begin);
+    to->j->range.begin = to->n_parts;
+    for (uint32_t i = range.begin; i < range.end && st == GX_OK;) {
+        const joined_run *run = find_run(old, p, i, range.end);
         if (!run) {
             ++i;
             continue;
@@ -166,18 +181,23 @@ static gx_status append_all(joining *to, const gx_joined_parts *old, bool needed
             st = share_run(to, run, i, err);
         loose = i += run->n;
     }
-    return st == GX_OK ? append_loose(to, loose, p->n - loose, old != NULL, needed, err) : st;
+    if (st == GX_OK)
+        st = append_loose(to, loose, range.end - loose, old != NULL, needed, err);
+    to->j->range.end = to->n_parts;
+    if (st == GX_OK)
+        append_others(to, range.end, p->n);
+    return st;
 }
 
-gx_status gx_joined_parts_open(gx_joined_parts **out, const gx_index *collection, const gx_joined_parts *old,
-                               bool needed, gx_error *err)
+gx_status gx_joined_parts_open(gx_joined_parts **out, const gx_index *collection, gx_part_range range,
+                               const gx_joined_parts *old, bool needed, gx_error *err)
 {
     const uint32_t n = collection->parts->n;
     joining to = {collection, calloc(1, sizeof *to.j), calloc(n, sizeof *to.parts), 0};
     *out = NULL;
     if (to.j)
         to.j->runs = calloc(n, sizeof *to.j->runs);
-    gx_status st = to.j && to.j->runs && to.parts ? append_all(&to, old, needed, err)
+    gx_status st = to.j && to.j->runs && to.parts ? append_all(&to, range, old, needed, err)
                                                   : gx_fail(err, GX_ENOMEM, "no memory for %u parts", n);
     if (st == GX_OK)
         st = gx_collection_of_joined(&to.j->view, collection, to.parts, to.n_parts, err);

@@ -3,7 +3,7 @@
  *
  *   tools/NAME.c        const cli_command cmd_NAME = { name, summary, ..., flags, run };
  *   tools/NAME_WORD.c   the same of a subcommand, `gpuidx NAME WORD`, which NAME.c lists
- *   tools/gpuidx.c      the list of all commands, and main
+ *   tools/gpuidx.c      the list of all commands, and what main.c calls
  *   tools/cli.c         that table -> parsing and messages
  *   tools/manual.c      the same table -> --help, the man pages, the completions
  *
@@ -91,6 +91,9 @@ struct cli_args {
 /* ---- the table (gpuidx.c) ---- */
 
 extern const cli_command *const cli_commands[]; /* NULL-terminated, in the order in which help lists them */
+/* The program, which main.c calls; and how it begins, for programs that run single commands. */
+int cli_main(int argc, char **argv);
+void cli_begin(void);
 extern const cli_flag cli_common_flags[];       /* of every command: --help, --quiet, --verbose, --color */
 
 const cli_command *cli_find_command(const char *name);                                /* or NULL */

@@ -1,4 +1,4 @@
-/* gpuidx.c: the program. Finds the subcommand in its list and runs it. */
+/* gpuidx.c: the list of all commands. Finds the one that is asked for and runs it. */
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
@@ -77,10 +77,15 @@ static void take_standard_descriptors(void)
             _exit(gx_status_exit(GX_EIO));
 }
 
-int main(int argc, char **argv)
+void cli_begin(void)
 {
     take_standard_descriptors();
     signals_init();
+}
+
+int cli_main(int argc, char **argv)
+{
+    cli_begin();
     const int code = dispatch(argc, argv);
     const int late = cli_close_output(stdout, "-");
     return code ? code : late;

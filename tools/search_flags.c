@@ -85,6 +85,8 @@ int cli_rm3(gx_rm3_options *out, const cli_args *a, const gx_index *ix)
     return 0;
 }
 
+const gx_shard *cli_shard;
+
 gx_engine_options cli_engine_options(const cli_args *a)
 {
     gx_engine_options o = GX_ENGINE_OPTIONS;
@@ -96,6 +98,7 @@ gx_engine_options cli_engine_options(const cli_args *a)
     if (cli_given(a, "map-memory"))
         o.map_memory = cli_count(a, "map-memory");
     o.linger_us = (uint32_t)cli_count(a, "linger");
+    o.shard = cli_shard;
     o.join = (gx_join)cli_choice(a, "join");
     return o;
 }

@@ -109,6 +109,9 @@
 
 /* The flags' values. */
 gx_query_options cli_query_options(const cli_args *a);
+/* The part of a collection that this process searches, set by gpuidx-mpi; NULL: all of it. */
+extern const gx_shard *cli_shard;
+
 gx_engine_options cli_engine_options(const cli_args *a);
 /* Where the index holds impacts and --scorer is not given, make the scorer GX_IMPACT. */
 void cli_default_scorer(gx_query_options *o, const cli_args *a, const gx_index *ix);
