@@ -136,6 +136,31 @@ static void masks_go_over_to_parts_and_back(void **state)
     each_part(check_masks);
 }
 
+/* Parts of any number of live documents, also of none. */
+static void a_docid_is_found_in_its_part(void **state)
+{
+    (void)state;
+    uint64_t seed = 20261129;
+    printf("seed %llu\n", (unsigned long long)seed);
+    for (uint32_t i = 0; i < 200; ++i) {
+        gx_part parts[20] = {0};
+        uint32_t n_docs = 0;
+        const gx_parts all = {.n = 1 + (uint32_t)(gx_random_next(&seed) % 20), .parts = parts};
+        for (uint32_t p = 0; p < all.n; ++p) {
+            parts[p].base = n_docs;
+            parts[p].n_live = gx_random_next(&seed) % 3 ? (uint32_t)(gx_random_next(&seed) % 50) : 0;
+            n_docs += parts[p].n_live;
+        }
+        for (uint32_t p = 0, d = 0; p < all.n; ++p) {
+            for (uint32_t j = 0; j < parts[p].n_live; ++j, ++d) {
+                uint32_t local;
+                assert_ptr_equal(gx_parts_find(&all, d, &local), &parts[p]);
+                assert_int_equal(local, j);
+            }
+        }
+    }
+}
+
 static void deletes_add_up(void **state)
 {
     (void)state;
@@ -160,6 +185,7 @@ int main(void)
         cmocka_unit_test(ranks_number_the_live_documents),
         cmocka_unit_test(statistics_lose_what_the_deleted_documents_had),
         cmocka_unit_test(masks_go_over_to_parts_and_back),
+        cmocka_unit_test(a_docid_is_found_in_its_part),
         cmocka_unit_test(deletes_add_up),
     };
     return cmocka_run_group_tests_name("deletes", tests, make_dir, remove_dir);
