@@ -2,6 +2,13 @@
 #include "engine/status.h"
 #include "tests/support/test.h"
 
+/* AddressSanitizer would end the program where malloc returns NULL. */
+const char *__asan_default_options(void);
+const char *__asan_default_options(void)
+{
+    return "allocator_may_return_null=1";
+}
+
 static void an_array_keeps_its_elements_as_it_grows(void **state)
 {
     (void)state;
