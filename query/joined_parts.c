@@ -7,6 +7,7 @@
 
 #define FIRST_PARTS 2u /* parts side by side that are joined when an engine is opened */
 #define LATER_PARTS 8u /* those that are joined when one is opened again, on a later commit */
+#define SMALL 40000u   /* documents: parts side by side that have no more are joined at every commit */
 /* Parts of which more than one in so many documents is deleted are written without them: when an
  * engine is opened, and when one is opened again. */
 #define FIRST_DELETED_SHARE 64u
@@ -131,61 +132,94 @@ static gx_status join_run(joining *to, uint32_t first, uint32_t n, gx_error *err
     return st;
 }
 
+/* How many parts from the first on are small together; 1 where the first alone is not. */
+static uint32_t count_small(const gx_part *parts, uint32_t n)
+{
+    uint64_t n_docs = 0;
+    uint32_t i = 0;
+    while (i < n && (n_docs += parts[i].ix->n_docs) <= SMALL)
+        ++i;
+    return i ? i : 1;
+}
+
 static bool is_worth_joining(const gx_part *parts, uint32_t n, bool again)
 {
     uint64_t n_docs = 0, n_live = 0;
+    uint32_t n_groups = 0;
+    for (uint32_t i = 0; i < n; i += count_small(parts + i, n - i))
+        ++n_groups;
     for (uint32_t i = 0; i < n; ++i) {
         n_docs += parts[i].ix->n_docs;
         n_live += parts[i].n_live;
     }
-    return n >= (again ? LATER_PARTS : FIRST_PARTS) ||
+    return (again ? n_groups >= LATER_PARTS : n >= FIRST_PARTS) ||
            (n_docs - n_live) * (again ? LATER_DELETED_SHARE : FIRST_DELETED_SHARE) > n_docs;
 }
 
-/* Parts that are in no joined index yet. */
-static gx_status append_loose(joining *to, uint32_t first, uint32_t n, bool again, bool needed, gx_error *err)
-{
-    const gx_part *parts = to->collection->parts->parts + first;
-    if (n && is_worth_joining(parts, n, again)) {
-        const gx_status st = join_run(to, first, n, err);
-        if (st == GX_OK || needed || (st != GX_ENOMEM && st != GX_EIO && st != GX_ENOTFOUND))
-            return st;
-    }
-    for (uint32_t i = 0; i < n; ++i)
-        to->parts[to->n_parts++] = share_part(&parts[i]);
-    return GX_OK;
-}
-
-/* Parts that nobody searches. */
-static void append_others(joining *to, uint32_t begin, uint32_t end)
+/* Parts as they are. */
+static void append_parts(joining *to, uint32_t begin, uint32_t end)
 {
     for (uint32_t i = begin; i < end; ++i)
         to->parts[to->n_parts++] = share_part(&to->collection->parts->parts[i]);
+}
+
+/* Join parts, or let them be where there is no room for that. */
+static gx_status append_joined(joining *to, uint32_t first, uint32_t n, bool needed, gx_error *err)
+{
+    const gx_status st = join_run(to, first, n, err);
+    if (st == GX_OK || needed || (st != GX_ENOMEM && st != GX_EIO && st != GX_ENOTFOUND))
+        return st;
+    append_parts(to, first, first + n);
+    return GX_OK;
+}
+
+/* Parts that are in no joined index yet, or in a small one, which `alone` is where it has them
+ * all. */
+static gx_status append_loose(joining *to, uint32_t first, uint32_t n, const joined_run *alone, bool again, bool needed,
+                              gx_error *err)
+{
+    const gx_part *parts = to->collection->parts->parts;
+    gx_status st = GX_OK;
+    if (n && alone && alone->n == n)
+        return share_run(to, alone, first, err);
+    if (n && is_worth_joining(parts + first, n, again))
+        return append_joined(to, first, n, needed, err);
+    for (uint32_t end = first + n, here; first < end && st == GX_OK; first += here) {
+        here = count_small(parts + first, end - first);
+        if (here > 1)
+            st = append_joined(to, first, here, needed, err);
+        else
+            append_parts(to, first, first + 1);
+    }
+    return st;
 }
 
 static gx_status append_all(joining *to, gx_part_range range, const gx_joined_parts *old, bool needed, gx_error *err)
 {
     const gx_parts *p = to->collection->parts;
     gx_status st = GX_OK;
+    const joined_run *alone = NULL;
     uint32_t loose = range.begin; /* the first part that has not been appended */
-    append_others(to, 0, range.begin);
+    append_parts(to, 0, range.begin);
     to->j->range.begin = to->n_parts;
     for (uint32_t i = range.begin; i < range.end && st == GX_OK;) {
         const joined_run *run = find_run(old, p, i, range.end);
-        if (!run) {
-            ++i;
+        if (!run || run->ix->n_docs <= SMALL) { /* more may have come beside it */
+            alone = i == loose ? run : NULL;
+            i += run ? run->n : 1;
             continue;
         }
-        st = append_loose(to, loose, i - loose, true, needed, err);
+        st = append_loose(to, loose, i - loose, alone, true, needed, err);
         if (st == GX_OK)
             st = share_run(to, run, i, err);
         loose = i += run->n;
+        alone = NULL;
     }
     if (st == GX_OK)
-        st = append_loose(to, loose, range.end - loose, old != NULL, needed, err);
+        st = append_loose(to, loose, range.end - loose, alone, old != NULL, needed, err);
     to->j->range.end = to->n_parts;
     if (st == GX_OK)
-        append_others(to, range.end, p->n);
+        append_parts(to, range.end, p->n);
     return st;
 }
 

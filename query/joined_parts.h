@@ -2,11 +2,11 @@
  * to one index, so that a search costs what it costs over one file.
  *
  *   parts when first opened   0  1  2  3  4  5  6  7        added later   8  9
- *   as searched               [      joined        ]                      8  9
+ *   as searched               [       joined       ]                      [  ]
  *
  * A joined index lives as long as the collection has all its parts. Documents that are deleted
- * later are a mask of it. Parts that were added are searched one by one until LATER_PARTS of them
- * stand side by side. Docids are those of the collection.
+ * later are a mask of it. Small parts that were added are joined at every commit, larger ones are
+ * searched one by one until there are several. Docids are those of the collection.
  */
 #ifndef GX_QUERY_JOINED_PARTS_H
 #define GX_QUERY_JOINED_PARTS_H
