@@ -2,7 +2,8 @@
  *
  *   files --opened, compared--> links in COLLECTION.RANDOM.tmp/ --manifest--> COLLECTION/
  *
- * The folder gets its name last, by a rename that replaces nothing.
+ * The folder gets its name last, by a rename that replaces nothing. One that a killed process has
+ * left is removed by the next collect beside it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -147,16 +148,10 @@ static gx_status fill_folder(const char *dir, gx_index *const *files, uint32_t n
 static gx_status make_folder(const char *path, gx_index *const *files, uint32_t n, gx_error *err)
 {
     char *aside = NULL, *parent = gx_directory_of(path);
-    uint64_t number;
-    if (!parent || getrandom(&number, sizeof number, 0) != sizeof number ||
-        asprintf(&aside, "%s.%016llx.tmp", path, (unsigned long long)number) < 0) {
-        free(parent);
-        return gx_fail(err, GX_ENOMEM, "out of memory");
-    }
-    gx_status st = GX_OK;
-    if (mkdir(aside, 0777) != 0) {
-        st = gx_fail(err, gx_status_of_errno(errno), "cannot make the folder %s: %s", path, strerror(errno));
-    } else {
+    int lock = -1;
+    gx_status st =
+        parent ? gx_folder_aside(&aside, &lock, path, parent, err) : gx_fail(err, GX_ENOMEM, "out of memory");
+    if (st == GX_OK) {
         st = fill_folder(aside, files, n, err);
         if (st == GX_OK && (errno = gx_sync_folder(aside)))
             st = gx_fail(err, GX_EIO, "cannot write %s to disk: %s", path, strerror(errno));
@@ -169,6 +164,8 @@ static gx_status make_folder(const char *path, gx_index *const *files, uint32_t 
             st = gx_fail(err, GX_EIO, "%s is in place, but its folder cannot be written to disk: %s", path,
                          strerror(errno));
     }
+    if (lock >= 0)
+        close(lock);
     free(aside);
     free(parent);
     return st;

@@ -3,10 +3,15 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "engine/status.h"
 #include "engine/temporary_file.h"
 
 /* Calls f for each entry of dir, without . and .., and sums up nothing. */
@@ -57,6 +62,96 @@ void gx_remove_folder(const char *dir)
     for_each_entry(dir, remove_entry, NULL);
     rmdir(dir);
     errno = e;
+}
+
+/* ---- folders aside ---- */
+
+#define ASIDE_DIGITS 16u
+#define MAX_TRIES 100u /* names, of folders that are taken away before they are locked */
+
+/* "NAME.", 16 digits of base 16, ".tmp". */
+static bool is_aside(const char *name)
+{
+    const size_t n = strlen(name), tail = 1 + ASIDE_DIGITS + strlen(".tmp");
+    return n > tail && name[n - tail] == '.' && ends_with(name, ".tmp") &&
+           strspn(name + n - tail + 1, "0123456789abcdef") == ASIDE_DIGITS;
+}
+
+/* Sets *foreign at a file that no command puts into a folder aside. */
+typedef struct contents {
+    bool foreign;
+} contents;
+
+static void look_at_entry(int dir_fd, const char *name, const void *user)
+{
+    contents *c = (contents *)(uintptr_t)user;
+    (void)dir_fd;
+    const bool ours = strcmp(name, GX_MANIFEST_NAME) == 0 ||
+                      (strncmp(name, "part-", 5) == 0 && ends_with(name, ".gx")) ||
+                      (strncmp(name, ".gpuidx-", 8) == 0 && ends_with(name, ".tmp"));
+    c->foreign = c->foreign || !ours;
+}
+
+/* Remove a folder aside whose process has died, and which has nothing else in it. */
+static void sweep_aside(int dir_fd, const char *name, const void *user)
+{
+    const char *parent = user;
+    contents c = {false};
+    if (!is_aside(name))
+        return;
+    const int fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    char *path = gx_path_in(parent, name);
+    if (path && flock(fd, LOCK_EX | LOCK_NB) == 0) {
+        for_each_entry(path, look_at_entry, &c);
+        if (!c.foreign)
+            gx_remove_folder(path);
+    }
+    free(path);
+    close(fd);
+}
+
+/* Whether the folder that is open still has its name. */
+static bool has_name(int fd, const char *path)
+{
+    struct stat a, b;
+    return fstat(fd, &a) == 0 && stat(path, &b) == 0 && a.st_ino == b.st_ino && a.st_dev == b.st_dev;
+}
+
+gx_status gx_folder_aside(char **out, int *fd, const char *path, const char *parent, gx_error *err)
+{
+    *fd = -1;
+    *out = NULL;
+    for_each_entry(parent, sweep_aside, parent);
+    for (uint32_t tries = 0; tries < MAX_TRIES; ++tries) {
+        uint64_t number;
+        char *aside;
+        if (getrandom(&number, sizeof number, 0) != sizeof number ||
+            asprintf(&aside, "%s.%0*llx.tmp", path, (int)ASIDE_DIGITS, (unsigned long long)number) < 0)
+            return gx_fail(err, GX_ENOMEM, "out of memory");
+        if (mkdir(aside, 0777) != 0) {
+            const int e = errno;
+            free(aside);
+            return gx_fail(err, gx_status_of_errno(e), "cannot make the folder %s: %s", path, strerror(e));
+        }
+        if ((*fd = open(aside, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) >= 0) {
+            flock(*fd, LOCK_EX); /* where folders cannot be locked, nobody removes them */
+            if (has_name(*fd, aside)) {
+                *out = aside;
+                return GX_OK;
+            }
+            close(*fd); /* another process has taken it for one whose process had died */
+            *fd = -1;
+        } else if (errno != ENOENT) {
+            const int e = errno;
+            rmdir(aside);
+            free(aside);
+            return gx_fail(err, GX_EIO, "cannot open the folder of %s: %s", path, strerror(e));
+        }
+        free(aside);
+    }
+    return gx_fail(err, GX_EIO, "cannot make the folder %s: another process removes it again and again", path);
 }
 
 int gx_sync_folder(const char *dir)

@@ -16,6 +16,11 @@ void gx_sweep_folder(const char *dir, const gx_manifest *m);
 /* Remove a folder with its files; one that holds folders stays. */
 void gx_remove_folder(const char *dir);
 
+/* Make a folder with a name of its own beside `path`, in the folder `parent`, and lock it while this
+ * process lives: *fd, which the caller closes. Folders of this kind in `parent` that no living
+ * process has are removed first. GX_ENOTFOUND, GX_EIO, GX_ENOMEM. */
+gx_status gx_folder_aside(char **out, int *fd, const char *path, const char *parent, gx_error *err);
+
 /* fsync a folder: 0 or the errno. */
 int gx_sync_folder(const char *dir);
 

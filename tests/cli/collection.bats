@@ -51,6 +51,23 @@ print([i[k] for k in ("n_docs", "n_terms", "n_postings", "n_tokens", "avgdl", "m
     diff <(head -n $((n / 2)) both) <(tail -n $((n / 2)) both)
 }
 
+@test "what a killed collect has left goes, and nothing else" {
+    for name in left busy; do
+        mkdir c.0123456789abcde$((++n)).tmp
+        ln "$BATS_FILE_TMPDIR/1.gx" c.0123456789abcde$n.tmp/part-000001.gx
+        : >c.0123456789abcde$n.tmp/.gpuidx-0123456789abcdef.tmp
+    done
+    mkdir other.0123456789abcdef.tmp c.tmp
+    : >other.0123456789abcdef.tmp/mine
+    flock c.0123456789abcde2.tmp sleep 3 & # another collect, which lives
+    sleep 0.5
+    "$GPUIDX" collect -q "$BATS_FILE_TMPDIR/1.gx" -o c
+    [ "$(ls | tr '\n' ' ')" = "c c.0123456789abcde2.tmp c.tmp other.0123456789abcdef.tmp " ]
+    "$GPUIDX" check -q c
+    "$GPUIDX" check -q "$BATS_FILE_TMPDIR/1.gx"
+    wait
+}
+
 @test "a collection is checked, exported and made one index" {
     C=$BATS_FILE_TMPDIR/whole
     ask check "$C"

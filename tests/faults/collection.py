@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
 """collection.py: what faults leave of a collection that is being changed.
 
-    collection.py kills | space | all  --program=GPUIDX [--runs=N] [--seed=S]
+    collection.py kills | space | calls | all  --program=GPUIDX [--runs=N] [--seed=S]
 
-    kills   SIGKILL at random moments of add, delete, update and merge, N times (30)
+    kills   SIGKILL at random moments of add, delete, update, merge and collect, N times (30)
     space   file systems of every size from too small to large enough, N of them an operation (all: 0; needs root)
+    calls   one system call fails, N of them an operation (all: 0; needs strace)
 
 Afterwards the collection must be whole (check --level=full) and be one of the commits of the operation: what it
 exports equals what an index built of that commit's documents exports, byte by byte. After the next command that
 changes it no file lies in the folder that the manifest does not name. A failure is told by a message and an exit
-code, and the last commit answers. Exit code 1: a rule was broken; 77: what is needed is missing.
+code, and the last commit answers. A collection that collect was to make is there, whole, or not at all. Exit code 1:
+a rule was broken; 77: what is needed is missing.
 """
 import argparse, hashlib, json, os, random, re, shutil, signal, subprocess, sys, tempfile, time
 
@@ -78,7 +80,7 @@ class Test:
     def prepare(self):
         """A collection of three parts with some documents deleted, and the operations on it."""
         rng = self.rng
-        docs = make_docs(rng, 0, 600)
+        docs = every = make_docs(rng, 0, 600)
         parts = []
         for i in range(3):
             parts.append(self.path("p%d.gx" % i))
@@ -106,23 +108,45 @@ class Test:
                       [docs, [d for d in docs if d["id"] not in victims]], []),
             Operation("update", ["update", "-q", "C", u, "--commit-every=45"], updates, [u]),
             Operation("merge", ["merge", "-q", "C", "--policy=all"], [docs], []),
+            Operation("collect", ["collect", "-q", *parts, "-o", "C"], [None, every], []),
         ]
 
     def write_ids(self, name, ids):
         with open(self.path(name), "w") as f:
             f.writelines(i + "\n" for i in sorted(ids))
 
+    def begin(self, op, folder):
+        """What is there before the operation."""
+        if op.states[0] is not None:
+            shutil.copytree(self.base, folder)
+
+    def next_command(self, op, folder):
+        """The next one that changes the collection, or makes one beside it."""
+        if op.states[0] is None:
+            again = folder + ".again"
+            done = self.run("collect", "-q", *op.args[2:-2], "-o", again)
+            shutil.rmtree(again, ignore_errors=True)
+            return done
+        return self.run("merge", "-q", folder)
+
     def verify(self, op, where, folder):
+        if op.states[0] is None and not os.path.exists(folder):
+            return 0
         done = self.run("check", "-q", "--level=full", folder)
         if done.returncode:
             raise Broken("%s: the collection is not whole: %s" % (where, done.stderr or done.stdout))
         found = self.digest(folder)
         for i, docs in enumerate(op.states):
-            if self.digest_of(docs) == found:
+            if docs is not None and self.digest_of(docs) == found:
                 return i
         raise Broken("%s: the collection is none of the operation's commits" % where)
 
     def no_orphans(self, where, folder):
+        left = [n for n in os.listdir(os.path.dirname(folder)) if re.search(r"\.[0-9a-f]{16}\.tmp$", n)]
+        if left:
+            raise Broken("%s: left behind: %s" % (where, ", ".join(left)))
+        if not os.path.exists(folder):
+            return
         with open(os.path.join(folder, "MANIFEST")) as f:
             named = set(re.findall(r'"file": "([^"]+)"', f.read()))
         left = set(os.listdir(folder)) - named - {"MANIFEST", "LOCK"}
@@ -139,7 +163,7 @@ class Test:
     def kills(self, runs):
         folder = self.path("C")
         for op in self.operations:
-            shutil.copytree(self.base, folder)
+            self.begin(op, folder)
             begin = time.monotonic()
             self.must(*self.command(op, folder))
             op.seconds = time.monotonic() - begin
@@ -148,18 +172,56 @@ class Test:
             op = self.operations[i % len(self.operations)]
             after = self.rng.uniform(0, 1.1 * op.seconds)
             where = "run %d: %s, killed after %.4f s" % (i, op.name, after)
-            shutil.copytree(self.base, folder)
+            self.begin(op, folder)
             p = subprocess.Popen([self.program, *self.command(op, folder)], stderr=subprocess.DEVNULL)
             time.sleep(after)
             p.send_signal(signal.SIGKILL)
             p.wait()
             state = self.verify(op, where, folder)
-            self.must("merge", "-q", folder)
+            done = self.next_command(op, folder)
+            if done.returncode:
+                raise Broken("%s: the next command: exit code %d: %s" % (where, done.returncode, done.stderr))
             self.no_orphans(where, folder)
             if self.verify(op, where + ", and merged", folder) != state:
                 raise Broken("%s: the next command changed what was committed" % where)
             self.count(op, state)
+            shutil.rmtree(folder, ignore_errors=True)
+
+    CALLS = "openat,read,pread64,write,pwrite64,rename,renameat2,link,linkat,unlink,unlinkat,fsync,mmap,mkdir,flock"
+
+    def calls(self, runs):
+        if not shutil.which("strace"):
+            print("skipped: strace is not installed")
+            sys.exit(77)
+        folder, log = self.path("C"), self.path("calls")
+        for op in self.operations:
+            self.begin(op, folder)
+            trace = ["strace", "-f", "-o", log, "-e", "trace=" + self.CALLS]
+            done = subprocess.run([*trace, self.program, *self.command(op, folder)], capture_output=True, text=True)
+            if done.returncode:
+                print("skipped: strace does not work here: %s" % done.stderr[:200])
+                sys.exit(77)
             shutil.rmtree(folder)
+            with open(log) as f:
+                names = [m.group(1) for m in (re.match(r"\d+\s+(\w+)\(", line) for line in f) if m]
+            faults = [(c, i + 1) for c in sorted(set(names)) for i in range(names.count(c))]
+            for call, n in self.rng.sample(faults, min(runs, len(faults))) if runs else faults:
+                error = self.rng.choice(["EIO", "ENOSPC", "ENOMEM", "EMFILE"])
+                where = "%s, %s %d fails with %s" % (op.name, call, n, error)
+                self.begin(op, folder)
+                done = subprocess.run([*trace, "-e", "inject=%s:error=%s:when=%d" % (call, error, n), self.program,
+                                       *self.command(op, folder)], capture_output=True, text=True, timeout=60)
+                if done.returncode not in (*range(8), 127): # 127: the loader's
+                    raise Broken("%s: exit code %d: %s" % (where, done.returncode, done.stderr))
+                state = self.verify(op, where, folder)
+                if done.returncode == 0 and state != len(op.states) - 1:
+                    raise Broken("%s: it said that it was done" % where)
+                next = self.next_command(op, folder)
+                if next.returncode:
+                    raise Broken("%s: the next command: exit code %d: %s" % (where, next.returncode, next.stderr))
+                self.no_orphans(where, folder)
+                self.count(op, state)
+                shutil.rmtree(folder, ignore_errors=True)
 
     def space(self, runs):
         if os.geteuid() != 0:
@@ -173,6 +235,8 @@ class Test:
         os.mkdir(disk)
         for op in self.operations:
             for n in pages:
+                if op.states[0] is None: # which finds the file system empty
+                    n -= need // 4096
                 where = "%s on a file system of %d pages" % (op.name, n)
                 if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=%d" % (4096 * n), "tmpfs", disk]).returncode:
                     print("skipped: no file system can be mounted here")
@@ -180,7 +244,7 @@ class Test:
                 try:
                     folder = os.path.join(disk, "C")
                     try:
-                        shutil.copytree(self.base, folder)
+                        self.begin(op, folder)
                     except (OSError, shutil.Error):
                         continue
                     done = self.run(*self.command(op, folder))
@@ -189,7 +253,7 @@ class Test:
                     state = self.verify(op, where, folder)
                     if done.returncode == 0 and state != len(op.states) - 1:
                         raise Broken("%s: it said that it was done" % where)
-                    next = self.run("merge", "-q", folder)
+                    next = self.next_command(op, folder)
                     if next.returncode not in (0, 5):
                         raise Broken("%s: the next command: exit code %d: %s" % (where, next.returncode, next.stderr))
                     self.no_orphans(where, folder)
@@ -200,7 +264,7 @@ class Test:
 
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("kind", choices=["kills", "space", "all"])
+    p.add_argument("kind", choices=["kills", "space", "calls", "all"])
     p.add_argument("--program", required=True)
     p.add_argument("--runs", type=int)
     p.add_argument("--seed", type=int, default=int(time.time()))
@@ -209,9 +273,11 @@ def main():
     test = Test(args)
     try:
         test.prepare()
-        if args.kind != "space":
+        if args.kind in ("kills", "all"):
             test.kills(30 if args.runs is None else args.runs)
-        if args.kind != "kills":
+        if args.kind in ("calls", "all"):
+            test.calls(args.runs or 0)
+        if args.kind in ("space", "all"):
             test.space(args.runs or 0)
     except Broken as e:
         print("FAILED: %s; the files are in %s" % (e, test.room))
