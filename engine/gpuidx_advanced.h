@@ -865,7 +865,7 @@ typedef struct gx_query_features {
     gx_op op;
 } gx_query_features;
 
-#define GX_COST_LEAVES 36u /* linear models of a kind: by operator, k and number of terms */
+#define GX_COST_LEAVES 36u /* linear models of a kind: by operator, k, and number of terms or size of the batch */
 #define GX_COST_TERMS 17u  /* weights of a linear model */
 
 /* A cost model. gx_cost_profile_init sets the library's own, of one NVIDIA H200 and a core of its
@@ -902,11 +902,12 @@ typedef struct gx_calibrate_options {
     bool (*cancel)(void *user); /* true: stop, GX_ECANCELLED. May be NULL */
     void (*progress)(void *user, const char *doing, uint64_t n_done);
     void *user;
+    const char *costs; /* a file for all measured costs, tab-separated with a first line of names; NULL: none */
 } gx_calibrate_options;
 #define GX_CALIBRATE_OPTIONS                                                                                           \
     {                                                                                                                  \
         sizeof(gx_calibrate_options), NULL, NULL, {GX_LOG_GUESS, GX_LOG_AUTO, NULL, NULL, false}, 3000, 5, 10, 1000,   \
-            1, false, NULL, NULL, NULL                                                                                 \
+            1, false, NULL, NULL, NULL, NULL                                                                           \
     }
 GX_API void gx_calibrate_options_init(gx_calibrate_options *o, size_t size);
 
@@ -976,7 +977,7 @@ typedef struct gx_service_options {
     bool adapt;      /* the threshold moves towards the processor with less to do */
     double urgent;   /* the share of the time to its deadline after which a query goes first; 0 to 1 */
     double patience; /* seconds to the deadline of a query that has none; > 0 */
-    double spin;     /* seconds that an idle thread polls before it sleeps. It occupies its core */
+    double spin;     /* seconds that idle threads, two of each processor, poll before they sleep */
     double retry;    /* seconds after a failure of the GPU until it is tried again; doubled each time, to 10 s */
     const gx_cost_profile *profile; /* copied; NULL: the library's own */
     const char *decisions;          /* a file for a log of all decisions; NULL: none */
@@ -988,7 +989,7 @@ typedef struct gx_service_options {
 } gx_service_options;
 #define GX_SERVICE_OPTIONS                                                                                             \
     {                                                                                                                  \
-        sizeof(gx_service_options), NULL, NULL, 1, 2, 65536, 1024, 25e-6, 2, true, 0.5, 0.05, 50e-6, 0.1, NULL, NULL,  \
+        sizeof(gx_service_options), NULL, NULL, 1, 2, 65536, 1024, 25e-6, 2, true, 0.5, 0.05, 1e-3, 0.1, NULL, NULL,   \
             NULL, NULL                                                                                                 \
     }
 GX_API void gx_service_options_init(gx_service_options *o, size_t size);

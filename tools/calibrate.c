@@ -171,6 +171,7 @@ static int calibrate(const cli_args *a, gx_engine *engines[2], const char *outpu
     opt.runs = (uint32_t)cli_count(a, "runs");
     opt.seed = cli_count(a, "seed");
     opt.ablate = cli_switch(a, "ablate");
+    opt.costs = cli_text(a, "costs");
     opt.cancel = is_stopped;
     opt.progress = on_progress;
     opt.user = &p;
@@ -234,6 +235,8 @@ static const cli_flag flags[] = {
     {"ablate", 0, CLI_SWITCH, NULL, NULL,
      "also tell the errors of models that lack one of the features, for each feature in turn"},
     {"report", 0, CLI_TEXT, "FILE", NULL, "write the errors as JSON instead; `-` is standard output"},
+    {"costs", 0, CLI_TEXT, "FILE", NULL,
+     "also write all measured costs, a line each, for other models and for `gpuidx bench schedule --costs`"},
     CLI_LOG_FLAGS,
     {"engine", 0, CLI_CHOICE, CLI_ENGINES, "auto",
      "what is measured; `auto`: the CPU, and the GPU where one can be used"},
@@ -248,7 +251,9 @@ static const cli_section sections[] = {
      "from the lengths of the query's shortest and second shortest list, the sum of the lengths of all its lists, "
      "their number, k and the operator, and for a batch from the batch's size. By operator, k and number of lists a "
      "linear model is chosen, whose weights are fitted by least squares of the relative errors and are never "
-     "negative. The queries of `LOG` are asked by every operator, with k of 10 and of 1,000."},
+     ""
+     "negative; of batches by operator, k and size. The queries of `LOG` are asked by every operator, with k of 10 and "
+     "of 1,000."},
     {"Accuracy",
      "The error of a prediction is its distance from the measured time, relative to that time. `held out` are the "
      "errors on `TEST`, or, without it, on every second query of `LOG`, to which the model is not fitted. Other "

@@ -7,6 +7,8 @@
  * that its lists are no more in the caches than those of any other query; and both logs are
  * measured in the same passes, so that a machine that becomes slower does so for both.
  */
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,6 +57,7 @@ typedef struct plan_set {
     gx_plan *plans; /* [n] first those that the model is fitted to */
     uint32_t n, n_fitted;
     gx_plan *batch; /* [MOST_BATCH] copies */
+    gx_op op;
 } plan_set;
 
 typedef struct calibration {
@@ -157,6 +160,7 @@ static gx_status make_plans(calibration *c, gx_op op, uint32_t k, plan_set *p, g
     o.k = k;
     o.preset = c->preset;
     p->n = p->n_fitted = 0;
+    p->op = op;
     for (size_t i = 0; i < c->n_queries; ++i) {
         const query_text *t = &c->queries[i];
         const gx_query q = {.size = sizeof q,
@@ -212,8 +216,12 @@ static gx_status add_cost(calibration *c, const cost *what, const gx_plan *plans
     cost *to = &c->costs[c->n_costs++];
     *to = *what;
     to->first = c->n_members;
-    for (uint32_t i = 0; i < what->n; ++i)
-        c->members[c->n_members++] = gx_plan_features(&plans[i]);
+    for (uint32_t i = 0; i < what->n; ++i) {
+        gx_query_features *f = &c->members[c->n_members++];
+        *f = gx_plan_features(&plans[i]);
+        if (what->n > 1) /* an AND-then-OR that is planned as an OR is still one of a batch of those */
+            f->op = what->op;
+    }
     return GX_OK;
 }
 
@@ -265,7 +273,7 @@ static gx_status time_batches(calibration *c, const plan_set *p, uint32_t size, 
             st = run_timed(c, 1, p->batch, size, &c->runs[r], err);
         const cost what = {.kind = GX_COST_GPU_BATCH,
                            .n = size,
-                           .op = p->plans[0].op,
+                           .op = p->op,
                            .held_out = held_out,
                            .ns = median(c->runs, c->opt->runs) + 1};
         if (st == GX_OK)
@@ -350,7 +358,7 @@ static gx_cost_error errors_of(const calibration *c, double weights[GX_COST_LEAV
             continue;
         double basis[GX_COST_TERMS], ns = 0;
         gx_cost_basis(&c->members[t->first], t->n, kind, without, basis);
-        const double *w = weights[gx_cost_leaf(&c->members[t->first], kind, without)];
+        const double *w = weights[gx_cost_leaf(&c->members[t->first], t->n, kind, without)];
         for (uint32_t j = 0; j < GX_COST_TERMS; ++j)
             ns += w[j] * basis[j];
         const double error = ns / t->ns - 1;
@@ -369,7 +377,7 @@ static gx_status fit_kind(const calibration *c, gx_cost_kind kind, uint32_t with
             continue;
         gx_cost_basis(&c->members[t->first], t->n, kind, without, samples[n].basis);
         samples[n].ns = t->ns;
-        samples[n++].leaf = gx_cost_leaf(&c->members[t->first], kind, without);
+        samples[n++].leaf = gx_cost_leaf(&c->members[t->first], t->n, kind, without);
     }
     return gx_cost_fit(weights, samples, n, err);
 }
@@ -404,6 +412,35 @@ static gx_status fit_all(calibration *c, gx_cost_profile *out, gx_calibration *r
     free(errors);
     free(without);
     return st;
+}
+
+/* ---- the costs as text ---- */
+
+/* A line for each cost: its kind, operator, k, whether it is held out, queries, ns, and sums over its queries of the
+ * lengths and of the numbers of lists. */
+static gx_status write_costs(const calibration *c, const char *path, gx_error *err)
+{
+    FILE *f = fopen(path, "w");
+    if (!f)
+        return gx_fail(err, gx_status_of_errno(errno), "cannot write %s: %s", path, strerror(errno));
+    fputs("kind\top\tk\theld_out\tqueries\tns\tshortest\tsecond\tsum\tterms\n", f);
+    for (size_t i = 0; i < c->n_costs; ++i) {
+        const cost *t = &c->costs[i];
+        gx_query_features all = {0};
+        for (uint32_t j = 0; j < t->n; ++j) {
+            const gx_query_features *m = &c->members[t->first + j];
+            all.shortest += m->shortest;
+            all.second += m->second;
+            all.sum += m->sum;
+            all.n_terms += m->n_terms;
+        }
+        fprintf(f, "%s\t%d\t%u\t%d\t%u\t%.0f\t%.0f\t%.0f\t%.0f\t%u\n", gx_cost_kind_name(t->kind), (int)t->op,
+                c->members[t->first].k, t->held_out, t->n, t->ns, all.shortest, all.second, all.sum, all.n_terms);
+    }
+    const bool bad = ferror(f);
+    if (fclose(f) != 0 || bad)
+        return gx_fail(err, GX_EIO, "cannot write %s: %s", path, strerror(errno));
+    return GX_OK;
 }
 
 /* ---- the whole ---- */
@@ -463,6 +500,8 @@ gx_status gx_calibrate(gx_cost_profile *out, gx_calibration *report, gx_engine *
         st = measure(&c, report, err);
     if (st == GX_OK && !report->n_fitted)
         st = gx_fail(err, GX_EINPUT, "%s has no query with a term of the index", o.log);
+    if (st == GX_OK && o.costs)
+        st = write_costs(&c, o.costs, err);
     if (st == GX_OK) {
         gx_cost_profile_init(p);
         st = fit_all(&c, p, report, err);

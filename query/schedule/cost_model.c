@@ -9,6 +9,7 @@
 
 #define LARGE_K 50u         /* from this k on a leaf of its own */
 #define MOST_TERMS 6u       /* queries of so many terms and more share a leaf */
+#define USUAL_BATCH 512u    /* what a query adds to a batch is that of batches of this size */
 #define ROUNDS 8            /* of counting samples that are far off less */
 #define SHORT_LIST 1000.0   /* postings up to which a list's length counts in full */
 #define LEAST_RESIDUAL 0.03 /* relative errors below this count alike */
@@ -99,12 +100,23 @@ static bool lacks(uint32_t without, gx_cost_feature f)
     return (without >> f & 1) != 0;
 }
 
-uint32_t gx_cost_leaf(const gx_query_features *f, gx_cost_kind kind, uint32_t without)
+/* The place of a batch's size among MOST_TERMS: by factors of 4. */
+static uint32_t size_class(uint32_t n)
+{
+    uint32_t c = 0;
+    for (; n >= 4 && c + 1 < MOST_TERMS; n /= 4)
+        ++c;
+    return c;
+}
+
+uint32_t gx_cost_leaf(const gx_query_features *f, uint32_t n, gx_cost_kind kind, uint32_t without)
 {
     const uint32_t op = lacks(without, GX_COST_FEATURE_OPERATOR) ? 0 : (uint32_t)f->op;
     const uint32_t large = !lacks(without, GX_COST_FEATURE_K) && f->k >= LARGE_K;
     uint32_t terms = f->n_terms < 1 ? 1 : f->n_terms > MOST_TERMS ? MOST_TERMS : f->n_terms;
-    if (kind == GX_COST_GPU_BATCH || lacks(without, GX_COST_FEATURE_TERMS))
+    if (kind == GX_COST_GPU_BATCH)
+        terms = lacks(without, GX_COST_FEATURE_BATCH) ? 1 : 1 + size_class(n);
+    else if (lacks(without, GX_COST_FEATURE_TERMS))
         terms = 1;
     return (op * 2 + large) * MOST_TERMS + terms - 1;
 }
@@ -165,7 +177,7 @@ double gx_cost_predict(const gx_cost_profile *p, gx_cost_kind kind, const gx_que
 {
     double basis[GX_COST_TERMS];
     gx_cost_basis(f, n, kind, 0, basis);
-    const double ns = dot(p->weights[kind][gx_cost_leaf(f, kind, 0)], basis, GX_COST_TERMS);
+    const double ns = dot(p->weights[kind][gx_cost_leaf(f, n, kind, 0)], basis, GX_COST_TERMS);
     return ns > LEAST_COST ? ns : LEAST_COST;
 }
 
@@ -178,9 +190,9 @@ gx_query_costs gx_cost_of_query(const gx_cost_profile *p, const gx_query_feature
 {
     double basis[GX_COST_TERMS] = {0};
     add_query(basis, f, 0);
-    const double *cpu = p->weights[GX_COST_CPU][gx_cost_leaf(f, GX_COST_CPU, 0)];
-    const double *alone = p->weights[GX_COST_GPU_ALONE][gx_cost_leaf(f, GX_COST_GPU_ALONE, 0)];
-    const double *batch = p->weights[GX_COST_GPU_BATCH][gx_cost_leaf(f, GX_COST_GPU_BATCH, 0)];
+    const double *cpu = p->weights[GX_COST_CPU][gx_cost_leaf(f, 1, GX_COST_CPU, 0)];
+    const double *alone = p->weights[GX_COST_GPU_ALONE][gx_cost_leaf(f, 1, GX_COST_GPU_ALONE, 0)];
+    const double *batch = p->weights[GX_COST_GPU_BATCH][gx_cost_leaf(f, USUAL_BATCH, GX_COST_GPU_BATCH, 0)];
     return (gx_query_costs){.cpu = at_least(dot(cpu, basis, BATCH), LEAST_COST),
                             .gpu_alone = at_least(dot(alone, basis, BATCH), LEAST_COST),
                             .gpu = at_least(dot(batch, basis, BATCH), 1)};
@@ -188,7 +200,7 @@ gx_query_costs gx_cost_of_query(const gx_cost_profile *p, const gx_query_feature
 
 double gx_cost_fixed(const gx_cost_profile *p, const gx_query_features *f, uint32_t n)
 {
-    const double *w = p->weights[GX_COST_GPU_BATCH][gx_cost_leaf(f, GX_COST_GPU_BATCH, 0)];
+    const double *w = p->weights[GX_COST_GPU_BATCH][gx_cost_leaf(f, n, GX_COST_GPU_BATCH, 0)];
     return w[BATCH] + w[BATCH_ROOT] * sqrt(n);
 }
 

@@ -2,8 +2,8 @@
  *
  *   gx_query_features --rule--> leaf --weights . basis--> nanoseconds
  *
- * A small tree of rules chooses a leaf by operator, k and number of terms. Each leaf has a linear
- * model with weights that are not negative over a basis of functions of the features: lengths,
+ * A small tree of rules chooses a leaf by operator, k and number of terms, or of a batch its size.
+ * Each leaf has a linear model with weights that are not negative over a basis of functions of the features: lengths,
  * their square roots and logarithms. Ding, He, Yan and Suel (WWW 2009, section 9) use rules with
  * linear models too, over the same lengths.
  *
@@ -30,9 +30,9 @@ gx_query_costs gx_cost_of_query(const gx_cost_profile *p, const gx_query_feature
 /* The fixed part of a batch of n queries of this kind, in ns. */
 double gx_cost_fixed(const gx_cost_profile *p, const gx_query_features *f, uint32_t n);
 
-/* The leaf of a query, or of a batch of such queries, below GX_COST_LEAVES. Rules about features of
- * `without`, a set of 1 << gx_cost_feature, are left out. */
-uint32_t gx_cost_leaf(const gx_query_features *f, gx_cost_kind kind, uint32_t without);
+/* The leaf of a query, or of a batch of n queries of which the first is *f, below GX_COST_LEAVES.
+ * Rules about features of `without`, a set of 1 << gx_cost_feature, are left out. */
+uint32_t gx_cost_leaf(const gx_query_features *f, uint32_t n, gx_cost_kind kind, uint32_t without);
 
 /* Write the basis of n queries: of one alone, or of a batch. Functions of features of `without` are
  * 0. */

@@ -99,7 +99,7 @@ static void costs_that_are_linear_are_learnt(void **state)
     for (int i = 0; i < N; ++i) {
         const gx_query_features f = all[i] = random_features(&rng);
         gx_cost_basis(&f, 1, GX_COST_CPU, 0, samples[i].basis);
-        samples[i].leaf = gx_cost_leaf(&f, GX_COST_CPU, 0);
+        samples[i].leaf = gx_cost_leaf(&f, 1, GX_COST_CPU, 0);
         samples[i].ns = 500 * (1 + f.op) * f.n_terms + 2 * f.shortest + 30 * sqrt(f.sum);
     }
     assert_int_equal(gx_cost_fit(p->weights[GX_COST_CPU], samples, N, NULL), GX_OK);
@@ -151,8 +151,8 @@ static void a_feature_that_is_left_out_changes_nothing(void **state)
         gx_cost_basis(&f, 1, GX_COST_CPU, without, a);
         gx_cost_basis(&g, 1, GX_COST_CPU, without, b);
         assert_memory_equal(a, b, sizeof a);
-        assert_int_equal(gx_cost_leaf(&f, GX_COST_CPU, without), gx_cost_leaf(&g, GX_COST_CPU, without));
-        assert_int_not_equal(gx_cost_leaf(&f, GX_COST_CPU, 0), gx_cost_leaf(&g, GX_COST_CPU, 0));
+        assert_int_equal(gx_cost_leaf(&f, 1, GX_COST_CPU, without), gx_cost_leaf(&g, 1, GX_COST_CPU, without));
+        assert_int_not_equal(gx_cost_leaf(&f, 1, GX_COST_CPU, 0), gx_cost_leaf(&g, 1, GX_COST_CPU, 0));
     }
 }
 
