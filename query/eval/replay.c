@@ -72,7 +72,7 @@ typedef struct replay {
     gx_error err;
 
     gx_service *service; /* NULL: the threads answer their batches themselves */
-    struct worker *free; /* workers whose batch is not in the service; a list by `next` */
+    uint64_t borrowed;   /* batches that a thread fills, or has filled */
 } replay;
 
 typedef struct batch_query {
@@ -116,7 +116,11 @@ typedef struct worker {
     gx_histogram latency;
     gx_search_stats work_before;
 
-    struct worker *next;   /* in the list of free ones */
+    struct worker *home;     /* the worker with the thread that fills the batch */
+    struct worker *free;     /* of a home: workers without a batch, a list by `next`, */
+    struct worker *answered; /* and those whose batch is answered and not yet counted */
+    uint32_t n_in_service;   /* of a home: workers whose batch is in the service */
+    struct worker *next;
     gx_service_job *jobs;  /* [batch] NULL: there is no service */
     gx_service_job **sent; /* [batch] &jobs[i] */
     uint64_t *ends;        /* [batch] ns, when each was answered */
@@ -561,54 +565,86 @@ static bool answer(worker *w)
 
 /* ---- answers of a service ---- */
 
-/* A worker whose batch is not in the service. NULL: the pass has failed. */
-static worker *borrow(replay *r)
+/* Count an answered batch, and deliver its lines. */
+static void settle(worker *w)
 {
-    pthread_mutex_lock(&r->lock);
-    while (!r->free && r->status == GX_OK)
-        pthread_cond_wait(&r->moved, &r->lock);
-    worker *w = r->status == GX_OK ? r->free : NULL;
-    if (w)
-        r->free = w->next;
-    pthread_mutex_unlock(&r->lock);
-    return w;
-}
-
-static void give_back(worker *w)
-{
-    replay *r = w->r;
-    pthread_mutex_lock(&r->lock);
-    w->next = r->free;
-    r->free = w;
-    pthread_cond_broadcast(&r->moved);
-    pthread_mutex_unlock(&r->lock);
-}
-
-/* The whole batch is answered. In a thread of the service. */
-static void finish_batch(worker *w)
-{
-    replay *r = w->r;
     bool good = true;
+    const uint64_t begin = now();
     for (uint32_t i = 0; i < w->n && good; ++i) {
         w->hits[i].n = w->jobs[i].n;
         good = w->jobs[i].status == GX_OK;
     }
-    if (w->waited_for) {
-        pthread_mutex_lock(&r->lock);
-        w->waited_for = false;
-        pthread_cond_broadcast(&r->moved);
-        pthread_mutex_unlock(&r->lock);
-        return;
-    }
-    const uint64_t found = now();
     if (good)
-        count(w, w->begin, w->ends, found);
+        count(w, w->begin, w->ends, 0);
     good = good && format(w);
     free_plans(w);
     if (good)
         deliver(w);
-    w->stages.write += (double)(now() - found) * 1e-9;
-    give_back(w);
+    w->stages.write += (double)(now() - begin) * 1e-9;
+}
+
+/* Settle the batches of a home that are answered. The caller holds the lock, which is released
+ * meanwhile. */
+static void settle_answered(worker *home)
+{
+    replay *r = home->r;
+    for (worker *w; (w = home->answered) != NULL;) {
+        home->answered = w->next;
+        --home->n_in_service;
+        pthread_mutex_unlock(&r->lock);
+        settle(w);
+        pthread_mutex_lock(&r->lock);
+        w->next = home->free;
+        home->free = w;
+    }
+}
+
+/* A worker of the home for the next batch. NULL: the pass has failed. Where a run is written, no
+ * more batches are taken than can wait for earlier ones, so that `deliver` never waits. */
+static worker *borrow(worker *home)
+{
+    replay *r = home->r;
+    pthread_mutex_lock(&r->lock);
+    for (;;) {
+        settle_answered(home);
+        if (r->status != GX_OK || (home->free && (!r->run || r->borrowed - r->delivered < r->n_waits)))
+            break;
+        pthread_cond_wait(&r->moved, &r->lock);
+    }
+    worker *w = r->status == GX_OK ? home->free : NULL;
+    if (w) {
+        home->free = w->next;
+        ++r->borrowed;
+    }
+    pthread_mutex_unlock(&r->lock);
+    return w;
+}
+
+/* Give back a worker whose batch was not submitted. */
+static void give_back(worker *w)
+{
+    replay *r = w->r;
+    pthread_mutex_lock(&r->lock);
+    w->next = w->home->free;
+    w->home->free = w;
+    --r->borrowed;
+    pthread_cond_broadcast(&r->moved);
+    pthread_mutex_unlock(&r->lock);
+}
+
+/* The whole batch is answered. In a thread of the service: its home counts it. */
+static void finish_batch(worker *w)
+{
+    replay *r = w->r;
+    pthread_mutex_lock(&r->lock);
+    if (w->waited_for) {
+        w->waited_for = false;
+    } else {
+        w->next = w->home->answered;
+        w->home->answered = w;
+    }
+    pthread_cond_broadcast(&r->moved);
+    pthread_mutex_unlock(&r->lock);
 }
 
 static void on_done(gx_service_job *job)
@@ -659,32 +695,53 @@ static bool search_by_service(worker *w)
         pthread_cond_wait(&r->moved, &r->lock);
     const bool good = r->status == GX_OK;
     pthread_mutex_unlock(&r->lock);
+    for (uint32_t i = 0; i < w->n && good; ++i)
+        w->hits[i].n = w->jobs[i].n;
     return good;
 }
 
-/* Take batches, plan them, and hand them to the service, without waiting for their answers. */
+/* Fill a worker's batch and hand it to the service. false: the log has ended, or the pass has
+ * failed. */
+static bool feed(worker *home, worker *w)
+{
+    replay *r = home->r;
+    if (!take(w)) {
+        give_back(w);
+        return false;
+    }
+    w->begin = now();
+    const bool planned = plan(w, home->session, r->en);
+    w->stages.plan += (double)(now() - w->begin) * 1e-9;
+    pthread_mutex_lock(&r->lock);
+    ++home->n_in_service;
+    pthread_mutex_unlock(&r->lock);
+    if (planned && submit(w, false))
+        return true;
+    if (planned)
+        free_plans(w);
+    pthread_mutex_lock(&r->lock);
+    --home->n_in_service;
+    pthread_mutex_unlock(&r->lock);
+    give_back(w);
+    return false;
+}
+
+/* Take batches, plan them, and hand them to the service, without waiting for their answers; then
+ * wait for those that are left. */
 static void feed_service(worker *home)
 {
     replay *r = home->r;
     worker *w;
-    while ((w = borrow(r))) {
-        w->begin = 0;
-        if (!take(w)) {
-            give_back(w);
-            return;
-        }
-        w->begin = now();
-        bool planned = plan(w, home->session, r->en);
-        w->stages.plan += (double)(now() - w->begin) * 1e-9;
-        if (planned && !submit(w, false)) {
-            free_plans(w);
-            planned = false;
-        }
-        if (!planned) {
-            give_back(w);
-            return;
-        }
+    while ((w = borrow(home)) && feed(home, w))
+        ;
+    pthread_mutex_lock(&r->lock);
+    for (;;) {
+        settle_answered(home);
+        if (!home->n_in_service)
+            break;
+        pthread_cond_wait(&r->moved, &r->lock);
     }
+    pthread_mutex_unlock(&r->lock);
 }
 
 /* ---- verify ---- */
@@ -841,7 +898,7 @@ static gx_status run_pass(replay *r, worker *workers, pass_kind kind, gx_error *
     if (st != GX_OK)
         return st;
     r->kind = kind;
-    r->n_read = r->taken = r->delivered = r->n_done = 0;
+    r->n_read = r->taken = r->delivered = r->n_done = r->borrowed = 0;
     r->ended = r->has_next = false;
     r->status = GX_OK;
     gx_arrivals_begin(&r->arrivals, opt->seed);
@@ -1041,8 +1098,6 @@ gx_status gx_replay(gx_engine *en, const gx_replay_options *given, gx_replay_rep
     const uint64_t each = PENDING_KEYS / ((uint64_t)r.batch * r.max_k);
     const uint32_t n_workers = opt->threads * (opt->service ? batches_in_service(&r) : 1);
     r.n_waits = opt->threads * (each < 1 ? 1 : each < MAX_PENDING ? each : MAX_PENDING);
-    if (r.n_waits < n_workers) /* a service's thread that delivers a batch never waits for another batch */
-        r.n_waits = n_workers;
     r.waits = calloc(r.n_waits, sizeof *r.waits);
     worker *workers = calloc(n_workers, sizeof *workers);
     if (!workers || !r.waits)
@@ -1060,8 +1115,9 @@ gx_status gx_replay(gx_engine *en, const gx_replay_options *given, gx_replay_rep
     pthread_cond_init(&r.moved, NULL);
     for (uint32_t i = 0; i < n_workers && st == GX_OK; ++i) {
         st = open_worker(&workers[i], &r, en, i < opt->threads, err);
-        workers[i].next = r.free;
-        r.free = &workers[i];
+        workers[i].home = &workers[i % opt->threads];
+        workers[i].next = workers[i].home->free;
+        workers[i].home->free = &workers[i];
     }
     if (st == GX_OK)
         st = run_passes(&r, workers, n_workers, err);

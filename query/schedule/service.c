@@ -121,18 +121,22 @@ static void finish(gx_service *s, gx_service_job *job)
     pthread_mutex_unlock(&s->lock);
 }
 
-static void finish_all(gx_service *s, gx_service_job **jobs, uint32_t n)
+/* Count n queries as answered. The caller holds the lock. */
+static void count_answered(gx_service *s, uint32_t n)
+{
+    s->n_pending -= n;
+    s->counts.answered += n;
+    if (s->n_pending == 0)
+        pthread_cond_broadcast(&s->drained);
+}
+
+/* Tell the callers that queries are answered. They are counted by count_answered. */
+static void tell(gx_service_job **jobs, uint32_t n)
 {
     for (uint32_t i = 0; i < n; ++i) {
         void (*done)(gx_service_job *) = jobs[i]->done;
         done(jobs[i]);
     }
-    pthread_mutex_lock(&s->lock);
-    s->n_pending -= n;
-    s->counts.answered += n;
-    if (s->n_pending == 0)
-        pthread_cond_broadcast(&s->drained);
-    pthread_mutex_unlock(&s->lock);
 }
 
 static void set_answer(gx_service_job *job, gx_status st, const gx_error *err, uint32_t n, gx_processor by)
@@ -159,7 +163,7 @@ static void answer_by_fallback(worker *w, gx_service_job *job)
         st = gx_session_run(w->fallback, job->plan, 1, &hits, &err);
     set_answer(job, st, &err, hits.n, GX_PROCESSOR_CPU);
     job->fell_back = true;
-    finish_all(w->s, &job, 1);
+    tell(&job, 1);
 }
 
 /* Put off the next attempt with a GPU that has failed, each time for longer. The caller holds the
@@ -194,7 +198,7 @@ static void lose_gpu(worker *w, uint32_t n, const gx_error *err)
             ++n_fallen;
         } else if (job) {
             set_answer(job, err->status, err, 0, GX_PROCESSOR_GPU);
-            finish_all(s, &job, 1);
+            tell(&job, 1);
         }
     }
     pthread_mutex_lock(&s->lock);
@@ -221,7 +225,7 @@ static bool run_jobs(worker *w, uint32_t first, uint32_t n, gx_error *err)
     for (uint32_t i = first; i < first + n; ++i)
         set_answer(w->jobs[i], st, err, w->hits[i].n, w->p);
     if (st != GX_OK) { /* now, because err is the next one's too */
-        finish_all(w->s, &w->jobs[first], 1);
+        tell(&w->jobs[first], 1);
         w->jobs[first] = NULL;
     }
     return false;
@@ -249,7 +253,7 @@ static void answer(worker *w, uint32_t n)
         if (w->jobs[i])
             w->jobs[good++] = w->jobs[i];
     }
-    finish_all(w->s, w->jobs, good);
+    tell(w->jobs, good);
 }
 
 /* ---- threads ---- */
@@ -310,35 +314,48 @@ static void poll_changes(gx_service *s, unsigned seen, uint64_t until)
 }
 
 /* Wait for queries, by polling first. Returns how many the thread has taken; 0: the service
- * closes. */
+ * closes. The caller holds the lock, which is released while the thread waits. */
 static uint32_t wait_for_work(worker *w, double *ns)
 {
     gx_service *s = w->s;
-    uint64_t spin_until = now() + (uint64_t)(s->opt.spin * 1e9);
-    bool polls = false;
-    uint32_t n;
-    pthread_mutex_lock(&s->lock);
+    uint64_t spin_until = 0;
     for (;;) {
         const unsigned seen = atomic_load_explicit(&s->changes, memory_order_acquire);
-        s->n_polling[w->p] -= polls;
-        polls = false;
-        n = atomic_load(&s->closing) ? 0 : take(w, ns);
+        const uint32_t n = atomic_load(&s->closing) ? 0 : take(w, ns);
         if (n || atomic_load(&s->closing))
-            break;
-        const uint64_t next = w->p == GX_PROCESSOR_GPU ? gx_scheduler_next(s->scheduler) : UINT64_MAX;
-        if (now() >= spin_until || s->n_polling[w->p] >= MOST_POLLING) {
+            return n;
+        const uint64_t next = w->p == GX_PROCESSOR_GPU ? gx_scheduler_next(s->scheduler) : UINT64_MAX, t = now();
+        if (!spin_until)
+            spin_until = t + (uint64_t)(s->opt.spin * 1e9);
+        if (t >= spin_until || s->n_polling[w->p] >= MOST_POLLING) {
             sleep_until(s, w->p, next);
-            spin_until = now() + (uint64_t)(s->opt.spin * 1e9);
+            spin_until = 0;
             continue;
         }
         ++s->n_polling[w->p];
-        polls = true;
         pthread_mutex_unlock(&s->lock);
         poll_changes(s, seen, next < spin_until ? next : spin_until);
         pthread_mutex_lock(&s->lock);
+        --s->n_polling[w->p];
     }
-    pthread_mutex_unlock(&s->lock);
-    return n;
+}
+
+/* The thread has answered n queries that were predicted to take ns. The caller holds the lock. */
+static void end_work(worker *w, uint32_t n, double ns)
+{
+    gx_service *s = w->s;
+    count_answered(s, n);
+    gx_scheduler_done(s->scheduler, w->p, ns);
+    if (s->decisions)
+        gx_decisions_done(s->decisions, w->p, ns);
+    if (w->p != GX_PROCESSOR_GPU)
+        return;
+    if (w->session)
+        s->retry = s->opt.retry;
+    if (gx_scheduler_waiting(s->scheduler)) { /* another thread may take now */
+        change(s);
+        wake(s, GX_PROCESSOR_GPU, 1);
+    }
 }
 
 static void work(void *user, uint32_t number)
@@ -346,26 +363,21 @@ static void work(void *user, uint32_t number)
     gx_service *s = user;
     worker *w = &s->workers[number];
     prctl(PR_SET_TIMERSLACK, 1); /* ns: batches close in time */
-    for (;;) {
+    for (bool closing = false; !closing;) {
         double ns;
-        if (!w->session && !return_to_gpu(w))
-            return;
-        const uint32_t n = w->session ? wait_for_work(w, &ns) : 0;
-        if (!n && w->session)
-            return;
-        if (!n)
+        uint32_t n;
+        if (!w->session) {
+            closing = !return_to_gpu(w);
             continue;
-        answer(w, n);
-        pthread_mutex_lock(&s->lock);
-        gx_scheduler_done(s->scheduler, w->p, ns);
-        if (w->p == GX_PROCESSOR_GPU && w->session)
-            s->retry = s->opt.retry;
-        if (s->decisions)
-            gx_decisions_done(s->decisions, w->p, ns);
-        if (w->p == GX_PROCESSOR_GPU && gx_scheduler_waiting(s->scheduler)) { /* others may take now */
-            change(s);
-            wake(s, GX_PROCESSOR_GPU, 1);
         }
+        pthread_mutex_lock(&s->lock);
+        while (w->session && (n = wait_for_work(w, &ns)) > 0) {
+            pthread_mutex_unlock(&s->lock);
+            answer(w, n);
+            pthread_mutex_lock(&s->lock);
+            end_work(w, n, ns);
+        }
+        closing = atomic_load(&s->closing);
         pthread_mutex_unlock(&s->lock);
     }
 }
@@ -489,7 +501,11 @@ gx_status gx_service_open(gx_service **out, const gx_service_options *given, gx_
     pthread_cond_init(&s->room, NULL);
     pthread_cond_init(&s->drained, NULL);
     pthread_condattr_destroy(&monotonic);
-    pthread_mutex_init(&s->lock, NULL);
+    pthread_mutexattr_t adaptive; /* it is held for microseconds: sleeping takes longer */
+    pthread_mutexattr_init(&adaptive);
+    pthread_mutexattr_settype(&adaptive, PTHREAD_MUTEX_ADAPTIVE_NP);
+    pthread_mutex_init(&s->lock, &adaptive);
+    pthread_mutexattr_destroy(&adaptive);
     s->opt = o;
     s->retry = o.retry;
     if (o.profile)
