@@ -99,7 +99,7 @@ flags_of() {
     complete_line 'gpuidx query --engine=g'
     [ "${COMPREPLY[*]}" = gpu ]
     complete_line 'gpuidx query --engine='
-    [ "${COMPREPLY[*]}" = 'auto cpu gpu' ]
+    [ "${COMPREPLY[*]}" = 'auto cpu gpu hybrid' ]
     complete_line 'gpuidx query --engine g'
     [ "${COMPREPLY[*]}" = gpu ]
     complete_line 'gpuidx query --scorer=bm25:luc' # readline has cut the word at the colon

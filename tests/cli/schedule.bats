@@ -1,4 +1,4 @@
-# What schedules queries: `gpuidx calibrate`, `--engine=hybrid`.
+# What schedules queries: `gpuidx calibrate`, `--engine=hybrid`, `gpuidx bench schedule`.
 load cli
 
 setup_file() { build_tiny; }
@@ -114,4 +114,63 @@ assert r["engine"]["kind"] == "hybrid" and r["hybrid"]["by_cpu"] + r["hybrid"]["
     ask replay --engine=cpu mine.gx log --profile=p
     exits 2
     complains '--profile is of --engine=hybrid'
+}
+
+@test "bench schedule makes the decisions of a replay again, and finds one that was changed" {
+    ask replay -q --engine=hybrid "$TINY" log --decisions=dec
+    exits 0
+    ask bench schedule --repeat=dec
+    exits 0
+    says 'are the same'
+    sed -i '0,/^t /s/^t \(.*\) [0-9]*$/t \1 77/' dec
+    ask bench schedule --repeat=dec
+    exits 1
+    complains 'dec:'
+    ask bench schedule --repeat=missing
+    exits 5
+    ask bench schedule
+    exits 2
+    complains '--simulate or --repeat'
+}
+
+@test "bench schedule simulates the curves of the paper, in their order" {
+    ask bench schedule --simulate --queries=2000
+    exits 0
+    says 'CPU+GPU serialized'
+    says 'times the CPU alone'
+    ask bench schedule --simulate --queries=2000 --json --plot=plots
+    exits 0
+    python3 -c '
+import json, sys
+r = json.load(sys.stdin)
+rate = {s["system"]: s["rate"] for s in r["systems"]}
+assert rate["CPU only"] < rate["GPU only"] < rate["CPU+GPU serialized"] < rate["CPU+GPU parallel"], rate
+assert rate["CPU+GPU parallel"] >= 2 * rate["CPU only"]
+for s in r["systems"]:
+    means = [p["mean_ms"] for p in s["curve"]]
+    assert means == sorted(means), means' <.stdout
+    grep -q 'CPU+GPU parallel' plots/figure7.gp
+}
+
+@test "bench schedule reads the costs that calibrate has measured" {
+    ask calibrate --engine=cpu -q "$TINY" log --runs 1 -o p --costs=costs.tsv
+    exits 0
+    ask bench schedule --simulate --costs=costs.tsv
+    exits 3
+    complains 'no query of this operator and k on both'
+    awk -F'\t' -v OFS='\t' '$1 == "cpu" {$1 = "gpu_alone"; $6 = 20000; print
+                                           $1 = "gpu_batch"; $5 = 4; $6 = 32000; print; $5 = 64; $6 = 92000; print}' \
+        costs.tsv >more
+    cat more >>costs.tsv
+    ask bench schedule --simulate --costs=costs.tsv --queries=2000 --deadline=0.5
+    exits 0
+    says '28 us a batch and 1 us for each query of one'
+    says 'CPU+GPU, GPU in batches'
+    echo nonsense >>costs.tsv
+    ask bench schedule --simulate --costs=costs.tsv
+    exits 3
+    complains 'costs.tsv:'
+    ask bench schedule --simulate --costs=log
+    exits 3
+    complains 'log:1: '
 }

@@ -8,6 +8,7 @@ static const cli_command *const benchmarks[] = {
     &cmd_bench_bitmaps,
     &cmd_bench_codecs,
     &cmd_bench_query,
+    &cmd_bench_schedule,
     NULL,
 };
 
