@@ -98,21 +98,41 @@ class Mask:
 
     def __init__(self, index: "Index", engine: str, words: Any) -> None:
         out, err = ffi.new("gx_mask **"), new_error()
-        with index._use():
-            check(lib.gx_mask_open(out, index._engine(engine), ffi.from_buffer("uint64_t[]", words), err), err)
         self.engine = engine
         self.n_docs = int(np.bitwise_count(words).sum()) if hasattr(np, "bitwise_count") else int(
             np.unpackbits(words.view(np.uint8)).sum())
-        self._mask = out[0]
-        self._index: Optional[Index] = index
-        index._masks.add(self)
+        self._lock = threading.Lock()
+        self._n_users = 0  # searches under way
+        with index._use():
+            check(lib.gx_mask_open(out, index._engine(engine), ffi.from_buffer("uint64_t[]", words), err), err)
+            self._mask = out[0]
+            self._index: Optional[Index] = index
+            index._masks.add(self)
+
+    @contextlib.contextmanager
+    def _use(self) -> Iterator[None]:
+        """Let close wait with the memory until the block ends."""
+        with self._lock:
+            self._n_users += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._n_users -= 1
+                self._free()
 
     def close(self) -> None:
-        if self._index is not None:
-            if self._index._pid == os.getpid():
-                lib.gx_mask_close(self._mask)
+        """Free the mask, when the searches of other threads that use it have ended. Later ones raise ValueError."""
+        with self._lock:
+            index, self._index = self._index, None
+            if index is not None and index._pid != os.getpid():
+                self._mask = ffi.NULL  # a forked child leaves it alone
+            self._free()
+
+    def _free(self) -> None:
+        if self._index is None and self._n_users == 0:
+            lib.gx_mask_close(self._mask)
             self._mask = ffi.NULL
-            self._index = None
 
     def __enter__(self) -> "Mask":
         return self
@@ -386,12 +406,13 @@ class Index:
             return session
         except (AttributeError, KeyError):
             pass
-        try:
-            session = self._idle[kind].pop()
-        except LookupError:
-            session = _Session(self._engine(kind))
-            with self._lock:
-                self._sessions.append(session)
+        with self._use():  # close must not free the index before the engine and the session are known to it
+            try:
+                session = self._idle[kind].pop()
+            except LookupError:
+                session = _Session(self._engine(kind))
+                with self._lock:
+                    self._sessions.append(session)
         session.owner = threading.get_ident()
         if not hasattr(self._local, "held"):
             self._local.held = _Held(self._idle)
@@ -472,7 +493,7 @@ class Index:
             raise TypeError("mask is a Mask (Index.mask), not %s" % type(mask).__name__)
         key = (k, op, scorer, k1, b, mask, count, prune, algorithm, seconds)
         kind = engine if engine is not None else (mask.engine if mask is not None else self._default)
-        if type(queries) is str and syntax == "text" and filter is None:
+        if type(queries) is str and syntax == "text" and filter is None and mask is None:
             session = self._session(kind)
             try:
                 opt = session.options[key]
@@ -497,10 +518,12 @@ class Index:
             return Results(self, session.docids[:n].copy(), session.scores[:n].copy(), n,
                            session.n_matches[0] if count else None, None, True)
         made, qids, single = _queries.of(queries, syntax, vocabulary)
-        if filter is None:
-            return self._search_batch(made, qids, single, key, kind, threads, batch)
-        with self._filters(filter, made.n) as filters:
-            made.set_filters(filters)
+        with contextlib.ExitStack() as stack:
+            if mask is not None:
+                stack.enter_context(self._use())  # the engine, too, must stay until the mask is not used any more
+                stack.enter_context(mask._use())
+            if filter is not None:
+                made.set_filters(stack.enter_context(self._filters(filter, made.n)))
             return self._search_batch(made, qids, single, key, kind, threads, batch)
 
     @contextlib.contextmanager

@@ -244,6 +244,57 @@ def test_close_waits_for_searches_of_other_threads(index):
         assert len(seen) == 1 and "closed" in seen[0]
 
 
+def test_close_waits_for_first_uses_by_other_threads(index):
+    """Engines, sessions, masks and filters that are made while the index closes."""
+    calls = [lambda ix: ix.search("w1"), lambda ix: ix.search(["w1", "w2"]), lambda ix: ix.mask([1, 2]).n_docs,
+             lambda ix: ix.engine_name(), lambda ix: ix.cf("w1"), lambda ix: ix.postings("w1"),
+             lambda ix: ix.search("w1", filter="id:doc-1"), lambda ix: ix.explain("w1", 1), lambda ix: ix.meta]
+    for i in range(300):
+        ix, wrong, start = gpuidx.open(index.path, engine="cpu", check="structure"), [], threading.Barrier(4)
+
+        def work(call):
+            start.wait()
+            try:
+                call(ix)
+            except ValueError as e:
+                if "closed" not in str(e):
+                    wrong.append(e)
+
+        threads = [threading.Thread(target=work, args=(calls[(i + j) % len(calls)],)) for j in range(3)]
+        for t in threads:
+            t.start()
+        start.wait()
+        ix.close()
+        for t in threads:
+            t.join()
+        assert wrong == []
+
+
+def test_a_mask_is_closed_while_others_search_with_it(index):
+    for _ in range(100):
+        with gpuidx.open(index.path, engine="cpu", check="structure") as ix:
+            mask, wrong, start = ix.mask(range(0, 500, 2)), [], threading.Barrier(4)
+
+            def work():
+                start.wait()
+                try:
+                    for _ in range(50):
+                        if (ix.search(["w1 w2"] * 20, 50, mask=mask).docids[0] % 2).any():
+                            wrong.append("docids")
+                except ValueError as e:
+                    if "closed" not in str(e):
+                        wrong.append(e)
+
+            threads = [threading.Thread(target=work) for _ in range(3)]
+            for t in threads:
+                t.start()
+            start.wait()
+            mask.close()
+            for t in threads:
+                t.join()
+            assert wrong == []
+
+
 def test_a_search_that_is_not_awaited_does_not_crash(index):
     async def main():
         with gpuidx.open(index.path, engine="cpu") as ix:
