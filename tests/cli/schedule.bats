@@ -130,7 +130,7 @@ assert r["engine"]["kind"] == "hybrid" and r["hybrid"]["by_cpu"] + r["hybrid"]["
     exits 5
     ask bench schedule
     exits 2
-    complains '--simulate or --repeat'
+    complains '--simulate, --repeat, or INDEX and LOG'
 }
 
 @test "bench schedule simulates the curves of the paper, in their order" {
@@ -173,4 +173,24 @@ for s in r["systems"]:
     ask bench schedule --simulate --costs=log
     exits 3
     complains 'log:1: '
+}
+
+@test "bench schedule offers rates to the engines until one is not carried" {
+    ask bench schedule "$TINY" log --op=or --cpu-threads=1,2 --seconds=0.05 --most-rate=4000
+    exits 0
+    [ "$(grep -cE '^ +[12] +(1000|3162) ' .stdout)" -ge 2 ]
+    ask bench schedule -q "$TINY" log --seconds=0.05 --most-rate=1000 --json
+    exits 0
+    python3 -c '
+import json, sys
+r = json.load(sys.stdin)["rates"]
+assert len(r) == 1 and r[0]["queries"] == 1000 and r[0]["by_cpu"] + r[0]["by_gpu"] == 1000
+assert r[0]["above_50_ms"] <= r[0]["above_5_ms"] <= r[0]["above_1_ms"] <= 1000
+assert r[0]["p50_us"] <= r[0]["p99_us"] <= r[0]["p99.9_us"]' <.stdout
+    ask bench schedule "$TINY" log --cpu-threads=x
+    exits 2
+    ask bench schedule "$TINY" missing
+    exits 5
+    ask bench schedule "$TINY"
+    exits 2
 }
