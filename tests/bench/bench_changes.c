@@ -40,7 +40,7 @@ typedef struct options {
 typedef struct board {
     atomic_int begin, done;
     double commit_at[MOST_COMMITS]; /* when the commit's call returned; 0: not yet */
-    double adding;                  /* seconds of the writer */
+    double adding, adding_cpu;      /* seconds of the writer, and of processor time */
     uint32_t n_merges;
 } board;
 
@@ -155,7 +155,7 @@ static void write_all(bench *b)
     atomic_store(&b->board->done, -1); /* ready */
     while (!atomic_load(&b->board->begin))
         usleep(1000);
-    const double t = now();
+    const double t = now(), cpu = processor_time();
     check(gx_collection_open(&c, b->path, &co, &err), "open to add", &err);
     for (uint32_t i = 0; i < o->add; ++i) {
         const gx_document d = document_of(ids[i], texts[i], strlen(texts[i]));
@@ -167,6 +167,7 @@ static void write_all(bench *b)
         check(gx_collection_merge(c, GX_MERGE_TIERS, &err), "merge", &err);
     }
     b->board->adding = now() - t;
+    b->board->adding_cpu = processor_time() - cpu;
     gx_collection_counts counts = {.size = sizeof counts};
     gx_collection_get_counts(c, &counts);
     b->board->n_merges = (uint32_t)counts.merges;
@@ -485,7 +486,8 @@ int main(int argc, char **argv)
     const double after = search_on(&b, false, &cpu[2]);
     printf("%s, %u readers: %u documents, %u added in batches of %u\n", gx_engine_describe(b.now->en), b.o.readers,
            b.o.docs, b.o.add, b.o.batch);
-    printf("added: %.0f documents/s, commits and %u merges included\n", b.o.add / b.board->adding, b.board->n_merges);
+    printf("added: %.0f documents/s, %.0f a second of processor time, commits and %u merges included\n",
+           b.o.add / b.board->adding, b.o.add / b.board->adding_cpu, b.board->n_merges);
     printf("queries/s: %.0f before, %.0f while adding (%.2f), %.0f afterwards, of %u parts\n", before, during,
            during / before, after, gx_index_n_parts(b.now->ix));
     printf("processor time a query: %.1f us before, %.1f us while adding, reloads included, %.1f us afterwards\n",

@@ -187,7 +187,7 @@ class Test:
             self.count(op, state)
             shutil.rmtree(folder, ignore_errors=True)
 
-    CALLS = "openat,read,pread64,write,pwrite64,rename,renameat2,link,linkat,unlink,unlinkat,fsync,mmap,mkdir,flock"
+    CALLS = "openat,read,pread64,write,pwrite64,rename,renameat2,link,linkat,unlink,unlinkat,fsync,mmap,mkdir,fcntl"
 
     def calls(self, runs):
         if not shutil.which("strace"):
@@ -203,22 +203,25 @@ class Test:
                 sys.exit(77)
             shutil.rmtree(folder)
             with open(log) as f:
-                names = [m.group(1) for m in (re.match(r"\d+\s+(\w+)\(", line) for line in f) if m]
-            faults = [(c, i + 1) for c in sorted(set(names)) for i in range(names.count(c))]
+                lines = [line for line in f if re.match(r"\d+\s+\w+\(", line)]
+            main = next(i for i, line in enumerate(lines) if "fcntl(0, F_GETFD)" in line) + 3 # before: the loader
+            names = [re.match(r"\d+\s+(\w+)\(", line).group(1) for line in lines]
+            faults = [(c, i + 1) for c in sorted(set(names))
+                      for i in range(names[:main].count(c), names.count(c))]
             for call, n in self.rng.sample(faults, min(runs, len(faults))) if runs else faults:
                 error = self.rng.choice(["EIO", "ENOSPC", "ENOMEM", "EMFILE"])
                 where = "%s, %s %d fails with %s" % (op.name, call, n, error)
                 self.begin(op, folder)
                 done = subprocess.run([*trace, "-e", "inject=%s:error=%s:when=%d" % (call, error, n), self.program,
                                        *self.command(op, folder)], capture_output=True, text=True, timeout=60)
-                if done.returncode not in (*range(8), 127): # 127: the loader's
+                if done.returncode not in range(8):
                     raise Broken("%s: exit code %d: %s" % (where, done.returncode, done.stderr))
                 state = self.verify(op, where, folder)
                 if done.returncode == 0 and state != len(op.states) - 1:
                     raise Broken("%s: it said that it was done" % where)
-                next = self.next_command(op, folder)
-                if next.returncode:
-                    raise Broken("%s: the next command: exit code %d: %s" % (where, next.returncode, next.stderr))
+                after = self.next_command(op, folder)
+                if after.returncode:
+                    raise Broken("%s: the next command: exit code %d: %s" % (where, after.returncode, after.stderr))
                 self.no_orphans(where, folder)
                 self.count(op, state)
                 shutil.rmtree(folder, ignore_errors=True)
