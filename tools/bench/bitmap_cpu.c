@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "codecs/containers.h"
 #include "engine/clock.h"
 #include "engine/parallel.h"
 #include "engine/status.h"
@@ -27,7 +28,9 @@ struct bitmap_cpu {
     uint32_t first, n;
     uint64_t *plain; /* [n][n_chunks] */
     bitmap_sample *samples;
-    slice whole, *slices; /* all rows; [n_slices] shares of them */
+    gx_containers *containers; /* of the n columns */
+    uint32_t *mask;            /* their OR: a bit a row, whole containers */
+    slice whole, *slices;      /* all rows; [n_slices] shares of them */
     uint32_t n_slices;
     uint64_t roaring_bytes;
     /* a measurement */
@@ -170,6 +173,18 @@ static void copy_roaring(const bitmap_cpu *c, uint64_t *chunks, uint32_t n_threa
 
 /* ---- opening ---- */
 
+static gx_status open_containers(bitmap_cpu *c, uint32_t max_threads)
+{
+    gx_wah *const columns = malloc(c->n * sizeof *columns);
+    for (uint32_t i = 0; columns && i < c->n; ++i)
+        columns[i] = bitmap_column(c->ix, c->first + i);
+    gx_status st = columns ? gx_containers_open(&c->containers, columns, c->n, max_threads, NULL) : GX_ENOMEM;
+    free(columns);
+    if (st == GX_OK && !(c->mask = malloc(c->containers->n_places * GX_CONTAINER_WORDS * sizeof *c->mask + 1)))
+        st = GX_ENOMEM;
+    return st;
+}
+
 static void decode_column(void *user, uint32_t i)
 {
     bitmap_cpu *const c = user;
@@ -193,6 +208,8 @@ gx_status bitmap_cpu_open(bitmap_cpu **out, const bitmap_index *ix, uint32_t fir
     if (c && c->plain && c->samples) {
         gx_parallel_for(max_threads, n, decode_column, c);
         st = open_roaring(c, max_threads);
+        if (st == GX_OK)
+            st = open_containers(c, max_threads);
     }
     if (st != GX_OK) {
         bitmap_cpu_close(c);
@@ -210,6 +227,8 @@ void bitmap_cpu_close(bitmap_cpu *c)
     for (uint32_t i = 0; c->slices && i < c->n_slices; ++i)
         close_slice(&c->slices[i], c->n);
     free(c->slices);
+    gx_containers_close(c->containers);
+    free(c->mask);
     free(c->plain);
     free(c->samples);
     free(c);
@@ -217,7 +236,8 @@ void bitmap_cpu_close(bitmap_cpu *c)
 
 const char *bitmap_way_name(bitmap_way way)
 {
-    static const char *const names[BITMAP_N_WAYS] = {"WAH, two by two", "WAH into chunks", "decompressed", "CRoaring"};
+    static const char *const names[BITMAP_N_WAYS] = {"WAH, two by two", "WAH into chunks", "decompressed", "containers",
+                                                     "CRoaring"};
     return names[way];
 }
 
@@ -234,6 +254,8 @@ uint64_t bitmap_cpu_bytes(const bitmap_cpu *c, bitmap_way way)
 {
     if (way == BITMAP_PLAIN)
         return c->n * c->ix->n_chunks * sizeof *c->plain;
+    if (way == BITMAP_CONTAINERS)
+        return c->containers->data_bytes + (uint64_t)c->containers->n_places * c->n * sizeof *c->containers->table;
     if (way == BITMAP_ROARING)
         return c->roaring_bytes;
     return (c->ix->begins[c->first + c->n] - c->ix->begins[c->first]) * sizeof *c->ix->atoms;
@@ -292,6 +314,8 @@ static uint32_t n_items(const bitmap_cpu *c)
 {
     if (c->way == BITMAP_WAH_PAIRS || (c->way == BITMAP_ROARING && atomic_load(&c->n_threads) == 1))
         return 1;
+    if (c->way == BITMAP_CONTAINERS)
+        return c->containers->n_places;
     return c->way == BITMAP_ROARING ? c->n_slices : bitmap_n_tiles(c->ix, TILE);
 }
 
@@ -302,9 +326,20 @@ static void do_item(bitmap_cpu *c, uint32_t i)
             atomic_store(&c->status, GX_ENOMEM);
     } else if (c->way == BITMAP_ROARING) {
         or_slice(c, atomic_load(&c->n_threads) == 1 ? &c->whole : &c->slices[i]);
+    } else if (c->way == BITMAP_CONTAINERS) {
+        uint32_t *const words = c->mask + (uint64_t)i * GX_CONTAINER_WORDS;
+        memset(words, 0, GX_CONTAINER_WORDS * sizeof *words);
+        gx_containers_or(c->containers, i, 0, c->n, words);
     } else {
         or_tile(c, i);
     }
+}
+
+static void copy_mask(const bitmap_cpu *c, uint64_t *chunks)
+{
+    memset(chunks, 0, c->ix->n_chunks * sizeof *chunks);
+    for (uint64_t row = 0; row < c->ix->shape.n_rows; ++row)
+        chunks[row / GX_WAH_ROWS] |= (uint64_t)(c->mask[row / 32] >> row % 32 & 1) << row % GX_WAH_ROWS;
 }
 
 /* ---- measuring ---- */
@@ -365,6 +400,8 @@ gx_status bitmap_cpu_or(bitmap_cpu *c, bitmap_way way, uint32_t n_threads, uint3
         gx_wah_decode(&all, chunks);
     }
     gx_wah_free(&c->pairs);
+    if (st == GX_OK && way == BITMAP_CONTAINERS)
+        copy_mask(c, chunks);
     if (st == GX_OK && way == BITMAP_ROARING)
         copy_roaring(c, chunks, atomic_load(&c->n_threads));
     *seconds = c->seconds / (runs - 1);

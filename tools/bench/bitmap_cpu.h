@@ -13,6 +13,7 @@ typedef enum bitmap_way {
     BITMAP_WAH_PAIRS,  /* WAH columns two by two, the results compressed too; one thread only */
     BITMAP_WAH_CHUNKS, /* the atoms of all columns into chunks of the result, a tile of it at a time */
     BITMAP_PLAIN,      /* columns kept decompressed, a tile of the result at a time */
+    BITMAP_CONTAINERS, /* ours, codecs/containers.h: the columns of 65,536 rows at a time */
     BITMAP_ROARING,    /* CRoaring; threads share the rows, and each has bitmaps of its own rows */
     BITMAP_N_WAYS
 } bitmap_way;
