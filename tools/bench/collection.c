@@ -408,33 +408,58 @@ gx_status gx_synth_open(gx_synth **out, const gx_synth_options *opt, gx_error *e
                              err);
 }
 
-gx_status gx_synth_open_lists(gx_synth **out, const gx_synth_options *opt, const uint32_t *const *docids,
-                              const uint32_t *dfs, gx_error *err)
+/* What the threads that encode given lists share. */
+typedef struct given_lists {
+    generator *m;
+    const gx_synth_lists *lists;
+} given_lists;
+
+static void encode_given(void *arg, uint32_t i)
+{
+    const given_lists *g = arg;
+    const uint32_t n = g->lists->dfs[i];
+    postings p = {.n = n, .docids = malloc(n * sizeof *p.docids), .tfs = malloc(n * sizeof *p.tfs)};
+    bool ok = p.docids && p.tfs;
+    for (uint32_t j = 0; j < n && ok; ++j) {
+        p.docids[j] = g->lists->docids[i][j];
+        p.tfs[j] = g->lists->tfs ? g->lists->tfs[i][j] : 1;
+    }
+    if (!ok || !encode(g->m, &g->m->terms[i], &p))
+        g->m->no_memory = true;
+    free(p.docids);
+    free(p.tfs);
+}
+
+/* The given lengths of documents in the place of those that were drawn. */
+static void take_doc_lens(generator *m, const uint32_t *doc_lens)
+{
+    gx_index *ix = &m->s->ix;
+    ix->n_tokens = 0;
+    for (uint32_t d = 0; d < m->opt.n_docs; ++d)
+        ix->n_tokens += m->doc_lens[d] = doc_lens[d];
+}
+
+gx_status gx_synth_open_lists(gx_synth **out, const gx_synth_options *opt, const gx_synth_lists *lists, gx_error *err)
 {
     *out = NULL;
     if (opt->n_docs == 0 || opt->n_terms == 0 || !opt->codec || opt->codec->param)
         return gx_fail(err, GX_EUSAGE, "an index of given lists needs documents, lists and a codec without parameter");
     const uint32_t threads = thread_count(opt);
     generator m = {.opt = *opt, .s = calloc(1, sizeof *m.s)};
-    bool ok = make_doc_lens(&m, threads);
-    for (uint32_t i = 0; i < opt->n_terms && ok; ++i) {
-        postings p = {.n = dfs[i], .docids = malloc(dfs[i] * sizeof *p.docids), .tfs = malloc(dfs[i] * sizeof *p.tfs)};
-        ok = p.docids && p.tfs;
-        for (uint32_t j = 0; j < p.n && ok; ++j) {
-            p.docids[j] = docids[i][j];
-            p.tfs[j] = 1;
-        }
-        ok = ok && encode(&m, &m.terms[i], &p);
-        free(p.docids);
-        free(p.tfs);
-    }
-    return finish_collection(&m, ok && assemble_index(&m, threads), out, err);
+    given_lists g = {&m, lists};
+    const bool ok = make_doc_lens(&m, threads);
+    if (ok && lists->doc_lens)
+        take_doc_lens(&m, lists->doc_lens);
+    if (ok)
+        gx_parallel_for(threads, opt->n_terms, encode_given, &g);
+    return finish_collection(&m, ok && !m.no_memory && assemble_index(&m, threads), out, err);
 }
 
 void gx_synth_close(gx_synth *s)
 {
     if (!s)
         return;
+    gx_max_tfs_close(s->ix.max_tfs);
     free(s->queries);
     free(s->memory);
     free(s);

@@ -46,11 +46,17 @@ typedef struct gx_synth {
 /* GX_EUSAGE, GX_ENOMEM. */
 gx_status gx_synth_open(gx_synth **out, const gx_synth_options *opt, gx_error *err);
 
-/* An index of these lists: docids[i][dfs[i]] rising and < opt->n_docs, dfs[i] >= 1, every tf 1;
- * lengths of documents as above, no queries. Of opt, n_queries and density do not count; n_terms >=
- * 1. */
-gx_status gx_synth_open_lists(gx_synth **out, const gx_synth_options *opt, const uint32_t *const *docids,
-                              const uint32_t *dfs, gx_error *err);
+/* Lists of opt.n_terms terms. */
+typedef struct gx_synth_lists {
+    const uint32_t *const *docids; /* [dfs[i]] of list i, rising and < opt.n_docs */
+    const uint32_t *dfs;           /* each >= 1 */
+    const uint16_t *const *tfs;    /* [dfs[i]], each >= 1; NULL: all tfs are 1 */
+    const uint32_t *doc_lens;      /* [n_docs]; NULL: lengths as above */
+} gx_synth_lists;
+
+/* An index of these lists, without queries. Of opt, n_queries and density do not count; n_terms >=
+ * 1. GX_EUSAGE, GX_ENOMEM. */
+gx_status gx_synth_open_lists(gx_synth **out, const gx_synth_options *opt, const gx_synth_lists *lists, gx_error *err);
 void gx_synth_close(gx_synth *s);
 
 #endif

@@ -91,7 +91,8 @@ static gx_status ours(const pair *p, bool gpu, uint32_t device, point *x, gx_err
     eo.device = (int)device;
     qo.op = GX_OP_AND;
     qo.algorithm = GX_ALGORITHM_PMF;
-    gx_status st = gx_synth_open_lists(&s, &so, docids, dfs, err);
+    const gx_synth_lists lists = {docids, dfs, NULL, NULL};
+    gx_status st = gx_synth_open_lists(&s, &so, &lists, err);
     if (st == GX_OK)
         st = gx_engine_open(&en, &s->ix, &eo, err);
     if (st == GX_OK)

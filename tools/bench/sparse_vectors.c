@@ -214,6 +214,31 @@ void gx_sparse_document(gx_sparse_vectors *g, uint64_t number, gx_sparse_vector 
     draw_vector(g, point, n, &document_weights, out);
 }
 
+/* Ten bits, two zeros between each and the next. */
+static uint32_t spread_bits(uint32_t x)
+{
+    x = (x | x << 16) & 0x30000ff;
+    x = (x | x << 8) & 0x300f00f;
+    x = (x | x << 4) & 0x30c30c3;
+    return (x | x << 2) & 0x9249249;
+}
+
+/* The direction's place on a curve through all directions (Morton's). Opposite directions are one:
+ * nearness to a topic has no sign. */
+uint32_t gx_sparse_place(gx_sparse_vectors *g, uint64_t number)
+{
+    double point[DIMENSIONS];
+    uint32_t place = 0;
+    begin_vector(g, 2 * number);
+    for (uint32_t i = 0; i < DIMENSIONS; ++i)
+        point[i] = normal(g);
+    unit_length(point);
+    const double sign = point[DIMENSIONS - 1] < 0 ? -1 : 1;
+    for (uint32_t i = 0; i < DIMENSIONS; ++i)
+        place |= spread_bits((uint32_t)((sign * point[i] + 1) * 511.9)) << i;
+    return place;
+}
+
 void gx_sparse_query(gx_sparse_vectors *g, uint64_t number, gx_sparse_vector *out)
 {
     double point[DIMENSIONS];

@@ -39,6 +39,9 @@ typedef struct gx_sparse_vector {
 gx_sparse_vectors *gx_sparse_vectors_open(gx_sparse_shape shape, uint64_t seed); /* NULL: no memory */
 void gx_sparse_vectors_close(gx_sparse_vectors *g);
 
+/* Documents whose places are near have terms of the same topics. */
+uint32_t gx_sparse_place(gx_sparse_vectors *g, uint64_t number);
+
 void gx_sparse_document(gx_sparse_vectors *g, uint64_t number, gx_sparse_vector *out);
 void gx_sparse_query(gx_sparse_vectors *g, uint64_t number, gx_sparse_vector *out);
 

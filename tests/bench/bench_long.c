@@ -1,0 +1,621 @@
+/* bench_long: queries/s and latency of long queries on the GPU, each answer of the first ones
+ * compared with the CPU engine's.
+ *
+ *   bench_long [--shape=splade|unicoil|inference-free] [--docs=N] [--scattered] [--seed=N]
+ *   bench_long --index=FILE --log=FILE [--times=N]
+ *              [--queries=N] [--terms=N,..] [--k=N,..] [--algorithm=auto|block-max] [--runs=N]
+ *              [--sessions=N] [--check=N] [--alone=N] [--scatter-add=N] [--map-memory=BYTES]
+ *              [--codec=NAME]
+ *
+ * Without --index the collection is generated (tools/bench/sparse_collection.h), documents by their
+ * places unless --scattered. With it, the lists of FILE are taken --times times, one after the other,
+ * and a query is a line of the log: its first --terms different terms that the index has. 0 terms:
+ * all of them. --scatter-add: so many queries by the plain way (tools/bench/scatter_add.h), too.
+ */
+#include <getopt.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/clock.h"
+#include "engine/parallel.h"
+#include "query/exec.h"
+#include "tools/bench/sparse_collection.h"
+#ifdef GX_CUDA
+#include "tools/bench/scatter_add.h"
+#endif
+
+#define MAX_VALUES 8
+
+typedef struct numbers {
+    uint32_t n, of[MAX_VALUES];
+} numbers;
+
+typedef struct options {
+    gx_sparse_options sparse;
+    const char *index, *log;
+    uint32_t times, queries, runs, sessions, check, alone, scatter_add;
+    numbers terms, k;
+    gx_algorithm algorithm;
+    uint64_t map_memory;
+} options;
+
+/* A query as it is drawn or read: its lists, with a weight of each. */
+typedef struct long_query {
+    uint32_t n, *lists, *weights;
+} long_query;
+
+typedef struct bench {
+    options o;
+    gx_synth *s;
+    gx_index *source; /* of --index */
+    const gx_executor *ops;
+    void *state, *exec;
+    long_query *queries;
+    uint32_t n;
+    gx_plan *plans;
+    gx_hits *hits, *want;
+} bench;
+
+static void die(const char *what, const gx_error *err)
+{
+    fprintf(stderr, "bench_long: %s: %s\n", what, err->text);
+    exit(1);
+}
+
+static void *allocate(size_t n, size_t size)
+{
+    void *p = calloc(n ? n : 1, size);
+    if (!p) {
+        fprintf(stderr, "bench_long: no memory\n");
+        exit(1);
+    }
+    return p;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* ---- collections ---- */
+
+/* What the threads that copy the lists of --index share. */
+typedef struct copies {
+    const gx_index *ix;
+    uint32_t times, **docids, *dfs;
+    uint16_t **tfs;
+} copies;
+
+static void copy_list(void *user, uint32_t t)
+{
+    const copies *c = user;
+    const gx_list l = gx_index_list(c->ix, t);
+    uint32_t block[GX_MAX_BLOCK], tfs[GX_MAX_BLOCK], n = 0;
+    c->docids[t] = allocate((size_t)l.df * c->times, sizeof **c->docids);
+    c->tfs[t] = allocate((size_t)l.df * c->times, sizeof **c->tfs);
+    for (uint32_t j = 0; j < l.n_blocks; ++j) {
+        const uint32_t m = gx_list_decode_docids(&l, j, block);
+        gx_list_decode_tfs(&l, j, tfs);
+        for (uint32_t i = 0; i < m; ++i, ++n) {
+            c->docids[t][n] = block[i];
+            c->tfs[t][n] = tfs[i] < UINT16_MAX ? (uint16_t)tfs[i] : UINT16_MAX;
+        }
+    }
+    for (uint32_t i = n; i < n * c->times; ++i) {
+        c->docids[t][i] = c->docids[t][i - n] + c->ix->n_docs;
+        c->tfs[t][i] = c->tfs[t][i - n];
+    }
+    c->dfs[t] = n * c->times;
+}
+
+static void open_copies(bench *b)
+{
+    gx_error err = {0};
+    if (gx_index_open(&b->source, b->o.index, NULL, &err) != GX_OK)
+        die("open", &err);
+    const gx_index *ix = b->source;
+    const uint32_t times = b->o.times, n_docs = ix->n_docs;
+    copies c = {ix, times, allocate(ix->n_terms, sizeof *c.docids), allocate(ix->n_terms, sizeof *c.dfs),
+                allocate(ix->n_terms, sizeof *c.tfs)};
+    uint32_t *lens = allocate((size_t)n_docs * times, sizeof *lens);
+    for (uint32_t i = 0; i < times; ++i)
+        memcpy(lens + (size_t)i * n_docs, ix->doc_lens, n_docs * sizeof *lens);
+    gx_parallel_for(64, ix->n_terms, copy_list, &c);
+    gx_synth_options so = GX_SYNTH_OPTIONS;
+    so.n_docs = n_docs * times;
+    so.n_terms = ix->n_terms;
+    so.codec = b->o.sparse.codec;
+    const gx_synth_lists lists = {(const uint32_t *const *)c.docids, c.dfs, (const uint16_t *const *)c.tfs, lens};
+    if (gx_synth_open_lists(&b->s, &so, &lists, &err) != GX_OK)
+        die("copy lists", &err);
+    b->s->ix.impacts = ix->impacts;
+    b->s->ix.impact_unit = ix->impact_unit;
+    if (!gx_max_tfs_open(&b->s->ix.max_tfs, ix->n_terms))
+        exit(1);
+    for (uint32_t t = 0; t < ix->n_terms; ++t) {
+        free(c.docids[t]);
+        free(c.tfs[t]);
+    }
+    free(c.docids);
+    free(c.tfs);
+    free(c.dfs);
+    free(lens);
+}
+
+/* ---- queries ---- */
+
+static void draw_queries(bench *b)
+{
+    gx_sparse_vectors *g = gx_sparse_vectors_open(b->o.sparse.shape, b->o.sparse.seed);
+    b->queries = allocate(b->o.queries, sizeof *b->queries);
+    for (b->n = 0; g && b->n < b->o.queries; ++b->n) {
+        long_query *q = &b->queries[b->n];
+        q->lists = allocate(GX_SPARSE_MAX_VECTOR, sizeof *q->lists);
+        q->weights = allocate(GX_SPARSE_MAX_VECTOR, sizeof *q->weights);
+        q->n = gx_sparse_collection_query(g, b->n, q->lists, q->weights);
+    }
+    gx_sparse_vectors_close(g);
+}
+
+/* The terms of a line that the index has, in any order. */
+static void read_queries(bench *b)
+{
+    gx_query_options opt = GX_QUERY_OPTIONS;
+    gx_error err = {0};
+    char *line = NULL;
+    size_t room = 0;
+    FILE *f = fopen(b->o.log, "r");
+    if (!f) {
+        perror(b->o.log);
+        exit(1);
+    }
+    if (b->source->impacts)
+        opt.preset = GX_IMPACT;
+    b->queries = allocate(b->o.queries, sizeof *b->queries);
+    for (ssize_t len; b->n < b->o.queries && (len = getline(&line, &room, f)) > 0;) {
+        gx_plan plan;
+        long_query *q = &b->queries[b->n];
+        if (gx_plan_make(&plan, b->source, line, (size_t)len, &opt, &err) != GX_OK)
+            die("plan", &err);
+        q->n = plan.n_terms;
+        q->lists = allocate(q->n, sizeof *q->lists);
+        q->weights = allocate(q->n, sizeof *q->weights);
+        for (uint32_t i = 0; i < q->n; ++i) { /* not by df: longer queries then begin as shorter ones do */
+            const uint32_t from = (i * 7919u + 13u) % q->n;
+            q->lists[i] = plan.terms[from].list;
+            q->weights[i] = (uint32_t)plan.terms[from].qtf;
+        }
+        for (uint32_t i = 0; i < q->n; ++i) { /* 7919 may divide their number */
+            for (uint32_t j = 0; j < i; ++j) {
+                if (q->lists[i] == q->lists[j])
+                    q->lists[i] = plan.terms[i].list;
+            }
+        }
+        b->n += q->n > 0;
+        gx_plan_free(&plan);
+    }
+    free(line);
+    fclose(f);
+}
+
+static void free_plans(bench *b)
+{
+    for (uint32_t i = 0; b->plans && i < b->n; ++i) {
+        gx_plan_free(&b->plans[i]);
+        free(b->hits[i].keys);
+        free(b->want[i].keys);
+    }
+    free(b->plans);
+    free(b->hits);
+    free(b->want);
+    b->plans = NULL;
+}
+
+static void make_plans(bench *b, uint32_t n_terms, uint32_t k)
+{
+    gx_query_options opt = GX_QUERY_OPTIONS;
+    gx_error err = {0};
+    opt.k = k;
+    opt.algorithm = b->o.algorithm;
+    if (b->s->ix.impacts)
+        opt.preset = GX_IMPACT;
+    free_plans(b);
+    b->plans = allocate(b->n, sizeof *b->plans);
+    b->hits = allocate(b->n, sizeof *b->hits);
+    b->want = allocate(b->n, sizeof *b->want);
+    for (uint32_t i = 0; i < b->n; ++i) {
+        const long_query *q = &b->queries[i];
+        const uint32_t n = n_terms && n_terms < q->n ? n_terms : q->n;
+        if (gx_plan_make_ids(&b->plans[i], &b->s->ix, q->lists, q->weights, n, &opt, &err) != GX_OK)
+            die("plan", &err);
+        b->hits[i].keys = allocate(b->plans[i].k, sizeof *b->hits[i].keys);
+        b->want[i].keys = allocate(b->plans[i].k, sizeof *b->want[i].keys);
+    }
+}
+
+/* ---- measuring ---- */
+
+/* The first answers against the CPU engine's, by several threads. */
+typedef struct checker {
+    bench *b;
+    void *state;
+    uint32_t wrong, n;
+} checker;
+
+static void check_part(void *user, uint32_t part)
+{
+    checker *c = user;
+    bench *b = c->b;
+    gx_error err = {0};
+    void *exec;
+    if (gx_executor_cpu.workspace_open(&exec, c->state, &err) != GX_OK)
+        die("open the CPU engine", &err);
+    for (uint32_t i = part; i < c->n; i += 16) {
+        if (gx_executor_cpu.run(exec, b->plans + i, 1, b->want + i, NULL, &err) != GX_OK)
+            die("run on the CPU", &err);
+        if (b->hits[i].n != b->want[i].n ||
+            memcmp(b->hits[i].keys, b->want[i].keys, b->hits[i].n * sizeof *b->hits[i].keys) != 0)
+            __atomic_fetch_add(&c->wrong, 1, __ATOMIC_RELAXED);
+    }
+    gx_executor_cpu.workspace_close(exec);
+}
+
+static uint32_t check(bench *b, void *cpu, uint32_t n)
+{
+    checker c = {b, cpu, 0, n < b->n ? n : b->n};
+    if (cpu && c.n)
+        gx_parallel_for(16, 16, check_part, &c);
+    return c.wrong;
+}
+
+/* A session that answers all queries again and again. */
+typedef struct runner {
+    bench *b;
+    pthread_barrier_t *start;
+    gx_hits *hits;
+} runner;
+
+static void *run_session(void *user)
+{
+    runner *r = user;
+    bench *b = r->b;
+    gx_error err = {0};
+    void *exec;
+    if (b->ops->workspace_open(&exec, b->state, &err) != GX_OK)
+        die("open a session", &err);
+    for (uint32_t i = 0; i <= b->o.runs; ++i) { /* the first warms up */
+        if (i == 1)
+            pthread_barrier_wait(r->start);
+        if (b->ops->run(exec, b->plans, b->n, r->hits, NULL, &err) != GX_OK)
+            die("run", &err);
+    }
+    pthread_barrier_wait(r->start);
+    b->ops->workspace_close(exec);
+    return NULL;
+}
+
+static double measure_sessions(bench *b, uint32_t k)
+{
+    const uint32_t n = b->o.sessions;
+    pthread_t threads[64];
+    pthread_barrier_t start;
+    runner runners[64];
+    pthread_barrier_init(&start, NULL, n + 1);
+    for (uint32_t i = 0; i < n; ++i) {
+        runners[i] = (runner){b, &start, allocate(b->n, sizeof *runners[i].hits)};
+        for (uint32_t q = 0; q < b->n; ++q)
+            runners[i].hits[q].keys = allocate(k, sizeof(uint64_t));
+        pthread_create(&threads[i], NULL, run_session, &runners[i]);
+    }
+    pthread_barrier_wait(&start);
+    const double t0 = gx_clock_seconds();
+    pthread_barrier_wait(&start);
+    const double t = gx_clock_seconds() - t0;
+    for (uint32_t i = 0; i < n; ++i) {
+        pthread_join(threads[i], NULL);
+        for (uint32_t q = 0; q < b->n; ++q)
+            free(runners[i].hits[q].keys);
+        free(runners[i].hits);
+    }
+    pthread_barrier_destroy(&start);
+    return (double)n * b->n * b->o.runs / t;
+}
+
+static void measure(bench *b, void *cpu, uint32_t n_terms, uint32_t k)
+{
+    gx_error err = {0};
+    gx_search_stats w = {0};
+    double best = 1e9, score = 0, select = 0, out = 0, in = 0, mean_terms = 0;
+    make_plans(b, n_terms, k);
+    for (uint32_t i = 0; i < b->n; ++i)
+        mean_terms += b->plans[i].n_terms;
+    for (uint32_t i = 0; i <= b->o.runs; ++i) {
+        gx_search_stats work = {0};
+        const double t0 = gx_clock_seconds();
+        if (b->ops->run(b->exec, b->plans, b->n, b->hits, &work, &err) != GX_OK)
+            die("run", &err);
+        const double t = gx_clock_seconds() - t0;
+        if (i && t < best) {
+            best = t;
+            w = work;
+        }
+    }
+    score = w.seconds[GX_SEARCH_SCORE];
+    select = w.seconds[GX_SEARCH_SELECT];
+    out = w.seconds[GX_SEARCH_COPY_OUT];
+    in = w.seconds[GX_SEARCH_COPY_IN];
+    const uint32_t wrong = check(b, cpu, b->o.check);
+    printf("terms %5.1f k %5u: %8.0f queries/s", mean_terms / b->n, k, b->n / best);
+    if (b->o.sessions)
+        printf(", %u sessions %8.0f", b->o.sessions, measure_sessions(b, k));
+    printf("; of %u checked %u differ; a query: %.2f M postings, %.0f blocks, %.1f%% decoded; us: search %.2f select "
+           "%.2f host in %.2f out %.2f; parts %llu\n",
+           cpu ? b->o.check : 0, wrong, (double)w.postings / b->n / 1e6, (double)w.blocks / b->n,
+           100.0 * (double)w.blocks_decoded / (double)w.blocks, score / b->n * 1e6, select / b->n * 1e6,
+           in / b->n * 1e6, out / b->n * 1e6, (unsigned long long)w.parts);
+    fflush(stdout);
+}
+
+static void measure_alone(bench *b, uint32_t n_terms, uint32_t k)
+{
+    gx_error err = {0};
+    const uint32_t n = b->o.alone < b->n ? b->o.alone : b->n;
+    double *all = allocate(n, sizeof *all);
+    make_plans(b, n_terms, k);
+    for (uint32_t round = 0; round < 2; ++round) {
+        for (uint32_t i = 0; i < n; ++i) {
+            const double t0 = gx_clock_seconds();
+            if (b->ops->run(b->exec, b->plans + i, 1, b->hits + i, NULL, &err) != GX_OK)
+                die("run", &err);
+            all[i] = (gx_clock_seconds() - t0) * 1e6;
+        }
+    }
+    qsort(all, n, sizeof *all, by_value);
+    printf("alone, k %5u: p50 %.0f p90 %.0f p99 %.0f us\n", k, all[n / 2], all[n * 9 / 10], all[n * 99 / 100]);
+    fflush(stdout);
+    free(all);
+}
+
+static uint64_t device_memory(void)
+{
+    uint64_t have = 0;
+#ifdef GX_CUDA
+    uint64_t total = 0;
+    gx_error err;
+    (void)gx_device_memory(&have, &total, &err);
+#endif
+    return have;
+}
+
+static void measure_scatter_add(bench *b, uint32_t k)
+{
+#ifdef GX_CUDA
+    const uint32_t n = b->o.scatter_add < b->n ? b->o.scatter_add : b->n;
+    gx_scatter_query *queries = allocate(n, sizeof *queries);
+    float *best = allocate(n, sizeof *best);
+    gx_error err = {0};
+    gx_scatter_add *s;
+    double seconds = 0;
+    uint32_t low = 0, high = 0;
+    make_plans(b, 0, k);
+    if (b->ops->run(b->exec, b->plans, n, b->hits, NULL, &err) != GX_OK)
+        die("run", &err);
+    for (uint32_t i = 0; i < n; ++i) {
+        const long_query *q = &b->queries[i];
+        float *weights = allocate(q->n, sizeof *weights);
+        for (uint32_t t = 0; t < q->n; ++t)
+            weights[t] = (float)((double)q->weights[t] * b->s->ix.impact_unit);
+        queries[i] = (gx_scatter_query){q->lists, weights, q->n};
+    }
+    if (gx_scatter_add_open(&s, &b->s->ix, queries, n, 16, &err) != GX_OK)
+        die("scatter-add", &err);
+    for (int round = 0; round < 2; ++round) {
+        if (gx_scatter_add_run(s, queries, n, k, best, &seconds, &err) != GX_OK)
+            die("scatter-add", &err);
+    }
+    for (uint32_t i = 0; i < n; ++i) {
+        const double kth = ldexp((double)gx_key_score(b->hits[i].keys[b->hits[i].n - 1]), -b->plans[i].exponent);
+        low += best[i] < kth * .93;
+        high += best[i] > kth * 1.001;
+    }
+    printf("scatter-add, k %5u: %.0f queries/s (%u queries), %.2f GB of lists; k-th scores: %u too low, %u too high\n",
+           k, n / seconds, n, (double)gx_scatter_add_bytes(s) / 1e9, low, high);
+    fflush(stdout);
+    gx_scatter_add_close(s);
+    for (uint32_t i = 0; i < n; ++i)
+        free((float *)queries[i].weights);
+    free(queries);
+    free(best);
+#else
+    (void)b;
+    (void)k;
+#endif
+}
+
+/* ---- the program ---- */
+
+static numbers parse_numbers(const char *text)
+{
+    numbers v = {0};
+    for (char *end; v.n < MAX_VALUES && *text; text = *end ? end + 1 : end)
+        v.of[v.n++] = (uint32_t)strtoul(text, &end, 10);
+    return v;
+}
+
+static gx_sparse_shape parse_shape(const char *name)
+{
+    return strcmp(name, "unicoil") == 0          ? GX_SPARSE_UNICOIL
+           : strcmp(name, "inference-free") == 0 ? GX_SPARSE_INFERENCE_FREE
+                                                 : GX_SPARSE_SPLADE;
+}
+
+static options parse(int argc, char **argv)
+{
+    static const struct option longs[] = {
+        {"shape", 1, 0, 's'},
+        {"docs", 1, 0, 'd'},
+        {"scattered", 0, 0, 'x'},
+        {"seed", 1, 0, 'e'},
+        {"index", 1, 0, 'i'},
+        {"log", 1, 0, 'l'},
+        {"times", 1, 0, 'n'},
+        {"queries", 1, 0, 'q'},
+        {"terms", 1, 0, 't'},
+        {"k", 1, 0, 'k'},
+        {"algorithm", 1, 0, 'a'},
+        {"runs", 1, 0, 'r'},
+        {"sessions", 1, 0, 'j'},
+        {"check", 1, 0, 'c'},
+        {"alone", 1, 0, 'o'},
+        {"scatter-add", 1, 0, 'b'},
+        {"map-memory", 1, 0, 'm'},
+        {"codec", 1, 0, 'z'},
+        {0, 0, 0, 0},
+    };
+    options o = {.sparse = {GX_SPARSE_SPLADE, 1000000, 1, true, gx_codec_by_name("gpubp128"), 0},
+                 .times = 1,
+                 .queries = 1024,
+                 .runs = 5,
+                 .check = 64,
+                 .terms = {1, {0}},
+                 .k = {2, {10, 1000}},
+                 .map_memory = UINT64_MAX};
+    for (int c; (c = getopt_long(argc, argv, "", longs, NULL)) != -1;) {
+        const uint64_t n = optarg ? strtoull(optarg, NULL, 0) : 0;
+        switch (c) {
+        case 's':
+            o.sparse.shape = parse_shape(optarg);
+            break;
+        case 'd':
+            o.sparse.n_docs = (uint32_t)n;
+            break;
+        case 'x':
+            o.sparse.by_place = false;
+            break;
+        case 'e':
+            o.sparse.seed = n;
+            break;
+        case 'i':
+            o.index = optarg;
+            break;
+        case 'l':
+            o.log = optarg;
+            break;
+        case 'n':
+            o.times = n ? (uint32_t)n : 1;
+            break;
+        case 'q':
+            o.queries = (uint32_t)n;
+            break;
+        case 't':
+            o.terms = parse_numbers(optarg);
+            break;
+        case 'k':
+            o.k = parse_numbers(optarg);
+            break;
+        case 'a':
+            o.algorithm = strcmp(optarg, "block-max") == 0 ? GX_ALGORITHM_BLOCK_MAX : GX_ALGORITHM_AUTO;
+            break;
+        case 'r':
+            o.runs = n ? (uint32_t)n : 1;
+            break;
+        case 'j':
+            o.sessions = n < 64 ? (uint32_t)n : 64;
+            break;
+        case 'c':
+            o.check = (uint32_t)n;
+            break;
+        case 'o':
+            o.alone = (uint32_t)n;
+            break;
+        case 'b':
+            o.scatter_add = (uint32_t)n;
+            break;
+        case 'm':
+            o.map_memory = n;
+            break;
+        case 'z':
+            o.sparse.codec = gx_codec_by_name(optarg);
+            break;
+        default:
+            exit(2);
+        }
+    }
+    return o;
+}
+
+int main(int argc, char **argv)
+{
+    gx_error err = {0};
+    bench b = {.o = parse(argc, argv)};
+    const options *o = &b.o;
+    double t = gx_clock_seconds();
+    if (!o->sparse.codec || (o->index && !o->log)) {
+        fprintf(stderr, "bench_long: no such codec, or --index without --log\n");
+        return 2;
+    }
+    if (o->index)
+        open_copies(&b);
+    else if (gx_sparse_collection_open(&b.s, &o->sparse, &err) != GX_OK)
+        die("generate", &err);
+    if (o->index)
+        read_queries(&b);
+    else
+        draw_queries(&b);
+    const gx_index *ix = &b.s->ix;
+    printf("%u documents, %u lists, %.1f M postings, %.2f bits a posting; made in %.1f s\n", ix->n_docs, ix->n_terms,
+           (double)ix->n_postings / 1e6, (double)ix->header->device_bytes * 8 / (double)ix->n_postings,
+           gx_clock_seconds() - t);
+    for (const gx_executor *const *p = gx_executors; *p; ++p)
+        b.ops = *p;
+    gx_engine_options eo = GX_ENGINE_OPTIONS;
+    eo.map_memory = o->map_memory;
+    t = gx_clock_seconds();
+    const uint64_t before = device_memory();
+    const gx_status st = b.ops->state_open(&b.state, ix, &eo, &err);
+    if (st == GX_ENOGPU) {
+        fprintf(stderr, "bench_long: %s\n", err.text);
+        return 77;
+    }
+    if (st != GX_OK || b.ops->workspace_open(&b.exec, b.state, &err) != GX_OK)
+        die("open", &err);
+    printf("%s: opened in %.2f s\n", b.ops->describe(b.state), gx_clock_seconds() - t);
+    void *cpu = NULL;
+    eo.map_memory = 0;
+    if (o->check && gx_executor_cpu.state_open(&cpu, ix, &eo, &err) != GX_OK)
+        die("open the CPU engine", &err);
+    t = gx_clock_seconds();
+    make_plans(&b, 0, 10);
+    printf("plans %.1f us each;", (gx_clock_seconds() - t) * 1e6 / b.n);
+    t = gx_clock_seconds();
+    if (b.ops->run(b.exec, b.plans, 1, b.hits, NULL, &err) != GX_OK)
+        die("run", &err);
+    printf(" first answer in %.3f s; device memory for all of it %.2f GB\n", gx_clock_seconds() - t,
+           (double)(before - device_memory()) / 1e9);
+    fflush(stdout);
+    for (uint32_t i = 0; i < o->terms.n; ++i) {
+        for (uint32_t j = 0; j < o->k.n; ++j) {
+            measure(&b, cpu, o->terms.of[i], o->k.of[j]);
+            if (o->alone)
+                measure_alone(&b, o->terms.of[i], o->k.of[j]);
+        }
+    }
+    for (uint32_t j = 0; j < o->k.n && o->scatter_add; ++j)
+        measure_scatter_add(&b, o->k.of[j]);
+    free_plans(&b);
+    for (uint32_t i = 0; i < b.n; ++i) {
+        free(b.queries[i].lists);
+        free(b.queries[i].weights);
+    }
+    free(b.queries);
+    gx_executor_cpu.release_index(cpu);
+    b.ops->workspace_close(b.exec);
+    b.ops->release_index(b.state);
+    gx_synth_close(b.s);
+    if (b.source)
+        gx_index_close(b.source);
+    return 0;
+}
