@@ -554,8 +554,8 @@ GX_API void gx_preset_parameters(gx_preset p, float *k1, float *b);
 /* How a search finds the answer. All algorithms give the same answer. GX_ALGORITHM_PMF and
  * GX_ALGORITHM_TAAT are those of Ding, He, Yan and Suel (WWW 2009). */
 typedef enum gx_algorithm {
-    /* The engine's own, the fastest: list at a time with a rising threshold, bounds and maps; on
-     * the CPU, GX_ALGORITHM_BLOCK_MAX for an OR of many terms. */
+    /* The engine's own, the fastest: list at a time with a rising threshold, bounds and maps;
+     * GX_ALGORITHM_BLOCK_MAX for an OR of many terms. */
     GX_ALGORITHM_AUTO,
     /* AND: Parallel Merge Find intersects the shortest list with the others, and skips blocks into
      * which no candidate falls. OR: as GX_ALGORITHM_TAAT. */
@@ -563,10 +563,13 @@ typedef enum gx_algorithm {
     /* Term at a time into direct-mapped accumulators, one for each document. Scores every
      * posting. */
     GX_ALGORITHM_TAAT,
-    /* OR on the CPU: bounds of ranges of 32 documents, the most promising ranges first (Mallia,
-     * Suel and Tonellotto, SIGIR 2024). It derives tables of the query's lists within the engine's
-     * map_memory, up to 3 bytes a posting for most lists. All other searches, and those for whose
-     * tables the memory does not suffice: as GX_ALGORITHM_AUTO without it. */
+    /* OR: bounds of ranges of documents, the most promising ranges first (Mallia, Suel and
+     * Tonellotto, SIGIR 2024); of 32 documents on the CPU, of 16,384 on a GPU, which scores them in
+     * shared memory. It derives tables within the engine's map_memory: on the CPU of the query's
+     * lists, up to 3 bytes a posting for most of them; on a GPU 5 bytes a range for every list that
+     * has postings in half of the ranges. All other searches, those for whose tables the memory does
+     * not suffice, and on a GPU those of more than 67,108,864 documents: as GX_ALGORITHM_AUTO
+     * without it. */
     GX_ALGORITHM_BLOCK_MAX,
     GX_N_ALGORITHMS
 } gx_algorithm;

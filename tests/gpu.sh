@@ -30,7 +30,7 @@ check() { # what, exit status wanted (0, or "not" for any other), command...
 for part; do
     case $part in
     test)
-        for t in device upload_cuda list_kernels merge_find bounds_cuda select_cuda sub_batch_cuda query; do
+        for t in device upload_cuda list_kernels merge_find bounds_cuda select_cuda sub_batch_cuda weights query; do
             [[ -x $dir/test_$t ]] && check "test_$t" 0 "$dir/test_$t"
         done ;;
     seeded)
@@ -46,6 +46,8 @@ for part; do
             [[ $tool == racecheck ]] && tests='answers*(GPU)' # searches of seconds become hours there
             check "$tool: test_query" 0 env GX_TEST_CASES="${GX_SANITIZER_CASES:-150}" GX_TEST_FILTER="$tests" \
                 "$sanitizer" --tool $tool --error-exitcode 9 "$dir/test_query"
+            check "$tool: test_weights" 0 env GX_TEST_CASES=4 GX_TEST_DOCS=1500 GX_TEST_FILTER='*gpu' \
+                "$sanitizer" --tool $tool --error-exitcode 9 "$dir/test_weights"
             check "$tool: damaged lists of every codec" 0 env GX_TEST_FILTER=damaged_lists_harm_nobody GX_TEST_CASES=8 \
                 "$sanitizer" --tool $tool --error-exitcode 9 "$dir/test_list_kernels"
             check "$tool: the best of many candidates" 0 \

@@ -96,8 +96,8 @@
      "choice, the fastest; `pmf`: for AND, Parallel Merge Find, which intersects the lists and skips blocks; for OR " \
      "as `taat`; `taat`: term at a time, which scores every posting into a table with a place for each document; " \
      "these " \
-     "two are those of Ding et al. (2009). `block-max`: for OR on the CPU, bounds of ranges of 32 documents, which " \
-     "`auto` takes for queries of many terms; else as `auto`"}, \
+     "two are those of Ding et al. (2009). `block-max`: for OR, bounds of ranges of documents, which `auto` " \
+     "takes for queries of many terms; else as `auto`"}, \
     {"recursion", 0, CLI_COUNT, "N", "0", \
      "levels of recursion of Parallel Merge Find; they pay above 5 M integers", .max = GX_MAX_RECURSION}, \
     {"engine", 0, CLI_CHOICE, CLI_SEARCH_ENGINES, "auto", \

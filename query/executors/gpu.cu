@@ -85,6 +85,20 @@ static gx_status run_all_requests(gpu_workspace *x, const plan_batch *pb, const 
     return st;
 }
 
+/* Runs of up to this many queries are few (request). */
+constexpr uint32_t MAX_FEW = 64;
+
+/* Which requests are searched by tiles. */
+static gx_status choose_tiles(gpu_session *session, const gx_plan *plans, request *requests, uint32_t n, gx_error *err)
+{
+    for (uint32_t i = 0; i < n; ++i) {
+        const gx_plan *plan = &plans[requests[i].plan];
+        if (suits_tiles(plan, session->s->ix->n_docs))
+            TRY_STATUS(find_tiles(session, plan->norm, &requests[i].tiled, err));
+    }
+    return GX_OK;
+}
+
 static void add_calls(gx_search_stats *work, const gpu_call_counts *after, const gpu_call_counts *before)
 {
     work->parts += after->parts - before->parts;
@@ -113,11 +127,13 @@ static gx_status cuda_run(void *exec, const gx_plan *plans, uint32_t n, gx_hits 
     for (uint32_t i = 0; i < n; ++i) {
         hits[i].n = 0;
         if (plans[i].n_terms && !is_ding2009(&plans[i]))
-            requests[n_requests++] = {i, plans[i].op, 0, 0};
+            requests[n_requests++] = {i, plans[i].op, 0, 0, false, n <= MAX_FEW};
     }
     session->was_last = __atomic_exchange_n(&s->last, x, __ATOMIC_RELAXED) == x;
     __atomic_fetch_add(&s->running, 1, __ATOMIC_SEQ_CST);
-    gx_status st = run_all_requests(x, &pb, requests, n_requests, err);
+    gx_status st = choose_tiles(session, plans, requests, n_requests, err);
+    if (st == GX_OK)
+        st = run_all_requests(x, &pb, requests, n_requests, err);
     if (st == GX_OK && n_requests < n)
         stop_lingering(s);
     if (st == GX_OK)
@@ -127,6 +143,7 @@ static gx_status cuda_run(void *exec, const gx_plan *plans, uint32_t n, gx_hits 
         add_calls(work, &session->calls, &before);
     while (session->n_bounds_used)
         release_bounds(s, session->bounds_used[--session->n_bounds_used]);
+    session->n_tiled_bounds = 0;
     free(requests);
     return st;
 }

@@ -69,15 +69,16 @@ struct selection {
     request_footprint sum;
 };
 
-constexpr uint64_t MAX_CUTS = 12; /* most arrays in either memory */
+constexpr uint64_t MAX_CUTS = 16; /* most arrays in either memory */
 
 /* Returns the most bytes that the arrays of lay_out take. */
-static byte_footprint count_bytes(const selection *s)
+static byte_footprint count_bytes(const gpu_prepared_index *index, const selection *s)
 {
     const request_footprint *n = &s->sum;
-    const uint64_t described =
-        n->queries * sizeof(gpu_query) + n->terms * sizeof(gpu_term) + n->ranges * sizeof(item_range);
+    const uint64_t described = n->queries * sizeof(gpu_query) + n->terms * sizeof(gpu_term) +
+                               n->ranges * sizeof(item_range) + n->tiled * sizeof(tiled_query);
     const uint64_t device = described + n->queries * (sizeof(gpu_query_state) + BINS * 4) + n->candidates * 8 +
+                            n->tiled * (index->rows.n_tiles * sizeof(uint2) + sizeof(uint32_t)) +
                             (s->sorted_k ? n->answers * 8 + s->sort_bytes : 0);
     const uint64_t pinned =
         described + n->queries * sizeof(gpu_query_state) + (n->answers <= MAX_ANSWERS ? n->answers * 8 : 0);
@@ -86,14 +87,17 @@ static byte_footprint count_bytes(const selection *s)
 
 /* Places the sub-batch's arrays, except its items, in its memory. Returns the bytes that they
  * take. */
-static byte_footprint lay_out(sub_batch *p, const selection *s, char *device, char *pinned)
+static byte_footprint lay_out(const gpu_prepared_index *index, sub_batch *p, const selection *s, char *device,
+                              char *pinned)
 {
     bump_allocator d = {device, 0}, h = {pinned, 0};
     const request_footprint *n = &s->sum;
     cut(&h, &p->queries, n->queries);
+    cut(&h, &p->tiled, n->tiled);
     cut(&h, &p->terms, n->terms);
     cut(&h, &p->ranges, n->ranges);
-    cut(&d, &p->d_queries, n->queries); /* one copy sets these three */
+    cut(&d, &p->d_queries, n->queries); /* one copy sets these four */
+    cut(&d, &p->d_tiled, n->tiled);
     cut(&d, &p->d_terms, n->terms);
     cut(&d, &p->d_ranges, n->ranges);
     cut(&h, &p->results, n->queries);
@@ -103,7 +107,9 @@ static byte_footprint lay_out(sub_batch *p, const selection *s, char *device, ch
         cut(&h, &p->answers, n->answers);
     cut(&d, &p->d_states, n->queries);
     cut(&d, &p->d_histograms, n->queries * BINS);
-    cut(&d, &p->d_next, N_LAUNCHES);
+    cut(&d, &p->d_next, N_COUNTERS);
+    cut(&d, &p->d_order, n->tiled * index->rows.n_tiles);
+    cut(&d, &p->d_live, n->tiled);
     cut(&d, &p->d_counts, N_COUNTS);
     cut(&d, &p->d_candidates, n->candidates);
     p->d_answers = NULL;
@@ -163,13 +169,14 @@ static selection select_requests(const gpu_session *x, const plan_batch *pb, con
         selection more = s;
         more.n += 1;
         more.sum = {s.sum.queries + one.queries, s.sum.terms + one.terms,           s.sum.ranges + one.ranges,
-                    s.sum.items + one.items,     s.sum.candidates + one.candidates, s.sum.answers + one.answers};
+                    s.sum.items + one.items,     s.sum.candidates + one.candidates, s.sum.answers + one.answers,
+                    s.sum.tiled + one.tiled};
         more.largest_items = items > s.largest_items ? items : s.largest_items;
         if (plan->k > SORTED_K && plan->k > s.sorted_k) {
             more.sorted_k = plan->k;
             more.sort_bytes = sort_scratch_bytes(plan->k);
         }
-        const byte_footprint bytes = count_bytes(&more);
+        const byte_footprint bytes = count_bytes(x->s, &more);
         const uint64_t quarter = room.device / 4, all = item_bytes(more.sum.items),
                        least = item_bytes(more.largest_items), usual = all < quarter ? all : quarter;
         if (more.sum.queries > MAX_QUERIES || more.sum.terms > MAX_TERMS ||
@@ -215,7 +222,7 @@ static uint32_t choose_item_blocks(const gpu_session *x, const sub_batch *p)
 static gx_status add_if_it_fits(gpu_session *x, sub_batch *p, const query_form &form, uint64_t *items, uint32_t *number,
                                 bool *fits, gx_error *err)
 {
-    const uint32_t n_terms = p->n_terms;
+    const uint32_t n_terms = p->n_terms, n_tiled = p->n_tiled;
     const uint64_t n_candidates = p->n_candidates, n_answers = p->n_answers;
     TRY_STATUS(add_query(x, p, form, number, err));
     const uint64_t more = least_items(x, p, *number);
@@ -225,6 +232,7 @@ static gx_status add_if_it_fits(gpu_session *x, sub_batch *p, const query_form &
     } else {
         p->n_queries = *number;
         p->n_terms = n_terms;
+        p->n_tiled = n_tiled;
         p->n_candidates = n_candidates;
         p->n_answers = n_answers;
     }
@@ -249,6 +257,7 @@ static gx_status describe_requests(gpu_session *x, sub_batch *p, const plan_batc
         ++p->n_requests;
     }
     p->n_first = p->n_queries;
+    p->n_first_tiled = p->n_tiled;
     *taken = p->n_requests;
     for (uint32_t i = 0; i < p->n_requests; ++i) {
         described_request *dr = &p->requests[i];
@@ -280,6 +289,37 @@ static gx_status sort_large(sub_batch *p, gx_error *err)
     return GX_OK;
 }
 
+/* Launches the search by tiles, of queries without an `after` (stage 0) or with one. */
+static void launch_tiles(const gpu_session *x, const sub_batch *p, const gpu_batch &R, uint32_t stage,
+                         uint32_t *counters)
+{
+    const gpu_prepared_index *s = x->s;
+    const uint32_t begin = stage ? p->n_first_tiled : 0, end = stage ? p->n_tiled : p->n_first_tiled;
+    uint32_t middle = begin;
+    while (middle < end && p->tiled[middle].linear)
+        ++middle;
+    const uint32_t from[] = {begin, middle, end};
+    for (uint32_t i = 0; i < 2; ++i) {
+        const tiled_batch B = {p->d_tiled + from[i], from[i + 1] - from[i],
+                               p->d_order + (size_t)from[i] * s->rows.n_tiles, p->d_live + from[i],
+                               counters + 2 * stage + i};
+        search_by_tiles(s->X, s->coding, R, s->rows, B, i == 0, s->tiled, p->stream);
+    }
+}
+
+/* Puts queries with linear scorers before the others. */
+static void sort_tiled(tiled_query *tiled, uint32_t n)
+{
+    uint32_t linear = 0;
+    for (uint32_t i = 0; i < n; ++i) {
+        if (tiled[i].linear) {
+            const tiled_query q = tiled[linear];
+            tiled[linear++] = tiled[i];
+            tiled[i] = q;
+        }
+    }
+}
+
 /* Launches the search four times: short queries, long queries, and both for queries with an
  * `after`. */
 static void launch_search(const gpu_session *x, const sub_batch *p, gpu_batch R)
@@ -293,6 +333,8 @@ static void launch_search(const gpu_session *x, const sub_batch *p, gpu_batch R)
         R.n_items = p->items_end[l] - begin;
         R.next_item = next_item + l;
         search_batch(s->X, s->coding, R, l % 2, s->grid, p->stream);
+        if (l % 2)
+            launch_tiles(x, p, R, l / 2, next_item + N_LAUNCHES);
         if (p->any_exhaustive && l == 1)
             search_exhaustively(s->X, s->coding, R, 0, p->n_first, p->stream);
         if (p->any_exhaustive && l == 3)
@@ -313,6 +355,8 @@ static gx_status launch_sub_batch(gpu_session *x, sub_batch *p, gx_error *err)
         p->items_end[l] = p->n_items;
     }
     p->device.end = p->device.end - item_bytes(p->item_room) + item_bytes(p->n_items);
+    sort_tiled(p->tiled, p->n_first_tiled);
+    sort_tiled(p->tiled + p->n_first_tiled, p->n_tiled - p->n_first_tiled);
 
     const gpu_batch R = {p->d_queries,    p->d_terms,
                          p->d_items,      0,
@@ -353,7 +397,7 @@ static gx_status collect_request(gpu_session *x, sub_batch *p, const described_r
     if (pb->work)
         pb->work->and_fell_to_or += falls;
     if (falls && dr->second == NO_QUERY)
-        return push_retry(x, {dr->of.plan, GX_OP_OR, 0, 0}, err);
+        return push_retry(x, {dr->of.plan, GX_OP_OR, 0, 0, dr->of.tiled, dr->of.few}, err);
     return collect_query(x, p, dr, falls ? dr->second : dr->first,
                          !by_and ? dr->of.op
                          : falls ? GX_OP_OR
@@ -422,8 +466,8 @@ static gx_status grow(gpu_session *x, batch_space *b, const plan_batch *pb, cons
     const selection one = select_requests(x, pb, l->requests + l->at, 1, any),
                     all = select_requests(x, pb, l->requests, l->n, most);
     const uint64_t items = item_bytes(one.largest_items);
-    const byte_footprint least = count_bytes(&one);
-    byte_footprint f = count_bytes(&all);
+    const byte_footprint least = count_bytes(x->s, &one);
+    byte_footprint f = count_bytes(x->s, &all);
     f.device = max_bytes(f.device + item_bytes(all.sum.items), 2 * b->device.bytes);
     f.pinned = max_bytes(f.pinned, 2 * b->pinned.bytes);
     if (all.n < l->n || f.device > most.device)
@@ -474,7 +518,7 @@ static gx_status fill_sub_batch(gpu_session *x, batch_space *b, const filling &f
     }
     if (s.n == 0)
         return GX_OK;
-    const byte_footprint bytes = lay_out(p, &s, b->device.base + d.begin, b->pinned.base + h.begin);
+    const byte_footprint bytes = lay_out(x->s, p, &s, b->device.base + d.begin, b->pinned.base + h.begin);
     p->d_items = (gpu_item *)(b->device.base + d.begin + bytes.device);
     p->item_room = (room.device - bytes.device) / CUT_ALIGNMENT * CUT_ALIGNMENT / sizeof(gpu_item);
     p->device = {d.begin, d.begin + bytes.device + item_bytes(p->item_room)};

@@ -14,6 +14,7 @@
  *   small_batch.cu  runs up to SMALL_BATCH queries with one launch, or through a lingering kernel
  *   search.cuh      the ranked search, with stage.cuh, score.cuh and threshold.cuh
  *   small_batch_search.cuh  the same for a small batch, with block_threshold.cuh and query_slot.cuh
+ *   tiles.cu        the search by tiles: long queries, with accumulators
  *   exhaustive.cu   scores every posting
  *   select.cu       selects the best k of many candidates */
 #ifndef GX_QUERY_GPU_GPU_CUH
@@ -66,7 +67,8 @@ struct alignas(16) term_payload {
  * hold the docid. A list without a map has map 0 and map_shift 31: both bits that a docid can take
  * there are set. In the map of a dense list each slot is one document. The ranks follow such a map
  * at rank_offset: rank g is the number of the list's documents before document 512 g. The tf
- * classes (tf_class) are two bits a slot from maps[classes] on, or NO_CLASSES. */
+ * classes (tf_class) are two bits a slot from maps[classes] on, or NO_CLASSES. In a query with
+ * QUERY_TILES, map is the list's row (tiles.cuh) instead. */
 struct alignas(16) term_filter {
     uint32_t map, map_shift;
     uint32_t bound; /* the list's impacts are at most this */
@@ -100,7 +102,7 @@ constexpr uint32_t SMALL_K = 32;
 constexpr uint32_t NO_QUERY = UINT32_MAX;
 constexpr uint32_t SHORT_QUERY_TERMS = 6; /* the kernel for short queries takes at most this many terms */
 
-enum { QUERY_AND = 1, QUERY_EXHAUSTIVE = 2, QUERY_MASKED = 4, QUERY_LOSSY = 8 };
+enum { QUERY_AND = 1, QUERY_EXHAUSTIVE = 2, QUERY_MASKED = 4, QUERY_LOSSY = 8, QUERY_TILES = 16 };
 
 struct alignas(16) gpu_query {
     uint32_t n_terms, first_term, flags, k;
@@ -153,6 +155,8 @@ constexpr uint32_t MAX_ITEM_BLOCKS = 16;
 constexpr uint32_t ITEM_SHARE = 28, MAX_SHARES = 4;
 /* launches of a search: short queries, long queries, and the same for queries with an `after` */
 constexpr uint32_t N_LAUNCHES = 4;
+/* launches of a search by tiles: linear scorers, others, and the same for queries with an `after` */
+constexpr uint32_t N_TILED_LAUNCHES = 4, N_COUNTERS = N_LAUNCHES + N_TILED_LAUNCHES;
 
 /* Returns the number of items of item_blocks blocks into which a list's blocks go. */
 __host__ __device__ __forceinline__ uint32_t count_items(uint32_t n_blocks, uint32_t item_blocks)
@@ -220,7 +224,7 @@ struct gpu_batch {
     const gpu_term *terms;
     const gpu_item *items; /* the items of this launch */
     uint32_t n_items;
-    uint32_t *next_item;                           /* the counter of this launch; there are N_LAUNCHES */
+    uint32_t *next_item;                           /* the counter of this launch; there are N_COUNTERS */
     gpu_query_state *states;                       /* [n_queries] */
     uint32_t *histograms, *lower_bound_histograms; /* [n_queries * BINS]: of exact scores; of lower bounds of scores */
     unsigned long long *candidates, *answers;      /* keys; answers may be host memory */

@@ -77,8 +77,8 @@ void search_exhaustively(const gpu_index &X, uint32_t coding, const gpu_batch &R
 
 constexpr uint32_t SORTED_K = 4096; /* up to this k, select_best sorts too */
 
-/* Select the best k candidates of queries[first .. first + n), where k > SMALL_K or
- * QUERY_EXHAUSTIVE, and write them to the answers, followed by zeros. Answers with k <= SORTED_K
+/* Select the best k candidates of queries[first .. first + n), where k > SMALL_K, QUERY_EXHAUSTIVE
+ * or QUERY_TILES, and write them to the answers, followed by zeros. Answers with k <= SORTED_K
  * are sorted. */
 void select_best(const gpu_batch &R, uint32_t first, uint32_t n, cudaStream_t stream);
 

@@ -18,7 +18,7 @@ static __global__ void __launch_bounds__(THREADS)
         R.states[i] = {R.queries[i].initial_threshold, 0, 0, 0};
     if (thread < N_COUNTS)
         R.counts[thread] = 0;
-    if (thread < N_LAUNCHES)
+    if (thread < N_COUNTERS)
         R.next_item[thread] = 0;
     for (uint32_t r = thread / 32; r < n_ranges; r += threads / 32) {
         const item_range range = ranges[r];

@@ -78,7 +78,7 @@ static __global__ void __launch_bounds__(THREADS) select(const __grid_constant__
     __shared__ uint32_t histogram[256], found[2], kept;
     const uint32_t q = first + blockIdx.x;
     const gpu_query Q = R.queries[q];
-    if (Q.k <= SMALL_K && !(Q.flags & QUERY_EXHAUSTIVE))
+    if (Q.k <= SMALL_K && !(Q.flags & (QUERY_EXHAUSTIVE | QUERY_TILES)))
         return;
     gpu_query_state *st = R.states + q;
     const uint32_t n = min(__ldcg(&st->count), Q.capacity), k = min(Q.k, n);

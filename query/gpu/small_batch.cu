@@ -61,7 +61,8 @@ bool is_small_batch(const gx_plan *plans, const request *requests, uint32_t n)
 {
     for (uint32_t i = 0; i < n && n <= SMALL_BATCH; ++i) {
         const gx_plan *plan = &plans[requests[i].plan];
-        if (!plan->prune || plan->n_terms > SHORT_QUERY_TERMS || plan->k > SMALL_K || requests[i].candidates)
+        if (!plan->prune || plan->n_terms > SHORT_QUERY_TERMS || plan->k > SMALL_K || requests[i].candidates ||
+            (requests[i].tiled && requests[i].op != GX_OP_AND))
             return false;
     }
     return n <= SMALL_BATCH;
@@ -259,7 +260,7 @@ gx_status run_small_batch(gpu_session *x, small_batch_space *b, const plan_batch
         if (pb->work)
             pb->work->and_fell_to_or += falls;
         if (falls)
-            TRY_STATUS(push_retry(x, {requests[i].plan, GX_OP_OR, 0, 0}, err));
+            TRY_STATUS(push_retry(x, {requests[i].plan, GX_OP_OR, 0, 0, false, false}, err));
         else
             TRY_STATUS(collect_query(x, p, &p->requests[i], i, requests[i].op == GX_OP_OR ? GX_OP_OR : GX_OP_AND,
                                      pb->hits, err));

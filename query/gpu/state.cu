@@ -16,6 +16,7 @@ constexpr uint32_t TABLE_BLOCKS = 32;          /* lists of more blocks have a ta
 constexpr uint64_t RESERVE = 512u << 20;       /* of device memory, left to others */
 constexpr uint64_t EXPECTED_SESSIONS = 8, SESSION_LEAST_BYTES = 2 * SESSION_FIRST_BYTES;
 constexpr int MAX_CACHED_BOUNDS = 16; /* sets that are kept when nobody uses them */
+constexpr uint32_t ROW_POSTINGS = 2;  /* a list has a row of tiles if half of the tiles or more can have its postings */
 
 /* Words of a map, of the ranks behind it if it is dense, and of the tf classes; each in whole
  * sectors of 32 bytes. */
@@ -118,6 +119,45 @@ static uint32_t find_coding(const gx_header *h, gpu_codings *codings)
     return coding == UINT32_MAX ? any : coding;
 }
 
+static uint64_t start_bytes(const tile_rows *r)
+{
+    return (uint64_t)r->n_rows * (r->n_tiles + 1 + 1) * sizeof(uint32_t); /* and the list */
+}
+
+static uint64_t maxima_bytes(const tile_rows *r)
+{
+    return (uint64_t)r->n_rows * r->n_tiles;
+}
+
+/* Whether the words of a block can be counted in TILE_WORD_BITS. */
+static bool blocks_suit_tiles(const gx_index *ix)
+{
+    for (uint32_t i = 0; i < GX_MAX_CODINGS; ++i) {
+        const gx_coding c = ix->header->codings[i];
+        const gx_codec *both[] = {gx_codec_by_id(c.docids), gx_codec_by_id(c.tfs)};
+        for (const gx_codec *codec : both) {
+            if (codec && codec->max_words(ix->block_len) >> TILE_WORD_BITS)
+                return false;
+        }
+    }
+    return true;
+}
+
+/* Which lists have rows of tiles. */
+static gx_status plan_rows(gpu_prepared_index *s, gx_error *err)
+{
+    const gx_index *ix = s->ix;
+    const uint32_t n_tiles = count_tiles(ix->n_docs),
+                   least = n_tiles / ROW_POSTINGS > MIN_AUX_DF ? n_tiles / ROW_POSTINGS : MIN_AUX_DF;
+    s->row_of = (uint32_t *)malloc((ix->n_terms + 1ull) * sizeof *s->row_of);
+    if (!s->row_of)
+        return gx_fail(err, GX_ENOMEM, "no memory for the directory of %u lists", ix->n_terms);
+    for (uint32_t i = 0; i < ix->n_terms; ++i)
+        s->row_of[i] = ix->lists[i].df >= least ? s->rows.n_rows++ : NO_ROW;
+    s->rows.n_tiles = n_tiles <= MAX_TILES && blocks_suit_tiles(ix) ? n_tiles : 0;
+    return GX_OK;
+}
+
 /* Copy the device sections and point X at them. */
 static gx_status upload_index(gpu_prepared_index *s, gx_error *err)
 {
@@ -159,8 +199,14 @@ static gx_status derive(gpu_prepared_index *s, uint64_t limit, uint64_t map_memo
     const uint64_t sessions = EXPECTED_SESSIONS * SESSION_DEVICE_BYTES, half = (limit - fixed) / 2;
     const uint64_t others = sessions < half ? sessions : half;
     const uint64_t map_bytes = limit - fixed - others < map_memory ? limit - fixed - others : map_memory;
-    if ((st = place_maps(s, map_bytes / 4, err)) != GX_OK)
+    if ((st = plan_rows(s, err)) != GX_OK)
         return st;
+    /* impacts are searched by tiles, for which maps leave room; other indexes give the rest */
+    const uint64_t rows = start_bytes(&s->rows) + maxima_bytes(&s->rows),
+                   kept = ix->impacts && rows <= map_bytes ? rows : 0;
+    if ((st = place_maps(s, (map_bytes - kept) / 4, err)) != GX_OK)
+        return st;
+    s->tile_memory = map_memory > s->map_words * 4 ? map_memory - s->map_words * 4 : 0;
     s->budget.used = fixed - SESSION_LEAST_BYTES + s->map_words * 4;
     TRY("memory for tables", device_alloc(&s->tables, s->table_words));
     TRY("memory for maps", device_alloc(&s->maps, s->map_words));
@@ -185,9 +231,19 @@ static gx_status derive(gpu_prepared_index *s, uint64_t limit, uint64_t map_memo
     return GX_OK;
 }
 
-static void free_bounds(bounds *b)
+static void give_tile_memory(gpu_prepared_index *s, const void *memory, uint64_t bytes)
+{
+    if (memory) {
+        s->tile_memory += bytes;
+        budget_give(&s->budget, bytes);
+    }
+}
+
+static void free_bounds(gpu_prepared_index *s, bounds *b)
 {
     if (b) {
+        give_tile_memory(s, b->maxima, maxima_bytes(&s->rows));
+        (void)cudaFree(b->maxima);
         free(b->best);
         free(b->kth);
         free(b);
@@ -202,15 +258,17 @@ void gpu_release_index(void *state)
     (void)cudaSetDevice(s->device);
     for (bounds *b = s->bounds_sets, *next; b; b = next) {
         next = b->next;
-        free_bounds(b);
+        free_bounds(s, b);
     }
-    void *const memory[] = {s->arena, s->tables, s->maps, s->d_aux_of, s->d_aux, s->d_best, s->d_kth};
+    void *const memory[] = {s->arena, s->tables, s->maps,  s->d_aux_of,
+                            s->d_aux, s->d_best, s->d_kth, (void *)s->rows.starts};
     for (size_t i = 0; i < sizeof memory / sizeof *memory; ++i)
         (void)cudaFree(memory[i]);
     if (s->stream)
         (void)cudaStreamDestroy(s->stream);
     (void)cudaGetLastError();
     free(s->aux_of);
+    free(s->row_of);
     free(s->aux_lists);
     pthread_mutex_destroy(&s->lock);
     pthread_mutex_destroy(&s->linger_lock);
@@ -245,6 +303,7 @@ static gx_status open_state(gpu_prepared_index *s, const gx_engine_options *opt,
         return st;
     s->grid = search_grid(s->coding, s->multiprocessors);
     s->small_grid = small_batch_grid(s->coding, s->multiprocessors);
+    s->tiled = find_tiled_grid(s->coding, s->multiprocessors);
     snprintf(s->description, sizeof s->description, "GPU %d: %s", s->device, p.name);
     return GX_OK;
 }
@@ -390,7 +449,7 @@ gx_status acquire_bounds(gpu_prepared_index *s, gx_scorer norm, gpu_call_counts 
             bounds *old = *at;
             if (old->users == 0 && !old->next) {
                 *at = NULL;
-                free_bounds(old);
+                free_bounds(s, old);
                 break;
             }
             at = &old->next;
@@ -402,7 +461,7 @@ gx_status acquire_bounds(gpu_prepared_index *s, gx_scorer norm, gpu_call_counts 
         b->users += 1;
         *out = b;
     } else {
-        free_bounds(b);
+        free_bounds(s, b);
     }
     pthread_mutex_unlock(&s->lock);
     return st;
@@ -415,6 +474,84 @@ void release_bounds(gpu_prepared_index *s, bounds *b)
     pthread_mutex_lock(&s->lock);
     b->users -= 1;
     pthread_mutex_unlock(&s->lock);
+}
+
+/* ---- tiles ---- */
+
+/* Takes device memory from what is left to tiles. *out is NULL if it does not suffice. */
+static void alloc_tiles(gpu_prepared_index *s, void **out, uint64_t bytes)
+{
+    *out = NULL;
+    gx_error ignored;
+    if (bytes > s->tile_memory || budget_take(&s->budget, "the tiles", bytes, &ignored) != GX_OK)
+        return;
+    s->tile_memory -= bytes;
+    if (cudaMalloc(out, bytes ? bytes : 1) != cudaSuccess) {
+        (void)cudaGetLastError();
+        *out = NULL;
+        s->tile_memory += bytes;
+        budget_give(&s->budget, bytes);
+    }
+}
+
+/* The starts of all rows, and which lists they are of. */
+static gx_status make_rows(gpu_prepared_index *s, gx_error *err)
+{
+    const uint32_t n = s->rows.n_rows;
+    uint32_t *lists = (uint32_t *)malloc((n + 1ull) * sizeof *lists), *starts;
+    if (!lists)
+        return gx_fail(err, GX_ENOMEM, "no memory for the directory of %u lists", n);
+    for (uint32_t i = 0; i < s->ix->n_terms; ++i) {
+        if (s->row_of[i] != NO_ROW)
+            lists[s->row_of[i]] = i;
+    }
+    gx_status st = GX_OK;
+    alloc_tiles(s, (void **)&starts, start_bytes(&s->rows));
+    if (starts) {
+        uint32_t *d_lists = starts + (size_t)n * (s->rows.n_tiles + 1);
+        st = gx_cuda_status(cudaMemcpyAsync(d_lists, lists, n * sizeof *lists, cudaMemcpyHostToDevice, s->stream),
+                            "copying the directory", err);
+        s->rows.lists = d_lists;
+        s->rows.starts = starts;
+        if (st == GX_OK) {
+            derive_tile_starts(s->X, s->rows, starts, s->stream);
+            st = gx_cuda_status(cudaStreamSynchronize(s->stream), "finding tiles", err);
+        }
+    }
+    free(lists);
+    return st;
+}
+
+/* Whether the memory suffices for what make_tiles lacks. */
+static bool tiles_fit(const gpu_prepared_index *s)
+{
+    const uint64_t bytes = maxima_bytes(&s->rows) + (s->rows.starts ? 0 : start_bytes(&s->rows));
+    return bytes <= s->tile_memory && bytes <= budget_left(&s->budget);
+}
+
+gx_status make_tiles(gpu_prepared_index *s, bounds *b, gpu_call_counts *calls, bool *there, gx_error *err)
+{
+    gx_status st = GX_OK;
+    *there = false;
+    if (s->rows.n_tiles == 0)
+        return GX_OK;
+    pthread_mutex_lock(&s->lock);
+    if (!b->maxima && tiles_fit(s)) {
+        stop_lingering(s);
+        if (!s->rows.starts)
+            st = make_rows(s, err);
+        if (st == GX_OK && s->rows.starts)
+            alloc_tiles(s, (void **)&b->maxima, maxima_bytes(&s->rows));
+        if (st == GX_OK && b->maxima) {
+            derive_tile_maxima(s->X, s->coding, s->codings, s->rows, b->norm, b->maxima, s->stream);
+            st = gx_cuda_status(cudaGetLastError(), "starting to bound tiles", err);
+            if (st == GX_OK)
+                st = gx_cuda_status(wait_for_stream(calls, s->stream), "bounding tiles", err);
+        }
+    }
+    *there = st == GX_OK && b->maxima;
+    pthread_mutex_unlock(&s->lock);
+    return st;
 }
 
 /* ---- waiting ---- */

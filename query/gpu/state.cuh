@@ -5,6 +5,7 @@
 
 #include "query/gpu/kernels.cuh"
 #include "query/gpu/memory.cuh"
+#include "query/gpu/tiles.cuh"
 
 #include <pthread.h>
 
@@ -14,8 +15,9 @@ namespace gx {
 struct bounds {
     bounds *next;
     gx_scorer norm;
-    float *best;  /* [n_terms] */
-    uint8_t *kth; /* [n_aux * N_KTH] */
+    float *best;     /* [n_terms] */
+    uint8_t *kth;    /* [n_aux * N_KTH] */
+    uint8_t *maxima; /* in device memory: of tiles (tiles.cuh); NULL until a query is searched by tiles */
     int users;
 };
 
@@ -37,6 +39,10 @@ struct gpu_prepared_index {
     float *d_best;
     uint8_t *d_kth;
     uint64_t map_words, table_words;
+    tile_rows rows;       /* no tiles: the index is not searched by tiles */
+    uint32_t *row_of;     /* [n_terms] on the host: the list's row, or NO_ROW */
+    uint64_t tile_memory; /* bytes that the rows may still take */
+    tiled_grid tiled;
     cudaStream_t stream;
     uint32_t running;            /* batches in flight in all sessions; atomic */
     const void *last;            /* the session that started the last batch; atomic */
@@ -71,6 +77,10 @@ cudaError_t wait_for_event(gpu_call_counts *c, cudaEvent_t event, const gx_plan 
 /* Get the bounds for norm, computed if they are new. release_bounds gives them back. */
 gx_status acquire_bounds(gpu_prepared_index *s, gx_scorer norm, gpu_call_counts *calls, bounds **out, gx_error *err);
 void release_bounds(gpu_prepared_index *s, bounds *b);
+
+/* Make what the search by tiles needs for the scorer of b, unless it is there. *there: whether it is
+ * now; if not, the index has too many documents or the memory does not suffice. */
+gx_status make_tiles(gpu_prepared_index *s, bounds *b, gpu_call_counts *calls, bool *there, gx_error *err);
 
 /* Returns the number of blocks of a list. Block lengths are powers of two, which saves the
  * division. */

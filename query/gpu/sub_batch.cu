@@ -8,12 +8,18 @@ extern "C" {
 
 namespace gx {
 
+/* A query's tiles that are searched at the same time accept k candidates each before the threshold has
+ * risen. They are many if a run has few queries. */
+constexpr uint64_t TILED_CANDIDATES = 2048, TILED_CANDIDATES_A_HIT = 6, TIMES_IF_FEW = 8;
+
 /* Returns the room for a query's candidates: max_candidates, since many are accepted before the
  * threshold has risen; or for a retry the number accepted before; or for an exhaustive search the
  * number of documents that can match. */
 static uint32_t candidates_of(const gx_index *ix, const gx_plan *plan, const request *rq)
 {
     uint64_t room = rq->candidates ? rq->candidates : max_candidates(plan->k, rq->op == GX_OP_AND_OR);
+    if (rq->tiled && !rq->candidates)
+        room = (TILED_CANDIDATES + TILED_CANDIDATES_A_HIT * (uint64_t)plan->k) * (rq->few ? TIMES_IF_FEW : 1);
     if (!plan->prune) {
         room = 0;
         for (uint32_t i = 0; i < plan->n_terms; ++i)
@@ -93,7 +99,7 @@ static int by_bound(const void *a, const void *b)
 /* Insertion sort for a few terms, qsort for many. */
 static void sort_ranked_terms(ranked_term *t, uint32_t n)
 {
-    if (n > 16) {
+    if (n > 64) {
         qsort(t, n, sizeof *t, by_bound);
         return;
     }
@@ -111,7 +117,7 @@ static void describe_lists(const gpu_prepared_index *s, sub_batch *p, const quer
                            uint32_t q)
 {
     const gx_plan *const plan = form.plan;
-    const bool conjunctive = form.conjunctive;
+    const bool conjunctive = form.conjunctive, tiled = form.rq->tiled && !conjunctive;
     gpu_query *const Q = &p->queries[q];
     gpu_term *const t = &p->terms[Q->first_term];
     ranked_term order[GX_MAX_TERMS];
@@ -136,6 +142,8 @@ static void describe_lists(const gpu_prepared_index *s, sub_batch *p, const quer
             p->n_essential[q] = i + 1;
         remaining_ub -= order[i].bound;
         describe_term(s, &plan->terms[order[i].term], q, &t[i]);
+        if (tiled)
+            t[i].filter = {s->row_of[order[i].list], NO_MAP_SHIFT, 0, NO_CLASSES};
         t[i].filter.bound = order[i].bound;
         t[i].weight.remaining_ub = remaining_ub;
     }
@@ -147,7 +155,7 @@ static void describe_lists(const gpu_prepared_index *s, sub_batch *p, const quer
 }
 
 /* Gets the bounds for norm. The current run releases them at its end. */
-static gx_status find_bounds(gpu_session *x, gx_scorer norm, const bounds **out, gx_error *err)
+static gx_status find_bounds(gpu_session *x, gx_scorer norm, bounds **out, gx_error *err)
 {
     for (uint32_t i = 0; i < x->n_bounds_used; ++i) {
         if (gx_scorer_is(x->bounds_used[i]->norm, norm)) {
@@ -155,13 +163,60 @@ static gx_status find_bounds(gpu_session *x, gx_scorer norm, const bounds **out,
             return GX_OK;
         }
     }
-    if (x->n_bounds_used == MAX_BOUNDS) /* queries already described no longer need theirs */
+    /* queries already described no longer need theirs, except those that are searched by tiles */
+    if (x->n_bounds_used == MAX_BOUNDS)
         release_bounds(x->s, x->bounds_used[--x->n_bounds_used]);
     bounds *b = NULL;
     const gx_status st = acquire_bounds(x->s, norm, &x->calls, &b, err);
     if (st == GX_OK)
         *out = x->bounds_used[x->n_bounds_used++] = b;
     return st;
+}
+
+gx_status find_tiles(gpu_session *x, gx_scorer norm, bool *there, gx_error *err)
+{
+    bounds *b = NULL;
+    for (uint32_t i = 0; i < x->n_tiled_bounds && !b; ++i)
+        b = gx_scorer_is(x->bounds_used[i]->norm, norm) ? x->bounds_used[i] : NULL;
+    *there = b != NULL;
+    if (b || x->s->rows.n_tiles == 0 || x->n_tiled_bounds == MAX_BOUNDS / 2)
+        return GX_OK;
+    TRY_STATUS(find_bounds(x, norm, &b, err));
+    TRY_STATUS(make_tiles(x->s, b, &x->calls, there, err));
+    if (!*there)
+        return GX_OK;
+    uint32_t at = 0; /* to the front */
+    while (x->bounds_used[at] != b)
+        ++at;
+    x->bounds_used[at] = x->bounds_used[x->n_tiled_bounds];
+    x->bounds_used[x->n_tiled_bounds++] = b;
+    return GX_OK;
+}
+
+/* The least numbers of terms for which tiles are faster than lists at a time. BM25 weighs rare terms
+ * so much that the lists of common ones are left unread; learned weights do not. */
+constexpr uint32_t TILED_TERMS_OF_WEIGHTS = SHORT_QUERY_TERMS + 1, TILED_TERMS_OF_BM25 = 16;
+
+bool suits_tiles(const gx_plan *plan, uint32_t n_docs)
+{
+    uint64_t n_postings = 0;
+    if (!plan->prune || plan->op == GX_OP_AND || plan->algorithm != GX_ALGORITHM_AUTO)
+        return plan->prune && plan->op != GX_OP_AND && plan->algorithm == GX_ALGORITHM_BLOCK_MAX;
+    if (plan->n_terms < (gx_scorer_is_linear(plan->norm) ? TILED_TERMS_OF_WEIGHTS : TILED_TERMS_OF_BM25))
+        return false;
+    for (uint32_t i = 0; i < plan->n_terms; ++i)
+        n_postings += plan->terms[i].df;
+    return n_postings >= n_docs / 4;
+}
+
+/* A query that is searched by tiles has no items. Its lists have rows in the place of maps. */
+static void describe_tiles(sub_batch *p, const gx_plan *plan, const bounds *b, uint32_t q)
+{
+    gpu_query *const Q = &p->queries[q];
+    Q->flags |= QUERY_TILES;
+    p->any_select = true;
+    p->n_essential[q] = 0;
+    p->tiled[p->n_tiled++] = {b->maxima, q, gx_scorer_is_linear(plan->norm)};
 }
 
 static void describe_query(const gpu_prepared_index *s, sub_batch *p, const query_form &form, const bounds *b)
@@ -192,6 +247,8 @@ static void describe_query(const gpu_prepared_index *s, sub_batch *p, const quer
     if (plan->prune) {
         p->any_select |= plan->k > SMALL_K;
         describe_lists(s, p, form, b, q);
+        if (form.rq->tiled && !form.conjunctive)
+            describe_tiles(p, plan, b, q);
     } else {
         p->any_exhaustive = true;
         for (uint32_t i = 0; i < n; ++i)
@@ -201,7 +258,7 @@ static void describe_query(const gpu_prepared_index *s, sub_batch *p, const quer
 
 gx_status add_query(gpu_session *x, sub_batch *p, const query_form &form, uint32_t *number, gx_error *err)
 {
-    const bounds *b = NULL;
+    bounds *b = NULL;
     const gx_status st = form.plan->prune ? find_bounds(x, form.plan->norm, &b, err) : GX_OK;
     if (st != GX_OK)
         return st;
@@ -221,6 +278,7 @@ void add_list_stats(const gpu_session *x, const gx_plan *plan, gx_search_stats *
 void begin_description(sub_batch *p)
 {
     p->n_requests = p->n_queries = p->n_first = p->n_terms = p->n_ranges = p->n_items = 0;
+    p->n_tiled = p->n_first_tiled = 0;
     p->n_candidates = p->n_answers = 0;
     p->any_exhaustive = p->any_select = false;
 }
@@ -290,7 +348,8 @@ request_footprint count_request(const gx_index *ix, const gx_plan *plan, const r
             times * ranges,
             plan->prune ? times * items : 0,
             times * (uint64_t)candidates_of(ix, plan, rq),
-            times * (uint64_t)plan->k};
+            times * (uint64_t)plan->k,
+            rq->tiled};
 }
 
 /* ---- answers ---- */
@@ -316,7 +375,8 @@ gx_status collect_query(gpu_session *x, sub_batch *p, const described_request *d
     const gpu_query_state st = p->results[q];
     const uint32_t n_docs = x->s->ix->n_docs;
     if (st.count > Q->capacity && Q->capacity < n_docs && !(Q->flags & QUERY_EXHAUSTIVE))
-        return push_retry(x, {dr->of.plan, op, st.count < n_docs ? st.count : n_docs, st.threshold}, err);
+        return push_retry(
+            x, {dr->of.plan, op, st.count < n_docs ? st.count : n_docs, st.threshold, dr->of.tiled, dr->of.few}, err);
     gx_hits *h = &hits[dr->of.plan];
     h->n = st.n_hits < Q->k ? st.n_hits : Q->k;
     if (p->answers)

@@ -20,6 +20,8 @@ struct request {
      * it accepted, and the threshold at which it ended. A search from that threshold accepts no
      * more. */
     uint32_t candidates, threshold;
+    bool tiled; /* its OR is searched by tiles; find_tiles has been called */
+    bool few;   /* the run has so few queries that many of its tiles are searched at the same time */
 };
 
 /* A request of a sub-batch, and the numbers of its queries. */
@@ -40,7 +42,8 @@ struct sub_batch {
     bool busy;
     segment device, pinned;
     uint32_t n_requests, n_queries, n_first, n_terms, n_ranges, n_items;
-    uint32_t items_end[N_LAUNCHES]; /* end of each launch's items */
+    uint32_t items_end[N_LAUNCHES];  /* end of each launch's items */
+    uint32_t n_tiled, n_first_tiled; /* queries that are searched by tiles; those without an `after` */
     uint64_t n_candidates, n_answers;
     bool any_exhaustive, any_select;
     bool direct;                 /* the kernels write the answers to host memory */
@@ -48,8 +51,9 @@ struct sub_batch {
     /* of each query, the number of its essential lists: those at the front whose postings become
      * items */
     uint32_t n_essential[MAX_QUERIES];
-    /* Pinned; the first three are contiguous: */
+    /* Pinned; the first four are contiguous: */
     gpu_query *queries;
+    tiled_query *tiled;
     gpu_term *terms;
     item_range *ranges;
     gpu_query_state *results;   /* written by the GPU */
@@ -57,10 +61,13 @@ struct sub_batch {
     unsigned long long *counts; /* [N_COUNTS] */
     /* In device memory: */
     gpu_query *d_queries;
+    tiled_query *d_tiled;
     gpu_term *d_terms;
     item_range *d_ranges;
     gpu_query_state *d_states;
     uint32_t *d_histograms, *d_next;
+    uint2 *d_order; /* of tiles, for the queries of d_tiled */
+    uint32_t *d_live;
     unsigned long long *d_candidates, *d_counts;
     unsigned long long *d_answers; /* NULL unless a k is greater than SORTED_K; the same for the sort arrays */
     char *sort_scratch;
@@ -76,11 +83,11 @@ struct gpu_session {
     gpu_prepared_index *s;
     gpu_call_counts calls; /* counted over all runs */
     session_memory memory;
-    bool was_last;                   /* no other session has started a batch since this session's last one */
-    bool fine;                       /* whether the current run has fine items (describe_items) */
-    bounds *bounds_used[MAX_BOUNDS]; /* sets of bounds that the current run uses */
-    uint32_t n_bounds_used;
-    request *retries; /* requests that are to be run again */
+    bool was_last;                          /* no other session has started a batch since this session's last one */
+    bool fine;                              /* whether the current run has fine items (describe_items) */
+    bounds *bounds_used[MAX_BOUNDS];        /* sets of bounds that the current run uses */
+    uint32_t n_bounds_used, n_tiled_bounds; /* the first ones are of queries that are searched by tiles */
+    request *retries;                       /* requests that are to be run again */
     uint32_t n_retries, max_retries;
 };
 
@@ -92,6 +99,14 @@ struct plan_batch {
 };
 
 /* ---- descriptions ---- */
+
+/* Whether an OR of the plan should be searched by tiles, if it can be: when that is faster than list
+ * at a time, or as the plan says. */
+bool suits_tiles(const gx_plan *plan, uint32_t n_docs);
+
+/* Prepare the search by tiles for a scorer. *there: whether its queries can be searched so in this
+ * run. Called before the run's first description. GX_ENOMEM, GX_ECUDA. */
+gx_status find_tiles(gpu_session *x, gx_scorer norm, bool *there, gx_error *err);
 
 /* Returns the most blocks that an item has. */
 static inline uint32_t max_item_blocks(const gx_index *ix)
@@ -157,7 +172,7 @@ constexpr uint64_t max_candidates(uint64_t k, bool and_then_or)
 /* Upper bounds of the array elements that requests take in a sub-batch. items: with the longest
  * items. */
 struct request_footprint {
-    uint64_t queries, terms, ranges, items, candidates, answers;
+    uint64_t queries, terms, ranges, items, candidates, answers, tiled;
 };
 request_footprint count_request(const gx_index *ix, const gx_plan *plan, const request *rq, bool fine);
 

@@ -10,6 +10,8 @@
 #include "tests/support/scratch.h"
 
 #define MAX_DOCS 1500u
+#define MANY_DOCS 70000u /* of a few collections, which then have few terms: several tiles of a GPU */
+#define FEW_TERMS 24u
 #define MAX_TERMS 90u
 #define MAX_QUERY 70u
 #define CASES_OF_A_COLLECTION 60u
@@ -97,8 +99,9 @@ static judge *draw_collection(uint32_t max_docs)
     assert_non_null(j);
     j->seed = rng;
     const uint32_t kind = below(5), density = 1 + below(100);
-    j->n_docs = 1 + below(below(2) ? 300 : max_docs);
-    j->n_terms = 1 + below(MAX_TERMS);
+    const bool many = max_docs > MAX_DOCS && below(20) == 0;
+    j->n_docs = 1 + below(many ? max_docs : below(2) ? 300 : max_docs < MAX_DOCS ? max_docs : MAX_DOCS);
+    j->n_terms = 1 + below(many ? FEW_TERMS : MAX_TERMS);
     j->bits = 4 + below(13);
     j->list_units = below(3) == 0;
     j->weights = calloc((size_t)j->n_docs * j->n_terms, sizeof *j->weights);
@@ -262,9 +265,12 @@ static void check_query(const judge *j, gx_session *s, const weighted_query *q, 
     static const struct {
         bool prune;
         gx_algorithm algorithm;
-    } ways[] = {
-        {true, GX_ALGORITHM_AUTO}, {false, GX_ALGORITHM_AUTO}, {true, GX_ALGORITHM_PMF}, {true, GX_ALGORITHM_TAAT}};
-    static hit want[MAX_DOCS];
+    } ways[] = {{true, GX_ALGORITHM_AUTO},
+                {false, GX_ALGORITHM_AUTO},
+                {true, GX_ALGORITHM_PMF},
+                {true, GX_ALGORITHM_TAAT},
+                {true, GX_ALGORITHM_BLOCK_MAX}};
+    static hit want[MANY_DOCS];
     static uint32_t docids[10000];
     static double scores[10000];
     gx_weighted_term terms[MAX_QUERY];
@@ -356,7 +362,7 @@ static void answers_equal_the_judges_without_vectors_of_the_processor(void **sta
 static void answers_equal_the_judges_on_a_gpu(void **state)
 {
     (void)state;
-    check_engine(GX_ENGINE_GPU, NULL, "GPU", env_uint("GX_TEST_CASES", 10000), env_uint("GX_TEST_DOCS", MAX_DOCS));
+    check_engine(GX_ENGINE_GPU, NULL, "GPU", env_uint("GX_TEST_CASES", 10000), env_uint("GX_TEST_DOCS", MANY_DOCS));
 }
 
 int main(void)
