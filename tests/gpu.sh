@@ -4,9 +4,10 @@
 #
 #   tests/gpu.sh DIR [test|sanitize|seeded]...    DIR holds the built test programs; all three by default
 #
-# GX_SANITIZER_CASES (150) says how many random cases the slow tools get.
+# GX_SANITIZER_CASES (150) says how many random cases the slow tools get, GX_WEIGHT_CASES (10000) how many
+# test_weights.
 set -uo pipefail
-(($#)) || { sed -n '2,9s/^# \{0,1\}//p' "$0"; exit 2; }
+(($#)) || { sed -n '2,10s/^# \{0,1\}//p' "$0"; exit 2; }
 dir=$1; shift
 (($#)) || set -- test seeded sanitize
 failed=0
@@ -30,9 +31,11 @@ check() { # what, exit status wanted (0, or "not" for any other), command...
 for part; do
     case $part in
     test)
-        for t in device upload_cuda list_kernels merge_find bounds_cuda select_cuda sub_batch_cuda weights query; do
+        for t in device upload_cuda list_kernels merge_find bounds_cuda select_cuda sub_batch_cuda query; do
             [[ -x $dir/test_$t ]] && check "test_$t" 0 "$dir/test_$t"
-        done ;;
+        done
+        check "test_weights" 0 env GX_TEST_FILTER='*gpu' GX_TEST_CASES="${GX_WEIGHT_CASES:-10000}" \
+            "$dir/test_weights" ;;
     seeded)
         check "memcheck finds a read past the end" not \
             "$sanitizer" --tool memcheck --error-exitcode 9 "$dir/seeded_bugs" read

@@ -99,7 +99,7 @@ static judge *draw_collection(uint32_t max_docs)
     assert_non_null(j);
     j->seed = rng;
     const uint32_t kind = below(5), density = 1 + below(100);
-    const bool many = max_docs > MAX_DOCS && below(20) == 0;
+    const bool many = max_docs > MAX_DOCS && below(50) == 0;
     j->n_docs = 1 + below(many ? max_docs : below(2) ? 300 : max_docs < MAX_DOCS ? max_docs : MAX_DOCS);
     j->n_terms = 1 + below(many ? FEW_TERMS : MAX_TERMS);
     j->bits = 4 + below(13);
