@@ -6,7 +6,9 @@ namespace gx {
 
 /* queries of a run's first sub-batch, and the most by which the next one is larger */
 constexpr uint32_t FIRST_SUB_BATCH = 128, SUB_BATCH_GROWTH = 8;
-constexpr uint32_t MAX_FINE_QUERIES = 512; /* runs of up to this many queries have fine items (describe_items) */
+/* Runs of up to so many queries have fine items (describe_items), of up to so many blocks, and are
+ * one sub-batch if they fit. */
+constexpr uint32_t MAX_FINE_QUERIES = 512, FINE_ITEM_BLOCKS = 4;
 
 /* ---- a session's memory ---- */
 
@@ -204,13 +206,14 @@ static uint32_t choose_item_blocks(const gpu_session *x, const sub_batch *p)
 {
     uint64_t blocks = 0, lists = 0;
     const uint32_t most = max_item_blocks(x->s->ix), warps = x->s->grid * 8;
+    const uint32_t wanted = x->fine && most > FINE_ITEM_BLOCKS ? FINE_ITEM_BLOCKS : most;
     for (uint32_t q = 0; q < p->n_queries; ++q) {
         for (uint32_t i = 0; i < p->n_essential[q]; ++i)
             blocks += p->terms[p->queries[q].first_term + i].at.n_blocks;
         lists += p->n_essential[q];
     }
     uint32_t n = 1;
-    while (n < most && blocks / (2 * n) >= 4ull * warps)
+    while (n < wanted && blocks / (2 * n) >= 4ull * warps)
         n *= 2;
     while (n < most && blocks / n + lists * (x->fine ? 1 + FINE_ITEMS : 1) > p->item_room)
         n *= 2;
@@ -566,10 +569,10 @@ gx_status run_batch(gpu_session *x, batch_space *b, const plan_batch *pb, const 
     gx_status st = GX_OK;
     x->fine = n <= MAX_FINE_QUERIES;
     /* The first sub-batch is small, so that the GPU starts early. The following ones are large,
-     * because few launches cost less than many. If other sessions keep the GPU busy, one launch of
-     * everything is best. */
+     * because few launches cost less than many. If other sessions keep the GPU busy, or the queries
+     * are few, one launch of everything is best. */
     const bool busy = __atomic_load_n(&x->s->running, __ATOMIC_RELAXED) > 1;
-    for (uint32_t at = 0, turn = 0, most = busy ? MAX_QUERIES : FIRST_SUB_BATCH; at < n && st == GX_OK;
+    for (uint32_t at = 0, turn = 0, most = busy || x->fine ? MAX_QUERIES : FIRST_SUB_BATCH; at < n && st == GX_OK;
          turn = (turn + 1) % N_SUB_BATCHES,
                   most = SUB_BATCH_GROWTH * most < MAX_QUERIES ? SUB_BATCH_GROWTH * most : MAX_QUERIES) {
         sub_batch *p = &b->sub_batches[turn];

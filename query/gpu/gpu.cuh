@@ -11,7 +11,7 @@
  *   derive.cu       kernels that derive tables, maps and bounds from the lists
  *   sub_batch.cu    describes queries to the kernels and collects their answers
  *   batch.cu        runs large batches as a sequence of sub-batches
- *   small_batch.cu  runs up to SMALL_BATCH queries with one launch, or through a lingering kernel
+ *   small_batch.cu  runs up to MEDIUM_BATCH queries with one launch, or one through a lingering kernel
  *   search.cuh      the ranked search, with stage.cuh, score.cuh and threshold.cuh
  *   small_batch_search.cuh  the same for a small batch, with block_threshold.cuh and query_slot.cuh
  *   tiles.cu        the search by tiles: long queries, with accumulators
@@ -183,16 +183,26 @@ struct item_range {
 /* A small batch: short queries with k <= SMALL_K. The kernel's parameters describe them
  * completely. Each query has its own terms, numbered from 0. */
 constexpr uint32_t SMALL_BATCH = 4;
+/* In a medium batch, of up to so many such queries, device memory describes them. */
+constexpr uint32_t MEDIUM_BATCH = 32;
 
 struct small_query {
     gpu_query query;
     gpu_term terms[SHORT_QUERY_TERMS];
     uint32_t blocks; /* thread blocks that search for it: the first ones of its row of the grid */
-    uint32_t unused[3];
+    uint32_t first;  /* in a medium batch, the first of them */
+    uint32_t unused[2];
 };
 
 struct small_batch {
     small_query of[SMALL_BATCH];
+};
+
+constexpr uint32_t MAX_MEDIUM_BLOCKS = 2048; /* thread blocks of a medium batch's launch, at most */
+
+struct medium_batch {
+    small_query of[MEDIUM_BATCH];
+    uint8_t query_of[MAX_MEDIUM_BLOCKS]; /* of each thread block */
 };
 
 /* Where a lingering kernel finds its next query. The host writes the message to this slot in

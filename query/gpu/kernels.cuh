@@ -65,6 +65,10 @@ void search_batch(const gpu_index &X, uint32_t coding, const gpu_batch &R, bool 
 uint32_t small_batch_grid(uint32_t coding, uint32_t multiprocessors);
 void search_small_batch(const gpu_index &X, uint32_t coding, const gpu_batch &R, const small_batch &F,
                         uint32_t n_queries, const linger_params &S, uint32_t grid, cudaStream_t stream);
+/* Search for a medium batch, which lies in device memory, with n_blocks thread blocks in all. The
+ * rest is as for a small batch, without lingering. */
+void search_medium_batch(const gpu_index &X, uint32_t coding, const gpu_batch &R, const medium_batch *M,
+                         uint32_t n_blocks, cudaStream_t stream);
 
 /* ---- exhaustive.cu ---- */
 

@@ -62,6 +62,7 @@ uint32_t small_batch_grid(uint32_t coding, uint32_t multiprocessors)
     with_pair(coding, [&](auto pair) {
         constexpr int bytes = (int)shared_bytes<decltype(pair)>();
         (void)cudaFuncSetAttribute(search_small<decltype(pair)>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+        (void)cudaFuncSetAttribute(search_medium<decltype(pair)>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
         (void)cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, search_small<decltype(pair)>, SEARCH_WARPS * 32,
                                                             bytes);
     });
@@ -82,6 +83,15 @@ void search_small_batch(const gpu_index &X, uint32_t coding, const gpu_batch &R,
         } else {
             search_small<decltype(pair)><<<dim3(grid, n_queries), SEARCH_WARPS * 32, bytes, stream>>>(X, R, F, S);
         }
+    });
+}
+
+void search_medium_batch(const gpu_index &X, uint32_t coding, const gpu_batch &R, const medium_batch *M,
+                         uint32_t n_blocks, cudaStream_t stream)
+{
+    with_pair(coding, [&](auto pair) {
+        constexpr size_t bytes = shared_bytes<decltype(pair)>();
+        search_medium<decltype(pair)><<<n_blocks, SEARCH_WARPS * 32, bytes, stream>>>(X, R, M);
     });
 }
 

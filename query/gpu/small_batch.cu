@@ -12,25 +12,27 @@ gx_status open_small_batches(gpu_session *x, small_batch_space *b, gx_error *err
     sub_batch *p = &b->p;
     session_memory *m = &x->memory;
     const uint32_t n_docs = x->s->ix->n_docs;
-    b->candidate_room = SMALL_BATCH * (uint64_t)(n_docs < SMALL_BATCH_CANDIDATES ? n_docs : SMALL_BATCH_CANDIDATES);
-    p->requests = (described_request *)malloc(SMALL_BATCH * sizeof *p->requests);
-    p->queries = (gpu_query *)malloc(SMALL_BATCH * sizeof *p->queries);
-    p->terms = (gpu_term *)malloc(SMALL_BATCH * SHORT_QUERY_TERMS * sizeof *p->terms);
+    b->candidate_room = MEDIUM_BATCH * (uint64_t)(n_docs < SMALL_BATCH_CANDIDATES ? n_docs : SMALL_BATCH_CANDIDATES);
+    p->requests = (described_request *)malloc(MEDIUM_BATCH * sizeof *p->requests);
+    p->queries = (gpu_query *)malloc(MEDIUM_BATCH * sizeof *p->queries);
+    p->terms = (gpu_term *)malloc(MEDIUM_BATCH * SHORT_QUERY_TERMS * sizeof *p->terms);
     if (!p->requests || !p->queries || !p->terms)
         return gx_fail(err, GX_ENOMEM, "no memory for a GPU session");
     TRY("making a stream", cudaStreamCreateWithFlags(&p->stream, cudaStreamNonBlocking));
     TRY_STATUS(session_alloc_array(m, &p->d_candidates, b->candidate_room, err));
-    TRY_STATUS(session_alloc_array(m, &b->d_states, SMALL_BATCH, err));
-    TRY_STATUS(session_alloc_array(m, &b->d_histograms, 2 * SMALL_BATCH * BINS, err));
+    TRY_STATUS(session_alloc_array(m, &b->d_states, MEDIUM_BATCH, err));
+    TRY_STATUS(session_alloc_array(m, &b->d_histograms, 2 * MEDIUM_BATCH * BINS, err));
     TRY_STATUS(session_alloc_array(m, &b->d_slot, SLOT_PIECES, err));
-    TRY_STATUS(session_alloc_pinned_array(m, &p->results, SMALL_BATCH, err));
-    TRY_STATUS(session_alloc_pinned_array(m, &p->answers, SMALL_BATCH * SMALL_K, err));
+    TRY_STATUS(session_alloc_pinned_array(m, &p->results, MEDIUM_BATCH, err));
+    TRY_STATUS(session_alloc_pinned_array(m, &p->answers, MEDIUM_BATCH * SMALL_K, err));
     TRY_STATUS(session_alloc_pinned_array(m, &b->slot, 1, err));
+    TRY_STATUS(session_alloc_pinned_array(m, &b->medium, 1, err));
+    TRY_STATUS(session_alloc_array(m, &b->d_medium, 1, err));
     memset(b->slot, 0, sizeof *b->slot);
     TRY("clearing memory", cudaMemsetAsync(b->d_slot, 0, SLOT_PIECES * sizeof *b->d_slot, p->stream));
-    TRY("clearing memory", cudaMemsetAsync(b->d_states, 0, SMALL_BATCH * sizeof *b->d_states, p->stream));
+    TRY("clearing memory", cudaMemsetAsync(b->d_states, 0, MEDIUM_BATCH * sizeof *b->d_states, p->stream));
     TRY("clearing memory",
-        cudaMemsetAsync(b->d_histograms, 0, 2 * SMALL_BATCH * BINS * sizeof *b->d_histograms, p->stream));
+        cudaMemsetAsync(b->d_histograms, 0, 2 * MEDIUM_BATCH * BINS * sizeof *b->d_histograms, p->stream));
     return GX_OK;
 }
 
@@ -44,12 +46,14 @@ void close_small_batches(gpu_session *x, small_batch_space *b)
         (void)cudaStreamDestroy(p->stream);
     }
     session_free_array(m, &p->d_candidates, b->candidate_room);
-    session_free_array(m, &b->d_states, SMALL_BATCH);
-    session_free_array(m, &b->d_histograms, 2 * SMALL_BATCH * BINS);
+    session_free_array(m, &b->d_states, MEDIUM_BATCH);
+    session_free_array(m, &b->d_histograms, 2 * MEDIUM_BATCH * BINS);
     session_free_array(m, &b->d_slot, SLOT_PIECES);
-    session_free_pinned_array(m, &p->results, SMALL_BATCH);
-    session_free_pinned_array(m, &p->answers, SMALL_BATCH * SMALL_K);
+    session_free_pinned_array(m, &p->results, MEDIUM_BATCH);
+    session_free_pinned_array(m, &p->answers, MEDIUM_BATCH * SMALL_K);
     session_free_pinned_array(m, &b->slot, 1);
+    session_free_pinned_array(m, &b->medium, 1);
+    session_free_array(m, &b->d_medium, 1);
     free(p->requests);
     free(p->queries);
     free(p->terms);
@@ -59,13 +63,13 @@ void close_small_batches(gpu_session *x, small_batch_space *b)
 
 bool is_small_batch(const gx_plan *plans, const request *requests, uint32_t n)
 {
-    for (uint32_t i = 0; i < n && n <= SMALL_BATCH; ++i) {
+    for (uint32_t i = 0; i < n && n <= MEDIUM_BATCH; ++i) {
         const gx_plan *plan = &plans[requests[i].plan];
         if (!plan->prune || plan->n_terms > SHORT_QUERY_TERMS || plan->k > SMALL_K || requests[i].candidates ||
             (requests[i].tiled && requests[i].op != GX_OP_AND))
             return false;
     }
-    return n <= SMALL_BATCH;
+    return n <= MEDIUM_BATCH;
 }
 
 /* Returns into how many items each of a query's n_blocks blocks is divided, if the query has
@@ -80,6 +84,35 @@ static uint32_t count_shares(uint32_t n_blocks, uint32_t room)
     return shares;
 }
 
+/* Describes request i of the batch, as items of whole blocks. Its thread blocks are not chosen yet. */
+static gx_status describe_short_query(gpu_session *x, sub_batch *p, const plan_batch *pb, const request *rq, uint32_t i,
+                                      small_query *to, gx_error *err)
+{
+    const gx_plan *plan = &pb->plans[rq->plan];
+    described_request *dr = &p->requests[p->n_requests++];
+    *dr = {*rq, 0, NO_QUERY};
+    gpu_query *Q = &p->queries[i];
+    const gpu_term *terms = &p->terms[p->n_terms];
+    const query_form form = {plan, rq, rq->op != GX_OP_OR, NO_QUERY};
+    TRY_STATUS(add_query(x, p, form, &dr->first, err));
+    Q->first_term = 0;
+    for (uint32_t t = 0; t < p->n_essential[i]; ++t)
+        Q->n_items += terms[t].at.n_blocks;
+    memcpy(to->terms, terms, plan->n_terms * sizeof *terms);
+    memset(&p->results[i], UNSET, sizeof p->results[i]);
+    memset(&p->answers[Q->answer], UNSET, Q->k * sizeof *p->answers);
+    add_list_stats(x, plan, pb->work);
+    return GX_OK;
+}
+
+/* Divides the query's blocks into items for `room` thread blocks. */
+static void divide_blocks(gpu_query *Q, uint32_t room, small_query *to)
+{
+    Q->shares = count_shares(Q->n_items, room);
+    Q->n_items *= Q->shares;
+    to->query = *Q;
+}
+
 /* Describes requests[n]. */
 static gx_status describe_small_batch(gpu_session *x, sub_batch *p, const plan_batch *pb, const request *requests,
                                       uint32_t n, small_batch *F, gx_error *err)
@@ -89,30 +122,47 @@ static gx_status describe_small_batch(gpu_session *x, sub_batch *p, const plan_b
     uint32_t most = 0;
     begin_description(p);
     for (uint32_t i = 0; i < n; ++i) {
-        const gx_plan *plan = &pb->plans[requests[i].plan];
-        described_request *dr = &p->requests[p->n_requests++];
-        *dr = {requests[i], 0, NO_QUERY};
         gpu_query *Q = &p->queries[i];
-        const gpu_term *terms = &p->terms[p->n_terms];
-        const query_form form = {plan, &requests[i], requests[i].op != GX_OP_OR, NO_QUERY};
-        const gx_status st = add_query(x, p, form, &dr->first, err);
-        if (st != GX_OK)
-            return st;
-        Q->first_term = 0;
-        for (uint32_t t = 0; t < p->n_essential[i]; ++t)
-            Q->n_items += terms[t].at.n_blocks;
-        Q->shares = count_shares(Q->n_items, room);
-        Q->n_items *= Q->shares;
+        TRY_STATUS(describe_short_query(x, p, pb, &requests[i], i, &F->of[i], err));
+        divide_blocks(Q, room, &F->of[i]);
         most = most > Q->n_items ? most : Q->n_items;
-        F->of[i].query = *Q;
-        memcpy(F->of[i].terms, terms, plan->n_terms * sizeof *terms);
-        memset(&p->results[i], UNSET, sizeof p->results[i]);
-        memset(&p->answers[Q->answer], UNSET, Q->k * sizeof *p->answers);
-        add_list_stats(x, plan, pb->work);
     }
     const uint32_t blocks = most > SEARCH_WARPS ? (most + SEARCH_WARPS - 1) / SEARCH_WARPS : 1;
     for (uint32_t i = 0; i < n; ++i)
         F->of[i].blocks = blocks < room ? blocks : room;
+    return GX_OK;
+}
+
+/* Describes requests[n] as a medium batch. Sets *n_blocks to the thread blocks that it takes: about
+ * twice as many as fill the device, half of them for all queries alike and half by the blocks of
+ * their lists. With as many as fill it, or with all by the lists' blocks, a batch of 16 took longer
+ * (query/MEASURED.md). */
+static gx_status describe_medium_batch(gpu_session *x, small_batch_space *b, const plan_batch *pb,
+                                       const request *requests, uint32_t n, uint32_t *n_blocks, gx_error *err)
+{
+    sub_batch *p = &b->p;
+    medium_batch *M = b->medium;
+    const uint32_t all = x->s->small_grid < MAX_MEDIUM_BLOCKS / 2 ? x->s->small_grid : MAX_MEDIUM_BLOCKS / 2;
+    uint64_t items = 1;
+    begin_description(p);
+    for (uint32_t i = 0; i < n; ++i) {
+        TRY_STATUS(describe_short_query(x, p, pb, &requests[i], i, &M->of[i], err));
+        items += p->queries[i].n_items;
+    }
+    *n_blocks = 0;
+    for (uint32_t i = 0; i < n; ++i) {
+        gpu_query *Q = &p->queries[i];
+        const uint64_t most = Q->n_items / SEARCH_WARPS + 1, left = MAX_MEDIUM_BLOCKS - *n_blocks - (n - i - 1);
+        uint64_t blocks = all / n + all * (uint64_t)Q->n_items / items;
+        blocks = blocks < most ? blocks : most;
+        blocks = blocks < left ? blocks : left;
+        blocks = blocks ? blocks : 1;
+        divide_blocks(Q, (uint32_t)blocks, &M->of[i]);
+        M->of[i].first = *n_blocks;
+        M->of[i].blocks = (uint32_t)blocks;
+        memset(M->query_of + *n_blocks, (int)i, blocks);
+        *n_blocks += (uint32_t)blocks;
+    }
     return GX_OK;
 }
 
@@ -179,24 +229,30 @@ static bool send_query(small_batch_space *b, const small_query *Q)
     return true;
 }
 
+static gpu_batch batch_of(const small_batch_space *b)
+{
+    const sub_batch *p = &b->p;
+    return {NULL,
+            NULL,
+            NULL,
+            0,
+            NULL,
+            b->d_states,
+            b->d_histograms,
+            b->d_histograms + MEDIUM_BATCH * BINS,
+            p->d_candidates,
+            (unsigned long long *)p->answers,
+            p->results,
+            NULL};
+}
+
 /* Launches the search for n queries. With may_linger the kernel of a single query lingers. */
 static gx_status start_search(gpu_session *x, small_batch_space *b, const small_batch &F, uint32_t n, bool may_linger,
                               gx_error *err)
 {
     gpu_prepared_index *s = x->s;
     const sub_batch *p = &b->p;
-    const gpu_batch R = {NULL,
-                         NULL,
-                         NULL,
-                         0,
-                         NULL,
-                         b->d_states,
-                         b->d_histograms,
-                         b->d_histograms + SMALL_BATCH * BINS,
-                         p->d_candidates,
-                         (unsigned long long *)p->answers,
-                         p->results,
-                         NULL};
+    const gpu_batch R = batch_of(b);
     const linger_params S = {b->slot, b->d_slot, b->message, may_linger ? s->linger_ns : 0};
     b->lingers = false;
     if (S.linger_ns) {
@@ -240,17 +296,38 @@ static gx_status search_described(gpu_session *x, small_batch_space *b, const sm
     return GX_OK;
 }
 
+/* Searches for the queries of a medium batch. Their answers have arrived when this returns. */
+static gx_status search_medium_described(gpu_session *x, small_batch_space *b, uint32_t n_blocks, const gx_plan *plan,
+                                         bool *cancelled, gx_error *err)
+{
+    gpu_prepared_index *s = x->s;
+    bool missed;
+    b->lingers = false;
+    stop_lingering(s);
+    TRY("copying queries", cudaMemcpyAsync(b->d_medium, b->medium, offsetof(medium_batch, query_of) + n_blocks,
+                                           cudaMemcpyHostToDevice, b->p.stream));
+    search_medium_batch(s->X, s->coding, batch_of(b), b->d_medium, n_blocks, b->p.stream);
+    TRY("starting a search", cudaGetLastError());
+    return wait_for_answers(b, plan, false, &missed, cancelled, err);
+}
+
 gx_status run_small_batch(gpu_session *x, small_batch_space *b, const plan_batch *pb, const request *requests,
                           uint32_t n, gx_error *err)
 {
     sub_batch *p = &b->p;
     const gx_plan *plan = &pb->plans[requests[0].plan];
     bool cancelled = plan->cancel && plan->cancel(plan->user);
-    small_batch F;
     if (cancelled)
         return gx_fail(err, GX_ECANCELLED, "cancelled");
-    TRY_STATUS(describe_small_batch(x, p, pb, requests, n, &F, err));
-    TRY_STATUS(search_described(x, b, F, n, plan, &cancelled, err));
+    if (n <= SMALL_BATCH) {
+        small_batch F;
+        TRY_STATUS(describe_small_batch(x, p, pb, requests, n, &F, err));
+        TRY_STATUS(search_described(x, b, F, n, plan, &cancelled, err));
+    } else {
+        uint32_t n_blocks;
+        TRY_STATUS(describe_medium_batch(x, b, pb, requests, n, &n_blocks, err));
+        TRY_STATUS(search_medium_described(x, b, n_blocks, plan, &cancelled, err));
+    }
     x->calls.parts += 1;
     x->calls.waits += 1;
     if (cancelled)

@@ -1,5 +1,6 @@
-/* small_batch.cuh: the host side of small batches: up to SMALL_BATCH short queries with small k. A
- * launch's parameters describe the queries. The kernel writes the answers to pinned host memory,
+/* small_batch.cuh: the host side of small and medium batches: up to SMALL_BATCH and MEDIUM_BATCH short
+ * queries with small k. A launch's parameters describe the queries of a small batch, and a copy to
+ * device memory those of a medium one. The kernel writes the answers to pinned host memory,
  * which the host polls. The kernel of a single query may linger for the session's next query,
  * which it reads from host memory: this saves the launch, and the instruction caches are warm.
  * small_batch_search.cuh is the kernel. */
@@ -11,9 +12,11 @@
 namespace gx {
 
 struct small_batch_space {
-    sub_batch p;               /* queries and terms in ordinary memory; answers and results pinned */
-    gpu_query_state *d_states; /* [SMALL_BATCH] */
-    uint32_t *d_histograms;    /* [2 * SMALL_BATCH * BINS] */
+    sub_batch p;          /* queries and terms in ordinary memory; answers and results pinned */
+    medium_batch *medium; /* pinned */
+    medium_batch *d_medium;
+    gpu_query_state *d_states; /* [MEDIUM_BATCH] */
+    uint32_t *d_histograms;    /* [2 * MEDIUM_BATCH * BINS] */
     uint64_t candidate_room;
     query_slot *slot; /* the slot that a lingering kernel polls, in pinned memory */
     uint4 *d_slot;    /* [SLOT_PIECES] */
@@ -24,7 +27,7 @@ struct small_batch_space {
 gx_status open_small_batches(gpu_session *x, small_batch_space *b, gx_error *err);
 void close_small_batches(gpu_session *x, small_batch_space *b);
 
-/* Returns whether the requests can go as a small batch. */
+/* Returns whether the requests can go as a small or medium batch. */
 bool is_small_batch(const gx_plan *plans, const request *requests, uint32_t n);
 
 /* Answer requests[n], except those that are in x->retries afterwards. */

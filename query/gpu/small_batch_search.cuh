@@ -1,4 +1,4 @@
-/* small_batch_search.cuh: the ranked search for a small batch, by one launch and nothing else. The
+/* small_batch_search.cuh: the ranked search for a small or medium batch, by one launch and nothing else. The
  * kernel's parameters describe the queries, and the kernel computes items from their numbers. It
  * leaves states and histograms as it finds them: all 0. The kernel of a single query can linger on
  * the GPU and answer more queries, which reach it through query_slot.cuh.
@@ -118,13 +118,18 @@ __device__ __forceinline__ void clear_query(const gpu_batch &R, uint32_t q, uint
         R.states[q] = {0, 0, 0, 0};
 }
 
-/* Searches the items that this warp takes of query q, which ws describes. */
+/* A query of the launch, and which of its thread blocks this one is. */
+struct query_share {
+    uint32_t q, rank, blocks; /* rank < blocks */
+};
+
+/* Searches the items that this warp takes of the query, which ws describes. */
 template <class P, uint32_t V>
-__device__ __forceinline__ void search_query_items(const gpu_index &X, const gpu_batch &R, uint32_t q, uint32_t blocks,
+__device__ __forceinline__ void search_query_items(const gpu_index &X, const gpu_batch &R, const query_share &own,
                                                    block_state &block, uint32_t lane, warp_shared<V> &ws)
 {
-    const uint32_t warp = threadIdx.x >> 5, n_items = ws.items[0].query.n_items;
-    uint32_t number = blockIdx.x + blocks * warp; /* item number */
+    const uint32_t warp = threadIdx.x >> 5, n_items = ws.items[0].query.n_items, q = own.q, blocks = own.blocks;
+    uint32_t number = own.rank + blocks * warp; /* item number */
     if (warp && n_items >= SEEDED_ITEMS) {
         while (lane == 0 && !atomicOr(&block.seeded, 0))
             __nanosleep(100);
@@ -137,7 +142,7 @@ __device__ __forceinline__ void search_query_items(const gpu_index &X, const gpu
         if (lane == 0)
             taken = atomicAdd(&block.n_taken, 1);
         taken = __shfl_sync(ALL_LANES, taken, 0);
-        number = blockIdx.x + blocks * taken;
+        number = own.rank + blocks * taken;
         wait_copies();
         const uint32_t T = refresh_threshold(R, q, taken, block, lane);
         const gpu_term &list = staged.terms[staged.item.packed & ITEM_TERM];
@@ -157,6 +162,36 @@ __device__ __forceinline__ void search_query_items(const gpu_index &X, const gpu
             atomicOr(&block.seeded, 1);
         __syncwarp();
     }
+}
+
+/* Sets the block's and the warps' state for the query that ws describes. For all threads of the
+ * block. */
+template <uint32_t V> __device__ __forceinline__ void begin_query(block_state &block, uint32_t lane, warp_shared<V> &ws)
+{
+    if (threadIdx.x == 0) {
+        block.threshold = ws.items[0].query.initial_threshold;
+        block.n_taken = SEARCH_WARPS;
+        block.seeded = block.finished = 0;
+    }
+    if (lane == 0)
+        ws.wrote = ws.decoded = ws.lookups = ws.buffer = ws.next_staged = 0;
+    __syncthreads();
+}
+
+/* Searches this warp's part of the query. Returns true in the query's last warp, which has written
+ * the answer. */
+template <class P, uint32_t V>
+__device__ __forceinline__ bool search_query(const gpu_index &X, const gpu_batch &R, const query_share &own,
+                                             block_state &block, uint32_t lane, warp_shared<V> &ws)
+{
+    search_query_items<P, V>(X, R, own, block, lane, ws);
+    const uint32_t last = finish_warp(R, own.q, own.blocks, ws.wrote, block, lane);
+    if (!__shfl_sync(ALL_LANES, last, 0))
+        return false;
+    __syncwarp();
+    select_small_k<SPACE<V>>(R, ws.items[0].query, own.q, lane, reinterpret_cast<unsigned long long *>(ws.postings));
+    clear_query(R, own.q, lane);
+    return true;
 }
 
 template <class P>
@@ -180,26 +215,9 @@ __global__ void __launch_bounds__(SEARCH_WARPS * 32, SEARCH_BLOCKS<in_small_batc
         const bool takes_part = blockIdx.x < blocks;
         if (takes_part && number < ws.items[0].query.n_items)
             fetch_small_item(X, q, number, ws.items[0], lane);
-        if (threadIdx.x == 0) {
-            block.threshold = ws.items[0].query.initial_threshold;
-            block.n_taken = SEARCH_WARPS;
-            block.seeded = block.finished = 0;
-        }
-        if (lane == 0)
-            ws.wrote = ws.decoded = ws.lookups = ws.buffer = ws.next_staged = 0;
-        __syncthreads();
-        if (takes_part) {
-            search_query_items<P, V>(X, R, q, blocks, block, lane, ws);
-            const uint32_t last = finish_warp(R, q, blocks, ws.wrote, block, lane);
-            if (__shfl_sync(ALL_LANES, last, 0)) {
-                __syncwarp();
-                select_small_k<SPACE<V>>(R, ws.items[0].query, q, lane,
-                                         reinterpret_cast<unsigned long long *>(ws.postings));
-                clear_query(R, q, lane);
-                if (S.linger_ns)
-                    broadcast_query(S, block.message + 1, block.start_ns, lane);
-            }
-        }
+        begin_query(block, lane, ws);
+        if (takes_part && search_query<P, V>(X, R, {q, blockIdx.x, blocks}, block, lane, ws) && S.linger_ns)
+            broadcast_query(S, block.message + 1, block.start_ns, lane);
         if (!S.linger_ns)
             return;
         wait_copies();   /* copies for items that were not searched */
@@ -212,6 +230,26 @@ __global__ void __launch_bounds__(SEARCH_WARPS * 32, SEARCH_BLOCKS<in_small_batc
             return;
         stage_query(block.query, ws, lane);
     }
+}
+
+/* The search of a medium batch, whose queries have different numbers of thread blocks. */
+template <class P>
+__global__ void __launch_bounds__(SEARCH_WARPS * 32, SEARCH_BLOCKS<in_small_batch<P>>)
+    search_medium(const __grid_constant__ gpu_index X, const __grid_constant__ gpu_batch R, const medium_batch *M)
+{
+    constexpr uint32_t V = P::template doc<true>::V;
+    extern __shared__ uint4 shared[];
+    const uint32_t lane = threadIdx.x & 31, warp = threadIdx.x >> 5, q = M->query_of[blockIdx.x];
+    warp_shared<V> &ws = reinterpret_cast<warp_shared<V> *>(shared)[warp];
+    block_state &block = this_block();
+    const query_share own = {q, blockIdx.x - M->of[q].first, M->of[q].blocks};
+    stage_query(M->of[q], ws, lane);
+    const uint32_t number = own.rank + own.blocks * warp;
+    if (number < ws.items[0].query.n_items)
+        fetch_small_item(X, q, number, ws.items[0], lane);
+    begin_query(block, lane, ws);
+    (void)search_query<P, V>(X, R, own, block, lane, ws);
+    wait_copies(); /* for an item that was not searched */
 }
 
 } // namespace gx
