@@ -234,6 +234,8 @@ gx_status gx_device_upload(int number, void *device, const void *host, size_t by
     gx_threads *fillers = u.buffers ? gx_threads_start(want, 0, fill_buffers, &u) : NULL;
     if (e == cudaSuccess)
         e = fillers ? pin_and_send(&u, (char *)device) : cudaMemcpy(device, host, bytes, cudaMemcpyHostToDevice);
+    if (e == cudaSuccess && !fillers) /* a copy from pageable memory may return before it has arrived */
+        e = cudaStreamSynchronize(0);
     u.stop = true;
     gx_threads_join(fillers);
     if (u.buffers)

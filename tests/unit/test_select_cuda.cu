@@ -110,6 +110,8 @@ static void select_and_check(const expectation *es, uint32_t n_queries, const ui
     f.candidates = (unsigned long long *)copy_in(keys, n_keys * sizeof *keys);
     f.answers = (unsigned long long *)copy_in(answers, n_answers * sizeof *answers);
     assert_int_equal(cudaStreamCreateWithFlags(&f.stream, cudaStreamNonBlocking), cudaSuccess);
+    /* a copy from pageable memory may return before it has arrived, and this stream would not wait for it */
+    assert_int_equal(cudaStreamSynchronize(0), cudaSuccess);
 
     gpu_batch R = {};
     R.queries = f.queries;

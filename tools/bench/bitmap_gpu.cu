@@ -74,6 +74,8 @@ template <class T> struct device_array {
         if (st != GX_OK)
             return st;
         TRY(cudaMemcpy(p, from, n * sizeof(T), cudaMemcpyHostToDevice), "copying columns to the GPU");
+        /* a copy from pageable memory may return before it has arrived */
+        TRY(cudaStreamSynchronize(0), "copying columns to the GPU");
         return GX_OK;
     }
 };
