@@ -176,6 +176,30 @@ static int check_output(const cli_args *a, const char *flag)
     return 0;
 }
 
+/* 0, or the exit code of flags that cannot stand together and of outputs that cannot be written. */
+static int check_flags(const cli_args *a, const gx_replay_options *opt)
+{
+    if (cli_text(a, "report") && opt->run_path && !strcmp(cli_text(a, "report"), "-") && !strcmp(opt->run_path, "-"))
+        return cli_usage(a, "--run and --report cannot both go to standard output");
+    if (opt->run_path && cli_text(a, "report") && is_same_output(opt->run_path, cli_text(a, "report")))
+        return cli_usage(a, "--run and --report are both %s, and one would replace the other; give another name",
+                         opt->run_path);
+    if (cli_text(a, "run-tag")[strcspn(cli_text(a, "run-tag"), " \t\r\n")] || !*cli_text(a, "run-tag"))
+        return cli_usage(a, "--run-tag: a run's last column is neither empty nor has white space in it");
+    if (opt->arrivals == GX_ARRIVALS_POISSON && !(opt->rate > 0))
+        return cli_usage(a, "--arrivals=poisson needs --rate");
+    if ((opt->arrivals == GX_ARRIVALS_TRACE) != (opt->trace != NULL))
+        return cli_usage(a, "--arrivals=trace and --trace=FILE go together");
+    if (cli_given(a, "seed") && opt->arrivals != GX_ARRIVALS_POISSON)
+        return cli_usage(a, "--seed means something with --arrivals=poisson alone");
+    const int refused = check_output(a, "run"), bad_report = refused ? 0 : check_output(a, "report");
+    if (refused || bad_report)
+        return refused ? refused : bad_report;
+    if (!hybrid_is_asked(a) && (cli_given(a, "decisions") || cli_given(a, "profile")))
+        return cli_usage(a, "--%s is of --engine=hybrid", cli_given(a, "profile") ? "profile" : "decisions");
+    return 0;
+}
+
 static int run(const cli_args *a)
 {
     gx_index *ix = NULL;
@@ -188,24 +212,9 @@ static int run(const cli_args *a)
     gx_engine_options engine = cli_engine_options(a);
     engine.result_cache = cli_count(a, "result-cache");
     gx_replay_options opt = read_options(a);
-    if (cli_text(a, "report") && opt.run_path && !strcmp(cli_text(a, "report"), "-") && !strcmp(opt.run_path, "-"))
-        return cli_usage(a, "--run and --report cannot both go to standard output");
-    if (opt.run_path && cli_text(a, "report") && is_same_output(opt.run_path, cli_text(a, "report")))
-        return cli_usage(a, "--run and --report are both %s, and one would replace the other; give another name",
-                         opt.run_path);
-    if (cli_text(a, "run-tag")[strcspn(cli_text(a, "run-tag"), " \t\r\n")] || !*cli_text(a, "run-tag"))
-        return cli_usage(a, "--run-tag: a run's last column is neither empty nor has white space in it");
-    if (opt.arrivals == GX_ARRIVALS_POISSON && !(opt.rate > 0))
-        return cli_usage(a, "--arrivals=poisson needs --rate");
-    if ((opt.arrivals == GX_ARRIVALS_TRACE) != (opt.trace != NULL))
-        return cli_usage(a, "--arrivals=trace and --trace=FILE go together");
-    if (cli_given(a, "seed") && opt.arrivals != GX_ARRIVALS_POISSON)
-        return cli_usage(a, "--seed means something with --arrivals=poisson alone");
-    const int refused = check_output(a, "run"), bad_report = refused ? 0 : check_output(a, "report");
-    if (refused || bad_report)
-        return refused ? refused : bad_report;
-    if (!hybrid_is_asked(a) && (cli_given(a, "decisions") || cli_given(a, "profile")))
-        return cli_usage(a, "--%s is of --engine=hybrid", cli_given(a, "profile") ? "profile" : "decisions");
+    const int refused = check_flags(a, &opt);
+    if (refused)
+        return refused;
     gx_replay_report *r = calloc(1, sizeof *r);
     int code = r ? 0 : cli_fail(GX_ENOMEM, "no memory for the report");
     stop_on_signals();
