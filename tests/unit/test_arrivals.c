@@ -4,29 +4,20 @@
 #include <math.h>
 #include <unistd.h>
 
+#include "tests/support/scratch.h"
 #include "tests/support/test.h"
 
 #define N_ARRIVALS 100000u
 #define SEEDS 20u
 
-static char path[] = "/tmp/gpuidx-test-arrivals-XXXXXX";
-
-static int make_file(void **state)
+static const char *path(void)
 {
-    (void)state;
-    const int fd = mkstemp(path);
-    return fd < 0 ? -1 : close(fd);
-}
-
-static int remove_file(void **state)
-{
-    (void)state;
-    return unlink(path);
+    return in_dir("trace");
 }
 
 static void write_trace(const char *text)
 {
-    FILE *f = fopen(path, "w");
+    FILE *f = fopen(path(), "w");
     assert_non_null(f);
     fputs(text, f);
     assert_int_equal(fclose(f), 0);
@@ -37,7 +28,7 @@ static gx_replay_options options(gx_arrivals kind, double rate)
     gx_replay_options o = GX_REPLAY_OPTIONS;
     o.arrivals = kind;
     o.rate = rate;
-    o.trace = kind == GX_ARRIVALS_TRACE ? path : NULL;
+    o.trace = kind == GX_ARRIVALS_TRACE ? path() : NULL;
     return o;
 }
 
@@ -179,7 +170,7 @@ static void bad_traces_and_options_are_refused_by_name(void **state)
         write_trace(cases[i].text);
         gx_replay_options o = options(GX_ARRIVALS_TRACE, cases[i].rate);
         assert_int_equal(gx_arrivals_open(&a, &o, &err), cases[i].st);
-        if (!strstr(err.text, cases[i].says) || !strstr(err.text, path))
+        if (!strstr(err.text, cases[i].says) || !strstr(err.text, path()))
             fail_msg("case %zu: %s", i, err.text);
     }
     gx_replay_options o = options(GX_ARRIVALS_TRACE, 0);
@@ -197,7 +188,7 @@ static void bad_traces_and_options_are_refused_by_name(void **state)
     o.deadline = -1;
     assert_int_equal(gx_arrivals_open(&a, &o, &err), GX_EUSAGE);
     o.deadline = 0;
-    o.trace = path;
+    o.trace = path();
     assert_int_equal(gx_arrivals_open(&a, &o, &err), GX_EUSAGE);
 }
 
@@ -210,5 +201,5 @@ int main(void)
         cmocka_unit_test(a_trace_gives_its_times_from_its_first),
         cmocka_unit_test(bad_traces_and_options_are_refused_by_name),
     };
-    return cmocka_run_group_tests(tests, make_file, remove_file);
+    return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

@@ -5,21 +5,12 @@
 #include <unistd.h>
 
 #include "tests/support/gen.h"
+#include "tests/support/scratch.h"
 #include "tests/support/test.h"
 
-static char path[] = "/tmp/gpuidx-test-profile-XXXXXX";
-
-static int make_file(void **state)
+static const char *path(void)
 {
-    (void)state;
-    const int fd = mkstemp(path);
-    return fd < 0 ? -1 : close(fd);
-}
-
-static int remove_file(void **state)
-{
-    (void)state;
-    return unlink(path);
+    return in_dir("profile");
 }
 
 static void assert_near(double a, double b, double most)
@@ -186,9 +177,10 @@ static void a_profile_is_read_as_it_was_written(void **state)
     for (uint32_t leaf = 0; leaf < GX_COST_LEAVES; ++leaf)
         for (uint32_t i = 0; i < GX_COST_TERMS; ++i)
             p->weights[GX_COST_CPU][leaf][i] = gen_below(&rng, 3) && leaf % 5 ? uniform(&rng) * 1e4 : 0;
-    assert_int_equal(gx_cost_profile_write(p, path, false, &err), GX_EEXISTS);
-    assert_int_equal(gx_cost_profile_write(p, path, true, &err), GX_OK);
-    assert_int_equal(gx_cost_profile_read(q, path, &err), GX_OK);
+    assert_int_equal(gx_cost_profile_write(p, path(), false, &err), GX_OK);
+    assert_int_equal(gx_cost_profile_write(p, path(), false, &err), GX_EEXISTS);
+    assert_int_equal(gx_cost_profile_write(p, path(), true, &err), GX_OK);
+    assert_int_equal(gx_cost_profile_read(q, path(), &err), GX_OK);
     assert_memory_equal(p, q, sizeof *p);
     free(p);
     free(q);
@@ -214,11 +206,11 @@ static void a_bad_profile_is_refused_and_says_why(void **state)
     before = p;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; ++i) {
         gx_error err = {0};
-        FILE *f = fopen(path, "w");
+        FILE *f = fopen(path(), "w");
         fputs(bad[i][0], f);
         fclose(f);
-        assert_int_equal(gx_cost_profile_read(&p, path, &err), GX_EINPUT);
-        assert_non_null(strstr(err.text, path));
+        assert_int_equal(gx_cost_profile_read(&p, path(), &err), GX_EINPUT);
+        assert_non_null(strstr(err.text, path()));
         assert_non_null(strstr(err.text, bad[i][1]));
         assert_memory_equal(&p, &before, sizeof p);
     }
@@ -238,5 +230,5 @@ int main(void)
         cmocka_unit_test(a_profile_is_read_as_it_was_written),
         cmocka_unit_test(a_bad_profile_is_refused_and_says_why),
     };
-    return cmocka_run_group_tests_name("cost_model", tests, make_file, remove_file);
+    return cmocka_run_group_tests_name("cost_model", tests, make_dir, remove_dir);
 }

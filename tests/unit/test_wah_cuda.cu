@@ -80,6 +80,8 @@ static void check_or(const bitmap_index *ix, uint32_t first, uint32_t n, const a
                                  ix->n_chunks};
     const wah_result out = {(uint64_t *)d_chunks, (uint32_t *)d_mask, (unsigned long long *)d_count, n_rows};
     assert_int_equal(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+    /* a copy from pageable memory may return before it has arrived, and this stream would not wait for it */
+    assert_int_equal(cudaStreamSynchronize(0), cudaSuccess);
     assert_int_equal(
         cudaFuncSetAttribute(wah_or<TILE, WARPS, ROWS, STEP>, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes),
         cudaSuccess);
