@@ -6,6 +6,9 @@
 #include "engine/status.h"
 
 #define MOST_ADAPTED 64.0 /* the threshold moves by at most this factor */
+#define MOST_STALE 64u    /* entries of a heap that may be stale, besides as many as wait */
+#define N_POWERS 64u      /* of two, of costs */
+#define NEAR 64u          /* places that an entry moves up in a list before the heap is used */
 #define NO_SLOT UINT32_MAX
 
 /* A query that waits, in a slot of its own. */
@@ -13,24 +16,33 @@ typedef struct waiting_job {
     gx_schedule_job job;
     uint64_t urgent_at;
     uint8_t group;
-    bool waits;
-    uint32_t before, next; /* in the list of its group, by the order in which they were put; next: of a free slot too */
+    bool waits, in_list;
+    uint32_t before, next;     /* in the list of its group, by the order in which they were put; next: of a */
+                               /* free slot too */
+    uint32_t q_before, q_next; /* in_list: in a list of its queue, */
+    uint64_t key;              /* by this */
 } waiting_job;
 
 /* An entry of a queue. It is stale once its query has left by another queue: then the slot is free
  * or holds another ticket. */
 typedef struct entry {
-    uint64_t key;
-    float affinity;
+    uint64_t key, ticket;
     uint32_t slot;
-    uint64_t ticket;
 } entry;
 
-/* A binary heap, the least key first, then the greatest affinity, then the least ticket. */
+/* A binary heap, the least key first, then the least ticket. */
 typedef struct heap {
-    entry *at; /* [n], room for max */
-    uint32_t n, max;
+    entry *at; /* [n], room for twice the bound and MOST_STALE more */
+    uint32_t n;
 } heap;
+
+/* A processor's queue, in the order of comes_before: a list for each power of two of the costs.
+ * Most queries come in nearly that order, and are linked in from the end. The others are in a heap. */
+typedef struct queue {
+    uint32_t first[N_POWERS], last[N_POWERS];
+    uint64_t filled; /* a bit for each list that is not empty */
+    heap others;
+} queue;
 
 /* Predicted ns of a processor's queries. */
 typedef struct load {
@@ -46,7 +58,7 @@ struct gx_scheduler {
     uint32_t first_free, n_waiting;
     uint64_t n_tickets;
     uint32_t oldest[GX_N_GROUPS], newest[GX_N_GROUPS]; /* lists of all that wait in a group */
-    heap queues[2];                                    /* of GX_GROUP_CPU and GX_GROUP_GPU, in the order of a queue */
+    queue queues[2];                                   /* of GX_GROUP_CPU and GX_GROUP_GPU */
     heap urgent[2]; /* by gx_processor, each query in that of the processor that it prefers */
     uint32_t n_in[GX_N_GROUPS];
     load loads[2];
@@ -60,9 +72,7 @@ struct gx_scheduler {
 
 static bool comes_before(const entry *a, const entry *b)
 {
-    if (a->key != b->key)
-        return a->key < b->key;
-    return a->affinity != b->affinity ? a->affinity > b->affinity : a->ticket < b->ticket;
+    return a->key != b->key ? a->key < b->key : a->ticket < b->ticket;
 }
 
 static void sift_down(heap *h, uint32_t i)
@@ -98,12 +108,12 @@ static bool is_stale(const gx_scheduler *s, const entry *e)
     return !s->jobs[e->slot].waits || s->tickets[e->slot] != e->ticket;
 }
 
-/* Drop the stale entries of a heap that is full of them. A heap has room for twice the bound, so
- * this happens at most once in `bound` pushes. */
+/* Drop the stale entries of a heap that has more of them than of others. A heap has room for twice
+ * the bound and more, so there is always room for one entry then. */
 static void make_room(gx_scheduler *s, heap *h)
 {
     uint32_t n = 0;
-    if (h->n < h->max)
+    if (h->n < 2 * s->n_waiting + MOST_STALE)
         return;
     for (uint32_t i = 0; i < h->n; ++i) {
         if (!is_stale(s, &h->at[i]))
@@ -114,12 +124,84 @@ static void make_room(gx_scheduler *s, heap *h)
         sift_down(h, i);
 }
 
-/* The first entry that is not stale, or NULL. */
+/* The first entry that is not stale, or NULL. What is stale before it is dropped. */
 static const entry *first_of(gx_scheduler *s, heap *h)
 {
     while (h->n && is_stale(s, &h->at[0]))
         pop(h);
     return h->n ? &h->at[0] : NULL;
+}
+
+/* The first entry of a queue of urgent ones that is urgent by now, or NULL. */
+static const entry *urgent_of(gx_scheduler *s, gx_processor p, uint64_t now)
+{
+    heap *h = &s->urgent[p];
+    if (!h->n || h->at[0].key > now) /* stale or not: the others are no earlier */
+        return NULL;
+    const entry *e = first_of(s, h);
+    return e && e->key <= now ? e : NULL;
+}
+
+/* ---- queues ---- */
+
+static entry entry_of(const gx_scheduler *s, uint32_t slot)
+{
+    return (entry){s->jobs[slot].key, s->tickets[slot], slot};
+}
+
+/* Link the newest query into the list of its power, before those that come after it. false: that
+ * would be far from the end. */
+static bool link_near_end(gx_scheduler *s, queue *q, uint32_t slot)
+{
+    waiting_job *w = &s->jobs[slot];
+    const uint32_t power = (uint32_t)(w->key >> 58);
+    uint32_t next = NO_SLOT, before = q->last[power];
+    for (uint32_t steps = 0; before != NO_SLOT && s->jobs[before].key > w->key; before = s->jobs[before].q_before) {
+        next = before;
+        if (++steps > NEAR)
+            return false;
+    }
+    w->q_before = before;
+    w->q_next = next;
+    *(before == NO_SLOT ? &q->first[power] : &s->jobs[before].q_next) = slot;
+    *(next == NO_SLOT ? &q->last[power] : &s->jobs[next].q_before) = slot;
+    q->filled |= UINT64_C(1) << power;
+    w->in_list = true;
+    return true;
+}
+
+static void add_to_queue(gx_scheduler *s, queue *q, uint32_t slot)
+{
+    const entry e = entry_of(s, slot);
+    if (link_near_end(s, q, slot))
+        return;
+    make_room(s, &q->others);
+    push(&q->others, &e);
+}
+
+/* Take a query out of its list, if it is in one; an entry of the heap becomes stale. */
+static void leave_list(gx_scheduler *s, queue *q, uint32_t slot)
+{
+    waiting_job *w = &s->jobs[slot];
+    const uint32_t power = (uint32_t)(w->key >> 58);
+    if (!w->in_list)
+        return;
+    *(w->q_before == NO_SLOT ? &q->first[power] : &s->jobs[w->q_before].q_next) = w->q_next;
+    *(w->q_next == NO_SLOT ? &q->last[power] : &s->jobs[w->q_next].q_before) = w->q_before;
+    if (q->first[power] == NO_SLOT)
+        q->filled &= ~(UINT64_C(1) << power);
+    w->in_list = false;
+}
+
+/* The slot of the first query of a queue, or NO_SLOT. */
+static uint32_t first_in_queue(gx_scheduler *s, queue *q)
+{
+    const entry *other = first_of(s, &q->others);
+    if (!q->filled)
+        return other ? other->slot : NO_SLOT;
+    const uint32_t slot = q->first[__builtin_ctzll(q->filled)];
+    const entry e = entry_of(s, slot);
+    return other && comes_before(other, &e) ? other->slot : slot;
 }
 
 /* ---- open, close ---- */
@@ -129,7 +211,7 @@ void gx_scheduler_close(gx_scheduler *s)
     if (!s)
         return;
     for (int i = 0; i < 2; ++i) {
-        free(s->queues[i].at);
+        free(s->queues[i].others.at);
         free(s->urgent[i].at);
     }
     free(s->jobs);
@@ -139,8 +221,7 @@ void gx_scheduler_close(gx_scheduler *s)
 
 static bool open_heap(heap *h, uint32_t bound)
 {
-    h->max = 2 * bound;
-    h->at = malloc(h->max * sizeof *h->at);
+    h->at = malloc((2 * (size_t)bound + MOST_STALE) * sizeof *h->at);
     return h->at != NULL;
 }
 
@@ -161,7 +242,7 @@ gx_status gx_scheduler_open(gx_scheduler **out, const gx_scheduler_options *opt,
         s->tickets = calloc(opt->bound, sizeof *s->tickets);
         good = s->jobs && s->tickets;
         for (int i = 0; i < 2; ++i)
-            good = good && open_heap(&s->queues[i], opt->bound) && open_heap(&s->urgent[i], opt->bound);
+            good = good && open_heap(&s->queues[i].others, opt->bound) && open_heap(&s->urgent[i], opt->bound);
     }
     if (!good) {
         gx_scheduler_close(s);
@@ -171,6 +252,9 @@ gx_status gx_scheduler_open(gx_scheduler **out, const gx_scheduler_options *opt,
     s->gpu_usable = opt->gpu_threads > 0;
     for (int i = 0; i < GX_N_GROUPS; ++i)
         s->oldest[i] = s->newest[i] = NO_SLOT;
+    for (uint32_t i = 0; i < N_POWERS; ++i)
+        for (int p = 0; p < 2; ++p)
+            s->queues[p].first[i] = s->queues[p].last[i] = NO_SLOT;
     for (uint32_t i = 0; i < opt->bound; ++i)
         s->jobs[i].next = i + 1 < opt->bound ? i + 1 : NO_SLOT;
     *out = s;
@@ -243,11 +327,18 @@ static double cost_in_queue(const gx_schedule_job *j, uint8_t group)
     return group == GX_GROUP_CPU ? j->cpu : group == GX_GROUP_GPU ? j->gpu : 0;
 }
 
-/* The place of a query in its queue: cost by powers of two above deadline in us. */
+static uint64_t clamp(int n, int most)
+{
+    return n < 0 ? 0 : n > most ? (uint64_t)most : (uint64_t)n;
+}
+
+/* The place of a query in its queue: cost by powers of two, then deadline in steps of 65.5 us, then
+ * affinity by powers of four, the greatest first. */
 static uint64_t queue_key(const gx_schedule_job *j, gx_schedule_group group, uint64_t deadline)
 {
-    const int power = ilogb(cost_in_queue(j, group) + 1);
-    return (uint64_t)(power < 0 ? 0 : power > 63 ? 63 : power) << 58 | (deadline / 1024 & ((UINT64_C(1) << 58) - 1));
+    const double affinity = group == GX_GROUP_CPU ? j->gpu / j->cpu : j->cpu / j->gpu;
+    return clamp(ilogb(cost_in_queue(j, group) + 1), 63) << 58 | deadline >> 16 << 4 |
+           (15 - clamp(8 + ilogb(affinity) / 2, 15));
 }
 
 static gx_processor preferred(const gx_scheduler *s, const waiting_job *w)
@@ -296,16 +387,14 @@ static void enqueue(gx_scheduler *s, uint32_t slot, gx_schedule_group group)
     w->group = (uint8_t)group;
     w->urgent_at = j->arrived + (uint64_t)((double)left * s->opt.urgent);
     append(s, slot, group);
-    entry e = {w->urgent_at, 0, slot, s->tickets[slot]};
+    const entry e = {w->urgent_at, s->tickets[slot], slot};
     heap *urgent = &s->urgent[preferred(s, w)];
     make_room(s, urgent);
     push(urgent, &e);
     if (group == GX_GROUP_EITHER)
         return;
-    e.key = queue_key(j, group, deadline);
-    e.affinity = group == GX_GROUP_CPU ? j->gpu / j->cpu : j->cpu / j->gpu;
-    make_room(s, &s->queues[group]);
-    push(&s->queues[group], &e);
+    w->key = queue_key(j, group, deadline);
+    add_to_queue(s, &s->queues[group], slot);
     s->loads[group == GX_GROUP_CPU ? GX_PROCESSOR_CPU : GX_PROCESSOR_GPU].waiting += cost_in_queue(j, w->group);
 }
 
@@ -346,6 +435,7 @@ static void leave_queue(gx_scheduler *s, uint32_t slot)
     --s->n_waiting;
     if (w->group == GX_GROUP_EITHER)
         return;
+    leave_list(s, &s->queues[w->group], slot);
     load *l = &s->loads[w->group == GX_GROUP_CPU ? GX_PROCESSOR_CPU : GX_PROCESSOR_GPU];
     l->waiting -= cost_in_queue(&w->job, w->group);
     if (l->waiting < 0 || s->n_in[w->group] == 0) /* of rounding */
@@ -370,7 +460,7 @@ static void take_slot(gx_scheduler *s, taking *t, uint32_t slot)
 static void take_urgent(gx_scheduler *s, uint64_t now, taking *t)
 {
     const entry *e;
-    while (t->n < t->max && (e = first_of(s, &s->urgent[t->p])) && e->key <= now) {
+    while (t->n < t->max && (e = urgent_of(s, t->p, now))) {
         const uint32_t slot = e->slot;
         pop(&s->urgent[t->p]);
         take_slot(s, t, slot);
@@ -388,25 +478,20 @@ static void take_oldest(gx_scheduler *s, gx_schedule_group group, taking *t)
 /* Take from a processor's queue, in its order; where all of it fits, the order is of no matter. */
 static void take_own(gx_scheduler *s, gx_schedule_group group, taking *t)
 {
-    heap *h = &s->queues[group];
-    const entry *e;
     if (s->n_in[group] <= t->max - t->n) {
         take_oldest(s, group, t);
-        h->n = 0;
+        s->queues[group].others.n = 0;
         return;
     }
-    while (t->n < t->max && (e = first_of(s, h))) {
-        const uint32_t slot = e->slot;
-        pop(h);
+    for (uint32_t slot; t->n < t->max && (slot = first_in_queue(s, &s->queues[group])) != NO_SLOT;)
         take_slot(s, t, slot);
-    }
 }
 
 /* What to steal next: the other processor's urgent query, or the first of its queue. */
-static const entry *next_to_steal(gx_scheduler *s, gx_processor from, gx_schedule_group group, uint64_t now)
+static uint32_t next_to_steal(gx_scheduler *s, gx_processor from, gx_schedule_group group, uint64_t now)
 {
-    const entry *urgent = first_of(s, &s->urgent[from]);
-    return urgent && urgent->key <= now ? urgent : first_of(s, &s->queues[group]);
+    const entry *urgent = urgent_of(s, from, now);
+    return urgent ? urgent->slot : first_in_queue(s, &s->queues[group]);
 }
 
 /* Steal from the other processor while this one answers a query sooner than that one would be
@@ -415,10 +500,9 @@ static void steal(gx_scheduler *s, uint64_t now, taking *t)
 {
     const gx_processor other = t->p == GX_PROCESSOR_CPU ? GX_PROCESSOR_GPU : GX_PROCESSOR_CPU;
     const gx_schedule_group theirs = t->p == GX_PROCESSOR_CPU ? GX_GROUP_GPU : GX_GROUP_CPU;
-    const entry *e;
+    uint32_t slot;
     double mine = t->p == GX_PROCESSOR_CPU || t->n ? 0 : s->fixed;
-    while (t->n < t->max && (e = next_to_steal(s, other, theirs, now))) {
-        const uint32_t slot = e->slot;
+    while (t->n < t->max && (slot = next_to_steal(s, other, theirs, now)) != NO_SLOT) {
         const gx_schedule_job *j = &s->jobs[slot].job;
         mine += t->p == GX_PROCESSOR_CPU ? j->cpu : j->gpu;
         if (j->only >= 0 || (has(s, other) && mine >= backlog(s, other)))
@@ -428,12 +512,6 @@ static void steal(gx_scheduler *s, uint64_t now, taking *t)
     }
 }
 
-static bool is_urgent(gx_scheduler *s, gx_processor p, uint64_t now)
-{
-    const entry *e = first_of(s, &s->urgent[p]);
-    return e && e->key <= now;
-}
-
 static bool batch_is_closed(gx_scheduler *s, uint64_t now)
 {
     const uint32_t n = n_for_gpu(s);
@@ -441,7 +519,7 @@ static bool batch_is_closed(gx_scheduler *s, uint64_t now)
         return true;
     if (s->loads[GX_PROCESSOR_GPU].n_underway >= s->opt.gpu_threads)
         return false;
-    if (n >= s->opt.batch || is_urgent(s, GX_PROCESSOR_GPU, now))
+    if (n >= s->opt.batch || urgent_of(s, GX_PROCESSOR_GPU, now))
         return true;
     return n && now >= s->gpu_since + s->opt.batch_ns;
 }

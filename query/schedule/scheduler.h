@@ -15,7 +15,7 @@
  *             processor's queue, if it answers sooner than that processor would.
  *   order     In a processor's queue the shorter query comes first, then the earlier deadline, then
  *             the greater affinity, which is the ratio of the costs. Costs are compared by powers
- *             of two, so that deadline and affinity have a say.
+ *             of two and deadlines by 65.5 us, so that deadline and affinity have a say.
  *   batches   A GPU that has nothing under way takes what there is at once. Else a batch closes when
  *             it is full, when its oldest query has waited for batch_ns, or when a query is urgent.
  *
@@ -64,8 +64,9 @@ void gx_scheduler_close(gx_scheduler *s);
 bool gx_scheduler_put(gx_scheduler *s, uint64_t now, const gx_schedule_job *job, uint32_t *slot,
                       gx_schedule_group *group);
 
-/* What a free processor does next: the slots of up to `max` queries (a CPU thread passes 1), and in
- * *ns what they are predicted to cost. They are under way then. 0: nothing for now. */
+/* What a free processor does next: the slots of up to `max` queries (a CPU thread passes 1, or a few
+ * where many wait), and in *ns what they are predicted to cost. They are under way then. 0: nothing
+ * for now. */
 uint32_t gx_scheduler_take(gx_scheduler *s, uint64_t now, gx_processor p, uint32_t *slots, uint32_t max, double *ns);
 
 /* A processor has done what one call of gx_scheduler_take gave it, with the *ns of that call. */

@@ -90,7 +90,7 @@ static void short_ones_go_first_then_deadline_then_affinity(void **state)
     gx_scheduler_options o = usual();
     o.gpu_threads = 0;
     gx_scheduler *s = opened(&o);
-    gx_schedule_job j[5] = {job(0, 0, 100, 1, 1), job(1, 0, 3, 1, 1), job(2, 0, 3, 1, 1), job(3, 0, 3, 1, 2),
+    gx_schedule_job j[5] = {job(0, 0, 100, 1, 1), job(1, 0, 3, 1, 1), job(2, 0, 3, 1, 1), job(3, 0, 3, 1, 4),
                             job(4, 0, 20, 1, 1)};
     const uint32_t order[5] = {2, 3, 1, 4, 0};
     uint32_t slots[5];
