@@ -1,14 +1,19 @@
 /* service.c: threads around a scheduler.
  *
- * The scheduler is used under one lock, and queries are planned and answered outside it. An idle
+ *   put --> arrived --absorb--> scheduler --take--> a thread's queries --> callbacks
+ *           (no lock)           (under the lock)    (no lock)
+ *
+ * The scheduler is used under one lock, by the threads that answer. Those that put queries only hang
+ * them into the list `arrived`, without a lock; whoever next looks for work absorbs them. An idle
  * thread polls `changes`, which counts what may give it something to do, for a while before it
- * sleeps, because waking up takes longer than a short query. */
+ * sleeps, because waking up takes longer than a short query. Putting then wakes nobody. */
 #include "query/schedule/service.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <pthread.h>
+#include <stdalign.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,15 +27,18 @@
 #include "query/schedule/decisions.h"
 #include "query/session.h"
 
-#define PUT_AT_ONCE 64u /* queries that are put before the lock is let go */
-#define MOST_RETRY 10.0 /* s */
-#define MOST_POLLING 2u /* threads of a processor that poll at once: more would only hold each other up */
+#define PUT_AT_ONCE 64u   /* queries that are described before they are put */
+#define MOST_CPU_TAKE 8u  /* queries that a CPU thread takes at once where many wait */
+#define CPU_ABSORBS 64u   /* arrivals that a CPU thread absorbs at once */
+#define POLLS_PER_LOOK 16 /* at the clock */
+#define MOST_RETRY 10.0   /* s */
+#define MOST_POLLING 2u   /* threads of a processor that poll at once: more would only hold each other up */
 #define QUERY_OPTIONS_LEAST GX_SIZE_THROUGH(gx_query_options, mask)
 
 typedef struct worker {
     gx_service *s;
     gx_processor p;
-    uint32_t max;          /* most queries at once */
+    uint32_t max, absorbs; /* most queries, and arrivals, at once */
     gx_session *session;   /* NULL: the GPU has failed */
     gx_session *fallback;  /* of a GPU thread: on the CPU; NULL until needed */
     uint32_t *slots;       /* [max] */
@@ -46,17 +54,22 @@ struct gx_service {
     worker *workers; /* [n_workers] those of the CPU first */
     uint32_t n_workers;
     gx_threads *threads;
-    atomic_uint changes; /* of what follows */
     atomic_bool closing;
 
-    pthread_mutex_t lock; /* of the rest */
+    alignas(64) _Atomic(gx_service_job *) arrived; /* the newest first */
+    atomic_uint changes;                           /* of what waits */
+    atomic_uint n_held;                            /* queries that are put and not taken */
+    atomic_uint_fast64_t next_number, n_pending, n_refused;
+    alignas(64) atomic_uint n_sleeping[GX_N_PROCESSORS];
+    atomic_uint n_polling[GX_N_PROCESSORS];
+
+    alignas(64) pthread_mutex_t lock; /* of the rest */
     pthread_cond_t work[GX_N_PROCESSORS], room, drained;
-    uint32_t n_sleeping[GX_N_PROCESSORS], n_polling[GX_N_PROCESSORS], n_wait_for_room;
+    uint32_t n_wait_for_room;
     gx_scheduler *scheduler;
-    gx_service_job **jobs; /* [opt.bound] by slot */
-    uint32_t n_reserved;   /* places of queries that are being put */
-    uint64_t next_number, n_pending;
-    double retry; /* s, after the next failure of the GPU until it is tried again */
+    gx_service_job **jobs;    /* [opt.bound] by slot */
+    gx_service_job *arriving; /* taken from `arrived`, and not yet put; the oldest first */
+    double retry;             /* s, after the next failure of the GPU until it is tried again */
     FILE *decisions;
     gx_service_counts counts;
 };
@@ -82,13 +95,14 @@ gx_engine *gx_service_planner(const gx_service *s)
  * sleep, less those that poll. The caller holds the lock. */
 static void wake(gx_service *s, gx_processor p, uint32_t n)
 {
-    for (uint32_t i = s->n_polling[p]; i < n && i - s->n_polling[p] < s->n_sleeping[p]; ++i)
+    const uint32_t polling = atomic_load(&s->n_polling[p]), sleeping = atomic_load(&s->n_sleeping[p]);
+    for (uint32_t i = polling; i < n && i - polling < sleeping; ++i)
         pthread_cond_signal(&s->work[p]);
 }
 
 static void change(gx_service *s)
 {
-    atomic_fetch_add_explicit(&s->changes, 1, memory_order_release);
+    atomic_fetch_add(&s->changes, 1);
 }
 
 static struct timespec time_at(uint64_t ns)
@@ -96,19 +110,43 @@ static struct timespec time_at(uint64_t ns)
     return (struct timespec){(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
 }
 
-/* Sleep until woken, or until the time `until`. The caller holds the lock. */
+/* Sleep until woken, or until the time `until`. The caller holds the lock. A query that is put after
+ * the look at `arrived` finds that somebody sleeps, see wake_for. */
 static void sleep_until(gx_service *s, gx_processor p, uint64_t until)
 {
     const struct timespec t = time_at(until);
-    ++s->n_sleeping[p];
-    if (until == UINT64_MAX)
+    atomic_fetch_add(&s->n_sleeping[p], 1);
+    if (atomic_load(&s->arrived))
+        ;
+    else if (until == UINT64_MAX)
         pthread_cond_wait(&s->work[p], &s->lock);
     else
         pthread_cond_timedwait(&s->work[p], &s->lock, &t);
-    --s->n_sleeping[p];
+    atomic_fetch_sub(&s->n_sleeping[p], 1);
+}
+
+/* n queries have been put: see to it that a thread absorbs them. One that polls does, before it
+ * sleeps, and wakes others; so does one that is busy. */
+static void wake_for(gx_service *s, uint32_t n)
+{
+    change(s);
+    if (atomic_load(&s->n_polling[0]) || atomic_load(&s->n_polling[1]) ||
+        !(atomic_load(&s->n_sleeping[0]) || atomic_load(&s->n_sleeping[1])))
+        return;
+    pthread_mutex_lock(&s->lock);
+    wake(s, GX_PROCESSOR_CPU, n);
+    wake(s, GX_PROCESSOR_GPU, 1);
+    pthread_mutex_unlock(&s->lock);
 }
 
 /* ---- answering ---- */
+
+/* n queries are no longer pending. The caller holds the lock. */
+static void count_done(gx_service *s, uint32_t n)
+{
+    if (atomic_fetch_sub(&s->n_pending, n) == n)
+        pthread_cond_broadcast(&s->drained);
+}
 
 /* Tell the caller that a query is answered. */
 static void finish(gx_service *s, gx_service_job *job)
@@ -116,21 +154,11 @@ static void finish(gx_service *s, gx_service_job *job)
     void (*done)(gx_service_job *) = job->done;
     done(job);
     pthread_mutex_lock(&s->lock);
-    if (--s->n_pending == 0)
-        pthread_cond_broadcast(&s->drained);
+    count_done(s, 1);
     pthread_mutex_unlock(&s->lock);
 }
 
-/* Count n queries as answered. The caller holds the lock. */
-static void count_answered(gx_service *s, uint32_t n)
-{
-    s->n_pending -= n;
-    s->counts.answered += n;
-    if (s->n_pending == 0)
-        pthread_cond_broadcast(&s->drained);
-}
-
-/* Tell the callers that queries are answered. They are counted by count_answered. */
+/* Tell the callers that queries are answered. They are counted by end_work. */
 static void tell(gx_service_job **jobs, uint32_t n)
 {
     for (uint32_t i = 0; i < n; ++i) {
@@ -231,7 +259,7 @@ static bool run_jobs(worker *w, uint32_t first, uint32_t n, gx_error *err)
     return false;
 }
 
-/* Answer the n queries that the thread has taken. */
+/* Answer the n queries that the thread has taken: on the CPU one after the other. */
 static void answer(worker *w, uint32_t n)
 {
     gx_error err = {0};
@@ -244,6 +272,13 @@ static void answer(worker *w, uint32_t n)
         job->fell_back = false;
         job->status = GX_OK;
     }
+    for (uint32_t i = 0; i < n && w->p == GX_PROCESSOR_CPU; ++i) {
+        run_jobs(w, i, 1, &err);
+        if (w->jobs[i])
+            tell(&w->jobs[i], 1);
+    }
+    if (w->p == GX_PROCESSOR_CPU)
+        return;
     if (run_jobs(w, 0, n, &err)) {
         lose_gpu(w, n, &err);
         return;
@@ -258,25 +293,93 @@ static void answer(worker *w, uint32_t n)
 
 /* ---- threads ---- */
 
+/* The oldest query that has arrived, or NULL. The caller holds the lock. */
+static gx_service_job *next_arrival(gx_service *s)
+{
+    if (!s->arriving) {
+        gx_service_job *job = atomic_load(&s->arrived) ? atomic_exchange(&s->arrived, NULL) : NULL;
+        for (gx_service_job *before; job; job = before) { /* the newest is first there */
+            before = job->next;
+            job->next = s->arriving;
+            s->arriving = job;
+        }
+    }
+    gx_service_job *job = s->arriving;
+    if (job)
+        s->arriving = job->next;
+    return job;
+}
+
+/* Put up to `most` queries that have arrived into the queues; returns how many. The caller holds the
+ * lock. */
+static uint32_t absorb(gx_service *s, uint64_t t, uint32_t most)
+{
+    uint32_t n = 0;
+    for (gx_service_job *job; n < most && (job = next_arrival(s)); ++n) {
+        gx_schedule_group group;
+        uint32_t slot = 0;
+        if (job->next)
+            __builtin_prefetch(&job->next->described, 0);
+        const bool put = gx_scheduler_put(s->scheduler, t, &job->described, &slot, &group);
+        assert(put); /* n_held is at most the bound */
+        (void)put;
+        s->jobs[slot] = job;
+        if (s->decisions)
+            gx_decisions_put(s->decisions, t, &job->described, slot, group);
+    }
+    return n;
+}
+
+static bool has_work(gx_service *s)
+{
+    return gx_scheduler_waiting(s->scheduler) || s->arriving || atomic_load(&s->arrived);
+}
+
+/* n queries no longer wait. The caller holds the lock. */
+static void make_room(gx_service *s, uint32_t n)
+{
+    atomic_fetch_sub(&s->n_held, n);
+    if (s->n_wait_for_room)
+        pthread_cond_broadcast(&s->room);
+}
+
+/* How many queries a thread takes at most. A CPU thread takes several only where there is enough
+ * for all of them. */
+static uint32_t most_to_take(const worker *w)
+{
+    if (w->p == GX_PROCESSOR_GPU)
+        return w->max;
+    const uint32_t share = gx_scheduler_waiting(w->s->scheduler) / (4 * w->s->opt.cpu_threads);
+    return share < 1 ? 1 : share < w->max ? share : w->max;
+}
+
 /* Take queries for the thread. The caller holds the lock. */
 static uint32_t take(worker *w, double *ns)
 {
     gx_service *s = w->s;
     const uint64_t t = now();
-    const uint32_t n = gx_scheduler_take(s->scheduler, t, w->p, w->slots, w->max, ns);
+    uint32_t n = 0, most, absorbed, all = 0;
+    do {
+        all += absorbed = absorb(s, t, w->absorbs);
+        most = most_to_take(w);
+        n = gx_scheduler_take(s->scheduler, t, w->p, w->slots, most, ns);
+    } while (!n && absorbed);
     for (uint32_t i = 0; i < n; ++i) {
         w->jobs[i] = s->jobs[w->slots[i]];
         s->jobs[w->slots[i]] = NULL;
     }
-    if (!n)
-        return 0;
-    if (s->decisions)
-        gx_decisions_take(s->decisions, t, w->p, w->max, w->slots, n, *ns);
+    if (n && s->decisions)
+        gx_decisions_take(s->decisions, t, w->p, most, w->slots, n, *ns);
     s->counts.by[w->p] += n;
-    if (s->n_wait_for_room)
-        pthread_cond_broadcast(&s->room);
-    if (w->p == GX_PROCESSOR_CPU && gx_scheduler_waiting(s->scheduler)) /* and so on, one thread after the other */
-        wake(s, GX_PROCESSOR_CPU, s->n_polling[w->p] + 1);
+    if (n)
+        make_room(s, n);
+    if (all && has_work(s)) {
+        change(s);
+        wake(s, GX_PROCESSOR_CPU, s->opt.cpu_threads);
+        wake(s, GX_PROCESSOR_GPU, 1);
+    } else if (n && w->p == GX_PROCESSOR_CPU && has_work(s)) { /* and so on, one thread after the other */
+        wake(s, GX_PROCESSOR_CPU, atomic_load(&s->n_polling[w->p]) + 1);
+    }
     return n;
 }
 
@@ -309,8 +412,11 @@ static bool return_to_gpu(worker *w)
 /* Poll until something changes, or until the time `until`. */
 static void poll_changes(gx_service *s, unsigned seen, uint64_t until)
 {
-    while (atomic_load_explicit(&s->changes, memory_order_acquire) == seen && now() < until)
+    for (unsigned turn = 1; atomic_load_explicit(&s->changes, memory_order_acquire) == seen; ++turn) {
+        if (turn % POLLS_PER_LOOK == 0 && now() >= until)
+            return;
         __builtin_ia32_pause();
+    }
 }
 
 /* Wait for queries, by polling first. Returns how many the thread has taken; 0: the service
@@ -327,16 +433,16 @@ static uint32_t wait_for_work(worker *w, double *ns)
         const uint64_t next = w->p == GX_PROCESSOR_GPU ? gx_scheduler_next(s->scheduler) : UINT64_MAX, t = now();
         if (!spin_until)
             spin_until = t + (uint64_t)(s->opt.spin * 1e9);
-        if (t >= spin_until || s->n_polling[w->p] >= MOST_POLLING) {
+        if (t >= spin_until || atomic_load(&s->n_polling[w->p]) >= MOST_POLLING) {
             sleep_until(s, w->p, next);
             spin_until = 0;
             continue;
         }
-        ++s->n_polling[w->p];
+        atomic_fetch_add(&s->n_polling[w->p], 1);
         pthread_mutex_unlock(&s->lock);
         poll_changes(s, seen, next < spin_until ? next : spin_until);
         pthread_mutex_lock(&s->lock);
-        --s->n_polling[w->p];
+        atomic_fetch_sub(&s->n_polling[w->p], 1);
     }
 }
 
@@ -344,7 +450,8 @@ static uint32_t wait_for_work(worker *w, double *ns)
 static void end_work(worker *w, uint32_t n, double ns)
 {
     gx_service *s = w->s;
-    count_answered(s, n);
+    s->counts.answered += n;
+    count_done(s, n);
     gx_scheduler_done(s->scheduler, w->p, ns);
     if (s->decisions)
         gx_decisions_done(s->decisions, w->p, ns);
@@ -352,7 +459,7 @@ static void end_work(worker *w, uint32_t n, double ns)
         return;
     if (w->session)
         s->retry = s->opt.retry;
-    if (gx_scheduler_waiting(s->scheduler)) { /* another thread may take now */
+    if (has_work(s)) { /* another thread may take now */
         change(s);
         wake(s, GX_PROCESSOR_GPU, 1);
     }
@@ -398,7 +505,8 @@ static gx_status open_worker(worker *w, gx_service *s, gx_processor p, gx_error 
 {
     w->s = s;
     w->p = p;
-    w->max = p == GX_PROCESSOR_GPU ? s->opt.batch : 1;
+    w->max = p == GX_PROCESSOR_GPU ? s->opt.batch : MOST_CPU_TAKE;
+    w->absorbs = p == GX_PROCESSOR_GPU ? 2 * s->opt.batch : CPU_ABSORBS;
     w->slots = malloc(w->max * sizeof *w->slots);
     w->jobs = malloc(w->max * sizeof *w->jobs);
     w->plans = malloc(w->max * sizeof *w->plans);
@@ -490,9 +598,10 @@ gx_status gx_service_open(gx_service **out, const gx_service_options *given, gx_
         gx_sized_read(&o, sizeof o, given, GX_SIZE_THROUGH(gx_service_options, user), "gx_service_options", err);
     if (st == GX_OK)
         st = check_options(&o, err);
-    gx_service *s = st == GX_OK ? calloc(1, sizeof *s) : NULL;
+    gx_service *s = st == GX_OK ? aligned_alloc(alignof(gx_service), sizeof *s) : NULL;
     if (!s)
         return st != GX_OK ? st : gx_fail(err, GX_ENOMEM, "no memory for a service");
+    memset(s, 0, sizeof *s);
     pthread_condattr_t monotonic;
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
@@ -530,8 +639,7 @@ static gx_service_job *cancel_slot(gx_service *s, uint32_t slot)
         gx_decisions_cancel(s->decisions, slot, job->number);
     s->jobs[slot] = NULL;
     ++s->counts.cancelled;
-    if (s->n_wait_for_room)
-        pthread_cond_broadcast(&s->room);
+    make_room(s, 1);
     return job;
 }
 
@@ -555,6 +663,8 @@ void gx_service_close(gx_service *s)
     pthread_cond_broadcast(&s->room);
     pthread_mutex_unlock(&s->lock);
     gx_threads_join(s->threads);
+    if (s->scheduler && s->jobs)
+        absorb(s, now(), UINT32_MAX);
     for (uint32_t slot = 0; s->scheduler && s->jobs && slot < s->opt.bound; ++slot) {
         pthread_mutex_lock(&s->lock);
         gx_service_job *job = s->jobs[slot] ? cancel_slot(s, slot) : NULL;
@@ -583,66 +693,62 @@ static gx_schedule_job describe(const gx_service *s, const gx_service_job *job)
     return j;
 }
 
-/* Put described jobs into the queues. Their places are reserved. The caller holds the lock. */
-static void put_some(gx_service *s, gx_service_job *const *jobs, gx_schedule_job *described, uint32_t n)
+/* Reserve places for n queries, if there are. */
+static bool hold(gx_service *s, uint32_t n)
 {
-    const uint64_t t = now();
-    for (uint32_t i = 0; i < n; ++i) {
-        gx_schedule_group group;
-        uint32_t slot = 0;
-        const bool put = gx_scheduler_put(s->scheduler, t, &described[i], &slot, &group);
-        assert(put);
-        (void)put;
-        jobs[i]->slot = slot;
-        s->jobs[slot] = jobs[i];
-        if (s->decisions)
-            gx_decisions_put(s->decisions, t, &described[i], slot, group);
-    }
-    s->n_reserved -= n;
-    s->counts.submitted += n;
-    change(s);
-    wake(s, GX_PROCESSOR_CPU, n);
-    wake(s, GX_PROCESSOR_GPU, 1);
+    unsigned held = atomic_load(&s->n_held);
+    do {
+        if (held + (uint64_t)n > s->opt.bound)
+            return false;
+    } while (!atomic_compare_exchange_weak(&s->n_held, &held, held + n));
+    return true;
 }
 
-/* Reserve n places and numbers, from *first on. The caller holds the lock. */
-static gx_status reserve(gx_service *s, uint32_t n, bool wait, uint64_t *first, gx_error *err)
+static void wait_for_room(gx_service *s, uint32_t n, bool *held)
 {
+    pthread_mutex_lock(&s->lock);
     ++s->n_wait_for_room;
-    while (wait && n <= s->opt.bound && !atomic_load(&s->closing) &&
-           gx_scheduler_waiting(s->scheduler) + s->n_reserved + (uint64_t)n > s->opt.bound)
+    while (!atomic_load(&s->closing) && !(*held = hold(s, n)))
         pthread_cond_wait(&s->room, &s->lock);
     --s->n_wait_for_room;
-    if (atomic_load(&s->closing))
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* Reserve n places and numbers, from *first on. */
+static gx_status reserve(gx_service *s, uint32_t n, bool wait, uint64_t *first, gx_error *err)
+{
+    bool held = !atomic_load(&s->closing) && hold(s, n);
+    if (!held && wait && n <= s->opt.bound)
+        wait_for_room(s, n, &held);
+    if (!held && atomic_load(&s->closing))
         return gx_fail(err, GX_ECANCELLED, "the service is being closed");
-    if (gx_scheduler_waiting(s->scheduler) + s->n_reserved + (uint64_t)n > s->opt.bound) {
-        s->counts.refused += n;
-        return gx_fail(err, GX_EBUSY, "%u queries wait, and %u is the most; try again later",
-                       gx_scheduler_waiting(s->scheduler), s->opt.bound);
+    if (!held) {
+        atomic_fetch_add(&s->n_refused, n);
+        return gx_fail(err, GX_EBUSY, "%u queries wait, and %u is the most; try again later", atomic_load(&s->n_held),
+                       s->opt.bound);
     }
-    s->n_reserved += n;
-    s->n_pending += n;
-    *first = s->next_number;
-    s->next_number += n;
+    atomic_fetch_add(&s->n_pending, n);
+    *first = atomic_fetch_add(&s->next_number, n);
     return GX_OK;
 }
 
 gx_status gx_service_put(gx_service *s, gx_service_job *const *jobs, uint32_t n, bool wait, uint64_t *number,
                          gx_error *err)
 {
-    pthread_mutex_lock(&s->lock);
     const gx_status st = reserve(s, n, wait, number, err);
-    pthread_mutex_unlock(&s->lock);
-    for (uint32_t first = 0, m; st == GX_OK && first < n; first += m) {
-        gx_schedule_job described[PUT_AT_ONCE];
-        m = n - first < PUT_AT_ONCE ? n - first : PUT_AT_ONCE;
-        for (uint32_t i = 0; i < m; ++i) {
-            jobs[first + i]->number = *number + first + i;
-            described[i] = describe(s, jobs[first + i]);
+    for (uint32_t first = 0, end; st == GX_OK && first < n; first = end) {
+        end = n - first < PUT_AT_ONCE ? n : first + PUT_AT_ONCE;
+        for (uint32_t i = first; i < end; ++i) {
+            jobs[i]->number = *number + i;
+            jobs[i]->described = describe(s, jobs[i]);
+            jobs[i]->next = i > first ? jobs[i - 1] : NULL;
         }
-        pthread_mutex_lock(&s->lock);
-        put_some(s, jobs + first, described, m);
-        pthread_mutex_unlock(&s->lock);
+        gx_service_job *oldest = jobs[first], *newest = jobs[end - 1];
+        gx_service_job *before = atomic_load(&s->arrived);
+        do {
+            oldest->next = before;
+        } while (!atomic_compare_exchange_weak(&s->arrived, &before, newest));
+        wake_for(s, end - first);
     }
     return st;
 }
@@ -651,6 +757,8 @@ bool gx_service_cancel(gx_service *s, uint64_t number)
 {
     gx_service_job *job = NULL;
     pthread_mutex_lock(&s->lock);
+    if (absorb(s, now(), UINT32_MAX))
+        change(s);
     for (uint32_t slot = 0; slot < s->opt.bound && !job; ++slot) {
         if (s->jobs[slot] && s->jobs[slot]->number == number)
             job = cancel_slot(s, slot);
@@ -664,7 +772,7 @@ bool gx_service_cancel(gx_service *s, uint64_t number)
 void gx_service_drain(gx_service *s)
 {
     pthread_mutex_lock(&s->lock);
-    while (s->n_pending)
+    while (atomic_load(&s->n_pending))
         pthread_cond_wait(&s->drained, &s->lock);
     pthread_mutex_unlock(&s->lock);
 }
@@ -675,6 +783,8 @@ void gx_service_get_counts(gx_service *s, gx_service_counts *out)
     const gx_schedule_counts c = gx_scheduler_counts(s->scheduler);
     *out = s->counts;
     pthread_mutex_unlock(&s->lock);
+    out->submitted = atomic_load(&s->next_number);
+    out->refused = atomic_load(&s->n_refused);
     out->batches = c.batches;
     out->urgent = c.urgent;
     out->stolen = c.stolen;

@@ -6,6 +6,7 @@
 
 #include "engine/gpuidx_advanced.h" /* gx_service */
 #include "query/exec.h"
+#include "query/schedule/scheduler.h"
 
 /* A query on its way through the service. It stays the caller's, and so does all that it points to;
  * from gx_service_put until `done` the service reads it. */
@@ -27,7 +28,8 @@ typedef struct gx_service_job {
     uint32_t n;          /* results */
     gx_processor by;
     bool fell_back;
-    uint32_t slot;
+    gx_schedule_job described;
+    struct gx_service_job *next; /* in a list of those that the scheduler does not know yet */
 } gx_service_job;
 
 /* The engine that makes plans for the service: the CPU's, or the GPU's where it is alone. */
