@@ -6,20 +6,37 @@
 
 #include <algorithm>
 #include <deque>
+#include <map>
+#include <mutex>
 #include <vector>
 
 struct gx_emulated_stream {
     std::deque<std::function<void()>> work;
+    int device;
 };
 
 struct gx_emulated_event {
     unsigned pending; /* records that are still to be done */
     cudaStream_t stream;
     bool recorded, timed;
+    int device;
 };
 
+struct allocation {
+    size_t bytes;
+    int device;
+};
+
+constexpr int N_DEVICES = 2;
+
+static std::recursive_mutex all; /* held by every function that reads or changes what follows */
 static std::vector<cudaStream_t> streams;
-static cudaError_t last_error;
+static std::map<void *, allocation> allocations;
+static size_t used[N_DEVICES]; /* bytes */
+static thread_local cudaError_t last_error;
+static thread_local int current; /* device */
+
+typedef std::lock_guard<std::recursive_mutex> lock;
 
 constexpr size_t MEMORY = (size_t)8 << 30, SPOILED = 4 << 20; /* of an allocation, so much is filled with rubbish */
 
@@ -56,21 +73,31 @@ static cudaError_t check(bool good, cudaError_t otherwise = cudaErrorInvalidValu
     return good ? cudaSuccess : otherwise;
 }
 
+/* Of the second, GX_EMULATED_MEMORY MiB where that is set. */
+static size_t memory_of(int device)
+{
+    const char *mib = device == 1 ? getenv("GX_EMULATED_MEMORY") : NULL;
+    return mib ? strtoull(mib, NULL, 10) << 20 : MEMORY;
+}
+
 cudaError_t cudaGetDeviceCount(int *n)
 {
-    *n = 1;
+    *n = N_DEVICES;
     return cudaSuccess;
 }
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp *p, int number)
 {
-    *p = {"emulated GPU", MEMORY, 9, 0, 3, 1 << 20, 1};
-    return check(number == 0);
+    const bool good = number >= 0 && number < N_DEVICES;
+    *p = {"emulated GPU", memory_of(number), 9, 0, 3, 1 << 20, 1};
+    return check(good);
 }
 
 cudaError_t cudaSetDevice(int number)
 {
-    return check(number == 0);
+    const bool good = number >= 0 && number < N_DEVICES;
+    current = good ? number : current;
+    return check(good);
 }
 
 cudaError_t cudaDriverGetVersion(int *version)
@@ -101,11 +128,15 @@ static void finish(cudaStream_t stream)
 
 void emulated::enqueue(cudaStream_t stream, std::function<void()> what)
 {
+    const lock held(all);
     stream->work.push_back(std::move(what));
 }
 
-bool emulated::launchable(dim3 grid, dim3 block, size_t shared_bytes)
+/* As CUDA does, this refuses a launch on a stream of another device than the thread's. */
+bool emulated::launchable(dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream)
 {
+    if (stream && stream->device != current)
+        return check(false) == cudaSuccess;
     const bool good = grid.x && grid.y && grid.z && grid.y <= 65535 && grid.z <= 65535 && block.x &&
                       block.x <= MAX_THREADS && block.y == 1 && block.z == 1 && shared_bytes <= MAX_SHARED;
     return check(good, cudaErrorInvalidConfiguration) == cudaSuccess;
@@ -118,13 +149,15 @@ cudaError_t cudaLaunchCooperativeKernel(const void *, dim3, dim3, void **, size_
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *out, unsigned flags)
 {
-    *out = new gx_emulated_stream;
+    const lock held(all);
+    *out = new gx_emulated_stream{{}, current};
     streams.push_back(*out);
     return check(flags == cudaStreamNonBlocking); /* the others wait for each other */
 }
 
 cudaError_t cudaStreamDestroy(cudaStream_t stream)
 {
+    const lock held(all);
     finish(stream);
     streams.erase(std::find(streams.begin(), streams.end(), stream));
     delete stream;
@@ -133,6 +166,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream)
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 {
+    const lock held(all);
     if (stream) /* the default stream has finished whatever a call began */
         finish(stream);
     return cudaSuccess;
@@ -140,6 +174,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 
 cudaError_t cudaStreamQuery(cudaStream_t stream)
 {
+    const lock held(all);
     if (stream->work.empty())
         return cudaSuccess;
     step(stream);
@@ -148,7 +183,7 @@ cudaError_t cudaStreamQuery(cudaStream_t stream)
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *out, unsigned flags)
 {
-    *out = new gx_emulated_event{0, NULL, false, flags != cudaEventDisableTiming};
+    *out = new gx_emulated_event{0, NULL, false, flags != cudaEventDisableTiming, current};
     return cudaSuccess;
 }
 
@@ -159,6 +194,9 @@ cudaError_t cudaEventCreate(cudaEvent_t *out)
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 {
+    const lock held(all);
+    if (event->device != stream->device)
+        return check(false);
     ++event->pending;
     event->recorded = true;
     event->stream = stream;
@@ -168,6 +206,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event)
 {
+    const lock held(all);
     while (event->pending)
         step(event->stream);
     return cudaSuccess;
@@ -182,6 +221,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event)
 
 cudaError_t cudaEventQuery(cudaEvent_t event)
 {
+    const lock held(all);
     if (!event->pending)
         return cudaSuccess;
     step(event->stream);
@@ -190,6 +230,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event)
 
 cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t begin, cudaEvent_t end)
 {
+    const lock held(all);
     *ms = 1;
     if (begin->pending || end->pending)
         return cudaErrorNotReady;
@@ -200,27 +241,47 @@ cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t begin, cudaEvent_t end)
 
 cudaError_t cudaMemGetInfo(size_t *free, size_t *total)
 {
-    *free = *total = MEMORY;
+    const lock held(all);
+    *total = memory_of(current);
+    *free = *total > used[current] ? *total - used[current] : 0;
     return cudaSuccess;
+}
+
+static void *allocate(size_t bytes)
+{
+    void *const p = bytes ? malloc(bytes) : NULL; /* not rounded up, so that a sanitizer sees the end */
+    if (p)
+        memset(p, 0xa5, std::min(bytes, SPOILED));
+    return p;
 }
 
 cudaError_t cudaMalloc(void **out, size_t bytes)
 {
-    *out = bytes ? malloc(bytes) : NULL; /* not rounded up, so that a sanitizer sees the end */
-    if (*out)
-        memset(*out, 0xa5, std::min(bytes, SPOILED));
+    const lock held(all);
+    *out = used[current] + bytes <= memory_of(current) ? allocate(bytes) : NULL;
+    if (*out) {
+        used[current] += bytes;
+        allocations[*out] = {bytes, current};
+    }
     return check(*out || !bytes, cudaErrorMemoryAllocation);
 }
 
 cudaError_t cudaHostAlloc(void **out, size_t bytes, unsigned)
 {
-    return cudaMalloc(out, bytes);
+    *out = allocate(bytes);
+    return check(*out || !bytes, cudaErrorMemoryAllocation);
 }
 
 cudaError_t cudaFree(void *p)
 {
+    const lock held(all);
     for (cudaStream_t s : streams)
         finish(s);
+    const auto at = allocations.find(p);
+    if (at != allocations.end()) {
+        used[at->second.device] -= at->second.bytes;
+        allocations.erase(at);
+    }
     free(p);
     return cudaSuccess;
 }

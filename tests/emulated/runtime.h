@@ -2,8 +2,9 @@
  * events, launches.
  *
  * What is enqueued on a stream is done when the host waits for it, or asks again and again, and not
- * before: so nothing can be read early, and what is still to be copied must be left alone. For
- * programs whose host side is one thread.
+ * before: so nothing can be read early, and what is still to be copied must be left alone. There are
+ * two devices, and several threads of the host may use them: one at a time, since one lock is held
+ * while anything is done.
  */
 #ifndef GX_TESTS_EMULATED_RUNTIME_H
 #define GX_TESTS_EMULATED_RUNTIME_H
@@ -104,14 +105,15 @@ template <class F> cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int
 namespace emulated {
 
 void enqueue(cudaStream_t stream, std::function<void()> what);
-bool launchable(dim3 grid, dim3 block, size_t shared_bytes); /* else that is the last error */
+/* Else that is the last error. */
+bool launchable(dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream);
 
 /* kernel<<<grid, block, shared_bytes, stream>>>(args...); arguments are copied now. */
 template <class... P, class... A>
 void launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream, A... args)
 {
     const std::tuple<std::decay_t<P>...> all(args...);
-    if (launchable(grid, block, shared_bytes))
+    if (launchable(grid, block, shared_bytes, stream))
         enqueue(stream, [=] { run(grid, block, shared_bytes, [&] { std::apply(kernel, all); }); });
 }
 
