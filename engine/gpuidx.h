@@ -6,7 +6,7 @@
  *      |  gx_index_open
  *   gx_index      the file, mapped or read; immutable, shared by any number of threads
  *      |  gx_engine_open
- *   gx_engine     the index on the CPU or in one GPU's memory; shared by any number of threads
+ *   gx_engine     the index on the CPU or in the memory of GPUs; shared by any number of threads
  *      |  gx_session_open
  *   gx_session    one thread's workspace; gx_search runs batches of queries in it
  *
@@ -454,6 +454,8 @@ typedef enum gx_join {
     GX_JOIN_ALWAYS /* on the CPU too; without room for the file no engine is opened: GX_EIO, GX_ENOTFOUND */
 } gx_join;
 
+#define GX_MAX_DEVICES 16u /* most GPUs of an engine */
+
 typedef struct gx_engine_options {
     size_t size;
     gx_engine_kind kind;
@@ -486,13 +488,20 @@ typedef struct gx_engine_options {
      * their lists. Answers are the same. */
     gx_join join;
     const struct gx_shard *shard; /* of a collection: the parts to search; gpuidx_advanced.h. NULL: all */
+    /* Several GPUs, by CUDA's numbers, in place of `device`: the index is copied to each of them,
+     * and device_memory and map_memory are of each. A session uses the GPU that has the fewest
+     * sessions when it is opened; GPUs without a session take a share of other sessions' batches of
+     * 256 queries and more. A GPU listed twice, or more GPUs than GX_MAX_DEVICES: GX_EUSAGE. One
+     * that cannot be used or has too little memory: as where `device` cannot. 0: `device` alone. */
+    uint32_t n_devices;
+    int devices[GX_MAX_DEVICES]; /* [n_devices] */
 } gx_engine_options;
 #define GX_DEFAULT_LINGER 100
 #define GX_DEFAULT_FILTER_MEMORY (UINT64_C(256) << 20)
 #define GX_ENGINE_OPTIONS                                                                                              \
     {                                                                                                                  \
         sizeof(gx_engine_options), GX_ENGINE_AUTO, 0, 0, UINT64_MAX, GX_DEFAULT_LINGER, 0, GX_DEFAULT_FILTER_MEMORY,   \
-            GX_JOIN_AUTO, NULL                                                                                         \
+            GX_JOIN_AUTO, NULL, 0, {0}                                                                                 \
     }
 GX_API void gx_engine_options_init(gx_engine_options *o, size_t size);
 
@@ -502,7 +511,7 @@ GX_API void gx_engine_options_init(gx_engine_options *o, size_t size);
 GX_API gx_status gx_engine_open(gx_engine **out, const gx_index *ix, const gx_engine_options *opt, gx_error *err);
 GX_API void gx_engine_close(gx_engine *en);
 GX_API gx_engine_kind gx_engine_get_kind(const gx_engine *en); /* as opened: CPU or GPU */
-GX_API const char *gx_engine_describe(const gx_engine *en);    /* "CPU (AVX-512)", "GPU 0: NVIDIA H100 80GB HBM3" */
+GX_API const char *gx_engine_describe(const gx_engine *en);    /* "CPU (AVX-512)", "GPU 0: NVIDIA H200, GPU 1: ..." */
 
 /* Why an engine opened with GX_ENGINE_AUTO searches on the CPU. Either no GPU could be used when
  * it was opened, or its GPU failed later: then the CPU answers from that search on, although
@@ -586,7 +595,9 @@ typedef struct gx_query_options {
     float k1, b;                /* k1 finite and >= 0, b in [0, 1]; NaN: the preset's own */
     bool prune;                 /* false: score every posting, with the same answer */
     bool count;                 /* also count the matching documents, exactly; takes a pass over the lists */
-    bool (*cancel)(void *user); /* called now and then during a search; true: stop, GX_ECANCELLED. May be NULL */
+    /* Called now and then during a search, of an engine on several GPUs perhaps by another thread
+     * than the caller's, never by two at once. true: stop, GX_ECANCELLED. May be NULL. */
+    bool (*cancel)(void *user);
     void *user;                 /* passed to cancel */
     double seconds;             /* most seconds that a call may take before GX_EDEADLINE; 0: no limit */
     gx_algorithm algorithm;     /* used if prune is true */
@@ -681,7 +692,7 @@ GX_API gx_status gx_session_open(gx_session **out, gx_engine *en, gx_error *err)
 GX_API void gx_session_close(gx_session *s);
 
 /* The bytes that a session of a GPU engine holds; 0 on the CPU. They grow with the batch and k.
- * device and pinned together stay below 1e8 bytes, unless a single query needs more: one with k
+ * device and pinned together stay below 1e8 bytes on each GPU, unless a query needs more: one with k
  * far above 1,000, with GX_ALGORITHM_PMF or GX_ALGORITHM_TAAT, or with prune = false. */
 typedef struct gx_session_memory {
     size_t size;

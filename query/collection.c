@@ -423,25 +423,11 @@ void gx_part_sessions_close(gx_part_sessions *s)
 
 void gx_part_sessions_stats(const gx_part_sessions *s, gx_search_stats *out)
 {
-    *out = (gx_search_stats){.and_fell_to_or = s->and_fell_to_or};
-    for (uint32_t i = s->e->range.begin; i < s->e->range.end; ++i) {
-        const gx_search_stats *x = gx_session_stats(s->sessions[i]);
-        out->postings += x->postings;
-        out->blocks += x->blocks;
-        out->blocks_decoded += x->blocks_decoded;
-        out->lookups += x->lookups;
-        out->parts += x->parts;
-        out->waits += x->waits;
-        out->allocations += x->allocations;
-        out->linger_hits += x->linger_hits;
-        out->driven += x->driven;
-        out->masked += x->masked;
-        out->tested += x->tested;
-        for (int j = 0; j < GX_N_SEARCH_STAGES; ++j)
-            out->seconds[j] += x->seconds[j];
-        for (int j = 0; j < GX_N_STEPS; ++j)
-            out->steps[j] += x->steps[j];
-    }
+    *out = (gx_search_stats){0};
+    for (uint32_t i = s->e->range.begin; i < s->e->range.end; ++i)
+        gx_search_stats_add(out, gx_session_stats(s->sessions[i]));
+    out->and_fell_to_or = s->and_fell_to_or; /* its parts are searched by AND, and again by OR */
+    out->cached = 0;
 }
 
 void gx_part_sessions_memory(const gx_part_sessions *s, gx_session_memory *out)

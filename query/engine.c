@@ -33,10 +33,29 @@ static gx_status open_gpu(gx_engine *en, const gx_executor *ops, gx_error *err)
         return gx_fail(err, GX_ENOGPU,
                        "this gpuidx was built without CUDA and cannot use a GPU; use the CPU engine, or "
                        "build it where nvcc is installed");
-    const gx_status st = ops->state_open(&en->state, en->ix, &en->opt, err);
+    const bool several = en->opt.n_devices > 1;
+    const gx_status st = several ? gx_replicas_open(&en->state, ops, en->ix, &en->opt, err)
+                                 : ops->state_open(&en->state, en->ix, &en->opt, err);
     if (st == GX_OK)
-        en->ops = ops;
+        en->ops = several ? &gx_executor_replicas : ops;
     return st;
+}
+
+/* The list of GPUs; its first is opt->device from then on. */
+static gx_status check_devices(gx_engine_options *opt, gx_error *err)
+{
+    if (opt->n_devices > GX_MAX_DEVICES)
+        return gx_fail(err, GX_EUSAGE, "gx_engine_options.n_devices is %u; an engine takes at most %u GPUs",
+                       opt->n_devices, GX_MAX_DEVICES);
+    for (uint32_t i = 0; i < opt->n_devices; ++i) {
+        for (uint32_t j = 0; j < i; ++j) {
+            if (opt->devices[i] == opt->devices[j])
+                return gx_fail(err, GX_EUSAGE, "GPU %d is listed twice in gx_engine_options.devices", opt->devices[i]);
+        }
+    }
+    if (opt->n_devices)
+        opt->device = opt->devices[0];
+    return GX_OK;
 }
 
 gx_status gx_engine_open(gx_engine **out, const gx_index *ix, const gx_engine_options *opt, gx_error *err)
@@ -98,6 +117,8 @@ gx_status gx_engine_open_with(gx_engine **out, const gx_index *ix, const gx_engi
     gx_engine_options own = GX_ENGINE_OPTIONS;
     st = gx_sized_read(&own, sizeof own, opt, GX_SIZE_THROUGH(gx_engine_options, linger_us), "gx_engine_options", err);
     if (st != GX_OK)
+        return st;
+    if ((st = check_devices(&own, err)) != GX_OK)
         return st;
     if ((unsigned)own.join > GX_JOIN_ALWAYS)
         return gx_fail(err, GX_EUSAGE, "gx_engine_options.join is %d, which is no gx_join", (int)own.join);

@@ -36,7 +36,35 @@ typedef struct gx_executor {
 extern const gx_executor gx_executor_cpu;
 extern const gx_executor gx_executor_cuda; /* where built with CUDA (GX_CUDA) */
 
-/* Every executor of this build, the CPU's first; ends at NULL. */
+/* Several GPUs, each of which has the index whole: opened by gx_replicas_open, on opt->n_devices > 1
+ * GPUs that differ, whose executor is ops. Its state_open is NULL. */
+extern const gx_executor gx_executor_replicas;
+gx_status gx_replicas_open(void **state, const gx_executor *ops, const gx_index *ix, const gx_engine_options *opt,
+                           gx_error *err);
+
+/* Add what one search did to the sum. */
+static inline void gx_search_stats_add(gx_search_stats *sum, const gx_search_stats *x)
+{
+    sum->postings += x->postings;
+    sum->blocks += x->blocks;
+    sum->blocks_decoded += x->blocks_decoded;
+    sum->lookups += x->lookups;
+    sum->and_fell_to_or += x->and_fell_to_or;
+    sum->parts += x->parts;
+    sum->waits += x->waits;
+    sum->allocations += x->allocations;
+    sum->cached += x->cached;
+    sum->linger_hits += x->linger_hits;
+    for (int i = 0; i < GX_N_SEARCH_STAGES; ++i)
+        sum->seconds[i] += x->seconds[i];
+    for (int i = 0; i < GX_N_STEPS; ++i)
+        sum->steps[i] += x->steps[i];
+    sum->driven += x->driven;
+    sum->masked += x->masked;
+    sum->tested += x->tested;
+}
+
+/* Every executor of this build, the CPU's first; ends at NULL. Without gx_executor_replicas. */
 extern const gx_executor *const gx_executors[];
 
 #endif

@@ -53,13 +53,17 @@ bool open_engine(fixture *f, const engine_row *row, uint64_t map_memory)
     gx_engine_options opt = GX_ENGINE_OPTIONS;
     opt.kind = row->kind;
     opt.map_memory = map_memory;
+    opt.n_devices = row->n_devices;
+    for (uint32_t i = 0; i < row->n_devices; ++i)
+        opt.devices[i] = (int)i;
     if (row->cpu)
         setenv("GX_CPU", row->cpu, 1);
     const gx_status st = gx_engine_open(&f->en, f->ix, &opt, &err);
     unsetenv("GX_CPU");
     gx_device *gpus = NULL;
     uint32_t n_gpus = 0;
-    const bool usable = st == GX_ENOGPU && gx_devices(&gpus, &n_gpus, NULL) == GX_OK && gpus[0].usable;
+    const bool usable = st == GX_ENOGPU && gx_devices(&gpus, &n_gpus, NULL) == GX_OK && gpus[0].usable &&
+                        n_gpus >= row->n_devices;
     free(gpus);
     if ((st == GX_ENOGPU && !usable) || (row->cpu && st == GX_EUSAGE))
         return false;

@@ -13,7 +13,8 @@
 typedef struct engine_row {
     const char *name;
     gx_engine_kind kind;
-    const char *cpu; /* GX_CPU's value */
+    const char *cpu;    /* GX_CPU's value */
+    uint32_t n_devices; /* GPUs, from number 0; 0: one */
 } engine_row;
 
 typedef struct fixture {

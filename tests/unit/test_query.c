@@ -383,10 +383,11 @@ static void options_out_of_range_are_refused(void **state)
 }
 
 static engine_row rows[] = {
-    {"CPU, portable", GX_ENGINE_CPU, "portable"},
-    {"CPU, AVX2", GX_ENGINE_CPU, "avx2"},
-    {"CPU, AVX-512", GX_ENGINE_CPU, "avx512"},
-    {"GPU", GX_ENGINE_GPU, NULL},
+    {"CPU, portable", GX_ENGINE_CPU, "portable", 0},
+    {"CPU, AVX2", GX_ENGINE_CPU, "avx2", 0},
+    {"CPU, AVX-512", GX_ENGINE_CPU, "avx512", 0},
+    {"GPU", GX_ENGINE_GPU, NULL, 0},
+    {"two GPUs", GX_ENGINE_GPU, NULL, 2},
 };
 
 #define ROWS(test)                                                                                                     \
@@ -394,6 +395,11 @@ static engine_row rows[] = {
         {#test " (CPU, AVX-512)", test, NULL, NULL, &rows[2]},                                                         \
     {                                                                                                                  \
 #test " (GPU)", test, NULL, NULL, &rows[3]                                                                     \
+    }
+
+#define ROW_OF_TWO(test)                                                                                               \
+    {                                                                                                                  \
+#test " (two GPUs)", test, NULL, NULL, &rows[4]                                                                \
     }
 
 int main(void)
@@ -414,6 +420,12 @@ int main(void)
         ROWS(long_queries_are_answered_up_to_1024_terms),
         ROWS(a_search_stops_when_told_to_and_the_session_goes_on),
         ROWS(options_out_of_range_are_refused),
+        ROW_OF_TWO(answers_equal_the_oracles),
+        ROW_OF_TWO(answers_under_masks_equal_the_oracles),
+        ROW_OF_TWO(answers_to_boolean_queries_equal_the_oracles),
+        ROW_OF_TWO(answers_over_parts_equal_those_over_one_index),
+        ROW_OF_TWO(a_single_query_is_right_among_concurrent_sessions),
+        ROW_OF_TWO(a_search_stops_when_told_to_and_the_session_goes_on),
     };
     gx_simd_best(); /* chosen before rows set GX_CPU */
     if (getenv("GX_TEST_FILTER"))
