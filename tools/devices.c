@@ -73,7 +73,7 @@ static const cli_flag flags[] = {
 };
 
 static const cli_section examples[] = {
-    {"gpuidx devices", "What `--engine=gpu` and `--device` can choose from."},
+    {"gpuidx devices", "What `--engine=gpu` and `--devices` can choose from."},
     {NULL},
 };
 

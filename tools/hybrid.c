@@ -44,6 +44,9 @@ int hybrid_open(hybrid *h, const cli_args *a, const char *index_path, const gx_i
         return cli_fail(GX_ENOMEM, "no memory for a profile");
     gx_service_options_init(&h->options, sizeof h->options);
     engine.kind = GX_ENGINE_GPU;
+    const int refused = cli_add_devices(&engine, a);
+    if (refused)
+        return refused;
     if (gx_engine_open(&h->gpu, ix, &engine, &err))
         cli_note("the CPU answers all queries: %s", err.text);
     const int code = profile_read(h->profile, &where, has_flags(a) ? cli_text(a, "profile") : NULL, index_path, ix);

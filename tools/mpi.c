@@ -150,7 +150,7 @@ static int replay(int argc, char **argv)
         if (is_flag(argv + i, "threads", 'j', &skip) || is_flag(argv + i, "rate", 0, &skip))
             code = cli_fail(GX_EUSAGE, "%s: each process answers every query, with one thread, when it is its turn",
                             argv[i]);
-        devices = devices || is_flag(argv + i, "device", 0, &skip);
+        devices = devices || is_flag(argv + i, "device", 0, &skip) || is_flag(argv + i, "devices", 0, &skip);
         if (mpi.number && (is_flag(argv + i, "run", 'o', &skip) || is_flag(argv + i, "report", 0, &skip)))
             i += skip - 1;
         else

@@ -50,7 +50,8 @@ int ask_open(ask *k, const cli_args *a, const char *path)
         .timing = true,
         .tag = cli_text(a, "run-tag"),
     };
-    if ((code = cli_open_index(&k->ix, a, path)) || (code = open_session(&k->en, &k->session, k->ix, &k->engine)) ||
+    if ((code = cli_add_devices(&k->engine, a)) || (code = cli_open_index(&k->ix, a, path)) ||
+        (code = open_session(&k->en, &k->session, k->ix, &k->engine)) ||
         (code = ask_set_filter(k, cli_text(a, "only"), cli_text(a, "not"), cli_text(a, "filter"))))
         return code;
     if (hybrid_is_asked(a) && (code = open_service(k, a, path)))

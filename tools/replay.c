@@ -212,8 +212,8 @@ static int run(const cli_args *a)
     gx_engine_options engine = cli_engine_options(a);
     engine.result_cache = cli_count(a, "result-cache");
     gx_replay_options opt = read_options(a);
-    const int refused = check_flags(a, &opt);
-    if (refused)
+    int refused = check_flags(a, &opt);
+    if (refused || (refused = cli_add_devices(&engine, a)))
         return refused;
     gx_replay_report *r = calloc(1, sizeof *r);
     int code = r ? 0 : cli_fail(GX_ENOMEM, "no memory for the report");

@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -101,6 +102,52 @@ gx_engine_options cli_engine_options(const cli_args *a)
     o.shard = cli_shard;
     o.join = (gx_join)cli_choice(a, "join");
     return o;
+}
+
+/* The GPUs of this machine that can be used; none: the engine says why. */
+static int add_all_devices(gx_engine_options *o)
+{
+    gx_device *all;
+    uint32_t n;
+    gx_error ignored;
+    if (o->kind == GX_ENGINE_CPU || gx_devices(&all, &n, &ignored))
+        return 0;
+    for (uint32_t i = 0; i < n && o->n_devices < GX_MAX_DEVICES; ++i) {
+        if (all[i].usable)
+            o->devices[o->n_devices++] = all[i].number;
+    }
+    free(all);
+    return 0;
+}
+
+int cli_add_devices(gx_engine_options *o, const cli_args *a)
+{
+    static const cli_flag number = {"", 0, CLI_COUNT, "", NULL, "", 0, 1023};
+    const char *list = cli_text(a, "devices");
+    if (!list)
+        return 0;
+    if (cli_given(a, "device"))
+        return cli_usage(a, "--device and --devices: one of them");
+    if (strcmp(list, "all") == 0)
+        return add_all_devices(o);
+    for (const char *at = list; at;) {
+        char part[16], why[96];
+        const size_t len = strcspn(at, ",");
+        double value;
+        uint64_t n;
+        snprintf(part, sizeof part, "%.*s", len < sizeof part ? (int)len : (int)sizeof part - 1, at);
+        if (len >= sizeof part || !cli_read_number(&number, part, &value, &n, why, sizeof why))
+            return cli_usage(a, "--devices=%s: it is a list of the numbers of GPUs, such as 0,1, or all", list);
+        if (o->n_devices == GX_MAX_DEVICES)
+            return cli_usage(a, "--devices=%s: these are more than %u GPUs", list, GX_MAX_DEVICES);
+        for (uint32_t i = 0; i < o->n_devices; ++i) {
+            if (o->devices[i] == (int)n)
+                return cli_usage(a, "--devices=%s: GPU %d is there twice", list, (int)n);
+        }
+        o->devices[o->n_devices++] = (int)n;
+        at = at[len] ? at + len + 1 : NULL;
+    }
+    return 0;
 }
 
 /* The kind of a file that is no index, and the command that reads it. NULL: unknown. */

@@ -189,3 +189,27 @@ setup_file() { build_tiny; }
     exits 0
     complains 'searching on the CPU'
 }
+
+@test "a list of GPUs that is wrong is refused, and one without GPUs is searched by the CPU" {
+    local list
+    for list in x 0,x 0, ,0 -1 1024 0,1,0 $(seq -s, 0 16); do
+        ask query "$TINY" --devices=$list x
+        exits 2
+        complains "--devices=$list:"
+    done
+    complains '--devices=0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16: these are more than 16 GPUs'
+    ask query "$TINY" --devices=3,4,3 x
+    complains '--devices=3,4,3: GPU 3 is there twice'
+    ask query "$TINY" --device=0 --devices=0,1 x
+    exits 2
+    complains '--device and --devices: one of them'
+    echo '1:one' >log
+    for list in all 900,901; do
+        ask replay "$TINY" log --devices=$list --engine=auto
+        exits 0
+        ask bench query "$TINY" log --devices=$list --engine=cpu --runs=1
+        exits 0
+    done
+    ask query "$TINY" --devices=900,901 --engine=gpu x
+    exits 7
+}

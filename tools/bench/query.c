@@ -195,9 +195,9 @@ static int open_engine(query_bench *b, gx_engine_options options, gx_engine_kind
 
 static int open_engines(query_bench *b, const cli_args *a)
 {
-    const gx_engine_options options = cli_engine_options(a);
-    int code = 0;
-    if (options.kind != GX_ENGINE_GPU)
+    gx_engine_options options = cli_engine_options(a);
+    int code = cli_add_devices(&options, a);
+    if (!code && options.kind != GX_ENGINE_GPU)
         code = open_engine(b, options, GX_ENGINE_CPU, true);
     if (!code && options.kind != GX_ENGINE_CPU)
         code = open_engine(b, options, GX_ENGINE_GPU, options.kind == GX_ENGINE_GPU);
@@ -434,6 +434,7 @@ static const cli_flag flags[] = {
      "engine. "
      "0: no tables; without this flag, no limit"},
     CLI_JOIN_FLAG,
+    CLI_DEVICES_FLAG,
     CLI_LINGER_FLAG,
     CLI_PAIR_THRESHOLDS_FLAG,
     CLI_INDEX_FLAGS,
