@@ -6,13 +6,14 @@
  *   [--runs=N]
  *               [--map-memory=BYTES] [--check=N] [--cpu-check=N]
  *               [--only=or|and|and-or|alone|small|memory] [--sessions=N] [--linger=US]
- *               [--pair-thresholds=N]
+ *               [--pair-thresholds=N] [--devices=0,1]
  *
  * kernel: GPU time from the end of the copy in to the end of the search, a query, summed over parts
  * of a batch, which overlap; host: what it takes to describe plans to the GPU and to launch; all:
  * the host's clock from plans to hits. With --sessions as many threads answer the batches again,
  * each with a session of its own, so that one's batch is described, and its last items are waited
- * for, while another's is searched. --only=memory prints what a new session holds before and after
+ * for, while another's is searched. With --devices the first GPU of the list is measured, and then
+ * an engine on all of them, with --sessions a GPU. --only=memory prints what a new session holds before and after
  * a query alone and batches of up to 1,024 queries of several k.
  */
 #include <getopt.h>
@@ -31,6 +32,8 @@ typedef struct options {
     const char *engine, *only;
     uint64_t map_memory;
     uint32_t runs, check, cpu_check, sessions, linger_us, pairs;
+    uint32_t n_devices;
+    int devices[GX_MAX_DEVICES]; /* [n_devices] */
 } options;
 
 typedef struct bench {
@@ -38,7 +41,7 @@ typedef struct bench {
     gx_synth *s;
     const gx_executor *ops;
     void *state, *exec, *cpu_prepared_index, *cpu_workspace;
-    uint32_t n;
+    uint32_t n, n_sessions; /* queries; sessions that answer them at once, or 0 */
     gx_plan *plans;
     gx_pair_thresholds *pairs; /* for paired_k; or NULL */
     uint32_t paired_k;
@@ -201,7 +204,7 @@ static void *run_session(void *arg)
 /* Queries a second of several sessions; b->hits are the answers that theirs are compared with. */
 static void measure_sessions(bench *b, const char *name, uint32_t k, uint32_t batch)
 {
-    const uint32_t n = b->o->sessions;
+    const uint32_t n = b->n_sessions;
     session *all = calloc(n, sizeof *all);
     gx_error err;
     for (uint32_t t = 0; t < n; ++t) {
@@ -282,7 +285,7 @@ static void measure_batches(bench *b, const char *name, gx_op op, uint32_t k, ui
     if (wrong)
         printf("  %u answers differ\n", wrong);
     fflush(stdout);
-    if (b->o->sessions && of == b->n)
+    if (b->n_sessions && of == b->n)
         measure_sessions(b, name, k, batch);
 }
 
@@ -368,19 +371,27 @@ static void measure_all(bench *b)
 
 /* ---- the program ---- */
 
+static void read_devices(options *o, const char *list)
+{
+    for (const char *at = list; at && o->n_devices < GX_MAX_DEVICES; at = at ? at + 1 : NULL) {
+        o->devices[o->n_devices++] = atoi(at);
+        at = strchr(at, ',');
+    }
+}
+
 static options parse(int argc, char **argv)
 {
     static const struct option longs[] = {
-        {"engine", 1, 0, 'e'}, {"docs", 1, 0, 'd'},
-        {"terms", 1, 0, 't'},  {"queries", 1, 0, 'q'},
-        {"codec", 1, 0, 'c'},  {"seed", 1, 0, 's'},
-        {"runs", 1, 0, 'r'},   {"map-memory", 1, 0, 'm'},
-        {"check", 1, 0, 'k'},  {"cpu-check", 1, 0, 'u'},
-        {"only", 1, 0, 'o'},   {"sessions", 1, 0, 'j'},
-        {"linger", 1, 0, 'y'}, {"pair-thresholds", 1, 0, 'p'},
-        {0, 0, 0, 0},
+        {"engine", 1, 0, 'e'},  {"docs", 1, 0, 'd'},
+        {"terms", 1, 0, 't'},   {"queries", 1, 0, 'q'},
+        {"codec", 1, 0, 'c'},   {"seed", 1, 0, 's'},
+        {"runs", 1, 0, 'r'},    {"map-memory", 1, 0, 'm'},
+        {"check", 1, 0, 'k'},   {"cpu-check", 1, 0, 'u'},
+        {"only", 1, 0, 'o'},    {"sessions", 1, 0, 'j'},
+        {"linger", 1, 0, 'y'},  {"pair-thresholds", 1, 0, 'p'},
+        {"devices", 1, 0, 'g'}, {0, 0, 0, 0},
     };
-    options o = {GX_SYNTH_OPTIONS, "gpu", NULL, UINT64_MAX, 9, 256, 16, 0, GX_DEFAULT_LINGER, 0};
+    options o = {GX_SYNTH_OPTIONS, "gpu", NULL, UINT64_MAX, 9, 256, 16, 0, GX_DEFAULT_LINGER, 0, 0, {0}};
     o.synth.codec = gx_codec_by_name("gpubp128");
     for (int c; (c = getopt_long(argc, argv, "", longs, NULL)) != -1;) {
         const uint64_t n = optarg ? strtoull(optarg, NULL, 0) : 0;
@@ -427,6 +438,9 @@ static options parse(int argc, char **argv)
         case 'y':
             o.linger_us = (uint32_t)n;
             break;
+        case 'g':
+            read_devices(&o, optarg);
+            break;
         default:
             exit(2);
         }
@@ -434,12 +448,61 @@ static options parse(int argc, char **argv)
     return o;
 }
 
+static gx_status open_state(bench *b, const gx_executor *ops, const gx_engine_options *eo, gx_error *err)
+{
+    const bool several = eo->n_devices > 1;
+    b->ops = several ? &gx_executor_replicas : ops;
+    return several ? gx_replicas_open(&b->state, ops, &b->s->ix, eo, err)
+                   : ops->state_open(&b->state, &b->s->ix, eo, err);
+}
+
+/* Measure the engine on the first n GPUs of the list; n is 1 on the CPU. False: there is no GPU. */
+static bool measure_engine(bench *b, const gx_executor *ops, gx_engine_options eo, uint32_t n)
+{
+    const gx_index *ix = &b->s->ix;
+    gx_error err;
+    eo.device = b->o->n_devices ? b->o->devices[0] : 0;
+    eo.n_devices = n;
+    memcpy(eo.devices, b->o->devices, sizeof eo.devices);
+    b->n_sessions = b->o->sessions * n;
+    double t = now();
+    const gx_status st = open_state(b, ops, &eo, &err);
+    if (st == GX_ENOGPU) {
+        fprintf(stderr, "bench_query: %s\n", err.text);
+        return false;
+    }
+    if (st != GX_OK || b->ops->workspace_open(&b->exec, b->state, &err) != GX_OK)
+        die("open", &err);
+    printf("%s: opened in %.3f s (%.1f MB)\n", b->ops->describe(b->state), now() - t,
+           (double)ix->header->device_bytes / 1e6);
+    double upload;
+    if (strcmp(b->o->engine, "gpu") == 0 && gx_device_upload_time(eo.device, ix->file + ix->header->device_offset,
+                                                                  ix->header->device_bytes, &upload, &err) == GX_OK)
+        printf("its copy to the GPU alone: %.3f s, %.1f GB/s\n", upload,
+               (double)ix->header->device_bytes / upload / 1e9);
+    t = now();
+    make_plans(b, GX_OP_OR, 10);
+    const double planned = now();
+    if (b->ops->run(b->exec, b->plans, 1, b->hits, NULL, &err) != GX_OK)
+        die("run", &err);
+    printf("plans %.3f us each; first answer, with bounds, in %.3f s\n", (planned - t) * 1e6 / b->n, now() - planned);
+    fflush(stdout);
+    measure_all(b);
+    free_plans(b);
+    gx_pair_thresholds_free(b->pairs);
+    b->pairs = NULL;
+    b->paired_k = 0;
+    b->ops->workspace_close(b->exec);
+    b->ops->release_index(b->state);
+    return true;
+}
+
 int main(int argc, char **argv)
 {
     const options o = parse(argc, argv);
     gx_error err;
     bench b = {.o = &o};
-    double t = now();
+    const double t = now();
     if (gx_synth_open(&b.s, &o.synth, &err) != GX_OK)
         die("generate", &err);
     const gx_index *ix = &b.s->ix;
@@ -448,51 +511,29 @@ int main(int argc, char **argv)
            ix->n_docs, ix->n_terms, (double)ix->n_postings / 1e6, o.synth.codec->name,
            (double)ix->payload_words * 32 / (double)ix->n_postings, (double)ix->n_blocks * 96 / (double)ix->n_postings,
            ix->avgdl, now() - t);
-    b.ops = find_engine(o.engine);
-    if (!b.ops) {
+    const gx_executor *ops = find_engine(o.engine);
+    if (!ops) {
         fprintf(stderr, "bench_query: this build has no engine '%s'\n", o.engine);
         return 77;
     }
     gx_engine_options eo = GX_ENGINE_OPTIONS;
     eo.map_memory = o.map_memory;
     eo.linger_us = o.linger_us;
-    t = now();
-    const gx_status st = b.ops->state_open(&b.state, ix, &eo, &err);
-    if (st == GX_ENOGPU) {
-        fprintf(stderr, "bench_query: %s\n", err.text);
-        return 77;
-    }
-    if (st != GX_OK || b.ops->workspace_open(&b.exec, b.state, &err) != GX_OK)
-        die("open", &err);
-    printf("%s: opened in %.3f s (%.1f MB)\n", b.ops->describe(b.state), now() - t,
-           (double)ix->header->device_bytes / 1e6);
-    double upload;
-    if (strcmp(o.engine, "gpu") == 0 && gx_device_upload_time(0, ix->file + ix->header->device_offset,
-                                                              ix->header->device_bytes, &upload, &err) == GX_OK)
-        printf("its copy to the GPU alone: %.3f s, %.1f GB/s\n", upload,
-               (double)ix->header->device_bytes / upload / 1e9);
-    if (o.cpu_check && b.ops != &gx_executor_cpu) {
-        eo.map_memory = 0;
-        if (gx_executor_cpu.state_open(&b.cpu_prepared_index, ix, &eo, &err) != GX_OK ||
+    if (o.cpu_check && ops != &gx_executor_cpu) {
+        gx_engine_options cpu = eo;
+        cpu.map_memory = 0;
+        if (gx_executor_cpu.state_open(&b.cpu_prepared_index, ix, &cpu, &err) != GX_OK ||
             gx_executor_cpu.workspace_open(&b.cpu_workspace, b.cpu_prepared_index, &err) != GX_OK)
             die("open the CPU engine", &err);
     }
     b.n = b.s->n_queries;
-    t = now();
-    make_plans(&b, GX_OP_OR, 10);
-    const double planned = now();
-    if (b.ops->run(b.exec, b.plans, 1, b.hits, NULL, &err) != GX_OK)
-        die("run", &err);
-    printf("plans %.3f us each; first answer, with bounds, in %.3f s\n", (planned - t) * 1e6 / b.n, now() - planned);
-    fflush(stdout);
-    measure_all(&b);
-    free_plans(&b);
+    bool there = measure_engine(&b, ops, eo, 1);
+    if (there && o.n_devices > 1 && ops != &gx_executor_cpu)
+        there = measure_engine(&b, ops, eo, o.n_devices);
     if (b.cpu_prepared_index) {
         gx_executor_cpu.workspace_close(b.cpu_workspace);
         gx_executor_cpu.release_index(b.cpu_prepared_index);
     }
-    b.ops->workspace_close(b.exec);
-    b.ops->release_index(b.state);
     gx_synth_close(b.s);
-    return 0;
+    return there ? 0 : 77;
 }
