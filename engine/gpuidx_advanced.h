@@ -234,10 +234,14 @@ typedef struct gx_source_options {
      * source. */
     const gx_attribute *attributes;
     uint32_t n_attributes;
+    /* Threads, at most 16, that read a large file of jsonl, tsv or vectors ahead of the caller, if
+     * it is not compressed; 0: none. Documents, errors and counts are the same. */
+    uint32_t threads;
 } gx_source_options;
 #define GX_SOURCE_OPTIONS                                                                                              \
     {                                                                                                                  \
-        sizeof(gx_source_options), GX_SOURCE_GUESS, NULL, 0, false, false, GX_FILE_ID_PATH, NULL, NULL, NULL, NULL, 0  \
+        sizeof(gx_source_options), GX_SOURCE_GUESS, NULL, 0, false, false, GX_FILE_ID_PATH, NULL, NULL, NULL, NULL, 0, \
+            0                                                                                                          \
     }
 GX_API void gx_source_options_init(gx_source_options *o, size_t size);
 

@@ -90,7 +90,7 @@ static int add_documents(build *b)
             progress_end(&b->bar);
             return cli_fail_error(&err);
         }
-        if (n % 16 == 0)
+        if (n % 256 == 0)
             show_progress(b);
     }
     return 0;
@@ -228,6 +228,13 @@ static void warn_of_missing_attributes(const gx_index *ix)
             cli_warn("no document has a value of the attribute %.*s", (int)info.name_len, info.name);
 }
 
+/* How many of the threads only read a file ahead. One reads about 1.7 GB/s, which keeps eight
+ * busy. */
+static uint32_t readers_of(uint32_t threads)
+{
+    return threads / 8;
+}
+
 static int open_all(build *b)
 {
     const cli_args *a = b->args;
@@ -239,7 +246,8 @@ static int open_all(build *b)
                             .max_record = cli_count(a, "max-record"),
                             .latin1 = cli_choice(a, "encoding") == 1,
                             .file_id = (gx_file_id)cli_choice(a, "id"),
-                            .cancel = is_stopped};
+                            .cancel = is_stopped,
+                            .threads = readers_of(threads_of(a))};
     if (cli_given(a, "format"))
         gx_source_format_find(cli_text(a, "format"), &in.format);
     const int code = read_attributes(b);
@@ -268,7 +276,7 @@ static int open_all(build *b)
     out.store_titles = cli_choice(a, "store") >= 1;
     out.store_text = cli_choice(a, "store") == 2;
     out.memory = cli_count(a, "memory");
-    out.threads = threads_of(a);
+    out.threads = threads_of(a) - readers_of(threads_of(a));
     out.source = from;
     out.attributes = b->attributes;
     out.n_attributes = b->n_attributes;
@@ -434,8 +442,8 @@ static const cli_flag flags[] = {
      "memory for the inversion; what does not fit goes through temporary files in the directory of the output",
      .min = 1 << 20},
     {"threads", 'j', CLI_COUNT, "N", "1",
-     "use at most `N` threads; 0: one a processor. The index is the same for "
-     "any number",
+     "use at most `N` threads; 0: one a processor. The index is the same for any number. One thread in eight reads "
+     "large files of jsonl, tsv and vectors ahead of the others, if they are not compressed",
      .max = 1024},
     {"on-error", 0, CLI_CHOICE, "fail|skip", "fail",
      "what a bad document does: `fail` ends the build and writes nothing; `skip` leaves the document out"},

@@ -34,9 +34,11 @@ static gx_status read_raw(gx_input *in, char *to, size_t max, size_t *n, gx_erro
         const gx_status st = ask_cancel(in, err);
         if (st)
             return st;
-        const ssize_t got = read(in->fd, to, max);
+        const size_t some = in->ranged && in->to - in->at < max ? (size_t)(in->to - in->at) : max;
+        const ssize_t got = in->ranged ? pread(in->fd, to, some, (off_t)in->at) : read(in->fd, to, max);
         if (got >= 0) {
             *n = (size_t)got;
+            in->at += *n;
             in->raw_bytes += *n;
             return GX_OK;
         }
@@ -434,6 +436,18 @@ gx_status gx_input_open(gx_input *in, const char *path, gx_error *err)
     return st;
 }
 
+void gx_input_open_range(gx_input *in, const char *path, int fd, uint64_t begin, uint64_t end)
+{
+    gx_input_close(in);
+    in->path = path;
+    in->fd = fd;
+    in->ranged = true;
+    in->at = begin;
+    in->to = end;
+    in->line = 1;
+    in->eof = false;
+}
+
 void gx_input_move(gx_input *to, gx_input *from)
 {
     *to = *from;
@@ -446,8 +460,9 @@ void gx_input_close(gx_input *in)
 {
     close_archive(in);
     close_layer(&in->layers[0]);
-    if (in->fd > STDIN_FILENO)
+    if (in->fd > STDIN_FILENO && !in->ranged)
         close(in->fd);
+    in->ranged = false;
     in->n_block = 0;
     in->fd = -1;
     in->begin = in->end = 0;

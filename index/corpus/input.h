@@ -45,6 +45,8 @@ typedef struct gx_input {
 
     const char *path; /* the caller's string, valid while the file is open; of a member ARCHIVE/NAME */
     int fd;           /* -1: no file is open */
+    bool ranged;      /* only bytes [at, to) of the file are read, whose descriptor is the caller's */
+    uint64_t at, to;
     struct gx_input_layer {
         struct gx_unpack *unpack; /* NULL: it is not compressed */
         char *raw;                /* compressed bytes */
@@ -70,6 +72,10 @@ gx_status gx_input_open(gx_input *in, const char *path, gx_error *err);
 gx_status gx_input_next_member(gx_input *in, const char **name, gx_error *err);
 /* Make *to what *from is, an open file that is no archive; *from is GX_INPUT_INIT then. */
 void gx_input_move(gx_input *to, gx_input *from);
+/* Close the open file, if any, and begin with bytes [begin, end) of a regular file that is not
+ * compressed, whose descriptor fd stays the caller's. It is read by pread, so that several inputs
+ * can share it. The window is empty, and lines count from 1. end may lie behind the file's end. */
+void gx_input_open_range(gx_input *in, const char *path, int fd, uint64_t begin, uint64_t end);
 void gx_input_close(gx_input *in); /* close the file; the totals and the buffer stay */
 void gx_input_free(gx_input *in);  /* close the file and free everything */
 

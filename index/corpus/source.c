@@ -8,6 +8,7 @@
 
 #include "engine/grow.h"
 #include "engine/sized.h"
+#include "index/corpus/line_ranges.h"
 #include "index/corpus/source_reader.h"
 
 enum {
@@ -434,11 +435,46 @@ static gx_status open_next_file(gx_source *s, gx_error *err)
         if ((st = gx_input_open(&s->in, s->file.path, err)) || s->in.archive)
             return st;
     }
-    s->first = true;
+    s->first = s->may_cut = true;
     ++s->counts.files;
     if ((st = choose_format(s, err)) == GX_OK)
         s->reading = true;
     return st;
+}
+
+gx_status gx_source_read_record(gx_source *s, bool *found, gx_error *err)
+{
+    *found = false;
+    s->rec = (gx_record){0};
+    s->n_values = 0;
+    s->n_vector = 0;
+    gx_status st = formats[s->format].read ? formats[s->format].read(s, found, err) : GX_OK;
+    if (!st && *found)
+        st = finish_document(s, err);
+    s->counts.bad += st == GX_EINPUT;
+    return st;
+}
+
+/* The next document of the open file, from threads if they read it. */
+static gx_status read_document(gx_source *s, bool *found, gx_error *err)
+{
+    gx_status st = GX_OK;
+    if (s->may_cut && !(s->format == GX_SOURCE_TSV && s->first)) { /* the first record may name the columns */
+        s->may_cut = false;
+        st = gx_line_ranges_open(&s->ranges, s, err);
+    }
+    if (!st)
+        st = s->ranges ? gx_line_ranges_next(s->ranges, s, found, err) : gx_source_read_record(s, found, err);
+    return st;
+}
+
+static void close_file(gx_source *s)
+{
+    gx_line_ranges_close(s->ranges);
+    s->ranges = NULL;
+    s->reading = false;
+    if (!s->in.archive)
+        gx_input_close(&s->in);
 }
 
 gx_status gx_source_next(gx_source *s, const gx_source_document **out, gx_error *err)
@@ -449,23 +485,15 @@ gx_status gx_source_next(gx_source *s, const gx_source_document **out, gx_error 
     while (!st && !found) {
         if (!s->reading) {
             st = open_next_file(s, err);
+            s->counts.bad += st == GX_EINPUT;
             if (!st && !s->file.path)
                 return GX_OK;
         } else {
-            s->rec = (gx_record){0};
-            s->n_values = 0;
-            s->n_vector = 0;
-            st = formats[s->format].read ? formats[s->format].read(s, &found, err) : GX_OK;
-            if (!st && !found) {
-                s->reading = false;
-                if (!s->in.archive)
-                    gx_input_close(&s->in);
-            }
+            st = read_document(s, &found, err);
+            if (!st && !found)
+                close_file(s);
         }
     }
-    if (!st)
-        st = finish_document(s, err);
-    s->counts.bad += st == GX_EINPUT;
     if (!st)
         *out = &s->doc;
     return st;
@@ -511,13 +539,9 @@ gx_status gx_source_open(gx_source **out, const char *const *paths, size_t n, co
     return GX_OK;
 }
 
-void gx_source_close(gx_source *s)
+void gx_source_free_buffers(gx_source *s)
 {
-    if (!s)
-        return;
-    gx_csr_close(s);
     gx_input_free(&s->in);
-    gx_walk_close(s->walk);
     free(s->vector);
     free(s->id.p);
     free(s->title.p);
@@ -526,6 +550,16 @@ void gx_source_close(gx_source *s)
     free(s->fixed_title.p);
     free(s->fixed_text.p);
     free(s->values);
+}
+
+void gx_source_close(gx_source *s)
+{
+    if (!s)
+        return;
+    gx_line_ranges_close(s->ranges); /* first: its threads use the file */
+    gx_csr_close(s);
+    gx_walk_close(s->walk);
+    gx_source_free_buffers(s);
     free(s);
 }
 

@@ -73,7 +73,9 @@ struct gx_source {
     gx_weighted_term *vector; /* [n_vector] of the record */
     uint32_t n_vector;
     size_t max_vector;
-    struct gx_csr *csr; /* the open matrix, or NULL */
+    struct gx_csr *csr;            /* the open matrix, or NULL */
+    struct gx_line_ranges *ranges; /* that threads read of the open file, or NULL */
+    bool may_cut;                  /* the open file's rest has not been tried to be cut to ranges */
 
     bool first;      /* no record of this file has been read */
     bool smart_open; /* the next document of format smart has begun, with smart_id on smart_line */
@@ -92,6 +94,13 @@ struct gx_source {
 typedef gx_status gx_reader_fn(gx_source *s, bool *found, gx_error *err);
 gx_reader_fn gx_read_json, gx_read_tsv, gx_read_csv, gx_read_trectext, gx_read_trecweb, gx_read_plain, gx_read_file,
     gx_read_smart, gx_read_warc, gx_read_vectors, gx_read_csr;
+
+/* Read the open file's next record as s->doc, and count it. *found is false at the file's end.
+ * Statuses as of gx_source_next. */
+gx_status gx_source_read_record(gx_source *s, bool *found, gx_error *err);
+
+/* Close the input, and free all that reading records has allocated. */
+void gx_source_free_buffers(gx_source *s);
 
 /* Map the matrix at path ("-", which is refused: stdin), which becomes the open file. GX_EINPUT: it
  * is none; GX_ENOTFOUND, GX_EIO, GX_ENOMEM. */

@@ -115,6 +115,135 @@ static int clear(void **state)
     return system(command);
 }
 
+/* ---- files that threads read ---- */
+
+static uint64_t hash_bytes(uint64_t h, const char *p, size_t n)
+{
+    for (size_t i = 0; i < n; ++i)
+        h = (h ^ (unsigned char)p[i]) * 0x100000001b3u;
+    return (h ^ n) * 0x100000001b3u;
+}
+
+static uint64_t hash_document(uint64_t h, const gx_source_document *d)
+{
+    const gx_document *c = &d->doc;
+    h = hash_bytes(h ^ d->line, c->id, c->id_len);
+    h = hash_bytes(h ^ (c->title != NULL), c->title, c->title_len);
+    h = hash_bytes(h ^ (c->vector != NULL), c->text, c->text_len);
+    for (uint32_t i = 0; i < c->n_values; ++i)
+        h = hash_bytes(h ^ c->values[i].attribute, c->values[i].text, c->values[i].len);
+    for (uint32_t i = 0; i < c->n_vector; ++i)
+        h = hash_bytes(h ^ (uint64_t)(c->vector[i].weight * 1024), c->vector[i].term, c->vector[i].len);
+    return h;
+}
+
+/* A number that stands for all documents and errors of the files, in their order; the counts are in
+ * `counts`. It stops behind `most` documents. */
+static uint64_t hash_files(const char *const *paths, size_t n, gx_source_options opt, uint32_t threads, uint64_t most)
+{
+    gx_source *s;
+    gx_error err = {0};
+    const gx_source_document *d;
+    uint64_t h = 0xcbf29ce484222325u;
+    opt.threads = threads;
+    assert_int_equal(gx_source_open(&s, paths, n, &opt, &err), GX_OK);
+    for (uint64_t i = 0; i < most; ++i) {
+        const gx_status st = gx_source_next(s, &d, &err);
+        assert_true(st == GX_OK || st == GX_EINPUT);
+        if (st == GX_OK && !d)
+            break;
+        h = st == GX_OK ? hash_document(h, d) : hash_bytes(h, err.text, strlen(err.text));
+    }
+    counts = gx_source_get_counts(s);
+    gx_source_close(s);
+    return h;
+}
+
+/* A line of the format, mostly good; *kind chooses. */
+static int make_line(char *to, size_t room, gx_source_format format, unsigned n, unsigned kind)
+{
+    static const char words[] = "the quick brown fox jumps over the lazy dog and \xc3\xa9t\xc3\xa9 comes again, ";
+    const int len = (int)(kind / 64 % 900) * (kind % 1024 == 7 ? 40 : 1);
+    char text[48000];
+    for (int i = 0; i < len; ++i)
+        text[i] = words[(unsigned)i % (sizeof words - 1)];
+    const char *end = kind % 7 == 0 ? "\r\n" : "\n";
+    if (kind % 61 == 5)
+        return snprintf(to, room, "%s", end); /* blank */
+    if (kind % 89 == 5)
+        return snprintf(to, room, "no document: %.*s%s", len / 2, text, end);
+    if (kind % 97 == 5)
+        return snprintf(to, room, "x %u\t%d\tT\t\xff%.*s%s", n, 2000 + (int)(n % 30), len, text, end);
+    switch (format) {
+    case GX_SOURCE_TSV:
+        return snprintf(to, room, "d%u\t%d\ttitle %u\t%.*s%s", n, 2000 + (int)(n % 30), n, len, text, end);
+    case GX_SOURCE_JSONL:
+        return snprintf(to, room, "{\"id\":\"d%u\",\"year\":%d,\"text\":\"\\u00e9 %.*s\"}%s", n, 2000 + (int)(n % 30),
+                        len, text, end);
+    default:
+        return snprintf(to, room, "{\"id\":\"d%u\",\"vector\":{\"a%u\":%u.5,\"\\u00e9\":1,\"%.*s\":2}}%s", n, n % 50,
+                        n % 9 + 1, len % 50, text, end);
+    }
+}
+
+static const char *write_lines(const char *name, gx_source_format format, const char *header, size_t bytes,
+                               uint64_t *random)
+{
+    static char line[100000];
+    const char *path = in_folder(name);
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    size_t written = fwrite(header, 1, strlen(header), f);
+    for (unsigned n = 0; written < bytes; ++n) {
+        *random = *random * 6364136223846793005u + 1442695040888963407u;
+        const int len = make_line(line, sizeof line, format, n, (unsigned)(*random >> 33));
+        assert_true(len > 0 && (size_t)len < sizeof line);
+        written += fwrite(line, 1, (size_t)len, f);
+    }
+    fputs("the last line, without an end", f);
+    assert_int_equal(fclose(f), 0);
+    return path;
+}
+
+static void threads_read_the_same(void **state)
+{
+    (void)state;
+    static const gx_attribute year = {"year", GX_ATTRIBUTE_INT};
+    static const struct {
+        gx_source_format format;
+        const char *header, *columns;
+        size_t max_record;
+        bool latin1;
+    } cases[] = {{GX_SOURCE_TSV, "id\tyear\ttitle\ttext\n", NULL, 0, false},
+                 {GX_SOURCE_TSV, "\n\n", "id,year,title,text", 20000, false},
+                 {GX_SOURCE_JSONL, "\xef\xbb\xbf", NULL, 0, false},
+                 {GX_SOURCE_JSONL, "", NULL, 9000, true},
+                 {GX_SOURCE_VECTORS, "", NULL, 0, false}};
+    const char *seed = getenv("GX_TEST_SEED");
+    uint64_t random = seed ? strtoull(seed, NULL, 10) : 20261123;
+    printf("seed %llu\n", (unsigned long long)random);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        const gx_source_options opt = {.size = sizeof opt,
+                                       .format = cases[i].format,
+                                       .columns = cases[i].columns,
+                                       .max_record = cases[i].max_record,
+                                       .else_latin1 = cases[i].latin1,
+                                       .attributes = &year,
+                                       .n_attributes = cases[i].format != GX_SOURCE_VECTORS};
+        const char *first = write_lines("first", cases[i].format, cases[i].header, 11u << 20, &random);
+        const char *second = write_lines("second", cases[i].format, cases[i].header, 10u << 20, &random);
+        const char *const paths[] = {first, second};
+        const uint64_t want = hash_files(paths, 2, opt, 0, UINT64_MAX);
+        const gx_source_counts c = counts;
+        assert_true(c.documents > 10000 && c.bad > 100);
+        for (uint32_t threads = 1; threads <= 16; threads = 3 * threads + 1) {
+            assert_true(hash_files(paths, 2, opt, threads, UINT64_MAX) == want);
+            assert_memory_equal(&counts, &c, offsetof(gx_source_counts, format) + sizeof c.format);
+        }
+        assert_true(hash_files(paths, 2, opt, 3, 5000) == hash_files(paths, 2, opt, 0, 5000)); /* closed early */
+    }
+}
+
 /* ---- JSONL ---- */
 
 static void json_takes_the_names_that_collections_use(void **state)
@@ -924,6 +1053,7 @@ static void records_survive_the_ends_of_blocks(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(threads_read_the_same),
         cmocka_unit_test(json_takes_the_names_that_collections_use),
         cmocka_unit_test(json_decodes_every_escape),
         cmocka_unit_test(malformed_json_is_refused_with_line_and_column),
