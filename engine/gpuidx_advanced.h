@@ -990,11 +990,15 @@ typedef struct gx_service_options {
      * submit. May be NULL. */
     void (*answer)(void *user, const gx_service_answer *answer);
     void *user;
+    /* Seconds that a batch may take on the GPU; > 0. Then the GPU counts as lost: the CPU answers the
+     * batch, and the GPU is used again once that call has returned. Batches with masks, filters or
+     * `cancel`, and those of collections, may take any time. */
+    double hang;
 } gx_service_options;
 #define GX_SERVICE_OPTIONS                                                                                             \
     {                                                                                                                  \
         sizeof(gx_service_options), NULL, NULL, 1, 2, 65536, 1024, 25e-6, 2, true, 0.5, 0.05, 1e-3, 0.1, NULL, NULL,   \
-            NULL, NULL                                                                                                 \
+            NULL, NULL, 10                                                                                             \
     }
 GX_API void gx_service_options_init(gx_service_options *o, size_t size);
 
@@ -1003,7 +1007,9 @@ GX_API void gx_service_options_init(gx_service_options *o, size_t size);
 GX_API gx_status gx_service_open(gx_service **out, const gx_service_options *opt, gx_error *err);
 
 /* Answer what waits with GX_ECANCELLED, wait for what is under way, end the threads. Tickets stay
- * until they are closed. No other call on the service is under way. NULL is fine. */
+ * until they are closed. No other call on the service is under way. NULL is fine. A thread that the
+ * GPU keeps for longer than gx_service_options.hang once more is left behind with its memory; to
+ * close the GPU engine may take forever then. */
 GX_API void gx_service_close(gx_service *s);
 
 typedef struct gx_submission {
@@ -1050,6 +1056,7 @@ typedef struct gx_service_counts {
     uint64_t urgent, stolen;                          /* queries taken because of their deadline, or from the other */
     uint64_t fell_back;                               /* queries that the GPU failed on and the CPU answered */
     uint64_t gpu_failures, gpu_returns;               /* times that the GPU failed, and was used again */
+    uint64_t gpu_hung;                                /* of gpu_failures, those in which it did not answer in time */
 } gx_service_counts;
 GX_API void gx_service_get_counts(gx_service *s, gx_service_counts *out);
 

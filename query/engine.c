@@ -6,6 +6,7 @@
 
 #include "engine/status.h"
 #include "query/boolean.h"
+#include "query/faults.h"
 #include "query/session.h"
 
 const gx_executor *const gx_executors[] = {
@@ -60,7 +61,10 @@ static gx_status check_devices(gx_engine_options *opt, gx_error *err)
 
 gx_status gx_engine_open(gx_engine **out, const gx_index *ix, const gx_engine_options *opt, gx_error *err)
 {
-    return gx_engine_open_with(out, ix, opt, find_ops("gpu"), err);
+    const gx_executor *gpu;
+    *out = NULL;
+    const gx_status st = gx_faults_wrap(&gpu, find_ops("gpu"), getenv("GX_GPU_FAULTS"), err);
+    return st == GX_OK ? gx_engine_open_with(out, ix, opt, gpu, err) : st;
 }
 
 /* An engine without an executor. NULL: no memory. */

@@ -32,6 +32,7 @@ static void read_flags(gx_service_options *o, const cli_args *a)
     o->batch = (uint32_t)cli_count(a, "gpu-batch");
     o->batch_seconds = 1e-6 * cli_number(a, "batch-time");
     o->decisions = cli_text(a, "decisions");
+    o->hang = cli_number(a, "gpu-timeout");
 }
 
 int hybrid_open(hybrid *h, const cli_args *a, const char *index_path, const gx_index *ix, gx_engine *cpu)

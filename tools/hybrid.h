@@ -17,6 +17,9 @@
     {"batch-time", 0, CLI_NUMBER, "US", "25", \
      "with `--engine=hybrid`, microseconds after which a batch that is not full starts while the GPU has another " \
      "one; a GPU that has none starts at once", .max = 1e6}, \
+    {"gpu-timeout", 0, CLI_NUMBER, "S", "10", \
+     "with `--engine=hybrid`, seconds that a batch may take on the GPU. Then the CPU answers its queries, and the " \
+     "GPU is used again once it has answered", .max = 1e6}, \
     {"profile", 0, CLI_TEXT, "FILE", NULL, \
      "with `--engine=hybrid`, what queries cost, from `gpuidx calibrate`. Without this flag: the profile beside the " \
      "index, or the one in the user's cache folder, or that of an NVIDIA H200"}, \

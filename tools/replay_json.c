@@ -146,12 +146,12 @@ static json_t *hybrid_json(const replay_facts *f)
 {
     const gx_service_counts *c = &f->r->service;
     const gx_service_options *o = &f->hybrid->options;
-    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:i, s:i, s:i, s:f, s:o}", "by_cpu",
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:i, s:i, s:i, s:f, s:o}", "by_cpu",
                      (json_int_t)c->by[GX_PROCESSOR_CPU], "by_gpu", (json_int_t)c->by[GX_PROCESSOR_GPU], "gpu_batches",
                      (json_int_t)c->batches, "stolen", (json_int_t)c->stolen, "urgent", (json_int_t)c->urgent,
-                     "gpu_failures", (json_int_t)c->gpu_failures, "fell_back", (json_int_t)c->fell_back, "cpu_threads",
-                     (int)o->cpu_threads, "gpu_threads", (int)o->gpu_threads, "gpu_batch", (int)o->batch,
-                     "batch_time_us", o->batch_seconds * 1e6, "gpu",
+                     "gpu_failures", (json_int_t)c->gpu_failures, "gpu_hung", (json_int_t)c->gpu_hung, "fell_back",
+                     (json_int_t)c->fell_back, "cpu_threads", (int)o->cpu_threads, "gpu_threads", (int)o->gpu_threads,
+                     "gpu_batch", (int)o->batch, "batch_time_us", o->batch_seconds * 1e6, "gpu",
                      f->hybrid->gpu ? text_or_null(gx_engine_describe(f->hybrid->gpu)) : json_null());
 }
 

@@ -183,8 +183,8 @@ static void put_service(FILE *out, const replay_facts *f)
     fprintf(out, "  %-22s %15s\n  %-22s %15s\n", "stolen from the other", show_count(c->stolen), "near their deadline",
             show_count(c->urgent));
     if (c->gpu_failures)
-        fprintf(out, "  %-22s %15s   %s quer%s answered by the CPU instead\n", "failures of the GPU",
-                show_count(c->gpu_failures), show_count(c->fell_back), plural_y(c->fell_back));
+        fprintf(out, "  %-22s %15s   in %s it hung; %s quer%s answered by the CPU instead\n", "failures of the GPU",
+                show_count(c->gpu_failures), show_count(c->gpu_hung), show_count(c->fell_back), plural_y(c->fell_back));
 }
 
 static void put_work(FILE *out, const replay_facts *f)

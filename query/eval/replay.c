@@ -1002,6 +1002,7 @@ static gx_service_counts subtract_counts(gx_service_counts a, const gx_service_c
     a.fell_back -= b->fell_back;
     a.gpu_failures -= b->gpu_failures;
     a.gpu_returns -= b->gpu_returns;
+    a.gpu_hung -= b->gpu_hung;
     return a;
 }
 

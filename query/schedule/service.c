@@ -20,6 +20,7 @@
 #include <sys/prctl.h>
 
 #include "engine/clock.h"
+#include "engine/grow.h"
 #include "engine/parallel.h"
 #include "engine/sized.h"
 #include "engine/status.h"
@@ -27,17 +28,26 @@
 #include "query/schedule/decisions.h"
 #include "query/session.h"
 
-#define PUT_AT_ONCE 64u   /* queries that are described before they are put */
-#define MOST_CPU_TAKE 8u  /* queries that a CPU thread takes at once where many wait */
-#define CPU_ABSORBS 64u   /* arrivals that a CPU thread absorbs at once */
+#define PUT_AT_ONCE 64u  /* queries that are described before they are put */
+#define MOST_CPU_TAKE 8u /* queries that a CPU thread takes at once where many wait */
+#define CPU_ABSORBS 64u  /* arrivals that a CPU thread absorbs at once */
+#define LEFT UINT64_MAX
 #define POLLS_PER_LOOK 16 /* at the clock */
 #define MOST_RETRY 10.0   /* s */
 #define MOST_POLLING 2u   /* threads of a processor that poll at once: more would only hold each other up */
 #define QUERY_OPTIONS_LEAST GX_SIZE_THROUGH(gx_query_options, mask)
 
+/* A thread that answers. One whose GPU hangs is left behind: then another one has its place, and its
+ * queries, and it touches nothing but what is its own. */
 typedef struct worker {
     gx_service *s;
     gx_processor p;
+    uint32_t place; /* in gx_service.workers */
+    gx_threads *thread;
+    /* Since when the GPU has the thread's batch, in ns; 0: it has none; LEFT */
+    atomic_uint_fast64_t since;
+    atomic_bool returned;  /* of one that was left, from the GPU */
+    struct worker *next;   /* of those that were left */
     uint32_t max, absorbs; /* most queries, and arrivals, at once */
     gx_session *session;   /* NULL: the GPU has failed */
     gx_session *fallback;  /* of a GPU thread: on the CPU; NULL until needed */
@@ -46,14 +56,23 @@ typedef struct worker {
     gx_plan *plans;        /* [max] */
     gx_hits *hits;         /* [max] */
     uint64_t retry_at;     /* ns, when a GPU that failed is tried again */
+    uint32_t n;            /* queries taken, */
+    double ns;             /* which are predicted to take so long */
+    bool inherited;        /* from a thread that was left */
+    gx_plan_term *terms;   /* copies of those of the plans, and the keys that the GPU finds: */
+    uint64_t *keys;        /* a job is the caller's again as soon as it is answered */
+    size_t max_terms, max_keys;
 } worker;
+
+/* Threads that a GPU kept when their service was closed. */
+static _Atomic(worker *) abandoned;
 
 struct gx_service {
     gx_service_options opt;
     gx_cost_profile profile;
-    worker *workers; /* [n_workers] those of the CPU first */
+    worker **workers; /* [n_workers] those of the CPU first */
     uint32_t n_workers;
-    gx_threads *threads;
+    gx_threads *watchdog;
     atomic_bool closing;
 
     alignas(64) _Atomic(gx_service_job *) arrived; /* the newest first */
@@ -64,7 +83,10 @@ struct gx_service {
     atomic_uint n_polling[GX_N_PROCESSORS];
 
     alignas(64) pthread_mutex_t lock; /* of the rest */
-    pthread_cond_t work[GX_N_PROCESSORS], room, drained;
+    pthread_cond_t work[GX_N_PROCESSORS], room, drained, ended;
+    worker *left;      /* threads that the GPU keeps, or has kept */
+    uint32_t n_active; /* threads that answer */
+    bool watches;
     uint32_t n_wait_for_room;
     gx_scheduler *scheduler;
     gx_service_job **jobs;    /* [opt.bound] by slot */
@@ -178,7 +200,7 @@ static void set_answer(gx_service_job *job, gx_status st, const gx_error *err, u
 /* Whether a failure is the GPU's, which the CPU makes good. */
 static bool is_gpu_failure(const worker *w, gx_status st)
 {
-    return w->p == GX_PROCESSOR_GPU && (st == GX_ECUDA || st == GX_ENOGPU);
+    return w->p == GX_PROCESSOR_GPU && (st == GX_ECUDA || st == GX_ENOGPU || (st == GX_ENOMEM && w->s->opt.cpu));
 }
 
 /* Answer a query on the CPU in a GPU thread whose GPU has failed. */
@@ -236,13 +258,66 @@ static void lose_gpu(worker *w, uint32_t n, const gx_error *err)
     pthread_mutex_unlock(&s->lock);
 }
 
+/* ---- a GPU that may hang ---- */
+
+static bool reserve_copies(worker *w, size_t n_terms, size_t n_keys)
+{
+    return gx_reserve(&w->terms, &w->max_terms, n_terms, sizeof *w->terms) &&
+           gx_reserve(&w->keys, &w->max_keys, n_keys, sizeof *w->keys);
+}
+
+/* Give the plans and hits copies of their own, so that the thread can be left. false: it cannot. */
+static bool copy_batch(worker *w, uint32_t n)
+{
+    size_t n_terms = 0, n_keys = 0;
+    for (uint32_t i = 0; i < n; ++i) {
+        const gx_plan *p = &w->plans[i];
+        if (p->parts || p->mask || p->filter || p->cancel)
+            return false;
+        n_terms += p->n_terms;
+        n_keys += p->k;
+    }
+    if (!reserve_copies(w, n_terms, n_keys))
+        return false;
+    n_terms = n_keys = 0;
+    for (uint32_t i = 0; i < n; ++i) {
+        gx_plan *p = &w->plans[i];
+        memcpy(w->terms + n_terms, p->terms, p->n_terms * sizeof *p->terms);
+        p->terms = w->terms + n_terms;
+        w->hits[i].keys = w->keys + n_keys;
+        n_terms += p->n_terms;
+        n_keys += p->k;
+    }
+    return true;
+}
+
+/* As gx_session_run, under the eyes of the watchdog. GX_EDEADLINE: the thread was left. */
+static gx_status run_watched(worker *w, uint32_t first, uint32_t n, gx_error *err)
+{
+    uint_fast64_t since = now();
+    if (w->hits[first].keys == w->jobs[first]->keys) /* not copied */
+        return gx_session_run(w->session, w->plans + first, n, w->hits + first, err);
+    atomic_store(&w->since, since);
+    const gx_status st = gx_session_run(w->session, w->plans + first, n, w->hits + first, err);
+    if (!atomic_compare_exchange_strong(&w->since, &since, 0))
+        return GX_EDEADLINE;
+    for (uint32_t i = first; st == GX_OK && i < first + n; ++i)
+        memcpy(w->jobs[i]->keys, w->hits[i].keys, w->hits[i].n * sizeof *w->keys);
+    return st;
+}
+
+static bool was_left(const worker *w)
+{
+    return atomic_load(&w->since) == LEFT;
+}
+
 /* Run jobs [first, first + n) of the thread. Where one of a batch is cancelled or cannot be
  * answered, each is run alone, and what failed is finished and leaves jobs. Returns whether the GPU
- * is lost. */
+ * is lost; look at was_left first. */
 static bool run_jobs(worker *w, uint32_t first, uint32_t n, gx_error *err)
 {
-    const gx_status st = gx_session_run(w->session, w->plans + first, n, w->hits + first, err);
-    if (is_gpu_failure(w, st))
+    const gx_status st = run_watched(w, first, n, err);
+    if (was_left(w) || is_gpu_failure(w, st))
         return true;
     bool lost = false;
     if (st != GX_OK && n > 1) {
@@ -259,11 +334,30 @@ static bool run_jobs(worker *w, uint32_t first, uint32_t n, gx_error *err)
     return false;
 }
 
-/* Answer the n queries that the thread has taken: on the CPU one after the other. */
-static void answer(worker *w, uint32_t n)
+static void answer_on_gpu(worker *w)
 {
     gx_error err = {0};
-    for (uint32_t i = 0; i < n; ++i) {
+    uint32_t good = 0;
+    copy_batch(w, w->n);
+    const bool lost = run_jobs(w, 0, w->n, &err);
+    if (was_left(w))
+        return;
+    if (lost) {
+        lose_gpu(w, w->n, &err);
+        return;
+    }
+    for (uint32_t i = 0; i < w->n; ++i) {
+        if (w->jobs[i])
+            w->jobs[good++] = w->jobs[i];
+    }
+    tell(w->jobs, good);
+}
+
+/* Answer the queries that the thread has taken: on the CPU one after the other. */
+static void answer(worker *w)
+{
+    gx_error err = {0};
+    for (uint32_t i = 0; i < w->n; ++i) {
         gx_service_job *job = w->jobs[i];
         w->plans[i] = *job->plan;
         if (w->p == GX_PROCESSOR_GPU && w->s->opt.cpu)
@@ -272,26 +366,18 @@ static void answer(worker *w, uint32_t n)
         job->fell_back = false;
         job->status = GX_OK;
     }
-    for (uint32_t i = 0; i < n && w->p == GX_PROCESSOR_CPU; ++i) {
+    if (w->p == GX_PROCESSOR_GPU) {
+        answer_on_gpu(w);
+        return;
+    }
+    for (uint32_t i = 0; i < w->n; ++i) {
         run_jobs(w, i, 1, &err);
         if (w->jobs[i])
             tell(&w->jobs[i], 1);
     }
-    if (w->p == GX_PROCESSOR_CPU)
-        return;
-    if (run_jobs(w, 0, n, &err)) {
-        lose_gpu(w, n, &err);
-        return;
-    }
-    uint32_t good = 0;
-    for (uint32_t i = 0; i < n; ++i) {
-        if (w->jobs[i])
-            w->jobs[good++] = w->jobs[i];
-    }
-    tell(w->jobs, good);
 }
 
-/* ---- threads ---- */
+/* ---- taking ---- */
 
 /* The oldest query that has arrived, or NULL. The caller holds the lock. */
 static gx_service_job *next_arrival(gx_service *s)
@@ -383,6 +469,25 @@ static uint32_t take(worker *w, double *ns)
     return n;
 }
 
+static void close_worker(worker *w);
+
+/* Free the threads that were left and have returned. Returns whether all have. The caller holds the
+ * lock. */
+static bool free_left(gx_service *s)
+{
+    for (worker **at = &s->left; *at;) {
+        worker *w = *at;
+        if (!atomic_load(&w->returned)) {
+            at = &w->next;
+            continue;
+        }
+        *at = w->next;
+        gx_threads_join(w->thread);
+        close_worker(w);
+    }
+    return !s->left;
+}
+
 /* The GPU has failed: wait, then try it again. Returns false where the service closes meanwhile. */
 static bool return_to_gpu(worker *w)
 {
@@ -391,10 +496,11 @@ static bool return_to_gpu(worker *w)
     pthread_mutex_lock(&s->lock);
     while (!atomic_load(&s->closing) && now() < w->retry_at)
         sleep_until(s, GX_PROCESSOR_GPU, w->retry_at);
+    const bool all_returned = free_left(s);
     pthread_mutex_unlock(&s->lock);
     if (atomic_load(&s->closing))
         return false;
-    if (gx_session_open(&w->session, s->opt.gpu, &err) != GX_OK) {
+    if (!all_returned || gx_session_open(&w->session, s->opt.gpu, &err) != GX_OK) {
         pthread_mutex_lock(&s->lock);
         put_off(w);
         pthread_mutex_unlock(&s->lock);
@@ -446,15 +552,15 @@ static uint32_t wait_for_work(worker *w, double *ns)
     }
 }
 
-/* The thread has answered n queries that were predicted to take ns. The caller holds the lock. */
-static void end_work(worker *w, uint32_t n, double ns)
+/* The thread has answered what it took. The caller holds the lock. */
+static void end_work(worker *w)
 {
     gx_service *s = w->s;
-    s->counts.answered += n;
-    count_done(s, n);
-    gx_scheduler_done(s->scheduler, w->p, ns);
+    s->counts.answered += w->n;
+    count_done(s, w->n);
+    gx_scheduler_done(s->scheduler, w->p, w->ns);
     if (s->decisions)
-        gx_decisions_done(s->decisions, w->p, ns);
+        gx_decisions_done(s->decisions, w->p, w->ns);
     if (w->p != GX_PROCESSOR_GPU)
         return;
     if (w->session)
@@ -465,61 +571,186 @@ static void end_work(worker *w, uint32_t n, double ns)
     }
 }
 
-static void work(void *user, uint32_t number)
+/* The thread has the queries of one that was left. */
+static void answer_inherited(worker *w)
 {
-    gx_service *s = user;
-    worker *w = &s->workers[number];
-    prctl(PR_SET_TIMERSLACK, 1); /* ns: batches close in time */
-    for (bool closing = false; !closing;) {
-        double ns;
-        uint32_t n;
-        if (!w->session) {
-            closing = !return_to_gpu(w);
-            continue;
-        }
-        pthread_mutex_lock(&s->lock);
-        while (w->session && (n = wait_for_work(w, &ns)) > 0) {
-            pthread_mutex_unlock(&s->lock);
-            answer(w, n);
-            pthread_mutex_lock(&s->lock);
-            end_work(w, n, ns);
-        }
-        closing = atomic_load(&s->closing);
-        pthread_mutex_unlock(&s->lock);
-    }
+    gx_error err = {0};
+    gx_fail(&err, GX_ECUDA, "the GPU has not answered within %g s", w->s->opt.hang);
+    lose_gpu(w, w->n, &err);
+    pthread_mutex_lock(&w->s->lock);
+    end_work(w);
+    pthread_mutex_unlock(&w->s->lock);
+    w->inherited = false;
 }
 
-/* ---- open, close ---- */
+/* Take queries and answer them, until there is no session, the service closes, or the thread is
+ * left. Returns whether the service closes. */
+static bool work_with_session(worker *w)
+{
+    gx_service *s = w->s;
+    pthread_mutex_lock(&s->lock);
+    while (w->session && (w->n = wait_for_work(w, &w->ns)) > 0) {
+        pthread_mutex_unlock(&s->lock);
+        answer(w);
+        if (was_left(w))
+            return false;
+        pthread_mutex_lock(&s->lock);
+        end_work(w);
+    }
+    pthread_mutex_unlock(&s->lock);
+    return atomic_load(&s->closing);
+}
+
+static void work(void *user, uint32_t number)
+{
+    worker *w = user;
+    gx_service *s = w->s;
+    (void)number;
+    prctl(PR_SET_TIMERSLACK, 1); /* ns: batches close in time */
+    if (w->inherited)
+        answer_inherited(w);
+    for (bool closing = false; !closing;) {
+        closing = w->session ? work_with_session(w) : !return_to_gpu(w);
+        if (was_left(w)) { /* from here on w is no longer this thread's */
+            atomic_store(&w->returned, true);
+            return;
+        }
+    }
+    pthread_mutex_lock(&s->lock);
+    if (--s->n_active == 0)
+        pthread_cond_broadcast(&s->ended);
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* ---- threads: starting, leaving ---- */
 
 static void close_worker(worker *w)
 {
+    if (!w)
+        return;
     gx_session_close(w->session);
     gx_session_close(w->fallback);
     free(w->slots);
     free(w->jobs);
     free(w->plans);
     free(w->hits);
+    free(w->terms);
+    free(w->keys);
+    free(w);
 }
 
-static gx_status open_worker(worker *w, gx_service *s, gx_processor p, gx_error *err)
+/* A thread, not yet started, without a session. NULL: no memory. */
+static worker *new_worker(gx_service *s, uint32_t place)
 {
+    const uint32_t n_cpu = s->opt.cpu ? s->opt.cpu_threads : 0;
+    worker *w = calloc(1, sizeof *w);
+    if (!w)
+        return NULL;
     w->s = s;
-    w->p = p;
-    w->max = p == GX_PROCESSOR_GPU ? s->opt.batch : MOST_CPU_TAKE;
-    w->absorbs = p == GX_PROCESSOR_GPU ? 2 * s->opt.batch : CPU_ABSORBS;
+    w->p = place < n_cpu ? GX_PROCESSOR_CPU : GX_PROCESSOR_GPU;
+    w->place = place;
+    w->max = w->p == GX_PROCESSOR_GPU ? s->opt.batch : MOST_CPU_TAKE;
+    w->absorbs = w->p == GX_PROCESSOR_GPU ? 2 * s->opt.batch : CPU_ABSORBS;
     w->slots = malloc(w->max * sizeof *w->slots);
     w->jobs = malloc(w->max * sizeof *w->jobs);
     w->plans = malloc(w->max * sizeof *w->plans);
     w->hits = malloc(w->max * sizeof *w->hits);
-    if (!w->slots || !w->jobs || !w->plans || !w->hits)
-        return gx_fail(err, GX_ENOMEM, "no memory for a thread with batches of %u queries", w->max);
-    return gx_session_open(&w->session, p == GX_PROCESSOR_GPU ? s->opt.gpu : s->opt.cpu, err);
+    if (w->slots && w->jobs && w->plans && w->hits)
+        return w;
+    close_worker(w);
+    return NULL;
 }
+
+/* Leave a thread that has waited for the GPU since the time `since`, and put another one, which
+ * answers its queries, in its place. false: the GPU has answered meanwhile, or there is no memory
+ * for another thread. */
+static bool leave(worker *w, uint_fast64_t since)
+{
+    gx_service *s = w->s;
+    worker *heir = new_worker(s, w->place);
+    if (!heir)
+        return false;
+    heir->inherited = true;
+    pthread_mutex_lock(&s->lock);
+    const bool left = atomic_compare_exchange_strong(&w->since, &since, LEFT);
+    if (left) {
+        memcpy(heir->jobs, w->jobs, w->n * sizeof *w->jobs);
+        heir->n = w->n;
+        heir->ns = w->ns;
+        w->next = s->left;
+        s->left = w;
+        s->workers[w->place] = heir;
+        ++s->counts.gpu_hung;
+        heir->thread = gx_threads_start(1, 0, work, heir);
+    }
+    pthread_mutex_unlock(&s->lock);
+    if (!left) {
+        close_worker(heir);
+    } else if (!heir->thread) { /* the watchdog answers in its place */
+        answer_inherited(heir);
+        pthread_mutex_lock(&s->lock);
+        if (--s->n_active == 0)
+            pthread_cond_broadcast(&s->ended);
+        pthread_mutex_unlock(&s->lock);
+    }
+    return left;
+}
+
+/* Look from time to time whether the GPU hangs. */
+static void watch(void *user, uint32_t number)
+{
+    gx_service *s = user;
+    const uint64_t most = (uint64_t)(s->opt.hang * 1e9), step = most / 8 < 1000000000u ? most / 8 + 1 : 1000000000u;
+    (void)number;
+    pthread_mutex_lock(&s->lock);
+    while (s->watches) {
+        const uint64_t t = now();
+        const struct timespec next = time_at(t + step);
+        for (uint32_t i = 0; i < s->n_workers; ++i) {
+            worker *w = s->workers[i];
+            const uint64_t since = atomic_load(&w->since);
+            if (!since || since == LEFT || t < since + most)
+                continue;
+            pthread_mutex_unlock(&s->lock);
+            leave(w, since); /* only this thread replaces workers */
+            pthread_mutex_lock(&s->lock);
+        }
+        pthread_cond_timedwait(&s->ended, &s->lock, &next);
+    }
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* Wait until all threads have ended, but those that were left: these once more for `hang`. */
+static void end_threads(gx_service *s)
+{
+    pthread_mutex_lock(&s->lock);
+    while (s->n_active)
+        pthread_cond_wait(&s->ended, &s->lock);
+    s->watches = false;
+    pthread_cond_broadcast(&s->ended);
+    const uint64_t until = now() + (uint64_t)(s->opt.hang * 1e9);
+    for (struct timespec next; !free_left(s) && now() < until;) {
+        next = time_at(now() + 1000000);
+        pthread_cond_timedwait(&s->ended, &s->lock, &next);
+    }
+    for (worker *w; (w = s->left);) {
+        s->left = w->next;
+        w->next = atomic_load(&abandoned);
+        while (!atomic_compare_exchange_weak(&abandoned, &w->next, w))
+            ;
+    }
+    pthread_mutex_unlock(&s->lock);
+    gx_threads_join(s->watchdog);
+    for (uint32_t i = 0; i < s->n_workers; ++i)
+        gx_threads_join(s->workers[i]->thread);
+}
+
+/* ---- open, close ---- */
 
 static void free_service(gx_service *s)
 {
     for (uint32_t i = 0; i < s->n_workers; ++i)
-        close_worker(&s->workers[i]);
+        close_worker(s->workers[i]);
     free(s->workers);
     gx_scheduler_close(s->scheduler);
     free(s->jobs);
@@ -529,6 +760,7 @@ static void free_service(gx_service *s)
         pthread_cond_destroy(&s->work[p]);
     pthread_cond_destroy(&s->room);
     pthread_cond_destroy(&s->drained);
+    pthread_cond_destroy(&s->ended);
     pthread_mutex_destroy(&s->lock);
     free(s);
 }
@@ -542,7 +774,8 @@ static gx_status check_options(const gx_service_options *o, gx_error *err)
     if ((o->cpu && !o->cpu_threads) || (o->gpu && !o->gpu_threads) || o->cpu_threads + o->gpu_threads > 1024)
         return gx_fail(err, GX_EUSAGE, "each engine of a service needs a thread, and all together at most 1,024");
     if (!(o->batch_seconds >= 0 && o->batch_seconds <= 1) || !(o->spin >= 0 && o->spin <= 10) ||
-        !(o->patience > 0 && o->patience <= 1e6) || !(o->retry > 0 && o->retry <= 1e6))
+        !(o->patience > 0 && o->patience <= 1e6) || !(o->retry > 0 && o->retry <= 1e6) ||
+        !(o->hang > 0 && o->hang <= 1e6))
         return gx_fail(err, GX_EUSAGE, "a time of the service is out of its range");
     return GX_OK;
 }
@@ -579,15 +812,23 @@ static gx_status start(gx_service *s, gx_error *err)
     if (st == GX_OK && (!s->jobs || !s->workers))
         st = gx_fail(err, GX_ENOMEM, "no memory for a service of %u threads", n);
     for (; st == GX_OK && s->n_workers < n; ++s->n_workers) {
-        const gx_processor p = s->n_workers < n_cpu ? GX_PROCESSOR_CPU : GX_PROCESSOR_GPU;
-        st = open_worker(&s->workers[s->n_workers], s, p, err);
+        worker *w = s->workers[s->n_workers] = new_worker(s, s->n_workers);
+        if (!w)
+            return gx_fail(err, GX_ENOMEM, "no memory for a thread with batches of %u queries", o->batch);
+        st = gx_session_open(&w->session, w->p == GX_PROCESSOR_GPU ? o->gpu : o->cpu, err);
     }
-    if (st != GX_OK)
-        return st;
-    s->threads = gx_threads_start(n, 0, work, s);
-    if (gx_threads_count(s->threads) < n)
-        return gx_fail(err, GX_ENOMEM, "the system does not start %u threads", n);
-    return GX_OK;
+    for (uint32_t i = 0; st == GX_OK && i < n; ++i) {
+        pthread_mutex_lock(&s->lock);
+        s->workers[i]->thread = gx_threads_start(1, 0, work, s->workers[i]);
+        s->n_active += s->workers[i]->thread != NULL;
+        pthread_mutex_unlock(&s->lock);
+        if (!s->workers[i]->thread)
+            return gx_fail(err, GX_ENOMEM, "the system does not start %u threads", n);
+    }
+    s->watches = true;
+    if (st == GX_OK && o->gpu && !(s->watchdog = gx_threads_start(1, 0, watch, s)))
+        return gx_fail(err, GX_ENOMEM, "the system does not start %u threads", n + 1);
+    return st;
 }
 
 gx_status gx_service_open(gx_service **out, const gx_service_options *given, gx_error *err)
@@ -609,6 +850,7 @@ gx_status gx_service_open(gx_service **out, const gx_service_options *given, gx_
         pthread_cond_init(&s->work[p], &monotonic);
     pthread_cond_init(&s->room, NULL);
     pthread_cond_init(&s->drained, NULL);
+    pthread_cond_init(&s->ended, &monotonic);
     pthread_condattr_destroy(&monotonic);
     pthread_mutexattr_t adaptive; /* it is held for microseconds: sleeping takes longer */
     pthread_mutexattr_init(&adaptive);
@@ -662,7 +904,7 @@ void gx_service_close(gx_service *s)
         pthread_cond_broadcast(&s->work[p]);
     pthread_cond_broadcast(&s->room);
     pthread_mutex_unlock(&s->lock);
-    gx_threads_join(s->threads);
+    end_threads(s);
     if (s->scheduler && s->jobs)
         absorb(s, now(), UINT32_MAX);
     for (uint32_t slot = 0; s->scheduler && s->jobs && slot < s->opt.bound; ++slot) {

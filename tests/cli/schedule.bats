@@ -194,3 +194,13 @@ assert r[0]["p50_us"] <= r[0]["p99_us"] <= r[0]["p99.9_us"]' <.stdout
     ask bench schedule "$TINY"
     exits 2
 }
+
+@test "the GPU's time for a batch is above 0, and a malformed list of faults is refused" {
+    ask replay "$TINY" log --engine=hybrid --gpu-timeout=0.5
+    exits 0
+    ask replay "$TINY" log --engine=hybrid --gpu-timeout=0
+    exits 2
+    complains 'a time of the service is out of its range'
+    GX_GPU_FAULTS=hung,every=0 ask query "$TINY" --engine=gpu blocks
+    [ "$status" != 0 ]
+}

@@ -11,6 +11,7 @@
 
 #include "engine/clock.h"
 #include "query/eval/replay.h"
+#include "query/faults.h"
 #include "query/session.h"
 #include "tests/support/gen.h"
 #include "tests/support/test.h"
@@ -539,6 +540,72 @@ static void faults_of_the_gpu_lose_no_query_and_it_works_again(void **state)
     free(all);
 }
 
+static void a_gpu_that_hangs_is_left_and_used_again_when_it_answers(void **state)
+{
+    (void)state;
+    enum { N = 40 };
+    question *all = ask_many(15, N + 1);
+    gx_service_options o = usual(faulty);
+    gx_service_answer a;
+    gx_ticket *tickets[N];
+    gx_service_counts c = {0};
+    o.hang = 0.02;
+    for (int by_cpu = 0; by_cpu < 2; ++by_cpu) {
+        o.cpu = by_cpu ? cpu : NULL;
+        gx_service *s = opened(&o);
+        atomic_store(&gate, true);
+        for (uint32_t i = 0; i < N; ++i)
+            tickets[i] = submit(s, &all[i], 0);
+        do {
+            gx_service_get_counts(s, &c);
+        } while (!by_cpu && !c.gpu_hung);
+        if (!by_cpu) /* those that still wait need the GPU */
+            atomic_store(&gate, false);
+        uint32_t n_told = 0, n_fell = 0;
+        for (uint32_t i = 0; i < N; ++i) {
+            assert_int_equal(gx_ticket_wait(tickets[i], 60, &a), GX_OK);
+            if (!by_cpu && a.status == GX_ECUDA && strstr(a.error, "has not answered within 0.02 s"))
+                ++n_told;
+            else
+                assert_true(is_right(&all[i], &a));
+            n_fell += a.fell_back;
+            gx_ticket_close(tickets[i]);
+        }
+        gx_service_get_counts(s, &c);
+        assert_true(by_cpu ? n_told == 0 && n_fell == c.fell_back : n_told > 0);
+        assert_true(by_cpu || c.gpu_hung > 0);
+        atomic_store(&gate, false);
+        for (const uint64_t before = c.gpu_returns; by_cpu && c.gpu_hung && c.gpu_returns == before;)
+            gx_service_get_counts(s, &c);
+        gx_ticket *last = submit(s, &all[N], 0);
+        assert_int_equal(gx_ticket_wait(last, 60, &a), GX_OK);
+        assert_true(is_right(&all[N], &a));
+        gx_ticket_close(last);
+        gx_service_close(s);
+    }
+    free(all);
+}
+
+static void closing_does_not_wait_for_a_gpu_that_hangs(void **state)
+{
+    (void)state;
+    question *all = ask_many(16, 1);
+    gx_service_options o = usual(faulty);
+    gx_service_answer a;
+    o.cpu = NULL;
+    o.hang = 0.01;
+    atomic_store(&gate, true);
+    gx_service *s = opened(&o);
+    gx_ticket *t = submit(s, &all[0], 0);
+    gx_service_close(s);
+    assert_int_equal(gx_ticket_wait(t, 0, &a), GX_OK);
+    assert_true(a.status == GX_ECUDA || a.status == GX_ECANCELLED);
+    gx_ticket_close(t);
+    atomic_store(&gate, false);
+    nanosleep(&(struct timespec){0, 50000000}, NULL); /* the thread that was left ends */
+    free(all);
+}
+
 static void without_a_cpu_a_failure_is_told(void **state)
 {
     (void)state;
@@ -709,6 +776,103 @@ static void a_replay_through_it_writes_the_same_run(void **state)
     free(all);
 }
 
+/* A log of n queries, some of which return nothing. */
+static void write_log(uint64_t seed, uint32_t n)
+{
+    question *all = ask_many(seed, n);
+    FILE *f = fopen(in_dir("log"), "wb");
+    for (uint32_t i = 0; i < n; ++i)
+        fprintf(f, "%u:%s\n", i + 1, all[i].text);
+    fclose(f);
+    free(all);
+}
+
+/* Replay the log through a service whose GPU has the faults. */
+static void replay_with(const char *faults, gx_replay_options *opt, gx_replay_report *r)
+{
+    gx_error err = {0};
+    const gx_executor *executor;
+    gx_engine *failing;
+    gx_engine_options e = GX_ENGINE_OPTIONS;
+    static gx_executor posing;
+    posing = gx_executor_cpu;
+    posing.name = "gpu";
+    e.kind = GX_ENGINE_GPU;
+    if (gx_faults_wrap(&executor, &posing, faults, &err) || gx_engine_open_with(&failing, ix, &e, executor, &err))
+        fail_msg("%s", err.text);
+    gx_service_options service = usual(failing);
+    service.hang = 2e-3;
+    service.retry = 1e-4;
+    service.batch = 4;
+    opt->log = in_dir("log");
+    opt->force = true;
+    opt->service = &service;
+    opt->batch = 64;
+    if (gx_replay(cpu, opt, r, &err))
+        fail_msg("%s", err.text);
+    gx_engine_close(failing);
+}
+
+static void a_thousand_faults_change_no_answer_and_lose_none(void **state)
+{
+    (void)state;
+    enum { N = 1500 };
+    gx_replay_report *r = malloc(sizeof *r);
+    gx_error err = {0};
+    gx_replay_options opt = GX_REPLAY_OPTIONS;
+    write_log(17, N);
+    opt.tag = "t";
+    opt.force = true;
+    opt.log = in_dir("log");
+    opt.run_path = in_dir("one.run");
+    if (gx_replay(cpu, &opt, r, &err))
+        fail_msg("%s", err.text);
+    char *one = slurp(opt.run_path);
+    uint64_t n = 0, n_hung = 0;
+    for (int pass = 0; pass < 100 && n < 1000; ++pass) {
+        opt.run_path = in_dir("two.run");
+        opt.runs = 10;
+        replay_with("lost,memory,lost,hung,every=2,most=1000,seconds=0.005", &opt, r);
+        char *two = slurp(opt.run_path);
+        assert_string_equal(one, two);
+        free(two);
+        assert_int_equal(r->service.answered, 10 * N);
+        n += gx_faults_injected();
+        n_hung += r->service.gpu_hung;
+    }
+    print_message("%d faults, %d times hung\n", (int)n, (int)n_hung);
+    assert_true(n >= 1000 && n_hung > 0);
+    free(one);
+    free(r);
+}
+
+static void wrong_answers_are_found_by_verifying(void **state)
+{
+    (void)state;
+    gx_replay_report *r = malloc(sizeof *r);
+    gx_replay_options opt = GX_REPLAY_OPTIONS;
+    write_log(18, 300);
+    opt.verify_every = 1;
+    opt.other = cpu;
+    replay_with("wrong,every=1,most=1", &opt, r);
+    assert_int_equal(gx_faults_injected(), 1);
+    assert_true(r->other_differs <= 1);
+    replay_with("wrong,every=1", &opt, r);
+    assert_true(r->other_differs > 0 && r->other_differs <= gx_faults_injected());
+    free(r);
+}
+
+static void a_malformed_list_of_faults_is_refused(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"slow", "hung,every=0", "hung,every=", "lost,,", "every=3", "hung,seconds=x"};
+    const gx_executor *out;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; ++i)
+        assert_int_equal(gx_faults_wrap(&out, &gx_executor_cpu, bad[i], NULL), GX_EUSAGE);
+    assert_int_equal(gx_faults_wrap(&out, &gx_executor_cpu, "", NULL), GX_OK);
+    assert_ptr_equal(out, &gx_executor_cpu);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -720,10 +884,15 @@ int main(void)
         cmocka_unit_test(what_waits_can_be_cancelled_and_what_is_under_way_cannot),
         cmocka_unit_test(closing_answers_what_waits_with_cancelled),
         cmocka_unit_test(faults_of_the_gpu_lose_no_query_and_it_works_again),
+        cmocka_unit_test(a_gpu_that_hangs_is_left_and_used_again_when_it_answers),
+        cmocka_unit_test(closing_does_not_wait_for_a_gpu_that_hangs),
         cmocka_unit_test(without_a_cpu_a_failure_is_told),
         cmocka_unit_test(bad_options_and_queries_are_refused),
         cmocka_unit_test(masks_hold_on_both),
         cmocka_unit_test(a_replay_through_it_writes_the_same_run),
+        cmocka_unit_test(a_thousand_faults_change_no_answer_and_lose_none),
+        cmocka_unit_test(wrong_answers_are_found_by_verifying),
+        cmocka_unit_test(a_malformed_list_of_faults_is_refused),
     };
     return cmocka_run_group_tests_name("service", tests, open_all, close_all);
 }
