@@ -97,6 +97,7 @@ static void free_plans(bench *b)
     free(b->hits);
     free(b->want);
     b->plans = NULL;
+    b->hits = b->want = NULL;
 }
 
 /* Thresholds of pairs for opt's k, unless they are there. */
