@@ -456,6 +456,11 @@ typedef enum gx_join {
 
 #define GX_MAX_DEVICES 16u /* most GPUs of an engine */
 
+typedef enum gx_spread {
+    GX_SPREAD_COPIES, /* each GPU holds the whole index */
+    GX_SPREAD_PARTS   /* each GPU holds some parts of a collection, about as many bytes as the others */
+} gx_spread;
+
 typedef struct gx_engine_options {
     size_t size;
     gx_engine_kind kind;
@@ -488,20 +493,28 @@ typedef struct gx_engine_options {
      * their lists. Answers are the same. */
     gx_join join;
     const struct gx_shard *shard; /* of a collection: the parts to search; gpuidx_advanced.h. NULL: all */
-    /* Several GPUs, by CUDA's numbers, in place of `device`: the index is copied to each of them,
-     * and device_memory and map_memory are of each. A session uses the GPU that has the fewest
-     * sessions when it is opened; GPUs without a session take a share of other sessions' batches of
-     * 256 queries and more. A GPU listed twice, or more GPUs than GX_MAX_DEVICES: GX_EUSAGE. One
-     * that cannot be used or has too little memory: as where `device` cannot. 0: `device` alone. */
+    /* Several GPUs, by CUDA's numbers, in place of `device`; device_memory and map_memory are of
+     * each. A GPU listed twice, or more GPUs than GX_MAX_DEVICES: GX_EUSAGE. One that cannot be used
+     * or has too little memory: as where `device` cannot. 0: `device` alone. */
     uint32_t n_devices;
     int devices[GX_MAX_DEVICES]; /* [n_devices] */
+    /* What each of several GPUs holds. Answers are the same.
+     *
+     * With GX_SPREAD_COPIES a session uses the GPU that has the fewest sessions when it is opened;
+     * GPUs without a session take a share of other sessions' batches of 256 queries and more.
+     *
+     * With GX_SPREAD_PARTS a collection may be larger than the memory of one GPU. A session's batch
+     * is searched on one GPU after the other, so that it takes several sessions to keep all GPUs
+     * busy. GX_JOIN_AUTO and GX_JOIN_ALWAYS join the parts to an index for each GPU, where there are
+     * more parts than GPUs. For an index of one file: GX_EUSAGE. */
+    gx_spread spread;
 } gx_engine_options;
 #define GX_DEFAULT_LINGER 100
 #define GX_DEFAULT_FILTER_MEMORY (UINT64_C(256) << 20)
 #define GX_ENGINE_OPTIONS                                                                                              \
     {                                                                                                                  \
         sizeof(gx_engine_options), GX_ENGINE_AUTO, 0, 0, UINT64_MAX, GX_DEFAULT_LINGER, 0, GX_DEFAULT_FILTER_MEMORY,   \
-            GX_JOIN_AUTO, NULL, 0, {0}                                                                                 \
+            GX_JOIN_AUTO, NULL, 0, {0}, GX_SPREAD_COPIES                                                               \
     }
 GX_API void gx_engine_options_init(gx_engine_options *o, size_t size);
 

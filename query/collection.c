@@ -1,5 +1,6 @@
 #include "query/collection.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,15 +22,16 @@ void gx_part_engines_close(gx_part_engines *e)
     for (uint32_t i = 0; e->engines && i < e->n; ++i)
         gx_engine_close(e->engines[i]);
     free(e->engines);
+    free(e->description);
     gx_joined_parts_close(e->joined);
     free(e);
 }
 
-static uint64_t share_of(uint64_t memory, uint64_t none, const gx_index *part, const gx_index *whole)
+static uint64_t share_of(uint64_t memory, uint64_t none, uint64_t part_bytes, uint64_t bytes)
 {
-    if (memory == none || whole->file_bytes == 0)
+    if (memory == none || bytes == 0)
         return memory;
-    const uint64_t share = (uint64_t)((double)memory * ((double)part->file_bytes / (double)whole->file_bytes));
+    const uint64_t share = (uint64_t)((double)memory * ((double)part_bytes / (double)bytes));
     return share == none ? share + 1 : share;
 }
 
@@ -42,21 +44,111 @@ static gx_engine *find_engine(const gx_part_engines *old, const gx_index *part)
     return NULL;
 }
 
+static bool spreads(const gx_engine_options *opt)
+{
+    return opt->n_devices > 1 && opt->spread == GX_SPREAD_PARTS;
+}
+
+/* Where parts lie. */
+typedef struct placement {
+    uint32_t *at;                   /* [n parts] index into opt->devices */
+    uint64_t bytes[GX_MAX_DEVICES]; /* of all parts there */
+} placement;
+
+static void place(placement *p, const gx_part_engines *e, uint32_t part, uint32_t device)
+{
+    p->at[part] = device;
+    p->bytes[device] += e->ix->parts->parts[part].ix->file_bytes;
+}
+
+/* Parts that have engines stay; of the others the largest first, each where there is least. at of
+ * parts outside the range is undefined. Returns false if memory lacks. */
+static bool place_parts(placement *p, const gx_part_engines *e, const gx_engine_options *opt)
+{
+    const uint32_t nowhere = UINT32_MAX;
+    *p = (placement){.at = malloc((e->n + 1ull) * sizeof *p->at)};
+    if (!p->at)
+        return false;
+    for (uint32_t i = e->range.begin; i < e->range.end; ++i) {
+        p->at[i] = nowhere;
+        for (uint32_t d = 0; e->engines[i] && d < opt->n_devices; ++d) {
+            if (opt->devices[d] == gx_engine_device(e->engines[i]))
+                place(p, e, i, d);
+        }
+    }
+    for (;;) {
+        uint32_t largest = nowhere, least = 0;
+        for (uint32_t i = e->range.begin; i < e->range.end; ++i) {
+            const gx_part *parts = e->ix->parts->parts;
+            if (p->at[i] == nowhere && (largest == nowhere || parts[i].ix->file_bytes > parts[largest].ix->file_bytes))
+                largest = i;
+        }
+        if (largest == nowhere)
+            return true;
+        for (uint32_t d = 1; d < opt->n_devices; ++d)
+            least = p->bytes[d] < p->bytes[least] ? d : least;
+        place(p, e, largest, least);
+    }
+}
+
+/* The options of part i's engine. at: where it lies among the GPUs; NULL: parts are not spread. */
+static gx_engine_options options_of_part(const gx_part_engines *e, uint32_t i, const gx_engine_options *opt,
+                                         const placement *spread)
+{
+    const uint64_t part_bytes = e->ix->parts->parts[i].ix->file_bytes, all = e->ix->file_bytes;
+    const uint64_t bytes = spread ? spread->bytes[spread->at[i]] : all;
+    gx_engine_options own = *opt;
+    own.result_cache = 0; /* the collection's engine has one */
+    own.shard = NULL;
+    own.device_memory = share_of(opt->device_memory, 0, part_bytes, bytes);
+    own.filter_memory = share_of(opt->filter_memory, UINT64_MAX, part_bytes, all);
+    own.map_memory = share_of(opt->map_memory, UINT64_MAX, part_bytes, bytes);
+    if (spread) {
+        own.device = opt->devices[spread->at[i]];
+        own.n_devices = 0;
+    }
+    own.spread = GX_SPREAD_COPIES;
+    return own;
+}
+
+/* "GPU 0: ..., GPU 1: ...": those that have parts. NULL: no memory. */
+static char *describe_devices(const gx_part_engines *e, const gx_engine_options *opt, const placement *spread)
+{
+    char *text = NULL;
+    size_t len = 0;
+    FILE *f = open_memstream(&text, &len);
+    for (uint32_t d = 0; f && d < opt->n_devices; ++d) {
+        uint32_t i = e->range.begin;
+        while (i < e->range.end && spread->at[i] != d)
+            ++i;
+        if (i < e->range.end)
+            fprintf(f, "%s%s", ftell(f) ? ", " : "", gx_engine_describe(e->engines[i]));
+    }
+    if (!f || fclose(f) != 0) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}
+
 static gx_status open_engines(gx_part_engines *e, const gx_engine_options *opt, const gx_executor *gpu,
                               const gx_part_engines *old, gx_error *err)
 {
+    const bool spread = gpu && spreads(opt);
+    placement p = {0};
     gx_status st = GX_OK;
+    for (uint32_t i = e->range.begin; i < e->range.end; ++i)
+        e->engines[i] = find_engine(old, e->ix->parts->parts[i].ix);
+    if (spread && !place_parts(&p, e, opt))
+        return gx_fail(err, GX_ENOMEM, "no memory for the engines of %u parts", e->n);
     for (uint32_t i = e->range.begin; i < e->range.end && st == GX_OK; ++i) {
-        const gx_index *part = e->ix->parts->parts[i].ix;
-        gx_engine_options own = *opt;
-        own.result_cache = 0; /* the collection's engine has one */
-        own.shard = NULL;
-        own.device_memory = share_of(opt->device_memory, 0, part, e->ix);
-        own.filter_memory = share_of(opt->filter_memory, UINT64_MAX, part, e->ix);
-        own.map_memory = share_of(opt->map_memory, UINT64_MAX, part, e->ix);
-        if (!(e->engines[i] = find_engine(old, part)))
-            st = gx_engine_open_with(&e->engines[i], part, &own, gpu, err);
+        const gx_engine_options own = options_of_part(e, i, opt, spread ? &p : NULL);
+        if (!e->engines[i])
+            st = gx_engine_open_with(&e->engines[i], e->ix->parts->parts[i].ix, &own, gpu, err);
     }
+    if (st == GX_OK && spread && !(e->description = describe_devices(e, opt, &p)))
+        st = gx_fail(err, GX_ENOMEM, "no memory for the engines of %u parts", e->n);
+    free(p.at);
     return st;
 }
 
@@ -125,7 +217,8 @@ gx_status gx_part_engines_open(gx_part_engines **out, const gx_index *ix, const 
         return gx_fail(err, GX_ENOMEM, "no memory for an engine");
     gx_status st = find_range(&e->range, ix, opt->shard, err);
     if (st == GX_OK && wants_joining(opt, gpu))
-        st = gx_joined_parts_open(&e->joined, ix, e->range, old ? old->joined : NULL, opt->join == GX_JOIN_ALWAYS, err);
+        st = gx_joined_parts_open(&e->joined, ix, e->range, spreads(opt) ? opt->n_devices : 1, old ? old->joined : NULL,
+                                  opt->join == GX_JOIN_ALWAYS, err);
     if (st != GX_OK) {
         free(e);
         return st;
@@ -139,13 +232,15 @@ gx_status gx_part_engines_open(gx_part_engines **out, const gx_index *ix, const 
     e->live = calloc(e->n, sizeof *e->live);
     st = e->engines && e->live ? open_engines(e, opt, gpu, old, err)
                                : gx_fail(err, GX_ENOMEM, "no memory for the engines of %u parts", e->n);
-    if (st == GX_OK && are_mixed(e)) { /* the GPU has no room for all of them */
+    if (st == GX_OK && are_mixed(e)) { /* a GPU has no room for its parts */
         gx_engine_options cpu = *opt;
         cpu.kind = GX_ENGINE_CPU;
         for (uint32_t i = 0; i < e->n; ++i) {
             gx_engine_close(e->engines[i]);
             e->engines[i] = NULL;
         }
+        free(e->description);
+        e->description = NULL;
         st = open_engines(e, &cpu, NULL, NULL, err);
     }
     if (st == GX_OK)
@@ -375,6 +470,7 @@ gx_status gx_part_plan(gx_plan *out, gx_mask ***matches, const gx_part_engines *
 
 struct gx_part_sessions {
     const gx_part_engines *e;
+    uint32_t first;        /* the part that is searched first, counted from the range's begin */
     gx_session **sessions; /* [e->n] */
     gx_counter **counters; /* [e->n], NULL until a search counts */
     uint64_t and_fell_to_or;
@@ -384,13 +480,15 @@ struct gx_part_sessions {
     size_t max_keys, max_counts;
 };
 
-gx_status gx_part_sessions_open(gx_part_sessions **out, const gx_part_engines *e, gx_error *err)
+gx_status gx_part_sessions_open(gx_part_sessions **out, gx_part_engines *e, gx_error *err)
 {
     *out = NULL;
     gx_part_sessions *s = calloc(1, sizeof *s);
     if (!s)
         return gx_fail(err, GX_ENOMEM, "no memory for a session");
     s->e = e;
+    if (e->description)
+        s->first = __atomic_fetch_add(&e->n_opened, 1, __ATOMIC_RELAXED) % (e->range.end - e->range.begin);
     s->sessions = calloc(e->n, sizeof *s->sessions);
     s->counters = calloc(e->n, sizeof *s->counters);
     gx_status st = s->sessions && s->counters ? GX_OK : gx_fail(err, GX_ENOMEM, "no memory for %u sessions", e->n);
@@ -546,10 +644,11 @@ static gx_status run_all_parts(gx_part_sessions *s, const gx_plan *plans, gx_par
                                gx_hits *hits, gx_error *err)
 {
     const gx_part_range range = s->e->range;
+    const uint32_t n_parts = range.end - range.begin;
     gx_status st = GX_OK;
-    for (uint32_t p = range.begin; p < range.end && st == GX_OK; ++p) {
-        st = run_part(s, p, plans, instead, n, hits, err);
-        if (st == GX_OK && s->e->shard && p == range.begin)
+    for (uint32_t i = 0; i < n_parts && st == GX_OK; ++i) {
+        st = run_part(s, range.begin + (s->first + i) % n_parts, plans, instead, n, hits, err);
+        if (st == GX_OK && s->e->shard && i == 0)
             st = exchange(s, plans, instead, n, hits, err);
     }
     return st == GX_OK && s->e->shard ? exchange(s, plans, instead, n, hits, err) : st;

@@ -7,7 +7,9 @@
  *
  * The parts are searched in their order. So a document of a later part that only ties with the k-th
  * best so far is not among the k best: its docid is greater. The threshold that goes to the next
- * part is therefore the k-th best score plus 1.
+ * part is therefore the k-th best score plus 1. Where parts are spread over GPUs, each session begins
+ * at another part, so that sessions do not all wait for one GPU; an earlier part gets the k-th best
+ * score itself.
  */
 #ifndef GX_QUERY_COLLECTION_H
 #define GX_QUERY_COLLECTION_H
@@ -38,10 +40,12 @@ typedef struct gx_part_engines {
     gx_joined_parts *joined; /* what the parts of ix are, or NULL: those of the collection */
     gx_engine **engines;     /* [n] */
     gx_mask **live;          /* [n], NULL where all documents of the part are live */
+    char *description;       /* of GPUs over which the parts are spread; NULL: that of any part's engine */
+    uint32_t n_opened;       /* sessions so far; atomic */
 } gx_part_engines;
 
 /* Open an engine on each part; those of parts that `old` has are shared (NULL: none). With
- * GX_ENGINE_AUTO all are on a GPU or all on the CPU. Memory that opt limits is divided by the
+ * GX_ENGINE_AUTO all are on GPUs or all on the CPU. Memory that opt limits is divided by the
  * parts' bytes. A filter of the collection is not one of joined parts: it comes to them as a
  * mask. */
 gx_status gx_part_engines_open(gx_part_engines **out, const gx_index *ix, const gx_engine_options *opt,
@@ -64,7 +68,7 @@ gx_status gx_part_plan(gx_plan *out, gx_mask ***matches, const gx_part_engines *
                        const gx_query_options *opt, gx_error *err);
 
 typedef struct gx_part_sessions gx_part_sessions; /* of one thread */
-gx_status gx_part_sessions_open(gx_part_sessions **out, const gx_part_engines *e, gx_error *err);
+gx_status gx_part_sessions_open(gx_part_sessions **out, gx_part_engines *e, gx_error *err);
 void gx_part_sessions_close(gx_part_sessions *s); /* accepts NULL */
 gx_status gx_part_sessions_run(gx_part_sessions *s, const gx_plan *plans, uint32_t n, gx_hits *hits, gx_error *err);
 gx_status gx_part_sessions_count(gx_part_sessions *s, const gx_plan *plan, uint64_t *n, gx_error *err);

@@ -54,6 +54,8 @@ static gx_status check_devices(gx_engine_options *opt, gx_error *err)
                 return gx_fail(err, GX_EUSAGE, "GPU %d is listed twice in gx_engine_options.devices", opt->devices[i]);
         }
     }
+    if ((unsigned)opt->spread > GX_SPREAD_PARTS)
+        return gx_fail(err, GX_EUSAGE, "gx_engine_options.spread is %d, which is no gx_spread", (int)opt->spread);
     if (opt->n_devices)
         opt->device = opt->devices[0];
     return GX_OK;
@@ -128,6 +130,11 @@ gx_status gx_engine_open_with(gx_engine **out, const gx_index *ix, const gx_engi
         return gx_fail(err, GX_EUSAGE, "gx_engine_options.join is %d, which is no gx_join", (int)own.join);
     if (own.shard && !ix->parts)
         return gx_fail(err, GX_EUSAGE, "%s is one file, and shards are of a collection", ix->path);
+    if (own.n_devices > 1 && own.spread == GX_SPREAD_PARTS && !ix->parts && own.kind != GX_ENGINE_CPU)
+        return gx_fail(err, GX_EUSAGE,
+                       "%s is one file, and only the parts of a collection can be spread over GPUs; let each GPU have "
+                       "a copy",
+                       ix->path);
     gx_engine *en = new_engine(ix, &own, gpu);
     if (!en)
         return gx_fail(err, GX_ENOMEM, "no memory for an engine");
@@ -208,6 +215,8 @@ gx_status gx_engine_get_fallback(gx_engine *en, gx_error *why)
 
 const char *gx_engine_describe(const gx_engine *en)
 {
+    if (en->parts && en->parts->description)
+        return en->parts->description;
     return en->parts ? gx_engine_describe(en->parts->engines[en->parts->range.begin]) : en->ops->describe(en->state);
 }
 
@@ -257,6 +266,11 @@ gx_engine *gx_engine_share(gx_engine *en)
 const gx_index *gx_engine_index(const gx_engine *en)
 {
     return en->ix;
+}
+
+int gx_engine_device(const gx_engine *en)
+{
+    return en->opt.device;
 }
 
 bool gx_engine_can_fall_back(const gx_engine *en, gx_status st)

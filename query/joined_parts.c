@@ -94,6 +94,8 @@ typedef struct joining {
     gx_joined_parts *j;
     gx_part *parts; /* [n_parts] of the view */
     uint32_t n_parts;
+    uint32_t n_indexes; /* joined ones, where nothing is joined yet */
+    bool needed;        /* want of room is an error */
 } joining;
 
 /* The parts [first, first + run->n) are searched as run->ix. Takes run's references. */
@@ -164,18 +166,43 @@ static void append_parts(joining *to, uint32_t begin, uint32_t end)
 }
 
 /* Join parts, or let them be where there is no room for that. */
-static gx_status append_joined(joining *to, uint32_t first, uint32_t n, bool needed, gx_error *err)
+static gx_status append_joined(joining *to, uint32_t first, uint32_t n, gx_error *err)
 {
     const gx_status st = join_run(to, first, n, err);
-    if (st == GX_OK || needed || (st != GX_ENOMEM && st != GX_EIO && st != GX_ENOTFOUND))
+    if (st == GX_OK || to->needed || (st != GX_ENOMEM && st != GX_EIO && st != GX_ENOTFOUND))
         return st;
     append_parts(to, first, first + n);
     return GX_OK;
 }
 
+/* Join parts to n_indexes of about the same size, at most one a part; a part that is alone in one
+ * stays as it is if it has few deleted documents. */
+static gx_status append_several(joining *to, uint32_t first, uint32_t n, gx_error *err)
+{
+    const gx_part *parts = to->collection->parts->parts;
+    const uint32_t n_indexes = n < to->n_indexes ? n : to->n_indexes, end = first + n;
+    uint64_t all = 0, bytes = 0;
+    gx_status st = GX_OK;
+    for (uint32_t i = first; i < end; ++i)
+        all += parts[i].ix->file_bytes;
+    for (uint32_t now = 1; first < end && st == GX_OK; ++now) {
+        uint32_t i = first;
+        do
+            bytes += parts[i++].ix->file_bytes;
+        while (i < end &&
+               (now == n_indexes || ((double)bytes * n_indexes < (double)all * now && end - i > n_indexes - now)));
+        if (is_worth_joining(parts + first, i - first, false))
+            st = append_joined(to, first, i - first, err);
+        else
+            append_parts(to, first, i);
+        first = i;
+    }
+    return st;
+}
+
 /* Parts that are in no joined index yet, or in a small one, which `alone` is where it has them
  * all. */
-static gx_status append_loose(joining *to, uint32_t first, uint32_t n, const joined_run *alone, bool again, bool needed,
+static gx_status append_loose(joining *to, uint32_t first, uint32_t n, const joined_run *alone, bool again,
                               gx_error *err)
 {
     const gx_part *parts = to->collection->parts->parts;
@@ -183,18 +210,18 @@ static gx_status append_loose(joining *to, uint32_t first, uint32_t n, const joi
     if (n && alone && alone->n == n)
         return share_run(to, alone, first, err);
     if (n && is_worth_joining(parts + first, n, again))
-        return append_joined(to, first, n, needed, err);
+        return again ? append_joined(to, first, n, err) : append_several(to, first, n, err);
     for (uint32_t end = first + n, here; first < end && st == GX_OK; first += here) {
         here = count_small(parts + first, end - first);
         if (here > 1)
-            st = append_joined(to, first, here, needed, err);
+            st = append_joined(to, first, here, err);
         else
             append_parts(to, first, first + 1);
     }
     return st;
 }
 
-static gx_status append_all(joining *to, gx_part_range range, const gx_joined_parts *old, bool needed, gx_error *err)
+static gx_status append_all(joining *to, gx_part_range range, const gx_joined_parts *old, gx_error *err)
 {
     const gx_parts *p = to->collection->parts;
     gx_status st = GX_OK;
@@ -209,14 +236,14 @@ static gx_status append_all(joining *to, gx_part_range range, const gx_joined_pa
             i += run ? run->n : 1;
             continue;
         }
-        st = append_loose(to, loose, i - loose, alone, true, needed, err);
+        st = append_loose(to, loose, i - loose, alone, true, err);
         if (st == GX_OK)
             st = share_run(to, run, i, err);
         loose = i += run->n;
         alone = NULL;
     }
     if (st == GX_OK)
-        st = append_loose(to, loose, range.end - loose, alone, old != NULL, needed, err);
+        st = append_loose(to, loose, range.end - loose, alone, old != NULL, err);
     to->j->range.end = to->n_parts;
     if (st == GX_OK)
         append_parts(to, range.end, p->n);
@@ -224,14 +251,14 @@ static gx_status append_all(joining *to, gx_part_range range, const gx_joined_pa
 }
 
 gx_status gx_joined_parts_open(gx_joined_parts **out, const gx_index *collection, gx_part_range range,
-                               const gx_joined_parts *old, bool needed, gx_error *err)
+                               uint32_t n_indexes, const gx_joined_parts *old, bool needed, gx_error *err)
 {
     const uint32_t n = collection->parts->n;
-    joining to = {collection, calloc(1, sizeof *to.j), calloc(n, sizeof *to.parts), 0};
+    joining to = {collection, calloc(1, sizeof *to.j), calloc(n, sizeof *to.parts), 0, n_indexes, needed};
     *out = NULL;
     if (to.j)
         to.j->runs = calloc(n, sizeof *to.j->runs);
-    gx_status st = to.j && to.j->runs && to.parts ? append_all(&to, range, old, needed, err)
+    gx_status st = to.j && to.j->runs && to.parts ? append_all(&to, range, old, err)
                                                   : gx_fail(err, GX_ENOMEM, "no memory for %u parts", n);
     if (st == GX_OK)
         st = gx_collection_of_joined(&to.j->view, collection, to.parts, to.n_parts, err);

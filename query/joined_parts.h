@@ -19,11 +19,12 @@ typedef struct gx_part_range {
     uint32_t begin, end;
 } gx_part_range;
 
-/* Join parts of a collection, those of the range. `old` (NULL: none) are those of another commit of it, of which
+/* Join parts of a collection, those of the range, to one index; if none of them is joined yet, to as
+ * many as n_indexes of about the same size. `old` (NULL: none) are those of another commit of it, of which
  * joined indexes are shared. With needed false, parts that cannot be joined for want of room stay
  * as they are. GX_ECORRUPT, GX_EIO, GX_ENOMEM. */
 gx_status gx_joined_parts_open(gx_joined_parts **out, const gx_index *collection, gx_part_range range,
-                               const gx_joined_parts *old, bool needed, gx_error *err);
+                               uint32_t n_indexes, const gx_joined_parts *old, bool needed, gx_error *err);
 void gx_joined_parts_close(gx_joined_parts *j); /* accepts NULL */
 
 /* The collection as it is searched; closed with j. */

@@ -20,6 +20,7 @@ gx_status gx_engine_plan(gx_plan *out, gx_engine *en, const gx_query *q, const g
 gx_engine *gx_engine_share(gx_engine *en);
 
 const gx_index *gx_engine_index(const gx_engine *en);
+int gx_engine_device(const gx_engine *en); /* the number of its GPU, or of its first; of no meaning on the CPU */
 
 /* Run plans as gx_search does, falling back to the CPU where that is due. hits[i].keys are the
  * caller's; their docids are those of the index plus plans[i].base. */

@@ -13,7 +13,7 @@
 #include "query/session.h"
 #include "tests/support/test.h"
 
-enum { MOST_WORDS = 40, VOCABULARY = 90, N_QUERIES = 12, N_ENGINES = 4 };
+enum { MOST_WORDS = 40, VOCABULARY = 90, N_QUERIES = 12, N_ENGINES = 7 };
 
 typedef struct model_doc {
     uint64_t id, seed; /* of its text */
@@ -355,6 +355,9 @@ static void reload(sequence *s)
         {.kind = GX_ENGINE_CPU, .join = GX_JOIN_ALWAYS},
         {.kind = GX_ENGINE_GPU},
         {.kind = GX_ENGINE_GPU, .join = GX_JOIN_NEVER},
+        {.kind = GX_ENGINE_GPU, .n_devices = 2}, /* this and what follows: where there are two GPUs */
+        {.kind = GX_ENGINE_GPU, .n_devices = 2, .spread = GX_SPREAD_PARTS},
+        {.kind = GX_ENGINE_GPU, .join = GX_JOIN_NEVER, .n_devices = 2, .spread = GX_SPREAD_PARTS},
     };
     gx_error err = {0};
     gx_index *ix = NULL;
@@ -371,6 +374,9 @@ static void reload(sequence *s)
         gx_engine *old = s->engines[e];
         o.kind = options[e].kind;
         o.join = options[e].join;
+        o.n_devices = options[e].n_devices;
+        o.devices[1] = 1;
+        o.spread = options[e].spread;
         o.filter_memory = e % 2 ? 1 << 10 : o.filter_memory;
         if (old)
             check(gx_engine_reopen(&s->engines[e], old, ix, &err), &err, s, "engine");

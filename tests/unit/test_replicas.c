@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "engine/status.h"
+#include "index/index.h"
 #include "query/mask.h"
 #include "query/session.h"
 #include "tests/support/gen.h"
@@ -44,7 +45,7 @@ static void assert_same(const answer *a, const answer *b, uint32_t n)
 }
 
 /* The CPU engine's answers; words (NULL: none) are those of a mask. */
-static answer *reference(gx_query_options opt, const uint64_t *words)
+static answer *reference_of(const gx_index *index, gx_query_options opt, const uint64_t *words)
 {
     gx_engine_options eo = GX_ENGINE_OPTIONS;
     gx_engine *en;
@@ -54,7 +55,7 @@ static answer *reference(gx_query_options opt, const uint64_t *words)
     answer *a = malloc(sizeof *a);
     assert_non_null(a);
     eo.kind = GX_ENGINE_CPU;
-    assert_int_equal(gx_engine_open(&en, ix, &eo, &err), GX_OK);
+    assert_int_equal(gx_engine_open(&en, index, &eo, &err), GX_OK);
     assert_int_equal(gx_session_open(&s, en, &err), GX_OK);
     if (words)
         assert_int_equal(gx_mask_open(&mask, en, words, &err), GX_OK);
@@ -66,6 +67,12 @@ static answer *reference(gx_query_options opt, const uint64_t *words)
     return a;
 }
 
+static answer *reference(gx_query_options opt, const uint64_t *words)
+{
+    return reference_of(ix, opt, words);
+}
+
+/* A mask of the index, or of any with fewer documents. */
 static uint64_t *random_words(void)
 {
     gen_rng r = {seed + 5};
@@ -90,7 +97,7 @@ typedef struct fake_workspace {
 
 /* By the GPU's number. Guarded by fake_lock where threads write. */
 static pthread_mutex_t fake_lock = PTHREAD_MUTEX_INITIALIZER;
-static uint32_t n_states, n_workspaces[8], n_masks[8], n_searched[8];
+static uint32_t n_states, n_docs_on[8], n_workspaces[8], n_masks[8], n_searched[8];
 static int too_small = -1, failing = -1, without_workspaces = -1, without_masks = -1;
 
 static gx_status fake_state_open(void **state, const gx_index *index, const gx_engine_options *opt, gx_error *err)
@@ -104,6 +111,7 @@ static gx_status fake_state_open(void **state, const gx_index *index, const gx_e
     g->number = opt->device;
     assert_int_equal(gx_executor_cpu.state_open(&g->cpu, index, opt, err), GX_OK);
     __atomic_add_fetch(&n_states, 1, __ATOMIC_SEQ_CST);
+    __atomic_add_fetch(&n_docs_on[g->number], index->n_docs, __ATOMIC_SEQ_CST);
     *state = g;
     return GX_OK;
 }
@@ -377,6 +385,132 @@ static void a_split_batch_is_cancelled_by_one_thread_at_a_time(void **state)
     free(got);
 }
 
+/* ---- parts of a collection ---- */
+
+#define N_PARTS 5u
+
+static const uint32_t part_docs[N_PARTS] = {200, 600, 100, 300, 300};
+
+/* Documents [first, first + n) of some that are the same at every call. */
+static void build(const char *path, uint32_t first, uint32_t n)
+{
+    gx_builder_options o = GX_BUILDER_OPTIONS;
+    gx_builder *b;
+    gx_error err = {0};
+    o.path = path;
+    o.analyzer = "whitespace";
+    if (gx_builder_open(&b, &o, &err) != GX_OK)
+        fail_msg("%s", err.text);
+    for (uint32_t d = first; d < first + n; ++d) {
+        gen_rng r = {seed + 1000 + d};
+        char id[16], text[600];
+        size_t len = 0;
+        for (uint32_t words = 1 + gen_below(&r, 40); words; --words)
+            len += (size_t)snprintf(text + len, sizeof text - len, "t%07u ", gen_below(&r, gen_below(&r, 2) ? 60 : 6));
+        const gx_document doc = {
+            .size = sizeof doc, .id = id, .id_len = (size_t)sprintf(id, "%u", d), .text = text, .text_len = len};
+        if (gx_builder_add(b, &doc, &err) != GX_OK)
+            fail_msg("%s", err.text);
+    }
+    assert_int_equal(gx_builder_finish(b, &err), GX_OK);
+    gx_builder_abort(b);
+}
+
+/* One index, and a collection of the same documents. */
+static void open_both(gx_index **one, gx_index **parts)
+{
+    char dir[] = "/tmp/gpuidx-test-replicas-XXXXXX", paths[N_PARTS + 2][64], command[80];
+    const char *files[N_PARTS];
+    gx_error err = {0};
+    uint32_t n = 0;
+    assert_non_null(mkdtemp(dir));
+    for (uint32_t i = 0; i < N_PARTS + 2; ++i)
+        snprintf(paths[i], sizeof paths[i], "%s/%u", dir, i);
+    for (uint32_t i = 0; i < N_PARTS; n += part_docs[i++])
+        build(files[i] = paths[i], n, part_docs[i]);
+    build(paths[N_PARTS], 0, n);
+    assert_int_equal(gx_collect(paths[N_PARTS + 1], files, N_PARTS, &err), GX_OK);
+    assert_int_equal(gx_index_open(one, paths[N_PARTS], NULL, &err), GX_OK);
+    assert_int_equal(gx_index_open(parts, paths[N_PARTS + 1], NULL, &err), GX_OK);
+    snprintf(command, sizeof command, "rm -r %s", dir);
+    assert_int_equal(system(command), 0);
+}
+
+static void parts_are_spread_over_gpus_by_their_bytes(void **state)
+{
+    (void)state;
+    gx_index *one, *parts;
+    gx_error err = {0};
+    uint64_t *words = random_words();
+    answer *got = malloc(sizeof *got);
+    open_both(&one, &parts);
+    for (int joined = 0; joined < 2; ++joined) {
+        gx_engine_options eo = on_fakes(GX_ENGINE_GPU, 2);
+        gx_engine *en;
+        gx_session *s[3];
+        gx_mask *mask;
+        eo.spread = GX_SPREAD_PARTS;
+        eo.join = joined ? GX_JOIN_ALWAYS : GX_JOIN_NEVER;
+        memset(n_docs_on, 0, sizeof n_docs_on);
+        assert_int_equal(gx_engine_open_with(&en, parts, &eo, &fake, &err), GX_OK);
+        assert_int_equal(n_states, joined ? 2 : N_PARTS);
+        assert_int_equal(n_docs_on[0] + n_docs_on[1], 1500); /* each once */
+        assert_in_range(n_docs_on[0], 600, 900);
+        assert_string_equal(gx_engine_describe(en), "GPU 0: a fake, GPU 1: a fake");
+        assert_int_equal(gx_mask_open(&mask, en, words, &err), GX_OK);
+        for (int i = 0; i < 3; ++i) /* each begins at another part */
+            assert_int_equal(gx_session_open(&s[i], en, &err), GX_OK);
+        for (int i = 0; i < 12; ++i) {
+            gx_query_options opt = GX_QUERY_OPTIONS;
+            opt.op = (gx_op)(i % 3);
+            answer *want = reference_of(one, opt, i < 6 ? NULL : words);
+            opt.mask = i < 6 ? NULL : mask;
+            assert_int_equal(search(s[i / 3 % 3], N_QUERIES, opt, got, &err), GX_OK);
+            assert_same(want, got, N_QUERIES);
+            free(want);
+        }
+        for (int i = 0; i < 3; ++i)
+            gx_session_close(s[i]);
+        gx_mask_close(mask);
+        gx_engine_close(en);
+        assert_nothing_open();
+    }
+    free(words);
+    free(got);
+    gx_index_close(one);
+    gx_index_close(parts);
+}
+
+static void what_cannot_be_spread_is_refused(void **state)
+{
+    (void)state;
+    gx_index *one, *parts;
+    gx_engine *en;
+    gx_error err = {0};
+    gx_engine_options opt = on_fakes(GX_ENGINE_AUTO, 2);
+    open_both(&one, &parts);
+    opt.spread = GX_SPREAD_PARTS;
+    assert_int_equal(gx_engine_open_with(&en, one, &opt, &fake, &err), GX_EUSAGE);
+    assert_non_null(strstr(err.text, "is one file"));
+    opt.spread = (gx_spread)2;
+    assert_int_equal(gx_engine_open_with(&en, parts, &opt, &fake, &err), GX_EUSAGE);
+    assert_non_null(strstr(err.text, "spread is 2"));
+    opt.spread = GX_SPREAD_PARTS;
+    opt.join = GX_JOIN_NEVER;
+    too_small = 1; /* then all parts are on the CPU */
+    assert_int_equal(gx_engine_open_with(&en, parts, &opt, &fake, &err), GX_OK);
+    assert_int_equal(gx_engine_get_kind(en), GX_ENGINE_CPU);
+    assert_int_equal(n_states, 0);
+    gx_engine_close(en);
+    opt.kind = GX_ENGINE_GPU;
+    assert_int_equal(gx_engine_open_with(&en, parts, &opt, &fake, &err), GX_ENOGPU);
+    assert_non_null(strstr(err.text, "more memory on GPU 1"));
+    too_small = -1;
+    assert_nothing_open();
+    gx_index_close(one);
+    gx_index_close(parts);
+}
+
 /* ---- what goes wrong ---- */
 
 static void a_list_of_gpus_that_is_wrong_is_refused(void **state)
@@ -609,6 +743,8 @@ int main(void)
         cmocka_unit_test(a_large_batch_is_split_over_gpus_without_sessions),
         cmocka_unit_test(each_gpu_reads_its_own_mask),
         cmocka_unit_test(a_split_batch_is_cancelled_by_one_thread_at_a_time),
+        cmocka_unit_test(parts_are_spread_over_gpus_by_their_bytes),
+        cmocka_unit_test(what_cannot_be_spread_is_refused),
         cmocka_unit_test(a_list_of_gpus_that_is_wrong_is_refused),
         cmocka_unit_test(a_gpu_that_fails_midway_is_replaced_by_the_cpu),
         cmocka_unit_test(two_gpus_answer_as_the_cpu_does),
