@@ -4,10 +4,12 @@
  *
  *   bench_parts [--engine=gpu|cpu] [--join=auto|never|always] [--docs=N] [--terms=N] [--queries=N]
  *               [--parts=8,32] [--deleted=PERCENT] [--sessions=N] [--batch=N] [--runs=N]
- *               [--cpu-check=N] [--op=or|and|and-or] [--k=N] DIR
+ *               [--cpu-check=N] [--op=or|and|and-or] [--k=N] [--gpus=N] [--spread=copies|parts] DIR
  *
  * plans: plans that are made beforehand, their answers as keys; text: gx_search of queries as
- * text. --runs=0 writes the indexes to DIR and measures nothing. They are removed at the end.
+ * text. The one file is searched on the first GPU, by --sessions threads; the parts are spread over
+ * the first --gpus, with as many threads for each. --runs=0 writes the indexes to DIR and measures
+ * nothing. They are removed at the end.
  */
 #include <getopt.h>
 #include <math.h>
@@ -31,7 +33,8 @@ typedef struct options {
     gx_engine_kind engine;
     gx_join join;
     gx_op op;
-    uint32_t parts[MOST_COUNTS], n_counts, deleted, sessions, batch, runs, cpu_check, k;
+    uint32_t parts[MOST_COUNTS], n_counts, deleted, sessions, batch, runs, cpu_check, k, gpus;
+    gx_spread spread;
     const char *dir;
 } options;
 
@@ -231,13 +234,13 @@ static double run_workers(worker *workers, uint32_t n, bool texts)
     return (double)n * workers->b->n * workers->b->o->runs / (now() - t);
 }
 
-static void measure_speed(const bench *b, gx_engine *en, double speed[2])
+static void measure_speed(const bench *b, gx_engine *en, uint32_t n_sessions, double speed[2])
 {
     const options *o = b->o;
     const gx_query_options q = query_options(o);
-    worker *workers = calloc(o->sessions, sizeof *workers);
+    worker *workers = calloc(n_sessions, sizeof *workers);
     gx_error err = {0};
-    for (uint32_t i = 0; i < o->sessions; ++i) {
+    for (uint32_t i = 0; i < n_sessions; ++i) {
         worker *w = &workers[i];
         *w = (worker){.b = b,
                       .plans = calloc(b->n, sizeof *w->plans),
@@ -251,10 +254,10 @@ static void measure_speed(const bench *b, gx_engine *en, double speed[2])
             w->hits[j].keys = malloc(w->plans[j].k * sizeof(uint64_t));
         }
     }
-    run_workers(workers, o->sessions, false); /* warm */
-    speed[0] = run_workers(workers, o->sessions, false);
-    speed[1] = run_workers(workers, o->sessions, true);
-    for (uint32_t i = 0; i < o->sessions; ++i) {
+    run_workers(workers, n_sessions, false); /* warm */
+    speed[0] = run_workers(workers, n_sessions, false);
+    speed[1] = run_workers(workers, n_sessions, true);
+    for (uint32_t i = 0; i < n_sessions; ++i) {
         for (uint32_t j = 0; j < b->n; ++j) {
             gx_plan_free(&workers[i].plans[j]);
             free(workers[i].hits[j].keys);
@@ -314,6 +317,11 @@ static bool measure(const bench *b, const char *name, const char *path, answers 
     uint32_t different = 0;
     eo.kind = o->engine;
     eo.join = o->join;
+    const uint32_t n_gpus = want->docids ? o->gpus : 1;
+    for (uint32_t i = 0; i < n_gpus; ++i)
+        eo.devices[eo.n_devices++] = (int)i;
+    if (n_gpus > 1)
+        eo.spread = o->spread;
     cpu.kind = GX_ENGINE_CPU;
     check(gx_index_open(&ix, path, NULL, &err), "open", &err);
     check(gx_engine_open(&en, ix, &eo, &err), "engine", &err);
@@ -328,12 +336,12 @@ static bool measure(const bench *b, const char *name, const char *path, answers 
         different = count_different(&expected, want, n, o->k);
         free_answers(&expected);
         gx_engine_close(witness);
-        measure_speed(b, en, base);
+        measure_speed(b, en, o->sessions, base);
         memcpy(speed, base, sizeof speed);
     } else {
         different = count_different(want, &got, b->n, o->k);
         free_answers(&got);
-        measure_speed(b, en, speed);
+        measure_speed(b, en, o->sessions * n_gpus, speed);
     }
     printf("%-28s opened in %6.2f s  plans %9.0f q/s (%.3f)  text %9.0f q/s (%.3f)  %u of %u answers differ\n", name,
            open_s, speed[0], speed[0] / base[0], speed[1], speed[1] / base[1], different, b->n);
@@ -351,7 +359,7 @@ static options parse(int argc, char **argv)
         {"engine", 1, 0, 'e'},  {"join", 1, 0, 'j'},  {"docs", 1, 0, 'd'},      {"terms", 1, 0, 't'},
         {"queries", 1, 0, 'q'}, {"parts", 1, 0, 'p'}, {"deleted", 1, 0, 'x'},   {"sessions", 1, 0, 's'},
         {"batch", 1, 0, 'b'},   {"runs", 1, 0, 'r'},  {"cpu-check", 1, 0, 'u'}, {"op", 1, 0, 'o'},
-        {"k", 1, 0, 'k'},       {0, 0, 0, 0},
+        {"k", 1, 0, 'k'},       {"gpus", 1, 0, 'g'},  {"spread", 1, 0, 'y'},    {0, 0, 0, 0},
     };
     options o = {.synth = GX_SYNTH_OPTIONS,
                  .engine = GX_ENGINE_GPU,
@@ -362,7 +370,8 @@ static options parse(int argc, char **argv)
                  .batch = 1024,
                  .runs = 8,
                  .cpu_check = 64,
-                 .k = 10};
+                 .k = 10,
+                 .gpus = 1};
     o.synth.codec = gx_codec_by_name("gpubp128");
     for (int c; (c = getopt_long(argc, argv, "", longs, NULL)) != -1;) {
         const uint32_t n = optarg ? (uint32_t)strtoul(optarg, NULL, 0) : 0;
@@ -408,11 +417,17 @@ static options parse(int argc, char **argv)
         case 'k':
             o.k = n;
             break;
+        case 'g':
+            o.gpus = n;
+            break;
+        case 'y':
+            o.spread = *optarg == 'p' ? GX_SPREAD_PARTS : GX_SPREAD_COPIES;
+            break;
         default:
             exit(2);
         }
     }
-    if (optind + 1 != argc || o.sessions == 0 || o.batch == 0 || o.k == 0) {
+    if (optind + 1 != argc || o.sessions == 0 || o.batch == 0 || o.k == 0 || o.gpus - 1 >= GX_MAX_DEVICES) {
         fprintf(stderr, "usage: bench_parts [OPTIONS] DIR\n");
         exit(2);
     }
