@@ -124,6 +124,9 @@ int cli_add_devices(gx_engine_options *o, const cli_args *a)
 {
     static const cli_flag number = {"", 0, CLI_COUNT, "", NULL, "", 0, 1023};
     const char *list = cli_text(a, "devices");
+    o->spread = (gx_spread)cli_choice(a, "spread");
+    if (!list && o->spread == GX_SPREAD_PARTS)
+        return cli_usage(a, "--spread=parts: over which GPUs? --devices lists them");
     if (!list)
         return 0;
     if (cli_given(a, "device"))

@@ -17,7 +17,7 @@
 
 /* clang-format off */
 /* Rows for a command's table of flags.
- * CLI_SEARCH_FLAGS includes CLI_DEVICE_FLAGS, with CLI_LINGER_FLAG, CLI_DEVICES_FLAG and
+ * CLI_SEARCH_FLAGS includes CLI_DEVICE_FLAGS, with CLI_LINGER_FLAG, CLI_DEVICES_FLAGS and
  * CLI_INDEX_FLAGS. */
 #define CLI_INDEX_FLAGS \
     {"check", 0, CLI_CHOICE, "structure|checksum|full", "checksum", \
@@ -36,10 +36,13 @@
      "whether the parts of a collection are joined to one index when they are opened. Searches are then as fast as " \
      "those of one file; the index takes time, and as much room in `$TMPDIR` or `/tmp` as the parts' lists. `auto`: " \
      "where a GPU searches"}
-#define CLI_DEVICES_FLAG \
+#define CLI_DEVICES_FLAGS \
     {"devices", 0, CLI_LIST, "LIST", NULL, \
      "use several GPUs, such as `0,1`, or `all`: each holds the whole index, and threads and large batches are " \
-     "spread over them. More queries are answered per second; one query alone takes as long as on one GPU"}
+     "spread over them. More queries are answered per second; one query alone takes as long as on one GPU"}, \
+    {"spread", 0, CLI_CHOICE, "copies|parts", "copies", /* as gx_spread counts them */ \
+     "what each GPU of `--devices` holds. `copies`: the whole index, which is fastest; `parts`: some parts of a " \
+     "collection, about as many bytes as the other GPUs hold. Take `parts` where one GPU has no room for all"}
 /* What of a machine an engine may use. */
 #define CLI_DEVICE_FLAGS \
     {"device", 0, CLI_COUNT, "N", "0", "the number of the GPU, as `gpuidx devices` lists them", .max = 1023}, \
@@ -109,7 +112,7 @@
      "where to search; `auto` takes a GPU where one can be used and the index fits, else the CPU; `hybrid` lets both " \
      "answer, each query where it is answered sooner (`gpuidx help calibrate`)"}, \
     CLI_DEVICE_FLAGS, \
-    CLI_DEVICES_FLAG, \
+    CLI_DEVICES_FLAGS, \
     CLI_INDEX_FLAGS
 /* clang-format on */
 
@@ -119,7 +122,7 @@ gx_query_options cli_query_options(const cli_args *a);
 extern const gx_shard *cli_shard;
 
 gx_engine_options cli_engine_options(const cli_args *a);
-/* Add --devices, of a command that has it. 0, or the exit code with the message printed. */
+/* Add --devices and --spread, of a command that has them. 0, or the exit code with the message printed. */
 int cli_add_devices(gx_engine_options *o, const cli_args *a);
 /* Where the index holds impacts and --scorer is not given, make the scorer GX_IMPACT. */
 void cli_default_scorer(gx_query_options *o, const cli_args *a, const gx_index *ix);

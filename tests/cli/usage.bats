@@ -213,3 +213,17 @@ setup_file() { build_tiny; }
     ask query "$TINY" --devices=900,901 --engine=gpu x
     exits 7
 }
+
+@test "parts are spread over GPUs that are listed, and a file is not" {
+    ask query "$TINY" --spread=parts x
+    exits 2
+    complains '--spread=parts: over which GPUs? --devices lists them'
+    ask query "$TINY" --spread=parts --devices=0,1 --engine=gpu x
+    exits 2
+    complains 'is one file, and only the parts of a collection can be spread over GPUs'
+    ask query "$TINY" --spread=parts --devices=0,1 --engine=cpu x
+    exits 0
+    "$GPUIDX" collect -q "$TINY" -o parts
+    ask query parts --spread=parts --devices=900,901 x
+    exits 0
+}

@@ -434,7 +434,7 @@ static const cli_flag flags[] = {
      "engine. "
      "0: no tables; without this flag, no limit"},
     CLI_JOIN_FLAG,
-    CLI_DEVICES_FLAG,
+    CLI_DEVICES_FLAGS,
     CLI_LINGER_FLAG,
     CLI_PAIR_THRESHOLDS_FLAG,
     CLI_INDEX_FLAGS,
