@@ -353,6 +353,35 @@ static bool measure(const bench *b, const char *name, const char *path, answers 
 
 /* ---- the program ---- */
 
+/* Where the value of a flag that is a number goes; NULL: it is none. */
+static uint32_t *number_flag(options *o, int c)
+{
+    switch (c) {
+    case 'd':
+        return &o->synth.n_docs;
+    case 't':
+        return &o->synth.n_terms;
+    case 'q':
+        return &o->synth.n_queries;
+    case 'x':
+        return &o->deleted;
+    case 's':
+        return &o->sessions;
+    case 'b':
+        return &o->batch;
+    case 'r':
+        return &o->runs;
+    case 'u':
+        return &o->cpu_check;
+    case 'k':
+        return &o->k;
+    case 'g':
+        return &o->gpus;
+    default:
+        return NULL;
+    }
+}
+
 static options parse(int argc, char **argv)
 {
     static const struct option longs[] = {
@@ -374,7 +403,11 @@ static options parse(int argc, char **argv)
                  .gpus = 1};
     o.synth.codec = gx_codec_by_name("gpubp128");
     for (int c; (c = getopt_long(argc, argv, "", longs, NULL)) != -1;) {
-        const uint32_t n = optarg ? (uint32_t)strtoul(optarg, NULL, 0) : 0;
+        uint32_t *number = number_flag(&o, c);
+        if (number) {
+            *number = (uint32_t)strtoul(optarg, NULL, 0);
+            continue;
+        }
         switch (c) {
         case 'e':
             o.engine = strcmp(optarg, "cpu") ? GX_ENGINE_GPU : GX_ENGINE_CPU;
@@ -382,43 +415,13 @@ static options parse(int argc, char **argv)
         case 'j':
             o.join = *optarg == 'n' ? GX_JOIN_NEVER : strcmp(optarg, "always") ? GX_JOIN_AUTO : GX_JOIN_ALWAYS;
             break;
-        case 'd':
-            o.synth.n_docs = n;
-            break;
-        case 't':
-            o.synth.n_terms = n;
-            break;
-        case 'q':
-            o.synth.n_queries = n;
-            break;
         case 'p':
             o.n_counts = 0;
             for (char *p = optarg; p && *p && o.n_counts < MOST_COUNTS; p = strchr(p, ',') ? strchr(p, ',') + 1 : NULL)
                 o.parts[o.n_counts++] = (uint32_t)atoi(p);
             break;
-        case 'x':
-            o.deleted = n;
-            break;
-        case 's':
-            o.sessions = n;
-            break;
-        case 'b':
-            o.batch = n;
-            break;
-        case 'r':
-            o.runs = n;
-            break;
-        case 'u':
-            o.cpu_check = n;
-            break;
         case 'o':
             o.op = strcmp(optarg, "or") == 0 ? GX_OP_OR : strcmp(optarg, "and") == 0 ? GX_OP_AND : GX_OP_AND_OR;
-            break;
-        case 'k':
-            o.k = n;
-            break;
-        case 'g':
-            o.gpus = n;
             break;
         case 'y':
             o.spread = *optarg == 'p' ? GX_SPREAD_PARTS : GX_SPREAD_COPIES;

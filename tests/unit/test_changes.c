@@ -537,7 +537,7 @@ static void a_collection_equals_a_fresh_build_of_its_documents(void **state)
     const char *cases = getenv("GX_TEST_CASES"), *seed = getenv("GX_TEST_SEED");
     const uint32_t n = cases ? (uint32_t)atoi(cases) : 60;
     uint64_t n_checks = 0;
-    bool gpu = false;
+    const char *gpus = "";
     base_seed = seed ? strtoull(seed, NULL, 10) : 1;
     for (uint32_t i = 0; i < n; ++i) {
         sequence s = {.seed = base_seed + i, .random = base_seed + i};
@@ -548,7 +548,7 @@ static void a_collection_equals_a_fresh_build_of_its_documents(void **state)
             step(&s);
         commit(&s);
         compare(&s);
-        gpu = gpu || s.engines[2];
+        gpus = s.engines[N_ENGINES - 1] ? ", one GPU and two" : s.engines[2] ? " and GPU" : gpus;
         n_checks += s.n_checks;
         close_reader(&s);
         gx_collection_close(s.writer);
@@ -557,7 +557,7 @@ static void a_collection_equals_a_fresh_build_of_its_documents(void **state)
         remove_collection(s.dir);
     }
     print_message("%u sequences from seed %llu, %llu comparisons, engines: CPU%s\n", n, (unsigned long long)base_seed,
-                  (unsigned long long)n_checks, gpu ? " and GPU" : "");
+                  (unsigned long long)n_checks, gpus);
 }
 
 static void a_second_writer_is_refused(void **state)
