@@ -28,6 +28,7 @@ _CHECKS = {"header": lib.GX_CHECK_HEADER, "structure": lib.GX_CHECK_STRUCTURE, "
 _LOADS = {"map": lib.GX_LOAD_MAP, "read": lib.GX_LOAD_READ}
 _ALGORITHMS = {"auto": lib.GX_ALGORITHM_AUTO, "pmf": lib.GX_ALGORITHM_PMF, "taat": lib.GX_ALGORITHM_TAAT,
                "block-max": lib.GX_ALGORITHM_BLOCK_MAX}
+_SPREADS = {"copies": lib.GX_SPREAD_COPIES, "parts": lib.GX_SPREAD_PARTS}
 _SCALES = {"collection": False, "list": True}
 _ORDERS = {"keep": lib.GX_ORDER_KEEP, "random": lib.GX_ORDER_RANDOM, "bp": lib.GX_ORDER_BP, "id": lib.GX_ORDER_ID}
 
@@ -37,6 +38,20 @@ def _choose(table: Mapping[str, Any], what: str, name: str) -> Any:
         return table[name]
     except (KeyError, TypeError):
         raise UsageError("%s is one of %s, not %r" % (what, ", ".join(map(repr, table)), name)) from None
+
+
+def _devices(numbers: Iterable[int], device: int, spread: str) -> List[int]:
+    """The GPUs of an Index that is opened with these arguments. UsageError, TypeError."""
+    listed = list(numbers)
+    for i, number in enumerate(listed):
+        whole(number, "devices[%d]" % i, 0, 1023)
+    if len(set(listed)) < len(listed) or len(listed) > lib.GX_MAX_DEVICES:
+        raise UsageError("devices is a list of at most %d GPUs, each once, not %r" % (lib.GX_MAX_DEVICES, listed))
+    if listed and device:
+        raise UsageError("device=%r and devices=%r: one of them" % (device, listed))
+    if _choose(_SPREADS, "spread", spread) == lib.GX_SPREAD_PARTS and not listed:
+        raise UsageError("spread='parts': devices lists the GPUs that hold the parts")
+    return [int(number) for number in listed]
 
 
 def _preset(name: str) -> int:
@@ -211,7 +226,11 @@ class Index:
     path           the file, or the folder of a collection, whose last commit is opened (Collection; reopen)
     engine         "auto" (a GPU where one can be used and the index fits, else the CPU), "cpu" or "gpu"
     device         CUDA's number of the GPU
-    device_memory  most bytes of GPU memory for the index and all sessions; 0: what is free
+    devices        the numbers of several GPUs, such as [0, 1], in place of device. It takes several threads, or large
+                   batches, to keep all of them busy
+    spread         what each of them holds: "copies" of the whole index, or "parts" of a collection, for one that is
+                   larger than the memory of a GPU
+    device_memory  most bytes of GPU memory, of each GPU, for the index and all sessions; 0: what is free
     map_memory     most bytes for tables that are derived when an engine opens; None: no limit
     check          how much of the file is verified: "structure", "checksum" or "full"
     result_cache   most bytes of host memory that keep answers, for queries that come again; 0: none
@@ -224,10 +243,12 @@ class Index:
 
     def __init__(self, path: Union[str, "os.PathLike[str]"], *, engine: str = "auto", device: int = 0,
                  device_memory: int = 0, map_memory: Optional[int] = None, result_cache: int = 0,
-                 check: str = "checksum", load: str = "map") -> None:
+                 check: str = "checksum", load: str = "map", devices: Iterable[int] = (),
+                 spread: str = "copies") -> None:
+        devices = _devices(devices, device, spread)
         self._begin(os.fsdecode(path), {"engine": engine, "device": device, "device_memory": device_memory,
                                         "map_memory": map_memory, "result_cache": result_cache, "check": check,
-                                        "load": load})
+                                        "load": load, "devices": devices, "spread": spread})
         _choose(_ENGINES, "engine", engine)
         whole(device, "device", 0, 1023)
         for what in ("device_memory", "map_memory", "result_cache"):
@@ -390,6 +411,9 @@ class Index:
                 opt, err, out = options("gx_engine_options"), new_error(), ffi.new("gx_engine **")
                 opt.kind = _choose(_ENGINES, "engine", kind)
                 opt.device = self._arguments["device"]
+                opt.n_devices = len(self._arguments["devices"])
+                opt.devices[0:opt.n_devices] = self._arguments["devices"]
+                opt.spread = _SPREADS[self._arguments["spread"]]
                 opt.device_memory = self._arguments["device_memory"] or 0
                 maps = self._arguments["map_memory"]
                 opt.map_memory = UINT64_MAX if maps is None else maps

@@ -713,6 +713,13 @@ def test_attributes_filter_searches(tmp_path):
     (lambda ix: gpuidx.open(ix.path, map_memory="all"), gpuidx.UsageError, "map_memory"),
     (lambda ix: gpuidx.open(ix.path, result_cache=-1), gpuidx.UsageError, "result_cache"),
     (lambda ix: gpuidx.open(ix.path, device=1.5), gpuidx.UsageError, "device"),
+    (lambda ix: gpuidx.open(ix.path, devices=[0, "1"]), gpuidx.UsageError, "devices[1]"),
+    (lambda ix: gpuidx.open(ix.path, devices=[1, 0, 1]), gpuidx.UsageError, "each once"),
+    (lambda ix: gpuidx.open(ix.path, devices=range(17)), gpuidx.UsageError, "16"),
+    (lambda ix: gpuidx.open(ix.path, devices=3), TypeError, "iterable"),
+    (lambda ix: gpuidx.open(ix.path, devices=[0, 1], device=1), gpuidx.UsageError, "one of them"),
+    (lambda ix: gpuidx.open(ix.path, devices=[0, 1], spread="all"), gpuidx.UsageError, "'parts'"),
+    (lambda ix: gpuidx.open(ix.path, spread="parts"), gpuidx.UsageError, "devices"),
     (lambda ix: ix.docnos([500]), IndexError, "500"),
     (lambda ix: ix.docnos([-1]), IndexError, "-1"),
     (lambda ix: ix.docnos([0.5]), TypeError, "integers"),
@@ -730,6 +737,19 @@ def test_bad_arguments_are_named(index, call, error, words):
         call(index)
     assert words in str(caught.value)
     assert len(index.search("w1", 3)) == 3  # the session goes on
+
+
+def test_several_gpus(index):
+    expected = list(index.search("w1 w2", 5))
+    with gpuidx.open(index.path, engine="auto", devices=[0, 1], spread="parts") as one_file:
+        with pytest.raises(gpuidx.UsageError, match="is one file"):  # the library has both numbers and the spread
+            one_file.search("w1 w2", 5)
+        assert list(one_file.search("w1 w2", 5, engine="cpu")) == expected
+    for devices in ([], [0], (0, 1), np.arange(16)):
+        with gpuidx.open(index.path, engine="cpu", devices=devices) as several:
+            assert list(several.search("w1 w2", 5)) == expected
+            with pickle.loads(pickle.dumps(several)) as other:
+                assert list(other.search("w1 w2", 5)) == expected
 
 
 def test_arrays_of_every_layout(index):
