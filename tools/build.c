@@ -90,7 +90,7 @@ static int add_documents(build *b)
             progress_end(&b->bar);
             return cli_fail_error(&err);
         }
-        if (n % 256 == 0)
+        if (n % 16 == 0)
             show_progress(b);
     }
     return 0;
