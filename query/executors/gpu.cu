@@ -73,7 +73,9 @@ static gx_status run_all_requests(gpu_workspace *x, const plan_batch *pb, const 
     gpu_session *session = &x->session;
     const plan_batch uncounted = {pb->plans, pb->hits, NULL};
     session->n_retries = 0;
+    session->retries_run = false;
     gx_status st = run_requests(x, pb, requests, n, err);
+    session->retries_run = true;
     while (st == GX_OK && session->n_retries) {
         request *retries = session->retries;
         const uint32_t n_retries = session->n_retries;

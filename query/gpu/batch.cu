@@ -7,7 +7,9 @@ namespace gx {
 /* queries of a run's first sub-batch, and the most by which the next one is larger */
 constexpr uint32_t FIRST_SUB_BATCH = 128, SUB_BATCH_GROWTH = 8;
 /* Runs of up to so many queries have fine items (describe_items), of up to so many blocks, and are
- * one sub-batch if they fit. */
+ * one sub-batch if they fit. Retries have longer items: they begin with a threshold, and other
+ * sessions keep the GPU busy meanwhile. OR top 1,000 with eight sessions on an H200, 2 % of whose
+ * queries are run again: 223,000 queries/s with short items, 235,000 with long ones. */
 constexpr uint32_t MAX_FINE_QUERIES = 512, FINE_ITEM_BLOCKS = 4;
 
 /* ---- a session's memory ---- */
@@ -206,7 +208,7 @@ static uint32_t choose_item_blocks(const gpu_session *x, const sub_batch *p)
 {
     uint64_t blocks = 0, lists = 0;
     const uint32_t most = max_item_blocks(x->s->ix), warps = x->s->grid * 8;
-    const uint32_t wanted = x->fine && most > FINE_ITEM_BLOCKS ? FINE_ITEM_BLOCKS : most;
+    const uint32_t wanted = x->fine && !x->retries_run && most > FINE_ITEM_BLOCKS ? FINE_ITEM_BLOCKS : most;
     for (uint32_t q = 0; q < p->n_queries; ++q) {
         for (uint32_t i = 0; i < p->n_essential[q]; ++i)
             blocks += p->terms[p->queries[q].first_term + i].at.n_blocks;

@@ -85,6 +85,7 @@ struct gpu_session {
     session_memory memory;
     bool was_last;                          /* no other session has started a batch since this session's last one */
     bool fine;                              /* whether the current run has fine items (describe_items) */
+    bool retries_run;                       /* whether the current run is of retries */
     bounds *bounds_used[MAX_BOUNDS];        /* sets of bounds that the current run uses */
     uint32_t n_bounds_used, n_tiled_bounds; /* the first ones are of queries that are searched by tiles */
     request *retries;                       /* requests that are to be run again */
