@@ -219,6 +219,41 @@ typedef struct gx_attribute {
 GX_API bool gx_attribute_type_find(const char *name, gx_attribute_type *out);
 GX_API const char *gx_attribute_type_name(gx_attribute_type t); /* "unknown" for any other number */
 
+/* Bitmap columns, stored beside an attribute's values: filters read them instead of all values. The
+ * documents that have a value are divided into bins by it, and a column has a bit a document. They
+ * change the time that a filter takes and the size of the file, never an answer: the values decide
+ * where a filter cuts a bin. */
+typedef enum gx_bitmap_encoding {
+    GX_BITMAPS_AUTO,     /* columns where they are small beside the values and many documents are there */
+    GX_BITMAPS_NONE,     /* no columns */
+    GX_BITMAPS_EQUALITY, /* a column has the documents of one bin */
+    GX_BITMAPS_RANGE     /* a column has the documents of one bin and of all below it; not for keyword and keywords */
+} gx_bitmap_encoding;
+
+typedef enum gx_binning {
+    GX_BINS_QUANTILES, /* about as many documents in each bin */
+    GX_BINS_WIDTH,     /* the range of the values, in equal parts */
+    GX_BINS_LLOYD      /* by Lloyd's algorithm: the least squared distance to the means of the bins */
+} gx_binning;
+
+#define GX_MAX_BINS 4096u
+
+/* bins: 0 chooses; a bin a value where there are no more different values. A keyword has a bin a
+ * string, and `bins` and `binning` are 0. All zero: automatic. */
+typedef struct gx_bitmap_options {
+    gx_bitmap_encoding encoding;
+    gx_binning binning;
+    uint32_t bins;
+} gx_bitmap_options;
+
+/* Read options from a text such as "bins=25:by=lloyd": bitmaps=auto, none, equality or range; bins=1 to
+ * GX_MAX_BINS; by=quantiles, width or lloyd. Bins without an encoding mean GX_BITMAPS_RANGE. The empty
+ * text: automatic. GX_EUSAGE. */
+GX_API gx_status gx_bitmap_options_read(gx_bitmap_options *out, const char *text, gx_error *err);
+
+/* "auto", "none", "equality", "range"; "unknown" for any other number. */
+GX_API const char *gx_bitmap_encoding_name(gx_bitmap_encoding e);
+
 /* What an index has of one attribute. */
 typedef struct gx_attribute_info {
     size_t size;
@@ -231,6 +266,9 @@ typedef struct gx_attribute_info {
     uint64_t bytes;              /* that it takes in the file, strings included */
     int64_t min_int, max_int;    /* of int, date (seconds since 1970) and bool, where n_present > 0 */
     double min_float, max_float; /* of float, where n_present > 0 */
+    gx_bitmap_encoding encoding; /* of its bitmap columns, or GX_BITMAPS_NONE; of a collection's first file */
+    uint32_t n_bins;             /* of the same */
+    uint64_t bitmap_bytes;       /* that they take, a part of `bytes` */
 } gx_attribute_info;
 
 /* How many attributes an index has, and what it has of attribute number i. The caller sets
@@ -309,6 +347,8 @@ GX_API void gx_postings_close(gx_postings *p);
  *   - for each document, up to 64 bytes for its id;
  *   - for each attribute of type keyword or keywords, its different strings and one bit a
  *     document;
+ *   - at the end, for one attribute after another, 64 MB or one of its bitmap columns, and 40 bytes a
+ *     bin or string;
  *   - at the end, up to 24 bytes for each term, and in each thread 8 to 16 bytes for each
  *     posting of the longest list that the thread merges.
  *
@@ -354,11 +394,12 @@ typedef struct gx_builder_options {
      * The analyzer is of queries alone; NULL is "whitespace" then. */
     uint32_t vector_bits;
     bool list_units; /* with vector_bits: each term has a unit, by its own greatest weight */
+    const gx_bitmap_options *bitmaps; /* [n_attributes] the bitmap columns of each; NULL: all automatic */
 } gx_builder_options;
 #define GX_BUILDER_OPTIONS                                                                                             \
     {                                                                                                                  \
         sizeof(gx_builder_options), NULL, false, GX_DUPLICATES_FAIL, NULL, NULL, NULL, NULL, NULL, true, false, 0,     \
-            NULL, 0, NULL, 0, NULL, 0, false                                                                           \
+            NULL, 0, NULL, 0, NULL, 0, false, NULL                                                                     \
     }
 GX_API void gx_builder_options_init(gx_builder_options *o, size_t size);
 
@@ -620,11 +661,18 @@ typedef struct gx_query_options {
     /* Only documents of the mask are results and are counted; NULL: all documents. The mask must
      * belong to the session's engine. */
     const gx_mask *mask;
+    /* Give up some of the answer for speed, from 0 (nothing: the answer is exact) to 1. An OR first
+     * leaves out its lightest terms, as many as have at most this share of the weight of all its
+     * terms, and finds its best 2 k + 40 documents without them. Of these it returns the best k by
+     * all terms. Scores are exact, and all engines give the same answer. Nothing is promised of how
+     * many of the k best are found: gx_replay tells. AND, AND-then-OR, prune = false, and an OR whose
+     * first pass finds fewer than k documents, are exact. */
+    float approximate;
 } gx_query_options;
 #define GX_QUERY_OPTIONS                                                                                               \
     {                                                                                                                  \
         sizeof(gx_query_options), GX_OP_OR, 10, GX_BM25, NAN, NAN, true, false, NULL, NULL, 0, GX_ALGORITHM_AUTO, 0,   \
-            NULL                                                                                                       \
+            NULL, 0                                                                                                    \
     }
 GX_API void gx_query_options_init(gx_query_options *o, size_t size);
 

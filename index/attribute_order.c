@@ -4,6 +4,7 @@
 #include <string.h>
 
 #define RADIX_BITS 16u
+#define SLACK 16u /* docids behind the last that may be read */
 
 /* The greatest number of raw values that have starts, or 0: the column is sorted by radix instead. */
 static uint64_t count_starts(const gx_column *c)
@@ -13,17 +14,10 @@ static uint64_t count_starts(const gx_column *c)
     return c->width <= 2 ? UINT64_C(1) << 8 * c->width : 0;
 }
 
-/* Bits that are ordered as the values are. */
-static uint64_t sort_key(const gx_column *c, uint64_t raw)
-{
-    const uint64_t sign = UINT64_C(1) << 63;
-    return c->type != GX_ATTRIBUTE_FLOAT ? raw : raw & sign ? ~raw : raw | sign;
-}
-
 /* Counting sort; an ordinal without a string, which a damaged file can have, is left out. */
 static gx_column_order *order_by_count(const gx_column *c, uint32_t n_docs, uint64_t n_starts)
 {
-    gx_column_order *o = calloc(1, sizeof *o + (size_t)c->n_values * sizeof o->docids[0]);
+    gx_column_order *o = calloc(1, sizeof *o + ((size_t)c->n_values + SLACK) * sizeof o->docids[0]);
     uint32_t *at = o ? o->starts = calloc((size_t)n_starts + 2, sizeof *o->starts) : NULL;
     if (!at) {
         free(o);
@@ -60,8 +54,8 @@ static bool radix_pass(const gx_column *c, const uint32_t *from, uint64_t n, uin
     const uint32_t mask = (1u << RADIX_BITS) - 1;
     memset(counts, 0, (mask + 1) * sizeof *counts);
     for (uint64_t i = 0; i < n; ++i)
-        ++counts[sort_key(c, gx_column_raw(c, from[i])) >> shift & mask];
-    if (n == 0 || counts[sort_key(c, gx_column_raw(c, from[0])) >> shift & mask] == n)
+        ++counts[gx_sort_key(c->type, gx_column_raw(c, from[i])) >> shift & mask];
+    if (n == 0 || counts[gx_sort_key(c->type, gx_column_raw(c, from[0])) >> shift & mask] == n)
         return false;
     uint32_t sum = 0;
     for (uint32_t v = 0; v <= mask; ++v) {
@@ -70,14 +64,14 @@ static bool radix_pass(const gx_column *c, const uint32_t *from, uint64_t n, uin
         sum += m;
     }
     for (uint64_t i = 0; i < n; ++i)
-        to[counts[sort_key(c, gx_column_raw(c, from[i])) >> shift & mask]++] = from[i];
+        to[counts[gx_sort_key(c->type, gx_column_raw(c, from[i])) >> shift & mask]++] = from[i];
     return true;
 }
 
 /* Radix sort of the documents that have a value, of which each has one. */
 static gx_column_order *order_by_radix(const gx_column *c, uint32_t n_docs)
 {
-    gx_column_order *o = calloc(1, sizeof *o + (size_t)n_docs * sizeof o->docids[0]);
+    gx_column_order *o = calloc(1, sizeof *o + ((size_t)n_docs + SLACK) * sizeof o->docids[0]);
     uint32_t *other = malloc(((size_t)n_docs + 1) * sizeof *other);
     uint32_t *counts = malloc(((size_t)1 << RADIX_BITS) * sizeof *counts);
     const bool ok = o && other && counts;
@@ -98,10 +92,42 @@ static gx_column_order *order_by_radix(const gx_column *c, uint32_t n_docs)
     return o;
 }
 
+/* Make the zones, if they are narrow: an eighth of the range of all values, on average. Without memory
+ * there are none. */
+static void add_zones(gx_column_order *o, const gx_column *c, uint32_t n_docs)
+{
+    const uint32_t n = (uint32_t)(((uint64_t)n_docs + GX_ZONE_DOCS - 1) / GX_ZONE_DOCS);
+    uint64_t least = UINT64_MAX, most = 0;
+    double sum = 0;
+    if (c->starts || c->type == GX_ATTRIBUTE_FLOAT || !(o->zones = malloc(((size_t)n + 1) * 2 * sizeof *o->zones)))
+        return;
+    for (uint32_t z = 0; z < n; ++z) {
+        uint64_t low = UINT64_MAX, high = 0; /* of no value: met by no range */
+        for (uint32_t d = z * GX_ZONE_DOCS; d < n_docs && d - z * GX_ZONE_DOCS < GX_ZONE_DOCS; ++d) {
+            if (!gx_column_has(c, d))
+                continue;
+            const uint64_t raw = gx_column_raw(c, d);
+            low = raw < low ? raw : low;
+            high = raw > high ? raw : high;
+        }
+        o->zones[2 * z] = low;
+        o->zones[2 * z + 1] = high;
+        least = low < least ? low : least;
+        most = high > most ? high : most;
+        sum += low <= high ? (double)(high - low) : 0;
+    }
+    if (least >= most || sum > (double)(most - least) * n / 8) {
+        free(o->zones);
+        o->zones = NULL;
+    }
+}
+
 static void free_order(gx_column_order *o)
 {
-    if (o)
+    if (o) {
         free(o->starts);
+        free(o->zones);
+    }
     free(o);
 }
 
@@ -113,6 +139,8 @@ const gx_column_order *gx_column_get_order(const gx_index *ix, gx_column *c)
     const uint64_t n_starts = count_starts(c);
     gx_column_order *o =
         n_starts || gx_is_keyword(c->type) ? order_by_count(c, ix->n_docs, n_starts) : order_by_radix(c, ix->n_docs);
+    if (o)
+        add_zones(o, c, ix->n_docs);
     if (!o || __atomic_compare_exchange_n(&c->order, &first, o, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
         return o;
     free_order(o); /* another thread was sooner */
@@ -131,7 +159,7 @@ static uint64_t lower_bound(const gx_column *c, const gx_column_order *o, uint64
     uint64_t low = 0, high = o->n;
     while (low < high) {
         const uint64_t middle = low + (high - low) / 2;
-        if (sort_key(c, gx_column_raw(c, o->docids[middle])) < key)
+        if (gx_sort_key(c->type, gx_column_raw(c, o->docids[middle])) < key)
             low = middle + 1;
         else
             high = middle;
@@ -147,9 +175,25 @@ void gx_column_order_range(const gx_column *c, const gx_column_order *o, uint64_
         *begin = low < o->n_starts ? o->starts[low] : o->n;
         *end = o->starts[last];
     } else {
-        const uint64_t key = sort_key(c, high);
-        *begin = lower_bound(c, o, sort_key(c, low));
+        const uint64_t key = gx_sort_key(c->type, high);
+        *begin = lower_bound(c, o, gx_sort_key(c->type, low));
         *end = key == UINT64_MAX ? o->n : lower_bound(c, o, key + 1);
     }
     *end = *end < *begin ? *begin : *end;
+}
+
+void gx_column_order_bound(const gx_column_order *o, uint32_t n_docs, uint64_t low, uint64_t high, uint32_t *first,
+                           uint32_t *end)
+{
+    uint32_t begin = 0, n = (uint32_t)(((uint64_t)n_docs + GX_ZONE_DOCS - 1) / GX_ZONE_DOCS);
+    *first = 0;
+    *end = n_docs;
+    if (!o->zones)
+        return;
+    while (begin < n && (o->zones[2 * begin] > high || o->zones[2 * begin + 1] < low))
+        ++begin;
+    while (n > begin && (o->zones[2 * n - 2] > high || o->zones[2 * n - 1] < low))
+        --n;
+    *first = begin < n ? begin * GX_ZONE_DOCS : 0;
+    *end = begin == n ? 0 : n_docs / GX_ZONE_DOCS < n ? n_docs : n * GX_ZONE_DOCS;
 }

@@ -4,17 +4,23 @@
  *   values     d0: 7   d1: 3   d2: none   d3: 7   d4: 5
  *   docids     1  4  0  3
  *   starts     of 3: 0, of 5: 1, of 7: 2        where there are few different values
+ *
+ * Where neighbours have similar values, as dates of documents that came in their order, there are zones
+ * too: the least and the greatest value of every GX_ZONE_DOCS documents.
  */
 #ifndef GX_INDEX_ATTRIBUTE_ORDER_H
 #define GX_INDEX_ATTRIBUTE_ORDER_H
 
 #include "index/attributes.h"
 
+#define GX_ZONE_DOCS 1024u
+
 typedef struct gx_column_order {
     uint64_t n;        /* values of all documents */
     uint64_t n_starts; /* raw values below it have a start; 0: no starts */
     uint32_t *starts;  /* [n_starts + 1], where n_starts > 0 */
-    uint32_t docids[]; /* [n] by value, then by docid */
+    uint64_t *zones;   /* [2 ceil(n_docs / GX_ZONE_DOCS)] of each the least, the greatest; or NULL */
+    uint32_t docids[]; /* [n] by value, then by docid; 16 more may be read */
 } gx_column_order;
 
 /* The order of a column, made at its first use: 4 bytes a value, and 4 bytes a different value where
@@ -26,5 +32,9 @@ void gx_column_free_order(gx_column *c);
  * float). */
 void gx_column_order_range(const gx_column *c, const gx_column_order *o, uint64_t low, uint64_t high, uint64_t *begin,
                            uint64_t *end);
+
+/* By the zones, documents with such a value are in [*first, *end) alone. Without zones: in [0, n_docs). */
+void gx_column_order_bound(const gx_column_order *o, uint32_t n_docs, uint64_t low, uint64_t high, uint32_t *first,
+                           uint32_t *end);
 
 #endif

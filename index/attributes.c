@@ -356,6 +356,9 @@ static gx_status get_attribute_of_parts(const gx_index *ix, uint32_t i, gx_attri
         if (st != GX_OK)
             return st;
         whole.bytes += one.bytes;
+        whole.bitmap_bytes += one.bitmap_bytes;
+        whole.encoding = p == 0 ? one.encoding : whole.encoding;
+        whole.n_bins = p == 0 ? one.n_bins : whole.n_bins;
         add_attribute(&whole, part, &part->ix->columns[i]);
     }
     const gx_status st = gx_is_keyword(first->type) ? count_strings(ix, i, &whole.n_distinct) : GX_OK;
@@ -379,6 +382,10 @@ gx_status gx_index_get_attribute(const gx_index *ix, uint32_t i, gx_attribute_in
                                .bytes = sizeof(gx_column_entry) + c->name_len + c->n_values * c->width};
     whole.bytes += c->starts ? ((uint64_t)ix->n_docs + 1) * 4 : 0;
     whole.bytes += c->present ? ((uint64_t)ix->n_docs + 63) / 64 * 8 : 0;
+    whole.encoding = c->bitmaps.encoding;
+    whole.n_bins = c->bitmaps.n_bins;
+    whole.bitmap_bytes = c->bitmaps.encoding != GX_BITMAPS_NONE ? sizeof(gx_bitmaps_entry) + c->bitmaps.bytes : 0;
+    whole.bytes += whole.bitmap_bytes;
     for (uint32_t s = 0; s < c->n_strings; ++s) {
         size_t len;
         gx_column_string(ix, c, s, &len);

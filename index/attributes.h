@@ -9,6 +9,7 @@
 #ifndef GX_INDEX_ATTRIBUTES_H
 #define GX_INDEX_ATTRIBUTES_H
 
+#include "index/bitmap_columns.h"
 #include "index/index.h"
 
 #define GX_MAX_ATTRIBUTE_NAME 64u /* bytes */
@@ -25,23 +26,37 @@ typedef struct gx_column {
     const uint64_t *present; /* [ceil(n_docs / 64)]; NULL: every document has a value, or there are starts */
     uint32_t n_present;
     uint32_t first_string, n_strings; /* in gx_index.column_strings */
+    gx_bitmaps bitmaps;               /* encoding GX_BITMAPS_NONE: none */
     struct gx_column_order *order;    /* atomic; NULL until needed (attribute_order.h) */
     uint32_t n_scans;                 /* atomic: evaluations that read all values for want of the order */
 } gx_column;
 
+/* Number i of an array of numbers of 1, 2, 4 or 8 bytes. */
+static inline uint64_t gx_raw_value(const void *values, uint8_t width, uint64_t i)
+{
+    switch (width) {
+    case 1:
+        return ((const uint8_t *)values)[i];
+    case 2:
+        return ((const uint16_t *)values)[i];
+    case 4:
+        return ((const uint32_t *)values)[i];
+    default:
+        return ((const uint64_t *)values)[i];
+    }
+}
+
 /* Value i as the file has it: an offset from the base, a double's bits, an ordinal, 0 or 1. */
 static inline uint64_t gx_column_raw(const gx_column *c, uint64_t i)
 {
-    switch (c->width) {
-    case 1:
-        return ((const uint8_t *)c->values)[i];
-    case 2:
-        return ((const uint16_t *)c->values)[i];
-    case 4:
-        return ((const uint32_t *)c->values)[i];
-    default:
-        return ((const uint64_t *)c->values)[i];
-    }
+    return gx_raw_value(c->values, c->width, i);
+}
+
+/* Bits that are ordered as the values are, of a value as the file has it. */
+static inline uint64_t gx_sort_key(gx_attribute_type type, uint64_t raw)
+{
+    const uint64_t sign = UINT64_C(1) << 63;
+    return type != GX_ATTRIBUTE_FLOAT ? raw : raw & sign ? ~raw : raw | sign;
 }
 
 static inline bool gx_column_has(const gx_column *c, uint32_t docid)

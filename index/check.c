@@ -167,7 +167,8 @@ gx_status gx_check_contents(const gx_index *ix, gx_error *err)
 {
     gx_status st;
     if ((st = check_terms(ix, err)) != GX_OK || (st = check_postings(ix, err)) != GX_OK ||
-        (st = check_texts(ix, err)) != GX_OK || (st = gx_columns_check_contents(ix, err)) != GX_OK)
+        (st = check_texts(ix, err)) != GX_OK || (st = gx_columns_check_contents(ix, err)) != GX_OK ||
+        (st = gx_bitmaps_check_contents(ix, err)) != GX_OK)
         return st;
     return GX_OK;
 }

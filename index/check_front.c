@@ -316,7 +316,7 @@ static gx_status bind_sections(gx_index *ix, gx_error *err)
         (st = bind_strings(ix, GX_SEC_DOC_IDS, ix->n_docs, &ix->doc_ids, err)) != GX_OK ||
         (st = bind_strings(ix, GX_SEC_TITLES, ix->n_docs, &ix->titles, err)) != GX_OK ||
         (st = bind_text(ix, err)) != GX_OK || (st = bind_units(ix, err)) != GX_OK ||
-        (st = gx_columns_bind(ix, err)) != GX_OK)
+        (st = gx_columns_bind(ix, err)) != GX_OK || (st = gx_bitmaps_bind(ix, err)) != GX_OK)
         return st;
     return GX_OK;
 }

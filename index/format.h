@@ -119,6 +119,7 @@ enum gx_section_kind {
     GX_SEC_ATTRIBUTES = GX_KIND('A', 'T', 'T', 'R'),        /* gx_column_entry [param]; optional */
     GX_SEC_ATTRIBUTE_VALUES = GX_KIND('A', 'T', 'T', 'V'),  /* the columns' values; where there is ATTR */
     GX_SEC_ATTRIBUTE_STRINGS = GX_KIND('A', 'T', 'T', 'S'), /* strings, param as for TERM; where there is ATTR */
+    GX_SEC_ATTRIBUTE_BITMAPS = GX_KIND('A', 'T', 'T', 'B'), /* gx_bitmaps_entry [param], bitmap columns; optional */
     GX_SEC_UNITS = GX_KIND('U', 'N', 'I', 'T'),             /* float [n_terms]: each list's unit of impacts; optional */
     /* reserved: no version writes them yet */
     GX_SEC_POSITIONS = GX_KIND('P', 'O', 'S', 'N'),     /* the positions of each term in its documents */
@@ -164,6 +165,7 @@ static inline uint32_t gx_section_flags(uint32_t kind)
     case GX_SEC_ATTRIBUTES:
     case GX_SEC_ATTRIBUTE_VALUES:
     case GX_SEC_ATTRIBUTE_STRINGS:
+    case GX_SEC_ATTRIBUTE_BITMAPS:
         return 0;
     default:
         return UINT32_MAX;
@@ -250,6 +252,51 @@ GX_AT(gx_column_entry, n_values, 24);
 GX_AT(gx_column_entry, first_string, 32);
 GX_AT(gx_column_entry, n_strings, 36);
 GX_AT(gx_column_entry, reserved, 40);
+
+/* The bitmap columns of an attribute, in ATTB from byte `begin` on, a multiple of 8; the attributes
+ * that have any follow each other, the first behind the entries. 64 zero bytes end the section.
+ * The documents that have a value are divided into bins by it: a bin a string, in order, or n_bins
+ * bins of rising values. There is a column for each bin, which has its documents (equality), or for
+ * each bin but the last, which has the documents of the bins up to this one (range). In range columns
+ * a document without a value is where the last one before it that has a value is, or nowhere:
+ *
+ *   bounds     but for keyword, keywords: the least value of each bin, then the greatest of each,
+ *              `width` bytes each as in ATTV, padded with zeros to a multiple of 8 bytes
+ *   directory  gx_bitmap_entry [n_columns]
+ *   words      u32: those of all columns, padded with zeros to a multiple of 8 bytes
+ *
+ * A column of m numbers is m numbers in blocks of 128, coded as docids by GPU-BP128: u32
+ * heads[n_blocks], u32 ends[n_blocks - 1], counted from the word behind them, and the blocks. */
+typedef struct gx_bitmaps_entry {
+    uint8_t encoding;                      /* gx_bitmap_encoding, not AUTO; NONE: the attribute has no bitmap columns */
+    uint8_t asked_encoding, asked_binning; /* what the builder was told, for whoever writes the index again */
+    uint8_t reserved0;
+    uint32_t asked_bins;
+    uint32_t n_bins; /* 0 where there are none */
+    uint32_t reserved1;
+    uint64_t begin, bytes; /* both 0 where there are none */
+} gx_bitmaps_entry;
+static_assert(sizeof(gx_bitmaps_entry) == 32, "bitmaps entry size");
+GX_AT(gx_bitmaps_entry, asked_encoding, 1);
+GX_AT(gx_bitmaps_entry, asked_binning, 2);
+GX_AT(gx_bitmaps_entry, asked_bins, 4);
+GX_AT(gx_bitmaps_entry, n_bins, 8);
+GX_AT(gx_bitmaps_entry, begin, 16);
+GX_AT(gx_bitmaps_entry, bytes, 24);
+
+/* How a bitmap column is stored. */
+typedef enum gx_bitmap_form {
+    GX_BITMAP_LIST, /* its docids, as numbers */
+    GX_BITMAP_RUNS, /* numbers b0 < e0 < b1 < e1 ..: it has the documents [b0, e0), [b1, e1), .. */
+    GX_BITMAP_WORDS /* u32 [ceil(n_docs / 32)]: bit d % 32 of word d / 32 is set where it has document d */
+} gx_bitmap_form;
+
+typedef struct gx_bitmap_entry {
+    uint32_t n;   /* numbers; of GX_BITMAP_WORDS the documents. | form << 30 */
+    uint32_t end; /* where its words end, counted from the first word of the first column */
+} gx_bitmap_entry;
+static_assert(sizeof(gx_bitmap_entry) == 8, "bitmap entry size");
+GX_AT(gx_bitmap_entry, end, 4);
 
 /* Limits that every writer of a file keeps. */
 #define GX_MAX_STRING (1u << 20) /* most bytes of an id, a title or a term */

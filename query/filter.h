@@ -70,7 +70,8 @@ void gx_filter_test(const gx_filter *f, const uint32_t *docids, uint32_t n, uint
  * the filter selects, and where `exact` is false perhaps others. */
 typedef struct gx_filter_documents {
     uint64_t n;             /* documents at most */
-    const uint32_t *docids; /* [n] different docids in a few rising runs; NULL: gx_filter_mark finds them */
+    const uint32_t *docids; /* [n] different docids, readable up to a multiple of 16; NULL: gx_filter_mark finds them */
+    uint32_t n_runs;        /* docids rise in so many runs */
     bool exact;
 } gx_filter_documents;
 
@@ -81,6 +82,10 @@ gx_filter_documents gx_filter_find(const gx_filter *f);
 /* Set the bits of the documents in words, and groups[i] of GX_MASK_GROUP documents where one of them
  * is. Returns how many bits it has set. gx_filter_find has counted them. */
 uint32_t gx_filter_mark(const gx_filter *f, uint32_t *words, bool *groups);
+
+/* The documents that the filter selects are in [*first, *end) alone, by the zones of columns whose orders
+ * have been made. */
+void gx_filter_bound(const gx_filter *f, uint32_t *first, uint32_t *end);
 
 /* Whether the orders of all attributes in the filter have been made. */
 bool gx_filter_has_orders(const gx_filter *f);

@@ -119,28 +119,29 @@ static bool is_exact(const gx_filter *f, uint32_t i)
 
 /* The docids of a range, if they are different and in long runs: those of one value, or of a few values
  * that no document shares. */
-static const uint32_t *find_runs(const gx_filter *f, const gx_filter_node *n)
+static void find_runs(const gx_filter *f, const gx_filter_node *n, gx_filter_documents *found)
 {
     const gx_column *c = &f->ix->columns[n->column];
     const gx_column_order *order;
     uint64_t begin, end, low, high;
     if (!find_range(f, n, &order, &begin, &end) || !order->starts || !gx_filter_range(c, n, &low, &high))
-        return NULL;
+        return;
     high = high < order->n_starts ? high : order->n_starts - 1;
     const uint64_t more_values = high - low; /* than one */
     if (end == begin || (more_values && (c->starts || (end - begin) / LEAST_RUN <= more_values)))
-        return NULL;
-    return order->docids + begin;
+        return;
+    found->docids = order->docids + begin;
+    found->n_runs = (uint32_t)more_values + 1;
 }
 
 gx_filter_documents gx_filter_find(const gx_filter *f)
 {
     uint32_t i = f->root;
-    gx_filter_documents found = {count_visited(f, i), NULL, is_exact(f, i)};
+    gx_filter_documents found = {count_visited(f, i), NULL, 0, is_exact(f, i)};
     while (found.n != ANY && f->nodes[i].kind == GX_FILTER_AND)
         i = find_rarest(f, &f->nodes[i]);
     if (found.n != ANY && f->nodes[i].kind == GX_FILTER_RANGE)
-        found.docids = find_runs(f, &f->nodes[i]);
+        find_runs(f, &f->nodes[i], &found);
     return found;
 }
 
@@ -152,4 +153,26 @@ bool gx_filter_has_orders(const gx_filter *f)
             return false;
     }
     return true;
+}
+
+void gx_filter_bound(const gx_filter *f, uint32_t *first, uint32_t *end)
+{
+    const gx_filter_node *root = &f->nodes[f->root];
+    const bool conjunction = root->kind == GX_FILTER_AND;
+    *first = 0;
+    *end = f->ix->n_docs;
+    for (uint32_t i = conjunction ? root->first : f->root; i != UINT32_MAX; i = f->nodes[i].next) {
+        const gx_filter_node *n = &f->nodes[i];
+        uint64_t low, high;
+        if (n->kind != GX_FILTER_RANGE || !gx_filter_range(&f->ix->columns[n->column], n, &low, &high))
+            continue;
+        const gx_column_order *order = __atomic_load_n(&f->ix->columns[n->column].order, __ATOMIC_ACQUIRE);
+        uint32_t from = 0, to = f->ix->n_docs;
+        if (order)
+            gx_column_order_bound(order, f->ix->n_docs, low, high, &from, &to);
+        *first = from > *first ? from : *first;
+        *end = to < *end ? to : *end;
+    }
+    if (*end <= *first)
+        *first = *end = 0;
 }

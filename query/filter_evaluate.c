@@ -7,40 +7,7 @@
 #include "engine/status.h"
 #include "index/attribute_order.h"
 #include "index/collection.h"
-
-/* 64 bytes of 0 or 1 as bits. */
-static uint64_t pack(const uint8_t flags[64])
-{
-    uint64_t word = 0;
-    for (uint32_t i = 0; i < 8; ++i) {
-        uint64_t x;
-        memcpy(&x, flags + 8 * i, 8);
-        word |= x * 0x0102040810204080u >> 56 << 8 * i; /* byte j of x becomes bit j */
-    }
-    return word;
-}
-
-/* select_TYPE: the documents whose value is in [low, high]. */
-#define SELECT(TYPE)                                                                                                   \
-    static void select_##TYPE(const TYPE *values, uint32_t n_docs, TYPE low, TYPE high, uint64_t *words)               \
-    {                                                                                                                  \
-        for (uint64_t d = 0; d < n_docs; d += 64) {                                                                    \
-            uint8_t flags[64] = {0};                                                                                   \
-            const uint64_t left = n_docs - d;                                                                          \
-            if (left >= 64)                                                                                            \
-                for (uint32_t i = 0; i < 64; ++i)                                                                      \
-                    flags[i] = (uint8_t)((values[d + i] >= low) & (values[d + i] <= high));                            \
-            else                                                                                                       \
-                for (uint32_t i = 0; i < left; ++i)                                                                    \
-                    flags[i] = (uint8_t)((values[d + i] >= low) & (values[d + i] <= high));                            \
-            words[d / 64] = pack(flags);                                                                               \
-        }                                                                                                              \
-    }
-SELECT(uint8_t)
-SELECT(uint16_t)
-SELECT(uint32_t)
-SELECT(uint64_t)
-SELECT(double)
+#include "query/filter_kernels.h"
 
 static size_t n_words(const gx_filter *f)
 {
@@ -85,34 +52,25 @@ static bool select_by_order(const gx_filter *f, gx_column *c, uint64_t low, uint
     return true;
 }
 
-static void select_range(const gx_filter *f, const gx_filter_node *n, uint64_t *words)
+/* Of n documents from `first` on, those whose value is in [low, high], whether they have it or not. */
+static void select_values(const gx_column *c, size_t first, uint32_t n, uint64_t low, uint64_t high, uint64_t *words)
 {
-    gx_column *c = &f->ix->columns[n->column];
-    uint64_t low, high;
+    const gx_filter_kernels *k = gx_filter_kernels_best();
+    const void *const from = (const uint8_t *)c->values + first * c->width;
     double least, most;
-    if (!gx_filter_range(c, n, &low, &high)) {
-        memset(words, 0, n_words(f) * sizeof *words);
-        return;
-    }
-    if (select_by_order(f, c, low, high, words))
-        return;
     if (c->type == GX_ATTRIBUTE_FLOAT) {
         memcpy(&least, &low, sizeof least);
         memcpy(&most, &high, sizeof most);
-        select_double(c->values, f->ix->n_docs, least, most, words);
-    } else if (c->starts) {
-        select_keywords(f, c, low, high, words);
+        k->select_double(from, n, least, most, words);
     } else if (c->width == 1) {
-        select_uint8_t(c->values, f->ix->n_docs, (uint8_t)low, (uint8_t)high, words);
+        k->select_u8(from, n, (uint8_t)low, (uint8_t)high, words);
     } else if (c->width == 2) {
-        select_uint16_t(c->values, f->ix->n_docs, (uint16_t)low, (uint16_t)high, words);
+        k->select_u16(from, n, (uint16_t)low, (uint16_t)high, words);
     } else if (c->width == 4) {
-        select_uint32_t(c->values, f->ix->n_docs, (uint32_t)low, (uint32_t)high, words);
+        k->select_u32(from, n, (uint32_t)low, (uint32_t)high, words);
     } else {
-        select_uint64_t(c->values, f->ix->n_docs, low, high, words);
+        k->select_u64(from, n, low, high, words);
     }
-    for (size_t w = 0; c->present && w < n_words(f); ++w)
-        words[w] &= c->present[w];
 }
 
 static void select_present(const gx_filter *f, const gx_column *c, uint64_t *words)
@@ -123,6 +81,152 @@ static void select_present(const gx_filter *f, const gx_column *c, uint64_t *wor
     for (uint32_t d = 0; c->starts && d < f->ix->n_docs; ++d)
         if (c->starts[d] == c->starts[d + 1])
             words[d / 64] &= ~(UINT64_C(1) << d % 64);
+}
+
+/* ---- bitmap columns ---- */
+
+/* Times in ns, on one core of a server: of a word of 64 documents in a bitmap, of a number in a list or
+ * of runs, of a byte of values, and of a value among several of a document. */
+#define WORD_TIME 0.4
+#define NUMBER_TIME 1.2
+#define BYTE_TIME 0.028
+#define KEYWORD_TIME 5
+
+/* What of a range its bins decide: the documents of bins [begin, end), and perhaps some of bin `low`
+ * and bin `high`, which the range cuts; UINT32_MAX: none. */
+typedef struct bin_range {
+    uint32_t begin, end, low, high;
+} bin_range;
+
+static bin_range find_bins(const gx_column *c, uint64_t low, uint64_t high)
+{
+    bin_range r = {0, 0, UINT32_MAX, UINT32_MAX};
+    uint32_t first, last;
+    if (!gx_bitmaps_find(c, low, high, &first, &last))
+        return r;
+    r.begin = first;
+    r.end = last + 1;
+    if (gx_sort_key(c->type, low) > gx_sort_key(c->type, gx_bitmaps_least(c, first)))
+        r.low = r.begin++;
+    if (r.low != last && gx_sort_key(c->type, high) < gx_sort_key(c->type, gx_bitmaps_greatest(c, last)))
+        r.high = --r.end;
+    r.end = r.end < r.begin ? r.begin : r.end;
+    return r;
+}
+
+static double time_of_column(const gx_filter *f, const gx_bitmaps *b, uint32_t column)
+{
+    if (column >= b->n_columns) /* of a range encoding, all that have a value */
+        return WORD_TIME * (double)n_words(f);
+    const gx_bitmap_entry e = b->directory[column];
+    return gx_bitmap_form_of(e) == GX_BITMAP_WORDS ? WORD_TIME * (double)n_words(f) : NUMBER_TIME * gx_bitmap_n(e);
+}
+
+/* Of the documents of bins [begin, end). */
+static double time_of_bins(const gx_filter *f, const gx_bitmaps *b, uint32_t begin, uint32_t end, double limit)
+{
+    double time = 0;
+    if (begin == end)
+        return 0;
+    if (b->encoding == GX_BITMAPS_RANGE)
+        return time_of_column(f, b, end - 1) + (begin ? time_of_column(f, b, begin - 1) : 0);
+    for (uint32_t i = begin; i < end && time < limit; ++i)
+        time += time_of_column(f, b, i);
+    return time;
+}
+
+/* Of the documents of a bin, and of reading the values of the 64 neighbours of each. */
+static double time_of_cut(const gx_filter *f, const gx_column *c, uint32_t bin, double scan)
+{
+    const gx_bitmaps *b = &c->bitmaps;
+    const uint32_t column = bin < b->n_columns ? bin : bin - 1;
+    const bool runs = b->n_columns && gx_bitmap_form_of(b->directory[column]) == GX_BITMAP_RUNS;
+    const double share = runs ? 1.0 / b->n_bins : 64.0 / b->n_bins;
+    return time_of_bins(f, b, bin, bin + 1, scan) + WORD_TIME * (double)n_words(f) + scan * (share < 1 ? share : 1);
+}
+
+/* Add the documents of bins [begin, end). */
+static void add_bins(const gx_filter *f, const gx_column *c, uint32_t begin, uint32_t end, uint64_t *words)
+{
+    const gx_bitmaps *b = &c->bitmaps;
+    if (begin == end)
+        return;
+    if (b->encoding == GX_BITMAPS_EQUALITY) {
+        for (uint32_t i = begin; i < end; ++i)
+            gx_bitmap_set(b, i, f->ix->n_docs, words);
+        return;
+    }
+    if (end <= b->n_columns)
+        gx_bitmap_set(b, end - 1, f->ix->n_docs, words);
+    else
+        select_present(f, c, words);
+    if (begin)
+        gx_bitmap_clear(b, begin - 1, f->ix->n_docs, words);
+}
+
+/* Add the documents of a bin whose value is in [low, high]. */
+static void add_cut(const gx_filter *f, const gx_column *c, uint32_t bin, uint64_t low, uint64_t high,
+                    uint64_t *scratch, uint64_t *words)
+{
+    uint64_t selected;
+    memset(scratch, 0, n_words(f) * sizeof *scratch);
+    add_bins(f, c, bin, bin + 1, scratch);
+    for (size_t w = 0; w < n_words(f); ++w) {
+        const size_t left = f->ix->n_docs - 64 * w;
+        if (!scratch[w])
+            continue;
+        select_values(c, 64 * w, left < 64 ? (uint32_t)left : 64, low, high, &selected);
+        words[w] |= scratch[w] & selected;
+    }
+}
+
+/* By the columns of the attribute, where that takes less time than reading all values. */
+static bool select_by_bitmaps(const gx_filter *f, const gx_column *c, uint64_t low, uint64_t high, uint64_t *words)
+{
+    const gx_bitmaps *b = &c->bitmaps;
+    if (b->encoding == GX_BITMAPS_NONE)
+        return false;
+    const double scan = c->starts ? KEYWORD_TIME * (double)c->n_values : BYTE_TIME * (double)f->ix->n_docs * c->width;
+    const bin_range r = find_bins(c, low, high);
+    const bool cuts = r.low != UINT32_MAX || r.high != UINT32_MAX;
+    double time = time_of_bins(f, b, r.begin, r.end, scan);
+    time += r.low != UINT32_MAX ? time_of_cut(f, c, r.low, scan) : 0;
+    time += r.high != UINT32_MAX ? time_of_cut(f, c, r.high, scan) : 0;
+    uint64_t *scratch = cuts && time < scan ? malloc((n_words(f) + 1) * sizeof *scratch) : NULL;
+    if (time >= scan || (cuts && !scratch))
+        return false;
+    memset(words, 0, n_words(f) * sizeof *words);
+    add_bins(f, c, r.begin, r.end, words);
+    if (r.low != UINT32_MAX)
+        add_cut(f, c, r.low, low, high, scratch, words);
+    if (r.high != UINT32_MAX)
+        add_cut(f, c, r.high, low, high, scratch, words);
+    for (size_t w = 0; b->encoding == GX_BITMAPS_RANGE && c->present && w < n_words(f); ++w)
+        words[w] &= c->present[w];
+    free(scratch);
+    return true;
+}
+
+/* ---- the tree ---- */
+
+static void select_range(const gx_filter *f, const gx_filter_node *n, uint64_t *words)
+{
+    gx_column *c = &f->ix->columns[n->column];
+    uint64_t low, high;
+    if (!gx_filter_range(c, n, &low, &high)) {
+        memset(words, 0, n_words(f) * sizeof *words);
+        return;
+    }
+    const bool ordered = c->starts && __atomic_load_n(&c->order, __ATOMIC_ACQUIRE); /* then nothing is decoded */
+    if ((ordered && select_by_order(f, c, low, high, words)) || select_by_bitmaps(f, c, low, high, words) ||
+        (!ordered && select_by_order(f, c, low, high, words)))
+        return;
+    if (c->starts)
+        select_keywords(f, c, low, high, words);
+    else
+        select_values(c, 0, f->ix->n_docs, low, high, words);
+    for (size_t w = 0; c->present && w < n_words(f); ++w)
+        words[w] &= c->present[w];
 }
 
 static bool evaluate(const gx_filter *f, uint32_t i, uint64_t *words);
@@ -194,10 +298,7 @@ gx_status gx_filter_evaluate(const gx_filter *f, uint64_t *words, uint32_t *n, g
 {
     if (!(f->parts ? evaluate_parts(f, words) : evaluate(f, f->root, words)))
         return gx_fail(err, GX_ENOMEM, "no memory for a filter of %u documents", f->ix->n_docs);
-    uint32_t count = 0;
-    for (size_t w = 0; w < n_words(f); ++w)
-        count += (uint32_t)__builtin_popcountll(words[w]);
     if (n)
-        *n = count;
+        *n = (uint32_t)gx_filter_kernels_best()->count(words, n_words(f));
     return GX_OK;
 }

@@ -1,9 +1,11 @@
 #include "query/mask.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "engine/status.h"
 #include "query/engine.h"
+#include "query/filter_kernels.h"
 
 static uint64_t n_masks; /* atomic */
 
@@ -21,6 +23,25 @@ gx_status gx_mask_of_parts(gx_mask **out, const gx_engine *en, gx_mask **parts, 
     m->n_parts = en->parts->n;
     *out = m;
     return GX_OK;
+}
+
+/* Little-endian: two words of 32 bits are the bytes of one of 64. Bits from n_docs on are left out. */
+static void copy_words(gx_mask *m, const uint64_t *words, uint32_t n_docs)
+{
+    const size_t n = gx_mask_n_words(n_docs) / 2, a_group = GX_MASK_GROUP / 64;
+    uint64_t *const own = (uint64_t *)(void *)m->words;
+    if (n == 0)
+        return;
+    memcpy(own, words, n * sizeof *own);
+    if (n_docs % 64)
+        own[n - 1] &= (UINT64_C(1) << n_docs % 64) - 1;
+    for (size_t g = 0; g * a_group < n; ++g) {
+        uint64_t any = 0;
+        for (size_t w = g * a_group; w < n && w < (g + 1) * a_group; ++w)
+            any |= own[w];
+        m->groups[g] = any != 0;
+    }
+    m->n = (uint32_t)gx_filter_kernels_best()->count(own, n);
 }
 
 gx_status gx_mask_open(gx_mask **out, gx_engine *en, const uint64_t *words, gx_error *err)
@@ -47,14 +68,7 @@ gx_status gx_mask_open(gx_mask **out, gx_engine *en, const uint64_t *words, gx_e
     }
     m->en = en;
     m->serial = __atomic_add_fetch(&n_masks, 1, __ATOMIC_RELAXED);
-    for (size_t w = 0; w < n_words / 2; ++w) {
-        const size_t left = n_docs - 64 * w;
-        const uint64_t bits = left < 64 ? words[w] & ((UINT64_C(1) << left) - 1) : words[w];
-        m->words[2 * w] = (uint32_t)bits;
-        m->words[2 * w + 1] = (uint32_t)(bits >> 32);
-        m->groups[w * 64 / GX_MASK_GROUP] = m->groups[w * 64 / GX_MASK_GROUP] || bits;
-        m->n += (uint32_t)__builtin_popcountll(bits);
-    }
+    copy_words(m, words, n_docs);
     if (en->ops->mask_open) {
         gx_error gpu;
         const gx_status st = en->ops->mask_open(&m->device, en->state, m->words, &gpu);

@@ -2,7 +2,7 @@
 """A second reader of index files, written from index/FORMAT.md alone and sharing no code with the first.
 
     second_reader.py FILE               print every list
-    second_reader.py --test DIR GPUIDX  read DIR/example.gx, DIR/blocks.gx and DIR/attributes.gx, and lists that the
+    second_reader.py --test DIR GPUIDX  read DIR/example.gx, blocks.gx, attributes.gx and bitmaps.gx, and lists that the
                                         program GPUIDX packs with each of its codecs and with auto, and compare with
                                         what is in them
 
@@ -211,7 +211,7 @@ CODECS = {1: raw, 2: packed, 3: packed, 4: byte_lengths, 5: byte_lengths, 6: lan
 
 IMPACTS, UNIT = 1, 2  # the header's flags: tfs are impacts, and they have a unit
 REQUIRED = 1  # a section's
-KINDS = "PAYL LIST HEAD DEND TEND DLEN META TERM THSH DIDS TITL TEXT ATTR ATTV ATTS UNIT".split()
+KINDS = "PAYL LIST HEAD DEND TEND DLEN META TERM THSH DIDS TITL TEXT ATTR ATTV ATTS ATTB UNIT".split()
 TYPES = {1: "int", 2: "float", 3: "date", 4: "keyword", 5: "keywords", 6: "bool"}  # of attributes
 
 
@@ -304,6 +304,64 @@ class Index:
         assert at == len(values) and string == len(strings)
         return found
 
+    def bitmaps(self):
+        """By name of the attributes that have bitmap columns: the encoding, what was asked, the bins and the columns,
+        each a set of documents."""
+        if "ATTB" not in self.sections:
+            return {}
+        section, n_attributes = self.sections["ATTB"]
+        values = self.attributes()
+        attributes = list(struct.iter_unpack("<BBHIqQQII24s", self.sections["ATTR"][0]))
+        assert n_attributes == len(attributes) and not any(section[-64:])
+        at, found, first = 32 * n_attributes, {}, n_attributes
+        for i, name in enumerate(values):
+            kind, width, _, _, base, _, _, first_string, n_strings, _ = attributes[i]
+            encoding, *asked, zero, n_asked, n_bins, zeros, begin, size = struct.unpack_from("<BBBBIIIQQ", section,
+                                                                                             32 * i)
+            assert zero == zeros == 0 and encoding in (1, 2, 3) and begin == (at if encoding > 1 else 0)
+            if encoding == 1:
+                assert n_bins == size == 0
+                continue
+            part = section[begin:begin + size]
+            bins, used = None, 0
+            if TYPES[kind].startswith("keyword"):
+                assert encoding == 2 and n_bins == n_strings
+            else:
+                bounds = struct.unpack_from(f"<{2 * n_bins}{'d' if kind == 2 else ' BH I   Q'[width]}", part)
+                bins = [(base + a, base + b) for a, b in zip(bounds, bounds[n_bins:])]
+                used = -(-2 * n_bins * width // 8) * 8
+                assert not any(part[2 * n_bins * width:used])
+            n_columns = n_bins if encoding == 2 else n_bins - 1
+            directory = list(struct.iter_unpack("<II", part[used:used + 8 * n_columns]))
+            ends = [0] + [end for _, end in directory]
+            words = struct.unpack_from(f"<{ends[-1]}I", part, used + 8 * n_columns)
+            assert size == -(-(used + 8 * n_columns + 4 * ends[-1]) // 8) * 8
+            columns = [self.bitmap(n >> 30, n & 0x3fffffff, words[a:b])
+                       for (n, _), a, b in zip(directory, ends, ends[1:])]
+            found[name] = (encoding, (asked[0], asked[1], n_asked), bins, columns)
+            at += size
+        assert at + 64 == len(section)
+        return found
+
+    def bitmap(self, form, n, words):
+        """The documents of a bitmap column."""
+        if form == 2:
+            documents = {d for d in range(32 * len(words)) if words[d // 32] >> d % 32 & 1}
+            assert len(words) == -(-self.n_docs // 32) and len(documents) == n
+            return documents
+        m = -(-n // 128)
+        heads, ends, blocks, numbers = words[:m], words[m:max(2 * m - 1, m)], words[max(2 * m - 1, 0):], []
+        for j, (head, begin, end) in enumerate(zip(heads, (0,) + ends, ends + (len(blocks),))):
+            gaps = packed(blocks[begin:end], min(128, n - 128 * j), 0)
+            assert gaps[0] == 0
+            for gap in gaps:
+                numbers.append(numbers[-1] + gap + 1 if len(numbers) % 128 else head)
+        assert numbers == sorted(set(numbers)) and len(numbers) == n
+        if form == 0:
+            return set(numbers)
+        assert form == 1 and n % 2 == 0
+        return {d for a, b in zip(numbers[::2], numbers[1::2]) for d in range(a, b)}
+
     def postings(self, term_id):
         df, first, lo, hi, coding, docid_param, tf_param = struct.unpack_from("<IIIBBBB", self.sections["LIST"][0],
                                                                               16 * term_id)
@@ -366,6 +424,44 @@ def golden_attributes():
             "cat": ("keyword", [None if d % 5 == 4 else f"c{d * 3 % 11}" for d in docs]),
             "tags": ("keywords", [sorted(f"t{(d + i) % 6}" for i in range(d % 4)) or None for d in docs]),
             "open": ("bool", [None if d % 3 == 0 else d % 2 for d in docs])}
+
+
+def golden_rows():
+    """What tests/unit/test_bitmap_columns.c puts into bitmaps.gx."""
+    docs = range(2500)
+    return {"year": ("int", [None if d % 400 == 9 else 1990 + d // 150 for d in docs]),
+            "price": ("float", [None if d % 7 == 3 else (d * 37 % 101 - 35) / 4 for d in docs]),
+            "when": ("date", [86400 * (10957 + d * 5 % 28) for d in docs]),
+            "cat": ("keyword", [None if d % 5 == 4 else f"c{d // 100 if d < 500 else d * 7 % 12}" for d in docs]),
+            "tags": ("keywords", [sorted({f"t{(d + 3 * i) % (6 if d % 2 else 40)}" for i in range(d % 4)}) or None
+                                  for d in docs]),
+            "open": ("bool", [None if d % 3 == 0 else d % 2 for d in docs])}
+
+
+def check_bitmaps(index):
+    """Each column has the documents that their values put there."""
+    assert index.attributes() == golden_rows()
+    bitmaps = index.bitmaps()
+    assert {name: entry[:2] for name, entry in bitmaps.items()} == {
+        "year": (3, (3, 0, 0)), "price": (3, (3, 2, 5)), "when": (2, (2, 1, 4)), "cat": (2, (2, 0, 0)),
+        "tags": (2, (2, 0, 0))}
+    for name, (encoding, _, bins, columns) in bitmaps.items():
+        kind, rows = index.attributes()[name]
+        if bins is None:
+            strings = sorted({string for row in rows if row for string in (row if kind == "keywords" else [row])})
+            assert columns == [{d for d, row in enumerate(rows)
+                                if row and string in (row if kind == "keywords" else [row])} for string in strings]
+            continue
+        bin_of = [None if row is None else [a <= row <= b for a, b in bins].index(True) for row in rows]
+        for i, (low, high) in enumerate(bins):
+            own = [row for row, b in zip(rows, bin_of) if b == i]
+            assert (min(own), max(own)) == (low, high) and (i == 0 or bins[i - 1][1] < low)
+        if encoding == 2:
+            assert columns == [{d for d, b in enumerate(bin_of) if b == i} for i in range(len(bins))]
+            continue
+        for d in range(1, len(rows)):
+            bin_of[d] = bin_of[d - 1] if bin_of[d] is None else bin_of[d]
+        assert columns == [{d for d, b in enumerate(bin_of) if b is not None and b <= i} for i in range(len(bins) - 1)]
 
 
 def drawn():
@@ -487,6 +583,8 @@ if sys.argv[1] == "--test":
     check(Index(sys.argv[2] + "/blocks.gx"), blocks())
     assert example.attributes() == {}
     assert Index(sys.argv[2] + "/attributes.gx").attributes() == golden_attributes()
+    assert Index(sys.argv[2] + "/attributes.gx").bitmaps() == {}
+    check_bitmaps(Index(sys.argv[2] + "/bitmaps.gx"))
     random.seed(7)
     check_vectors(sys.argv[3])
     print("the files hold what they should, and so do the drawn lists in", ", ".join(check_codecs(sys.argv[3])),

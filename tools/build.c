@@ -24,6 +24,7 @@ typedef struct build {
     bool skip;
     char *attribute_names; /* --attr's text, cut into names */
     gx_attribute attributes[GX_MAX_ATTRIBUTES];
+    gx_bitmap_options bitmaps[GX_MAX_ATTRIBUTES];
     uint32_t n_attributes;
     double order_seconds;
     double began, read_seconds; /* of the monotonic clock; not inside the builder */
@@ -191,7 +192,7 @@ static uint32_t threads_of(const cli_args *a)
     return given ? given : cores > 0 ? (uint32_t)cores : 1;
 }
 
-/* --attr: NAME:TYPE,NAME:TYPE,... */
+/* --attr: NAME:TYPE,NAME:TYPE:bins=25,... */
 static int read_attributes(build *b)
 {
     const char *list = cli_text(b->args, "attr");
@@ -203,10 +204,12 @@ static int read_attributes(build *b)
     for (char *p = b->attribute_names, *next; p; p = next) {
         if ((next = strchr(p, ',')))
             *next++ = 0;
-        char *colon = strchr(p, ':');
+        char *colon = strchr(p, ':'), *more = colon ? strchr(colon + 1, ':') : NULL;
         if (!colon)
             return cli_usage(b->args, "--attr=%s: no type: write NAME:TYPE, as in year:int", p);
         *colon = 0;
+        if (more)
+            *more++ = 0;
         if (!gx_attribute_type_find(colon + 1, &type))
             return cli_usage(b->args,
                              "--attr=%s:%s: there is no such type; it is one of int, float, date, keyword, "
@@ -214,6 +217,9 @@ static int read_attributes(build *b)
                              p, colon + 1);
         if (b->n_attributes == GX_MAX_ATTRIBUTES)
             return cli_usage(b->args, "--attr: more than %u attributes", GX_MAX_ATTRIBUTES);
+        gx_error err = {0};
+        if (more && gx_bitmap_options_read(&b->bitmaps[b->n_attributes], more, &err))
+            return cli_usage(b->args, "--attr=%s:%s: %s", p, colon + 1, err.text);
         b->attributes[b->n_attributes++] = (gx_attribute){p, type};
     }
     return 0;
@@ -280,6 +286,7 @@ static int open_all(build *b)
     out.source = from;
     out.attributes = b->attributes;
     out.n_attributes = b->n_attributes;
+    out.bitmaps = b->bitmaps;
     if (gx_builder_open(&b->builder, &out, &err))
         return cli_fail_error(&err);
     if (cli_choice(a, "order")) /* the index of the documents as they come is only read, by put_in_order */
@@ -406,7 +413,8 @@ static const cli_flag flags[] = {
      "repeated"},
     {"attr", 0, CLI_LIST, "NAME:TYPE", NULL,
      "keep the field or column `NAME` of each document as an attribute, by which `query --filter` selects documents; "
-     "may be given several times. `TYPE`: `int`, `float`, `date`, `keyword`, `keywords` or `bool`, see Attributes"},
+     "may be given several times. `TYPE`: `int`, `float`, `date`, `keyword`, `keywords` or `bool`, see Attributes; "
+     "behind it may stand `:bins=N` and more, see Bitmap columns"},
     {"bits", 0, CLI_COUNT, "N", "8",
      "of vectors: weights are kept as whole numbers of `N` bits, 4 to 16; more bits, finer scores, a larger index",
      .min = 4, .max = 16},
@@ -513,6 +521,27 @@ static const cli_section sections[] = {
      "A document without the field, or with null or nothing in it, has no value. A document with a value that is not "
      "of the attribute's type is a bad document. The names id, title, text, has, AND, OR, NOT and TO are not for "
      "attributes. `gpuidx export` leaves attributes out."},
+    {"Bitmap columns",
+     "Beside an attribute's values the index can hold columns of a bit a document, from which a filter is answered "
+     "without a look at all values. They change no answer. By default an attribute has them where they are small: "
+     "lists of the documents of each keyword where they take at most 12 bits a value, and bins of numbers and dates "
+     "where they take at most a quarter of the values' bytes, which is so where documents come in about the order of "
+     "the values. An index of fewer than 16,384 documents has none by default. Options stand behind the type, as in "
+     "`price:float:bins=25:by=lloyd`:\n"
+     "\n"
+     "  bitmaps=auto      columns where they are small\n"
+     "  bitmaps=none      no columns\n"
+     "  bitmaps=equality  a column for each bin, or for each keyword\n"
+     "  bitmaps=range     a column for each bin and all below it, so that two\n"
+     "                    columns answer any range; not for keywords\n"
+     "  bins=N            at most N bins, 1 to 4,096; with it `bitmaps` is range\n"
+     "                    unless given. By default a value has its own bin where\n"
+     "                    there are at most 256 different ones; else there are 256\n"
+     "  by=quantiles      bins of about as many documents each\n"
+     "  by=width          bins of equal width\n"
+     "  by=lloyd          bins by Lloyd's algorithm: values near each other\n"
+     "\n"
+     "`recode`, `reorder` and `add` keep the options. `gpuidx info` shows the columns and what they take."},
     {"Bad documents",
      "A document is bad if its line or record is malformed, has no id, or has one with white space or control "
      "characters (which would break TREC runs), or if its id has been seen and --duplicates=fail. With "

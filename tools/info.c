@@ -67,6 +67,10 @@ static json_t *json_of_attributes(const gx_index *ix)
             json_object_set_new(o, "min", real ? json_real(a.min_float) : json_integer(a.min_int));
             json_object_set_new(o, "max", real ? json_real(a.max_float) : json_integer(a.max_int));
         }
+        if (a.encoding != GX_BITMAPS_NONE)
+            json_object_set_new(o, "bitmaps",
+                                json_pack("{s:s, s:I, s:I}", "encoding", gx_bitmap_encoding_name(a.encoding), "bins",
+                                          (json_int_t)a.n_bins, "bytes", (json_int_t)a.bitmap_bytes));
         json_array_append_new(list, o);
     }
     return list;
@@ -178,6 +182,7 @@ static const char *section_words(const char *name)
         {"ATTR", "the attributes of documents"},
         {"ATTV", "the values of attributes"},
         {"ATTS", "the names and strings of attributes"},
+        {"ATTB", "bitmap columns of attributes"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i)
         if (strcmp(rows[i].name, name) == 0)
@@ -195,6 +200,22 @@ static const char *moment(char text[64], int64_t seconds)
     else
         strftime(text, 64, seconds % 86400 ? "%Y-%m-%dT%H:%M:%SZ" : "%Y-%m-%d", &tm);
     return text;
+}
+
+static void print_bitmaps(const gx_index *ix)
+{
+    gx_attribute_info a = {.size = sizeof a};
+    bool any = false;
+    for (uint32_t i = 0; gx_index_get_attribute(ix, i, &a) == GX_OK; ++i) {
+        if (a.encoding == GX_BITMAPS_NONE)
+            continue;
+        if (!any)
+            printf("\n%-20s %-8s %11s %12s  %s\n", "bitmap columns", "encoding", "bins", "bytes", "bits a value");
+        any = true;
+        printf("%-20.*s %-8s %11u %12llu  %.4g\n", (int)a.name_len, a.name, gx_bitmap_encoding_name(a.encoding),
+               a.n_bins, (unsigned long long)a.bitmap_bytes,
+               a.n_values ? 8.0 * (double)a.bitmap_bytes / (double)a.n_values : 0);
+    }
 }
 
 static void print_attributes(const gx_index *ix)
@@ -219,6 +240,7 @@ static void print_attributes(const gx_index *ix)
         else
             printf("%lld to %lld\n", (long long)a.min_int, (long long)a.max_int);
     }
+    print_bitmaps(ix);
 }
 
 static void print_sizes(const gx_index_stats *st, const gx_index_sizes *s)

@@ -96,7 +96,7 @@ static gx_status open_parts(gx_builder *b, const gx_analyzer *like, gx_error *er
     if (st == GX_OK && (!gx_external_ids_open(&b->ids) || (w.impacts && !gx_vector_check_open(&b->check))))
         st = gx_doc_indexer_no_memory(err);
     if (st == GX_OK && b->opt.n_attributes)
-        st = gx_columns_open(&b->columns, b->opt.attributes, b->opt.n_attributes, b->dir, err);
+        st = gx_columns_open(&b->columns, b->opt.attributes, b->opt.bitmaps, b->opt.n_attributes, b->dir, err);
     w.columns = b->columns;
     if (st == GX_OK)
         st = gx_writer_open(&b->writer, b->path, &w, err);

@@ -6,6 +6,7 @@
 #include "engine/grow.h"
 #include "engine/hash.h"
 #include "engine/status.h"
+#include "index/build/bitmap_maker.h"
 
 /* The different strings of an attribute, numbered as they come. An open-addressed hash table. */
 typedef struct dictionary {
@@ -34,6 +35,7 @@ typedef struct column {
     uint32_t *row; /* of keywords: [next] */
     size_t max_row;
 
+    gx_bitmap_options bitmaps;
     gx_column_entry entry; /* when the columns are written */
 } column;
 
@@ -41,6 +43,7 @@ struct gx_columns {
     column *columns; /* [n] */
     uint32_t n, n_docs;
     const uint32_t *remap;
+    const char *dir;
 };
 
 static gx_status no_memory(gx_error *err)
@@ -141,7 +144,7 @@ static gx_status sort_strings(dictionary *d, gx_error *err)
 
 /* ---- open and close ---- */
 
-static gx_status open_column(gx_columns *c, const gx_attribute *a, const char *dir, gx_error *err)
+static gx_status open_column(gx_columns *c, const gx_attribute *a, const gx_bitmap_options *bitmaps, gx_error *err)
 {
     column *col = &c->columns[c->n];
     const char *name = a->name ? a->name : "", *fault = gx_attribute_name_fault(name, strlen(name));
@@ -152,15 +155,20 @@ static gx_status open_column(gx_columns *c, const gx_attribute *a, const char *d
     for (uint32_t i = 0; i < c->n; ++i)
         if (strcmp(c->columns[i].name, name) == 0)
             return gx_fail(err, GX_EUSAGE, "there are two attributes %s", name);
+    fault = bitmaps ? gx_bitmap_options_fault(a->type, bitmaps) : NULL;
+    if (fault)
+        return gx_fail(err, GX_EUSAGE, "the attribute %s %s", name, fault);
     col->type = a->type;
-    col->values = gx_spool_make(dir);
-    col->several = gx_spool_make(dir);
+    col->bitmaps = bitmaps ? *bitmaps : (gx_bitmap_options){GX_BITMAPS_AUTO, GX_BINS_QUANTILES, 0};
+    col->values = gx_spool_make(c->dir);
+    col->several = gx_spool_make(c->dir);
     col->strings.seed = gx_hash_seed();
     ++c->n;
     return (col->name = strdup(name)) ? GX_OK : no_memory(err);
 }
 
-gx_status gx_columns_open(gx_columns **out, const gx_attribute *attributes, uint32_t n, const char *dir, gx_error *err)
+gx_status gx_columns_open(gx_columns **out, const gx_attribute *attributes, const gx_bitmap_options *bitmaps,
+                          uint32_t n, const char *dir, gx_error *err)
 {
     gx_status st = GX_OK;
     *out = NULL;
@@ -171,8 +179,9 @@ gx_status gx_columns_open(gx_columns **out, const gx_attribute *attributes, uint
         free(c);
         return no_memory(err);
     }
+    c->dir = dir;
     for (uint32_t i = 0; i < n && st == GX_OK; ++i)
-        st = open_column(c, &attributes[i], dir, err);
+        st = open_column(c, &attributes[i], bitmaps ? &bitmaps[i] : NULL, err);
     if (st == GX_OK)
         *out = c;
     else
@@ -601,7 +610,93 @@ static gx_status write_strings(const gx_columns *c, gx_section_writer *s, gx_err
     return st == GX_OK ? each_string(c, write_bytes, &w, err) : st;
 }
 
-gx_status gx_columns_write(gx_columns *c, gx_section_writer *s, uint32_t n_docs, gx_error *err)
+/* ---- bitmap columns ---- */
+
+static gx_status rewind_rows(void *user, gx_error *err)
+{
+    walk *w = user;
+    (void)err;
+    *w = (walk){.c = w->c, .col = w->col, .keywords = w->keywords, .max_keywords = w->max_keywords};
+    return GX_OK;
+}
+
+static gx_status next_row(void *user, gx_bitmap_row *row, gx_error *err)
+{
+    walk *w = user;
+    const column *col = w->col;
+    const uint32_t *ordinals = col->strings.ordinals;
+    bool more;
+    const gx_status st = step(w, &more, err);
+    if (st != GX_OK)
+        return st;
+    *row = (gx_bitmap_row){.n = w->has, .value = w->value};
+    if (col->type == GX_ATTRIBUTE_KEYWORDS) {
+        row->n = (uint32_t)w->value;
+        row->several = w->keywords;
+        for (uint32_t i = 0; i < row->n; ++i)
+            w->keywords[i] = ordinals[w->keywords[i]];
+    } else if (w->has && col->type == GX_ATTRIBUTE_KEYWORD) {
+        row->value = ordinals[w->value];
+    } else if (w->has) {
+        row->value -= (uint64_t)col->entry.base;
+    }
+    return GX_OK;
+}
+
+static gx_status make_bitmaps(const gx_columns *c, const column *col, uint32_t n_docs, gx_spool *out,
+                              gx_bitmaps_entry *entry, gx_error *err)
+{
+    const gx_column_entry *e = &col->entry;
+    walk *w = calloc(1, sizeof *w);
+    if (!w)
+        return no_memory(err);
+    *w = (walk){.c = c, .col = col};
+    const gx_bitmap_source source = {.type = col->type,
+                                     .width = e->width,
+                                     .n_docs = n_docs,
+                                     .n_strings = e->n_strings,
+                                     .n_values = col->type == GX_ATTRIBUTE_KEYWORDS ? e->n_values : e->n_present,
+                                     .user = w,
+                                     .rewind = rewind_rows,
+                                     .next = next_row};
+    const gx_status st = gx_bitmaps_make(&source, &col->bitmaps, out, entry, err);
+    free(w->keywords);
+    free(w);
+    return st;
+}
+
+/* The section is left out where it says nothing, unless `always`. */
+static gx_status write_bitmaps(const gx_columns *c, gx_section_writer *s, uint32_t n_docs, bool always, gx_error *err)
+{
+    static const uint8_t slack[GX_READ_SLACK];
+    gx_bitmaps_entry entries[GX_MAX_ATTRIBUTES];
+    gx_spool parts = gx_spool_make(c->dir);
+    gx_status st = GX_OK;
+    bool any = always;
+    for (uint32_t i = 0; i < c->n && st == GX_OK; ++i) {
+        st = make_bitmaps(c, &c->columns[i], n_docs, &parts, &entries[i], err);
+        if (st == GX_EINPUT) {
+            gx_error words = *err;
+            gx_fail(err, st, "attribute %s: %s", c->columns[i].name, words.text);
+        }
+        entries[i].begin += entries[i].encoding != GX_BITMAPS_NONE ? c->n * sizeof *entries : 0;
+        any |= entries[i].encoding != GX_BITMAPS_NONE || entries[i].asked_encoding != GX_BITMAPS_AUTO ||
+               entries[i].asked_bins || entries[i].asked_binning;
+    }
+    if (st == GX_OK && any) {
+        st = gx_section_writer_begin(s, GX_SEC_ATTRIBUTE_BITMAPS, c->n, err);
+        if (st == GX_OK)
+            st = gx_section_writer_add(s, entries, c->n * sizeof *entries, err);
+        if (st == GX_OK)
+            st = gx_section_writer_add_spool(s, &parts, err);
+        if (st == GX_OK)
+            st = gx_section_writer_add(s, slack, sizeof slack, err);
+    }
+    gx_spool_free(&parts);
+    return st;
+}
+
+gx_status gx_columns_write(gx_columns *c, gx_section_writer *s, uint32_t n_docs, bool all, gx_error *err)
 {
     uint64_t at = 0, string = c->n;
     gx_status st = GX_OK;
@@ -621,5 +716,7 @@ gx_status gx_columns_write(gx_columns *c, gx_section_writer *s, uint32_t n_docs,
         st = gx_section_writer_add(s, &c->columns[i].entry, sizeof c->columns[i].entry, err);
     if (st == GX_OK)
         st = write_values(c, s, n_docs, err);
-    return st == GX_OK ? write_strings(c, s, err) : st;
+    if (st == GX_OK)
+        st = write_strings(c, s, err);
+    return st == GX_OK ? write_bitmaps(c, s, n_docs, all, err) : st;
 }

@@ -16,10 +16,11 @@
 
 typedef struct gx_columns gx_columns;
 
-/* dir: the directory for temporary files, which must outlive the columns; the attributes are
- * copied. GX_EUSAGE (none or too many attributes, a bad name, a name twice, no such type),
- * GX_ENOMEM. */
-gx_status gx_columns_open(gx_columns **out, const gx_attribute *attributes, uint32_t n, const char *dir, gx_error *err);
+/* bitmaps: [n] or NULL. dir: the directory for temporary files, which must outlive the columns; the
+ * attributes are copied. GX_EUSAGE (none or too many attributes, a bad name, a name twice, no such
+ * type, bitmap columns that cannot be), GX_ENOMEM. */
+gx_status gx_columns_open(gx_columns **out, const gx_attribute *attributes, const gx_bitmap_options *bitmaps,
+                          uint32_t n, const char *dir, gx_error *err);
 void gx_columns_close(gx_columns *c); /* NULL is fine */
 
 /* Read the next document's values. GX_EINPUT: one of them is not of its type, or an attribute that
@@ -37,8 +38,8 @@ gx_status gx_columns_add(gx_columns *c, gx_error *err);
  * remap must outlive the columns. */
 void gx_columns_leave_out(gx_columns *c, const uint32_t *remap);
 
-/* Write the sections of attributes. GX_EUSAGE: the columns do not have n_docs documents. GX_EIO,
- * GX_ENOMEM. */
-gx_status gx_columns_write(gx_columns *c, gx_section_writer *s, uint32_t n_docs, gx_error *err);
+/* Write the sections of attributes: three, and one of bitmap columns if there are any or `all`.
+ * GX_EUSAGE: the columns do not have n_docs documents. GX_EINPUT, GX_EIO, GX_ENOMEM. */
+gx_status gx_columns_write(gx_columns *c, gx_section_writer *s, uint32_t n_docs, bool all, gx_error *err);
 
 #endif

@@ -11,7 +11,7 @@
 
 typedef struct gx_section_writer gx_section_writer;
 
-#define GX_MAX_SECTIONS_WRITTEN 16u
+#define GX_MAX_SECTIONS_WRITTEN 20u
 
 /* force: replace an existing file. most: a multiple of 4 up to GX_MAX_SECTIONS_WRITTEN; the file
  * will have most - 3 to most sections. Statuses of gx_atomic_file_open. */

@@ -126,8 +126,8 @@ static gx_status fill_uuid(uint8_t uuid[16], const uint8_t *given, gx_error *err
 }
 
 /* A file with units and texts has a section table that is so long that the sections behind it begin
- * 256 bytes later. Whether there are titles is not known when the first of them begins, so such a
- * file always has a section of titles. */
+ * 256 bytes later. Whether there are titles and bitmap columns is not known when the first of them
+ * begins, so such a file always has a section of titles and, with attributes, one of bitmaps. */
 static bool many_sections(const gx_writer *w)
 {
     return w->list_units && w->store_text;
@@ -167,7 +167,8 @@ gx_status gx_writer_open(gx_writer **out, const char *path, const gx_writer_opti
     if (st == GX_OK)
         st = fill_uuid(w->uuid, opt->uuid, err);
     if (st == GX_OK)
-        st = gx_section_writer_open(&w->sections, w->path, opt->force, (w->columns ? 16 : 12) + many_sections(w), err);
+        st = gx_section_writer_open(&w->sections, w->path, opt->force, (w->columns ? 16 : 12) + 4 * many_sections(w),
+                                    err);
     if (st == GX_OK)
         st = gx_section_writer_begin(w->sections, GX_SEC_PAYLOAD, 0, err);
     if (st == GX_OK && w->store_text && !(w->frame.zstd = ZSTD_createCCtx()))
@@ -577,7 +578,7 @@ static gx_status write_sections(gx_section_writer *s, gx_writer *w, const char *
         return st;
     if (w->store_text && (st = write_text_section(s, w, err)) != GX_OK)
         return st;
-    return w->columns ? gx_columns_write(w->columns, s, w->counts.n_docs, err) : GX_OK;
+    return w->columns ? gx_columns_write(w->columns, s, w->counts.n_docs, many_sections(w), err) : GX_OK;
 }
 
 static gx_status check_meta(const char *meta, gx_error *err)

@@ -224,6 +224,7 @@ static gx_status open_builder(gx_collection *c, gx_error *err)
     const gx_index *ix = c->ix;
     gx_builder_options o = GX_BUILDER_OPTIONS;
     gx_attribute attributes[GX_MAX_ATTRIBUTES];
+    gx_bitmap_options bitmaps[GX_MAX_ATTRIBUTES];
     char names[GX_MAX_ATTRIBUTES][GX_MAX_ATTRIBUTE_NAME + 1];
     if (ix->impacts)
         return gx_fail(err, GX_EUSAGE, "%s holds impacts, which no text gives: documents cannot be added", c->path);
@@ -231,6 +232,7 @@ static gx_status open_builder(gx_collection *c, gx_error *err)
         memcpy(names[i], ix->columns[i].name, ix->columns[i].name_len);
         names[i][ix->columns[i].name_len] = 0;
         attributes[i] = (gx_attribute){names[i], ix->columns[i].type};
+        bitmaps[i] = ix->columns[i].bitmaps.asked;
     }
     c->number = c->m.next;
     char *path = part_path(c, c->number);
@@ -242,6 +244,7 @@ static gx_status open_builder(gx_collection *c, gx_error *err)
     o.threads = c->opt.threads;
     o.attributes = attributes;
     o.n_attributes = ix->n_columns;
+    o.bitmaps = bitmaps;
     if (st == GX_OK)
         st = gx_builder_open_like(&c->builder, &o, ix->analyzer, err);
     free(path);

@@ -454,14 +454,16 @@ gx_status gx_codecs_of_index(const gx_index *ix, const char **docid_codec, const
 static gx_status open_columns(rewriter *r, const char *dir, gx_error *err)
 {
     gx_attribute attributes[GX_MAX_ATTRIBUTES];
+    gx_bitmap_options bitmaps[GX_MAX_ATTRIBUTES];
     char names[GX_MAX_ATTRIBUTES][GX_MAX_ATTRIBUTE_NAME + 1];
     for (uint32_t i = 0; i < r->ix->n_columns; ++i) {
         const gx_column *c = &r->ix->columns[i];
         memcpy(names[i], c->name, c->name_len);
         names[i][c->name_len] = 0;
         attributes[i] = (gx_attribute){names[i], c->type};
+        bitmaps[i] = c->bitmaps.asked;
     }
-    return r->ix->n_columns ? gx_columns_open(&r->columns, attributes, r->ix->n_columns, dir, err) : GX_OK;
+    return r->ix->n_columns ? gx_columns_open(&r->columns, attributes, bitmaps, r->ix->n_columns, dir, err) : GX_OK;
 }
 
 static gx_status choose_codecs(const rewriter *r, gx_writer_options *w, gx_error *err)

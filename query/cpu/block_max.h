@@ -3,7 +3,7 @@
  * List at a time (search.c) prunes a query of a few terms, whose sum of bounds soon lies below the
  * threshold. A query of 44 learned weights, or a whole abstract, has so many lists that hardly any
  * can be left out. Its best documents stand out from their neighbours instead: if documents that
- * share terms have neighbouring docids, few ranges of 32 documents have bounds above the threshold.
+ * share terms have neighbouring docids, few ranges of 8 documents have bounds above the threshold.
  */
 #ifndef GX_QUERY_CPU_BLOCK_MAX_H
 #define GX_QUERY_CPU_BLOCK_MAX_H

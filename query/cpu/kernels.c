@@ -11,7 +11,8 @@ static bool runs_here(const gx_cpu_kernels *k)
     if (k == &gx_cpu_avx512)
         return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-               __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vpopcntdq") &&
+               __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vbmi2") &&
+               __builtin_cpu_supports("avx512vpopcntdq") &&
                __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");
     if (k == &gx_cpu_avx2)
         return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");

@@ -35,6 +35,7 @@
 
 typedef struct gx_cpu_columns {
     uint32_t n, n_docs;
+    bool unordered; /* doc need not rise */
     _Alignas(64) uint32_t doc[GX_CPU_COLUMN];
     _Alignas(64) uint32_t tf[GX_CPU_COLUMN];
     _Alignas(64) uint32_t score[GX_CPU_COLUMN];
@@ -43,13 +44,22 @@ typedef struct gx_cpu_columns {
     _Alignas(64) float K[GX_CPU_COLUMN];
 } gx_cpu_columns;
 
+/* A condition on a column with one value of 1, 2 or 4 bytes a document: the value is in
+ * [low, low + span]. words is the column, aligned to 4 bytes, whose last word is whole. */
+typedef struct gx_cpu_values {
+    const uint32_t *words;
+    uint32_t per_word; /* log2 of the values in a word */
+    uint32_t low, span;
+} gx_cpu_values;
+
 /* What bounds the impacts of a block's postings: w * tf / (tf + min_K), and `most`. */
 typedef struct gx_cpu_bound {
     float w;     /* the weight, rounded up */
     float min_K; /* the least K of the block's documents */
     uint32_t most;
-    uint32_t min_tf;       /* a posting with a lower tf cannot reach T */
-    uint32_t remaining_ub; /* the most that later lists can add */
+    uint32_t min_tf;             /* a posting with a lower tf cannot reach T */
+    uint32_t remaining_ub;       /* the most that later lists can add */
+    const gx_cpu_values *values; /* what the documents must meet to become candidates; or NULL */
 } gx_cpu_bound;
 
 /* The documents of a dense list as a bitmap, and the number of set bits before every 64 documents.
@@ -105,8 +115,20 @@ typedef struct gx_cpu_kernels {
                                  const gx_cpu_bound *b);
 
     /* Look the candidates up in a list's map. If `all` is set, a candidate that it lacks is
-     * dropped. doc must rise. */
+     * dropped. doc must rise unless c->unordered. */
     void (*apply_presence_map)(gx_cpu_columns *c, const gx_cpu_presence *p, uint32_t T, bool all);
+
+    /* Of the candidates from number `from` on, drop those that do not meet the condition; whose bit is
+     * 0 in a map of single documents; with keep[i] = 0 of bytes of 0 or 1, the first of candidate
+     * `from`, readable 16 past the last. */
+    void (*test_values)(gx_cpu_columns *c, uint32_t from, const gx_cpu_values *values);
+    void (*test_map)(gx_cpu_columns *c, uint32_t from, const uint32_t *map);
+    void (*drop_unkept)(gx_cpu_columns *c, uint32_t from, const uint8_t *keep);
+
+    /* Append those of n documents that can reach T: their score is at most remaining_ub, and less by
+     * p->ub where the list's map lacks them. Their tf and score are 0. */
+    void (*append_documents)(gx_cpu_columns *c, const uint32_t *docids, uint32_t n, const gx_cpu_presence *p,
+                             uint32_t remaining_ub, uint32_t T);
 
     /* Compute K from the documents' lengths; score becomes the list's exact impact. */
     void (*score_own)(gx_cpu_columns *c, const uint32_t *lens, gx_scorer norm, float w, uint32_t T);
@@ -132,7 +154,7 @@ typedef struct gx_cpu_kernels {
 
 extern const gx_cpu_kernels gx_cpu_portable;
 extern const gx_cpu_kernels gx_cpu_avx2;   /* where GX_X86 */
-extern const gx_cpu_kernels gx_cpu_avx512; /* where GX_X86; wants F, BW, DQ, VL, VBMI, VPOPCNTDQ */
+extern const gx_cpu_kernels gx_cpu_avx512; /* where GX_X86; wants F, BW, DQ, VL, VBMI, VBMI2, VPOPCNTDQ */
 
 /* The best that this processor runs, or the one that the environment's GX_CPU names (isa.h); NULL
  * if that cannot run here. */

@@ -12,8 +12,11 @@
  *
  *   first_bits(at, n), first_lanes     the lanes i with at + i < n, where at < n
  *   count(bits)                        the number of lanes
- *   v_load, v_store, v_splat, v_add, v_min, v_max, v_and
+ *   v_load, v_store, v_splat, v_add, v_sub, v_min, v_max, v_and
+ *   v_load_bytes(a)                    LANES bytes as integers
  *   v_shift(a, by)                     all lanes by as many bits to the right
+ *   v_left(a, by)                      the same to the left
+ *   v_shift_each(a, b)                 each lane of a by its lane of b to the right
  *   v_word(slot), v_bit(slot)          slot / 32; 1 << slot % 32
  *   v_at_least(m, a, b), v_below       of the bits m those with a >= b; with a < b
  *   v_lanes_below(m, a, b)             of the lanes m those with a < b
@@ -59,11 +62,25 @@ static inline vec impact(vec tf, fvec w, fvec K)
 
 /* ---- blocks ---- */
 
+/* Those lanes of m whose documents meet the condition. */
+static inline bits meet(const gx_cpu_values *p, vec doc, lanes of, bits m)
+{
+    const vec word = v_gather(p->words, v_shift(doc, p->per_word), of);
+    const vec x = v_shift_each(word, v_left(v_and(doc, v_splat((1u << p->per_word) - 1)), 5 - p->per_word));
+    const vec value = v_and(x, v_splat(UINT32_MAX >> (32 - (32 >> p->per_word))));
+    return v_at_least(m, v_splat(p->span), v_sub(value, v_splat(p->low)));
+}
+
 /* Write the candidates of m among LANES postings to the columns from `to` on. Returns where they
  * end. */
 static inline u32 append(gx_cpu_columns *c, u32 to, bits m, vec doc, vec tf, const gx_cpu_bound *b)
 {
     m = v_below(m, doc, v_splat(c->n_docs));
+    if (b->values) {
+        m = meet(b->values, doc, v_lanes_below(first_lanes(0, LANES), doc, v_splat(c->n_docs)), m);
+        if (!m)
+            return to;
+    }
     const fvec f = f_from(tf), x = f_div(f_mul(f_splat(b->w), f), f_add(f, f_splat(b->min_K)));
     const vec bound = v_min(v_add(f_round(x), v_splat(2)), v_splat(b->most));
     const order o = order_of(m);
@@ -171,8 +188,9 @@ static void apply_presence_map(gx_cpu_columns *c, const gx_cpu_presence *p, u32 
         const vec doc = v_load(c->doc + v), score = v_load(c->score + v), tf = v_load(c->tf + v);
         const vec slot = v_shift(doc, shift), place = v_bit(slot);
         const u32 last = v + LANES - 1 < n ? v + LANES - 1 : n - 1;
-        const vec words = v_gather_near(map, v_and(v_word(slot), v_splat(mask)), c->doc[v] >> shift >> 5 & mask,
-                                        c->doc[last] >> shift >> 5 & mask, first_lanes(v, n));
+        const u32 high = c->unordered ? UINT32_MAX : c->doc[last] >> shift >> 5 & mask;
+        const vec words = v_gather_near(map, v_and(v_word(slot), v_splat(mask)), c->doc[v] >> shift >> 5 & mask, high,
+                                        first_lanes(v, n));
         const vec remaining_ub = v_sub_unless(v_load(c->remaining_ub + v), words, place, v_splat(ub));
         const vec list_mask = v_clear_unless(v_load(c->list_mask + v), words, place, v_splat(bit));
         bits m = v_at_least(first_bits(v, n), v_add(score, remaining_ub), v_splat(T));
@@ -181,6 +199,71 @@ static void apply_presence_map(gx_cpu_columns *c, const gx_cpu_presence *p, u32 
         const order o = order_of(m);
         keep(c, to, o, doc, score, remaining_ub, list_mask);
         compress_store(c->tf, to, o, tf);
+        to += count(m);
+    }
+    c->n = to;
+}
+
+/* The candidates m of LANES from v on, to `to`. Returns where they end. */
+static inline u32 keep_some(gx_cpu_columns *c, u32 v, u32 to, bits m)
+{
+    if (!m)
+        return to;
+    const vec doc = v_load(c->doc + v), score = v_load(c->score + v), tf = v_load(c->tf + v),
+              remaining_ub = v_load(c->remaining_ub + v), list_mask = v_load(c->list_mask + v);
+    const order o = order_of(m);
+    keep(c, to, o, doc, score, remaining_ub, list_mask);
+    compress_store(c->tf, to, o, tf);
+    return to + count(m);
+}
+
+static void test_values(gx_cpu_columns *c, u32 from, const gx_cpu_values *p)
+{
+    const gx_cpu_values values = *p;
+    const u32 n = c->n;
+    u32 to = from;
+    for (u32 v = from; v < n; v += LANES)
+        to = keep_some(c, v, to, meet(&values, v_load(c->doc + v), first_lanes(v, n), first_bits(v, n)));
+    c->n = to;
+}
+
+static void test_map(gx_cpu_columns *c, u32 from, const u32 *map)
+{
+    const u32 n = c->n;
+    u32 to = from;
+    for (u32 v = from; v < n; v += LANES) {
+        const vec doc = v_load(c->doc + v);
+        const u32 last = v + LANES - 1 < n ? v + LANES - 1 : n - 1,
+                  high = c->unordered ? UINT32_MAX : c->doc[last] >> 5;
+        const vec words = v_gather_near(map, v_word(doc), c->doc[v] >> 5, high, first_lanes(v, n));
+        to = keep_some(c, v, to, first_bits(v, n) & ~v_none(words, v_bit(doc)));
+    }
+    c->n = to;
+}
+
+static void drop_unkept(gx_cpu_columns *c, u32 from, const uint8_t *marks)
+{
+    const u32 n = c->n;
+    u32 to = from;
+    for (u32 v = from; v < n; v += LANES)
+        to = keep_some(c, v, to, v_at_least(first_bits(v, n), v_load_bytes(marks + v - from), v_splat(1)));
+    c->n = to;
+}
+
+static void append_documents(gx_cpu_columns *c, const u32 *docids, u32 n, const gx_cpu_presence *p, u32 remaining_ub,
+                             u32 T)
+{
+    const u32 *const map = p->map, shift = p->shift;
+    const vec most = v_splat(remaining_ub), ub = v_splat(p->ub), bit = v_splat(p->bit), none = v_splat(0);
+    u32 to = c->n;
+    for (u32 v = 0; v < n; v += LANES) {
+        const vec doc = v_load(docids + v), slot = v_shift(doc, shift), place = v_bit(slot);
+        const vec words = v_gather(map, v_word(slot), first_lanes(v, n));
+        const vec bound = v_sub_unless(most, words, place, ub);
+        const bits m = v_at_least(first_bits(v, n), bound, v_splat(T));
+        const order o = order_of(m);
+        keep(c, to, o, doc, none, bound, v_clear_unless(v_splat(UINT32_MAX), words, place, bit));
+        v_store(c->tf + to, none);
         to += count(m);
     }
     c->n = to;
@@ -244,20 +327,10 @@ static void add_list_score(gx_cpu_columns *c, const u32 *tfs, float w, u32 ub, u
 }
 
 const gx_cpu_kernels KERNELS = {
-    NAME,
-    TITLE,
-    scan_packed_block,
-    MAX_DOCID_BITS,
-    MAX_TF_BITS,
-    unpack_docids,
-    any_tf_reaches,
-    append_decoded_block,
-    apply_presence_map,
-    score_own,
-    dense_positions,
-    add_list_score,
-    count_below,
-    saturate_tfs,
+    NAME,           TITLE,          scan_packed_block,    MAX_DOCID_BITS,     MAX_TF_BITS,
+    unpack_docids,  any_tf_reaches, append_decoded_block, apply_presence_map, test_values,
+    test_map,       drop_unkept,    append_documents,     score_own,          dense_positions,
+    add_list_score, count_below,    saturate_tfs,
 };
 
 #endif

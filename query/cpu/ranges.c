@@ -6,8 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DENSE_SHARE (8u * GX_RANGE_DOCS) /* lists of more than n_docs / DENSE_SHARE postings are dense */
-#define N_LOCKS 64u                      /* lists derived at the same time, at most */
+#define COMMON_SHARE GX_SEGMENT_DOCS      /* lists of more than n_docs / COMMON_SHARE postings are common */
+#define DENSE_SHARE (GX_SEGMENT_DOCS / 8) /* and of more than n_docs / DENSE_SHARE dense */
+#define N_LOCKS 64u                       /* lists derived at the same time, at most */
 
 /* The bounds of one scorer. */
 typedef struct scorer_bounds {
@@ -90,19 +91,22 @@ static void *allocate(gx_ranges *r, uint64_t bytes)
 
 /* ---- a list ---- */
 
-static gx_range_form form_of(const gx_index *ix, uint32_t df)
+static gx_range_form form_of(const gx_index *ix, uint32_t df, bool wide)
 {
     if (df < gx_ranges_n_tiles(ix))
         return GX_RANGE_RARE;
-    return (uint64_t)df * DENSE_SHARE > ix->n_docs ? GX_RANGE_DENSE : GX_RANGE_SPARSE;
+    if ((uint64_t)df * DENSE_SHARE > ix->n_docs && !wide)
+        return GX_RANGE_DENSE;
+    return (uint64_t)df * COMMON_SHARE > ix->n_docs ? GX_RANGE_COMMON : GX_RANGE_SPARSE;
 }
 
 /* How many starts a list has, and of how many documents each, as a shift. */
 static uint32_t n_starts(const gx_index *ix, gx_range_form form, uint32_t *shift)
 {
-    *shift = form == GX_RANGE_DENSE ? GX_SEGMENT_SHIFT : GX_TILE_SHIFT;
-    const uint32_t a_tile = 1u << (GX_TILE_SHIFT - *shift);
-    return form == GX_RANGE_RARE ? 0 : gx_ranges_n_tiles(ix) * a_tile + 1;
+    *shift = form == GX_RANGE_SPARSE ? GX_TILE_SHIFT : GX_SEGMENT_SHIFT;
+    if (form == GX_RANGE_RARE)
+        return 0;
+    return (form == GX_RANGE_SPARSE ? gx_ranges_n_tiles(ix) : gx_ranges_n_segments(ix)) + 1;
 }
 
 static uint64_t padded(uint64_t bytes)
@@ -116,36 +120,70 @@ typedef struct list_writer {
     uint32_t *docids;
     uint16_t *tfs;
     uint32_t *starts;
+    gx_segment_start *segments;
+    uint8_t *present;
+    gx_tile_posting *tile;
     gx_narrow_posting *narrow;
     gx_wide_posting *wide;
+    uint64_t *bits;
+    uint8_t *bytes;
     uint32_t shift, next_start;
 } list_writer;
 
 static bool open_writer(gx_ranges *r, list_writer *w, uint32_t df)
 {
     const gx_range_form form = w->list->form;
-    const uint32_t starts = n_starts(r->ix, form, &w->shift);
-    const uint64_t posting = form != GX_RANGE_DENSE ? 6 : w->list->wide ? 4 : 2;
-    if (!charge(r, padded(4 * (uint64_t)starts) + padded(posting * df) + 64))
+    const uint64_t starts =
+        padded((form == GX_RANGE_COMMON ? sizeof *w->segments : 4) * (uint64_t)n_starts(r->ix, form, &w->shift));
+    const uint64_t bits =
+        form == GX_RANGE_DENSE ? padded((uint64_t)gx_ranges_n_segments(r->ix) * GX_SEGMENT_DOCS / 8) : 0;
+    const uint64_t tiles = padded(gx_ranges_n_tiles(r->ix)), one = padded(df), two = padded(2 * (uint64_t)df),
+                   four = padded(4 * (uint64_t)df);
+    switch (form) {
+    case GX_RANGE_RARE:
+        return charge(r, two + four) && (w->docids = allocate(r, four)) && (w->tfs = allocate(r, two));
+    case GX_RANGE_SPARSE:
+        return charge(r, starts + tiles + four) && (w->starts = allocate(r, starts)) &&
+               (w->present = allocate(r, tiles)) && (w->tile = allocate(r, four));
+    case GX_RANGE_DENSE:
+        return charge(r, starts + bits + one) && (w->starts = allocate(r, starts)) && (w->bits = allocate(r, bits)) &&
+               (w->bytes = allocate(r, one));
+    default:
+        break;
+    }
+    if (!charge(r, starts + (w->list->wide ? four : two)) || !(w->segments = allocate(r, starts)))
         return false;
-    if (starts && !(w->starts = allocate(r, padded(4 * (uint64_t)starts))))
-        return false;
-    if (form != GX_RANGE_DENSE)
-        return (w->docids = allocate(r, padded(4 * (uint64_t)df))) && (w->tfs = allocate(r, padded(2 * (uint64_t)df)));
     if (w->list->wide)
-        return (w->wide = allocate(r, padded(4 * (uint64_t)df))) != NULL;
-    return (w->narrow = allocate(r, padded(2 * (uint64_t)df))) != NULL;
+        return (w->wide = allocate(r, four)) != NULL;
+    return (w->narrow = allocate(r, two)) != NULL;
+}
+
+/* Set the starts below `end` that are not set yet. */
+static void end_starts(list_writer *w, uint32_t end, uint32_t start)
+{
+    for (; w->starts && w->next_start < end; ++w->next_start)
+        w->starts[w->next_start] = start;
+    for (; w->segments && w->next_start < end; ++w->next_start)
+        w->segments[w->next_start].start = start;
 }
 
 static void write_posting(list_writer *w, uint32_t docid, uint32_t tf)
 {
-    const uint32_t i = w->list->df++, in_segment = docid & (GX_SEGMENT_DOCS - 1);
-    for (; w->starts && w->next_start <= docid >> w->shift; ++w->next_start)
-        w->starts[w->next_start] = i;
+    const uint32_t i = w->list->df++, in_segment = docid % GX_SEGMENT_DOCS;
+    w->list->max_tf = tf > w->list->max_tf ? tf : w->list->max_tf;
+    end_starts(w, (docid >> w->shift) + 1, i);
+    if (w->segments)
+        w->segments[docid >> GX_SEGMENT_SHIFT].ranges |= UINT32_C(1) << (in_segment >> GX_RANGE_SHIFT);
     if (w->narrow) {
         w->narrow[i] = (gx_narrow_posting)(in_segment | tf << GX_SEGMENT_SHIFT);
     } else if (w->wide) {
         w->wide[i] = in_segment | tf << GX_SEGMENT_SHIFT;
+    } else if (w->tile) {
+        w->tile[i] = docid % GX_TILE_DOCS | tf << GX_TILE_SHIFT;
+        w->present[docid >> GX_TILE_SHIFT] |= (uint8_t)(1u << (docid % GX_TILE_DOCS >> GX_SEGMENT_SHIFT));
+    } else if (w->bits) {
+        w->bits[docid / 64] |= UINT64_C(1) << docid % 64;
+        w->bytes[i] = (uint8_t)tf;
     } else {
         w->docids[i] = docid;
         w->tfs[i] = (uint16_t)tf;
@@ -178,7 +216,8 @@ static gx_range_list *make_list(gx_ranges *r, uint32_t term, gx_cpu_scratch *scr
     gx_range_list *list = calloc(1, sizeof *list);
     if (!list)
         return NULL;
-    *list = (gx_range_list){.form = form_of(r->ix, l.df), .wide = max_tf > UINT8_MAX, .max_tf = max_tf};
+    list->wide = max_tf > UINT8_MAX;
+    list->form = form_of(r->ix, l.df, list->wide);
     list_writer w = {.list = list};
     if (max_tf > UINT16_MAX || !open_writer(r, &w, l.df)) {
         free(list);
@@ -189,12 +228,15 @@ static gx_range_list *make_list(gx_ranges *r, uint32_t term, gx_cpu_scratch *scr
         for (uint32_t i = 0; i < n; ++i)
             write_posting(&w, scratch->docids[i], scratch->tfs[i]);
     }
-    for (const uint32_t n = n_starts(r->ix, list->form, &shift); w.next_start < n; ++w.next_start)
-        w.starts[w.next_start] = list->df;
+    end_starts(&w, n_starts(r->ix, list->form, &shift), list->df);
     list->docids = w.docids;
     list->tfs = w.tfs;
     list->starts = w.starts;
-    list->postings = w.wide ? (const void *)w.wide : w.narrow;
+    list->segments = w.segments;
+    list->present = w.present;
+    list->postings = w.wide ? (const void *)w.wide : w.narrow ? (const void *)w.narrow : w.tile;
+    list->bits = w.bits;
+    list->bytes = w.bytes;
     return list;
 }
 
@@ -220,41 +262,79 @@ static uint8_t bound_of(float part, double scale)
     return x < 255 ? x < 1 ? 1 : (uint8_t)x : 255;
 }
 
+/* The arrays of a list's bounds, under way. */
+typedef struct bounds_writer {
+    const gx_range_list *list;
+    uint8_t *postings, *ranges, *segments, *tiles;
+    uint32_t n; /* postings so far */
+} bounds_writer;
+
+static bool open_bounds(gx_ranges *r, bounds_writer *w, const gx_range_list *list, bool of_postings)
+{
+    const uint64_t n_segments = gx_ranges_n_segments(r->ix), postings = padded(list->df);
+    const uint64_t segments = padded(n_segments), tiles = padded(gx_ranges_n_tiles(r->ix));
+    if (list->form == GX_RANGE_DENSE || list->form == GX_RANGE_COMMON) {
+        const uint64_t ranges = list->form == GX_RANGE_DENSE ? padded(n_segments * GX_SEGMENT_RANGES) : postings;
+        return charge(r, ranges + segments) && (w->ranges = allocate(r, ranges)) &&
+               (w->segments = allocate(r, segments));
+    }
+    if (of_postings && !(charge(r, postings) && (w->postings = allocate(r, postings))))
+        return false;
+    return list->form == GX_RANGE_RARE || (charge(r, tiles) && (w->tiles = allocate(r, tiles)));
+}
+
+static inline void raise_to(uint8_t *bound, uint8_t to)
+{
+    *bound = to > *bound ? to : *bound;
+}
+
+/* Where the bound of a document's range is. */
+static size_t range_at(const gx_range_list *list, uint32_t docid)
+{
+    if (list->form == GX_RANGE_DENSE)
+        return docid >> GX_RANGE_SHIFT;
+    const gx_segment_start *s = &list->segments[docid >> GX_SEGMENT_SHIFT];
+    const uint32_t before = (UINT32_C(1) << (docid % GX_SEGMENT_DOCS >> GX_RANGE_SHIFT)) - 1;
+    return s->start + (size_t)__builtin_popcount(s->ranges & before);
+}
+
+static void write_bound(bounds_writer *w, uint32_t docid, uint8_t bound)
+{
+    if (w->postings)
+        w->postings[w->n++] = bound;
+    if (w->ranges)
+        raise_to(&w->ranges[range_at(w->list, docid)], bound);
+    if (w->segments)
+        raise_to(&w->segments[docid >> GX_SEGMENT_SHIFT], bound);
+    if (w->tiles)
+        raise_to(&w->tiles[docid >> GX_TILE_SHIFT], bound);
+}
+
 static gx_range_bounds *make_bounds(gx_ranges *r, const gx_range_list *list, gx_cpu_params *params, gx_scorer norm,
                                     uint32_t term, gx_cpu_scratch *scratch)
 {
     const gx_list l = gx_index_list(r->ix, term);
     const gx_cpu_bounds *list_bounds = gx_cpu_params_bounds(r->lists, params, term, scratch);
-    const uint64_t n_tiles = gx_ranges_n_tiles(r->ix), tile_bytes = list->form == GX_RANGE_RARE ? 0 : padded(n_tiles),
-                   bytes = padded(list->form == GX_RANGE_DENSE ? n_tiles * GX_TILE_RANGES : list->df);
-    uint8_t *tiles = NULL, *bounds = NULL;
+    const uint32_t by_tf = gx_scorer_is_linear(norm) && !list->wide && list->max_tf ? 255 / list->max_tf : 0;
+    bounds_writer w = {.list = list};
     gx_range_bounds *b = calloc(1, sizeof *b);
-    if (!b || !list_bounds || !charge(r, tile_bytes + bytes) || !(bounds = allocate(r, bytes)) ||
-        (tile_bytes && !(tiles = allocate(r, tile_bytes)))) {
+    if (!b || !list_bounds || !open_bounds(r, &w, list, !by_tf)) {
         free(b);
         return NULL;
     }
     const double scale = 255.0 / list_bounds->most * (1 + 0x1p-22);
     const gx_cpu_lengths lengths = {gx_cpu_params_lens(params), r->ix->n_docs, norm};
-    uint32_t last = 0, at = 0;
+    uint32_t last = 0;
     float min_K;
     for (uint32_t j = 0; j < l.n_blocks; ++j) {
         const uint32_t n = decode_block(r, &l, j, &last, scratch);
-        r->kernels->parts(scratch->docids, scratch->tfs, n, &lengths, scratch->parts, &min_K);
-        for (uint32_t i = 0; i < n; ++i) {
-            const uint32_t docid = scratch->docids[i];
-            const uint8_t bound = bound_of(scratch->parts[i], scale);
-            uint8_t *range = list->form == GX_RANGE_DENSE ? &bounds[docid >> GX_RANGE_SHIFT] : &bounds[at++];
-            *range = bound > *range ? bound : *range;
-            if (tiles && bound > tiles[docid >> GX_TILE_SHIFT])
-                tiles[docid >> GX_TILE_SHIFT] = bound;
-        }
+        if (!by_tf)
+            r->kernels->parts(scratch->docids, scratch->tfs, n, &lengths, scratch->parts, &min_K);
+        for (uint32_t i = 0; i < n; ++i)
+            write_bound(&w, scratch->docids[i],
+                        by_tf ? (uint8_t)(scratch->tfs[i] * by_tf) : bound_of(scratch->parts[i], scale));
     }
-    b->tiles = tiles;
-    if (list->form == GX_RANGE_DENSE)
-        b->ranges = bounds;
-    else
-        b->postings = bounds;
+    *b = (gx_range_bounds){by_tf ? list->max_tf * by_tf : 255, by_tf, w.postings, w.ranges, w.segments, w.tiles};
     return b;
 }
 

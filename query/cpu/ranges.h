@@ -3,15 +3,18 @@
  *
  *   form    postings                               found by           bounds of the list's parts
  *   rare    docids and tfs                         binary search      a posting
- *   sparse  docids and tfs                         starts of tiles    a posting, a tile
- *   dense   place in the segment and tf, 2 bytes   starts of segments a range, a tile
- *           (4 where a tf is above 255)
+ *   sparse  place in the tile and tf, 4 bytes      starts of tiles    a posting, a tile; a bit tells
+ *                                                                     which segments have postings
+ *   common  place in the segment and tf, 2 bytes   starts of segments a range that has postings, which
+ *           (4 where a tf is above 255)                               a bit tells; a segment
+ *   dense   a bit a document; tfs, a byte each     starts of segments a range, a segment
  *
- * A list is rare if it has fewer postings than there are tiles, and dense if a range in eight has a
- * posting, on average.
+ * A list is rare if it has fewer postings than there are tiles, common if it has one a segment on
+ * average, and dense if it has 8 and no tf above 255.
  *
- * Bounds are of one scorer (c0, c1, lossy): b = ceil(255 part / most), where most is the list's
- * greatest part. So an impact is at most the list's greatest impact times b / 255.
+ * Bounds are of one scorer (c0, c1, lossy): b = ceil(levels part / most), where most is the list's
+ * greatest part. So an impact is at most the list's greatest impact times b / levels. For a linear
+ * scorer, the bound of a tf below 256 is the tf times a whole number, and not stored with the posting.
  */
 #ifndef GX_QUERY_CPU_RANGES_H
 #define GX_QUERY_CPU_RANGES_H
@@ -19,23 +22,37 @@
 #include "query/cpu/lists.h"
 #include "query/cpu/range_kernels.h"
 
-typedef enum gx_range_form { GX_RANGE_RARE, GX_RANGE_SPARSE, GX_RANGE_DENSE } gx_range_form;
+typedef enum gx_range_form {
+    GX_RANGE_DENSE,
+    GX_RANGE_COMMON,
+    GX_RANGE_SPARSE,
+    GX_RANGE_RARE,
+    GX_N_RANGE_FORMS
+} gx_range_form;
 
 typedef struct gx_range_list {
     gx_range_form form;
-    bool wide;   /* dense: postings are gx_wide_posting */
+    bool wide;   /* a tf is above 255: common lists' postings are gx_wide_posting */
     uint32_t df; /* postings that are kept: docids rise and are < n_docs */
     uint32_t max_tf;
-    const uint32_t *docids; /* [df] rare, sparse */
-    const uint16_t *tfs;    /* [df] rare, sparse */
-    const uint32_t *starts; /* sparse: [n_tiles + 1], dense: [segments + 1]: postings before each */
-    const void *postings;   /* [df] dense */
+    const uint32_t *docids;           /* [df] rare */
+    const uint16_t *tfs;              /* [df] rare */
+    const uint32_t *starts;           /* sparse: [n_tiles + 1], dense: [n_segments + 1]: postings before each */
+    const gx_segment_start *segments; /* [n_segments + 1] common */
+    const uint8_t *present;           /* [n_tiles, up to a multiple of 64] sparse: a bit a segment that has postings */
+    const void *postings;             /* [df] sparse, common; readable 32 bytes past the end */
+    const uint64_t *bits;             /* [4 n_segments] dense */
+    const uint8_t *bytes;             /* [df] dense: tfs; readable 32 bytes past the end */
 } gx_range_list;
 
 typedef struct gx_range_bounds {
-    const uint8_t *postings; /* [df] rare, sparse */
-    const uint8_t *ranges;   /* [64 n_tiles] dense: a cache line a tile */
-    const uint8_t *tiles;    /* [n_tiles, up to a multiple of 64] sparse, dense */
+    uint32_t levels;         /* no bound is greater */
+    uint32_t scale;          /* bounds of postings are tf * scale; or 0 */
+    const uint8_t *postings; /* [df] rare, sparse; NULL: there is a scale */
+    const uint8_t *ranges;   /* dense: [n_segments][GX_SEGMENT_RANGES]; common: [df] of the ranges that have
+                              * postings, a segment's from its first posting's place on */
+    const uint8_t *segments; /* [n_segments, up to a multiple of 64] common, dense */
+    const uint8_t *tiles;    /* [n_tiles, up to a multiple of 64] sparse */
 } gx_range_bounds;
 
 typedef struct gx_ranges gx_ranges;
@@ -48,6 +65,11 @@ uint64_t gx_ranges_bytes(const gx_ranges *r); /* derived so far */
 static inline uint32_t gx_ranges_n_tiles(const gx_index *ix)
 {
     return (uint32_t)(((uint64_t)ix->n_docs + GX_TILE_DOCS - 1) >> GX_TILE_SHIFT);
+}
+
+static inline uint32_t gx_ranges_n_segments(const gx_index *ix) /* whole tiles of them */
+{
+    return gx_ranges_n_tiles(ix) * GX_TILE_SEGMENTS;
 }
 
 /* Of term's list, made at first use; NULL: no memory, the budget is spent, or a tf is above 65535.

@@ -5,8 +5,9 @@
  *     for each block whose bounds reach T, and of which the mask may allow a document
  *       unpack the tfs
  *       if a tf is great enough to reach T: unpack the docids, append the candidates
+ *       look them up in the mask, and test them by the filter
  *     for each batch of candidates, in columns (kernels.h)
- *       look them up in the mask, in the maps of later lists, and test them by the filter
+ *       look them up in the maps of later lists (and in a broad mask or filter only now)
  *       look them up in the blocks of later lists without maps, if these blocks are few
  *       compute the exact impact of this list
  *       look them up in each later list, and add its exact impact
@@ -38,6 +39,7 @@
 
 #define CANCEL_EVERY 256u           /* blocks that are read between two calls of cancel */
 #define MIN_CANDIDATES_PER_BLOCK 3u /* filter_by_blocks decodes blocks with as many on average */
+#define SELECTIVE_BATCH 64u         /* candidates that make a batch if a filter has dropped three in four */
 #define SHARED_BIT 31u              /* of the list masks */
 #define ROUNDING_SLACK (1 + 1e-6)   /* more than three roundings of 2^-24 each can add */
 
@@ -364,7 +366,7 @@ static void filter_by_blocks(gx_cpu_searcher *s, gx_cpu_cursor *c, uint32_t bit,
     const uint32_t first = columns->doc[0], last = columns->doc[columns->n - 1];
     const uint32_t begin = find_block(c, first), end = find_block(c, last) + 1, mask = GX_CPU_WINDOW * 32 - 1;
     uint32_t shift = 0;
-    if (first > last || begin >= end || (end - begin) * MIN_CANDIDATES_PER_BLOCK > columns->n ||
+    if (columns->unordered || first > last || begin >= end || (end - begin) * MIN_CANDIDATES_PER_BLOCK > columns->n ||
         (end - begin) * c->list.block_len > GX_CPU_CACHED_DOCIDS)
         return;
     while ((last >> shift) - (first >> shift) > mask)
@@ -393,41 +395,54 @@ static inline uint32_t bit_of(uint32_t first, uint32_t j)
     return UINT32_C(1) << (j - first < SHARED_BIT ? j - first : SHARED_BIT);
 }
 
-/* Drop candidates that the filter rules out, or the maps of those of lists [first, n) that have a
- * bit of their own. `tested`: whether the filter is asked. */
-static void rule_out(gx_cpu_searcher *s, uint32_t first, uint32_t n, bool tested, bool all)
+/* The lists [first, n) in which candidates are looked up; a document must be in all of them, or in any. */
+typedef struct lookups {
+    uint32_t first, n;
+    bool all;
+} lookups;
+
+/* Drop candidates that the filter rules out, if it is asked, or the maps of those of lists [next, n)
+ * that have a bit of their own. */
+static void rule_out(gx_cpu_searcher *s, const lookups *of, uint32_t next, bool tested)
 {
     const gx_cpu_kernels *k = s->kernels;
     gx_cpu_columns *c = &s->columns;
-    n = n - first < SHARED_BIT ? n : first + SHARED_BIT;
-    for (uint32_t j = first; j < n && c->n; ++j) {
+    const uint32_t n = of->n - of->first < SHARED_BIT ? of->n : of->first + SHARED_BIT;
+    for (uint32_t j = next; j < n && c->n; ++j) {
         const gx_cpu_cursor *later = s->order[j];
         const gx_cpu_map *m = later->map;
-        const gx_cpu_presence map = {m->map, m->map_shift, UINT32_MAX, later->ub, bit_of(first, j)};
+        const gx_cpu_presence map = {m->map, m->map_shift, UINT32_MAX, later->ub, bit_of(of->first, j)};
         if (m->map)
-            k->apply_presence_map(c, &map, s->best.threshold, all);
+            k->apply_presence_map(c, &map, s->best.threshold, of->all);
     }
     if (tested)
-        gx_cpu_selection_apply_filter(&s->selection, k, c, s->best.threshold);
-    for (uint32_t j = first; j < n && c->n; ++j) {
+        gx_cpu_selection_apply_filter(&s->selection, k, c, 0);
+    for (uint32_t j = next; j < n && c->n; ++j) {
         if (!s->order[j]->map->map)
-            filter_by_blocks(s, s->order[j], bit_of(first, j), all);
+            filter_by_blocks(s, s->order[j], bit_of(of->first, j), of->all);
     }
 }
 
-/* Look the candidates up in lists [first, n) and add the impacts. */
-static void look_up_lists(gx_cpu_searcher *s, uint32_t first, uint32_t n, bool all)
+/* Look the candidates up and add the impacts. */
+static void look_up_lists(gx_cpu_searcher *s, const lookups *of)
 {
     gx_cpu_columns *c = &s->columns;
-    for (uint32_t j = first; j < n && c->n; ++j) {
+    for (uint32_t j = of->first; j < of->n && c->n; ++j) {
         gx_cpu_cursor *later = s->order[j];
-        const uint32_t bit = bit_of(first, j);
+        const uint32_t bit = bit_of(of->first, j);
         if (later->map->rank)
             look_up_dense(s, later, bit);
         else
             look_up_sparse(s, later, bit);
-        s->kernels->add_list_score(c, s->found, later->w, later->ub, bit, s->best.threshold, all);
+        s->kernels->add_list_score(c, s->found, later->w, later->ub, bit, s->best.threshold, of->all);
     }
+}
+
+/* Whether to ask the masks and the filter for each candidate before all else: if they allow fewer than
+ * three documents in four. */
+static bool is_selective(const gx_cpu_searcher *s)
+{
+    return s->selection.any && s->selection.allowed / 3 < s->ix->n_docs / 4;
 }
 
 /* Take the columns' candidates, which come from list i, through all steps. False: no memory. */
@@ -435,11 +450,14 @@ static bool evaluate_candidates(gx_cpu_searcher *s, const gx_plan *plan, uint32_
 {
     gx_cpu_columns *c = &s->columns;
     const uint32_t n = plan->n_terms;
-    gx_cpu_selection_apply_masks(&s->selection, s->kernels, c, s->best.threshold);
-    rule_out(s, i + 1, n, true, all);
+    const lookups later = {i + 1, n, all};
+    const bool tested = is_selective(s); /* by scan_list */
+    if (!tested)
+        gx_cpu_selection_apply_masks(&s->selection, s->kernels, c, 0);
+    rule_out(s, &later, i + 1, !tested);
     if (c->n)
         s->kernels->score_own(c, gx_cpu_params_lens(s->params), s->norm, s->order[i]->w, s->best.threshold);
-    look_up_lists(s, i + 1, n, all);
+    look_up_lists(s, &later);
     const bool ok = accept_candidates(s, !all && n > 1);
     c->n = 0;
     return ok;
@@ -506,16 +524,29 @@ static gx_status scan_list(gx_cpu_searcher *s, const gx_plan *plan, uint32_t i, 
 {
     gx_cpu_cursor *c = s->order[i];
     gx_cpu_bound b = {.w = (float)(c->w * (1 + 2e-6)), .remaining_ub = c->remaining_ub};
+    const gx_cpu_selection *selection = &s->selection;
+    const bool selective = is_selective(s);
+    /* of a filter, kernels test the first condition while they read a block */
+    const bool others = selective && (selection->n_masks || selection->more || selection->n_tests > 1);
+    const uint32_t batch = s->selection.allowed < s->ix->n_docs / 4 ? SELECTIVE_BATCH : GX_CPU_BATCH;
     bool ok = true;
-    for (uint32_t j = 0; j < c->list.n_blocks && ok; ++j) {
+    b.values = selective && selection->n_tests ? &selection->tests[0] : NULL;
+    for (uint32_t j = s->selection.first ? find_block(c, s->selection.first) : 0; j < c->list.n_blocks && ok; ++j) {
+        if (c->list.heads[j] >= s->selection.end)
+            break;
         if (plan->cancel && j % CANCEL_EVERY == 0 && plan->cancel(plan->user))
             return gx_fail(err, GX_ECANCELLED, "the search was cancelled");
         if (s->selection.n_masks && !may_allow(s, &c->list, j))
             continue;
         if (!bound_block(c, j, s->best.threshold, &b))
             continue;
+        const uint32_t before = s->columns.n;
         scan_block(s, c, j, &b);
-        if (s->columns.n >= GX_CPU_BATCH)
+        if (others && s->columns.n > before) {
+            gx_cpu_selection_apply_masks(&s->selection, s->kernels, &s->columns, before);
+            gx_cpu_selection_apply_filter(&s->selection, s->kernels, &s->columns, before);
+        }
+        if (s->columns.n >= batch)
             ok = evaluate_candidates(s, plan, i, all);
     }
     if (ok && s->columns.n)
@@ -525,26 +556,43 @@ static gx_status scan_list(gx_cpu_searcher *s, const gx_plan *plan, uint32_t i, 
 
 /* ---- the selection's documents ---- */
 
-/* Score the documents in the columns by lists [first, n). */
-static bool evaluate_selected(gx_cpu_searcher *s, const gx_plan *plan, uint32_t first, bool all)
+/* Append those of n documents of the selection that can reach T by list `of->first` and later ones. */
+static void append_selected(gx_cpu_searcher *s, const lookups *of, const uint32_t *docids, uint32_t n)
+{
+    gx_cpu_columns *c = &s->columns;
+    const gx_cpu_cursor *first = s->order[of->first];
+    const uint32_t ub = first->ub + first->remaining_ub;
+    const gx_cpu_presence map = {first->map->map, first->map->map_shift, UINT32_MAX, of->all ? ub : first->ub,
+                                 bit_of(of->first, of->first)};
+    if (map.map) {
+        s->kernels->append_documents(c, docids, n, &map, ub, s->best.threshold);
+        return;
+    }
+    for (uint32_t i = 0; i < n; ++i) {
+        const uint32_t to = c->n++;
+        c->doc[to] = docids[i];
+        c->tf[to] = c->score[to] = 0;
+        c->remaining_ub[to] = ub;
+        c->list_mask[to] = UINT32_MAX;
+    }
+}
+
+/* Score the documents in the columns, which append_selected has appended. */
+static bool evaluate_selected(gx_cpu_searcher *s, const lookups *of)
 {
     gx_cpu_columns *c = &s->columns;
     const uint32_t *lens = gx_cpu_params_lens(s->params);
-    const uint32_t ub = s->order[first]->ub + s->order[first]->remaining_ub;
-    for (uint32_t i = 0; i < c->n; ++i) {
-        c->tf[i] = c->score[i] = 0;
-        c->remaining_ub[i] = ub;
-        c->list_mask[i] = UINT32_MAX;
-    }
     if (s->selection.docids)
-        gx_cpu_selection_apply_masks(&s->selection, s->kernels, c, s->best.threshold);
-    rule_out(s, first, plan->n_terms, !s->selection.exact, all);
+        gx_cpu_selection_apply_masks(&s->selection, s->kernels, c, 0);
+    if (!s->selection.exact)
+        gx_cpu_selection_apply_filter(&s->selection, s->kernels, c, 0);
+    rule_out(s, of, s->order[of->first]->map->map ? of->first + 1 : of->first, false);
     for (uint32_t i = 0; i < c->n; ++i) { /* as score_own does */
         const float product = s->norm.c1 * (float)lens[c->doc[i]];
         c->K[i] = s->norm.c0 + product;
     }
-    look_up_lists(s, first, plan->n_terms, all);
-    const bool ok = accept_candidates(s, first > 0);
+    look_up_lists(s, of);
+    const bool ok = accept_candidates(s, of->first > 0);
     c->n = 0;
     return ok;
 }
@@ -553,13 +601,19 @@ static bool evaluate_selected(gx_cpu_searcher *s, const gx_plan *plan, uint32_t 
  * seen, or stay below T. */
 static gx_status search_selected(gx_cpu_searcher *s, const gx_plan *plan, uint32_t first, bool all, gx_error *err)
 {
+    const lookups of = {first, plan->n_terms, all};
     bool ok = true;
+    s->columns.unordered = s->selection.docids && s->selection.unordered;
     for (uint32_t at = 0, batch = 0; at != UINT32_MAX && ok; ++batch) {
+        uint32_t n;
         if (plan->cancel && batch % CANCEL_EVERY == 0 && plan->cancel(plan->user))
             return gx_fail(err, GX_ECANCELLED, "the search was cancelled");
-        s->columns.n = gx_cpu_selection_next(&s->selection, &at, s->columns.doc, GX_CPU_BATCH);
-        ok = s->columns.n == 0 || evaluate_selected(s, plan, first, all);
+        const uint32_t *docids = gx_cpu_selection_next(&s->selection, &at, s->scratch.docids, GX_MAX_BLOCK, &n);
+        append_selected(s, &of, docids, n);
+        if (s->columns.n >= GX_CPU_BATCH || at == UINT32_MAX)
+            ok = evaluate_selected(s, &of);
     }
+    s->columns.unordered = false;
     ++s->work.driven;
     return ok ? GX_OK : gx_fail(err, GX_ENOMEM, "no memory for the documents that a query has seen");
 }
@@ -570,7 +624,7 @@ static gx_status search_lists(gx_cpu_searcher *s, const gx_plan *plan, bool all,
     for (uint32_t i = 0; i < (all ? 1 : plan->n_terms) && st == GX_OK; ++i) {
         if (s->order[i]->ub + s->order[i]->remaining_ub < s->best.threshold)
             break;
-        if (gx_cpu_selection_drives(&s->selection, s->order[i]->list.df, plan->n_terms - i))
+        if (gx_cpu_selection_drives(&s->selection, s->order[i]->list.df))
             return search_selected(s, plan, i, all, err);
         st = scan_list(s, plan, i, all, err);
     }
@@ -629,6 +683,7 @@ gx_status gx_cpu_search(gx_cpu_searcher *s, const gx_plan *plan, gx_op op, gx_hi
          !gx_cpu_best_begin(&s->best, k, all ? known_threshold(plan, true) : (first = initial_threshold(s, plan)))))
         st = gx_fail(err, GX_ENOMEM, "no memory to search %u lists for %u results", plan->n_terms, plan->k);
     s->columns.n = 0;
+    s->columns.unordered = false;
     if (st == GX_OK)
         st = run_search(s, plan, all, hits, err);
     if (st == GX_OK && s->selection.any && hits->n < k && first > known_threshold(plan, all)) {

@@ -90,6 +90,9 @@ gx_status gx_cpu_search(gx_cpu_searcher *s, const gx_plan *plan, gx_op op, gx_hi
 gx_status gx_cpu_intersect(gx_cpu_searcher *s, const gx_plan *plan, gx_hits *hits, gx_error *err);
 void gx_cpu_pmf_free(gx_cpu_pmf *m);
 
+/* Add to scores[n] what rest's terms add to them in docids[n], which rise; rescore.c. */
+void gx_cpu_add_scores(gx_cpu_searcher *s, const gx_plan *rest, const uint32_t *docids, uint32_t *scores, uint32_t n);
+
 /* Decode the docids and tfs of the list's blocks from j on to s->scratch, as many blocks as it has
  * room for. *n: the number of postings. Returns the number of blocks. */
 uint32_t gx_cpu_decode_blocks(gx_cpu_searcher *s, const gx_list *l, uint32_t j, uint32_t *n);

@@ -7,13 +7,12 @@
 #include "query/filter.h"
 
 #define MASK_GROUPS 64u  /* of a mask: a block that spans more is read without asking them */
-#define SELECTED_COST 1u /* postings that the search reads in the time of one look-up in a list */
+#define SELECTED_COST 3u /* postings that the search reads while it looks a document up in all lists */
 
 void gx_cpu_selection_free(gx_cpu_selection *s)
 {
     free(s->made.words);
     free(s->made.groups);
-    free(s->passed);
 }
 
 /* ---- masks made here ---- */
@@ -63,10 +62,16 @@ static uint64_t count_postings(const gx_plan *plan)
     return n;
 }
 
-/* Whether n documents can be worth a look at all. */
-static bool is_few(const gx_plan *plan, uint64_t n)
+/* So many of df postings are in [first, end), about. */
+static uint64_t within(const gx_cpu_selection *s, uint64_t df)
 {
-    return n < UINT32_MAX && n * SELECTED_COST < count_postings(plan);
+    return s->end - s->first < s->n_docs ? df * (s->end - s->first) / s->n_docs : df;
+}
+
+/* Whether n documents can be worth a look at all. */
+static bool is_few(const gx_cpu_selection *s, const gx_plan *plan, uint64_t n)
+{
+    return n < UINT32_MAX && n * SELECTED_COST < within(s, count_postings(plan));
 }
 
 /* Work out about how many documents a filter allows, and find them if they are few. false: no memory. */
@@ -74,15 +79,16 @@ static bool find_few(gx_cpu_selection *s, const gx_plan *plan)
 {
     const gx_filter *f = s->filter;
     s->allowed = gx_filter_guess(f);
-    if (!gx_filter_has_orders(f) && !is_few(plan, s->allowed))
+    if (!gx_filter_has_orders(f) && !is_few(s, plan, s->allowed))
         return true;
     const gx_filter_documents found = gx_filter_find(f);
     if (found.exact && found.n < s->n_docs)
         s->allowed = (uint32_t)found.n;
-    if (!is_few(plan, found.n))
+    if (!is_few(s, plan, found.n))
         return true;
     if (found.docids) {
         s->docids = found.docids;
+        s->unordered = found.n_runs > 1;
         s->n = (uint32_t)found.n;
     } else {
         if (!reserve_made(s))
@@ -97,15 +103,42 @@ static bool find_few(gx_cpu_selection *s, const gx_plan *plan)
     return true;
 }
 
-bool gx_cpu_selection_drives(const gx_cpu_selection *s, uint32_t df, uint32_t n_lists)
+/* The condition that a kernel can test, of node n. */
+static bool test_of(const gx_filter *f, const gx_filter_node *n, gx_cpu_values *out)
 {
-    return s->few && (uint64_t)s->n * n_lists * SELECTED_COST < df;
+    const gx_column *c = &f->ix->columns[n->column];
+    uint64_t low, high;
+    if (n->kind != GX_FILTER_RANGE || c->starts || c->present || c->width > 4 || !gx_filter_range(c, n, &low, &high))
+        return false;
+    *out = (gx_cpu_values){c->values, c->width == 4 ? 0 : c->width == 2 ? 1 : 2, (uint32_t)low, (uint32_t)(high - low)};
+    return true;
+}
+
+/* The conditions of the filter that kernels can test. */
+static void find_tests(gx_cpu_selection *s)
+{
+    const gx_filter *f = s->filter;
+    const gx_filter_node *root = &f->nodes[f->root];
+    const bool conjunction = root->kind == GX_FILTER_AND;
+    for (uint32_t i = conjunction ? root->first : f->root; i != UINT32_MAX; i = f->nodes[i].next) {
+        if (s->n_tests < GX_CPU_TESTS && test_of(f, &f->nodes[i], &s->tests[s->n_tests]))
+            ++s->n_tests;
+        else
+            s->more = true;
+    }
+}
+
+bool gx_cpu_selection_drives(const gx_cpu_selection *s, uint32_t df)
+{
+    return s->few && (uint64_t)s->n * SELECTED_COST < within(s, df);
 }
 
 gx_status gx_cpu_selection_begin(gx_cpu_selection *s, const gx_plan *plan, gx_error *err)
 {
     s->n_masks = 0;
     s->filter = plan->filter_mask ? NULL : plan->filter;
+    s->n_tests = 0;
+    s->more = false;
     s->few = s->exact = false;
     if (plan->mask)
         s->masks[s->n_masks++] = plan->mask;
@@ -114,16 +147,21 @@ gx_status gx_cpu_selection_begin(gx_cpu_selection *s, const gx_plan *plan, gx_er
     s->any = s->n_masks || s->filter;
     s->allowed = s->n_docs;
     s->docids = NULL;
+    s->unordered = false;
+    s->first = 0;
+    s->end = s->n_docs;
+    if (s->filter)
+        gx_filter_bound(s->filter, &s->first, &s->end);
     if (s->filter && !find_few(s, plan))
         return no_memory(s, err);
-    if (s->filter && !s->passed && !(s->passed = calloc(gx_mask_n_words(s->n_docs) + GX_MASK_SLACK, sizeof *s->passed)))
-        return no_memory(s, err);
+    if (s->filter)
+        find_tests(s);
     if (s->n_masks == 2 && s->masks[1]->n < s->masks[0]->n) {
         const gx_mask *first = s->masks[0];
         s->masks[0] = s->masks[1];
         s->masks[1] = first;
     }
-    if (!s->docids && s->n_masks && is_few(plan, s->masks[0]->n)) {
+    if (!s->docids && s->n_masks && is_few(s, plan, s->masks[0]->n)) {
         s->few = true;
         s->n = s->masks[0]->n;
     }
@@ -172,27 +210,23 @@ void gx_cpu_selection_end(gx_cpu_selection *s)
 
 /* ---- candidates ---- */
 
-void gx_cpu_selection_apply_masks(const gx_cpu_selection *s, const gx_cpu_kernels *k, gx_cpu_columns *c, uint32_t T)
+void gx_cpu_selection_apply_masks(const gx_cpu_selection *s, const gx_cpu_kernels *k, gx_cpu_columns *c, uint32_t from)
 {
-    for (uint32_t i = 0; i < s->n_masks;
-         ++i) /* a mask is a map of single documents; a candidate that it lacks is dropped */
-        k->apply_presence_map(c, &(gx_cpu_presence){s->masks[i]->words, 0, UINT32_MAX, 0, 0}, T, true);
+    for (uint32_t i = 0; i < s->n_masks && c->n > from; ++i)
+        k->test_map(c, from, s->masks[i]->words);
 }
 
-void gx_cpu_selection_apply_filter(const gx_cpu_selection *s, const gx_cpu_kernels *k, gx_cpu_columns *c, uint32_t T)
+void gx_cpu_selection_apply_filter(const gx_cpu_selection *s, const gx_cpu_kernels *k, gx_cpu_columns *c, uint32_t from)
 {
     uint8_t keep[GX_CPU_COLUMN];
-    uint32_t docids[GX_CPU_COLUMN];
-    const uint32_t n = c->n;
-    if (!s->filter || n == 0)
+    if (!s->filter)
         return;
-    gx_filter_test(s->filter, c->doc, n, keep);
-    memcpy(docids, c->doc, n * sizeof *docids);
-    for (uint32_t i = 0; i < n; ++i)
-        s->passed[docids[i] / 32] |= (uint32_t)keep[i] << docids[i] % 32;
-    k->apply_presence_map(c, &(gx_cpu_presence){s->passed, 0, UINT32_MAX, 0, 0}, T, true);
-    for (uint32_t i = 0; i < n; ++i)
-        s->passed[docids[i] / 32] = 0;
+    for (uint32_t i = 0; i < s->n_tests && c->n > from; ++i)
+        k->test_values(c, from, &s->tests[i]);
+    if (s->more && c->n > from) {
+        gx_filter_test(s->filter, c->doc + from, c->n - from, keep);
+        k->drop_unkept(c, from, keep);
+    }
 }
 
 static bool mask_may_allow(const gx_mask *mask, uint32_t begin, uint32_t end)
@@ -215,41 +249,32 @@ bool gx_cpu_selection_may_allow(const gx_cpu_selection *s, uint32_t begin, uint3
     return true;
 }
 
-/* The rest of a rising run. */
-static uint32_t next_of_run(const gx_cpu_selection *s, uint32_t *at, uint32_t *docids, uint32_t max)
+const uint32_t *gx_cpu_selection_next(const gx_cpu_selection *s, uint32_t *at, uint32_t *room, uint32_t max,
+                                      uint32_t *n)
 {
-    const uint32_t *from = s->docids + *at;
-    const uint32_t most = s->n - *at < max ? s->n - *at : max;
-    uint32_t n = 0;
-    while (n < most && (n == 0 || from[n] > from[n - 1])) {
-        docids[n] = from[n];
-        ++n;
+    *n = 0;
+    if (s->docids) {
+        const uint32_t *docids = s->docids + *at;
+        *n = s->n - *at < max ? s->n - *at : max;
+        *at = *at + *n < s->n ? *at + *n : UINT32_MAX;
+        return docids;
     }
-    *at = *at + n < s->n ? *at + n : UINT32_MAX;
-    return n;
-}
-
-uint32_t gx_cpu_selection_next(const gx_cpu_selection *s, uint32_t *at, uint32_t *docids, uint32_t max)
-{
-    if (s->docids)
-        return next_of_run(s, at, docids, max);
     const gx_mask *mask = s->masks[0], *other = s->n_masks > 1 ? s->masks[1] : NULL;
     const size_t n_words = gx_mask_n_words(s->n_docs) / 2;
-    uint32_t n = 0;
     for (size_t w = *at / 64; w < n_words;) {
         if (w % (GX_MASK_GROUP / 64) == 0 && !mask->groups[w * 64 / GX_MASK_GROUP]) {
             w += GX_MASK_GROUP / 64;
             continue;
         }
-        if (n + 64 > max) {
+        if (*n + 64 > max) {
             *at = (uint32_t)(64 * w);
-            return n;
+            return room;
         }
         uint64_t bits = gx_mask_word(mask, w) & (other ? gx_mask_word(other, w) : UINT64_MAX);
         for (; bits; bits &= bits - 1)
-            docids[n++] = (uint32_t)(64 * w) + (uint32_t)__builtin_ctzll(bits);
+            room[(*n)++] = (uint32_t)(64 * w) + (uint32_t)__builtin_ctzll(bits);
         ++w;
     }
     *at = UINT32_MAX;
-    return n;
+    return room;
 }

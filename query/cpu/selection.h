@@ -15,20 +15,26 @@
 #include "query/mask.h"
 #include "query/plan.h"
 
+#define GX_CPU_TESTS 4u /* conditions that kernels test, at most; the others take longer */
+
 typedef struct gx_cpu_selection {
     uint32_t n_docs;
     uint32_t n_masks;
-    const gx_mask *masks[2]; /* [n_masks] */
-    const gx_filter *filter; /* or NULL */
-    bool any;                /* there is a mask or a filter */
-    uint32_t allowed;        /* about the number of documents that are; n_docs without a mask or a filter */
+    const gx_mask *masks[2];           /* [n_masks] */
+    const gx_filter *filter;           /* or NULL */
+    bool any;                          /* there is a mask or a filter */
+    uint32_t allowed;                  /* about the number of documents that are; n_docs without a mask or a filter */
+    uint32_t first, end;               /* all documents that are allowed are in [first, end) */
+    gx_cpu_values tests[GX_CPU_TESTS]; /* [n_tests] conditions that all documents of the filter meet */
+    uint32_t n_tests;
+    bool more; /* the filter has others */
     /* Few documents, which may drive from some list on: those of docids, or of masks[0] and masks[1],
      * that the filter allows; it allows all of them if `exact`. */
     bool few, exact;
-    const uint32_t *docids; /* [n] different docids in rising runs; NULL: those of the masks */
+    const uint32_t *docids; /* [n] different docids; NULL: those of the masks, which rise */
+    bool unordered;         /* docids need not rise */
     uint32_t n;
-    gx_mask made;            /* words and groups are NULL until needed, and all 0 between plans */
-    uint32_t *passed;        /* [gx_mask_n_words(n_docs) + GX_MASK_SLACK] scratch, all 0; or NULL */
+    gx_mask made; /* words and groups are NULL until needed, and all 0 between plans */
 } gx_cpu_selection;
 
 void gx_cpu_selection_free(gx_cpu_selection *s);
@@ -41,21 +47,23 @@ void gx_cpu_selection_end(gx_cpu_selection *s);
  * gx_cpu_selection_begin. */
 gx_status gx_cpu_selection_mask(gx_cpu_selection *s, const gx_plan *plan, const gx_mask **mask, gx_error *err);
 
-/* Drop the candidates that the masks, or the filter, do not allow. Their docids rise. */
-void gx_cpu_selection_apply_masks(const gx_cpu_selection *s, const gx_cpu_kernels *k, gx_cpu_columns *c, uint32_t T);
-void gx_cpu_selection_apply_filter(const gx_cpu_selection *s, const gx_cpu_kernels *k, gx_cpu_columns *c, uint32_t T);
+/* Of the candidates from number `from` on, drop those that the masks, or the filter, do not allow. */
+void gx_cpu_selection_apply_masks(const gx_cpu_selection *s, const gx_cpu_kernels *k, gx_cpu_columns *c, uint32_t from);
+void gx_cpu_selection_apply_filter(const gx_cpu_selection *s, const gx_cpu_kernels *k, gx_cpu_columns *c,
+                                   uint32_t from);
 
 /* Whether a document of [begin, end) may be allowed. Also true if it would take long to find out.
  */
 bool gx_cpu_selection_may_allow(const gx_cpu_selection *s, uint32_t begin, uint32_t end);
 
-/* Of a selection of few documents: whether looking them up in n_lists lists takes less time than
- * reading df postings. */
-bool gx_cpu_selection_drives(const gx_cpu_selection *s, uint32_t df, uint32_t n_lists);
+/* Of a selection of few documents: whether looking them up takes less time than reading df postings. */
+bool gx_cpu_selection_drives(const gx_cpu_selection *s, uint32_t df);
 
-/* The next documents of a selection that drives: those from *at on (0 at first), rising, at most max
- * >= 64 of them. Returns their number. *at moves behind them; it becomes UINT32_MAX if there are no
- * more. The caller applies the filter to them, and the masks if there are docids. */
-uint32_t gx_cpu_selection_next(const gx_cpu_selection *s, uint32_t *at, uint32_t *docids, uint32_t max);
+/* The next documents of a selection that drives, those from *at on (0 at first): *n of them, at most
+ * max >= 64, readable up to a multiple of 16. room: for max docids, where they may be written. *at
+ * moves behind them; it becomes UINT32_MAX if there are no more. The caller applies the filter to
+ * them, and the masks if there are docids. */
+const uint32_t *gx_cpu_selection_next(const gx_cpu_selection *s, uint32_t *at, uint32_t *room, uint32_t max,
+                                      uint32_t *n);
 
 #endif

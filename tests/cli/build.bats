@@ -76,6 +76,43 @@ for a in json.load(sys.stdin)["attributes"]:
     done
 }
 
+@test "bitmap columns are made as told, kept by recode and reorder, and change no answer" {
+    for ((i = 0; i < 300; ++i)); do
+        echo "{\"id\":\"d$i\",\"text\":\"word\",\"n\":$((i / 3)),\"p\":$((i * 7 % 50)).5,\"k\":\"k$((i % 4))\"}"
+    done >c.jsonl
+    ask build -q c.jsonl -o x.gx --attr n:int:bitmaps=range --attr p:float:bins=5:by=lloyd,k:keyword:bitmaps=equality
+    ask build -q c.jsonl -o plain.gx --attr n:int:bitmaps=none,p:float,k:keyword
+    ask recode x.gx -o y.gx --codec=simple8b
+    ask reorder x.gx -o z.gx --order=random
+    for x in x y z; do
+        ask check $x.gx
+        exits 0
+        ask info $x.gx
+        grep -Eq '^n +range +100 ' <<<"$output"
+        grep -Eq '^p +range +5 ' <<<"$output"
+        grep -Eq '^k +equality +4 ' <<<"$output"
+        for filter in 'n:[7 TO 30]' 'p:<13' 'p:[3 TO 31.5] AND NOT k:k2' 'k:[k1 TO k2]' 'n:>98'; do
+            want=$("$GPUIDX" query plain.gx -k 300 --engine=cpu --filter "$filter" word 2>&1 | grep -o '^[0-9]* match')
+            got=$("$GPUIDX" query $x.gx -k 300 --engine=cpu --filter "$filter" word 2>&1 | grep -o '^[0-9]* match')
+            [ -n "$want" ]
+            [ "$want" = "$got" ]
+        done
+    done
+    ask info --json x.gx
+    python3 -c 'import json, sys
+n, p, k = json.load(sys.stdin)["attributes"]
+assert p["bitmaps"]["encoding"] == "range" and p["bitmaps"]["bins"] == 5 and p["bitmaps"]["bytes"] > 40' <<<"$output"
+    ask info --json plain.gx
+    grep -q bitmaps <<<"$output" && return 1
+    ask build -q c.jsonl -o w.gx --attr n:int:bins=none
+    exits 2
+    complains '--attr=n:int: bins=none is no number from 1 to 4096'
+    ask build -q c.jsonl -o w.gx --attr k:keyword:bins=3
+    exits 2
+    complains 'the attribute k has keywords'
+    [ ! -e w.gx ]
+}
+
 @test "a value of the wrong type is a bad document, and a bad --attr is told" {
     printf '%s\n' '{"id":"a","text":"one","year":2015}' '{"id":"b","text":"two","year":"then"}' \
         '{"id":"c","text":"x","year":[1,2]}' \

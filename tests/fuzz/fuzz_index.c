@@ -21,12 +21,33 @@
 
 #include "engine/hash.h"
 #include "engine/random.h"
+#include "index/attributes.h"
 #include "index/check.h"
 #include "index/index.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static unsigned long opened, refused; /* so that a run can say that it tried both */
+
+/* The bitmap columns, and where ranges of values lie in them. */
+static uint64_t walk_bitmaps(const gx_index *ix)
+{
+    uint64_t *words = calloc((size_t)ix->n_docs / 64 + 1, sizeof *words), sum = 0;
+    uint32_t first, last;
+    for (uint32_t i = 0; words && i < ix->n_columns; ++i) {
+        const gx_column *c = &ix->columns[i];
+        if (gx_bitmaps_find(c, 1, UINT64_MAX / 3, &first, &last))
+            sum += last - first;
+        for (uint32_t column = 0; column < c->bitmaps.n_columns; ++column) {
+            gx_bitmap_set(&c->bitmaps, column, ix->n_docs, words);
+            if (column % 3 == 2)
+                gx_bitmap_clear(&c->bitmaps, column - 1, ix->n_docs, words);
+        }
+        sum += words[0];
+    }
+    free(words);
+    return sum;
+}
 
 /* Everything that a query or a person may read. */
 static uint64_t walk(const gx_index *ix)
@@ -59,6 +80,7 @@ static uint64_t walk(const gx_index *ix)
     gx_attribute_info info = {.size = sizeof info};
     for (uint32_t i = 0; gx_index_get_attribute(ix, i, &info) == GX_OK; ++i)
         sum += info.n_values + (uint8_t)info.name[info.name_len - 1] + (uint64_t)info.max_int;
+    sum += walk_bitmaps(ix);
     gx_index_sizes sizes;
     gx_index_measure(ix, &sizes);
     free(text);

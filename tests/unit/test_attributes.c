@@ -169,7 +169,7 @@ static void write_golden(const char *path)
     opt.force = true;
     opt.docids = gx_codec_by_name("gpubp128");
     opt.uuid = collection_uuid;
-    assert_int_equal(gx_columns_open(&opt.columns, attributes, N_ATTRIBUTES, "/tmp", &err), GX_OK);
+    assert_int_equal(gx_columns_open(&opt.columns, attributes, NULL, N_ATTRIBUTES, "/tmp", &err), GX_OK);
     assert_int_equal(gx_writer_open(&w, path, &opt, &err), GX_OK);
     for (uint32_t d = 0; d < 70; ++d) {
         row r;

@@ -254,6 +254,7 @@ static void random_batch(gen_rng *r, gx_cpu_columns *c)
     memset(c, 0xa5, sizeof *c);
     c->n = gen_below(r, GX_CPU_COLUMN - 15);
     c->n_docs = N_KERNEL_DOCS;
+    c->unordered = false;
     random_postings(r, c->n, 1 + gen_below(r, N_KERNEL_DOCS / (c->n + 20)), c->doc, c->tf);
     for (uint32_t i = 0; i < c->n; ++i) {
         c->score[i] = gen_below(r, 1u << 29);
@@ -311,6 +312,18 @@ static void steps_of_a_batch_equal_those_in_plain_C(void **state)
         assert_same_batch(&a, &b, true, false);
 
         random_batch(&r, &a);
+        a.unordered = true;
+        for (uint32_t x = 0; x < a.n; ++x) { /* no order */
+            const uint32_t y = gen_below(&r, a.n), doc = a.doc[x];
+            a.doc[x] = a.doc[y];
+            a.doc[y] = doc;
+        }
+        b = a;
+        k->apply_presence_map(&a, &presence, T, all);
+        plain->apply_presence_map(&b, &presence, T, all);
+        assert_same_batch(&a, &b, true, false);
+
+        random_batch(&r, &a);
         b = a;
         k->score_own(&a, lens, norm, w, T);
         plain->score_own(&b, lens, norm, w, T);
@@ -333,6 +346,92 @@ static void steps_of_a_batch_equal_those_in_plain_C(void **state)
         const gx_cpu_dense dense = {words, rank};
         assert_int_equal(k->dense_positions(&a, dense, bit, to_a), plain->dense_positions(&a, dense, bit, to_b));
         assert_memory_equal(to_a, to_b, a.n * sizeof *to_a);
+    }
+}
+
+/* Against what each test means, for every width of values and number of candidates before. */
+static void tests_keep_what_they_should(void **state)
+{
+    const gx_cpu_kernels *k = kernels_named(*state);
+    if (!k)
+        skip();
+    gen_rng r = {23};
+    print_message("seed 23\n");
+    static gx_cpu_columns a, all, want;
+    static uint32_t words[N_KERNEL_DOCS + 64];
+    static uint8_t marks[GX_CPU_COLUMN + 16];
+    for (uint32_t i = 0; i < KERNEL_CASES; ++i) {
+        const uint32_t per_word = gen_below(&r, 3), bits = 32u >> per_word, most = UINT32_MAX >> (32 - bits);
+        const uint32_t low = (uint32_t)gen_u64(&r) & most,
+                       span = gen_below(&r, 2) ? most - low : gen_below(&r, most - low) / 2;
+        const gx_cpu_values values = {words, per_word, low, span};
+        for (uint32_t x = 0; x < sizeof words / sizeof *words; ++x)
+            words[x] = (uint32_t)gen_u64(&r);
+        for (uint32_t x = 0; x < sizeof marks; ++x)
+            marks[x] = (uint8_t)gen_below(&r, 2);
+        random_batch(&r, &all);
+        const uint32_t from = gen_below(&r, 3) ? 0 : gen_below(&r, all.n + 1), by = gen_below(&r, 3);
+        want = all;
+        want.n = from;
+        for (uint32_t x = from; x < all.n; ++x) {
+            const uint32_t doc = all.doc[x], of_word = 1u << per_word;
+            const uint32_t value = words[doc / of_word] >> doc % of_word * bits & most;
+            const bool kept = by == 0   ? value >= low && value - low <= span
+                              : by == 1 ? words[doc / 32] >> doc % 32 & 1
+                                        : marks[x - from];
+            want.doc[want.n] = all.doc[x];
+            want.tf[want.n] = all.tf[x];
+            want.score[want.n] = all.score[x];
+            want.remaining_ub[want.n] = all.remaining_ub[x];
+            want.list_mask[want.n] = all.list_mask[x];
+            want.n += kept;
+        }
+        a = all;
+        if (by == 0)
+            k->test_values(&a, from, &values);
+        else if (by == 1)
+            k->test_map(&a, from, words);
+        else
+            k->drop_unkept(&a, from, marks);
+        assert_same_batch(&a, &want, true, false);
+    }
+}
+
+/* Behind candidates that are there, those documents whose bound reaches T. */
+static void documents_are_appended(void **state)
+{
+    const gx_cpu_kernels *k = kernels_named(*state);
+    if (!k)
+        skip();
+    gen_rng r = {24};
+    print_message("seed 24\n");
+    static gx_cpu_columns a, want;
+    static uint32_t map[N_KERNEL_DOCS / 32 + 64], docids[512 + 16];
+    for (uint32_t i = 0; i < KERNEL_CASES; ++i) {
+        const uint32_t shift = gen_below(&r, 8), ub = gen_below(&r, 1u << 24),
+                       remaining_ub = ub + gen_below(&r, 1u << 24);
+        const uint32_t bit = UINT32_C(1) << gen_below(&r, 32), n = gen_below(&r, 513);
+        const uint32_t T = gen_below(&r, 2) ? remaining_ub - ub + gen_below(&r, ub + 2) : gen_below(&r, 1u << 25);
+        const gx_cpu_presence presence = {map, shift, UINT32_MAX, ub, bit};
+        for (uint32_t x = 0; x < sizeof map / sizeof *map; ++x)
+            map[x] = (uint32_t)(gen_u64(&r) & gen_u64(&r));
+        for (uint32_t x = 0; x < n; ++x)
+            docids[x] = gen_below(&r, N_KERNEL_DOCS);
+        random_batch(&r, &a);
+        a.n = a.n < GX_CPU_BATCH ? a.n : GX_CPU_BATCH;
+        want = a;
+        for (uint32_t x = 0; x < n; ++x) {
+            const uint32_t slot = docids[x] >> shift;
+            const bool in = map[slot / 32] >> slot % 32 & 1;
+            if ((in ? remaining_ub : remaining_ub - ub) < T)
+                continue;
+            want.doc[want.n] = docids[x];
+            want.tf[want.n] = want.score[want.n] = 0;
+            want.remaining_ub[want.n] = in ? remaining_ub : remaining_ub - ub;
+            want.list_mask[want.n++] = in ? UINT32_MAX : ~bit;
+        }
+        k->append_documents(&a, docids, n, &presence, remaining_ub, T);
+        assert_same_batch(&a, &want, true, false);
     }
 }
 
@@ -530,6 +629,8 @@ int main(void)
         ROWS(maps_stay_within_their_budget_and_longer_lists_come_first),
         ROWS(the_search_equals_the_accumulators),
         ROWS(steps_of_a_batch_equal_those_in_plain_C),
+        ROWS(tests_keep_what_they_should),
+        ROWS(documents_are_appended),
         ROWS(decoded_blocks_give_what_plain_C_gives),
         ROWS(packed_blocks_give_what_plain_C_gives),
         ROWS(damaged_lists_do_no_harm),

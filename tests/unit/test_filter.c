@@ -2,12 +2,14 @@
  * that looks at one document after another; searches under filters against exhaustive ones.
  *
  * GX_TEST_SEED is the seed of all that is random, 16 without it. GX_TEST_CASES=N makes N times as many
- * cases: 3,000 filters, and 2,560 queries with filters that are answered in ten ways. */
+ * cases: 3,000 filters, 2,560 queries with filters that are answered in ten ways, and 2,000 of an index with
+ * a value of each attribute in every document. */
 #include <time.h>
 
 #include "engine/gpuidx_advanced.h"
 #include "engine/random.h"
 #include "engine/status.h"
+#include "index/attribute_order.h"
 #include "query/mask.h"
 #include "query/session.h"
 #include "tests/support/scratch.h"
@@ -587,6 +589,130 @@ static void queries_have_filters_of_their_own(void **state)
     gx_engine_close(forgetful);
 }
 
+/* ---- columns in which every document has a value, among them dates that nearly rise ---- */
+
+enum { N_MANY = 20000, DAYS = 4000 };
+typedef struct many_values {
+    uint32_t day, r, wide, kind;
+} many_values;
+static many_values many[N_MANY];
+
+static void add_many(gx_builder *b, uint32_t d)
+{
+    static const char *const names[] = {"day", "r", "wide", "kind"};
+    char texts[4][32], id[16], words[300] = "";
+    gx_attribute_value values[4];
+    gx_error err = {0};
+    many[d] =
+        (many_values){(uint32_t)((uint64_t)d * DAYS / N_MANY) + below(60), below(1000), below(1u << 20), below(9)};
+    const uint32_t numbers[] = {many[d].day, many[d].r, many[d].wide, many[d].kind};
+    for (uint32_t i = 0; i < 4; ++i) {
+        const int n = snprintf(texts[i], sizeof texts[i], names[i][0] == 'k' ? "k%u" : "%u", numbers[i]);
+        values[i] = (gx_attribute_value){i, texts[i], (size_t)n};
+    }
+    for (uint32_t left = 3 + below(20); left; --left)
+        sprintf(words + strlen(words), "w%u ", below(2) ? below(3) : below(1 + below(300)));
+    const gx_document document = {sizeof document, id,     NULL, words, (size_t)sprintf(id, "doc%u", d), 0,
+                                  strlen(words),   values, 4};
+    if (gx_builder_add(b, &document, &err) != GX_OK)
+        fail_msg("%s", err.text);
+}
+
+static void open_many(gx_index **out)
+{
+    static const gx_attribute columns[] = {
+        {"day", GX_ATTRIBUTE_INT}, {"r", GX_ATTRIBUTE_INT}, {"wide", GX_ATTRIBUTE_INT}, {"kind", GX_ATTRIBUTE_KEYWORD}};
+    gx_builder *b;
+    gx_builder_options o = GX_BUILDER_OPTIONS;
+    o.path = in_dir("many.gx");
+    o.analyzer = "whitespace";
+    o.attributes = columns;
+    o.n_attributes = 4;
+    assert_int_equal(gx_builder_open(&b, &o, NULL), GX_OK);
+    for (uint32_t d = 0; d < N_MANY; ++d)
+        add_many(b, d);
+    assert_int_equal(gx_builder_finish(b, NULL), GX_OK);
+    gx_builder_abort(b);
+    assert_int_equal(gx_index_open(out, in_dir("many.gx"), NULL, NULL), GX_OK);
+}
+
+/* One condition to the filter, and to `in` what it selects: of those of before too if `both`, else of either. */
+static void draw_condition(char *filter, bool *in, bool first, bool both)
+{
+    static const uint32_t most[] = {DAYS + 60, 1000, 1u << 20, 9};
+    const uint32_t column = below(2) ? 0 : below(4), span = most[column] / (1 + below(below(2) ? 4 : 300));
+    const uint32_t low = below(most[column] + 5), high = low + below(span + 1);
+    const bool negated = below(8) == 0;
+    const char *const joint = first ? "" : both ? " AND " : " OR ", *const not = negated ? "NOT " : "";
+    if (column == 3)
+        sprintf(filter + strlen(filter), "%s%skind:k%u", joint, not, low);
+    else
+        sprintf(filter + strlen(filter), "%s%s%s:[%u TO %u]", joint, not, column ? column == 1 ? "r" : "wide" : "day",
+                low, high);
+    for (uint32_t d = 0; d < N_MANY; ++d) {
+        const uint32_t values[] = {many[d].day, many[d].r, many[d].wide, many[d].kind}, x = values[column];
+        const bool selected = (x >= low && x <= (column == 3 ? low : high)) != negated;
+        in[d] = first ? selected : both ? in[d] && selected : in[d] || selected;
+    }
+}
+
+static void filters_of_full_columns_bound_what_is_read(void **state)
+{
+    enum { N_WORDS = (N_MANY + 63) / 64 };
+    static bool in[N_MANY];
+    static uint64_t words[N_WORDS];
+    static answers want, got;
+    gx_index *index;
+    gx_engine *engine;
+    gx_session *session;
+    gx_engine_options o = GX_ENGINE_OPTIONS;
+    (void)state;
+    open_many(&index);
+    o.kind = GX_ENGINE_CPU;
+    o.filter_memory = 0;
+    assert_int_equal(gx_engine_open(&engine, index, &o, NULL), GX_OK);
+    assert_int_equal(gx_session_open(&session, engine, NULL), GX_OK);
+    for (uint32_t n = times(2000), i = 0; i < n; ++i) {
+        gx_query_options opt = GX_QUERY_OPTIONS;
+        gx_filter *f;
+        gx_mask *mask;
+        char filter[400] = "", query[100];
+        const uint32_t conditions = 1 + below(below(2) ? 1 : 4);
+        const bool both = below(4) != 0;
+        for (uint32_t c = 0; c < conditions; ++c)
+            draw_condition(filter, in, c == 0, both);
+        assert_int_equal(gx_filter_open(&f, index, filter, strlen(filter), NULL, NULL), GX_OK);
+        memset(words, 0, sizeof words);
+        for (uint32_t d = 0; d < N_MANY; ++d)
+            words[d / 64] |= (uint64_t)in[d] << d % 64;
+        assert_int_equal(gx_mask_open(&mask, engine, words, NULL), GX_OK);
+        sprintf(query, "w%u w%u w%u w%u", below(3), below(300), below(30), below(300));
+        gx_query q = GX_TEXT_QUERY(query, strlen(query));
+        opt.k = 1 + below(below(2) ? 10 : MOST_HITS);
+        opt.op = (gx_op)below(3);
+        opt.prune = false;
+        opt.mask = mask;
+        search_batch(session, &q, 1, &opt, &want, 0);
+        opt.prune = true;
+        opt.mask = NULL;
+        q.filter = f;
+        search_batch(session, &q, 1, &opt, &got, 0);
+        if (want.n[0] != got.n[0] || memcmp(want.docids, got.docids, want.n[0] * sizeof want.docids[0]) != 0 ||
+            memcmp(want.scores, got.scores, want.n[0] * sizeof want.scores[0]) != 0)
+            fail_msg("case %u, '%s' under '%s': %u results, not %u", i, query, filter, got.n[0], want.n[0]);
+        gx_filter_close(f);
+        gx_mask_close(mask);
+    }
+    const gx_search_stats *work = gx_session_stats(session);
+    assert_true(work->driven > 0 && work->tested > 0);
+    assert_non_null(index->columns[0].order);
+    assert_non_null(index->columns[0].order->zones);
+    assert_null(index->columns[1].order->zones);
+    gx_session_close(session);
+    gx_engine_close(engine);
+    gx_index_close(index);
+}
+
 static void a_filter_of_another_index_is_refused(void **state)
 {
     gx_index *again;
@@ -746,6 +872,7 @@ int main(void)
         cmocka_unit_test(files_of_ids_are_the_callers),
         cmocka_unit_test(random_filters_select_what_a_look_at_each_document_does),
         cmocka_unit_test(queries_have_filters_of_their_own),
+        cmocka_unit_test(filters_of_full_columns_bound_what_is_read),
         cmocka_unit_test(a_filter_of_another_index_is_refused),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);

@@ -402,8 +402,9 @@ def build(path: Union[str, "os.PathLike[str]"], documents: Any = None, *, vector
     codec         "gpubp128" (default), another codec, or "auto": one a list
     store_text    keep the texts, for Index.texts and snippets
     duplicates    "fail" (InputError), or keep the "first" or the "last" document of an id
-    attributes    {name: type} of values to filter by: "int", "float", "date", "keyword", "keywords" or "bool".
-                  Documents are dicts then, and may have a value under each name: Index.filter, search(filter=...)
+    attributes    {name: type} of values to filter by: "int", "float", "date", "keyword", "keywords" or "bool";
+                  behind it options of bitmap columns may stand, "float:bins=25" (`gpuidx help build`). Documents are
+                  dicts then, and may have a value under each name: Index.filter, search(filter=...)
     memory        bytes for the inversion; 0: 512 MiB
     threads       threads that work for the build, the caller's included
     progress      True: a bar of tqdm; an integer: the same, with that total
@@ -441,13 +442,17 @@ def build(path: Union[str, "os.PathLike[str]"], documents: Any = None, *, vector
     names = tuple(attributes or ())
     if attributes:
         declared = ffi.new("gx_attribute[]", len(attributes))
+        bitmaps = ffi.new("gx_bitmap_options[]", len(attributes))
         kind = ffi.new("gx_attribute_type *")
-        for place, (name, type_) in zip(declared, attributes.items()):
-            if not lib.gx_attribute_type_find(str(type_).encode(), kind):
+        for i, (name, declaration) in enumerate(attributes.items()):
+            place = declared[i]
+            type_, _, columns = str(declaration).partition(":")
+            if not lib.gx_attribute_type_find(type_.encode(), kind):
                 raise UsageError("attribute %r: there is no type %r" % (name, type_))
+            check(lib.gx_bitmap_options_read(bitmaps + i, columns.encode(), err), err)
             keep["attribute " + name] = ffi.new("char[]", name.encode())
             place.name, place.type = keep["attribute " + name], kind[0]
-        opt.attributes, opt.n_attributes = declared, len(attributes)
+        opt.attributes, opt.n_attributes, opt.bitmaps = declared, len(attributes), bitmaps
     documents = _named(documents)
     each: Any = None if documents is None else listed(documents)
     bar: Any = None

@@ -625,20 +625,24 @@ def test_attributes_filter_searches(tmp_path):
              else ["c"], "price": i / 4, "day": datetime.date(2020, 1, 1 + i % 28), "extra": None} for i in range(200)]
     docs[7]["year"] = None
     types = {"year": "int", "open": "bool", "tags": "keywords", "price": "float", "day": "date"}
-    with gpuidx.build(tmp_path / "x.gx", docs, attributes=types) as ix:
-        assert ix.attributes == types
-        for expression, keep in (
-                ("year:[2003 TO 2005]", lambda d: d["year"] is not None and 2003 <= d["year"] <= 2005),
-                ("has:year AND open:true", lambda d: d["year"] is not None and d["open"]),
-                ("tags:c OR price:<2.5", lambda d: "c" in d["tags"] or d["price"] < 2.5),
-                ("NOT day:[2020-01-10 TO 2020-01-20]", lambda d: not 10 <= d["day"].day <= 20)):
-            want = [d["id"] for d in docs if keep(d)]
-            assert [h.docno for h in ix.search("word", 200, filter=expression)] == want
-            with ix.filter(expression) as mask:
-                assert mask.n_docs == len(want)
-                assert ix.search(["word"], 200, mask=mask).counts.tolist() == [len(want)]
-        with pytest.raises(gpuidx.UsageError, match="year"):
-            ix.search("word", filter="yaer:2000")
+    columns = {"year": ":bitmaps=range", "tags": ":bitmaps=equality", "price": ":bins=6:by=lloyd", "day": ":bins=4"}
+    for declared in (types, {name: type_ + columns.get(name, "") for name, type_ in types.items()}):
+        with gpuidx.build(tmp_path / "x.gx", docs, attributes=declared, force=True) as ix:
+            assert ix.attributes == types
+            for expression, keep in (
+                    ("year:[2003 TO 2005]", lambda d: d["year"] is not None and 2003 <= d["year"] <= 2005),
+                    ("has:year AND open:true", lambda d: d["year"] is not None and d["open"]),
+                    ("tags:c OR price:<2.5", lambda d: "c" in d["tags"] or d["price"] < 2.5),
+                    ("NOT day:[2020-01-10 TO 2020-01-20]", lambda d: not 10 <= d["day"].day <= 20)):
+                want = [d["id"] for d in docs if keep(d)]
+                assert [h.docno for h in ix.search("word", 200, filter=expression)] == want
+                with ix.filter(expression) as mask:
+                    assert mask.n_docs == len(want)
+                    assert ix.search(["word"], 200, mask=mask).counts.tolist() == [len(want)]
+            with pytest.raises(gpuidx.UsageError, match="year"):
+                ix.search("word", filter="yaer:2000")
+    with pytest.raises(gpuidx.UsageError, match="bins=0 is no number"):
+        gpuidx.build(tmp_path / "y.gx", [], attributes={"year": "int:bins=0"})
     with pytest.raises(gpuidx.InputError, match="year"):
         gpuidx.build(tmp_path / "y.gx", [{"id": "1", "text": "x", "year": "soon"}], attributes={"year": "int"})
     with pytest.raises(ValueError, match="integer"):
