@@ -985,20 +985,27 @@ typedef struct gx_service_options {
     double retry;    /* seconds after a failure of the GPU until it is tried again; doubled each time, to 10 s */
     const gx_cost_profile *profile; /* copied; NULL: the library's own */
     const char *decisions;          /* a file for a log of all decisions; NULL: none */
-    /* Called for each answer to a query without a ticket, from a thread of the service or from that
-     * which cancels or closes; what the answer points to lives until the callback returns. It may
-     * submit. May be NULL. */
+    /* Called for each answer to a query without a ticket, from a thread of the service, or from that
+     * which cancels or closes or is one of `callers`; what the answer points to lives until the
+     * callback returns. It may submit. May be NULL. */
     void (*answer)(void *user, const gx_service_answer *answer);
     void *user;
     /* Seconds that a batch may take on the GPU; > 0. Then the GPU counts as lost: the CPU answers the
-     * batch, and the GPU is used again once that call has returned. Batches with masks, filters or
-     * `cancel`, and those of collections, may take any time. */
+     * batch, and the GPU is used again once that call has returned. Batches with masks or filters, and
+     * those of collections, may take any time. */
     double hang;
+    /* Most threads that at once answer a query that they submit, on the CPU and before
+     * gx_service_submit returns; 0: none does. They do so where they submit one query, none waits,
+     * the CPU is to answer it, and it is predicted to take no longer than caller_seconds. Then no
+     * other thread has to wake up and fetch it, which takes some microseconds. `answer` is called by
+     * the thread that submits. */
+    uint32_t callers;
+    double caller_seconds; /* >= 0 */
 } gx_service_options;
 #define GX_SERVICE_OPTIONS                                                                                             \
     {                                                                                                                  \
         sizeof(gx_service_options), NULL, NULL, 1, 2, 65536, 1024, 25e-6, 2, true, 0.5, 0.05, 1e-3, 0.1, NULL, NULL,   \
-            NULL, NULL, 10                                                                                             \
+            NULL, NULL, 10, 0, 50e-6                                                                                   \
     }
 GX_API void gx_service_options_init(gx_service_options *o, size_t size);
 
@@ -1110,12 +1117,20 @@ typedef struct gx_replay_options {
      * threads answer. */
     const gx_service_options *service;
     const gx_mask *service_mask; /* query.mask on the service's GPU engine, or NULL */
+    /* Read the log into memory before the runs. Reading it is then no part of them, and no limit to
+     * what many threads answer. It is always done with a rate or a trace. A log that is larger than
+     * 1 GiB, has vectors or a malformed line, or is standard input, is read as the queries are
+     * answered all the same. */
+    bool in_memory;
+    /* Queries of a run, from memory: the log begins again where it has fewer. GX_EUSAGE where the
+     * log cannot be kept in memory, or a run is written and the log has fewer. 0: those of the log. */
+    uint64_t queries;
 } gx_replay_options;
 #define GX_REPLAY_OPTIONS                                                                                              \
     {                                                                                                                  \
         sizeof(gx_replay_options), NULL, {GX_LOG_GUESS, GX_LOG_AUTO, NULL, NULL, false}, GX_QUERY_OPTIONS,             \
             GX_QUERY_TEXT, 1, 1, 1, 0, 0, false, NULL, "gpuidx", false, 0, NULL, NULL, NULL, NULL, NULL, NULL,         \
-            GX_ARRIVALS_FIXED, NULL, 0, 0, NULL, NULL                                                                  \
+            GX_ARRIVALS_FIXED, NULL, 0, 0, NULL, NULL, false, 0                                                        \
     }
 GX_API void gx_replay_options_init(gx_replay_options *o, size_t size);
 
@@ -1144,6 +1159,10 @@ typedef struct gx_replay_report {
     uint64_t verified;                          /* queries answered again */
     uint64_t other_differs, exhaustive_differs; /* queries whose docids, score bits or number of results differ */
     gx_service_counts service;                  /* of the measured runs; zero without a service */
+    /* Where query.approximate is above 0, of the queries verified: the results of exact answers, and
+     * how many results are as good, which are those with at least the last one's score; their
+     * quotient is the recall. exhaustive_differs counts answers of which a score is not exact. */
+    uint64_t exact_results, found_results;
 } gx_replay_report;
 
 /* Answer the queries of a log and time them. *out takes a quarter of a MiB, too much for many

@@ -6,13 +6,17 @@
  * The scheduler is used under one lock, by the threads that answer. Those that put queries only hang
  * them into the list `arrived`, without a lock; whoever next looks for work absorbs them. An idle
  * thread polls `changes`, which counts what may give it something to do, for a while before it
- * sleeps, because waking up takes longer than a short query. Putting then wakes nobody. */
+ * sleeps, because waking up takes longer than a short query. Putting then wakes nobody.
+ *
+ * Where nothing waits, a thread that puts one short query may answer it itself, as a guest: nobody
+ * needs to be told of it then. */
 #include "query/schedule/service.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdalign.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -35,7 +39,15 @@
 #define POLLS_PER_LOOK 16 /* at the clock */
 #define MOST_RETRY 10.0   /* s */
 #define MOST_POLLING 2u   /* threads of a processor that poll at once: more would only hold each other up */
+#define CORES_A_POLL 4u   /* and no more than one in as many cores, for others have to run too */
 #define QUERY_OPTIONS_LEAST GX_SIZE_THROUGH(gx_query_options, mask)
+
+/* A plan's `cancel` while the watchdog may leave the thread that runs it. */
+typedef struct guarded_cancel {
+    struct worker *w;
+    bool (*cancel)(void *user);
+    void *user;
+} guarded_cancel;
 
 /* A thread that answers. One whose GPU hangs is left behind: then another one has its place, and its
  * queries, and it touches nothing but what is its own. */
@@ -47,7 +59,7 @@ typedef struct worker {
     /* Since when the GPU has the thread's batch, in ns; 0: it has none; LEFT */
     atomic_uint_fast64_t since;
     atomic_bool returned;  /* of one that was left, from the GPU */
-    struct worker *next;   /* of those that were left */
+    struct worker *next;   /* of those that were left, or of free guests */
     uint32_t max, absorbs; /* most queries, and arrivals, at once */
     gx_session *session;   /* NULL: the GPU has failed */
     gx_session *fallback;  /* of a GPU thread: on the CPU; NULL until needed */
@@ -62,6 +74,8 @@ typedef struct worker {
     gx_plan_term *terms;   /* copies of those of the plans, and the keys that the GPU finds: */
     uint64_t *keys;        /* a job is the caller's again as soon as it is answered */
     size_t max_terms, max_keys;
+    guarded_cancel *cancels; /* [max] of the plans */
+    pthread_mutex_t asking;  /* held while one of them is called, and while the thread is left */
 } worker;
 
 /* Threads that a GPU kept when their service was closed. */
@@ -72,6 +86,8 @@ struct gx_service {
     gx_cost_profile profile;
     worker **workers; /* [n_workers] those of the CPU first */
     uint32_t n_workers;
+    worker **guests; /* [n_guests] without threads: those of the callers that answer themselves */
+    uint32_t n_guests;
     gx_threads *watchdog;
     atomic_bool closing;
 
@@ -85,7 +101,9 @@ struct gx_service {
     alignas(64) pthread_mutex_t lock; /* of the rest */
     pthread_cond_t work[GX_N_PROCESSORS], room, drained, ended;
     worker *left;      /* threads that the GPU keeps, or has kept */
+    worker *guest;     /* those that no caller has */
     uint32_t n_active; /* threads that answer */
+    uint32_t most_polling;
     bool watches;
     uint32_t n_wait_for_room;
     gx_scheduler *scheduler;
@@ -266,13 +284,28 @@ static bool reserve_copies(worker *w, size_t n_terms, size_t n_keys)
            gx_reserve(&w->keys, &w->max_keys, n_keys, sizeof *w->keys);
 }
 
+static bool was_left(const worker *w)
+{
+    return atomic_load(&w->since) == LEFT;
+}
+
+/* Ask whether a query is cancelled, but not once the thread is left: what is asked may be gone then. */
+static bool ask_unless_left(void *user)
+{
+    const guarded_cancel *c = user;
+    pthread_mutex_lock(&c->w->asking);
+    const bool cancelled = was_left(c->w) || c->cancel(c->user);
+    pthread_mutex_unlock(&c->w->asking);
+    return cancelled;
+}
+
 /* Give the plans and hits copies of their own, so that the thread can be left. false: it cannot. */
 static bool copy_batch(worker *w, uint32_t n)
 {
     size_t n_terms = 0, n_keys = 0;
     for (uint32_t i = 0; i < n; ++i) {
         const gx_plan *p = &w->plans[i];
-        if (p->parts || p->mask || p->filter || p->cancel)
+        if (p->parts || p->mask || p->filter)
             return false;
         n_terms += p->n_terms;
         n_keys += p->k;
@@ -284,6 +317,11 @@ static bool copy_batch(worker *w, uint32_t n)
         gx_plan *p = &w->plans[i];
         memcpy(w->terms + n_terms, p->terms, p->n_terms * sizeof *p->terms);
         p->terms = w->terms + n_terms;
+        if (p->cancel) {
+            w->cancels[i] = (guarded_cancel){w, p->cancel, p->user};
+            p->cancel = ask_unless_left;
+            p->user = &w->cancels[i];
+        }
         w->hits[i].keys = w->keys + n_keys;
         n_terms += p->n_terms;
         n_keys += p->k;
@@ -304,11 +342,6 @@ static gx_status run_watched(worker *w, uint32_t first, uint32_t n, gx_error *er
     for (uint32_t i = first; st == GX_OK && i < first + n; ++i)
         memcpy(w->jobs[i]->keys, w->hits[i].keys, w->hits[i].n * sizeof *w->keys);
     return st;
-}
-
-static bool was_left(const worker *w)
-{
-    return atomic_load(&w->since) == LEFT;
 }
 
 /* Run jobs [first, first + n) of the thread. Where one of a batch is cancelled or cannot be
@@ -539,7 +572,7 @@ static uint32_t wait_for_work(worker *w, double *ns)
         const uint64_t next = w->p == GX_PROCESSOR_GPU ? gx_scheduler_next(s->scheduler) : UINT64_MAX, t = now();
         if (!spin_until)
             spin_until = t + (uint64_t)(s->opt.spin * 1e9);
-        if (t >= spin_until || atomic_load(&s->n_polling[w->p]) >= MOST_POLLING) {
+        if (t >= spin_until || atomic_load(&s->n_polling[w->p]) >= s->most_polling) {
             sleep_until(s, w->p, next);
             spin_until = 0;
             continue;
@@ -636,18 +669,19 @@ static void close_worker(worker *w)
     free(w->hits);
     free(w->terms);
     free(w->keys);
+    free(w->cancels);
+    pthread_mutex_destroy(&w->asking);
     free(w);
 }
 
 /* A thread, not yet started, without a session. NULL: no memory. */
-static worker *new_worker(gx_service *s, uint32_t place)
+static worker *new_worker(gx_service *s, gx_processor p, uint32_t place)
 {
-    const uint32_t n_cpu = s->opt.cpu ? s->opt.cpu_threads : 0;
     worker *w = calloc(1, sizeof *w);
     if (!w)
         return NULL;
     w->s = s;
-    w->p = place < n_cpu ? GX_PROCESSOR_CPU : GX_PROCESSOR_GPU;
+    w->p = p;
     w->place = place;
     w->max = w->p == GX_PROCESSOR_GPU ? s->opt.batch : MOST_CPU_TAKE;
     w->absorbs = w->p == GX_PROCESSOR_GPU ? 2 * s->opt.batch : CPU_ABSORBS;
@@ -655,7 +689,9 @@ static worker *new_worker(gx_service *s, uint32_t place)
     w->jobs = malloc(w->max * sizeof *w->jobs);
     w->plans = malloc(w->max * sizeof *w->plans);
     w->hits = malloc(w->max * sizeof *w->hits);
-    if (w->slots && w->jobs && w->plans && w->hits)
+    w->cancels = malloc(w->max * sizeof *w->cancels);
+    pthread_mutex_init(&w->asking, NULL);
+    if (w->slots && w->jobs && w->plans && w->hits && w->cancels)
         return w;
     close_worker(w);
     return NULL;
@@ -667,10 +703,11 @@ static worker *new_worker(gx_service *s, uint32_t place)
 static bool leave(worker *w, uint_fast64_t since)
 {
     gx_service *s = w->s;
-    worker *heir = new_worker(s, w->place);
+    worker *heir = new_worker(s, w->p, w->place);
     if (!heir)
         return false;
     heir->inherited = true;
+    pthread_mutex_lock(&w->asking); /* before the other lock: what is asked may want that */
     pthread_mutex_lock(&s->lock);
     const bool left = atomic_compare_exchange_strong(&w->since, &since, LEFT);
     if (left) {
@@ -683,6 +720,7 @@ static bool leave(worker *w, uint_fast64_t since)
         ++s->counts.gpu_hung;
         heir->thread = gx_threads_start(1, 0, work, heir);
     }
+    pthread_mutex_unlock(&w->asking); /* first: with the other lock another thread may free this one */
     pthread_mutex_unlock(&s->lock);
     if (!left) {
         close_worker(heir);
@@ -751,7 +789,10 @@ static void free_service(gx_service *s)
 {
     for (uint32_t i = 0; i < s->n_workers; ++i)
         close_worker(s->workers[i]);
+    for (uint32_t i = 0; i < s->n_guests; ++i)
+        close_worker(s->guests[i]);
     free(s->workers);
+    free(s->guests);
     gx_scheduler_close(s->scheduler);
     free(s->jobs);
     if (s->decisions)
@@ -771,8 +812,11 @@ static gx_status check_options(const gx_service_options *o, gx_error *err)
         return gx_fail(err, GX_EUSAGE, "a service needs an engine");
     if (o->cpu && o->gpu && gx_engine_index(o->cpu) != gx_engine_index(o->gpu))
         return gx_fail(err, GX_EUSAGE, "the engines of a service are of different indexes");
-    if ((o->cpu && !o->cpu_threads) || (o->gpu && !o->gpu_threads) || o->cpu_threads + o->gpu_threads > 1024)
+    if ((o->cpu && !o->cpu_threads) || (o->gpu && !o->gpu_threads) || o->cpu_threads > 1024 ||
+        o->cpu_threads + o->gpu_threads > 1024)
         return gx_fail(err, GX_EUSAGE, "each engine of a service needs a thread, and all together at most 1,024");
+    if (o->callers > 1024 || !(o->caller_seconds >= 0))
+        return gx_fail(err, GX_EUSAGE, "at most 1,024 callers answer, and queries of at least 0 s");
     if (!(o->batch_seconds >= 0 && o->batch_seconds <= 1) || !(o->spin >= 0 && o->spin <= 10) ||
         !(o->patience > 0 && o->patience <= 1e6) || !(o->retry > 0 && o->retry <= 1e6) ||
         !(o->hang > 0 && o->hang <= 1e6))
@@ -802,6 +846,25 @@ static gx_status open_scheduler(gx_service *s, gx_error *err)
     return GX_OK;
 }
 
+static gx_status open_guests(gx_service *s, gx_error *err)
+{
+    const uint32_t n = s->opt.cpu ? s->opt.callers : 0;
+    gx_status st = GX_OK;
+    s->guests = calloc(n + 1ull, sizeof(worker *));
+    if (!s->guests)
+        return gx_fail(err, GX_ENOMEM, "no memory for %u callers that answer", n);
+    for (; st == GX_OK && s->n_guests < n; ++s->n_guests) {
+        worker *w = s->guests[s->n_guests] = new_worker(s, GX_PROCESSOR_CPU, s->n_guests);
+        if (!w)
+            return gx_fail(err, GX_ENOMEM, "no memory for %u callers that answer", n);
+        w->max = 1;
+        w->next = s->guest;
+        s->guest = w;
+        st = gx_session_open(&w->session, s->opt.cpu, err);
+    }
+    return st;
+}
+
 static gx_status start(gx_service *s, gx_error *err)
 {
     const gx_service_options *o = &s->opt;
@@ -812,11 +875,14 @@ static gx_status start(gx_service *s, gx_error *err)
     if (st == GX_OK && (!s->jobs || !s->workers))
         st = gx_fail(err, GX_ENOMEM, "no memory for a service of %u threads", n);
     for (; st == GX_OK && s->n_workers < n; ++s->n_workers) {
-        worker *w = s->workers[s->n_workers] = new_worker(s, s->n_workers);
+        const gx_processor p = s->n_workers < n_cpu ? GX_PROCESSOR_CPU : GX_PROCESSOR_GPU;
+        worker *w = s->workers[s->n_workers] = new_worker(s, p, s->n_workers);
         if (!w)
             return gx_fail(err, GX_ENOMEM, "no memory for a thread with batches of %u queries", o->batch);
         st = gx_session_open(&w->session, w->p == GX_PROCESSOR_GPU ? o->gpu : o->cpu, err);
     }
+    if (st == GX_OK)
+        st = open_guests(s, err);
     for (uint32_t i = 0; st == GX_OK && i < n; ++i) {
         pthread_mutex_lock(&s->lock);
         s->workers[i]->thread = gx_threads_start(1, 0, work, s->workers[i]);
@@ -829,6 +895,15 @@ static gx_status start(gx_service *s, gx_error *err)
     if (st == GX_OK && o->gpu && !(s->watchdog = gx_threads_start(1, 0, watch, s)))
         return gx_fail(err, GX_ENOMEM, "the system does not start %u threads", n + 1);
     return st;
+}
+
+/* How many threads of a processor may poll at once, by the cores that the process may use: none on a single one. */
+static uint32_t polling_threads(void)
+{
+    cpu_set_t cores;
+    const int n = sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : (int)CORES_A_POLL;
+    const uint32_t most = n < 2 ? 0 : ((uint32_t)n + CORES_A_POLL - 1) / CORES_A_POLL;
+    return most < MOST_POLLING ? most : MOST_POLLING;
 }
 
 gx_status gx_service_open(gx_service **out, const gx_service_options *given, gx_error *err)
@@ -859,6 +934,7 @@ gx_status gx_service_open(gx_service **out, const gx_service_options *given, gx_
     pthread_mutexattr_destroy(&adaptive);
     s->opt = o;
     s->retry = o.retry;
+    s->most_polling = polling_threads();
     if (o.profile)
         s->profile = *o.profile;
     else
@@ -956,6 +1032,49 @@ static void wait_for_room(gx_service *s, uint32_t n, bool *held)
     pthread_mutex_unlock(&s->lock);
 }
 
+/* ---- a caller that answers ---- */
+
+static bool is_idle(gx_service *s)
+{
+    return !atomic_load(&s->closing) && !has_work(s);
+}
+
+/* Take the query of a caller, as a thread of the CPU does. The query waits like any other where the
+ * scheduler has another processor for it, or a place that is nearer. NULL: it has not been put. */
+static worker *visit(gx_service *s, gx_service_job *job)
+{
+    worker *w = NULL;
+    if (atomic_load(&s->n_held) > 1 || pthread_mutex_trylock(&s->lock))
+        return NULL;
+    if (s->guest && is_idle(s)) {
+        w = s->guest;
+        s->guest = w->next;
+        job->next = NULL;
+        s->arriving = job;
+        w->n = take(w, &w->ns);
+    }
+    pthread_mutex_unlock(&s->lock);
+    return w;
+}
+
+/* Answer a query in its caller's thread, or put it. false: nothing has been done. */
+static bool answer_here(gx_service *s, gx_service_job *job)
+{
+    worker *w;
+    if (!s->n_guests || job->described.cpu > s->opt.caller_seconds * 1e9 || job->described.only == GX_PROCESSOR_GPU ||
+        !(w = visit(s, job)))
+        return false;
+    if (w->n)
+        answer(w);
+    pthread_mutex_lock(&s->lock);
+    if (w->n)
+        end_work(w);
+    w->next = s->guest;
+    s->guest = w;
+    pthread_mutex_unlock(&s->lock);
+    return true;
+}
+
 /* Reserve n places and numbers, from *first on. */
 static gx_status reserve(gx_service *s, uint32_t n, bool wait, uint64_t *first, gx_error *err)
 {
@@ -985,6 +1104,8 @@ gx_status gx_service_put(gx_service *s, gx_service_job *const *jobs, uint32_t n,
             jobs[i]->described = describe(s, jobs[i]);
             jobs[i]->next = i > first ? jobs[i - 1] : NULL;
         }
+        if (n == 1 && answer_here(s, jobs[0]))
+            break;
         gx_service_job *oldest = jobs[first], *newest = jobs[end - 1];
         gx_service_job *before = atomic_load(&s->arrived);
         do {

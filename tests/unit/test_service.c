@@ -42,8 +42,12 @@ static const char *in_dir(const char *name)
 static gx_status run_faulty(void *exec, const gx_plan *plans, uint32_t n, gx_hits *hits, gx_search_stats *work,
                             gx_error *err)
 {
-    while (atomic_load(&gate))
+    while (atomic_load(&gate)) {
+        for (uint32_t i = 0; i < n; ++i)
+            if (plans[i].cancel)
+                plans[i].cancel(plans[i].user);
         nanosleep(&(struct timespec){0, 100000}, NULL);
+    }
     unsigned left = atomic_load(&n_faults);
     if (left > 1 && atomic_fetch_add(&n_runs, 1) % 4 == 3)
         left = 0;
@@ -251,12 +255,13 @@ static void *submit_and_wait(void *user)
     return NULL;
 }
 
-static void check_answers(gx_engine *g, uint64_t seed)
+static void check_answers(gx_engine *g, uint64_t seed, uint32_t callers)
 {
     enum { THREADS = 3, EACH = 320 };
     question *all = ask_many(seed, THREADS * EACH);
     gx_service_options o = usual(g);
     o.decisions = in_dir("decisions");
+    o.callers = callers;
     gx_service *s = opened(&o);
     submitter u[THREADS];
     pthread_t threads[THREADS];
@@ -279,7 +284,7 @@ static void check_answers(gx_engine *g, uint64_t seed)
     assert_int_equal(c.answered, THREADS * EACH);
     assert_int_equal(c.by[0], n_by[0]);
     assert_int_equal(c.by[1], n_by[1]);
-    if (g)
+    if (g && !callers)
         assert_true(n_by[GX_PROCESSOR_GPU] > 0 && c.batches > 0);
     gx_service_close(s);
     uint64_t n;
@@ -294,13 +299,20 @@ static void both_answer_as_a_search_does_and_decide_the_same_again(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= 3; ++seed)
-        check_answers(gpu ? gpu : faulty, seed);
+        check_answers(gpu ? gpu : faulty, seed, 0);
+}
+
+static void callers_answer_too_and_the_decisions_are_made_the_same_again(void **state)
+{
+    (void)state;
+    check_answers(gpu ? gpu : faulty, 11, 2);
+    check_answers(NULL, 12, 1);
 }
 
 static void the_cpu_alone_answers_as_a_search_does(void **state)
 {
     (void)state;
-    check_answers(NULL, 4);
+    check_answers(NULL, 4, 0);
 }
 
 static void the_gpu_alone_answers_as_a_search_does(void **state)
@@ -540,6 +552,17 @@ static void faults_of_the_gpu_lose_no_query_and_it_works_again(void **state)
     free(all);
 }
 
+static atomic_bool is_late;
+static atomic_uint n_asked_late;
+
+/* A query's `cancel`, which nobody may ask once the query is answered. */
+static bool is_cancelled(void *user)
+{
+    (void)user;
+    atomic_fetch_add(&n_asked_late, atomic_load(&is_late));
+    return false;
+}
+
 static void a_gpu_that_hangs_is_left_and_used_again_when_it_answers(void **state)
 {
     (void)state;
@@ -550,6 +573,8 @@ static void a_gpu_that_hangs_is_left_and_used_again_when_it_answers(void **state
     gx_ticket *tickets[N];
     gx_service_counts c = {0};
     o.hang = 0.02;
+    for (uint32_t i = 0; i <= N; ++i)
+        all[i].options.cancel = is_cancelled;
     for (int by_cpu = 0; by_cpu < 2; ++by_cpu) {
         o.cpu = by_cpu ? cpu : NULL;
         gx_service *s = opened(&o);
@@ -575,6 +600,10 @@ static void a_gpu_that_hangs_is_left_and_used_again_when_it_answers(void **state
         gx_service_get_counts(s, &c);
         assert_true(by_cpu ? n_told == 0 && n_fell == c.fell_back : n_told > 0);
         assert_true(by_cpu || c.gpu_hung > 0);
+        atomic_store(&is_late, true);
+        nanosleep(&(struct timespec){0, 5000000}, NULL);
+        assert_int_equal(atomic_load(&n_asked_late), 0);
+        atomic_store(&is_late, false);
         atomic_store(&gate, false);
         for (const uint64_t before = c.gpu_returns; by_cpu && c.gpu_hung && c.gpu_returns == before;)
             gx_service_get_counts(s, &c);
@@ -663,6 +692,53 @@ static void bad_options_and_queries_are_refused(void **state)
     sub.deadline = -1;
     assert_int_equal(gx_service_submit(s, &sub, NULL, NULL), GX_EUSAGE);
     gx_service_close(s);
+}
+
+typedef struct told {
+    pthread_t by;
+    atomic_uint n;
+} told;
+
+static void on_told(void *user, const gx_service_answer *a)
+{
+    told *t = user;
+    assert_int_equal(a->status, GX_OK);
+    t->by = pthread_self();
+    atomic_fetch_add(&t->n, 1);
+}
+
+static void a_caller_answers_a_short_query_before_submit_returns(void **state)
+{
+    (void)state;
+    told t = {0};
+    gx_query_options options = GX_QUERY_OPTIONS;
+    const gx_query queries[2] = {GX_TEXT_QUERY("t0000003", 8), GX_TEXT_QUERY("t0000004", 8)};
+    gx_service_options o = usual(NULL);
+    o.callers = 1;
+    o.caller_seconds = 1;
+    o.answer = on_told;
+    o.user = &t;
+    gx_service *s = opened(&o);
+    const gx_submission one = GX_SUBMISSION(queries, 1, &options), two = GX_SUBMISSION(queries, 2, &options);
+    for (uint32_t i = 1; i <= 100; ++i) {
+        assert_int_equal(gx_service_submit(s, &one, NULL, NULL), GX_OK);
+        gx_service_drain(s); /* a thread of the service that looks for work just then holds the lock */
+        assert_int_equal(atomic_load(&t.n), i);
+    }
+    assert_true(pthread_equal(t.by, pthread_self()));
+    assert_int_equal(gx_service_submit(s, &two, NULL, NULL), GX_OK);
+    gx_service_drain(s);
+    assert_int_equal(atomic_load(&t.n), 102);
+    assert_false(pthread_equal(t.by, pthread_self()));
+    gx_service_close(s);
+    o.caller_seconds = 0; /* no query is as short */
+    s = opened(&o);
+    assert_int_equal(gx_service_submit(s, &one, NULL, NULL), GX_OK);
+    gx_service_drain(s);
+    assert_false(pthread_equal(t.by, pthread_self()));
+    gx_service_close(s);
+    o.callers = 2000;
+    assert_int_equal(gx_service_open(&s, &o, NULL), GX_EUSAGE);
 }
 
 /* ---- masks ---- */
@@ -802,7 +878,7 @@ static void replay_with(const char *faults, gx_replay_options *opt, gx_replay_re
     if (gx_faults_wrap(&executor, &posing, faults, &err) || gx_engine_open_with(&failing, ix, &e, executor, &err))
         fail_msg("%s", err.text);
     gx_service_options service = usual(failing);
-    service.hang = 2e-3;
+    service.hang = strstr(faults, "hung") ? 2e-3 : 10; /* a host with other work to do is slow at times */
     service.retry = 1e-4;
     service.batch = 4;
     opt->log = in_dir("log");
@@ -858,7 +934,8 @@ static void wrong_answers_are_found_by_verifying(void **state)
     replay_with("wrong,every=1,most=1", &opt, r);
     assert_int_equal(gx_faults_injected(), 1);
     assert_true(r->other_differs <= 1);
-    replay_with("wrong,every=1", &opt, r);
+    for (int i = 0; i < 50 && !r->other_differs; ++i) /* on a busy host the CPU may be first with all queries */
+        replay_with("wrong,every=1", &opt, r);
     assert_true(r->other_differs > 0 && r->other_differs <= gx_faults_injected());
     free(r);
 }
@@ -878,6 +955,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(both_answer_as_a_search_does_and_decide_the_same_again),
+        cmocka_unit_test(callers_answer_too_and_the_decisions_are_made_the_same_again),
+        cmocka_unit_test(a_caller_answers_a_short_query_before_submit_returns),
         cmocka_unit_test(the_cpu_alone_answers_as_a_search_does),
         cmocka_unit_test(the_gpu_alone_answers_as_a_search_does),
         cmocka_unit_test(a_callback_gets_each_answer_once),
