@@ -7,6 +7,7 @@
 #include "engine/device.h"
 #include "engine/grow.h"
 #include "engine/status.h"
+#include "query/approximate.h"
 #include "query/batch_buffer.h"
 #include "query/count.h"
 #include "query/filter.h"
@@ -396,6 +397,7 @@ static gx_status bind_parts(gx_part_plans **out, const gx_index *ix, gx_query_pl
                          terms + (size_t)i * query->n_terms);
         p->plans[i].mask = NULL;
         p->plans[i].coarse_bounds = true;
+        p->plans[i].approximate = 0; /* passes are those of the whole */
     }
     *out = p;
     return GX_OK;
@@ -672,6 +674,27 @@ static gx_status rebind(gx_part_plans **out, const gx_index *ix, const gx_query_
     return st;
 }
 
+gx_status gx_part_plans_take(gx_part_plans **out, const gx_part_plans *p, const bool *taken, bool with, uint32_t k,
+                             gx_error *err)
+{
+    gx_query_plan some = p->query;
+    *out = NULL;
+    some.terms = malloc((p->query.n_terms + 1ull) * sizeof *some.terms);
+    if (!some.terms)
+        return gx_fail(err, GX_ENOMEM, "no memory for a query of %u terms", p->query.n_terms);
+    some.n_terms = 0;
+    some.opt.k = k;
+    for (uint32_t i = 0; i < p->query.n_terms; ++i) {
+        if (taken[i] == with)
+            some.terms[some.n_terms++] = p->query.terms[i];
+    }
+    const gx_status st = rebind(out, p->ix, &some, p->query.op, err);
+    for (uint32_t i = 0; st == GX_OK && i < (*out)->n; ++i)
+        (*out)->plans[i].n_left_out = p->query.n_terms - some.n_terms;
+    free(some.terms);
+    return st;
+}
+
 /* The plans of GX_OP_AND_OR whose AND has given too few results, answered by OR. */
 static gx_status run_or(gx_part_sessions *s, const gx_plan *plans, uint32_t n, gx_hits *hits, gx_error *err)
 {
@@ -711,6 +734,26 @@ gx_status gx_part_sessions_run(gx_part_sessions *s, const gx_plan *plans, uint32
     if (st == GX_OK && two_passes)
         st = run_or(s, plans, n, hits, err);
     return st;
+}
+
+void gx_part_sessions_add_scores(gx_part_sessions *s, const gx_plan *rest, const uint32_t *docids, uint32_t *scores,
+                                 uint32_t n)
+{
+    const gx_parts *parts = s->e->ix->parts;
+    uint32_t local[256];
+    for (uint32_t i = 0, m; i < n; i += m) {
+        const gx_part *part = gx_parts_find(parts, docids[i], &local[0]);
+        const uint32_t number = (uint32_t)(part - parts->parts);
+        for (m = 1; i + m < n && m < sizeof local / sizeof *local; ++m) {
+            if (gx_parts_find(parts, docids[i + m], &local[m]) != part)
+                break;
+        }
+        gx_session *session = s->sessions[number]; /* NULL: another process searches the part */
+        if (session)
+            gx_session_add_scores(session, &rest->parts->plans[number], local, scores + i, m);
+        else
+            gx_add_scores(part->ix, &rest->parts->plans[number], local, scores + i, m);
+    }
 }
 
 gx_status gx_part_sessions_count(gx_part_sessions *s, const gx_plan *plan, uint64_t *n, gx_error *err)

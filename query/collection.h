@@ -30,6 +30,10 @@ typedef struct gx_part_plans {
 
 void gx_part_plans_free(gx_part_plans *p); /* accepts NULL */
 
+/* The plans of some of the query's terms, those with taken[i] == with, and another k. GX_ENOMEM. */
+gx_status gx_part_plans_take(gx_part_plans **out, const gx_part_plans *p, const bool *taken, bool with, uint32_t k,
+                             gx_error *err);
+
 /* Each part's engine, which the engines of several commits share,
  * and its live documents as a mask. */
 typedef struct gx_part_engines {
@@ -74,6 +78,9 @@ gx_status gx_part_sessions_run(gx_part_sessions *s, const gx_plan *plans, uint32
 gx_status gx_part_sessions_count(gx_part_sessions *s, const gx_plan *plan, uint64_t *n, gx_error *err);
 /* What the searches of all parts did. */
 void gx_part_sessions_stats(const gx_part_sessions *s, gx_search_stats *out);
+/* gx_executor.add_scores, with docids of the collection. */
+void gx_part_sessions_add_scores(gx_part_sessions *s, const gx_plan *rest, const uint32_t *docids, uint32_t *scores,
+                                 uint32_t n);
 void gx_part_sessions_memory(const gx_part_sessions *s, gx_session_memory *out);
 
 #endif

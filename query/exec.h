@@ -31,6 +31,9 @@ typedef struct gx_executor {
     void (*mask_close)(void *state, void *mask);
     /* Bytes of device memory, and of host memory pinned for it, that the exec holds. NULL: none. */
     void (*memory)(const void *exec, uint64_t *device, uint64_t *pinned);
+    /* Add to scores[n] what rest's terms add to them in docids[n], which rise. NULL: gx_add_scores
+     * does it (approximate.h). */
+    void (*add_scores)(void *exec, const gx_plan *rest, const uint32_t *docids, uint32_t *scores, uint32_t n);
 } gx_executor;
 
 extern const gx_executor gx_executor_cpu;

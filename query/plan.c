@@ -156,6 +156,7 @@ static gx_plan empty_plan(const gx_index *ix, const gx_query_options *opt)
                      .algorithm = opt->algorithm,
                      .recursion = opt->recursion,
                      .mask = opt->mask,
+                     .approximate = opt->op == GX_OP_OR ? opt->approximate : 0,
                      .cancel = opt->cancel,
                      .user = opt->user};
 }
@@ -225,6 +226,8 @@ gx_status gx_query_options_check(const gx_query_options *opt, const gx_index *ix
         return gx_fail(err, GX_EUSAGE, "recursion is %u; it must be at most %u", opt->recursion, GX_MAX_RECURSION);
     if (!(opt->seconds >= 0))
         return gx_fail(err, GX_EUSAGE, "the time limit is %g s; it must be at least 0", opt->seconds);
+    if (!(opt->approximate >= 0 && opt->approximate <= 1))
+        return gx_fail(err, GX_EUSAGE, "approximate is %g; it must lie between 0 and 1", opt->approximate);
     return check_scorer(opt, ix, err);
 }
 

@@ -53,6 +53,10 @@ typedef struct gx_plan {
      * be found. 0 unless somebody knows one: the pair thresholds (pairs.h), or the k-th best of
      * other parts of the collection. AND, and a plan with a mask or filter, do not use it. */
     uint32_t initial_threshold;
+    /* Of an OR: the share of its terms' weight that the first of two passes may leave out
+     * (approximate.h); 0: the answer is exact. */
+    float approximate;
+    uint32_t n_left_out; /* of a first pass: terms that it leaves out */
     uint32_t base;       /* gx_session_run adds it to the docids of the answer's keys; base + n_docs <= 2^32 - 1 */
     const gx_mask *mask; /* the documents that may be returned; NULL: all */
     gx_mask *own_mask;   /* that mask, where gx_plan_free closes it: a boolean query's; else NULL */

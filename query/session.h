@@ -26,4 +26,7 @@ int gx_engine_device(const gx_engine *en); /* the number of its GPU, or of its f
  * caller's; their docids are those of the index plus plans[i].base. */
 gx_status gx_session_run(gx_session *s, const gx_plan *plans, uint32_t n, gx_hits *hits, gx_error *err);
 
+/* gx_executor.add_scores of the session's engine. */
+void gx_session_add_scores(gx_session *s, const gx_plan *rest, const uint32_t *docids, uint32_t *scores, uint32_t n);
+
 #endif

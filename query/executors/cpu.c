@@ -93,6 +93,8 @@ static bool suits_ranges(const gx_plan *plan, uint64_t n_postings, uint32_t n_do
     const uint32_t least = gx_scorer_is_linear(plan->norm) ? MIN_TERMS_OF_WEIGHTS : MIN_TERMS_OF_BM25;
     if (!plan->prune || plan->algorithm != GX_ALGORITHM_AUTO)
         return plan->prune && plan->algorithm == GX_ALGORITHM_BLOCK_MAX;
+    if (plan->n_left_out && gx_scorer_is_linear(plan->norm)) /* the heavy lists alone are as hard to leave out */
+        return plan->n_terms + plan->n_left_out >= least;
     return plan->n_terms >= least && n_postings >= n_docs / 4;
 }
 
@@ -179,6 +181,11 @@ static gx_status cpu_run(void *exec, const gx_plan *plans, uint32_t n, gx_hits *
     return st;
 }
 
+static void cpu_add_scores(void *exec, const gx_plan *rest, const uint32_t *docids, uint32_t *scores, uint32_t n)
+{
+    gx_cpu_add_scores(exec, rest, docids, scores, n);
+}
+
 const gx_executor gx_executor_cpu = {"cpu",
                                      cpu_prepare_index,
                                      cpu_release_index,
@@ -188,4 +195,5 @@ const gx_executor gx_executor_cpu = {"cpu",
                                      cpu_run,
                                      NULL,
                                      NULL,
-                                     NULL};
+                                     NULL,
+                                     cpu_add_scores};

@@ -159,5 +159,5 @@ static void cuda_exec_memory(const void *exec, uint64_t *device, uint64_t *pinne
 
 extern "C" const gx_executor gx_executor_cuda = {
     "gpu",    gpu_prepare_index, gpu_release_index, gpu_describe_index, cuda_workspace_open, cuda_workspace_close,
-    cuda_run, gpu_mask_open,     gpu_mask_close,    cuda_exec_memory,
+    cuda_run, gpu_mask_open,     gpu_mask_close,    cuda_exec_memory,  NULL,
 };

@@ -364,4 +364,5 @@ const gx_executor gx_executor_replicas = {"gpus",
                                           replicas_run,
                                           replicas_mask_open,
                                           replicas_mask_close,
-                                          replicas_memory};
+                                          replicas_memory,
+                                          NULL};

@@ -98,6 +98,7 @@ static void one_case(gen_rng *rng, gx_session *with, gx_session *without, gx_mas
     opt.k1 = gen_below(rng, 4) ? NAN : 1.5f;
     opt.b = gen_below(rng, 4) ? NAN : 0;
     opt.prune = gen_below(rng, 8) > 0;
+    opt.approximate = gen_below(rng, 3) ? 0 : 0.2f + 0.2f * (float)gen_below(rng, 2);
     for (uint32_t i = 0; i < n; ++i) {
         texts[i][0] = 0;
         for (uint32_t m = gen_below(rng, 4); m; --m) {

@@ -463,7 +463,7 @@ class Index:
     # ---- searching ----
 
     def _options(self, session: _Session, key: Any) -> Any:
-        (k, op, scorer, k1, b, mask, count, prune, algorithm, seconds) = key
+        (k, op, scorer, k1, b, mask, count, prune, algorithm, seconds, approximate) = key
         if not isinstance(k, (int, np.integer)) or isinstance(k, bool) or k < 1:
             raise UsageError("k is an integer of at least 1, not %r" % (k,))
         o = options("gx_query_options")
@@ -476,6 +476,7 @@ class Index:
         o.count = bool(count)
         o.algorithm = _choose(_ALGORITHMS, "algorithm", algorithm)
         o.seconds = real(seconds, "seconds")
+        o.approximate = real(approximate, "approximate")
         if mask is not None:
             if mask._index is not self:
                 raise ValueError("the mask is closed, or of another index")
@@ -488,7 +489,8 @@ class Index:
                k1: Optional[float] = None, b: Optional[float] = None, engine: Optional[str] = None,
                mask: Optional[Mask] = None, filter: Union[str, Sequence[Optional[str]], None] = None,
                count: bool = False, syntax: str = "text", threads: int = 1, batch: int = 1024, prune: bool = True,
-               algorithm: str = "auto", seconds: float = 0.0, vocabulary: Any = None) -> Results:
+               algorithm: str = "auto", seconds: float = 0.0, vocabulary: Any = None,
+               approximate: float = 0.0) -> Results:
         """Find the k best documents of one query or of many.
 
         queries     one query: a string, or {term: weight}. Many: a list of either, (qid, query) pairs, {qid: query}, a
@@ -508,14 +510,17 @@ class Index:
         batch       many queries: queries of one call
         seconds     most time for one call of the library, 0: no limit. DeadlineError
         vocabulary  of a matrix: the terms of the columns, a sequence or {term: column}; None: the columns' numbers
+        approximate of op="or": give up some of the answer for speed, from 0 (exact) to 1. The terms that weigh least,
+                    as many as have at most this share of the query's weight, do not find documents, but count in the
+                    scores of the 2 k + 40 best that the others find
 
-        The answers are exact and the same on every engine, to the bit. UsageError, OutOfMemoryError, CUDAError.
-        Threads: any number at a time; the GIL is released meanwhile."""
+        Without approximate the answers are exact. They are the same on every engine, to the bit.
+        UsageError, OutOfMemoryError, CUDAError. Threads: any number at a time; the GIL is released meanwhile."""
         if scorer is None:
             scorer = "impact" if self.info.impacts else "bm25"
         if mask is not None and not isinstance(mask, Mask):
             raise TypeError("mask is a Mask (Index.mask), not %s" % type(mask).__name__)
-        key = (k, op, scorer, k1, b, mask, count, prune, algorithm, seconds)
+        key = (k, op, scorer, k1, b, mask, count, prune, algorithm, seconds, approximate)
         kind = engine if engine is not None else (mask.engine if mask is not None else self._default)
         if type(queries) is str and syntax == "text" and filter is None and mask is None:
             session = self._session(kind)
