@@ -87,6 +87,8 @@ static gx_replay_options read_options(const cli_args *a)
         .trace = cli_text(a, "trace"),
         .seed = cli_count(a, "seed"),
         .deadline = cli_given(a, "deadline") ? 1e-3 * cli_number(a, "deadline") : 0,
+        .in_memory = cli_switch(a, "in-memory"),
+        .queries = cli_given(a, "queries") ? cli_count(a, "queries") : 0,
         .skip_bad = cli_choice(a, "on-error") == 1,
         .run_path = cli_text(a, "run"),
         .tag = cli_text(a, "run-tag"),
@@ -246,6 +248,7 @@ static int run(const cli_args *a)
         if (!opt.batch)
             opt.batch = hybrid_is_asked(a) ? HYBRID_BATCH : gx_engine_get_kind(en) == GX_ENGINE_GPU ? 1024 : 1;
         if (hybrid_is_asked(a)) {
+            both.options.callers = opt.threads;
             both.options.bound = both.options.bound > opt.batch ? both.options.bound : opt.batch;
             opt.service = &both.options;
             opt.service_mask = gpu_mask;
@@ -286,6 +289,13 @@ static const cli_flag flags[] = {
      .max = UINT32_MAX},
     {"warmup", 0, CLI_COUNT, "N", "0",
      "answer the log's first `N` queries before measuring, so that files are in memory and the GPU is awake"},
+    {"in-memory", 0, CLI_SWITCH, NULL, NULL,
+     "read the log into memory first, so that reading it is no part of the measurement. Where queries are due at times "
+     "of their own, this is done without the flag too. A log with vectors or a malformed line, one of more than 1 GiB, "
+     "and standard input are read as queries are answered in any case"},
+    {"queries", 'n', CLI_COUNT, "N", NULL,
+     "queries of a run, from a log in memory, which begins again where it has fewer; for long runs of short logs",
+     .min = 1},
     {"rate", 0, CLI_NUMBER, "Q/S", NULL,
      "send queries at this rate, whether or not earlier ones are answered; latency counts from when each was due",
      .min = 1e-3, .max = 1e9},
@@ -307,7 +317,8 @@ static const cli_flag flags[] = {
     {"force", 0, CLI_SWITCH, NULL, NULL, "replace a run or a report that exists"},
     {"verify", 0, CLI_COUNT, "N", NULL,
      "answer every query (every `N`th) again, on the other engine where there is one and with every posting scored, "
-     "and count the answers that differ; exit with 1 if any does",
+     "and count the answers that differ; exit with 1 if any does. With `--approximate`, tell the recall instead: the "
+     "share of the exact answers' results that are found, or others of equal score",
      .min = 1, .bare = "1"},
     {"result-cache", 0, CLI_BYTES, "SIZE", "0",
      "keep the results of recent queries in at most this many bytes of host memory, such as `64M`. A query that comes "
@@ -353,11 +364,12 @@ static const cli_section sections[] = {
      "`--not` "
      "and `--filter` hold for all queries besides. Files of ids (id:@FILE) are read for `--filter` alone."},
     {"Measurements",
-     "Throughput is all queries of all runs over the time that they took, reading the log and writing the run "
-     "included. A query's latency goes from the moment that its batch was read until the batch's answers are there; "
-     "with `--rate` or `--trace`, from the moment that it was due, so that time spent waiting for a free thread "
-     "counts. Percentiles are right to three digits; mean and maximum are exact. Memory does not grow with the log, "
-     "but for 16 to 32 bytes a query with `--run`. With `-` as `--run`, the report goes to standard error."},
+     "Throughput is all queries of all runs over the time that they took, reading the log (unless it is in memory) and "
+     "writing the run included. A query's latency goes from the moment that its batch was read until the batch's "
+     "answers are there; with `--rate` or `--trace`, from the moment that it was due, so that time spent waiting for a "
+     "free thread counts. Percentiles are right to three digits; mean and maximum are exact. Memory does not grow with "
+     "the log, but for 16 to 32 bytes a query with `--run`, and for a log in memory. With `-` as `--run`, the report "
+     "goes to standard error."},
     {"Work",
      "The report ends with what the engine did, in all and for each query. `postings of the terms` and `blocks of the "
      "terms` are the sums of the sizes of the queries' lists, which an exhaustive search reads. `block decodings` "

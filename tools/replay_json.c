@@ -56,18 +56,19 @@ static json_t *options_json(const replay_facts *f)
     float k1, b; /* the scorer's own */
     gx_preset_parameters(opt->query.preset, &k1, &b);
     const bool open = replay_is_open_loop(opt), random = opt->arrivals == GX_ARRIVALS_POISSON;
-    return json_pack("{s:s, s:s, s:I, s:o, s:o, s:b, s:s, s:i, s:I, s:I, s:I, s:i, s:i, s:i, s:I, s:o, s:o, s:o, s:o,"
-                     " s:o}",
-                     "op", cli_text(f->a, "op"), "scorer", gx_preset_name(opt->query.preset), "k",
-                     (json_int_t)opt->query.k, "k1", parameter(opt->query.k1, k1), "b", parameter(opt->query.b, b),
-                     "prune", opt->query.prune, "algorithm", cli_text(f->a, "algorithm"), "recursion",
-                     (int)opt->query.recursion, "pair_thresholds", (json_int_t)cli_count(f->a, "pair-thresholds"),
-                     "linger", (json_int_t)cli_count(f->a, "linger"), "result_cache",
-                     (json_int_t)cli_count(f->a, "result-cache"), "batch", (int)f->r->batch, "threads",
-                     (int)opt->threads, "runs", (int)opt->runs, "warmup", (json_int_t)opt->warmup, "rate",
-                     real(opt->rate), "arrivals", open ? json_string(cli_text(f->a, "arrivals")) : json_null(), "trace",
-                     file_or_null(opt->trace), "seed", random ? json_integer((json_int_t)opt->seed) : json_null(),
-                     "deadline_us", opt->deadline > 0 ? real(opt->deadline * 1e6) : json_null());
+    return json_pack(
+        "{s:s, s:s, s:I, s:o, s:o, s:b, s:s, s:i, s:o, s:I, s:I, s:I, s:i, s:i, s:i, s:I, s:o, s:o, s:o, s:o,"
+        " s:o}",
+        "op", cli_text(f->a, "op"), "scorer", gx_preset_name(opt->query.preset), "k", (json_int_t)opt->query.k, "k1",
+        parameter(opt->query.k1, k1), "b", parameter(opt->query.b, b), "prune", opt->query.prune, "algorithm",
+        cli_text(f->a, "algorithm"), "recursion", (int)opt->query.recursion, "approximate",
+        parameter(opt->query.approximate, 0), "pair_thresholds", (json_int_t)cli_count(f->a, "pair-thresholds"),
+        "linger", (json_int_t)cli_count(f->a, "linger"), "result_cache", (json_int_t)cli_count(f->a, "result-cache"),
+        "batch", (int)f->r->batch, "threads", (int)opt->threads, "runs", (int)opt->runs, "warmup",
+        (json_int_t)opt->warmup, "rate", real(opt->rate), "arrivals",
+        open ? json_string(cli_text(f->a, "arrivals")) : json_null(), "trace", file_or_null(opt->trace), "seed",
+        random ? json_integer((json_int_t)opt->seed) : json_null(), "deadline_us",
+        opt->deadline > 0 ? real(opt->deadline * 1e6) : json_null());
 }
 
 static json_t *filter_json(const replay_facts *f)
@@ -93,10 +94,14 @@ static json_t *verify_json(const replay_facts *f)
 {
     if (!f->opt->verify_every)
         return json_null();
-    return json_pack("{s:I, s:o, s:o, s:I}", "queries", (json_int_t)f->r->verified, "other_engine",
+    const gx_replay_report *r = f->r;
+    return json_pack("{s:I, s:o, s:o, s:I, s:o}", "queries", (json_int_t)f->r->verified, "other_engine",
                      f->other ? text_or_null(gx_engine_describe(f->other)) : json_null(), "other_engine_differs",
                      f->other ? json_integer((json_int_t)f->r->other_differs) : json_null(), "exhaustive_differs",
-                     (json_int_t)f->r->exhaustive_differs);
+                     (json_int_t)r->exhaustive_differs, "recall",
+                     f->opt->query.approximate > 0 && r->exact_results
+                         ? real((double)r->found_results / (double)r->exact_results)
+                         : json_null());
 }
 
 static json_t *date_json(void)

@@ -84,6 +84,12 @@ static void put_verified(FILE *out, const replay_facts *f)
         fprintf(out, "  %-22s %15s differ\n",
                 gx_engine_get_kind(f->other) == GX_ENGINE_GPU ? "on the GPU" : "on the CPU",
                 show_count(r->other_differs));
+    if (f->opt->query.approximate > 0) {
+        const double recall = r->exact_results ? (double)r->found_results / (double)r->exact_results : 1;
+        fprintf(out, "  recall@%-15u %15.4f\n", f->opt->query.k, recall);
+        fprintf(out, "  %-22s %15s differ\n", "scores", show_count(r->exhaustive_differs));
+        return;
+    }
     fprintf(out, "  %-22s %15s differ\n", "every posting scored", show_count(r->exhaustive_differs));
 }
 
@@ -110,6 +116,8 @@ static void put_setup(FILE *out, const replay_facts *f)
     fprintf(out, "%s, %s, k %u%s; batches of %u, %u thread%s, %u run%s", cli_text(f->a, "op"),
             gx_preset_name(opt->query.preset), opt->query.k, algorithm_words[opt->query.algorithm], r->batch,
             opt->threads, opt->threads == 1 ? "" : "s", opt->runs, opt->runs == 1 ? "" : "s");
+    if (opt->query.approximate > 0)
+        fprintf(out, ", approximate %g", opt->query.approximate);
     if (opt->rate > 0)
         fprintf(out, opt->rate < 1000 ? ", %.6g queries/s offered" : ", %.0f queries/s offered", opt->rate);
     if (opt->arrivals == GX_ARRIVALS_POISSON)

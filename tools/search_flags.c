@@ -19,6 +19,7 @@ gx_query_options cli_query_options(const cli_args *a)
     o.prune = cli_choice(a, "prune") == 0;
     o.algorithm = (gx_algorithm)cli_choice(a, "algorithm");
     o.recursion = (uint32_t)cli_count(a, "recursion");
+    o.approximate = (float)cli_number(a, "approximate");
     return o;
 }
 

@@ -108,6 +108,11 @@
      "takes for queries of many terms; else as `auto`"}, \
     {"recursion", 0, CLI_COUNT, "N", "0", \
      "levels of recursion of Parallel Merge Find; they pay above 5 M integers", .max = GX_MAX_RECURSION}, \
+    {"approximate", 0, CLI_NUMBER, "X", "0", \
+     "give up some of the answer for speed, from 0 (exact) to 1. With `--op=or`, terms that weigh least are left out " \
+     "of a first search, as many as have at most this share of the query's weight; its best `2 k + 40` documents are " \
+     "then ranked by all terms. Scores are exact and engines agree; which documents are found is not promised: " \
+     "`gpuidx replay --verify` tells the recall", .max = 1}, \
     {"engine", 0, CLI_CHOICE, CLI_SEARCH_ENGINES, "auto", \
      "where to search; `auto` takes a GPU where one can be used and the index fits, else the CPU; `hybrid` lets both " \
      "answer, each query where it is answered sooner (`gpuidx help calibrate`)"}, \

@@ -169,6 +169,14 @@ static void set_prune(shell *s, const char *arg)
 {
     set_switch(".prune", &s->k->options.prune, arg);
 }
+static void set_approximate(shell *s, const char *arg)
+{
+    double x;
+    if (!*arg)
+        printf("%g\n", s->k->options.approximate);
+    else if (read_number(".approximate", CLI_NUMBER, 0, 1, arg, &x))
+        s->k->options.approximate = (float)x;
+}
 static void set_timing(shell *s, const char *arg)
 {
     set_switch(".timing", &s->k->timing, arg);
@@ -304,6 +312,7 @@ static const struct command {
     {".rm3", "DOCS,TERMS,WEIGHT|on|off", "expand queries by terms of their best documents", set_rm3},
     {".prune", "on|off", "skip postings that cannot change the answer", set_prune},
     {".algorithm", CLI_ALGORITHMS, "how the answer is found", set_algorithm},
+    {".approximate", "X", "give up some of the answer for speed, 0 (exact) to 1", set_approximate},
     {".engine", CLI_ENGINES, "where to search", set_engine},
     {".format", OUT_FORMATS, "how results are printed", set_format},
     {".explain", "on|off|DOC", "explain every score, or the last query's for one document", explain},

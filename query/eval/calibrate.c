@@ -416,26 +416,46 @@ static gx_status fit_all(calibration *c, gx_cost_profile *out, gx_calibration *r
 
 /* ---- the costs as text ---- */
 
-/* A line for each cost: its kind, operator, k, whether it is held out, queries, ns, and sums over its queries of the
- * lengths and of the numbers of lists. */
+static void add_greatest(gx_query_features *to, const gx_query_features *f)
+{
+    to->shortest = f->shortest > to->shortest ? f->shortest : to->shortest;
+    to->second = f->second > to->second ? f->second : to->second;
+    to->sum = f->sum > to->sum ? f->sum : to->sum;
+    to->n_terms = f->n_terms > to->n_terms ? f->n_terms : to->n_terms;
+}
+
+/* A line for each cost: its kind, operator, k, whether it is held out, queries, ns; sums over its queries of the
+ * lengths and of the numbers of lists, and the greatest of each; the functions of the model's basis. */
 static gx_status write_costs(const calibration *c, const char *path, gx_error *err)
 {
     FILE *f = fopen(path, "w");
     if (!f)
         return gx_fail(err, gx_status_of_errno(errno), "cannot write %s: %s", path, strerror(errno));
-    fputs("kind\top\tk\theld_out\tqueries\tns\tshortest\tsecond\tsum\tterms\n", f);
+    fputs("kind\top\tk\theld_out\tqueries\tns\tshortest\tsecond\tsum\tterms\tmost shortest\tmost second\tmost sum\t"
+          "most terms",
+          f);
+    for (uint32_t i = 0; i < GX_COST_TERMS; ++i)
+        fprintf(f, "\t%s", gx_cost_term_name(i));
+    fputc('\n', f);
     for (size_t i = 0; i < c->n_costs; ++i) {
         const cost *t = &c->costs[i];
-        gx_query_features all = {0};
+        gx_query_features all = {0}, most = {0};
+        double basis[GX_COST_TERMS];
         for (uint32_t j = 0; j < t->n; ++j) {
             const gx_query_features *m = &c->members[t->first + j];
             all.shortest += m->shortest;
             all.second += m->second;
             all.sum += m->sum;
             all.n_terms += m->n_terms;
+            add_greatest(&most, m);
         }
-        fprintf(f, "%s\t%d\t%u\t%d\t%u\t%.0f\t%.0f\t%.0f\t%.0f\t%u\n", gx_cost_kind_name(t->kind), (int)t->op,
-                c->members[t->first].k, t->held_out, t->n, t->ns, all.shortest, all.second, all.sum, all.n_terms);
+        fprintf(f, "%s\t%d\t%u\t%d\t%u\t%.0f\t%.0f\t%.0f\t%.0f\t%u\t%.0f\t%.0f\t%.0f\t%u", gx_cost_kind_name(t->kind),
+                (int)t->op, c->members[t->first].k, t->held_out, t->n, t->ns, all.shortest, all.second, all.sum,
+                all.n_terms, most.shortest, most.second, most.sum, most.n_terms);
+        gx_cost_basis(&c->members[t->first], t->n, t->kind, 0, basis);
+        for (uint32_t j = 0; j < GX_COST_TERMS; ++j)
+            fprintf(f, "\t%.7g", basis[j]);
+        fputc('\n', f);
     }
     const bool bad = ferror(f);
     if (fclose(f) != 0 || bad)

@@ -343,6 +343,30 @@ assert all(len(x["levels_ns"]) > 1 and min(x["levels_ns"]) > 0 and x["ours_ns"] 
     [ "$(grep -c '^[0-9]' drawn/postings.gp)" -gt 10 ]
 }
 
+@test "bench query draws recall against speed, of words and of vectors" {
+    ask bench query --engine=cpu --runs=1 --figure=recall "$TINY" "$LOG" -k 2 --format=csv
+    exits 0
+    [ "$(head -1 <<<"$output" | cut -d, -f1-5)" = engine,k,batch,approximate,recall ]
+    [[ $(sed -n 2p <<<"$output") == cpu,2,1,0,1.00000,* ]]
+    "$GPUIDX" generate -q --shape=splade --documents=3000 --queries=40 --format=vectors -o s
+    "$GPUIDX" build -qf vectors s.jsonl -o s.gx
+    ask bench query --engine=cpu --runs=1 --figure=recall s.gx s.queries.jsonl -k 10 --plot=recalls --format=json
+    exits 0
+    python3 -c 'import json, sys
+r = json.load(sys.stdin)
+assert r["figure"] == "recall" and r["k"] == 10 and r["queries"] == 40, r
+rows = r["rows"]
+assert rows[0]["approximate"] == 0 and abs(rows[1]["approximate"] - 0.05) < 1e-6, rows
+assert rows[0]["recall"] == 1 and rows[-1]["recall"] < rows[1]["recall"] <= 1, rows
+assert all(x["queries_per_second"] > 0 for x in rows), rows' <<<"$output"
+    grep -q '^\$cpu << END$' recalls/recall.gp
+    ask bench query --figure=recall s.gx s.queries.jsonl --op=and
+    exits 2
+    complains '--op'
+    ask bench query --figure=recall
+    exits 2
+}
+
 @test "bench query says what it lacks" {
     ask bench query "$TINY"
     exits 2

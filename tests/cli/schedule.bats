@@ -176,23 +176,54 @@ for s in r["systems"]:
 }
 
 @test "bench schedule offers rates to the engines until one is not carried" {
-    ask bench schedule "$TINY" log --op=or --cpu-threads=1,2 --seconds=0.05 --most-rate=4000
+    ask bench schedule "$TINY" log --op=or --engines=cpu,hybrid --cores=1 --seconds=0.05 --most-rate=4000
     exits 0
-    [ "$(grep -cE '^ +[12] +(1000|3162) ' .stdout)" -ge 2 ]
-    ask bench schedule -q "$TINY" log --seconds=0.05 --most-rate=1000 --json
+    [ "$(grep -cE '^(cpu|hybrid) +1 +(1000|3162) ' .stdout)" -ge 2 ]
+    ask bench schedule -q "$TINY" log --seconds=0.05 --most-rate=1000 --json --plot=plots
     exits 0
     python3 -c '
 import json, sys
 r = json.load(sys.stdin)["rates"]
-assert len(r) == 1 and r[0]["queries"] == 1000 and r[0]["by_cpu"] + r[0]["by_gpu"] == 1000
+assert len(r) == 1 and r[0]["engine"] == "hybrid" and r[0]["queries"] == 1000 and 0 <= r[0]["cpu_share"] <= 1
 assert r[0]["above_50_ms"] <= r[0]["above_5_ms"] <= r[0]["above_1_ms"] <= 1000
 assert r[0]["p50_us"] <= r[0]["p99_us"] <= r[0]["p99.9_us"]' <.stdout
+    grep -q 'p99' plots/schedule.gp
     ask bench schedule "$TINY" log --cpu-threads=x
+    exits 2
+    ask bench schedule "$TINY" log --engines=tpu
     exits 2
     ask bench schedule "$TINY" missing
     exits 5
     ask bench schedule "$TINY"
     exits 2
+}
+
+@test "bench schedule searches for what is carried within a percentile, and counts the late below" {
+    ask bench schedule -q "$TINY" log --engines=cpu --within=1000 --seconds=0.05 --most-rate=2000 --queries=500 --json
+    exits 0
+    python3 -c '
+import json, sys
+r = json.load(sys.stdin)["rates"]
+assert [p["rate"] for p in r][:2] == [1000, 1500] and abs(r[-1]["rate"] - 1350) < 1 and r[-1]["queries"] == 500, r' \
+        <.stdout
+}
+
+@test "replay reads a log into memory, and repeats it" {
+    ask replay -q "$TINY" log --in-memory --queries=10 --report=- --engine=cpu
+    exits 0
+    python3 -c '
+import json, sys
+assert json.load(sys.stdin)["queries"] == 10' <.stdout
+    ask replay -q --engine=cpu "$TINY" log --run=one.run
+    ask replay -q --engine=cpu "$TINY" log --run=two.run --in-memory
+    exits 0
+    cmp one.run two.run
+    ask replay -q --engine=cpu "$TINY" log --run=three.run --queries=5
+    exits 2
+    complains 'queries of the same id'
+    ask replay -q --engine=cpu "$TINY" - --queries=5 <log
+    exits 2
+    complains 'not standard input'
 }
 
 @test "the GPU's time for a batch is above 0, and a malformed list of faults is refused" {

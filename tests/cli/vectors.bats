@@ -331,3 +331,51 @@ EOF
     ask generate -o j --shape=splade --density=2
     exits 2
 }
+
+@test "approximate answers have exact scores, are those of a collection's parts, and their recall is told" {
+    "$GPUIDX" generate -q --shape=splade --documents=4000 --queries=60 --format=vectors --seed=3 -o s
+    "$GPUIDX" build -qf vectors s.jsonl -o s.gx
+    ask replay --engine=cpu s.gx s.queries.jsonl --approximate=0.5 --verify --report=r.json
+    exits 0
+    says 'approximate 0.5'
+    says 'recall@10'
+    python3 - <<'EOF'
+import json
+r = json.load(open("r.json"))
+assert r["options"]["approximate"] == 0.5, r["options"]
+v = r["verify"]
+assert v["queries"] == 60 and v["exhaustive_differs"] == 0 and 0.5 < v["recall"] < 1, v
+EOF
+    ask replay --engine=cpu s.gx s.queries.jsonl --verify --report=e.json
+    exits 0
+    grep -q '"recall": null' e.json
+    # every score is the exact search's
+    ask replay -q --engine=cpu s.gx s.queries.jsonl --approximate=0.5 --run=half.run
+    ask replay -q --engine=cpu s.gx s.queries.jsonl -k 4000 --run=all.run
+    awk 'NR == FNR { score[$1, $3] = $5; next } score[$1, $3] != $5 { exit 1 }' all.run half.run
+    ! cmp -s <(cut -d" " -f1,3 half.run) <(awk '$4 <= 10 { print $1, $3 }' all.run)
+    # in a cache, by parts and in one file alike
+    ask replay -q --engine=cpu s.gx s.queries.jsonl --approximate=0.5 --runs=2 --result-cache=1M --run=cached.run
+    cmp half.run cached.run
+    ask replay -q --engine=cpu s.gx s.queries.jsonl --result-cache=1M --run=exact.run
+    ! cmp -s half.run exact.run
+    printf '%s\n' '{"id": 1, "vector": {"a": 3, "b": 255, "c": 1}}' '{"id": 2, "vector": {"a": 7, "c": 255}}' >1.jsonl
+    printf '%s\n' '{"id": 3, "vector": {"c": 255, "a": 1}}' '{"id": 4, "vector": {"b": 9, "a": 200}}' >2.jsonl
+    cat 1.jsonl 2.jsonl >12.jsonl
+    for i in 1 2 12; do "$GPUIDX" build -qf vectors $i.jsonl -o $i.gx; done
+    "$GPUIDX" collect -q 1.gx 2.gx -o parts
+    for way in --join=never --join=always; do
+        for k in 1 2 4; do
+            ask query -q --engine=cpu -k $k --approximate=0.3 $way parts --syntax=boolean 'a^3 b^2 c' -f trec
+            exits 0
+            [ "$output" = "$("$GPUIDX" query -q --engine=cpu -k $k --approximate=0.3 12.gx --syntax=boolean \
+                'a^3 b^2 c' -f trec)" ]
+        done
+    done
+    ask query s.gx --approximate=1.5 x
+    exits 2
+    complains '--approximate'
+    printf '.approximate\n.approximate 0.25\n.approximate\n.approximate 7\n' >settings
+    ask query -q --engine=cpu s.gx <settings
+    says '0.25'
+}

@@ -111,6 +111,29 @@ static int read_choices(const cli_args *a, choices *c)
 
 /* ---- index, queries, engines ---- */
 
+/* False: no memory; what there is can be freed. */
+static bool copy_query(query_text *out, const gx_log_query *q)
+{
+    size_t len = q->terms ? 0 : q->len;
+    for (uint32_t i = 0; q->terms && i < q->n_terms; ++i)
+        len += q->terms[i].len;
+    *out = (query_text){.text = malloc(len + 1), .len = len};
+    if (q->terms)
+        out->terms = malloc((q->n_terms + 1ull) * sizeof *out->terms);
+    if (!out->text || (q->terms && !out->terms))
+        return false;
+    if (!q->terms)
+        memcpy(out->text, q->text, len);
+    char *at = out->text;
+    for (uint32_t i = 0; q->terms && i < q->n_terms; ++i) {
+        const gx_weighted_term *t = &q->terms[i];
+        memcpy(at, t->term, t->len);
+        out->terms[out->n_terms++] = (gx_weighted_term){at, t->len, t->weight};
+        at += t->len;
+    }
+    return true;
+}
+
 /* The log's first queries, as `replay` has them. */
 static gx_status read_log(query_bench *b, const char *path, uint32_t most, gx_error *err)
 {
@@ -133,8 +156,7 @@ static gx_status read_log(query_bench *b, const char *path, uint32_t most, gx_er
                 break;
             }
         }
-        b->texts[b->n] = (query_text){strndup(q.text, q.len), q.len};
-        if (!b->texts[b->n++].text) {
+        if (!copy_query(&b->texts[b->n++], &q)) {
             st = GX_ENOMEM;
             break;
         }
@@ -269,8 +291,10 @@ static void close_bench(query_bench *b)
         gx_session_close(b->engines[e].session);
         gx_engine_close(b->engines[e].en);
     }
-    for (uint32_t i = 0; b->texts && i < b->n; ++i)
+    for (uint32_t i = 0; b->texts && i < b->n; ++i) {
         free(b->texts[i].text);
+        free(b->texts[i].terms);
+    }
     free(b->texts);
     free(b->rows);
 }
@@ -363,8 +387,11 @@ static int run(const cli_args *a)
     int code = read_choices(a, &c);
     if (code)
         return code;
-    if (cli_given(a, "figure"))
+    const bool recall = cli_given(a, "figure") && cli_choice(a, "figure") == 2;
+    if (cli_given(a, "figure") && !recall)
         return draw_figure(a, format);
+    if (recall && (cli_given(a, "op") || cli_given(a, "algorithm")))
+        return cli_usage(a, "--figure=recall is of OR by the engines' own algorithms; leave out --op and --algorithm");
     if (a->argc != (cli_given(a, "documents") ? 0 : 2))
         return cli_usage(a, "give an index and a query log, or --documents for a generated collection and none of "
                             "them");
@@ -373,6 +400,10 @@ static int run(const cli_args *a)
     code = open_queries(&b, a, &ix, &synth);
     if (!code)
         code = open_engines(&b, a);
+    if (!code && recall) {
+        code = query_recall(&b, c.ks[0], c.batches[c.n_batches - 1], format, cli_text(a, "plot"));
+        goto done;
+    }
     if (!code)
         code = measure_memory(&b);
     if (!code)
@@ -383,6 +414,7 @@ static int run(const cli_args *a)
         code = report(&b, a, format);
     if (!code && cli_given(a, "plot"))
         code = query_plot(&b, cli_text(a, "plot"), c.ops, c.n_ops, c.ks[0]);
+done:
     close_bench(&b);
     gx_index_close(ix);
     gx_synth_close(synth);
@@ -417,9 +449,10 @@ static const cli_flag flags[] = {
      "print a table as Ding et al. (WWW 2009) have it, for `pmf` and for our own algorithm: 2: time by operator; 3: "
      "shares of the steps. It has its own operators, and takes the first number of `-k`",
      .min = 2, .max = 3},
-    {"figure", 0, CLI_CHOICE, "recursion|ratio", NULL,
+    {"figure", 0, CLI_CHOICE, "recursion|ratio|recall", NULL,
      "print the numbers of their Figure 6, the speed of intersections: `recursion`: of two lists of equal length, by "
-     "levels of recursion; `ratio`: of 200,000 integers with longer lists"},
+     "levels of recursion; `ratio`: of 200,000 integers with longer lists. `recall`: of an index and a log, or of "
+     "`--documents`, the recall and the speed of ORs for a series of `--approximate`, as `gpuidx query` has it"},
     {"format", 0, CLI_CHOICE, "table|json|csv", "table", "how the report is printed. `json` has all that was measured"},
     {"plot", 0, CLI_TEXT, "DIR", NULL,
      "also measure and draw, into the folder `DIR`, as PNG and SVG: throughput by batch size, latency by the rate at "
@@ -463,7 +496,8 @@ static const cli_section sections[] = {
      "allocated or freed."},
     {"Plots",
      "Throughput by batch size; latency at a fixed rate of queries, whether or not earlier ones are answered, counted "
-     "from the moment at which each was due; and the time of each query, answered alone, by its postings."},
+     "from the moment at which each was due; and the time of each query, answered alone, by its postings. With "
+     "`--figure`, that figure alone."},
     {NULL},
 };
 
@@ -473,13 +507,16 @@ static const cli_section examples[] = {
     {"gpuidx bench query --documents=25205179 --limit=100 --table=2", "Ding et al.'s Table 2, on a collection of "
                                                                       "GOV2's size and shape."},
     {"gpuidx bench query --figure=recursion", "Their Figure 6."},
+    {"gpuidx bench query --figure=recall splade.gx queries.jsonl -k 10 --plot=plots",
+     "What exactness costs, in numbers and drawn."},
     {NULL},
 };
 
 const cli_command cmd_bench_query = {
     .name = "bench query",
     .summary = "measure engines and algorithms on a query log",
-    .synopsis = "[OPTIONS] INDEX LOG\n[OPTIONS] --documents=N\n[OPTIONS] --figure=recursion|ratio",
+    .synopsis = "[OPTIONS] INDEX LOG\n[OPTIONS] --documents=N\n[OPTIONS] --figure=recursion|ratio\n"
+                "[OPTIONS] --figure=recall INDEX LOG",
     .description =
         "Measures how fast queries are answered, by every engine, operator, number of results and "
         "algorithm, on one thread. First all answers are compared with those of an exhaustive search, docids "

@@ -5,6 +5,7 @@
 
 #include "engine/clock.h"
 #include "engine/status.h"
+#include "query/boolean.h"
 #include "tools/bench/query_report.h"
 
 const double query_percentiles[QUERY_PERCENTILES] = {50, 90, 95, 99, 99.9};
@@ -64,6 +65,14 @@ void query_free_plans(query_bench *b)
     b->keys = b->want_keys = NULL;
 }
 
+static gx_status plan_vector(gx_plan *out, const gx_index *ix, const query_text *q, const gx_query_options *opt,
+                             gx_error *err)
+{
+    gx_boolean *none;
+    const gx_query query = {.size = sizeof query, .kind = GX_QUERY_TERMS, .terms = q->terms, .n_terms = q->n_terms};
+    return gx_plan_query(out, &none, ix, &query, opt, err);
+}
+
 gx_status query_plan_all(query_bench *b, gx_op op, uint32_t k, gx_error *err)
 {
     gx_query_options opt = GX_QUERY_OPTIONS;
@@ -71,6 +80,7 @@ gx_status query_plan_all(query_bench *b, gx_op op, uint32_t k, gx_error *err)
     const uint32_t max_k = k < b->ix->n_docs ? k : b->ix->n_docs ? b->ix->n_docs : 1;
     opt.op = op;
     opt.k = k;
+    opt.preset = b->ix->impacts ? GX_IMPACT : GX_BM25;
     query_free_plans(b);
     b->op = op;
     b->k = k;
@@ -83,7 +93,9 @@ gx_status query_plan_all(query_bench *b, gx_op op, uint32_t k, gx_error *err)
         return gx_fail(err, GX_ENOMEM, "no memory for %u queries of %u results", b->n, k);
     const double t0 = gx_clock_seconds();
     for (uint32_t i = 0; i < b->n && st == GX_OK; ++i) {
-        if (b->texts)
+        if (b->texts && b->texts[i].terms)
+            st = plan_vector(&b->plans[i], b->ix, &b->texts[i], &opt, err);
+        else if (b->texts)
             st = gx_plan_make(&b->plans[i], b->ix, b->texts[i].text, b->texts[i].len, &opt, err);
         else
             st = gx_plan_make_ids(&b->plans[i], b->ix, b->synth->queries[i].terms, NULL, b->synth->queries[i].n, &opt,

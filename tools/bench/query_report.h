@@ -41,8 +41,10 @@ typedef struct query_row {
 } query_row;
 
 typedef struct query_text {
-    char *text;
+    char *text; /* [len] bytes; of a vector those of its terms */
     size_t len;
+    gx_weighted_term *terms; /* [n_terms] of a vector, else NULL */
+    uint32_t n_terms;
 } query_text;
 
 /* The index, the queries, and the plans of the row under way. */
@@ -110,7 +112,7 @@ void query_print_table3(const query_bench *b, query_format format);
 /* All rows, and that table (0: none); 0, or the exit code. */
 int query_print_json(const query_bench *b, uint32_t table);
 
-/* ---- query_plot.c, query_figure.c. Each returns the exit code ---- */
+/* ---- query_plot.c, query_figure.c, query_recall.c. Each returns the exit code ---- */
 
 /* Throughput against batch size, latency against rate, time against postings, into dir. Measures
  * what it draws. */
@@ -119,5 +121,9 @@ int query_plot(query_bench *b, const char *dir, const gx_op *ops, uint32_t n_ops
 /* Intersection of two lists by levels of recursion: of equal length (Figure 6), or ratios: of
  * 200,000 integers with longer ones. dir: for a plot, or NULL. */
 int query_figure(bool ratios, bool gpu, uint32_t device, uint32_t seed, query_format format, const char *dir);
+
+/* Recall against speed for a series of shares that are given up (gx_query_options.approximate), for
+ * the k best, in batches on a GPU. dir: for a plot, or NULL. */
+int query_recall(query_bench *b, uint32_t k, uint32_t batch, query_format format, const char *dir);
 
 #endif

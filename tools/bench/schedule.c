@@ -4,14 +4,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "engine/gpuidx_advanced.h"
-#include "engine/grow.h"
 #include "engine/random.h"
-#include "query/eval/query_log.h"
 #include "tools/bench/common.h"
 #include "tools/bench/query_draw.h"
+#include "tools/bench/schedule_measure.h"
 #include "tools/bench/schedule_simulate.h"
 #include "tools/cli.h"
 #include "tools/profile.h"
@@ -19,7 +17,7 @@
 #include "tools/search_flags.h"
 #include "tools/signals.h"
 
-enum { MAX_COSTS = 1 << 20, N_CURVE = 8, MAX_TEXTS = 4 << 20, LEAST_QUERIES = 1000 };
+enum { MAX_COSTS = 1 << 20, N_CURVE = 8 };
 
 /* ---- tables of costs ---- */
 
@@ -265,221 +263,6 @@ static int simulate(const cli_args *a)
     return code;
 }
 
-/* ---- real engines ---- */
-
-/* What a measurement needs. */
-typedef struct bench {
-    gx_index *ix;
-    gx_engine *cpu, *gpu;
-    gx_cost_profile *profile;
-    char **texts; /* [n_texts] of the log's first queries */
-    size_t n_texts, max_texts;
-    char log[64]; /* a temporary file */
-    gx_replay_report *report;
-} bench;
-
-static void close_bench(bench *b)
-{
-    gx_engine_close(b->gpu);
-    gx_engine_close(b->cpu);
-    gx_index_close(b->ix);
-    for (size_t i = 0; i < b->n_texts; ++i)
-        free(b->texts[i]);
-    free(b->texts);
-    free(b->profile);
-    free(b->report);
-    if (b->log[0])
-        unlink(b->log);
-}
-
-static int read_texts(bench *b, const char *path)
-{
-    gx_error err = {0};
-    gx_log *log;
-    gx_log_query q;
-    bool more = true;
-    if (gx_log_open(&log, path, NULL, &err))
-        return cli_fail_error(&err);
-    int code = 0;
-    while (!code && b->n_texts < MAX_TEXTS) {
-        if (gx_log_next(log, &q, &more, &err) || !more)
-            break;
-        if (gx_grow(&b->texts, &b->max_texts, b->n_texts + 1, sizeof *b->texts, &err))
-            break;
-        b->texts[b->n_texts] = strndup(q.text ? q.text : "", q.len);
-        if (!b->texts[b->n_texts])
-            code = cli_fail(GX_ENOMEM, "no memory for a log");
-        else
-            ++b->n_texts;
-    }
-    gx_log_close(log);
-    if (!code && err.status)
-        code = cli_fail_error(&err);
-    return !code && !b->n_texts ? cli_fail(GX_EINPUT, "%s has no query", path) : code;
-}
-
-/* Write the log's first n queries, from the beginning again where it has fewer. */
-static int write_log(bench *b, uint64_t n)
-{
-    FILE *f = fopen(b->log, "w");
-    for (uint64_t i = 0; f && i < n; ++i)
-        fprintf(f, "%" PRIu64 ":%s\n", i + 1, b->texts[i % b->n_texts]);
-    const bool bad = !f || ferror(f);
-    if ((f && fclose(f) != 0) || bad)
-        return cli_fail(GX_EIO, "cannot write %s", b->log);
-    return 0;
-}
-
-static int open_bench(bench *b, const cli_args *a)
-{
-    gx_error err = {0};
-    char *where = NULL;
-    gx_engine_options o = GX_ENGINE_OPTIONS;
-    int code = cli_open_index(&b->ix, a, a->argv[0]);
-    if (code)
-        return code;
-    o.device = (int)cli_count(a, "device");
-    o.device_memory = cli_count(a, "device-memory");
-    if (cli_given(a, "map-memory"))
-        o.map_memory = cli_count(a, "map-memory");
-    o.linger_us = (uint32_t)cli_count(a, "linger");
-    o.kind = GX_ENGINE_CPU;
-    if (gx_engine_open(&b->cpu, b->ix, &o, &err))
-        return cli_fail_error(&err);
-    o.kind = GX_ENGINE_GPU;
-    if (gx_engine_open(&b->gpu, b->ix, &o, &err))
-        cli_note("the CPU answers all queries: %s", err.text);
-    b->profile = malloc(sizeof *b->profile);
-    b->report = malloc(sizeof *b->report);
-    if (!b->profile || !b->report)
-        return cli_fail(GX_ENOMEM, "no memory for a report");
-    code = profile_read(b->profile, &where, NULL, a->argv[0], b->ix);
-    free(where);
-    if (code || (code = read_texts(b, a->argv[1])))
-        return code;
-    strcpy(b->log, "/tmp/gpuidx-schedule-XXXXXX");
-    const int fd = mkstemp(b->log);
-    if (fd < 0) {
-        b->log[0] = 0;
-        return cli_fail(GX_EIO, "cannot make a temporary file in /tmp");
-    }
-    close(fd);
-    return 0;
-}
-
-/* The latencies above a limit in ns. */
-static uint64_t count_above(const gx_histogram *h, uint64_t limit)
-{
-    uint64_t low = 0, high = h->n; /* at least `low` are not above it, and at most `high` */
-    while (low < high) {
-        const uint64_t middle = low + (high - low + 1) / 2;
-        if (gx_histogram_quantile(h, (double)middle / (double)h->n) <= limit)
-            low = middle;
-        else
-            high = middle - 1;
-    }
-    return h->n - low;
-}
-
-static void print_rate(const gx_replay_report *r, uint32_t threads, double rate)
-{
-    const gx_histogram *h = &r->latency;
-    const double us = 1e-3, n = r->service.answered ? (double)r->service.answered : 1;
-    printf("%7u %10.0f %10.0f %9.1f %9.1f %9.1f %9.1f", threads, rate, (double)r->queries / r->seconds,
-           gx_histogram_mean(h) * us, (double)gx_histogram_quantile(h, 0.5) * us,
-           (double)gx_histogram_quantile(h, 0.99) * us, (double)gx_histogram_quantile(h, 0.999) * us);
-    for (int i = 0; i < 3; ++i)
-        printf(" %8" PRIu64, count_above(h, (uint64_t[]){1000000, 5000000, 50000000}[i]));
-    printf(" %6.1f %%\n", 100 * (double)r->service.by[GX_PROCESSOR_CPU] / n);
-    fflush(stdout);
-}
-
-static json_t *rate_json(const gx_replay_report *r, uint32_t threads, double rate)
-{
-    const gx_histogram *h = &r->latency;
-    return json_pack(
-        "{s:i, s:f, s:f, s:I, s:f, s:f, s:f, s:f, s:I, s:I, s:I, s:I, s:I}", "cpu_threads", (int)threads, "rate", rate,
-        "answered_per_second", (double)r->queries / r->seconds, "queries", (json_int_t)r->queries, "mean_us",
-        gx_histogram_mean(h) * 1e-3, "p50_us", (double)gx_histogram_quantile(h, 0.5) * 1e-3, "p99_us",
-        (double)gx_histogram_quantile(h, 0.99) * 1e-3, "p99.9_us", (double)gx_histogram_quantile(h, 0.999) * 1e-3,
-        "above_1_ms", (json_int_t)count_above(h, 1000000), "above_5_ms", (json_int_t)count_above(h, 5000000),
-        "above_50_ms", (json_int_t)count_above(h, 50000000), "by_cpu", (json_int_t)r->service.by[GX_PROCESSOR_CPU],
-        "by_gpu", (json_int_t)r->service.by[GX_PROCESSOR_GPU]);
-}
-
-/* Offer one rate to a service with so many threads on the CPU. *carried: nearly all of it was. */
-static int measure_rate(bench *b, const cli_args *a, uint32_t threads, double rate, bool *carried, json_t *rows)
-{
-    gx_error err = {0};
-    gx_service_options service = GX_SERVICE_OPTIONS;
-    gx_replay_options opt = GX_REPLAY_OPTIONS;
-    const double n = rate * cli_number(a, "seconds");
-    const uint64_t n_queries = n < LEAST_QUERIES ? LEAST_QUERIES : n > MAX_TEXTS ? MAX_TEXTS : (uint64_t)n;
-    int code = write_log(b, n_queries);
-    if (code)
-        return code;
-    service.cpu = b->cpu;
-    service.gpu = b->gpu;
-    service.cpu_threads = threads;
-    service.profile = b->profile;
-    opt.log = b->log;
-    opt.query.op = (gx_op)cli_choice(a, "op");
-    opt.query.k = (uint32_t)cli_count(a, "top");
-    opt.query.cancel = is_stopped;
-    opt.batch = 256;
-    opt.threads = (uint32_t)cli_count(a, "submitters");
-    opt.warmup = LEAST_QUERIES;
-    opt.rate = rate;
-    opt.arrivals = GX_ARRIVALS_POISSON;
-    opt.seed = cli_count(a, "seed");
-    opt.service = &service;
-    if (gx_replay(b->cpu, &opt, b->report, &err))
-        return stop_fail(&err);
-    *carried = (double)b->report->queries / b->report->seconds > 0.9 * rate;
-    if (rows)
-        json_array_append_new(rows, rate_json(b->report, threads, rate));
-    else
-        print_rate(b->report, threads, rate);
-    return 0;
-}
-
-static int measure(const cli_args *a)
-{
-    bench b = {0};
-    json_t *rows = cli_switch(a, "json") ? json_array() : NULL;
-    stop_on_signals();
-    int code = open_bench(&b, a);
-    if (!code && !rows)
-        printf(
-            "threads    offered   answered      mean       p50       p99     p99.9     > 1 ms   > 5 ms  > 50 "
-            "ms   on the\n"
-            "of CPU          /s         /s        us        us        us        us                              CPU\n");
-    const char *list = cli_text(a, "cpu-threads");
-    while (!code && *list) {
-        char *end;
-        const unsigned long threads = strtoul(list, &end, 10);
-        if (end == list || (*end && *end != ',') || threads < 1 || threads > 512) {
-            code = cli_usage(a, "--cpu-threads=%s: numbers from 1 to 512, separated by commas",
-                             cli_text(a, "cpu-threads"));
-            break;
-        }
-        list = *end ? end + 1 : end;
-        bool carried = true;
-        for (double rate = 1000; rate <= cli_number(a, "most-rate") && carried && !code; rate *= sqrt(10))
-            code = measure_rate(&b, a, (uint32_t)threads, rate, &carried, rows);
-    }
-    if (!code && rows) {
-        json_t *root = json_pack("{s:s, s:o, s:O}", "engine", b.gpu ? "hybrid" : "cpu", "gpu",
-                                 b.gpu ? json_string(gx_engine_describe(b.gpu)) : json_null(), "rates", rows);
-        bench_put_machine(root, cli_count(a, "seed"));
-        code = bench_print_json(root);
-    }
-    json_decref(rows);
-    close_bench(&b);
-    stop_die(NULL);
-    return code;
-}
-
 /* ---- decisions ---- */
 
 static int repeat(const char *path)
@@ -506,7 +289,7 @@ static int run(const cli_args *a)
         return repeat(cli_text(a, "repeat"));
     if (cli_switch(a, "simulate") == (a->argc > 0))
         return cli_usage(a, "--simulate, --repeat, or INDEX and LOG: one of them");
-    return a->argc ? measure(a) : simulate(a);
+    return a->argc ? schedule_measure(a) : simulate(a);
 }
 
 static const cli_flag flags[] = {
@@ -520,13 +303,27 @@ static const cli_flag flags[] = {
     {"top", 'k', CLI_COUNT, "N", "10", "results of a query, or whose costs are taken; calibrate measures 10 and 1,000",
      .min = 1, .max = UINT32_MAX},
     {"cpu-threads", 0, CLI_TEXT, "LIST", "1",
-     "threads of the CPU that answer, such as 1,4,16, each measured in turn; a simulation takes the first"},
-    {"submitters", 0, CLI_COUNT, "N", "2", "threads that read, plan and submit, besides those that answer", .min = 1,
-     .max = 512},
+     "threads of the CPU that answer beside a GPU, such as 1,4,16, each measured in turn; a simulation takes the "
+     "first. Without this flag, with `--cores`, a quarter of the cores"},
+    {"gpu-threads", 0, CLI_COUNT, "N", "0", "batches that the GPU has at once; 0: a quarter of the cores", .max = 64},
+    {"submitters", 0, CLI_COUNT, "N", "0",
+     "threads that plan and submit, besides those that answer; 0: the cores that are left", .max = 512},
+    {"engines", 0, CLI_TEXT, "LIST", "hybrid",
+     "what is offered the queries: hybrid, gpu, cpu, or several of them, separated by commas. `gpu` and `cpu` have a "
+     "thread for each core, which plans and answers"},
+    {"cores", 0, CLI_TEXT, "LIST", NULL,
+     "let the threads run on so many processors alone, such as 1,4,16, each measured in turn; without this flag, all"},
     {"seconds", 0, CLI_NUMBER, "S", "1", "how long each rate is offered", .min = 0.01, .max = 1000},
-    {"most-rate", 0, CLI_NUMBER, "Q/S", "3200000",
-     "the greatest rate; each is 3.16 times the one before, up to one that is not carried", .min = 1000, .max = 1e9},
-    {"queries", 0, CLI_COUNT, "N", "20000", "queries of a run", .min = 100, .max = 10000000},
+    {"least-rate", 0, CLI_NUMBER, "Q/S", "1000", "the first rate", .min = 1, .max = 1e9},
+    {"most-rate", 0, CLI_NUMBER, "Q/S", "3200000", "the greatest rate; the first that is not carried is the last",
+     .min = 1000, .max = 1e9},
+    {"per-decade", 0, CLI_COUNT, "N", "2", "rates between one and its tenfold", .min = 1, .max = 100},
+    {"within", 0, CLI_NUMBER, "MS", NULL,
+     "instead, search for the greatest rate that each carries with a 99th percentile of so much; then offer nine "
+     "tenths of it, and count late queries among `--queries`",
+     .min = 1e-3, .max = 1e6},
+    {"queries", 0, CLI_COUNT, "N", "20000", "queries of a simulated run, or at nine tenths of what is carried",
+     .min = 100, .max = 10000000},
     {"deadline", 0, CLI_NUMBER, "MS", "500", "a run ends with the first query that takes longer", .min = 1e-3,
      .max = 1e6},
     {"error", 0, CLI_NUMBER, "PERCENT", "22",
@@ -535,7 +332,7 @@ static const cli_flag flags[] = {
      .max = 300},
     {"seed", 0, CLI_COUNT, "N", "1", "of arrivals, the drawing of queries, and errors"},
     {"json", 0, CLI_SWITCH, NULL, NULL, "print a report for programs instead of tables"},
-    {"plot", 0, CLI_TEXT, "DIR", NULL, "also draw mean delay by rate into that folder; needs gnuplot"},
+    {"plot", 0, CLI_TEXT, "DIR", NULL, "also draw delays by rate into that folder; needs gnuplot"},
     {"repeat", 0, CLI_TEXT, "FILE", NULL,
      "make the decisions of a log of `gpuidx replay` again, and say whether they are the same; exit with 1 if one is "
      "not"},
@@ -560,8 +357,10 @@ static const cli_section sections[] = {
 };
 
 static const cli_section examples[] = {
-    {"gpuidx bench schedule corpus.gx log.txt --op=or --cpu-threads=1,4,16",
-     "What this machine carries, at which delay."},
+    {"gpuidx bench schedule corpus.gx log.txt --op=or --engines=cpu,gpu,hybrid --cores=1,4,16",
+     "Delays at rates from 1,000 queries a second up, by each engine and by both, on 1, 4 and 16 cores."},
+    {"gpuidx bench schedule corpus.gx log.txt --op=or --engines=gpu,hybrid --within=5 --queries=1000000",
+     "What the GPU carries alone and with the CPU, if 99 of 100 queries are to be answered within 5 ms."},
     {"gpuidx bench schedule --simulate", "Figure 7, without a GPU, in seconds."},
     {"gpuidx bench schedule --simulate --costs costs.tsv --op=or --cpu-threads=16",
      "With the costs of this machine, which `gpuidx calibrate --costs costs.tsv` has measured."},
@@ -572,10 +371,12 @@ const cli_command cmd_bench_schedule = {
     .name = "bench schedule",
     .summary = "what a CPU and a GPU carry together",
     .synopsis = "[OPTIONS] INDEX LOG\n--simulate [OPTIONS]\n--repeat=FILE",
-    .description = "Offers the queries of a log to both engines together, at rates from 1,000 a second up, and prints "
-                   "delays, late queries and what the CPU answered. Or simulates queues of queries in front of a CPU "
-                   "and a GPU on tables of costs, as Figure 7 of Ding, He, Yan and Suel (WWW 2009) does. Or makes "
-                   "logged decisions of the scheduler again.",
+    .description =
+        "Offers the queries of a log to both engines together, or to each of `--engines`, at rates from 1,000 "
+        "a second up, and prints delays, late queries and what the CPU answered; or finds the greatest rate "
+        "that is carried within a delay. Or simulates queues of queries in front of a CPU and a GPU on "
+        "tables of costs, as Figure 7 of Ding, He, Yan and Suel (WWW 2009) does. Or makes logged decisions "
+        "of the scheduler again.",
     .sections = sections,
     .examples = examples,
     .flags = flags,
