@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/device.h"
 #include "engine/status.h"
 #include "query/boolean.h"
 #include "query/faults.h"
@@ -61,11 +62,25 @@ static gx_status check_devices(gx_engine_options *opt, gx_error *err)
     return GX_OK;
 }
 
+/* Whether all GPUs of the list can be used, also those that a collection does not need yet. */
+static gx_status try_devices(const gx_engine_options *given, gx_error *err)
+{
+    gx_engine_options o = GX_ENGINE_OPTIONS;
+    gx_status st =
+        gx_sized_read(&o, sizeof o, given, GX_SIZE_THROUGH(gx_engine_options, linger_us), "gx_engine_options", err);
+    for (uint32_t i = 0; st == GX_OK && o.kind == GX_ENGINE_GPU && o.n_devices <= GX_MAX_DEVICES && i < o.n_devices; ++i)
+        st = gx_device_use(o.devices[i], err);
+    return st;
+}
+
 gx_status gx_engine_open(gx_engine **out, const gx_index *ix, const gx_engine_options *opt, gx_error *err)
 {
     const gx_executor *gpu;
     *out = NULL;
-    const gx_status st = gx_faults_wrap(&gpu, find_ops("gpu"), getenv("GX_GPU_FAULTS"), err);
+    gx_clear_error(err);
+    gx_status st = try_devices(opt, err);
+    if (st == GX_OK)
+        st = gx_faults_wrap(&gpu, find_ops("gpu"), getenv("GX_GPU_FAULTS"), err);
     return st == GX_OK ? gx_engine_open_with(out, ix, opt, gpu, err) : st;
 }
 

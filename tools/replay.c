@@ -248,7 +248,7 @@ static int run(const cli_args *a)
         if (!opt.batch)
             opt.batch = hybrid_is_asked(a) ? HYBRID_BATCH : gx_engine_get_kind(en) == GX_ENGINE_GPU ? 1024 : 1;
         if (hybrid_is_asked(a)) {
-            both.options.callers = opt.threads;
+            both.options.callers = (opt.threads + 3) / 4; /* the others go on planning */
             both.options.bound = both.options.bound > opt.batch ? both.options.bound : opt.batch;
             opt.service = &both.options;
             opt.service_mask = gpu_mask;

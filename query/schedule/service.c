@@ -40,6 +40,8 @@
 #define MOST_RETRY 10.0   /* s */
 #define MOST_POLLING 2u   /* threads of a processor that poll at once: more would only hold each other up */
 #define CORES_A_POLL 4u   /* and no more than one in as many cores, for others have to run too */
+#define PLACES_A_CALLER 4u /* guests for each caller that may answer at once, so that a thread finds its last one free */
+#define MOST_GUESTS 64u    /* but no more than so many, or one for each caller */
 #define QUERY_OPTIONS_LEAST GX_SIZE_THROUGH(gx_query_options, mask)
 
 /* A plan's `cancel` while the watchdog may leave the thread that runs it. */
@@ -59,7 +61,8 @@ typedef struct worker {
     /* Since when the GPU has the thread's batch, in ns; 0: it has none; LEFT */
     atomic_uint_fast64_t since;
     atomic_bool returned;  /* of one that was left, from the GPU */
-    struct worker *next;   /* of those that were left, or of free guests */
+    struct worker *next;   /* of those that were left */
+    bool visited;          /* of a guest: a caller has it */
     uint32_t max, absorbs; /* most queries, and arrivals, at once */
     gx_session *session;   /* NULL: the GPU has failed */
     gx_session *fallback;  /* of a GPU thread: on the CPU; NULL until needed */
@@ -86,7 +89,7 @@ struct gx_service {
     gx_cost_profile profile;
     worker **workers; /* [n_workers] those of the CPU first */
     uint32_t n_workers;
-    worker **guests; /* [n_guests] without threads: those of the callers that answer themselves */
+    worker **guests; /* [n_guests] without threads: for the callers that answer themselves, opt.callers at once */
     uint32_t n_guests;
     gx_threads *watchdog;
     atomic_bool closing;
@@ -101,7 +104,7 @@ struct gx_service {
     alignas(64) pthread_mutex_t lock; /* of the rest */
     pthread_cond_t work[GX_N_PROCESSORS], room, drained, ended;
     worker *left;      /* threads that the GPU keeps, or has kept */
-    worker *guest;     /* those that no caller has */
+    uint32_t n_visits; /* guests that a caller has */
     uint32_t n_active; /* threads that answer */
     uint32_t most_polling;
     bool watches;
@@ -848,7 +851,8 @@ static gx_status open_scheduler(gx_service *s, gx_error *err)
 
 static gx_status open_guests(gx_service *s, gx_error *err)
 {
-    const uint32_t n = s->opt.cpu ? s->opt.callers : 0;
+    const uint32_t callers = s->opt.cpu ? s->opt.callers : 0, most = callers > MOST_GUESTS ? callers : MOST_GUESTS,
+                   n = PLACES_A_CALLER * callers < most ? PLACES_A_CALLER * callers : most;
     gx_status st = GX_OK;
     s->guests = calloc(n + 1ull, sizeof(worker *));
     if (!s->guests)
@@ -858,8 +862,6 @@ static gx_status open_guests(gx_service *s, gx_error *err)
         if (!w)
             return gx_fail(err, GX_ENOMEM, "no memory for %u callers that answer", n);
         w->max = 1;
-        w->next = s->guest;
-        s->guest = w;
         st = gx_session_open(&w->session, s->opt.cpu, err);
     }
     return st;
@@ -1039,6 +1041,24 @@ static bool is_idle(gx_service *s)
     return !atomic_load(&s->closing) && !has_work(s);
 }
 
+/* The guest that the calling thread had last, whose memory is in its core's caches, or another that
+ * is free. NULL: there is none. The caller holds the lock. */
+static worker *find_guest(gx_service *s)
+{
+    static atomic_uint n_threads;
+    static _Thread_local unsigned mine;
+    if (s->n_visits >= s->opt.callers)
+        return NULL;
+    if (!mine)
+        mine = atomic_fetch_add(&n_threads, 1) + 1;
+    for (uint32_t i = 0; i < s->n_guests; ++i) {
+        worker *w = s->guests[(mine + i) % s->n_guests];
+        if (!w->visited)
+            return w;
+    }
+    return NULL;
+}
+
 /* Take the query of a caller, as a thread of the CPU does. The query waits like any other where the
  * scheduler has another processor for it, or a place that is nearer. NULL: it has not been put. */
 static worker *visit(gx_service *s, gx_service_job *job)
@@ -1046,9 +1066,9 @@ static worker *visit(gx_service *s, gx_service_job *job)
     worker *w = NULL;
     if (atomic_load(&s->n_held) > 1 || pthread_mutex_trylock(&s->lock))
         return NULL;
-    if (s->guest && is_idle(s)) {
-        w = s->guest;
-        s->guest = w->next;
+    if (is_idle(s) && (w = find_guest(s))) {
+        w->visited = true;
+        ++s->n_visits;
         job->next = NULL;
         s->arriving = job;
         w->n = take(w, &w->ns);
@@ -1069,8 +1089,8 @@ static bool answer_here(gx_service *s, gx_service_job *job)
     pthread_mutex_lock(&s->lock);
     if (w->n)
         end_work(w);
-    w->next = s->guest;
-    s->guest = w;
+    w->visited = false;
+    --s->n_visits;
     pthread_mutex_unlock(&s->lock);
     return true;
 }

@@ -290,6 +290,17 @@ static void measure_batches(bench *b, const char *name, gx_op op, uint32_t k, ui
         measure_sessions(b, name, k, batch);
 }
 
+/* All queries in small batches, which several sessions send at once, as a scheduler does. */
+static void measure_small_in_sessions(bench *b)
+{
+    gx_error err;
+    make_plans(b, GX_OP_OR, 10);
+    if (b->n_sessions && b->ops->run(b->exec, b->plans, b->n, b->hits, NULL, &err) != GX_OK)
+        die("run", &err);
+    for (uint32_t n = 16; b->n_sessions && n < 1024; n *= 4)
+        measure_sessions(b, "OR", 10, n);
+}
+
 /* Queries one at a time. */
 static void measure_alone(bench *b, const char *name, gx_op op, uint32_t k)
 {
@@ -361,6 +372,7 @@ static void measure_all(bench *b)
     if (wanted(o, "small")) {
         for (uint32_t n = 4; n < 1024; n *= 4)
             measure_batches(b, "OR", GX_OP_OR, 10, n, n);
+        measure_small_in_sessions(b);
     }
     if (wanted(o, "memory"))
         measure_memory(b);
