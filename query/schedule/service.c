@@ -62,7 +62,7 @@ typedef struct worker {
     atomic_uint_fast64_t since;
     atomic_bool returned;  /* of one that was left, from the GPU */
     struct worker *next;   /* of those that were left */
-    bool visited;          /* of a guest: a caller has it */
+    atomic_bool visited;   /* of a guest: a caller has it */
     uint32_t max, absorbs; /* most queries, and arrivals, at once */
     gx_session *session;   /* NULL: the GPU has failed */
     gx_session *fallback;  /* of a GPU thread: on the CPU; NULL until needed */
@@ -97,18 +97,18 @@ struct gx_service {
     alignas(64) _Atomic(gx_service_job *) arrived; /* the newest first */
     atomic_uint changes;                           /* of what waits */
     atomic_uint n_held;                            /* queries that are put and not taken */
-    atomic_uint_fast64_t next_number, n_pending, n_refused;
+    atomic_uint_fast64_t next_number, n_pending, n_refused, n_at_once;
+    atomic_uint n_visits, n_draining; /* guests that a caller has; calls of gx_service_drain */
     alignas(64) atomic_uint n_sleeping[GX_N_PROCESSORS];
     atomic_uint n_polling[GX_N_PROCESSORS];
 
     alignas(64) pthread_mutex_t lock; /* of the rest */
     pthread_cond_t work[GX_N_PROCESSORS], room, drained, ended;
     worker *left;      /* threads that the GPU keeps, or has kept */
-    uint32_t n_visits; /* guests that a caller has */
     uint32_t n_active; /* threads that answer */
     uint32_t most_polling;
     bool watches;
-    uint32_t n_wait_for_room;
+    atomic_uint n_wait_for_room;
     gx_scheduler *scheduler;
     gx_service_job **jobs;    /* [opt.bound] by slot */
     gx_service_job *arriving; /* taken from `arrived`, and not yet put; the oldest first */
@@ -1041,22 +1041,29 @@ static bool is_idle(gx_service *s)
     return !atomic_load(&s->closing) && !has_work(s);
 }
 
-/* The guest that the calling thread had last, whose memory is in its core's caches, or another that
- * is free. NULL: there is none. The caller holds the lock. */
-static worker *find_guest(gx_service *s)
+/* Take the guest that the calling thread had last, whose memory is in its core's caches, or another
+ * that is free. NULL: there is none. */
+static worker *take_guest(gx_service *s)
 {
     static atomic_uint n_threads;
     static _Thread_local unsigned mine;
-    if (s->n_visits >= s->opt.callers)
-        return NULL;
     if (!mine)
         mine = atomic_fetch_add(&n_threads, 1) + 1;
-    for (uint32_t i = 0; i < s->n_guests; ++i) {
-        worker *w = s->guests[(mine + i) % s->n_guests];
-        if (!w->visited)
-            return w;
+    if (atomic_fetch_add(&s->n_visits, 1) < s->opt.callers) {
+        for (uint32_t i = 0; i < s->n_guests; ++i) {
+            worker *w = s->guests[(mine + i) % s->n_guests];
+            if (!atomic_load(&w->visited) && !atomic_exchange(&w->visited, true))
+                return w;
+        }
     }
+    atomic_fetch_sub(&s->n_visits, 1);
     return NULL;
+}
+
+static void leave_guest(gx_service *s, worker *w)
+{
+    atomic_store(&w->visited, false);
+    atomic_fetch_sub(&s->n_visits, 1);
 }
 
 /* Take the query of a caller, as a thread of the CPU does. The query waits like any other where the
@@ -1066,9 +1073,7 @@ static worker *visit(gx_service *s, gx_service_job *job)
     worker *w = NULL;
     if (atomic_load(&s->n_held) > 1 || pthread_mutex_trylock(&s->lock))
         return NULL;
-    if (is_idle(s) && (w = find_guest(s))) {
-        w->visited = true;
-        ++s->n_visits;
+    if (is_idle(s) && (w = take_guest(s))) {
         job->next = NULL;
         s->arriving = job;
         w->n = take(w, &w->ns);
@@ -1077,21 +1082,51 @@ static worker *visit(gx_service *s, gx_service_job *job)
     return w;
 }
 
+/* Answer a query in its caller's thread, without the lock and without the scheduler, where no other
+ * waits and the CPU is predicted to be faster. All that other threads write and that is touched here
+ * lies in one cache line. false: nothing has been done. */
+static bool answer_at_once(gx_service *s, gx_service_job *job)
+{
+    worker *w;
+    if (s->decisions || atomic_load(&s->n_held) != 1 || atomic_load(&s->closing) ||
+        (s->opt.gpu && job->described.cpu > job->described.gpu_alone) || !(w = take_guest(s)))
+        return false;
+    atomic_fetch_sub(&s->n_held, 1);
+    if (atomic_load(&s->n_wait_for_room)) {
+        pthread_mutex_lock(&s->lock);
+        pthread_cond_broadcast(&s->room);
+        pthread_mutex_unlock(&s->lock);
+    }
+    w->n = 1;
+    w->jobs[0] = job;
+    answer(w);
+    leave_guest(s, w);
+    atomic_fetch_add(&s->n_at_once, 1);
+    if (atomic_fetch_sub(&s->n_pending, 1) == 1 && atomic_load(&s->n_draining)) {
+        pthread_mutex_lock(&s->lock);
+        pthread_cond_broadcast(&s->drained);
+        pthread_mutex_unlock(&s->lock);
+    }
+    return true;
+}
+
 /* Answer a query in its caller's thread, or put it. false: nothing has been done. */
 static bool answer_here(gx_service *s, gx_service_job *job)
 {
     worker *w;
-    if (!s->n_guests || job->described.cpu > s->opt.caller_seconds * 1e9 || job->described.only == GX_PROCESSOR_GPU ||
-        !(w = visit(s, job)))
+    if (!s->n_guests || job->described.cpu > s->opt.caller_seconds * 1e9 || job->described.only == GX_PROCESSOR_GPU)
+        return false;
+    if (answer_at_once(s, job))
+        return true;
+    if (!(w = visit(s, job)))
         return false;
     if (w->n)
         answer(w);
     pthread_mutex_lock(&s->lock);
     if (w->n)
         end_work(w);
-    w->visited = false;
-    --s->n_visits;
     pthread_mutex_unlock(&s->lock);
+    leave_guest(s, w);
     return true;
 }
 
@@ -1155,8 +1190,10 @@ bool gx_service_cancel(gx_service *s, uint64_t number)
 void gx_service_drain(gx_service *s)
 {
     pthread_mutex_lock(&s->lock);
+    atomic_fetch_add(&s->n_draining, 1);
     while (atomic_load(&s->n_pending))
         pthread_cond_wait(&s->drained, &s->lock);
+    atomic_fetch_sub(&s->n_draining, 1);
     pthread_mutex_unlock(&s->lock);
 }
 
@@ -1166,6 +1203,8 @@ void gx_service_get_counts(gx_service *s, gx_service_counts *out)
     const gx_schedule_counts c = gx_scheduler_counts(s->scheduler);
     *out = s->counts;
     pthread_mutex_unlock(&s->lock);
+    out->by[GX_PROCESSOR_CPU] += atomic_load(&s->n_at_once);
+    out->answered += atomic_load(&s->n_at_once);
     out->submitted = atomic_load(&s->next_number);
     out->refused = atomic_load(&s->n_refused);
     out->batches = c.batches;
