@@ -869,13 +869,14 @@ typedef struct gx_query_features {
     gx_op op;
 } gx_query_features;
 
-#define GX_COST_LEAVES 36u /* linear models of a kind: by operator, k, and number of terms or size of the batch */
-#define GX_COST_TERMS 17u  /* weights of a linear model */
+/* Linear models of a kind: by operator, k, number of terms and sum of lengths, or size of the batch. */
+#define GX_COST_LEAVES 144u
+#define GX_COST_TERMS 17u /* weights of a linear model */
 
 /* A cost model. gx_cost_profile_init sets the library's own, of one NVIDIA H200 and a core of its
  * host. */
 typedef struct gx_cost_profile {
-    double weights[GX_N_COST_KINDS][GX_COST_LEAVES][GX_COST_TERMS]; /* ns, >= 0 */
+    double weights[GX_N_COST_KINDS][GX_COST_LEAVES][GX_COST_TERMS]; /* ns; of batches >= 0 */
     bool measured[GX_N_COST_KINDS];                                 /* by gx_calibrate; false: the library's own */
 } gx_cost_profile;
 GX_API void gx_cost_profile_init(gx_cost_profile *p);

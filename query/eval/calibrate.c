@@ -379,7 +379,7 @@ static gx_status fit_kind(const calibration *c, gx_cost_kind kind, uint32_t with
         samples[n].ns = t->ns;
         samples[n++].leaf = gx_cost_leaf(&c->members[t->first], t->n, kind, without);
     }
-    return gx_cost_fit(weights, samples, n, err);
+    return gx_cost_fit(weights, samples, n, kind != GX_COST_GPU_BATCH, err);
 }
 
 static gx_status fit_all(calibration *c, gx_cost_profile *out, gx_calibration *report, gx_error *err)

@@ -9,10 +9,12 @@
 
 #define LARGE_K 50u         /* from this k on a leaf of its own */
 #define MOST_TERMS 6u       /* queries of so many terms and more share a leaf */
+#define SUM_CLASSES 4u      /* of the sum of lengths, by powers of 10 from 100 on */
 #define USUAL_BATCH 512u    /* what a query adds to a batch is that of batches of this size */
-#define ROUNDS 8            /* of counting samples that are far off less */
+#define ROUNDS 16           /* of counting samples that are far off less */
 #define SHORT_LIST 1000.0   /* postings up to which a list's length counts in full */
-#define LEAST_RESIDUAL 0.03 /* relative errors below this count alike */
+#define LEAST_RESIDUAL 0.02 /* relative errors below this count alike */
+#define RIDGE 1e-4          /* keeps weights small that the samples hardly tell apart */
 #define LEAST_COST 100.0    /* ns */
 
 /* The functions of the basis, by number. */
@@ -37,7 +39,8 @@ enum {
     N_BASIS
 };
 static_assert(N_BASIS == GX_COST_TERMS, "as many weights as functions");
-static_assert(3 * 2 * MOST_TERMS == GX_COST_LEAVES, "a leaf for each operator, kind of k and number of terms");
+static_assert(3 * 2 * MOST_TERMS * SUM_CLASSES == GX_COST_LEAVES,
+              "a leaf for each operator, kind of k, number of terms and class of sums");
 
 static const char *const term_names[GX_COST_TERMS] = {
     "constant",       "shortest",    "sqrt(shortest)",    "min(shortest, 1000)",
@@ -109,16 +112,22 @@ static uint32_t size_class(uint32_t n)
     return c;
 }
 
+static uint32_t sum_class(double sum)
+{
+    return (sum >= 100) + (sum >= 1000) + (sum >= 10000);
+}
+
 uint32_t gx_cost_leaf(const gx_query_features *f, uint32_t n, gx_cost_kind kind, uint32_t without)
 {
     const uint32_t op = lacks(without, GX_COST_FEATURE_OPERATOR) ? 0 : (uint32_t)f->op;
     const uint32_t large = !lacks(without, GX_COST_FEATURE_K) && f->k >= LARGE_K;
     uint32_t terms = f->n_terms < 1 ? 1 : f->n_terms > MOST_TERMS ? MOST_TERMS : f->n_terms;
+    const bool summed = kind != GX_COST_GPU_BATCH && !lacks(without, GX_COST_FEATURE_SUM);
     if (kind == GX_COST_GPU_BATCH)
         terms = lacks(without, GX_COST_FEATURE_BATCH) ? 1 : 1 + size_class(n);
     else if (lacks(without, GX_COST_FEATURE_TERMS))
         terms = 1;
-    return (op * 2 + large) * MOST_TERMS + terms - 1;
+    return ((op * 2 + large) * MOST_TERMS + terms - 1) * SUM_CLASSES + (summed ? sum_class(f->sum) : 0);
 }
 
 static void add_length(double *basis, double n)
@@ -309,8 +318,20 @@ void gx_least_squares(const double *ata, const double *atb, uint32_t n, double *
     }
 }
 
+/* The w that minimises |A w - b|^2 and RIDGE times the sum of the samples' importance times |w|^2. */
+static void ridge_regression(double *ata, const double *atb, uint32_t n, double importance, double *w)
+{
+    bool in[GX_COST_TERMS];
+    for (uint32_t i = 0; i < n; ++i) {
+        in[i] = ata[i * n + i] > 0;
+        ata[i * n + i] += RIDGE * importance;
+    }
+    if (!solve(ata, atb, n, in, w))
+        memset(w, 0, n * sizeof *w);
+}
+
 /* Fit the m samples at `at`; the functions are scaled so that their sums of squares are 1. */
-static void fit_leaf(double *w, const gx_cost_sample *const *at, size_t m)
+static void fit_leaf(double *w, const gx_cost_sample *const *at, size_t m, bool any_sign)
 {
     double scale[GX_COST_TERMS] = {0}, scaled[GX_COST_TERMS];
     for (size_t s = 0; s < m; ++s) {
@@ -320,7 +341,7 @@ static void fit_leaf(double *w, const gx_cost_sample *const *at, size_t m)
     for (uint32_t i = 0; i < GX_COST_TERMS; ++i)
         scale[i] = scale[i] > 0 ? 1 / sqrt(scale[i] / (double)m) : 0;
     for (int round = 0; round < ROUNDS; ++round) {
-        double ata[GX_COST_TERMS * GX_COST_TERMS] = {0}, atb[GX_COST_TERMS] = {0};
+        double ata[GX_COST_TERMS * GX_COST_TERMS] = {0}, atb[GX_COST_TERMS] = {0}, all = 0;
         for (size_t s = 0; s < m; ++s) {
             double row[GX_COST_TERMS], importance = 1;
             for (uint32_t i = 0; i < GX_COST_TERMS; ++i)
@@ -329,37 +350,48 @@ static void fit_leaf(double *w, const gx_cost_sample *const *at, size_t m)
                 const double off = fabs(dot(row, scaled, GX_COST_TERMS) - 1);
                 importance = 1 / (off > LEAST_RESIDUAL ? off : LEAST_RESIDUAL);
             }
+            all += importance / (double)m;
             for (uint32_t i = 0; i < GX_COST_TERMS; ++i) {
                 atb[i] += importance * row[i] / (double)m;
                 for (uint32_t j = 0; j < GX_COST_TERMS; ++j)
                     ata[i * GX_COST_TERMS + j] += importance * row[i] * row[j] / (double)m;
             }
         }
-        gx_least_squares(ata, atb, GX_COST_TERMS, scaled);
+        if (any_sign)
+            ridge_regression(ata, atb, GX_COST_TERMS, all, scaled);
+        else
+            gx_least_squares(ata, atb, GX_COST_TERMS, scaled);
     }
     for (uint32_t i = 0; i < GX_COST_TERMS; ++i)
         w[i] = scaled[i] * scale[i];
 }
 
+/* Whether two leaves are of one class: 0: the same leaf; 1: of other sums of lengths; 2: and numbers of
+ * terms; 3: any leaf. */
+static bool are_alike(uint32_t a, uint32_t b, int wider)
+{
+    const uint32_t by[] = {1, SUM_CLASSES, SUM_CLASSES * MOST_TERMS, GX_COST_LEAVES};
+    return a / by[wider] == b / by[wider];
+}
+
 gx_status gx_cost_fit(double weights[GX_COST_LEAVES][GX_COST_TERMS], const gx_cost_sample *samples, size_t n,
-                      gx_error *err)
+                      bool any_sign, gx_error *err)
 {
     const gx_cost_sample **at = malloc((n + 1) * sizeof *at);
     if (!at)
         return gx_fail(err, GX_ENOMEM, "no memory for %zu measured costs", n);
     for (uint32_t leaf = 0; leaf < GX_COST_LEAVES; ++leaf) {
         size_t m = 0;
-        for (int wider = 0; wider < 3 && m < GX_COST_LEAST_SAMPLES; ++wider) {
+        for (int wider = 0; wider < 4 && m < GX_COST_LEAST_SAMPLES; ++wider) {
             m = 0;
-            for (size_t s = 0; s < n; ++s) { /* the leaf; then its operator and k; then all */
-                const uint32_t of = samples[s].leaf;
-                if (wider == 2 || of == leaf || (wider == 1 && of / MOST_TERMS == leaf / MOST_TERMS))
+            for (size_t s = 0; s < n; ++s) {
+                if (are_alike(samples[s].leaf, leaf, wider))
                     at[m++] = &samples[s];
             }
         }
         memset(weights[leaf], 0, sizeof weights[leaf]);
         if (m)
-            fit_leaf(weights[leaf], at, m);
+            fit_leaf(weights[leaf], at, m, any_sign);
     }
     free(at);
     return GX_OK;

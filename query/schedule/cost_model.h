@@ -2,9 +2,10 @@
  *
  *   gx_query_features --rule--> leaf --weights . basis--> nanoseconds
  *
- * A small tree of rules chooses a leaf by operator, k and number of terms, or of a batch its size.
- * Each leaf has a linear model with weights that are not negative over a basis of functions of the features: lengths,
- * their square roots and logarithms. Ding, He, Yan and Suel (WWW 2009, section 9) use rules with
+ * A small tree of rules chooses a leaf by operator, k, number of terms and sum of lengths, or of a
+ * batch its size. Each leaf has a linear model over a basis of functions of the features: lengths,
+ * their square roots and logarithms. The weights of batches are not negative, since they are divided
+ * into a fixed part and what each query adds. Ding, He, Yan and Suel (WWW 2009, section 9) use rules with
  * linear models too, over the same lengths.
  *
  * A batch on a GPU costs a fixed part and what its queries add to it. The basis of a batch is the
@@ -46,12 +47,13 @@ typedef struct gx_cost_sample {
     uint32_t leaf;
 } gx_cost_sample;
 
-/* Set the weights of one kind so that the relative errors of the n samples are small: least
- * squares, with weights that are at least 0 and samples far off counting less. A leaf of fewer than
- * GX_COST_LEAST_SAMPLES takes its weights from the samples of its operator and k. GX_ENOMEM. */
+/* Set the weights of one kind so that the relative errors of the n samples are small: least squares,
+ * with samples far off counting less; with weights that are at least 0 unless any_sign. A leaf of
+ * fewer than GX_COST_LEAST_SAMPLES takes its weights from the samples of all sums of lengths, then of
+ * all numbers of terms, then of all. GX_ENOMEM. */
 #define GX_COST_LEAST_SAMPLES 40u
 gx_status gx_cost_fit(double weights[GX_COST_LEAVES][GX_COST_TERMS], const gx_cost_sample *samples, size_t n,
-                      gx_error *err);
+                      bool any_sign, gx_error *err);
 
 /* The weights w >= 0 that minimise |A w - b|^2, given the n x n matrix A' A and A' b, for n <=
  * GX_COST_TERMS (Lawson and Hanson, Solving Least Squares Problems, 1974, chapter 23). */

@@ -1,6 +1,6 @@
 /* profile.c: a cost model as a JSON file:
  *
- *   {"schema": 1, "gpuidx": "0.1.0", "unit": "ns",
+ *   {"schema": 2, "gpuidx": "0.1.0", "unit": "ns",
  *    "models": {"cpu": [{"leaf": 0, "sqrt(sum)": 12.5, ...}, ...], "gpu_alone": [...], ...}}
  *
  * Weights that are 0 are left out, and so are leaves of such weights alone.
@@ -15,7 +15,7 @@
 
 #include "engine/status.h"
 
-#define SCHEMA 1
+#define SCHEMA 2
 
 static const char *const kind_names[GX_N_COST_KINDS] = {"cpu", "gpu_alone", "gpu_batch"};
 
@@ -76,8 +76,8 @@ static gx_status read_leaf(double weights[GX_COST_LEAVES][GX_COST_TERMS], const 
         const json_t *w = json_object_get(o, gx_cost_term_name(i));
         n_known += w != NULL;
         weights[leaf][i] = w ? json_number_value(w) : 0;
-        if (w && (!json_is_number(w) || !(weights[leaf][i] >= 0) || !isfinite(weights[leaf][i])))
-            return bad(path, "a weight is no number of at least 0", err);
+        if (w && (!json_is_number(w) || !isfinite(weights[leaf][i])))
+            return bad(path, "a weight is no number", err);
     }
     return n_known == json_object_size(o) ? GX_OK : bad(path, "a model has a weight of no known name", err);
 }

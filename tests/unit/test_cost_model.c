@@ -93,7 +93,7 @@ static void costs_that_are_linear_are_learnt(void **state)
         samples[i].leaf = gx_cost_leaf(&f, 1, GX_COST_CPU, 0);
         samples[i].ns = 500 * (1 + f.op) * f.n_terms + 2 * f.shortest + 30 * sqrt(f.sum);
     }
-    assert_int_equal(gx_cost_fit(p->weights[GX_COST_CPU], samples, N, NULL), GX_OK);
+    assert_int_equal(gx_cost_fit(p->weights[GX_COST_CPU], samples, N, true, NULL), GX_OK);
     for (int i = 0; i < N; ++i) {
         const double predicted = gx_cost_predict(p, GX_COST_CPU, &all[i], 1);
         if (fabs(predicted / samples[i].ns - 1) > 0.02)
@@ -193,13 +193,12 @@ static void a_bad_profile_is_refused_and_says_why(void **state)
         {"", "profile"},
         {"{\"schema\": 1", "profile"},
         {"[]", "no profile of this version"},
-        {"{\"schema\": 2, \"models\": {}}", "no profile of this version"},
-        {"{\"schema\": 1, \"models\": {\"cpu\": 3}}", "no array"},
-        {"{\"schema\": 1, \"models\": {\"cpu\": [{}]}}", "number of a leaf"},
-        {"{\"schema\": 1, \"models\": {\"cpu\": [{\"leaf\": 36}]}}", "number of a leaf"},
-        {"{\"schema\": 1, \"models\": {\"cpu\": [{\"leaf\": 1, \"sum\": -1}]}}", "weight"},
-        {"{\"schema\": 1, \"models\": {\"cpu\": [{\"leaf\": 1, \"sum\": \"x\"}]}}", "weight"},
-        {"{\"schema\": 1, \"models\": {\"cpu\": [{\"leaf\": 1, \"moon\": 1}]}}", "no known name"},
+        {"{\"schema\": 9, \"models\": {}}", "no profile of this version"},
+        {"{\"schema\": 2, \"models\": {\"cpu\": 3}}", "no array"},
+        {"{\"schema\": 2, \"models\": {\"cpu\": [{}]}}", "number of a leaf"},
+        {"{\"schema\": 2, \"models\": {\"cpu\": [{\"leaf\": 144}]}}", "number of a leaf"},
+        {"{\"schema\": 2, \"models\": {\"cpu\": [{\"leaf\": 1, \"sum\": \"x\"}]}}", "weight"},
+        {"{\"schema\": 2, \"models\": {\"cpu\": [{\"leaf\": 1, \"moon\": 1}]}}", "no known name"},
     };
     gx_cost_profile p, before;
     memset(&p, 7, sizeof p);
