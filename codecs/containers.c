@@ -80,7 +80,7 @@ static uint32_t count_runs(const uint32_t *words, uint32_t *n_rows)
     return runs;
 }
 
-static uint32_t bytes_of(gx_container c)
+uint32_t gx_container_bytes(gx_container c)
 {
     static const uint32_t sizes[] = {2, 0, 4};
     return gx_container_form_of(c) == GX_CONTAINER_BITMAP ? BITMAP_BYTES
@@ -159,7 +159,7 @@ static gx_status make(gx_containers *c, const gx_wah *columns, uint32_t n_thread
     gx_parallel_for(n_threads, c->n_columns, make_column, &m);
     for (uint64_t i = 0; i < (uint64_t)c->n_places * c->n_columns; ++i) {
         c->table[i].begin = (uint32_t)units;
-        units += (bytes_of(c->table[i]) + LEAST_ALIGNED - 1) / LEAST_ALIGNED;
+        units += (gx_container_bytes(c->table[i]) + LEAST_ALIGNED - 1) / LEAST_ALIGNED;
         if (units > UINT32_MAX)
             return GX_EUSAGE;
     }

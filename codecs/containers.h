@@ -50,6 +50,9 @@ static inline uint32_t gx_container_n(gx_container c)
     return c.n & 0x3fffffffu;
 }
 
+/* Bytes of its data that are used. */
+uint32_t gx_container_bytes(gx_container c);
+
 /* Make containers of WAH columns, all of as many rows, by up to n_threads threads. GX_ENOMEM;
  * GX_EUSAGE: the data take 64 GiB or more. Free them by gx_containers_close. */
 gx_status gx_containers_open(gx_containers **out, const gx_wah *columns, uint32_t n_columns, uint32_t n_threads,

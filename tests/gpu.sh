@@ -31,8 +31,8 @@ check() { # what, exit status wanted (0, or "not" for any other), command...
 for part; do
     case $part in
     test)
-        for t in device upload_cuda list_kernels merge_find bounds_cuda select_cuda sub_batch_cuda wah_cuda bitmaps \
-            query; do
+        for t in device upload_cuda list_kernels merge_find bounds_cuda select_cuda sub_batch_cuda wah_cuda \
+            containers_cuda bitmap_columns_cuda bitmaps query; do
             [[ -x $dir/test_$t ]] && check "test_$t" 0 "$dir/test_$t"
         done
         check "test_weights" 0 env GX_TEST_FILTER='*gpu' GX_TEST_CASES="${GX_WEIGHT_CASES:-10000}" \
@@ -58,6 +58,10 @@ for part; do
                 "$sanitizer" --tool $tool --error-exitcode 9 "$dir/test_select_cuda"
             check "$tool: the OR of WAH columns" 0 \
                 "$sanitizer" --tool $tool --error-exitcode 9 "$dir/test_wah_cuda"
+            for t in containers bitmap_columns; do
+                check "$tool: sets of rows from $t" 0 env GX_TEST_CASES=8 \
+                    "$sanitizer" --tool $tool --error-exitcode 9 "$dir/test_${t}_cuda"
+            done
         done ;;
     *) say "no such part: $part"; exit 2 ;;
     esac

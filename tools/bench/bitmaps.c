@@ -12,6 +12,7 @@
 #include "tools/bench/bitmap_gpu.h"
 #include "tools/bench/bitmap_pool.h"
 #include "tools/bench/bitmap_report.h"
+#include "tools/bench/bitmap_sets.h"
 #include "tools/bench/common.h"
 #include "tools/bench/gpu_list.h"
 #include "tools/cli.h"
@@ -19,6 +20,7 @@
 #define DATA "bpa,linkage,kddcup,zipf,runs,range"
 
 enum { MAX_DATA = 8, PAPER_DATA = 4, KERNEL_RUNS = 21, PAPER_COLUMNS = 64 };
+enum { N_CONFIG_ROWS = BITMAP_N_CONFIGS + 2 }; /* and our two kernels */
 
 /* What is measured, and the tables that all data sets share. */
 typedef struct bench {
@@ -28,7 +30,7 @@ typedef struct bench {
     bool gpu;
     int device;
     double read_speed; /* bytes a second, of the GPU's memory */
-    bitmap_table *data, *storage, *times[3], *speedups[3], *cpu;
+    bitmap_table *data, *storage, *times[3], *speedups[3], *cpu, *stored;
 } bench;
 
 /* A data set, and the right answer to its query. */
@@ -38,7 +40,9 @@ typedef struct data_set {
     uint32_t first, n; /* the columns of the query */
     uint64_t *want, *got;
     double cpu_seconds[2][BITMAP_N_WAYS]; /* by one thread, and by all; 0: not measured */
-    double ours;                          /* our kernel's seconds; 0: not measured */
+    double ours;                          /* our kernel's seconds for WAH columns; 0: not measured */
+    double sets;                          /* for columns in containers */
+    double reductions[2];                 /* decompressed columns: by the ideal hybrid, and by ours */
 } data_set;
 
 static bool wants(const bench *b, uint32_t figure)
@@ -147,8 +151,10 @@ static int measure_cpu(bench *b, data_set *d)
             else
                 code = check_answer(d, bitmap_way_name((bitmap_way)way));
             v[1 + all] = *seconds * 1e3;
-            if (d->ours > 0)
-                v[3 + all] = *seconds / d->ours;
+            if (all && d->ours > 0)
+                v[3] = *seconds / d->ours;
+            if (all && d->sets > 0)
+                v[4] = *seconds / d->sets;
         }
     }
     bitmap_cpu_close(cpu);
@@ -187,8 +193,10 @@ static void add_figure_tables(bench *b, const data_set *sets, uint32_t n)
         }
         bitmap_add_column(b->speedups[m], "mean");
         bitmap_add_column(b->speedups[m], "the paper's mean");
-        for (int k = 0; k <= BITMAP_N_CONFIGS; ++k) {
-            const char *const name = k < BITMAP_N_CONFIGS ? bitmap_configs[k].name : "ours, cold cache";
+        for (int k = 0; k < N_CONFIG_ROWS; ++k) {
+            const char *const name = k < BITMAP_N_CONFIGS    ? bitmap_configs[k].name
+                                     : k == BITMAP_N_CONFIGS ? "ours, WAH, cold cache"
+                                                             : "ours, containers, cold cache";
             double *const v = bitmap_add_row(b->speedups[m], "%s", name);
             bitmap_add_row(b->times[m], "%s", name);
             if (k < BITMAP_N_CONFIGS)
@@ -215,17 +223,19 @@ static int measure_configs(bench *b, data_set *d, bitmap_client *c, uint32_t pla
             b->speedups[m]->values[k][place] = b->times[m]->values[0][place] / b->times[m]->values[k][place];
         }
     }
-    for (int m = 0; m < 3; ++m) {
-        b->times[m]->values[BITMAP_N_CONFIGS][place] = 1e3 * d->ours;
-        b->speedups[m]->values[BITMAP_N_CONFIGS][place] = 1e-3 * b->times[m]->values[0][place] / d->ours;
-    }
+    for (int m = 0; m < 3; ++m)
+        for (int k = BITMAP_N_CONFIGS; k < N_CONFIG_ROWS; ++k) {
+            const double ours = k == BITMAP_N_CONFIGS ? d->ours : d->sets;
+            b->times[m]->values[k][place] = 1e3 * ours;
+            b->speedups[m]->values[k][place] = 1e-3 * b->times[m]->values[0][place] / ours;
+        }
     return 0;
 }
 
 static void fill_means(bench *b, uint32_t n)
 {
     for (int m = 0; m < 3 && b->speedups[m]; ++m)
-        for (int k = 0; k <= BITMAP_N_CONFIGS; ++k) {
+        for (int k = 0; k < N_CONFIG_ROWS; ++k) {
             double sum = 0;
             for (uint32_t i = 0; i < n; ++i)
                 sum += b->speedups[m]->values[k][i];
@@ -287,7 +297,7 @@ static int measure_ours(bench *b, data_set *d, bitmap_client *c)
     const double column = 8.0 * (double)d->ix->n_chunks, words = column * d->n;
     gx_error err = {0};
     int code = 0;
-    double seconds[2], copy;
+    double seconds[2], copy, launch;
     char name[64];
     bitmap_table *t = NULL;
     if (b->figure == 0)
@@ -315,15 +325,122 @@ static int measure_ours(bench *b, data_set *d, bitmap_client *c)
         snprintf(name, sizeof name, "decompressed columns: %s", bitmap_reduction_name((bitmap_reduction)r));
         add_timing(b, t, name, seconds, words);
         code = check_answer(d, name);
+        if (r == BITMAP_IDEAL_HYBRID || r == BITMAP_STREAM)
+            d->reductions[r == BITMAP_STREAM] = seconds[0];
     }
     if (!code && t && bitmap_gpu_copy_time(c, KERNEL_RUNS, &copy, &err))
         return cli_fail_error(&err);
+    if (!code && t && bitmap_launch_time(KERNEL_RUNS, &launch, &err))
+        return cli_fail_error(&err);
     if (!code && t) {
+        bitmap_add_row(t, "a kernel that does nothing")[1] = 1e6 * launch;
         double *const v = bitmap_add_row(t, "the result to the host");
         v[1] = 1e6 * copy;
         v[2] = 1e-6 * column;
         v[3] = 1e-9 * column / copy;
     }
+    return code;
+}
+
+/* Queries over columns in containers. */
+typedef struct set_query {
+    const char *name;
+    bitmap_step steps[2];
+    uint32_t n_steps;
+    bool mask, count, rows;
+} set_query;
+
+/* The query's rows, as chunks, by the CPU. */
+static void expect_set(const data_set *d, const set_query *q, uint64_t *want, uint64_t *more)
+{
+    memset(want, 0, d->ix->n_chunks * sizeof *want);
+    for (uint32_t k = 0; k < q->n_steps; ++k) {
+        memset(more, 0, d->ix->n_chunks * sizeof *more);
+        for (uint32_t i = 0; i < q->steps[k].n; ++i) {
+            const gx_wah c = bitmap_column(d->ix, d->first + q->steps[k].first + i);
+            gx_wah_or_chunks(&c, more);
+        }
+        for (uint64_t i = 0; i < d->ix->n_chunks; ++i)
+            want[i] = q->steps[k].operation == BITMAP_OR    ? want[i] | more[i]
+                      : q->steps[k].operation == BITMAP_AND ? want[i] & more[i]
+                                                            : want[i] & ~more[i];
+    }
+}
+
+static int check_set(const data_set *d, const set_query *q, const bitmap_rows *a, const uint64_t *want)
+{
+    uint64_t n = 0;
+    for (uint64_t row = 0; row < d->shape->n_rows; ++row) {
+        const uint32_t bit = want[row / GX_WAH_ROWS] >> row % GX_WAH_ROWS & 1;
+        if ((q->mask && (a->mask[row / 32] >> row % 32 & 1) != bit) || (q->rows && bit && a->rows[n] != row))
+            return cli_fail(GX_EINTERNAL, "%s, containers: the rows that \"%s\" finds differ from the CPU's, at %llu",
+                            d->shape->title, q->name, (unsigned long long)row);
+        n += bit;
+    }
+    if (q->count && *a->count != n)
+        return cli_fail(GX_EINTERNAL, "%s, containers: \"%s\" counts %llu rows, the CPU %llu", d->shape->title, q->name,
+                        (unsigned long long)*a->count, (unsigned long long)n);
+    return 0;
+}
+
+/* A query measured and checked; the first one is the union. */
+static int measure_set(bench *b, data_set *d, bitmap_sets *s, const set_query *q, bitmap_table *t,
+                       const bitmap_rows *space)
+{
+    const bitmap_rows answer = {q->mask ? space->mask : NULL, q->count ? space->count : NULL,
+                                q->rows ? space->rows : NULL};
+    uint64_t *const want = malloc(d->ix->n_chunks * sizeof *want);
+    double seconds[2];
+    gx_error err = {0};
+    int code = want ? 0 : cli_fail(GX_ENOMEM, "no memory for %llu rows", (unsigned long long)d->shape->n_rows);
+    for (int warm = 0; warm < 2 && !code; ++warm)
+        if (bitmap_sets_query(s, q->steps, q->n_steps, KERNEL_RUNS, !warm, &answer, &seconds[warm], &err))
+            code = cli_fail_error(&err);
+    if (!code) {
+        expect_set(d, q, want, d->got);
+        code = check_set(d, q, &answer, want);
+    }
+    if (!code)
+        add_timing(b, t, q->name, seconds, (double)bitmap_sets_bytes(s, d->n));
+    for (int r = 0; r < 2 && !code && t && !q->count && q->n_steps == 1; ++r)
+        t->values[t->n_rows - 1][5 + r] = d->reductions[r] / seconds[0];
+    if (!code && d->sets == 0)
+        d->sets = seconds[0];
+    free(want);
+    return code;
+}
+
+static int measure_sets(bench *b, data_set *d)
+{
+    const uint32_t n = d->n, half = (n + 1) / 2;
+    const set_query queries[] = {
+        {"the union, to a mask", {{BITMAP_OR, 0, n}}, 1, true},
+        {"the union, counted", {{BITMAP_OR, 0, n}}, 1, false, true},
+        {"the union, to row numbers", {{BITMAP_OR, 0, n}}, 1, true, true, true},
+        {"half AND half, to a mask", {{BITMAP_OR, 0, half}, {BITMAP_AND, half, n - half}}, 2, true},
+        {"half AND NOT half, to a mask", {{BITMAP_OR, 0, half}, {BITMAP_ANDNOT, half, n - half}}, 2, true},
+    };
+    const uint64_t n_rows = d->shape->n_rows;
+    uint64_t count;
+    const bitmap_rows space = {malloc((n_rows + 31) / 32 * 4), &count, malloc(n_rows * 4)};
+    bitmap_sets *s = NULL;
+    gx_error err = {0};
+    int code =
+        space.mask && space.rows ? 0 : cli_fail(GX_ENOMEM, "no memory for %llu rows", (unsigned long long)n_rows);
+    if (!code && bitmap_sets_open(&s, d->ix, d->first, n, b->n_threads, &err))
+        code = cli_fail_error(&err);
+    bitmap_table *const t =
+        b->figure || code ? NULL
+                          : bitmap_add_table(&b->report, "sets",
+                                             "us cold|us warm|MB read|GB/s|of the memory's speed|x ideal hybrid|"
+                                             "x a thread a word",
+                                             "%s: %u columns in containers; x: the time of decompressed columns, cold",
+                                             d->shape->title, n);
+    for (uint32_t k = 0; k < (t ? sizeof queries / sizeof *queries : 1) && !code; ++k)
+        code = measure_set(b, d, s, &queries[k], t, &space);
+    bitmap_sets_close(s);
+    free(space.mask);
+    free(space.rows);
     return code;
 }
 
@@ -403,6 +520,41 @@ static int measure_ranges(bench *b, data_set *d)
     return 0;
 }
 
+/* The middle half of the first attribute's bins, from columns as index files have them. */
+static int measure_stored(bench *b, data_set *d)
+{
+    const uint64_t n_rows = d->shape->n_rows;
+    uint32_t first, n, *const mask = malloc((n_rows + 31) / 32 * sizeof *mask);
+    gx_error err = {0};
+    if (!mask)
+        return cli_fail(GX_ENOMEM, "no memory for %llu rows", (unsigned long long)n_rows);
+    bitmap_attribute(d->shape, 0, &first, &n);
+    for (int range = 0; range < 2; ++range) {
+        bitmap_stored q = {.range = range, .low = n / 4, .high = n / 4 + n / 2};
+        q.high = q.high < n ? q.high : n - 1;
+        if (bitmap_stored_query(d->ix, &q, KERNEL_RUNS, mask, &err)) {
+            free(mask);
+            return cli_fail_error(&err);
+        }
+        for (uint64_t row = 0; row < n_rows; ++row)
+            if ((mask[row / 32] >> row % 32 & 1) != (d->ix->values[row] >= q.low && d->ix->values[row] <= q.high)) {
+                free(mask);
+                return cli_fail(GX_EINTERNAL, "%s: bitmap columns of an index give a wrong row, %llu", d->shape->title,
+                                (unsigned long long)row);
+            }
+        double *const v =
+            bitmap_add_row(b->stored, "%s: %s", d->shape->title, range ? "range encoding" : "a column a bin");
+        v[0] = q.high - q.low + 1;
+        v[1] = 1e-6 * (double)q.bytes;
+        v[2] = 1e6 * q.seconds[0];
+        v[3] = 1e6 * q.seconds[1];
+        v[4] = 1e6 * q.cpu_seconds;
+        v[5] = q.cpu_seconds / q.seconds[0];
+    }
+    free(mask);
+    return 0;
+}
+
 /* Clients that ask at once, and share a pool. */
 typedef struct clients {
     const bench *b;
@@ -476,6 +628,8 @@ static int measure_gpu(bench *b, data_set *d, uint32_t place)
         return cli_fail_error(&err);
     }
     int code = measure_ours(b, d, c);
+    if (!code)
+        code = measure_sets(b, d);
     if (!code && b->times[0] && place < b->times[0]->n_columns)
         code = measure_configs(b, d, c, place);
     if (!code && wants(b, 8) && strcmp(name, "linkage") == 0)
@@ -486,6 +640,8 @@ static int measure_gpu(bench *b, data_set *d, uint32_t place)
         code = measure_reductions(b, d);
     if (!code && b->figure == 0 && strcmp(name, "range") == 0)
         code = measure_ranges(b, d);
+    if (!code && b->figure == 0 && d->ix->values && d->shape->n_rows <= UINT32_MAX)
+        code = measure_stored(b, d);
     if (!code && b->figure == 0 && strcmp(name, "kddcup") == 0)
         code = measure_pool(b, d);
     return code;
@@ -557,9 +713,9 @@ static void add_tables(bench *b)
         b->storage->axis = "times the compressed columns";
     }
     if (b->figure == 0)
-        b->cpu =
-            bitmap_add_table(&b->report, "cpu", "MB|ms, one core|ms, all cores|GPU x one|GPU x all",
-                             "The CPU, %u threads; GPU: our kernel's speed in multiples, cold cache", b->n_threads);
+        b->cpu = bitmap_add_table(
+            &b->report, "cpu", "MB|ms, one core|ms, all cores|GPU, WAH: x all|GPU, containers: x all",
+            "The CPU, %u threads; GPU: our kernels' speed in multiples of all cores, cold cache", b->n_threads);
 }
 
 static int measure(bench *b, const bitmap_shape **shapes, uint32_t n)
@@ -572,6 +728,9 @@ static int measure(bench *b, const bitmap_shape **shapes, uint32_t n)
     while (n_paper < n && shapes[n_paper] < bitmap_shapes + PAPER_DATA)
         ++n_paper;
 #if GX_CUDA
+    if (!code && b->gpu && b->figure == 0)
+        b->stored = bitmap_add_table(&b->report, "stored", "bins|MB read|us cold|us warm|us CPU, one core|x CPU",
+                                     "Bins of the first attribute, from bitmap columns as index files have them");
     if (!code && b->gpu && n_paper && (b->figure == 0 || (b->figure >= 5 && b->figure <= 7)))
         add_figure_tables(b, sets, n_paper);
     for (uint32_t i = 0; i < n && !code && b->gpu && b->figure != 4; ++i)
@@ -657,6 +816,11 @@ static const cli_section sections[] = {
      "result to the host is told apart. Decompressed columns are reduced by the ideal hybrid. CUB's scratch memory "
      "is allocated beforehand.\n"
      "\n"
+     "Our kernels answer from WAH columns, and from columns in containers of 65,536 rows: lists, bitmaps and runs, "
+     "each the smallest. From containers they make a mask, a number of rows, or row numbers, of unions combined by "
+     "OR, AND and AND NOT. Columns of the first attribute are also read in the forms that index files have, and the "
+     "time of one core is given beside.\n"
+     "\n"
      "\"Cold\" means that the L2 cache was overwritten before each run. Every answer is compared with the CPU's; if "
      "any differs the program fails."},
     {NULL},
@@ -676,8 +840,8 @@ const cli_command cmd_bench_bitmaps = {
     .description =
         "Measures how fast the columns of a bitmap index, compressed by WAH (Word-Aligned Hybrid coding), are "
         "ORed: on a GPU in the 11 configurations of Tran, Schaffner, Sawin, Myre and Chiu (\"Increasing the "
-        "Efficiency of GPU Bitmap Index Query Processing\") and by a kernel that decompresses no column, and "
-        "on the CPU beside CRoaring, where it is installed.",
+        "Efficiency of GPU Bitmap Index Query Processing\") and by kernels that decompress no column, and on the "
+        "CPU beside CRoaring, where it is installed.",
     .sections = sections,
     .examples = examples,
     .flags = flags,

@@ -1,0 +1,205 @@
+/* bitmap_columns.cuh: sets of documents from an attribute's bitmap columns (index/bitmap_columns.h), on the GPU, in the
+ * forms that index files have: lists and runs in GPU-BP128 blocks, and words. Rows are documents (codecs/row_tile.cuh).
+ *
+ * Eight threads find a column's blocks that reach into the tile, by its heads. The blocks of all columns are then taken
+ * by the warps in turn; a warp decodes a block in registers and puts its documents, or its runs, into the tile.
+ */
+#ifndef GX_QUERY_GPU_BITMAP_COLUMNS_CUH
+#define GX_QUERY_GPU_BITMAP_COLUMNS_CUH
+
+#include "codecs/row_tile.cuh"
+#include "index/format.h"
+
+namespace gx {
+
+/* An attribute's columns in GPU memory. Whatever they hold, nothing is read beyond them. */
+struct bitmap_columns {
+    const gx_bitmap_entry *directory; /* [n_columns], as in gx_bitmaps */
+    const uint32_t *words;            /* [n_words], and GX_READ_SLACK bytes more */
+    const uint32_t *present;          /* [ceil(n_docs / 32)] documents that have a value; NULL: all. It counts as
+                                       * column n_columns */
+    uint32_t n_words, n_columns, n_docs;
+
+    static constexpr uint32_t FINDERS = 8, BLOCK = 128; /* threads that search together; numbers of a block */
+
+    /* What of a column lies in the tile: blocks. */
+    struct part {
+        uint32_t begin, end; /* the column's words */
+        uint32_t n;          /* numbers; | form << 30 */
+        uint32_t block;      /* the first */
+    };
+
+    /* The columns of a tile, TILE_THREADS at a time. */
+    struct shared {
+        uint32_t starts[TILE_THREADS + 1]; /* blocks before each; then all */
+        part parts[TILE_THREADS];
+        uint32_t bitmaps[TILE_THREADS]; /* where their words begin; UINT32_MAX: `present` */
+        uint32_t n_bitmaps, runs, sums[TILE_WARPS];
+    };
+
+    /* Of heads[n], which rise: how many are below key. Eight neighbouring threads search together, all threads of the
+     * warp at once; the groups may search in different heads. */
+    static __device__ __forceinline__ uint32_t count_below(const uint32_t *heads, uint32_t n, uint64_t key)
+    {
+        const uint32_t finder = threadIdx.x % FINDERS, shift = threadIdx.x % 32 / FINDERS * FINDERS;
+        uint32_t low = 0, high = n;
+        const auto probe = [&](uint32_t i) {
+            return low + (uint32_t)((uint64_t)(high - low) * (i + 1) / (FINDERS + 1));
+        };
+        while (__any_sync(ALL_LANES, low < high)) {
+            const bool below = low < high && __ldg(heads + probe(finder)) < key;
+            const uint32_t n_below = __popc(__ballot_sync(ALL_LANES, below) >> shift & ((1u << FINDERS) - 1));
+            if (low >= high)
+                continue;
+            const uint32_t next_low = n_below ? probe(n_below - 1) + 1 : low;
+            high = n_below < FINDERS ? probe(n_below) : high;
+            low = min(next_low, high);
+        }
+        return low;
+    }
+
+    /* Column `number` as a part without blocks; false: it has no documents, or is damaged. */
+    __device__ __forceinline__ bool find_column(uint32_t number, part *p) const
+    {
+        *p = part{0, 0, 0, 0};
+        if (number >= n_columns)
+            return false;
+        const uint2 entry = __ldg((const uint2 *)directory + number);
+        const uint32_t begin = number ? __ldg((const uint2 *)directory + number - 1).y : 0;
+        const uint32_t n = entry.x & 0x3fffffffu, form = entry.x >> 30, end = entry.y;
+        if (begin > end || end > n_words || n == 0)
+            return false;
+        const uint32_t least = form == GX_BITMAP_WORDS  ? (uint32_t)(((uint64_t)n_docs + 31) / 32)
+                               : form <= GX_BITMAP_RUNS ? 2 * ((n + BLOCK - 1) / BLOCK) - 1
+                                                        : UINT32_MAX;
+        *p = part{begin, end, entry.x, 0};
+        return least <= end - begin;
+    }
+
+    /* All threads: what the step's m columns from number `from` of it on have in the tile. */
+    __device__ __forceinline__ void open(shared &s, uint64_t tile_begin, const row_step &step, uint32_t from,
+                                         uint32_t m) const
+    {
+        const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+        if (threadIdx.x == 0)
+            s.n_bitmaps = s.runs = 0;
+        __syncthreads(); /* and the tile is clear, and the last columns have been read */
+        for (uint32_t i = threadIdx.x / FINDERS; i - threadIdx.x / FINDERS < m; i += TILE_THREADS / FINDERS) {
+            const uint32_t number = i < m ? step.column(from + i) : UINT32_MAX;
+            part p;
+            const bool found = find_column(number, &p), bitmap = found && p.n >> 30 == GX_BITMAP_WORDS;
+            const bool all = i < m && number == n_columns;
+            const uint32_t n_blocks = found && !bitmap ? ((p.n & 0x3fffffffu) + BLOCK - 1) / BLOCK : 0;
+            const uint32_t *const heads = words + p.begin;
+            const uint32_t upto = count_below(heads, n_blocks, tile_begin + 1);
+            p.block = upto ? upto - 1 : 0; /* a block that begins before the tile may reach into it */
+            const uint32_t end = p.block + count_below(heads + p.block, n_blocks - p.block, tile_begin + TILE_ROWS);
+            if (threadIdx.x % FINDERS || i >= m)
+                continue;
+            if (bitmap || all)
+                s.bitmaps[atomicAdd(&s.n_bitmaps, 1u)] = all ? UINT32_MAX : p.begin;
+            if (n_blocks && p.n >> 30 == GX_BITMAP_RUNS)
+                atomicOr(&s.runs, 1u);
+            s.parts[i] = p;
+            s.starts[i] = end - p.block;
+        }
+        __syncthreads();
+        const uint32_t blocks = threadIdx.x < m ? s.starts[threadIdx.x] : 0, all = warp_inclusive(blocks, lane);
+        if (lane == 31)
+            s.sums[warp] = all;
+        __syncthreads();
+        uint32_t before = all - blocks;
+        for (uint32_t w = 0; w < warp; ++w)
+            before += s.sums[w];
+        s.starts[threadIdx.x] = before;
+        if (threadIdx.x == TILE_THREADS - 1)
+            s.starts[TILE_THREADS] = before + blocks;
+        __syncthreads();
+    }
+
+    /* Four words from word `at` of the tile that begins at word `first`, of words[n], which need not be aligned. */
+    static __device__ __forceinline__ uint4 load_words(const uint32_t *from, uint64_t at, uint64_t n)
+    {
+        const uint32_t left = at < n ? (uint32_t)min(n - at, (uint64_t)4) : 0;
+        from += at;
+        return make_uint4(left > 0 ? __ldg(from) : 0, left > 1 ? __ldg(from + 1) : 0, left > 2 ? __ldg(from + 2) : 0,
+                          left > 3 ? __ldg(from + 3) : 0);
+    }
+
+    __device__ __forceinline__ void gather_bitmaps(const shared &s, uint64_t tile_begin, own_words &own) const
+    {
+        const uint64_t n = ((uint64_t)n_docs + 31) / 32, at = tile_begin / 32 + threadIdx.x * 4;
+        for (uint32_t k = 0; k < s.n_bitmaps; ++k) {
+            const uint32_t begin = s.bitmaps[k];
+            const uint32_t *const from = begin == UINT32_MAX ? present : words + begin;
+            own_words x;
+            if (from)
+                x = own_words{{load_words(from, at, n), load_words(from, at + 4 * TILE_THREADS, n)}};
+            else
+                x.fill(~0u);
+            own.combine(x, [](uint32_t a, uint32_t b) { return a | b; });
+        }
+    }
+
+    /* A warp: block `k` of the column into the tile; lanes have four numbers each. */
+    __device__ __forceinline__ void put_block(row_tile &tile, uint64_t tile_begin, const part &p, uint32_t k) const
+    {
+        const uint32_t n = p.n & 0x3fffffffu, n_blocks = (n + BLOCK - 1) / BLOCK, lane = threadIdx.x % 32;
+        const uint32_t *const heads = words + p.begin, *const ends = heads + n_blocks,
+                              *const blocks = ends + n_blocks - 1;
+        const uint32_t size = p.end - p.begin - (2 * n_blocks - 1), m = min(n - k * BLOCK, BLOCK);
+        const uint32_t end = min(k + 1 < n_blocks ? __ldg(ends + k) : size, size);
+        const uint32_t begin = min(k ? __ldg(ends + k - 1) : 0, end);
+        gpubp128<true> block;
+        uint32_t x[4];
+        static_assert(gpubp128<true>::V == 4, "a block is one segment");
+        block.open(blocks + begin, end - begin, m, lane);
+        block.next(lane, x);
+        docids(x, __ldg(heads + k) - 1, lane);
+        const uint32_t mine = m - min(m, lane * 4), from = (uint32_t)tile_begin;
+        if (p.n >> 30 == GX_BITMAP_LIST) {
+#pragma unroll
+            for (uint32_t i = 0; i < 4; ++i)
+                if (i < mine && x[i] >= from && x[i] - from < TILE_ROWS)
+                    tile.put_row(x[i] - from);
+            return;
+        }
+#pragma unroll
+        for (uint32_t i = 0; i < 4; i += 2) { /* a run begins and ends in one block */
+            const uint32_t first = max(x[i], from) - from, past = min(max(x[i + 1], from) - from, TILE_ROWS);
+            if (i + 1 < mine && first < past)
+                tile.put_run(first, past - 1);
+        }
+    }
+
+    __device__ __forceinline__ void gather_blocks(const shared &s, row_tile &tile, uint64_t tile_begin,
+                                                  uint32_t m) const
+    {
+        const uint32_t n = s.starts[m];
+        for (uint32_t at = threadIdx.x / 32; at < n; at += TILE_WARPS) {
+            const uint32_t i = find_part(s.starts, at, m);
+            put_block(tile, tile_begin, s.parts[i], s.parts[i].block + at - s.starts[i]);
+        }
+    }
+
+    __device__ __forceinline__ bool gather(shared &s, row_tile &tile, uint32_t number, const row_step &step,
+                                           own_words &own) const
+    {
+        const uint64_t tile_begin = (uint64_t)number * TILE_ROWS;
+        bool runs = false;
+        uint32_t begin = 0;
+        do { /* once without columns, for the barrier */
+            const uint32_t m = min(step.n - begin, TILE_THREADS);
+            open(s, tile_begin, step, begin, m);
+            gather_blocks(s, tile, tile_begin, m);
+            gather_bitmaps(s, tile_begin, own);
+            runs |= s.runs != 0;
+            begin += m;
+        } while (begin < step.n && (__syncthreads(), true));
+        return runs;
+    }
+};
+
+} // namespace gx
+
+#endif
