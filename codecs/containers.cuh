@@ -1,9 +1,9 @@
 /* containers.cuh: sets of rows from columns in containers (containers.h), on the GPU. A container is a tile
  * (row_tile.cuh).
  *
- * The lists and runs of a tile are cut into units of 16 bytes, whatever columns they are of: thread t takes units t,
- * t + 256, .., and finds by bisection whose they are. Bitmaps are taken whole: each thread loads the words that it
- * owns.
+ * Bitmaps are taken whole: each thread loads the words that it owns. The lists and runs of a tile are cut into items of
+ * eight rows or two runs: of the items of all columns together, thread t takes items t, t + TILE_THREADS, .., and
+ * searches for the column of each.
  */
 #ifndef GX_CODECS_CONTAINERS_CUH
 #define GX_CODECS_CONTAINERS_CUH
@@ -20,11 +20,12 @@ struct container_source {
     uint64_t n_units;
     uint32_t n_columns;
 
-    static constexpr uint32_t UNITS = TILE_WORDS / 4; /* of a bitmap */
+    static constexpr uint32_t UNITS = TILE_WORDS / 4;  /* of a bitmap */
+    static constexpr uint32_t LONG = 4 * TILE_THREADS; /* items */
 
     /* The containers of a tile, TILE_THREADS columns at a time. */
     struct shared {
-        uint32_t starts[TILE_THREADS + 1]; /* units of lists and runs before each; then all */
+        uint32_t starts[TILE_THREADS + 1]; /* items before each; then all */
         gx_container containers[TILE_THREADS];
         uint32_t bitmaps[TILE_THREADS]; /* where their data begin */
         uint32_t n_bitmaps, runs, sums[TILE_WARPS];
@@ -44,11 +45,17 @@ struct container_source {
         return units <= TILE_ROWS / 4 && c.begin + (uint64_t)units <= n_units ? units : 0;
     }
 
+    static __device__ __forceinline__ uint32_t items_of(gx_container c)
+    {
+        const uint32_t n = length(c);
+        return form(c) == GX_CONTAINER_LIST ? (n + 7) / 8 : form(c) == GX_CONTAINER_RUNS ? (n + 1) / 2 : 0;
+    }
+
     /* All threads: the directory of m columns of the step, from number `begin` of it on. */
     __device__ __forceinline__ void open(shared &s, uint32_t number, const row_step &step, uint32_t begin,
                                          uint32_t m) const
     {
-        const uint32_t i = threadIdx.x, lane = i % 32, warp = i / 32;
+        const uint32_t i = threadIdx.x;
         gx_container c = {0, 0};
         if (i < m) {
             const uint32_t column = step.column(begin + i);
@@ -60,24 +67,16 @@ struct container_source {
         if (i == 0)
             s.n_bitmaps = s.runs = 0;
         __syncthreads(); /* and the tile is clear, and the last directory has been read */
-        uint32_t units = units_of(c);
-        if (units && form(c) == GX_CONTAINER_BITMAP) {
+        const bool there = units_of(c) != 0;
+        if (there && form(c) == GX_CONTAINER_BITMAP)
             s.bitmaps[atomicAdd(&s.n_bitmaps, 1u)] = c.begin;
-            units = 0;
-        }
-        if (units && form(c) == GX_CONTAINER_RUNS)
+        if (there && form(c) == GX_CONTAINER_RUNS)
             atomicOr(&s.runs, 1u);
-        const uint32_t all = warp_inclusive(units, lane);
-        if (lane == 31)
-            s.sums[warp] = all;
-        __syncthreads();
-        uint32_t before = all - units;
-        for (uint32_t w = 0; w < warp; ++w)
-            before += s.sums[w];
+        const uint32_t items = there ? items_of(c) : 0, before = items_before(items, s.sums);
         s.starts[i] = before;
         s.containers[i] = c;
         if (i == TILE_THREADS - 1)
-            s.starts[TILE_THREADS] = before + units;
+            s.starts[TILE_THREADS] = before + items;
         __syncthreads();
     }
 
@@ -100,13 +99,10 @@ struct container_source {
         tile.put_bits(word, bits);
     }
 
-    static __device__ __forceinline__ void put_runs(row_tile &tile, uint4 x, uint32_t left)
+    static __device__ __forceinline__ void put_run(row_tile &tile, uint32_t run)
     {
-        const uint32_t runs[4] = {x.x, x.y, x.z, x.w};
-#pragma unroll
-        for (uint32_t i = 0; i < 4; ++i)
-            if (i < left && (runs[i] & 0xffff) <= runs[i] >> 16)
-                tile.put_run(runs[i] & 0xffff, runs[i] >> 16);
+        if ((run & 0xffff) <= run >> 16)
+            tile.put_run(run & 0xffff, run >> 16);
     }
 
     __device__ __forceinline__ void gather_bitmaps(const shared &s, own_words &own) const
@@ -115,22 +111,28 @@ struct container_source {
 #pragma unroll 4
         for (uint32_t k = 0; k < n; ++k) {
             const uint4 *const from = data + s.bitmaps[k] + threadIdx.x;
-            const own_words x = {{__ldcs(from), __ldcs(from + TILE_THREADS)}};
+            own_words x;
+#pragma unroll
+            for (uint32_t i = 0; i < OWN_QUADS; ++i)
+                x.x[i] = __ldcs(from + i * TILE_THREADS);
             own.combine(x, [](uint32_t a, uint32_t b) { return a | b; });
         }
     }
 
-    __device__ __forceinline__ void gather_units(const shared &s, row_tile &tile, uint32_t m) const
+    __device__ __forceinline__ void gather_items(const shared &s, row_tile &tile, uint32_t m) const
     {
         const uint32_t n = s.starts[m];
-        for (uint32_t unit = threadIdx.x; unit < n; unit += TILE_THREADS) {
-            const uint32_t k = find_part(s.starts, unit, m), skip = unit - s.starts[k];
+        for (uint32_t item = threadIdx.x; item < n; item += TILE_THREADS) {
+            const uint32_t k = find_part(s.starts, item, m), skip = item - s.starts[k];
             const gx_container c = s.containers[k];
-            const uint4 x = __ldcs(data + c.begin + skip);
-            if (form(c) == GX_CONTAINER_LIST)
-                put_list(tile, x, length(c) - skip * 8);
-            else
-                put_runs(tile, x, length(c) - skip * 4);
+            if (form(c) == GX_CONTAINER_LIST) {
+                put_list(tile, __ldcs(data + c.begin + skip), length(c) - skip * 8);
+            } else {
+                const uint2 x = __ldcs((const uint2 *)(data + c.begin) + skip);
+                put_run(tile, x.x);
+                if (length(c) > skip * 2 + 1)
+                    put_run(tile, x.y);
+            }
         }
     }
 
@@ -142,10 +144,13 @@ struct container_source {
         do { /* once without columns, for the barrier */
             const uint32_t m = min(step.n - begin, TILE_THREADS);
             open(s, number, step, begin, m);
-            gather_units(s, tile, m);
-            gather_bitmaps(s, own);
-            runs |= s.runs != 0;
             begin += m;
+            gather_bitmaps(s, own);
+            /* where the bitmaps have all rows, long lists have no more */
+            if (s.n_bitmaps && (s.starts[m] > LONG || begin < step.n) && __syncthreads_and(own.full()))
+                break;
+            gather_items(s, tile, m);
+            runs |= s.runs != 0;
         } while (begin < step.n && (__syncthreads(), true));
         return runs;
     }

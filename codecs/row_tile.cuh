@@ -1,7 +1,7 @@
 /* row_tile.cuh: sets of rows on the GPU, a bit a row, made tile by tile: unions of columns, combined by OR, AND and
  * ANDNOT, to a mask, to a count and to row numbers.
  *
- * A thread block makes a tile of 65,536 rows. Each of its threads owns eight words of 32 rows and keeps the result of
+ * A thread block makes a tile of 65,536 rows. Each of its threads owns some words of 32 rows and keeps the result of
  * these in registers; nobody else writes them. A step takes the union of some columns:
  *
  *   columns' words        loaded by the threads that own them, into registers
@@ -26,7 +26,8 @@
 
 namespace gx {
 
-constexpr uint32_t TILE_ROWS = 65536, TILE_WORDS = TILE_ROWS / 32, TILE_THREADS = 256, TILE_WARPS = TILE_THREADS / 32;
+constexpr uint32_t TILE_ROWS = 65536, TILE_WORDS = TILE_ROWS / 32, TILE_THREADS = 512, TILE_WARPS = TILE_THREADS / 32;
+constexpr uint32_t OWN_QUADS = TILE_WORDS / 4 / TILE_THREADS; /* of four words, that a thread owns */
 constexpr uint32_t MAX_ROW_STEPS = 16;
 
 enum row_operation : uint32_t { ROWS_OR, ROWS_AND, ROWS_ANDNOT };
@@ -57,7 +58,7 @@ struct row_result {
 struct row_tile {
     uint4 words[TILE_WORDS / 4];
     uint4 borders[TILE_WORDS / 4]; /* of the whole words within runs: those that begin less those that ended */
-    uint32_t sums[2][TILE_WARPS];
+    uint32_t sums[OWN_QUADS][TILE_WARPS];
 
     __device__ __forceinline__ void put_bits(uint32_t word, uint32_t bits) { atomicOr((uint32_t *)words + word, bits); }
 
@@ -79,35 +80,60 @@ struct row_tile {
     }
 };
 
-/* The words that a thread owns: words 4 t to 4 t + 3 of each half of the tile. */
+/* The words that thread t owns: words 4 t to 4 t + 3 of each OWN_QUADS-th part of the tile. */
 struct own_words {
-    uint4 x[2];
+    uint4 x[OWN_QUADS];
 
     template <class F> __device__ __forceinline__ void combine(const own_words &with, F f)
     {
 #pragma unroll
-        for (int i = 0; i < 2; ++i)
+        for (uint32_t i = 0; i < OWN_QUADS; ++i)
             x[i] = make_uint4(f(x[i].x, with.x[i].x), f(x[i].y, with.x[i].y), f(x[i].z, with.x[i].z),
                               f(x[i].w, with.x[i].w));
     }
     __device__ __forceinline__ void fill(uint32_t value)
     {
-        x[0] = x[1] = make_uint4(value, value, value, value);
+#pragma unroll
+        for (uint32_t i = 0; i < OWN_QUADS; ++i)
+            x[i] = make_uint4(value, value, value, value);
+    }
+    __device__ __forceinline__ bool full() const
+    {
+        uint32_t all = ~0u;
+#pragma unroll
+        for (uint32_t i = 0; i < OWN_QUADS; ++i)
+            all &= x[i].x & x[i].y & x[i].z & x[i].w;
+        return all == ~0u;
     }
 };
 
-/* Which of n parts has item `item`; part i has the items from starts[i] to starts[i + 1], starts[0] is 0. */
+/* Which of n parts has item `item`: part i has the items from starts[i] to starts[i + 1], and starts[0] is 0. A round
+ * leaves a quarter, by three loads that do not wait for one another. */
 __device__ __forceinline__ uint32_t find_part(const uint32_t *starts, uint32_t item, uint32_t n)
 {
-    uint32_t low = 0, high = n; /* starts[low] <= item < starts[high] */
-    while (high - low > 1) {
-        const uint32_t middle = (low + high) / 2;
-        if (starts[middle] <= item)
-            low = middle;
-        else
-            high = middle;
+    uint32_t low = 0; /* starts[low] <= item < starts[low + n] */
+    while (n > 1) {
+        const uint32_t quarter = (n + 3) / 4, last = low + n;
+        const uint32_t a = starts[min(low + quarter, last)], b = starts[min(low + 2 * quarter, last)];
+        const uint32_t c = starts[min(low + 3 * quarter, last)];
+        low += quarter * ((a <= item) + (b <= item) + (c <= item));
+        n = min(quarter, last - low);
     }
     return low;
+}
+
+/* Items before those of this thread, and all, in thread order. All threads; sums is the block's, and free. */
+__device__ __forceinline__ uint32_t items_before(uint32_t own, uint32_t *sums)
+{
+    const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32, all = warp_inclusive(own, lane);
+    if (lane == 31)
+        sums[warp] = all;
+    __syncthreads();
+    uint32_t before = all - own;
+#pragma unroll
+    for (uint32_t w = 0; w < TILE_WARPS; ++w)
+        before += w < warp ? sums[w] : 0;
+    return before;
 }
 
 /* Whether a word is within runs: ~0, or 0. Sums of four words in place. */
@@ -122,7 +148,7 @@ __device__ __forceinline__ void take_tile(row_tile &t, bool runs, own_words &own
 {
     own_words more;
 #pragma unroll
-    for (int i = 0; i < 2; ++i) {
+    for (uint32_t i = 0; i < OWN_QUADS; ++i) {
         more.x[i] = t.words[i * TILE_THREADS + threadIdx.x];
         t.words[i * TILE_THREADS + threadIdx.x] = make_uint4(0, 0, 0, 0);
     }
@@ -130,9 +156,9 @@ __device__ __forceinline__ void take_tile(row_tile &t, bool runs, own_words &own
     if (!runs)
         return;
     const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    uint32_t before[2];
+    uint32_t before[OWN_QUADS];
 #pragma unroll
-    for (int i = 0; i < 2; ++i) {
+    for (uint32_t i = 0; i < OWN_QUADS; ++i) {
         more.x[i] = t.borders[i * TILE_THREADS + threadIdx.x];
         t.borders[i * TILE_THREADS + threadIdx.x] = make_uint4(0, 0, 0, 0);
         const uint32_t sum = more.x[i].x + more.x[i].y + more.x[i].z + more.x[i].w, all = warp_inclusive(sum, lane);
@@ -143,13 +169,14 @@ __device__ __forceinline__ void take_tile(row_tile &t, bool runs, own_words &own
     __syncthreads();
     uint32_t sum = 0;
 #pragma unroll
-    for (int i = 0; i < 2; ++i)
+    for (uint32_t i = 0; i < OWN_QUADS; ++i)
+#pragma unroll
         for (uint32_t w = 0; w < TILE_WARPS; ++w) {
             before[i] += w == warp ? sum : 0;
             sum += t.sums[i][w];
         }
 #pragma unroll
-    for (int i = 0; i < 2; ++i)
+    for (uint32_t i = 0; i < OWN_QUADS; ++i)
         more.x[i] = inner_words(more.x[i], before[i]);
     own.combine(more, [](uint32_t a, uint32_t b) { return a | b; });
 }
@@ -185,7 +212,7 @@ __device__ __forceinline__ void write_tile(row_tile &t, uint32_t number, uint64_
 {
     uint32_t count = 0;
 #pragma unroll
-    for (int i = 0; i < 2; ++i) {
+    for (uint32_t i = 0; i < OWN_QUADS; ++i) {
         const uint64_t row = (uint64_t)number * TILE_ROWS + (i * TILE_THREADS + threadIdx.x) * 128;
         const uint4 x = within_rows(own.x[i], row, n_rows);
         if (out.mask)
@@ -201,6 +228,7 @@ __device__ __forceinline__ void write_tile(row_tile &t, uint32_t number, uint64_
     __syncthreads();
     if (threadIdx.x)
         return;
+#pragma unroll
     for (uint32_t w = 1; w < TILE_WARPS; ++w)
         count += t.sums[0][w];
     if (out.tile_counts)
@@ -211,14 +239,14 @@ __device__ __forceinline__ void write_tile(row_tile &t, uint32_t number, uint64_
 
 /* A block of TILE_THREADS threads a tile. */
 template <class SOURCE>
-__global__ void __launch_bounds__(TILE_THREADS, 4)
+__global__ void __launch_bounds__(TILE_THREADS, 1024 / TILE_THREADS)
     select_rows(SOURCE source, const __grid_constant__ row_steps steps, uint64_t n_rows, row_result out)
 {
     __shared__ row_tile tile;
     __shared__ typename SOURCE::shared space;
     own_words rows;
     rows.fill(steps.all ? ~0u : 0);
-    for (int i = 0; i < 2; ++i)
+    for (uint32_t i = 0; i < OWN_QUADS; ++i)
         tile.words[i * TILE_THREADS + threadIdx.x] = tile.borders[i * TILE_THREADS + threadIdx.x] =
             make_uint4(0, 0, 0, 0);
     for (uint32_t k = 0; k < steps.n; ++k) {
@@ -237,46 +265,42 @@ __global__ void __launch_bounds__(TILE_THREADS, 4)
     write_tile(tile, blockIdx.x, n_rows, rows, out);
 }
 
-/* The numbers of a mask's rows, rising, to rows[max_rows]; what does not fit is left out. A block of TILE_THREADS
- * threads a tile, after the kernel that wrote mask and tile_counts; the mask is aligned to 16 bytes. */
-static __global__ void __launch_bounds__(TILE_THREADS)
+/* The numbers of a mask's rows, rising, to rows[max_rows]; what does not fit is left out. LIST_PARTS blocks of
+ * LIST_THREADS threads a tile, a word a thread, after the kernel that wrote mask and tile_counts. */
+constexpr uint32_t LIST_THREADS = 256, LIST_PARTS = TILE_WORDS / LIST_THREADS, LIST_WARPS = LIST_THREADS / 32;
+
+static __global__ void __launch_bounds__(LIST_THREADS)
     list_rows(const uint32_t *mask, const uint32_t *tile_counts, uint64_t n_rows, uint64_t max_rows, uint32_t *rows)
 {
-    constexpr uint32_t OWN = TILE_WORDS / TILE_THREADS;
-    __shared__ uint32_t words[TILE_WORDS], before[TILE_WORDS], sums[TILE_WARPS];
-    __shared__ unsigned long long base;
-    const uint64_t first = (uint64_t)blockIdx.x * TILE_WORDS, n_words = (n_rows + 31) / 32;
-    const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    if (threadIdx.x == 0)
-        base = 0;
-    __syncthreads();
-    unsigned long long tiles = 0;
-    for (uint32_t i = threadIdx.x; i < blockIdx.x; i += TILE_THREADS)
-        tiles += tile_counts[i];
-    if (tiles)
-        atomicAdd(&base, tiles);
-    uint32_t sum = 0;
-    for (uint32_t i = 0; i < OWN; ++i) {
-        const uint32_t w = threadIdx.x * OWN + i;
-        words[w] = first + w < n_words ? mask[first + w] : 0;
-        before[w] = sum;
-        sum += __popc(words[w]);
+    __shared__ unsigned long long earlier[LIST_WARPS];
+    __shared__ uint32_t sums[LIST_WARPS];
+    const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32, tile = blockIdx.x / LIST_PARTS;
+    const uint64_t n_words = (n_rows + 31) / 32, first = (uint64_t)blockIdx.x * LIST_THREADS, own = first + threadIdx.x;
+    const uint32_t bits = own < n_words ? __ldg(mask + own) : 0;
+    unsigned long long before = 0; /* rows of the tiles before, and of this tile's words before the block's */
+    for (uint32_t i = threadIdx.x; i < tile; i += LIST_THREADS)
+        before += __ldg(tile_counts + i);
+    for (uint64_t w = (uint64_t)tile * TILE_WORDS + threadIdx.x; w < min(first, n_words); w += LIST_THREADS)
+        before += __popc(__ldg(mask + w));
+#pragma unroll
+    for (int o = 16; o; o /= 2)
+        before += __shfl_xor_sync(ALL_LANES, before, o);
+    const uint32_t n = __popc(bits), sum = warp_inclusive(n, lane);
+    if (lane == 31) {
+        sums[warp] = sum;
+        earlier[warp] = before;
     }
-    const uint32_t all = warp_inclusive(sum, lane);
-    if (lane == 31)
-        sums[warp] = all;
     __syncthreads();
-    uint32_t at = all - sum;
-    for (uint32_t w = 0; w < warp; ++w)
-        at += sums[w];
-    for (uint32_t i = 0; i < OWN; ++i)
-        before[threadIdx.x * OWN + i] += at;
-    __syncthreads();
-    for (uint32_t w = warp; w < TILE_WORDS; w += TILE_WARPS) {
-        const uint32_t bits = words[w];
-        const uint64_t to = base + before[w] + __popc(bits & ((1u << lane) - 1));
-        if (bits >> lane & 1 && to < max_rows)
-            rows[to] = (uint32_t)((first + w) * 32 + lane);
+    unsigned long long at = 0; /* of the warp's first row */
+#pragma unroll
+    for (uint32_t w = 0; w < LIST_WARPS; ++w)
+        at += earlier[w] + (w < warp ? sums[w] : 0);
+#pragma unroll 8
+    for (uint32_t k = 0; k < 32; ++k) { /* the warp writes the rows of its words, one word after another */
+        const uint32_t word = __shfl_sync(ALL_LANES, bits, k), start = __shfl_sync(ALL_LANES, sum - n, k);
+        const uint64_t to = at + start + __popc(word & ((1u << lane) - 1));
+        if (word >> lane & 1 && to < max_rows)
+            __stcs(rows + to, (uint32_t)((first + warp * 32 + k) * 32 + lane));
     }
 }
 

@@ -1,8 +1,8 @@
 /* bitmap_columns.cuh: sets of documents from an attribute's bitmap columns (index/bitmap_columns.h), on the GPU, in the
  * forms that index files have: lists and runs in GPU-BP128 blocks, and words. Rows are documents (codecs/row_tile.cuh).
  *
- * Eight threads find a column's blocks that reach into the tile, by its heads. The blocks of all columns are then taken
- * by the warps in turn; a warp decodes a block in registers and puts its documents, or its runs, into the tile.
+ * Eight threads find a column's blocks that reach into the tile, by its heads. The blocks of all columns are then dealt
+ * to the warps; a warp decodes a block in registers and puts its documents, or its runs, into the tile.
  */
 #ifndef GX_QUERY_GPU_BITMAP_COLUMNS_CUH
 #define GX_QUERY_GPU_BITMAP_COLUMNS_CUH
@@ -80,7 +80,6 @@ struct bitmap_columns {
     __device__ __forceinline__ void open(shared &s, uint64_t tile_begin, const row_step &step, uint32_t from,
                                          uint32_t m) const
     {
-        const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
         if (threadIdx.x == 0)
             s.n_bitmaps = s.runs = 0;
         __syncthreads(); /* and the tile is clear, and the last columns have been read */
@@ -104,13 +103,7 @@ struct bitmap_columns {
             s.starts[i] = end - p.block;
         }
         __syncthreads();
-        const uint32_t blocks = threadIdx.x < m ? s.starts[threadIdx.x] : 0, all = warp_inclusive(blocks, lane);
-        if (lane == 31)
-            s.sums[warp] = all;
-        __syncthreads();
-        uint32_t before = all - blocks;
-        for (uint32_t w = 0; w < warp; ++w)
-            before += s.sums[w];
+        const uint32_t blocks = threadIdx.x < m ? s.starts[threadIdx.x] : 0, before = items_before(blocks, s.sums);
         s.starts[threadIdx.x] = before;
         if (threadIdx.x == TILE_THREADS - 1)
             s.starts[TILE_THREADS] = before + blocks;
@@ -133,31 +126,51 @@ struct bitmap_columns {
             const uint32_t begin = s.bitmaps[k];
             const uint32_t *const from = begin == UINT32_MAX ? present : words + begin;
             own_words x;
-            if (from)
-                x = own_words{{load_words(from, at, n), load_words(from, at + 4 * TILE_THREADS, n)}};
-            else
-                x.fill(~0u);
+            x.fill(~0u);
+#pragma unroll
+            for (uint32_t q = 0; q < OWN_QUADS && from; ++q)
+                x.x[q] = load_words(from, at + 4 * TILE_THREADS * q, n);
             own.combine(x, [](uint32_t a, uint32_t b) { return a | b; });
         }
     }
 
-    /* A warp: block `k` of the column into the tile; lanes have four numbers each. */
-    __device__ __forceinline__ void put_block(row_tile &tile, uint64_t tile_begin, const part &p, uint32_t k) const
+    /* A block: where its words begin and how many they are, its first number, how many numbers it has, | form << 30. */
+    struct block_place {
+        uint32_t begin, n_words, head, n;
+
+        __device__ __forceinline__ block_place of_lane(uint32_t lane) const
+        {
+            return block_place{__shfl_sync(ALL_LANES, begin, lane), __shfl_sync(ALL_LANES, n_words, lane),
+                               __shfl_sync(ALL_LANES, head, lane), __shfl_sync(ALL_LANES, n, lane)};
+        }
+    };
+
+    /* Block k of a column. */
+    __device__ __forceinline__ block_place find_block(const part &p, uint32_t k) const
     {
-        const uint32_t n = p.n & 0x3fffffffu, n_blocks = (n + BLOCK - 1) / BLOCK, lane = threadIdx.x % 32;
-        const uint32_t *const heads = words + p.begin, *const ends = heads + n_blocks,
-                              *const blocks = ends + n_blocks - 1;
-        const uint32_t size = p.end - p.begin - (2 * n_blocks - 1), m = min(n - k * BLOCK, BLOCK);
-        const uint32_t end = min(k + 1 < n_blocks ? __ldg(ends + k) : size, size);
-        const uint32_t begin = min(k ? __ldg(ends + k - 1) : 0, end);
+        const uint32_t n = p.n & 0x3fffffffu, n_blocks = (n + BLOCK - 1) / BLOCK;
+        const uint32_t ends = p.begin + n_blocks, blocks = ends + n_blocks - 1, size = p.end - blocks;
+        const uint32_t end = min(k + 1 < n_blocks ? __ldg(words + ends + k) : size, size);
+        const uint32_t begin = min(k ? __ldg(words + ends + k - 1) : 0, end);
+        return block_place{blocks + begin, end - begin, __ldg(words + p.begin + k),
+                           min(n - k * BLOCK, BLOCK) | (p.n & 0xc0000000u)};
+    }
+
+    /* A warp: the numbers of a block; lanes get four each. */
+    __device__ __forceinline__ void load_block(const block_place &b, uint32_t (&x)[4]) const
+    {
         gpubp128<true> block;
-        uint32_t x[4];
         static_assert(gpubp128<true>::V == 4, "a block is one segment");
-        block.open(blocks + begin, end - begin, m, lane);
-        block.next(lane, x);
-        docids(x, __ldg(heads + k) - 1, lane);
-        const uint32_t mine = m - min(m, lane * 4), from = (uint32_t)tile_begin;
-        if (p.n >> 30 == GX_BITMAP_LIST) {
+        block.open(words + b.begin, b.n_words, b.n & 0x3fffffffu, threadIdx.x % 32);
+        block.next(threadIdx.x % 32, x);
+    }
+
+    static __device__ __forceinline__ void put_block(row_tile &tile, uint32_t from, const block_place &b,
+                                                     uint32_t (&x)[4])
+    {
+        const uint32_t lane = threadIdx.x % 32, n = b.n & 0x3fffffffu, mine = n - min(n, lane * 4);
+        docids(x, b.head - 1, lane);
+        if (b.n >> 30 == GX_BITMAP_LIST) {
 #pragma unroll
             for (uint32_t i = 0; i < 4; ++i)
                 if (i < mine && x[i] >= from && x[i] - from < TILE_ROWS)
@@ -172,13 +185,29 @@ struct bitmap_columns {
         }
     }
 
+    /* Each lane finds a block of the warp's; then the warp decodes them, two at a time. */
     __device__ __forceinline__ void gather_blocks(const shared &s, row_tile &tile, uint64_t tile_begin,
                                                   uint32_t m) const
     {
-        const uint32_t n = s.starts[m];
-        for (uint32_t at = threadIdx.x / 32; at < n; at += TILE_WARPS) {
-            const uint32_t i = find_part(s.starts, at, m);
-            put_block(tile, tile_begin, s.parts[i], s.parts[i].block + at - s.starts[i]);
+        const uint32_t n = s.starts[m], lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+        for (uint32_t begin = warp; begin < n; begin += TILE_THREADS) {
+            const uint32_t at = begin + lane * TILE_WARPS;
+            block_place mine = {0, 0, 0, 0};
+            if (at < n) {
+                const uint32_t i = find_part(s.starts, at, m);
+                mine = find_block(s.parts[i], s.parts[i].block + at - s.starts[i]);
+            }
+            const uint32_t blocks = __popc(__ballot_sync(ALL_LANES, at < n));
+            for (uint32_t k = 0; k < blocks; k += 2) {
+                const block_place a = mine.of_lane(k), b = mine.of_lane((k + 1) % 32);
+                uint32_t x[4], y[4];
+                load_block(a, x);
+                if (k + 1 < blocks)
+                    load_block(b, y);
+                put_block(tile, (uint32_t)tile_begin, a, x);
+                if (k + 1 < blocks)
+                    put_block(tile, (uint32_t)tile_begin, b, y);
+            }
         }
     }
 

@@ -133,7 +133,7 @@ static void ask(const SOURCE &source, const row_query *q, uint64_t n_rows, uint6
     assert_int_equal(cudaStreamSynchronize(0), cudaSuccess);
     const row_result out = {d_mask, d_count, d_tile_counts};
     select_rows<SOURCE><<<n_tiles, TILE_THREADS, 0, stream>>>(source, on_gpu.steps, n_rows, out);
-    list_rows<<<n_tiles, TILE_THREADS, 0, stream>>>(d_mask, d_tile_counts, n_rows, max_rows, d_rows);
+    list_rows<<<n_tiles * LIST_PARTS, LIST_THREADS, 0, stream>>>(d_mask, d_tile_counts, n_rows, max_rows, d_rows);
     assert_int_equal(cudaStreamSynchronize(stream), cudaSuccess);
     cudaMemcpy(a->mask, d_mask, n_words * 4 + 4, cudaMemcpyDeviceToHost);
     cudaMemcpy(a->rows, d_rows, max_rows * 4 + 4, cudaMemcpyDeviceToHost);

@@ -108,8 +108,8 @@ gx_status bitmap_sets_query(bitmap_sets *s, const bitmap_step *steps, uint32_t n
             cudaMemsetAsync(out.count, 0, sizeof *out.count, s->stream);
         gx::select_rows<<<n_tiles, gx::TILE_THREADS, 0, s->stream>>>(source, q, s->n_rows, out);
         if (answer->rows)
-            gx::list_rows<<<n_tiles, gx::TILE_THREADS, 0, s->stream>>>(s->mask.p, s->tile_counts.p, s->n_rows,
-                                                                       s->n_rows, s->rows.p);
+            gx::list_rows<<<n_tiles * gx::LIST_PARTS, gx::LIST_THREADS, 0, s->stream>>>(
+                s->mask.p, s->tile_counts.p, s->n_rows, s->n_rows, s->rows.p);
     }));
     if (answer->mask)
         TRY(cudaMemcpy(answer->mask, s->mask.p, s->n_words * 4, cudaMemcpyDeviceToHost), "the result");

@@ -163,6 +163,10 @@ template <class T> static inline T __ldcg(const T *p)
 {
     return *p;
 }
+template <class T> static inline void __stcs(T *p, std::common_type_t<T> x)
+{
+    *p = x;
+}
 template <class T> static inline T __ldcs(const T *p)
 {
     return *p;
