@@ -399,9 +399,10 @@ uint32_t gx_parts_find_ids(const gx_parts *p, const char *term, size_t len, uint
     uint32_t df = 0;
     for (uint32_t first = 0; first < p->n; first += AT_ONCE) {
         const uint32_t n = p->n - first < AT_ONCE ? p->n - first : AT_ONCE;
-        prefetch_terms(&p->parts[first], n, hash);
+        if (n > 1)
+            prefetch_terms(&p->parts[first], n, hash);
         for (uint32_t i = first; i < first + n; ++i) {
-            ids[i] = gx_index_find_term(p->parts[i].ix, term, len);
+            ids[i] = gx_index_find_hashed(p->parts[i].ix, hash, term, len);
             df += ids[i] == UINT32_MAX ? 0 : gx_part_df(&p->parts[i], ids[i]);
         }
     }
@@ -410,9 +411,10 @@ uint32_t gx_parts_find_ids(const gx_parts *p, const char *term, size_t len, uint
 
 uint32_t gx_parts_df(const gx_parts *p, const char *term, size_t len)
 {
+    const uint64_t hash = gx_hash(term, len);
     uint32_t df = 0;
     for (uint32_t i = 0; i < p->n; ++i) {
-        const uint32_t id = gx_index_find_term(p->parts[i].ix, term, len);
+        const uint32_t id = gx_index_find_hashed(p->parts[i].ix, hash, term, len);
         df += id == UINT32_MAX ? 0 : gx_part_df(&p->parts[i], id);
     }
     return df;
@@ -434,10 +436,11 @@ static uint32_t max_live_tf(const gx_part *p, uint32_t term)
 
 uint32_t gx_parts_max_tf(const gx_parts *p, const char *term, size_t len)
 {
+    const uint64_t hash = gx_hash(term, len);
     uint32_t most = 1;
     for (uint32_t i = 0; i < p->n; ++i) {
         const gx_part *part = &p->parts[i];
-        const uint32_t id = gx_index_find_term(part->ix, term, len);
+        const uint32_t id = gx_index_find_hashed(part->ix, hash, term, len);
         if (id == UINT32_MAX || gx_index_max_tf(part->ix, id) <= most)
             continue;
         const uint32_t here =

@@ -110,6 +110,9 @@ gx_index *gx_index_share(gx_index *ix);
 /* Documents that hold a term, 0: none. Of a collection, without the numbers of terms. */
 uint32_t gx_index_df_of(const gx_index *ix, const char *term, size_t len);
 
+/* gx_index_find_term of one file, with the term's gx_hash. */
+uint32_t gx_index_find_hashed(const gx_index *ix, uint64_t hash, const char *term, size_t len);
+
 /* The length of document docid < n_docs. */
 uint32_t gx_index_length(const gx_index *ix, uint32_t docid);
 

@@ -30,14 +30,18 @@ static uint32_t find_in_order(const gx_index *ix, const char *term, size_t len)
     return UINT32_MAX;
 }
 
-/* Terms that were chosen so that their hashes collide make long rows of full slots, in which a
- * look-up would take as long as there are terms. */
 uint32_t gx_index_find_term(const gx_index *ix, const char *term, size_t len)
 {
-    if (ix->parts)
-        return gx_parts_find_term(ix->parts, term, len);
+    return ix->parts ? gx_parts_find_term(ix->parts, term, len)
+                     : gx_index_find_hashed(ix, gx_hash(term, len), term, len);
+}
+
+/* Terms that were chosen so that their hashes collide make long rows of full slots, in which a
+ * look-up would take as long as there are terms. */
+uint32_t gx_index_find_hashed(const gx_index *ix, uint64_t hash, const char *term, size_t len)
+{
     const uint64_t mask = ((uint64_t)1 << ix->term_hash_bits) - 1;
-    uint64_t slot = gx_hash(term, len) & mask;
+    uint64_t slot = hash & mask;
     for (uint32_t probes = 0; probes < MAX_PROBES; ++probes, slot = (slot + 1) & mask) {
         const uint32_t found = ix->term_hash[slot];
         if (found == 0)

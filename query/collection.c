@@ -246,10 +246,12 @@ gx_status gx_part_engines_open(gx_part_engines **out, const gx_index *ix, const 
     }
     if (st == GX_OK)
         st = open_live(e, err);
-    if (st == GX_OK)
+    if (st == GX_OK) {
+        e->single = e->n == 1 && !e->live[0] && !e->shard;
         *out = e;
-    else
+    } else {
         gx_part_engines_close(e);
+    }
     return st;
 }
 
@@ -328,31 +330,41 @@ gx_status gx_part_masks_both(gx_mask ***out, const gx_part_engines *e, gx_mask *
 
 /* ---- plans ---- */
 
+#define FEW_IDS 128u /* terms times parts of most queries */
+
 /* The numbers of a query's terms in the parts, by the order in which their dfs are asked for. */
 typedef struct term_ids {
     const gx_parts *parts;
-    double unit;   /* of impacts, the same in all lists of a collection */
-    uint32_t *ids; /* [n][parts->n] */
+    double unit; /* of impacts, the same in all lists of a collection */
     uint32_t n, max;
-    bool failed; /* memory lacked */
+    bool failed;    /* memory lacked */
+    uint32_t *many; /* [max][parts->n]; NULL: they are in `few`, of which the first max * parts->n are used */
+    uint32_t few[FEW_IDS];
 } term_ids;
+
+static bool reserve_id(term_ids *t)
+{
+    if (t->n < t->max)
+        return true;
+    const uint32_t max = 2 * t->max + 8;
+    const size_t bytes = (size_t)max * t->parts->n * sizeof *t->many;
+    uint32_t *ids = realloc(t->many, bytes);
+    if (!ids)
+        return false;
+    if (!t->many)
+        memcpy(ids, t->few, (size_t)t->n * t->parts->n * sizeof *ids);
+    t->many = ids;
+    t->max = max;
+    return true;
+}
 
 static uint32_t find_df(const void *user, const char *term, size_t len)
 {
     term_ids *t = (term_ids *)user;
+    t->failed = t->failed || !reserve_id(t);
     if (t->failed)
         return 0;
-    if (t->n == t->max) {
-        const uint32_t max = 2 * t->max + 8;
-        uint32_t *ids = realloc(t->ids, (size_t)max * t->parts->n * sizeof *ids);
-        if (!ids) {
-            t->failed = true;
-            return 0;
-        }
-        t->ids = ids;
-        t->max = max;
-    }
-    return gx_parts_find_ids(t->parts, term, len, t->ids + (size_t)t->n++ * t->parts->n);
+    return gx_parts_find_ids(t->parts, term, len, (t->many ? t->many : t->few) + (size_t)t->n++ * t->parts->n);
 }
 
 static uint32_t find_max_tf(const void *user, const char *term, size_t len)
@@ -436,7 +448,12 @@ gx_status gx_part_plan(gx_plan *out, gx_mask ***matches, const gx_part_engines *
                        const gx_query_options *opt, gx_error *err)
 {
     const gx_index *ix = e->ix;
-    term_ids ids = {.parts = ix->parts, .unit = ix->impact_unit};
+    if (e->single && q->kind != GX_QUERY_BOOLEAN) {
+        gx_boolean *none;
+        *matches = NULL;
+        return gx_plan_query(out, &none, ix->parts->parts[0].ix, q, opt, err);
+    }
+    term_ids ids = {.parts = ix->parts, .unit = ix->impact_unit, .max = FEW_IDS / ix->parts->n};
     const gx_collection_stats stats = {.n_docs = ix->n_docs,
                                        .avgdl = ix->avgdl,
                                        .df = find_df,
@@ -452,12 +469,13 @@ gx_status gx_part_plan(gx_plan *out, gx_mask ***matches, const gx_part_engines *
         st = gx_fail(err, GX_ENOMEM, "no memory for the terms of a query");
     }
     if (st != GX_OK) {
-        free(ids.ids);
+        free(ids.many);
         return st;
     }
     gx_plan plan = gx_query_plan_summary(&query, ix);
-    st = bind_parts(&plan.parts, ix, &query, plan.op == GX_OP_AND_OR ? GX_OP_AND : plan.op, ids.ids, err);
-    free(ids.ids);
+    st = bind_parts(&plan.parts, ix, &query, plan.op == GX_OP_AND_OR ? GX_OP_AND : plan.op,
+                    ids.many ? ids.many : ids.few, err);
+    free(ids.many);
     if (st == GX_OK && !flat)
         st = match_parts(matches, e, q, opt, &plan, err);
     if (st != GX_OK) {
@@ -526,7 +544,7 @@ void gx_part_sessions_stats(const gx_part_sessions *s, gx_search_stats *out)
     *out = (gx_search_stats){0};
     for (uint32_t i = s->e->range.begin; i < s->e->range.end; ++i)
         gx_search_stats_add(out, gx_session_stats(s->sessions[i]));
-    out->and_fell_to_or = s->and_fell_to_or; /* its parts are searched by AND, and again by OR */
+    out->and_fell_to_or += s->and_fell_to_or; /* parts of several are searched by AND, and again by OR */
     out->cached = 0;
 }
 
@@ -574,8 +592,23 @@ static uint32_t least_score(uint64_t key, const gx_part *part)
     return gx_key_score(key) + (gx_key_docid(key) < part->base);
 }
 
-/* Search part p for the plans that `which` (NULL: all) selects,
- * from what earlier parts have found. */
+/* Part i's mask and filter of a plan. */
+static void give_documents(const gx_part_sessions *s, const gx_plan *plan, uint32_t i, gx_plan *here)
+{
+    here->mask = plan->mask ? plan->mask->parts[i] : s->e->live[i];
+    here->filter = plan->filter && !s->e->joined ? plan->filter->parts[i] : NULL; /* joined: in the mask */
+}
+
+/* Plan i as part p runs it; NULL: it finds nothing there. */
+static const gx_plan *plan_of_part(const gx_plan *plans, gx_part_plans *const *instead, uint32_t i, uint32_t p)
+{
+    const gx_part_plans *of = instead ? instead[i] : plans[i].parts;
+    if (of)
+        return &of->plans[p];
+    return !instead && plans[i].terms ? &plans[i] : NULL; /* a plan of the only part */
+}
+
+/* Search part p for the plans, or for those of `instead`, from what earlier parts have found. */
 static gx_status run_part(gx_part_sessions *s, uint32_t p, const gx_plan *plans, gx_part_plans *const *instead,
                           uint32_t n, gx_hits *hits, gx_error *err)
 {
@@ -583,15 +616,16 @@ static gx_status run_part(gx_part_sessions *s, uint32_t p, const gx_plan *plans,
     uint64_t *keys = s->batch.keys;
     uint32_t m = 0;
     for (uint32_t i = 0; i < n; ++i) {
-        const gx_part_plans *of = instead ? instead[i] : plans[i].parts;
+        const gx_plan *of = plan_of_part(plans, instead, i, p);
         if (!of)
             continue;
         gx_plan *plan = &s->batch.plans[m];
-        *plan = of->plans[p];
+        *plan = *of;
+        plan->base = 0; /* it is added to the docids of the whole */
+        plan->approximate = 0;
         if (plan->k > plans[i].k) /* the part has more documents, deleted ones, than the collection has live ones */
             plan->k = plans[i].k;
-        plan->mask = plans[i].mask ? plans[i].mask->parts[p] : s->e->live[p];
-        plan->filter = plans[i].filter && !s->e->joined ? plans[i].filter->parts[p] : NULL; /* joined: in the mask */
+        give_documents(s, &plans[i], p, plan);
         plan->initial_threshold = hits[i].n == plans[i].k ? least_score(hits[i].keys[plans[i].k - 1], part) : 0;
         s->batch.hits[m++] = (gx_hits){keys, 0};
         keys += plan->k;
@@ -599,7 +633,7 @@ static gx_status run_part(gx_part_sessions *s, uint32_t p, const gx_plan *plans,
     gx_status st = gx_session_run(s->sessions[p], s->batch.plans, m, s->batch.hits, err);
     m = 0;
     for (uint32_t i = 0; i < n && st == GX_OK; ++i) {
-        if (!(instead ? instead[i] : plans[i].parts))
+        if (!plan_of_part(plans, instead, i, p))
             continue;
         rebase(part, s->batch.hits[m].keys, s->batch.hits[m].n);
         merge(&hits[i], plans[i].k, s->batch.hits[m].keys, s->batch.hits[m].n);
@@ -719,8 +753,19 @@ static gx_status run_or(gx_part_sessions *s, const gx_plan *plans, uint32_t n, g
     return st;
 }
 
+/* Whether the only part can run the plans as they are. */
+static bool are_of_only_part(const gx_part_sessions *s, const gx_plan *plans, uint32_t n)
+{
+    bool all = s->e->single;
+    for (uint32_t i = 0; all && i < n; ++i)
+        all = plans[i].terms && !plans[i].mask && !plans[i].filter && plans[i].base == 0;
+    return all;
+}
+
 gx_status gx_part_sessions_run(gx_part_sessions *s, const gx_plan *plans, uint32_t n, gx_hits *hits, gx_error *err)
 {
+    if (are_of_only_part(s, plans, n))
+        return gx_session_run(s->sessions[0], plans, n, hits, err);
     size_t n_keys = 0;
     bool two_passes = false;
     for (uint32_t i = 0; i < n; ++i) {
@@ -749,11 +794,25 @@ void gx_part_sessions_add_scores(gx_part_sessions *s, const gx_plan *rest, const
                 break;
         }
         gx_session *session = s->sessions[number]; /* NULL: another process searches the part */
+        const gx_plan *plan = rest->parts ? &rest->parts->plans[number] : rest;
         if (session)
-            gx_session_add_scores(session, &rest->parts->plans[number], local, scores + i, m);
+            gx_session_add_scores(session, plan, local, scores + i, m);
         else
-            gx_add_scores(part->ix, &rest->parts->plans[number], local, scores + i, m);
+            gx_add_scores(part->ix, plan, local, scores + i, m);
     }
+}
+
+static gx_status open_counter(gx_part_sessions *s, uint32_t i, gx_error *err)
+{
+    return s->counters[i] ? GX_OK : gx_counter_open(&s->counters[i], s->e->ix->parts->parts[i].ix, err);
+}
+
+static gx_status count_in_only_part(gx_part_sessions *s, const gx_plan *plan, uint64_t *n, gx_error *err)
+{
+    gx_plan here = *plan;
+    give_documents(s, plan, 0, &here);
+    const gx_status st = open_counter(s, 0, err);
+    return st == GX_OK ? gx_count_matches(s->counters[0], &here, n, err) : st;
 }
 
 gx_status gx_part_sessions_count(gx_part_sessions *s, const gx_plan *plan, uint64_t *n, gx_error *err)
@@ -762,17 +821,15 @@ gx_status gx_part_sessions_count(gx_part_sessions *s, const gx_plan *plan, uint6
     gx_part_plans *p;
     *n = 0;
     if (!plan->parts)
-        return GX_OK;
+        return plan->terms ? count_in_only_part(s, plan, n, err) : GX_OK;
     gx_status st = rebind(&p, s->e->ix, &plan->parts->query, GX_OP_OR, err);
     if (st != GX_OK)
         return st;
     for (uint32_t i = s->e->range.begin; i < s->e->range.end && st == GX_OK; ++i) {
         uint64_t any_here, all_here;
         gx_plan *here = &p->plans[i];
-        here->mask = plan->mask ? plan->mask->parts[i] : s->e->live[i];
-        here->filter = plan->filter && !s->e->joined ? plan->filter->parts[i] : NULL;
-        if (!s->counters[i])
-            st = gx_counter_open(&s->counters[i], s->e->ix->parts->parts[i].ix, err);
+        give_documents(s, plan, i, here);
+        st = open_counter(s, i, err);
         if (st == GX_OK)
             st = gx_count_any_and_all(s->counters[i], here, &any_here, &all_here, err);
         if (st != GX_OK)

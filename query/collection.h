@@ -44,6 +44,7 @@ typedef struct gx_part_engines {
     gx_joined_parts *joined; /* what the parts of ix are, or NULL: those of the collection */
     gx_engine **engines;     /* [n] */
     gx_mask **live;          /* [n], NULL where all documents of the part are live */
+    bool single;             /* there is one part, all live: plans of terms are that part's own, without gx_part_plans */
     char *description;       /* of GPUs over which the parts are spread; NULL: that of any part's engine */
     uint32_t n_opened;       /* sessions so far; atomic */
 } gx_part_engines;
@@ -65,7 +66,7 @@ gx_status gx_part_masks_both(gx_mask ***out, const gx_part_engines *e, gx_mask *
                              gx_error *err);
 void gx_part_masks_close(gx_mask **masks, uint32_t n); /* accepts NULL */
 
-/* The plan of a query, and of a boolean query that needs it the masks of what matches among the
+/* The plan of a query, which has parts unless it is one of e->single, and of a boolean query that needs it the masks of what matches among the
  * documents of `mask` (NULL: all); *matches is NULL where no mask is needed. Statuses of
  * gx_engine_plan. */
 gx_status gx_part_plan(gx_plan *out, gx_mask ***matches, const gx_part_engines *e, const gx_query *q,

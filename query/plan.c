@@ -16,6 +16,7 @@
  * needs no more memory than this. */
 #define BAG_MAX (2 * GX_MAX_TERMS + 2)
 #define UNKNOWN_TERM (UINT64_C(1) << 63)
+#define FEW_TERMS 16u /* no more are sorted by insertion */
 
 typedef struct bag_item {
     uint64_t key;
@@ -34,11 +35,26 @@ static int by_key(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+static void sort_items(bag_item *items, uint32_t n)
+{
+    if (n > FEW_TERMS) {
+        qsort(items, n, sizeof *items, by_key);
+        return;
+    }
+    for (uint32_t i = 1; i < n; ++i) {
+        const bag_item x = items[i];
+        uint32_t j = i;
+        for (; j && items[j - 1].key > x.key; --j)
+            items[j] = items[j - 1];
+        items[j] = x;
+    }
+}
+
 /* Merge repetitions. */
 static void bag_merge(term_bag *g)
 {
     uint32_t kept = 0;
-    qsort(g->items, g->n, sizeof *g->items, by_key);
+    sort_items(g->items, g->n);
     for (uint32_t i = 0; i < g->n; ++i) {
         if (kept && g->items[kept - 1].key == g->items[i].key) {
             g->items[kept - 1].qtf += g->items[i].qtf;
@@ -75,6 +91,21 @@ static int by_df(const void *a, const void *b)
     if (x->df != y->df)
         return x->df < y->df ? -1 : 1;
     return (x->list > y->list) - (x->list < y->list);
+}
+
+static void sort_terms(gx_plan_term *t, uint32_t n)
+{
+    if (n > FEW_TERMS) {
+        qsort(t, n, sizeof *t, by_df);
+        return;
+    }
+    for (uint32_t i = 1; i < n; ++i) {
+        const gx_plan_term x = t[i];
+        uint32_t j = i;
+        for (; j && by_df(&t[j - 1], &x) > 0; --j)
+            t[j] = t[j - 1];
+        t[j] = x;
+    }
 }
 
 /* The scale's exponent: the greatest e with total * 2^e <= 2^30. */
@@ -199,7 +230,7 @@ static gx_status make_from_bag(gx_plan *out, term_bag *g, const gx_query_options
         assert(id < ix->n_terms);
         plan.terms[i] = (gx_plan_term){.list = id, .df = ix->lists[id].df, .qtf = g->items[i].qtf};
     }
-    qsort(plan.terms, plan.n_terms, sizeof *plan.terms, by_df);
+    sort_terms(plan.terms, plan.n_terms);
     compute_weights(&plan, ix, opt);
     *out = plan;
     return GX_OK;
@@ -316,6 +347,22 @@ static int by_collection_df(const void *a, const void *b)
     return x->df != y->df ? (x->df < y->df ? -1 : 1) : by_bytes(a, b);
 }
 
+/* Terms that are equal by the order are alike, so that any way of sorting gives the same. */
+static inline void sort_query_terms(gx_query_term *t, uint32_t n, int (*compare)(const void *, const void *))
+{
+    if (n > FEW_TERMS) {
+        qsort(t, n, sizeof *t, compare);
+        return;
+    }
+    for (uint32_t i = 1; i < n; ++i) {
+        const gx_query_term x = t[i];
+        uint32_t j = i;
+        for (; j && compare(&t[j - 1], &x) > 0; --j)
+            t[j] = t[j - 1];
+        t[j] = x;
+    }
+}
+
 static gx_status check_weights(const gx_weighted_term *terms, uint32_t n, gx_error *err)
 {
     for (uint32_t i = 0; i < n; ++i) {
@@ -330,7 +377,7 @@ static gx_status check_weights(const gx_weighted_term *terms, uint32_t n, gx_err
 static void merge_terms(gx_query_plan *q, uint32_t n, const gx_collection_stats *stats)
 {
     uint32_t kept = 0;
-    qsort(q->terms, n, sizeof *q->terms, by_bytes_and_weight);
+    sort_query_terms(q->terms, n, by_bytes_and_weight);
     for (uint32_t i = 0; i < n; ++i) {
         if (kept && by_bytes(&q->terms[kept - 1], &q->terms[i]) == 0)
             q->terms[kept - 1].qtf += q->terms[i].qtf;
@@ -347,28 +394,26 @@ static void merge_terms(gx_query_plan *q, uint32_t n, const gx_collection_stats 
         else
             ++q->n_unknown;
     }
-    qsort(q->terms, q->n_terms, sizeof *q->terms, by_collection_df);
+    sort_query_terms(q->terms, q->n_terms, by_collection_df);
 }
 
 /* The same sums in the same order as compute_weights's, so that equal queries have equal scores. */
 static gx_status weigh_query(gx_query_plan *q, const gx_collection_stats *stats, gx_error *err)
 {
     const scorer s = scorer_of(&q->opt);
-    double total = 0;
+    double weights[GX_MAX_TERMS], total = 0;
     for (uint32_t i = 0; i < q->n_terms; ++i) {
         const gx_query_term *t = &q->terms[i];
-        const double weight = weight_of(&s, stats->n_docs, t->df, t->qtf) * t->unit;
-        total += most_of(&s, weight, s.preset->linear ? stats->max_tf(stats->user, t->term, t->len) : 1);
+        weights[i] = weight_of(&s, stats->n_docs, t->df, t->qtf) * t->unit;
+        total += most_of(&s, weights[i], s.preset->linear ? stats->max_tf(stats->user, t->term, t->len) : 1);
     }
     if (total > FLT_MAX)
         return gx_fail(err, GX_EUSAGE,
                        "the sum of the terms' weights, each times its idf, is %g; it must be at most %g", total,
                        (double)FLT_MAX);
     q->exponent = scale_exponent(total);
-    for (uint32_t i = 0; i < q->n_terms; ++i) {
-        gx_query_term *t = &q->terms[i];
-        t->w = scaled(&s, weight_of(&s, stats->n_docs, t->df, t->qtf) * t->unit, q->exponent);
-    }
+    for (uint32_t i = 0; i < q->n_terms; ++i)
+        q->terms[i].w = scaled(&s, weights[i], q->exponent);
     q->norm = norm_of(&s, stats->avgdl);
     return GX_OK;
 }
@@ -422,8 +467,29 @@ gx_status gx_query_plan_copy(gx_query_plan *out, const gx_query_plan *q, gx_erro
     return GX_OK;
 }
 
-gx_status gx_query_plan_text(gx_query_plan *out, const gx_index *ix, const char *text, size_t len,
-                             const gx_collection_stats *stats, const gx_query_options *opt, gx_error *err)
+/* The terms of a text, where they are few. */
+typedef struct few_terms {
+    uint32_t n, n_bytes;
+    bool too_many;
+    gx_weighted_term terms[32];
+    char bytes[512];
+} few_terms;
+
+static bool take_few(void *user, const char *term, size_t len, size_t begin, size_t end)
+{
+    few_terms *f = user;
+    (void)begin, (void)end;
+    f->too_many = f->n == sizeof f->terms / sizeof *f->terms || len > sizeof f->bytes - f->n_bytes;
+    if (f->too_many)
+        return false;
+    memcpy(f->bytes + f->n_bytes, term, len);
+    f->terms[f->n++] = (gx_weighted_term){f->bytes + f->n_bytes, len, 1};
+    f->n_bytes += (uint32_t)len;
+    return true;
+}
+
+static gx_status plan_long_text(gx_query_plan *out, const gx_index *ix, const char *text, size_t len,
+                                const gx_collection_stats *stats, const gx_query_options *opt, gx_error *err)
 {
     gx_text_term *found;
     size_t n;
@@ -440,6 +506,19 @@ gx_status gx_query_plan_text(gx_query_plan *out, const gx_index *ix, const char 
     free(terms);
     free(found);
     return st;
+}
+
+gx_status gx_query_plan_text(gx_query_plan *out, const gx_index *ix, const char *text, size_t len,
+                             const gx_collection_stats *stats, const gx_query_options *opt, gx_error *err)
+{
+    few_terms few;
+    few.n = few.n_bytes = 0;
+    few.too_many = false;
+    const gx_status st = gx_analyze(ix->analyzer, text, len, take_few, &few);
+    if (st != GX_OK)
+        return gx_fail(err, st, "cannot analyse a query of %zu bytes: %s", len, gx_status_name(st));
+    return few.too_many ? plan_long_text(out, ix, text, len, stats, opt, err)
+                        : gx_query_plan_make(out, few.terms, few.n, stats, opt, err);
 }
 
 gx_plan gx_query_plan_summary(const gx_query_plan *q, const gx_index *ix)
@@ -459,21 +538,6 @@ void gx_query_plan_free(gx_query_plan *q)
     free(q->terms);
     q->terms = NULL;
     q->n_terms = 0;
-}
-
-static void sort_terms(gx_plan_term *t, uint32_t n)
-{
-    if (n > 16) {
-        qsort(t, n, sizeof *t, by_df);
-        return;
-    }
-    for (uint32_t i = 1; i < n; ++i) {
-        const gx_plan_term x = t[i];
-        uint32_t j = i;
-        for (; j && by_df(&t[j - 1], &x) > 0; --j)
-            t[j] = t[j - 1];
-        t[j] = x;
-    }
 }
 
 void gx_plan_bind_ids(gx_plan *out, const gx_query_plan *q, const gx_index *ix, const uint32_t *ids, size_t stride,
@@ -525,7 +589,7 @@ gx_status gx_plan_bind(gx_plan *out, const gx_query_plan *q, const gx_index *ix,
             plan.terms[plan.n_terms++] = (gx_plan_term){.list = id, .df = ix->lists[id].df, .w = t->w, .qtf = t->qtf};
     }
     settle_op(&plan);
-    qsort(plan.terms, plan.n_terms, sizeof *plan.terms, by_df);
+    sort_terms(plan.terms, plan.n_terms);
     *out = plan;
     return GX_OK;
 }

@@ -60,8 +60,8 @@ typedef struct gx_plan {
     uint32_t base;       /* gx_session_run adds it to the docids of the answer's keys; base + n_docs <= 2^32 - 1 */
     const gx_mask *mask; /* the documents that may be returned; NULL: all */
     gx_mask *own_mask;   /* that mask, where gx_plan_free closes it: a boolean query's; else NULL */
-    /* Of a collection: the plans of its parts (collection.h), the plan's own; terms is NULL then,
-     * and without parts there is no hit. */
+    /* Of a collection: the plans of its parts (collection.h), the plan's own; terms is NULL then.
+     * Without parts the terms are those of its only part; where they are NULL too there is no hit. */
     struct gx_part_plans *parts;
     /* Of the mask's documents only those of the filter may be returned; NULL: all of them. An
      * executor that has a filter's mask given reads that. Only the CPU's runs plans without one. */

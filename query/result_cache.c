@@ -15,7 +15,7 @@
 #define BYTES_A_SLOT 512u               /* bytes of the budget for each slot of a shard's table */
 #define ALLOCATION 16u                  /* what malloc adds to a block, at most */
 #define MAX_FILTER_BYTES 1024u          /* of a filter's text in a key */
-#define MAX_KEY_WORDS (13 + 3 * GX_MAX_TERMS + MAX_FILTER_BYTES / 4)
+#define MAX_KEY_WORDS (14 + 3 * GX_MAX_TERMS + MAX_FILTER_BYTES / 4)
 
 /* An answer. Its bytes are followed by its keys, and these by the words of its plan's key. */
 typedef struct entry {
@@ -95,6 +95,7 @@ static uint32_t write_key(const gx_plan *p, uint32_t *words)
     words[n++] = (uint32_t)mask;
     words[n++] = (uint32_t)(mask >> 32);
     n += write_filter(p->filter, words + n);
+    words[n++] = p->parts != NULL;
     if (p->parts)
         return write_terms_of_parts(p->parts, words, n);
     for (uint32_t i = 0; i < p->n_terms; ++i) {
