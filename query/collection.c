@@ -627,7 +627,7 @@ static gx_status run_part(gx_part_sessions *s, uint32_t p, const gx_plan *plans,
             plan->k = plans[i].k;
         give_documents(s, &plans[i], p, plan);
         plan->initial_threshold = hits[i].n == plans[i].k ? least_score(hits[i].keys[plans[i].k - 1], part) : 0;
-        s->batch.hits[m++] = (gx_hits){keys, 0};
+        s->batch.hits[m++] = (gx_hits){hits[i].n ? keys : hits[i].keys, 0}; /* the first keys lie where they stay */
         keys += plan->k;
     }
     gx_status st = gx_session_run(s->sessions[p], s->batch.plans, m, s->batch.hits, err);
@@ -635,9 +635,12 @@ static gx_status run_part(gx_part_sessions *s, uint32_t p, const gx_plan *plans,
     for (uint32_t i = 0; i < n && st == GX_OK; ++i) {
         if (!plan_of_part(plans, instead, i, p))
             continue;
-        rebase(part, s->batch.hits[m].keys, s->batch.hits[m].n);
-        merge(&hits[i], plans[i].k, s->batch.hits[m].keys, s->batch.hits[m].n);
-        ++m;
+        const gx_hits *found = &s->batch.hits[m++];
+        rebase(part, found->keys, found->n);
+        if (found->keys == hits[i].keys)
+            hits[i].n = found->n;
+        else
+            merge(&hits[i], plans[i].k, found->keys, found->n);
     }
     return st;
 }

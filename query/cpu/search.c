@@ -167,10 +167,12 @@ static uint32_t known_threshold(const gx_plan *plan, bool all)
 }
 
 /* So many of the best of n_docs documents are likely to hold k that a selection allows, if it allows
- * `allowed` of them all and is not correlated with the query. */
+ * `allowed` of them all and is not correlated with the query: three standard deviations more than hold k
+ * on average. */
 static double likely_rank(uint32_t k, uint32_t allowed, uint32_t n_docs)
 {
-    return (k + 3 * sqrt(k) + 1) * n_docs / (allowed ? allowed : 1);
+    const double share = (double)(allowed ? allowed : 1) / n_docs;
+    return (k + 3 * sqrt(k * (1 - share)) + 1) / share;
 }
 
 /* About the impact of the posting of such a rank in the list of bounds b: between the ranks that are
@@ -401,9 +403,9 @@ typedef struct lookups {
     bool all;
 } lookups;
 
-/* Drop candidates that the filter rules out, if it is asked, or the maps of those of lists [next, n)
- * that have a bit of their own. */
-static void rule_out(gx_cpu_searcher *s, const lookups *of, uint32_t next, bool tested)
+/* Drop candidates that the maps rule out of those of lists [next, n) that have a bit of their own, or
+ * the masks and the filter where they are broad: these allow most, so that they are asked for few. */
+static void rule_out(gx_cpu_searcher *s, const lookups *of, uint32_t next, bool broad)
 {
     const gx_cpu_kernels *k = s->kernels;
     gx_cpu_columns *c = &s->columns;
@@ -415,8 +417,10 @@ static void rule_out(gx_cpu_searcher *s, const lookups *of, uint32_t next, bool 
         if (m->map)
             k->apply_presence_map(c, &map, s->best.threshold, of->all);
     }
-    if (tested)
+    if (broad) {
+        gx_cpu_selection_apply_masks(&s->selection, k, c, 0);
         gx_cpu_selection_apply_filter(&s->selection, k, c, 0);
+    }
     for (uint32_t j = next; j < n && c->n; ++j) {
         if (!s->order[j]->map->map)
             filter_by_blocks(s, s->order[j], bit_of(of->first, j), of->all);
@@ -451,10 +455,7 @@ static bool evaluate_candidates(gx_cpu_searcher *s, const gx_plan *plan, uint32_
     gx_cpu_columns *c = &s->columns;
     const uint32_t n = plan->n_terms;
     const lookups later = {i + 1, n, all};
-    const bool tested = is_selective(s); /* by scan_list */
-    if (!tested)
-        gx_cpu_selection_apply_masks(&s->selection, s->kernels, c, 0);
-    rule_out(s, &later, i + 1, !tested);
+    rule_out(s, &later, i + 1, !is_selective(s)); /* else scan_list has asked masks and filter */
     if (c->n)
         s->kernels->score_own(c, gx_cpu_params_lens(s->params), s->norm, s->order[i]->w, s->best.threshold);
     look_up_lists(s, &later);
