@@ -167,12 +167,17 @@ static int add_documents(adding *x)
     return commit(x);
 }
 
+static uint32_t threads_of(const cli_args *a)
+{
+    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    const uint32_t given = (uint32_t)cli_count(a, "threads");
+    return given ? given : cores > 0 ? (uint32_t)cores : 1;
+}
+
 static int run_adding(const cli_args *a, bool update)
 {
     adding x = {.args = a, .update = update, .commit_every = cli_count(a, "commit-every")};
-    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    const uint32_t given = (uint32_t)cli_count(a, "threads");
-    int code = open_collection(&x.c, a, given ? given : cores > 0 ? (uint32_t)cores : 1, cli_count(a, "memory"));
+    int code = open_collection(&x.c, a, threads_of(a), cli_count(a, "memory"));
     if (code == 0)
         code = open_source(&x);
     if (code == 0) {
@@ -408,7 +413,7 @@ const cli_command cmd_delete = {
 static int run_merge(const cli_args *a)
 {
     gx_collection *c = NULL;
-    int code = open_collection(&c, a, 1, 0);
+    int code = open_collection(&c, a, threads_of(a), 0);
     if (code == 0) {
         stop_on_signals();
         code = merge(c, cli_choice(a, "policy") ? GX_MERGE_ALL : GX_MERGE_TIERS);
@@ -419,6 +424,8 @@ static int run_merge(const cli_args *a)
 
 static const cli_flag merge_flags[] = {
     {"policy", 0, CLI_CHOICE, "tiers|all", "tiers", "which parts are merged"},
+    {"threads", 'j', CLI_COUNT, "N", "1",
+     "use at most `N` threads for the lists; 0: one a processor. The result is the same for any number", .max = 1024},
     {NULL},
 };
 

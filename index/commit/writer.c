@@ -560,7 +560,7 @@ static gx_status merge_run(gx_collection *c, uint32_t first, uint32_t n_merged, 
         st = no_memory(c, err);
     if (st == GX_OK && (st = gx_collection_slice(&slice, c->ix, first, n_merged, err)) == GX_OK) {
         c->counts.merged_documents += slice->n_docs;
-        st = gx_index_rewrite(slice, path, &o, err);
+        st = gx_collection_rewrite(slice, path, &o, c->opt.threads ? c->opt.threads : 1, err);
         gx_index_close(slice);
     }
     free(path);

@@ -45,6 +45,7 @@ typedef struct join {
     size_t max_begins;
     range_joiner *joiners;     /* [n_joiners] */
     uint32_t n_joiners, first; /* the first range of the wave */
+    uint32_t *doc_tfs;         /* [n_docs] to which each posting's tf is added, atomically; NULL: not wanted */
 } join;
 
 static int compare_terms(const char *a, size_t a_len, const char *b, size_t b_len)
@@ -147,7 +148,10 @@ static gx_status append_list(const join *j, range_joiner *r, uint32_t p, uint32_
             tfs[kept] = tfs[i];
             kept += docid != UINT32_MAX;
         }
-        *n += to ? kept : here;
+        kept = to ? kept : here;
+        for (uint32_t i = 0; i < kept && j->doc_tfs; ++i)
+            __atomic_fetch_add(&j->doc_tfs[docids[i]], tfs[i], __ATOMIC_RELAXED);
+        *n += kept;
     }
     return st;
 }
@@ -155,15 +159,19 @@ static gx_status append_list(const join *j, range_joiner *r, uint32_t p, uint32_
 /* The least term's lists of all parts become one. The term's bytes belong to a part. */
 static gx_status join_term(const join *j, range_joiner *r, const char *term, size_t len, gx_error *err)
 {
-    uint32_t n = 0;
+    uint32_t n = 0, df = 0;
     gx_status st = GX_OK;
     for (uint32_t i = 0; i < j->parts->n && st == GX_OK; ++i) {
         term_cursor *c = &r->cursors[i];
         if (!c->term || compare_terms(c->term, c->len, term, len) != 0)
             continue;
+        df += gx_part_df(&j->parts->parts[i], c->next);
         st = append_list(j, r, i, c->next++, &n, err);
         read_cursor(c, j->parts->parts[i].ix);
     }
+    if (st == GX_OK && n != df)
+        return gx_fail(err, GX_ECORRUPT, "%s: a list has %u live documents, and its deletes leave %u", j->ix->path, n,
+                       df);
     const gx_term_postings list = {
         .term = term, .len = len, .df = n, .docids = r->docids, .tfs = r->tfs, .unit = (float)j->ix->impact_unit};
     if (st != GX_OK || n == 0)
@@ -191,8 +199,9 @@ static void join_range(void *user, uint32_t number)
         r->st = join_term(j, r, least->term, least->len, &r->err);
 }
 
-static gx_status join_lists(join *j, gx_writer *w, uint32_t n_threads, gx_error *err)
+static gx_status join_ranges(join *j, gx_writer *w, const gx_join_options *o, gx_error *err)
 {
+    const uint32_t n_threads = o->n_threads;
     gx_status st = GX_OK;
     j->joiners = calloc((size_t)n_threads * RANGES_A_THREAD, sizeof *j->joiners);
     if (!j->joiners)
@@ -205,6 +214,8 @@ static gx_status join_lists(join *j, gx_writer *w, uint32_t n_threads, gx_error 
     }
     for (; j->first < j->n_ranges && st == GX_OK; j->first += j->n_joiners) {
         const uint32_t left = j->n_ranges - j->first, n = left < j->n_joiners ? left : j->n_joiners;
+        if (o->cancel && o->cancel(o->user))
+            return gx_fail(err, GX_ECANCELLED, "cancelled");
         gx_parallel_for(n_threads, n, join_range, j);
         for (uint32_t i = 0; i < n && st == GX_OK; ++i) {
             range_joiner *r = &j->joiners[i];
@@ -216,41 +227,30 @@ static gx_status join_lists(join *j, gx_writer *w, uint32_t n_threads, gx_error 
 
 /* ---- documents ---- */
 
-static gx_status add_documents(join *j, gx_writer *w, gx_error *err)
+/* The new docids of parts of which documents are deleted. */
+static gx_status number_documents(join *j, gx_error *err)
+{
+    j->new_docids = calloc(j->parts->n, sizeof *j->new_docids);
+    for (uint32_t i = 0; i < j->parts->n; ++i) {
+        const gx_part *p = &j->parts->parts[i];
+        if (!j->new_docids || (p->deletes && !(j->new_docids[i] = malloc((p->ix->n_docs + 1ull) * sizeof(uint32_t)))))
+            return gx_fail(err, GX_ENOMEM, "no memory to join %u parts", j->parts->n);
+        for (uint32_t d = 0, next = p->base; p->deletes && d < p->ix->n_docs; ++d)
+            j->new_docids[i][d] = gx_deletes_is_live(p->deletes, d) ? next++ : UINT32_MAX;
+    }
+    return GX_OK;
+}
+
+static gx_status add_documents(const gx_parts *parts, gx_writer *w, gx_error *err)
 {
     static const gx_document nameless = {.size = sizeof nameless};
     gx_status st = GX_OK;
-    j->new_docids = calloc(j->parts->n, sizeof *j->new_docids);
-    for (uint32_t i = 0; i < j->parts->n && st == GX_OK; ++i) {
-        const gx_part *p = &j->parts->parts[i];
-        const uint32_t n_docs = p->ix->n_docs;
-        if (!j->new_docids || (p->deletes && !(j->new_docids[i] = malloc((n_docs + 1ull) * sizeof(uint32_t)))))
-            return gx_fail(err, GX_ENOMEM, "no memory to join %u parts", j->parts->n);
-        for (uint32_t d = 0, next = p->base; d < n_docs && st == GX_OK; ++d) {
-            const bool live = gx_deletes_is_live(p->deletes, d);
-            if (p->deletes)
-                j->new_docids[i][d] = live ? next++ : UINT32_MAX;
-            if (live)
+    for (uint32_t i = 0; i < parts->n && st == GX_OK; ++i) {
+        const gx_part *p = &parts->parts[i];
+        for (uint32_t d = 0; d < p->ix->n_docs && st == GX_OK; ++d)
+            if (gx_deletes_is_live(p->deletes, d))
                 st = gx_writer_add_document(w, &nameless, p->ix->doc_lens[d], err);
-        }
     }
-    return st;
-}
-
-static gx_status write_joined(join *j, gx_writer *w, gx_error *err)
-{
-    const long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    const uint32_t n_threads = processors < 1 ? 1 : processors > 64 ? 64 : (uint32_t)processors;
-    gx_status st = add_documents(j, w, err);
-    if (st == GX_OK)
-        st = cut_ranges(j, n_threads, err);
-    if (st == GX_OK)
-        st = join_lists(j, w, n_threads, err);
-    char *meta = strndup(j->ix->meta, j->ix->meta_len);
-    gx_writer_set_unit(w, j->ix->impact_unit);
-    if (st == GX_OK)
-        st = meta ? gx_writer_finish(w, meta, err) : gx_fail(err, GX_ENOMEM, "out of memory");
-    free(meta);
     return st;
 }
 
@@ -269,9 +269,35 @@ static void free_join(join *j)
     free(j->begins);
 }
 
+gx_status gx_join_lists(const gx_index *collection, gx_writer *w, const gx_join_options *o, gx_error *err)
+{
+    join j = {.ix = collection, .parts = collection->parts, .doc_tfs = o->doc_tfs};
+    gx_status st = number_documents(&j, err);
+    if (st == GX_OK)
+        st = cut_ranges(&j, o->n_threads, err);
+    if (st == GX_OK)
+        st = join_ranges(&j, w, o, err);
+    free_join(&j);
+    return st;
+}
+
+static gx_status write_joined(const gx_index *collection, gx_writer *w, gx_error *err)
+{
+    const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    const gx_join_options o = {.n_threads = processors < 1 ? 1 : processors > 64 ? 64 : (uint32_t)processors};
+    gx_status st = add_documents(collection->parts, w, err);
+    if (st == GX_OK)
+        st = gx_join_lists(collection, w, &o, err);
+    char *meta = strndup(collection->meta, collection->meta_len);
+    gx_writer_set_unit(w, collection->impact_unit);
+    if (st == GX_OK)
+        st = meta ? gx_writer_finish(w, meta, err) : gx_fail(err, GX_ENOMEM, "out of memory");
+    free(meta);
+    return st;
+}
+
 gx_status gx_index_join(gx_index **out, const gx_index *collection, gx_error *err)
 {
-    join j = {.ix = collection, .parts = collection->parts};
     gx_writer_options o = GX_WRITER_OPTIONS;
     gx_writer *w = NULL;
     const char *tmp = getenv("TMPDIR"), *docids, *tfs;
@@ -290,14 +316,13 @@ gx_status gx_index_join(gx_index **out, const gx_index *collection, gx_error *er
         st = gx_writer_open(&w, path, &o, err);
     if (st == GX_OK) {
         gx_writer_keep_unnamed(w);
-        st = write_joined(&j, w, err);
+        st = write_joined(collection, w, err);
     }
     if (st == GX_OK && !(unnamed = gx_writer_unnamed_path(w)))
         st = gx_fail(err, GX_ENOMEM, "out of memory");
     if (st == GX_OK)
         st = gx_index_open_at(out, unnamed, GX_CHECK_STRUCTURE, GX_LOAD_MAP, err);
     gx_writer_close(w);
-    free_join(&j);
     free(unnamed);
     free(path);
     return st;

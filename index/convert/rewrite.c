@@ -22,6 +22,7 @@
 #include "index/check.h"
 #include "index/collection.h"
 #include "index/convert/impacts.h"
+#include "index/convert/join.h"
 #include "index/convert/rewrite.h"
 
 typedef struct posting {
@@ -40,6 +41,7 @@ typedef struct rewriter {
     uint32_t n_terms;
     part_cursor *cursors; /* [ix->parts->n], of a collection */
     const gx_rewrite_options *opt;
+    uint32_t n_threads;
     gx_writer *writer;
     gx_columns *columns;              /* NULL: the index has no attributes */
     uint32_t *docids, *tfs;           /* [longest df + GX_MAX_BLOCK]: the decoder may write a whole last block */
@@ -47,6 +49,7 @@ typedef struct rewriter {
     gx_impact_options impacts;        /* complete */
     double *scores;                   /* [longest df], where impacts are made */
     double unit;                      /* of all impacts */
+    bool joins;                       /* a collection whose lists only change docids: several threads do that */
     uint32_t *doc_tfs;                /* [n_docs] the sum of each old document's tfs so far */
     uint64_t sum_tfs;
     uint32_t *old_docids; /* [n_docs] the old docid of each new one, when the order changes */
@@ -118,9 +121,9 @@ static void close_cursors(rewriter *r)
 
 static gx_status alloc_buffers(rewriter *r, gx_error *err)
 {
-    const size_t n = (size_t)longest_df(r->ix) + GX_MAX_BLOCK;
-    r->docids = malloc(n * sizeof *r->docids);
-    r->tfs = malloc(n * sizeof *r->tfs);
+    const size_t n = r->joins ? 0 : (size_t)longest_df(r->ix) + GX_MAX_BLOCK;
+    r->docids = malloc((n + 1) * sizeof *r->docids);
+    r->tfs = malloc((n + 1) * sizeof *r->tfs);
     r->doc_tfs = calloc((size_t)r->ix->n_docs + 1, sizeof *r->doc_tfs);
     bool ok = r->docids && r->tfs && r->doc_tfs;
     if (r->opt->new_docids) {
@@ -398,10 +401,26 @@ static gx_status check_sums(const rewriter *r, gx_error *err)
     return GX_OK;
 }
 
+static gx_status copy_lists(rewriter *r, gx_error *err)
+{
+    gx_status st = GX_OK;
+    if (r->joins) {
+        const gx_join_options o = {r->n_threads, r->doc_tfs, r->opt->cancel, r->opt->user};
+        return gx_join_lists(r->ix, r->writer, &o, err);
+    }
+    for (uint32_t t = 0; st == GX_OK && t < r->n_terms; ++t) {
+        if (cancelled(r, t))
+            return gx_fail(err, GX_ECANCELLED, "cancelled");
+        st = copy_list(r, t, err);
+    }
+    return st;
+}
+
 static gx_status rewrite(rewriter *r, gx_error *err)
 {
     const gx_index *ix = r->ix;
-    gx_status st = open_cursors(r, err);
+    r->joins = ix->parts && !r->opt->new_docids && r->impacts.model == GX_IMPACTS_KEEP;
+    gx_status st = r->joins ? GX_OK : open_cursors(r, err);
     if (st == GX_OK)
         st = alloc_buffers(r, err);
     for (uint32_t d = 0; st == GX_OK && d < ix->n_docs; ++d) {
@@ -412,11 +431,8 @@ static gx_status rewrite(rewriter *r, gx_error *err)
     r->unit = ix->impact_unit;
     if (st == GX_OK && r->scores && !r->impacts.list_units)
         st = find_unit(r, err);
-    for (uint32_t t = 0; st == GX_OK && t < r->n_terms; ++t) {
-        if (cancelled(r, t))
-            return gx_fail(err, GX_ECANCELLED, "cancelled");
-        st = copy_list(r, t, err);
-    }
+    if (st == GX_OK)
+        st = copy_lists(r, err);
     if (st == GX_OK)
         st = check_sums(r, err);
     if (st != GX_OK)
@@ -487,14 +503,14 @@ static gx_status open_unnamed(gx_index **out, const gx_writer *w, gx_error *err)
 
 /* With opened not NULL the index gets no name: it is opened there. */
 static gx_status rewrite_index(gx_index **opened, const gx_index *ix, const char *path, const gx_rewrite_options *opt,
-                               gx_error *err)
+                               uint32_t n_threads, gx_error *err)
 {
     gx_rewrite_options o = GX_REWRITE_OPTIONS;
     gx_status st =
         gx_sized_read(&o, sizeof o, opt, GX_SIZE_THROUGH(gx_rewrite_options, user), "gx_rewrite_options", err);
     if (st != GX_OK)
         return st;
-    rewriter r = {.ix = ix, .opt = &o};
+    rewriter r = {.ix = ix, .opt = &o, .n_threads = n_threads};
     if ((st = gx_impact_options_complete(&r.impacts, &o.impacts, ix, err)) != GX_OK)
         return st;
     const bool makes_impacts = r.impacts.model != GX_IMPACTS_KEEP;
@@ -534,7 +550,13 @@ static gx_status rewrite_index(gx_index **opened, const gx_index *ix, const char
 
 gx_status gx_index_rewrite(const gx_index *ix, const char *path, const gx_rewrite_options *opt, gx_error *err)
 {
-    return rewrite_index(NULL, ix, path, opt, err);
+    return rewrite_index(NULL, ix, path, opt, 1, err);
+}
+
+gx_status gx_collection_rewrite(const gx_index *ix, const char *path, const gx_rewrite_options *opt, uint32_t n_threads,
+                                gx_error *err)
+{
+    return rewrite_index(NULL, ix, path, opt, n_threads, err);
 }
 
 gx_status gx_index_flatten(gx_index **out, const gx_index *ix, const char *path, gx_error *err)
@@ -550,7 +572,7 @@ gx_status gx_index_flatten(gx_index **out, const gx_index *ix, const char *path,
     free(dir);
     o.drop_titles = o.drop_texts = true;
     o.force = true; /* nothing is put there */
-    const gx_status st = rewrite_index(out, ix, beside, &o, err);
+    const gx_status st = rewrite_index(out, ix, beside, &o, 1, err);
     free(beside);
     return st;
 }

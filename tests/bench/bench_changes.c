@@ -6,10 +6,12 @@
  * Documents are of random words, 60 on average, by Zipf's law. First the readers answer queries of
  * the collection as it is; then again while the writer adds N documents and commits after each
  * batch. One thread looks for a new commit every few milliseconds, and opens it; the readers take
- * it with their next query. A commit is visible when a reader has an answer from it: the time from
- * the writer's return from gx_collection_commit to there. At the end the answers are compared with
- * those of an engine that is opened anew on the last commit. The queries are answered in batches
- * of 1 on the CPU and of 256 on a GPU.
+ * it with their next query, and the thread closes what no reader holds any more. A commit is visible
+ * when a reader has an answer from it: the time from the writer's return from gx_collection_commit to
+ * there. At the end the answers are compared with those of an engine that is opened anew on the last
+ * commit. Then all parts are merged into one, whose speed and that of the first part are averaged: the
+ * speed of a collection that does not change, of the size that this one has on average. The queries are
+ * answered in batches of 1 on the CPU and of 256 on a GPU.
  */
 #include <getopt.h>
 #include <math.h>
@@ -41,14 +43,16 @@ typedef struct board {
     atomic_int begin, done;
     double commit_at[MOST_COMMITS]; /* when the commit's call returned; 0: not yet */
     double adding, adding_cpu;      /* seconds of the writer, and of processor time */
+    double in_commits, in_merges;   /* of its seconds */
     uint32_t n_merges;
 } board;
 
-/* A commit that is open; closed when the last holder lets go. */
+/* A commit that is open. The thread that looks for new ones closes it when nobody holds it. */
 typedef struct version {
     gx_index *ix;
     gx_engine *en;
     atomic_int holders;
+    struct version *older;
 } version;
 
 typedef struct bench {
@@ -62,6 +66,10 @@ typedef struct bench {
     _Atomic(double) seen_at[MOST_COMMITS]; /* when a reader first had an answer of it */
     uint32_t n_reloads;
     double reload_seconds, slowest_reload;
+    version *old; /* those that may still be held */
+    pthread_mutex_t stats_lock;
+    double session_seconds; /* in which readers opened and closed sessions */
+    uint32_t n_sessions;
 } bench;
 
 static void check(gx_status st, const char *what, const gx_error *err)
@@ -162,9 +170,13 @@ static void write_all(bench *b)
         check(gx_collection_add(c, &d, &err), "add", &err);
         if ((i + 1) % o->batch && i + 1 < o->add)
             continue;
+        const double begin = now();
         check(gx_collection_commit(c, &err), "commit", &err);
-        b->board->commit_at[gx_index_commit(gx_collection_index(c)) % MOST_COMMITS] = now();
+        const double committed = now();
+        b->board->commit_at[gx_index_commit(gx_collection_index(c)) % MOST_COMMITS] = committed;
         check(gx_collection_merge(c, GX_MERGE_TIERS, &err), "merge", &err);
+        b->board->in_commits += committed - begin;
+        b->board->in_merges += now() - committed;
     }
     b->board->adding = now() - t;
     b->board->adding_cpu = processor_time() - cpu;
@@ -189,11 +201,22 @@ static version *hold(bench *b)
 
 static void let_go(version *v)
 {
-    if (atomic_fetch_sub(&v->holders, 1) != 1)
-        return;
-    gx_engine_close(v->en);
-    gx_index_close(v->ix);
-    free(v);
+    atomic_fetch_sub(&v->holders, 1);
+}
+
+static void close_old(bench *b)
+{
+    for (version **at = &b->old; *at;) {
+        version *v = *at;
+        if (atomic_load(&v->holders)) {
+            at = &v->older;
+            continue;
+        }
+        *at = v->older;
+        gx_engine_close(v->en);
+        gx_index_close(v->ix);
+        free(v);
+    }
 }
 
 static version *new_version(gx_index *ix, gx_engine *en)
@@ -221,6 +244,8 @@ static void reload(bench *b)
     pthread_mutex_lock(&b->lock);
     b->now = v;
     pthread_mutex_unlock(&b->lock);
+    old->older = b->old;
+    b->old = old;
     let_go(old);
     ++b->n_reloads;
     b->reload_seconds += seconds;
@@ -232,6 +257,7 @@ static void *watch(void *arg)
     bench *b = arg;
     while (!atomic_load(&b->stop)) {
         reload(b);
+        close_old(b);
         usleep(1000 * b->o.poll_ms);
     }
     return NULL;
@@ -263,11 +289,16 @@ static void *read_on(void *arg)
     q.k = K;
     while (!atomic_load(&b->stop)) {
         if (v != __atomic_load_n(&b->now, __ATOMIC_ACQUIRE)) {
+            const double t = now();
             gx_session_close(s);
             if (v)
                 let_go(v);
             v = hold(b);
             check(gx_session_open(&s, v->en, &err), "session", &err);
+            pthread_mutex_lock(&b->stats_lock);
+            b->session_seconds += now() - t;
+            ++b->n_sessions;
+            pthread_mutex_unlock(&b->stats_lock);
         }
         const uint32_t n = batch_of(v->en);
         for (uint32_t i = 0; i < n; ++i, at = (at + 1) % b->o.queries)
@@ -349,6 +380,20 @@ static void report_lags(const bench *b)
     if (n)
         printf("visible after its commit: median %.0f ms, most %.0f ms, of %u commits; %u never seen\n",
                1e3 * lags[n / 2], 1e3 * lags[n - 1], n, skipped);
+}
+
+/* Merge all parts into one, and open it. */
+static void merge_all(bench *b)
+{
+    gx_collection_options co = GX_COLLECTION_OPTIONS;
+    gx_collection *c;
+    gx_error err = {0};
+    co.threads = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
+    check(gx_collection_open(&c, b->path, &co, &err), "open to merge", &err);
+    check(gx_collection_merge(c, GX_MERGE_ALL, &err), "merge", &err);
+    gx_collection_close(c);
+    reload(b);
+    close_old(b);
 }
 
 /* Answers of the engine that followed all commits, and of one opened anew. */
@@ -472,6 +517,7 @@ int main(int argc, char **argv)
             len += (size_t)sprintf(b.texts[i] + len, "w%u ", draw_word(&r));
     }
     pthread_mutex_init(&b.lock, NULL);
+    pthread_mutex_init(&b.stats_lock, NULL);
     eo.kind = b.o.engine;
     eo.join = b.o.join;
     check(gx_index_open(&ix, b.path, NULL, &err), "open", &err);
@@ -479,25 +525,40 @@ int main(int argc, char **argv)
     b.now = new_version(ix, en);
     while (atomic_load(&b.board->done) != -1)
         usleep(1000);
-    double cpu[3];
+    double cpu[4];
     search_on(&b, false, &cpu[0]);
-    const double before = search_on(&b, false, &cpu[0]), during = search_on(&b, true, &cpu[1]);
+    const double before = search_on(&b, false, &cpu[0]);
+    b.session_seconds = 0;
+    b.n_sessions = 0;
+    const double during = search_on(&b, true, &cpu[1]);
     waitpid(writer, NULL, 0);
+    const double session_ms = 1e3 * b.session_seconds / b.n_sessions;
+    const uint32_t n_sessions = b.n_sessions;
     const double after = search_on(&b, false, &cpu[2]);
     printf("%s, %u readers: %u documents, %u added in batches of %u\n", gx_engine_describe(b.now->en), b.o.readers,
            b.o.docs, b.o.add, b.o.batch);
-    printf("added: %.0f documents/s, %.0f a second of processor time, commits and %u merges included\n",
-           b.o.add / b.board->adding, b.o.add / b.board->adding_cpu, b.board->n_merges);
-    printf("queries/s: %.0f before, %.0f while adding (%.2f), %.0f afterwards, of %u parts\n", before, during,
-           during / before, after, gx_index_n_parts(b.now->ix));
+    printf("added: %.0f documents/s, %.0f a second of processor time; of %.2f s %.2f s in commits, %.2f s in %u merges\n",
+           b.o.add / b.board->adding, b.o.add / b.board->adding_cpu, b.board->adding, b.board->in_commits,
+           b.board->in_merges, b.board->n_merges);
+    printf("queries/s: %.0f before, %.0f while adding, %.0f afterwards, of %u parts\n", before, during, after,
+           gx_index_n_parts(b.now->ix));
     printf("processor time a query: %.1f us before, %.1f us while adding, reloads included, %.1f us afterwards\n",
            cpu[0], cpu[1], cpu[2]);
     printf("%u reloads of %.1f ms on average, %.1f ms at most\n", b.n_reloads,
            b.n_reloads ? 1e3 * b.reload_seconds / b.n_reloads : 0, 1e3 * b.slowest_reload);
+    printf("%u sessions opened, in %.2f ms each\n", n_sessions, session_ms);
     report_lags(&b);
     const uint32_t different = count_different(&b);
     printf("%u of %u answers differ from those of the last commit opened anew\n", different, b.o.queries);
+    merge_all(&b);
+    search_on(&b, false, &cpu[3]);
+    const double merged = search_on(&b, false, &cpu[3]), fixed = (before + merged) / 2;
+    printf("%.0f queries/s of one part of all documents; while adding %.3f of the mean of that and before\n", merged,
+           during / fixed);
     let_go(b.now);
+    b.now->older = b.old;
+    b.old = b.now;
+    close_old(&b);
     char command[600];
     snprintf(command, sizeof command, "rm -rf '%s'", b.path);
     free(b.texts);
