@@ -44,9 +44,9 @@ typedef struct gx_part_engines {
     gx_joined_parts *joined; /* what the parts of ix are, or NULL: those of the collection */
     gx_engine **engines;     /* [n] */
     gx_mask **live;          /* [n], NULL where all documents of the part are live */
-    bool single;             /* there is one part, all live: plans of terms are that part's own, without gx_part_plans */
-    char *description;       /* of GPUs over which the parts are spread; NULL: that of any part's engine */
-    uint32_t n_opened;       /* sessions so far; atomic */
+    bool single;       /* there is one part, all live: plans of terms are that part's own, without gx_part_plans */
+    char *description; /* of GPUs over which the parts are spread; NULL: that of any part's engine */
+    uint32_t n_opened; /* sessions so far; atomic */
 } gx_part_engines;
 
 /* Open an engine on each part; those of parts that `old` has are shared (NULL: none). With

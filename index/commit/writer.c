@@ -29,6 +29,7 @@
 
 #define TIER 8u              /* parts of about one size that are merged into one, which is of the next size */
 #define SMALLEST_TIER 10000u /* documents: smaller parts count as being of this size */
+#define MAX_DOCS (UINT32_MAX - 1)
 #define MAX_DELETED_SHARE 3u /* a part is written anew if more than one in this many of its documents is deleted */
 
 /* A set of docids that grows. */
@@ -48,6 +49,7 @@ struct gx_collection {
     gx_builder *builder; /* NULL: nothing has been added since */
     uint64_t number;     /* of the builder's file */
     docid_set gone_new;  /* of the builder's documents */
+    int64_t n_more;      /* documents that the next commit will have more than the last one */
     gx_collection_counts counts;
     bool failed; /* nothing but close is allowed */
 };
@@ -265,14 +267,27 @@ static bool find_in_parts(const gx_collection *c, const char *id, size_t len, ui
     return false;
 }
 
+/* Before the document that no docid would number is added: later the whole commit would fail. */
+static gx_status check_room(const gx_collection *c, gx_error *err)
+{
+    if (c->ix->n_docs + c->n_more < MAX_DOCS)
+        return GX_OK;
+    return gx_fail(err, GX_EUSAGE,
+                   "%s has %u documents, the most that a collection can number; add others to another collection",
+                   c->path, MAX_DOCS);
+}
+
 static gx_status add_document(gx_collection *c, const gx_document *doc, gx_error *err)
 {
     gx_error why = {0};
-    gx_status st = c->builder ? GX_OK : fail(c, open_builder(c, err));
+    gx_status st = check_room(c, err);
+    if (st == GX_OK && !c->builder)
+        st = fail(c, open_builder(c, err));
     if (st != GX_OK)
         return st;
     st = gx_builder_add(c->builder, doc, &why);
     if (st == GX_OK) {
+        ++c->n_more;
         ++c->counts.added;
         return st;
     }
@@ -313,6 +328,7 @@ gx_status gx_collection_delete(gx_collection *c, const char *id, size_t len, boo
         st = *found ? GX_OK : fail(c, no_memory(c, err));
     }
     c->counts.deleted += *found;
+    c->n_more -= *found;
     return st;
 }
 
@@ -503,6 +519,7 @@ static gx_status finish_commit(gx_collection *c, next_commit *n, gx_error *err)
     gx_index_close(c->ix);
     gx_manifest_free(&c->m);
     c->ix = ix;
+    c->n_more = 0;
     c->gone = gone;
     c->m = n->m;
     n->m = (gx_manifest){0};

@@ -537,9 +537,10 @@ int main(int argc, char **argv)
     const double after = search_on(&b, false, &cpu[2]);
     printf("%s, %u readers: %u documents, %u added in batches of %u\n", gx_engine_describe(b.now->en), b.o.readers,
            b.o.docs, b.o.add, b.o.batch);
-    printf("added: %.0f documents/s, %.0f a second of processor time; of %.2f s %.2f s in commits, %.2f s in %u merges\n",
-           b.o.add / b.board->adding, b.o.add / b.board->adding_cpu, b.board->adding, b.board->in_commits,
-           b.board->in_merges, b.board->n_merges);
+    printf(
+        "added: %.0f documents/s, %.0f a second of processor time; of %.2f s %.2f s in commits, %.2f s in %u merges\n",
+        b.o.add / b.board->adding, b.o.add / b.board->adding_cpu, b.board->adding, b.board->in_commits,
+        b.board->in_merges, b.board->n_merges);
     printf("queries/s: %.0f before, %.0f while adding, %.0f afterwards, of %u parts\n", before, during, after,
            gx_index_n_parts(b.now->ix));
     printf("processor time a query: %.1f us before, %.1f us while adding, reloads included, %.1f us afterwards\n",

@@ -10,6 +10,7 @@
 
 #include "engine/gpuidx_advanced.h"
 #include "engine/random.h"
+#include "index/collection.h"
 #include "query/session.h"
 #include "tests/support/test.h"
 
@@ -580,9 +581,123 @@ static void a_second_writer_is_refused(void **state)
     remove_collection(s.dir);
 }
 
+static void end(sequence *s)
+{
+    free(s->now.docs);
+    free(s->committed.docs);
+    remove_collection(s->dir);
+}
+
+/* A collection whose first two parts have documents. */
+static gx_index *begin_with_parts(sequence *s)
+{
+    for (uint64_t seed = 1;; ++seed) {
+        gx_index *ix;
+        gx_error err = {0};
+        *s = (sequence){.seed = seed, .random = seed};
+        sprintf(s->dir, "/tmp/gpuidx-changes-%d", getpid());
+        begin(s);
+        check(gx_index_open(&ix, s->dir, NULL, &err), &err, s, "open");
+        if (ix->parts->n > 1 && ix->parts->parts[0].n_live && ix->parts->parts[1].n_live)
+            return ix;
+        gx_index_close(ix);
+        end(s);
+    }
+}
+
+/* The last docids that there can be: as if a part before had so many documents. */
+static void docids_go_up_to_the_last_number(void **state)
+{
+    (void)state;
+    static const gx_engine_options options[] = {{.kind = GX_ENGINE_CPU}, {.kind = GX_ENGINE_GPU}};
+    sequence s;
+    gx_error err = {0};
+    gx_index *ix = begin_with_parts(&s);
+    const uint32_t first = ix->parts->parts[1].base, shift = UINT32_MAX - 1 - ix->n_docs;
+    for (int e = 0; e < 2; ++e) {
+        gx_engine_options o = GX_ENGINE_OPTIONS;
+        gx_engine *en;
+        gx_session *session;
+        uint32_t docids[2][1000], n[2], n_late = 0;
+        double scores[2][1000];
+        const gx_query q = GX_TEXT_QUERY("w00 w01 w02", 11);
+        gx_query_options options_of_query = GX_QUERY_OPTIONS;
+        options_of_query.k = 1000;
+        o.kind = options[e].kind;
+        o.join = GX_JOIN_NEVER;
+        if (gx_engine_open(&en, ix, &o, &err) != GX_OK)
+            continue;
+        check(gx_session_open(&session, en, &err), &err, &s, "session");
+        for (int shifted = 0; shifted < 2; ++shifted) {
+            const gx_results out = {sizeof out, docids[shifted], NULL, &n[shifted], NULL, scores[shifted]};
+            for (uint32_t i = 1; i < ix->parts->n; ++i)
+                ix->parts->parts[i].base += shifted ? shift : 0;
+            check(gx_search(session, &q, 1, &options_of_query, &out, &err), &err, &s, "search");
+        }
+        for (uint32_t i = 0; i < n[0]; ++i) {
+            const bool late = docids[0][i] >= first;
+            assert_int_equal(docids[1][i], docids[0][i] + (late ? shift : 0));
+            assert_true(scores[0][i] == scores[1][i]);
+            n_late += late;
+        }
+        assert_int_equal(n[0], n[1]);
+        assert_true(n_late > 0 && n_late < n[0]);
+        size_t len;
+        char last[24];
+        ix->n_docs += shift;
+        const char *id = gx_index_doc_id(ix, UINT32_MAX - 2, &len); /* the last one's */
+        ix->n_docs -= shift;
+        assert_int_equal(len, sprintf(last, "d%llu", (unsigned long long)s.now.docs[s.now.n - 1].id));
+        assert_memory_equal(id, last, len);
+        for (uint32_t i = 1; i < ix->parts->n; ++i)
+            ix->parts->parts[i].base -= shift;
+        gx_session_close(session);
+        gx_engine_close(en);
+    }
+    gx_index_close(ix);
+    end(&s);
+}
+
+static void more_documents_than_docids_are_refused(void **state)
+{
+    (void)state;
+    sequence s = {.seed = 1, .random = 1};
+    gx_error err = {0};
+    made_doc m;
+    gx_index *ix, *both = calloc(1, sizeof *both);
+    gx_part *parts = calloc(2, sizeof *parts);
+    assert_true(both && parts);
+    sprintf(s.dir, "/tmp/gpuidx-changes-%d", getpid());
+    begin(&s);
+    check(gx_index_open(&ix, s.dir, NULL, &err), &err, &s, "open");
+    gx_index *file = ix->parts->parts[0].ix;
+    const uint32_t n_docs = file->n_docs;
+    file->n_docs = 1u << 31; /* of two such parts no docid would number the last */
+    parts[0].ix = gx_index_share(file);
+    parts[1].ix = gx_index_share(file);
+    both->path = strdup("both");
+    assert_int_equal(gx_collection_of_parts(both, parts, 2, &err), GX_EUSAGE);
+    assert_non_null(strstr(err.text, "2^32 - 2"));
+    file->n_docs = n_docs;
+    gx_index_close(both);
+    gx_index_close(ix);
+
+    open_writer(&s);
+    ((gx_index *)gx_collection_index(s.writer))->n_docs = UINT32_MAX - 2; /* one less than there can be */
+    make_doc(&m, &(model_doc){s.next_id, 5});
+    check(gx_collection_add(s.writer, &m.doc, &err), &err, &s, "add");
+    make_doc(&m, &(model_doc){s.next_id + 1, 5});
+    assert_int_equal(gx_collection_add(s.writer, &m.doc, &err), GX_EUSAGE);
+    assert_non_null(strstr(err.text, "the most that a collection can number"));
+    gx_collection_close(s.writer);
+    end(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(docids_go_up_to_the_last_number),
+        cmocka_unit_test(more_documents_than_docids_are_refused),
         cmocka_unit_test(a_collection_equals_a_fresh_build_of_its_documents),
         cmocka_unit_test(a_second_writer_is_refused),
     };
