@@ -270,7 +270,7 @@ gx_status gx_collection_bind(gx_index *ix, gx_check level, gx_load load, const g
         }
         last = commit;
     }
-    return gx_fail(err, GX_ECORRUPT, "%s", gone.text);
+    return gx_fail(err, GX_ECORRUPT, "%s (a file of the collection %s)", gone.text, ix->path);
 }
 
 gx_status gx_collection_slice(gx_index **out, const gx_index *collection, uint32_t first, uint32_t n, gx_error *err)

@@ -41,6 +41,7 @@ static const cli_section sections[] = {
      "  #!/bin/sh\n"
      "  #SBATCH --array=0-31 --cpus-per-task=4 --mem=8G\n"
      "  N=$SLURM_ARRAY_TASK_ID\n"
+     "  mkdir -p parts\n"
      "  ls corpus/*.jsonl.gz | awk \"NR % 32 == $N\" >files.$N\n"
      "  xargs gpuidx build -j 4 -o $(printf parts/%02d.gx $N) <files.$N\n"
      "\n"
