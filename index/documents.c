@@ -67,7 +67,7 @@ uint32_t gx_index_length(const gx_index *ix, uint32_t docid)
 
 /* ---- external ids to docids ---- */
 
-#define MAX_LINEAR_SCANS 24u /* this many scans take as long as making the table */
+#define MAX_LINEAR_SCANS 8u /* about this many scans take as long as making the table */
 
 /* A hash table from external id to docid. The file does not hold it, because most indexes are never
  * asked for an id. The first MAX_LINEAR_SCANS look-ups scan all ids; the next look-up makes the
@@ -106,7 +106,8 @@ static bool has_id(const gx_index *ix, uint32_t docid, const char *id, size_t le
 {
     size_t found_len;
     const char *found = gx_strings_get(&ix->doc_ids, docid, &found_len);
-    return found_len == len && memcmp(found, id, len) == 0;
+    /* ids that are numbers differ in the last byte rather than in the first */
+    return found_len == len && (len == 0 || found[len - 1] == id[len - 1]) && memcmp(found, id, len) == 0;
 }
 
 static uint32_t *make_id_table(const gx_index *ix, uint64_t seed, uint32_t *bits)

@@ -1,15 +1,17 @@
 #include "query/joined_parts.h"
 
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "engine/status.h"
 #include "index/convert/join.h"
 
 #define FIRST_PARTS 2u /* parts side by side that are joined when an engine is opened */
 #define LATER_PARTS 8u /* those that are joined when one is opened again, on a later commit */
-/* Parts side by side that have no more postings are joined at every commit, which takes a tenth of a
- * second or so. */
-#define SMALL_POSTINGS (UINT64_C(32) << 20)
+/* Parts side by side that have no more postings than so many a processor are joined at every commit,
+ * which takes some tenths of a second. */
+#define SMALL_POSTINGS (UINT64_C(8) << 20)
+#define MAX_PROCESSORS 16u
 /* Parts of which more than one in so many documents is deleted are written without them: when an
  * engine is opened, and when one is opened again. */
 #define FIRST_DELETED_SHARE 64u
@@ -136,12 +138,19 @@ static gx_status join_run(joining *to, uint32_t first, uint32_t n, gx_error *err
     return st;
 }
 
+static uint64_t small_postings(void)
+{
+    const long n = sysconf(_SC_NPROCESSORS_ONLN);
+    return SMALL_POSTINGS * (n < 1 ? 1 : n > MAX_PROCESSORS ? MAX_PROCESSORS : (uint64_t)n);
+}
+
 /* How many parts from the first on are small together; 1 where the first alone is not. */
 static uint32_t count_small(const gx_part *parts, uint32_t n)
 {
+    const uint64_t most = small_postings();
     uint64_t n_postings = 0;
     uint32_t i = 0;
-    while (i < n && (n_postings += parts[i].ix->n_postings) <= SMALL_POSTINGS)
+    while (i < n && (n_postings += parts[i].ix->n_postings) <= most)
         ++i;
     return i ? i : 1;
 }
@@ -233,7 +242,7 @@ static gx_status append_all(joining *to, gx_part_range range, const gx_joined_pa
     to->j->range.begin = to->n_parts;
     for (uint32_t i = range.begin; i < range.end && st == GX_OK;) {
         const joined_run *run = find_run(old, p, i, range.end);
-        if (!run || run->ix->n_postings <= SMALL_POSTINGS) { /* more may have come beside it */
+        if (!run || run->ix->n_postings <= small_postings()) { /* more may have come beside it */
             alone = i == loose ? run : NULL;
             i += run ? run->n : 1;
             continue;

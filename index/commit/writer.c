@@ -608,8 +608,20 @@ static uint32_t tier_of(const gx_part *p)
     return tier;
 }
 
-/* A run of TIER parts, side by side, none of a tier above the least tier for which there is such a
- * run; or a part of which too much is deleted. Merging neighbours alone keeps the order of
+/* Whether no part has more documents than the others together: a large one would be written anew for
+ * each few that are added. */
+static bool is_balanced(const gx_part *parts, uint32_t n)
+{
+    uint64_t all = 0, most = 0;
+    for (uint32_t i = 0; i < n; ++i) {
+        all += parts[i].n_live;
+        most = parts[i].n_live > most ? parts[i].n_live : most;
+    }
+    return most <= all - most;
+}
+
+/* A balanced run of TIER parts, side by side, none of a tier above the least tier for which there is
+ * such a run; or a part of which too much is deleted. Merging neighbours alone keeps the order of
  * documents. */
 static bool find_run(const gx_collection *c, uint32_t *first, uint32_t *n)
 {
@@ -618,7 +630,7 @@ static bool find_run(const gx_collection *c, uint32_t *first, uint32_t *n)
         uint32_t run = 0;
         for (uint32_t i = 0; i < p->n; ++i) {
             run = tier_of(&p->parts[i]) <= tier ? run + 1 : 0;
-            if (run < TIER)
+            if (run < TIER || !is_balanced(p->parts + i + 1 - TIER, TIER))
                 continue;
             *n = TIER;
             *first = i + 1 - TIER;

@@ -125,7 +125,8 @@ static void describe_lists(const gpu_prepared_index *s, sub_batch *p, const quer
     const bool known = !plan->mask;
     const uint32_t n = plan->n_terms, kth = known && (!conjunctive || n == 1) ? find_kth(plan->k) : N_KTH;
     uint32_t total = 0, first = form.rq->threshold > 1 ? form.rq->threshold : 1;
-    if (known && !conjunctive && plan->initial_threshold > first)
+    /* an AND that may become an OR needs all its documents counted */
+    if ((!conjunctive || form.rq->op == GX_OP_AND) && plan->initial_threshold > first)
         first = plan->initial_threshold;
     for (uint32_t i = 0; i < n; ++i) {
         const gx_plan_term *term = &plan->terms[i];
