@@ -123,7 +123,7 @@ typedef struct gx_collection gx_collection;
 typedef struct gx_collection_options {
     size_t size;
     uint64_t memory;            /* bytes for the inversion, as gx_builder_options.memory; 0: 512 MiB */
-    uint32_t threads;           /* of a build, as gx_builder_options.threads */
+    uint32_t threads;           /* of a build, as gx_builder_options.threads, and of a merge's lists */
     gx_check check;             /* of the files that are opened; default GX_CHECK_STRUCTURE */
     bool (*cancel)(void *user); /* called now and then during a merge; true: stop, GX_ECANCELLED. May be NULL */
     void *user;
@@ -147,8 +147,9 @@ GX_API const gx_index *gx_collection_index(const gx_collection *c);
 
 /* Add a document; values of attributes are numbered as gx_index_get_attribute numbers them.
  * GX_EINPUT (an id that a live document has, and as gx_builder_add): it is not added, and the next
- * one may be. GX_EUSAGE: the collection holds impacts. After any other failure, of this and of the
- * functions below, the collection must be closed and has its last commit. */
+ * one may be. GX_EUSAGE: the collection holds impacts, or has 2^32 - 2 documents, which can be committed.
+ * After any other failure, of this and of the functions below, the collection must be closed and has
+ * its last commit. */
 GX_API gx_status gx_collection_add(gx_collection *c, const gx_document *doc, gx_error *err);
 
 /* Delete the document of this id. *found: there was one. GX_ENOMEM. */
@@ -163,9 +164,10 @@ GX_API gx_status gx_collection_update(gx_collection *c, const gx_document *doc, 
 GX_API gx_status gx_collection_commit(gx_collection *c, gx_error *err);
 
 typedef enum gx_merge_policy {
-    /* Merge 8 neighbouring parts of about one size into one, as long as there are any, and write
-     * parts of which more than a third is deleted anew. So there are at most 7 parts of each of the
-     * sizes 10,000, 80,000, 640,000, ... documents, and each document is written once a size. */
+    /* Merge 8 neighbouring parts of about one size into one, none of which has more documents than the
+     * others together, as long as there are any, and write parts of which more than a third is deleted
+     * anew. So there are at most 7 parts of each of the sizes 10,000, 80,000, 640,000, ... documents
+     * where parts are added at the end, and each document is written once a size. */
     GX_MERGE_TIERS,
     GX_MERGE_ALL /* one part, without deleted documents */
 } gx_merge_policy;

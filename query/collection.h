@@ -66,9 +66,9 @@ gx_status gx_part_masks_both(gx_mask ***out, const gx_part_engines *e, gx_mask *
                              gx_error *err);
 void gx_part_masks_close(gx_mask **masks, uint32_t n); /* accepts NULL */
 
-/* The plan of a query, which has parts unless it is one of e->single, and of a boolean query that needs it the masks of what matches among the
- * documents of `mask` (NULL: all); *matches is NULL where no mask is needed. Statuses of
- * gx_engine_plan. */
+/* The plan of a query, which has parts unless it is one of e->single; and of a boolean query that needs
+ * it the masks of what matches among the documents of `mask` (NULL: all); *matches is NULL where no
+ * mask is needed. Statuses of gx_engine_plan. */
 gx_status gx_part_plan(gx_plan *out, gx_mask ***matches, const gx_part_engines *e, const gx_query *q,
                        const gx_query_options *opt, gx_error *err);
 

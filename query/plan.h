@@ -49,9 +49,9 @@ typedef struct gx_plan {
     uint32_t recursion;
     bool coarse_bounds; /* the CPU engine may take bounds of a scorer with nearly this c1 (cpu/search.c) */
     int exponent;       /* e */
-    /* The initial threshold of an OR without a mask or filter: documents that score less need not
-     * be found. 0 unless somebody knows one: the pair thresholds (pairs.h), or the k-th best of
-     * other parts of the collection. AND, and a plan with a mask or filter, do not use it. */
+    /* The initial threshold: documents that score less need not be found. 0 unless somebody knows
+     * one: the pair thresholds (pairs.h), of an OR without a mask or filter; or the k-th best of
+     * other parts of the collection, which holds under masks too. The AND of GX_OP_AND_OR ignores it. */
     uint32_t initial_threshold;
     /* Of an OR: the share of its terms' weight that the first of two passes may leave out
      * (approximate.h); 0: the answer is exact. */
