@@ -329,6 +329,96 @@ GX_API const char *gx_filter_text(const gx_filter *f, size_t *len);
 GX_API gx_status gx_filter_evaluate(const gx_filter *f, uint64_t *words /* [ceil(n_docs / 64)] */, uint32_t *n,
                                     gx_error *err);
 
+/* ---- facets: the documents that match, counted by an attribute ---- */
+
+/* How the values of an attribute are divided into groups. */
+typedef enum gx_facet_grouping {
+    GX_FACET_VALUES, /* a group a value, and of a date a group a year */
+    GX_FACET_YEARS,  /* of a date, in UTC */
+    GX_FACET_MONTHS,
+    GX_FACET_DAYS,
+    GX_FACET_BINS,  /* of int, float and date: `bins` ranges of the same width, from the least value that a match
+                     * has to the greatest; fewer where there are fewer whole numbers between them */
+    GX_FACET_WIDTH, /* of int and float: ranges of this width, one of which begins at 0; those that have a match */
+    GX_FACET_STORED /* of int, float and date: the bins of the bitmap columns; of an index of one file that has them */
+} gx_facet_grouping;
+
+typedef enum gx_facet_order {
+    GX_FACET_BY_COUNT, /* the largest count first; of equal counts, the smaller value first */
+    GX_FACET_BY_VALUE
+} gx_facet_order;
+
+/* What is counted. */
+typedef struct gx_facet {
+    size_t size;
+    const char *name; /* of the attribute; [name_len] bytes */
+    size_t name_len;
+    uint32_t n; /* most groups that are returned, the first of the order; 0: all */
+    gx_facet_grouping grouping;
+    gx_facet_order order;
+    uint32_t bins; /* of GX_FACET_BINS: 1 to GX_MAX_BINS */
+    double width;  /* of GX_FACET_WIDTH: above 0; of int a whole number */
+} gx_facet;
+#define GX_FACET                                                                                                       \
+    {                                                                                                                  \
+        sizeof(gx_facet), NULL, 0, 10, GX_FACET_VALUES, GX_FACET_BY_COUNT, 0, 0                                        \
+    }
+
+/* Read a facet from a text such as "category", "category:20" or "price:bins=10": the name, and behind
+ * colons the number of groups (10), or all; by=year, month or day; bins=1 to GX_MAX_BINS; width=X;
+ * bins=stored; order=count or value. bins and width mean all groups, by value, unless the text says
+ * otherwise. out->name points into the text. GX_EUSAGE. */
+GX_API gx_status gx_facet_read(gx_facet *out, const char *text, gx_error *err);
+
+/* A group and its documents. */
+typedef struct gx_facet_group {
+    /* [len] bytes, NUL behind them: of a keyword the string, else what stands behind NAME: in a filter that
+     * selects the group: 2019, true, 2019-05, [0 TO 9], [0.5 TO 1} */
+    const char *text;
+    size_t len;
+    uint64_t count;
+    int64_t first, last; /* of int, date (seconds since 1970) and bool: its values */
+    double low, high;    /* of float: its values, without `high` where the text ends with } */
+} gx_facet_group;
+
+/* The answer of one facet. */
+typedef struct gx_facet_answer {
+    const char *name; /* [name_len] bytes */
+    size_t name_len;
+    gx_attribute_type type;
+    uint64_t n_present, n_missing; /* matches that have a value; that have none */
+    uint64_t n_groups;             /* all that have a match, and bins without one */
+    uint32_t n;                    /* groups that are returned */
+    const gx_facet_group *groups;  /* [n] */
+} gx_facet_answer;
+
+typedef struct gx_facets gx_facets;
+
+/* Count all documents that match a query, not only the best k, by n facets. What matches is what
+ * gx_results.n_matches counts, under the options' mask and the query's filter, without deleted documents.
+ * A document of several keywords is counted in the group of each. Counts are exact and the same of every
+ * engine; the CPU makes them, also for a GPU's session: one pass over the lists of the query, in which
+ * the matches become bits, and for each facet a pass over the values of the matches, or over the
+ * attribute's bitmap columns where that takes less time. It does not search: k and scorer matter for
+ * GX_OP_AND_OR alone. Call gx_search without options.count beside it. Memory while it runs: two bits a
+ * document, and 4 bytes for each string of a keyword.
+ *
+ * The answer has its own copy of all texts, and is closed with gx_facets_close. opt may be NULL.
+ * GX_EUSAGE (as gx_search; no such attribute, with the nearest one; a grouping that the type does not
+ * have; an engine of a shard), GX_ENOMEM, GX_ECANCELLED, GX_EDEADLINE. */
+GX_API gx_status gx_count_facets(gx_facets **out, gx_session *s, const gx_query *query, const gx_query_options *opt,
+                                 const gx_facet *facets /* [n] */, uint32_t n, gx_error *err);
+/* The same of a set of documents of an index: bit d % 64 of words[d / 64] is set for document d, as
+ * gx_filter_evaluate sets it. */
+GX_API gx_status gx_count_facets_of(gx_facets **out, const gx_index *ix,
+                                    const uint64_t *words /* [ceil(n_docs / 64)] */, const gx_facet *facets,
+                                    uint32_t n, gx_error *err);
+/* Check facets, as gx_count_facets does, before there is a query. */
+GX_API gx_status gx_facets_check(const gx_index *ix, const gx_facet *facets, uint32_t n, gx_error *err);
+GX_API uint64_t gx_facets_n_matches(const gx_facets *f);
+GX_API const gx_facet_answer *gx_facets_get(const gx_facets *f, uint32_t i); /* i < n; it belongs to f */
+GX_API void gx_facets_close(gx_facets *f);                                   /* NULL is fine */
+
 /* ---- what the bytes of an index are used for ---- */
 
 #define GX_MAX_SECTIONS 64u /* most sections of a file */

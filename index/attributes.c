@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <locale.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -127,14 +128,22 @@ const char *gx_parse_bool(const char *p, size_t n, bool *out)
 
 /* ---- dates ---- */
 
-/* Days from 1970-01-01 to a day of the Gregorian calendar, of any year from 0 to 9999. A year
- * begins with March here, so that a leap day is the last one of its year. */
-static int64_t days_of(int year, int month, int day)
+/* A year begins with March here, so that a leap day is the last one of its year. An era has 400 years. */
+int64_t gx_days_to(int64_t year, int month, int day)
 {
-    const int y = year - (month <= 2) + 400; /* positive */
-    const int64_t leap_days = y / 4 - y / 100 + y / 400;
-    const int day_of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
-    return 365LL * y + leap_days + day_of_year - 719468 - 146097;
+    const int64_t y = year - (month <= 2), era = (y >= 0 ? y : y - 399) / 400;
+    const int64_t of_era = y - 400 * era, day_of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
+    return 146097 * era + 365 * of_era + of_era / 4 - of_era / 100 + day_of_year - 719468;
+}
+
+gx_day gx_day_of(int64_t days)
+{
+    const int64_t z = days + 719468, era = (z >= 0 ? z : z - 146096) / 146097, of_era = z - 146097 * era;
+    const int64_t year = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
+    const int64_t day_of_year = of_era - (365 * year + year / 4 - year / 100);
+    const int month = (int)((5 * day_of_year + 2) / 153); /* 0: March */
+    return (gx_day){400 * era + year + (month >= 10), month + (month < 10 ? 3 : -9),
+                    (int)(day_of_year - (153 * month + 2) / 5 + 1)};
 }
 
 /* n digits at *p as a number, taken; -1: there are other characters. */
@@ -227,8 +236,8 @@ const char *gx_parse_date(const char *p, size_t n, int64_t *first, int64_t *last
             return "is no date: there is no such day";
         last_day = day;
     }
-    *first = 86400 * days_of(year, month, day);
-    *last = 86400 * (days_of(year, last_month, last_day) + 1) - 1;
+    *first = 86400 * gx_days_to(year, month, day);
+    *last = 86400 * (gx_days_to(year, last_month, last_day) + 1) - 1;
     if (p == end)
         return NULL;
     if (!take(&p, end, 'T') && !take(&p, end, ' '))
@@ -237,7 +246,77 @@ const char *gx_parse_date(const char *p, size_t n, int64_t *first, int64_t *last
     return why ? why : p == end ? NULL : fault;
 }
 
+/* ---- values to texts ---- */
+
+void gx_print_float(double x, char text[GX_VALUE_TEXT])
+{
+    const locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0), old = c ? uselocale(c) : (locale_t)0;
+    for (int digits = 15; digits <= 17; ++digits) {
+        snprintf(text, GX_VALUE_TEXT, "%.*g", digits, x);
+        if (strtod(text, NULL) == x)
+            break;
+    }
+    if (c) {
+        uselocale(old);
+        freelocale(c);
+    }
+}
+
+/* What lies before year 0 or behind 9999 in UTC does not where it is a day earlier or later. */
+void gx_print_date(int64_t second, char text[GX_VALUE_TEXT])
+{
+    const int64_t first = 86400 * gx_days_to(0, 1, 1), last = 86400 * gx_days_to(10000, 1, 1) - 1;
+    const int64_t zone = second < first ? 1439 * 60 : second > last ? -1439 * 60 : 0, local = second + zone;
+    const int64_t days = (local >= 0 ? local : local - 86399) / 86400, left = local - 86400 * days;
+    const gx_day d = gx_day_of(days);
+    const int n = snprintf(text, GX_VALUE_TEXT, "%04d-%02d-%02d", (int)d.year, d.month, d.day);
+    if (left || zone)
+        snprintf(text + n, GX_VALUE_TEXT - (size_t)n, "T%02d:%02d:%02d%s", (int)(left / 3600), (int)(left / 60 % 60),
+                 (int)(left % 60), zone > 0 ? "+23:59" : zone < 0 ? "-23:59" : "Z");
+}
+
 /* ---- what an index has ---- */
+
+/* The number of changes that make one name the other: characters put in, left out or replaced. */
+static uint32_t distance(const char *a, size_t n, const char *b, size_t m)
+{
+    uint32_t row[GX_MAX_ATTRIBUTE_NAME + 1];
+    for (size_t j = 0; j <= m; ++j)
+        row[j] = (uint32_t)j;
+    for (size_t i = 1; i <= n; ++i) {
+        uint32_t diagonal = row[0];
+        row[0] = (uint32_t)i;
+        for (size_t j = 1; j <= m; ++j) {
+            const uint32_t replaced = diagonal + (a[i - 1] != b[j - 1]), above = row[j];
+            const uint32_t least = above < row[j - 1] ? above : row[j - 1];
+            row[j] = replaced < least + 1 ? replaced : least + 1;
+            diagonal = above;
+        }
+    }
+    return row[m];
+}
+
+uint32_t gx_column_find(const gx_index *ix, const char *name, size_t len, char why[GX_NO_ATTRIBUTE_TEXT])
+{
+    const gx_column *nearest = NULL;
+    uint32_t least = 3;
+    for (uint32_t i = 0; i < ix->n_columns; ++i) {
+        const gx_column *c = &ix->columns[i];
+        if (c->name_len == len && memcmp(c->name, name, len) == 0)
+            return i;
+        const uint32_t d = len <= GX_MAX_ATTRIBUTE_NAME ? distance(name, len, c->name, c->name_len) : UINT32_MAX;
+        if (d < least && d < len) {
+            least = d;
+            nearest = c;
+        }
+    }
+    const int n = snprintf(why, GX_NO_ATTRIBUTE_TEXT, "the index has no attribute '%.*s'%s",
+                           (int)(len < 60 ? len : 60), name, ix->n_columns == 0 ? ", nor any other" : "");
+    if (nearest)
+        snprintf(why + n, GX_NO_ATTRIBUTE_TEXT - (size_t)n, "; did you mean %.*s?", (int)nearest->name_len,
+                 nearest->name);
+    return UINT32_MAX;
+}
 
 uint32_t gx_index_n_attributes(const gx_index *ix)
 {

@@ -92,6 +92,26 @@ const char *gx_parse_float(const char *p, size_t n, double *out);
 const char *gx_parse_date(const char *p, size_t n, int64_t *first, int64_t *last);
 const char *gx_parse_bool(const char *p, size_t n, bool *out);
 
+/* The shortest text that gx_parse_float reads as x, which is finite; and one that gx_parse_date reads as
+ * the second. A day's first second is written as the day. */
+#define GX_VALUE_TEXT 40u /* bytes of such a text, NUL included, at most */
+void gx_print_float(double x, char text[GX_VALUE_TEXT]);
+void gx_print_date(int64_t second, char text[GX_VALUE_TEXT]);
+
+/* A day of the Gregorian calendar, and back: days since 1970-01-01. Of any date that a second in 64 bits
+ * stands for. */
+typedef struct gx_day {
+    int64_t year;
+    int month, day; /* from 1 */
+} gx_day;
+gx_day gx_day_of(int64_t days);
+int64_t gx_days_to(int64_t year, int month, int day);
+
+/* The number of the attribute of that name, or UINT32_MAX, and why[] says that there is none, and which
+ * may be meant. */
+#define GX_NO_ATTRIBUTE_TEXT 256u
+uint32_t gx_column_find(const gx_index *ix, const char *name, size_t len, char why[GX_NO_ATTRIBUTE_TEXT]);
+
 /* Set ix->columns, from the sections; gx_check_header calls it. The sections' lengths agree with
  * the entries afterwards. GX_ECORRUPT, GX_ENOMEM. */
 gx_status gx_columns_bind(gx_index *ix, gx_error *err);

@@ -805,43 +805,64 @@ void gx_part_sessions_add_scores(gx_part_sessions *s, const gx_plan *rest, const
     }
 }
 
-static gx_status open_counter(gx_part_sessions *s, uint32_t i, gx_error *err)
-{
-    return s->counters[i] ? GX_OK : gx_counter_open(&s->counters[i], s->e->ix->parts->parts[i].ix, err);
-}
+/* The matches of a collection: how many, and their bits, where these are asked for. `words` are those of
+ * documents that hold any term, all_words of those that hold all. */
+typedef struct part_matches {
+    gx_op op;
+    uint64_t any, all;
+    uint64_t *words, *all_words;
+} part_matches;
 
-static gx_status count_in_only_part(gx_part_sessions *s, const gx_plan *plan, uint64_t *n, gx_error *err)
+static gx_status match_part(gx_part_sessions *s, uint32_t i, const gx_plan *here, part_matches *m, gx_error *err)
 {
-    gx_plan here = *plan;
-    give_documents(s, plan, 0, &here);
-    const gx_status st = open_counter(s, 0, err);
-    return st == GX_OK ? gx_count_matches(s->counters[0], &here, n, err) : st;
-}
-
-gx_status gx_part_sessions_count(gx_part_sessions *s, const gx_plan *plan, uint64_t *n, gx_error *err)
-{
+    const gx_part *part = &s->e->ix->parts->parts[i];
     uint64_t any = 0, all = 0;
-    gx_part_plans *p;
-    *n = 0;
-    if (!plan->parts)
-        return plan->terms ? count_in_only_part(s, plan, n, err) : GX_OK;
-    gx_status st = rebind(&p, s->e->ix, &plan->parts->query, GX_OP_OR, err);
+    gx_status st = s->counters[i] ? GX_OK : gx_counter_open(&s->counters[i], part->ix, err);
+    if (st == GX_OK)
+        st = gx_count_any_and_all(s->counters[i], here, m->op != GX_OP_AND ? &any : NULL,
+                                  m->op != GX_OP_OR ? &all : NULL, err);
     if (st != GX_OK)
         return st;
-    for (uint32_t i = s->e->range.begin; i < s->e->range.end && st == GX_OK; ++i) {
-        uint64_t any_here, all_here;
+    all = here->n_unknown ? 0 : all;
+    m->any += any;
+    m->all += all;
+    if (m->words && any)
+        gx_part_gather(part, gx_counter_any(s->counters[i]), m->words);
+    if (m->all_words && all)
+        gx_part_gather(part, gx_counter_all(s->counters[i]), m->all_words);
+    return GX_OK;
+}
+
+gx_status gx_part_sessions_match(gx_part_sessions *s, const gx_plan *plan, uint64_t *words, uint64_t *n, gx_error *err)
+{
+    const size_t n_words = ((size_t)s->e->ix->n_docs + 63) / 64;
+    part_matches m = {.op = plan->op, .words = words};
+    gx_part_plans *p = NULL;
+    gx_status st = GX_OK;
+    *n = 0;
+    if (words)
+        memset(words, 0, n_words * sizeof *words);
+    if (!plan->parts && !plan->terms)
+        return GX_OK;
+    if (words && plan->op != GX_OP_OR && !(m.all_words = calloc(n_words + 1, sizeof *m.all_words)))
+        return gx_fail(err, GX_ENOMEM, "no memory to count matches among %u documents", s->e->ix->n_docs);
+    if (plan->parts) {
+        st = rebind(&p, s->e->ix, &plan->parts->query, GX_OP_OR, err);
+    } else { /* a plan of the only part */
+        gx_plan here = *plan;
+        give_documents(s, plan, 0, &here);
+        st = match_part(s, 0, &here, &m, err);
+    }
+    for (uint32_t i = s->e->range.begin; p && i < s->e->range.end && st == GX_OK; ++i) {
         gx_plan *here = &p->plans[i];
         give_documents(s, plan, i, here);
-        st = open_counter(s, i, err);
-        if (st == GX_OK)
-            st = gx_count_any_and_all(s->counters[i], here, &any_here, &all_here, err);
-        if (st != GX_OK)
-            break;
-        any += any_here;
-        all += here->n_unknown ? 0 : all_here;
+        st = match_part(s, i, here, &m, err);
     }
     gx_part_plans_free(p);
-    const bool is_and = plan->op == GX_OP_AND || (plan->op == GX_OP_AND_OR && all >= plan->k);
-    *n = is_and ? all : any;
+    const bool of_all = gx_count_is_of_all(plan, m.all);
+    *n = of_all ? m.all : m.any;
+    if (words && of_all)
+        memcpy(words, m.all_words, n_words * sizeof *words);
+    free(m.all_words);
     return st;
 }

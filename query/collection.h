@@ -76,7 +76,8 @@ typedef struct gx_part_sessions gx_part_sessions; /* of one thread */
 gx_status gx_part_sessions_open(gx_part_sessions **out, gx_part_engines *e, gx_error *err);
 void gx_part_sessions_close(gx_part_sessions *s); /* accepts NULL */
 gx_status gx_part_sessions_run(gx_part_sessions *s, const gx_plan *plans, uint32_t n, gx_hits *hits, gx_error *err);
-gx_status gx_part_sessions_count(gx_part_sessions *s, const gx_plan *plan, uint64_t *n, gx_error *err);
+/* How many documents match; words [ceil(n_docs / 64)], unless NULL, become their bits. */
+gx_status gx_part_sessions_match(gx_part_sessions *s, const gx_plan *plan, uint64_t *words, uint64_t *n, gx_error *err);
 /* What the searches of all parts did. */
 void gx_part_sessions_stats(const gx_part_sessions *s, gx_search_stats *out);
 /* gx_executor.add_scores, with docids of the collection. */

@@ -5,6 +5,7 @@
 
 #include "engine/status.h"
 #include "query/filter.h"
+#include "query/filter_kernels.h"
 #include "query/mask.h"
 
 struct gx_counter {
@@ -42,66 +43,88 @@ void gx_counter_close(gx_counter *c)
     free(c);
 }
 
-/* The list's documents as bits in c->one. */
-static void set_docid_bits(gx_counter *c, uint32_t list)
+/* Set the bits of the list's documents. */
+static void set_docid_bits(gx_counter *c, uint32_t list, uint64_t *words)
 {
     const gx_list l = gx_index_list(c->ix, list);
-    memset(c->one, 0, c->n_words * sizeof *c->one);
     for (uint32_t j = 0; j < l.n_blocks; ++j) {
         const uint32_t n = gx_list_decode_docids(&l, j, c->docids);
         for (uint32_t i = 0; i < n; ++i) {
             if (c->docids[i] < c->ix->n_docs)
-                c->one[c->docids[i] / 64] |= UINT64_C(1) << c->docids[i] % 64;
+                words[c->docids[i] / 64] |= UINT64_C(1) << c->docids[i] % 64;
         }
     }
 }
 
-static uint64_t count_bits(const uint64_t *words, size_t n)
+/* Leave the documents in c->all that the list has, too, and add them to c->any where that is asked for. */
+static void intersect(gx_counter *c, uint32_t list, bool any)
 {
-    uint64_t bits = 0;
-    for (size_t i = 0; i < n; ++i)
-        bits += (uint64_t)__builtin_popcountll(words[i]);
-    return bits;
+    memset(c->one, 0, c->n_words * sizeof *c->one);
+    set_docid_bits(c, list, c->one);
+    for (size_t w = 0; any && w < c->n_words; ++w)
+        c->any[w] |= c->one[w];
+    for (size_t w = 0; w < c->n_words; ++w)
+        c->all[w] &= c->one[w];
+}
+
+/* The bits of c->any and c->all, as far as they are asked for, without mask and filter. */
+static gx_status read_lists(gx_counter *c, const gx_plan *plan, bool any, bool all, gx_error *err)
+{
+    memset(c->any, 0, any ? c->n_words * sizeof *c->any : 0);
+    for (uint32_t i = 0; i < plan->n_terms; ++i) {
+        if (plan->cancel && plan->cancel(plan->user))
+            return gx_fail(err, GX_ECANCELLED, "the search was cancelled while its matches were counted");
+        if (all && i) {
+            intersect(c, plan->terms[i].list, any);
+        } else if (all) {
+            memset(c->all, 0, c->n_words * sizeof *c->all);
+            set_docid_bits(c, plan->terms[i].list, c->all);
+            memcpy(c->any, c->all, any ? c->n_words * sizeof *c->any : 0);
+        } else {
+            set_docid_bits(c, plan->terms[i].list, c->any);
+        }
+    }
+    return GX_OK;
+}
+
+static void keep_allowed(gx_counter *c, uint64_t *words, const gx_mask *mask, const uint64_t *selected)
+{
+    for (size_t w = 0; mask && w < c->n_words; ++w)
+        words[w] &= gx_mask_word(mask, w);
+    for (size_t w = 0; selected && w < c->n_words; ++w)
+        words[w] &= selected[w];
 }
 
 gx_status gx_count_any_and_all(gx_counter *c, const gx_plan *plan, uint64_t *any, uint64_t *all, gx_error *err)
 {
-    *any = *all = 0;
+    if (any)
+        *any = 0;
+    if (all)
+        *all = 0;
     if (plan->n_terms == 0)
         return GX_OK;
-    memset(c->any, 0, c->n_words * sizeof *c->any);
-    memset(c->all, 0xff, c->n_words * sizeof *c->all);
-    for (uint32_t i = 0; i < plan->n_terms; ++i) {
-        if (plan->cancel && plan->cancel(plan->user))
-            return gx_fail(err, GX_ECANCELLED, "the search was cancelled while its matches were counted");
-        set_docid_bits(c, plan->terms[i].list);
-        for (size_t w = 0; w < c->n_words; ++w) {
-            c->any[w] |= c->one[w];
-            c->all[w] &= c->one[w];
-        }
-    }
-    for (size_t w = 0; plan->mask && w < c->n_words; ++w) {
-        const uint64_t allowed = gx_mask_word(plan->mask, w);
-        c->any[w] &= allowed;
-        c->all[w] &= allowed;
-    }
-    const gx_status st = plan->filter ? gx_filter_evaluate(plan->filter, c->one, NULL, err) : GX_OK;
+    gx_status st = read_lists(c, plan, any, all, err);
+    if (st == GX_OK && plan->filter)
+        st = gx_filter_evaluate(plan->filter, c->one, NULL, err);
     if (st != GX_OK)
         return st;
-    for (size_t w = 0; plan->filter && w < c->n_words; ++w) {
-        c->any[w] &= c->one[w];
-        c->all[w] &= c->one[w];
+    if (any) {
+        keep_allowed(c, c->any, plan->mask, plan->filter ? c->one : NULL);
+        *any = gx_filter_kernels_best()->count(c->any, c->n_words);
     }
-    *all = count_bits(c->all, c->n_words);
-    *any = count_bits(c->any, c->n_words);
+    if (all) {
+        keep_allowed(c, c->all, plan->mask, plan->filter ? c->one : NULL);
+        *all = gx_filter_kernels_best()->count(c->all, c->n_words);
+    }
     return GX_OK;
 }
 
-gx_status gx_count_matches(gx_counter *c, const gx_plan *plan, uint64_t *n, gx_error *err)
+const uint64_t *gx_counter_any(const gx_counter *c)
 {
-    uint64_t any, all;
-    const gx_status st = gx_count_any_and_all(c, plan, &any, &all, err);
-    const bool is_and = plan->op == GX_OP_AND || (plan->op == GX_OP_AND_OR && all >= plan->k);
-    *n = is_and ? all : any;
-    return st;
+    return c->any;
+}
+
+const uint64_t *gx_counter_all(const gx_counter *c)
+{
+    return c->all;
 }

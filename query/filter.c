@@ -89,47 +89,12 @@ static uint32_t add_node(parser *p, gx_filter_node node)
 
 /* ---- attributes ---- */
 
-/* The number of changes that make one name the other: characters put in, left out or replaced. */
-static uint32_t distance(const char *a, size_t n, const char *b, size_t m)
-{
-    uint32_t row[GX_MAX_ATTRIBUTE_NAME + 1];
-    for (size_t j = 0; j <= m; ++j)
-        row[j] = (uint32_t)j;
-    for (size_t i = 1; i <= n; ++i) {
-        uint32_t diagonal = row[0];
-        row[0] = (uint32_t)i;
-        for (size_t j = 1; j <= m; ++j) {
-            const uint32_t replaced = diagonal + (a[i - 1] != b[j - 1]), above = row[j];
-            const uint32_t least = above < row[j - 1] ? above : row[j - 1];
-            row[j] = replaced < least + 1 ? replaced : least + 1;
-            diagonal = above;
-        }
-    }
-    return row[m];
-}
-
 /* The attribute of that name, or NONE after refusing it. */
 static uint32_t find_attribute(parser *p, const char *name, size_t n, uint32_t column)
 {
-    const gx_index *ix = p->f->ix;
-    uint32_t nearest = NONE, least = 3;
-    for (uint32_t i = 0; i < ix->n_columns; ++i) {
-        const gx_column *c = &ix->columns[i];
-        if (c->name_len == n && memcmp(c->name, name, n) == 0)
-            return i;
-        const uint32_t d = n <= GX_MAX_ATTRIBUTE_NAME ? distance(name, n, c->name, c->name_len) : UINT32_MAX;
-        if (d < least && d < n) {
-            least = d;
-            nearest = i;
-        }
-    }
-    const int shown = (int)(n < 60 ? n : 60);
-    if (ix->n_columns == 0)
-        return gx_scan_refuse(&p->in, column, "the index has no attribute '%.*s', nor any other", shown, name);
-    if (nearest == NONE)
-        return gx_scan_refuse(&p->in, column, "the index has no attribute '%.*s'", shown, name);
-    return gx_scan_refuse(&p->in, column, "the index has no attribute '%.*s'; did you mean %.*s?", shown, name,
-                          (int)ix->columns[nearest].name_len, ix->columns[nearest].name);
+    char why[GX_NO_ATTRIBUTE_TEXT];
+    const uint32_t i = gx_column_find(p->f->ix, name, n, why);
+    return i != UINT32_MAX ? i : gx_scan_refuse(&p->in, column, "%s", why);
 }
 
 /* ---- values ---- */

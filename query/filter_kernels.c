@@ -47,7 +47,35 @@ static uint64_t count(const uint64_t *words, size_t n)
     return sum;
 }
 
-static const gx_filter_kernels portable = {select_u8, select_u16, select_u32, select_u64, select_double, count};
+/* The bits that the last word, of fewer than 64 documents, has in common with the other; 0: it has 64. */
+static uint64_t last_of_both(const uint64_t *words, const uint32_t *other, uint32_t n_docs)
+{
+    const size_t w = n_docs / 64;
+    if (n_docs % 64 == 0)
+        return 0;
+    const uint64_t x = other[2 * w] | (n_docs % 64 > 32 ? (uint64_t)other[2 * w + 1] << 32 : 0);
+    return words[w] & x & ((UINT64_C(1) << n_docs % 64) - 1);
+}
+
+static uint64_t count_both(const uint64_t *words, const uint32_t *other, uint32_t n_docs)
+{
+    uint64_t sum = (uint64_t)__builtin_popcountll(last_of_both(words, other, n_docs)), x;
+    for (size_t w = 0; w < n_docs / 64; ++w) {
+        memcpy(&x, other + 2 * w, sizeof x);
+        sum += (uint64_t)__builtin_popcountll(words[w] & x);
+    }
+    return sum;
+}
+
+static void rank(const uint64_t *words, size_t n, uint32_t *ranks)
+{
+    ranks[0] = 0;
+    for (size_t w = 0; w < n; ++w)
+        ranks[w + 1] = ranks[w] + (uint32_t)__builtin_popcountll(words[w]);
+}
+
+static const gx_filter_kernels portable = {select_u8,     select_u16, select_u32, select_u64,
+                                           select_double, count,      count_both, rank};
 
 /* ---- AVX2 ---- */
 
@@ -140,10 +168,27 @@ static uint64_t count_avx2(const uint64_t *words, size_t n)
     return sum;
 }
 
+static uint64_t count_both_avx2(const uint64_t *words, const uint32_t *other, uint32_t n_docs)
+{
+    uint64_t sum = (uint64_t)_mm_popcnt_u64(last_of_both(words, other, n_docs)), x;
+    for (size_t w = 0; w < n_docs / 64; ++w) {
+        memcpy(&x, other + 2 * w, sizeof x);
+        sum += (uint64_t)_mm_popcnt_u64(words[w] & x);
+    }
+    return sum;
+}
+
+static void rank_avx2(const uint64_t *words, size_t n, uint32_t *ranks)
+{
+    ranks[0] = 0;
+    for (size_t w = 0; w < n; ++w)
+        ranks[w + 1] = ranks[w] + (uint32_t)_mm_popcnt_u64(words[w]);
+}
+
 #pragma GCC pop_options
 
-static const gx_filter_kernels avx2 = {select_u8_avx2,  select_u16_avx2,    select_u32_avx2,
-                                       select_u64_avx2, select_double_avx2, count_avx2};
+static const gx_filter_kernels avx2 = {select_u8_avx2,     select_u16_avx2, select_u32_avx2, select_u64_avx2,
+                                       select_double_avx2, count_avx2,      count_both_avx2, rank_avx2};
 #endif
 
 const gx_filter_kernels *gx_filter_kernels_best(void)

@@ -15,6 +15,13 @@ typedef struct gx_filter_kernels {
     void (*select_double)(const double *values, uint32_t n, double low, double high, uint64_t *words);
 
     uint64_t (*count)(const uint64_t *words, size_t n); /* bits that are set */
+
+    /* Bits that are set in both, of n_docs documents; `other` has its words in halves, the lower one first,
+     * and no more of them than it takes. */
+    uint64_t (*count_both)(const uint64_t *words, const uint32_t *other, uint32_t n_docs);
+
+    /* ranks[w], w <= n, become the bits that are set in words before word w. */
+    void (*rank)(const uint64_t *words, size_t n, uint32_t *ranks);
 } gx_filter_kernels;
 
 /* The best version that this CPU can run, or the one that GX_CPU names. */

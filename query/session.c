@@ -556,8 +556,8 @@ static gx_status check_queries(const gx_query *queries, uint32_t n, gx_error *er
     return st;
 }
 
-/* In a collection; joined parts read the filter as a mask. */
-static gx_status count_in_parts(gx_session *s, const gx_plan *plan, uint64_t *n, gx_error *err)
+/* In a collection; joined parts read the filter as a mask. words: the matches' bits, or NULL. */
+static gx_status match_in_parts(gx_session *s, const gx_plan *plan, uint64_t *words, uint64_t *n, gx_error *err)
 {
     gx_plan masked = *plan;
     gx_filter_hold hold = {NULL, NULL, NULL};
@@ -569,24 +569,42 @@ static gx_status count_in_parts(gx_session *s, const gx_plan *plan, uint64_t *n,
     if (by_mask)
         masked.mask = both ? both : hold.mask;
     if (st == GX_OK)
-        st = gx_part_sessions_count(s->parts, &masked, n, err);
+        st = gx_part_sessions_match(s->parts, &masked, words, n, err);
     gx_mask_close(both);
     if (by_mask)
         gx_filter_cache_release(s->en->filters, &hold);
     return st;
 }
 
+static gx_status match_in_file(gx_session *s, const gx_plan *plan, uint64_t *words, uint64_t *n, gx_error *err)
+{
+    uint64_t any = 0, all = 0;
+    gx_status st = s->counter ? GX_OK : gx_counter_open(&s->counter, s->en->ix, err);
+    if (st == GX_OK)
+        st = gx_count_any_and_all(s->counter, plan, plan->op != GX_OP_AND ? &any : NULL,
+                                  plan->op != GX_OP_OR ? &all : NULL, err);
+    if (st != GX_OK)
+        return st;
+    const bool of_all = gx_count_is_of_all(plan, all);
+    const size_t bytes = ((size_t)s->en->ix->n_docs + 63) / 64 * sizeof *words;
+    *n = of_all ? all : any;
+    if (words && plan->n_terms)
+        memcpy(words, (of_all ? gx_counter_all : gx_counter_any)(s->counter), bytes);
+    else if (words)
+        memset(words, 0, bytes);
+    return GX_OK;
+}
+
+static gx_status match(gx_session *s, const gx_plan *plan, uint64_t *words, uint64_t *n, gx_error *err)
+{
+    return (s->parts ? match_in_parts : match_in_file)(s, plan, words, n, err);
+}
+
 static gx_status count(gx_session *s, uint32_t n, uint64_t *n_matches, gx_error *err)
 {
-    if (s->parts) {
-        gx_status counted = GX_OK;
-        for (uint32_t i = 0; i < n && counted == GX_OK; ++i)
-            counted = count_in_parts(s, &s->batch.plans[i], &n_matches[i], err);
-        return counted;
-    }
-    gx_status st = s->counter ? GX_OK : gx_counter_open(&s->counter, s->en->ix, err);
+    gx_status st = GX_OK;
     for (uint32_t i = 0; i < n && st == GX_OK; ++i)
-        st = gx_count_matches(s->counter, &s->batch.plans[i], &n_matches[i], err);
+        st = match(s, &s->batch.plans[i], NULL, &n_matches[i], err);
     return st;
 }
 
@@ -653,6 +671,24 @@ static bool is_cancelled_or_late(void *user)
     return l->late;
 }
 
+/* opt, a copy of asked, gets a cancel function that also looks at the time, where that is limited. */
+static void begin_time(time_limit *limit, const gx_query_options *asked, gx_query_options *opt)
+{
+    *limit = (time_limit){asked, 0, false};
+    if (asked->seconds > 0) {
+        limit->until = gx_clock_seconds() + asked->seconds;
+        opt->cancel = is_cancelled_or_late;
+        opt->user = limit;
+    }
+}
+
+static gx_status end_time(const time_limit *limit, gx_status st, gx_error *err)
+{
+    if (st == GX_ECANCELLED && limit->late)
+        return gx_fail(err, GX_EDEADLINE, "the search took longer than the %g s that it was given", limit->opt->seconds);
+    return st;
+}
+
 gx_status gx_search(gx_session *s, const gx_query *queries, uint32_t n, const gx_query_options *options,
                     const gx_results *results, gx_error *err)
 {
@@ -670,12 +706,8 @@ gx_status gx_search(gx_session *s, const gx_query *queries, uint32_t n, const gx
         return st;
 
     const gx_query_options asked = opt;
-    time_limit limit = {&asked, 0, false};
-    if (opt.seconds > 0) {
-        limit.until = gx_clock_seconds() + opt.seconds;
-        opt.cancel = is_cancelled_or_late;
-        opt.user = &limit;
-    }
+    time_limit limit;
+    begin_time(&limit, &asked, &opt);
     const uint32_t n_docs = s->en->ix->n_docs, max_hits = opt.k < n_docs ? opt.k : n_docs ? n_docs : 1;
     const search_batch batch = {queries, &opt, &out, max_hits};
     size_t part = SLICE_KEYS / max_hits;
@@ -685,7 +717,34 @@ gx_status gx_search(gx_session *s, const gx_query *queries, uint32_t n, const gx
         st = search_slice(s, &batch, first, m, err);
         first += m;
     }
-    if (st == GX_ECANCELLED && limit.late)
-        return gx_fail(err, GX_EDEADLINE, "the search took longer than the %g s that it was given", asked.seconds);
-    return st;
+    return end_time(&limit, st, err);
+}
+
+const gx_engine *gx_session_engine(const gx_session *s)
+{
+    return s->en;
+}
+
+bool gx_engine_is_shard(const gx_engine *en)
+{
+    return en->parts && en->parts->shard;
+}
+
+gx_status gx_session_match(gx_session *s, const gx_query *queries, const gx_query_options *asked, uint64_t *words,
+                           uint64_t *n, gx_error *err)
+{
+    gx_query_options opt = *asked;
+    time_limit limit;
+    gx_plan plan;
+    gx_status st = check_queries(queries, 1, err);
+    if (st != GX_OK || (st = gx_query_options_check(&opt, s->en->ix, err)) != GX_OK)
+        return st;
+    const gx_query q = query_at(queries, 0);
+    begin_time(&limit, asked, &opt);
+    if ((st = gx_engine_plan(&plan, s->en, &q, &opt, err)) == GX_OK) {
+        if ((st = gx_engine_check_mask(s->en, plan.mask, err)) == GX_OK)
+            st = match(s, &plan, words, n, err);
+        gx_plan_free(&plan);
+    }
+    return end_time(&limit, st, err);
 }

@@ -200,6 +200,46 @@ static gx_status get_snippet(const out_answer *a, uint32_t docid, char **buf, si
     return st ? st : gx_highlighter_snippet(a->marks, *buf, *len, SNIPPET_WORDS, snippet, err);
 }
 
+/* A number as JSON has it; a float is what a filter reads. */
+static void put_json_bound(FILE *out, const char *name, const gx_facet_answer *f, int64_t number, double x)
+{
+    if (f->type == GX_ATTRIBUTE_FLOAT)
+        fprintf(out, "\"%s\":%.17g,", name, x);
+    else
+        fprintf(out, "\"%s\":%lld,", name, (long long)number);
+}
+
+static void put_json_facet(FILE *out, const gx_facet_answer *f)
+{
+    const bool numbers = f->type != GX_ATTRIBUTE_KEYWORD && f->type != GX_ATTRIBUTE_KEYWORDS;
+    fputs("{\"attribute\":", out);
+    out_put_json(out, f->name, f->name_len);
+    fprintf(out, ",\"type\":\"%s\",\"present\":%llu,\"missing\":%llu,\"n_groups\":%llu,\"groups\":[",
+            gx_attribute_type_name(f->type), (unsigned long long)f->n_present, (unsigned long long)f->n_missing,
+            (unsigned long long)f->n_groups);
+    for (uint32_t i = 0; i < f->n; ++i) {
+        const gx_facet_group *g = &f->groups[i];
+        fputs(i ? ",{\"value\":" : "{\"value\":", out);
+        out_put_json(out, g->text, g->len);
+        putc(',', out);
+        if (numbers) {
+            put_json_bound(out, "from", f, g->first, g->low);
+            put_json_bound(out, "to", f, g->last, g->high);
+        }
+        fprintf(out, "\"count\":%llu}", (unsigned long long)g->count);
+    }
+    fputs("]}", out);
+}
+
+static void put_json_facets(FILE *out, const out_answer *a)
+{
+    for (uint32_t i = 0; i < a->n_facets; ++i) {
+        fputs(i ? "," : ",\"facets\":[", out);
+        put_json_facet(out, gx_facets_get(a->facets, i));
+    }
+    fputs(a->n_facets ? "]" : "", out);
+}
+
 static gx_status put_jsonl(FILE *out, const out_answer *a, gx_error *err)
 {
     char score[32], *buf = NULL;
@@ -212,6 +252,7 @@ static gx_status put_jsonl(FILE *out, const out_answer *a, gx_error *err)
     fprintf(out, ",\"engine\":\"%s\",\"seconds\":%.6f", a->engine, a->seconds);
     if (a->counted)
         fprintf(out, ",\"matches\":%llu", (unsigned long long)a->n_matches);
+    put_json_facets(out, a);
     for (uint32_t i = 0; i < gx_highlighter_n_unknown(a->marks); ++i) {
         const char *term = gx_highlighter_unknown(a->marks, i);
         fputs(i ? "," : ",\"unknown\":[", out);
@@ -356,6 +397,25 @@ void out_put_explanation(FILE *out, const gx_explanation *e, const char *indent)
             out_score(score, ldexp(e->sum, -e->exponent)));
 }
 
+/* "category: 172 values", and a line a group, the count first. */
+static void put_human_facet(FILE *out, const gx_facet_answer *f)
+{
+    fputs(cli_paint(out, CLI_BOLD), out);
+    out_put_clean(out, f->name, f->name_len);
+    fprintf(out, "%s%s: ", cli_paint(out, CLI_PLAIN), cli_paint(out, CLI_DIM));
+    if (f->n < f->n_groups)
+        fprintf(out, "%s of ", show_count(f->n));
+    fprintf(out, "%s group%s", show_count(f->n_groups), plural(f->n_groups));
+    if (f->n_missing)
+        fprintf(out, "; %s match%s without a value", show_count(f->n_missing), f->n_missing == 1 ? "" : "es");
+    fprintf(out, "%s\n", cli_paint(out, CLI_PLAIN));
+    for (uint32_t i = 0; i < f->n; ++i) {
+        fprintf(out, "%13s  ", show_count(f->groups[i].count));
+        out_put_clean(out, f->groups[i].text, f->groups[i].len);
+        putc('\n', out);
+    }
+}
+
 static void put_human_summary(FILE *out, const out_answer *a)
 {
     fputs(cli_paint(out, CLI_DIM), out);
@@ -406,6 +466,8 @@ static gx_status put_human(FILE *out, const out_answer *a, gx_error *err)
             out_put_explanation(out, &a->explanations[i], "      ");
     }
     free(buf);
+    for (uint32_t i = 0; i < a->n_facets && st == GX_OK; ++i)
+        put_human_facet(out, gx_facets_get(a->facets, i));
     if (st == GX_OK)
         put_human_summary(out, a);
     return st;

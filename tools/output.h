@@ -28,6 +28,8 @@ typedef struct out_answer {
     const double *scores;   /* [n_hits] */
     bool counted;           /* n_matches is known */
     uint64_t n_matches;
+    const gx_facets *facets; /* n_facets of them: human and jsonl show */
+    uint32_t n_facets;
     double seconds;
     bool timing;                      /* human: show the time */
     const char *engine;               /* "cpu" or "gpu" */

@@ -148,6 +148,9 @@ static int run(const cli_args *a)
 
 static const cli_flag flags[] = {
     CLI_SEARCH_FLAGS,
+    {"facet", 0, CLI_LIST, "NAME[:N]", NULL,
+     "count all documents that match, not only those printed, by the attribute `NAME`, and print the `N` (10) largest "
+     "counts; may be given several times. `category:20`, `created:by=month`, `price:bins=10`: see Facets"},
     CLI_RM3_FLAG,
     {"format", 'f', CLI_CHOICE, OUT_FORMATS, "human", "how results are printed"},
     {"explain", 0, CLI_SWITCH, NULL, NULL, "print why each result has its score: the formula with its numbers"},
@@ -184,6 +187,25 @@ static const cli_section sections[] = {
      "A value with blanks, brackets or quotes stands in double quotes; a backslash takes the next character as it is. "
      "Keywords are ordered byte by byte. A document without a value meets no condition on that attribute, and so NOT "
      "selects it. A range whose ends are in the wrong order selects nothing."},
+    {"Facets",
+     "`--facet` takes the name of an attribute and options behind colons:\n"
+     "\n"
+     "  category            the 10 values with the most matches; of a date, years\n"
+     "  category:20         the 20 largest counts; category:all: all of them\n"
+     "  created:by=month    of a date: by year, month or day, in UTC\n"
+     "  price:bins=10       10 ranges of equal width, from the least value that a\n"
+     "                      match has to the greatest\n"
+     "  price:width=5       ranges of width 5, one of which begins at 0\n"
+     "  price:bins=stored   the bins of the attribute's bitmap columns; not of a\n"
+     "                      collection of several files\n"
+     "  year:all:order=value  by value, not by count\n"
+     "\n"
+     "The counts are exact and of all documents that match the query, whatever `-k` is, under the filters and without "
+     "deleted documents. A document with several keywords counts in each of them; one without a value is counted as "
+     "such. Bins and widths print all ranges, by value. Behind the attribute's name and a colon, what is printed of a "
+     "group is a filter that selects it; a keyword may need quotes. The formats `human` and `jsonl` have facets. The "
+     "CPU counts, also beside a GPU's search: one pass over the query's lists, then one over the values of the "
+     "matches, or over bitmap columns where that is faster."},
     {"Boolean syntax",
      "With `--syntax=boolean`:\n"
      "\n"
@@ -209,7 +231,7 @@ static const cli_section sections[] = {
                 "  trec    qid Q0 id rank score tag (blanks in ids become _)\n"
                 "  tsv     qid, id and rank, with tabs between (MS MARCO)\n"
                 "  jsonl   an object a query: schema, qid, query, engine, seconds,\n"
-                "          matches, hits (rank, docid, id, score, title, snippet)\n"
+                "          matches, facets, hits (rank, docid, id, score, title, snippet)\n"
                 "  csv     qid,rank,id,score,title with a head line\n"
                 "\n"
                 "Scores are printed with as many digits as it takes to read the same number back."},
@@ -257,6 +279,8 @@ static const cli_section examples[] = {
      "The hundred best documents with all words of each query, for a program to read."},
     {"gpuidx query papers.gx --filter 'year:[2015 TO 2019] AND NOT venue:SIGIR' 'query expansion'",
      "The best of five years, one venue left out."},
+    {"gpuidx query papers.gx --facet venue:5 --facet year:all:order=value 'query expansion'",
+     "Beside the ten best: where and when all documents that match appeared."},
     {"gpuidx query corpus.gx --scorer=bm25:lucene --explain 'block max'", "Why they have their scores."},
     {"gpuidx query corpus.gx --rm3=10,10,0.5 'vitamin D'", "The query with ten terms of its ten best documents."},
     {"gpuidx query corpus.gx", "The shell."},

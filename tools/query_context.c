@@ -37,6 +37,12 @@ static int open_service(ask *k, const cli_args *a, const char *path)
     return gx_service_open(&k->service, &k->both.options, &err) ? cli_fail_error(&err) : 0;
 }
 
+/* Whether the format shows how many documents match. */
+static bool has_counts(const ask *k)
+{
+    return k->format == OUT_HUMAN || k->format == OUT_JSONL;
+}
+
 int ask_open(ask *k, const cli_args *a, const char *path)
 {
     int code;
@@ -52,7 +58,8 @@ int ask_open(ask *k, const cli_args *a, const char *path)
     };
     if ((code = cli_add_devices(&k->engine, a)) || (code = cli_open_index(&k->ix, a, path)) ||
         (code = open_session(&k->en, &k->session, k->ix, &k->engine)) ||
-        (code = ask_set_filter(k, cli_text(a, "only"), cli_text(a, "not"), cli_text(a, "filter"))))
+        (code = ask_set_filter(k, cli_text(a, "only"), cli_text(a, "not"), cli_text(a, "filter"))) ||
+        (code = ask_set_facets(k, cli_text(a, "facet"))))
         return code;
     if (hybrid_is_asked(a) && (code = open_service(k, a, path)))
         return code;
@@ -61,6 +68,8 @@ int ask_open(ask *k, const cli_args *a, const char *path)
         return code;
     if (k->explain && k->format != OUT_HUMAN && k->format != OUT_JSONL)
         return cli_usage(a, "--explain: the format %s has no place for it; human and jsonl do", cli_text(a, "format"));
+    if (k->facets.n && !has_counts(k))
+        return cli_usage(a, "--facet: the format %s has no place for counts; human and jsonl do", cli_text(a, "format"));
     ask_note_large_k(k);
     return 0;
 }
@@ -82,6 +91,7 @@ void ask_close(ask *k)
     gx_engine_close(k->en);
     gx_index_close(k->ix);
     document_filter_free(&k->filter);
+    facet_list_free(&k->facets);
     free(k->docids);
     free(k->scores);
     free(k->last);
@@ -129,6 +139,17 @@ int ask_set_filter(ask *k, const char *only, const char *except, const char *exp
     document_filter_free(&k->filter);
     k->filter = filter;
     k->options.mask = k->mask = mask;
+    return 0;
+}
+
+int ask_set_facets(ask *k, const char *text)
+{
+    gx_error err = {0};
+    facet_list facets;
+    if (facet_list_read(&facets, k->ix, text, &err))
+        return cli_fail_error(&err);
+    facet_list_free(&k->facets);
+    k->facets = facets;
     return 0;
 }
 
@@ -344,9 +365,10 @@ int ask_query(ask *k, const char *qid, size_t qid_len, const char *text, size_t 
 {
     gx_error err = {0};
     gx_highlighter *h = NULL;
+    gx_facets *facets = NULL;
     uint64_t n_matches = 0;
     gx_index_stats stats = {.size = sizeof stats};
-    const bool rich = k->format == OUT_HUMAN || k->format == OUT_JSONL;
+    const bool rich = has_counts(k), faceted = rich && k->facets.n;
     int code;
 
     *n_hits = 0;
@@ -361,7 +383,7 @@ int ask_query(ask *k, const char *qid, size_t qid_len, const char *text, size_t 
         return refuse(k, &err);
 
     gx_query_options options = k->options;
-    options.count = rich;
+    options.count = rich && !faceted; /* facets count the matches too */
     const gx_results results = {sizeof results, k->docids, NULL, n_hits, rich ? &n_matches : NULL, k->scores};
     const double begin = progress_clock();
     gx_status st = expand(k, &err);
@@ -371,6 +393,8 @@ int ask_query(ask *k, const char *qid, size_t qid_len, const char *text, size_t 
     if (st == GX_OK)
         st = k->service ? search_by_service(k, &query, &options, &results, &err)
                         : gx_search(k->session, &query, 1, &options, &results, &err);
+    if (st == GX_OK && faceted)
+        st = gx_count_facets(&facets, k->session, &query, &options, k->facets.facets, k->facets.n, &err);
     const double seconds = progress_clock() - begin;
     ++k->n_asked;
     k->seconds += seconds;
@@ -389,7 +413,9 @@ int ask_query(ask *k, const char *qid, size_t qid_len, const char *text, size_t 
             .docids = k->docids,
             .scores = k->scores,
             .counted = rich,
-            .n_matches = n_matches,
+            .n_matches = facets ? gx_facets_n_matches(facets) : n_matches,
+            .facets = facets,
+            .n_facets = faceted ? k->facets.n : 0,
             .seconds = seconds,
             .timing = k->timing,
             .engine = ask_engine_name(k),
@@ -409,6 +435,7 @@ int ask_query(ask *k, const char *qid, size_t qid_len, const char *text, size_t 
             say_what_is_lost(k, h, text, len);
     }
     gx_highlighter_close(h);
+    gx_facets_close(facets);
     return code;
 }
 

@@ -5,6 +5,7 @@
 #define GX_TOOLS_QUERY_CONTEXT_H
 
 #include "tools/document_filter.h"
+#include "tools/facet_list.h"
 #include "tools/hybrid.h"
 #include "tools/output.h"
 #include "tools/search_flags.h"
@@ -18,6 +19,7 @@ typedef struct ask {
     gx_query_options options; /* whose mask is the filter's, on this engine */
     gx_rm3_options rm3;       /* fb_docs 0: queries are not expanded */
     document_filter filter;
+    facet_list facets; /* what is counted beside each answer; n 0: nothing */
     gx_mask *mask;
     hybrid both;         /* of --engine=hybrid */
     gx_service *service; /* answers with --engine=hybrid; NULL: the session does */
@@ -56,6 +58,10 @@ const char *ask_engine_name(const ask *k); /* "cpu" or "gpu"; of hybrid what ans
 /* Search only the documents of these files of ids and of this expression from here on
  * (document_filter.h; NULL: none). The old filter stays when that fails. */
 int ask_set_filter(ask *k, const char *only, const char *except, const char *expression);
+
+/* Count these facets beside each answer from here on (facet_list.h; NULL: none). The old ones stay when
+ * that fails. */
+int ask_set_facets(ask *k, const char *text);
 
 /* Answer a query on stdout, of a collection by its last commit. 0, or the exit code with the
  * message printed; *n_hits the number of results. A cancelled search says so and is 0. */

@@ -233,6 +233,14 @@ static void set_filter(shell *s, const char *arg)
     set_filter_part(s, 2, arg);
 }
 
+static void set_facets(shell *s, const char *arg)
+{
+    if (!*arg)
+        puts(s->k->facets.n ? s->k->facets.text : "off");
+    else
+        ask_set_facets(s->k, strcmp(arg, "off") ? arg : NULL);
+}
+
 static void set_engine(shell *s, const char *arg)
 {
     const int i = *arg ? read_choice(".engine", CLI_ENGINES, arg) : -1;
@@ -306,6 +314,7 @@ static const struct command {
     {".only", "FILE|off", "search only the documents whose ids the file has", set_only},
     {".not", "FILE|off", "leave out the documents whose ids the file has", set_not},
     {".filter", "EXPRESSION|off", "search only the documents that it selects, as in year:>=2015", set_filter},
+    {".facet", "NAME[:N],...|off", "count the matches by attributes, as in category:20,year", set_facets},
     {".scorer", "NAME", "bm25, bm25:lucene, bm25:pisa, ...", set_scorer},
     {".k1", "X|default", "BM25's k1", set_k1},
     {".b", "X|default", "BM25's b", set_b},
