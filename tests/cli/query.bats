@@ -327,6 +327,53 @@ build_years() {
     complains 'nest deeper than 64 levels'
 }
 
+# ---- --facet ----
+
+@test "--facet counts all matches by an attribute, whatever -k is" {
+    build_years
+    printf '{"id":"y4","text":"word","year":2003,"cat":"c 3","price":0.25}\n{"id":"y5","text":"other","year":2003}\n' \
+        >>years.jsonl
+    "$GPUIDX" build -q years.jsonl -o years.gx --force --attr=year:int,cat:keyword,price:float
+    ask query -q --engine=cpu -k 1 --facet=year:1 --facet=cat,price:width=2 years.gx word
+    exits 0
+    silent
+    says 'year: 1 of 3 groups; 1 match without a value'
+    says '            2  2003'
+    says '            2  c 3'
+    says 'price: 2 groups; 1 match without a value'
+    says '            2  [0 TO 2}'
+    says '            2  [2 TO 4}'
+    says '5 matches'
+    ask query -q --engine=cpu -k 1 --format=jsonl --facet=year:all,price:bins=2 --filter='year:>2001' years.gx word
+    exits 0
+    printf '%s\n' "$output" | python3 -c 'import json, sys
+o = json.load(sys.stdin)
+assert o["matches"] == 3 and len(o["hits"]) == 1, o
+year, price = o["facets"]
+assert (year["attribute"], year["type"], year["present"], year["missing"], year["n_groups"]) == ("year", "int", 3, 0, 2)
+assert year["groups"] == [{"value": "2003", "from": 2003, "to": 2003, "count": 2},
+                          {"value": "2002", "from": 2002, "to": 2002, "count": 1}], year
+assert [(g["value"], g["from"], g["to"], g["count"]) for g in price["groups"]] == [
+    ("[0.25 TO 1.875}", 0.25, 1.875, 1), ("[1.875 TO 3.5]", 1.875, 3.5, 2)], price'
+    [ "$(ids --filter 'price:[0.25 TO 1.875}' years.gx word)" = 'y1 y4 ' ]
+}
+
+@test "facets of unknown attributes, and in formats without a place for them, are refused" {
+    build_years
+    ask query --engine=cpu --facet=yaer years.gx word
+    exits 2
+    complains "facet: the index has no attribute 'yaer'; did you mean year?"
+    ask query --engine=cpu --facet=cat:bins=3 years.gx word
+    exits 2
+    complains 'cat is of type keyword and has no bins'
+    ask query --engine=cpu --facet=year --format=trec years.gx word
+    exits 2
+    complains '--facet: the format trec has no place for counts'
+    ask query --engine=cpu --facet=year "$TINY" word
+    exits 2
+    complains "the index has no attribute 'year', nor any other"
+}
+
 # ---- --only and --not ----
 
 ids() { # of a query's results, in the order of their names

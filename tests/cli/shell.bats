@@ -66,6 +66,37 @@ exit 0
 END
 }
 
+@test ".facet counts the matches beside the answer" {
+    printf '{"id":"y%d","text":"word","year":%d}\n' 1 2001 2 2002 3 2002 >years.jsonl
+    "$GPUIDX" build -q years.jsonl -o years.gx --attr=year:int
+    talk years.gx -k 1 <<'END'
+see gpuidx>
+type .facet
+see off
+see gpuidx>
+type .facet year:1
+see gpuidx>
+type word
+see year: 1 of 2 groups
+see 2  2002
+see 3 matches
+see gpuidx>
+type .facet
+see year:1
+see gpuidx>
+type .facet yaer
+see did you mean year?
+see gpuidx>
+type .facet off
+see gpuidx>
+type .settings
+see .facet      off
+see gpuidx>
+keys C-d
+exit 0
+END
+}
+
 @test ".filter searches the documents that an expression selects" {
     printf '{"id":"y%d","text":"word","year":%d}\n' 1 2001 2 2002 3 2003 >years.jsonl
     "$GPUIDX" build -q years.jsonl -o years.gx --attr=year:int

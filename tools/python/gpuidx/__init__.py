@@ -10,12 +10,12 @@ from ._collection import Collection, CollectionCounts
 from ._index import Index, IndexInfo, Mask, Part, Postings, Token, import_ciff
 from ._library import (Cancelled, CorruptError, CUDAError, DeadlineError, Error, ExistsError, InputError, InternalError,
                        NoGPUError, NotFoundError, OutOfMemoryError, StorageError, UsageError, version)
-from ._results import Hit, Results
+from ._results import Facet, Hit, Results
 
 __version__ = version()
 open = Index.open
 
-__all__ = ["Index", "IndexInfo", "Mask", "Part", "Postings", "Token", "Hit", "Results", "Collection",
+__all__ = ["Index", "IndexInfo", "Mask", "Part", "Postings", "Token", "Hit", "Results", "Facet", "Collection",
            "CollectionCounts", "build", "open", "import_ciff", "Error", "UsageError", "InputError", "CorruptError",
            "ExistsError", "NotFoundError", "OutOfMemoryError", "NoGPUError", "StorageError", "CUDAError", "Cancelled",
            "DeadlineError", "InternalError", "version"]

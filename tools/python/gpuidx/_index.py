@@ -19,7 +19,7 @@ import numpy as np
 from . import _queries
 from ._library import (UINT32_MAX, UINT64_MAX, Interrupt, UsageError, check, encode, error, ffi, lib, new_error,
                        options, path_bytes, real, whole)
-from ._results import Results
+from ._results import Facet, Results
 
 _OPS = {"or": lib.GX_OP_OR, "and": lib.GX_OP_AND, "and-or": lib.GX_OP_AND_OR}
 _ENGINES = {"auto": lib.GX_ENGINE_AUTO, "cpu": lib.GX_ENGINE_CPU, "gpu": lib.GX_ENGINE_GPU}
@@ -106,6 +106,50 @@ class Token(NamedTuple):
     term: str
     begin: int
     end: int
+
+
+class _Facets:
+    """What is counted beside each of n queries, and the counts."""
+
+    def __init__(self, index: Any, asked: Union[str, Sequence[str]], n: int, count: bool) -> None:
+        self.asked = [asked] if isinstance(asked, str) else list(asked)
+        self.array = ffi.new("gx_facet[]", max(1, len(self.asked)))
+        self.array[0].size = ffi.sizeof("gx_facet")
+        self.answers: List[Dict[str, Facet]] = [{} for _ in range(n)]
+        self.matches = np.zeros(n, np.uint64) if count else None
+        self._texts, err = [], new_error()
+        for i, text in enumerate(self.asked):
+            if not isinstance(text, str):
+                raise TypeError("a facet is a str, not %s" % type(text).__name__)
+            self._texts.append(ffi.new("char[]", encode(text, "a facet")))  # of which the names are part
+            check(lib.gx_facet_read(self.array + i, self._texts[-1], err), err)
+        check(lib.gx_facets_check(index, self.array, len(self.asked), err), err)
+
+    def count(self, i: int, session: _Session, query: Any, opt: Any) -> None:
+        out = ffi.new("gx_facets **")
+        check(lib.gx_count_facets(out, session.pointer, query, opt, self.array, len(self.asked), session.err),
+              session.err)
+        try:
+            if self.matches is not None:
+                self.matches[i] = lib.gx_facets_n_matches(out[0])
+            for f, text in enumerate(self.asked):
+                self.answers[i][text] = self._answer(lib.gx_facets_get(out[0], f))
+        finally:
+            lib.gx_facets_close(out[0])
+
+    @staticmethod
+    def _answer(answer: Any) -> Facet:
+        kind = ffi.string(lib.gx_attribute_type_name(answer.type)).decode()
+
+        def value(group: Any) -> Any:
+            text = ffi.buffer(group.text, group.len)[:].decode("utf-8", "surrogateescape")
+            if kind in ("int", "float") and not text.startswith("["):
+                return int(group.first) if kind == "int" else float(group.low)
+            return bool(group.first) if kind == "bool" else text
+
+        counts = [(value(answer.groups[g]), int(answer.groups[g].count)) for g in range(answer.n)]
+        name = ffi.buffer(answer.name, answer.name_len)[:].decode("utf-8", "surrogateescape")
+        return Facet(counts, name, kind, int(answer.n_present), int(answer.n_missing), int(answer.n_groups))
 
 
 class Mask:
@@ -490,7 +534,7 @@ class Index:
                mask: Optional[Mask] = None, filter: Union[str, Sequence[Optional[str]], None] = None,
                count: bool = False, syntax: str = "text", threads: int = 1, batch: int = 1024, prune: bool = True,
                algorithm: str = "auto", seconds: float = 0.0, vocabulary: Any = None,
-               approximate: float = 0.0) -> Results:
+               approximate: float = 0.0, facets: Union[str, Sequence[str], None] = None) -> Results:
         """Find the k best documents of one query or of many.
 
         queries     one query: a string, or {term: weight}. Many: a list of either, (qid, query) pairs, {qid: query}, a
@@ -513,6 +557,9 @@ class Index:
         approximate of op="or": give up some of the answer for speed, from 0 (exact) to 1. The terms that weigh least,
                     as many as have at most this share of the query's weight, do not find documents, but count in the
                     scores of the 2 k + 40 best that the others find
+        facets      also count all matching documents by attributes: a list of "category", "category:20" (the 20 largest
+                    counts; 10), "year:all", "created:by=month", "price:bins=10", ..., as the manual page
+                    gpuidx-query(1) says. Results.facets has the counts, which are exact
 
         Without approximate the answers are exact. They are the same on every engine, to the bit.
         UsageError, OutOfMemoryError, CUDAError. Threads: any number at a time; the GIL is released meanwhile."""
@@ -522,7 +569,7 @@ class Index:
             raise TypeError("mask is a Mask (Index.mask), not %s" % type(mask).__name__)
         key = (k, op, scorer, k1, b, mask, count, prune, algorithm, seconds, approximate)
         kind = engine if engine is not None else (mask.engine if mask is not None else self._default)
-        if type(queries) is str and syntax == "text" and filter is None and mask is None:
+        if type(queries) is str and syntax == "text" and filter is None and mask is None and facets is None:
             session = self._session(kind)
             try:
                 opt = session.options[key]
@@ -553,7 +600,12 @@ class Index:
                 stack.enter_context(mask._use())
             if filter is not None:
                 made.set_filters(stack.enter_context(self._filters(filter, made.n)))
-            return self._search_batch(made, qids, single, key, kind, threads, batch)
+            if facets is None:
+                return self._search_batch(made, qids, single, key, kind, threads, batch)
+            with self._use() as file:
+                counted = _Facets(file, facets, made.n, count)
+                without_count = key[:6] + (False,) + key[7:]  # facets count the matches too
+                return self._search_batch(made, qids, single, without_count, kind, threads, batch, counted)
 
     @contextlib.contextmanager
     def _filters(self, given: Union[str, Sequence[Optional[str]]], n: int) -> Iterator[List[Any]]:
@@ -578,7 +630,7 @@ class Index:
                     lib.gx_filter_close(pointer)
 
     def _search_batch(self, made: _queries.Batch, qids: Optional[List[str]], single: bool, key: Any, kind: str,
-                      threads: int, batch: int) -> Results:
+                      threads: int, batch: int, facets: "Optional[_Facets]" = None) -> Results:
         batch, threads, n = whole(batch, "batch", 1), whole(threads, "threads", 1, 1024), made.n
         opt = self._options(self._session(kind), key)
         k = int(opt.k)
@@ -603,6 +655,9 @@ class Index:
                     raise ValueError("the index %s is closed" % self.path)
                 if lib.gx_search(session.pointer, made.at(first), size, opt, r, session.err):
                     check(session.err.status, session.err)
+                if facets is not None:
+                    for i in range(first, first + size):
+                        facets.count(i, session, made.at(i), opt)
             finally:
                 session.busy = False
 
@@ -619,11 +674,15 @@ class Index:
                 for part in running:
                     part.cancel()
                 concurrent.futures.wait(running)
+        if facets is not None:
+            matches = facets.matches
+        answers = facets.answers if facets is not None else None
         if single:
             hits = int(counts[0])
             return Results(self, docids[0, :hits], scores[0, :hits], hits,
-                           int(matches[0]) if matches is not None else None, qids, True)
-        return Results(self, docids, scores, counts, matches, qids, False)
+                           int(matches[0]) if matches is not None else None, qids, True,
+                           answers[0] if answers is not None else None)
+        return Results(self, docids, scores, counts, matches, qids, False, answers)
 
     def _threads(self, n: int) -> concurrent.futures.ThreadPoolExecutor:
         with self._lock:

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Iterator, List, NamedTuple, Optional, TextIO, Tuple, Union
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, NamedTuple, Optional, TextIO, Tuple, Union
 
 import numpy as np
 
@@ -19,6 +19,24 @@ class Hit(NamedTuple):
     rank: int
 
 
+class Facet(Dict[Any, int]):
+    """The documents that match a query, counted by an attribute: {value: count}, in the order asked for.
+
+    A value is a str of keywords, an int, a float or a bool; of dates "2019", "2019-05" or "2019-05-31"; a range is a
+    str such as "[0 TO 9]" or "[0.5 TO 1}". Behind the attribute's name and a colon, its text is a filter.
+
+    name      of the attribute
+    type      of the attribute: "keyword", "int", ...
+    present   matches that have a value
+    missing   matches that have none
+    n_groups  values or ranges that there are, also those that were not asked for
+    """
+
+    def __init__(self, counts: Any, name: str, type: str, present: int, missing: int, n_groups: int) -> None:
+        super().__init__(counts)
+        self.name, self.type, self.present, self.missing, self.n_groups = name, type, present, missing, n_groups
+
+
 class Results:
     """The answers to one query or to n.
 
@@ -26,15 +44,16 @@ class Results:
     scores   float32 [n, k]; 0 behind the last hit
     counts   uint32 [n], the number of hits of each query
     matches  uint64 [n], all matching documents; None unless count=True was asked
+    facets   [n] dicts {what was asked for: Facet}; None unless facets were asked for
 
-    Of one query alone (`single`) docids and scores are [hits], and counts and matches numbers. Iterating gives the
+    Of one query alone (`single`) docids and scores are [hits], and counts and matches numbers, facets a dict. Iterating gives the
     hits of one query, or for each query a list of its hits.
     """
 
-    __slots__ = ("index", "docids", "scores", "counts", "matches", "qids", "single")
+    __slots__ = ("index", "docids", "scores", "counts", "matches", "qids", "single", "facets")
 
     def __init__(self, index: "Index", docids: Any, scores: Any, counts: Any, matches: Any, qids: Optional[List[str]],
-                 single: bool) -> None:
+                 single: bool, facets: Any = None) -> None:
         self.index = index
         self.docids = docids
         self.scores = scores
@@ -42,6 +61,7 @@ class Results:
         self.matches = matches
         self.qids = qids
         self.single = single
+        self.facets = facets
 
     def __len__(self) -> int:
         """Hits of one query, or the number of queries."""

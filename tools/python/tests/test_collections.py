@@ -272,6 +272,42 @@ def test_every_query_has_its_filter(tmp_path):
         ix.search("word", filter="year:2003")
 
 
+def test_facets_count_all_matches(tmp_path):
+    docs = [{"id": str(i), "text": "word w%d" % (i % 3), "year": 2000 + i % 20, "tags": ["a", "b"][:i % 3],
+             "price": i / 2, "open": i % 2 == 0, "day": "2019-0%d-01" % (1 + i % 9)} for i in range(400)]
+    types = {"year": "int", "tags": "keywords", "price": "float", "open": "bool", "day": "date"}
+    with gpuidx.build(tmp_path / "x.gx", docs, attributes=types) as ix:
+        asked = ["tags", "year:2", "price:bins=4", "open:all", "day:all:by=month:order=value", "price:1"]
+        one = ix.search("w1", k=3, facets=asked, filter="year:<2010", count=True)
+        kept = [d for i, d in enumerate(docs) if i % 3 == 1 and d["year"] < 2010]
+        assert len(one) == 3 and one.matches == len(kept) and list(one.facets) == asked
+        tags = one.facets["tags"]
+        assert tags == {"a": len(kept)} and (tags.present, tags.missing, tags.type) == (len(kept), 0, "keywords")
+        for year, n in one.facets["year:2"].items():
+            assert type(year) is int and n == sum(d["year"] == year for d in kept)
+        assert len(one.facets["year:2"]) == 2 and one.facets["year:2"].n_groups == 10
+        assert list(one.facets["open:all"]) in ([True, False], [False, True])
+        assert one.facets["open:all"][True] == sum(d["open"] for d in kept)
+        assert list(one.facets["day:all:by=month:order=value"]) == ["2019-0%d" % m for m in range(1, 10)
+                                                                    if any(d["day"][5:7] == "0%d" % m for d in kept)]
+        bins = one.facets["price:bins=4"]
+        assert len(bins) == 4 and sum(bins.values()) == len(kept)
+        for text, n in bins.items():
+            assert ix.search("w1", 400, filter="year:<2010 AND price:" + text).counts == n
+        assert list(one.facets["price:1"]) == [min(d["price"] for d in kept)]
+        for threads in (1, 2):
+            many = ix.search(["w1", "w0 w2", "nowhere"] * 40, k=1, facets=["tags"], batch=32, threads=threads)
+            assert many.matches is None and len(many.facets) == 120
+            for i in range(0, 120, 7):
+                assert many.facets[i]["tags"] == ix.search(["w1", "w0 w2", "nowhere"][i % 3], facets="tags").facets["tags"]
+        assert many.facets[2]["tags"] == {} and ix.search("w1").facets is None
+        assert ix.search("+w1 -w2", syntax="boolean", facets=["open"]).facets["open"].present == 133
+        for bad, error, words in ((["yaer"], gpuidx.UsageError, "did you mean year"), ([1], TypeError, "int"),
+                                  (["tags:bins=3"], gpuidx.UsageError, "no bins")):
+            with pytest.raises(error, match=words):
+                ix.search("w1", facets=bad)
+
+
 def test_close_waits_for_a_search_with_filters(tmp_path):
     rng = random.Random(5)
     docs = [document(rng, i) for i in range(20000)]
