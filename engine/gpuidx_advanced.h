@@ -411,8 +411,8 @@ GX_API gx_status gx_count_facets(gx_facets **out, gx_session *s, const gx_query 
 /* The same of a set of documents of an index: bit d % 64 of words[d / 64] is set for document d, as
  * gx_filter_evaluate sets it. */
 GX_API gx_status gx_count_facets_of(gx_facets **out, const gx_index *ix,
-                                    const uint64_t *words /* [ceil(n_docs / 64)] */, const gx_facet *facets,
-                                    uint32_t n, gx_error *err);
+                                    const uint64_t *words /* [ceil(n_docs / 64)] */, const gx_facet *facets, uint32_t n,
+                                    gx_error *err);
 /* Check facets, as gx_count_facets does, before there is a query. */
 GX_API gx_status gx_facets_check(const gx_index *ix, const gx_facet *facets, uint32_t n, gx_error *err);
 GX_API uint64_t gx_facets_n_matches(const gx_facets *f);
@@ -600,6 +600,14 @@ GX_API gx_status gx_index_rewrite(const gx_index *ix, const char *path, const gx
 
 /* ---- collections of other engines ---- */
 
+/* What an import has found in a file of attributes. */
+typedef struct gx_import_counts {
+    size_t size;
+    uint64_t lines;        /* behind the header */
+    uint64_t skipped;      /* bad ones among them */
+    uint64_t without_line; /* documents that no line, or a bad one, is of: they have no attributes */
+} gx_import_counts;
+
 typedef struct gx_import_options {
     size_t size;
     bool force;              /* replace an existing file */
@@ -615,10 +623,24 @@ typedef struct gx_import_options {
     bool (*cancel)(void *user); /* called now and then; true: stop. May be NULL */
     void *user;
     const char *fold; /* as in gx_builder_options */
+    /* The documents' attributes, a file as gx_attributes_export writes it: its first line names the columns,
+     * as in id<TAB>year:int<TAB>tags:keywords; then a line a document, in any order. It may be compressed;
+     * "-" is stdin. A bad line is one with too many or too few fields, a value that is not of its type, an
+     * id that no document has, or one that an earlier line has. NULL: no attributes. */
+    const char *attributes_file;
+    /* [n_attributes] The columns to take, and their types; the header's types do not count then. n_attributes
+     * 0: all, each with the type that the header gives. bitmaps: [n_attributes], or NULL. */
+    const gx_attribute *attributes;
+    const gx_bitmap_options *bitmaps;
+    uint32_t n_attributes;
+    bool skip_bad;                             /* skip and count bad lines; false: fail */
+    void (*say)(void *user, const char *text); /* what is wrong with a line that is skipped. May be NULL */
+    gx_import_counts *counts;                  /* written if the import succeeds. May be NULL */
 } gx_import_options;
 #define GX_IMPORT_OPTIONS                                                                                              \
     {                                                                                                                  \
-        sizeof(gx_import_options), false, NULL, NULL, NULL, NULL, NULL, false, NULL, NULL, NULL, NULL, NULL            \
+        sizeof(gx_import_options), false, NULL, NULL, NULL, NULL, NULL, false, NULL, NULL, NULL, NULL, NULL, NULL,     \
+            NULL, NULL, 0, false, NULL, NULL                                                                           \
     }
 GX_API void gx_import_options_init(gx_import_options *o, size_t size);
 
@@ -634,6 +656,16 @@ typedef struct gx_export_options {
     }
 GX_API void gx_export_options_init(gx_export_options *o, size_t size);
 
+/* Write the attributes of ix to a file of tab-separated values, which appears at path ("-": standard
+ * output) when it is complete. The first line has id and each attribute's name, type and bitmap options,
+ * NAME:TYPE[:OPTIONS]; then comes a line a document, with an empty field where it has no value, and commas
+ * between several keywords. In a field \t \n \r \0 \\ and \, stand for a tab, a line end, a carriage
+ * return, a NUL, a backslash and a comma. An import gets the same values back: floats to the bit, dates to
+ * the second. opt may be NULL. GX_EUSAGE (opt's size; there are no attributes), GX_EINPUT (a document
+ * without an id), GX_EEXISTS, GX_ENOTFOUND, GX_EIO, GX_ECORRUPT, GX_ECANCELLED, GX_ENOMEM. */
+GX_API gx_status gx_attributes_export(const gx_index *ix, const char *path, const gx_export_options *opt,
+                                      gx_error *err);
+
 /* Make an index at path from a file of the Common Index File Format (CIFF; "-": stdin), which
  * may be compressed. The file is read once, from front to back. Lists without postings are left
  * out. Memory: 8 bytes for each posting of the longest list, about 16 bytes a term, and a few
@@ -642,9 +674,11 @@ GX_API void gx_export_options_init(gx_export_options *o, size_t size);
  * CIFF does not record how the terms were made. The analyzer of the index is the given one; else
  * the one that the description names, if gpuidx wrote the file; else "whitespace".
  *
- * opt may be NULL. GX_EUSAGE (opt's size; an unknown codec, analyzer, stemmer), GX_ENOTFOUND,
- * GX_EIO, GX_EINPUT (with the file, the byte of the decompressed stream and the reason),
- * GX_EEXISTS, GX_ECANCELLED, GX_ENOMEM. */
+ * With opt->attributes_file, 24 to 56 bytes of memory a document more, and a temporary file.
+ *
+ * opt may be NULL. GX_EUSAGE (opt's size; an unknown codec, analyzer, stemmer; bad attributes),
+ * GX_ENOTFOUND, GX_EIO, GX_EINPUT (with the file, the byte of the decompressed stream and the reason; of
+ * attributes with the file, the line and the reason), GX_EEXISTS, GX_ECANCELLED, GX_ENOMEM. */
 GX_API gx_status gx_ciff_import(const char *file, const char *path, const gx_import_options *opt, gx_error *err);
 
 /* Write ix as a CIFF file, which appears at path when it is complete. Titles and texts are left

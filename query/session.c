@@ -685,7 +685,8 @@ static void begin_time(time_limit *limit, const gx_query_options *asked, gx_quer
 static gx_status end_time(const time_limit *limit, gx_status st, gx_error *err)
 {
     if (st == GX_ECANCELLED && limit->late)
-        return gx_fail(err, GX_EDEADLINE, "the search took longer than the %g s that it was given", limit->opt->seconds);
+        return gx_fail(err, GX_EDEADLINE, "the search took longer than the %g s that it was given",
+                       limit->opt->seconds);
     return st;
 }
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "engine/gpuidx_advanced.h"
+#include "tools/attribute_list.h"
 #include "tools/cli.h"
 #include "tools/output.h"
 #include "tools/progress.h"
@@ -22,10 +23,7 @@ typedef struct build {
     progress bar;
     uint64_t limit, skipped;
     bool skip;
-    char *attribute_names; /* --attr's text, cut into names */
-    gx_attribute attributes[GX_MAX_ATTRIBUTES];
-    gx_bitmap_options bitmaps[GX_MAX_ATTRIBUTES];
-    uint32_t n_attributes;
+    attribute_list attributes;
     double order_seconds;
     double began, read_seconds; /* of the monotonic clock; not inside the builder */
 } build;
@@ -192,39 +190,6 @@ static uint32_t threads_of(const cli_args *a)
     return given ? given : cores > 0 ? (uint32_t)cores : 1;
 }
 
-/* --attr: NAME:TYPE,NAME:TYPE:bins=25,... */
-static int read_attributes(build *b)
-{
-    const char *list = cli_text(b->args, "attr");
-    gx_attribute_type type;
-    if (!list)
-        return 0;
-    if (!(b->attribute_names = strdup(list)))
-        return cli_fail(GX_ENOMEM, "no memory for the names of attributes");
-    for (char *p = b->attribute_names, *next; p; p = next) {
-        if ((next = strchr(p, ',')))
-            *next++ = 0;
-        char *colon = strchr(p, ':'), *more = colon ? strchr(colon + 1, ':') : NULL;
-        if (!colon)
-            return cli_usage(b->args, "--attr=%s: no type: write NAME:TYPE, as in year:int", p);
-        *colon = 0;
-        if (more)
-            *more++ = 0;
-        if (!gx_attribute_type_find(colon + 1, &type))
-            return cli_usage(b->args,
-                             "--attr=%s:%s: there is no such type; it is one of int, float, date, keyword, "
-                             "keywords, bool",
-                             p, colon + 1);
-        if (b->n_attributes == GX_MAX_ATTRIBUTES)
-            return cli_usage(b->args, "--attr: more than %u attributes", GX_MAX_ATTRIBUTES);
-        gx_error err = {0};
-        if (more && gx_bitmap_options_read(&b->bitmaps[b->n_attributes], more, &err))
-            return cli_usage(b->args, "--attr=%s:%s: %s", p, colon + 1, err.text);
-        b->attributes[b->n_attributes++] = (gx_attribute){p, type};
-    }
-    return 0;
-}
-
 /* Warn of an attribute that no document has: its name may be misspelt. */
 static void warn_of_missing_attributes(const gx_index *ix)
 {
@@ -256,11 +221,11 @@ static int open_all(build *b)
                             .threads = readers_of(threads_of(a))};
     if (cli_given(a, "format"))
         gx_source_format_find(cli_text(a, "format"), &in.format);
-    const int code = read_attributes(b);
+    const int code = attribute_list_read(&b->attributes, a);
     if (code)
         return code;
-    in.attributes = b->attributes;
-    in.n_attributes = b->n_attributes;
+    in.attributes = b->attributes.attributes;
+    in.n_attributes = b->attributes.n;
     if (gx_source_open(&b->source, (const char *const *)a->argv, (size_t)a->argc, &in, &err))
         return cli_fail_error(&err);
     if (a->argc == 1)
@@ -284,9 +249,9 @@ static int open_all(build *b)
     out.memory = cli_count(a, "memory");
     out.threads = threads_of(a) - readers_of(threads_of(a));
     out.source = from;
-    out.attributes = b->attributes;
-    out.n_attributes = b->n_attributes;
-    out.bitmaps = b->bitmaps;
+    out.attributes = b->attributes.attributes;
+    out.n_attributes = b->attributes.n;
+    out.bitmaps = b->attributes.bitmaps;
     if (gx_builder_open(&b->builder, &out, &err))
         return cli_fail_error(&err);
     if (cli_choice(a, "order")) /* the index of the documents as they come is only read, by put_in_order */
@@ -394,7 +359,7 @@ static int run(const cli_args *a)
     }
     gx_builder_abort(b.builder);
     gx_source_close(b.source);
-    free(b.attribute_names);
+    attribute_list_free(&b.attributes);
     if (code == gx_status_exit(GX_ECANCELLED))
         stop_die("nothing was written");
     return code ? code : stop_done(path);

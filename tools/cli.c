@@ -282,6 +282,15 @@ int cli_choice(const cli_args *a, const char *flag)
 
 /* ---- parsing ---- */
 
+/* The first command that has the flag, or NULL. */
+static const cli_command *command_with(const char *flag)
+{
+    for (size_t i = 0; cli_commands[i]; ++i)
+        if (strlen(flag) > 1 && find_long(cli_commands[i], flag, strlen(flag)) >= 0)
+            return cli_commands[i];
+    return NULL;
+}
+
 static int unknown_flag(const cli_args *a, const char *word)
 {
     const char *names[MAX_FLAGS];
@@ -296,7 +305,9 @@ static int unknown_flag(const cli_args *a, const char *word)
     const char *nearest = cli_nearest(name, names, n);
     if (nearest)
         return cli_usage(a, "--%s: there is no such flag; did you mean --%s?", name, nearest);
-    return cli_usage(a, "--%s: there is no such flag", name);
+    const cli_command *other = command_with(name);
+    return other ? cli_usage(a, "--%s: there is no such flag; gpuidx %s has it", name, other->name)
+                 : cli_usage(a, "--%s: there is no such flag", name);
 }
 
 /* One "--name", "--name=value" or "--name value" at argv[*i]. */

@@ -3,7 +3,9 @@
 #include <sys/stat.h>
 
 #include "engine/gpuidx_advanced.h"
+#include "tools/attribute_list.h"
 #include "tools/cli.h"
+#include "tools/progress.h"
 #include "tools/signals.h"
 
 static bool is_file(const char *path)
@@ -50,10 +52,52 @@ static bool is_part_of_ds2i(const char *input, int *base_len)
     return false;
 }
 
-static int run(const cli_args *a)
+enum { MAX_REPORTS = 20 }; /* bad lines of attributes that are shown one by one */
+
+static uint64_t n_bad;
+
+static void say_bad(void *user, const char *text)
+{
+    (void)user;
+    if (n_bad++ < MAX_REPORTS)
+        cli_warn("%s; skipped", text);
+}
+
+/* What --attributes and --attr say. 0, or the exit code with the message printed. */
+static int read_attribute_flags(const cli_args *a, attribute_list *list, gx_import_counts *counts,
+                                gx_import_options *opt)
+{
+    const int code = attribute_list_read(list, a);
+    opt->attributes_file = cli_text(a, "attributes");
+    opt->attributes = list->attributes;
+    opt->bitmaps = list->bitmaps;
+    opt->n_attributes = list->n;
+    opt->skip_bad = cli_choice(a, "on-error") == 1;
+    opt->say = say_bad;
+    opt->counts = counts;
+    if (code == 0 && !opt->attributes_file && (list->n || cli_given(a, "on-error")))
+        return cli_usage(a, "--%s: of which file? --attributes names it", list->n ? "attr" : "on-error");
+    if (code == 0 && opt->attributes_file && strcmp(opt->attributes_file, "-") == 0 && strcmp(a->argv[0], "-") == 0)
+        return cli_usage(a, "--attributes=-: standard input is what is imported; give a file");
+    return code;
+}
+
+static void tell_counts(const cli_args *a, const gx_import_counts *c)
+{
+    if (!cli_text(a, "attributes"))
+        return;
+    if (c->without_line)
+        cli_note("%s document%s no line in %s, and so no attributes", show_count(c->without_line),
+                 c->without_line == 1 ? " has" : "s have", cli_text(a, "attributes"));
+    if (c->skipped > MAX_REPORTS)
+        cli_warn("%s bad lines were skipped; the first %d are shown", show_count(c->skipped), MAX_REPORTS);
+}
+
+static int import(const cli_args *a, attribute_list *list)
 {
     int base_len;
     gx_error err = {0};
+    gx_import_counts counts = {0};
     gx_import_options opt = GX_IMPORT_OPTIONS;
     const char *path = cli_text(a, "output"), *format = cli_text(a, "format");
     opt.force = cli_switch(a, "force");
@@ -69,6 +113,11 @@ static int run(const cli_args *a)
     opt.cancel = is_stopped;
     if (!path)
         return cli_usage(a, "--output: where does the index go?");
+    const int bad = read_attribute_flags(a, list, &counts, &opt);
+    if (bad)
+        return bad;
+    if (opt.attributes_file && cli_same_file(opt.attributes_file, path))
+        return cli_usage(a, "--output: %s is what is imported; give another name", path);
     if (is_input(a->argv[0], path))
         return cli_usage(a, "--output: %s is what is imported; give another name", path);
     if ((!format || strcmp(format, "ds2i") == 0) && is_part_of_ds2i(a->argv[0], &base_len))
@@ -91,7 +140,17 @@ static int run(const cli_args *a)
                                          : "fold");
     stop_on_signals();
     const gx_status st = (ciff ? gx_ciff_import : gx_ds2i_import)(a->argv[0], path, &opt, &err);
+    if (st == GX_OK)
+        tell_counts(a, &counts);
     return st ? stop_fail(&err) : stop_done(path);
+}
+
+static int run(const cli_args *a)
+{
+    attribute_list list = {0};
+    const int code = import(a, &list);
+    attribute_list_free(&list);
+    return code;
 }
 
 static const cli_flag flags[] = {
@@ -114,6 +173,14 @@ static const cli_flag flags[] = {
     {"impacts", 0, CLI_SWITCH, NULL, NULL,
      "the collection's term frequencies are impacts: numbers of at least 1 that add up to a document's score. The "
      "index is then searched with the scorer `impact`"},
+    {"attributes", 0, CLI_TEXT, "FILE", NULL,
+     "give the documents the attributes that `FILE` has, by which `query --filter` selects them: tab-separated values, "
+     "as `gpuidx export --attributes` writes them, or any table with a column `id`; see Attributes"},
+    {"attr", 0, CLI_LIST, "NAME:TYPE", NULL,
+     "take the column `NAME` of `FILE`, with this type (`gpuidx help build`); may be given several "
+     "times. Without it, all columns are taken, with the types that the first line gives"},
+    {"on-error", 0, CLI_CHOICE, "fail|skip", "fail",
+     "what to do with a bad line of the attributes' `FILE`: `fail`, or `skip` it and go on"},
     CLI_CODEC_FLAGS,
     {"force", 0, CLI_SWITCH, NULL, NULL, "replace `FILE` if it exists"},
     {NULL},
@@ -124,12 +191,26 @@ static const cli_section sections[] = {
                 "        JASS), or - for stdin; gz, bz2, xz, zstd are read as they are\n"
                 "  ds2i  INPUT.docs, INPUT.freqs and INPUT.sizes of ds2i and PISA: sequences\n"
                 "        of 32-bit numbers, each with its length before it"},
+    {"Attributes",
+     "Neither format holds attributes. `--attributes` takes them from a file with a line a document, in any order, "
+     "which may be compressed. Its first line names the columns: `id`, and each attribute with its type behind a "
+     "colon, as in `year:int`, unless `--attr` gives the types. Tabs part fields, and commas the values of an "
+     "attribute of type `keywords`; an empty field is no value. `gpuidx help export` says what a backslash means.\n"
+     "\n"
+     "A line is bad if it has too many or too few fields, a value that is not of its type, an id that no document has, "
+     "or an id that an earlier line has. It ends the import with exit code 3, and its file and line are told; with "
+     "`--on-error=skip` it is told and left out. A document without a line has no attributes; a note says how many "
+     "there are."},
     {NULL},
 };
 
 static const cli_section examples[] = {
     {"gpuidx import robust04.ciff.gz -o robust04.gx --analyzer=english", "What Anserini exported: Porter's stems "
                                                                          "without stop words."},
+    {"gpuidx import papers.ciff -o papers.gx --attributes papers.tsv", "What `gpuidx export` wrote of an index with "
+                                                                       "attributes."},
+    {"gpuidx import robust04.ciff.gz -o robust04.gx --attributes meta.tsv --attr=date:date,source:keyword",
+     "Two columns of a table."},
     {"gpuidx import splade.ciff -o splade.gx --impacts", "A CIFF file whose scores are quantised impacts."},
     {"gpuidx import gov2/inv -o gov2.gx --terms=gov2/fwd.terms --documents=gov2/fwd.documents", "What PISA's invert "
                                                                                                 "made."},

@@ -69,7 +69,8 @@ int ask_open(ask *k, const cli_args *a, const char *path)
     if (k->explain && k->format != OUT_HUMAN && k->format != OUT_JSONL)
         return cli_usage(a, "--explain: the format %s has no place for it; human and jsonl do", cli_text(a, "format"));
     if (k->facets.n && !has_counts(k))
-        return cli_usage(a, "--facet: the format %s has no place for counts; human and jsonl do", cli_text(a, "format"));
+        return cli_usage(a, "--facet: the format %s has no place for counts; human and jsonl do",
+                         cli_text(a, "format"));
     ask_note_large_k(k);
     return 0;
 }

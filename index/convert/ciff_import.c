@@ -29,6 +29,7 @@ typedef struct field {
 enum { HEADER_MESSAGE, LIST_MESSAGE, DOCUMENT_MESSAGE };
 
 typedef struct import {
+    const gx_import_setup *setup;
     const gx_import_options *opt;
     const gx_analyzer *analyzer; /* the one that opt names, or NULL */
     gx_input in;
@@ -428,7 +429,8 @@ static gx_status read_document(import *im, uint32_t number, gx_error *err)
         im->unequal = number;
         im->unequal_length = length;
     }
-    return gx_writer_add_document(im->writer, &(gx_document){.id = im->name.bytes, .id_len = im->name.n}, length, err);
+    st = gx_writer_add_document(im->writer, &(gx_document){.id = im->name.bytes, .id_len = im->name.n}, length, err);
+    return st == GX_OK ? gx_import_add_document(im->setup, im->name.bytes, im->name.n, err) : st;
 }
 
 static gx_status read_all(import *im, gx_error *err)
@@ -504,6 +506,8 @@ static gx_status finish(import *im, gx_error *err)
     gx_analyzer *described = NULL;
     gx_status st = im->analyzer ? GX_OK : open_described_analyzer(im, &described, err);
     if (st == GX_OK)
+        st = gx_import_read_attributes(im->setup, err);
+    if (st == GX_OK)
         st = gx_writer_finish_with(im->writer, described ? described : im->analyzer, err);
     gx_analyzer_close(described);
     return st;
@@ -518,7 +522,7 @@ static uint64_t known_size(const gx_input *in)
 
 static gx_status import_file(const char *file, const char *path, gx_import_setup *setup, gx_error *err)
 {
-import im = {.opt = & setup->options, .analyzer = setup->analyzer, .in = GX_INPUT_INIT };
+import im = {.setup = setup, .opt = & setup->options, .analyzer = setup->analyzer, .in = GX_INPUT_INIT };
     im.in.binary = true;
     im.in.cancel = im.opt->cancel;
     im.in.user = im.opt->user;
@@ -557,7 +561,7 @@ import im = {.opt = & setup->options, .analyzer = setup->analyzer, .in = GX_INPU
 gx_status gx_ciff_import(const char *file, const char *path, const gx_import_options *opt, gx_error *err)
 {
     gx_import_setup setup;
-    gx_status st = gx_import_setup_open(&setup, opt, err);
+    gx_status st = gx_import_setup_open(&setup, opt, path, err);
     if (st == GX_OK)
         st = import_file(file, path, &setup, err);
     gx_import_setup_close(&setup);

@@ -33,6 +33,7 @@ typedef struct list {
 } list;
 
 typedef struct import {
+    const gx_import_setup *setup;
     const gx_import_options *opt;
     mapped_file docs, freqs, sizes, terms, documents;
     uint32_t n_docs;
@@ -213,6 +214,8 @@ static gx_status add_documents(import *im, gx_error *err)
         if ((st = read_name(&im->documents, &line, d, n, "documents", &id, err)) == GX_OK)
             st = gx_writer_add_document(im->writer, &(gx_document){.id = text_of(&id), .id_len = id.len},
                                         read_u32(&im->sizes, first + 4 * (uint64_t)d), err);
+        if (st == GX_OK)
+            st = gx_import_add_document(im->setup, text_of(&id), id.len, err);
     }
     return st;
 }
@@ -299,7 +302,7 @@ static gx_status read_all(import *im, const char *base, gx_error *err)
 
 static gx_status import_files(const char *base, const char *path, const gx_import_setup *setup, gx_error *err)
 {
-import im = {.opt = & setup->options };
+import im = {.setup = setup, .opt = & setup->options };
     gx_status st = read_all(&im, base, err);
     if (st == GX_OK)
         st = gx_writer_open(&im.writer, path, &setup->writer, err);
@@ -309,6 +312,8 @@ import im = {.opt = & setup->options };
         st = add_lists(&im, err);
     if (st == GX_OK)
         st = check_lengths(&im, err);
+    if (st == GX_OK)
+        st = gx_import_read_attributes(setup, err);
     if (st == GX_OK)
         st = gx_writer_finish_with(im.writer, setup->analyzer, err);
     gx_writer_close(im.writer);
@@ -325,7 +330,7 @@ import im = {.opt = & setup->options };
 gx_status gx_ds2i_import(const char *base, const char *path, const gx_import_options *opt, gx_error *err)
 {
     gx_import_setup setup;
-    gx_status st = gx_import_setup_open(&setup, opt, err);
+    gx_status st = gx_import_setup_open(&setup, opt, path, err);
     if (st == GX_OK)
         st = import_files(base, path, &setup, err);
     gx_import_setup_close(&setup);

@@ -376,3 +376,128 @@ for d, impact in sorted(zip(sequence(".docs", at + 1), sequence(".freqs", at)), 
     complains 'ds2i is several files'
     [ ! -e ./-.docs ]
 }
+
+# ---- attributes ----
+
+# 400 documents with values of all types, in attributes.gx: extremes, escapes, several and missing ones.
+build_attributes() {
+    python3 - >corpus.jsonl <<'END'
+import json, math, random, struct
+random.seed(5)
+def number():
+    while True:
+        x = struct.unpack("<d", random.randbytes(8))[0]
+        if math.isfinite(x):
+            return x
+for i in range(400):
+    d = {"id": "d%d" % i, "text": "word w%d" % (i % 7)}
+    if i % 5:
+        d["n"] = random.choice([random.randrange(-2**63, 2**63), -2**63, 2**63 - 1, 0])
+    if i % 3:
+        d["x"] = random.choice([number(), 0.1, 1e-320, 5e-324, -1.7976931348623157e308, 100])
+    if i % 4:
+        d["when"] = random.choice(["2019-05-31T12:30:00+02:00", "0000-01-01T00:00:00+14:00",
+                                   "9999-12-31T23:59:59-12:00", "1969-12-31T23:59:59Z", "2020-02", "0000",
+                                   "%04d-01-01" % random.randrange(10000)])
+    if i % 6:
+        d["name"] = random.choice(["tab\there", "a,b", "c:\\d", "line\nend\r", "\u00e4\u00f6", ' "q" ', "-", "\\t"])
+    d["tags"] = random.sample(["a,b", "c\\d", "x\ny", "plain", "\u00fc", "t\tt", "\\"], random.randrange(4))
+    if i % 7:
+        d["open"] = random.random() < .5
+    print(json.dumps(d))
+END
+    "$GPUIDX" build -q corpus.jsonl -o attributes.gx --force --attr=n:int:bins=20:by=width,x:float,when:date \
+        --attr=name:keyword:bitmaps=none,tags:keywords:bitmaps=equality,open:bool
+}
+
+# What an index says of its attributes, and what some filters find.
+attributes_of() {
+    "$GPUIDX" info --json "$1" | python3 -c 'import json, sys; print(json.load(sys.stdin)["attributes"])'
+    for filter in 'n:<0' 'x:[0 TO 1]' 'when:<1970' 'name:"a,b"' 'tags:"c\\d" AND NOT has:when' 'open:true'; do
+        "$GPUIDX" query -q --engine=cpu --format=tsv -k 400 --filter "$filter" "$1" word
+    done
+}
+
+@test "attributes go to a file beside CIFF and ds2i, and come back the same, in any order of lines" {
+    build_attributes
+    "$GPUIDX" check -q --level=full attributes.gx
+    ask export attributes.gx -o a.ciff --attributes=a.tsv
+    exits 0
+    [ "$(head -n 1 a.tsv | tr '\t' ' ')" = "id n:int:bitmaps=range:bins=20:by=width x:float when:date \
+name:keyword:bitmaps=none tags:keywords:bitmaps=equality open:bool" ]
+    [ "$(wc -l <a.tsv)" = 401 ]
+    (head -n 1 a.tsv && tail -n +2 a.tsv | sort -r) >reversed.tsv
+    gzip -k reversed.tsv
+    for file in a.tsv reversed.tsv reversed.tsv.gz; do
+        ask import a.ciff -o back.gx --attributes=$file --force
+        exits 0
+        silent
+        ask check -q --level=full back.gx
+        exits 0
+        "$GPUIDX" export back.gx --attributes=- | cmp - a.tsv
+        diff <(attributes_of attributes.gx) <(attributes_of back.gx)
+    done
+    "$GPUIDX" export attributes.gx -o ds
+    "$GPUIDX" import ds -o ds.gx --attributes=- <reversed.tsv
+    diff <(attributes_of attributes.gx) <(attributes_of ds.gx)
+}
+
+@test "the attributes of a collection are those of its live documents" {
+    build_attributes
+    "$GPUIDX" export attributes.gx --attributes=a.tsv
+    sed -n '1,150p' corpus.jsonl >1.jsonl
+    sed -n '151,$p' corpus.jsonl >2.jsonl
+    for i in 1 2; do
+        "$GPUIDX" build -q $i.jsonl -o $i.gx --attr=n:int:bins=20:by=width,x:float,when:date \
+            --attr=name:keyword:bitmaps=none,tags:keywords:bitmaps=equality,open:bool
+    done
+    "$GPUIDX" collect 1.gx 2.gx -o folder
+    "$GPUIDX" delete -q folder --filter='id:d3 OR id:d200'
+    diff <(grep -vP '^(d3|d200)\t' a.tsv) <("$GPUIDX" export folder --attributes=-)
+}
+
+@test "columns of any table become attributes, and bad lines are told by file and line" {
+    printf '{"id":"%s","text":"word"}\n' a b c >c.jsonl
+    "$GPUIDX" build -q c.jsonl -o c.gx
+    "$GPUIDX" export c.gx -o c.ciff
+    printf 'year\tid\tnote\n2001\ta\tx\n\nmany\tb\ty\n2003\tnone\tz\n2004\ta\tz\n2005\tc\n' >table.tsv
+    ask import c.ciff -o t.gx --attributes=table.tsv --attr=year:int
+    exits 3
+    complains "table.tsv:4: the attribute year: 'many' is no whole number"
+    [ ! -e t.gx ]
+    ask import c.ciff -o t.gx --attributes=table.tsv --attr=year:int --on-error=skip
+    exits 0
+    complains "table.tsv:4: the attribute year: 'many' is no whole number; skipped"
+    complains "table.tsv:5: no document has the id 'none'; skipped"
+    complains "table.tsv:6: document 'a' has an earlier line; skipped"
+    complains "table.tsv:7: 2 fields, where the header has 3; skipped"
+    complains '2 documents have no line in table.tsv, and so no attributes'
+    [ "$("$GPUIDX" export t.gx --attributes=- | tr '\t\n' ' ;')" = 'id year:int;a 2001;b ;c ;' ]
+    ask import c.ciff -o u.gx --attributes=table.tsv
+    exits 3
+    complains "table.tsv:1: the column 'year' has no type"
+    ask import c.ciff -o u.gx --attributes=table.tsv --attr=month:int
+    exits 3
+    complains "table.tsv:1: no column is named 'month'"
+    printf 'id\tk:keyword\na\tx\\y\n' >escape.tsv
+    ask import c.ciff -o u.gx --attributes=escape.tsv
+    exits 3
+    complains 'escape.tsv:2: a backslash is followed by none of'
+    ask import c.ciff -o u.gx --attr=year:int
+    exits 2
+    complains '--attr: of which file?'
+    ask import c.ciff -o u.gx --attributes=nowhere.tsv
+    exits 5
+    complains 'nowhere.tsv'
+    ask import c.ciff -o table.tsv --attributes=table.tsv --force
+    exits 2
+    complains 'table.tsv is what is imported'
+    [ ! -e u.gx ]
+    ask export c.gx --attributes=none.tsv
+    exits 2
+    complains 'c.gx has no attributes'
+    [ ! -e none.tsv ]
+    ask export t.gx --attributes=table.tsv
+    exits 5
+    complains 'table.tsv exists'
+}

@@ -1049,6 +1049,14 @@ class Index:
         with self._use() as file:
             interrupt.check(lib.gx_ciff_export(file, path_bytes(path), o, err), err)
 
+    def export_attributes(self, path: Union[str, "os.PathLike[str]"], *, force: bool = False) -> None:
+        """Write ids and attributes as tab-separated values; `gpuidx help export` describes the file. import_ciff reads
+        it, and the values come back the same."""
+        o, err, interrupt = options("gx_export_options"), new_error(), Interrupt()
+        o.force, o.cancel = force, interrupt.cancel
+        with self._use() as file:
+            interrupt.check(lib.gx_attributes_export(file, path_bytes(path), o, err), err)
+
     def check(self, level: str = "full") -> None:
         """Verify the file anew: "structure", "checksum" or "full" (every list decoded). CorruptError has the fault."""
         err = new_error()
@@ -1060,11 +1068,15 @@ _check = check
 
 def import_ciff(ciff: Union[str, "os.PathLike[str]"], path: Union[str, "os.PathLike[str]"], *, force: bool = False,
                 codec: Optional[str] = None, analyzer: Optional[str] = None, stemmer: Optional[str] = None,
-                stopwords: Optional[str] = None, impacts: bool = False, fold: Optional[str] = None) -> Index:
-    """Make an index of a CIFF file, and open it. analyzer: how queries become terms; None: what the file says."""
+                stopwords: Optional[str] = None, impacts: bool = False, fold: Optional[str] = None,
+                attributes: Union[str, "os.PathLike[str]", None] = None) -> Index:
+    """Make an index of a CIFF file, and open it. analyzer: how queries become terms; None: what the file says.
+    attributes: a file of the documents' attributes, as Index.export_attributes writes it."""
     o, err, interrupt = options("gx_import_options"), new_error(), Interrupt()
     given = {"docid_codec": codec, "analyzer": analyzer, "stemmer": stemmer, "stopwords": stopwords, "fold": fold}
     keep = {name: ffi.new("char[]", v.encode()) for name, v in given.items() if v is not None}
+    if attributes is not None:
+        keep["attributes_file"] = ffi.new("char[]", path_bytes(attributes))
     for name, value in keep.items():
         setattr(o, name, value)
     o.force, o.impacts, o.cancel = force, impacts, interrupt.cancel

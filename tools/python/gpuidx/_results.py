@@ -46,8 +46,8 @@ class Results:
     matches  uint64 [n], all matching documents; None unless count=True was asked
     facets   [n] dicts {what was asked for: Facet}; None unless facets were asked for
 
-    Of one query alone (`single`) docids and scores are [hits], and counts and matches numbers, facets a dict. Iterating gives the
-    hits of one query, or for each query a list of its hits.
+    Of one query alone (`single`) docids and scores are [hits], counts and matches numbers, facets a dict. Iterating
+    gives the hits of one query, or for each query a list of its hits.
     """
 
     __slots__ = ("index", "docids", "scores", "counts", "matches", "qids", "single", "facets")

@@ -299,13 +299,34 @@ def test_facets_count_all_matches(tmp_path):
             many = ix.search(["w1", "w0 w2", "nowhere"] * 40, k=1, facets=["tags"], batch=32, threads=threads)
             assert many.matches is None and len(many.facets) == 120
             for i in range(0, 120, 7):
-                assert many.facets[i]["tags"] == ix.search(["w1", "w0 w2", "nowhere"][i % 3], facets="tags").facets["tags"]
+                alone = ix.search(["w1", "w0 w2", "nowhere"][i % 3], facets="tags")
+                assert many.facets[i]["tags"] == alone.facets["tags"]
         assert many.facets[2]["tags"] == {} and ix.search("w1").facets is None
         assert ix.search("+w1 -w2", syntax="boolean", facets=["open"]).facets["open"].present == 133
         for bad, error, words in ((["yaer"], gpuidx.UsageError, "did you mean year"), ([1], TypeError, "int"),
                                   (["tags:bins=3"], gpuidx.UsageError, "no bins")):
             with pytest.raises(error, match=words):
                 ix.search("w1", facets=bad)
+
+
+def test_attributes_travel_beside_ciff(tmp_path):
+    docs = [{"id": str(i), "text": "word", "year": 2000 + i % 20, "x": 0.1 * i, "tags": ["a,b", "c\\d\t"][:i % 3]}
+            for i in range(50)]
+    with gpuidx.build(tmp_path / "x.gx", docs, attributes={"year": "int", "x": "float", "tags": "keywords"}) as ix:
+        ix.export_ciff(tmp_path / "x.ciff")
+        ix.export_attributes(tmp_path / "x.tsv")
+        with gpuidx.import_ciff(tmp_path / "x.ciff", tmp_path / "y.gx", attributes=tmp_path / "x.tsv") as other:
+            other.check()
+            other.export_attributes(tmp_path / "y.tsv")
+            assert (tmp_path / "x.tsv").read_bytes() == (tmp_path / "y.tsv").read_bytes()
+            for expression in ("x:0.30000000000000004", 'tags:"a,b"', "year:<2003"):
+                assert other.search("word", 50, filter=expression).docids.tolist() == \
+                    ix.search("word", 50, filter=expression).docids.tolist() != []
+        with pytest.raises(gpuidx.ExistsError, match="x.tsv"):
+            ix.export_attributes(tmp_path / "x.tsv")
+    (tmp_path / "bad.tsv").write_text("id\tyear:int\n1\tmany\n")
+    with pytest.raises(gpuidx.InputError, match="bad.tsv:2: .*'many' is no whole number"):
+        gpuidx.import_ciff(tmp_path / "x.ciff", tmp_path / "z.gx", attributes=tmp_path / "bad.tsv")
 
 
 def test_close_waits_for_a_search_with_filters(tmp_path):
