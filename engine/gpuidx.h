@@ -199,7 +199,7 @@ GX_API gx_status gx_index_doc_text(const gx_index *ix, uint32_t docid, char **bu
 typedef enum gx_attribute_type {
     GX_ATTRIBUTE_INT = 1,  /* a whole number of 64 bits: -12, 2019 */
     GX_ATTRIBUTE_FLOAT,    /* a finite number: 3.5, -1e9 */
-    GX_ATTRIBUTE_DATE,     /* ISO 8601, years 0000 to 9999, UTC unless it says otherwise, to the second:
+    GX_ATTRIBUTE_DATE,     /* ISO 8601, years 0000 to 9999 in UTC, which it is unless it says otherwise, to the second:
                             * 2019-05-31T12:30:00+02:00, 2019-05-31, 2019-05, 2019 (the first second of them) */
     GX_ATTRIBUTE_KEYWORD,  /* a string, compared byte by byte */
     GX_ATTRIBUTE_KEYWORDS, /* any number of strings */

@@ -212,7 +212,7 @@ static const char *take_time(const char **p, const char *end, int64_t *first, in
     return NULL;
 }
 
-const char *gx_parse_date(const char *p, size_t n, int64_t *first, int64_t *last)
+static const char *parse_date(const char *p, size_t n, int64_t *first, int64_t *last)
 {
     static const char *const fault = "is no date as in 2019-05-31 or 2019-05-31T12:30:00Z";
     const char *const end = p + n;
@@ -246,6 +246,14 @@ const char *gx_parse_date(const char *p, size_t n, int64_t *first, int64_t *last
     return why ? why : p == end ? NULL : fault;
 }
 
+const char *gx_parse_date(const char *p, size_t n, int64_t *first, int64_t *last)
+{
+    const char *why = parse_date(p, n, first, last);
+    if (!why && (*first < 86400 * gx_days_to(0, 1, 1) || *last >= 86400 * gx_days_to(10000, 1, 1)))
+        why = "is no date of the years 0000 to 9999 in UTC";
+    return why;
+}
+
 /* ---- values to texts ---- */
 
 void gx_print_float(double x, char text[GX_VALUE_TEXT])
@@ -262,17 +270,14 @@ void gx_print_float(double x, char text[GX_VALUE_TEXT])
     }
 }
 
-/* What lies before year 0 or behind 9999 in UTC does not where it is a day earlier or later. */
 void gx_print_date(int64_t second, char text[GX_VALUE_TEXT])
 {
-    const int64_t first = 86400 * gx_days_to(0, 1, 1), last = 86400 * gx_days_to(10000, 1, 1) - 1;
-    const int64_t zone = second < first ? 1439 * 60 : second > last ? -1439 * 60 : 0, local = second + zone;
-    const int64_t days = (local >= 0 ? local : local - 86399) / 86400, left = local - 86400 * days;
+    const int64_t days = second / 86400 - (second % 86400 < 0), left = second - 86400 * days;
     const gx_day d = gx_day_of(days);
-    const int n = snprintf(text, GX_VALUE_TEXT, "%04d-%02d-%02d", (int)d.year, d.month, d.day);
-    if (left || zone)
-        snprintf(text + n, GX_VALUE_TEXT - (size_t)n, "T%02d:%02d:%02d%s", (int)(left / 3600), (int)(left / 60 % 60),
-                 (int)(left % 60), zone > 0 ? "+23:59" : zone < 0 ? "-23:59" : "Z");
+    const int n = snprintf(text, GX_VALUE_TEXT, "%04lld-%02d-%02d", (long long)d.year, d.month, d.day);
+    if (left)
+        snprintf(text + n, GX_VALUE_TEXT - (size_t)n, "T%02d:%02d:%02dZ", (int)(left / 3600), (int)(left / 60 % 60),
+                 (int)(left % 60));
 }
 
 /* ---- what an index has ---- */

@@ -92,8 +92,8 @@ const char *gx_parse_float(const char *p, size_t n, double *out);
 const char *gx_parse_date(const char *p, size_t n, int64_t *first, int64_t *last);
 const char *gx_parse_bool(const char *p, size_t n, bool *out);
 
-/* The shortest text that gx_parse_float reads as x, which is finite; and one that gx_parse_date reads as
- * the second. A day's first second is written as the day. */
+/* A text of at most 17 digits that gx_parse_float reads as x, which is finite; and one that gx_parse_date
+ * reads as the second, of the years 0000 to 9999. A day's first second is written as the day. */
 #define GX_VALUE_TEXT 40u /* bytes of such a text, NUL included, at most */
 void gx_print_float(double x, char text[GX_VALUE_TEXT]);
 void gx_print_date(int64_t second, char text[GX_VALUE_TEXT]);

@@ -10,6 +10,7 @@
 #include "query/filter_kernels.h"
 
 #define SIGN (UINT64_C(1) << 63)
+#define MAX_SECOND INT64_C(300000000000) /* behind year 9999 */
 
 static gx_status no_memory(gx_error *err)
 {
@@ -78,7 +79,9 @@ typedef struct group {
 
 static group group_of_time(gx_facet_grouping by, int64_t second)
 {
-    const int64_t days = (second >= 0 ? second : second - 86399) / 86400;
+    if (second < -MAX_SECOND || second > MAX_SECOND) /* of a damaged file */
+        return (group){(uint64_t)second ^ SIGN, second, second};
+    const int64_t days = second / 86400 - (second % 86400 < 0);
     const gx_day d = gx_day_of(days);
     int64_t from = days, to = days + 1;
     if (by == GX_FACET_YEARS) {
@@ -408,8 +411,7 @@ static bool add_strings(gx_facet_count *f, const gx_index *ix, const gx_column *
 static uint32_t stored_bin_of(const gx_column *c, uint64_t raw)
 {
     uint32_t first = 0, last;
-    gx_bitmaps_find(c, raw, raw, &first, &last);
-    return first;
+    return gx_bitmaps_find(c, raw, raw, &first, &last) ? first : 0; /* of a damaged file */
 }
 
 static uint64_t key_of_raw(const gx_facet_count *f, const gx_column *c, uint64_t raw)

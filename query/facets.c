@@ -257,8 +257,8 @@ static bool put_text(answer *a, uint32_t i, const char *p, size_t n)
 /* "2019", "2019-05", "2019-05-31": the year, month or day that begins with this second. */
 static int print_period(char *text, size_t size, gx_facet_grouping by, int64_t first)
 {
-    const gx_day d = gx_day_of((first >= 0 ? first : first - 86399) / 86400);
-    int n = snprintf(text, size, "%04d", (int)d.year);
+    const gx_day d = gx_day_of(first / 86400 - (first % 86400 < 0));
+    int n = snprintf(text, size, "%04lld", (long long)d.year);
     if (by >= GX_FACET_MONTHS)
         n += snprintf(text + n, size - (size_t)n, "-%02d", d.month);
     if (by == GX_FACET_DAYS)

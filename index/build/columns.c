@@ -118,27 +118,76 @@ static gx_status number_of(dictionary *d, const char *p, size_t n, uint32_t *num
     return GX_OK;
 }
 
+/* A string to be sorted: its number, and its first 8 bytes behind those that all strings begin with. */
+typedef struct sorted_string {
+    uint64_t prefix; /* the first byte is the highest; zeros behind the end */
+    uint32_t number;
+} sorted_string;
+
 static int compare_strings(const void *a, const void *b, void *user)
 {
+    const sorted_string *x = a, *y = b;
     const dictionary *d = user;
     size_t n, m;
-    const char *p = get_string(d, *(const uint32_t *)a, &n), *q = get_string(d, *(const uint32_t *)b, &m);
+    if (x->prefix != y->prefix)
+        return x->prefix < y->prefix ? -1 : 1;
+    const char *p = get_string(d, x->number, &n), *q = get_string(d, y->number, &m);
     const int order = memcmp(p, q, n < m ? n : m);
     return order ? order : (n > m) - (n < m);
+}
+
+/* How many bytes all n strings begin with. */
+static size_t common_prefix(const dictionary *d, const sorted_string *s, uint32_t n)
+{
+    size_t len = 0, common;
+    const char *first = n ? get_string(d, s[0].number, &len) : NULL;
+    common = len;
+    for (uint32_t i = 1; i < n && common; ++i) {
+        const char *p = get_string(d, s[i].number, &len);
+        size_t same = 0;
+        while (same < common && same < len && p[same] == first[same])
+            ++same;
+        common = same;
+    }
+    return common;
+}
+
+/* The 8 bytes from `begin` on, as a number. */
+static uint64_t prefix_of(const char *p, size_t n, size_t begin)
+{
+    uint8_t bytes[8] = {0};
+    uint64_t prefix = 0;
+    memcpy(bytes, p + begin, n - begin < 8 ? n - begin : 8);
+    for (int i = 0; i < 8; ++i)
+        prefix = prefix << 8 | bytes[i];
+    return prefix;
 }
 
 /* Ordinals for the strings whose number has a 1 in d->ordinals. */
 static gx_status sort_strings(dictionary *d, gx_error *err)
 {
+    sorted_string *s = malloc(((size_t)d->n + 1) * sizeof *s);
+    d->order = malloc(((size_t)d->n + 1) * sizeof *d->order);
     d->n_used = 0;
-    if (!(d->order = malloc(((size_t)d->n + 1) * sizeof *d->order)))
+    if (!s || !d->order) {
+        free(s);
         return no_memory(err);
+    }
     for (uint32_t i = 0; i < d->n; ++i)
         if (d->ordinals[i])
-            d->order[d->n_used++] = i;
-    qsort_r(d->order, d->n_used, sizeof *d->order, compare_strings, d);
-    for (uint32_t i = 0; i < d->n_used; ++i)
-        d->ordinals[d->order[i]] = i;
+            s[d->n_used++].number = i;
+    const size_t common = common_prefix(d, s, d->n_used);
+    for (uint32_t i = 0; i < d->n_used; ++i) {
+        size_t len;
+        const char *p = get_string(d, s[i].number, &len);
+        s[i].prefix = prefix_of(p, len, common);
+    }
+    qsort_r(s, d->n_used, sizeof *s, compare_strings, d);
+    for (uint32_t i = 0; i < d->n_used; ++i) {
+        d->order[i] = s[i].number;
+        d->ordinals[s[i].number] = i;
+    }
+    free(s);
     return GX_OK;
 }
 

@@ -143,6 +143,44 @@ assert p["bitmaps"]["encoding"] == "range" and p["bitmaps"]["bins"] == 5 and p["
     complains "does not have the attribute year"
 }
 
+@test "NaN, infinities, numbers out of range and dates that are none are bad documents, each with its line" {
+    printf '{"id":"d%d","text":"word",%s}\n' 1 '"p":"NaN"' 2 '"p":NaN' 3 '"p":1e999' 4 '"p":"-inf"' 5 '"p":{"a":1}' \
+        6 '"n":9223372036854775808' 7 '"n":1.5' 8 '"when":"2019-02-29"' 9 '"when":"10000-01-01"' \
+        10 '"when":"0000-01-01T00:00:00+01:00"' 11 '"when":"2019-01-01T24:00:00Z"' 12 '"open":"yes"' \
+        13 '"p":null,"n":[],"when":"","open":false' 14 '"p":-1.5,"n":-9223372036854775808,"when":"9999-12-31"' >c.jsonl
+    ask build c.jsonl -o x.gx --attr=p:float,n:int,when:date,open:bool
+    exits 3
+    complains "c.jsonl:1: the attribute p: 'NaN' is no number"
+    [ ! -e x.gx ]
+    ask build c.jsonl -o x.gx --attr=p:float,n:int,when:date,open:bool --on-error=skip
+    exits 0
+    for line in "1: the attribute p: 'NaN' is no number" '2: column ' "3: the attribute p: '1e999' is outside" \
+        "4: the attribute p: '-inf' is no number" '5: column ' "6: the attribute n: '9223372036854775808' is outside" \
+        "7: the attribute n: '1.5' is no whole number" "8: the attribute when: '2019-02-29' is no date" \
+        "9: the attribute when: '10000-01-01' is no date" "10: the attribute when: '0000-01-01T00:00:00+01:00' is no date" \
+        "11: the attribute when: '2019-01-01T24:00:00Z' is no date" "12: the attribute open: 'yes' is neither"; do
+        complains "c.jsonl:$line"
+    done
+    complains '12 bad documents skipped'
+    "$GPUIDX" export x.gx --attributes=x.tsv
+    [ "$(tail -n +2 x.tsv | tr '\t\n' ' ;')" = \
+        'd13    false;d14 -1.5 -9223372036854775808 9999-12-31 ;' ]
+}
+
+@test "a column that some files of a corpus lack is missing there" {
+    printf 'id\ttext\tyear\na\tword\t2001\n' >1.tsv
+    printf 'id\ttext\nb\tword\n' >2.tsv
+    printf 'year\tid\ttext\n2003\tc\tword\n' >3.tsv
+    ask build -q 1.tsv 2.tsv 3.tsv -o x.gx --attr=year:int
+    exits 0
+    silent
+    [ "$("$GPUIDX" export x.gx --attributes=- | tr '\t\n' ' ;')" = 'id year:int;a 2001;b ;c 2003;' ]
+    [ "$("$GPUIDX" query -q --engine=cpu --format=tsv --filter='NOT has:year' x.gx word | cut -f 2)" = b ]
+    ask build 2.tsv -o y.gx --attr=year:int
+    exits 0
+    complains 'no document has a value of the attribute year'
+}
+
 @test "-q is silent, --json is for programs" {
     ask build -q "$DATA/tiny.jsonl" -o x.gx
     exits 0

@@ -339,6 +339,40 @@ assert o == {"only": None, "not": None, "expression": "year:>=2002", "documents"
     [ "$(cut -d' ' -f1,3 run)" = '1 y1' ]
 }
 
+@test "filters of 1 MB, and 10,000 levels deep, are refused by line and column" {
+    printf '{"id":"y%d","text":"word","year":%d}\n' 1 2001 2 2002 3 2003 >years.jsonl
+    "$GPUIDX" build -q years.jsonl -o years.gx --attr=year:int
+    printf 'id\ttext\tfilter\n1\tword\t' >head
+    (cat head && python3 -c 'print(" OR ".join("year:%d" % i for i in range(70000)))') >wide
+    (cat head && python3 -c 'print("(" * 10000 + "year:2001" + ")" * 10000)') >deep
+    (cat head && python3 -c 'print("NOT " * 10000 + "year:2001")') >nots
+    (cat head && python3 -c 'print("year:" + "9" * 1000000)') >long
+    (cat head && python3 -c 'print(" OR ".join("year:%d" % i for i in range(1990, 9990)))') >fine
+    [ "$(wc -c <wide)" -gt 900000 ]
+    ask replay --engine=cpu years.gx wide
+    exits 3
+    complains 'wide:2: filter, column '
+    complains 'more than 16384 conditions and operators'
+    for log in deep nots; do
+        ask replay --engine=cpu years.gx $log
+        exits 3
+        complains "$log:2: filter, column "
+        complains 'nest deeper than 64 levels'
+    done
+    ask replay --engine=cpu years.gx long
+    exits 3
+    complains 'is outside the range of 64 bits'
+    ask replay --engine=cpu years.gx fine --run=run --verify
+    exits 0
+    [ "$(wc -l <run)" = 3 ]
+}
+
+@test "--facet belongs to query, which replay says" {
+    ask replay --facet=year "$TINY" log
+    exits 2
+    complains '--facet: there is no such flag; gpuidx query has it'
+}
+
 @test "--only and --not filter a replay, its verification and its report" {
     printf '%s\n' d02 d05 d07 nowhere >list
     echo d05 >out

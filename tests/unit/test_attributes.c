@@ -1,6 +1,7 @@
 /* Attributes of documents: from texts to values, from a builder into a file and back, and hostile
  * sections. attributes.gx in tests/data is kept as test_index_golden.c keeps its files. */
 #include <fcntl.h>
+#include <float.h>
 #include <math.h>
 #include <sys/stat.h>
 
@@ -62,6 +63,37 @@ static void numbers_are_finite(void **state)
     }
 }
 
+static void printed_values_are_read_as_the_same(void **state)
+{
+    static const double extremes[] = {0, 0.1, 5e-324, DBL_MIN, -DBL_MAX, 1e22, 1e23, 123456789012345680.0};
+    uint64_t seed = 23;
+    char text[GX_VALUE_TEXT];
+    (void)state;
+    for (uint32_t i = 0; i < 20000; ++i) {
+        uint64_t bits = gx_random_next(&seed);
+        int64_t first, last;
+        double x, y;
+        memcpy(&x, &bits, sizeof x);
+        x = i < sizeof extremes / sizeof *extremes ? extremes[i] : i % 3 ? x : (double)(bits % 100000) / 100;
+        if (!isfinite(x))
+            continue;
+        gx_print_float(x, text);
+        if (gx_parse_float(text, strlen(text), &y) || memcmp(&x, &y, sizeof x) != 0)
+            fail_msg("%a is printed as %s", x, text);
+        int64_t second = (int64_t)(bits % 315569520000) - 62167219200;
+        second = i == 0 ? -62167219200 : i == 1 ? 253402300799 : i % 4 ? second : second - second % 86400;
+        gx_print_date(second, text);
+        if (gx_parse_date(text, strlen(text), &first, &last) || first != second)
+            fail_msg("second %lld is printed as %s", (long long)second, text);
+    }
+    gx_print_float(0.1, text);
+    assert_string_equal(text, "0.1");
+    gx_print_date(-1, text);
+    assert_string_equal(text, "1969-12-31T23:59:59Z");
+    gx_print_date(-86400, text);
+    assert_string_equal(text, "1969-12-31");
+}
+
 static void dates_are_seconds_and_spans(void **state)
 {
     static const struct {
@@ -97,6 +129,10 @@ static void dates_are_seconds_and_spans(void **state)
                 {"2019-4-30", 1, 0},
                 {"2019-", 1, 0},
                 {"2019/04/30", 1, 0},
+                {"0000-01-01T01:00:00+01:00", -62167219200, -62167219200},
+                {"0000-01-01T00:59:59+01:00", 1, 0},
+                {"9999-12-31T22:59:59-01:00", 253402300799, 253402300799},
+                {"9999-12-31T23:00:00-01:00", 1, 0},
                 {"", 1, 0}};
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
@@ -711,6 +747,7 @@ int main(void)
         cmocka_unit_test(whole_numbers_are_read_up_to_the_ends_of_64_bits),
         cmocka_unit_test(numbers_are_finite),
         cmocka_unit_test(dates_are_seconds_and_spans),
+        cmocka_unit_test(printed_values_are_read_as_the_same),
         cmocka_unit_test(the_golden_file_stays),
         cmocka_unit_test(values_come_back_whatever_their_range),
         cmocka_unit_test(a_bad_value_is_refused_and_leaves_no_trace),
