@@ -1252,12 +1252,14 @@ typedef struct gx_replay_options {
     /* Queries of a run, from memory: the log begins again where it has fewer. GX_EUSAGE where the
      * log cannot be kept in memory, or a run is written and the log has fewer. 0: those of the log. */
     uint64_t queries;
+    /* How id:@FILE is read in a query's own filter, by any thread. NULL: such a filter is refused. */
+    const gx_filter_options *filter_options;
 } gx_replay_options;
 #define GX_REPLAY_OPTIONS                                                                                              \
     {                                                                                                                  \
         sizeof(gx_replay_options), NULL, {GX_LOG_GUESS, GX_LOG_AUTO, NULL, NULL, false}, GX_QUERY_OPTIONS,             \
             GX_QUERY_TEXT, 1, 1, 1, 0, 0, false, NULL, "gpuidx", false, 0, NULL, NULL, NULL, NULL, NULL, NULL,         \
-            GX_ARRIVALS_FIXED, NULL, 0, 0, NULL, NULL, false, 0                                                        \
+            GX_ARRIVALS_FIXED, NULL, 0, 0, NULL, NULL, false, 0, NULL                                                  \
     }
 GX_API void gx_replay_options_init(gx_replay_options *o, size_t size);
 

@@ -67,8 +67,8 @@ static bool read_word(parser *p, uint32_t node, bool quoted)
         } else if (!quoted && gx_scan_is_next(&p->in, ':') && p->n_word_bytes > n->word && p->in.at + 1 < p->in.len &&
                    !gx_is_blank(p->in.text[p->in.at + 1])) {
             gx_scan_refuse(&p->in, n->column,
-                           "fields cannot be searched: this index format has one text for each document; write "
-                           "\\: for a colon");
+                           "fields cannot be searched: this index format has one text for each document; a filter "
+                           "(--filter) selects by attributes; write \\: for a colon");
             return false;
         }
         do { /* a whole character */

@@ -7,6 +7,8 @@
 #ifndef GX_TOOLS_DOCUMENT_FILTER_H
 #define GX_TOOLS_DOCUMENT_FILTER_H
 
+#include <pthread.h>
+
 #include "engine/gpuidx_advanced.h"
 #include "tools/cli.h"
 
@@ -25,6 +27,16 @@ typedef struct document_filter {
 int document_filter_read(document_filter *out, const gx_index *ix, const char *only, const char *except,
                          const char *expression);
 void document_filter_free(document_filter *f);
+
+/* How filters of the queries of a log read id:@FILE: each file once, when it is first named. */
+typedef struct id_files {
+    const gx_index *ix;
+    struct id_words *first; /* the files that are read */
+    pthread_mutex_t lock;
+    gx_filter_options options; /* for gx_filter_open; thread-safe */
+} id_files;
+void id_files_open(id_files *f, const gx_index *ix); /* *f must stay where it is */
+void id_files_close(id_files *f);
 
 /* The filter as a mask of the engine; *out is NULL where there is none. 0, or the exit code with
  * the message printed. */

@@ -208,6 +208,7 @@ static int run(const cli_args *a)
     gx_engine *en = NULL, *other = NULL;
     gx_mask *mask = NULL, *other_mask = NULL;
     document_filter filter = {0};
+    id_files files = {0};
     gx_rm3_options rm3 = {0};
     hybrid both = {0};
     gx_mask *gpu_mask = NULL;
@@ -222,6 +223,9 @@ static int run(const cli_args *a)
     stop_on_signals();
     if (!code)
         code = cli_open_index(&ix, a, a->argv[0]);
+    if (!code)
+        id_files_open(&files, ix);
+    opt.filter_options = &files.options;
     if (!code)
         code = document_filter_read(&filter, ix, cli_text(a, "only"), cli_text(a, "not"), cli_text(a, "filter"));
     if (!code)
@@ -273,6 +277,7 @@ static int run(const cli_args *a)
     gx_engine_close(en);
     gx_index_close(ix);
     document_filter_free(&filter);
+    id_files_close(&files);
     free(r);
     stop_die(NULL);
     return code;

@@ -166,6 +166,8 @@ static uint64_t prefix_of(const char *p, size_t n, size_t begin)
 /* Ordinals for the strings whose number has a 1 in d->ordinals. */
 static gx_status sort_strings(dictionary *d, gx_error *err)
 {
+    free(d->slots); /* no string comes any more */
+    d->slots = NULL;
     sorted_string *s = malloc(((size_t)d->n + 1) * sizeof *s);
     d->order = malloc(((size_t)d->n + 1) * sizeof *d->order);
     d->n_used = 0;

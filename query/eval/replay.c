@@ -393,7 +393,8 @@ static gx_status plan_filtered(worker *w, uint32_t i, gx_session *session, gx_en
     gx_status st = GX_OK;
     w->filters[i] = NULL;
     if (q->filter_len)
-        st = gx_filter_open(&w->filters[i], w->r->ix, w->bytes + q->filter, q->filter_len, NULL, err);
+        st = gx_filter_open(&w->filters[i], w->r->ix, w->bytes + q->filter, q->filter_len, w->r->opt->filter_options,
+                            err);
     gx_query query;
     if (st == GX_OK)
         st = query_of(w, i, &query, err);

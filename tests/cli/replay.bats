@@ -327,6 +327,16 @@ assert o == {"only": None, "not": None, "expression": "year:>=2002", "documents"
         done
         python3 -c 'import json; o = json.load(open("report.json"))["log"]; assert o["filtered"] == 2, o'
     done
+    printf 'y1\ny3\nnone\n' >list
+    printf 'qid\tquery\tfilter\n1\tword\tid:@list AND year:>2001\n2\tword\tNOT id:@list\n' >listed
+    ask replay --engine=cpu years.gx listed --run=run --force --verify --threads=2
+    exits 0
+    [ "$(cut -d ' ' -f 1,3 run | tr '\n' ' ')" = '1 y3 2 y2 ' ]
+    [ "$(grep -c 'list: 1 of 3 ids are not in the index' <<<"$stderr")" = 1 ]
+    printf 'qid\tquery\tfilter\n1\tword\tid:@nowhere\n' >unlisted
+    ask replay --engine=cpu years.gx unlisted
+    exits 5
+    complains 'cannot open nowhere, a file of document ids'
     ask replay --engine=cpu years.gx log --filter 'year:<2003' --run=run --force
     exits 0
     [ "$(cut -d' ' -f1,3 run | tr '\n' ' ')" = '1 y1 2 y1 2 y2 3 y2 ' ]
