@@ -29,6 +29,7 @@ typedef struct gx_column {
     gx_bitmaps bitmaps;               /* encoding GX_BITMAPS_NONE: none */
     struct gx_column_order *order;    /* atomic; NULL until needed (attribute_order.h) */
     uint32_t n_scans;                 /* atomic: evaluations that read all values for want of the order */
+    uint32_t bound;                   /* atomic; of values of 2 bytes, one more than the greatest; 0 until needed */
 } gx_column;
 
 /* Number i of an array of numbers of 1, 2, 4 or 8 bytes. */

@@ -423,13 +423,23 @@ static uint64_t key_of_raw(const gx_facet_count *f, const gx_column *c, uint64_t
     return group_of_int(f, (int64_t)((uint64_t)c->base + raw)).key;
 }
 
-/* Documents from which on a count for each of 65,536 numbers takes less time than the table. */
-#define NARROW_SET 32768u
+/* One more than the greatest value of 1 or 2 bytes, documents without a value included. */
+static uint32_t bound_of(const gx_index *ix, const gx_column *c)
+{
+    const uint16_t *const values = c->values;
+    uint32_t bound = c->width == 1 ? 256 : __atomic_load_n(&c->bound, __ATOMIC_RELAXED);
+    if (!bound) {
+        for (uint32_t d = 0; d < ix->n_docs; ++d)
+            bound = values[d] > bound ? values[d] : bound;
+        __atomic_store_n((uint32_t *)&c->bound, ++bound, __ATOMIC_RELAXED);
+    }
+    return bound;
+}
 
 /* Numbers of 1 or 2 bytes: first a count of each, then the groups of those that occur. */
 static bool add_narrow(gx_facet_count *f, const gx_index *ix, const gx_column *c, const uint64_t *words)
 {
-    const uint32_t n = 1u << 8 * c->width;
+    const uint32_t n = bound_of(ix, c);
     uint32_t *counts = calloc(n, sizeof *counts);
     bool good = counts != NULL;
     if (good)
@@ -473,7 +483,7 @@ static bool add_by_documents(gx_facet_count *f, const gx_index *ix, const gx_col
     if (gx_is_keyword(c->type))
         return add_strings(f, ix, c, words, n);
     f->n_present += n;
-    if (c->width == 1 || (c->width == 2 && n >= NARROW_SET))
+    if (c->width <= 2 && bound_of(ix, c) <= 8 * n + 256) /* a count for each is smaller than the table */
         return add_narrow(f, ix, c, words);
     return (c->type == GX_ATTRIBUTE_FLOAT || f->facet.grouping == GX_FACET_STORED ? add_one_by_one : add_wide)(f, ix, c,
                                                                                                                words);
