@@ -157,7 +157,8 @@ assert p["bitmaps"]["encoding"] == "range" and p["bitmaps"]["bins"] == 5 and p["
     for line in "1: the attribute p: 'NaN' is no number" '2: column ' "3: the attribute p: '1e999' is outside" \
         "4: the attribute p: '-inf' is no number" '5: column ' "6: the attribute n: '9223372036854775808' is outside" \
         "7: the attribute n: '1.5' is no whole number" "8: the attribute when: '2019-02-29' is no date" \
-        "9: the attribute when: '10000-01-01' is no date" "10: the attribute when: '0000-01-01T00:00:00+01:00' is no date" \
+        "9: the attribute when: '10000-01-01' is no date" \
+        "10: the attribute when: '0000-01-01T00:00:00+01:00' is no date" \
         "11: the attribute when: '2019-01-01T24:00:00Z' is no date" "12: the attribute open: 'yes' is neither"; do
         complains "c.jsonl:$line"
     done
