@@ -868,9 +868,9 @@ typedef struct gx_search_stats {
      * on a GPU, so the stages can add up to more than the time that passed. */
     double seconds[GX_N_SEARCH_STAGES];
     double steps[GX_N_STEPS]; /* seconds by gx_step; 0 for a search by GX_ALGORITHM_AUTO that prunes */
-    /* Searches of the CPU engine under a mask or filter, by what came first: the documents that it
-     * allows, which were looked up in the lists; or the lists, of which candidates were looked up in
-     * a mask, or tested by a filter's values. */
+    /* Searches under a mask or filter, by what came first: the documents that it allows, which were
+     * looked up in the lists; or the lists, of which candidates were looked up in a mask, or tested by
+     * a filter's values. */
     uint64_t driven, masked, tested;
 } gx_search_stats;
 

@@ -34,6 +34,9 @@ typedef struct gx_executor {
     /* Add to scores[n] what rest's terms add to them in docids[n], which rise. NULL: gx_add_scores
      * does it (approximate.h). */
     void (*add_scores)(void *exec, const gx_plan *rest, const uint32_t *docids, uint32_t *scores, uint32_t n);
+    /* Whether `run` answers a plan with this filter and algorithm; it needs no mask then. Once true, it stays
+     * true. NULL: of an engine that reads masks, never; of the CPU's, always. Thread-safe. */
+    bool (*takes_filter)(void *state, const gx_plan *plan);
 } gx_executor;
 
 extern const gx_executor gx_executor_cpu;

@@ -63,8 +63,9 @@ typedef struct gx_plan {
     /* Of a collection: the plans of its parts (collection.h), the plan's own; terms is NULL then.
      * Without parts the terms are those of its only part; where they are NULL too there is no hit. */
     struct gx_part_plans *parts;
-    /* Of the mask's documents only those of the filter may be returned; NULL: all of them. An
-     * executor that has a filter's mask given reads that. Only the CPU's runs plans without one. */
+    /* Of the mask's documents only those of the filter may be returned; NULL: all of them. The CPU's
+     * executor reads filter_mask instead, if it is given. A GPU's runs plans whose filters it takes
+     * (gx_executor.takes_filter); of others, `mask` has the filter's documents and filter is NULL. */
     const gx_filter *filter;
     const gx_mask *filter_mask;
     gx_scorer norm;
@@ -100,7 +101,7 @@ typedef struct gx_query_term {
     float w;     /* as in gx_plan_term */
     double qtf;
     uint32_t number; /* its place among the terms whose df was asked for, in that order */
-    double unit; /* of the list's impacts */
+    double unit;     /* of the list's impacts */
 } gx_query_term;
 
 /* What a query says of any index of the collection. */

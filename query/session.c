@@ -122,7 +122,7 @@ gx_status gx_session_open(gx_session **out, gx_engine *en, gx_error *err)
 }
 
 /* Run plans that are good for this session on its engine, or on the CPU that stands in for it. A
- * GPU gets no filters, but masks. */
+ * GPU gets masks in the place of filters that it does not take. */
 static gx_status run_plans(gx_session *s, const gx_plan *plans, uint32_t n, gx_hits *hits, gx_error *err)
 {
     const gx_executor *ops = s->en->ops;
@@ -210,6 +210,15 @@ static gx_status open_both(gx_mask **out, gx_engine *en, const gx_mask *a, const
     return st;
 }
 
+/* Whether the engine reads a mask in the place of the plan's filter. */
+static bool needs_mask(const gx_session *s, const gx_plan *plan)
+{
+    const gx_executor *ops = s->en->ops;
+    if (!plan->filter || (!s->parts && (ops == &gx_executor_cpu || s->cpu_workspace)))
+        return false;
+    return s->parts || !ops->takes_filter || !ops->takes_filter(s->en->state, plan);
+}
+
 /* The mask of the i-th copy: its filter's, and its own. */
 static gx_status give_mask(filtered_batch *b, gx_session *s, uint32_t i, gx_error *err)
 {
@@ -239,16 +248,16 @@ static uint32_t give_masks(filtered_batch *b, gx_session *s, uint32_t begin, uin
 {
     const uint64_t room = s->en->opt.filter_memory / gx_mask_bytes(s->en->ix->n_docs);
     const gx_filter *last = NULL; /* of the plan before, and that plan's own mask */
-    const gx_mask *last_own = NULL;
+    const gx_mask *last_own = NULL, *last_mask = NULL;
     uint64_t n_masks = 0;
     uint32_t i = begin;
     for (*st = GX_OK; i < n; ++i) {
         gx_plan *p = &b->plans[i];
         const gx_mask *own = p->mask;
-        if (!p->filter)
+        if (!needs_mask(s, p))
             continue;
         if (last && !p->filter->reads_files && compare_texts(last, p->filter) == 0 && own == last_own) {
-            p->mask = b->plans[i - 1].mask;
+            p->mask = last_mask;
             continue;
         }
         n_masks += 1 + (own != NULL);
@@ -268,7 +277,10 @@ static uint32_t give_masks(filtered_batch *b, gx_session *s, uint32_t begin, uin
         }
         last = p->filter;
         last_own = own;
+        last_mask = p->mask;
     }
+    for (uint32_t m = begin; m < i; ++m) /* the mask says all */
+        b->plans[m].filter = needs_mask(s, &b->plans[m]) ? NULL : b->plans[m].filter;
     if (*st == GX_ECUDA && i > begin)
         *st = GX_OK; /* first the others run and let go of their masks */
     return i;
@@ -335,9 +347,10 @@ static gx_status run_filtered(gx_session *s, const gx_plan *plans, uint32_t n, g
 /* As run_plans, for plans with filters too. */
 static gx_status run_all_plans(gx_session *s, const gx_plan *plans, uint32_t n, gx_hits *hits, gx_error *err)
 {
+    const bool gpu = !s->parts && s->en->ops != &gx_executor_cpu && !s->cpu_workspace;
     bool filtered = false;
-    for (uint32_t i = 0; i < n; ++i)
-        filtered = filtered || plans[i].filter;
+    for (uint32_t i = 0; i < n && !filtered; ++i)
+        filtered = gpu ? needs_mask(s, &plans[i]) : plans[i].filter != NULL;
     const bool parts_filter = s->parts && !s->en->parts->joined;
     return (filtered && !parts_filter ? run_filtered : run_plans)(s, plans, n, hits, err);
 }

@@ -128,8 +128,12 @@ static gx_status cuda_run(void *exec, const gx_plan *plans, uint32_t n, gx_hits 
     uint32_t n_requests = 0;
     for (uint32_t i = 0; i < n; ++i) {
         hits[i].n = 0;
+        if (work && plans[i].n_terms) {
+            work->tested += plans[i].filter != NULL;
+            work->masked += plans[i].mask && !plans[i].filter;
+        }
         if (plans[i].n_terms && !is_ding2009(&plans[i]))
-            requests[n_requests++] = {i, plans[i].op, 0, 0, false, n <= MAX_FEW};
+            requests[n_requests++] = {i, plans[i].op, 0, 0, false, n <= MAX_FEW, 0};
     }
     session->was_last = __atomic_exchange_n(&s->last, x, __ATOMIC_RELAXED) == x;
     __atomic_fetch_add(&s->running, 1, __ATOMIC_SEQ_CST);
@@ -150,6 +154,13 @@ static gx_status cuda_run(void *exec, const gx_plan *plans, uint32_t n, gx_hits 
     return st;
 }
 
+static bool cuda_takes_filter(void *state, const gx_plan *plan)
+{
+    gpu_prepared_index *s = (gpu_prepared_index *)state;
+    filter_tests tests;
+    return !is_ding2009(plan) && make_tests(&s->columns, plan->filter, &tests);
+}
+
 static void cuda_exec_memory(const void *exec, uint64_t *device, uint64_t *pinned)
 {
     const gpu_workspace *x = (const gpu_workspace *)exec;
@@ -158,6 +169,16 @@ static void cuda_exec_memory(const void *exec, uint64_t *device, uint64_t *pinne
 }
 
 extern "C" const gx_executor gx_executor_cuda = {
-    "gpu",    gpu_prepare_index, gpu_release_index, gpu_describe_index, cuda_workspace_open, cuda_workspace_close,
-    cuda_run, gpu_mask_open,     gpu_mask_close,    cuda_exec_memory,  NULL,
+    "gpu",
+    gpu_prepare_index,
+    gpu_release_index,
+    gpu_describe_index,
+    cuda_workspace_open,
+    cuda_workspace_close,
+    cuda_run,
+    gpu_mask_open,
+    gpu_mask_close,
+    cuda_exec_memory,
+    NULL,
+    cuda_takes_filter,
 };

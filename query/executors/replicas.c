@@ -212,6 +212,15 @@ static gx_status replicas_mask_open(void **out, void *state, const uint32_t *wor
     return GX_OK;
 }
 
+static bool replicas_take_filter(void *state, const gx_plan *plan)
+{
+    const replicas *r = state;
+    bool taken = r->ops->takes_filter != NULL;
+    for (uint32_t i = 0; i < r->n && taken; ++i)
+        taken = r->ops->takes_filter(r->states[i], plan);
+    return taken;
+}
+
 /* ---- a batch ---- */
 
 /* A GPU's share of a batch. */
@@ -365,4 +374,5 @@ const gx_executor gx_executor_replicas = {"gpus",
                                           replicas_mask_open,
                                           replicas_mask_close,
                                           replicas_memory,
-                                          NULL};
+                                          NULL,
+                                          replicas_take_filter};

@@ -82,7 +82,8 @@ static byte_footprint count_bytes(const gpu_prepared_index *index, const selecti
 {
     const request_footprint *n = &s->sum;
     const uint64_t described = n->queries * sizeof(gpu_query) + n->terms * sizeof(gpu_term) +
-                               n->ranges * sizeof(item_range) + n->tiled * sizeof(tiled_query);
+                               n->ranges * sizeof(item_range) + n->tiled * sizeof(tiled_query) +
+                               n->documents * sizeof(selected_documents);
     const uint64_t device = described + n->queries * (sizeof(gpu_query_state) + BINS * 4) + n->candidates * 8 +
                             n->tiled * (index->rows.n_tiles * sizeof(uint2) + sizeof(uint32_t)) +
                             (s->sorted_k ? n->answers * 8 + s->sort_bytes : 0);
@@ -100,10 +101,12 @@ static byte_footprint lay_out(const gpu_prepared_index *index, sub_batch *p, con
     const request_footprint *n = &s->sum;
     cut(&h, &p->queries, n->queries);
     cut(&h, &p->tiled, n->tiled);
+    cut(&h, &p->documents, n->documents);
     cut(&h, &p->terms, n->terms);
     cut(&h, &p->ranges, n->ranges);
-    cut(&d, &p->d_queries, n->queries); /* one copy sets these four */
+    cut(&d, &p->d_queries, n->queries); /* one copy sets these five */
     cut(&d, &p->d_tiled, n->tiled);
+    cut(&d, &p->d_documents, n->documents);
     cut(&d, &p->d_terms, n->terms);
     cut(&d, &p->d_ranges, n->ranges);
     cut(&h, &p->results, n->queries);
@@ -176,7 +179,7 @@ static selection select_requests(const gpu_session *x, const plan_batch *pb, con
         more.n += 1;
         more.sum = {s.sum.queries + one.queries, s.sum.terms + one.terms,           s.sum.ranges + one.ranges,
                     s.sum.items + one.items,     s.sum.candidates + one.candidates, s.sum.answers + one.answers,
-                    s.sum.tiled + one.tiled};
+                    s.sum.tiled + one.tiled,     s.sum.documents + one.documents};
         more.largest_items = items > s.largest_items ? items : s.largest_items;
         if (plan->k > SORTED_K && plan->k > s.sorted_k) {
             more.sorted_k = plan->k;
@@ -229,7 +232,7 @@ static uint32_t choose_item_blocks(const gpu_session *x, const sub_batch *p)
 static gx_status add_if_it_fits(gpu_session *x, sub_batch *p, const query_form &form, uint64_t *items, uint32_t *number,
                                 bool *fits, gx_error *err)
 {
-    const uint32_t n_terms = p->n_terms, n_tiled = p->n_tiled;
+    const uint32_t n_terms = p->n_terms, n_tiled = p->n_tiled, n_documents = p->n_documents;
     const uint64_t n_candidates = p->n_candidates, n_answers = p->n_answers;
     TRY_STATUS(add_query(x, p, form, number, err));
     const uint64_t more = least_items(x, p, *number);
@@ -240,6 +243,7 @@ static gx_status add_if_it_fits(gpu_session *x, sub_batch *p, const query_form &
         p->n_queries = *number;
         p->n_terms = n_terms;
         p->n_tiled = n_tiled;
+        p->n_documents = n_documents;
         p->n_candidates = n_candidates;
         p->n_answers = n_answers;
     }
@@ -254,6 +258,7 @@ static gx_status describe_requests(gpu_session *x, sub_batch *p, const plan_batc
     uint64_t items = 0;
     bool fits = true;
     begin_description(p);
+    p->takes_documents = true;
     for (uint32_t i = 0; i < n; ++i) {
         const query_form form = {&pb->plans[requests[i].plan], &requests[i], requests[i].op != GX_OP_OR, NO_QUERY};
         described_request *dr = &p->requests[i];
@@ -265,6 +270,7 @@ static gx_status describe_requests(gpu_session *x, sub_batch *p, const plan_batc
     }
     p->n_first = p->n_queries;
     p->n_first_tiled = p->n_tiled;
+    p->n_first_documents = p->n_documents;
     *taken = p->n_requests;
     for (uint32_t i = 0; i < p->n_requests; ++i) {
         described_request *dr = &p->requests[i];
@@ -314,6 +320,27 @@ static void launch_tiles(const gpu_session *x, const sub_batch *p, const gpu_bat
     }
 }
 
+/* Launches the search of filters' documents, of queries without an `after` (stage 0) or with one. */
+static void launch_documents(const gpu_session *x, const sub_batch *p, const gpu_batch &R, uint32_t stage,
+                             uint32_t *counters)
+{
+    const uint32_t begin = stage ? p->n_first_documents : 0, end = stage ? p->n_documents : p->n_first_documents;
+    const documents_batch B = {p->d_documents + begin, end - begin, p->document_items[stage], counters + stage};
+    search_documents(x->s->X, x->s->coding, R, B, x->s->documents, p->stream);
+}
+
+/* Numbers the items of the documents of each launch. */
+static void number_documents(sub_batch *p)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < p->n_documents; ++i) {
+        n = i == p->n_first_documents ? 0 : n;
+        p->documents[i].first_item = n;
+        n += count_document_items(p->documents[i].n);
+        p->document_items[i >= p->n_first_documents] = n;
+    }
+}
+
 /* Puts queries with linear scorers before the others. */
 static void sort_tiled(tiled_query *tiled, uint32_t n)
 {
@@ -339,9 +366,11 @@ static void launch_search(const gpu_session *x, const sub_batch *p, gpu_batch R)
         R.items = items + begin;
         R.n_items = p->items_end[l] - begin;
         R.next_item = next_item + l;
-        search_batch(s->X, s->coding, R, l % 2, s->grid, p->stream);
-        if (l % 2)
+        search_batch(s->X, s->coding, R, l % 2, p->any_tests, s->grid, p->stream);
+        if (l % 2) {
             launch_tiles(x, p, R, l / 2, next_item + N_LAUNCHES);
+            launch_documents(x, p, R, l / 2, next_item + N_LAUNCHES + N_TILED_LAUNCHES);
+        }
         if (p->any_exhaustive && l == 1)
             search_exhaustively(s->X, s->coding, R, 0, p->n_first, p->stream);
         if (p->any_exhaustive && l == 3)
@@ -362,6 +391,7 @@ static gx_status launch_sub_batch(gpu_session *x, sub_batch *p, gx_error *err)
         p->items_end[l] = p->n_items;
     }
     p->device.end = p->device.end - item_bytes(p->item_room) + item_bytes(p->n_items);
+    number_documents(p);
     sort_tiled(p->tiled, p->n_first_tiled);
     sort_tiled(p->tiled + p->n_first_tiled, p->n_tiled - p->n_first_tiled);
 
@@ -404,7 +434,7 @@ static gx_status collect_request(gpu_session *x, sub_batch *p, const described_r
     if (pb->work)
         pb->work->and_fell_to_or += falls;
     if (falls && dr->second == NO_QUERY)
-        return push_retry(x, {dr->of.plan, GX_OP_OR, 0, 0, dr->of.tiled, dr->of.few}, err);
+        return push_retry(x, {dr->of.plan, GX_OP_OR, 0, 0, dr->of.tiled, dr->of.few, 0}, err);
     return collect_query(x, p, dr, falls ? dr->second : dr->first,
                          !by_and ? dr->of.op
                          : falls ? GX_OP_OR
@@ -430,6 +460,8 @@ static gx_status collect_sub_batch(gpu_session *x, sub_batch *p, const plan_batc
         float ms = 0;
         work->blocks_decoded += p->counts[COUNT_DECODED];
         work->lookups += p->counts[COUNT_LOOKUPS];
+        work->driven += p->n_first_documents;
+        work->tested -= p->n_first_documents;
         if (cudaEventElapsedTime(&ms, p->events[0], p->events[1]) == cudaSuccess)
             work->seconds[GX_SEARCH_SCORE] += 1e-3 * ms;
         if (cudaEventElapsedTime(&ms, p->events[1], p->events[2]) == cudaSuccess)

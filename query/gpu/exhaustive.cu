@@ -71,7 +71,7 @@ static __global__ void __launch_bounds__(THREADS)
     for (uint32_t i = threadIdx.x; i < TILE; i += THREADS) {
         const uint32_t score = s.scores[i], holders = s.holders[i >> 1] >> (i & 1) * 16 & 0xffff;
         const bool holds = Q.flags & QUERY_AND ? holders == Q.n_terms : score != 0;
-        const bool match = holds && is_allowed(Q.mask, begin + i);
+        const bool match = holds && is_selected(Q, R.terms + Q.first_term, begin + i);
         const uint32_t who = __ballot_sync(ALL_LANES, match);
         uint32_t at = 0;
         if (lane == 0 && who)

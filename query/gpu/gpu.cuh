@@ -8,12 +8,14 @@
  * The files of the GPU engine:
  *
  *   state.cu        prepares an index: uploads it, plans its maps, keeps its bounds
+ *   columns.cu      uploads attributes; describes filters by tests of values and by their documents
  *   derive.cu       kernels that derive tables, maps and bounds from the lists
  *   sub_batch.cu    describes queries to the kernels and collects their answers
  *   batch.cu        runs large batches as a sequence of sub-batches
  *   small_batch.cu  runs up to MEDIUM_BATCH queries with one launch, or one through a lingering kernel
  *   search.cuh      the ranked search, with stage.cuh, score.cuh and threshold.cuh
  *   small_batch_search.cuh  the same for a small batch, with block_threshold.cuh and query_slot.cuh
+ *   documents.cu    the search of the documents that a rare filter selects
  *   tiles.cu        the search by tiles: long queries, with accumulators
  *   exhaustive.cu   scores every posting
  *   select.cu       selects the best k of many candidates */
@@ -89,6 +91,14 @@ struct gpu_term {
     term_weight weight;
 };
 
+/* A condition on the value that a document has in a column: (value - low) mod 2^bits <= span. */
+struct alignas(16) gpu_test {
+    uint64_t values; /* the column's address, a multiple of TEST_ALIGNMENT | log2 of bits, which are 1, 8, 16 or 32 */
+    uint32_t low, span;
+};
+constexpr uint32_t TEST_ALIGNMENT = 8;
+constexpr uint32_t MAX_TESTS = sizeof(gpu_term) / sizeof(gpu_test); /* of a query: they lie behind its terms */
+
 constexpr uint32_t NO_CLASSES = UINT32_MAX;
 constexpr uint32_t RANK_WORDS = 16; /* words of a dense map between two ranks */
 constexpr uint32_t EXACT_SLOTS = 0; /* map_shift of a map with one document a slot */
@@ -103,10 +113,13 @@ constexpr uint32_t NO_QUERY = UINT32_MAX;
 constexpr uint32_t SHORT_QUERY_TERMS = 6; /* the kernel for short queries takes at most this many terms */
 
 enum { QUERY_AND = 1, QUERY_EXHAUSTIVE = 2, QUERY_MASKED = 4, QUERY_LOSSY = 8, QUERY_TILES = 16 };
+/* its first threshold is likely; it is no bound unless k documents reach it */
+enum { QUERY_GUESSED = 32 };
+constexpr uint32_t QUERY_TESTS = 8; /* bits from here on: the number of tests behind the query's terms */
 
 struct alignas(16) gpu_query {
     uint32_t n_terms, first_term, flags, k;
-    uint32_t initial_threshold;   /* at least 1, at most the k-th best score */
+    uint32_t initial_threshold;   /* at least 1; without QUERY_GUESSED at most the k-th best score */
     uint32_t bin_base, bin_shift; /* score_bin */
     uint32_t n_items;
     uint64_t candidates; /* index of its first candidate in gpu_batch.candidates */
@@ -132,6 +145,17 @@ __device__ __forceinline__ bool is_allowed(const uint32_t *mask, uint32_t doc)
     return !mask || __ldg(mask + doc / 32) >> doc % 32 & 1;
 }
 
+__host__ __device__ __forceinline__ uint32_t count_tests(uint32_t flags)
+{
+    return flags >> QUERY_TESTS;
+}
+
+/* Returns how many terms' room a query takes: those of its lists, and one for its tests. */
+__host__ __device__ __forceinline__ uint32_t count_room(uint32_t n_terms, uint32_t flags)
+{
+    return n_terms + (count_tests(flags) ? 1 : 0);
+}
+
 /* What a query's search has reached so far. begin() initializes it. */
 struct alignas(16) gpu_query_state {
     uint32_t threshold; /* rises only; never above the k-th best score */
@@ -147,7 +171,7 @@ struct alignas(16) gpu_item {
     uint32_t block;  /* first block, numbered in the index */
     uint32_t packed; /* term | (n_blocks - 1) << 24 | share << ITEM_SHARE | ITEM_LAST | ITEM_FIRST */
     uint32_t query;
-    uint32_t query_terms; /* the query's first term | min(its number of terms, 255) << 24 */
+    uint32_t query_terms; /* the query's first term | min(count_room, 255) << 24 */
 };
 constexpr uint32_t ITEM_TERM = (1u << 24) - 1, ITEM_LAST = 1u << 30, ITEM_FIRST = 1u << 31;
 constexpr uint32_t MAX_ITEM_BLOCKS = 16;
@@ -156,7 +180,10 @@ constexpr uint32_t ITEM_SHARE = 28, MAX_SHARES = 4;
 /* launches of a search: short queries, long queries, and the same for queries with an `after` */
 constexpr uint32_t N_LAUNCHES = 4;
 /* launches of a search by tiles: linear scorers, others, and the same for queries with an `after` */
-constexpr uint32_t N_TILED_LAUNCHES = 4, N_COUNTERS = N_LAUNCHES + N_TILED_LAUNCHES;
+constexpr uint32_t N_TILED_LAUNCHES = 4;
+/* launches of a search of filters' documents: queries without an `after`, and with one */
+constexpr uint32_t N_DOCUMENT_LAUNCHES = 2;
+constexpr uint32_t N_COUNTERS = N_LAUNCHES + N_TILED_LAUNCHES + N_DOCUMENT_LAUNCHES;
 
 /* Returns the number of items of item_blocks blocks into which a list's blocks go. */
 __host__ __device__ __forceinline__ uint32_t count_items(uint32_t n_blocks, uint32_t item_blocks)
@@ -169,9 +196,25 @@ __host__ __device__ __forceinline__ gpu_item make_item(uint32_t term, term_block
                                                        const gpu_query *Q, uint32_t block, uint32_t n_blocks)
 {
     const uint32_t left = at.n_blocks - block, n = n_blocks < left ? n_blocks : left;
-    const uint32_t n_terms = Q->n_terms < 255 ? Q->n_terms : 255;
+    const uint32_t room = count_room(Q->n_terms, Q->flags), n_terms = room < 255 ? room : 255;
     return {at.first_block + block, term | (n - 1) << 24 | (block == 0 ? ITEM_FIRST : 0) | (n == left ? ITEM_LAST : 0),
             query, Q->first_term | n_terms << 24};
+}
+
+/* The documents that a query's filter selects, in the place of the query's lists from `position` on: a
+ * document that an earlier list holds is that list's. The work on them goes in items of
+ * DOCUMENTS_ITEM documents, at least one, from `first_item` on in the launch. */
+struct alignas(16) selected_documents {
+    const uint32_t *docids; /* [n] different ones; more may be read up to a multiple of 32 */
+    uint32_t n, query, position, first_item;
+    uint32_t bound; /* sum of the bounds of the lists from `position` on */
+    uint32_t unused;
+};
+constexpr uint32_t DOCUMENTS_ITEM = 2048;
+
+__host__ __device__ __forceinline__ uint32_t count_document_items(uint32_t n)
+{
+    return n ? (n - 1) / DOCUMENTS_ITEM + 1 : 1;
 }
 
 /* Blocks of a term from `block` on. They become the items from `item` up to the next range's
@@ -286,7 +329,7 @@ __host__ __device__ __forceinline__ uint32_t class_min_tf(uint32_t c)
     return c < 2 ? c + 1 : c == 2 ? 3 : 6;
 }
 
-/* ---- descriptors ---- */
+/* ---- descriptors and tests ---- */
 
 /* Loads 16 bytes of a descriptor at once, from global or shared memory. No thread may write it
  * meanwhile. */
@@ -297,6 +340,43 @@ template <typename T> __device__ __forceinline__ T read(const T *p)
     T t;
     memcpy(&t, &v, sizeof t);
     return t;
+}
+
+/* Returns the query's tests. */
+__device__ __forceinline__ const gpu_test *query_tests(const gpu_term *terms, uint32_t n_terms)
+{
+    return reinterpret_cast<const gpu_test *>(terms + n_terms);
+}
+
+/* Where a test finds a document's value. */
+struct test_column {
+    const uint32_t *words;
+    uint32_t log_bits, mask;
+};
+
+__device__ __forceinline__ test_column column_of(const gpu_test &t)
+{
+    const uint32_t log_bits = (uint32_t)t.values % TEST_ALIGNMENT;
+    return {reinterpret_cast<const uint32_t *>(t.values & ~(uint64_t)(TEST_ALIGNMENT - 1)), log_bits,
+            ~0u >> (32 - (1u << log_bits))};
+}
+
+/* Returns whether the document meets the test, by the word that has its value. */
+__device__ __forceinline__ bool meets(const gpu_test &t, const test_column &c, uint32_t word, uint32_t doc)
+{
+    return (((word >> ((doc << c.log_bits) & 31)) - t.low) & c.mask) <= t.span;
+}
+
+/* Returns whether the query may return the document, which is below n_docs. */
+__device__ __forceinline__ bool is_selected(const gpu_query &Q, const gpu_term *terms, uint32_t doc)
+{
+    bool selected = is_allowed(Q.mask, doc);
+    for (uint32_t i = 0; i < count_tests(Q.flags) && selected; ++i) {
+        const gpu_test t = read(query_tests(terms, Q.n_terms) + i);
+        const test_column c = column_of(t);
+        selected = meets(t, c, __ldg(c.words + (doc >> (5 - c.log_bits))), doc);
+    }
+    return selected;
 }
 
 } // namespace gx

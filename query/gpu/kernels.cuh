@@ -52,10 +52,10 @@ void begin_batch(const gpu_batch &R, const item_range *ranges, uint32_t n_ranges
 
 /* Prepare the search kernels on the current device. Returns how many thread blocks fill it. */
 uint32_t search_grid(uint32_t coding, uint32_t multiprocessors);
-/* Search the batch's items. Their queries all have more than SHORT_QUERY_TERMS terms
- * (are_multi_term), or none has. */
-void search_batch(const gpu_index &X, uint32_t coding, const gpu_batch &R, bool are_multi_term, uint32_t grid,
-                  cudaStream_t stream);
+/* Search the batch's items. Their queries all have room for more than SHORT_QUERY_TERMS terms
+ * (count_room; are_multi_term), or none has. any_tests: some may have tests. */
+void search_batch(const gpu_index &X, uint32_t coding, const gpu_batch &R, bool are_multi_term, bool any_tests,
+                  uint32_t grid, cudaStream_t stream);
 
 /* Search for a small batch with `grid` thread blocks a query. R.states and both histograms must be
  * 0 and are 0 afterwards. With S.linger_ns the kernel of a single query lingers for others. It
@@ -69,6 +69,22 @@ void search_small_batch(const gpu_index &X, uint32_t coding, const gpu_batch &R,
  * rest is as for a small batch, without lingering. */
 void search_medium_batch(const gpu_index &X, uint32_t coding, const gpu_batch &R, const medium_batch *M,
                          uint32_t n_blocks, cudaStream_t stream);
+
+/* ---- documents.cu ---- */
+
+/* Documents of filters that a launch searches. */
+struct documents_batch {
+    const selected_documents *of; /* [n], by first_item */
+    uint32_t n, n_items;
+    uint32_t *next_item; /* the counter of this launch, 0 before */
+};
+
+/* Prepare the kernel on the current device. Returns how many thread blocks fill it. */
+uint32_t documents_grid(uint32_t coding, uint32_t multiprocessors);
+/* Search the documents in the lists of their queries, which have at most SHORT_QUERY_TERMS lists. The
+ * items are part of the queries' n_items. */
+void search_documents(const gpu_index &X, uint32_t coding, const gpu_batch &R, const documents_batch &B, uint32_t grid,
+                      cudaStream_t stream);
 
 /* ---- exhaustive.cu ---- */
 

@@ -52,6 +52,9 @@ __device__ __forceinline__ uint32_t class_lower_bound(const term_filter &f, uint
 
 /* ---- candidates ---- */
 
+/* Whether the documents come from one of the query's lists (documents.cu). */
+template <class P> constexpr bool HAS_LIST = true;
+
 /* Returns the tf of a document that a dense list holds. The document's rank in the map is its
  * posting's position in the list. */
 template <class P>
@@ -106,7 +109,7 @@ __device__ __forceinline__ candidate bound_candidate(const gpu_index &X, const g
     const gpu_term *terms = L.terms;
     const uint32_t n = L.n, li = L.li, doc = posting.x;
     const float K = valid ? gx_bm25_K(query_scorer(Q), __ldg(X.doc_lens + doc)) : 1.0f;
-    uint32_t s = valid ? gx_bm25_impact(terms[li].weight.w, posting.y, K) : 0;
+    uint32_t s = valid && HAS_LIST<P> ? gx_bm25_impact(terms[li].weight.w, posting.y, K) : 0;
     uint32_t codes = 0, lower_bound = s, held = 0; /* held: number of other lists that hold the document for certain */
     bool is_own = valid;                           /* no earlier list holds the document */
     for (uint32_t g = 0; g < (LONG ? n : 1); g += CODED_LISTS) {
@@ -207,11 +210,11 @@ __device__ __forceinline__ bool look_up_rest(const gpu_index &X, const item_list
 }
 
 /* Scores up to 32 postings of the item's list, one a lane. Documents that reach T become
- * candidates. Returns the threshold. */
-template <class P, bool LONG, uint32_t V>
+ * candidates. Returns the threshold. SHARED is warp_shared or has its `wrote` and `lookups`. */
+template <class P, bool LONG, class SHARED>
 __device__ __forceinline__ uint32_t score(const gpu_index &X, const gpu_batch &R, const staged_item &staged,
                                           const item_lists &L, uint2 posting, bool valid, uint32_t T, uint32_t lane,
-                                          warp_shared<V> &ws)
+                                          SHARED &ws)
 {
     typedef threshold_policy<P> policy;
     const gpu_query &Q = staged.query;

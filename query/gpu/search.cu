@@ -50,6 +50,9 @@ uint32_t search_grid(uint32_t coding, uint32_t multiprocessors)
         constexpr int bytes = (int)shared_bytes<decltype(pair)>();
         (void)cudaFuncSetAttribute(search<decltype(pair), true>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
         (void)cudaFuncSetAttribute(search<decltype(pair), false>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+        typedef typename tested<decltype(pair)>::type T;
+        (void)cudaFuncSetAttribute(search<T, true>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+        (void)cudaFuncSetAttribute(search<T, false>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
         (void)cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, search<decltype(pair), false>, SEARCH_WARPS * 32,
                                                             bytes);
     });
@@ -95,18 +98,28 @@ void search_medium_batch(const gpu_index &X, uint32_t coding, const gpu_batch &R
     });
 }
 
-void search_batch(const gpu_index &X, uint32_t coding, const gpu_batch &R, bool are_multi_term, uint32_t grid,
-                  cudaStream_t stream)
+template <class P>
+static void launch_search(const gpu_index &X, const gpu_batch &R, bool are_multi_term, uint32_t blocks,
+                          cudaStream_t stream)
+{
+    constexpr size_t bytes = shared_bytes<P>();
+    if (are_multi_term)
+        search<P, true><<<blocks, SEARCH_WARPS * 32, bytes, stream>>>(X, R);
+    else
+        search<P, false><<<blocks, SEARCH_WARPS * 32, bytes, stream>>>(X, R);
+}
+
+void search_batch(const gpu_index &X, uint32_t coding, const gpu_batch &R, bool are_multi_term, bool any_tests,
+                  uint32_t grid, cudaStream_t stream)
 {
     const uint32_t blocks = min(grid, (R.n_items + SEARCH_WARPS - 1) / SEARCH_WARPS);
     if (R.n_items == 0)
         return;
     with_pair(coding, [&](auto pair) {
-        constexpr size_t bytes = shared_bytes<decltype(pair)>();
-        if (are_multi_term)
-            search<decltype(pair), true><<<blocks, SEARCH_WARPS * 32, bytes, stream>>>(X, R);
+        if (any_tests)
+            launch_search<typename tested<decltype(pair)>::type>(X, R, are_multi_term, blocks, stream);
         else
-            search<decltype(pair), false><<<blocks, SEARCH_WARPS * 32, bytes, stream>>>(X, R);
+            launch_search<decltype(pair)>(X, R, are_multi_term, blocks, stream);
     });
 }
 

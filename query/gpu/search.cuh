@@ -19,6 +19,7 @@
  *   3. reads the query's mask, if there is one, and drops postings that it does not allow. Then it
  *      reads the presence maps of the later lists. Where a list is absent, its bound is subtracted
  *      from the posting's (AND: the posting is dropped).
+ *      Of the documents that are left it reads the values that the query's filter tests.
  *   4. queues the postings that remain. It takes up to 32 at a time, one a lane, and computes the
  *      exact impact in the item's list from the document's length. The other lists' tf classes
  *      give bounds. Dense lists give the exact tf: the docid's rank in the map is the posting's
@@ -43,6 +44,22 @@ namespace gx {
 template <class P> constexpr uint32_t SEARCH_BLOCKS = P::template doc<true>::V > 4 ? 2 : 3;
 /* 64 registers; spilled values are used once an item */
 template <> constexpr uint32_t SEARCH_BLOCKS<pair_gpubp128> = 4;
+
+/* Whether a kernel reads the tests of its queries. The fastest one does not: it has a twin that does. */
+template <class P> constexpr bool READS_TESTS = true;
+template <> constexpr bool READS_TESTS<pair_gpubp128> = false;
+
+/* Marks a decoder pair as that of a twin. */
+template <class P> struct with_tests : P {
+};
+template <class P> struct tested {
+    typedef P type;
+};
+template <> struct tested<pair_gpubp128> {
+    typedef with_tests<pair_gpubp128> type;
+};
+template <class P> constexpr uint32_t SEARCH_BLOCKS<with_tests<P>> = SEARCH_BLOCKS<P>;
+template <class P> constexpr bool ALWAYS_STAGED<with_tests<P>> = ALWAYS_STAGED<P>;
 /* the hardware reserves 1 KB for each thread block */
 constexpr size_t BLOCK_BYTES = SEARCH_WARPS * sizeof(warp_shared<4>) + 1024;
 constexpr size_t MOST_SHARED = 196 * 1024; /* of an SM, which leaves 60 KB for L1 */
@@ -127,11 +144,35 @@ __device__ __forceinline__ bool apply_mask(const uint32_t *mask, const uint32_t 
     return __any_sync(ALL_LANES, best >= 0);
 }
 
-/* Appends those of up to 32 * V postings that pass the query's mask and the presence maps to the
- * queue, which grows down from queue_end. Returns its new length. A tf of 0 marks no posting. Lane
- * i of slack_by_tf has the slack of a posting with tf i (lane 31: of 31 and more): its bound minus
- * the threshold (AND: 0), or a negative value if the bound does not reach the threshold. */
+/* Drops the postings of documents that do not meet the tests. Returns false if none is left. A value
+ * has more bits than a document has in a map, so the tests come behind the maps, which leave few. */
 template <uint32_t V>
+__device__ __forceinline__ bool apply_tests(const gpu_test *tests, uint32_t n, const uint32_t (&d)[V], int (&slack)[V])
+{
+    int best = 0;
+#pragma unroll 1
+    for (uint32_t i = 0; i < n && best >= 0; ++i) {
+        const gpu_test t = read(tests + i);
+        const test_column c = column_of(t);
+        best = -1;
+#pragma unroll
+        for (uint32_t v = 0; v < V; ++v) {
+            uint32_t word = 0;
+            load_if(slack[v], c.words, d[v] >> (5 - c.log_bits), word);
+            slack[v] = meets(t, c, word, d[v]) ? slack[v] : -1;
+            best = max(best, slack[v]);
+        }
+        best = __any_sync(ALL_LANES, best >= 0) ? 0 : -1;
+    }
+    return best >= 0;
+}
+
+/* Appends those of up to 32 * V postings that pass the query's mask, the presence maps and, if
+ * TESTED, the query's tests to the queue, which grows down from queue_end. Returns its new length. A
+ * tf of 0 marks no posting. Lane i of slack_by_tf has the slack of a posting with tf i (lane 31: of
+ * 31 and more): its bound minus the threshold (AND: 0), or a negative value if the bound does not
+ * reach the threshold. */
+template <bool TESTED, uint32_t V>
 __device__ __forceinline__ uint32_t filter(const gpu_index &X, const gpu_query &Q, const item_lists &L, int slack_by_tf,
                                            uint32_t (&d)[V], const uint32_t (&f)[V], uint2 *queue_end,
                                            uint32_t *n_queued, uint32_t queued)
@@ -162,6 +203,8 @@ __device__ __forceinline__ uint32_t filter(const gpu_index &X, const gpu_query &
         if (!__any_sync(ALL_LANES, best >= 0))
             return queued;
     }
+    if (TESTED && !apply_tests<V>(query_tests(L.terms, L.n), count_tests(Q.flags), d, slack))
+        return queued;
     int mine = V;
 #pragma unroll
     for (uint32_t v = 0; v < V; ++v)
@@ -389,12 +432,13 @@ template <class P, bool LONG, uint32_t V> struct item_search {
         const uint32_t take = min(n_waiting, BATCH);
         n_waiting -= take;
         if constexpr (DIRECT) {
-            n_queued = filter<V>(X, staged.query, L, slack_by_tf, d, f, ws.postings + SPACE<V>, &ws.n_queued, n_queued);
+            n_queued = filter<READS_TESTS<P>, V>(X, staged.query, L, slack_by_tf, d, f, ws.postings + SPACE<V>,
+                                                 &ws.n_queued, n_queued);
         } else {
             uint32_t docids[BATCH / 32], tfs[BATCH / 32];
             take_batch(ws.postings + n_waiting, take, lane, docids, tfs);
-            n_queued = filter<BATCH / 32>(X, staged.query, L, slack_by_tf, docids, tfs, ws.postings + SPACE<V>,
-                                          &ws.n_queued, n_queued);
+            n_queued = filter<READS_TESTS<P>, BATCH / 32>(X, staged.query, L, slack_by_tf, docids, tfs,
+                                                          ws.postings + SPACE<V>, &ws.n_queued, n_queued);
         }
         return __shfl_sync(ALL_LANES, read_early, 0);
     }
@@ -406,7 +450,7 @@ template <class P, bool LONG, uint32_t V> struct item_search {
         const uint2 *const queue_end = ws.postings + SPACE<V>;
         const uint2 posting = lane < take ? queue_end[(int)lane - (int)n_queued] : make_uint2(0, 1);
         n_queued -= take;
-        now = score<P, LONG, V>(X, R, staged, L, posting, lane < take, max(T, now), lane, ws);
+        now = score<P, LONG>(X, R, staged, L, posting, lane < take, max(T, now), lane, ws);
         __syncwarp();
         return now;
     }
@@ -464,9 +508,8 @@ __device__ __forceinline__ void search_item(const gpu_index &X, const gpu_batch 
 
 /* A warp has finished an item. The warp that finishes a query's last item selects the query's best
  * k, if k <= SMALL_K. */
-template <uint32_t V>
-__device__ __forceinline__ void finish_item(const gpu_batch &R, const staged_item &staged, uint32_t lane,
-                                            warp_shared<V> &ws)
+template <uint32_t V, class SHARED>
+__device__ __forceinline__ void finish_item(const gpu_batch &R, const staged_item &staged, uint32_t lane, SHARED &ws)
 {
     uint32_t last = 0;
     if (lane == 0) { /* the lane that wrote all that the warp wrote */
@@ -532,7 +575,7 @@ __global__ void __launch_bounds__(SEARCH_WARPS * 32, SEARCH_BLOCKS<P>)
         else if (lane == 0)
             ws.next_staged = 0;
         __syncwarp();
-        finish_item(R, staged, lane, ws);
+        finish_item<V>(R, staged, lane, ws);
         if (!more)
             break;
     }

@@ -65,8 +65,8 @@ bool is_small_batch(const gx_plan *plans, const request *requests, uint32_t n)
 {
     for (uint32_t i = 0; i < n && n <= MEDIUM_BATCH; ++i) {
         const gx_plan *plan = &plans[requests[i].plan];
-        if (!plan->prune || plan->n_terms > SHORT_QUERY_TERMS || plan->k > SMALL_K || requests[i].candidates ||
-            (requests[i].tiled && requests[i].op != GX_OP_AND))
+        if (!plan->prune || plan->n_terms + (plan->filter ? 1 : 0) > SHORT_QUERY_TERMS || plan->k > SMALL_K ||
+            requests[i].candidates || (requests[i].tiled && requests[i].op != GX_OP_AND))
             return false;
     }
     return n <= MEDIUM_BATCH;
@@ -98,7 +98,7 @@ static gx_status describe_short_query(gpu_session *x, sub_batch *p, const plan_b
     Q->first_term = 0;
     for (uint32_t t = 0; t < p->n_essential[i]; ++t)
         Q->n_items += terms[t].at.n_blocks;
-    memcpy(to->terms, terms, plan->n_terms * sizeof *terms);
+    memcpy(to->terms, terms, count_room(Q->n_terms, Q->flags) * sizeof *terms);
     memset(&p->results[i], UNSET, sizeof p->results[i]);
     memset(&p->answers[Q->answer], UNSET, Q->k * sizeof *p->answers);
     add_list_stats(x, plan, pb->work);
@@ -337,7 +337,7 @@ gx_status run_small_batch(gpu_session *x, small_batch_space *b, const plan_batch
         if (pb->work)
             pb->work->and_fell_to_or += falls;
         if (falls)
-            TRY_STATUS(push_retry(x, {requests[i].plan, GX_OP_OR, 0, 0, false, false}, err));
+            TRY_STATUS(push_retry(x, {requests[i].plan, GX_OP_OR, 0, 0, false, false, 0}, err));
         else
             TRY_STATUS(collect_query(x, p, &p->requests[i], i, requests[i].op == GX_OP_OR ? GX_OP_OR : GX_OP_AND,
                                      pb->hits, err));

@@ -202,8 +202,9 @@ static gx_status derive(gpu_prepared_index *s, uint64_t limit, uint64_t map_memo
     if ((st = plan_rows(s, err)) != GX_OK)
         return st;
     /* impacts are searched by tiles, for which maps leave room; other indexes give the rest */
-    const uint64_t rows = start_bytes(&s->rows) + maxima_bytes(&s->rows),
-                   kept = ix->impacts && rows <= map_bytes ? rows : 0;
+    const uint64_t rows = start_bytes(&s->rows) + maxima_bytes(&s->rows), columns = columns_bytes(ix),
+                   kept_rows = ix->impacts && rows <= map_bytes ? rows : 0,
+                   kept = kept_rows + (columns <= (map_bytes - kept_rows) / 4 ? columns : 0);
     if ((st = place_maps(s, (map_bytes - kept) / 4, err)) != GX_OK)
         return st;
     s->tile_memory = map_memory > s->map_words * 4 ? map_memory - s->map_words * 4 : 0;
@@ -267,6 +268,7 @@ void gpu_release_index(void *state)
     if (s->stream)
         (void)cudaStreamDestroy(s->stream);
     (void)cudaGetLastError();
+    close_columns(&s->columns);
     free(s->aux_of);
     free(s->row_of);
     free(s->aux_lists);
@@ -299,11 +301,13 @@ static gx_status open_state(gpu_prepared_index *s, const gx_engine_options *opt,
                        "use the CPU engine, or allow more",
                        (double)least / 1048576, s->device, p.name, (double)limit / 1048576);
     TRY("making a stream", cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking));
-    if ((st = upload_index(s, err)) != GX_OK || (st = derive(s, limit, opt->map_memory, err)) != GX_OK)
+    if ((st = upload_index(s, err)) != GX_OK || (st = derive(s, limit, opt->map_memory, err)) != GX_OK ||
+        (st = open_columns(&s->columns, s->ix, s, err)) != GX_OK)
         return st;
     s->grid = search_grid(s->coding, s->multiprocessors);
     s->small_grid = small_batch_grid(s->coding, s->multiprocessors);
     s->tiled = find_tiled_grid(s->coding, s->multiprocessors);
+    s->documents = documents_grid(s->coding, s->multiprocessors);
     snprintf(s->description, sizeof s->description, "GPU %d: %s", s->device, p.name);
     return GX_OK;
 }

@@ -3,6 +3,7 @@
 #ifndef GX_QUERY_GPU_STATE_CUH
 #define GX_QUERY_GPU_STATE_CUH
 
+#include "query/gpu/columns.cuh"
 #include "query/gpu/kernels.cuh"
 #include "query/gpu/memory.cuh"
 #include "query/gpu/tiles.cuh"
@@ -43,6 +44,8 @@ struct gpu_prepared_index {
     uint32_t *row_of;     /* [n_terms] on the host: the list's row, or NO_ROW */
     uint64_t tile_memory; /* bytes that the rows may still take */
     tiled_grid tiled;
+    uint32_t documents; /* grid of search_documents */
+    device_columns columns;
     cudaStream_t stream;
     uint32_t running;            /* batches in flight in all sessions; atomic */
     const void *last;            /* the session that started the last batch; atomic */

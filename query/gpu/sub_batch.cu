@@ -6,6 +6,8 @@ extern "C" {
 #include "query/mask.h"
 }
 
+#include <math.h>
+
 namespace gx {
 
 /* A query's tiles that are searched at the same time accept k candidates each before the threshold has
@@ -67,6 +69,36 @@ static uint32_t find_kth(uint32_t k)
     return i;
 }
 
+/* ---- likely thresholds ---- */
+
+/* A rank among the best documents of a list that is likely to hold k documents which a query may return,
+ * between two ranks whose impacts are stored. */
+struct likely_rank {
+    uint32_t above; /* the impact of rank kth_ranks[above - 1] is known, and that of the next; 0: no rank */
+    double steps;   /* from the first to the second, 0 to 1, by the rank's logarithm */
+};
+
+constexpr double TIMES_AFTER_A_MISS = 16;
+
+/* share: of all documents, those that the query may return. */
+static likely_rank find_likely_rank(uint32_t k, double share, uint32_t n_docs, uint32_t guesses)
+{
+    const double least = 1.0 / (n_docs + 1.0);
+    double rank = (k + 4 * sqrt((double)k) + 2) / (share > least ? share : least);
+    for (uint32_t i = 0; i < guesses; ++i)
+        rank *= TIMES_AFTER_A_MISS;
+    likely_rank r = {1, 0};
+    while (r.above < N_KTH && kth_ranks[r.above] < rank)
+        ++r.above;
+    if (r.above == N_KTH || guesses > 1)
+        return {0, 0};
+    const double from = kth_ranks[r.above - 1], to = kth_ranks[r.above];
+    r.steps = rank > from ? log(rank / from) / log(to / from) : 0;
+    return r;
+}
+
+/* ---- the lists of a query ---- */
+
 /* Returns an impact that at least k of the list's postings reach, or 1 if none better is known.
  * kth is find_kth(k). */
 static uint32_t kth_impact(const gpu_prepared_index *s, const bounds *b, const gx_plan_term *t, uint32_t k,
@@ -77,6 +109,21 @@ static uint32_t kth_impact(const gpu_prepared_index *s, const bounds *b, const g
         return 1;
     const float unit = gx_scorer_is_linear(b->norm) ? b->best[t->list] : 1;
     const double x = (double)t->w * unit * b->kth[(size_t)number * N_KTH + kth] / 256 * (1 - 0x1p-20) - 2;
+    return x > 1 ? (uint32_t)x : 1;
+}
+
+/* Returns about the impact of the posting of rank r in the list, or 1 if it is not known. */
+static uint32_t likely_impact(const gpu_prepared_index *s, const bounds *b, const gx_plan_term *t, likely_rank r)
+{
+    const uint32_t number = s->aux_of[t->list];
+    if (number == UINT32_MAX || r.above == 0)
+        return 1;
+    const uint8_t *kth = b->kth + (size_t)number * N_KTH + r.above;
+    if (kth[0] == 0)
+        return 1;
+    const float unit = gx_scorer_is_linear(b->norm) ? b->best[t->list] : 1;
+    const double impact = kth[-1] - (kth[-1] - kth[0]) * r.steps;
+    const double x = (double)t->w * unit * impact / 256 * (1 - 0x1p-20) - 2;
     return x > 1 ? (uint32_t)x : 1;
 }
 
@@ -112,18 +159,73 @@ static void sort_ranked_terms(ranked_term *t, uint32_t n)
     }
 }
 
-/* Describes the lists of a plan that may be pruned: their order, bounds and first threshold. */
+/* Documents of a filter that are searched in the time in which one posting of a list is, about. */
+constexpr double DOCUMENTS_A_POSTING = 1;
+
+/* Lets the documents of the query's filter take the place of the lists from some position on, if that takes
+ * less time. */
+static void describe_documents(gpu_prepared_index *s, sub_batch *p, const gx_filter *f, uint32_t q)
+{
+    gpu_query *const Q = &p->queries[q];
+    const gpu_term *const t = &p->terms[Q->first_term];
+    const uint32_t *docids;
+    uint32_t n, position = 0;
+    uint64_t postings = 0;
+    for (uint32_t i = 0; i < p->n_essential[q]; ++i)
+        postings += t[i].payload.df;
+    if (!find_documents(&s->columns, f, (uint64_t)(postings * DOCUMENTS_A_POSTING), &docids, &n))
+        return;
+    uint64_t before = 0, least = postings;
+    for (uint32_t i = 0; i < p->n_essential[q]; ++i) {
+        const uint64_t cost = before + (uint64_t)(n / DOCUMENTS_A_POSTING);
+        if (cost < least) {
+            least = cost;
+            position = i;
+        }
+        before += t[i].payload.df;
+    }
+    if (least == postings)
+        return;
+    p->documents[p->n_documents++] = {
+        docids, n, q, position, 0, t[position].filter.bound + t[position].weight.remaining_ub, 0};
+    p->n_essential[q] = position;
+    Q->n_items = count_document_items(n);
+}
+
+/* Writes the tests of a plan's filter behind the query's terms. */
+static gx_status describe_tests(gpu_prepared_index *s, sub_batch *p, const gx_plan *plan, gpu_query *Q, double *share,
+                                gx_error *err)
+{
+    filter_tests tests;
+    *share = plan->mask ? (double)plan->mask->n / s->ix->n_docs : 1;
+    if (!plan->filter)
+        return GX_OK;
+    if (!make_tests(&s->columns, plan->filter, &tests))
+        return gx_fail(err, GX_ECUDA, "GPU: the filter needs a mask");
+    memcpy(&p->terms[Q->first_term + Q->n_terms], tests.of, tests.n * sizeof *tests.of);
+    Q->flags |= tests.n << QUERY_TESTS;
+    p->any_tests |= tests.n > 0;
+    *share *= tests.share;
+    return GX_OK;
+}
+
+/* Describes the lists of a plan that may be pruned: their order, bounds and first threshold. share: of
+ * all documents, those that it may return, about. */
 static void describe_lists(const gpu_prepared_index *s, sub_batch *p, const query_form &form, const bounds *b,
-                           uint32_t q)
+                           uint32_t q, double share)
 {
     const gx_plan *const plan = form.plan;
     const bool conjunctive = form.conjunctive, tiled = form.rq->tiled && !conjunctive;
     gpu_query *const Q = &p->queries[q];
     gpu_term *const t = &p->terms[Q->first_term];
     ranked_term order[GX_MAX_TERMS];
-    /* k-th impacts of all documents are no lower bound under a mask */
-    const bool known = !plan->mask;
-    const uint32_t n = plan->n_terms, kth = known && (!conjunctive || n == 1) ? find_kth(plan->k) : N_KTH;
+    /* k-th impacts of all documents are no lower bound under a mask or a filter */
+    const bool known = !plan->mask && !plan->filter;
+    const uint32_t n = plan->n_terms;
+    const bool any_k = !conjunctive || (n == 1 && form.rq->op != GX_OP_AND_OR); /* the k best of a list are answers */
+    const uint32_t kth = known && any_k ? find_kth(plan->k) : N_KTH;
+    const likely_rank rank =
+        known || !any_k ? likely_rank{0, 0} : find_likely_rank(plan->k, share, s->ix->n_docs, form.rq->guesses);
     uint32_t total = 0, first = form.rq->threshold > 1 ? form.rq->threshold : 1;
     /* an AND that may become an OR needs all its documents counted */
     if ((!conjunctive || form.rq->op == GX_OP_AND) && plan->initial_threshold > first)
@@ -134,6 +236,11 @@ static void describe_lists(const gpu_prepared_index *s, sub_batch *p, const quer
         total += order[i].bound;
         const uint32_t least = kth_impact(s, b, term, plan->k, kth);
         first = first > least ? first : least;
+        const uint32_t likely = likely_impact(s, b, term, rank);
+        if (likely > first) {
+            first = likely;
+            Q->flags |= QUERY_GUESSED;
+        }
     }
     if (!conjunctive)
         sort_ranked_terms(order, n);
@@ -220,10 +327,12 @@ static void describe_tiles(sub_batch *p, const gx_plan *plan, const bounds *b, u
     p->tiled[p->n_tiled++] = {b->maxima, q, gx_scorer_is_linear(plan->norm)};
 }
 
-static void describe_query(const gpu_prepared_index *s, sub_batch *p, const query_form &form, const bounds *b)
+static gx_status describe_query(gpu_prepared_index *s, sub_batch *p, const query_form &form, const bounds *b,
+                                gx_error *err)
 {
     const gx_plan *const plan = form.plan;
-    const uint32_t q = p->n_queries++, n = plan->n_terms;
+    const uint32_t q = p->n_queries, n = plan->n_terms;
+    double share;
     gpu_query *Q = &p->queries[q];
     gpu_term *t = &p->terms[p->n_terms];
     memset(Q, 0, sizeof *Q);
@@ -238,23 +347,28 @@ static void describe_query(const gpu_prepared_index *s, sub_batch *p, const quer
     Q->c0 = plan->norm.c0;
     Q->c1 = plan->norm.c1;
     Q->min_K = gx_bm25_K(plan->norm, s->ix->min_doc_len);
+    TRY_STATUS(describe_tests(s, p, plan, Q, &share, err));
+    p->n_queries += 1;
     Q->capacity = candidates_of(s->ix, plan, form.rq);
     Q->candidates = p->n_candidates;
     Q->answer = p->n_answers;
     p->n_candidates += Q->capacity;
     p->n_answers += plan->k;
-    p->n_terms += n;
+    p->n_terms += count_room(n, Q->flags);
     p->n_essential[q] = 0;
     if (plan->prune) {
         p->any_select |= plan->k > SMALL_K;
-        describe_lists(s, p, form, b, q);
+        describe_lists(s, p, form, b, q, share);
         if (form.rq->tiled && !form.conjunctive)
             describe_tiles(p, plan, b, q);
+        else if (p->takes_documents && plan->filter && n <= SHORT_QUERY_TERMS)
+            describe_documents(s, p, plan->filter, q);
     } else {
         p->any_exhaustive = true;
         for (uint32_t i = 0; i < n; ++i)
             describe_term(s, &plan->terms[i], q, &t[i]);
     }
+    return GX_OK;
 }
 
 gx_status add_query(gpu_session *x, sub_batch *p, const query_form &form, uint32_t *number, gx_error *err)
@@ -264,8 +378,7 @@ gx_status add_query(gpu_session *x, sub_batch *p, const query_form &form, uint32
     if (st != GX_OK)
         return st;
     *number = p->n_queries;
-    describe_query(x->s, p, form, b);
-    return GX_OK;
+    return describe_query(x->s, p, form, b, err);
 }
 
 void add_list_stats(const gpu_session *x, const gx_plan *plan, gx_search_stats *work)
@@ -280,6 +393,9 @@ void begin_description(sub_batch *p)
 {
     p->n_requests = p->n_queries = p->n_first = p->n_terms = p->n_ranges = p->n_items = 0;
     p->n_tiled = p->n_first_tiled = 0;
+    p->n_documents = p->n_first_documents = 0;
+    p->document_items[0] = p->document_items[1] = 0;
+    p->takes_documents = p->any_tests = false;
     p->n_candidates = p->n_answers = 0;
     p->any_exhaustive = p->any_select = false;
 }
@@ -294,7 +410,8 @@ void describe_items(sub_batch *p, uint32_t first, uint32_t n, bool are_multi_ter
     pending_list *const lists = scratch.lists;
     uint32_t n_active = 0;
     for (uint32_t i = 0; i < n; ++i) {
-        if (n_essential[first + i] && (p->queries[first + i].n_terms > SHORT_QUERY_TERMS) == are_multi_term)
+        const gpu_query *Q = &p->queries[first + i];
+        if (n_essential[first + i] && (count_room(Q->n_terms, Q->flags) > SHORT_QUERY_TERMS) == are_multi_term)
             active[n_active++] = first + i;
     }
     for (uint32_t r = 0; n_active; ++r) {
@@ -344,13 +461,15 @@ request_footprint count_request(const gx_index *ix, const gx_plan *plan, const r
         ranges += max_ranges(n);
     }
     const uint64_t items = blocks / max_item_blocks(ix) + plan->n_terms * (fine ? 1 + FINE_ITEMS : 1);
+    const uint32_t filtered = plan->filter ? times : 0;
     return {times,
-            times * plan->n_terms,
+            times * plan->n_terms + filtered,
             times * ranges,
             plan->prune ? times * items : 0,
             times * (uint64_t)candidates_of(ix, plan, rq),
             times * (uint64_t)plan->k,
-            rq->tiled};
+            rq->tiled,
+            filtered};
 }
 
 /* ---- answers ---- */
@@ -376,8 +495,12 @@ gx_status collect_query(gpu_session *x, sub_batch *p, const described_request *d
     const gpu_query_state st = p->results[q];
     const uint32_t n_docs = x->s->ix->n_docs;
     if (st.count > Q->capacity && Q->capacity < n_docs && !(Q->flags & QUERY_EXHAUSTIVE))
-        return push_retry(
-            x, {dr->of.plan, op, st.count < n_docs ? st.count : n_docs, st.threshold, dr->of.tiled, dr->of.few}, err);
+        return push_retry(x,
+                          {dr->of.plan, op, st.count < n_docs ? st.count : n_docs, st.threshold, dr->of.tiled,
+                           dr->of.few, dr->of.guesses},
+                          err);
+    if (Q->flags & QUERY_GUESSED && st.n_hits < Q->k)
+        return push_retry(x, {dr->of.plan, op, 0, 0, dr->of.tiled, dr->of.few, dr->of.guesses + 1}, err);
     gx_hits *h = &hits[dr->of.plan];
     h->n = st.n_hits < Q->k ? st.n_hits : Q->k;
     if (p->answers)

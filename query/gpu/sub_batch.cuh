@@ -20,8 +20,9 @@ struct request {
      * it accepted, and the threshold at which it ended. A search from that threshold accepts no
      * more. */
     uint32_t candidates, threshold;
-    bool tiled; /* its OR is searched by tiles; find_tiles has been called */
-    bool few;   /* the run has so few queries that many of its tiles are searched at the same time */
+    bool tiled;       /* its OR is searched by tiles; find_tiles has been called */
+    bool few;         /* the run has so few queries that many of its tiles are searched at the same time */
+    uint32_t guesses; /* searches before this one whose likely threshold was too high */
 };
 
 /* A request of a sub-batch, and the numbers of its queries. */
@@ -42,18 +43,22 @@ struct sub_batch {
     bool busy;
     segment device, pinned;
     uint32_t n_requests, n_queries, n_first, n_terms, n_ranges, n_items;
-    uint32_t items_end[N_LAUNCHES];  /* end of each launch's items */
-    uint32_t n_tiled, n_first_tiled; /* queries that are searched by tiles; those without an `after` */
+    uint32_t items_end[N_LAUNCHES];          /* end of each launch's items */
+    uint32_t n_tiled, n_first_tiled;         /* queries that are searched by tiles; those without an `after` */
+    uint32_t n_documents, n_first_documents; /* queries of which the filter's documents are searched; as above */
+    uint32_t document_items[N_DOCUMENT_LAUNCHES];
     uint64_t n_candidates, n_answers;
-    bool any_exhaustive, any_select;
+    bool any_exhaustive, any_select, any_tests;
+    bool takes_documents;        /* whether filters' documents can be searched */
     bool direct;                 /* the kernels write the answers to host memory */
     described_request *requests; /* [MAX_QUERIES] */
     /* of each query, the number of its essential lists: those at the front whose postings become
      * items */
     uint32_t n_essential[MAX_QUERIES];
-    /* Pinned; the first four are contiguous: */
+    /* Pinned; the first five are contiguous: */
     gpu_query *queries;
     tiled_query *tiled;
+    selected_documents *documents;
     gpu_term *terms;
     item_range *ranges;
     gpu_query_state *results;   /* written by the GPU */
@@ -62,6 +67,7 @@ struct sub_batch {
     /* In device memory: */
     gpu_query *d_queries;
     tiled_query *d_tiled;
+    selected_documents *d_documents;
     gpu_term *d_terms;
     item_range *d_ranges;
     gpu_query_state *d_states;
@@ -173,7 +179,7 @@ constexpr uint64_t max_candidates(uint64_t k, bool and_then_or)
 /* Upper bounds of the array elements that requests take in a sub-batch. items: with the longest
  * items. */
 struct request_footprint {
-    uint64_t queries, terms, ranges, items, candidates, answers, tiled;
+    uint64_t queries, terms, ranges, items, candidates, answers, tiled, documents;
 };
 request_footprint count_request(const gx_index *ix, const gx_plan *plan, const request *rq, bool fine);
 

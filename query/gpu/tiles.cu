@@ -618,16 +618,16 @@ __device__ __forceinline__ void for_reached(const tile_space<LINEAR> &s, uint32_
 }
 
 /* Returns whether the query may return doc. */
-__device__ __forceinline__ bool is_answer(const gpu_index &X, const gpu_query &Q, uint32_t doc)
+__device__ __forceinline__ bool is_answer(const gpu_index &X, const gpu_batch &R, const gpu_query &Q, uint32_t doc)
 {
-    return doc < X.n_docs && is_allowed(Q.mask, doc);
+    return doc < X.n_docs && is_selected(Q, R.terms + Q.first_term, doc);
 }
 
 /* Returns the threshold that the tile's own documents give: at least T. All threads call it. */
 template <bool LINEAR>
-__device__ __forceinline__ uint32_t tile_threshold(const gpu_index &X, tile_space<LINEAR> &s, const gpu_query &Q,
-                                                   uint32_t set, uint32_t begin, uint32_t T, uint32_t warp,
-                                                   uint32_t lane)
+__device__ __forceinline__ uint32_t tile_threshold(const gpu_index &X, const gpu_batch &R, tile_space<LINEAR> &s,
+                                                   const gpu_query &Q, uint32_t set, uint32_t begin, uint32_t T,
+                                                   uint32_t warp, uint32_t lane)
 {
     uint32_t *const histogram = reinterpret_cast<uint32_t *>(s.entries);
     static_assert(BINS * 4 <= sizeof s.entries, "it has room there");
@@ -635,7 +635,7 @@ __device__ __forceinline__ uint32_t tile_threshold(const gpu_index &X, tile_spac
         histogram[i] = 0;
     __syncthreads();
     for_reached(s, set, T, warp, lane, [&](uint32_t score, uint32_t at) {
-        if (is_answer(X, Q, begin + at))
+        if (is_answer(X, R, Q, begin + at))
             atomicAdd(&histogram[score_bin(score, Q.bin_base, Q.bin_shift)], 1);
     });
     __syncthreads();
@@ -668,7 +668,7 @@ __device__ __forceinline__ void push_candidates(const gpu_index &X, const gpu_ba
                                                 uint32_t warp, uint32_t lane)
 {
     uint32_t mine = 0;
-    for_reached(s, set, T, warp, lane, [&](uint32_t, uint32_t at) { mine += is_answer(X, Q, begin + at); });
+    for_reached(s, set, T, warp, lane, [&](uint32_t, uint32_t at) { mine += is_answer(X, R, Q, begin + at); });
     const uint32_t to = warp_inclusive(mine, lane);
     uint32_t first = 0;
     if (__shfl_sync(ALL_LANES, to, 31) == 0)
@@ -678,7 +678,7 @@ __device__ __forceinline__ void push_candidates(const gpu_index &X, const gpu_ba
     uint32_t at = __shfl_sync(ALL_LANES, first, 31) + to - mine;
     uint32_t *const histogram = R.histograms + (size_t)q * BINS;
     for_reached(s, set, T, warp, lane, [&](uint32_t score, uint32_t place) {
-        if (!is_answer(X, Q, begin + place))
+        if (!is_answer(X, R, Q, begin + place))
             return;
         if (at < Q.capacity)
             R.candidates[Q.candidates + at] = (unsigned long long)gx_key(score, begin + place);
@@ -811,14 +811,14 @@ static __global__ void __launch_bounds__(tile_shape<LINEAR>::THREADS, tile_shape
         }
         /* all warps have the same live ranges and T here */
         uint32_t T = max(s.T, 1u), found = 0;
-        for_reached(s, set, T, warp, lane, [&](uint32_t, uint32_t at) { found += is_answer(X, Q, begin + at); });
+        for_reached(s, set, T, warp, lane, [&](uint32_t, uint32_t at) { found += is_answer(X, R, Q, begin + at); });
         found = __reduce_add_sync(ALL_LANES, found);
         if (lane == 0 && found)
             atomicAdd(&s.n_found, found);
         __syncthreads();
         found = s.n_found;
         if (found > Q.k + Q.k / 4 + 64)
-            T = tile_threshold(X, s, Q, set, begin, T, warp, lane);
+            T = tile_threshold(X, R, s, Q, set, begin, T, warp, lane);
         if (found)
             push_candidates(X, R, Q, tq.query, s, set, begin, T, warp, lane);
         raises = found ? tq.query : NO_QUERY;

@@ -5,7 +5,7 @@
  *   bench_query [--engine=gpu|cpu] [--docs=N] [--terms=N] [--queries=N] [--codec=NAME] [--seed=N]
  *   [--runs=N]
  *               [--map-memory=BYTES] [--check=N] [--cpu-check=N]
- *               [--only=or|and|and-or|alone|small|memory] [--sessions=N] [--linger=US]
+ *               [--only=or|and|and-or|alone|small|memory|filters] [--sessions=N] [--linger=US]
  *               [--pair-thresholds=N] [--devices=0,1]
  *
  * kernel: GPU time from the end of the copy in to the end of the search, a query, summed over parts
@@ -14,7 +14,9 @@
  * each with a session of its own, so that one's batch is described, and its last items are waited
  * for, while another's is searched. With --devices the first GPU of the list is measured, and then
  * an engine on all of them, with --sessions a GPU. --only=memory prints what a new session holds before and after
- * a query alone and batches of up to 1,024 queries of several k.
+ * a query alone and batches of up to 1,024 queries of several k. --only=filters gives each query a filter of
+ * its own, on `r`, which is uniform from 0 to 999, or on `t`, which rises with the docid from 0 to 999: the
+ * queries/s of eight sessions, or of --sessions, and beside them those of the same queries without filters.
  */
 #include <getopt.h>
 #include <pthread.h>
@@ -24,6 +26,9 @@
 #include <time.h>
 
 #include "engine/device.h"
+#include "engine/gpuidx_advanced.h"
+#include "engine/random.h"
+#include "index/attribute_order.h"
 #include "query/pairs.h"
 #include "tools/bench/collection.h"
 
@@ -47,6 +52,11 @@ typedef struct bench {
     uint32_t paired_k;
     gx_hits *hits, *want;
     double *times;
+    const char *attribute; /* of the filters of the plans; NULL: they have none */
+    uint32_t n_values;     /* of 1,000 that each filter selects */
+    gx_filter **filters;   /* [n] */
+    gx_column columns[2];
+    double rate; /* what measure_sessions has measured last, in queries/s */
 } bench;
 
 static void die(const char *what, const gx_error *err)
@@ -92,12 +102,31 @@ static void free_plans(bench *b)
         gx_plan_free(&b->plans[i]);
         free(b->hits[i].keys);
         free(b->want[i].keys);
+        gx_filter_close(b->filters[i]);
     }
+    free(b->filters);
+    b->filters = NULL;
     free(b->plans);
     free(b->hits);
     free(b->want);
     b->plans = NULL;
     b->hits = b->want = NULL;
+}
+
+/* Give plan i a filter of its own. */
+static void add_filter(bench *b, uint32_t i, uint64_t *random)
+{
+    char text[64];
+    gx_error err;
+    const uint32_t low = (uint32_t)(gx_random_next(random) % (1001 - b->n_values));
+    const int n = snprintf(text, sizeof text, "%s:[%u TO %u]", b->attribute, low, low + b->n_values - 1);
+    if (gx_filter_open(&b->filters[i], &b->s->ix, text, (size_t)n, NULL, &err) != GX_OK)
+        die("filter", &err);
+    b->plans[i].filter = b->filters[i];
+    if (b->ops->takes_filter && !b->ops->takes_filter(b->state, &b->plans[i])) {
+        fprintf(stderr, "bench_query: the engine does not take the filter %s\n", text);
+        exit(1);
+    }
 }
 
 /* Thresholds of pairs for opt's k, unless they are there. */
@@ -127,6 +156,8 @@ static void make_plans(bench *b, gx_op op, uint32_t k)
     b->plans = calloc(b->n, sizeof *b->plans);
     b->hits = calloc(b->n, sizeof *b->hits);
     b->want = calloc(b->n, sizeof *b->want);
+    b->filters = calloc(b->n, sizeof *b->filters);
+    uint64_t random = b->s->n_queries + k;
     for (uint32_t i = 0; i < b->n; ++i) {
         const gx_synth_query *q = &b->s->queries[i];
         if (gx_plan_make_ids(&b->plans[i], &b->s->ix, q->terms, NULL, q->n, &opt, &err) != GX_OK)
@@ -135,6 +166,8 @@ static void make_plans(bench *b, gx_op op, uint32_t k)
             fprintf(stderr, "bench_query: a term of query %u weighs nothing\n", i);
             exit(1);
         }
+        if (b->attribute)
+            add_filter(b, i, &random);
         if (b->pairs)
             gx_pair_thresholds_apply(b->pairs, &b->plans[i]);
         b->hits[i].keys = malloc((size_t)b->plans[i].k * 8);
@@ -233,8 +266,9 @@ static void measure_sessions(bench *b, const char *name, uint32_t k, uint32_t ba
         b->ops->workspace_close(all[t].exec);
     }
     free(all);
-    printf("%-7s k %-5u batch %-5u %u sessions: %9.0f q/s%s\n", name, k, batch, n,
-           (double)b->n * n * b->o->runs / seconds, different ? "; WRONG" : ", same answers");
+    b->rate = (double)b->n * n * b->o->runs / seconds;
+    printf("%-7s k %-5u batch %-5u %u sessions: %9.0f q/s%s\n", name, k, batch, n, b->rate,
+           different ? "; WRONG" : ", same answers");
     fflush(stdout);
 }
 
@@ -327,6 +361,60 @@ static void measure_alone(bench *b, const char *name, gx_op op, uint32_t k)
     free(all);
 }
 
+/* Two attributes in memory: r and t. */
+static void add_columns(bench *b)
+{
+    gx_index *ix = &b->s->ix;
+    uint16_t *r = malloc((size_t)ix->n_docs * sizeof *r), *t = malloc((size_t)ix->n_docs * sizeof *t);
+    uint64_t random = 1;
+    for (uint32_t d = 0; r && t && d < ix->n_docs; ++d) {
+        r[d] = (uint16_t)(gx_random_next(&random) % 1000);
+        t[d] = (uint16_t)((uint64_t)d * 1000 / ix->n_docs);
+    }
+    if (!r || !t)
+        exit(1);
+    b->columns[0] = (gx_column){.name = "r", .name_len = 1, .type = GX_ATTRIBUTE_INT, .width = 2, .values = r};
+    b->columns[1] = (gx_column){.name = "t", .name_len = 1, .type = GX_ATTRIBUTE_INT, .width = 2, .values = t};
+    for (uint32_t c = 0; c < 2; ++c)
+        b->columns[c].n_values = b->columns[c].n_present = ix->n_docs;
+    ix->columns = b->columns;
+    ix->n_columns = 2;
+}
+
+static void free_columns(bench *b)
+{
+    for (uint32_t c = 0; c < b->s->ix.n_columns; ++c) {
+        gx_column_free_order(&b->columns[c]);
+        free((void *)b->columns[c].values);
+    }
+    b->s->ix.n_columns = 0;
+    b->s->ix.columns = NULL;
+}
+
+/* A filter a query: sessions at once, answers checked first. */
+static void measure_filters(bench *b)
+{
+    static const gx_op ops[] = {GX_OP_OR, GX_OP_AND, GX_OP_AND_OR, GX_OP_OR};
+    static const char *const names[] = {"OR", "AND", "AND-OR", "OR"}, *const attributes[] = {"r", "t"};
+    static const uint32_t ks[] = {10, 10, 10, 1000}, n_values[] = {500, 100, 10, 1};
+    const uint32_t sessions = b->n_sessions;
+    b->n_sessions = sessions ? sessions : 8;
+    for (uint32_t o = 0; o < 4; ++o) {
+        double unfiltered = 0;
+        for (uint32_t f = 0; f < 9; ++f) { /* the first has no filters */
+            b->attribute = f ? attributes[(f - 1) / 4] : NULL;
+            b->n_values = f ? n_values[(f - 1) % 4] : 1000;
+            printf("--- filters: %s, %.1f %% of the documents\n", b->attribute ? b->attribute : "none",
+                   b->n_values / 10.0);
+            measure_batches(b, names[o], ops[o], ks[o], 1024, UINT32_MAX);
+            unfiltered = f ? unfiltered : b->rate;
+            printf("%.2f of the speed without filters\n", b->rate / unfiltered);
+        }
+    }
+    b->attribute = NULL;
+    b->n_sessions = sessions;
+}
+
 /* Bytes that a new session holds on behalf of the engine, by k. */
 static void measure_memory(bench *b)
 {
@@ -374,6 +462,8 @@ static void measure_all(bench *b)
             measure_batches(b, "OR", GX_OP_OR, 10, n, n);
         measure_small_in_sessions(b);
     }
+    if (o->only && strcmp(o->only, "filters") == 0)
+        measure_filters(b);
     if (wanted(o, "memory"))
         measure_memory(b);
     if (wanted(o, "alone")) {
@@ -540,6 +630,8 @@ int main(int argc, char **argv)
             die("open the CPU engine", &err);
     }
     b.n = b.s->n_queries;
+    if (o.only && strcmp(o.only, "filters") == 0)
+        add_columns(&b);
     bool there = measure_engine(&b, ops, eo, 1);
     if (there && o.n_devices > 1 && ops != &gx_executor_cpu)
         there = measure_engine(&b, ops, eo, o.n_devices);
@@ -547,6 +639,7 @@ int main(int argc, char **argv)
         gx_executor_cpu.workspace_close(b.cpu_workspace);
         gx_executor_cpu.release_index(b.cpu_prepared_index);
     }
+    free_columns(&b);
     gx_synth_close(b.s);
     return there ? 0 : 77;
 }

@@ -3,7 +3,8 @@
  *
  * GX_TEST_SEED is the seed of all that is random, 16 without it. GX_TEST_CASES=N makes N times as many
  * cases: 3,000 filters, 2,560 queries with filters that are answered in ten ways, and 2,000 of an index with
- * a value of each attribute in every document. */
+ * a value of each attribute in every document; on a GPU 320 queries of the one index and 640 of the other.
+ * GX_TEST_FILTER=PATTERN runs the tests with such names. */
 #include <time.h>
 
 #include "engine/gpuidx_advanced.h"
@@ -491,14 +492,66 @@ static void search_masked(const gx_query *queries, const gx_query_options *given
     assert_int_equal(masked.n_open, 0);
 }
 
-/* Queries with filters in one call, by each algorithm and by engines that keep masks and that keep
- * none, against a search a query under a mask of the documents that a look at each selects. */
-static void queries_have_filters_of_their_own(void **state)
+/* A batch of queries with filters, and the answers of a search a query under a mask of the documents that a
+ * look at each selects. */
+typedef struct drawn_batch {
+    gx_query queries[BATCH];
+    gx_filter *filters[BATCH];
+    char texts[BATCH][200];
+    answers want;
+} drawn_batch;
+
+static void close_drawn(drawn_batch *b)
+{
+    for (uint32_t q = 0; q < BATCH; ++q)
+        gx_filter_close(b->filters[q]);
+}
+
+/* Every search by the exhaustive CPU engine, of the documents that are in common_words too. */
+static void draw_batch(drawn_batch *b, const gx_query_options *opt, const uint64_t *common_words)
 {
     enum { N_WORDS = (N_DOCS + 63) / 64 };
     static text t;
     static bool in[N_DOCS];
-    static answers want, got;
+    gx_query_options exhaustive = *opt;
+    exhaustive.prune = false;
+    for (uint32_t q = 0; q < BATCH; ++q) {
+        uint64_t words[N_WORDS] = {0};
+        gx_mask *mask;
+        const uint32_t same = below(q + 1);
+        b->filters[q] = NULL;
+        sprintf(b->texts[q], "w%u w%u w%u", below(4), below(30), below(30));
+        b->queries[q] = (gx_query)GX_TEXT_QUERY(b->texts[q], strlen(b->texts[q]));
+        for (uint32_t d = 0; d < N_DOCS; ++d)
+            in[d] = true;
+        if (q % 8 == 1 && b->queries[same].filter) { /* one that another query has */
+            b->queries[q].filter = b->queries[same].filter;
+            assert_int_equal(gx_filter_evaluate(b->queries[q].filter, words, NULL, NULL), GX_OK);
+        } else {
+            t.n = 0;
+            if (q % 8 != 2) {
+                draw_filter(&t, below(4), in);
+                b->queries[q].filter = b->filters[q] = open_filter(t.p, t.n);
+            }
+            for (uint32_t d = 0; d < N_DOCS; ++d)
+                words[d / 64] |= (uint64_t)in[d] << d % 64;
+        }
+        for (uint32_t w = 0; w < N_WORDS; ++w)
+            words[w] &= common_words[w];
+        assert_int_equal(gx_mask_open(&mask, en, words, NULL), GX_OK);
+        exhaustive.mask = mask;
+        search_batch(s, &(gx_query)GX_TEXT_QUERY(b->texts[q], strlen(b->texts[q])), 1, &exhaustive, &b->want, q);
+        gx_mask_close(mask);
+    }
+}
+
+/* Queries with filters in one call, by each algorithm and by engines that keep masks and that keep
+ * none, against a search a query under a mask. */
+static void queries_have_filters_of_their_own(void **state)
+{
+    enum { N_WORDS = (N_DOCS + 63) / 64 };
+    static drawn_batch b;
+    static answers got;
     gx_engine_options o = GX_ENGINE_OPTIONS;
     gx_engine *forgetful;
     gx_session *other;
@@ -510,10 +563,7 @@ static void queries_have_filters_of_their_own(void **state)
     assert_int_equal(gx_session_open(&other, forgetful, NULL), GX_OK);
     const uint32_t n_batches = times(40);
     for (uint32_t batch = 0; batch < n_batches; ++batch) {
-        gx_query_options opt = GX_QUERY_OPTIONS, exhaustive;
-        gx_query queries[BATCH];
-        gx_filter *filters[BATCH];
-        char texts[BATCH][60];
+        gx_query_options opt = GX_QUERY_OPTIONS;
         gx_mask *common[2] = {NULL, NULL};
         uint64_t common_words[N_WORDS];
         opt.k = 1 + below(below(2) ? 10 : MOST_HITS);
@@ -526,59 +576,29 @@ static void queries_have_filters_of_their_own(void **state)
             assert_int_equal(gx_mask_open(&common[0], en, common_words, NULL), GX_OK);
             assert_int_equal(gx_mask_open(&common[1], forgetful, common_words, NULL), GX_OK);
         }
-        exhaustive = opt;
-        exhaustive.prune = false;
-        for (uint32_t q = 0; q < BATCH; ++q) {
-            uint64_t words[N_WORDS] = {0};
-            gx_mask *mask;
-            const uint32_t same = below(q + 1);
-            filters[q] = NULL;
-            sprintf(texts[q], "w%u w%u w%u", below(4), below(30), below(30));
-            queries[q] = (gx_query)GX_TEXT_QUERY(texts[q], strlen(texts[q]));
-            for (uint32_t d = 0; d < N_DOCS; ++d)
-                in[d] = true;
-            if (q % 8 == 1 && queries[same].filter) { /* one that another query has */
-                queries[q].filter = queries[same].filter;
-                assert_int_equal(gx_filter_evaluate(queries[q].filter, words, NULL, NULL), GX_OK);
-            } else {
-                t.n = 0;
-                if (q % 8 != 2) {
-                    draw_filter(&t, below(4), in);
-                    queries[q].filter = filters[q] = open_filter(t.p, t.n);
-                }
-                for (uint32_t d = 0; d < N_DOCS; ++d)
-                    words[d / 64] |= (uint64_t)in[d] << d % 64;
-            }
-            for (uint32_t w = 0; w < N_WORDS; ++w)
-                words[w] &= common_words[w];
-            assert_int_equal(gx_mask_open(&mask, en, words, NULL), GX_OK);
-            exhaustive.mask = mask;
-            search_batch(s, &(gx_query)GX_TEXT_QUERY(texts[q], strlen(texts[q])), 1, &exhaustive, &want, q);
-            gx_mask_close(mask);
-        }
+        draw_batch(&b, &opt, common_words);
         opt.mask = common[0];
         for (int algorithm = 0; algorithm < GX_N_ALGORITHMS; ++algorithm) {
             opt.algorithm = (gx_algorithm)algorithm;
-            search_batch(s, queries, BATCH, &opt, &got, 0);
-            compare_answers(&want, &got, &opt, algorithm ? "another algorithm" : "auto", batch);
+            search_batch(s, b.queries, BATCH, &opt, &got, 0);
+            compare_answers(&b.want, &got, &opt, algorithm ? "another algorithm" : "auto", batch);
         }
         opt.algorithm = GX_ALGORITHM_AUTO;
-        search_masked(queries, &opt, common[0] ? common_words : NULL, &want, batch);
+        search_masked(b.queries, &opt, common[0] ? common_words : NULL, &b.want, batch);
         for (int again = 0; again < 3; ++again) { /* by then filters have masks */
-            search_batch(s, queries, BATCH, &opt, &got, 0);
-            compare_answers(&want, &got, &opt, "again", batch);
+            search_batch(s, b.queries, BATCH, &opt, &got, 0);
+            compare_answers(&b.want, &got, &opt, "again", batch);
         }
         opt.prune = false;
-        search_batch(s, queries, BATCH, &opt, &got, 0);
-        compare_answers(&want, &got, &opt, "exhaustive", batch);
+        search_batch(s, b.queries, BATCH, &opt, &got, 0);
+        compare_answers(&b.want, &got, &opt, "exhaustive", batch);
         opt.prune = true;
         opt.mask = common[1];
         for (int again = 0; again < 2; ++again) { /* then from the cache of results */
-            search_batch(other, queries, BATCH, &opt, &got, 0);
-            compare_answers(&want, &got, &opt, "without memory", batch);
+            search_batch(other, b.queries, BATCH, &opt, &got, 0);
+            compare_answers(&b.want, &got, &opt, "without memory", batch);
         }
-        for (uint32_t q = 0; q < BATCH; ++q)
-            gx_filter_close(filters[q]);
+        close_drawn(&b);
         gx_mask_close(common[0]);
         gx_mask_close(common[1]);
     }
@@ -587,6 +607,147 @@ static void queries_have_filters_of_their_own(void **state)
     assert_true(work->driven > 0 && work->masked > 0 && work->tested > 0);
     gx_session_close(other);
     gx_engine_close(forgetful);
+}
+
+/* ---- on a GPU ---- */
+
+typedef struct gpu_engine {
+    gx_engine *en;
+    gx_session *s;
+} gpu_engine;
+
+/* An engine on n GPUs. Skips the test if there are not so many. */
+static gpu_engine open_gpus(const gx_index *index, uint32_t n, uint64_t device_memory)
+{
+    gpu_engine g;
+    gx_device *all;
+    uint32_t n_all;
+    gx_error err = {0};
+    gx_engine_options o = GX_ENGINE_OPTIONS;
+    if (gx_devices(&all, &n_all, &err) != GX_OK)
+        skip();
+    for (uint32_t i = 0; i < n_all && o.n_devices < n; ++i) {
+        if (all[i].usable)
+            o.devices[o.n_devices++] = all[i].number;
+    }
+    free(all);
+    if (o.n_devices < n)
+        skip();
+    o.kind = GX_ENGINE_GPU;
+    o.device_memory = device_memory;
+    if (gx_engine_open(&g.en, index, &o, &err) != GX_OK || gx_session_open(&g.s, g.en, &err) != GX_OK)
+        fail_msg("%s", err.text);
+    return g;
+}
+
+static void close_gpu(gpu_engine g)
+{
+    gx_session_close(g.s);
+    gx_engine_close(g.en);
+}
+
+/* The batch at once, and in pieces of 1, of 3 and of 20, which other kernels search. */
+static void compare_on_gpu(gpu_engine g, const drawn_batch *b, const gx_query_options *opt, uint32_t batch)
+{
+    static answers got;
+    static const uint32_t pieces[] = {BATCH, 20, 3, 1};
+    const uint32_t n = pieces[batch % 4];
+    for (uint32_t i = 0; i < BATCH; i += n) {
+        gx_error err = {0};
+        const gx_results r = {sizeof r,        got.docids + (size_t)i * opt->k, NULL, got.n + i,
+                              got.matches + i, got.scores + (size_t)i * opt->k};
+        if (gx_search(g.s, b->queries + i, BATCH - i < n ? BATCH - i : n, opt, &r, &err) != GX_OK)
+            fail_msg("%s", err.text);
+    }
+    compare_answers(&b->want, &got, opt, "on a GPU", batch);
+}
+
+static void queries_on_a_gpu_have_filters_of_their_own(void **state)
+{
+    enum { N_WORDS = (N_DOCS + 63) / 64 };
+    static drawn_batch b;
+    const gpu_engine g = open_gpus(ix, 1, 0);
+    (void)state;
+    for (uint32_t n = times(5), batch = 0; batch < n; ++batch) {
+        gx_query_options opt = GX_QUERY_OPTIONS;
+        gx_mask *common = NULL;
+        uint64_t common_words[N_WORDS];
+        opt.k = 1 + below(below(2) ? 10 : MOST_HITS);
+        opt.op = (gx_op)below(3);
+        opt.count = true;
+        memset(common_words, 0xff, sizeof common_words);
+        if (batch % 4 == 3) {
+            for (uint32_t w = 0; w < N_WORDS; ++w)
+                common_words[w] = gx_random_next(&seed);
+            assert_int_equal(gx_mask_open(&common, g.en, common_words, NULL), GX_OK);
+        }
+        draw_batch(&b, &opt, common_words);
+        opt.mask = common;
+        opt.algorithm = below(2) ? GX_ALGORITHM_AUTO : (gx_algorithm)below(GX_N_ALGORITHMS);
+        opt.prune = below(8) != 0;
+        compare_on_gpu(g, &b, &opt, below(4));
+        close_drawn(&b);
+        gx_mask_close(common);
+    }
+    const gx_search_stats *work = gx_session_stats(g.s);
+    assert_true(work->masked > 0 && work->tested > 0);
+    close_gpu(g);
+}
+
+/* A batch so large that it is split. */
+static void two_gpus_test_filters(void **state)
+{
+    enum { TIMES = 5 };
+    static drawn_batch b;
+    static gx_query queries[TIMES * BATCH];
+    static answers got[TIMES];
+    static uint32_t docids[TIMES * BATCH * MOST_HITS], n_hits[TIMES * BATCH];
+    static double scores[TIMES * BATCH * MOST_HITS];
+    uint64_t all[(N_DOCS + 63) / 64];
+    const gpu_engine g = open_gpus(ix, 2, 0);
+    (void)state;
+    memset(all, 0xff, sizeof all);
+    for (uint32_t n = times(2), batch = 0; batch < n; ++batch) {
+        gx_error err = {0};
+        gx_query_options opt = GX_QUERY_OPTIONS;
+        const gx_results r = {sizeof r, docids, NULL, n_hits, NULL, scores};
+        opt.k = 1 + below(MOST_HITS);
+        opt.op = (gx_op)below(3);
+        draw_batch(&b, &opt, all);
+        for (uint32_t q = 0; q < TIMES * BATCH; ++q)
+            queries[q] = b.queries[q % BATCH];
+        if (gx_search(g.s, queries, TIMES * BATCH, &opt, &r, &err) != GX_OK)
+            fail_msg("%s", err.text);
+        for (uint32_t i = 0; i < TIMES; ++i) {
+            const size_t hits = (size_t)BATCH * opt.k;
+            memcpy(got[i].docids, docids + i * hits, hits * sizeof *docids);
+            memcpy(got[i].scores, scores + i * hits, hits * sizeof *scores);
+            memcpy(got[i].n, n_hits + (size_t)i * BATCH, BATCH * sizeof *n_hits);
+            memcpy(got[i].matches, b.want.matches, sizeof got[i].matches);
+            compare_answers(&b.want, &got[i], &opt, "on two GPUs", batch);
+        }
+        close_drawn(&b);
+    }
+    assert_true(gx_session_stats(g.s)->tested > 0);
+    close_gpu(g);
+}
+
+/* Without memory for columns, filters become masks. */
+static void a_gpu_without_memory_for_columns_reads_masks(void **state)
+{
+    static drawn_batch b;
+    uint64_t all[(N_DOCS + 63) / 64];
+    const gpu_engine g = open_gpus(ix, 1, 6 << 20);
+    gx_query_options opt = GX_QUERY_OPTIONS;
+    (void)state;
+    memset(all, 0xff, sizeof all);
+    opt.count = true;
+    draw_batch(&b, &opt, all);
+    compare_on_gpu(g, &b, &opt, 0);
+    close_drawn(&b);
+    const gx_search_stats *work = gx_session_stats(g.s);
+    assert_true(work->masked > 0 && work->tested == 0);
+    close_gpu(g);
 }
 
 /* ---- columns in which every document has a value, among them dates that nearly rise ---- */
@@ -624,6 +785,7 @@ static void open_many(gx_index **out)
         {"day", GX_ATTRIBUTE_INT}, {"r", GX_ATTRIBUTE_INT}, {"wide", GX_ATTRIBUTE_INT}, {"kind", GX_ATTRIBUTE_KEYWORD}};
     gx_builder *b;
     gx_builder_options o = GX_BUILDER_OPTIONS;
+    (void)remove(in_dir("many.gx")); /* another test's, with other values */
     o.path = in_dir("many.gx");
     o.analyzer = "whitespace";
     o.attributes = columns;
@@ -708,6 +870,71 @@ static void filters_of_full_columns_bound_what_is_read(void **state)
     assert_non_null(index->columns[0].order);
     assert_non_null(index->columns[0].order->zones);
     assert_null(index->columns[1].order->zones);
+    gx_session_close(session);
+    gx_engine_close(engine);
+    gx_index_close(index);
+}
+
+/* A batch of queries of 1 to 12 terms, each with a filter of its own. */
+static void draw_many(drawn_batch *b, const gx_index *index, gx_engine *engine, gx_session *session,
+                      const gx_query_options *opt)
+{
+    enum { N_WORDS = (N_MANY + 63) / 64 };
+    static bool in[N_MANY];
+    static uint64_t words[N_WORDS];
+    gx_query_options exhaustive = *opt;
+    exhaustive.prune = false;
+    for (uint32_t q = 0; q < BATCH; ++q) {
+        gx_mask *mask;
+        char filter[400] = "", *query = b->texts[q];
+        const uint32_t conditions = 1 + below(below(2) ? 1 : 4), n_terms = 1 + below(below(8) ? 5 : 24);
+        const bool both = below(8) != 0;
+        for (uint32_t c = 0; c < conditions; ++c)
+            draw_condition(filter, in, c == 0, both);
+        assert_int_equal(gx_filter_open(&b->filters[q], index, filter, strlen(filter), NULL, NULL), GX_OK);
+        memset(words, 0, sizeof words);
+        for (uint32_t d = 0; d < N_MANY; ++d)
+            words[d / 64] |= (uint64_t)in[d] << d % 64;
+        query[0] = 0;
+        for (uint32_t t = 0; t < n_terms; ++t)
+            sprintf(query + strlen(query), "w%u ", below(1 + below(300)));
+        assert_int_equal(gx_mask_open(&mask, engine, words, NULL), GX_OK);
+        b->queries[q] = (gx_query)GX_TEXT_QUERY(query, strlen(query));
+        exhaustive.mask = mask;
+        search_batch(session, &b->queries[q], 1, &exhaustive, &b->want, q);
+        b->queries[q].filter = b->filters[q];
+        gx_mask_close(mask);
+    }
+}
+
+static void rare_filters_drive_the_search_on_a_gpu(void **state)
+{
+    static drawn_batch b;
+    gx_index *index;
+    gx_engine *engine;
+    gx_session *session;
+    gx_engine_options o = GX_ENGINE_OPTIONS;
+    (void)state;
+    const gpu_engine first = open_gpus(ix, 1, 0); /* before an index is built for nothing */
+    close_gpu(first);
+    open_many(&index);
+    const gpu_engine g = open_gpus(index, 1, 0);
+    o.kind = GX_ENGINE_CPU;
+    assert_int_equal(gx_engine_open(&engine, index, &o, NULL), GX_OK);
+    assert_int_equal(gx_session_open(&session, engine, NULL), GX_OK);
+    for (uint32_t n = times(10), batch = 0; batch < n; ++batch) {
+        gx_query_options opt = GX_QUERY_OPTIONS;
+        opt.k = 1 + below(below(2) ? 10 : MOST_HITS);
+        opt.op = (gx_op)below(3);
+        opt.count = true;
+        draw_many(&b, index, engine, session, &opt);
+        opt.algorithm = below(4) ? GX_ALGORITHM_AUTO : GX_ALGORITHM_BLOCK_MAX;
+        compare_on_gpu(g, &b, &opt, batch % 2 ? 0 : below(4));
+        close_drawn(&b);
+    }
+    const gx_search_stats *work = gx_session_stats(g.s);
+    assert_true(work->driven > 0 && work->tested > 0);
+    close_gpu(g);
     gx_session_close(session);
     gx_engine_close(engine);
     gx_index_close(index);
@@ -865,6 +1092,7 @@ int main(void)
     if (getenv("GX_TEST_SEED"))
         seed = strtoull(getenv("GX_TEST_SEED"), NULL, 0);
     print_message("seed %llu\n", (unsigned long long)seed);
+    cmocka_set_test_filter(getenv("GX_TEST_FILTER"));
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_way_of_writing),
         cmocka_unit_test(errors_name_the_column),
@@ -872,6 +1100,10 @@ int main(void)
         cmocka_unit_test(files_of_ids_are_the_callers),
         cmocka_unit_test(random_filters_select_what_a_look_at_each_document_does),
         cmocka_unit_test(queries_have_filters_of_their_own),
+        cmocka_unit_test(queries_on_a_gpu_have_filters_of_their_own),
+        cmocka_unit_test(two_gpus_test_filters),
+        cmocka_unit_test(a_gpu_without_memory_for_columns_reads_masks),
+        cmocka_unit_test(rare_filters_drive_the_search_on_a_gpu),
         cmocka_unit_test(filters_of_full_columns_bound_what_is_read),
         cmocka_unit_test(a_filter_of_another_index_is_refused),
     };
