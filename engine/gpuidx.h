@@ -526,9 +526,9 @@ typedef struct gx_engine_options {
     uint64_t result_cache;
     /* Most bytes for masks of filters that queries have (gx_query.filter), kept for later queries
      * with the same filter: a bit a document each, in the memory that the engine searches. One mask
-     * is made even where it does not fit. A GPU makes masks only of filters that are no AND of up to
-     * four conditions, or that read floats, numbers of 8 bytes, several keywords a document or ids; it
-     * tests the values of the others. */
+     * is made even where it does not fit. A GPU tests the values of documents itself, without a mask, if
+     * a filter has few conditions and none on ids, floats, several keywords a document, or numbers that
+     * span more than 32 bits. */
     uint64_t filter_memory;
     /* Of a collection: how its parts are searched. A search of many parts costs more than one of
      * one file, by about 2 us a part and query. Parts that are joined make one index, without the

@@ -59,7 +59,7 @@ static gx_status run_requests(gpu_workspace *x, const plan_batch *pb, const requ
 {
     if (n == 0)
         return GX_OK;
-    if (is_small_batch(pb->plans, requests, n))
+    if (is_small_batch(&x->session, pb->plans, requests, n))
         return run_small_batch(&x->session, &x->small_batches, pb, requests, n, err);
     stop_lingering(x->session.s);
     return run_batch(&x->session, &x->batches, pb, requests, n, err);

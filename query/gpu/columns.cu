@@ -185,73 +185,160 @@ static double range_share(const device_columns *all, uint32_t i, uint64_t low, u
     return present * n / d->n_sample;
 }
 
-static bool add_test(filter_tests *t, const void *values, uint32_t bits, uint64_t low, uint64_t span)
+/* What a part of a filter selects: its tests, in clauses. None: all documents. */
+struct clauses {
+    uint32_t n;
+    gpu_test of[MAX_TESTS];
+};
+
+static gpu_test make_test(const void *values, uint32_t bits, uint64_t low, uint64_t span)
 {
-    if (t->n == MAX_TESTS)
+    return {(uint64_t)(uintptr_t)values | (uint32_t)__builtin_ctz(bits), (uint32_t)low, (uint32_t)span};
+}
+
+/* Adds tests[n] as a clause. false: no room. */
+static bool add_clause(clauses *c, const gpu_test *tests, uint32_t n)
+{
+    if (c->n + n > MAX_TESTS)
         return false;
-    t->of[t->n++] = {(uint64_t)(uintptr_t)values | (uint32_t)__builtin_ctz(bits), (uint32_t)low, (uint32_t)span};
+    for (uint32_t i = 0; i < n; ++i) {
+        gpu_test *to = &c->of[c->n++];
+        *to = tests[i];
+        to->values = (tests[i].values & ~(uint64_t)TEST_OR) | (i + 1 < n ? TEST_OR : 0);
+    }
     return true;
 }
 
-/* Two tests that no document meets both. */
-static bool add_nothing(filter_tests *t, const device_column *d, uint32_t bits)
+static uint32_t clause_length(const gpu_test *tests)
 {
-    t->share = 0;
-    return add_test(t, d->values, bits, 0, 0) && add_test(t, d->values, bits, 1, 0);
+    uint32_t n = 1;
+    while (tests[n - 1].values & TEST_OR)
+        ++n;
+    return n;
 }
 
-static bool add_range(device_columns *all, const gx_filter_node *n, bool negated, filter_tests *t)
+/* The documents of either: each clause of a with each of b. */
+static bool join_clauses(const clauses *a, const clauses *b, clauses *out)
+{
+    out->n = 0;
+    for (uint32_t i = 0, n; i < a->n; i += n) {
+        n = clause_length(a->of + i);
+        for (uint32_t j = 0, m; j < b->n; j += m) {
+            gpu_test both[2 * MAX_TESTS];
+            m = clause_length(b->of + j);
+            memcpy(both, a->of + i, n * sizeof *both);
+            memcpy(both + n, b->of + j, m * sizeof *both);
+            if (!add_clause(out, both, n + m))
+                return false;
+        }
+    }
+    return true;
+}
+
+/* No document: its value would be 0 and 1. */
+static void select_nothing(const device_column *d, uint32_t bits, clauses *out)
+{
+    out->n = 2;
+    out->of[0] = make_test(d->values, bits, 0, 0);
+    out->of[1] = make_test(d->values, bits, 1, 0);
+}
+
+static bool range_clauses(device_columns *all, const gx_filter_node *n, bool negated, clauses *out, double *share)
 {
     const gx_column *c = &all->ix->columns[n->column];
     const device_column *d = &all->of[n->column];
     uint64_t low, high;
-    if (!is_testable(c) || (negated && c->present) || !have(all, n->column, false))
+    if (!is_testable(c) || !have(all, n->column, false))
         return false;
     const uint32_t bits = 8 * c->width;
     const uint64_t most = (UINT64_C(1) << bits) - 1;
-    if (!gx_filter_range(c, n, &low, &high))
-        return negated || add_nothing(t, d, bits);
-    const double share = range_share(all, n->column, low, high);
-    t->share *= negated ? 1 - share : share;
-    if (!negated)
-        return (!d->present || add_test(t, d->present, 1, 1, 0)) && add_test(t, d->values, bits, low, high - low);
-    /* the values from high + 1 to low - 1, past the greatest */
-    return high - low == most ? add_nothing(t, d, bits)
-                              : add_test(t, d->values, bits, (high + 1) & most, most - 1 - (high - low));
+    out->n = 0;
+    if (!gx_filter_range(c, n, &low, &high)) {
+        *share = negated;
+        if (!negated)
+            select_nothing(d, bits, out);
+        return true;
+    }
+    *share = range_share(all, n->column, low, high);
+    if (!negated) {
+        if (d->present)
+            out->of[out->n++] = make_test(d->present, 1, 1, 0);
+        out->of[out->n++] = make_test(d->values, bits, low, high - low);
+        return true;
+    }
+    *share = 1 - *share;
+    gpu_test either[2]; /* no value, or one from high + 1 to low - 1, past the greatest */
+    uint32_t m = 0;
+    if (d->present)
+        either[m++] = make_test(d->present, 1, 0, 0);
+    if (high - low < most)
+        either[m++] = make_test(d->values, bits, (high + 1) & most, most - 1 - (high - low));
+    if (m == 0)
+        select_nothing(d, bits, out);
+    return add_clause(out, either, m);
 }
 
-static bool add_presence(device_columns *all, const gx_filter_node *n, bool negated, filter_tests *t)
+static bool presence_clauses(device_columns *all, const gx_filter_node *n, bool negated, clauses *out, double *share)
 {
     const gx_column *c = &all->ix->columns[n->column];
     if (!is_testable(c) || !have(all, n->column, false))
         return false;
     const device_column *d = &all->of[n->column];
-    if (!d->present)
-        return !negated || add_nothing(t, d, 8 * c->width);
-    const double share = (double)c->n_present / all->ix->n_docs;
-    t->share *= negated ? 1 - share : share;
-    return add_test(t, d->present, 1, !negated, 0);
+    const double present = d->present ? (double)c->n_present / all->ix->n_docs : 1;
+    *share = negated ? 1 - present : present;
+    out->n = 0;
+    if (d->present)
+        out->of[out->n++] = make_test(d->present, 1, !negated, 0);
+    else if (negated)
+        select_nothing(d, 8 * c->width, out);
+    return true;
 }
 
-/* Adds the tests of node i, or of its negation. false: there are none, or too many. */
-static bool add_tests(device_columns *all, const gx_filter *f, uint32_t i, bool negated, filter_tests *t)
+static bool find_clauses(device_columns *all, const gx_filter *f, uint32_t i, bool negated, clauses *out, double *share);
+
+/* Of an AND or OR, or of its negation, which is the other of them with negated children. */
+static bool series_clauses(device_columns *all, const gx_filter *f, const gx_filter_node *n, bool negated, clauses *out,
+                           double *share)
+{
+    const bool conjunction = (n->kind == GX_FILTER_AND) != negated;
+    if (!find_clauses(all, f, n->first, negated, out, share))
+        return false;
+    for (uint32_t c = f->nodes[n->first].next; c != UINT32_MAX; c = f->nodes[c].next) {
+        clauses child, both;
+        double part;
+        if (!find_clauses(all, f, c, negated, &child, &part))
+            return false;
+        if (!conjunction) {
+            if (!join_clauses(out, &child, &both))
+                return false;
+            *out = both;
+            *share = 1 - (1 - *share) * (1 - part);
+            continue;
+        }
+        if (out->n + child.n > MAX_TESTS)
+            return false;
+        memcpy(out->of + out->n, child.of, child.n * sizeof *child.of);
+        out->n += child.n;
+        *share *= part;
+    }
+    return true;
+}
+
+/* Finds the clauses of node i, or of its negation, and about the share of all documents that meet them.
+ * false: it cannot be tested, or takes too many tests. The tree is not deep: GX_FILTER_MAX_DEPTH. */
+static bool find_clauses(device_columns *all, const gx_filter *f, uint32_t i, bool negated, clauses *out, double *share)
 {
     const gx_filter_node *n = &f->nodes[i];
-    bool all_added = true;
     switch (n->kind) {
     case GX_FILTER_NOT:
-        return add_tests(all, f, n->first, !negated, t);
+        return find_clauses(all, f, n->first, !negated, out, share);
     case GX_FILTER_AND:
-    case GX_FILTER_OR: /* NOT of an OR is an AND of NOTs */
-        if ((n->kind == GX_FILTER_OR) != negated)
-            return false;
-        for (uint32_t c = n->first; c != UINT32_MAX && all_added; c = f->nodes[c].next)
-            all_added = add_tests(all, f, c, negated, t);
-        return all_added;
+    case GX_FILTER_OR:
+        return series_clauses(all, f, n, negated, out, share);
     case GX_FILTER_RANGE:
-        return add_range(all, n, negated, t);
+        return range_clauses(all, n, negated, out, share);
     case GX_FILTER_HAS:
-        return add_presence(all, n, negated, t);
+        return presence_clauses(all, n, negated, out, share);
     default:
         return false;
     }
@@ -259,9 +346,12 @@ static bool add_tests(device_columns *all, const gx_filter *f, uint32_t i, bool 
 
 bool make_tests(device_columns *c, const gx_filter *f, filter_tests *out)
 {
-    out->n = 0;
-    out->share = 1;
-    return !f->parts && add_tests(c, f, f->root, false, out);
+    clauses found;
+    if (f->parts || !find_clauses(c, f, f->root, false, &found, &out->share))
+        return false;
+    out->n = found.n;
+    memcpy(out->of, found.of, found.n * sizeof *found.of);
+    return true;
 }
 
 /* ---- documents ---- */

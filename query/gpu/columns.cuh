@@ -1,7 +1,7 @@
 /* columns.cuh: attributes on a GPU. A filter becomes
  *
- *   tests      up to MAX_TESTS conditions on values in device memory, all of which a document meets: what
- *              ANDs of ranges, NOT of ranges and `has` are
+ *   tests      up to MAX_TESTS conditions on values in device memory, in clauses of which a document
+ *              meets each: what ranges and `has` joined by AND, OR and NOT are
  *   documents  of a rare condition, a part of its column's order (index/attribute_order.h) in device memory
  *
  * Columns come to the device at the first use of their attributes and stay, if the engine's memory budget

@@ -23,7 +23,7 @@ constexpr uint32_t DOCUMENTS_SPACE = BATCH + MAX_QUEUED;
 /* A warp's shared memory. The query's terms have one more, for the documents. */
 struct alignas(16) documents_shared {
     staged_item staged; /* its item.query, and the query */
-    gpu_term terms[SHORT_QUERY_TERMS + 2];
+    gpu_term terms[SHORT_QUERY_TERMS + 1 + MAX_TESTS / TESTS_A_TERM];
     uint2 postings[SPACE<DOCUMENTS_V>]; /* the queue, at the end */
     uint32_t n_queued, lookups, wrote;
 };

@@ -91,13 +91,17 @@ struct gpu_term {
     term_weight weight;
 };
 
-/* A condition on the value that a document has in a column: (value - low) mod 2^bits <= span. */
+/* A condition on the value that a document has in a column: (value - low) mod 2^bits <= span. Tests stand
+ * in clauses, of which a document meets each: it meets one of the clause's tests. */
 struct alignas(16) gpu_test {
-    uint64_t values; /* the column's address, a multiple of TEST_ALIGNMENT | log2 of bits, which are 1, 8, 16 or 32 */
+    /* the column's address, a multiple of TEST_ALIGNMENT | TEST_OR if the next test is of the same clause |
+     * log2 of bits, which are 1, 8, 16 or 32 */
+    uint64_t values;
     uint32_t low, span;
 };
-constexpr uint32_t TEST_ALIGNMENT = 8;
-constexpr uint32_t MAX_TESTS = sizeof(gpu_term) / sizeof(gpu_test); /* of a query: they lie behind its terms */
+constexpr uint32_t TEST_ALIGNMENT = 16, TEST_OR = 8;
+/* tests of a query, which lie behind its terms, and those that take the room of one */
+constexpr uint32_t MAX_TESTS = 8, TESTS_A_TERM = sizeof(gpu_term) / sizeof(gpu_test);
 
 constexpr uint32_t NO_CLASSES = UINT32_MAX;
 constexpr uint32_t RANK_WORDS = 16; /* words of a dense map between two ranks */
@@ -150,10 +154,10 @@ __host__ __device__ __forceinline__ uint32_t count_tests(uint32_t flags)
     return flags >> QUERY_TESTS;
 }
 
-/* Returns how many terms' room a query takes: those of its lists, and one for its tests. */
+/* Returns how many terms' room a query takes with its tests. */
 __host__ __device__ __forceinline__ uint32_t count_room(uint32_t n_terms, uint32_t flags)
 {
-    return n_terms + (count_tests(flags) ? 1 : 0);
+    return n_terms + (count_tests(flags) + TESTS_A_TERM - 1) / TESTS_A_TERM;
 }
 
 /* What a query's search has reached so far. begin() initializes it. */
@@ -356,7 +360,7 @@ struct test_column {
 
 __device__ __forceinline__ test_column column_of(const gpu_test &t)
 {
-    const uint32_t log_bits = (uint32_t)t.values % TEST_ALIGNMENT;
+    const uint32_t log_bits = (uint32_t)t.values % TEST_OR;
     return {reinterpret_cast<const uint32_t *>(t.values & ~(uint64_t)(TEST_ALIGNMENT - 1)), log_bits,
             ~0u >> (32 - (1u << log_bits))};
 }
@@ -370,11 +374,15 @@ __device__ __forceinline__ bool meets(const gpu_test &t, const test_column &c, u
 /* Returns whether the query may return the document, which is below n_docs. */
 __device__ __forceinline__ bool is_selected(const gpu_query &Q, const gpu_term *terms, uint32_t doc)
 {
-    bool selected = is_allowed(Q.mask, doc);
+    bool selected = is_allowed(Q.mask, doc), met = false;
     for (uint32_t i = 0; i < count_tests(Q.flags) && selected; ++i) {
         const gpu_test t = read(query_tests(terms, Q.n_terms) + i);
         const test_column c = column_of(t);
-        selected = meets(t, c, __ldg(c.words + (doc >> (5 - c.log_bits))), doc);
+        met = met || meets(t, c, __ldg(c.words + (doc >> (5 - c.log_bits))), doc);
+        if (!(t.values & TEST_OR)) {
+            selected = met;
+            met = false;
+        }
     }
     return selected;
 }

@@ -149,19 +149,23 @@ __device__ __forceinline__ bool apply_mask(const uint32_t *mask, const uint32_t 
 template <uint32_t V>
 __device__ __forceinline__ bool apply_tests(const gpu_test *tests, uint32_t n, const uint32_t (&d)[V], int (&slack)[V])
 {
+    uint32_t met = 0; /* bit v: posting v meets a test of this clause */
     int best = 0;
 #pragma unroll 1
     for (uint32_t i = 0; i < n && best >= 0; ++i) {
         const gpu_test t = read(tests + i);
         const test_column c = column_of(t);
-        best = -1;
+        const bool ends = !(t.values & TEST_OR);
+        best = ends ? -1 : 0;
 #pragma unroll
         for (uint32_t v = 0; v < V; ++v) {
             uint32_t word = 0;
             load_if(slack[v], c.words, d[v] >> (5 - c.log_bits), word);
-            slack[v] = meets(t, c, word, d[v]) ? slack[v] : -1;
+            met |= (uint32_t)meets(t, c, word, d[v]) << v;
+            slack[v] = ends && !(met >> v & 1) ? -1 : slack[v];
             best = max(best, slack[v]);
         }
+        met = ends ? 0 : met;
         best = __any_sync(ALL_LANES, best >= 0) ? 0 : -1;
     }
     return best >= 0;

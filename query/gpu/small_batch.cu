@@ -61,12 +61,20 @@ void close_small_batches(gpu_session *x, small_batch_space *b)
 
 /* ---- queries ---- */
 
-bool is_small_batch(const gx_plan *plans, const request *requests, uint32_t n)
+/* Returns the room for terms that a plan's query takes. */
+static uint32_t plan_room(gpu_session *x, const gx_plan *plan)
+{
+    filter_tests tests;
+    const bool tested = plan->filter && make_tests(&x->s->columns, plan->filter, &tests);
+    return count_room(plan->n_terms, tested ? tests.n << QUERY_TESTS : 0);
+}
+
+bool is_small_batch(gpu_session *x, const gx_plan *plans, const request *requests, uint32_t n)
 {
     for (uint32_t i = 0; i < n && n <= MEDIUM_BATCH; ++i) {
         const gx_plan *plan = &plans[requests[i].plan];
-        if (!plan->prune || plan->n_terms + (plan->filter ? 1 : 0) > SHORT_QUERY_TERMS || plan->k > SMALL_K ||
-            requests[i].candidates || (requests[i].tiled && requests[i].op != GX_OP_AND))
+        if (!plan->prune || plan->k > SMALL_K || requests[i].candidates ||
+            plan_room(x, plan) > SHORT_QUERY_TERMS || (requests[i].tiled && requests[i].op != GX_OP_AND))
             return false;
     }
     return n <= MEDIUM_BATCH;

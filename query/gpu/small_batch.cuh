@@ -28,7 +28,7 @@ gx_status open_small_batches(gpu_session *x, small_batch_space *b, gx_error *err
 void close_small_batches(gpu_session *x, small_batch_space *b);
 
 /* Returns whether the requests can go as a small or medium batch. */
-bool is_small_batch(const gx_plan *plans, const request *requests, uint32_t n);
+bool is_small_batch(gpu_session *x, const gx_plan *plans, const request *requests, uint32_t n);
 
 /* Answer requests[n], except those that are in x->retries afterwards. */
 gx_status run_small_batch(gpu_session *x, small_batch_space *b, const plan_batch *pb, const request *requests,

@@ -461,9 +461,9 @@ request_footprint count_request(const gx_index *ix, const gx_plan *plan, const r
         ranges += max_ranges(n);
     }
     const uint64_t items = blocks / max_item_blocks(ix) + plan->n_terms * (fine ? 1 + FINE_ITEMS : 1);
-    const uint32_t filtered = plan->filter ? times : 0;
+    const uint32_t filtered = plan->filter ? times : 0, tests = filtered * (MAX_TESTS / TESTS_A_TERM);
     return {times,
-            times * plan->n_terms + filtered,
+            times * plan->n_terms + tests,
             times * ranges,
             plan->prune ? times * items : 0,
             times * (uint64_t)candidates_of(ix, plan, rq),
