@@ -336,7 +336,7 @@ static void number_documents(sub_batch *p)
     for (uint32_t i = 0; i < p->n_documents; ++i) {
         n = i == p->n_first_documents ? 0 : n;
         p->documents[i].first_item = n;
-        n += count_document_items(p->documents[i].n);
+        n += p->documents[i].n_items;
         p->document_items[i >= p->n_first_documents] = n;
     }
 }

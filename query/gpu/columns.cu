@@ -1,16 +1,12 @@
 #include "query/gpu/columns.cuh"
 #include "query/gpu/state.cuh"
 
-extern "C" {
-#include "index/attribute_order.h"
-}
-
 #include <stdlib.h>
 
 namespace gx {
 
-constexpr uint32_t SAMPLE = 4096;     /* documents of which a column's values are known on the host */
-constexpr uint32_t ORDER_SLACK = 32;  /* docids that may be read behind an order */
+constexpr uint32_t SAMPLE = 16384;    /* documents of which a column's values are known on the host */
+constexpr uint32_t MAX_GROUPS = 1024; /* of a column; more only if values are unevenly frequent */
 constexpr uint64_t LEFT_SESSIONS = 8; /* the budget leaves so many sessions' memory to them, but at most half */
 
 gx_status open_columns(device_columns *c, const gx_index *ix, gpu_prepared_index *owner, gx_error *err)
@@ -32,7 +28,12 @@ void close_columns(device_columns *c)
         (void)cudaFree(c->of[i].values);
         (void)cudaFree(c->of[i].present);
         (void)cudaFree(c->of[i].order);
+        (void)cudaFree(c->of[i].d_starts);
         free(c->of[i].sample);
+        free(c->of[i].least);
+        free(c->of[i].starts);
+        free(c->of[i].first_docids);
+        free(c->of[i].last_docids);
     }
     free(c->of);
     pthread_mutex_destroy(&c->lock);
@@ -124,12 +125,124 @@ static bool upload_values(device_columns *all, const gx_column *c, device_column
     return d->values != NULL;
 }
 
-static bool upload_order(device_columns *all, gx_column *c, device_column *d)
+/* ---- groups of values ---- */
+
+static uint32_t count_below(const uint32_t *values, uint32_t n, uint64_t value)
 {
-    const gx_column_order *o = gx_column_get_order(all->ix, c);
-    if (o)
-        d->order =
-            (uint32_t *)upload(all, o->docids, o->n * sizeof *o->docids, (o->n + ORDER_SLACK) * sizeof *o->docids);
+    uint32_t low = 0;
+    while (low < n) {
+        const uint32_t middle = low + (n - low) / 2;
+        if (values[middle] < value)
+            low = middle + 1;
+        else
+            n = middle;
+    }
+    return low;
+}
+
+static uint32_t group_of(const device_column *d, uint64_t value)
+{
+    return count_below(d->least, d->n_groups, value + 1) - 1;
+}
+
+/* Begins groups at values that are found in order, with the documents that have each of them. */
+struct group_maker {
+    device_column *d;
+    uint64_t quota, in_group;
+};
+
+static void add_value(group_maker *m, uint32_t value, uint64_t n)
+{
+    device_column *d = m->d;
+    if (d->n_groups == 0 || (m->in_group && m->in_group + n > m->quota)) {
+        d->least[d->n_groups] = d->n_groups ? value : 0;
+        d->n_groups += 1;
+        m->in_group = 0;
+    }
+    m->in_group += n;
+}
+
+/* Chooses the groups by how many documents of the sample have each value. Two neighbouring groups have more
+ * than the quota together, so there are at most 2 MAX_GROUPS and a few. */
+static bool choose_groups(device_column *d)
+{
+    group_maker m = {d, d->n_sample / MAX_GROUPS + 1, 0};
+    d->least = (uint32_t *)malloc((2 * MAX_GROUPS + 4) * sizeof *d->least);
+    if (!d->least)
+        return false;
+    d->n_groups = 0;
+    for (uint32_t i = 0, n; i < d->n_sample; i += n) {
+        for (n = 1; i + n < d->n_sample && d->sample[i + n] == d->sample[i];)
+            ++n;
+        add_value(&m, d->sample[i], n);
+    }
+    if (d->n_groups == 0)
+        add_value(&m, 0, 1);
+    return true;
+}
+
+/* Finds the group of each document, UINT16_MAX if it has no value. Short values are looked up. */
+static void find_groups(const gx_index *ix, const gx_column *c, const device_column *d, uint16_t *groups)
+{
+    uint16_t *of_value = c->width <= 2 ? (uint16_t *)malloc((1u << 16) * sizeof *of_value) : NULL;
+    for (uint32_t v = 0; of_value && v < 1u << 16; ++v)
+        of_value[v] = (uint16_t)group_of(d, v);
+    for (uint32_t i = 0; i < ix->n_docs; ++i) {
+        const uint32_t value = (uint32_t)gx_column_raw(c, i);
+        groups[i] = !gx_column_has(c, i) ? (uint16_t)UINT16_MAX
+                    : of_value           ? of_value[value]
+                                         : (uint16_t)group_of(d, value);
+    }
+    free(of_value);
+}
+
+/* Sorts the documents by group, then docid. Returns their docids, NULL: no memory. */
+static uint32_t *group_documents(const gx_index *ix, const gx_column *c, device_column *d)
+{
+    const uint32_t n_docs = ix->n_docs;
+    uint16_t *groups = (uint16_t *)malloc((n_docs + 1ull) * sizeof *groups);
+    uint32_t *docids = (uint32_t *)malloc((n_docs + 1ull) * sizeof *docids);
+    uint32_t *at = (uint32_t *)calloc(d->n_groups + 2ull, sizeof *at);
+    d->starts = (uint32_t *)calloc(d->n_groups + 1ull, sizeof *d->starts);
+    d->first_docids = (uint32_t *)malloc((d->n_groups + 1ull) * sizeof *d->first_docids);
+    d->last_docids = (uint32_t *)malloc((d->n_groups + 1ull) * sizeof *d->last_docids);
+    if (!groups || !docids || !at || !d->starts || !d->first_docids || !d->last_docids) {
+        free(docids);
+        docids = NULL;
+    }
+    if (docids)
+        find_groups(ix, c, d, groups);
+    for (uint32_t i = 0; docids && i < n_docs; ++i)
+        at[groups[i] == UINT16_MAX ? d->n_groups + 1 : groups[i] + 1] += 1;
+    for (uint32_t g = 0; docids && g < d->n_groups; ++g) {
+        d->starts[g + 1] = d->starts[g] + at[g + 1];
+        at[g + 1] = d->starts[g];
+    }
+    for (uint32_t i = 0; docids && i < n_docs; ++i) {
+        if (groups[i] != UINT16_MAX)
+            docids[at[groups[i] + 1]++] = i;
+    }
+    for (uint32_t g = 0; docids && g < d->n_groups; ++g) {
+        const bool any = d->starts[g] < d->starts[g + 1];
+        d->first_docids[g] = any ? docids[d->starts[g]] : 1;
+        d->last_docids[g] = any ? docids[d->starts[g + 1] - 1] : 0;
+    }
+    free(groups);
+    free(at);
+    return docids;
+}
+
+/* Groups the column's values and uploads the documents. Returns whether they are there. The lock is held. */
+static bool upload_order(device_columns *all, const gx_column *c, device_column *d)
+{
+    uint32_t *docids = choose_groups(d) ? group_documents(all->ix, c, d) : NULL;
+    if (!docids)
+        return false;
+    const uint64_t n = d->starts[d->n_groups], n_starts = d->n_groups + 1;
+    d->d_starts = (uint32_t *)upload(all, d->starts, n_starts * sizeof *d->starts, n_starts * sizeof *d->starts);
+    if (d->d_starts)
+        d->order = (uint32_t *)upload(all, docids, n * sizeof *docids, (n + 1) * sizeof *docids);
+    free(docids);
     return d->order != NULL;
 }
 
@@ -154,30 +267,11 @@ static bool have(device_columns *all, uint32_t i, bool order)
 
 /* ---- tests ---- */
 
-static uint32_t count_below(const uint32_t *values, uint32_t n, uint64_t value)
-{
-    uint32_t low = 0;
-    while (low < n) {
-        const uint32_t middle = low + (n - low) / 2;
-        if (values[middle] < value)
-            low = middle + 1;
-        else
-            n = middle;
-    }
-    return low;
-}
-
 /* About the share of all documents with a value in [low, high]. */
 static double range_share(const device_columns *all, uint32_t i, uint64_t low, uint64_t high)
 {
     const gx_column *c = &all->ix->columns[i];
     const device_column *d = &all->of[i];
-    const gx_column_order *o = __atomic_load_n(&c->order, __ATOMIC_ACQUIRE);
-    if (o) {
-        uint64_t begin, end;
-        gx_column_order_range(c, o, low, high, &begin, &end);
-        return (double)(end - begin) / all->ix->n_docs;
-    }
     if (d->n_sample == 0)
         return 0;
     const uint32_t n = count_below(d->sample, d->n_sample, high + 1) - count_below(d->sample, d->n_sample, low);
@@ -378,18 +472,31 @@ static void find_rarest(const device_columns *all, const gx_filter *f, uint32_t 
     }
 }
 
-bool find_documents(device_columns *c, const gx_filter *f, uint64_t most, const uint32_t **docids, uint32_t *n)
+bool find_documents(device_columns *c, const gx_filter *f, uint64_t most, selected_documents *D)
 {
     rarest_range r = {};
-    uint64_t begin, end;
     find_rarest(c, f, f->root, &r);
     if (!r.node || r.share * c->ix->n_docs > (double)most || !have(c, r.node->column, true))
         return false;
-    const gx_column *column = &c->ix->columns[r.node->column];
-    gx_column_order_range(column, column->order, r.low, r.high, &begin, &end);
-    *docids = c->of[r.node->column].order + begin;
-    *n = (uint32_t)(end - begin);
-    return end - begin <= most;
+    const device_column *d = &c->of[r.node->column];
+    const uint32_t first = group_of(d, r.low), end = group_of(d, r.high) + 1;
+    if (end - first > MAX_RUNS || d->starts[end] - d->starts[first] > most)
+        return false;
+    *D = {};
+    D->docids = d->order;
+    D->starts = d->d_starts + first;
+    D->n_runs = end - first;
+    D->n = d->starts[end] - d->starts[first];
+    D->begin = UINT32_MAX;
+    for (uint32_t g = first; g < end; ++g) {
+        const uint32_t from = d->first_docids[g], to = d->last_docids[g];
+        D->begin = from <= to && from < D->begin ? from : D->begin;
+        D->end = from <= to && to + 1 > D->end ? to + 1 : D->end;
+    }
+    if (D->n == 0)
+        D->begin = D->end = 0;
+    D->n_items = D->n / DOCUMENTS_ITEM + 1;
+    return true;
 }
 
 } // namespace gx

@@ -2,7 +2,8 @@
  *
  *   tests      up to MAX_TESTS conditions on values in device memory, in clauses of which a document
  *              meets each: what ranges and `has` joined by AND, OR and NOT are
- *   documents  of a rare condition, a part of its column's order (index/attribute_order.h) in device memory
+ *   documents  of a rare condition: those of the groups of values that the condition meets, sorted by docid in
+ *              each group
  *
  * Columns come to the device at the first use of their attributes and stay, if the engine's memory budget
  * has room. A filter that has no tests needs a mask. */
@@ -27,9 +28,15 @@ enum column_state { COLUMN_UNUSED, COLUMN_READY, COLUMN_REFUSED }; /* REFUSED: t
 struct device_column {
     int values_state, order_state; /* atomic: column_state */
     void *values, *present;        /* present: a bit a document; NULL if every document has a value */
-    uint32_t *order;               /* docids of gx_column_order */
     uint32_t *sample;              /* on the host: [n_sample] values of documents, in order */
     uint32_t n_sample;
+    /* Groups of neighbouring values that about n_docs / MAX_GROUPS documents or fewer have, or of one value. */
+    uint32_t n_groups;
+    uint32_t *least;  /* on the host: [n_groups] each group's least value; the first is 0 */
+    uint32_t *starts; /* on the host: [n_groups + 1] places of the groups' documents in `order` */
+    uint32_t *first_docids, *last_docids; /* on the host: [n_groups] of each group; 1 and 0 of an empty one */
+    uint32_t *order;                      /* docids, group by group */
+    uint32_t *d_starts;                   /* in device memory, as `starts` */
 };
 
 /* The attributes of an index. */
@@ -56,10 +63,10 @@ struct filter_tests {
 /* Makes the tests of a filter. Returns false if it needs a mask. May upload columns. Thread-safe. */
 bool make_tests(device_columns *c, const gx_filter *f, filter_tests *out);
 
-/* Finds at most `most` documents, all different, of which every document is that the filter selects. Returns
- * false if there are more, or if they cannot be found. The first use of an attribute makes its order.
- * Thread-safe. */
-bool find_documents(device_columns *c, const gx_filter *f, uint64_t most, const uint32_t **docids, uint32_t *n);
+/* Finds at most `most` documents of which every one is that the filter selects, and sets what D says of
+ * docids and runs. Returns false if there are more, or if they cannot be found. The first use of an attribute
+ * groups its values. Thread-safe. */
+bool find_documents(device_columns *c, const gx_filter *f, uint64_t most, selected_documents *D);
 
 } // namespace gx
 

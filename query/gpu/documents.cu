@@ -1,12 +1,13 @@
-/* The search of the documents that a rare filter selects. They come from the order of an attribute's
- * column, not from a list of the query. They take the place of the query's lists from `position` on:
+/* The search of the documents that a rare filter selects. They come from the groups of an attribute's
+ * values, not from a list of the query. They take the place of the query's lists from `position` on:
  *
  *   lists before `position`    read as ever (search.cuh), their postings tested by the filter
  *   the filter's documents     looked up in the maps of the lists from `position` on, best bound first,
  *                              tested, and scored as postings are
  *
  * A document that an earlier list holds is that list's; others have postings in the later lists alone.
- * So the documents are a list of the query, without an impact, in front of the lists that they replace. */
+ * So the documents are a list of the query, without an impact, in front of the lists that they replace.
+ * They come in runs (columns.cuh), which a warp reads side by side. */
 #include "query/gpu/kernels.cuh"
 #include "query/gpu/search.cuh"
 
@@ -25,6 +26,8 @@ struct alignas(16) documents_shared {
     staged_item staged; /* its item.query, and the query */
     gpu_term terms[SHORT_QUERY_TERMS + 1 + MAX_TESTS / TESTS_A_TERM];
     uint2 postings[SPACE<DOCUMENTS_V>]; /* the queue, at the end */
+    uint32_t from[MAX_RUNS];            /* of each run: where its documents of this batch begin in docids, less .. */
+    uint32_t before[MAX_RUNS];          /* .. the documents that earlier runs have in this batch */
     uint32_t n_queued, lookups, wrote;
 };
 static_assert(DOCUMENTS_SPACE <= SPACE<DOCUMENTS_V>, "the queue has room");
@@ -68,10 +71,83 @@ __device__ __forceinline__ void stage_documents(const gpu_batch &R, const select
     __syncwarp();
 }
 
-/* A warp searches documents [begin, end). */
+/* Returns the first place of docids[begin, end), which rise, whose docid is at least doc. */
+__device__ __forceinline__ uint32_t first_docid(const uint32_t *docids, uint32_t begin, uint32_t end, uint32_t doc)
+{
+    while (begin < end) {
+        const uint32_t middle = begin + (end - begin) / 2;
+        if (__ldg(docids + middle) < doc)
+            begin = middle + 1;
+        else
+            end = middle;
+    }
+    return begin;
+}
+
+/* The documents of an item, in batches of up to BATCH. A batch has the next documents of all runs up to some
+ * docid, so that they share sectors of the maps. Lane r has run r. */
+struct document_cursor {
+    uint32_t at, stop; /* the run's documents that are left */
+    uint32_t quota;    /* documents of a run in a batch, at most */
+    uint32_t last;     /* docid of the last document that a batch can have of this run; UINT32_MAX: of all that are left */
+
+    __device__ __forceinline__ void open(const selected_documents &D, uint32_t item, uint32_t lane)
+    {
+        const uint32_t span = D.end - D.begin, number = item - D.first_item;
+        const uint32_t begin = D.begin + (uint32_t)((uint64_t)span * number / D.n_items),
+                       end = D.begin + (uint32_t)((uint64_t)span * (number + 1) / D.n_items);
+        at = stop = 0;
+        quota = BATCH / (D.n_runs ? D.n_runs : 1);
+        if (lane < D.n_runs) {
+            const uint32_t from = __ldg(D.starts + lane), to = __ldg(D.starts + lane + 1);
+            at = first_docid(D.docids, from, to, begin);
+            stop = first_docid(D.docids, at, to, end);
+        }
+        look_ahead(D);
+    }
+
+    __device__ __forceinline__ void look_ahead(const selected_documents &D)
+    {
+        last = stop - at > quota ? __ldg(D.docids + at + quota - 1) : UINT32_MAX;
+    }
+
+    /* Describes the next batch in ws, and moves behind it. Returns its number of documents, 0 at the end. */
+    __device__ __forceinline__ uint32_t next(const selected_documents &D, uint32_t lane, documents_shared &ws)
+    {
+        const uint32_t up_to = ~__reduce_max_sync(ALL_LANES, ~last), most = min(quota, stop - at);
+        uint32_t n = most;
+        if (up_to != UINT32_MAX && last != up_to)
+            n = first_docid(D.docids, at, at + most, up_to + 1) - at;
+        uint32_t sum = n;
+#pragma unroll
+        for (uint32_t o = 1; o < 32; o <<= 1) {
+            const uint32_t y = __shfl_up_sync(ALL_LANES, sum, o);
+            sum += lane >= o ? y : 0;
+        }
+        ws.before[lane] = sum - n;
+        ws.from[lane] = at - (sum - n);
+        at += n;
+        look_ahead(D);
+        __syncwarp();
+        return __shfl_sync(ALL_LANES, sum, 31);
+    }
+};
+
+/* Returns document i of the batch. */
+__device__ __forceinline__ uint32_t batch_docid(const selected_documents &D, uint32_t i, const documents_shared &ws)
+{
+    uint32_t run = 0;
+    for (uint32_t step = MAX_RUNS / 2; step; step /= 2) {
+        if (run + step < D.n_runs && ws.before[run + step] <= i)
+            run += step;
+    }
+    return __ldg(D.docids + (ws.from[run] + i));
+}
+
+/* A warp searches the documents of an item. */
 template <class P>
 __device__ __forceinline__ void search_range(const gpu_index &X, const gpu_batch &R, const selected_documents &D,
-                                             uint32_t begin, uint32_t end, uint32_t lane, documents_shared &ws)
+                                             uint32_t item, uint32_t lane, documents_shared &ws)
 {
     typedef of_documents<P> documents;
     constexpr uint32_t V = DOCUMENTS_V;
@@ -79,26 +155,34 @@ __device__ __forceinline__ void search_range(const gpu_index &X, const gpu_batch
     const item_lists L = {ws.terms, Q.n_terms + 1, D.position, (Q.flags & QUERY_AND) != 0};
     uint2 *const queue_end = ws.postings + SPACE<V>;
     uint32_t T = current_threshold(R, D.query), n_queued = 0;
-    for (uint32_t at = begin; at < end && D.bound >= T; at += BATCH) {
+    document_cursor cursor;
+    if (D.bound < T)
+        return;
+    cursor.open(D, item, lane);
+    for (uint32_t n; D.bound >= T;) {
+        n = cursor.next(D, lane, ws);
         uint32_t d[V], f[V];
 #pragma unroll
         for (uint32_t v = 0; v < V; ++v) {
-            const uint32_t i = at + 32 * v + lane;
-            f[v] = i < end;
-            d[v] = i < end ? __ldcs(D.docids + i) : 0;
+            const uint32_t i = 32 * v + lane;
+            f[v] = i < n;
+            d[v] = i < n ? batch_docid(D, i, ws) : 0;
         }
         const uint32_t now = __ldcg(&R.states[D.query].threshold); /* the load ends while the maps are read */
         const int slack = L.conjunctive ? 0 : (int)(D.bound - T);
-        n_queued = filter<true, V>(X, Q, L, lane ? slack : -1, d, f, queue_end, &ws.n_queued, n_queued);
+        if (n)
+            n_queued = filter<true, V>(X, Q, L, lane ? slack : -1, d, f, queue_end, &ws.n_queued, n_queued);
         T = max(T, __shfl_sync(ALL_LANES, now, 0));
-        const bool ends = at + BATCH >= end;
-        while (n_queued > MAX_QUEUED || (n_queued && ends)) {
+        while (n_queued > MAX_QUEUED || (n_queued && n == 0)) {
             const uint32_t take = min(n_queued, 32u);
             const uint2 posting = lane < take ? queue_end[(int)lane - (int)n_queued] : make_uint2(0, 1);
             n_queued -= take;
             T = score<documents, true>(X, R, ws.staged, L, posting, lane < take, T, lane, ws);
             __syncwarp();
         }
+        if (n == 0)
+            break;
+        __syncwarp(); /* all lanes have read the description of the batch */
     }
 }
 
@@ -127,9 +211,9 @@ static __global__ void __launch_bounds__(SEARCH_WARPS * 32, DOCUMENTS_BLOCKS)
         staged = number;
         if (lane == 0)
             ws.wrote = 0;
-        const uint32_t after = ws.staged.query.after, begin = (item - D.first_item) * DOCUMENTS_ITEM;
+        const uint32_t after = ws.staged.query.after;
         if (after == NO_QUERY || __ldcg(&R.states[after].count) < ws.staged.query.k)
-            search_range<P>(X, R, D, begin, min(begin + DOCUMENTS_ITEM, D.n), lane, ws);
+            search_range<P>(X, R, D, item, lane, ws);
         __syncwarp();
         finish_item<DOCUMENTS_V>(R, ws.staged, lane, ws);
         __syncwarp();

@@ -205,21 +205,20 @@ __host__ __device__ __forceinline__ gpu_item make_item(uint32_t term, term_block
             query, Q->first_term | n_terms << 24};
 }
 
-/* The documents that a query's filter selects, in the place of the query's lists from `position` on: a
- * document that an earlier list holds is that list's. The work on them goes in items of
- * DOCUMENTS_ITEM documents, at least one, from `first_item` on in the launch. */
+/* Documents of which every one is that a query's filter selects, in the place of the query's lists from
+ * `position` on: a document that an earlier list holds is that list's. They lie in runs, in each of which
+ * docids rise. The work on them goes in n_items items, which divide the docids from `begin` to `end` evenly;
+ * the first of them is item first_item of the launch. */
 struct alignas(16) selected_documents {
-    const uint32_t *docids; /* [n] different ones; more may be read up to a multiple of 32 */
-    uint32_t n, query, position, first_item;
+    const uint32_t *docids;
+    const uint32_t *starts;                           /* [n_runs + 1]: run i is docids[starts[i], starts[i + 1]) */
+    uint32_t n_runs, n, query, position;              /* n_runs <= MAX_RUNS; n: of all runs */
+    uint32_t begin, end, n_items, first_item;
     uint32_t bound; /* sum of the bounds of the lists from `position` on */
-    uint32_t unused;
+    uint32_t unused[3];
 };
-constexpr uint32_t DOCUMENTS_ITEM = 2048;
-
-__host__ __device__ __forceinline__ uint32_t count_document_items(uint32_t n)
-{
-    return n ? (n - 1) / DOCUMENTS_ITEM + 1 : 1;
-}
+constexpr uint32_t DOCUMENTS_ITEM = 4096; /* documents of an item, on average */
+constexpr uint32_t MAX_RUNS = 32;         /* a lane a run */
 
 /* Blocks of a term from `block` on. They become the items from `item` up to the next range's
  * `item`, each of item_blocks blocks. */

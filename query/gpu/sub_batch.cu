@@ -160,7 +160,7 @@ static void sort_ranked_terms(ranked_term *t, uint32_t n)
 }
 
 /* Documents of a filter that are searched in the time in which one posting of a list is, about. */
-constexpr double DOCUMENTS_A_POSTING = 1;
+constexpr double DOCUMENTS_A_POSTING = 0.25;
 
 /* Lets the documents of the query's filter take the place of the lists from some position on, if that takes
  * less time. */
@@ -168,28 +168,28 @@ static void describe_documents(gpu_prepared_index *s, sub_batch *p, const gx_fil
 {
     gpu_query *const Q = &p->queries[q];
     const gpu_term *const t = &p->terms[Q->first_term];
-    const uint32_t *docids;
-    uint32_t n, position = 0;
-    uint64_t postings = 0;
+    selected_documents *const D = &p->documents[p->n_documents];
+    uint64_t postings = 0, before = 0;
     for (uint32_t i = 0; i < p->n_essential[q]; ++i)
         postings += t[i].payload.df;
-    if (!find_documents(&s->columns, f, (uint64_t)(postings * DOCUMENTS_A_POSTING), &docids, &n))
+    if (!find_documents(&s->columns, f, (uint64_t)((double)postings * DOCUMENTS_A_POSTING), D))
         return;
-    uint64_t before = 0, least = postings;
+    const uint64_t cost = (uint64_t)(D->n / DOCUMENTS_A_POSTING);
+    uint64_t least = postings;
     for (uint32_t i = 0; i < p->n_essential[q]; ++i) {
-        const uint64_t cost = before + (uint64_t)(n / DOCUMENTS_A_POSTING);
-        if (cost < least) {
-            least = cost;
-            position = i;
+        if (before + cost < least) {
+            least = before + cost;
+            D->position = i;
         }
         before += t[i].payload.df;
     }
     if (least == postings)
         return;
-    p->documents[p->n_documents++] = {
-        docids, n, q, position, 0, t[position].filter.bound + t[position].weight.remaining_ub, 0};
-    p->n_essential[q] = position;
-    Q->n_items = count_document_items(n);
+    D->query = q;
+    D->bound = t[D->position].filter.bound + t[D->position].weight.remaining_ub;
+    p->n_documents += 1;
+    p->n_essential[q] = D->position;
+    Q->n_items = D->n_items;
 }
 
 /* Writes the tests of a plan's filter behind the query's terms. */
