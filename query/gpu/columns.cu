@@ -109,22 +109,6 @@ static bool sample_values(const gx_index *ix, const gx_column *c, device_column 
     return d->sample != NULL;
 }
 
-/* Uploads the column's values. Returns whether they are there. The lock is held. */
-static bool upload_values(device_columns *all, const gx_column *c, device_column *d)
-{
-    const gx_index *ix = all->ix;
-    const uint64_t values = values_bytes(ix, c), present = present_bytes(ix, c);
-    if (!sample_values(ix, c, d))
-        return false;
-    d->values = upload(all, c->values, (uint64_t)ix->n_docs * c->width, values);
-    if (d->values && present && !(d->present = upload(all, c->present, present, present))) {
-        (void)cudaFree(d->values);
-        d->values = NULL;
-        budget_give(&all->owner->budget, values);
-    }
-    return d->values != NULL;
-}
-
 /* ---- groups of values ---- */
 
 static uint32_t count_below(const uint32_t *values, uint32_t n, uint64_t value)
@@ -196,46 +180,56 @@ static void find_groups(const gx_index *ix, const gx_column *c, const device_col
     free(of_value);
 }
 
-/* Sorts the documents by group, then docid. Returns their docids, NULL: no memory. */
-static uint32_t *group_documents(const gx_index *ix, const gx_column *c, device_column *d)
+/* Counts the documents of each group, and finds the first and the last. false: no memory. */
+static bool count_groups(const gx_index *ix, const gx_column *c, device_column *d)
 {
-    const uint32_t n_docs = ix->n_docs;
-    uint16_t *groups = (uint16_t *)malloc((n_docs + 1ull) * sizeof *groups);
-    uint32_t *docids = (uint32_t *)malloc((n_docs + 1ull) * sizeof *docids);
-    uint32_t *at = (uint32_t *)calloc(d->n_groups + 2ull, sizeof *at);
+    uint16_t *groups = (uint16_t *)malloc((ix->n_docs + 1ull) * sizeof *groups);
     d->starts = (uint32_t *)calloc(d->n_groups + 1ull, sizeof *d->starts);
-    d->first_docids = (uint32_t *)malloc((d->n_groups + 1ull) * sizeof *d->first_docids);
-    d->last_docids = (uint32_t *)malloc((d->n_groups + 1ull) * sizeof *d->last_docids);
-    if (!groups || !docids || !at || !d->starts || !d->first_docids || !d->last_docids) {
+    d->first_docids = (uint32_t *)calloc(d->n_groups + 1ull, sizeof *d->first_docids);
+    d->last_docids = (uint32_t *)calloc(d->n_groups + 1ull, sizeof *d->last_docids);
+    const bool ok = groups && d->starts && d->first_docids && d->last_docids;
+    if (ok)
+        find_groups(ix, c, d, groups);
+    for (uint32_t i = 0; ok && i < ix->n_docs; ++i) {
+        const uint32_t g = groups[i];
+        if (g == UINT16_MAX)
+            continue;
+        if (d->starts[g + 1]++ == 0)
+            d->first_docids[g] = i;
+        d->last_docids[g] = i;
+    }
+    for (uint32_t g = 0; ok && g < d->n_groups; ++g)
+        d->starts[g + 1] += d->starts[g];
+    free(groups);
+    return ok;
+}
+
+/* Sorts the documents by group, then docid. Returns their docids, NULL: no memory. */
+static uint32_t *group_documents(const gx_index *ix, const gx_column *c, const device_column *d)
+{
+    uint16_t *groups = (uint16_t *)malloc((ix->n_docs + 1ull) * sizeof *groups);
+    uint32_t *docids = (uint32_t *)malloc((ix->n_docs + 1ull) * sizeof *docids);
+    uint32_t *at = (uint32_t *)malloc((d->n_groups + 1ull) * sizeof *at);
+    if (groups && docids && at) {
+        memcpy(at, d->starts, (d->n_groups + 1ull) * sizeof *at);
+        find_groups(ix, c, d, groups);
+        for (uint32_t i = 0; i < ix->n_docs; ++i) {
+            if (groups[i] != UINT16_MAX)
+                docids[at[groups[i]]++] = i;
+        }
+    } else {
         free(docids);
         docids = NULL;
-    }
-    if (docids)
-        find_groups(ix, c, d, groups);
-    for (uint32_t i = 0; docids && i < n_docs; ++i)
-        at[groups[i] == UINT16_MAX ? d->n_groups + 1 : groups[i] + 1] += 1;
-    for (uint32_t g = 0; docids && g < d->n_groups; ++g) {
-        d->starts[g + 1] = d->starts[g] + at[g + 1];
-        at[g + 1] = d->starts[g];
-    }
-    for (uint32_t i = 0; docids && i < n_docs; ++i) {
-        if (groups[i] != UINT16_MAX)
-            docids[at[groups[i] + 1]++] = i;
-    }
-    for (uint32_t g = 0; docids && g < d->n_groups; ++g) {
-        const bool any = d->starts[g] < d->starts[g + 1];
-        d->first_docids[g] = any ? docids[d->starts[g]] : 1;
-        d->last_docids[g] = any ? docids[d->starts[g + 1] - 1] : 0;
     }
     free(groups);
     free(at);
     return docids;
 }
 
-/* Groups the column's values and uploads the documents. Returns whether they are there. The lock is held. */
-static bool upload_order(device_columns *all, const gx_column *c, device_column *d)
+/* Uploads the documents of the column's groups. Returns whether they are there. The lock is held. */
+static bool upload_order(const device_columns *all, const gx_column *c, device_column *d)
 {
-    uint32_t *docids = choose_groups(d) ? group_documents(all->ix, c, d) : NULL;
+    uint32_t *docids = group_documents(all->ix, c, d);
     if (!docids)
         return false;
     const uint64_t n = d->starts[d->n_groups], n_starts = d->n_groups + 1;
@@ -244,6 +238,22 @@ static bool upload_order(device_columns *all, const gx_column *c, device_column 
         d->order = (uint32_t *)upload(all, docids, n * sizeof *docids, (n + 1) * sizeof *docids);
     free(docids);
     return d->order != NULL;
+}
+
+/* Uploads the column's values. Returns whether they are there. The lock is held. */
+static bool upload_values(const device_columns *all, const gx_column *c, device_column *d)
+{
+    const gx_index *ix = all->ix;
+    const uint64_t values = values_bytes(ix, c), present = present_bytes(ix, c);
+    if (!sample_values(ix, c, d) || !choose_groups(d) || !count_groups(ix, c, d))
+        return false;
+    d->values = upload(all, c->values, (uint64_t)ix->n_docs * c->width, values);
+    if (d->values && present && !(d->present = upload(all, c->present, present, present))) {
+        (void)cudaFree(d->values);
+        d->values = NULL;
+        budget_give(&all->owner->budget, values);
+    }
+    return d->values != NULL;
 }
 
 /* Returns whether the values, or the order, of attribute i are in device memory; brings them there at the
@@ -388,7 +398,8 @@ static bool presence_clauses(device_columns *all, const gx_filter_node *n, bool 
     return true;
 }
 
-static bool find_clauses(device_columns *all, const gx_filter *f, uint32_t i, bool negated, clauses *out, double *share);
+static bool find_clauses(device_columns *all, const gx_filter *f, uint32_t i, bool negated, clauses *out,
+                         double *share);
 
 /* Of an AND or OR, or of its negation, which is the other of them with negated children. */
 static bool series_clauses(device_columns *all, const gx_filter *f, const gx_filter_node *n, bool negated, clauses *out,
@@ -472,6 +483,21 @@ static void find_rarest(const device_columns *all, const gx_filter *f, uint32_t 
     }
 }
 
+/* Where the documents of groups [from, to) are. */
+static void group_limits(const device_column *d, uint32_t from, uint32_t to, uint32_t *first, uint32_t *end)
+{
+    *first = UINT32_MAX;
+    *end = 0;
+    for (uint32_t g = from; g < to; ++g) {
+        if (d->starts[g] == d->starts[g + 1])
+            continue;
+        *first = d->first_docids[g] < *first ? d->first_docids[g] : *first;
+        *end = d->last_docids[g] >= *end ? d->last_docids[g] + 1 : *end;
+    }
+    if (*end == 0)
+        *first = 0;
+}
+
 bool find_documents(device_columns *c, const gx_filter *f, uint64_t most, selected_documents *D)
 {
     rarest_range r = {};
@@ -487,16 +513,38 @@ bool find_documents(device_columns *c, const gx_filter *f, uint64_t most, select
     D->starts = d->d_starts + first;
     D->n_runs = end - first;
     D->n = d->starts[end] - d->starts[first];
-    D->begin = UINT32_MAX;
-    for (uint32_t g = first; g < end; ++g) {
-        const uint32_t from = d->first_docids[g], to = d->last_docids[g];
-        D->begin = from <= to && from < D->begin ? from : D->begin;
-        D->end = from <= to && to + 1 > D->end ? to + 1 : D->end;
-    }
-    if (D->n == 0)
-        D->begin = D->end = 0;
+    group_limits(d, first, end, &D->begin, &D->end);
     D->n_items = D->n / DOCUMENTS_ITEM + 1;
     return true;
+}
+
+static void limit_by(const device_columns *all, const gx_filter *f, uint32_t i, uint32_t *first, uint32_t *end)
+{
+    const gx_filter_node *n = &f->nodes[i];
+    uint64_t low, high;
+    if (n->kind == GX_FILTER_AND) {
+        for (uint32_t c = n->first; c != UINT32_MAX; c = f->nodes[c].next)
+            limit_by(all, f, c, first, end);
+    } else if (n->kind == GX_FILTER_RANGE && is_testable(&f->ix->columns[n->column]) &&
+               gx_filter_range(&f->ix->columns[n->column], n, &low, &high)) {
+        const device_column *d = &all->of[n->column];
+        const uint32_t from = group_of(d, low), to = group_of(d, high) + 1;
+        uint32_t begin, stop;
+        if (to - from == d->n_groups)
+            return;
+        group_limits(d, from, to, &begin, &stop);
+        *first = begin > *first ? begin : *first;
+        *end = stop < *end ? stop : *end;
+    }
+}
+
+void find_limits(const device_columns *c, const gx_filter *f, uint32_t *first, uint32_t *end)
+{
+    *first = 0;
+    *end = c->ix->n_docs;
+    limit_by(c, f, f->root, first, end);
+    if (*end < *first)
+        *end = *first;
 }
 
 } // namespace gx

@@ -26,15 +26,15 @@ struct gpu_prepared_index;
 enum column_state { COLUMN_UNUSED, COLUMN_READY, COLUMN_REFUSED }; /* REFUSED: the memory does not suffice */
 
 struct device_column {
-    int values_state, order_state; /* atomic: column_state */
+    int values_state, order_state; /* atomic: column_state. The first is of all but the last two arrays. */
     void *values, *present;        /* present: a bit a document; NULL if every document has a value */
     uint32_t *sample;              /* on the host: [n_sample] values of documents, in order */
     uint32_t n_sample;
     /* Groups of neighbouring values that about n_docs / MAX_GROUPS documents or fewer have, or of one value. */
     uint32_t n_groups;
-    uint32_t *least;  /* on the host: [n_groups] each group's least value; the first is 0 */
-    uint32_t *starts; /* on the host: [n_groups + 1] places of the groups' documents in `order` */
-    uint32_t *first_docids, *last_docids; /* on the host: [n_groups] of each group; 1 and 0 of an empty one */
+    uint32_t *least;                      /* on the host: [n_groups] each group's least value; the first is 0 */
+    uint32_t *starts;                     /* on the host: [n_groups + 1] places of the groups' documents in `order` */
+    uint32_t *first_docids, *last_docids; /* on the host: [n_groups] of each group that has any */
     uint32_t *order;                      /* docids, group by group */
     uint32_t *d_starts;                   /* in device memory, as `starts` */
 };
@@ -67,6 +67,9 @@ bool make_tests(device_columns *c, const gx_filter *f, filter_tests *out);
  * docids and runs. Returns false if there are more, or if they cannot be found. The first use of an attribute
  * groups its values. Thread-safe. */
 bool find_documents(device_columns *c, const gx_filter *f, uint64_t most, selected_documents *D);
+
+/* Finds [*first, *end), in which all documents of the filter are; it may hold many others. */
+void find_limits(const device_columns *c, const gx_filter *f, uint32_t *first, uint32_t *end);
 
 } // namespace gx
 

@@ -89,7 +89,7 @@ __device__ __forceinline__ uint32_t first_docid(const uint32_t *docids, uint32_t
 struct document_cursor {
     uint32_t at, stop; /* the run's documents that are left */
     uint32_t quota;    /* documents of a run in a batch, at most */
-    uint32_t last;     /* docid of the last document that a batch can have of this run; UINT32_MAX: of all that are left */
+    uint32_t last; /* docid of the last document that a batch can have of this run; UINT32_MAX: of all that are left */
 
     __device__ __forceinline__ void open(const selected_documents &D, uint32_t item, uint32_t lane)
     {

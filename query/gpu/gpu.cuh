@@ -211,8 +211,8 @@ __host__ __device__ __forceinline__ gpu_item make_item(uint32_t term, term_block
  * the first of them is item first_item of the launch. */
 struct alignas(16) selected_documents {
     const uint32_t *docids;
-    const uint32_t *starts;                           /* [n_runs + 1]: run i is docids[starts[i], starts[i + 1]) */
-    uint32_t n_runs, n, query, position;              /* n_runs <= MAX_RUNS; n: of all runs */
+    const uint32_t *starts;              /* [n_runs + 1]: run i is docids[starts[i], starts[i + 1]) */
+    uint32_t n_runs, n, query, position; /* n_runs <= MAX_RUNS; n: of all runs */
     uint32_t begin, end, n_items, first_item;
     uint32_t bound; /* sum of the bounds of the lists from `position` on */
     uint32_t unused[3];

@@ -55,6 +55,9 @@ struct sub_batch {
     /* of each query, the number of its essential lists: those at the front whose postings become
      * items */
     uint32_t n_essential[MAX_QUERIES];
+    /* of each query, the documents to which its filter limits it: [first_doc, end_doc); end_doc 0: all */
+    uint32_t first_doc[MAX_QUERIES], end_doc[MAX_QUERIES];
+    const uint32_t *heads; /* of the index */
     /* Pinned; the first five are contiguous: */
     gpu_query *queries;
     tiled_query *tiled;
@@ -145,8 +148,8 @@ constexpr uint32_t FINE_ITEMS = 3 * FIRST_ROUND_BLOCKS; /* items that a list can
 
 /* A list whose remaining blocks are not yet items. */
 struct pending_list {
-    uint32_t term, n_blocks;
-    bool opens_query; /* with fine items: the query's search begins with this list */
+    uint32_t term, first_block, n_blocks; /* n_blocks from first_block on become items */
+    bool opens_query;                     /* with fine items: the query's search begins with this list */
 };
 
 /* What describe_items works with, for n queries. */
