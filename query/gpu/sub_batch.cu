@@ -84,7 +84,7 @@ constexpr double TIMES_AFTER_A_MISS = 16;
 static likely_rank find_likely_rank(uint32_t k, double share, uint32_t n_docs, uint32_t guesses)
 {
     const double least = 1.0 / (n_docs + 1.0);
-    double rank = (k + 4 * sqrt((double)k) + 2) / (share > least ? share : least);
+    double rank = (k + 3 * sqrt((double)k) + 2) / (share > least ? share : least);
     for (uint32_t i = 0; i < guesses; ++i)
         rank *= TIMES_AFTER_A_MISS;
     likely_rank r = {1, 0};
@@ -160,7 +160,7 @@ static void sort_ranked_terms(ranked_term *t, uint32_t n)
 }
 
 /* Documents of a filter that are searched in the time in which one posting of a list is, about. */
-constexpr double DOCUMENTS_A_POSTING = 0.25;
+constexpr double DOCUMENTS_A_POSTING = 0.2;
 
 /* Lets the documents of the query's filter take the place of the lists from some position on, if that takes
  * less time. */
