@@ -502,6 +502,20 @@ typedef enum gx_spread {
     GX_SPREAD_PARTS   /* each GPU holds some parts of a collection, about as many bytes as the others */
 } gx_spread;
 
+/* Which lists lie in the memory of a GPU that has no room for all (gx_engine_options). GDSF, LANDLORD,
+ * LFU and LRU learn from the queries: a list that is missed takes the place of those that the policy
+ * gives up. The first two weigh how often a list is used, or how lately, and what a miss costs
+ * against the list's bytes. STATIC: the most uses a byte by gx_engine_warm, else the shortest lists;
+ * they stay. */
+typedef enum gx_residency_policy {
+    GX_RESIDENCY_GDSF,     /* Greedy Dual Size with frequency */
+    GX_RESIDENCY_LANDLORD, /* of Zhang, Long and Suel (WWW 2008) */
+    GX_RESIDENCY_LFU,      /* the most used */
+    GX_RESIDENCY_LRU,      /* the most lately used */
+    GX_RESIDENCY_STATIC,
+    GX_N_RESIDENCY_POLICIES
+} gx_residency_policy;
+
 typedef struct gx_engine_options {
     size_t size;
     gx_engine_kind kind;
@@ -551,13 +565,22 @@ typedef struct gx_engine_options {
      * busy. GX_JOIN_AUTO and GX_JOIN_ALWAYS join the parts to an index for each GPU, where there are
      * more parts than GPUs. For an index of one file: GX_EUSAGE. */
     gx_spread spread;
+    /* Most bytes, and the greatest share (0 to 1), of the lists' payload in GPU memory; the lesser of
+     * both counts. UINT64_MAX and 1: all, where it fits. What does not fit, or more than this, stays
+     * in host memory, which is pinned, and the GPU reads the blocks that a search needs from there,
+     * over PCIe. All else of the index is in GPU memory: heads, ends, document lengths, tables, maps.
+     * A cache keeps the lists that queries use most in the payload's GPU memory; residency_policy
+     * says which. Answers are the same. Where not even all else fits: GX_ENOGPU. */
+    uint64_t resident_memory;
+    double resident_share;
+    gx_residency_policy residency_policy;
 } gx_engine_options;
 #define GX_DEFAULT_LINGER 100
 #define GX_DEFAULT_FILTER_MEMORY (UINT64_C(256) << 20)
 #define GX_ENGINE_OPTIONS                                                                                              \
     {                                                                                                                  \
         sizeof(gx_engine_options), GX_ENGINE_AUTO, 0, 0, UINT64_MAX, GX_DEFAULT_LINGER, 0, GX_DEFAULT_FILTER_MEMORY,   \
-            GX_JOIN_AUTO, NULL, 0, {0}, GX_SPREAD_COPIES                                                               \
+            GX_JOIN_AUTO, NULL, 0, {0}, GX_SPREAD_COPIES, UINT64_MAX, 1, GX_RESIDENCY_GDSF                             \
     }
 GX_API void gx_engine_options_init(gx_engine_options *o, size_t size);
 

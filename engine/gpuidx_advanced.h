@@ -872,6 +872,10 @@ typedef struct gx_search_stats {
      * looked up in the lists; or the lists, of which candidates were looked up in a mask, or tested by
      * a filter's values. */
     uint64_t driven, masked, tested;
+    /* With a GPU engine whose payload is in host memory (gx_engine_options.resident_memory), else 0: the
+     * lists of the queries and their bytes; those of them that were in GPU memory; and queries whose
+     * lists were all there. */
+    uint64_t lists, resident_lists, list_bytes, resident_bytes, resident_queries;
 } gx_search_stats;
 
 /* What the session's searches did, summed since it was opened. The struct belongs to the session
@@ -954,6 +958,14 @@ typedef struct gx_log_options {
 
 #define GX_LOG_MAX_LINE (1u << 20) /* most bytes of a line or topic */
 #define GX_LOG_MAX_ID 255u         /* most bytes of an id */
+
+/* Read the queries of a log, and fill the GPU memory of an engine's lists (gx_engine_options.resident_memory)
+ * with those that the residency policy keeps for such queries. opt may be NULL. *n_queries, which may
+ * be NULL, receives the number of queries. Where all lists are in the memory that the engine searches,
+ * nothing changes. Lines of the log that are bad are passed over. Searches may go on meanwhile.
+ * Statuses of reading, GX_ENOMEM, GX_ECUDA. */
+GX_API gx_status gx_engine_warm(gx_engine *en, const char *log, const gx_log_options *opt, uint64_t *n_queries,
+                                gx_error *err);
 
 /* A buffer that grows. All zero: empty; free(p) in the end. */
 typedef struct gx_log_text {

@@ -104,6 +104,7 @@ static gx_engine_options options_of_part(const gx_part_engines *e, uint32_t i, c
     own.device_memory = share_of(opt->device_memory, 0, part_bytes, bytes);
     own.filter_memory = share_of(opt->filter_memory, UINT64_MAX, part_bytes, all);
     own.map_memory = share_of(opt->map_memory, UINT64_MAX, part_bytes, bytes);
+    own.resident_memory = share_of(opt->resident_memory, UINT64_MAX, part_bytes, bytes);
     if (spread) {
         own.device = opt->devices[spread->at[i]];
         own.n_devices = 0;

@@ -73,6 +73,17 @@ static gx_status try_devices(const gx_engine_options *given, gx_error *err)
     return st;
 }
 
+static gx_status check_residency(const gx_engine_options *opt, gx_error *err)
+{
+    if (!(opt->resident_share >= 0 && opt->resident_share <= 1))
+        return gx_fail(err, GX_EUSAGE, "gx_engine_options.resident_share is %g; it must be from 0 to 1",
+                       opt->resident_share);
+    if ((unsigned)opt->residency_policy >= GX_N_RESIDENCY_POLICIES)
+        return gx_fail(err, GX_EUSAGE, "gx_engine_options.residency_policy is %d, which is no gx_residency_policy",
+                       (int)opt->residency_policy);
+    return GX_OK;
+}
+
 gx_status gx_engine_open(gx_engine **out, const gx_index *ix, const gx_engine_options *opt, gx_error *err)
 {
     const gx_executor *gpu;
@@ -140,6 +151,8 @@ gx_status gx_engine_open_with(gx_engine **out, const gx_index *ix, const gx_engi
     if (st != GX_OK)
         return st;
     if ((st = check_devices(&own, err)) != GX_OK)
+        return st;
+    if ((st = check_residency(&own, err)) != GX_OK)
         return st;
     if ((unsigned)own.join > GX_JOIN_ALWAYS)
         return gx_fail(err, GX_EUSAGE, "gx_engine_options.join is %d, which is no gx_join", (int)own.join);
@@ -286,6 +299,19 @@ const gx_index *gx_engine_index(const gx_engine *en)
 int gx_engine_device(const gx_engine *en)
 {
     return en->opt.device;
+}
+
+gx_engine *gx_engine_of_part(gx_engine *en, uint32_t i)
+{
+    if (!en->parts)
+        return i == 0 ? en : NULL;
+    const gx_part_range range = en->parts->range;
+    return i < range.end - range.begin ? en->parts->engines[range.begin + i] : NULL;
+}
+
+gx_status gx_engine_warm_lists(gx_engine *en, const uint32_t *counts, gx_error *err)
+{
+    return en->ops->warm ? en->ops->warm(en->state, counts, err) : GX_OK;
 }
 
 bool gx_engine_can_fall_back(const gx_engine *en, gx_status st)

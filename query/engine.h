@@ -45,6 +45,13 @@ bool gx_engine_can_fall_back(const gx_engine *en, gx_status st);
  * `gpu`. Does nothing where that is done. Thread-safe. */
 gx_status gx_engine_fall_back(gx_engine *en, const gx_error *gpu, gx_error *err);
 
+/* The engines that search: those of a collection's parts, or the engine itself; from 0 until NULL. */
+gx_engine *gx_engine_of_part(gx_engine *en, uint32_t i);
+
+/* Choose which lists lie in device memory by counts[n_terms] of their uses (gx_executor.warm). en has
+ * no parts. Does nothing where all lists are in the memory that the engine searches. */
+gx_status gx_engine_warm_lists(gx_engine *en, const uint32_t *counts, gx_error *err);
+
 /* GX_EUSAGE if the mask (NULL: none) is another engine's. A mask is read by docid: another engine's
  * may be of another index, or on another GPU. */
 gx_status gx_engine_check_mask(const gx_engine *en, const gx_mask *mask, gx_error *err);

@@ -37,6 +37,9 @@ typedef struct gx_executor {
     /* Whether `run` answers a plan with this filter and algorithm; it needs no mask then. Once true, it stays
      * true. NULL: of an engine that reads masks, never; of the CPU's, always. Thread-safe. */
     bool (*takes_filter)(void *state, const gx_plan *plan);
+    /* Choose which lists lie in device memory by how often each is used, counts[n_terms]
+     * (residency.h). Thread-safe. NULL: all lists are in the memory that the engine searches. */
+    gx_status (*warm)(void *state, const uint32_t *counts, gx_error *err);
 } gx_executor;
 
 extern const gx_executor gx_executor_cpu;
@@ -68,6 +71,11 @@ static inline void gx_search_stats_add(gx_search_stats *sum, const gx_search_sta
     sum->driven += x->driven;
     sum->masked += x->masked;
     sum->tested += x->tested;
+    sum->lists += x->lists;
+    sum->resident_lists += x->resident_lists;
+    sum->list_bytes += x->list_bytes;
+    sum->resident_bytes += x->resident_bytes;
+    sum->resident_queries += x->resident_queries;
 }
 
 /* Every executor of this build, the CPU's first; ends at NULL. Without gx_executor_replicas. */

@@ -45,11 +45,13 @@ int hybrid_open(hybrid *h, const cli_args *a, const char *index_path, const gx_i
         return cli_fail(GX_ENOMEM, "no memory for a profile");
     gx_service_options_init(&h->options, sizeof h->options);
     engine.kind = GX_ENGINE_GPU;
-    const int refused = cli_add_devices(&engine, a);
-    if (refused)
+    int refused = cli_add_devices(&engine, a);
+    if (refused || (refused = cli_add_residency(&engine, a)))
         return refused;
     if (gx_engine_open(&h->gpu, ix, &engine, &err))
         cli_note("the CPU answers all queries: %s", err.text);
+    if (h->gpu && (refused = cli_warm(h->gpu, a)))
+        return refused;
     const int code = profile_read(h->profile, &where, has_flags(a) ? cli_text(a, "profile") : NULL, index_path, ix);
     if (where && cli_verbose())
         cli_note("costs of queries are those of %s", where);

@@ -265,6 +265,17 @@ static void print_sizes(const gx_index_stats *st, const gx_index_sizes *s)
            s->docid_bits, s->tf_bits, s->head_bits, s->end_bits, s->list_bits, show_bits(s));
 }
 
+/* What an engine copies to a GPU; the lists' payload, named PAYL, may stay behind. */
+static void print_gpu_memory(const gx_index_stats *st, const gx_index_sizes *s)
+{
+    uint64_t lists = 0;
+    for (uint32_t i = 0; i < s->n_sections; ++i)
+        lists += strcmp(s->sections[i].name, "PAYL") == 0 ? s->sections[i].bytes : 0;
+    print_bytes("GPU memory", st->device_bytes);
+    if (lists && lists < st->device_bytes)
+        print_bytes("  at least", st->device_bytes - lists);
+}
+
 static int print_human(const char *path, const gx_index *ix, const gx_index_stats *st, const gx_index_sizes *s)
 {
     char uuid[37];
@@ -272,7 +283,7 @@ static int print_human(const char *path, const gx_index *ix, const gx_index_stat
     printf("%-12s %s\n", "file", path);
     printf("%-12s %u, uuid %s\n", "version", st->version, uuid);
     print_bytes("size", st->file_bytes);
-    print_bytes("GPU memory", st->device_bytes);
+    print_gpu_memory(st, s);
     printf("%-12s %s%s%s\n", "documents", show_count(st->n_docs), st->titles ? ", with titles" : "",
            st->texts ? ", with texts" : "");
     printf("%-12s %s different word%s, after analysis\n", "terms", show_count(st->n_terms), plural(st->n_terms));
@@ -338,7 +349,9 @@ const cli_command cmd_info = {
         "Prints how many documents, terms and postings an index has, how long the documents are, how its text "
         "was made into terms, which attributes it keeps, and how many bytes each section of the file and each "
         "codec takes. A posting is the number of a document and how often that document contains a term; the "
-        "size of the lists is told in bits for each posting. The file's structure is verified, its checksums "
+        "size of the lists is told in bits for each posting. `GPU memory` is what an engine on a GPU copies there, "
+        "`at least` the same without the lists, which may stay in host memory (`--resident`); sessions and tables "
+        "come on top. The file's structure is verified, its checksums "
         "are not: that is what `gpuidx check` is for.",
     .examples = examples,
     .flags = flags,

@@ -56,8 +56,9 @@ int ask_open(ask *k, const cli_args *a, const char *path)
         .timing = true,
         .tag = cli_text(a, "run-tag"),
     };
-    if ((code = cli_add_devices(&k->engine, a)) || (code = cli_open_index(&k->ix, a, path)) ||
-        (code = open_session(&k->en, &k->session, k->ix, &k->engine)) ||
+    if ((code = cli_add_devices(&k->engine, a)) || (code = cli_add_residency(&k->engine, a)) ||
+        (code = cli_open_index(&k->ix, a, path)) || (code = open_session(&k->en, &k->session, k->ix, &k->engine)) ||
+        (code = cli_warm(k->en, a)) ||
         (code = ask_set_filter(k, cli_text(a, "only"), cli_text(a, "not"), cli_text(a, "filter"))) ||
         (code = ask_set_facets(k, cli_text(a, "facet"))))
         return code;

@@ -216,7 +216,7 @@ static int run(const cli_args *a)
     engine.result_cache = cli_count(a, "result-cache");
     gx_replay_options opt = read_options(a);
     int refused = check_flags(a, &opt);
-    if (refused || (refused = cli_add_devices(&engine, a)))
+    if (refused || (refused = cli_add_devices(&engine, a)) || (refused = cli_add_residency(&engine, a)))
         return refused;
     gx_replay_report *r = calloc(1, sizeof *r);
     int code = r ? 0 : cli_fail(GX_ENOMEM, "no memory for the report");
@@ -230,6 +230,8 @@ static int run(const cli_args *a)
         code = document_filter_read(&filter, ix, cli_text(a, "only"), cli_text(a, "not"), cli_text(a, "filter"));
     if (!code)
         code = cli_open_engine(&en, ix, &engine);
+    if (!code)
+        code = cli_warm(en, a);
     if (!code)
         code = document_filter_open_mask(&mask, &filter, en);
     if (!code)

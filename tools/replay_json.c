@@ -212,6 +212,12 @@ static json_t *report_json(const replay_facts *f)
     json_object_set_new(root, "session_memory",
                         json_pack("{s:I, s:I}", "device_bytes", (json_int_t)r->memory.device, "pinned_bytes",
                                   (json_int_t)r->memory.pinned));
+    json_object_set_new(root, "residency",
+                        w->lists ? json_pack("{s:I, s:I, s:I, s:I, s:I}", "lists", (json_int_t)w->lists,
+                                             "resident_lists", (json_int_t)w->resident_lists, "list_bytes",
+                                             (json_int_t)w->list_bytes, "resident_bytes", (json_int_t)w->resident_bytes,
+                                             "resident_queries", (json_int_t)w->resident_queries)
+                                 : json_null());
     json_object_set_new(root, "stage_seconds", stages_json(r));
     json_object_set_new(root, "hybrid", f->hybrid ? hybrid_json(f) : json_null());
     json_object_set_new(root, "verify", verify_json(f));

@@ -195,6 +195,22 @@ static void put_service(FILE *out, const replay_facts *f)
                 show_count(c->gpu_failures), show_count(c->gpu_hung), show_count(c->fell_back), plural_y(c->fell_back));
 }
 
+static void put_share(FILE *out, const char *name, uint64_t n, uint64_t of, const char *what)
+{
+    fprintf(out, "  %-22s %15s   %.1f %% %s\n", name, show_count(n), of ? 100 * (double)n / (double)of : 0, what);
+}
+
+/* Of an engine whose lists are not all in GPU memory. */
+static void put_residency(FILE *out, const gx_replay_report *r)
+{
+    const gx_search_stats *w = &r->work;
+    if (!w->lists)
+        return;
+    put_share(out, "lists in GPU memory", w->resident_lists, w->lists, "of the lists used");
+    put_share(out, "bytes in GPU memory", w->resident_bytes, w->list_bytes, "of the lists' bytes");
+    put_share(out, "queries in GPU memory", w->resident_queries, r->queries, "of the queries");
+}
+
 static void put_work(FILE *out, const replay_facts *f)
 {
     const gx_replay_report *r = f->r;
@@ -215,6 +231,7 @@ static void put_work(FILE *out, const replay_facts *f)
     if (f->cache)
         fprintf(out, "  %-22s %15s   %.1f %% of the queries\n", "from the result cache", show_count(w->cached),
                 r->queries ? 100 * (double)w->cached / (double)r->queries : 0);
+    put_residency(out, r);
     if (w->driven)
         put_count(out, "filters looked up", w->driven, r->queries);
     if (w->masked)

@@ -154,6 +154,43 @@ int cli_add_devices(gx_engine_options *o, const cli_args *a)
     return 0;
 }
 
+int cli_add_residency(gx_engine_options *o, const cli_args *a)
+{
+    static const cli_flag bytes = {"", 0, CLI_BYTES, "", NULL, ""}, share = {"", 0, CLI_NUMBER, "", NULL, "", 0, 100};
+    const char *text = cli_text(a, "resident");
+    const size_t len = strlen(text);
+    char number[32], why[96];
+    double value = 0;
+    uint64_t n = 0;
+    o->residency_policy = (gx_residency_policy)cli_choice(a, "residency-policy");
+    if (strcmp(text, "auto") == 0)
+        return 0;
+    const bool is_share = len > 1 && text[len - 1] == '%';
+    snprintf(number, sizeof number, "%.*s", (int)(is_share ? len - 1 : len), text);
+    if (len >= sizeof number || !cli_read_number(is_share ? &share : &bytes, number, &value, &n, why, sizeof why))
+        return cli_usage(a, "--resident=%s: it is a number of bytes, such as 20G, a share, such as 25%%, or auto",
+                         text);
+    if (is_share)
+        o->resident_share = value / 100;
+    else
+        o->resident_memory = n;
+    return 0;
+}
+
+int cli_warm(gx_engine *en, const cli_args *a)
+{
+    const char *log = cli_text(a, "warm");
+    gx_error err = {0};
+    uint64_t n = 0;
+    if (!log)
+        return 0;
+    if (gx_engine_warm(en, log, NULL, &n, &err))
+        return cli_fail_error(&err);
+    if (cli_verbose())
+        cli_note("%s: the lists of %llu queries were counted", log, (unsigned long long)n);
+    return 0;
+}
+
 /* The kind of a file that is no index, and the command that reads it. NULL: unknown. */
 static const char *what_it_is(const char *path)
 {

@@ -53,6 +53,19 @@
      "engine. 0: no tables; without this flag, no limit"}, \
     CLI_JOIN_FLAG, \
     CLI_LINGER_FLAG
+/* Where the lists of an index lie that has no room in GPU memory. */
+#define CLI_RESIDENCY_POLICIES "gdsf|landlord|lfu|lru|static" /* as gx_residency_policy counts them */
+#define CLI_RESIDENCY_FLAGS \
+    {"resident", 0, CLI_TEXT, "SIZE", "auto", \
+     "keep at most this much of the lists' payload in GPU memory: bytes, such as `20G`, or a share of it, such as " \
+     "`25%`. The rest stays in host memory, and the GPU reads from there what a search needs, which is slower. " \
+     "`auto`: all where it fits, else what fits. Results do not change"}, \
+    {"residency-policy", 0, CLI_CHOICE, CLI_RESIDENCY_POLICIES, "gdsf", \
+     "which lists stay in GPU memory where not all fit. `gdsf`: those used most for their size and lately; " \
+     "`landlord`: those used lately, and small; `lfu`: those used most; `lru`: those used last; `static`: those of " \
+     "`--warm` used most for their size, and never others"}, \
+    {"warm", 0, CLI_TEXT, "LOG", NULL, \
+     "before the first query, fill that part of GPU memory with the lists that the queries of this log use most"}
 /* How a query log is read. */
 #define CLI_LOG_FLAGS \
     {"format", 'f', CLI_CHOICE, "guess|efficiency|million|tsv|lines|jsonl|topics|docs|smart|vectors|csr", "guess", \
@@ -117,6 +130,7 @@
      "where to search; `auto` takes a GPU where one can be used and the index fits, else the CPU; `hybrid` lets both " \
      "answer, each query where it is answered sooner (`gpuidx help calibrate`)"}, \
     CLI_DEVICE_FLAGS, \
+    CLI_RESIDENCY_FLAGS, \
     CLI_DEVICES_FLAGS, \
     CLI_INDEX_FLAGS
 /* clang-format on */
@@ -129,6 +143,11 @@ extern const gx_shard *cli_shard;
 gx_engine_options cli_engine_options(const cli_args *a);
 /* Add --devices and --spread, of a command that has them. 0, or the exit code with the message printed. */
 int cli_add_devices(gx_engine_options *o, const cli_args *a);
+/* Add --resident and --residency-policy, of a command that has them. 0, or the exit code with the message
+ * printed. */
+int cli_add_residency(gx_engine_options *o, const cli_args *a);
+/* Let the engine read the log of --warm, if there is one. 0, or the exit code with the message printed. */
+int cli_warm(gx_engine *en, const cli_args *a);
 /* Where the index holds impacts and --scorer is not given, make the scorer GX_IMPACT. */
 void cli_default_scorer(gx_query_options *o, const cli_args *a, const gx_index *ix);
 gx_query_kind cli_query_kind(int syntax); /* of CLI_SYNTAXES */

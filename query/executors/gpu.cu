@@ -15,7 +15,8 @@ struct gpu_workspace {
     gpu_session session;
     batch_space batches;
     small_batch_space small_batches;
-    taat_space *ding2009; /* NULL until it is used */
+    taat_space *ding2009;        /* NULL until it is used */
+    gx_residency_reader *reader; /* NULL: the index has no pool of lists */
 };
 
 static void cuda_workspace_close(void *exec)
@@ -27,6 +28,8 @@ static void cuda_workspace_close(void *exec)
     close_small_batches(&x->session, &x->small_batches);
     close_batches(&x->session, &x->batches);
     taat_close(&x->session.memory, x->ding2009);
+    if (x->reader)
+        gx_residency_reader_close(x->session.s->payload.cache, x->reader);
     (void)cudaGetLastError();
     free(x->session.retries);
     free(x);
@@ -46,6 +49,8 @@ static gx_status cuda_workspace_open(void **out, void *state, gx_error *err)
     gx_status st = open_batches(&x->session, &x->batches, err);
     if (st == GX_OK)
         st = open_small_batches(&x->session, &x->small_batches, err);
+    if (st == GX_OK && s->payload.cache && !(x->reader = gx_residency_reader_open(s->payload.cache)))
+        st = gx_fail(err, GX_ENOMEM, "no memory for a GPU session");
     if (st != GX_OK) {
         cuda_workspace_close(x);
         return st;
@@ -109,6 +114,52 @@ static void add_calls(gx_search_stats *work, const gpu_call_counts *after, const
     work->allocations += after->allocations - before->allocations;
 }
 
+/* Counts the uses of a plan's lists, for the cache and as statistics. */
+static void count_uses(gpu_workspace *x, const gx_plan *plan, gx_search_stats *work)
+{
+    const payload_store *p = &x->session.s->payload;
+    const uint64_t tick = x->reader ? gx_residency_tick(p->cache) : 0;
+    uint32_t n_resident = 0;
+    for (uint32_t i = 0; i < plan->n_terms; ++i) {
+        const uint32_t list = plan->terms[i].list;
+        const bool there = x->reader && gx_residency_use(p->cache, x->reader, list, tick);
+        n_resident += there;
+        if (work) {
+            const uint64_t bytes = list_bytes(p->ix, list);
+            work->list_bytes += bytes;
+            work->resident_bytes += there ? bytes : 0;
+        }
+    }
+    if (work) {
+        work->lists += plan->n_terms;
+        work->resident_lists += n_resident;
+        work->resident_queries += n_resident == plan->n_terms;
+    }
+}
+
+/* Before a run: lists that earlier runs missed are copied to the pool; lists that this run finds there
+ * stay until end_uses. */
+static void begin_uses(gpu_workspace *x, const gx_plan *plans, uint32_t n, gx_search_stats *work)
+{
+    payload_store *p = &x->session.s->payload;
+    if (!p->pinned)
+        return;
+    if (x->reader) {
+        payload_admit(p, x->reader);
+        gx_residency_enter(p->cache, x->reader);
+    }
+    for (uint32_t i = 0; i < n; ++i) {
+        if (plans[i].n_terms && !is_ding2009(&plans[i]))
+            count_uses(x, &plans[i], work);
+    }
+}
+
+static void end_uses(gpu_workspace *x)
+{
+    if (x->reader)
+        gx_residency_leave(x->session.s->payload.cache, x->reader);
+}
+
 static gx_status cuda_run(void *exec, const gx_plan *plans, uint32_t n, gx_hits *hits, gx_search_stats *work,
                           gx_error *err)
 {
@@ -137,6 +188,7 @@ static gx_status cuda_run(void *exec, const gx_plan *plans, uint32_t n, gx_hits 
     }
     session->was_last = __atomic_exchange_n(&s->last, x, __ATOMIC_RELAXED) == x;
     __atomic_fetch_add(&s->running, 1, __ATOMIC_SEQ_CST);
+    begin_uses(x, plans, n, work);
     gx_status st = choose_tiles(session, plans, requests, n_requests, err);
     if (st == GX_OK)
         st = run_all_requests(x, &pb, requests, n_requests, err);
@@ -144,6 +196,7 @@ static gx_status cuda_run(void *exec, const gx_plan *plans, uint32_t n, gx_hits 
         stop_lingering(s);
     if (st == GX_OK)
         st = taat_run(&x->ding2009, s, &session->memory, &pb, n, err);
+    end_uses(x);
     __atomic_fetch_sub(&s->running, 1, __ATOMIC_RELAXED);
     if (work)
         add_calls(work, &session->calls, &before);
@@ -168,6 +221,13 @@ static void cuda_exec_memory(const void *exec, uint64_t *device, uint64_t *pinne
     *pinned = x->session.memory.pinned;
 }
 
+static gx_status cuda_warm(void *state, const uint32_t *counts, gx_error *err)
+{
+    gpu_prepared_index *s = (gpu_prepared_index *)state;
+    TRY("choosing it", cudaSetDevice(s->device));
+    return s->payload.cache ? payload_warm(&s->payload, counts, err) : GX_OK;
+}
+
 extern "C" const gx_executor gx_executor_cuda = {
     "gpu",
     gpu_prepare_index,
@@ -181,4 +241,5 @@ extern "C" const gx_executor gx_executor_cuda = {
     cuda_exec_memory,
     NULL,
     cuda_takes_filter,
+    cuda_warm,
 };

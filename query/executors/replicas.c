@@ -364,6 +364,15 @@ static gx_status replicas_run(void *exec, const gx_plan *plans, uint32_t n, gx_h
     return st;
 }
 
+static gx_status replicas_warm(void *state, const uint32_t *counts, gx_error *err)
+{
+    const replicas *r = state;
+    gx_status st = GX_OK;
+    for (uint32_t i = 0; i < r->n && st == GX_OK && r->ops->warm; ++i)
+        st = r->ops->warm(r->states[i], counts, err);
+    return st;
+}
+
 const gx_executor gx_executor_replicas = {"gpus",
                                           NULL,
                                           replicas_release_index,
@@ -375,4 +384,5 @@ const gx_executor gx_executor_replicas = {"gpus",
                                           replicas_mask_close,
                                           replicas_memory,
                                           NULL,
-                                          replicas_take_filter};
+                                          replicas_take_filter,
+                                          replicas_warm};

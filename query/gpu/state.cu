@@ -15,6 +15,7 @@ constexpr uint32_t MIN_AUX_DF = GX_MAP_MIN_DF; /* lists from this length have ma
 constexpr uint32_t TABLE_BLOCKS = 32;          /* lists of more blocks have a table, of an entry about 16 blocks */
 constexpr uint64_t RESERVE = 512u << 20;       /* of device memory, left to others */
 constexpr uint64_t EXPECTED_SESSIONS = 8, SESSION_LEAST_BYTES = 2 * SESSION_FIRST_BYTES;
+constexpr double POOL_SHARE = 0.5;    /* of the memory for maps and lists, where both want more */
 constexpr int MAX_CACHED_BOUNDS = 16; /* sets that are kept when nobody uses them */
 constexpr uint32_t ROW_POSTINGS = 2;  /* a list has a row of tiles if half of the tiles or more can have its postings */
 
@@ -158,57 +159,131 @@ static gx_status plan_rows(gpu_prepared_index *s, gx_error *err)
     return GX_OK;
 }
 
-/* Copy the device sections and point X at them. */
-static gx_status upload_index(gpu_prepared_index *s, gx_error *err)
+/* ---- memory ---- */
+
+/* How the memory that an engine may use is divided. */
+struct memory_plan {
+    uint64_t limit, fixed; /* fixed: what the index takes without maps and pool, and the least session */
+    uint64_t pool, maps;   /* bytes, at most; lists have the first claim up to `pool`, and what maps leave */
+    uint64_t pool_wanted;
+    bool mapped; /* the payload is in host memory */
+};
+
+/* The payload's section among the device sections. */
+static uint64_t payload_offset(const gx_index *ix)
+{
+    return (uint64_t)((const uint8_t *)ix->payload - (ix->file + ix->header->device_offset));
+}
+static uint64_t payload_end(const gx_index *ix)
+{
+    const uint64_t end =
+        (payload_offset(ix) + ix->payload_words * 4 + GX_READ_SLACK + GX_ALIGN - 1) / GX_ALIGN * GX_ALIGN;
+    return end < ix->header->device_bytes ? end : ix->header->device_bytes;
+}
+
+/* Returns the bytes of the device sections that are copied to the device. */
+static uint64_t arena_bytes(const gx_index *ix, bool mapped)
+{
+    return ix->header->device_bytes - (mapped ? payload_end(ix) - payload_offset(ix) : 0);
+}
+
+static uint64_t lesser(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Divides the memory: first what must be there; then what EXPECTED_SESSIONS take, but at most half of what
+ * remains; then maps and, if the payload is in host memory, the pool. */
+static gx_status plan_memory(const gpu_prepared_index *s, const gx_engine_options *opt, const char *device,
+                             memory_plan *plan, gx_error *err)
+{
+    const gx_index *ix = s->ix;
+    const uint64_t derived = s->table_words * 4 + ix->n_terms * 8ull + s->n_aux * (sizeof(list_aux) + N_KTH) +
+                             SESSION_LEAST_BYTES + (1u << 20);
+    const uint64_t payload = payload_end(ix) - payload_offset(ix),
+                   share = opt->resident_share < 1 ? (uint64_t)(opt->resident_share * (double)payload) : UINT64_MAX,
+                   wanted = lesser(opt->resident_memory, share);
+    plan->mapped = arena_bytes(ix, false) + derived > plan->limit || wanted < payload;
+    plan->fixed = arena_bytes(ix, plan->mapped) + derived;
+    if (plan->fixed > plan->limit)
+        return gx_fail(
+            err, GX_ENOGPU,
+            "the index needs %.1f MiB of memory on GPU %d (%s), even with its lists in host memory, and %.1f "
+            "MiB may be used; use the CPU engine, or allow more",
+            (double)plan->fixed / 1048576, s->device, device, (double)plan->limit / 1048576);
+    const uint64_t others = lesser(EXPECTED_SESSIONS * SESSION_DEVICE_BYTES, (plan->limit - plan->fixed) / 2),
+                   left = plan->limit - plan->fixed - others;
+    plan->pool_wanted = !plan->mapped ? 0 : wanted < payload ? wanted : whole_pool_bytes(ix);
+    plan->pool = lesser(plan->pool_wanted, wanted < payload ? left : (uint64_t)(POOL_SHARE * (double)left));
+    plan->maps = lesser(left - plan->pool, opt->map_memory);
+    return GX_OK;
+}
+
+/* Returns the device's address of what lies at `at` in the device sections. */
+static const void *in_arena(const gpu_prepared_index *s, const void *at, bool mapped)
+{
+    const uint64_t offset = (uint64_t)((const uint8_t *)at - (s->ix->file + s->ix->header->device_offset));
+    return s->arena +
+           (mapped && offset >= payload_end(s->ix) ? offset - (payload_end(s->ix) - payload_offset(s->ix)) : offset);
+}
+
+/* Copy the device sections, but for the payload if it is in host memory, and point X at them. */
+static gx_status upload_index(gpu_prepared_index *s, bool mapped, gx_error *err)
 {
     const gx_index *ix = s->ix;
     const gx_header *h = ix->header;
-    TRY("memory for the index", device_alloc(&s->arena, h->device_bytes + 2 * GX_READ_SLACK));
-    TRY("clearing memory", cudaMemset(s->arena + h->device_bytes, 0, 2 * GX_READ_SLACK));
-    const gx_status st = gx_device_upload(s->device, s->arena, ix->file + h->device_offset, h->device_bytes, err);
-    if (st != GX_OK)
-        return st;
     const uint8_t *base = ix->file + h->device_offset;
-    s->X.lists = (const gx_list_entry *)(s->arena + ((const uint8_t *)ix->lists - base));
-    s->X.heads = (const uint32_t *)(s->arena + ((const uint8_t *)ix->heads - base));
-    s->X.docid_ends = (const uint32_t *)(s->arena + ((const uint8_t *)ix->docid_ends - base));
-    s->X.tf_ends = (const uint32_t *)(s->arena + ((const uint8_t *)ix->tf_ends - base));
-    s->X.payload = (const uint32_t *)(s->arena + ((const uint8_t *)ix->payload - base));
-    s->X.doc_lens = (const uint32_t *)(s->arena + ((const uint8_t *)ix->doc_lens - base));
+    const uint64_t bytes = arena_bytes(ix, mapped), before = mapped ? payload_offset(ix) : bytes;
+    TRY("memory for the index", device_alloc(&s->arena, bytes + 2 * GX_READ_SLACK));
+    TRY("clearing memory", cudaMemset(s->arena + bytes, 0, 2 * GX_READ_SLACK));
+    if (before)
+        TRY_STATUS(gx_device_upload(s->device, s->arena, base, before, err));
+    if (before < bytes)
+        TRY_STATUS(gx_device_upload(s->device, s->arena + before, base + payload_end(ix), bytes - before, err));
+    s->X.lists = (const gx_list_entry *)in_arena(s, ix->lists, mapped);
+    s->X.heads = (const uint32_t *)in_arena(s, ix->heads, mapped);
+    s->X.docid_ends = (const uint32_t *)in_arena(s, ix->docid_ends, mapped);
+    s->X.tf_ends = (const uint32_t *)in_arena(s, ix->tf_ends, mapped);
+    s->X.doc_lens = (const uint32_t *)in_arena(s, ix->doc_lens, mapped);
+    if (mapped)
+        TRY_STATUS(payload_pin(&s->payload, ix, &s->X.payload, err));
+    else
+        s->X.payload = (const uint32_t *)in_arena(s, ix->payload, false);
     s->X.n_docs = ix->n_docs;
     s->X.n_terms = ix->n_terms;
     s->X.block_len = ix->block_len;
     return GX_OK;
 }
 
-/* Memory for what is derived, within limit bytes; the tables and maps filled. */
-static gx_status derive(gpu_prepared_index *s, uint64_t limit, uint64_t map_memory, gx_error *err)
+/* The pool for lists, of what the maps have left. */
+static gx_status open_pool(gpu_prepared_index *s, const memory_plan *plan, gx_residency_policy policy, gx_error *err)
+{
+    const uint64_t unused = plan->maps - lesser(plan->maps, s->map_words * 4),
+                   bytes = lesser(plan->pool + unused, plan->pool_wanted) / GX_RESIDENCY_UNIT * GX_RESIDENCY_UNIT;
+    if (bytes == 0)
+        return GX_OK;
+    s->linger_ns = 0; /* a kernel that lingers reads lists through caches that do not see copies to the pool */
+    s->budget.used += bytes;
+    return payload_open_pool(&s->payload, bytes, policy, s->X.payload, err);
+}
+
+/* Memory for what is derived, within the plan; the tables and maps filled. What rows and columns may take
+ * later is taken from plan->maps. */
+static gx_status derive(gpu_prepared_index *s, memory_plan *plan, uint64_t map_memory, gx_error *err)
 {
     const gx_index *ix = s->ix;
-    gx_status st = find_aux_lists(s, err);
+    gx_status st = plan_rows(s, err);
     if (st != GX_OK)
-        return st;
-    const uint64_t fixed = ix->header->device_bytes + s->table_words * 4 + ix->n_terms * 8ull +
-                           s->n_aux * (sizeof(list_aux) + N_KTH) + SESSION_LEAST_BYTES + (1u << 20);
-    if (fixed > limit)
-        return gx_fail(err, GX_ENOGPU,
-                       "the index needs %.1f MiB of GPU memory and %.1f MiB may be used; use the CPU "
-                       "engine%s",
-                       (double)fixed / 1048576, (double)limit / 1048576, ", or allow more");
-    /* Sessions are left what EXPECTED_SESSIONS of them take, but at most half of what remains. */
-    const uint64_t sessions = EXPECTED_SESSIONS * SESSION_DEVICE_BYTES, half = (limit - fixed) / 2;
-    const uint64_t others = sessions < half ? sessions : half;
-    const uint64_t map_bytes = limit - fixed - others < map_memory ? limit - fixed - others : map_memory;
-    if ((st = plan_rows(s, err)) != GX_OK)
         return st;
     /* impacts are searched by tiles, for which maps leave room; other indexes give the rest */
     const uint64_t rows = start_bytes(&s->rows) + maxima_bytes(&s->rows), columns = columns_bytes(ix),
-                   kept_rows = ix->impacts && rows <= map_bytes ? rows : 0,
-                   kept = kept_rows + (columns <= (map_bytes - kept_rows) / 4 ? columns : 0);
-    if ((st = place_maps(s, (map_bytes - kept) / 4, err)) != GX_OK)
+                   kept_rows = ix->impacts && rows <= plan->maps ? rows : 0,
+                   kept = kept_rows + (columns <= (plan->maps - kept_rows) / 4 ? columns : 0);
+    plan->maps -= kept;
+    if ((st = place_maps(s, plan->maps / 4, err)) != GX_OK)
         return st;
     s->tile_memory = map_memory > s->map_words * 4 ? map_memory - s->map_words * 4 : 0;
-    s->budget.used = fixed - SESSION_LEAST_BYTES + s->map_words * 4;
+    s->budget.used = plan->fixed - SESSION_LEAST_BYTES + s->map_words * 4;
     TRY("memory for tables", device_alloc(&s->tables, s->table_words));
     TRY("memory for maps", device_alloc(&s->maps, s->map_words));
     TRY("memory for the directory", device_alloc(&s->d_aux_of, ix->n_terms));
@@ -261,6 +336,7 @@ void gpu_release_index(void *state)
         next = b->next;
         free_bounds(s, b);
     }
+    payload_close(&s->payload);
     void *const memory[] = {s->arena, s->tables, s->maps,  s->d_aux_of,
                             s->d_aux, s->d_best, s->d_kth, (void *)s->rows.starts};
     for (size_t i = 0; i < sizeof memory / sizeof *memory; ++i)
@@ -277,6 +353,14 @@ void gpu_release_index(void *state)
     free(s);
 }
 
+static void describe_state(gpu_prepared_index *s, const char *device)
+{
+    char lists[96] = "";
+    if (s->payload.pinned)
+        payload_describe(&s->payload, lists, sizeof lists);
+    snprintf(s->description, sizeof s->description, "GPU %d: %.180s%s%s", s->device, device, *lists ? ", " : "", lists);
+}
+
 static gx_status open_state(gpu_prepared_index *s, const gx_engine_options *opt, gx_error *err)
 {
     cudaDeviceProp p;
@@ -290,25 +374,24 @@ static gx_status open_state(gpu_prepared_index *s, const gx_engine_options *opt,
     /* a lingering kernel needs all its thread blocks resident at once */
     s->linger_ns = !p.cooperativeLaunch ? 0 : opt->linger_us < 1000000 ? opt->linger_us * 1000 : 1000000000;
     s->coding = find_coding(s->ix->header, &s->codings);
-    uint64_t limit = have > RESERVE ? have - RESERVE : 0;
-    if (opt->device_memory && opt->device_memory < limit)
-        limit = opt->device_memory;
-    s->budget.limit = limit;
-    const uint64_t least = s->ix->header->device_bytes + SESSION_LEAST_BYTES;
-    if (least > limit)
-        return gx_fail(err, GX_ENOGPU,
-                       "the index needs %.1f MiB of memory on GPU %d (%s) and %.1f MiB may be used; "
-                       "use the CPU engine, or allow more",
-                       (double)least / 1048576, s->device, p.name, (double)limit / 1048576);
+    memory_plan plan = {};
+    plan.limit = have > RESERVE ? have - RESERVE : 0;
+    if (opt->device_memory && opt->device_memory < plan.limit)
+        plan.limit = opt->device_memory;
+    s->budget.limit = plan.limit;
+    TRY_STATUS(find_aux_lists(s, err));
+    TRY_STATUS(plan_memory(s, opt, p.name, &plan, err));
     TRY("making a stream", cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking));
-    if ((st = upload_index(s, err)) != GX_OK || (st = derive(s, limit, opt->map_memory, err)) != GX_OK ||
-        (st = open_columns(&s->columns, s->ix, s, err)) != GX_OK)
-        return st;
+    TRY_STATUS(upload_index(s, plan.mapped, err));
+    TRY_STATUS(derive(s, &plan, opt->map_memory, err));
+    TRY_STATUS(open_columns(&s->columns, s->ix, s, err));
+    if (plan.mapped)
+        TRY_STATUS(open_pool(s, &plan, opt->residency_policy, err));
     s->grid = search_grid(s->coding, s->multiprocessors);
     s->small_grid = small_batch_grid(s->coding, s->multiprocessors);
     s->tiled = find_tiled_grid(s->coding, s->multiprocessors);
     s->documents = documents_grid(s->coding, s->multiprocessors);
-    snprintf(s->description, sizeof s->description, "GPU %d: %s", s->device, p.name);
+    describe_state(s, p.name);
     return GX_OK;
 }
 

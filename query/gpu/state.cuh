@@ -6,6 +6,7 @@
 #include "query/gpu/columns.cuh"
 #include "query/gpu/kernels.cuh"
 #include "query/gpu/memory.cuh"
+#include "query/gpu/payload.cuh"
 #include "query/gpu/tiles.cuh"
 
 #include <pthread.h>
@@ -30,7 +31,8 @@ struct gpu_prepared_index {
     gpu_codings codings;
     memory_budget budget;
     gpu_index X;
-    char *arena;
+    char *arena; /* the device sections, without the payload if that is in host memory */
+    payload_store payload;
     uint32_t *tables, *maps;
     uint32_t *aux_of;    /* [n_terms] on the host: number of the list's list_aux, or UINT32_MAX */
     list_aux *aux_lists; /* [n_aux] on the host */

@@ -37,7 +37,7 @@ static void describe_term(const gpu_prepared_index *s, const gx_plan_term *t, ui
     const gx_list_entry *e = &ix->lists[t->list];
     const uint32_t n_blocks = count_blocks(ix, e->df), number = s->aux_of[t->list];
     out->at = {e->first_block, n_blocks, 0, NO_TABLE_SHIFT};
-    out->payload = {(uint64_t)e->payload_hi << 32 | e->payload_lo, 0, e->df};
+    out->payload = {find_list(&s->payload, e, t->list), 0, e->df};
     out->filter = {0, NO_MAP_SHIFT, 0, NO_CLASSES};
     out->weight = {t->w, 0, query, list_codecs(*e, ix->header->codings[e->coding])};
     if (number != UINT32_MAX) {

@@ -5,7 +5,7 @@
  *   bench_query [--engine=gpu|cpu] [--docs=N] [--terms=N] [--queries=N] [--codec=NAME] [--seed=N]
  *   [--runs=N]
  *               [--map-memory=BYTES] [--check=N] [--cpu-check=N]
- *               [--only=or|and|and-or|alone|small|memory|filters] [--sessions=N] [--linger=US]
+ *               [--only=or|and|and-or|alone|small|memory|filters|residency] [--zipf=X] [--sessions=N] [--linger=US]
  *               [--pair-thresholds=N] [--devices=0,1]
  *
  * kernel: GPU time from the end of the copy in to the end of the search, a query, summed over parts
@@ -16,7 +16,8 @@
  * an engine on all of them, with --sessions a GPU. --only=memory prints what a new session holds before and after
  * a query alone and batches of up to 1,024 queries of several k. --only=filters gives each query a filter of
  * its own, on `r`, which is uniform from 0 to 999, or on `t`, which rises with the docid from 0 to 999: the
- * queries/s of eight sessions, or of --sessions, and beside them those of the same queries without filters.
+ * queries/s of eight sessions, or of --sessions, and beside them those of the same queries without filters. --only=residency
+ * does nothing else: see residency_table.h; --zipf is the exponent.
  */
 #include <getopt.h>
 #include <pthread.h>
@@ -30,6 +31,7 @@
 #include "engine/random.h"
 #include "index/attribute_order.h"
 #include "query/pairs.h"
+#include "tests/bench/residency_table.h"
 #include "tools/bench/collection.h"
 
 typedef struct options {
@@ -39,6 +41,7 @@ typedef struct options {
     uint32_t runs, check, cpu_check, sessions, linger_us, pairs;
     uint32_t n_devices;
     int devices[GX_MAX_DEVICES]; /* [n_devices] */
+    double zipf;
 } options;
 
 typedef struct bench {
@@ -492,9 +495,10 @@ static options parse(int argc, char **argv)
         {"check", 1, 0, 'k'},   {"cpu-check", 1, 0, 'u'},
         {"only", 1, 0, 'o'},    {"sessions", 1, 0, 'j'},
         {"linger", 1, 0, 'y'},  {"pair-thresholds", 1, 0, 'p'},
-        {"devices", 1, 0, 'g'}, {0, 0, 0, 0},
+        {"devices", 1, 0, 'g'}, {"zipf", 1, 0, 'z'},
+        {0, 0, 0, 0},
     };
-    options o = {GX_SYNTH_OPTIONS, "gpu", NULL, UINT64_MAX, 9, 256, 16, 0, GX_DEFAULT_LINGER, 0, 0, {0}};
+    options o = {GX_SYNTH_OPTIONS, "gpu", NULL, UINT64_MAX, 9, 256, 16, 0, GX_DEFAULT_LINGER, 0, 0, {0}, 1};
     o.synth.codec = gx_codec_by_name("gpubp128");
     for (int c; (c = getopt_long(argc, argv, "", longs, NULL)) != -1;) {
         const uint64_t n = optarg ? strtoull(optarg, NULL, 0) : 0;
@@ -540,6 +544,9 @@ static options parse(int argc, char **argv)
             break;
         case 'y':
             o.linger_us = (uint32_t)n;
+            break;
+        case 'z':
+            o.zipf = strtod(optarg, NULL);
             break;
         case 'g':
             read_devices(&o, optarg);
@@ -622,6 +629,16 @@ int main(int argc, char **argv)
     gx_engine_options eo = GX_ENGINE_OPTIONS;
     eo.map_memory = o.map_memory;
     eo.linger_us = o.linger_us;
+    if (o.only && strcmp(o.only, "residency") == 0) {
+        if (!ops->warm) {
+            fprintf(stderr, "bench_query: the lists of the engine '%s' are always in its memory\n", o.engine);
+            return 77;
+        }
+        const residency_bench r = {b.s, ops, eo, o.sessions ? o.sessions : 8, o.runs, o.synth.seed, o.zipf};
+        const uint64_t n_wrong = measure_residency(&r);
+        gx_synth_close(b.s);
+        return n_wrong ? 1 : 0;
+    }
     if (o.cpu_check && ops != &gx_executor_cpu) {
         gx_engine_options cpu = eo;
         cpu.map_memory = 0;

@@ -56,6 +56,17 @@ assert o["queries_per_second"] > 0 and o["work"]["postings"] > 0
 assert o["verify"]["queries"] == 4 and o["verify"]["exhaustive_differs"] == 0'
 }
 
+@test "--warm reads a log, and the CPU engine has no lists elsewhere" {
+    ask replay -q --engine=cpu "$TINY" log --warm=log --resident=10% --residency-policy=landlord --report r.json
+    exits 0
+    silent
+    says_not 'in GPU memory'
+    grep -q '"residency": null' r.json
+    ask replay --engine=cpu "$TINY" log --warm=nowhere
+    exits 5
+    complains nowhere
+}
+
 @test "--report=- prints JSON and nothing else" {
     ask replay -q --engine=cpu "$TINY" log --report -
     exits 0

@@ -76,6 +76,21 @@ setup_file() { build_tiny; }
     done
 }
 
+@test "--resident takes bytes, a share or auto" {
+    for size in 0 4k 2G 0% 12.5% 100% auto; do
+        ask query missing.gx --resident=$size x
+        exits 5
+    done
+    for size in M 5X 101% -1% % x% '' 1.5; do
+        ask query missing.gx "--resident=$size" x
+        exits 2
+        complains "--resident=$size: it is a number of bytes, such as 20G, a share, such as 25%, or auto"
+    done
+    ask query missing.gx --residency-policy=lfru x
+    exits 2
+    complains 'it is one of gdsf|landlord|lfu|lru|static'
+}
+
 @test "a flag without its value is refused" {
     ask query x.gx --scorer
     exits 2

@@ -301,6 +301,12 @@ cudaError_t cudaHostUnregister(void *)
     return cudaSuccess;
 }
 
+cudaError_t cudaHostGetDevicePointer(void **device, void *host, unsigned)
+{
+    *device = host;
+    return cudaSuccess;
+}
+
 /* Does not wait for streams that do not block. */
 cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind)
 {

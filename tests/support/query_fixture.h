@@ -86,6 +86,14 @@ void a_busy_session_does_not_starve_others(void **state);
 void a_sessions_memory_follows_its_batches_up_to_100_megabytes(void **state);
 void a_limit_on_device_memory_holds_for_all_sessions_together(void **state);
 
+/* ---- query_residency.c ---- */
+
+void answers_with_lists_in_host_memory_are_the_cpus(void **state);
+void an_index_larger_than_device_memory_is_searched_within_it(void **state);
+void a_pool_of_lists_is_shared_by_concurrent_sessions(void **state);
+void lists_of_a_warming_log_are_there_before_the_first_query(void **state);
+void options_of_residency_out_of_range_are_refused(void **state);
+
 /* ---- query_masks.c ---- */
 
 void answers_under_masks_equal_the_oracles(void **state);

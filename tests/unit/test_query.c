@@ -397,6 +397,11 @@ static engine_row rows[] = {
 #test " (GPU)", test, NULL, NULL, &rows[3]                                                                     \
     }
 
+#define ROW_OF_GPU(test)                                                                                               \
+    {                                                                                                                  \
+#test " (GPU)", test, NULL, NULL, &rows[3]                                                                     \
+    }
+
 #define ROW_OF_TWO(test)                                                                                               \
     {                                                                                                                  \
 #test " (two GPUs)", test, NULL, NULL, &rows[4]                                                                \
@@ -412,6 +417,11 @@ int main(void)
         ROWS(a_mask_that_is_wrong_is_refused),
         ROWS(a_sessions_memory_follows_its_batches_up_to_100_megabytes),
         ROWS(a_limit_on_device_memory_holds_for_all_sessions_together),
+        ROW_OF_GPU(answers_with_lists_in_host_memory_are_the_cpus),
+        ROW_OF_GPU(an_index_larger_than_device_memory_is_searched_within_it),
+        ROW_OF_GPU(a_pool_of_lists_is_shared_by_concurrent_sessions),
+        ROW_OF_GPU(lists_of_a_warming_log_are_there_before_the_first_query),
+        ROW_OF_GPU(options_of_residency_out_of_range_are_refused),
         ROWS(answers_to_boolean_queries_equal_the_oracles),
         ROWS(answers_over_parts_equal_those_over_one_index),
         ROWS(answers_to_weighted_terms_are_those_to_repeated_words),
