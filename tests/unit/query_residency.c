@@ -25,11 +25,13 @@ typedef struct scene {
     gen_rng random;
 } scene;
 
-static bool has_gpu(void)
+/* Whether the row's GPUs are here. */
+static bool has_gpu(const engine_row *row)
 {
     gx_device *all = NULL;
     uint32_t n = 0;
-    const bool usable = gx_devices(&all, &n, NULL) == GX_OK && n && all[0].usable;
+    const bool usable =
+        row->kind == GX_ENGINE_GPU && gx_devices(&all, &n, NULL) == GX_OK && n && n >= row->n_devices && all[0].usable;
     free(all);
     return usable;
 }
@@ -78,11 +80,15 @@ static gx_engine_options on_gpu(gx_residency_policy policy, double share)
     return opt;
 }
 
-static gx_engine *open_gpu(const scene *c, const gx_engine_options *opt)
+static gx_engine *open_gpu(const scene *c, const engine_row *row, const gx_engine_options *opt)
 {
     gx_error err = {0};
+    gx_engine_options own = *opt;
     gx_engine *en;
-    if (gx_engine_open(&en, c->f.ix, opt, &err) != GX_OK)
+    own.n_devices = row->n_devices;
+    for (uint32_t i = 0; i < row->n_devices; ++i)
+        own.devices[i] = (int)i;
+    if (gx_engine_open(&en, c->f.ix, &own, &err) != GX_OK)
         fail_msg("%s", err.text);
     return en;
 }
@@ -132,7 +138,7 @@ void answers_with_lists_in_host_memory_are_the_cpus(void **state)
     static const double shares[] = {0, .03, .2, .6, .99};
     const engine_row *row = *state;
     static scene c;
-    if (row->kind != GX_ENGINE_GPU || !has_gpu())
+    if (!has_gpu(row))
         skip();
     for (uint32_t i = 0; i < 15; ++i) {
         gen_rng r = {test_seed() + 300 + i};
@@ -142,7 +148,7 @@ void answers_with_lists_in_host_memory_are_the_cpus(void **state)
         opt.map_memory = gen_below(&r, 3) ? UINT64_MAX : gen_below(&r, 20000);
         snprintf(name, sizeof name, "policy %d, share %g", opt.residency_policy, opt.resident_share);
         open_scene(&c, test_seed() + 300 + i, i % 3 ? 3000 : 9000, pick_codec(i));
-        gx_engine *en = open_gpu(&c, &opt);
+        gx_engine *en = open_gpu(&c, row, &opt);
         assert_non_null(strstr(gx_engine_describe(en), "in pinned host memory"));
         gx_session *s[2] = {open_session(en), open_session(en)};
         for (uint32_t turn = 0; turn < 12; ++turn)
@@ -217,7 +223,7 @@ void an_index_larger_than_device_memory_is_searched_within_it(void **state)
 {
     const engine_row *row = *state;
     static scene c;
-    if (row->kind != GX_ENGINE_GPU || !has_gpu())
+    if (!has_gpu(row))
         skip();
     open_scene(&c, test_seed() + 350, 20000, pick_codec(1));
     const uint64_t least = least_memory(&c, 1), payload = c.f.ix->payload_words * 4;
@@ -227,7 +233,7 @@ void an_index_larger_than_device_memory_is_searched_within_it(void **state)
         opt.device_memory = i < 2 ? least + i * payload / 3 : least + (4 << 20);
         opt.resident_share = i < 2 ? 1 : .4; /* with 4 MiB more all would fit */
         const uint64_t before = free_memory();
-        gx_engine *en = open_gpu(&c, &opt);
+        gx_engine *en = open_gpu(&c, row, &opt);
         const bool emulated = strstr(gx_engine_describe(en), "emulated") != NULL;
         assert_non_null(strstr(gx_engine_describe(en), "% of the payload, the rest in pinned host memory"));
         gx_session *s = open_session(en);
@@ -241,7 +247,7 @@ void an_index_larger_than_device_memory_is_searched_within_it(void **state)
     }
     opt.resident_share = 1;
     opt.device_memory = 64 << 20; /* it fits: nothing is in host memory, and nothing is counted */
-    gx_engine *en = open_gpu(&c, &opt);
+    gx_engine *en = open_gpu(&c, row, &opt);
     gx_session *s = open_session(en);
     assert_null(strstr(gx_engine_describe(en), "payload"));
     check(&c, s, &c.random, "whole");
@@ -288,12 +294,12 @@ void a_pool_of_lists_is_shared_by_concurrent_sessions(void **state)
 {
     const engine_row *row = *state;
     static scene c;
-    if (row->kind != GX_ENGINE_GPU || !has_gpu())
+    if (!has_gpu(row))
         skip();
     open_scene(&c, test_seed() + 360, 4000, pick_codec(1));
     for (int policy = 0; policy < GX_RESIDENCY_STATIC; ++policy) {
         const gx_engine_options opt = on_gpu((gx_residency_policy)policy, .15);
-        gx_engine *en = open_gpu(&c, &opt);
+        gx_engine *en = open_gpu(&c, row, &opt);
         worker workers[N_SESSIONS];
         for (uint32_t i = 0; i < N_SESSIONS; ++i) {
             workers[i] = (worker){.c = &c, .s = open_session(en), .r = {test_seed() + 361 + i}};
@@ -318,7 +324,7 @@ void lists_of_a_warming_log_are_there_before_the_first_query(void **state)
     static scene c;
     static answers got;
     char path[] = "/tmp/gpuidx-test-warm-XXXXXX";
-    if (row->kind != GX_ENGINE_GPU || !has_gpu())
+    if (!has_gpu(row))
         skip();
     open_scene(&c, test_seed() + 370, 3000, pick_codec(1));
     const int fd = mkstemp(path);
@@ -334,7 +340,7 @@ void lists_of_a_warming_log_are_there_before_the_first_query(void **state)
         gx_engine_options eo = on_gpu((gx_residency_policy)policy, .5);
         gx_error err = {0};
         uint64_t n = 0;
-        gx_engine *en = open_gpu(&c, &eo);
+        gx_engine *en = open_gpu(&c, row, &eo);
         assert_int_equal(gx_engine_warm(en, "/nonexistent/log", NULL, &n, &err), GX_ENOTFOUND);
         if (gx_engine_warm(en, path, NULL, &n, &err) != GX_OK)
             fail_msg("%s", err.text);

@@ -433,6 +433,8 @@ int main(void)
         ROW_OF_TWO(answers_equal_the_oracles),
         ROW_OF_TWO(answers_under_masks_equal_the_oracles),
         ROW_OF_TWO(answers_to_boolean_queries_equal_the_oracles),
+        ROW_OF_TWO(a_pool_of_lists_is_shared_by_concurrent_sessions),
+        ROW_OF_TWO(lists_of_a_warming_log_are_there_before_the_first_query),
         ROW_OF_TWO(answers_over_parts_equal_those_over_one_index),
         ROW_OF_TWO(a_single_query_is_right_among_concurrent_sessions),
         ROW_OF_TWO(a_search_stops_when_told_to_and_the_session_goes_on),
