@@ -484,7 +484,7 @@ GX_API void gx_builder_abort(gx_builder *b);
 /* ---- an index on an engine ---- */
 
 typedef enum gx_engine_kind {
-    GX_ENGINE_AUTO, /* a GPU if one can be used and the index fits into its memory; else the CPU */
+    GX_ENGINE_AUTO, /* a GPU if one can be used and has room for the index, if not for its lists; else the CPU */
     GX_ENGINE_CPU,
     GX_ENGINE_GPU
 } gx_engine_kind;

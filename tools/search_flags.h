@@ -127,7 +127,8 @@
      "then ranked by all terms. Scores are exact and engines agree; which documents are found is not promised: " \
      "`gpuidx replay --verify` tells the recall", .max = 1}, \
     {"engine", 0, CLI_CHOICE, CLI_SEARCH_ENGINES, "auto", \
-     "where to search; `auto` takes a GPU where one can be used and the index fits, else the CPU; `hybrid` lets both " \
+     "where to search; `auto` takes a GPU where one can be used that has room for the index, if need be without its " \
+     "lists (`--resident`), else the CPU; `hybrid` lets both " \
      "answer, each query where it is answered sooner (`gpuidx help calibrate`)"}, \
     CLI_DEVICE_FLAGS, \
     CLI_RESIDENCY_FLAGS, \

@@ -321,7 +321,7 @@ static const cli_flag flags[] = {
      .max = 1024},
     {"json", 0, CLI_SWITCH, NULL, NULL, "print one JSON object instead, for programs; its \"schema\" is 1"},
     {"engine", 0, CLI_CHOICE, CLI_ENGINES, "auto",
-     "where to search; `auto` takes a GPU where one can be used and the index fits, else the CPU"},
+     "where to search; `auto` takes a GPU where one can be used that has room for the index, else the CPU"},
     {"device", 0, CLI_COUNT, "N", "0", "the number of the GPU, as `gpuidx devices` lists them", .max = 1023},
     {"device-memory", 0, CLI_BYTES, "SIZE", "0", "the most GPU memory to use; 0: all that is free less a reserve"},
     {"map-memory", 0, CLI_BYTES, "SIZE", NULL,

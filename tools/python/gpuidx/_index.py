@@ -268,7 +268,8 @@ class Index:
     """An index, open. Any number of threads may use one Index: each gets a session of its own.
 
     path           the file, or the folder of a collection, whose last commit is opened (Collection; reopen)
-    engine         "auto" (a GPU where one can be used and the index fits, else the CPU), "cpu" or "gpu"
+    engine         "auto" (a GPU where one can be used that has room for the index, if need be without its lists; else
+                   the CPU), "cpu" or "gpu"
     device         CUDA's number of the GPU
     devices        the numbers of several GPUs, such as [0, 1], in place of device. It takes several threads, or large
                    batches, to keep all of them busy
