@@ -77,13 +77,6 @@ static uint32_t units_of(const gx_residency *r, uint32_t list)
     return n < NONE ? (uint32_t)n : NONE;
 }
 
-/* What a miss costs, for each byte of the list. */
-static double cost_per_byte(const gx_residency *r, uint32_t list)
-{
-    const uint64_t bytes = bytes_of(r, list), read = bytes < GX_RESIDENCY_READ ? bytes : GX_RESIDENCY_READ;
-    return (double)(GX_RESIDENCY_FIXED + read) / (double)bytes;
-}
-
 static double frequency(const gx_residency *r, uint32_t list)
 {
     return atomic_load_explicit(&r->counts[list], memory_order_relaxed);
@@ -99,9 +92,9 @@ static double key_of_use(const gx_residency *r, uint32_t list, uint64_t tick)
     case GX_RESIDENCY_LFU:
         return frequency(r, list);
     case GX_RESIDENCY_LANDLORD:
-        return floor + cost_per_byte(r, list);
+        return floor + 1 / (double)bytes_of(r, list);
     case GX_RESIDENCY_GDSF:
-        return floor + frequency(r, list) * cost_per_byte(r, list);
+        return floor + frequency(r, list) / (double)bytes_of(r, list);
     default:
         return 0;
     }
@@ -117,10 +110,14 @@ static double key_of(const gx_residency *r, const extent *e)
     return atomic_load_explicit(&e->credit, memory_order_relaxed);
 }
 
+/* Raise L, since a list with this key was evicted or refused. */
 static void inflate(gx_residency *r, double key)
 {
-    if (key > atomic_load_explicit(&r->inflation, memory_order_relaxed))
-        atomic_store_explicit(&r->inflation, key, memory_order_relaxed);
+    const double floor = atomic_load_explicit(&r->inflation, memory_order_relaxed);
+    if (key > floor)
+        atomic_store_explicit(&r->inflation,
+                              r->opt.policy == GX_RESIDENCY_GDSF ? floor + (key - floor) / GX_RESIDENCY_AGING : key,
+                              memory_order_relaxed);
 }
 
 /* ---- the heap ---- */
@@ -578,15 +575,8 @@ static int compare_values(const void *a, const void *b)
 /* What it is worth, by its f, that the list is in the pool. */
 static double value_of(const gx_residency *r, uint32_t list)
 {
-    switch (r->opt.policy) {
-    case GX_RESIDENCY_STATIC:
-        return frequency(r, list) / (double)bytes_of(r, list);
-    case GX_RESIDENCY_LANDLORD:
-    case GX_RESIDENCY_GDSF:
-        return frequency(r, list) * cost_per_byte(r, list);
-    default:
-        return frequency(r, list);
-    }
+    const bool by_uses = r->opt.policy == GX_RESIDENCY_LRU || r->opt.policy == GX_RESIDENCY_LFU;
+    return by_uses ? frequency(r, list) : frequency(r, list) / (double)bytes_of(r, list);
 }
 
 /* Evict all lists, and wait until their places are free. */

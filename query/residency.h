@@ -10,13 +10,15 @@
  *
  * The policies give each list that is there a key. The list with the least key is evicted first; of
  * equal keys the one that was used longest ago. f is how often a list was used since the cache was
- * opened, c = GX_RESIDENCY_FIXED + min(bytes, GX_RESIDENCY_READ) is what a miss costs, L is the key of
- * the last list that was evicted or refused.
+ * opened. A miss costs about the same for lists of any length, since a search reads parts of lists
+ * (query/MEASURED.md); so the cost in Landlord and GDSF is 1.
  *
  *   LRU         the time of the last use
  *   LFU         f
- *   Landlord    L + c / bytes, at the last use (Zhang, Long and Suel, WWW 2008; Young 2002)
- *   GDSF        L + f c / bytes, at the last use (Cherkasova 1998)
+ *   Landlord    L + 1 / bytes, at the last use (Zhang, Long and Suel, WWW 2008; Young 2002). L is the
+ *               key of the last list that was evicted or refused
+ *   GDSF        L + f / bytes, at the last use (Cherkasova 1998). L moves by 1 / GX_RESIDENCY_AGING of
+ *               the way to such a key, not all the way: so lists age slowly and few are copied
  *   static      f / bytes when gx_residency_plan was called; no list is evicted or admitted later
  *
  * A missed list is refused where its key would be the least, but for LRU.
@@ -32,8 +34,7 @@
 #include "engine/gpuidx.h"
 
 #define GX_RESIDENCY_UNIT 256u
-#define GX_RESIDENCY_FIXED 1024u                /* bytes: what a miss costs besides the bytes that are read */
-#define GX_RESIDENCY_READ (UINT64_C(128) << 10) /* bytes of a list that a search reads at most, about */
+#define GX_RESIDENCY_AGING 4096u
 #define GX_NOT_RESIDENT UINT64_MAX
 
 typedef struct gx_residency gx_residency;
@@ -94,7 +95,7 @@ uint32_t gx_residency_admit(gx_residency *r, gx_residency_reader *reader, uint64
 void gx_residency_arrive(gx_residency *r, const gx_residency_copy *copy, bool complete);
 
 /* Add counts[n_lists] to the lists' f (NULL: 1 to each), and plan which lists fill the pool: the
- * greatest f / bytes (static), f c / bytes (Landlord, GDSF) or f (LRU, LFU) first. Static: the lists that
+ * greatest f (LRU, LFU) or f / bytes (the others) first. Static: the lists that
  * are there are evicted first, and the call waits until readers have left. GX_ENOMEM. Thread-safe. */
 gx_status gx_residency_plan(gx_residency *r, const uint32_t *counts, gx_error *err);
 /* The next planned lists, as gx_residency_admit gives them. 0: there are no more. */

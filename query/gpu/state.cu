@@ -16,6 +16,7 @@ constexpr uint32_t TABLE_BLOCKS = 32;          /* lists of more blocks have a ta
 constexpr uint64_t RESERVE = 512u << 20;       /* of device memory, left to others */
 constexpr uint64_t EXPECTED_SESSIONS = 8, SESSION_LEAST_BYTES = 2 * SESSION_FIRST_BYTES;
 constexpr double POOL_SHARE = 0.5;    /* of the memory for maps and lists, where both want more */
+constexpr double MOST_OF_POOL = 0.9;  /* the same where the rest would not suffice for coarse maps of all lists */
 constexpr int MAX_CACHED_BOUNDS = 16; /* sets that are kept when nobody uses them */
 constexpr uint32_t ROW_POSTINGS = 2;  /* a list has a row of tiles if half of the tiles or more can have its postings */
 
@@ -192,8 +193,19 @@ static uint64_t lesser(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
+/* Returns the bytes of the coarsest maps of all long lists. Fewer maps save few look-ups. */
+static uint64_t coarse_map_bytes(const gpu_prepared_index *s)
+{
+    uint64_t words = 0;
+    for (uint32_t i = 0; i < s->n_aux; ++i) {
+        const uint32_t df = s->ix->lists[s->aux_lists[i].list].df;
+        words += presence_words(s->ix->n_docs, gx_map_shift(s->ix->n_docs, df, gx_maps_gpu.coarsest_slots));
+    }
+    return words * 4;
+}
+
 /* Divides the memory: first what must be there; then what EXPECTED_SESSIONS take, but at most half of what
- * remains; then maps and, if the payload is in host memory, the pool. */
+ * remains, or a quarter if the payload is in host memory; then maps and the pool. */
 static gx_status plan_memory(const gpu_prepared_index *s, const gx_engine_options *opt, const char *device,
                              memory_plan *plan, gx_error *err)
 {
@@ -211,10 +223,12 @@ static gx_status plan_memory(const gpu_prepared_index *s, const gx_engine_option
             "the index needs %.1f MiB of memory on GPU %d (%s), even with its lists in host memory, and %.1f "
             "MiB may be used; use the CPU engine, or allow more",
             (double)plan->fixed / 1048576, s->device, device, (double)plan->limit / 1048576);
-    const uint64_t others = lesser(EXPECTED_SESSIONS * SESSION_DEVICE_BYTES, (plan->limit - plan->fixed) / 2),
+    const uint64_t others = lesser(EXPECTED_SESSIONS * SESSION_DEVICE_BYTES,
+                                   (plan->limit - plan->fixed) / (plan->mapped ? 4 : 2)),
                    left = plan->limit - plan->fixed - others;
+    const double pool_share = (1 - POOL_SHARE) * (double)left < (double)coarse_map_bytes(s) ? MOST_OF_POOL : POOL_SHARE;
     plan->pool_wanted = !plan->mapped ? 0 : wanted < payload ? wanted : whole_pool_bytes(ix);
-    plan->pool = lesser(plan->pool_wanted, wanted < payload ? left : (uint64_t)(POOL_SHARE * (double)left));
+    plan->pool = lesser(plan->pool_wanted, wanted < payload ? left : (uint64_t)(pool_share * (double)left));
     plan->maps = lesser(left - plan->pool, opt->map_memory);
     return GX_OK;
 }

@@ -5,7 +5,8 @@
  *   bench_query [--engine=gpu|cpu] [--docs=N] [--terms=N] [--queries=N] [--codec=NAME] [--seed=N]
  *   [--runs=N]
  *               [--map-memory=BYTES] [--check=N] [--cpu-check=N]
- *               [--only=or|and|and-or|alone|small|memory|filters|residency] [--zipf=X] [--sessions=N] [--linger=US]
+ *               [--only=or|and|and-or|alone|small|memory|filters|residency|residency-brief]
+ *               [--zipf=X] [--sessions=N] [--linger=US]
  *               [--pair-thresholds=N] [--devices=0,1]
  *
  * kernel: GPU time from the end of the copy in to the end of the search, a query, summed over parts
@@ -16,8 +17,8 @@
  * an engine on all of them, with --sessions a GPU. --only=memory prints what a new session holds before and after
  * a query alone and batches of up to 1,024 queries of several k. --only=filters gives each query a filter of
  * its own, on `r`, which is uniform from 0 to 999, or on `t`, which rises with the docid from 0 to 999: the
- * queries/s of eight sessions, or of --sessions, and beside them those of the same queries without filters. --only=residency
- * does nothing else: see residency_table.h; --zipf is the exponent.
+ * queries/s of eight sessions, or of --sessions, and beside them those of the same queries without filters.
+ * --only=residency does nothing else: see residency_table.h; --zipf is the exponent.
  */
 #include <getopt.h>
 #include <pthread.h>
@@ -629,12 +630,13 @@ int main(int argc, char **argv)
     gx_engine_options eo = GX_ENGINE_OPTIONS;
     eo.map_memory = o.map_memory;
     eo.linger_us = o.linger_us;
-    if (o.only && strcmp(o.only, "residency") == 0) {
+    if (o.only && strncmp(o.only, "residency", 9) == 0) {
         if (!ops->warm) {
             fprintf(stderr, "bench_query: the lists of the engine '%s' are always in its memory\n", o.engine);
             return 77;
         }
-        const residency_bench r = {b.s, ops, eo, o.sessions ? o.sessions : 8, o.runs, o.synth.seed, o.zipf};
+        const residency_bench r = {
+            b.s, ops, eo, o.sessions ? o.sessions : 8, strcmp(o.only, "residency-brief") == 0, o.synth.seed, o.zipf};
         const uint64_t n_wrong = measure_residency(&r);
         gx_synth_close(b.s);
         return n_wrong ? 1 : 0;

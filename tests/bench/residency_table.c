@@ -14,6 +14,9 @@
 
 enum { N_LOG = 8192, BATCH = 1024, K = 10, MAX_SESSIONS = 64 };
 
+/* How long sessions warm up, with a pool filled by a log or an empty one; and how long they are measured. */
+static const double WARM_SECONDS = 0.3, COLD_SECONDS = 1.5, SECONDS = 0.8;
+
 static const char *const policies[] = {"gdsf", "landlord", "lfu", "lru", "static"};
 
 /* A log's plans; where the answers of the whole index are kept. */
@@ -174,12 +177,13 @@ static double stop_meter(pcie_meter *m)
 
 /* ---- a run ---- */
 
-/* A thread that answers the log `runs` times, each from another query on. */
+/* A thread that answers the log over and over until a time, beginning at a batch of its own. */
 typedef struct session {
     const table *t;
     void *exec;
-    uint32_t first, runs;
-    uint64_t n_different;
+    uint32_t first;
+    double until;
+    uint64_t n_queries, n_different;
     gx_search_stats work;
     pthread_t thread;
 } session;
@@ -192,13 +196,14 @@ static void *run_session(void *arg)
     gx_error err;
     for (uint32_t i = 0; i < BATCH; ++i)
         hits[i].keys = malloc(K * sizeof(uint64_t));
-    for (uint32_t batch = 0; batch < s->runs * (N_LOG / BATCH); ++batch) {
-        const uint32_t at = (s->first + batch) % (N_LOG / BATCH) * BATCH;
+    for (uint32_t batch = s->first; gx_clock_seconds() < s->until; ++batch) {
+        const uint32_t at = batch % (N_LOG / BATCH) * BATCH;
         if (s->t->b->ops->run(s->exec, log->plans + at, BATCH, hits, &s->work, &err) != GX_OK)
             die("run", &err);
         for (uint32_t i = 0; i < BATCH; ++i)
             s->n_different += hits[i].n != log->want[at + i].n ||
                               memcmp(hits[i].keys, log->want[at + i].keys, hits[i].n * sizeof(uint64_t)) != 0;
+        s->n_queries += BATCH;
     }
     for (uint32_t i = 0; i < BATCH; ++i)
         free(hits[i].keys);
@@ -212,43 +217,43 @@ typedef struct outcome {
     uint64_t n_queries, n_different;
 } outcome;
 
-static double run_sessions(table *t, session *all, uint32_t n, uint32_t runs)
+/* All sessions answer the log for so many seconds. */
+static outcome run_sessions(table *t, session *all, uint32_t n, double seconds)
 {
     const double t0 = gx_clock_seconds();
+    outcome out = {0};
     for (uint32_t i = 0; i < n; ++i) {
-        all[i] = (session){.t = t, .exec = all[i].exec, .first = i, .runs = runs};
+        all[i] = (session){.t = t, .exec = all[i].exec, .first = i, .until = t0 + seconds};
         pthread_create(&all[i].thread, NULL, run_session, &all[i]);
     }
-    for (uint32_t i = 0; i < n; ++i)
+    for (uint32_t i = 0; i < n; ++i) {
         pthread_join(all[i].thread, NULL);
-    return gx_clock_seconds() - t0;
+        out.n_queries += all[i].n_queries;
+        out.n_different += all[i].n_different;
+        gx_search_stats_add(&out.work, &all[i].work);
+    }
+    out.rate = (double)out.n_queries / (gx_clock_seconds() - t0);
+    t->n_different += out.n_different;
+    return out;
 }
 
-/* All sessions answer the log: first some times to warm up, then measured. */
-static outcome run_log(table *t, void *state, uint32_t warm_runs)
+/* The sessions warm up, and then they are measured. */
+static outcome run_log(table *t, void *state, double warm_seconds)
 {
     const uint32_t n = t->b->n_sessions < MAX_SESSIONS ? t->b->n_sessions : MAX_SESSIONS;
     session all[MAX_SESSIONS] = {0};
-    outcome out = {0};
     pcie_meter meter;
     gx_error err;
     for (uint32_t i = 0; i < n; ++i) {
         if (t->b->ops->workspace_open(&all[i].exec, state, &err) != GX_OK)
             die("open a session", &err);
     }
-    const double once = run_sessions(t, all, n, warm_runs) / warm_runs;
-    const uint32_t runs = once * t->b->runs < 0.6 ? (uint32_t)(0.6 / once) + 1 : t->b->runs; /* long enough */
+    (void)run_sessions(t, all, n, warm_seconds);
     start_meter(&meter, t->b->options.device);
-    const double seconds = run_sessions(t, all, n, runs);
+    outcome out = run_sessions(t, all, n, SECONDS);
     out.pcie = stop_meter(&meter);
-    out.n_queries = (uint64_t)N_LOG * n * runs;
-    out.rate = (double)out.n_queries / seconds;
-    for (uint32_t i = 0; i < n; ++i) {
-        out.n_different += all[i].n_different;
-        gx_search_stats_add(&out.work, &all[i].work);
+    for (uint32_t i = 0; i < n; ++i)
         t->b->ops->workspace_close(all[i].exec);
-    }
-    t->n_different += out.n_different;
     return out;
 }
 
@@ -284,7 +289,7 @@ static void put_outcome(const table *t, const char *name, const outcome *o)
 static void measure(table *t, const char *name, const gx_engine_options *opt, const uint32_t *counts)
 {
     void *state = open_state(t, opt, counts);
-    const outcome o = run_log(t, state, counts ? 1 : 4);
+    const outcome o = run_log(t, state, counts ? WARM_SECONDS : COLD_SECONDS);
     put_outcome(t, name, &o);
     t->b->ops->release_index(state);
 }
@@ -304,28 +309,30 @@ static void measure_whole(table *t, void *state)
     }
     t->b->ops->workspace_close(exec);
     t->full = 0;
-    const outcome o = run_log(t, state, 2);
+    const outcome o = run_log(t, state, WARM_SECONDS);
     put_outcome(t, "whole", &o);
     t->full = o.rate;
+}
+
+/* counts: of the log that the engine is warmed by, or NULL. */
+static void measure_share(table *t, gx_residency_policy policy, double share_of_payload, const uint32_t *counts)
+{
+    gx_engine_options opt = t->b->options;
+    char name[64];
+    opt.residency_policy = policy;
+    opt.resident_share = share_of_payload;
+    snprintf(name, sizeof name, "%s, %g %%%s", policies[policy], 100 * share_of_payload, counts ? "" : ", not warmed");
+    measure(t, name, &opt, counts);
 }
 
 static void measure_shares(table *t)
 {
     static const double shares[] = {.5, .25, .1, .05};
-    gx_engine_options opt = t->b->options;
-    char name[64];
-    opt.resident_share = 0;
-    measure(t, "0 %", &opt, NULL);
+    measure_share(t, GX_RESIDENCY_GDSF, 0, t->counts);
     for (int policy = 0; policy < GX_N_RESIDENCY_POLICIES; ++policy) {
-        for (size_t i = 0; i < sizeof shares / sizeof *shares; ++i) {
-            opt.residency_policy = (gx_residency_policy)policy;
-            opt.resident_share = shares[i];
-            snprintf(name, sizeof name, "%s, %g %%", policies[policy], 100 * shares[i]);
-            measure(t, name, &opt, t->counts);
-        }
-        opt.resident_share = .25;
-        snprintf(name, sizeof name, "%s, 25 %%, not warmed", policies[policy]);
-        measure(t, name, &opt, NULL);
+        for (size_t i = 0; i < sizeof shares / sizeof *shares; ++i)
+            measure_share(t, (gx_residency_policy)policy, shares[i], t->counts);
+        measure_share(t, (gx_residency_policy)policy, .25, NULL);
     }
 }
 
@@ -350,12 +357,12 @@ static void measure_divisions(table *t)
 }
 
 /* A quarter of the index's bytes in GPU memory. */
-static void measure_quarter(table *t, void *whole)
+static void measure_quarter(table *t, void *whole, gx_op last)
 {
     static const char *const names[] = {"OR", "AND", "AND-OR"};
     gx_engine_options opt = t->b->options;
     opt.device_memory = t->b->s->ix.header->device_bytes / 4;
-    for (int op = GX_OP_OR; op <= GX_OP_AND_OR; ++op) {
+    for (int op = GX_OP_OR; op <= (int)last; ++op) {
         printf(" %s with %.0f MB of GPU memory, a quarter of the index\n", names[op], (double)opt.device_memory / 1e6);
         set_op(t, (gx_op)op);
         measure_whole(t, whole);
@@ -376,9 +383,15 @@ uint64_t measure_residency(const residency_bench *b)
     printf("%s\n%s\nlists resident in part: OR top 10, %u sessions, batches of %u, %u queries, Zipf %g\n",
            b->ops->describe(whole), b->ops->describe(pinned), b->n_sessions, BATCH, N_LOG, b->exponent);
     measure_whole(t, whole);
-    measure_shares(t);
-    measure_divisions(t);
-    measure_quarter(t, whole);
+    if (b->brief) {
+        measure_share(t, GX_RESIDENCY_GDSF, .25, t->counts);
+        measure_share(t, GX_RESIDENCY_GDSF, .1, t->counts);
+        measure_share(t, GX_RESIDENCY_GDSF, .25, NULL);
+    } else {
+        measure_shares(t);
+        measure_divisions(t);
+    }
+    measure_quarter(t, whole, b->brief ? GX_OP_OR : GX_OP_AND_OR);
     b->ops->release_index(pinned);
     b->ops->release_index(whole);
     const uint64_t n = t->n_different;

@@ -15,7 +15,8 @@ typedef struct residency_bench {
     const gx_synth *s;
     const gx_executor *ops;
     gx_engine_options options;
-    uint32_t n_sessions, runs;
+    uint32_t n_sessions;
+    bool brief; /* the default policy and a quarter of the index alone */
     uint64_t seed;
     double exponent; /* of Zipf's law */
 } residency_bench;
