@@ -8,6 +8,7 @@
 
 #include "engine/grow.h"
 #include "engine/sized.h"
+#include "index/corpus/line_cuts.h"
 #include "index/corpus/line_ranges.h"
 #include "index/corpus/source_reader.h"
 
@@ -455,17 +456,21 @@ gx_status gx_source_read_record(gx_source *s, bool *found, gx_error *err)
     return st;
 }
 
+/* Whether the open file's rest may be cut now. The first record of tsv may name the columns. */
+static bool may_cut(gx_source *s)
+{
+    const bool may = s->may_cut && !(s->format == GX_SOURCE_TSV && s->first);
+    s->may_cut = s->may_cut && !may; /* it is tried once */
+    return may;
+}
+
 /* The next document of the open file, from threads if they read it. */
 static gx_status read_document(gx_source *s, bool *found, gx_error *err)
 {
-    gx_status st = GX_OK;
-    if (s->may_cut && !(s->format == GX_SOURCE_TSV && s->first)) { /* the first record may name the columns */
-        s->may_cut = false;
-        st = gx_line_ranges_open(&s->ranges, s, err);
-    }
-    if (!st)
-        st = s->ranges ? gx_line_ranges_next(s->ranges, s, found, err) : gx_source_read_record(s, found, err);
-    return st;
+    const gx_status st = may_cut(s) ? gx_line_ranges_open(&s->ranges, s, err) : GX_OK;
+    if (st)
+        return st;
+    return s->ranges ? gx_line_ranges_next(s->ranges, s, found, err) : gx_source_read_record(s, found, err);
 }
 
 static void close_file(gx_source *s)
@@ -477,26 +482,73 @@ static void close_file(gx_source *s)
         gx_input_close(&s->in);
 }
 
+/* Open the next file, if none is open. *end: there is none. */
+static gx_status continue_file(gx_source *s, bool *end, gx_error *err)
+{
+    *end = false;
+    if (s->reading)
+        return GX_OK;
+    const gx_status st = open_next_file(s, err);
+    s->counts.bad += st == GX_EINPUT;
+    *end = !st && !s->file.path;
+    return st;
+}
+
 gx_status gx_source_next(gx_source *s, const gx_source_document **out, gx_error *err)
 {
     gx_status st = GX_OK;
-    bool found = false;
+    bool found = false, end = false;
     *out = NULL;
     while (!st && !found) {
-        if (!s->reading) {
-            st = open_next_file(s, err);
-            s->counts.bad += st == GX_EINPUT;
-            if (!st && !s->file.path)
-                return GX_OK;
-        } else {
-            st = read_document(s, &found, err);
-            if (!st && !found)
-                close_file(s);
-        }
+        if ((st = continue_file(s, &end, err)) || end)
+            return st;
+        if (!s->reading) /* an archive has been opened, or has no further member */
+            continue;
+        st = read_document(s, &found, err);
+        if (!st && !found)
+            close_file(s);
     }
     if (!st)
         *out = &s->doc;
     return st;
+}
+
+gx_status gx_source_next_or_cut(gx_source *s, uint32_t n_readers, size_t piece_bytes, const gx_source_document **out,
+                                struct gx_line_cuts **cuts, gx_error *err)
+{
+    gx_status st = GX_OK;
+    bool found = false, end = false;
+    *out = NULL;
+    *cuts = NULL;
+    while (!st && !found) {
+        if ((st = continue_file(s, &end, err)) || end)
+            return st;
+        if (!s->reading)
+            continue;
+        if (may_cut(s) && ((st = gx_line_cuts_open(cuts, s, n_readers, piece_bytes, err)) || *cuts)) {
+            if (*cuts)
+                gx_line_cuts_take(s);
+            return st;
+        }
+        st = gx_source_read_record(s, &found, err);
+        if (!st && !found)
+            close_file(s);
+    }
+    if (!st)
+        *out = &s->doc;
+    return st;
+}
+
+void gx_source_end_cuts(gx_source *s, struct gx_line_cuts *cuts)
+{
+    gx_line_cuts_close(cuts);
+    close_file(s);
+}
+
+void gx_source_add_counts(gx_source *s, uint64_t documents, uint64_t bad)
+{
+    s->counts.documents += documents;
+    s->counts.bad += bad;
 }
 
 gx_status gx_source_open(gx_source **out, const char *const *paths, size_t n, const gx_source_options *opt,

@@ -1,0 +1,58 @@
+/* doc_batch.h: copies of documents that lie one behind another in memory, so that a thread can hand
+ * many of them to another thread at once.
+ *
+ *   bytes   id title text value value term term | id title text ... | error words | ...
+ *   docs    for each document where it begins, its lengths, its line
+ *
+ * A bad document of a corpus has a place in the batch, too: its status, and the error's words in
+ * the place of its text.
+ */
+#ifndef GX_INDEX_CORPUS_DOC_BATCH_H
+#define GX_INDEX_CORPUS_DOC_BATCH_H
+
+#include "engine/gpuidx.h"
+
+typedef struct gx_batch_document {
+    size_t begin, title_len, text_len, first_value, first_weight;
+    uint64_t line;
+    uint32_t id_len, n_values, n_vector;
+    uint32_t n_tokens; /* the owner's */
+    gx_status status;  /* not GX_OK: an error stands in the place of a document */
+    bool has_title, has_vector;
+    bool left_out; /* the owner's: the document does not go into the index */
+} gx_batch_document;
+
+typedef struct gx_doc_batch {
+    char *bytes; /* [n_bytes] */
+    size_t n_bytes, max_bytes;
+    gx_batch_document *docs; /* [n] */
+    size_t n, max;
+    struct gx_batch_value *values; /* [n_values] of all documents */
+    size_t n_values, max_values;
+    struct gx_batch_weight *weights; /* [n_weights] of all documents */
+    size_t n_weights, max_weights;
+} gx_doc_batch; /* all zero: empty */
+
+/* Append a copy of the document. false: no memory. */
+bool gx_doc_batch_add(gx_doc_batch *b, const gx_document *doc, uint64_t line);
+bool gx_doc_batch_add_error(gx_doc_batch *b, const gx_error *err, uint64_t line);
+
+/* Arrays of a document's parts; all zero: none yet. */
+typedef struct gx_doc_parts {
+    gx_attribute_value *values;
+    gx_weighted_term *vector;
+    size_t max_values, max_vector;
+} gx_doc_parts;
+
+/* Make *doc the i-th document, which is no error. Its bytes belong to the batch, and its values and
+ * its vector to the parts, until they are used again. false: no memory. */
+bool gx_doc_batch_get(const gx_doc_batch *b, size_t i, gx_doc_parts *parts, gx_document *doc);
+
+/* The words [n] of the error in the place of the i-th document. */
+const char *gx_doc_batch_error(const gx_doc_batch *b, size_t i, size_t *n);
+
+void gx_doc_batch_clear(gx_doc_batch *b); /* no document is left; the memory is */
+void gx_doc_batch_free(gx_doc_batch *b);
+void gx_doc_parts_free(gx_doc_parts *parts);
+
+#endif

@@ -1,0 +1,67 @@
+/* line_cuts.h: cut a large file of lines into pieces, which several threads read.
+ *
+ *   gx_line_cuts_open    the rest of a source's open file, from its first or second record on
+ *   gx_line_cuts_claim   the next piece, which begins and ends at line ends; one thread at a time
+ *   gx_line_cuts_read    the piece's documents, with a reader of the thread's own
+ *   gx_line_cuts_begin   in the order of the file: the piece's turn. Its counts become the source's
+ *   gx_line_cuts_error   the error in the place of a bad document
+ *   gx_line_cuts_end     the turn of the piece is over
+ *
+ * Documents, errors and their lines, and counts are those that gx_source_next gives. */
+#ifndef GX_INDEX_CORPUS_LINE_CUTS_H
+#define GX_INDEX_CORPUS_LINE_CUTS_H
+
+#include <stdatomic.h>
+
+#include "index/corpus/doc_batch.h"
+#include "index/corpus/source_reader.h"
+
+typedef struct gx_line_cuts gx_line_cuts;
+
+typedef struct gx_line_piece {
+    uint64_t begin, end; /* in the file; end UINT64_MAX: the file's end */
+    size_t bytes;        /* that it has, as far as is known before it is read */
+    gx_doc_batch docs;
+    size_t n_errors;         /* in the place of documents */
+    gx_source_counts counts; /* of the piece alone */
+    uint64_t lines;
+    bool no_memory;
+} gx_line_piece; /* all zero: empty */
+
+/* Pieces are of about piece_bytes; one is longer only if its last line is. *out is NULL where the
+ * file cannot be cut (it is no regular file, or compressed, or its records are not lines) or that
+ * would not pay (the rest is short). Of tsv the first record, which may name the columns, has been
+ * read. The source is as it was until gx_line_cuts_take, which takes the rest of the file from it.
+ * It stays open, with its file, until gx_line_cuts_close. GX_ENOMEM. */
+gx_status gx_line_cuts_open(gx_line_cuts **out, const gx_source *s, uint32_t n_readers, size_t piece_bytes,
+                            gx_error *err);
+void gx_line_cuts_take(gx_source *s);
+void gx_line_cuts_close(gx_line_cuts *c); /* NULL is fine. No thread reads any more */
+
+/* Set begin and end of the next piece. false: there is none. */
+bool gx_line_cuts_claim(gx_line_cuts *c, gx_line_piece *p);
+
+/* Called for each good document, before the piece gets its copy as document number p->docs.n.
+ * GX_EINPUT: the document is refused; left_out of the error in its place is true, which is false
+ * for a bad record. Any other failure ends the piece. */
+typedef gx_status gx_piece_document_fn(void *user, const gx_document *doc, gx_error *err);
+
+/* Read the piece, whose earlier contents go. look may be NULL. Ends early when *stop is true. */
+void gx_line_cuts_read(gx_line_cuts *c, uint32_t reader, gx_line_piece *p, const atomic_bool *stop,
+                       gx_piece_document_fn *look, void *user);
+
+/* All counts but those of documents and bad ones are added, which are the caller's. GX_ECANCELLED,
+ * GX_ENOMEM (while the piece was read). */
+gx_status gx_line_cuts_begin(gx_line_cuts *c, gx_source *s, const gx_line_piece *p, gx_error *err);
+void gx_line_cuts_end(gx_line_cuts *c, const gx_line_piece *p);
+
+/* Between begin and end: the file's name; its line of the i-th document; the error there, whose
+ * status is returned. */
+const char *gx_line_cuts_path(const gx_line_cuts *c);
+uint64_t gx_line_cuts_line(const gx_line_cuts *c, const gx_line_piece *p, size_t i);
+gx_status gx_line_cuts_error(const gx_line_cuts *c, const gx_line_piece *p, size_t i, gx_error *err);
+
+/* Free the memory of a piece. */
+void gx_line_piece_free(gx_line_piece *p);
+
+#endif
