@@ -246,6 +246,22 @@ int gx_write_all(int fd, const void *data, size_t n)
     return 0;
 }
 
+int gx_pwrite_all(int fd, const void *data, size_t n, uint64_t offset)
+{
+    const uint8_t *p = data;
+    while (n) {
+        const ssize_t done = pwrite(fd, p, n, (off_t)offset);
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done <= 0)
+            return done ? errno : ENOSPC;
+        p += done;
+        n -= (size_t)done;
+        offset += (uint64_t)done;
+    }
+    return 0;
+}
+
 int gx_pread_all(int fd, void *data, size_t n, uint64_t offset)
 {
     uint8_t *p = data;

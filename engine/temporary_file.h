@@ -44,8 +44,9 @@ void gx_temporary_files_sweep(const char *dir);
 /* The directory that path lies in; the caller frees the string. NULL: no memory. */
 char *gx_directory_of(const char *path);
 
-/* Call write, or pread, until n bytes are transferred. Return 0 or the errno. */
+/* Call write, pwrite or pread until n bytes are transferred. Return 0 or the errno. */
 int gx_write_all(int fd, const void *data, size_t n);
+int gx_pwrite_all(int fd, const void *data, size_t n, uint64_t offset);
 int gx_pread_all(int fd, void *data, size_t n, uint64_t offset);
 
 /* fsync, repeated if a signal interrupts it. 0 for what cannot be synced (a pipe), or the errno. */

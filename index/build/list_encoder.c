@@ -5,6 +5,7 @@
 
 #include "codecs/auto_codec.h"
 #include "engine/grow.h"
+#include "engine/hash.h"
 #include "engine/status.h"
 #include "index/format.h"
 
@@ -26,7 +27,7 @@ void gx_list_encoder_open(gx_list_encoder *c, const gx_codec *docids, const gx_c
 
 void gx_list_encoder_close(gx_list_encoder *c)
 {
-    void *const memory[] = {c->lists, c->terms, c->words, c->heads, c->docid_ends, c->tf_ends, c->gaps};
+    void *const memory[] = {c->lists, c->hashes, c->terms, c->words, c->heads, c->docid_ends, c->tf_ends, c->gaps};
     for (size_t i = 0; i < sizeof memory / sizeof *memory; ++i)
         free(memory[i]);
     *c = (gx_list_encoder){0};
@@ -39,7 +40,7 @@ void gx_list_encoder_clear(gx_list_encoder *c)
         c->words = NULL;
         c->max_words = 0;
     }
-    c->n_lists = c->n_terms = c->n_words = c->n_blocks = 0;
+    c->n_lists = c->n_terms = c->n_words = c->n_blocks = c->fall = 0;
 }
 
 /* ---- a list ---- */
@@ -191,6 +192,23 @@ static gx_status encode_blocks(gx_list_encoder *c, gx_encoded_list *l, const uin
     return GX_OK;
 }
 
+bool gx_terms_rise(const char *last, size_t last_len, const char *term, size_t len)
+{
+    const size_t common = len < last_len ? len : last_len;
+    const int order = common ? memcmp(last, term, common) : 0;
+    return order < 0 || (order == 0 && last_len < len);
+}
+
+/* Note where the order of terms is first broken. */
+static void note_order(gx_list_encoder *c, const gx_term_postings *list)
+{
+    if (c->n_lists == 0 || c->fall)
+        return;
+    const size_t last_len = c->lists[c->n_lists - 1].term_len;
+    if (!gx_terms_rise(c->terms + c->n_terms - last_len, last_len, list->term, list->len))
+        c->fall = c->n_lists;
+}
+
 gx_status gx_list_encoder_add(gx_list_encoder *c, const gx_term_postings *list, gx_error *err)
 {
     const char *const term = list->term;
@@ -207,6 +225,8 @@ gx_status gx_list_encoder_add(gx_list_encoder *c, const gx_term_postings *list, 
     gx_encoded_list l = {.term_len = (uint32_t)len, .df = df, .unit = list->unit};
     gx_status st = gx_grow(&c->lists, &c->max_lists, c->n_lists + 1, sizeof *c->lists, err);
     if (st == GX_OK)
+        st = gx_grow(&c->hashes, &c->max_hashes, c->n_lists + 1, sizeof *c->hashes, err);
+    if (st == GX_OK)
         st = gx_grow(&c->terms, &c->max_terms, c->n_terms + len, 1, err);
     if (st != GX_OK)
         return st;
@@ -214,9 +234,11 @@ gx_status gx_list_encoder_add(gx_list_encoder *c, const gx_term_postings *list, 
         return gx_fail(err, st, "list of term '%s': %s", gx_show_term(term, len, shown), words.text);
     if (st != GX_OK)
         return gx_fail(err, st, "%s", words.text);
+    note_order(c, list);
     if (len) /* the first term may be empty, and term NULL */
         memcpy(c->terms + c->n_terms, term, len);
     c->n_terms += len;
+    c->hashes[c->n_lists] = (uint32_t)gx_hash(term, len);
     c->lists[c->n_lists++] = l;
     return GX_OK;
 }

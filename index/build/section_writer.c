@@ -21,8 +21,11 @@ struct gx_section_writer {
     gx_atomic_file out;
     gx_section table[GX_MAX_SECTIONS_WRITTEN];
     uint32_t n, most;
-    uint64_t at; /* bytes of the file so far, the buffer's included */
-    uint64_t written;
+    gx_section *section; /* the current one, or NULL */
+    int fd;
+    const char *path;
+    uint64_t at;      /* where the next byte goes */
+    uint64_t written; /* where the buffer's first byte goes */
     gx_hasher *hash;
     uint8_t *buffer;
     size_t n_buffer, n_hashed; /* of the buffer's bytes the first n_hashed are in the hash */
@@ -44,12 +47,9 @@ gx_status gx_section_writer_open(gx_section_writer **out, const char *path, bool
         st = gx_fail(err, GX_ENOMEM, "out of memory");
     else
         st = gx_atomic_file_open(&s->out, path, GX_ATOMIC_FILE_SEEK | (force ? GX_ATOMIC_FILE_FORCE : 0), err);
-    if (st == GX_OK) {
-        s->written = s->at =
-            sizeof(gx_header) + most * sizeof(gx_section); /* what is before is written last, by finish */
-        if (lseek(s->out.fd, (off_t)s->at, SEEK_SET) < 0)
-            st = gx_fail(err, GX_EIO, "cannot write %s: %s", path, strerror(errno));
-    }
+    s->fd = s->out.fd;
+    s->path = s->out.path;
+    s->written = s->at = sizeof(gx_header) + most * sizeof(gx_section); /* what is before is written last, by finish */
     if (st == GX_OK)
         *out = s;
     else
@@ -59,14 +59,16 @@ gx_status gx_section_writer_open(gx_section_writer **out, const char *path, bool
 
 static gx_status flush_buffer(gx_section_writer *s, gx_error *err)
 {
+    if (s->n_buffer == 0)
+        return GX_OK;
     gx_hasher_add(s->hash, s->buffer + s->n_hashed, s->n_buffer - s->n_hashed);
-    const int e = gx_write_all(s->out.fd, s->buffer, s->n_buffer);
+    const int e = gx_pwrite_all(s->fd, s->buffer, s->n_buffer, s->written);
     /* The disk begins with this piece now, so that little is left for the sync at the end. Whether
      * it does so is of no concern. */
-    (void)sync_file_range(s->out.fd, (off_t)s->written, (off_t)s->n_buffer, SYNC_FILE_RANGE_WRITE);
+    (void)sync_file_range(s->fd, (off_t)s->written, (off_t)s->n_buffer, SYNC_FILE_RANGE_WRITE);
     s->written += s->n_buffer;
     s->n_buffer = s->n_hashed = 0;
-    return e ? gx_fail(err, GX_EIO, "cannot write %s: %s", s->out.path, strerror(e)) : GX_OK;
+    return e ? gx_fail(err, GX_EIO, "cannot write %s: %s", s->path, strerror(e)) : GX_OK;
 }
 
 gx_status gx_section_writer_add(gx_section_writer *s, const void *data, size_t n, gx_error *err)
@@ -122,34 +124,89 @@ void gx_section_writer_commit(gx_section_writer *s, size_t n)
 
 uint64_t gx_section_writer_section_bytes(const gx_section_writer *s)
 {
-    return s->at - s->table[s->n - 1].offset;
+    return s->at - s->section->offset;
 }
 
-/* The last begun section is complete. */
+/* The current section is complete. */
 static void end_section(gx_section_writer *s)
 {
-    if (s->n == 0)
+    if (!s->section)
         return;
-    gx_section *sec = &s->table[s->n - 1];
     gx_hasher_add(s->hash, s->buffer + s->n_hashed, s->n_buffer - s->n_hashed);
     s->n_hashed = s->n_buffer;
-    sec->checksum = gx_hasher_get(s->hash);
-    sec->bytes = s->at - sec->offset;
+    s->section->checksum = gx_hasher_get(s->hash);
+    s->section->bytes = s->at - s->section->offset;
+    s->section = NULL;
+}
+
+/* Enter a section that begins at the next byte into the table. */
+static gx_status add_section(gx_section_writer *s, uint32_t kind, uint64_t param, gx_section **out, gx_error *err)
+{
+    if (s->n == s->most)
+        return gx_fail(err, GX_EINTERNAL, "%s: more sections than announced", s->path);
+    *out = &s->table[s->n++];
+    **out = (gx_section){.kind = kind, .flags = gx_section_flags(kind), .offset = s->at, .param = param};
+    return GX_OK;
 }
 
 gx_status gx_section_writer_begin(gx_section_writer *s, uint32_t kind, uint64_t param, gx_error *err)
 {
     static const uint8_t zeros[GX_ALIGN];
     end_section(s);
-    const gx_status st = gx_section_writer_add(s, zeros, (size_t)(-s->at % GX_ALIGN), err);
-    if (st != GX_OK)
-        return st;
-    if (s->n == s->most)
-        return gx_fail(err, GX_EINTERNAL, "%s: more sections than announced", s->out.path);
-    s->table[s->n++] = (gx_section){.kind = kind, .flags = gx_section_flags(kind), .offset = s->at, .param = param};
+    gx_status st = gx_section_writer_add(s, zeros, (size_t)(-s->at % GX_ALIGN), err);
+    if (st == GX_OK)
+        st = add_section(s, kind, param, &s->section, err);
     gx_hasher_start(s->hash);
     s->n_hashed = s->n_buffer;
+    return st;
+}
+
+gx_status gx_section_writer_split(gx_section_writer **out, gx_section_writer *s, uint32_t kind, uint64_t param,
+                                  uint64_t bytes, gx_error *err)
+{
+    static const uint8_t zeros[GX_ALIGN];
+    gx_section *section = NULL;
+    *out = NULL;
+    end_section(s);
+    gx_status st = gx_section_writer_add(s, zeros, (size_t)(-s->at % GX_ALIGN), err);
+    if (st == GX_OK)
+        st = flush_buffer(s, err);
+    if (st == GX_OK)
+        st = add_section(s, kind, param, &section, err);
+    if (st != GX_OK)
+        return st;
+    gx_section_writer *part = calloc(1, sizeof *part);
+    if (!part || !(part->hash = gx_hasher_open()) || !(part->buffer = malloc(BUFFER_BYTES))) {
+        gx_section_writer_close_part(part);
+        return gx_fail(err, GX_ENOMEM, "out of memory");
+    }
+    part->section = section;
+    part->fd = s->fd;
+    part->path = s->path;
+    part->at = part->written = s->at;
+    section->bytes = bytes;
+    s->at += bytes;
+    s->written = s->at;
+    *out = part;
     return GX_OK;
+}
+
+gx_status gx_section_writer_join(gx_section_writer *part, gx_error *err)
+{
+    const gx_status st = flush_buffer(part, err);
+    if (st == GX_OK && part->at != part->section->offset + part->section->bytes)
+        return gx_fail(err, GX_EINTERNAL, "%s: a section is not as long as announced", part->path);
+    end_section(part);
+    return st;
+}
+
+void gx_section_writer_close_part(gx_section_writer *part)
+{
+    if (!part)
+        return;
+    gx_hasher_close(part->hash);
+    free(part->buffer);
+    free(part);
 }
 
 static gx_status write_header(gx_section_writer *s, gx_header *h, gx_error *err)
@@ -171,11 +228,11 @@ static gx_status write_header(gx_section_writer *s, gx_header *h, gx_error *err)
     gx_hasher_add(s->hash, h, sizeof *h);
     gx_hasher_add(s->hash, s->table, s->n * sizeof *s->table);
     h->checksum = gx_hasher_get(s->hash);
-    int e = lseek(s->out.fd, 0, SEEK_SET) < 0 ? errno : 0;
+    int e = ftruncate(s->fd, (off_t)s->at) ? errno : 0; /* the last section may be empty */
     if (!e)
-        e = gx_write_all(s->out.fd, h, sizeof *h);
+        e = gx_pwrite_all(s->fd, h, sizeof *h, 0);
     if (!e)
-        e = gx_write_all(s->out.fd, s->table, s->n * sizeof *s->table);
+        e = gx_pwrite_all(s->fd, s->table, s->n * sizeof *s->table, sizeof *h);
     if (e)
         return gx_fail(err, GX_EIO, "cannot write %s: %s", s->out.path, strerror(e));
     return GX_OK;

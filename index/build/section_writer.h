@@ -29,6 +29,15 @@ gx_status gx_section_writer_reserve(gx_section_writer *s, size_t n, uint8_t **ro
 void gx_section_writer_commit(gx_section_writer *s, size_t n);
 uint64_t gx_section_writer_section_bytes(const gx_section_writer *s); /* of the current section */
 
+/* End the current section, if any. Begin one of exactly so many bytes, which a thread puts together
+ * by a part: the functions above but gx_section_writer_begin write to it, then
+ * gx_section_writer_join ends it. Parts may be written at once, and the next section be begun
+ * meanwhile. Between gx_section_writer_split and the next begin nothing is written to s itself. */
+gx_status gx_section_writer_split(gx_section_writer **part, gx_section_writer *s, uint32_t kind, uint64_t param,
+                                  uint64_t bytes, gx_error *err);
+gx_status gx_section_writer_join(gx_section_writer *part, gx_error *err);
+void gx_section_writer_close_part(gx_section_writer *part); /* NULL is fine */
+
 /* Complete *h (magic, version, sizes, device range, checksum), write it and the section table,
  * sync, and give the file its name: GX_EEXISTS if there is one by then, unless force. With unnamed
  * it gets no name, and lives until gx_section_writer_close. */

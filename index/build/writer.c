@@ -1,5 +1,6 @@
 #include "index/build/writer.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
@@ -13,7 +14,7 @@
 
 #include "codecs/auto_codec.h"
 #include "engine/grow.h"
-#include "engine/hash.h"
+#include "engine/parallel.h"
 #include "engine/spool.h"
 #include "engine/status.h"
 #include "engine/temporary_file.h"
@@ -23,6 +24,7 @@
 
 #define FRAME_BYTES (64u << 10) /* of texts, before compression */
 #define TEXT_LEVEL 3            /* zstd's */
+#define ENTRIES_AT_ONCE 1024u   /* of lists */
 
 /* Strings on their way into a strings section. */
 typedef struct spooled_strings {
@@ -46,6 +48,7 @@ typedef struct totals {
 struct gx_writer {
     char *path, *dir;
     bool unnamed, store_text, impacts, list_units, any_title, finished;
+    uint32_t threads;
     double unit;
     const gx_codec *docids, *tfs; /* gx_codec_auto: a list's own */
     gx_coding codings[GX_MAX_CODINGS];
@@ -153,6 +156,7 @@ gx_status gx_writer_open(gx_writer **out, const char *path, const gx_writer_opti
     w->store_text = opt->store_text;
     w->impacts = opt->impacts;
     w->list_units = opt->list_units;
+    w->threads = opt->threads ? opt->threads : 1;
     w->unit = 1;
     w->docids = opt->docids;
     w->tfs = opt->tfs ? opt->tfs : opt->docids;
@@ -302,33 +306,84 @@ gx_status gx_writer_add_document(gx_writer *w, const gx_document *doc, uint32_t 
     return record_failure(w, add_document(w, doc, n_tokens, &words), &words, err);
 }
 
-/* ---- lists ---- */
-
-static gx_status add_term(gx_writer *w, const char *term, size_t len, gx_error *err)
+static bool append_string(char **strings, size_t *n, size_t *max, const char *p, size_t len)
 {
-    char a[64], b[64];
-    if (w->counts.n_terms == UINT32_MAX / 2)
-        return gx_fail(err, GX_EUSAGE, "%s would have more than %u terms", w->path, UINT32_MAX / 2);
-    if (w->counts.n_terms) {
-        const size_t common = len < w->last_term_len ? len : w->last_term_len;
-        const int order = memcmp(w->last_term, term, common);
-        if (order > 0 || (order == 0 && w->last_term_len >= len))
-            return gx_fail(err, GX_EUSAGE, "terms out of order: '%s' after '%s'", gx_show_term(term, len, a),
-                           gx_show_term(w->last_term, w->last_term_len, b));
-    }
-    gx_status st = gx_grow(&w->last_term, &w->max_last_term, len + 1, 1, err);
+    if (!gx_reserve(strings, max, *n + len + 1, 1))
+        return false;
+    if (len)
+        memcpy(*strings + *n, p, len);
+    *n += len;
+    return true;
+}
+
+bool gx_document_pack_add(gx_document_pack *p, const gx_document *doc, uint32_t n_tokens)
+{
+    if (!gx_reserve(&p->id_lens, &p->max_id_lens, p->n + (size_t)1, sizeof *p->id_lens) ||
+        !gx_reserve(&p->title_lens, &p->max_title_lens, p->n + (size_t)1, sizeof *p->title_lens) ||
+        !gx_reserve(&p->n_tokens, &p->max_n_tokens, p->n + (size_t)1, sizeof *p->n_tokens) ||
+        !append_string(&p->ids, &p->n_ids, &p->max_ids, doc->id, doc->id_len) ||
+        !append_string(&p->titles, &p->n_titles, &p->max_titles, doc->title, doc->title_len))
+        return false;
+    p->id_lens[p->n] = (uint32_t)doc->id_len;
+    p->title_lens[p->n] = (uint32_t)doc->title_len;
+    p->n_tokens[p->n++] = n_tokens;
+    p->sum_tokens += n_tokens;
+    return true;
+}
+
+void gx_document_pack_clear(gx_document_pack *p)
+{
+    p->n = 0;
+    p->n_ids = p->n_titles = 0;
+    p->sum_tokens = 0;
+}
+
+void gx_document_pack_free(gx_document_pack *p)
+{
+    free(p->id_lens);
+    free(p->title_lens);
+    free(p->n_tokens);
+    free(p->ids);
+    free(p->titles);
+    *p = (gx_document_pack){0};
+}
+
+static gx_status add_strings(spooled_strings *to, const uint32_t *lens, uint32_t n, const char *bytes, size_t n_bytes,
+                             gx_error *err)
+{
+    const gx_status st = gx_spool_add(&to->lens, lens, n * sizeof *lens, err);
+    return st == GX_OK ? gx_spool_add(&to->bytes, bytes, n_bytes, err) : st;
+}
+
+static gx_status add_pack(gx_writer *w, const gx_document_pack *p, gx_error *err)
+{
+    assert(!w->store_text && !w->n_docs_announced);
+    if (w->counts.n_terms)
+        return gx_fail(err, GX_EUSAGE, "documents are added after the first list");
+    if (p->n > UINT32_MAX - 1 - w->counts.n_docs)
+        return gx_fail(err, GX_EUSAGE, "%s would have more than %u documents", w->path, UINT32_MAX - 1);
+    gx_status st = add_strings(&w->doc_ids, p->id_lens, p->n, p->ids, p->n_ids, err);
     if (st == GX_OK)
-        st = gx_grow(&w->term_hashes, &w->max_term_hashes, (size_t)w->counts.n_terms + 1, sizeof *w->term_hashes, err);
+        st = add_strings(&w->titles, p->title_lens, p->n, p->titles, p->n_titles, err);
     if (st == GX_OK)
-        st = add_string(&w->terms, term, len, err);
+        st = gx_spool_add(&w->doc_lens, p->n_tokens, p->n * sizeof *p->n_tokens, err);
     if (st != GX_OK)
         return st;
-    if (len) /* the first term may be empty, and term NULL */
-        memcpy(w->last_term, term, len);
-    w->last_term_len = len;
-    w->term_hashes[w->counts.n_terms] = (uint32_t)gx_hash(term, len);
+    w->any_title |= p->n_titles > 0;
+    w->counts.n_tokens += p->sum_tokens;
+    w->counts.n_docs += p->n;
     return GX_OK;
 }
+
+gx_status gx_writer_add_pack(gx_writer *w, const gx_document_pack *p, gx_error *err)
+{
+    gx_error words;
+    if (w->failed.status != GX_OK)
+        return repeat_failure(w, err);
+    return record_failure(w, add_pack(w, p, &words), &words, err);
+}
+
+/* ---- lists ---- */
 
 /* The place of a pair of codecs in the header's table, which takes it up if it is new. */
 static uint8_t coding_of(gx_writer *w, const gx_codec *docids, const gx_codec *tfs)
@@ -342,42 +397,100 @@ static uint8_t coding_of(gx_writer *w, const gx_codec *docids, const gx_codec *t
     return (uint8_t)i;
 }
 
-/* A encoded list's term and entry; *payload and the counts go on. */
-static gx_status add_entry(gx_writer *w, const char *term, const gx_encoded_list *l, uint64_t *payload, gx_error *err)
+static gx_status fail_order(const char *last, size_t last_len, const char *term, size_t len, gx_error *err)
 {
-    const uint64_t n_blocks = ((uint64_t)l->df + w->block_len - 1) / w->block_len;
-    gx_status st = add_term(w, term, l->term_len, err);
+    char a[64], b[64];
+    return gx_fail(err, GX_EUSAGE, "terms out of order: '%s' after '%s'", gx_show_term(term, len, a),
+                   gx_show_term(last, last_len, b));
+}
+
+/* Check that the encoder's terms rise, and come behind those that the file has. */
+static gx_status check_order(const gx_writer *w, const gx_list_encoder *c, gx_error *err)
+{
+    const size_t len = c->lists[0].term_len;
+    if (w->counts.n_terms && !gx_terms_rise(w->last_term, w->last_term_len, c->terms, len))
+        return fail_order(w->last_term, w->last_term_len, c->terms, len, err);
+    if (c->fall == 0)
+        return GX_OK;
+    const char *last = c->terms;
+    for (size_t i = 0; i + 1 < c->fall; ++i)
+        last += c->lists[i].term_len;
+    const size_t last_len = c->lists[c->fall - 1].term_len;
+    return fail_order(last, last_len, last + last_len, c->lists[c->fall].term_len, err);
+}
+
+/* Whether the file can take the encoder's lists. */
+static gx_status check_lists(const gx_writer *w, const gx_list_encoder *c, uint64_t payload, gx_error *err)
+{
+    if (c->n_lists > UINT32_MAX / 2 - w->counts.n_terms)
+        return gx_fail(err, GX_EUSAGE, "%s would have more than %u terms", w->path, UINT32_MAX / 2);
+    if (w->counts.n_blocks + c->n_blocks > UINT32_MAX || (payload + c->n_words) >> 40)
+        return gx_fail(err, GX_EUSAGE, "%s would have more than 2^32 blocks or 2^40 words", w->path);
+    return check_order(w, c, err);
+}
+
+/* Keep the last of the encoder's terms, and the hashes of all. */
+static gx_status keep_terms(gx_writer *w, const gx_list_encoder *c, gx_error *err)
+{
+    const size_t len = c->lists[c->n_lists - 1].term_len, n_terms = w->counts.n_terms;
+    gx_status st = gx_grow(&w->last_term, &w->max_last_term, len + 1, 1, err);
+    if (st == GX_OK)
+        st = gx_grow(&w->term_hashes, &w->max_term_hashes, n_terms + c->n_lists, sizeof *w->term_hashes, err);
     if (st != GX_OK)
         return st;
-    if (w->counts.n_blocks + n_blocks > UINT32_MAX || *payload >> 40)
-        return gx_fail(err, GX_EUSAGE, "%s would have more than 2^32 blocks or 2^40 words", w->path);
-    const gx_list_entry entry = {.df = l->df,
-                                 .first_block = (uint32_t)w->counts.n_blocks,
-                                 .payload_lo = (uint32_t)*payload,
-                                 .payload_hi = (uint8_t)(*payload >> 32),
-                                 .coding = coding_of(w, l->docids, l->tfs),
-                                 .docid_param = l->docid_param,
-                                 .tf_param = l->tf_param};
-    if ((st = gx_spool_add(&w->lists, &entry, sizeof entry, err)) != GX_OK)
+    if (len) /* the first term may be empty, and the terms NULL */
+        memcpy(w->last_term, c->terms + c->n_terms - len, len);
+    w->last_term_len = len;
+    memcpy(w->term_hashes + n_terms, c->hashes, c->n_lists * sizeof *c->hashes);
+    return gx_spool_add(&w->terms.bytes, c->terms, c->n_terms, err);
+}
+
+/* Write the entries of lists[n] to the spools; *payload and the counts go on. */
+static gx_status add_entries(gx_writer *w, const gx_encoded_list *lists, size_t n, uint64_t *payload, gx_error *err)
+{
+    uint8_t *entries, *lens;
+    gx_status st = gx_spool_reserve(&w->lists, n * sizeof(gx_list_entry), &entries, err);
+    if (st == GX_OK)
+        st = gx_spool_reserve(&w->terms.lens, n * sizeof(uint32_t), &lens, err);
+    for (size_t i = 0; i < n && st == GX_OK; ++i) {
+        const gx_encoded_list *l = &lists[i];
+        const gx_list_entry entry = {.df = l->df,
+                                     .first_block = (uint32_t)w->counts.n_blocks,
+                                     .payload_lo = (uint32_t)*payload,
+                                     .payload_hi = (uint8_t)(*payload >> 32),
+                                     .coding = coding_of(w, l->docids, l->tfs),
+                                     .docid_param = l->docid_param,
+                                     .tf_param = l->tf_param};
+        memcpy(entries + i * sizeof entry, &entry, sizeof entry);
+        memcpy(lens + i * sizeof l->term_len, &l->term_len, sizeof l->term_len);
+        const float unit = l->unit > 0 ? l->unit : 1;
+        if (w->list_units)
+            st = gx_spool_add(&w->units, &unit, sizeof unit, err);
+        *payload += l->n_words;
+        w->counts.n_blocks += ((uint64_t)l->df + w->block_len - 1) / w->block_len;
+        w->counts.n_postings += l->df;
+        w->sum_tfs += l->sum_tfs;
+    }
+    if (st != GX_OK)
         return st;
-    const float unit = l->unit > 0 ? l->unit : 1;
-    if (w->list_units && (st = gx_spool_add(&w->units, &unit, sizeof unit, err)) != GX_OK)
-        return st;
-    *payload += l->n_words;
-    ++w->counts.n_terms;
-    w->counts.n_blocks += n_blocks;
-    w->counts.n_postings += l->df;
-    w->sum_tfs += l->sum_tfs;
+    gx_spool_commit(&w->lists, n * sizeof(gx_list_entry));
+    gx_spool_commit(&w->terms.lens, n * sizeof(uint32_t));
+    w->counts.n_terms += (uint32_t)n;
     return GX_OK;
 }
 
 static gx_status add_encoded_lists(gx_writer *w, const gx_list_encoder *c, gx_error *err)
 {
     uint64_t payload = gx_section_writer_section_bytes(w->sections) / sizeof(uint32_t);
-    const char *term = c->terms;
-    gx_status st = GX_OK;
-    for (size_t i = 0; i < c->n_lists && st == GX_OK; term += c->lists[i++].term_len)
-        st = add_entry(w, term, &c->lists[i], &payload, err);
+    if (c->n_lists == 0)
+        return GX_OK;
+    gx_status st = check_lists(w, c, payload, err);
+    if (st == GX_OK)
+        st = keep_terms(w, c, err);
+    for (size_t i = 0, some; i < c->n_lists && st == GX_OK; i += some) {
+        some = c->n_lists - i < ENTRIES_AT_ONCE ? c->n_lists - i : ENTRIES_AT_ONCE;
+        st = add_entries(w, c->lists + i, some, &payload, err);
+    }
     if (st == GX_OK)
         st = gx_section_writer_add(w->sections, c->words, c->n_words * sizeof *c->words, err);
     if (st == GX_OK)
@@ -429,31 +542,71 @@ void gx_writer_set_unit(gx_writer *w, double unit)
 
 /* ---- the sections, put together ---- */
 
-static gx_status write_spool_section(gx_section_writer *s, uint32_t kind, const gx_spool *from, uint64_t param,
-                                     gx_error *err)
+/* A section that is put together by one of several threads. */
+typedef struct section_job {
+    gx_writer *w;
+    uint32_t kind;
+    uint64_t param, bytes;
+    const gx_spool *spool; /* the section is what this, the strings or data [bytes] hold */
+    const spooled_strings *strings;
+    const void *data;
+    gx_section_writer *part;
+    gx_status st;
+    gx_error err;
+} section_job;
+
+static uint64_t count_strings(const spooled_strings *p)
 {
-    gx_status st = gx_section_writer_begin(s, kind, param, err);
-    return st == GX_OK ? gx_section_writer_add_spool(s, from, err) : st;
+    return gx_spool_bytes(&p->lens) / sizeof(uint32_t);
 }
 
-static gx_status write_strings_section(gx_section_writer *s, uint32_t kind, const spooled_strings *p, gx_error *err)
+static uint32_t width_of(const spooled_strings *p)
 {
-    const uint64_t total = gx_spool_bytes(&p->bytes), n = gx_spool_bytes(&p->lens) / sizeof(uint32_t);
-    const uint32_t width = total > UINT32_MAX ? 8 : 4;
+    return gx_spool_bytes(&p->bytes) > UINT32_MAX ? 8 : 4;
+}
+
+static section_job spool_job(uint32_t kind, const gx_spool *spool)
+{
+    return (section_job){.kind = kind, .bytes = gx_spool_bytes(spool), .spool = spool};
+}
+
+static section_job strings_job(uint32_t kind, const spooled_strings *p)
+{
+    const uint32_t width = width_of(p);
+    return (section_job){.kind = kind,
+                         .param = width,
+                         .bytes = (count_strings(p) + 1) * width + gx_spool_bytes(&p->bytes),
+                         .strings = p};
+}
+
+/* Write where each string ends. */
+static gx_status write_ends(gx_section_writer *s, const spooled_strings *p, gx_error *err)
+{
+    const uint64_t n = count_strings(p);
+    const uint32_t width = width_of(p);
     uint32_t lens[1024];
     uint64_t end = 0;
-    gx_status st = gx_section_writer_begin(s, kind, width, err);
-    if (st == GX_OK)
-        st = gx_section_writer_add(s, &end, width, err);
+    gx_status st = gx_section_writer_add(s, &end, width, err);
     for (uint64_t at = 0; at < n && st == GX_OK;) {
         const size_t some = n - at < 1024 ? (size_t)(n - at) : 1024;
+        uint8_t *room;
         st = gx_spool_read(&p->lens, at * sizeof *lens, lens, some * sizeof *lens, err);
+        if (st == GX_OK)
+            st = gx_section_writer_reserve(s, some * width, &room, err);
         for (size_t i = 0; i < some && st == GX_OK; ++i) {
             end += lens[i];
-            st = gx_section_writer_add(s, &end, width, err); /* little-endian: the low bytes come first */
+            memcpy(room + i * width, &end, width); /* little-endian: the low bytes come first */
         }
+        if (st == GX_OK)
+            gx_section_writer_commit(s, some * width);
         at += some;
     }
+    return st;
+}
+
+static gx_status write_strings(gx_section_writer *s, const spooled_strings *p, gx_error *err)
+{
+    const gx_status st = write_ends(s, p, err);
     return st == GX_OK ? gx_section_writer_add_spool(s, &p->bytes, err) : st;
 }
 
@@ -513,13 +666,19 @@ static void take_slot(taken_slots *t, uint64_t slot)
             return;
 }
 
+/* The binary logarithm of the slots of the lexicon's table, at most two thirds of which are taken. */
+static uint32_t term_hash_bits(uint64_t n_terms)
+{
+    uint32_t bits = 0;
+    while ((uint64_t)1 << bits < n_terms + n_terms / 2 + 1)
+        ++bits;
+    return bits;
+}
+
 static gx_status write_term_hash(gx_section_writer *s, const gx_writer *w, gx_error *err)
 {
     const uint32_t n = w->counts.n_terms;
-    uint32_t bits = 0;
-    while ((uint64_t)1 << bits < (uint64_t)n + n / 2 + 1) /* at most two thirds full */
-        ++bits;
-    const uint64_t slots = (uint64_t)1 << bits;
+    const uint64_t slots = (uint64_t)1 << term_hash_bits(n);
     uint32_t *table = calloc(slots, sizeof *table);
     taken_slots taken = {.n = 0};
     if (!table || !open_taken_slots(&taken, slots)) {
@@ -535,50 +694,104 @@ static gx_status write_term_hash(gx_section_writer *s, const gx_writer *w, gx_er
         table[slot] = term + 1;
     }
     close_taken_slots(&taken);
-    gx_status st = gx_section_writer_begin(s, GX_SEC_TERM_HASH, bits, err);
-    if (st == GX_OK)
-        st = gx_section_writer_add(s, table, slots * sizeof *table, err);
+    const gx_status st = gx_section_writer_add(s, table, slots * sizeof *table, err);
     free(table);
     return st;
 }
 
-static gx_status write_text_section(gx_section_writer *s, gx_writer *w, gx_error *err)
+static gx_status write_texts(gx_section_writer *s, const gx_writer *w, gx_error *err)
 {
-    gx_status st = end_frame(w, err);
     const gx_text_frame last = {gx_spool_bytes(&w->text), w->counts.n_docs, 0};
-    const uint64_t n_frames = gx_spool_bytes(&w->text_frames) / sizeof last;
-    if (st == GX_OK)
-        st = gx_section_writer_begin(s, GX_SEC_TEXT, n_frames, err);
-    if (st == GX_OK)
-        st = gx_section_writer_add_spool(s, &w->text_frames, err);
+    gx_status st = gx_section_writer_add_spool(s, &w->text_frames, err);
     if (st == GX_OK)
         st = gx_section_writer_add(s, &last, sizeof last, err);
     return st == GX_OK ? gx_section_writer_add_spool(s, &w->text, err) : st;
 }
 
+static gx_status fill_section(const section_job *j, gx_error *err)
+{
+    return j->kind == GX_SEC_TERM_HASH ? write_term_hash(j->part, j->w, err)
+           : j->kind == GX_SEC_TEXT    ? write_texts(j->part, j->w, err)
+           : j->strings                ? write_strings(j->part, j->strings, err)
+           : j->spool                  ? gx_section_writer_add_spool(j->part, j->spool, err)
+                                       : gx_section_writer_add(j->part, j->data, j->bytes, err);
+}
+
+static void run_job(void *user, uint32_t i)
+{
+    section_job *j = ((section_job **)user)[i];
+    j->st = fill_section(j, &j->err);
+    if (j->st == GX_OK)
+        j->st = gx_section_writer_join(j->part, &j->err);
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+    const section_job *const *x = a, *const *y = b;
+    return ((*x)->bytes < (*y)->bytes) - ((*x)->bytes > (*y)->bytes);
+}
+
+#define MAX_JOBS 16
+
+/* The sections behind the payload, in their order in the file. Returns their number. */
+static uint32_t list_jobs(gx_writer *w, const char *meta, section_job jobs[MAX_JOBS])
+{
+    const uint32_t hash_bits = term_hash_bits(w->counts.n_terms);
+    const uint64_t n_frames = gx_spool_bytes(&w->text_frames) / sizeof(gx_text_frame);
+    uint32_t n = 0;
+    jobs[n++] = spool_job(GX_SEC_LISTS, &w->lists);
+    jobs[n++] = spool_job(GX_SEC_HEADS, &w->heads);
+    jobs[n++] = spool_job(GX_SEC_DOCID_ENDS, &w->docid_ends);
+    jobs[n++] = spool_job(GX_SEC_TF_ENDS, &w->tf_ends);
+    jobs[n++] = spool_job(GX_SEC_DOC_LENS, &w->doc_lens);
+    jobs[n++] = (section_job){.kind = GX_SEC_META, .bytes = strlen(meta), .data = meta};
+    jobs[n++] = strings_job(GX_SEC_TERMS, &w->terms);
+    jobs[n++] = (section_job){
+        .kind = GX_SEC_TERM_HASH, .param = hash_bits, .bytes = sizeof(uint32_t) * ((uint64_t)1 << hash_bits)};
+    jobs[n++] = strings_job(GX_SEC_DOC_IDS, &w->doc_ids);
+    if (w->list_units)
+        jobs[n++] = spool_job(GX_SEC_UNITS, &w->units);
+    if (w->any_title || many_sections(w))
+        jobs[n++] = strings_job(GX_SEC_TITLES, &w->titles);
+    if (w->store_text)
+        jobs[n++] = (section_job){.kind = GX_SEC_TEXT,
+                                  .param = n_frames,
+                                  .bytes = (n_frames + 1) * sizeof(gx_text_frame) + gx_spool_bytes(&w->text)};
+    for (uint32_t i = 0; i < n; ++i)
+        jobs[i].w = w;
+    return n;
+}
+
+/* Give each job its place in the file, then let threads do them, the largest first. */
+static gx_status run_jobs(gx_section_writer *s, const gx_writer *w, section_job *jobs, uint32_t n, gx_error *err)
+{
+    section_job *order[MAX_JOBS];
+    gx_status st = GX_OK;
+    for (uint32_t i = 0; i < n && st == GX_OK; ++i)
+        st = gx_section_writer_split(&jobs[i].part, s, jobs[i].kind, jobs[i].param, jobs[i].bytes, err);
+    for (uint32_t i = 0; i < n; ++i)
+        order[i] = &jobs[i];
+    qsort(order, n, sizeof *order, by_bytes);
+    if (st == GX_OK)
+        gx_parallel_for(w->threads, n, run_job, order);
+    for (uint32_t i = 0; i < n; ++i) {
+        if (st == GX_OK && jobs[i].st != GX_OK)
+            st = gx_fail(err, jobs[i].st, "%s", jobs[i].err.text);
+        gx_section_writer_close_part(jobs[i].part);
+    }
+    return st;
+}
+
 static gx_status write_sections(gx_section_writer *s, gx_writer *w, const char *meta, gx_error *err)
 {
     static const uint8_t slack[GX_READ_SLACK];
-    gx_status st;
-    if ((st = gx_section_writer_add(s, slack, sizeof slack, err)) != GX_OK || /* behind the payload */
-        (st = write_spool_section(s, GX_SEC_LISTS, &w->lists, 0, err)) != GX_OK ||
-        (st = write_spool_section(s, GX_SEC_HEADS, &w->heads, 0, err)) != GX_OK ||
-        (st = write_spool_section(s, GX_SEC_DOCID_ENDS, &w->docid_ends, 0, err)) != GX_OK ||
-        (st = write_spool_section(s, GX_SEC_TF_ENDS, &w->tf_ends, 0, err)) != GX_OK ||
-        (st = write_spool_section(s, GX_SEC_DOC_LENS, &w->doc_lens, 0, err)) != GX_OK ||
-        (st = gx_section_writer_begin(s, GX_SEC_META, 0, err)) != GX_OK ||
-        (st = gx_section_writer_add(s, meta, strlen(meta), err)) != GX_OK ||
-        (st = write_strings_section(s, GX_SEC_TERMS, &w->terms, err)) != GX_OK ||
-        (st = write_term_hash(s, w, err)) != GX_OK ||
-        (st = write_strings_section(s, GX_SEC_DOC_IDS, &w->doc_ids, err)) != GX_OK)
-        return st;
-    if (w->list_units && (st = write_spool_section(s, GX_SEC_UNITS, &w->units, 0, err)) != GX_OK)
-        return st;
-    if ((w->any_title || many_sections(w)) && (st = write_strings_section(s, GX_SEC_TITLES, &w->titles, err)) != GX_OK)
-        return st;
-    if (w->store_text && (st = write_text_section(s, w, err)) != GX_OK)
-        return st;
-    return w->columns ? gx_columns_write(w->columns, s, w->counts.n_docs, many_sections(w), err) : GX_OK;
+    section_job jobs[MAX_JOBS];
+    gx_status st = gx_section_writer_add(s, slack, sizeof slack, err); /* behind the payload */
+    if (st == GX_OK && w->store_text)
+        st = end_frame(w, err);
+    if (st == GX_OK)
+        st = run_jobs(s, w, jobs, list_jobs(w, meta, jobs), err);
+    return st == GX_OK && w->columns ? gx_columns_write(w->columns, s, w->counts.n_docs, many_sections(w), err) : st;
 }
 
 static gx_status check_meta(const char *meta, gx_error *err)

@@ -38,6 +38,7 @@ typedef struct gx_writer_options {
     uint32_t n_docs;
     bool list_units;     /* with impacts: each list has a unit of its own (gx_term_postings.unit) */
     gx_columns *columns; /* the documents' attributes, complete when gx_writer_finish is called; NULL: none */
+    uint32_t threads;    /* that gx_writer_finish uses at most, the caller's included; 0: one */
 } gx_writer_options;
 #define GX_WRITER_OPTIONS ((gx_writer_options){.size = sizeof(gx_writer_options)})
 
@@ -49,6 +50,23 @@ gx_status gx_writer_open(gx_writer **out, const char *path, const gx_writer_opti
  * with 0: empty. n_tokens: the document's length after analysis. GX_EUSAGE (too long a string,
  * lists have begun, one too many), GX_EIO, GX_ENOMEM. */
 gx_status gx_writer_add_document(gx_writer *w, const gx_document *doc, uint32_t n_tokens, gx_error *err);
+
+/* Documents without their texts, in a form that a writer takes at once. All zero: none. */
+typedef struct gx_document_pack {
+    uint32_t n;
+    uint32_t *id_lens, *title_lens, *n_tokens; /* [n] */
+    char *ids, *titles;                        /* one behind another */
+    size_t n_ids, n_titles, max_id_lens, max_title_lens, max_n_tokens, max_ids, max_titles;
+    uint64_t sum_tokens;
+} gx_document_pack;
+
+bool gx_document_pack_add(gx_document_pack *p, const gx_document *doc, uint32_t n_tokens); /* false: no memory */
+void gx_document_pack_clear(gx_document_pack *p);                                          /* the memory stays */
+void gx_document_pack_free(gx_document_pack *p);
+
+/* Add the documents as gx_writer_add_document does one after another, where options.store_text is
+ * false. The same statuses. */
+gx_status gx_writer_add_pack(gx_writer *w, const gx_document_pack *p, gx_error *err);
 
 /* The next term and its postings: docids[df] rising and below the number of documents, tfs[df] >=
  * 1; df >= 1. GX_EUSAGE where that, or the terms' order, is broken; GX_EIO, GX_ENOMEM. */
